@@ -567,6 +567,27 @@ describe("places and statistics", function()
     end)
   end
 
+  it("of what lies before t, which may be nothing: what the reference says there, linear work behind", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local x, v = P:input("x", { domain = { t } }), P:input("v", { domain = { t }, shape = { 2 } })
+    local q, u = x[0 .. t], v[0 .. t]
+    local outputs = { lse = q:logsumexp(0), soft = (q:softmax(0):unsqueeze(1) * u):sum(0), norm = q:norm(0), mean = u:mean(0) }
+    outputs.off = (q - q:mean(0)):square():sum(0)
+    outputs.dsoft = tempo.grad((outputs.soft * v:detach()):sum(), { v })[1]
+    outputs.dx = tempo.grad((q:softmax(0) * q):sum(0) * x:detach(), { x })[1]
+    local f, g = P:compile { outputs = outputs, tier = "interpreter" }, P:compile { outputs = outputs, tier = "reference" }
+    for _, n in ipairs { 0, 1, 2, 30 } do
+      local arrays = arrays_of(sample(n), n)
+      local got, want = f(arrays, { T = n }), g(arrays, { T = n })
+      for of in pairs(outputs) do same(want[of], got[of], 2e-4, of .. " of " .. n) end
+    end
+    for of, y in pairs(outputs) do
+      local h = P:compile { outputs = { y = y }, tier = "interpreter" }
+      assert.is_true(work(h, { T = 4000 }) < 4.2 * work(h, { T = 1000 }), of)
+    end
+  end)
+
   it("products of rows are carried: histories, cross terms, suffixes of what is made of them", function()
     local P = tempo.program()
     local b, B = P:dim "b"
@@ -676,7 +697,9 @@ describe("moving weights", function()
     local P = tempo.program()
     local t, T = P:dim "t"
     local x, u = P:input("x", { domain = { t } }), P:input("u", { domain = { t } })
-    local f = P:compile { outputs = { most = tempo.grad(x[0 .. t + 1]:max(0) * u, x), least = tempo.grad(x[t .. T]:min(0) * u, x), prod = tempo.grad(x[0 .. t + 1]:prod(0) * u, x) }, tier = "interpreter" }
+    local r, q = x[0 .. t + 1], x[t .. T]
+    local outputs = { most = tempo.grad(r:max(0) * u, x), least = tempo.grad(q:min(0) * u, x), prod = tempo.grad(r:prod(0) * u, x) }
+    local f = P:compile { outputs = outputs, tier = "interpreter" }
     local function made(v) return f({ x = v, u = { 1, 2, 4, 8, 16, 32 } }, { T = 6 }) end
     local y = made { 1, 3, 3, 2, 0, 0 }
     assert.same({ 1, 62, 0, 0, 0, 0 }, y.most:totable())

@@ -167,21 +167,16 @@ static tp_val run_of(incremental *s, const tp_node *n, const running_terms *t, c
   return times_one(s, e->out, y);
 }
 
-/* Is there always a row, where there are more than a few if only the call says how many? */
-static bool never_empty(incremental *s, const running_terms *t, const tp_node *n) {
+/* Is there always a row, where there are more than a few if only the call says how many? If not, what was there before sees to where there is none. */
+static bool never_empty(incremental *s, running_terms *t, const tp_node *n) {
   tp_ictx *ix = s->mk.g->ix;
   const tp_at *at = t->range;
   if (tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, at->hi, at->lo), -1), n->ndom, n->dom)) return true;
-  if (!t->many) return false;
-  tp_set *none = tp_set_cond(ix, n->ndom, n->dom, tp_ix_both(ix, t->many, tp_ix_cmp(ix, TP_LE, at->hi, at->lo)));
-  none = tp_set_and(none, tp_set_box(ix, n->ndom, n->dom));
-  bool never = tp_set_is_empty(ix, none);
-  tp_set_free(none);
-  s->apart |= never;
-  return never;
+  t->many = tp_ix_both(ix, t->many, tp_ix_cmp(ix, TP_LT, at->lo, at->hi));
+  return s->apart = true;
 }
 
-static tp_val sum_of_terms(incremental *s, const tp_node *n, const running_terms *t, int naxes, const int *axes) {
+static tp_val sum_of_terms(incremental *s, const tp_node *n, running_terms *t, int naxes, const int *axes) {
   tp_val all = tp_none;
   for (int i = 0; i < t->n; i++) {
     if ((t->v[i].out.node || t->v[i].up.node) && (naxes || !never_empty(s, t, n))) return tp_none;
@@ -196,16 +191,16 @@ static tp_val sum_of_terms(incremental *s, const tp_node *n, const running_terms
 static tp_val squares_run(incremental *s, const tp_node *n, running_terms *t) {
   tp_mk mk = s->mk;
   tp_val x, from, mean, count;
-  if (n->op != TP_OP_SUM || n->attr.naxes != 1 || !never_empty(s, t, n) || !tp_running_square(t, n->in[0].src, &x, &from)) return tp_none;
+  if (n->op != TP_OP_SUM || n->attr.naxes != 1 || !tp_running_square(t, n->in[0].src, &x, &from)) return tp_none;
   moving m = { .mk = mk, .of = n, .red = TP_RED_SUM, .kind = RUNNING_SQUARES, .x = x, .at = own_but(s, x, t->d, t->range), .dtype = tp_is_small(tp_outof(x)) ? TP_F64 : tp_dtypeof(x) };
-  if (!tp_dtype_float(tp_dtypeof(x)) || !tp_dom_has(x.node->ndom, x.node->dom, t->d) || ranges(x.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, n, &m)) return tp_none;
+  if (!tp_dtype_float(tp_dtypeof(x)) || !tp_dom_has(x.node->ndom, x.node->dom, t->d) || ranges(x.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, n, &m) || !never_empty(s, t, n)) return tp_none;
   tp_val y = tp_running_squares(&m, &mean, &count);
   if (!y.node) return y;
   tp_val off = mk_sub(mk, mean, mk_cast(mk, from, m.dtype));
   return mk_add(mk, y, mk_mul(mk, count, mk_mul(mk, off, off)));
 }
 
-static bool is_whole(incremental *s, const tp_node *n, const running_terms *t) {
+static bool is_whole(incremental *s, const tp_node *n, running_terms *t) {
   return n->op == TP_OP_SUM || n->op == TP_OP_PROD || n->out[0].dtype == TP_BOOL || tp_dtype_float(n->out[0].dtype) || never_empty(s, t, n);
 }
 
