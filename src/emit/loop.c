@@ -779,8 +779,13 @@ static void put_down(const nest *l, const fold_types *t) {
   tp_puts(e->b, "for (int64_t k = 0; k < some; k++) acc[k] = ");
   put_identity(l, t);
   tp_puts(e->b, ";\n");
-  for (int k = 0; k < in; k++)
-    if (l->ax[k].red) open_axis(l, k), inner++;
+  for (int k = 0; k < in; k++) {
+    int64_t rows;
+    if (!l->ax[k].red) continue;
+    if (tp_ix_is_const(l->ax[k].n, &rows) && rows < LANES) tp_emit_line(e, "TP_ROLLED\n");       /* written out, gcc 12 would make vectors of columns */
+    open_axis(l, k);
+    inner++;
+  }
   put_inputs(l, true);
   open_work(l, in, "some", most);
   if (apart) {

@@ -101,7 +101,7 @@ struct tp_graph;
 struct tp_poly;
 /* What was asked. fuse: loops are joined, become axes of their leaves and go over tiles. by_rows: loops over rows
  * stay, as a limit of memory will be given, or may be where a state of these steps goes on. */
-typedef struct { bool fuse, by_rows, reproducible; } tp_planned;
+typedef struct { bool fuse, by_rows, reproducible, precise; } tp_planned;
 tp_plan *tp_plan_build(struct tp_graph *g, struct tp_poly *p, const tp_planned *asked, tp_error *err);
 /* Before it has positions: behind.c, fuse.c, tile.c */
 void tp_plan_behind(tp_plan *p);

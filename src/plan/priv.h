@@ -16,6 +16,8 @@ bool tp_is_regular(const tp_plan *p, const tp_region *r, const tp_nd *x);
 bool tp_fits_tile(const tp_region *r);           /* may it go over tiles, whatever it touches? */
 /* Of its axis k the region goes over n places from `first` on; in buffers that are small (by number) they are the first ones; small NULL: none are. */
 void tp_cut_axis(tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small);
+/* How many of `all` places a tile of b from `first` on has. */
+const tp_ix *tp_places_of_tile(tp_ictx *ix, const tp_ix *all, int64_t b, const tp_ix *first);
 /* A loop over tiles of b of `all` places, around n nodes. */
 tp_pnode *tp_loop_over_tiles(tp_plan *p, const tp_sym *var, const tp_ix *all, int64_t b, int n, tp_pnode **v);
 bool tp_holds_loop(const tp_pnode *x);           /* strip.c: is it one, or is there one in it? */
@@ -25,7 +27,7 @@ bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region
 enum { TP_INSIDE_ALL = 64 };
 void tp_plan_lifetimes(tp_plan *p, const int *inside);
 void tp_plan_rows(tp_plan *p);                   /* rows.c */
-void tp_plan_strips(tp_plan *p, int *inside);    /* strip.c */
+int *tp_plan_strips(tp_plan *p, const int *inside, bool precise);      /* strip.c: inside, of all buffers that there are then. precise: no sum is added up in parts */
 void *tp_with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n);        /* n + 1 of that size */
 bool tp_plan_absorb(tp_plan *p);                 /* absorb.c: has it any? */
 bool tp_loop_fails(const tp_plan *p, const tp_region *r);       /* team.c: may it make an integer without a value, or the most of none? */

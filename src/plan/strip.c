@@ -6,17 +6,25 @@
  *
  *   for v = 0 .. E / B { the loop and its neighbours, their leaves over B places from B * v on }
  *
- * leaves the order of everything that depends on each other as it was. Leaves are loops, and products whose axes are all the region's own (rows.c). Buffers that nothing else touches shrink to B places: what a recurrence turns, makes and carries
+ * leaves the order of everything that depends on each other as it was. A leaf may also sum up along the axis, into elements that each iteration of the loops around it has for itself and that the
+ * others do not touch: what its strips add up to is kept beside, floats in f64, and after each strip goes to where the sum belongs, so the last one leaves it there (not under `precise`: terms are
+ * added up strip by strip). Backpropagation through a state-space model goes there and back over a few channels at a time, and the states of these are all that is kept. Leaves are loops, and products whose axes are all the region's own (rows.c). Buffers that nothing else touches shrink to B places: what a recurrence turns, makes and carries
  * for a block of its steps stays in the cache. It pays where these are larger than that; of an extent that only the call knows that is taken for granted.
  *
  * Not where callbacks see what runs when. */
 #include "plan/priv.h"
 #include <stdlib.h>
 
-enum { STRIP_LEAVES = 64 };
-/* axis: by leaf; dim: by buffer, that moves with it, -1 where nothing is written, TP_MAXRANK where it is not known yet; uses: windows in all of the plan; inside: as
- * tp_plan_lifetimes; depth: loops around the row. */
-typedef struct { tp_plan *p; const tp_ix *extent; int n; tp_region *leaf[STRIP_LEAVES]; int axis[STRIP_LEAVES]; int *dim, *uses, *inside, depth; } strip;
+enum { STRIP_LEAVES = 64, SUMMED = -2 };
+/* leaf: n of them; own: are its first result's places others in each iteration of the loops that are gone along? axis: of leaves. dim: by buffer, that moves with the axis, -1 where nothing is
+ * written, SUMMED, TP_MAXRANK where it is not known yet; beside: by buffer, in which its sums are kept, or 0; uses: windows in all of the plan; inside: as tp_plan_lifetimes; depth: loops around the row; loop: around the leaf that is
+ * looked at, nloop of them. */
+typedef struct {
+  tp_plan *p; const tp_ix *extent; bool precise;
+  int n; tp_pnode *leaf[STRIP_LEAVES]; bool own[STRIP_LEAVES]; int axis[STRIP_LEAVES];
+  int *dim, *uses, *inside, *beside, depth;
+  int nloop; const tp_pnode *loop[TP_MAXRANK];
+} strip;
 
 /* A product all of whose axes are the region's own (rows.c). */
 static bool is_all_axes(const tp_region *r) {
@@ -29,13 +37,60 @@ static bool is_all_axes(const tp_region *r) {
   return is;
 }
 
-static bool collect_leaves(strip *s, const tp_pnode *x) {
-  bool ok = true;
-  for (int i = 0; i < x->n && ok; i++) ok = collect_leaves(s, x->kid[i]);
-  if (x->kind == TP_P_SEQ || x->kind == TP_P_FOR || x->kind == TP_P_IF) return ok;
-  if (x->kind != TP_P_REGION || s->n == STRIP_LEAVES || (!tp_fits_tile(x->rg) && !is_all_axes(x->rg))) return false;
-  s->leaf[s->n++] = x->rg;
+/* The dim of its buffer along which the window goes by one index from an iteration to the next; -1: by none, or by others. */
+static int steps_along(const strip *s, const tp_nd *x, const tp_sym *var) {
+  tp_ictx *ix = s->p->ix;
+  const tp_pbuf *b = s->p->bufs.v[x->buf];
+  const tp_ix *next = tp_ix_addc(ix, tp_ix_sym(ix, var), 1), *by = tp_ix_sub(ix, tp_ix_subst(ix, x->off, 1, &var, &next), x->off);
+  for (int d = 0; d < b->ndim; d++) {
+    const tp_ix *stride = tp_pbuf_stride(ix, b, d);
+    if ((by == stride || by == tp_ix_neg(ix, stride)) && !tp_is_number(b->slots[d], 1)) return d;
+  }
+  return -1;
+}
+
+/* Has each iteration of the loops around the leaf places of its own for its first result? A dim of the buffer then stands for each loop, and no axis goes along it. */
+static bool has_own_places(const strip *s, const tp_region *r) {
+  const tp_nd *x = &r->out[0];
+  uint64_t seen = 0;
+  if (x->buf < 0 || x->nring || !tp_is_regular(s->p, r, x)) return false;
+  for (int k = 0; k < r->nlead; k++) {
+    int d = tp_moves_along(s->p, r, x, k);
+    if (d >= 0) seen |= (uint64_t)1 << d;
+  }
+  for (int i = 0; i < s->nloop; i++) {
+    int d = steps_along(s, x, s->loop[i]->var);
+    if (d < 0 || (seen >> d & 1)) return false;
+    seen |= (uint64_t)1 << d;
+  }
   return true;
+}
+
+static bool collect_leaves(strip *s, tp_pnode *x) {
+  bool ok = true, loop = x->kind == TP_P_FOR;
+  if (loop && s->nloop == TP_MAXRANK) return false;
+  if (loop) s->loop[s->nloop++] = x;
+  for (int i = 0; i < x->n && ok; i++) ok = collect_leaves(s, x->kid[i]);
+  s->nloop -= loop;
+  if (x->kind == TP_P_SEQ || loop || x->kind == TP_P_IF) return ok;
+  if (x->kind != TP_P_REGION || s->n == STRIP_LEAVES || (!tp_fits_tile(x->rg) && !is_all_axes(x->rg))) return false;
+  s->own[s->n] = x->rg->nout && has_own_places(s, x->rg);
+  s->leaf[s->n++] = x;
+  return true;
+}
+
+/* May what the leaf sums up be added up strip by strip? */
+static bool is_sum(const strip *s, int j) {
+  const tp_region *r = s->leaf[j]->rg;
+  bool reorders = s->precise && r->nout && r->out[0].buf >= 0 && tp_dtype_float(s->p->bufs.v[r->out[0].buf]->dtype);
+  return r->kind == TP_RG_LOOP && r->sums && !r->acc && r->red == TP_RED_SUM && (r->nmicro || r->nout == 1) && s->own[j] && !reorders;
+}
+
+/* The elements of what it writes are such sums all of them, each made once, and nothing here reads them. */
+static bool may_join(const strip *s, int j) {
+  int buf = s->leaf[j]->rg->out[0].buf, others = 0;
+  for (int k = 0; k < s->n; k++) others += tp_windows_on(s->leaf[k]->rg, buf) - (is_sum(s, k) && s->leaf[k]->rg->out[0].buf == buf);
+  return is_sum(s, j) && !others;
 }
 
 /* Is place i of axis k index i of the dim? It is where it goes over all of an axis of elements: a window lies inside its value. */
@@ -47,12 +102,16 @@ static bool is_index(const strip *s, const tp_region *r, const tp_nd *x, int k, 
   return x->span[2 * d] && tp_is_number(x->span[2 * d], 0) && x->span[2 * d + 1] == tp_ix_addc(s->p->ix, s->extent, -1);
 }
 
-/* Does all that the leaf says to others move along with its axis k? */
-static bool moves_with(const strip *s, const tp_region *r, int k) {
-  if (r->lead[k] != s->extent || (r->sums >> k & 1)) return false;
+static bool sums_up(const strip *s, int j) { return s->leaf[j]->rg->sums >> s->axis[j] & 1; }
+
+/* Does all that leaf j says to others move along with its axis k? */
+static bool moves_with(const strip *s, int j, int k) {
+  const tp_region *r = s->leaf[j]->rg;
+  bool sums = r->sums >> k & 1;
+  if (r->lead[k] != s->extent || (sums && !may_join(s, j))) return false;
   for (int i = 0; i < r->nin + r->nout; i++) {
     const tp_nd *x = tp_window_at(r, i);
-    if (x->buf < 0 || s->dim[x->buf] < 0) continue;
+    if (x->buf < 0 || s->dim[x->buf] == -1 || (sums && i == r->nin)) continue;
     int d = tp_moves_along(s->p, r, x, k);
     if (!is_index(s, r, x, k, d) || (s->dim[x->buf] != TP_MAXRANK && s->dim[x->buf] != d)) return false;
   }
@@ -60,14 +119,14 @@ static bool moves_with(const strip *s, const tp_region *r, int k) {
 }
 
 static bool take_leaf(strip *s, int j) {
-  const tp_region *r = s->leaf[j];
+  const tp_region *r = s->leaf[j]->rg;
   int k = 0;
-  while (k < r->nlead && !moves_with(s, r, k)) k++;
+  while (k < r->nlead && !moves_with(s, j, k)) k++;
   if (k == r->nlead) return false;
   s->axis[j] = k;
   for (int i = 0; i < r->nin + r->nout; i++) {
     const tp_nd *x = tp_window_at(r, i);
-    if (x->buf >= 0 && s->dim[x->buf] >= 0) s->dim[x->buf] = tp_moves_along(s->p, r, x, k);
+    if (x->buf >= 0 && s->dim[x->buf] >= 0) s->dim[x->buf] = sums_up(s, j) && i == r->nin ? SUMMED : tp_moves_along(s->p, r, x, k);
   }
   return true;
 }
@@ -80,8 +139,8 @@ static bool goes_along(strip *s, const tp_ix *extent, tp_pnode *const *v, int n)
   for (int i = 0; i < n && ok; i++) ok = collect_leaves(s, v[i]);
   for (int i = 0; i < s->p->bufs.n; i++) s->dim[i] = -1;
   for (int j = 0; j < s->n; j++)
-    for (int i = 0; i < s->leaf[j]->nout; i++)
-      if (s->leaf[j]->out[i].buf >= 0) s->dim[s->leaf[j]->out[i].buf] = TP_MAXRANK;
+    for (int i = 0; i < s->leaf[j]->rg->nout; i++)
+      if (s->leaf[j]->rg->out[i].buf >= 0) s->dim[s->leaf[j]->rg->out[i].buf] = TP_MAXRANK;
   for (int j = 0; j < s->n && ok; j++) ok = take_leaf(s, j);
   return ok;
 }
@@ -95,10 +154,27 @@ static int dim_of_stride(const strip *s, const tp_pbuf *b, const tp_ix *stride) 
   return -1;
 }
 
-/* Is the window's place along each dim, but for one that lies inside of the strip's, said by its axes and rings? */
+/* A window's offset when the buffer, which was laid out as `was`, is laid out as b, shorter along the strip's dim: all that lies outside of that dim moves by multiples of what lies inside of an
+ * index outside. NULL: it is not known what of the offset does. */
+static const tp_ix *offset_in(const strip *s, const tp_nd *x, const tp_pbuf *was, const tp_pbuf *b) {
+  tp_ictx *ix = s->p->ix;
+  int d = s->dim[x->buf];
+  const tp_ix *stride = tp_pbuf_stride(ix, was, d), *outer = tp_ix_mul(ix, stride, was->slots[d]);
+  int64_t inside = 0, each, all;
+  if (x->ahead == x->off && x->axis >= b->ndim && x->axis > d) return x->off;
+  if (tp_ix_is_const(stride, &each) && tp_ix_is_const(outer, &all) && all > 0) {
+    inside = tp_floormod(tp_ix_cst(x->off), all);
+    if (inside >= each) return NULL;
+  }
+  const tp_ix *outside = tp_ix_divexact(ix, tp_ix_addc(ix, x->off, -inside), outer);
+  return outside ? tp_ix_addc(ix, tp_ix_mul(ix, outside, tp_ix_mul(ix, stride, b->slots[d])), inside) : NULL;
+}
+
+/* Is it known where the window lies along each dim? */
 static bool is_placed(const strip *s, const tp_nd *x) {
-  bool ok = tp_is_number(x->off, 0) || (x->ahead == x->off && x->axis >= s->p->bufs.v[x->buf]->ndim && x->axis > s->dim[x->buf]);
-  for (int i = 0; i < x->nring; i++) ok &= dim_of_stride(s, s->p->bufs.v[x->buf], x->ring[i].stride) >= 0;
+  const tp_pbuf *b = s->p->bufs.v[x->buf];
+  bool ok = offset_in(s, x, b, b);
+  for (int i = 0; i < x->nring; i++) ok &= dim_of_stride(s, b, x->ring[i].stride) >= 0;
   return ok;
 }
 
@@ -107,8 +183,8 @@ static bool is_small(const strip *s, int buf) {
   int n = 0;
   if (s->dim[buf] < 0 || s->p->bufs.v[buf]->kind != TP_BUF_TEMP || s->inside[buf] < s->depth) return false;
   for (int j = 0; j < s->n; j++)
-    for (int i = 0; i < s->leaf[j]->nin + s->leaf[j]->nout; i++) {
-      const tp_nd *x = tp_window_at(s->leaf[j], i);
+    for (int i = 0; i < s->leaf[j]->rg->nin + s->leaf[j]->rg->nout; i++) {
+      const tp_nd *x = tp_window_at(s->leaf[j]->rg, i);
       if (x->buf != buf) continue;
       if (!is_placed(s, x)) return false;
       n++;
@@ -134,21 +210,38 @@ static int64_t place_bytes(const strip *s, int buf) {
 
 static bool has_products(const strip *s) {
   bool any = false;
-  for (int j = 0; j < s->n; j++) any |= s->leaf[j]->kind == TP_RG_OP;
+  for (int j = 0; j < s->n; j++) any |= s->leaf[j]->rg->kind == TP_RG_OP;
   return any;
 }
 
-/* Places of a strip: an odd number of vectors, so that rows lie in different lines of the cache. 0: it does not pay. */
+/* Elements that one place of the strip has in a row of the buffer. */
+static int64_t place_elements(const strip *s, int buf) {
+  const tp_pbuf *b = s->p->bufs.v[buf];
+  int64_t all = 1, n;
+  for (int d = b->ndim; d < b->ndim + b->rank; d++)
+    if (d != s->dim[buf] && tp_ix_is_const(b->slots[d], &n)) all = TP_MIN(all * TP_MAX(n, 1), INT32_MAX);
+  return all;
+}
+
+/* Bytes of what sums are kept in beside. */
+static int64_t joined_bytes(const strip *s) {
+  int64_t bytes = 0;
+  for (int j = 0; j < s->n; j++)
+    if (sums_up(s, j)) bytes = TP_MIN(bytes + 8 * place_bytes(s, s->leaf[j]->rg->out[0].buf) / tp_dtype_size(s->p->bufs.v[s->leaf[j]->rg->out[0].buf]->dtype), INT32_MAX);
+  return bytes;
+}
+
+/* Places of a strip: an odd number of vectors, so that rows lie in different lines of the cache, of four at least in the longest rows. 0: it does not pay. */
 static int64_t strip_places(const strip *s, const bool *small) {
   const char *set = tp_setting("TEMPO_TILE");
-  int64_t bytes = 0, all = INT64_MAX, vector = TP_TUNE_TILE_LINE / 4;
+  int64_t bytes = 0, each = 1, all = INT64_MAX, vector = TP_TUNE_TILE_LINE / 4;
   for (int i = 0; i < s->p->bufs.n; i++)
-    if (small[i]) bytes += place_bytes(s, i);
+    if (small[i]) bytes += place_bytes(s, i), each = TP_MAX(each, place_elements(s, i));
   tp_ix_is_const(s->extent, &all);
-  if (!bytes || (set && all < 2)) return 0;
+  if (!bytes || (set && all < 2) || joined_bytes(s) > bytes * TP_MIN(all, INT32_MAX) / 2) return 0;
   if (set) return TP_MAX(atoll(set), 1);
   if (has_products(s)) return bytes * all > TP_TUNE_STRIP_PRODUCTS ? TP_MIN(TP_MAX(TP_TUNE_STRIP_PRODUCTS / bytes, 1), all - 1) : 0;
-  int64_t b = TP_MAX(TP_TUNE_STRIP_BYTES / bytes / vector, 4) | 1;
+  int64_t b = TP_MAX(TP_TUNE_STRIP_BYTES / bytes / vector, 4 / TP_MIN(each, 4)) | 1;
   return b * vector * 2 <= all ? b * vector : 0;
 }
 
@@ -159,6 +252,7 @@ static void shrink_window(const strip *s, const tp_region *r, tp_nd *x, const tp
   tp_ictx *ix = s->p->ix;
   x->lead = tp_dup(s->p->a, x->lead, sizeof *x->lead * (size_t)r->nlead);
   x->ring = tp_dup(s->p->a, x->ring, sizeof *x->ring * (size_t)x->nring);
+  x->off = offset_in(s, x, was, b);
   for (int k = 0; k < r->nlead; k++)
     for (int d = 0; d < b->ndim + b->rank; d++)
       if (tp_pbuf_stride(ix, was, d) == x->lead[k] && !tp_is_number(was->slots[d], 1) && !tp_is_number(r->lead[k], 1)) {
@@ -178,18 +272,123 @@ static void shrink_buffer(const strip *s, int buf, int64_t places, const tp_ix *
   b->size = tp_pbuf_size(s->p->ix, b);
   if (!b->scope) b->scope = var;
   for (int j = 0; j < s->n; j++)
-    for (int i = 0; i < s->leaf[j]->nin + s->leaf[j]->nout; i++) {
-      tp_nd *x = (tp_nd *)tp_window_at(s->leaf[j], i);
-      if (x->buf == buf) shrink_window(s, s->leaf[j], x, &was, n);
+    for (int i = 0; i < s->leaf[j]->rg->nin + s->leaf[j]->rg->nout; i++) {
+      tp_nd *x = (tp_nd *)tp_window_at(s->leaf[j]->rg, i);
+      if (x->buf == buf) shrink_window(s, s->leaf[j]->rg, x, &was, n);
     }
+}
+
+/* ---- what is summed up ---- */
+
+static tp_pnode *strip_leaf(const strip *s, const tp_region *r) {
+  tp_pnode *x = TP_NEW(s->p->a, tp_pnode);
+  *x = (tp_pnode){ .kind = TP_P_REGION, .rg = tp_dup(s->p->a, r, sizeof *r) };
+  return x;
+}
+
+static tp_pnode *strip_row(const strip *s, int n, tp_pnode **kid) {
+  tp_pnode *x = TP_NEW(s->p->a, tp_pnode);
+  *x = (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = kid };
+  return x;
+}
+
+/* A buffer as that of the sum, for what its strips have added up to. */
+static int buffer_beside(strip *s, int buf) {
+  tp_pbuf *b = tp_dup(s->p->a, s->p->bufs.v[buf], sizeof *b);
+  b->id = s->p->bufs.n;
+  b->kind = TP_BUF_TEMP;
+  b->slot = 0;
+  b->scope = NULL;
+  if (tp_dtype_float(b->dtype)) b->dtype = TP_F64;
+  TP_PUSH(s->p->a, &s->p->bufs, b);
+  s->inside[b->id] = s->depth;
+  return b->id;
+}
+
+static tp_micro *cast_to(const strip *s, tp_dtype d, int from, const tp_micro *before, int n) {
+  tp_micro *m = TP_NEWN(s->p->a, tp_micro, n + 1);
+  if (n) memcpy(m, before, sizeof *m * (size_t)n);
+  m[n] = (tp_micro){ .op = TP_OP_CAST, .dtype = d, .in = { from, from, from } };
+  return m;
+}
+
+/* All of the buffer is 0. */
+static tp_pnode *cleared(strip *s, int buf, const tp_region *of) {
+  tp_ictx *ix = s->p->ix;
+  const tp_pbuf *b = s->p->bufs.v[buf];
+  const tp_ix *one = tp_ix_const(ix, 1), *zero = tp_ix_const(ix, 0);
+  const tp_sym *var = tp_sym_var(ix, "a");
+  tp_micro fill = { .op = TP_OP_FILL, .dtype = b->dtype };
+  tp_nd out = { .buf = buf, .off = zero, .lead = tp_dup(s->p->a, &one, sizeof one), .wrap = -1, .axis = -1 };
+  int first = 0;
+  tp_region r = { .kind = TP_RG_LOOP, .nlead = 1, .lead = tp_dup(s->p->a, &b->size, sizeof b->size), .leadvar = tp_dup(s->p->a, &var, sizeof var),
+                  .leadlo = tp_dup(s->p->a, &zero, sizeof zero), .nmicro = 1, .micro = tp_dup(s->p->a, &fill, sizeof fill), .outmicro = tp_dup(s->p->a, &first, sizeof first),
+                  .nout = 1, .out = tp_dup(s->p->a, &out, sizeof out), .who = of->who, .pos = of->pos };
+  return strip_leaf(s, &r);
+}
+
+/* The sum so far goes to where it belongs. */
+static tp_pnode *delivered(const strip *s, const tp_region *of, const tp_nd *from, const tp_nd *to) {
+  tp_region r = *of;
+  tp_dtype have = s->p->bufs.v[from->buf]->dtype, want = s->p->bufs.v[to->buf]->dtype;
+  int first = 0;
+  r.lead = tp_dup(s->p->a, r.lead, sizeof *r.lead * (size_t)r.nlead);
+  for (int k = 0; k < r.nlead; k++)
+    if (of->sums >> k & 1) r.lead[k] = tp_ix_const(s->p->ix, 1);
+  r.sums = 0;
+  r.acc = false;
+  r.nmicro = have != want;
+  r.micro = have != want ? cast_to(s, want, 0, NULL, 0) : NULL;
+  r.outmicro = tp_dup(s->p->a, &first, sizeof first);
+  r.nin = r.nout = 1;
+  r.in = tp_dup(s->p->a, from, sizeof *from);
+  r.out = tp_dup(s->p->a, to, sizeof *to);
+  return strip_leaf(s, &r);
+}
+
+/* Leaf j adds what it sums up of a strip to what is kept beside. */
+static void join_strips(strip *s, int j, int beside) {
+  tp_region *r = s->leaf[j]->rg;
+  tp_nd to = r->out[0];
+  int was = r->nmicro ? r->outmicro[0] : -r->nin;
+  if (s->p->bufs.v[beside]->dtype != s->p->bufs.v[to.buf]->dtype) {
+    r->micro = cast_to(s, TP_F64, r->nin + was, r->micro, r->nmicro);
+    r->outmicro = r->nmicro ? tp_dup(s->p->a, r->outmicro, sizeof *r->outmicro * (size_t)r->nout) : TP_NEWN(s->p->a, int, r->nout);
+    r->outmicro[0] = r->nmicro++;
+  }
+  r->acc = true;
+  r->out[0].buf = beside;
+  r->out[0].span = NULL;
+  tp_pnode *kids[] = { strip_leaf(s, r), delivered(s, r, &r->out[0], &to) };
+  *s->leaf[j] = (tp_pnode){ .kind = TP_P_SEQ, .n = 2, .kid = tp_dup(s->p->a, kids, sizeof kids) };
+}
+
+/* Around the loop over strips what is kept beside is cleared; where there is no strip the sums are still made, of nothing. */
+static tp_pnode *with_sums(strip *s, tp_pnode *loop) {
+  tp_pnode **kid = TP_NEWN(s->p->a, tp_pnode *, s->n + 1);
+  int n = 0;
+  memset(s->beside, 0, sizeof *s->beside * (size_t)s->p->bufs.n);
+  for (int j = 0; j < s->n; j++) {
+    if (!sums_up(s, j)) continue;
+    int *beside = &s->beside[s->leaf[j]->rg->out[0].buf];
+    if (!*beside) {
+      *beside = buffer_beside(s, s->leaf[j]->rg->out[0].buf);
+      kid[n++] = cleared(s, *beside, s->leaf[j]->rg);
+    }
+    join_strips(s, j, *beside);
+  }
+  if (!n) return loop;
+  loop->hi = tp_ix_max(s->p->ix, loop->hi, tp_ix_const(s->p->ix, 1));
+  kid[n++] = loop;
+  return strip_row(s, n, kid);
 }
 
 static tp_pnode *make_strips(strip *s, tp_pnode **v, int n, int64_t places, const bool *small) {
   tp_ictx *ix = s->p->ix;
   const tp_sym *var = tp_sym_var(ix, "strip");
-  const tp_ix *first = tp_ix_mulc(ix, tp_ix_sym(ix, var), places), *all = tp_ix_min(ix, tp_ix_const(ix, places), tp_ix_sub(ix, s->extent, first));
+  const tp_ix *first = tp_ix_mulc(ix, tp_ix_sym(ix, var), places), *all = tp_places_of_tile(ix, s->extent, places, first);
   for (int j = 0; j < s->n; j++) {
-    tp_region *r = s->leaf[j];
+    tp_region *r = s->leaf[j]->rg;
     r->in = tp_dup(s->p->a, r->in, sizeof *r->in * (size_t)r->nin);
     r->out = tp_dup(s->p->a, r->out, sizeof *r->out * (size_t)r->nout);
   }
@@ -198,8 +397,8 @@ static tp_pnode *make_strips(strip *s, tp_pnode **v, int n, int64_t places, cons
       shrink_buffer(s, i, places, all, var);
       s->inside[i] += s->inside[i] < TP_INSIDE_ALL;     /* the new loop is around those that it counts */
     }
-  for (int j = 0; j < s->n; j++) tp_cut_axis(s->p, s->leaf[j], s->axis[j], first, all, small);
-  return tp_loop_over_tiles(s->p, var, s->extent, places, n, v);
+  for (int j = 0; j < s->n; j++) tp_cut_axis(s->p, s->leaf[j]->rg, s->axis[j], first, all, small);
+  return with_sums(s, tp_loop_over_tiles(s->p, var, s->extent, places, n, v));
 }
 
 bool tp_holds_loop(const tp_pnode *x) {
@@ -225,7 +424,7 @@ static bool strip_along(strip *s, const tp_ix *extent, tp_pnode **v, int n, int 
 static bool strip_node(strip *s, tp_pnode **v, int n, int at, int *from, int *to) {
   s->n = 0;
   if (!tp_holds_loop(v[at]) || !collect_leaves(s, v[at]) || !s->n) return false;
-  const tp_region *first = s->leaf[0];
+  const tp_region *first = s->leaf[0]->rg;
   bool done = false;
   for (int k = 0; k < first->nlead && !done; k++) done = strip_along(s, first->lead[k], v, n, at, from, to);
   return done;
@@ -249,7 +448,22 @@ static int strips_in(strip *s, tp_pnode **v, int n) {
   return n;
 }
 
-void tp_plan_strips(tp_plan *p, int *inside) {
-  strip s = { .p = p, .inside = inside, .dim = TP_NEWN(p->a, int, p->bufs.n), .uses = tp_plan_uses(p) };
+static int leaves_below(const tp_pnode *x) {
+  int n = x->kind == TP_P_REGION;
+  for (int i = 0; i < x->n; i++) n += leaves_below(x->kid[i]);
+  return n;
+}
+
+static int *with_room(tp_plan *p, const int *v, int n) {
+  int *to = TP_NEWN(p->a, int, n);
+  if (v) memcpy(to, v, sizeof *v * (size_t)p->bufs.n);
+  return to;
+}
+
+int *tp_plan_strips(tp_plan *p, const int *inside, bool precise) {
+  int room = p->bufs.n + leaves_below(p->body);         /* a sum that is kept beside for each leaf */
+  strip s = { .p = p, .precise = precise, .inside = with_room(p, inside, room), .dim = with_room(p, NULL, room), .uses = with_room(p, tp_plan_uses(p), room),
+              .beside = with_room(p, NULL, room) };
   if (!p->calls.n) strips_in(&s, &p->body, 1);
+  return s.inside;
 }

@@ -205,6 +205,12 @@ void tp_cut_axis(tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_i
   }
 }
 
+const tp_ix *tp_places_of_tile(tp_ictx *ix, const tp_ix *all, int64_t b, const tp_ix *first) {
+  const tp_ix *n = tp_ix_const(ix, b);
+  int64_t known;
+  return tp_ix_is_const(all, &known) && known % b == 0 ? n : tp_ix_min(ix, n, tp_ix_sub(ix, all, first));
+}
+
 tp_pnode *tp_loop_over_tiles(tp_plan *p, const tp_sym *var, const tp_ix *all, int64_t b, int n, tp_pnode **v) {
   tp_pnode *body = TP_NEW(p->a, tp_pnode), *x = TP_NEW(p->a, tp_pnode);
   *body = (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = tp_dup(p->a, v, sizeof *v * (size_t)n) };
@@ -215,9 +221,7 @@ tp_pnode *tp_loop_over_tiles(tp_plan *p, const tp_sym *var, const tp_ix *all, in
 
 static tp_pnode *loop_of(tiler *t, tp_pnode **v, const tiled *run, int64_t b) {
   const tp_sym *var = tp_sym_var(t->ix, "tile");
-  const tp_ix *first = tp_ix_mulc(t->ix, tp_ix_sym(t->ix, var), b), *n = tp_ix_const(t->ix, b), *all = run->extent;
-  int64_t known;
-  if (!tp_ix_is_const(all, &known) || known % b) n = tp_ix_min(t->ix, n, tp_ix_sub(t->ix, all, first));
+  const tp_ix *first = tp_ix_mulc(t->ix, tp_ix_sym(t->ix, var), b), *all = run->extent, *n = tp_places_of_tile(t->ix, all, b, first);
   bool *small = TP_NEWN(t->a, bool, t->p->bufs.n);
   for (int i = 0; i < run->n; i++)
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {

@@ -203,7 +203,8 @@ tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
 bool tp_make_code(tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
   tp_work w = work_on(f, *g);
   w.ticks = t;
-  const tp_planned asked = { .fuse = f->opt.on[TP_PASS_FUSE], .by_rows = f->limit || t, .reproducible = f->opt.reproducible };
+  const tp_planned asked = { .fuse = f->opt.on[TP_PASS_FUSE], .by_rows = f->limit || t, .reproducible = f->opt.reproducible,
+                              .precise = f->opt.precise };
   return tp_passes_run(&w, TP_MARKED, err) &&
          tp_passes_run(&w, TP_ORDERED, err) &&
          tp_passes_run(&w, TP_KEPT, err) &&
