@@ -203,6 +203,53 @@ describe("a trace", function()
     end
   end)
 
+  -- A loop of long vectors, whose leaves are written out, beside one of numbers, which is one loop in C.
+  local function mixed(options)
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local b, B = P:dim "b"
+    local s, S = P:dim "s"
+    local x, a = P:tensor { domain = { b, t }, shape = { 300 } }, P:tensor { domain = { s }, dtype = "f64" }
+    x[{ t = 0 }], a[0] = 1, 0.5
+    x[t] = (x[t - 1] * 0.5 + 1):softmax(0):name "x"
+    a[s] = 3.7 * a[s - 1] * (1 - a[s - 1])
+    options.outputs = { x = x[{ t = T - 1 }], sum = x[{ t = T - 1, b = tempo.range(0, B) }]:sum(0), a = a[S - 1] }
+    return P:compile(options)
+  end
+
+  for _, threads in ipairs { 1, 2 } do
+    it("has what is inside of compiled parts from when that is asked for, threads: " .. threads, function()
+      local bounds = { T = 60, B = 16, S = 900 }
+      local f = mixed { tier = "native", threads = threads }
+      local plain = f({}, bounds)
+      local before = f:profile()
+      f:profile(0, { trace = path, inside = true })
+      assert.falsy(before:find("'x'", 1, true))
+      local got = f({}, bounds)
+      for name, array in pairs(plain) do assert.same(array:totable(), got[name]:totable()) end
+      local said = f:profile(50, { trace = path, inside = false })
+      local events = events_of(path)
+      nest(events)
+      local leaves, inside = 0, 0
+      for _, e in ipairs(of_kind(events, "leaf")) do
+        leaves = leaves + 1
+        if e.around and (e.around.cat == "part" or e.around.cat == "team") then inside = inside + 1 end
+      end
+      assert.is_true(leaves > 0 and inside >= 59)
+      local bytes, flops = said:match " ([%d.]+) +([%d.]+)  [^\n]*'x' div\n"
+      assert.is_true(tonumber(bytes) > 0 and tonumber(flops) > 0, said)
+      if threads == 1 then
+        local loops = of_kind(events, "loop")
+        assert.is_true(#loops > 0)
+        assert.matches("loop over s%d*, leaves: 1\n", said)
+        assert.equal(899 * 3, loops[#loops].args.flops)
+      end
+      f({}, bounds)
+      f:profile(0, { trace = path })
+      for _, e in ipairs(of_kind((events_of(path)), "leaf")) do assert.not_equal("x", e.args.tensor) end
+    end)
+  end
+
   it("has loops of a run in steps, each step by itself", function()
     local P = tempo.program()
     local t = P:dim "t"
@@ -238,6 +285,7 @@ describe("a trace", function()
     if io.open "/dev/full" then refused("file", "file: /dev/full: No space left", 3, { trace = "/dev/full" }) end
     refused("option", "trase", 3, { trase = path })
     refused("option", "trace", 3, { trace = 7 })
+    refused("option", "inside of profile: expected true or false", 3, { inside = 7 })
     f:profile(0, { trace = path })
     assert.equal(2, #of_kind((events_of(path)), "iteration"))
     local g = powers "reference"

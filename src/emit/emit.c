@@ -267,7 +267,7 @@ static void put_region(tp_emit *e, const tp_pnode *x) {
   if (guarded) close(e);
 }
 
-static void put_statement(tp_emit *e, const tp_pnode *x, bool top) {
+static void put_untimed(tp_emit *e, const tp_pnode *x, bool top) {
   switch (x->kind) {
     case TP_P_FOR: put_loop(e, x); return;
     case TP_P_IF: put_if(e, x, top); return;
@@ -275,6 +275,29 @@ static void put_statement(tp_emit *e, const tp_pnode *x, bool top) {
     case TP_P_LOAD: put_leaf(e, x); return;
     case TP_P_SEQ: case TP_P_SPILL: case TP_P_FETCH: case TP_P_BEHIND: case TP_P_WAIT: return;
   }
+}
+
+/* Nothing but points, in loops: their clock is that of the outermost one. */
+static bool is_tight(tp_emit *e, const tp_pnode *x) {
+  bool ok = x->kind == TP_P_FOR || tp_is_row(x) || is_short(e, x);
+  for (int i = 0; i < x->n && ok; i++) ok = is_tight(e, x->kid[i]);
+  return ok;
+}
+
+/* What is called has a clock. */
+static bool has_clock(tp_emit *e, const tp_pnode *x) {
+  bool leaf = x->kind == TP_P_REGION && tp_emit_knows(e, x) && !tp_emit_is_points(e, x);
+  return e->clocks && !e->clocked && (leaf || (x->kind == TP_P_FOR && is_tight(e, x)));
+}
+
+static void put_statement(tp_emit *e, const tp_pnode *x, bool top) {
+  bool timed = has_clock(e, x);
+  int loop = x->kind == TP_P_FOR ? x->var->id : -1;
+  if (timed) tp_emit_line(e, "h->enter(h->exec, %d, %d);\n", x->pos, loop);
+  e->clocked |= timed;
+  put_untimed(e, x, top);
+  e->clocked &= !timed;
+  if (timed) tp_emit_line(e, "h->leave(h->exec, %d, %d);\n", x->pos, loop);
 }
 
 /* What lies before the loop in which a run goes on is left out. */
@@ -364,13 +387,13 @@ static bool has_for(const tp_pnode *x) {
   return any;
 }
 
-static void put_parts(tp_buf *b, const tp_plan *p, tp_arena *a, const tp_part *part, int n, tp_hmap *texts, bool counts) {
-  tp_emit e = { .p = p, .ix = p->ix, .a = a, .looped = has_for(p->body), .done = b, .texts = texts, .counts = counts };
+static void put_parts(tp_buf *b, const tp_plan *p, tp_arena *a, const tp_part *part, int n, tp_hmap *texts, bool counts, bool clocks) {
+  tp_emit e = { .p = p, .clocks = clocks, .ix = p->ix, .a = a, .looped = has_for(p->body), .done = b, .texts = texts, .counts = counts };
   e.as = TP_NEWN(a, const tp_region *, p->npos + 1);
   for (int i = 0; i < n; i++) put_part(&e, &part[i], i);
 }
 
-int tp_emit_c(tp_buf *b, const tp_plan *p) {
+int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks) {
   tp_arena a;
   tp_buf nobody;
   tp_hold hold;
@@ -382,9 +405,9 @@ int tp_emit_c(tp_buf *b, const tp_plan *p) {
   int n = tp_plan_parts(p, &a, &part);
   tp_emit_environments(b, p, &a);
   tp_buf_hold(&nobody, &hold);
-  put_parts(&nobody, p, &a, part, n, &texts, true);
+  put_parts(&nobody, p, &a, part, n, &texts, true, clocks);
   tp_buf_drop(&nobody, &hold);
-  put_parts(b, p, &a, part, n, &texts, false);
+  put_parts(b, p, &a, part, n, &texts, false, clocks);
   tp_arena_free(&a);
   return n;
 }

@@ -3,8 +3,8 @@
 #define TP_EMIT_H
 #include "plan/plan.h"
 
-/* Prints a function `tp_part_N` for part N. How many there are; nothing is printed where there is none. No memory: to the latest guard. */
-int tp_emit_c(tp_buf *b, const tp_plan *p);
+/* Prints a function `tp_part_N` for part N. clocks: which says when it comes to a leaf and when it leaves it. How many there are; nothing is printed where there is none. No memory: to the latest guard. */
+int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks);
 
 /* ---- a program that stands alone (export.c) ---- */
 

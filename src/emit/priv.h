@@ -26,6 +26,7 @@ typedef struct tp_emit {
   tp_ictx *ix;
   tp_arena *a;
   const tp_region **as;                         /* by position: tp_emit_region of a product */
+  bool clocks, clocked;                         /* leaves and short loops say when they begin and end; what is written is inside of such */
   bool teamed;                                  /* what is written is run by all threads of a team */
   bool looped;                                  /* some part of the plan is a loop */
   tp_buf *done;                                 /* functions that are complete */

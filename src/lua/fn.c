@@ -205,8 +205,15 @@ static void write_trace(lua_State *L, tl_fn *u, const char *path) {
   if (!tp_fn_trace(u->f, path, &e)) tl_raise(L, &e);
 }
 
+static void look_inside(lua_State *L, tl_fn *u) {
+  tp_error e = { 0 };
+  if (!lua_isboolean(L, -1)) tl_fail(L, TP_E_OPTION, "option: inside of profile: expected true or false, got %s", tl_describe(L, -1));
+  if (u->running) tl_fail(L, TP_E_OPTION, "option: profile: what is inside of native code is looked at from one run on, not by a callback");
+  if (!tp_fn_inside(u->f, lua_toboolean(L, -1), &e)) tl_raise(L, &e);
+}
+
 static int fn_profile(lua_State *L) {           /* f, rows, options */
-  static const char *const known[] = { "trace", NULL };
+  static const char *const known[] = { "inside", "trace", NULL };
   tl_fn *u = tl_fn_self(L, "profile");
   tp_error e = { 0 };
   tp_buf b;
@@ -214,6 +221,7 @@ static int fn_profile(lua_State *L) {           /* f, rows, options */
   if (rows < 0) tl_fail(L, TP_E_OPTION, "option: profile: the number of rows must not be negative, got %lld", (long long)rows);
   tl_options(L, 3, "profile", known);
   if (tl_option(L, 3, "trace")) write_trace(L, u, tl_string(L, lua_gettop(L), "trace"));
+  if (tl_option(L, 3, "inside")) look_inside(L, u);
   tp_buf_init(&b);
   bool ok = tp_fn_profile(u->f, (int)TP_MIN(rows, INT32_MAX), &b, &e);
   return push_buf(L, &b, ok, &e);

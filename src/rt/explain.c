@@ -452,6 +452,14 @@ static bool profile(tp_fn *f, void *arg, tp_error *err) {
 
 bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err) { return tp_guarded(f, profile, &(profiling){ rows, out }, err); }
 
+static bool inside(tp_fn *f, void *arg, tp_error *err) {
+  (void)err;
+  tp_fn_clocks(f, *(bool *)arg);
+  return true;
+}
+
+bool tp_fn_inside(tp_fn *f, bool on, tp_error *err) { return tp_guarded(f, inside, &on, err); }
+
 static bool trace(tp_fn *f, void *arg, tp_error *err) {
   tp_exec *x = newest_exec(f);
   return x ? tp_exec_trace(x, arg, err) : tp_fail(err, TP_E_OPTION, f->pos, "option: the reference evaluator has no trace");

@@ -27,7 +27,8 @@ struct tp_fn {
   tp_graph *closed, *graph;                     /* graph: what plain runs execute; with ticks given, what was judged: steps.graph is executed */
   int nbound; const tp_sym **bounds;
   tp_poly *poly; tp_plan *plan; tp_exec *exec;
-  tp_native_code *code[2];                          /* of plan, of steps.plan where that is another; NULL: not asked for yet */
+  tp_native_code *code[4];                          /* of plan, of steps.plan where that is another, then both with clocks; NULL: not asked for yet */
+  bool clocks;                                      /* native code has a clock at each leaf (tp_fn_clocks) */
   bool running; int64_t peak;
   int64_t rows; tp_fn *shorter[TP_MAXSHORTER], *ran; bool asked[TP_MAXSHORTER];    /* limit.c. rows: of its blocks at most; 0: any. ran: what the latest run executed; NULL: f */
   tp_array **loaded, **latest;                  /* by parameter: what runs begin with (NULL: its init), and what the last one left; from the closed graph on */
@@ -55,6 +56,7 @@ tp_fn *tp_fn_within(tp_fn *f, const int64_t *given);    /* which runs with these
 /* native.c */
 tp_exec *tp_fn_exec(tp_fn *f, const tp_plan *p, tp_error *err);       /* of f's plan, or of its steps'; native where that is the tier */
 void tp_fn_code(tp_fn *f, tp_buf *out);         /* as C */
+void tp_fn_clocks(tp_fn *f, bool on);           /* from the next run, or step, on */
 bool tp_fn_is_native(const tp_fn *f);           /* does native code run by now, of calls or of steps? */
 const char *tp_fn_why_not_native(const tp_fn *f);       /* NULL: it does, or may yet */
 void tp_code_free(tp_fn *f);

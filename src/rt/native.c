@@ -10,7 +10,7 @@
 
 typedef enum { CODE_NONE, CODE_LOOKED, CODE_BUILDS, CODE_THERE, CODE_NEVER } code_stage;
 struct tp_native_code {
-  tp_fn *f; const tp_plan *plan;
+  tp_fn *f; const tp_plan *plan; bool clocks;
   code_stage stage;
   void *lib; tp_native **part; char path[TP_CC_PATH];   /* part: NULL until it is THERE */
   tp_cc_job *job; double ran;                   /* of tier auto: the compiler; seconds of running */
@@ -29,11 +29,11 @@ static const char head[] =
   "#else\n#define TP_ONCE static\n#endif\n";
 static const char fuses[] = "#ifdef __FMA__\n#define TP_FMA 1\n#else\n#define TP_FMA 0\n#endif\n";
 
-static int put_code(tp_buf *b, const tp_plan *p) {
+static int put_code(tp_buf *b, const tp_plan *p, bool clocks) {
   tp_puts(b, head);
   tp_puts(b, p->reproducible ? "#define TP_FMA 0\n" : fuses);
   tp_puts(b, tp_prelude);
-  return tp_emit_c(b, p);
+  return tp_emit_c(b, p, clocks);
 }
 
 static void warn_once(tp_fn *f, const char *why) {
@@ -59,7 +59,7 @@ static void with_text(tp_native_code *c, void (*fn)(tp_native_code *c, const tp_
   tp_hold h, hw;
   tp_buf_hold(&text, &h);
   tp_buf_hold(&why, &hw);
-  int n = put_code(&text, c->plan);
+  int n = put_code(&text, c->plan, c->clocks);
   if (text.failed) tp_oom();
   if (n) fn(c, &(tp_cc_source){ text.s, text.n, c->f->cflags }, &why);
   else c->stage = CODE_NEVER;
@@ -135,25 +135,37 @@ static bool asked(void *ud, double ran, tp_native *const **fn) {
 /* ---- what rt asks for ---- */
 
 static tp_native_code *code_of(tp_fn *f, const tp_plan *p) {
-  tp_native_code *c = f->code[p != f->plan];
+  tp_native_code **of = &f->code[(p != f->plan) + 2 * f->clocks], *c = *of;
   if (c) return c;
-  c = f->code[p != f->plan] = TP_NEW(&f->closed->arena, tp_native_code);
-  c->f = f;
-  c->plan = p;
-  if (f->tier != TP_TIER_NATIVE) return c;
+  c = *of = TP_NEW(&f->closed->arena, tp_native_code);
+  *c = (tp_native_code){ .f = f, .plan = p, .clocks = f->clocks };
+  if (f->tier != TP_TIER_NATIVE && !f->clocks) return c;
   with_text(c, code_build);
   if (*c->why) warn_once(f, c->why);
   return c;
 }
 
+static void give_code(tp_exec *x, tp_fn *f, const tp_plan *p) {
+  tp_native_code *c = f->tier == TP_TIER_NATIVE || f->tier == TP_TIER_AUTO ? code_of(f, p) : NULL;
+  if (!c) return;
+  tp_exec_native(x, c->part);
+  tp_exec_ask(x, c->stage < CODE_THERE ? asked : NULL, c);
+}
+
 tp_exec *tp_fn_exec(tp_fn *f, const tp_plan *p, tp_error *err) {
   tp_cc_reap();
-  tp_native_code *c = f->tier == TP_TIER_NATIVE || f->tier == TP_TIER_AUTO ? code_of(f, p) : NULL;
   tp_exec *x = tp_exec_new(p, &tp_interp, err);
   if (x && !tp_exec_threads(x, f->threads, err)) return tp_exec_free(x);
-  if (x && c) tp_exec_native(x, c->part);
-  if (x && c && c->stage < CODE_THERE) tp_exec_ask(x, asked, c);
+  if (x) give_code(x, f, p);
   return x;
+}
+
+void tp_fn_clocks(tp_fn *f, bool on) {
+  if (f->ran && f->ran != f) tp_fn_clocks(f->ran, on);
+  if (f->clocks == on) return;
+  f->clocks = on;
+  if (f->exec) give_code(f->exec, f, f->plan);
+  if (f->session && f->session->exec) give_code(f->session->exec, f, f->steps.plan ? f->steps.plan : f->plan);
 }
 
 void tp_code_free(tp_fn *f) {
@@ -188,7 +200,7 @@ void tp_fn_code(tp_fn *f, tp_buf *out) {
   }
   if (!c || !c->part) tp_puts(out, "/* not compiled: the interpreter runs the plan */\n");
   tp_buf_hold(&text, &h);
-  int n = tp_emit_c(&text, f->plan);
+  int n = tp_emit_c(&text, f->plan, false);
   tp_puts(out, n ? text.s : "/* nothing of this plan is worth compiling */\n");
   tp_buf_drop(&text, &h);
 }

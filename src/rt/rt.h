@@ -96,6 +96,7 @@ void tp_fn_outputs_free(tp_fn *f, tp_run *run);
 bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err);
 /* Where the time of all runs so far went, or of the steps since the last start: a line a region, the dearest first. */
 bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err);
+bool tp_fn_inside(tp_fn *f, bool on, tp_error *err);           /* profiles and traces see what native code does inside of its parts, between runs */
 bool tp_fn_trace(tp_fn *f, const char *path, tp_error *err);    /* writes what ran when since the last one */
 /* Writes path.h, path.c, path.weights and path_main.c: f for these bounds as C99 that needs no tempo, with its newest parameters. */
 bool tp_fn_export(tp_fn *f, const char *path, const int64_t *env, tp_error *err);

@@ -21,6 +21,38 @@ bool tp_native_fault(tp_exec *x, int pos, int what, const int64_t *lead) {
   return !tp_rfault(x, x->regat[pos], lead, what);
 }
 
+/* ---- code with clocks ---- */
+
+static int inst_of_loop(const tp_exec *x, int pos, int loop) {
+  int i = 0;
+  while (x->flow->inst[i].op != TP_I_FOR || x->flow->inst[i].var != loop || x->flow->inst[i].node->pos != pos) i++;
+  return i;
+}
+
+static tp_clock *clock_at(tp_exec *x, int pos, int loop) {
+  if (loop < 0) return x->regat[pos]->clock;
+  tp_loopclock *l = &x->flow->loopclock[pos];
+  if (!l->clock.calls) l->inst = inst_of_loop(x, pos, loop);
+  return &l->clock;
+}
+
+void tp_native_enter(tp_exec *x, int pos, int loop) {
+  tp_clock *c = clock_at(x, pos, loop);
+  x->timed = c->calls++ == c->next;
+  if (x->timed) x->entered = tp_clock_begin(x, c);
+  else if (x->track) x->entered = tp_now();
+}
+
+void tp_native_leave(tp_exec *x, int pos, int loop) {
+  if (x->timed) tp_clock_end(x, clock_at(x, pos, loop), x->entered);
+  if (x->track) tp_track_put(x, loop < 0 ? TP_EV_LEAF : TP_EV_LOOP, loop < 0 ? pos : x->flow->loopclock[pos].inst, x->entered);
+}
+
+static void native_enter(void *exec, int pos, int loop) { tp_native_enter(exec, pos, loop); }
+static void native_leave(void *exec, int pos, int loop) { tp_native_leave(exec, pos, loop); }
+
+/* ---- parts ---- */
+
 static int native_cancelled(void *exec, int pos) { return tp_native_cancelled(exec, pos); }
 static int native_fault(void *exec, int pos, int what, const int64_t *lead) { return tp_native_fault(exec, pos, what, lead); }
 static int native_meet(void *exec) { return exec == NULL; }    /* nobody else is there */
@@ -52,14 +84,16 @@ bool tp_native_run(tp_exec *x, const tp_inst *i) {
   x->flow->front.pc = (int)(i - x->flow->inst);
   tp_host h = { .env = x->env, .base = x->base, .entry = i->entry, .cancel = x->run->cancel ? (const volatile unsigned char *)x->run->cancel : &goes_on, .exec = x,
                 .leaf = native_leaf, .cancelled = native_cancelled, .fault = native_fault, .seed = x->run->seed, .turn = x->target->turn,
-                .meets = x->workers ? x->workers->never : NULL, .meet = native_meet, .team = tp_native_team };
+                .meets = x->workers ? x->workers->never : NULL, .meet = native_meet, .enter = native_enter, .leave = native_leave, .team = tp_native_team };
   return run_part(x, i->part - 1, &h);
 }
 
 void tp_exec_native(tp_exec *x, tp_native *const *fn) {
   tp_flow *f = x->flow;
   f->native = fn;
-  if (fn && !f->partclock) f->partclock = TP_NEWN(&x->a, tp_clock, x->plan->npos + 1);
+  if (!fn || f->partclock) return;
+  f->partclock = TP_NEWN(&x->a, tp_clock, x->plan->npos + 1);
+  f->loopclock = TP_NEWN(&x->a, tp_loopclock, x->plan->npos + 1);
 }
 
 /* ---- code that comes later ---- */

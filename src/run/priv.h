@@ -43,11 +43,14 @@ typedef struct tp_inst {
 /* Somebody who goes through the instructions. Where dims end by data, one who comes later may meet fewer regions. pos: of the last one run. */
 typedef struct tp_cursor { int pc, pos; int64_t *env; } tp_cursor;
 
+typedef struct tp_loopclock { tp_clock clock; int inst; } tp_loopclock;         /* inst: the loop's FOR, once it ran */
+
 typedef struct tp_flow {
   int ninst; tp_inst *inst;
   const tp_inst **loadat;                       /* by position: a LOAD */
   tp_native *const *native;                     /* by part; NULL: not compiled */
   tp_clock *partclock;                          /* by part; NULL: none has run */
+  tp_loopclock *loopclock;                      /* by position of a loop inside of a part that has a clock; NULL: there was no code with clocks */
   tp_codeask *ask; void *asked;                 /* whether it is by now; NULL: it is, or never will be */
   double ran, asking;                           /* seconds of running since it was asked; when running was last looked at */
   int skip, skips;                              /* iterations until it is looked at again; of that many */
@@ -75,6 +78,8 @@ bool tp_native_run(tp_exec *x, const tp_inst *i);
 void tp_native_ask(tp_exec *x);                                /* now and then */
 void tp_native_begin(tp_exec *x);                              /* around what runs */
 void tp_native_end(tp_exec *x);
+void tp_native_enter(tp_exec *x, int pos, int loop);           /* tp_host's, of the thread that runs */
+void tp_native_leave(tp_exec *x, int pos, int loop);
 int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h);        /* team.c */
 bool tp_native_cancelled(tp_exec *x, int pos);
 bool tp_native_fault(tp_exec *x, int pos, int what, const int64_t *lead);      /* true */
@@ -111,6 +116,7 @@ bool tp_dreg_execute(tp_exec *x, tp_dreg *r);
 bool tp_dreg_run(tp_exec *x, tp_dreg *r);                      /* the same by the clock; profile.c */
 double tp_clock_begin(tp_exec *x, tp_clock *c);                /* around an execution that is timed, and counted already */
 void tp_clock_end(tp_exec *x, tp_clock *c, double from);
+tp_pos tp_pnode_line(const tp_pnode *x);                        /* of the first leaf of it that has one */
 const char *tp_profile_name(const tp_exec *x, const tp_region *r);             /* of the tensor that it makes; NULL: none */
 void tp_profile_work(tp_buf *b, const tp_region *r);           /* what it does, in few words */
 /* trace.c */

@@ -66,8 +66,8 @@ static double seconds(const tp_clock *c) {
   return c->first + each * (double)TP_MAX(c->calls - FIRST, 0);
 }
 
-/* A region, or what a part does beside the regions that it calls. */
-typedef struct { const tp_dreg *r; int part; tp_clock clock; double s; } profile_row;
+/* A region, a loop that has a clock, or what a part does beside these. */
+typedef struct { const tp_dreg *r; const tp_inst *loop; int part; tp_clock clock; double s; } profile_row;
 
 static int dearest_first(const void *a, const void *b) {
   const profile_row *p = a, *q = b;
@@ -95,13 +95,41 @@ static void put_rate(tp_buf *b, double each, double s, double calls) {
   else tp_puts(b, "        -");
 }
 
+/* All that one execution goes through, as one. */
+static bool count_loop_once(const tp_exec *x, const tp_pnode *loop, tp_counted *all) {
+  tp_arena a;
+  int64_t turns;
+  tp_scratch_init(&a);
+  tp_counted *at = TP_NEWN(&a, tp_counted, x->plan->npos + 1);
+  bool ok = tp_plan_count(x->plan, loop, x->env, at, &turns);
+  for (int i = 0; i < x->plan->npos; i++) all->bytes += at[i].bytes, all->flops += at[i].flops;
+  all->runs = 1;
+  tp_arena_free(&a);
+  return ok;
+}
+
+static int leaves_in(const tp_pnode *x) {
+  int n = x->kind == TP_P_REGION;
+  for (int i = 0; i < x->n; i++) n += leaves_in(x->kid[i]);
+  return n;
+}
+
+static void put_loop_name(tp_buf *b, const tp_pnode *x) {
+  tp_pos pos = tp_pnode_line(x);
+  if (pos.file) tp_putf(b, "%s:%d  ", pos.file, pos.line);
+  tp_putf(b, "loop over %s, leaves: %d\n", x->var->name, leaves_in(x));
+}
+
 static void put_row(tp_buf *b, const tp_exec *x, const profile_row *w, const tp_counted *at, double total) {
+  tp_counted loop = { 0 };
   const tp_counted *c = at && w->r && at[w->r->pos].runs ? &at[w->r->pos] : NULL;
+  if (w->loop && count_loop_once(x, w->loop->node, &loop)) c = &loop;
   double n = (double)w->clock.calls;
   tp_putf(b, "%10.3f %6.1f%% %10lld %10.2f", w->s * 1e3, total > 0 ? 100 * w->s / total : 0, (long long)w->clock.calls, w->s * 1e6 / n);
   put_rate(b, c ? c->bytes / (double)c->runs : 0, w->s, n);
   put_rate(b, c ? c->flops / (double)c->runs : 0, w->s, n);
   tp_puts(b, "  ");
+  if (w->loop) { put_loop_name(b, w->loop->node); return; }
   if (!w->r) { tp_putf(b, "native code, part %d of the plan\n", w->part); return; }
   tp_pos pos = w->r->rg->pos;
   const char *name = tp_profile_name(x, w->r->rg);
@@ -111,9 +139,11 @@ static void put_row(tp_buf *b, const tp_exec *x, const profile_row *w, const tp_
   tp_puts(b, "\n");
 }
 
-/* Seconds of the regions that it calls. */
+/* Seconds of the regions that it calls, and of what else has a clock. */
 static double called(const tp_exec *x, const tp_pnode *n) {
+  const tp_loopclock *l = &x->flow->loopclock[n->pos];
   double s = n->kind == TP_P_REGION && x->regat[n->pos] ? seconds(x->regat[n->pos]->clock) : 0;
+  if (n->kind == TP_P_FOR && l->clock.calls && x->flow->inst[l->inst].node == n) s += seconds(&l->clock);
   for (int i = 0; i < n->n; i++) s += called(x, n->kid[i]);
   return s;
 }
@@ -122,12 +152,16 @@ static int list_rows(const tp_exec *x, tp_arena *a, profile_row *row) {
   tp_part *part;
   int n = 0, nparts = x->flow->partclock ? tp_plan_parts(x->plan, a, &part) : 0;
   for (int i = 0; i < x->nreg; i++)
-    if (x->reg[i]->clock->calls) row[n++] = (profile_row){ x->reg[i], -1, *x->reg[i]->clock, seconds(x->reg[i]->clock) };
+    if (x->reg[i]->clock->calls) row[n++] = (profile_row){ x->reg[i], NULL, -1, *x->reg[i]->clock, seconds(x->reg[i]->clock) };
+  for (int i = 0; nparts && i < x->plan->npos; i++) {
+    const tp_loopclock *l = &x->flow->loopclock[i];
+    if (l->clock.calls) row[n++] = (profile_row){ NULL, &x->flow->inst[l->inst], -1, l->clock, seconds(&l->clock) };
+  }
   for (int i = 0; i < nparts; i++) {
     const tp_clock *c = &x->flow->partclock[i];
     double s = seconds(c);
     for (int k = 0; k < part[i].n; k++) s -= called(x, part[i].node[k]);
-    if (c->calls) row[n++] = (profile_row){ NULL, i, *c, TP_MAX(s, 0) };
+    if (c->calls) row[n++] = (profile_row){ NULL, NULL, i, *c, TP_MAX(s, 0) };
   }
   return n;
 }
@@ -135,7 +169,7 @@ static int list_rows(const tp_exec *x, tp_arena *a, profile_row *row) {
 void tp_exec_profile(const tp_exec *x, int rows, tp_buf *b) {
   tp_arena a;
   tp_scratch_init(&a);
-  profile_row *row = TP_NEWN(&a, profile_row, x->nreg + x->plan->npos + 1);
+  profile_row *row = TP_NEWN(&a, profile_row, x->nreg + 2 * x->plan->npos + 1);
   tp_counted *at = TP_NEWN(&a, tp_counted, x->plan->npos + 1);
   const tp_speed *most = x->target->speed();
   int64_t turns;

@@ -89,6 +89,7 @@ struct tp_exec {
   tp_dreg **due;                                /* by buffer: the copy into it that was put off; NULL: there are none such (newest.c) */
   bool poison, running, cancelled, asking;      /* running: loop variables have their values; asking: what was put off is made */
   struct tp_track *track;                       /* where what runs is noted; NULL: it is not (run/trace.c) */
+  double entered; bool timed;                   /* code with clocks: when what runs began, if anybody asks; it is timed */
   double away, looked;                          /* seconds that this thread has not run, and when that was asked (run/profile.c) */
   struct tp_store *mem; struct tp_flow *flow;   /* where buffers lie; where it stands (run/priv.h) */
 };

@@ -182,12 +182,25 @@ static int host_fault(void *exec, int pos, int what, const int64_t *lead) {
   return tp_native_fault(w->all->x, pos, what, lead) && !fails(w, pos, true);
 }
 
+/* Clocks are those of the run, and the first thread's to read; the others note events. */
+static void host_enter(void *exec, int pos, int loop) {
+  tp_worker *w = exec;
+  if (!w->who) tp_native_enter(w->all->x, pos, loop);
+  else if (w->x.track) w->x.entered = tp_now();
+}
+
+static void host_leave(void *exec, int pos, int loop) {
+  tp_worker *w = exec;
+  if (!w->who) tp_native_leave(w->all->x, pos, loop);
+  else if (loop < 0) tp_track_put(&w->x, TP_EV_LEAF, pos, w->x.entered);
+}
+
 static bool run_native(tp_worker *w, const team_job *j) {
   static const unsigned char goes_on;
   const tp_run *run = w->all->x->run;
   const volatile unsigned char *cancel = w->who ? (const volatile unsigned char *)&w->all->over : run->cancel ? (const volatile unsigned char *)run->cancel : &goes_on;
   tp_host h = { .env = w->x.env, .base = w->x.base, .cancel = cancel, .exec = w, .leaf = host_leaf, .cancelled = host_cancelled, .fault = host_fault, .seed = run->seed,
-                .turn = w->x.target->turn, .who = w->who, .meets = w->all->meets, .meet = host_meet };
+                .turn = w->x.target->turn, .who = w->who, .meets = w->all->meets, .meet = host_meet, .enter = host_enter, .leave = host_leave };
   return !j->fn(&h);
 }
 

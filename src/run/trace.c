@@ -1,5 +1,5 @@
 /* trace.c: what ran when, for chrome://tracing and Perfetto. A thread that runs a plan has a track: events of regions, compiled parts, what threads share, loops and their iterations, noted when they
- * end. The first few of a function are always noted, so that a trace may be asked for after a run; who asks gets many of what runs later. Loops inside of compiled parts leave no events. */
+ * end. The first few of a function are always noted, so that a trace may be asked for after a run; who asks gets many of what runs later. Of what is inside of compiled parts there are events where code has clocks (native.c). */
 #include "run/priv.h"
 #include "io/io.h"
 
@@ -135,9 +135,9 @@ static event_label region_label(event_labels *l, const tp_dreg *r) {
   return new_label(l, "leaf", tp_buf_give(&l->a, &b), tp_profile_name(l->x, r->rg), r->rg->pos, (tp_counted){ .bytes = c->bytes / n, .flops = c->flops / n });
 }
 
-static tp_pos first_line(const tp_pnode *x) {
+tp_pos tp_pnode_line(const tp_pnode *x) {
   tp_pos pos = x->kind == TP_P_REGION ? x->rg->pos : (tp_pos){ 0 };
-  for (int i = 0; i < x->n && !pos.file; i++) pos = first_line(x->kid[i]);
+  for (int i = 0; i < x->n && !pos.file; i++) pos = tp_pnode_line(x->kid[i]);
   return pos;
 }
 
@@ -149,7 +149,7 @@ static event_label label_of(event_labels *l, const char *kind, const char *name,
     if (!tp_plan_count(l->x->plan, v[k], l->x->env, at, &turns)) tp_oom();
     for (int i = 0; i < l->x->plan->npos; i++) all.bytes += at[i].bytes, all.flops += at[i].flops;
   }
-  return new_label(l, kind, name, NULL, first_line(v[0]), all);
+  return new_label(l, kind, name, NULL, tp_pnode_line(v[0]), all);
 }
 
 static void label_loops(event_labels *l) {

@@ -15,6 +15,7 @@ typedef struct tp_host {
   int who;                                      /* of the threads that go through a team: 0 is the one that runs what is not cut */
   const unsigned char *meets;                   /* by position: they meet there */
   int (*meet)(void *exec);
+  void (*enter)(void *exec, int pos, int loop), (*leave)(void *exec, int pos, int loop);       /* of code with clocks: around a leaf, or around a loop: its variable, else -1 */
   int (*team)(void *exec, int id, int (*fn)(const struct tp_host *h), const struct tp_host *h);       /* runs fn by all of them */
 #else                                           /* export.h: leaf and cancelled are not called */
   const void *const *values; void *const *shown;        /* of this tick, by input and output */
