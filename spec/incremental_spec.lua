@@ -505,11 +505,13 @@ describe("places and statistics", function()
     local w = told[name] and P:bound "w"
     local x, v = P:input("x", { domain = { t } }), P:input("v", { domain = { t }, shape = { 2 } })
     local q, u = made[name](x, t, T, w), made[name](v, t, T, w)
+    local function off(r) return r - r:mean(0, { keepdim = true }) end
     local outputs = {
       most = q:argmax(0), least = q:argmin(0), each = u:argmax(0), kept = (u * 2):argmax(0, { keepdim = true }),
       whole = q:to "i64":argmax(0), first = q:gt(3):argmax(0),
       var = q:var(0), std = u:std(0, { correction = 0 }), lse = q:logsumexp(0), norm = q:norm(0), off = (q - q:mean(0)):sum(0),
       soft = (q:softmax(0):unsqueeze(1) * u):sum(0),
+      cov = (off(q) * off(u:select(1, 0))):mean(0), cross = (off(q):unsqueeze(1) * off(u)):sum(0), matrix = off(u):mT():matmul(off(u)),
     }
     local derivatives = {
       dstd = tempo.grad(outputs.std * v:detach(), { v })[1], dlse = tempo.grad(outputs.lse * x:detach(), { x })[1],

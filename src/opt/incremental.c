@@ -134,18 +134,29 @@ static tp_val exp_run(incremental *s, const tp_node *of, const running_term *e, 
   return y.node ? mk_mul(mk, y, mk_exp(mk, mk_sub(mk, top, mk_cast(mk, e->off, m.dtype)))) : y;
 }
 
+static tp_val spread_over(tp_mk mk, tp_val v, const tp_out *o, tp_dtype t, int ndom, const tp_sym *const *dom) {
+  v = mk_cast(mk, v, t);
+  if (v.node && !tp_dom_same(v.node->ndom, v.node->dom, ndom, dom)) v = mk_mul(mk, v, mk_fill(mk, 1, t, 0, NULL, ndom, dom));
+  return mk_expand(mk, v, o->rank, o->shape);
+}
+
+/* Both over the same dims, in the same shape and in what sums of such are carried in. */
+static bool side_by_side(incremental *s, tp_val *a, tp_val *b) {
+  tp_mk mk = s->mk;
+  tp_val both = mk_mul(mk, mk_cast(mk, *a, TP_F64), mk_cast(mk, *b, TP_F64));
+  if (!both.node) return false;
+  const tp_out *o = tp_outof(both);
+  tp_dtype t = tp_dtypeof(*a) == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32;
+  *a = spread_over(mk, *a, o, t, both.node->ndom, both.node->dom);
+  *b = spread_over(mk, *b, o, t, both.node->ndom, both.node->dom);
+  return a->node && b->node;
+}
+
 /* The sum of `in` times `by` of all rows before it (behind: behind it), of rows at `range` of d. */
 static tp_val fade_run(incremental *s, const tp_node *of, tp_val in, tp_val by, bool behind, const tp_sym *d, const tp_at *range) {
-  tp_mk mk = s->mk;
-  tp_val both = mk_mul(mk, mk_cast(mk, in, TP_F64), mk_cast(mk, by, TP_F64));
-  if (!both.node || !tp_dom_has(both.node->ndom, both.node->dom, d)) return tp_none;
-  const tp_out *o = tp_outof(both);
-  tp_dtype t = tp_dtypeof(in) == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32;
-  in = mk_cast(mk, in, t), by = mk_expand(mk, mk_cast(mk, by, t), o->rank, o->shape);
-  if (!tp_dom_same(in.node->ndom, in.node->dom, both.node->ndom, both.node->dom)) in = mk_mul(mk, in, mk_fill(mk, 1, t, 0, NULL, both.node->ndom, both.node->dom));
-  in = mk_expand(mk, in, o->rank, o->shape);
-  moving m = { .mk = mk, .of = of, .red = TP_RED_SUM, .kind = RUNNING_FADE, .x = in, .weight = by, .behind = behind, .at = in.node ? own_but(s, in, d, range) : NULL, .dtype = t, .keep = true };
-  if (!in.node || !by.node || ranges(in.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, of, &m)) return tp_none;
+  if (!side_by_side(s, &in, &by) || !tp_dom_has(in.node->ndom, in.node->dom, d)) return tp_none;
+  moving m = { .mk = s->mk, .of = of, .red = TP_RED_SUM, .kind = RUNNING_FADE, .x = in, .weight = by, .behind = behind, .at = own_but(s, in, d, range), .dtype = tp_dtypeof(in), .keep = true };
+  if (ranges(in.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, of, &m)) return tp_none;
   return tp_running(&m);
 }
 
@@ -187,17 +198,28 @@ static tp_val sum_of_terms(incremental *s, const tp_node *n, running_terms *t, i
   return all;
 }
 
-/* sum((x - from)^2) = sum((x - mean)^2) + count * (mean - from)^2, whatever `from` is */
-static tp_val squares_run(incremental *s, const tp_node *n, running_terms *t) {
+/* sum((x - from)^2) = sum((x - mean)^2) + count * (mean - from)^2, whatever `from` is; two that deviate alike */
+static tp_val deviations_run(incremental *s, const tp_node *n, running_terms *t, running_off a, running_off b) {
   tp_mk mk = s->mk;
-  tp_val x, from, mean, count;
-  if (n->op != TP_OP_SUM || n->attr.naxes != 1 || !tp_running_square(t, n->in[0].src, &x, &from)) return tp_none;
-  moving m = { .mk = mk, .of = n, .red = TP_RED_SUM, .kind = RUNNING_SQUARES, .x = x, .at = own_but(s, x, t->d, t->range), .dtype = tp_is_small(tp_outof(x)) ? TP_F64 : tp_dtypeof(x) };
-  if (!tp_dtype_float(tp_dtypeof(x)) || !tp_dom_has(x.node->ndom, x.node->dom, t->d) || ranges(x.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, n, &m) || !never_empty(s, t, n)) return tp_none;
-  tp_val y = tp_running_squares(&m, &mean, &count);
+  tp_val mean[2], count, x = a.x, weight = b.x;
+  if (!tp_dtype_float(tp_dtypeof(x)) || (weight.node && (!tp_dtype_float(tp_dtypeof(weight)) || !side_by_side(s, &x, &weight)))) return tp_none;
+  moving m = { .mk = mk, .of = n, .red = TP_RED_SUM, .kind = RUNNING_SQUARES, .x = x, .weight = weight, .at = own_but(s, x, t->d, t->range), .dtype = tp_is_small(tp_outof(x)) ? TP_F64 : tp_dtypeof(x) };
+  if (!tp_dom_has(x.node->ndom, x.node->dom, t->d) || ranges(x.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, n, &m) || !never_empty(s, t, n)) return tp_none;
+  tp_val y = tp_running_squares(&m, mean, &count);
   if (!y.node) return y;
-  tp_val off = mk_sub(mk, mean, mk_cast(mk, from, m.dtype));
-  return mk_add(mk, y, mk_mul(mk, count, mk_mul(mk, off, off)));
+  tp_val off = a.from.node ? mk_sub(mk, mean[0], mk_cast(mk, a.from, m.dtype)) : mean[0], other = !weight.node ? off : b.from.node ? mk_sub(mk, mean[1], mk_cast(mk, b.from, m.dtype)) : mean[1];
+  return mk_add(mk, y, mk_mul(mk, count, mk_mul(mk, off, other)));
+}
+
+/* Do these cancel, if they are summed term by term, beyond what that is done in? */
+static bool deviate(const running_terms *t, const running_off *a, const running_off *b) { return (a->from.node && b->from.node) || (!t->differences && (a->from.node || b->from.node)); }
+
+static tp_val squares_run(incremental *s, const tp_node *n, running_terms *t) {
+  const tp_node *v = n->in[0].src.node;
+  running_off a, b;
+  if (n->op != TP_OP_SUM || n->attr.naxes != 1 || v->op != TP_OP_MUL || !tp_running_off(t, v->in[0].src, &a) || !tp_running_off(t, v->in[1].src, &b) || !deviate(t, &a, &b)) return tp_none;
+  if (v->in[0].src.node == v->in[1].src.node) b.x = tp_none;
+  return deviations_run(s, n, t, a, b);
 }
 
 static bool is_whole(incremental *s, const tp_node *n, running_terms *t) {
@@ -241,12 +263,15 @@ static tp_val placed_run(incremental *s, const tp_node *n) {
   return unless_few(s, n, t.many, y.n ? mk_sub(mk, y.v[1], tp_ixvalue(mk.g, t.range->lo, mk.err)) : tp_none);
 }
 
-/* Along the first axis of v, rows of one axis as t has them; {NULL}: they are not such. */
-static tp_val single_row(running_terms *t, tp_val v) {
-  return tp_rankof(v) == 2 && tp_running_terms(t, v) && tp_dom_has(t->v[0].in.node->ndom, t->v[0].in.node->dom, t->d) ? t->v[0].in : tp_none;
+/* Rows of one axis, as column or row of a matrix. */
+static bool as_factor(running_terms *t, tp_val v, int axis, running_off *d) {
+  if (tp_rankof(v) != 2 || !tp_running_off(t, v, d)) return false;
+  if (d->from.node) d->from = mk_unsqueeze(t->mk, mk_expand(t->mk, d->from, 1, tp_outof(d->x)->shape), axis);
+  d->x = mk_unsqueeze(t->mk, d->x, axis);
+  return d->x.node && tp_dom_has(d->x.node->ndom, d->x.node->dom, t->d);
 }
 
-/* a[lo .. hi]:mT():matmul(b[lo .. hi]) is the sum of what each row of a and of b make: a matrix */
+/* a[lo .. hi]:mT():matmul(b[lo .. hi]) is the sum of what each row of a and of b make: a matrix; so are rows of both counted from a mean */
 static tp_val products_run(incremental *s, const tp_node *n) {
   tp_mk mk = s->mk;
   const tp_node *a = n->in[0].src.node;
@@ -255,10 +280,10 @@ static tp_val products_run(incremental *s, const tp_node *n) {
   if (!read) return tp_none;
   ranges(read->in[0].src.node->ndom, read->attr.at, &r);
   running_terms t = { .mk = mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r] };
-  if (!moves_with(s, read, r, &t) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d))) return tp_none;
-  tp_val right = single_row(&t, n->in[1].src), left = right.node ? single_row(&t, a->in[0].src) : tp_none;
-  if (!left.node) return tp_none;
-  tp_val x = mk_mul(mk, mk_unsqueeze(mk, left, 1), mk_unsqueeze(mk, right, 0));
+  running_off left, right;
+  if (!moves_with(s, read, r, &t) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d)) || !as_factor(&t, a->in[0].src, 1, &left) || !as_factor(&t, n->in[1].src, 0, &right)) return tp_none;
+  if (left.from.node || right.from.node) return deviate(&t, &left, &right) ? unless_few(s, n, t.many, mk_cast(mk, deviations_run(s, n, &t, left, right), n->out[0].dtype)) : tp_none;
+  tp_val x = mk_mul(mk, left.x, right.x);
   moving m = { .mk = mk, .x = x, .at = x.node ? own_but(s, x, t.d, t.range) : NULL };
   if (!x.node || ranges(x.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || (m.l && m.h)) return tp_none;
   return mk_cast(mk, over_range(s, n, TP_RED_SUM, x, m.at, false), n->out[0].dtype);

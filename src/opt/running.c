@@ -247,31 +247,37 @@ tp_val tp_running_exp(const moving *m, tp_val v, tp_val *top) {
   return y;
 }
 
-/* ---- squares of deviations ----
+/* ---- squares of deviations, or products of those of two ----
  *
  *   m2[c] = m2[c-1] + (x - mean[c-1])^2 (k - 1) / k,  k rows from the first to x (Welford): what is added never cancels
  */
-static tp_val squares_parts(const moving *m, tp_val *mean, tp_val *count) {
+static tp_val squares_parts(const moving *m, tp_val mean[2], tp_val *count) {
   moving all = *m;
   all.kind = RUNNING_SQUARES;
   running_parts y = tp_running_parts(&all);
-  *mean = y.v[0], *count = y.v[2];
+  mean[0] = y.v[0], mean[1] = y.v[3], *count = y.v[2];
   return y.v[1];
 }
 
-tp_val tp_running_squares(const moving *m, tp_val *mean, tp_val *count) {
+/* Row p of x, which is m's or its weight, counted from the mean of the rows before it. */
+static tp_val deviation(const moving *m, const course *k, tp_val x, tp_val count, tp_val less, tp_val *mean) {
   moving one = *m;
+  one.kind = RUNNING_RED, one.x = x;
+  tp_val sum = tp_running(&one);
+  *mean = mk_div(m->mk, sum, count);
+  return mk_sub(m->mk, tp_running_row(&one, k->p), mk_div(m->mk, neighbour(m, sum, -k->steps), less));
+}
+
+tp_val tp_running_squares(const moving *m, tp_val mean[2], tp_val *count) {
   tp_mk mk = m->mk;
   tp_graph *g = mk.g;
   course k = course_of(m);
   const tp_at *at = &m->at[m->r];
-  one.kind = RUNNING_RED;
   if (!begin_row(m, &k)) return squares_parts(m, mean, count);
-  tp_val sum = tp_running(&one), s = declared(m), n = tp_ixvalue(g, tp_ix_sub(g->ix, at->hi, at->lo), mk.err);
+  tp_val s = declared(m), n = tp_ixvalue(g, tp_ix_sub(g->ix, at->hi, at->lo), mk.err);
   *count = mk_cast(mk, n, m->dtype);
-  if (!sum.node || !s.node || !count->node) return tp_none;
-  tp_val less = mk_addc(mk, *count, -1), before = neighbour(m, s, -k.steps), d = mk_sub(mk, tp_running_row(m, k.p), mk_div(mk, neighbour(m, sum, -k.steps), less));
-  tp_val step = mk_mul(mk, mk_mul(mk, d, d), mk_div(mk, less, *count));
-  *mean = mk_div(mk, sum, *count);
+  tp_val less = mk_addc(mk, *count, -1), d = deviation(m, &k, m->x, *count, less, &mean[0]), e = m->weight.node ? deviation(m, &k, m->weight, *count, less, &mean[1]) : d;
+  if (!s.node || !e.node) return tp_none;
+  tp_val before = neighbour(m, s, -k.steps), step = mk_mul(mk, mk_mul(mk, d, e), mk_div(mk, less, *count));
   return carried_sum(m, &k, s, tp_running_nothing(m), before, mk_add(mk, before, step));
 }

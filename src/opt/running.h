@@ -11,7 +11,7 @@ typedef struct moving {
   tp_mk mk; tp_red red; running_kind kind;
   const tp_node *of;                            /* gives the recurrence its name */
   tp_val x; const tp_at *at; int r;
-  tp_val weight;                                /* of RUNNING_EXP: v; NULL: 1. Of RUNNING_FADE: the factors */
+  tp_val weight;                                /* of RUNNING_EXP: v; NULL: 1. Of RUNNING_FADE: the factors. Of RUNNING_SQUARES: what deviates with x; NULL: x itself */
   bool behind;                                  /* of RUNNING_FADE: by those of the rows behind it, else of those before */
   tp_dtype dtype;                               /* that it is carried in */
   bool keep;                                    /* the result stays in it; else it may be of x's */
@@ -27,8 +27,8 @@ bool tp_moving_ends(moving *m, const tp_at *range);     /* the ends alone, along
 tp_val tp_running(const moving *m);             /* the first of its parts */
 /* The sum of v * exp(x - top) over the range, x being what m is of, top its maximum, over m->dom, and 0 where that is not finite: carried as sums are. v {NULL}: 1. */
 tp_val tp_running_exp(const moving *m, tp_val v, tp_val *top);
-/* The sum of (x - mean)^2 over the range, its mean and how many rows that is, over m->dom. */
-tp_val tp_running_squares(const moving *m, tp_val *mean, tp_val *count);
+/* The sum of (x - mean)^2, or of (x - mean[0]) (weight - mean[1]), over the range, the means and how many rows that is, over m->dom. */
+tp_val tp_running_squares(const moving *m, tp_val mean[2], tp_val *count);
 tp_val tp_running_risen(const moving *m, tp_val v, tp_val x, tp_val top);        /* v exp(x - top), from 0 where top is not finite */
 tp_val tp_running_scale(const moving *m, tp_val top0, tp_val top);      /* exp(top0 - top), 1 where they are the same */
 tp_val tp_running_pair(const moving *m, tp_val a, tp_val b);    /* red(a, b) */
@@ -36,7 +36,7 @@ tp_val tp_running_nothing(const moving *m);     /* of no rows */
 tp_val tp_running_row(const moving *m, const tp_ix *p);         /* row p, in what is carried */
 
 /* What is carried of rows that lie side by side: one value, or several. n 0: an error is in err. running_parts.c */
-enum { RUNNING_PARTS = 3 };
+enum { RUNNING_PARTS = 4 };
 typedef struct running_parts { int n; tp_val v[RUNNING_PARTS]; } running_parts;
 running_parts tp_parts_row(const moving *m, const tp_ix *p);
 running_parts tp_parts_none(const moving *m);
@@ -79,6 +79,7 @@ bool tp_is_weighed(const running_term *e);      /* by more than in and out */
 tp_val tp_scanned_row(running_terms *t, const tp_node *n, int rank, bool *in);
 bool tp_scanned_terms(running_terms *t, const tp_node *n, int rank);
 bool tp_exp_of_sums(running_terms *t, tp_val v, double k, int rank);    /* exp(k v), v sums of rows up to each */
-/* v = (x - from)^2, x another for each row and not with c, from the other way round. */
-bool tp_running_square(running_terms *t, tp_val v, tp_val *x, tp_val *from);
+/* x - from: x another for each row and not with c, from the other way round; NULL: 0. */
+typedef struct running_off { tp_val x, from; } running_off;
+bool tp_running_off(running_terms *t, tp_val v, running_off *d);
 #endif

@@ -2,7 +2,7 @@
  *
  *   red       red(a, b)
  *   place     the largest (or smallest) and where it is: b's if it is larger; NaN is larger than all else, the first one counts
- *   squares   rows n, their mean u, squares of deviations q: n = na + nb, u = ua + (ub - ua) nb / n, q = qa + qb + (ub - ua)^2 na nb / n (Chan)
+ *   squares   rows n, their mean u, squares of deviations q: n = na + nb, u = ua + (ub - ua) nb / n, q = qa + qb + (ub - ua)^2 na nb / n (Chan); products of the deviations of two alike, with a mean each
  *   exp       the maximum top, s = sum of v exp(x - top): s = sa exp(topa - top) + sb exp(topb - top)
  *   fade      s = sum of x times the factors of all rows before it, p = product of the factors: s = sa + pa sb, p = pa pb; behind: s = sa pb + sb
  *
@@ -22,14 +22,19 @@ static running_parts parts_of(int n, const tp_val *v) {
 
 static running_parts no_parts(void) { return (running_parts){ 0, { tp_none } }; }
 
+static tp_val weight_row(const moving *m, const tp_ix *p) { return m->weight.node ? mk_cast(m->mk, mk_at(m->mk, m->weight, m->x.node->dom[m->r], p), m->dtype) : tp_none; }
+
+/* other: the mean of the weight, where there is one. */
+static running_parts deviations(const moving *m, tp_val mean, tp_val sum, tp_val n, tp_val other) { return parts_of(m->weight.node ? 4 : 3, (tp_val[]){ mean, sum, n, other }); }
+
 running_parts tp_parts_row(const moving *m, const tp_ix *p) {
   tp_val x = tp_running_row(m, p);
   const tp_out *o = tp_outof(m->x);
   switch (m->kind) {
     case RUNNING_PLACE: return PARTS(x, mk_expand(m->mk, tp_ixvalue(m->mk.g, p, m->mk.err), o->rank, o->shape));
-    case RUNNING_SQUARES: return PARTS(x, mk_fill(m->mk, 0, m->dtype, o->rank, o->shape, 0, NULL), mk_num(m->mk, 1, m->dtype));
-    case RUNNING_EXP: return PARTS(x, tp_running_risen(m, m->weight.node ? mk_at(m->mk, m->weight, m->x.node->dom[m->r], p) : tp_none, x, x));
-    case RUNNING_FADE: return PARTS(x, mk_cast(m->mk, mk_at(m->mk, m->weight, m->x.node->dom[m->r], p), m->dtype));
+    case RUNNING_SQUARES: return deviations(m, x, mk_fill(m->mk, 0, m->dtype, o->rank, o->shape, 0, NULL), mk_num(m->mk, 1, m->dtype), weight_row(m, p));
+    case RUNNING_EXP: return PARTS(x, tp_running_risen(m, weight_row(m, p), x, x));
+    case RUNNING_FADE: return PARTS(x, weight_row(m, p));
     default: return PARTS(x);
   }
 }
@@ -39,7 +44,7 @@ running_parts tp_parts_none(const moving *m) {
   tp_val none = tp_running_nothing(m);
   switch (m->kind) {
     case RUNNING_PLACE: return PARTS(none, mk_fill(m->mk, -1, TP_I64, o->rank, o->shape, 0, NULL));
-    case RUNNING_SQUARES: return PARTS(none, none, mk_num(m->mk, 0, m->dtype));
+    case RUNNING_SQUARES: return deviations(m, none, none, mk_num(m->mk, 0, m->dtype), none);
     case RUNNING_EXP: return PARTS(none, mk_fill(m->mk, 0, m->dtype, o->rank, o->shape, 0, NULL));
     case RUNNING_FADE: return PARTS(none, mk_fill(m->mk, 1, m->dtype, o->rank, o->shape, 0, NULL));
     default: return PARTS(none);
@@ -57,14 +62,21 @@ static tp_val place_in(const moving *m, const tp_at *at) {
 
 static tp_val rows_sum(const moving *m, tp_val rows) { return mk_reduce(m->mk, TP_OP_SUM, rows, 1, &(int){ 0 }, false); }
 
-static running_parts squares_in(const moving *m, tp_val sum, const tp_at *at) {
-  tp_mk mk = m->mk;
-  tp_val n = mk_size(mk, tp_ix_sub(mk.g->ix, at[m->r].hi, at[m->r].lo), m->dtype), mean = mk_div(mk, sum, mk_binc(mk, TP_OP_MAXIMUM, n, 1)), off = mk_sub(mk, rows_at(m, at), mean);
-  return PARTS(mean, rows_sum(m, mk_mul(mk, off, off)), n);
-}
-
 /* The weights have dims of x, which are read where x is. */
 static tp_val weights_at(const moving *m, const tp_at *at) { return tp_read(m->mk.g, m->weight, tp_at_but(m->mk.g, m->weight.node, m->x.node->dom[m->r], at[m->r]), m->mk.err); }
+
+/* Of rows n: their deviations from their mean. */
+static tp_val deviating(const moving *m, tp_val rows, tp_val n, tp_val *mean) {
+  *mean = mk_div(m->mk, rows_sum(m, rows), n);
+  return mk_sub(m->mk, rows, *mean);
+}
+
+static running_parts squares_in(const moving *m, const tp_at *at) {
+  tp_mk mk = m->mk;
+  tp_val n = mk_size(mk, tp_ix_sub(mk.g->ix, at[m->r].hi, at[m->r].lo), m->dtype), some = mk_binc(mk, TP_OP_MAXIMUM, n, 1), mean, other = tp_none;
+  tp_val a = deviating(m, rows_at(m, at), some, &mean), b = m->weight.node ? deviating(m, mk_cast(mk, weights_at(m, at), m->dtype), some, &other) : a;
+  return deviations(m, mean, rows_sum(m, mk_mul(mk, a, b)), n, other);
+}
 
 static tp_val exp_in(const moving *m, tp_val top, const tp_at *at) { return rows_sum(m, tp_running_risen(m, m->weight.node ? weights_at(m, at) : tp_none, rows_at(m, at), top)); }
 
@@ -77,7 +89,7 @@ static running_parts fade_in(const moving *m, const tp_at *at) {
 running_parts tp_parts_whole(const moving *m, tp_val red, const tp_at *at) {
   switch (m->kind) {
     case RUNNING_PLACE: return PARTS(red, place_in(m, at));
-    case RUNNING_SQUARES: return squares_in(m, red, at);
+    case RUNNING_SQUARES: return squares_in(m, at);
     case RUNNING_EXP: return PARTS(red, exp_in(m, red, at));
     case RUNNING_FADE: return fade_in(m, at);
     default: return PARTS(red);
@@ -96,9 +108,10 @@ static running_parts join_places(const moving *m, running_parts a, running_parts
 
 static running_parts join_squares(const moving *m, running_parts a, running_parts b) {
   tp_mk mk = m->mk;
-  tp_val n = mk_add(mk, a.v[2], b.v[2]), off = mk_sub(mk, b.v[0], a.v[0]), part = mk_div(mk, b.v[2], mk_binc(mk, TP_OP_MAXIMUM, n, 1));
-  tp_val between = mk_mul(mk, mk_mul(mk, off, off), mk_mul(mk, a.v[2], part));
-  return PARTS(mk_add(mk, a.v[0], mk_mul(mk, off, part)), mk_add(mk, mk_add(mk, a.v[1], b.v[1]), between), n);
+  bool two = m->weight.node;
+  tp_val n = mk_add(mk, a.v[2], b.v[2]), off = mk_sub(mk, b.v[0], a.v[0]), part = mk_div(mk, b.v[2], mk_binc(mk, TP_OP_MAXIMUM, n, 1)), other = two ? mk_sub(mk, b.v[3], a.v[3]) : off;
+  tp_val between = mk_mul(mk, mk_mul(mk, off, other), mk_mul(mk, a.v[2], part));
+  return deviations(m, mk_add(mk, a.v[0], mk_mul(mk, off, part)), mk_add(mk, mk_add(mk, a.v[1], b.v[1]), between), n, two ? mk_add(mk, a.v[3], mk_mul(mk, other, part)) : tp_none);
 }
 
 /* s counted from top in place of its own. */

@@ -80,7 +80,7 @@ static bool factor_of_step(running_terms *t, const tp_node *n, int rank, tp_val 
 }
 
 tp_val tp_scanned_row(running_terms *t, const tp_node *n, int rank, bool *in) {
-  if (n->out[0].rank != rank || n->attr.axis != 0) return tp_none;
+  if (n->out[0].rank != rank) return tp_none;
   if (n->op == TP_OP_SLICE) return moved_row(t, n, rank, in);
   tp_val x = at_start(t, n->attr.flag) ? row_along(t, n->in[0].src, rank) : tp_none, by = x;
   if (!x.node || (n->op != TP_OP_CUMPROD && !factor_of_step(t, n, rank, &by))) return tp_none;

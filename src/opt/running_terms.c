@@ -73,6 +73,15 @@ static tp_val row_reduced(running_terms *t, const tp_node *n, int rank, bool *in
   return mk_reduce(t->mk, n->op, row, n->attr.naxes, axes, n->attr.keepdim);
 }
 
+/* What goes along another axis than the rows'. */
+static tp_val row_within(running_terms *t, const tp_node *n, int rank, bool *in) {
+  tp_attr at = n->attr;
+  if (n->out[0].rank != rank || n->nin != 1 || at.axis == 0) return tp_none;
+  tp_val row = tp_terms_row(t, n->in[0].src, rank, in);
+  at.axis--;
+  return mk_op(t->mk, n->op, 1, &row, &at);
+}
+
 /* An accumulation that is its operand, as the derivative of a view often is. */
 static bool is_same(const tp_node *n) {
   const tp_edge *e = &n->in[0];
@@ -89,7 +98,8 @@ tp_val tp_terms_row(running_terms *t, tp_val v, int rank, bool *in) {
   switch (n->op) {
     case TP_OP_READ: return row_read(t, n, in);
     case TP_OP_EXPAND: case TP_OP_RESHAPE: case TP_OP_PERMUTE: return row_moved(t, n, rank, in);
-    case TP_OP_SLICE: case TP_OP_SCAN: case TP_OP_CUMPROD: case TP_OP_RECUR: return tp_scanned_row(t, n, rank, in);
+    case TP_OP_SLICE: case TP_OP_SCAN: case TP_OP_CUMPROD: case TP_OP_RECUR: return n->attr.axis == 0 ? tp_scanned_row(t, n, rank, in) : row_within(t, n, rank, in);
+    case TP_OP_PAD: case TP_OP_FLIP: return row_within(t, n, rank, in);
     case TP_OP_ACCUM: return is_same(n) ? tp_terms_row(t, n->in[0].src, rank, in) : tp_none;
     default: break;
   }
@@ -316,11 +326,19 @@ bool tp_running_terms(running_terms *t, tp_val v) {
   return row_term(t, v, tp_rankof(v)) && t->v[0].in.node && !t->mk.err->code;
 }
 
-bool tp_running_square(running_terms *t, tp_val v, tp_val *x, tp_val *from) {
-  tp_val d = v.node->op == TP_OP_MUL && v.node->in[0].src.node == v.node->in[1].src.node ? v.node->in[0].src : tp_none;
-  bool in[2] = { false, false };
-  if (!d.node || d.node->op != TP_OP_SUB || tp_rankof(d) < 1) return false;
-  *x = tp_terms_row(t, d.node->in[0].src, tp_rankof(d), &in[0]);
-  *from = tp_terms_row(t, d.node->in[1].src, tp_rankof(d), &in[1]);
-  return x->node && from->node && in[0] && !in[1];
+bool tp_running_off(running_terms *t, tp_val v, running_off *d) {
+  bool in = false, moves = false, sub = v.node->op == TP_OP_SUB;
+  const tp_node *n = v.node;
+  *d = (running_off){ tp_none, tp_none };
+  if (tp_rankof(v) < 1) return false;
+  if ((n->op == TP_OP_RESHAPE || (n->op == TP_OP_EXPAND && tp_rankof(n->in[0].src) == n->out[0].rank)) && tp_rankof(n->in[0].src) > 0 && mk_extent(n->in[0].src, 0) == n->out[0].shape[0]) {
+    if (!tp_running_off(t, n->in[0].src, d)) return false;
+    *d = (running_off){ row_shaped(t, n, d->x), row_shaped(t, n, d->from) };
+    return d->x.node;
+  }
+  d->x = tp_terms_row(t, sub ? v.node->in[0].src : v, tp_rankof(v), &in);
+  if (sub) d->from = tp_terms_row(t, v.node->in[1].src, tp_rankof(v), &moves);
+  if (sub && d->from.node && moves) d->x = tp_terms_row(t, v, tp_rankof(v), &in), d->from = tp_none;
+  else if (sub && !d->from.node) return false;
+  return d->x.node && in;
 }
