@@ -16,8 +16,8 @@ function tempo.warn(text)
 end
 
 -- TEMPO_BLOCK and TEMPO_TILE go by the seed: every other twenty programs have blocks of 1 to 3 wherever there can be any, two of three tiles of
--- 1 to 5 elements; in four of nine matrices are turned before loops whatever their size, in one of eight nothing changes in place, in three of
--- eleven each program runs under a limit of memory too. In one of four, two to four threads share all
+-- 1 to 5 elements; in four of nine matrices are turned before loops whatever their size, in three of five copies are left out
+-- however small, in one of eight nothing changes in place, in three of eleven each program runs under a limit of memory too. In one of four, two to four threads share all
 -- that they may. Memory is poisoned in most others; --native yes adds native code as a tier, in a third of the programs entered in the midst of a loop, and
 -- poisons none, as it would run nothing then. It is compiled with -O0, -O1 or -O3. --export yes writes each program as C too, compiles and runs that.
 local options = { seconds = 30, from = 1 }
@@ -75,7 +75,8 @@ local function settings(seed)
     (options.ends and n % 7 == 3 and "TEMPO_SPILL=1 " or "") ..
     ((options.ticks or in_steps(seed)) and "TICKS=1 " or "") .. (n % 2 == 1 and ("TEMPO_BLOCK=%d "):format(n % 3 + 1) or "")
     .. (n % 3 > 0 and ("TEMPO_TILE=%d "):format(n % 5 + 1) or "") .. (n % 7 < 4 and "TEMPO_AGAIN=1 " or "")
-    .. (n % 9 < 4 and "TEMPO_TURN=1 " or "") .. (n % 8 == 5 and "TEMPO_APART=1 " or "") .. (n % 11 < 3 and "LIMIT=1 " or "")
+    .. (n % 9 < 4 and "TEMPO_TURN=1 " or "") .. (n % 5 < 3 and "TEMPO_FORWARD=0 " or "")
+    .. (n % 8 == 5 and "TEMPO_APART=1 " or "") .. (n % 11 < 3 and "LIMIT=1 " or "")
 end
 
 local function child(seed, command, limit)              -- limit: seconds of processor time

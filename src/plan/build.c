@@ -934,6 +934,7 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, const tp_planned *asked, tp_erro
   tp_plan_rows(pl);
   if (asked->fuse) {
     if (!asked->by_rows && tp_plan_absorb(pl)) tp_plan_fuse(pl);
+    tp_plan_forward(pl);
     inside = tp_plan_strips(pl, inside, asked->precise);
     tp_plan_tile(pl);
   }
