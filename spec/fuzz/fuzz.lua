@@ -16,10 +16,11 @@ function tempo.warn(text)
 end
 
 -- TEMPO_BLOCK and TEMPO_TILE go by the seed: every other twenty programs have blocks of 1 to 3 wherever there can be any, two of three tiles of
--- 1 to 5 elements; in four of nine matrices are turned before loops whatever their size, in three of five copies are left out
--- however small, in one of eight nothing changes in place, in three of eleven each program runs under a limit of memory too. In one of four, two
--- to four threads share all that they may. Memory is poisoned in most others; --native yes adds native code as a tier, in a third of the programs entered in the midst of a loop, and
--- poisons none, as it would run nothing then. It is compiled with -O0, -O1 or -O3. --export yes writes each program as C too, compiles and runs that.
+-- 1 to 5 elements; in four of nine matrices are turned before loops whatever their size, in three of five copies are left out however small, in
+-- one of eight nothing changes in place, in three of eleven each program runs under a limit of memory too. In one of four, two to four threads
+-- share all that they may. Memory is poisoned in most others; --native yes adds native code as a tier, in a third of the programs entered in the
+-- midst of a loop, and poisons none, as it would run nothing then. It is compiled with -O0, -O1 or -O3. --export yes writes each program as C too,
+-- compiles and runs that.
 local options = { seconds = 30, from = 1 }
 do
   local k = 1
