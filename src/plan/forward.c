@@ -88,8 +88,6 @@ static bool never_meet(const forwarder *f, const tp_region *r, const tp_nd *x, c
 
 /* ---- copies ---- */
 
-static bool is_leaf(const tp_pnode *x) { return x->kind == TP_P_REGION && x->rg->kind != TP_RG_CALL && x->rg->kind != TP_RG_PINIT; }
-
 /* What result k is without being computed: an input, or a number; else NULL. */
 static const tp_nd *copied(const tp_region *r, int k, const tp_micro **number) {
   *number = NULL;
@@ -113,7 +111,7 @@ typedef void meeting(void *ud, const box *part);
 static made maker(const forwarder *f, int j, const tp_nd *x, const box *o, meeting *met, void *ud) {
   const tp_micro *number;
   box w;
-  for (int i = j - 1; i >= 0 && is_leaf(f->row[i]); i--) {
+  for (int i = j - 1; i >= 0 && !tp_is_wall(f->row[i]); i--) {
     const tp_region *r = f->row[i]->rg;
     for (int k = 0; k < r->nout; k++) {
       const tp_nd *y = &r->out[k];
@@ -152,7 +150,7 @@ static bool still_there(const forwarder *f, made m, int j) {
 /* ---- where a loop is cut ---- */
 
 typedef struct { int n; int64_t at[MOST_CUTS]; } cuts;
-typedef struct { const tp_region *r; const box *o; cuts *cut; bool ok; } cutter;
+typedef struct { const box *o; cuts *cut; bool ok; } cutter;
 
 static void cut_at(cutter *c, int k, int64_t at) {
   cuts *x = &c->cut[k];
@@ -212,7 +210,7 @@ static int pieces(const tp_region *r, const cuts *cut) {
 /* ---- one loop ---- */
 
 /* Which of its inputs are read elsewhere, and what they cover. */
-typedef struct { const tp_region *r; int j, n, in[MOST_WINDOWS]; box o[MOST_WINDOWS]; cuts cut[TP_MAXLEAD]; } plan_of;
+typedef struct { const tp_region *r; int j, n, in[MOST_WINDOWS]; box o[MOST_WINDOWS]; cuts cut[TP_MAXLEAD]; } forwarding;
 
 static bool may_be_cut(const tp_region *r) {
   if (r->kind != TP_RG_LOOP || r->sums || r->check || r->newest || r->ncoord || r->nrows) return false;
@@ -228,15 +226,15 @@ static bool is_written_over(const tp_region *r, const tp_nd *x) {
 }
 
 /* Would the buffer have no reader, or be written over? */
-static bool is_over(const forwarder *f, const plan_of *w, int i) {
+static bool is_over(const forwarder *f, const forwarding *w, int i) {
   const tp_nd *x = &w->r->in[w->in[i]];
   int here = 0;
   for (int k = 0; k < w->n; k++) here += w->r->in[w->in[k]].buf == x->buf;
   return (f->p->bufs.v[x->buf]->kind == TP_BUF_TEMP && here == f->reads[x->buf]) || is_written_over(w->r, x);
 }
 
-static bool find_cuts(const forwarder *f, plan_of *w) {
-  cutter c = { w->r, NULL, w->cut, true };
+static bool find_cuts(const forwarder *f, forwarding *w) {
+  cutter c = { NULL, w->cut, true };
   memset(w->cut, 0, sizeof w->cut);
   for (int i = 0; i < w->n; i++) {
     c.o = &w->o[i];
@@ -246,7 +244,7 @@ static bool find_cuts(const forwarder *f, plan_of *w) {
 }
 
 /* Input i of each piece is there elsewhere. */
-static bool all_made(const forwarder *f, const plan_of *w, int i) {
+static bool all_made(const forwarder *f, const forwarding *w, int i) {
   int at[TP_MAXLEAD] = { 0 };
   do {
     piece q = piece_at(w->r, w->cut, at);
@@ -257,10 +255,12 @@ static bool all_made(const forwarder *f, const plan_of *w, int i) {
   return true;
 }
 
-static bool drop_others(const forwarder *f, plan_of *w) {
+static bool drop_others(const forwarder *f, forwarding *w) {
+  bool kept[MOST_WINDOWS];
   int n = 0;
+  for (int i = 0; i < w->n; i++) kept[i] = is_over(f, w, i) && all_made(f, w, i);
   for (int i = 0; i < w->n; i++) {
-    if (!is_over(f, w, i) || !all_made(f, w, i)) continue;
+    if (!kept[i]) continue;
     w->in[n] = w->in[i];
     w->o[n++] = w->o[i];
   }
@@ -269,14 +269,14 @@ static bool drop_others(const forwarder *f, plan_of *w) {
   return any;
 }
 
-static bool pays(const forwarder *f, const plan_of *w) {
+static bool pays(const forwarder *f, const forwarding *w) {
   int64_t points = 1, n;
   for (int k = 0; k < w->r->nlead; k++) points *= tp_ix_is_const(w->r->lead[k], &n) ? TP_MIN(n, 1 << 20) : TP_TUNE_TILE_UNKNOWN;
   return w->n && points >= f->least * pieces(w->r, w->cut);
 }
 
-static bool find_plan(const forwarder *f, int j, plan_of *w) {
-  *w = (plan_of){ .r = f->row[j]->rg, .j = j };
+static bool find_plan(const forwarder *f, int j, forwarding *w) {
+  *w = (forwarding){ .r = f->row[j]->rg, .j = j };
   if (!may_be_cut(w->r)) return false;
   for (int i = 0; i < w->r->nin && w->n < MOST_WINDOWS; i++) {
     bool written = false;
@@ -327,7 +327,7 @@ static void read_number(const forwarder *f, tp_region *r, int i, const tp_micro 
   r->outmicro = outs;
 }
 
-static tp_region *make_piece(const forwarder *f, const plan_of *w, const piece *q) {
+static tp_region *make_piece(const forwarder *f, const forwarding *w, const piece *q) {
   tp_region *r = tp_dup(f->a, w->r, sizeof *r);
   for (int k = 0; k < r->nlead; k++)
     if (w->cut[k].n) tp_cut_axis(f->p, r, k, tp_ix_const(f->ix, q->lo[k]), tp_ix_const(f->ix, q->n[k]), NULL);
@@ -355,7 +355,7 @@ static bool is_read(const forwarder *f, int i, int j, const tp_region *r, const 
   return false;
 }
 
-static bool all_over(const forwarder *f, const tp_region *r, const tp_nd *y, const plan_of *w) {
+static bool all_over(const forwarder *f, const tp_region *r, const tp_nd *y, const forwarding *w) {
   box a, b;
   for (int k = 0; k < w->r->nout; k++) {
     const tp_nd *x = &w->r->out[k];
@@ -383,7 +383,7 @@ static void count_reads(forwarder *f, const tp_region *r, int by) {
 }
 
 /* Of leaf i the results that nobody reads: of a buffer that has no reader, or before the loop, whose last piece is `last`, writes over them. */
-static void drop_results(forwarder *f, const plan_of *w, int i, int last) {
+static void drop_results(forwarder *f, const forwarding *w, int i, int last) {
   tp_region *r = f->row[i]->rg;
   const tp_micro *number;
   for (int k = r->nout - 1; k >= 0; k--) {
@@ -400,7 +400,7 @@ static void drop_results(forwarder *f, const plan_of *w, int i, int last) {
 /* ---- rows of leaves ---- */
 
 /* Leaf j, the last of the row, becomes its pieces; how many leaves there are then. */
-static int forward_leaf(forwarder *f, const plan_of *w) {
+static int forward_leaf(forwarder *f, const forwarding *w) {
   int at[TP_MAXLEAD] = { 0 }, n = 0, made_of = pieces(w->r, w->cut);
   tp_region **piece_of = TP_NEWN(f->a, tp_region *, made_of);
   for (int k = 0; k < made_of; k++, step(w->r, w->cut, at)) {
@@ -415,7 +415,7 @@ static int forward_leaf(forwarder *f, const plan_of *w) {
     count_reads(f, piece_of[k], 1);
   }
   for (int i = 0; i < w->j; i++)
-    if (is_leaf(f->row[i])) drop_results(f, w, i, w->j + made_of - 1);
+    if (!tp_is_wall(f->row[i])) drop_results(f, w, i, w->j + made_of - 1);
   for (int i = 0; i < w->j + made_of; i++)
     if (f->row[i]->kind != TP_P_REGION || f->row[i]->rg->nout || f->row[i]->rg->kind != TP_RG_LOOP) f->row[n++] = f->row[i];
   return n;
@@ -424,12 +424,12 @@ static int forward_leaf(forwarder *f, const plan_of *w) {
 static void forward_node(forwarder *f, tp_pnode *x) {
   for (int i = 0; i < x->n; i++) forward_node(f, x->kid[i]);
   if (x->kind != TP_P_SEQ || x->n < 3) return;
-  plan_of w;
+  forwarding w;
   tp_pnode **row = f->row = TP_NEWN(f->a, tp_pnode *, x->n * MOST_PIECES);
   int n = 0;
   for (int i = 0; i < x->n; i++) {
     row[n++] = x->kid[i];
-    if (is_leaf(x->kid[i]) && find_plan(f, n - 1, &w)) n = forward_leaf(f, &w);
+    if (!tp_is_wall(x->kid[i]) && find_plan(f, n - 1, &w)) n = forward_leaf(f, &w);
   }
   x->kid = row;
   x->n = n;

@@ -277,8 +277,7 @@ static tp_region *join_loops(fuser *f, const tp_region *a, const tp_region *b) {
 
 /* ---- rows of leaves ---- */
 
-/* Nothing goes past a callback: what is there when it runs is seen. */
-static bool is_wall(const tp_pnode *x) {
+bool tp_is_wall(const tp_pnode *x) {
   return x->kind != TP_P_REGION || x->rg->kind == TP_RG_CALL || x->rg->kind == TP_RG_PINIT;
 }
 
@@ -292,7 +291,7 @@ static bool can_sink(tp_pnode *const *v, int from, int to) {
 static void take_in(fuser *f, tp_pnode **v, int j) {
   for (int i = j - 1; i >= 0 && i >= j - TP_TUNE_FUSE_NEAR; i--) {
     if (!v[i]) continue;
-    if (is_wall(v[i])) return;
+    if (tp_is_wall(v[i])) return;
     const tp_region *a = can_sink(v, i, j) ? fitting(f, v[i]->rg, v[j]->rg) : NULL;
     if (!a) continue;
     v[j]->rg = join_loops(f, a, v[j]->rg);
@@ -308,7 +307,7 @@ static void count_row(fuser *f, const tp_pnode *x, int n) {
 /* Copies that are put off stand in nobody's way: as late as what they read is still there, and before all that calls. */
 static void put_last(tp_pnode **v, int n) {
   for (int i = n - 2; i >= 0; i--)
-    for (int k = i; k + 1 < n && v[k]->kind == TP_P_REGION && v[k]->rg->newest && !is_wall(v[k + 1]) && can_sink(v, k, k + 2); k++) {
+    for (int k = i; k + 1 < n && v[k]->kind == TP_P_REGION && v[k]->rg->newest && !tp_is_wall(v[k + 1]) && can_sink(v, k, k + 2); k++) {
       tp_pnode *copy = v[k];
       v[k] = v[k + 1];
       v[k + 1] = copy;
@@ -321,7 +320,7 @@ static void fuse_node(fuser *f, tp_pnode *x) {
   put_last(x->kid, x->n);
   count_row(f, x, 1);
   for (int j = 1; j < x->n; j++)
-    if (!is_wall(x->kid[j])) take_in(f, x->kid, j);
+    if (!tp_is_wall(x->kid[j])) take_in(f, x->kid, j);
   int n = 0;
   for (int i = 0; i < x->n; i++)
     if (x->kid[i]) x->kid[n++] = x->kid[i];

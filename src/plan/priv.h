@@ -29,6 +29,7 @@ void tp_plan_lifetimes(tp_plan *p, const int *inside);
 void tp_plan_rows(tp_plan *p);                   /* rows.c */
 int *tp_plan_strips(tp_plan *p, const int *inside, bool precise);      /* strip.c: inside, of all buffers that there are then. precise: no sum is added up in parts */
 void *tp_with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n);        /* n + 1 of that size */
+bool tp_is_wall(const tp_pnode *x);              /* fuse.c. Nothing goes past a callback: what is there when it runs is seen */
 void tp_plan_forward(tp_plan *p);                /* forward.c */
 bool tp_plan_absorb(tp_plan *p);                 /* absorb.c: has it any? */
 bool tp_loop_fails(const tp_plan *p, const tp_region *r);       /* team.c: may it make an integer without a value, or the most of none? */
