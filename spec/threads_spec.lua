@@ -64,6 +64,18 @@ local programs = [[
     end
     return out, given
   end
+  function programs.images(P)
+    local b, B = P:dim "b"
+    local x, w = P:input("x", { shape = { 5, 3, 19, 23 } }), P:input("w", { shape = { 4, 3, 3, 3 } })
+    local k, d = P:input("k", { shape = { 3, 1, 3, 3 } }), P:input("d", { domain = { b }, shape = { 2, 3, 12, 12 } })
+    local p = P:input("p", { shape = { 4, 3, 1, 1 } })
+    local y, z, small = x:conv2d(w, nil, 1, 1), d:conv2d(w), d[{ b = 0 }]:conv2d(w, nil, 4)
+    local point, groups = x:conv2d(p), x:conv2d(k, nil, 2, 0, 1, 3)
+    local loss = y:tanh():sum() + (z * z)[{ b = tempo.range(0, B) }]:sum() + small:sum() + (groups * groups):sum()
+    local g = tempo.grad(loss, { x, w, k })
+    return { y = y, z = z, small = small, point = point, groups = groups, gx = g[1], gw = g[2], gk = g[3] },
+      { x = wave { 5, 3, 19, 23 }, p = wave { 4, 3, 1, 1 }, w = wave { 4, 3, 3, 3 }, k = wave { 3, 1, 3, 3 }, d = wave { 7, 2, 3, 12, 12 } }, { B = 7 }
+  end
   function programs.dtypes(P)
     local out, given = {}, {}
     for _, d in ipairs { "f64", "f16", "bf16", "i32", "i64", "u8", "bool" } do

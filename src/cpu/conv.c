@@ -250,6 +250,14 @@ static void images(conv *c) {
   if (c->weight && makes && c->columns) tp_view_copy(c->x, c->size, &w, &dense);
 }
 
+/* An image whose columns are no chunk's with another one's is made by the same products, whatever images are beside it. */
+bool tp_conv_alike(const tp_dreg *whole, const tp_dreg *part) {
+  const int *role = tp_conv_roles(whole->rg->op);
+  const tp_dnd *y = role[2] == TP_CY ? &whole->out[0] : &whole->in[role[1] == TP_CY];
+  int images = whole->nlead + 3;
+  return !whole->dynamic && !part->dynamic && extents_product(y->v.rank - images, y->v.shape + images) >= TP_WORK_FEWEST;
+}
+
 bool tp_run_conv(tp_exec *x, tp_dreg *r) {
   const int *role = tp_conv_roles(r->rg->op);
   conv c = { .x = x, .r = r, .op = r->rg->op, .dtype = r->out[0].dtype, .size = r->out[0].size, .attr = r->rg->how.axes };

@@ -195,6 +195,7 @@ static bool alike_later(const tp_exec *x, const tp_dreg *whole, const tp_dreg *p
 }
 
 bool tp_op_alike(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {
+  if (tp_is_conv(whole->rg->op)) return tp_conv_alike(whole, part);
   if (whole->rg->op != TP_OP_MATMUL) return true;
   if (!whole->bind) return false;
   return whole->dynamic || whole->wrapped || on_ring(whole) >= 0 ? alike_later(x, whole, part) : tp_contraction_alike(whole->k, part->k);

@@ -174,12 +174,11 @@ static bool any_half(const exporter *w, const tp_region *r) {
   return any;
 }
 
-static bool is_conv(const tp_region *r) { return r->op == TP_OP_CONV || r->op == TP_OP_CONV_DATA || r->op == TP_OP_CONV_WEIGHT; }
 
 /* Does the operator go through f32 where operand i is a 16-bit float? */
 static bool goes_wide(const exporter *w, const tp_region *r, int i) {
   if (r->kind != TP_RG_OP || !any_half(w, r)) return false;
-  return (r->op == TP_OP_MATMUL && i >= r->nin) || is_conv(r) || r->op == TP_OP_FOLD;
+  return (r->op == TP_OP_MATMUL && i >= r->nin) || tp_is_conv(r->op) || r->op == TP_OP_FOLD;
 }
 
 static bool works(const exporter *w, const tp_region *r) {

@@ -22,6 +22,7 @@ static inline bool tp_op_is_elementwise(tp_op op) { return tp_ops[op].batch == T
 const char *tp_op_said(tp_op op);                               /* the operator as scripts call it: "where", "cat" */
 enum { TP_K_OK, TP_K_DIVZERO, TP_K_NEGPOW };                   /* what an inner loop may find wrong with its data: code + 4 * the element at which it stopped */
 enum { TP_CX, TP_CW, TP_CY };                                   /* y = conv(x, w) */
+static inline bool tp_is_conv(tp_op op) { return op == TP_OP_CONV || op == TP_OP_CONV_DATA || op == TP_OP_CONV_WEIGHT; }
 const int *tp_conv_roles(tp_op op);                             /* which of these the two operands and the result of a convolution are */
 
 /* What messages call a value: its name, the script's variable (which is in no text), "grad of h"; all NULL: by its operator. */

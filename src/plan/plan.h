@@ -113,7 +113,7 @@ bool tp_same_window(const tp_nd *a, const tp_nd *b, int n);     /* and the strid
 const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);      /* of axis i, slots before shape */
 /* What threads do side by side: team.c. Of each extent that is cut a thread has n places, from `from` on. */
 typedef struct tp_share { const tp_ix *whole; const tp_sym *from, *n; } tp_share;
-typedef struct tp_cut { int share, lead; bool columns; } tp_cut;       /* share < 0: the first thread runs the leaf. lead: an axis of the region, or -1: columns or rows of a product */
+typedef struct tp_cut { int share, lead; bool columns; } tp_cut;       /* share < 0: the first thread runs the leaf. lead: an axis of the region, or -1: columns or rows of a product, images of a convolution */
 typedef struct tp_teamed { const tp_pnode *node; tp_pnode *as; } tp_teamed;    /* of the plan, and as threads run it */
 typedef struct tp_team { int n; tp_teamed *v; } tp_team;               /* neighbours, sequences taken apart */
 typedef struct tp_teams {

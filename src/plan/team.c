@@ -6,7 +6,7 @@
  *
  * An axis may be cut where nothing is folded along it, its extent is one over bounds, each place of it writes elements of its own, and reads of what the leaf writes itself only these.
  * Elements are then made of the same numbers by the same operators in the same order, so no bit depends on how many threads there are. A product is cut along a dim, or along its
- * rows or columns. Left alone is what may fail (the first point at which it does is the one to be named), is checked, or folds everything.
+ * rows or columns, a convolution along a dim, or images. Left alone is what may fail (the first point at which it does is the one to be named), is checked, or folds everything.
  *
  * The plan itself stays as it is. Cut leaves stand in a copy of its tree, with two symbols for each extent that is cut: they have the values of the thread that asks. */
 #include "plan/priv.h"
@@ -44,7 +44,7 @@ static bool op_may_fail(tp_op op) { return op == TP_OP_INDEX_SELECT || op == TP_
 /* Operators that make each result of the same numbers in the same order, whatever other results are made with it. */
 static bool op_takes_parts(const tp_region *r) {
   switch (r->op) {
-    case TP_OP_MATMUL: case TP_OP_SCAN: case TP_OP_CUMPROD: case TP_OP_RECUR: case TP_OP_SORT: return true;
+    case TP_OP_CONV: case TP_OP_CONV_DATA: case TP_OP_CONV_WEIGHT: case TP_OP_MATMUL: case TP_OP_SCAN: case TP_OP_CUMPROD: case TP_OP_RECUR: case TP_OP_SORT: return true;
     case TP_OP_RAND: return r->how.rand != TP_RAND_RANDINT || r->how.i[0] < r->how.i[1];
     case TP_OP_ARGMAX: case TP_OP_ARGMIN: return most_of_some(r);
     case TP_OP_INDEX_SELECT: case TP_OP_GATHER: case TP_OP_PUT: case TP_OP_SCATTER_ADD: case TP_OP_INDEX_ADD: return true;
@@ -64,9 +64,10 @@ static bool takes_parts(const tp_plan *p, const tp_region *r) {
 
 static bool is_own(const tp_cut *c) { return c->lead < 0; }
 
-/* The window's axis that moves with the cut, of those of its own. */
+/* The window's axis that moves with the cut, of those of its own: of a convolution that of images. */
 static int own_axis(const tp_region *r, const tp_cut *c, int w) {
   const tp_nd *x = tp_window_at(r, w);
+  if (r->op != TP_OP_MATMUL) return tp_conv_roles(r->op)[w] == TP_CW ? -1 : 0;
   bool moves = w == r->nin || w == (c->columns ? 1 : 0);
   return moves ? x->rank - (c->columns ? 1 : 2) : -1;
 }
@@ -80,9 +81,14 @@ const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w) {
   return k >= 0 ? x->stride[k] : NULL;
 }
 
-/* A matrix's rows and columns lie apart, those that are cut on no ring, and a product reads nothing of what it writes. */
-static bool may_cut_matrix(const tp_region *r, const tp_cut *c) {
-  bool ok = r->op == TP_OP_MATMUL && r->kind == TP_RG_OP && !tp_is_number(tp_cut_stride(r, c, r->nin), 0);
+static bool is_product(const tp_region *r) { return r->kind == TP_RG_OP && r->op == TP_OP_MATMUL; }
+
+/* How many axes of its own may be cut. */
+static int own_cuts(const tp_region *r) { return is_product(r) ? 2 : r->kind == TP_RG_OP && (r->op == TP_OP_CONV || r->op == TP_OP_CONV_DATA); }
+
+/* A matrix's rows and columns, and images, lie apart, those that are cut on no ring, and what makes them reads nothing of what it writes. */
+static bool may_cut_own(const tp_region *r, const tp_cut *c) {
+  bool ok = !tp_is_number(tp_cut_stride(r, c, r->nin), 0);
   for (int i = 0; i < r->nin && ok; i++) ok = r->in[i].buf != r->out[0].buf;
   for (int i = 0; i <= r->nin && ok; i++) ok = tp_window_at(r, i)->wrap < r->nlead || tp_window_at(r, i)->wrap != r->nlead + own_axis(r, c, i);
   return ok;
@@ -105,24 +111,24 @@ static bool may_pay_leaf(const tp_region *r) {
 static bool may_cut(const teamster *t, const tp_region *r, const tp_cut *c) {
   int64_t n;
   const tp_ix *e = tp_cut_extent(r, c);
-  if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && !may_pay_leaf(r)) return false;
+  if (is_product(r) && !may_pay_leaf(r)) return false;
   if ((tp_ix_is_const(e, &n) && n < 2) || !tp_ix_of_bounds(e)) return false;
-  if (is_own(c)) return may_cut_matrix(r, c);
+  if (is_own(c)) return may_cut_own(r, c);
   if (r->kind == TP_RG_OP && op_may_fail(r->op) && c->lead) return false;
   for (int i = 0; i < r->nin + r->nout; i++)
     if (tp_window_at(r, i)->wrap == c->lead) return false;
   return !(r->sums >> c->lead & 1) && tp_meet_along(t->p, r, c->lead, r, c->lead);
 }
 
-/* Calls fn with each way to cut the leaf. Of matrices that a dim lays side by side each stays whole. */
+/* Calls fn with each way to cut the leaf. Of matrices and images that a dim lays side by side each stays whole. */
 static void each_cut(const teamster *t, const tp_region *r, void (*fn)(void *ud, const tp_cut *c, const tp_ix *extent), void *ud) {
   if (!takes_parts(t->p, r)) return;
-  bool matrix = r->kind == TP_RG_OP && r->op == TP_OP_MATMUL;
-  for (int k = 0; k < (matrix ? r->nlead + 2 : r->nlead); k++) {
+  int own = own_cuts(r);
+  for (int k = 0; k < r->nlead + own; k++) {
     tp_cut c = { .lead = k < r->nlead ? k : -1, .columns = k > r->nlead };
     if (!may_cut(t, r, &c)) continue;
     fn(ud, &c, tp_cut_extent(r, &c));
-    matrix &= k >= r->nlead;
+    if (k < r->nlead) own = 0;
   }
 }
 
