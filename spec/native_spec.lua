@@ -385,6 +385,27 @@ describe("native code computes what the interpreter does", function()
     end
   end)
 
+  it("of many short rows, 16 of them side by side", function()
+    for _, n in ipairs { 7, 8, 13, 16, 17 } do
+      for _, d in ipairs { "f32", "f16" } do
+        for _, known in ipairs { 9, 48, false } do
+          for _, rows in ipairs(known and { known } or { 0, 1, 16, 37 }) do
+            local shape = { rows, n }
+            local x = rows == 0 and tempo.array({}, d, shape) or tempo.array(fill(shape, wave), d)
+            local f = agree(function(P)
+              local y = P:input("x", { shape = { known or P:bound "R", n }, dtype = d })
+              local e = (y * 0.5):exp() + y
+              return { chain = e:sum(1), plain = y:sum(1), kept = e, mean = (e * y):mean(1, { keepdim = true }) - y,
+                grad = tempo.grad(e:sum(1):square():sum(), y) }
+            end, { x = x }, not known and { R = rows } or {}, { tol = d == "f16" and 2e-2 })
+            local turned = f:explain "code":find("tp_turn_16(y)", 1, true)
+            assert.equal(n >= 8 and n <= 16, turned ~= nil)
+          end
+        end
+      end
+    end
+  end)
+
   it("of what most operands take no branch for, also where some do", function()
     local odd = { 1e30, -4e7, 0, 1 / 0, -3.5, 0 / 0 }
     for _, d in ipairs { "f32", "f64", "f16" } do

@@ -167,8 +167,63 @@ void tp_emit_ends(tp_emit *e) {
   }
 }
 
+/* ---- rows far apart ---- processors foresee steps inside of a page */
+
+enum { PAGE = 4096, FAR = PAGE / 4, NEAR = PAGE / 16, ASKED = 16 };
+typedef struct { tp_emit *e; const tp_pnode *loop; int n; const tp_nd *of[ASKED]; } asked_rows;
+
+static bool is_at_most(const tp_ix *e, int64_t *n) {
+  bool known = tp_ix_is_const(e, n);
+  for (int i = 0; !known && tp_ix_kind(e) == TP_IX_MIN && i < tp_ix_narg(e); i++) known = tp_ix_is_const(tp_ix_arg(e, i), n);
+  return known;
+}
+
+/* Bytes of the lines from its first to its last element; -1: not known. */
+static int64_t bytes_of_row(const tp_region *r, const tp_nd *x, int64_t size) {
+  int64_t all = size;
+  for (int k = 0; k < r->nlead; k++) {
+    int64_t n, stride;
+    if (!x->lead || !is_at_most(r->lead[k], &n) || !tp_ix_is_const(x->lead[k], &stride) || stride < 0) return -1;
+    all += size * (n - 1) * stride;
+  }
+  return all;
+}
+
+static void ask_window(asked_rows *a, const tp_region *r, const tp_nd *x) {
+  const tp_ix *rest;
+  int64_t step, size;
+  bool known = a->n < ASKED && x->buf >= 0 && !x->nring && !x->rank && x->wrap < 0 && tp_ix_linear_in(a->e->ix, x->off, a->loop->var, &step, &rest);
+  for (int i = 0; i < a->n && known; i++) known = a->of[i]->buf != x->buf || a->of[i]->off != x->off;
+  if (!known) return;
+  size = tp_dtype_size(a->e->p->bufs.v[x->buf]->dtype);
+  int64_t row = bytes_of_row(r, x, size), far = step * size < 0 ? -step * size : step * size;
+  if (row > 0 && row <= NEAR && far >= FAR) a->of[a->n++] = x;
+}
+
+static void ask_rows(asked_rows *a, const tp_pnode *x) {
+  const tp_region *r = x->kind == TP_P_REGION && x->rg->kind == TP_RG_LOOP ? x->rg : NULL;
+  for (int i = 0; r && i < r->nin + r->nout; i++) ask_window(a, r, tp_window_at(r, i));
+  for (int i = 0; i < x->n; i++) if (x->kid[i]->kind != TP_P_FOR) ask_rows(a, x->kid[i]);
+}
+
+/* A strip's rows of the next iteration are asked for: each lies in a page of its own. */
+static void put_asked(tp_emit *e, const tp_pnode *x) {
+  asked_rows a = { .e = e, .loop = x };
+  if (e->given || !e->nloop) return;
+  ask_rows(&a, x->kid[0]);
+  const tp_ix *next = tp_ix_addc(e->ix, tp_ix_sym(e->ix, x->var), x->step);
+  for (int i = 0; i < a.n; i++) {
+    e->buf[a.of[i]->buf] = true;
+    tp_emit_indent(e);
+    tp_putf(e->b, "__builtin_prefetch(b%d + ", a.of[i]->buf);
+    tp_emit_ix(e, tp_ix_subst(e->ix, a.of[i]->off, 1, &x->var, &next));
+    tp_puts(e->b, ");\n");
+  }
+}
+
 static void put_iteration(tp_emit *e, const tp_pnode *x, int carried) {
   int v = x->var->id;
+  put_asked(e, x);
   e->loop[e->nloop++] = x;
   if (calls(e, x)) tp_emit_line(e, "env[%d] = s%d;\n", v, v);
   put_body(e, x->kid[0], false);

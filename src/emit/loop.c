@@ -7,7 +7,7 @@
 #include "kern/prelude/fold.h"
 #include <math.h>
 
-enum { LANES = TP_FOLD_LANES, COLUMNS = 1024, STRIP = 256, TILE_ROWS = 16, TILE_ROW = 64 };
+enum { LANES = TP_FOLD_LANES, COLUMNS = 1024, STRIP = 256, TILE_ROWS = 16, TILE_ROW = 64, TURN_SIDE = 16 };
 
 typedef struct {
   tp_emit *e; const tp_region *r; int pos;
@@ -741,9 +741,67 @@ static void put_acc(const nest *l, const fold_types *t) {
   tp_puts(l->e->b, ";\n");
 }
 
+/* ---- short rows side by side ---- */
+
+/* Is each sum a short row of the innermost axis, and are there many side by side? One by one their terms would wait for each other; 16 rows are made, turned, and added up in lanes, each in its order. */
+static bool has_short_rows(const nest *l, const fold_types *t) {
+  int in = l->nax - 1;
+  int64_t n, rows;
+  bool few = in >= 1 && tp_ix_is_const(l->ax[in - 1].n, &rows) && rows < TURN_SIDE / 2;
+  if (l->e->given || l->product || in < 1 || few || strcmp(t->acc, "double") || t->c != TP_F32 || l->r->red != TP_RED_SUM || tp_emit_faults(l->e, l->r)) return false;
+  for (int k = 0; k < in; k++)
+    if (l->ax[k].red) return false;
+  return tp_ix_is_const(l->ax[in].n, &n) && n >= TURN_SIDE / 2 && n <= TURN_SIDE;
+}
+
+static void put_short_rows(const nest *l, const fold_types *t) {
+  tp_emit *e = l->e;
+  int in = l->nax - 1;
+  int64_t n, rows;
+  bool full = tp_ix_is_const(l->ax[in].n, &n) && n == TURN_SIDE && tp_ix_is_const(l->ax[in - 1].n, &rows) && rows % TURN_SIDE == 0;
+  for (int k = 0; k < in - 1; k++) open_axis(l, k);
+  tp_emit_indent(e);
+  tp_puts(e->b, "for (int64_t top = 0, high = ");
+  tp_emit_ix(e, l->ax[in - 1].n);
+  tp_putf(e->b, "; top < high; top += %d) {\n", TURN_SIDE);
+  e->depth++;
+  if (full) tp_emit_line(e, "enum { rows = %d };\n", TURN_SIDE);
+  else tp_emit_line(e, "const int64_t rows = high - top < %d ? high - top : %d;\n", TURN_SIDE, TURN_SIDE);
+  tp_emit_line(e, "const int64_t j = 0, n%d = %d;\n", in, (int)n);
+  tp_emit_line(e, "float y[%d]%s;\n", TURN_SIDE * TURN_SIDE, full ? "" : " = { 0 }");
+  tp_emit_line(e, "for (int64_t row = 0; row < rows; row++) {\n");
+  e->depth++;
+  tp_emit_line(e, "const int64_t x%d = top + row;\n", in - 1);
+  put_inputs(l, true);
+  char count[16];
+  snprintf(count, sizeof count, "n%d", in);
+  open_work(l, in, count, TURN_SIDE);
+  tp_emit_indent(e);
+  tp_putf(e->b, "y[row*%d + k] = ", TURN_SIDE);
+  put_folded_value(l);
+  tp_puts(e->b, ";\n");
+  put_results(l, 1);
+  shut(l);
+  shut(l);
+  tp_emit_line(e, "tp_turn_16(y);\n");
+  tp_emit_line(e, "double acc[%d] = { 0 };\n", TURN_SIDE);
+  tp_emit_line(e, "for (int64_t k = 0; k < n%d; k++)\n", in);
+  tp_emit_line(e, "  for (int64_t row = 0; row < %d; row++) acc[row] = TP_FOLD_%s(acc[row], (double)y[k*%d + row]);\n", TURN_SIDE, t->fn, TURN_SIDE);
+  tp_emit_line(e, "TP_IVDEP\n");
+  tp_emit_line(e, "for (int64_t row = 0; row < rows; row++) {\n");
+  e->depth++;
+  tp_emit_line(e, "const int64_t x%d = top + row;\n", in - 1);
+  put_delivery(l, t, "acc[row]");
+  for (int k = 0; k <= in; k++) shut(l);
+}
+
 /* Kept axes around, then the folded ones, the innermost axis being one of these. */
 static void put_across(const nest *l, const fold_types *t) {
   int in = l->nax - 1, opened = 0, inner = 0;
+  if (has_short_rows(l, t)) {
+    put_short_rows(l, t);
+    return;
+  }
   for (int k = 0; k < l->nax; k++)
     if (!l->ax[k].red) open_axis(l, k), opened++;
   put_acc(l, t);

@@ -46,6 +46,38 @@ TP_FN int64_t tp_ring_at(int64_t at, int64_t width) { return width <= 1 ? 0 : (u
 #define TP_ABREAST _Pragma("GCC ivdep")
 #endif
 
+/* ---- 16 rows of 16 change places with their columns: neighbours, pairs of these and quarters of a row as the interpreter's kernels do ---- */
+#if defined(__AVX512F__) && defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define TP_TURNS_16 1
+#endif
+#endif
+#ifdef TP_TURNS_16
+typedef float tp_row_16 __attribute__((vector_size(64), aligned(4), may_alias));
+#define TP_MIX(a, b, p, q, r, s) __builtin_shufflevector(a, b, p, q, r, s, (p) + 4, (q) + 4, (r) + 4, (s) + 4, (p) + 8, (q) + 8, (r) + 8, (s) + 8, (p) + 12, (q) + 12, (r) + 12, (s) + 12)
+#define TP_EVEN(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
+#define TP_ODD(a, b) __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
+TP_FN void tp_turn_16(float *a) {
+  tp_row_16 *m = (tp_row_16 *)a, x[16], y[16];
+  for (int i = 0; i < 16; i += 2) y[i] = TP_MIX(m[i], m[i + 1], 0, 16, 1, 17), y[i + 1] = TP_MIX(m[i], m[i + 1], 2, 18, 3, 19);
+  for (int i = 0; i < 16; i += 2) {
+    int p = (i & ~3) + (i >> 1 & 1);
+    x[i] = TP_MIX(y[p], y[p + 2], 0, 1, 16, 17), x[i + 1] = TP_MIX(y[p], y[p + 2], 2, 3, 18, 19);
+  }
+  for (int i = 0; i < 16; i += 8)
+    for (int k = 0; k < 4; k++) y[i + k] = TP_EVEN(x[i + k], x[i + k + 4]), y[i + k + 4] = TP_ODD(x[i + k], x[i + k + 4]);
+  for (int k = 0; k < 8; k++) m[k] = TP_EVEN(y[k], y[k + 8]), m[k + 8] = TP_ODD(y[k], y[k + 8]);
+}
+#else
+TP_FN void tp_turn_16(float *a) {
+  for (int i = 0; i < 16; i++)
+    for (int k = 0; k < i; k++) {
+      float t = a[i * 16 + k];
+      a[i * 16 + k] = a[k * 16 + i], a[k * 16 + i] = t;
+    }
+}
+#endif
+
 /* ---- rows in lanes: element l of what comes out is l - 1 of what goes in ---- */
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
