@@ -66,7 +66,7 @@ static bool in_other_slots(const forwarder *f, const tp_nd *a, const tp_nd *b) {
   return false;
 }
 
-static bool apart(const box *a, const box *b) {
+static bool boxes_apart(const box *a, const box *b) {
   for (int d = 0; d < a->ndim; d++)
     if (a->n[d] >= 0 && b->n[d] >= 0 && (a->lo[d] + a->n[d] <= b->lo[d] || b->lo[d] + b->n[d] <= a->lo[d])) return true;
   return false;
@@ -83,7 +83,7 @@ static bool holds(const box *a, const box *b) {
 static bool never_meet(const forwarder *f, const tp_region *r, const tp_nd *x, const tp_region *s, const tp_nd *y) {
   box a, b;
   if (x->buf != y->buf || in_other_slots(f, x, y)) return true;
-  return same_slots(x, y) && find_box(f, r, x, &a) && find_box(f, s, y, &b) && a.rest == b.rest && apart(&a, &b);
+  return same_slots(x, y) && find_box(f, r, x, &a) && find_box(f, s, y, &b) && a.rest == b.rest && boxes_apart(&a, &b);
 }
 
 /* ---- copies ---- */
@@ -105,10 +105,10 @@ static bool writes(const tp_region *r, int buf) {
 }
 
 /* Leaf j's window x covers o: the leaf that made all of that, and which of its results; -1: no copy did. met: told of copies that made a part. */
-typedef struct { int leaf, result; } made;
-typedef void meeting(void *ud, const box *part);
+typedef struct { int leaf, result; } forward_source;
+typedef void forward_meeting(void *ud, const box *part);
 
-static made maker(const forwarder *f, int j, const tp_nd *x, const box *o, meeting *met, void *ud) {
+static forward_source maker(const forwarder *f, int j, const tp_nd *x, const box *o, forward_meeting *met, void *ud) {
   const tp_micro *number;
   box w;
   for (int i = j - 1; i >= 0 && !tp_is_wall(f->row[i]); i--) {
@@ -116,15 +116,15 @@ static made maker(const forwarder *f, int j, const tp_nd *x, const box *o, meeti
     for (int k = 0; k < r->nout; k++) {
       const tp_nd *y = &r->out[k];
       if (y->buf != x->buf || in_other_slots(f, x, y)) continue;
-      if (!same_slots(x, y) || !find_box(f, r, y, &w) || w.rest != o->rest) return (made){ -1, 0 };
-      if (apart(&w, o)) continue;
-      if (!copied(r, k, &number) && !number) return (made){ -1, 0 };
-      if (holds(&w, o)) return (made){ i, k };
-      if (!met) return (made){ -1, 0 };
+      if (!same_slots(x, y) || !find_box(f, r, y, &w) || w.rest != o->rest) return (forward_source){ -1, 0 };
+      if (boxes_apart(&w, o)) continue;
+      if (!copied(r, k, &number) && !number) return (forward_source){ -1, 0 };
+      if (holds(&w, o)) return (forward_source){ i, k };
+      if (!met) return (forward_source){ -1, 0 };
       met(ud, &w);
     }
   }
-  return (made){ -1, 0 };
+  return (forward_source){ -1, 0 };
 }
 
 /* Neighbours lie side by side there too: a copy that turns a matrix is worth its time. */
@@ -135,7 +135,7 @@ static bool keeps_lines(const tp_region *r, const tp_nd *z, const tp_nd *y) {
 }
 
 /* Is what that had read still there when leaf j runs, in whatever order its pieces do? */
-static bool still_there(const forwarder *f, made m, int j) {
+static bool still_there(const forwarder *f, forward_source m, int j) {
   const tp_region *r = f->row[m.leaf]->rg;
   const tp_micro *number;
   const tp_nd *z = copied(r, m.result, &number);
@@ -150,9 +150,9 @@ static bool still_there(const forwarder *f, made m, int j) {
 /* ---- where a loop is cut ---- */
 
 typedef struct { int n; int64_t at[MOST_CUTS]; } cuts;
-typedef struct { const box *o; cuts *cut; bool ok; } cutter;
+typedef struct { const box *o; cuts *cut; bool ok; } forward_cutter;
 
-static void cut_at(cutter *c, int k, int64_t at) {
+static void cut_at(forward_cutter *c, int k, int64_t at) {
   cuts *x = &c->cut[k];
   int i = 0;
   while (i < x->n && x->at[i] < at) i++;
@@ -163,7 +163,7 @@ static void cut_at(cutter *c, int k, int64_t at) {
 }
 
 static void cut_there(void *ud, const box *w) {
-  cutter *c = ud;
+  forward_cutter *c = ud;
   for (int d = 0; d < w->ndim; d++) {
     int64_t from = w->lo[d] - c->o->lo[d], to = from + w->n[d];
     if (w->n[d] < 0 || c->o->n[d] < 0) continue;
@@ -173,17 +173,17 @@ static void cut_there(void *ud, const box *w) {
 }
 
 /* Of the loop n places from lo on, along each axis. */
-typedef struct { int64_t lo[TP_MAXLEAD], n[TP_MAXLEAD]; } piece;
+typedef struct { int64_t lo[TP_MAXLEAD], n[TP_MAXLEAD]; } forward_piece;
 
-static box part_of(const box *o, const piece *q) {
+static box part_of(const box *o, const forward_piece *q) {
   box x = *o;
   for (int d = 0; d < o->ndim; d++)
     if (o->along[d] >= 0 && o->n[d] >= 0) x.lo[d] += q->lo[o->along[d]], x.n[d] = q->n[o->along[d]];
   return x;
 }
 
-static piece piece_at(const tp_region *r, const cuts *cut, const int *at) {
-  piece q = { 0 };
+static forward_piece piece_at(const tp_region *r, const cuts *cut, const int *at) {
+  forward_piece q = { 0 };
   for (int k = 0; k < r->nlead; k++) {
     int64_t all = -1;
     tp_ix_is_const(r->lead[k], &all);
@@ -234,7 +234,7 @@ static bool is_over(const forwarder *f, const forwarding *w, int i) {
 }
 
 static bool find_cuts(const forwarder *f, forwarding *w) {
-  cutter c = { NULL, w->cut, true };
+  forward_cutter c = { NULL, w->cut, true };
   memset(w->cut, 0, sizeof w->cut);
   for (int i = 0; i < w->n; i++) {
     c.o = &w->o[i];
@@ -247,9 +247,9 @@ static bool find_cuts(const forwarder *f, forwarding *w) {
 static bool all_made(const forwarder *f, const forwarding *w, int i) {
   int at[TP_MAXLEAD] = { 0 };
   do {
-    piece q = piece_at(w->r, w->cut, at);
+    forward_piece q = piece_at(w->r, w->cut, at);
     box o = part_of(&w->o[i], &q);
-    made m = maker(f, w->j, &w->r->in[w->in[i]], &o, NULL, NULL);
+    forward_source m = maker(f, w->j, &w->r->in[w->in[i]], &o, NULL, NULL);
     if (m.leaf < 0 || !still_there(f, m, w->j)) return false;
   } while (step(w->r, w->cut, at));
   return true;
@@ -327,7 +327,7 @@ static void read_number(const forwarder *f, tp_region *r, int i, const tp_micro 
   r->outmicro = outs;
 }
 
-static tp_region *make_piece(const forwarder *f, const forwarding *w, const piece *q) {
+static tp_region *make_piece(const forwarder *f, const forwarding *w, const forward_piece *q) {
   tp_region *r = tp_dup(f->a, w->r, sizeof *r);
   for (int k = 0; k < r->nlead; k++)
     if (w->cut[k].n) tp_cut_axis(f->p, r, k, tp_ix_const(f->ix, q->lo[k]), tp_ix_const(f->ix, q->n[k]), NULL);
@@ -335,7 +335,7 @@ static tp_region *make_piece(const forwarder *f, const forwarding *w, const piec
   for (int i = w->n - 1; i >= 0; i--) {         /* from the last on: a number takes its input's place away */
     const tp_micro *number;
     box o = part_of(&w->o[i], q);
-    made m = maker(f, w->j, &w->r->in[w->in[i]], &o, NULL, NULL);
+    forward_source m = maker(f, w->j, &w->r->in[w->in[i]], &o, NULL, NULL);
     const tp_region *from = f->row[m.leaf]->rg;
     const tp_nd *z = copied(from, m.result, &number);
     if (number) read_number(f, r, w->in[i], number);
@@ -404,7 +404,7 @@ static int forward_leaf(forwarder *f, const forwarding *w) {
   int at[TP_MAXLEAD] = { 0 }, n = 0, made_of = pieces(w->r, w->cut);
   tp_region **piece_of = TP_NEWN(f->a, tp_region *, made_of);
   for (int k = 0; k < made_of; k++, step(w->r, w->cut, at)) {
-    piece q = piece_at(w->r, w->cut, at);
+    forward_piece q = piece_at(w->r, w->cut, at);
     piece_of[k] = make_piece(f, w, &q);
   }
   count_reads(f, w->r, -1);
