@@ -614,6 +614,39 @@ describe("places and statistics", function()
     assert.is_truthy(b)
   end)
 
+  -- Rows weighed by one number each, however that is written; what is summed along a row is summed after the rows are.
+  local weighing = {
+    summed = function(q, u) return (q:softmax(0):unsqueeze(1) * u):sum(0) end,
+    matmul = function(q, u) return q:softmax(0):matmul(u) end,
+    turned = function(q, u) return u:mT():matmul(q:softmax(0)) end,
+    row = function(q, u) return q:unsqueeze(0):matmul(u):reshape(2) end,
+    dots = function(q, u) return ((u * u:mean(0, { keepdim = true })):sum(1) * q):sum(0) + u:mean(0) end,
+    fading = function(q, u) return q:sigmoid():cumprod(0):matmul(u) end,
+  }
+  for of, weigh in pairs(weighing) do
+    it("weights and rows, " .. of .. ", and their derivatives: what the reference says, in linear work", function()
+      for name, range in pairs(made) do
+        local P = tempo.program()
+        local t, T = P:dim "t"
+        local w = told[name] and P:bound "w"
+        local x, v = P:input("x", { domain = { t } }), P:input("v", { domain = { t }, shape = { 2 } })
+        local y = weigh(range(x, t, T, w), range(v, t, T, w))
+        local loss = (y * v:detach()):sum()
+        local outputs = { y = y, dx = tempo.grad(loss, { x })[1], dv = tempo.grad(loss, { v })[1] }
+        local f, g = P:compile { outputs = outputs, tier = "interpreter" }, P:compile { outputs = outputs, tier = "reference" }
+        for _, n in ipairs { 0, 1, 2, 30 } do
+          local arrays, bounds = arrays_of(sample(n), n), { T = n, w = w and 18 or nil }
+          local got, want = f(arrays, bounds), g(arrays, bounds)
+          for k in pairs(outputs) do same(want[k], got[k], 4e-4, ("%s of %s, %s of %d"):format(k, of, name, n)) end
+        end
+        for k, z in pairs((name == "prefix" or name == "suffix") and not (of == "fading" and name == "prefix") and outputs or {}) do
+          local h = P:compile { outputs = { z = z }, tier = "interpreter" }
+          assert.is_true(work(h, { T = 4000 }) < 4.2 * work(h, { T = 1000 }), name .. " " .. k)
+        end
+      end
+    end)
+  end
+
   it("no row has no largest; places in steps are those at once", function()
     local P = tempo.program()
     local t = P:dim "t"

@@ -160,22 +160,25 @@ static tp_val fade_run(incremental *s, const tp_node *of, tp_val in, tp_val by, 
   return tp_running(&m);
 }
 
+/* Summed along what the term left for then. */
+static tp_val settled(incremental *s, const running_term *e, tp_val y) { return e->later ? mk_reduce(s->mk, TP_OP_SUM, y, 1, &(int){ 0 }, false) : y; }
+
 /* The term's reduction over the range of d, spatial axes `axes` of its rows first. */
 static tp_val run_of(incremental *s, const tp_node *n, const running_terms *t, const running_term *e, int naxes, const int *axes) {
-  tp_red red = tp_op_red(n->op);
+  tp_red red = n->op == TP_OP_MATMUL ? TP_RED_SUM : tp_op_red(n->op);
   tp_val x = e->in, y;
   if (e->up.node) {
     if (naxes) return tp_none;
     y = exp_run(s, n, e, t->d, t->range);
-    return times_one(s, e->out, y);
+    return settled(s, e, times_one(s, e->out, y));
   }
-  if (e->pick.node || (e->by.node && naxes)) return tp_none;
+  if (e->pick.node || ((e->by.node || e->later) && naxes)) return tp_none;
   if (!x.node) x = mk_fill(s->mk, 1, n->out[0].dtype, 0, NULL, 1, &t->d);
-  if (e->by.node) return times_one(s, e->out, fade_run(s, n, x, e->by, e->behind, t->d, t->range));
+  if (e->by.node) return settled(s, e, times_one(s, e->out, fade_run(s, n, x, e->by, e->behind, t->d, t->range)));
   if (naxes) x = mk_reduce(s->mk, n->op, x, naxes, axes, false);
   if (!x.node || !tp_dom_has(x.node->ndom, x.node->dom, t->d)) return tp_none;
   y = over_range(s, n, red, x, own_but(s, x, t->d, t->range), t->n > 1);
-  return times_one(s, e->out, y);
+  return settled(s, e, times_one(s, e->out, y));
 }
 
 /* Is there always a row, where there are more than a few if only the call says how many? If not, what was there before sees to where there is none. */
@@ -271,22 +274,32 @@ static bool as_factor(running_terms *t, tp_val v, int axis, running_off *d) {
   return d->x.node && tp_dom_has(d->x.node->ndom, d->x.node->dom, t->d);
 }
 
-/* a[lo .. hi]:mT():matmul(b[lo .. hi]) is the sum of what each row of a and of b make: a matrix; so are rows of both counted from a mean */
+/* The operand of a product whose second axis is that of the rows, with that as its first axis. */
+static tp_val rows_first(tp_mk mk, tp_val a) {
+  const tp_node *n = a.node;
+  if (n->op == TP_OP_PERMUTE && n->attr.axes[0] == 1) return n->in[0].src;
+  bool row = n->op == TP_OP_RESHAPE && tp_rankof(n->in[0].src) == 1 && mk_extent(n->in[0].src, 0) == mk_extent(a, 1);
+  return row ? mk_unsqueeze(mk, n->in[0].src, 1) : tp_none;
+}
+
+/* Is it one row or column of a matrix? */
+static bool is_line(const tp_node *n) { return tp_is_number(n->out[0].shape[0], 1) || tp_is_number(n->out[0].shape[1], 1); }
+
+/* a[lo .. hi]:mT():matmul(b[lo .. hi]) is the sum of what each row of a and of b make: a matrix; so are rows of both counted from a mean, and a row of weights with rows */
 static tp_val products_run(incremental *s, const tp_node *n) {
   tp_mk mk = s->mk;
-  const tp_node *a = n->in[0].src.node;
-  const tp_node *read = a->op == TP_OP_PERMUTE && n->out[0].rank == 2 && a->attr.axes[0] == 1 ? range_below(n->in[1].src, 12) : NULL;
+  tp_val a = n->out[0].rank == 2 ? rows_first(mk, n->in[0].src) : tp_none, b = n->in[1].src;
+  const tp_node *read = a.node ? range_below(b, 12) : NULL;
   int r = 0;
   if (!read) return tp_none;
   ranges(read->in[0].src.node->ndom, read->attr.at, &r);
-  running_terms t = { .mk = mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r] };
+  running_terms t = { .mk = mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .sums = true, .differences = n->out[0].dtype != TP_F64 && tp_is_small(&n->out[0]) };
   running_off left, right;
-  if (!moves_with(s, read, r, &t) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d)) || !as_factor(&t, a->in[0].src, 1, &left) || !as_factor(&t, n->in[1].src, 0, &right)) return tp_none;
-  if (left.from.node || right.from.node) return deviate(&t, &left, &right) ? unless_few(s, n, t.many, mk_cast(mk, deviations_run(s, n, &t, left, right), n->out[0].dtype)) : tp_none;
-  tp_val x = mk_mul(mk, left.x, right.x);
-  moving m = { .mk = mk, .x = x, .at = x.node ? own_but(s, x, t.d, t.range) : NULL };
-  if (!x.node || ranges(x.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || (m.l && m.h)) return tp_none;
-  return mk_cast(mk, over_range(s, n, TP_RED_SUM, x, m.at, false), n->out[0].dtype);
+  if (!moves_with(s, read, r, &t) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d))) return tp_none;
+  bool apart = as_factor(&t, a, 1, &left) && as_factor(&t, b, 0, &right) && deviate(&t, &left, &right);
+  tp_val y = apart ? deviations_run(s, n, &t, left, right) : tp_none;
+  if (!apart && (t.begin || t.end || is_line(n)) && tp_running_terms(&t, mk_mul(mk, mk_unsqueeze(mk, a, 2), mk_unsqueeze(mk, b, 1)))) y = sum_of_terms(s, n, &t, 0, NULL);
+  return unless_few(s, n, t.many, mk_cast(mk, y, n->out[0].dtype));
 }
 
 /* ---- derivatives of reads ---- */
@@ -365,7 +378,7 @@ static tp_val scattered_weighed(incremental *s, const scatter *x, const running_
 
 static tp_val scattered_term(incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
   tp_val y;
-  if (tp_is_weighed(e)) return times_one(s, e->in, scattered_weighed(s, x, e, from));
+  if (tp_is_weighed(e)) return settled(s, e, times_one(s, e->in, scattered_weighed(s, x, e, from)));
   tp_val v = scattered_part(s, x, e), one;
   if (v.node && !tp_dom_has(v.node->ndom, v.node->dom, x->m.c)) {
     one = mk_fill(s->mk, 1, tp_dtypeof(v), 0, NULL, 1, &x->m.c);
@@ -373,7 +386,7 @@ static tp_val scattered_term(incremental *s, const scatter *x, const running_ter
   }
   if (!v.node) return v;
   y = over_range(s, x->n, TP_RED_SUM, v, own_but(s, v, x->m.c, from), true);
-  return times_one(s, e->in, y);
+  return settled(s, e, times_one(s, e->in, y));
 }
 
 /* Nothing where no p reaches. */

@@ -65,8 +65,8 @@ running_parts tp_running_window(const moving *m);
 
 /* A reduction's operand along its first axis, which stands for the rows lo .. hi of dim d of what is read. running_terms.c */
 /* The reduction of out * in * exp(up - off): in and up vary along the axis and not with c, out and off the other way round; NULL: 1, and no exp. In place of that exp it may be multiplied by `by` of all
- * rows of the range before it (behind: behind it), or be of row number `pick` alone, which varies as out does and is where the largest or smallest of the range is. */
-typedef struct running_term { tp_val in, out, up, off, by, pick; bool behind; } running_term;
+ * rows of the range before it (behind: behind it), or be of row number `pick` alone, which varies as out does and is where the largest or smallest of the range is. later: the first axis of in and out is still to be summed, when the rows are. */
+typedef struct running_term { tp_val in, out, up, off, by, pick; bool behind, later; } running_term;
 enum { RUNNING_TERMS = 6 };
 /* begin, end: of the range, where these do not move; NULL. many: where the range has more than a few rows, if only the call says how many it has, else NULL. sums: of sums of products each is a term; differences too: a difference cancels after it is summed, for what is summed in f64 and rounded to less. */
 typedef struct running_terms { tp_mk mk; const tp_at *range; const tp_sym *d, *c; const tp_ix *begin, *end, *many; bool sums, differences; int n; running_term v[RUNNING_TERMS]; } running_terms;

@@ -120,6 +120,9 @@ static bool row_term(running_terms *t, tp_val v, int rank) {
 
 bool tp_is_weighed(const running_term *e) { return e->up.node || e->by.node || e->pick.node; }
 
+/* Has the product more elements than both, as an outer product has? */
+static bool has_grown(tp_val both, tp_val a, tp_val b) { return a.node && b.node && !tp_one_shape(tp_outof(both), tp_outof(a)) && !tp_one_shape(tp_outof(both), tp_outof(b)); }
+
 static bool product_terms(running_terms *t, const tp_node *n, int rank) {
   running_terms a = *t, b = *t;
   a.n = b.n = 0;
@@ -129,8 +132,9 @@ static bool product_terms(running_terms *t, const tp_node *n, int rank) {
     for (int k = 0; k < b.n; k++) {
       const running_term *x = &a.v[i], *y = &b.v[k];
       running_term e = tp_is_weighed(x) ? *x : *y;
-      if (tp_is_weighed(x) && tp_is_weighed(y)) return false;
-      e.in = times(t, x->in, y->in), e.out = times(t, x->out, y->out);
+      if ((tp_is_weighed(x) && tp_is_weighed(y)) || (x->later && y->later)) return false;
+      e.in = times(t, x->in, y->in), e.out = times(t, x->out, y->out), e.later = x->later || y->later;
+      if (e.later && (has_grown(e.in, x->in, y->in) || has_grown(e.out, x->out, y->out))) return false;
       t->v[t->n++] = e;
     }
   return true;
@@ -249,12 +253,23 @@ static bool picked_terms(running_terms *t, const tp_node *n, int rank) {
   return place.node;
 }
 
-/* One row of what n, a reshape or an expansion, makes of rows like v. */
-static tp_val row_shaped(running_terms *t, const tp_node *n, tp_val v) {
+/* The axes of a row, behind the one that is summed later. */
+static const tp_ix *const *row_shape(running_terms *t, const tp_ix *later, const tp_out *o, int *rank) {
+  const tp_ix **shape = TP_NEWN(&t->mk.g->arena, const tp_ix *, o->rank + 1);
+  *rank = o->rank - 1 + (later != NULL);
+  if (later) shape[0] = later;
+  for (int a = 1; a < o->rank; a++) shape[a - !later] = o->shape[a];
+  return shape;
+}
+
+/* One row of what n, a reshape or an expansion, makes of rows like v. later: v may have an axis before these. */
+static tp_val row_shaped(running_terms *t, const tp_node *n, tp_val v, bool later) {
   const tp_out *x = tp_outof(n->in[0].src), *o = &n->out[0];
   if (!v.node) return v;
-  if (n->op == TP_OP_EXPAND) return mk_expand(t->mk, v, o->rank - 1, o->shape + 1);
-  return mk_reshape(t->mk, mk_expand(t->mk, v, x->rank - 1, x->shape + 1), o->rank - 1, o->shape + 1);
+  int rank, to;
+  const tp_ix *before = later && tp_rankof(v) == x->rank ? mk_extent(v, 0) : NULL, *const *shape = row_shape(t, before, x, &rank), *const *made = row_shape(t, before, o, &to);
+  if (n->op == TP_OP_EXPAND) return mk_expand(t->mk, v, to, made);
+  return mk_reshape(t->mk, mk_expand(t->mk, v, rank, shape), to, made);
 }
 
 static bool shaped_terms(running_terms *t, const tp_node *n) {
@@ -264,9 +279,71 @@ static bool shaped_terms(running_terms *t, const tp_node *n) {
   for (int i = first; i < t->n; i++) {
     running_term *e = &t->v[i];
     tp_val *part[] = { &e->in, &e->out, &e->up, &e->off, &e->by, &e->pick };
-    for (int k = 0; k < (int)TP_LEN(part); k++) *part[k] = row_shaped(t, n, *part[k]);
+    for (int k = 0; k < (int)TP_LEN(part); k++) *part[k] = row_shaped(t, n, *part[k], e->later);
   }
   return true;
+}
+
+/* ---- sums along the row, which are left for later where they are of what rows and all of them share ---- */
+
+/* v, a row of x, with the axis in front; keep: and 1 where it was. */
+static tp_val axis_first(running_terms *t, const tp_out *x, tp_val v, int axis, bool keep) {
+  int order[TP_MAXRANK], rank = x->rank - 1;
+  if (!v.node || tp_rankof(v) == 0) return v;
+  order[0] = axis;
+  for (int a = 0, next = 1; a < rank; a++)
+    if (a != axis) order[next++] = a;
+  v = mk_permute(t->mk, mk_expand(t->mk, v, rank, x->shape + 1), order);
+  return keep ? mk_unsqueeze(t->mk, v, axis + 1) : v;
+}
+
+static bool summed_terms(running_terms *t, tp_val x, int axis, bool keep) {
+  int first = t->n;
+  if (axis < 1 || !tp_terms_of(t, x, tp_rankof(x))) return false;
+  for (int i = first; i < t->n; i++) {
+    running_term *e = &t->v[i];
+    tp_val *part[] = { &e->in, &e->out, &e->up, &e->off, &e->by, &e->pick }, *full = e->in.node ? &e->in : &e->out;
+    if (e->later || !full->node) return false;
+    *full = mk_expand(t->mk, *full, tp_rankof(x) - 1, tp_outof(x)->shape + 1);
+    for (int k = 0; k < (int)TP_LEN(part); k++) *part[k] = axis_first(t, tp_outof(x), *part[k], axis - 1, keep);
+    e->later = true;
+  }
+  return !t->mk.err->code;
+}
+
+/* Rows times one vector: a column, or the row that a vector makes with rows turned. */
+static bool dotted_terms(running_terms *t, const tp_node *n) {
+  const tp_node *p = n->in[0].src.node;
+  if (n->out[0].rank != 1 || p->op != TP_OP_MATMUL || p->out[0].rank != 2) return false;
+  bool row = tp_is_number(p->out[0].shape[0], 1);
+  tp_val a = p->in[row].src, b = p->in[!row].src;
+  if (row) a = a.node->op == TP_OP_PERMUTE ? a.node->in[0].src : tp_none;
+  else b = mk_permute(t->mk, b, (int[]){ 1, 0 });
+  return a.node && mk_extent(a, 0) == n->out[0].shape[0] && tp_is_number(mk_extent(b, 0), 1) && summed_terms(t, mk_mul(t->mk, a, b), 1, false);
+}
+
+/* A column times a row is each element with each. */
+static bool outer_terms(running_terms *t, tp_val a, tp_val b) {
+  return tp_rankof(a) == 2 && tp_rankof(b) == 2 && tp_is_number(mk_extent(a, 1), 1) && tp_terms_of(t, mk_mul(t->mk, a, b), 2);
+}
+
+/* The matrix v seen turned; a vector's row is its column. */
+static tp_val turned(running_terms *t, tp_val v) {
+  const tp_node *n = v.node;
+  if (n->op == TP_OP_PERMUTE && n->attr.axes[0] == 1) return n->in[0].src;
+  bool row = n->op == TP_OP_RESHAPE && tp_rankof(n->in[0].src) == 1 && tp_is_number(mk_extent(v, 0), 1);
+  return row ? mk_unsqueeze(t->mk, n->in[0].src, 1) : mk_permute(t->mk, v, (int[]){ 1, 0 });
+}
+
+static bool turned_terms(running_terms *t, const tp_node *n) {
+  tp_val x = n->in[0].src;
+  if (n->out[0].rank != 2 || n->attr.axes[0] != 1) return false;
+  bool two = x.node->op == TP_OP_MATMUL || x.node->op == TP_OP_MUL;
+  tp_val a = two ? x.node->in[0].src : x, b = two ? x.node->in[1].src : x;
+  if (tp_rankof(a) != 2 || tp_rankof(b) != 2) return false;
+  a = turned(t, a), b = turned(t, b);
+  if (x.node->op == TP_OP_MATMUL) return outer_terms(t, b, a);
+  return two ? tp_terms_of(t, mk_mul(t->mk, a, b), 2) : a.node->op != TP_OP_PERMUTE && tp_terms_of(t, a, 2);
 }
 
 /* From the first on, each times k. */
@@ -305,7 +382,11 @@ bool tp_terms_of(running_terms *t, tp_val v, int rank) {
   switch (n->op) {
     case TP_OP_MUL: return product_terms(t, n, rank);
     case TP_OP_DIV: return quotient_terms(t, n, rank);
-    case TP_OP_RESHAPE: case TP_OP_EXPAND: return shaped_terms(t, n);
+    case TP_OP_RESHAPE: return shaped_terms(t, n) || (t->n == first && dotted_terms(t, n));
+    case TP_OP_EXPAND: return shaped_terms(t, n);
+    case TP_OP_MATMUL: return outer_terms(t, n->in[0].src, n->in[1].src);
+    case TP_OP_PERMUTE: return turned_terms(t, n);
+    case TP_OP_SUM: return n->attr.naxes == 1 && summed_terms(t, n->in[0].src, n->attr.axes[0], n->attr.keepdim);
     case TP_OP_SELECT: return picked_terms(t, n, rank);
     case TP_OP_SLICE: case TP_OP_SCAN: case TP_OP_CUMPROD: case TP_OP_RECUR: return tp_scanned_terms(t, n, rank);
     case TP_OP_EXP: case TP_OP_POW: return exp_term(t, n, rank);
@@ -333,7 +414,7 @@ bool tp_running_off(running_terms *t, tp_val v, running_off *d) {
   if (tp_rankof(v) < 1) return false;
   if ((n->op == TP_OP_RESHAPE || (n->op == TP_OP_EXPAND && tp_rankof(n->in[0].src) == n->out[0].rank)) && tp_rankof(n->in[0].src) > 0 && mk_extent(n->in[0].src, 0) == n->out[0].shape[0]) {
     if (!tp_running_off(t, n->in[0].src, d)) return false;
-    *d = (running_off){ row_shaped(t, n, d->x), row_shaped(t, n, d->from) };
+    *d = (running_off){ row_shaped(t, n, d->x, false), row_shaped(t, n, d->from, false) };
     return d->x.node;
   }
   d->x = tp_terms_row(t, sub ? v.node->in[0].src : v, tp_rankof(v), &in);
