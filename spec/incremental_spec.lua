@@ -702,7 +702,7 @@ describe("moving weights", function()
           local ties = {}
           for k = 1, 24 do ties[k] = ((k * 7) % 5 - 2) / 2 end
           for _, v in ipairs { {}, { 0.5, -2 }, ties, sample(60) } do
-            local size = #shape > 0 and { #v // 2, 2 } or { #v }
+            local size = #shape > 0 and { math.floor(#v / 2), 2 } or { #v }
             for k = 1, #v do v[k] = v[k] / 2 end
             local arrays = { x = tempo.array(v, dtype, size), v = tempo.array(sample(#v, 3), dtype, size), u = tempo.array(sample(#v, 5), dtype, size) }
             local got, want = f(arrays, { T = size[1] }), g(arrays, { T = size[1] })

@@ -106,6 +106,6 @@ describe("a batch as a dim lies in memory as it would as an axis", function()
     g[{ t = T - 1 }] = h
     g:otherwise(g[{ t = t + 1 }] * h)
     local f = P:compile { outputs = { g = g[{ t = 0 }] } }
-    assert.truthy(f:explain("plan"):find('"tensor@[^\n]* %[B, T%]%[3%] order 1 0 '))
+    assert.truthy(f:explain("plan"):find('"tensor@[^\n]* %[%w+, T%]%[3%] order 1 0 '))
   end)
 end)

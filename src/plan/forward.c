@@ -364,6 +364,31 @@ static bool all_over(const forwarder *f, const tp_region *r, const tp_nd *y, con
   return false;
 }
 
+/* Without the operators, and the inputs, that none of its results needs. */
+static void prune(forwarder *f, tp_region *r) {
+  int all = r->nin + r->nmicro, n = 0, *to = TP_NEWN(f->a, int, all);
+  if (!r->nmicro) return;
+  bool *needed = TP_NEWN(f->a, bool, all);
+  for (int k = 0; k < r->nout; k++) needed[r->nin + r->outmicro[k]] = true;
+  for (int k = r->nmicro - 1; k >= 0; k--)
+    for (int i = 0; i < tp_ops[r->micro[k].op].nin && needed[r->nin + k]; i++) needed[r->micro[k].in[i]] = true;
+  for (int k = 0; k < all; k++) to[k] = needed[k] ? n++ : -1;
+  int nin = 0, nmicro = 0;
+  tp_nd *in = TP_NEWN(f->a, tp_nd, r->nin);
+  tp_micro *m = TP_NEWN(f->a, tp_micro, r->nmicro);
+  for (int k = 0; k < r->nin; k++)
+    if (needed[k]) in[nin++] = r->in[k];
+  for (int k = 0; k < r->nmicro; k++) {
+    if (!needed[r->nin + k]) continue;
+    m[nmicro] = r->micro[k];
+    for (int i = 0; i < tp_ops[m[nmicro].op].nin; i++) m[nmicro].in[i] = to[m[nmicro].in[i]];
+    nmicro++;
+  }
+  for (int k = 0; k < r->nout; k++) r->outmicro[k] = to[r->nin + r->outmicro[k]] - nin;
+  r->in = in, r->nin = nin;
+  r->micro = m, r->nmicro = nmicro;
+}
+
 static void drop_result(forwarder *f, tp_region *r, int k) {
   tp_nd *out = TP_NEWN(f->a, tp_nd, r->nout);
   int *outs = TP_NEWN(f->a, int, r->nout), n = 0;
@@ -386,6 +411,7 @@ static void count_reads(forwarder *f, const tp_region *r, int by) {
 static void drop_results(forwarder *f, const forwarding *w, int i, int last) {
   tp_region *r = f->row[i]->rg;
   const tp_micro *number;
+  int before = r->nout;
   for (int k = r->nout - 1; k >= 0; k--) {
     const tp_nd *y = &r->out[k];
     bool seen = false;
@@ -394,7 +420,10 @@ static void drop_results(forwarder *f, const forwarding *w, int i, int last) {
     bool gone = f->p->bufs.v[y->buf]->kind == TP_BUF_TEMP && !f->reads[y->buf];
     if (gone || (all_over(f, r, y, w) && !is_read(f, i + 1, last, r, y))) drop_result(f, r, k);
   }
-  if (!r->nout) count_reads(f, r, -1);
+  if (r->nout == before) return;
+  count_reads(f, r, -1);
+  prune(f, r);
+  if (r->nout) count_reads(f, r, 1);
 }
 
 /* ---- rows of leaves ---- */
