@@ -39,7 +39,6 @@ struct tp_ictx {
   struct tp_memo *asked;        /* memo.c */
 };
 
-static inline int64_t tp_floordiv(int64_t a, int64_t k) { return a / k - (a % k < 0); }   /* k > 0 */
 
 /* ---- ix.c ---- */
 const tp_ix *tp_ix_intern(tp_ictx *c, const tp_ix *proto);      /* kind, sym, cst, div, arg, term of proto count */

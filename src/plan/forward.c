@@ -18,8 +18,6 @@ typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *reads; int64_t least
 /* Of its buffer, dim by dim and behind `rest`: n places from lo on, n < 0: as many as all. along: the region's axis that goes there; -1: none. */
 typedef struct { int ndim, along[TP_MAXRANK]; int64_t lo[TP_MAXRANK], n[TP_MAXRANK]; const tp_ix *all[TP_MAXRANK], *rest; } box;
 
-static int64_t floor_of(int64_t a, int64_t b) { return (a - tp_floormod(a, b)) / b; }
-
 /* Inside each dim but the outermost, so that no two places are one element. */
 static bool find_box(const forwarder *f, const tp_region *r, const tp_nd *x, box *o) {
   const tp_pbuf *b = f->p->bufs.v[x->buf];
@@ -40,7 +38,7 @@ static bool find_box(const forwarder *f, const tp_region *r, const tp_nd *x, box
     if (tp_is_number(b->slots[d], 1)) continue;
     if (!tp_ix_is_const(tp_pbuf_stride(f->ix, b, d), &stride)) stride = INT64_MAX;
     if (stride < 1) return false;               /* there are no elements */
-    o->lo[d] = floor_of(off, stride);
+    o->lo[d] = tp_floordiv(off, stride);
     off -= o->lo[d] * stride;
     bool inside = o->lo[d] >= 0 && (!tp_ix_is_const(b->slots[d], &slots) || o->lo[d] + o->n[d] <= slots);
     if (!inside && !outermost) return false;
@@ -309,7 +307,7 @@ static void read_source(const forwarder *f, tp_region *r, int i, const box *seen
 
 /* In place of input i a number, the first operator. */
 static void read_number(const forwarder *f, tp_region *r, int i, const tp_micro *number) {
-  int nin = r->nin - 1, first = r->nmicro ? 0 : -1;
+  int nin = r->nin - 1;
   tp_micro *m = TP_NEWN(f->a, tp_micro, r->nmicro + 1);
   int *outs = TP_NEWN(f->a, int, r->nout);
   m[0] = *number;
@@ -320,7 +318,7 @@ static void read_number(const forwarder *f, tp_region *r, int i, const tp_micro 
       m[k + 1].in[q] = at == i ? nin : at > i && at < r->nin ? at - 1 : at;
     }
   }
-  for (int k = 0; k < r->nout; k++) outs[k] = first < 0 ? 0 : r->outmicro[k] + 1;
+  for (int k = 0; k < r->nout; k++) outs[k] = r->nmicro ? r->outmicro[k] + 1 : 0;
   for (int k = i; k < nin; k++) r->in[k] = r->in[k + 1];
   r->nin = nin;
   r->micro = m, r->nmicro++;
@@ -443,8 +441,7 @@ static int forward_leaf(forwarder *f, const forwarding *w) {
     f->row[w->j + k]->rg = piece_of[k];
     count_reads(f, piece_of[k], 1);
   }
-  for (int i = 0; i < w->j; i++)
-    if (!tp_is_wall(f->row[i])) drop_results(f, w, i, w->j + made_of - 1);
+  for (int i = w->j - 1; i >= 0 && !tp_is_wall(f->row[i]); i--) drop_results(f, w, i, w->j + made_of - 1);
   for (int i = 0; i < w->j + made_of; i++)
     if (f->row[i]->kind != TP_P_REGION || f->row[i]->rg->nout || f->row[i]->rg->kind != TP_RG_LOOP) f->row[n++] = f->row[i];
   return n;

@@ -107,6 +107,7 @@ tp_plan *tp_plan_build(struct tp_graph *g, struct tp_poly *p, const tp_planned *
 void tp_plan_behind(tp_plan *p);
 void tp_plan_fuse(tp_plan *p);
 void tp_plan_tile(tp_plan *p);
+int tp_plan_leaves(const tp_pnode *x);          /* regions in it */
 int *tp_plan_uses(const tp_plan *p);            /* windows on each buffer */
 bool tp_same_start(const tp_nd *a, const tp_nd *b);             /* buffer, offset and rings; no axis wraps */
 bool tp_same_window(const tp_nd *a, const tp_nd *b, int n);     /* and the strides along the first n axes */

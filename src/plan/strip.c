@@ -448,9 +448,9 @@ static int strips_in(strip *s, tp_pnode **v, int n) {
   return n;
 }
 
-static int leaves_below(const tp_pnode *x) {
+int tp_plan_leaves(const tp_pnode *x) {
   int n = x->kind == TP_P_REGION;
-  for (int i = 0; i < x->n; i++) n += leaves_below(x->kid[i]);
+  for (int i = 0; i < x->n; i++) n += tp_plan_leaves(x->kid[i]);
   return n;
 }
 
@@ -461,7 +461,7 @@ static int *with_room(tp_plan *p, const int *v, int n) {
 }
 
 int *tp_plan_strips(tp_plan *p, const int *inside, bool precise) {
-  int room = p->bufs.n + leaves_below(p->body);         /* a sum that is kept beside for each leaf */
+  int room = p->bufs.n + tp_plan_leaves(p->body);         /* a sum that is kept beside for each leaf */
   strip s = { .p = p, .precise = precise, .inside = with_room(p, inside, room), .dim = with_room(p, NULL, room), .uses = with_room(p, tp_plan_uses(p), room),
               .beside = with_room(p, NULL, room) };
   if (!p->calls.n) strips_in(&s, &p->body, 1);

@@ -108,16 +108,10 @@ static bool count_loop_once(const tp_exec *x, const tp_pnode *loop, tp_counted *
   return ok;
 }
 
-static int leaves_in(const tp_pnode *x) {
-  int n = x->kind == TP_P_REGION;
-  for (int i = 0; i < x->n; i++) n += leaves_in(x->kid[i]);
-  return n;
-}
-
 static void put_loop_name(tp_buf *b, const tp_pnode *x) {
   tp_pos pos = tp_pnode_line(x);
   if (pos.file) tp_putf(b, "%s:%d  ", pos.file, pos.line);
-  tp_putf(b, "loop over %s, leaves: %d\n", x->var->name, leaves_in(x));
+  tp_putf(b, "loop over %s, leaves: %d\n", x->var->name, tp_plan_leaves(x));
 }
 
 static void put_row(tp_buf *b, const tp_exec *x, const profile_row *w, const tp_counted *at, double total) {
