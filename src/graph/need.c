@@ -536,10 +536,22 @@ static bool is_root(const tp_graph *g, const tp_node *n) {
   return is;
 }
 
+/* Has it no point for bounds that a call may have? */
+static bool is_none(tp_graph *g, const tp_node *n, TP_KEEP tp_set *bad) {
+  tp_set *may = tp_set_copy(bad);
+  for (int i = 0; i < g->boundchecks.n && !g->stops.n; i++) may = tp_set_and(may, tp_set_cond(g->ix, n->ndom, n->dom, g->boundchecks.v[i].cond));
+  bool none = tp_set_is_empty(g->ix, may);
+  tp_set_free(may);
+  return none;
+}
+
 /* No root reads what is bad: what is left of the sets holds all that roots need. */
 static bool roots_stay(const tp_need *need, tp_set *const *bad) {
   bool stay = true;
-  for (int i = 0; i < need->n; i++) stay &= !bad[i] || !is_root(need->g, need->g->nodes.v[i]);
+  for (int i = 0; i < need->n && stay; i++) {
+    const tp_node *n = need->g->nodes.v[i];
+    stay = !bad[i] || !is_root(need->g, n) || is_none(need->g, n, bad[i]);
+  }
   return stay;
 }
 
