@@ -66,6 +66,7 @@ struct tp_pnode {
   int n; tp_pnode **kid;                        /* SEQ; FOR, BEHIND: one; IF: one or two */
   const tp_sym *var; const tp_ix *lo, *hi; int step;  /* as tp_tree */
   bool block;                                   /* while a plan is built: FOR over rows of one block, of one statement, rings going round between blocks only */
+  bool strip;                                   /* FOR over strips of what all of its leaves go over (strip.c) */
   const tp_sym *label; bool independent;         /* no iteration reads or writes what another one writes, were each value an element of its own */
   const tp_ix *cond;
   tp_region *rg;
@@ -131,6 +132,7 @@ int64_t tp_share_from(int64_t whole, int who, int n);          /* who = n: its e
 /* Gives a built plan a limit of memory, and the statements by which a run may keep to it. spill.c */
 bool tp_plan_limit(tp_plan *p, int64_t bytes, tp_error *err);   /* true */
 void tp_plan_print(tp_buf *b, const tp_plan *p);
+void tp_plan_scans(tp_buf *b, const tp_plan *p);        /* what became of recurrences, in words: scans.c */
 /* Reads what prints, into symbols of ix by their names (made where they are missing), and checks it: class file, "plan:line". Of a text it is known then that it is
  * well formed, not that its windows stay inside their buffers: the run asks that where TEMPO_POISON is set. */
 tp_plan *tp_plan_parse(tp_ictx *ix, const char *text, tp_error *err);

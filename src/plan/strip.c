@@ -398,7 +398,9 @@ static tp_pnode *make_strips(strip *s, tp_pnode **v, int n, int64_t places, cons
       s->inside[i] += s->inside[i] < TP_INSIDE_ALL;     /* the new loop is around those that it counts */
     }
   for (int j = 0; j < s->n; j++) tp_cut_axis(s->p, s->leaf[j]->rg, s->axis[j], first, all, small);
-  return with_sums(s, tp_loop_over_tiles(s->p, var, s->extent, places, n, v));
+  tp_pnode *loop = tp_loop_over_tiles(s->p, var, s->extent, places, n, v);
+  loop->strip = true;
+  return with_sums(s, loop);
 }
 
 bool tp_holds_loop(const tp_pnode *x) {
