@@ -2,10 +2,10 @@
 #include "plan/priv.h"
 
 enum { SCAN_LEAVES = 256 };
-typedef struct { const tp_plan *p; tp_buf *b; const tp_pnode *strip; int n; const tp_region *leaf[SCAN_LEAVES]; bool any; const tp_sym **said; } teller;       /* said: by buffer, the dim of the last line */
+typedef struct { const tp_plan *p; tp_buf *b; const tp_pnode *strip; int n; const tp_region *leaf[SCAN_LEAVES]; bool any; const tp_sym **said; } scan_teller;       /* said: by buffer, the dim of the last line */
 
 /* Leaves that each iteration of the loop runs once at most, in order. */
-static void leaves_of(teller *w, const tp_pnode *x) {
+static void leaves_of(scan_teller *w, const tp_pnode *x) {
   if (x->kind == TP_P_REGION && w->n < SCAN_LEAVES) w->leaf[w->n++] = x->rg;
   for (int i = 0; i < x->n && x->kind != TP_P_FOR; i++) leaves_of(w, x->kid[i]);
 }
@@ -37,7 +37,7 @@ static dependence depends(const tp_region *r, int i, int k) {
   return found;
 }
 
-static void put_places(teller *w, const tp_region *r) {
+static void put_places(scan_teller *w, const tp_region *r) {
   int n = 0;
   for (int i = 0; i < r->nlead; i++)
     if (!tp_is_number(r->lead[i], 1)) tp_putf(w->b, "%s%s", n++ ? " x " : "", tp_ix_str(w->p->ix, r->lead[i]));
@@ -45,7 +45,7 @@ static void put_places(teller *w, const tp_region *r) {
 }
 
 /* of: of what is read, at, in a strip of how many */
-static void put_line(teller *w, const tp_pnode *loop, const tp_region *reads, int i, const tp_region *writes, int k) {
+static void put_line(scan_teller *w, const tp_pnode *loop, const tp_region *reads, int i, const tp_region *writes, int k) {
   const tp_pbuf *buf = w->p->bufs.v[reads->in[i].buf];
   const tp_sym *along = loop->label ? loop->label : loop->var;
   if (w->said[buf->id] == along) return;
@@ -63,21 +63,21 @@ static void put_line(teller *w, const tp_pnode *loop, const tp_region *reads, in
   w->any = true;
 }
 
-static bool read_before(const teller *w, int i, int k) {
+static bool read_before(const scan_teller *w, int i, int k) {
   for (int u = 0; u <= i; u++)
     for (int q = 0; q < (u < i ? w->leaf[u]->nin : k); q++)
       if (w->leaf[u]->in[q].buf == w->leaf[i]->in[k].buf) return true;
   return false;
 }
 
-static void tell_input(teller *w, const tp_pnode *loop, int i, int k) {
+static void tell_input(scan_teller *w, const tp_pnode *loop, int i, int k) {
   const tp_nd *in = &w->leaf[i]->in[k];
   for (int u = 0; u < w->n; u++)
     for (int q = 0; q < w->leaf[u]->nout; q++)
       if (is_handed_on(in, i, &w->leaf[u]->out[q], u)) { put_line(w, loop, w->leaf[i], k, w->leaf[u], q); return; }
 }
 
-static void tell_loop(teller *w, const tp_pnode *loop) {
+static void tell_loop(scan_teller *w, const tp_pnode *loop) {
   w->n = 0;
   leaves_of(w, loop->kid[0]);
   for (int i = 0; i < w->n; i++)
@@ -85,7 +85,7 @@ static void tell_loop(teller *w, const tp_pnode *loop) {
       if (!read_before(w, i, k)) tell_input(w, loop, i, k);
 }
 
-static void tell_node(teller *w, const tp_pnode *x) {
+static void tell_node(scan_teller *w, const tp_pnode *x) {
   const tp_pnode *around = w->strip;
   if (x->kind == TP_P_FOR && x->strip) w->strip = x;
   else if (x->kind == TP_P_FOR && !x->independent) tell_loop(w, x);
@@ -94,7 +94,7 @@ static void tell_node(teller *w, const tp_pnode *x) {
 }
 
 void tp_plan_scans(tp_buf *b, const tp_plan *p) {
-  teller w = { .p = p, .b = b, .said = tp_calloc(sizeof *w.said * (size_t)(p->bufs.n + 1)) };
+  scan_teller w = { .p = p, .b = b, .said = tp_calloc(sizeof *w.said * (size_t)(p->bufs.n + 1)) };
   if (w.said) tell_node(&w, p->body);
   tp_free(w.said);
 }
