@@ -49,7 +49,7 @@ const tp_sym *tp_bound_named(tp_ictx *c, const char *name, int n, const tp_sym *
 
 void tp_run_given(const tp_graph *g, int64_t *env) {
   for (int i = 0; i < g->stops.n; i++) env[g->stops.v[i].given->id] = env[g->stops.v[i].sym->id] = env[g->stops.v[i].dim->bound->id];
-  tp_sym_set_digits(g->ix, env);
+  tp_sym_set_hidden(g->ix, env);
 }
 
 /* ---- outputs ---- */

@@ -25,7 +25,7 @@ void tp_run_few(const tp_graph *g, int64_t *env);               /* dims that end
 /* Bound checks, shape checks and arrays against bounds: errors bound, domain/undefined, shape, dtype, input. */
 bool tp_run_check(tp_graph *g, const tp_run *run, tp_error *err);
 bool tp_run_check_bounds(tp_graph *g, const tp_run *run, tp_error *err);     /* what does not ask for arrays */
-/* env[..] of the hidden bounds that stand for what the call gave, or for its digits. */
+/* env[..] of the hidden bounds that stand for what the call gave, for its digits, or for what is least by it. */
 void tp_run_given(const tp_graph *g, int64_t *env);
 /* Outputs of a run that went well get the lengths that were reached, and zeros beyond a row's own end; these are outputs too, by the bounds' names. */
 bool tp_run_trim(tp_graph *g, tp_run *run, tp_error *err);

@@ -25,6 +25,7 @@ struct tp_sym {
   bool hidden;                  /* made by the compiler: not to be given at the call */
   const struct tp_ix *whole;    /* of a VAR that stands for a thread's share of an extent (plan/team.c): that extent; it stays while a run goes on. Else NULL */
   const tp_sym *digits;         /* of a hidden bound: it is how many binary digits this bound has, at least 1 (tp_sym_digits); else NULL */
+  int nleast; const struct tp_ix *const *least;         /* of a hidden bound: it is the place of the least of these, the first of equals (tp_sym_least); else none */
   tp_pos pos;
 };
 
@@ -48,7 +49,8 @@ tp_sym *tp_sym_var(tp_ictx *c, const char *hint);       /* fresh VAR: hint, hint
 tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint);/* fresh dim without a bound */
 tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name);   /* the hidden bound of that name; made, by a name that is free, if there is none */
 tp_sym *tp_sym_digits(tp_ictx *c, const tp_sym *bound);  /* the hidden dim that goes over the binary digits of a bound, which each evaluation gives it anew */
-void tp_sym_set_digits(const tp_ictx *c, int64_t *env); /* the bounds of these dims, of the bounds in env */
+tp_sym *tp_sym_least(tp_ictx *c, int n, const struct tp_ix *const *of);  /* the hidden bound that is the place of the least of these, which are made of bounds; each evaluation gives it anew */
+void tp_sym_set_hidden(const tp_ictx *c, int64_t *env); /* these, of the bounds in env */
 tp_sym *tp_sym_find(tp_ictx *c, const char *name);      /* dim or bound or var, NULL */
 int tp_nsym(const tp_ictx *c);
 tp_sym *tp_sym_at(const tp_ictx *c, int id);
@@ -123,6 +125,7 @@ bool tp_ix_eval(const tp_ix *e, const int64_t *env, int64_t *out);
 /* Bounds of e's values where each symbol lies in lo .. hi (both inclusive, by id); exact for one symbol used once. Saturates. Not for conditions.
  * hi NULL: where lo has the bounds, and each dim is anywhere in its domain. */
 void tp_ix_range(const tp_ix *e, const int64_t *lo, const int64_t *hi, int64_t *least, int64_t *most);
+double tp_ix_evald(const tp_ix *e, const int64_t *env);      /* sums and products in doubles: too large is never less; not for conditions */
 int64_t tp_ix_evalq(const tp_ix *e, const int64_t *env);     /* unchecked, fast; conditions give 0 or 1 */
 
 /* ---- text ---- prints what it parses: "2*t + T*B - 1", "min(t + 10, T - 1)", "t//2", "t%3", "max(0, t - w + 1)",

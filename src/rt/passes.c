@@ -69,6 +69,11 @@ static bool evolve_pass(const tp_work *w, tp_error *err) {
   return true;
 }
 
+static bool products_pass(const tp_work *w, tp_error *err) {
+  bool changed = false;
+  return w->o->check || (tp_order_products(w->g, w->o->precise, &changed, err) && (!changed || tp_needed_anew(w, err)));
+}
+
 static bool turn_pass(const tp_work *w, tp_error *err) {
   bool changed = false;
   return w->o->precise || w->o->check || (tp_turn_matrices(w->g, &changed, err) && (!changed || tp_needed_anew(w, err)));
