@@ -49,7 +49,8 @@ local function fewest(d, over)
   return least[1][n]
 end
 
--- A random product: its tensor, and for bounds its inputs, the fewest multiplications, and how many elements it has.
+-- A random product: its tensor, and for bounds its inputs, the fewest multiplications, how many elements it has, and
+-- how many multiplications are too few to matter.
 local function random_product(seed)
   local state = seed * 7919 + 13
   local function pick(n)
@@ -58,7 +59,7 @@ local function random_product(seed)
   end
   local P = tempo.program()
   local t, T = P:dim "t"
-  local pool = { 1, 2, 5, 16, P:bound "A", P:bound "B", P:bound "C", T }
+  local pool = { 1, 2, 5, 48, P:bound "A", P:bound "B", P:bound "C", T }
   local n = 2 + pick(4)
   local case = { P = P, extents = {}, over = {}, inputs = {}, n = n, bounds = {} }
   for i = 0, n do case.extents[i] = pool[pick(#pool)] end
@@ -82,9 +83,9 @@ local function random_product(seed)
       local shape = case.over[i] and { bounds.T, d[i - 1], d[i] } or { d[i - 1], d[i] }
       made["x" .. i] = tempo.array(values(over[i] * d[i - 1] * d[i], i), "i64", shape)
     end
-    local elements = d[0] * d[n]
-    for i = 1, n do if case.over[i] then elements = d[0] * d[n] * bounds.T; break end end
-    return made, fewest(d, over), elements
+    local points = 1
+    for i = 1, n do points = math.max(points, over[i]) end
+    return made, fewest(d, over), d[0] * d[n] * points, 4096 * points
   end
   return case
 end
@@ -118,6 +119,18 @@ describe("products of several matrices", function()
     end)
   end)
 
+  it("are made before a loop that has enough points for it", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local x, h = P:input("x", { domain = {t}, shape = { 1, 64 } }), P:tensor { domain = {t}, shape = { 1, 64 } }
+    local a, b = P:input("a", { shape = { 64, 64 } }), P:input("b", { shape = { 64, 64 } })
+    h[0] = x
+    h[t] = h[t - 1]:matmul(a):matmul(b) + x
+    local f, g = P:compile { outputs = { h = h } }, P:compile { outputs = { h = h }, passes = { products = false } }
+    assert.is_true(work(f, { T = 1000 }) < 0.6 * work(g, { T = 1000 }))
+    assert.is_true(work(f, { T = 20 }) < 1.02 * work(g, { T = 20 }))
+  end)
+
   it("stay as they are written where floats may not be rounded otherwise", function()
     assert.equal(2 * 100 * 100 * 8, work(attention { precise = true }, { T = 100 }))
   end)
@@ -138,11 +151,11 @@ describe("products of several matrices", function()
       local f, g, h = compiled(case, {}), compiled(case, { passes = { products = false } }), compiled(case, { tier = "reference" })
       for k = 1, 3 do
         local bounds = ({ { A = 3, B = 17, C = 0, T = 4 }, { A = 11, B = 2, C = 5, T = 1 }, { A = 1, B = 7, C = 30, T = 9 } })[k]
-        local x, least, elements = case.with(bounds)
+        local x, least, elements, little = case.with(bounds)
         if k < 3 then assert.same(h(x, bounds).y:totable(), f(x, bounds).y:totable(), "seed " .. seed) end
         local mine, written = work(f, bounds), work(g, bounds)
         assert.is_true(mine <= written + elements, "seed " .. seed)
-        if least > 0 then assert.is_true(mine <= 1.5 * least + 2 * elements, "seed " .. seed) end
+        if least > 0 then assert.is_true(mine <= 1.5 * least + 2 * elements + little, "seed " .. seed) end
       end
     end
   end)

@@ -75,26 +75,31 @@ static const tp_ix *half_way(tp_ictx *ix, const tp_ix *e) {
   return e;
 }
 
-/* Leading axes and dims of factors i .. j together. */
-static const tp_ix *points_of(const product_chain *c, int i, int j) {
-  tp_graph *g = c->mk.g;
+/* Leading axes of factors i .. j together. */
+static const tp_ix *lead_of(const product_chain *c, int i, int j) {
+  tp_ictx *ix = c->mk.g->ix;
   const tp_ix *n = mk_int(c->mk, 1);
-  int ndom = 0, lead = 0;
-  const tp_sym *const *dom = NULL;
-  for (int k = i; k <= j; k++) {
-    const tp_node *x = c->factor[k].node;
-    ndom = tp_dom_union(g, ndom, dom, x->ndom, x->dom, &dom);
-    lead = TP_MAX(lead, tp_rankof(c->factor[k]) - 2);
-  }
-  for (int d = 0; d < ndom && n; d++) n = dom[d]->bound ? tp_ix_mul(g->ix, n, tp_ix_sym(g->ix, dom[d]->bound)) : NULL;
+  int lead = 0;
+  for (int k = i; k <= j; k++) lead = TP_MAX(lead, tp_rankof(c->factor[k]) - 2);
   for (int a = 0; a < lead && n; a++) {
     const tp_ix *extent = NULL;
     for (int k = i; k <= j; k++) {
       int at = tp_rankof(c->factor[k]) - 3 - a;
       if (at >= 0 && !tp_is_number(mk_extent(c->factor[k], at), 1)) extent = mk_extent(c->factor[k], at);
     }
-    if (extent) extent = half_way(g->ix, extent), n = extent ? tp_ix_mul(g->ix, n, extent) : NULL;
+    if (extent) extent = half_way(ix, extent), n = extent ? tp_ix_mul(ix, n, extent) : NULL;
   }
+  return n;
+}
+
+/* And their dims. */
+static const tp_ix *points_of(const product_chain *c, int i, int j) {
+  tp_graph *g = c->mk.g;
+  const tp_ix *n = lead_of(c, i, j);
+  const tp_sym *const *dom = NULL;
+  int ndom = 0;
+  for (int k = i; k <= j; k++) ndom = tp_dom_union(g, ndom, dom, c->factor[k].node->ndom, c->factor[k].node->dom, &dom);
+  for (int d = 0; d < ndom && n; d++) n = dom[d]->bound ? tp_ix_mul(g->ix, n, tp_ix_sym(g->ix, dom[d]->bound)) : NULL;
   return n;
 }
 
@@ -116,6 +121,15 @@ static const tp_ix *cost_between(const product_chain *c, const product_order *o,
   const tp_ix *each = tp_ix_mul(ix, tp_ix_mul(ix, c->rows[i], c->columns[k]), c->columns[j]);
   const tp_ix *within = tp_ix_add(ix, cost_between(c, o, i, k), cost_between(c, o, k + 1, j));
   return tp_ix_add(ix, tp_ix_mul(ix, each, c->points[i][j]), within);
+}
+
+/* At a point, in the order that is written: so few that branches, and loops that are one no more, would cost as much. */
+static bool is_little(const product_chain *c) {
+  product_chain one = *c;
+  int64_t cost;
+  for (int i = 0; i < c->n; i++)
+    for (int j = i; j < c->n; j++) one.points[i][j] = lead_of(c, i, j);
+  return tp_ix_is_const(cost_between(&one, &one.order[0], 0, c->n - 1), &cost) && cost < TP_TUNE_PRODUCTS_LEAST;
 }
 
 static bool same_order(const product_order *a, const product_order *b, int i, int j) {
@@ -267,7 +281,8 @@ static bool order_product(product_chain *c, tp_node *n, bool *changed) {
   find_orders(c);
   drop_orders(c, inner != ELEMENTS);
   const tp_sym *by = c->norder > 1 ? chosen_by(c, inner) : NULL;
-  if (tp_ictx_overflowed(g->ix) || (!by && c->order[0].written)) return true;
+  bool changes = by ? !is_little(c) : !c->order[0].written;
+  if (tp_ictx_overflowed(g->ix) || !changes) return true;
   g->pos = n->pos;
   const char *said = "in the order that takes fewest multiplications";
   if (by) said = tp_printf(&g->arena, "%s: of %d by bounds", said, c->norder);
