@@ -744,6 +744,188 @@ describe("moving weights", function()
   end)
 end)
 
+-- What windows pick or multiply passes its derivative on to rows: against loops that look at every window.
+describe("derivatives of windows", function()
+  local function past(x, t, w) return x[tempo.max(0, t - w + 1) .. t + 1] end
+  local made = {
+    ["to t"] = { past, function(t, _, w) return t - w + 1, t + 1 end },
+    ["before t"] = { function(x, t, w) return x[tempo.max(0, t - w) .. t] end, function(t, _, w) return t - w, t end },
+    ["from t"] = { function(x, t, w, T) return x[t .. tempo.min(t + w, T)] end, function(t, _, w) return t, t + w end },
+    ["around t"] = { function(x, t, w, T) return x[tempo.max(0, t - w) .. tempo.min(t + w, T)] end,
+      function(t, _, w) return t - w, t + w end },
+    ["of all rows"] = { function(x, t, w) return x[t - w + 1 .. t + 1] end, function(t, _, w) return t - w + 1, t + 1 end,
+      function(t, w) return t:ge(w - 1) end, function(t, _, w) return t >= w - 1 end },
+    ["of all rows ahead"] = { function(x, t, w) return x[t .. t + w] end, function(t, _, w) return t, t + w end,
+      function(t, w, T) return t:le(T - w) end, function(t, n, w) return t <= n - w end },
+    ["at every third t"] = { past, function(t, _, w) return t - w + 1, t + 1 end,
+      function(t) return tempo.mod(t, 3):eq(1) end, function(t) return t % 3 == 1 end },
+    ["what lies behind"] = { function(x, t) return x[0 .. t] end, function(t) return 0, t end },
+    ["what lies ahead"] = { function(x, t, _, T) return x[t + 1 .. T] end, function(t, n) return t + 1, n end },
+  }
+
+  -- The place of the first largest (or smallest) among rows lo .. hi - 1; nil: there is none, or it is a NaN.
+  local function picked(of, x, lo, hi)
+    local best
+    for q = lo, hi - 1 do
+      local a, b = x[q + 1], best and x[best + 1]
+      if not best or (b == b and (a ~= a or (of == "max" and a > b) or (of == "min" and a < b))) then best = q end
+    end
+    return best and x[best + 1] == x[best + 1] and best or nil
+  end
+
+  local function multiplied(x, lo, hi, but)
+    local y = 1
+    for q = lo, hi - 1 do y = q == but and y or y * x[q + 1] end
+    return y
+  end
+
+  -- The derivative of the sum of u[t] y[t].
+  local function looked(of, x, u, name, w)
+    local n, d = #x, {}
+    for p = 1, n do d[p] = 0 end
+    for t = 0, n - 1 do
+      local lo, hi = made[name][2](t, n, w)
+      lo, hi = math.max(lo, 0), math.min(hi, n)
+      if made[name][4] and not made[name][4](t, n, w) then hi = lo end
+      local best = of ~= "prod" and picked(of, x, lo, hi)
+      if best then d[best + 1] = d[best + 1] + u[t + 1] end
+      for p = lo, of == "prod" and hi - 1 or -1 do d[p + 1] = d[p + 1] + u[t + 1] * multiplied(x, lo, hi, p) end
+    end
+    return d
+  end
+
+  local function program(name, of, width)
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local w = width or P:bound "w"
+    local x, u = P:input("x", { domain = { t }, dtype = "f64" }), P:input("u", { domain = { t }, dtype = "f64" })
+    local y = made[name][1](x, t, w, T)[of](made[name][1](x, t, w, T), 0)
+    if made[name][3] then
+      local some = P:tensor { domain = { t }, dtype = "f64" }
+      some:when(made[name][3](t, w, T), y)
+      some:otherwise(0)
+      y = some
+    end
+    return P, tempo.grad(y * u, x), width or w
+  end
+
+  local nan = 0 / 0
+  local kinds = {
+    plain = function(k, r) return r / 8 + (k % 5) / 16 end,
+    ties = function(k) return (k * 7) % 5 - 2 end,
+    odd = function(k, r) return k % 11 == 3 and nan or k % 7 == 2 and 0 or r > 0 and 1.5 or -0.5 end,
+  }
+  local function prefixes(name) return name:find "lies" end
+
+  for name in pairs(made) do
+    for _, of in ipairs { "max", "min", "prod" } do
+      it(("%s: %s passes its derivative on as a loop over all windows does"):format(name, of), function()
+        for _, width in ipairs(prefixes(name) and { 1 } or { 1, 2, 9, 20, false }) do
+          local P, dx = program(name, of, width)
+          local f = P:compile { outputs = { dx = dx }, tier = "interpreter" }
+          for kind, make in pairs(kinds) do
+            for _, n in ipairs { 0, 1, 2, 50 } do
+              local x, u = sample(n), sample(n, 5)
+              for k = 1, n do x[k] = make(k, x[k] / 16) end
+              for _, w in ipairs(width and { width } or { 1, 16, 17, 18, 33, 90 }) do
+                local bounds = { T = n, w = not width and w or nil }
+                local got = f({ x = tempo.array(x, "f64", { n }), u = tempo.array(u, "f64", { n }) }, bounds).dx
+                local want = looked(of, x, u, name, w)
+                for p = 1, n do close(want[p], got:get(p - 1), 1e-11, ("%s %s %s %d of %d, %d wide"):format(of, name, kind, p, n, w)) end
+              end
+            end
+          end
+        end
+      end)
+    end
+
+    it(name .. ": linear work, whatever the width", function()
+      for _, of in ipairs { "max", "prod" } do
+        local P, dx = program(name, of, prefixes(name) and 1)
+        local f = P:compile { outputs = { dx = dx }, tier = "interpreter" }
+        local function count(n, w) return work(f, { T = n, w = not prefixes(name) and w or nil }) end
+        assert.is_true(count(8000, 50) < 4.3 * count(2000, 50), of)
+        assert.is_true(count(8000, 500) < 1.1 * count(8000, 50), of)
+        assert.is_true(count(8000, 50) < 8000 * 90, of)
+        for _, width in ipairs(prefixes(name) and {} or { 20, 300 }) do
+          local Q, dy = program(name, of, width)
+          assert.is_true(work(Q:compile { outputs = { dy = dy }, tier = "interpreter" }, { T = 4000 }) < 4000 * 80, of .. width)
+        end
+      end
+    end)
+  end
+
+  it("of rows in several axes, in batches, masked, twice, beside other reads and in native code: what the reference says", function()
+    local P = tempo.program()
+    local b = P:dim "b"
+    local t, T = P:dim "t"
+    local k = P:dim("k", "K")
+    local w = P:bound "w"
+    local x, v = P:input("x", { domain = { b, t }, shape = { 3 } }), P:input("v", { domain = { b, t }, shape = { 3 } })
+    local n = P:input("n", { domain = { t }, dtype = "f64" })
+    local function window(z, rows) return z[{ t = tempo.max(0, t - rows + 1) .. t + 1 }] end
+    local r, q, s = window(x, 12), window(x, w), x[{ t = t .. T }]
+    local function grad(y) return tempo.grad(y, x) end
+    local outputs = {
+      axes = grad(r:max { 0, 1 } * v:sum()), kept = grad((q:min({ 0, 1 }, { keepdim = true }) * v:detach()):sum()),
+      rest = grad(s:max { 0, 1 } * v:sum()), rows = grad((r:max(0) * v):sum()), prod = grad((r:prod(0) * v):sum()), all = grad(q:prod { 0, 1 } * v:sum()),
+      relu = grad((q:relu():sum(0) * v):sum()), where = grad((tempo.where(s:gt(0), s:square(), 0):sum(0) * v):sum()), over = grad((q:relu():max(0) * v):sum()),
+      beside = grad(((q:max(0) + x:square()) * v):sum()), twice = tempo.grad((grad((r:square():max(0) * v):sum()) * v:detach()):sum(), x),
+      dim = tempo.grad(n[tempo.max(0, t - k) .. t + 1]:max(0) * k:value(), n), of = tempo.grad(n[tempo.max(0, t - k) .. t + 1]:prod(0) * k:value(), n),
+      fades = tempo.grad((r:cumprod(0) * v):sum(), v),
+    }
+    local g = P:compile { outputs = outputs, tier = "reference" }
+    for _, tier in ipairs { "interpreter", "native" } do
+      local f = P:compile { outputs = outputs, tier = tier }
+      for _, length in ipairs { 1, 23 } do
+        local a = sample(2 * length * 3)
+        for i = 1, #a do a[i] = i % 4 == 0 and 0.5 or a[i] / 8 end
+        local shape = { 2, length, 3 }
+        local arrays = { x = tempo.array(a, "f32", shape), v = tempo.array(sample(#a, 3), "f32", shape), n = tempo.array(sample(length), "f64", { length }) }
+        for _, width in ipairs { 1, 18 } do
+          local bounds = { B = 2, T = length, K = 20, w = width }
+          local got, want = f(arrays, bounds), g(arrays, bounds)
+          for name in pairs(outputs) do
+            local said = flat(want[name]:totable(), {})
+            for i, y in ipairs(flat(got[name]:totable(), {})) do
+              close(said[i], y, 1e-4, ("%s %d of %d, %d wide"):format(name, i, length, width))
+            end
+          end
+        end
+      end
+    end
+    for name, y in pairs(outputs) do
+      local f = P:compile { outputs = { y = y }, tier = "interpreter" }
+      local told, small = name == "kept" or name == "all" or name == "relu" or name == "over" or name == "beside", name == "dim" or name == "of"
+      local function count(length, width) return work(f, { B = not small and 1 or nil, T = length, K = small and 2 or nil, w = told and width or nil }) end
+      assert.is_true(count(4000, 40) < 4.3 * count(1000, 40), name)
+      if told then assert.is_true(count(4000, 400) < 1.2 * count(4000, 40), name) end
+    end
+    assert.is_truthy(b)
+  end)
+
+  it("where a window is of what its own derivative changes, nothing waits for what comes later", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t } })
+    local z = P:tensor { domain = { t } }
+    z[0] = x
+    z[t] = x + 0.5 * z[tempo.max(0, t - 12) .. t]:max(0)
+    local dx = tempo.grad(z[0 .. T]:sum(0), x)
+    local f = P:compile { outputs = { dx = dx }, tier = "interpreter" }
+    local v = sample(40)
+    local got = f({ x = v }, { T = 40 }).dx
+    local c, d = {}, {}
+    for k = 1, 40 do c[k] = v[k] + (k > 1 and 0.5 * folded("max", c, math.max(0, k - 13), k - 1) or 0) end
+    for k = 40, 1, -1 do
+      d[k] = (d[k] or 0) + 1
+      local best = k > 1 and picked("max", c, math.max(0, k - 13), k - 1)
+      if best then d[best + 1] = (d[best + 1] or 0) + 0.5 * d[k] end
+    end
+    for k = 1, 40 do close(d[k], got:get(k - 1), 1e-5, "dx " .. k) end
+  end)
+end)
+
 -- Weights that are powers of how far a row is, as returns are written in books.
 describe("discounted sums", function()
   local function count(n) return tempo.arange({ n }, { dtype = "f64" }) end

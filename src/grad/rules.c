@@ -70,15 +70,49 @@ static tp_val spread(tp_mk mk, const tp_node *n, tp_val v) { return mk_spread(mk
 
 RULE(d_sum) { return (void)k, spread(mk, n, dy); }
 
-/* dy times the product of all others: without division, so that zeros are no exception. */
+static bool mentions_any(const tp_ix *e, int ndom, const tp_sym *const *dom) {
+  for (int i = 0; i < ndom; i++)
+    if (tp_ix_mentions(e, dom[i])) return true;
+  return false;
+}
+
+/* Is the axis, of one extent, a range that moves along one of these dims? */
+static bool moves_below(const tp_mk mk, tp_val v, int axis, const tp_node *of, int depth) {
+  const tp_node *n = v.node;
+  if (n->op == TP_OP_READ) {
+    for (int k = 0, r = 0; k < n->in[0].src.node->ndom; k++)
+      if (n->attr.at[k].range && r++ == axis) return mentions_any(n->attr.at[k].lo, of->ndom, of->dom) || mentions_any(n->attr.at[k].hi, of->ndom, of->dom);
+    return false;
+  }
+  if (depth == 0 || !(tp_op_is_elementwise(n->op) || n->op == TP_OP_DETACH || n->op == TP_OP_EXPAND || (n->op == TP_OP_RESHAPE && axis == 0) || n->op == TP_OP_PERMUTE)) return false;
+  if (n->op == TP_OP_PERMUTE) return moves_below(mk, IN(0), n->attr.axes[axis], of, depth - 1);
+  for (int k = 0; k < n->nin; k++) {
+    int at = n->op == TP_OP_RESHAPE ? 0 : axis - tp_rankof(v) + tp_rankof(IN(k));
+    if (at >= 0 && at < tp_rankof(IN(k)) && mk_extent(IN(k), at) == mk_extent(v, axis) && moves_below(mk, IN(k), at, of, depth - 1)) return true;
+  }
+  return false;
+}
+
+/* Does the axis stand for a range that moves? Then where the largest is can be carried (opt/incremental.c). */
+static bool is_range(tp_mk mk, const tp_node *n, int axis) {
+  const tp_ix *rows = mk_extent(X, axis);
+  return !tp_mentions_end(mk.g, rows) && (mentions_any(rows, n->ndom, n->dom) || moves_below(mk, X, axis, n, 12));
+}
+
+/* dy times the product of all others: without division, so that zeros are no exception. Of a range row by row. */
+static tp_val others(tp_mk mk, tp_val x, int axis) { return mk_mul(mk, mk_product_beside(mk, x, axis, false), mk_product_beside(mk, x, axis, true)); }
+
 RULE(d_prod) {
   (void)k;
-  bool one = n->attr.naxes == 1;
-  tp_val x = one ? X : mk_gather_axes(mk, X, n->attr.naxes, n->attr.axes);
+  const tp_attr *a = &n->attr;
+  if (a->naxes > 1 && is_range(mk, n, a->axes[0])) {
+    tp_val rows = mk_reduce(mk, n->op, X, a->naxes - 1, a->axes + 1, true);
+    return rows.node ? d_prod(mk, rows.node, 0, mk_mul(mk, mk_spread(mk, dy, rows, a->naxes, a->axes, a->keepdim), others(mk, rows, a->axes[0]))) : rows;
+  }
+  tp_val x = a->naxes == 1 ? X : mk_gather_axes(mk, X, a->naxes, a->axes);
   if (!x.node) return x;
-  int axis = one ? n->attr.axes[0] : tp_rankof(x) - 1;
-  tp_val others = mk_mul(mk, mk_product_beside(mk, x, axis, false), mk_product_beside(mk, x, axis, true));
-  return mk_mul(mk, spread(mk, n, dy), one ? others : mk_scatter_axes(mk, others, X, n->attr.naxes, n->attr.axes));
+  tp_val y = others(mk, x, a->naxes == 1 ? a->axes[0] : tp_rankof(x) - 1);
+  return mk_mul(mk, spread(mk, n, dy), a->naxes == 1 ? y : mk_scatter_axes(mk, y, X, a->naxes, a->axes));
 }
 
 /* The place of each element of x among those along axes, row major, as floats that count them exactly; 1 for the other axes. */
@@ -97,27 +131,33 @@ static tp_val places(tp_mk mk, tp_val x, int naxes, const int *axes) {
   return sum;
 }
 
-/* Are there more or fewer elements along the axis from point to point, and always one? Then where the largest is can be carried (opt/incremental.c). */
-static bool is_range(tp_mk mk, const tp_node *n, int axis) {
-  bool moves = false;
-  for (int i = 0; i < n->ndom; i++) moves |= tp_ix_mentions(mk_extent(X, axis), n->dom[i]);
-  return moves && tp_ix_prove_ge0(mk.g->ix, tp_ix_addc(mk.g->ix, mk_extent(X, axis), -1), n->ndom, n->dom);
+/* Of the element that op finds first along the axis; -1 where there is none. */
+static tp_val place_of(tp_mk mk, const tp_node *n, tp_val x, int axis) {
+  const tp_ix *some = tp_ix_addc(mk.g->ix, mk_extent(x, axis), -1);
+  tp_val place = mk_reduce(mk, n->op == TP_OP_MAX ? TP_OP_ARGMAX : TP_OP_ARGMIN, x, 1, &axis, true);
+  if (!place.node || tp_ix_prove_ge0(mk.g->ix, some, n->ndom, n->dom)) return place;
+  return mk_either(mk, n->ndom, n->dom, tp_ix_cmp(mk.g->ix, TP_GE, some, mk_int(mk, 0)), place, mk_fill(mk, -1, TP_I64, tp_rankof(place), tp_outof(place)->shape, 0, NULL));
 }
 
-/* To where the result was found, unless that is NaN. */
-static tp_val to_the_first(tp_mk mk, const tp_node *n, int axis, tp_val dy) {
-  int rank = tp_rankof(X);
+/* To where the result was found, unless that is NaN. x: the largest along the other axes. */
+static tp_val to_the_first(tp_mk mk, const tp_node *n, tp_val x, int axis, tp_val dy) {
+  int rank = tp_rankof(x);
   const tp_ix *shape[TP_MAXRANK];
-  for (int i = 0; i < rank; i++) shape[i] = i == axis ? mk_extent(X, i) : mk_int(mk, 1);
-  tp_val place = mk_reduce(mk, n->op == TP_OP_MAX ? TP_OP_ARGMAX : TP_OP_ARGMIN, X, 1, &axis, true), hit = mk_bin(mk, TP_OP_EQ, mk_iota(mk, axis, rank, shape, 0, NULL), place);
-  return mk_where(mk, hit, spread(mk, n, mk_where(mk, mk_bin(mk, TP_OP_EQ, Y, Y), dy)));
+  for (int i = 0; i < rank; i++) shape[i] = i == axis ? mk_extent(x, i) : mk_int(mk, 1);
+  tp_val hit = mk_bin(mk, TP_OP_EQ, mk_iota(mk, axis, rank, shape, 0, NULL), place_of(mk, n, x, axis));
+  return mk_where(mk, hit, mk_spread(mk, mk_where(mk, mk_bin(mk, TP_OP_EQ, Y, Y), dy), x, n->attr.naxes, n->attr.axes, n->attr.keepdim));
 }
 
 /* All of it to the first element (row major) that equals the result: the least place of these. */
 RULE(d_max) {
   (void)k;
   const tp_attr *a = &n->attr;
-  if (a->naxes == 1 && is_range(mk, n, a->axes[0])) return to_the_first(mk, n, a->axes[0], dy);
+  bool range = a->naxes > 0 && is_range(mk, n, a->axes[0]);
+  if (range && a->naxes == 1) return to_the_first(mk, n, X, a->axes[0], dy);
+  if (range) {
+    tp_val rows = mk_reduce(mk, n->op, X, a->naxes - 1, a->axes + 1, true);
+    return rows.node ? d_max(mk, rows.node, 0, to_the_first(mk, n, rows, a->axes[0], dy)) : rows;
+  }
   tp_val hit = mk_bin(mk, TP_OP_EQ, X, spread(mk, n, Y)), place = places(mk, X, a->naxes, a->axes);
   if (!place.node) return place;
   tp_val first = mk_reduce(mk, TP_OP_MIN, mk_select(mk, hit, place, mk_num(mk, INFINITY, tp_dtypeof(place))), a->naxes, a->axes, true);

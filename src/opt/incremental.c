@@ -161,12 +161,16 @@ static tp_val fade_run(incremental *s, const tp_node *of, tp_val in, tp_val by, 
 }
 
 /* Summed along what the term left for then. */
-static tp_val settled(incremental *s, const running_term *e, tp_val y) { return e->later ? mk_reduce(s->mk, TP_OP_SUM, y, 1, &(int){ 0 }, false) : y; }
+static tp_val settled(incremental *s, const running_term *e, tp_val y) {
+  if (e->only.node) y = mk_where(s->mk, e->only, y);
+  return e->later ? mk_reduce(s->mk, TP_OP_SUM, y, 1, &(int){ 0 }, false) : y;
+}
 
 /* The term's reduction over the range of d, spatial axes `axes` of its rows first. */
 static tp_val run_of(incremental *s, const tp_node *n, const running_terms *t, const running_term *e, int naxes, const int *axes) {
   tp_red red = n->op == TP_OP_MATMUL ? TP_RED_SUM : tp_op_red(n->op);
   tp_val x = e->in, y;
+  if (e->only.node || e->with.node) return tp_none;
   if (e->up.node) {
     if (naxes) return tp_none;
     y = exp_run(s, n, e, t->d, t->range);
@@ -307,6 +311,18 @@ static tp_val products_run(incremental *s, const tp_node *n) {
 /* A scatter over ranges of dim d of the target, from points p that have the target's other dims and one more, c. */
 typedef struct scatter { const tp_node *n; const tp_edge *e; int d; moving m; } scatter;
 
+/* Where the scatter is done; NULL: everywhere. */
+static const tp_ix *done_where(const scatter *x) { return is_always(x->e) ? NULL : x->e->cond; }
+
+/* Where it is, and there is a row; NULL: everywhere. */
+static const tp_ix *sends(const scatter *x) {
+  tp_ictx *ix = x->m.mk.g->ix;
+  const tp_node *p = x->e->src.node;
+  const tp_at *rows = &x->e->at[x->d];
+  const tp_ix *cond = done_where(x);
+  return tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, rows->hi, rows->lo), -1), p->ndom, p->dom) ? cond : tp_ix_both(ix, cond, tp_ix_cmp(ix, TP_LT, rows->lo, rows->hi));
+}
+
 static bool find_scatter(incremental *s, scatter *x) {
   const tp_node *p = x->e->src.node;
   int other = -1;
@@ -324,11 +340,11 @@ static bool find_scatter(incremental *s, scatter *x) {
   return true;
 }
 
-/* The term's part that varies with p, where the scatter is done at all. */
-static tp_val scattered_part(incremental *s, const scatter *x, const running_term *e) {
+/* The term's part that varies with p, where cond holds; NULL: everywhere. */
+static tp_val scattered_part(incremental *s, const scatter *x, const running_term *e, const tp_ix *cond) {
   tp_val v = e->out.node ? e->out : mk_fill(s->mk, 1, tp_dtypeof(x->e->src), 0, NULL, 1, &x->m.c);
   const tp_node *p = x->e->src.node;
-  return is_always(x->e) ? v : mk_either(s->mk, p->ndom, p->dom, x->e->cond, v, mk_zeros_like(s->mk, v));
+  return cond ? mk_either(s->mk, p->ndom, p->dom, cond, v, mk_zeros_like(s->mk, v)) : v;
 }
 
 /* What a row weighs at c is what it weighs at the point that its range begins to hold it (behind), or holds it last, times the factors of the rows that come in between. */
@@ -348,38 +364,81 @@ static tp_val factors_between(incremental *s, const scatter *x, const running_te
   return mk_either(s->mk, by.node->ndom, by.node->dom, comes, by, mk_fill(s->mk, 1, o->dtype, o->rank, o->shape, 0, NULL));
 }
 
-/* The largest moves as the range does, so the points at which it is the same follow each other: the first, or last, is where the range begins, or ceases, to hold it. */
+/* A route takes up what all points send, so far as they need it: is what they send needed for n anyway, and none of it made of n? rows: of the target's dim d, if these are asked for too. */
+static bool sends_what_is_needed(incremental *s, const scatter *x, const tp_at *from, tp_val a, tp_val b, tp_val rows) {
+  tp_graph *g = s->mk.g;
+  const tp_node *n = x->n, *p = x->e->src.node;
+  bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
+  tp_reach(&g->arena, a.node, seen);
+  tp_reach(&g->arena, b.node, seen);
+  if (rows.node) tp_reach(&g->arena, rows.node, seen);
+  if (seen[n->id] || (!s->need && !(s->need = tp_need_outputs(g, s->mk.err))) || s->need->rough) return false;
+  unsigned long before = tp_isl_budget(g->ix, TP_TUNE_NEED_HULLS);
+  const tp_at all = { true, tp_ix_const(g->ix, 0), tp_ix_sym(g->ix, x->m.c->bound) };
+  tp_set *where = sends(x) ? tp_set_cond(g->ix, p->ndom, p->dom, sends(x)) : tp_set_box(g->ix, p->ndom, p->dom), *at = s->need->set[n->id];
+  tp_set *needed = tp_set_and(tp_set_apply(tp_set_copy(at), tp_rel_at(g->ix, n->ndom, n->dom, p->ndom, p->dom, tp_at_but(g, (tp_node *)p, x->m.c, *from))), tp_set_copy(where));
+  tp_set *sent = tp_set_and(tp_set_apply(tp_set_copy(at), tp_rel_at(g->ix, n->ndom, n->dom, p->ndom, p->dom, tp_at_but(g, (tp_node *)p, x->m.c, all))), where);
+  bool ok = tp_set_subset(g->ix, sent, needed);
+  tp_set_free(sent);
+  if (ok && rows.node && !tp_made_of_inputs(g, rows, tp_none)) {
+    tp_set *read = tp_set_apply(tp_set_copy(needed), tp_rel_at(g->ix, p->ndom, p->dom, n->ndom, n->dom, x->e->at)), *taken = tp_set_copy(at);
+    ok = tp_set_subset(g->ix, taken, read);
+    tp_set_free(taken);
+    tp_set_free(read);
+  }
+  tp_set_free(needed);
+  return tp_isl_within(g->ix, before) && ok;
+}
+
+/* Of a window, of so many rows at least; right only of more than a few where the call says how many. */
+static bool may_route(incremental *s, const scatter *x, const tp_at *from, int64_t least, tp_val a, tp_val b, tp_val rows) {
+  int64_t w;
+  if (!x->m.l || !x->m.h) return true;
+  bool number = tp_ix_is_const(tp_ix_sub(s->mk.g->ix, x->m.h, x->m.l), &w);
+  s->apart |= !number;
+  return (!number || w >= least) && sends_what_is_needed(s, x, from, a, b, rows);
+}
+
+static tp_val in_carried(incremental *s, tp_val v, tp_val like) {
+  tp_val both = v.node && like.node ? mk_mul(s->mk, v, mk_cast(s->mk, like, tp_dtypeof(v))) : tp_none;
+  if (!both.node) return both;
+  const tp_out *o = tp_outof(both);
+  return mk_expand(s->mk, mk_cast(s->mk, v, o->dtype == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32), o->rank, o->shape);
+}
+
+static running_route route_of(const scatter *x, const tp_at *from) { return (running_route){ .m = &x->m, .d = x->n->dom[x->d], .cond = sends(x), .from = *from }; }
+
 static tp_val scattered_pick(incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
-  tp_mk mk = s->mk;
-  tp_ictx *ix = mk.g->ix;
-  const moving *m = &x->m;
-  if (m->l && m->h) return tp_none;
-  const tp_ix *c = tp_ix_sym(ix, m->c), *end = tp_ix_addc(ix, tp_ix_sym(ix, m->c->bound), -1), *next = tp_ix_addc(ix, c, m->h ? 1 : -1), *at = m->h ? from->lo : tp_ix_addc(ix, from->hi, -1);
-  tp_val v = scattered_part(s, x, e), place = e->pick, like = v.node ? mk_mul(mk, v, mk_cast(mk, place, tp_dtypeof(v))) : v;
-  if (!like.node || !tp_dom_has(place.node->ndom, place.node->dom, m->c)) return tp_none;
-  const tp_out *o = tp_outof(like);
-  tp_dtype t = o->dtype == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32;
-  tp_val sum = mk_declared(mk, t, o->rank, o->shape, like.node->ndom, like.node->dom);
-  v = mk_expand(mk, mk_cast(mk, v, t), o->rank, o->shape);
-  tp_val more = mk_where(mk, mk_bin(mk, TP_OP_EQ, place, mk_at(mk, place, m->c, next)), mk_at(mk, sum, m->c, next));
-  bool ok = v.node && more.node && tp_merge_add(mk.g, sum.node, tp_ix_cmp(ix, TP_EQ, c, m->h ? end : tp_ix_const(ix, 0)), v, mk.err) && tp_merge_add(mk.g, sum.node, NULL, mk_add(mk, v, more), mk.err);
-  if (!ok) return tp_none;
-  tp_val here = mk_bin(mk, TP_OP_EQ, mk_at(mk, place, m->c, at), tp_ixvalue(mk.g, tp_ix_sym(ix, x->n->dom[x->d]), mk.err));
-  return mk_where(mk, here, mk_at(mk, sum, m->c, at));
+  const tp_node *p = x->e->src.node;
+  tp_val place = e->pick, v = in_carried(s, scattered_part(s, x, e, sends(x)), place);
+  if (!v.node || !tp_dom_has(place.node->ndom, place.node->dom, x->m.c) || !may_route(s, x, from, TP_TUNE_WINDOW_PICKED, v, place, tp_none)) return tp_none;
+  running_route r = route_of(x, from);
+  if (r.cond) place = mk_either(s->mk, p->ndom, p->dom, r.cond, place, mk_fill(s->mk, -1, TP_I64, tp_rankof(place), tp_outof(place)->shape, 0, NULL));
+  return tp_route_picked(&r, v, place, r.cond != NULL);
+}
+
+static tp_val scattered_beside(incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
+  tp_val before = e->behind ? e->with : e->by, behind = e->behind ? e->by : e->with, v = scattered_part(s, x, e, sends(x));
+  if (!x->m.l || !x->m.h || !v.node) return tp_none;
+  v = in_carried(s, v, mk_mul(s->mk, mk_at(s->mk, before, x->n->dom[x->d], from->lo), mk_at(s->mk, behind, x->n->dom[x->d], from->lo)));
+  if (!v.node || !tp_dom_has(v.node->ndom, v.node->dom, x->m.c) || !may_route(s, x, from, 2, v, v, mk_mul(s->mk, before, behind))) return tp_none;
+  running_route r = route_of(x, from);
+  return tp_route_beside(&r, v, before, behind);
 }
 
 static tp_val scattered_weighed(incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
+  if (e->pick.node) return scattered_pick(s, x, e, from);
+  if (e->with.node) return scattered_beside(s, x, e, from);
   if (!is_always(x->e)) return tp_none;         /* it may not be known where the scatter is not done */
   if (e->up.node) return exp_run(s, x->n, &(running_term){ .in = e->out, .up = mk_neg(s->mk, e->off), .off = mk_neg(s->mk, e->up) }, x->m.c, from);      /* of all p, in the order of -off */
-  if (e->pick.node) return scattered_pick(s, x, e, from);
   tp_val by = factors_between(s, x, e);
-  return by.node ? fade_run(s, x->n, scattered_part(s, x, e), by, !e->behind, x->m.c, from) : by;
+  return by.node ? fade_run(s, x->n, scattered_part(s, x, e, NULL), by, !e->behind, x->m.c, from) : by;
 }
 
 static tp_val scattered_term(incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
   tp_val y;
   if (tp_is_weighed(e)) return settled(s, e, times_one(s, e->in, scattered_weighed(s, x, e, from)));
-  tp_val v = scattered_part(s, x, e), one;
+  tp_val v = scattered_part(s, x, e, done_where(x)), one;
   if (v.node && !tp_dom_has(v.node->ndom, v.node->dom, x->m.c)) {
     one = mk_fill(s->mk, 1, tp_dtypeof(v), 0, NULL, 1, &x->m.c);
     v = mk_mul(s->mk, v, one);
@@ -410,6 +469,13 @@ static tp_at reached_from(incremental *s, const scatter *x) {
   return at;
 }
 
+/* What the edge adds. */
+static tp_val alone(incremental *s, const tp_node *n, const tp_edge *e) {
+  if (n->nin == 1) return tp_v((tp_node *)n);
+  tp_val y = mk_op(s->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = n->out[0].dtype, .ndom = n->ndom, .dom = n->dom, .nix = n->out[0].rank, .ix = n->out[0].shape, .red = n->attr.red });
+  return y.node && tp_accum_add(s->mk.g, y.node, *e, s->mk.err) ? y : tp_none;
+}
+
 static tp_val scattered_run(incremental *s, const tp_node *n, const tp_edge *e) {
   s->apart = false;
   scatter x = { .n = n, .e = e };
@@ -424,8 +490,7 @@ static tp_val scattered_run(incremental *s, const tp_node *n, const tp_edge *e) 
     all = all.node ? mk_add(s->mk, all, y) : y;
   }
   all = where_reached(s, &x, &from, all);
-  if (!s->apart || !all.node) return all;
-  return n->nin == 1 ? mk_either(s->mk, n->ndom, n->dom, tp_window_is_long(&x.m), mk_cast(s->mk, all, n->out[0].dtype), tp_v((tp_node *)n)) : tp_none;
+  return s->apart && all.node ? mk_either(s->mk, n->ndom, n->dom, tp_window_is_long(&x.m), mk_cast(s->mk, all, n->out[0].dtype), alone(s, n, e)) : all;
 }
 
 /* ---- all ---- */

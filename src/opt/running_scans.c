@@ -130,7 +130,7 @@ static bool linear_terms(running_terms *t, const tp_node *n, int rank) {
   if (!at_start(t, n->attr.flag) || !factor_of_step(t, n, rank, &by) || !tp_terms_of(t, n->in[0].src, rank)) return false;
   for (int i = first; i < t->n; i++) {
     running_term *e = &t->v[i];
-    if (e->up.node || e->pick.node || (e->by.node && e->behind == n->attr.flag)) return false;
+    if (e->up.node || e->pick.node || e->with.node || e->only.node || (e->by.node && e->behind == n->attr.flag)) return false;
     tp_dtype d = n->out[0].dtype;
     tp_val in = e->in.node ? e->in : mk_fill(t->mk, 1, d, 0, NULL, 1, &t->d), each = mk_cast(t->mk, e->by, d);
     if (by.node) each = each.node ? mk_mul(t->mk, each, by) : by;

@@ -118,10 +118,21 @@ static bool row_term(running_terms *t, tp_val v, int rank) {
   return row.node && t->n <= RUNNING_TERMS;
 }
 
+void tp_term_parts(running_term *e, tp_val *part[RUNNING_TERM_PARTS]) {
+  memcpy(part, (tp_val *[]){ &e->in, &e->out, &e->up, &e->off, &e->by, &e->with, &e->pick, &e->only }, sizeof(tp_val *) * RUNNING_TERM_PARTS);
+}
+
 bool tp_is_weighed(const running_term *e) { return e->up.node || e->by.node || e->pick.node; }
 
 /* Has the product more elements than both, as an outer product has? */
 static bool has_grown(tp_val both, tp_val a, tp_val b) { return a.node && b.node && !tp_one_shape(tp_outof(both), tp_outof(a)) && !tp_one_shape(tp_outof(both), tp_outof(b)); }
+
+/* By the rows before and by those behind. */
+static bool both_beside(const running_term *x, const running_term *y, running_term *e) {
+  if (!x->by.node || !y->by.node || x->behind == y->behind || x->with.node || y->with.node) return false;
+  *e = (running_term){ .by = x->by, .behind = x->behind, .with = y->by };
+  return true;
+}
 
 static bool product_terms(running_terms *t, const tp_node *n, int rank) {
   running_terms a = *t, b = *t;
@@ -132,7 +143,9 @@ static bool product_terms(running_terms *t, const tp_node *n, int rank) {
     for (int k = 0; k < b.n; k++) {
       const running_term *x = &a.v[i], *y = &b.v[k];
       running_term e = tp_is_weighed(x) ? *x : *y;
-      if ((tp_is_weighed(x) && tp_is_weighed(y)) || (x->later && y->later)) return false;
+      if (tp_is_weighed(x) && tp_is_weighed(y) && !both_beside(x, y, &e)) return false;
+      if (x->later && y->later) return false;
+      e.only = !x->only.node ? y->only : !y->only.node ? x->only : mk_and(t->mk, x->only, y->only);
       e.in = times(t, x->in, y->in), e.out = times(t, x->out, y->out), e.later = x->later || y->later;
       if (e.later && (has_grown(e.in, x->in, y->in) || has_grown(e.out, x->out, y->out))) return false;
       t->v[t->n++] = e;
@@ -241,16 +254,31 @@ static bool picked_terms(running_terms *t, const tp_node *n, int rank) {
   if (hit->op != TP_OP_EQ || hit->out[0].rank != rank || !tp_number_of(n->in[2].src, &other) || other != 0) return false;
   bool in = false, inner = false;
   int k = tp_spread(hit->in[0].src).node->op == TP_OP_IOTA;
-  const tp_node *count = tp_spread(hit->in[1 - k].src).node, *arg = tp_spread(hit->in[k].src).node;
+  const tp_node *count = tp_spread(hit->in[1 - k].src).node, *arg = tp_spread(hit->in[k].src).node, *some = arg->op == TP_OP_MERGE && arg->nin == 2 && arg->in[0].cond && !arg->in[1].cond ? arg : NULL;
+  if (some) arg = some->in[0].src.node;
   if (count->op != TP_OP_IOTA || count->attr.axis != 0 || count->out[0].rank != rank || tp_ops[arg->op].cls != TP_CLS_ARG || arg->attr.axis != 0) return false;
   tp_val place = tp_terms_row(t, hit->in[k].src, rank, &in), of = tp_terms_row(t, arg->in[0].src, tp_rankof(arg->in[0].src), &inner);
   if (!place.node || in || !of.node || !inner || !tp_terms_of(t, n->in[1].src, rank)) return false;
   place = mk_add(t->mk, place, tp_ixvalue(t->mk.g, t->range->lo, t->mk.err));
+  if (some && place.node) place = mk_either(t->mk, place.node->ndom, place.node->dom, some->in[0].cond, place, mk_fill(t->mk, -1, TP_I64, tp_rankof(place), tp_outof(place)->shape, 0, NULL));
   for (int i = first; i < t->n; i++) {
     if (tp_is_weighed(&t->v[i])) return false;
     t->v[i].pick = place;
   }
   return place.node;
+}
+
+/* The terms of what is 0 where the rows say so. */
+static bool masked_terms(running_terms *t, const tp_node *n, int rank) {
+  double other;
+  int first = t->n, none = tp_number_of(n->in[2].src, &other) && other == 0 ? 2 : 1;
+  bool in = false;
+  if (none == 1 && !(tp_number_of(n->in[1].src, &other) && other == 0)) return false;
+  tp_val only = n->out[0].rank == rank ? tp_terms_row(t, n->in[0].src, rank, &in) : tp_none;
+  if (!only.node || !in || !tp_terms_of(t, n->in[3 - none].src, rank)) return false;
+  if (none == 1) only = mk_un(t->mk, TP_OP_LNOT, only);
+  for (int i = first; i < t->n; i++) t->v[i].only = t->v[i].only.node ? mk_and(t->mk, t->v[i].only, only) : only;
+  return only.node;
 }
 
 /* The axes of a row, behind the one that is summed later. */
@@ -278,8 +306,9 @@ static bool shaped_terms(running_terms *t, const tp_node *n) {
   if (tp_rankof(x) < 1 || mk_extent(x, 0) != n->out[0].shape[0] || (n->op == TP_OP_EXPAND && tp_rankof(x) != n->out[0].rank) || !tp_terms_of(t, x, tp_rankof(x))) return false;
   for (int i = first; i < t->n; i++) {
     running_term *e = &t->v[i];
-    tp_val *part[] = { &e->in, &e->out, &e->up, &e->off, &e->by, &e->pick };
-    for (int k = 0; k < (int)TP_LEN(part); k++) *part[k] = row_shaped(t, n, *part[k], e->later);
+    tp_val *part[RUNNING_TERM_PARTS];
+    tp_term_parts(e, part);
+    for (int k = 0; k < RUNNING_TERM_PARTS; k++) *part[k] = row_shaped(t, n, *part[k], e->later);
   }
   return true;
 }
@@ -302,10 +331,11 @@ static bool summed_terms(running_terms *t, tp_val x, int axis, bool keep) {
   if (axis < 1 || !tp_terms_of(t, x, tp_rankof(x))) return false;
   for (int i = first; i < t->n; i++) {
     running_term *e = &t->v[i];
-    tp_val *part[] = { &e->in, &e->out, &e->up, &e->off, &e->by, &e->pick }, *full = e->in.node ? &e->in : &e->out;
+    tp_val *part[RUNNING_TERM_PARTS], *full = e->in.node ? &e->in : &e->out;
     if (e->later || !full->node) return false;
     *full = mk_expand(t->mk, *full, tp_rankof(x) - 1, tp_outof(x)->shape + 1);
-    for (int k = 0; k < (int)TP_LEN(part); k++) *part[k] = axis_first(t, tp_outof(x), *part[k], axis - 1, keep);
+    tp_term_parts(e, part);
+    for (int k = 0; k < RUNNING_TERM_PARTS; k++) *part[k] = axis_first(t, tp_outof(x), *part[k], axis - 1, keep);
     e->later = true;
   }
   return !t->mk.err->code;
@@ -387,7 +417,7 @@ bool tp_terms_of(running_terms *t, tp_val v, int rank) {
     case TP_OP_MATMUL: return outer_terms(t, n->in[0].src, n->in[1].src);
     case TP_OP_PERMUTE: return turned_terms(t, n);
     case TP_OP_SUM: return n->attr.naxes == 1 && summed_terms(t, n->in[0].src, n->attr.axes[0], n->attr.keepdim);
-    case TP_OP_SELECT: return picked_terms(t, n, rank);
+    case TP_OP_SELECT: return picked_terms(t, n, rank) || (t->n == first && masked_terms(t, n, rank));
     case TP_OP_SLICE: case TP_OP_SCAN: case TP_OP_CUMPROD: case TP_OP_RECUR: return tp_scanned_terms(t, n, rank);
     case TP_OP_EXP: case TP_OP_POW: return exp_term(t, n, rank);
     case TP_OP_CAST: return widens(n) && tp_terms_of(t, n->in[0].src, rank);

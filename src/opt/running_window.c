@@ -131,12 +131,11 @@ static running_parts where_any(const moving *m, const tp_ix *lo, const tp_ix *hi
   return tp_parts_either(m, m->ndom, m->dom, tp_ix_cmp(m->mk.g->ix, TP_LT, lo, hi), y, tp_parts_none(m));
 }
 
-/* Is x made point by point of what the call is given, so all of it may be asked for at once? */
-static bool made_of_inputs(const moving *m) {
-  tp_graph *g = m->mk.g;
+/* So all of it may be asked for at once. */
+bool tp_made_of_inputs(tp_graph *g, tp_val a, tp_val b) {
   bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
-  tp_reach(&g->arena, m->x.node, seen);
-  if (m->weight.node) tp_reach(&g->arena, m->weight.node, seen);
+  tp_reach(&g->arena, a.node, seen);
+  if (b.node) tp_reach(&g->arena, b.node, seen);
   for (int i = 0; i < g->nodes.n; i++) {
     const tp_node *n = g->nodes.v[i];
     if (seen[i] && n->op != TP_OP_READ && (tp_ops[n->op].cls == TP_CLS_TIME || tp_ops[n->op].batch == TP_BATCH_X) && n->op != TP_OP_INPUT && n->op != TP_OP_CONST) return false;
@@ -148,7 +147,7 @@ static bool made_of_inputs(const moving *m) {
 static running_parts last_rows(const window_rows *w, const tp_ix *s) {
   tp_ictx *ix = w->m->mk.g->ix;
   const tp_ix *at = tp_ix_add(ix, tp_ix_sym(ix, w->m->c), s);
-  if (!made_of_inputs(w->m)) return where_any(w->m, at, w->clip, tp_running_through(w->m, at, w->clip));
+  if (!tp_made_of_inputs(w->m->mk.g, w->m->x, w->m->weight)) return where_any(w->m, at, w->clip, tp_running_through(w->m, at, w->clip));
   moving rest = tp_moving_over(w->m, at, w->clip);
   rest.l = s, rest.H = w->clip, rest.L = rest.h = NULL;
   return tp_running_parts(&rest);
