@@ -2,7 +2,8 @@
 -- without the pass and to plain Lua, floats to plain Lua's doubles; work is counted; what stays says why.
 local tempo = require "tempo"
 
-local work = require("spec.helper").work
+local helper = require "spec.helper"
+local work = helper.work
 
 -- Each tensor made of (P, t, T, declare, inputs); declare(dtype, shape) gives a tensor over t.
 local function program(make, opts)
@@ -347,6 +348,70 @@ describe("evolve", function()
       for n = 1, 9 do assert.is_true(math.abs(f({}, { T = n }).x:item() - g({}, { T = n }).x:item()) < 1e-12) end
       assert.is_true(work(f, { T = 1000 }) > 1000)
     end
+  end)
+
+  it("of points far from each other keeps these, not what lies between", function()
+    local far = 1000000000
+    local function points(make)
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local outputs = make(P, t, T)
+      return P:compile { outputs = outputs, tier = "interpreter" }, outputs, P
+    end
+    local function declared(P, t, dtype) return P:tensor { domain = { t }, dtype = dtype or "i64" } end
+    local f = points(function(P, t, T)
+      local x, y, z = declared(P, t), declared(P, t), declared(P, t, "f64")
+      x[0] = 3; x[t] = x[t - 1] + 7
+      y[0] = 1; y[t] = y[t - 1] * 3 + x[t - 1]                   -- by the digits of how many steps
+      z[0] = 4; z[t] = z[t - 1] - 0.1 * (z[t - 1] - 1)
+      local s = (x * 2 + y):neg()
+      return { a = x[{ t = 5 }], b = x[{ t = far }], c = x[T - 1], d = y[{ t = 6 }], e = y[T - 1], f = z[0], g = z[T - 1],
+        h = s[{ t = 1 }], i = s[{ t = 6 }], j = s[T:floordiv(2)] }
+    end)
+    assert.is_true(f:memory { T = far + 1 } < 100000 and work(f, { T = far + 1 }) < 2000)
+    local got = f({}, { T = far + 1 })
+    assert.equal(38, got.a:item())
+    assert.equal(3 + 7 * far, got.b:item())
+    assert.equal(3 + 7 * far, got.c:item())
+    local y, x = { [0] = 1 }, 3
+    for k = 1, 6 do y[k], x = y[k - 1] * 3 + x, x + 7 end
+    assert.equal(y[6], got.d:item())
+    assert.equal(4, got.f:item())
+    assert.is_true(math.abs(got.g:item() - 1) < 1e-12)
+    assert.equal(-(20 + y[1]), got.h:item())
+    assert.equal(-(90 + y[6]), got.i:item())
+    local ok, said = pcall(f, {}, { T = 6 })
+    assert.is_true(not ok and tostring(said):find("domain", 1, true) ~= nil)
+
+    -- a parameter is also needed after the last point; rows of another dim, inputs
+    local g, outputs, P = points(function(P, t, T)
+      local b = P:dim "b"
+      local a = P:input("a", { domain = { b }, dtype = "f64" })
+      local w = P:param("w", { along = { t }, init = 1, dtype = "f64" })
+      w:update(w * 0.5 + 1)
+      local h = P:tensor { domain = { t, b }, dtype = "f64" }
+      h[{ t = 0 }] = a; h[{ t, b }] = h[t - 1] * 0.5 + a
+      return { w = w[{ t = 3 }], first = h[{ t = 0 }], some = h[{ t = 4 }], last = h[{ t = T - 1 }] }
+    end)
+    assert.is_true(g:memory { T = far, B = 3 } < 100000)
+    local a = { 1, 2, -3 }
+    for _, n in ipairs { 5, 6, 30 } do
+      local want = P:compile { outputs = outputs, tier = "reference" }({ a = a }, { T = n, B = 3 })
+      for name, v in pairs(g({ a = a }, { T = n, B = 3 })) do helper.same(want[name]:totable(), v, 1e-14) end
+    end
+  end)
+
+  it("two states that turn into each other are one system, whatever shares their reads", function()
+    local f = program(function(_, t, T, declare)
+      local x, y = declare "f64", declare "f64"
+      local c, s = math.cos(0.1), math.sin(0.1)
+      x[0] = 1; y[0] = 0
+      x[t] = x[t - 1] * c - y[t - 1] * s
+      y[t] = x[t - 1] * s + y[t - 1] * c
+      return { x = x[T - 1] }
+    end)
+    for _, n in ipairs { 1, 2, 100, 1000001 } do assert.is_true(math.abs(math.cos(0.1 * (n - 1)) - f({}, { T = n }).x:item()) < 1e-8) end
+    assert.is_true(work(f, { T = 1e9 }) < 3000)
   end)
 
   it("says why others go step by step", function()

@@ -14,27 +14,18 @@ typedef struct evolve_work { tp_graph *g; const tp_need *need; bool precise; int
 
 /* ---- who reads it ---- */
 
-/* What a recurrence's step makes of it, by node id; m itself too. */
-enum { CONE_SEEN = 1, CONE_IN };
-
-/* True: n is in the cone. What is found on a way around may be missed: then more is needed of the others. */
-static bool mark_cone(const evolve_work *v, const tp_node *m, const tp_node *n, char *cone) {
-  if (n == m) return true;
-  if (n->id >= v->n0 || v->scc[n->id] != v->scc[m->id] || cone[n->id]) return n->id < v->n0 && cone[n->id] == CONE_IN;
-  cone[n->id] = CONE_SEEN;
-  bool in = false;
-  for (int k = 0; k < n->nin; k++) in |= mark_cone(v, m, n->in[k].src.node, cone);
-  if (in) cone[n->id] = CONE_IN;
-  return in;
+/* What a recurrence's step is made of, as far as that hangs on the recurrence, by node id: of what lies in its component, each hangs on it. */
+static void mark_cone(const evolve_work *v, const tp_node *m, const tp_node *n, char *cone) {
+  if (n->id >= v->n0 || v->scc[n->id] != v->scc[m->id] || cone[n->id]) return;
+  cone[n->id] = true;
+  for (int k = 0; n != m && k < n->nin; k++) mark_cone(v, m, n->in[k].src.node, cone);
 }
 
 /* NULL: m does not step from itself. */
 static const char *cone_of(const evolve_work *v, const tp_node *m, const tp_node *step) {
   char *cone = TP_NEWN(&v->g->arena, char, v->n0);
-  if (!mark_cone(v, m, step, cone)) return NULL;
-  cone[m->id] = CONE_IN;
-  for (int i = 0; i < v->n0; i++) cone[i] = cone[i] == CONE_IN;
-  return cone;
+  mark_cone(v, m, step, cone);
+  return cone[m->id] ? cone : NULL;
 }
 
 /* Do these need few points along dim d of what they read there? */

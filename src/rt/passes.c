@@ -61,12 +61,13 @@ static bool algebra_pass(const tp_work *w, tp_error *err) {
 
 /* A tensor that is a formula may leave few points of another. */
 static bool evolve_pass(const tp_work *w, tp_error *err) {
-  bool changed = !w->o->check;
+  bool changed = !w->o->check, any = false;
   while (changed) {
     changed = false;
     if (!tp_evolve(w->g, *w->need, w->o->precise, &changed, err) || (changed && !tp_needed_anew(w, err))) return false;
+    any |= changed;
   }
-  return true;
+  return !any || (tp_part_points(w->g, *w->need, err) && tp_needed_anew(w, err));
 }
 
 static bool products_pass(const tp_work *w, tp_error *err) {
