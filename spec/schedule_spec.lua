@@ -1,6 +1,7 @@
 -- What a schedule must do, seen from outside: when things happen, what is kept, what it costs in memory.
 local tempo = require "tempo"
 local S = require "spec.support"
+local helper = require "spec.helper"
 
 local KiB = 1024
 
@@ -505,4 +506,52 @@ describe("a callback over two dims of which the inner one is nobody's", function
       assert.is_true(math.abs(x[3] - seen[n][3]) < 1e-5)
     end
   end)
+end)
+
+describe("what runs at different speeds", function()
+  -- w[i + 1] is made of the gradients at n * i .. n * i + n - 1, which read w[i].
+  local function program(n)
+    local P = tempo.program()
+    local i = P:dim "i"
+    local x = P:input("x", { domain = {i}, shape = {}, dtype = "f64" })
+    local w = P:param("w", { along = {i}, shape = {}, dtype = "f64", init = 0.5 })
+    local y = -w[{ i = tempo.floordiv(i, n) }]
+    local loss = y * y * x
+    w:update((w - tempo.grad(loss, { w })[1] * 0.1):tanh())
+    return P, { y = y:sin() + y }
+  end
+
+  local function by_hand(n, x)
+    local w, y = 0.5, {}
+    local of = {}
+    for i = 0, #x - 1 do
+      of[i] = w
+      local g = 0
+      for k = n * i, math.min(n * i + n - 1, #x - 1) do g = g + 2 * w * x[k + 1] end
+      w = w - 0.1 * g
+      w = (math.exp(2 * w) - 1) / (math.exp(2 * w) + 1)
+    end
+    for i = 0, #x - 1 do
+      local v = -of[math.floor(i / n)]
+      y[i + 1] = math.sin(v) + v
+    end
+    return y
+  end
+
+  for _, n in ipairs { 2, 3, 5 } do
+    it(("has an order, %d to 1, whatever passes have left"):format(n), function()
+      local x = {}
+      for k = 1, 23 do x[k] = math.cos(k) end
+      local P, outputs = program(n)
+      for _, options in ipairs { {}, { passes = { fold = false } }, { passes = "none" }, { tier = "reference" } } do
+        options.outputs, options.tier = outputs, options.tier or "interpreter"
+        local f = P:compile(options)
+        for _, T in ipairs { 0, 1, 2, 7, 23 } do
+          local part = {}
+          for k = 1, T do part[k] = x[k] end
+          helper.same(by_hand(n, part), f({ x = tempo.array(part, "f64", { T }) }, { I = T }).y, 1e-12)
+        end
+      end
+    end)
+  end
 end)

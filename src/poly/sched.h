@@ -59,7 +59,7 @@ typedef struct tp_sched {
   int nsplit;
   const char *ask, *who, *whom;                 /* what queries are about, for what is said when one takes too much */
   TP_VEC(const tp_sym *) cut;                   /* labels that get a loop only to be cut in blocks (vec.c) */
-  bool skewed;                                  /* isl's scheduler made some of the rows (split.c) */
+  bool skewed;                                  /* some rows are of other factors (scale.c), or by isl's scheduler (split.c) */
   bool nested;                                  /* tree.c: these rows are loops inside each other to isl, not one band, which has been tried */
   bool hulled;                                  /* some dependence is larger than it is (deps.c) */
   bool outlined;                                /* points of several pieces count as one (tree.c) */
@@ -143,6 +143,9 @@ bool tp_arc_at(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, t
 bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c);           /* one statement becomes two; everything starts anew */
 tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out);
 isl_id *tp_stmt_id(tp_sched *S, int st);                                /* its name to isl */
+/* ---- scale.c ---- */
+/* A loop in which the component's members have rows of different factors, of one dim each (by member); false: there is none. */
+bool tp_scaled_loop(tp_sched *S, const tp_level *L, int scc, tp_item *x, int *dim);
 /* ---- vec.c ---- */
 tp_sres tp_vectors(tp_sched *S);
 int tp_most_axes(const tp_stmt *s);

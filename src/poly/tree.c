@@ -223,12 +223,12 @@ static isl_multi_union_pw_aff *band_of(tp_sched *S, const tp_item *x) {
   return isl_multi_union_pw_aff_from_union_pw_aff(rows);
 }
 
-/* A loop of isl's scheduler (split.c), whose body is another one or statements. */
+/* A loop of isl's scheduler (split.c), whose body is another one or statements, or one whose members go at different speeds (scale.c). */
 static bool is_skewed(const tp_item *x) { return x->st < 0 && x->mem[0].dim < 0 && !x->mem[0].blocks; }
 
 /* The innermost loop of a nest of such, which is one band to isl: statements of bands inside each other have stood in another order than isl was told (spec/fuzz/found/bands_inside_each_other.lua). */
 static const tp_item *band_end(const tp_sched *S, const tp_item *x) {
-  while (!S->nested && is_skewed(x) && is_skewed(x->body.v[0])) x = x->body.v[0];
+  while (!S->nested && is_skewed(x) && x->body.n == 1 && is_skewed(x->body.v[0])) x = x->body.v[0];
   return x;
 }
 
