@@ -62,8 +62,34 @@ for _, dtype in ipairs { "u8", "i32", "i64" } do
   end
 end
 
+for _, dtype in ipairs { "i64" } do                            -- others are summed in i64, and wrap before
+  whole["sums along rows in " .. dtype] = function(P, t, T, declare)
+    local x, y, all = declare(dtype), declare(dtype, { 3 }), tempo.range(0, T)
+    local w = P:constant({ { 1, 2 }, { 0, -1 }, { 3, 1 } }):to(dtype)
+    x[0] = 5; x[t] = x[t - 1] + 3
+    y[0] = w:select(1, 0); y[t] = y[t - 1] + w:select(1, 1) - x[t - 1]
+    local function sum(v, o) return v:to(dtype):sum(0, o) end
+    local function mid(v) return v[tempo.range(1, T - 1)] end
+    return { a = sum(x[all] * 2 + 1), b = sum(x[all] * x[all] - x[all]), c = sum(mid(x) * 7), d = sum(y[all]:matmul(w)),
+      e = sum(y[all] * y[all], { keepdim = true }), f = y[all]:mT():matmul(y[all]), g = mid(y):mT():matmul(mid(y):matmul(w)), h = (y[all] * 2):sum():to(dtype),
+      i = sum((y[all] * x[all]:unsqueeze(1)):sum(1)) }
+  end
+end
+whole["sums along rows of a range backwards"] = function(_, t, T, declare)
+  local x = declare "i64"
+  x[T - 1] = 5; x[t] = x[t + 1] + 7
+  return { a = (x[tempo.range(1, T)] * 3):sum(0), b = (x[tempo.range(0, T)] * x[tempo.range(0, T)]):sum(0) }
+end
+
 -- By the digits of how many steps: a table of the same kind.
 local stepping = {}
+stepping["two that are made of each other"] = function(_, t, T, declare)
+  local x, y = declare "i64", declare "i64"
+  x[0] = 3; y[0] = 1
+  x[t + 1] = 3 * x - 2 * y
+  y[t + 1] = x * 5 + y - 7
+  return { both = (x + y)[T - 1], x = x[T - 2] }
+end
 for _, dtype in ipairs { "u8", "i32", "i64" } do
   stepping["geometric series and their sums in " .. dtype] = function(_, t, T, declare)
     local x, y, z = declare(dtype), declare(dtype), declare(dtype)
@@ -164,6 +190,50 @@ describe("evolve", function()
       assert.is_nil(f:explain("evolution"):find("goes step by step", 1, true))
     end)
   end
+
+  it("turns by an angle at each step", function()
+    local f = program(function(P, t, T, declare)
+      local turn = P:input("turn", { shape = { 4 }, dtype = "f64" })
+      local x, y = declare("f64", { 4 }), declare("f64", { 4 })
+      x[0] = tempo.ones({ 4 }, { dtype = "f64" }); y[0] = tempo.zeros({ 4 }, { dtype = "f64" })
+      x[t + 1] = x * turn:cos() - y * turn:sin()
+      y[t + 1] = x * turn:sin() + y * turn:cos()
+      return { x = x[T - 1], y = y[T - 1], both = (x + y)[T - 1] }
+    end)
+    local turn = { 1, 0.1, 0.01, 0.001 }
+    for _, n in ipairs { 2, 3, 100, 12346 } do
+      local out = f({ turn = tempo.array(turn, "f64") }, { T = n })
+      for k, angle in ipairs(turn) do
+        local x, y = math.cos((n - 1) * angle), math.sin((n - 1) * angle)
+        assert.is_true(math.abs(out.x:get(k - 1) - x) < 1e-11 and math.abs(out.y:get(k - 1) - y) < 1e-11)
+        assert.is_true(math.abs(out.both:get(k - 1) - x - y) < 1e-11)
+      end
+    end
+    assert.is_true(work(f, { T = 1000000000 }) < 4 * work(f, { T = 1000 }))
+  end)
+
+  it("leaves sums of what data make as they are", function()
+    local f = program(function(P, t, T, declare)
+      local x, d = declare "f64", P:input("d", { domain = { t }, shape = {}, dtype = "f64" })
+      x[0] = 0.5; x[t] = x[t - 1] * 0.5 + d
+      return { a = (x[tempo.range(0, T)] * 2 + 1):sum(0) }
+    end)
+    assert.is_true(work(f, { T = 100000 }) > 50 * work(f, { T = 1000 }))
+    local out, x, sum = f({ d = tempo.array({ 1, 2, 3, 4 }, "f64") }, { T = 4 }).a, 0.5, 2
+    for k = 2, 4 do x = x * 0.5 + k; sum = sum + 2 * x + 1 end
+    assert.equal(sum, out:item())
+  end)
+
+  it("sums no rows to 0, whatever they would be", function()
+    local f = program(function(P, t, T, declare)
+      local x = declare "f64"
+      x[0] = P:input("a", { shape = {}, dtype = "f64" }); x[t] = x[t - 1] + 1
+      return { a = (x[tempo.range(0, T)] * P:input("b", { shape = {}, dtype = "f64" })):sum(0), b = (x[tempo.range(0, T)] * 2 + 1):sum(0) }
+    end)
+    local out = f({ a = tempo.array(1, "f64"), b = tempo.array(0 / 0, "f64") }, { T = 0 })
+    assert.equal(0, out.a:item())
+    assert.equal(0, out.b:item())
+  end)
 
   for _, row in ipairs(floats) do
     local name, step, plain = row[1], row[2], row[3]

@@ -23,6 +23,7 @@ static void mark_cone(const evolve_work *v, const tp_node *m, const tp_node *n, 
 
 /* NULL: m does not step from itself. */
 static const char *cone_of(const evolve_work *v, const tp_node *m, const tp_node *step) {
+  if (step->id >= v->n0 || v->scc[step->id] != v->scc[m->id]) return NULL;
   char *cone = TP_NEWN(&v->g->arena, char, v->n0);
   mark_cone(v, m, step, cone);
   return cone[m->id] ? cone : NULL;
@@ -221,6 +222,17 @@ static tp_val try_total(evolve_work *v, const tp_node *n, const tp_edge *e, cons
   return y;
 }
 
+/* Of a sum along rows of a range; {NULL}: it stays. */
+static tp_val try_rows(evolve_work *v, const tp_node *n) {
+  int r;
+  v->g->pos = n->pos;
+  const tp_sym *d = may_reorder_steps(v, n) ? tp_rows_along((tp_mk){ v->g, v->err }, n, &r) : NULL;
+  tp_val y = tp_none;
+  for (int back = 0; back < 2 && d && may_along(v, d) && !y.node && !v->err->code; back++) y = tp_evolved_rows(course_along(v, d, back), n);
+  if (y.node) tp_tell(v->g, "evolve", n->pos, tp_printf(&v->g->arena, "%s: the sum along %s evolves with what it sums", tp_title(&v->g->arena, n), d->name));
+  return y;
+}
+
 typedef struct { tp_node *n; int k; tp_val now; const tp_ix *cond; } total;
 typedef TP_VEC(total) totals;
 
@@ -257,8 +269,8 @@ static bool evolve_round(evolve_work *v, bool *changed) {
   for (int i = 0; i < v->n0; i++) v->size[v->scc[i]]++;
   for (int i = 0; i < v->n0; i++) {
     tp_node *m = v->g->nodes.v[i];
-    if (v->size[v->scc[i]] < 2 || !may_evolve(v, m)) continue;
-    now[i] = try_merge(v, m);
+    if (v->size[v->scc[i]] > 1 && may_evolve(v, m)) now[i] = try_merge(v, m);
+    else if (m->op == TP_OP_SUM || m->op == TP_OP_MATMUL) now[i] = try_rows(v, m);
     if (v->err->code) return false;
     *changed |= now[i].node != NULL;
   }

@@ -55,6 +55,9 @@ tp_val tp_evolved_system(tp_evolving *e, const tp_node *m, const tp_system *s);
 tp_val tp_evolved_total(tp_evolving *e, tp_val x, int64_t lo, int64_t less, const tp_ix **cond);
 /* Does the edge of an accumulation sum up such points, and of which of its operand's dims? NULL: it does not. */
 const tp_sym *tp_totals_along(tp_graph *g, const tp_node *n, const tp_edge *e, int64_t *lo, int64_t *less);
+/* The same of what is summed along rows of a range of a dim that n does not have: which dim, and the sum; NULL, {NULL}: it is none such, or not found. */
+const tp_sym *tp_rows_along(tp_mk mk, const tp_node *n, int *r);
+tp_val tp_evolved_rows(tp_evolving *e, const tp_node *n);
 /* digits.c. The binary digits of how many steps lie before a point: a hidden dim k. */
 typedef struct tp_digits { tp_mk mk; const tp_sym *dim, *k; tp_dtype dtype; } tp_digits;
 tp_digits tp_digits_along(const tp_evolving *e, tp_dtype dtype);

@@ -90,17 +90,24 @@ static tp_val gathered_run(incremental *s, const tp_node *n, const tp_edge *e) {
 
 /* ---- what is reduced in one call with what makes it ---- */
 
-/* A read of a range whose rows are the first axis of v. */
-static const tp_node *range_below(tp_val v, int depth) {
+enum { RANGE_DEPTH = 12 };
+
+static const tp_node *range_below_at(tp_val v, int depth) {
   const tp_node *n = v.node, *found = NULL;
   int r;
   if (tp_rankof(v) < 1 || depth == 0) return NULL;
   if (n->op == TP_OP_READ) return ranges(n->in[0].src.node->ndom, n->attr.at, &r) == 1 ? n : NULL;
   for (int k = 0; k < n->nin && !found; k++) {
-    found = tp_rankof(n->in[k].src) ? range_below(n->in[k].src, depth - 1) : NULL;
+    found = tp_rankof(n->in[k].src) ? range_below_at(n->in[k].src, depth - 1) : NULL;
     if (found && found->out[0].shape[0] != tp_outof(v)->shape[0]) found = NULL;
   }
   return found;
+}
+
+const tp_node *tp_range_below(tp_val v, int *r) {
+  const tp_node *n = range_below_at(v, RANGE_DEPTH);
+  if (n) ranges(n->in[0].src.node->ndom, n->attr.at, r);
+  return n;
 }
 
 /* The dim along which range r of the read moves, and, if only the call says how many rows it has, where these are more than a few. */
@@ -240,10 +247,9 @@ static tp_val unless_few(incremental *s, const tp_node *n, const tp_ix *many, tp
 }
 
 static tp_val reduced_run(incremental *s, const tp_node *n) {
-  const tp_node *read = range_below(n->in[0].src, 12);
   int r = 0, axes[TP_MAXRANK];
+  const tp_node *read = tp_range_below(n->in[0].src, &r);
   if (!read || !n->attr.naxes || n->attr.axes[0] != 0) return tp_none;
-  ranges(read->in[0].src.node->ndom, read->attr.at, &r);
   running_terms t = { .mk = s->mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .sums = n->op == TP_OP_SUM, .differences = n->out[0].dtype != TP_F64 && tp_is_small(&n->out[0]) };
   if (!moves_with(s, read, r, &t) || !is_whole(s, n, &t) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d))) return tp_none;
   for (int i = 1; i < n->attr.naxes; i++) axes[i - 1] = n->attr.axes[i] - 1;
@@ -255,10 +261,9 @@ static tp_val reduced_run(incremental *s, const tp_node *n) {
 /* Where the largest or smallest is, counted from the range's begin. */
 static tp_val placed_run(incremental *s, const tp_node *n) {
   tp_mk mk = s->mk;
-  const tp_node *read = n->attr.axis == 0 ? range_below(n->in[0].src, 12) : NULL;
   int r = 0;
+  const tp_node *read = n->attr.axis == 0 ? tp_range_below(n->in[0].src, &r) : NULL;
   if (!read) return tp_none;
-  ranges(read->in[0].src.node->ndom, read->attr.at, &r);
   running_terms t = { .mk = mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r] };
   if (!moves_with(s, read, r, &t) || !never_empty(s, &t, n) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d)) || !tp_running_terms(&t, n->in[0].src)) return tp_none;
   tp_val x = t.v[0].in;
@@ -278,12 +283,13 @@ static bool as_factor(running_terms *t, tp_val v, int axis, running_off *d) {
   return d->x.node && tp_dom_has(d->x.node->ndom, d->x.node->dom, t->d);
 }
 
-/* The operand of a product whose second axis is that of the rows, with that as its first axis. */
-static tp_val rows_first(tp_mk mk, tp_val a) {
-  const tp_node *n = a.node;
-  if (n->op == TP_OP_PERMUTE && n->attr.axes[0] == 1) return n->in[0].src;
-  bool row = n->op == TP_OP_RESHAPE && tp_rankof(n->in[0].src) == 1 && mk_extent(n->in[0].src, 0) == mk_extent(a, 1);
-  return row ? mk_unsqueeze(mk, n->in[0].src, 1) : tp_none;
+tp_val tp_rows_first(tp_mk mk, const tp_node *n) {
+  tp_val a = n->in[0].src;
+  const tp_node *x = a.node;
+  if (n->out[0].rank != 2) return tp_none;
+  if (x->op == TP_OP_PERMUTE && x->attr.axes[0] == 1) return x->in[0].src;
+  bool row = x->op == TP_OP_RESHAPE && tp_rankof(x->in[0].src) == 1 && mk_extent(x->in[0].src, 0) == mk_extent(a, 1);
+  return row ? mk_unsqueeze(mk, x->in[0].src, 1) : tp_none;
 }
 
 /* Is it one row or column of a matrix? */
@@ -292,11 +298,10 @@ static bool is_line(const tp_node *n) { return tp_is_number(n->out[0].shape[0], 
 /* a[lo .. hi]:mT():matmul(b[lo .. hi]) is the sum of what each row of a and of b make: a matrix; so are rows of both counted from a mean, and a row of weights with rows */
 static tp_val products_run(incremental *s, const tp_node *n) {
   tp_mk mk = s->mk;
-  tp_val a = n->out[0].rank == 2 ? rows_first(mk, n->in[0].src) : tp_none, b = n->in[1].src;
-  const tp_node *read = a.node ? range_below(b, 12) : NULL;
   int r = 0;
+  tp_val a = tp_rows_first(mk, n), b = n->in[1].src;
+  const tp_node *read = a.node ? tp_range_below(b, &r) : NULL;
   if (!read) return tp_none;
-  ranges(read->in[0].src.node->ndom, read->attr.at, &r);
   running_terms t = { .mk = mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .sums = true, .differences = n->out[0].dtype != TP_F64 && tp_is_small(&n->out[0]) };
   running_off left, right;
   if (!moves_with(s, read, r, &t) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d))) return tp_none;

@@ -86,6 +86,10 @@ bool tp_is_weighed(const running_term *e);      /* by more than in and out */
 tp_val tp_scanned_row(running_terms *t, const tp_node *n, int rank, bool *in);
 bool tp_scanned_terms(running_terms *t, const tp_node *n, int rank);
 bool tp_exp_of_sums(running_terms *t, tp_val v, double k, int rank);    /* exp(k v), v sums of rows up to each */
+/* A read of a range whose rows are the first axis of v, and which of its indices is that; NULL: there is none. incremental.c */
+const tp_node *tp_range_below(tp_val v, int *r);
+/* Of a product of matrices the first operand with what is summed along as its first axis; {NULL}: that cannot be said. */
+tp_val tp_rows_first(tp_mk mk, const tp_node *n);
 /* x - from: x another for each row and not with c, from the other way round; NULL: 0. */
 typedef struct running_off { tp_val x, from; } running_off;
 bool tp_running_off(running_terms *t, tp_val v, running_off *d);

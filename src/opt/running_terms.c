@@ -82,6 +82,15 @@ static tp_val row_within(running_terms *t, const tp_node *n, int rank, bool *in)
   return mk_op(t->mk, n->op, 1, &row, &at);
 }
 
+/* Rows times a matrix, or matrices of which each row has its own. */
+static tp_val row_multiplied(running_terms *t, const tp_node *n, int rank, bool *in) {
+  tp_val b = n->in[1].src, row;
+  if (rank > 2) return rows_apart(t, n, rank, in);
+  if (n->out[0].rank != 2 || tp_rankof(n->in[0].src) != 2 || varies_along(t, b.node)) return tp_none;
+  row = tp_terms_row(t, n->in[0].src, 2, in);
+  return row.node ? mk_squeeze(t->mk, mk_matmul(t->mk, mk_unsqueeze(t->mk, row, 0), b), 0) : row;
+}
+
 /* An accumulation that is its operand, as the derivative of a view often is. */
 static bool is_same(const tp_node *n) {
   const tp_edge *e = &n->in[0];
@@ -100,6 +109,7 @@ tp_val tp_terms_row(running_terms *t, tp_val v, int rank, bool *in) {
     case TP_OP_EXPAND: case TP_OP_RESHAPE: case TP_OP_PERMUTE: return row_moved(t, n, rank, in);
     case TP_OP_SLICE: case TP_OP_SCAN: case TP_OP_CUMPROD: case TP_OP_RECUR: return n->attr.axis == 0 ? tp_scanned_row(t, n, rank, in) : row_within(t, n, rank, in);
     case TP_OP_PAD: case TP_OP_FLIP: return row_within(t, n, rank, in);
+    case TP_OP_MATMUL: return row_multiplied(t, n, rank, in);
     case TP_OP_ACCUM: return is_same(n) ? tp_terms_row(t, n->in[0].src, rank, in) : tp_none;
     default: break;
   }

@@ -2,8 +2,11 @@
  *
  *   y += x[t] for lo <= t < T - less   =>   y += r[T-1-less],  r[0] = lo > 0 ? 0 : x[0], r[t] = r[t-1] + x[t]; or from the other end, as x evolves
  *
- * so that derivatives by what all steps share take no more steps than the values. */
+ * so that derivatives by what all steps share take no more steps than the values. So it is with what is summed along a range of rows, each made of one row of what evolves:
+ *
+ *   sum(f(x[lo .. T - less]), axis 0), x[lo .. T - less]' @ x[lo .. T - less]   =>   the same of z[t] = f(x[t]), of x[t] x[t]' */
 #include "opt/evolve.h"
+#include "opt/running.h"
 
 /* ---- which points are summed ---- */
 
@@ -44,15 +47,19 @@ static const tp_sym *scattered_along(tp_graph *g, const tp_node *n, const tp_edg
   return NULL;
 }
 
-/* All points of one dim, the others' own. */
-static const tp_sym *gathered_along(const tp_node *n, const tp_edge *e, int64_t *lo, int64_t *less) {
+/* Is the range lo .. the dim's bound - less? */
+static bool is_stretch_of(tp_ictx *ix, const tp_at *at, const tp_sym *d, int64_t *lo, int64_t *less) {
+  return d->bound && tp_ix_is_const(at->lo, lo) && tp_ix_is_const(tp_ix_sub(ix, tp_ix_sym(ix, d->bound), at->hi), less) && *lo >= 0 && *less >= 0;
+}
+
+/* A stretch of one dim, the others' own points. */
+static const tp_sym *gathered_along(tp_ictx *ix, const tp_node *n, const tp_edge *e, int64_t *lo, int64_t *less) {
   const tp_node *x = e->src.node;
   const tp_sym *found = NULL;
-  *lo = *less = 0;
   for (int k = 0; k < x->ndom; k++) {
     const tp_sym *d = x->dom[k];
     if (!e->at[k].range && tp_ix_as_sym(e->at[k].lo) == d) continue;
-    if (found || !e->at[k].range || tp_dom_has(n->ndom, n->dom, d) || !tp_is_number(e->at[k].lo, 0) || tp_ix_as_sym(e->at[k].hi) != d->bound) return NULL;
+    if (found || !e->at[k].range || tp_dom_has(n->ndom, n->dom, d) || !is_stretch_of(ix, &e->at[k], d, lo, less)) return NULL;
     found = d;
   }
   return e->cond ? NULL : found;
@@ -60,7 +67,7 @@ static const tp_sym *gathered_along(const tp_node *n, const tp_edge *e, int64_t 
 
 const tp_sym *tp_totals_along(tp_graph *g, const tp_node *n, const tp_edge *e, int64_t *lo, int64_t *less) {
   if (n->op != TP_OP_ACCUM || n->attr.red != TP_RED_SUM) return NULL;
-  return e->gather ? gathered_along(n, e, lo, less) : scattered_along(g, n, e, lo, less);
+  return e->gather ? gathered_along(g->ix, n, e, lo, less) : scattered_along(g, n, e, lo, less);
 }
 
 /* ---- their sum ---- */
@@ -75,7 +82,8 @@ static tp_val summed_up(tp_evolving *e, tp_val x, bool without_first) {
   return ok ? r : tp_none;
 }
 
-tp_val tp_evolved_total(tp_evolving *e, tp_val x, int64_t lo, int64_t less, const tp_ix **cond) {
+/* Of x without at most one point at the end where its recurrence begins. */
+static tp_val total_from_end(tp_evolving *e, tp_val x, int64_t lo, int64_t less, const tp_ix **cond) {
   tp_ictx *ix = e->mk.g->ix;
   const tp_ix *bound = tp_ix_sym(ix, e->dim->bound), *last = e->back ? tp_ix_const(ix, lo) : tp_ix_addc(ix, bound, -1 - less);
   tp_solution y = { 0 };
@@ -85,4 +93,63 @@ tp_val tp_evolved_total(tp_evolving *e, tp_val x, int64_t lo, int64_t less, cons
   tp_val v = y.is == SOLVE_FORM ? tp_evolved_form(e, r.node, &y.form) : y.is == SOLVE_SYSTEM ? tp_evolved_system(e, r.node, y.sys) : tp_none;
   *cond = tp_ix_cmp(ix, TP_GE, bound, tp_ix_const(ix, lo + less + 1));
   return v.node ? mk_at(e->mk, v, e->dim, last) : v;
+}
+
+tp_val tp_evolved_total(tp_evolving *e, tp_val x, int64_t lo, int64_t less, const tp_ix **cond) {
+  tp_ictx *ix = e->mk.g->ix;
+  if (e->back && less > 1) return tp_none;
+  if (e->back || lo <= 1) return total_from_end(e, x, lo, less, cond);
+  x = mk_at(e->mk, x, e->dim, tp_ix_addc(ix, tp_ix_sym(ix, e->dim), lo));
+  return x.node ? total_from_end(e, x, 0, lo + less, cond) : x;
+}
+
+/* ---- rows of a range ---- */
+
+/* The terms of what n sums along the range r of the read. */
+static bool row_terms_of(tp_mk mk, const tp_node *n, const tp_node *read, int r, running_terms *t) {
+  const tp_sym *d = read->in[0].src.node->dom[r];
+  *t = (running_terms){ .mk = mk, .range = &read->attr.at[r], .d = d, .c = d, .sums = true };
+  tp_val rows = n->in[0].src;
+  if (n->op == TP_OP_MATMUL) rows = mk_mul(mk, mk_unsqueeze(mk, tp_rows_first(mk, n), 2), mk_unsqueeze(mk, n->in[1].src, 1));
+  return rows.node && tp_running_terms(t, rows);
+}
+
+/* A row of the term, along d, with the other axes summed. */
+static tp_val row_of_term(tp_mk mk, const tp_node *n, const running_terms *t, const running_term *e) {
+  int axes[TP_MAXRANK], more = n->op == TP_OP_SUM ? n->attr.naxes - 1 : 0;
+  if (tp_is_weighed(e) || e->later || (e->out.node && more)) return tp_none;
+  for (int i = 0; i < more; i++) axes[i] = n->attr.axes[i + 1] - 1;
+  tp_val x = mk_cast(mk, e->in.node ? e->in : mk_num(mk, 1, n->out[0].dtype), n->out[0].dtype);
+  if (more) x = mk_reduce(mk, TP_OP_SUM, x, more, axes, false);
+  if (x.node && !tp_dom_has(x.node->ndom, x.node->dom, t->d)) x = mk_mul(mk, x, mk_fill(mk, 1, tp_dtypeof(x), 0, NULL, 1, &t->d));
+  return x;
+}
+
+const tp_sym *tp_rows_along(tp_mk mk, const tp_node *n, int *r) {
+  int64_t lo, less;
+  bool sums = n->op == TP_OP_SUM && n->attr.naxes && n->attr.axes[0] == 0, product = n->op == TP_OP_MATMUL && tp_rows_first(mk, n).node;
+  const tp_node *read = sums || product ? tp_range_below(n->in[product].src, r) : NULL;
+  const tp_sym *d = read ? read->in[0].src.node->dom[*r] : NULL;
+  return d && is_stretch_of(mk.g->ix, &read->attr.at[*r], d, &lo, &less) && !tp_dom_has(n->ndom, n->dom, d) ? d : NULL;
+}
+
+tp_val tp_evolved_rows(tp_evolving *e, const tp_node *n) {
+  tp_mk mk = e->mk;
+  running_terms t;
+  int r = 0, axis;
+  int64_t lo, less;
+  const tp_ix *cond = NULL;
+  const tp_node *read = tp_range_below(n->in[n->op == TP_OP_MATMUL].src, &r);
+  if (!is_stretch_of(mk.g->ix, &read->attr.at[r], e->dim, &lo, &less) || !row_terms_of(mk, n, read, r, &t)) return tp_none;
+  tp_val all = tp_none;
+  for (int i = 0; i < t.n; i++) {
+    tp_val x = row_of_term(mk, n, &t, &t.v[i]);
+    if (!x.node || tp_varies(tp_rankof(x), tp_outof(x)->shape, 1, &e->dim, &axis)) return tp_none;
+    tp_val y = tp_evolved_total(e, x, lo, less, &cond);
+    if (!y.node) return y;
+    if (t.v[i].out.node) y = mk_mul(mk, mk_cast(mk, t.v[i].out, tp_dtypeof(y)), y);
+    all = all.node ? mk_add(mk, all, y) : y;
+  }
+  all = mk_reshape(mk, mk_cast(mk, all, n->out[0].dtype), n->out[0].rank, n->out[0].shape);
+  return all.node ? mk_either(mk, n->ndom, n->dom, cond, all, mk_zeros_like(mk, tp_v((tp_node *)n))) : all;
 }
