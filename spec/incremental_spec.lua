@@ -192,6 +192,45 @@ describe("incremental", function()
     end
   end)
 
+  it("statistics over the range and axes of its rows are the reference's, and linear work", function()
+    local inf, nan = math.huge, 0 / 0
+    local columns = {}                            -- one of nothing but -inf, the others far below 0: exp(0 - largest) would be infinite
+    for k = 1, 36 do columns[k] = k % 3 == 1 and -inf or -3000 + k / 8 end
+    for _, dtype in ipairs { "f32", "f64" } do
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local w = P:bound "w"
+      local x = P:input("x", { domain = { t }, shape = { 3 }, dtype = dtype })
+      local outputs = {}
+      local some = { grows = x[0 .. t + 1], before = x[0 .. t], shrinks = x[t .. T], slides = x[tempo.max(0, t - 4) .. t + 1], rings = x[tempo.max(0, t - w + 1) .. t + 1] }
+      for name, r in pairs(some) do
+        outputs[name .. "_lse"] = r:logsumexp { 0, 1 }
+        outputs[name .. "_var"] = r:var({ 0, 1 }, { correction = 0 })
+        outputs[name .. "_std"] = r:std({ 0, 1 }, { keepdim = true })
+        outputs[name .. "_soft"] = (r - r:max { 0, 1 }):exp():sum { 0, 1 }
+      end
+      local f, g = P:compile { outputs = outputs, tier = "interpreter" }, P:compile { outputs = outputs, tier = "reference" }
+      local odd = sample(36)
+      odd[7], odd[20] = nan, inf
+      for _, v in ipairs { sample(3), sample(6), sample(36), columns, odd } do
+        local n = math.floor(#v / 3)
+        for _, width in ipairs { 3, 20 } do
+          local a = { x = tempo.array(v, dtype, { n, 3 }) }
+          local got, want = f(a, { T = n, w = width }), g(a, { T = n, w = width })
+          for name in pairs(outputs) do
+            local said = flat(want[name]:totable(), {})
+            for k, y in ipairs(flat(got[name]:totable(), {})) do close(said[k], y, dtype == "f32" and 3e-4 or 1e-10, name .. " " .. k .. " of " .. n) end
+          end
+        end
+      end
+      for name, y in pairs(dtype == "f32" and outputs or {}) do
+        local h, rings = P:compile { outputs = { y = y }, tier = "interpreter" }, name:find "rings" ~= nil
+        local less, more = work(h, { T = rings and 20000 or 1000, w = rings and 64 or nil }), work(h, { T = rings and 20000 or 4000, w = rings and 1024 or nil })
+        assert.is_true(more < (rings and 1.5 or 4.3) * less, name)
+      end
+    end
+  end)
+
   it("windows go over blocks, round the rings that these lie on: what is kept does not grow", function()
     local P = tempo.program()
     local t, T = P:dim "t"

@@ -138,7 +138,10 @@ static tp_val exp_run(incremental *s, const tp_node *of, const running_term *e, 
   moving m = { .mk = mk, .of = of, .red = TP_RED_SUM, .x = up, .at = own_but(s, up, d, range), .dtype = tp_dtypeof(up), .kind = RUNNING_EXP, .weight = in };
   if (ranges(up.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, of, &m)) return tp_none;
   tp_val y = tp_running_exp(&m, in, &top);
-  return y.node ? mk_mul(mk, y, mk_exp(mk, mk_sub(mk, top, mk_cast(mk, e->off, m.dtype)))) : y;
+  if (!y.node) return y;
+  tp_val z = mk_mul(mk, y, mk_exp(mk, mk_sub(mk, top, mk_cast(mk, e->off, m.dtype))));
+  bool apart = tp_ops[of->op].cls == TP_CLS_RED && of->attr.naxes > 1;          /* off is of more than these rows, all of which may be -inf */
+  return apart ? mk_select(mk, mk_binc(mk, TP_OP_EQ, y, 0), y, z) : z;
 }
 
 static tp_val spread_over(tp_mk mk, tp_val v, const tp_out *o, tp_dtype t, int ndom, const tp_sym *const *dom) {
@@ -231,7 +234,7 @@ static bool deviate(const running_terms *t, const running_off *a, const running_
 static tp_val squares_run(incremental *s, const tp_node *n, running_terms *t) {
   const tp_node *v = n->in[0].src.node;
   running_off a, b;
-  if (n->op != TP_OP_SUM || n->attr.naxes != 1 || v->op != TP_OP_MUL || !tp_running_off(t, v->in[0].src, &a) || !tp_running_off(t, v->in[1].src, &b) || !deviate(t, &a, &b)) return tp_none;
+  if (n->op != TP_OP_SUM || v->op != TP_OP_MUL || !tp_running_off(t, v->in[0].src, &a) || !tp_running_off(t, v->in[1].src, &b) || !deviate(t, &a, &b)) return tp_none;
   if (v->in[0].src.node == v->in[1].src.node) b.x = tp_none;
   return deviations_run(s, n, t, a, b);
 }
@@ -246,6 +249,19 @@ static tp_val unless_few(incremental *s, const tp_node *n, const tp_ix *many, tp
   return y.node && s->apart ? mk_either(s->mk, n->ndom, n->dom, many, y, tp_v((tp_node *)n)) : y;
 }
 
+/* Is each term what rows have, and nothing else? Then axes of a row may be reduced before the rows are. */
+static bool are_plain(const running_terms *t) {
+  for (int i = 0; i < t->n; i++)
+    if (t->v[i].out.node || t->v[i].later || tp_is_weighed(&t->v[i])) return false;
+  return true;
+}
+
+/* y, over all axes of a row of what n sums, along these. */
+static tp_val summed_along(incremental *s, const tp_node *n, tp_val y, int naxes, const int *axes) {
+  const tp_out *x = tp_outof(n->in[0].src);
+  return naxes ? mk_reduce(s->mk, TP_OP_SUM, mk_expand(s->mk, y, x->rank - 1, x->shape + 1), naxes, axes, false) : y;
+}
+
 static tp_val reduced_run(incremental *s, const tp_node *n) {
   int r = 0, axes[TP_MAXRANK];
   const tp_node *read = tp_range_below(n->in[0].src, &r);
@@ -253,8 +269,10 @@ static tp_val reduced_run(incremental *s, const tp_node *n) {
   running_terms t = { .mk = s->mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .sums = n->op == TP_OP_SUM, .differences = n->out[0].dtype != TP_F64 && tp_is_small(&n->out[0]) };
   if (!moves_with(s, read, r, &t) || !is_whole(s, n, &t) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d))) return tp_none;
   for (int i = 1; i < n->attr.naxes; i++) axes[i - 1] = n->attr.axes[i] - 1;
-  tp_val y = squares_run(s, n, &t);
-  if (!y.node && !s->mk.err->code && tp_running_terms(&t, n->in[0].src)) y = sum_of_terms(s, n, &t, n->attr.naxes - 1, axes);
+  int naxes = n->attr.naxes - 1;
+  tp_val y = summed_along(s, n, squares_run(s, n, &t), naxes, axes);
+  if (!y.node && !s->mk.err->code && tp_running_terms(&t, n->in[0].src))
+    y = n->op != TP_OP_SUM || are_plain(&t) ? sum_of_terms(s, n, &t, naxes, axes) : summed_along(s, n, sum_of_terms(s, n, &t, 0, NULL), naxes, axes);
   return unless_few(s, n, t.many, mk_cast(s->mk, y, n->out[0].dtype));
 }
 
