@@ -192,6 +192,37 @@ describe("incremental", function()
     end
   end)
 
+  it("derivatives of variances in f64 are as near as those without the pass, far from 0 too, in linear work", function()
+    local n = 400
+    local u = sample(n, 5)
+    local seen = { grows = function(p) return p, n, 1 end, shrinks = function(p) return 1, p, n end }
+    for name, bounds in pairs(seen) do
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local x, w = P:input("x", { domain = { t }, dtype = "f64" }), P:input("w", { domain = { t }, dtype = "f64" })
+      local r = name == "grows" and x[0 .. t + 1] or x[t .. T]
+      local d = tempo.grad(r:var(0, { correction = 0 }) * w, { x })[1]
+      local f = P:compile { outputs = { d = d }, tier = "interpreter" }
+      for _, far in ipairs { 0, 1e8 } do
+        local v, shifted = sample(n), {}
+        for k, a in ipairs(v) do shifted[k] = a + far end       -- exactly: a is a few 64ths
+        local got = f({ x = tempo.array(shifted, "f64"), w = tempo.array(u, "f64") }, { T = n }).d
+        for p = 1, n, 7 do
+          local lo, hi, from = bounds(p)
+          local want, size = 0, 0
+          for k = lo, hi do
+            local sum, count = 0, math.abs(k - from) + 1
+            for j = math.min(k, from), math.max(k, from) do sum = sum + v[j] end
+            local term = 2 * u[k] / count * (v[p] - sum / count)
+            want, size = want + term, size + math.abs(term)
+          end
+          assert.is_true(math.abs(got:get(p - 1) - want) <= 1e-13 * size + 1e-14, name .. " " .. far .. " " .. p)
+        end
+      end
+      assert.is_true(work(f, { T = 4000 }) < 4.3 * work(f, { T = 1000 }), name)
+    end
+  end)
+
   it("statistics over the range and axes of its rows are the reference's, and linear work", function()
     local inf, nan = math.huge, 0 / 0
     local columns = {}                            -- one of nothing but -inf, the others far below 0: exp(0 - largest) would be infinite
@@ -202,7 +233,8 @@ describe("incremental", function()
       local w = P:bound "w"
       local x = P:input("x", { domain = { t }, shape = { 3 }, dtype = dtype })
       local outputs = {}
-      local some = { grows = x[0 .. t + 1], before = x[0 .. t], shrinks = x[t .. T], slides = x[tempo.max(0, t - 4) .. t + 1], rings = x[tempo.max(0, t - w + 1) .. t + 1] }
+      local some = { grows = x[0 .. t + 1], before = x[0 .. t], shrinks = x[t .. T],
+        slides = x[tempo.max(0, t - 4) .. t + 1], rings = x[tempo.max(0, t - w + 1) .. t + 1] }
       for name, r in pairs(some) do
         outputs[name .. "_lse"] = r:logsumexp { 0, 1 }
         outputs[name .. "_var"] = r:var({ 0, 1 }, { correction = 0 })
@@ -225,7 +257,8 @@ describe("incremental", function()
       end
       for name, y in pairs(dtype == "f32" and outputs or {}) do
         local h, rings = P:compile { outputs = { y = y }, tier = "interpreter" }, name:find "rings" ~= nil
-        local less, more = work(h, { T = rings and 20000 or 1000, w = rings and 64 or nil }), work(h, { T = rings and 20000 or 4000, w = rings and 1024 or nil })
+        local less = work(h, { T = rings and 20000 or 1000, w = rings and 64 or nil })
+        local more = work(h, { T = rings and 20000 or 4000, w = rings and 1024 or nil })
         assert.is_true(more < (rings and 1.5 or 4.3) * less, name)
       end
     end

@@ -148,6 +148,7 @@ static bool product_terms(running_terms *t, const tp_node *n, int rank) {
   running_terms a = *t, b = *t;
   a.n = b.n = 0;
   if (!tp_terms_of(&a, n->in[0].src, rank) || !tp_terms_of(&b, n->in[1].src, rank) || t->n + a.n * b.n > RUNNING_TERMS) return false;
+  t->counted |= a.counted || b.counted;
   if (a.n > 1 && b.n > 1) return false;         /* squares of differences cancel beyond what f64 has */
   for (int i = 0; i < a.n; i++)
     for (int k = 0; k < b.n; k++) {
@@ -401,14 +402,31 @@ static bool widens(const tp_node *n) {
   return tp_dtype_float(from) && tp_dtype_float(to) && tp_dtype_size(from) >= 4 && tp_dtype_size(to) >= tp_dtype_size(from);
 }
 
+static bool is_only(const running_term *e, bool in) { return !e->later && !tp_is_weighed(e) && (in ? e->in.node && !e->out.node : e->out.node && !e->in.node); }
+
+/* x - y in f64, x another for each row and y the same for all: both counted from the row at the end of the range that stays. What cancels then is as large as rows are apart, and not as they are large.
+ * False: it is none, or there is no such row. */
+static bool count_from_row(running_terms *t, running_term *a, running_term *b) {
+  tp_ictx *ix = t->mk.g->ix;
+  const tp_ix *row = t->begin && tp_is_number(t->begin, 0) ? t->begin : t->end && tp_ix_as_sym(t->end) == t->d->bound ? tp_ix_addc(ix, t->end, -1) : NULL;
+  running_term *x = is_only(a, true) && is_only(b, false) ? a : is_only(b, true) && is_only(a, false) ? b : NULL, *y = x == a ? b : a;
+  if (!row || !x || tp_dtypeof(x->in) != TP_F64) return false;
+  tp_val r = mk_at(t->mk, x->in, t->d, row);
+  x->in = mk_sub(t->mk, x->in, r);
+  y->out = mk_sub(t->mk, y->out, r);
+  return t->counted = x->in.node && y->out.node;
+}
+
 static bool sum_terms(running_terms *t, const tp_node *n, int rank) {
   tp_val a = n->in[0].src, b = n->in[1].src;
   bool twice = n->op == TP_OP_ADD && a.node == b.node && a.out == b.out;
-  int first = t->n;
-  if ((!twice && !t->differences) || !tp_terms_of(t, a, rank)) return false;
-  if (twice) { scale_terms(t, first, 2); return true; }
+  int before = t->n, first;
+  if (!tp_terms_of(t, a, rank)) return false;
+  if (twice) { scale_terms(t, before, 2); return true; }
   first = t->n;
   if (!tp_terms_of(t, b, rank)) return false;
+  bool two = n->op == TP_OP_SUB && first == before + 1 && t->n == first + 1;
+  if (!t->differences && !(two && count_from_row(t, &t->v[before], &t->v[first])) && !t->counted) return false;
   if (n->op == TP_OP_SUB) scale_terms(t, first, -1);
   return true;
 }
