@@ -120,6 +120,15 @@ for _, dtype in ipairs { "u8", "i32", "i64" } do
     return { x = x[T - 1], y = y[T - 1], early = y[0], z = z[0] }
   end
 end
+for _, dtype in ipairs { "i32", "i64" } do
+  stepping["from three and four points back in " .. dtype] = function(_, t, T, declare)
+    local x, y, z = declare(dtype), declare(dtype), declare(dtype)
+    x[0] = 1; x[1] = 2; x[2] = 4; x[t] = x[t - 1] + x[t - 2] + x[t - 3]
+    y[0] = 1; y[1] = -1; y[2] = 5; y[3] = 7; y[t] = 2 * y[t - 4] - y[t - 1] + 3
+    z[T - 1] = 2; z[T - 2] = 5; z[T - 3] = 1; z[t] = z[t + 1] - 2 * z[t + 3]
+    return { x = x[T - 1], y = y[T - 1], early = y[1], z = z[0] }
+  end
+end
 stepping["momentum"] = function(P, t, T, declare)
   local g, v, w = P:constant { 1, 2, 4 }, declare("f64", { 3 }), declare("f64", { 3 })
   v[0] = tempo.zeros({ 3 }, { dtype = "f64" }); v[t] = 0.5 * v[t - 1] + g
@@ -406,9 +415,9 @@ describe("evolve", function()
     end
   end)
 
-  it("goes step by step from two points back where a step is not as the others, or not linear", function()
+  it("goes step by step from several points back where a step is not as the others, or not linear", function()
     for _, step in ipairs { function(x, t) return x[t - 1] * t - x[t - 2] end, function(x, t) return (x[t - 1] * x[t - 2]):tanh() end,
-                            function(x, t) return x[t - 1] + x[t - 3] end } do
+                            function(x, t) return x[t - 1] + x[tempo.floordiv(t, 2)] * 1e-3 end } do
       local function make(_, t, T, declare)
         local x = declare()
         x[0] = 0.5; x[1] = 0.25; x:when(t:eq(2), 2) x[t] = step(x, t)

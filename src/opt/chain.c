@@ -397,14 +397,16 @@ bool tp_course_of(tp_evolving *e, const tp_node *m, tp_course *out) {
   return is_ok(e) && out->init.node;
 }
 
-bool tp_lagged_course(tp_evolving *e, const tp_node *m, tp_val *first, tp_val *step) {
-  int found = may_step(e, m) ? step_of(e, m, 2) : -1;
+int tp_lagged_course(tp_evolving *e, const tp_node *m, tp_val *first, tp_val *step) {
+  int found = -1, n = 1;
+  while (found < 0 && n < EVOLVE_STATES && may_step(e, m)) found = step_of(e, m, ++n);
   for (int k = 0; k < m->nin && found >= 0; k++)
     if (k != found && e->scc[m->in[k].src.node->id] == e->scc[m->id]) found = -1;
-  if (found < 0) return false;
+  if (found < 0) return 0;
   *step = m->in[found].src;
-  for (int k = 0; k < 2; k++) first[k] = first_of(e, m, found, k);
-  return is_ok(e) && first[0].node && first[1].node;
+  for (int k = 0; k < n; k++)
+    if (!(first[k] = first_of(e, m, found, k)).node) return 0;
+  return is_ok(e) ? n : 0;
 }
 
 /* The state's number in the system; -1: it has too many. */

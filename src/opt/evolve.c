@@ -180,13 +180,14 @@ static tp_val evolved(evolve_work *v, tp_evolving *e, tp_node *m, const char *co
   return r;
 }
 
-/* The recurrence m that steps from two points; {NULL}: it is none, or stays. */
+/* The recurrence m that steps from several points; {NULL}: it is none, or stays. */
 static tp_val try_lagged(evolve_work *v, tp_evolving *e, tp_node *m) {
-  tp_val first[2], step;
-  const char *cone = tp_lagged_course(e, m, first, &step) ? cone_of(v, m, step.node) : NULL;
+  tp_val first[EVOLVE_STATES], step;
+  int n = tp_lagged_course(e, m, first, &step);
+  const char *cone = n ? cone_of(v, m, step.node) : NULL;
   if (!cone || !needs_few(v, cone, e->dim)) return tp_none;
   v->g->pos = m->pos;
-  tp_node *now = tp_two_states(e, m, first, step, cone);
+  tp_node *now = tp_lagged_states(e, m, n, first, step, cone);
   tp_solution y = { 0 };
   if (now) tp_evolution_of_new(e, &y, now);
   tp_val r = y.is == SOLVE_SYSTEM ? tp_evolved_system(e, now, y.sys) : tp_none;

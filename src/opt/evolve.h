@@ -37,12 +37,12 @@ typedef struct tp_evolving {
 /* chain.c. False: it is none, and why says so, or there is an error. */
 const tp_ix *tp_point_after(const tp_evolving *e, int64_t steps);       /* the dim after them: 0 + steps, or its last point less steps */
 bool tp_course_of(tp_evolving *e, const tp_node *m, tp_course *out);
-/* The same of one that steps from two points; first: its values at these. */
-bool tp_lagged_course(tp_evolving *e, const tp_node *m, tp_val *first, tp_val *step);
+/* The same of one that steps from several points, and from how many; first: its values at these. 0: it is none. */
+int tp_lagged_course(tp_evolving *e, const tp_node *m, tp_val *first, tp_val *step);
 /* How many steps on the read n reads, -1 for a step back. other: at other points of other dims too. */
 bool tp_steps_of(tp_evolving *e, const tp_node *n, int64_t *steps, bool *other);
-/* lags.c. m as one of two states that step from one point; NULL: its step is made of something else too, or there is an error. */
-tp_node *tp_two_states(tp_evolving *e, tp_node *m, const tp_val *first, tp_val step, const char *cone);
+/* lags.c. m as one of n states that step from one point; NULL: its step is made of something else too, or there is an error. */
+tp_node *tp_lagged_states(tp_evolving *e, tp_node *m, int n, const tp_val *first, tp_val step, const char *cone);
 const tp_solution *tp_evolution_of(tp_evolving *e, tp_node *m);
 
 /* Of a merge that is no part of the graph yet. */

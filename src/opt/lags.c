@@ -1,12 +1,13 @@
-/* lags: a recurrence that steps from two points back is two states that step from one.
+/* lags: a recurrence that steps from several points back is as many states that step from one.
  *
  *   x[0] = a, x[1] = b, x[t] = f(x[t-1], x[t-2])   =>   x[0] = a, x[t] = y[t-1]     y[0] = b, y[t] = f(y[t-1], x[t-1])
  *
- * where y is x one step on, so f must be the same at every point: what it is made of besides has not the dim and is not
- * made of x. */
+ * where y is x one step on (and z, of three points, x two steps on), so f must be the same at every point: what it is made
+ * of besides has not the dim and is not made of x. */
 #include "opt/evolve.h"
 
-typedef struct lagged { tp_evolving *e; const tp_node *m; const char *cone; tp_node *now, *on; tp_val *made; } lagged;
+/* state[k]: x so many steps on, of n. */
+typedef struct lagged { tp_evolving *e; const tp_node *m; const char *cone; int n; tp_node *state[EVOLVE_STATES]; tp_val *made; } lagged;
 
 /* A state at the point before. */
 static tp_val point_before(const lagged *l, tp_node *x) {
@@ -24,7 +25,7 @@ static tp_val operator_at_the_next(const lagged *l, tp_node *n) {
   return mk_op(l->e->mk, n->op, n->nin, in, &n->attr);
 }
 
-/* What the step at the point after is made of, of the two states; nothing, if it is not made of them alone. */
+/* What the step at the point after is made of, of the states; nothing, if it is not made of them alone. */
 static tp_val at_the_next(const lagged *l, tp_node *n) {
   int64_t steps;
   bool other;
@@ -33,8 +34,8 @@ static tp_val at_the_next(const lagged *l, tp_node *n) {
   if (n->id >= e->n0 || !l->cone[n->id]) return tp_none;
   if (l->made[n->id].node) return l->made[n->id];
   if (n->op != TP_OP_READ) return l->made[n->id] = operator_at_the_next(l, n);
-  bool steps_back = n->in[0].src.node == l->m && tp_steps_of(l->e, n, &steps, &other) && !other && (steps == -1 || steps == -2);
-  return steps_back ? point_before(l, steps == -1 ? l->on : l->now) : tp_none;
+  bool steps_back = n->in[0].src.node == l->m && tp_steps_of(l->e, n, &steps, &other) && !other && steps < 0 && steps >= -l->n;
+  return steps_back ? point_before(l, l->state[l->n + steps]) : tp_none;
 }
 
 static bool define(const lagged *l, tp_node *x, tp_val first, tp_val step) {
@@ -43,14 +44,17 @@ static bool define(const lagged *l, tp_node *x, tp_val first, tp_val step) {
   return first.node && step.node && tp_merge_add(mk.g, x, at, first, mk.err) && tp_merge_add(mk.g, x, NULL, step, mk.err);
 }
 
-tp_node *tp_two_states(tp_evolving *e, tp_node *m, const tp_val *first, tp_val step, const char *cone) {
+tp_node *tp_lagged_states(tp_evolving *e, tp_node *m, int n, const tp_val *first, tp_val step, const char *cone) {
   const tp_out *o = &m->out[0];
-  tp_val now = mk_declared(e->mk, o->dtype, o->rank, o->shape, m->ndom, m->dom);
-  tp_val on = mk_declared(e->mk, o->dtype, o->rank, o->shape, m->ndom, m->dom);
-  if (!now.node || !on.node) return NULL;
-  now.node->name = m->name, now.node->what = m->what;
-  on.node->what = tp_printf(&e->mk.g->arena, "%s one step on", tp_title(&e->mk.g->arena, m));
-  lagged l = { e, m, cone, now.node, on.node, TP_NEWN(&e->mk.g->arena, tp_val, e->n0) };
-  bool ok = define(&l, on.node, first[1], at_the_next(&l, step.node)) && define(&l, now.node, first[0], point_before(&l, on.node));
-  return ok ? now.node : NULL;
+  lagged l = { .e = e, .m = m, .cone = cone, .n = n, .made = TP_NEWN(&e->mk.g->arena, tp_val, e->n0) };
+  for (int k = 0; k < n; k++) {
+    tp_val x = mk_declared(e->mk, o->dtype, o->rank, o->shape, m->ndom, m->dom);
+    if (!(l.state[k] = x.node)) return NULL;
+    const char *title = tp_title(&e->mk.g->arena, m);
+    if (k) x.node->what = tp_printf(&e->mk.g->arena, k == 1 ? "%s one step on" : "%s %d steps on", title, k);
+    else x.node->name = m->name, x.node->what = m->what;
+  }
+  bool ok = define(&l, l.state[n - 1], first[n - 1], at_the_next(&l, step.node));
+  for (int k = 0; k + 1 < n && ok; k++) ok = define(&l, l.state[k], first[k], point_before(&l, l.state[k + 1]));
+  return ok ? l.state[0] : NULL;
 }
