@@ -148,6 +148,23 @@ for _, dtype in ipairs { "i32", "i64" } do
   end
 end
 
+for _, dtype in ipairs { "i32", "i64" } do
+  stepping["several states and matrices in " .. dtype] = function(P, t, T, declare)
+    local a, w = P:constant({ { 1, 1 }, { 1, 0 } }):to(dtype), P:constant({ { 1, 2, 3 }, { 0, 1, 1 }, { 2, 0, 1 } }):to(dtype)
+    local x, v, y, z = declare(dtype, { 2 }), declare(dtype, { 2 }), declare(dtype, { 2, 3 }), declare(dtype, { 2, 3 })
+    local u, q = declare(dtype, { 3 }), declare(dtype, { 3 })
+    x[0] = P:constant({ 1, 2 }):to(dtype); v[0] = P:constant({ 0, 5 }):to(dtype)
+    v[t + 1] = 2 * v + a:matmul(x) - 3
+    x[t + 1] = x - (2 * v + a:matmul(x))
+    y[T - 1] = tempo.ones({ 2, 3 }, { dtype = dtype }); z[T - 1] = tempo.full({ 2, 3 }, 2, { dtype = dtype })
+    y[t] = y[t + 1]:matmul(w) + 3 * z[t + 1]; z[t] = (y[t + 1] - z[t + 1]):matmul(w)
+    u[0] = tempo.ones({ 3 }, { dtype = dtype }); q[0] = w:select(0, 2)
+    q[t] = q[t - 1] + 2
+    u[t] = w:matmul(u[t - 1]) + q[t - 1] * (t:value() * t:value()):to(dtype)
+    return { x = x[T - 1], v = v[T - 1], both = (x - v)[T - 1], y = y[0], z = z[0], u = u[T - 1] }
+  end
+end
+
 -- ---- floats: program, what plain Lua makes of it in doubles ----
 local inputs = { x0 = 0.75, a = 0.875, b = -0.3125, up = 1.03125, same = 1, none = 0, minus = -1, still = 2 }
 local made = setmetatable({}, { __mode = "k" })
@@ -427,6 +444,20 @@ describe("evolve", function()
       for n = 1, 9 do assert.is_true(math.abs(f({}, { T = n }).x:item() - g({}, { T = n }).x:item()) < 1e-12) end
       assert.is_true(work(f, { T = 1000 }) > 1000)
     end
+  end)
+
+  it("goes step by step where a state begins with another of its recurrence", function()
+    local function make(_, t, T, declare)
+      local x, y, w = declare("i64"), declare("i64"), tempo.array({ { 1, 2 }, { 3, -1 } }, "i64")
+      local u, v = declare("i64", { 1, 2 }), declare("i64", { 1, 2 })
+      x[0] = 3; y[0] = x[0] * 2 + 1
+      x[t] = x[t - 1] + y[t - 1]; y[t] = x[t - 1] - y[t - 1]
+      u[0] = tempo.ones({ 1, 2 }, { dtype = "i64" }); v[0] = u[0] + 1
+      u[t] = v[t - 1]:matmul(w); v[t] = u[t - 1] - v[t - 1]
+      return { x = x[T - 1], y = y[T - 1], u = u[T - 1], v = v[T - 1] }
+    end
+    local f, g = program(make), program(make, { tier = "reference" })
+    for _, n in ipairs { 1, 2, 3, 40 } do assert.are.equal(values(g({}, { T = n })), values(f({}, { T = n }))) end
   end)
 
   it("of points far from each other keeps these, not what lies between", function()

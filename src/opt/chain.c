@@ -203,19 +203,23 @@ static bool product_terms_of(tp_evolving *e, const tp_node *n, const tp_form *a,
   return is_ok(e);
 }
 
-/* The state in operand k, times the matrix in the other. */
-static bool matrix_state(tp_evolving *e, tp_system *s, const tp_node *n, int k, const tp_form *f, tp_val by, tp_form *out) {
+/* The states in operand k, times the matrix in the other. */
+static bool matrix_states(tp_evolving *e, tp_system *s, const tp_node *n, int k, const tp_form *f, tp_val by, tp_form *out) {
   const tp_out *o = tp_outof(n->in[k].src);
   char side = k ? 'l' : 'r';
   int r = tp_rankof(by);
   bool fits = r >= 2 && mk_extent(by, r - 1) == mk_extent(by, r - 2) && tp_one_shape(&n->out[0], o) && (!s->matrix || tp_one_shape(s->matrix, o));
-  if (!fits || !f->has[0] || (f->side[0] && f->side[0] != side) || (!f->side[0] && f->by[0].node && tp_rankof(f->by[0]))) return false;
-  for (int i = 1; i < EVOLVE_STATES; i++)
-    if (f->has[i]) return false;
+  for (int i = 0; i < EVOLVE_STATES && fits; i++)
+    if (f->has[i]) fits = f->side[i] ? f->side[i] == side : !f->by[i].node || !tp_rankof(f->by[i]);
+  if (!fits) return false;
   s->matrix = o;
-  out->has[0] = true;
-  out->side[0] = side;
-  out->by[0] = !f->by[0].node ? by : !f->side[0] ? mk_mul(e->mk, by, f->by[0]) : k ? mk_matmul(e->mk, by, f->by[0]) : mk_matmul(e->mk, f->by[0], by);
+  for (int i = 0; i < EVOLVE_STATES; i++) {
+    if (!f->has[i]) continue;
+    tp_val was = f->by[i];
+    out->has[i] = true;
+    out->side[i] = side;
+    out->by[i] = !was.node ? by : !f->side[i] ? mk_mul(e->mk, by, was) : k ? mk_matmul(e->mk, by, was) : mk_matmul(e->mk, was, by);
+  }
   return true;
 }
 
@@ -229,7 +233,7 @@ static bool product_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t
     if (!has_states(state)) continue;
     if (has_states(by)) return not_form(e, n, "it multiplies what it steps from by itself");
     if (by->n > 1) return not_form(e, n, "the factor of what it steps from varies along the dim");
-    if (n->op == TP_OP_MATMUL && by->n && matrix_state(e, s, n, k, state, whole_of(e, n, !k, by->c[0]), out)) continue;
+    if (n->op == TP_OP_MATMUL && by->n && matrix_states(e, s, n, k, state, whole_of(e, n, !k, by->c[0]), out)) continue;
     if (n->op != TP_OP_MUL || !tp_one_shape(&n->out[0], tp_outof(n->in[k].src))) return not_form(e, n, "it moves the elements of what it steps from");
     for (int i = 0; i < EVOLVE_STATES; i++) {
       if (!state->has[i] || !by->n) continue;
@@ -390,9 +394,40 @@ static bool may_step(const tp_evolving *e, const tp_node *m) {
   return m->op == TP_OP_MERGE && m->nin >= 2 && varies(e, m) && branches_on(m, e->dim) && !tp_node_mentions(&(tp_node){ .nout = m->nout, .out = m->out }, e->dim);
 }
 
+/* Does it read other points of another dim? */
+static bool reads_elsewhere(const tp_evolving *e, const tp_node *n) {
+  const tp_node *x = n->op == TP_OP_READ ? n->in[0].src.node : NULL;
+  bool any = false;
+  for (int d = 0; x && d < x->ndom; d++) any |= x->dom[d] != e->dim && (n->attr.at[d].range || tp_ix_as_sym(n->attr.at[d].lo) != x->dom[d]);
+  return any;
+}
+
+/* Is n made of a state of m's recurrence, at the same point of all other dims? */
+static bool is_made_of_states(const tp_evolving *e, const tp_node *m, const tp_node *n, bool *seen) {
+  bool any = false;
+  if (n->id >= e->n0 || e->scc[n->id] != e->scc[m->id] || seen[n->id] || reads_elsewhere(e, n)) return false;
+  seen[n->id] = true;
+  if (n->op == TP_OP_MERGE) return true;
+  for (int k = 0; k < n->nin && !any; k++) any = is_made_of_states(e, m, n->in[k].src.node, seen);
+  return any;
+}
+
+/* Some branch but the step is made of the recurrence itself: of another state's first value, say. */
+static bool begins_with_itself(const tp_evolving *e, const tp_node *m, int step) {
+  bool any = false, *seen = NULL;
+  for (int k = 0; k < m->nin && m->id < e->n0 && !any; k++) {
+    const tp_node *n = m->in[k].src.node;
+    if (k == step || e->scc[n->id] != e->scc[m->id]) continue;
+    if (!seen) seen = TP_NEWN(&e->mk.g->arena, bool, e->n0);
+    any = is_made_of_states(e, m, n, seen);
+  }
+  return any;
+}
+
 bool tp_course_of(tp_evolving *e, const tp_node *m, tp_course *out) {
   int step = may_step(e, m) ? step_of(e, m, 1) : -1;
   if (step < 0) return false;
+  if (begins_with_itself(e, m, step)) return not_form(e, m, "its first value is made of it");
   *out = (tp_course){ first_of(e, m, step, 0), m->in[step].src };
   return is_ok(e) && out->init.node;
 }
@@ -400,9 +435,7 @@ bool tp_course_of(tp_evolving *e, const tp_node *m, tp_course *out) {
 int tp_lagged_course(tp_evolving *e, const tp_node *m, tp_val *first, tp_val *step) {
   int found = -1, n = 1;
   while (found < 0 && n < EVOLVE_STATES && may_step(e, m)) found = step_of(e, m, ++n);
-  for (int k = 0; k < m->nin && found >= 0; k++)
-    if (k != found && e->scc[m->in[k].src.node->id] == e->scc[m->id]) found = -1;
-  if (found < 0) return 0;
+  if (found < 0 || begins_with_itself(e, m, found)) return 0;
   *step = m->in[found].src;
   for (int k = 0; k < n; k++)
     if (!(first[k] = first_of(e, m, found, k)).node) return 0;

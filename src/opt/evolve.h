@@ -66,7 +66,7 @@ tp_val tp_digit_before(const tp_digits *d, tp_val v);   /* at k - 1 */
 bool tp_digits_define(const tp_digits *d, tp_val v, tp_val first, tp_val next);
 tp_val tp_digit_of(const tp_digits *d, const tp_ix *n);         /* bool: is digit k of n 1? */
 tp_val tp_digits_last(const tp_digits *d, tp_val v);
-/* matrix.c. Of a system of one state that matrices multiply; it goes step by step where steps are few, from m, whose step is made of what cone marks by id. */
+/* matrix.c. Of a system whose states matrices multiply; it goes step by step where steps are few, from m, whose step is made of what cone marks by id. */
 tp_val tp_evolved_matrix(tp_evolving *e, tp_node *m, const tp_system *s, const tp_ix *n, tp_dtype dtype);
 tp_val tp_steps_where_few(tp_evolving *e, tp_node *m, const tp_system *s, const char *cone, tp_val evolved);
 /* digits.c. The system's first state after n steps; n varies along e's dim. */
