@@ -47,10 +47,10 @@ static tp_val by_one_matrix(tp_evolving *e, const tp_out *o, const tp_system *s,
 
 /* Of states that lie under each other (side 'r': beside), the matrix of their matrices; more: what is added at step n, {c0,+,c1,..}, is states of its own but for the last. */
 enum { STACKED_STATES = 2 * EVOLVE_STATES };
-typedef struct stacked {
+typedef struct stacked_states {
   tp_mk mk; tp_dtype dtype; char side; const tp_out *o;       /* o: of each */
   int n; tp_val init[STACKED_STATES], add[STACKED_STATES], by[STACKED_STATES][STACKED_STATES];        /* {NULL}: 0 */
-} stacked;
+} stacked_states;
 
 /* Where matrices stand; 0: there are none. */
 static char matrices_side(const tp_system *s) {
@@ -61,19 +61,19 @@ static char matrices_side(const tp_system *s) {
   return side;
 }
 
-static tp_val as_matrix(const stacked *t, tp_val v, const tp_out *of) {
+static tp_val as_matrix(const stacked_states *t, tp_val v, const tp_out *of) {
   return mk_reshape(t->mk, mk_expand(t->mk, mk_cast(t->mk, v, t->dtype), of->rank, of->shape), t->o->rank, t->o->shape);
 }
 
-static const tp_ix *stacked_rows(const stacked *t) { return t->o->shape[t->side == 'r']; }
+static const tp_ix *stacked_rows(const stacked_states *t) { return t->o->shape[t->side == 'r']; }
 
-static tp_val square_of(const stacked *t, tp_val number) {
+static tp_val square_of(const stacked_states *t, tp_val number) {
   const tp_ix *m = stacked_rows(t), *shape[2] = { m, m };
   tp_val same = mk_cast(t->mk, mk_bin(t->mk, TP_OP_EQ, mk_iota(t->mk, 0, 2, shape, 0, NULL), mk_iota(t->mk, 1, 2, shape, 0, NULL)), t->dtype);
   return number.node ? mk_mul(t->mk, same, number) : same;
 }
 
-static bool stack_factors(stacked *t, const tp_form *f, int i, int n) {
+static bool stack_factors(stacked_states *t, const tp_form *f, int i, int n) {
   for (int j = 0; j < n; j++) {
     tp_val by = mk_cast(t->mk, f->by[j], t->dtype);
     if (!f->has[j]) continue;
@@ -83,7 +83,7 @@ static bool stack_factors(stacked *t, const tp_form *f, int i, int n) {
   return true;
 }
 
-static bool stack_added(stacked *t, const tp_form *f, const tp_out *of, int i) {
+static bool stack_added(stacked_states *t, const tp_form *f, const tp_out *of, int i) {
   if (t->n + f->n - 1 > STACKED_STATES) return false;
   for (int k = 0; k + 1 < f->n; k++) {
     int u = t->n++;
@@ -95,7 +95,7 @@ static bool stack_added(stacked *t, const tp_form *f, const tp_out *of, int i) {
   return true;
 }
 
-static tp_val side_by_side_all(const stacked *t, const tp_val *v, const tp_ix *rows, const tp_ix *columns, bool beside) {
+static tp_val side_by_side_all(const stacked_states *t, const tp_val *v, const tp_ix *rows, const tp_ix *columns, bool beside) {
   tp_val in[STACKED_STATES];
   const tp_ix *shape[2] = { rows, columns };
   for (int i = 0; i < t->n; i++) in[i] = v[i].node ? v[i] : mk_fill(t->mk, 0, t->dtype, 2, shape, 0, NULL);
@@ -105,7 +105,7 @@ static tp_val side_by_side_all(const stacked *t, const tp_val *v, const tp_ix *r
 /* One state of one matrix, of which the first part is the system's first state. */
 static tp_val by_stacked(tp_evolving *e, const tp_node *m, const tp_system *s, const tp_ix *n, tp_dtype dtype) {
   tp_mk mk = e->mk;
-  stacked t = { .mk = mk, .dtype = dtype, .o = s->matrix, .n = s->n };
+  stacked_states t = { .mk = mk, .dtype = dtype, .o = s->matrix, .n = s->n };
   tp_val line[STACKED_STATES] = { { 0 } }, any = tp_none;
   t.side = matrices_side(s);
   if (t.o->rank != 2 || !t.side) return tp_none;
