@@ -1020,6 +1020,8 @@ describe("discounted sums", function()
     ["up to t"] = { function(x, t, _, w) return (x[0 .. t + 1] * w ^ (t:value() - count(t + 1))):sum(0) end, before },
     ["by a rate"] = { function(x, t, T, w) return (x[t .. T] * (-(count(T - t) * -math.log(w))):exp()):sum(0) end, later },
     ["in f32"] = { function(x, t, T, w) return (x[t .. T] * w ^ tempo.arange(T - t)):sum(0) end, later },
+    ["as where a scan ends"] = { function(x, t, T, w) return x[t .. T]:discounted_cumsum(w):select(0, 0) end, later },
+    ["counted back from t"] = { function(x, t, _, w) return (x[0 .. t + 1] * w ^ count(t + 1):flip(0)):sum(0) end, before },
   }
 
   local function program(name, w)
@@ -1063,4 +1065,52 @@ describe("discounted sums", function()
     local y = f({ x = tempo.array(1, "f64", { n }) }, { T = n }).y
     for _, t in ipairs { 0, 10000, n - 10, n - 1 } do close((1 - 0.9 ^ (n - t)) / (1 - 0.9), y:get(t), 1e-12, "at " .. t) end
   end)
+end)
+
+describe("rows counted from an end of the range", function()
+  local min, max = tempo.min, tempo.max
+  local written = {
+    ["from the first"] = function(x, t) return (x[0 .. t + 1] * tempo.arange(t + 1)):sum(0) end,
+    ["from t"] = function(x, t, T) return (x[t .. T] * tempo.arange(T - t)):sum(0) end,
+    ["back from t"] = function(x, t) return (x[0 .. t + 1] * tempo.arange(t + 1):flip(0)):sum(0) end,
+    ["back from the last"] = function(x, t, T) return (x[t .. T] * tempo.arange(T - t):flip(0)):sum(0) end,
+    ["from the first, and one"] = function(x, t) return (x[0 .. t] * (tempo.arange(t) + 1)):sum(0) end,
+    ["in a window"] = function(x, t) return (x[max(0, t - 4) .. t + 1] * tempo.arange(t + 1 - max(0, t - 4))):sum(0) end,
+    ["less the largest"] = function(x, t) return (x[0 .. t + 1] - tempo.arange(t + 1)):max(0) end,
+    ["where a sum of all ends"] = function(x, t) return x[0 .. t + 1]:cumsum(0):select(0, t) end,
+    ["where one of a window ends"] = function(x, t, T)
+      local w = min(t + 5, T)
+      return x[t .. w]:cumsum(0):select(0, w - t - 1)
+    end,
+    ["where a window fades"] = function(x, t, T) return x[t .. min(t + 5, T)]:discounted_cumsum(0.9):select(0, 0) end,
+  }
+  local f64s = { f32 = 1e-5, f64 = 1e-12, i64 = 0 }
+  for name, make in pairs(written) do
+    for dtype, rel in pairs(f64s) do
+      if dtype ~= "i64" or not name:find "fades" then it(name .. ", " .. dtype .. ": what the reference says, derivatives too, in linear work", function()
+        local P = tempo.program()
+        local t, T = P:dim "t"
+        local x = P:input("x", { domain = { t }, dtype = dtype })
+        local y = make(x, t, T)
+        local outputs = { y = y, dx = dtype ~= "i64" and tempo.grad(y[tempo.range(0, T)]:square():sum(0), x) or nil }
+        local f, g = P:compile { outputs = outputs, tier = "interpreter" }, P:compile { outputs = outputs, tier = "reference" }
+        for _, n in ipairs { 1, 2, 3, 9, 30 } do
+          local v = sample(n, n)
+          if dtype == "i64" then for k = 1, n do v[k] = math.floor(v[k]) end end
+          local a = { x = tempo.array(v, dtype, { n }) }
+          local got, want = f(a, { T = n }), g(a, { T = n })
+          for out in pairs(outputs) do
+            local most = 0                                             -- sums may cancel: held to the largest
+            for k = 0, n - 1 do most = math.max(most, math.abs(want[out]:get(k))) end
+            for k = 0, n - 1 do assert.is_true(math.abs(got[out]:get(k) - want[out]:get(k)) <= rel * most, name .. " " .. out .. " " .. k .. " of " .. n) end
+          end
+        end
+        local least, most = work(f, { T = 500 }), work(f, { T = 2000 })
+        assert.is_true(most < 4.2 * least, least .. " " .. most)
+        local precise = P:compile { outputs = { y = y }, precise = true, tier = "interpreter" }
+        local reorders = y:dtype():find "^f" ~= nil and not name:find "largest" and not name:find "window"
+        assert.equal(reorders, work(precise, { T = 2000 }) > 8 * work(precise, { T = 500 }))
+      end) end
+    end
+  end
 end)

@@ -178,7 +178,7 @@ static tp_val settled(incremental *s, const running_term *e, tp_val y) {
 
 /* The term's reduction over the range of d, spatial axes `axes` of its rows first. */
 static tp_val run_of(incremental *s, const tp_node *n, const running_terms *t, const running_term *e, int naxes, const int *axes) {
-  tp_red red = n->op == TP_OP_MATMUL ? TP_RED_SUM : tp_op_red(n->op);
+  tp_red red = tp_ops[n->op].cls == TP_CLS_RED ? tp_op_red(n->op) : TP_RED_SUM;
   tp_val x = e->in, y;
   if (e->only.node || e->with.node) return tp_none;
   if (e->up.node) {
@@ -274,6 +274,15 @@ static tp_val reduced_run(incremental *s, const tp_node *n) {
   if (!y.node && !s->mk.err->code && tp_running_terms(&t, n->in[0].src))
     y = n->op != TP_OP_SUM || are_plain(&t) ? sum_of_terms(s, n, &t, naxes, axes) : summed_along(s, n, sum_of_terms(s, n, &t, 0, NULL), naxes, axes);
   return unless_few(s, n, t.many, mk_cast(s->mk, y, n->out[0].dtype));
+}
+
+static tp_val scan_end_run(incremental *s, const tp_node *n) {
+  int r = 0;
+  const tp_node *read = n->in[0].src.node->op == TP_OP_SCAN ? tp_range_below(n->in[0].src, &r) : NULL;
+  if (!read) return tp_none;
+  running_terms t = { .mk = s->mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .sums = true, .differences = n->out[0].dtype != TP_F64 && tp_is_small(&n->out[0]) };
+  bool is = moves_with(s, read, r, &t) && (t.c == t.d || !tp_dom_has(n->ndom, n->dom, t.d)) && tp_scan_end_terms(&t, n);
+  return is ? unless_few(s, n, t.many, mk_cast(s->mk, sum_of_terms(s, n, &t, 0, NULL), n->out[0].dtype)) : tp_none;
 }
 
 /* Where the largest or smallest is, counted from the range's begin. */
@@ -530,13 +539,13 @@ static bool try_accum(incremental *s, tp_node *n, bool gathers) {
   return true;
 }
 
-static bool is_reduction(const tp_node *n) { return tp_ops[n->op].cls == TP_CLS_RED || tp_ops[n->op].cls == TP_CLS_ARG || n->op == TP_OP_MATMUL; }
+static bool is_reduction(const tp_node *n) { return tp_ops[n->op].cls == TP_CLS_RED || tp_ops[n->op].cls == TP_CLS_ARG || n->op == TP_OP_MATMUL || n->op == TP_OP_SLICE; }
 
 static bool try_reduction(incremental *s, tp_node *n) {
-  bool place = tp_ops[n->op].cls == TP_CLS_ARG, product = n->op == TP_OP_MATMUL;
+  bool reduces = tp_ops[n->op].cls == TP_CLS_RED, place = tp_ops[n->op].cls == TP_CLS_ARG;
   s->apart = false;
-  if (!place && !may_reorder(s, product ? TP_RED_SUM : tp_op_red(n->op), n->out[0].dtype)) return true;
-  tp_val y = place ? placed_run(s, n) : product ? products_run(s, n) : reduced_run(s, n);
+  if (!place && !may_reorder(s, reduces ? tp_op_red(n->op) : TP_RED_SUM, n->out[0].dtype)) return true;
+  tp_val y = place ? placed_run(s, n) : reduces ? reduced_run(s, n) : n->op == TP_OP_MATMUL ? products_run(s, n) : scan_end_run(s, n);
   if (y.node) tp_rewrite(s->mk.g, tp_v(n), y, "incremental", MOVING_RULE);
   return y.node || !s->mk.err->code;
 }

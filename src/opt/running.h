@@ -86,6 +86,7 @@ bool tp_is_weighed(const running_term *e);      /* by more than in and out */
 /* Of what is scanned along the rows, or moved by one of them: running_scans.c */
 tp_val tp_scanned_row(running_terms *t, const tp_node *n, int rank, bool *in);
 bool tp_scanned_terms(running_terms *t, const tp_node *n, int rank);
+bool tp_scan_end_terms(running_terms *t, const tp_node *n);    /* n is the row in which a sum of rows up to each ends */
 bool tp_exp_of_sums(running_terms *t, tp_val v, double k, int rank);    /* exp(k v), v sums of rows up to each */
 /* A read of a range whose rows are the first axis of v, and which of its indices is that; NULL: there is none. incremental.c */
 const tp_node *tp_range_below(tp_val v, int *r);

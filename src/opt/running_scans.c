@@ -2,10 +2,12 @@
  *
  *   From an end that does not move, a row of the scan is that of a recurrence along the rows:    y[s] = x[s] + k[s] y[s-1]
  *   From an end that does, a product of rows up to each weighs the row (running_term.by); so does exp of a sum of rows, as the product of their exp.
+ *   The row in which a scan ends is the sum of all rows, each times the factor as often as rows follow it.
  *   A scan from the other end, which does not move, of what is so weighed:       sum of x[s'] w(s'), s' >= s   =>   w(s) y[s],  y[s] = x[s] + by[s] y[s+1],  w(s) = product of by of the rows before s
  *
  * so that derivatives of products and of sums that fade are sums over ranges that move, without division: zeros are no exception. */
 #include "opt/running.h"
+#include <math.h>
 
 static const tp_ix *row_at(const running_terms *t, int64_t steps) { return tp_ix_addc(t->mk.g->ix, tp_ix_sym(t->mk.g->ix, t->d), steps); }
 
@@ -123,6 +125,28 @@ bool tp_exp_of_sums(running_terms *t, tp_val v, double k, int rank) {
   return x && fading_term(t, mk_exp(t->mk, mk_mulc(t->mk, mk_cast(t->mk, row_along(t, x->src, rank), TP_F64), k)), without, back);
 }
 
+/* The term times k as often as rows lie between one and the first of the range (back: the last). */
+static void weigh_by_distance(const running_terms *t, running_term *e, double k, bool back) {
+  e->by = mk_fill(t->mk, k, TP_F64, 0, NULL, 1, &t->d);
+  e->behind = back;
+}
+
+static bool is_factor(double k) { return k > 0 && k < HUGE_VAL; }
+
+/* One row, and nothing else, from the end where the scan begins: each row is that, times the factor as often as it has gone. */
+static bool first_row_terms(running_terms *t, const tp_node *n) {
+  const tp_node *pad = n->in[0].src.node;
+  double k = n->attr.f[0];
+  bool is = n->op == TP_OP_SCAN && tp_dtype_float(n->out[0].dtype) && is_factor(k) && pad->op == TP_OP_PAD && pad->attr.axis == 0 && pad->attr.f[0] == 0 && tp_is_number(pad->attr.ix[n->attr.flag], 0);
+  if (!is || t->n == RUNNING_TERMS || !tp_is_number(mk_extent(pad->in[0].src, 0), 1)) return false;
+  tp_val row = mk_squeeze(t->mk, pad->in[0].src, 0);
+  if (!row.node || (t->c != t->d && tp_dom_has(row.node->ndom, row.node->dom, t->d))) return false;
+  running_term *e = &t->v[t->n++];
+  *e = (running_term){ .out = row };
+  if (k != 1) weigh_by_distance(t, e, k, n->attr.flag);
+  return true;
+}
+
 /* Each of the terms scanned: its rows are, and what it is weighed by joins what they are carried by. */
 static bool linear_terms(running_terms *t, const tp_node *n, int rank) {
   int first = t->n;
@@ -145,7 +169,25 @@ bool tp_scanned_terms(running_terms *t, const tp_node *n, int rank) {
   bool without, back;
   const tp_edge *x;
   if (n->out[0].rank != rank || n->attr.axis != 0) return false;
-  if (n->op == TP_OP_SCAN || n->op == TP_OP_RECUR) return linear_terms(t, n, rank);
+  if (n->op == TP_OP_SCAN || n->op == TP_OP_RECUR) return first_row_terms(t, n) || linear_terms(t, n, rank);
   x = rows_up_to(n, TP_OP_CUMPROD, 1, &without, &back);
   return x && fading_term(t, row_along(t, x->src, rank), without, back);
+}
+
+/* ---- where scans end ---- */
+
+static bool is_last_row(const running_terms *t, const tp_node *n, const tp_node *scan) {
+  bool one = n->attr.axis == 0 && scan->op == TP_OP_SCAN && scan->attr.axis == 0 && tp_is_number(n->attr.ix[1], 1);
+  return one && (scan->attr.flag ? tp_is_number(n->attr.ix[0], 0) : tp_is_number(tp_ix_sub(t->mk.g->ix, scan->out[0].shape[0], n->attr.ix[0]), 1));
+}
+
+bool tp_scan_end_terms(running_terms *t, const tp_node *n) {
+  const tp_node *scan = n->in[0].src.node;
+  double k = scan->attr.f[0];
+  if (!is_last_row(t, n, scan) || !is_factor(k) || !tp_terms_of(t, scan->in[0].src, scan->out[0].rank)) return false;
+  for (int i = 0; i < t->n && k != 1; i++) {
+    if (tp_is_weighed(&t->v[i]) || !tp_dtype_float(n->out[0].dtype)) return false;
+    weigh_by_distance(t, &t->v[i], k, !scan->attr.flag);
+  }
+  return !t->mk.err->code;
 }

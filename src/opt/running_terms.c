@@ -100,6 +100,34 @@ static bool is_same(const tp_node *n) {
   return true;
 }
 
+/* v counts the rows from the range's begin, or down to its end: sign * row + off. */
+static bool counts_rows(const running_terms *t, tp_val v, int *sign, const tp_ix **off) {
+  tp_ictx *ix = t->mk.g->ix;
+  const tp_node *n = v.node;
+  *sign = 1;
+  for (; n->op == TP_OP_CAST || (n->op == TP_OP_FLIP && n->attr.axis == 0); n = n->in[0].src.node) {
+    tp_dtype d = n->out[0].dtype;
+    if (d != TP_I64 && (!tp_dtype_float(d) || tp_dtype_size(d) < 4)) return false;
+    if (n->op == TP_OP_FLIP) *sign = -*sign;
+  }
+  if (n->op != TP_OP_IOTA || n->attr.axis != 0 || n->out[0].rank != 1 || n->out[0].shape[0] != tp_ix_sub(ix, t->range->hi, t->range->lo)) return false;
+  *off = *sign > 0 ? tp_ix_neg(ix, t->range->lo) : tp_ix_addc(ix, t->range->hi, -1);
+  return true;
+}
+
+static tp_val counted(const running_terms *t, const tp_ix *e, tp_dtype d) { return mk_cast(t->mk, tp_ixvalue(t->mk.g, e, t->mk.err), d); }
+
+static const tp_ix *signed_row(const running_terms *t, int sign) { return tp_ix_mulc(t->mk.g->ix, tp_ix_sym(t->mk.g->ix, t->d), sign); }
+
+/* From an end that does not move. */
+static tp_val counted_row(const running_terms *t, tp_val v, bool *in) {
+  int sign;
+  const tp_ix *off;
+  if (!counts_rows(t, v, &sign, &off) || tp_ix_mentions(off, t->c) || tp_ix_mentions(off, t->d)) return tp_none;
+  *in = true;
+  return counted(t, tp_ix_add(t->mk.g->ix, signed_row(t, sign), off), tp_dtypeof(v));
+}
+
 tp_val tp_terms_row(running_terms *t, tp_val v, int rank, bool *in) {
   const tp_node *n = v.node;
   tp_val only = tp_rankof(v) <= rank ? only_row(t, v, rank) : tp_none;
@@ -108,7 +136,9 @@ tp_val tp_terms_row(running_terms *t, tp_val v, int rank, bool *in) {
     case TP_OP_READ: return row_read(t, n, in);
     case TP_OP_EXPAND: case TP_OP_RESHAPE: case TP_OP_PERMUTE: return row_moved(t, n, rank, in);
     case TP_OP_SLICE: case TP_OP_SCAN: case TP_OP_CUMPROD: case TP_OP_RECUR: return n->attr.axis == 0 ? tp_scanned_row(t, n, rank, in) : row_within(t, n, rank, in);
-    case TP_OP_PAD: case TP_OP_FLIP: return row_within(t, n, rank, in);
+    case TP_OP_FLIP: if (n->attr.axis != 0) return row_within(t, n, rank, in);  /* fall through */
+    case TP_OP_IOTA: return rank == 1 ? counted_row(t, v, in) : tp_none;
+    case TP_OP_PAD: return row_within(t, n, rank, in);
     case TP_OP_MATMUL: return row_multiplied(t, n, rank, in);
     case TP_OP_ACCUM: return is_same(n) ? tp_terms_row(t, n->in[0].src, rank, in) : tp_none;
     default: break;
@@ -119,7 +149,12 @@ tp_val tp_terms_row(running_terms *t, tp_val v, int rank, bool *in) {
 
 /* ---- sums of products ---- */
 
-static tp_val times(running_terms *t, tp_val a, tp_val b) { return !a.node ? b : !b.node ? a : mk_mul(t->mk, a, b); }
+/* In the wider of the two. */
+static tp_val times(running_terms *t, tp_val a, tp_val b) {
+  if (!a.node || !b.node) return a.node ? a : b;
+  tp_dtype d = tp_dtype_size(tp_dtypeof(a)) < tp_dtype_size(tp_dtypeof(b)) ? tp_dtypeof(b) : tp_dtypeof(a);
+  return mk_mul(t->mk, mk_cast(t->mk, a, d), mk_cast(t->mk, b, d));
+}
 
 static bool row_term(running_terms *t, tp_val v, int rank) {
   bool in = false;
@@ -190,11 +225,12 @@ static tp_val either_or_both(const running_terms *t, tp_op op, tp_val a, tp_val 
   return a.node ? mk_bin(t->mk, op, a, b) : op == TP_OP_SUB ? mk_neg(t->mk, b) : b;
 }
 
-/* Counted from the begin of the range: that moves, and so does the count. */
-static bool counted_rows(running_terms *t, const tp_node *n, apart_rows *x) {
-  tp_graph *g = t->mk.g;
-  if (n->attr.axis != 0 || n->out[0].rank != 1 || n->out[0].shape[0] != tp_ix_sub(g->ix, t->range->hi, t->range->lo)) return false;
-  *x = (apart_rows){ in_f64(t, tp_ixvalue(g, tp_ix_sym(g->ix, t->d), t->mk.err)), in_f64(t, tp_ixvalue(g, t->range->lo, t->mk.err)) };
+/* Counted from an end of the range: that moves, and so does the count. */
+static bool count_apart(running_terms *t, tp_val v, apart_rows *x) {
+  int sign;
+  const tp_ix *off;
+  if (!counts_rows(t, v, &sign, &off)) return false;
+  *x = (apart_rows){ counted(t, signed_row(t, sign), TP_F64), counted(t, tp_ix_neg(t->mk.g->ix, off), TP_F64) };
   return x->up.node && x->off.node;
 }
 
@@ -234,7 +270,7 @@ static bool rows_differ(running_terms *t, tp_val v, int rank, apart_rows *x) {
   }
   if (t->mk.err->code || n->out[0].rank != rank) return false;
   switch (n->op) {
-    case TP_OP_IOTA: return counted_rows(t, n, x);
+    case TP_OP_IOTA: case TP_OP_FLIP: return count_apart(t, v, x);
     case TP_OP_ADD: case TP_OP_SUB: return both_rows(t, n, x);
     case TP_OP_MUL: return times_number(t, n, x);
     case TP_OP_CAST: return tp_dtype_float(n->attr.dtype) && tp_dtype_size(n->attr.dtype) >= 4 && rows_differ(t, n->in[0].src, rank, x);
@@ -396,6 +432,17 @@ static void scale_terms(running_terms *t, int first, double k) {
   }
 }
 
+/* The count of a row less that at the end from which it counts, which moves: in f64, in which sums of the two differ by no more than 2^-53 of so many times the sum of what they weigh. */
+static bool counted_terms(running_terms *t, tp_val v) {
+  int sign;
+  const tp_ix *off;
+  tp_dtype d = tp_dtype_float(tp_dtypeof(v)) ? TP_F64 : TP_I64;
+  if (t->n + 2 > RUNNING_TERMS || !counts_rows(t, v, &sign, &off)) return false;
+  t->v[t->n++] = (running_term){ .in = counted(t, signed_row(t, sign), d) };
+  t->v[t->n++] = (running_term){ .out = counted(t, off, d) };
+  return !t->mk.err->code;
+}
+
 /* What is computed of it is computed in the wider one from the start. */
 static bool widens(const tp_node *n) {
   tp_dtype from = tp_dtypeof(n->in[0].src), to = n->attr.dtype;
@@ -448,7 +495,8 @@ bool tp_terms_of(running_terms *t, tp_val v, int rank) {
     case TP_OP_SELECT: return picked_terms(t, n, rank) || (t->n == first && masked_terms(t, n, rank));
     case TP_OP_SLICE: case TP_OP_SCAN: case TP_OP_CUMPROD: case TP_OP_RECUR: return tp_scanned_terms(t, n, rank);
     case TP_OP_EXP: case TP_OP_POW: return exp_term(t, n, rank);
-    case TP_OP_CAST: return widens(n) && tp_terms_of(t, n->in[0].src, rank);
+    case TP_OP_CAST: return widens(n) ? tp_terms_of(t, n->in[0].src, rank) : counted_terms(t, v);
+    case TP_OP_IOTA: case TP_OP_FLIP: return counted_terms(t, v);
     case TP_OP_ADD: case TP_OP_SUB: return sum_terms(t, n, rank);
     case TP_OP_NEG:
       if (!tp_terms_of(t, n->in[0].src, rank)) return false;
