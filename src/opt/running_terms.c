@@ -282,11 +282,25 @@ static bool rows_differ(running_terms *t, tp_val v, int rank, apart_rows *x) {
   }
 }
 
+/* A power of a number, by how many rows lie between one and an end of the range: what is carried is multiplied by the number from row to row. */
+static bool distance_term(running_terms *t, const tp_node *n) {
+  double base = n->op == TP_OP_POW ? number_in(n->in[0].src) : 1, k = 1, by;
+  tp_val v = n->in[n->op == TP_OP_POW].src;
+  int sign;
+  const tp_ix *off;
+  for (; v.node->op == TP_OP_NEG || (v.node->op == TP_OP_MUL && (by = number_in(v.node->in[1].src), !isnan(by))); v = v.node->in[0].src) k *= v.node->op == TP_OP_NEG ? -1 : by;
+  if (n->op == TP_OP_POW && tp_dtypeof(n->in[0].src) == TP_F32) base = (float)base;
+  base = n->op == TP_OP_POW ? pow(base, k) : exp(k);
+  if (!(base > 0 && base < HUGE_VAL) || t->n == RUNNING_TERMS || !counts_rows(t, v, &sign, &off)) return false;
+  t->v[t->n++] = (running_term){ .by = mk_fill(t->mk, base, TP_F64, 0, NULL, 1, &t->d), .behind = sign < 0 };
+  return true;
+}
+
 /* exp(up - off), or a power of a number above 0, which is one. */
 static bool exp_term(running_terms *t, const tp_node *n, int rank) {
   double base = n->op == TP_OP_POW ? number_in(n->in[0].src) : 0;
   apart_rows x = { tp_none, tp_none };
-  if (n->op == TP_OP_EXP && tp_exp_of_sums(t, n->in[0].src, 1, rank)) return true;
+  if (distance_term(t, n) || (n->op == TP_OP_EXP && tp_exp_of_sums(t, n->in[0].src, 1, rank))) return true;
   if ((n->op == TP_OP_POW && !(base > 0 && base < HUGE_VAL)) || t->n == RUNNING_TERMS || !rows_differ(t, n->in[n->op == TP_OP_POW].src, rank, &x) || !x.up.node || !x.off.node) return false;
   if (base > 0) scale_rows(t, &x, log(base));
   t->v[t->n++] = (running_term){ .up = x.up, .off = x.off };
