@@ -21,6 +21,8 @@ typedef struct {
   tp_ints *marks;                               /* by level: the places of its writes in their sequences, ascending; a read's place counts by these only */
   int ncol, *level; bool *isrow;                /* columns of the times that tell its accesses apart */
   tp_ints last;                                 /* reads that no other one comes after whatever is written in between */
+  int *hard;                                    /* arrays of which it took too long to say exactly, so far */
+  bool outline;                                 /* accesses of several pieces count as their outline */
   const int *version;                           /* by array: its number among those that lie in one, -1: not one of them; NULL: x alone */
   isl_set *late;                                /* more of it, where far statements run as late as they may; NULL: none */
   answer *a;
@@ -147,6 +149,7 @@ static isl_map *time_of(const life *f, tp_place at) {
 /* {element -> points of the statement at which this access touches it, at least} */
 static isl_map *touching(const life *f, tp_place at) {
   isl_map *rel = tp_isl_few(isl_map_copy(acc(f, at)->rel));
+  if (f->outline && isl_map_n_basic_map(rel) > 1) rel = isl_map_from_basic_map(isl_map_simple_hull(isl_map_remove_divs(rel)));
   if (f->version) rel = isl_map_fix_si(isl_map_add_dims(rel, isl_dim_out, 1), isl_dim_out, (unsigned)f->x->ndim - 1, f->version[acc(f, at)->arr]);
   return isl_map_reverse(rel);
 }
@@ -599,18 +602,39 @@ static void kept_whole(life *f, const char *why) {
   for (int k = 0; k < f->x->ndim; k++) { f->x->width[k] = whole(f, k); f->x->why[k] = why; }
 }
 
-/* Widths for f->a, from the outermost dim and from the innermost one. */
+/* Where programs have many arrays of many pieces, each takes less time than the one before. */
+static void query_exactly(const life *f) {
+  tp_query(f->S);
+  isl_ctx_set_max_operations(f->S->ctx, (unsigned long)(f->S->p->budget / (1 + *f->hard)));
+}
+
+/* Widths from the outermost dim and, if `other`, from the innermost one. False: too hard. */
+static bool widths_within(life *f, bool outline, const tp_ix **a, const tp_ix **b, bool *other) {
+  tp_sched *S = f->S;
+  f->outline = outline;
+  f->a->delta.n = 0;
+  if (outline) tp_query(S);
+  else query_exactly(f);
+  bool ok = conflicts(f) && (!both_kinds(f) || late_conflicts(f)) && width_successive(f, true, a);
+  *other = ok && f->x->ndim > 1 && !(tp_ix_is_const(a[0], NULL) && tp_ix_cst(a[0]) == 1) && width_successive(f, false, b);
+  return tp_query_end(S) && ok;
+}
+
+/* Widths for f->a. */
 static void find_widths(life *f) {
   int n = f->x->ndim;
   tp_sched *S = f->S;
   const tp_ix **a = TP_NEWN(S->a, const tp_ix *, n), **b = TP_NEWN(S->a, const tp_ix *, n);
+  bool other;
   f->a->asks = TP_NEWN(S->a, int, n);
   for (int k = 0; k < n; k++) f->a->asks[k] = NOT_ASKED;
-  tp_ask(S, "how much of '%s' is kept", f->x->name, NULL);
-  tp_query(S);
-  bool ok = conflicts(f) && (!both_kinds(f) || late_conflicts(f)) && width_successive(f, true, a);
-  bool other = ok && n > 1 && !(tp_ix_is_const(a[0], NULL) && tp_ix_cst(a[0]) == 1) && width_successive(f, false, b);
-  f->a->ok = tp_query_end(S) && ok;
+  tp_ask(S, NULL, NULL, NULL);
+  f->a->ok = widths_within(f, false, a, b, &other);
+  if (!f->a->ok) {
+    ++*f->hard;
+    tp_ask(S, "how much of '%s' is kept", f->x->name, NULL);
+    f->a->ok = widths_within(f, true, a, b, &other);
+  }
   if (f->a->ok && other && product_at(f, b, 50) + product_at(f, b, 9) < product_at(f, a, 50) + product_at(f, a, 9)) a = b;
   f->a->width = a;
 }
@@ -659,7 +683,7 @@ static life as_versions(tp_sched *S, const life *all, const tp_arr *a, const tp_
   dim[b->ndim] = &number;
   x->dim = dim;
   x->dense &= (1u << x->ndim++) - 1;
-  life f = { .S = S, .x = x, .known = all->known, .version = version };
+  life f = { .S = S, .x = x, .known = all->known, .hard = all->hard, .version = version };
   for (int i = 0; i < S->p->arrs.n; i++) {
     const tp_arr *in = tp_lies_in(S->p->arrs.v[i]);
     version[i] = in == a || in == b ? n++ : -1;
@@ -673,9 +697,10 @@ static life as_versions(tp_sched *S, const life *all, const tp_arr *a, const tp_
 static void find_version_widths(life *f) {
   f->a->width = TP_NEWN(f->S->a, const tp_ix *, f->x->ndim);
   tp_ask(f->S, "whether changes of '%s' lie in one place", f->x->name, NULL);
-  tp_query(f->S);
-  bool ok = conflicts(f) && width_successive(f, true, f->a->width);
-  f->a->ok = tp_query_end(f->S) && ok && tp_is_number(f->a->width[f->x->ndim - 1], 1);
+  query_exactly(f);
+  bool ok = conflicts(f) && width_successive(f, true, f->a->width), known = tp_query_end(f->S);
+  *f->hard += !known;
+  f->a->ok = known && ok && tp_is_number(f->a->width[f->x->ndim - 1], 1);
 }
 
 /* Slots of the dims, if no two versions are wanted at once in one of them. */
@@ -737,8 +762,9 @@ bool tp_live(tp_sched *S) {
   bool all_known = true;
   life *all = TP_NEWN(S->a, life, S->p->arrs.n);
   tp_hmap known;
+  int hard = 0;
   tp_hmap_init(&known, S->a);
-  for (int i = 0; i < S->p->arrs.n; i++) all[i] = (life){ .S = S, .x = S->p->arrs.v[i], .known = &known };
+  for (int i = 0; i < S->p->arrs.n; i++) all[i] = (life){ .S = S, .x = S->p->arrs.v[i], .known = &known, .hard = &hard };
   for (int i = 0; i < S->p->stmts.n; i++)
     for (int a = 0; a < S->p->stmts.v[i]->nacc; a++) {
       const tp_access *x = &S->p->stmts.v[i]->acc[a];
