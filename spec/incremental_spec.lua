@@ -223,6 +223,45 @@ describe("incremental", function()
     end
   end)
 
+  it("derivatives of histories and covariances, second derivatives, what is added: the reference's, and linear work", function()
+    for _, dtype in ipairs { "f32", "f64" } do
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local x = P:input("x", { domain = { t }, shape = { 3 }, dtype = dtype })
+      local h, q = x[0 .. t + 1], x[t .. T]
+      local outer, around = h:mT():matmul(h), h - h:mean(0)
+      local outputs = {
+        einsum = tempo.einsum("ti,tj->ij", h, h),
+        history = tempo.grad(outer:square():sum(), { x })[1],
+        ahead = tempo.grad(tempo.einsum("ti,tj->ij", q, q):sin():sum(), { x })[1],
+        covariance = tempo.grad((around:mT():matmul(around) / (t + 1)):square():sum(), { x })[1],
+        added = (h * x + h):mean(0) + (h + x):sum(0),
+      }
+      local function twice(y)
+        local g = tempo.grad(y * y, { x })[1]
+        return tempo.grad((g * g):sum(), { x })[1]
+      end
+      outputs.squares = twice(h:square():sum())
+      local f, g = P:compile { outputs = outputs, tier = "interpreter" }, P:compile { outputs = outputs, tier = "reference" }
+      for _, n in ipairs { 1, 2, 3, 17 } do
+        local a = { x = tempo.array(sample(3 * n), dtype, { n, 3 }) }
+        local got, want = f(a, { T = n }), g(a, { T = n })
+        for name in pairs(outputs) do
+          local said, size = flat(want[name]:totable(), {}), 1
+          for _, y in ipairs(said) do size = math.max(size, math.abs(y)) end
+          local made, rel = flat(got[name]:totable(), {}), dtype == "f32" and 1e-5 or 1e-13
+          for k, y in ipairs(made) do close(said[k] / size, y / size, rel, name .. " " .. k .. " of " .. n) end
+        end
+      end
+      for name, y in pairs(outputs) do
+        if not (dtype == "f64" and name == "covariance") then
+          local one = P:compile { outputs = { y = y }, tier = "interpreter" }
+          assert.is_true(work(one, { T = 4000 }) < 4.3 * work(one, { T = 1000 }), name .. " " .. dtype)
+        end
+      end
+    end
+  end)
+
   it("statistics over the range and axes of its rows are the reference's, and linear work", function()
     local inf, nan = math.huge, 0 / 0
     local columns = {}                            -- one of nothing but -inf, the others far below 0: exp(0 - largest) would be infinite

@@ -2,7 +2,7 @@
  *
  * The axes of an ellipsis are letters too, counted from the last: codes up to ELLIPSIS, below every real letter. A literal 1 broadcasts: its letter is dropped.
  * A letter that stands twice in an operand takes the diagonal.
- * einsum keeps a running product, a tensor whose axes carry letters. Each further operand is contracted with it by one matmul of [batch, m, k] x [batch, k, n]:
+ * einsum keeps a running product, a tensor whose axes carry letters. Each further operand is contracted with it by one matmul of [batch, m, k] x [batch, k, n], or of matrices:
  * letters of both that are needed later are batch, letters of both that are not are summed (k), the others are m and n. Letters that only one side has and
  * nobody needs are summed before. */
 #include "graph/rows.h"
@@ -44,19 +44,19 @@ static void sum_out(tp_mk k, lettered *x, const char *keep) {
   if (n) x->v = mk_reduce(k, TP_OP_SUM, x->v, n, axes, false);
 }
 
-/* x as [a.., b.., c..] made three axes. */
-static tp_val folded(tp_mk k, const lettered *x, const char *group[3]) {
+/* x as [a.., b.., c..] made three axes, or two where `a` is left out. */
+static tp_val folded(tp_mk k, const lettered *x, bool batched, const char *group[3]) {
   int order[TP_MAXRANK], n = 0;
   const tp_ix *shape[3];
   if (!x->v.node) return x->v;
-  for (int i = 0; i < 3; i++) {
+  for (int i = !batched; i < 3; i++) {
     shape[i] = mk_int(k, 1);
     for (const char *c = group[i]; *c; c++) {
       order[n++] = letter_place(x, *c);
       shape[i] = tp_ix_mul(k.g->ix, shape[i], mk_extent(x->v, order[n - 1]));
     }
   }
-  return mk_reshape(k, mk_permute(k, x->v, order), 3, shape);
+  return mk_reshape(k, mk_permute(k, x->v, order), 2 + batched, shape + !batched);
 }
 
 /* Letters of x that are (not) in y and (not) in keep. */
@@ -103,7 +103,8 @@ static bool contract(tp_mk k, const tp_method *m, lettered *x, lettered *y, cons
   letters(x, y, false, keep, -1, rows);
   letters(y, x, false, keep, -1, cols);
   number_matrices(y, batch, rows, inner, cols, front);
-  tp_val p = mk_matmul(k, folded(k, x, (const char *[]){ batch, rows, inner }), folded(k, y, (const char *[]){ *front ? front : batch, inner, cols }));
+  bool batched = *front || *batch;
+  tp_val p = mk_matmul(k, folded(k, x, batched, (const char *[]){ batch, rows, inner }), folded(k, y, batched, (const char *[]){ *front ? front : batch, inner, cols }));
   const tp_ix *shape[3 * TP_MAXRANK];
   int n = 0;
   lettered z = { .v = p };

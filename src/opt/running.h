@@ -76,8 +76,8 @@ bool tp_made_of_inputs(tp_graph *g, tp_val a, tp_val b);        /* point by poin
 typedef struct running_term { tp_val in, out, up, off, by, with, pick, only; bool behind, later; } running_term;
 enum { RUNNING_TERMS = 6, RUNNING_TERM_PARTS = 8 };
 /* begin, end: of the range, where these do not move; NULL. many: where the range has more than a few rows, if only the call says how many it has, else NULL. sums: of sums of products each is a term; differences too: a difference cancels after it is summed, for what is summed in f64 and rounded to less.
- * counted: one was found that is counted from a row of the range, which f64 too may sum apart. */
-typedef struct running_terms { tp_mk mk; const tp_at *range; const tp_sym *d, *c; const tp_ix *begin, *end, *many; bool sums, differences, counted; int n; running_term v[RUNNING_TERMS]; } running_terms;
+ * counted: one was found that is counted from a row of the range, which f64 too may sum apart; so it may what is added, as no order of a sum is better, but not what is negated: it is there to cancel. */
+typedef struct running_terms { tp_mk mk; const tp_at *range; const tp_sym *d, *c; const tp_ix *begin, *end, *many; bool sums, differences, counted, negated; int n; running_term v[RUNNING_TERMS]; } running_terms;
 bool tp_running_terms(running_terms *t, tp_val v);
 /* One row of v, whose axis number rank from the end is that of the rows; {NULL}: that cannot be said. in: it is another for each row. And v's terms, behind those that there are. */
 tp_val tp_terms_row(running_terms *t, tp_val v, int rank, bool *in);

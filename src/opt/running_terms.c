@@ -183,7 +183,7 @@ static bool product_terms(running_terms *t, const tp_node *n, int rank) {
   running_terms a = *t, b = *t;
   a.n = b.n = 0;
   if (!tp_terms_of(&a, n->in[0].src, rank) || !tp_terms_of(&b, n->in[1].src, rank) || t->n + a.n * b.n > RUNNING_TERMS) return false;
-  t->counted |= a.counted || b.counted;
+  t->counted |= a.counted || b.counted, t->negated |= a.negated || b.negated;
   if (a.n > 1 && b.n > 1) return false;         /* squares of differences cancel beyond what f64 has */
   for (int i = 0; i < a.n; i++)
     for (int k = 0; k < b.n; k++) {
@@ -413,6 +413,24 @@ static bool dotted_terms(running_terms *t, const tp_node *n) {
   return a.node && mk_extent(a, 0) == n->out[0].shape[0] && tp_is_number(mk_extent(b, 0), 1) && summed_terms(t, mk_mul(t->mk, a, b), 1, false);
 }
 
+/* Rows times one matrix, which is another at each point: left until the rows are summed, but for what all rows share. */
+static bool rows_times(running_terms *t, const tp_node *n, int rank) {
+  tp_val x = n->in[0].src, w = n->in[1].src;
+  const tp_ix *const *row = tp_outof(x)->shape + 1;
+  int first = t->n;
+  if (rank != 2 || tp_rankof(x) != 2 || tp_rankof(w) != 2 || mk_extent(x, 0) != n->out[0].shape[0] || (t->c != t->d && tp_dom_has(w.node->ndom, w.node->dom, t->d)) || !tp_terms_of(t, x, 2)) return false;
+  for (int i = first; i < t->n; i++) {
+    running_term *e = &t->v[i];
+    if (e->later || tp_is_weighed(e)) return false;
+    tp_val out = e->out.node ? mk_expand(t->mk, e->out, 1, row) : e->out;
+    if (!e->in.node) { e->out = mk_squeeze(t->mk, mk_matmul(t->mk, mk_unsqueeze(t->mk, out, 0), w), 0); continue; }
+    e->in = mk_unsqueeze(t->mk, mk_expand(t->mk, e->in, 1, row), 1);
+    e->out = out.node ? mk_mul(t->mk, mk_unsqueeze(t->mk, out, 1), w) : w;
+    e->later = true;
+  }
+  return !t->mk.err->code;
+}
+
 /* A column times a row is each element with each. */
 static bool outer_terms(running_terms *t, tp_val a, tp_val b) {
   return tp_rankof(a) == 2 && tp_rankof(b) == 2 && tp_is_number(mk_extent(a, 1), 1) && tp_terms_of(t, mk_mul(t->mk, a, b), 2);
@@ -487,7 +505,8 @@ static bool sum_terms(running_terms *t, const tp_node *n, int rank) {
   first = t->n;
   if (!tp_terms_of(t, b, rank)) return false;
   bool two = n->op == TP_OP_SUB && first == before + 1 && t->n == first + 1;
-  if (!t->differences && !(two && count_from_row(t, &t->v[before], &t->v[first])) && !t->counted) return false;
+  bool apart = t->differences || (n->op == TP_OP_ADD && !t->negated) || (two && count_from_row(t, &t->v[before], &t->v[first])) || t->counted;
+  if (!apart) return false;
   if (n->op == TP_OP_SUB) scale_terms(t, first, -1);
   return true;
 }
@@ -503,7 +522,7 @@ bool tp_terms_of(running_terms *t, tp_val v, int rank) {
     case TP_OP_DIV: return quotient_terms(t, n, rank);
     case TP_OP_RESHAPE: return shaped_terms(t, n) || (t->n == first && dotted_terms(t, n));
     case TP_OP_EXPAND: return shaped_terms(t, n);
-    case TP_OP_MATMUL: return outer_terms(t, n->in[0].src, n->in[1].src);
+    case TP_OP_MATMUL: return outer_terms(t, n->in[0].src, n->in[1].src) || (t->n == first && rows_times(t, n, rank));
     case TP_OP_PERMUTE: return turned_terms(t, n);
     case TP_OP_SUM: return n->attr.naxes == 1 && summed_terms(t, n->in[0].src, n->attr.axes[0], n->attr.keepdim);
     case TP_OP_SELECT: return picked_terms(t, n, rank) || (t->n == first && masked_terms(t, n, rank));
@@ -515,7 +534,7 @@ bool tp_terms_of(running_terms *t, tp_val v, int rank) {
     case TP_OP_NEG:
       if (!tp_terms_of(t, n->in[0].src, rank)) return false;
       scale_terms(t, first, -1);
-      return true;
+      return t->negated = true;
     default: return false;
   }
 }
