@@ -236,6 +236,7 @@ describe("incremental", function()
         ahead = tempo.grad(tempo.einsum("ti,tj->ij", q, q):sin():sum(), { x })[1],
         covariance = tempo.grad((around:mT():matmul(around) / (t + 1)):square():sum(), { x })[1],
         added = (h * x + h):mean(0) + (h + x):sum(0),
+        linear_attention = h:matmul(x):matmul(h), weighed_by_products = ((h * x):sum(1):unsqueeze(1) * h):sum(0),
       }
       local function twice(y)
         local g = tempo.grad(y * y, { x })[1]

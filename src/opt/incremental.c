@@ -315,8 +315,9 @@ tp_val tp_rows_first(tp_mk mk, const tp_node *n) {
   const tp_node *x = a.node;
   if (n->out[0].rank != 2) return tp_none;
   if (x->op == TP_OP_PERMUTE && x->attr.axes[0] == 1) return x->in[0].src;
-  bool row = x->op == TP_OP_RESHAPE && tp_rankof(x->in[0].src) == 1 && mk_extent(x->in[0].src, 0) == mk_extent(a, 1);
-  return row ? mk_unsqueeze(mk, x->in[0].src, 1) : tp_none;
+  tp_val y = x->op == TP_OP_RESHAPE ? x->in[0].src : tp_none;
+  if (!y.node || tp_rankof(y) < 1 || mk_extent(y, 0) != mk_extent(a, 1)) return tp_none;
+  return tp_rankof(y) == 1 ? mk_unsqueeze(mk, y, 1) : tp_rankof(y) == 2 && tp_is_number(mk_extent(y, 1), 1) ? y : tp_none;
 }
 
 /* Is it one row or column of a matrix? */

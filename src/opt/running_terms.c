@@ -169,8 +169,11 @@ void tp_term_parts(running_term *e, tp_val *part[RUNNING_TERM_PARTS]) {
 
 bool tp_is_weighed(const running_term *e) { return e->up.node || e->by.node || e->pick.node; }
 
-/* Has the product more elements than both, as an outer product has? */
-static bool has_grown(tp_val both, tp_val a, tp_val b) { return a.node && b.node && !tp_one_shape(tp_outof(both), tp_outof(a)) && !tp_one_shape(tp_outof(both), tp_outof(b)); }
+/* Has the product more elements than both, as an outer product has? A small one may be carried, where rows only come. */
+static bool has_grown(const running_terms *t, tp_val both, tp_val a, tp_val b) {
+  bool grown = a.node && b.node && !tp_one_shape(tp_outof(both), tp_outof(a)) && !tp_one_shape(tp_outof(both), tp_outof(b));
+  return grown && !((t->begin || t->end) && tp_is_small(tp_outof(both)));
+}
 
 /* By the rows before and by those behind. */
 static bool both_beside(const running_term *x, const running_term *y, running_term *e) {
@@ -193,7 +196,7 @@ static bool product_terms(running_terms *t, const tp_node *n, int rank) {
       if (x->later && y->later) return false;
       e.only = !x->only.node ? y->only : !y->only.node ? x->only : mk_and(t->mk, x->only, y->only);
       e.in = times(t, x->in, y->in), e.out = times(t, x->out, y->out), e.later = x->later || y->later;
-      if (e.later && (has_grown(e.in, x->in, y->in) || has_grown(e.out, x->out, y->out))) return false;
+      if (e.later && (has_grown(t, e.in, x->in, y->in) || has_grown(t, e.out, x->out, y->out))) return false;
       t->v[t->n++] = e;
     }
   return true;
