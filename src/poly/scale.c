@@ -1,14 +1,21 @@
-/* scale: rows of a component whose members go at different speeds. Where each point of x serves two of y, as a gradient of
- * w[i // 2] has it, no dim of one unit a row is legal: y falls behind further and further. With a factor for each member
+/* scale: rows of a component whose members go at different speeds. Where each point of x serves two of y, as a
+ * gradient of w[i // 2] has it, no dim of one unit a row is legal: y falls behind further and further. With a factor
+ * for each member
  *
- *   row of x = 2 * i,  row of y = i                      all of y[2 * i] and y[2 * i + 1] lie between x[i] and x[i + 1]
+ *   row of x = 2 * i,  row of y = i                all of y[2 * i] and y[2 * i + 1] lie between x[i] and x[i + 1]
  *
- * distances are bounded again, and offsets are found as for any loop. Factors come from the dependences: those for which the
- * distance has a least and a greatest value. */
+ * distances are bounded again, and offsets are found as for any loop. Factors come from the dependences: those for
+ * which the distance has a least and a greatest value. */
 #include "poly/sched.h"
 
-enum { MOST_FACTOR = 16 };
-typedef struct scaling { tp_sched *S; const tp_level *L; const tp_scc *c; const tp_arcs *in; int64_t *num, *den; int *dim; int64_t *off; } scaling;
+enum { MOST_FACTOR = 16, MOST_TRIES = 1000 };
+typedef struct scaling {
+  tp_sched *S; const tp_level *L; const tp_scc *c; const tp_arcs *in;
+  int64_t *num, *den;                           /* by member: its factor; num 0: not known yet */
+  int *dim; int64_t *off;                       /* by member */
+  bool *told;                                   /* by arc: no factors bound its distance, or it was of use */
+  int left;                                     /* factors that may still be tried */
+} scaling;
 
 static isl_map *multiplication(tp_sched *S, int64_t by) {
   isl_aff *x = isl_aff_var_on_domain(isl_local_space_from_space(tp_isl_space(S->ix, 1)), isl_dim_set, 0);
@@ -29,19 +36,21 @@ static bool scaled_range(tp_sched *S, isl_map *m, int du, int dv, int64_t fu, in
   m = isl_map_intersect_params(isl_map_copy(m), isl_set_copy(S->context));
   m = isl_map_project_out(isl_map_project_out(m, isl_dim_in, du + 1, ni - du - 1), isl_dim_in, 0, du);
   m = isl_map_project_out(isl_map_project_out(m, isl_dim_out, dv + 1, no - dv - 1), isl_dim_out, 0, dv);
-  isl_set *d = isl_map_deltas(isl_map_apply_range(isl_map_apply_domain(m, multiplication(S, fu)), multiplication(S, fv)));
-  bool ok = d && (!lo || whole_value(isl_set_dim_min_val(isl_set_copy(d), 0), lo)) && (!hi || whole_value(isl_set_dim_max_val(isl_set_copy(d), 0), hi));
+  m = isl_map_apply_range(isl_map_apply_domain(m, multiplication(S, fu)), multiplication(S, fv));
+  isl_set *d = isl_map_deltas(m);
+  bool ok = d && (!lo || whole_value(isl_set_dim_min_val(isl_set_copy(d), 0), lo));
+  ok = ok && (!hi || whole_value(isl_set_dim_max_val(isl_set_copy(d), 0), hi));
   isl_set_free(d);
   return tp_query_end(S) && ok;
 }
 
 /* Of the arc's ends: fv y - fu x stays within numbers. */
-static bool arc_factors(tp_sched *S, const tp_arc *e, int du, int dv, int64_t *fu, int64_t *fv) {
+static bool arc_factors(scaling *f, const tp_arc *e, int u, int v, int64_t *fu, int64_t *fv) {
   int64_t lo, hi;
   for (int64_t k = 1; k <= MOST_FACTOR; k++)
-    for (int way = 0; way < (k > 1) + 1; way++) {
+    for (int way = 0; way < (k > 1) + 1 && f->left > 0; way++, f->left--) {
       *fu = way ? 1 : k, *fv = way ? k : 1;
-      if (scaled_range(S, e->map, du, dv, *fu, *fv, &lo, &hi)) return true;
+      if (scaled_range(f->S, e->map, f->dim[u], f->dim[v], *fu, *fv, &lo, &hi)) return true;
     }
   return false;
 }
@@ -68,7 +77,9 @@ static bool find_factors(scaling *f) {
       const tp_dep *d = tp_dep_of(f->S, &f->in->v[e]);
       int u = f->L->at[d->src], v = f->L->at[d->dst];
       int64_t fu, fv;
-      if (u == v || (f->num[u] != 0) == (f->num[v] != 0) || !arc_factors(f->S, &f->in->v[e], f->dim[u], f->dim[v], &fu, &fv)) continue;
+      if (u == v || f->told[e] || (f->num[u] != 0) == (f->num[v] != 0)) continue;
+      f->told[e] = true;
+      if (!arc_factors(f, &f->in->v[e], u, v, &fu, &fv)) continue;
       if (!(f->num[u] ? pass_factor(f, u, v, fv, fu) : pass_factor(f, v, u, fu, fv))) return false;
       more = true;
     }
@@ -87,7 +98,9 @@ static bool find_offsets(scaling *f, int s) {
   for (int e = 0; e < f->in->n; e++) {
     const tp_dep *d = tp_dep_of(f->S, &f->in->v[e]);
     int u = f->L->at[d->src], v = f->L->at[d->dst];
-    if (!scaled_range(f->S, f->in->v[e].map, f->dim[u], f->dim[v], s * f->num[u], s * f->num[v], &w[e], NULL) || (u == v && w[e] < 0)) return false;
+    int64_t fu = s * f->num[u], fv = s * f->num[v];
+    bool ok = scaled_range(f->S, f->in->v[e].map, f->dim[u], f->dim[v], fu, fv, &w[e], NULL);
+    if (!ok || (u == v && w[e] < 0)) return false;
   }
   memset(f->off, 0, sizeof *f->off * (size_t)f->c->n);
   for (int round = 0; round <= f->c->n; round++) {
@@ -112,11 +125,14 @@ static bool scaled_along(scaling *f, const tp_sym *label, tp_item *x) {
   tp_sched *S = f->S;
   bool ok = true;
   memset(f->num, 0, sizeof *f->num * (size_t)f->c->n);
+  memset(f->told, 0, sizeof *f->told * (size_t)f->in->n);
   for (int i = 0; i < f->c->n && ok; i++) ok = (f->dim[i] = tp_dim_of(S, f->c->st[i], label)) >= 0;
   if (!ok || !find_factors(f)) return false;
   int s = find_offsets(f, 1) ? 1 : find_offsets(f, -1) ? -1 : 0;
-  for (int i = 0; i < f->c->n && s; i++)
-    x->mem[i] = (tp_mem){ .st = f->c->st[i], .dim = -1, .s = 1, .row = scaled_row(S, f->c->st[i], f->dim[i], s * f->num[i], f->off[i]) };
+  for (int i = 0; i < f->c->n && s; i++) {
+    isl_pw_aff *row = scaled_row(S, f->c->st[i], f->dim[i], s * f->num[i], f->off[i]);
+    x->mem[i] = (tp_mem){ .st = f->c->st[i], .dim = -1, .s = 1, .row = row };
+  }
   return s != 0;
 }
 
@@ -124,7 +140,9 @@ bool tp_scaled_loop(tp_sched *S, const tp_level *L, int scc, tp_item *x, int *di
   const tp_scc *c = &L->scc[scc];
   tp_arcs in = tp_inner_arcs(S, L, scc);
   const tp_stmt *first = S->p->stmts.v[c->st[0]];
-  scaling f = { S, L, c, &in, TP_NEWN(S->a, int64_t, c->n), TP_NEWN(S->a, int64_t, c->n), dim, TP_NEWN(S->a, int64_t, c->n) };
+  scaling f = { .S = S, .L = L, .c = c, .in = &in, .dim = dim, .left = MOST_TRIES };
+  f.told = TP_NEWN(S->a, bool, in.n + 1);
+  f.num = TP_NEWN(S->a, int64_t, c->n), f.den = TP_NEWN(S->a, int64_t, c->n), f.off = TP_NEWN(S->a, int64_t, c->n);
   tp_ask(S, "how fast '%s' and what it needs run", first->name, NULL);
   for (int d = 0; d < first->ndim; d++) {
     *x = (tp_item){ .st = -1, .s = 1, .label = first->label[d], .nmem = c->n, .mem = TP_NEWN(S->a, tp_mem, c->n) };
