@@ -369,7 +369,7 @@ static bool find_scatter(incremental *s, scatter *x) {
   for (int u = 0; u < x->n->ndom; u++)
     if (u != x->d && (!tp_ix_as_sym(x->e->at[u].lo) || tp_ix_as_sym(x->e->at[u].lo) != x->n->dom[u])) return false;
   if (other < 0) return false;
-  x->m = (moving){ .mk = s->mk, .c = p->dom[other] };
+  x->m = (moving){ .mk = s->mk, .c = p->dom[other], .ndom = p->ndom, .dom = p->dom };
   return true;
 }
 

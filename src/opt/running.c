@@ -62,11 +62,24 @@ static void find_dom(moving *m) {
   m->dom = dims.dom;
 }
 
+/* An end, without what clips it only where the range is empty anyway: an upper one of max(a, c + h) with a never above `other`, a lower one of min(a, c + l) with a never below it. */
+static const tp_ix *loosened(const moving *m, const tp_ix *e, const tp_ix *other, bool upper) {
+  tp_ictx *ix = m->mk.g->ix;
+  const tp_ix *rest, *left = NULL, *of = clipping(ix, e, m->c, upper ? TP_IX_MAX : TP_IX_MIN, &rest);
+  for (int i = 0; of && i < tp_ix_narg(of); i++) {
+    const tp_ix *a = tp_ix_add(ix, tp_ix_arg(of, i), rest);
+    if (!tp_ix_mentions(a, m->c) && tp_ix_prove_ge0(ix, upper ? tp_ix_sub(ix, other, a) : tp_ix_sub(ix, a, other), m->ndom, m->dom)) continue;
+    left = !left ? a : upper ? tp_ix_max(ix, left, a) : tp_ix_min(ix, left, a);
+  }
+  return left ? left : e;
+}
+
 bool tp_moving_ends(moving *m, const tp_at *range) {
   const tp_graph *g = m->mk.g;
   if (!m->c->bound || tp_stop_of(g, m->c) || tp_mentions_end(g, range->lo) || tp_mentions_end(g, range->hi)) return false;
-  const tp_ix *lo = tp_ix_simplify(g->ix, range->lo, m->ndom, m->dom), *hi = tp_ix_simplify(g->ix, range->hi, m->ndom, m->dom);
-  return split_end(g->ix, lo, m->c, false, &m->l, &m->L) && split_end(g->ix, hi, m->c, true, &m->h, &m->H) && (m->l || m->h);
+  const tp_ix *lo = tp_ix_simplify(g->ix, range->lo, m->ndom, m->dom), *hi = tp_ix_simplify(g->ix, range->hi, m->ndom, m->dom), *end = loosened(m, hi, lo, true);
+  lo = loosened(m, lo, hi, false);
+  return split_end(g->ix, lo, m->c, false, &m->l, &m->L) && split_end(g->ix, end, m->c, true, &m->h, &m->H) && (m->l || m->h);
 }
 
 static bool moves_along(moving *m, const tp_sym *c) {
