@@ -878,6 +878,12 @@ describe("derivatives of windows", function()
     ["after t"] = { function(x, t, w, T) return x[tempo.min(t + 2, T) .. tempo.min(t + w + 2, T)] end,
       function(t, _, w) return t + 2, t + w + 2 end },
     ["what lies behind"] = { function(x, t) return x[0 .. t] end, function(t) return 0, t end },
+    ["what lies up to three ahead"] = { function(x, t, _, T) return x[0 .. tempo.min(t + 3, T)] end, function(t) return 0, t + 3 end },
+    ["what lies from three behind on"] = { function(x, t, _, T) return x[tempo.max(0, t - 3) .. T] end, function(t, n) return t - 3, n end },
+    ["what lies behind at times"] = { function(x, t) return x[0 .. t] end, function(t) return 0, t end,
+      function(t) return tempo.mod(t, 4):eq(2) end, function(t) return t % 4 == 2 end },
+    ["what lies ahead at times"] = { function(x, t, _, T) return x[tempo.max(0, t - 2) .. T] end, function(t, n) return t - 2, n end,
+      function(t) return tempo.mod(t, 4):eq(2) end, function(t) return t % 4 == 2 end },
     ["what lies two behind"] = { function(x, t) return x[0 .. tempo.max(t - 2, 0)] end, function(t) return 0, t - 2 end },
     ["what lies ahead"] = { function(x, t, _, T) return x[t + 1 .. T] end, function(t, n) return t + 1, n end },
   }

@@ -369,7 +369,7 @@ static bool find_scatter(incremental *s, scatter *x) {
   for (int u = 0; u < x->n->ndom; u++)
     if (u != x->d && (!tp_ix_as_sym(x->e->at[u].lo) || tp_ix_as_sym(x->e->at[u].lo) != x->n->dom[u])) return false;
   if (other < 0) return false;
-  x->m = (moving){ .mk = s->mk, .c = p->dom[other], .ndom = p->ndom, .dom = p->dom };
+  x->m = (moving){ .mk = s->mk, .of = x->n, .c = p->dom[other], .ndom = p->ndom, .dom = p->dom };
   return true;
 }
 
@@ -439,13 +439,13 @@ static tp_val in_carried(incremental *s, tp_val v, tp_val like) {
   return mk_expand(s->mk, mk_cast(s->mk, v, o->dtype == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32), o->rank, o->shape);
 }
 
-static running_route route_of(const scatter *x, const tp_at *from) { return (running_route){ .m = &x->m, .d = x->n->dom[x->d], .cond = sends(x), .from = *from }; }
+static running_route route_of(const scatter *x, const tp_ix *cond, const tp_at *from) { return (running_route){ .m = &x->m, .d = x->n->dom[x->d], .cond = cond, .from = *from }; }
 
 static tp_val scattered_pick(incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
   const tp_node *p = x->e->src.node;
   tp_val place = e->pick, v = in_carried(s, scattered_part(s, x, e, sends(x)), place);
   if (!v.node || !tp_dom_has(place.node->ndom, place.node->dom, x->m.c) || !may_route(s, x, from, TP_TUNE_WINDOW_PICKED, v, place, tp_none)) return tp_none;
-  running_route r = route_of(x, from);
+  running_route r = route_of(x, sends(x), from);
   if (r.cond) place = mk_either(s->mk, p->ndom, p->dom, r.cond, place, mk_fill(s->mk, -1, TP_I64, tp_rankof(place), tp_outof(place)->shape, 0, NULL));
   return tp_route_picked(&r, v, place, r.cond != NULL);
 }
@@ -455,17 +455,29 @@ static tp_val scattered_beside(incremental *s, const scatter *x, const running_t
   if (!x->m.l || !x->m.h || !v.node) return tp_none;
   v = in_carried(s, v, mk_mul(s->mk, mk_at(s->mk, before, x->n->dom[x->d], from->lo), mk_at(s->mk, behind, x->n->dom[x->d], from->lo)));
   if (!v.node || !tp_dom_has(v.node->ndom, v.node->dom, x->m.c) || !may_route(s, x, from, 2, v, v, mk_mul(s->mk, before, behind))) return tp_none;
-  running_route r = route_of(x, from);
+  running_route r = route_of(x, sends(x), from);
   return tp_route_beside(&r, v, before, behind);
+}
+
+/* Of a window by its parts. */
+static tp_val scattered_fading(incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
+  const tp_ix *cond = done_where(x);
+  if (x->m.l && x->m.h) {
+    tp_val by = cond ? tp_none : factors_between(s, x, e);
+    return by.node ? fade_run(s, x->n, scattered_part(s, x, e, NULL), by, !e->behind, x->m.c, from) : by;
+  }
+  tp_val v = in_carried(s, scattered_part(s, x, e, cond), mk_at(s->mk, e->by, x->n->dom[x->d], from->lo));
+  if (!(e->behind ? x->m.h : x->m.l) || !v.node || !tp_dom_has(v.node->ndom, v.node->dom, x->m.c) || (cond && !sends_what_is_needed(s, x, from, v, v, e->by))) return tp_none;
+  running_route r = route_of(x, cond, from);
+  return tp_route_fading(&r, v, e->by, e->behind);
 }
 
 static tp_val scattered_weighed(incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
   if (e->pick.node) return scattered_pick(s, x, e, from);
   if (e->with.node) return scattered_beside(s, x, e, from);
-  if (!is_always(x->e)) return tp_none;         /* it may not be known where the scatter is not done */
-  if (e->up.node) return exp_run(s, x->n, &(running_term){ .in = e->out, .up = mk_neg(s->mk, e->off), .off = mk_neg(s->mk, e->up) }, x->m.c, from);      /* of all p, in the order of -off */
-  tp_val by = factors_between(s, x, e);
-  return by.node ? fade_run(s, x->n, scattered_part(s, x, e, NULL), by, !e->behind, x->m.c, from) : by;
+  if (e->by.node) return scattered_fading(s, x, e, from);
+  if (e->up.node && is_always(x->e)) return exp_run(s, x->n, &(running_term){ .in = e->out, .up = mk_neg(s->mk, e->off), .off = mk_neg(s->mk, e->up) }, x->m.c, from);      /* of all p, in the order of -off */
+  return tp_none;       /* it may not be known where the scatter is not done */
 }
 
 static tp_val scattered_term(incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
@@ -481,15 +493,28 @@ static tp_val scattered_term(incremental *s, const scatter *x, const running_ter
   return settled(s, e, times_one(s, e->in, y));
 }
 
-/* Nothing where no p reaches. */
+/* The rows that are reached from where the scatter is done. */
+static const tp_ix *reached_when(incremental *s, const scatter *x) {
+  tp_ictx *ix = s->mk.g->ix;
+  const tp_node *n = x->n, *p = x->e->src.node;
+  unsigned long before = tp_isl_budget(ix, TP_TUNE_NEED_HULLS);
+  tp_set *from = tp_set_and(tp_set_box(ix, p->ndom, p->dom), tp_set_cond(ix, p->ndom, p->dom, x->e->cond));
+  tp_set *to = tp_set_apply(from, tp_rel_at(ix, p->ndom, p->dom, n->ndom, n->dom, x->e->at));
+  const tp_ix *cond = tp_set_to_cond(ix, n->ndom, n->dom, to, true);
+  tp_set_free(to);
+  return tp_isl_within(ix, before) ? cond : NULL;
+}
+
+/* Nothing where no p reaches; {NULL}, without an error: where that is cannot be said. */
 static tp_val where_reached(incremental *s, const scatter *x, const tp_at *from, tp_val y) {
   tp_ictx *ix = s->mk.g->ix;
   const tp_node *n = x->n;
   const tp_ix *u = tp_ix_sym(ix, n->dom[x->d]), *cond = NULL;
-  if (x->m.L && !tp_ix_prove_ge0(ix, tp_ix_sub(ix, u, x->m.L), n->ndom, n->dom)) cond = tp_ix_cmp(ix, TP_GE, u, x->m.L);
-  if (x->m.H && !tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, x->m.H, u), -1), n->ndom, n->dom)) cond = tp_ix_both(ix, cond, tp_ix_cmp(ix, TP_LT, u, x->m.H));
-  if (!tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, from->hi, from->lo), -1), n->ndom, n->dom)) cond = tp_ix_both(ix, cond, tp_ix_cmp(ix, TP_LT, from->lo, from->hi));
-  return cond && y.node ? mk_either(s->mk, n->ndom, n->dom, cond, y, mk_zeros_like(s->mk, y)) : y;
+  if (!is_always(x->e) && !(cond = reached_when(s, x))) return tp_none;
+  if (is_always(x->e) && x->m.L && !tp_ix_prove_ge0(ix, tp_ix_sub(ix, u, x->m.L), n->ndom, n->dom)) cond = tp_ix_cmp(ix, TP_GE, u, x->m.L);
+  if (is_always(x->e) && x->m.H && !tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, x->m.H, u), -1), n->ndom, n->dom)) cond = tp_ix_both(ix, cond, tp_ix_cmp(ix, TP_LT, u, x->m.H));
+  if (is_always(x->e) && !tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, from->hi, from->lo), -1), n->ndom, n->dom)) cond = tp_ix_both(ix, cond, tp_ix_cmp(ix, TP_LT, from->lo, from->hi));
+  return cond && tp_ix_kind(cond) != TP_IX_TRUE && y.node ? mk_either(s->mk, n->ndom, n->dom, cond, y, mk_zeros_like(s->mk, y)) : y;
 }
 
 /* From where the target's point is reached. */

@@ -66,6 +66,7 @@ running_parts tp_running_window(const moving *m);
 /* What is sent from points c to rows of dim d that the range of c holds, m being these ranges: the value at each row that is `from` points c. cond: it is sent where that holds; NULL: everywhere. running_routes.c */
 typedef struct running_route { const moving *m; const tp_sym *d; const tp_ix *cond; tp_at from; } running_route;
 tp_val tp_route_picked(const running_route *r, tp_val v, tp_val place, bool some);       /* v to row `place`, which moves as the range does; some: below 0 it is none */
+tp_val tp_route_fading(const running_route *r, tp_val v, tp_val by, bool behind);        /* v to each row, times `by` of the rows before it, or of those behind it; of ranges of which that end moves */
 tp_val tp_route_beside(const running_route *r, tp_val v, tp_val before, tp_val behind);  /* v to each row, times `before` of the rows before it and `behind` of those behind it; of windows */
 bool tp_made_of_inputs(tp_graph *g, tp_val a, tp_val b);        /* point by point, of what the call is given */
 
