@@ -291,8 +291,8 @@ TP_API int tempo_resume(tempo_function *f, TEMPO_KEEP const void *state, size_t 
 TP_API int tempo_memory(tempo_function *f, int nbound, const char *const *bound_name, const int64_t *bound,
                         int64_t *bytes, tempo_error *err);
 TP_API int64_t tempo_peak(const tempo_function *f);           /* bytes that the last run took */
-/* tempo_text_free. section: NULL (a summary), "graph", "schedule", "storage", "memory", "plan", "code",
- * "passes", "rules", "evolution", "dot". */
+/* tempo_text_free. section: NULL (a summary), "graph", "schedule", "storage", "memory", "work", "plan",
+ * "threads", "code", "passes", "rules", "evolution", "dot". */
 TP_API TEMPO_GIVE char *tempo_explain(tempo_function *f, const char *section, tempo_error *err);
 /* The same for given bounds: with sizes in bytes, and memory over time. */
 TP_API TEMPO_GIVE char *tempo_explain_for(tempo_function *f, const char *section, int nbound,
