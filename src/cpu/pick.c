@@ -185,13 +185,11 @@ static void sum_end(const tp_exec *x, const tp_dreg *r, const tp_view *v, const 
 /* While hits are looked at, a place holds the number of who hit it last, as a NaN: seldom is something else taken for one. */
 #define HIT_MARK 0x7fa00000u
 
-static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(b, a % b) : a; }
-
 /* Seen at a glance: are all places different, as each is so many behind the one before, around m? */
 static bool goes_around(const tp_exec *x, const int64_t *at, int64_t n, int64_t m) {
   if (n < 2) return true;
   int64_t by = tp_floormod(at[1] - at[0], m);
-  return x->cpu->K->even(at, n, by, m) && n <= m / common_divisor(m, by);
+  return x->cpu->K->even(at, n, by, m) && n <= m / (int64_t)tp_gcd((uint64_t)m, (uint64_t)by);
 }
 
 /* was: a row's first element; next: who hits the row next, 0 where nobody does; later: somebody did before. */

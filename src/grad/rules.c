@@ -70,25 +70,19 @@ static tp_val spread(tp_mk mk, const tp_node *n, tp_val v) { return mk_spread(mk
 
 RULE(d_sum) { return (void)k, spread(mk, n, dy); }
 
-static bool mentions_any(const tp_ix *e, int ndom, const tp_sym *const *dom) {
-  for (int i = 0; i < ndom; i++)
-    if (tp_ix_mentions(e, dom[i])) return true;
-  return false;
-}
-
 /* Is the axis, of one extent, a range that moves along one of these dims? */
-static bool moves_below(const tp_mk mk, tp_val v, int axis, const tp_node *of, int depth) {
+static bool moves_below(tp_val v, int axis, const tp_node *of, int depth) {
   const tp_node *n = v.node;
   if (n->op == TP_OP_READ) {
     for (int k = 0, r = 0; k < n->in[0].src.node->ndom; k++)
-      if (n->attr.at[k].range && r++ == axis) return mentions_any(n->attr.at[k].lo, of->ndom, of->dom) || mentions_any(n->attr.at[k].hi, of->ndom, of->dom);
+      if (n->attr.at[k].range && r++ == axis) return tp_moves(of, n->attr.at[k].lo) || tp_moves(of, n->attr.at[k].hi);
     return false;
   }
   if (depth == 0 || !(tp_op_is_elementwise(n->op) || n->op == TP_OP_DETACH || n->op == TP_OP_EXPAND || (n->op == TP_OP_RESHAPE && axis == 0) || n->op == TP_OP_PERMUTE)) return false;
-  if (n->op == TP_OP_PERMUTE) return moves_below(mk, IN(0), n->attr.axes[axis], of, depth - 1);
+  if (n->op == TP_OP_PERMUTE) return moves_below(IN(0), n->attr.axes[axis], of, depth - 1);
   for (int k = 0; k < n->nin; k++) {
     int at = n->op == TP_OP_RESHAPE ? 0 : axis - tp_rankof(v) + tp_rankof(IN(k));
-    if (at >= 0 && at < tp_rankof(IN(k)) && mk_extent(IN(k), at) == mk_extent(v, axis) && moves_below(mk, IN(k), at, of, depth - 1)) return true;
+    if (at >= 0 && at < tp_rankof(IN(k)) && mk_extent(IN(k), at) == mk_extent(v, axis) && moves_below(IN(k), at, of, depth - 1)) return true;
   }
   return false;
 }
@@ -96,7 +90,7 @@ static bool moves_below(const tp_mk mk, tp_val v, int axis, const tp_node *of, i
 /* Does the axis stand for a range that moves? Then where the largest is can be carried (opt/incremental.c). */
 static bool is_range(tp_mk mk, const tp_node *n, int axis) {
   const tp_ix *rows = mk_extent(X, axis);
-  return !tp_mentions_end(mk.g, rows) && (mentions_any(rows, n->ndom, n->dom) || moves_below(mk, X, axis, n, 12));
+  return !tp_mentions_end(mk.g, rows) && (tp_moves(n, rows) || moves_below(X, axis, n, 12));
 }
 
 /* dy times the product of all others: without division, so that zeros are no exception. Of a range row by row. */

@@ -158,6 +158,7 @@ void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e);       /* the dims that
 bool tp_dom_has(int n, const tp_sym *const *dom, const tp_sym *s);
 bool tp_dom_same(int n, const tp_sym *const *a, int m, const tp_sym *const *b);
 bool tp_same_type(const tp_out *a, const tp_out *b);           /* dtype and shape, as canonical forms tell */
+int tp_dim_at(const tp_node *n, const tp_sym *d);              /* its place in n's domain; -1: n lacks it */
 bool tp_moves(const tp_node *n, const tp_ix *e);               /* e mentions a dim of n's */
 /* Of these dims the first that an extent mentions, and which extent: points of it have no place in one array. NULL: none. */
 const tp_sym *tp_varies(int rank, const tp_ix *const *shape, int n, const tp_sym *const *dims, int *axis);

@@ -113,18 +113,12 @@ static const tp_array *ends_of(const tp_graph *g, const tp_run *run, const tp_st
   return NULL;
 }
 
-static int dim_at(const tp_node *n, const tp_sym *d) {
-  for (int k = 0; k < n->ndom; k++)
-    if (n->dom[k] == d) return k;
-  return -1;
-}
-
 /* Of the row of n's array at this point: the greatest over the dims that n lacks, 0 where these have no points. */
 static int64_t end_at(const tp_node *n, const tp_stop *s, const tp_array *ends, const int64_t *point) {
   int64_t most = 0, base = 0, size = 1, step[TP_MAXRANK], shape[TP_MAXRANK];
   tp_walk w;
   for (int i = ends->rank - 1; i >= 0; size *= ends->shape[i--]) {
-    int k = dim_at(n, s->dom[i]);
+    int k = tp_dim_at(n, s->dom[i]);
     step[i] = size;
     shape[i] = k < 0 ? ends->shape[i] : 1;
     base += k < 0 ? 0 : point[k] * size;
@@ -136,7 +130,7 @@ static int64_t end_at(const tp_node *n, const tp_stop *s, const tp_array *ends, 
 
 /* Zeros where a row of n's array has ended. */
 static void clear_rows(const tp_node *n, const tp_stop *s, const tp_array *ends, tp_array *a) {
-  int t = dim_at(n, s->dim);
+  int t = tp_dim_at(n, s->dim);
   if (t < 0 || a->count == 0) return;
   size_t bytes = tp_array_bytes(a);
   for (int k = 0; k < n->ndom; k++) bytes /= (size_t)a->shape[k];

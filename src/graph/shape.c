@@ -28,6 +28,12 @@ const tp_sym *tp_varies(int rank, const tp_ix *const *shape, int n, const tp_sym
   return NULL;
 }
 
+int tp_dim_at(const tp_node *n, const tp_sym *d) {
+  for (int k = 0; k < n->ndom; k++)
+    if (n->dom[k] == d) return k;
+  return -1;
+}
+
 bool tp_moves(const tp_node *n, const tp_ix *e) {
   for (int d = 0; d < n->ndom; d++)
     if (tp_ix_mentions(e, n->dom[d])) return true;

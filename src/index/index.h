@@ -88,6 +88,7 @@ bool tp_ix_is_cond(const tp_ix *e);
 bool tp_ix_is_const(const tp_ix *e, int64_t *v);      /* v may be NULL */
 static inline int64_t tp_floormod(int64_t a, int64_t k) { return a % k + (a % k < 0 ? k : 0); }   /* k > 0 */
 static inline int64_t tp_floordiv(int64_t a, int64_t k) { return a / k - (a % k < 0); }   /* k > 0 */
+static inline uint64_t tp_gcd(uint64_t a, uint64_t b) { return b ? tp_gcd(b, a % b) : a; }
 static inline bool tp_is_number(const tp_ix *e, int64_t v) { int64_t c; return tp_ix_is_const(e, &c) && c == v; }
 bool tp_ix_is_affine(const tp_ix *e);
 bool tp_ix_mentions(const tp_ix *e, const tp_sym *s);

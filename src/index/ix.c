@@ -21,15 +21,6 @@ static int64_t mul64(tp_ictx *c, int64_t a, int64_t b) {
   return r;
 }
 
-static uint64_t gcd(uint64_t a, uint64_t b) {
-  while (b) {
-    uint64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a;
-}
-
 /* ---- order ---- */
 
 static int cmp64(int64_t a, int64_t b) { return (a > b) - (a < b); }
@@ -220,7 +211,7 @@ int64_t tp_ix_content(const tp_ix *e, int64_t k) {
   uint64_t g = (uint64_t)k;
   for (int i = 0; i < e->nterm; i++) {
     int64_t v = e->term[i].coef;
-    g = gcd(g, v < 0 ? -(uint64_t)v : (uint64_t)v);
+    g = tp_gcd(g, v < 0 ? -(uint64_t)v : (uint64_t)v);
   }
   return g > INT64_MAX ? 1 : (int64_t)g;
 }

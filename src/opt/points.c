@@ -13,12 +13,6 @@ enum { FEW_PARTS = 8, PART_OPERANDS_MOST = 3 };
 typedef enum { FEW_UNKNOWN, FEW_YES, FEW_NO } few_known;
 typedef struct parting { tp_mk mk; const tp_need *need; int n0, *first; tp_node **user; bool *shown; const tp_sym *dim; few_known *few; const tp_ix *at; tp_val *made; } parting;
 
-static int dim_of(const tp_node *n, const tp_sym *d) {
-  for (int i = 0; i < n->ndom; i++)
-    if (n->dom[i] == d) return i;
-  return -1;
-}
-
 static const tp_ix *put_point(void *ud, const tp_ix *e) {
   const parting *p = ud;
   return tp_ix_subst(p->mk.g->ix, e, 1, &p->dim, &p->at);
@@ -39,7 +33,7 @@ static bool is_view_there(tp_op op) { return op == TP_OP_CAST || op == TP_OP_EXP
 /* A branch that depends on the point, outside of digits, is one of a recurrence, or the script's own. */
 static bool may_be_made_there(const parting *p, const tp_node *n) {
   int axis;
-  if (n->id >= p->n0 || n->nout != 1 || dim_of(n, p->dim) < 0 || tp_varies(n->out[0].rank, n->out[0].shape, 1, &p->dim, &axis)) return false;
+  if (n->id >= p->n0 || n->nout != 1 || tp_dim_at(n, p->dim) < 0 || tp_varies(n->out[0].rank, n->out[0].shape, 1, &p->dim, &axis)) return false;
   if (n->op == TP_OP_VALUE || n->op == TP_OP_READ) return true;
   if (n->op == TP_OP_MERGE) return !n->attr.flag && (counts_digits(n) || !tp_node_mentions(n, p->dim));
   return (tp_op_is_elementwise(n->op) || is_view_there(n->op)) && n->nin <= PART_OPERANDS_MOST && !tp_node_mentions(n, p->dim);
@@ -51,9 +45,9 @@ static bool few_of(parting *p, const tp_node *n);
 
 /* Does u, which uses n, need it at points that the bounds tell, or at few? */
 static bool uses_few(parting *p, const tp_node *n, const tp_node *u) {
-  int d = dim_of(n, p->dim);
+  int d = tp_dim_at(n, p->dim);
   if (is_point_along(u, d) || (may_be_made_there(p, u) && few_of(p, u))) return true;
-  return dim_of(u, p->dim) >= 0 && p->need->set[u->id] && tp_set_few(p->mk.g->ix, p->need->set[u->id], dim_of(u, p->dim), FEW_PARTS) && u->op != TP_OP_READ && u->op != TP_OP_ACCUM;
+  return tp_dim_at(u, p->dim) >= 0 && p->need->set[u->id] && tp_set_few(p->mk.g->ix, p->need->set[u->id], tp_dim_at(u, p->dim), FEW_PARTS) && u->op != TP_OP_READ && u->op != TP_OP_ACCUM;
 }
 
 static bool few_of(parting *p, const tp_node *n) {
@@ -74,7 +68,7 @@ static tp_val read_there(const parting *p, tp_val v) { return mk_at(p->mk, v, p-
 /* From what is made at the point itself, if that is where it is read. */
 static tp_val reading_there(parting *p, tp_node *n) {
   tp_val x = n->in[0].src;
-  int d = dim_of(x.node, p->dim);
+  int d = tp_dim_at(x.node, p->dim);
   bool stays = d >= 0 && !n->attr.at[d].range && tp_ix_as_sym(n->attr.at[d].lo) == p->dim;
   tp_at *at = TP_NEWN(&p->mk.g->arena, tp_at, x.node->ndom + 1);
   for (int i = 0; i < x.node->ndom; i++) {
@@ -85,9 +79,9 @@ static tp_val reading_there(parting *p, tp_node *n) {
   }
   if (!stays || !is_made_there(p, x.node)) return tp_read(p->mk.g, x, at, p->mk.err);
   tp_val y = value_there(p, x);
-  if (!y.node || dim_of(y.node, p->dim) >= 0) return tp_none;
+  if (!y.node || tp_dim_at(y.node, p->dim) >= 0) return tp_none;
   for (int i = 0, k = 0; i < x.node->ndom; i++)
-    if (dim_of(y.node, x.node->dom[i]) >= 0) at[k++] = at[i];
+    if (tp_dim_at(y.node, x.node->dom[i]) >= 0) at[k++] = at[i];
   return tp_read(p->mk.g, y, at, p->mk.err);
 }
 
@@ -117,7 +111,7 @@ static tp_val made_there(parting *p, tp_node *n) {
 
 static tp_val value_there(parting *p, tp_val v) {
   tp_node *n = v.node;
-  if (dim_of(n, p->dim) < 0) return v;
+  if (tp_dim_at(n, p->dim) < 0) return v;
   if (n->id >= p->n0 || n->nout != 1) return read_there(p, v);
   if (!p->made[n->id].node) p->made[n->id] = made_there(p, n);
   return p->made[n->id];
@@ -128,20 +122,20 @@ static tp_val value_there(parting *p, tp_val v) {
 /* n reads at a point that the bounds tell, along the dim, of something that is needed at others too. */
 static bool reads_part(parting *p, const tp_node *n) {
   const tp_node *x = n->op == TP_OP_READ ? n->in[0].src.node : NULL;
-  int d = x ? dim_of(x, p->dim) : -1;
+  int d = x ? tp_dim_at(x, p->dim) : -1;
   return d >= 0 && is_point_along(n, d) && is_made_there(p, x) && p->need->set[x->id] && !tp_set_few(p->mk.g->ix, p->need->set[x->id], d, 1);
 }
 
 static bool part_read(parting *p, tp_node *n) {
   tp_node *x = n->in[0].src.node;
-  p->at = n->attr.at[dim_of(x, p->dim)].lo;
+  p->at = n->attr.at[tp_dim_at(x, p->dim)].lo;
   p->made = TP_NEWN(&p->mk.g->arena, tp_val, p->n0);
   p->mk.g->pos = n->pos;
   tp_val y = value_there(p, n->in[0].src);
   if (!y.node) return false;
   tp_at *at = TP_NEWN(&p->mk.g->arena, tp_at, x->ndom + 1);
   for (int i = 0, k = 0; i < x->ndom; i++)
-    if (dim_of(y.node, x->dom[i]) >= 0) at[k++] = n->attr.at[i];
+    if (tp_dim_at(y.node, x->dom[i]) >= 0) at[k++] = n->attr.at[i];
   tp_val now = tp_read(p->mk.g, y, at, p->mk.err);
   if (!now.node) return false;
   if (now.node->id >= p->n0 && !now.node->name) now.node->name = n->name, now.node->what = n->what;

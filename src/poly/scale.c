@@ -55,11 +55,9 @@ static bool arc_factors(scaling *f, const tp_arc *e, int u, int v, int64_t *fu, 
   return false;
 }
 
-static int64_t common_divisor(int64_t a, int64_t b) { return b ? common_divisor(b, a % b) : a; }
-
 /* num / den of one end by that of the other, times a / b; false: it has another already. */
 static bool pass_factor(scaling *f, int from, int to, int64_t a, int64_t b) {
-  int64_t num = f->num[from] * a, den = f->den[from] * b, g = common_divisor(num, den);
+  int64_t num = f->num[from] * a, den = f->den[from] * b, g = (int64_t)tp_gcd((uint64_t)num, (uint64_t)den);
   num /= g, den /= g;
   if (f->num[to]) return f->num[to] == num && f->den[to] == den;
   f->num[to] = num, f->den[to] = den;
@@ -86,7 +84,7 @@ static bool find_factors(scaling *f) {
   }
   for (int i = 0; i < f->c->n; i++) {
     if (!f->num[i] || all > MOST_FACTOR) return false;
-    all = all / common_divisor(all, f->den[i]) * f->den[i];
+    all = all / (int64_t)tp_gcd((uint64_t)all, (uint64_t)f->den[i]) * f->den[i];
   }
   for (int i = 0; i < f->c->n; i++) f->num[i] = f->num[i] * (all / f->den[i]), apart |= f->num[i] != f->num[0];
   return apart;
