@@ -34,14 +34,20 @@ static int ranges(int n, const tp_at *at, int *last) {
 
 /* ---- sums over ranges ---- */
 
+/* Is it known which points of n are needed, and none of these values ({NULL}: none) made of n? Then more points of these may be asked for. */
+static bool may_ask_more(incremental *s, const tp_node *n, int nv, const tp_val *v) {
+  tp_graph *g = s->mk.g;
+  bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
+  for (int i = 0; i < nv; i++)
+    if (v[i].node) tp_reach(&g->arena, v[i].node, seen);
+  return !seen[n->id] && (s->need || (s->need = tp_need_outputs(g, s->mk.err))) && !s->need->rough;
+}
+
 /* A ring takes up all rows from the first on (running_ring.c): are these rows of n's windows anyway, and none of them made of n? */
 static bool takes_only_windows(incremental *s, const tp_node *n, const moving *m) {
   tp_graph *g = s->mk.g;
   const tp_node *x = m->x.node;
-  bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
-  tp_reach(&g->arena, m->x.node, seen);
-  if (m->weight.node) tp_reach(&g->arena, m->weight.node, seen);
-  if (seen[n->id] || (!s->need && !(s->need = tp_need_outputs(g, s->mk.err))) || s->need->rough) return false;
+  if (!may_ask_more(s, n, 2, (tp_val[]){ m->x, m->weight })) return false;
   unsigned long before = tp_isl_budget(g->ix, TP_TUNE_NEED_HULLS);
   moving all = tp_moving_all(m);
   tp_set *at = tp_set_and(tp_set_copy(s->need->set[n->id]), tp_set_cond(g->ix, n->ndom, n->dom, tp_window_is_long(m)));
@@ -119,6 +125,13 @@ static bool moves_with(const incremental *s, const tp_node *read, int r, running
   t->end = m.h ? NULL : m.H;
   t->many = tp_takes_ring(&m) ? tp_window_is_long(&m) : NULL;
   return true;
+}
+
+/* The rows of the read's range r, to be taken apart for n. False: no range that moves so. */
+static bool rows_of(incremental *s, const tp_node *n, const tp_node *read, int r, bool sums, running_terms *t) {
+  *t = (running_terms){ .mk = s->mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .sums = sums,
+                        .differences = n->out[0].dtype != TP_F64 && tp_is_small(&n->out[0]) };
+  return moves_with(s, read, r, t) && (t->c == t->d || !tp_dom_has(n->ndom, n->dom, t->d));
 }
 
 static tp_at *own_but(const incremental *s, tp_val x, const tp_sym *d, const tp_at *range) { return tp_at_but(s->mk.g, x.node, d, *range); }
@@ -266,8 +279,8 @@ static tp_val reduced_run(incremental *s, const tp_node *n) {
   int r = 0, axes[TP_MAXRANK];
   const tp_node *read = tp_range_below(n->in[0].src, &r);
   if (!read || !n->attr.naxes || n->attr.axes[0] != 0) return tp_none;
-  running_terms t = { .mk = s->mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .sums = n->op == TP_OP_SUM, .differences = n->out[0].dtype != TP_F64 && tp_is_small(&n->out[0]) };
-  if (!moves_with(s, read, r, &t) || !is_whole(s, n, &t) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d))) return tp_none;
+  running_terms t;
+  if (!rows_of(s, n, read, r, n->op == TP_OP_SUM, &t) || !is_whole(s, n, &t)) return tp_none;
   for (int i = 1; i < n->attr.naxes; i++) axes[i - 1] = n->attr.axes[i] - 1;
   int naxes = n->attr.naxes - 1;
   tp_val y = summed_along(s, n, squares_run(s, n, &t), naxes, axes);
@@ -280,9 +293,8 @@ static tp_val scan_end_run(incremental *s, const tp_node *n) {
   int r = 0;
   const tp_node *read = n->in[0].src.node->op == TP_OP_SCAN ? tp_range_below(n->in[0].src, &r) : NULL;
   if (!read) return tp_none;
-  running_terms t = { .mk = s->mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .sums = true, .differences = n->out[0].dtype != TP_F64 && tp_is_small(&n->out[0]) };
-  bool is = moves_with(s, read, r, &t) && (t.c == t.d || !tp_dom_has(n->ndom, n->dom, t.d)) && tp_scan_end_terms(&t, n);
-  return is ? unless_few(s, n, t.many, mk_cast(s->mk, sum_of_terms(s, n, &t, 0, NULL), n->out[0].dtype)) : tp_none;
+  running_terms t;
+  return rows_of(s, n, read, r, true, &t) && tp_scan_end_terms(&t, n) ? unless_few(s, n, t.many, mk_cast(s->mk, sum_of_terms(s, n, &t, 0, NULL), n->out[0].dtype)) : tp_none;
 }
 
 /* Where the largest or smallest is, counted from the range's begin. */
@@ -291,8 +303,8 @@ static tp_val placed_run(incremental *s, const tp_node *n) {
   int r = 0;
   const tp_node *read = n->attr.axis == 0 ? tp_range_below(n->in[0].src, &r) : NULL;
   if (!read) return tp_none;
-  running_terms t = { .mk = mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r] };
-  if (!moves_with(s, read, r, &t) || !never_empty(s, &t, n) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d)) || !tp_running_terms(&t, n->in[0].src)) return tp_none;
+  running_terms t;
+  if (!rows_of(s, n, read, r, false, &t) || !never_empty(s, &t, n) || !tp_running_terms(&t, n->in[0].src)) return tp_none;
   tp_val x = t.v[0].in;
   if (tp_dtypeof(x) == TP_BOOL) x = mk_cast(mk, x, TP_U8);
   if (!x.node || !tp_dom_has(x.node->ndom, x.node->dom, t.d)) return tp_none;
@@ -330,9 +342,9 @@ static tp_val products_run(incremental *s, const tp_node *n) {
   tp_val a = tp_rows_first(mk, n), b = n->in[1].src;
   const tp_node *read = a.node ? tp_range_below(b, &r) : NULL;
   if (!read) return tp_none;
-  running_terms t = { .mk = mk, .range = &read->attr.at[r], .d = read->in[0].src.node->dom[r], .sums = true, .differences = n->out[0].dtype != TP_F64 && tp_is_small(&n->out[0]) };
+  running_terms t;
   running_off left, right;
-  if (!moves_with(s, read, r, &t) || (t.c != t.d && tp_dom_has(n->ndom, n->dom, t.d))) return tp_none;
+  if (!rows_of(s, n, read, r, true, &t)) return tp_none;
   bool apart = as_factor(&t, a, 1, &left) && as_factor(&t, b, 0, &right) && deviate(&t, &left, &right);
   tp_val y = apart ? deviations_run(s, n, &t, left, right) : tp_none;
   if (!apart && (t.begin || t.end || is_line(n)) && tp_running_terms(&t, mk_mul(mk, mk_unsqueeze(mk, a, 2), mk_unsqueeze(mk, b, 1)))) y = sum_of_terms(s, n, &t, 0, NULL);
@@ -401,14 +413,11 @@ static tp_val factors_between(incremental *s, const scatter *x, const running_te
 static bool sends_what_is_needed(incremental *s, const scatter *x, const tp_at *from, tp_val a, tp_val b, tp_val rows) {
   tp_graph *g = s->mk.g;
   const tp_node *n = x->n, *p = x->e->src.node;
-  bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
-  tp_reach(&g->arena, a.node, seen);
-  tp_reach(&g->arena, b.node, seen);
-  if (rows.node) tp_reach(&g->arena, rows.node, seen);
-  if (seen[n->id] || (!s->need && !(s->need = tp_need_outputs(g, s->mk.err))) || s->need->rough) return false;
+  if (!may_ask_more(s, n, 3, (tp_val[]){ a, b, rows })) return false;
   unsigned long before = tp_isl_budget(g->ix, TP_TUNE_NEED_HULLS);
   const tp_at all = { true, tp_ix_const(g->ix, 0), tp_ix_sym(g->ix, x->m.c->bound) };
-  tp_set *where = sends(x) ? tp_set_cond(g->ix, p->ndom, p->dom, sends(x)) : tp_set_box(g->ix, p->ndom, p->dom), *at = s->need->set[n->id];
+  const tp_ix *cond = sends(x);
+  tp_set *where = cond ? tp_set_cond(g->ix, p->ndom, p->dom, cond) : tp_set_box(g->ix, p->ndom, p->dom), *at = s->need->set[n->id];
   tp_set *needed = tp_set_and(tp_set_apply(tp_set_copy(at), tp_rel_at(g->ix, n->ndom, n->dom, p->ndom, p->dom, tp_at_but(g, (tp_node *)p, x->m.c, *from))), tp_set_copy(where));
   tp_set *sent = tp_set_and(tp_set_apply(tp_set_copy(at), tp_rel_at(g->ix, n->ndom, n->dom, p->ndom, p->dom, tp_at_but(g, (tp_node *)p, x->m.c, all))), where);
   bool ok = tp_set_subset(g->ix, sent, needed);

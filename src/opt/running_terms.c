@@ -287,13 +287,18 @@ static bool rows_differ(running_terms *t, tp_val v, int rank, apart_rows *x) {
 
 /* A power of a number, by how many rows lie between one and an end of the range: what is carried is multiplied by the number from row to row. */
 static bool distance_term(running_terms *t, const tp_node *n) {
-  double base = n->op == TP_OP_POW ? number_in(n->in[0].src) : 1, k = 1, by;
-  tp_val v = n->in[n->op == TP_OP_POW].src;
+  bool power = n->op == TP_OP_POW;
+  double base = power ? number_in(n->in[0].src) : 0, k = 1, by;
+  tp_val v = n->in[power].src;
   int sign;
   const tp_ix *off;
-  for (; v.node->op == TP_OP_NEG || (v.node->op == TP_OP_MUL && (by = number_in(v.node->in[1].src), !isnan(by))); v = v.node->in[0].src) k *= v.node->op == TP_OP_NEG ? -1 : by;
-  if (n->op == TP_OP_POW && tp_dtypeof(n->in[0].src) == TP_F32) base = (float)base;
-  base = n->op == TP_OP_POW ? pow(base, k) : exp(k);
+  for (;; v = v.node->in[0].src) {
+    if (v.node->op == TP_OP_NEG) k = -k;
+    else if (v.node->op == TP_OP_MUL && (by = number_in(v.node->in[1].src), !isnan(by))) k *= by;
+    else break;
+  }
+  if (power && tp_dtypeof(n->in[0].src) == TP_F32) base = (float)base;
+  base = power ? pow(base, k) : exp(k);
   if (!(base > 0 && base < HUGE_VAL) || t->n == RUNNING_TERMS || !counts_rows(t, v, &sign, &off)) return false;
   t->v[t->n++] = (running_term){ .by = mk_fill(t->mk, base, TP_F64, 0, NULL, 1, &t->d), .behind = sign < 0 };
   return true;
