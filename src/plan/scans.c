@@ -2,7 +2,13 @@
 #include "plan/priv.h"
 
 enum { SCAN_LEAVES = 256 };
-typedef struct { const tp_plan *p; tp_buf *b; const tp_pnode *strip; int n; const tp_region *leaf[SCAN_LEAVES]; bool any; const tp_sym **said; } scan_teller;       /* said: by buffer, the dim of the last line */
+/* leaf: of the loop at hand, n of them; said: by buffer, the dim of the last line */
+typedef struct scan_teller {
+  const tp_plan *p; tp_buf *b;
+  bool in_strip, any;
+  int n; const tp_region *leaf[SCAN_LEAVES];
+  const tp_sym **said;
+} scan_teller;
 
 /* Leaves that each iteration of the loop runs once at most, in order. */
 static void leaves_of(scan_teller *w, const tp_pnode *x) {
@@ -11,9 +17,12 @@ static void leaves_of(scan_teller *w, const tp_pnode *x) {
 }
 
 /* Does `in`, of leaf i, read what an iteration before wrote, at `out` of leaf k? */
-static bool is_handed_on(const tp_nd *in, int i, const tp_nd *out, int k) { return in->buf >= 0 && in->buf == out->buf && (!tp_same_start(in, out) || i <= k); }
+static bool is_handed_on(const tp_nd *in, int i, const tp_nd *out, int k) {
+  return in->buf >= 0 && in->buf == out->buf && (!tp_same_start(in, out) || i <= k);
+}
 
-/* How a leaf's result depends on one of its inputs: not at all; it is that; times what is made of others, and these added; the larger or smaller of that and another; otherwise. */
+/* How a leaf's result depends on one of its inputs: not at all; it is that; times what is made of others, and these
+ * added; the larger or smaller of that and another; otherwise. */
 typedef enum { OF_OTHERS, OF_ITSELF, OF_LINEAR, OF_MOST, OF_MORE } dependence;
 
 static dependence of_micro(const tp_micro *u, const dependence *of) {
@@ -21,7 +30,7 @@ static dependence of_micro(const tp_micro *u, const dependence *of) {
   for (int q = 0; q < tp_ops[u->op].nin; q++) most = TP_MAX(most, of[u->in[q]]);
   if (most == OF_OTHERS || most == OF_MORE || (u->op == TP_OP_CAST && tp_dtype_float(u->dtype))) return most;
   bool sum = u->op == TP_OP_ADD || u->op == TP_OP_SUB || u->op == TP_OP_NEG;
-  bool scaled = (u->op == TP_OP_MUL && (!a || !b)) || (u->op == TP_OP_DIV && !b) || (u->op == TP_OP_SELECT && !a);
+  bool scaled = u->op == TP_OP_MUL ? !a || !b : u->op == TP_OP_DIV ? !b : u->op == TP_OP_SELECT && !a;
   if (u->op == TP_OP_MAXIMUM || u->op == TP_OP_MINIMUM) return a + b == OF_ITSELF ? OF_MOST : OF_MORE;
   return most <= OF_LINEAR && (sum || scaled) ? OF_LINEAR : OF_MORE;
 }
@@ -44,8 +53,9 @@ static void put_places(scan_teller *w, const tp_region *r) {
   tp_puts(w->b, n ? " places side by side" : "one place");
 }
 
-/* of: of what is read, at, in a strip of how many */
-static void put_line(scan_teller *w, const tp_pnode *loop, const tp_region *reads, int i, const tp_region *writes, int k) {
+/* Of what leaf `reads` has as input i, and `writes` makes as result k. */
+static void put_line(scan_teller *w, const tp_pnode *loop, const tp_region *reads, int i, const tp_region *writes,
+                     int k) {
   const tp_pbuf *buf = w->p->bufs.v[reads->in[i].buf];
   const tp_sym *along = loop->label ? loop->label : loop->var;
   if (w->said[buf->id] == along) return;
@@ -54,20 +64,18 @@ static void put_line(scan_teller *w, const tp_pnode *loop, const tp_region *read
   if (buf->pos.file) tp_putf(w->b, " (%s:%d)", buf->pos.file, buf->pos.line);
   tp_putf(w->b, " along %s: a loop, ", along->name);
   put_places(w, writes);
-  if (w->strip) tp_puts(w->b, ", a strip of them through all steps before the next, as what it makes and keeps stays in the cache");
-  static const char *const steps[] = { [OF_OTHERS] = "made anew", [OF_ITSELF] = "handed on as it is", [OF_LINEAR] = "linear in what it was: joined in blocks, steps would be gone through twice",
-                                       [OF_MOST] = "the larger or smaller of what it was and another: joined in blocks, steps would be gone through twice",
-                                       [OF_MORE] = "not linear in what it was: steps cannot be joined" };
-  tp_putf(w->b, "; %s", reads == writes && writes->kind == TP_RG_LOOP ? steps[depends(writes, i, k)] : "a step is more than one loop over these places");
+  if (w->in_strip)
+    tp_puts(w->b, ", a strip of them through all steps before the next, as what it makes and keeps stays in the cache");
+  static const char *const steps[] = {
+    [OF_OTHERS] = "made anew", [OF_ITSELF] = "handed on as it is",
+    [OF_LINEAR] = "linear in what it was: joined in blocks, steps would be gone through twice",
+    [OF_MOST] = "the larger or smaller of what it was and another: joined in blocks, steps would be gone through twice",
+    [OF_MORE] = "not linear in what it was: steps cannot be joined",
+  };
+  bool one = reads == writes && writes->kind == TP_RG_LOOP;
+  tp_putf(w->b, "; %s", one ? steps[depends(writes, i, k)] : "a step is more than one loop over these places");
   tp_puts(w->b, "\n");
   w->any = true;
-}
-
-static bool read_before(const scan_teller *w, int i, int k) {
-  for (int u = 0; u <= i; u++)
-    for (int q = 0; q < (u < i ? w->leaf[u]->nin : k); q++)
-      if (w->leaf[u]->in[q].buf == w->leaf[i]->in[k].buf) return true;
-  return false;
 }
 
 static void tell_input(scan_teller *w, const tp_pnode *loop, int i, int k) {
@@ -81,16 +89,15 @@ static void tell_loop(scan_teller *w, const tp_pnode *loop) {
   w->n = 0;
   leaves_of(w, loop->kid[0]);
   for (int i = 0; i < w->n; i++)
-    for (int k = 0; k < w->leaf[i]->nin; k++)
-      if (!read_before(w, i, k)) tell_input(w, loop, i, k);
+    for (int k = 0; k < w->leaf[i]->nin; k++) tell_input(w, loop, i, k);
 }
 
 static void tell_node(scan_teller *w, const tp_pnode *x) {
-  const tp_pnode *around = w->strip;
-  if (x->kind == TP_P_FOR && x->strip) w->strip = x;
+  bool around = w->in_strip;
+  if (x->kind == TP_P_FOR && x->strip) w->in_strip = true;
   else if (x->kind == TP_P_FOR && !x->independent) tell_loop(w, x);
   for (int i = 0; i < x->n; i++) tell_node(w, x->kid[i]);
-  w->strip = around;
+  w->in_strip = around;
 }
 
 void tp_plan_scans(tp_buf *b, const tp_plan *p) {
