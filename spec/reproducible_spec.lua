@@ -111,6 +111,37 @@ describe("a reproducible program has the same bits", function()
     assert.equal(WANT, run "export TEMPO_TIER=interpreter TEMPO_BLAS=none; ")
   end)
 
+  -- Columns of a product for each row of a block, a matrix that lies along the summed axis, pads added to a slice.
+  local shaped = hashes .. [[
+    local P = tempo.program { seed = 3 }
+    local t, T = P:dim "t"
+    local x = tempo.normal({ 40 }, { domain = { t }, name = "x" })
+    local w = tempo.normal({ 40, 40 }, { name = "w" })
+    local v = P:param("v", { shape = { 6, 40 }, init = tempo.normal({ 6, 40 }, { name = "v" }) })
+    local h = P:tensor { domain = { t }, shape = { 2, 40 } }
+    h[0] = tempo.zeros { 2, 40 }
+    h:otherwise((h[t - 1]:matmul(w:mT()) * 0.1 + x):tanh())
+    local k = x:reshape { 1, 40 }:matmul(v:mT()):squeeze(0)
+    local scores = (k[0 .. t + 1]:matmul(k:reshape { 6, 1 })):squeeze(-1)
+    local y = scores:softmax(0):reshape { 1, -1 }:matmul(k[0 .. t + 1]):squeeze(0)
+    local f = compile(P, { h = h[{ t = T - 1 }], y = y, g = tempo.grad(y:square():sum(), { v })[1] })
+    local out = f({}, { T = 37 })
+    print(("%d"):format(hash(hash(hash(0, out.h:totable()), out.y:totable()), out.g:totable())))
+  ]]
+
+  it("whatever the environment says of how loops are cut and what is turned", function()
+    local want = run("export TEMPO_TIER=interpreter; ", "true", shaped)
+    assert.truthy(want:find "^%d+\n$", want)
+    for _, setting in ipairs { "BLOCK=3", "TURN=1", "APART=1", "TILE=3", "AGAIN=1", "FORWARD=1", "ISL_BUDGET=20000" } do
+      assert.equal(want, run(("export TEMPO_TIER=interpreter TEMPO_%s; "):format(setting), "true", shaped), setting)
+    end
+  end)
+
+  it("or no code at all, where $CC says that floats may come out otherwise", function()
+    local said = run('export TEMPO_TIER=native CC="cc -O2 -ffast-math"; ', "true", shaped)
+    assert.truthy(said:find("option: $CC has '-ffast-math', which makes floats come out otherwise", 1, true), said)
+  end)
+
   it("in native code of any compiler, at any level", function()
     for _, cc in ipairs { "cc", "gcc", "clang" } do
       for _, level in ipairs { "-O0", "-O3" } do

@@ -144,6 +144,7 @@ static void copy_lists(tp_graph *c, const tp_graph *g) {
 static void copy_all(tp_graph *c, const tp_graph *g) {
   c->seed = g->seed;
   c->nrand = g->nrand;
+  c->fixed_bits = g->fixed_bits;
   c->pos = g->pos;
   for (int i = 0; i < g->nodes.n; i++) TP_PUSH(&c->arena, &c->nodes, copy_node(c, g->nodes.v[i]));
   for (int i = 0; i < g->nodes.n; i++) copy_edges(c, c->nodes.v[i], g->nodes.v[i]);

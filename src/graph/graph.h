@@ -99,10 +99,17 @@ struct tp_graph {
   TP_VEC(const char *) warnings;                /* full texts, for the binding to print once */
   TP_VEC(tp_told) told;                         /* by passes, in their order */
   uint64_t seed;
+  bool fixed_bits;                              /* compiled with reproducible = true: see tp_graph_setting */
   int nrand;                                    /* ordinals of unnamed random ops */
   tp_pos pos;                                   /* position given to nodes made now */
   void (*learn)(void *); void *host;            /* recording: finds out the variables of nodes, for a message; NULL: nobody knows */
 };
+
+/* A setting of the environment that shapes loops or storage, and so the order of sums: not asked for
+ * where the script was promised the same bits whatever the environment says. */
+static inline const char *tp_graph_setting(const tp_graph *g, const char *name) {
+  return g->fixed_bits ? NULL : tp_setting(name);
+}
 
 tp_graph *tp_graph_new(tp_ictx *ix);
 tp_graph *tp_graph_free(tp_graph *g);

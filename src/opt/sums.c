@@ -82,10 +82,13 @@ bool tp_lower_sums(tp_graph *g, tp_error *err) {
  *
  *   accum<bf16>(+) of x  =>  bf16(accum<f32>(+) of f32(x))
  *
- * An accumulation is in memory between its contributions and rounded there after each: a sum of ones in bf16 would stop at 256, and a million equal terms in f32
- * lose 1 %. The 16-bit floats are kept in f32. Sums in f32 are kept in f64 where that is as good as free: a conversion on the way is part of an elementwise pass,
- * and what is small stays so. Matrix products and scatters are added up in place, and over blocks of points at a time: these stay what they are, and so do sums
- * over prefixes, which are as many as there are points. Largest and smallest values need no more than their own dtype. */
+ * An accumulation is in memory between its contributions and rounded there after each: a sum of
+ * ones in bf16 would stop at 256, and a million equal terms in f32 lose 1 %. The 16-bit floats are
+ * kept in f32. A sum in f32 is kept in f64 where more than a few contributions may meet in one
+ * element and that is as good as free: a conversion on the way is part of an elementwise pass, and
+ * a small sum stays small. Matrix products, scatters by data and whole rows of a range are added up
+ * in place, over blocks of points at a time: they stay in f32. Largest and smallest values need no
+ * more than their own dtype. */
 
 static int64_t elements(const tp_out *o) {     /* SMALL + 1: more, or not known */
   int64_t all = 1, e;
@@ -112,43 +115,85 @@ static bool pins(const tp_ix *cond, const tp_sym *d) {
   return any;
 }
 
-/* Does a point of n take all points of a dim of x, which goes to points? */
-static bool scatters_many(const tp_node *n, const tp_edge *e) {
+/* Up to so many terms, a sum in f32 is as good as one in f64. */
+enum { FEW_TERMS = 16 };
+
+static bool is_few(const tp_ix *count) {
+  int64_t n;
+  return count && tp_ix_is_const(count, &n) && n <= FEW_TERMS;
+}
+
+/* For how many values of d does e, which has one operand that is d + c, take the value of another
+ * operand? min(d + c, E): for D - E + c of them; max(d + c, E): for E - c + 1. */
+static bool clips_few(tp_ictx *c, const tp_ix *e, const tp_sym *d) {
+  const tp_ix *own = NULL, *limit = NULL, *rest;
+  int64_t step;
+  if (tp_ix_narg(e) != 2) return false;
+  for (int i = 0; i < 2; i++) *(tp_ix_mentions(tp_ix_arg(e, i), d) ? &own : &limit) = tp_ix_arg(e, i);
+  if (!own || !limit || !tp_ix_linear_in(c, own, d, &step, &rest) || step != 1) return false;
+  const tp_ix *count = tp_ix_sub(c, limit, rest);
+  return is_few(tp_ix_kind(e) == TP_IX_MIN ? tp_ix_sub(c, tp_ix_sym(c, d->bound), count)
+                                           : tp_ix_addc(c, count, 1));
+}
+
+/* Does the value of e, with the other symbols given, leave only a few values of d? */
+static bool leaves_few(tp_ictx *c, const tp_ix *e, const tp_sym *d) {
+  const tp_ix *rest;
+  int64_t step;
+  if (!tp_ix_mentions(e, d)) return false;
+  if (tp_ix_linear_in(c, e, d, &step, &rest)) return true;
+  switch (tp_ix_kind(e)) {
+    case TP_IX_FDIV:
+      return tp_ix_div(e) <= FEW_TERMS && tp_ix_linear_in(c, tp_ix_arg(e, 0), d, &step, &rest);
+    case TP_IX_MIN: case TP_IX_MAX: return clips_few(c, e, d);
+    default: return false;
+  }
+}
+
+/* Do more than a few points of the source add to one point of n, in the scatter direction? Each
+ * index of the target, or its range if that is short, gives away one dim of the source. */
+static bool scatters_many(tp_ictx *c, const tp_node *n, const tp_edge *e) {
   const tp_node *x = e->src.node;
-  bool many = false;
+  bool used[TP_MAXDIM] = { false };
   for (int k = 0; k < x->ndom; k++) {
     bool told = pins(e->cond, x->dom[k]);
-    for (int d = 0; d < n->ndom; d++) told |= tp_ix_mentions(e->at[d].lo, x->dom[k]);
-    many |= !told;
+    for (int d = 0; d < n->ndom && !told; d++) {
+      const tp_at *at = &e->at[d];
+      if (used[d] || (at->range && !is_few(tp_ix_sub(c, at->hi, at->lo)))) continue;
+      told = used[d] = leaves_few(c, at->lo, x->dom[k]);
+    }
+    if (!told) return true;
   }
-  for (int d = 0; d < n->ndom; d++) many &= !e->at[d].range;
-  return many;
+  return false;
 }
 
-static bool gathers_many(const tp_node *n, const tp_edge *e, bool one) {
-  bool many = false;
-  for (int d = 0; d < e->src.node->ndom; d++) {
-    if (!e->at[d].range) continue;
-    if (!one && (tp_moves(n, e->at[d].lo) || tp_moves(n, e->at[d].hi))) return false;
-    many = true;
-  }
-  return many;
+static bool gathers_many(tp_ictx *c, const tp_edge *e) {
+  for (int d = 0; d < e->src.node->ndom; d++)
+    if (e->at[d].range && !is_few(tp_ix_sub(c, e->at[d].hi, e->at[d].lo))) return true;
+  return false;
 }
 
-static bool in_double(const tp_node *n) {
+static bool adds_to_rows(const tp_node *n, const tp_edge *e) {
+  for (int d = 0; d < n->ndom && !e->gather; d++)
+    if (e->at[d].range) return true;
+  return false;
+}
+
+static bool in_double(tp_ictx *c, const tp_node *n) {
   int64_t size = elements(&n->out[0]);
   bool many = false;
   for (int k = 0; k < n->nin; k++) {
-    if (size > 1 && in_place(n->in[k].src.node, n->in[k].gather)) return false;
-    many |= n->in[k].gather ? gathers_many(n, &n->in[k], size == 1) : scatters_many(n, &n->in[k]);
+    const tp_edge *e = &n->in[k];
+    if (size > 1 && (in_place(e->src.node, e->gather) || adds_to_rows(n, e))) return false;
+    many |= e->gather ? gathers_many(c, e) : scatters_many(c, n, e);
   }
   return many && size <= TP_TUNE_SMALL_SUM;
 }
 
-static tp_dtype kept_in(const tp_node *n) {
+static tp_dtype kept_in(tp_ictx *c, const tp_node *n) {
   tp_dtype d = n->out[0].dtype;
   if (!tp_dtype_float(d) || (n->attr.red != TP_RED_SUM && n->attr.red != TP_RED_PROD)) return d;
-  if (in_double(n)) return TP_F64;
+  if (in_double(c, n)) return TP_F64;
   return d == TP_F64 ? d : TP_F32;
 }
 
@@ -176,7 +221,7 @@ bool tp_widen_sums(tp_graph *g, tp_error *err) {
   for (int i = 0; i < n0; i++) {
     tp_node *n = g->nodes.v[i];
     if (n->op != TP_OP_ACCUM) continue;
-    tp_dtype d = kept_in(n);
+    tp_dtype d = kept_in(g->ix, n);
     if (d != n->out[0].dtype && !widen(g, n, d, err)) return false;
   }
   if (g->nodes.n > n0) tp_graph_prune(g);

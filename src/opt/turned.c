@@ -24,18 +24,19 @@ static bool lies_along(tp_val v, int axis) {
 }
 
 /* Of `rows` rows by a matrix of n rows and `width` columns. */
-static bool gains(int64_t rows, int64_t n, int64_t width) {
-  if (tp_setting("TEMPO_TURN")) return true;
+static bool gains(const tp_graph *g, int64_t rows, int64_t n, int64_t width) {
+  if (tp_graph_setting(g, "TEMPO_TURN")) return true;
   if (rows > 2) return rows <= TP_TUNE_TURN_ROWS && width >= TP_TUNE_TURN_WIDTH && n * width <= TP_TUNE_TURN_MOST;
   return n <= TP_TUNE_TURN_LONG && width >= TP_TUNE_TURN_VECTOR && n * width <= TP_TUNE_TURN_ELEMENTS;
 }
 
-static bool would_gain(const tp_node *n, int k) {
+static bool would_gain(const tp_graph *g, const tp_node *n, int k) {
   tp_val a = n->in[0].src, b = n->in[1].src;
   int64_t rows, summed, columns;
   return tp_rankof(a) > 1 && tp_rankof(b) > 1 && tp_dtype_size(tp_dtypeof(a)) >= 4 && lies_along(n->in[k].src, summed_axis(n, k)) &&
          tp_ix_is_const(mk_extent(a, tp_rankof(a) - 2), &rows) && tp_ix_is_const(mk_extent(a, tp_rankof(a) - 1), &summed) &&
-         tp_ix_is_const(mk_extent(b, tp_rankof(b) - 1), &columns) && (k ? gains(rows, summed, columns) : gains(columns, summed, rows));
+         tp_ix_is_const(mk_extent(b, tp_rankof(b) - 1), &columns) &&
+         (k ? gains(g, rows, summed, columns) : gains(g, columns, summed, rows));
 }
 
 /* Does n show, or add to, other points of d than its own? */
@@ -69,7 +70,7 @@ bool tp_turn_matrices(tp_graph *g, bool *changed, tp_error *err) {
   for (int i = 0; i < n; i++) {
     tp_node *x = g->nodes.v[i];
     for (int k = 0; x->op == TP_OP_MATMUL && k < 2; k++) {
-      if (!would_gain(x, k)) continue;
+      if (!would_gain(g, x, k)) continue;
       tp_val v = x->in[k].src;
       if (!t.scc) {
         t = (turner){ g, n, TP_NEWN(&g->arena, int, n), { TP_NEWN(&g->arena, tp_val, n), TP_NEWN(&g->arena, tp_val, n) } };

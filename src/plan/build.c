@@ -637,7 +637,7 @@ static bool find_adder(pb *b) {
   if (b->s->kind != TP_ST_ACC) return true;
   if (!source(b, &o)) return false;
   int i = tp_stmt_find(b->s, &o);
-  if (i >= 0 && o.identity && tp_adds_part(b->s, b->s->node[i])) b->adder = i;
+  if (i >= 0 && o.identity && tp_adds_part(b->p->g, b->s, b->s->node[i])) b->adder = i;
   return true;
 }
 

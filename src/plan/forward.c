@@ -469,7 +469,7 @@ static void count_all(forwarder *f, const tp_pnode *x) {
 }
 
 void tp_plan_forward(tp_plan *p) {
-  const char *set = tp_setting("TEMPO_FORWARD");
+  const char *set = p->reproducible ? NULL : tp_setting("TEMPO_FORWARD");
   forwarder f = { .p = p, .a = p->a, .ix = p->ix, .reads = TP_NEWN(p->a, int, p->bufs.n), .least = set ? atoll(set) : TP_TUNE_FORWARD_PIECE };
   count_all(&f, p->body);
   forward_node(&f, p->body);

@@ -233,7 +233,7 @@ static int64_t joined_bytes(const strip *s) {
 
 /* Places of a strip: an odd number of vectors, so that rows lie in different lines of the cache, of four at least in the longest rows. 0: it does not pay. */
 static int64_t strip_places(const strip *s, const bool *small) {
-  const char *set = tp_setting("TEMPO_TILE");
+  const char *set = s->p->reproducible ? NULL : tp_setting("TEMPO_TILE");
   int64_t bytes = 0, each = 1, all = INT64_MAX, vector = TP_TUNE_TILE_LINE / 4;
   for (int i = 0; i < s->p->bufs.n; i++)
     if (small[i]) bytes += place_bytes(s, i), each = TP_MAX(each, place_elements(s, i));

@@ -264,7 +264,7 @@ static void tile_node(tiler *t, tp_pnode *x) {
 }
 
 void tp_plan_tile(tp_plan *p) {
-  const char *set = tp_setting("TEMPO_TILE");
+  const char *set = p->reproducible ? NULL : tp_setting("TEMPO_TILE");
   tiler t = { p, p->a, p->ix, tp_plan_uses(p), TP_TUNE_TILE_ELEMENTS, TP_TUNE_TILE_LEAST, TP_TUNE_TILE_LINE };
   if (set) t.tile = TP_MAX(atoll(set), 1), t.least = 2, t.apart = 1;
   tile_node(&t, p->body);

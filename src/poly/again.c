@@ -141,7 +141,7 @@ static const tp_sym *kept_dim(const remaker *m, const tp_arr *r) {
 }
 
 int tp_made_again(const tp_poly *p, tp_arena *a, tp_again *out) {
-  const char *set = tp_setting("TEMPO_AGAIN");
+  const char *set = tp_graph_setting(p->g, "TEMPO_AGAIN");
   int n = p->arrs.n, reads = 0;
   remaker m = { p, out, set ? atof(set) : TP_TUNE_AGAIN_ROW, TP_NEWN(a, const tp_stmt *, n + 1), TP_NEWN(a, int, n + 1), TP_NEWN(a, int, n + 1), TP_NEWN(a, bool, n + 1),
                 TP_NEWN(a, bool, n + 1), .loop = TP_NEWN(a, const void *, p->stmts.n + 1) };

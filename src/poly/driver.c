@@ -865,7 +865,7 @@ bool tp_schedule(tp_poly *p, tp_error *err) {
   tp_sched *S = TP_NEW(p->a, tp_sched);
   *S = (tp_sched){ .p = p, .ix = p->g->ix, .a = p->a, .ctx = tp_isl_ctx(p->g->ix) };
   isl_ctx_reset_error(S->ctx);
-  const char *budget = tp_setting("TEMPO_ISL_BUDGET");
+  const char *budget = tp_graph_setting(p->g, "TEMPO_ISL_BUDGET");
   p->budget = budget && atoll(budget) > 0 ? atoll(budget) : TP_TUNE_ISL_BUDGET;
   bool ok = fill_schedule(S, err) && tp_late_checks(p, err);
   tp_pools_free(S);

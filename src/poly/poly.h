@@ -155,7 +155,7 @@ bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);    
 /* What the call of a RUN covers of a dim in vec. */
 void tp_run_range(tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi);
 bool tp_is_outer(const tp_node *n);             /* a product of which each operand is the same along an axis of the other */
-bool tp_adds_part(const tp_stmt *s, const tp_node *n);         /* may n, of what s adds, be added where it is not 0 alone? Zeros around something, or something put in zeros */
+bool tp_adds_part(const tp_graph *g, const tp_stmt *s, const tp_node *n);         /* may n, of what s adds, be added where it is not 0 alone? Zeros around something, or something put in zeros */
 int tp_stmt_find(const tp_stmt *s, const tp_opnd *o);  /* the cluster's node that o.base is at these points, -1: none */
 
 /* A statement reads r, and copies it or changes a part of it to make another array, w: may one lie in the other? */

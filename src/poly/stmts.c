@@ -216,8 +216,8 @@ static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window, bool inside) {
   return true;
 }
 
-bool tp_adds_part(const tp_stmt *s, const tp_node *n) {
-  if (s->kind != TP_ST_ACC || s->nrow || tp_setting("TEMPO_APART") || s->into->attr.red != TP_RED_SUM || s->into->attr.check || n->attr.check || tp_dtype_size(n->out[0].dtype) < 4) return false;
+bool tp_adds_part(const tp_graph *g, const tp_stmt *s, const tp_node *n) {
+  if (s->kind != TP_ST_ACC || s->nrow || tp_graph_setting(g, "TEMPO_APART") || s->into->attr.red != TP_RED_SUM || s->into->attr.check || n->attr.check || tp_dtype_size(n->out[0].dtype) < 4) return false;
   const tp_node *base = n->op == TP_OP_INDEX_ADD || n->op == TP_OP_SCATTER_ADD ? n->in[0].src.node : NULL;
   while (base && base->op == TP_OP_EXPAND) base = base->in[0].src.node;
   return base ? base->op == TP_OP_FILL && base->attr.f[0] == 0 : n->op == TP_OP_PAD && n->attr.f[0] == 0;
@@ -237,7 +237,7 @@ static bool adds_apart(const sb *b, int i, const tp_sym *d) {
   const tp_node *n = b->s->node[i];
   int64_t rows, by;
   tp_opnd o;
-  if (n->op != TP_OP_PAD || !tp_adds_part(b->s, n) || b->l->g->stops.n || !tp_ix_is_const(tp_outof(n->in[0].src)->shape[n->attr.axis], &rows)) return false;
+  if (n->op != TP_OP_PAD || !tp_adds_part(b->l->g, b->s, n) || b->l->g->stops.n || !tp_ix_is_const(tp_outof(n->in[0].src)->shape[n->attr.axis], &rows)) return false;
   if (!tp_stmt_src(b->l->p, b->s, &o, b->l->err) || !o.identity || o.base.node != n) return false;
   const tp_ix *lo = tp_at_point(b->l->p, n, n->attr.ix[0], b->s->nodeat[i]), *rest;
   if (!tp_steps(b->l->p, lo, d, &by, &rest) || by == 0 || (by < 0 ? -by : by) < rows) return false;
@@ -575,7 +575,7 @@ static bool finish(sb *b, const tp_out *res) {
   sync(b);
   if (!wait_for_ends(b)) return false;
   int first = res ? find_there(b, last_writer(b), res) : -1;
-  bool apart = tp_setting("TEMPO_APART");
+  bool apart = tp_graph_setting(l->g, "TEMPO_APART");
   for (int i = 0; i < b->acc.n; i++) {
     tp_access *x = &b->acc.v[i];
     tp_arr *r = l->p->arrs.v[x->arr];

@@ -69,7 +69,9 @@ static bool make_params(tp_fn *f) {
 static tp_work work_on(tp_fn *f, tp_graph *g) { return (tp_work){ .g = g, .o = &f->opt, .need = &f->need, .did = f->did }; }
 
 static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
-  if (!(f->closed = tp_graph_clone(f->program->g, err)) || !record_outputs(f, o, err)) return false;
+  if (!(f->closed = tp_graph_clone(f->program->g, err))) return false;
+  f->closed->fixed_bits = f->opt.reproducible;
+  if (!record_outputs(f, o, err)) return false;
   tp_work w = work_on(f, f->closed);
   return tp_passes_run(&w, TP_CLOSED, err) && make_params(f);
 }
@@ -88,7 +90,8 @@ static tp_poly *ordered(tp_fn *f, tp_graph *g, tp_error *err) {
   if (p) {
     p->judge = g == f->trial;
     p->without = (p->judge || !f->opt.on[TP_PASS_VECTORIZE] ? 1u << TP_RX_CALLS : 0) | (!f->opt.on[TP_PASS_TILE] || f->opt.precise ? 1u << TP_RX_BLOCKS : 0);
-    p->block = tp_setting("TEMPO_BLOCK") ? atoll(tp_setting("TEMPO_BLOCK")) : 0;
+    const char *block = tp_graph_setting(g, "TEMPO_BLOCK");
+    p->block = block ? atoll(block) : 0;
     p->rows = f->rows;
   }
   bool ok = p && tp_schedule(p, err);

@@ -131,8 +131,14 @@ static const char *breaks_promise(const char *s) {
 static bool choose_flags(tp_fn *f, const tp_copts *o, tp_error *err) {
   const char *env = tp_setting("TEMPO_CFLAGS"), *own = o->cflags ? o->cflags : "";
   f->cflags = tp_printf(&f->program->g->arena, "%s%s%s", own, *own && env ? " " : "", env ? env : "");
-  const char *bad = o->reproducible ? breaks_promise(f->cflags) : NULL;
-  return !bad || tp_fail(err, TP_E_OPTION, o->pos, "option: %s has '%s', which makes floats come out otherwise; reproducible = true promises that they do not", breaks_promise(own) ? "cflags" : "TEMPO_CFLAGS", bad);
+  const struct { const char *name, *words; } from[] = {
+    { "cflags", own }, { "TEMPO_CFLAGS", env }, { "$CC", getenv("CC") } };
+  for (size_t i = 0; o->reproducible && i < TP_LEN(from); i++) {
+    const char *bad = from[i].words ? breaks_promise(from[i].words) : NULL;
+    if (bad) return tp_fail(err, TP_E_OPTION, o->pos, "option: %s has '%s', which makes floats come out otherwise; "
+                            "reproducible = true promises that they do not", from[i].name, bad);
+  }
+  return true;
 }
 
 bool tp_choose_options(tp_fn *f, const tp_copts *o, tp_error *err) {
