@@ -333,6 +333,23 @@ describe("incremental", function()
     end
   end)
 
+  it("precise leaves an infinite factor inside the sum, where it makes NaN of 0", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x, h = P:input("x", { domain = { t }, shape = {} }), P:input("h", { domain = { t }, shape = {} })
+    local y = (x[0 .. t + 1] * h):sum(0)
+    local function last(options)
+      options.outputs = { y = y[T - 1] }
+      return P:compile(options)({ x = { 1, 0, 2 }, h = { 1, 1, math.huge } }, { T = 3 }).y:item()
+    end
+    for _, options in ipairs { { tier = "reference" }, { tier = "interpreter", precise = true },
+                               { tier = "interpreter", passes = { incremental = false } } } do
+      local got = last(options)
+      assert.is_true(got ~= got)
+    end
+    assert.equal(math.huge, last { tier = "interpreter" })
+  end)
+
   it("precise leaves sums of floats in their order, and nothing else", function()
     local P = tempo.program()
     local t, T = P:dim "t"
