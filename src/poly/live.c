@@ -358,7 +358,7 @@ static const tp_ix *capped(const life *f, const tp_ix *e, int k) {
   return within(f, e, full) ? e : tp_ix_min(f->S->ix, e, full);
 }
 
-typedef struct { const life *f; int k; isl_pw_aff *most; } maxima;
+typedef struct { const life *f; int k; bool outline; isl_pw_aff *most; } maxima;
 
 /* Do divisions decide where it has which value? */
 static bool is_cut_by_divisions(TP_KEEP isl_pw_aff *a) {
@@ -375,27 +375,46 @@ static bool is_cut_by_divisions(TP_KEEP isl_pw_aff *a) {
   return any;
 }
 
-/* isl 0.25 follows a NULL where the maximum of several pieces runs out of operations, so each has its own budget and they are put together without one: not where divisions cut them, which has taken a minute
- * (fuzz seed 3046000172). */
+/* isl 0.25 follows a NULL where the maximum of several pieces runs out of operations, so each has
+ * its own budget and they are put together without one: not where divisions cut them, which has
+ * taken a minute (fuzz seed 3046000172). */
 static isl_stat piece_max(isl_basic_set *b, void *ud) {
   maxima *m = ud;
   tp_sched *S = m->f->S;
   tp_query(S);
   isl_ctx_set_max_operations(S->ctx, (unsigned long)TP_MIN(S->p->budget, TP_TUNE_WIDTH_BUDGET));
-  isl_pw_aff *one = isl_set_dim_max(isl_set_from_basic_set(b), m->k);
+  isl_set *piece = isl_set_from_basic_set(b);
+  if (m->outline) piece = isl_set_remove_divs(piece);
+  isl_pw_aff *one = isl_set_dim_max(piece, m->k);
   bool known = tp_query_end(S) && one && isl_pw_aff_n_piece(one) <= TP_TUNE_WIDTH_PIECES;
   tp_query(S);
-  if (!known || (m->most && (is_cut_by_divisions(one) || is_cut_by_divisions(m->most)))) return isl_pw_aff_free(one), isl_stat_error;
+  known = known && !(m->most && (is_cut_by_divisions(one) || is_cut_by_divisions(m->most)));
+  if (!known) return isl_pw_aff_free(one), isl_stat_error;
   m->most = m->most ? isl_pw_aff_coalesce(isl_pw_aff_union_max(m->most, one)) : one;
   return isl_pw_aff_n_piece(m->most) <= TP_TUNE_WIDTH_PIECES ? isl_stat_ok : isl_stat_error;
 }
 
-/* The greatest D_k, or more: where divisions (blocks of a shifted dim) make it too hard, that of the polyhedron around it. */
-static isl_pw_aff *greatest(const life *f, isl_set *D, int k) {
-  maxima m = { f, k, NULL };
-  if (isl_set_n_basic_set(D) <= TP_TUNE_WIDTH_PIECES && isl_set_foreach_basic_set(D, piece_max, &m) == isl_stat_ok && m.most) return m.most;
-  isl_pw_aff_free(m.most);
-  return isl_set_dim_max(isl_set_from_basic_set(isl_set_simple_hull(isl_set_remove_divs(isl_set_copy(D)))), k);
+static isl_pw_aff *greatest_of_pieces(const life *f, TP_KEEP isl_set *D, int k, bool outline) {
+  maxima m = { f, k, outline, NULL };
+  bool ok = isl_set_n_basic_set(D) <= TP_TUNE_WIDTH_PIECES;
+  ok = ok && isl_set_foreach_basic_set(D, piece_max, &m) == isl_stat_ok;
+  return ok ? m.most : isl_pw_aff_free(m.most);
+}
+
+/* The greatest D_k, or more where divisions (a read every fourth step, blocks of a shifted dim) make
+ * it too hard: that of the polyhedra around its pieces, or of the one around all of them. D has each
+ * difference both ways, so the negative half says nothing. */
+static isl_pw_aff *greatest(const life *f, TP_KEEP isl_set *D, int k) {
+  D = isl_set_lower_bound_si(isl_set_copy(D), isl_dim_set, (unsigned)k, 0);
+  D = isl_set_intersect_params(D, own_context(f));
+  isl_pw_aff *most = greatest_of_pieces(f, D, k, false);
+  if (!most) most = greatest_of_pieces(f, D, k, true);
+  if (!most) {
+    isl_basic_set *all = isl_set_simple_hull(isl_set_remove_divs(isl_set_copy(D)));
+    most = isl_set_dim_max(isl_set_from_basic_set(all), k);
+  }
+  isl_set_free(D);
+  return most;
 }
 
 /* 1 + the greatest D_k. NULL: not known. */
