@@ -184,6 +184,107 @@ describe("windows", function()
   end)
 end)
 
+-- What a condition leaves out is not kept, and strides in a condition do not make a ring a whole array.
+describe("windows read under a condition", function()
+  local max, min, range = tempo.max, tempo.min, tempo.range
+  local ROW = 4 * F32
+
+  -- A recurrence x, and h whose branches read it; { T, W, V } are the bounds, V only where a case reads it.
+  local function program(case)
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local W, V = P:bound "W", case.V and P:bound "V"
+    local s = P:input("s", { domain = { t }, shape = { 4 } })
+    local x = P:tensor { domain = { t }, shape = { 4 }, name = "x" }
+    x[0] = s
+    x:otherwise((x[t - 1] * 0.5 + s):tanh())
+    if case.stop then P:stop(t, x:sum():gt(case.stop)) end
+    local h = P:tensor { domain = { t }, shape = { 4 }, name = "h" }
+    local function spread(window) return (window - x):abs():max(0) end
+    case[2](h, x, t, spread, W, T, V)
+    h:otherwise(x)
+    return P, { y = h[range(0, T)]:sum(0) }
+  end
+
+  local function past(x, t, n) return x[range(max(0, t - n + 1), t + 1)] end
+  -- A name, branches of h, and the points of x that one would keep by hand.
+  local cases = {
+    { "every fourth point", function(h, x, t, spread, W)
+      h:when((t % 4):eq(0), spread(past(x, t, W)))
+    end, function(W) return W end },
+    { "every fourth point, summed", function(h, x, t, _, W)
+      h:when((t % 4):eq(3), past(x, t, W):sum(0))
+    end, function(W) return W end },
+    { "with an end by data", function(h, x, t, spread, W)
+      h:when((t % 4):eq(0), spread(past(x, t, W)))
+    end, function(W) return W end, stop = 2.5 },
+    { "from a bound on", function(h, x, t, spread, W)
+      h:when((t % 4):eq(0):land(t:ge(W)), spread(x[range(t - W, t + 1)]))
+    end, function(W) return W + 1 end },
+    { "two strides", function(h, x, t, spread, W)
+      h:when((t % 2):eq(0), spread(past(x, t, W)))
+      h:when((t % 3):eq(0), spread(past(x, t, 2 * W)))
+    end, function(W) return 2 * W end },
+    { "where two strides are not", function(h, x, t, spread, W)
+      h:when((t % 4):ne(0):land((t % 6):ne(0)), spread(past(x, t, W)))
+    end, function(W) return W end },
+    { "one point of it", function(h, x, t, _, W)
+      h:when((t % 4):eq(0):land(t:ge(2 * W)), x[t - 2 * W])
+    end, function(W) return 2 * W + 1 end },
+    { "into the future", function(h, x, t, spread, W, T)
+      h:when((t % 4):eq(0), spread(x[range(t, min(T, t + W))]))
+    end, function(W) return W end },
+    { "both ways", function(h, x, t, spread, W, T)
+      h:when((t % 4):eq(0), spread(x[range(max(0, t - W), min(T, t + W))]))
+    end, function(W) return 2 * W + 2 end },
+    { "of a number", function(h, x, t, spread)
+      h:when((t % 4):eq(0), spread(past(x, t, 7)))
+    end, function() return 7 end, plain = true },
+    { "the lesser of two bounds", function(h, x, t, spread, W, _, V)
+      h:when((t % 4):eq(0), spread(past(x, t, min(W, V))))
+    end, function(W, V) return math.min(W, V) end, V = true },
+    { "the greater of two bounds", function(h, x, t, spread, W, _, V)
+      h:when((t % 4):eq(0), spread(past(x, t, max(W, V))))
+    end, function(W, V) return math.max(W, V) end, V = true },
+    { "the sum of two bounds", function(h, x, t, spread, W, _, V)
+      h:when((t % 4):eq(0), spread(x[range(max(0, t - W - V + 1), t - min(t, V) + 1)]))
+    end, function(W, V) return W + V end, V = true },
+    { "half a bound", function(h, x, t, spread, W)
+      h:when((t % 4):eq(0), spread(past(x, t, tempo.floordiv(W, 2))))
+    end, function(W) return math.floor(W / 2) end, least = 2 },
+  }
+
+  for _, case in ipairs(cases) do
+    local function bounds(T, W, V) return { T = T, W = not case.plain and W or nil, V = case.V and V or nil } end
+
+    it("keep what they reach: " .. case[1], function()
+      local P, outputs = program(case)
+      local f = P:compile { outputs = outputs, tier = "interpreter" }
+      for W = 20, 60, 40 do
+        local kept = case[3](W, 30)
+        local least, more = f:memory(bounds(1000, W, 30)), f:memory(bounds(3000, W, 30))
+        assert.equal(least, more)
+        -- x, h beside it where it has to wait, copies of the windows
+        assert.is_true(more <= ROW * 4 * (kept + 8), ("%d for %d points"):format(more, kept))
+      end
+    end)
+
+    it("read what was written: " .. case[1], function()
+      local P, outputs = program(case)
+      local r = support.rng(3)
+      local function compile(tier) return P:compile { outputs = outputs, tier = tier } end
+      local reference, others = compile "reference", { compile "interpreter", compile "native" }
+      for _, T in ipairs { 1, 2, 6, 31 } do
+        local x = { s = support.random(r, { T, 4 }, "f32") }
+        for W = case.least or 1, 11, 5 do
+          local want = reference(x, bounds(T, W, 4)).y:totable()
+          for _, f in ipairs(others) do helper.same(want, f(x, bounds(T, W, 4)).y) end
+        end
+      end
+    end)
+  end
+end)
+
 describe("windows of which rows are picked", function()
   -- Rows that data names, and rows that index expressions name, of the last n points of h.
   local function picked(batch)

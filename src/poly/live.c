@@ -312,28 +312,55 @@ static bool late_conflicts(life *f) {
 
 /* ---- widths ---- */
 
-typedef struct { const life *f; isl_pw_aff *width; const tp_ix *best; bool failed; } width_pieces;
+typedef struct { const life *f; isl_pw_aff *width; TP_VEC(isl_pw_aff *) piece; } width_pieces;
 
-/* A piece a bounds the width together with the most that the width has where it exceeds a. */
-static isl_stat try_width_piece(isl_set *dom, isl_aff *a, void *ud) {
+static isl_stat add_width_piece(isl_set *dom, isl_aff *a, void *ud) {
   width_pieces *p = ud;
-  tp_ictx *ix = p->f->S->ix;
   isl_set_free(dom);
-  const tp_ix *e = tp_ix_of_aff(ix, 0, NULL, a);
-  isl_pw_aff *here = isl_pw_aff_from_aff(a);
-  isl_set *over = isl_pw_aff_gt_set(isl_pw_aff_copy(p->width), here);
+  isl_pw_aff *piece = tp_keep_aff(p->f->S, isl_pw_aff_from_aff(a));
+  if (piece) TP_PUSH(p->f->S->a, &p->piece, piece);
+  return piece ? isl_stat_ok : isl_stat_error;
+}
+
+static const tp_ix *ix_of_piece(const life *f, TP_KEEP isl_pw_aff *piece) {
+  isl_aff *a = isl_pw_aff_as_aff(isl_pw_aff_copy(piece));
+  const tp_ix *e = a ? tp_ix_of_aff(f->S->ix, 0, NULL, a) : NULL;
+  isl_aff_free(a);
+  return e;
+}
+
+/* Pieces a and b bound the width together with the most that the width has where it exceeds both.
+ * NULL: that is no number. */
+static const tp_ix *bound_of_pieces(const width_pieces *p, isl_pw_aff *a, isl_pw_aff *b) {
+  tp_sched *S = p->f->S;
+  const tp_ix *x = ix_of_piece(p->f, a), *y = ix_of_piece(p->f, b);
+  if (!x || !y) return NULL;
+  const tp_ix *e = x == y ? x : tp_ix_max(S->ix, x, y);
+  isl_set *over = isl_pw_aff_gt_set(isl_pw_aff_copy(p->width), isl_pw_aff_copy(a));
+  over = isl_set_intersect(over, isl_pw_aff_gt_set(isl_pw_aff_copy(p->width), isl_pw_aff_copy(b)));
   over = isl_set_intersect(over, own_context(p->f));
-  if (isl_set_is_empty(over) == isl_bool_false) {
-    isl_val *most = isl_pw_aff_max_val(isl_pw_aff_intersect_params(isl_pw_aff_copy(p->width), isl_set_copy(over)));
-    if (!most && isl_ctx_last_error(p->f->S->ctx) != isl_error_quota) isl_ctx_reset_error(p->f->S->ctx);      /* unbounded */
-    bool fits = most && isl_val_is_int(most) == isl_bool_true;
-    e = fits && e ? tp_ix_max(ix, e, tp_ix_const(ix, isl_val_get_num_si(most))) : NULL;
-    isl_val_free(most);
-  }
-  p->failed |= over == NULL;
-  isl_set_free(over);
-  if (e) p->best = p->best ? tp_ix_min(ix, p->best, e) : e;
-  return isl_stat_ok;
+  isl_bool none = isl_set_is_empty(over);
+  if (none != isl_bool_false) return isl_set_free(over), none == isl_bool_true ? e : NULL;
+  isl_val *most = isl_pw_aff_max_val(isl_pw_aff_intersect_params(isl_pw_aff_copy(p->width), over));
+  if (!most && isl_ctx_last_error(S->ctx) != isl_error_quota) isl_ctx_reset_error(S->ctx);      /* unbounded */
+  bool fits = most && isl_val_is_int(most) == isl_bool_true;
+  if (fits) e = tp_ix_max(S->ix, e, tp_ix_const(S->ix, isl_val_get_num_si(most)));
+  isl_val_free(most);
+  return fits ? e : NULL;
+}
+
+/* The least bound of one piece, or of two of which neither is one. */
+static const tp_ix *least_bound(const width_pieces *p) {
+  int n = p->piece.n;
+  const tp_ix *best = NULL, **of = TP_NEWN(p->f->S->a, const tp_ix *, n);
+  for (int i = 0; i < n; i++) of[i] = bound_of_pieces(p, p->piece.v[i], p->piece.v[i]);
+  for (int i = 0; i < n; i++)
+    for (int j = i; j < n; j++) {
+      if (j > i && (of[i] || of[j])) continue;
+      const tp_ix *e = j == i ? of[i] : bound_of_pieces(p, p->piece.v[i], p->piece.v[j]);
+      if (e) best = best ? tp_ix_min(p->f->S->ix, best, e) : e;
+    }
+  return best;
 }
 
 static const tp_ix *extent(const life *f, int k) {
@@ -425,10 +452,11 @@ static const tp_ix *width_of(const life *f, isl_set *D, int k) {
   isl_val_free(v);
   if (w) return w;
   isl_pw_aff *most = isl_pw_aff_coalesce(greatest(f, D, k));
-  width_pieces p = { f, isl_pw_aff_add_constant_val(most, isl_val_one(S->ctx)), NULL, false };
-  if (!p.width || isl_pw_aff_foreach_piece(p.width, try_width_piece, &p) < 0 || p.failed) p.best = NULL;
+  width_pieces p = { .f = f, .width = isl_pw_aff_add_constant_val(most, isl_val_one(S->ctx)) };
+  bool ok = p.width && isl_pw_aff_foreach_piece(p.width, add_width_piece, &p) == isl_stat_ok;
+  const tp_ix *best = ok ? least_bound(&p) : NULL;
   isl_pw_aff_free(p.width);
-  return p.best ? capped(f, p.best, k) : NULL;
+  return best ? capped(f, best, k) : NULL;
 }
 
 static const tp_ix *whole(const life *f, int k) {
@@ -451,6 +479,7 @@ static bool width_successive(const life *f, bool outermost_first, const tp_ix **
   for (int i = 0; i < n; i++) {
     int k = outermost_first ? i : n - 1 - i;
     width[k] = dense(f, k) ? whole(f, k) : width_of(f, D, k);
+    if (!width[k] && f->outline) width[k] = whole(f, k);          /* the other dims may still be rings */
     if (!width[k]) { isl_set_free(D); return false; }
     D = tp_isl_coalesce(isl_set_fix_si(D, isl_dim_set, k, 0));
   }
