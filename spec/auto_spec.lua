@@ -206,6 +206,33 @@ describe("tier auto", function()
     assert.truthy(out:find("no folder for it", 1, true), out)
   end)
 
+  it("stops a compiler that does not end, and says so where it is asked", function()
+    local out = run([[
+      local f = compiled("lorenz", "auto")
+      local want = text(f({}, { T = 100 }))
+      repeat assert(text(f({}, { T = 100 })) == want) until f:explain():find "no native code" or not late()
+      print(tier(f), f:explain():match "no native code[^\n]*")]], compiler "sleep 1000" .. "export TEMPO_NATIVE_LIMIT=0.2; ")
+    assert.truthy(out:find("^interpreter\tno native code: '"), out)
+    assert.truthy(out:find("has not ended within the limit", 1, true), out)
+    assert.equal("", listed())
+  end)
+
+  it("compiles again what is damaged in the cache, and keeps nothing in a folder of others", function()
+    local body = [[
+      local f = compiled("lorenz", "auto")
+      local want = text(f({}, { T = 100 }))
+      repeat assert(text(f({}, { T = 100 })) == want) until f:explain():find "no native code" or tier(f) == "native code" or not late()
+      print(tier(f), f:explain():match "no native code[^\n]*")]]
+    local settings = "export TEMPO_NATIVE_AFTER=0; "
+    assert.equal("native code\tnil\n", run(body, settings))
+    assert(os.execute(("for f in %s/cache/*.so; do truncate -s 5000 $f; done"):format(folder)))
+    assert.equal("native code\tnil\n", run(body, settings))
+    assert(os.execute(("rm -rf %s/cache && mkdir -m 700 %s/cache && echo mine > %s/cache/notes"):format(folder, folder, folder)))
+    local out = run(body, settings)
+    assert.truthy(out:find("^interpreter\tno native code: '.-' holds files of others"), out)
+    assert.equal("notes\n", listed())
+  end)
+
   it("leaves to the compiler what it has begun when the process ends, and nothing else", function()
     local body = [[
       local f = compiled("lorenz", "auto")

@@ -1118,8 +1118,66 @@ describe("native code is built", function()
   it("anew where what is kept is damaged", function()
     local settings = ("export TEMPO_CACHE=%s/cache; "):format(folder)
     run(settings)
-    os.execute(("for f in %s/cache/*.so; do : > $f; done"):format(folder))
-    assert.truthy(run(settings):find "^1.875\t1.75\n")
+    for _, damage in ipairs {
+      ": > $f", "truncate -s 5000 $f", "truncate -s -1 $f", "truncate -s -4096 $f",
+      "printf X | dd of=$f bs=1 seek=4200 conv=notrunc 2>/dev/null", "echo more >> $f",
+    } do
+      os.execute(("for f in %s/cache/*.so; do %s; done"):format(folder, damage))
+      assert.truthy(run(settings):find "^1.875\t1.75\n", damage)
+      assert.equal(2, files "*.so")
+    end
+  end)
+
+  -- The cache drops its oldest files beyond 256 MiB: these are sparse.
+  it("and removes nothing but what it made", function()
+    local cache, hex = folder .. "/cache", ("0123456789abcdef"):rep(2)
+    assert(os.execute(("mkdir -m 700 %s && touch %s/.tempo"):format(cache, cache)))
+    local others = { "data.npz", "lib.so", hex:sub(2) .. ".so", hex .. "0.c", hex .. ".npy", hex .. ".so.old", hex .. ".a.b.c", hex .. ".1.so.bak" }
+    local ours = { hex .. ".so", hex .. ".c", hex .. ".12.3.so" }
+    for k, name in ipairs(others) do assert(os.execute(("truncate -s 300M %s/%s && touch -d '2001-01-%02d' %s/%s"):format(cache, name, k, cache, name))) end
+    for k, name in ipairs(ours) do assert(os.execute(("truncate -s 300M %s/%s && touch -d '2002-01-%02d' %s/%s"):format(cache, name, k, cache, name))) end
+    assert.truthy(run(("export TEMPO_CACHE=%s; "):format(cache)):find "^1.875\t1.75\n")
+    for _, name in ipairs(others) do assert.equal(1, files(name), name) end
+    for _, name in ipairs(ours) do assert.equal(0, files(name), name) end
+  end)
+
+  it("in no folder that holds files of others", function()
+    for _, name in ipairs { "notes.txt", ".profile", ("a"):rep(32) .. ".csv" } do
+      local cache = folder .. "/data"
+      assert(os.execute(("mkdir -m 700 %s && echo mine > %s/%s"):format(cache, cache, name)))
+      local out = run(("export TEMPO_CACHE=%s; "):format(cache))
+      assert.truthy(out:find("1.875\t1.75\n", 1, true), out)
+      assert.truthy(out:find("tp_part_0", 1, true))
+      assert.equal(1, count(out, "native code is not kept: '" .. cache:gsub("%-", "%%-") .. "' holds files of others"), out)
+      local p = assert(io.popen(("ls -A %s; cat %s/%s"):format(cache, cache, name)))
+      assert.equal(name .. "\nmine\n", p:read "*a")
+      p:close()
+      assert(os.execute("rm -rf " .. cache))
+    end
+    -- One that tempo made stays its own, whatever comes to lie there.
+    local cache = folder .. "/made"
+    run(("export TEMPO_CACHE=%s; "):format(cache))
+    assert(os.execute(("echo mine > %s/notes.txt && rm %s/*.so"):format(cache, cache)))
+    assert.truthy(run(("export TEMPO_CACHE=%s; "):format(cache)):find "^1.875\t1.75\n")
+    assert.equal(2, files "*.so")
+    assert.equal(1, files "notes.txt")
+  end)
+
+  it("within a limit of time, and the interpreter runs the plan where the compiler does not end", function()
+    local cc = folder .. "/slow"
+    for _, hangs in ipairs { "sleep 1000", "exec >/dev/null 2>&1; sleep 1000", "while :; do :; done" } do
+      local file = assert(io.open(cc, "w"))
+      file:write("#!/bin/sh\necho $$ >> " .. folder .. "/pids\n" .. hangs .. "\n")
+      file:close()
+      assert(os.execute("chmod +x " .. cc))
+      local out = run(("export TEMPO_CACHE=%s/cache TEMPO_NATIVE_LIMIT=0.2 CC=%s; "):format(folder, cc))
+      assert.truthy(out:find("1.875\t1.75\n", 1, true), out)
+      assert.equal(1, count(out, "no native code: '" .. cc:gsub("%-", "%%-") .. "' has not ended within the limit"), out)
+      assert.equal(0, files "*.c")
+      -- Nothing of it is left running, though its parent may not have asked for it yet.
+      local left = "sleep 0.2; for p in $(cat %s/pids); do grep -qs '^State:.[^ZX]' /proc/$p/status && exit 1; done; exit 0"
+      assert.truthy(os.execute(left:format(folder)))
+    end
   end)
 
   it("goes over tiles of an axis whose extent the call gives", function()

@@ -1,11 +1,15 @@
 /* cc.c: C becomes a shared object in a folder of the user's, ${TEMPO_CACHE:-${XDG_CACHE_HOME:-~/.cache}/tempo}, named by what it depends on: text, flags, compiler, processor.
- * It is written under a name of its own and renamed, so any number of processes may do the same at once. Where the folder cannot be had, or is full, a folder of the moment takes its place,
- * which is gone when the object is open. */
+ * A child process compiles it under a name of its own and renames it, so any number of processes may do the same at once. Behind the object stand its length and its checksum, so that
+ * one that was cut off is compiled again instead of opened. Only files with such names are removed from the folder, and a folder that holds other files is not used unless tempo made it.
+ * Where the folder cannot be had, a folder of the moment takes its place, which is gone when the object is open. */
 #include "rt/cc.h"
+#include "io/io.h"
+#include <ctype.h>
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -75,13 +79,47 @@ static void name_of(const tp_cc_source *s, char name[33]) {
 
 /* ---- folders ---- */
 
-static bool is_ours(const char *dir) {
+#define MARK ".tempo"                           /* the file that says that tempo made the folder, or found it without other files */
+
+/* A name that name_files gives: 32 hexadecimal digits, perhaps numbers, and what kind of file it is. */
+static bool is_our_name(const char *name) {
+  size_t n = strspn(name, "0123456789abcdef");
+  if (n != 32) return false;
+  for (name += n; name[0] == '.' && isdigit((unsigned char)name[1]);) name += 1 + strspn(name + 1, "0123456789");
+  return !strcmp(name, ".c") || !strcmp(name, ".so") || !strcmp(name, ".so.log");
+}
+
+static bool is_own_folder(const char *dir) {
   struct stat s;
   return lstat(dir, &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid() && !(s.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* With what lies above it. */
-static bool make_folder(char *dir) {
+static bool mark_folder(const char *dir) {
+  char path[TP_CC_PATH];
+  snprintf(path, sizeof path, "%.900s/" MARK, dir);
+  int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  return fd >= 0 && close(fd) == 0;
+}
+
+/* False: there are other files than ours, or the folder cannot be read. */
+static bool has_only_ours(const char *dir) {
+  DIR *d = opendir(dir);
+  bool only = d != NULL;
+  for (struct dirent *e; only && (e = readdir(d)) != NULL;)
+    only = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, MARK) || is_our_name(e->d_name);
+  if (d) closedir(d);
+  return only;
+}
+
+static bool is_marked(const char *dir) {
+  char path[TP_CC_PATH];
+  struct stat s;
+  snprintf(path, sizeof path, "%.900s/" MARK, dir);
+  return lstat(path, &s) == 0 && S_ISREG(s.st_mode);
+}
+
+/* Makes the folder and those above it; a folder that was there is taken only if its files are ours. */
+static bool make_folder(char *dir, tp_buf *why) {
   for (char *p = dir + 1; *p; p++) {
     if (*p != '/') continue;
     *p = 0;
@@ -89,17 +127,20 @@ static bool make_folder(char *dir) {
     *p = '/';
   }
   mkdir(dir, 0700);
-  return is_ours(dir);
+  if (!is_own_folder(dir)) return false;
+  if (is_marked(dir)) return true;
+  if (has_only_ours(dir)) return mark_folder(dir);
+  return tp_putf(why, "'%s' holds files of others: let TEMPO_CACHE name a folder of its own", dir), false;
 }
 
-static bool cache_folder(char dir[TP_CC_PATH]) {
+/* False: nothing is kept; `why` says which folder was refused, if one was. */
+static bool cache_folder(char dir[TP_CC_PATH], tp_buf *why) {
   const char *own = tp_setting("TEMPO_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   int n = -1;
-  if (own && !strcmp(own, "none")) return false;
-  if (own) n = snprintf(dir, TP_CC_PATH, "%s", own);
-  else if (xdg && *xdg == '/') n = snprintf(dir, TP_CC_PATH, "%s/tempo", xdg);
-  else if (home && *home == '/') n = snprintf(dir, TP_CC_PATH, "%s/.cache/tempo", home);
-  return n > 0 && n < TP_CC_PATH - 128 && make_folder(dir);
+  if (own && strcmp(own, "none")) n = snprintf(dir, TP_CC_PATH, "%s", own);
+  else if (!own && xdg && *xdg == '/') n = snprintf(dir, TP_CC_PATH, "%s/tempo", xdg);
+  else if (!own && home && *home == '/') n = snprintf(dir, TP_CC_PATH, "%s/.cache/tempo", home);
+  return n > 0 && n < TP_CC_PATH - 128 && make_folder(dir, why);
 }
 
 static bool moment_folder(char dir[TP_CC_PATH]) {
@@ -108,7 +149,7 @@ static bool moment_folder(char dir[TP_CC_PATH]) {
   return n < TP_CC_PATH - 128 && mkdtemp(dir);
 }
 
-/* ---- a cache that stays small: the oldest go ---- */
+/* ---- a cache that stays small: the oldest files of ours go ---- */
 
 typedef struct { char name[64]; int64_t size, used; } cached_file;
 
@@ -122,7 +163,7 @@ static int list_files(const char *dir, cached_file *v, int max, int64_t *total) 
   struct stat s;
   int n = 0;
   for (struct dirent *e; d && n < max && (e = readdir(d)) != NULL;) {
-    if (e->d_name[0] == '.' || strlen(e->d_name) >= sizeof v->name || fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode)) continue;
+    if (!is_our_name(e->d_name) || strlen(e->d_name) >= sizeof v->name || fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode)) continue;
     memcpy(v[n].name, e->d_name, strlen(e->d_name) + 1);
     v[n].size = (int64_t)s.st_size;
     v[n++].used = (int64_t)s.st_mtime;
@@ -132,9 +173,12 @@ static int list_files(const char *dir, cached_file *v, int max, int64_t *total) 
   return n;
 }
 
-static void prune(const char *dir) {
+/* In the folder of the file so. */
+static void prune(const char *so) {
   enum { MOST = 1 << 14 };
   cached_file *v = tp_alloc(sizeof *v * MOST);
+  char dir[TP_CC_PATH];
+  snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(so, '/') - so), so);
   int64_t total = 0;
   int n = v ? list_files(dir, v, MOST, &total) : 0;
   if (n > 1) qsort(v, (size_t)n, sizeof *v, oldest_first);
@@ -201,22 +245,6 @@ static pid_t beside(char **argv, int out) {
   return pid;
 }
 
-static bool runs(char **argv, const char *log) {
-  posix_spawn_file_actions_t act;
-  char *env[VARIABLES];
-  pid_t pid;
-  int status = -1;
-  if (posix_spawn_file_actions_init(&act)) return false;
-  posix_spawn_file_actions_addopen(&act, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&act, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&act, 1, 2);
-  bool ok = posix_spawnp(&pid, argv[0], &act, NULL, argv, environment(env, VARIABLES)) == 0;
-  posix_spawn_file_actions_destroy(&act);
-  while (ok && waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) { status = 0; break; }  /* somebody else waits for children: the file tells */
-  return ok && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
 /* The first line that tells of an error, else the first of all. f: closed; NULL: nothing is told. */
 static void put_failure(tp_buf *why, FILE *f) {
   char line[256], told[256] = "";
@@ -247,16 +275,6 @@ void tp_cc_command(tp_buf *b, const char *own) {
     if (*v[i]) tp_putf(b, " %s", v[i]);
 }
 
-static bool compile_file(const char *c, const char *so, const char *own, tp_buf *why) {
-  char all[COMMAND], log[TP_CC_PATH + 8], *argv[ARGS];
-  snprintf(log, sizeof log, "%s.log", so);
-  put_command(argv, 0, c, so, own, all);
-  bool ok = runs(argv, log);
-  if (!ok) put_failure(why, fopen(log, "re"));
-  unlink(log);
-  return ok;
-}
-
 typedef struct { char c[TP_CC_PATH], so[TP_CC_PATH], done_c[TP_CC_PATH], done_so[TP_CC_PATH]; } paths;
 
 static void name_files(paths *p, const char *dir, const char *name) {
@@ -268,57 +286,77 @@ static void name_files(paths *p, const char *dir, const char *name) {
   snprintf(p->done_so, sizeof p->done_so, "%.900s/%s.so", dir, name);
 }
 
-static bool make_object(const paths *p, const tp_cc_source *s, tp_buf *why) {
-  bool ok = write_file(p->c, s->text, s->n);
-  if (!ok) tp_puts(why, "no file can be written");
-  ok = ok && compile_file(p->c, p->so, s->flags, why) && rename(p->so, p->done_so) == 0 && rename(p->c, p->done_c) == 0;
-  unlink(p->c);
-  unlink(p->so);
-  return ok;
+/* ---- opening ---- */
+
+enum { MOST_SECONDS = 120 };                    /* that a compiler has where TEMPO_NATIVE_LIMIT says nothing: it takes 1 to 10 s */
+#define TAIL "\ntempo "                         /* what stands between an object and its checksum and length */
+
+/* POSIX's cksum of n bytes, by four bits at a time. */
+static uint32_t checksum(const unsigned char *p, size_t n) {
+  uint32_t table[16], c = 0;
+  for (uint32_t i = 0; i < 16; i++) {
+    table[i] = i << 28;
+    for (int k = 0; k < 4; k++) table[i] = table[i] << 1 ^ (table[i] >> 31 ? 0x04c11db7u : 0);
+  }
+  for (size_t i = 0, length = n; i < n || length; i++) {
+    unsigned byte = i < n ? p[i] : (unsigned)(length & 255);
+    if (i >= n) length >>= 8;
+    c = c << 4 ^ table[c >> 28 ^ byte >> 4];
+    c = c << 4 ^ table[c >> 28 ^ (byte & 15)];
+  }
+  return ~c;
 }
 
-static void *from_cache(const char *dir, const char *name, const tp_cc_source *s, char path[TP_CC_PATH], tp_buf *why) {
-  paths p;
-  name_files(&p, dir, name);
-  snprintf(path, TP_CC_PATH, "%s", p.done_c);
-  void *lib = access(p.done_so, R_OK) == 0 ? dlopen(p.done_so, RTLD_NOW | RTLD_LOCAL) : NULL;
-  if (lib || !make_object(&p, s, why)) return lib;
-  prune(dir);
-  return dlopen(p.done_so, RTLD_NOW | RTLD_LOCAL);
+/* Does the file end with the checksum and the length of all before? */
+static bool is_whole(const char *path) {
+  enum { LONGEST = 64 };
+  tp_error ignored = { 0 };
+  size_t n = 0, at;
+  char *p = tp_file_whole(path, &n, &ignored), *end;
+  bool whole = false;
+  for (at = n; p && at > 0 && n - at < LONGEST && !whole; at--) {
+    if (strncmp(p + at, TAIL, strlen(TAIL))) continue;
+    unsigned long sum = strtoul(p + at + strlen(TAIL), &end, 10);
+    whole = strtoul(end, NULL, 10) == at && checksum((unsigned char *)p, at) == sum;
+  }
+  tp_free(p);
+  return whole;
 }
 
-static void *from_moment(const char *name, const tp_cc_source *s, tp_buf *why) {
-  char dir[TP_CC_PATH];
-  paths p;
-  if (!moment_folder(dir)) return tp_puts(why, "no folder for it"), NULL;
-  name_files(&p, dir, name);
-  void *lib = make_object(&p, s, why) ? dlopen(p.done_so, RTLD_NOW | RTLD_LOCAL) : NULL;
-  unlink(p.done_so);
-  unlink(p.done_c);
-  rmdir(dir);
-  return lib;
-}
+static void *open_object(const char *so) { return is_whole(so) ? dlopen(so, RTLD_NOW | RTLD_LOCAL) : NULL; }
 
-/* ---- beside us ---- */
+/* ---- compiling ---- */
 
 /* owner: the process whose child it is; after a fork there are others that know of it. told: the end of a pipe, from which the first n bytes are said. */
-struct tp_cc_job { paths p; pid_t pid, owner; int told; double began; size_t n; char said[2048]; };
+struct tp_cc_job { paths p; pid_t pid, owner; int told; double until; size_t n; char said[2048]; };
 
-enum { MOST_SECONDS = 600 };                    /* that another process waits for what it cannot ask */
+/* When a compiler that begins now has had its time. */
+static double ends_at(void) {
+  const char *set = tp_setting("TEMPO_NATIVE_LIMIT");
+  return tp_now() + (set ? strtod(set, NULL) : MOST_SECONDS);
+}
 
 /* $1 .. $4: the paths; the rest: the compiler's words. */
 static const char script[] =
   "c=$1 so=$2 done_c=$3 done_so=$4; shift 4; "
-  "\"$@\" && mv -f \"$c\" \"$done_c\" && mv -f \"$so\" \"$done_so\" || { rm -f \"$c\" \"$so\"; exit 1; }";
+  "\"$@\" && sum=$(cksum <\"$so\") && printf '" TAIL "%s\\n' \"$sum\" >>\"$so\" && { sync \"$c\" \"$so\" 2>/dev/null || :; } "
+  "&& mv -f \"$c\" \"$done_c\" && mv -f \"$so\" \"$done_so\" || { rm -f \"$c\" \"$so\"; exit 1; }";
 
-/* Children whose job was dropped before they ended. */
+static void kill_group(pid_t pid) {
+  kill(-pid, SIGKILL);
+  while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
+}
+
+/* Children whose job was dropped before they ended, and until when they may go on. */
 enum { LEFT = 64 };
-static pid_t left[LEFT];
+static struct { pid_t pid; double until; } left[LEFT];
 static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void reap_left(void) {
-  for (int i = 0; i < LEFT; i++)
-    if (left[i] && waitpid(left[i], NULL, WNOHANG) != 0) left[i] = 0;
+  for (int i = 0; i < LEFT; i++) {
+    if (left[i].pid && tp_now() > left[i].until) kill(-left[i].pid, SIGKILL);
+    if (left[i].pid && waitpid(left[i].pid, NULL, WNOHANG) != 0) left[i].pid = 0;
+  }
 }
 
 void tp_cc_reap(void) {
@@ -328,24 +366,14 @@ void tp_cc_reap(void) {
 }
 
 /* False: there are too many. */
-static bool leave(pid_t pid) {
+static bool leave(const tp_cc_job *j) {
   int at = 0;
   pthread_mutex_lock(&left_lock);
   reap_left();
-  while (at < LEFT && left[at]) at++;
-  if (at < LEFT) left[at] = pid;
+  while (at < LEFT && left[at].pid) at++;
+  if (at < LEFT) left[at].pid = j->pid, left[at].until = j->until;
   pthread_mutex_unlock(&left_lock);
   return at < LEFT;
-}
-
-void *tp_cc_cached(const tp_cc_source *s, char path[TP_CC_PATH]) {
-  char dir[TP_CC_PATH], name[33];
-  paths p;
-  if (!cache_folder(dir)) return NULL;
-  name_of(s, name);
-  name_files(&p, dir, name);
-  snprintf(path, TP_CC_PATH, "%s", p.done_c);
-  return access(p.done_so, R_OK) == 0 ? dlopen(p.done_so, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
 static bool spawn(tp_cc_job *j, const char *own, tp_buf *why) {
@@ -364,13 +392,11 @@ static bool spawn(tp_cc_job *j, const char *own, tp_buf *why) {
   return j->pid != 0;
 }
 
-tp_cc_job *tp_cc_begin(const tp_cc_source *s, tp_buf *why) {
-  char dir[TP_CC_PATH], name[33];
+static tp_cc_job *begin_in(const char *dir, const char *name, const tp_cc_source *s, double until, tp_buf *why) {
   tp_cc_job *j = tp_calloc(sizeof *j);
-  if (!j || !cache_folder(dir)) return tp_puts(why, "no folder for it"), tp_free(j), NULL;
-  name_of(s, name);
+  if (!j) return tp_puts(why, "no memory for it"), NULL;
   name_files(&j->p, dir, name);
-  j->began = tp_now();
+  j->until = until;
   j->told = -1;
   if (!write_file(j->p.c, s->text, s->n)) tp_puts(why, "no file can be written");
   else if (spawn(j, s->flags, why)) return j;
@@ -378,52 +404,107 @@ tp_cc_job *tp_cc_begin(const tp_cc_source *s, tp_buf *why) {
   return tp_cc_drop(j);
 }
 
-/* So that nobody waits for us to read. */
+tp_cc_job *tp_cc_begin(const tp_cc_source *s, tp_buf *why) {
+  char dir[TP_CC_PATH], name[33];
+  if (!cache_folder(dir, why)) return why->n ? NULL : (tp_puts(why, "no folder for it"), NULL);
+  name_of(s, name);
+  return begin_in(dir, name, s, ends_at(), why);
+}
+
+/* Empties the pipe, so that the compiler never waits for us to read. */
 static void hear(tp_cc_job *j) {
   char more[4096];
-  for (ssize_t k; (k = read(j->told, more, sizeof more)) > 0;) {
+  ssize_t k = -1;
+  while (j->told >= 0 && (k = read(j->told, more, sizeof more)) > 0) {
     size_t room = TP_MIN(sizeof j->said - j->n, (size_t)k);
     memcpy(j->said + j->n, more, room);
     j->n += room;
   }
+  if (k == 0) close(j->told), j->told = -1;
+}
+
+/* A child of ours that has had its time is killed, with what it began, and leaves no file. */
+static void stop_late(tp_cc_job *j, tp_buf *why) {
+  kill_group(j->pid);
+  unlink(j->p.c);
+  unlink(j->p.so);
+  tp_putf(why, "'%s' has not ended within the limit (TEMPO_NATIVE_LIMIT)", compiler());
 }
 
 /* Somebody else may wait for all children of a process: then the files tell. */
 bool tp_cc_ended(tp_cc_job *j, void **lib, char path[TP_CC_PATH], tp_buf *why) {
-  char dir[TP_CC_PATH];
-  bool mine = j->owner == getpid();
+  bool mine = j->owner == getpid(), late = tp_now() > j->until;
   pid_t got = mine ? waitpid(j->pid, NULL, WNOHANG) : -1;
   hear(j);
-  if (got == 0) return false;
-  if (got < 0 && mine && errno == EINTR) return false;
-  bool there = access(j->p.done_so, R_OK) == 0;
-  if (!mine && !there && tp_now() - j->began < MOST_SECONDS) return false;
-  j->pid = 0;
-  *lib = there ? dlopen(j->p.done_so, RTLD_NOW | RTLD_LOCAL) : NULL;
+  if (got < 0 && mine && errno == EINTR) got = 0;
+  if (got == 0 && !late) return false;
+  *lib = got == 0 ? NULL : open_object(j->p.done_so);
+  if (!mine && !*lib && !late) return false;
   snprintf(path, TP_CC_PATH, "%s", j->p.done_c);
-  if (!*lib) put_failure(why, j->n ? fmemopen(j->said, j->n, "r") : NULL);
-  else if (mine && cache_folder(dir)) prune(dir);
+  if (got == 0) stop_late(j, why);
+  else if (!*lib) put_failure(why, j->n ? fmemopen(j->said, j->n, "r") : NULL);
+  else if (mine) prune(j->p.done_so);
+  j->pid = 0;
   return true;
 }
 
 tp_cc_job *tp_cc_drop(tp_cc_job *j) {
   if (j && j->told >= 0) close(j->told);
-  if (j && j->pid && j->owner == getpid() && !leave(j->pid)) {
-    kill(-j->pid, SIGTERM);
-    while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR) {}
-  }
+  if (j && j->pid && j->owner == getpid() && !leave(j)) kill_group(j->pid);
   tp_free(j);
   return NULL;
 }
 
+/* ---- what is asked ---- */
+
+void *tp_cc_cached(const tp_cc_source *s, char path[TP_CC_PATH]) {
+  char dir[TP_CC_PATH], name[33];
+  tp_buf why;
+  paths p;
+  tp_buf_init(&why);
+  bool there = cache_folder(dir, &why);
+  tp_buf_free(&why);
+  if (!there) return NULL;
+  name_of(s, name);
+  name_files(&p, dir, name);
+  snprintf(path, TP_CC_PATH, "%s", p.done_c);
+  return open_object(p.done_so);
+}
+
+/* Waits for a compiler: what it says on the pipe, or the pipe's end, wakes us. */
+static void *build_in(const char *dir, const char *name, const tp_cc_source *s, double until, char path[TP_CC_PATH], tp_buf *why) {
+  tp_cc_job *j = begin_in(dir, name, s, until, why);
+  void *lib = NULL;
+  while (j && !tp_cc_ended(j, &lib, path, why)) poll(&(struct pollfd){ j->told, POLLIN, 0 }, 1, 2);
+  tp_cc_drop(j);
+  return lib;
+}
+
+static void *build_for_now(const char *name, const tp_cc_source *s, double until, char path[TP_CC_PATH], tp_buf *why) {
+  char dir[TP_CC_PATH];
+  paths p;
+  if (!moment_folder(dir)) return tp_puts(why, "no folder for it"), NULL;
+  name_files(&p, dir, name);
+  void *lib = build_in(dir, name, s, until, path, why);
+  *path = 0;
+  unlink(p.done_so);
+  unlink(p.done_c);
+  rmdir(dir);
+  return lib;
+}
+
+/* The folder may be full: then the rest of the time is for a folder of the moment. */
 void *tp_cc_open(const tp_cc_source *s, char path[TP_CC_PATH], tp_buf *why) {
   char dir[TP_CC_PATH], name[33];
-  name_of(s, name);
-  void *lib = cache_folder(dir) ? from_cache(dir, name, s, path, why) : NULL;
+  double until = ends_at();
+  void *lib = tp_cc_cached(s, path);
   if (lib) return lib;
-  *path = 0;
-  why->n = 0;
-  return from_moment(name, s, why);
+  name_of(s, name);
+  if (!cache_folder(dir, why)) return build_for_now(name, s, until, path, why);
+  lib = build_in(dir, name, s, until, path, why);
+  if (lib || tp_now() > until) return lib;
+  tp_buf_free(why);
+  return build_for_now(name, s, until, path, why);
 }
 
 void *tp_cc_close(void *lib) {

@@ -5,7 +5,8 @@
 
 enum { TP_CC_PATH = 1024 };
 typedef struct tp_cc_source { const char *text; size_t n; const char *flags; } tp_cc_source;      /* C; flags of whoever asked, behind those of this version */
-/* Compiles it by $CC, or cc, unless the cache has it; opens what comes out. NULL: `why` says why not. path: where the text lies, "" if nowhere. */
+/* Compiles it by $CC, or cc, unless the cache has it; opens what comes out. NULL: `why` says why not, and a compiler that does not end within TEMPO_NATIVE_LIMIT is stopped; else `why` is
+ * empty or says which folder for a cache was refused. path: where the text lies, "" if nowhere. */
 void *tp_cc_open(const tp_cc_source *s, char path[TP_CC_PATH], tp_buf *why);
 void *tp_cc_close(void *lib);                   /* NULL */
 /* The same beside us: what the cache has; else a compiler as a child process, which leaves the object in the cache also when this process has ended meanwhile, and nothing else. */

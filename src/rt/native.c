@@ -36,10 +36,12 @@ static int put_code(tp_buf *b, const tp_plan *p, bool clocks) {
   return tp_emit_c(b, p, clocks);
 }
 
-static void warn_once(tp_fn *f, const char *why) {
-  static int warned;
-  if (__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED)) return;
-  TP_PUSH(&f->closed->arena, &f->closed->warnings, tp_printf(&f->closed->arena, "%s:%d: no native code: %s; the interpreter runs the same plan", f->pos.file ? f->pos.file : "?", f->pos.line, why));
+/* Once a process for each `warned`. */
+static void warn_once(tp_fn *f, int *warned, const char *what, const char *why, const char *then) {
+  tp_arena *a = &f->closed->arena;
+  if (__atomic_exchange_n(warned, 1, __ATOMIC_RELAXED)) return;
+  const char *file = f->pos.file ? f->pos.file : "?";
+  TP_PUSH(a, &f->closed->warnings, tp_printf(a, "%s:%d: %s: %s%s", file, f->pos.line, what, why, then));
 }
 
 static bool find_parts(tp_fn *f, tp_native_code *c, int n) {
@@ -63,7 +65,7 @@ static void with_text(tp_native_code *c, void (*fn)(tp_native_code *c, const tp_
   if (text.failed) tp_oom();
   if (n) fn(c, &(tp_cc_source){ text.s, text.n, c->f->cflags }, &why);
   else c->stage = CODE_NEVER;
-  if (why.s) snprintf(c->why, sizeof c->why, "%s", why.s);
+  if (why.n) snprintf(c->why, sizeof c->why, "%s", why.s);
   tp_buf_drop(&why, &hw);
   tp_buf_drop(&text, &h);
 }
@@ -75,10 +77,18 @@ static void code_take(tp_native_code *c, void *lib, tp_buf *why) {
   c->stage = lib && find_parts(c->f, c, tp_plan_parts(c->plan, &c->f->closed->arena, &parts)) ? CODE_THERE : CODE_NEVER;
   if (c->stage == CODE_THERE) return;
   c->part = NULL;
-  if (!why->s) tp_puts(why, "what was compiled cannot be opened");
+  if (!why->n) tp_puts(why, "what was compiled cannot be opened");
 }
 
-static void code_build(tp_native_code *c, const tp_cc_source *s, tp_buf *why) { code_take(c, tp_cc_open(s, c->path, why), why); }
+static void code_build(tp_native_code *c, const tp_cc_source *s, tp_buf *why) {
+  static int warned;
+  void *lib = tp_cc_open(s, c->path, why);
+  if (lib && why->n) {
+    warn_once(c->f, &warned, "native code is not kept", why->s, "");
+    tp_buf_free(why);
+  }
+  code_take(c, lib, why);
+}
 
 /* ---- tier auto ---- */
 
@@ -103,7 +113,7 @@ static void code_wait(tp_native_code *c) {
     if (lib) code_take(c, lib, &why);
     else c->stage = CODE_NEVER;
   }
-  if (why.s) snprintf(c->why, sizeof c->why, "%s", why.s);
+  if (why.n) snprintf(c->why, sizeof c->why, "%s", why.s);
   tp_buf_drop(&why, &h);
 }
 
@@ -135,13 +145,14 @@ static bool asked(void *ud, double ran, tp_native *const **fn) {
 /* ---- what rt asks for ---- */
 
 static tp_native_code *code_of(tp_fn *f, const tp_plan *p) {
+  static int warned;
   tp_native_code **of = &f->code[(p != f->plan) + 2 * f->clocks], *c = *of;
   if (c) return c;
   c = *of = TP_NEW(&f->closed->arena, tp_native_code);
   *c = (tp_native_code){ .f = f, .plan = p, .clocks = f->clocks };
   if (f->tier != TP_TIER_NATIVE && !f->clocks) return c;
   with_text(c, code_build);
-  if (*c->why) warn_once(f, c->why);
+  if (*c->why) warn_once(f, &warned, "no native code", c->why, "; the interpreter runs the same plan");
   return c;
 }
 
