@@ -263,6 +263,14 @@ TP_API int tempo_start(tempo_function *f, int ninput, const char *const *input_n
 TP_API int tempo_step(tempo_function *f, int nvalue, const char *const *value_name, tempo_array *const *value,
                       double budget_ms, int *done, double *late_ms, TEMPO_GIVE tempo_array **outputs,
                       tempo_error *err);
+/* The same into what earlier steps gave: outputs[i] is NULL or an array, which is written into if it is
+ * of the value's dtype and shape and the handle is its only one; else the value's array takes its place
+ * and the handle is freed. made (may be NULL): 1 for each output that this tick gave, 0 for one whose
+ * array stays as it was. After the first steps of a run, one whose outputs all have such an array and
+ * belong to a tick asks for no memory. After an error what the arrays hold is undefined. */
+TP_API int tempo_step_into(tempo_function *f, int nvalue, const char *const *value_name, tempo_array *const *value,
+                           double budget_ms, int *done, double *late_ms, tempo_array **outputs, int *made,
+                           tempo_error *err);
 /* The point of the next step: a coordinate for each TEMPO_TICK (at may be NULL). 0: no run is going on. */
 TP_API int tempo_next_tick(tempo_function *f, int64_t *at);
 

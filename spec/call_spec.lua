@@ -162,6 +162,113 @@ describe("a call", function()
   end)
 end)
 
+describe("a step into the table of an earlier one", function()
+  -- y decays, z sums it, total comes with the last tick of each i
+  local function compile(tier)
+    local P = tempo.program()
+    local i = P:dim "i"
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { i, t }, shape = { 3 } })
+    local s = P:input("s", { domain = { i, t } })
+    local y = P:tensor { domain = { i, t }, shape = { 3 } }
+    y[{ t = 0 }] = x
+    y:otherwise(y[t - 1] * 0.5 + x * s)
+    return P:compile { outputs = { y = y, z = y:sum(), total = y[{ t = 0 .. T }]:sum() }, tick = { i, t }, tier = tier }
+  end
+  local function x(n) return tempo.array { n, n + 1, 2 * n } end
+
+  it("gives what a step gives, in the same arrays", function()
+    each(function(tier)
+      local f, g = compile(tier), compile(tier)
+      f:start({}, { I = 3, T = 4 })
+      g:start({}, { I = 3, T = 4 })
+      local out, y, total
+      for n = 1, 12 do
+        local values = { x = x(n), s = n % 2 }
+        local done, want = f:step(values)
+        local over, got = g:step(values, { into = out, budget_ms = n % 5 == 0 and 1000 or nil })
+        if out then assert.equal(out, got) end
+        out = got
+        assert.equal(done, over)
+        assert.equal(n % 5 == 0, got.late_ms ~= nil)
+        got.late_ms = nil
+        for name, a in pairs(want) do assert.same(helper.plain(a), helper.plain(got[name])) end
+        for name in pairs(got) do assert.truthy(want[name]) end
+        assert.equal(n % 4 == 0, got.total ~= nil)
+        y, total = y or got.y, total or got.total
+        assert.equal(y, got.y)
+        if got.total then assert.equal(total, got.total) end
+      end
+    end)
+  end)
+
+  it("makes no garbage", function()
+    if jit then jit.off() end
+    each(function(tier)
+      local f = compile(tier)
+      f:start({}, { I = 200, T = 10 })
+      local values, _, out = { x = x(1), s = 2 }, nil, nil
+      local options = {}
+      local function go(n)
+        for _ = 1, n do _, out = f:step(values, options) end
+      end
+      go(30)
+      options.into = out
+      go(30)
+      collectgarbage()
+      collectgarbage "stop"
+      local before = collectgarbage "count"
+      go(1000)
+      local made = collectgarbage "count" - before
+      collectgarbage "restart"
+      assert.equal(0, made)
+    end)
+    if jit then jit.on() end
+  end)
+
+  it("leaves a row alone that the script has taken, and an array of another shape", function()
+    each(function(tier)
+      local f = compile(tier)
+      f:start({}, { I = 1, T = 4 })
+      local _, out = f:step({ x = x(1), s = 0 })
+      local m = tempo.array { { 1, 2 }, { 3, 4 } }
+      out.z = m[0]
+      f:step({ x = x(4), s = 1 }, { into = out })
+      assert.same({ 1, 2 }, m[0]:totable())
+      assert.same({ 4.5, 6, 9 }, out.y:totable())
+      assert.equal(19.5, out.z:item())
+      local again = { y = m[1], z = out.z }
+      f:step({ x = x(0), s = 0 }, { into = again })
+      assert.same({ { 1, 2 }, { 3, 4 } }, m:totable())
+      assert.same({ 2.25, 3, 4.5 }, again.y:totable())
+    end)
+  end)
+
+  it("takes an array that it writes as a value of this step", function()
+    each(function(tier)
+      local f = compile(tier)
+      f:start({}, { I = 1, T = 5 })
+      local _, out = f:step({ x = x(1), s = 0 })
+      for _ = 1, 3 do f:step({ x = out.y, s = 1 }, { into = out }) end
+      assert.same({ 3.375, 6.75, 6.75 }, out.y:totable())
+    end)
+  end)
+
+  it("says what is no such table, and goes on", function()
+    each(function(tier)
+      local f = compile(tier)
+      f:start({}, { I = 1, T = 4 })
+      local v = { x = x(1), s = 0 }
+      local _, out = f:step(v)
+      fails(function() f:step(v, { into = 3 }) end, "option", "into: expected the table that an earlier step returned, got a number")
+      fails(function() f:step(v, { into = { y = 3 } }) end, "option", "into: 'y': expected the array of an earlier step, got a number")
+      fails(function() f:step({ x = { 1 }, s = 0 }, { into = out }) end, "shape", "x")
+      f:step(v, { into = out })
+      assert.same({ 0.5, 1, 1 }, out.y:totable())
+    end)
+  end)
+end)
+
 describe("a callback", function()
   it("gets arrays and the point, in order, once", function()
     each(function(tier)

@@ -628,6 +628,8 @@ describe("every function of C", function()
       tempo_start = { with(nil, 0, nil, nil, 0, nil, nil, 0, err) },
       tempo_step = { with(nil, 0, nil, nil, 0, done, nil, nil, err), with(f, 0, nil, nil, 0, done, nil, nil, err),
         with(f, 0, nil, nil, 0, nil, nil, ffi.new "tempo_array *[1]", err) },
+      tempo_step_into = { with(nil, 0, nil, nil, 0, done, nil, nil, nil, err),
+        with(f, 0, nil, nil, 0, done, nil, nil, nil, err) },
       tempo_state = { with(nil, size, err), with(f, nil, err) },
       tempo_load_state = { with(nil, "x", 1, err), with(f, nil, 1, err) },
       tempo_save = { with(nil, "x", err), with(f, nil, err) }, tempo_load = { with(nil, "x", err), with(f, nil, err) },

@@ -356,14 +356,16 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
         errors = "as a call; `option` without tick dims; `bound` for `math.huge` where something is kept over the whole of it.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 }, tick = t }\nf:start({}, { T = 2 })\nprint(select(2, f:step { x = 3 }).y)' },
       { name = "step", args = { arg("values?", "table<string, tempo.Data>", "the inputs with the tick dims, at this tick: without these dims") },
-        options = { arg("budget_ms", "number", "this tick's outputs are computed whatever it takes; then what later ticks need, oldest first, while time is left") },
+        options = { arg("budget_ms", "number", "this tick's outputs are computed whatever it takes; then what later ticks need, oldest first, while time is left"),
+          arg("into", "table", "what an earlier step returned: it is returned again, and its arrays are written into, without garbage or a request for memory; an array of another shape, or one of which the script "
+            .. "holds rows, is replaced by a fresh one") },
         returns = { { "boolean", "was it the last tick" }, { "table", "for each output with the tick dims its value here, without them; for one with only the outer of several tick dims its value at that point, with the last tick "
           .. "inside it; any other, or one that is complete only later, comes once as an array: with the first tick if no tick has a part in it, else with the last. Where dims end by data, done comes with the tick after "
           .. "which no row goes on, the part of a row that has ended is zero, and further dims are as long as the rows of this tick have reached; with a budget `late_ms`, by how much it was overrun; `cancelled`" } },
         text = "Goes to the next point of the tick dims. With budgets, work that nothing needs for two rows of a tick dim (learning whose parameters an actor reads one iteration old, or one tick) runs behind; no number changes.",
         errors = "`option` where no run is going on; `input`, `shape`, `dtype` for the values, which cost no tick; any other error ends the run.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal s = P:tensor { domain = { t } }\ns[0] = x\ns[t] = s[t-1] + x\nlocal f = P:compile { outputs = { s = s }, tick = t }\nf:start({}, { T = math.huge })\n'
-          .. 'for k = 1, 3 do\n  local done, out = f:step({ x = k }, { budget_ms = 1 })\n  print(done, out.s)\nend' },
+          .. 'for k = 1, 3 do\n  local done, out = f:step({ x = k }, { budget_ms = 1 })\n  print(done, out.s)\nend\nlocal _, out = f:step({ x = 4 })\nf:step({ x = 5 }, { into = out })\nprint(out.s)' },
       { name = "state", args = {}, returns = { { "tempo.State" } }, text = "Between ticks: position, bounds, inputs without the tick dims, live buffers, outputs and parameters, in memory.",
         errors = "`option` where nothing was started, and from a callback.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal s = P:tensor { domain = { t } }\ns[0] = x\ns[t] = s[t-1] + x\nlocal f = P:compile { outputs = { s = s }, tick = t }\nf:start({}, { T = 3 })\nf:step { x = 1 }\n'

@@ -251,6 +251,60 @@ static void quotas(const life *l, const char *tier, int most) {
   free(text);
 }
 
+/* ---- steps that ask for nothing ---- */
+
+/* y[t] = y[t-1] / 2 + x[t], its sum, and what a callback makes of it. */
+static const char decaying[] =
+  "dim t:T\n"
+  "%0 = input {str \"x\"} : (t) f32 [3]\n"
+  "%1 \"y\" = merge %0 if t == 0, %5 : (t) f32 [3]\n"
+  "%2 = read %1 {at [t - 1]} : (t) f32 [3]\n"
+  "%3 = fill {f 0.5} : () f32 []\n"
+  "%4 = mul %2, %3 : (t) f32 [3]\n"
+  "%5 = add %4, %0 : (t) f32 [3]\n"
+  "%6 = sum %1 {axes 0} : (t) f32 []\n"
+  "%7 \"twice\" = call %6 : (t) f32 []\n"
+  "output \"y\" %1\noutput \"twice\" %7\n";
+
+enum { WARM = 3, TICKS = 500 };
+
+/* From the third step on the first request would fail. made: each output, at each tick. */
+static void steps_ask_nothing(const char *tier) {
+  static const char *const names[] = { "t", "T", "x" };
+  int64_t bound = TEMPO_ENDLESS;
+  int done = 0, made[2] = { 0 };
+  tempo_error err = { 0 };
+  tempo_array *x = tempo_array_new("f32", 1, (int64_t[]){ 3 }), *out[2] = { 0 }, *plain[2] = { 0 }, *first[2];
+  tempo_program *p = tempo_program_parse(decaying, &err);
+  tempo_function *f = tempo_compile_ticks(p, tier, 1, names, &err), *g = tempo_compile_ticks(p, tier, 1, names, &err);
+  bool ok = f && g && called(f, &err) && called(g, &err) && tempo_start(f, 0, NULL, NULL, 1, names + 1, &bound, 1, &err) &&
+            tempo_start(g, 0, NULL, NULL, 1, names + 1, &bound, 1, &err);
+  for (int n = 0; ok && n < TICKS; n++) {
+    for (int k = 0; k < 3; k++) tempo_array_set(x, k, n % 7 + k);
+    tp_fail_alloc(n < WARM ? 0 : 1);
+    ok = tempo_step_into(f, 1, names + 2, &x, n % 3 ? -1 : 1000, &done, NULL, out, made, &err);
+    CHECKF(!tp_fail_alloc(0), "%s: a step asks for memory, tick %d", tier, n);
+    CHECKF(ok && made[0] && made[1] && !done, "%s, tick %d: %s", tier, n, err.message);
+    if (!n) memcpy(first, out, sizeof first);
+    ok = ok && tempo_step(g, 1, names + 2, &x, -1, &done, NULL, plain, &err);
+    CHECK(ok && out[0] == first[0] && out[1] == first[1] && total(out, 2) == total(plain, 2));
+    for (int k = 0; k < 2; k++) tempo_array_free(plain[k]);
+  }
+  CHECKF(ok, "%s: %s", tier, err.message);
+  tempo_array *held = tempo_array_ref(out[0]);          /* what another handle holds stays as it is */
+  double was = tempo_array_get(held, 0);
+  tempo_array_free(out[1]);
+  out[1] = tempo_array_new("f64", 1, (int64_t[]){ 2 });
+  CHECK(tempo_step_into(f, 1, names + 2, &x, -1, &done, NULL, out, NULL, &err));
+  CHECK(out[0] != held && tempo_array_get(held, 0) == was && tempo_array_rank(out[1]) == 0);
+  tempo_array_free(held);
+  for (int k = 0; k < 2; k++) tempo_array_free(out[k]);
+  tempo_array_free(x);
+  tempo_function_free(f);
+  tempo_function_free(g);
+  tempo_program_free(p);
+}
+
 int main(int argc, char **argv) {
   int most = argc > 1 ? atoi(argv[1]) : MOST;
   snprintf(path, sizeof path, "/tmp/tempo_oom_%ld", (long)getpid());
@@ -259,6 +313,8 @@ int main(int argc, char **argv) {
     faults(&lives[i], "interpreter", most);
     quotas(&lives[i], "interpreter", most / 5);
   }
+  steps_ask_nothing("interpreter");
+  steps_ask_nothing("native");
   remove(path);
   return check_report();
 }

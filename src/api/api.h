@@ -14,6 +14,7 @@ struct tempo_function {
   bool running, cancel;                         /* seen and set by other threads, too */
   bool cancelled;                               /* the latest run or step */
   bool raised; tempo_error error;               /* a callback's own error, which the run fails with */
+  tp_array **in, **out, **into;                 /* of a step, all NULL between two: by input, by output */
 };
 
 /* ---- error.c ---- */
@@ -52,6 +53,6 @@ bool api_open(api_frame *x, tempo_function *f, tp_error *e);
 void api_close(api_frame *x);
 
 /* ---- callback.c ---- */
-bool api_hooks(tempo_function *f, tp_error *e);                 /* the program's callbacks, none set */
+bool api_hooks(tempo_function *f, tp_error *e);                 /* the program's callbacks, none set; places of a step */
 bool api_call(void *f, const tp_call *c, tp_error *e);          /* tp_run.call */
 #endif

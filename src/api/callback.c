@@ -29,6 +29,9 @@ bool api_hooks(tempo_function *f, tp_error *e) {
   const tp_graph *g = tp_fn_graph(f->f);
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return tp_no_memory(e, TP_NOWHERE);
+  f->in = TP_NEWN(&f->a, tp_array *, g->inputs.n + 1);
+  f->out = TP_NEWN(&f->a, tp_array *, g->outputs.n + 1);
+  f->into = TP_NEWN(&f->a, tp_array *, g->outputs.n + 1);
   f->hooks = TP_NEWN(&f->a, hook, g->nodes.n + 1);
   for (int i = 0; i < g->nodes.n; i++)
     if (g->nodes.v[i]->op == TP_OP_CALL) add_hook(f, g->nodes.v[i]);

@@ -106,29 +106,64 @@ int tempo_start(tempo_function *f, int ninput, const char *const *input_name, te
   return run_done(f, ok, &e, err);
 }
 
+/* to: by visible output, what of an earlier step may be written into. */
+static void lend_results(tempo_function *f, tempo_array *const *to) {
+  for (int i = 0, k; (k = api_visible(tp_fn_graph(f->f), i)) >= 0; i++)
+    if (to[i]) f->into[k] = tp_array_ref(api_array(to[i]));
+}
+
+/* What the step gave takes the place of what was lent; the rest stays. */
+static void change_results(tempo_function *f, tempo_array **to, int *made) {
+  for (int i = 0, k; (k = api_visible(tp_fn_graph(f->f), i)) >= 0; i++) {
+    if (made) made[i] = f->out[k] != NULL;
+    if (!f->out[k] || f->out[k] == f->into[k]) continue;
+    tempo_array_free(to[i]);
+    to[i] = (tempo_array *)tp_array_ref(f->out[k]);
+  }
+}
+
+static void end_step(tempo_function *f, tp_step *s) {
+  const tp_graph *g = tp_fn_graph(f->f);
+  tp_step_drop(f->f, s);
+  for (int i = 0; i < g->outputs.n; i++) f->into[i] = tp_array_unref(f->into[i]);
+  memset(f->in, 0, sizeof *f->in * (size_t)g->inputs.n);
+}
+
+/* Without a request for memory, as far as results have a place. */
+static int step_now(tempo_function *f, arrays a, double budget_ms, int *done, double *late_ms,
+                    tempo_array **outputs, bool into, int *made, tempo_error *err) {
+  tp_error e = { 0 };
+  tp_step s = { .values = f->in, .budget = budget_ms < 0 ? -1 : budget_ms / 1e3, .call = api_call, .ud = f,
+                .cancel = &f->cancel, .out = f->out, .into = f->into };
+  enter(f);
+  if (into) lend_results(f, outputs);
+  bool ok = api_bind_inputs(f, STEPPING, a, f->in, &e) && tp_fn_step(f->f, &s, &e);
+  if (ok && into) change_results(f, outputs, made);
+  else if (ok) give_results(f, s.out, outputs);
+  if (ok) *done = s.done;
+  if (ok && late_ms) *late_ms = s.late * 1e3;
+  end_step(f, &s);
+  return run_done(f, ok, &e, err);
+}
+
+static bool may_step(tempo_function *f, const char *fn, double budget_ms, const int *done,
+                     tempo_array **outputs, tempo_error *err) {
+  return api_ready(f, fn, err) && room_for_results(f, fn, outputs, err) && api_given(done, fn, "done", err) &&
+         (budget_ms == budget_ms || api_refuse(err, TP_E_OPTION, "%s: budget_ms is nan", fn));
+}
+
 int tempo_step(tempo_function *f, int nvalue, const char *const *value_name, tempo_array *const *value,
                double budget_ms, int *done, double *late_ms, tempo_array **outputs, tempo_error *err) {
-  tp_error e = { 0 };
-  api_frame x;
-  if (!api_ready(f, "tempo_step", err) || !room_for_results(f, "tempo_step", outputs, err) ||
-      !api_given(done, "tempo_step", "done", err))
-    return 0;
-  if (budget_ms != budget_ms) return api_refuse(err, TP_E_OPTION, "tempo_step: budget_ms is nan");
+  if (!may_step(f, "tempo_step", budget_ms, done, outputs, err)) return 0;
   no_results(f, outputs);
-  enter(f);
-  bool ok = api_open(&x, f, &e);
-  tp_step s = { .values = x.in, .budget = budget_ms < 0 ? -1 : budget_ms / 1e3,
-                .call = api_call, .ud = f, .cancel = &f->cancel };
-  ok = ok && api_bind_inputs(f, STEPPING, (arrays){ nvalue, value_name, value }, x.in, &e) &&
-       tp_fn_step(f->f, &s, &e);
-  if (ok) {
-    give_results(f, s.out, outputs);
-    *done = s.done;
-    if (late_ms) *late_ms = s.late * 1e3;
-    tp_step_free(f->f, &s);
-  }
-  api_close(&x);
-  return run_done(f, ok, &e, err);
+  return step_now(f, (arrays){ nvalue, value_name, value }, budget_ms, done, late_ms, outputs, false, NULL, err);
+}
+
+int tempo_step_into(tempo_function *f, int nvalue, const char *const *value_name, tempo_array *const *value,
+                    double budget_ms, int *done, double *late_ms, tempo_array **outputs, int *made,
+                    tempo_error *err) {
+  return may_step(f, "tempo_step_into", budget_ms, done, outputs, err) &&
+         step_now(f, (arrays){ nvalue, value_name, value }, budget_ms, done, late_ms, outputs, true, made, err);
 }
 
 int tempo_next_tick(tempo_function *f, int64_t *at) {

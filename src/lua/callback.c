@@ -112,12 +112,23 @@ static int protected_call(lua_State *L) {
   return n;
 }
 
+static const char thunk_key;                    /* registry: protected_call, which LuaJIT makes an object of */
+
+static void push_thunk(lua_State *L) {
+  tl_rawgetp(L, LUA_REGISTRYINDEX, &thunk_key);
+  if (!lua_isnil(L, -1)) return;
+  lua_pop(L, 1);
+  lua_pushcfunction(L, protected_call);
+  lua_pushvalue(L, -1);
+  tl_rawsetp(L, LUA_REGISTRYINDEX, &thunk_key);
+}
+
 void tl_run_prepare_calls(lua_State *L, tl_run *r) {
   tl_pushprogtable(L, r->lp);
   lua_rawgeti(L, -1, TL_PT_CALLS);
   lua_remove(L, -2);
   r->calls = lua_gettop(L);
-  lua_pushcfunction(L, protected_call);
+  push_thunk(L);
   r->thunk = lua_gettop(L);
   lua_pushnil(L);
   r->failed = lua_gettop(L);

@@ -55,7 +55,7 @@ static void give_inputs(lua_State *L, tl_run *r, tl_fn *u, int i, bool resumes) 
 /* The results exist, empty, before the run: { name = array }. */
 tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs) {
   const tp_sym *const *need;
-  tl_run *r = tl_run_new(L, u->lp, runs ? tp_fn_graph(u->f)->inputs.n : 0);
+  tl_run *r = tl_run_new(L, u->lp, runs ? tp_fn_graph(u->f)->inputs.n : 0, 0);
   int n = tp_fn_bounds(u->f, &need);
   if (runs) r->endless = tp_fn_endless(u->f);
   tl_run_bounds(L, r, i, n, need);

@@ -3,15 +3,30 @@
 
 static const char run_key;                      /* registry: metatable of tl_run */
 
+static bool is_own_number(const tp_array *a) { return a && a->refs == 1 && a->rank == 0; }
+
+static void clear_arrays(tl_run *r, bool numbers) {
+  for (int k = 0; k < r->ninput; k++)
+    if (numbers || !is_own_number(r->inputs[k])) r->inputs[k] = tp_array_unref(r->inputs[k]);
+  for (int k = 0; k < r->nout; k++) {
+    r->out[k] = tp_array_unref(r->out[k]);
+    r->into[k] = tp_array_unref(r->into[k]);
+  }
+}
+
+void tl_run_clear(tl_run *r) { clear_arrays(r, false); }
+
 void tl_run_release(tl_run *r) {
-  for (int k = 0; k < r->ninput; k++) r->inputs[k] = tp_array_unref(r->inputs[k]);
+  clear_arrays(r, true);
   tp_free(r->inputs);
+  tp_free(r->out);
+  tp_free(r->into);
   tp_free(r->env);
   tp_free(r->given);
-  r->inputs = NULL;
+  r->inputs = r->out = r->into = NULL;
   r->env = NULL;
   r->given = NULL;
-  r->ninput = 0;
+  r->ninput = r->nout = 0;
 }
 
 static int run_gc(lua_State *L) {
@@ -19,7 +34,7 @@ static int run_gc(lua_State *L) {
   return 0;
 }
 
-tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput) {
+tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput, int nout) {
   tl_run *r = memset(lua_newuserdata(L, sizeof *r), 0, sizeof *r);
   tl_rawgetp(L, LUA_REGISTRYINDEX, &run_key);
   if (lua_isnil(L, -1)) {
@@ -37,8 +52,11 @@ tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput) {
   r->env = tp_calloc(nsym * sizeof *r->env);
   r->given = tp_calloc(nsym * sizeof *r->given);
   r->inputs = tp_calloc(((size_t)ninput + 1) * sizeof *r->inputs);
-  if (!r->env || !r->given || !r->inputs) tl_fail(L, TP_E_MEMORY, "memory: no memory for a call");
+  r->out = tp_calloc(((size_t)nout + 1) * sizeof *r->out);
+  r->into = tp_calloc(((size_t)nout + 1) * sizeof *r->into);
+  if (!r->env || !r->given || !r->inputs || !r->out || !r->into) tl_fail(L, TP_E_MEMORY, "memory: no memory for a call");
   r->ninput = ninput;
+  r->nout = nout;
   r->run = (tp_run){ .env = r->env, .inputs = r->inputs, .seed = lp->p->seed, .call = tl_callback, .ud = r };
   return r;
 }
@@ -86,7 +104,17 @@ void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *n
 }
 
 /* ---- inputs ---- */
-static tp_array *convert_input(lua_State *L, tl_run *r, int i, const tp_node *x, int rank, const int64_t *shape) {
+/* Into the array that is there, if it is one of an earlier step. */
+static void put_number(lua_State *L, tp_array **to, const char *what, tp_dtype d, int i) {
+  if (!is_own_number(*to)) {
+    tp_array_unref(*to);
+    *to = tp_array_new(d, 0, NULL);
+  }
+  if (!*to) tl_fail(L, TP_E_MEMORY, "memory: no memory for a number");
+  tl_putelem(L, what, TP_E_INPUT, *to, 0, i);
+}
+
+static void convert_input(lua_State *L, tp_array **to, int i, const tp_node *x, int rank, const int64_t *shape) {
   const tp_out *o = &x->out[0];
   const char *name = x->attr.str;
   if (tl_typeof(L, i) == TL_ARRAY) {
@@ -94,23 +122,19 @@ static tp_array *convert_input(lua_State *L, tl_run *r, int i, const tp_node *x,
     if (a->dtype != o->dtype)
       tl_fail(L, TP_E_INPUT, "input: '%s' is declared with dtype %s, the array has dtype %s: tempo.array(a, \"%s\") converts", name,
               tp_dtype_name(o->dtype), tp_dtype_name(a->dtype), tp_dtype_name(o->dtype));
-    return tp_array_ref(a);
+    tp_array_unref(*to);
+    *to = tp_array_ref(a);
+    return;
   }
-  tp_array *a;
   char what[256];
   snprintf(what, sizeof what, "input '%s'", name);
   if (lua_istable(L, i)) {
-    a = tl_nested(L, i, what, TP_E_INPUT, &o->dtype, rank, shape);
-  } else if (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i)) {
-    tl_array *u = tl_pusharray(L);
-    tl_setarray(L, u, tp_array_new(o->dtype, 0, shape));
-    tl_putelem(L, what, TP_E_INPUT, a = u->a, 0, i);
-  } else {
-    return tl_fail(L, TP_E_INPUT, "input: '%s': expected an array, a nested table or a number, got %s", name, tl_describe(L, i)), NULL;
-  }
-  tp_array_ref(a);
-  lua_pop(L, 1);
-  return a;
+    tp_array *a = tl_nested(L, i, what, TP_E_INPUT, &o->dtype, rank, shape);
+    tp_array_unref(*to);
+    *to = tp_array_ref(a);
+    lua_pop(L, 1);
+  } else if (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i)) put_number(L, to, what, o->dtype, i);
+  else tl_fail(L, TP_E_INPUT, "input: '%s': expected an array, a nested table or a number, got %s", name, tl_describe(L, i));
 }
 
 static void check_input_names(lua_State *L, tl_run *r, int i, tp_graph *g) {
@@ -137,12 +161,12 @@ void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need
     tl_fail(L, TP_E_INPUT, "input: inputs are a table by name, {x = array}; got %s", tl_describe(L, i));
   if (lua_istable(L, i)) check_input_names(L, r, i, g);
   for (int k = 0; k < g->inputs.n; k++) {
-    if (!need[k]) continue;
+    if (step ? !tp_fn_wants(step, k) : !need[k]) continue;
     const tp_node *x = g->inputs.v[k];
     int64_t shape[TP_MAXRANK];
     if (!tl_option(L, i, x->attr.str)) tl_fail(L, TP_E_INPUT, "input '%s' is missing: give it by name, %s({ %s = ... })", x->attr.str, step ? "f:step" : "f", x->attr.str);
-    int rank = step ? tp_fn_fed_shape(step, k, &r->run, shape) : tp_run_shape(&r->run, x->ndom, x->dom, &x->out[0], shape);
-    r->inputs[k] = convert_input(L, r, lua_gettop(L), x, rank, shape);
+    int rank = step ? tp_fn_fed_shape(step, k, NULL, shape) : tp_run_shape(&r->run, x->ndom, x->dom, &x->out[0], shape);
+    convert_input(L, &r->inputs[k], lua_gettop(L), x, rank, shape);
     lua_pop(L, 1);
   }
 }

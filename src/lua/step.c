@@ -20,23 +20,46 @@ int tl_fn_start(lua_State *L) {                 /* f, inputs, bounds, options */
   return 1;
 }
 
+/* ---- what steps use again ---- the function's own table holds it: "step", the names that a step looks
+ * up, so that the collector leaves them, and by number of output an array that waits for its next tick */
+
+static void hold_name(lua_State *L, const char *name) {
+  lua_pushboolean(L, 1);
+  lua_setfield(L, -2, name);
+}
+
+static void make_frame(lua_State *L, tl_fn *u, int own) {
+  static const char *const names[] = { "budget_ms", "into", "late_ms", "cancelled" };
+  tp_graph *g = tp_fn_graph(u->f);
+  tl_run *r = tl_run_new(L, u->lp, g->inputs.n, g->outputs.n);
+  lua_setfield(L, own, "step");
+  lua_newtable(L);
+  for (int k = 0; k < g->inputs.n; k++) hold_name(L, g->inputs.v[k]->attr.str);
+  for (int k = 0; k < g->outputs.n; k++) hold_name(L, g->outputs.v[k].name);
+  for (size_t k = 0; k < TP_LEN(names); k++) hold_name(L, names[k]);
+  lua_setfield(L, own, "names");
+  u->step = r;
+}
+
+/* Leaves the function's table on the stack. */
+static tl_run *step_frame(lua_State *L, tl_fn *u) {
+  lua_getuservalue(L, 1);
+  if (!u->step) make_frame(L, u, lua_gettop(L));
+  u->step->L = L;
+  u->step->raised = false;
+  tl_run_clear(u->step);
+  return u->step;
+}
+
 static void take_values(lua_State *L, tl_fn *u, tl_run *r, int i) {
   tp_graph *g = tp_fn_graph(u->f);
-  bool *fed = lua_newuserdata(L, (size_t)g->inputs.n + 1);
-  for (int k = 0; k < g->inputs.n; k++) fed[k] = tp_fn_wants(u->f, k);
   for (int k = 0; k < g->inputs.n; k++)
     if (!tp_fn_fed(u->f, k) && tp_fn_needs_input(u->f, k) && tl_option(L, i, g->inputs.v[k]->attr.str))
       tl_fail(L, TP_E_INPUT, "input: '%s' does not have the tick dims: f:start takes it", g->inputs.v[k]->attr.str);
-  const tp_sym *const *need;
-  int n = tp_fn_bounds(u->f, &need);
-  for (int k = 0; k < n; k++) r->env[need[k]->id] = tp_fn_started(u->f)[need[k]->id];
-  tl_run_inputs(L, r, i, g, fed, u->f);
-  lua_pop(L, 1);
+  tl_run_inputs(L, r, i, g, NULL, u->f);
 }
 
 static double take_budget(lua_State *L, int i) {
-  static const char *const known[] = { "budget_ms", NULL };
-  tl_options(L, i, "step", known);
   if (!tl_option(L, i, "budget_ms")) return -1;
   bool number = lua_type(L, -1) == LUA_TNUMBER;
   double ms = number ? lua_tonumber(L, -1) : -1;
@@ -47,52 +70,103 @@ static double take_budget(lua_State *L, int i) {
   return ms / 1e3;
 }
 
-/* The arrays exist, empty, before the step: one a visible output. */
-static tl_array **push_places(lua_State *L, const tp_graph *g) {
-  tl_array **slot = lua_newuserdata(L, sizeof *slot * (size_t)(g->outputs.n + 1));
-  lua_createtable(L, g->outputs.n, 0);
-  for (int k = 0; k < g->outputs.n; k++) {
-    slot[k] = g->outputs.v[k].hidden ? NULL : tl_pusharray(L);
-    if (slot[k]) lua_rawseti(L, -2, k + 1);
+/* ---- results ---- */
+
+/* Output k's array of an earlier step: of the table at `out`, else the one that waits; pushes it, or nil. */
+static tp_array *push_earlier(lua_State *L, const tp_output *o, int k, int own, int out) {
+  lua_getfield(L, out, o->name);
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    lua_rawgeti(L, own, k + 1);
+    if (lua_isnil(L, -1)) return NULL;
   }
-  lua_createtable(L, 0, g->outputs.n + 2);
-  return slot;
+  if (tl_typeof(L, -1) != TL_ARRAY)
+    tl_fail(L, TP_E_OPTION, "option: into: '%s': expected the array of an earlier step, got %s", o->name, tl_describe(L, -1));
+  tl_array *u = lua_touserdata(L, -1);
+  if (u->lease) tl_fail(L, TP_E_CALLBACK, "callback: into: '%s' was lent to a callback and is read only", o->name);
+  return u->a;
 }
 
-static void fill_results(lua_State *L, tl_fn *u, tp_step *s, tl_array **slot, int places, int out) {
-  tp_graph *g = tp_fn_graph(u->f);
-  for (int k = 0; k < g->outputs.n; k++)
-    if (slot[k]) slot[k]->a = s->out[k] ? tp_array_ref(s->out[k]) : NULL;
-  tp_step_free(u->f, s);
-  for (int k = 0; k < g->outputs.n; k++) {
-    if (!slot[k] || !slot[k]->a) continue;
-    tl_charge(L, slot[k]);
-    lua_rawgeti(L, places, k + 1);
-    lua_setfield(L, out, g->outputs.v[k].name);
+static void take_into(lua_State *L, const tp_graph *g, tl_run *r, int own, int out) {
+  if (!lua_istable(L, out))
+    tl_fail(L, TP_E_OPTION, "option: into: expected the table that an earlier step returned, got %s", tl_describe(L, out));
+  for (int k = 0; k < r->nout; k++) {
+    if (g->outputs.v[k].hidden) continue;
+    tp_array *a = push_earlier(L, &g->outputs.v[k], k, own, out);
+    if (a) r->into[k] = tp_array_ref(a);
+    lua_pop(L, 1);
   }
-  if (s->budget >= 0) { lua_pushnumber(L, s->late * 1e3); lua_setfield(L, out, "late_ms"); }
-  if (s->cancelled) { lua_pushboolean(L, 1); lua_setfield(L, out, "cancelled"); }
+}
+
+/* An array that this tick does not give waits, and nil stands in its place. */
+static void put_away(lua_State *L, const tp_output *o, int k, int own, int out) {
+  lua_getfield(L, out, o->name);
+  if (lua_isnil(L, -1)) { lua_pop(L, 1); return; }
+  lua_rawseti(L, own, k + 1);
+  lua_pushnil(L);
+  lua_setfield(L, out, o->name);
+}
+
+static void put_result(lua_State *L, tl_run *r, const tp_output *o, int k, int own, int out) {
+  if (push_earlier(L, o, k, own, out) != r->out[k]) {
+    lua_pop(L, 1);
+    tl_array *u = tl_pusharray(L);
+    u->a = tp_array_ref(r->out[k]);
+    tl_charge(L, u);
+  }
+  lua_setfield(L, out, o->name);
+  lua_pushnil(L);
+  lua_rawseti(L, own, k + 1);
+}
+
+/* The value on top, or none where an earlier step left one. */
+static void put_field(lua_State *L, int out, const char *name, bool there) {
+  if (!there && !tl_option(L, out, name)) return;
+  if (!there) {
+    lua_pop(L, 1);
+    lua_pushnil(L);
+  }
+  lua_setfield(L, out, name);
+}
+
+static void put_results(lua_State *L, const tp_graph *g, tl_run *r, const tp_step *s, int own, int out) {
+  for (int k = 0; k < r->nout; k++) {
+    if (g->outputs.v[k].hidden) continue;
+    if (r->out[k]) put_result(L, r, &g->outputs.v[k], k, own, out);
+    else put_away(L, &g->outputs.v[k], k, own, out);
+  }
+  if (s->budget >= 0) lua_pushnumber(L, s->late * 1e3);
+  put_field(L, out, "late_ms", s->budget >= 0);
+  if (s->cancelled) lua_pushboolean(L, 1);
+  put_field(L, out, "cancelled", s->cancelled);
 }
 
 int tl_fn_step(lua_State *L) {                  /* f, values, options */
+  static const char *const known[] = { "budget_ms", "into", NULL };
   tl_fn *u = tl_fn_self(L, "step");
   tp_error e = { 0 };
   if (u->running) tl_fail(L, TP_E_OPTION, "option: this function is already running: a callback cannot step it");
   if (!tp_fn_stepping(u->f)) tl_fail(L, TP_E_OPTION, "option: step: no run is going on: f:start(inputs, bounds) begins one");
-  tp_graph *g = tp_fn_graph(u->f);
-  tl_run *r = tl_run_new(L, u->lp, g->inputs.n);
+  const tp_graph *g = tp_fn_graph(u->f);
+  tl_run *r = step_frame(L, u);
+  int own = lua_gettop(L);
   take_values(L, u, r, 2);
-  tp_step s = { .values = r->inputs, .budget = take_budget(L, 3), .call = tl_callback, .ud = r, .cancel = &u->cancel };
-  tl_array **slot = push_places(L, g);
-  int places = lua_gettop(L) - 1, out = lua_gettop(L);
+  tl_options(L, 3, "step", known);
+  tp_step s = { .values = r->inputs, .budget = take_budget(L, 3), .call = tl_callback, .ud = r, .cancel = &u->cancel,
+                .out = r->out, .into = r->into };
+  bool into = tl_option(L, 3, "into");
+  if (!into) lua_createtable(L, 0, r->nout);
+  int out = lua_gettop(L);
+  if (into) take_into(L, g, r, own, out);
   tl_run_prepare_calls(L, r);
   u->cancel = false;
   u->running = true;
   bool ok = tp_fn_step(u->f, &s, &e);
   u->running = false;
+  if (!ok) u->step = NULL;
   if (!ok) tl_run_raise(L, r, &e);
-  tl_run_release(r);
-  fill_results(L, u, &s, slot, places, out);
+  put_results(L, g, r, &s, own, out);
+  tl_run_clear(r);
   lua_pushboolean(L, s.done);
   lua_pushvalue(L, out);
   return 2;

@@ -37,7 +37,8 @@ typedef struct { tl_prog *lp; tp_val v; const tp_arg *weak; } tl_tensor;   /* we
 typedef struct { const tp_method *m; int out; tp_pos pos; const char *name; char file[LUA_IDSIZE]; } tl_loose;
 typedef struct { int refs; bool over; } tl_lease;                           /* arrays lent to a callback; over: it has returned */
 typedef struct { tp_array *a; tl_lease *lease; size_t charged; } tl_array;  /* a == NULL: freed */
-typedef struct { tl_prog *lp; tp_fn *f; bool running, cancel; } tl_fn;   /* f == NULL: freed */
+/* f == NULL: freed. step: what its steps use again, so that one makes no garbage; NULL: none was made yet. */
+typedef struct { tl_prog *lp; tp_fn *f; bool running, cancel; struct tl_run *step; } tl_fn;
 
 enum { TL_PT_PROGRAM = 1, TL_PT_CALLS, TL_PT_INDEX, TL_PT_LOOSE };          /* entries of a program's table */
 
@@ -170,15 +171,17 @@ typedef struct tl_run {                         /* one execution: everything it 
   tp_run run;
   int64_t *env; bool *given;                    /* by symbol */
   tp_array **inputs; int ninput;
+  tp_array **out, **into; int nout;             /* of a step: what it gives, what it may write into */
   const tp_sym *endless;                        /* the bound that may be math.huge; NULL: none */
   int calls, thunk, failed;                     /* stack slots: table of callbacks, protected function, error value */
   bool raised;                                  /* the slot holds a callback's error value */
 } tl_run;
-tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput);
+tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput, int nout);
+void tl_run_clear(tl_run *r);                                               /* no arrays any more, but for numbers that a step was given */
 void tl_run_release(tl_run *r);
 tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs);                /* of the bounds at i; runs: with places for inputs */
 void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need);
-void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need, tp_fn *step);   /* step: their values at a tick; NULL: whole arrays */
+void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need, tp_fn *step);   /* step: their values at a tick (need NULL); NULL: whole arrays */
 void tl_run_prepare_calls(lua_State *L, tl_run *r);                         /* pushes the three slots */
 int tl_run_raise(lua_State *L, tl_run *r, const tp_error *e) __attribute__((noreturn));    /* releases first; a callback's own value if there is one */
 bool tl_callback(void *ud, const tp_call *c, tp_error *err);

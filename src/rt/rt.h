@@ -66,10 +66,15 @@ typedef struct tp_step {
   double budget;                                /* seconds; < 0: none */
   bool (*call)(void *ud, const tp_call *c, tp_error *err); void *ud; bool *cancel;
   bool done, cancelled; double late;            /* results; late: seconds over the budget */
-  tp_array **out;                               /* by output, references: the value at this tick, or the whole of an output that is complete; NULL: not yet. tp_step_free */
+  /* By output, places that the caller has, all NULL before: references to the value at this tick, or
+   * to the whole of an output that is complete; NULL: not yet. tp_step_drop ends them. */
+  tp_array **out;
+  /* By output, NULL or an array that the value may be written into: the caller holds it twice, and a
+   * third reference, or another shape, keeps it as it is. The list may be NULL. */
+  tp_array *const *into;
 } tp_step;
 bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err);  /* an error ends the run, unless it is one of the values given */
-void tp_step_free(tp_fn *f, tp_step *s);
+void tp_step_drop(tp_fn *f, tp_step *s);
 const int64_t *tp_fn_started(const tp_fn *f);   /* the bounds it was started with, by symbol */
 bool tp_fn_stepping(const tp_fn *f);            /* between start and the last tick */
 int tp_fn_tick_dims(const tp_fn *f, const tp_sym *const **out);
@@ -88,7 +93,7 @@ bool tp_fn_load(tp_fn *f, const char *path, tp_error *err);
 bool tp_fn_resume(tp_fn *f, tp_run *run, const void *p, size_t n, tp_error *err);
 bool tp_fn_call_may_end(tp_fn *f, const int64_t *env, tp_error *err);        /* error bound: not as a call */
 #define TP_ENDLESS (((int64_t)1 << 60) + 1)     /* not what anybody writes as a bound */
-/* Its shape for a step: the domain without the tick dims, then the shape. */
+/* Its shape for a step: the domain without the tick dims, then the shape. run NULL: the one in steps. */
 int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape);
 void tp_fn_outputs_free(tp_fn *f, tp_run *run);
 /* section: "graph", "schedule", "storage", "memory", "passes", "dot", "plan", "code" (what executes: the plan), NULL = a summary of all. env: bounds, for sizes in bytes; may be NULL.

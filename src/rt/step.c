@@ -35,16 +35,26 @@ static void move_part(const tp_fn *f, int ndom, const tp_sym *const *dom, const 
 
 typedef struct { tp_fn *f; const tp_run *run; tp_step *step; tp_array *const *values; bool (*call)(void *, const tp_call *, tp_error *); void *ud; } door;
 
+static bool same_shape(const tp_array *a, const int64_t *shape) {
+  return !a->rank || !memcmp(a->shape, shape, sizeof *shape * (size_t)a->rank);
+}
+
+/* The first elements of a, of this shape: in the array that was given for output i if they fit there. */
+static tp_array *take_shown(const tp_step *s, int i, tp_array *a, const int64_t *shape) {
+  tp_array *to = s->into ? s->into[i] : NULL;
+  bool fits = to && to->refs == 2 && to->dtype == a->dtype && to->rank == a->rank && same_shape(to, shape);
+  if (fits) tp_array_overlay(to, a);
+  return fits ? tp_array_ref(to) : same_shape(a, shape) ? tp_array_ref(a) : tp_array_corner(a, shape);
+}
+
 /* As long as was reached: dims in `over` lead its shape. */
 static bool hand(tp_step *s, int i, const tp_call *c, tp_error *err) {
   int64_t shape[TP_MAXRANK];
-  tp_array *a = c->args[0];
-  memcpy(shape, a->shape, sizeof shape);
+  memcpy(shape, c->args[0]->shape, sizeof shape);
   memcpy(shape, c->reached, sizeof *shape * (size_t)tp_callee_nover(c->of));
-  a = memcmp(shape, a->shape, sizeof *shape * (size_t)a->rank) ? tp_array_corner(a, shape) : tp_array_ref(a);
   tp_array_unref(s->out[i]);                    /* of a broken state may come twice */
-  s->out[i] = a;
-  return a || tp_fail(err, TP_E_MEMORY, c->of->pos, "memory: no room for what a tick shows");
+  s->out[i] = take_shown(s, i, c->args[0], shape);
+  return s->out[i] || tp_fail(err, TP_E_MEMORY, c->of->pos, "memory: no room for what a tick shows");
 }
 
 static bool pass_door(void *ud, const tp_call *c, tp_error *err) {
@@ -206,6 +216,7 @@ bool tp_fn_next_tick(const tp_fn *f, int64_t *at) {
 const int64_t *tp_fn_started(const tp_fn *f) { return f->session->env; }
 
 int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape) {
+  if (!run) run = &f->session->run;
   const tp_node *n = f->closed->inputs.v[i];
   const tp_sym *dom[TP_MAXRANK];
   int nd = 0;
@@ -225,7 +236,7 @@ static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
     if (!tp_fn_wants(f, i)) continue;
     const tp_array *a = s->values ? s->values[i] : NULL;
     if (!a) return tp_fail(err, TP_E_INPUT, TP_NOWHERE, "input: '%s' is needed at each tick and was not given", n->attr.str);
-    int rank = tp_fn_fed_shape(f, i, &f->session->run, shape);
+    int rank = tp_fn_fed_shape(f, i, NULL, shape);
     if (a->dtype != n->out[0].dtype) return tp_fail(err, TP_E_DTYPE, TP_NOWHERE, "value '%s' is %s, declared %s", n->attr.str, tp_dtype_name(a->dtype), tp_dtype_name(n->out[0].dtype));
     if (a->rank == rank && (!rank || !memcmp(a->shape, shape, sizeof *shape * (size_t)rank))) continue;
     tp_shape_fail(err, TP_E_SHAPE, "the value at a tick of input", n, a, rank, shape, NULL);
@@ -268,10 +279,20 @@ static tp_stand within_budget(const tp_fn *f, tp_session *q, const tp_step *s, i
   return at != TP_AT_TICK || tp_now() >= until || tp_exec_rest(q->exec, until, err) ? at : TP_AT_ERROR;
 }
 
+/* What the reference shows is fresh. */
+static void write_into(const tp_fn *f, const tp_step *s) {
+  for (int i = 0; i < f->closed->outputs.n; i++) {
+    tp_array *fresh = s->out[i];
+    if (fresh) s->out[i] = take_shown(s, i, fresh, fresh->shape);
+    tp_array_unref(fresh);
+  }
+}
+
 static tp_stand refer(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
   double until = s->budget < 0 ? 0 : tp_now() + s->budget;
   bool none = no_ticks(f, q), more = false;
   if (!none && !tp_ref_show(q->ref, q->at, s->values, s->out, q->next, &more, err)) return TP_AT_ERROR;
+  write_into(f, s);
   bool last = !more;
   if (!tp_ref_rest(q->ref, last, last ? 0 : until, err)) return TP_AT_ERROR;
   return last || tp_ref_cancelled(q->ref) ? TP_AT_END : TP_AT_TICK;
@@ -362,11 +383,12 @@ static bool finish_open(tp_fn *f, finish *x, tp_error *err) {
 static void finish_free(tp_fn *f, finish *x) {
   for (int i = 0; x->values && i < f->closed->inputs.n; i++) tp_array_unref(x->values[i]);
   tp_free(x->values);
-  tp_step_free(f, &x->s);
+  tp_step_drop(f, &x->s);
+  tp_free(x->s.out);
 }
 
 static bool next_step(tp_fn *f, finish *x, tp_error *err) {
-  for (int i = 0; i < f->closed->outputs.n; i++) x->s.out[i] = tp_array_unref(x->s.out[i]);
+  tp_step_drop(f, &x->s);
   return run_step(f, x->q, &x->s, err);
 }
 
@@ -442,10 +464,8 @@ bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err) {
   return ok;
 }
 
-void tp_step_free(tp_fn *f, tp_step *s) {
-  for (int i = 0; s->out && i < f->closed->outputs.n; i++) tp_array_unref(s->out[i]);
-  tp_free(s->out);
-  s->out = NULL;
+void tp_step_drop(tp_fn *f, tp_step *s) {
+  for (int i = 0; s->out && i < f->closed->outputs.n; i++) s->out[i] = tp_array_unref(s->out[i]);
 }
 
 static bool step_it(tp_fn *f, void *s, tp_error *err) { return run_step(f, f->session, s, err); }
@@ -456,13 +476,12 @@ bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   if (!q) return tp_fail(err, TP_E_OPTION, f->pos, "nothing to step: f:start(inputs, bounds) comes first");
   if (q->over) return tp_fail(err, TP_E_OPTION, f->pos, "the run is over: f:start(inputs, bounds) begins another");
   if (!values_ok(f, s, err)) return false;
-  if (!(s->out = tp_calloc(sizeof *s->out * (size_t)(f->closed->outputs.n + 1)))) return tp_no_memory(err, f->pos);
   f->running = true;
   bool ok = tp_guarded(f, step_it, s, err);
   f->running = false;
   if (ok && s->done) tp_keep_params(f, s->out);
   if (ok) return true;
-  tp_step_free(f, s);
+  tp_step_drop(f, s);
   f->session = tp_session_free(f, q);
   return false;
 }

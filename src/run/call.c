@@ -4,7 +4,8 @@
 /* ---- callbacks ---- the arrays live as long as the region and are made anew only when a shape changes or somebody kept one */
 
 typedef struct tp_dcall {
-  tp_drows *rows; bool *gone;                   /* by rows of one call */
+  tp_drows *rows;
+  bool *gone; int64_t room;                     /* by rows of one call; of so many at most */
   int64_t *reached;                             /* by dims in `over` */
   int64_t *coord;
   tp_array **args, **res;
@@ -65,8 +66,12 @@ static bool clear_rows(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   if (!r->rg->nrows) return true;
   int64_t shape[TP_MAXRANK];
   memcpy(shape, c->reached, sizeof *shape * (size_t)nrow);
-  tp_free(c->gone);
-  if (!(c->gone = tp_calloc((size_t)count + 1))) return tp_rfail(x, r, TP_E_MEMORY, "out of memory");
+  if (count >= c->room) {
+    tp_free(c->gone);
+    c->room = (c->gone = tp_alloc((size_t)count + 1)) ? count + 1 : 0;
+  }
+  if (!c->gone) return tp_rfail(x, r, TP_E_MEMORY, "out of memory");
+  memset(c->gone, 0, (size_t)count + 1);
   for (int i = 0; i < r->rg->nrows; i++) {
     note_rows(x, r, c, &c->rows[i]);
     if (c->rows[i].along >= 0) c->reached[c->rows[i].along] = 0;
@@ -106,6 +111,12 @@ static bool no_rows(const tp_exec *x, const tp_callee *c) {
   return false;
 }
 
+/* An array that the callback has kept is its own from now on. */
+static void leave_kept(const tp_dreg *r, tp_dcall *c) {
+  for (int i = 0; i < r->nin; i++)
+    if (c->args[i]->refs > 1) c->args[i] = tp_array_unref(c->args[i]);
+}
+
 static bool run_call(tp_exec *x, tp_dreg *r) {
   tp_dcall *c = r->k;
   if (no_rows(x, callee(x, r))) return true;
@@ -116,6 +127,7 @@ static bool run_call(tp_exec *x, tp_dreg *r) {
                    .ndim = r->rg->ncoord, .dims = r->rg->dim, .coord = c->coord, .reached = c->reached };
   if (!x->run->call) return tp_rfail(x, r, TP_E_CALLBACK, "nothing runs callbacks here");
   if (!x->run->call(x->run->ud, &call, x->err)) return tp_rfail(x, r, TP_E_CALLBACK, "the callback failed");
+  leave_kept(r, c);
   return scatter_results(x, r, c);
 }
 

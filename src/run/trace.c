@@ -3,8 +3,6 @@
 #include "run/priv.h"
 #include "io/io.h"
 
-enum { TRACK_FIRST = 64 };
-
 /* ---- noting ---- */
 
 void tp_track_begin(tp_track *t, int most) {
@@ -21,7 +19,7 @@ void tp_track_free(tp_track *t) {
 
 static bool has_room(tp_track *t) {
   if (t->n < t->room) return true;
-  int room = TP_MAX(2 * t->room, TRACK_FIRST);
+  int room = TP_MAX(2 * t->room, TP_TUNE_TRACE_FIRST + 4 * TP_TRACK_DEEP);     /* loops may end, twice over */
   tp_event *v = tp_realloc(t->v, sizeof *v * (size_t)room);
   if (!v) return false;
   t->v = v;
