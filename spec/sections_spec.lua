@@ -704,6 +704,64 @@ describe("libraries (section 9)", function()
     fails(function() tempo.data.batches(P, { x = tempo.array(rows) }, { stp = k, size = 3 }) end, "option", "step")
   end)
 
+  -- The orders in which the rows 0 .. 5 come at each point of `bounds`' dims but the last, the step's: as texts.
+  local function orders(P, set, o, bounds)
+    local found, list = {}, {}
+    local function walk(rows, depth, order)
+      if depth > 0 then
+        for _, inner in ipairs(rows) do walk(inner, depth - 1, {}) end
+        return
+      end
+      for _, batch in ipairs(rows) do
+        for _, row in ipairs(batch) do order[#order + 1] = row end
+      end
+      list[#list + 1] = table.concat(order, " ")
+      found[list[#list]] = true
+      table.sort(order)
+      assert.same({ 0, 1, 2, 3, 4, 5 }, order)
+    end
+    walk(helper.run(P, tempo.data.batches(P, set, o), {}, bounds).x, #tempo.data.batches(P, set, o).x:domain() - 1, {})
+    return list, found
+  end
+
+  it("draw another order in each iteration, whether the set has its dim or the epoch says it", function()
+    local function count(found)
+      local n = 0
+      for _ in pairs(found) do n = n + 1 end
+      return n
+    end
+    local P = tempo.program { seed = 5 }
+    local i, e, k = P:dim "i", P:dim "e", P:dim "k"
+    local rows = tempo.array({ 0, 1, 2, 3, 4, 5 }, "i64")
+    local moving = P:constant(rows) + (i:value() - i:value())
+    local bounds = { I = 3, E = 2, K = 2 }
+    local _, found = orders(P, { x = moving }, { epoch = e, step = k, size = 3 }, bounds)
+    assert.equal(6, count(found))
+    _, found = orders(P, { x = moving }, { step = k, size = 3 }, { I = 3, K = 2 })
+    assert.equal(3, count(found))
+    _, found = orders(P, { x = rows }, { epoch = { i, e }, step = k, size = 3 }, bounds)
+    assert.equal(6, count(found))
+    -- a column without the dim goes with one that has it
+    local batch = tempo.data.batches(P, { x = moving, y = rows }, { epoch = e, step = k, size = 3, name = "both" })
+    local out = helper.run(P, batch, {}, bounds)
+    assert.same(out.x, out.y)
+  end)
+
+  it("record a set in the order of its names, whatever pairs says", function()
+    local function graph(names)
+      local P = tempo.program { seed = 5 }
+      local k, set = P:dim "k", {}
+      for n, name in ipairs(names) do set[name] = tempo.array({ #name, n, 1 }, "i64") end
+      for n, name in ipairs(names) do set[name]:set(0, 1); set[name]:set(n - n, 2) end
+      return P:compile { outputs = tempo.data.batches(P, set, { step = k, size = 1 }) }:explain "graph"
+    end
+    local names, turned = {}, {}
+    for n = 1, 12 do names[n] = ("x"):rep(n) end
+    for n = 1, 12 do turned[n] = names[13 - n] end
+    local function plain(text) return (text:gsub("sections_spec.lua:%d+", "")) end
+    assert.equal(plain(graph(names)), plain(graph(turned)))
+  end)
+
   it("read the numbers that the logger wrote, and draw them", function()
     local path = os.tmpname()
     local log = tempo.logger.csv(path, { "iteration", "loss" })

@@ -11,45 +11,65 @@ local function rows_of(name, x)
   return shape[1]
 end
 
+-- The set's tensors, its names in their order (so that one script always records one graph), and its rows.
 local function set_of(P, set)
   local tensors, names = {}, {}
-  if type(set) ~= "table" then
-    util.fail("option", "data.batches: expected a table of arrays or tensors by name, got a %s", type(set))
-  end
-  for name, x in pairs(set) do
-    names[#names + 1] = name
-    tensors[name] = util.is_tensor(x) and x or P:constant(x)
+  for name in pairs(util.expect("data.batches: the set", "table", set)) do
+    names[#names + 1] = util.expect("data.batches: a name of the set", "string", name)
   end
   if #names == 0 then util.fail("option", "data.batches: the set is empty; write { x = images, y = labels }") end
   table.sort(names)
-  local n = rows_of(names[1], tensors[names[1]])
+  local n
   for _, name in ipairs(names) do
+    local x = set[name]
+    tensors[name] = util.is_tensor(x) and x or P:constant(x)
     local m = rows_of(name, tensors[name])
+    n = n or m
     if m ~= n then
       util.fail("shape", "data.batches: '%s' has %s rows, '%s' has %s", names[1], tostring(n), name, tostring(m))
     end
   end
-  return tensors, n
+  return tensors, names, n
+end
+
+-- The dims for whose points orders are drawn: those of epoch, and all that the set varies over besides step.
+local function outer(tensors, names, o)
+  local dims, seen = {}, { [o.step] = true }
+  local function take(list)
+    for _, d in ipairs(list) do
+      if not seen[d] then dims[#dims + 1], seen[d] = d, true end
+    end
+  end
+  for _, d in ipairs(util.domain("data.batches: epoch", o.epoch)) do take(util.is_tensor(d) and d:domain() or { d }) end
+  for _, name in ipairs(names) do take(tensors[name]:domain()) end
+  return dims
 end
 
 --- Minibatches of a set of examples, arrays or tensors whose first axis counts these: at every point of (epoch, step)
---- `size` rows, step * size .. (step + 1) * size of the epoch's order, a permutation drawn anew in each epoch. Within
---- an epoch no example comes twice; the bound of step is at most the number of rows // size, which the call checks.
---- Without `epoch` there is one order; `shuffle = false` leaves the rows as they are.
+--- `size` rows, step * size .. (step + 1) * size of the epoch's order. The order is a permutation, drawn anew at every
+--- point of epoch and of the other dims that the set's tensors have (for a set recorded in each iteration, of that
+--- iteration too). Within an epoch no example comes twice; the bound of step is at most the number of rows // size,
+--- which the call checks. Without `epoch` there is one order for each of those points; `shuffle = false` leaves the
+--- rows as they are. Where the set has no dim of the iterations, `epoch = { i, e }` draws anew in each of these too.
 ---@param P tempo.Program
 ---@param set table<string, tempo.Array|tempo.Tensor>
----@param o { step: tempo.Index, size: integer, epoch?: tempo.Index, shuffle?: boolean, name?: string }
+---@param o { step: tempo.Index, size: integer, epoch?: tempo.Dims, shuffle?: boolean, name?: string }
 ---@return table<string, tempo.Tensor>
 function data.batches(P, set, o)
   util.program("data.batches", P)
   o = util.options("data.batches", o, "epoch step size shuffle name")
   if not o.step then util.fail("option", "data.batches: step is missing: the dim that counts an epoch's batches") end
-  if type(o.size) ~= "number" then util.fail("option", "data.batches: size is missing: the rows of a batch") end
-  local tensors, n = set_of(P, set)
-  local order = o.shuffle ~= false and tempo.randperm({ n }, { domain = util.list(o.epoch), name = o.name })
+  if not o.size then util.fail("option", "data.batches: size is missing: the rows of a batch") end
+  util.expect_options("data.batches", "dim", o, "step")
+  util.expect_options("data.batches", "count", o, "size")
+  util.expect_options("data.batches", "boolean", o, "shuffle")
+  util.expect_options("data.batches", "string", o, "name")
+  local tensors, names, n = set_of(P, set)
+  local order = o.shuffle ~= false and tempo.randperm({ n }, { domain = outer(tensors, names, o), name = o.name })
   local rows = order and order:narrow(0, o.step * o.size, o.size)
   local batch = {}
-  for name, x in pairs(tensors) do
+  for _, name in ipairs(names) do
+    local x = tensors[name]
     batch[name] = rows and x:index_select(0, rows) or x:narrow(0, o.step * o.size, o.size)
   end
   return batch
@@ -67,7 +87,7 @@ end
 ---@return table<string, tempo.Array>
 ---@return string[] names
 function data.csv(path)
-  local file, why = io.open(path)
+  local file, why = io.open(util.expect("data.csv: the path", "string", path))
   if not file then util.fail("file", "cannot read %s", why) end
   local names, columns, arrays = split(file:read "*l" or ""), {}, {}
   for k = 1, #names do columns[k] = {} end

@@ -44,6 +44,54 @@ function util.numbers(what, o, names)
   end
 end
 
+local function is_userdata(name)
+  return function(v)
+    local class = type(v) == "userdata" and getmetatable(v)
+    return type(class) == "table" and class.__name == name
+  end
+end
+
+local is_index, is_tensor, is_array = is_userdata "tempo.Index", is_userdata "tempo.Tensor", is_userdata "tempo.Array"
+local is = {
+  dim = function(v) return is_index(v) and pcall(v.upper, v) end,
+  tensor = is_tensor,
+  operand = function(v) return type(v) == "number" or type(v) == "table" or is_tensor(v) or is_array(v) end,
+  -- 1 and more: 0 examples or no rows are never meant
+  count = function(v) return type(v) == "number" and v >= 1 and v == math.floor(v) and v < math.huge end,
+}
+local said = { operand = "a tensor, an array or a number", count = "an integer, 1 or more" }
+
+-- "3", "'x'", "a table": what stands where something else is wanted.
+local function describe(v)
+  if type(v) == "number" then return ("the number %g"):format(v) end
+  if type(v) == "string" then return ("the string '%s'"):format(v) end
+  if type(v) == "userdata" then return (tostring(v)) end
+  return v == nil and "nothing" or "a " .. type(v)
+end
+
+--- Checks that `v` is of `kind`: a type of Lua's, or "dim", "tensor", "operand", "count". Returns it.
+function util.expect(what, kind, v)
+  if type(v) == kind or (is[kind] and is[kind](v)) then return v end
+  util.fail("option", "%s: expected %s, got %s", what, said[kind] or "a " .. kind, describe(v))
+end
+
+--- The same for those options of `o` that `names` lists and `o` has.
+function util.expect_options(what, kind, o, names)
+  for name in names:gmatch "%S+" do
+    if o[name] ~= nil then util.expect(what .. ": " .. name, kind, o[name]) end
+  end
+  return o
+end
+
+--- Checks that `x` is a dim, a list of dims and tensors, or nil. Returns a list.
+function util.domain(what, x)
+  x = util.sequence(what, util.list(x), "{ b, t }")
+  for _, d in ipairs(x) do
+    if not is_tensor(d) then util.expect(what, "dim", d) end
+  end
+  return x
+end
+
 --- Checks that `t` is a list: no other keys, no holes. Returns it.
 function util.sequence(what, t, like)
   if type(t) ~= "table" then util.fail("option", "%s: expected a list such as %s, got a %s", what, like, type(t)) end
@@ -102,7 +150,7 @@ function util.list(x)
   return { x }
 end
 
-function util.is_tensor(x) return type(x) == "userdata" and tostring(x):find "^tempo%.Tensor" ~= nil end
+util.is_tensor = is_tensor
 
 --- Refuses whatever is not a program where one comes first.
 function util.program(what, P)
