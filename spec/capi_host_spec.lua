@@ -594,6 +594,17 @@ output "truncated" %%5.4
     end)
   end
 
+  it("stand in tempo.rl.envs beside ours, whenever a host registers them", function()
+    local module, found = ffi.load(assert(package.searchpath("tempo", package.cpath))), {}
+    for id in pairs(tempo.rl.envs) do found[id] = true end
+    assert.is_nil(found["capi-wide"])
+    for _, e in ipairs { push, wide } do assert.equal(1, module.tempo_env_register(env(e), err)) end
+    for id, e in pairs(tempo.rl.envs) do found[id] = e end
+    assert.equal(2, found["CartPole-v1"].actions)
+    assert.same({ uniforms = 0, observation = { 100 }, actions = 3 }, found["capi-wide"])
+    assert.same({ uniforms = 1, observation = { 2 } }, found["capi-push"])
+  end)
+
   it("are refused where they are none, or taken", function()
     local function why(change, value)
       local fields = {}

@@ -115,13 +115,126 @@ describe("CartPole", function()
     helper.fails(function() local _ = rl.env(P, "CartPole-v1", { domain = { b } }) end, "option", "time")
     helper.fails(function() local _ = rl.env(P, "CartPole-v1", { domain = { b }, time = t }) end, "domain", "'t'")
     local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
-    helper.fails(function() local _ = rl.monte_carlo(env, { gamma = 1 }) end, "option", "step")
     env:step(P:constant(tempo.array(1, "i64")))
     helper.fails(function() env:step(P:constant(tempo.array(1, "i64"))) end, "option", "twice")
     helper.fails(function() local _ = rl.n_step(env, { gamma = 1 }) end, "option", "n")
     helper.fails(function() local _ = rl.n_step(env, { gamma = 1, n = 0 }) end, "option", "n is 0")
     helper.fails(function() local _ = rl.n_step(env, { gamma = 1, n = 1.5 }) end, "option", "n is 1.5")
     helper.fails(function() local _ = rl.env("CartPole-v1", { domain = { t }, time = t }) end, "option", "program")
+  end)
+end)
+
+describe("an environment's tensors", function()
+  it("may be read before the step, and are what the step gives", function()
+    local P = tempo.program { seed = 4 }
+    local b, t = P:dim("b", "B"), (P:dim("t", "T"))
+    local env = rl.env(P, "CartPole-v1", { domain = { b, t }, time = t })
+    local before = outputs(env)
+    local advantage = rl.gae(env, { value = env.obs:sum(), next_value = env.next_obs:sum() })
+    local action = tempo.where(env.obs:select(0, 2):gt(0), 1, 0):to "i64"
+    local reward, terminated, truncated, next_obs = env:step(action)
+    assert.same({ before.reward, before.terminated, before.truncated, before.next_obs },
+      { reward, terminated, truncated, next_obs })
+    assert.equal(before.done, env.done)
+    before.advantage = advantage
+    local out = helper.run(P, before, {}, { B = 2, T = 60 })
+
+    local Q = tempo.program { seed = 4 }
+    local c, s = Q:dim("b", "B"), (Q:dim("t", "T"))
+    local other = rl.env(Q, "CartPole-v1", { domain = { c, s }, time = s })
+    other:step(tempo.where(other.obs:select(0, 2):gt(0), 1, 0):to "i64")
+    local after = outputs(other)
+    after.advantage = rl.gae(other, { value = other.obs:sum(), next_value = other.next_obs:sum() })
+    assert.same(helper.run(Q, after, {}, { B = 2, T = 60 }), out)
+  end)
+
+  it("are undefined without a step, and say so", function()
+    local P = tempo.program()
+    local t = P:dim("t", "T")
+    local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
+    helper.fails(function() P:compile { outputs = { d = env.done } } end, "undefined", "'env.done'")
+  end)
+end)
+
+describe("arguments of another kind", function()
+  local P = tempo.program()
+  local b, t, T = P:dim("b", "B"), P:dim("t", "T")
+  local r, flag = P:input("r", { domain = { t } }), P:input("f", { domain = { t }, dtype = "bool" })
+  local traj = { reward = r, terminated = flag, truncated = flag, time = t }
+  local function without(key, v)
+    local copy = { reward = r, terminated = flag, truncated = flag, time = t }
+    copy[key] = v
+    return copy
+  end
+
+  it("are refused with their class and place by tempo.rl", function()
+    local function env(o) return function() rl.env(P, "CartPole-v1", o) end end
+    helper.fails(env { domain = { t }, time = 3 }, "option", "time: expected a dim, got the number 3")
+    helper.fails(env { domain = { t }, time = T }, "option", "time: expected a dim, got T")
+    helper.fails(env { domain = { 3 }, time = t }, "option", "domain: expected a dim, got the number 3")
+    helper.fails(env { domain = { t }, time = t, carry = "b" }, "option", "carry: expected a dim, got the string 'b'")
+    helper.fails(env { domain = { t }, time = t, carry = b }, "domain", "'b' of carry")
+    helper.fails(env { domain = { t }, time = t, name = {} }, "option", "name: expected a string, got a table")
+    helper.fails(function() rl.env(P, {}, { domain = { t }, time = t }) end, "option", "unknown environment")
+    for _, name in ipairs { "monte_carlo", "n_step", "td", "gae", "episode_return", "episodes" } do
+      local f = rl[name]
+      local function refused(what, ...)
+        local given, o = ...
+        helper.fails(function() f(given, name ~= "episode_return" and o or nil) end, "option", "rl." .. name, what)
+      end
+      refused("the trajectory", 3, {})
+      refused("reward", without "reward", {})
+      refused("reward", without("reward", 3), {})
+      refused("terminated", without("terminated", {}), {})
+      refused("truncated", without("truncated", 1), {})
+      refused("time", without("time", "t"), {})
+      if name == "episodes" then refused("over", traj, { 3 })
+      elseif name ~= "episode_return" then refused("options", traj, 3) end
+    end
+    local o = { value = r, next_value = r }
+    helper.fails(function() rl.gae(traj, { value = 1, next_value = r }) end, "option", "value: expected a tensor")
+    helper.fails(function() rl.td(traj, { next_value = "x" }) end, "option", "next_value: expected a tensor")
+    helper.fails(function() o.name = 3 rl.gae(traj, o) end, "option", "name: expected a string")
+    helper.fails(function() rl.n_step(traj, { n = "3" }) end, "option", "n: expected a number or a bound")
+  end)
+
+  it("are refused by tempo.nn.init", function()
+    local init = tempo.nn.init
+    for _, name in ipairs { "zeros", "ones", "uniform", "normal", "xavier_uniform", "xavier_normal", "kaiming_uniform",
+        "kaiming_normal", "orthogonal" } do
+      helper.fails(function() init[name](3, { 3, 3 }) end, "option", "nn.init." .. name, "expected the program first")
+      helper.fails(function() init[name](P, 3) end, "option", "nn.init." .. name, "the shape")
+      helper.fails(function() init[name](P, { 3, 3 }, 3) end, "option", "nn.init." .. name, "a table of options")
+      helper.fails(function() init[name](P, { 3, 3 }, { name = 3 }) end, "option", "name: expected a string")
+      helper.fails(function() init[name](P, { 3, 3 }, { dtype = 3 }) end, "option", "dtype: expected a string")
+      helper.fails(function() init[name](P, { 3, 3 }, { domain = 3 }) end, "option", "domain: expected a dim")
+      helper.fails(function() init[name](P, { "a", {} }) end, "option")
+    end
+    helper.fails(function() init.uniform(P, { 3 }, { low = "a" }) end, "option", "low: expected a number")
+    helper.fails(function() init.normal(P, { 3 }, { std = {} }) end, "option", "std: expected a number")
+    helper.fails(function() init.xavier(P, { 3, 3 }, { gain = "a" }) end, "option", "gain: expected a number")
+    helper.fails(function() init.fans(3) end, "option", "the shape")
+    helper.fails(function() init.fans { "a", 3 } end, "option", "an extent")
+    helper.fails(function() init.gain("leaky_relu", "x") end, "option", "slope: expected a number")
+    helper.fails(function() init.gain(3) end, "option", "'3'")
+    helper.fails(function() init.make(3, "zeros", { 3 }, {}) end, "option", "program")
+  end)
+
+  it("are refused by tempo.data", function()
+    local data = tempo.data
+    local function batches(set, o) return function() data.batches(P, set, o) end end
+    local set = { x = tempo.array { 1, 2, 3 } }
+    helper.fails(batches(3, { step = t, size = 1 }), "option", "the set: expected a table")
+    helper.fails(batches({ tempo.array { 1 } }, { step = t, size = 1 }), "option", "name of the set: expected a string")
+    helper.fails(batches({ x = print }, { step = t, size = 1 }), "option", "got a function")
+    helper.fails(batches(set, { step = "t", size = 1 }), "option", "step: expected a dim, got the string 't'")
+    helper.fails(batches(set, { step = t, size = "1" }), "option", "size: expected an integer, 1 or more")
+    helper.fails(batches(set, { step = t, size = 0 }), "option", "size: expected an integer, 1 or more, got the number 0")
+    helper.fails(batches(set, { step = t, size = 1.5 }), "option", "size: expected an integer")
+    helper.fails(batches(set, { step = t, size = 1, epoch = 3 }), "option", "epoch: expected a dim")
+    helper.fails(batches(set, { step = t, size = 1, shuffle = 1 }), "option", "shuffle: expected a boolean")
+    helper.fails(batches(set, { step = t, size = 1, name = 1 }), "option", "name: expected a string")
+    helper.fails(function() data.csv {} end, "option", "the path: expected a string")
   end)
 end)
 

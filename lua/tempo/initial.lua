@@ -10,7 +10,16 @@ local util = require "tempo.util"
 ---@class tempo.nn.init
 local init = {}
 
-local common = "name domain dtype "
+-- Checks an initialiser's arguments; it takes the options of all and those in `numbers`. Returns the options.
+local function options(what, P, shape, o, numbers)
+  what = "nn.init." .. what
+  util.program(what, P)
+  util.sequence(what .. ": the shape", shape, "{ 4, 3 }")
+  o = util.options(what, o, "name domain dtype " .. numbers)
+  util.numbers(what, o, numbers)
+  util.domain(what .. ": domain", o.domain)
+  return util.expect_options(what, "string", o, "name dtype")
+end
 
 local function literal(o)
   local domain = util.list(o.domain)
@@ -25,6 +34,7 @@ end
 ---@return tempo.Operand
 function init.make(P, what, shape, o)
   if what == nil then what = 0 end
+  util.program("nn.init.make", P)
   if type(what) == "string" then
     local f = what ~= "make" and what ~= "gain" and what ~= "fans" and rawget(init, what)
     if not f then
@@ -42,6 +52,9 @@ end
 ---@return integer fan in
 ---@return integer fan out
 function init.fans(shape)
+  for _, extent in ipairs(util.sequence("nn.init.fans: the shape", shape, "{ 4, 3 }")) do
+    util.expect("nn.init.fans: an extent", "number", extent)
+  end
   if #shape < 2 then util.fail("shape", "fan in and fan out need a shape of two axes or more") end
   local rest = 1
   for k = 3, #shape do rest = rest * shape[k] end
@@ -54,6 +67,7 @@ local gains = { linear = 1, identity = 1, sigmoid = 1, tanh = 5 / 3, relu = math
 ---@param slope? number of leaky_relu (0.01)
 ---@return number
 function init.gain(nonlinearity, slope)
+  util.expect_options("nn.init.gain", "number", { slope = slope }, "slope")
   if nonlinearity == "leaky_relu" then return math.sqrt(2 / (1 + (slope or 0.01) ^ 2)) end
   return gains[nonlinearity] or util.fail("option", "no gain known for '%s'", tostring(nonlinearity))
 end
@@ -64,7 +78,7 @@ end
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype }
 ---@return tempo.Tensor
 function init.zeros(P, shape, o)
-  o = util.options("nn.init.zeros", o, common)
+  o = options("zeros", P, shape, o, "")
   return tempo.zeros(shape, { dtype = o.dtype })
 end
 --- All 1.
@@ -73,7 +87,7 @@ end
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype }
 ---@return tempo.Tensor
 function init.ones(P, shape, o)
-  o = util.options("nn.init.ones", o, common)
+  o = options("ones", P, shape, o, "")
   return tempo.ones(shape, { dtype = o.dtype })
 end
 
@@ -83,7 +97,7 @@ end
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, low?: number, high?: number, bound?: number }
 ---@return tempo.Tensor
 function init.uniform(P, shape, o)
-  o = util.options("nn.init.uniform", o, common .. "low high bound")
+  o = options("uniform", P, shape, o, "low high bound")
   local low, high = o.low or (o.bound and -o.bound) or 0, o.high or o.bound or 1
   local u = tempo.uniform(shape, literal(o))
   if low == 0 and high == 1 then return u end
@@ -96,7 +110,7 @@ end
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, mean?: number, std?: number, gain?: number }
 ---@return tempo.Tensor
 function init.normal(P, shape, o)
-  o = util.options("nn.init.normal", o, common .. "mean std gain")
+  o = options("normal", P, shape, o, "mean std gain")
   local z = tempo.normal(shape, literal(o))
   local std, mean = o.std or o.gain or 1, o.mean or 0
   if std ~= 1 then z = z * std end
@@ -116,7 +130,7 @@ end
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }
 ---@return tempo.Tensor
 function init.xavier_uniform(P, shape, o)
-  o = util.options("nn.init.xavier_uniform", o, common .. "gain")
+  o = options("xavier_uniform", P, shape, o, "gain")
   local fin, fout = init.fans(shape)
   return init.uniform(P, shape, scaled(o, { bound = (o.gain or 1) * math.sqrt(6 / (fin + fout)) }))
 end
@@ -126,7 +140,7 @@ end
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }
 ---@return tempo.Tensor
 function init.xavier_normal(P, shape, o)
-  o = util.options("nn.init.xavier_normal", o, common .. "gain")
+  o = options("xavier_normal", P, shape, o, "gain")
   local fin, fout = init.fans(shape)
   return init.normal(P, shape, scaled(o, { std = (o.gain or 1) * math.sqrt(2 / (fin + fout)) }))
 end
@@ -139,7 +153,7 @@ init.glorot_uniform, init.glorot_normal = init.xavier_uniform, init.xavier_norma
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }
 ---@return tempo.Tensor
 function init.kaiming_uniform(P, shape, o)
-  o = util.options("nn.init.kaiming_uniform", o, common .. "gain")
+  o = options("kaiming_uniform", P, shape, o, "gain")
   return init.uniform(P, shape, scaled(o, { bound = (o.gain or math.sqrt(2)) * math.sqrt(3 / (init.fans(shape))) }))
 end
 --- He et al. 2015, normal. Also `kaiming`, `he` for the uniform one.
@@ -148,7 +162,7 @@ end
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }
 ---@return tempo.Tensor
 function init.kaiming_normal(P, shape, o)
-  o = util.options("nn.init.kaiming_normal", o, common .. "gain")
+  o = options("kaiming_normal", P, shape, o, "gain")
   return init.normal(P, shape, scaled(o, { std = (o.gain or math.sqrt(2)) / math.sqrt((init.fans(shape))) }))
 end
 init.kaiming, init.he = init.kaiming_uniform, init.kaiming_uniform
@@ -163,7 +177,7 @@ local function orthonormalise(arrays) return arrays[1]:orthonormal() end
 ---@param o? { name?: string, domain?: tempo.Dims, dtype?: tempo.Dtype, gain?: number }
 ---@return tempo.Tensor
 function init.orthogonal(P, shape, o)
-  o = util.options("nn.init.orthogonal", o, common .. "gain")
+  o = options("orthogonal", P, shape, o, "gain")
   local columns = init.fans(shape)                          -- all axes but the first
   local dtype = o.dtype or "f32"
   local normal = tempo.normal({ shape[1], columns }, literal(o)) + P:constant(0)          -- no longer loose

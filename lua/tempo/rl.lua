@@ -23,10 +23,16 @@ local rl = {}
 
 -- ---- environments --------------------------------------------------------------------------------------------------
 
---- What is known of environments before any is stepped. Those that a C host registers are found, too.
-rl.envs = setmetatable({
-  ["CartPole-v1"] = { uniforms = 4, observation = { 4 }, actions = 2, max_steps = 500 },
-}, { __index = function(_, id) return type(id) == "string" and getmetatable(tempo).environment(id) or nil end })
+--- What is known of environments before any is stepped, those that a C host has registered included.
+rl.envs = { ["CartPole-v1"] = { uniforms = 4, observation = { 4 }, actions = 2, max_steps = 500 } }
+
+-- A host may register one at any time, and LuaJIT's `pairs` asks no metatable: whoever reads rl.envs finds it complete.
+local envs = rl.envs
+local function complete_envs()
+  local environment = getmetatable(tempo).environment
+  for _, id in ipairs(environment()) do envs[id] = envs[id] or environment(id) end
+  return envs
+end
 
 ---@class tempo.rl.Env: tempo.rl.Trajectory
 ---@field obs tempo.Tensor
@@ -34,13 +40,35 @@ rl.envs = setmetatable({
 ---@field done tempo.Tensor bool
 ---@field state tempo.Tensor
 local Env = {}
-Env.__index = Env
+
+-- What a step gives. A script may read it before the step: it is declared then, and the step defines it.
+local given = {
+  reward = function() return {}, "f32" end,
+  terminated = function() return {}, "bool" end,
+  truncated = function() return {}, "bool" end,
+  done = function() return {}, "bool" end,
+  next_obs = function(spec) return spec.observation, "f32" end,
+}
+
+local function env_index(env, key)
+  if Env[key] or not given[key] then return Env[key] end
+  local shape, dtype = given[key](env.spec)
+  local x = env.program:tensor { domain = env.domain, shape = shape, dtype = dtype, name = env.name .. "." .. key }
+  env[key] = x
+  return x
+end
+
+-- Gives `key` its value: that of the tensor which was declared for it, or the place itself.
+local function give(env, key, x)
+  local declared = rawget(env, key)
+  if declared then declared:otherwise(x) else env[key] = x end
+end
 
 --- An environment for every point of `domain` but `time`, along which it evolves:
 ---   local env = rl.env(P, "CartPole-v1", { domain = {i, b, t}, time = t })
 ---   env.obs                                     the observation at t, before the action
 ---   env:step(action)                            defines the state at t+1; to be called once
----   env.reward .terminated .truncated .done     of the step at t
+---   env.reward .terminated .truncated .done     of the step at t; they may be read before env:step is called
 ---   env.next_obs                                the observation after the step, before any reset
 --- At t = 0 an episode starts; with `carry = i` only where i = 0 too, and elsewhere the last step of i-1 is continued.
 ---@param P tempo.Program
@@ -48,19 +76,25 @@ Env.__index = Env
 ---@param o { domain: tempo.Dims, time: tempo.Index, name?: string, carry?: tempo.Index }
 ---@return tempo.rl.Env
 function rl.env(P, id, o)
-  o = util.options("rl.env", o, "domain time name carry")
   util.program("rl.env", P)
-  local spec = rl.envs[id]
+  o = util.options("rl.env", o, "domain time name carry")
+  local spec = type(id) == "string" and complete_envs()[id]
   if not spec then
-    local near = util.nearest(tostring(id), rl.envs)
+    local near = util.nearest(tostring(id), envs)
     util.fail("option", "unknown environment '%s'%s", tostring(id), near and "; did you mean '" .. near .. "'?" or "")
   end
   if not o.time then util.fail("option", "rl.env: time is missing; write { domain = {b, t}, time = t }") end
-  local domain, rest, known = util.list(o.domain), {}, false
+  util.expect_options("rl.env", "dim", o, "time carry")
+  util.expect_options("rl.env", "string", o, "name")
+  local domain, rest, has = util.domain("rl.env: domain", o.domain), {}, {}
   for _, d in ipairs(domain) do
-    if d == o.time then known = true else rest[#rest + 1] = d end
+    has[d] = true
+    if d ~= o.time then rest[#rest + 1] = d end
   end
-  if not known then util.fail("domain", "rl.env: the dim '%s' of time is not in the domain", o.time:name()) end
+  for _, key in ipairs { "time", "carry" } do
+    local d = o[key]
+    if d and not has[d] then util.fail("domain", "rl.env: the dim '%s' of %s is not in the domain", d:name(), key) end
+  end
   local name = o.name and util.take(P, o.name) or util.fresh(P, "env")
   local start = P:env_reset(id, tempo.uniform({ spec.uniforms },
     { dtype = "f64", domain = #rest > 0 and rest or nil, name = name .. ".start" }))
@@ -69,7 +103,7 @@ function rl.env(P, id, o)
   return setmetatable({
     program = P, id = id, name = name, spec = spec, domain = domain, time = o.time, carry = o.carry,
     start = start, state = state, obs = P:env_obs(id, state),
-  }, Env)
+  }, { __index = env_index })
 end
 
 --- Takes the action (i64) at every point. Returns reward, terminated, truncated, next_obs.
@@ -79,7 +113,8 @@ end
 ---@return tempo.Tensor truncated
 ---@return tempo.Tensor next_obs
 function Env:step(action)
-  if self.reward then util.fail("option", "rl.env: '%s' was stepped twice", self.name) end
+  util.expect("env:step: the environment", "table", self)
+  if self.stepped then util.fail("option", "rl.env: '%s' was stepped twice", self.name) end
   local P, t, state = self.program, self.time, self.state
   local u = tempo.uniform({ self.spec.uniforms }, { dtype = "f64", domain = self.domain, name = self.name .. ".reset" })
   local next, next_obs, reward, terminated, truncated = P:env_step(self.id, state, action, u)
@@ -91,17 +126,35 @@ function Env:step(action)
     state[{ [t] = 0 }] = self.start
   end
   state:otherwise(next:at { [t] = t - 1 })
-  self.next_obs, self.reward, self.terminated, self.truncated = next_obs, reward, terminated, truncated
-  self.done = terminated:lor(truncated)
-  return reward, terminated, truncated, next_obs
+  self.stepped = true
+  give(self, "reward", reward)
+  give(self, "terminated", terminated)
+  give(self, "truncated", truncated)
+  give(self, "next_obs", next_obs)
+  give(self, "done", terminated:lor(truncated))
+  return self.reward, self.terminated, self.truncated, self.next_obs
 end
 
 -- ---- returns: targets, so all of them are detached -----------------------------------------------------------------
 
+-- Checks the trajectory and the options of the function `what`, which knows those named. Returns the options.
+local function arguments(what, traj, o, known)
+  util.expect(what .. ": the trajectory, a table with reward, terminated, truncated and time", "table", traj)
+  for _, key in ipairs { "reward", "terminated" } do
+    util.expect(what .. ": " .. key .. " of the trajectory", "tensor", traj[key])
+  end
+  util.expect_options(what .. ": the trajectory", "tensor", traj, "truncated done")
+  util.expect(what .. ": time of the trajectory", "dim", traj.time)
+  o = util.options(what, o, known)
+  util.numbers(what, o, "gamma lambda")
+  util.expect_options(what, "string", o, "name")
+  util.expect_options(what, "extent", o, "n")
+  return util.expect_options(what, "tensor", o, "value next_value")
+end
+
 -- done, and what an episode's end is worth at t: 0 at a termination, else the value of next_obs (0 without values).
 local function ends(traj, o)
-  if not traj.reward then util.fail("option", "the environment was not stepped yet: call env:step(action) first") end
-  local terminated = traj.terminated or util.fail("option", "a trajectory has reward, terminated, truncated, time")
+  local terminated = traj.terminated
   local done = traj.done or (traj.truncated and terminated:lor(traj.truncated)) or terminated
   local after = o.next_value and tempo.where(terminated, 0, o.next_value:detach())
   return done, after
@@ -125,8 +178,7 @@ end
 ---@param o? { gamma?: number, next_value?: tempo.Tensor, name?: string }
 ---@return tempo.Tensor
 function rl.monte_carlo(traj, o)
-  o = util.options("rl.monte_carlo", o, "gamma next_value name")
-  util.numbers("rl.monte_carlo", o, "gamma")
+  o = arguments("rl.monte_carlo", traj, o, "gamma next_value name")
   local gamma, r = o.gamma or 1, traj.reward
   local done, after = ends(traj, o)
   local last = after and r + gamma * after or r + 0
@@ -145,8 +197,7 @@ end
 ---@param o { n: tempo.Number, gamma?: number, next_value?: tempo.Tensor, name?: string }
 ---@return tempo.Tensor
 function rl.n_step(traj, o)
-  o = util.options("rl.n_step", o, "gamma n next_value name")
-  util.numbers("rl.n_step", o, "gamma")
+  o = arguments("rl.n_step", traj, o, "gamma n next_value name")
   local gamma, t, n = o.gamma or 1, traj.time, o.n
   if n == nil then util.fail("option", "rl.n_step: n is missing") end
   if type(n) == "number" and (n < 1 or n ~= math.floor(n)) then
@@ -173,8 +224,7 @@ end
 ---@param o { next_value: tempo.Tensor, gamma?: number }
 ---@return tempo.Tensor
 function rl.td(traj, o)
-  o = util.options("rl.td", o, "gamma next_value")
-  util.numbers("rl.td", o, "gamma")
+  o = arguments("rl.td", traj, o, "gamma next_value")
   if not o.next_value then util.fail("option", "rl.td: next_value is missing") end
   local _, after = ends(traj, o)
   return (traj.reward + (o.gamma or 1) * after):detach()
@@ -188,8 +238,7 @@ end
 ---@return tempo.Tensor A
 ---@return tempo.Tensor A + V
 function rl.gae(traj, o)
-  o = util.options("rl.gae", o, "gamma lambda value next_value name")
-  util.numbers("rl.gae", o, "gamma lambda")
+  o = arguments("rl.gae", traj, o, "gamma lambda value next_value name")
   if not (o.value and o.next_value) then util.fail("option", "rl.gae: value and next_value are needed") end
   local gamma, lambda, value = o.gamma or 1, o.lambda or 0.95, o.value:detach()
   local done, after = ends(traj, o)
@@ -207,6 +256,7 @@ end
 ---@param traj tempo.rl.Trajectory
 ---@return tempo.Tensor
 function rl.episode_return(traj)
+  arguments("rl.episode_return", traj, nil, "")
   local t, r = traj.time, traj.reward
   local done = ends(traj, {})
   local sum = r:program():tensor { domain = r:domain(), shape = r:shape(), dtype = r:dtype() }
@@ -224,10 +274,12 @@ end
 ---@return tempo.Tensor their number
 ---@return tempo.Tensor the mean return so far
 function rl.episodes(traj, over)
+  arguments("rl.episodes", traj, nil, "")
+  for _, d in ipairs(util.sequence("rl.episodes", over, "{ b, t }")) do util.expect("rl.episodes: over", "dim", d) end
   local t, score = traj.time, rl.episode_return(traj)
   local done = ends(traj, {}):to(score:dtype())
   local all, others = {}, {}
-  for _, d in ipairs(util.sequence("rl.episodes", over, "{ b, t }")) do
+  for _, d in ipairs(over) do
     all[d] = tempo.range(0, d:upper())
     if d ~= t then others[d] = all[d] end
   end
@@ -236,4 +288,8 @@ function rl.episodes(traj, over)
   return (done * score):at(all):sum(), done:at(all):sum(), last:mean()
 end
 
-return util.library("rl", rl)
+rl.envs = nil
+local missing = getmetatable(util.library("rl", rl))
+local unknown = missing.__index
+function missing.__index(lib, key) return key == "envs" and complete_envs() or unknown(lib, key) end
+return rl

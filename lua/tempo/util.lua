@@ -55,11 +55,14 @@ local is_index, is_tensor, is_array = is_userdata "tempo.Index", is_userdata "te
 local is = {
   dim = function(v) return is_index(v) and pcall(v.upper, v) end,
   tensor = is_tensor,
+  extent = function(v) return type(v) == "number" or is_index(v) end,
   operand = function(v) return type(v) == "number" or type(v) == "table" or is_tensor(v) or is_array(v) end,
   -- 1 and more: 0 examples or no rows are never meant
   count = function(v) return type(v) == "number" and v >= 1 and v == math.floor(v) and v < math.huge end,
 }
-local said = { operand = "a tensor, an array or a number", count = "an integer, 1 or more" }
+local said = {
+  extent = "a number or a bound", operand = "a tensor, an array or a number", count = "an integer, 1 or more",
+}
 
 -- "3", "'x'", "a table": what stands where something else is wanted.
 local function describe(v)
@@ -69,7 +72,7 @@ local function describe(v)
   return v == nil and "nothing" or "a " .. type(v)
 end
 
---- Checks that `v` is of `kind`: a type of Lua's, or "dim", "tensor", "operand", "count". Returns it.
+--- Checks that `v` is of `kind`: a type of Lua's, or "dim", "extent", "tensor", "operand", "count". Returns it.
 function util.expect(what, kind, v)
   if type(v) == kind or (is[kind] and is[kind](v)) then return v end
   util.fail("option", "%s: expected %s, got %s", what, said[kind] or "a " .. kind, describe(v))

@@ -82,8 +82,22 @@ static int module_clock(lua_State *L) {
   return 1;
 }
 
-/* For tempo.rl: what is known of an environment, one of ours or of the host's; nil: there is none. */
+static int push_environments(lua_State *L) {    /* the names of all */
+  int n = 16, found;
+  const char **names = lua_newuserdata(L, sizeof *names * (size_t)n);
+  while ((found = tp_env_names(names, n)) == n) names = lua_newuserdata(L, sizeof *names * (size_t)(n *= 2));
+  lua_createtable(L, found, 0);
+  for (int k = 0; k < found; k++) {
+    lua_pushstring(L, names[k]);
+    lua_rawseti(L, -2, k + 1);
+  }
+  return 1;
+}
+
+/* For tempo.rl: what is known of an environment, one of ours or of the host's; nil: there is none.
+ * Without a name: the names of all. */
 static int module_environment(lua_State *L) {
+  if (lua_isnoneornil(L, 1)) return push_environments(L);
   const tp_env *e = tp_env_find(tl_string(L, 1, "environment"));
   if (!e) return 0;
   lua_createtable(L, 0, 3);
