@@ -50,25 +50,31 @@ void tl_array_empty(lua_State *L, tl_array *u) {
   u->charged = 0;
 }
 
+/* Pushes a reference to the array at 1. Whatever allocates in Lua may run finalizers, which may free the array meanwhile; who asked for
+ * the reference empties it, so that a:free() gives the memory back at once. */
+static tl_array *push_held(lua_State *L, const char *what) {
+  tl_array *held = tl_pusharray(L);
+  held->a = tp_array_ref(tl_toarray(L, 1, what));
+  return held;
+}
+
 static int array_release(lua_State *L) {                      /* __gc, __close and free: any number of times */
-  tl_array *u = lua_touserdata(L, 1);
+  tl_array *u = tl_object(L, 1, TL_ARRAY, "free");
   tl_array_empty(L, u);
   tl_lease_drop(u->lease);
   u->lease = NULL;
   return 0;
 }
 
-static int array_free(lua_State *L) {
-  tl_check(L, 1, TL_ARRAY, "free");
-  return array_release(L);
-}
-
 /* ---- questions ---- */
 static int array_shape(lua_State *L) {
   const tp_array *a = tl_toarray(L, 1, "shape");
-  lua_createtable(L, a->rank, 0);
-  for (int k = 0; k < a->rank; k++) {
-    lua_pushinteger(L, (lua_Integer)a->shape[k]);
+  int rank = a->rank;
+  int64_t shape[TP_MAXRANK];
+  memcpy(shape, a->shape, sizeof *shape * (size_t)rank);
+  lua_createtable(L, rank, 0);                  /* may run finalizers, which may free the array */
+  for (int k = 0; k < rank; k++) {
+    lua_pushinteger(L, (lua_Integer)shape[k]);
     lua_rawseti(L, -2, k + 1);
   }
   return 1;
@@ -99,7 +105,9 @@ static int array_tostring(lua_State *L) {
 }
 
 static int array_totable(lua_State *L) {
-  tl_pushnested(L, tl_toarray(L, 1, "totable"));
+  tl_array *held = push_held(L, "totable");
+  tl_pushnested(L, held->a);
+  tl_array_empty(L, held);
   return 1;
 }
 
@@ -127,12 +135,13 @@ static int array_int64(lua_State *L) {
     "  return t, k\n"
     "end\n"
     "return (nest(ffi.cast('int64_t *', (...)), select(2, ...), 1, 0))";
-  const tp_array *a = tl_toarray(L, 1, "int64");
-  if (a->dtype != TP_I64) tl_fail(L, TP_E_DTYPE, "dtype: int64: the array is %s", tp_dtype_name(a->dtype));
+  tl_array *held = push_held(L, "int64");
+  if (held->a->dtype != TP_I64) tl_fail(L, TP_E_DTYPE, "dtype: int64: the array is %s", tp_dtype_name(held->a->dtype));
   if (luaL_loadbuffer(L, source, strlen(source), "=tempo.int64") != 0) lua_error(L);
-  lua_pushlightuserdata(L, a->data);
+  lua_pushlightuserdata(L, held->a->data);
   array_shape(L);
   lua_call(L, 2, 1);
+  tl_array_empty(L, held);
   return 1;
 }
 #else
@@ -144,18 +153,19 @@ static int array_int64(lua_State *L) {
 #endif
 
 static int array_clone(lua_State *L) {
-  tp_array *a = tl_toarray(L, 1, "clone");
   tl_array *u = tl_pusharray(L);
+  tp_array *a = tl_toarray(L, 1, "clone");
   tl_setarray(L, u, tp_array_cast(a, a->dtype));
   return 1;
 }
 
 static int array_orthonormal(lua_State *L) {
+  tl_array *wide = tl_pusharray(L), *u = tl_pusharray(L);
   tp_array *a = tl_toarray(L, 1, "orthonormal");
   if (a->rank != 2 || !tp_dtype_float(a->dtype)) tl_fail(L, TP_E_SHAPE, "shape: orthonormal: a matrix of floats is wanted, not %s of %d axes", tp_dtype_name(a->dtype), a->rank);
-  tl_array *wide = tl_pusharray(L), *u = tl_pusharray(L);
+  tp_dtype dtype = a->dtype;
   tl_setarray(L, wide, tp_array_orthonormal(a));
-  tl_setarray(L, u, tp_array_cast(wide->a, a->dtype));
+  tl_setarray(L, u, tp_array_cast(wide->a, dtype));
   return 1;
 }
 
@@ -184,7 +194,10 @@ static int array_set(lua_State *L) {
   tp_array *a = tl_toarray(L, 1, "set");
   if (((tl_array *)lua_touserdata(L, 1))->lease) tl_fail(L, TP_E_CALLBACK, "callback: set: an array lent to a callback is read only; a:clone() first");
   luaL_checkany(L, 2);
-  tl_putelem(L, "set", 0, a, offset(L, a, 3, "set"), 2);
+  int64_t k = offset(L, a, 3, "set");
+  tl_array *held = lua_type(L, 2) == LUA_TNUMBER ? NULL : push_held(L, "set");     /* LuaJIT's own integers: Lua is asked for them */
+  tl_putelem(L, "set", 0, a, k, 2);
+  if (held) tl_array_empty(L, held);
   lua_settop(L, 1);
   return 1;
 }
@@ -192,8 +205,8 @@ static int array_set(lua_State *L) {
 static int push_row(lua_State *L, int i, int64_t row) {
   tl_array *from = lua_touserdata(L, i);
   if (from->a->rank == 1) return tl_pushelem(L, from->a, row), 1;
-  tl_array *u = tl_pusharray(L);
-  tl_setarray(L, u, tp_array_view(from->a, row));
+  tl_array *u = tl_pusharray(L);                /* may run finalizers, which may free it */
+  tl_setarray(L, u, tp_array_view(tl_toarray(L, i, "index"), row));
   u->lease = from->lease;
   if (u->lease) u->lease->refs++;
   return 1;
@@ -217,7 +230,8 @@ static int array_newindex(lua_State *L) {
 
 static int next_row(lua_State *L) {
   int64_t i = tl_integer(L, 2, "rows") + 1;
-  if (i >= tl_toarray(L, 1, "rows")->shape[0]) return 0;
+  const tp_array *a = tl_toarray(L, 1, "rows");
+  if (i < 0 || a->rank == 0 || i >= a->shape[0]) return 0;
   lua_pushinteger(L, (lua_Integer)i);
   return 1 + push_row(L, 1, i);
 }
@@ -304,7 +318,7 @@ static const tl_reg array_methods[] = {
   { "shape", array_shape, 1 }, { "dtype", array_dtype, 1 }, { "totable", array_totable, 1 }, { "item", array_item, 1 }, { "clone", array_clone, 1 },
   { "orthonormal", array_orthonormal, 1 },
   { "rows", array_rows, 1 }, { "get", array_get, 0 }, { "set", array_set, 0 }, { "save", tl_array_save, 2 }, { "data", array_data, 1 },
-  { "int64", array_int64, 1 }, { "free", array_free, 1 }, { 0 },
+  { "int64", array_int64, 1 }, { "free", array_release, 1 }, { 0 },
 };
 
 void tl_open_array(lua_State *L, tl_state *S) {

@@ -7,17 +7,35 @@ tl_fn *tl_fn_self(lua_State *L, const char *what) {
   return u;
 }
 
-static int fn_release(lua_State *L) {              /* __gc, __close, free */
-  tl_fn *u = lua_touserdata(L, 1);
+tl_fn *tl_fn_alone(lua_State *L, const char *what, const char *may_not) {
+  tl_fn *u = tl_fn_self(L, what);
+  if (u->uses > 1) tl_fail(L, TP_E_OPTION, "option: this function is already running: a callback cannot %s", may_not);
+  return u;
+}
+
+/* Protected, as a method that an error leaves uses the function no more. Below its arguments the function stays on the stack. */
+int tl_fn_use(lua_State *L, lua_CFunction method) {
+  tl_fn *u = tl_object(L, 1, TL_FN, "a method of a function");
+  lua_pushvalue(L, 1);
+  lua_pushcfunction(L, method);
+  lua_insert(L, 1);
+  lua_insert(L, 1);
+  u->uses++;
+  int status = tl_pcall(L, lua_gettop(L) - 2, LUA_MULTRET);
+  u->uses--;
+  return status == LUA_OK ? lua_gettop(L) - 1 : lua_error(L);
+}
+
+static int release(lua_State *L, const char *what, int own) {   /* own: of its uses is this */
+  tl_fn *u = tl_object(L, 1, TL_FN, what);
+  if (u->uses > own) tl_fail(L, TP_E_OPTION, "option: %s: this function is running", what);
   u->f = tp_fn_free(u->f);
   return 0;
 }
 
-static int fn_free(lua_State *L) {
-  tl_fn *u = tl_check(L, 1, TL_FN, "free");
-  if (u->running) tl_fail(L, TP_E_OPTION, "option: free: this function is running");
-  return fn_release(L);
-}
+static int fn_gc(lua_State *L) { return release(L, "__gc", 0); }
+static int fn_close(lua_State *L) { return release(L, "__close", 0); }
+static int fn_free(lua_State *L) { return release(L, "free", 1); }
 
 tl_fn *tl_pushfn(lua_State *L, tl_prog *lp) {
   tl_fn *u = tl_new(L, TL_FN, sizeof *u);
@@ -90,9 +108,8 @@ static void charge_outputs(lua_State *L, int outputs, tl_array **slot, const tp_
 static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */
   static const char *const known[] = { "seed", "state", NULL };
   tl_takes(L, "a call", 4, true);
-  tl_fn *u = tl_fn_self(L, "call");
+  tl_fn *u = tl_fn_alone(L, "call", "call it again");
   tp_error e = { 0 };
-  if (u->running) tl_fail(L, TP_E_OPTION, "option: this function is already running: a callback cannot call it again");
   tp_graph *g = tp_fn_graph(u->f);
   tl_run *r = tl_fn_run(L, u, 3, true);
   if (!tp_fn_call_may_end(u->f, r->env, &e)) tl_raise(L, &e);
@@ -122,8 +139,7 @@ static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */
 }
 
 /* ---- parameters ---- */
-static void push_copy(lua_State *L, tp_array *from) {
-  tl_array *copy = tl_pusharray(L);
+static void set_copy(lua_State *L, tl_array *copy, tp_array *from) {
   tl_setarray(L, copy, tp_array_cast(from, from->dtype));
 }
 
@@ -131,9 +147,9 @@ static int fn_params(lua_State *L) {                    /* copies: the script ma
   tl_fn *u = tl_fn_self(L, "params");
   lua_newtable(L);
   for (int k = 0; k < tp_fn_nparam(u->f); k++) {
-    tp_array *a = tp_fn_param_value(u->f, k);
-    if (!a) continue;
-    push_copy(L, a);
+    if (!tp_fn_param_value(u->f, k)) continue;
+    tl_array *copy = tl_pusharray(L);           /* may run finalizers, which may load others */
+    set_copy(L, copy, tp_fn_param_value(u->f, k));
     lua_setfield(L, -2, tp_fn_param(u->f, k)->attr.str);
   }
   return 1;
@@ -153,8 +169,10 @@ static int find_param(lua_State *L, tl_fn *u, const char *name) {
 static void push_loaded(lua_State *L, tl_fn *u, const char *name, int i) {  /* a copy, so that the script may go on with its own */
   int k = find_param(L, u, name);
   tp_error e = { 0 };
-  if (tl_typeof(L, i) == TL_ARRAY) push_copy(L, tl_toarray(L, i, name));
-  else {
+  if (tl_typeof(L, i) == TL_ARRAY) {
+    tl_array *copy = tl_pusharray(L);
+    set_copy(L, copy, tl_toarray(L, i, name));
+  } else {
     const char *what = lua_pushfstring(L, "parameter '%s'", name);
     tl_nested(L, i, what, 0, &tp_fn_param(u->f, k)->out[0].dtype, -1, NULL);
     lua_remove(L, -2);
@@ -289,7 +307,7 @@ static int fn_tostring(lua_State *L) {
   return 1;
 }
 
-static const tl_reg fn_meta[] = { { "__call", fn_call, 0 }, { "__tostring", fn_tostring, 0 }, { 0 } };
+static const tl_reg fn_meta[] = { { "__tostring", fn_tostring, 0 }, { 0 } };
 static const tl_reg fn_methods[] = {
   { "params", fn_params, 1 }, { "load_params", fn_load_params, 2 }, { "explain", fn_explain, 3 }, { "memory", fn_memory, 2 }, { "peak", fn_peak, 1 }, { "simulate", fn_simulate, 2 },
   { "start", tl_fn_start, 4 }, { "step", tl_fn_step, 3 }, { "cancel", tl_fn_cancel, 1 }, { "state", tl_fn_state, 1 }, { "load_state", tl_fn_load_state, 2 },
@@ -299,9 +317,10 @@ static const tl_reg fn_methods[] = {
 void tl_open_fn(lua_State *L, tl_state *S) {
   tl_class(L, S, TL_FN, "tempo.Function", fn_meta, fn_methods, NULL);
   tl_pushclass(L, TL_FN);
-  lua_pushcfunction(L, fn_release);
+  tl_setnamed(L, S, TL_FN, &(tl_reg){ "__call", fn_call, 0 }, 0);
+  lua_pushcfunction(L, fn_gc);
   lua_setfield(L, -2, "__gc");
-  lua_pushcfunction(L, fn_release);
+  lua_pushcfunction(L, fn_close);
   lua_setfield(L, -2, "__close");
   lua_pop(L, 2);
 }

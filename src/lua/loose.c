@@ -5,15 +5,17 @@
 static const char scratch_key;                  /* registry: the scratch program */
 
 /* Tables are copied (the script may change them later), handles and arrays are not. */
-static void copy_value(lua_State *L, int i) {
+static void copy_value(lua_State *L, int i, int depth) {
   if (!lua_istable(L, i)) { lua_pushvalue(L, i); return; }
+  if (depth > TP_MAXRANK + 1)                   /* one of lists around one of numbers; or one that holds itself */
+    tl_fail(L, TP_E_SHAPE, "shape: tables are nested more than %d deep", TP_MAXRANK + 1);
   luaL_checkstack(L, 8, "nested tables");
   lua_newtable(L);
   int copy = lua_gettop(L);
   for (lua_pushnil(L); lua_next(L, i);) {
     lua_pushvalue(L, -2);
     lua_insert(L, -2);
-    copy_value(L, lua_gettop(L));
+    copy_value(L, lua_gettop(L), depth + 1);
     lua_remove(L, -2);
     lua_rawset(L, copy);
   }
@@ -91,7 +93,7 @@ static int pack_arguments(lua_State *L, int first, int last) {
   lua_createtable(L, last - first + 1, 0);
   for (int i = first; i <= last; i++) {
     lua_createtable(L, 1, 0);
-    copy_value(L, i);
+    copy_value(L, i, 1);
     lua_rawseti(L, -2, 1);
     lua_rawseti(L, -2, i - first + 1);
   }
@@ -100,9 +102,9 @@ static int pack_arguments(lua_State *L, int first, int last) {
 
 int tl_loose_new(lua_State *L, const tp_method *m, int first) {
   int args = pack_arguments(L, first, lua_gettop(L));
-  tl_prog *lp = scratch(L);
-  tl_mark(L, lp);
   new_loose(L, m, args, 0);
+  tl_prog *lp = scratch(L);                     /* another takes its place when it is full: nothing may run until push_loose holds it */
+  tl_mark(L, lp);
   push_loose(L, lp, -1);
   int n = (int)lua_rawlen(L, -1);
   lua_pop(L, 1);

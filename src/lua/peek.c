@@ -55,8 +55,8 @@ static void take_bounds(lua_State *L, tl_run *run, const reach_t *r, int i) {
 }
 
 static void take_reach_inputs(lua_State *L, tl_run *run, const reach_t *r, int i) {
-  bool *need = lua_newuserdata(L, (size_t)r->g->inputs.n + 1);
-  for (int k = 0; k < r->g->inputs.n; k++) need[k] = r->node[r->g->inputs.v[k]->id];
+  bool *need = lua_newuserdata(L, (size_t)run->ninput + 1);
+  for (int k = 0; k < run->ninput; k++) need[k] = r->node[r->g->inputs.v[k]->id];
   tl_run_inputs(L, run, i, r->g, need, NULL);
 }
 
@@ -91,8 +91,11 @@ int tl_peek(lua_State *L) {
   int64_t *at = lua_newuserdata(L, sizeof *at * (size_t)(u->v.node->ndom + 1));
   take_point(L, u->v.node, 5, at);
   tl_run *run = tl_run_new(L, u->lp, g->inputs.n, 0);
+  int nsym = tp_nsym(g->ix);
   take_bounds(L, run, &r, 4);
   take_reach_inputs(L, run, &r, 3);
+  if (g->inputs.n != run->ninput || tp_nsym(g->ix) != nsym)
+    tl_fail(L, TP_E_OPTION, "option: peek: while its inputs were read, the program was given another input, dim or bound");
   if (!lua_isnil(L, 6)) run->run.seed = (uint64_t)tl_integer(L, 6, "seed");
   tl_array *out = tl_pusharray(L);
   int result = lua_gettop(L);

@@ -160,7 +160,7 @@ void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need
   if (!lua_isnoneornil(L, i) && !lua_istable(L, i))
     tl_fail(L, TP_E_INPUT, "input: inputs are a table by name, {x = array}; got %s", tl_describe(L, i));
   if (lua_istable(L, i)) check_input_names(L, r, i, g);
-  for (int k = 0; k < g->inputs.n; k++) {
+  for (int k = 0; k < r->ninput; k++) {         /* of an open program there may be more by now: __index of the table may record */
     if (step ? !tp_fn_wants(step, k) : !need[k]) continue;
     const tp_node *x = g->inputs.v[k];
     int64_t shape[TP_MAXRANK];

@@ -43,17 +43,19 @@ void tl_stress(lua_State *L) {
 }
 
 /* Upvalues: state, function, and one of the function's own. */
-static int entry(lua_State *L) {
+static int run_entry(lua_State *L, bool uses) {
   lua_CFunction f = (lua_CFunction)lua_touserdata(L, lua_upvalueindex(2));
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return tl_fail(L, TP_E_MEMORY, "memory: out of memory");
   tl_stress(L);
   ((tl_state *)lua_touserdata(L, lua_upvalueindex(1)))->L = L;
-  int n = f(L);
+  int n = uses ? tl_fn_use(L, f) : f(L);
   tl_stress(L);
   tp_unguard(&oom);
   return n;
 }
+
+static int entry(lua_State *L) { return run_entry(L, false); }
 
 void tl_pushfunction(lua_State *L, tl_state *S, lua_CFunction f, int extra) {
   lua_pushlightuserdata(L, S);
@@ -103,7 +105,7 @@ static int named_entry(lua_State *L) {
     tl_fail(L, TP_E_OPTION, "option: %s: expected %s, got %s: a method is called with a colon, %s:%s(...)", f->name, class_name[f->of], tl_describe(L, 1),
             object_name[f->of], f->name);
   if (f->takes && lua_gettop(L) != f->takes) tl_takes(L, f->name, f->takes, f->of);
-  return entry(L);
+  return run_entry(L, f->of == TL_FN);
 }
 
 void tl_setnamed(lua_State *L, tl_state *S, tl_type of, const tl_reg *r, int extra) {
@@ -188,9 +190,13 @@ const char *tl_describe(lua_State *L, int i) {
   }
 }
 
-void *tl_check(lua_State *L, int i, tl_type t, const char *what) {
+void *tl_object(lua_State *L, int i, tl_type t, const char *what) {
   if (tl_typeof(L, i) != t) tl_fail(L, TP_E_OPTION, "option: %s: expected %s, got %s", what, class_name[t], tl_describe(L, i));
-  void *u = lua_touserdata(L, i);
+  return lua_touserdata(L, i);
+}
+
+void *tl_check(lua_State *L, int i, tl_type t, const char *what) {
+  void *u = tl_object(L, i, t, what);
   const tl_prog *lp = tl_progof(L, i);
   if (lp && !lp->p) tl_fail(L, TP_E_OPTION, "option: %s: its program is gone", what);
   return u;
@@ -213,6 +219,22 @@ void tl_call(lua_State *L, int nargs, int nresults) {
 }
 
 /* ---- programs and their handles ---- */
+
+/* Whoever has a program may call its __gc, which would take it from under all that is running. So it frees nothing until the collector came:
+ * what the program's table alone holds, made after the program, is finalized before it. */
+static int program_ends(lua_State *L) {
+  (*(tl_prog **)lua_touserdata(L, 1))->over = true;
+  return 0;
+}
+
+static void push_end(lua_State *L, tl_prog *lp) {
+  *(tl_prog **)lua_newuserdata(L, sizeof lp) = lp;
+  lua_newtable(L);
+  lua_pushcfunction(L, program_ends);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+}
+
 tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
   tl_prog *lp = tl_new(L, TL_PROGRAM, sizeof *lp);
   lp->S = S;
@@ -229,6 +251,8 @@ tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
   lua_rawseti(L, -2, TL_PT_INDEX);
   new_weak_table(L, "k");
   lua_rawseti(L, -2, TL_PT_LOOSE);
+  push_end(L, lp);
+  lua_rawseti(L, -2, TL_PT_END);
   lua_setuservalue(L, -2);
   tl_rawgetp(L, LUA_REGISTRYINDEX, &programs_key);
   lua_pushvalue(L, -2);
@@ -242,6 +266,7 @@ tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
 void tl_pushprogtable(lua_State *L, tl_prog *lp) {
   tl_rawgetp(L, LUA_REGISTRYINDEX, &programs_key);
   tl_rawgetp(L, -1, lp);
+  if (lua_isnil(L, -1)) tl_fail(L, TP_E_OPTION, "option: the program is gone: the collector is freeing it");
   lua_getuservalue(L, -1);
   lua_insert(L, -3);
   lua_pop(L, 2);

@@ -3,7 +3,7 @@
 
 int tl_fn_start(lua_State *L) {                 /* f, inputs, bounds, options */
   static const char *const known[] = { "seed", NULL };
-  tl_fn *u = tl_fn_self(L, "start");
+  tl_fn *u = tl_fn_alone(L, "start", "start it again");
   tp_error e = { 0 };
   if (!tp_fn_ticks(u->f, &e)) tl_raise(L, &e);
   tp_graph *g = tp_fn_graph(u->f);
@@ -143,9 +143,8 @@ static void put_results(lua_State *L, const tp_graph *g, tl_run *r, const tp_ste
 
 int tl_fn_step(lua_State *L) {                  /* f, values, options */
   static const char *const known[] = { "budget_ms", "into", NULL };
-  tl_fn *u = tl_fn_self(L, "step");
+  tl_fn *u = tl_fn_alone(L, "step", "step it");
   tp_error e = { 0 };
-  if (u->running) tl_fail(L, TP_E_OPTION, "option: this function is already running: a callback cannot step it");
   if (!tp_fn_stepping(u->f)) tl_fail(L, TP_E_OPTION, "option: step: no run is going on: f:start(inputs, bounds) begins one");
   const tp_graph *g = tp_fn_graph(u->f);
   tl_run *r = step_frame(L, u);

@@ -29,6 +29,7 @@ typedef struct tl_prog {
   int *line, seen;                              /* the line that records now; nodes before it */
   tp_pos pos;
   bool warned;
+  bool over;                                    /* the collector has found that nothing uses it */
 } tl_prog;
 
 typedef struct { tl_prog *lp; const tp_ix *e; } tl_index;                   /* an expression or a condition */
@@ -37,10 +38,15 @@ typedef struct { tl_prog *lp; tp_val v; const tp_arg *weak; } tl_tensor;   /* we
 typedef struct { const tp_method *m; int out; tp_pos pos; const char *name; char file[LUA_IDSIZE]; } tl_loose;
 typedef struct { int refs; bool over; } tl_lease;                           /* arrays lent to a callback; over: it has returned */
 typedef struct { tp_array *a; tl_lease *lease; size_t charged; } tl_array;  /* a == NULL: freed */
-/* f == NULL: freed. step: what its steps use again, so that one makes no garbage; NULL: none was made yet. */
-typedef struct { tl_prog *lp; tp_fn *f; bool running, cancel; struct tl_run *step; } tl_fn;
+typedef struct {
+  tl_prog *lp;
+  tp_fn *f;                                     /* NULL: freed */
+  int uses;                                     /* methods of it that run now; what they call must not free it */
+  bool running, cancel;
+  struct tl_run *step;                          /* what its steps use again, so that one makes no garbage; NULL: none was made yet */
+} tl_fn;
 
-enum { TL_PT_PROGRAM = 1, TL_PT_CALLS, TL_PT_INDEX, TL_PT_LOOSE };          /* entries of a program's table */
+enum { TL_PT_PROGRAM = 1, TL_PT_CALLS, TL_PT_INDEX, TL_PT_LOOSE, TL_PT_END };          /* entries of a program's table */
 
 /* ---- state.c: entries, classes, handles ---- */
 tl_state *tl_stateof(lua_State *L);
@@ -58,6 +64,7 @@ int tl_lookup(lua_State *L);                                                /* s
 void tl_pushclass(lua_State *L, tl_type t);                                  /* its metatable */
 tl_type tl_typeof(lua_State *L, int i);
 void *tl_new(lua_State *L, tl_type t, size_t n);                            /* zeroed */
+void *tl_object(lua_State *L, int i, tl_type t, const char *what);          /* of the class, its program alive or not: for __gc */
 void *tl_check(lua_State *L, int i, tl_type t, const char *what);
 const char *tl_describe(lua_State *L, int i);                               /* "a number", "a tempo.Tensor" */
 void tl_stress(lua_State *L);                                               /* nothing but in hostile builds */
@@ -188,6 +195,8 @@ bool tl_callback(void *ud, const tp_call *c, tp_error *err);
 void tl_lease_drop(tl_lease *l);
 tl_fn *tl_pushfn(lua_State *L, tl_prog *lp);
 tl_fn *tl_fn_self(lua_State *L, const char *what);                          /* value 1 */
+int tl_fn_use(lua_State *L, lua_CFunction method);                          /* calls it; value 1 cannot be freed meanwhile */
+tl_fn *tl_fn_alone(lua_State *L, const char *what, const char *may_not);    /* value 1, which nothing else uses now */
 void tl_fn_seed(lua_State *L, tl_run *r, int i);                            /* seed of a table of options */
 int tl_fn_start(lua_State *L);
 int tl_fn_step(lua_State *L);
