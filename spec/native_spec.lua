@@ -1193,3 +1193,59 @@ describe("native code is built", function()
     end
   end)
 end)
+
+describe("where data repeats an index", function()
+  -- Programs over n: parameters that all points share, and rows that name few places.
+  local script = [[
+local tempo = require "tempo"
+local N = 67
+local programs = {
+  cross_entropy = function(a, v, th) return tempo.grad(th:cross_entropy(a), th) end,
+  log_prob = function(a, v, th) return tempo.grad(tempo.dist.Categorical { logits = th }:log_prob(a), th) end,
+  nll_loss = function(a, v, th) return tempo.grad(th:nll_loss(a) * v, th) end,
+  scatter_add = function(a, v, th, N) return tempo.zeros { 4 }:scatter_add(0, a:reshape { 1 }, v:reshape { 1 })[0 .. N]:sum(0) end,
+  gather = function(a, v, th) return tempo.grad(th:gather(0, a:reshape { 1 }) * v, th) end,
+  gathers = function(a, v, th) return tempo.grad((th:gather(0, (a + tempo.arange({ 9 }, { dtype = "i64" }) * a) % 4) * v):sum(), th) end,
+  select = function(a, v, th) return tempo.grad(th:select(0, a) * v, th) end,
+  rows = function(a, v, th) return tempo.grad((th:reshape { 4, 1 } * tempo.ones { 4, 3 }):index_select(0, a):sum() * v, th) end,
+  some_rows = function(a, v, th) return tempo.grad((th:reshape { 2, 2 }:index_select(0, (a * tempo.arange({ 5 }, { dtype = "i64" })) % 2)):sum() * v, th) end,
+  all = function(a, v, th, N) return tempo.zeros { 4 }:scatter_add(0, a[0 .. N], v[0 .. N]) end,
+  picked = function(a, v, th, N) return tempo.grad((th:index_select(0, a[0 .. N]) * v[0 .. N]):sum(), th) end,
+}
+local names = {}
+for name in pairs(programs) do names[#names + 1] = name end
+table.sort(names)
+local function run(name, options)
+  local P = tempo.program()
+  local n, bound = P:dim "n"
+  local a, v = P:input("a", { domain = { n }, dtype = "i64" }), P:input("v", { domain = { n } })
+  local th = P:param("th", { shape = { 4 }, init = { 0.1, 0.2, 0.3, -1 } })
+  options.outputs = { y = programs[name](a, v, th, bound), a = a, v = v }
+  local f, places, values = P:compile(options), {}, {}
+  for k = 1, N do places[k], values[k] = (k * 7 + k % 3) % 4, k % 5 + 1 end
+  return table.concat(f({ a = places, v = values }, { N = N }).y:totable(), " ")
+end
+for _, name in ipairs(names) do
+  local want = run(name, { tier = "interpreter" })
+  local same = want == run(name, { tier = "native" }) and want == run(name, { tier = "native", threads = 2 })
+    and want == run(name, { tier = "interpreter", threads = 3 })
+  local near = true
+  local ref = run(name, { tier = "reference" }):gmatch "%S+"
+  for x in want:gmatch "%S+" do near = near and math.abs(x - ref()) < 1e-3 end
+  print(name, same, near)
+end
+]]
+
+  for _, cc in ipairs { "gcc", "clang" } do
+    for _, level in ipairs { "-O0", "-O1", "-O2", "-O3" } do
+      it(("each addition counts: %s %s"):format(cc, level), function()
+        local ok = os.execute(cc .. " --version >/dev/null 2>&1")
+        if ok ~= true and ok ~= 0 then return end
+        local said = helper.script(script, nil, ("export TEMPO_SHARE=0 CC=%s TEMPO_CFLAGS=%s; "):format(cc, level))
+        local n = 0
+        for _ in said:gmatch "true\ttrue\n" do n = n + 1 end
+        assert(n == 11 and not said:find("false", 1, true), said)
+      end)
+    end
+  end
+end)

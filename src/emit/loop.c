@@ -1,7 +1,7 @@
 /* loop.c: a LOOP as C loops.
  *
  * Axes are walked in the plan's order (plan/walk.c). The body is a straight line of the prelude's functions, rounded where the interpreter rounds. Without a fold an iteration asks
- * nothing of another (ivdep). A fold along the innermost axis goes by TP_FOLD_LANES partial results that are joined after TP_FOLD_PART elements, one along other axes keeps a result
+ * nothing of another, and where windows show it compilers are told so (alone.c). A fold along the innermost axis goes by TP_FOLD_LANES partial results that are joined after TP_FOLD_PART elements, one along other axes keeps a result
  * for each of up to COLUMNS places: f32 in f64, but for lanes, as the interpreter's kernels do. A few points of known extents are written out without loops. */
 #include "emit/priv.h"
 #include "kern/prelude/fold.h"
@@ -381,6 +381,20 @@ static void shut(const nest *l) {
   tp_emit_line(l->e, "}\n");
 }
 
+/* May iterations over places of axis k be taken as independent, if they read operands and store results from..to? Turned windows stand in locals. */
+static bool is_alone(const nest *l, int k, int from, int to) {
+  const tp_ix **step = TP_NEWN(l->e->a, const tp_ix *, l->nw);
+  for (int w = 0; w < l->nw; w++) {
+    bool result = w >= l->r->nin, stored = w >= l->r->nin + from && w < l->r->nin + to;
+    if ((!result || stored) && !(l->turned && l->turned[w])) step[w] = l->stride[w][k];
+  }
+  return tp_emit_alone(l->e, l->r, l->ax[k].n, step);
+}
+
+static void put_alone(const nest *l, int k, int from, int to) {
+  if (is_alone(l, k, from, to)) tp_emit_line(l->e, "TP_IVDEP\n");
+}
+
 /* Elements j .. j + some of an axis, `most` at a time; the largest `some`. */
 static int open_pieces(const nest *l, int axis, int most) {
   tp_emit *e = l->e;
@@ -429,8 +443,8 @@ static void put_held(nest *l, int axis, const char *count, bool near) {
   l->near = l->again = false;
 }
 
-/* For each element what the micros make of it; `most`: of `count`. Where operators have branches all go without, and if one was wrong about that again with them. */
-static void open_work(const nest *of, int axis, const char *count, int most) {
+/* For each element what the micros make of it; `most`: of `count`; then its results are stored from `first` on. Where operators have branches all go without, and if one was wrong about that again with them. */
+static void open_work(const nest *of, int axis, const char *count, int most, int first) {
   nest l = *of;
   tp_emit *e = l.e;
   bool branched = is_branched(&l);
@@ -444,7 +458,7 @@ static void open_work(const nest *of, int axis, const char *count, int most) {
     put_held(&l, axis, count, false);
     e->depth--;
   }
-  tp_emit_line(e, "TP_IVDEP\n");
+  put_alone(&l, axis, first, l.r->nout);
   open_elements(&l, axis, count);
   if (!branched) put_work(&l);
   for (int k = 0; branched && k < l.r->nout; k++)
@@ -456,7 +470,7 @@ enum { ABREAST = 64 };                          /* places: four vectors of the w
 /* Is it a long chain of operators over many places? It goes by a few vectors at once: where one waits for its own results the processor has the others. */
 static bool goes_abreast(const nest *l, int in) {
   int64_t n;
-  return l->r->nmicro >= TP_TUNE_ABREAST_MICROS && in != l->seam && tp_ix_is_const(l->ax[in].n, &n) && n >= TP_TUNE_ABREAST_PLACES && n % ABREAST == 0 && !tp_emit_faults(l->e, l->r);
+  return l->r->nmicro >= TP_TUNE_ABREAST_MICROS && in != l->seam && tp_ix_is_const(l->ax[in].n, &n) && n >= TP_TUNE_ABREAST_PLACES && n % ABREAST == 0 && !tp_emit_faults(l->e, l->r) && is_alone(l, in, 0, l->r->nout);
 }
 
 static void open_abreast(const nest *l, int in) {
@@ -504,13 +518,13 @@ static void put_map(const nest *l) {
   for (int k = 0; k < in + !(strips || abreast); k++) {
     if (k == in) {
       put_inputs(l, true);
-      tp_emit_line(l->e, "TP_IVDEP\n");
+      put_alone(l, k, 0, l->r->nout);
     }
     open_axis(l, k);
   }
   if (strips) {
     put_inputs(l, true);
-    open_work(l, in, "some", open_pieces(l, in, STRIP));
+    open_work(l, in, "some", open_pieces(l, in, STRIP), 0);
   } else {
     if (abreast) open_abreast(l, in);
     put_work(l);
@@ -551,7 +565,7 @@ static void put_tile_rows(const nest *l) {
   e->depth++;
   tp_emit_line(e, "const int64_t x%d = top + row;\n", l->across);
   put_inputs(l, true);
-  open_work(l, l->nax - 1, "some", TILE_ROW);
+  open_work(l, l->nax - 1, "some", TILE_ROW, 0);
   put_results(l, 0);
   shut(l);
   shut(l);
@@ -672,7 +686,7 @@ static void put_rest(const nest *l, const fold_types *t, int axis) {
   tp_emit *e = l->e;
   tp_emit_line(e, "%s y[TP_FOLD_LANES];\n", tp_emit_held(tp_emit_result_type(e, l->r, 0)));
   tp_emit_line(e, "const int64_t rest = n%d - j;\n", axis);
-  open_work(l, axis, "rest", LANES);
+  open_work(l, axis, "rest", LANES, 1);
   tp_emit_indent(e);
   tp_puts(e->b, "y[k] = ");
   put_folded_value(l);
@@ -712,7 +726,7 @@ static void put_row(const nest *l, const fold_types *t) {
     tp_emit_line(e, "end = n%d - j > TP_FOLD_PART ? j + TP_FOLD_PART : n%d;\n", k, k);
     tp_emit_line(e, "for (; j + TP_FOLD_LANES <= end; j += TP_FOLD_LANES) {\n");
     e->depth++;
-    open_work(l, k, "TP_FOLD_LANES", LANES);
+    open_work(l, k, "TP_FOLD_LANES", LANES, 1);
     put_lane_step(l, t);
     put_results(l, 1);
     shut(l);
@@ -775,7 +789,7 @@ static void put_short_rows(const nest *l, const fold_types *t) {
   put_inputs(l, true);
   char count[16];
   snprintf(count, sizeof count, "n%d", in);
-  open_work(l, in, count, TURN_SIDE);
+  open_work(l, in, count, TURN_SIDE, 1);
   tp_emit_indent(e);
   tp_putf(e->b, "y[row*%d + k] = ", TURN_SIDE);
   put_folded_value(l);
@@ -787,7 +801,7 @@ static void put_short_rows(const nest *l, const fold_types *t) {
   tp_emit_line(e, "double acc[%d] = { 0 };\n", TURN_SIDE);
   tp_emit_line(e, "for (int64_t k = 0; k < n%d; k++)\n", in);
   tp_emit_line(e, "  for (int64_t row = 0; row < %d; row++) acc[row] = TP_FOLD_%s(acc[row], (double)y[k*%d + row]);\n", TURN_SIDE, t->fn, TURN_SIDE);
-  tp_emit_line(e, "TP_IVDEP\n");
+  put_alone(l, in - 1, 0, 1);
   tp_emit_line(e, "for (int64_t row = 0; row < rows; row++) {\n");
   e->depth++;
   tp_emit_line(e, "const int64_t x%d = top + row;\n", in - 1);
@@ -845,7 +859,7 @@ static void put_down(const nest *l, const fold_types *t) {
     inner++;
   }
   put_inputs(l, true);
-  open_work(l, in, "some", most);
+  open_work(l, in, "some", most, 1);
   if (apart) {
     tp_emit_indent(e);
     tp_puts(e->b, "y[k] = ");
@@ -856,7 +870,7 @@ static void put_down(const nest *l, const fold_types *t) {
   shut(l);
   if (apart) tp_emit_line(e, "for (int64_t k = 0; k < some; k++) acc[k] = TP_FOLD_%s(acc[k], (double)y[k]);\n", t->fn);
   for (int k = 0; k < inner; k++) shut(l);
-  tp_emit_line(e, "TP_IVDEP\n");
+  put_alone(l, in, 0, 1);
   open_elements(l, in, "some");
   put_delivery(l, t, "acc[k]");
   shut(l);

@@ -36,12 +36,6 @@ static bool takes_best(const tp_emit *e, const tp_region *r) {
   return !tp_half(d) && elements_of(&r->in[0], FEW_ELEMENTS) > 0;
 }
 
-static bool same_elements(const tp_region *r, const tp_nd *a, const tp_nd *b) {
-  bool same = !a->lead == !b->lead && tp_same_window(a, b, a->lead ? r->nlead : 0);
-  for (int i = 0; i < a->rank; i++) same = same && a->stride[i] == b->stride[i];
-  return same;
-}
-
 /* Windows of an operator that moves each element of PICK_EACH to, or from, where PICK_BY says in another window. */
 enum { PICK_BY = 1, PICK_EACH = 2 };
 static bool is_adding(const tp_region *r) { return r->op == TP_OP_SCATTER_ADD || r->op == TP_OP_INDEX_ADD; }
@@ -81,7 +75,7 @@ static bool has_one(const tp_region *r) { return tp_is_number(tp_window_at(r, PI
 static bool picks_short(const tp_region *r) {
   const tp_nd *out = &r->out[0];
   bool put = r->op == TP_OP_PUT, each_its_own = !put || has_one(r) || index_moves(r, r->how.axis);
-  bool apart = each_its_own && (put ? same_elements(r, &r->in[0], out) && r->in[PICK_EACH].buf != out->buf : r->in[0].buf != out->buf);
+  bool apart = each_its_own && (put ? tp_emit_same_elements(r, &r->in[0], out) && r->in[PICK_EACH].buf != out->buf : r->in[0].buf != out->buf);
   return apart && r->in[PICK_BY].buf != out->buf && has_short_runs(r);
 }
 
@@ -92,7 +86,7 @@ static bool adds_short(const tp_emit *e, const tp_region *r) {
   const tp_nd *out = &r->out[0], *k = &r->in[PICK_BY], *each = &r->in[PICK_EACH];
   int64_t n = 0;
   bool row = r->op == TP_OP_SCATTER_ADD || k->rank == 1, few = row && tp_ix_is_const(each->shape[r->how.axis], &n) && n <= FEW_HITS;
-  bool apart = same_elements(r, &r->in[0], out) || r->in[0].buf != out->buf, adds = row && (has_one(r) || (index_moves(r, r->how.axis) && (few || !sums_hits(e, r))));
+  bool apart = tp_emit_same_elements(r, &r->in[0], out) || r->in[0].buf != out->buf, adds = row && (has_one(r) || (index_moves(r, r->how.axis) && (few || !sums_hits(e, r))));
   return apart && adds && k->buf != out->buf && each->buf != out->buf && !tp_half(cell_type(e, out)) && has_short_runs(r);
 }
 
@@ -192,9 +186,21 @@ void tp_emit_lead(tp_emit *e, const tp_region *r, int i) {
   e->depth++;
 }
 
+/* Before a loop over axis i of the region, if that moves points, or of the elements that it writes. at: along this axis data says where. */
+static void put_alone(tp_emit *e, const tp_region *r, int i, bool points, int at) {
+  const tp_ix **step = TP_NEWN(e->a, const tp_ix *, r->nin + r->nout), *still = tp_ix_const(e->ix, 0);
+  for (int w = 0; w < r->nin + r->nout; w++) {
+    const tp_nd *nd = tp_window_at(r, w);
+    if (nd->buf < 0) continue;
+    if (points) step[w] = nd->lead ? nd->lead[i] : still;
+    else if (nd->buf == r->out[0].buf) step[w] = i == at ? still : nd->stride[i];
+  }
+  tp_emit_if_alone(e, r, points ? r->lead[i] : r->out[0].shape[i], step);
+}
+
 static void open_leads(tp_emit *e, const tp_region *r) {
   for (int i = 0; i < r->nlead; i++) {
-    if (i == r->nlead - 1) tp_emit_line(e, "TP_IVDEP\n");
+    if (i == r->nlead - 1) put_alone(e, r, i, true, -1);
     tp_emit_lead(e, r, i);
   }
 }
@@ -318,7 +324,8 @@ static void put_stream(tp_emit *e, const tp_region *r) {
   tp_emit_line(e, "const int64_t some = all - j < TP_PHILOX_LANES ? all - j : TP_PHILOX_LANES;\n");
   put_keys(e, r);
   put_words(e, (int)elements_of(&r->out[0], FEW_ELEMENTS) * tp_words_per_draw(&r->how, cell_type(e, &r->out[0])));
-  tp_emit_line(e, "TP_IVDEP\nfor (int64_t k = 0; k < some; k++) {\n");
+  if (last >= 0) put_alone(e, r, last, true, -1);
+  tp_emit_line(e, "for (int64_t k = 0; k < some; k++) {\n");
   e->depth++;
   if (last >= 0) tp_emit_line(e, "const int64_t x%d = j + k;\n", last);
   put_elements(e, r);
@@ -397,7 +404,10 @@ static void open_element(tp_emit *e, const tp_nd *nd, int i) {
 
 static void put_looks(tp_emit *e, const tp_region *r) {
   int n = r->nlead;
-  open_leads(e, r);
+  for (int i = 0; i < n; i++) {
+    if (i == n - 1) tp_emit_line(e, "TP_IVDEP\n");
+    tp_emit_lead(e, r, i);
+  }
   for (int i = 0, last = indexed_axes(r) - 1; i <= last; i++) {
     if (!index_moves(r, i)) continue;
     if (i == last) tp_emit_line(e, "TP_IVDEP\n");
@@ -416,10 +426,10 @@ static void put_looks(tp_emit *e, const tp_region *r) {
 /* What is added to. */
 static void put_base(tp_emit *e, const tp_region *r) {
   const tp_nd *out = &r->out[0];
-  if (same_elements(r, &r->in[0], out)) return;
+  if (tp_emit_same_elements(r, &r->in[0], out)) return;
   open_leads(e, r);
   for (int i = 0; i < out->rank; i++) {
-    if (i == out->rank - 1) tp_emit_line(e, "TP_IVDEP\n");
+    if (i == out->rank - 1) put_alone(e, r, i, false, -1);
     open_element(e, out, i);
   }
   tp_emit_indent(e);
@@ -454,11 +464,11 @@ static void put_hits(tp_emit *e, const tp_region *r, bool before) {
 /* Elements that have an index in common go in loops inside of it. What is put outside of a tensor is nowhere. */
 static void put_picks(tp_emit *e, const tp_region *r) {
   const tp_nd *each = tp_window_at(r, PICK_EACH);
-  int rank = each->rank, inside = indexed_axes(r), to = target_of(r);
+  int rank = each->rank, inside = indexed_axes(r), to = target_of(r), by_data = to ? r->how.axis : -1;
   bool looks = r->op == TP_OP_PUT, sums = sums_hits(e, r);
   open_leads(e, r);
   for (int i = 0; i < inside; i++) {
-    if (!to && i == rank - 1) tp_emit_line(e, "TP_IVDEP\n");
+    if (i == rank - 1) put_alone(e, r, i, false, by_data);
     open_element(e, each, i);
   }
   tp_emit_indent(e);
@@ -480,7 +490,7 @@ static void put_picks(tp_emit *e, const tp_region *r) {
     e->depth++;
   }
   for (int i = inside; i < rank; i++) {
-    if (i == rank - 1) tp_emit_line(e, "TP_IVDEP\n");
+    if (i == rank - 1) put_alone(e, r, i, false, by_data);
     open_element(e, each, i);
   }
   if (sums) {

@@ -96,6 +96,12 @@ void tp_emit_loop_body(tp_emit *e, const tp_pnode *x);
 bool tp_emit_is_brief(tp_emit *e, const tp_pnode *x);          /* is a call no less than what it does? */
 void tp_emit_micros(tp_emit *e, const tp_pnode *x);            /* of a point, over i0, i1, ..: m0, m1, .. */
 
+/* alone.c */
+bool tp_emit_same_elements(const tp_region *r, const tp_nd *a, const tp_nd *b);        /* at each point of the region's axes */
+/* May a compiler be told that iterations of a loop of n are independent? step: by window, how many elements it moves from one to the next; 0 where data says where it is, NULL: they do not touch it. */
+bool tp_emit_alone(const tp_emit *e, const tp_region *r, const tp_ix *n, const tp_ix *const *step);
+void tp_emit_if_alone(tp_emit *e, const tp_region *r, const tp_ix *n, const tp_ix *const *step);     /* tells it, if so: before the loop */
+
 /* point.c: what is made point by point and is no loop over elements, in native code */
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r);
 void tp_emit_pointwise(tp_emit *e, const tp_pnode *x);

@@ -1,0 +1,100 @@
+/* alone.c: which loops a compiler may take as loops without dependences between their iterations. One answer for every
+ * loop that writes a region's results; one that writes locals of its own only needs none.
+ *
+ * Let a loop move window w by step[w] elements from one iteration to the next; NULL: it does not touch the window. Its
+ * iterations are independent if none of them touches an element that another one writes:
+ * - a written window moves. One that data moves along the loop's axis does not: its step is 0 here, as data may give
+ *   two iterations one place. So does one that all points of an axis add to. In a window that moves each point has
+ *   elements of its own (plan/check.c).
+ * - another window on the same buffer either is the written one, at each iteration, or lies apart: see lie_apart. */
+#include "emit/priv.h"
+
+static bool same_leads(const tp_region *r, const tp_nd *a, const tp_nd *b) {
+  bool same = !a->lead == !b->lead;
+  for (int i = 0; same && a->lead && i < r->nlead; i++) same = a->lead[i] == b->lead[i] || tp_is_number(r->lead[i], 1);
+  return same;
+}
+
+bool tp_emit_same_elements(const tp_region *r, const tp_nd *a, const tp_nd *b) {
+  bool wraps = a->wrap >= 0, same = a->wrap == b->wrap && a->rank == b->rank && same_leads(r, a, b);
+  tp_nd x = *a, y = *b;
+  x.wrap = y.wrap = -1;
+  same = same && tp_same_start(&x, &y) && (!wraps || (a->wlo == b->wlo && a->wmod == b->wmod));
+  for (int i = 0; same && i < a->rank; i++) same = a->stride[i] == b->stride[i];
+  return same;
+}
+
+/* How far apart two windows may begin, beside multiples of `unit`: the sum of what is no multiple. */
+typedef struct { tp_ictx *ix; const tp_ix *unit, *rest; } distance;
+
+/* Of a place that is a number from 0 to most, times by. */
+static void may_differ(distance *d, const tp_ix *by, const tp_ix *most) {
+  int64_t n;
+  if (tp_ix_divexact(d->ix, by, d->unit)) return;
+  if (tp_ix_is_const(by, &n) && n < 0) by = tp_ix_neg(d->ix, by);
+  d->rest = tp_ix_add(d->ix, d->rest, tp_ix_mul(d->ix, by, most));
+}
+
+static void may_differ_by_window(distance *d, const tp_nd *x) {
+  for (int i = 0; i < x->nring; i++) may_differ(d, x->ring[i].stride, tp_ix_addc(d->ix, x->ring[i].width, -1));
+  for (int i = 0; i < x->rank; i++) may_differ(d, x->stride[i], tp_ix_addc(d->ix, x->shape[i], -1));
+}
+
+/* Is the number positive wherever the loops around run, which have an iteration then? */
+static bool is_positive(const tp_emit *e, const tp_ix *x) {
+  const tp_ix *less = tp_ix_addc(e->ix, x, -1);
+  bool any = tp_ix_prove_ge0(e->ix, less, 0, NULL);
+  for (int i = 0; i < e->nloop && !any; i++) {
+    const tp_ix *more = tp_ix_addc(e->ix, tp_ix_sub(e->ix, e->loop[i]->hi, e->loop[i]->lo), -1);
+    any = tp_ix_prove_ge0(e->ix, tp_ix_sub(e->ix, less, more), 0, NULL);
+  }
+  return any;
+}
+
+/* Do iterations of n stay apart in windows that begin at different places? Let both move by `step`, and let `unit` be
+ * a number of steps, not less than n. If places differ by multiples of the unit, and by less than a step besides, then
+ * elements of different iterations differ: step (j - i) is no multiple of the unit, and no less than a step. */
+static bool lie_apart_by(const tp_emit *e, const tp_nd *a, const tp_nd *b, const tp_ix *step, const tp_ix *n,
+                         const tp_ix *unit) {
+  tp_ictx *ix = e->ix;
+  distance d = { .ix = ix, .unit = unit, .rest = tp_ix_const(ix, 0) };
+  const tp_ix *more = tp_ix_sub(ix, unit, tp_ix_mul(ix, step, n));
+  if (!tp_ix_divexact(ix, unit, step) || !tp_ix_prove_ge0(ix, more, 0, NULL)) return false;
+  may_differ(&d, tp_ix_sub(ix, a->off, b->off), tp_ix_const(ix, 1));
+  may_differ_by_window(&d, a);
+  may_differ_by_window(&d, b);
+  return is_positive(e, tp_ix_sub(ix, step, d.rest));
+}
+
+static bool lie_apart(const tp_emit *e, const tp_region *r, const tp_nd *a, const tp_nd *b, const tp_ix *step,
+                      const tp_ix *n) {
+  const tp_pbuf *x = e->p->bufs.v[a->buf];
+  const tp_sym *share = tp_ix_as_sym(n);
+  int64_t s;
+  if (share && share->whole) n = share->whole;
+  if (a->wrap >= 0 || b->wrap >= 0 || !same_leads(r, a, b)) return false;
+  if (tp_ix_is_const(step, &s) && s < 0) step = tp_ix_const(e->ix, -s);
+  bool any = lie_apart_by(e, a, b, step, n, tp_ix_mul(e->ix, step, n));
+  for (int i = 0; i < x->ndim + x->rank && !any; i++)
+    any = lie_apart_by(e, a, b, step, n, tp_pbuf_stride(e->ix, x, i));
+  return any;
+}
+
+bool tp_emit_alone(const tp_emit *e, const tp_region *r, const tp_ix *n, const tp_ix *const *step) {
+  for (int i = r->nin; i < r->nin + r->nout; i++) {
+    const tp_nd *out = tp_window_at(r, i);
+    if (out->buf < 0 || !step[i]) continue;
+    if (tp_is_number(step[i], 0)) return false;
+    for (int k = 0; k < r->nin + r->nout; k++) {
+      const tp_nd *x = tp_window_at(r, k);
+      if (k == i || x->buf != out->buf || !step[k]) continue;
+      if (step[k] != step[i]) return false;
+      if (!tp_emit_same_elements(r, x, out) && !lie_apart(e, r, x, out, step[i], n)) return false;
+    }
+  }
+  return true;
+}
+
+void tp_emit_if_alone(tp_emit *e, const tp_region *r, const tp_ix *n, const tp_ix *const *step) {
+  if (tp_emit_alone(e, r, n, step)) tp_emit_line(e, "TP_IVDEP\n");
+}
