@@ -951,6 +951,66 @@ describe("native code in steps", function()
     same_bits(run({ x = X }, { I = I, T = T }).y:totable(), f({ x = X }, { I = I, T = T }).y:totable(), "y")
   end)
 
+  -- A loop that waits for what is behind, and has nothing of it, is no part of a run that leaves something.
+  it("waits for what a budget left before it goes over it, with ends of rows and an end of those", function()
+    local function ended(tier, which)
+      local P = tempo.program()
+      local i, I = P:dim "i"
+      local b, B = P:dim "b"
+      local t, T = P:dim "t"
+      local y = P:input("y", { domain = { i, b, t }, dtype = "f64" })
+      local z = (y * 0.3):sin()
+      P:stop(t, z:gt(0.3))
+      local s = z[{ t = 0 .. T }]:sum(0)
+      local rows = s[{ b = 0 .. B }]:sum(0)
+      if which == 2 then rows = rows + z[{ t = T - 1 }][{ b = 0 .. B }]:sum(0) end
+      P:stop(i, rows:gt(1.9))
+      local later = P:tensor { domain = { i }, shape = {}, dtype = "f64" }
+      later[0] = rows
+      later:otherwise(later[i - 1] * 0.5 + rows)
+      local before = s[{ i = tempo.max(i - 1, 0) }] * y
+      local all = s[{ i = 0 .. I }]:sum(0)
+      local outputs = which == 1 and { later = later[I - 1], all = all, y = y * 2 }
+        or { later = later[I - 1], sum = rows[{ i = 0 .. I }]:sum(0), before = before }
+      return P:compile { outputs = outputs, tick = { i, t }, tier = tier }
+    end
+    local function text_of(v)
+      if type(v) ~= "table" then return ("%.12g"):format(v + 0) end
+      local list = {}
+      for k, x in ipairs(v) do list[k] = text_of(x) end
+      return "{" .. table.concat(list, ",") .. "}"
+    end
+    local function seen_in_steps(f, y, bounds, lengths, budget)
+      local seen, done = {}, false
+      f:start({}, bounds)
+      for i, row in ipairs(lengths) do
+        for t = 1, math.max((table.unpack or unpack)(row)) do      -- luacheck: globals unpack
+          local out
+          local here = {}
+          for b = 1, bounds.B do here[b] = y[i][b][t] end
+          done, out = f:step({ y = tempo.array(here, "f64") }, budget and { budget_ms = budget } or nil)
+          out.late_ms = nil
+          for name, v in pairs(out) do seen[#seen + 1] = ("%s at %d, %d: %s"):format(name, i, t, text_of(#v:shape() == 0 and v:item() or v:totable())) end
+        end
+      end
+      assert.is_true(done)
+      table.sort(seen)
+      return table.concat(seen, "\n")
+    end
+    for which = 1, 2 do
+      local reference, interpreter, native = ended("reference", which), ended("interpreter", which), ended("native", which)
+      for _, bounds in ipairs { { B = 2, I = 5, T = 1 }, { B = 3, I = 4, T = 4 }, { B = 1, I = 3, T = 2 } } do
+        local y = fill({ bounds.I, bounds.B, bounds.T }, function(...) return 2 * wave(...) end)
+        local lengths = reference({ y = tempo.array(y, "f64") }, bounds).T:totable()
+        for _, budget in ipairs { false, 0, 0.001 } do
+          local want = seen_in_steps(interpreter, y, bounds, lengths, budget)
+          assert.equal(want, seen_in_steps(reference, y, bounds, lengths, budget))
+          assert.equal(want, seen_in_steps(native, y, bounds, lengths, budget))
+        end
+      end
+    end
+  end)
+
   it("takes states of the other tier, and gives its own", function()
     local whole = compiled "native"
     whole:start({}, { I = I, T = T })

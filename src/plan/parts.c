@@ -42,7 +42,7 @@ static void end_group(part_cutter *c) {
   c->group.n = 0;
 }
 
-/* What runs behind is no part with what does not; a loop with some of each is one for runs that leave nothing. */
+/* What runs behind is no part with what does not; a loop with some of each, or with a wait, is a part for runs that leave nothing. */
 static void cut_parts(part_cutter *c, const tp_pnode *x) {
   if (x->kind == TP_P_SEQ) {
     for (int i = 0; i < x->n; i++) cut_parts(c, x->kid[i]);

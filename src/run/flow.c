@@ -133,7 +133,7 @@ static bool lay(layout *l, const tp_pnode *p) {
   lay_team(l, p, at);
   if (last) {
     tp_inst *begin = &l->inst[l->partat];
-    for (int i = l->partat; i < l->n; i++) begin->mixed |= l->inst[i].op == TP_I_BEHIND;
+    for (int i = l->partat; i < l->n; i++) begin->mixed |= l->inst[i].op == TP_I_BEHIND || l->inst[i].op == TP_I_WAIT;
     for (int i = l->partat; i < l->n; i++)
       if (l->inst[i].part == l->parting + 1) l->inst[i].next = l->n, l->inst[i].mixed = begin->mixed;
     l->parting++;

@@ -32,7 +32,7 @@ typedef struct tp_inst {
   tp_dx lo, hi, cond;                           /* FOR, NEXT: hi is looked at in each iteration; LOAD: hi is the bound given; SPILL, FETCH: hi rows from lo on; BEHIND, WAIT: lo is the row */
   int pos;                                      /* of the next region from here on, in the plan's positions */
   int side;                                     /* the BEHIND around it; -1: none */
-  int part, next; bool mixed;                   /* a part of the plan begins here: its number, from 1 on, and the instruction after it; 0: none. mixed: something of it runs behind */
+  int part, next; bool mixed;                   /* a part of the plan begins here: its number, from 1 on, and the instruction after it; 0: none. mixed: something of it runs behind or waits for that */
   int team, beyond;                             /* what threads share begins here: its number, from 1 on, and the instruction after it; 0: nothing does */
   const tp_pnode *node;                         /* FOR: of the plan */
   int entry;                                    /* NEXT of a loop at which the part may be entered: its number there, from 1 on */
