@@ -210,7 +210,7 @@ static void mark_live(tp_graph *g, tp_arena *a) {
   for (int i = 0; i < g->outputs.n; i++) visit(a, &work, g->outputs.v[i].val.node);
   for (int i = 0; i < g->sinks.n; i++) visit(a, &work, g->sinks.v[i]);
   for (int i = 0; i < g->params.n; i++)
-    if (g->params.v[i]->id >= 0 && g->params.v[i]->op == TP_OP_PARAM) visit(a, &work, g->params.v[i]);
+    if (g->params.v[i]->id >= 0) visit(a, &work, g->params.v[i]);
   while (work.n) {
     tp_node *n = work.v[--work.n];
     visit_stops(g, a, &work, n);

@@ -57,8 +57,9 @@ extern const tp_fields tp_how_fields;
 int tp_words_per_draw(const tp_how *how, tp_dtype d);            /* of an element that RAND draws */
 tp_how tp_how_copy(tp_arena *a, const tp_how *h);
 
-/* Calls that ticking puts in, beside those of the program's table of callbacks, which are 0, 1, ..: where a step begins, a point of an input, a point of an output. */
-enum { TP_FN_TICK = -1, TP_FN_FEED = -2, TP_FN_SHOW = -3 };
+/* Calls that ticking puts in, beside those of the program's table of callbacks, which are 0, 1, ..: where a step begins, a point of an input, a point of an output.
+ * KEEP never reaches a plan: it says that every value of a parameter is wanted (opt/keep.c). */
+enum { TP_FN_TICK = -1, TP_FN_FEED = -2, TP_FN_SHOW = -3, TP_FN_KEEP = -4 };
 
 /* math.h, half.h, philox.h, scalar.h, fold.h, dot.h and native.h of the prelude, in this order, with scalar.def in them: C99 (and C++) without includes, made by the Makefile. Before it come
  * TP_FN, TP_FMA, the types of stdint and the functions that prelude/math.h names. */

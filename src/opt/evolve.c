@@ -66,7 +66,7 @@ static bool needs_few(const evolve_work *v, const char *cone, const tp_sym *dim)
 static bool may_reorder_steps(const evolve_work *v, const tp_node *n) { return tp_dtype_float(n->out[0].dtype) ? !v->precise && tp_dtype_size(n->out[0].dtype) >= 4 : n->out[0].dtype != TP_BOOL; }
 
 static bool may_evolve(const evolve_work *v, const tp_node *m) {
-  return m->op == TP_OP_MERGE && m->nin >= 2 && m->ndom && !m->attr.flag && may_reorder_steps(v, m);
+  return m->op == TP_OP_MERGE && m->nin >= 2 && m->ndom && !m->attr.flag && !tp_is_kept(v->g, m) && may_reorder_steps(v, m);
 }
 
 static bool may_along(const evolve_work *v, const tp_sym *d) { return d->bound && !d->bound->digits && !tp_stop_of(v->g, d); }

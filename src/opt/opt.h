@@ -57,6 +57,9 @@ bool tp_watch(tp_graph *g, tp_error *err);
 void tp_watch_rest(tp_graph *g);
 /* Ends by data become data (ends.c). apart: what is read only where some branches count is read from these (ends_parts.c). */
 bool tp_lower_ends(tp_graph *g, bool apart, tp_error *err);
+/* Each value of a parameter is wanted, if it may be asked for before the last point (keep.c): always, or as there are callbacks. */
+bool tp_keep_newest(tp_graph *g, bool always, tp_error *err);
+bool tp_is_kept(const tp_graph *g, const tp_node *n);
 /* What comes and goes at each tick becomes callbacks (tick.c). */
 bool tp_insert_ticks(tp_graph *g, const tp_ticks *t, tp_error *err);
 static inline bool tp_one_shape(const tp_out *a, const tp_out *b) {

@@ -740,7 +740,7 @@ static bool is_dear(const pb *b, const tp_arr *to) {
 
 static bool copy_newest(pb *b) {
   const tp_stmt *s = b->s;
-  const tp_arr *to = b->p->ticks ? tp_newest_in(b->p, s) : NULL;
+  const tp_arr *to = b->p->keeps ? tp_newest_in(b->p, s) : NULL;
   const tp_access *w = target(s);
   if (!to) return true;
   const tp_arr *from = b->p->arrs.v[w->arr];

@@ -216,12 +216,26 @@ static bool pace_first(tp_sched *S, int st, int tick) {
   return !first || pace(S, st, tick, isl_map_from_domain_and_range(isl_set_copy(s->dom), isl_set_copy(t->dom)));
 }
 
+/* Soft: the value that a parameter has at a tick is made before that tick, also where nothing of the tick needs it, so whoever asks between ticks finds it. */
+static bool pace_newest(tp_sched *S, int st, int tick) {
+  const tp_stmt *s = S->p->stmts.v[st], *t = S->p->stmts.v[tick];
+  int n = S->p->keeps && tp_newest_in(S->p, s) ? tp_tick_depth(t->ndim, t->dim, s->ndim, s->dim) : 0;
+  if (!n) return true;
+  isl_map *at = outer_dims(S, s, t, n);
+  isl_map *m = isl_map_apply_range(isl_map_copy(at), isl_map_lex_le(isl_space_range(isl_map_get_space(at))));
+  isl_map_free(at);
+  m = isl_map_apply_range(m, isl_map_reverse(outer_dims(S, t, t, n)));
+  if (!tp_keep_map(S, m)) return false;
+  if (!tp_map_empty(S, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = tick, .arr = -1, .acc = -1, .map = m, .soft = true });
+  return true;
+}
+
 static bool pace_deps(tp_sched *S) {
   tp_poly *p = S->p;
   for (int t = 0; p->ticks && t < p->stmts.n; t++) {
     if (!tp_is_tick(p->stmts.v[t])) continue;
     for (int i = 0; i < p->stmts.n; i++)
-      if ((p->stmts.v[i]->effect && !tp_is_tick(p->stmts.v[i]) && !pace_call(S, i, t)) || !pace_first(S, i, t)) return false;
+      if ((p->stmts.v[i]->effect && !tp_is_tick(p->stmts.v[i]) && !pace_call(S, i, t)) || !pace_first(S, i, t) || !pace_newest(S, i, t)) return false;
   }
   return true;
 }
@@ -288,7 +302,7 @@ bool tp_deps(tp_sched *S) {
     if (!array_deps(S, &u[i])) return false;
   for (int i = 0; i < S->p->stmts.n; i++) effect_deps(S, i);
   if (!pace_deps(S)) return false;
-  for (int i = 0; S->p->ticks && i < S->p->stmts.n; i++)
+  for (int i = 0; S->p->keeps && i < S->p->stmts.n; i++)
     if (!newest_deps(S, i, u)) return false;
   for (int i = 0; i < S->p->arrs.n; i++) update_deps(S, S->p->arrs.v[i], &u[i]);
   return true;

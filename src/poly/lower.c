@@ -260,7 +260,7 @@ static bool output(low *l, int k) {
   const tp_ix **at = identity(l, o->val.node->ndom, o->val.node->dom);
   if (!tp_resolve(l->p, o->val, at, 0, NULL, NULL, &r, l->err)) return false;
   tp_node *b = r.base.node;
-  bool apart = o->hidden && l->p->ticks && tp_output_param(l->g, k)->ndom;      /* newer values of a parameter come to lie there */
+  bool apart = o->hidden && l->p->keeps && tp_output_param(l->g, k)->ndom;      /* newer values of a parameter come to lie there */
   for (int a = 0; a < tp_outof(o->val)->rank; a++) apart |= tp_mentions_end(l->g, tp_outof(o->val)->shape[a]);
   bool same = !apart && r.identity && b->ndom == o->val.node->ndom && l->p->mode[b->id] == TP_V_STORED && b->op != TP_OP_INPUT && b->op != TP_OP_CONST;
   for (int d = 0; d < b->ndom && same; d++) same = r.idx[d] == at[d];
@@ -353,6 +353,7 @@ tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err) {
   for (int i = 0; i < g->sinks.n; i++) {
     tp_reach(l->a, g->sinks.v[i], l->live);
     l->p->ticks |= g->sinks.v[i]->attr.fn == TP_FN_TICK;
+    l->p->keeps |= g->sinks.v[i]->attr.fn == TP_FN_KEEP;
   }
   for (int i = 0; i < g->stops.n; i++) tp_reach(l->a, g->stops.v[i].end, l->live);
   if (!choose_modes(l) || !count_readers(l)) return tp_poly_free(l->p);
@@ -360,7 +361,8 @@ tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err) {
     if (!g->outputs.v[i].shown && !output(l, i)) return tp_poly_free(l->p);
   for (int i = 0; i < g->nodes.n; i++) {        /* callbacks in the order written */
     tp_node *n = g->nodes.v[i];
-    if (n->op == TP_OP_CALL && l->live[i] && !l->queued[i]) { l->queued[i] = true; TP_PUSH(l->a, &l->queue, n); }
+    if (n->op == TP_OP_CALL && n->attr.fn == TP_FN_KEEP) tp_low_stored(l, n->in[0].src);
+    else if (n->op == TP_OP_CALL && l->live[i] && !l->queued[i]) { l->queued[i] = true; TP_PUSH(l->a, &l->queue, n); }
   }
   for (int i = 0; i < l->queue.n; i++)
     if (!tp_low_statements(l, l->queue.v[i])) return tp_poly_free(l->p);

@@ -120,7 +120,7 @@ typedef struct tp_poly {
   uint32_t without, gave_up;                    /* bits of tp_relax: set before tp_schedule, what is not wanted; what had to be given up (also in without) */
   int64_t block, rows;                          /* set before tp_schedule: blocks of this size wherever they can be; of at most so many rows (0: any number) */
   bool judge;                                   /* set before tp_schedule: whether there is an order is all that is asked */
-  bool ticks;                                   /* tp_insert_ticks was there */
+  bool ticks, keeps;                            /* tp_insert_ticks, tp_keep_newest were there */
   int lag, lagdepth;                            /* far statements of row r are over before anything of row r + lag; 0: there are none. How many loops are around that of the rows */
   int nquery; bool proved; const char *unproved;   /* "edge from ... to ..." */
   int64_t budget; int nover; TP_VEC(const char *) unknown;      /* isl operations a query may take; queries that took more, where the worse answer stands; the first few of what they asked */
@@ -149,7 +149,7 @@ bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead, const t
 tp_arr *tp_array_of(const tp_poly *p, tp_val v);       /* NULL: none (a view, inline or inside a cluster) */
 bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err);   /* operand k of the cluster's i-th node */
 const tp_node *tp_output_param(const tp_graph *g, int output);    /* whose last value it is, or NULL */
-/* With ticks: the array of a parameter's last value, where the new value that s writes goes too. NULL: none. */
+/* Where parameters are kept (p->keeps): the array of a parameter's last value, where the new value that s writes goes too. NULL: none. */
 const tp_arr *tp_newest_in(const tp_poly *p, const tp_stmt *s);
 bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);                      /* s->src */
 /* What the call of a RUN covers of a dim in vec. */

@@ -11,6 +11,7 @@ static bool fold_pass(const tp_work *w, tp_error *err) {
 static bool dce_pass(const tp_work *w, tp_error *err) { (void)err; tp_graph_prune(w->g); return true; }
 static bool watch_pass(const tp_work *w, tp_error *err) { return !w->o->check || tp_watch(w->g, err); }
 static bool ticks_pass(const tp_work *w, tp_error *err) { return !w->ticks || tp_insert_ticks(w->g, w->ticks, err); }
+static bool keep_pass(const tp_work *w, tp_error *err) { return tp_keep_newest(w->g, w->ticks || w->o->check, err); }
 static bool sums_pass(const tp_work *w, tp_error *err) { return tp_lower_sums(w->g, err); }
 static bool incremental_pass(const tp_work *w, tp_error *err) { return w->o->check || tp_incremental(w->g, w->o->precise, err); }
 static bool rows_pass(const tp_work *w, tp_error *err) { return tp_put_rows(w->g, err); }

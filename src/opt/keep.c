@@ -1,0 +1,36 @@
+/* keep: parameters are asked for before the last point: between ticks, and after a callback or a check has ended the run.
+ *
+ *   w evolves along i   =>   a sink call(w) at each point: no pass may leave out values of w, or turn w into a formula of its last point
+ *
+ * Lowering makes no statement of these sinks. It copies each new value of w to the place of the last one (tp_newest_in), which so holds the newest whole value at any time. */
+#include "opt/opt.h"
+
+static bool evolves(const tp_node *w) { return w->op == TP_OP_MERGE && w->attr.nalong && w->nin > 1; }
+
+static bool may_end_early(const tp_graph *g) {
+  bool any = false;
+  for (int i = 0; i < g->nodes.n; i++) any |= g->nodes.v[i]->op == TP_OP_CALL;
+  return any;
+}
+
+static bool keep(tp_graph *g, tp_node *w, tp_error *err) {
+  tp_attr a = { .fn = TP_FN_KEEP, .flag = true, .ndom = w->ndom, .dom = w->dom };
+  tp_val v = tp_v(w);
+  g->pos = w->pos;
+  tp_node *c = tp_build(g, TP_OP_CALL, 1, &v, &a, err);
+  if (c) c->name = w->attr.str;
+  return c != NULL;
+}
+
+bool tp_keep_newest(tp_graph *g, bool always, tp_error *err) {
+  bool all = always || may_end_early(g);
+  for (int k = 0; all && k < g->params.n; k++)
+    if (evolves(g->params.v[k]) && !keep(g, g->params.v[k], err)) return false;
+  return true;
+}
+
+bool tp_is_kept(const tp_graph *g, const tp_node *n) {
+  bool is = false;
+  for (int i = 0; i < g->sinks.n; i++) is |= g->sinks.v[i]->attr.fn == TP_FN_KEEP && g->sinks.v[i]->in[0].src.node == n;
+  return is;
+}
