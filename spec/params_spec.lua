@@ -222,3 +222,148 @@ describe("gradients", function()
     end)
   end)
 end)
+
+-- What a run leaves when it ends before its last point: values, asserted on all tiers.
+describe("parameters are the newest there are", function()
+  -- w counts points, u is read by nothing, e has a formula, c does not evolve, k is a constant; m hangs on what comes.
+  local function program(fn)
+    local P = tempo.program()
+    local i = P:dim "i"
+    local x = P:input("x", { domain = { i } })
+    local p = {}
+    for name, init in pairs { w = 0, u = -1, e = 1, c = 7, m = 0 } do
+      p[name] = P:param(name, { along = { i }, shape = { 2 }, init = init })
+    end
+    P:param("k", { shape = { 2 }, init = { 3, 4 } })
+    p.w:update(p.w + 1)
+    p.u:update(x:expand { 2 })
+    p.e:update(p.e * 2)
+    p.m:update(p.m * 0.5 + x)
+    if fn then P:sink({ p.m, x }, fn) end
+    return P, i, { y = p.m * 1 + p.w * 0 }
+  end
+
+  local function values(f)
+    local t = {}
+    for name, a in pairs(f:params()) do t[name] = a:totable()[2] end
+    return t
+  end
+
+  -- After n points.
+  local function after(n)
+    local m = 0
+    for k = 1, n do m = m * 0.5 + k end
+    return { w = n, u = n > 0 and n or -1, e = 2 ^ n, c = 7, m = m, k = 4 }
+  end
+
+  -- An early end at point n: each is the value at n or at n + 1.
+  local function near(n, got)
+    for name, v in pairs(after(n)) do
+      if got[name] ~= v then assert.equal(after(n + 1)[name], got[name], name) end
+    end
+  end
+
+  local xs = { 1, 2, 3, 4, 5, 6 }
+
+  it("between ticks, whether anything of a tick needs them or not", function()
+    each(function(tier)
+      local P, i, out = program()
+      local f = P:compile { outputs = out, tick = i, tier = tier }
+      f:start({}, { I = 6 })
+      for k = 1, 6 do
+        f:step { x = k }
+        assert.same(after(k), values(f))
+      end
+    end)
+  end)
+
+  it("after a cancel or an error in a callback, of a call, a step and a call that goes on", function()
+    each(function(tier)
+      for _, how in ipairs { "cancel", "error" } do
+        for _, tick in ipairs { true, false } do
+          local f, stop
+          local P, i, out = program(function(_, point)
+            if point.i ~= stop then return end
+            if how == "error" then error({}) end
+            f:cancel()
+          end)
+          f = P:compile { outputs = out, tick = tick and i or nil, tier = tier }
+          stop = 3
+          pcall(f, { x = xs }, { I = 6 })
+          near(3, values(f))
+          stop = nil
+          f({ x = { 1, 2 } }, { I = 2 })
+          assert.same(after(2), values(f))
+          stop = 0
+          pcall(f, { x = xs }, { I = 6 })
+          for name, v in pairs(values(f)) do assert.is_true(v == after(0)[name] or v == after(1)[name], name) end
+          stop = 4
+          f:start({}, { I = 6 })
+          for k = 1, 4 do f:step { x = k } end
+          assert.same(after(4), values(f))
+          local state = f:state()
+          pcall(f.step, f, { x = 5 })
+          near(4, values(f))
+          local path = os.tmpname()
+          assert.is_true(f:save(path))                    -- the state of a run that is over
+          local was = values(f)
+          f:load(path)
+          os.remove(path)
+          assert.same(was, values(f))
+          fails(function() f:step { x = 1 } end, "option", "start")
+          stop = 5
+          f({ x = { 1 } }, { I = 1 })
+          pcall(f, { x = xs }, { I = 6 }, { state = state })
+          near(5, values(f))
+          stop = nil
+          f({ x = xs }, { I = 6 }, { state = state })
+          assert.same(after(6), values(f))
+        end
+      end
+    end)
+  end)
+
+  it("whichever came last: a step, a call, what was loaded, a state, another start", function()
+    each(function(tier)
+      local P, i, out = program()
+      local f = P:compile { outputs = out, tick = i, tier = tier }
+      f:start({}, { I = 6 })
+      for k = 1, 3 do f:step { x = k } end
+      local state = f:state()
+      f({ x = { 1, 2, 3, 4, 5 } }, { I = 5 })
+      assert.same(after(5), values(f))
+      f:step { x = 4 }
+      assert.same(after(4), values(f))
+      f({ x = xs }, { I = 6 }, { state = state })
+      assert.same(after(6), values(f))
+      f:load_state(state)
+      assert.same(after(3), values(f))
+      f:load_params { w = { 10, 20 } }
+      local want = after(3)
+      want.w = 20
+      assert.same(want, values(f))
+      f:step { x = 4 }
+      assert.same(after(4), values(f))
+      f:start({}, { I = 6 })
+      assert.same(after(4), values(f))          -- it has made none yet
+      f:step { x = 1 }
+      assert.equal(21, values(f).w)
+    end)
+  end)
+
+  it("of one program run by another as it trains", function()
+    each(function(tier)
+      local P = tempo.program()
+      local t, b = P:dim "t", P:dim "b"
+      local f, best
+      local w = P:param("w", { along = { t }, domain = { b }, init = b:value():to "f32" })
+      w:update(w + 1)
+      P:sink({ w[{ b = 0 .. b:upper() }]:sum(0) }, function(a, p) if p.t == 5 then best = a[1]:item() f:cancel() end end)
+      f = P:compile { tier = tier }
+      assert.is_true(f({}, { T = 100, B = 3 }).cancelled)
+      assert.equal(3 * 5 + 3, best)
+      local got = f:params().w:totable()
+      for k = 1, 3 do assert.is_true(got[k] == 5 + k - 1 or got[k] == 6 + k - 1) end
+    end)
+  end)
+end)

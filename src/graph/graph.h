@@ -187,6 +187,8 @@ const char *tp_title(tp_arena *a, const tp_node *n);
 void tp_tell(tp_graph *g, const char *pass, tp_pos pos, const char *text);       /* all of which stay where they are */
 void tp_graph_print(tp_buf *b, const tp_graph *g);
 enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2 };           /* leave positions, and names made of them, out; hashes instead of CONST data (does not parse) */
+/* A closed parameter with an update: its values differ along `along`. */
+static inline bool tp_param_evolves(const tp_node *w) { return w->op == TP_OP_MERGE && w->attr.nalong && w->nin > 1; }
 void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags);
 tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err);  /* what prints parses; CONST data inline; CALL by number */
 void tp_graph_dot(tp_buf *b, const tp_graph *g);

@@ -5,8 +5,6 @@
  * Lowering makes no statement of these sinks. It copies each new value of w to the place of the last one (tp_newest_in), which so holds the newest whole value at any time. */
 #include "opt/opt.h"
 
-static bool evolves(const tp_node *w) { return w->op == TP_OP_MERGE && w->attr.nalong && w->nin > 1; }
-
 static bool may_end_early(const tp_graph *g) {
   bool any = false;
   for (int i = 0; i < g->nodes.n; i++) any |= g->nodes.v[i]->op == TP_OP_CALL;
@@ -25,7 +23,7 @@ static bool keep(tp_graph *g, tp_node *w, tp_error *err) {
 bool tp_keep_newest(tp_graph *g, bool always, tp_error *err) {
   bool all = always || may_end_early(g);
   for (int k = 0; all && k < g->params.n; k++)
-    if (evolves(g->params.v[k]) && !keep(g, g->params.v[k], err)) return false;
+    if (tp_param_evolves(g->params.v[k]) && !keep(g, g->params.v[k], err)) return false;
   return true;
 }
 

@@ -216,17 +216,17 @@ static bool pace_first(tp_sched *S, int st, int tick) {
   return !first || pace(S, st, tick, isl_map_from_domain_and_range(isl_set_copy(s->dom), isl_set_copy(t->dom)));
 }
 
-/* Soft: the value that a parameter has at a tick is made before that tick, also where nothing of the tick needs it, so whoever asks between ticks finds it. */
-static bool pace_newest(tp_sched *S, int st, int tick) {
-  const tp_stmt *s = S->p->stmts.v[st], *t = S->p->stmts.v[tick];
-  int n = S->p->keeps && tp_newest_in(S->p, s) ? tp_tick_depth(t->ndim, t->dim, s->ndim, s->dim) : 0;
+/* Soft: the value that a parameter has at a tick, or at a callback, is made before it, also where nothing of it needs that: it may be asked for there. */
+static bool pace_newest(tp_sched *S, int st, int call) {
+  const tp_stmt *s = S->p->stmts.v[st], *t = S->p->stmts.v[call];
+  int n = tp_tick_depth(t->ndim, t->dim, s->ndim, s->dim);
   if (!n) return true;
   isl_map *at = outer_dims(S, s, t, n);
   isl_map *m = isl_map_apply_range(isl_map_copy(at), isl_map_lex_le(isl_space_range(isl_map_get_space(at))));
   isl_map_free(at);
   m = isl_map_apply_range(m, isl_map_reverse(outer_dims(S, t, t, n)));
   if (!tp_keep_map(S, m)) return false;
-  if (!tp_map_empty(S, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = tick, .arr = -1, .acc = -1, .map = m, .soft = true });
+  if (!tp_map_empty(S, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = call, .arr = -1, .acc = -1, .map = m, .soft = true });
   return true;
 }
 
@@ -235,7 +235,7 @@ static bool pace_deps(tp_sched *S) {
   for (int t = 0; p->ticks && t < p->stmts.n; t++) {
     if (!tp_is_tick(p->stmts.v[t])) continue;
     for (int i = 0; i < p->stmts.n; i++)
-      if ((p->stmts.v[i]->effect && !tp_is_tick(p->stmts.v[i]) && !pace_call(S, i, t)) || !pace_first(S, i, t) || !pace_newest(S, i, t)) return false;
+      if ((p->stmts.v[i]->effect && !tp_is_tick(p->stmts.v[i]) && !pace_call(S, i, t)) || !pace_first(S, i, t)) return false;
   }
   return true;
 }
@@ -295,6 +295,26 @@ static bool newest_deps(tp_sched *S, int st, const uses *u) {
   return true;
 }
 
+static bool newest_in_time(tp_sched *S, int st) {
+  const tp_poly *p = S->p;
+  for (int i = 0; tp_newest_in(p, p->stmts.v[st]) && i < p->stmts.n; i++)
+    if ((p->ticks ? tp_is_tick(p->stmts.v[i]) : p->stmts.v[i]->effect) && !pace_newest(S, st, i)) return false;
+  return true;
+}
+
+/* Soft: a parameter that does not evolve is there before any callback, which may end the run. */
+static void first_deps(tp_sched *S, int st) {
+  const tp_stmt *s = S->p->stmts.v[st];
+  const tp_arr *to = s->nacc && s->acc[0].kind == TP_ACC_WRITE ? S->p->arrs.v[s->acc[0].arr] : NULL;
+  const tp_node *w = to && to->kind == TP_ARR_OUTPUT ? tp_output_param(S->p->g, to->slot) : NULL;
+  for (int i = 0; w && !tp_param_evolves(w) && i < S->p->stmts.n; i++) {
+    const tp_stmt *r = S->p->stmts.v[i];
+    if (!r->effect || i == st) continue;
+    isl_map *m = isl_map_from_domain_and_range(isl_set_copy(s->dom), isl_set_copy(r->dom));
+    if (tp_keep_map(S, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = i, .arr = -1, .acc = -1, .map = m, .soft = true });
+  }
+}
+
 bool tp_deps(tp_sched *S) {
   uses *u = gather(S);
   S->deps.n = 0;
@@ -303,7 +323,8 @@ bool tp_deps(tp_sched *S) {
   for (int i = 0; i < S->p->stmts.n; i++) effect_deps(S, i);
   if (!pace_deps(S)) return false;
   for (int i = 0; S->p->keeps && i < S->p->stmts.n; i++)
-    if (!newest_deps(S, i, u)) return false;
+    if (!newest_deps(S, i, u) || !newest_in_time(S, i)) return false;
+  for (int i = 0; i < S->p->stmts.n; i++) first_deps(S, i);
   for (int i = 0; i < S->p->arrs.n; i++) update_deps(S, S->p->arrs.v[i], &u[i]);
   return true;
 }

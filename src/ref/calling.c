@@ -162,6 +162,7 @@ static bool make_arrays(ref *r, tp_cell *c, const ref_calls *q, tp_array **args,
 
 static bool make_call(ref *r, tp_cell *c, ref_calls *q, tp_array **args, tp_array **res) {
   const tp_node *n = c->node;
+  if (n->attr.fn == TP_FN_KEEP) return mark_done(r, n, q), true;
   if (!make_arrays(r, c, q, args, res)) return false;
   tp_call call = { &q->of, n->nin, args, n->nout, res, q->ndim, q->dims, q->at, NULL };
   if (!r->run->call || !r->run->call(r->run->ud, &call, r->err)) return tp_fail(r->err, TP_E_CALLBACK, n->pos, "the callback failed");
@@ -236,8 +237,11 @@ const tp_node **ref_calls_reached(ref *r, int *count) {
   mark_reached(r->g, reached, TP_NEWN(&r->arena, const tp_node *, r->g->nodes.n + r->g->outputs.n + r->g->sinks.n + r->g->stops.n));
   const tp_node **call = TP_NEWN(&r->arena, const tp_node *, r->g->nodes.n);
   *count = 0;
-  for (int i = 0; i < r->g->nodes.n; i++)
-    if (r->g->nodes.v[i]->op == TP_OP_CALL && reached[i]) call[(*count)++] = r->g->nodes.v[i];
+  for (int rest = 0; rest < 2; rest++)          /* at one point parameters are kept first: a callback may end the run */
+    for (int i = 0; i < r->g->nodes.n; i++) {
+      const tp_node *n = r->g->nodes.v[i];
+      if (n->op == TP_OP_CALL && reached[i] && (n->attr.fn != TP_FN_KEEP) == rest) call[(*count)++] = n;
+    }
   return call;
 }
 

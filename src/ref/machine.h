@@ -61,6 +61,7 @@ typedef struct ref {
 bool ref_open(ref *r, tp_error *err);           /* r: zeroed; NULL: error memory */
 void ref_close(ref *r);
 bool ref_early(ref *r, tp_cell *c);             /* is it an input or a callback of a later tick? */
+void ref_newest(ref *r, const bool *complete);   /* of a run that ended early: the last values that are made; complete: by output */
 bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err);
 bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);    /* runs the stack until the cell is done */
 

@@ -173,15 +173,75 @@ static bool fill_output(ref *r, int i) {
   return true;
 }
 
-/* After a cancel, outputs from i on are not complete. */
+/* After a cancel, outputs from i on are not complete. Parameters keep what was made. */
 static void drop_outputs(ref *r, int i) {
-  for (; i < r->g->outputs.n; i++) r->run->outputs[i] = tp_array_unref(r->run->outputs[i]);
+  for (; i < r->g->outputs.n; i++)
+    if (!r->g->outputs.v[i].hidden) r->run->outputs[i] = tp_array_unref(r->run->outputs[i]);
+}
+
+/* Parameters that do not evolve: before any callback, which may end the run. */
+static bool fill_first(ref *r) {
+  bool ok = true;
+  for (int i = 0, k = 0; i < r->g->outputs.n && ok; i++)
+    if (r->g->outputs.v[i].hidden && !tp_param_evolves(r->g->params.v[k++])) ok = fill_output(r, i);
+  return ok;
+}
+
+/* ---- parameters, after a run that ended early ---- */
+
+static bool is_along(const tp_node *w, int d) { return tp_dom_has(w->attr.nalong, w->attr.along, w->dom[d]); }
+
+/* < 0: a lies before b, by the dims along which w evolves. */
+static int compare_along(const tp_node *w, const int64_t *a, const int64_t *b) {
+  int c = 0;
+  for (int d = 0; d < w->ndom && !c; d++)
+    if (is_along(w, d)) c = (a[d] > b[d]) - (a[d] < b[d]);
+  return c;
+}
+
+/* The last point of w that is made, before the one given unless that is NULL. */
+static const int64_t *last_made(ref *r, const tp_node *w, const int64_t *before) {
+  const int64_t *last = NULL;
+  for (int64_t h = 0; h < r->nslot; h++)
+    for (tp_cell *c = r->slot[h]; c; c = c->next)
+      if (c->node == w && c->state == CELL_DONE && (!before || compare_along(w, ref_at(c), before) < 0) &&
+          (!last || compare_along(w, ref_at(c), last) > 0)) last = ref_at(c);
+  return last;
+}
+
+/* All rows of w at this point, if they are all made. */
+static bool copy_made(ref *r, const tp_node *w, const int64_t *point, tp_array *to) {
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM], n = 0;
+  for (int d = 0; d < w->ndom; d++) {
+    lo[d] = is_along(w, d) ? point[d] : 0;
+    hi[d] = is_along(w, d) ? point[d] + 1 : ref_bound(r, w->dom[d]);
+  }
+  for (bool more = ref_first(w->ndom, lo, hi, at); more; more = ref_next(w->ndom, lo, hi, at), n++)
+    if (ref_cell(r, w, at)->state != CELL_DONE) return false;
+  size_t part = n ? tp_array_bytes(to) / (size_t)n : 0;
+  char *p = to->data;
+  for (bool more = ref_first(w->ndom, lo, hi, at); more; more = ref_next(w->ndom, lo, hi, at), p += part) {
+    ref_data v;
+    if (ref_view(r, ref_cell(r, w, at), 0, &v)) memcpy(p, v.data, part);
+  }
+  return true;
+}
+
+void ref_newest(ref *r, const bool *complete) {
+  for (int i = 0, k = 0; i < r->g->outputs.n; i++) {
+    if (!r->g->outputs.v[i].hidden) continue;
+    const tp_node *w = r->g->params.v[k++];
+    if (complete[i] || w->id < 0 || !tp_param_evolves(w) || !r->run->outputs[i]) continue;
+    const int64_t *at = NULL;
+    while ((at = last_made(r, w, at)) && !copy_made(r, w, at, r->run->outputs[i])) {}
+  }
 }
 
 static bool run_all(ref *r) {
   int done = 0;
-  bool ok = ref_call_all(r);
-  while (ok && done < r->g->outputs.n && (ok = fill_output(r, done))) done++;
+  bool ok = fill_first(r) && ref_call_all(r), *complete = TP_NEWN(&r->arena, bool, r->g->outputs.n);
+  for (; ok && done < r->g->outputs.n; done += ok) complete[done] = ok = fill_output(r, done);
+  if (!ok) ref_newest(r, complete);
   if (r->cancelled) drop_outputs(r, done);
   return ok || r->cancelled;
 }

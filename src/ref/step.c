@@ -516,7 +516,7 @@ bool tp_ref_get(tp_refsteps *s, tp_reader *r, const int64_t *was, tp_error *err)
 static void drop_all_outputs(tp_refsteps *s) {
   ref *r = s->r;
   for (int i = 0; i < r->g->outputs.n; i++)
-    if (!s->complete[i]) r->run->outputs[i] = tp_array_unref(r->run->outputs[i]);
+    if (!s->complete[i] && !r->g->outputs.v[i].hidden) r->run->outputs[i] = tp_array_unref(r->run->outputs[i]);
 }
 
 typedef struct { bool last; double until; } resting;

@@ -63,6 +63,7 @@ static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
 static bool make_params(tp_fn *f) {
   f->loaded = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
   f->latest = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
+  f->stepped = TP_NEWN(&f->closed->arena, bool, tp_fn_nparam(f) + 1);
   return true;
 }
 
@@ -230,11 +231,11 @@ static bool interpreter(tp_fn *f, tp_error *err) {
          (f->exec = tp_fn_exec(f, f->plan, err));
 }
 
-/* What the watch adds counts as one point where memory is looked at. */
+/* What is added here counts as one point where memory is looked at. */
 static bool watched(tp_fn *f, tp_error *err) {
   int had = f->graph->nodes.n;
   tp_work w = work_on(f, f->graph);
-  if (!tp_passes_run(&w, TP_MARKED, err)) return false;
+  if (!tp_passes_run(&w, TP_MARKED, err) || !tp_pass_run(&w, TP_PASS_KEEP, err)) return false;
   bool *whole = TP_NEWN(&f->graph->arena, bool, f->graph->nodes.n);
   memcpy(whole, f->whole, sizeof *whole * (size_t)had);
   f->whole = whole;

@@ -83,6 +83,7 @@ static bool execute(tp_fn *f, void *given, tp_error *err) {
   if (tp_fn_is_endless(f, run->env)) return tp_fn_run_endless(f, run, err);
   if (!tp_run_check(f->graph, run, err) || !tp_fn_fits(f, f->tier == TP_TIER_REFERENCE ? NULL : f->exec, run, err)) return false;
   bool ok = tp_run_alloc(f->graph, run, err);
+  if (ok) tp_mark_params(f, run->outputs);
   if (ok) ok = f->tier == TP_TIER_REFERENCE ? tp_ref_run(f->graph, run, err) : f->ticking ? tp_fn_door(f, run, interpret, err) : interpret(f, run, err);
   f->peak = f->exec ? tp_exec_peak(f->exec) : 0;
   return ok && tp_fn_trim(f, run, err);
@@ -100,8 +101,8 @@ bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
   bool ok = tp_guarded(g, execute, &inner, err);
   f->running = false;
   f->peak = g->peak;
-  if (ok) tp_keep_params(f, inner.outputs);
-  else tp_run_free_outputs(f->graph, &inner);
+  if (ok || tp_params_whole(g)) tp_keep_params(f, inner.outputs);
+  if (!ok) tp_run_free_outputs(f->graph, &inner);
   run->outputs = ok ? inner.outputs : NULL;
   tp_free(env);
   return ok;

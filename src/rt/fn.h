@@ -31,7 +31,8 @@ struct tp_fn {
   bool clocks;                                      /* native code has a clock at each leaf (tp_fn_clocks) */
   bool running; int64_t peak;
   int64_t rows; tp_fn *shorter[TP_MAXSHORTER], *ran; bool asked[TP_MAXSHORTER];    /* limit.c. rows: of its blocks at most; 0: any. ran: what the latest run executed; NULL: f */
-  tp_array **loaded, **latest;                  /* by parameter: what runs begin with (NULL: its init), and what the last one left; from the closed graph on */
+  tp_array **loaded, **latest;                  /* by parameter: what runs begin with (NULL: its init), and the newest outside of the session; from the closed graph on */
+  bool *stepped;                                /* by parameter: the session has a newer one than latest */
   bool ticking;                                 /* `tick` was given: plain runs execute what steps do, so both give the same numbers */
   int ntick; const tp_sym **tick;               /* 0: the program has several dims, or none */
   bool *fed, *shown, *first;                    /* by inputs, outputs, outputs (see tp_ticks); NULL: not ready to step */
@@ -66,7 +67,12 @@ void tp_fn_threads(tp_buf *b, const tp_fn *f);  /* who runs what, of a plan */
 bool tp_choose_options(tp_fn *f, const tp_copts *o, tp_error *err);
 /* params.c */
 void tp_params_free(tp_fn *f);
-void tp_keep_params(tp_fn *f, tp_array *const *outputs);        /* of a run that is over */
+void tp_mark_params(tp_fn *f, tp_array *const *outputs);        /* before a run: none is made */
+void tp_keep_params(tp_fn *f, tp_array *const *outputs);        /* after it: those that were made; NULL: nothing ran */
+bool tp_params_whole(const tp_fn *f);           /* do the outputs of a run that fails hold whole values? */
+void tp_params_stepped(tp_fn *f);               /* the session's are the newest from now on */
+void tp_put_latest(tp_fn *f, int k, tp_array *a);
+void tp_settle_params(tp_fn *f);                /* the session is about to go: its newest stay */
 bool tp_sweep_graph(tp_fn *f, tp_graph *g, tp_error *err);      /* the passes that are switches, where a tier is compiled */
 /* tick.c */
 bool tp_choose_ticks(tp_fn *f, const tp_copts *o, tp_error *err);

@@ -40,7 +40,10 @@ static void put(tp_array **to, tp_array *a) {
 void tp_fn_load_param(tp_fn *f, int k, tp_array *a) {
   put(&f->latest[k], tp_array_ref(a));
   put(&f->loaded[k], a);
+  f->stepped[k] = false;
 }
+
+void tp_put_latest(tp_fn *f, int k, tp_array *a) { put(&f->latest[k], tp_array_ref(a)); }
 
 /* The hidden output of parameter k: each new value is copied there. */
 static int final_of(const tp_fn *f, int k) {
@@ -49,14 +52,76 @@ static int final_of(const tp_fn *f, int k) {
   return -1;
 }
 
+/* ---- which values were made ----
+ * A run may end before a parameter has any value. Each row of its output begins with a mark, which is NaN as a float;
+ * a row is written whole, so a mark that is still there says that the row was not made. */
+
+typedef struct { int64_t n; size_t row, mark; } rows;
+
+static const uint16_t marks[8] = { 0x7ffa, 0x7ffa, 0x7ffa, 0x7ffa, 0x7ffa, 0x7ffa, 0x7ffa, 0x7ffa };
+
+static rows rows_of(tp_fn *f, int k, const tp_array *a) {
+  rows r = { .n = 1 };
+  for (int i = 0; i < a->rank - tp_fn_param(f, k)->out[0].rank; i++) r.n *= a->shape[i];
+  r.row = r.n ? tp_array_bytes(a) / (size_t)r.n : 0;
+  r.mark = TP_MIN(r.row, sizeof marks);
+  return r;
+}
+
+void tp_mark_params(tp_fn *f, tp_array *const *outputs) {
+  for (int k = 0; k < tp_fn_nparam(f); k++) {
+    tp_array *a = outputs[final_of(f, k)];
+    rows r = a ? rows_of(f, k, a) : (rows){ 0 };
+    for (int64_t i = 0; i < r.n; i++) memcpy((char *)a->data + (size_t)i * r.row, marks, r.mark);
+  }
+}
+
+/* Rows of dims that end by data are zero where none was reached. */
+static bool is_made(tp_fn *f, int k, tp_array *a) {
+  rows r = a ? rows_of(f, k, a) : (rows){ 0 };
+  int64_t made = 0;
+  for (int64_t i = 0; i < r.n; i++) made += !r.mark || memcmp((char *)a->data + (size_t)i * r.row, marks, r.mark) != 0;
+  if (!a || (r.n && !made)) return false;
+  if (!f->closed->stops.n) return made == r.n;
+  for (int64_t i = 0; i < r.n; i++)
+    if (r.mark && !memcmp((char *)a->data + (size_t)i * r.row, marks, r.mark)) memset((char *)a->data + (size_t)i * r.row, 0, r.mark);
+  return true;
+}
+
+/* ---- the newest ---- */
+
 void tp_keep_params(tp_fn *f, tp_array *const *outputs) {
-  for (int k = 0; k < tp_fn_nparam(f); k++)
-    put(&f->latest[k], outputs[final_of(f, k)] ? tp_array_ref(outputs[final_of(f, k)]) : NULL);
+  for (int k = 0; outputs && k < tp_fn_nparam(f); k++) {
+    tp_array *a = outputs[final_of(f, k)];
+    if (!is_made(f, k, a)) continue;
+    put(&f->latest[k], tp_array_ref(a));
+    f->stepped[k] = false;
+  }
+}
+
+bool tp_params_whole(const tp_fn *f) {
+  bool whole = true;
+  for (int k = 0; k < f->closed->params.n; k++) whole &= !tp_param_evolves(f->closed->params.v[k]);
+  return whole || f->tier == TP_TIER_REFERENCE || (f->poly && f->poly->keeps);
+}
+
+void tp_params_stepped(tp_fn *f) {
+  for (int k = 0; k < tp_fn_nparam(f); k++) f->stepped[k] = true;
+}
+
+void tp_settle_params(tp_fn *f) {
+  for (int k = 0; k < tp_fn_nparam(f); k++) {
+    tp_array *a = f->stepped[k] ? tp_fn_param_value(f, k) : NULL;
+    if (a) tp_put_latest(f, k, a);
+    f->stepped[k] = false;
+  }
 }
 
 tp_array *tp_fn_param_value(tp_fn *f, int k) {
   const tp_session *s = f->session;
   tp_error err = { 0 };
-  if (!s || !s->begun || s->over) return f->latest[k];
-  return s->exec && !tp_exec_newest(s->exec, &err) ? NULL : s->run.outputs[final_of(f, k)];
+  if (!s || !f->stepped[k]) return f->latest[k];
+  if (s->exec && !tp_exec_newest(s->exec, &err)) return NULL;
+  tp_array *a = s->run.outputs[final_of(f, k)];
+  return is_made(f, k, a) ? a : f->latest[k];
 }

@@ -54,7 +54,7 @@ int tp_fn_nparam(tp_fn *f);
 const tp_node *tp_fn_param(tp_fn *f, int k);    /* the PARAM node as recorded: attr.str, attr.dom, attr.along, out[0] */
 bool tp_fn_param_fits(tp_fn *f, int k, const tp_array *a, tp_error *err);    /* as far as no bound decides: errors dtype, shape */
 void tp_fn_load_param(tp_fn *f, int k, TP_TAKE tp_array *a);   /* the first value of runs to come; it fits */
-/* Borrowed. Between ticks the newest value, else what the last run left, or what was loaded since; NULL: none. */
+/* Borrowed: the newest value, of a step, a run (also one that ended early), or loaded since; NULL: none. */
 tp_array *tp_fn_param_value(tp_fn *f, int k);
 /* Runs: checks bounds and arrays, allocates run->outputs, executes. Not reentrant for one f (error option: already running). After an error f is usable. */
 bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err);

@@ -7,7 +7,7 @@
 #include "rt/fn.h"
 #include "io/io.h"
 
-enum { VERSION = 4, HEAD = 32 };
+enum { VERSION = 5, HEAD = 32 };
 static const char magic[8] = "tempo\0st";
 
 /* Of everything that decides where a state's bytes belong. */
@@ -50,7 +50,7 @@ static void put_head(tp_fn *f, tp_buf *b) {
 static bool put_all(tp_fn *f, void *arg, tp_error *err) {
   static const char room[HEAD];
   tp_buf *out = arg;
-  if (f->session->exec && f->session->begun && !f->session->over && !tp_exec_newest(f->session->exec, err)) return false;
+  if (f->session->exec && !f->session->over && !tp_exec_newest(f->session->exec, err)) return false;
   tp_put_bytes(out, room, sizeof room);
   put_session(f, f->session, out);
   put_head(f, out);
@@ -330,9 +330,13 @@ bool tp_fn_load_state(tp_fn *f, const void *p, size_t n, tp_error *err) {
   if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "a state is loaded between ticks, not by a callback");
   tp_session *s = load(f, p, n, NULL, err);
   if (!s) return false;
+  tp_settle_params(f);
   tp_session_free(f, f->session);
   f->session = s;
+  for (int k = 0; k < tp_fn_nparam(f); k++)
+    if (s->params[k]) tp_put_latest(f, k, s->params[k]);
   if (s->over) tp_keep_params(f, s->run.outputs);
+  else if (s->begun) tp_params_stepped(f);
   return true;
 }
 
@@ -366,7 +370,8 @@ bool tp_fn_resume(tp_fn *f, tp_run *run, const void *p, size_t n, tp_error *err)
   f->running = true;
   bool ok = tp_session_finish(f, s, run, err);
   f->running = false;
-  if (ok) tp_keep_params(f, run->outputs);
+  tp_keep_params(f, run->outputs);
+  if (!ok) tp_run_free_outputs(f->graph, run);
   tp_session_free(f, s);
   return ok;
 }

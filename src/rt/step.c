@@ -180,6 +180,7 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
   if (!tp_run_check(g, &s->run, err) || !tp_run_check_bounds(f->steps.graph, &s->run, err)) return false;
   if (!refer && !(s->exec = tp_fn_exec(f, f->steps.plan, err))) return false;
   if (!tp_fn_fits(f, s->exec, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
+  tp_mark_params(f, s->run.outputs);
   s->ticks = (tp_ticks){ f->ntick, f->tick, f->fed, s->shown, NULL, f->first };
   return refer ? (s->ref = tp_ref_begin(g, &s->run, &s->ticks, err)) != NULL : tp_exec_begin(s->exec, &s->run, err);
 }
@@ -201,6 +202,7 @@ bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err) {
   tp_session *s = tp_calloc(sizeof *s);
   if (!s) return tp_no_memory(err, f->pos);
   if (!tp_guarded(f, open_it, &(opening){ s, run }, err)) { tp_session_free(f, s); return false; }
+  tp_settle_params(f);
   tp_session_free(f, f->session);
   f->session = s;
   return true;
@@ -440,6 +442,7 @@ static bool finish_it(tp_fn *f, void *arg, tp_error *err) {
 bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err) {
   finish x = { .q = q, .run = run };
   bool ok = tp_guarded(f, finish_it, &x, err);
+  if (!ok) take_outputs(&x);
   finish_free(f, &x);
   return ok;
 }
@@ -459,6 +462,7 @@ bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err) {
   if (!tp_fn_call_may_end(f, run->env, err) || !tp_fn_ticks(f, err)) return false;
   finish x = { .q = tp_calloc(sizeof *x.q), .run = run };
   bool ok = x.q ? tp_guarded(f, run_on, &x, err) : tp_no_memory(err, f->pos);
+  if (!ok && x.q) take_outputs(&x);
   finish_free(f, &x);
   tp_session_free(f, x.q);
   return ok;
@@ -470,6 +474,15 @@ void tp_step_drop(tp_fn *f, tp_step *s) {
 
 static bool step_it(tp_fn *f, void *s, tp_error *err) { return run_step(f, f->session, s, err); }
 
+/* After an error: a state of it holds the parameters, as of any run that is over. */
+static void end_session(tp_fn *f, tp_session *q) {
+  q->over = true;
+  q->exec = tp_exec_free(q->exec);
+  q->ref = tp_ref_end(q->ref);
+  for (int i = 0; i < f->closed->outputs.n; i++)
+    if (!f->closed->outputs.v[i].hidden) q->run.outputs[i] = tp_array_unref(q->run.outputs[i]);
+}
+
 bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   tp_session *q = f->session;
   if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "this function is already running: a callback cannot step it");
@@ -479,9 +492,10 @@ bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   f->running = true;
   bool ok = tp_guarded(f, step_it, s, err);
   f->running = false;
-  if (ok && s->done) tp_keep_params(f, s->out);
+  if (ok && !s->done) return tp_params_stepped(f), true;
+  tp_keep_params(f, q->run.outputs);
   if (ok) return true;
   tp_step_drop(f, s);
-  f->session = tp_session_free(f, q);
+  end_session(f, q);
   return false;
 }

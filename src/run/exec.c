@@ -236,12 +236,12 @@ static bool unwrap(tp_exec *x, tp_dreg *r, tp_dnd *d) {
   return true;
 }
 
-/* The run ends here without an error. Complete are those outputs that nothing from this region on, or round an enclosing loop, writes. */
+/* The run ends here without an error. Complete are those outputs that nothing from this region on, or round an enclosing loop, writes; parameters keep what was made. */
 bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r) {
   x->cancelled = true;
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
-    if (b->kind == TP_BUF_OUTPUT && x->written[i] >= r->pos) x->run->outputs[b->slot] = tp_array_unref(x->run->outputs[b->slot]);
+    if (b->kind == TP_BUF_OUTPUT && !x->plan->products.v[b->slot].hidden && x->written[i] >= r->pos) x->run->outputs[b->slot] = tp_array_unref(x->run->outputs[b->slot]);
   }
   return false;
 }
@@ -293,13 +293,21 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
   return true;
 }
 
+/* Copies of parameters that were put off are made, so that the run's outputs hold the newest. */
+static void ended_early(tp_exec *x) {
+  tp_error none = { 0 }, *err = x->err;
+  tp_exec_newest(x, &none);
+  x->err = err;
+  tp_spill_rest(x);
+}
+
 tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
   x->err = err;
   tp_native_begin(x);
   tp_stand s = tp_flow_run(x, g);
   tp_native_end(x);
   tp_workers_rest(x);
-  if (s == TP_AT_ERROR) tp_spill_rest(x);
+  if (s == TP_AT_ERROR) ended_early(x);
   return s == TP_AT_ERROR && x->cancelled ? TP_AT_END : s;
 }
 
@@ -311,6 +319,7 @@ void tp_exec_pass(tp_exec *x) {
 bool tp_exec_rest(tp_exec *x, double until, tp_error *err) {
   x->err = err;
   bool ok = tp_flow_catch_up(x, until);
+  if (!ok) ended_early(x);
   return ok || x->cancelled;
 }
 
