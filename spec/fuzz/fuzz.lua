@@ -1,11 +1,12 @@
 -- Random programs, each on every tier:  lua5.4 spec/fuzz/fuzz.lua [--seconds 60] [--from 1] [--to N] [--ticks yes] [--ends yes|no] [--native yes]
--- [--export yes] [--parts yes] [--wide yes] [--seed N] [--script FILE]
+-- [--export yes] [--parts yes] [--picks yes|no] [--wide yes] [--seed N] [--script FILE]
 --
 -- Works in processes of its own, so that a crash or a hang is a finding like any other. Prints the seed and a shrunk script of each
 -- failing program and ends with 1 if there was one. --seed N prints program N and its outcome.
 local tempo = require "tempo"
 local generate = require "spec.fuzz.generate"
 local parts = require "spec.fuzz.parts"
+local picks = require "spec.fuzz.picks"
 local check = require "spec.fuzz.check"
 local ticks = require "spec.fuzz.ticks"
 local wide = require "spec.fuzz.wide"
@@ -19,7 +20,8 @@ end
 -- 1 to 5 elements; in four of nine matrices are turned before loops whatever their size, in three of five copies are left out however small, in
 -- one of eight nothing changes in place, in three of eleven each program runs under a limit of memory too. In one of four, two to four threads
 -- share all that they may. Memory is poisoned in most others; --native yes adds native code as a tier, in a third of the programs entered in the
--- midst of a loop, and poisons none, as it would run nothing then. It is compiled with -O0, -O1 or -O3. --export yes writes each program as C too,
+-- midst of a loop, and poisons none, as it would run nothing then. It is compiled with -O0, -O1, -O2 or -O3, in one of three by clang,
+-- if there is one. --export yes writes each program as C too,
 -- compiles and runs that.
 local options = { seconds = 30, from = 1 }
 do
@@ -36,8 +38,15 @@ end
 local function in_steps(seed) return math.floor(seed / 20) % 10 == 9 end
 
 -- With --ends yes dims end by data in all of them, with --ends no in none; with --parts yes states change in part, with --wide yes programs of
--- f32 are held to f64 over long dims and not otherwise.
+-- f32 are held to f64 over long dims and not otherwise. With --picks yes data picks among few places in all of them, over long dims and axes;
+-- without, every fifth twenty of programs, unless others are asked for.
+local function picks_in(seed)
+  if options.picks then return options.picks == "yes" end
+  return math.floor(seed / 20) % 5 == 2 and not (options.ends or options.parts or options.wide)
+end
+
 local function generated(seed)
+  if picks_in(seed) then return picks.generate(seed) end
   return options.parts and parts.generate(seed) or generate.generate(seed, options.ends, options.wide and "f32")
 end
 
@@ -67,9 +76,16 @@ end
 
 local lua = arg[-1] or "lua5.4"
 
+local function has(command)
+  local ok = os.execute(command .. " --version >/dev/null 2>&1")
+  return ok == true or ok == 0
+end
+local clang = options.native and has "clang"
+
 local function settings(seed)
   local n = math.floor(seed / 20)
-  local native = ("NATIVE=1 TEMPO_CFLAGS=%s "):format(({ "-O0", "-O1", "-O3" })[n % 3 + 1]) .. (n % 3 == 1 and ("TEMPO_LATE=%d "):format(n % 4 + 1) or "")
+  local compiler = clang and math.floor(n / 4) % 3 == 1 and "CC=clang " or ""
+  local native = compiler .. ("NATIVE=1 TEMPO_CFLAGS=%s "):format(({ "-O3", "-O0", "-O2", "-O1" })[n % 4 + 1]) .. (n % 3 == 1 and ("TEMPO_LATE=%d "):format(n % 4 + 1) or "")
   local threads = n % 4 == 2 and ("THREADS=%d TEMPO_SHARE=0 "):format(n % 3 + 2) or ""
   return (options.export and "EXPORT=1 " or "") .. (options.wide and "WIDE=1 " or "") ..
     (options.native and native or threads == "" and n % 5 > 0 and "TEMPO_POISON=1 " or "") .. threads ..
@@ -158,7 +174,7 @@ while os.time() < stop and seed < (options.to or math.huge) do
   local count = math.min(batch, 20 - seed % 20)
   local text = child(seed, ("%s %s --child yes%s%s --from %d --count %d"):format(lua, arg[0], options.ticks and " --ticks yes" or "",
     (options.ends and " --ends " .. options.ends or "") .. (options.parts and " --parts yes" or "")
-    .. (options.wide and " --wide yes" or ""), seed, count), 600)
+    .. (options.picks and " --picks " .. options.picks or "") .. (options.wide and " --wide yes" or ""), seed, count), 600)
   local last, done = nil, {}
   for line in text:gmatch "[^\n]+" do
     local b = line:match "^begin (%d+)"

@@ -398,11 +398,24 @@ static void append_line(hits *h, int64_t *at, float *v, const line *l, int64_t t
   for (int64_t j = 0; j < l->n; j++) v[j] = from[j * l->si];
 }
 
+/* Lines of one point, of those that add to the places of other points: each point's sum is rounded, in order; else all lines. */
+static int64_t lines_together(const tp_dreg *r) {
+  const tp_view *k = &r->in[1].v, *o = &r->out[0].v;
+  int64_t all = 1, own = 1;
+  bool shared = false;
+  for (int i = 0; i < k->rank - 1; i++) {
+    all *= k->shape[i];
+    if (i >= r->nlead) own *= k->shape[i];
+    else shared |= k->shape[i] > 1 && o->stride[i] == 0;
+  }
+  return shared ? own : all;
+}
+
 /* Lines along the indexed axis hit what others do not: each is looked at by itself, and as it lies if it is dense. */
 static bool scatter_f32(tp_exec *x, tp_dreg *r, const line *l, const int64_t *stride) {
   const tp_view *k = &r->in[1].v, *src = &r->in[2].v;
   int axis = r->nlead + r->rg->how.axis, last = k->rank - 1;
-  int64_t count = tp_view_count(k), around = TP_MAX(r->out[0].v.shape[axis] * TP_MAX(l->axis, -l->axis), 1);
+  int64_t lines = axis == last ? 1 : lines_together(r), done = 0, count = tp_view_count(k), around = TP_MAX(r->out[0].v.shape[axis] * TP_MAX(l->axis, -l->axis), 1);
   int64_t *at = tp_work(x, r, count, 2 * TP_WORK_PAIR);
   double *sum = (double *)(at + count);
   float *v = (float *)(sum + count);
@@ -420,9 +433,8 @@ static bool scatter_f32(tp_exec *x, tp_dreg *r, const line *l, const int64_t *st
       continue;
     }
     append_line(&h, at, v, l, to, index, from);
-    if (axis == last) add_hits(x, r, &h, around), h.n = 0;
+    if (++done % lines == 0) add_hits(x, r, &h, around), h.n = 0;
   }
-  add_hits(x, r, &h, around);
   return true;
 }
 
