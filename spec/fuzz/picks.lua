@@ -45,8 +45,16 @@ function G:input(dom, shape, dtype)
   return self:emit("x", text, { leaf = true, dom = dom, shape = shape, dtype = dtype })
 end
 
+-- How many places; along a long axis also a prime, of which squares pick one again after more than 64 elements only.
+function G:classes() return self.long > 7 and self:chance(0.4) and self:pick { 131, 139, 149, 157, 167 } or self.r(4) + 2 end
+
 -- Places, one of `classes` each.
 function G:index(shape, classes)
+  local n = shape[#shape]
+  if n and (classes > 5 or self:chance(0.15)) then
+    local far = ("tempo.arange({ %d }, { dtype = 'i64' }):square()"):format(n)
+    return ("((%s + %s) %% %d)"):format(far, self:input(self:dims(0.6), #shape > 1 and { shape[1], 1 } or {}, "i64"), classes)
+  end
   if #shape == 0 and self:chance(0.2) then
     local d = self.r(self.ndim) + 1
     return ("((%s:value() * 3 + %d) // 2 %% %d)"):format(NAMES[d], self.r(4), classes)
@@ -103,7 +111,7 @@ function G:loss_of_rows(th, classes)
 end
 
 function G:gradient()
-  local classes = self.r(4) + 2
+  local classes = self:classes()
   local th, loss
   if self:chance(0.7) then
     th = self:shared { classes }
@@ -118,7 +126,7 @@ end
 
 -- Added up where data says, at each point; over points, mostly.
 function G:hits()
-  local classes, n = self.r(4) + 2, self:pick { 1, 4, 8, self.long }
+  local classes, n = self:classes(), self:pick { 1, 4, 8, self.long, self.long }
   local base, k, v, axis
   if self:chance(0.6) then
     base, k, v, axis = { classes }, self:index({ n }, classes), self:value { n }, 0
