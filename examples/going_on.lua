@@ -36,10 +36,14 @@ local function exists(path)
   return file and true or false
 end
 
-if exists(opt.checkpoint) then
-  f:load(opt.checkpoint)                                    -- parameters, moments, the point, the seed
-  f({}, { I = opt.iterations }, { state = f:state() })
-else
+-- Ctrl-C is an error in the sink: parameters are the newest there are all the same. The state of a run that has ended
+-- early is over and goes on no more, so the checkpoint is what was saved between ticks.
+local function train()
+  if exists(opt.checkpoint) then
+    f:load(opt.checkpoint)                                  -- parameters, moments, the point, the seed
+    f({}, { I = opt.iterations }, { state = f:state() })
+    return
+  end
   if exists(opt.params) then f:load_params(tempo.load(opt.params)) end
   f:start({}, { I = opt.iterations }, { seed = opt.seed })
   local done, taken = false, 0
@@ -49,5 +53,9 @@ else
   end
   if opt.checkpoint ~= "" and not done then f:save(opt.checkpoint) end
 end
-if opt.params ~= "" then tempo.save(opt.params, f:params()) end     -- between ticks: the newest
+
+local ok, e = pcall(train)
+local params = f:params()                                   -- after an error at the first point there are none
+if opt.params ~= "" and next(params) then tempo.save(opt.params, params) end
 log:close()
+if not ok then error(e, 0) end

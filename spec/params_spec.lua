@@ -367,3 +367,87 @@ describe("parameters are the newest there are", function()
     end)
   end)
 end)
+
+describe("what is loaded", function()
+  local function training()
+    local P = tempo.program()
+    local i = P:dim "i"
+    local net = tempo.nn.MLP(P, { 2, 3, 1 }, { along = { i }, name = "net" })
+    local other = tempo.nn.Linear(P, 2, 1, { along = { i }, name = "other" })
+    local x = tempo.uniform({ 4, 2 }, { domain = { i }, name = "x" })
+    tempo.optim.Adam({ net, other }, { lr = 0.1, name = "adam" }):step((net(x) + other(x)):square():sum())
+    return P, net, other
+  end
+
+  local function names(t)
+    local v = {}
+    for name in pairs(t) do v[#v + 1] = name end
+    table.sort(v)
+    return v
+  end
+
+  it("of a net alone goes from a training program into an inference program", function()
+    each(function(tier)
+      local P, net, other = training()
+      local f = P:compile { tier = tier, outputs = { w = other.weight } }
+      f({}, { I = 3 })
+      local of = names(f:params { of = net })
+      local want = {}
+      for path in net:named_parameters() do want[#want + 1] = path end
+      table.sort(want)
+      assert.same(want, of)
+      assert.same({ "other.bias", "other.weight" }, names(f:params { of = other }))
+      assert.same({ "other.weight" }, names(f:params { of = other.weight }))
+      assert.equal(#want + 2, #names(f:params { of = { net, { other } } }))
+
+      local Q = tempo.program()
+      local same_net = tempo.nn.MLP(Q, { 2, 3, 1 }, { name = "net" })
+      local x = Q:input("x", { shape = { 1, 2 } })
+      local g = Q:compile { outputs = { y = same_net(x) }, tier = tier }
+      assert.equal(g, g:load_params(f:params { of = net }))
+      local y = g({ x = { { 1, 2 } } }, {}).y:item()
+      fails(function() g:load_params(f:params()) end, "option", "strict = false")
+      local missing, left = g:load_params(f:params(), { strict = false })
+      assert.same({}, missing)
+      assert.equal(#names(f:params()) - #want, #left)
+      assert.same({ "adam.m.net.", true }, { left[1]:sub(1, 11), left[1] < left[2] })
+      assert.equal(y, g({ x = { { 1, 2 } } }, {}).y:item())
+      missing, left = g:load_params({ [want[1]] = f:params()[want[1]], what = 1 }, { strict = false })
+      assert.same({ "what" }, left)
+      assert.equal(#want - 1, #missing)
+    end)
+  end)
+
+  it("is refused with words where it is no such thing", function()
+    local P, net = training()
+    local f = P:compile { outputs = { w = net:parameters()[1] } }
+    fails(function() f:params { off = net } end, "option", "of")
+    fails(function() f:params { of = 3 } end, "option", "expected a module")
+    fails(function() f:load_params({}, { strict = 1 }) end, "option", "true or false")
+    fails(function() f:load_params({}, { strickt = true }) end, "option", "strict")
+  end)
+
+  it("is borrowed where it stays as it is, copied where it evolves, and counted", function()
+    for _, tier in ipairs { "interpreter", "native" } do
+      local P = tempo.program()
+      local i = P:dim "i"
+      local k = P:param("k", { shape = { 1000 }, init = 0 })
+      local w = P:param("w", { along = { i }, shape = { 500 }, init = 0 })
+      w:update(w + k:sum())
+      local f = P:compile { outputs = { y = w:sum() }, tier = tier }
+      local none = f:memory { I = 2 }
+      local a = tempo.array(string.rep("\0\0\0\0", 1000), "f32", { 1000 })
+      f:load_params { k = a }
+      assert.equal(none + 4000, f:memory { I = 2 })
+      a:set(1, 0)
+      assert.same({ 0, 500 }, f({}, { I = 2 }).y:totable())
+      f:load_params { w = tempo.array(string.rep("\0\0\0\0", 500), "f32", { 500 }) }
+      assert.equal(none + 6000, f:memory { I = 2 })
+      f({}, { I = 2 })
+      assert.equal(f:memory { I = 2 }, f:peak())
+      a = nil                                   -- luacheck: ignore
+      collectgarbage()
+      assert.same({ 0, 500 }, f({}, { I = 2 }).y:totable())
+    end
+  end)
+end)

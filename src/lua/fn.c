@@ -143,57 +143,165 @@ static void set_copy(lua_State *L, tl_array *copy, tp_array *from) {
   tl_setarray(L, copy, tp_array_cast(from, from->dtype));
 }
 
+/* Puts the paths of a module, a parameter or a list of them, at index i, into the set at index `set`. What was seen is a key
+ * of the set as well, so that modules which hold each other end. */
+static void name_params(lua_State *L, int i, int set) {
+  luaL_checkstack(L, 8, "modules lie too deep");
+  if (tl_typeof(L, i) == TL_TENSOR) {
+    lua_getfield(L, i, "name");
+    lua_pushvalue(L, i);
+    lua_call(L, 1, 1);
+    if (lua_isnil(L, -1)) lua_pop(L, 1);
+    else lua_pushboolean(L, 1), lua_rawset(L, set);
+    return;
+  }
+  lua_pushvalue(L, i);
+  lua_rawget(L, set);
+  bool seen = !lua_isnil(L, -1);
+  lua_pop(L, 1);
+  if (seen || !lua_istable(L, i)) return;
+  lua_pushvalue(L, i);
+  lua_pushboolean(L, 1);
+  lua_rawset(L, set);
+  lua_pushliteral(L, "_params");
+  lua_rawget(L, i);
+  bool module = lua_istable(L, -1);
+  for (lua_pushnil(L); module && lua_next(L, -2); lua_pop(L, 1)) {
+    lua_getfield(L, -1, "path");
+    lua_pushboolean(L, 1);
+    lua_rawset(L, set);
+  }
+  lua_pop(L, module ? 1 : 2);
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) name_params(L, lua_gettop(L), set);
+}
+
+/* The set of paths that `of` names; pushed. */
+static void push_named(lua_State *L) {
+  int of = lua_gettop(L);
+  lua_newtable(L);
+  if (!lua_istable(L, of) && tl_typeof(L, of) != TL_TENSOR)
+    tl_fail(L, TP_E_OPTION, "option: of of params: expected a module, a parameter or a list of them, got %s", tl_describe(L, of));
+  name_params(L, of, of + 1);
+}
+
 static int fn_params(lua_State *L) {                    /* copies: the script may write into them */
+  static const char *const known[] = { "of", NULL };
   tl_fn *u = tl_fn_self(L, "params");
+  tl_options(L, 2, "params", known);
+  bool some = tl_option(L, 2, "of");
+  if (some) push_named(L);
+  int names = lua_gettop(L);
   lua_newtable(L);
   for (int k = 0; k < tp_fn_nparam(u->f); k++) {
+    const char *name = tp_fn_param(u->f, k)->attr.str;
+    if (some) {
+      lua_getfield(L, names, name);
+      bool is = !lua_isnil(L, -1);
+      lua_pop(L, 1);
+      if (!is) continue;
+    }
     if (!tp_fn_param_value(u->f, k)) continue;
     tl_array *copy = tl_pusharray(L);           /* may run finalizers, which may load others */
     set_copy(L, copy, tp_fn_param_value(u->f, k));
-    lua_setfield(L, -2, tp_fn_param(u->f, k)->attr.str);
+    lua_setfield(L, -2, name);
   }
   return 1;
 }
 
-static int find_param(lua_State *L, tl_fn *u, const char *name) {
-  const char *names[512];
-  int n = 0;
-  for (int k = 0; k < tp_fn_nparam(u->f); k++) {
-    const char *s = tp_fn_param(u->f, k)->attr.str;
-    if (strcmp(s, name) == 0) return k;
-    if (n < (int)TP_LEN(names)) names[n++] = s;
-  }
-  return tl_unknown(L, "load_params: the function", name, names, n);
+static int find_param(tl_fn *u, const char *name) {
+  int k = tp_fn_nparam(u->f) - 1;
+  while (k >= 0 && strcmp(tp_fn_param(u->f, k)->attr.str, name) != 0) k--;
+  return k;
 }
 
-static void push_loaded(lua_State *L, tl_fn *u, const char *name, int i) {  /* a copy, so that the script may go on with its own */
-  int k = find_param(L, u, name);
+static void no_param(lua_State *L, tl_fn *u, const char *name) {
+  const char *names[512];
+  char hint[TP_HINT];
+  int n = TP_MIN(tp_fn_nparam(u->f), (int)TP_LEN(names));
+  for (int k = 0; k < n; k++) names[k] = tp_fn_param(u->f, k)->attr.str;
+  tl_fail(L, TP_E_OPTION, "option: load_params: the function has no parameter '%s'%s; f:params{ of = net } gives those of a net alone, "
+          "and load_params(t, { strict = false }) leaves out what the function lacks", name, tp_hint(hint, name, names, n));
+}
+
+/* An array that the function may hold: the script's own where it is borrowed. */
+static void push_loaded(lua_State *L, tl_fn *u, int k, int i) {
+  const tp_node *w = tp_fn_param(u->f, k);
   tp_error e = { 0 };
-  if (tl_typeof(L, i) == TL_ARRAY) {
+  if (tl_typeof(L, i) == TL_ARRAY && tp_param_evolves(w)) {
     tl_array *copy = tl_pusharray(L);
-    set_copy(L, copy, tl_toarray(L, i, name));
+    set_copy(L, copy, tl_toarray(L, i, w->attr.str));
+  } else if (tl_typeof(L, i) == TL_ARRAY) {
+    tl_toarray(L, i, w->attr.str);
+    lua_pushvalue(L, i);
   } else {
-    const char *what = lua_pushfstring(L, "parameter '%s'", name);
-    tl_nested(L, i, what, 0, &tp_fn_param(u->f, k)->out[0].dtype, -1, NULL);
+    const char *what = lua_pushfstring(L, "parameter '%s'", w->attr.str);
+    tl_nested(L, i, what, 0, &w->out[0].dtype, -1, NULL);
     lua_remove(L, -2);
   }
   if (!tp_fn_param_fits(u->f, k, ((tl_array *)lua_touserdata(L, -1))->a, &e)) tl_raise(L, &e);
 }
 
-/* All or nothing: whatever may be wrong is found before the first is replaced. */
-static int fn_load_params(lua_State *L) {
-  tl_fn *u = tl_fn_self(L, "load_params");
-  if (!lua_istable(L, 2)) tl_fail(L, TP_E_OPTION, "option: load_params takes a table by name, as f:params() gives; got %s", tl_describe(L, 2));
+static void sort_names(lua_State *L) {                  /* the list on top */
+  for (int n = (int)lua_rawlen(L, -1), i = 2; i <= n; i++)
+    for (int j = i; j > 1; j--) {
+      lua_rawgeti(L, -1, j);
+      lua_rawgeti(L, -2, j - 1);
+      if (strcmp(lua_tostring(L, -2), lua_tostring(L, -1)) >= 0) { lua_pop(L, 2); break; }
+      lua_rawseti(L, -3, j);
+      lua_rawseti(L, -2, j - 1);
+    }
+}
+
+/* A sorted list of the names for which the table at index i has no value; pushed. */
+static void push_missing(lua_State *L, tl_fn *u, int i) {
   lua_newtable(L);
-  for (lua_pushnil(L); lua_next(L, 2); lua_settop(L, 4)) {
-    if (lua_type(L, 4) != LUA_TSTRING) tl_fail(L, TP_E_OPTION, "option: load_params: parameters go by name, got %s as a key", tl_describe(L, 4));
-    push_loaded(L, u, lua_tostring(L, 4), 5);
-    lua_setfield(L, 3, lua_tostring(L, 4));
+  for (int k = 0, n = 0; k < tp_fn_nparam(u->f); k++) {
+    const char *name = tp_fn_param(u->f, k)->attr.str;
+    lua_getfield(L, i, name);
+    bool has = !lua_isnil(L, -1);
+    lua_pop(L, 1);
+    if (has) continue;
+    lua_pushstring(L, name);
+    lua_rawseti(L, -2, ++n);
   }
-  for (lua_pushnil(L); lua_next(L, 3); lua_settop(L, 4))
-    tp_fn_load_param(u->f, find_param(L, u, lua_tostring(L, 4)), tp_array_ref(((tl_array *)lua_touserdata(L, 5))->a));
-  lua_settop(L, 1);
-  return 1;
+  sort_names(L);
+}
+
+/* All or nothing: whatever may be wrong is found before the first is replaced. Stack: f, t, options, what is loaded, what is left over. */
+static int fn_load_params(lua_State *L) {
+  static const char *const known[] = { "strict", NULL };
+  tl_fn *u = tl_fn_self(L, "load_params");
+  bool strict = true;
+  if (!lua_istable(L, 2)) tl_fail(L, TP_E_OPTION, "option: load_params takes a table by name, as f:params() gives; got %s", tl_describe(L, 2));
+  lua_settop(L, 3);
+  tl_options(L, 3, "load_params", known);
+  if (tl_option(L, 3, "strict")) {
+    if (!lua_isboolean(L, -1)) tl_fail(L, TP_E_OPTION, "option: strict of load_params: expected true or false, got %s", tl_describe(L, -1));
+    strict = lua_toboolean(L, -1);
+  }
+  lua_settop(L, 3);
+  lua_newtable(L);
+  lua_newtable(L);
+  int left = 0;
+  for (lua_pushnil(L); lua_next(L, 2); lua_settop(L, 6)) {
+    if (lua_type(L, 6) != LUA_TSTRING) tl_fail(L, TP_E_OPTION, "option: load_params: parameters go by name, got %s as a key", tl_describe(L, 6));
+    int k = find_param(u, lua_tostring(L, 6));
+    if (k < 0 && strict) no_param(L, u, lua_tostring(L, 6));
+    if (k < 0) {
+      lua_pushvalue(L, 6);
+      lua_rawseti(L, 5, ++left);
+      continue;
+    }
+    push_loaded(L, u, k, 7);
+    lua_setfield(L, 4, lua_tostring(L, 6));
+  }
+  for (lua_pushnil(L); lua_next(L, 4); lua_settop(L, 6))
+    tp_fn_load_param(u->f, find_param(u, lua_tostring(L, 6)), tp_array_ref(((tl_array *)lua_touserdata(L, 7))->a));
+  if (strict) return lua_settop(L, 1), 1;
+  push_missing(L, u, 2);
+  lua_pushvalue(L, 5);
+  sort_names(L);
+  return 2;
 }
 
 /* ---- questions ---- */
@@ -309,7 +417,7 @@ static int fn_tostring(lua_State *L) {
 
 static const tl_reg fn_meta[] = { { "__tostring", fn_tostring, 0 }, { 0 } };
 static const tl_reg fn_methods[] = {
-  { "params", fn_params, 1 }, { "load_params", fn_load_params, 2 }, { "explain", fn_explain, 3 }, { "memory", fn_memory, 2 }, { "peak", fn_peak, 1 }, { "simulate", fn_simulate, 2 },
+  { "params", fn_params, 2 }, { "load_params", fn_load_params, 3 }, { "explain", fn_explain, 3 }, { "memory", fn_memory, 2 }, { "peak", fn_peak, 1 }, { "simulate", fn_simulate, 2 },
   { "start", tl_fn_start, 4 }, { "step", tl_fn_step, 3 }, { "cancel", tl_fn_cancel, 1 }, { "state", tl_fn_state, 1 }, { "load_state", tl_fn_load_state, 2 },
   { "save", tl_fn_save, 2 }, { "load", tl_fn_load, 2 }, { "profile", fn_profile, 3 }, { "export", fn_export, 3 }, { "free", fn_free, 1 }, { 0 },
 };

@@ -2,7 +2,15 @@
 #include "rt/fn.h"
 
 tp_graph *tp_fn_graph(tp_fn *f) { return f->closed; }
-int64_t tp_fn_peak(const tp_fn *f) { return f->peak; }
+
+/* Loaded parameters are held by the function, whatever it runs. */
+static int64_t loaded_bytes(const tp_fn *f) {
+  int64_t n = 0;
+  for (int k = 0; k < f->closed->params.n; k++) n += f->loaded[k] ? (int64_t)tp_array_bytes(f->loaded[k]) : 0;
+  return n;
+}
+
+int64_t tp_fn_peak(const tp_fn *f) { return f->peak ? f->peak + loaded_bytes(f) : 0; }
 
 int tp_fn_bounds(tp_fn *f, const tp_sym *const **out) {
   *out = f->bounds;
@@ -112,12 +120,13 @@ void tp_fn_outputs_free(tp_fn *f, tp_run *run) { tp_run_free_outputs(f->graph, r
 
 int64_t tp_fn_memory(tp_fn *f, const int64_t *env, tp_error *err) {
   if (!f->plan) return -1;
+  int64_t loaded = loaded_bytes(f);
   f = tp_fn_within(f, env);
   int64_t *all = tp_full_env(f, env);
   int64_t n = all ? tp_exec_memory(f->exec, all) : -1;
   if (n < 0) tp_fail(err, TP_E_MEMORY, f->pos, "sizes overflow for these bounds");
   tp_free(all);
-  return n;
+  return n < 0 ? n : tp_sum_bytes(n, loaded);
 }
 
 static void count_slots(const tp_poly *p, const tp_slots *slots, tp_kept *out) {
