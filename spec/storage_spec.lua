@@ -1264,3 +1264,83 @@ describe("matrices that data picks", function()
     end
   end)
 end)
+
+-- A cast or a scale does not vary along t, and is wider than what it is made of: a tile of it is there at a time.
+describe("what is wider than what it is made of", function()
+  local N, B = 160, 16
+  local function bf16(P) return P:input("W", { shape = { N, N }, dtype = "bf16" }) end
+  local function u8(P, ...) return P:input("W", { shape = { ... }, dtype = "u8" }):to "f32" - 128 end
+  local function scale(P, ...) return P:input("scale", { shape = { ... } }) end
+  -- What is made of x at each step; what is given; bytes that may be kept beside the state.
+  local cases = {
+    ["a cast"] = { function(P, x) return x:matmul(bf16(P):to "f32") end },
+    ["a cast that is made for it"] = { function(P, x) return x:matmul(bf16(P)) end },
+    ["a cast, turned"] = { function(P, x) return x:matmul(bf16(P):mT():to "f32") end },
+    ["a cast, on the left"] = { function(P, x)
+      return bf16(P):to "f32":matmul(x:unsqueeze(-1)):squeeze(-1)
+    end },
+    ["a cast, read twice"] = { function(P, x)
+      local W = bf16(P):to "f32"
+      return x:matmul(W):tanh():matmul(W:mT())
+    end },
+    ["a cast in a sum"] = { function(P, x)
+      local W = bf16(P):to "f32"
+      return x:matmul(W) + (W * x):sum(-1)
+    end },
+    ["matrices of a batch"] = { function(P, x)
+      local W = P:input("W", { shape = { 2, N / 2, N / 2 }, dtype = "bf16" })
+      return x:reshape(2, 1, N / 2):matmul(W:to "f32"):reshape(N)
+    end, W = { 2, N / 2, N / 2 } },
+    ["scales of rows"] = { function(P, x) return x:matmul(u8(P, N, N) * scale(P, N, 1)) end,
+      scale = { N, 1 } },
+    ["scales of columns"] = { function(P, x) return x:matmul(u8(P, N, N) * scale(P, N)) end, scale = { N } },
+    ["scales of blocks"] = { function(P, x)
+      return x:matmul((u8(P, N, N / B, B) * scale(P, N, N / B, 1)):reshape(N, N))
+    end, W = { N, N / B, B }, scale = { N, N / B, 1 } },
+    ["scales of blocks, turned"] = { function(P, x)
+      return x:matmul((u8(P, N, N / B, B) * scale(P, N, N / B, 1)):reshape(N, N):mT())
+    end, W = { N, N / B, B }, scale = { N, N / B, 1 } },
+  }
+
+  local function program(case)
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local x = P:tensor { domain = { t }, shape = { N }, name = "x" }
+    x[0] = tempo.ones { N }
+    x[t + 1] = case[1](P, x):tanh()
+    return P, { y = x[T - 1] }
+  end
+
+  local function inputs(case)
+    local r = support.rng(11)
+    local W = support.fill(case.W or { N, N }, function() return case.scale and math.floor((r() + 1) * 127) or r() / 2 end)
+    return { W = tempo.array(W, case.scale and "u8" or "bf16"),
+      scale = case.scale and support.fill(case.scale, function() return r() / 1000 end) }
+  end
+
+  for name, case in pairs(cases) do
+    it("is read narrow by products: " .. name, function()
+      local P, outputs = program(case)
+      local x = inputs(case)
+      local want = P:compile { outputs = outputs, tier = "reference" } (x, { T = 4 }).y:totable()
+      for _, tier in ipairs { "interpreter", "native" } do
+        local f = P:compile { outputs = outputs, tier = tier }
+        helper.same(want, f(x, { T = 4 }).y)
+        assert.is_true(f:memory { T = 100 } < N * N / 2 + 16 * N)
+      end
+    end)
+  end
+
+  it("is what it was when its operands have changed since", function()
+    local P = tempo.program()
+    local k, K = P:dim "k"
+    local t, T = P:dim "t"
+    local w = P:tensor { domain = { k }, shape = { N, N }, dtype = "bf16", name = "w" }
+    w[0] = bf16(P)
+    w:otherwise((w[k - 1]:to "f32" * 0.5):to "bf16")
+    local x = P:tensor { domain = { k, t }, shape = { N }, name = "x" }
+    x[{ t = 0 }] = tempo.ones { N }
+    x[{ t = t + 1 }] = x:matmul(w:to "f32"):tanh()
+    helper.run(P, { y = x[{ t = T - 1 }][tempo.range(0, K)] }, inputs {}, { K = 3, T = 3 }, { tol = 1e-4 })
+  end)
+end)

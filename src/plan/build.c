@@ -924,16 +924,17 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, const tp_planned *asked, tp_erro
   pl->body = build(&b, p->tree);
   if (!pl->body) return NULL;
   if (p->lag) tp_plan_behind(pl);
+  if (asked->fuse) tp_plan_fuse(pl);
+  tp_plan_rows(pl);
+  if (asked->fuse && !asked->by_rows && tp_plan_absorb(pl)) tp_plan_fuse(pl);
+  tp_plan_widened(pl, asked->fuse);
   int *inside = TP_NEWN(b.a, int, pl->bufs.n);
   for (int i = 0; i < pl->bufs.n; i++) inside[i] = i < p->arrs.n ? p->arrs.v[i]->cross : TP_INSIDE_ALL;
   for (int i = 0; i < p->arrs.n; i++) {
     int in = tp_lies_in(p->arrs.v[i])->id;
     inside[in] = TP_MIN(inside[in], inside[i]);
   }
-  if (asked->fuse) tp_plan_fuse(pl);
-  tp_plan_rows(pl);
   if (asked->fuse) {
-    if (!asked->by_rows && tp_plan_absorb(pl)) tp_plan_fuse(pl);
     tp_plan_forward(pl);
     inside = tp_plan_strips(pl, inside, asked->precise);
     tp_plan_tile(pl);

@@ -13,6 +13,7 @@ bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, con
 /* tile.c. The dim of its buffer, shape after slots, along which the window moves with axis k; -1: it is not known, -2: it does not move. Every axis moves along a dim of its own. */
 int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k);
 bool tp_is_regular(const tp_plan *p, const tp_region *r, const tp_nd *x);
+int64_t tp_extent_of_tiles(const tp_ix *e);      /* places; -1: not known, and the bound of a dim */
 bool tp_fits_tile(const tp_region *r);           /* may it go over tiles, whatever it touches? */
 /* Of its axis k the region goes over n places from `first` on; in buffers that are small (by number) they are the first ones; small NULL: none are. */
 void tp_cut_axis(tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small);
@@ -30,6 +31,7 @@ void tp_plan_rows(tp_plan *p);                   /* rows.c */
 int *tp_plan_strips(tp_plan *p, const int *inside, bool precise);      /* strip.c: inside, of all buffers that there are then. precise: no sum is added up in parts */
 void *tp_with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n);        /* n + 1 of that size */
 bool tp_is_wall(const tp_pnode *x);              /* fuse.c. Nothing goes past a callback: what is there when it runs is seen */
+void tp_plan_widened(tp_plan *p, bool fuse);     /* widened.c */
 void tp_plan_forward(tp_plan *p);                /* forward.c */
 bool tp_plan_absorb(tp_plan *p);                 /* absorb.c: has it any? */
 bool tp_loop_fails(const tp_plan *p, const tp_region *r);       /* team.c: may it make an integer without a value, or the most of none? */

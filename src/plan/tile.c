@@ -64,7 +64,7 @@ bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region
 /* ---- which leaves ---- */
 
 /* -1: not known, and the bound of a dim: what goes over tiles of it could not go on with a larger one. */
-static int64_t extent(const tp_ix *e) {
+int64_t tp_extent_of_tiles(const tp_ix *e) {
   const tp_sym *const *sym;
   int64_t n;
   if (tp_ix_is_const(e, &n)) return n;
@@ -80,7 +80,7 @@ static bool is_free(const tp_region *r, int k, const tp_ix *e) { return r->lead[
 static int64_t points(const tp_region *r) {
   int64_t all = 1;
   for (int k = 0; k < r->nlead; k++) {
-    int64_t n = extent(r->lead[k]);
+    int64_t n = tp_extent_of_tiles(r->lead[k]);
     if (n < 0 || n > INT32_MAX) return -1;
     all = TP_MIN(all * TP_MAX(n, 1), (int64_t)1 << 40);
   }
@@ -134,7 +134,7 @@ static bool cuts_lines(tp_pnode *const *v, const tiled *run) {
 
 /* Places of the axis in a tile; 0: it does not pay. A leaf of many elements has to meet another: a mean's sum is only made worse. */
 static int64_t places(const tiler *t, tp_pnode *const *v, const tiled *run) {
-  int64_t most = 0, next = 0, all = extent(run->extent);
+  int64_t most = 0, next = 0, all = tp_extent_of_tiles(run->extent);
   for (int i = 0; i < run->n; i++) {
     int64_t n = points(v[i]->rg);
     next = TP_MAX(next, TP_MIN(n, most));
@@ -241,7 +241,7 @@ static int tile_from(tiler *t, tp_pnode **v, int n) {
   int64_t b = 0;
   if (v[0]->kind != TP_P_REGION || !fits(v[0]->rg)) return 0;
   for (int k = v[0]->rg->npoint; k < v[0]->rg->nlead; k++) {
-    if (extent(v[0]->rg->lead[k]) < 2 || v[0]->rg->sums >> k & 1) continue;
+    if (tp_extent_of_tiles(v[0]->rg->lead[k]) < 2 || v[0]->rg->sums >> k & 1) continue;
     tiled run = run_along(t, v, n, k);
     int64_t n_places = run.n > best.n ? places(t, v, &run) : 0;
     if (n_places) best = run, b = n_places;

@@ -1,0 +1,362 @@
+/* widened: what is larger than what it is made of is made again, tile by tile, where products read it.
+ *
+ *   w[k, n] = f(q[k, n], s[k]); for t { y[m, n] = x[m, k] w[k, n] }
+ *     =>   for t { for v = 0 .. N / B { u[k, j] = f(q[k, B v + j], s[k]); y[m, B v + j] = x[m, k] u[k, j] } }
+ *
+ * Nothing of w varies along t, so it was made before the loop and kept for all of it: f32 of a bf16
+ * matrix, twice what was given. Here only a tile u of it is there. f is a loop of a few cheap operators
+ * that folds nothing and cannot fail, so each element is the same number again; each element of the
+ * product is one sum, in a tile as in the whole. What f reads must be what it was when w was made:
+ * nothing writes it at all, or nothing does so from w on until the last product has read it. */
+#include "plan/priv.h"
+
+typedef struct { tp_plan *p; tp_ictx *ix; int *uses; tp_pnode **leaf; int nleaf, nbuf; bool fuse, together; } widener;
+typedef struct { int outer, inner; } dims;      /* of a buffer, that follow each other in memory; outer < 0: none */
+typedef struct {
+  tp_pnode *at; int operand;
+  dims along[TP_MAXRANK];                       /* by axis of the window, those of the region first: the dims it goes along */
+  uint64_t seen;                                /* all of these dims */
+  int axis, dim;                                /* of a product: the result's axis, the dim that tiles cut; -1: it is a loop */
+} reader;
+
+/* ---- what makes it ---- */
+
+static bool is_cheap(tp_op op) {
+  switch (op) {
+    case TP_OP_CAST: case TP_OP_FILL: case TP_OP_NEG: case TP_OP_ABS: case TP_OP_ADD: case TP_OP_SUB: case TP_OP_MUL:
+    case TP_OP_DIV: case TP_OP_MINIMUM: case TP_OP_MAXIMUM: case TP_OP_SELECT: case TP_OP_EQ: case TP_OP_NE:
+    case TP_OP_LT: case TP_OP_LE: case TP_OP_GT: case TP_OP_GE: return true;
+    default: return false;
+  }
+}
+
+static double usual_value(const widener *w, const tp_ix *e) {
+  int n = tp_nsym(w->ix);
+  int64_t *env = TP_NEWN(w->p->a, int64_t, n);
+  for (int i = 0; i < n; i++) env[i] = TP_TUNE_TILE_UNKNOWN;
+  return (double)TP_MAX(tp_ix_evalq(e, env), 1);
+}
+
+/* Bytes of all that a window goes over. */
+static double window_bytes(const widener *w, const tp_region *r, const tp_nd *x) {
+  double n = (double)tp_dtype_size(w->p->bufs.v[x->buf]->dtype);
+  for (int k = 0; k < r->nlead; k++)
+    if (!tp_is_number(x->lead[k], 0)) n *= usual_value(w, r->lead[k]);
+  return n;
+}
+
+static double source_bytes(const widener *w, const tp_region *r) {
+  double n = 0;
+  for (int k = 0; k < r->nin; k++) n += window_bytes(w, r, &r->in[k]);
+  return n;
+}
+
+/* Does it write each place of its buffer, which is not made again yet, each axis along a dim? */
+static bool covers_buffer(const widener *w, const tp_region *r) {
+  const tp_nd *x = &r->out[0];
+  const tp_pbuf *b = w->p->bufs.v[x->buf];
+  uint64_t seen = 0;
+  if (b->kind != TP_BUF_TEMP || x->buf >= w->nbuf || x->nring || !tp_is_number(x->off, 0) || !tp_is_regular(w->p, r, x)) return false;
+  for (int k = 0; k < r->nlead; k++) {
+    int d = tp_moves_along(w->p, r, x, k);
+    if (d == -2 && !tp_is_number(r->lead[k], 1)) return false;
+    if (d >= 0 && r->lead[k] != b->slots[d]) return false;
+    if (d >= 0) seen |= (uint64_t)1 << d;
+  }
+  for (int d = 0; d < b->ndim + b->rank; d++)
+    if (!tp_is_number(b->slots[d], 1) && !(seen >> d & 1)) return false;
+  return b->ndim + b->rank <= TP_MAXRANK;
+}
+
+static bool widens(const widener *w, const tp_region *r) {
+  if (!tp_fits_tile(r) || r->acc || r->sums || r->nout != 1 || !r->nin || r->nmicro > TP_TUNE_WIDENED_OPERATORS) return false;
+  for (int k = 0; k < r->nmicro; k++)
+    if (!is_cheap(r->micro[k].op)) return false;
+  double made = r->out[0].buf < 0 ? 0 : window_bytes(w, r, &r->out[0]);
+  return made >= TP_TUNE_WIDENED_LEAST && made > source_bytes(w, r) && covers_buffer(w, r);
+}
+
+/* ---- products that read it ---- */
+
+/* The dims of the buffer, all of them, that n places of the stride go along. False: not known. */
+static bool dims_along(const widener *w, const tp_pbuf *b, const tp_ix *stride, const tp_ix *n, dims *to) {
+  int d = b->ndim + b->rank - 1;
+  *to = (dims){ -1, -1 };
+  if (tp_is_number(stride, 0) || tp_is_number(n, 1)) return true;
+  while (d >= 0 && (tp_pbuf_stride(w->ix, b, d) != stride || tp_is_number(b->slots[d], 1))) d--;
+  if (d < 0) return false;
+  *to = (dims){ d, d };
+  for (const tp_ix *all = b->slots[d]; all != n; all = tp_ix_mul(w->ix, all, b->slots[to->outer]))
+    if (--to->outer < b->ndim) return false;    /* dims of points may lie in another order */
+  return true;
+}
+
+static uint64_t dims_bits(dims d) {
+  uint64_t bits = 0;
+  for (int k = d.outer; k >= 0 && k <= d.inner; k++) bits |= (uint64_t)1 << k;
+  return bits;
+}
+
+/* Which dims the window's axes go along, and whether it lies at one known place of all others. */
+static bool is_placed_window(const widener *w, const tp_region *r, const tp_nd *x, reader *to) {
+  const tp_pbuf *b = w->p->bufs.v[x->buf];
+  const tp_ix *off = tp_ix_const(w->ix, 0);
+  if (x->nring || x->wrap >= 0 || r->nlead + x->rank > TP_MAXRANK) return false;
+  for (int k = 0; k < r->nlead + x->rank; k++) {
+    bool lead = k < r->nlead;
+    const tp_ix *stride = lead ? x->lead[k] : x->stride[k - r->nlead];
+    if (!dims_along(w, b, stride, lead ? r->lead[k] : x->shape[k - r->nlead], &to->along[k])) return false;
+    if (to->seen & dims_bits(to->along[k])) return false;
+    to->seen |= dims_bits(to->along[k]);
+  }
+  for (int d = 0; d < b->ndim; d++) {
+    if (to->seen >> d & 1 || tp_is_number(b->slots[d], 1)) continue;
+    if (!x->span || !x->span[2 * d] || x->span[2 * d] != x->span[2 * d + 1]) return false;
+    off = tp_ix_add(w->ix, off, tp_ix_mul(w->ix, x->span[2 * d], tp_pbuf_stride(w->ix, b, d)));
+  }
+  return off == x->off;
+}
+
+/* A loop, or a product whose operand has rows or columns of its own along a dim that tiles can cut. */
+static bool find_reader(const widener *w, tp_pnode *at, int buf, reader *to) {
+  const tp_region *r = at->rg;
+  int k = 0, rank = r->out[0].rank;
+  if (r->check || r->nrows || r->newest || tp_windows_on(r, buf) != 1) return false;
+  while (k < r->nin && r->in[k].buf != buf) k++;
+  *to = (reader){ .at = at, .operand = k, .axis = rank - 2 + k, .dim = -1 };
+  if (k == r->nin || !is_placed_window(w, r, &r->in[k], to)) return false;
+  if (r->kind == TP_RG_LOOP) return w->fuse && tp_fits_tile(r);
+  if (r->kind != TP_RG_OP || r->op != TP_OP_MATMUL || rank < 2 || r->in[k].rank != rank) return false;
+  to->dim = to->along[r->nlead + to->axis].outer;
+  return to->dim >= 0;
+}
+
+/* ---- is what it is made of still there? ---- */
+
+static bool is_around(const tp_pnode *x, const tp_pnode *at) {
+  while (at && at != x) at = at->up;
+  return at != NULL;
+}
+
+/* The outermost node with `at` in it that does not hold the other one, too. */
+static const tp_pnode *apart_from(const tp_pnode *at, const tp_pnode *other) {
+  while (at->up && !is_around(at->up, other)) at = at->up;
+  return at;
+}
+
+/* Is it written before the product is reached, or while that may run again? */
+static bool writes_between(const widener *w, int buf, const tp_pnode *made, const tp_pnode *until) {
+  for (int i = 0; i < w->nleaf; i++) {
+    const tp_region *r = w->leaf[i]->rg;
+    for (int k = 0; k < r->nout; k++)
+      if (r->out[k].buf == buf && w->leaf[i]->pos >= made->pos && w->leaf[i]->pos <= until->lastpos) return true;
+  }
+  return false;
+}
+
+static bool is_written(const widener *w, int buf) {
+  bool any = false;
+  for (int i = 0; i < w->nleaf && !any; i++)
+    for (int k = 0; k < w->leaf[i]->rg->nout; k++) any |= w->leaf[i]->rg->out[k].buf == buf;
+  return any;
+}
+
+/* Does each loop around the one lie around the other, and is it made whenever that is reached? */
+static bool same_turn(const tp_pnode *made, const tp_pnode *at) {
+  bool is = true;
+  for (const tp_pnode *x = made->up; x && is; x = x->up) {
+    bool free = tp_is_row(x) || (x->kind == TP_P_IF && tp_ix_of_bounds(x->cond));
+    is = free || is_around(x, at);
+  }
+  return is;
+}
+
+/* Is there a loop around the one that is not around the other? */
+static bool was_hoisted(const tp_pnode *made, const tp_pnode *at) {
+  const tp_pnode *x = at;
+  while (x && (x->kind != TP_P_FOR || is_around(x, made))) x = x->up;
+  return x != NULL;
+}
+
+static bool is_fixed(const tp_region *r) {
+  bool is = true;
+  for (int i = 0; i < r->nin; i++) {
+    is &= tp_ix_of_bounds(r->in[i].off);
+    for (int k = 0; k < r->in[i].nring; k++) is &= tp_ix_of_bounds(r->in[i].ring[k].idx);
+    for (int k = 0; k < r->nlead; k++) is &= tp_ix_of_bounds(r->in[i].lead[k]);
+  }
+  for (int k = 0; k < r->nlead; k++) is &= tp_ix_of_bounds(r->lead[k]) && tp_ix_of_bounds(r->leadlo[k]);
+  return is;
+}
+
+static bool may_be_made_at(const widener *w, const tp_pnode *made, const tp_pnode *at) {
+  const tp_region *r = made->rg;
+  bool turn = same_turn(made, at) && !tp_is_behind(at);
+  if (made->pos > at->pos || (!turn && !is_fixed(r))) return false;
+  for (int k = 0; k < r->nin; k++) {
+    int buf = r->in[k].buf;
+    if (is_written(w, buf) && (!turn || writes_between(w, buf, made, apart_from(at, made)))) return false;
+  }
+  return true;
+}
+
+/* ---- tiles ---- */
+
+/* Of the dim that tiles cut, all places of the dims inside that one axis of the product goes along, too. */
+static const tp_ix *inner_places(const widener *w, const tp_pbuf *b, const reader *by) {
+  const tp_ix *n = tp_ix_const(w->ix, 1);
+  dims d = by->along[by->at->rg->nlead + by->axis];
+  for (int k = d.outer + 1; k <= d.inner; k++) n = tp_ix_mul(w->ix, n, b->slots[k]);
+  return n;
+}
+
+/* Places of the dim in a tile, no more of them than make a quarter of what it is made of; 0: it does not pay. */
+static int64_t places_of(const widener *w, const tp_region *made, const reader *by) {
+  const tp_pbuf *b = w->p->bufs.v[made->out[0].buf];
+  int64_t all = tp_extent_of_tiles(b->slots[by->dim]), least = TP_TUNE_WIDENED_LINE;
+  double each = (double)tp_dtype_size(b->dtype);
+  for (int k = 0; k < made->nlead; k++) {
+    int d = tp_moves_along(w->p, made, &made->out[0], k);
+    if (d >= 0 && d != by->dim && by->seen >> d & 1) each *= usual_value(w, made->lead[k]);
+  }
+  least = TP_MAX(least / (int64_t)usual_value(w, inner_places(w, b, by)), 1);
+  double most = TP_MIN(TP_TUNE_WIDENED_TILE, source_bytes(w, made) / 4);
+  int64_t n = TP_MAX((int64_t)(most / each) / least, 1) * least;
+  if (!tp_ix_is_const(b->slots[by->dim], NULL)) n = TP_MIN(n, 4 * least);
+  return all >= 2 * n ? n : 0;
+}
+
+/* The buffer of a tile: n places of the dim, NULL: all, and one of what is seen at one place only. */
+static tp_pbuf *tile_buffer(widener *w, const tp_pbuf *b, const reader *by, const tp_ix *n, const tp_sym *scope) {
+  tp_pbuf *u = tp_dup(w->p->a, b, sizeof *b);
+  u->slots = tp_dup(w->p->a, b->slots, sizeof *b->slots * (size_t)(b->ndim + b->rank));
+  for (int d = 0; d < b->ndim; d++)
+    if (!(by->seen >> d & 1)) u->slots[d] = tp_ix_const(w->ix, 1);
+  if (n) u->slots[by->dim] = tp_ix_min(w->ix, n, b->slots[by->dim]);
+  u->size = tp_pbuf_size(w->ix, u);
+  u->scope = scope;
+  u->id = w->p->bufs.n;
+  TP_PUSH(w->p->a, &w->p->bufs, u);
+  return u;
+}
+
+static tp_pnode *region_node(const widener *w, tp_region *r) {
+  tp_pnode *x = TP_NEW(w->p->a, tp_pnode);
+  *x = (tp_pnode){ .kind = TP_P_REGION, .rg = r };
+  return x;
+}
+
+/* n places of the dim from `first` on; n NULL: all. */
+static tp_pnode *make_tile(widener *w, const tp_region *made, const reader *by, const tp_pbuf *u, const tp_ix *first, const tp_ix *n) {
+  tp_region *m = tp_dup(w->p->a, made, sizeof *made);
+  const tp_nd *seen = &by->at->rg->in[by->operand];
+  bool *small = TP_NEWN(w->p->a, bool, w->p->bufs.n);
+  small[u->id] = true;
+  m->out = tp_dup(w->p->a, made->out, sizeof *made->out);
+  m->out[0].buf = u->id, m->out[0].span = NULL;
+  m->out[0].lead = tp_dup(w->p->a, m->out[0].lead, sizeof *m->out[0].lead * (size_t)m->nlead);
+  for (int k = 0; k < m->nlead; k++) {
+    int d = tp_moves_along(w->p, made, &made->out[0], k);
+    if (d < 0) continue;
+    m->out[0].lead[k] = tp_pbuf_stride(w->ix, u, d);
+    if (n && d == by->dim) tp_cut_axis(w->p, m, k, first, n, small);
+    else if (!(by->seen >> d & 1)) tp_cut_axis(w->p, m, k, seen->span[2 * d], tp_ix_const(w->ix, 1), small);
+  }
+  return region_node(w, m);
+}
+
+/* The reader, as it sees all of u. */
+static tp_region *read_all_of(widener *w, const reader *by, const tp_pbuf *u) {
+  tp_region *r = tp_dup(w->p->a, by->at->rg, sizeof *by->at->rg);
+  r->in = tp_dup(w->p->a, r->in, sizeof *r->in * (size_t)r->nin);
+  tp_nd *x = &r->in[by->operand];
+  x->buf = u->id, x->off = tp_ix_const(w->ix, 0), x->span = NULL;
+  x->lead = tp_dup(w->p->a, x->lead, sizeof *x->lead * (size_t)r->nlead);
+  x->stride = tp_dup(w->p->a, x->stride, sizeof *x->stride * (size_t)x->rank);
+  for (int k = 0; k < r->nlead + x->rank; k++) {
+    const tp_ix **stride = k < r->nlead ? &x->lead[k] : &x->stride[k - r->nlead];
+    if (by->along[k].outer >= 0) *stride = tp_pbuf_stride(w->ix, u, by->along[k].inner);
+  }
+  return r;
+}
+
+/* The product, of n of its rows or columns from `first` on. */
+static tp_pnode *read_tile(widener *w, const reader *by, const tp_pbuf *u, const tp_ix *first, const tp_ix *n) {
+  tp_region *r = read_all_of(w, by, u);
+  r->out = tp_dup(w->p->a, r->out, sizeof *r->out);
+  tp_nd *const cut[] = { &r->in[by->operand], &r->out[0] };
+  for (int i = 0; i < 2; i++) {
+    cut[i]->shape = tp_dup(w->p->a, cut[i]->shape, sizeof *cut[i]->shape * (size_t)cut[i]->rank);
+    cut[i]->shape[by->axis] = n;
+  }
+  r->out[0].off = tp_ix_add(w->ix, r->out[0].off, tp_ix_mul(w->ix, r->out[0].stride[by->axis], first));
+  return region_node(w, r);
+}
+
+static void go_by_tiles(widener *w, const tp_region *made, const reader *by, int64_t b) {
+  const tp_sym *var = tp_sym_var(w->ix, "tile");
+  const tp_pbuf *was = w->p->bufs.v[made->out[0].buf];
+  const tp_ix *all = was->slots[by->dim], *inner = inner_places(w, was, by);
+  const tp_ix *first = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, var), b), *n = tp_places_of_tile(w->ix, all, b, first);
+  const tp_pbuf *u = tile_buffer(w, was, by, tp_ix_const(w->ix, b), var);
+  tp_pnode *v[] = { make_tile(w, made, by, u, first, n),
+                    read_tile(w, by, u, tp_ix_mul(w->ix, first, inner), tp_ix_mul(w->ix, n, inner)) }, *up = by->at->up;
+  *by->at = *tp_loop_over_tiles(w->p, var, all, b, 2, v);
+  by->at->up = up;
+}
+
+/* A loop has it made right before: they become one (fuse.c). */
+static void go_together(widener *w, const tp_region *made, const reader *by) {
+  const tp_pbuf *u = tile_buffer(w, w->p->bufs.v[made->out[0].buf], by, NULL, NULL);
+  tp_pnode *v[] = { make_tile(w, made, by, u, NULL, NULL), region_node(w, read_all_of(w, by, u)) };
+  *by->at = (tp_pnode){ .kind = TP_P_SEQ, .n = 2, .kid = tp_dup(w->p->a, v, sizeof v), .up = by->at->up };
+}
+
+/* ---- all of them ---- */
+
+static void collect_leaves_of(widener *w, tp_pnode *x) {
+  if (x->kind == TP_P_REGION) w->leaf[w->nleaf++] = x;
+  for (int i = 0; i < x->n; i++) collect_leaves_of(w, x->kid[i]);
+}
+
+static void take_out(tp_pnode *x) {
+  *x = (tp_pnode){ .kind = TP_P_SEQ, .up = x->up };
+  for (tp_pnode *up = x->up; up && (up->kind == TP_P_SEQ || up->kind == TP_P_IF) && up->n == 1; up = up->up)
+    *up = (tp_pnode){ .kind = TP_P_SEQ, .up = up->up };
+}
+
+/* Where all that read it are products that go by tiles, and loops, it is made nowhere else. */
+static bool make_again(widener *w, tp_pnode *made) {
+  int buf = made->rg->out[0].buf, n = 0, left = w->uses[buf] - 1;
+  reader *by = TP_NEWN(w->p->a, reader, left + 1);
+  int64_t *places = TP_NEWN(w->p->a, int64_t, left + 1);
+  for (int i = 0; i < w->nleaf; i++) {
+    if (w->leaf[i] == made || !tp_windows_on(w->leaf[i]->rg, buf)) continue;
+    if (n == left || !find_reader(w, w->leaf[i], buf, &by[n]) || !may_be_made_at(w, made, w->leaf[i])) return false;
+    if (by[n].dim < 0 && !was_hoisted(made, w->leaf[i])) return false;
+    if (by[n].dim >= 0 && !(places[n] = places_of(w, made->rg, &by[n]))) return false;
+    n++;
+  }
+  if (!n || n != left) return false;
+  for (int i = 0; i < n; i++) {
+    if (by[i].dim >= 0) go_by_tiles(w, made->rg, &by[i], places[i]);
+    else go_together(w, made->rg, &by[i]);
+    w->together |= by[i].dim < 0;
+  }
+  take_out(made);
+  return true;
+}
+
+void tp_plan_widened(tp_plan *p, bool fuse) {
+  widener w = { .p = p, .ix = p->ix, .nbuf = p->bufs.n, .fuse = fuse };
+  for (bool again = true; again;) {
+    tp_plan_number(p);
+    w.uses = tp_plan_uses(p);
+    w.nleaf = 0;
+    w.leaf = TP_NEWN(p->a, tp_pnode *, tp_plan_leaves(p->body) + 1);
+    collect_leaves_of(&w, p->body);
+    again = false;
+    for (int i = 0; i < w.nleaf && !again; i++) again = widens(&w, w.leaf[i]->rg) && make_again(&w, w.leaf[i]);
+  }
+  if (w.together) tp_plan_fuse(p);
+}
