@@ -69,6 +69,18 @@ describe("export", function()
     for _, T in ipairs { 0, 1, 7 } do same(f, { x = rows(T, 5) }, { T = T }, { all = T == 7, near = { p = 1e-6, best = 1e-6 } }) end
   end)
 
+  it("makes what is wider than its operands tile by tile", function()
+    local P, t, T = program()
+    local function given(...) return P:input(select(2, ...) and "W" or "scale", { shape = { ... }, dtype = select(2, ...) and "u8" }) end
+    local x = P:tensor { domain = { t }, shape = { 96 } }
+    x[0] = tempo.ones { 96 }
+    x[t + 1] = x:matmul((given(96, 96):to "f32" - 128) * given(96)):tanh()
+    local f = compile(P, { y = x[T - 1] })
+    local W = tempo.array(helper.fill({ 96, 96 }, function(i) return i * 37 % 251 end), "u8")
+    same(f, { W = W, scale = helper.fill({ 96 }, function(i) return i / 65536 end) }, { T = 5 })
+    assert.is_true(f:memory { T = 5 } < 96 * 96)
+  end)
+
   it("keeps recurrences, rings and windows", function()
     local P, t, T = program()
     local x = P:input("x", { domain = { t }, shape = { 3 } })

@@ -1331,6 +1331,28 @@ describe("what is wider than what it is made of", function()
     end)
   end
 
+  it("is made of a layer at a time, by any number of threads", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local l, L = P:dim "l"
+    local x = P:tensor { domain = { t }, shape = { N }, name = "x" }
+    local h = P:tensor { domain = { t, l }, shape = { N }, name = "h" }
+    local W = P:input("W", { domain = { l }, shape = { N, N }, dtype = "bf16" }):to "f32"
+    h[{ t, 0 }] = x
+    h[{ t, l + 1 }] = h:matmul(W):tanh()
+    x[0] = tempo.ones { N }
+    x[t + 1] = h[{ t, L - 1 }] * 0.5
+    local outputs, bounds = { y = x[T - 1] }, { T = 5, L = 3 }
+    local given = inputs { W = { 3, N, N } }
+    helper.run(P, outputs, given, bounds)
+    for _, tier in ipairs { "interpreter", "native" } do
+      local function compile(threads) return P:compile { outputs = outputs, tier = tier, threads = threads } end
+      local one, two = compile(1), compile(2)
+      assert.same(one(given, bounds).y:totable(), two(given, bounds).y:totable())
+      assert.is_true(one:memory { T = 5, L = 40 } < N * N / 2 + 16 * N)
+    end
+  end)
+
   it("is what it was when its operands have changed since", function()
     local P = tempo.program()
     local k, K = P:dim "k"

@@ -91,15 +91,27 @@ static void absorb_loop(absorber *w, tp_pnode *x, const tp_region *was, const tp
   w->any = true;
 }
 
-static void absorb_node(absorber *w, tp_pnode *x) {
-  for (int i = 0; i < x->n; i++) absorb_node(w, x->kid[i]);
+/* Only where it turns a number of times that bounds do not say, if so asked. */
+static bool absorb_one(absorber *w, tp_pnode *x, bool varies) {
   const tp_region *r = x->kind == TP_P_FOR && !x->cond ? only_leaf(x->kid[0]) : NULL;
-  if (!r || !tp_fits_tile(r) || r->nlead == TP_MAXRANK || tp_loop_fails(w->p, r)) return;
+  if (!r || !tp_fits_tile(r) || r->nlead == TP_MAXRANK || tp_loop_fails(w->p, r)) return false;
   tp_ictx *ix = w->ix;
   const tp_ix *n = tp_ix_max(ix, tp_ix_const(ix, 0), tp_ix_sub(ix, x->hi, x->lo));
   const tp_ix **by = TP_NEWN(w->p->a, const tp_ix *, r->nin + r->nout);
   bool folds, whole = x->step == 1 || x->step == -1;
-  if (whole && !tp_ix_of_bounds(n) && strides_along(w, x, r, by, &folds)) absorb_loop(w, x, r, n, by, folds);
+  if (!whole || (varies && tp_ix_of_bounds(n)) || !strides_along(w, x, r, by, &folds)) return false;
+  absorb_loop(w, x, r, n, by, folds);
+  return true;
+}
+
+static void absorb_node(absorber *w, tp_pnode *x) {
+  for (int i = 0; i < x->n; i++) absorb_node(w, x->kid[i]);
+  absorb_one(w, x, true);
+}
+
+bool tp_absorb_loop(tp_plan *p, tp_pnode *x) {
+  absorber w = { .p = p, .ix = p->ix };
+  return absorb_one(&w, x, false);
 }
 
 bool tp_plan_absorb(tp_plan *p) {

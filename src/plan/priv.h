@@ -33,6 +33,7 @@ void *tp_with_first(tp_arena *a, const void *first, const void *rest, size_t siz
 bool tp_is_wall(const tp_pnode *x);              /* fuse.c. Nothing goes past a callback: what is there when it runs is seen */
 void tp_plan_widened(tp_plan *p, bool fuse);     /* widened.c */
 void tp_plan_forward(tp_plan *p);                /* forward.c */
+bool tp_absorb_loop(tp_plan *p, tp_pnode *x);     /* absorb.c: a loop around one leaf becomes an axis of it; false: it stays */
 bool tp_plan_absorb(tp_plan *p);                 /* absorb.c: has it any? */
 bool tp_loop_fails(const tp_plan *p, const tp_region *r);       /* team.c: may it make an integer without a value, or the most of none? */
 #endif

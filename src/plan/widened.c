@@ -51,7 +51,8 @@ static double source_bytes(const widener *w, const tp_region *r) {
   return n;
 }
 
-/* Does it write each place of its buffer, which is not made again yet, each axis along a dim? */
+/* Does it write a buffer, which is not made again yet, from its first place on, each axis along a
+ * dim, and all places of the axes of a point? */
 static bool covers_buffer(const widener *w, const tp_region *r) {
   const tp_nd *x = &r->out[0];
   const tp_pbuf *b = w->p->bufs.v[x->buf];
@@ -60,7 +61,7 @@ static bool covers_buffer(const widener *w, const tp_region *r) {
   for (int k = 0; k < r->nlead; k++) {
     int d = tp_moves_along(w->p, r, x, k);
     if (d == -2 && !tp_is_number(r->lead[k], 1)) return false;
-    if (d >= 0 && r->lead[k] != b->slots[d]) return false;
+    if (d >= b->ndim && r->lead[k] != b->slots[d]) return false;
     if (d >= 0) seen |= (uint64_t)1 << d;
   }
   for (int d = 0; d < b->ndim + b->rank; d++)
@@ -68,12 +69,13 @@ static bool covers_buffer(const widener *w, const tp_region *r) {
   return b->ndim + b->rank <= TP_MAXRANK;
 }
 
-static bool widens(const widener *w, const tp_region *r) {
+/* Is it a cheap loop that makes more than it reads? */
+static bool is_wider(const widener *w, const tp_region *r) {
   if (!tp_fits_tile(r) || r->acc || r->sums || r->nout != 1 || !r->nin || r->nmicro > TP_TUNE_WIDENED_OPERATORS) return false;
   for (int k = 0; k < r->nmicro; k++)
     if (!is_cheap(r->micro[k].op)) return false;
   double made = r->out[0].buf < 0 ? 0 : window_bytes(w, r, &r->out[0]);
-  return made >= TP_TUNE_WIDENED_LEAST && made > source_bytes(w, r) && covers_buffer(w, r);
+  return made >= TP_TUNE_WIDENED_LEAST && made > source_bytes(w, r);
 }
 
 /* ---- products that read it ---- */
@@ -210,7 +212,8 @@ static const tp_ix *inner_places(const widener *w, const tp_pbuf *b, const reade
   return n;
 }
 
-/* Places of the dim in a tile, no more of them than make a quarter of what it is made of; 0: it does not pay. */
+/* Places of the dim in a tile: no more of them than make a quarter of what is read for all of them;
+ * 0: it does not pay. */
 static int64_t places_of(const widener *w, const tp_region *made, const reader *by) {
   const tp_pbuf *b = w->p->bufs.v[made->out[0].buf];
   int64_t all = tp_extent_of_tiles(b->slots[by->dim]), least = TP_TUNE_WIDENED_LINE;
@@ -220,7 +223,8 @@ static int64_t places_of(const widener *w, const tp_region *made, const reader *
     if (d >= 0 && d != by->dim && by->seen >> d & 1) each *= usual_value(w, made->lead[k]);
   }
   least = TP_MAX(least / (int64_t)usual_value(w, inner_places(w, b, by)), 1);
-  double most = TP_MIN(TP_TUNE_WIDENED_TILE, source_bytes(w, made) / 4);
+  double part = source_bytes(w, made) / window_bytes(w, made, &made->out[0]);
+  double most = TP_MIN(TP_TUNE_WIDENED_TILE, part * each * usual_value(w, b->slots[by->dim]) / 4);
   int64_t n = TP_MAX((int64_t)(most / each) / least, 1) * least;
   if (!tp_ix_is_const(b->slots[by->dim], NULL)) n = TP_MIN(n, 4 * least);
   return all >= 2 * n ? n : 0;
@@ -347,6 +351,26 @@ static bool make_again(widener *w, tp_pnode *made) {
   return true;
 }
 
+/* A loop around nothing else, as over layers, is an axis of it here: what reads it says which place. */
+static bool make_again_of_loops(widener *w, int i) {
+  enum { MOST = 4 };
+  tp_pnode *leaf = w->leaf[i], *at[MOST], was[MOST];
+  int n = 0;
+  while (n < MOST) {
+    tp_pnode *up = w->leaf[i]->up;
+    while (up && up->kind == TP_P_SEQ && up->n == 1) up = up->up;
+    if (!up || up->kind != TP_P_FOR) break;
+    at[n] = up, was[n] = *up;
+    if (!tp_absorb_loop(w->p, up)) break;
+    up->pos = up->lastpos = leaf->pos;
+    w->leaf[i] = at[n++];
+    if (covers_buffer(w, up->rg) && make_again(w, up)) return true;
+  }
+  while (n--) *at[n] = was[n];
+  w->leaf[i] = leaf;
+  return false;
+}
+
 void tp_plan_widened(tp_plan *p, bool fuse) {
   widener w = { .p = p, .ix = p->ix, .nbuf = p->bufs.n, .fuse = fuse };
   for (bool again = true; again;) {
@@ -356,7 +380,10 @@ void tp_plan_widened(tp_plan *p, bool fuse) {
     w.leaf = TP_NEWN(p->a, tp_pnode *, tp_plan_leaves(p->body) + 1);
     collect_leaves_of(&w, p->body);
     again = false;
-    for (int i = 0; i < w.nleaf && !again; i++) again = widens(&w, w.leaf[i]->rg) && make_again(&w, w.leaf[i]);
+    for (int i = 0; i < w.nleaf && !again; i++) {
+      if (!is_wider(&w, w.leaf[i]->rg)) continue;
+      again = covers_buffer(&w, w.leaf[i]->rg) ? make_again(&w, w.leaf[i]) : make_again_of_loops(&w, i);
+    }
   }
   if (w.together) tp_plan_fuse(p);
 }
