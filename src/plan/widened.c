@@ -1,7 +1,8 @@
 /* widened: what is larger than what it is made of is made again, tile by tile, where products read it.
  *
  *   w[k, n] = f(q[k, n], s[k]); for t { y[m, n] = x[m, k] w[k, n] }
- *     =>   for t { for v = 0 .. N / B { u[k, j] = f(q[k, B v + j], s[k]); y[m, B v + j] = x[m, k] u[k, j] } }
+ *     =>   for t { for v = 0 .. N / B { u[k, j] = f(q[k, B v + j], s[k])
+ *                                       y[m, B v + j] = x[m, k] u[k, j] } }
  *
  * Nothing of w varies along t, so it was made before the loop and kept for all of it: f32 of a bf16
  * matrix, twice what was given. Here only a tile u of it is there. f is a loop of a few cheap operators
@@ -10,21 +11,29 @@
  * nothing writes it at all, or nothing does so from w on until the last product has read it. */
 #include "plan/priv.h"
 
-typedef struct { tp_plan *p; tp_ictx *ix; int *uses; tp_pnode **leaf; int nleaf, nbuf; bool fuse, together; } widener;
-typedef struct { int outer, inner; } dims;      /* of a buffer, that follow each other in memory; outer < 0: none */
+typedef struct {
+  tp_plan *p; tp_ictx *ix;
+  int *uses, nleaf; tp_pnode **leaf;
+  int nbuf;                                     /* buffers that there were; others are made again */
+  bool fuse, together;
+} widener;
+/* Of a buffer, that follow each other in memory; outer < 0: none. */
+typedef struct { int outer, inner; } dims;
 typedef struct {
   tp_pnode *at; int operand;
-  dims along[TP_MAXRANK];                       /* by axis of the window, those of the region first: the dims it goes along */
+  dims along[TP_MAXRANK];                       /* by axis of the window, the region's first */
   uint64_t seen;                                /* all of these dims */
-  int axis, dim;                                /* of a product: the result's axis, the dim that tiles cut; -1: it is a loop */
+  int axis, dim;                                /* of a product: the result's axis, the dim that tiles
+                                                 * cut; -1: it is a loop */
 } reader;
 
 /* ---- what makes it ---- */
 
 static bool is_cheap(tp_op op) {
   switch (op) {
-    case TP_OP_CAST: case TP_OP_FILL: case TP_OP_NEG: case TP_OP_ABS: case TP_OP_ADD: case TP_OP_SUB: case TP_OP_MUL:
-    case TP_OP_DIV: case TP_OP_MINIMUM: case TP_OP_MAXIMUM: case TP_OP_SELECT: case TP_OP_EQ: case TP_OP_NE:
+    case TP_OP_CAST: case TP_OP_FILL: case TP_OP_NEG: case TP_OP_ABS: case TP_OP_ADD: case TP_OP_SUB:
+    case TP_OP_MUL: case TP_OP_DIV: case TP_OP_MINIMUM: case TP_OP_MAXIMUM: case TP_OP_SELECT:
+    case TP_OP_EQ: case TP_OP_NE:
     case TP_OP_LT: case TP_OP_LE: case TP_OP_GT: case TP_OP_GE: return true;
     default: return false;
   }
@@ -57,7 +66,8 @@ static bool covers_buffer(const widener *w, const tp_region *r) {
   const tp_nd *x = &r->out[0];
   const tp_pbuf *b = w->p->bufs.v[x->buf];
   uint64_t seen = 0;
-  if (b->kind != TP_BUF_TEMP || x->buf >= w->nbuf || x->nring || !tp_is_number(x->off, 0) || !tp_is_regular(w->p, r, x)) return false;
+  if (b->kind != TP_BUF_TEMP || x->buf >= w->nbuf || x->nring) return false;
+  if (!tp_is_number(x->off, 0) || !tp_is_regular(w->p, r, x)) return false;
   for (int k = 0; k < r->nlead; k++) {
     int d = tp_moves_along(w->p, r, x, k);
     if (d == -2 && !tp_is_number(r->lead[k], 1)) return false;
@@ -71,7 +81,8 @@ static bool covers_buffer(const widener *w, const tp_region *r) {
 
 /* Is it a cheap loop that makes more than it reads? */
 static bool is_wider(const widener *w, const tp_region *r) {
-  if (!tp_fits_tile(r) || r->acc || r->sums || r->nout != 1 || !r->nin || r->nmicro > TP_TUNE_WIDENED_OPERATORS) return false;
+  if (!tp_fits_tile(r) || r->acc || r->sums || r->nout != 1 || !r->nin) return false;
+  if (r->nmicro > TP_TUNE_WIDENED_OPERATORS) return false;
   for (int k = 0; k < r->nmicro; k++)
     if (!is_cheap(r->micro[k].op)) return false;
   double made = r->out[0].buf < 0 ? 0 : window_bytes(w, r, &r->out[0]);
@@ -81,7 +92,8 @@ static bool is_wider(const widener *w, const tp_region *r) {
 /* ---- products that read it ---- */
 
 /* The dims of the buffer, all of them, that n places of the stride go along. False: not known. */
-static bool dims_along(const widener *w, const tp_pbuf *b, const tp_ix *stride, const tp_ix *n, dims *to) {
+static bool dims_along(const widener *w, const tp_pbuf *b, const tp_ix *stride, const tp_ix *n,
+                       dims *to) {
   int d = b->ndim + b->rank - 1;
   *to = (dims){ -1, -1 };
   if (tp_is_number(stride, 0) || tp_is_number(n, 1)) return true;
@@ -107,7 +119,8 @@ static bool is_placed_window(const widener *w, const tp_region *r, const tp_nd *
   for (int k = 0; k < r->nlead + x->rank; k++) {
     bool lead = k < r->nlead;
     const tp_ix *stride = lead ? x->lead[k] : x->stride[k - r->nlead];
-    if (!dims_along(w, b, stride, lead ? r->lead[k] : x->shape[k - r->nlead], &to->along[k])) return false;
+    const tp_ix *places = lead ? r->lead[k] : x->shape[k - r->nlead];
+    if (!dims_along(w, b, stride, places, &to->along[k])) return false;
     if (to->seen & dims_bits(to->along[k])) return false;
     to->seen |= dims_bits(to->along[k]);
   }
@@ -119,7 +132,7 @@ static bool is_placed_window(const widener *w, const tp_region *r, const tp_nd *
   return off == x->off;
 }
 
-/* A loop, or a product whose operand has rows or columns of its own along a dim that tiles can cut. */
+/* A loop, or a product whose operand has rows or columns of its own along what tiles can cut. */
 static bool find_reader(const widener *w, tp_pnode *at, int buf, reader *to) {
   const tp_region *r = at->rg;
   int k = 0, rank = r->out[0].rank;
@@ -128,7 +141,8 @@ static bool find_reader(const widener *w, tp_pnode *at, int buf, reader *to) {
   *to = (reader){ .at = at, .operand = k, .axis = rank - 2 + k, .dim = -1 };
   if (k == r->nin || !is_placed_window(w, r, &r->in[k], to)) return false;
   if (r->kind == TP_RG_LOOP) return w->fuse && tp_fits_tile(r);
-  if (r->kind != TP_RG_OP || r->op != TP_OP_MATMUL || rank < 2 || r->in[k].rank != rank) return false;
+  if (r->kind != TP_RG_OP || r->op != TP_OP_MATMUL) return false;
+  if (rank < 2 || r->in[k].rank != rank) return false;
   to->dim = to->along[r->nlead + to->axis].outer;
   return to->dim >= 0;
 }
@@ -150,8 +164,9 @@ static const tp_pnode *apart_from(const tp_pnode *at, const tp_pnode *other) {
 static bool writes_between(const widener *w, int buf, const tp_pnode *made, const tp_pnode *until) {
   for (int i = 0; i < w->nleaf; i++) {
     const tp_region *r = w->leaf[i]->rg;
-    for (int k = 0; k < r->nout; k++)
-      if (r->out[k].buf == buf && w->leaf[i]->pos >= made->pos && w->leaf[i]->pos <= until->lastpos) return true;
+    bool between = w->leaf[i]->pos >= made->pos && w->leaf[i]->pos <= until->lastpos;
+    for (int k = 0; k < r->nout && between; k++)
+      if (r->out[k].buf == buf) return true;
   }
   return false;
 }
@@ -187,7 +202,8 @@ static bool is_fixed(const tp_region *r) {
     for (int k = 0; k < r->in[i].nring; k++) is &= tp_ix_of_bounds(r->in[i].ring[k].idx);
     for (int k = 0; k < r->nlead; k++) is &= tp_ix_of_bounds(r->in[i].lead[k]);
   }
-  for (int k = 0; k < r->nlead; k++) is &= tp_ix_of_bounds(r->lead[k]) && tp_ix_of_bounds(r->leadlo[k]);
+  for (int k = 0; k < r->nlead; k++)
+    is &= tp_ix_of_bounds(r->lead[k]) && tp_ix_of_bounds(r->leadlo[k]);
   return is;
 }
 
@@ -197,14 +213,15 @@ static bool may_be_made_at(const widener *w, const tp_pnode *made, const tp_pnod
   if (made->pos > at->pos || (!turn && !is_fixed(r))) return false;
   for (int k = 0; k < r->nin; k++) {
     int buf = r->in[k].buf;
-    if (is_written(w, buf) && (!turn || writes_between(w, buf, made, apart_from(at, made)))) return false;
+    if (!is_written(w, buf)) continue;
+    if (!turn || writes_between(w, buf, made, apart_from(at, made))) return false;
   }
   return true;
 }
 
 /* ---- tiles ---- */
 
-/* Of the dim that tiles cut, all places of the dims inside that one axis of the product goes along, too. */
+/* All places of the dims inside of that which tiles cut: one axis of the product goes along all. */
 static const tp_ix *inner_places(const widener *w, const tp_pbuf *b, const reader *by) {
   const tp_ix *n = tp_ix_const(w->ix, 1);
   dims d = by->along[by->at->rg->nlead + by->axis];
@@ -230,8 +247,9 @@ static int64_t places_of(const widener *w, const tp_region *made, const reader *
   return all >= 2 * n ? n : 0;
 }
 
-/* The buffer of a tile: n places of the dim, NULL: all, and one of what is seen at one place only. */
-static tp_pbuf *tile_buffer(widener *w, const tp_pbuf *b, const reader *by, const tp_ix *n, const tp_sym *scope) {
+/* The buffer of a tile: n places of the dim, NULL: all, and one of what is seen at one place. */
+static tp_pbuf *tile_buffer(widener *w, const tp_pbuf *b, const reader *by, const tp_ix *n,
+                            const tp_sym *scope) {
   tp_pbuf *u = tp_dup(w->p->a, b, sizeof *b);
   u->slots = tp_dup(w->p->a, b->slots, sizeof *b->slots * (size_t)(b->ndim + b->rank));
   for (int d = 0; d < b->ndim; d++)
@@ -251,7 +269,8 @@ static tp_pnode *region_node(const widener *w, tp_region *r) {
 }
 
 /* n places of the dim from `first` on; n NULL: all. */
-static tp_pnode *make_tile(widener *w, const tp_region *made, const reader *by, const tp_pbuf *u, const tp_ix *first, const tp_ix *n) {
+static tp_pnode *make_tile(widener *w, const tp_region *made, const reader *by, const tp_pbuf *u,
+                           const tp_ix *first, const tp_ix *n) {
   tp_region *m = tp_dup(w->p->a, made, sizeof *made);
   const tp_nd *seen = &by->at->rg->in[by->operand];
   bool *small = TP_NEWN(w->p->a, bool, w->p->bufs.n);
@@ -264,7 +283,8 @@ static tp_pnode *make_tile(widener *w, const tp_region *made, const reader *by, 
     if (d < 0) continue;
     m->out[0].lead[k] = tp_pbuf_stride(w->ix, u, d);
     if (n && d == by->dim) tp_cut_axis(w->p, m, k, first, n, small);
-    else if (!(by->seen >> d & 1)) tp_cut_axis(w->p, m, k, seen->span[2 * d], tp_ix_const(w->ix, 1), small);
+    else if (!(by->seen >> d & 1))
+      tp_cut_axis(w->p, m, k, seen->span[2 * d], tp_ix_const(w->ix, 1), small);
   }
   return region_node(w, m);
 }
@@ -285,7 +305,8 @@ static tp_region *read_all_of(widener *w, const reader *by, const tp_pbuf *u) {
 }
 
 /* The product, of n of its rows or columns from `first` on. */
-static tp_pnode *read_tile(widener *w, const reader *by, const tp_pbuf *u, const tp_ix *first, const tp_ix *n) {
+static tp_pnode *read_tile(widener *w, const reader *by, const tp_pbuf *u, const tp_ix *first,
+                           const tp_ix *n) {
   tp_region *r = read_all_of(w, by, u);
   r->out = tp_dup(w->p->a, r->out, sizeof *r->out);
   tp_nd *const cut[] = { &r->in[by->operand], &r->out[0] };
@@ -293,7 +314,8 @@ static tp_pnode *read_tile(widener *w, const reader *by, const tp_pbuf *u, const
     cut[i]->shape = tp_dup(w->p->a, cut[i]->shape, sizeof *cut[i]->shape * (size_t)cut[i]->rank);
     cut[i]->shape[by->axis] = n;
   }
-  r->out[0].off = tp_ix_add(w->ix, r->out[0].off, tp_ix_mul(w->ix, r->out[0].stride[by->axis], first));
+  tp_nd *y = &r->out[0];
+  y->off = tp_ix_add(w->ix, y->off, tp_ix_mul(w->ix, y->stride[by->axis], first));
   return region_node(w, r);
 }
 
@@ -301,10 +323,12 @@ static void go_by_tiles(widener *w, const tp_region *made, const reader *by, int
   const tp_sym *var = tp_sym_var(w->ix, "tile");
   const tp_pbuf *was = w->p->bufs.v[made->out[0].buf];
   const tp_ix *all = was->slots[by->dim], *inner = inner_places(w, was, by);
-  const tp_ix *first = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, var), b), *n = tp_places_of_tile(w->ix, all, b, first);
+  const tp_ix *first = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, var), b);
+  const tp_ix *n = tp_places_of_tile(w->ix, all, b, first);
   const tp_pbuf *u = tile_buffer(w, was, by, tp_ix_const(w->ix, b), var);
-  tp_pnode *v[] = { make_tile(w, made, by, u, first, n),
-                    read_tile(w, by, u, tp_ix_mul(w->ix, first, inner), tp_ix_mul(w->ix, n, inner)) }, *up = by->at->up;
+  const tp_ix *row = tp_ix_mul(w->ix, first, inner), *rows = tp_ix_mul(w->ix, n, inner);
+  tp_pnode *v[] = { make_tile(w, made, by, u, first, n), read_tile(w, by, u, row, rows) };
+  tp_pnode *up = by->at->up;
   *by->at = *tp_loop_over_tiles(w->p, var, all, b, 2, v);
   by->at->up = up;
 }
@@ -313,7 +337,8 @@ static void go_by_tiles(widener *w, const tp_region *made, const reader *by, int
 static void go_together(widener *w, const tp_region *made, const reader *by) {
   const tp_pbuf *u = tile_buffer(w, w->p->bufs.v[made->out[0].buf], by, NULL, NULL);
   tp_pnode *v[] = { make_tile(w, made, by, u, NULL, NULL), region_node(w, read_all_of(w, by, u)) };
-  *by->at = (tp_pnode){ .kind = TP_P_SEQ, .n = 2, .kid = tp_dup(w->p->a, v, sizeof v), .up = by->at->up };
+  tp_pnode *up = by->at->up, **kid = tp_dup(w->p->a, v, sizeof v);
+  *by->at = (tp_pnode){ .kind = TP_P_SEQ, .n = 2, .kid = kid, .up = up };
 }
 
 /* ---- all of them ---- */
@@ -325,7 +350,8 @@ static void collect_leaves_of(widener *w, tp_pnode *x) {
 
 static void take_out(tp_pnode *x) {
   *x = (tp_pnode){ .kind = TP_P_SEQ, .up = x->up };
-  for (tp_pnode *up = x->up; up && (up->kind == TP_P_SEQ || up->kind == TP_P_IF) && up->n == 1; up = up->up)
+  tp_pnode *up = x->up;
+  for (; up && (up->kind == TP_P_SEQ || up->kind == TP_P_IF) && up->n == 1; up = up->up)
     *up = (tp_pnode){ .kind = TP_P_SEQ, .up = up->up };
 }
 
@@ -336,7 +362,8 @@ static bool make_again(widener *w, tp_pnode *made) {
   int64_t *places = TP_NEWN(w->p->a, int64_t, left + 1);
   for (int i = 0; i < w->nleaf; i++) {
     if (w->leaf[i] == made || !tp_windows_on(w->leaf[i]->rg, buf)) continue;
-    if (n == left || !find_reader(w, w->leaf[i], buf, &by[n]) || !may_be_made_at(w, made, w->leaf[i])) return false;
+    if (n == left || !find_reader(w, w->leaf[i], buf, &by[n])) return false;
+    if (!may_be_made_at(w, made, w->leaf[i])) return false;
     if (by[n].dim < 0 && !was_hoisted(made, w->leaf[i])) return false;
     if (by[n].dim >= 0 && !(places[n] = places_of(w, made->rg, &by[n]))) return false;
     n++;
@@ -351,7 +378,7 @@ static bool make_again(widener *w, tp_pnode *made) {
   return true;
 }
 
-/* A loop around nothing else, as over layers, is an axis of it here: what reads it says which place. */
+/* A loop around nothing else, as over layers, is an axis of it here: its reader says the place. */
 static bool make_again_of_loops(widener *w, int i) {
   enum { MOST = 4 };
   tp_pnode *leaf = w->leaf[i], *at[MOST], was[MOST];
@@ -382,7 +409,8 @@ void tp_plan_widened(tp_plan *p, bool fuse) {
     again = false;
     for (int i = 0; i < w.nleaf && !again; i++) {
       if (!is_wider(&w, w.leaf[i]->rg)) continue;
-      again = covers_buffer(&w, w.leaf[i]->rg) ? make_again(&w, w.leaf[i]) : make_again_of_loops(&w, i);
+      bool covers = covers_buffer(&w, w.leaf[i]->rg);
+      again = covers ? make_again(&w, w.leaf[i]) : make_again_of_loops(&w, i);
     }
   }
   if (w.together) tp_plan_fuse(p);

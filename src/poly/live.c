@@ -342,7 +342,8 @@ static const tp_ix *bound_of_pieces(const width_pieces *p, isl_pw_aff *a, isl_pw
   isl_bool none = isl_set_is_empty(over);
   if (none != isl_bool_false) return isl_set_free(over), none == isl_bool_true ? e : NULL;
   isl_val *most = isl_pw_aff_max_val(isl_pw_aff_intersect_params(isl_pw_aff_copy(p->width), over));
-  if (!most && isl_ctx_last_error(S->ctx) != isl_error_quota) isl_ctx_reset_error(S->ctx);      /* unbounded */
+  if (!most && isl_ctx_last_error(S->ctx) != isl_error_quota)
+    isl_ctx_reset_error(S->ctx);                /* unbounded */
   bool fits = most && isl_val_is_int(most) == isl_bool_true;
   if (fits) e = tp_ix_max(S->ix, e, tp_ix_const(S->ix, isl_val_get_num_si(most)));
   isl_val_free(most);
