@@ -46,6 +46,8 @@ void tp_extents_print(tp_buf *b, int rank, const tp_ix *const *shape);      /* "
 /* Shape checks of the nodes that are left; the list is made anew. (verify.c) */
 void tp_recheck(tp_graph *g);
 
+bool tp_verify_structure(const tp_graph *g, tp_error *err);     /* what inference takes for granted: operands, indices, numbers of results, axes and dims */
+
 /* ---- attributes and lists (attr.c) ---- */
 void tp_attr_copy(tp_graph *g, tp_attr *to, const tp_attr *from);       /* deep; refs data */
 bool tp_ix_is_shape(tp_op op);                                  /* attr.ix is the shape of the result */

@@ -12,7 +12,7 @@ typedef struct {
   TP_VEC(tp_node *) mentioned;
   TP_VEC(arity) arities;
   TP_VEC(tp_stop) stops;
-  bool inputs, params, checks;  /* these lists were given */
+  bool inputs, params;          /* these lists were given */
 } graph_parser;
 
 static tp_pos here(const graph_parser *p) { return tp_scan_pos(&p->in); }
@@ -97,6 +97,9 @@ typedef TP_VEC(tp_out) outvec;
 static bool one_result(graph_parser *p, outvec *outs) {
   tp_out o;
   if (!tp_scan_dtype(&p->in, &o.dtype) || !list(p, TP_F_EXTENTS, &o.rank, &o.shape)) return false;
+  if (o.rank > TP_MAXRANK) return fail(p, "too many axes before this");
+  for (int i = 0; i < o.rank; i++)
+    if (tp_ix_is_cond(o.shape[i])) return fail(p, "an extent is a number, before this");
   TP_PUSH(&p->g->arena, outs, o);
   return true;
 }
@@ -120,6 +123,9 @@ static void attrs_of_type(tp_graph *g, tp_node *n) {
 static bool type(graph_parser *p, tp_node *n) {
   outvec outs = { 0 };
   if (!list(p, TP_F_DIMS, &n->ndom, &n->dom)) return false;
+  if (n->ndom > TP_MAXDIM) return fail(p, "too many dims before this");
+  for (int i = 0; i < n->ndom; i++)
+    if (!n->dom[i]->bound) return fail(p, "a dim without a bound before this");
   tp_scan_space(&p->in);
   if (*p->in.s && *p->in.s != '@') do {
     if (!one_result(p, &outs)) return false;
@@ -255,6 +261,13 @@ static bool stop_line(graph_parser *p) {
   return tp_scan_end(&p->in);
 }
 
+static bool over_bounds(const tp_ix *e) {
+  const tp_sym *const *s;
+  bool over = true;
+  for (int i = 0, n = tp_ix_syms(e, &s); i < n; i++) over &= s[i]->kind == TP_SYM_BOUND;
+  return over;
+}
+
 static bool shapecheck_line(graph_parser *p, int operands) {
   int ne;
   const tp_ix *const *e;
@@ -262,8 +275,9 @@ static bool shapecheck_line(graph_parser *p, int operands) {
   const char *what = NULL;
   if (!list(p, TP_F_EXTENTS, &ne, &e) || !(what = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &pos)) return false;
   if (ne != operands) return fail(p, "the number of expressions is wrong");
+  for (int i = 0; i < ne; i++)
+    if (!over_bounds(e[i]) || tp_ix_is_cond(e[i]) != (ne == 1)) return fail(p, "two sizes or a condition over bounds are wanted");
   tp_shapecheck_add(p->g, e[0], operands == 2 ? e[1] : NULL, pos, what);
-  p->checks = true;
   return tp_scan_end(&p->in);
 }
 
@@ -275,7 +289,7 @@ static bool boundcheck_line(graph_parser *p) {
   if (!list(p, TP_F_EXTENTS, &ne, &e) || !(cls = tp_scan_word(&p->in)) || !(c.msg = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &c.pos)) return false;
   for (int k = 1; k < TP_NERR; k++)
     if (strcmp(tp_code_word((tp_code)k), cls) == 0) c.code = (tp_code)k;
-  if (ne != 1 || !tp_ix_is_cond(e[0]) || !c.code) return fail(p, "a condition and a class of errors are wanted");
+  if (ne != 1 || !tp_ix_is_cond(e[0]) || !over_bounds(e[0]) || !c.code) return fail(p, "a condition and a class of errors are wanted");
   c.cond = e[0];
   TP_PUSH(&p->g->arena, &p->g->boundchecks, c);
   return tp_scan_end(&p->in);
@@ -308,13 +322,57 @@ static bool line(graph_parser *p) {
 
 /* ---- the whole ---- */
 
-static bool lines(graph_parser *p, const char *text) {
-  while (tp_scan_line(&p->in, &text))
-    if (!line(p)) return false;
-  for (int i = 0; i < p->mentioned.n; i++)
-    if (p->mentioned.v[i]->id < 0) return tp_fail(p->in.err, TP_E_FILE, here(p), "file: there is no node %%%d", p->mentioned.v[i]->mark);
-  for (int i = 0; i < p->arities.n; i++)
-    if (!arity_ok(p, &p->arities.v[i])) return false;
+/* Nodes need themselves only through branches, contributions and updates, which have a type without their operands. */
+static bool no_circle(graph_parser *p) {
+  tp_arena *a = &p->g->arena;
+  int n = p->g->nodes.n, nedge = 0, e = 0;
+  for (int i = 0; i < n; i++) nedge += p->g->nodes.v[i]->nin;
+  tp_link *edge = TP_NEWN(a, tp_link, nedge + 1);
+  int *scc = TP_NEWN(a, int, n + 1);
+  bool self = false;
+  for (int i = 0; i < n; i++) {
+    const tp_node *x = p->g->nodes.v[i];
+    bool declared = x->op == TP_OP_MERGE || x->op == TP_OP_ACCUM || x->op == TP_OP_PARAM;
+    for (int k = 0; k < x->nin && !declared; k++) {
+      edge[e++] = (tp_link){ i, x->in[k].src.node->id };
+      self |= edge[e - 1].to == i;
+    }
+  }
+  if (!self && tp_sccs(n, e, edge, scc) == n) return true;
+  return tp_fail(p->in.err, TP_E_FILE, here(p), "file: a node needs its own value, and not through a merge, accum or param");
+}
+
+static bool names_differ(graph_parser *p, tp_hmap *by_name, int n, tp_node *const *v) {
+  tp_hmap_init(by_name, &p->g->arena);
+  for (int i = 0; i < n; i++) {
+    const char *name = v[i]->attr.str ? v[i]->attr.str : "";
+    if (tp_hmap_get(by_name, name, strlen(name))) return tp_fail(p->in.err, TP_E_FILE, v[i]->pos, "file: there are two '%s'", name);
+    tp_hmap_set(by_name, name, strlen(name), (void *)&v[i]);
+  }
+  return true;
+}
+
+/* Hidden outputs belong to parameters by their names: the places that they have among the outputs are filled in the order of the parameters. */
+static bool match_hidden(graph_parser *p) {
+  tp_graph *g = p->g;
+  tp_hmap inputs, params;
+  tp_output *of = TP_NEWN(&g->arena, tp_output, g->params.n + 1);
+  if (!names_differ(p, &inputs, g->inputs.n, g->inputs.v) || !names_differ(p, &params, g->params.n, g->params.v)) return false;
+  for (int i = 0; i < g->outputs.n; i++) {
+    const tp_output *o = &g->outputs.v[i];
+    tp_node **param = o->hidden ? tp_hmap_get(&params, o->name, strlen(o->name)) : NULL;
+    if (o->hidden && (!param || of[param - g->params.v].name))
+      return tp_fail(p->in.err, TP_E_FILE, o->pos, "file: hidden output '%s' %s", o->name, param ? "stands twice" : "is that of no parameter");
+    if (param) of[param - g->params.v] = *o;
+  }
+  for (int i = 0, k = 0; i < g->outputs.n; i++) {
+    while (g->outputs.v[i].hidden && !of[k].name) k++;
+    if (g->outputs.v[i].hidden) g->outputs.v[i] = of[k++];
+  }
+  return true;
+}
+
+static bool add_stops(graph_parser *p) {
   for (int i = 0; i < p->stops.n; i++) {
     const tp_stop *s = &p->stops.v[i];
     if (s->done.out >= s->done.node->nout) return tp_fail(p->in.err, TP_E_FILE, s->pos, "file: what ends '%s' has no such result", s->dim->name);
@@ -324,6 +382,28 @@ static bool lines(graph_parser *p, const char *text) {
   return true;
 }
 
+static bool lines(graph_parser *p, const char *text) {
+  while (tp_scan_line(&p->in, &text))
+    if (!line(p)) return false;
+  for (int i = 0; i < p->mentioned.n; i++)
+    if (p->mentioned.v[i]->id < 0) return tp_fail(p->in.err, TP_E_FILE, here(p), "file: there is no node %%%d", p->mentioned.v[i]->mark);
+  for (int i = 0; i < p->arities.n; i++)
+    if (!arity_ok(p, &p->arities.v[i])) return false;
+  return tp_verify_structure(p->g, p->in.err) && no_circle(p) && match_hidden(p) && add_stops(p);
+}
+
+/* Those that the text says, and those that its nodes need. */
+static void complete_checks(tp_graph *g) {
+  int n = g->shapechecks.n;
+  tp_shapecheck *said = tp_dup(&g->arena, g->shapechecks.v, sizeof *said * (size_t)n);
+  tp_recheck(g);
+  int m = g->shapechecks.n;
+  tp_shapecheck *own = tp_dup(&g->arena, g->shapechecks.v, sizeof *own * (size_t)m);
+  g->shapechecks.n = 0;
+  for (int i = 0; i < n; i++) tp_shapecheck_add(g, said[i].a, said[i].b, said[i].pos, said[i].what);
+  for (int i = 0; i < m; i++) tp_shapecheck_add(g, own[i].a, own[i].b, own[i].pos, own[i].what);
+}
+
 static bool read_all(tp_graph *g, const char *text, tp_error *err) {
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return tp_fail(err, TP_E_MEMORY, g->pos, "no memory for the graph");
@@ -331,7 +411,7 @@ static bool read_all(tp_graph *g, const char *text, tp_error *err) {
   tp_scan_init(&p.in, "sdg", &g->arena, tp_ictx_arena(g->ix), err);
   tp_hmap_init(&p.nodes, &g->arena);
   bool ok = lines(&p, text) && tp_verify(g, err);
-  if (ok && !p.checks) tp_recheck(g);
+  if (ok) complete_checks(g);
   tp_unguard(&oom);
   return ok;
 }

@@ -140,6 +140,16 @@ static void index_new_dims(tp_graph *g, tp_node *n, const tp_node *was) {
   n->attr.at = at;
 }
 
+/* Contributions, and reads of what stands behind them, keep the indices that they have: only a text can make what they read grow. */
+static bool indices_fit(const tp_node *n, const tp_node *was, int done, tp_error *err) {
+  bool fit = n->op != TP_OP_READ || n->attr.nat == n->in[0].src.node->ndom;
+  for (int k = 0; k < n->nin && n->op == TP_OP_ACCUM; k++) {
+    const tp_node *x = n->in[k].src.node;
+    fit &= !n->in[k].gather || x->id >= done || x->ndom == was[x->id].ndom;
+  }
+  return fit || tp_fail(err, TP_E_DOMAIN, n->pos, "domain: '%s' has no index for a dim that its operand has by an end: write that dim into the operand's type", tp_label(n));
+}
+
 /* Domains grow where an end is mentioned. Operands come before their readers, but for branches and updates, whose targets have declared domains.
  * After an error everything is as it was. */
 static bool infer_again(tp_graph *g, tp_error *err) {
@@ -152,10 +162,11 @@ static bool infer_again(tp_graph *g, tp_error *err) {
     was[n] = *x;
     g->pos = x->pos;
     if (x->op == TP_OP_READ && x->in[0].src.node->id < n) index_new_dims(g, x, &was[x->in[0].src.node->id]);
-    ok = tp_infer(g, x, err);
+    ok = indices_fit(x, was, n, err) && tp_infer(g, x, err);
     x->ndom = tp_dom_union(g, x->ndom, x->dom, was[n].ndom, was[n].dom, &x->dom);    /* of a text a domain may be larger than it has to be */
     ok = ok && tp_dims_ok(x, err);
   }
+  for (int i = 0; ok && i < n; i++) ok = indices_fit(g->nodes.v[i], was, n, err);
   while (!ok && n-- > 0) *g->nodes.v[n] = was[n];
   g->pos = pos;
   return ok;
