@@ -505,6 +505,10 @@ describe("files", function()
       fails(function() return (tempo.load(path)) end, "file", path)
     end
     fails(function() return (tempo.load "/nonexistent/x.npy") end, "file", "nonexistent")
+    os.remove(path)
+    assert(os.execute("mkfifo " .. path))       -- nothing writes into it: it is not waited for
+    fails(function() return (tempo.load(path)) end, "file", "no regular file")
+    os.remove(path)
     fails(function() return (tempo.array({ 1 }):save "/nonexistent/x.npy") end, "file", "nonexistent")
   end)
 end)

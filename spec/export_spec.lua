@@ -429,6 +429,33 @@ int (*used)(void *, int, const int64_t *, const void *const *, void *const *) = 
     same(compile(Q, conv, { reproducible = true }), inputs, { T = 3, K = 3 }, { of = compile(Q, conv, { reproducible = true }) })
   end)
 
+  it("replaces all of its files or none", function()
+    local P, t, T = program()
+    local x = P:tensor { domain = { t } }
+    x[0] = 0
+    x[t] = x[t - 1] + 1
+    local f, where = compile(P, { x = x[T - 1] }), folder .. "/all"
+    shell("mkdir -p " .. where)
+    local function files() return (shell("cd " .. where .. " && ls -A && cat *.h *.c"):gsub("rc=0%s*$", "")) end
+    f:export(where .. "/agent", { T = 3 })
+    local before = files()
+    local before_c = shell("cat " .. where .. "/agent.h " .. where .. "/agent.c")
+    assert.truthy(before:find "agent.h")
+    shell(("cd %s && rm agent_main.c && mkdir agent_main.c"):format(where))
+    local ok, message = pcall(function() assert(f:export(where .. "/agent", { T = 4 })) end)
+    assert.is_false(ok)
+    assert.truthy(tostring(message):find("agent_main.c", 1, true), message)
+    shell(("cd %s && rmdir agent_main.c"):format(where))
+    local kept = files()
+    for _, name in ipairs { "agent.h", "agent.c" } do assert.truthy(kept:find(name, 1, true)) end
+    assert.falsy(kept:find("%.tmp"), kept)
+    assert.equal(before_c, shell("cat " .. where .. "/agent.h " .. where .. "/agent.c"))
+    f:export(where .. "/agent", { T = 3 })
+    assert.equal(before, files())
+    f:export(where .. "/agent", { T = 4 })
+    assert.not_equal(before, files())
+  end)
+
   it("trains in an environment of ours, with the same weights from every build", function()
     local P = tempo.program { seed = 3 }
     local i, I = P:dim "i"

@@ -81,6 +81,36 @@ static void test_replace(void) {
   CHECK(entries() == 2);
 }
 
+/* The last of three fails: before any has its place, and after the others have theirs. */
+static void test_replace_all(void) {
+  static tp_error e;
+  const struct { tp_writer *write; const char *last; } cases[] = { { write_half, "c" }, { write_text, "folder" }, { write_much, "/dev/full" } };
+  mkdir(at("folder"), 0700);
+  for (size_t i = 0; i < TP_LEN(cases); i++) {
+    char a[128], b[128], c[128];
+    snprintf(a, sizeof a, "%s", at("a")), snprintf(b, sizeof b, "%s", at("b"));
+    snprintf(c, sizeof c, "%s", *cases[i].last == '/' ? cases[i].last : at(cases[i].last));
+    const tp_file_new v[] = { { a, write_text, "three" }, { b, write_text, "four" }, { c, cases[i].write, "five" } };
+    e = (tp_error){ 0 };
+    CHECK(!tp_file_replace_all(3, v, &e) && e.code == TP_E_FILE && strstr(e.msg, c));
+    CHECK(holds(a, "one") && access(b, F_OK) != 0 && entries() == 3);
+    CHECK(tp_file_replace_all(2, v, NULL) && holds(a, "three") && holds(b, "four") && entries() == 4);
+    CHECK(remove(b) == 0 && tp_file_replace(a, write_text, "one", NULL) && entries() == 3);
+  }
+  rmdir(at("folder"));
+}
+
+static void test_fifo(void) {
+  static tp_error e;
+  tp_arrays out;
+  size_t n;
+  CHECK(mkfifo(at("fifo"), 0600) == 0);
+  CHECK(!tp_arrays_load(at("fifo"), &out, &e) && e.code == TP_E_FILE && strstr(e.msg, "no regular file"));
+  e = (tp_error){ 0 };
+  CHECK(!tp_file_whole(at("fifo"), &n, &e) && e.code == TP_E_FILE && strstr(e.msg, "no regular file"));
+  remove(at("fifo"));
+}
+
 static void test_disk_full(void) {              /* a limit on the size of files does what a full disk does */
   static tp_error e;
   struct rlimit old, small = { 1 << 18, RLIM_INFINITY };
@@ -205,6 +235,8 @@ static void test_damage(int seconds) {
 int main(int argc, char **argv) {
   if (!mkdtemp(folder)) return 1;
   test_replace();
+  test_replace_all();
+  test_fifo();
   test_disk_full();
   test_there_and_back();
   test_damage(argc > 1 ? atoi(argv[1]) : 0);

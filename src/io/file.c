@@ -13,16 +13,15 @@ bool tp_file_fail(tp_error *err, const char *path, const char *why) {
   return tp_fail(err, TP_E_FILE, TP_NOWHERE, "file: %s: %s", path, why);
 }
 
+/* Without waiting: a pipe that nothing writes into is refused, not waited for. */
 FILE *tp_file_open(const char *path, int64_t *size, tp_error *err) {
   struct stat st;
-  FILE *f = fopen(path, "rb");
-  const char *why = !f || fstat(fileno(f), &st) != 0 ? strerror(errno) : S_ISREG(st.st_mode) ? NULL : "it is no regular file";
-  if (!why) {
-    *size = (int64_t)st.st_size;
-    return f;
-  }
-  tp_file_fail(err, path, why);
-  if (f) fclose(f);
+  int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  const char *why = fd < 0 || fstat(fd, &st) != 0 ? strerror(errno) : S_ISREG(st.st_mode) ? NULL : "it is no regular file";
+  FILE *f = why ? NULL : fdopen(fd, "rb");
+  if (f) return *size = (int64_t)st.st_size, f;
+  tp_file_fail(err, path, why ? why : strerror(errno));
+  if (fd >= 0) close(fd);
   return NULL;
 }
 
@@ -108,39 +107,81 @@ static void sync_folder(char *path) {           /* so that the rename lasts; whe
   close(fd);
 }
 
-static bool replace(const char *path, mode_t mode, bool keep_mode, tp_writer *write, void *ud) {
-  tp_buf tmp;
-  tp_buf_init(&tmp);
-  int fd = open_unnamed(path, mode);
+/* ---- replacing ---- */
+
+/* A file that is being replaced. real: where a symbolic link points. tmp: the new one's name; old: another name of what was there, NULL: none. */
+typedef struct { const tp_file_new *of; char *real; tp_buf tmp, old; bool special, named, moved; } replaced;
+
+/* The new file under a temporary name, brought to the disk. */
+static bool write_beside(replaced *r, mode_t mode, bool keep_mode) {
+  int fd = open_unnamed(r->real, mode);
   bool unnamed = fd >= 0;
-  if (!unnamed) fd = open_beside(path, mode, &tmp);
+  if (!unnamed) fd = open_beside(r->real, mode, &r->tmp);
+  r->named = !unnamed && fd >= 0;
   FILE *f = fd >= 0 ? fdopen(fd, "wb") : NULL;
   if (!f && fd >= 0) close(fd);
-  bool ok = f && (!keep_mode || fchmod(fd, mode) == 0 || errno == EPERM) && write_out(f, true, write, ud) && (!unnamed || give_name(fd, path, &tmp));
-  if (f) ok = close_file(f, ok);
-  ok = ok && rename(tmp.s, path) == 0;
-  int saved = errno;
-  if (ok) sync_folder(tmp.s);
-  else if (fd >= 0 && tmp.s) remove(tmp.s);
-  tp_buf_free(&tmp);
-  errno = saved;
-  return ok;
+  bool ok = f && (!keep_mode || fchmod(fd, mode) == 0 || errno == EPERM) && write_out(f, true, r->of->write, r->of->ud);
+  if (ok && unnamed) r->named = ok = give_name(fd, r->real, &r->tmp);
+  return f ? close_file(f, ok) : false;
+}
+
+static bool prepare(replaced *r) {
+  struct stat st;
+  bool there = stat(r->of->path, &st) == 0;
+  errno = 0;
+  r->special = there && !S_ISREG(st.st_mode);
+  if (r->special && S_ISDIR(st.st_mode)) return errno = EISDIR, false;
+  r->real = there ? realpath(r->of->path, NULL) : strdup(r->of->path);
+  return r->real && (r->special || write_beside(r, there ? st.st_mode & 07777 : 0666, there));
+}
+
+/* Another name for what is there, by which it can come back. A file system without links has none. */
+static void keep_old(replaced *r) {
+  for (int k = 0; k < RENAMES; k++) {
+    name_beside(r->real, k, &r->old);
+    if (r->old.failed || link(r->real, r->old.s) == 0) return;
+    if (errno != EEXIST) break;
+  }
+  tp_buf_free(&r->old);
+}
+
+static bool put_in_place(replaced *r, bool several) {
+  errno = 0;
+  if (r->special) {
+    FILE *f = fopen(r->of->path, "wb");
+    return f && close_file(f, write_out(f, false, r->of->write, r->of->ud));
+  }
+  if (several) keep_old(r);
+  r->moved = rename(r->tmp.s, r->real) == 0;
+  if (r->moved) sync_folder(r->tmp.s);
+  return r->moved;
+}
+
+static void end_replacing(replaced *r, bool ok) {
+  if (!ok && r->moved && r->old.s) rename(r->old.s, r->real);
+  else if (!ok && r->moved) remove(r->real);
+  else if (r->old.s) remove(r->old.s);
+  if (r->named && !r->moved) remove(r->tmp.s);
+  tp_buf_free(&r->tmp);
+  tp_buf_free(&r->old);
+  free(r->real);
+}
+
+/* What can be refused is refused before the first file changes its place; a later failure brings those back that did. */
+bool tp_file_replace_all(int n, const tp_file_new *v, tp_error *err) {
+  replaced *r = tp_calloc(sizeof *r * (size_t)n);
+  bool ok = r != NULL;
+  int bad = 0, saved = ENOMEM;
+  for (int i = 0; r && i < n; i++) r[i].of = &v[i], tp_buf_init(&r[i].tmp), tp_buf_init(&r[i].old);
+  for (int i = 0; ok && i < n; i++) ok = prepare(&r[bad = i]);
+  for (int i = 0; ok && i < n; i++) ok = put_in_place(&r[bad = i], n > 1);
+  if (r) saved = errno;
+  for (int i = 0; r && i < n; i++) end_replacing(&r[i], ok);
+  tp_free(r);
+  if (!ok && saved == ENOMEM) return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: no memory to write %s", v[bad].path);
+  return ok || tp_file_fail(err, v[bad].path, saved ? strerror(saved) : "cannot be written");
 }
 
 bool tp_file_replace(const char *path, tp_writer *write, void *ud, tp_error *err) {
-  struct stat st;
-  bool ok, there = stat(path, &st) == 0;
-  errno = 0;
-  if (there && !S_ISREG(st.st_mode)) {
-    FILE *f = fopen(path, "wb");
-    ok = f && close_file(f, write_out(f, false, write, ud));
-  } else {
-    char *real = there ? realpath(path, NULL) : NULL;           /* where a symbolic link points */
-    ok = replace(real ? real : path, there ? st.st_mode & 07777 : 0666, there, write, ud);
-    int saved = errno;
-    free(real);
-    errno = saved;
-  }
-  if (!ok && errno == ENOMEM) return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: no memory to write %s", path);
-  return ok || tp_file_fail(err, path, errno ? strerror(errno) : "cannot be written");
+  return tp_file_replace_all(1, &(tp_file_new){ path, write, ud }, err);
 }

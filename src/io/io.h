@@ -10,6 +10,8 @@ typedef bool tp_writer(FILE *f, void *ud);      /* false: it failed, and errno s
 /* What write makes becomes the file: made under a temporary name in the same folder, brought to the disk, renamed. When anything fails, what
  * was there before still is. Devices and pipes are written into. */
 bool tp_file_replace(const char *path, tp_writer *write, void *ud, tp_error *err);
+typedef struct { const char *path; tp_writer *write; void *ud; } tp_file_new;
+bool tp_file_replace_all(int n, const tp_file_new *v, tp_error *err);        /* all of them or none, as long as the machine runs on */
 FILE *tp_file_open(const char *path, int64_t *size, tp_error *err);           /* a regular file, for reading */
 bool tp_file_read(FILE *f, void *p, size_t n);                                /* n bytes or false */
 TP_GIVE char *tp_file_whole(const char *path, size_t *n, tp_error *err);      /* all of it and a 0 behind, for tp_free */

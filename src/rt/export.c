@@ -133,9 +133,9 @@ static bool write_files(exporting *q, tp_error *err) {
   const struct { const char *end; tp_buf *b; } file[] = { { ".h", &q->to.h }, { ".c", &q->to.c }, { ".weights", &q->to.weights }, { "_main.c", &q->to.example } };
   for (size_t i = 0; i < TP_LEN(file); i++)
     if (file[i].b->failed) tp_oom();
-  for (size_t i = 0; i < TP_LEN(file); i++)
-    if (!tp_file_replace(tp_printf(&q->f->closed->arena, "%s%s", q->path, file[i].end), write_text, file[i].b, err)) return false;
-  return true;
+  tp_file_new v[TP_LEN(file)];
+  for (size_t i = 0; i < TP_LEN(file); i++) v[i] = (tp_file_new){ tp_printf(&q->f->closed->arena, "%s%s", q->path, file[i].end), write_text, file[i].b };
+  return tp_file_replace_all(TP_LEN(v), v, err);
 }
 
 /* ---- */
