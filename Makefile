@@ -14,6 +14,7 @@
 #   make check-hard   address and undefined-behaviour sanitizers: own build, specs under Lua 5.4, C unit tests
 #   make valgrind     short runs of the examples under valgrind
 #   make fuzz         random programs, every tier against the reference        (SECONDS=60 ARGS="--from 1000")
+#   make fuzz-parsers  libFuzzer on what reads texts and files, each parser SECONDS long: graph, plan, state, npy, npz; findings in build/fuzz (SECONDS=60 PARSERS="graph npz")
 #   make bench        every bench/*.lua; make bench-compile, bench-memory, ...: one of them
 #   make docs         writes docs/reference, lua/tempo/meta and the outputs shown in README.md and the tutorial (.ci/docs.lua)
 #   make env          prints the exports with which a script runs from this tree:  eval "$(make -s env)"
@@ -72,7 +73,7 @@ CDEF       := $(if $(wildcard include/tempo.h),$(B)/tempo.cdef)
 LUA_INCDIR ?= $(patsubst -I%,%,$(filter -I%,$(LUA54_CFLAGS)))
 ROCK        = rock$(subst /,-,$(LUA_INCDIR))
 
-.PHONY: all amalgam c-examples deps run test spec layers lint size tuning check-hard valgrind fuzz bench docs env rock rock-test test-export install install-c clean ctests
+.PHONY: all amalgam c-examples deps run test spec layers lint size tuning check-hard valgrind fuzz fuzz-parsers bench docs env rock rock-test test-export install install-c clean ctests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -181,7 +182,7 @@ CEXAMPLE := $(patsubst examples/c/%.c,$(B)/examples/c/%,$(sort $(wildcard exampl
 c-examples: $(CEXAMPLE) $(CEXAMPLE_TEXT)
 	@:
 
--include $(CORE_OBJ:.o=.d) $(foreach l,lua5.4 luajit $(ROCK),$(patsubst %.o,%.d,$(call lua_obj,$(l)))) $(CTEST:=.d) $(CEXAMPLE:=.d)
+-include $(CORE_OBJ:.o=.d) $(FUZZ_SRC:%.c=$(B)/fuzz/obj/%.d) $(foreach l,lua5.4 luajit $(ROCK),$(patsubst %.o,%.d,$(call lua_obj,$(l)))) $(CTEST:=.d) $(CEXAMPLE:=.d)
 
 # ---- use ------------------------------------------------------------------------------------------------------------
 # The module's and the libraries' places in this tree; 5.4 also reads LUA_PATH_5_4 first, so that is what is set.
@@ -229,6 +230,28 @@ valgrind: all c-examples
 SECONDS ?= 30
 fuzz: all
 	@$(IN_TREE) lua5.4 spec/fuzz/fuzz.lua --seconds $(SECONDS) $(ARGS)
+
+# Kernels are those of the usual build, without sanitizers: no parser calls one.
+PARSERS ?= graph plan state npy npz
+# An offset of 0 from NULL is what a list of nothing gives.
+FUZZED  := -w -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+FUZZ    := $(B)/fuzz
+FUZZ_CC ?= clang
+FUZZ_SRC := $(filter-out $(KERNEL_SRC),$(CORE_SRC))
+$(FUZZ)/obj/%.o: %.c | $(B)/gen/prelude.inc $(B)/gen/export.inc $(B)/gen/cartpole.inc
+	@mkdir -p $(@D)
+	@$(if $(V),,echo "  CC   $< (fuzz)")
+	$(Q)$(FUZZ_CC) $(FUZZED) -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow $(CORE) -I$(B)/gen $(ISL_CFLAGS) -MMD -MP -c $< -o $@
+$(FUZZ)/parsers: spec/fuzz/parsers.c $(FUZZ_SRC:%.c=$(FUZZ)/obj/%.o) $(KERNEL_SRC:%.c=$(B)/obj/core/%.o)
+	$(Q)$(FUZZ_CC) $(FUZZED) -fsanitize=fuzzer,address,undefined $(CORE) $(ISL_CFLAGS) -o $@ $^ $(LIBS)
+# Seeds: texts and files of the specs, and of the examples' hosts in C.
+fuzz-parsers: c-examples $(FUZZ)/parsers
+	@cd $(FUZZ) && mkdir -p $(foreach p,graph plan state npy npz,seeds/$(p) new/$(p))
+	@for f in spec/*/*.sdg $(B)/examples/c/*.sdg; do cp $$f $(FUZZ)/seeds/graph/$$(echo $$f | tr / -); done
+	@cp spec/plan/*.want $(FUZZ)/seeds/plan; cp spec/fixtures/npy/*.npy $(FUZZ)/seeds/npy; cp spec/fixtures/npy/*.npz $(FUZZ)/seeds/npz
+	@FUZZ_PARSER=state FUZZ_SEED=$(FUZZ)/seeds/state/begun $(FUZZ)/parsers
+	@set -e; for p in $(PARSERS); do echo "# $$p"; \
+	  FUZZ_PARSER=$$p $(FUZZ)/parsers -max_total_time=$(SECONDS) -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 -artifact_prefix=$(FUZZ)/$$p- $(ARGS) $(FUZZ)/new/$$p $(FUZZ)/seeds/$$p; done
 
 # OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE choose slow kernels where a machine exports them: unset for all sides.
 BENCH_ENV = env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE $(IN_TREE)
