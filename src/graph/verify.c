@@ -37,7 +37,8 @@ static bool structure_ok(const tp_graph *g, const tp_node *n, tp_error *err) {
   if (!tp_nin_ok(n->op, n->nin, n->pos, err) || !type_ok(n, err)) return false;
   for (int k = 0; k < n->nin; k++)
     if (!edge_ok(g, n, &n->in[k], err)) return false;
-  if (n->op == TP_OP_READ && n->attr.nat != n->in[0].src.node->ndom) return wrong(n, err, "an index for each dim of its operand is wanted");
+  if (n->attr.nat != (n->op == TP_OP_READ ? n->in[0].src.node->ndom : 0)) return wrong(n, err, "an index for each dim of its operand is wanted, and of a read only");
+  if (n->attr.nover && n->op != TP_OP_CALL) return wrong(n, err, "only a call goes over dims");
   for (int i = 0; i < n->attr.nover; i++)
     if (tp_dom_has(i, n->attr.over, n->attr.over[i])) return wrong(n, err, "a dim stands twice in 'over'");
   for (int k = 0; n->op == TP_OP_MERGE && k < n->nin; k++)
