@@ -181,6 +181,39 @@ describe("include/tempo.h", function()
     end)
   end
 
+  it("tells last values of parameters apart by their names, in whatever order a text has them", function()
+    local tempo, capi = require "tempo", require "spec.capi"
+    local P = tempo.program()
+    local t = P:dim "t"
+    local up = P:param("up", { along = { t }, init = 1 })
+    local down = P:param("down", { along = { t }, init = 1 })
+    up:update(up + 1)
+    down:update(down - 1)
+    local f = P:compile { outputs = { sum = up + down }, tier = "interpreter" }
+    local text, lines = f:explain "graph", {}
+    for line in text:gmatch "output [^\n]* hidden[^\n]*\n" do lines[#lines + 1] = line end
+    assert.equal(2, #lines)
+    local one, two = text:find(lines[1], 1, true), text:find(lines[2], 1, true)
+    local between = text:sub(one + #lines[1], two - 1)
+    local swapped = text:sub(1, one - 1) .. lines[2] .. between .. lines[1] .. text:sub(two + #lines[2])
+    assert.not_equal(text, swapped)
+    for _, source in ipairs { text, swapped } do
+      for _, tier in ipairs { "reference", "interpreter" } do
+        local g = capi.ok(capi.compile(source, { tier = tier }))
+        assert.same({ 2, 2, 2 }, capi.run(g, {}, { T = 3 }).sum)
+        for name, want in pairs { up = 4, down = -2 } do
+          local a = capi.ok(C.tempo_param(g, name, capi.err))
+          assert.same({ want }, capi.numbers(a))
+          C.tempo_array_free(a)
+        end
+      end
+    end
+    for _, line in ipairs(lines) do             -- without its line a last value would go nowhere
+      local from, to = text:find(line, 1, true)
+      assert.equal(C.TEMPO_E_OPTION, (capi.refused(C.tempo_program_parse(text:sub(1, from - 1) .. text:sub(to + 1), capi.err))))
+    end
+  end)
+
   it("reads back a bound whose dim nothing has, and what stops with another", function()
     local tempo = require "tempo"
     local P = tempo.program()
