@@ -106,6 +106,13 @@ static bool expand(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   return fits ? tp_out1(g, n, x->dtype, a->nix, a->ix) : tp_bad_shape(n, err, "does not expand to (%s) (only a literal 1 or a missing axis grows)", target_text(g, n));
 }
 
+/* Of n elements from lo on, so far apart, the one behind the last; the largest number where it is beyond 64 bits. */
+static int64_t behind_last(int64_t lo, int64_t n, int64_t step) {
+  int64_t at;
+  bool beyond = __builtin_mul_overflow(n - 1, step, &at) || __builtin_add_overflow(at, lo, &at) || at == INT64_MAX;
+  return beyond ? INT64_MAX : at + 1;
+}
+
 /* Constants are judged here; what is symbolic is judged with the reads (need.c) or at run time. */
 static bool slice(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   const tp_attr *a = &n->attr;
@@ -116,7 +123,7 @@ static bool slice(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   bool clo = tp_ix_is_const(a->ix[0], &lo), cext = tp_ix_is_const(a->ix[1], &extent), csize = tp_ix_is_const(x->shape[a->axis], &size);
   if ((clo && lo < 0) || (clo && cext && csize && extent > 0 && (lo >= size || extent - 1 > (size - 1 - lo) / a->i[0])))
     return tp_fail(err, TP_E_DOMAIN, n->pos, "domain: elements %lld .. %lld of axis %d of %s are outside 0 .. %s%s", (long long)lo,
-                   (long long)(cext ? lo + (extent - 1) * a->i[0] + 1 : lo + 1), a->axis, tp_called(g, n->in[0].src.node), csize ? tp_ix_str(g->ix, x->shape[a->axis]) : "its extent",
+                   (long long)behind_last(lo, cext ? extent : 1, a->i[0]), a->axis, tp_called(g, n->in[0].src.node), csize ? tp_ix_str(g->ix, x->shape[a->axis]) : "its extent",
                    lo < 0 ? " (indices do not wrap)" : "");
   shape_of(n->in[0].src, shape);
   shape[a->axis] = a->ix[1];
@@ -142,7 +149,7 @@ static bool windows(const tp_node *n, const tp_ix *extent, const tp_ix *count, c
   int64_t e, c, s;
   if (n->attr.i[0] < 1 || n->attr.i[1] < 1) return tp_bad_shape(n, err, "step and dilation are at least 1");
   if (!tp_ix_is_const(extent, &e) || !tp_ix_is_const(count, &c) || !tp_ix_is_const(size, &s) || c < 1 || s < 1) return true;
-  return (c - 1) * n->attr.i[0] + (s - 1) * n->attr.i[1] < e || tp_bad_shape(n, err, "%lld windows of %lld are not in %lld elements", (long long)c, (long long)s, (long long)e);
+  return behind_last(behind_last(0, c, n->attr.i[0]) - 1, s, n->attr.i[1]) <= e || tp_bad_shape(n, err, "%lld windows of %lld are not in %lld elements", (long long)c, (long long)s, (long long)e);
 }
 
 static bool unfold(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
