@@ -131,7 +131,7 @@ TP_API int tempo_env_register(TEMPO_KEEP const tempo_env *env, tempo_error *err)
 
 /* tempo_program_free. TEMPO_E_FILE names the text's line, "sdg:12". A line `stop t %5` ends dim t by
  * data: outputs over t then have the length that was reached, and a further output, named as the bound
- * of t, holds the lengths. */
+ * of t, holds the lengths. A `hidden` output is the last value of the parameter of its name. */
 TP_API TEMPO_GIVE tempo_program *tempo_program_parse(const char *text, tempo_error *err);
 /* The same of a file. */
 TP_API TEMPO_GIVE tempo_program *tempo_program_load(const char *path, tempo_error *err);
