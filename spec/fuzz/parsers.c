@@ -1,5 +1,7 @@
-/* What reads texts and files, under libFuzzer: whatever the bytes, each parser refuses them with an error or gives what the rest can take (make fuzz-parsers). FUZZ_PARSER names the parser:
- * graph and plan: what was read prints as a text that is read again and prints the same; state: of a function that steps along a dim; npy, npz. */
+/* What reads texts and files, under libFuzzer (make fuzz-parsers): whatever the bytes, each parser
+ * refuses them with an error or gives what the rest can take. FUZZ_PARSER names the parser.
+ * graph, plan: what was read prints as a text that is read again and prints the same.
+ * state: of a function that steps along two dims. npy, npz. */
 #include "graph/graph.h"
 #include "io/io.h"
 #include "plan/plan.h"
@@ -90,7 +92,8 @@ static tempo_array *ones(void) {
 static int step(void) {
   tempo_error err;
   tempo_array *out[2] = { NULL, NULL }, *x = ones();
-  int done = 0, ok = tempo_step(stepping, 1, (const char *const[]){ "x" }, &x, 0, &done, NULL, out, &err);
+  const char *const names[] = { "x" };
+  int done = 0, ok = tempo_step(stepping, 1, names, &x, 0, &done, NULL, out, &err);
   for (int k = 0; k < 2; k++) tempo_array_free(out[k]);
   tempo_array_free(x);
   return ok && !done;
@@ -99,8 +102,10 @@ static int step(void) {
 static void begin(void) {
   tempo_error err;
   tempo_program *p = tempo_program_parse(stepped, &err);
-  stepping = p ? tempo_compile_ticks(p, "interpreter", 2, (const char *const[]){ "i", "t" }, &err) : NULL;
-  if (!stepping || !tempo_start(stepping, 0, NULL, NULL, 2, (const char *const[]){ "I", "T" }, (const int64_t[]){ 3, 3 }, 1, &err)) abort();
+  const char *const ticks[] = { "i", "t" };
+  stepping = p ? tempo_compile_ticks(p, "interpreter", 2, ticks, &err) : NULL;
+  const char *const bounds[] = { "I", "T" };
+  if (!stepping || !tempo_start(stepping, 0, NULL, NULL, 2, bounds, (const int64_t[]){ 3, 3 }, 1, &err)) abort();
   tempo_program_free(p);
 }
 
@@ -125,7 +130,9 @@ static void (*chosen)(const uint8_t *data, size_t n);
 
 /* With FUZZ_SEED the file of that name gets a state to begin with. */
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
-  static const struct { const char *name; void (*fn)(const uint8_t *, size_t); } of[] = { { "graph", graph }, { "plan", plan }, { "state", state }, { "npy", arrays }, { "npz", arrays } };
+  static const struct { const char *name; void (*fn)(const uint8_t *, size_t); } of[] = {
+    { "graph", graph }, { "plan", plan }, { "state", state }, { "npy", arrays }, { "npz", arrays },
+  };
   const char *name = getenv("FUZZ_PARSER"), *seed = getenv("FUZZ_SEED");
   tempo_error err;
   size_t n;
