@@ -7,6 +7,7 @@
 #include "plan/plan.h"
 #include "tempo.h"
 #include <stdlib.h>
+#include <unistd.h>
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -105,11 +106,12 @@ static void begin(void) {
   const char *const ticks[] = { "i", "t" };
   stepping = p ? tempo_compile_ticks(p, "interpreter", 2, ticks, &err) : NULL;
   const char *const bounds[] = { "I", "T" };
-  if (!stepping || !tempo_start(stepping, 0, NULL, NULL, 2, bounds, (const int64_t[]){ 3, 3 }, 1, &err)) abort();
+  const int64_t sizes[] = { 3, 3 };
+  if (!stepping || !tempo_start(stepping, 0, NULL, NULL, 2, bounds, sizes, 1, &err)) abort();
   tempo_program_free(p);
 }
 
-/* A changed state is sealed again, or nothing would be looked at; one that is taken steps to its end. */
+/* A changed state is sealed again, or nothing would be looked at; one that is taken goes to its end. */
 static void state(const uint8_t *data, size_t n) {
   tempo_error err;
   uint64_t version, sum;
@@ -145,7 +147,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   void *s = tempo_state(stepping, &n, &err);
   FILE *f = s ? fopen(seed, "wb") : NULL;
   if (!f || fwrite(s, 1, n, f) != n || fclose(f)) abort();
-  exit(0);
+  _exit(0);                                     /* no look for leaks */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
