@@ -269,6 +269,87 @@ describe("a step into the table of an earlier one", function()
   end)
 end)
 
+-- In the standalone interpreter that runs this spec: their handlers of SIGINT set a hook.
+describe("a run that Ctrl-C interrupts", function()
+  local lua = ("env LUA_PATH='%s' LUA_PATH_5_4='%s' LUA_CPATH='%s' LUA_CPATH_5_4='%s' timeout -s KILL 60 ")
+    :format(package.path, package.path, package.cpath, package.cpath) .. (jit and "luajit" or "lua5.4")
+  local script = [[
+    local tempo = require "tempo"
+    local P = tempo.program()
+    local t = P:dim "t"
+    local k, K = P:dim "k"
+    local y = P:tensor { domain = { t, k }, dtype = "f64" }
+    y[{ k = 0 }] = 0.1
+    y:otherwise(y[k - 1] * 3.7 * (1 - y[k - 1]))
+    local calls = 0
+    local seen = P:call(function(args) calls = calls + 1 debug.sethook(function() end, "", 1000000) return args[1] end,
+      { y[{ k = K - 1 }] }, { { domain = { t }, dtype = "f64" } })
+    local f = P:compile { outputs = { y = seen }, tick = t, tier = "TIER", threads = THREADS }
+    local function kill()
+      local p = io.popen "echo $PPID"
+      local pid = p:read "*n"
+      p:close()
+      os.execute("(sleep 0.3; kill -INT " .. pid .. ") &")
+    end
+    local ways = {
+      call = function() f({}, { T = 3, K = LONG }) end,
+      step = function() f:start({}, { T = 3, K = LONG }) f:step() end,
+      coroutine = function() assert(coroutine.resume(coroutine.create(function() f({}, { T = 3, K = LONG }) end))) end,
+      peek = function() y:peek { bounds = { T = 1, K = 2000000 }, at = { t = 0, k = 1999999 } } end,
+    }
+    assert(#f({}, { T = 3, K = 3 }).y == 3 and calls == 3)
+    debug.sethook()
+    kill()
+    local ok, why = pcall(ways.WAY)
+    print(ok, (tostring(why):gsub("^.*: ", "")))
+    for _ = 1, 1000 do calls = calls * 1 end
+    local done, out
+    f:start({}, { T = 3, K = 3 })
+    repeat done, out = f:step() until done
+    print(out.y, f({}, { T = 3, K = 3 }).y)
+  ]]
+
+  local function run(way, tier, long, threads)
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write((script:gsub("%u+", { WAY = way, TIER = tier, LONG = long, THREADS = threads or 1 })))
+    file:close()
+    local p = assert(io.popen("TEMPO_SHARE=0 " .. lua .. " " .. path .. " 2>&1"))
+    local text = p:read "*a"
+    p:close()
+    os.remove(path)
+    return text
+  end
+
+  local ended = "false\tinterrupted!\n0.8218107000000002\t[0.8218107 0.8218107 0.8218107]\n"
+
+  it("ends, raises what the host's hook raises, and leaves the function as it was", function()
+    assert.equal(ended, run("call", "interpreter", "1e15"))
+    assert.equal(ended, run("call", "native", "1e15"))
+    assert.equal(ended, run("call", "native", "1e15", 2))
+    assert.equal(ended, run("call", "auto", "1e15"))
+    assert.equal(ended, run("call", "reference", "1e6"))
+  end)
+
+  it("is a step, in a coroutine, or looks at one point", function()
+    assert.equal(ended, run("step", "interpreter", "1e15"))
+    assert.equal(ended, run("step", "native", "1e15"))
+    assert.equal(ended, run("step", "reference", "1e6"))
+    assert.equal(ended, run("coroutine", "native", "1e15"))
+    assert.equal(ended, run("peek", "native", "1e15"))
+  end)
+
+  it("goes on where a hook that is set meanwhile does not raise", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local y = P:call(function(_, at) debug.sethook(function() end, "", 1) return at.t end, {}, { { domain = { t } } })
+    each(function(tier)
+      assert.same({ 0, 1, 2 }, P:compile { outputs = { y = y * 1 }, tier = tier } ({}, { T = 3 }).y:totable())
+      debug.sethook()
+    end)
+  end)
+end)
+
 describe("a callback", function()
   it("gets arrays and the point, in order, once", function()
     each(function(tier)

@@ -57,6 +57,7 @@ static void begin_function(tp_emit *e, function *f) {
 
 static void declare(tp_emit *e, tp_buf *b) {
   tp_puts(b, "  int64_t *const env = h->env;\n  const volatile unsigned char *const cancel = h->cancel;\n  (void)env, (void)cancel;\n");
+  if (!e->given) tp_puts(b, "  unsigned char looks = 0;\n  (void)looks;\n");
   for (int i = 0; i < tp_nsym(e->ix); i++)
     if (e->sym[i] && e->given && tp_sym_at(e->ix, i)->kind == TP_SYM_BOUND) tp_putf(b, "  const int64_t s%d = %lld;\n", i, (long long)e->given[i]);
     else if (e->sym[i]) tp_putf(b, "  int64_t s%d = env[%d]; (void)s%d;\n", i, i, i);
@@ -150,9 +151,10 @@ static void close(tp_emit *e) {
   tp_emit_line(e, "}\n");
 }
 
+/* Does the run end? Its flag is looked at each time, the host is asked (tp_run.interrupted) each 256th. */
 static void put_cancel(tp_emit *e, int pos) {
   if (e->given) return;
-  tp_emit_line(e, "if (__builtin_expect(*cancel, 0)) {\n");
+  tp_emit_line(e, "if (__builtin_expect(*cancel || !++looks, 0)) {\n");
   e->depth++;
   tp_emit_ends(e);
   tp_emit_line(e, "TP_END_IF(h->cancelled(h->exec, %d));\n", pos);

@@ -266,7 +266,7 @@ bool tp_emit_wave(tp_emit *e, const tp_pnode *x, int entry) {
   put_limits(&w, entry);
   snprintf(text, sizeof text, "for (; end - row >= %d && hi - lo >= %d; row += %d)", w.lanes, w.lanes, w.lanes);
   open_wave(&w, text);
-  tp_emit_line(e, "TP_END_IF(*cancel && h->cancelled(h->exec, %d));\n", x->pos);
+  tp_emit_line(e, "TP_END_IF(%s && h->cancelled(h->exec, %d));\n", e->given ? "*cancel" : "(*cancel || !++looks)", x->pos);
   put_begin(&w);
   tp_emit_line(e, "int64_t step = lo;\n");
   snprintf(text, sizeof text, "for (; step < lo + %d; step++)", w.lanes - 1);

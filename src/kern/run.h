@@ -29,8 +29,12 @@ typedef struct tp_run {
   bool (*call)(void *ud, const tp_call *c, tp_error *err);   /* false: the run ends with err */
   void *ud;
   bool *cancel;                                 /* looked at between statements (tp_run_ends), set by any thread; may be NULL */
+  /* Asked between statements by the thread that runs: does the host want the run to end? NULL: it never does. */
+  bool (*interrupted)(void *host); void *host;
 } tp_run;
-static inline bool tp_run_ends(const tp_run *r) { return r->cancel && __atomic_load_n(r->cancel, __ATOMIC_RELAXED); }
+static inline bool tp_run_ends(const tp_run *r) {
+  return (r->cancel && __atomic_load_n(r->cancel, __ATOMIC_RELAXED)) || (r->interrupted && r->interrupted(r->host));
+}
 
 /* ---- memory (fits.c) ---- */
 int64_t tp_sum_bytes(int64_t a, int64_t b);     /* saturates; negative ones are too many to count */

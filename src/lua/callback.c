@@ -132,6 +132,38 @@ void tl_run_prepare_calls(lua_State *L, tl_run *r) {
   r->thunk = lua_gettop(L);
   lua_pushnil(L);
   r->failed = lua_gettop(L);
+  r->main = tl_mainthread(L);
+  r->hook = lua_gethook(r->main);
+  r->interrupted = false;
+}
+
+/* ---- interruptions ---- a host that wants a script to stop sets a hook, from a signal handler or from
+ * another thread (Ctrl-C in the standalone interpreters). Lua calls hooks between its own instructions, of
+ * which a run has none: it looks whether there is another hook, lets that one run, and ends if it raises. */
+
+static int run_hook(lua_State *L) {             /* of this function's call, or of the chunk's instructions */
+  if (luaL_loadstring(L, "return") == LUA_OK) lua_call(L, 0, 0);
+  return 0;
+}
+
+/* A coroutine has a hook of its own where threads have: it gets the main thread's. */
+static void take_hook(lua_State *L, lua_State *from, lua_Hook was) {
+  if (lua_gethook(L) == lua_gethook(from)) return;
+  lua_sethook(L, lua_gethook(from), lua_gethookmask(from), lua_gethookcount(from));
+  if (!was) lua_sethook(from, NULL, 0, 0);
+}
+
+bool tl_interrupted(void *ud) {
+  tl_run *r = ud;
+  lua_State *L = r->L;
+  if (r->interrupted || lua_gethook(r->main) == r->hook) return r->interrupted;
+  if (!lua_checkstack(L, LUA_MINSTACK)) return false;
+  take_hook(L, r->main, r->hook);
+  lua_pushcfunction(L, run_hook);
+  r->interrupted = r->raised = tl_pcall(L, 0, 0) != LUA_OK;
+  if (r->interrupted) lua_replace(L, r->failed);
+  r->hook = lua_gethook(r->main);
+  return r->interrupted;
 }
 
 /* A coroutine cannot be left from inside a run: say whose callback tried. */
@@ -170,5 +202,6 @@ bool tl_callback(void *ud, const tp_call *c, tp_error *err) {
   f.lease->over = true;
   tl_lease_drop(f.lease);
   S->at = TP_NOWHERE;
+  r->hook = lua_gethook(r->main);               /* the script may have set one */
   return ok;
 }

@@ -17,6 +17,18 @@ static inline int lua_absindex(lua_State *L, int i) {
 }
 #endif
 
+/* Whose hook an interpreter's Ctrl-C sets: LuaJIT has one for all threads. */
+static inline lua_State *tl_mainthread(lua_State *L) {
+#if LUA_VERSION_NUM >= 502
+  lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
+  lua_State *main = lua_tothread(L, -1);
+  lua_pop(L, 1);
+  return main;
+#else
+  return L;
+#endif
+}
+
 static inline void tl_pushglobals(lua_State *L) {
 #if LUA_VERSION_NUM < 502
   lua_pushvalue(L, LUA_GLOBALSINDEX);

@@ -126,9 +126,9 @@ static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */
   u->running = true;
   bool ok = from ? tp_fn_resume(u->f, &r->run, from->bytes, from->n, &e) : tp_fn_run(u->f, &r->run, &e);
   u->running = false;
-  if (!ok) tl_run_raise(L, r, &e);
-  keep_outputs(slot, g, &r->run);
-  tp_fn_outputs_free(u->f, &r->run);
+  if (ok && !r->interrupted) keep_outputs(slot, g, &r->run);
+  if (ok) tp_fn_outputs_free(u->f, &r->run);
+  if (!ok || r->interrupted) tl_run_raise(L, r, &e);
   tl_run_release(r);
   charge_outputs(L, outputs, slot, g);
   lua_pushvalue(L, outputs);

@@ -57,7 +57,7 @@ tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput, int nout) {
   if (!r->env || !r->given || !r->inputs || !r->out || !r->into) tl_fail(L, TP_E_MEMORY, "memory: no memory for a call");
   r->ninput = ninput;
   r->nout = nout;
-  r->run = (tp_run){ .env = r->env, .inputs = r->inputs, .seed = lp->p->seed, .call = tl_callback, .ud = r };
+  r->run = (tp_run){ .env = r->env, .inputs = r->inputs, .seed = lp->p->seed, .call = tl_callback, .ud = r, .interrupted = tl_interrupted, .host = r };
   return r;
 }
 

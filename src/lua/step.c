@@ -152,7 +152,7 @@ int tl_fn_step(lua_State *L) {                  /* f, values, options */
   take_values(L, u, r, 2);
   tl_options(L, 3, "step", known);
   tp_step s = { .values = r->inputs, .budget = take_budget(L, 3), .call = tl_callback, .ud = r, .cancel = &u->cancel,
-                .out = r->out, .into = r->into };
+                .interrupted = tl_interrupted, .host = r, .out = r->out, .into = r->into };
   bool into = tl_option(L, 3, "into");
   if (!into) lua_createtable(L, 0, r->nout);
   int out = lua_gettop(L);
@@ -162,6 +162,7 @@ int tl_fn_step(lua_State *L) {                  /* f, values, options */
   u->running = true;
   bool ok = tp_fn_step(u->f, &s, &e);
   u->running = false;
+  ok = ok && !r->interrupted;
   if (!ok) u->step = NULL;
   if (!ok) tl_run_raise(L, r, &e);
   put_results(L, g, r, &s, own, out);

@@ -181,7 +181,9 @@ typedef struct tl_run {                         /* one execution: everything it 
   tp_array **out, **into; int nout;             /* of a step: what it gives, what it may write into */
   const tp_sym *endless;                        /* the bound that may be math.huge; NULL: none */
   int calls, thunk, failed;                     /* stack slots: table of callbacks, protected function, error value */
-  bool raised;                                  /* the slot holds a callback's error value */
+  bool raised;                                  /* the slot holds a callback's error value, or the hook's */
+  lua_State *main; lua_Hook hook;               /* whose hook is watched, and what it was when the run began or last called Lua */
+  bool interrupted;                             /* a hook that was set since has raised an error */
 } tl_run;
 tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput, int nout);
 void tl_run_clear(tl_run *r);                                               /* no arrays any more, but for numbers that a step was given */
@@ -189,7 +191,8 @@ void tl_run_release(tl_run *r);
 tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs);                /* of the bounds at i; runs: with places for inputs */
 void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need);
 void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need, tp_fn *step);   /* step: their values at a tick (need NULL); NULL: whole arrays */
-void tl_run_prepare_calls(lua_State *L, tl_run *r);                         /* pushes the three slots */
+void tl_run_prepare_calls(lua_State *L, tl_run *r);                         /* pushes the three slots, watches the hook */
+bool tl_interrupted(void *r);                                               /* tp_run.interrupted */
 int tl_run_raise(lua_State *L, tl_run *r, const tp_error *e) __attribute__((noreturn));    /* releases first; a callback's own value if there is one */
 bool tl_callback(void *ud, const tp_call *c, tp_error *err);
 void tl_lease_drop(tl_lease *l);

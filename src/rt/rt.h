@@ -65,6 +65,7 @@ typedef struct tp_step {
   tp_array *const *values;                      /* by input: those with the tick dims, at this tick */
   double budget;                                /* seconds; < 0: none */
   bool (*call)(void *ud, const tp_call *c, tp_error *err); void *ud; bool *cancel;
+  bool (*interrupted)(void *host); void *host;  /* as in tp_run */
   bool done, cancelled; double late;            /* results; late: seconds over the budget */
   /* By output, places that the caller has, all NULL before: references to the value at this tick, or
    * to the whole of an output that is complete; NULL: not yet. tp_step_drop ends them. */

@@ -355,10 +355,13 @@ static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   q->run.call = pass_door;
   q->run.ud = &d;
   q->run.cancel = s->cancel;
+  q->run.interrupted = s->interrupted;
+  q->run.host = s->host;
   double began = tp_now();
   tp_stand at = one_tick(f, q, s, err);
   q->run.call = NULL;
   q->run.cancel = NULL;
+  q->run.interrupted = NULL;
   s->cancelled = q->ref ? tp_ref_cancelled(q->ref) : tp_exec_cancelled(q->exec);
   s->done = q->over = at == TP_AT_END;
   s->late = s->budget < 0 ? 0 : TP_MAX(tp_now() - began - s->budget, 0);
@@ -377,7 +380,8 @@ static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
 typedef struct { tp_session *q; tp_run *run; tp_step s; tp_array **values; } finish;
 
 static bool finish_open(tp_fn *f, finish *x, tp_error *err) {
-  x->s = (tp_step){ .values = x->values, .budget = -1, .call = x->run->call, .ud = x->run->ud, .cancel = x->run->cancel };
+  x->s = (tp_step){ .values = x->values, .budget = -1, .call = x->run->call, .ud = x->run->ud, .cancel = x->run->cancel,
+                   .interrupted = x->run->interrupted, .host = x->run->host };
   x->s.out = tp_calloc(sizeof *x->s.out * (size_t)(f->closed->outputs.n + 1));
   return x->s.out || tp_no_memory(err, f->pos);
 }
@@ -427,6 +431,8 @@ static bool finish_exec(tp_fn *f, finish *x, tp_error *err) {
   q->run.call = pass_door;
   q->run.ud = &d;
   q->run.cancel = x->run->cancel;
+  q->run.interrupted = x->run->interrupted;
+  q->run.host = x->run->host;
   bool ok = tp_exec_split(q->exec, false, err) && tp_exec_go(q->exec, &(tp_goal){ .tick = false }, err) != TP_AT_ERROR && tp_fn_trim(f, &q->run, err);
   if (ok && tp_exec_cancelled(q->exec)) drop_shown(f, &q->run);
   return ok;
