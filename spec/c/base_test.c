@@ -1,9 +1,11 @@
 /* base: errors, arenas under allocation failure, maps, text, every f16 and bf16, conversions, Philox against Random123's known answers. */
 #include "base/base.h"
+#include "base/pool.h"
 #include "check.h"
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <locale.h>
 #include <math.h>
@@ -312,7 +314,59 @@ static void test_blocks(void) {
 #endif
 }
 
+/* ---- crews ---- */
+
+enum { CREW = 3, JOBS = 500 };
+static tp_crew *crew;
+typedef struct { int done[CREW], met; } shares;
+
+static void do_share(void *ud, int who) { ((shares *)ud)->done[who]++; }
+
+/* All have done a part when the first goes on. */
+static void do_and_meet(void *ud, int who) {
+  shares *s = ud;
+  __atomic_add_fetch(&s->done[who], 1, __ATOMIC_SEQ_CST);
+  if (!tp_crew_meet(crew)) return;
+  int all = 0;
+  for (int i = 0; i < CREW; i++) all += __atomic_load_n(&s->done[i], __ATOMIC_SEQ_CST);
+  if (!who) s->met += all >= s->done[0] * CREW;
+  tp_crew_meet(crew);
+}
+
+static bool each_did(const shares *s, int n) {
+  bool ok = true;
+  for (int i = 0; i < CREW; i++) ok &= s->done[i] == n;
+  return ok;
+}
+
+/* The child of a fork has the crew without its threads, as where none of them gets a processor. */
+static bool alone_in_child(void) {
+  pid_t child = fork();
+  int status = 1;
+  if (!child) {
+    shares s = { 0 };
+    alarm(20);
+    bool ok = tp_crew_run(crew, do_share, &s, 0) && each_did(&s, 1);
+    ok = ok && !tp_crew_run(crew, do_and_meet, &s, 1e-3) && each_did(&s, 1) && !s.met;
+    _exit(!ok);
+  }
+  return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+static void test_crew(void) {
+  shares s = { 0 }, m = { 0 };
+  crew = tp_crew_take(CREW);
+  CHECK(crew != NULL);
+  for (int i = 0; crew && i < JOBS; i++) CHECK(tp_crew_run(crew, do_share, &s, 0) && each_did(&s, i + 1));
+  for (int i = 0; crew && i < JOBS; i++) CHECK(tp_crew_run(crew, do_and_meet, &m, HUGE_VAL) && each_did(&m, i + 1));
+  CHECK(m.met == JOBS);
+  usleep(20000);                                /* they sleep */
+  CHECK(crew && alone_in_child());
+  CHECK(!tp_crew_give(crew));
+}
+
 int main(void) {
+  test_crew();
   test_blocks();
   test_groups();
   test_machine();

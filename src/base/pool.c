@@ -1,28 +1,37 @@
 /* pool.c: crews of threads. A crew that nobody has waits in a list for the next one who wants as many.
  *
- * What is waited for is a number that changes: that of the job, of the meeting, of those who still work. Who waits looks at it for TP_TUNE_POOL_SPIN microseconds, giving the
- * processor to others again and again, and then sleeps until it is told. Who changes a number tells only if somebody sleeps: it writes the number, then reads how many sleep; who
+ * A job has a share for each thread. A share is claimed once: by its thread, or by the caller when it has done its own and that thread has not begun, so a processor that is
+ * busy with other processes delays a job by what it has begun at most. Threads that meet inside of a job must all run at once: such a job begins when all have claimed theirs
+ * while the caller waits awake, or not at all, and the caller goes through the work alone. Then threads are left alone for a while, as asking them costs time.
+ *
+ * What is waited for is a number that changes: that of the job, of the meeting, of those who still work. A thread looks at it for TP_TUNE_POOL_SPIN microseconds and then sleeps
+ * until it is told; only who waits for a job gives the processor to others meanwhile, as it would be given back after a whole slice of time where these are busy. Who changes a number tells only if somebody sleeps: it writes the number, then reads how many sleep; who
  * goes to sleep counts itself, then reads the number. So one of the two sees the other.
  * Threads block all signals, live as long as the process, and keep the library that they run in from being unloaded. After a fork the child has none of them: its list is empty,
  * and who has one from before has to ask for another. */
 #include "base/pool.h"
 #include <dlfcn.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 
 enum { LINE = 64, CREW_LOOKS = 64 };                 /* looks between two at the clock */
-typedef struct { tp_crew *crew; int who; } crew_hand;
+enum { CREW_QUIET = 16 };                            /* times what was waited for threads in vain, in which they are left alone */
+#define CREW_ALONE 1e-3                         /* seconds for which threads that came too late are not told */
+typedef struct { tp_crew *crew; int who; unsigned claimed; } crew_hand;     /* claimed: the latest job whose share has begun */
 struct tp_crew {
   tp_crew *next;                                /* in the list */
   int n;
   unsigned of;                                  /* the generation that it was made in */
   tp_crewfn *fn; void *ud;
-  bool stopped;
+  bool stopped, together;
+  double quiet;                                 /* no thread is asked for anything before */
   pthread_mutex_t lock; pthread_cond_t told;
   unsigned asleep;
   _Alignas(LINE) unsigned job;
+  _Alignas(LINE) unsigned gate;                      /* of a job in which threads meet: twice its number, and 1 if it is not done */
   _Alignas(LINE) unsigned meeting;
   _Alignas(LINE) unsigned here;                      /* at the meeting */
   _Alignas(LINE) unsigned working;
@@ -68,8 +77,8 @@ static void crew_sleep(tp_crew *c, const unsigned *p, unsigned old, bool stops) 
   pthread_mutex_unlock(&c->lock);
 }
 
-/* Until *p is not `old`; stops: or the job is stopped. */
-static void crew_await(tp_crew *c, const unsigned *p, unsigned old, bool stops) {
+/* Until *p is not `old`; stops: or the job is stopped; yields: a thread that nothing waits for. */
+static void crew_await(tp_crew *c, const unsigned *p, unsigned old, bool stops, bool yields) {
   double until = 0;
   for (int i = 1;; i++) {
     if (crew_read(p) != old || (stops && crew_is_stopped(c))) return;
@@ -78,7 +87,7 @@ static void crew_await(tp_crew *c, const unsigned *p, unsigned old, bool stops) 
     double now = tp_now();
     if (!until) until = now + TP_TUNE_POOL_SPIN * 1e-6;
     else if (now >= until) break;
-    else sched_yield();
+    else if (yields) sched_yield();
   }
   crew_sleep(c, p, old, stops);
 }
@@ -96,12 +105,31 @@ static void crew_end(tp_crew *c) {
   if (!__atomic_sub_fetch(&c->working, 1, __ATOMIC_SEQ_CST)) crew_tell(c);
 }
 
+/* Each share of a job is claimed before the next job comes. */
+static bool crew_claim(crew_hand *h, unsigned job) {
+  unsigned was = job - 1;
+  return __atomic_compare_exchange_n(&h->claimed, &was, job, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static void crew_open(tp_crew *c, unsigned job, bool goes) {
+  __atomic_store_n(&c->gate, 2 * job + !goes, __ATOMIC_SEQ_CST);
+  crew_tell(c);
+}
+
+static bool crew_may_go(tp_crew *c, unsigned job) {
+  unsigned g;
+  while ((g = crew_read(&c->gate)) != 2 * job && g != 2 * job + 1) crew_await(c, &c->gate, g, false, false);
+  return g == 2 * job;
+}
+
 static void *crew_live(void *ud) {
   crew_hand *h = ud;
   tp_crew *c = h->crew;
-  for (unsigned seen = 0;; seen++) {
-    crew_await(c, &c->job, seen, false);
-    c->fn(c->ud, h->who);
+  for (unsigned job = 0;;) {
+    crew_await(c, &c->job, job, false, true);
+    job = crew_read(&c->job);
+    if (!crew_claim(h, job)) continue;
+    if (!c->together || crew_may_go(c, job)) c->fn(c->ud, h->who);
     crew_end(c);
   }
   return NULL;
@@ -109,21 +137,69 @@ static void *crew_live(void *ud) {
 
 /* Those of the others who are left when the last has ended: caller's part of the job. */
 static void crew_join(tp_crew *c) {
-  for (unsigned left; (left = crew_read(&c->working));) crew_await(c, &c->working, left, false);
+  for (unsigned left; (left = crew_read(&c->working));) crew_await(c, &c->working, left, false, false);
+}
+
+/* The caller's claims of what no other thread has begun; fn NULL: nothing is done of it. How many they were. */
+static int crew_take_rest(tp_crew *c, unsigned job, tp_crewfn *fn, void *ud) {
+  int taken = 0;
+  for (int i = 1; i < c->n; i++) {
+    if (!crew_claim(&c->hand[i], job)) continue;
+    if (fn) fn(ud, i);
+    crew_end(c);
+    taken++;
+  }
+  return taken;
+}
+
+static bool crew_is_here(const tp_crew *c, unsigned job) {
+  int i = 1;
+  while (i < c->n && crew_read(&c->hand[i].claimed) == job) i++;
+  return i == c->n;
+}
+
+/* Awake: a thread that comes meanwhile has a processor of its own. */
+static bool crew_gather(tp_crew *c, unsigned job, double wait) {
+  double until = tp_now() + wait;
+  for (int i = 1; !crew_is_here(c, job); i++) {
+    crew_pause();
+    if (i % CREW_LOOKS == 0 && tp_now() >= until) return !crew_take_rest(c, job, NULL, NULL);
+  }
+  return true;
+}
+
+static bool crew_run_together(tp_crew *c, unsigned job, double wait) {
+  crew_tell(c);
+  bool here = crew_gather(c, job, wait);
+  crew_open(c, job, here);
+  if (here) c->fn(c->ud, 0);
+  else c->quiet = tp_now() + CREW_QUIET * wait;
+  return here;
+}
+
+/* Threads that sleep are told of a job only if they came to the one before, or now and then. */
+static void crew_run_shares(tp_crew *c, unsigned job) {
+  if (crew_read(&c->asleep) && tp_now() >= c->quiet) crew_tell(c);
+  c->fn(c->ud, 0);
+  if (crew_take_rest(c, job, c->fn, c->ud) == c->n - 1) c->quiet = tp_now() + CREW_ALONE;
 }
 
 bool tp_crew_is_ours(const tp_crew *c) { return c->of == crew_generation; }
 
-void tp_crew_run(tp_crew *c, tp_crewfn *fn, void *ud) {
+bool tp_crew_run(tp_crew *c, tp_crewfn *fn, void *ud, double gather) {
+  bool ran = true;
+  c->together = gather > 0;
+  if (c->together && gather < HUGE_VAL && tp_now() < c->quiet) return false;
   c->fn = fn;
   c->ud = ud;
   c->here = 0;
   __atomic_store_n(&c->stopped, false, __ATOMIC_RELEASE);
   __atomic_store_n(&c->working, (unsigned)c->n - 1, __ATOMIC_SEQ_CST);
-  __atomic_add_fetch(&c->job, 1, __ATOMIC_SEQ_CST);
-  crew_tell(c);
-  fn(ud, 0);
+  unsigned job = __atomic_add_fetch(&c->job, 1, __ATOMIC_SEQ_CST);
+  if (c->together) ran = crew_run_together(c, job, gather);
+  else crew_run_shares(c, job);
   crew_join(c);
+  return ran;
 }
 
 bool tp_crew_meet(tp_crew *c) {
@@ -132,7 +208,7 @@ bool tp_crew_meet(tp_crew *c) {
     __atomic_store_n(&c->here, 0, __ATOMIC_SEQ_CST);
     __atomic_add_fetch(&c->meeting, 1, __ATOMIC_SEQ_CST);
     crew_tell(c);
-  } else crew_await(c, &c->meeting, now, true);
+  } else crew_await(c, &c->meeting, now, true, false);
   return crew_read(&c->meeting) != now;         /* also where somebody has stopped since */
 }
 
@@ -155,7 +231,7 @@ static bool crew_begin(tp_crew *c) {
   pthread_sigmask(SIG_SETMASK, &all, &was);
   for (int i = 1; i < c->n && ok; i++) {
     pthread_t t;
-    c->hand[i] = (crew_hand){ c, i };
+    c->hand[i] = (crew_hand){ c, i, 0 };
     ok = !pthread_create(&t, &how, crew_live, &c->hand[i]);
   }
   pthread_sigmask(SIG_SETMASK, &was, NULL);

@@ -362,6 +362,7 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
   tp_flow *f = x->flow;
   const tp_inst *i = f->inst + f->front.pc, *end = f->inst + f->ninst;
   tp_stand s = TP_AT_END;
+  bool ok;
   while (i < end) {
     if (i->entry && f->ask) tp_native_ask(x);
     if (x->track) tp_track_stand(x, i);
@@ -369,9 +370,8 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
       if (i->entry) turn(x, i, f->split);                 /* an iteration is over: the next one is env's, if there is one */
       if (!tp_native_run(x, i)) { s = TP_AT_ERROR; break; }
       i = f->inst + i->next;
-    } else if (tp_team_takes(x, i, g)) {
-      f->front.pc = (int)(i - f->inst);
-      if (!tp_team_run(x, i)) { s = TP_AT_ERROR; break; }
+    } else if (tp_team_takes(x, i, g) && tp_team_run(x, i, &ok)) {
+      if (!ok) { s = TP_AT_ERROR; break; }
       i = f->inst + i->beyond;
     } else if (i->op == TP_I_REGION || i->op == TP_I_SHOW) {
       if (!front_region(x, i)) { s = TP_AT_ERROR; break; }

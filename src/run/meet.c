@@ -5,6 +5,7 @@
  * are their own, with one s and one share, never meet in it. Two leaves that touch the same memory otherwise, one of them writing, have a meeting between them, unless
  * the first thread runs both. Buffers of different lives may lie at one place. Loops are gone through twice: what one iteration leaves to the next. */
 #include "run/priv.h"
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct { int buf, share; bool written, own; int64_t step; } team_access;
@@ -190,6 +191,15 @@ static void find_meetings(team_judge *j, const tp_pnode *x, pending *p) {
 
 /* ---- is it worth it ---- */
 
+/* Seconds: longer than it takes to wake a thread that has a processor. */
+#define GATHER 1e-3
+
+static bool has_meetings(const team_judge *j, const tp_pnode *x) {
+  bool any = x->kind == TP_P_REGION && j->all->meets[x->pos];
+  for (int i = 0; i < x->n; i++) any |= has_meetings(j, x->kid[i]);
+  return any;
+}
+
 static void weigh(const team_judge *j, const tp_pnode *x, double *shared, double *meeting) {
   if (x->kind == TP_P_REGION) {
     *shared += j->use[x->pos].ns;
@@ -219,6 +229,9 @@ static void judge_all(team_judge *j) {
     pending none = { 0, TP_NEWN(&j->a, int, p->npos + 1) };
     for (int k = 0; k < j->t->team[i].n; k++) find_meetings(j, j->t->team[i].v[k].as, &none);
     all->works[i] = pays(j, &j->t->team[i]);
+    all->gather[i] = 0;
+    for (int k = 0; k < j->t->team[i].n; k++)
+      if (has_meetings(j, j->t->team[i].v[k].as)) all->gather[i] = tp_setting("TEMPO_SHARE") ? HUGE_VAL : GATHER;
   }
 }
 

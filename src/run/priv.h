@@ -89,6 +89,7 @@ typedef struct tp_workers {
   tp_exec *x; int n; tp_worker *w;              /* w[0]: the thread that runs x, with its variables */
   const tp_teams *teams;
   bool *works;                                  /* by team: is it worth it for these bounds? */
+  double *gather;                               /* by team: seconds that it waits for threads, which meet in it; 0: they do not */
   unsigned char *meets, *never;                 /* by position: they meet before it; never: all 0, for one thread alone */
   bool *alone;                                  /* by position: a cut leaf whose parts are not bit for bit what the whole makes: the first thread runs that */
   bool over;                                    /* the run is cancelled */
@@ -99,7 +100,7 @@ bool tp_workers_bind(tp_exec *x);
 void tp_workers_rest(tp_exec *x);                              /* threads go to others */
 int64_t tp_workers_room(const tp_exec *x, const int64_t *bytes);       /* what they work in, all together; bytes: of each buffer */
 bool tp_team_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);
-bool tp_team_run(tp_exec *x, const tp_inst *i);
+bool tp_team_run(tp_exec *x, const tp_inst *i, bool *ok);       /* false: not all threads are there, and nothing ran */
 /* meet.c: fills works and meets */
 bool tp_team_judge(tp_workers *all);
 /* watch.c */

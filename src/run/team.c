@@ -39,6 +39,7 @@ static bool make_workers(tp_exec *x, int n) {
   tp_workers *all = x->workers = TP_NEW(&x->a, tp_workers);
   *all = (tp_workers){ .x = x, .teams = x->plan->teams, .w = TP_NEWN(&x->a, tp_worker, n) };
   all->works = TP_NEWN(&x->a, bool, all->teams->nteam + 1);
+  all->gather = TP_NEWN(&x->a, double, all->teams->nteam + 1);
   all->alone = TP_NEWN(&x->a, bool, x->plan->npos + 1);
   all->meets = TP_NEWN(&x->a, unsigned char, x->plan->npos + 1);
   all->never = TP_NEWN(&x->a, unsigned char, x->plan->npos + 1);
@@ -232,11 +233,12 @@ static bool ended(tp_workers *all) {
   return false;
 }
 
-static bool run_job(tp_workers *all, team_job *j) {
+static bool run_job(tp_workers *all, team_job *j, bool *ok) {
   for (int i = 0; i < all->n; i++) all->w[i].err.code = TP_OK;
   all->over = false;
-  tp_crew_run(all->crew, work, j);
-  return !*tp_crew_stopped(all->crew) || ended(all);
+  if (!tp_crew_run(all->crew, work, j, all->gather[j->id])) return false;
+  *ok = !*tp_crew_stopped(all->crew) || ended(all);
+  return true;
 }
 
 /* A crew that another process left behind runs nothing. */
@@ -252,13 +254,17 @@ bool tp_team_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
   return i->team && may_share(x) && !g->until && x->workers->works[i->team - 1] && !tp_run_ends(x->run) && has_crew(x->workers);
 }
 
-bool tp_team_run(tp_exec *x, const tp_inst *i) { return run_job(x->workers, &(team_job){ .all = x->workers, .from = i, .id = i->team - 1 }); }
+bool tp_team_run(tp_exec *x, const tp_inst *i, bool *ok) {
+  x->flow->front.pc = (int)(i - x->flow->inst);
+  return run_job(x->workers, &(team_job){ .all = x->workers, .from = i, .id = i->team - 1 }, ok);
+}
 
 /* Alone, a thread's share is everything. */
 int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h) {
   tp_exec *x = exec;
   tp_workers *all = x->workers;
-  if (may_share(x) && all->works[id] && has_crew(all)) return !run_job(all, &(team_job){ .all = all, .fn = fn, .id = id });
+  bool ok;
+  if (may_share(x) && all->works[id] && has_crew(all) && run_job(all, &(team_job){ .all = all, .fn = fn, .id = id }, &ok)) return !ok;
   put_shares(x->plan->teams, x->env, 0, 1);
   return fn(h);
 }
