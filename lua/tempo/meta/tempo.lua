@@ -1910,7 +1910,7 @@ function Function:start(inputs, bounds, options) end
 
 --- Goes to the next point of the tick dims. With budgets, work that nothing needs for two rows of a tick dim (learning whose parameters an actor reads one iteration old, or one tick) runs behind; no number changes.
 ---@param values? table<string, tempo.Data> the inputs with the tick dims, at this tick: without these dims
----@param options? { budget_ms?: number }
+---@param options? { budget_ms?: number, into?: table }
 ---@return boolean # was it the last tick
 ---@return table # for each output with the tick dims its value here, without them; for one with only the outer of several tick dims its value at that point, with the last tick inside it; any other, or one that is complete only later, comes once as an array: with the first tick if no tick has a part in it, else with the last. Where dims end by data, done comes with the tick after which no row goes on, the part of a row that has ended is zero, and further dims are as long as the rows of this tick have reached; with a budget `late_ms`, by how much it was overrun; `cancelled`
 function Function:step(values, options) end
@@ -1924,7 +1924,7 @@ function Function:state() end
 ---@return tempo.Function # itself
 function Function:load_state(s) end
 
---- Writes the state to a file, which is replaced as a whole or not at all.
+--- Writes the state to a file, which is replaced as a whole or not at all. After a step that was cancelled or failed, the state of a run that is over, with its parameters.
 ---@param path string
 ---@return true
 function Function:save(path) end
@@ -1937,14 +1937,17 @@ function Function:load(path) end
 --- From a callback: ends the run. It gives the outputs that are complete and `cancelled = true`.
 function Function:cancel() end
 
---- The parameters after the last run (or as loaded), copies, by path; between ticks the newest.
+--- The newest parameters there are, copies, by path: between ticks, after a run, a cancel or an error in a callback (Ctrl-C), or as loaded. A run that ended early leaves of each the newest value that was computed whole.
+---@param options? { of?: any } of: a module, a parameter, or a list of them: these alone
 ---@return table<string, tempo.Array>
-function Function:params() end
+function Function:params(options) end
 
---- First values for runs to come: copies. A run with them starts again at the first point: random numbers, which are keyed by seed and point, are those of the run before, and what is written in the index of `along` (a schedule of lr) begins anew. To go on, give it another `seed =`, or go on from the whole state (`f:save`, `f:load`, `f:state`), which has the point, the draws to come and everything kept, with a larger bound if need be: `examples/going_on.lua` does both.
+--- First values for runs to come: copies, where they evolve; an array for a constant is borrowed, and runs see what the script writes into it later. A net goes from the program that trained it into another by `g:load_params(f:params{ of = net })`. A run with them starts again at the first point: random numbers, which are keyed by seed and point, are those of the run before, and what is written in the index of `along` (a schedule of lr) begins anew. To go on, give it another `seed =`, or go on from the whole state (`f:save`, `f:load`, `f:state`), which has the point, the draws to come and everything kept, with a larger bound if need be: `examples/going_on.lua` does both.
 ---@param params table<string, tempo.Data> by path, as `f:params()` gives them; any of them
----@return tempo.Function # itself
-function Function:load_params(params) end
+---@param options? { strict?: boolean } strict = false leaves out paths that the function lacks (true)
+---@return tempo.Function|string[] # itself; with strict = false the paths that were missing
+---@return string[]? # with strict = false the paths left over
+function Function:load_params(params, options) end
 
 --- What was made of the program: `graph` the program itself, differentiated, as text that C reads (`tempo_program_parse`), the same on every tier; `schedule` its loops; `storage` what is kept of each tensor (point, ring, block, dense or fused) and which read decided it; `memory` what is in use at each step of the plan, and the largest at the peak; `work` how often each region runs and how many elements it goes through, most first; `plan` every region and buffer; `threads` which of them threads share, along what, and what the first runs alone, and why; `code` what executes: the same, and with `tier = "native"` the C that was compiled and where it lies; `passes` what each did; `dot` the graph for Graphviz. Without one: what runs in which loops, what is kept, what was not fused and why. `docs/reading-explain.md` reads all of it on a program.
 ---@param section? "graph"|"schedule"|"storage"|"memory"|"work"|"plan"|"threads"|"code"|"passes"|"rules"|"evolution"|"dot" a summary if left out
@@ -1952,7 +1955,7 @@ function Function:load_params(params) end
 ---@return string
 function Function:explain(section, bounds) end
 
---- Bytes that a run with these bounds takes, before running: every tensor that is kept and the working memory of operators. Inputs, outputs, what callbacks are given and return, and constants are the script's and not in it; nor are blocks of the size of a cache that an elementwise chain works in. Under a limit, with what is mapped of a file at a time; more than the limit where a call would be refused.
+--- Bytes that a run with these bounds takes, before running: every tensor that is kept and the working memory of operators. Loaded parameters are in it. Inputs, outputs, what callbacks are given and return, and constants are the script's and not in it; nor are blocks of the size of a cache that an elementwise chain works in. Under a limit, with what is mapped of a file at a time; more than the limit where a call would be refused.
 ---@param bounds table<string, integer>
 ---@return integer? # bytes; nil where the tier does not know
 function Function:memory(bounds) end
