@@ -192,7 +192,7 @@ static void find_meetings(team_judge *j, const tp_pnode *x, pending *p) {
 /* ---- is it worth it ---- */
 
 /* Seconds: longer than it takes to wake a thread that has a processor. */
-#define GATHER 1e-3
+#define MEET_PATIENCE 1e-3
 
 static bool has_meetings(const team_judge *j, const tp_pnode *x) {
   bool any = x->kind == TP_P_REGION && j->all->meets[x->pos];
@@ -231,7 +231,7 @@ static void judge_all(team_judge *j) {
     all->works[i] = pays(j, &j->t->team[i]);
     all->gather[i] = 0;
     for (int k = 0; k < j->t->team[i].n; k++)
-      if (has_meetings(j, j->t->team[i].v[k].as)) all->gather[i] = tp_setting("TEMPO_SHARE") ? HUGE_VAL : GATHER;
+      if (has_meetings(j, j->t->team[i].v[k].as)) all->gather[i] = tp_setting("TEMPO_SHARE") ? HUGE_VAL : MEET_PATIENCE;
   }
 }
 
