@@ -2,6 +2,7 @@
 local helper = require "spec.helper"
 local generate = require "spec.fuzz.generate"
 local check = require "spec.fuzz.check"
+local picks = require "spec.fuzz.picks"
 local wide = require "spec.fuzz.wide"
 
 local found = { 126, 750 }                             -- seeds that showed bugs since
@@ -29,6 +30,14 @@ describe("random programs", function()
 
   it("that once were not the same still are", function()
     for _, seed in ipairs(found) do try(seed) end
+  end)
+
+  it("in which data picks among few places are the same on every tier", function()
+    for seed = 1, 40 do
+      local status, why = check.check(generate.load(generate.text(picks.generate(seed))), true)
+      local again = "lua5.4 spec/fuzz/fuzz.lua --picks yes --seed"
+      assert(status == "ok", ("seed %d: %s\n%s %d shrinks it"):format(seed, why, again, seed))
+    end
   end)
 
   it("of f32 lose little against f64 by being rewritten", function()
