@@ -382,7 +382,7 @@ static void shut(const nest *l) {
 }
 
 /* May iterations over places of axis k be taken as independent, if they read operands and store results from..to? Turned windows stand in locals. */
-static bool is_alone(const nest *l, int k, int from, int to) {
+static bool is_axis_alone(const nest *l, int k, int from, int to) {
   const tp_ix **step = TP_NEWN(l->e->a, const tp_ix *, l->nw);
   for (int w = 0; w < l->nw; w++) {
     bool result = w >= l->r->nin, stored = w >= l->r->nin + from && w < l->r->nin + to;
@@ -391,8 +391,8 @@ static bool is_alone(const nest *l, int k, int from, int to) {
   return tp_emit_alone(l->e, l->r, l->ax[k].n, step);
 }
 
-static void put_alone(const nest *l, int k, int from, int to) {
-  if (is_alone(l, k, from, to)) tp_emit_line(l->e, "TP_IVDEP\n");
+static void put_axis_alone(const nest *l, int k, int from, int to) {
+  if (is_axis_alone(l, k, from, to)) tp_emit_line(l->e, "TP_IVDEP\n");
 }
 
 /* Elements j .. j + some of an axis, `most` at a time; the largest `some`. */
@@ -458,7 +458,7 @@ static void open_work(const nest *of, int axis, const char *count, int most, int
     put_held(&l, axis, count, false);
     e->depth--;
   }
-  put_alone(&l, axis, first, l.r->nout);
+  put_axis_alone(&l, axis, first, l.r->nout);
   open_elements(&l, axis, count);
   if (!branched) put_work(&l);
   for (int k = 0; branched && k < l.r->nout; k++)
@@ -470,7 +470,7 @@ enum { ABREAST = 64 };                          /* places: four vectors of the w
 /* Is it a long chain of operators over many places? It goes by a few vectors at once: where one waits for its own results the processor has the others. */
 static bool goes_abreast(const nest *l, int in) {
   int64_t n;
-  return l->r->nmicro >= TP_TUNE_ABREAST_MICROS && in != l->seam && tp_ix_is_const(l->ax[in].n, &n) && n >= TP_TUNE_ABREAST_PLACES && n % ABREAST == 0 && !tp_emit_faults(l->e, l->r) && is_alone(l, in, 0, l->r->nout);
+  return l->r->nmicro >= TP_TUNE_ABREAST_MICROS && in != l->seam && tp_ix_is_const(l->ax[in].n, &n) && n >= TP_TUNE_ABREAST_PLACES && n % ABREAST == 0 && !tp_emit_faults(l->e, l->r) && is_axis_alone(l, in, 0, l->r->nout);
 }
 
 static void open_abreast(const nest *l, int in) {
@@ -518,7 +518,7 @@ static void put_map(const nest *l) {
   for (int k = 0; k < in + !(strips || abreast); k++) {
     if (k == in) {
       put_inputs(l, true);
-      put_alone(l, k, 0, l->r->nout);
+      put_axis_alone(l, k, 0, l->r->nout);
     }
     open_axis(l, k);
   }
@@ -801,7 +801,7 @@ static void put_short_rows(const nest *l, const fold_types *t) {
   tp_emit_line(e, "double acc[%d] = { 0 };\n", TURN_SIDE);
   tp_emit_line(e, "for (int64_t k = 0; k < n%d; k++)\n", in);
   tp_emit_line(e, "  for (int64_t row = 0; row < %d; row++) acc[row] = TP_FOLD_%s(acc[row], (double)y[k*%d + row]);\n", TURN_SIDE, t->fn, TURN_SIDE);
-  put_alone(l, in - 1, 0, 1);
+  put_axis_alone(l, in - 1, 0, 1);
   tp_emit_line(e, "for (int64_t row = 0; row < rows; row++) {\n");
   e->depth++;
   tp_emit_line(e, "const int64_t x%d = top + row;\n", in - 1);
@@ -870,7 +870,7 @@ static void put_down(const nest *l, const fold_types *t) {
   shut(l);
   if (apart) tp_emit_line(e, "for (int64_t k = 0; k < some; k++) acc[k] = TP_FOLD_%s(acc[k], (double)y[k]);\n", t->fn);
   for (int k = 0; k < inner; k++) shut(l);
-  put_alone(l, in, 0, 1);
+  put_axis_alone(l, in, 0, 1);
   open_elements(l, in, "some");
   put_delivery(l, t, "acc[k]");
   shut(l);

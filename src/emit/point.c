@@ -187,7 +187,7 @@ void tp_emit_lead(tp_emit *e, const tp_region *r, int i) {
 }
 
 /* Before a loop over axis i of the region, if that moves points, or of the elements that it writes. at: along this axis data says where. */
-static void put_alone(tp_emit *e, const tp_region *r, int i, bool points, int at) {
+static void put_lead_alone(tp_emit *e, const tp_region *r, int i, bool points, int at) {
   const tp_ix **step = TP_NEWN(e->a, const tp_ix *, r->nin + r->nout), *still = tp_ix_const(e->ix, 0);
   for (int w = 0; w < r->nin + r->nout; w++) {
     const tp_nd *nd = tp_window_at(r, w);
@@ -200,7 +200,7 @@ static void put_alone(tp_emit *e, const tp_region *r, int i, bool points, int at
 
 static void open_leads(tp_emit *e, const tp_region *r) {
   for (int i = 0; i < r->nlead; i++) {
-    if (i == r->nlead - 1) put_alone(e, r, i, true, -1);
+    if (i == r->nlead - 1) put_lead_alone(e, r, i, true, -1);
     tp_emit_lead(e, r, i);
   }
 }
@@ -324,7 +324,7 @@ static void put_stream(tp_emit *e, const tp_region *r) {
   tp_emit_line(e, "const int64_t some = all - j < TP_PHILOX_LANES ? all - j : TP_PHILOX_LANES;\n");
   put_keys(e, r);
   put_words(e, (int)elements_of(&r->out[0], FEW_ELEMENTS) * tp_words_per_draw(&r->how, cell_type(e, &r->out[0])));
-  if (last >= 0) put_alone(e, r, last, true, -1);
+  if (last >= 0) put_lead_alone(e, r, last, true, -1);
   tp_emit_line(e, "for (int64_t k = 0; k < some; k++) {\n");
   e->depth++;
   if (last >= 0) tp_emit_line(e, "const int64_t x%d = j + k;\n", last);
@@ -429,7 +429,7 @@ static void put_base(tp_emit *e, const tp_region *r) {
   if (tp_emit_same_elements(r, &r->in[0], out)) return;
   open_leads(e, r);
   for (int i = 0; i < out->rank; i++) {
-    if (i == out->rank - 1) put_alone(e, r, i, false, -1);
+    if (i == out->rank - 1) put_lead_alone(e, r, i, false, -1);
     open_element(e, out, i);
   }
   tp_emit_indent(e);
@@ -468,7 +468,7 @@ static void put_picks(tp_emit *e, const tp_region *r) {
   bool looks = r->op == TP_OP_PUT, sums = sums_hits(e, r);
   open_leads(e, r);
   for (int i = 0; i < inside; i++) {
-    if (i == rank - 1) put_alone(e, r, i, false, by_data);
+    if (i == rank - 1) put_lead_alone(e, r, i, false, by_data);
     open_element(e, each, i);
   }
   tp_emit_indent(e);
@@ -490,7 +490,7 @@ static void put_picks(tp_emit *e, const tp_region *r) {
     e->depth++;
   }
   for (int i = inside; i < rank; i++) {
-    if (i == rank - 1) put_alone(e, r, i, false, by_data);
+    if (i == rank - 1) put_lead_alone(e, r, i, false, by_data);
     open_element(e, each, i);
   }
   if (sums) {

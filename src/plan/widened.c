@@ -25,7 +25,7 @@ typedef struct {
   uint64_t seen;                                /* all of these dims */
   int axis, dim;                                /* of a product: the result's axis, the dim that tiles
                                                  * cut; -1: it is a loop */
-} reader;
+} wide_reader;
 
 /* ---- what makes it ---- */
 
@@ -112,7 +112,7 @@ static uint64_t dims_bits(dims d) {
 }
 
 /* Which dims the window's axes go along, and whether it lies at one known place of all others. */
-static bool is_placed_window(const widener *w, const tp_region *r, const tp_nd *x, reader *to) {
+static bool is_placed_window(const widener *w, const tp_region *r, const tp_nd *x, wide_reader *to) {
   const tp_pbuf *b = w->p->bufs.v[x->buf];
   const tp_ix *off = tp_ix_const(w->ix, 0);
   if (x->nring || x->wrap >= 0 || r->nlead + x->rank > TP_MAXRANK) return false;
@@ -133,12 +133,12 @@ static bool is_placed_window(const widener *w, const tp_region *r, const tp_nd *
 }
 
 /* A loop, or a product whose operand has rows or columns of its own along what tiles can cut. */
-static bool find_reader(const widener *w, tp_pnode *at, int buf, reader *to) {
+static bool find_reader(const widener *w, tp_pnode *at, int buf, wide_reader *to) {
   const tp_region *r = at->rg;
   int k = 0, rank = r->out[0].rank;
   if (r->check || r->nrows || r->newest || tp_windows_on(r, buf) != 1) return false;
   while (k < r->nin && r->in[k].buf != buf) k++;
-  *to = (reader){ .at = at, .operand = k, .axis = rank - 2 + k, .dim = -1 };
+  *to = (wide_reader){ .at = at, .operand = k, .axis = rank - 2 + k, .dim = -1 };
   if (k == r->nin || !is_placed_window(w, r, &r->in[k], to)) return false;
   if (r->kind == TP_RG_LOOP) return w->fuse && tp_fits_tile(r);
   if (r->kind != TP_RG_OP || r->op != TP_OP_MATMUL) return false;
@@ -222,7 +222,7 @@ static bool may_be_made_at(const widener *w, const tp_pnode *made, const tp_pnod
 /* ---- tiles ---- */
 
 /* All places of the dims inside of that which tiles cut: one axis of the product goes along all. */
-static const tp_ix *inner_places(const widener *w, const tp_pbuf *b, const reader *by) {
+static const tp_ix *inner_places(const widener *w, const tp_pbuf *b, const wide_reader *by) {
   const tp_ix *n = tp_ix_const(w->ix, 1);
   dims d = by->along[by->at->rg->nlead + by->axis];
   for (int k = d.outer + 1; k <= d.inner; k++) n = tp_ix_mul(w->ix, n, b->slots[k]);
@@ -231,7 +231,7 @@ static const tp_ix *inner_places(const widener *w, const tp_pbuf *b, const reade
 
 /* Places of the dim in a tile: no more of them than make a quarter of what is read for all of them;
  * 0: it does not pay. */
-static int64_t places_of(const widener *w, const tp_region *made, const reader *by) {
+static int64_t places_of(const widener *w, const tp_region *made, const wide_reader *by) {
   const tp_pbuf *b = w->p->bufs.v[made->out[0].buf];
   int64_t all = tp_extent_of_tiles(b->slots[by->dim]), least = TP_TUNE_WIDENED_LINE;
   double each = (double)tp_dtype_size(b->dtype);
@@ -248,7 +248,7 @@ static int64_t places_of(const widener *w, const tp_region *made, const reader *
 }
 
 /* The buffer of a tile: n places of the dim, NULL: all, and one of what is seen at one place. */
-static tp_pbuf *tile_buffer(widener *w, const tp_pbuf *b, const reader *by, const tp_ix *n,
+static tp_pbuf *tile_buffer(widener *w, const tp_pbuf *b, const wide_reader *by, const tp_ix *n,
                             const tp_sym *scope) {
   tp_pbuf *u = tp_dup(w->p->a, b, sizeof *b);
   u->slots = tp_dup(w->p->a, b->slots, sizeof *b->slots * (size_t)(b->ndim + b->rank));
@@ -269,7 +269,7 @@ static tp_pnode *region_node(const widener *w, tp_region *r) {
 }
 
 /* n places of the dim from `first` on; n NULL: all. */
-static tp_pnode *make_tile(widener *w, const tp_region *made, const reader *by, const tp_pbuf *u,
+static tp_pnode *make_tile(widener *w, const tp_region *made, const wide_reader *by, const tp_pbuf *u,
                            const tp_ix *first, const tp_ix *n) {
   tp_region *m = tp_dup(w->p->a, made, sizeof *made);
   const tp_nd *seen = &by->at->rg->in[by->operand];
@@ -290,7 +290,7 @@ static tp_pnode *make_tile(widener *w, const tp_region *made, const reader *by, 
 }
 
 /* The reader, as it sees all of u. */
-static tp_region *read_all_of(widener *w, const reader *by, const tp_pbuf *u) {
+static tp_region *read_all_of(widener *w, const wide_reader *by, const tp_pbuf *u) {
   tp_region *r = tp_dup(w->p->a, by->at->rg, sizeof *by->at->rg);
   r->in = tp_dup(w->p->a, r->in, sizeof *r->in * (size_t)r->nin);
   tp_nd *x = &r->in[by->operand];
@@ -305,7 +305,7 @@ static tp_region *read_all_of(widener *w, const reader *by, const tp_pbuf *u) {
 }
 
 /* The product, of n of its rows or columns from `first` on. */
-static tp_pnode *read_tile(widener *w, const reader *by, const tp_pbuf *u, const tp_ix *first,
+static tp_pnode *read_tile(widener *w, const wide_reader *by, const tp_pbuf *u, const tp_ix *first,
                            const tp_ix *n) {
   tp_region *r = read_all_of(w, by, u);
   r->out = tp_dup(w->p->a, r->out, sizeof *r->out);
@@ -319,7 +319,7 @@ static tp_pnode *read_tile(widener *w, const reader *by, const tp_pbuf *u, const
   return region_node(w, r);
 }
 
-static void go_by_tiles(widener *w, const tp_region *made, const reader *by, int64_t b) {
+static void go_by_tiles(widener *w, const tp_region *made, const wide_reader *by, int64_t b) {
   const tp_sym *var = tp_sym_var(w->ix, "tile");
   const tp_pbuf *was = w->p->bufs.v[made->out[0].buf];
   const tp_ix *all = was->slots[by->dim], *inner = inner_places(w, was, by);
@@ -334,7 +334,7 @@ static void go_by_tiles(widener *w, const tp_region *made, const reader *by, int
 }
 
 /* A loop has it made right before: they become one (fuse.c). */
-static void go_together(widener *w, const tp_region *made, const reader *by) {
+static void go_together(widener *w, const tp_region *made, const wide_reader *by) {
   const tp_pbuf *u = tile_buffer(w, w->p->bufs.v[made->out[0].buf], by, NULL, NULL);
   tp_pnode *v[] = { make_tile(w, made, by, u, NULL, NULL), region_node(w, read_all_of(w, by, u)) };
   tp_pnode *up = by->at->up, **kid = tp_dup(w->p->a, v, sizeof v);
@@ -358,7 +358,7 @@ static void take_out(tp_pnode *x) {
 /* Where all that read it are products that go by tiles, and loops, it is made nowhere else. */
 static bool make_again(widener *w, tp_pnode *made) {
   int buf = made->rg->out[0].buf, n = 0, left = w->uses[buf] - 1;
-  reader *by = TP_NEWN(w->p->a, reader, left + 1);
+  wide_reader *by = TP_NEWN(w->p->a, wide_reader, left + 1);
   int64_t *places = TP_NEWN(w->p->a, int64_t, left + 1);
   for (int i = 0; i < w->nleaf; i++) {
     if (w->leaf[i] == made || !tp_windows_on(w->leaf[i]->rg, buf)) continue;
