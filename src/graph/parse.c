@@ -323,7 +323,7 @@ static bool line(graph_parser *p) {
 /* ---- the whole ---- */
 
 /* Nodes need themselves only through branches, contributions and updates, which have a type without their operands. */
-static bool no_circle(graph_parser *p) {
+static bool no_circle_in_text(graph_parser *p) {
   tp_arena *a = &p->g->arena;
   int n = p->g->nodes.n, nedge = 0, e = 0;
   for (int i = 0; i < n; i++) nedge += p->g->nodes.v[i]->nin;
@@ -389,7 +389,7 @@ static bool lines(graph_parser *p, const char *text) {
     if (p->mentioned.v[i]->id < 0) return tp_fail(p->in.err, TP_E_FILE, here(p), "file: there is no node %%%d", p->mentioned.v[i]->mark);
   for (int i = 0; i < p->arities.n; i++)
     if (!arity_ok(p, &p->arities.v[i])) return false;
-  return tp_verify_structure(p->g, p->in.err) && no_circle(p) && match_hidden(p) && add_stops(p);
+  return tp_verify_structure(p->g, p->in.err) && no_circle_in_text(p) && match_hidden(p) && add_stops(p);
 }
 
 /* Those that the text says, and those that its nodes need. */

@@ -149,14 +149,14 @@ static bool find_reader(const widener *w, tp_pnode *at, int buf, wide_reader *to
 
 /* ---- is what it is made of still there? ---- */
 
-static bool is_around(const tp_pnode *x, const tp_pnode *at) {
+static bool encloses(const tp_pnode *x, const tp_pnode *at) {
   while (at && at != x) at = at->up;
   return at != NULL;
 }
 
 /* The outermost node with `at` in it that does not hold the other one, too. */
 static const tp_pnode *apart_from(const tp_pnode *at, const tp_pnode *other) {
-  while (at->up && !is_around(at->up, other)) at = at->up;
+  while (at->up && !encloses(at->up, other)) at = at->up;
   return at;
 }
 
@@ -183,7 +183,7 @@ static bool same_turn(const tp_pnode *made, const tp_pnode *at) {
   bool is = true;
   for (const tp_pnode *x = made->up; x && is; x = x->up) {
     bool free = tp_is_row(x) || (x->kind == TP_P_IF && tp_ix_of_bounds(x->cond));
-    is = free || is_around(x, at);
+    is = free || encloses(x, at);
   }
   return is;
 }
@@ -191,7 +191,7 @@ static bool same_turn(const tp_pnode *made, const tp_pnode *at) {
 /* Is there a loop around the one that is not around the other? */
 static bool was_hoisted(const tp_pnode *made, const tp_pnode *at) {
   const tp_pnode *x = at;
-  while (x && (x->kind != TP_P_FOR || is_around(x, made))) x = x->up;
+  while (x && (x->kind != TP_P_FOR || encloses(x, made))) x = x->up;
   return x != NULL;
 }
 

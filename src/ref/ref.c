@@ -189,13 +189,13 @@ static bool fill_first(ref *r) {
 
 /* ---- parameters, after a run that ended early ---- */
 
-static bool is_along(const tp_node *w, int d) { return tp_dom_has(w->attr.nalong, w->attr.along, w->dom[d]); }
+static bool is_along_axis(const tp_node *w, int d) { return tp_dom_has(w->attr.nalong, w->attr.along, w->dom[d]); }
 
 /* < 0: a lies before b, by the dims along which w evolves. */
 static int compare_along(const tp_node *w, const int64_t *a, const int64_t *b) {
   int c = 0;
   for (int d = 0; d < w->ndom && !c; d++)
-    if (is_along(w, d)) c = (a[d] > b[d]) - (a[d] < b[d]);
+    if (is_along_axis(w, d)) c = (a[d] > b[d]) - (a[d] < b[d]);
   return c;
 }
 
@@ -213,8 +213,8 @@ static const int64_t *last_made(ref *r, const tp_node *w, const int64_t *before)
 static bool copy_made(ref *r, const tp_node *w, const int64_t *point, tp_array *to) {
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM], n = 0;
   for (int d = 0; d < w->ndom; d++) {
-    lo[d] = is_along(w, d) ? point[d] : 0;
-    hi[d] = is_along(w, d) ? point[d] + 1 : ref_bound(r, w->dom[d]);
+    lo[d] = is_along_axis(w, d) ? point[d] : 0;
+    hi[d] = is_along_axis(w, d) ? point[d] + 1 : ref_bound(r, w->dom[d]);
   }
   for (bool more = ref_first(w->ndom, lo, hi, at); more; more = ref_next(w->ndom, lo, hi, at), n++)
     if (ref_cell(r, w, at)->state != CELL_DONE) return false;

@@ -60,7 +60,7 @@ typedef struct { int64_t n; size_t row, mark; } param_rows;
 
 static const uint16_t marks[8] = { 0x7ffa, 0x7ffa, 0x7ffa, 0x7ffa, 0x7ffa, 0x7ffa, 0x7ffa, 0x7ffa };
 
-static param_rows rows_of(tp_fn *f, int k, const tp_array *a) {
+static param_rows param_rows_of(tp_fn *f, int k, const tp_array *a) {
   param_rows r = { .n = 1 };
   for (int i = 0; i < a->rank - tp_fn_param(f, k)->out[0].rank; i++) r.n *= a->shape[i];
   r.row = r.n ? tp_array_bytes(a) / (size_t)r.n : 0;
@@ -71,14 +71,14 @@ static param_rows rows_of(tp_fn *f, int k, const tp_array *a) {
 void tp_mark_params(tp_fn *f, tp_array *const *outputs) {
   for (int k = 0; k < tp_fn_nparam(f); k++) {
     tp_array *a = outputs[final_of(f, k)];
-    param_rows r = a ? rows_of(f, k, a) : (param_rows){ 0 };
+    param_rows r = a ? param_rows_of(f, k, a) : (param_rows){ 0 };
     for (int64_t i = 0; i < r.n; i++) memcpy((char *)a->data + (size_t)i * r.row, marks, r.mark);
   }
 }
 
 /* Rows of dims that end by data are zero where none was reached. */
 static bool is_made(tp_fn *f, int k, tp_array *a) {
-  param_rows r = a ? rows_of(f, k, a) : (param_rows){ 0 };
+  param_rows r = a ? param_rows_of(f, k, a) : (param_rows){ 0 };
   int64_t made = 0;
   for (int64_t i = 0; i < r.n; i++) made += !r.mark || memcmp((char *)a->data + (size_t)i * r.row, marks, r.mark) != 0;
   if (!a || (r.n && !made)) return false;
