@@ -39,6 +39,7 @@ local files, text = {}, {}
 local find = assert(io.popen "find spec -type f | sort")
 for path in find:lines() do files[#files + 1], text[path] = path, read(path) end
 find:close()
+text.Makefile = read "Makefile"
 
 local function is_test(path)
   return path:find "_spec%.lua$" or path:find "^spec/c/[%w_]+_test%.c$"

@@ -266,7 +266,7 @@ describe("settings", function()
     local known, asked = {}, {}
     for _, s in ipairs(rows.read(docs.root .. "src/base/settings.def", "S")) do known[s[1]] = true end
     each_file("src", function(path)
-      for name in blocks.read(path):gmatch 'tp_setting%("([%w_]+)"%)' do asked[name] = true end
+      for name in blocks.read(path):gmatch 'tp_[%l_]*setting%([^()"]*"([%w_]+)"%)' do asked[name] = true end
     end)
     same_names(known, asked)
   end)

@@ -160,7 +160,7 @@ describe("a reproducible program has the same bits", function()
 
   -- An environment inside, actions drawn: one bit of difference, and soon another episode is played.
   it("as CartPole learns for 10,000 updates, in every tier, of any compiler at any level, in one thread and in two", function()
-    local want = { [10000] = "43282\t25\t273\t0\n", [1000] = "189885\t25\t267\t0\n" }
+    local want = { [10000] = "546210\t25\t273\t0\n", [1000] = "446766\t25\t267\t0\n" }
     local function trains(updates, settings)
       local got = run("export TEMPO_CACHE=none " .. settings .. "; ", "true", (cartpole:gsub("UPDATES", updates)))
       assert.equal(want[updates], got, settings)

@@ -28,7 +28,7 @@ static bool insert_ticks(tp_graph *g, tp_error *err) {
   bool *fed = TP_NEWN(&g->arena, bool, g->inputs.n + 1), *shown = TP_NEWN(&g->arena, bool, g->outputs.n + 1);
   for (int i = 0; i < g->inputs.n; i++) fed[i] = g->inputs.v[i]->ndom == n;
   for (int i = 0; i < g->outputs.n; i++) shown[i] = g->outputs.v[i].val.node->ndom == n;
-  return tp_insert_ticks(g, &(tp_ticks){ n, dim, fed, shown, TP_NEWN(&g->arena, bool, g->nodes.n + 1), TP_NEWN(&g->arena, bool, g->outputs.n + 1) }, err);
+  return tp_insert_ticks(g, &(tp_ticks){ n, dim, fed, shown, TP_NEWN(&g->arena, bool, g->nodes.n + 1), TP_NEWN(&g->arena, bool, g->outputs.n + 1) }, err) && tp_keep_newest(g, true, err);
 }
 
 static bool schedule(prog *p) {

@@ -69,6 +69,7 @@ static inline tp_array *data_buf(prog *p, tp_bufkind kind, tp_dtype d, int64_t c
   for (int64_t i = 0; i < count; i++) random_element(d, a->data, i);
   int slot = kind == TP_BUF_INPUT ? p->nin : p->nout;
   *buf = new_buf(p, kind, d, K(p, count), slot);
+  if (kind == TP_BUF_OUTPUT) TP_PUSH(&p->a, &p->plan.products, ((tp_product){ 0 }));
   if (kind == TP_BUF_INPUT) p->in[p->nin++] = a;
   else p->out[p->nout++] = a;
   return a;

@@ -135,13 +135,15 @@ static bool prepare(replaced *r) {
   return r->real && (r->special || write_beside(r, there ? st.st_mode & 07777 : 0666, there));
 }
 
-/* Another name for what is there, by which it can come back. A file system without links has none. */
+/* Another name for the file that is there, by which it can come back. Where the file system has no
+ * links, the file is moved to that name. No file there: no name. */
 static void keep_old(replaced *r) {
   for (int k = 0; k < RENAMES; k++) {
     name_beside(r->real, k, &r->old);
     if (r->old.failed || link(r->real, r->old.s) == 0) return;
     if (errno != EEXIST) break;
   }
+  if (errno != ENOENT && rename(r->real, r->old.s) == 0) return;
   tp_buf_free(&r->old);
 }
 
@@ -158,9 +160,9 @@ static bool put_in_place(replaced *r, bool several) {
 }
 
 static void end_replacing(replaced *r, bool ok) {
-  if (!ok && r->moved && r->old.s) rename(r->old.s, r->real);
+  if (!ok && r->old.s) rename(r->old.s, r->real);       /* does nothing where both are still one file */
   else if (!ok && r->moved) remove(r->real);
-  else if (r->old.s) remove(r->old.s);
+  if (r->old.s) remove(r->old.s);
   if (r->named && !r->moved) remove(r->tmp.s);
   tp_buf_free(&r->tmp);
   tp_buf_free(&r->old);

@@ -14,10 +14,10 @@ tl_fn *tl_fn_alone(lua_State *L, const char *what, const char *may_not) {
 }
 
 /* Protected, as a method that an error leaves uses the function no more. Below its arguments the function stays on the stack. */
-int tl_fn_use(lua_State *L, lua_CFunction method) {
+int tl_fn_use(lua_State *L, int method) {
   tl_fn *u = tl_object(L, 1, TL_FN, "a method of a function");
   lua_pushvalue(L, 1);
-  lua_pushcfunction(L, method);
+  lua_pushvalue(L, method);
   lua_insert(L, 1);
   lua_insert(L, 1);
   u->uses++;

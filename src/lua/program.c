@@ -12,7 +12,7 @@ int tl_program(lua_State *L) {
 
 static int program_gc(lua_State *L) {
   tl_prog *lp = tl_object(L, 1, TL_PROGRAM, "__gc");
-  if (!lp->over) tl_fail(L, TP_E_OPTION, "option: __gc: a program is freed by the collector, when nothing uses it");
+  if (lp->watched && !lp->over) tl_fail(L, TP_E_OPTION, "option: __gc: a program is freed by the collector, when nothing uses it");
   lp->p = tp_program_unref(lp->p);
   return 0;
 }

@@ -42,14 +42,16 @@ void tl_stress(lua_State *L) {
 #endif
 }
 
-/* Upvalues: state, function, and one of the function's own. */
+/* Upvalues: state, function, and one of the function's own; of a method of functions also the plain
+ * C function, made once, as LuaJIT would make an object at each call. */
+#define UP_PLAIN lua_upvalueindex(6)
 static int run_entry(lua_State *L, bool uses) {
   lua_CFunction f = (lua_CFunction)lua_touserdata(L, lua_upvalueindex(2));
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return tl_fail(L, TP_E_MEMORY, "memory: out of memory");
   tl_stress(L);
   ((tl_state *)lua_touserdata(L, lua_upvalueindex(1)))->L = L;
-  int n = uses ? tl_fn_use(L, f) : f(L);
+  int n = uses ? tl_fn_use(L, UP_PLAIN) : f(L);
   tl_stress(L);
   tp_unguard(&oom);
   return n;
@@ -115,7 +117,8 @@ void tl_setnamed(lua_State *L, tl_state *S, tl_type of, const tl_reg *r, int ext
   else lua_pushnil(L);
   *(called_t *)lua_newuserdata(L, sizeof(called_t)) = (called_t){ r->name, r->takes, of };
   tl_pushclass(L, of);                          /* nil for functions */
-  lua_pushcclosure(L, named_entry, 5);
+  lua_pushcfunction(L, r->f);
+  lua_pushcclosure(L, named_entry, 6);
   lua_setfield(L, -2 - extra, r->name);
   lua_pop(L, extra);
 }
@@ -253,6 +256,7 @@ tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
   lua_rawseti(L, -2, TL_PT_LOOSE);
   push_end(L, lp);
   lua_rawseti(L, -2, TL_PT_END);
+  lp->watched = true;
   lua_setuservalue(L, -2);
   tl_rawgetp(L, LUA_REGISTRYINDEX, &programs_key);
   lua_pushvalue(L, -2);

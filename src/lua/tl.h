@@ -29,6 +29,7 @@ typedef struct tl_prog {
   int *line, seen;                              /* the line that records now; nodes before it */
   tp_pos pos;
   bool warned;
+  bool watched;                                 /* the collector will say when it is over */
   bool over;                                    /* the collector has found that nothing uses it */
 } tl_prog;
 
@@ -198,7 +199,7 @@ bool tl_callback(void *ud, const tp_call *c, tp_error *err);
 void tl_lease_drop(tl_lease *l);
 tl_fn *tl_pushfn(lua_State *L, tl_prog *lp);
 tl_fn *tl_fn_self(lua_State *L, const char *what);                          /* value 1 */
-int tl_fn_use(lua_State *L, lua_CFunction method);                          /* calls it; value 1 cannot be freed meanwhile */
+int tl_fn_use(lua_State *L, int method);                                    /* calls the upvalue; value 1 cannot be freed meanwhile */
 tl_fn *tl_fn_alone(lua_State *L, const char *what, const char *may_not);    /* value 1, which nothing else uses now */
 void tl_fn_seed(lua_State *L, tl_run *r, int i);                            /* seed of a table of options */
 int tl_fn_start(lua_State *L);

@@ -237,9 +237,17 @@ void ref_newest(ref *r, const bool *complete) {
   }
 }
 
+/* Without callbacks nothing has to be kept ahead of the outputs: what is made of a parameter stays. */
+static bool has_callbacks(const tp_graph *g) {
+  bool any = false;
+  for (int i = 0; i < g->nodes.n; i++)
+    any |= g->nodes.v[i]->op == TP_OP_CALL && g->nodes.v[i]->attr.fn != TP_FN_KEEP;
+  return any;
+}
+
 static bool run_all(ref *r) {
   int done = 0;
-  bool ok = fill_first(r) && ref_call_all(r), *complete = TP_NEWN(&r->arena, bool, r->g->outputs.n);
+  bool ok = fill_first(r) && (!has_callbacks(r->g) || ref_call_all(r)), *complete = TP_NEWN(&r->arena, bool, r->g->outputs.n);
   for (; ok && done < r->g->outputs.n; done += ok) complete[done] = ok = fill_output(r, done);
   if (!ok) ref_newest(r, complete);
   if (r->cancelled) drop_outputs(r, done);
