@@ -182,3 +182,28 @@ describe("the iterator of rows", function()
     assert.equal(1, (next_row(a, 0)))
   end)
 end)
+
+describe("a script that unrolls a loop", function()
+  local text = [[
+    local tempo = require "tempo"
+    tempo.warn = function() end
+    local P = tempo.program()
+    local t = P:dim "t"
+    local x = P:input("x", { domain = { t } })
+    local y = x
+    for _ = 1, N do y = y * 0.5 + 1 end
+    local g = tempo.grad(y, { x })[1]
+    local out = P:compile { outputs = { y = y, g = N < 2000 and g or nil }, tier = TIER } ({ x = { 2, 4 } }, { T = 2 })
+    print(("%g"):format(out.y:totable()[2]))
+  ]]
+  local function run(n, tier, settings)
+    return helper.script(text:gsub("%f[%w]N%f[%W]", n):gsub("%f[%w]TIER%f[%W]", ("%q"):format(tier)), nil, settings)
+  end
+
+  for _, tier in ipairs { "reference", "interpreter" } do
+    it("40,000 times needs no stack for it, on the " .. tier, function() assert.equal("2\n", run(40000, tier)) end)
+    it("1,000 times, gradients included, fits into a stack of 256 KiB, on the " .. tier, function()
+      assert.equal("2\n", run(1000, tier, "ulimit -s 256; "))
+    end)
+  end
+end)

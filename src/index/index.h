@@ -23,6 +23,7 @@ struct tp_sym {
   tp_sym *dim;                  /* of a bound made by a dim: that dim, else NULL */
   int order;                    /* dims: in order of creation, which is the order of every domain */
   bool hidden;                  /* made by the compiler: not to be given at the call */
+  int compilation;              /* of what a compilation made for itself: its number, from 1 on; else 0 */
   const struct tp_ix *whole;    /* of a VAR that stands for a thread's share of an extent (plan/team.c): that extent; it stays while a run goes on. Else NULL */
   const tp_sym *digits;         /* of a hidden bound: it is how many binary digits this bound has, at least 1 (tp_sym_digits); else NULL */
   int nleast; const struct tp_ix *const *least;         /* of a hidden bound: it is the place of the least of these, the first of equals (tp_sym_least); else none */
@@ -46,6 +47,9 @@ tp_arena *tp_ictx_arena(tp_ictx *c);
 tp_sym *tp_sym_dim(tp_ictx *c, const char *name, const char *bound_name /* NULL: upper-cased name */, tp_pos pos, tp_error *err); /* name taken: option */
 tp_sym *tp_sym_bound(tp_ictx *c, const char *name, tp_pos pos, tp_error *err);
 tp_sym *tp_sym_var(tp_ictx *c, const char *hint);       /* fresh VAR: hint, hint1, hint2, ... never clashes */
+/* A compilation begins and, with what that gave, ends. Its own symbols may have names of earlier compilations' own, so each one of a program calls them the same. */
+int tp_sym_begin(tp_ictx *c);
+void tp_sym_end(tp_ictx *c, int was);
 tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint);/* fresh dim without a bound */
 tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name);   /* the hidden bound of that name; made, by a name that is free, if there is none */
 tp_sym *tp_sym_digits(tp_ictx *c, const tp_sym *bound);  /* the hidden dim that goes over the binary digits of a bound, which each evaluation gives it anew */

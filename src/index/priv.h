@@ -32,6 +32,7 @@ struct tp_ictx {
   TP_VEC(int64_t) key;          /* scratch: the key being looked up */
   TP_VEC(tp_term) stack;        /* scratch: polynomials under construction */
   int nnode, ndim;
+  int compilation, ncompilation; /* the one at work, 0: none; and how many there were */
   bool overflowed;
   tp_buf text;
   struct isl_ctx *isl;

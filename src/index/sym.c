@@ -93,17 +93,34 @@ tp_sym *tp_sym_bound(tp_ictx *c, const char *name, tp_pos pos, tp_error *err) {
 
 static bool is_hidden_bound(const tp_sym *s) { return s->kind == TP_SYM_BOUND && s->hidden; }
 
+int tp_sym_begin(tp_ictx *c) {
+  int was = c->compilation;
+  c->compilation = ++c->ncompilation;
+  return was;
+}
+
+void tp_sym_end(tp_ictx *c, int was) { c->compilation = was; }
+
+/* Is it a name that only an earlier compilation used, for itself? */
+static bool is_over(const tp_ictx *c, const tp_sym *s) { return c->compilation && s->compilation && s->compilation != c->compilation; }
+
 /* hint, or the first of hint1, hint2, .. that is free or, if `shared`, a hidden bound. */
 static const char *first_name(tp_ictx *c, const char *hint, bool shared) {
   const char *name = hint;
   const tp_sym *s;
-  for (int i = 1; (s = tp_sym_find(c, name)) && !(shared && is_hidden_bound(s)); i++) name = tp_printf(&c->arena, "%s%d", hint, i);
+  for (int i = 1; (s = tp_sym_find(c, name)) && !is_over(c, s) && !(shared && is_hidden_bound(s)); i++) name = tp_printf(&c->arena, "%s%d", hint, i);
   return name;
 }
 
 static const char *fresh_name(tp_ictx *c, const char *hint) { return first_name(c, hint, false); }
 
-tp_sym *tp_sym_var(tp_ictx *c, const char *hint) { return sym_new(c, TP_SYM_VAR, fresh_name(c, hint), TP_NOWHERE); }
+static tp_sym *own_sym(tp_ictx *c, tp_symkind kind, const char *hint) {
+  tp_sym *s = sym_new(c, kind, fresh_name(c, hint), TP_NOWHERE);
+  s->compilation = c->compilation;
+  return s;
+}
+
+tp_sym *tp_sym_var(tp_ictx *c, const char *hint) { return own_sym(c, TP_SYM_VAR, hint); }
 
 tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name) {
   const char *own = first_name(c, name, true);
@@ -115,7 +132,7 @@ tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name) {
 }
 
 tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint) {
-  tp_sym *s = sym_new(c, TP_SYM_DIM, fresh_name(c, hint), TP_NOWHERE);
+  tp_sym *s = own_sym(c, TP_SYM_DIM, hint);
   s->hidden = true;
   return s;
 }
@@ -127,6 +144,7 @@ tp_sym *tp_sym_digits(tp_ictx *c, const tp_sym *bound) {
   d->bound = tp_sym_hidden_bound(c, fresh_name(c, tp_printf(&c->arena, "%s_digits", bound->name)));
   d->bound->dim = d;
   d->bound->digits = bound;
+  d->compilation = 0;
   return d;
 }
 

@@ -492,7 +492,7 @@ static double product_at(const life *f, const tp_ix *const *width, int64_t sampl
   int n = tp_nsym(f->S->ix);
   int64_t *env = TP_NEWN(f->S->a, int64_t, n);
   double r = 1;
-  for (int i = 0; i < n; i++) env[i] = tp_sym_at(f->S->ix, i)->dim ? sample + i : 5;
+  for (int i = 0; i < n; i++) env[i] = tp_sym_at(f->S->ix, i)->dim ? sample + tp_sym_at(f->S->ix, i)->dim->order : 5;
   for (int k = 0; k < f->x->ndim; k++) r *= (double)tp_ix_evalq(width[k], env);
   return r;
 }

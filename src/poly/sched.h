@@ -182,4 +182,5 @@ bool tp_is_forward(tp_sched *S, const tp_dep *d);
 bool tp_make_tree(tp_sched *S);
 tp_tree *tp_stop_loops(tp_poly *p, tp_tree *t);                 /* narrow.c */
 bool tp_live(tp_sched *S);                     /* false: of some array it was too hard to say, so it is kept whole */
+bool tp_is_free_bound(const tp_sched *S, const tp_sym *s);        /* a bound without a dim, given at the call, which the program mentions */
 #endif

@@ -1,11 +1,16 @@
 /* stmts: the statements of one stored node, with the clusters that go into them. */
 #include "poly/lower.h"
 
+/* Operators of a statement, each an operand of the one before. They are found by recursion, which a stack of 256 KiB must hold; their number
+ * (TP_TUNE_CLUSTER) is known only on the way back. */
+enum { CLUSTER_DEPTH = 96 };
+
 typedef struct {                                /* a statement being made */
   low *l; tp_stmt *s;
   uint32_t pinned;                              /* dims that its domain fixes to one value */
   bool exact;                                   /* its guard has to be */
   const tp_node *by; int operand;               /* for whom what is met now is read */
+  int depth;                                    /* operators around what is met now; their numbers come after its own */
   TP_VEC(tp_node *) node;
   TP_VEC(const tp_ix **) at;
   TP_VEC(tp_access) acc;
@@ -51,13 +56,15 @@ static const tp_ix **subset(low *l, const tp_node *n, const tp_ix *const *at, co
 /* ---- what goes inside ---- */
 
 static double sample_bytes(const sb *b, tp_val v) {    /* at sample bounds */
-  int64_t env[4096];
   int n = tp_nsym(b->l->g->ix);
-  if (n > 4096) return 1;
+  tp_arena scratch;
+  tp_scratch_init(&scratch);
+  int64_t *env = TP_NEWN(&scratch, int64_t, n);
   for (int i = 0; i < n; i++) env[i] = tp_sym_at(b->l->g->ix, i)->kind == TP_SYM_BOUND ? 64 : 32;
   double s = tp_dtype_size(tp_dtypeof(v));
   const tp_out *t = tp_outof(v);
   for (int a = 0; a < t->rank; a++) s *= (double)tp_ix_evalq(t->shape[a], env);
+  tp_arena_free(&scratch);
   return s;
 }
 
@@ -110,7 +117,7 @@ static bool multiplies_rows(const sb *b, const tp_node *n) {
 static bool goes_inside(sb *b, const tp_opnd *o) {
   tp_node *u = o->base.node;
   low *l = b->l;
-  if (u->nout != 1 || (l->nreader[u->id] != 1 && !l->apart[u->id]) || l->queued[u->id] || o->nvar || b->node.n >= TP_TUNE_CLUSTER || b->s->ndim >= TP_MAXDIM) return false;
+  if (u->nout != 1 || (l->nreader[u->id] != 1 && !l->apart[u->id]) || l->queued[u->id] || o->nvar || b->node.n >= TP_TUNE_CLUSTER || b->depth >= CLUSTER_DEPTH || b->s->ndim >= TP_MAXDIM) return false;
   switch (tp_ops[u->op].cls) {
     case TP_CLS_TIME: if (u->op != TP_OP_PINIT) return false; break;
     case TP_CLS_FX: case TP_CLS_ENV: case TP_CLS_SORT: return false;
@@ -167,8 +174,10 @@ static bool use_operand(sb *b, const tp_node *n, const tp_ix **at, int k, bool l
 }
 
 static bool emit(sb *b, tp_node *n, const tp_ix **at) {
+  b->depth++;
   for (int k = 0; k < 2 * n->nin; k++)
     if (!use_operand(b, n, at, k % n->nin, k >= n->nin)) return false;
+  b->depth--;
   if (n->op == TP_OP_PINIT) parameter_access(b, n, at);
   TP_PUSH(b->l->a, &b->node, n);
   TP_PUSH(b->l->a, &b->at, at);

@@ -271,7 +271,9 @@ static void drop_attempt(tp_fn *f) {
 }
 
 bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err) {
+  int was = tp_sym_begin(f->program->ix);
   bool ok = tp_guarded(f, fn, arg, err);
+  tp_sym_end(f->program->ix, was);
   if (!ok) drop_attempt(f);
   tp_isl_forget(f->program->ix);
   tp_ictx_overflowed(f->program->ix);           /* sizes of a plan are judged at the call */
