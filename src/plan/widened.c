@@ -135,13 +135,14 @@ static bool is_placed_window(const widener *w, const tp_region *r, const tp_nd *
 /* A loop, or a product whose operand has rows or columns of its own along what tiles can cut. */
 static bool find_reader(const widener *w, tp_pnode *at, int buf, wide_reader *to) {
   const tp_region *r = at->rg;
+  if (r->kind != TP_RG_LOOP && r->kind != TP_RG_OP) return false;
   int k = 0, rank = r->out[0].rank;
   if (r->check || r->nrows || r->newest || tp_windows_on(r, buf) != 1) return false;
   while (k < r->nin && r->in[k].buf != buf) k++;
   *to = (wide_reader){ .at = at, .operand = k, .axis = rank - 2 + k, .dim = -1 };
   if (k == r->nin || !is_placed_window(w, r, &r->in[k], to)) return false;
   if (r->kind == TP_RG_LOOP) return w->fuse && tp_fits_tile(r);
-  if (r->kind != TP_RG_OP || r->op != TP_OP_MATMUL) return false;
+  if (r->op != TP_OP_MATMUL) return false;
   if (rank < 2 || r->in[k].rank != rank) return false;
   to->dim = to->along[r->nlead + to->axis].outer;
   return to->dim >= 0;

@@ -73,7 +73,7 @@ bool ref_new(ref *r, tp_cell *c, int out, ref_data *v);                        /
 bool ref_from_array(ref *r, tp_cell *c, const tp_array *a);                   /* c's value is its part of an array over its domain */
 bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a);
 int64_t ref_bound(const ref *r, const tp_sym *dim);                          /* as given by the call */
-bool ref_box(ref *r, int n, const tp_sym *const *dims, int64_t *count);       /* number of points of a box; false: overflow */
+bool ref_box(const ref *r, int n, const tp_sym *const *dims, int64_t *count);       /* number of points of a box; false: too many to count */
 int64_t ref_number(const ref *r, int n, const tp_sym *const *dims, const int64_t *at);        /* place in the box, row major */
 void ref_unnumber(const ref *r, int n, const tp_sym *const *dims, int64_t number, int64_t *at);
 bool ref_first(int n, const int64_t *lo, const int64_t *hi, int64_t *at);     /* at := lo; false: the box is empty */
