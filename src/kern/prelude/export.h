@@ -558,11 +558,19 @@ TP_FN tpx_hit *tpx_hit_at(tpx_hit *t, int64_t places, int64_t at, const tpx_wind
   if (t[i].at == INT64_MIN) t[i].at = at, t[i].sum = tpx_get(o->type, o->p, at);
   return &t[i];
 }
-/* f32 and narrower in f64, rounded once. */
+TP_FN void tpx_hits_end(tpx_hit *t, int64_t places, const tpx_window *o) {
+  for (int64_t i = 0; i < places; i++) {
+    if (t[i].at != INT64_MIN) tpx_put(o->type, o->p, t[i].at, t[i].sum);
+    t[i].at = INT64_MIN, t[i].sum = 0;
+  }
+}
+/* f32 and narrower in f64, rounded once; where points add to the places of others, once for each point. */
 TP_FN int tpx_scatter_add(const tp_host *h, int pos, const tpx_window *base, const tpx_window *k, const tpx_window *src, const tpx_window *o, int axis, char *work) {
-  int64_t at[TPX_RANK], sum = tpx_is_float(o->type) && o->type != TPX_F64, places = sum ? 2 * tpx_count(k) : 0;
+  int64_t at[TPX_RANK], sum = tpx_is_float(o->type) && o->type != TPX_F64, own = 1, places, done = 0;
   tpx_hit *t = (tpx_hit *)(void *)work;
   if (tpx_outside(k, o->n[axis])) return h->fault(h->exec, pos, TPX_FAULT_INDEX, NULL);
+  for (int i = k->rank - 1; i >= 0 && (k->n[i] == 1 || o->s[i] || i == axis); i--) own *= k->n[i];
+  places = sum ? 2 * own : 0;
   for (int64_t i = 0; i < places; i++) t[i].at = INT64_MIN, t[i].sum = 0;
   tpx_base(o, base);
   for (int go = tpx_first(k->rank, k->n, at); go; go = tpx_next(k->rank, k->n, at)) {
@@ -571,9 +579,8 @@ TP_FN int tpx_scatter_add(const tp_host *h, int pos, const tpx_window *base, con
     if (places) tpx_hit_at(t, places, p, o)->sum += tpx_get(src->type, src->p, q);
     else if (o->type == TPX_F64) ((tpx_f64 *)o->p)[p] += ((const tpx_f64 *)src->p)[q];
     else tpx_puti(o->type, o->p, p, (int64_t)((uint64_t)tpx_geti(o->type, o->p, p) + (uint64_t)tpx_geti(src->type, src->p, q)));
+    if (++done % own == 0) tpx_hits_end(t, places, o);
   }
-  for (int64_t i = 0; i < places; i++)
-    if (t[i].at != INT64_MIN) tpx_put(o->type, o->p, t[i].at, t[i].sum);
   return 0;
 }
 /* > matmul_at */
