@@ -182,7 +182,7 @@ describe("include/tempo.h", function()
   end
 
   it("tells last values of parameters apart by their names, in whatever order a text has them", function()
-    local tempo, capi = require "tempo", require "spec.capi"
+    local tempo = require "tempo"
     local P = tempo.program()
     local t = P:dim "t"
     local up = P:param("up", { along = { t }, init = 1 })
@@ -190,14 +190,14 @@ describe("include/tempo.h", function()
     up:update(up + 1)
     down:update(down - 1)
     local f = P:compile { outputs = { sum = up + down }, tier = "interpreter" }
-    local text, lines = f:explain "graph", {}
-    for line in text:gmatch "output [^\n]* hidden[^\n]*\n" do lines[#lines + 1] = line end
+    local written, lines = f:explain "graph", {}
+    for line in written:gmatch "output [^\n]* hidden[^\n]*\n" do lines[#lines + 1] = line end
     assert.equal(2, #lines)
-    local one, two = text:find(lines[1], 1, true), text:find(lines[2], 1, true)
-    local between = text:sub(one + #lines[1], two - 1)
-    local swapped = text:sub(1, one - 1) .. lines[2] .. between .. lines[1] .. text:sub(two + #lines[2])
-    assert.not_equal(text, swapped)
-    for _, source in ipairs { text, swapped } do
+    local one, two = written:find(lines[1], 1, true), written:find(lines[2], 1, true)
+    local between = written:sub(one + #lines[1], two - 1)
+    local swapped = written:sub(1, one - 1) .. lines[2] .. between .. lines[1] .. written:sub(two + #lines[2])
+    assert.not_equal(written, swapped)
+    for _, source in ipairs { written, swapped } do
       for _, tier in ipairs { "reference", "interpreter" } do
         local g = capi.ok(capi.compile(source, { tier = tier }))
         assert.same({ 2, 2, 2 }, capi.run(g, {}, { T = 3 }).sum)
@@ -209,8 +209,8 @@ describe("include/tempo.h", function()
       end
     end
     for _, line in ipairs(lines) do             -- without its line a last value would go nowhere
-      local from, to = text:find(line, 1, true)
-      assert.equal(C.TEMPO_E_OPTION, (capi.refused(C.tempo_program_parse(text:sub(1, from - 1) .. text:sub(to + 1), capi.err))))
+      local from, to = written:find(line, 1, true)
+      assert.equal(C.TEMPO_E_OPTION, (capi.refused(C.tempo_program_parse(written:sub(1, from - 1) .. written:sub(to + 1), capi.err))))
     end
   end)
 

@@ -955,23 +955,23 @@ describe("native code in steps", function()
   it("waits for what a budget left before it goes over it, with ends of rows and an end of those", function()
     local function ended(tier, which)
       local P = tempo.program()
-      local i, I = P:dim "i"
+      local i, all_i = P:dim "i"
       local b, B = P:dim "b"
-      local t, T = P:dim "t"
+      local t, all_t = P:dim "t"
       local y = P:input("y", { domain = { i, b, t }, dtype = "f64" })
       local z = (y * 0.3):sin()
       P:stop(t, z:gt(0.3))
-      local s = z[{ t = 0 .. T }]:sum(0)
+      local s = z[{ t = 0 .. all_t }]:sum(0)
       local rows = s[{ b = 0 .. B }]:sum(0)
-      if which == 2 then rows = rows + z[{ t = T - 1 }][{ b = 0 .. B }]:sum(0) end
+      if which == 2 then rows = rows + z[{ t = all_t - 1 }][{ b = 0 .. B }]:sum(0) end
       P:stop(i, rows:gt(1.9))
       local later = P:tensor { domain = { i }, shape = {}, dtype = "f64" }
       later[0] = rows
       later:otherwise(later[i - 1] * 0.5 + rows)
       local before = s[{ i = tempo.max(i - 1, 0) }] * y
-      local all = s[{ i = 0 .. I }]:sum(0)
-      local outputs = which == 1 and { later = later[I - 1], all = all, y = y * 2 }
-        or { later = later[I - 1], sum = rows[{ i = 0 .. I }]:sum(0), before = before }
+      local all = s[{ i = 0 .. all_i }]:sum(0)
+      local outputs = which == 1 and { later = later[all_i - 1], all = all, y = y * 2 }
+        or { later = later[all_i - 1], sum = rows[{ i = 0 .. all_i }]:sum(0), before = before }
       return P:compile { outputs = outputs, tick = { i, t }, tier = tier }
     end
     local function text_of(v)

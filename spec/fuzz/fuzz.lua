@@ -85,7 +85,8 @@ local clang = options.native and has "clang"
 local function settings(seed)
   local n = math.floor(seed / 20)
   local compiler = clang and math.floor(n / 4) % 3 == 1 and "CC=clang " or ""
-  local native = compiler .. ("NATIVE=1 TEMPO_CFLAGS=%s "):format(({ "-O3", "-O0", "-O2", "-O1" })[n % 4 + 1]) .. (n % 3 == 1 and ("TEMPO_LATE=%d "):format(n % 4 + 1) or "")
+  local level = ("NATIVE=1 TEMPO_CFLAGS=%s "):format(({ "-O3", "-O0", "-O2", "-O1" })[n % 4 + 1])
+  local native = compiler .. level .. (n % 3 == 1 and ("TEMPO_LATE=%d "):format(n % 4 + 1) or "")
   local threads = n % 4 == 2 and ("THREADS=%d TEMPO_SHARE=0 "):format(n % 3 + 2) or ""
   return (options.export and "EXPORT=1 " or "") .. (options.wide and "WIDE=1 " or "") ..
     (options.native and native or threads == "" and n % 5 > 0 and "TEMPO_POISON=1 " or "") .. threads ..
