@@ -23,7 +23,7 @@ local rl = {}
 
 -- ---- environments --------------------------------------------------------------------------------------------------
 
---- What is known of environments before any is stepped, those that a C host has registered included.
+--- Facts about each environment by its id, those that a C host has registered included.
 rl.envs = { ["CartPole-v1"] = { uniforms = 4, observation = { 4 }, actions = 2, max_steps = 500 } }
 
 -- A host may register one at any time, and LuaJIT's `pairs` asks no metatable: whoever reads rl.envs finds it complete.

@@ -112,7 +112,7 @@ static void lend_results(tempo_function *f, tempo_array *const *to) {
     if (to[i]) f->into[k] = tp_array_ref(api_array(to[i]));
 }
 
-/* What the step gave takes the place of what was lent; the rest stays. */
+/* Puts each array that the step gave in the place of the one that the host lent; other places stay. */
 static void change_results(tempo_function *f, tempo_array **to, int *made) {
   for (int i = 0, k; (k = api_visible(tp_fn_graph(f->f), i)) >= 0; i++) {
     if (made) made[i] = f->out[k] != NULL;

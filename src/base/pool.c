@@ -4,9 +4,12 @@
  * busy with other processes delays a job by what it has begun at most. Threads that meet inside of a job must all run at once: such a job begins when all have claimed theirs
  * while the caller waits awake, or not at all, and the caller goes through the work alone. Then threads are left alone for a while, as asking them costs time.
  *
- * What is waited for is a number that changes: that of the job, of the meeting, of those who still work. A thread looks at it for TP_TUNE_POOL_SPIN microseconds and then sleeps
- * until it is told; only who waits for a job gives the processor to others meanwhile, as it would be given back after a whole slice of time where these are busy. Who changes a number tells only if somebody sleeps: it writes the number, then reads how many sleep; who
- * goes to sleep counts itself, then reads the number. So one of the two sees the other.
+ * A thread waits for a number to change: the job's, the meeting's, or that of the threads still at
+ * work. It looks at the number for TP_TUNE_POOL_SPIN microseconds and then sleeps until it is woken.
+ * Only a thread that waits for a job yields its processor meanwhile: on a busy one a yield costs a
+ * whole slice of time. The thread that changes a number wakes others only if some sleep: it writes
+ * the number, then reads how many sleep; a thread that goes to sleep counts itself, then reads the
+ * number. So one of the two sees the other.
  * Threads block all signals, live as long as the process, and keep the library that they run in from being unloaded. After a fork the child has none of them: its list is empty,
  * and who has one from before has to ask for another. */
 #include "base/pool.h"

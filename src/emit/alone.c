@@ -27,7 +27,7 @@ bool tp_emit_same_elements(const tp_region *r, const tp_nd *a, const tp_nd *b) {
 /* How far apart two windows may begin, beside multiples of `unit`: the sum of what is no multiple. */
 typedef struct { tp_ictx *ix; const tp_ix *unit, *rest; } distance;
 
-/* Of a place that is a number from 0 to most, times by. */
+/* Adds the part of a window's start that a place k gives: k times `by`, for k from 0 to `most`. */
 static void may_differ(distance *d, const tp_ix *by, const tp_ix *most) {
   int64_t n;
   if (tp_ix_divexact(d->ix, by, d->unit)) return;

@@ -123,10 +123,11 @@ static void reverse(int64_t *v, int64_t n) {
   }
 }
 
-/* start[u] first counts, then (summed up) is where u's list ends; filling goes downwards, so start[u] ends at the beginning with the list reversed. */
+/* start[u] first counts, then (summed up) is where u's list ends; filling goes downwards, so start[u] ends at the beginning with the list reversed.
+ * False: there are too many points for a list, as along a dim without an end. */
 static bool scatter_index(ref *r, const tp_node *n, const tp_edge *e, ref_scatter *s) {
   int64_t nu, np;
-  if (!ref_box(r, n->ndom, n->dom, &nu) || !ref_box(r, e->src.node->ndom, e->src.node->dom, &np)) return false;   /* see has_list */
+  if (!ref_box(r, n->ndom, n->dom, &nu) || !ref_box(r, e->src.node->ndom, e->src.node->dom, &np)) return false;
   s->start = TP_NEWN(&r->arena, int64_t, nu + 1);
   each_pair(r, n, e, np, s, count_pair);
   for (int64_t u = 1; u <= nu; u++) s->start[u] += s->start[u - 1];
@@ -235,18 +236,12 @@ static bool demand_searched(ref *r, tp_cell *c, int k) {
   return true;
 }
 
-/* Can its pairs be listed? Not along a dim without an end, which the map leaves alone. */
-static bool has_list(const ref *r, const tp_node *n, const tp_edge *e) {
-  int64_t count;
-  return ref_box(r, n->ndom, n->dom, &count) && ref_box(r, e->src.node->ndom, e->src.node->dom, &count);
-}
-
 static bool demand_scatter(ref *r, tp_cell *c, int k) {
   const tp_edge *e = &c->node->in[k];
   const tp_node *m = e->src.node;
-  if (r->g->stops.n || is_fixed(c->node, e) || !has_list(r, c->node, e)) return demand_searched(r, c, k);
+  if (r->g->stops.n || is_fixed(c->node, e)) return demand_searched(r, c, k);
   ref_scatter *s = scatter_of(r, c->node, k);
-  if (!s) return false;
+  if (!s) return demand_searched(r, c, k);
   int64_t u = ref_number(r, c->node->ndom, c->node->dom, ref_at(c)), at[TP_MAXDIM], row;
   for (int64_t i = s->start[u]; i < s->start[u + 1]; i++) {
     ref_unnumber(r, m->ndom, m->dom, s->p[i], at);
