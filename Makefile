@@ -10,7 +10,8 @@
 #   make size         lines and bytes of src, by folder
 #   make tuning       the constants that trade one cost for another, with what was measured (src/base/tuning.def)
 #   make layers       fails on an #include that points up (.ci/layers.lua)
-#   make lint         luacheck
+#   make lint         luacheck, and the bounds that a machine holds: format, columns, bytes, lines a file, circles (.ci/lint.lua)
+#   make format       formats all C (.clang-format)
 #   make check-hard   address and undefined-behaviour sanitizers: own build, specs under Lua 5.4, C unit tests
 #   make valgrind     short runs of the examples under valgrind
 #   make fuzz         random programs, every tier against the reference        (SECONDS=60 ARGS="--from 1000")
@@ -73,7 +74,7 @@ CDEF       := $(if $(wildcard include/tempo.h),$(B)/tempo.cdef)
 LUA_INCDIR ?= $(patsubst -I%,%,$(filter -I%,$(LUA54_CFLAGS)))
 ROCK        = rock$(subst /,-,$(LUA_INCDIR))
 
-.PHONY: all amalgam c-examples deps run test spec layers lint size tuning check-hard valgrind fuzz fuzz-parsers bench docs env rock rock-test test-export install install-c clean ctests
+.PHONY: all amalgam c-examples deps run test spec layers lint format size tuning check-hard valgrind fuzz fuzz-parsers bench docs env rock rock-test test-export install install-c clean ctests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -212,8 +213,12 @@ tuning:
 layers:
 	@lua5.4 .ci/layers.lua
 
-lint:
+lint: all
 	@luacheck --quiet $(wildcard lua spec examples bench .ci docs/source)
+	@lua5.4 .ci/lint.lua $(B)
+
+format:
+	@clang-format -i $$(git ls-files '*.c' '*.h')
 
 # UBSan aborts, so that undefined behaviour fails a spec. Leaks are checked in C unit tests only: when Lua
 # has closed the module, whatever its static data pointed to would count.

@@ -7,7 +7,7 @@ packages=(
   gcc libc6-dev make pkg-config
   lua5.4 liblua5.4-dev luajit libluajit-5.1-dev
   libisl-dev libgmp-dev zlib1g-dev libopenblas-dev librandom123-dev
-  lua-busted lua-check luarocks
+  lua-busted lua-check luarocks clang-format binutils git
 )
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then

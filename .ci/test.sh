@@ -55,6 +55,7 @@ go() {                                            # the same beside others
 
 specs=$(lua5.4 .ci/specs.lua "$@"); strays=$?
 go layers once lua5.4 .ci/layers.lua
+[ -n "${HARD:-}" ] || go lint once make lint
 go "every test is run" once [ "$strays" -eq 0 ]
 
 for src in spec/c/*_test.c; do

@@ -1,6 +1,8 @@
-/* Nanoseconds an element of the interpreter's elementwise kernels, for each table that this processor can run: operands of 1024 elements stay in the
- * first-level cache, so that what is measured is arithmetic. The best of many short runs, so that other processes do not matter.
- * cc -O2 -D_GNU_SOURCE -Isrc -Iinclude bench/kernels.c build/libtempo.a -lisl -lgmp -lz -lm -ldl -lpthread -o /tmp/kernels && /tmp/kernels [table [row]] */
+/* Nanoseconds an element of the interpreter's elementwise kernels, for each table that this
+ * processor can run: operands of 1024 elements stay in the first-level cache, so that what is
+ * measured is arithmetic. The best of many short runs, so that other processes do not matter. cc
+ * -O2 -D_GNU_SOURCE -Isrc -Iinclude bench/kernels.c build/libtempo.a -lisl -lgmp -lz -lm -ldl
+ * -lpthread -o /tmp/kernels && /tmp/kernels [table [row]] */
 #include "cpu/kernels.h"
 #include <math.h>
 #include <stdio.h>
@@ -15,12 +17,29 @@ static double now(void) {
 }
 
 /* lo .. hi: of the first operand; the second is 0.5 .. 2 unless the operator divides. */
-static const struct { tp_op op; double lo, hi, lo2, hi2; } rows[] = {
-  { TP_OP_ADD, -4, 4, -4, 4 }, { TP_OP_SQRT, 0, 9, 0, 0 }, { TP_OP_RSQRT, 0.1, 9, 0, 0 }, { TP_OP_ROUND, -9, 9, 0, 0 },
-  { TP_OP_EXP, -20, 20, 0, 0 }, { TP_OP_EXPM1, -5, 5, 0, 0 }, { TP_OP_LOG, 0.01, 50, 0, 0 }, { TP_OP_LOG1P, -0.9, 5, 0, 0 },
-  { TP_OP_TANH, -4, 4, 0, 0 }, { TP_OP_SIGMOID, -8, 8, 0, 0 }, { TP_OP_ERF, -3, 3, 0, 0 },
-  { TP_OP_SIN, -30, 30, 0, 0 }, { TP_OP_COS, -30, 30, 0, 0 }, { TP_OP_TAN, -30, 30, 0, 0 }, { TP_OP_POW, 0.1, 20, -3, 3 },
-  { TP_OP_MOD, -50, 50, 1, 9 }, { TP_OP_FLOORDIV, -50, 50, 1, 9 }, { TP_OP_MAXIMUM, -4, 4, -4, 4 }, { TP_OP_LT, -4, 4, -4, 4 },
+static const struct {
+  tp_op op;
+  double lo, hi, lo2, hi2;
+} rows[] = {
+  { TP_OP_ADD, -4, 4, -4, 4 },
+  { TP_OP_SQRT, 0, 9, 0, 0 },
+  { TP_OP_RSQRT, 0.1, 9, 0, 0 },
+  { TP_OP_ROUND, -9, 9, 0, 0 },
+  { TP_OP_EXP, -20, 20, 0, 0 },
+  { TP_OP_EXPM1, -5, 5, 0, 0 },
+  { TP_OP_LOG, 0.01, 50, 0, 0 },
+  { TP_OP_LOG1P, -0.9, 5, 0, 0 },
+  { TP_OP_TANH, -4, 4, 0, 0 },
+  { TP_OP_SIGMOID, -8, 8, 0, 0 },
+  { TP_OP_ERF, -3, 3, 0, 0 },
+  { TP_OP_SIN, -30, 30, 0, 0 },
+  { TP_OP_COS, -30, 30, 0, 0 },
+  { TP_OP_TAN, -30, 30, 0, 0 },
+  { TP_OP_POW, 0.1, 20, -3, 3 },
+  { TP_OP_MOD, -50, 50, 1, 9 },
+  { TP_OP_FLOORDIV, -50, 50, 1, 9 },
+  { TP_OP_MAXIMUM, -4, 4, -4, 4 },
+  { TP_OP_LT, -4, 4, -4, 4 },
 };
 
 static double measure(tp_kfn *fn, void *o, const void *a, const void *b) {
@@ -51,7 +70,8 @@ static double half_of(const tp_kernels *k, tp_dtype d, bool load) {
   for (int j = 0; j < N; j++) f[j] = (float)(j - N / 2) * 0.01f;
   for (int run = 0; run < RUNS; run++) {
     double start = now();
-    for (int i = 0; i < 4; i++) load ? k->loadhalf[d](f, h, 0, 1, 1, N) : k->storehalf[d](h, 0, 1, f, 1, N);
+    for (int i = 0; i < 4; i++)
+      load ? k->loadhalf[d](f, h, 0, 1, 1, N) : k->storehalf[d](h, 0, 1, f, 1, N);
     double t = (now() - start) / (4 * N);
     if (t < best) best = t;
   }
@@ -92,29 +112,37 @@ static void report_folds(const tp_kernels *k) {
   static const char *const names[] = { [TP_RED_SUM] = "sum", [TP_RED_MAX] = "max" };
   for (int red = TP_RED_SUM; red <= TP_RED_MAX; red += TP_RED_MAX - TP_RED_SUM)
     for (int n = 16; n <= N; n *= 8)
-      printf("  %s of %-7d %7.3f %7.3f down %7.3f %7.3f\n", names[red], n, fold_of(k, (tp_red)red, TP_F32, false, n), fold_of(k, (tp_red)red, TP_F64, false, n),
-        fold_of(k, (tp_red)red, TP_F32, true, n), fold_of(k, (tp_red)red, TP_F64, true, n));
+      printf("  %s of %-7d %7.3f %7.3f down %7.3f %7.3f\n", names[red], n,
+          fold_of(k, (tp_red)red, TP_F32, false, n), fold_of(k, (tp_red)red, TP_F64, false, n),
+          fold_of(k, (tp_red)red, TP_F32, true, n), fold_of(k, (tp_red)red, TP_F64, true, n));
 }
 
 static void report(const tp_kernels *k, const char *only) {
   printf("%-10s ns an element: f32, f64\n", k->isa);
   for (size_t i = 0; i < TP_LEN(rows); i++)
-    if (!only || !strcmp(only, tp_ops[rows[i].op].text)) printf("  %-14s %7.3f %7.3f\n", tp_ops[rows[i].op].text, row_of(k, i, TP_F32), row_of(k, i, TP_F64));
+    if (!only || !strcmp(only, tp_ops[rows[i].op].text))
+      printf("  %-14s %7.3f %7.3f\n", tp_ops[rows[i].op].text, row_of(k, i, TP_F32),
+          row_of(k, i, TP_F64));
   if (only) return;
   report_folds(k);
-  printf("  %-14s %7.3f %7.3f\n  %-14s %7.3f %7.3f\n", "f16 in, out", half_of(k, TP_F16, true), half_of(k, TP_F16, false),
-    "bf16 in, out", half_of(k, TP_BF16, true), half_of(k, TP_BF16, false));
-  printf("  %-14s %7.3f a word\n  %-14s %7.3f\n  %-14s         %7.3f\n", "philox", random_of(k, 0), "uniform", random_of(k, 1), "normal", random_of(k, 2));
+  printf("  %-14s %7.3f %7.3f\n  %-14s %7.3f %7.3f\n", "f16 in, out", half_of(k, TP_F16, true),
+      half_of(k, TP_F16, false), "bf16 in, out", half_of(k, TP_BF16, true),
+      half_of(k, TP_BF16, false));
+  printf("  %-14s %7.3f a word\n  %-14s %7.3f\n  %-14s         %7.3f\n", "philox", random_of(k, 0),
+      "uniform", random_of(k, 1), "normal", random_of(k, 2));
 }
 
 int main(int argc, char **argv) {
-  const tp_kernels *tables[] = { &tp_kernels_base,
+  const tp_kernels *tables[] = {
+    &tp_kernels_base,
 #ifdef TP_X86
     __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? &tp_kernels_avx2 : NULL,
-    __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") ? &tp_kernels_avx512 : NULL,
+    __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") ? &tp_kernels_avx512
+                                                                            : NULL,
 #endif
   };
   for (size_t i = 0; i < TP_LEN(tables); i++)
-    if (tables[i] && (argc < 2 || !strcmp(argv[1], tables[i]->isa))) report(tables[i], argc > 2 ? argv[2] : NULL);
+    if (tables[i] && (argc < 2 || !strcmp(argv[1], tables[i]->isa)))
+      report(tables[i], argc > 2 ? argv[2] : NULL);
   return 0;
 }

@@ -1,7 +1,8 @@
-/* What bench/native.lua is held to: recurrences by hand, compiled as native code is (flags on its line there), and this machine's streaming bandwidth.
- *   native_peer scalar|policy|dp N      nanoseconds a step (a cell), and what was computed
- *   native_peer matmul N                nanoseconds a product of N x N (2, 4, 8, 16), of 256 at a time
- *   native_peer stream N                GB/s read and written, over N floats of warm memory: the best of a copy, a scale and a sum of two */
+/* What bench/native.lua is held to: recurrences by hand, compiled as native code is (flags on its
+ * line there), and this machine's streaming bandwidth. native_peer scalar|policy|dp N nanoseconds a
+ * step (a cell), and what was computed native_peer matmul N                nanoseconds a product of
+ * N x N (2, 4, 8, 16), of 256 at a time native_peer stream N                GB/s read and written,
+ * over N floats of warm memory: the best of a copy, a scale and a sum of two */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -77,7 +78,8 @@ static float mx[MATRICES * 256], mw[MATRICES * 256], my[MATRICES * 256];
         for (int j = 0; j < N; j++) r[i * N + j] = 0.5f * row[j] + x[i * N + j]; \
       } \
       memcpy(y, r, sizeof r); \
-    } }
+    } \
+  }
 MATRIX(2)
 MATRIX(4)
 MATRIX(8)
@@ -85,8 +87,10 @@ MATRIX(16)
 
 static double matmul(int64_t n) {
   double sum = 0;
-  for (int64_t i = 0; i < MATRICES * n * n; i++) my[i] = mx[i] = (float)sin((double)i * 7.3), mw[i] = (float)(0.1 * sin((double)i * 7.3 + 1));
-  for (int t = 0; t < TIMES; t++) n == 2 ? matrix_2() : n == 4 ? matrix_4() : n == 8 ? matrix_8() : matrix_16();
+  for (int64_t i = 0; i < MATRICES * n * n; i++)
+    my[i] = mx[i] = (float)sin((double)i * 7.3), mw[i] = (float)(0.1 * sin((double)i * 7.3 + 1));
+  for (int t = 0; t < TIMES; t++)
+    n == 2 ? matrix_2() : n == 4 ? matrix_4() : n == 8 ? matrix_8() : matrix_16();
   for (int64_t i = 0; i < MATRICES * n * n; i++) sum += my[i];
   return sum;
 }
@@ -103,7 +107,9 @@ static double stream(int64_t n) {
     double t2 = now();
     for (int64_t i = 0; i < n; i++) z[i] = x[i] + y[i];
     double t3 = now();
-    best = fmax(best, fmax(fmax((double)n * 8 / (t1 - t0), (double)n * 8 / (t2 - t1)), (double)n * 12 / (t3 - t2)));
+    best = fmax(best,
+        fmax(fmax((double)n * 8 / (t1 - t0), (double)n * 8 / (t2 - t1)),
+            (double)n * 12 / (t3 - t2)));
   }
   printf("%.6g %g\n", best * 1e-9, z[n - 1]);
   return best;
@@ -112,13 +118,19 @@ static double stream(int64_t n) {
 int main(int argc, char **argv) {
   if (argc < 3) return 2;
   int64_t n = atoll(argv[2]);
-  double (*run)(int64_t) = !strcmp(argv[1], "scalar") ? scalar : !strcmp(argv[1], "policy") ? policy : !strcmp(argv[1], "matmul") ? matmul : dp, least = 1e9, y = 0;
+  double (*run)(int64_t) = !strcmp(argv[1], "scalar") ? scalar
+      : !strcmp(argv[1], "policy")                    ? policy
+      : !strcmp(argv[1], "matmul")                    ? matmul
+                                                      : dp,
+         least = 1e9, y = 0;
   if (!strcmp(argv[1], "stream")) return stream(n) <= 0;
   for (int round = 0; round < 5; round++) {
     double from = now();
     y = run(n);
     least = fmin(least, now() - from);
   }
-  printf("%.6g %.9g\n", least * 1e9 / (run == matmul ? MATRICES * TIMES : (double)n * (run == dp ? (double)n : 1)), y);
+  printf("%.6g %.9g\n",
+      least * 1e9 / (run == matmul ? MATRICES * TIMES : (double)n * (run == dp ? (double)n : 1)),
+      y);
   return 0;
 }

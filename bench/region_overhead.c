@@ -1,5 +1,7 @@
-/* Nanoseconds per region of the plan interpreter: small regions in a loop of N, so that what is measured is what a region costs before its elements do.
- * cc -O2 -Isrc -Ispec/c bench/region_overhead.c build/libtempo.a -lisl -lgmp -lm -ldl -lpthread -o /tmp/region_overhead */
+/* Nanoseconds per region of the plan interpreter: small regions in a loop of N, so that what is
+ * measured is what a region costs before its elements do. cc -O2 -Isrc -Ispec/c
+ * bench/region_overhead.c build/libtempo.a -lisl -lgmp -lm -ldl -lpthread -o /tmp/region_overhead
+ */
 #include "plans.h"
 #include <stdio.h>
 #include <time.h>
@@ -36,7 +38,8 @@ static tp_region *chain(prog *p, int nmicro, int nin) {
 
 static void make_ew(prog *p, const tp_ix *t, int64_t n, tp_pnode **out) {
   int64_t four[2] = { 4, n };
-  win x = window(p, TP_BUF_INPUT, TP_F32, 0, 2, four, 0, true), y = window(p, TP_BUF_OUTPUT, TP_F32, 0, 2, four, 0, true);
+  win x = window(p, TP_BUF_INPUT, TP_F32, 0, 2, four, 0, true),
+      y = window(p, TP_BUF_OUTPUT, TP_F32, 0, 2, four, 0, true);
   tp_region *r = chain(p, 3, 2);
   r->in[0] = ring_row(p, &x, t, n);
   r->in[1] = ring_row(p, &y, tp_ix_addc(p->c, t, -1), n);
@@ -54,7 +57,8 @@ static void make_acc(prog *p, const tp_ix *t, int64_t n, tp_pnode **out) {
 
 static void make_copy(prog *p, const tp_ix *t, int64_t n, tp_pnode **out) {
   int64_t four[2] = { 4, n };
-  win x = window(p, TP_BUF_INPUT, TP_F32, 0, 2, four, 0, true), y = window(p, TP_BUF_OUTPUT, TP_F32, 0, 2, four, 0, true);
+  win x = window(p, TP_BUF_INPUT, TP_F32, 0, 2, four, 0, true),
+      y = window(p, TP_BUF_OUTPUT, TP_F32, 0, 2, four, 0, true);
   win one = { .rank = 1, .shape = { n }, .stride = { 1 } };
   tp_region *r = region(p, TP_RG_COPY, TP_OP_DETACH, 0, NULL, 1, &one, 1, &one);
   r->in[0] = ring_row(p, &x, t, n);
@@ -70,8 +74,9 @@ static void make_fill(prog *p, const tp_ix *t, int64_t n, tp_pnode **out) {
 
 static void make_sum(prog *p, const tp_ix *t, int64_t n, tp_pnode **out) {
   int64_t four[2] = { 4, n }, k = 4;
-  static const int axes[1] = {0};
-  win x = window(p, TP_BUF_INPUT, TP_F32, 0, 2, four, 0, true), y = window(p, TP_BUF_OUTPUT, TP_F32, 0, 1, &k, 0, true);
+  static const int axes[1] = { 0 };
+  win x = window(p, TP_BUF_INPUT, TP_F32, 0, 2, four, 0, true),
+      y = window(p, TP_BUF_OUTPUT, TP_F32, 0, 1, &k, 0, true);
   win one = { .rank = 1, .shape = { n }, .stride = { 1 } }, scalar = { .rank = 0, .buf = y.buf };
   tp_region *r = region(p, TP_RG_OP, TP_OP_SUM, 0, NULL, 1, &one, 1, &scalar);
   r->how = (tp_how){ .naxes = 1, .axes = axes };
@@ -90,7 +95,9 @@ static void make_dynamic(prog *p, const tp_ix *t, int64_t n, tp_pnode **out) {
 
 static void make_matmul(prog *p, const tp_ix *t, int64_t n, tp_pnode **out) {
   int64_t a[2] = { 4, n }, b[2] = { n, n };
-  win x = window(p, TP_BUF_INPUT, TP_F32, 0, 2, a, 0, true), w = window(p, TP_BUF_INPUT, TP_F32, 0, 2, b, 0, true), y = window(p, TP_BUF_OUTPUT, TP_F32, 0, 2, a, 0, true);
+  win x = window(p, TP_BUF_INPUT, TP_F32, 0, 2, a, 0, true),
+      w = window(p, TP_BUF_INPUT, TP_F32, 0, 2, b, 0, true),
+      y = window(p, TP_BUF_OUTPUT, TP_F32, 0, 2, a, 0, true);
   (void)t;
   *out = leaf(p, region(p, TP_RG_OP, TP_OP_MATMUL, 0, NULL, 2, (win[]){ x, w }, 1, &y));
 }
@@ -109,7 +116,10 @@ static double measure(maker *make, int64_t n, int count) {
   double best = 1e30;
   for (int k = 0; k < 5 && x; k++) {
     double start = now();
-    if (!tp_exec_run(x, &p.run, &p.err)) { printf("%s\n", p.err.msg); break; }
+    if (!tp_exec_run(x, &p.run, &p.err)) {
+      printf("%s\n", p.err.msg);
+      break;
+    }
     double d = (now() - start) / count;
     if (d < best) best = d;
   }
@@ -119,8 +129,17 @@ static double measure(maker *make, int64_t n, int count) {
 }
 
 int main(void) {
-  static const struct { const char *name; maker *make; } rows[] = {
-    { "chain of 2 (mul, add)", make_ew }, { "  accumulating", make_acc }, { "  dynamic extents", make_dynamic }, { "copy", make_copy }, { "fill", make_fill }, { "sum", make_sum }, { "matmul 4 x n x n", make_matmul },
+  static const struct {
+    const char *name;
+    maker *make;
+  } rows[] = {
+    { "chain of 2 (mul, add)", make_ew },
+    { "  accumulating", make_acc },
+    { "  dynamic extents", make_dynamic },
+    { "copy", make_copy },
+    { "fill", make_fill },
+    { "sum", make_sum },
+    { "matmul 4 x n x n", make_matmul },
   };
   static const int64_t sizes[] = { 1, 4, 64, 256, 1024, 16384 };
   printf("%-24s", "ns per region, n =");

@@ -11,7 +11,7 @@ local from = 1
 while true do
   local first, last, name, kinds, sig, _, shape, dtype, grad, ulp, doc = text:find(row, from)
   if not first then break end
-  rows[#rows + 1] = { name = name, kinds = kinds, sig = sig, shape = shape, dtype = dtype, grad = grad, ulp = tonumber(ulp), doc = doc }
+  rows[#rows + 1] = { name = name, kinds = kinds, sig = sig, shape = shape, dtype = dtype, grad = grad, ulp = tonumber(ulp), doc = (doc:gsub('"%s*"', "")) }
   rows[name] = rows[#rows]
   from = last                                  -- the line feed belongs to the next row too
 end

@@ -1,6 +1,8 @@
-/* Trains CartPole and plays what was learnt, without Lua: the programs are texts, made by cartpole.lua when this is built.
+/* Trains CartPole and plays what was learnt, without Lua: the programs are texts, made by
+ * cartpole.lua when this is built.
  *
- *   build/examples/c/cartpole [--iterations 200] [--envs 32] [--steps 500] [--seed 0] [--save policy.npz] [--folder build/examples/c] */
+ *   build/examples/c/cartpole [--iterations 200] [--envs 32] [--steps 500] [--seed 0] [--save
+ * policy.npz] [--folder build/examples/c] */
 #include <tempo.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,7 +10,10 @@
 #include <string.h>
 #include <time.h>
 
-typedef struct { const char *folder, *save; int64_t iterations, envs, steps, seed; } options;
+typedef struct {
+  const char *folder, *save;
+  int64_t iterations, envs, steps, seed;
+} options;
 
 static tempo_error err;
 
@@ -20,9 +25,13 @@ static void check(bool ok, const char *what) {
 
 static options read_options(int argc, char **argv) {
   options o = { .folder = "build/examples/c", .iterations = 200, .envs = 32, .steps = 500 };
-  struct { const char *name; int64_t *number; const char **text; } known[] = {
-    { "--iterations", &o.iterations, NULL }, { "--envs", &o.envs, NULL }, { "--steps", &o.steps, NULL },
-    { "--seed", &o.seed, NULL }, { "--save", NULL, &o.save }, { "--folder", NULL, &o.folder } };
+  struct {
+    const char *name;
+    int64_t *number;
+    const char **text;
+  } known[] = { { "--iterations", &o.iterations, NULL }, { "--envs", &o.envs, NULL },
+    { "--steps", &o.steps, NULL }, { "--seed", &o.seed, NULL }, { "--save", NULL, &o.save },
+    { "--folder", NULL, &o.folder } };
   enum { KNOWN = sizeof known / sizeof *known };
   for (int k = 1; k < argc; k += 2) {
     int i = 0;
@@ -38,7 +47,8 @@ static options read_options(int argc, char **argv) {
 }
 
 /* A function from the text in folder/name. */
-static tempo_function *load(const char *folder, const char *name, int ntick, const char *const *tick) {
+static tempo_function *load(
+    const char *folder, const char *name, int ntick, const char *const *tick) {
   char path[1024];
   snprintf(path, sizeof path, "%s/%s", folder, name);
   tempo_program *p = tempo_program_load(path, &err);
@@ -52,7 +62,12 @@ static tempo_function *load(const char *folder, const char *name, int ntick, con
 
 /* ---- training: one run, which calls "report" after each iteration ---- */
 
-typedef struct { double began, last; int64_t steps; double sum; int n; } progress;
+typedef struct {
+  double began, last;
+  int64_t steps;
+  double sum;
+  int n;
+} progress;
 
 static double now(void) {
   struct timespec t;
@@ -60,13 +75,14 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Sum and number of the returns of episodes that ended, and the mean return of those still running. */
+/* Sum and number of the returns of episodes that ended, and the mean return of those still running.
+ */
 static int report(void *data, const tempo_call *c, tempo_error *e) {
   progress *p = data;
   double ended = tempo_array_get(c->arg[1], 0), at = now();
   double score = ended > 0 ? tempo_array_get(c->arg[0], 0) / ended : tempo_array_get(c->arg[2], 0);
-  printf("iteration %3lld  return %6.1f  episodes %4.0f  %9.0f steps/s  %6.1f s\n", (long long)c->at[0],
-         score, ended, (double)p->steps / (at - p->last), at - p->began);
+  printf("iteration %3lld  return %6.1f  episodes %4.0f  %9.0f steps/s  %6.1f s\n",
+      (long long)c->at[0], score, ended, (double)p->steps / (at - p->last), at - p->began);
   fflush(stdout);
   p->last = at;
   p->sum += score;
@@ -119,7 +135,8 @@ static double play(tempo_function *f, int64_t seed, int show) {
   const char *const names[] = { "T" };
   double sum = 0;
   int done = 0, fell = 0;
-  check(tempo_start(f, 0, NULL, NULL, 1, names, (const int64_t[]){ 500 }, (uint64_t)seed, &err), "start");
+  check(tempo_start(f, 0, NULL, NULL, 1, names, (const int64_t[]){ 500 }, (uint64_t)seed, &err),
+      "start");
   for (int tick = 0; !done && !fell; tick++) {
     tempo_array *out[4];
     check(tempo_step(f, 0, NULL, NULL, -1, &done, NULL, out, &err), "step");
@@ -139,7 +156,8 @@ int main(int argc, char **argv) {
   double sum = 0;
   hand_over(learner, player);
   for (int k = 0; k < EPISODES; k++) sum += play(player, o.seed + k, k == 0 ? 50 : 0);
-  printf("seed %lld: mean return of %d episodes played %.1f\n", (long long)o.seed, EPISODES, sum / EPISODES);
+  printf("seed %lld: mean return of %d episodes played %.1f\n", (long long)o.seed, EPISODES,
+      sum / EPISODES);
   tempo_function_free(player);
   tempo_function_free(learner);
   return 0;

@@ -1,7 +1,8 @@
-/* A host with its own environment and two Lua states, each of which learns in a thread of its own. The Lua module is linked in:
- * build/libtempo-lua5.4.a beside build/libtempo.a.
+/* A host with its own environment and two Lua states, each of which learns in a thread of its own.
+ * The Lua module is linked in: build/libtempo-lua5.4.a beside build/libtempo.a.
  *
- *   build/examples/c/two_states [iterations] [in-turn]       in-turn: one thread after the other, which gives the same numbers */
+ *   build/examples/c/two_states [iterations] [in-turn]       in-turn: one thread after the other,
+ * which gives the same numbers */
 #include <tempo.h>
 #include <lua.h>
 #include <lauxlib.h>
@@ -13,7 +14,8 @@
 
 int luaopen_tempo(lua_State *L);
 
-/* ---- the environment: a cart on a rail that is to come to rest at 0. State: place, speed, steps since the reset ---- */
+/* ---- the environment: a cart on a rail that is to come to rest at 0. State: place, speed, steps
+ * since the reset ---- */
 
 static void homing_reset(void *data, const double *u, double *state) {
   state[0] = 2 * u[0] - 1;
@@ -26,8 +28,8 @@ static void homing_observe(void *data, const double *state, float *obs) {
   obs[1] = (float)state[1];
 }
 
-static void homing_step(void *data, const double *state, const void *action, const double *u, double *next,
-                        float *obs, float *reward, uint8_t *terminated, uint8_t *truncated) {
+static void homing_step(void *data, const double *state, const void *action, const double *u,
+    double *next, float *obs, float *reward, uint8_t *terminated, uint8_t *truncated) {
   double push = 0.02 * (double)(*(const int64_t *)action - 1);
   double now[3] = { state[0] + state[1] + push, 0.95 * (state[1] + push), state[2] + 1 };
   homing_observe(data, now, obs);
@@ -38,12 +40,22 @@ static void homing_step(void *data, const double *state, const void *action, con
   else memcpy(next, now, sizeof now);
 }
 
-static const tempo_env homing = { .name = "Homing-v0", .nstate = 3, .nobs = 2, .nu = 2, .nactions = 3,
-                                  .reset = homing_reset, .observe = homing_observe, .step = homing_step };
+static const tempo_env homing = { .name = "Homing-v0",
+  .nstate = 3,
+  .nobs = 2,
+  .nu = 2,
+  .nactions = 3,
+  .reset = homing_reset,
+  .observe = homing_observe,
+  .step = homing_step };
 
 /* ---- a thread ---- */
 
-typedef struct { int seed, iterations, n; double first, last; char error[512]; } job;
+typedef struct {
+  int seed, iterations, n;
+  double first, last;
+  char error[512];
+} job;
 
 static lua_State *new_state(void) {
   lua_State *L = luaL_newstate();
@@ -82,16 +94,18 @@ static void *run(void *arg) {
 
 static int tell(int k, const job *j) {
   if (j->error[0]) return fprintf(stderr, "state %d: %s\n", k, j->error), 1;
-  printf("state %d: %d iterations, reward %.6f at first, %.6f at last\n", k, j->n, j->first, j->last);
+  printf(
+      "state %d: %d iterations, reward %.6f at first, %.6f at last\n", k, j->n, j->first, j->last);
   return 0;
 }
 
 int main(int argc, char **argv) {
   enum { N = 2 };
-  int iterations = argc > 1 ? atoi(argv[1]) : 40, in_turn = argc > 2 && strcmp(argv[2], "in-turn") == 0;
+  int iterations = argc > 1 ? atoi(argv[1]) : 40,
+      in_turn = argc > 2 && strcmp(argv[2], "in-turn") == 0;
   tempo_error err;
   if (!tempo_env_register(&homing, &err)) return fprintf(stderr, "%s\n", err.message), 1;
-  setenv("LUA_PATH", "lua/?.lua;lua/?/init.lua;;", 0);          /* tempo.nn and the others */
+  setenv("LUA_PATH", "lua/?.lua;lua/?/init.lua;;", 0); /* tempo.nn and the others */
   pthread_t thread[N];
   job jobs[N] = { { 0 } };
   for (int k = 0; k < N; k++) {

@@ -1,4 +1,5 @@
-/* base: errors, arenas under allocation failure, maps, text, every f16 and bf16, conversions, Philox against Random123's known answers. */
+/* base: errors, arenas under allocation failure, maps, text, every f16 and bf16, conversions,
+ * Philox against Random123's known answers. */
 #include "base/base.h"
 #include "base/pool.h"
 #include "check.h"
@@ -21,9 +22,10 @@ static void test_errors(void) {
   tp_note(&e, "see %s", "here");
   tp_note(&e, "and there");
   char buf[3000], tiny[8];
-  CHECK(strcmp(tp_error_text(&e, buf, sizeof buf), "net.lua:12: shape: inner sizes 4 and 5 differ\nsee here\nand there") == 0);
+  CHECK(strcmp(tp_error_text(&e, buf, sizeof buf),
+            "net.lua:12: shape: inner sizes 4 and 5 differ\nsee here\nand there") == 0);
   CHECK(strcmp(tp_error_text(&e, tiny, sizeof tiny), "net.lua") == 0);
-  tp_fail(&f, TP_E_BOUND, (tp_pos){0}, "no bound 'T'");
+  tp_fail(&f, TP_E_BOUND, (tp_pos){ 0 }, "no bound 'T'");
   CHECK(strcmp(tp_error_text(&f, buf, sizeof buf), "bound: no bound 'T'") == 0);
   memset(&f, 0, sizeof f);
   memset(buf, 'x', sizeof buf - 1), buf[sizeof buf - 1] = 0;
@@ -45,8 +47,9 @@ static void test_arena(void) {
     memset(p, 0xff, n);
     CHECK(zero && (uintptr_t)p % 16 == 0);
   }
-  CHECK(strcmp(tp_printf(&a, "%s-%d", "x", 7), "x-7") == 0 && strcmp(tp_strdup(&a, "abc"), "abc") == 0);
-  TP_VEC(int) v = {0};
+  CHECK(strcmp(tp_printf(&a, "%s-%d", "x", 7), "x-7") == 0 &&
+      strcmp(tp_strdup(&a, "abc"), "abc") == 0);
+  TP_VEC(int) v = { 0 };
   for (int i = 0; i < 1000; i++) TP_PUSH(&a, &v, i * i);
   bool ok = v.n == 1000;
   for (int i = 0; i < 1000; i++) ok &= v.v[i] == i * i;
@@ -56,7 +59,7 @@ static void test_arena(void) {
   if (TP_GUARDED(&oom)) {
     if (TP_GUARDED(&inner)) {
       tp_arena scratch;
-      tp_scratch_init(&scratch);                    /* freed on the way: the leak checker looks */
+      tp_scratch_init(&scratch); /* freed on the way: the leak checker looks */
       tp_new_bytes(&scratch, 100);
       tp_new_bytes(&a, SIZE_MAX - 100);
     } else landed++;
@@ -84,7 +87,8 @@ static void test_map(void) {
   tp_hmap_set(&m, "", 0, &val[1]);
   tp_hmap_set(&m, "", 0, &val[2]);
   CHECK(tp_hmap_get(&m, "", 0) == &val[2] && m.n == 5001);
-  CHECK(tp_hash("tempo", 5, 0) != tp_hash("tempo", 5, 1) && tp_hash("a\0", 2, 0) != tp_hash("a", 1, 0));
+  CHECK(tp_hash("tempo", 5, 0) != tp_hash("tempo", 5, 1) &&
+      tp_hash("a\0", 2, 0) != tp_hash("a", 1, 0));
   CHECK(tp_hash("recurrent tensors", 17, 7) == 0x05bdba942c0f2aaau);
   tp_arena_free(&a);
 }
@@ -99,8 +103,10 @@ static bool doubles_as(double x, const char *want) {
 }
 
 static void test_text(void) {
-  CHECK(doubles_as(0.1, "0.1") && doubles_as(1e30, "1e+30") && doubles_as(NAN, "nan") && doubles_as(INFINITY, "inf"));
-  CHECK(doubles_as(-INFINITY, "-inf") && doubles_as(-0.0, "-0") && doubles_as(100000, "100000") && doubles_as(1.0 / 3, "0.3333333333333333"));
+  CHECK(doubles_as(0.1, "0.1") && doubles_as(1e30, "1e+30") && doubles_as(NAN, "nan") &&
+      doubles_as(INFINITY, "inf"));
+  CHECK(doubles_as(-INFINITY, "-inf") && doubles_as(-0.0, "-0") && doubles_as(100000, "100000") &&
+      doubles_as(1.0 / 3, "0.3333333333333333"));
   tp_buf b;
   tp_buf_init(&b);
   for (int i = 0; i < 1000; i++) tp_putf(&b, "%d,", i);
@@ -111,7 +117,8 @@ static void test_text(void) {
   const char *const ties[] = { "tan", "tanh", "than" };
   CHECK(tp_nearest("tahn", ties, 3) == ties[1] && tp_nearest("tahn", ties, 1) == ties[0]);
   const char *cells[] = { "LSTMCell", "GRUCell", "lstm_cells" };
-  CHECK(tp_nearest("LSTM", cells, 3) == cells[0] && tp_nearest("gru", cells, 3) == cells[1] && tp_nearest("cell", cells, 3) == NULL);
+  CHECK(tp_nearest("LSTM", cells, 3) == cells[0] && tp_nearest("gru", cells, 3) == cells[1] &&
+      tp_nearest("cell", cells, 3) == NULL);
   CHECK(tp_nearest("zzz", names, 4) == NULL && tp_nearest("lrs", names, 4) == names[3]);
 }
 
@@ -123,11 +130,14 @@ static bool reads_as(const char *s, double want, size_t used) {
 
 /* In every locale the same; where none with a comma is installed, only C's. */
 static void test_numbers(void) {
-  static const char *const commas[] = { "C", "de_DE.UTF-8", "fr_FR.UTF-8", "tr_TR.UTF-8", "ps_AF.UTF-8" };
+  static const char *const commas[] = { "C", "de_DE.UTF-8", "fr_FR.UTF-8", "tr_TR.UTF-8",
+    "ps_AF.UTF-8" };
   for (size_t i = 0; i < TP_LEN(commas); i++) {
     if (!setlocale(LC_NUMERIC, commas[i])) continue;
-    CHECK(reads_as("1.5,2", 1.5, 3) && reads_as("-2.25e-3 x", -2.25e-3, 8) && reads_as("7,5", 7, 1) && reads_as("12", 12, 2) && reads_as(".5}", .5, 2));
-    CHECK(reads_as("inf", INFINITY, 3) && reads_as("-nan)", NAN, 4) && reads_as("1.5.2", 1.5, 3) && reads_as("3.", 3, 2) && reads_as("x", 0, 0) && reads_as("", 0, 0));
+    CHECK(reads_as("1.5,2", 1.5, 3) && reads_as("-2.25e-3 x", -2.25e-3, 8) &&
+        reads_as("7,5", 7, 1) && reads_as("12", 12, 2) && reads_as(".5}", .5, 2));
+    CHECK(reads_as("inf", INFINITY, 3) && reads_as("-nan)", NAN, 4) && reads_as("1.5.2", 1.5, 3) &&
+        reads_as("3.", 3, 2) && reads_as("x", 0, 0) && reads_as("", 0, 0));
     CHECK(doubles_as(0.1, "0.1") && doubles_as(-1.5e-30, "-1.5e-30"));
     tp_buf b;
     tp_buf_init(&b);
@@ -138,11 +148,14 @@ static void test_numbers(void) {
   setlocale(LC_NUMERIC, "C");
 }
 
-static float nearest_even_f16(float x) {            /* by search over all finite values */
+static float nearest_even_f16(float x) { /* by search over all finite values */
   float best = 0, gap = INFINITY;
   for (uint32_t h = 0; h < 0x7c00; h++) {
     float v = tp_f16_to_f32((uint16_t)h), d = fabsf(x - v);
-    if (d < gap || (d == gap && !(h & 1))) { gap = d; best = v; }
+    if (d < gap || (d == gap && !(h & 1))) {
+      gap = d;
+      best = v;
+    }
   }
   return best;
 }
@@ -155,7 +168,7 @@ static void test_halves(void) {
     same &= isnan(g) ? isnan(tp_bf16_to_f32(tp_f32_to_bf16(g))) : tp_f32_to_bf16(g) == h;
   }
   CHECK(same);
-  for (uint32_t h = 0; h < 0x7bff; h += 7) {         /* midpoints and their neighbours */
+  for (uint32_t h = 0; h < 0x7bff; h += 7) { /* midpoints and their neighbours */
     float mid = (tp_f16_to_f32((uint16_t)h) + tp_f16_to_f32((uint16_t)(h + 1))) / 2;
     uint16_t even = (uint16_t)(h + (h & 1));
     CHECK(tp_f32_to_f16(mid) == even && tp_f32_to_f16(-mid) == (even | 0x8000));
@@ -165,17 +178,28 @@ static void test_halves(void) {
     float x = ldexpf((float)(i * 7919 % 1000) / 997, i % 40 - 26);
     CHECK(tp_f16_to_f32(tp_f32_to_f16(x)) == nearest_even_f16(x));
   }
-  CHECK(tp_f32_to_f16(65519.996f) == 0x7bff && tp_f32_to_f16(65520) == 0x7c00 && tp_f32_to_f16(1e30f) == 0x7c00);
-  CHECK(tp_f32_to_bf16(1.00390625f) == 0x3f80 && tp_f32_to_bf16(1.01171875f) == 0x3f82 && tp_f32_to_bf16(3.4e38f) == 0x7f80);
+  CHECK(tp_f32_to_f16(65519.996f) == 0x7bff && tp_f32_to_f16(65520) == 0x7c00 &&
+      tp_f32_to_f16(1e30f) == 0x7c00);
+  CHECK(tp_f32_to_bf16(1.00390625f) == 0x3f80 && tp_f32_to_bf16(1.01171875f) == 0x3f82 &&
+      tp_f32_to_bf16(3.4e38f) == 0x7f80);
 }
 
 static void test_dtypes(void) {
   tp_dtype d;
-  CHECK(tp_dtype_parse("bf16", &d) && d == TP_BF16 && tp_dtype_size(d) == 2 && tp_dtype_float(d) && !tp_dtype_parse("f8", &d));
-  CHECK(tp_dtype_promote(TP_F16, TP_BF16) == TP_F32 && tp_dtype_promote(TP_I64, TP_F16) == TP_F16 && tp_dtype_promote(TP_BOOL, TP_U8) == TP_U8);
-  CHECK(tp_f64_to_i64(NAN) == 0 && tp_f64_to_i64(1e30) == INT64_MAX && tp_f64_to_i64(-1e30) == INT64_MIN && tp_f64_to_i64(-2.9) == -2);
+  CHECK(tp_dtype_parse("bf16", &d) && d == TP_BF16 && tp_dtype_size(d) == 2 && tp_dtype_float(d) &&
+      !tp_dtype_parse("f8", &d));
+  CHECK(tp_dtype_promote(TP_F16, TP_BF16) == TP_F32 && tp_dtype_promote(TP_I64, TP_F16) == TP_F16 &&
+      tp_dtype_promote(TP_BOOL, TP_U8) == TP_U8);
+  CHECK(tp_f64_to_i64(NAN) == 0 && tp_f64_to_i64(1e30) == INT64_MAX &&
+      tp_f64_to_i64(-1e30) == INT64_MIN && tp_f64_to_i64(-2.9) == -2);
   CHECK(tp_f64_to_i64(0x1p63) == INT64_MAX && tp_f64_to_i64(-0x1p63) == INT64_MIN);
-  union { uint8_t b[8]; int32_t i; int64_t l; float f; double d; } u = {0};
+  union {
+    uint8_t b[8];
+    int32_t i;
+    int64_t l;
+    float f;
+    double d;
+  } u = { 0 };
   tp_put(TP_U8, &u, 0, 300), CHECK(u.b[0] == 255);
   tp_put(TP_U8, &u, 0, -3.5), CHECK(u.b[0] == 0);
   tp_puti(TP_U8, &u, 0, 300), CHECK(u.b[0] == 44);
@@ -183,17 +207,22 @@ static void test_dtypes(void) {
   tp_puti(TP_I32, &u, 0, ((int64_t)1 << 32) + 5), CHECK(u.i == 5);
   tp_put(TP_BOOL, &u, 0, 0.25), CHECK(tp_geti(TP_BOOL, &u, 0) == 1);
   for (int k = 0; k < TP_NDTYPE; k++) {
-    char cell[16] __attribute__((aligned(8))) = {0};
+    char cell[16] __attribute__((aligned(8))) = { 0 };
     tp_put((tp_dtype)k, cell, 1, 1);
-    CHECKF(tp_get((tp_dtype)k, cell, 1) == 1 && tp_geti((tp_dtype)k, cell, 1) == 1 && tp_get((tp_dtype)k, cell, 0) == 0, "%s", tp_dtype_name((tp_dtype)k));
+    CHECKF(tp_get((tp_dtype)k, cell, 1) == 1 && tp_geti((tp_dtype)k, cell, 1) == 1 &&
+            tp_get((tp_dtype)k, cell, 0) == 0,
+        "%s", tp_dtype_name((tp_dtype)k));
   }
 }
 
 static void test_philox(void) {
-  static const struct { uint32_t ctr[4], key[2], want[4]; } kat[] = {
+  static const struct {
+    uint32_t ctr[4], key[2], want[4];
+  } kat[] = {
     { { 0, 0, 0, 0 }, { 0, 0 }, { 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 } },
     { { ~0u, ~0u, ~0u, ~0u }, { ~0u, ~0u }, { 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd } },
-    { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 }, { 0xa4093822, 0x299f31d0 }, { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
+    { { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344 }, { 0xa4093822, 0x299f31d0 },
+        { 0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1 } },
   };
   for (size_t i = 0; i < TP_LEN(kat); i++) {
     uint32_t out[4];
@@ -209,7 +238,9 @@ static void test_philox(void) {
     double v = tp_philox_uniform64(k, e), z = tp_philox_normal(k, e);
     int64_t r = tp_philox_randint(k, e, -3, 9);
     in &= u >= 0 && u < 1 && v >= 0 && v < 1 && r >= -3 && r < 9 && isfinite(z);
-    in &= v == (double)(((uint64_t)tp_philox_word(k, 2 * e + 1) << 32 | tp_philox_word(k, 2 * e)) >> 11) * 0x1p-53;
+    in &= v ==
+        (double)(((uint64_t)tp_philox_word(k, 2 * e + 1) << 32 | tp_philox_word(k, 2 * e)) >> 11) *
+            0x1p-53;
     sum += z, sq += z * z, usum += u;
   }
   CHECK(in && fabs(sum / n) < 0.03 && fabs(sq / n - 1) < 0.05 && fabs(usum / n - 0.5) < 0.02);
@@ -246,13 +277,15 @@ static void test_groups(void) {
   CHECK(tp_group_memory(root) == 9223372036854771712);
   put_file("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "8000000\n");
   CHECK(tp_group_memory(root) == 8000000);
-  put_file("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "7000000\n");       /* a group around it has less */
+  /* a group around it has less */
+  put_file("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "7000000\n");
   CHECK(tp_group_memory(root) == 7000000);
   put_file("/sys/fs/cgroup/c/d/memory.max", "max\n");
   CHECK(tp_group_memory(root) == 7000000);
   put_file("/sys/fs/cgroup/c/memory.max", "6000000\n");
   CHECK(tp_group_memory(root) == 6000000);
-  put_file("/sys/fs/cgroup/memory.max", "5000000\n");                           /* a container that sees its own group as the root */
+  /* a container that sees its own group as the root */
+  put_file("/sys/fs/cgroup/memory.max", "5000000\n");
   CHECK(tp_group_memory(root) == 5000000);
   put_file("/sys/fs/cgroup/unified/c/d/memory.max", "4000000\n");
   CHECK(tp_group_memory(root) == 4000000);
@@ -268,19 +301,22 @@ static void test_machine(void) {
   long long v[6] = { 0 };
   FILE *f = fopen("/proc/self/statm", "r");
   if (!f || getrlimit(RLIMIT_DATA, &was)) return;
-  CHECK(fscanf(f, "%lld %lld %lld %lld %lld %lld", v, v + 1, v + 2, v + 3, v + 4, v + 5) == 6 && fclose(f) == 0);
+  CHECK(fscanf(f, "%lld %lld %lld %lld %lld %lld", v, v + 1, v + 2, v + 3, v + 4, v + 5) == 6 &&
+      fclose(f) == 0);
   less = was;
   less.rlim_cur = (rlim_t)(v[5] * sysconf(_SC_PAGESIZE)) + (8 << 20);
   CHECK(setrlimit(RLIMIT_DATA, &less) == 0);
   a = tp_machine_memory(0);
-  CHECKF(a.bytes > 7 << 20 && a.bytes <= 8 << 20 && strstr(a.whose, "RLIMIT_DATA"), "%lld %s", (long long)a.bytes, a.whose);
+  CHECKF(a.bytes > 7 << 20 && a.bytes <= 8 << 20 && strstr(a.whose, "RLIMIT_DATA"), "%lld %s",
+      (long long)a.bytes, a.whose);
   int64_t held = TP_MIN(v[5] * sysconf(_SC_PAGESIZE), 4 << 20), less_held = a.bytes;
-  a = tp_machine_memory(held);                  /* a sanitizer may take some in between */
+  a = tp_machine_memory(held); /* a sanitizer may take some in between */
   CHECKF(a.bytes > less_held + held / 2, "%lld %lld", (long long)a.bytes, (long long)less_held);
   CHECK(setrlimit(RLIMIT_DATA, &was) == 0);
 }
 
-/* Freed blocks wait for the next of their size, the latest first; there is a limit of bytes and of blocks, beyond which the oldest goes. */
+/* Freed blocks wait for the next of their size, the latest first; there is a limit of bytes and of
+ * blocks, beyond which the oldest goes. */
 static void test_blocks(void) {
 #if !defined(__SANITIZE_ADDRESS__)
   enum { SIZE = 1 << 20, SMALL = 1 << 10, MANY = 40 };
@@ -304,7 +340,8 @@ static void test_blocks(void) {
   CHECK(!tp_blocks_drop());
   for (int i = MANY - 1; i >= MANY - 16; i--) tp_free_aligned(many[i]);
   tp_block_free(a, SIZE);
-  tp_block_free(tp_block_alloc(TP_TUNE_BLOCKS_WAIT), TP_TUNE_BLOCKS_WAIT);        /* room for nothing else */
+  /* room for nothing else */
+  tp_block_free(tp_block_alloc(TP_TUNE_BLOCKS_WAIT), TP_TUNE_BLOCKS_WAIT);
   void *d = tp_block_alloc(TP_TUNE_BLOCKS_WAIT);
   CHECK(d && !tp_blocks_drop());
   tp_free_aligned(d);
@@ -318,7 +355,9 @@ static void test_blocks(void) {
 
 enum { CREW = 3, JOBS = 500 };
 static tp_crew *crew;
-typedef struct { int done[CREW], met; } shares;
+typedef struct {
+  int done[CREW], met;
+} shares;
 
 static void do_share(void *ud, int who) { ((shares *)ud)->done[who]++; }
 
@@ -357,10 +396,12 @@ static void test_crew(void) {
   shares s = { 0 }, m = { 0 };
   crew = tp_crew_take(CREW);
   CHECK(crew != NULL);
-  for (int i = 0; crew && i < JOBS; i++) CHECK(tp_crew_run(crew, do_share, &s, 0) && each_did(&s, i + 1));
-  for (int i = 0; crew && i < JOBS; i++) CHECK(tp_crew_run(crew, do_and_meet, &m, HUGE_VAL) && each_did(&m, i + 1));
+  for (int i = 0; crew && i < JOBS; i++)
+    CHECK(tp_crew_run(crew, do_share, &s, 0) && each_did(&s, i + 1));
+  for (int i = 0; crew && i < JOBS; i++)
+    CHECK(tp_crew_run(crew, do_and_meet, &m, HUGE_VAL) && each_did(&m, i + 1));
   CHECK(m.met == JOBS);
-  usleep(20000);                                /* they sleep */
+  usleep(20000); /* they sleep */
   CHECK(crew && alone_in_child());
   CHECK(!tp_crew_give(crew));
 }

@@ -1,11 +1,15 @@
-/* Calling rows of methods.def from a C test: CALL("sum", T(x), AXIS(0), OPT) with arguments in the order of the signature, options included; NONE leaves one out. */
+/* Calling rows of methods.def from a C test: CALL("sum", T(x), AXIS(0), OPT) with arguments in the
+ * order of the signature, options included; NONE leaves one out. */
 #ifndef TP_CALL_H
 #define TP_CALL_H
 #include "script.h"
 
 #define NONE ((tp_arg){ 0 })
-#define CALL(name, ...) call_(name, 0, sizeof((tp_arg[]){ __VA_ARGS__ }) / sizeof(tp_arg), (tp_arg[]){ __VA_ARGS__ })
-#define SHAPE(...) shape_(sizeof((const tp_ix *[]){ __VA_ARGS__ }) / sizeof(tp_ix *), (const tp_ix *[]){ __VA_ARGS__ })
+#define CALL(name, ...) \
+  call_(name, 0, sizeof((tp_arg[]){ __VA_ARGS__ }) / sizeof(tp_arg), (tp_arg[]){ __VA_ARGS__ })
+#define SHAPE(...) \
+  shape_(sizeof((const tp_ix *[]){ __VA_ARGS__ }) / sizeof(tp_ix *), \
+      (const tp_ix *[]){ __VA_ARGS__ })
 #define AXES(...) axes_(sizeof((int[]){ __VA_ARGS__ }) / sizeof(int), (int[]){ __VA_ARGS__ })
 
 static inline tp_arg T(tp_val v) { return (tp_arg){ .kind = 'T', .val = v }; }
@@ -15,17 +19,29 @@ static inline tp_arg FLT(double f) { return (tp_arg){ .kind = 'F', .f = f }; }
 static inline tp_arg BOOL(bool b) { return (tp_arg){ .kind = 'B', .b = b }; }
 static inline tp_arg STR(const char *s) { return (tp_arg){ .kind = 'N', .s = s }; }
 static inline tp_arg DTYPE(tp_dtype d) { return (tp_arg){ .kind = 'D', .dtype = d }; }
-static inline tp_arg DOMAIN_(int n, const dim *d) { return (tp_arg){ .kind = 'O', .n = n, .dom = d }; }
+static inline tp_arg DOMAIN_(int n, const dim *d) {
+  return (tp_arg){ .kind = 'O', .n = n, .dom = d };
+}
 /* A plain number, weak as the binding makes it. */
-static inline tp_arg NUM(double v) { return (tp_arg){ .kind = 'T', .weak = true, .isnum = true, .num = v, .val = num(v, v == floor(v) && !isinf(v) ? TP_I64 : TP_F32) }; }
-static inline tp_arg shape_(int n, const tp_ix *const *e) { return (tp_arg){ .kind = 'S', .n = n, .ixs = tp_dup(&g->arena, e, sizeof *e * (size_t)n) }; }
+static inline tp_arg NUM(double v) {
+  return (tp_arg){ .kind = 'T',
+    .weak = true,
+    .isnum = true,
+    .num = v,
+    .val = num(v, v == floor(v) && !isinf(v) ? TP_I64 : TP_F32) };
+}
+static inline tp_arg shape_(int n, const tp_ix *const *e) {
+  return (tp_arg){ .kind = 'S', .n = n, .ixs = tp_dup(&g->arena, e, sizeof *e * (size_t)n) };
+}
 static inline tp_arg SCALAR(void) { return (tp_arg){ .kind = 'S' }; }
 static inline tp_arg axes_(int n, const int *v) {
   const tp_ix **e = TP_NEWN(&g->arena, const tp_ix *, n + 1);
   for (int i = 0; i < n; i++) e[i] = K(v[i]);
   return (tp_arg){ .kind = 'A', .n = n, .ixs = e };
 }
-static inline tp_arg LIST(int n, const tp_val *v) { return (tp_arg){ .kind = 'L', .n = n, .vals = tp_dup(&g->arena, v, sizeof *v * (size_t)n) }; }
+static inline tp_arg LIST(int n, const tp_val *v) {
+  return (tp_arg){ .kind = 'L', .n = n, .vals = tp_dup(&g->arena, v, sizeof *v * (size_t)n) };
+}
 
 static int nresults;
 static tp_val results[64];

@@ -1,4 +1,5 @@
-/* The whole of our C unit-test library: CHECK counts, check_report prints "N passed, N failed" last and gives main's result. */
+/* The whole of our C unit-test library: CHECK counts, check_report prints "N passed, N failed" last
+ * and gives main's result. */
 #ifndef TP_CHECK_H
 #define TP_CHECK_H
 #include <stdio.h>
@@ -7,7 +8,9 @@ static int check_passed, check_failed;
 
 #define CHECK(x) check_((x), #x, __FILE__, __LINE__)
 /* The same with what was being looked at: CHECKF(ok, "seed %d", seed). Gives x. */
-#define CHECKF(x, ...) (check_((x), #x, __FILE__, __LINE__) || (fprintf(stderr, "  " __VA_ARGS__), fputc('\n', stderr), 0))
+#define CHECKF(x, ...) \
+  (check_((x), #x, __FILE__, __LINE__) || \
+      (fprintf(stderr, "  " __VA_ARGS__), fputc('\n', stderr), 0))
 
 static inline int check_(int ok, const char *what, const char *file, int line) {
   ok ? check_passed++ : check_failed++;

@@ -1,5 +1,6 @@
-/* CartPole-v1 against episodes that Gymnasium played (spec/fixtures/make_cartpole.py). Each step starts from Gymnasium's own state, and
- * whole episodes are also rolled out from the start alone. Run from the top of the tree. */
+/* CartPole-v1 against episodes that Gymnasium played (spec/fixtures/make_cartpole.py). Each step
+ * starts from Gymnasium's own state, and whole episodes are also rolled out from the start alone.
+ * Run from the top of the tree. */
 #include "base/env.h"
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +8,10 @@
 
 static int passed, failed;
 static void check(bool ok, const char *what) {
-  if (ok) { passed++; return; }
+  if (ok) {
+    passed++;
+    return;
+  }
   failed++;
   printf("FAIL: %s\n", what);
 }
@@ -17,7 +21,10 @@ static bool close_to(const double *a, const double *b, int n, double tol) {
   return true;
 }
 
-typedef struct { int steps, exact, rolled; bool reset, physics, obs, reward, flags, rollout, counted, terminated, truncated, by_x; } tally;
+typedef struct {
+  int steps, exact, rolled;
+  bool reset, physics, obs, reward, flags, rollout, counted, terminated, truncated, by_x;
+} tally;
 
 int main(int argc, char **argv) {
   const char *path = argc > 1 ? argv[1] : "spec/fixtures/cartpole.csv";
@@ -27,34 +34,55 @@ int main(int argc, char **argv) {
   check(tp_env_find("CartPole-v0") == NULL, "an unknown name is NULL");
   check(tp_env_names(names, 8) >= 1 && tp_env_find(names[0]) != NULL, "names are found");
   check(tp_env_names(names, 0) == 0, "names respect max");
-  if (!e) { printf("%d passed, %d failed\n", passed, failed); return 1; }
+  if (!e) {
+    printf("%d passed, %d failed\n", passed, failed);
+    return 1;
+  }
   check(e->nstate == 5 && e->nobs == 4 && e->nu == 4 && e->nactions == 2, "sizes");
 
   FILE *f = fopen(path, "r");
-  if (!f) { printf("cannot open %s\n%d passed, %d failed\n", path, passed, failed + 1); return 1; }
+  if (!f) {
+    printf("cannot open %s\n%d passed, %d failed\n", path, passed, failed + 1);
+    return 1;
+  }
   char line[1024];
   double state[5], rolled[5], u[4];
   const double fresh[4] = { 0.5, 0.25, 0.75, 0.125 };
-  tally all = { .reset = true, .physics = true, .obs = true, .reward = true, .flags = true, .rollout = true, .counted = true };
+  tally all = { .reset = true,
+    .physics = true,
+    .obs = true,
+    .reward = true,
+    .flags = true,
+    .rollout = true,
+    .counted = true };
   int episodes = 0;
   while (fgets(line, sizeof line, f)) {
     double v[16];
     int ep, step, term, trunc;
     long long action;
     if (line[0] == 'R') {
-      if (sscanf(line, "R,%d,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf", &ep, u, u + 1, u + 2, u + 3, v, v + 1, v + 2, v + 3) != 9) { check(false, line); continue; }
+      if (sscanf(line, "R,%d,%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf", &ep, u, u + 1, u + 2, u + 3, v,
+              v + 1, v + 2, v + 3) != 9) {
+        check(false, line);
+        continue;
+      }
       e->reset(NULL, u, state);
       all.reset &= close_to(state, v, 4, 0) && state[4] == 0;
       memcpy(rolled, state, sizeof rolled);
       episodes++;
     } else if (line[0] == 'S') {
-      if (sscanf(line, "S,%d,%d,%lld,%lf,%lf,%lf,%lf,%lf,%d,%d,%lf,%lf,%lf,%lf", &ep, &step, &action, v, v + 1, v + 2, v + 3, v + 4, &term, &trunc,
-                 v + 5, v + 6, v + 7, v + 8) != 14) { check(false, line); continue; }
+      if (sscanf(line, "S,%d,%d,%lld,%lf,%lf,%lf,%lf,%lf,%d,%d,%lf,%lf,%lf,%lf", &ep, &step,
+              &action, v, v + 1, v + 2, v + 3, v + 4, &term, &trunc, v + 5, v + 6, v + 7,
+              v + 8) != 14) {
+        check(false, line);
+        continue;
+      }
       double next[5], want[5] = { v[0], v[1], v[2], v[3], step + 1 };
       float obs[4], reward;
       uint8_t te, tr;
       int64_t a = action;
-      /* one step from Gymnasium's state; where it ends, next is the reset and the physics shows in obs only */
+      /* one step from Gymnasium's state; where it ends, next is the reset and the physics shows in
+       * obs only */
       e->step(NULL, state, &a, fresh, next, obs, &reward, &te, &tr);
       double o[4] = { obs[0], obs[1], obs[2], obs[3] };
       all.obs &= close_to(o, v + 5, 4, 5e-7);
@@ -89,7 +117,8 @@ int main(int argc, char **argv) {
   check(all.flags, "terminated and truncated");
   check(all.counted, "steps are counted");
   check(all.rollout, "whole episodes from their start");
-  check(all.terminated && all.truncated && all.by_x, "the fixture has ends by angle, by position and by 500 steps");
+  check(all.terminated && all.truncated && all.by_x,
+      "the fixture has ends by angle, by position and by 500 steps");
 
   /* limits are strict, and an episode may end both ways at once */
   double edge[5] = { 2.4, 0, 0, 0, 0 }, next[5];
@@ -100,7 +129,8 @@ int main(int argc, char **argv) {
   check(!te && !tr && next[4] == 1, "x = 2.4 is still inside");
   double both[5] = { 3, 0, 0, 0, 499 };
   e->step(NULL, both, &a, fresh, next, obs, &reward, &te, &tr);
-  check(te && tr && next[4] == 0 && obs[0] == 3, "terminated and truncated are told apart and may coincide");
+  check(te && tr && next[4] == 0 && obs[0] == 3,
+      "terminated and truncated are told apart and may coincide");
   printf("one step bit for bit: %d of %d\n", all.exact, all.steps);
   printf("%d passed, %d failed\n", passed, failed);
   return failed != 0;

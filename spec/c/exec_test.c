@@ -1,4 +1,5 @@
-/* The plan interpreter: hand-built regions of every kind on windows of random layout, against plain loops. */
+/* The plan interpreter: hand-built regions of every kind on windows of random layout, against plain
+ * loops. */
 #include "plans.h"
 #include "base/env.h"
 
@@ -11,31 +12,37 @@ static cell load_cell(tp_dtype d, const win *w, const int64_t *at) {
 
 static cell apply(tp_op op, tp_dtype from, tp_dtype to, const cell *a) {
   bool flt = tp_dtype_float(from);
-  cell r = {0};
+  cell r = { 0 };
   switch (op) {
-    case TP_OP_ADD: r = (cell){ a[0].f + a[1].f, (int64_t)((uint64_t)a[0].i + (uint64_t)a[1].i) }; break;
-    case TP_OP_MUL: r = (cell){ a[0].f * a[1].f, (int64_t)((uint64_t)a[0].i * (uint64_t)a[1].i) }; break;
-    case TP_OP_MAXIMUM: r = (cell){ fmax(a[0].f, a[1].f), TP_MAX(a[0].i, a[1].i) }; break;
-    case TP_OP_NEG: r = (cell){ -a[0].f, (int64_t)(0 - (uint64_t)a[0].i) }; break;
-    case TP_OP_TANH: r = (cell){ tanh(a[0].f), 0 }; break;
-    case TP_OP_LT: r.i = flt ? a[0].f < a[1].f : a[0].i < a[1].i; break;
-    case TP_OP_LOR: r.i = a[0].i || a[1].i; break;
-    case TP_OP_SELECT: r = a[0].i ? a[1] : a[2]; break;
-    case TP_OP_CAST: {
-      uint64_t mem = 0;
-      if (flt) tp_put(to, &mem, 0, a[0].f);
-      else tp_puti(to, &mem, 0, a[0].i);
-      return (cell){ tp_get(to, &mem, 0), tp_dtype_float(to) ? 0 : tp_geti(to, &mem, 0) };
-    }
-    default: r = a[0];
+  case TP_OP_ADD:
+    r = (cell){ a[0].f + a[1].f, (int64_t)((uint64_t)a[0].i + (uint64_t)a[1].i) };
+    break;
+  case TP_OP_MUL:
+    r = (cell){ a[0].f * a[1].f, (int64_t)((uint64_t)a[0].i * (uint64_t)a[1].i) };
+    break;
+  case TP_OP_MAXIMUM: r = (cell){ fmax(a[0].f, a[1].f), TP_MAX(a[0].i, a[1].i) }; break;
+  case TP_OP_NEG: r = (cell){ -a[0].f, (int64_t)(0 - (uint64_t)a[0].i) }; break;
+  case TP_OP_TANH: r = (cell){ tanh(a[0].f), 0 }; break;
+  case TP_OP_LT: r.i = flt ? a[0].f < a[1].f : a[0].i < a[1].i; break;
+  case TP_OP_LOR: r.i = a[0].i || a[1].i; break;
+  case TP_OP_SELECT: r = a[0].i ? a[1] : a[2]; break;
+  case TP_OP_CAST: {
+    uint64_t mem = 0;
+    if (flt) tp_put(to, &mem, 0, a[0].f);
+    else tp_puti(to, &mem, 0, a[0].i);
+    return (cell){ tp_get(to, &mem, 0), tp_dtype_float(to) ? 0 : tp_geti(to, &mem, 0) };
+  }
+  default: r = a[0];
   }
   return hold(to, r);
 }
 
-/* A chain over `nval` values of known dtypes: a random operator that fits. rough: values that a tanh has gone into, which is rounded elsewhere than libm's: no
- * comparison or cast to integers asks on which side of an edge they are. */
+/* A chain over `nval` values of known dtypes: a random operator that fits. rough: values that a
+ * tanh has gone into, which is rounded elsewhere than libm's: no comparison or cast to integers
+ * asks on which side of an edge they are. */
 static tp_micro random_micro(int nval, const tp_dtype *d, const bool *rough) {
-  static const tp_op number[] = { TP_OP_ADD, TP_OP_MUL, TP_OP_MAXIMUM, TP_OP_NEG, TP_OP_LT, TP_OP_CAST, TP_OP_TANH, TP_OP_DETACH, TP_OP_SELECT };
+  static const tp_op number[] = { TP_OP_ADD, TP_OP_MUL, TP_OP_MAXIMUM, TP_OP_NEG, TP_OP_LT,
+    TP_OP_CAST, TP_OP_TANH, TP_OP_DETACH, TP_OP_SELECT };
   int a = (int)below(nval), b = a, c = -1;
   for (int tries = 0; tries < 20; tries++) {
     int k = (int)below(nval);
@@ -48,7 +55,9 @@ static tp_micro random_micro(int nval, const tp_dtype *d, const bool *rough) {
   if ((op == TP_OP_SELECT && c < 0) || (op == TP_OP_LT && (rough[a] || rough[b]))) op = TP_OP_ADD;
   tp_micro m = { .op = op, .dtype = d[a], .in = { a, b, 0 } };
   if (op == TP_OP_LT) m.dtype = TP_BOOL;
-  if (op == TP_OP_CAST) do m.dtype = any_dtype(); while (rough[a] && !tp_dtype_float(m.dtype));
+  if (op == TP_OP_CAST) do
+      m.dtype = any_dtype();
+    while (rough[a] && !tp_dtype_float(m.dtype));
   if (op == TP_OP_SELECT) m.in[0] = c, m.in[1] = a, m.in[2] = b;
   return m;
 }
@@ -56,14 +65,16 @@ static tp_micro random_micro(int nval, const tp_dtype *d, const bool *rough) {
 static void test_chain(void) {
   prog p;
   prog_open(&p);
-  int nlead = (int)below(3), rank = nlead + (int)below(4), nin = 1 + (int)below(3), nmicro = 1 + (int)below(7), nout = 1 + (int)below(2);
+  int nlead = (int)below(3), rank = nlead + (int)below(4), nin = 1 + (int)below(3),
+      nmicro = 1 + (int)below(7), nout = 1 + (int)below(2);
   int64_t shape[MAXAX];
   random_shape(rank, shape);
   win in[3], out[2];
   tp_dtype d[16];
-  bool rough[16] = {0};
+  bool rough[16] = { 0 };
   for (int i = 0; i < nin; i++) {
-    int drop = (int)below(3) == 0 && rank > nlead ? (int)below(rank - nlead + 1) : 0;   /* axes it lacks */
+    /* axes it lacks */
+    int drop = (int)below(3) == 0 && rank > nlead ? (int)below(rank - nlead + 1) : 0;
     int64_t s[MAXAX];
     unsigned still = 0;
     int n = rank - drop;
@@ -77,10 +88,12 @@ static void test_chain(void) {
   }
   tp_micro *m = TP_NEWN(&p.a, tp_micro, nmicro);
   for (int k = 0; k < nmicro; k++) {
-    if (below(8) == 0) m[k] = (tp_micro){ .op = TP_OP_FILL, .dtype = any_dtype(), .f = (double)below(5) };
+    if (below(8) == 0)
+      m[k] = (tp_micro){ .op = TP_OP_FILL, .dtype = any_dtype(), .f = (double)below(5) };
     else m[k] = random_micro(nin + k, d, rough);
     d[nin + k] = m[k].dtype;
-    for (int i = 0; i < 3 && m[k].op != TP_OP_FILL; i++) rough[nin + k] |= m[k].op == TP_OP_TANH || rough[m[k].in[i]];
+    for (int i = 0; i < 3 && m[k].op != TP_OP_FILL; i++)
+      rough[nin + k] |= m[k].op == TP_OP_TANH || rough[m[k].in[i]];
   }
   int *om = TP_NEWN(&p.a, int, 2);
   for (int i = 0; i < nout; i++) {
@@ -88,7 +101,9 @@ static void test_chain(void) {
     out[i] = window(&p, TP_BUF_OUTPUT, d[nin + om[i]], nlead, rank, shape, 0, below(3) == 0);
   }
   tp_region *r = region(&p, TP_RG_LOOP, TP_OP_ADD, nlead, shape, nin, in, nout, out);
-  r->nmicro = nmicro; r->micro = m; r->outmicro = om;
+  r->nmicro = nmicro;
+  r->micro = m;
+  r->outmicro = om;
   add(&p, leaf(&p, r));
   bool ok = prog_run(&p);
   EACH_POINT(at, rank, shape) {
@@ -109,12 +124,19 @@ static void test_chain(void) {
     for (int i = 0; i < nout && ok; i++) {
       tp_dtype od = d[nin + om[i]];
       cell w = v[nin + om[i]];
-      tp_dtype least = od;                      /* the coarsest rounding on the way */
-      for (int k = 0; k < nmicro + nin; k++) least = d[k] == TP_BF16 || (d[k] == TP_F16 && least != TP_BF16) || (d[k] == TP_F32 && least == TP_F64) ? d[k] : least;
+      tp_dtype least = od; /* the coarsest rounding on the way */
+      for (int k = 0; k < nmicro + nin; k++)
+        least = d[k] == TP_BF16 || (d[k] == TP_F16 && least != TP_BF16) ||
+                (d[k] == TP_F32 && least == TP_F64)
+            ? d[k]
+            : least;
       double got = win_get(&out[i], at);
-      ok = !tp_dtype_float(od) ? win_geti(&out[i], at) == w.i : rough[nin + om[i]] ? near(least, got, w.f) : got == w.f || (isnan(got) && isnan(w.f));
+      ok = !tp_dtype_float(od) ? win_geti(&out[i], at) == w.i
+          : rough[nin + om[i]] ? near(least, got, w.f)
+                               : got == w.f || (isnan(got) && isnan(w.f));
       for (int k = 0; k < nmicro && !ok; k++)
-        fprintf(stderr, "  %s %s %d %d %d = %g\n", tp_ops[m[k].op].text, tp_dtype_name(m[k].dtype), m[k].in[0], m[k].in[1], m[k].in[2], v[nin + k].f);
+        fprintf(stderr, "  %s %s %d %d %d = %g\n", tp_ops[m[k].op].text, tp_dtype_name(m[k].dtype),
+            m[k].in[0], m[k].in[1], m[k].in[2], v[nin + k].f);
       if (!ok) fprintf(stderr, "  result %d: %g\n", om[i], win_get(&out[i], at));
     }
   }
@@ -139,8 +161,12 @@ static void test_accumulate(void) {
   double *want = calloc((size_t)out.a->count, sizeof *want);
   for (int64_t i = 0; i < out.a->count; i++) want[i] = tp_get(d, out.a->data, i);
   EACH_POINT(at, rank, shape) {
-    double v = hold(d, (cell){ -win_get(&in, at), -win_geti(&in, at) }).f, *w = &want[win_at(&out, at)];
-    *w = red == TP_RED_SUM ? *w + v : red == TP_RED_PROD ? *w * v : red == TP_RED_MAX ? fmax(*w, v) : fmin(*w, v);
+    double v = hold(d, (cell){ -win_get(&in, at), -win_geti(&in, at) }).f,
+           *w = &want[win_at(&out, at)];
+    *w = red == TP_RED_SUM   ? *w + v
+        : red == TP_RED_PROD ? *w * v
+        : red == TP_RED_MAX  ? fmax(*w, v)
+                             : fmin(*w, v);
     if (!tp_dtype_float(d)) *w = hold(d, (cell){ 0, (int64_t)*w }).f;
   }
   tp_region *r = region(&p, TP_RG_LOOP, TP_OP_NEG, nlead, shape, 1, &in, 1, &out);
@@ -154,7 +180,9 @@ static void test_accumulate(void) {
   bool ok = prog_run(&p);
   for (int64_t i = 0; i < out.a->count && ok; i++) {
     ok = near(d, tp_get(d, out.a->data, i), want[i]);
-    if (!ok) fprintf(stderr, "  %s red %d still %u: %g, not %g\n", tp_dtype_name(d), red, still, tp_get(d, out.a->data, i), want[i]);
+    if (!ok)
+      fprintf(stderr, "  %s red %d still %u: %g, not %g\n", tp_dtype_name(d), red, still,
+          tp_get(d, out.a->data, i), want[i]);
   }
   CHECK(ok);
   free(want);
@@ -167,12 +195,13 @@ static void test_reduce(void) {
   static const tp_op ops[] = { TP_OP_SUM, TP_OP_PROD, TP_OP_MAX, TP_OP_MIN };
   prog p;
   prog_open(&p);
-  int nlead = (int)below(3), rank = nlead + 1 + (int)below(3), red = (int)below(4), naxes = 0, *axes = TP_NEWN(&p.a, int, 4);
+  int nlead = (int)below(3), rank = nlead + 1 + (int)below(3), red = (int)below(4), naxes = 0,
+      *axes = TP_NEWN(&p.a, int, 4);
   int64_t shape[MAXAX], kept[MAXAX];
   random_shape(rank, shape);
   tp_dtype d = any_dtype();
   if (d == TP_BOOL && red < 2) red = 2;
-  bool keepdim = below(2), acc = below(4) == 0 && d != TP_BOOL, gone[MAXAX] = {0};
+  bool keepdim = below(2), acc = below(4) == 0 && d != TP_BOOL, gone[MAXAX] = { 0 };
   int n = 0, to[MAXAX];
   unsigned still = 0;
   for (int i = 0; i < rank; i++) {
@@ -182,20 +211,24 @@ static void test_reduce(void) {
     else if (keepdim) to[i] = n, kept[n++] = 1;
     else to[i] = -1;
   }
-  win in = window(&p, TP_BUF_INPUT, d, nlead, rank, shape, 0, below(2)), out = window(&p, TP_BUF_OUTPUT, d, nlead, n, kept, still, below(2));
+  win in = window(&p, TP_BUF_INPUT, d, nlead, rank, shape, 0, below(2)),
+      out = window(&p, TP_BUF_OUTPUT, d, nlead, n, kept, still, below(2));
   if (red == 1)
-    for (int64_t i = 0; i < in.a->count; i++) tp_put(d, in.a->data, i, below(2) ? 1 : d == TP_U8 ? 3 : -1);
+    for (int64_t i = 0; i < in.a->count; i++)
+      tp_put(d, in.a->data, i, below(2) ? 1 : d == TP_U8 ? 3 : -1);
   if (below(4) == 0 && tp_dtype_float(d)) tp_put(d, in.a->data, below(in.a->count), NAN);
-  bool flt = tp_dtype_float(d), empty = !any_point(rank, shape) && any_point(n, kept), fails = empty && !flt && d != TP_BOOL && red >= 2;
+  bool flt = tp_dtype_float(d), empty = !any_point(rank, shape) && any_point(n, kept),
+       fails = empty && !flt && d != TP_BOOL && red >= 2;
   double *want = calloc((size_t)out.a->count, sizeof *want);
   int64_t *wi = calloc((size_t)out.a->count, sizeof *wi);
-  for (int64_t i = 0; i < out.a->count; i++) want[i] = tp_get(d, out.a->data, i), wi[i] = flt ? 0 : tp_geti(d, out.a->data, i);
+  for (int64_t i = 0; i < out.a->count; i++)
+    want[i] = tp_get(d, out.a->data, i), wi[i] = flt ? 0 : tp_geti(d, out.a->data, i);
   if (!acc) EACH_POINT(at, n, kept) {
-    int64_t o = win_at(&out, at);
-    want[o] = red == 0 ? 0 : red == 1 ? 1 : red == 2 ? -INFINITY : INFINITY;
-    wi[o] = red == 0 ? 0 : red == 1 ? 1 : red == 2 ? INT64_MIN : INT64_MAX;
-    if (d == TP_BOOL) wi[o] = red == 3;
-  }
+      int64_t o = win_at(&out, at);
+      want[o] = red == 0 ? 0 : red == 1 ? 1 : red == 2 ? -INFINITY : INFINITY;
+      wi[o] = red == 0 ? 0 : red == 1 ? 1 : red == 2 ? INT64_MIN : INT64_MAX;
+      if (d == TP_BOOL) wi[o] = red == 3;
+    }
   EACH_POINT(at, rank, shape) {
     int64_t q[MAXAX];
     for (int i = 0; i < rank; i++)
@@ -203,10 +236,22 @@ static void test_reduce(void) {
     double v = win_get(&in, at), *w = &want[win_at(&out, q)];
     int64_t vi = flt ? 0 : win_geti(&in, at), *x = &wi[win_at(&out, q)];
     switch (red) {
-      case 0: *w += v; *x += vi; break;
-      case 1: *w *= v; *x = (int64_t)((uint64_t)*x * (uint64_t)vi); break;
-      case 2: *w = isnan(v) || isnan(*w) ? NAN : fmax(*w, v); *x = TP_MAX(*x, vi); break;
-      case 3: *w = isnan(v) || isnan(*w) ? NAN : fmin(*w, v); *x = TP_MIN(*x, vi); break;
+    case 0:
+      *w += v;
+      *x += vi;
+      break;
+    case 1:
+      *w *= v;
+      *x = (int64_t)((uint64_t)*x * (uint64_t)vi);
+      break;
+    case 2:
+      *w = isnan(v) || isnan(*w) ? NAN : fmax(*w, v);
+      *x = TP_MAX(*x, vi);
+      break;
+    case 3:
+      *w = isnan(v) || isnan(*w) ? NAN : fmin(*w, v);
+      *x = TP_MIN(*x, vi);
+      break;
     }
   }
   tp_region *r = region(&p, TP_RG_LOOP, ops[red], nlead, shape, 1, &in, 1, &out);
@@ -216,14 +261,18 @@ static void test_reduce(void) {
   add(&p, leaf(&p, r));
   bool ok = prog_go(&p, 1);
   if (fails) {
-    CHECK(!ok && p.err.code == TP_E_INPUT && strstr(p.err.msg, "empty range") && p.err.pos.line == 7);
+    CHECK(
+        !ok && p.err.code == TP_E_INPUT && strstr(p.err.msg, "empty range") && p.err.pos.line == 7);
     ok = true;
   } else CHECKF(ok, "%s", p.err.msg);
   for (int64_t i = 0; i < out.a->count && ok && !fails; i++) {
     int64_t mem = 0;
     tp_puti(d, &mem, 0, wi[i]);
-    ok = flt ? near(d, tp_get(d, out.a->data, i), hold(d, (cell){ want[i], 0 }).f) : tp_geti(d, out.a->data, i) == tp_geti(d, &mem, 0);
-    if (!ok) fprintf(stderr, "  %s of %s, %d axes, %d lead: %g, not %g\n", tp_ops[ops[red]].text, tp_dtype_name(d), naxes, nlead, tp_get(d, out.a->data, i), want[i]);
+    ok = flt ? near(d, tp_get(d, out.a->data, i), hold(d, (cell){ want[i], 0 }).f)
+             : tp_geti(d, out.a->data, i) == tp_geti(d, &mem, 0);
+    if (!ok)
+      fprintf(stderr, "  %s of %s, %d axes, %d lead: %g, not %g\n", tp_ops[ops[red]].text,
+          tp_dtype_name(d), naxes, nlead, tp_get(d, out.a->data, i), want[i]);
   }
   CHECK(ok);
   free(want);
@@ -237,7 +286,8 @@ static void test_lines(void) {
   static const tp_op ops[] = { TP_OP_ARGMAX, TP_OP_ARGMIN, TP_OP_SCAN, TP_OP_CUMPROD, TP_OP_SORT };
   prog p;
   prog_open(&p);
-  int nlead = (int)below(3), rank = nlead + 1 + (int)below(3), axis = nlead + (int)below(rank - nlead);
+  int nlead = (int)below(3), rank = nlead + 1 + (int)below(3),
+      axis = nlead + (int)below(rank - nlead);
   tp_op op = ops[below(5)];
   tp_dtype d = all[1 + below(7)];
   int64_t shape[MAXAX], kept[MAXAX], lines[MAXAX];
@@ -282,11 +332,13 @@ static void test_lines(void) {
     if (arg) {
       int64_t best = 0;
       for (int64_t i = 1; i < len; i++)
-        if (!isnan(v[best]) && (isnan(v[i]) || (op == TP_OP_ARGMAX ? v[i] > v[best] : v[i] < v[best]))) best = i;
+        if (!isnan(v[best]) &&
+            (isnan(v[i]) || (op == TP_OP_ARGMAX ? v[i] > v[best] : v[i] < v[best])))
+          best = i;
       ok &= win_geti(&out[0], q) == best;
     } else if (op == TP_OP_SORT) {
       for (int64_t i = 0; i < len; i++) perm[i] = i;
-      for (int64_t i = 1; i < len && len < 200; i++)   /* insertion: stable */
+      for (int64_t i = 1; i < len && len < 200; i++) /* insertion: stable */
         for (int64_t j = i; j > 0; j--) {
           double a = v[perm[j - 1]], b = v[perm[j]];
           if (!(isnan(a) ? !isnan(b) : flag ? b > a : b < a)) break;
@@ -305,7 +357,8 @@ static void test_lines(void) {
         int64_t j = flag ? len - 1 - i : i, mem = 0;
         q[axis] = j;
         y = op == TP_OP_SCAN ? f * y + v[j] : y * v[j];
-        u = op == TP_OP_SCAN ? (uint64_t)f * u + (uint64_t)(int64_t)v[j] : u * (uint64_t)(int64_t)v[j];
+        u = op == TP_OP_SCAN ? (uint64_t)f * u + (uint64_t)(int64_t)v[j]
+                             : u * (uint64_t)(int64_t)v[j];
         tp_puti(d, &mem, 0, (int64_t)u);
         ok &= flt ? near(d, win_get(&out[0], q), y) : win_geti(&out[0], q) == tp_geti(d, &mem, 0);
       }
@@ -313,7 +366,8 @@ static void test_lines(void) {
     free(perm);
     free(v);
   }
-  CHECKF(ok, "%s of %s, rank %d axis %d len %d lead %d", tp_ops[op].text, tp_dtype_name(d), rank, axis, (int)len, nlead);
+  CHECKF(ok, "%s of %s, rank %d axis %d len %d lead %d", tp_ops[op].text, tp_dtype_name(d), rank,
+      axis, (int)len, nlead);
   prog_close(&p);
 }
 
@@ -324,9 +378,11 @@ static void test_matmul(void) {
   prog_open(&p);
   int nlead = (int)below(3), nb = (int)below(2), rank = nlead + nb + 2;
   tp_dtype d = all[1 + below(7)];
-  int64_t m = 1 + below(9), n = 1 + below(9), k = below(20) ? 1 + below(9) : 0, sa[MAXAX], sb[MAXAX], sc[MAXAX];
+  int64_t m = 1 + below(9), n = 1 + below(9), k = below(20) ? 1 + below(9) : 0, sa[MAXAX],
+          sb[MAXAX], sc[MAXAX];
   if (below(12) == 0) m = 40 + below(80), n = 40 + below(80), k = 40 + below(80);
-  if ((d == TP_F16 || d == TP_BF16) && below(10) == 0) {              /* more than a block of them */
+  /* more than a block of them */
+  if ((d == TP_F16 || d == TP_BF16) && below(10) == 0) {
     if (below(2)) m = 1 + below(3), n = 200 + below(200), k = 200 + below(200);
     else m = 1000 + below(200), n = 3, k = 3;
   }
@@ -345,7 +401,8 @@ static void test_matmul(void) {
   sa[rank - 2] = sc[rank - 2] = m;
   sa[rank - 1] = sb[rank - 2] = k;
   sb[rank - 1] = sc[rank - 1] = n;
-  win in[2] = { window(&p, TP_BUF_INPUT, d, nlead, rank, sa, still_a, below(2)), window(&p, TP_BUF_INPUT, d, nlead, rank, sb, still_b, below(2)) };
+  win in[2] = { window(&p, TP_BUF_INPUT, d, nlead, rank, sa, still_a, below(2)),
+    window(&p, TP_BUF_INPUT, d, nlead, rank, sb, still_b, below(2)) };
   win out = window(&p, TP_BUF_OUTPUT, d, nlead, rank, sc, still_c, below(2));
   double *want = calloc((size_t)out.a->count, sizeof *want);
   for (int64_t i = 0; i < out.a->count; i++) want[i] = tp_get(d, out.a->data, i);
@@ -365,15 +422,20 @@ static void test_matmul(void) {
   add(&p, leaf(&p, r));
   bool ok = prog_run(&p);
   for (int64_t i = 0; i < out.a->count && ok; i++) {
-    ok = tp_dtype_float(d) ? near(d, tp_get(d, out.a->data, i), want[i]) : tp_geti(d, out.a->data, i) == (int64_t)hold(d, (cell){ 0, (int64_t)want[i] }).i;
-    if (!ok) fprintf(stderr, "  matmul of %s %d %d %d, lead %d acc %d: %g, not %g\n", tp_dtype_name(d), (int)m, (int)n, (int)k, nlead, acc, tp_get(d, out.a->data, i), want[i]);
+    ok = tp_dtype_float(d)
+        ? near(d, tp_get(d, out.a->data, i), want[i])
+        : tp_geti(d, out.a->data, i) == (int64_t)hold(d, (cell){ 0, (int64_t)want[i] }).i;
+    if (!ok)
+      fprintf(stderr, "  matmul of %s %d %d %d, lead %d acc %d: %g, not %g\n", tp_dtype_name(d),
+          (int)m, (int)n, (int)k, nlead, acc, tp_get(d, out.a->data, i), want[i]);
   }
   CHECK(ok);
   free(want);
   prog_close(&p);
 }
 
-/* ---- the point of an error: the one element of a random space whose divisor is 0, whatever was squeezed, moved and merged ---- */
+/* ---- the point of an error: the one element of a random space whose divisor is 0, whatever was
+ * squeezed, moved and merged ---- */
 
 static void test_fault_point(void) {
   prog p;
@@ -381,8 +443,9 @@ static void test_fault_point(void) {
   int nlead = 1 + (int)below(3), rank = nlead + (int)below(3);
   int64_t shape[MAXAX], at[MAXAX];
   for (int i = 0; i < rank; i++) shape[i] = 1 + below(5);
-  if (below(3) == 0) shape[below(rank)] = 1300;  /* more than a block */
-  win in[2] = { window(&p, TP_BUF_INPUT, TP_I32, nlead, rank, shape, 0, below(2)), window(&p, TP_BUF_INPUT, TP_I32, nlead, rank, shape, 0, below(2)) };
+  if (below(3) == 0) shape[below(rank)] = 1300; /* more than a block */
+  win in[2] = { window(&p, TP_BUF_INPUT, TP_I32, nlead, rank, shape, 0, below(2)),
+    window(&p, TP_BUF_INPUT, TP_I32, nlead, rank, shape, 0, below(2)) };
   win out = window(&p, TP_BUF_OUTPUT, TP_I32, nlead, rank, shape, 0, below(2));
   for (int64_t i = 0; i < in[1].a->count; i++) ((int32_t *)in[1].a->data)[i] = 1;
   for (int i = 0; i < rank; i++) at[i] = below(shape[i]);
@@ -397,24 +460,29 @@ static void test_fault_point(void) {
   char want[256] = "";
   for (int i = 0; i < nlead; i++) {
     r->coord[i] = tp_ix_sym(p.c, r->leadvar[i]);
-    snprintf(want + strlen(want), sizeof want - strlen(want), "%s? = %d", i ? ", " : " at ", 2 + (int)at[i]);
+    snprintf(want + strlen(want), sizeof want - strlen(want), "%s? = %d", i ? ", " : " at ",
+        2 + (int)at[i]);
   }
   strcat(want, ": integer division by zero");
   add(&p, leaf(&p, r));
-  CHECKF(!prog_go(&p, 1) && p.err.code == TP_E_INPUT && strstr(p.err.msg, want), "%s, not%s", p.err.msg, want);
+  CHECKF(!prog_go(&p, 1) && p.err.code == TP_E_INPUT && strstr(p.err.msg, want), "%s, not%s",
+      p.err.msg, want);
   prog_close(&p);
 }
 
 /* ---- loops, rings, shapes that grow ---- */
 
-/* h[t] = h[t-1] * 2 + x[t] on a ring of 2, copied to y[t]; s[t] = sum of x[0 .. t+1]; backwards: z[t] = x[t] + z[t+1]. */
+/* h[t] = h[t-1] * 2 + x[t] on a ring of 2, copied to y[t]; s[t] = sum of x[0 .. t+1]; backwards:
+ * z[t] = x[t] + z[t+1]. */
 static void test_loops(void) {
   prog p;
   prog_open(&p);
   int64_t T = 1 + below(8), shape[2] = { T, 3 };
-  win x = window(&p, TP_BUF_INPUT, TP_F64, 0, 2, shape, 0, true), y = window(&p, TP_BUF_OUTPUT, TP_F64, 0, 2, shape, 0, true);
-  win s = window(&p, TP_BUF_OUTPUT, TP_F64, 0, 2, shape, 0, true), z = window(&p, TP_BUF_OUTPUT, TP_F64, 0, 2, shape, 0, true);
-  tp_sym *bound = tp_sym_bound(p.c, "T", (tp_pos){0}, &p.err);
+  win x = window(&p, TP_BUF_INPUT, TP_F64, 0, 2, shape, 0, true),
+      y = window(&p, TP_BUF_OUTPUT, TP_F64, 0, 2, shape, 0, true);
+  win s = window(&p, TP_BUF_OUTPUT, TP_F64, 0, 2, shape, 0, true),
+      z = window(&p, TP_BUF_OUTPUT, TP_F64, 0, 2, shape, 0, true);
+  tp_sym *bound = tp_sym_bound(p.c, "T", (tp_pos){ 0 }, &p.err);
   p.env[bound->id] = T;
   const tp_sym *v = tp_sym_var(p.c, "t");
   const tp_ix *t = tp_ix_sym(p.c, v), *three = K(&p, 3), *len = tp_ix_sym(p.c, bound);
@@ -434,7 +502,7 @@ static void test_loops(void) {
   zero->nout = 1;
   zero->out[0] = row;
   zero->out[0].buf = ring;
-  zero->out[0].off = three;                     /* the slot of t = -1 */
+  zero->out[0].off = three; /* the slot of t = -1 */
   add(&p, leaf(&p, zero));
   tp_region *step = region(&p, TP_RG_LOOP, TP_OP_ADD, 0, NULL, 2, (win[]){ one, one }, 1, &one);
   step->in[0] = hb, step->in[1] = xt, step->out[0] = h;
@@ -448,12 +516,15 @@ static void test_loops(void) {
   tp_region *copy = region(&p, TP_RG_LOOP, TP_OP_DETACH, 0, NULL, 1, &one, 1, &one);
   copy->in[0] = h, copy->out[0] = yt;
   tp_region *prefix = region(&p, TP_RG_LOOP, TP_OP_SUM, 0, NULL, 1, &x, 1, &one);
-  int axes[1] = {0};
+  int axes[1] = { 0 };
   prefix->how = (tp_how){ .naxes = 1, .axes = axes };
   prefix->in[0].shape[0] = tp_ix_addc(p.c, t, 1);
   prefix->out[0] = st;
-  add(&p, loop(&p, v, K(&p, 0), len, 1, seq(&p, 3, (tp_pnode *[]){ leaf(&p, step), leaf(&p, copy), leaf(&p, prefix) })));
-  tp_region *last = region(&p, TP_RG_LOOP, TP_OP_DETACH, 0, NULL, 1, &one, 1, &one), *sum = region(&p, TP_RG_LOOP, TP_OP_ADD, 0, NULL, 2, (win[]){ one, one }, 1, &one);
+  add(&p,
+      loop(&p, v, K(&p, 0), len, 1,
+          seq(&p, 3, (tp_pnode *[]){ leaf(&p, step), leaf(&p, copy), leaf(&p, prefix) })));
+  tp_region *last = region(&p, TP_RG_LOOP, TP_OP_DETACH, 0, NULL, 1, &one, 1, &one),
+            *sum = region(&p, TP_RG_LOOP, TP_OP_ADD, 0, NULL, 2, (win[]){ one, one }, 1, &one);
   last->in[0] = xt, last->out[0] = zt;
   sum->in[0] = xt, sum->in[1] = zn, sum->out[0] = zt;
   sum->nmicro = 1;
@@ -461,8 +532,10 @@ static void test_loops(void) {
   sum->micro[0] = (tp_micro){ .op = TP_OP_ADD, .dtype = TP_F64, .in = { 0, 1 } };
   sum->outmicro = TP_NEWN(&p.a, int, 1);
   tp_pnode *branch = TP_NEW(&p.a, tp_pnode);
-  *branch = (tp_pnode){ .kind = TP_P_IF, .n = 2, .kid = tp_dup(&p.a, (tp_pnode *[]){ leaf(&p, last), leaf(&p, sum) }, 2 * sizeof(tp_pnode *)),
-                        .cond = tp_ix_cmp(p.c, TP_EQ, t, tp_ix_addc(p.c, len, -1)) };
+  *branch = (tp_pnode){ .kind = TP_P_IF,
+    .n = 2,
+    .kid = tp_dup(&p.a, (tp_pnode *[]){ leaf(&p, last), leaf(&p, sum) }, 2 * sizeof(tp_pnode *)),
+    .cond = tp_ix_cmp(p.c, TP_EQ, t, tp_ix_addc(p.c, len, -1)) };
   add(&p, loop(&p, v, K(&p, 0), len, -1, branch));
   bool ok = prog_go(&p, 2);
   for (int64_t j = 0; j < 3; j++) {
@@ -470,7 +543,8 @@ static void test_loops(void) {
     for (int64_t i = 0; i < T; i++) {
       double xv = win_get(&x, (int64_t[]){ i, j });
       hh = hh * 2 + xv, ss += xv;
-      ok &= near(TP_F64, win_get(&y, (int64_t[]){ i, j }), hh) && near(TP_F64, win_get(&s, (int64_t[]){ i, j }), ss);
+      ok &= near(TP_F64, win_get(&y, (int64_t[]){ i, j }), hh) &&
+          near(TP_F64, win_get(&s, (int64_t[]){ i, j }), ss);
     }
     for (int64_t i = T - 1; i >= 0; i--) {
       zz += win_get(&x, (int64_t[]){ i, j });
@@ -485,13 +559,15 @@ static void test_loops(void) {
 static void test_bounds(void) {
   prog p;
   prog_open(&p);
-  tp_sym *bound = tp_sym_bound(p.c, "N", (tp_pos){0}, &p.err);
+  tp_sym *bound = tp_sym_bound(p.c, "N", (tp_pos){ 0 }, &p.err);
   const tp_ix *n = tp_ix_sym(p.c, bound);
   int64_t most = 3000;
-  win x = window(&p, TP_BUF_INPUT, TP_F32, 0, 1, &most, 0, true), y = window(&p, TP_BUF_OUTPUT, TP_F32, 0, 1, &most, 0, true);
+  win x = window(&p, TP_BUF_INPUT, TP_F32, 0, 1, &most, 0, true),
+      y = window(&p, TP_BUF_OUTPUT, TP_F32, 0, 1, &most, 0, true);
   p.plan.bufs.v[x.buf]->size = p.plan.bufs.v[y.buf]->size = n;
   int mid = new_buf(&p, TP_BUF_TEMP, TP_F32, n, 0);
-  tp_region *a = region(&p, TP_RG_LOOP, TP_OP_DETACH, 0, NULL, 1, &x, 1, &y), *b = region(&p, TP_RG_LOOP, TP_OP_DETACH, 0, NULL, 1, &x, 1, &y);
+  tp_region *a = region(&p, TP_RG_LOOP, TP_OP_DETACH, 0, NULL, 1, &x, 1, &y),
+            *b = region(&p, TP_RG_LOOP, TP_OP_DETACH, 0, NULL, 1, &x, 1, &y);
   a->in[0].shape[0] = a->out[0].shape[0] = b->in[0].shape[0] = b->out[0].shape[0] = n;
   a->out[0].buf = b->in[0].buf = mid;
   a->out[0].off = b->in[0].off = a->in[0].off = b->out[0].off = K(&p, 0);
@@ -505,23 +581,28 @@ static void test_bounds(void) {
     p.env[bound->id] = size;
     memset(y.a->data, 0, tp_array_bytes(y.a));
     bool ok = tp_exec_run(e, &p.run, &p.err);
-    for (int64_t i = 0; i < most; i++) ok &= ((float *)y.a->data)[i] == (i < size ? ((float *)x.a->data)[i] : 0);
+    for (int64_t i = 0; i < most; i++)
+      ok &= ((float *)y.a->data)[i] == (i < size ? ((float *)x.a->data)[i] : 0);
     CHECK(ok && tp_exec_peak(e) == (size * 4 + 63) / 64 * 64);
   }
   p.env[bound->id] = INT64_MAX / 2;
   CHECK(!tp_exec_run(e, &p.run, &p.err) && p.err.code == TP_E_MEMORY);
   p.err.code = TP_OK;
-  p.env[bound->id] = 5000;                      /* longer than the array given */
+  p.env[bound->id] = 5000; /* longer than the array given */
   CHECK(!tp_exec_run(e, &p.run, &p.err) && p.err.code == TP_E_INPUT);
   p.env[bound->id] = 10;
   memset(y.a->data, 0, tp_array_bytes(y.a));
   CHECK(tp_exec_run(e, &p.run, NULL));
-  for (int64_t i = 0; i < 11; i++) CHECK(((float *)y.a->data)[i] == (i < 10 ? ((float *)x.a->data)[i] : 0));
+  for (int64_t i = 0; i < 11; i++)
+    CHECK(((float *)y.a->data)[i] == (i < 10 ? ((float *)x.a->data)[i] : 0));
   tp_exec_free(e);
   prog_close(&p);
 }
 
-typedef struct { int64_t at, bytes; int first, last; } lying;
+typedef struct {
+  int64_t at, bytes;
+  int first, last;
+} lying;
 
 static tp_pnode *worker(prog *p, tp_region *r) {
   tp_pnode *x = TP_NEW(&p->a, tp_pnode);
@@ -545,8 +626,9 @@ static void test_color(void) {
     tp_region *r = region(&p, TP_RG_LOOP, TP_OP_FILL, 0, NULL, 0, NULL, !(i % 3 == 1), &w);
     if (i % 3 == 1) b->kind = TP_BUF_WORK, b->dtype = TP_U8, r->work = b;
     if (below(9)) add(&p, i % 3 == 1 ? worker(&p, r) : leaf(&p, r));
-    else b->size = K(&p, 0);                    /* nothing runs that uses it, so it has no place */
-    v[i] = (lying){ 0, (tp_ix_evalq(b->size, p.env) * tp_dtype_size(b->dtype) + 63) / 64 * 64, b->first, b->last };
+    else b->size = K(&p, 0); /* nothing runs that uses it, so it has no place */
+    v[i] = (lying){ 0, (tp_ix_evalq(b->size, p.env) * tp_dtype_size(b->dtype) + 63) / 64 * 64,
+      b->first, b->last };
   }
   p.plan.body = seq(&p, p.list.n, p.list.v);
   p.plan.npos = npos;
@@ -559,7 +641,8 @@ static void test_color(void) {
     sum += v[i].bytes;
     ok &= v[i].at % 64 == 0 && v[i].at + v[i].bytes <= total;
     for (int k = 0; k < i; k++)
-      ok &= !v[k].bytes || v[i].first > v[k].last || v[k].first > v[i].last || v[i].at >= v[k].at + v[k].bytes || v[k].at >= v[i].at + v[i].bytes;
+      ok &= !v[k].bytes || v[i].first > v[k].last || v[k].first > v[i].last ||
+          v[i].at >= v[k].at + v[k].bytes || v[k].at >= v[i].at + v[i].bytes;
   }
   CHECK(ok && total <= sum);
   prog_close(&p);
@@ -567,11 +650,16 @@ static void test_color(void) {
 
 /* ---- the outside ---- */
 
-typedef struct calls { int n; bool ok; bool *cancel; } calls;
+typedef struct calls {
+  int n;
+  bool ok;
+  bool *cancel;
+} calls;
 
 static bool on_call(void *ud, const tp_call *c, tp_error *err) {
   calls *k = ud;
-  k->ok &= c->of->fn == 5 && c->nargs == 1 && c->nres == 2 && c->ndim == 1 && c->coord[0] == k->n && c->args[0]->rank == 2 && c->args[0]->shape[1] == 3;
+  k->ok &= c->of->fn == 5 && c->nargs == 1 && c->nres == 2 && c->ndim == 1 && c->coord[0] == k->n &&
+      c->args[0]->rank == 2 && c->args[0]->shape[1] == 3;
   const float *x = c->args[0]->data;
   float *y = c->res[0]->data;
   for (int i = 0; i < 6; i++) {
@@ -591,7 +679,9 @@ static void test_call(bool cancelling) {
   bool cancel = false;
   calls k = { .ok = true, .cancel = cancelling ? &cancel : NULL };
   int64_t shape[3] = { 4, 2, 3 }, one[2] = { 4, 1 }, plain = 2;
-  win x = window(&p, TP_BUF_INPUT, TP_F32, 0, 3, shape, 0, false), y = window(&p, TP_BUF_OUTPUT, TP_F32, 0, 3, shape, 0, false), n = window(&p, TP_BUF_OUTPUT, TP_I64, 0, 2, one, 0, true);
+  win x = window(&p, TP_BUF_INPUT, TP_F32, 0, 3, shape, 0, false),
+      y = window(&p, TP_BUF_OUTPUT, TP_F32, 0, 3, shape, 0, false),
+      n = window(&p, TP_BUF_OUTPUT, TP_I64, 0, 2, one, 0, true);
   win early = window(&p, TP_BUF_OUTPUT, TP_I64, 0, 1, &plain, 0, true);
   tp_region *seven = region(&p, TP_RG_LOOP, TP_OP_FILL, 0, NULL, 0, NULL, 1, &early);
   seven->how.f[0] = 7;
@@ -599,14 +689,18 @@ static void test_call(bool cancelling) {
   const tp_sym *v = tp_sym_var(p.c, "t");
   const tp_ix *t = tp_ix_sym(p.c, v);
   win xr = x, yr = y, nr = n;
-  for (int i = 0; i < 2; i++) xr.shape[i] = yr.shape[i] = shape[i + 1], xr.stride[i] = x.stride[i + 1], yr.stride[i] = y.stride[i + 1];
+  for (int i = 0; i < 2; i++)
+    xr.shape[i] = yr.shape[i] = shape[i + 1], xr.stride[i] = x.stride[i + 1],
+    yr.stride[i] = y.stride[i + 1];
   xr.rank = yr.rank = 2;
   nr.rank = 1, nr.shape[0] = 1, nr.stride[0] = 1;
   tp_region *r = region(&p, TP_RG_CALL, TP_OP_CALL, 0, NULL, 1, &xr, 2, (win[]){ yr, nr });
   r->in[0].off = tp_ix_addc(p.c, tp_ix_mulc(p.c, t, x.stride[0]), x.off);
   r->out[0].off = tp_ix_addc(p.c, tp_ix_mulc(p.c, t, y.stride[0]), y.off);
   r->out[1].off = t;
-  TP_PUSH(&p.a, &p.plan.calls, ((tp_callee){ .fn = 5, .ndom = 1, .dom = &v, .nres = 2, .res = (tp_dtype[]){ TP_F32, TP_I64 } }));
+  TP_PUSH(&p.a, &p.plan.calls,
+      ((tp_callee){
+          .fn = 5, .ndom = 1, .dom = &v, .nres = 2, .res = (tp_dtype[]){ TP_F32, TP_I64 } }));
   r->dim = &v;
   r->ncoord = 1;
   r->coord = TP_NEWN(&p.a, const tp_ix *, 1);
@@ -618,11 +712,15 @@ static void test_call(bool cancelling) {
   bool ok = prog_go(&p, 1);
   CHECK(k.ok);
   for (int64_t i = 0; i < 2; i++) CHECK(win_geti(&early, &i) == 7);
-  if (cancelling) CHECK(ok && k.n == 3 && p.err.code == TP_OK && !p.out[0] && !p.out[1] && p.out[2]);
+  if (cancelling)
+    CHECK(ok && k.n == 3 && p.err.code == TP_OK && !p.out[0] && !p.out[1] && p.out[2]);
   else CHECK(!ok && k.n == 2 && p.err.code == TP_E_CALLBACK && p.err.pos.line == 3);
   if (!cancelling)
     for (int64_t i = 0; i < 2; i++)
-      for (int64_t j = 0; j < 6; j++) CHECK(win_get(&y, (int64_t[]){ i, j / 3, j % 3 }) == 2 * win_get(&x, (int64_t[]){ i, j / 3, j % 3 }) && ((int64_t *)n.a->data)[i] == i);
+      for (int64_t j = 0; j < 6; j++)
+        CHECK(win_get(&y, (int64_t[]){ i, j / 3, j % 3 }) ==
+                2 * win_get(&x, (int64_t[]){ i, j / 3, j % 3 }) &&
+            ((int64_t *)n.a->data)[i] == i);
   prog_close(&p);
 }
 
@@ -631,13 +729,19 @@ static void test_env(bool fail) {
   prog p;
   prog_open(&p);
   int64_t B = 1 + below(4), u4[2] = { B, 4 }, s5[2] = { B, 5 };
-  win u = window(&p, TP_BUF_INPUT, TP_F64, 1, 2, u4, 0, below(2)), act = window(&p, TP_BUF_INPUT, TP_I64, 1, 1, &B, 0, below(2));
-  win s0 = window(&p, TP_BUF_OUTPUT, TP_F64, 1, 2, s5, 0, below(2)), obs = window(&p, TP_BUF_OUTPUT, TP_F32, 1, 2, u4, 0, below(2));
-  win out[5] = { window(&p, TP_BUF_OUTPUT, TP_F64, 1, 2, s5, 0, below(2)), window(&p, TP_BUF_OUTPUT, TP_F32, 1, 2, u4, 0, below(2)), window(&p, TP_BUF_OUTPUT, TP_F32, 1, 1, &B, 0, below(2)),
-                 window(&p, TP_BUF_OUTPUT, TP_BOOL, 1, 1, &B, 0, below(2)), window(&p, TP_BUF_OUTPUT, TP_BOOL, 1, 1, &B, 0, below(2)) };
+  win u = window(&p, TP_BUF_INPUT, TP_F64, 1, 2, u4, 0, below(2)),
+      act = window(&p, TP_BUF_INPUT, TP_I64, 1, 1, &B, 0, below(2));
+  win s0 = window(&p, TP_BUF_OUTPUT, TP_F64, 1, 2, s5, 0, below(2)),
+      obs = window(&p, TP_BUF_OUTPUT, TP_F32, 1, 2, u4, 0, below(2));
+  win out[5] = { window(&p, TP_BUF_OUTPUT, TP_F64, 1, 2, s5, 0, below(2)),
+    window(&p, TP_BUF_OUTPUT, TP_F32, 1, 2, u4, 0, below(2)),
+    window(&p, TP_BUF_OUTPUT, TP_F32, 1, 1, &B, 0, below(2)),
+    window(&p, TP_BUF_OUTPUT, TP_BOOL, 1, 1, &B, 0, below(2)),
+    window(&p, TP_BUF_OUTPUT, TP_BOOL, 1, 1, &B, 0, below(2)) };
   for (int64_t i = 0; i < act.a->count; i++) ((int64_t *)act.a->data)[i] = fail ? 2 : below(2);
-  tp_region *r[3] = { region(&p, TP_RG_OP, TP_OP_ENV_RESET, 1, &B, 1, &u, 1, &s0), region(&p, TP_RG_OP, TP_OP_ENV_OBS, 1, &B, 1, &s0, 1, &obs),
-                      region(&p, TP_RG_OP, TP_OP_ENV_STEP, 1, &B, 3, (win[]){ s0, act, u }, 5, out) };
+  tp_region *r[3] = { region(&p, TP_RG_OP, TP_OP_ENV_RESET, 1, &B, 1, &u, 1, &s0),
+    region(&p, TP_RG_OP, TP_OP_ENV_OBS, 1, &B, 1, &s0, 1, &obs),
+    region(&p, TP_RG_OP, TP_OP_ENV_STEP, 1, &B, 3, (win[]){ s0, act, u }, 5, out) };
   for (int i = 0; i < 3; i++) {
     r[i]->how.str = "CartPole-v1";
     add(&p, leaf(&p, r[i]));
@@ -653,9 +757,14 @@ static void test_env(bool fail) {
     e->reset(NULL, un, st);
     e->observe(NULL, st, o);
     e->step(NULL, st, &a, un, next, on, &reward, &te, &tr);
-    for (int64_t k = 0; k < 5; k++) ok &= win_get(&s0, (int64_t[]){ b, k }) == st[k] && win_get(&out[0], (int64_t[]){ b, k }) == next[k];
-    for (int64_t k = 0; k < 4; k++) ok &= (float)win_get(&obs, (int64_t[]){ b, k }) == o[k] && (float)win_get(&out[1], (int64_t[]){ b, k }) == on[k];
-    ok &= win_get(&out[2], &b) == reward && win_geti(&out[3], &b) == te && win_geti(&out[4], &b) == tr;
+    for (int64_t k = 0; k < 5; k++)
+      ok &= win_get(&s0, (int64_t[]){ b, k }) == st[k] &&
+          win_get(&out[0], (int64_t[]){ b, k }) == next[k];
+    for (int64_t k = 0; k < 4; k++)
+      ok &= (float)win_get(&obs, (int64_t[]){ b, k }) == o[k] &&
+          (float)win_get(&out[1], (int64_t[]){ b, k }) == on[k];
+    ok &= win_get(&out[2], &b) == reward && win_geti(&out[3], &b) == te &&
+        win_geti(&out[4], &b) == tr;
   }
   CHECK(ok || fail);
   prog_close(&p);
@@ -666,7 +775,8 @@ static void test_pinit(void) {
     prog p;
     prog_open(&p);
     int64_t n = 4;
-    win x = window(&p, TP_BUF_INPUT, TP_F32, 0, 1, &n, 0, true), y = window(&p, TP_BUF_OUTPUT, TP_F32, 0, 1, &n, 0, true);
+    win x = window(&p, TP_BUF_INPUT, TP_F32, 0, 1, &n, 0, true),
+        y = window(&p, TP_BUF_OUTPUT, TP_F32, 0, 1, &n, 0, true);
     tp_array *given = tp_array_new(TP_F32, 1, &n);
     win w = y;
     w.buf = new_buf(&p, TP_BUF_PARAM, TP_F32, K(&p, n), 0);
@@ -684,7 +794,8 @@ static void test_faults(void) {
   prog p;
   prog_open(&p);
   int64_t n = 3;
-  win x = window(&p, TP_BUF_INPUT, TP_I32, 0, 1, &n, 0, true), y = window(&p, TP_BUF_OUTPUT, TP_I32, 0, 1, &n, 0, true);
+  win x = window(&p, TP_BUF_INPUT, TP_I32, 0, 1, &n, 0, true),
+      y = window(&p, TP_BUF_OUTPUT, TP_I32, 0, 1, &n, 0, true);
   memset(x.a->data, 0, tp_array_bytes(x.a));
   tp_region *r = region(&p, TP_RG_LOOP, TP_OP_MOD, 0, NULL, 1, &x, 1, &y);
   r->nmicro = 1;
@@ -692,12 +803,14 @@ static void test_faults(void) {
   *r->micro = (tp_micro){ .op = TP_OP_MOD, .dtype = TP_I32, .in = { 0, 0 } };
   r->outmicro = TP_NEW(&p.a, int);
   add(&p, leaf(&p, r));
-  CHECK(!prog_go(&p, 1) && p.err.code == TP_E_INPUT && strstr(p.err.msg, "integer division by zero") && p.err.pos.line == 7);
+  CHECK(!prog_go(&p, 1) && p.err.code == TP_E_INPUT &&
+      strstr(p.err.msg, "integer division by zero") && p.err.pos.line == 7);
   prog_close(&p);
 }
 
 int main(int argc, char **argv) {
-  if (argc > 1) seed += strtoull(argv[1], NULL, 10) * 0x9e3779b97f4a7c15ull;   /* other programs than the usual ones */
+  /* other programs than the usual ones */
+  if (argc > 1) seed += strtoull(argv[1], NULL, 10) * 0x9e3779b97f4a7c15ull;
   setenv("TEMPO_POISON", "1", 1);
   for (int i = 0; i < 600; i++) {
     test_chain();

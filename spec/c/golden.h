@@ -1,4 +1,5 @@
-/* Golden texts of a folder: x.sdg beside what comes of it, x.want or x.err. UPDATE=1 in the environment writes x.want anew; then it is to be read. */
+/* Golden texts of a folder: x.sdg beside what comes of it, x.want or x.err. UPDATE=1 in the
+ * environment writes x.want anew; then it is to be read. */
 #ifndef TP_GOLDEN_H
 #define TP_GOLDEN_H
 #include "check.h"
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *slurp(const char *path) {          /* NULL: there is none */
+static char *slurp(const char *path) { /* NULL: there is none */
   FILE *f = fopen(path, "rb");
   if (!f) return NULL;
   static char chunk[1 << 16];
@@ -30,7 +31,8 @@ static inline char *partner(const char *dir, const char *sdg, const char *ending
   return slurp(path);
 }
 
-static inline void write_partner(const char *dir, const char *sdg, const char *ending, const char *text) {
+static inline void write_partner(
+    const char *dir, const char *sdg, const char *ending, const char *text) {
   char path[512];
   snprintf(path, sizeof path, "%s/%.*s%s", dir, (int)strlen(sdg) - 4, sdg, ending);
   FILE *f = fopen(path, "wb");
@@ -43,7 +45,10 @@ static inline void each_golden(const char *dir, void (*fn)(const char *dir, cons
   int n = 0;
   for (; all && (d = readdir(all)); n++) {
     size_t len = strlen(d->d_name);
-    if (len < 5 || strcmp(d->d_name + len - 4, ".sdg") != 0) { n--; continue; }
+    if (len < 5 || strcmp(d->d_name + len - 4, ".sdg") != 0) {
+      n--;
+      continue;
+    }
     fn(dir, d->d_name);
   }
   CHECKF(n > 0, "no golden texts in %s", dir);

@@ -1,16 +1,22 @@
-/* grad: every rule and every way of reading against finite differences, through the reference evaluator, in f64.
+/* grad: every rule and every way of reading against finite differences, through the reference
+ * evaluator, in f64.
  *
- * A case builds values from x and y (f64 inputs over its dims, {3} or {2, 3} each); its loss is the sum of result * weights, where the weights differ from
- * element to element and from point to point, so that a wrong place shows as much as a wrong value. */
+ * A case builds values from x and y (f64 inputs over its dims, {3} or {2, 3} each); its loss is the
+ * sum of result * weights, where the weights differ from element to element and from point to
+ * point, so that a wrong place shows as much as a wrong value. */
 #include "call.h"
 #include "grad/rules.h"
 #include "opt/opt.h"
 
 typedef tp_val (*maker)(void);
-typedef struct { const char *name; maker make; double lo, hi; } row;
+typedef struct {
+  const char *name;
+  maker make;
+  double lo, hi;
+} row;
 
 static dim t, u;
-static tp_val x, y, p;                          /* x, y over (t), {3}; p over (t), {2, 3} */
+static tp_val x, y, p; /* x, y over (t), {3}; p over (t), {2, 3} */
 
 /* ---- numbers without patterns ---- */
 static uint64_t state = 1;
@@ -23,22 +29,31 @@ static double draw(double lo, double hi) {
 static tp_val weighted(tp_val v) {
   if (!v.node) return v;
   tp_val phase = num(1, TP_F64);
-  for (int i = 0; i < v.node->ndom; i++) phase = add(phase, mul(tp_cast(g, val(I(v.node->dom[i])), TP_F64, &err), num(2.3 + i, TP_F64)));
+  for (int i = 0; i < v.node->ndom; i++)
+    phase = add(phase, mul(tp_cast(g, val(I(v.node->dom[i])), TP_F64, &err), num(2.3 + i, TP_F64)));
   const tp_out *o = tp_outof(v);
   for (int i = 0; i < o->rank; i++) {
-    tp_attr a = { .axis = i, .nix = o->rank, .ix = o->shape, .ndom = v.node->ndom, .dom = v.node->dom };
-    phase = add(phase, mul(tp_cast(g, node(TP_OP_IOTA, 0, NULL, a), TP_F64, &err), num(0.7 + 1.1 * i, TP_F64)));
+    tp_attr a = {
+      .axis = i, .nix = o->rank, .ix = o->shape, .ndom = v.node->ndom, .dom = v.node->dom
+    };
+    phase = add(phase,
+        mul(tp_cast(g, node(TP_OP_IOTA, 0, NULL, a), TP_F64, &err), num(0.7 + 1.1 * i, TP_F64)));
   }
   return mul(v, tp_un(g, TP_OP_SIN, phase, &err));
 }
 
-static tp_val grad_of(tp_val loss, tp_val wrt) { return loss.node && wrt.node ? node(TP_OP_GRAD, 2, (tp_val[]){ loss, wrt }, (tp_attr){ 0 }) : loss; }
+static tp_val grad_of(tp_val loss, tp_val wrt) {
+  return loss.node && wrt.node ? node(TP_OP_GRAD, 2, (tp_val[]){ loss, wrt }, (tp_attr){ 0 })
+                               : loss;
+}
 
 /* ---- finite differences ---- */
 
 static bool prepare(tp_graph *h) {
   memset(&err, 0, sizeof err);
-  if (!tp_grad_expand(h, &err) || !tp_verify(h, &err) || !tp_close_params(h, &err) || !tp_verify(h, &err)) return false;
+  if (!tp_grad_expand(h, &err) || !tp_verify(h, &err) || !tp_close_params(h, &err) ||
+      !tp_verify(h, &err))
+    return false;
   tp_need *need = tp_need_outputs(h, &err);
   bool ok = need && tp_need_check(h, need, &err);
   tp_need_free(need);
@@ -60,7 +75,8 @@ static tp_array *random_array(const tp_node *n, double lo, double hi) {
   int64_t shape[TP_MAXRANK];
   int rank = tp_run_shape(&run, n->ndom, n->dom, &n->out[0], shape);
   tp_array *a = tp_array_new(n->out[0].dtype, rank, shape);
-  for (int64_t i = 0; i < a->count; i++) tp_put(a->dtype, a->data, i, tp_dtype_float(a->dtype) ? draw(lo, hi) : (double)i);
+  for (int64_t i = 0; i < a->count; i++)
+    tp_put(a->dtype, a->data, i, tp_dtype_float(a->dtype) ? draw(lo, hi) : (double)i);
   return a;
 }
 
@@ -83,15 +99,19 @@ static void compare(const char *what, tp_graph *h, tp_run *r, int64_t T_) {
   for (int k = 0; k < g->inputs.n; k++) {
     const tp_array *d = run.outputs[k];
     if (g->inputs.v[k]->out[0].dtype != TP_F64) continue;
-    if (!CHECKF(d && d->count == run.inputs[k]->count, "%s: gradient of input %d", what, k)) continue;
+    if (!CHECKF(d && d->count == run.inputs[k]->count, "%s: gradient of input %d", what, k))
+      continue;
     for (int64_t i = 0; i < d->count; i++) {
       double want = difference(h, r, run.inputs[k], i), got = tp_get(d->dtype, d->data, i);
-      if (!CHECKF(close_to(want, got), "%s, T = %lld: d/d%s[%lld] is %.9g, not %.9g %s", what, (long long)T_, g->inputs.v[k]->attr.str, (long long)i, got, want, err.msg)) return;
+      if (!CHECKF(close_to(want, got), "%s, T = %lld: d/d%s[%lld] is %.9g, not %.9g %s", what,
+              (long long)T_, g->inputs.v[k]->attr.str, (long long)i, got, want, err.msg))
+        return;
     }
   }
 }
 
-/* g holds inputs; the gradients of the sum of loss with respect to all of them, at the bounds in env. */
+/* g holds inputs; the gradients of the sum of loss with respect to all of them, at the bounds in
+ * env. */
 static void check_at(const char *what, tp_graph *h, int64_t T_, double lo, double hi) {
   tp_run r = run;
   r.outputs = NULL;
@@ -99,14 +119,16 @@ static void check_at(const char *what, tp_graph *h, int64_t T_, double lo, doubl
   tp_array *in[16] = { 0 };
   for (int k = 0; k < g->inputs.n; k++) in[k] = random_array(g->inputs.v[k], lo, hi);
   run.inputs = r.inputs = in;
-  if (CHECKF(execute(g, &run), "%s, T = %lld: %s", what, (long long)T_, err.msg)) compare(what, h, &r, T_);
+  if (CHECKF(execute(g, &run), "%s, T = %lld: %s", what, (long long)T_, err.msg))
+    compare(what, h, &r, T_);
   if (run.outputs) tp_run_free_outputs(g, &run);
   if (r.outputs) tp_run_free_outputs(h, &r);
   for (int k = 0; k < g->inputs.n; k++) tp_array_unref(in[k]);
   run.inputs = NULL;
 }
 
-static void check_loss(const char *what, tp_val loss, int nbound, const int64_t *bounds, double lo, double hi) {
+static void check_loss(
+    const char *what, tp_val loss, int nbound, const int64_t *bounds, double lo, double hi) {
   if (!CHECKF(loss.node != NULL, "%s: %s", what, err.msg)) return;
   output("loss", loss);
   tp_graph *h = tp_graph_clone(g, &err);
@@ -115,7 +137,8 @@ static void check_loss(const char *what, tp_val loss, int nbound, const int64_t 
     tp_val in = tp_v(g->inputs.v[k]);
     output("d", tp_dtypeof(in) == TP_F64 ? grad_of(loss, in) : in);
   }
-  if (CHECKF(prepare(g), "%s: %s %s", what, err.msg, err.notes) && CHECKF(prepare(h), "%s: %s", what, err.msg))
+  if (CHECKF(prepare(g), "%s: %s %s", what, err.msg, err.notes) &&
+      CHECKF(prepare(h), "%s: %s", what, err.msg))
     for (int i = 0; i < nbound; i++) {
       for (int s = 0; s < tp_nsym(ix); s++)
         if (tp_sym_at(ix, s)->kind == TP_SYM_BOUND) env[s] = bounds[i];
@@ -128,22 +151,28 @@ static void begin(void) {
   program_new();
   t = dim_new("t");
   u = dim_new("u");
-  tp_attr a = { .str = "x", .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (const tp_ix *[]){ K(3) } };
+  tp_attr a = {
+    .str = "x", .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (const tp_ix *[]){ K(3) }
+  };
   x = node(TP_OP_INPUT, 0, NULL, a);
   a.str = "y";
   y = node(TP_OP_INPUT, 0, NULL, a);
-  a = (tp_attr){ .str = "p", .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 2, .ix = (const tp_ix *[]){ K(2), K(3) } };
+  a = (tp_attr){ .str = "p",
+    .dtype = TP_F64,
+    .ndom = 1,
+    .dom = &t,
+    .nix = 2,
+    .ix = (const tp_ix *[]){ K(2), K(3) } };
   p = node(TP_OP_INPUT, 0, NULL, a);
 }
 
 static const int64_t one_to_four[] = { 1, 4 };
 
-
 static void check_row(const row *r) {
   begin();
   check_loss(r->name, weighted(r->make()), 2, one_to_four, r->lo, r->hi);
   program_free();
-  begin();                                      /* and the gradient of the gradients */
+  begin(); /* and the gradient of the gradients */
   tp_val loss = weighted(r->make()), dp = weighted(sum0(grad_of(loss, p)));
   tp_val twice = add(add(weighted(grad_of(loss, x)), weighted(grad_of(loss, y))), dp);
   char name[64];
@@ -154,25 +183,33 @@ static void check_row(const row *r) {
 
 /* ---- every operator ---- */
 
-#define CASE(name, ...) static tp_val c_##name(void) { return __VA_ARGS__; }
-#define UNARY(name) CASE(name, CALL(#name, T(x)))
+#define CASE(name, ...) \
+  static tp_val c_##name(void) { return __VA_ARGS__; }
+#define UNARY(name)  CASE(name, CALL(#name, T(x)))
 #define BINARY(name) CASE(name, CALL(#name, T(x), T(y)))
-UNARY(neg) UNARY(abs) UNARY(exp) UNARY(expm1) UNARY(log) UNARY(log1p) UNARY(log2) UNARY(sqrt) UNARY(rsqrt) UNARY(square) UNARY(reciprocal) UNARY(sin) UNARY(cos)
-UNARY(tan) UNARY(tanh) UNARY(sigmoid) UNARY(erf) UNARY(relu) UNARY(gelu) UNARY(silu) UNARY(leaky_relu) UNARY(elu) UNARY(softplus) UNARY(softmax)
-UNARY(log_softmax) UNARY(sum) UNARY(prod) UNARY(mean) UNARY(max) UNARY(min) UNARY(var) UNARY(std) UNARY(norm) UNARY(logsumexp) UNARY(cumsum) UNARY(cumprod)
-UNARY(layer_norm) UNARY(rms_norm) UNARY(flip)
-BINARY(add) BINARY(sub) BINARY(mul) BINARY(div) BINARY(pow) BINARY(mod) BINARY(minimum) BINARY(maximum) BINARY(dot) BINARY(outer) BINARY(mse_loss)
+/* clang-format off */
+UNARY(neg) UNARY(abs) UNARY(exp) UNARY(expm1) UNARY(log) UNARY(log1p) UNARY(log2) UNARY(sqrt)
+UNARY(rsqrt) UNARY(square) UNARY(reciprocal) UNARY(sin) UNARY(cos) UNARY(tan) UNARY(tanh)
+UNARY(sigmoid) UNARY(erf) UNARY(relu) UNARY(gelu) UNARY(silu) UNARY(leaky_relu) UNARY(elu)
+UNARY(softplus) UNARY(softmax) UNARY(log_softmax) UNARY(sum) UNARY(prod) UNARY(mean) UNARY(max)
+UNARY(min) UNARY(var) UNARY(std) UNARY(norm) UNARY(logsumexp) UNARY(cumsum) UNARY(cumprod)
+UNARY(layer_norm) UNARY(rms_norm) UNARY(flip) BINARY(add) BINARY(sub) BINARY(mul) BINARY(div)
+BINARY(pow) BINARY(mod) BINARY(minimum) BINARY(maximum) BINARY(dot) BINARY(outer) BINARY(mse_loss)
 BINARY(smooth_l1_loss) BINARY(binary_cross_entropy) BINARY(kl_div)
+    /* clang-format on */
 
-static tp_val ints(int n, const int64_t *v) {
+    static tp_val ints(int n, const int64_t *v) {
   tp_array *a = tp_array_new(TP_I64, 1, (int64_t[]){ n });
   memcpy(a->data, v, sizeof *v * (size_t)n);
   tp_val c = node(TP_OP_CONST, 0, NULL, (tp_attr){ .data = a, .dtype = TP_I64 });
   tp_array_unref(a);
   return c;
 }
-#define INTS(...) ints(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), (int64_t[]){ __VA_ARGS__ })
-static tp_val matrix(int r, int c, const int64_t *v) { return CALL("reshape", T(ints(r * c, v)), SHAPE(K(r), K(c))); }
+#define INTS(...) \
+  ints(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), (int64_t[]){ __VA_ARGS__ })
+static tp_val matrix(int r, int c, const int64_t *v) {
+  return CALL("reshape", T(ints(r * c, v)), SHAPE(K(r), K(c)));
+}
 #define MATRIX(r, c, ...) matrix(r, c, (int64_t[]){ __VA_ARGS__ })
 
 CASE(cast, CALL("to", T(mul(CALL("to", T(x), DTYPE(TP_F64)), x)), DTYPE(TP_F64)))
@@ -193,7 +230,9 @@ CASE(discounted, CALL("discounted_cumsum", T(p), FLT(0.9), AXES(1)))
 CASE(cumprod_axis, CALL("cumprod", T(p), AXES(0)))
 CASE(matvec, CALL("matmul", T(p), T(x)))
 CASE(matmat, CALL("matmul", T(p), T(CALL("mT", T(p)))))
-CASE(batched, CALL("matmul", T(CALL("unsqueeze", T(p), INT(0))), T(CALL("reshape", T(CALL("outer", T(x), T(y))), SHAPE(K(1), K(3), K(3))))))
+CASE(batched,
+    CALL("matmul", T(CALL("unsqueeze", T(p), INT(0))),
+        T(CALL("reshape", T(CALL("outer", T(x), T(y))), SHAPE(K(1), K(3), K(3))))))
 CASE(einsum, CALL("einsum", STR("ij,kj,j->ki"), LIST(3, ((tp_val[]){ p, mul(p, p), x }))))
 CASE(reshape, CALL("reshape", T(mul(p, p)), SHAPE(K(3), K(-1))))
 CASE(permute, mul(CALL("permute", T(p), AXES(1, 0)), CALL("reshape", T(p), SHAPE(K(3), K(2)))))
@@ -202,12 +241,15 @@ CASE(slice, CALL("slice", T(mul(p, p)), INT(1), INT(1), INT(3)))
 CASE(slice_step, CALL("slice", T(mul(p, p)), INT(1), INT(0), INT(3), INT(2)))
 CASE(pad, CALL("pad", T(mul(p, p)), SHAPE(K(1), K(2), K(0), K(1)), FLT(0.5)))
 CASE(roll, CALL("roll", T(mul(p, p)), AXES(1), AXES(1)))
-CASE(cat, CALL("cat", LIST(3, ((tp_val[]){ p, mul(p, p), CALL("unsqueeze", T(x), INT(0)) })), INT(0)))
+CASE(cat,
+    CALL("cat", LIST(3, ((tp_val[]){ p, mul(p, p), CALL("unsqueeze", T(x), INT(0)) })), INT(0)))
 CASE(stack, CALL("stack", LIST(2, ((tp_val[]){ x, mul(x, y) })), INT(1)))
 CASE(index_select, CALL("index_select", T(mul(p, p)), INT(1), T(INTS(2, 0, 2, 2))))
 CASE(index_scalar, CALL("select", T(mul(p, p)), INT(1), T(num(1, TP_I64))))
 CASE(gather, CALL("gather", T(mul(p, p)), INT(1), T(MATRIX(2, 2, 0, 2, 1, 1))))
-CASE(scatter_add, CALL("scatter_add", T(mul(p, p)), INT(1), T(MATRIX(1, 2, 2, 2)), T(mul(x, CALL("unsqueeze", T(y), INT(0))))))
+CASE(scatter_add,
+    CALL("scatter_add", T(mul(p, p)), INT(1), T(MATRIX(1, 2, 2, 2)),
+        T(mul(x, CALL("unsqueeze", T(y), INT(0))))))
 CASE(sort, CALL("sort", T(mul(p, p)), INT(1), BOOL(true)))
 CASE(topk, CALL("topk", T(mul(p, p)), INT(2)))
 CASE(tril, CALL("tril", T(mul(p, p))))
@@ -217,19 +259,113 @@ CASE(gelu_tanh, CALL("gelu", T(x), STR("tanh")))
 CASE(softplus_beta, CALL("softplus", T(x), FLT(2)))
 CASE(layer_norm_affine, CALL("layer_norm", T(p), NONE, T(x), T(y)))
 CASE(max_twice, mul(CALL("max", T(p), AXES(1)), CALL("max", T(mul(p, p)), AXES(1))))
-CASE(six, add(add(mul(x, y), CALL("sin", T(x))), mul(add(x, x), mul(CALL("sum", T(x)), CALL("exp", T(x))))))
+CASE(six,
+    add(add(mul(x, y), CALL("sin", T(x))),
+        mul(add(x, x), mul(CALL("sum", T(x)), CALL("exp", T(x))))))
 CASE(detached, mul(x, CALL("detach", T(num(2, TP_F64)))))
 
-#define R(name) { #name, c_##name, 0.2, 0.95 }
-#define S(name) { #name, c_##name, -1.5, 1.5 }
+#define R(name) \
+  { #name, c_##name, 0.2, 0.95 }
+#define S(name) \
+  { #name, c_##name, -1.5, 1.5 }
 static const row operators[] = {
-  S(neg), S(abs), S(exp), S(expm1), R(log), R(log1p), R(log2), R(sqrt), R(rsqrt), S(square), R(reciprocal), S(sin), S(cos), R(tan), S(tanh), S(sigmoid), S(erf),
-  S(relu), S(gelu), S(gelu_tanh), S(silu), S(leaky_relu), S(elu), S(softplus), S(softplus_beta), S(softmax), S(log_softmax), S(sum), S(prod), S(mean), S(max), S(min),
-  S(var), S(std), S(norm), S(logsumexp), S(cumsum), S(cumprod), S(layer_norm), S(layer_norm_affine), S(rms_norm), S(flip),
-  S(add), S(sub), S(mul), R(div), R(pow), R(mod), S(minimum), S(maximum), S(dot), S(outer), S(mse_loss), S(smooth_l1_loss), R(binary_cross_entropy), R(kl_div),
-  S(cast), S(select), S(broadcast), R(clamp), S(pow_number), S(pow_of_number), S(sum_axis), S(prod_axis), S(prod_all), S(max_axis), S(min_all), S(var_axis), S(norm1),
-  S(norm3), S(discounted), S(cumprod_axis), S(matvec), S(matmat), S(batched), S(einsum), S(reshape), S(permute), S(expand), S(slice), S(slice_step), S(pad), S(roll),
-  S(cat), S(stack), S(index_select), S(index_scalar), S(gather), S(scatter_add), S(sort), S(topk), S(tril), S(cross_entropy), S(nll_loss), S(max_twice), S(six), S(detached),
+  S(neg),
+  S(abs),
+  S(exp),
+  S(expm1),
+  R(log),
+  R(log1p),
+  R(log2),
+  R(sqrt),
+  R(rsqrt),
+  S(square),
+  R(reciprocal),
+  S(sin),
+  S(cos),
+  R(tan),
+  S(tanh),
+  S(sigmoid),
+  S(erf),
+  S(relu),
+  S(gelu),
+  S(gelu_tanh),
+  S(silu),
+  S(leaky_relu),
+  S(elu),
+  S(softplus),
+  S(softplus_beta),
+  S(softmax),
+  S(log_softmax),
+  S(sum),
+  S(prod),
+  S(mean),
+  S(max),
+  S(min),
+  S(var),
+  S(std),
+  S(norm),
+  S(logsumexp),
+  S(cumsum),
+  S(cumprod),
+  S(layer_norm),
+  S(layer_norm_affine),
+  S(rms_norm),
+  S(flip),
+  S(add),
+  S(sub),
+  S(mul),
+  R(div),
+  R(pow),
+  R(mod),
+  S(minimum),
+  S(maximum),
+  S(dot),
+  S(outer),
+  S(mse_loss),
+  S(smooth_l1_loss),
+  R(binary_cross_entropy),
+  R(kl_div),
+  S(cast),
+  S(select),
+  S(broadcast),
+  R(clamp),
+  S(pow_number),
+  S(pow_of_number),
+  S(sum_axis),
+  S(prod_axis),
+  S(prod_all),
+  S(max_axis),
+  S(min_all),
+  S(var_axis),
+  S(norm1),
+  S(norm3),
+  S(discounted),
+  S(cumprod_axis),
+  S(matvec),
+  S(matmat),
+  S(batched),
+  S(einsum),
+  S(reshape),
+  S(permute),
+  S(expand),
+  S(slice),
+  S(slice_step),
+  S(pad),
+  S(roll),
+  S(cat),
+  S(stack),
+  S(index_select),
+  S(index_scalar),
+  S(gather),
+  S(scatter_add),
+  S(sort),
+  S(topk),
+  S(tril),
+  S(cross_entropy),
+  S(nll_loss),
+  S(max_twice),
+  S(six),
+  S(detached),
 };
 
 /* ---- every way of reading: docs/language.md, section 2 ---- */
@@ -239,10 +375,27 @@ static tp_val soft(tp_val r) { return r.node ? mul(CALL("softmax", T(r), AXES(0)
 static tp_val square(tp_val r) { return mul(r, r); }
 
 static const char *const points[] = {
-  "t//2", "min(t + 1, T - 1)", "max(t - 2, 0)", "T - 1 - t", "0", "T - 1", "t%2", "min(t + 10, T - 1)", "(t + 1)//2",
+  "t//2",
+  "min(t + 1, T - 1)",
+  "max(t - 2, 0)",
+  "T - 1 - t",
+  "0",
+  "T - 1",
+  "t%2",
+  "min(t + 10, T - 1)",
+  "(t + 1)//2",
 };
-static const struct { const char *lo, *hi; } ranges[] = {
-  { "0", "t + 1" }, { "t", "T" }, { "max(0, t - 2)", "t + 1" }, { "max(0, t - 1)", "min(T, t + 2)" }, { "0", "T" }, { "t//2", "t + 1" }, { "0", "t" }, { "min(t + 1, T)", "T" },
+static const struct {
+  const char *lo, *hi;
+} ranges[] = {
+  { "0", "t + 1" },
+  { "t", "T" },
+  { "max(0, t - 2)", "t + 1" },
+  { "max(0, t - 1)", "min(T, t + 2)" },
+  { "0", "T" },
+  { "t//2", "t + 1" },
+  { "0", "t" },
+  { "min(t + 1, T)", "T" },
 };
 
 static const int64_t sizes[] = { 1, 2, 5 };
@@ -262,7 +415,8 @@ static void test_ranges(void) {
   for (size_t i = 0; i < TP_LEN(ranges); i++)
     for (int second = 0; second < 2; second++) {
       begin();
-      tp_val r = soft(at1(mul(x, y), rg(X(ranges[i].lo), X(ranges[i].hi)))), loss = weighted(r.node ? mul(r, x) : r);
+      tp_val r = soft(at1(mul(x, y), rg(X(ranges[i].lo), X(ranges[i].hi)))),
+             loss = weighted(r.node ? mul(r, x) : r);
       if (second) loss = add(weighted(grad_of(loss, x)), weighted(grad_of(loss, y)));
       char name[64];
       snprintf(name, sizeof name, "%s .. %s%s", ranges[i].lo, ranges[i].hi, second ? " twice" : "");
@@ -273,11 +427,17 @@ static void test_ranges(void) {
 
 /* y[u] takes of a range of t what a condition on both picks; bounds of T and U are equal. */
 static void test_picked(void) {
-  static const char *const conds[] = { "(t + u)%2 == 0", "t >= 1", "t >= 1 and t + u <= 5", "u >= 2" };
+  static const char *const conds[] = { "(t + u)%2 == 0", "t >= 1", "t >= 1 and t + u <= 5",
+    "u >= 2" };
   for (size_t i = 0; i < TP_LEN(conds); i++)
     for (int second = 0; second < 2; second++) {
       begin();
-      tp_attr a = { .dtype = TP_F64, .ndom = 1, .dom = &u, .nix = 1, .ix = (const tp_ix *[]){ K(3) }, .red = TP_RED_SUM };
+      tp_attr a = { .dtype = TP_F64,
+        .ndom = 1,
+        .dom = &u,
+        .nix = 1,
+        .ix = (const tp_ix *[]){ K(3) },
+        .red = TP_RED_SUM };
       tp_val s = node(TP_OP_ACCUM, 0, NULL, a);
       tp_at from = rg(X("max(0, u - 2)"), X("min(u + 2, T)"));
       tp_edge e = { .src = square(mul(x, y)), .at = &from, .cond = X(conds[i]), .gather = true };
@@ -293,8 +453,11 @@ static void test_picked(void) {
 static void test_branches(void) {
   for (int second = 0; second < 2; second++) {
     begin();
-    tp_attr a = { .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (const tp_ix *[]){ K(3) } };
-    tp_val h = named(node(TP_OP_MERGE, 0, NULL, a), "h"), z = CALL("exp", T(mul(at1(mul(x, y), pt(plus(t, -1))), num(0.5, TP_F64))));
+    tp_attr a = {
+      .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (const tp_ix *[]){ K(3) }
+    };
+    tp_val h = named(node(TP_OP_MERGE, 0, NULL, a), "h"),
+           z = CALL("exp", T(mul(at1(mul(x, y), pt(plus(t, -1))), num(0.5, TP_F64))));
     branch(h, "t == 0", square(at1(y, pt(K(0)))));
     branch(h, "t == T - 1", CALL("sin", T(x)));
     branch(h, NULL, mul(z, x));
@@ -307,7 +470,8 @@ static void test_branches(void) {
 
 static tp_val recurrence(void) {
   tp_attr a = { .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (const tp_ix *[]){ K(3) } };
-  tp_val h = named(node(TP_OP_MERGE, 0, NULL, a), "h"), w = mul(CALL("outer", T(at1(y, pt(K(0)))), T(at1(x, pt(K(0))))), num(0.3, TP_F64));
+  tp_val h = named(node(TP_OP_MERGE, 0, NULL, a), "h"),
+         w = mul(CALL("outer", T(at1(y, pt(K(0)))), T(at1(x, pt(K(0))))), num(0.3, TP_F64));
   branch(h, "t == 0", at1(y, pt(K(0))));
   branch(h, NULL, CALL("tanh", T(add(CALL("matmul", T(w), T(at1(h, pt(plus(t, -1))))), x))));
   return h;
@@ -318,7 +482,10 @@ static void test_recurrences(void) {
   for (int kind = 0; kind < 3; kind++)
     for (int second = 0; second < 2; second++) {
       begin();
-      tp_val h = recurrence(), v = kind == 0 ? h : kind == 1 ? at1(h, pt(X("T - 1"))) : soft(at1(h, rg(X("max(0, t - 2)"), X("t + 1"))));
+      tp_val h = recurrence(),
+             v = kind == 0 ? h
+          : kind == 1      ? at1(h, pt(X("T - 1")))
+                           : soft(at1(h, rg(X("max(0, t - 2)"), X("t + 1"))));
       tp_val loss = weighted(v);
       if (second) loss = add(weighted(grad_of(loss, x)), weighted(grad_of(loss, y)));
       char name[32];
@@ -332,7 +499,8 @@ static void test_recurrences(void) {
 static void test_two_recurrences(void) {
   begin();
   tp_attr a = { .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (const tp_ix *[]){ K(3) } };
-  tp_val f = named(node(TP_OP_MERGE, 0, NULL, a), "f"), b = named(node(TP_OP_MERGE, 0, NULL, a), "b");
+  tp_val f = named(node(TP_OP_MERGE, 0, NULL, a), "f"),
+         b = named(node(TP_OP_MERGE, 0, NULL, a), "b");
   branch(f, "t <= 1", x);
   branch(f, NULL, CALL("sin", T(add(mul(at1(f, pt(plus(t, -1))), y), at1(f, pt(plus(t, -2)))))));
   branch(b, "t == T - 1", f);
@@ -357,39 +525,57 @@ static void test_six_readers(void) {
 
 /* ---- two dims ---- */
 
-static tp_val both;                             /* over (t, u), {2} */
+static tp_val both; /* over (t, u), {2} */
 
 static void begin_two(void) {
   begin();
   g->inputs.n = 0;
   g->nodes.n = 0;
-  tp_attr a = { .str = "both", .dtype = TP_F64, .ndom = 2, .dom = (dim[]){ t, u }, .nix = 1, .ix = (const tp_ix *[]){ K(2) } };
+  tp_attr a = { .str = "both",
+    .dtype = TP_F64,
+    .ndom = 2,
+    .dom = (dim[]){ t, u },
+    .nix = 1,
+    .ix = (const tp_ix *[]){ K(2) } };
   both = node(TP_OP_INPUT, 0, NULL, a);
-  a = (tp_attr){ .str = "x", .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (const tp_ix *[]){ K(2) } };
+  a = (tp_attr){
+    .str = "x", .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (const tp_ix *[]){ K(2) }
+  };
   x = node(TP_OP_INPUT, 0, NULL, a);
 }
 
 static tp_val grid(void) {
-  tp_attr a = { .dtype = TP_F64, .ndom = 2, .dom = (dim[]){ t, u }, .nix = 1, .ix = (const tp_ix *[]){ K(2) } };
+  tp_attr a = {
+    .dtype = TP_F64, .ndom = 2, .dom = (dim[]){ t, u }, .nix = 1, .ix = (const tp_ix *[]){ K(2) }
+  };
   tp_val d = named(node(TP_OP_MERGE, 0, NULL, a), "d");
   branch(d, "t == 0", both);
   branch(d, "u == 0", mul(both, x));
-  branch(d, NULL, CALL("logsumexp", T(CALL("stack", LIST(3, ((tp_val[]){
-    at2(d, pt(plus(t, -1)), pt(I(u))), at2(d, pt(I(t)), pt(plus(u, -1))), mul(at2(d, pt(plus(t, -1)), pt(plus(u, -1))), both) })))), AXES(0)));
+  branch(d, NULL,
+      CALL("logsumexp",
+          T(CALL("stack",
+              LIST(3,
+                  ((tp_val[]){ at2(d, pt(plus(t, -1)), pt(I(u))), at2(d, pt(I(t)), pt(plus(u, -1))),
+                      mul(at2(d, pt(plus(t, -1)), pt(plus(u, -1))), both) })))),
+          AXES(0)));
   return d;
 }
 
 static tp_val two_dims(int kind) {
   switch (kind) {
-    case 0: return mul(both, x);
-    case 1: return soft(at2(mul(both, x), pt(I(t)), rg(K(0), plus(u, 1))));
-    case 2: return mul(soft(at2(both, rg(I(t), X("T")), pt(X("u//2")))), x);
-    case 3: return CALL("reshape", T(soft(CALL("reshape", T(at2(mul(both, both), rg(K(0), plus(t, 1)), rg(I(u), X("U")))), SHAPE(K(-1), K(2))))), SHAPE(K(-1)));
-    case 4: return at2(mul(both, both), pt(X("min(u, T - 1)")), pt(X("min(t, U - 1)")));
-    case 5: return grid();
-    case 6: return mul(at1(x, pt(X("min(u, T - 1)"))), both);
-    case 7: return sum0(at2(mul(both, x), pt(X("T - 1")), rg(K(0), X("U"))));
-    default: return at2(grid(), pt(X("T - 1")), pt(X("U - 1")));
+  case 0: return mul(both, x);
+  case 1: return soft(at2(mul(both, x), pt(I(t)), rg(K(0), plus(u, 1))));
+  case 2: return mul(soft(at2(both, rg(I(t), X("T")), pt(X("u//2")))), x);
+  case 3:
+    return CALL("reshape",
+        T(soft(CALL("reshape", T(at2(mul(both, both), rg(K(0), plus(t, 1)), rg(I(u), X("U")))),
+            SHAPE(K(-1), K(2))))),
+        SHAPE(K(-1)));
+  case 4: return at2(mul(both, both), pt(X("min(u, T - 1)")), pt(X("min(t, U - 1)")));
+  case 5: return grid();
+  case 6: return mul(at1(x, pt(X("min(u, T - 1)"))), both);
+  case 7: return sum0(at2(mul(both, x), pt(X("T - 1")), rg(K(0), X("U"))));
+  default: return at2(grid(), pt(X("T - 1")), pt(X("U - 1")));
   }
 }
 
@@ -399,7 +585,8 @@ static void test_two_dims(void) {
     for (int second = 0; second < 2; second++) {
       begin_two();
       tp_val loss = weighted(two_dims(kind));
-      if (second && loss.node) loss = mul(add(weighted(grad_of(loss, both)), weighted(grad_of(loss, x))), num(1, TP_F64));
+      if (second && loss.node)
+        loss = mul(add(weighted(grad_of(loss, both)), weighted(grad_of(loss, x))), num(1, TP_F64));
       char name[32];
       snprintf(name, sizeof name, "two dims %d%s", kind, second ? " twice" : "");
       check_loss(name, loss, 2, few, -1, 1);
@@ -438,21 +625,31 @@ static void test_ties(void) {
 static void test_cycle(void) {
   begin();
   tp_attr a = { .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = (const tp_ix *[]){ K(3) } };
-  tp_val w = named(node(TP_OP_MERGE, 0, NULL, a), "weight"), loss = CALL("sum", T(square(mul(w, x)))), d = grad_of(loss, w);
+  tp_val w = named(node(TP_OP_MERGE, 0, NULL, a), "weight"),
+         loss = CALL("sum", T(square(mul(w, x)))), d = grad_of(loss, w);
   branch(w, "t == 0", at1(x, pt(K(0))));
   branch(w, NULL, add(at1(w, pt(plus(t, -1))), at1(d, pt(plus(t, -1)))));
   output("w", w);
-  CHECK(!tp_grad_expand(g, &err) && failed(TP_E_CYCLE, "gradient runs through the update of 'weight': make it a parameter, take it with leaf = true, or detach (which drops terms)"));
+  CHECK(!tp_grad_expand(g, &err) &&
+      failed(TP_E_CYCLE,
+          "gradient runs through the update of 'weight': make it a parameter, take it with leaf = "
+          "true, or detach (which drops terms)"));
   program_free();
 }
 
-/* The same with a parameter, and with a detached update, is gradient descent: w is 3/4 of what it was at each step. */
+/* The same with a parameter, and with a detached update, is gradient descent: w is 3/4 of what it
+ * was at each step. */
 static void test_descent(void) {
   for (int kind = 0; kind < 2; kind++) {
     begin();
     g->inputs.n = g->nodes.n = 0;
-    tp_attr a = { .dtype = TP_F64, .str = kind ? NULL : "w", .ndom = 1, .dom = &t, .nalong = 1, .along = &t };
-    tp_val one = num(1, TP_F64), w = kind ? named(node(TP_OP_MERGE, 0, NULL, (tp_attr){ .dtype = TP_F64, .ndom = 1, .dom = &t }), "w") : node(TP_OP_PARAM, 1, &one, a);
+    tp_attr a = {
+      .dtype = TP_F64, .str = kind ? NULL : "w", .ndom = 1, .dom = &t, .nalong = 1, .along = &t
+    };
+    tp_val one = num(1, TP_F64),
+           w = kind
+        ? named(node(TP_OP_MERGE, 0, NULL, (tp_attr){ .dtype = TP_F64, .ndom = 1, .dom = &t }), "w")
+        : node(TP_OP_PARAM, 1, &one, a);
     tp_val d = grad_of(square(w), w), next = add(w, mul(d, num(-0.125, TP_F64)));
     if (kind) {
       branch(w, "t == 0", one);
@@ -476,7 +673,8 @@ static void test_descent(void) {
 static void test_leaf(void) {
   begin();
   g->inputs.n = g->nodes.n = 0;
-  tp_val w = named(node(TP_OP_MERGE, 0, NULL, (tp_attr){ .dtype = TP_F64, .ndom = 1, .dom = &t }), "w");
+  tp_val w =
+      named(node(TP_OP_MERGE, 0, NULL, (tp_attr){ .dtype = TP_F64, .ndom = 1, .dom = &t }), "w");
   tp_val d = node(TP_OP_GRAD, 3, (tp_val[]){ square(w), w, w }, (tp_attr){ .i = { 1, 0 } });
   branch(w, "t == 0", num(1, TP_F64));
   branch(w, NULL, at1(add(w, mul(d, num(-0.125, TP_F64))), pt(plus(t, -1))));
@@ -512,17 +710,22 @@ static void test_losses(void) {
 static void test_unneeded(void) {
   begin();
   g->inputs.n = g->nodes.n = 0;
-  tp_val one = num(1, TP_F64), w = node(TP_OP_PARAM, 1, &one, (tp_attr){ .dtype = TP_F64, .str = "w", .ndom = 1, .dom = &t, .nalong = 1, .along = &t });
+  tp_val one = num(1, TP_F64),
+         w = node(TP_OP_PARAM, 1, &one,
+             (tp_attr){
+                 .dtype = TP_F64, .str = "w", .ndom = 1, .dom = &t, .nalong = 1, .along = &t });
   tp_val d = grad_of(square(w), w);
   add(d, grad_of(w, w));
   output("y", square(w));
-  CHECK(prepare(g) && g->warnings.n == 1 && strstr(g->warnings.v[0], "gradient of parameter 'w'") && g->nodes.n < 8);
+  CHECK(prepare(g) && g->warnings.n == 1 && strstr(g->warnings.v[0], "gradient of parameter 'w'") &&
+      g->nodes.n < 8);
   program_free();
 }
 
 /* Every operator marked D has a rule, and no other. */
 static void test_table(void) {
-  for (int i = 0; i < TP_NOP; i++) CHECKF((tp_ops[i].diff == TP_DIFF_D) == (tp_vjp_of((tp_op)i) != NULL), "%s", tp_ops[i].text);
+  for (int i = 0; i < TP_NOP; i++)
+    CHECKF((tp_ops[i].diff == TP_DIFF_D) == (tp_vjp_of((tp_op)i) != NULL), "%s", tp_ops[i].text);
 }
 
 int main(int argc, char **argv) {

@@ -1,4 +1,5 @@
-/* Hosts with threads: programs of several threads at once, each with callbacks, an environment and errors of its own; a run that another thread ends. */
+/* Hosts with threads: programs of several threads at once, each with callbacks, an environment and
+ * errors of its own; a run that another thread ends. */
 #include "check.h"
 #include "tempo.h"
 #include "base/base.h"
@@ -12,22 +13,23 @@ enum { THREADS = 4, ROUNDS = 5, STEPS = 6 };
 
 /* ---- programs of their own ---- */
 
-/* s[t+1] = step(s[t], a[t]); a comes from a callback, a sink sees the reward, w counts. NAME is the thread's environment. */
+/* s[t+1] = step(s[t], a[t]); a comes from a callback, a sink sees the reward, w counts. NAME is the
+ * thread's environment. */
 static const char text[] =
-  "dim t:T\n"
-  "%0 = fill {f 0.5} : () f64 [1]\n"
-  "%1 = env_reset %0 {str \"NAME\"} : () f64 [1]\n"
-  "%2 \"s\" = merge %1 if t == 0, %6 : (t) f64 [1]\n"
-  "%3 = env_obs %2 {str \"NAME\"} : (t) f32 [1]\n"
-  "%4 \"a\" = call %3 : (t) i64 []\n"
-  "%5 = env_step %2, %4, %0 {str \"NAME\"} : (t) f64 [1], f32 [1], f32 [], bool [], bool []\n"
-  "%6 = read %5 {at [t - 1]} : (t) f64 [1]\n"
-  "%7 \"reward\" = mul %5.2, %11 : (t) f32 []\n"
-  "%8 = call %7 {fn 1} : (t)\n"
-  "%9 = fill {f 1} : () f32 []\n"
-  "%10 = add %11, %9 : (t) f32 []\n"
-  "%11 = param %9, %10 {str \"w\", along (t)} : (t) f32 []\n"
-  "output \"reward\" %7\n";
+    "dim t:T\n"
+    "%0 = fill {f 0.5} : () f64 [1]\n"
+    "%1 = env_reset %0 {str \"NAME\"} : () f64 [1]\n"
+    "%2 \"s\" = merge %1 if t == 0, %6 : (t) f64 [1]\n"
+    "%3 = env_obs %2 {str \"NAME\"} : (t) f32 [1]\n"
+    "%4 \"a\" = call %3 : (t) i64 []\n"
+    "%5 = env_step %2, %4, %0 {str \"NAME\"} : (t) f64 [1], f32 [1], f32 [], bool [], bool []\n"
+    "%6 = read %5 {at [t - 1]} : (t) f64 [1]\n"
+    "%7 \"reward\" = mul %5.2, %11 : (t) f32 []\n"
+    "%8 = call %7 {fn 1} : (t)\n"
+    "%9 = fill {f 1} : () f32 []\n"
+    "%10 = add %11, %9 : (t) f32 []\n"
+    "%11 = param %9, %10 {str \"w\", along (t)} : (t) f32 []\n"
+    "output \"reward\" %7\n";
 
 typedef struct {
   int number;
@@ -41,8 +43,8 @@ typedef struct {
 static void env_reset(void *data, const double *u, double *state) { state[0] = u[0]; }
 static void env_observe(void *data, const double *state, float *obs) { obs[0] = (float)state[0]; }
 
-static void env_step(void *data, const double *state, const void *action, const double *u, double *next,
-                     float *obs, float *reward, uint8_t *terminated, uint8_t *truncated) {
+static void env_step(void *data, const double *state, const void *action, const double *u,
+    double *next, float *obs, float *reward, uint8_t *terminated, uint8_t *truncated) {
   const worker *w = data;
   next[0] = state[0] + w->gain * (double)*(const int64_t *)action;
   obs[0] = reward[0] = (float)next[0];
@@ -50,7 +52,8 @@ static void env_step(void *data, const double *state, const void *action, const 
 }
 
 static int act(void *data, const tempo_call *c, tempo_error *err) {
-  return tempo_array_get(c->arg[0], 0) >= 0.5 && tempo_array_set(c->result[0], 0, (double)(c->at[0] % 2));
+  return tempo_array_get(c->arg[0], 0) >= 0.5 &&
+      tempo_array_set(c->result[0], 0, (double)(c->at[0] % 2));
 }
 
 static int see(void *data, const tempo_call *c, tempo_error *err) {
@@ -126,8 +129,15 @@ static bool steps(worker *w, tempo_function *f) {
 
 static void *work(void *arg) {
   worker *w = arg;
-  tempo_env mine = { .name = w->name, .nstate = 1, .nobs = 1, .nu = 1, .nactions = 2, .data = w,
-                     .reset = env_reset, .observe = env_observe, .step = env_step };
+  tempo_env mine = { .name = w->name,
+    .nstate = 1,
+    .nobs = 1,
+    .nu = 1,
+    .nactions = 2,
+    .data = w,
+    .reset = env_reset,
+    .observe = env_observe,
+    .step = env_step };
   w->ok = tempo_env_register(&mine, NULL) || fail(w, "environment");
   for (int k = 0; w->ok && k < ROUNDS; k++) {
     tempo_function *f = compiled(w);
@@ -150,18 +160,17 @@ static void workers(void) {
     CHECKF(w[k].ok, "thread %d: %s", k, w[k].why);
   }
   CHECKF(tempo_last_error()->code == TEMPO_OK, "the main thread failed nowhere: %s",
-         tempo_last_error()->message);
+      tempo_last_error()->message);
 }
 
 /* ---- a run that another thread ends ---- */
 
-static const char endless[] =
-  "dim t:T\n"
-  "%0 = fill {f 1} : () f32 []\n"
-  "%1 \"x\" = merge %0 if t == 0, %3 : (t) f32 []\n"
-  "%2 = read %1 {at [t - 1]} : (t) f32 []\n"
-  "%3 = add %2, %0 : (t) f32 []\n"
-  "%4 = call %1 : (t)\n";
+static const char endless[] = "dim t:T\n"
+                              "%0 = fill {f 1} : () f32 []\n"
+                              "%1 \"x\" = merge %0 if t == 0, %3 : (t) f32 []\n"
+                              "%2 = read %1 {at [t - 1]} : (t) f32 []\n"
+                              "%3 = add %2, %0 : (t) f32 []\n"
+                              "%4 = call %1 : (t)\n";
 
 static atomic_long ticks;
 
@@ -187,7 +196,8 @@ static void cancelled(const char *tier) {
   CHECK(tempo_set_callback(f, 0, tick, NULL, &err));
   CHECK(pthread_create(&thread, NULL, end_it, f) == 0);
   const char *const names[] = { "T" };
-  bool ok = tempo_run(f, 0, NULL, NULL, 1, names, (const int64_t[]){ TEMPO_ENDLESS }, 0, NULL, &err);
+  bool ok =
+      tempo_run(f, 0, NULL, NULL, 1, names, (const int64_t[]){ TEMPO_ENDLESS }, 0, NULL, &err);
   CHECKF(ok, "%s", err.message);
   pthread_join(thread, &ended);
   CHECK(ended == f && tempo_cancelled(f) && atomic_load(&ticks) >= 100);

@@ -1,4 +1,5 @@
-/* index: pinned texts, extents, bounds and proofs; then random expressions against brute force on all points of small bounds. */
+/* index: pinned texts, extents, bounds and proofs; then random expressions against brute force on
+ * all points of small bounds. */
 #include "index/index.h"
 #include "index/isl.h"
 #include "check.h"
@@ -10,18 +11,19 @@ static const tp_sym *dims[2];
 static const tp_pos nowhere;
 
 static void setup(void) {
-  tp_error err = {0};
+  tp_error err = { 0 };
   c = tp_ictx_new();
   t = tp_sym_dim(c, "t", NULL, nowhere, &err), T = t->bound;
   s = tp_sym_dim(c, "s", NULL, nowhere, &err), S = s->bound;
   n = tp_sym_bound(c, "n", nowhere, &err), w = tp_sym_bound(c, "w", nowhere, &err);
   v = tp_sym_var(c, "v");
   dims[0] = t, dims[1] = s;
-  CHECK(!err.code && T->dim == t && tp_sym_at(c, S->id) == S && tp_sym_find(c, "w") == w && tp_nsym(c) == 7);
+  CHECK(!err.code && T->dim == t && tp_sym_at(c, S->id) == S && tp_sym_find(c, "w") == w &&
+      tp_nsym(c) == 7);
 }
 
 static const tp_ix *P(const char *text) {
-  tp_error err = {0};
+  tp_error err = { 0 };
   const char *at = text;
   const tp_ix *e = tp_ix_parse(c, &at, &err);
   CHECKF(e && !err.code && *at == 0, "%s: %s", text, err.msg);
@@ -39,7 +41,7 @@ typedef bool visit(const int64_t *env, void *ud);
 
 /* All points with bounds up to MAXB; those of the box if `box`, else with dims from -3 up. */
 static bool everywhere(bool box, visit *f, void *ud) {
-  int64_t env[NENV] = {0};
+  int64_t env[NENV] = { 0 };
   for (env[T->id] = 0; env[T->id] <= MAXB; env[T->id]++)
     for (env[S->id] = 0; env[S->id] <= MAXB; env[S->id]++)
       for (env[n->id] = 0; env[n->id] <= MAXB; env[n->id]++)
@@ -50,19 +52,34 @@ static bool everywhere(bool box, visit *f, void *ud) {
   return true;
 }
 
-typedef struct { const tp_ix *a, *b; } pair;
+typedef struct {
+  const tp_ix *a, *b;
+} pair;
 static bool nonneg_here(const int64_t *env, void *ud) { return tp_ix_evalq(ud, env) >= 0; }
-static bool equal_here(const int64_t *env, void *ud) { pair *p = ud; return tp_ix_evalq(p->a, env) == tp_ix_evalq(p->b, env); }
-static bool le_here(const int64_t *env, void *ud) { pair *p = ud; return tp_ix_evalq(p->a, env) <= tp_ix_evalq(p->b, env); }
+static bool equal_here(const int64_t *env, void *ud) {
+  pair *p = ud;
+  return tp_ix_evalq(p->a, env) == tp_ix_evalq(p->b, env);
+}
+static bool le_here(const int64_t *env, void *ud) {
+  pair *p = ud;
+  return tp_ix_evalq(p->a, env) <= tp_ix_evalq(p->b, env);
+}
 static bool false_here(const int64_t *env, void *ud) { return !tp_ix_evalq(ud, env); }
-static bool same(const tp_ix *a, const tp_ix *b, bool box) { return everywhere(box, equal_here, &(pair){ a, b }); }
+static bool same(const tp_ix *a, const tp_ix *b, bool box) {
+  return everywhere(box, equal_here, &(pair){ a, b });
+}
 
 /* ---- random trees: what is built beside what it means ---- */
 
 static uint64_t seed = 1;
-static int rnd(int k) { return (int)((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 33) % k; }
+static int rnd(int k) {
+  return (int)((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 33) % k;
+}
 
-typedef struct { const tp_ix *e; int64_t val[3]; } tree;
+typedef struct {
+  const tp_ix *e;
+  int64_t val[3];
+} tree;
 static int64_t envs[3][NENV];
 
 static tree leaf(bool params) {
@@ -75,7 +92,10 @@ static tree leaf(bool params) {
   return r;
 }
 
-static int64_t fdiv(int64_t a, int64_t b) { int64_t q = a / b; return q * b > a ? q - 1 : q; }
+static int64_t fdiv(int64_t a, int64_t b) {
+  int64_t q = a / b;
+  return q * b > a ? q - 1 : q;
+}
 
 static tree grow(int depth, bool affine) {
   if (depth == 0) return leaf(false);
@@ -84,28 +104,36 @@ static tree grow(int depth, bool affine) {
   if (op == 2 || op > 4) b = grow(depth - 1 - rnd(depth), affine);
   else b = leaf(false);
   switch (op) {
-    case 0: case 1: r.e = tp_ix_add(c, a.e, b.e); break;
-    case 2: r.e = tp_ix_sub(c, a.e, b.e); break;
-    case 3: r.e = tp_ix_fdiv(c, a.e, k); break;
-    case 4: r.e = tp_ix_mod(c, a.e, k); break;
-    case 5: r.e = tp_ix_min(c, a.e, b.e); break;
-    case 6: r.e = tp_ix_max(c, a.e, b.e); break;
-    default: r.e = tp_ix_mul(c, a.e, b.e); break;
+  case 0:
+  case 1: r.e = tp_ix_add(c, a.e, b.e); break;
+  case 2: r.e = tp_ix_sub(c, a.e, b.e); break;
+  case 3: r.e = tp_ix_fdiv(c, a.e, k); break;
+  case 4: r.e = tp_ix_mod(c, a.e, k); break;
+  case 5: r.e = tp_ix_min(c, a.e, b.e); break;
+  case 6: r.e = tp_ix_max(c, a.e, b.e); break;
+  default: r.e = tp_ix_mul(c, a.e, b.e); break;
   }
   for (int i = 0; i < 3; i++) {
     int64_t x = a.val[i], y = b.val[i];
-    r.val[i] = op < 2 ? x + y : op == 2 ? x - y : op == 3 ? fdiv(x, k) : op == 4 ? x - k * fdiv(x, k) : op == 5 ? TP_MIN(x, y) : op == 6 ? TP_MAX(x, y) : x * y;
+    r.val[i] = op < 2 ? x + y
+        : op == 2     ? x - y
+        : op == 3     ? fdiv(x, k)
+        : op == 4     ? x - k * fdiv(x, k)
+        : op == 5     ? TP_MIN(x, y)
+        : op == 6     ? TP_MAX(x, y)
+                      : x * y;
   }
   return r;
 }
 
 static const tp_ix *random_cond(int depth, bool affine) {
-  const tp_ix *a = depth ? random_cond(depth - 1, affine) : NULL, *b = depth ? random_cond(depth - 1, affine) : NULL;
+  const tp_ix *a = depth ? random_cond(depth - 1, affine) : NULL,
+              *b = depth ? random_cond(depth - 1, affine) : NULL;
   switch (depth ? rnd(4) : 3) {
-    case 0: return tp_ix_and(c, a, b);
-    case 1: return tp_ix_or(c, a, b);
-    case 2: return tp_ix_not(c, a);
-    default: return tp_ix_cmp(c, (tp_cmp)rnd(6), grow(rnd(3), affine).e, grow(rnd(2), affine).e);
+  case 0: return tp_ix_and(c, a, b);
+  case 1: return tp_ix_or(c, a, b);
+  case 2: return tp_ix_not(c, a);
+  default: return tp_ix_cmp(c, (tp_cmp)rnd(6), grow(rnd(3), affine).e, grow(rnd(2), affine).e);
   }
 }
 
@@ -120,19 +148,23 @@ static void test_algebra(void) {
     tree r = grow(1 + rnd(5), i % 3 == 0);
     for (int k = 0; k < 3; k++) {
       int64_t got;
-      CHECKF(tp_ix_eval(r.e, envs[k], &got) && got == r.val[k] && tp_ix_evalq(r.e, envs[k]) == got, "%s: %lld, not %lld", tp_ix_str(c, r.e), (long long)got, (long long)r.val[k]);
+      CHECKF(tp_ix_eval(r.e, envs[k], &got) && got == r.val[k] && tp_ix_evalq(r.e, envs[k]) == got,
+          "%s: %lld, not %lld", tp_ix_str(c, r.e), (long long)got, (long long)r.val[k]);
     }
     const char *text = tp_ix_str(c, r.e);
     CHECKF(P(text) == r.e, "%s comes back as %s", text, tp_ix_str(c, P(text)));
     tree q = grow(1 + rnd(2), false);
     if (q.e != tp_ix_const(c, 0)) {
-      CHECKF(tp_ix_divexact(c, tp_ix_mul(c, r.e, q.e), q.e) == r.e, "(%s) / (%s)", text, tp_ix_str(c, q.e));
+      CHECKF(tp_ix_divexact(c, tp_ix_mul(c, r.e, q.e), q.e) == r.e, "(%s) / (%s)", text,
+          tp_ix_str(c, q.e));
       const tp_ix *d = tp_ix_divexact(c, r.e, q.e);
       if (d) CHECK(tp_ix_mul(c, d, q.e) == r.e);
     }
     int64_t k;
     const tp_ix *rest;
-    if (tp_ix_linear_in(c, r.e, t, &k, &rest)) CHECK(!tp_ix_mentions(rest, t) && tp_ix_add(c, rest, tp_ix_mulc(c, tp_ix_sym(c, t), k)) == r.e);
+    if (tp_ix_linear_in(c, r.e, t, &k, &rest))
+      CHECK(
+          !tp_ix_mentions(rest, t) && tp_ix_add(c, rest, tp_ix_mulc(c, tp_ix_sym(c, t), k)) == r.e);
   }
   CHECK(!tp_ictx_overflowed(c));
 }
@@ -169,12 +201,15 @@ static void test_conditions(void) {
   }
 }
 
-static void prints(const char *text, const char *as) { CHECKF(strcmp(tp_ix_str(c, P(text)), as) == 0, "%s prints as %s", text, tp_ix_str(c, P(text))); }
+static void prints(const char *text, const char *as) {
+  CHECKF(strcmp(tp_ix_str(c, P(text)), as) == 0, "%s prints as %s", text, tp_ix_str(c, P(text)));
+}
 
 static void test_text(void) {
-  const char *fixed[] = { "2*t + T*S - 1", "min(t + 10, T - 1)", "t//2", "t%3", "max(0, t - w + 1)", "t >= 1", "t == 0", "t < T", "t <= T - 3", "t != s",
-    "(t >= 1 and s == 0)", "(t < s or t == 0)", "true", "false", "-t", "-(t//2)", "T - t//2", "2*(t//2)", "(t + 1)//2", "(t%3)//2", "7", "-7", "5 - t", "t*(t//3)",
-    "T*min(t, w)", "-9223372036854775808", "-t - 1", "t <= 4", "T - t - 1" };
+  const char *fixed[] = { "2*t + T*S - 1", "min(t + 10, T - 1)", "t//2", "t%3", "max(0, t - w + 1)",
+    "t >= 1", "t == 0", "t < T", "t <= T - 3", "t != s", "(t >= 1 and s == 0)", "(t < s or t == 0)",
+    "true", "false", "-t", "-(t//2)", "T - t//2", "2*(t//2)", "(t + 1)//2", "(t%3)//2", "7", "-7",
+    "5 - t", "t*(t//3)", "T*min(t, w)", "-9223372036854775808", "-t - 1", "t <= 4", "T - t - 1" };
   for (size_t i = 0; i < TP_LEN(fixed); i++) prints(fixed[i], fixed[i]);
   prints("1+t+ 1", "t + 2");
   prints("not (t >= 1 and not s == 0)", "(t <= 0 or s == 0)");
@@ -193,12 +228,13 @@ static void test_text(void) {
   prints("t >= 3 and t <= 1", "false");
   prints("(t + s)*(t - s)", "t*t - s*s");
   const char *range = "0 .. t+1", *arrow = "t -> s";
-  tp_error err = {0};
+  tp_error err = { 0 };
   CHECK(tp_ix_parse(c, &range, &err) == tp_ix_const(c, 0) && strcmp(range, ".. t+1") == 0);
   CHECK(tp_ix_parse(c, &arrow, &err) == tp_ix_sym(c, t) && strcmp(arrow, "-> s") == 0 && !err.code);
-  const char *wrong[] = { "", "t +", "q", "(t", "t//0", "t//s", "t + (t < 1)", "min(t", "min()", "not t", "99999999999999999999", "t < 1 < 2 and t", "true + 1", "(t < 1) * 2" };
+  const char *wrong[] = { "", "t +", "q", "(t", "t//0", "t//s", "t + (t < 1)", "min(t", "min()",
+    "not t", "99999999999999999999", "t < 1 < 2 and t", "true + 1", "(t < 1) * 2" };
   for (size_t i = 0; i < TP_LEN(wrong); i++) {
-    tp_error e = {0};
+    tp_error e = { 0 };
     const char *at = wrong[i];
     CHECKF((!tp_ix_parse(c, &at, &e) && e.code) || *at, "%s", wrong[i]);
   }
@@ -208,35 +244,41 @@ static void test_text(void) {
   memset(&err, 0, sizeof err);
   CHECK(!tp_ix_parse(c, &at, &err) && err.code == TP_E_FILE);
   for (int i = 0; i < 20000; i++) {
-    static const char *const bits[] = { "t", "T", "min(", "max(", "(", ")", ",", "+", "-", "*", "//", "%", "<", ">=", "==", "and", "or", "not ", " ", "3", "0", "true" };
+    static const char *const bits[] = { "t", "T", "min(", "max(", "(", ")", ",", "+", "-", "*",
+      "//", "%", "<", ">=", "==", "and", "or", "not ", " ", "3", "0", "true" };
     char text[128] = "";
     for (int k = rnd(14); k > 0; k--) strcat(text, bits[rnd((int)TP_LEN(bits))]);
-    tp_error e = {0};
+    tp_error e = { 0 };
     const char *p = text;
     CHECKF((tp_ix_parse(c, &p, &e) == NULL) == (e.code != TP_OK), "%s", text);
   }
 }
 
 static void test_symbols(void) {
-  tp_error err = {0};
+  tp_error err = { 0 };
   CHECK(!tp_sym_dim(c, "t", "Q", nowhere, &err) && err.code == TP_E_OPTION);
   memset(&err, 0, sizeof err);
-  CHECK(!tp_sym_dim(c, "Q", NULL, nowhere, &err) && err.code == TP_E_OPTION && !tp_sym_find(c, "Q"));
+  CHECK(
+      !tp_sym_dim(c, "Q", NULL, nowhere, &err) && err.code == TP_E_OPTION && !tp_sym_find(c, "Q"));
   memset(&err, 0, sizeof err);
-  CHECK(!tp_sym_bound(c, "a b", nowhere, &err) && !tp_sym_bound(c, "and", nowhere, &err) && !tp_sym_bound(c, "", nowhere, &err));
-  CHECK(strcmp(tp_sym_var(c, "v")->name, "v1") == 0 && strcmp(tp_sym_hidden_dim(c, "v")->name, "v2") == 0);
+  CHECK(!tp_sym_bound(c, "a b", nowhere, &err) && !tp_sym_bound(c, "and", nowhere, &err) &&
+      !tp_sym_bound(c, "", nowhere, &err));
+  CHECK(strcmp(tp_sym_var(c, "v")->name, "v1") == 0 &&
+      strcmp(tp_sym_hidden_dim(c, "v")->name, "v2") == 0);
   const tp_sym *const *found;
   CHECK(tp_ix_syms(P("t*T + min(n, t)"), &found) == 3 && found[0] == t && found[1] == T);
-  CHECK(tp_ix_is_affine(P("min(t//2 + 1, n)%3")) && !tp_ix_is_affine(P("t*T")) && !tp_ix_is_affine(P("(t*T)//2")));
+  CHECK(tp_ix_is_affine(P("min(t//2 + 1, n)%3")) && !tp_ix_is_affine(P("t*T")) &&
+      !tp_ix_is_affine(P("(t*T)//2")));
 }
 
 static void test_overflow(void) {
   tp_ictx *other = tp_ictx_new();
-  tp_error err = {0};
+  tp_error err = { 0 };
   const tp_sym *x = tp_sym_bound(other, "x", nowhere, &err);
   const tp_ix *big = tp_ix_mulc(other, tp_ix_sym(other, x), INT64_MAX);
   int64_t env[1] = { INT64_MAX }, val;
-  CHECK(!tp_ix_eval(tp_ix_mul(other, tp_ix_sym(other, x), tp_ix_sym(other, x)), env, &val) && val == INT64_MAX);
+  CHECK(!tp_ix_eval(tp_ix_mul(other, tp_ix_sym(other, x), tp_ix_sym(other, x)), env, &val) &&
+      val == INT64_MAX);
   CHECK(tp_ix_eval(tp_ix_addc(other, tp_ix_sym(other, x), -5), env, &val) && val == INT64_MAX - 5);
   CHECK(!tp_ix_prove_ge0(other, tp_ix_neg(other, big), 0, NULL) && !tp_ictx_overflowed(other));
   tp_ix_mulc(other, big, 2);
@@ -246,21 +288,35 @@ static void test_overflow(void) {
 
 /* ---- domains ---- */
 
-static const char *const provable[] = { "t", "T - t - 1", "T - 1", "t + 1", "min(t + 1, w)", "T - min(t + n, T)", "min(t + n, T) - t", "t - max(0, t - w + 1) + 1",
-  "t//2", "T - 1 - t//2", "7 - t%8", "T*S - 1", "S*(T - 1 - t)", "T*S - t*S - s - 1", "t - t%4", "max(t - 3, 3 - t)", "T*min(t + 1, w)", "t - 2*(t//2)",
-  "min(t, n)*max(s, 1)", "T*T - T", "(t*S)//3", "n - min(n, w)", "(T - 1)//2 - t//2", "max(n, w) - w", "t//3 - t//4", "n" };
-static const char *const unprovable[] = { "t - 1", "T - t - 2", "w - t", "n - 1", "v", "t - n", "min(t, n) - 1", "T - 2", "t%8 - 1", "S*T - 2", "-1" };
+static const char *const provable[] = { "t", "T - t - 1", "T - 1", "t + 1", "min(t + 1, w)",
+  "T - min(t + n, T)", "min(t + n, T) - t", "t - max(0, t - w + 1) + 1", "t//2", "T - 1 - t//2",
+  "7 - t%8", "T*S - 1", "S*(T - 1 - t)", "T*S - t*S - s - 1", "t - t%4", "max(t - 3, 3 - t)",
+  "T*min(t + 1, w)", "t - 2*(t//2)", "min(t, n)*max(s, 1)", "T*T - T", "(t*S)//3", "n - min(n, w)",
+  "(T - 1)//2 - t//2", "max(n, w) - w", "t//3 - t//4", "n" };
+static const char *const unprovable[] = { "t - 1", "T - t - 2", "w - t", "n - 1", "v", "t - n",
+  "min(t, n) - 1", "T - 2", "t%8 - 1", "S*T - 2", "-1" };
 
 static void test_proofs(void) {
-  for (size_t i = 0; i < TP_LEN(provable); i++) CHECKF(tp_ix_prove_ge0(c, P(provable[i]), 2, dims), "%s >= 0", provable[i]);
-  for (size_t i = 0; i < TP_LEN(unprovable); i++) CHECKF(!tp_ix_prove_ge0(c, P(unprovable[i]), 2, dims), "%s >= 0", unprovable[i]);
-  CHECK(!tp_ix_prove_ge0(c, P("T - 1"), 0, NULL) && tp_ix_prove_ge0(c, P("T - 1"), 1, dims) && tp_ix_prove_ge0(c, P("T - 1 + n + t"), 0, NULL));
+  for (size_t i = 0; i < TP_LEN(provable); i++)
+    CHECKF(tp_ix_prove_ge0(c, P(provable[i]), 2, dims), "%s >= 0", provable[i]);
+  for (size_t i = 0; i < TP_LEN(unprovable); i++)
+    CHECKF(!tp_ix_prove_ge0(c, P(unprovable[i]), 2, dims), "%s >= 0", unprovable[i]);
+  CHECK(!tp_ix_prove_ge0(c, P("T - 1"), 0, NULL) && tp_ix_prove_ge0(c, P("T - 1"), 1, dims) &&
+      tp_ix_prove_ge0(c, P("T - 1 + n + t"), 0, NULL));
 }
 
-static void simplifies(const char *text, const char *want) { is(text, tp_ix_simplify(c, P(text), 2, dims), want); }
-static void extent_is(const char *lo, const char *hi, const char *want) { is(hi, tp_ix_extent(c, P(lo), P(hi), 2, dims), want); }
-static void upper_is(const char *text, const char *want) { is(text, tp_ix_upper(c, P(text), 2, dims), want); }
-static void lower_is(const char *text, const char *want) { is(text, tp_ix_lower(c, P(text), 2, dims), want); }
+static void simplifies(const char *text, const char *want) {
+  is(text, tp_ix_simplify(c, P(text), 2, dims), want);
+}
+static void extent_is(const char *lo, const char *hi, const char *want) {
+  is(hi, tp_ix_extent(c, P(lo), P(hi), 2, dims), want);
+}
+static void upper_is(const char *text, const char *want) {
+  is(text, tp_ix_upper(c, P(text), 2, dims), want);
+}
+static void lower_is(const char *text, const char *want) {
+  is(text, tp_ix_lower(c, P(text), 2, dims), want);
+}
 
 static void test_domain_forms(void) {
   extent_is("max(0, t - w + 1)", "t + 1", "min(t + 1, w)");
@@ -299,7 +355,8 @@ static void test_domain_forms(void) {
   lower_is("T - t", "1");
   lower_is("max(t, n)", "n");
   const tp_sym *hidden = tp_sym_hidden_dim(c, "h");
-  CHECK(tp_ix_upper(c, tp_ix_sym(c, hidden), 1, &hidden) == NULL && tp_ix_upper(c, P("min(h, n)"), 1, &hidden) == tp_ix_sym(c, n));
+  CHECK(tp_ix_upper(c, tp_ix_sym(c, hidden), 1, &hidden) == NULL &&
+      tp_ix_upper(c, P("min(h, n)"), 1, &hidden) == tp_ix_sym(c, n));
 }
 
 static void test_domain_random(void) {
@@ -312,34 +369,43 @@ static void test_domain_random(void) {
     }
     const tp_ix *e = tp_ix_simplify(c, r.e, 2, dims), *x = tp_ix_extent(c, q.e, r.e, 2, dims);
     CHECKF(same(e, r.e, true), "%s simplified to %s", tp_ix_str(c, r.e), tp_ix_str(c, e));
-    CHECKF(same(x, tp_ix_max(c, tp_ix_const(c, 0), tp_ix_sub(c, r.e, q.e)), true), "%s .. %s: %s", tp_ix_str(c, q.e), tp_ix_str(c, r.e), tp_ix_str(c, x));
+    CHECKF(same(x, tp_ix_max(c, tp_ix_const(c, 0), tp_ix_sub(c, r.e, q.e)), true), "%s .. %s: %s",
+        tp_ix_str(c, q.e), tp_ix_str(c, r.e), tp_ix_str(c, x));
     const tp_ix *up = tp_ix_upper(c, r.e, 2, dims), *low = tp_ix_lower(c, r.e, 2, dims);
     bounded += up != NULL;
     below_it += low != NULL;
-    if (up) CHECKF(!tp_ix_mentions(up, t) && !tp_ix_mentions(up, s) && everywhere(true, le_here, &(pair){ r.e, up }), "%s <= %s", tp_ix_str(c, r.e), tp_ix_str(c, up));
-    if (low) CHECKF(!tp_ix_mentions(low, t) && everywhere(true, le_here, &(pair){ low, r.e }), "%s >= %s", tp_ix_str(c, r.e), tp_ix_str(c, low));
+    if (up)
+      CHECKF(!tp_ix_mentions(up, t) && !tp_ix_mentions(up, s) &&
+              everywhere(true, le_here, &(pair){ r.e, up }),
+          "%s <= %s", tp_ix_str(c, r.e), tp_ix_str(c, up));
+    if (low)
+      CHECKF(!tp_ix_mentions(low, t) && everywhere(true, le_here, &(pair){ low, r.e }), "%s >= %s",
+          tp_ix_str(c, r.e), tp_ix_str(c, low));
     const tp_ix *k = random_cond(1, false);
     CHECKF(same(k, tp_ix_simplify(c, k, 2, dims), true), "%s", tp_ix_str(c, k));
   }
-  CHECKF(proved > 1000 && bounded > 1400 && below_it > 1200, "of 1500: %d proved, %d with an upper bound, %d with a lower one", proved, bounded, below_it);
+  CHECKF(proved > 1000 && bounded > 1400 && below_it > 1200,
+      "of 1500: %d proved, %d with an upper bound, %d with a lower one", proved, bounded, below_it);
 }
 
 /* ---- isl ---- */
 
 static void test_isl_functions(void) {
-  tp_error err = {0};
+  tp_error err = { 0 };
   int came = 0;
   for (int i = 0; i < 300; i++) {
     tree r = grow(1 + rnd(3), true);
     isl_pw_aff *p = tp_isl_of_ix(c, 2, dims, r.e);
     const tp_ix *back = tp_ix_of_pw_aff(c, 2, dims, p);
     CHECK(p != NULL);
-    if (back) CHECKF(same(back, r.e, false), "%s came back as %s", tp_ix_str(c, r.e), tp_ix_str(c, back));
+    if (back)
+      CHECKF(same(back, r.e, false), "%s came back as %s", tp_ix_str(c, r.e), tp_ix_str(c, back));
     came += back != NULL;
     isl_pw_aff_free(p);
   }
   CHECKF(came > 200, "%d of 300 came back", came);
-  const char *whole[] = { "t - 1", "t//2", "min(t + n, T)", "max(0, t - w + 1)", "min(5, 2*t, T)", "t%3 + 1", "(3*t + 1)//4 - s" };
+  const char *whole[] = { "t - 1", "t//2", "min(t + n, T)", "max(0, t - w + 1)", "min(5, 2*t, T)",
+    "t%3 + 1", "(3*t + 1)//4 - s" };
   for (size_t i = 0; i < TP_LEN(whole); i++) {
     isl_pw_aff *p = tp_isl_of_ix(c, 2, dims, P(whole[i]));
     const tp_ix *back = tp_ix_of_pw_aff(c, 2, dims, p);
@@ -347,32 +413,45 @@ static void test_isl_functions(void) {
     isl_pw_aff_free(p);
   }
   CHECK(tp_isl_check(c, nowhere, &err));
-  CHECK(!tp_isl_of_ix(c, 2, dims, P("t*T")) && !tp_isl_check(c, nowhere, &err) && err.code == TP_E_AFFINE && tp_isl_check(c, nowhere, &err));
+  CHECK(!tp_isl_of_ix(c, 2, dims, P("t*T")) && !tp_isl_check(c, nowhere, &err) &&
+      err.code == TP_E_AFFINE && tp_isl_check(c, nowhere, &err));
 }
 
-static bool box_has(const tp_ix *cond) { return !everywhere(true, false_here, (void *)(uintptr_t)cond); }
+static bool box_has(const tp_ix *cond) {
+  return !everywhere(true, false_here, (void *)(uintptr_t)cond);
+}
 
 static void test_isl_sets(void) {
-  tp_error err = {0};
+  tp_error err = { 0 };
   for (int i = 0; i < 250; i++) {
     const tp_ix *cond = random_cond(rnd(3), true);
     tp_set *set = tp_set_cond(c, 2, dims, cond), *box = tp_set_box(c, 2, dims);
-    const tp_ix *back = tp_set_to_cond(c, 2, dims, set, false), *brief = tp_set_to_cond(c, 2, dims, set, true);
-    CHECKF(back && same(back, cond, false), "%s came back as %s", tp_ix_str(c, cond), back ? tp_ix_str(c, back) : "NULL");
-    CHECKF(brief && same(brief, cond, true), "%s came back as %s", tp_ix_str(c, cond), brief ? tp_ix_str(c, brief) : "NULL");
+    const tp_ix *back = tp_set_to_cond(c, 2, dims, set, false),
+                *brief = tp_set_to_cond(c, 2, dims, set, true);
+    CHECKF(back && same(back, cond, false), "%s came back as %s", tp_ix_str(c, cond),
+        back ? tp_ix_str(c, back) : "NULL");
+    CHECKF(brief && same(brief, cond, true), "%s came back as %s", tp_ix_str(c, cond),
+        brief ? tp_ix_str(c, brief) : "NULL");
     tp_set *in = tp_set_and(tp_set_copy(set), tp_set_copy(box));
-    int64_t env[NENV] = {0};
+    int64_t env[NENV] = { 0 };
     bool found = tp_set_witness(c, 2, dims, in, 2, env);
     CHECK(found == !tp_set_is_empty(c, in) && (found || !box_has(cond)));
-    if (found) CHECKF(tp_ix_evalq(cond, env) && env[t->id] >= 0 && env[t->id] < env[T->id] && env[s->id] >= 0 && env[s->id] < env[S->id], "%s", tp_ix_str(c, cond));
+    if (found)
+      CHECKF(tp_ix_evalq(cond, env) && env[t->id] >= 0 && env[t->id] < env[T->id] &&
+              env[s->id] >= 0 && env[s->id] < env[S->id],
+          "%s", tp_ix_str(c, cond));
     if (found && env[T->id] < 2) CHECK(!tp_set_can_have_point(c, in, 2));
     const tp_ix *when = tp_set_nonempty_when(c, in);
-    CHECK(when && !tp_ix_mentions(when, t) && !tp_ix_mentions(when, s) && everywhere(true, le_here, &(pair){ cond, when }));
+    CHECK(when && !tp_ix_mentions(when, t) && !tp_ix_mentions(when, s) &&
+        everywhere(true, le_here, &(pair){ cond, when }));
     const tp_ix *none = tp_set_empty_when(c, in), *not = tp_ix_not(c, when);
-    CHECKF(none && same(none, not, true), "not %s is %s", tp_ix_str(c, when), none ? tp_ix_str(c, none) : "NULL");
-    tp_set *left = tp_set_minus(tp_set_copy(box), tp_set_copy(in)), *all = tp_set_or(left, tp_set_copy(in));
+    CHECKF(none && same(none, not, true), "not %s is %s", tp_ix_str(c, when),
+        none ? tp_ix_str(c, none) : "NULL");
+    tp_set *left = tp_set_minus(tp_set_copy(box), tp_set_copy(in)),
+           *all = tp_set_or(left, tp_set_copy(in));
     CHECK(tp_set_equal(c, all, box) && tp_set_subset(c, in, set));
-    CHECK(tp_set_is_empty(c, in) == (tp_ix_is_const(when, NULL) ? false : when == tp_ix_bool(c, false)));
+    CHECK(tp_set_is_empty(c, in) ==
+        (tp_ix_is_const(when, NULL) ? false : when == tp_ix_bool(c, false)));
     tp_set_free(all), tp_set_free(in), tp_set_free(set), tp_set_free(box);
   }
   CHECKF(tp_isl_check(c, nowhere, &err), "%s", err.msg);
@@ -394,15 +473,19 @@ static void empty_when(const char *cond, const char *want) {
 
 static void test_isl_pinned(void) {
   int64_t env[NENV];
-  CHECK(witness("t + 1 >= T", 2, env) && env[T->id] == 2 && env[t->id] == 1 && env[S->id] == 2 && env[s->id] == 0 && env[n->id] == 2);
-  CHECK(witness("t >= 5 and T <= n", 2, env) && env[T->id] == 6 && env[t->id] == 5 && env[n->id] == 6);
+  CHECK(witness("t + 1 >= T", 2, env) && env[T->id] == 2 && env[t->id] == 1 && env[S->id] == 2 &&
+      env[s->id] == 0 && env[n->id] == 2);
+  CHECK(witness("t >= 5 and T <= n", 2, env) && env[T->id] == 6 && env[t->id] == 5 &&
+      env[n->id] == 6);
   CHECK(witness("T == 1", 2, env) && env[T->id] == 1 && env[S->id] == 1);
   CHECK(!witness("t > T", 2, env));
   tp_sym *late = tp_sym_bound(c, "late", nowhere, NULL);
   CHECK(witness("t >= late", 2, env) && env[late->id] == 2 && env[t->id] == 2 && env[T->id] == 3);
-  tp_set *reads = tp_set_and(tp_set_box(c, 2, dims), tp_set_cond(c, 2, dims, P("t == 3 and s == 0")));
+  tp_set *reads =
+      tp_set_and(tp_set_box(c, 2, dims), tp_set_cond(c, 2, dims, P("t == 3 and s == 0")));
   is("a point at 3", tp_set_nonempty_when(c, reads), "T >= 4 and S >= 1");
-  CHECK(tp_set_can_be_empty(c, reads, 2) && !tp_set_can_be_empty(c, reads, 4) && tp_set_can_have_point(c, reads, 2));
+  CHECK(tp_set_can_be_empty(c, reads, 2) && !tp_set_can_be_empty(c, reads, 4) &&
+      tp_set_can_have_point(c, reads, 2));
   tp_set_free(reads);
   empty_when("T == 0 and S >= 1", "T >= 1 or S == 0");
   empty_when("T == 0 and n == 0 and S >= 1", "T >= 1 or n >= 1 or S == 0");
@@ -421,7 +504,8 @@ static void test_isl_pinned(void) {
 static bool image_is(const char *cond, const tp_at *at, const char *want) {
   tp_set *from = tp_set_and(tp_set_box(c, 2, dims), tp_set_cond(c, 2, dims, P(cond)));
   tp_rel *r = tp_rel_restrict(tp_rel_at(c, 2, dims, 1, dims, at), from);
-  tp_set *box = tp_set_box(c, 2, dims), *got = tp_set_apply(box, r), *expect = tp_set_cond(c, 1, dims, P(want));
+  tp_set *box = tp_set_box(c, 2, dims), *got = tp_set_apply(box, r),
+         *expect = tp_set_cond(c, 1, dims, P(want));
   bool ok = tp_set_equal(c, got, expect);
   if (!ok) fprintf(stderr, "image %s\n", tp_set_str(c, got));
   tp_set_free(got), tp_set_free(expect);
@@ -429,13 +513,19 @@ static bool image_is(const char *cond, const tp_at *at, const char *want) {
 }
 
 static void test_isl_relations(void) {
-  CHECK(image_is("s == 0", &(tp_at){ false, P("t - 1"), NULL }, "t >= -1 and t < T - 1 and S >= 1"));
-  CHECK(image_is("s == 0 and t == 4", &(tp_at){ true, P("max(0, t - w + 1)"), P("t + 1") }, "T >= 5 and S >= 1 and t >= 0 and t >= 5 - w and t <= 4"));
-  CHECK(image_is("true", &(tp_at){ false, P("2*t"), NULL }, "t%2 == 0 and t >= 0 and t <= 2*T - 2 and S >= 1"));
+  CHECK(
+      image_is("s == 0", &(tp_at){ false, P("t - 1"), NULL }, "t >= -1 and t < T - 1 and S >= 1"));
+  CHECK(image_is("s == 0 and t == 4", &(tp_at){ true, P("max(0, t - w + 1)"), P("t + 1") },
+      "T >= 5 and S >= 1 and t >= 0 and t >= 5 - w and t <= 4"));
+  CHECK(image_is("true", &(tp_at){ false, P("2*t"), NULL },
+      "t%2 == 0 and t >= 0 and t <= 2*T - 2 and S >= 1"));
   CHECK(image_is("true", &(tp_at){ true, P("3"), P("3") }, "false"));
-  tp_rel *shift = tp_rel_at(c, 1, dims, 1, dims, &(tp_at){ false, P("t - 1"), NULL }), *back = tp_rel_reverse(tp_rel_copy(shift));
-  tp_set *line = tp_set_box(c, 1, dims), *home = tp_set_apply(tp_set_apply(tp_set_copy(line), shift), back);
-  CHECK(tp_set_equal(c, line, home) && tp_set_is_empty(c, NULL) == false && tp_rel_free(NULL) == NULL);
+  tp_rel *shift = tp_rel_at(c, 1, dims, 1, dims, &(tp_at){ false, P("t - 1"), NULL }),
+         *back = tp_rel_reverse(tp_rel_copy(shift));
+  tp_set *line = tp_set_box(c, 1, dims),
+         *home = tp_set_apply(tp_set_apply(tp_set_copy(line), shift), back);
+  CHECK(tp_set_equal(c, line, home) && tp_set_is_empty(c, NULL) == false &&
+      tp_rel_free(NULL) == NULL);
   tp_set_free(line), tp_set_free(home);
   tp_rel *none = tp_rel_at(c, 2, dims, 0, NULL, NULL);
   tp_set *point = tp_set_apply(tp_set_box(c, 2, dims), none);
@@ -445,8 +535,11 @@ static void test_isl_relations(void) {
 
 /* isl coalesces these two pieces to one with a number of which it has no formula. */
 static void test_isl_unknown(void) {
-  const tp_ix *want = P("((t == 4 and s >= 0 and 2*s <= T - 2 and 2*((T + 1)//2) <= T + 1 - s) or (t == 3 and s == 0 and T%2 == 0)) and T >= 3");
-  isl_set *set = isl_set_read_from_str(tp_isl_ctx(c), "[T] -> { [4, s] : T >= 3 and s >= 0 and 2s <= -2 + T and 2*floor((1 + T)/2) <= 1 + T - s; [3, s = 0] : (T) mod 2 = 0 and T >= 3 }");
+  const tp_ix *want = P("((t == 4 and s >= 0 and 2*s <= T - 2 and 2*((T + 1)//2) <= T + 1 - s) or "
+                        "(t == 3 and s == 0 and T%2 == 0)) and T >= 3");
+  isl_set *set = isl_set_read_from_str(tp_isl_ctx(c),
+      "[T] -> { [4, s] : T >= 3 and s >= 0 and 2s <= -2 + T and 2*floor((1 + T)/2) <= 1 + T - s; "
+      "[3, s = 0] : (T) mod 2 = 0 and T >= 3 }");
   set = isl_set_set_dim_id(set, isl_dim_param, 0, isl_id_alloc(tp_isl_ctx(c), "T", (void *)T));
   const tp_ix *got = tp_cond_of_set(c, 2, dims, set);
   CHECK(got && same(got, want, false));

@@ -1,5 +1,6 @@
-/* io: files replaced as a whole, DEFLATE, CRC-32, arrays there and back, and files that somebody has damaged: they are refused or give arrays, and
- * nothing is read beyond its end. `build/spec/c/io_test 60` damages for a minute. */
+/* io: files replaced as a whole, DEFLATE, CRC-32, arrays there and back, and files that somebody
+ * has damaged: they are refused or give arrays, and nothing is read beyond its end.
+ * `build/spec/c/io_test 60` damages for a minute. */
 #include "io/io.h"
 #include <zlib.h>
 #include "check.h"
@@ -68,11 +69,14 @@ static void test_replace(void) {
   CHECK(tp_file_replace(at("a"), write_text, two, &e) && holds(at("a"), two));
   struct stat st;
   CHECK(stat(at("a"), &st) == 0 && (st.st_mode & 0777) == 0640);
-  CHECK(!tp_file_replace(at("a"), write_half, one, &e) && e.code == TP_E_FILE && holds(at("a"), two));
-  CHECK(symlink("a", at("link")) == 0 && tp_file_replace(at("link"), write_text, one, NULL) && holds(at("a"), one));
+  CHECK(
+      !tp_file_replace(at("a"), write_half, one, &e) && e.code == TP_E_FILE && holds(at("a"), two));
+  CHECK(symlink("a", at("link")) == 0 && tp_file_replace(at("link"), write_text, one, NULL) &&
+      holds(at("a"), one));
   CHECK(lstat(at("link"), &st) == 0 && S_ISLNK(st.st_mode));
   e = (tp_error){ 0 };
-  CHECK(!tp_file_replace("/nonexistent/a", write_text, one, &e) && strstr(e.msg, "/nonexistent/a: No such file"));
+  CHECK(!tp_file_replace("/nonexistent/a", write_text, one, &e) &&
+      strstr(e.msg, "/nonexistent/a: No such file"));
   e = (tp_error){ 0 };
   CHECK(!tp_file_replace("/dev/full", write_much, NULL, &e) && strstr(e.msg, "No space left"));
   CHECK(stat("/dev/full", &st) == 0 && S_ISCHR(st.st_mode));
@@ -84,17 +88,22 @@ static void test_replace(void) {
 /* The last of three fails: before any has its place, and after the others have theirs. */
 static void test_replace_all(void) {
   static tp_error e;
-  const struct { tp_writer *write; const char *last; } cases[] = { { write_half, "c" }, { write_text, "folder" }, { write_much, "/dev/full" } };
+  const struct {
+    tp_writer *write;
+    const char *last;
+  } cases[] = { { write_half, "c" }, { write_text, "folder" }, { write_much, "/dev/full" } };
   mkdir(at("folder"), 0700);
   for (size_t i = 0; i < TP_LEN(cases); i++) {
     char a[128], b[128], c[128];
     snprintf(a, sizeof a, "%s", at("a")), snprintf(b, sizeof b, "%s", at("b"));
     snprintf(c, sizeof c, "%s", *cases[i].last == '/' ? cases[i].last : at(cases[i].last));
-    const tp_file_new v[] = { { a, write_text, "three" }, { b, write_text, "four" }, { c, cases[i].write, "five" } };
+    const tp_file_new v[] = { { a, write_text, "three" }, { b, write_text, "four" },
+      { c, cases[i].write, "five" } };
     e = (tp_error){ 0 };
     CHECK(!tp_file_replace_all(3, v, &e) && e.code == TP_E_FILE && strstr(e.msg, c));
     CHECK(holds(a, "one") && access(b, F_OK) != 0 && entries() == 3);
-    CHECK(tp_file_replace_all(2, v, NULL) && holds(a, "three") && holds(b, "four") && entries() == 4);
+    CHECK(
+        tp_file_replace_all(2, v, NULL) && holds(a, "three") && holds(b, "four") && entries() == 4);
     CHECK(remove(b) == 0 && tp_file_replace(a, write_text, "one", NULL) && entries() == 3);
   }
   rmdir(at("folder"));
@@ -105,13 +114,16 @@ static void test_fifo(void) {
   tp_arrays out;
   size_t n;
   CHECK(mkfifo(at("fifo"), 0600) == 0);
-  CHECK(!tp_arrays_load(at("fifo"), &out, &e) && e.code == TP_E_FILE && strstr(e.msg, "no regular file"));
+  CHECK(!tp_arrays_load(at("fifo"), &out, &e) && e.code == TP_E_FILE &&
+      strstr(e.msg, "no regular file"));
   e = (tp_error){ 0 };
-  CHECK(!tp_file_whole(at("fifo"), &n, &e) && e.code == TP_E_FILE && strstr(e.msg, "no regular file"));
+  CHECK(!tp_file_whole(at("fifo"), &n, &e) && e.code == TP_E_FILE &&
+      strstr(e.msg, "no regular file"));
   remove(at("fifo"));
 }
 
-static void test_disk_full(void) {              /* a limit on the size of files does what a full disk does */
+/* a limit on the size of files does what a full disk does */
+static void test_disk_full(void) {
   static tp_error e;
   struct rlimit old, small = { 1 << 18, RLIM_INFINITY };
   signal(SIGXFSZ, SIG_IGN);
@@ -126,14 +138,35 @@ static void test_disk_full(void) {              /* a limit on the size of files 
 
 /* ---- arrays ---- */
 static const char *const files[] = {
-  "f16.npy", "f32.npy", "f64.npy", "i32.npy", "i64.npy", "u8.npy", "bool.npy", "version1.npy", "version2.npy", "version3.npy", "fortran.npy",
-  "big_f16.npy", "big_f32.npy", "big_f64.npy", "big_i64.npy", "scalar.npy", "empty.npy", "stored.npz", "deflated.npz", "long.npz", "nothing.npz",
-  "zip64.npz", "wide.npz",
+  "f16.npy",
+  "f32.npy",
+  "f64.npy",
+  "i32.npy",
+  "i64.npy",
+  "u8.npy",
+  "bool.npy",
+  "version1.npy",
+  "version2.npy",
+  "version3.npy",
+  "fortran.npy",
+  "big_f16.npy",
+  "big_f32.npy",
+  "big_f64.npy",
+  "big_i64.npy",
+  "scalar.npy",
+  "empty.npy",
+  "stored.npz",
+  "deflated.npz",
+  "long.npz",
+  "nothing.npz",
+  "zip64.npz",
+  "wide.npz",
 };
 
 static bool same(const tp_array *a, const tp_array *b) {
-  return a->dtype == b->dtype && a->rank == b->rank && memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank) == 0 &&
-         memcmp(a->data, b->data, tp_array_bytes(a)) == 0;
+  return a->dtype == b->dtype && a->rank == b->rank &&
+      memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank) == 0 &&
+      memcmp(a->data, b->data, tp_array_bytes(a)) == 0;
 }
 
 static void test_there_and_back(void) {
@@ -147,7 +180,8 @@ static void test_there_and_back(void) {
     ok = ok && tp_arrays_load(at("b"), &b, &e);
     if (CHECKF(ok, "%s: %s", files[k], e.msg)) {
       CHECK(a.n == b.n && a.single == b.single);
-      for (int j = 0; j < a.n; j++) CHECKF(same(a.v[j].a, b.v[j].a), "%s: %s", files[k], a.v[j].name);
+      for (int j = 0; j < a.n; j++)
+        CHECKF(same(a.v[j].a, b.v[j].a), "%s: %s", files[k], a.v[j].name);
       tp_arrays_free(&b);
     }
     tp_arrays_free(&a);
@@ -167,17 +201,18 @@ static size_t damage(uint8_t *p, size_t n) {
     uint32_t i = dice((uint32_t)n), j = dice((uint32_t)n), run = 1 + dice(8);
     uint8_t value = telling[dice(TP_LEN(telling))];
     switch (dice(5)) {
-      case 0: p[i] ^= (uint8_t)(1u << dice(8)); break;
-      case 1: p[i] = value; break;
-      case 2: memset(p + i, value, TP_MIN(n - i, run)); break;
-      case 3: memmove(p + i, p + j, TP_MIN(n - TP_MAX(i, j), run)); break;
-      default: n -= dice(3) ? 0 : TP_MIN(n - 1, run);
+    case 0: p[i] ^= (uint8_t)(1u << dice(8)); break;
+    case 1: p[i] = value; break;
+    case 2: memset(p + i, value, TP_MIN(n - i, run)); break;
+    case 3: memmove(p + i, p + j, TP_MIN(n - TP_MAX(i, j), run)); break;
+    default: n -= dice(3) ? 0 : TP_MIN(n - 1, run);
     }
   }
   return n;
 }
 
-static void repair_checksums(uint8_t *p, size_t n) {    /* of stored members, so that damage gets past them: where directory and header agree */
+/* of stored members, so that damage gets past them: where directory and header agree */
+static void repair_checksums(uint8_t *p, size_t n) {
   for (size_t k = 0; k + 46 < n; k++) {
     if (memcmp(p + k, "PK\1\2", 4) != 0 || p[k + 10] != 0) continue;
     size_t from = p[k + 42] | (size_t)p[k + 43] << 8, size = p[k + 24] | (size_t)p[k + 25] << 8;
@@ -190,7 +225,9 @@ static void repair_checksums(uint8_t *p, size_t n) {    /* of stored members, so
 }
 
 static bool refused(const tp_error *e, const char *name) {
-  return e->code == TP_E_MEMORY || (e->code == TP_E_FILE && strncmp(e->msg, "file: ", 6) == 0 && strncmp(e->msg + 6, name, strlen(name)) == 0);
+  return e->code == TP_E_MEMORY ||
+      (e->code == TP_E_FILE && strncmp(e->msg, "file: ", 6) == 0 &&
+          strncmp(e->msg + 6, name, strlen(name)) == 0);
 }
 
 static bool survives(const uint8_t *p, size_t n, const char *name) {

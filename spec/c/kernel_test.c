@@ -1,4 +1,5 @@
-/* Kernels: every instruction set's table against libm and plain loops; contractions of any strides against loops in double. */
+/* Kernels: every instruction set's table against libm and plain loops; contractions of any strides
+ * against loops in double. */
 #include "cpu/cpu.h"
 #include "check.h"
 #include <math.h>
@@ -26,8 +27,11 @@ static int ntables;
 static void find_tables(void) {
   tables[ntables++] = &tp_kernels_base;
 #ifdef TP_X86
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) tables[ntables++] = &tp_kernels_avx2;
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")) tables[ntables++] = &tp_kernels_avx512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    tables[ntables++] = &tp_kernels_avx2;
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
+    tables[ntables++] = &tp_kernels_avx512;
 #endif
   CHECK(tp_kernels_get() == tables[ntables - 1] || tp_setting("TEMPO_ISA"));
 #ifdef TP_X86
@@ -43,7 +47,8 @@ static void find_tables(void) {
 static double ulps(float got, double want) {
   float w = (float)want;
   if (isnan(want)) return isnan(got) ? 0 : 1e9;
-  if (isinf(w) || isinf(got)) return w == got || nextafterf(w, 0) == got || nextafterf(got, 0) == w ? 0 : 1e9;
+  if (isinf(w) || isinf(got))
+    return w == got || nextafterf(w, 0) == got || nextafterf(got, 0) == w ? 0 : 1e9;
   double ulp = (double)nextafterf(fabsf(w), INFINITY) - fabsf(w);
   return fabs((double)got - want) / ulp;
 }
@@ -51,24 +56,35 @@ static double ulps(float got, double want) {
 static double rsqrt(double x) { return 1 / sqrt(x); }
 
 /* math_test.c has the others. */
-typedef struct { tp_op op; double (*want)(double); double limit; } unary_case;
+typedef struct {
+  tp_op op;
+  double (*want)(double);
+  double limit;
+} unary_case;
 static const unary_case unaries[] = {
-  { TP_OP_SQRT, sqrt, 1 }, { TP_OP_RSQRT, rsqrt, 2 }, { TP_OP_FLOOR, floor, 0 }, { TP_OP_CEIL, ceil, 0 }, { TP_OP_ROUND, rint, 0 }, { TP_OP_ABS, fabs, 0 },
+  { TP_OP_SQRT, sqrt, 1 },
+  { TP_OP_RSQRT, rsqrt, 2 },
+  { TP_OP_FLOOR, floor, 0 },
+  { TP_OP_CEIL, ceil, 0 },
+  { TP_OP_ROUND, rint, 0 },
+  { TP_OP_ABS, fabs, 0 },
 };
 
 enum { N = 1 << 16 };
 static float fx[N], fy[N], fo[N];
 
 static void fill_special(float *x, int n) {
-  static const float odd[] = { 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1, -1, 0.5f, 1e-45f, -1e-45f, 1e-40f, 3.4e38f, -3.4e38f, 88.7f, 88.73f, 89, -87.4f, -103.9f, -104, -110, 1e10f, -1e10f,
-    1048576.5f, 3.1415927f, 1.5707964f, 0.625f, 0.46875f, 8388608.5f, 2.5f, 3.5f, -2.5f, 1.17549435e-38f, 0.99999994f, 1.0000001f, -0.99999994f };
+  static const float odd[] = { 0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1, -1, 0.5f, 1e-45f, -1e-45f,
+    1e-40f, 3.4e38f, -3.4e38f, 88.7f, 88.73f, 89, -87.4f, -103.9f, -104, -110, 1e10f, -1e10f,
+    1048576.5f, 3.1415927f, 1.5707964f, 0.625f, 0.46875f, 8388608.5f, 2.5f, 3.5f, -2.5f,
+    1.17549435e-38f, 0.99999994f, 1.0000001f, -0.99999994f };
   for (int i = 0; i < n; i++) {
     switch (below(5)) {
-      case 0: x[i] = any_float(); break;
-      case 1: x[i] = (float)((unit() - 0.5) * 4); break;
-      case 2: x[i] = (float)((unit() - 0.5) * 200); break;
-      case 3: x[i] = (float)(unit() * 10); break;
-      default: x[i] = (float)ldexp(unit() - 0.5, (int)below(60) - 40);
+    case 0: x[i] = any_float(); break;
+    case 1: x[i] = (float)((unit() - 0.5) * 4); break;
+    case 2: x[i] = (float)((unit() - 0.5) * 200); break;
+    case 3: x[i] = (float)(unit() * 10); break;
+    default: x[i] = (float)ldexp(unit() - 0.5, (int)below(60) - 40);
     }
   }
   for (size_t i = 0; i < TP_LEN(odd); i++) x[i] = odd[i];
@@ -84,9 +100,11 @@ static void test_unary_f32(const tp_kernels *k) {
       double u = ulps(fo[i], unaries[c].want(fx[i]));
       if (u > worst) worst = u, at = fx[i];
     }
-    CHECKF(worst <= unaries[c].limit, "%s %s: %g ulp at %.9g", k->isa, tp_ops[unaries[c].op].text, worst, (double)at);
-    if (tp_setting("VERBOSE")) printf("%s %-8s %.3f ulp at %.9g\n", k->isa, tp_ops[unaries[c].op].text, worst, (double)at);
-    memcpy(fy, fx, sizeof fy);                  /* over its operand */
+    CHECKF(worst <= unaries[c].limit, "%s %s: %g ulp at %.9g", k->isa, tp_ops[unaries[c].op].text,
+        worst, (double)at);
+    if (tp_setting("VERBOSE"))
+      printf("%s %-8s %.3f ulp at %.9g\n", k->isa, tp_ops[unaries[c].op].text, worst, (double)at);
+    memcpy(fy, fx, sizeof fy); /* over its operand */
     k->ew[unaries[c].op][TP_F32](fy, fy, fy, fy, N);
     CHECKF(memcmp(fy, fo, sizeof fy) == 0, "%s %s in place", k->isa, tp_ops[unaries[c].op].text);
   }
@@ -94,23 +112,30 @@ static void test_unary_f32(const tp_kernels *k) {
 
 /* ---- plain loops in double or i64, as the language says ---- */
 
-static double mod_d(double a, double b) { double m = fmod(a, b); return m != 0 && (m < 0) != (b < 0) ? m + b : m; }
+static double mod_d(double a, double b) {
+  double m = fmod(a, b);
+  return m != 0 && (m < 0) != (b < 0) ? m + b : m;
+}
 static double binary_d(tp_op op, double a, double b) {
   switch (op) {
-    case TP_OP_ADD: return a + b;
-    case TP_OP_SUB: return a - b;
-    case TP_OP_MUL: return a * b;
-    case TP_OP_DIV: return a / b;
-    case TP_OP_MOD: return mod_d(a, b);
-    case TP_OP_FLOORDIV: return b == 0 ? a / b : isinf(b) && isfinite(a) ? (a != 0 && (a < 0) != (b < 0) ? -1 : 0) : isinf(a) || isnan(a) || isnan(b) ? NAN : floor((a - mod_d(a, b)) / b + 0.5);
-    case TP_OP_MINIMUM: return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
-    case TP_OP_MAXIMUM: return isnan(a) || isnan(b) ? NAN : a > b ? a : b;
-    case TP_OP_EQ: return a == b;
-    case TP_OP_NE: return a != b;
-    case TP_OP_LT: return a < b;
-    case TP_OP_LE: return a <= b;
-    case TP_OP_GT: return a > b;
-    default: return a >= b;
+  case TP_OP_ADD: return a + b;
+  case TP_OP_SUB: return a - b;
+  case TP_OP_MUL: return a * b;
+  case TP_OP_DIV: return a / b;
+  case TP_OP_MOD: return mod_d(a, b);
+  case TP_OP_FLOORDIV:
+    return b == 0                          ? a / b
+        : isinf(b) && isfinite(a)          ? (a != 0 && (a < 0) != (b < 0) ? -1 : 0)
+        : isinf(a) || isnan(a) || isnan(b) ? NAN
+                                           : floor((a - mod_d(a, b)) / b + 0.5);
+  case TP_OP_MINIMUM: return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
+  case TP_OP_MAXIMUM: return isnan(a) || isnan(b) ? NAN : a > b ? a : b;
+  case TP_OP_EQ: return a == b;
+  case TP_OP_NE: return a != b;
+  case TP_OP_LT: return a < b;
+  case TP_OP_LE: return a <= b;
+  case TP_OP_GT: return a > b;
+  default: return a >= b;
   }
 }
 
@@ -118,27 +143,44 @@ __extension__ typedef __int128 wide;
 static int64_t binary_i(tp_op op, int64_t a, int64_t b) {
   wide x = a, y = b, r = 0;
   switch (op) {
-    case TP_OP_ADD: r = x + y; break;
-    case TP_OP_SUB: r = x - y; break;
-    case TP_OP_MUL: return (int64_t)((uint64_t)a * (uint64_t)b);
-    case TP_OP_MOD: r = x % y; if (r != 0 && (r < 0) != (y < 0)) r += y; break;
-    case TP_OP_FLOORDIV: r = x / y - (x % y != 0 && (x < 0) != (y < 0)); break;
-    case TP_OP_POW: { uint64_t p = 1; for (int64_t i = 0; i < b; i++) p *= (uint64_t)a; return (int64_t)p; }
-    case TP_OP_MINIMUM: r = x < y ? x : y; break;
-    case TP_OP_MAXIMUM: r = x > y ? x : y; break;
-    default: r = (wide)binary_d(op, (double)a, (double)b) != 0;
+  case TP_OP_ADD: r = x + y; break;
+  case TP_OP_SUB: r = x - y; break;
+  case TP_OP_MUL: return (int64_t)((uint64_t)a * (uint64_t)b);
+  case TP_OP_MOD:
+    r = x % y;
+    if (r != 0 && (r < 0) != (y < 0)) r += y;
+    break;
+  case TP_OP_FLOORDIV: r = x / y - (x % y != 0 && (x < 0) != (y < 0)); break;
+  case TP_OP_POW: {
+    uint64_t p = 1;
+    for (int64_t i = 0; i < b; i++) p *= (uint64_t)a;
+    return (int64_t)p;
+  }
+  case TP_OP_MINIMUM: r = x < y ? x : y; break;
+  case TP_OP_MAXIMUM: r = x > y ? x : y; break;
+  default: r = (wide)binary_d(op, (double)a, (double)b) != 0;
   }
   return (int64_t)(uint64_t)r;
 }
 
-static const tp_op binaries[] = { TP_OP_ADD, TP_OP_SUB, TP_OP_MUL, TP_OP_DIV, TP_OP_MOD, TP_OP_FLOORDIV, TP_OP_POW, TP_OP_MINIMUM, TP_OP_MAXIMUM,
-                                  TP_OP_EQ, TP_OP_NE, TP_OP_LT, TP_OP_LE, TP_OP_GT, TP_OP_GE };
+static const tp_op binaries[] = { TP_OP_ADD, TP_OP_SUB, TP_OP_MUL, TP_OP_DIV, TP_OP_MOD,
+  TP_OP_FLOORDIV, TP_OP_POW, TP_OP_MINIMUM, TP_OP_MAXIMUM, TP_OP_EQ, TP_OP_NE, TP_OP_LT, TP_OP_LE,
+  TP_OP_GT, TP_OP_GE };
 
 static void random_element(tp_dtype d, void *p, int i) {
   if (d == TP_F32 || d == TP_F64) {
-    double v = below(4) ? (double)(below(41) - 20) / (below(3) ? 1 : 4) : below(8) ? (unit() - 0.5) * 100 : below(2) ? NAN : below(2) ? INFINITY : -INFINITY;
+    double v = below(4) ? (double)(below(41) - 20) / (below(3) ? 1 : 4)
+        : below(8)      ? (unit() - 0.5) * 100
+        : below(2)      ? NAN
+        : below(2)      ? INFINITY
+                        : -INFINITY;
     tp_put(d, p, i, v);
-  } else tp_puti(d, p, i, below(8) ? below(21) - 10 : below(3) ? (int64_t)rnd() : below(2) ? INT64_MIN : INT32_MIN);
+  } else
+    tp_puti(d, p, i,
+        below(8)       ? below(21) - 10
+            : below(3) ? (int64_t)rnd()
+            : below(2) ? INT64_MIN
+                       : INT32_MIN);
 }
 
 static void test_binary(const tp_kernels *k, tp_dtype d) {
@@ -149,35 +191,45 @@ static void test_binary(const tp_kernels *k, tp_dtype d) {
     bool cmp = tp_ops[op].cls == TP_CLS_CMP, flt = tp_dtype_float(d), ok = true;
     tp_dtype od = cmp ? TP_BOOL : d;
     if (flt && op == TP_OP_POW) continue;
-    if (!k->ew[op][d]) { CHECKF(d == TP_BOOL || op == TP_OP_DIV, "%s of %s", tp_ops[op].text, tp_dtype_name(d)); continue; }
+    if (!k->ew[op][d]) {
+      CHECKF(d == TP_BOOL || op == TP_OP_DIV, "%s of %s", tp_ops[op].text, tp_dtype_name(d));
+      continue;
+    }
     for (int i = 0; i < M; i++) {
       random_element(d, a, i);
       random_element(d, b, i);
-      if (!flt && (op == TP_OP_MOD || op == TP_OP_FLOORDIV) && tp_geti(d, b, i) == 0) tp_puti(d, b, i, 1);
+      if (!flt && (op == TP_OP_MOD || op == TP_OP_FLOORDIV) && tp_geti(d, b, i) == 0)
+        tp_puti(d, b, i, 1);
       if (!flt && op == TP_OP_POW) tp_puti(d, b, i, below(9));
     }
     CHECK(k->ew[op][d](o, a, b, b, M) == TP_K_OK);
     for (int i = 0; i < M && ok; i++) {
-      double want[1] = {0};
+      double want[1] = { 0 };
       if (flt) tp_put(od, want, 0, binary_d(op, tp_get(d, a, i), tp_get(d, b, i)));
       else tp_puti(od, want, 0, binary_i(op, tp_geti(d, a, i), tp_geti(d, b, i)));
       double g = tp_get(od, o, i), w = tp_get(od, want, 0);
-      ok = flt ? g == w || (isnan(g) && isnan(w)) || fabs(g - w) <= 1e-6 * fabs(w) : tp_geti(od, o, i) == tp_geti(od, want, 0);
-      CHECKF(ok, "%s %s of %s: %g, %g gives %g, not %g", k->isa, tp_ops[op].text, tp_dtype_name(d), tp_get(d, a, i), tp_get(d, b, i), g, w);
+      ok = flt ? g == w || (isnan(g) && isnan(w)) || fabs(g - w) <= 1e-6 * fabs(w)
+               : tp_geti(od, o, i) == tp_geti(od, want, 0);
+      CHECKF(ok, "%s %s of %s: %g, %g gives %g, not %g", k->isa, tp_ops[op].text, tp_dtype_name(d),
+          tp_get(d, a, i), tp_get(d, b, i), g, w);
     }
   }
 }
 
 static void test_faults(const tp_kernels *k) {
   int32_t a[4] = { 1, INT32_MIN, 3, 4 }, b[4] = { 1, -1, 0, 2 }, o[4];
-  CHECK(k->ew[TP_OP_MOD][TP_I32](o, a, b, b, 4) == TP_K_DIVZERO + 4 * 2 && k->ew[TP_OP_FLOORDIV][TP_I32](b, a, b, b, 4) == TP_K_DIVZERO + 4 * 2);
+  CHECK(k->ew[TP_OP_MOD][TP_I32](o, a, b, b, 4) == TP_K_DIVZERO + 4 * 2 &&
+      k->ew[TP_OP_FLOORDIV][TP_I32](b, a, b, b, 4) == TP_K_DIVZERO + 4 * 2);
   b[0] = 1, b[1] = -1;
-  CHECK(k->ew[TP_OP_FLOORDIV][TP_I32](o, a, b, b, 2) == TP_K_OK && o[1] == INT32_MIN && k->ew[TP_OP_MOD][TP_I32](o, a, b, b, 2) == TP_K_OK && o[1] == 0);
+  CHECK(k->ew[TP_OP_FLOORDIV][TP_I32](o, a, b, b, 2) == TP_K_OK && o[1] == INT32_MIN &&
+      k->ew[TP_OP_MOD][TP_I32](o, a, b, b, 2) == TP_K_OK && o[1] == 0);
   CHECK(k->ew[TP_OP_POW][TP_I32](o, a, b, b, 2) == TP_K_NEGPOW + 4 * 1);
 }
 
 static void test_casts(const tp_kernels *k) {
-  static const double odd[] = { 0, -0.0, 0.5, -0.5, 1.5, 254.9, 255, 256, -1, 2147483647, 2147483648.0, -2147483648.0, -2147483649.0, 1e10, 9.3e18, -9.3e18, 1e30, -1e30, INFINITY, -INFINITY, NAN };
+  static const double odd[] = { 0, -0.0, 0.5, -0.5, 1.5, 254.9, 255, 256, -1, 2147483647,
+    2147483648.0, -2147483648.0, -2147483649.0, 1e10, 9.3e18, -9.3e18, 1e30, -1e30, INFINITY,
+    -INFINITY, NAN };
   enum { M = 500 };
   static double a[M], o[M];
   for (int from = 0; from < TP_NDTYPE; from++)
@@ -194,7 +246,9 @@ static void test_casts(const tp_kernels *k) {
         double want[1];
         if (tp_dtype_float(f)) tp_put(t, want, 0, tp_get(f, a, i));
         else tp_puti(t, want, 0, tp_geti(f, a, i));
-        bool same = tp_dtype_float(t) && isnan(tp_get(t, want, 0)) ? isnan(tp_get(t, o, i)) : memcmp((char *)o + i * tp_dtype_size(t), want, (size_t)tp_dtype_size(t)) == 0;
+        bool same = tp_dtype_float(t) && isnan(tp_get(t, want, 0))
+            ? isnan(tp_get(t, o, i))
+            : memcmp((char *)o + i * tp_dtype_size(t), want, (size_t)tp_dtype_size(t)) == 0;
         if (!same && ok) fprintf(stderr, "  %g -> %g\n", tp_get(f, a, i), tp_get(t, o, i));
         ok &= same;
       }
@@ -215,7 +269,10 @@ static void test_halves(const tp_kernels *k) {
       float w = (float)tp_get(d, h, i);
       *same &= isnan(w) ? isnan(f[i]) : memcmp(&w, &f[i], 4) == 0;
     }
-    for (int i = 0; i < 65536; i++) f[i] = i < 40000 ? any_float() : i < 50000 ? (float)((unit() - 0.5) * 1e-4) : (float)((unit() - 0.5) * 140000);
+    for (int i = 0; i < 65536; i++)
+      f[i] = i < 40000 ? any_float()
+          : i < 50000  ? (float)((unit() - 0.5) * 1e-4)
+                       : (float)((unit() - 0.5) * 140000);
     k->storehalf[d](back, 0, 1, f, 1, 65536);
     for (int i = 0; i < 65536; i++) {
       uint16_t w;
@@ -224,7 +281,8 @@ static void test_halves(const tp_kernels *k) {
     }
     memcpy(fo, f, sizeof fo);
     k->round[d](fo, fo, fo, fo, 65536);
-    for (int i = 0; i < 65536; i++) *same &= isnan(f[i]) ? isnan(fo[i]) : fo[i] == (float)tp_get(d, back, i);
+    for (int i = 0; i < 65536; i++)
+      *same &= isnan(f[i]) ? isnan(fo[i]) : fo[i] == (float)tp_get(d, back, i);
   }
   CHECKF(same16 && sameb, "%s %d %d", k->isa, same16, sameb);
 }
@@ -238,11 +296,15 @@ static void test_loads(const tp_kernels *k) {
       for (size_t i = 0; i < sizeof src; i++) src[i] = (unsigned char)rnd();
       k->load[log](dst, src, row, step, rows, n);
       for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < n; j++) ok &= memcmp(dst + (i * n + j) * size, src + (i * row + j * step) * size, (size_t)size) == 0;
+        for (int64_t j = 0; j < n; j++)
+          ok &= memcmp(dst + (i * n + j) * size, src + (i * row + j * step) * size, (size_t)size) ==
+              0;
       row = 200, step = TP_MAX(step, 1);
       k->store[log](back, row, step, dst, rows, n);
       for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < n; j++) ok &= memcmp(dst + (i * n + j) * size, back + (i * row + j * step) * size, (size_t)size) == 0;
+        for (int64_t j = 0; j < n; j++)
+          ok &= memcmp(dst + (i * n + j) * size, back + (i * row + j * step) * size,
+                    (size_t)size) == 0;
       CHECKF(ok, "%s load, store of %d", k->isa, (int)size);
     }
 }
@@ -252,13 +314,16 @@ static void test_turns(const tp_kernels *k) {
   static unsigned char from[8 * SIDE * SIDE], to[8 * SIDE * SIDE], was[8 * SIDE * SIDE];
   for (int log = 0; log < 4; log++)
     for (int round = 0; round < 60; round++) {
-      int64_t size = 1 << log, rows = below(SIDE + 1), n = below(SIDE + 1), arow = rows + below(SIDE - (int)rows + 1), orow = n + below(SIDE - (int)n + 1);
+      int64_t size = 1 << log, rows = below(SIDE + 1), n = below(SIDE + 1),
+              arow = rows + below(SIDE - (int)rows + 1), orow = n + below(SIDE - (int)n + 1);
       bool ok = true;
-      for (size_t i = 0; i < sizeof from; i++) from[i] = (unsigned char)rnd(), was[i] = to[i] = (unsigned char)rnd();
+      for (size_t i = 0; i < sizeof from; i++)
+        from[i] = (unsigned char)rnd(), was[i] = to[i] = (unsigned char)rnd();
       k->turn[log](to, orow, from, arow, rows, n);
       for (int64_t i = 0; i < SIDE; i++)
         for (int64_t j = 0; j < orow && i * orow + j < SIDE * SIDE; j++) {
-          const unsigned char *want = i < rows && j < n ? from + (j * arow + i) * size : was + (i * orow + j) * size;
+          const unsigned char *want =
+              i < rows && j < n ? from + (j * arow + i) * size : was + (i * orow + j) * size;
           ok &= memcmp(to + (i * orow + j) * size, want, (size_t)size) == 0;
         }
       CHECKF(ok, "%s turns %d x %d of %d", k->isa, (int)rows, (int)n, (int)size);
@@ -274,7 +339,8 @@ static void test_outside(const tp_kernels *k) {
     if (round < 20 && count) index[0] = 99;
     bool want = round % 2 && at % step == 0 && at / step < count;
     if (round % 2) index[at] = odd[below((int)TP_LEN(odd))];
-    CHECKF(k->outside(index, step, count, 100) == want, "%s %d of %d by %d", k->isa, (int)at, (int)count, (int)step);
+    CHECKF(k->outside(index, step, count, 100) == want, "%s %d of %d by %d", k->isa, (int)at,
+        (int)count, (int)step);
   }
   index[0] = 0;
   CHECKF(k->outside(index, 1, 1, 0) && !k->outside(index, 1, 0, 0), "%s of none", k->isa);
@@ -284,10 +350,22 @@ static void test_outside(const tp_kernels *k) {
 
 static void fold_one(tp_red red, tp_dtype d, double *f, int64_t *i, double vf, int64_t vi) {
   switch (red) {
-    case TP_RED_SUM: *f += vf; *i = (int64_t)((uint64_t)*i + (uint64_t)vi); break;
-    case TP_RED_PROD: *f *= vf; *i = (int64_t)((uint64_t)*i * (uint64_t)vi); break;
-    case TP_RED_MAX: *f = isnan(*f) || isnan(vf) ? NAN : fmax(*f, vf); *i = TP_MAX(*i, d == TP_BOOL ? vi != 0 : vi); break;
-    case TP_RED_MIN: *f = isnan(*f) || isnan(vf) ? NAN : fmin(*f, vf); *i = TP_MIN(*i, d == TP_BOOL ? vi != 0 : vi); break;
+  case TP_RED_SUM:
+    *f += vf;
+    *i = (int64_t)((uint64_t)*i + (uint64_t)vi);
+    break;
+  case TP_RED_PROD:
+    *f *= vf;
+    *i = (int64_t)((uint64_t)*i * (uint64_t)vi);
+    break;
+  case TP_RED_MAX:
+    *f = isnan(*f) || isnan(vf) ? NAN : fmax(*f, vf);
+    *i = TP_MAX(*i, d == TP_BOOL ? vi != 0 : vi);
+    break;
+  case TP_RED_MIN:
+    *f = isnan(*f) || isnan(vf) ? NAN : fmin(*f, vf);
+    *i = TP_MIN(*i, d == TP_BOOL ? vi != 0 : vi);
+    break;
   }
 }
 
@@ -296,9 +374,13 @@ static void test_folds(const tp_kernels *k, tp_dtype d) {
   for (int red = 0; red < 4; red++)
     for (int round = 0; round < 40; round++) {
       bool down = round & 1, flt = tp_dtype_float(d), ok = true;
-      int64_t rows = 1 + below(5), n = 1 + below(round < 20 ? 10 : 1500), row = n + below(3), out = down ? n : rows;
+      int64_t rows = 1 + below(5), n = 1 + below(round < 20 ? 10 : 1500), row = n + below(3),
+              out = down ? n : rows;
       tp_kfold *fn = down ? k->down[red][d] : k->across[red][d];
-      if (!fn) { CHECK(d == TP_BOOL && red < 2); continue; }
+      if (!fn) {
+        CHECK(d == TP_BOOL && red < 2);
+        continue;
+      }
       tp_dtype ad = tp_acctype((tp_red)red, d);
       for (int64_t i = 0; i < rows * row; i++) {
         if (red == TP_RED_PROD && flt) tp_put(d, a, i, 1 + (unit() - 0.5) * 0.01);
@@ -316,15 +398,20 @@ static void test_folds(const tp_kernels *k, tp_dtype d) {
         }
         tp_puti(ad, &held, 0, v);
         double g = tp_get(ad, acc, o);
-        ok &= flt ? fabs(g - f) <= 1e-5 * (1 + fabs(f)) || (isnan(f) && isnan(g)) : tp_geti(ad, acc, o) == tp_geti(ad, &held, 0);
+        ok &= flt ? fabs(g - f) <= 1e-5 * (1 + fabs(f)) || (isnan(f) && isnan(g))
+                  : tp_geti(ad, acc, o) == tp_geti(ad, &held, 0);
       }
-      CHECKF(ok, "%s fold %d of %s, %s, %d x %d", k->isa, red, tp_dtype_name(d), down ? "down" : "across", (int)rows, (int)n);
+      CHECKF(ok, "%s fold %d of %s, %s, %d x %d", k->isa, red, tp_dtype_name(d),
+          down ? "down" : "across", (int)rows, (int)n);
     }
 }
 
 /* ---- contractions ---- */
 
-typedef struct { int n; int64_t ext[5], sa[5], sb[5], sc[5]; } problem;
+typedef struct {
+  int n;
+  int64_t ext[5], sa[5], sb[5], sc[5];
+} problem;
 
 /* Extents and a random layout: each operand's moving axes in random order, dense or with gaps. */
 static void lay_out(problem *p, int64_t *stride, const bool *moves) {
@@ -350,7 +437,7 @@ static problem random_problem(int64_t most) {
   problem p = { .n = 1 + (int)below(5) };
   bool ma[5], mb[5], mc[5];
   for (int i = 0; i < p.n; i++) {
-    int role = (int)below(8);                   /* m n k, batch, and odd ones */
+    int role = (int)below(8); /* m n k, batch, and odd ones */
     p.ext[i] = below(25) ? 1 + below(most) : 0;
     ma[i] = role == 0 || role == 2 || role == 3 || role == 5;
     mb[i] = role == 1 || role == 2 || role == 3 || role == 6;
@@ -368,17 +455,20 @@ static int64_t span(const problem *p, const int64_t *s) {
   return n;
 }
 
-static void each_point(const problem *p, tp_dtype d, const void *a, const void *b, double *f, int64_t *v, bool *touched, bool count_only) {
-  int64_t at[5] = {0};
+static void each_point(const problem *p, tp_dtype d, const void *a, const void *b, double *f,
+    int64_t *v, bool *touched, bool count_only) {
+  int64_t at[5] = { 0 };
   for (int i = 0; i < p->n; i++)
     if (p->ext[i] == 0 && (!count_only || p->sc[i])) return;
   for (;;) {
     int64_t oa = 0, ob = 0, oc = 0;
-    for (int i = 0; i < p->n; i++) oa += at[i] * p->sa[i], ob += at[i] * p->sb[i], oc += at[i] * p->sc[i];
+    for (int i = 0; i < p->n; i++)
+      oa += at[i] * p->sa[i], ob += at[i] * p->sb[i], oc += at[i] * p->sc[i];
     touched[oc] = true;
     if (!count_only) {
       f[oc] += tp_get(d, a, oa) * tp_get(d, b, ob);
-      v[oc] = (int64_t)((uint64_t)v[oc] + (uint64_t)tp_geti(d, a, oa) * (uint64_t)tp_geti(d, b, ob));
+      v[oc] =
+          (int64_t)((uint64_t)v[oc] + (uint64_t)tp_geti(d, a, oa) * (uint64_t)tp_geti(d, b, ob));
     }
     int i = p->n - 1;
     while (i >= 0 && (++at[i] >= p->ext[i])) at[i--] = 0;
@@ -394,34 +484,46 @@ static void test_contraction(tp_dtype d, int64_t most) {
   for (int i = 0; i < p.n; i++) points *= (double)p.ext[i], terms *= p.sc[i] ? 1 : (double)p.ext[i];
   if (points > 3e6) return;
   size_t size = (size_t)tp_dtype_size(d);
-  char *a = malloc((size_t)na * size), *b = malloc((size_t)nb * size), *c = malloc((size_t)nc * size), *before = malloc((size_t)nc * size);
+  char *a = malloc((size_t)na * size), *b = malloc((size_t)nb * size),
+       *c = malloc((size_t)nc * size), *before = malloc((size_t)nc * size);
   double *f = calloc((size_t)nc, sizeof *f);
   int64_t *v = calloc((size_t)nc, sizeof *v);
   bool *touched = calloc((size_t)nc, 1), acc = below(2), ok = true, flt = tp_dtype_float(d);
-  for (int64_t i = 0; i < na; i++) flt ? tp_put(d, a, i, unit() - 0.5) : tp_puti(d, a, i, (int64_t)rnd());
-  for (int64_t i = 0; i < nb; i++) flt ? tp_put(d, b, i, unit() - 0.5) : tp_puti(d, b, i, (int64_t)rnd());
-  for (int64_t i = 0; i < nc; i++) flt ? tp_put(d, c, i, acc ? unit() : NAN) : tp_puti(d, c, i, (int64_t)rnd());
+  for (int64_t i = 0; i < na; i++)
+    flt ? tp_put(d, a, i, unit() - 0.5) : tp_puti(d, a, i, (int64_t)rnd());
+  for (int64_t i = 0; i < nb; i++)
+    flt ? tp_put(d, b, i, unit() - 0.5) : tp_puti(d, b, i, (int64_t)rnd());
+  for (int64_t i = 0; i < nc; i++)
+    flt ? tp_put(d, c, i, acc ? unit() : NAN) : tp_puti(d, c, i, (int64_t)rnd());
   memcpy(before, c, (size_t)nc * size);
   each_point(&p, d, a, b, f, v, touched, false);
   each_point(&p, d, a, b, f, v, touched, true);
   tp_contract(d, p.n, p.ext, p.sa, p.sb, p.sc, a, b, c, acc);
   for (int64_t i = 0; i < nc && ok; i++) {
-    if (!touched[i]) { ok = memcmp(c + (size_t)i * size, before + (size_t)i * size, size) == 0; continue; }
+    if (!touched[i]) {
+      ok = memcmp(c + (size_t)i * size, before + (size_t)i * size, size) == 0;
+      continue;
+    }
     double w = f[i] + (acc ? tp_get(d, before, i) : 0);
     int64_t wi = 0;
     tp_puti(d, &wi, 0, (int64_t)((uint64_t)v[i] + (acc ? (uint64_t)tp_geti(d, before, i) : 0)));
-    ok = flt ? fabs(tp_get(d, c, i) - w) <= (d == TP_F32 ? 1e-4 : 1e-11) * (1 + fabs(w) + 0.003 * terms) : tp_geti(d, c, i) == tp_geti(d, &wi, 0);
+    ok = flt
+        ? fabs(tp_get(d, c, i) - w) <= (d == TP_F32 ? 1e-4 : 1e-11) * (1 + fabs(w) + 0.003 * terms)
+        : tp_geti(d, c, i) == tp_geti(d, &wi, 0);
   }
   CHECK(ok);
   if (!ok) {
     fprintf(stderr, "  %s, acc %d\n", tp_dtype_name(d), acc);
-    for (int i = 0; i < p.n; i++) fprintf(stderr, "  %lld: %lld %lld %lld\n", (long long)p.ext[i], (long long)p.sa[i], (long long)p.sb[i], (long long)p.sc[i]);
+    for (int i = 0; i < p.n; i++)
+      fprintf(stderr, "  %lld: %lld %lld %lld\n", (long long)p.ext[i], (long long)p.sa[i],
+          (long long)p.sb[i], (long long)p.sc[i]);
   }
   free(a), free(b), free(c), free(before), free(f), free(v), free(touched);
 }
 
 /* Terms one by one, in blocks of 128. */
-static double ordered_sum(bool fused, tp_dtype d, const tp_mm *s, const char *a, const char *b, int64_t i, int64_t j, double c, bool acc) {
+static double ordered_sum(bool fused, tp_dtype d, const tp_mm *s, const char *a, const char *b,
+    int64_t i, int64_t j, double c, bool acc) {
   for (int64_t p0 = 0; p0 < s->k; p0 += 128) {
     double r = 0;
     for (int64_t p = p0; p < s->k && p < p0 + 128; p++) {
@@ -437,31 +539,39 @@ static double ordered_sum(bool fused, tp_dtype d, const tp_mm *s, const char *a,
 }
 
 /* Term p to lane p mod lanes, zeros up to a whole row of them, joined by halves. */
-static double dot_sum(bool fused, tp_dtype d, const tp_mm *s, const char *a, const char *b, int64_t i, int64_t j, double c, bool acc) {
+static double dot_sum(bool fused, tp_dtype d, const tp_mm *s, const char *a, const char *b,
+    int64_t i, int64_t j, double c, bool acc) {
   int lanes = (d == TP_F32 ? 16 : 8) * (s->m == 1 && s->n == 1 ? 4 : 1);
-  double r[64] = {0};
+  double r[64] = { 0 };
   for (int64_t p = 0; p < (s->k + lanes - 1) / lanes * lanes; p++) {
-    double x = p < s->k ? tp_get(d, a, i * s->sam + p) : 0, y = p < s->k ? tp_get(d, b, p + j * s->sbn) : 0, *to = &r[p % lanes];
+    double x = p < s->k ? tp_get(d, a, i * s->sam + p) : 0,
+           y = p < s->k ? tp_get(d, b, p + j * s->sbn) : 0, *to = &r[p % lanes];
     if (d == TP_F64) *to = fused ? fma(x, y, *to) : x * y + *to;
-    else *to = fused ? fmaf((float)x, (float)y, (float)*to) : (float)((float)((float)x * (float)y) + (float)*to);
+    else
+      *to = fused ? fmaf((float)x, (float)y, (float)*to)
+                  : (float)((float)((float)x * (float)y) + (float)*to);
   }
   for (int h = lanes / 2; h; h /= 2)
-    for (int l = 0; l < h; l++) r[l] = d == TP_F32 ? (float)r[l] + (float)r[l + h] : r[l] + r[l + h];
+    for (int l = 0; l < h; l++)
+      r[l] = d == TP_F32 ? (float)r[l] + (float)r[l + h] : r[l] + r[l + h];
   return acc ? (d == TP_F32 ? (float)((float)c + (float)r[0]) : c + r[0]) : r[0];
 }
 
 static void test_mm(const tp_kernels *k, tp_dtype d) {
   static char a[200000], b[200000], c[200000];
   for (int round = 0; round < 400; round++) {
-    int64_t m = 1 + below(round & 1 ? 9 : 20), n = 1 + below(round & 2 ? 9 : 90), kk = 1 + below(round < 380 ? 90 : 400);
+    int64_t m = 1 + below(round & 1 ? 9 : 20), n = 1 + below(round & 2 ? 9 : 90),
+            kk = 1 + below(round < 380 ? 90 : 400);
     tp_mm s = { m, n, kk, kk, 1, n, 1, n, 1, below(2) };
     if (below(3) == 0) s.sam = 1, s.sak = m;
     if (below(3) == 0) s.sbn = kk, s.sbk = 1;
     if (below(3) == 0) s.scm = 1, s.scn = m;
     if ((m * kk > kk * n ? m * kk : kk * n) > 20000 || m * n > 20000) continue;
     bool acc = below(2), ok = true, flt = tp_dtype_float(d);
-    for (int64_t i = 0; i < m * kk; i++) flt ? tp_put(d, a, i, unit() - 0.5) : tp_puti(d, a, i, below(100));
-    for (int64_t i = 0; i < n * kk; i++) flt ? tp_put(d, b, i, unit() - 0.5) : tp_puti(d, b, i, below(100));
+    for (int64_t i = 0; i < m * kk; i++)
+      flt ? tp_put(d, a, i, unit() - 0.5) : tp_puti(d, a, i, below(100));
+    for (int64_t i = 0; i < n * kk; i++)
+      flt ? tp_put(d, b, i, unit() - 0.5) : tp_puti(d, b, i, below(100));
     for (int64_t i = 0; i < m * n; i++) flt ? tp_put(d, c, i, acc ? 1 : NAN) : tp_puti(d, c, i, 1);
     k->mm[d](&s, a, b, c, acc);
     for (int64_t i = 0; i < m; i++)
@@ -474,8 +584,11 @@ static void test_mm(const tp_kernels *k, tp_dtype d) {
         }
         tp_puti(d, &wi, 0, sum);
         int64_t at = i * s.scm + j * s.scn;
-        bool dots = !s.ordered && s.sak == 1 && s.sbk == 1 && kk >= 16 && ((kk < 64 ? 8 : 16) > (m < n ? m : n));
-        if (flt) ok &= tp_get(d, c, at) == (dots ? dot_sum : ordered_sum)(k->fuses, d, &s, a, b, i, j, 1, acc);
+        bool dots = !s.ordered && s.sak == 1 && s.sbk == 1 && kk >= 16 &&
+            ((kk < 64 ? 8 : 16) > (m < n ? m : n));
+        if (flt)
+          ok &= tp_get(d, c, at) ==
+              (dots ? dot_sum : ordered_sum)(k->fuses, d, &s, a, b, i, j, 1, acc);
         ok &= flt ? fabs(tp_get(d, c, at) - w) <= 1e-4 : tp_geti(d, c, at) == tp_geti(d, &wi, 0);
       }
     CHECKF(ok, "%s product of %s: %d %d %d", k->isa, tp_dtype_name(d), (int)m, (int)n, (int)kk);
@@ -495,7 +608,8 @@ static void test_large_mm(const tp_kernels *k, tp_dtype d) {
     k->mm[d](&s, a, b, c, acc);
     for (int q = 0; q < SOME; q++) {
       int64_t i = q < M ? q : below(M), j = below(8) ? below(N) : N - 1 - below(3);
-      ok &= tp_get(d, c, i * N + j) == ordered_sum(k->fuses, d, &s, (const char *)a, (const char *)b, i, j, 1, acc);
+      ok &= tp_get(d, c, i * N + j) ==
+          ordered_sum(k->fuses, d, &s, (const char *)a, (const char *)b, i, j, 1, acc);
     }
     CHECKF(ok, "%s large product of %s, as %d", k->isa, tp_dtype_name(d), lies);
   }
@@ -515,19 +629,26 @@ static void test_random(const tp_kernels *k) {
   for (int i = 0; i < 1000; i++) uniforms &= u[i] == tp_philox_uniform(key, i);
   k->normal(g, w, 1000);
   for (int i = 0; i < 1000; i++) normals &= g[i] == tp_philox_normal(key, i);
-  CHECKF(words && uniforms && normals, "%s: words %d, uniforms %d, normals %d", k->isa, words, uniforms, normals);
+  CHECKF(words && uniforms && normals, "%s: words %d, uniforms %d, normals %d", k->isa, words,
+      uniforms, normals);
 }
 
-/* The ends of both words, where ln is 0 and the angle a whole number of quarters: the same bits, and what libm says. */
+/* The ends of both words, where ln is 0 and the angle a whole number of quarters: the same bits,
+ * and what libm says. */
 static void test_normal_ends(const tp_kernels *k) {
-  static const uint32_t at[] = { 0, 255, 256, 0x5a827900, 0x5a827a00, 0x1fffff00, 0x20000000, 0x3fffff00, 0x40000000, 0x7fffffff, 0x80000000, 0xc0000000, 0xe0000000, 0xffffffff };
+  static const uint32_t at[] = { 0, 255, 256, 0x5a827900, 0x5a827a00, 0x1fffff00, 0x20000000,
+    0x3fffff00, 0x40000000, 0x7fffffff, 0x80000000, 0xc0000000, 0xe0000000, 0xffffffff };
   for (size_t i = 0; i < TP_LEN(at); i++)
     for (size_t j = 0; j < TP_LEN(at); j++) {
       uint32_t w[2] = { at[i], at[j] };
-      double g, b, u = ((w[0] >> 8) + 1) * 0x1p-24, want = sqrt(-2 * log(u)) * cos(2 * 3.14159265358979323846 * (w[1] >> 8) * 0x1p-24);
+      double g, b,
+          u = ((w[0] >> 8) + 1) * 0x1p-24,
+          want = sqrt(-2 * log(u)) * cos(2 * 3.14159265358979323846 * (w[1] >> 8) * 0x1p-24);
       k->normal(&g, w, 1);
       tp_kernels_base.normal(&b, w, 1);
-      CHECKF(!memcmp(&g, &b, 8) && fabs(g - want) <= 4e-15, "%s: normal of %08x %08x is %.17g, base %.17g, libm %.17g", k->isa, w[0], w[1], g, b, want);
+      CHECKF(!memcmp(&g, &b, 8) && fabs(g - want) <= 4e-15,
+          "%s: normal of %08x %08x is %.17g, base %.17g, libm %.17g", k->isa, w[0], w[1], g, b,
+          want);
     }
 }
 
@@ -554,6 +675,7 @@ int main(int argc, char **argv) {
     test_normal_ends(k);
   }
   for (int i = 0; i < 400; i++)
-    for (size_t d = 1; d < TP_LEN(plain); d++) test_contraction(plain[d], i < 200 ? 6 : i < 380 ? 20 : 90);
+    for (size_t d = 1; d < TP_LEN(plain); d++)
+      test_contraction(plain[d], i < 200 ? 6 : i < 380 ? 20 : 90);
   return check_report();
 }

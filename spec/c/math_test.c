@@ -1,5 +1,7 @@
-/* The prelude's elementary functions, through every table of kernels: against what mpmath says (spec/math.txt, made by .ci/math_fixture.py) and, where long double
- * has more bits than double, against libm's of random operands. What is compiled of its text has the same bits. The limits are those that src/kern/prelude/math.h states. */
+/* The prelude's elementary functions, through every table of kernels: against what mpmath says
+ * (spec/math.txt, made by .ci/math_fixture.py) and, where long double has more bits than double,
+ * against libm's of random operands. What is compiled of its text has the same bits. The limits are
+ * those that src/kern/prelude/math.h states. */
 #include "cpu/kernels.h"
 #include "kern/kern.h"
 #include "check.h"
@@ -11,12 +13,17 @@
 
 /* ---- errors in units of the last place ---- */
 
-static double of_bits(uint64_t u) { double x; memcpy(&x, &u, 8); return x; }
+static double of_bits(uint64_t u) {
+  double x;
+  memcpy(&x, &u, 8);
+  return x;
+}
 
 /* got - (want + rest): rest in units of want's last place. */
 static double ulps_f64(double got, double want, double rest) {
   if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : 1e9;
-  if (isinf(want) || isinf(got)) return want == got || fabs(want) == DBL_MAX || fabs(got) == DBL_MAX ? 0 : 1e9;
+  if (isinf(want) || isinf(got))
+    return want == got || fabs(want) == DBL_MAX || fabs(got) == DBL_MAX ? 0 : 1e9;
   if (want == 0 && got == 0) return !signbit(want) == !signbit(got) || rest != 0 ? fabs(rest) : 1e9;
   double ulp = nextafter(fabs(want), INFINITY) - fabs(want);
   return fabs((got - want) / ulp - rest);
@@ -25,7 +32,8 @@ static double ulps_f64(double got, double want, double rest) {
 static double ulps_f32(float got, double want) {
   float w = (float)want;
   if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : 1e9;
-  if (isinf(w) || isinf(got)) return w == got || fabsf(w) == FLT_MAX || fabsf(got) == FLT_MAX ? 0 : 1e9;
+  if (isinf(w) || isinf(got))
+    return w == got || fabsf(w) == FLT_MAX || fabsf(got) == FLT_MAX ? 0 : 1e9;
   if (want == 0 && got == 0) return !signbit(want) == !signbit(got) ? 0 : 1e9;
   return fabs(((double)got - want) / ((double)nextafterf(fabsf(w), INFINITY) - fabsf(w)));
 }
@@ -33,15 +41,26 @@ static double ulps_f32(float got, double want) {
 /* ---- what is stated ---- */
 
 /* Largest errors with and without fma. */
-typedef struct stated { tp_op op; double f32[2], f64[2]; long double (*libm)(long double); double worst[2]; } stated;
+typedef struct stated {
+  tp_op op;
+  double f32[2], f64[2];
+  long double (*libm)(long double);
+  double worst[2];
+} stated;
 static long double sigmoidl(long double x) { return 1 / (1 + expl(-x)); }
 static stated unary[] = {
-  { TP_OP_EXP, { 1.1, 1.1 }, { 1, 1 }, expl, {0} }, { TP_OP_EXPM1, { 1, 1 }, { 1.1, 1.1 }, expm1l, {0} },
-  { TP_OP_LOG, { 1, 1 }, { 1, 1 }, logl, {0} }, { TP_OP_LOG1P, { 1, 1 }, { 1, 1 }, log1pl, {0} },
-  { TP_OP_SIN, { 1, 1 }, { 1, 1 }, sinl, {0} }, { TP_OP_COS, { 1, 1 }, { 1, 1 }, cosl, {0} }, { TP_OP_TAN, { 1, 1 }, { 2.2, 2.2 }, tanl, {0} },
-  { TP_OP_TANH, { 2, 2 }, { 2.8, 2.8 }, tanhl, {0} }, { TP_OP_SIGMOID, { 2.5, 2.5 }, { 2.5, 2.5 }, sigmoidl, {0} }, { TP_OP_ERF, { 1, 1.2 }, { 1, 1.2 }, erfl, {0} },
+  { TP_OP_EXP, { 1.1, 1.1 }, { 1, 1 }, expl, { 0 } },
+  { TP_OP_EXPM1, { 1, 1 }, { 1.1, 1.1 }, expm1l, { 0 } },
+  { TP_OP_LOG, { 1, 1 }, { 1, 1 }, logl, { 0 } },
+  { TP_OP_LOG1P, { 1, 1 }, { 1, 1 }, log1pl, { 0 } },
+  { TP_OP_SIN, { 1, 1 }, { 1, 1 }, sinl, { 0 } },
+  { TP_OP_COS, { 1, 1 }, { 1, 1 }, cosl, { 0 } },
+  { TP_OP_TAN, { 1, 1 }, { 2.2, 2.2 }, tanl, { 0 } },
+  { TP_OP_TANH, { 2, 2 }, { 2.8, 2.8 }, tanhl, { 0 } },
+  { TP_OP_SIGMOID, { 2.5, 2.5 }, { 2.5, 2.5 }, sigmoidl, { 0 } },
+  { TP_OP_ERF, { 1, 1.2 }, { 1, 1.2 }, erfl, { 0 } },
 };
-static stated power = { TP_OP_POW, { 1, 1 }, { 1, 1 }, NULL, {0} };
+static stated power = { TP_OP_POW, { 1, 1 }, { 1, 1 }, NULL, { 0 } };
 
 static const tp_kernels *tables[5];
 static int ntables;
@@ -54,7 +73,8 @@ static void find_tables(void) {
 #endif
 #ifdef TP_X86
   bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+  bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
   if (avx2) tables[ntables++] = &tp_kernels_plain_avx2;
   if (avx512) tables[ntables++] = &tp_kernels_plain_avx512;
   if (avx2) tables[ntables++] = &tp_kernels_avx2;
@@ -65,10 +85,13 @@ static void find_tables(void) {
 static void judge(int t, stated *s, tp_dtype d, double ulps, double x, double y, double got) {
   double limit = (d == TP_F32 ? s->f32 : s->f64)[!tables[t]->fuses];
   s->worst[d == TP_F64] = fmax(s->worst[d == TP_F64], ulps);
-  if (!(ulps <= limit)) CHECKF(false, "%s %s %s(%.17g, %.17g) is %.17g: %g ulp", tables[t]->isa, tp_dtype_name(d), tp_ops[s->op].text, x, y, got, ulps);
+  if (!(ulps <= limit))
+    CHECKF(false, "%s %s %s(%.17g, %.17g) is %.17g: %g ulp", tables[t]->isa, tp_dtype_name(d),
+        tp_ops[s->op].text, x, y, got, ulps);
 }
 
-/* ---- mpmath ---- lines of: name, bits of the operands, bits of the nearest f64, what is left in its last places */
+/* ---- mpmath ---- lines of: name, bits of the operands, bits of the nearest f64, what is left in
+ * its last places */
 
 static void one_line(stated *s, double x, double y, double want, double rest) {
   for (int t = 0; t < ntables; t++) {
@@ -113,12 +136,12 @@ static double unit(void) { return (double)(rnd() >> 11) * 0x1p-53; }
 
 static double any(void) {
   switch (rnd() % 6) {
-    case 0: return of_bits(rnd());
-    case 1: return (unit() - 0.5) * 4;
-    case 2: return (unit() - 0.5) * 200;
-    case 3: return unit() * 10;
-    case 4: return (unit() - 0.5) * 2e6;
-    default: return ldexp(unit() - 0.5, (int)(rnd() % 60) - 40);
+  case 0: return of_bits(rnd());
+  case 1: return (unit() - 0.5) * 4;
+  case 2: return (unit() - 0.5) * 200;
+  case 3: return unit() * 10;
+  case 4: return (unit() - 0.5) * 2e6;
+  default: return ldexp(unit() - 0.5, (int)(rnd() % 60) - 40);
   }
 }
 
@@ -141,22 +164,27 @@ static void test_random(int t) {
     for (int k = 0; k < N; k++) sx[k] = (float)(fx[k] = any());
     fn[TP_F32](so, sx, sx, sx, N);
     fn[TP_F64](fo, fx, fx, fx, N);
-    for (int k = 0; k < N; k++) {               /* x87 has no sine beyond 2^63 */
-      if (!turns || fabsf(sx[k]) < 0x1p63f) judge(t, &unary[i], TP_F32, ulps_f32(so[k], (double)unary[i].libm(sx[k])), sx[k], 0, so[k]);
-      if (is_long() && (!turns || fabs(fx[k]) < 0x1p63)) judge(t, &unary[i], TP_F64, ulps_long(fo[k], unary[i].libm(fx[k])), fx[k], 0, fo[k]);
+    for (int k = 0; k < N; k++) { /* x87 has no sine beyond 2^63 */
+      if (!turns || fabsf(sx[k]) < 0x1p63f)
+        judge(t, &unary[i], TP_F32, ulps_f32(so[k], (double)unary[i].libm(sx[k])), sx[k], 0, so[k]);
+      if (is_long() && (!turns || fabs(fx[k]) < 0x1p63))
+        judge(t, &unary[i], TP_F64, ulps_long(fo[k], unary[i].libm(fx[k])), fx[k], 0, fo[k]);
     }
     memcpy(fy, fx, sizeof fy), memcpy(sy, sx, sizeof sy);
     fn[TP_F32](sy, sy, sy, sy, N);
     fn[TP_F64](fy, fy, fy, fy, N);
-    CHECKF(memcmp(fy, fo, sizeof fy) == 0 && memcmp(sy, so, sizeof sy) == 0, "%s %s in place", tables[t]->isa, tp_ops[unary[i].op].text);
+    CHECKF(memcmp(fy, fo, sizeof fy) == 0 && memcmp(sy, so, sizeof sy) == 0, "%s %s in place",
+        tables[t]->isa, tp_ops[unary[i].op].text);
   }
 }
 
-/* Bases and exponents whose power is finite, mostly; with subnormals, negative bases and integers. */
+/* Bases and exponents whose power is finite, mostly; with subnormals, negative bases and integers.
+ */
 static void test_random_pow(int t) {
   for (int k = 0; k < N; k++) {
     fx[k] = rnd() % 8 ? ldexp(0.5 + unit(), (int)(rnd() % 40) - 20) : fabs(of_bits(rnd()));
-    fy[k] = rnd() % 4 ? (unit() - 0.5) * (k % 2 ? 1400 : 170) / fmax(fabs(log(fx[k])), 0.5) : (double)(int)(rnd() % 41) - 20;
+    fy[k] = rnd() % 4 ? (unit() - 0.5) * (k % 2 ? 1400 : 170) / fmax(fabs(log(fx[k])), 0.5)
+                      : (double)(int)(rnd() % 41) - 20;
     if (rnd() % 4 == 0) fx[k] = -fx[k];
     if (rnd() % 50 == 0) fy[k] = any();
     sx[k] = (float)fx[k], sy[k] = (float)fy[k];
@@ -165,7 +193,8 @@ static void test_random_pow(int t) {
   tables[t]->ew[TP_OP_POW][TP_F32](so, sx, sy, sy, N);
   for (int k = 0; k < N; k++) {
     judge(t, &power, TP_F32, ulps_f32(so[k], (double)powl(sx[k], sy[k])), sx[k], sy[k], so[k]);
-    if (is_long()) judge(t, &power, TP_F64, ulps_long(fo[k], powl(fx[k], fy[k])), fx[k], fy[k], fo[k]);
+    if (is_long())
+      judge(t, &power, TP_F64, ulps_long(fo[k], powl(fx[k], fy[k])), fx[k], fy[k], fo[k]);
   }
 }
 
@@ -187,19 +216,28 @@ static void test_same(void) {
 /* ---- the prelude as text ---- what the machine's compiler makes of it, as C and as C++ */
 
 static void write_text(FILE *f, bool fma) {
-  fprintf(f, "#include <stdint.h>\n#include <math.h>\n#define TP_FN static inline\n#define TP_FMA %d\n%s", fma, tp_prelude);
-  fprintf(f, "#ifdef __cplusplus\nextern \"C\"\n#endif\nvoid all(int n, const float *x, float *o);\nvoid all(int n, const float *x, float *o) {\n  int i;\n");
+  fprintf(f,
+      "#include <stdint.h>\n#include <math.h>\n#define TP_FN static inline\n#define TP_FMA %d\n%s",
+      fma, tp_prelude);
+  fprintf(f,
+      "#ifdef __cplusplus\nextern \"C\"\n#endif\nvoid all(int n, const float *x, float *o);\nvoid "
+      "all(int n, const float *x, float *o) {\n  int i;\n");
   for (size_t i = 0; i < TP_LEN(unary); i++) {
-    char name[16] = {0};
-    for (int k = 0; tp_ops[unary[i].op].text[k]; k++) name[k] = (char)toupper(tp_ops[unary[i].op].text[k]);
+    char name[16] = { 0 };
+    for (int k = 0; tp_ops[unary[i].op].text[k]; k++)
+      name[k] = (char)toupper(tp_ops[unary[i].op].text[k]);
     fprintf(f, "  for (i = 0; i < n; i++) *o++ = tp_%s_f32(x[i]);\n", name);
   }
-  fprintf(f, "}\n#ifdef __cplusplus\nextern \"C\"\n#endif\nvoid draw(uint32_t *w, float *u, double *n, uint32_t k0, uint32_t k1);\n"
-    "void draw(uint32_t *w, float *u, double *n, uint32_t k0, uint32_t k1) { tp_philox_block(w, k0, k1); *u = tp_uniform_of(w[0]); *n = tp_normal_of(w[1], w[2]); }\n");
+  fprintf(f,
+      "}\n#ifdef __cplusplus\nextern \"C\"\n#endif\nvoid draw(uint32_t *w, float *u, double *n, "
+      "uint32_t k0, uint32_t k1);\n"
+      "void draw(uint32_t *w, float *u, double *n, uint32_t k0, uint32_t k1) { tp_philox_block(w, "
+      "k0, k1); *u = tp_uniform_of(w[0]); *n = tp_normal_of(w[1], w[2]); }\n");
 }
 
 /* The words of block 7, and numbers made of them. */
-static void compare_draw(void (*draw)(uint32_t *, float *, double *, uint32_t, uint32_t), const char *language) {
+static void compare_draw(
+    void (*draw)(uint32_t *, float *, double *, uint32_t, uint32_t), const char *language) {
   uint32_t w[4] = { 7 }, want[4];
   float u, wantu;
   double n, wantn;
@@ -208,7 +246,8 @@ static void compare_draw(void (*draw)(uint32_t *, float *, double *, uint32_t, u
   k->philox((tp_philox_key){ { 123, 456 } }, 7, 1, want);
   k->uniform(&wantu, want, 1);
   k->normal(&wantn, want + 1, 1);
-  CHECKF(memcmp(w, want, sizeof w) == 0 && u == wantu && n == wantn, "draws compiled as %s", language);
+  CHECKF(
+      memcmp(w, want, sizeof w) == 0 && u == wantu && n == wantn, "draws compiled as %s", language);
 }
 
 static void compare_text(const char *path, const char *language) {
@@ -235,19 +274,25 @@ static void compare_text(const char *path, const char *language) {
 
 static void test_text(const char *compiler, const char *language) {
   char dir[] = "/tmp/tempo-math-XXXXXX", command[512], path[64];
-  if (!mkdtemp(dir)) { CHECK(!"mkdtemp"); return; }
+  if (!mkdtemp(dir)) {
+    CHECK(!"mkdtemp");
+    return;
+  }
   bool fma = tables[ntables - 1]->fuses;
   snprintf(path, sizeof path, "%s/a.%s", dir, language);
   FILE *f = fopen(path, "w");
   write_text(f, fma);
   fclose(f);
-  snprintf(command, sizeof command, "%s -O2 -Wall -Werror -Wno-unused-function -ffp-contract=off %s -fPIC -shared -o %s/a.so %s -lm", compiler,
+  snprintf(command, sizeof command,
+      "%s -O2 -Wall -Werror -Wno-unused-function -ffp-contract=off %s -fPIC -shared -o %s/a.so %s "
+      "-lm",
+      compiler,
 #ifdef TP_X86
-    fma ? "-mfma" : "",
+      fma ? "-mfma" : "",
 #else
-    "",
+      "",
 #endif
-    dir, path);
+      dir, path);
   CHECKF(system(command) == 0, "%s", command);
   snprintf(path, sizeof path, "%s/a.so", dir);
   compare_text(path, language);
@@ -266,7 +311,8 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i <= TP_LEN(unary); i++) {
     stated *s = i < TP_LEN(unary) ? &unary[i] : &power;
     CHECKF(s->worst[0] > 0.3 && s->worst[1] > 0.3, "%s: not measured", tp_ops[s->op].text);
-    if (tp_setting("VERBOSE")) printf("%-8s f32 %.3f f64 %.3f ulp\n", tp_ops[s->op].text, s->worst[0], s->worst[1]);
+    if (tp_setting("VERBOSE"))
+      printf("%-8s f32 %.3f f64 %.3f ulp\n", tp_ops[s->op].text, s->worst[0], s->worst[1]);
   }
   return check_report();
 }

@@ -1,7 +1,8 @@
-/* methods: every row of methods.def is callable and gives the shape, dtype and numbers that PyTorch's function of its name gives (numbers: NumPy, f64). */
+/* methods: every row of methods.def is callable and gives the shape, dtype and numbers that
+ * PyTorch's function of its name gives (numbers: NumPy, f64). */
 #include "call.h"
 
-static tp_val x, y, p, i3, b2, e0;              /* constants, see begin */
+static tp_val x, y, p, i3, b2, e0; /* constants, see begin */
 
 static tp_val constant(tp_dtype d, int rank, const int64_t *shape, const double *v) {
   tp_array *a = tp_array_new(d, rank, shape);
@@ -24,9 +25,17 @@ static void begin(void) {
 
 /* ---- values ---- */
 
-typedef struct { const char *what, *shape; tp_dtype dtype; tp_val (*make)(void); int n; double want[12]; } row;
+typedef struct {
+  const char *what, *shape;
+  tp_dtype dtype;
+  tp_val (*make)(void);
+  int n;
+  double want[12];
+} row;
 
-static bool near(double a, double b) { return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= 1e-6 * (1 + fabs(b)); }
+static bool near(double a, double b) {
+  return a == b || (isnan(a) && isnan(b)) || fabs(a - b) <= 1e-6 * (1 + fabs(b));
+}
 
 static void check_row(const row *r) {
   begin();
@@ -35,11 +44,14 @@ static void check_row(const row *r) {
     tp_buf b;
     tp_buf_init(&b);
     tp_shape_print(&b, v);
-    CHECKF(strcmp(b.s, r->shape) == 0 && tp_dtypeof(v) == r->dtype, "%s: %s %s", r->what, tp_dtype_name(tp_dtypeof(v)), b.s);
+    CHECKF(strcmp(b.s, r->shape) == 0 && tp_dtypeof(v) == r->dtype, "%s: %s %s", r->what,
+        tp_dtype_name(tp_dtypeof(v)), b.s);
     tp_buf_free(&b);
     output("v", v);
     CHECKF(tp_verify(g, &err) && go(), "%s: %s", r->what, err.msg);
-    for (int i = 0; run.outputs && run.outputs[0] && i < r->n; i++) CHECKF(i < run.outputs[0]->count && near(out_at(0, i), r->want[i]), "%s[%d] = %.9g", r->what, i, out_at(0, i));
+    for (int i = 0; run.outputs && run.outputs[0] && i < r->n; i++)
+      CHECKF(i < run.outputs[0]->count && near(out_at(0, i), r->want[i]), "%s[%d] = %.9g", r->what,
+          i, out_at(0, i));
   }
   program_free();
 }
@@ -63,7 +75,8 @@ static void check_row(const row *r) {
   X_("(3)", F64, CALL("where", T(CALL("gt", T(x), NUM(0))), T(x), NUM(0)), 0.5, 0, 2) \
   X_("(3)", F64, CALL("clamp", T(x), NUM(0), NUM(1)), 0.5, 0, 1) \
   X_("(3)", F64, CALL("clamp", T(x), NONE, NUM(1)), 0.5, -1.25, 1) \
-  X_("(3)", F32, CALL("log2", T(CALL("add", T(VEC(TP_F32, 3, 8, 0.25, 3)), NUM(0)))), 3, -2, 1.5849625) \
+  X_("(3)", F32, CALL("log2", T(CALL("add", T(VEC(TP_F32, 3, 8, 0.25, 3)), NUM(0)))), 3, -2, \
+      1.5849625) \
   X_("(3)", F64, CALL("reciprocal", T(x)), 2, -0.8, 0.5) \
   X_("(3)", F32, CALL("exp", T(VEC(TP_I32, 3, 0, 1, -1))), 1, 2.71828183, 0.367879441) \
   X_("(3)", I64, CALL("to", T(x), DTYPE(TP_I64)), 0, -1, 2) \
@@ -100,13 +113,15 @@ static void check_row(const row *r) {
   X_("(0)", F64, CALL("softmax", T(e0))) \
   X_("(2, 3)", F64, CALL("cumsum", T(p), AXES(1)), 0.5, -0.75, 1.25, 1.5, 1.75, 1) \
   X_("(2, 3)", F64, CALL("cumprod", T(p), AXES(0)), 0.5, -1.25, 2, 0.75, -0.3125, -1.5) \
-  X_("(2, 3)", F64, CALL("discounted_cumsum", T(p), FLT(0.5), AXES(1)), 0.375, -0.25, 2, 1.4375, -0.125, -0.75) \
+  X_("(2, 3)", F64, CALL("discounted_cumsum", T(p), FLT(0.5), AXES(1)), 0.375, -0.25, 2, 1.4375, \
+      -0.125, -0.75) \
   X_("(2)", I64, CALL("cumsum", T(b2)), 1, 1) \
   X_("(2, 2)", F64, CALL("matmul", T(p), T(CALL("mT", T(p)))), 5.8125, -1.0625, -1.0625, 2.875) \
   X_("(2)", F64, CALL("matmul", T(p), T(x)), 5.8125, -1.0625) \
   X_("()", F64, CALL("dot", T(x), T(y)), -0.875) \
   X_("(3, 3)", F64, CALL("outer", T(x), T(y)), 0.75, 0.25, -0.25, -1.875) \
-  X_("(2, 2)", F64, CALL("einsum", STR("ij, kj -> ik"), LIST(2, ((tp_val[]){ p, p }))), 5.8125, -1.0625, -1.0625, 2.875) \
+  X_("(2, 2)", F64, CALL("einsum", STR("ij, kj -> ik"), LIST(2, ((tp_val[]){ p, p }))), 5.8125, \
+      -1.0625, -1.0625, 2.875) \
   X_("(3, 2)", F64, CALL("einsum", STR("ij->ji"), LIST(1, &p)), 0.5, 1.5, -1.25, 0.25, 2, -0.75) \
   X_("()", F64, CALL("einsum", STR("ij->"), LIST(1, &p)), 2.25) \
   X_("(3)", F64, CALL("einsum", STR("ij,j->j"), LIST(2, ((tp_val[]){ p, x }))), 1, 1.25, 2.5) \
@@ -123,19 +138,31 @@ static void check_row(const row *r) {
   X_("(2, 2)", F64, CALL("slice", T(p), INT(1), INT(0), NONE, INT(2)), 0.5, 2, 1.5, -0.75) \
   X_("(2)", F64, CALL("select", T(p), INT(-1), INT(1)), -1.25, 0.25) \
   X_("(2)", F64, CALL("select", T(p), INT(1), T(num(2, TP_I64))), 2, -0.75) \
-  X_("(2, 2)", F64, CALL("narrow", T(p), INT(1), T(num(1, TP_I64)), INT(2)), -1.25, 2, 0.25, -0.75) \
+  X_("(2, 2)", F64, CALL("narrow", T(p), INT(1), T(num(1, TP_I64)), INT(2)), -1.25, 2, 0.25, \
+      -0.75) \
   X_("(5)", F64, CALL("pad", T(x), SHAPE(K(1), K(1)), FLT(9)), 9, 0.5, -1.25, 2, 9) \
   X_("(4)", F64, CALL("pad", T(x), SHAPE(K(-1), K(2))), -1.25, 2, 0, 0) \
-  X_("(2)", F64, CALL("chunk", T(p), INT(2), INT(1)).node ? results[0].node ? CALL("flatten", T(results[1])) : x : x, 2, -0.75) \
+  X_("(2)", F64, \
+      CALL("chunk", T(p), INT(2), INT(1)).node \
+          ? results[0].node ? CALL("flatten", T(results[1])) : x \
+          : x, \
+      2, -0.75) \
   X_("(1)", F64, CALL("split", T(x), AXES(2)).node ? results[1] : x, 2) \
-  X_("(5)", F64, CALL("cat", LIST(2, ((tp_val[]){ x, CALL("to", T(b2), DTYPE(TP_F32)) }))), 0.5, -1.25, 2, 1, 0) \
-  X_("(3, 2)", F64, CALL("stack", LIST(2, ((tp_val[]){ x, y })), INT(-1)), 0.5, 1.5, -1.25, 0.5, 2, -0.5) \
+  X_("(5)", F64, CALL("cat", LIST(2, ((tp_val[]){ x, CALL("to", T(b2), DTYPE(TP_F32)) }))), 0.5, \
+      -1.25, 2, 1, 0) \
+  X_("(3, 2)", F64, CALL("stack", LIST(2, ((tp_val[]){ x, y })), INT(-1)), 0.5, 1.5, -1.25, 0.5, \
+      2, -0.5) \
   X_("(2, 3)", F64, CALL("tril", T(p)), 0.5, 0, 0, 1.5, 0.25, 0) \
   X_("(2, 3)", F64, CALL("triu", T(p), INT(1)), 0, -1.25, 2, 0, 0, -0.75) \
   X_("(2)", F64, CALL("index_select", T(x), INT(0), T(VEC(TP_I32, 2, 2, 0))), 2, 0.5) \
-  X_("(2, 1)", F64, CALL("gather", T(p), INT(1), T(constant(TP_I64, 2, (int64_t[]){ 2, 1 }, (double[]){ 2, 1 }))), 2, 0.25) \
-  X_("(3)", F64, CALL("scatter_add", T(x), INT(0), T(VEC(TP_I64, 2, 2, 2)), NUM(1)), 0.5, -1.25, 4) \
-  X_("(3, 4)", I64, CALL("one_hot", T(VEC(TP_I64, 3, 1, 0, 3)), INT(4)), 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1) \
+  X_("(2, 1)", F64, \
+      CALL("gather", T(p), INT(1), \
+          T(constant(TP_I64, 2, (int64_t[]){ 2, 1 }, (double[]){ 2, 1 }))), \
+      2, 0.25) \
+  X_("(3)", F64, CALL("scatter_add", T(x), INT(0), T(VEC(TP_I64, 2, 2, 2)), NUM(1)), 0.5, -1.25, \
+      4) \
+  X_("(3, 4)", I64, CALL("one_hot", T(VEC(TP_I64, 3, 1, 0, 3)), INT(4)), 0, 1, 0, 0, 1, 0, 0, 0, \
+      0, 0, 0, 1) \
   X_("(3)", F64, CALL("sort", T(VEC(TP_F64, 3, NAN, 2, 1)), NONE, BOOL(true)), 2, 1, NAN) \
   X_("(3)", I64, CALL("argsort", T(x)), 1, 0, 2) \
   X_("(2)", I64, CALL("topk", T(x), INT(2)).node ? results[1] : x, 2, 0) \
@@ -147,19 +174,31 @@ static void check_row(const row *r) {
   X_("(3)", F64, CALL("silu", T(x)), 0.311229666, -0.278375174, 1.76159416) \
   X_("(3)", F64, CALL("softplus", T(x)), 0.974076984, 0.251929081, 2.12692801) \
   X_("(3)", F64, CALL("softplus", T(VEC(TP_F64, 3, 800, -800, NAN))), 800, 0, NAN) \
-  X_("(2, 3)", F64, CALL("layer_norm", T(p)), 0.0627454027, -1.25490805, 1.19216265, 1.26749296, -0.0905352117, -1.17695775) \
-  X_("(2, 3)", F64, CALL("rms_norm", T(p), SHAPE(K(3))), 0.359210604, -0.89802651, 1.43684242, 1.53226176, 0.255376959, -0.766130878) \
+  X_("(2, 3)", F64, CALL("layer_norm", T(p)), 0.0627454027, -1.25490805, 1.19216265, 1.26749296, \
+      -0.0905352117, -1.17695775) \
+  X_("(2, 3)", F64, CALL("rms_norm", T(p), SHAPE(K(3))), 0.359210604, -0.89802651, 1.43684242, \
+      1.53226176, 0.255376959, -0.766130878) \
   X_("()", F64, CALL("mse_loss", T(x), T(y)), 3.4375) \
   X_("()", F64, CALL("smooth_l1_loss", T(x), T(y)), 1.25) \
   X_("()", F64, CALL("cross_entropy", T(p), T(VEC(TP_I64, 2, 2, 0))), 0.281647296) \
-  X_("(2)", F64, CALL("cross_entropy", T(p), T(VEC(TP_I64, 2, 2, 0)), NONE, STR("none")), 0.232621983, 0.330672609) \
-  X_("()", F64, CALL("cross_entropy", T(p), T(VEC(TP_I64, 2, 2, 0)), NONE, NONE, NONE, FLT(0.1)), 0.419147296) \
-  X_("()", F64, CALL("cross_entropy", T(p), T(VEC(TP_I64, 2, 2, 0)), T(VEC(TP_F64, 3, 1, 2, 3))), 0.25713464) \
-  X_("()", F64, CALL("cross_entropy", T(p), T(VEC(TP_I64, 2, 2, -100)), NONE, NONE, INT(-100)), 0.232621983) \
+  X_("(2)", F64, CALL("cross_entropy", T(p), T(VEC(TP_I64, 2, 2, 0)), NONE, STR("none")), \
+      0.232621983, 0.330672609) \
+  X_("()", F64, CALL("cross_entropy", T(p), T(VEC(TP_I64, 2, 2, 0)), NONE, NONE, NONE, FLT(0.1)), \
+      0.419147296) \
+  X_("()", F64, CALL("cross_entropy", T(p), T(VEC(TP_I64, 2, 2, 0)), T(VEC(TP_F64, 3, 1, 2, 3))), \
+      0.25713464) \
+  X_("()", F64, CALL("cross_entropy", T(p), T(VEC(TP_I64, 2, 2, -100)), NONE, NONE, INT(-100)), \
+      0.232621983) \
   X_("()", F64, CALL("cross_entropy", T(x), T(num(2, TP_I64))), 0.232621983) \
-  X_("()", F64, CALL("binary_cross_entropy", T(VEC(TP_F64, 3, .2, .5, .9)), T(VEC(TP_F64, 3, 0, 1, .25))), 0.88985656) \
-  X_("()", F64, CALL("binary_cross_entropy", T(VEC(TP_F64, 2, 0, 1)), T(VEC(TP_F64, 2, 1, 1))), 50) \
-  X_("()", F64, CALL("kl_div", T(CALL("log", T(VEC(TP_F64, 3, .2, .3, .5)))), T(VEC(TP_F64, 3, 0, .4, .6)), STR("sum")), 0.224465763) \
+  X_("()", F64, \
+      CALL("binary_cross_entropy", T(VEC(TP_F64, 3, .2, .5, .9)), T(VEC(TP_F64, 3, 0, 1, .25))), \
+      0.88985656) \
+  X_("()", F64, CALL("binary_cross_entropy", T(VEC(TP_F64, 2, 0, 1)), T(VEC(TP_F64, 2, 1, 1))), \
+      50) \
+  X_("()", F64, \
+      CALL("kl_div", T(CALL("log", T(VEC(TP_F64, 3, .2, .3, .5)))), T(VEC(TP_F64, 3, 0, .4, .6)), \
+          STR("sum")), \
+      0.224465763) \
   X_("(3)", F32, CALL("dropout", T(i3), FLT(0)), 7, -7, 2) \
   X_("(3)", F64, CALL("dropout", T(x), FLT(1)), 0, 0, 0) \
   X_("(2)", F32, CALL("zeros", SHAPE(K(2))), 0, 0) \
@@ -175,13 +214,19 @@ static void check_row(const row *r) {
   X_("(4)", I64, CALL("randint", SHAPE(K(4)), T(num(3, TP_I64)), T(num(4, TP_I64))), 3, 3, 3, 3) \
   X_("(3)", F32, CALL("bernoulli", SHAPE(K(3)), T(VEC(TP_F32, 3, 0, 1, 1))), 0, 1, 1) \
   X_("()", I64, CALL("sum", T(CALL("randperm", SHAPE(K(9))))), 36) \
-  X_("(2)", F16, CALL("mean", T(constant(TP_F16, 2, (int64_t[]){ 2, 2 }, (double[]){ 60000, 60000, 1, 2 })), AXES(1)), 60000, 1.5)
+  X_("(2)", F16, \
+      CALL("mean", T(constant(TP_F16, 2, (int64_t[]){ 2, 2 }, (double[]){ 60000, 60000, 1, 2 })), \
+          AXES(1)), \
+      60000, 1.5)
 
-#define ROW(shape_, dtype_, expr, ...) { #expr, shape_, TP_##dtype_, NULL, (int)(sizeof((double[]){ 0, ##__VA_ARGS__ }) / sizeof(double)) - 1, { __VA_ARGS__ } },
+#define ROW(shape_, dtype_, expr, ...) \
+  { #expr, shape_, TP_##dtype_, NULL, \
+    (int)(sizeof((double[]){ 0, ##__VA_ARGS__ }) / sizeof(double)) - 1, { __VA_ARGS__ } },
 
 static tp_val make(int which) {
   int i = 0;
-#define X_(shape_, dtype_, expr, ...) if (i++ == which) return expr;
+#define X_(shape_, dtype_, expr, ...) \
+  if (i++ == which) return expr;
   ROWS(X_)
 #undef X_
   return (tp_val){ 0 };
@@ -200,8 +245,10 @@ static void test_domains(void) {
   CHECK(z.node && z.node->ndom == 1 && z.node->dom[0] == t && strcmp(z.node->name, "z") == 0);
   tp_val grown = CALL("ones", SHAPE(plus(t, 1)));
   CHECK(grown.node && grown.node->ndom == 1);
-  tp_val r = CALL("uniform", SCALAR(), NONE, DOMAIN_(1, &t), STR("r")), s = CALL("uniform", SCALAR(), NONE, DOMAIN_(1, &t));
-  CHECK(r.node && r.node->attr.hash == tp_hash("r", 1, 0) && s.node && s.node->attr.hash != r.node->attr.hash && g->nrand == 1);
+  tp_val r = CALL("uniform", SCALAR(), NONE, DOMAIN_(1, &t), STR("r")),
+         s = CALL("uniform", SCALAR(), NONE, DOMAIN_(1, &t));
+  CHECK(r.node && r.node->attr.hash == tp_hash("r", 1, 0) && s.node &&
+      s.node->attr.hash != r.node->attr.hash && g->nrand == 1);
   CHECK(!CALL("normal", SCALAR(), NONE, NONE, STR("r")).node && failed(TP_E_OPTION, "'r' already"));
   tp_val d = CALL("dropout", T(mul(x, tp_cast(g, val(I(t)), TP_F64, &err))));
   CHECK(d.node && d.node->in[0].src.node->op == TP_OP_RAND && d.node->in[0].src.node->ndom == 1);
@@ -230,7 +277,8 @@ static void test_symbolic(void) {
   program_free();
 }
 
-#define FAILS(code, text, ...) begin(), CHECKF(!(__VA_ARGS__).node && failed(code, text), #__VA_ARGS__), program_free()
+#define FAILS(code, text, ...) \
+  begin(), CHECKF(!(__VA_ARGS__).node && failed(code, text), #__VA_ARGS__), program_free()
 
 static void test_errors(void) {
   FAILS(TP_E_SHAPE, "axis 2 of a tensor with 2 axes", CALL("sum", T(p), AXES(2)));
@@ -244,7 +292,8 @@ static void test_errors(void) {
   FAILS(TP_E_SHAPE, "", CALL("reshape", T(p), SHAPE(K(4), K(-1))));
   FAILS(TP_E_SHAPE, "'i' is 2 and 3", CALL("einsum", STR("ii->i"), LIST(1, &p)));
   FAILS(TP_E_OPTION, "'i' twice", CALL("einsum", STR("ij->ii"), LIST(1, &p)));
-  FAILS(TP_E_SHAPE, "'j' is 3 and 2", CALL("einsum", STR("ij,jk->ik"), LIST(2, ((tp_val[]){ p, p }))));
+  FAILS(TP_E_SHAPE, "'j' is 3 and 2",
+      CALL("einsum", STR("ij,jk->ik"), LIST(2, ((tp_val[]){ p, p }))));
   FAILS(TP_E_OPTION, "\"mean\"", CALL("mse_loss", T(x), T(y), STR("avg")));
   FAILS(TP_E_DTYPE, "indices must be i64", CALL("index_select", T(x), INT(0), T(x)));
   FAILS(TP_E_OPTION, "not in [0, 1]", CALL("dropout", T(x), FLT(2)));
@@ -258,11 +307,16 @@ static void test_table(void) {
     tp_sigarg sig[TP_MAXARG];
     const tp_method *m = &tp_methods[i];
     int n = tp_sig_parse(m->sig, sig);
-    CHECKF(n > 0 && tp_method_find(m->name) == m && m->doc[0] && strlen(m->kinds) == 1, "%s", m->name);
-    for (int k = 0; k < n; k++) CHECKF(sig[k].name[0] && strchr("TCJIFBNXSAWELDOV", sig[k].type) && sig[k].optional >= sig[k].option, "%s: %s", m->name, sig[k].name);
+    CHECKF(
+        n > 0 && tp_method_find(m->name) == m && m->doc[0] && strlen(m->kinds) == 1, "%s", m->name);
+    for (int k = 0; k < n; k++)
+      CHECKF(sig[k].name[0] && strchr("TCJIFBNXSAWELDOV", sig[k].type) &&
+              sig[k].optional >= sig[k].option,
+          "%s: %s", m->name, sig[k].name);
   }
   tp_sigarg sig[TP_MAXARG];
-  CHECK(tp_sig_parse("x:T axis:A? | keepdim:B", sig) == 3 && sig[1].optional && !sig[1].option && sig[2].option && strcmp(sig[2].name, "keepdim") == 0);
+  CHECK(tp_sig_parse("x:T axis:A? | keepdim:B", sig) == 3 && sig[1].optional && !sig[1].option &&
+      sig[2].option && strcmp(sig[2].name, "keepdim") == 0);
   CHECK(!tp_method_find("no such"));
 }
 

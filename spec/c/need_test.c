@@ -1,4 +1,5 @@
-/* need and legal: which points are needed, what is an error at once, what becomes a check at the call. */
+/* need and legal: which points are needed, what is an error at once, what becomes a check at the
+ * call. */
 #include "script.h"
 
 static tp_need *need;
@@ -18,16 +19,21 @@ static void done(void) {
 /* v is needed exactly where cond holds in its box. */
 static bool needs(tp_val v, const char *cond) {
   const tp_node *n = v.node;
-  tp_set *want = tp_set_and(tp_set_box(ix, n->ndom, n->dom), tp_set_cond(ix, n->ndom, n->dom, X(cond)));
+  tp_set *want =
+      tp_set_and(tp_set_box(ix, n->ndom, n->dom), tp_set_cond(ix, n->ndom, n->dom, X(cond)));
   bool ok = need && tp_set_equal(ix, want, need->set[n->id]);
-  if (!ok && need) fprintf(stderr, "needed: %s\nwanted: %s\n", tp_set_str(ix, need->set[n->id]), tp_set_str(ix, want));
+  if (!ok && need)
+    fprintf(
+        stderr, "needed: %s\nwanted: %s\n", tp_set_str(ix, need->set[n->id]), tp_set_str(ix, want));
   tp_set_free(want);
   return ok;
 }
 
 static bool one_check(tp_code code, const char *cond) {
-  bool ok = g->boundchecks.n == 1 && g->boundchecks.v[0].code == code && g->boundchecks.v[0].cond == X(cond);
-  for (int i = 0; !ok && i < g->boundchecks.n; i++) fprintf(stderr, "check: %s\n", g->boundchecks.v[i].msg);
+  bool ok = g->boundchecks.n == 1 && g->boundchecks.v[0].code == code &&
+      g->boundchecks.v[0].cond == X(cond);
+  for (int i = 0; !ok && i < g->boundchecks.n; i++)
+    fprintf(stderr, "check: %s\n", g->boundchecks.v[i].msg);
   return ok;
 }
 
@@ -42,8 +48,13 @@ static tp_val chain(dim t, tp_val x, tp_val *step) {
 }
 
 static void test_recurrence(void) {
-  static const struct { const char *read, *h, *step; } row[] = {
-    { NULL, "true", "t >= 1" }, { "T - 1", "true", "t >= 1" }, { "T - 3", "t <= T - 3", "t >= 1 and t <= T - 3" }, { "0", "t == 0", "false" },
+  static const struct {
+    const char *read, *h, *step;
+  } row[] = {
+    { NULL, "true", "t >= 1" },
+    { "T - 1", "true", "t >= 1" },
+    { "T - 3", "t <= T - 3", "t >= 1 and t <= T - 3" },
+    { "0", "t == 0", "false" },
   };
   for (size_t i = 0; i < TP_LEN(row); i++) {
     program_new();
@@ -56,21 +67,24 @@ static void test_recurrence(void) {
   }
 }
 
-/* h[5] alone needs h[0] .. h[5] where the domain has a point 5; the check of T >= 6 guards the rest. */
+/* h[5] alone needs h[0] .. h[5] where the domain has a point 5; the check of T >= 6 guards the
+ * rest. */
 static void test_constant_point(void) {
   program_new();
   dim t = dim_new("t");
   tp_val step, h = chain(t, input("x", TP_F32, DOM(t)), &step);
   output("y", at1(h, pt(K(5))));
   CHECKF(judge(), "%s", err.msg);
-  CHECK(needs(h, "t <= 5 and T >= 6") && needs(step, "t >= 1 and t <= 5 and T >= 6") && one_check(TP_E_DOMAIN, "T >= 6"));
+  CHECK(needs(h, "t <= 5 and T >= 6") && needs(step, "t >= 1 and t <= 5 and T >= 6") &&
+      one_check(TP_E_DOMAIN, "T >= 6"));
   done();
 }
 
 static void test_two_lags(void) {
   program_new();
   dim t = dim_new("t");
-  tp_val f = declare("f", TP_I64, DOM(t)), step = add(at1(f, pt(plus(t, -1))), at1(f, pt(plus(t, -2))));
+  tp_val f = declare("f", TP_I64, DOM(t)),
+         step = add(at1(f, pt(plus(t, -1))), at1(f, pt(plus(t, -2))));
   branch(f, "t <= 1", num(1, TP_I64));
   branch(f, NULL, step);
   output("y", at1(f, pt(K(9))));
@@ -88,14 +102,16 @@ static void test_two_cut_nodes(void) {
   branch(b, "t == 0", num(1, TP_F32));
   branch(b, NULL, add(at1(a, pt(plus(t, -1))), num(2, TP_F32)));
   output("y", at1(a, pt(K(8))));
-  CHECK(judge() && needs(a, "t <= 8 and t%2 == 0 and T >= 9") && needs(b, "t <= 7 and t%2 == 1 and T >= 9"));
+  CHECK(judge() && needs(a, "t <= 8 and t%2 == 0 and T >= 9") &&
+      needs(b, "t <= 7 and t%2 == 1 and T >= 9"));
   done();
 }
 
 static void test_backward_and_inside(void) {
   program_new();
   dim i = dim_new("i"), t = dim_new("t");
-  tp_val x = input("x", TP_F32, DOM(t)), r = declare("r", TP_F32, DOM(i, t)), w = declare("w", TP_F32, DOM(i));
+  tp_val x = input("x", TP_F32, DOM(t)), r = declare("r", TP_F32, DOM(i, t)),
+         w = declare("w", TP_F32, DOM(i));
   tp_val next = at2(r, pt(I(i)), pt(plus(t, 1)));
   branch(w, "i == 0", num(1, TP_F32));
   branch(w, NULL, at2(r, pt(plus(i, -1)), pt(K(0))));
@@ -103,8 +119,10 @@ static void test_backward_and_inside(void) {
   branch(r, NULL, add(next, mul(w, x)));
   output("w", at1(w, pt(X("I - 1"))));
   CHECKF(judge(), "%s", err.msg);
-  CHECK(needs(w, "T >= 1 or i == I - 1") && needs(r, "i <= I - 2") && needs(next, "i <= I - 2 and t <= T - 2"));
-  CHECK(g->boundchecks.n == 2);                         /* I >= 1 for w[I-1]; r[i-1, 0] wants T >= 1 where I >= 2 */
+  CHECK(needs(w, "T >= 1 or i == I - 1") && needs(r, "i <= I - 2") &&
+      needs(next, "i <= I - 2 and t <= T - 2"));
+  /* I >= 1 for w[I-1]; r[i-1, 0] wants T >= 1 where I >= 2 */
+  CHECK(g->boundchecks.n == 2);
   done();
 }
 
@@ -137,7 +155,8 @@ static void test_windows(void) {
   done();
 }
 
-static void reads(const char *lo, const char *hi, tp_code code, const char *text, const char *cond) {
+static void reads(
+    const char *lo, const char *hi, tp_code code, const char *text, const char *cond) {
   program_new();
   dim t = dim_new("t");
   tp_val x = input("x", TP_F32, DOM(t));
@@ -151,8 +170,10 @@ static void reads(const char *lo, const char *hi, tp_code code, const char *text
 }
 
 static void test_reads(void) {
-  reads("t + 1", NULL, TP_E_DOMAIN, "domain: 'x' is read at t = 2 (x[t + 1]), outside 0 .. T-1, e.g. at t = 1 with T = 2", NULL);
-  reads("t - 1", NULL, TP_E_DOMAIN, "domain: 'x' is read at t = -1 (x[t - 1]), outside 0 .. T-1, e.g. at t = 0 with T = 2", NULL);
+  reads("t + 1", NULL, TP_E_DOMAIN,
+      "domain: 'x' is read at t = 2 (x[t + 1]), outside 0 .. T-1, e.g. at t = 1 with T = 2", NULL);
+  reads("t - 1", NULL, TP_E_DOMAIN,
+      "domain: 'x' is read at t = -1 (x[t - 1]), outside 0 .. T-1, e.g. at t = 0 with T = 2", NULL);
   reads("-1", NULL, TP_E_DOMAIN, "'x' is read at t = -1 (x[-1])", NULL);
   reads("T", NULL, TP_E_DOMAIN, "(x[T])", NULL);
   reads("t", "t + 2", TP_E_DOMAIN, "'x' is read at t = 2 (x[t .. t + 2])", NULL);
@@ -171,7 +192,8 @@ static void test_advice(void) {
   dim t = dim_new("t");
   tp_val x = input("x", TP_F32, DOM(t));
   output("y", named(add(at1(x, pt(K(-1))), num(1, TP_F32)), "last"));
-  CHECK(!judge() && strstr(err.notes, "write x[{t = T-1}]") && strstr(err.notes, "'last' needs it"));
+  CHECK(
+      !judge() && strstr(err.notes, "write x[{t = T-1}]") && strstr(err.notes, "'last' needs it"));
   done();
 }
 
@@ -179,11 +201,15 @@ static void test_slice(void) {
   program_new();
   dim t = dim_new("t");
   const tp_ix *five = K(5);
-  tp_val x = node(TP_OP_INPUT, 0, NULL, (tp_attr){ .str = "x", .dtype = TP_F32, .ndom = 1, .dom = &t, .nix = 1, .ix = &five });
+  tp_val x = node(TP_OP_INPUT, 0, NULL,
+      (tp_attr){ .str = "x", .dtype = TP_F32, .ndom = 1, .dom = &t, .nix = 1, .ix = &five });
   output("y", tp_slice(g, x, 0, I(t), K(1), 1, &err));
   CHECK(judge() && one_check(TP_E_DOMAIN, "T <= 5"));
   output("z", tp_slice(g, x, 0, plus(t, 4), K(1), 1, &err));
-  CHECK(!judge() && failed(TP_E_DOMAIN, "elements t + 4 .. t + 5 of axis 0 of 'x' (extent 5) are not all there, e.g. at t = 1 with T = 2"));
+  CHECK(!judge() &&
+      failed(TP_E_DOMAIN,
+          "elements t + 4 .. t + 5 of axis 0 of 'x' (extent 5) are not all there, e.g. at t = 1 "
+          "with T = 2"));
   done();
 }
 
@@ -191,7 +217,8 @@ static void test_slice(void) {
 static void test_only_needed(void) {
   program_new();
   dim t = dim_new("t");
-  tp_val x = input("x", TP_F32, DOM(t)), y = add(at1(x, pt(plus(t, 1))), num(1, TP_F32)), h = declare("h", TP_F32, DOM(t));
+  tp_val x = input("x", TP_F32, DOM(t)), y = add(at1(x, pt(plus(t, 1))), num(1, TP_F32)),
+         h = declare("h", TP_F32, DOM(t));
   branch(h, "t == T - 1", num(0, TP_F32));
   branch(h, NULL, y);
   output("h", h);
@@ -208,8 +235,10 @@ static void test_undefined(void) {
   tp_val h = declare("h", TP_F32, DOM(t));
   g->pos = (tp_pos){ "net.lua", 4 };
   branch(h, "t == 0", num(0, TP_F32));
-  output("y", at1(h, pt(K(-1))));                       /* a domain error as well: undefined is told */
-  CHECK(!judge() && failed(TP_E_UNDEFINED, "undefined: 'h' has no branch at t = 1 with T = 2") && err.pos.line == 3);
+  /* a domain error as well: undefined is told */
+  output("y", at1(h, pt(K(-1))));
+  CHECK(!judge() && failed(TP_E_UNDEFINED, "undefined: 'h' has no branch at t = 1 with T = 2") &&
+      err.pos.line == 3);
   branch(h, "t == 1", num(0, TP_F32));
   only_output(h);
   CHECK(judge() && one_check(TP_E_UNDEFINED, "T <= 2"));
@@ -217,7 +246,10 @@ static void test_undefined(void) {
   branch(h, "t >= 2", num(1, TP_F32));
   g->pos = (tp_pos){ "net.lua", 13 };
   branch(h, "t == 5", num(2, TP_F32));
-  CHECK(!judge() && failed(TP_E_UNDEFINED, "undefined: this branch of 'h' can never be first: the branch at net.lua:12 covers it") && err.pos.line == 13);
+  CHECK(!judge() &&
+      failed(TP_E_UNDEFINED,
+          "undefined: this branch of 'h' can never be first: the branch at net.lua:12 covers it") &&
+      err.pos.line == 13);
   done();
   program_new();
   t = dim_new("t");
@@ -247,7 +279,8 @@ static void test_calls(void) {
   tp_val x = input("x", TP_F32, DOM(t));
   tp_out spec = { TP_F32, 0, NULL };
   tp_val c = node(TP_OP_CALL, 1, &x, (tp_attr){ .ndom = 1, .dom = &t, .nspec = 1, .spec = &spec });
-  tp_val unread = node(TP_OP_CALL, 1, &x, (tp_attr){ .ndom = 1, .dom = &t, .nspec = 1, .spec = &spec });
+  tp_val unread =
+      node(TP_OP_CALL, 1, &x, (tp_attr){ .ndom = 1, .dom = &t, .nspec = 1, .spec = &spec });
   output("y", at1(c, pt(K(3))));
   CHECK(judge() && needs(c, "true") && needs(x, "true") && needs(unread, "false"));
   done();
@@ -283,13 +316,13 @@ static void test_roots(void) {
 /* ---- random programs against brute force ---- */
 
 enum { MAXB = 5, MAXNODE = 64 };
-static char colour[MAXNODE][MAXB + 1][MAXB + 1];        /* 1: on the path, 2: needed */
+static char colour[MAXNODE][MAXB + 1][MAXB + 1]; /* 1: on the path, 2: needed */
 static bool cyclic;
 
 static void visit(const tp_node *n, const int64_t *at);
 
 static void visit_box(const tp_node *x, const tp_at *at) {
-  int64_t lo[2] = {0}, hi[2] = { 1, 1 }, p[2];
+  int64_t lo[2] = { 0 }, hi[2] = { 1, 1 }, p[2];
   for (int k = 0; k < x->ndom; k++) {
     lo[k] = tp_ix_evalq(at[k].lo, env);
     hi[k] = at[k].range ? tp_ix_evalq(at[k].hi, env) : lo[k] + 1;
@@ -299,7 +332,7 @@ static void visit_box(const tp_node *x, const tp_at *at) {
 }
 
 static void visit_same(const tp_node *x) {
-  int64_t at[2] = {0};
+  int64_t at[2] = { 0 };
   for (int k = 0; k < x->ndom; k++) at[k] = env[x->dom[k]->id];
   visit(x, at);
 }
@@ -309,7 +342,7 @@ static void set_point(const tp_node *n, const int64_t *at) {
 }
 
 static void visit(const tp_node *n, const int64_t *at) {
-  int64_t here[2] = {0};
+  int64_t here[2] = { 0 };
   for (int k = 0; k < n->ndom; k++) {
     if (at[k] < 0 || at[k] >= env[n->dom[k]->bound->id]) return;
     here[k] = at[k];
@@ -323,19 +356,22 @@ static void visit(const tp_node *n, const int64_t *at) {
     set_point(n, here);
     if (n->op == TP_OP_READ) visit_box(n->in[k].src.node, n->attr.at);
     else if (n->op != TP_OP_MERGE) visit_same(n->in[k].src.node);
-    else if ((found = !n->in[k].cond || tp_ix_evalq(n->in[k].cond, env))) visit_same(n->in[k].src.node);
+    else if ((found = !n->in[k].cond || tp_ix_evalq(n->in[k].cond, env)))
+      visit_same(n->in[k].src.node);
   }
   *c = 2;
 }
 
-/* The sets at these bounds against the truth. 0: equal, or a superset where some value needs itself; 1: a superset; 2: points are missing. */
+/* The sets at these bounds against the truth. 0: equal, or a superset where some value needs
+ * itself; 1: a superset; 2: points are missing. */
 static int compare(const tp_ix *const *member) {
   memset(colour, 0, sizeof colour);
   cyclic = false;
   int extra = 0;
   const tp_node *out = g->outputs.v[0].val.node;
   for (int64_t a = 0; a < (out->ndom > 0 ? env[out->dom[0]->bound->id] : 1); a++)
-    for (int64_t b = 0; b < (out->ndom > 1 ? env[out->dom[1]->bound->id] : 1); b++) visit(out, (int64_t[]){ a, b });
+    for (int64_t b = 0; b < (out->ndom > 1 ? env[out->dom[1]->bound->id] : 1); b++)
+      visit(out, (int64_t[]){ a, b });
   for (int i = 0; i < g->nodes.n; i++) {
     const tp_node *n = g->nodes.v[i];
     for (int64_t a = 0; a < (n->ndom > 0 ? env[n->dom[0]->bound->id] : 1); a++)
@@ -356,11 +392,14 @@ static unsigned rnd(unsigned n) {
 }
 
 static tp_at random_index(dim d) {
-  const char *const point[] = { "%s - 1", "%s - 1", "%s - 2", "%s + 1", "%s", "%s//2", "3", "0", "max(0, %s - 3)", "2*%s", "%s%%3" };
-  const char *const range[][2] = { { "0", "%s" }, { "max(0, %s - 2)", "%s" }, { "%s + 1", "4" }, { "0", "%s//2" } };
+  const char *const point[] = { "%s - 1", "%s - 1", "%s - 2", "%s + 1", "%s", "%s//2", "3", "0",
+    "max(0, %s - 3)", "2*%s", "%s%%3" };
+  const char *const range[][2] = { { "0", "%s" }, { "max(0, %s - 2)", "%s" }, { "%s + 1", "4" },
+    { "0", "%s//2" } };
   if (rnd(4)) return pt(X(tp_printf(&g->arena, point[rnd(TP_LEN(point))], d->name)));
   unsigned k = rnd(TP_LEN(range));
-  return rg(X(tp_printf(&g->arena, range[k][0], d->name)), X(tp_printf(&g->arena, range[k][1], d->name)));
+  return rg(
+      X(tp_printf(&g->arena, range[k][0], d->name)), X(tp_printf(&g->arena, range[k][1], d->name)));
 }
 
 static tp_val random_read(tp_val v) {
@@ -375,13 +414,15 @@ static void random_program(int seed, int *inexact) {
   program_new();
   dim t = dim_new("t"), s = dim_new("s");
   tp_val h[3];
-  for (int k = 0; k < 3; k++) h[k] = k < 2 && rnd(2) ? declare("h", TP_F32, DOM(t)) : declare("h", TP_F32, DOM(t, s));
+  for (int k = 0; k < 3; k++)
+    h[k] = k < 2 && rnd(2) ? declare("h", TP_F32, DOM(t)) : declare("h", TP_F32, DOM(t, s));
   for (int k = 0; k < 3; k++) {
     bool two = h[k].node->ndom == 2;
     tp_val e = num(1, TP_F32);
     for (unsigned i = 0, n = 1 + rnd(2); i < n; i++) {
       tp_val from = h[rnd(2) ? (unsigned)k : rnd(3)];
-      e = add(e, random_read(!two && from.node->ndom == 2 ? at2(from, pt(I(t)), pt(K(rnd(2)))) : from));
+      e = add(
+          e, random_read(!two && from.node->ndom == 2 ? at2(from, pt(I(t)), pt(K(rnd(2)))) : from));
     }
     branch(h[k], rnd(2) ? "t == 0" : "t <= 1", num(0, TP_F32));
     if (two && rnd(2)) branch(h[k], "s == 0", at2(h[k], pt(plus(t, -1)), pt(K(1))));
@@ -392,7 +433,8 @@ static void random_program(int seed, int *inexact) {
   need = tp_need_outputs(g, &err);
   CHECKF(need && g->nodes.n <= MAXNODE, "program %d: %s", seed, err.msg);
   const tp_ix **member = calloc(MAXNODE, sizeof *member);
-  for (int i = 0; i < g->nodes.n; i++) member[i] = tp_set_to_cond(ix, g->nodes.v[i]->ndom, g->nodes.v[i]->dom, need->set[i], false);
+  for (int i = 0; i < g->nodes.n; i++)
+    member[i] = tp_set_to_cond(ix, g->nodes.v[i]->ndom, g->nodes.v[i]->dom, need->set[i], false);
   int worst = 0;
   for (int T = 0; T <= MAXB; T++)
     for (int S = 0; S <= MAXB; S++) {

@@ -1,6 +1,7 @@
-/* The plan's text. Programs lie in spec/plan as x.sdg: each is compiled, its plan printed, read and printed again, in its own context and in a fresh one, and both
- * plans run on the same inputs: outputs and calls of callbacks are the same bit for bit. Where there is x.want it holds the plan's text. A second argument
- * names a folder into which the texts are written. */
+/* The plan's text. Programs lie in spec/plan as x.sdg: each is compiled, its plan printed, read and
+ * printed again, in its own context and in a fresh one, and both plans run on the same inputs:
+ * outputs and calls of callbacks are the same bit for bit. Where there is x.want it holds the
+ * plan's text. A second argument names a folder into which the texts are written. */
 #include "interp/interp.h"
 #include "poly/poly.h"
 #include "opt/opt.h"
@@ -17,7 +18,13 @@ static int64_t below(int64_t n) { return (int64_t)(rnd() % (uint64_t)n); }
 
 /* ---- a program ---- */
 
-typedef struct { tp_ictx *ix; tp_graph *g; tp_poly *poly; tp_plan *plan; tp_error err; } prog;
+typedef struct {
+  tp_ictx *ix;
+  tp_graph *g;
+  tp_poly *poly;
+  tp_plan *plan;
+  tp_error err;
+} prog;
 
 /* Stepped along all of its dims; whatever has them comes and goes with the ticks. */
 static bool insert_ticks(tp_graph *g, tp_error *err) {
@@ -25,17 +32,24 @@ static bool insert_ticks(tp_graph *g, tp_error *err) {
   int n = 0;
   for (int i = 0; i < tp_nsym(g->ix); i++)
     if (tp_sym_at(g->ix, i)->kind == TP_SYM_DIM) dim[n++] = tp_sym_at(g->ix, i);
-  bool *fed = TP_NEWN(&g->arena, bool, g->inputs.n + 1), *shown = TP_NEWN(&g->arena, bool, g->outputs.n + 1);
+  bool *fed = TP_NEWN(&g->arena, bool, g->inputs.n + 1),
+       *shown = TP_NEWN(&g->arena, bool, g->outputs.n + 1);
   for (int i = 0; i < g->inputs.n; i++) fed[i] = g->inputs.v[i]->ndom == n;
   for (int i = 0; i < g->outputs.n; i++) shown[i] = g->outputs.v[i].val.node->ndom == n;
-  return tp_insert_ticks(g, &(tp_ticks){ n, dim, fed, shown, TP_NEWN(&g->arena, bool, g->nodes.n + 1), TP_NEWN(&g->arena, bool, g->outputs.n + 1) }, err) && tp_keep_newest(g, true, err);
+  return tp_insert_ticks(g,
+             &(tp_ticks){ n, dim, fed, shown, TP_NEWN(&g->arena, bool, g->nodes.n + 1),
+                 TP_NEWN(&g->arena, bool, g->outputs.n + 1) },
+             err) &&
+      tp_keep_newest(g, true, err);
 }
 
 static bool schedule(prog *p) {
   tp_need *need = tp_need_outputs(p->g, &p->err);
   bool ok = need && tp_need_check(p->g, need, &p->err);
   tp_need_free(need);
-  if (!ok || !tp_lower_sums(p->g, &p->err) || !tp_lower_ends(p->g, false, &p->err) || !tp_verify(p->g, &p->err)) return false;
+  if (!ok || !tp_lower_sums(p->g, &p->err) || !tp_lower_ends(p->g, false, &p->err) ||
+      !tp_verify(p->g, &p->err))
+    return false;
   need = tp_need_outputs(p->g, &p->err);
   p->poly = need ? tp_lower(p->g, need, &p->err) : NULL;
   tp_need_free(need);
@@ -47,7 +61,8 @@ static bool prog_open(prog *p, const char *text) {
   p->ix = tp_ictx_new();
   p->g = tp_graph_parse(p->ix, text, &p->err);
   bool ok = p->g && (strncmp(text, "-- stepped", 10) != 0 || insert_ticks(p->g, &p->err));
-  return ok && schedule(p) && (p->plan = tp_plan_build(p->g, p->poly, &(tp_planned){ .fuse = true }, &p->err));
+  return ok && schedule(p) &&
+      (p->plan = tp_plan_build(p->g, p->poly, &(tp_planned){ .fuse = true }, &p->err));
 }
 
 static void prog_close(prog *p) {
@@ -67,7 +82,11 @@ static char *text_of(const tp_plan *p) {
 /* ---- running ---- */
 
 enum { MAXIN = 16 };
-typedef struct { tp_array *in[MAXIN], *param[MAXIN]; int64_t *env; bool loaded; } given;
+typedef struct {
+  tp_array *in[MAXIN], *param[MAXIN];
+  int64_t *env;
+  bool loaded;
+} given;
 
 static void random_elements(tp_array *a) {
   for (int64_t i = 0; i < a->count; i++)
@@ -90,7 +109,8 @@ static given give(const prog *p, int64_t n, bool loaded) {
   for (int i = 0; i < p->plan->bufs.n; i++) {
     const tp_pbuf *b = p->plan->bufs.v[i];
     int64_t count = tp_ix_evalq(b->size, v.env);
-    if (b->kind == TP_BUF_PARAM && !v.param[b->slot]) random_elements(v.param[b->slot] = tp_array_new(b->dtype, 1, &count));
+    if (b->kind == TP_BUF_PARAM && !v.param[b->slot])
+      random_elements(v.param[b->slot] = tp_array_new(b->dtype, 1, &count));
   }
   return v;
 }
@@ -103,18 +123,30 @@ static void given_free(given *v) {
 /* What a callback was told; its results are made of that. */
 static bool callback(void *ud, const tp_call *c, tp_error *err) {
   uint64_t h = tp_hash(&c->of->fn, sizeof c->of->fn, *(uint64_t *)ud);
-  for (int i = 0; i < c->ndim; i++) h = tp_hash(&c->coord[i], sizeof(int64_t), tp_hash(c->dims[i]->name, strlen(c->dims[i]->name), h));
+  for (int i = 0; i < c->ndim; i++)
+    h = tp_hash(
+        &c->coord[i], sizeof(int64_t), tp_hash(c->dims[i]->name, strlen(c->dims[i]->name), h));
   for (int i = 0; i < c->nargs; i++) h = tp_hash(c->args[i]->data, tp_array_bytes(c->args[i]), h);
   for (int i = 0; i < c->nres; i++)
-    for (int64_t k = 0; k < c->res[i]->count; k++) tp_puti(c->res[i]->dtype, c->res[i]->data, k, (int64_t)(h >> 5) % 7 + k);
+    for (int64_t k = 0; k < c->res[i]->count; k++)
+      tp_puti(c->res[i]->dtype, c->res[i]->data, k, (int64_t)(h >> 5) % 7 + k);
   *(uint64_t *)ud = h;
   return true;
 }
 
-typedef struct { tp_run run; uint64_t calls; bool ok; tp_error err; } result;
+typedef struct {
+  tp_run run;
+  uint64_t calls;
+  bool ok;
+  tp_error err;
+} result;
 
 static result execute(const prog *p, const tp_plan *plan, const given *v) {
-  result r = { .run = { .env = v->env, .inputs = v->in, .params = v->loaded ? v->param : NULL, .seed = 11, .call = callback } };
+  result r = { .run = { .env = v->env,
+                   .inputs = v->in,
+                   .params = v->loaded ? v->param : NULL,
+                   .seed = 11,
+                   .call = callback } };
   tp_exec *x = tp_exec_new(plan, &tp_interp, &r.err);
   r.run.ud = &r.calls;
   r.ok = x && tp_run_alloc(p->g, &r.run, &r.err) && tp_exec_run(x, &r.run, &r.err);
@@ -123,22 +155,27 @@ static result execute(const prog *p, const tp_plan *plan, const given *v) {
 }
 
 static bool same_arrays(const tp_array *a, const tp_array *b) {
-  return a && b && a->dtype == b->dtype && a->count == b->count && (!a->count || memcmp(a->data, b->data, tp_array_bytes(a)) == 0);
+  return a && b && a->dtype == b->dtype && a->count == b->count &&
+      (!a->count || memcmp(a->data, b->data, tp_array_bytes(a)) == 0);
 }
 
 /* What a callback shows lies nowhere when the run is over. */
 static bool is_kept(const tp_plan *p, int output) {
   bool kept = false;
-  for (int i = 0; i < p->bufs.n; i++) kept |= p->bufs.v[i]->kind == TP_BUF_OUTPUT && p->bufs.v[i]->slot == output;
+  for (int i = 0; i < p->bufs.n; i++)
+    kept |= p->bufs.v[i]->kind == TP_BUF_OUTPUT && p->bufs.v[i]->slot == output;
   return kept;
 }
 
-static void compare_runs(const char *name, const prog *p, const tp_plan *q, int64_t n, bool loaded) {
+static void compare_runs(
+    const char *name, const prog *p, const tp_plan *q, int64_t n, bool loaded) {
   given v = give(p, n, loaded);
   result a = execute(p, p->plan, &v), b = execute(p, q, &v);
-  CHECKF(a.ok && b.ok && a.calls == b.calls, "%s at %lld: %s%s", name, (long long)n, a.err.msg, b.err.msg);
+  CHECKF(a.ok && b.ok && a.calls == b.calls, "%s at %lld: %s%s", name, (long long)n, a.err.msg,
+      b.err.msg);
   for (int i = 0; i < p->g->outputs.n && a.ok && b.ok; i++)
-    CHECKF(!is_kept(p->plan, i) || same_arrays(a.run.outputs[i], b.run.outputs[i]), "%s at %lld, output %d", name, (long long)n, i);
+    CHECKF(!is_kept(p->plan, i) || same_arrays(a.run.outputs[i], b.run.outputs[i]),
+        "%s at %lld, output %d", name, (long long)n, i);
   tp_run_free_outputs(p->g, &a.run);
   tp_run_free_outputs(p->g, &b.run);
   given_free(&v);
@@ -158,7 +195,8 @@ static void round_trip(const char *name, const char *text) {
   tp_error err = { 0 };
   tp_plan *p = tp_plan_parse(ix, text, &err);
   char *again = p ? text_of(p) : NULL;
-  CHECKF(same_text(name, again, text), "%s:%d %s", err.pos.file ? err.pos.file : "", err.pos.line, err.msg);
+  CHECKF(same_text(name, again, text), "%s:%d %s", err.pos.file ? err.pos.file : "", err.pos.line,
+      err.msg);
   free(again);
   tp_plan_free(p);
   tp_ictx_free(ix);
@@ -176,11 +214,14 @@ static void here_and_back(const char *name, const prog *p, const char *text) {
   tp_plan_free(q);
 }
 
-/* With everything that may be in a file: the same results as the plan of that text, and a text that reads back; so does that of a plan that is reproducible, too. */
+/* With everything that may be in a file: the same results as the plan of that text, and a text that
+ * reads back; so does that of a plan that is reproducible, too. */
 static void in_a_file(const char *name, prog *p, const char *text) {
   tp_error err = { 0 };
   tp_plan *q = tp_plan_parse(p->ix, text, &err);
-  if (!CHECKF(q && tp_plan_limit(p->plan, TP_SPILL_ALL, &err) && tp_plan_check(p->plan, &err), "%s:%d %s", name, err.pos.line, err.msg)) return;
+  if (!CHECKF(q && tp_plan_limit(p->plan, TP_SPILL_ALL, &err) && tp_plan_check(p->plan, &err),
+          "%s:%d %s", name, err.pos.line, err.msg))
+    return;
   for (int i = 0; i < 3; i++) compare_runs(name, p, q, (int64_t[]){ 5, 1, 8 }[i], i == 2);
   p->plan->reproducible = true;
   char *limited = text_of(p->plan);
@@ -192,7 +233,8 @@ static void in_a_file(const char *name, prog *p, const char *text) {
 
 /* ---- wrong texts ---- */
 
-/* Reads a text that may be anything; what reads is printed and made ready to run. True: it was read. */
+/* Reads a text that may be anything; what reads is printed and made ready to run. True: it was
+ * read. */
 static bool survive(const char *text) {
   tp_ictx *ix = tp_ictx_new();
   tp_error err = { 0 };
@@ -209,7 +251,7 @@ static bool survive(const char *text) {
 }
 
 #ifndef CHARACTERS
-#define CHARACTERS 800000                       /* of mutated texts, for each program */
+#define CHARACTERS 800000 /* of mutated texts, for each program */
 #endif
 
 static size_t mutate(char *s, size_t n) {
@@ -219,8 +261,11 @@ static size_t mutate(char *s, size_t n) {
     int64_t how = below(8);
     if (how == 0) s[at] = (char)(1 + below(255));
     else if (how == 1) memmove(s + at, s + at + 1, n-- - at);
-    else if (how == 2) { char c = s[at]; s[at] = s[n - 1 - at]; s[n - 1 - at] = c; }
-    else s[at] = likely[below(sizeof likely - 1)];
+    else if (how == 2) {
+      char c = s[at];
+      s[at] = s[n - 1 - at];
+      s[n - 1 - at] = c;
+    } else s[at] = likely[below(sizeof likely - 1)];
   }
   return n;
 }
@@ -234,7 +279,7 @@ static void test_mutations(const char *text) {
     mutate(s, n);
     read += survive(s);
   }
-  for (size_t at = 0; at < n; at += 1 + n / 60) {       /* and cut off */
+  for (size_t at = 0; at < n; at += 1 + n / 60) { /* and cut off */
     memcpy(s, text, at);
     s[at] = 0;
     read += survive(s);
@@ -256,33 +301,36 @@ static char *replaced(const char *text, const char *from, const char *to) {
 }
 
 static const char base[] =
-  "dim t:T\n"
-  "var t1\n"
-  "var a0\n"
-  "ends T\n"
-  "output f32 (t) [3] \"y\" @ a.lua:2\n"
-  "c0 fn 4 (t) gives f32 \"f\" @ a.lua:3\n"
-  "reproducible\n"
-  "limit 4096\n"
-  "b0 input 0 f32 \"x\" [T][3] size 3*T\n"
-  "b1 output 0 f32 \"y\" [T][3] size 3*T\n"
-  "b2 temp f32 \"s\" [][] size 1 life 0..2\n"
-  "b3 const i64 \"k\" [][2] size 2 data [2] 2 -1\n"
-  "b4 param 0 f32 \"w\" [][] size 1\n"
-  "b5 temp f32 \"o\" [][3] size 3 life 0..2\n"
-  "for t1 = 0 .. T step 1 of t {\n"
-  "  spill b2 rows 0 for 1\n"
-  "  loop over | sum a0 = 0 for 3 out b2{0; lead 0} in b0{3*t1; lead 1} @ a.lua:1\n"
-  "  if t1 >= 1 {\n"
-  "    loop over | a0 = 0 for 3 [mul:f32(i0,i1) add:f32(m0,i0)] -> m1 out b1{3*t1; lead 1} in b0{3*t1; lead 1} b2{0; lead 0} \"y\" @ a.lua:2\n"
-  "    call c0 out b5{0; box 3 by 1} in b0{3*t1; box 3 by 1} at(t = t1) \"f\" @ a.lua:3\n"
-  "    op cumprod out b5{0; box 3 by 1} in b0{3*t1; box 3 by 1}\n"
-  "  } else {\n"
-  "    loop over | a0 = 0 for 3 out b1{3*t1; lead 1} in b0{0; ring t1 mod T by 3; lead 1}\n"
-  "  }\n"
-  "}\n";
+    "dim t:T\n"
+    "var t1\n"
+    "var a0\n"
+    "ends T\n"
+    "output f32 (t) [3] \"y\" @ a.lua:2\n"
+    "c0 fn 4 (t) gives f32 \"f\" @ a.lua:3\n"
+    "reproducible\n"
+    "limit 4096\n"
+    "b0 input 0 f32 \"x\" [T][3] size 3*T\n"
+    "b1 output 0 f32 \"y\" [T][3] size 3*T\n"
+    "b2 temp f32 \"s\" [][] size 1 life 0..2\n"
+    "b3 const i64 \"k\" [][2] size 2 data [2] 2 -1\n"
+    "b4 param 0 f32 \"w\" [][] size 1\n"
+    "b5 temp f32 \"o\" [][3] size 3 life 0..2\n"
+    "for t1 = 0 .. T step 1 of t {\n"
+    "  spill b2 rows 0 for 1\n"
+    "  loop over | sum a0 = 0 for 3 out b2{0; lead 0} in b0{3*t1; lead 1} @ a.lua:1\n"
+    "  if t1 >= 1 {\n"
+    "    loop over | a0 = 0 for 3 [mul:f32(i0,i1) add:f32(m0,i0)] -> m1 out b1{3*t1; lead 1} in "
+    "b0{3*t1; lead 1} b2{0; lead 0} \"y\" @ a.lua:2\n"
+    "    call c0 out b5{0; box 3 by 1} in b0{3*t1; box 3 by 1} at(t = t1) \"f\" @ a.lua:3\n"
+    "    op cumprod out b5{0; box 3 by 1} in b0{3*t1; box 3 by 1}\n"
+    "  } else {\n"
+    "    loop over | a0 = 0 for 3 out b1{3*t1; lead 1} in b0{0; ring t1 mod T by 3; lead 1}\n"
+    "  }\n"
+    "}\n";
 
-static const struct { const char *from, *to, *why; } wrong[] = {
+static const struct {
+  const char *from, *to, *why;
+} wrong[] = {
   { "out b2{", "out b7{", "no such buffer" },
   { "limit 4096", "limit 0", "no such limit" },
   { "reproducible", "reproducible 1", "" },
@@ -362,7 +410,8 @@ static void test_wrong(void) {
     tp_ictx *ix = tp_ictx_new();
     tp_error err = { 0 };
     tp_plan *p = text ? tp_plan_parse(ix, text, &err) : NULL;
-    CHECKF(!p && err.code == TP_E_FILE && strstr(err.msg, wrong[i].why) && err.pos.line > 0, "%s -> %s: line %d, %s", wrong[i].from, wrong[i].to, err.pos.line, err.msg);
+    CHECKF(!p && err.code == TP_E_FILE && strstr(err.msg, wrong[i].why) && err.pos.line > 0,
+        "%s -> %s: line %d, %s", wrong[i].from, wrong[i].to, err.pos.line, err.msg);
     tp_plan_free(p);
     tp_ictx_free(ix);
     free(text);

@@ -1,4 +1,5 @@
-/* Hand-built plans for the device's tests: windows with random layouts on input and output buffers, regions, loops. */
+/* Hand-built plans for the device's tests: windows with random layouts on input and output buffers,
+ * regions, loops. */
 #ifndef TP_PLANS_H
 #define TP_PLANS_H
 #include "interp/interp.h"
@@ -17,11 +18,12 @@ static inline double unit(void) { return (double)(rnd() >> 11) * 0x1p-53; }
 
 enum { MAXBUF = 24, MAXAX = 8 };
 typedef struct prog {
-  tp_ictx *c; tp_arena a;
+  tp_ictx *c;
+  tp_arena a;
   tp_plan plan;
   tp_array *in[MAXBUF], *out[MAXBUF], *params[MAXBUF];
   int nin, nout;
-  TP_VEC(tp_pnode *) list;                      /* the body so far */
+  TP_VEC(tp_pnode *) list; /* the body so far */
   int64_t *env;
   tp_error err;
   uint64_t seed;
@@ -29,7 +31,12 @@ typedef struct prog {
 } prog;
 
 /* A window as the test sees it: leading axes first. */
-typedef struct win { int buf, nlead, rank; int64_t shape[MAXAX], stride[MAXAX], off; tp_dtype d; tp_array *a; } win;
+typedef struct win {
+  int buf, nlead, rank;
+  int64_t shape[MAXAX], stride[MAXAX], off;
+  tp_dtype d;
+  tp_array *a;
+} win;
 
 static inline void prog_open(prog *p) {
   memset(p, 0, sizeof *p);
@@ -52,7 +59,14 @@ static inline const tp_ix *K(prog *p, int64_t v) { return tp_ix_const(p->c, v); 
 
 static inline int new_buf(prog *p, tp_bufkind kind, tp_dtype d, const tp_ix *size, int slot) {
   tp_pbuf *b = TP_NEW(&p->a, tp_pbuf);
-  *b = (tp_pbuf){ .id = p->plan.bufs.n, .kind = kind, .slot = slot, .dtype = d, .size = size, .first = -1, .last = -1, .name = "b" };
+  *b = (tp_pbuf){ .id = p->plan.bufs.n,
+    .kind = kind,
+    .slot = slot,
+    .dtype = d,
+    .size = size,
+    .first = -1,
+    .last = -1,
+    .name = "b" };
   TP_PUSH(&p->a, &p->plan.bufs, b);
   return b->id;
 }
@@ -75,8 +89,10 @@ static inline tp_array *data_buf(prog *p, tp_bufkind kind, tp_dtype d, int64_t c
   return a;
 }
 
-/* A buffer and a window of that shape on it. still: axes (bits) of stride 0. plain: row major without gaps. */
-static inline win window(prog *p, tp_bufkind kind, tp_dtype d, int nlead, int rank, const int64_t *shape, unsigned still, bool plain) {
+/* A buffer and a window of that shape on it. still: axes (bits) of stride 0. plain: row major
+ * without gaps. */
+static inline win window(prog *p, tp_bufkind kind, tp_dtype d, int nlead, int rank,
+    const int64_t *shape, unsigned still, bool plain) {
   win w = { .nlead = nlead, .rank = rank, .d = d };
   int order[MAXAX], n = 0;
   int64_t count = 1;
@@ -110,8 +126,12 @@ static inline int64_t win_at(const win *w, const int64_t *at) {
   for (int i = 0; i < w->rank; i++) o += at[i] * w->stride[i];
   return o;
 }
-static inline double win_get(const win *w, const int64_t *at) { return tp_get(w->d, w->a->data, win_at(w, at)); }
-static inline int64_t win_geti(const win *w, const int64_t *at) { return tp_geti(w->d, w->a->data, win_at(w, at)); }
+static inline double win_get(const win *w, const int64_t *at) {
+  return tp_get(w->d, w->a->data, win_at(w, at));
+}
+static inline int64_t win_geti(const win *w, const int64_t *at) {
+  return tp_geti(w->d, w->a->data, win_at(w, at));
+}
 
 static inline bool next_point(int rank, const int64_t *shape, int64_t *at) {
   for (int i = rank - 1; i >= 0; i--) {
@@ -126,7 +146,8 @@ static inline bool any_point(int rank, const int64_t *shape) {
   return true;
 }
 #define EACH_POINT(at, rank, shape) \
-  for (int64_t at[MAXAX] = {0}, more_##at = any_point(rank, shape); more_##at; more_##at = next_point(rank, shape, at))
+  for (int64_t at[MAXAX] = { 0 }, more_##at = any_point(rank, shape); more_##at; \
+       more_##at = next_point(rank, shape, at))
 
 /* ---- regions ---- */
 
@@ -136,13 +157,17 @@ static inline tp_nd nd_of(prog *p, const win *w) {
   n.stride = TP_NEWN(&p->a, const tp_ix *, w->rank);
   n.lead = TP_NEWN(&p->a, const tp_ix *, w->nlead + 1);
   for (int i = 0; i < w->nlead; i++) n.lead[i] = K(p, w->stride[i]);
-  for (int i = 0; i < n.rank; i++) n.shape[i] = K(p, w->shape[w->nlead + i]), n.stride[i] = K(p, w->stride[w->nlead + i]);
+  for (int i = 0; i < n.rank; i++)
+    n.shape[i] = K(p, w->shape[w->nlead + i]), n.stride[i] = K(p, w->stride[w->nlead + i]);
   return n;
 }
 
-static inline tp_region *region(prog *p, tp_rgkind kind, tp_op op, int nlead, const int64_t *lead, int nin, const win *in, int nout, const win *out) {
+static inline tp_region *region(prog *p, tp_rgkind kind, tp_op op, int nlead, const int64_t *lead,
+    int nin, const win *in, int nout, const win *out) {
   tp_region *r = TP_NEW(&p->a, tp_region);
-  *r = (tp_region){ .kind = kind, .op = op, .pos = { "test.lua", 7 }, .nlead = nlead, .nin = nin, .nout = nout };
+  *r = (tp_region){
+    .kind = kind, .op = op, .pos = { "test.lua", 7 }, .nlead = nlead, .nin = nin, .nout = nout
+  };
   r->lead = TP_NEWN(&p->a, const tp_ix *, nlead + 1);
   r->leadlo = TP_NEWN(&p->a, const tp_ix *, nlead + 1);
   r->leadvar = TP_NEWN(&p->a, const tp_sym *, nlead + 1);
@@ -158,11 +183,13 @@ static inline tp_region *region(prog *p, tp_rgkind kind, tp_op op, int nlead, co
   return r;
 }
 
-/* ---- loops: the axes of operands become the region's; a reduction's axes are its attribute's ---- */
+/* ---- loops: the axes of operands become the region's; a reduction's axes are its attribute's ----
+ */
 
 static inline unsigned gone_axes(const tp_region *r) {
   unsigned gone = 0;
-  for (int i = 0; i < r->how.naxes && tp_ops[r->op].cls == TP_CLS_RED; i++) gone |= 1u << r->how.axes[i];
+  for (int i = 0; i < r->how.naxes && tp_ops[r->op].cls == TP_CLS_RED; i++)
+    gone |= 1u << r->how.axes[i];
   return gone;
 }
 
@@ -183,7 +210,8 @@ static inline void onto_axes(prog *p, const tp_region *r, tp_nd *x, unsigned gon
 static inline void onto_loop(prog *p, tp_region *r) {
   const tp_nd *space = gone_axes(r) || !r->nout ? &r->in[0] : &r->out[0];
   int np = r->npoint = r->nlead, n = r->nlead = np + space->rank;
-  const tp_ix **lead = TP_NEWN(&p->a, const tp_ix *, n + 1), **lo = TP_NEWN(&p->a, const tp_ix *, n + 1);
+  const tp_ix **lead = TP_NEWN(&p->a, const tp_ix *, n + 1),
+              **lo = TP_NEWN(&p->a, const tp_ix *, n + 1);
   const tp_sym **var = TP_NEWN(&p->a, const tp_sym *, n + 1);
   for (int i = 0; i < n; i++) {
     lead[i] = i < np ? r->lead[i] : space->shape[i - np];
@@ -200,7 +228,9 @@ static inline void onto_loop(prog *p, tp_region *r) {
   if (r->op != TP_OP_FILL || r->nmicro) return;
   r->nmicro = 1;
   r->micro = TP_NEW(&p->a, tp_micro);
-  *r->micro = (tp_micro){ .op = TP_OP_FILL, .dtype = p->plan.bufs.v[r->out[0].buf]->dtype, .f = r->how.f[0] };
+  *r->micro = (tp_micro){
+    .op = TP_OP_FILL, .dtype = p->plan.bufs.v[r->out[0].buf]->dtype, .f = r->how.f[0]
+  };
 }
 
 static inline tp_pnode *leaf(prog *p, tp_region *r) {
@@ -214,9 +244,16 @@ static inline tp_pnode *seq(prog *p, int n, tp_pnode **kid) {
   *x = (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = tp_dup(&p->a, kid, sizeof *kid * (size_t)n) };
   return x;
 }
-static inline tp_pnode *loop(prog *p, const tp_sym *v, const tp_ix *lo, const tp_ix *hi, int step, tp_pnode *body) {
+static inline tp_pnode *loop(
+    prog *p, const tp_sym *v, const tp_ix *lo, const tp_ix *hi, int step, tp_pnode *body) {
   tp_pnode *x = TP_NEW(&p->a, tp_pnode);
-  *x = (tp_pnode){ .kind = TP_P_FOR, .n = 1, .kid = tp_dup(&p->a, &body, sizeof body), .var = v, .lo = lo, .hi = hi, .step = step };
+  *x = (tp_pnode){ .kind = TP_P_FOR,
+    .n = 1,
+    .kid = tp_dup(&p->a, &body, sizeof body),
+    .var = v,
+    .lo = lo,
+    .hi = hi,
+    .step = step };
   return x;
 }
 static inline void add(prog *p, tp_pnode *x) { TP_PUSH(&p->a, &p->list, x); }
@@ -226,7 +263,8 @@ static inline bool prog_go(prog *p, int times) {
   p->plan.body = seq(p, p->list.n, p->list.v);
   tp_plan_number(&p->plan);
   for (int i = 0; i < p->plan.bufs.n; i++)
-    if (p->plan.bufs.v[i]->kind == TP_BUF_TEMP) p->plan.bufs.v[i]->first = 0, p->plan.bufs.v[i]->last = p->plan.npos - 1;
+    if (p->plan.bufs.v[i]->kind == TP_BUF_TEMP)
+      p->plan.bufs.v[i]->first = 0, p->plan.bufs.v[i]->last = p->plan.npos - 1;
   tp_plan_work(&p->plan);
   tp_exec *x = tp_exec_new(&p->plan, &tp_interp, &p->err);
   bool ok = x != NULL;
@@ -248,24 +286,36 @@ static inline bool prog_run(prog *p) {
 static inline bool near(tp_dtype d, double got, double want) {
   if (isnan(want) || isnan(got)) return isnan(want) && isnan(got);
   if (got == want) return true;
-  double eps = d == TP_F64 ? 1e-12 : d == TP_F32 ? 1e-5 : d == TP_F16 ? 2e-3 : d == TP_BF16 ? 1.6e-2 : 0;
+  double eps = d == TP_F64 ? 1e-12
+      : d == TP_F32        ? 1e-5
+      : d == TP_F16        ? 2e-3
+      : d == TP_BF16       ? 1.6e-2
+                           : 0;
   return fabs(got - want) <= eps * (1 + fabs(want));
 }
 
 /* ---- what tests share ---- */
 
-static const tp_dtype all[TP_NDTYPE] = { TP_BOOL, TP_U8, TP_I32, TP_I64, TP_F16, TP_BF16, TP_F32, TP_F64 };
+static const tp_dtype all[TP_NDTYPE] = { TP_BOOL, TP_U8, TP_I32, TP_I64, TP_F16, TP_BF16, TP_F32,
+  TP_F64 };
 static inline tp_dtype any_dtype(void) { return all[below(8)]; }
 
 /* Extents: mostly small, now and then one that makes more than a block, now and then none. */
 static inline void random_shape(int rank, int64_t *shape) {
-  for (int i = 0; i < rank; i++) shape[i] = below(30) == 0 ? 0 : below(25) == 0 ? 700 + below(800) : 1 + below(rank > 3 ? 4 : 9);
+  for (int i = 0; i < rank; i++)
+    shape[i] = below(30) == 0 ? 0 : below(25) == 0 ? 700 + below(800) : 1 + below(rank > 3 ? 4 : 9);
   int64_t n = 1;
   for (int i = 0; i < rank; i++)
-    if ((n *= TP_MAX(shape[i], 1)) > 60000) { n /= shape[i]; shape[i] = 2; }
+    if ((n *= TP_MAX(shape[i], 1)) > 60000) {
+      n /= shape[i];
+      shape[i] = 2;
+    }
 }
 
-typedef struct cell { double f; int64_t i; } cell;
+typedef struct cell {
+  double f;
+  int64_t i;
+} cell;
 
 /* Rounded to what d holds. */
 static inline cell hold(tp_dtype d, cell c) {
@@ -277,6 +327,7 @@ static inline cell hold(tp_dtype d, cell c) {
 
 static inline bool same_element(const win *a, const int64_t *i, const win *b, const int64_t *j) {
   size_t size = (size_t)tp_dtype_size(a->d);
-  return memcmp((char *)a->a->data + (size_t)win_at(a, i) * size, (char *)b->a->data + (size_t)win_at(b, j) * size, size) == 0;
+  return memcmp((char *)a->a->data + (size_t)win_at(a, i) * size,
+             (char *)b->a->data + (size_t)win_at(b, j) * size, size) == 0;
 }
 #endif

@@ -45,7 +45,8 @@ static void test_fibonacci(void) {
   set_bound(t, 91);
   CHECKF(go(), "%s", err.msg);
   CHECK(((int64_t *)run.outputs[0]->data)[0] == 2880067194370816120);
-  set_bound(t, 1000000);                                /* asked for at the end: the whole chain is on the work stack */
+  /* asked for at the end: the whole chain is on the work stack */
+  set_bound(t, 1000000);
   CHECKF(go(), "%s", err.msg);
   uint64_t a = 0, b = 1;
   for (int i = 2; i < 1000000; i++) b = a + b, a = b - a;
@@ -57,9 +58,12 @@ static void test_edit_distance(void) {
   static const double kitten[] = { 10, 8, 19, 19, 4, 13 }, sitting[] = { 18, 8, 19, 19, 8, 13, 6 };
   program_new();
   dim p = dim_new("p"), q = dim_new("q");
-  tp_val a = input("a", TP_I64, DOM(p)), b = input("b", TP_I64, DOM(q)), d = declare("d", TP_I64, DOM(p, q)), one = num(1, TP_I64);
-  tp_val u = at1(a, pt(plus(p, -1))), v = at1(b, pt(plus(q, -1))), differ = tp_cast(g, tp_bin(g, TP_OP_NE, u, v, &err), TP_I64, &err);
-  tp_val up = add(at2(d, pt(plus(p, -1)), pt(I(q))), one), left = add(at2(d, pt(I(p)), pt(plus(q, -1))), one);
+  tp_val a = input("a", TP_I64, DOM(p)), b = input("b", TP_I64, DOM(q)),
+         d = declare("d", TP_I64, DOM(p, q)), one = num(1, TP_I64);
+  tp_val u = at1(a, pt(plus(p, -1))), v = at1(b, pt(plus(q, -1))),
+         differ = tp_cast(g, tp_bin(g, TP_OP_NE, u, v, &err), TP_I64, &err);
+  tp_val up = add(at2(d, pt(plus(p, -1)), pt(I(q))), one),
+         left = add(at2(d, pt(I(p)), pt(plus(q, -1))), one);
   tp_val diag = add(at2(d, pt(plus(p, -1)), pt(plus(q, -1))), differ);
   branch(d, "p == 0", val(I(q)));
   branch(d, "q == 0", val(I(p)));
@@ -67,7 +71,7 @@ static void test_edit_distance(void) {
   output("d", at2(d, pt(X("P - 1")), pt(X("Q - 1"))));
   set_bound(p, 7);
   set_bound(q, 8);
-  double padded[2][8] = {{0}};
+  double padded[2][8] = { { 0 } };
   memcpy(padded[0], kitten, sizeof kitten);
   memcpy(padded[1], sitting, sizeof sitting);
   give(0, padded[0]);
@@ -77,11 +81,13 @@ static void test_edit_distance(void) {
   program_free();
 }
 
-/* The first branch that holds is the only one that is evaluated: the others would divide by zero. */
+/* The first branch that holds is the only one that is evaluated: the others would divide by zero.
+ */
 static void test_branches(void) {
   program_new();
   dim t = dim_new("t");
-  tp_val h = declare("h", TP_I64, DOM(t)), bad = tp_bin(g, TP_OP_FLOORDIV, val(I(t)), num(0, TP_I64), &err);
+  tp_val h = declare("h", TP_I64, DOM(t)),
+         bad = tp_bin(g, TP_OP_FLOORDIV, val(I(t)), num(0, TP_I64), &err);
   branch(h, "t == 0", num(7, TP_I64));
   branch(h, "t == T - 1", num(9, TP_I64));
   branch(h, "t >= 1", mul(val(I(t)), num(10, TP_I64)));
@@ -101,7 +107,8 @@ static void test_branches(void) {
 static void test_run_time_errors(void) {
   program_new();
   dim t = dim_new("t");
-  tp_val a = declare("a", TP_F32, DOM(t)), b = declare("b", TP_F32, DOM(t)), x = input("x", TP_F32, DOM(t));
+  tp_val a = declare("a", TP_F32, DOM(t)), b = declare("b", TP_F32, DOM(t)),
+         x = input("x", TP_F32, DOM(t));
   branch(a, "t == 0", num(0, TP_F32));
   branch(a, NULL, add(b, num(1, TP_F32)));
   branch(b, NULL, at1(a, pt(X("min(t + 1, T - 1)"))));
@@ -129,7 +136,8 @@ static void test_peek(void) {
   tp_array *a = tp_ref_peek(g, &run, h, (int64_t[]){ 10 }, &err);
   CHECK(a && a->rank == 0 && tp_get(a->dtype, a->data, 0) == 1024);
   tp_array_unref(a);
-  CHECK(!tp_ref_peek(g, &run, h, (int64_t[]){ 1000 }, &err) && failed(TP_E_DOMAIN, "'h' has no point t = 1000 (T = 1000)"));
+  CHECK(!tp_ref_peek(g, &run, h, (int64_t[]){ 1000 }, &err) &&
+      failed(TP_E_DOMAIN, "'h' has no point t = 1000 (T = 1000)"));
   program_free();
 }
 
@@ -139,25 +147,32 @@ static tp_val accum(tp_red red, tp_dtype d, int ndom, const dim *dom) {
   return node(TP_OP_ACCUM, 0, NULL, (tp_attr){ .dtype = d, .ndom = ndom, .dom = dom, .red = red });
 }
 
-static void contribute(tp_val y, tp_edge e) { CHECKF(tp_accum_add(g, y.node, e, &err), "%s", err.msg); }
+static void contribute(tp_val y, tp_edge e) {
+  CHECKF(tp_accum_add(g, y.node, e, &err), "%s", err.msg);
+}
 
 static void test_accum(void) {
   program_new();
   dim i = dim_new("i"), t = dim_new("t");
   tp_val x = input("x", TP_F32, DOM(t)), xi = input("xi", TP_F32, DOM(i, t));
-  tp_at later = pt(plus(t, 1)), same = pt(I(t)), rest = rg(I(t), X("T")), row = rg(K(0), plus(t, 1));
-  tp_val y = accum(TP_RED_SUM, TP_F32, DOM(t)), z = accum(TP_RED_MAX, TP_F32, DOM(t)), p = accum(TP_RED_PROD, TP_F32, NODOM), w = accum(TP_RED_SUM, TP_F32, DOM(t));
-  contribute(y, (tp_edge){ .src = x, .at = &later });                              /* the point beyond T goes nowhere */
+  tp_at later = pt(plus(t, 1)), same = pt(I(t)), rest = rg(I(t), X("T")),
+        row = rg(K(0), plus(t, 1));
+  tp_val y = accum(TP_RED_SUM, TP_F32, DOM(t)), z = accum(TP_RED_MAX, TP_F32, DOM(t)),
+         p = accum(TP_RED_PROD, TP_F32, NODOM), w = accum(TP_RED_SUM, TP_F32, DOM(t));
+  /* the point beyond T goes nowhere */
+  contribute(y, (tp_edge){ .src = x, .at = &later });
   contribute(y, (tp_edge){ .src = x, .at = &same, .cond = X("t >= 2") });
   contribute(z, (tp_edge){ .src = x, .at = &rest, .gather = true, .cond = X("t >= 1") });
   contribute(p, (tp_edge){ .src = x, .at = (tp_at[]){ rg(K(1), X("T")) }, .gather = true });
-  contribute(w, (tp_edge){ .src = xi, .at = &same });                              /* summed over i */
+  /* summed over i */
+  contribute(w, (tp_edge){ .src = xi, .at = &same });
   output("scatter", y);
   output("gather", z);
   output("prod", p);
   output("rows", w);
   tp_val prefix = at1(x, rg(K(0), plus(t, 1))), v = accum(TP_RED_SUM, TP_F32, DOM(t));
-  contribute(v, (tp_edge){ .src = prefix, .at = &row });                           /* element u of each prefix goes to u: (T - u) x[u] */
+  /* element u of each prefix goes to u: (T - u) x[u] */
+  contribute(v, (tp_edge){ .src = prefix, .at = &row });
   output("unstack", v);
   set_bound(i, 2);
   set_bound(t, 3);
@@ -165,7 +180,8 @@ static void test_accum(void) {
   give(1, one_to_six);
   CHECKF(go(), "%s", err.msg);
   HOLDS(0, 0, 5, 6);
-  HOLDS(1, -INFINITY, 4, 4);                                                       /* cond is on the node's t */
+  /* cond is on the node's t */
+  HOLDS(1, -INFINITY, 4, 4);
   HOLDS(2, 8);
   HOLDS(3, 5, 7, 9);
   HOLDS(4, 15, 4, 4);
@@ -193,9 +209,19 @@ static void test_accum_recurrence(void) {
 
 /* ---- random numbers ---- */
 
-static tp_val draw(tp_randkind kind, tp_dtype d, int ndom, const dim *dom, int n, int64_t lo, int64_t hi) {
+static tp_val draw(
+    tp_randkind kind, tp_dtype d, int ndom, const dim *dom, int n, int64_t lo, int64_t hi) {
   const tp_ix *shape = K(n);
-  return node(TP_OP_RAND, 0, NULL, (tp_attr){ .rand = kind, .dtype = d, .ndom = ndom, .dom = dom, .nix = 1, .ix = &shape, .hash = 77, .f = { 0.5 }, .i = { lo, hi } });
+  return node(TP_OP_RAND, 0, NULL,
+      (tp_attr){ .rand = kind,
+          .dtype = d,
+          .ndom = ndom,
+          .dom = dom,
+          .nix = 1,
+          .ix = &shape,
+          .hash = 77,
+          .f = { 0.5 },
+          .i = { lo, hi } });
 }
 
 static void test_random(void) {
@@ -210,21 +236,25 @@ static void test_random(void) {
   set_bound(t, 3);
   run.seed = 42;
   CHECKF(go(), "%s", err.msg);
-  tp_philox_key op = tp_philox_op(42, 77), k12 = tp_philox_coord(tp_philox_coord(op, 1, 1), 2, 2), k2 = tp_philox_coord(op, 1, 2);
+  tp_philox_key op = tp_philox_op(42, 77), k12 = tp_philox_coord(tp_philox_coord(op, 1, 1), 2, 2),
+                k2 = tp_philox_coord(op, 1, 2);
   bool ok = true, all = true;
   for (int e = 0; e < 5; e++) {
-    ok &= out_at(0, (1 * 3 + 2) * 5 + e) == tp_philox_uniform(k12, e) && out_at(1, 2 * 5 + e) == tp_philox_normal(k2, e);
+    ok &= out_at(0, (1 * 3 + 2) * 5 + e) == tp_philox_uniform(k12, e) &&
+        out_at(1, 2 * 5 + e) == tp_philox_normal(k2, e);
     ok &= out_at(4, 10 + e) == floor(tp_philox_uniform(k2, e) * 2048) / 2048;
   }
   unsigned seen = 0;
   for (int e = 0; e < 200; e++) {
-    all &= out_at(2, e) == tp_philox_randint(op, e, -3, 4) && out_at(3, e) == (tp_philox_uniform(op, e) < 0.5f);
+    all &= out_at(2, e) == tp_philox_randint(op, e, -3, 4) &&
+        out_at(3, e) == (tp_philox_uniform(op, e) < 0.5f);
     seen |= 1u << (int)(out_at(2, e) + 3);
   }
   CHECK(ok && all && seen == 127);
   double first = out_at(0, 7);
   CHECK(go() && out_at(0, 7) == first);
-  set_bound(t, 4);                                      /* other bounds, the same numbers at the same points */
+  /* other bounds, the same numbers at the same points */
+  set_bound(t, 4);
   CHECK(go() && out_at(0, 7) == first);
   run.seed = 43;
   CHECK(go() && out_at(0, 7) != first);
@@ -240,12 +270,16 @@ static tp_val data(tp_dtype d, int rank, const int64_t *shape, const double *v) 
   tp_array_unref(a);
   return c;
 }
-#define SHAPE(...) ((int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))), ((int64_t[]){ __VA_ARGS__ })
-#define VEC(d, ...) data(d, 1, (int64_t[]){ sizeof((double[]){ __VA_ARGS__ }) / sizeof(double) }, (double[]){ __VA_ARGS__ })
+#define SHAPE(...) \
+  ((int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))), ((int64_t[]){ __VA_ARGS__ })
+#define VEC(d, ...) \
+  data(d, 1, (int64_t[]){ sizeof((double[]){ __VA_ARGS__ }) / sizeof(double) }, \
+      (double[]){ __VA_ARGS__ })
 
 static void test_elementwise(void) {
   program_new();
-  tp_val a = VEC(TP_I64, 7, -7, 7, -7), b = VEC(TP_I64, 2, 2, -2, -2), x = VEC(TP_F32, 7, -7, NAN, 2.5), y = VEC(TP_F32, 2, 2, 1, NAN);
+  tp_val a = VEC(TP_I64, 7, -7, 7, -7), b = VEC(TP_I64, 2, 2, -2, -2),
+         x = VEC(TP_F32, 7, -7, NAN, 2.5), y = VEC(TP_F32, 2, 2, 1, NAN);
   output("floordiv", tp_bin(g, TP_OP_FLOORDIV, a, b, &err));
   output("mod", tp_bin(g, TP_OP_MOD, a, b, &err));
   output("fmod", tp_bin(g, TP_OP_MOD, x, y, &err));
@@ -256,7 +290,8 @@ static void test_elementwise(void) {
   output("wrap", add(VEC(TP_U8, 250, 3), VEC(TP_U8, 10, 4)));
   output("cast", tp_cast(g, VEC(TP_F64, 300.7, -5.5, NAN, 1e30), TP_U8, &err));
   output("pow", tp_bin(g, TP_OP_POW, VEC(TP_I64, 3, -2, 0), VEC(TP_I64, 4, 3, 0), &err));
-  output("select", tp_select(g, tp_bin(g, TP_OP_GT, x, num(0, TP_F32), &err), x, num(0, TP_F32), &err));
+  output("select",
+      tp_select(g, tp_bin(g, TP_OP_GT, x, num(0, TP_F32), &err), x, num(0, TP_F32), &err));
   output("f32", add(VEC(TP_F32, 16777216), VEC(TP_F32, 1)));
   output("bcast", add(data(TP_F32, SHAPE(2, 1), (double[]){ 10, 20 }), VEC(TP_F32, 1, 2, 3)));
   CHECKF(go(), "%s", err.msg);
@@ -278,11 +313,14 @@ static void test_elementwise(void) {
   program_free();
 }
 
-static tp_val axis(tp_op op, tp_val x, int ax, bool flag) { return un(op, x, (tp_attr){ .axis = ax, .flag = flag, .f = { 1 } }); }
+static tp_val axis(tp_op op, tp_val x, int ax, bool flag) {
+  return un(op, x, (tp_attr){ .axis = ax, .flag = flag, .f = { 1 } });
+}
 
 static void test_folds(void) {
   program_new();
-  tp_val m = data(TP_F32, SHAPE(2, 3), (double[]){ 3, 1, 2, 6, NAN, 5 }), empty = data(TP_F32, SHAPE(2, 0), NULL), k = data(TP_I64, SHAPE(2, 3), one_to_six);
+  tp_val m = data(TP_F32, SHAPE(2, 3), (double[]){ 3, 1, 2, 6, NAN, 5 }),
+         empty = data(TP_F32, SHAPE(2, 0), NULL), k = data(TP_I64, SHAPE(2, 3), one_to_six);
   output("sum", tp_reduce(g, TP_OP_SUM, k, 1, (int[]){ 0 }, false, &err));
   output("all", tp_reduce(g, TP_OP_SUM, k, 2, (int[]){ 0, 1 }, true, &err));
   output("max", tp_reduce(g, TP_OP_MAX, m, 1, (int[]){ 1 }, false, &err));
@@ -291,7 +329,8 @@ static void test_folds(void) {
   output("emptymax", tp_reduce(g, TP_OP_MAX, empty, 1, (int[]){ 1 }, false, &err));
   output("emptyprod", tp_reduce(g, TP_OP_PROD, empty, 1, (int[]){ 1 }, false, &err));
   output("cumsum", axis(TP_OP_SCAN, k, 1, false));
-  output("back", un(TP_OP_SCAN, VEC(TP_F32, 1, 1, 1), (tp_attr){ .axis = 0, .flag = true, .f = { 0.5 } }));
+  output("back",
+      un(TP_OP_SCAN, VEC(TP_F32, 1, 1, 1), (tp_attr){ .axis = 0, .flag = true, .f = { 0.5 } }));
   output("cumprod", axis(TP_OP_CUMPROD, k, 0, false));
   output("matmul", tp_matmul(g, k, data(TP_I64, SHAPE(3, 1), one_to_six), &err));
   output("sort", axis(TP_OP_SORT, m, 1, false));
@@ -313,7 +352,8 @@ static void test_folds(void) {
   HOLDS(11, 1, 2, 3, 5, 6, NAN);
   HOLDS(12, 3, 2, 2, 1);
   HOLDS(13, 3, 0, 2, 1);
-  output("bad", tp_reduce(g, TP_OP_MAX, data(TP_I64, SHAPE(0), NULL), 1, (int[]){ 0 }, false, &err));
+  output(
+      "bad", tp_reduce(g, TP_OP_MAX, data(TP_I64, SHAPE(0), NULL), 1, (int[]){ 0 }, false, &err));
   CHECK(!go() && failed(TP_E_INPUT, "max of an empty range of integers"));
   program_free();
 }
@@ -325,10 +365,17 @@ static void test_moves(void) {
   output("expand", tp_expand(g, v, 2, (const tp_ix *[]){ K(2), K(3) }, &err));
   output("slice", tp_slice(g, k, 1, K(0), K(2), 2, &err));
   output("flip", axis(TP_OP_FLIP, k, 1, false));
-  output("pad", un(TP_OP_PAD, v, (tp_attr){ .axis = 0, .nix = 2, .ix = (const tp_ix *[]){ K(1), K(2) }, .f = { -1 } }));
-  output("concat", node(TP_OP_CONCAT, 2, (tp_val[]){ k, tp_reshape(g, v, 2, (const tp_ix *[]){ K(1), K(3) }, &err) }, (tp_attr){ .axis = 0 }));
+  output("pad",
+      un(TP_OP_PAD, v,
+          (tp_attr){ .axis = 0, .nix = 2, .ix = (const tp_ix *[]){ K(1), K(2) }, .f = { -1 } }));
+  output("concat",
+      node(TP_OP_CONCAT, 2,
+          (tp_val[]){ k, tp_reshape(g, v, 2, (const tp_ix *[]){ K(1), K(3) }, &err) },
+          (tp_attr){ .axis = 0 }));
   output("concat1", node(TP_OP_CONCAT, 2, (tp_val[]){ k, k }, (tp_attr){ .axis = 1 }));
-  output("iota", node(TP_OP_IOTA, 0, NULL, (tp_attr){ .axis = 1, .nix = 2, .ix = (const tp_ix *[]){ K(2), K(3) } }));
+  output("iota",
+      node(TP_OP_IOTA, 0, NULL,
+          (tp_attr){ .axis = 1, .nix = 2, .ix = (const tp_ix *[]){ K(2), K(3) } }));
   CHECKF(go(), "%s", err.msg);
   HOLDS(0, 1, 4, 2, 5, 3, 6);
   HOLDS(1, 7, 8, 9, 7, 8, 9);
@@ -341,16 +388,21 @@ static void test_moves(void) {
   program_free();
 }
 
-static tp_val pick(tp_op op, int ax, int n, tp_val a, tp_val k, tp_val c) { return node(op, n, (tp_val[]){ a, k, c }, (tp_attr){ .axis = ax }); }
+static tp_val pick(tp_op op, int ax, int n, tp_val a, tp_val k, tp_val c) {
+  return node(op, n, (tp_val[]){ a, k, c }, (tp_attr){ .axis = ax });
+}
 
 static void test_picks(void) {
   program_new();
-  tp_val none = { NULL, 0 }, k = data(TP_I64, SHAPE(2, 3), one_to_six), two = VEC(TP_I64, 2, 0), scalar = num(1, TP_I64), zero = data(TP_I64, SHAPE(2, 3), (double[6]){ 0 });
+  tp_val none = { NULL, 0 }, k = data(TP_I64, SHAPE(2, 3), one_to_six), two = VEC(TP_I64, 2, 0),
+         scalar = num(1, TP_I64), zero = data(TP_I64, SHAPE(2, 3), (double[6]){ 0 });
   tp_val which = data(TP_I64, SHAPE(2, 2), (double[]){ 2, 0, 1, 1 });
   output("rows", pick(TP_OP_INDEX_SELECT, 1, 2, k, two, none));
   output("row", pick(TP_OP_INDEX_SELECT, 0, 2, k, scalar, none));
   output("gather", pick(TP_OP_GATHER, 1, 2, k, which, none));
-  output("index_add", pick(TP_OP_INDEX_ADD, 1, 3, k, VEC(TP_I64, 1, 1), data(TP_I64, SHAPE(2, 2), (double[]){ 10, 20, 30, 40 })));
+  output("index_add",
+      pick(TP_OP_INDEX_ADD, 1, 3, k, VEC(TP_I64, 1, 1),
+          data(TP_I64, SHAPE(2, 2), (double[]){ 10, 20, 30, 40 })));
   output("add_row", pick(TP_OP_INDEX_ADD, 0, 3, zero, scalar, VEC(TP_I64, 7, 8, 9)));
   output("scatter_add", pick(TP_OP_SCATTER_ADD, 1, 3, zero, which, k));
   CHECKF(go(), "%s", err.msg);
@@ -370,8 +422,11 @@ static void test_env(void) {
   dim t = dim_new("t");
   tp_val u = draw(TP_RAND_UNIFORM, TP_F64, DOM(t), 4, 0, 0);
   const tp_ix *shape = K(5);
-  tp_val s = named(node(TP_OP_MERGE, 0, NULL, (tp_attr){ .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = &shape }), "s");
-  tp_val step = node(TP_OP_ENV_STEP, 3, (tp_val[]){ s, num(1, TP_I64), u }, (tp_attr){ .str = "CartPole-v1" });
+  tp_val s = named(node(TP_OP_MERGE, 0, NULL,
+                       (tp_attr){ .dtype = TP_F64, .ndom = 1, .dom = &t, .nix = 1, .ix = &shape }),
+      "s");
+  tp_val step = node(
+      TP_OP_ENV_STEP, 3, (tp_val[]){ s, num(1, TP_I64), u }, (tp_attr){ .str = "CartPole-v1" });
   branch(s, "t == 0", at1(un(TP_OP_ENV_RESET, u, (tp_attr){ .str = "CartPole-v1" }), pt(K(0))));
   branch(s, NULL, at1(step, pt(plus(t, -1))));
   output("obs", un(TP_OP_ENV_OBS, s, (tp_attr){ .str = "CartPole-v1" }));
@@ -395,7 +450,8 @@ static void test_env(void) {
     ended |= end;
   }
   CHECK(same && ended);
-  only_output(node(TP_OP_ENV_STEP, 3, (tp_val[]){ s, num(2, TP_I64), u }, (tp_attr){ .str = "CartPole-v1" }));
+  only_output(node(
+      TP_OP_ENV_STEP, 3, (tp_val[]){ s, num(2, TP_I64), u }, (tp_attr){ .str = "CartPole-v1" }));
   CHECK(!go() && failed(TP_E_INPUT, "action 2 of CartPole-v1 is outside 0 .. 1"));
   program_free();
 }
@@ -410,7 +466,8 @@ static bool on_call(void *ud, const tp_call *c, tp_error *e) {
   (void)ud;
   double sum = 1;
   tp_putf(&log_, "%d(", c->of->fn);
-  for (int k = 0; k < c->ndim; k++) tp_putf(&log_, "%s%s=%lld", k ? "," : "", c->dims[k]->name, (long long)c->coord[k]);
+  for (int k = 0; k < c->ndim; k++)
+    tp_putf(&log_, "%s%s=%lld", k ? "," : "", c->dims[k]->name, (long long)c->coord[k]);
   for (int k = 0; k < c->nargs; k++) {
     tp_putf(&log_, ":");
     for (int64_t i = 0; i < c->args[k]->count; i++) {
@@ -420,14 +477,23 @@ static bool on_call(void *ud, const tp_call *c, tp_error *e) {
   }
   tp_puts(&log_, ") ");
   for (int k = 0; k < c->nres; k++)
-    for (int64_t i = 0; i < c->res[k]->count; i++) tp_put(c->res[k]->dtype, c->res[k]->data, i, sum + (double)i);
+    for (int64_t i = 0; i < c->res[k]->count; i++)
+      tp_put(c->res[k]->dtype, c->res[k]->data, i, sum + (double)i);
   if (c->of->fn == 3) cancel = true;
-  return c->of->fn != 9 || tp_fail(e, TP_E_CALLBACK, (tp_pos){0}, "callback: boom");
+  return c->of->fn != 9 || tp_fail(e, TP_E_CALLBACK, (tp_pos){ 0 }, "callback: boom");
 }
 
-static tp_val call(int fn, int nin, const tp_val *in, int nres, int ndom, const dim *dom, int nover, const dim *over) {
+static tp_val call(int fn, int nin, const tp_val *in, int nres, int ndom, const dim *dom, int nover,
+    const dim *over) {
   tp_out spec = { TP_F32, 0, NULL };
-  return node(TP_OP_CALL, nin, in, (tp_attr){ .fn = fn, .ndom = ndom, .dom = dom, .nover = nover, .over = over, .nspec = nres, .spec = &spec });
+  return node(TP_OP_CALL, nin, in,
+      (tp_attr){ .fn = fn,
+          .ndom = ndom,
+          .dom = dom,
+          .nover = nover,
+          .over = over,
+          .nspec = nres,
+          .spec = &spec });
 }
 
 static bool logged(const char *want) {
@@ -445,13 +511,14 @@ static void test_calls(void) {
   tp_val src = call(0, 0, NULL, 1, DOM(t), NODOM), h = declare("h", TP_F32, DOM(t));
   branch(h, "t == 0", num(0, TP_F32));
   branch(h, NULL, add(at1(h, pt(plus(t, -1))), src));
-  call(1, 1, &h, 0, DOM(t), NODOM);                                                /* a sink */
+  call(1, 1, &h, 0, DOM(t), NODOM); /* a sink */
   output("y", at1(src, pt(X("T - 1"))));
   set_bound(t, 3);
   CHECKF(go(), "%s", err.msg);
   CHECK(logged("0(t=0) 1(t=0: 0) 0(t=1) 1(t=1: 1) 0(t=2) 1(t=2: 2) "));
   HOLDS(0, 1);
-  set_bound(t, 0);                                                                 /* T-1 is nowhere: judged before a run, found here too */
+  /* T-1 is nowhere: judged before a run, found here too */
+  set_bound(t, 0);
   CHECK(!go() && failed(TP_E_DOMAIN, "outside") && logged(""));
   only_output((tp_val){ NULL, 0 });
   CHECK(go() && logged(""));
@@ -465,7 +532,8 @@ static void test_calls(void) {
   CHECK(logged("0(t=0) 1(t=0: 0) 2(t=0: 1 2: 0 0) 0(t=1) 1(t=1: 1) 2(t=1: 3 4: 1 1) "));
   HOLDS(0, 4, 5, 10, 11);
   output("bad", call(9, 0, NULL, 1, DOM(t), NODOM));
-  CHECK(!go() && failed(TP_E_CALLBACK, "callback: boom") && logged("0(t=0) 1(t=0: 0) 2(t=0: 1 2: 0 0) 9(t=0) "));
+  CHECK(!go() && failed(TP_E_CALLBACK, "callback: boom") &&
+      logged("0(t=0) 1(t=0: 0) 2(t=0: 1 2: 0 0) 9(t=0) "));
   program_free();
 }
 
@@ -488,7 +556,7 @@ static void test_call_chain(void) {
   output("d", d);
   CHECK(!go() && failed(TP_E_CYCLE, "needs itself") && logged(""));
   only_output((tp_val){ NULL, 0 });
-  call(3, 1, &s, 0, DOM(t), NODOM);                                                /* cancels */
+  call(3, 1, &s, 0, DOM(t), NODOM); /* cancels */
   output("c", c);
   CHECK(go() && cancel && !run.outputs[0] && logged("4(t=0: 0) 3(t=0: 0) "));
   program_free();

@@ -1,6 +1,8 @@
-/* Every row of rules.def, from the row alone: programs are made of its pattern (random operators of a family, shapes, axes of 1 and of none, dims, dtypes, numbers, NaN, infinities, both
- * zeros), run by the reference evaluator as they are and again when the rule, alone, has rewritten them. The same comes out: bit for bit, but for what the row's class allows. A row that
- * none of its programs uses fails.   rules_test [RULE [TRIALS]] */
+/* Every row of rules.def, from the row alone: programs are made of its pattern (random operators of
+ * a family, shapes, axes of 1 and of none, dims, dtypes, numbers, NaN, infinities, both zeros), run
+ * by the reference evaluator as they are and again when the rule, alone, has rewritten them. The
+ * same comes out: bit for bit, but for what the row's class allows. A row that none of its programs
+ * uses fails.   rules_test [RULE [TRIALS]] */
 #include "opt/rules.h"
 #include "script.h"
 
@@ -15,7 +17,10 @@ static bool chance(int percent) { return below(100) < percent; }
 
 /* ---- programs ---- */
 
-typedef struct form { int rank; const tp_ix *shape[TP_MAXRANK]; } form;
+typedef struct form {
+  int rank;
+  const tp_ix *shape[TP_MAXRANK];
+} form;
 
 static const tp_rule *rule;
 static dim t;
@@ -41,7 +46,8 @@ static tp_dtype any_dtype(void) {
 }
 
 static tp_dtype dtype_of_sort(char sort, tp_dtype d) {
-  static const tp_dtype whole[] = { TP_U8, TP_I32, TP_I64 }, fractions[] = { TP_F16, TP_BF16, TP_F32, TP_F64 };
+  static const tp_dtype whole[] = { TP_U8, TP_I32, TP_I64 },
+                        fractions[] = { TP_F16, TP_BF16, TP_F32, TP_F64 };
   if (sort == 'b') return TP_BOOL;
   if (sort == 'i') return d == TP_BOOL || tp_dtype_float(d) ? whole[below(3)] : d;
   return sort == 'f' && !tp_dtype_float(d) ? fractions[below(4)] : d;
@@ -58,7 +64,9 @@ static form smaller(form f) {
   return s;
 }
 
-static tp_val in_form(tp_val v, form f) { return v.node ? tp_expand(g, v, f.rank, f.shape, &err) : v; }
+static tp_val in_form(tp_val v, form f) {
+  return v.node ? tp_expand(g, v, f.rank, f.shape, &err) : v;
+}
 
 static tp_val a_number(double v, tp_dtype d, form f) {
   form s = smaller(f);
@@ -68,23 +76,27 @@ static tp_val a_number(double v, tp_dtype d, form f) {
 
 static tp_val an_input(tp_dtype d, form f) {
   char *name = tp_printf(&g->arena, "x%d", named_inputs++);
-  return node(TP_OP_INPUT, 0, NULL, (tp_attr){ .str = name, .dtype = d, .nix = f.rank, .ix = f.shape, .ndom = chance(40), .dom = &t });
+  return node(TP_OP_INPUT, 0, NULL,
+      (tp_attr){
+          .str = name, .dtype = d, .nix = f.rank, .ix = f.shape, .ndom = chance(40), .dom = &t });
 }
 
 static double some_number(tp_dtype d) {
-  static const double numbers[] = { 0, 1, 2, 4, 0.5, 0.25, 3, -1, -2, -0.0, 0.1, -0.3, 7, 100 }, odd[] = { INFINITY, NAN, -INFINITY, 1e30, 1e-30, 0x1p-140, 3e9, 255 };
-  double v = rule->cls != TP_RULE_REASSOC && chance(20) ? odd[below((int)TP_LEN(odd))] : numbers[below((int)TP_LEN(numbers))];
+  static const double numbers[] = { 0, 1, 2, 4, 0.5, 0.25, 3, -1, -2, -0.0, 0.1, -0.3, 7, 100 },
+                      odd[] = { INFINITY, NAN, -INFINITY, 1e30, 1e-30, 0x1p-140, 3e9, 255 };
+  double v = rule->cls != TP_RULE_REASSOC && chance(20) ? odd[below((int)TP_LEN(odd))]
+                                                        : numbers[below((int)TP_LEN(numbers))];
   return tp_dtype_float(d) ? v : isfinite(v) ? trunc(v) : 0;
 }
 
 static tp_dtype operand_dtype(tp_op op, int k, tp_dtype d) {
   switch (tp_ops[op].cls) {
-    case TP_CLS_CAST: return any_dtype();
-    case TP_CLS_LOG: return TP_BOOL;
-    case TP_CLS_CMP: return any_dtype();
-    case TP_CLS_SEL: return k ? d : TP_BOOL;
-    case TP_CLS_GATH: return k == 1 ? TP_I64 : d;
-    default: return d;
+  case TP_CLS_CAST: return any_dtype();
+  case TP_CLS_LOG: return TP_BOOL;
+  case TP_CLS_CMP: return any_dtype();
+  case TP_CLS_SEL: return k ? d : TP_BOOL;
+  case TP_CLS_GATH: return k == 1 ? TP_I64 : d;
+  default: return d;
   }
 }
 
@@ -92,17 +104,22 @@ static tp_op of_family(const tp_ruleterm *x, tp_dtype d) {
   for (;;) {
     tp_op op = (tp_op)below(TP_NOP);
     tp_cls c = tp_ops[op].cls;
-    bool fits = c == TP_CLS_CAST || (c == TP_CLS_UNF && tp_dtype_float(d)) || ((c == TP_CLS_UN || c == TP_CLS_BIN) && d != TP_BOOL) || ((c == TP_CLS_LOG || c == TP_CLS_CMP) && d == TP_BOOL);
+    bool fits = c == TP_CLS_CAST || (c == TP_CLS_UNF && tp_dtype_float(d)) ||
+        ((c == TP_CLS_UN || c == TP_CLS_BIN) && d != TP_BOOL) ||
+        ((c == TP_CLS_LOG || c == TP_CLS_CMP) && d == TP_BOOL);
     if (tp_rule_at(x, op) && fits && (op != TP_OP_DIV || tp_dtype_float(d))) return op;
   }
 }
 
-/* Operands that broadcast, one of which has the whole shape; of one dtype where they are compared. */
+/* Operands that broadcast, one of which has the whole shape; of one dtype where they are compared.
+ */
 static tp_val elementwise(const tp_ruleterm *x, tp_op op, tp_dtype d, form f) {
   tp_val in[3] = { { 0 } };
   int full = below(x->nkid);
   tp_dtype common = operand_dtype(op, 0, d);
-  for (int k = 0; k < x->nkid; k++) in[k] = gen(x->kid[k], tp_ops[op].cls == TP_CLS_SEL ? operand_dtype(op, k, d) : common, k == full || chance(50) ? f : smaller(f));
+  for (int k = 0; k < x->nkid; k++)
+    in[k] = gen(x->kid[k], tp_ops[op].cls == TP_CLS_SEL ? operand_dtype(op, k, d) : common,
+        k == full || chance(50) ? f : smaller(f));
   return node(op, x->nkid, in, (tp_attr){ .dtype = op == TP_OP_CAST ? d : 0 });
 }
 
@@ -121,7 +138,8 @@ static tp_val permuted(const tp_ruleterm *x, tp_dtype d, form f) {
     int j = below(i + 1), was = axes[i];
     axes[i] = axes[j], axes[j] = was;
   }
-  if (f.rank > 1 && chance(40)) for (int i = 0; i < f.rank; i++) axes[i] = i < f.rank - 2 ? i : 2 * f.rank - 3 - i;
+  if (f.rank > 1 && chance(40))
+    for (int i = 0; i < f.rank; i++) axes[i] = i < f.rank - 2 ? i : 2 * f.rank - 3 - i;
   for (int i = 0; i < f.rank; i++) s.shape[axes[i]] = f.shape[i];
   return un(TP_OP_PERMUTE, gen(x->kid[0], d, s), (tp_attr){ .naxes = f.rank, .axes = axes });
 }
@@ -141,9 +159,13 @@ static tp_val sliced(const tp_ruleterm *x, tp_dtype d, form f) {
   int axis = below(f.rank), step = 1 + below(2), lo = below(3), rest = below(2);
   form s = f;
   if (chance(30)) lo = rest = 0, step = 1;
-  const tp_ix *span = step == 1 ? f.shape[axis] : tp_ix_addc(ix, tp_ix_mulc(ix, f.shape[axis], step), tp_is_number(f.shape[axis], 0) ? 0 : 1 - step);
+  const tp_ix *span = step == 1 ? f.shape[axis]
+                                : tp_ix_addc(ix, tp_ix_mulc(ix, f.shape[axis], step),
+                                      tp_is_number(f.shape[axis], 0) ? 0 : 1 - step);
   s.shape[axis] = tp_ix_addc(ix, span, lo + rest);
-  return un(TP_OP_SLICE, gen(x->kid[0], d, s), (tp_attr){ .axis = axis, .nix = 2, .ix = (const tp_ix *[]){ K(lo), f.shape[axis] }, .i = { step } });
+  return un(TP_OP_SLICE, gen(x->kid[0], d, s),
+      (tp_attr){
+          .axis = axis, .nix = 2, .ix = (const tp_ix *[]){ K(lo), f.shape[axis] }, .i = { step } });
 }
 
 static tp_val padded(const tp_ruleterm *x, tp_dtype d, form f) {
@@ -154,7 +176,11 @@ static tp_val padded(const tp_ruleterm *x, tp_dtype d, form f) {
   lo = below((int)n + 1), hi = below((int)(n - lo) + 1);
   form s = f;
   s.shape[axis] = K(n - lo - hi);
-  return un(TP_OP_PAD, gen(x->kid[0], d, s), (tp_attr){ .axis = axis, .nix = 2, .ix = (const tp_ix *[]){ K(lo), K(hi) }, .f = { chance(60) ? 0 : some_number(d) } });
+  return un(TP_OP_PAD, gen(x->kid[0], d, s),
+      (tp_attr){ .axis = axis,
+          .nix = 2,
+          .ix = (const tp_ix *[]){ K(lo), K(hi) },
+          .f = { chance(60) ? 0 : some_number(d) } });
 }
 
 static tp_val joined(tp_dtype d, form f, int depth) {
@@ -177,7 +203,8 @@ static tp_val picked(const tp_ruleterm *x, tp_dtype d, form f) {
   const tp_ix *e = size();
   form whole = inserted(f, axis, e), one = { 0 };
   bool all = x->kid[1]->kind == TP_TERM_OP && f.rank;
-  if (all) axis = below(f.rank), whole = f, one = (form){ 1, { chance(80) ? f.shape[axis] : size() } };
+  if (all)
+    axis = below(f.rank), whole = f, one = (form){ 1, { chance(80) ? f.shape[axis] : size() } };
   tp_val in[2] = { gen(x->kid[0], d, whole), gen(x->kid[1], TP_I64, one) };
   return node(TP_OP_INDEX_SELECT, 2, in, (tp_attr){ .axis = axis });
 }
@@ -196,7 +223,8 @@ static tp_val reduced(const tp_ruleterm *x, tp_op op, tp_dtype d, form f) {
       if (i < f.rank) s.shape[s.rank++] = f.shape[i];
     }
   }
-  return n ? un(op, gen(x->kid[0], d, s), (tp_attr){ .naxes = n, .axes = axes, .keepdim = keep }) : tp_none;
+  return n ? un(op, gen(x->kid[0], d, s), (tp_attr){ .naxes = n, .axes = axes, .keepdim = keep })
+           : tp_none;
 }
 
 static tp_val multiplied(const tp_ruleterm *x, tp_dtype d, form f) {
@@ -206,36 +234,43 @@ static tp_val multiplied(const tp_ruleterm *x, tp_dtype d, form f) {
   for (int i = 0; i < f.rank - 2; i++)
     if (chance(30)) *(chance(50) ? &a.shape[i] : &b.shape[i]) = K(1);
   a.shape[f.rank - 1] = b.shape[f.rank - 2] = inner;
-  return node(TP_OP_MATMUL, 2, (tp_val[]){ gen(x->kid[0], d, a), gen(x->kid[1], d, b) }, (tp_attr){ 0 });
+  return node(
+      TP_OP_MATMUL, 2, (tp_val[]){ gen(x->kid[0], d, a), gen(x->kid[1], d, b) }, (tp_attr){ 0 });
 }
 
 static tp_val an_operator(const tp_ruleterm *x, tp_dtype d, form f) {
   tp_op op = x->kind == TP_TERM_OP ? x->op : of_family(x, d);
   if (tp_ops[op].batch == TP_BATCH_E && tp_ops[op].nin > 0) return elementwise(x, op, d, f);
   switch (op) {
-    case TP_OP_PERMUTE: return permuted(x, d, f);
-    case TP_OP_RESHAPE: return reshaped(x, d, f);
-    case TP_OP_EXPAND: return un(op, gen(x->kid[0], d, chance(80) ? smaller(f) : f), (tp_attr){ .nix = f.rank, .ix = f.shape });
-    case TP_OP_SLICE: return sliced(x, d, f);
-    case TP_OP_FLIP: return f.rank ? un(op, gen(x->kid[0], d, f), (tp_attr){ .axis = below(f.rank) }) : tp_none;
-    case TP_OP_PAD: return padded(x, d, f);
-    case TP_OP_CONCAT: return joined(d, f, 1);
-    case TP_OP_IOTA: return node(op, 0, NULL, (tp_attr){ .nix = f.rank, .ix = f.shape });
-    case TP_OP_INDEX_SELECT: return picked(x, d, f);
-    case TP_OP_MATMUL: return multiplied(x, d, f);
-    case TP_OP_DETACH: return tp_detach(g, gen(x->kid[0], d, f), &err);
-    default:
-      CHECKF(tp_ops[op].cls == TP_CLS_RED, "%s: no program is made of '%s'", rule->name, tp_ops[op].text);
-      return reduced(x, op, d, f);
+  case TP_OP_PERMUTE: return permuted(x, d, f);
+  case TP_OP_RESHAPE: return reshaped(x, d, f);
+  case TP_OP_EXPAND:
+    return un(op, gen(x->kid[0], d, chance(80) ? smaller(f) : f),
+        (tp_attr){ .nix = f.rank, .ix = f.shape });
+  case TP_OP_SLICE: return sliced(x, d, f);
+  case TP_OP_FLIP:
+    return f.rank ? un(op, gen(x->kid[0], d, f), (tp_attr){ .axis = below(f.rank) }) : tp_none;
+  case TP_OP_PAD: return padded(x, d, f);
+  case TP_OP_CONCAT: return joined(d, f, 1);
+  case TP_OP_IOTA: return node(op, 0, NULL, (tp_attr){ .nix = f.rank, .ix = f.shape });
+  case TP_OP_INDEX_SELECT: return picked(x, d, f);
+  case TP_OP_MATMUL: return multiplied(x, d, f);
+  case TP_OP_DETACH: return tp_detach(g, gen(x->kid[0], d, f), &err);
+  default:
+    CHECKF(tp_ops[op].cls == TP_CLS_RED, "%s: no program is made of '%s'", rule->name,
+        tp_ops[op].text);
+    return reduced(x, op, d, f);
   }
 }
 
 static tp_val made_of(const tp_ruleterm *x, tp_dtype d, form f) {
   switch (x->kind) {
-    case TP_TERM_HOLE: return chance(85) ? an_input(dtype_of_sort(x->sort, d), f) : in_form(an_input(dtype_of_sort(x->sort, d), smaller(f)), f);
-    case TP_TERM_NUMBER: return a_number(some_number(d), d, f);
-    case TP_TERM_LITERAL: return a_number(x->value, d, f);
-    default: return an_operator(x, d, f);
+  case TP_TERM_HOLE:
+    return chance(85) ? an_input(dtype_of_sort(x->sort, d), f)
+                      : in_form(an_input(dtype_of_sort(x->sort, d), smaller(f)), f);
+  case TP_TERM_NUMBER: return a_number(some_number(d), d, f);
+  case TP_TERM_LITERAL: return a_number(x->value, d, f);
+  default: return an_operator(x, d, f);
   }
 }
 
@@ -249,12 +284,16 @@ static tp_val gen(const tp_ruleterm *x, tp_dtype d, form f) {
 /* ---- data ---- */
 
 static double some_value(tp_dtype d, bool moderate) {
-  static const double odd[] = { NAN, 0, -0.0, 1, -1, INFINITY, -INFINITY, 0.5, 1e-40, 65504, 3e38, 1e300, 2147483647, -2147483648.0, 9e18, 255 };
-  if (chance(moderate ? 10 : 40)) {             /* infinities that meet in another order are NaN at another place */
+  static const double odd[] = { NAN, 0, -0.0, 1, -1, INFINITY, -INFINITY, 0.5, 1e-40, 65504, 3e38,
+    1e300, 2147483647, -2147483648.0, 9e18, 255 };
+  /* infinities that meet in another order are NaN at another place */
+  if (chance(moderate ? 10 : 40)) {
     double v = odd[below(moderate ? 5 : (int)TP_LEN(odd))];
     return d == TP_BOOL ? v > 0 : v;
   }
-  return d == TP_BOOL ? below(2) : tp_dtype_float(d) ? (below(4001) - 2000) / 1000.0 : below(9) - (d == TP_U8 ? 0 : 4);
+  return d == TP_BOOL     ? below(2)
+      : tp_dtype_float(d) ? (below(4001) - 2000) / 1000.0
+                          : below(9) - (d == TP_U8 ? 0 : 4);
 }
 
 static void fill_inputs(bool moderate) {
@@ -264,14 +303,18 @@ static void fill_inputs(bool moderate) {
     int64_t shape[TP_MAXRANK];
     int rank = tp_run_shape(&run, n->ndom, n->dom, &n->out[0], shape);
     tp_array *a = tp_array_new(n->out[0].dtype, rank, shape);
-    for (int64_t k = 0; k < a->count; k++) tp_put(a->dtype, a->data, k, some_value(a->dtype, moderate));
+    for (int64_t k = 0; k < a->count; k++)
+      tp_put(a->dtype, a->data, k, some_value(a->dtype, moderate));
     ((tp_array **)run.inputs)[i] = a;
   }
 }
 
 static bool same_element(const tp_array *a, const tp_array *b, int64_t k, double largest) {
-  if (!tp_dtype_float(a->dtype)) return tp_geti(a->dtype, a->data, k) == tp_geti(b->dtype, b->data, k);
-  static const double eps[] = { [TP_F16] = 0x1p-10, [TP_BF16] = 0x1p-7, [TP_F32] = 0x1p-23, [TP_F64] = 0x1p-52 };
+  if (!tp_dtype_float(a->dtype))
+    return tp_geti(a->dtype, a->data, k) == tp_geti(b->dtype, b->data, k);
+  static const double eps[] = {
+    [TP_F16] = 0x1p-10, [TP_BF16] = 0x1p-7, [TP_F32] = 0x1p-23, [TP_F64] = 0x1p-52
+  };
   double x = tp_get(a->dtype, a->data, k), y = tp_get(b->dtype, b->data, k);
   if (isnan(x) || isnan(y)) return isnan(x) && isnan(y);
   if (x == y) return rule->cls != TP_RULE_EXACT ? true : signbit(x) == signbit(y);
@@ -279,9 +322,11 @@ static bool same_element(const tp_array *a, const tp_array *b, int64_t k, double
 }
 
 static bool same_array(const tp_array *a, const tp_array *b) {
-  bool same = a->dtype == b->dtype && a->rank == b->rank && !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank);
+  bool same = a->dtype == b->dtype && a->rank == b->rank &&
+      !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank);
   double largest = 0;
-  for (int64_t k = 0; k < a->count && same; k++) largest = fmax(largest, fabs(tp_get(a->dtype, a->data, k)));
+  for (int64_t k = 0; k < a->count && same; k++)
+    largest = fmax(largest, fabs(tp_get(a->dtype, a->data, k)));
   for (int64_t k = 0; k < a->count && same; k++) same = same_element(a, b, k, largest);
   return same;
 }
@@ -316,10 +361,13 @@ static bool compares(void) {
   tp_array *was = ran ? tp_array_ref(run.outputs[0]) : NULL;
   tp_error first = err;
   memset(&err, 0, sizeof err);
-  if (!CHECKF(tp_fold(g, &(tp_rulings){ off, false, false }, &err) && tp_verify(g, &err), "%s: %s", rule->name, err.msg)) show("fails", text.s);
+  if (!CHECKF(tp_fold(g, &(tp_rulings){ off, false, false }, &err) && tp_verify(g, &err), "%s: %s",
+          rule->name, err.msg))
+    show("fails", text.s);
   else if ((did = fired())) {
     bool same = go() == ran && (ran ? same_array(was, run.outputs[0]) : err.code == first.code);
-    if (!CHECKF(same, "%s: not the same (%s; %s)", rule->name, first.msg, err.msg)) show("not the same", text.s);
+    if (!CHECKF(same, "%s: not the same (%s; %s)", rule->name, first.msg, err.msg))
+      show("not the same", text.s);
   }
   memset(&err, 0, sizeof err);
   tp_array_unref(was);
@@ -333,7 +381,8 @@ static bool trial(const tp_ruleterm *pattern) {
   named_inputs = 0;
   t = dim_new("t");
   tp_val y = gen(pattern, any_dtype(), any_form(chance(60)));
-  if (y.node && tp_ops[y.node->op].batch != TP_BATCH_E && tp_dtypeof(y) != TP_BOOL && chance(50)) y = un(TP_OP_NEG, y, (tp_attr){ 0 });
+  if (y.node && tp_ops[y.node->op].batch != TP_BATCH_E && tp_dtypeof(y) != TP_BOOL && chance(50))
+    y = un(TP_OP_NEG, y, (tp_attr){ 0 });
   bool made = y.node && !err.code, did = false;
   memset(&err, 0, sizeof err);
   if (made) {
@@ -350,8 +399,10 @@ static void try_rule(int trials) {
   int swaps = 0, fires = 0, tries = 0, bad = check_failed;
   tp_rule_read(&a, rule->pattern, 0, &swaps);
   state = 88172645463325252ull;
-  for (; tries < trials && (fires < FIRES || trials > TRIES) && check_failed == bad; tries++) fires += trial(tp_rule_read(&a, rule->pattern, (unsigned)below(1 << swaps), NULL));
-  CHECKF(fires >= LEAST || check_failed > bad, "%s: %d of %d programs use it", rule->name, fires, tries);
+  for (; tries < trials && (fires < FIRES || trials > TRIES) && check_failed == bad; tries++)
+    fires += trial(tp_rule_read(&a, rule->pattern, (unsigned)below(1 << swaps), NULL));
+  CHECKF(fires >= LEAST || check_failed > bad, "%s: %d of %d programs use it", rule->name, fires,
+      tries);
   tp_arena_free(&a);
 }
 

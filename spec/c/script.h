@@ -1,4 +1,5 @@
-/* A C test's way of writing programs: one program at a time, errors kept in `err`, values checked where they are looked at. */
+/* A C test's way of writing programs: one program at a time, errors kept in `err`, values checked
+ * where they are looked at. */
 #ifndef TP_SCRIPT_H
 #define TP_SCRIPT_H
 #include "graph/graph.h"
@@ -11,7 +12,7 @@
 
 typedef const tp_sym *dim;
 #define DOM(...) ((int)(sizeof((dim[]){ __VA_ARGS__ }) / sizeof(dim))), ((dim[]){ __VA_ARGS__ })
-#define NODOM 0, NULL
+#define NODOM    0, NULL
 
 static tp_ictx *ix;
 static tp_graph *g;
@@ -28,7 +29,9 @@ static inline void program_new(void) {
   run.env = env;
 }
 
-static inline dim dim_new(const char *name) { return tp_sym_dim(ix, name, NULL, (tp_pos){0}, &err); }
+static inline dim dim_new(const char *name) {
+  return tp_sym_dim(ix, name, NULL, (tp_pos){ 0 }, &err);
+}
 static inline const tp_ix *I(dim d) { return tp_ix_sym(ix, d); }
 static inline const tp_ix *K(int64_t v) { return tp_ix_const(ix, v); }
 static inline const tp_ix *plus(dim d, int64_t k) { return tp_ix_addc(ix, I(d), k); }
@@ -56,7 +59,9 @@ static inline tp_val input(const char *name, tp_dtype d, int ndom, const dim *do
 static inline tp_val declare(const char *name, tp_dtype d, int ndom, const dim *dom) {
   return named(node(TP_OP_MERGE, 0, NULL, (tp_attr){ .dtype = d, .ndom = ndom, .dom = dom }), name);
 }
-static inline void branch(tp_val m, const char *cond, tp_val e) { CHECKF(tp_merge_add(g, m.node, cond ? X(cond) : NULL, e, &err), "%s", err.msg); }
+static inline void branch(tp_val m, const char *cond, tp_val e) {
+  CHECKF(tp_merge_add(g, m.node, cond ? X(cond) : NULL, e, &err), "%s", err.msg);
+}
 static inline tp_val num(double v, tp_dtype d) { return tp_number(g, v, d, &err); }
 static inline tp_val add(tp_val a, tp_val b) { return tp_bin(g, TP_OP_ADD, a, b, &err); }
 static inline tp_val mul(tp_val a, tp_val b) { return tp_bin(g, TP_OP_MUL, a, b, &err); }
@@ -64,8 +69,12 @@ static inline tp_val val(const tp_ix *e) { return tp_ixvalue(g, e, &err); }
 static inline tp_at pt(const tp_ix *e) { return (tp_at){ false, e, NULL }; }
 static inline tp_at rg(const tp_ix *lo, const tp_ix *hi) { return (tp_at){ true, lo, hi }; }
 static inline tp_val at1(tp_val v, tp_at a) { return v.node ? tp_read(g, v, &a, &err) : v; }
-static inline tp_val at2(tp_val v, tp_at a, tp_at b) { return v.node ? tp_read(g, v, (tp_at[]){ a, b }, &err) : v; }
-static inline tp_val sum0(tp_val v) { return tp_reduce(g, TP_OP_SUM, v, 1, (int[]){ 0 }, false, &err); }
+static inline tp_val at2(tp_val v, tp_at a, tp_at b) {
+  return v.node ? tp_read(g, v, (tp_at[]){ a, b }, &err) : v;
+}
+static inline tp_val sum0(tp_val v) {
+  return tp_reduce(g, TP_OP_SUM, v, 1, (int[]){ 0 }, false, &err);
+}
 /* The outputs of the last run go when the list of outputs changes. */
 static inline void outputs_drop(void) {
   if (run.outputs) tp_run_free_outputs(g, &run);
@@ -109,22 +118,31 @@ static inline void program_free(void) {
   tp_ictx_free(ix);
 }
 
-static inline double out_at(int i, int64_t k) { return tp_get(run.outputs[i]->dtype, run.outputs[i]->data, k); }
+static inline double out_at(int i, int64_t k) {
+  return tp_get(run.outputs[i]->dtype, run.outputs[i]->data, k);
+}
 
 /* Output i holds exactly these n numbers (NaN equals NaN). */
 static inline bool holds(int i, int64_t n, const double *want) {
   bool ok = run.outputs && run.outputs[i] && run.outputs[i]->count == n;
-  for (int64_t k = 0; ok && k < n; k++) ok = out_at(i, k) == want[k] || (isnan(out_at(i, k)) && isnan(want[k]));
-  for (int64_t k = 0; !ok && run.outputs && run.outputs[i] && k < run.outputs[i]->count && k < 20; k++) fprintf(stderr, " %g", out_at(i, k));
+  for (int64_t k = 0; ok && k < n; k++)
+    ok = out_at(i, k) == want[k] || (isnan(out_at(i, k)) && isnan(want[k]));
+  for (int64_t k = 0; !ok && run.outputs && run.outputs[i] && k < run.outputs[i]->count && k < 20;
+       k++)
+    fprintf(stderr, " %g", out_at(i, k));
   return ok;
 }
-#define HOLDS(i, ...) CHECKF(holds(i, sizeof((double[]){ __VA_ARGS__ }) / sizeof(double), (double[]){ __VA_ARGS__ }), "output %d; %s", i, err.msg)
+#define HOLDS(i, ...) \
+  CHECKF(holds(i, sizeof((double[]){ __VA_ARGS__ }) / sizeof(double), (double[]){ __VA_ARGS__ }), \
+      "output %d; %s", i, err.msg)
 #define EMPTY(i) CHECKF(holds(i, 0, NULL), "output %d; %s", i, err.msg)
 
 /* The error is of this class and says this. */
 static inline bool failed(tp_code code, const char *text) {
   bool ok = err.code == code && strstr(err.msg, text);
-  if (!ok) fprintf(stderr, "wanted %s ... %s, got %s\n%s\n", tp_code_word(code), text, err.code ? err.msg : "no error", err.notes);
+  if (!ok)
+    fprintf(stderr, "wanted %s ... %s, got %s\n%s\n", tp_code_word(code), text,
+        err.code ? err.msg : "no error", err.notes);
   return ok;
 }
 #endif

@@ -1,25 +1,25 @@
-/* States that somebody changed and sealed again: whatever their numbers say, loading one is refused or gives a run that steps inside its memory. */
+/* States that somebody changed and sealed again: whatever their numbers say, loading one is refused
+ * or gives a run that steps inside its memory. */
 #include "check.h"
 #include "tempo.h"
 #include "base/base.h"
 #include <stdlib.h>
 #include <string.h>
 
-static const char text[] =
-  "dim i:I\ndim t:T\n"
-  "%0 = input {str \"x\"} : (i t) f32 [3]\n"
-  "%1 = fill : () f32 [3]\n"
-  "%2 \"h\" = merge %1 if t == 0, %4 : (i t) f32 [3]\n"
-  "%3 = read %2 {at [i, t - 1]} : (i t) f32 [3]\n"
-  "%4 = add %3, %0 : (i t) f32 [3]\n"
-  "%5 = add %2, %0 : (i t) f32 [3]\n"
-  "%6 = sum %5 {axes 0} : (i t) f32 []\n"
-  "output \"h\" %2\noutput \"s\" %6\n";
+static const char text[] = "dim i:I\ndim t:T\n"
+                           "%0 = input {str \"x\"} : (i t) f32 [3]\n"
+                           "%1 = fill : () f32 [3]\n"
+                           "%2 \"h\" = merge %1 if t == 0, %4 : (i t) f32 [3]\n"
+                           "%3 = read %2 {at [i, t - 1]} : (i t) f32 [3]\n"
+                           "%4 = add %3, %0 : (i t) f32 [3]\n"
+                           "%5 = add %2, %0 : (i t) f32 [3]\n"
+                           "%6 = sum %5 {axes 0} : (i t) f32 []\n"
+                           "output \"h\" %2\noutput \"s\" %6\n";
 
 enum { HEAD = 32, STEPS = 4 };
 static tempo_error err;
 
-static float seen;                              /* of the last step, output "s" */
+static float seen; /* of the last step, output "s" */
 
 static bool step(tempo_function *f, tempo_array *x, int *done) {
   tempo_array *out[2] = { NULL, NULL };
@@ -30,10 +30,12 @@ static bool step(tempo_function *f, tempo_array *x, int *done) {
 }
 
 static bool start(tempo_function *f) {
-  return tempo_start(f, 0, NULL, NULL, 2, (const char *const[]){ "I", "T" }, (const int64_t[]){ 3, 3 }, 1, &err);
+  return tempo_start(
+      f, 0, NULL, NULL, 2, (const char *const[]){ "I", "T" }, (const int64_t[]){ 3, 3 }, 1, &err);
 }
 
-/* From the begin to the end, with x = 1: s at t is 3 (h[t] + 1), h[t] the t ones before and the 0 that h begins with. */
+/* From the begin to the end, with x = 1: s at t is 3 (h[t] + 1), h[t] the t ones before and the 0
+ * that h begins with. */
 static void whole_run(tempo_function *f, tempo_array *x) {
   int done = 0;
   CHECKF(start(f), "%s", err.message);
@@ -77,7 +79,8 @@ static void hostile(const char *tier) {
   CHECK(whole != NULL && n > HEAD);
   memcpy(s, whole, n);
   CHECK(try_it(f, x, s, n) == 1 && seen == 9);
-  static const int64_t bad[] = { 0, 1, 2, 3, 7, 100, -1, -2, INT64_MAX, INT64_MIN, (int64_t)1 << 32, (int64_t)1 << 60 };
+  static const int64_t bad[] = { 0, 1, 2, 3, 7, 100, -1, -2, INT64_MAX, INT64_MIN, (int64_t)1 << 32,
+    (int64_t)1 << 60 };
   for (size_t at = HEAD; at + 8 <= n; at += 8)
     for (size_t k = 0; k < TP_LEN(bad); k++, tried++) {
       memcpy(s, whole, n);
@@ -88,7 +91,8 @@ static void hostile(const char *tier) {
     memcpy(s, whole, n);
     CHECKF(!try_it(f, x, s, cut), "%zu of %zu bytes", cut, n);
   }
-  CHECKF(loaded < tried, "%d of %d", loaded, tried);    /* some changes are of values, which nobody can tell */
+  /* some changes are of values, which nobody can tell */
+  CHECKF(loaded < tried, "%d of %d", loaded, tried);
   whole_run(f, x);
   free(s);
   tempo_bytes_free(whole);

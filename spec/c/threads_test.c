@@ -1,5 +1,6 @@
-/* Several Lua states, each in a thread of its own, each with programs of its own, which threads share: what they compute is what one thread alone computes, also in the child of a
- * fork and where a state was closed before. Lua is opened at run time. */
+/* Several Lua states, each in a thread of its own, each with programs of its own, which threads
+ * share: what they compute is what one thread alone computes, also in the child of a fork and where
+ * a state was closed before. Lua is opened at run time. */
 #include "check.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -37,33 +38,36 @@ static bool open_lua(void) {
 }
 
 static const char script[] =
-  "local folder, threads = ...\n"
-  "package.cpath, package.path = folder .. '/?.so', 'lua/?.lua;lua/?/init.lua'\n"
-  "local tempo = require 'tempo'\n"
-  "local function program()\n"
-  "  local P = tempo.program { seed = 5 }\n"
-  "  local i = P:dim 'i'\n"
-  "  local t, T = P:dim 't'\n"
-  "  local u = P:source(function(p) return p.i + p.t / 10 end, { domain = { i, t } })\n"
-  "  local w = P:param('w', { along = { i }, init = tempo.normal({ 8, 8 }, { name = 'w' }), shape = { 8, 8 } })\n"
-  "  local h = P:tensor { domain = { i, t }, shape = { 8 } }\n"
-  "  h[{ t = 0 }] = tempo.normal({ 8 }, { domain = { i }, name = 'h' })\n"
-  "  h:otherwise((h[t-1]:matmul(w) + u):tanh())\n"
-  "  local loss = (h:sum() ^ 2)[{ t = 0 .. T }]:mean(0)\n"
-  "  tempo.optim.Adam({ w }, { lr = 0.01 }):step(loss)\n"
-  "  return P:compile { outputs = { y = h:sum(), loss = loss }, tick = { i, t }, threads = tonumber(threads) }\n"
-  "end\n"
-  "local f, g = program(), program()\n"
-  "local out = f({}, { I = 20, T = 6 })\n"
-  "local all = { tostring(out.loss), tostring(f:params().w) }\n"
-  "g:start({}, { I = 20, T = 6 })\n"
-  "local done, o\n"
-  "local losses = {}\n"
-  "repeat done, o = g:step({}, { budget_ms = 0.01 }) losses[#losses + 1] = o.loss and o.loss:item() until done\n"
-  "all[3], all[4] = tostring(tempo.array(losses)), tostring(g:params().w)\n"
-  "assert(all[1] == all[3] and all[2] == all[4])\n"
-  "all[5] = tostring(select(2, pcall(g, { x = 1 }, { I = 1 })))\n"
-  "return table.concat(all, '\\n')\n";
+    "local folder, threads = ...\n"
+    "package.cpath, package.path = folder .. '/?.so', 'lua/?.lua;lua/?/init.lua'\n"
+    "local tempo = require 'tempo'\n"
+    "local function program()\n"
+    "  local P = tempo.program { seed = 5 }\n"
+    "  local i = P:dim 'i'\n"
+    "  local t, T = P:dim 't'\n"
+    "  local u = P:source(function(p) return p.i + p.t / 10 end, { domain = { i, t } })\n"
+    "  local w = P:param('w', { along = { i }, init = tempo.normal({ 8, 8 }, { name = 'w' }), "
+    "shape = { 8, 8 } })\n"
+    "  local h = P:tensor { domain = { i, t }, shape = { 8 } }\n"
+    "  h[{ t = 0 }] = tempo.normal({ 8 }, { domain = { i }, name = 'h' })\n"
+    "  h:otherwise((h[t-1]:matmul(w) + u):tanh())\n"
+    "  local loss = (h:sum() ^ 2)[{ t = 0 .. T }]:mean(0)\n"
+    "  tempo.optim.Adam({ w }, { lr = 0.01 }):step(loss)\n"
+    "  return P:compile { outputs = { y = h:sum(), loss = loss }, tick = { i, t }, threads = "
+    "tonumber(threads) }\n"
+    "end\n"
+    "local f, g = program(), program()\n"
+    "local out = f({}, { I = 20, T = 6 })\n"
+    "local all = { tostring(out.loss), tostring(f:params().w) }\n"
+    "g:start({}, { I = 20, T = 6 })\n"
+    "local done, o\n"
+    "local losses = {}\n"
+    "repeat done, o = g:step({}, { budget_ms = 0.01 }) losses[#losses + 1] = o.loss and "
+    "o.loss:item() until done\n"
+    "all[3], all[4] = tostring(tempo.array(losses)), tostring(g:params().w)\n"
+    "assert(all[1] == all[3] and all[2] == all[4])\n"
+    "all[5] = tostring(select(2, pcall(g, { x = 1 }, { I = 1 })))\n"
+    "return table.concat(all, '\\n')\n";
 
 /* What the script gives, malloc'ed; NULL: it failed. */
 static char *run(const char *threads) {
@@ -102,14 +106,16 @@ static bool in_child(char *want) {
 int main(int argc, char **argv) {
   (void)argc;
   snprintf(folder, sizeof folder, "%s", argv[0]);
-  for (int k = 0; k < 3; k++) *strrchr(folder, '/') = 0;                /* build/spec/c/threads_test: build */
+  /* build/spec/c/threads_test: build */
+  for (int k = 0; k < 3; k++) *strrchr(folder, '/') = 0;
   strncat(folder, "/5.4", sizeof folder - strlen(folder) - 1);
   if (!CHECKF(open_lua(), "no liblua5.4 here")) return check_report();
   setenv("TEMPO_SHARE", "0", 1);
   char *want = run("1");
   pthread_t id[THREADS];
   void *got[THREADS];
-  if (!CHECK(want && strstr(want, "bound: 'T' is missing"))) return check_report();    /* the last of what it gives */
+  /* the last of what it gives */
+  if (!CHECK(want && strstr(want, "bound: 'T' is missing"))) return check_report();
   for (int k = 0; k < THREADS; k++) pthread_create(&id[k], NULL, thread, want);
   for (int k = 0; k < THREADS; k++) pthread_join(id[k], &got[k]);
   for (int k = 0; k < THREADS; k++) CHECK(got[k] == want);

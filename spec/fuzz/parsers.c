@@ -19,7 +19,11 @@ static char *text_of(const uint8_t *data, size_t n) {
   return s;
 }
 
-typedef struct { tp_buf b; tp_ictx *ix; void *made; } reading;
+typedef struct {
+  tp_buf b;
+  tp_ictx *ix;
+  void *made;
+} reading;
 typedef void reader(reading *r, const char *text);
 
 /* A text's print; empty where it is refused. */
@@ -72,16 +76,15 @@ static void arrays(const uint8_t *data, size_t n) {
 /* ---- states ---- */
 
 enum { HEAD = 32 };
-static const char stepped[] =
-  "dim i:I\ndim t:T\n"
-  "%0 = input {str \"x\"} : (i t) f32 [3]\n"
-  "%1 = fill : () f32 [3]\n"
-  "%2 \"h\" = merge %1 if t == 0, %4 : (i t) f32 [3]\n"
-  "%3 = read %2 {at [i, t - 1]} : (i t) f32 [3]\n"
-  "%4 = add %3, %0 : (i t) f32 [3]\n"
-  "%5 = add %2, %0 : (i t) f32 [3]\n"
-  "%6 = sum %5 {axes 0} : (i t) f32 []\n"
-  "output \"h\" %2\noutput \"s\" %6\n";
+static const char stepped[] = "dim i:I\ndim t:T\n"
+                              "%0 = input {str \"x\"} : (i t) f32 [3]\n"
+                              "%1 = fill : () f32 [3]\n"
+                              "%2 \"h\" = merge %1 if t == 0, %4 : (i t) f32 [3]\n"
+                              "%3 = read %2 {at [i, t - 1]} : (i t) f32 [3]\n"
+                              "%4 = add %3, %0 : (i t) f32 [3]\n"
+                              "%5 = add %2, %0 : (i t) f32 [3]\n"
+                              "%6 = sum %5 {axes 0} : (i t) f32 []\n"
+                              "output \"h\" %2\noutput \"s\" %6\n";
 static tempo_function *stepping;
 
 static tempo_array *ones(void) {
@@ -111,7 +114,8 @@ static void begin(void) {
   tempo_program_free(p);
 }
 
-/* A changed state is sealed again, or nothing would be looked at; one that is taken goes to its end. */
+/* A changed state is sealed again, or nothing would be looked at; one that is taken goes to its
+ * end. */
 static void state(const uint8_t *data, size_t n) {
   tempo_error err;
   uint64_t version, sum;
@@ -132,8 +136,15 @@ static void (*chosen)(const uint8_t *data, size_t n);
 
 /* With FUZZ_SEED the file of that name gets a state to begin with. */
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
-  static const struct { const char *name; void (*fn)(const uint8_t *, size_t); } of[] = {
-    { "graph", graph }, { "plan", plan }, { "state", state }, { "npy", arrays }, { "npz", arrays },
+  static const struct {
+    const char *name;
+    void (*fn)(const uint8_t *, size_t);
+  } of[] = {
+    { "graph", graph },
+    { "plan", plan },
+    { "state", state },
+    { "npy", arrays },
+    { "npz", arrays },
   };
   const char *name = getenv("FUZZ_PARSER"), *seed = getenv("FUZZ_SEED");
   tempo_error err;
@@ -147,7 +158,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   void *s = tempo_state(stepping, &n, &err);
   FILE *f = s ? fopen(seed, "wb") : NULL;
   if (!f || fwrite(s, 1, n, f) != n || fclose(f)) abort();
-  _exit(0);                                     /* no look for leaks */
+  _exit(0); /* no look for leaks */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {

@@ -1,20 +1,30 @@
-/* api: include/tempo.h over rt.h. Rank 11. Handles of programs and arrays are the core's own objects; a function's is the one below. */
+/* api: include/tempo.h over rt.h. Rank 11. Handles of programs and arrays are the core's own
+ * objects; a function's is the one below. */
 #ifndef TP_API_H
 #define TP_API_H
 #include "tempo.h"
 #include "rt/rt.h"
 
 /* One callback of the program: what the host has set for it. */
-typedef struct hook { int fn; const char *name; tempo_callback *call; void *data; } hook;
+typedef struct hook {
+  int fn;
+  const char *name;
+  tempo_callback *call;
+  void *data;
+} hook;
 
 struct tempo_function {
   tp_fn *f;
-  tp_arena a;                                   /* names and tables that live as long */
-  int nhook; hook *hooks;                       /* by fn, ascending */
-  bool running, cancel;                         /* seen and set by other threads, too */
-  bool cancelled;                               /* the latest run or step */
-  bool raised; tempo_error error;               /* a callback's own error, which the run fails with */
-  tp_array **in, **out, **into;                 /* of a step, all NULL between two: by input, by output */
+  tp_arena a; /* names and tables that live as long */
+  int nhook;
+  hook *hooks;          /* by fn, ascending */
+  bool running, cancel; /* seen and set by other threads, too */
+  bool cancelled;       /* the latest run or step */
+  /* a callback's own error, which the run fails with */
+  bool raised;
+  tempo_error error;
+  /* of a step, all NULL between two: by input, by output */
+  tp_array **in, **out, **into;
 };
 
 /* ---- error.c ---- */
@@ -27,22 +37,37 @@ bool api_given(const void *p, const char *fn, const char *what, tempo_error *out
 /* fn is given f, which is not running. */
 bool api_ready(const tempo_function *f, const char *fn, tempo_error *out);
 tp_array *api_array(const tempo_array *a);
-tempo_array *api_give(tp_array *a, tempo_error *out);           /* a; NULL is no memory */
+tempo_array *api_give(tp_array *a, tempo_error *out); /* a; NULL is no memory */
 
-/* A bool is 0 or 1, as kernels count on it: the first element that is not; -1: it is no bool, or all are. */
+/* A bool is 0 or 1, as kernels count on it: the first element that is not; -1: it is no bool, or
+ * all are. */
 int64_t api_not_bool(const tp_array *a);
 
 /* ---- function.c ---- */
-/* Item i of a kind as a node, whose out[o] is its type; NULL: there is none, or the kind has no types. */
+/* Item i of a kind as a node, whose out[o] is its type; NULL: there is none, or the kind has no
+ * types. */
 const tp_node *api_node(tempo_function *f, tempo_kind kind, int i, int *o);
 /* The place of the i-th output that is no parameter's; -1. */
 int api_visible(const tp_graph *g, int i);
 
 /* ---- bind.c ---- what a call names */
-typedef struct bounds { int n; const char *const *name; const int64_t *v; } bounds;
-typedef struct arrays { int n; const char *const *name; tempo_array *const *v; } arrays;
+typedef struct bounds {
+  int n;
+  const char *const *name;
+  const int64_t *v;
+} bounds;
+typedef struct arrays {
+  int n;
+  const char *const *name;
+  tempo_array *const *v;
+} arrays;
 typedef enum { ALL, STARTING, STEPPING, RESUMING } moment;
-typedef struct api_frame { tempo_function *f; tp_run run; int64_t *env; tp_array **in; } api_frame;
+typedef struct api_frame {
+  tempo_function *f;
+  tp_run run;
+  int64_t *env;
+  tp_array **in;
+} api_frame;
 /* Zeroed, for tp_free; NULL: no memory. */
 int64_t *api_env(const tempo_function *f);
 /* all: none may be missing. */
@@ -53,6 +78,7 @@ bool api_open(api_frame *x, tempo_function *f, tp_error *e);
 void api_close(api_frame *x);
 
 /* ---- callback.c ---- */
-bool api_hooks(tempo_function *f, tp_error *e);                 /* the program's callbacks, none set; places of a step */
-bool api_call(void *f, const tp_call *c, tp_error *e);          /* tp_run.call */
+/* the program's callbacks, none set; places of a step */
+bool api_hooks(tempo_function *f, tp_error *e);
+bool api_call(void *f, const tp_call *c, tp_error *e); /* tp_run.call */
 #endif

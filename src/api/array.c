@@ -26,7 +26,7 @@ static bool dtype_named(const char *fn, const char *name, tp_dtype *d) {
   if (tp_dtype_parse(name, d)) return true;
   for (int i = 0; i < TP_NDTYPE; i++) names[i] = tp_dtype_name((tp_dtype)i);
   return api_refuse(NULL, TP_E_DTYPE, "%s: unknown dtype '%s'%s", fn, name,
-                    tp_hint(hint, name, names, TP_NDTYPE));
+      tp_hint(hint, name, names, TP_NDTYPE));
 }
 
 static bool shape_ok(const char *fn, int rank, const int64_t *shape) {
@@ -35,13 +35,15 @@ static bool shape_ok(const char *fn, int rank, const int64_t *shape) {
   if (rank && !api_given(shape, fn, "shape", NULL)) return false;
   for (int i = 0; i < rank; i++)
     if (shape[i] < 0)
-      return api_refuse(NULL, TP_E_SHAPE, "%s: the extent of axis %d is %lld", fn, i, (long long)shape[i]);
+      return api_refuse(
+          NULL, TP_E_SHAPE, "%s: the extent of axis %d is %lld", fn, i, (long long)shape[i]);
   return true;
 }
 
 tempo_array *tempo_array_new(const char *dtype, int rank, const int64_t *shape) {
   tp_dtype d;
-  if (!dtype_named("tempo_array_new", dtype, &d) || !shape_ok("tempo_array_new", rank, shape)) return NULL;
+  if (!dtype_named("tempo_array_new", dtype, &d) || !shape_ok("tempo_array_new", rank, shape))
+    return NULL;
   return api_give(tp_array_new(d, rank, shape), NULL);
 }
 
@@ -81,12 +83,14 @@ const char *tempo_array_dtype(const tempo_array *a) { return tp_dtype_name(looke
 int64_t tempo_array_extent(const tempo_array *a, int axis) {
   const tp_array *x = looked_at(a);
   if (axis >= 0 && axis < x->rank) return x->shape[axis];
-  return api_refuse(NULL, TP_E_SHAPE, "tempo_array_extent: axis %d of an array of %d", axis, x->rank);
+  return api_refuse(
+      NULL, TP_E_SHAPE, "tempo_array_extent: axis %d of an array of %d", axis, x->rank);
 }
 
 static bool element_ok(const char *fn, const tp_array *x, int64_t i) {
   return (i >= 0 && i < x->count) ||
-         api_refuse(NULL, TP_E_SHAPE, "%s: element %lld of %lld", fn, (long long)i, (long long)x->count);
+      api_refuse(
+          NULL, TP_E_SHAPE, "%s: element %lld of %lld", fn, (long long)i, (long long)x->count);
 }
 
 double tempo_array_get(const tempo_array *a, int64_t i) {

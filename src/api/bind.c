@@ -7,8 +7,8 @@ static int place_of(int n, const char *const *names, const char *want) {
   return -1;
 }
 
-static bool names_ok(const char *what, tp_code code, int n, const char *const *names, const void *values,
-                     tp_error *e) {
+static bool names_ok(const char *what, tp_code code, int n, const char *const *names,
+    const void *values, tp_error *e) {
   if (n < 0 || (n && (!names || !values)))
     return tp_fail(e, TP_E_OPTION, TP_NOWHERE, "%d %ss and no list of them", n, what);
   for (int i = 0; i < n; i++) {
@@ -36,7 +36,9 @@ bool api_bind_bounds(tempo_function *f, bounds b, bool all, int64_t *env, tp_err
   int n = tp_fn_bounds(f->f, &need);
   if (!names_ok("bound", TP_E_BOUND, b.n, b.name, b.v, e)) return false;
   for (int i = 0; i < b.n; i++)
-    if (!(s = tp_bound_named(tp_fn_graph(f->f)->ix, b.name[i], n, need, e)) || !put_bound(f, s, b.v[i], env, e)) return false;
+    if (!(s = tp_bound_named(tp_fn_graph(f->f)->ix, b.name[i], n, need, e)) ||
+        !put_bound(f, s, b.v[i], env, e))
+      return false;
   for (int i = 0; all && i < n; i++)
     if (place_of(b.n, b.name, need[i]->name) < 0)
       return tp_fail(e, TP_E_BOUND, TP_NOWHERE, "bound '%s' is missing", need[i]->name);
@@ -54,7 +56,7 @@ static bool input_known(const tp_graph *g, const char *name, tp_error *e) {
     if (i < MOST) names[i] = g->inputs.v[i]->attr.str;
   }
   return tp_fail(e, TP_E_INPUT, TP_NOWHERE, "unknown input '%s'%s", name,
-                 tp_hint(hint, name, names, TP_MIN(g->inputs.n, MOST)));
+      tp_hint(hint, name, names, TP_MIN(g->inputs.n, MOST)));
 }
 
 /* A start does not take what comes with the steps, nor a step what was started with. */
@@ -65,27 +67,30 @@ static bool input_taken(tempo_function *f, moment when, int i) {
 static bool input_wanted(tempo_function *f, moment when, int i) {
   if (!tp_fn_needs_input(f->f, i)) return false;
   switch (when) {
-    case ALL: return true;
-    case STARTING: return !tp_fn_fed(f->f, i);
-    case STEPPING: return tp_fn_stepping(f->f) && tp_fn_wants(f->f, i);
-    default: return tp_fn_fed(f->f, i);
+  case ALL: return true;
+  case STARTING: return !tp_fn_fed(f->f, i);
+  case STEPPING: return tp_fn_stepping(f->f) && tp_fn_wants(f->f, i);
+  default: return tp_fn_fed(f->f, i);
   }
 }
 
-static bool bind_input(tempo_function *f, moment when, arrays a, int i, tp_array **in, tp_error *e) {
+static bool bind_input(
+    tempo_function *f, moment when, arrays a, int i, tp_array **in, tp_error *e) {
   const char *name = tp_fn_graph(f->f)->inputs.v[i]->attr.str;
   int k = place_of(a.n, a.name, name);
   if (k < 0)
-    return !input_wanted(f, when, i) || tp_fail(e, TP_E_INPUT, TP_NOWHERE, "input '%s' is missing", name);
+    return !input_wanted(f, when, i) ||
+        tp_fail(e, TP_E_INPUT, TP_NOWHERE, "input '%s' is missing", name);
   if (!a.v[k]) return tp_fail(e, TP_E_INPUT, TP_NOWHERE, "input '%s' is NULL", name);
   if (when == STEPPING && tp_fn_needs_input(f->f, i) && !input_taken(f, when, i))
-    return tp_fail(e, TP_E_INPUT, TP_NOWHERE, "input '%s' does not have the tick dims: tempo_start takes it",
-                   name);
+    return tp_fail(e, TP_E_INPUT, TP_NOWHERE,
+        "input '%s' does not have the tick dims: tempo_start takes it", name);
   if (!input_taken(f, when, i)) return true;
   *in = api_array(a.v[k]);
   int64_t bad = api_not_bool(*in);
-  return bad < 0 || tp_fail(e, TP_E_INPUT, TP_NOWHERE, "input '%s' is bool, and its element %lld is neither 0 nor 1",
-                            name, (long long)bad);
+  return bad < 0 ||
+      tp_fail(e, TP_E_INPUT, TP_NOWHERE,
+          "input '%s' is bool, and its element %lld is neither 0 nor 1", name, (long long)bad);
 }
 
 bool api_bind_inputs(tempo_function *f, moment when, arrays a, tp_array **in, tp_error *e) {
@@ -103,7 +108,8 @@ bool api_bind_inputs(tempo_function *f, moment when, arrays a, tp_array **in, tp
 bool api_open(api_frame *x, tempo_function *f, tp_error *e) {
   size_t n = (size_t)tp_fn_graph(f->f)->inputs.n + 1;
   *x = (api_frame){ .f = f, .env = api_env(f), .in = tp_calloc(sizeof *x->in * n) };
-  x->run = (tp_run){ .env = x->env, .inputs = x->in, .call = api_call, .ud = f, .cancel = &f->cancel };
+  x->run =
+      (tp_run){ .env = x->env, .inputs = x->in, .call = api_call, .ud = f, .cancel = &f->cancel };
   return (x->env && x->in) || tp_no_memory(e, TP_NOWHERE);
 }
 

@@ -42,8 +42,8 @@ bool api_hooks(tempo_function *f, tp_error *e) {
 int tempo_set_callback(tempo_function *f, int i, tempo_callback *fn, void *data, tempo_error *err) {
   if (!api_ready(f, "tempo_set_callback", err)) return 0;
   if (i < 0 || i >= f->nhook)
-    return api_refuse(err, TP_E_OPTION, "tempo_set_callback: there is no callback %d, the program has %d",
-                      i, f->nhook);
+    return api_refuse(err, TP_E_OPTION,
+        "tempo_set_callback: there is no callback %d, the program has %d", i, f->nhook);
   f->hooks[i].call = fn;
   f->hooks[i].data = data;
   return 1;
@@ -55,8 +55,9 @@ static bool results_ok(const tp_call *c, const hook *h, tp_error *e) {
   for (int k = 0; k < c->nres; k++) {
     int64_t bad = api_not_bool(c->res[k]);
     if (bad >= 0)
-      return tp_fail(e, TP_E_CALLBACK, c->of->pos, "'%s': result %d is bool, and its element %lld is neither 0 nor 1",
-                     h->name, k, (long long)bad);
+      return tp_fail(e, TP_E_CALLBACK, c->of->pos,
+          "'%s': result %d is bool, and its element %lld is neither 0 nor 1", h->name, k,
+          (long long)bad);
   }
   return true;
 }
@@ -73,16 +74,21 @@ bool api_call(void *ud, const tp_call *c, tp_error *e) {
   const char *dim[TP_MAXRANK];
   if (!h || !h->call)
     return tp_fail(e, TP_E_CALLBACK, c->of->pos,
-                   "'%s' is called, and tempo_set_callback has set no function for it", h ? h->name : "?");
+        "'%s' is called, and tempo_set_callback has set no function for it", h ? h->name : "?");
   if (c->ndim > TP_MAXRANK)
-    return tp_fail(e, TP_E_CALLBACK, c->of->pos, "'%s' is called at points of %d dims, more than %d",
-                   h->name, c->ndim, TP_MAXRANK);
+    return tp_fail(e, TP_E_CALLBACK, c->of->pos,
+        "'%s' is called at points of %d dims, more than %d", h->name, c->ndim, TP_MAXRANK);
   for (int k = 0; k < c->ndim; k++) dim[k] = c->dims[k]->name;
-  const tempo_call call = {
-    .function = f, .callback = (int)(h - f->hooks), .name = h->name,
-    .narg = c->nargs, .arg = (tempo_array *const *)c->args,
-    .nresult = c->nres, .result = (tempo_array *const *)c->res,
-    .ndim = c->ndim, .dim = dim, .at = c->coord };
+  const tempo_call call = { .function = f,
+    .callback = (int)(h - f->hooks),
+    .name = h->name,
+    .narg = c->nargs,
+    .arg = (tempo_array *const *)c->args,
+    .nresult = c->nres,
+    .result = (tempo_array *const *)c->res,
+    .ndim = c->ndim,
+    .dim = dim,
+    .at = c->coord };
   f->error.code = TEMPO_E_CALLBACK;
   f->error.message[0] = 0;
   return h->call(h->data, &call, &f->error) ? results_ok(c, h, e) : ended(f, c, h, e);

@@ -36,12 +36,14 @@ static const char *item_name(tempo_function *f, tempo_kind kind, int i) {
   const tp_graph *g = tp_fn_graph(f->f);
   if (i < 0) return NULL;
   switch (kind) {
-    case TEMPO_INPUT: case TEMPO_VALUE: return input_name(f, kind == TEMPO_VALUE, i);
-    case TEMPO_OUTPUT: return output_name(g, i);
-    case TEMPO_PARAM: return i < g->params.n ? g->params.v[i]->attr.str : NULL;
-    case TEMPO_BOUND: case TEMPO_TICK: return symbol_name(f, kind == TEMPO_TICK, i);
-    case TEMPO_CALLBACK: return i < f->nhook ? f->hooks[i].name : NULL;
-    case TEMPO_WARNING: return i < g->warnings.n ? g->warnings.v[i] : NULL;
+  case TEMPO_INPUT:
+  case TEMPO_VALUE: return input_name(f, kind == TEMPO_VALUE, i);
+  case TEMPO_OUTPUT: return output_name(g, i);
+  case TEMPO_PARAM: return i < g->params.n ? g->params.v[i]->attr.str : NULL;
+  case TEMPO_BOUND:
+  case TEMPO_TICK: return symbol_name(f, kind == TEMPO_TICK, i);
+  case TEMPO_CALLBACK: return i < f->nhook ? f->hooks[i].name : NULL;
+  case TEMPO_WARNING: return i < g->warnings.n ? g->warnings.v[i] : NULL;
   }
   return NULL;
 }
@@ -96,7 +98,8 @@ const char *tempo_function_dtype(tempo_function *f, tempo_kind kind, int i) {
   return n ? tp_dtype_name(n->out[o].dtype) : NULL;
 }
 
-/* The dims that lead its array: a value lacks those that tick, a parameter those along which it evolves. */
+/* The dims that lead its array: a value lacks those that tick, a parameter those along which it
+ * evolves. */
 static int array_dims(tempo_function *f, tempo_kind kind, const tp_node *n, const tp_sym **dom) {
   const tp_sym *const *tick;
   int ntick = tp_fn_tick_dims(f->f, &tick), count = 0;
@@ -115,8 +118,8 @@ static bool bound_given(const tp_sym *s, bounds b, tp_error *e) {
 }
 
 /* Bounds that the extents mention, themselves or as those of dims. */
-static bool extents_known(tempo_function *f, const tp_out *o, int ndom, const tp_sym *const *dom, bounds b,
-                          tp_error *e) {
+static bool extents_known(
+    tempo_function *f, const tp_out *o, int ndom, const tp_sym *const *dom, bounds b, tp_error *e) {
   const tp_sym *const *all;
   int n = tp_fn_bounds(f->f, &all);
   bool ok = true;
@@ -125,14 +128,14 @@ static bool extents_known(tempo_function *f, const tp_out *o, int ndom, const tp
     for (int d = 0; d < ndom; d++) wanted |= dom[d]->bound == all[i];
     for (int k = 0; k < o->rank; k++)
       wanted |= tp_ix_mentions(o->shape[k], all[i]) ||
-                (all[i]->dim && tp_ix_mentions(o->shape[k], all[i]->dim));
+          (all[i]->dim && tp_ix_mentions(o->shape[k], all[i]->dim));
     ok = !wanted || bound_given(all[i], b, e);
   }
   return ok;
 }
 
 static int shape_of(tempo_function *f, tempo_kind kind, const tp_node *n, const tp_out *o, bounds b,
-                    int64_t *shape, tp_error *e) {
+    int64_t *shape, tp_error *e) {
   const tp_sym *dom[TP_MAXRANK];
   int ndom = array_dims(f, kind, n, dom), rank = -1;
   int64_t *env = api_env(f);
@@ -145,8 +148,8 @@ static int shape_of(tempo_function *f, tempo_kind kind, const tp_node *n, const 
 }
 
 int tempo_function_shape(tempo_function *f, tempo_kind kind, int i, int nbound,
-                         const char *const *bound_name, const int64_t *bound, int64_t shape[TEMPO_MAXRANK],
-                         tempo_error *err) {
+    const char *const *bound_name, const int64_t *bound, int64_t shape[TEMPO_MAXRANK],
+    tempo_error *err) {
   tp_error e = { 0 };
   int o;
   if (!api_given(f, "tempo_function_shape", "the function", err) ||
@@ -154,7 +157,8 @@ int tempo_function_shape(tempo_function *f, tempo_kind kind, int i, int nbound,
     return -1;
   const tp_node *n = api_node(f, kind, i, &o);
   if (!n) {
-    api_refuse(err, TP_E_OPTION, "tempo_function_shape: there is no item %d of this kind with a shape", i);
+    api_refuse(
+        err, TP_E_OPTION, "tempo_function_shape: there is no item %d of this kind with a shape", i);
     return -1;
   }
   int rank = shape_of(f, kind, n, &n->out[o], (bounds){ nbound, bound_name, bound }, shape, &e);

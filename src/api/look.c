@@ -16,7 +16,8 @@ static char *give_text(tp_buf *b, bool ok, tp_error *e, tempo_error *err) {
 void *tempo_state(tempo_function *f, size_t *size, tempo_error *err) {
   tp_error e = { 0 };
   tp_buf b;
-  if (!api_ready(f, "tempo_state", err) || !api_given(size, "tempo_state", "size", err)) return NULL;
+  if (!api_ready(f, "tempo_state", err) || !api_given(size, "tempo_state", "size", err))
+    return NULL;
   tp_buf_init(&b);
   bool ok = tp_fn_state(f->f, &b, &e);
   size_t n = b.n;
@@ -27,20 +28,21 @@ void *tempo_state(tempo_function *f, size_t *size, tempo_error *err) {
 
 int tempo_load_state(tempo_function *f, const void *state, size_t size, tempo_error *err) {
   tp_error e = { 0 };
-  return api_ready(f, "tempo_load_state", err) && api_given(state, "tempo_load_state", "the state", err) &&
-         (tp_fn_load_state(f->f, state, size, &e) || api_fail(err, &e));
+  return api_ready(f, "tempo_load_state", err) &&
+      api_given(state, "tempo_load_state", "the state", err) &&
+      (tp_fn_load_state(f->f, state, size, &e) || api_fail(err, &e));
 }
 
 int tempo_save(tempo_function *f, const char *path, tempo_error *err) {
   tp_error e = { 0 };
   return api_ready(f, "tempo_save", err) && api_given(path, "tempo_save", "path", err) &&
-         (tp_fn_save(f->f, path, &e) || api_fail(err, &e));
+      (tp_fn_save(f->f, path, &e) || api_fail(err, &e));
 }
 
 int tempo_load(tempo_function *f, const char *path, tempo_error *err) {
   tp_error e = { 0 };
   return api_ready(f, "tempo_load", err) && api_given(path, "tempo_load", "path", err) &&
-         (tp_fn_load(f->f, path, &e) || api_fail(err, &e));
+      (tp_fn_load(f->f, path, &e) || api_fail(err, &e));
 }
 
 void tempo_bytes_free(void *bytes) { tp_free(bytes); }
@@ -48,9 +50,10 @@ void tempo_bytes_free(void *bytes) { tp_free(bytes); }
 /* ---- memory ---- */
 
 int tempo_memory(tempo_function *f, int nbound, const char *const *bound_name, const int64_t *bound,
-                 int64_t *bytes, tempo_error *err) {
+    int64_t *bytes, tempo_error *err) {
   tp_error e = { 0 };
-  if (!api_ready(f, "tempo_memory", err) || !api_given(bytes, "tempo_memory", "bytes", err)) return 0;
+  if (!api_ready(f, "tempo_memory", err) || !api_given(bytes, "tempo_memory", "bytes", err))
+    return 0;
   int64_t *env = api_env(f), n = -1;
   if (!env) tp_no_memory(&e, TP_NOWHERE);
   else if (api_bind_bounds(f, (bounds){ nbound, bound_name, bound }, true, env, &e))
@@ -75,15 +78,15 @@ char *tempo_explain(tempo_function *f, const char *section, tempo_error *err) {
   return give_text(&b, tp_fn_explain(f->f, section, NULL, &b, &e), &e, err);
 }
 
-char *tempo_explain_for(tempo_function *f, const char *section, int nbound, const char *const *bound_name,
-                        const int64_t *bound, tempo_error *err) {
+char *tempo_explain_for(tempo_function *f, const char *section, int nbound,
+    const char *const *bound_name, const int64_t *bound, tempo_error *err) {
   tp_error e = { 0 };
   tp_buf b;
   if (!api_ready(f, "tempo_explain_for", err)) return NULL;
   tp_buf_init(&b);
   int64_t *env = api_env(f);
   bool ok = env ? api_bind_bounds(f, (bounds){ nbound, bound_name, bound }, true, env, &e) &&
-                      tp_fn_explain(f->f, section, env, &b, &e)
+          tp_fn_explain(f->f, section, env, &b, &e)
                 : tp_no_memory(&e, TP_NOWHERE);
   tp_free(env);
   return give_text(&b, ok, &e, err);

@@ -13,19 +13,20 @@ static int param_named(tempo_function *f, const char *name, tp_error *e) {
     if (k < MOST) names[k] = have;
   }
   tp_fail(e, TP_E_OPTION, TP_NOWHERE, "the function has no parameter '%s'%s", name,
-          tp_hint(hint, name, names, TP_MIN(n, MOST)));
+      tp_hint(hint, name, names, TP_MIN(n, MOST)));
   return -1;
 }
 
 tempo_array *tempo_param(tempo_function *f, const char *name, tempo_error *err) {
   tp_error e = { 0 };
-  if (!api_given(f, "tempo_param", "the function", err) || !api_given(name, "tempo_param", "name", err))
+  if (!api_given(f, "tempo_param", "the function", err) ||
+      !api_given(name, "tempo_param", "name", err))
     return NULL;
   int k = param_named(f, name, &e);
   tp_array *a = k < 0 ? NULL : tp_fn_param_value(f->f, k);
   if (a) return api_give(tp_array_cast(a, a->dtype), err);
   tp_fail(&e, TP_E_OPTION, TP_NOWHERE,
-          "parameter '%s' has no value yet: a run or tempo_load_param gives it one", name);
+      "parameter '%s' has no value yet: a run or tempo_load_param gives it one", name);
   api_fail(err, &e);
   return NULL;
 }
@@ -43,7 +44,9 @@ int tempo_load_param(tempo_function *f, const char *name, const tempo_array *a, 
     return 0;
   int k = fitting(f, name, api_array(a), &e);
   bool borrowed = k >= 0 && !tp_param_evolves(tp_fn_param(f->f, k));
-  tp_array *own = k < 0 ? NULL : borrowed ? tp_array_ref(api_array(a)) : tp_array_cast(api_array(a), api_array(a)->dtype);
+  tp_array *own = k < 0 ? NULL
+      : borrowed        ? tp_array_ref(api_array(a))
+                        : tp_array_cast(api_array(a), api_array(a)->dtype);
   if (own) return tp_fn_load_param(f->f, k, own), 1;
   tp_fail(&e, TP_E_MEMORY, TP_NOWHERE, "no memory for parameter '%s'", name);
   return api_fail(err, &e);
@@ -59,8 +62,8 @@ static bool save_params(tempo_function *f, const char *path, tp_error *e) {
     if (a) v[n++] = (tp_named){ tp_fn_param(f->f, k)->attr.str, a };
   }
   bool ok = !v ? tp_no_memory(e, TP_NOWHERE)
-          : !n ? tp_fail(e, TP_E_OPTION, TP_NOWHERE, "there is no parameter with a value yet to save")
-               : tp_npz_save(path, n, v, e);
+      : !n ? tp_fail(e, TP_E_OPTION, TP_NOWHERE, "there is no parameter with a value yet to save")
+           : tp_npz_save(path, n, v, e);
   tp_free(v);
   return ok;
 }
@@ -68,15 +71,15 @@ static bool save_params(tempo_function *f, const char *path, tp_error *e) {
 int tempo_save_params(tempo_function *f, const char *path, tempo_error *err) {
   tp_error e = { 0 };
   return api_given(f, "tempo_save_params", "the function", err) &&
-         api_given(path, "tempo_save_params", "path", err) &&
-         (save_params(f, path, &e) || api_fail(err, &e));
+      api_given(path, "tempo_save_params", "path", err) &&
+      (save_params(f, path, &e) || api_fail(err, &e));
 }
 
 /* All or nothing: whatever may be wrong is found before the first is replaced. */
 static bool load_params(tempo_function *f, const char *path, const tp_arrays *all, tp_error *e) {
   if (all->single)
-    return tp_file_fail(e, path,
-                        "a single array: tempo_array_load reads it, tempo_load_param takes it by name");
+    return tp_file_fail(
+        e, path, "a single array: tempo_array_load reads it, tempo_load_param takes it by name");
   for (int i = 0; i < all->n; i++)
     if (fitting(f, all->v[i].name, all->v[i].a, e) < 0) return false;
   for (int i = 0; i < all->n; i++)

@@ -6,7 +6,7 @@
 int tempo_env_register(const tempo_env *env, tempo_error *err) {
   tp_error e = { 0 };
   return api_given(env, "tempo_env_register", "the environment", err) &&
-         (tp_env_add(env, &e) || api_fail(err, &e));
+      (tp_env_add(env, &e) || api_fail(err, &e));
 }
 
 /* ---- texts ---- */
@@ -54,35 +54,47 @@ void tempo_program_free(tempo_program *p) { tp_program_unref((tp_program *)p); }
 
 /* ---- compiling ---- */
 
-static bool tick_dims(tp_program *p, int n, const char *const *names, const tp_sym **dims, tp_error *e) {
-  if (n < 0 || n > TP_MAXTICK || (n && !names)) return tp_fail(e, TP_E_OPTION, TP_NOWHERE, "tick: %d dims", n);
+static bool tick_dims(
+    tp_program *p, int n, const char *const *names, const tp_sym **dims, tp_error *e) {
+  if (n < 0 || n > TP_MAXTICK || (n && !names))
+    return tp_fail(e, TP_E_OPTION, TP_NOWHERE, "tick: %d dims", n);
   for (int i = 0; i < n; i++) {
     dims[i] = names[i] ? tp_sym_find(p->ix, names[i]) : NULL;
     if (!dims[i] || dims[i]->kind != TP_SYM_DIM)
       return tp_fail(e, TP_E_OPTION, TP_NOWHERE, "tick: the program has no dim '%s'",
-                     names[i] ? names[i] : "");
+          names[i] ? names[i] : "");
   }
   return true;
 }
 
 static bool named_tier(const char *s, tp_tier *t, tp_error *e) {
   return !s || tp_tier_parse(s, t) ||
-         tp_fail(e, TP_E_OPTION, TP_NOWHERE, "unknown tier '%s': auto, reference, interpreter or native", s);
+      tp_fail(e, TP_E_OPTION, TP_NOWHERE,
+          "unknown tier '%s': auto, reference, interpreter or native", s);
 }
 
 static bool limits_ok(const tempo_options *o, tp_error *e) {
   if (o->threads < 0 || o->threads > 4096)
     return tp_fail(e, TP_E_OPTION, TP_NOWHERE, "threads: expected 1 to 4096, got %d", o->threads);
-  return o->memory >= TEMPO_MEMORY_ANY || tp_fail(e, TP_E_OPTION, TP_NOWHERE, "memory: expected a number of bytes, got %lld",
-                                                  (long long)o->memory);
+  return o->memory >= TEMPO_MEMORY_ANY ||
+      tp_fail(e, TP_E_OPTION, TP_NOWHERE, "memory: expected a number of bytes, got %lld",
+          (long long)o->memory);
 }
 
 _Static_assert(TEMPO_MEMORY_ANY == TP_MEMORY_ANY, "one number for no limit");
 /* Outputs stand in the text itself, so none are given to tp_compile. */
 static tp_fn *compiled(tp_program *p, const tempo_options *o, tp_error *e) {
   const tp_sym *dims[TP_MAXTICK];
-  tp_copts c = { .passes = o->passes, .precise = o->precise, .reproducible = o->reproducible, .cflags = o->cflags, .device = o->device, .threads = o->threads,
-                 .memory = o->memory, .check = o->check, .ntick = o->ntick, .tick = dims };
+  tp_copts c = { .passes = o->passes,
+    .precise = o->precise,
+    .reproducible = o->reproducible,
+    .cflags = o->cflags,
+    .device = o->device,
+    .threads = o->threads,
+    .memory = o->memory,
+    .check = o->check,
+    .ntick = o->ntick,
+    .tick = dims };
   if (!named_tier(o->tier, &c.tier, e) || !limits_ok(o, e)) return NULL;
   return tick_dims(p, o->ntick, o->tick, dims, e) ? tp_compile(p, &c, e) : NULL;
 }
@@ -93,8 +105,8 @@ static bool options_of(const tempo_options *given, tempo_options *o, tp_error *e
   if (!given) return true;
   if (given->size < sizeof given->size || given->size > sizeof *o)
     return tp_fail(e, TP_E_OPTION, TP_NOWHERE,
-                   "tempo_options: its size is %zu, expected sizeof(tempo_options), %zu: { .size = sizeof o }",
-                   given->size, sizeof *o);
+        "tempo_options: its size is %zu, expected sizeof(tempo_options), %zu: { .size = sizeof o }",
+        given->size, sizeof *o);
   memcpy(o, given, given->size);
   return true;
 }
@@ -112,14 +124,15 @@ tempo_function *tempo_compile_with(tempo_program *p, const tempo_options *given,
   tempo_function *f = tp_calloc(sizeof *f);
   if (!f) return api_refuse(err, TP_E_MEMORY, "out of memory"), NULL;
   tp_arena_init(&f->a);
-  if (options_of(given, &o, &e) && (f->f = compiled((tp_program *)p, &o, &e)) && api_hooks(f, &e)) return f;
+  if (options_of(given, &o, &e) && (f->f = compiled((tp_program *)p, &o, &e)) && api_hooks(f, &e))
+    return f;
   api_fail(err, &e);
   function_drop(f);
   return NULL;
 }
 
-tempo_function *tempo_compile_ticks(tempo_program *p, const char *tier, int ntick, const char *const *tick,
-                                    tempo_error *err) {
+tempo_function *tempo_compile_ticks(
+    tempo_program *p, const char *tier, int ntick, const char *const *tick, tempo_error *err) {
   const tempo_options o = { .size = sizeof o, .tier = tier, .ntick = ntick, .tick = tick };
   return tempo_compile_with(p, &o, err);
 }

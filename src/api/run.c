@@ -38,23 +38,26 @@ static void give_results(tempo_function *f, tp_array *const *from, tempo_array *
     to[i] = (tempo_array *)(from[k] ? tp_array_ref(from[k]) : NULL);
 }
 
-static bool room_for_results(tempo_function *f, const char *fn, tempo_array **to, tempo_error *err) {
+static bool room_for_results(
+    tempo_function *f, const char *fn, tempo_array **to, tempo_error *err) {
   return api_visible(tp_fn_graph(f->f), 0) < 0 || api_given(to, fn, "outputs", err);
 }
 
 /* ---- runs ---- */
 
 /* state NULL: from the beginning. */
-static bool run_whole(api_frame *x, bounds b, arrays a, const void *state, size_t size, tp_error *e) {
+static bool run_whole(
+    api_frame *x, bounds b, arrays a, const void *state, size_t size, tp_error *e) {
   tempo_function *f = x->f;
   if (state && !tp_fn_ticks(f->f, e)) return false;
-  if (!api_bind_bounds(f, b, true, x->env, e) || !api_bind_inputs(f, state ? RESUMING : ALL, a, x->in, e))
+  if (!api_bind_bounds(f, b, true, x->env, e) ||
+      !api_bind_inputs(f, state ? RESUMING : ALL, a, x->in, e))
     return false;
   return state ? tp_fn_resume(f->f, &x->run, state, size, e) : tp_fn_run(f->f, &x->run, e);
 }
 
-static int run_now(tempo_function *f, bounds b, arrays a, const void *state, size_t size, uint64_t seed,
-                   tempo_array **outputs, tempo_error *err) {
+static int run_now(tempo_function *f, bounds b, arrays a, const void *state, size_t size,
+    uint64_t seed, tempo_array **outputs, tempo_error *err) {
   tp_error e = { 0 };
   api_frame x;
   no_results(f, outputs);
@@ -68,30 +71,29 @@ static int run_now(tempo_function *f, bounds b, arrays a, const void *state, siz
   return run_done(f, ok, &e, err);
 }
 
-int tempo_run(tempo_function *f, int ninput, const char *const *input_name, tempo_array *const *input,
-              int nbound, const char *const *bound_name, const int64_t *bound, uint64_t seed,
-              tempo_array **outputs, tempo_error *err) {
+int tempo_run(tempo_function *f, int ninput, const char *const *input_name,
+    tempo_array *const *input, int nbound, const char *const *bound_name, const int64_t *bound,
+    uint64_t seed, tempo_array **outputs, tempo_error *err) {
   if (!api_ready(f, "tempo_run", err) || !room_for_results(f, "tempo_run", outputs, err)) return 0;
-  return run_now(f, (bounds){ nbound, bound_name, bound }, (arrays){ ninput, input_name, input }, NULL, 0,
-                 seed, outputs, err);
+  return run_now(f, (bounds){ nbound, bound_name, bound }, (arrays){ ninput, input_name, input },
+      NULL, 0, seed, outputs, err);
 }
 
 int tempo_resume(tempo_function *f, const void *state, size_t size, int ninput,
-                 const char *const *input_name, tempo_array *const *input, int nbound,
-                 const char *const *bound_name, const int64_t *bound, tempo_array **outputs,
-                 tempo_error *err) {
+    const char *const *input_name, tempo_array *const *input, int nbound,
+    const char *const *bound_name, const int64_t *bound, tempo_array **outputs, tempo_error *err) {
   if (!api_ready(f, "tempo_resume", err) || !api_given(state, "tempo_resume", "the state", err) ||
       !room_for_results(f, "tempo_resume", outputs, err))
     return 0;
-  return run_now(f, (bounds){ nbound, bound_name, bound }, (arrays){ ninput, input_name, input }, state,
-                 size, 0, outputs, err);
+  return run_now(f, (bounds){ nbound, bound_name, bound }, (arrays){ ninput, input_name, input },
+      state, size, 0, outputs, err);
 }
 
 /* ---- steps ---- */
 
-int tempo_start(tempo_function *f, int ninput, const char *const *input_name, tempo_array *const *input,
-                int nbound, const char *const *bound_name, const int64_t *bound, uint64_t seed,
-                tempo_error *err) {
+int tempo_start(tempo_function *f, int ninput, const char *const *input_name,
+    tempo_array *const *input, int nbound, const char *const *bound_name, const int64_t *bound,
+    uint64_t seed, tempo_error *err) {
   tp_error e = { 0 };
   api_frame x;
   if (!api_ready(f, "tempo_start", err)) return 0;
@@ -99,9 +101,9 @@ int tempo_start(tempo_function *f, int ninput, const char *const *input_name, te
   bool ok = api_open(&x, f, &e);
   x.run.seed = seed;
   ok = ok && tp_fn_ticks(f->f, &e) &&
-       api_bind_bounds(f, (bounds){ nbound, bound_name, bound }, true, x.env, &e) &&
-       api_bind_inputs(f, STARTING, (arrays){ ninput, input_name, input }, x.in, &e) &&
-       tp_fn_start(f->f, &x.run, &e);
+      api_bind_bounds(f, (bounds){ nbound, bound_name, bound }, true, x.env, &e) &&
+      api_bind_inputs(f, STARTING, (arrays){ ninput, input_name, input }, x.in, &e) &&
+      tp_fn_start(f->f, &x.run, &e);
   api_close(&x);
   return run_done(f, ok, &e, err);
 }
@@ -112,7 +114,8 @@ static void lend_results(tempo_function *f, tempo_array *const *to) {
     if (to[i]) f->into[k] = tp_array_ref(api_array(to[i]));
 }
 
-/* Puts each array that the step gave in the place of the one that the host lent; other places stay. */
+/* Puts each array that the step gave in the place of the one that the host lent; other places stay.
+ */
 static void change_results(tempo_function *f, tempo_array **to, int *made) {
   for (int i = 0, k; (k = api_visible(tp_fn_graph(f->f), i)) >= 0; i++) {
     if (made) made[i] = f->out[k] != NULL;
@@ -131,10 +134,15 @@ static void end_step(tempo_function *f, tp_step *s) {
 
 /* Without a request for memory, as far as results have a place. */
 static int step_now(tempo_function *f, arrays a, double budget_ms, int *done, double *late_ms,
-                    tempo_array **outputs, bool into, int *made, tempo_error *err) {
+    tempo_array **outputs, bool into, int *made, tempo_error *err) {
   tp_error e = { 0 };
-  tp_step s = { .values = f->in, .budget = budget_ms < 0 ? -1 : budget_ms / 1e3, .call = api_call, .ud = f,
-                .cancel = &f->cancel, .out = f->out, .into = f->into };
+  tp_step s = { .values = f->in,
+    .budget = budget_ms < 0 ? -1 : budget_ms / 1e3,
+    .call = api_call,
+    .ud = f,
+    .cancel = &f->cancel,
+    .out = f->out,
+    .into = f->into };
   enter(f);
   if (into) lend_results(f, outputs);
   bool ok = api_bind_inputs(f, STEPPING, a, f->in, &e) && tp_fn_step(f->f, &s, &e);
@@ -147,23 +155,27 @@ static int step_now(tempo_function *f, arrays a, double budget_ms, int *done, do
 }
 
 static bool may_step(tempo_function *f, const char *fn, double budget_ms, const int *done,
-                     tempo_array **outputs, tempo_error *err) {
-  return api_ready(f, fn, err) && room_for_results(f, fn, outputs, err) && api_given(done, fn, "done", err) &&
-         (budget_ms == budget_ms || api_refuse(err, TP_E_OPTION, "%s: budget_ms is nan", fn));
+    tempo_array **outputs, tempo_error *err) {
+  return api_ready(f, fn, err) && room_for_results(f, fn, outputs, err) &&
+      api_given(done, fn, "done", err) &&
+      (budget_ms == budget_ms || api_refuse(err, TP_E_OPTION, "%s: budget_ms is nan", fn));
 }
 
-int tempo_step(tempo_function *f, int nvalue, const char *const *value_name, tempo_array *const *value,
-               double budget_ms, int *done, double *late_ms, tempo_array **outputs, tempo_error *err) {
+int tempo_step(tempo_function *f, int nvalue, const char *const *value_name,
+    tempo_array *const *value, double budget_ms, int *done, double *late_ms, tempo_array **outputs,
+    tempo_error *err) {
   if (!may_step(f, "tempo_step", budget_ms, done, outputs, err)) return 0;
   no_results(f, outputs);
-  return step_now(f, (arrays){ nvalue, value_name, value }, budget_ms, done, late_ms, outputs, false, NULL, err);
+  return step_now(f, (arrays){ nvalue, value_name, value }, budget_ms, done, late_ms, outputs,
+      false, NULL, err);
 }
 
-int tempo_step_into(tempo_function *f, int nvalue, const char *const *value_name, tempo_array *const *value,
-                    double budget_ms, int *done, double *late_ms, tempo_array **outputs, int *made,
-                    tempo_error *err) {
+int tempo_step_into(tempo_function *f, int nvalue, const char *const *value_name,
+    tempo_array *const *value, double budget_ms, int *done, double *late_ms, tempo_array **outputs,
+    int *made, tempo_error *err) {
   return may_step(f, "tempo_step_into", budget_ms, done, outputs, err) &&
-         step_now(f, (arrays){ nvalue, value_name, value }, budget_ms, done, late_ms, outputs, true, made, err);
+      step_now(f, (arrays){ nvalue, value_name, value }, budget_ms, done, late_ms, outputs, true,
+          made, err);
 }
 
 int tempo_next_tick(tempo_function *f, int64_t *at) {

@@ -1,5 +1,6 @@
-/* Memory. An arena is a list of chunks that only grows; everything in it is zeroed and dies with it. Under AddressSanitizer each request gets a chunk
- * of exactly its size, so that running over the end of an arena object is caught like that of a heap object. */
+/* Memory. An arena is a list of chunks that only grows; everything in it is zeroed and dies with
+ * it. Under AddressSanitizer each request gets a chunk of exactly its size, so that running over
+ * the end of an arena object is caught like that of a heap object. */
 #include "base/base.h"
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,9 +12,11 @@
 #define CHUNK_EXACT 0
 #endif
 
-/* ---- the heap, with fault injection: TEMPO_FAIL_ALLOC=n or tp_fail_alloc(n) fails the n-th request of the process ---- */
+/* ---- the heap, with fault injection: TEMPO_FAIL_ALLOC=n or tp_fail_alloc(n) fails the n-th
+ * request of the process ---- */
 
-static atomic_long left = -2;                    /* -2: environment not read; -1: the fault was met; 0: none is due */
+/* -2: environment not read; -1: the fault was met; 0: none is due */
+static atomic_long left = -2;
 
 bool tp_fail_alloc(long n) { return atomic_exchange(&left, n) == -1; }
 
@@ -38,28 +41,38 @@ void tp_free(void *p) { free(p); }
 
 enum { PAGES_FROM = 1 << 20, HUGE_FROM = 4 << 20, HUGE_PAGE = 2 << 20 };
 
-/* What lies in whole huge pages is asked to be some: first touched 2 MiB at a time, and not 4 KiB. */
+/* What lies in whole huge pages is asked to be some: first touched 2 MiB at a time, and not 4 KiB.
+ */
 static void *advised(void *p, size_t n) {
-  uintptr_t lo = ((uintptr_t)p + HUGE_PAGE - 1) & -(uintptr_t)HUGE_PAGE, hi = ((uintptr_t)p + n) & -(uintptr_t)HUGE_PAGE;
+  uintptr_t lo = ((uintptr_t)p + HUGE_PAGE - 1) & -(uintptr_t)HUGE_PAGE,
+            hi = ((uintptr_t)p + n) & -(uintptr_t)HUGE_PAGE;
   if (p && n >= HUGE_FROM) madvise((void *)lo, hi - lo, MADV_HUGEPAGE);
   return p;
 }
 
-static void *aligned(size_t n) { return n > SIZE_MAX - 64 ? NULL : advised(aligned_alloc(64, n ? (n + 63) & ~(size_t)63 : 64), n); }
+static void *aligned(size_t n) {
+  return n > SIZE_MAX - 64 ? NULL : advised(aligned_alloc(64, n ? (n + 63) & ~(size_t)63 : 64), n);
+}
 
 void *tp_alloc_aligned(size_t n) { return refused() ? NULL : aligned(n); }
 void tp_free_aligned(void *p) { free(p); }
 
-/* ---- blocks that were freed lately wait for who asks for as much: their pages are there, and the latest may be in a cache ---- */
+/* ---- blocks that were freed lately wait for who asks for as much: their pages are there, and the
+ * latest may be in a cache ---- */
 
 enum { WAITING = 16 };
-typedef struct tp_block { void *p; size_t n; } tp_block;
-static tp_block waiting[WAITING];               /* the latest last */
+typedef struct tp_block {
+  void *p;
+  size_t n;
+} tp_block;
+static tp_block waiting[WAITING]; /* the latest last */
 static int nwaiting;
 static size_t bytes_waiting;
 static atomic_flag blocks_taken = ATOMIC_FLAG_INIT;
 
-static void take_blocks(void) { while (atomic_flag_test_and_set_explicit(&blocks_taken, memory_order_acquire)) {} }
+static void take_blocks(void) {
+  while (atomic_flag_test_and_set_explicit(&blocks_taken, memory_order_acquire)) {}
+}
 static void leave_blocks(void) { atomic_flag_clear_explicit(&blocks_taken, memory_order_release); }
 
 static void *remove_block(int i) {
@@ -102,7 +115,10 @@ void *tp_block_alloc(size_t n) {
 }
 
 void tp_block_free(void *p, size_t n) {
-  if (!p || CHUNK_EXACT || n < TP_TUNE_BLOCK_WAITS || n > TP_TUNE_BLOCKS_WAIT) { free(p); return; }
+  if (!p || CHUNK_EXACT || n < TP_TUNE_BLOCK_WAITS || n > TP_TUNE_BLOCKS_WAIT) {
+    free(p);
+    return;
+  }
 #ifdef TP_HARD
   memset(p, 0xA5, n);
 #endif
@@ -111,7 +127,9 @@ void tp_block_free(void *p, size_t n) {
 
 void *tp_pages(size_t n) {
   if (n < TP_TUNE_ARENA_PAGES) return tp_alloc_aligned(n);
-  void *p = refused() ? MAP_FAILED : mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *p = refused()
+      ? MAP_FAILED
+      : mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return p == MAP_FAILED ? NULL : advised(p, n);
 }
 
@@ -122,13 +140,17 @@ void tp_pages_free(void *p, size_t n) {
 
 /* ---- arenas ---- */
 
-typedef struct tp_chunk { struct tp_chunk *next; size_t cap, used; _Alignas(16) unsigned char data[]; } tp_chunk;
+typedef struct tp_chunk {
+  struct tp_chunk *next;
+  size_t cap, used;
+  _Alignas(16) unsigned char data[];
+} tp_chunk;
 
-static _Thread_local tp_guard *guard;           /* the latest */
-static _Thread_local tp_arena *scratch;         /* scratch arenas that live, the latest first */
-static _Thread_local tp_hold *hold;             /* what is held, the latest first */
+static _Thread_local tp_guard *guard;   /* the latest */
+static _Thread_local tp_arena *scratch; /* scratch arenas that live, the latest first */
+static _Thread_local tp_hold *hold;     /* what is held, the latest first */
 
-void tp_arena_init(tp_arena *a) { *a = (tp_arena){0}; }
+void tp_arena_init(tp_arena *a) { *a = (tp_arena){ 0 }; }
 
 void tp_scratch_init(tp_arena *a) {
   *a = (tp_arena){ .scratch = true, .below = scratch };
@@ -146,7 +168,7 @@ void tp_arena_free(tp_arena *a) {
   for (tp_chunk *k = a->top, *next; k; k = next) {
     next = k->next;
 #ifdef TP_HARD
-    memset(k->data, 0xA5, k->cap);              /* what still points here reads rubbish */
+    memset(k->data, 0xA5, k->cap); /* what still points here reads rubbish */
 #endif
     tp_free(k);
   }
@@ -180,7 +202,8 @@ _Noreturn void tp_oom(void) {
   longjmp(g->at, 1);
 }
 
-/* A chunk with room for n bytes. A request of its own goes below the top, whose room stays in use. */
+/* A chunk with room for n bytes. A request of its own goes below the top, whose room stays in use.
+ */
 static tp_chunk *chunk_new(tp_arena *a, size_t n) {
   size_t usual = TP_MIN(TP_MAX(a->total, TP_TUNE_ARENA_FIRST), TP_TUNE_ARENA_CHUNK);
   bool own = CHUNK_EXACT || n > usual / 2;

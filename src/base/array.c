@@ -1,4 +1,5 @@
-/* Host arrays. A view holds a reference to the array whose data it shows; the owner's data is freed with the last of them. */
+/* Host arrays. A view holds a reference to the array whose data it shows; the owner's data is freed
+ * with the last of them. */
 #include "base/array.h"
 #include <math.h>
 
@@ -10,7 +11,8 @@ static bool mul_fits(size_t *n, int64_t by) {
   return true;
 }
 
-/* The head alone; NULL: no memory, a rank or a size that is impossible. Extents after a 0 count: a size must fit whatever stands beside it. */
+/* The head alone; NULL: no memory, a rank or a size that is impossible. Extents after a 0 count: a
+ * size must fit whatever stands beside it. */
 static tp_array *head(tp_dtype d, int rank, const int64_t *shape) {
   size_t bytes = (size_t)tp_dtype_size(d), nonzero = bytes;
   if (rank < 0 || rank > TP_MAXRANK) return NULL;
@@ -73,7 +75,9 @@ tp_array *tp_array_unref(tp_array *a) {
   return NULL;
 }
 
-size_t tp_array_bytes(const tp_array *a) { return (size_t)a->count * (size_t)tp_dtype_size(a->dtype); }
+size_t tp_array_bytes(const tp_array *a) {
+  return (size_t)a->count * (size_t)tp_dtype_size(a->dtype);
+}
 
 void tp_array_tidy(tp_array *a) {
   uint8_t *p = a->data;
@@ -91,7 +95,8 @@ tp_array *tp_array_cast(tp_array *a, tp_dtype d) {
   return b;
 }
 
-/* ---- orthonormal ---- modified Gram-Schmidt, each vector twice ("twice is enough": Giraud and Langou 2005) */
+/* ---- orthonormal ---- modified Gram-Schmidt, each vector twice ("twice is enough": Giraud and
+ * Langou 2005) */
 
 static double dot(const double *x, const double *y, int64_t n) {
   double part[8] = { 0 }, sum = 0;
@@ -123,7 +128,8 @@ static void turn(double *to, const double *from, int64_t n, int64_t m) {
 
 tp_array *tp_array_orthonormal(const tp_array *a) {
   int64_t n = a->shape[0], m = a->shape[1];
-  tp_array *v = tp_array_blank(TP_F64, 2, a->shape), *turned = n > m ? tp_array_blank(TP_F64, 2, (int64_t[]){ m, n }) : NULL;
+  tp_array *v = tp_array_blank(TP_F64, 2, a->shape),
+           *turned = n > m ? tp_array_blank(TP_F64, 2, (int64_t[]){ m, n }) : NULL;
   if (!v || (n > m && !turned)) {
     tp_array_unref(turned);
     return tp_array_unref(v);
@@ -143,15 +149,18 @@ tp_array *tp_array_orthonormal(const tp_array *a) {
 void tp_array_overlay(tp_array *to, const tp_array *from) {
   int64_t common[TP_MAXRANK], size = tp_dtype_size(to->dtype);
   int outer = to->rank;
-  for (; outer > 0 && from->shape[outer - 1] == to->shape[outer - 1]; outer--) size *= to->shape[outer - 1];
+  for (; outer > 0 && from->shape[outer - 1] == to->shape[outer - 1]; outer--)
+    size *= to->shape[outer - 1];
   for (int k = 0; k < outer; k++) common[k] = TP_MIN(from->shape[k], to->shape[k]);
-  int64_t row = outer ? common[outer - 1] : 1;                  /* of size bytes; one row is contiguous in both */
+  /* of size bytes; one row is contiguous in both */
+  int64_t row = outer ? common[outer - 1] : 1;
   if (row == 0 || size == 0) return;
   if (outer) common[outer - 1] = 1;
   tp_walk w;
   for (tp_walk_start(&w, outer, common); w.ok; tp_walk_next(&w)) {
     int64_t a = 0, b = 0;
-    for (int k = 0; k < outer; k++) a = a * from->shape[k] + w.at[k], b = b * to->shape[k] + w.at[k];
+    for (int k = 0; k < outer; k++)
+      a = a * from->shape[k] + w.at[k], b = b * to->shape[k] + w.at[k];
     memcpy((char *)to->data + b * size, (const char *)from->data + a * size, (size_t)(row * size));
   }
 }

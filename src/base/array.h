@@ -1,4 +1,5 @@
-/* Host arrays: dense, row major, reference counted. What users hand in and get back, what constants hold. */
+/* Host arrays: dense, row major, reference counted. What users hand in and get back, what constants
+ * hold. */
 #ifndef TP_ARRAY_H
 #define TP_ARRAY_H
 #include "base/base.h"
@@ -9,26 +10,35 @@ typedef struct tp_array {
   tp_dtype dtype;
   int rank;
   int64_t shape[TP_MAXRANK];
-  int64_t count;                /* elements */
-  void *data;                   /* 64-byte aligned when owned; contiguous */
-  struct tp_array *base;        /* a view keeps its base alive; NULL: owns data */
-  bool borrowed;                /* data belongs to somebody else */
+  int64_t count;         /* elements */
+  void *data;            /* 64-byte aligned when owned; contiguous */
+  struct tp_array *base; /* a view keeps its base alive; NULL: owns data */
+  bool borrowed;         /* data belongs to somebody else */
 } tp_array;
-TP_GIVE tp_array *tp_array_new(tp_dtype d, int rank, const int64_t *shape);   /* zeroed; NULL: no memory or a size that overflows */
-TP_GIVE tp_array *tp_array_blank(tp_dtype d, int rank, const int64_t *shape); /* not even zeroed: who asks writes all of it */
-TP_GIVE tp_array *tp_array_wrap(tp_dtype d, int rank, const int64_t *shape, void *data);  /* borrowed */
-TP_GIVE tp_array *tp_array_view(TP_KEEP tp_array *a, int64_t row);            /* a[row], rank - 1 */
+/* zeroed; NULL: no memory or a size that overflows */
+TP_GIVE tp_array *tp_array_new(tp_dtype d, int rank, const int64_t *shape);
+/* not even zeroed: who asks writes all of it */
+TP_GIVE tp_array *tp_array_blank(tp_dtype d, int rank, const int64_t *shape);
+/* borrowed */
+TP_GIVE tp_array *tp_array_wrap(tp_dtype d, int rank, const int64_t *shape, void *data);
+TP_GIVE tp_array *tp_array_view(TP_KEEP tp_array *a, int64_t row); /* a[row], rank - 1 */
 TP_KEEP tp_array *tp_array_ref(tp_array *a);
-tp_array *tp_array_unref(tp_array *a);                                        /* NULL-safe, gives NULL */
+/* NULL-safe, gives NULL */
+tp_array *tp_array_unref(tp_array *a);
 size_t tp_array_bytes(const tp_array *a);
-void tp_array_tidy(tp_array *a);                                              /* after bytes from outside: a bool is 0 or 1 */
-TP_GIVE tp_array *tp_array_cast(TP_KEEP tp_array *a, tp_dtype d);             /* a copy */
-/* Of a matrix: its rows made orthonormal where they are no more than columns, else its columns; f64. NULL: no memory. */
+/* after bytes from outside: a bool is 0 or 1 */
+void tp_array_tidy(tp_array *a);
+TP_GIVE tp_array *tp_array_cast(TP_KEEP tp_array *a, tp_dtype d); /* a copy */
+/* Of a matrix: its rows made orthonormal where they are no more than columns, else its columns;
+ * f64. NULL: no memory. */
 TP_GIVE tp_array *tp_array_orthonormal(const tp_array *a);
-void tp_array_print(tp_buf *b, const tp_array *a);                            /* like NumPy's, abbreviated beyond 1,000 elements */
-void tp_array_overlay(tp_array *to, const tp_array *from);       /* of one dtype and rank: the elements at indices that both have */
+/* like NumPy's, abbreviated beyond 1,000 elements */
+void tp_array_print(tp_buf *b, const tp_array *a);
+/* of one dtype and rank: the elements at indices that both have */
+void tp_array_overlay(tp_array *to, const tp_array *from);
 /* ---- walking ---- an odometer, row major */
-static inline bool tp_next_index(int rank, const int64_t *shape, int64_t *at) {         /* false: that was the last, at is 0 again */
+/* false: that was the last, at is 0 again */
+static inline bool tp_next_index(int rank, const int64_t *shape, int64_t *at) {
   for (int k = rank - 1; k >= 0; k--) {
     if (++at[k] < shape[k]) return true;
     at[k] = 0;
@@ -40,11 +50,18 @@ static inline int64_t tp_offset(int rank, const int64_t *at, const int64_t *stri
   for (int k = 0; k < rank; k++) o += at[k] * stride[k];
   return o;
 }
-typedef struct tp_walk { int rank; const int64_t *shape; int64_t at[TP_MAXRANK]; bool ok; } tp_walk;
+typedef struct tp_walk {
+  int rank;
+  const int64_t *shape;
+  int64_t at[TP_MAXRANK];
+  bool ok;
+} tp_walk;
 static inline void tp_walk_start(tp_walk *w, int rank, const int64_t *shape) {
   w->rank = rank, w->shape = shape, w->ok = true;
   for (int k = 0; k < rank; k++) w->at[k] = 0, w->ok &= shape[k] > 0;
 }
 static inline void tp_walk_next(tp_walk *w) { w->ok = tp_next_index(w->rank, w->shape, w->at); }
-static inline int64_t tp_walk_offset(const tp_walk *w, const int64_t *stride) { return tp_offset(w->rank, w->at, stride); }
+static inline int64_t tp_walk_offset(const tp_walk *w, const int64_t *stride) {
+  return tp_offset(w->rank, w->at, stride);
+}
 #endif

@@ -1,12 +1,13 @@
-/* Text buffers, shortest doubles, nearest names. A buffer that fails to grow gives back what it has and goes to the thread's guard, for half a key or half
- * a message is worse than none; without a guard it remembers, and drops what follows. */
+/* Text buffers, shortest doubles, nearest names. A buffer that fails to grow gives back what it has
+ * and goes to the thread's guard, for half a key or half a message is worse than none; without a
+ * guard it remembers, and drops what follows. */
 #include "base/base.h"
 #include <ctype.h>
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 
-void tp_buf_init(tp_buf *b) { *b = (tp_buf){0}; }
+void tp_buf_init(tp_buf *b) { *b = (tp_buf){ 0 }; }
 
 void tp_buf_free(tp_buf *b) {
   tp_free(b->s);
@@ -84,8 +85,14 @@ static void put_number(tp_buf *b, const char *s) {
 
 static void put_shortest(tp_buf *b, double x, bool single) {
   char s[64];
-  if (isnan(x)) { tp_puts(b, "nan"); return; }
-  if (isinf(x)) { tp_puts(b, x < 0 ? "-inf" : "inf"); return; }
+  if (isnan(x)) {
+    tp_puts(b, "nan");
+    return;
+  }
+  if (isinf(x)) {
+    tp_puts(b, x < 0 ? "-inf" : "inf");
+    return;
+  }
   if (x == floor(x) && fabs(x) < 1e15 && !single) snprintf(s, sizeof s, "%.0f", x);
   else
     for (int digits = 1; digits <= 17; digits++) {
@@ -101,7 +108,8 @@ void tp_put_float(tp_buf *b, float x) { put_shortest(b, x, true); }
 double tp_read_double(const char *s, const char **end) {
   char t[160], *stop;
   const char *point = localeconv()->decimal_point, *dot;
-  size_t n = TP_MIN(strspn(s, "0123456789+-.abcdefinptxyABCDEFINPTXY"), sizeof t - 32), size = TP_MIN(strlen(point), 16), before;
+  size_t n = TP_MIN(strspn(s, "0123456789+-.abcdefinptxyABCDEFINPTXY"), sizeof t - 32),
+         size = TP_MIN(strlen(point), 16), before;
   dot = memchr(s, '.', n);
   before = dot ? (size_t)(dot - s) : n;
   memcpy(t, s, before);
@@ -114,7 +122,8 @@ double tp_read_double(const char *s, const char **end) {
   return v;
 }
 
-/* Edit distance where a swap of neighbours counts as one and capitals do not count; names longer than the table are far from everything. */
+/* Edit distance where a swap of neighbours counts as one and capitals do not count; names longer
+ * than the table are far from everything. */
 enum { NAME_MAX_ = 63 };
 static int distance(const char *a, const char *b) {
   int d[NAME_MAX_ + 1][NAME_MAX_ + 1], n = (int)strlen(a), m = (int)strlen(b);
@@ -122,15 +131,18 @@ static int distance(const char *a, const char *b) {
   for (int j = 0; j <= m; j++) d[0][j] = j;
   for (int i = 1; i <= n; i++)
     for (int j = 1; j <= m; j++) {
-      int v = d[i - 1][j - 1] + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
+      int v =
+          d[i - 1][j - 1] + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
       v = TP_MIN(v, TP_MIN(d[i - 1][j], d[i][j - 1]) + 1);
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) v = TP_MIN(v, d[i - 2][j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        v = TP_MIN(v, d[i - 2][j - 2] + 1);
       d[i][j] = v;
     }
   return d[n][m];
 }
 
-/* At one distance the length decides, then the alphabet: never the order in which names come (a Lua table's is random). */
+/* At one distance the length decides, then the alphabet: never the order in which names come (a Lua
+ * table's is random). */
 static bool better(int len, const char *a, const char *b) {
   int da = abs((int)strlen(a) - len), db = abs((int)strlen(b) - len);
   return da != db ? da < db : strcmp(a, b) < 0;
@@ -150,7 +162,10 @@ const char *tp_nearest(const char *word, const char *const *names, int n) {
     if (len > NAME_MAX_ || other > NAME_MAX_) continue;
     int d = distance(word, names[i]);
     if (3 * d > TP_MAX(len, other) && (d > 1 || TP_MAX(len, other) < 2)) continue;
-    if (d < least || (d == least && best && better(len, names[i], best))) { least = d; best = names[i]; }
+    if (d < least || (d == least && best && better(len, names[i], best))) {
+      least = d;
+      best = names[i];
+    }
   }
   for (int i = 0; least == NAME_MAX_ && len >= 2 && i < n; i++)
     if (begins(names[i], word) && (!best || better(len, names[i], best))) best = names[i];
@@ -172,7 +187,11 @@ const char *tp_hint(char out[TP_HINT], const char *name, const char *const *name
   for (int k = 0; k < n; k++) {
     size_t used = strlen(out);
     if (k && strcmp(sorted[k - 1], sorted[k]) == 0) continue;
-    snprintf(out + used, TP_HINT - used, "%s'%s'", !*out ? "; there is " : k + 1 == n ? " and " : ", ", sorted[k]);
+    snprintf(out + used, TP_HINT - used, "%s'%s'",
+        !*out            ? "; there is "
+            : k + 1 == n ? " and "
+                         : ", ",
+        sorted[k]);
   }
   return out;
 }

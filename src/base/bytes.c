@@ -18,7 +18,10 @@ tp_array *tp_take_array(tp_reader *r) {
     shape[k] = tp_take_in(r, 0, INT64_MAX);
     if (__builtin_mul_overflow(bytes, shape[k], &bytes)) r->bad = true;
   }
-  if (r->bad || (uint64_t)bytes > r->left) { r->bad = true; return NULL; }
+  if (r->bad || (uint64_t)bytes > r->left) {
+    r->bad = true;
+    return NULL;
+  }
   tp_array *a = tp_array_new(d, rank, shape);
   if (!a) tp_oom();
   tp_take_bytes(r, a->data, tp_array_bytes(a));

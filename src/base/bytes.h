@@ -1,14 +1,25 @@
-/* bytes: what states are written as (into a tp_buf) and read from. A reader that has run out stays so and gives zeros: one look at `bad` at the end. */
+/* bytes: what states are written as (into a tp_buf) and read from. A reader that has run out stays
+ * so and gives zeros: one look at `bad` at the end. */
 #ifndef TP_BYTES_H
 #define TP_BYTES_H
 #include "base/array.h"
 
-typedef struct tp_reader { const char *p; size_t left; bool bad; } tp_reader;
+typedef struct tp_reader {
+  const char *p;
+  size_t left;
+  bool bad;
+} tp_reader;
 
-static inline void tp_put_bytes(tp_buf *b, const void *p, size_t n) { if (n) tp_putn(b, p, n); }
+static inline void tp_put_bytes(tp_buf *b, const void *p, size_t n) {
+  if (n) tp_putn(b, p, n);
+}
 static inline void tp_put_i64(tp_buf *b, int64_t v) { tp_put_bytes(b, &v, sizeof v); }
-static inline const void *tp_take(tp_reader *r, size_t n) {                   /* NULL: not so many are left */
-  if (r->bad || n > r->left) { r->bad = true; return NULL; }
+/* NULL: not so many are left */
+static inline const void *tp_take(tp_reader *r, size_t n) {
+  if (r->bad || n > r->left) {
+    r->bad = true;
+    return NULL;
+  }
   r->p += n;
   r->left -= n;
   return r->p - n;
@@ -30,7 +41,8 @@ static inline int64_t tp_take_in(tp_reader *r, int64_t lo, int64_t hi) {
   r->bad = true;
   return lo;
 }
-void tp_put_array_bytes(tp_buf *b, const tp_array *a);                        /* NULL too */
-/* NULL and not bad: there was none. Sizes are compared with what is left before anything is allocated. */
+void tp_put_array_bytes(tp_buf *b, const tp_array *a); /* NULL too */
+/* NULL and not bad: there was none. Sizes are compared with what is left before anything is
+ * allocated. */
 TP_GIVE tp_array *tp_take_array(tp_reader *r);
 #endif

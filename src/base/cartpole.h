@@ -1,7 +1,9 @@
-/* CartPole-v1. Gymnasium 1.x, gymnasium/envs/classic_control/cartpole.py and wrappers TimeLimit(500), expression by expression, so that
- * rounding agrees too (up to the last bit of sin and cos). Equations: Florian, "Correct equations for the dynamics of the cart-pole
- * system". State: x, x', theta, theta', and the number of steps taken since the reset. Reward 1 at every step, the last one included.
- * C99 over stdint.h, string.h and math.h: exported programs have this text in them. */
+/* CartPole-v1. Gymnasium 1.x, gymnasium/envs/classic_control/cartpole.py and wrappers
+ * TimeLimit(500), expression by expression, so that rounding agrees too (up to the last bit of sin
+ * and cos). Equations: Florian, "Correct equations for the dynamics of the cart-pole system".
+ * State: x, x', theta, theta', and the number of steps taken since the reset. Reward 1 at every
+ * step, the last one included. C99 over stdint.h, string.h and math.h: exported programs have this
+ * text in them. */
 enum { CART_X, CART_V, CART_THETA, CART_OMEGA, CART_STEPS, CART_NSTATE };
 enum { CART_MAX_STEPS = 500 };
 
@@ -16,8 +18,9 @@ static void cart_observe(void *data, const double *s, float *obs) {
   for (int k = 0; k < 4; k++) obs[k] = (float)s[k];
 }
 
-/* The sine and the cosine of an angle of at most an eighth turn, no pole stands at another: fdlibm's polynomials, less than one unit of the last place off. Each operation is
- * rounded by itself, so the bits are the same everywhere, whatever libm there is. */
+/* The sine and the cosine of an angle of at most an eighth turn, no pole stands at another:
+ * fdlibm's polynomials, less than one unit of the last place off. Each operation is rounded by
+ * itself, so the bits are the same everywhere, whatever libm there is. */
 static double cart_sin(double x) {
   const double z = x * x;
   double p = 1.58969099521155010221e-10;
@@ -44,13 +47,15 @@ static double cart_cos(double x) {
 
 /* One explicit Euler step of tau: positions move with the old velocities. */
 static void cart_physics(const double *s, int64_t action, double *n) {
-  const double gravity = 9.8, masscart = 1.0, masspole = 0.1, length = 0.5, force_mag = 10.0, tau = 0.02;
+  const double gravity = 9.8, masscart = 1.0, masspole = 0.1, length = 0.5, force_mag = 10.0,
+               tau = 0.02;
   const double total_mass = masspole + masscart, polemass_length = masspole * length;
   double x = s[CART_X], v = s[CART_V], theta = s[CART_THETA], omega = s[CART_OMEGA];
   double force = action == 1 ? force_mag : -force_mag;
   double c = cart_cos(theta), sn = cart_sin(theta);
   double temp = (force + polemass_length * (omega * omega) * sn) / total_mass;
-  double alpha = (gravity * sn - c * temp) / (length * (4.0 / 3.0 - masspole * (c * c) / total_mass));
+  double alpha =
+      (gravity * sn - c * temp) / (length * (4.0 / 3.0 - masspole * (c * c) / total_mass));
   double acc = temp - polemass_length * alpha * c / total_mass;
   n[CART_X] = x + tau * v;
   n[CART_V] = v + tau * acc;
@@ -62,11 +67,11 @@ static void cart_physics(const double *s, int64_t action, double *n) {
 static int cart_fell(const double *s) {
   const double pi = 3.141592653589793, theta_limit = 12 * 2 * pi / 360, x_limit = 2.4;
   return s[CART_X] < -x_limit || s[CART_X] > x_limit || s[CART_THETA] < -theta_limit ||
-         s[CART_THETA] > theta_limit;
+      s[CART_THETA] > theta_limit;
 }
 
-static void cart_step(void *data, const double *state, const void *action, const double *u, double *next,
-                      float *obs_next, float *reward, uint8_t *terminated, uint8_t *truncated) {
+static void cart_step(void *data, const double *state, const void *action, const double *u,
+    double *next, float *obs_next, float *reward, uint8_t *terminated, uint8_t *truncated) {
   double n[CART_NSTATE];
   cart_physics(state, *(const int64_t *)action, n);
   *reward = 1;

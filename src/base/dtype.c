@@ -1,10 +1,15 @@
 /* Dtypes: names, promotion, and one element to and from a double or an i64.
- * Conversions: float to int truncates, saturates, NaN gives 0; anything but 0 is true (NaN too); i64 to a narrower int wraps; f16 and bf16 are
- * rounded to nearest even once; an i64 comes to them by way of f32. */
+ * Conversions: float to int truncates, saturates, NaN gives 0; anything but 0 is true (NaN too);
+ * i64 to a narrower int wraps; f16 and bf16 are rounded to nearest even once; an i64 comes to them
+ * by way of f32. */
 #include "base/base.h"
 #include <math.h>
 
-static const struct { const char *name; int size; bool is_float; } info[TP_NDTYPE] = {
+static const struct {
+  const char *name;
+  int size;
+  bool is_float;
+} info[TP_NDTYPE] = {
 #define D(N, t, c, b, f) [TP_##N] = { t, b, f },
 #include "base/dtypes.def"
 #undef D
@@ -30,8 +35,16 @@ tp_dtype tp_dtype_promote(tp_dtype a, tp_dtype b) {
 
 /* ---- the 16-bit floats ---- */
 
-static uint32_t bits_of(float f) { uint32_t u; memcpy(&u, &f, 4); return u; }
-static float of_bits(uint32_t u) { float f; memcpy(&f, &u, 4); return f; }
+static uint32_t bits_of(float f) {
+  uint32_t u;
+  memcpy(&u, &f, 4);
+  return u;
+}
+static float of_bits(uint32_t u) {
+  float f;
+  memcpy(&f, &u, 4);
+  return f;
+}
 
 float tp_f16_to_f32(uint16_t h) {
   uint32_t sign = (uint32_t)(h & 0x8000) << 16, exp = h >> 10 & 31, man = h & 0x3ff;
@@ -49,9 +62,11 @@ static uint32_t shift_even(uint32_t m, int s) {
 uint16_t tp_f32_to_f16(float f) {
   uint32_t u = bits_of(f), sign = u >> 16 & 0x8000, mag = u & 0x7fffffff;
   if (mag > 0x7f800000) return (uint16_t)(sign | 0x7e00 | (mag >> 13 & 0x3ff));
-  if (mag >= 0x477ff000) return (uint16_t)(sign | 0x7c00);               /* >= 65520 rounds to infinity */
+  /* >= 65520 rounds to infinity */
+  if (mag >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
   if (mag >= 0x38800000) return (uint16_t)(sign | shift_even(mag - 0x38000000, 13));
-  int s = 126 - (int)(mag >> 23);                                        /* subnormal: the value is man * 2^-(s + 24) */
+  /* subnormal: the value is man * 2^-(s + 24) */
+  int s = 126 - (int)(mag >> 23);
   return (uint16_t)(s > 24 ? sign : sign | shift_even((mag & 0x7fffff) | 0x800000, s));
 }
 
@@ -62,7 +77,8 @@ uint16_t tp_f32_to_bf16(float f) {
   return isnan(f) ? (uint16_t)(u >> 16 | 0x40) : (uint16_t)shift_even(u, 16);
 }
 
-/* A double as an f32 that rounds on to a 16-bit float as the double itself would: what f32 cannot hold shows as an odd last bit. */
+/* A double as an f32 that rounds on to a 16-bit float as the double itself would: what f32 cannot
+ * hold shows as an odd last bit. */
 static float sticky(double v) {
   float f = (float)v;
   if (f == v || isnan(v) || isinf(f)) return f;
@@ -81,9 +97,9 @@ const char *tp_dtype_refuses(tp_dtype d, double v) {
   if (d == TP_BOOL || tp_dtype_float(d)) return NULL;
   if (isnan(v) || v != floor(v)) return "no integer";
   switch (d) {
-    case TP_U8: return v < 0 || v > UINT8_MAX ? "outside 0 .. 255" : NULL;
-    case TP_I32: return v < INT32_MIN || v > INT32_MAX ? "outside -2^31 .. 2^31 - 1" : NULL;
-    default: return v < -0x1p63 || v >= 0x1p63 ? "outside -2^63 .. 2^63 - 1" : NULL;
+  case TP_U8: return v < 0 || v > UINT8_MAX ? "outside 0 .. 255" : NULL;
+  case TP_I32: return v < INT32_MIN || v > INT32_MAX ? "outside -2^31 .. 2^31 - 1" : NULL;
+  default: return v < -0x1p63 || v >= 0x1p63 ? "outside -2^63 .. 2^63 - 1" : NULL;
   }
 }
 
@@ -94,48 +110,48 @@ static int64_t clamp(double v, int64_t lo, int64_t hi) {
 
 double tp_get(tp_dtype d, const void *p, int64_t i) {
   switch (d) {
-    case TP_F16: return tp_f16_to_f32(((const uint16_t *)p)[i]);
-    case TP_BF16: return tp_bf16_to_f32(((const uint16_t *)p)[i]);
-    case TP_F32: return ((const float *)p)[i];
-    case TP_F64: return ((const double *)p)[i];
-    default: return (double)tp_geti(d, p, i);
+  case TP_F16: return tp_f16_to_f32(((const uint16_t *)p)[i]);
+  case TP_BF16: return tp_bf16_to_f32(((const uint16_t *)p)[i]);
+  case TP_F32: return ((const float *)p)[i];
+  case TP_F64: return ((const double *)p)[i];
+  default: return (double)tp_geti(d, p, i);
   }
 }
 
 int64_t tp_geti(tp_dtype d, const void *p, int64_t i) {
   switch (d) {
-    case TP_BOOL: return ((const uint8_t *)p)[i] != 0;
-    case TP_U8: return ((const uint8_t *)p)[i];
-    case TP_I32: return ((const int32_t *)p)[i];
-    case TP_I64: return ((const int64_t *)p)[i];
-    default: return tp_f64_to_i64(tp_get(d, p, i));
+  case TP_BOOL: return ((const uint8_t *)p)[i] != 0;
+  case TP_U8: return ((const uint8_t *)p)[i];
+  case TP_I32: return ((const int32_t *)p)[i];
+  case TP_I64: return ((const int64_t *)p)[i];
+  default: return tp_f64_to_i64(tp_get(d, p, i));
   }
 }
 
 void tp_put(tp_dtype d, void *p, int64_t i, double v) {
   switch (d) {
-    case TP_BOOL: ((uint8_t *)p)[i] = v != 0; break;
-    case TP_U8: ((uint8_t *)p)[i] = (uint8_t)clamp(v, 0, UINT8_MAX); break;
-    case TP_I32: ((int32_t *)p)[i] = (int32_t)clamp(v, INT32_MIN, INT32_MAX); break;
-    case TP_I64: ((int64_t *)p)[i] = tp_f64_to_i64(v); break;
-    case TP_F16: ((uint16_t *)p)[i] = tp_f32_to_f16(sticky(v)); break;
-    case TP_BF16: ((uint16_t *)p)[i] = tp_f32_to_bf16(sticky(v)); break;
-    case TP_F32: ((float *)p)[i] = (float)v; break;
-    case TP_F64: ((double *)p)[i] = v; break;
-    case TP_NDTYPE: TP_ASSERT(!"dtype"); break;
+  case TP_BOOL: ((uint8_t *)p)[i] = v != 0; break;
+  case TP_U8: ((uint8_t *)p)[i] = (uint8_t)clamp(v, 0, UINT8_MAX); break;
+  case TP_I32: ((int32_t *)p)[i] = (int32_t)clamp(v, INT32_MIN, INT32_MAX); break;
+  case TP_I64: ((int64_t *)p)[i] = tp_f64_to_i64(v); break;
+  case TP_F16: ((uint16_t *)p)[i] = tp_f32_to_f16(sticky(v)); break;
+  case TP_BF16: ((uint16_t *)p)[i] = tp_f32_to_bf16(sticky(v)); break;
+  case TP_F32: ((float *)p)[i] = (float)v; break;
+  case TP_F64: ((double *)p)[i] = v; break;
+  case TP_NDTYPE: TP_ASSERT(!"dtype"); break;
   }
 }
 
 void tp_puti(tp_dtype d, void *p, int64_t i, int64_t v) {
   switch (d) {
-    case TP_BOOL: ((uint8_t *)p)[i] = v != 0; break;
-    case TP_U8: ((uint8_t *)p)[i] = (uint8_t)v; break;
-    case TP_I32: ((int32_t *)p)[i] = (int32_t)(uint32_t)v; break;
-    case TP_I64: ((int64_t *)p)[i] = v; break;
-    case TP_F16: ((uint16_t *)p)[i] = tp_f32_to_f16((float)v); break;
-    case TP_BF16: ((uint16_t *)p)[i] = tp_f32_to_bf16((float)v); break;
-    case TP_F32: ((float *)p)[i] = (float)v; break;
-    case TP_F64: ((double *)p)[i] = (double)v; break;
-    case TP_NDTYPE: TP_ASSERT(!"dtype"); break;
+  case TP_BOOL: ((uint8_t *)p)[i] = v != 0; break;
+  case TP_U8: ((uint8_t *)p)[i] = (uint8_t)v; break;
+  case TP_I32: ((int32_t *)p)[i] = (int32_t)(uint32_t)v; break;
+  case TP_I64: ((int64_t *)p)[i] = v; break;
+  case TP_F16: ((uint16_t *)p)[i] = tp_f32_to_f16((float)v); break;
+  case TP_BF16: ((uint16_t *)p)[i] = tp_f32_to_bf16((float)v); break;
+  case TP_F32: ((float *)p)[i] = (float)v; break;
+  case TP_F64: ((double *)p)[i] = (double)v; break;
+  case TP_NDTYPE: TP_ASSERT(!"dtype"); break;
   }
 }

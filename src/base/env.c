@@ -1,4 +1,5 @@
-/* env: the environments. Every number is in f64 until it is observed; nothing is kept between calls. */
+/* env: the environments. Every number is in f64 until it is observed; nothing is kept between
+ * calls. */
 #include "base/env.h"
 #include <math.h>
 #include <pthread.h>
@@ -8,14 +9,24 @@
 
 static const char cart_text[] =
 #include "cartpole.inc"
-;
+    ;
 
 /* ---- all of them ---- a list that only grows, at its head: it is read without a lock */
 
-typedef struct entry { tp_env env; tp_envtext text; struct entry *next; } entry;
-static entry cart_pole = { { .name = "CartPole-v1", .nstate = CART_NSTATE, .nobs = 4, .nu = 4, .nactions = 2,
-                             .reset = cart_reset, .observe = cart_observe, .step = cart_step },
-                           { cart_text, "cart" }, NULL };
+typedef struct entry {
+  tp_env env;
+  tp_envtext text;
+  struct entry *next;
+} entry;
+static entry cart_pole = { { .name = "CartPole-v1",
+                               .nstate = CART_NSTATE,
+                               .nobs = 4,
+                               .nu = 4,
+                               .nactions = 2,
+                               .reset = cart_reset,
+                               .observe = cart_observe,
+                               .step = cart_step },
+  { cart_text, "cart" }, NULL };
 static _Atomic(entry *) all = &cart_pole;
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
@@ -44,9 +55,10 @@ static bool env_ok(const tp_env *e, tp_error *err) {
     wrong = "nstate and nobs must be at least 1, nu not negative";
   else if (e->nactions < 0 || e->nact < 0 || !e->nactions == !e->nact)
     wrong = "one of nactions and nact must be greater than 0, the other 0";
-  else if (!e->reset || !e->observe || !e->step) wrong = "reset, observe and step must all be there";
+  else if (!e->reset || !e->observe || !e->step)
+    wrong = "reset, observe and step must all be there";
   return !wrong ||
-         tp_fail(err, TP_E_OPTION, TP_NOWHERE, "environment '%s': %s", name ? name : "", wrong);
+      tp_fail(err, TP_E_OPTION, TP_NOWHERE, "environment '%s': %s", name ? name : "", wrong);
 }
 
 static entry *entry_new(const tp_env *e) {
@@ -68,5 +80,5 @@ bool tp_env_add(const tp_env *e, tp_error *err) {
   pthread_mutex_unlock(&adding);
   if (taken) tp_free(x);
   return !taken ||
-         tp_fail(err, TP_E_OPTION, TP_NOWHERE, "there is an environment '%s' already", e->name);
+      tp_fail(err, TP_E_OPTION, TP_NOWHERE, "there is an environment '%s' already", e->name);
 }

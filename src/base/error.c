@@ -1,4 +1,5 @@
-/* Errors: one struct filled in place. The first failure stays; later ones are consequences. Every message begins with its class's word. */
+/* Errors: one struct filled in place. The first failure stays; later ones are consequences. Every
+ * message begins with its class's word. */
 #include "base/base.h"
 
 static const char *const words[TP_NERR] = {
@@ -25,7 +26,8 @@ bool tp_fail(tp_error *e, tp_code code, tp_pos pos, const char *fmt, ...) {
   e->code = code;
   e->pos = pos;
   e->notes[0] = 0;
-  if (strncmp(e->msg, tp_code_word(code), strlen(tp_code_word(code)))) prefix_word(e->msg, sizeof e->msg, tp_code_word(code));
+  if (strncmp(e->msg, tp_code_word(code), strlen(tp_code_word(code))))
+    prefix_word(e->msg, sizeof e->msg, tp_code_word(code));
   return false;
 }
 

@@ -14,8 +14,11 @@ double tp_now(void) {
 /* ---- text of bytes ---- */
 
 int64_t tp_bytes_parse(const char *s) {
-  static const struct { const char *word; double bytes; } unit[] = {
-    { "", 1 }, { "B", 1 }, { "KB", 1e3 }, { "MB", 1e6 }, { "GB", 1e9 }, { "TB", 1e12 }, { "KiB", 0x1p10 }, { "MiB", 0x1p20 }, { "GiB", 0x1p30 }, { "TiB", 0x1p40 } };
+  static const struct {
+    const char *word;
+    double bytes;
+  } unit[] = { { "", 1 }, { "B", 1 }, { "KB", 1e3 }, { "MB", 1e6 }, { "GB", 1e9 }, { "TB", 1e12 },
+    { "KiB", 0x1p10 }, { "MiB", 0x1p20 }, { "GiB", 0x1p30 }, { "TiB", 0x1p40 } };
   size_t digits = strspn(s, "0123456789."), k = 0;
   const char *end;
   double n = tp_read_double(s, &end);
@@ -37,15 +40,20 @@ static int64_t number_of(const char *path, int n) {
   FILE *f = fopen(path, "r");
   long long v = -1;
   for (int i = 0; f && i <= n; i++)
-    if (fscanf(f, "%lld", &v) != 1) { v = -1; break; }
+    if (fscanf(f, "%lld", &v) != 1) {
+      v = -1;
+      break;
+    }
   if (f) fclose(f);
   return v;
 }
 
 enum { PATH = 4096 };
 
-/* Of the group and those around it: a container may see its own group as the root, whatever the path says. */
-static int64_t least_of_groups(const char *root, const char *base, const char *path, const char *file) {
+/* Of the group and those around it: a container may see its own group as the root, whatever the
+ * path says. */
+static int64_t least_of_groups(
+    const char *root, const char *base, const char *path, const char *file) {
   int64_t most = INT64_MAX;
   for (size_t n = strlen(path);; n--) {
     char name[PATH];
@@ -71,9 +79,11 @@ static int64_t least_of_line(const char *root, char *line) {
   char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
   if (!path) return INT64_MAX;
   *path++ = 0;
-  if (names_memory(controllers + 1)) return least_of_groups(root, "/memory", path, "memory.limit_in_bytes");
+  if (names_memory(controllers + 1))
+    return least_of_groups(root, "/memory", path, "memory.limit_in_bytes");
   if (controllers[1]) return INT64_MAX;
-  int64_t one = least_of_groups(root, "", path, "memory.max"), other = least_of_groups(root, "/unified", path, "memory.max");
+  int64_t one = least_of_groups(root, "", path, "memory.max"),
+          other = least_of_groups(root, "/unified", path, "memory.max");
   return TP_MIN(one, other);
 }
 

@@ -1,7 +1,14 @@
-/* Hash map from byte strings to pointers: chains, doubled when there are more entries than slots. Entries live in the arena; a replaced value is lost. */
+/* Hash map from byte strings to pointers: chains, doubled when there are more entries than slots.
+ * Entries live in the arena; a replaced value is lost. */
 #include "base/base.h"
 
-typedef struct tp_mapent { struct tp_mapent *next; uint64_t hash; size_t n; void *val; unsigned char key[]; } tp_mapent;
+typedef struct tp_mapent {
+  struct tp_mapent *next;
+  uint64_t hash;
+  size_t n;
+  void *val;
+  unsigned char key[];
+} tp_mapent;
 
 /* The bytes as little-endian words, so that every machine gives the same hash. */
 static uint64_t load_le(const unsigned char *p, size_t n) {
@@ -10,7 +17,7 @@ static uint64_t load_le(const unsigned char *p, size_t n) {
   return w;
 }
 
-static uint64_t mix(uint64_t h) {                /* finalizer of MurmurHash3 */
+static uint64_t mix(uint64_t h) { /* finalizer of MurmurHash3 */
   h = (h ^ h >> 33) * 0xff51afd7ed558ccdu;
   h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
   return h ^ h >> 33;

@@ -1,17 +1,21 @@
-/* pool.c: crews of threads. A crew that nobody has waits in a list for the next one who wants as many.
+/* pool.c: crews of threads. A crew that nobody has waits in a list for the next one who wants as
+ * many.
  *
- * A job has a share for each thread. A share is claimed once: by its thread, or by the caller when it has done its own and that thread has not begun, so a processor that is
- * busy with other processes delays a job by what it has begun at most. Threads that meet inside of a job must all run at once: such a job begins when all have claimed theirs
- * while the caller waits awake, or not at all, and the caller goes through the work alone. Then threads are left alone for a while, as asking them costs time.
+ * A job has a share for each thread. A share is claimed once: by its thread, or by the caller when
+ * it has done its own and that thread has not begun, so a processor that is busy with other
+ * processes delays a job by what it has begun at most. Threads that meet inside of a job must all
+ * run at once: such a job begins when all have claimed theirs while the caller waits awake, or not
+ * at all, and the caller goes through the work alone. Then threads are left alone for a while, as
+ * asking them costs time.
  *
  * A thread waits for a number to change: the job's, the meeting's, or that of the threads still at
- * work. It looks at the number for TP_TUNE_POOL_SPIN microseconds and then sleeps until it is woken.
- * Only a thread that waits for a job yields its processor meanwhile: on a busy one a yield costs a
- * whole slice of time. The thread that changes a number wakes others only if some sleep: it writes
- * the number, then reads how many sleep; a thread that goes to sleep counts itself, then reads the
- * number. So one of the two sees the other.
- * Threads block all signals, live as long as the process, and keep the library that they run in from being unloaded. After a fork the child has none of them: its list is empty,
- * and who has one from before has to ask for another. */
+ * work. It looks at the number for TP_TUNE_POOL_SPIN microseconds and then sleeps until it is
+ * woken. Only a thread that waits for a job yields its processor meanwhile: on a busy one a yield
+ * costs a whole slice of time. The thread that changes a number wakes others only if some sleep: it
+ * writes the number, then reads how many sleep; a thread that goes to sleep counts itself, then
+ * reads the number. So one of the two sees the other. Threads block all signals, live as long as
+ * the process, and keep the library that they run in from being unloaded. After a fork the child
+ * has none of them: its list is empty, and who has one from before has to ask for another. */
 #include "base/pool.h"
 #include <dlfcn.h>
 #include <math.h>
@@ -20,31 +24,40 @@
 #include <signal.h>
 #include <stdlib.h>
 
-enum { LINE = 64, CREW_LOOKS = 64 };                 /* looks between two at the clock */
-enum { CREW_QUIET = 16 };                            /* times what was waited for threads in vain, in which they are left alone */
-#define CREW_ALONE 1e-3                         /* seconds for which threads that came too late are not told */
-typedef struct { tp_crew *crew; int who; unsigned claimed; } crew_hand;     /* claimed: the latest job whose share has begun */
+enum { LINE = 64, CREW_LOOKS = 64 }; /* looks between two at the clock */
+/* times what was waited for threads in vain, in which they are left alone */
+enum { CREW_QUIET = 16 };
+#define CREW_ALONE 1e-3 /* seconds for which threads that came too late are not told */
+/* claimed: the latest job whose share has begun */
+typedef struct {
+  tp_crew *crew;
+  int who;
+  unsigned claimed;
+} crew_hand;
 struct tp_crew {
-  tp_crew *next;                                /* in the list */
+  tp_crew *next; /* in the list */
   int n;
-  unsigned of;                                  /* the generation that it was made in */
-  tp_crewfn *fn; void *ud;
+  unsigned of; /* the generation that it was made in */
+  tp_crewfn *fn;
+  void *ud;
   bool stopped, together;
-  double quiet;                                 /* no thread is asked for anything before */
-  pthread_mutex_t lock; pthread_cond_t told;
+  double quiet; /* no thread is asked for anything before */
+  pthread_mutex_t lock;
+  pthread_cond_t told;
   unsigned asleep;
   _Alignas(LINE) unsigned job;
-  _Alignas(LINE) unsigned gate;                      /* of a job in which threads meet: twice its number, and 1 if it is not done */
+  /* of a job in which threads meet: twice its number, and 1 if it is not done */
+  _Alignas(LINE) unsigned gate;
   _Alignas(LINE) unsigned meeting;
-  _Alignas(LINE) unsigned here;                      /* at the meeting */
+  _Alignas(LINE) unsigned here; /* at the meeting */
   _Alignas(LINE) unsigned working;
   _Alignas(LINE) crew_hand hand[];
 };
 
 static pthread_mutex_t crews_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t crews_once = PTHREAD_ONCE_INIT;
-static tp_crew *crews;                          /* that nobody has */
-static unsigned crew_generation;                /* forks that this process is away from the first */
+static tp_crew *crews;           /* that nobody has */
+static unsigned crew_generation; /* forks that this process is away from the first */
 
 static void crews_before_fork(void) { pthread_mutex_lock(&crews_lock); }
 static void crews_after_fork(void) { pthread_mutex_unlock(&crews_lock); }
@@ -57,7 +70,8 @@ static void crews_in_child(void) {
 static void crews_begin(void) {
   Dl_info here;
   pthread_atfork(crews_before_fork, crews_after_fork, crews_in_child);
-  if (dladdr((void *)crews_begin, &here) && here.dli_fname) dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+  if (dladdr((void *)crews_begin, &here) && here.dli_fname)
+    dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 /* ---- waiting ---- */
@@ -70,12 +84,15 @@ static inline void crew_pause(void) {
 #endif
 }
 
-static bool crew_is_stopped(const tp_crew *c) { return __atomic_load_n(&c->stopped, __ATOMIC_ACQUIRE); }
+static bool crew_is_stopped(const tp_crew *c) {
+  return __atomic_load_n(&c->stopped, __ATOMIC_ACQUIRE);
+}
 
 static void crew_sleep(tp_crew *c, const unsigned *p, unsigned old, bool stops) {
   pthread_mutex_lock(&c->lock);
   __atomic_add_fetch(&c->asleep, 1, __ATOMIC_SEQ_CST);
-  while (crew_read(p) == old && !(stops && crew_is_stopped(c))) pthread_cond_wait(&c->told, &c->lock);
+  while (crew_read(p) == old && !(stops && crew_is_stopped(c)))
+    pthread_cond_wait(&c->told, &c->lock);
   __atomic_sub_fetch(&c->asleep, 1, __ATOMIC_SEQ_CST);
   pthread_mutex_unlock(&c->lock);
 }
@@ -111,7 +128,8 @@ static void crew_end(tp_crew *c) {
 /* Each share of a job is claimed before the next job comes. */
 static bool crew_claim(crew_hand *h, unsigned job) {
   unsigned was = job - 1;
-  return __atomic_compare_exchange_n(&h->claimed, &was, job, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return __atomic_compare_exchange_n(
+      &h->claimed, &was, job, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 static void crew_open(tp_crew *c, unsigned job, bool goes) {
@@ -121,7 +139,8 @@ static void crew_open(tp_crew *c, unsigned job, bool goes) {
 
 static bool crew_may_go(tp_crew *c, unsigned job) {
   unsigned g;
-  while ((g = crew_read(&c->gate)) != 2 * job && g != 2 * job + 1) crew_await(c, &c->gate, g, false, false);
+  while ((g = crew_read(&c->gate)) != 2 * job && g != 2 * job + 1)
+    crew_await(c, &c->gate, g, false, false);
   return g == 2 * job;
 }
 
@@ -140,10 +159,12 @@ static void *crew_live(void *ud) {
 
 /* Those of the others who are left when the last has ended: caller's part of the job. */
 static void crew_join(tp_crew *c) {
-  for (unsigned left; (left = crew_read(&c->working));) crew_await(c, &c->working, left, false, false);
+  for (unsigned left; (left = crew_read(&c->working));)
+    crew_await(c, &c->working, left, false, false);
 }
 
-/* The caller's claims of what no other thread has begun; fn NULL: nothing is done of it. How many they were. */
+/* The caller's claims of what no other thread has begun; fn NULL: nothing is done of it. How many
+ * they were. */
 static int crew_take_rest(tp_crew *c, unsigned job, tp_crewfn *fn, void *ud) {
   int taken = 0;
   for (int i = 1; i < c->n; i++) {
@@ -212,7 +233,7 @@ bool tp_crew_meet(tp_crew *c) {
     __atomic_add_fetch(&c->meeting, 1, __ATOMIC_SEQ_CST);
     crew_tell(c);
   } else crew_await(c, &c->meeting, now, true, false);
-  return crew_read(&c->meeting) != now;         /* also where somebody has stopped since */
+  return crew_read(&c->meeting) != now; /* also where somebody has stopped since */
 }
 
 void tp_crew_stop(tp_crew *c) {
@@ -243,7 +264,8 @@ static bool crew_begin(tp_crew *c) {
 }
 
 static tp_crew *crew_new(int n) {
-  tp_crew *c = aligned_alloc(LINE, (sizeof *c + sizeof *c->hand * (size_t)n + LINE - 1) / LINE * LINE);
+  tp_crew *c =
+      aligned_alloc(LINE, (sizeof *c + sizeof *c->hand * (size_t)n + LINE - 1) / LINE * LINE);
   if (!c) return NULL;
   memset(c, 0, sizeof *c);
   c->n = n;

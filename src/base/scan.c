@@ -19,7 +19,9 @@ bool tp_scan_line(tp_scan *in, const char **text) {
 }
 
 tp_pos tp_scan_pos(const tp_scan *in) { return (tp_pos){ in->what, in->line }; }
-bool tp_scan_fail(tp_scan *in, const char *what) { return tp_fail(in->err, TP_E_FILE, tp_scan_pos(in), "file: %s at '%.30s'", what, in->s); }
+bool tp_scan_fail(tp_scan *in, const char *what) {
+  return tp_fail(in->err, TP_E_FILE, tp_scan_pos(in), "file: %s at '%.30s'", what, in->s);
+}
 
 /* ---- reading ---- */
 
@@ -36,7 +38,9 @@ bool tp_accept(tp_scan *in, const char *text) {
   tp_scan_space(in);
   size_t n = strlen(text);
   bool word = isalpha((unsigned char)text[0]);
-  if (strncmp(in->s, text, n) != 0 || (word && (isalnum((unsigned char)in->s[n]) || in->s[n] == '_'))) return false;
+  if (strncmp(in->s, text, n) != 0 ||
+      (word && (isalnum((unsigned char)in->s[n]) || in->s[n] == '_')))
+    return false;
   in->s += n;
   return true;
 }
@@ -202,7 +206,8 @@ void tp_put_string(tp_buf *b, const char *s) {
 static bool plain_file(const char *s) {
   if (!*s) return false;
   for (; *s; s++)
-    if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=", *s)) return false;
+    if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=", *s))
+      return false;
   return true;
 }
 

@@ -1,7 +1,10 @@
 /* scc: strongly connected components by Tarjan's algorithm, without recursion. */
 #include "base/base.h"
 
-typedef struct { const int *first, *to; int *scc, *low, *num, *stack, *at, *todo, nstack, ntodo, count, nscc; } scc_search;
+typedef struct {
+  const int *first, *to;
+  int *scc, *low, *num, *stack, *at, *todo, nstack, ntodo, count, nscc;
+} scc_search;
 
 static void enter(scc_search *t, int u) {
   t->num[u] = t->low[u] = ++t->count;
@@ -21,7 +24,10 @@ static void leave(scc_search *t, int u) {
 static void search(scc_search *t, int root) {
   for (enter(t, root); t->ntodo;) {
     int u = t->todo[t->ntodo - 1];
-    if (t->at[u] == t->first[u + 1]) { leave(t, u); continue; }
+    if (t->at[u] == t->first[u + 1]) {
+      leave(t, u);
+      continue;
+    }
     int v = t->to[t->at[u]++];
     if (!t->num[v]) enter(t, v);
     else if (t->scc[v] < 0) t->low[u] = TP_MIN(t->low[u], t->num[v]);
@@ -35,8 +41,14 @@ int tp_sccs(int n, int nedge, const tp_link *edge, int *scc) {
   for (int e = 0; e < nedge; e++) first[edge[e].from + 2]++;
   for (int u = 0; u < n; u++) first[u + 2] += first[u + 1];
   for (int e = 0; e < nedge; e++) to[first[edge[e].from + 1]++] = edge[e].to;
-  scc_search t = { .first = first, .to = to, .scc = scc, .low = TP_NEWN(&a, int, n), .num = TP_NEWN(&a, int, n), .stack = TP_NEWN(&a, int, n),
-                   .at = TP_NEWN(&a, int, n), .todo = TP_NEWN(&a, int, n) };
+  scc_search t = { .first = first,
+    .to = to,
+    .scc = scc,
+    .low = TP_NEWN(&a, int, n),
+    .num = TP_NEWN(&a, int, n),
+    .stack = TP_NEWN(&a, int, n),
+    .at = TP_NEWN(&a, int, n),
+    .todo = TP_NEWN(&a, int, n) };
   for (int u = 0; u < n; u++)
     if (!t.num[u]) search(&t, u);
   tp_arena_free(&a);

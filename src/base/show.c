@@ -1,4 +1,5 @@
-/* Arrays as text: NumPy's array2string with its defaults (8 digits, 75 columns, 3 edge items beyond 1,000 elements), as NumPy 2.4 does it. */
+/* Arrays as text: NumPy's array2string with its defaults (8 digits, 75 columns, 3 edge items beyond
+ * 1,000 elements), as NumPy 2.4 does it. */
 #include "base/array.h"
 #include <math.h>
 #include <stdlib.h>
@@ -8,9 +9,14 @@ enum { PRECISION = 8, WIDTH = 75, EDGE = 3, LIMIT = 1000, CELL = 64 };
 /* ---- numbers ---- */
 
 /* digit[0] . digit[1] digit[2] ... * 10^exp, n digits of which the last is no 0; 0 is one digit. */
-typedef struct { char digit[24]; int n, exp; bool minus; } decimal;
+typedef struct {
+  char digit[24];
+  int n, exp;
+  bool minus;
+} decimal;
 
-static void parse_decimal(decimal *d, const char *s) {          /* of %.*e, whatever the locale's point is */
+/* of %.*e, whatever the locale's point is */
+static void parse_decimal(decimal *d, const char *s) {
   d->n = 0;
   d->minus = *s == '-';
   for (; *s != 'e'; s++)
@@ -33,8 +39,8 @@ static void step_up(char *s) {
   if (e >= s) (*e)++;
 }
 
-/* The decimal of the fewest digits that reads back as x. Next to a power of two the numbers lie closer below it than above, so that the nearest
- * decimal may miss where the next one hits. */
+/* The decimal of the fewest digits that reads back as x. Next to a power of two the numbers lie
+ * closer below it than above, so that the nearest decimal may miss where the next one hits. */
 static void shortest(tp_dtype d, double x, decimal *out) {
   char s[CELL];
   for (int p = 0; p < 18; p++) {
@@ -59,7 +65,7 @@ static void put_positional(char *s, const decimal *d, int places) {
   *s = 0;
 }
 
-static void put_exponent(char *s, const decimal *d, int places, int power) {    /* 1.50e+07 */
+static void put_exponent(char *s, const decimal *d, int places, int power) { /* 1.50e+07 */
   if (d->minus) *s++ = '-';
   *s++ = d->digit[0];
   if (places >= 0) *s++ = '.';
@@ -71,11 +77,15 @@ static void put_exponent(char *s, const decimal *d, int places, int power) {    
 
 typedef struct {
   const tp_array *a;
-  bool summary, exponent;       /* exponent: 1.5e+10 */
-  int left, right, power;       /* columns before the point (of the whole, if there is none); digits behind it; digits of the exponent */
+  bool summary, exponent; /* exponent: 1.5e+10 */
+  /* columns before the point (of the whole, if there is none); digits behind it; digits of the
+   * exponent */
+  int left, right, power;
 } style;
 
-static int columns(const style *f) { return f->left + 1 + f->right + (f->exponent ? f->power + 2 : 0); }
+static int columns(const style *f) {
+  return f->left + 1 + f->right + (f->exponent ? f->power + 2 : 0);
+}
 
 static void put_cell(tp_buf *b, int pad_left, const char *s, int pad_right) {
   tp_putf(b, "%*s%s%*s", TP_MAX(pad_left, 0), "", s, TP_MAX(pad_right, 0), "");
@@ -90,7 +100,8 @@ static void rounded(double x, int places, decimal *out) {
   parse_decimal(out, s);
 }
 
-/* The shortest decimal, of which PRECISION digits are shown. Without an exponent no magnitude is below 1e-4, so some digit is left. */
+/* The shortest decimal, of which PRECISION digits are shown. Without an exponent no magnitude is
+ * below 1e-4, so some digit is left. */
 static void needed(const style *f, double x, decimal *out) {
   shortest(f->a->dtype, x, out);
   int places = f->exponent ? PRECISION : out->exp + PRECISION;
@@ -105,7 +116,8 @@ static void show_float(tp_buf *b, const style *f, double x) {
     return;
   }
   needed(f, x, &d);
-  if (f->exponent && d.n - 1 < f->right) rounded(x, f->right, &d);      /* filled up with x's digits, not with zeros */
+  /* filled up with x's digits, not with zeros */
+  if (f->exponent && d.n - 1 < f->right) rounded(x, f->right, &d);
   if (f->exponent) put_exponent(s, &d, f->right, f->power);
   else put_positional(s, &d, 0);
   int point = (int)(strchr(s, '.') - s);
@@ -140,7 +152,11 @@ static void each_shown(style *f, int axis, int64_t at, visitor *fn, void *ud) {
   }
 }
 
-typedef struct { double least, most; int word; } extremes;       /* magnitudes but 0; letters of the longest nan or inf */
+/* magnitudes but 0; letters of the longest nan or inf */
+typedef struct {
+  double least, most;
+  int word;
+} extremes;
 
 static void find_extremes(style *f, int64_t i, void *ud) {
   extremes *e = ud;
@@ -171,7 +187,9 @@ static void widen_float(style *f, int64_t i, void *ud) {
 }
 
 static void widen(style *f, int64_t i, void *ud) {
-  int n = f->a->dtype == TP_BOOL ? 5 /* False */ : snprintf(NULL, 0, "%lld", (long long)tp_geti(f->a->dtype, f->a->data, i));
+  int n = f->a->dtype == TP_BOOL
+      ? 5 /* False */
+      : snprintf(NULL, 0, "%lld", (long long)tp_geti(f->a->dtype, f->a->data, i));
   f->left = TP_MAX(f->left, n);
 }
 
@@ -186,13 +204,19 @@ static void measure(style *f) {
     return;
   }
   each_shown(f, 0, 0, find_extremes, &e);
-  f->exponent = e.most > 0 && (e.most >= many(d, 1e8) || e.least < in_dtype(d, 1e-4) || in_dtype(d, e.most / e.least) > 1000);
+  f->exponent = e.most > 0 &&
+      (e.most >= many(d, 1e8) || e.least < in_dtype(d, 1e-4) ||
+          in_dtype(d, e.most / e.least) > 1000);
   each_shown(f, 0, 0, widen_float, NULL);
   f->left += TP_MAX(e.word - columns(f), 0);
 }
 
 /* One row of elements, wrapped: a line goes on while it stays shorter than width. */
-typedef struct { tp_buf *out; size_t line; int indent, width; } wrap;
+typedef struct {
+  tp_buf *out;
+  size_t line;
+  int indent, width;
+} wrap;
 
 static void put_word(wrap *w, const char *s, size_t n) {
   if (w->out->n - w->line + n > (size_t)w->width && w->out->n - w->line > (size_t)w->indent) {
@@ -240,7 +264,8 @@ static void put_axis(tp_buf *b, const style *f, int axis, int64_t at, size_t lin
   tp_puts(b, "]");
 }
 
-static void put_scalar(tp_buf *b, const tp_array *a) {          /* str of a NumPy scalar: every digit, no padding */
+/* str of a NumPy scalar: every digit, no padding */
+static void put_scalar(tp_buf *b, const tp_array *a) {
   style f = { .a = a };
   double x = tp_get(a->dtype, a->data, 0);
   char s[CELL];

@@ -1,6 +1,7 @@
-/* blas.c: OpenBLAS, opened at run time. It reads its environment while it is loaded: OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE found there may be another
- * processor's, and without them a processor newer than the library gets kernels of 2004 (a seventh of the speed). So for that moment the core is named by the
- * instructions there are. Threads are ours to choose: one. */
+/* blas.c: OpenBLAS, opened at run time. It reads its environment while it is loaded:
+ * OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE found there may be another processor's, and without them a
+ * processor newer than the library gets kernels of 2004 (a seventh of the speed). So for that
+ * moment the core is named by the instructions there are. Threads are ours to choose: one. */
 #include "cpu/priv.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -31,7 +32,8 @@ static const char *core_name(void) {
 static void *open_library(void) {
   static const char *const names[] = { "libopenblas.so.0", "libopenblas.so", "libopenblas.dylib" };
   void *lib = NULL;
-  char *core = hide("OPENBLAS_CORETYPE"), *l2 = hide("OPENBLAS_L2_SIZE"), *threads = hide("OPENBLAS_NUM_THREADS");
+  char *core = hide("OPENBLAS_CORETYPE"), *l2 = hide("OPENBLAS_L2_SIZE"),
+       *threads = hide("OPENBLAS_NUM_THREADS");
   setenv("OPENBLAS_NUM_THREADS", "1", 1);
   if (core_name()) setenv("OPENBLAS_CORETYPE", core_name(), 1);
   for (size_t i = 0; i < TP_LEN(names) && !lib; i++) lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);

@@ -1,16 +1,24 @@
-/* contract.c: sums of products. Every axis has a stride in A, B and C; which of the three move along it is its role:
+/* contract.c: sums of products. Every axis has a stride in A, B and C; which of the three move
+ * along it is its role:
  *
  *   A, C: m      B, C: n      not C: k (summed)      A, B, C or C alone: a loop
  *
- * Axes of one role merge where strides allow, so that a batch over time and environments with shared weights is one GEMM. One axis of each role makes the
- * matrix product, the rest are loops around it, the summed ones innermost. What a reproducible plan sums does not merge: the product has the last summed axis, whatever its extent. */
+ * Axes of one role merge where strides allow, so that a batch over time and environments with
+ * shared weights is one GEMM. One axis of each role makes the matrix product, the rest are loops
+ * around it, the summed ones innermost. What a reproducible plan sums does not merge: the product
+ * has the last summed axis, whatever its extent. */
 #include "cpu/contract.h"
 #include "kern/prelude/fold.h"
 #include <limits.h>
 
 enum { M, N, K, LOOP };
-typedef struct gemm_axis { int64_t n, a, b, c; } gemm_axis;
-typedef struct gemm_roles { int count[4]; gemm_axis v[4][TP_MAXRANK + 1]; } gemm_roles;
+typedef struct gemm_axis {
+  int64_t n, a, b, c;
+} gemm_axis;
+typedef struct gemm_roles {
+  int count[4];
+  gemm_axis v[4][TP_MAXRANK + 1];
+} gemm_roles;
 
 static int role_of(const gemm_axis *x) {
   if (x->c == 0) return K;
@@ -18,7 +26,9 @@ static int role_of(const gemm_axis *x) {
   return x->a ? M : x->b ? N : LOOP;
 }
 
-static bool lies_inside(const gemm_axis *o, const gemm_axis *i) { return o->a == i->a * i->n && o->b == i->b * i->n && o->c == i->c * i->n; }
+static bool lies_inside(const gemm_axis *o, const gemm_axis *i) {
+  return o->a == i->a * i->n && o->b == i->b * i->n && o->c == i->c * i->n;
+}
 
 /* Any two axes of one role that lie one within the other become one. */
 static void merge_roles(gemm_axis *v, int *n) {
@@ -32,15 +42,21 @@ static void merge_roles(gemm_axis *v, int *n) {
     }
 }
 
-static bool unit(int role, const gemm_axis *x) { return role == M ? x->a == 1 || x->c == 1 : role == N ? x->b == 1 || x->c == 1 : x->a == 1 || x->b == 1; }
+static bool unit(int role, const gemm_axis *x) {
+  return role == M ? x->a == 1 || x->c == 1
+      : role == N  ? x->b == 1 || x->c == 1
+                   : x->a == 1 || x->b == 1;
+}
 
-/* The axis of a role that the matrix product gets: contiguous if there is one, else the longest. The rest become loops. */
+/* The axis of a role that the matrix product gets: contiguous if there is one, else the longest.
+ * The rest become loops. */
 static gemm_axis widest_axis(gemm_roles *r, int role) {
   gemm_axis *v = r->v[role];
   int n = r->count[role], best = 0;
   if (n == 0) return (gemm_axis){ .n = 1 };
   for (int i = 1; i < n; i++)
-    if (unit(role, &v[i]) != unit(role, &v[best]) ? unit(role, &v[i]) : v[i].n > v[best].n) best = i;
+    if (unit(role, &v[i]) != unit(role, &v[best]) ? unit(role, &v[i]) : v[i].n > v[best].n)
+      best = i;
   gemm_axis x = v[best];
   v[best] = v[n - 1];
   r->count[role]--;
@@ -59,9 +75,11 @@ static void add_loops(tp_contraction *t, const gemm_roles *r, int role) {
 
 /* ---- BLAS ---- */
 
-/* Rows of `cols` elements with stride `row`, elements `step` apart, as BLAS wants it: transposed or not, leading dimension. */
+/* Rows of `cols` elements with stride `row`, elements `step` apart, as BLAS wants it: transposed or
+ * not, leading dimension. */
 static bool layout(int64_t rows, int64_t cols, int64_t row, int64_t step, int *trans, int *ld) {
-  bool plain = (step == 1 || cols == 1) && (rows == 1 || row >= cols), turned = (row == 1 || rows == 1) && (cols == 1 || step >= rows);
+  bool plain = (step == 1 || cols == 1) && (rows == 1 || row >= cols),
+       turned = (row == 1 || rows == 1) && (cols == 1 || step >= rows);
   int64_t lead = plain ? (rows == 1 ? cols : row) : cols == 1 ? rows : step;
   *trans = plain ? 111 : 112;
   *ld = (int)TP_MAX(lead, 1);
@@ -78,24 +96,32 @@ static bool fits_blas(tp_contraction *t) {
   const tp_mm *s = &t->s;
   int tc;
   if (s->m > INT_MAX || s->n > INT_MAX || s->k > INT_MAX) return false;
-  return layout(s->m, s->k, s->sam, s->sak, &t->ta, &t->lda) && layout(s->k, s->n, s->sbk, s->sbn, &t->tb, &t->ldb) &&
-         layout(s->m, s->n, s->scm, s->scn, &tc, &t->ldc) && tc == 111;
+  return layout(s->m, s->k, s->sam, s->sak, &t->ta, &t->lda) &&
+      layout(s->k, s->n, s->sbk, s->sbn, &t->tb, &t->ldb) &&
+      layout(s->m, s->n, s->scm, s->scn, &tc, &t->ldc) && tc == 111;
 }
 
-/* Measured against OpenBLAS 0.3.21 (bench/products.c). With AVX-512 ours are as good or better; with less, only where packing and a call cost more than the products, for
- * one row where rows of B are contiguous, and for a few rows with a B that no cache holds. */
+/* Measured against OpenBLAS 0.3.21 (bench/products.c). With AVX-512 ours are as good or better;
+ * with less, only where packing and a call cost more than the products, for one row where rows of B
+ * are contiguous, and for a few rows with a B that no cache holds. */
 enum { ROW_LEAST = 64, CACHED = 1 << 20, FEW_ROWS = 8, CALL_LEAST = 4096 };
-enum { GEMV_SMALL = 600, GEMV_LARGE = 128 * 128 };                    /* dot products with one row: GEMV below, GEMM, GEMV above */
-enum { NARROW = 28, TURNED_ROWS = 16, TURNED_TERMS = 8 };     /* bytes of a row of C of which columns are better rows, if those and their terms are many */
+/* dot products with one row: GEMV below, GEMM, GEMV above */
+enum { GEMV_SMALL = 600, GEMV_LARGE = 128 * 128 };
+/* bytes of a row of C of which columns are better rows, if those and their terms are many */
+enum { NARROW = 28, TURNED_ROWS = 16, TURNED_TERMS = 8 };
 
-static bool ours_is_better(const tp_contraction *t, double work) { return t->cpu->same || t->cpu->K->wide || work < CALL_LEAST; }
+static bool ours_is_better(const tp_contraction *t, double work) {
+  return t->cpu->same || t->cpu->K->wide || work < CALL_LEAST;
+}
 
 static tp_mmkind choose_library(tp_contraction *t, double work) {
   const tp_mm *s = &t->s;
   bool dots = s->sbn != 1 && s->n > 1;
-  if (ours_is_better(t, work) || (s->m == 1 && !dots && (s->n == 1 || s->n >= ROW_LEAST))) return TP_MM_OWN;
+  if (ours_is_better(t, work) || (s->m == 1 && !dots && (s->n == 1 || s->n >= ROW_LEAST)))
+    return TP_MM_OWN;
   if (s->m == 1 && dots && (work < GEMV_SMALL || work >= GEMV_LARGE)) {
-    bool steps = s->sak > 0 && s->scn > 0 && s->sak <= INT_MAX && s->scn <= INT_MAX && s->k <= INT_MAX && s->n <= INT_MAX;
+    bool steps = s->sak > 0 && s->scn > 0 && s->sak <= INT_MAX && s->scn <= INT_MAX &&
+        s->k <= INT_MAX && s->n <= INT_MAX;
     return steps && layout(s->k, s->n, s->sbk, s->sbn, &t->tb, &t->ldb) ? TP_MM_GEMV : TP_MM_OWN;
   }
   if (s->m <= FEW_ROWS && !dots && (double)s->n * (double)s->k * t->size > CACHED) return TP_MM_OWN;
@@ -103,34 +129,46 @@ static tp_mmkind choose_library(tp_contraction *t, double work) {
 }
 
 static bool goes_along(const tp_mm *s) { return !s->ordered && s->sak == 1 && s->sbk == 1; }
-static bool is_narrow(const tp_contraction *t) { return t->s.n * t->size <= NARROW && t->s.m >= TURNED_ROWS && t->s.k >= TURNED_TERMS && !goes_along(&t->s); }
+static bool is_narrow(const tp_contraction *t) {
+  return t->s.n * t->size <= NARROW && t->s.m >= TURNED_ROWS && t->s.k >= TURNED_TERMS &&
+      !goes_along(&t->s);
+}
 
 static bool has_blas(const tp_blas *b) { return b->sgemm && b->dgemm && b->sgemv && b->dgemv; }
 
 static tp_mmkind choose_kernel(tp_contraction *t) {
   const tp_mm *s = &t->s;
   if (t->in != t->d) return TP_MM_BLOCKS;
-  if (s->scn != 1 && (s->scm == 1 || s->n == 1)) turn_over(t);      /* columns of C are contiguous */
+  /* columns of C are contiguous */
+  if (s->scn != 1 && (s->scm == 1 || s->n == 1)) turn_over(t);
   if (s->n == 1 && s->m > 1) turn_over(t);
   double work = (double)s->m * (double)s->n * (double)s->k;
   tp_mmkind kind = t->d == TP_F32 || t->d == TP_F64 ? choose_library(t, work) : TP_MM_OWN;
-  if (kind != TP_MM_OWN && !has_blas(tp_blas_get())) kind = TP_MM_OWN;         /* opened when it is first to be called: that takes 3 ms */
+  /* opened when it is first to be called: that takes 3 ms */
+  if (kind != TP_MM_OWN && !has_blas(tp_blas_get())) kind = TP_MM_OWN;
   if (kind == TP_MM_OWN && is_narrow(t)) turn_over(t);
   return kind;
 }
 
 /* The last axis that is summed, taken out of its role. */
-static gemm_axis last_summed(gemm_roles *r, int last, const int64_t *extent, const int64_t *sa, const int64_t *sb) {
+static gemm_axis last_summed(
+    gemm_roles *r, int last, const int64_t *extent, const int64_t *sa, const int64_t *sb) {
   if (last < 0 || extent[last] == 1) return (gemm_axis){ .n = 1 };
   r->count[K]--;
   return (gemm_axis){ extent[last], sa[last], sb[last], 0 };
 }
 
-void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d, tp_dtype in, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc) {
+void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d, tp_dtype in,
+    int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc) {
   gemm_roles r;
   int last = -1;
   memset(r.count, 0, sizeof r.count);
-  *t = (tp_contraction){ .cpu = cpu, .d = d, .in = in, .size = tp_dtype_size(d), .insize = tp_dtype_size(in), .kind = TP_MM_OWN };
+  *t = (tp_contraction){ .cpu = cpu,
+    .d = d,
+    .in = in,
+    .size = tp_dtype_size(d),
+    .insize = tp_dtype_size(in),
+    .kind = TP_MM_OWN };
   bool nothing = false, zero = false;
   for (int i = 0; i < naxes; i++) {
     gemm_axis x = { extent[i], sa[i], sb[i], sc[i] };
@@ -139,10 +177,14 @@ void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d
     if (role == K) last = i;
     if (x.n != 1) r.v[role][r.count[role]++] = x;
   }
-  if (nothing) { t->kind = TP_MM_NOTHING; return; }
+  if (nothing) {
+    t->kind = TP_MM_NOTHING;
+    return;
+  }
   for (int k = 0; k < 4; k++)
     if (k != K || !cpu->same) merge_roles(r.v[k], &r.count[k]);
-  gemm_axis m = widest_axis(&r, M), n = widest_axis(&r, N), k = cpu->same ? last_summed(&r, last, extent, sa, sb) : widest_axis(&r, K);
+  gemm_axis m = widest_axis(&r, M), n = widest_axis(&r, N),
+            k = cpu->same ? last_summed(&r, last, extent, sa, sb) : widest_axis(&r, K);
   t->s = (tp_mm){ m.n, n.n, k.n, m.a, k.a, k.b, n.b, m.c, n.c, cpu->same };
   add_loops(t, &r, LOOP);
   add_loops(t, &r, M);
@@ -152,13 +194,19 @@ void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d
   t->kind = zero ? TP_MM_ZERO : choose_kernel(t);
 }
 
-/* Our kernels add the terms of an element in one order, but where rows and columns are few (kernel_gemm.h); what a library does with fewer rows, nobody says. */
-static int rows_of_lanes(const tp_mm *s) { return !goes_along(s) || !TP_DOTS(s->m, s->n, s->k) ? 0 : s->m == 1 && s->n == 1 ? TP_DOT_ALONE : 1; }
+/* Our kernels add the terms of an element in one order, but where rows and columns are few
+ * (kernel_gemm.h); what a library does with fewer rows, nobody says. */
+static int rows_of_lanes(const tp_mm *s) {
+  return !goes_along(s) || !TP_DOTS(s->m, s->n, s->k) ? 0
+      : s->m == 1 && s->n == 1                        ? TP_DOT_ALONE
+                                                      : 1;
+}
 
 bool tp_contraction_alike(const tp_contraction *whole, const tp_contraction *part) {
   if (part->kind == TP_MM_NOTHING) return true;
   if (whole->kind != part->kind) return false;
-  return whole->kind == TP_MM_ZERO || (whole->kind == TP_MM_OWN && rows_of_lanes(&whole->s) == rows_of_lanes(&part->s));
+  return whole->kind == TP_MM_ZERO ||
+      (whole->kind == TP_MM_OWN && rows_of_lanes(&whole->s) == rows_of_lanes(&part->s));
 }
 
 /* ---- running ---- */
@@ -168,13 +216,15 @@ static void zero_matrix(const tp_contraction *t, char *c) {
   for (int64_t i = 0; i < s->m; i++)
     if (s->scn == 1) memset(c + i * s->scm * t->size, 0, (size_t)(s->n * t->size));
     else
-      for (int64_t j = 0; j < s->n; j++) memset(c + (i * s->scm + j * s->scn) * t->size, 0, (size_t)t->size);
+      for (int64_t j = 0; j < s->n; j++)
+        memset(c + (i * s->scm + j * s->scn) * t->size, 0, (size_t)t->size);
 }
 
 static void gemm(const tp_contraction *t, const void *a, const void *b, void *c, bool acc) {
   const tp_blas *f = tp_blas_get();
   int m = (int)t->s.m, n = (int)t->s.n, k = (int)t->s.k;
-  if (t->d == TP_F32) f->sgemm(101, t->ta, t->tb, m, n, k, 1, a, t->lda, b, t->ldb, (float)acc, c, t->ldc);
+  if (t->d == TP_F32)
+    f->sgemm(101, t->ta, t->tb, m, n, k, 1, a, t->lda, b, t->ldb, (float)acc, c, t->ldc);
   else f->dgemm(101, t->ta, t->tb, m, n, k, 1, a, t->lda, b, t->ldb, acc, c, t->ldc);
 }
 
@@ -182,33 +232,46 @@ static void gemm(const tp_contraction *t, const void *a, const void *b, void *c,
 static void gemv(const tp_contraction *t, const void *a, const void *b, void *c, bool acc) {
   const tp_blas *f = tp_blas_get();
   const tp_mm *s = &t->s;
-  bool plain = t->tb == 111;                                   /* B is stored k x n; y = B' x */
-  int rows = (int)(plain ? s->k : s->n), cols = (int)(plain ? s->n : s->k), trans = plain ? 112 : 111;
+  bool plain = t->tb == 111; /* B is stored k x n; y = B' x */
+  int rows = (int)(plain ? s->k : s->n), cols = (int)(plain ? s->n : s->k),
+      trans = plain ? 112 : 111;
   if (!acc) zero_matrix(t, c);
-  if (t->d == TP_F32) f->sgemv(101, trans, rows, cols, 1, b, t->ldb, a, (int)s->sak, 1, c, (int)s->scn);
+  if (t->d == TP_F32)
+    f->sgemv(101, trans, rows, cols, 1, b, t->ldb, a, (int)s->sak, 1, c, (int)s->scn);
   else f->dgemv(101, trans, rows, cols, 1, b, t->ldb, a, (int)s->sak, 1, c, (int)s->scn);
 }
 
-static void widened_blocks(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b, char *c, bool acc, float *room);
+static void widened_blocks(const tp_contraction *t, const tp_kernels *K, const char *a,
+    const char *b, char *c, bool acc, float *room);
 
-static void product(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b, char *c, bool acc, float *room) {
-  if (t->swapped) { const char *x = a; a = b; b = x; }
+static void product(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b,
+    char *c, bool acc, float *room) {
+  if (t->swapped) {
+    const char *x = a;
+    a = b;
+    b = x;
+  }
   switch (t->kind) {
-    case TP_MM_NOTHING: break;
-    case TP_MM_ZERO: if (!acc) zero_matrix(t, c); break;
-    case TP_MM_OWN: K->mm[t->d](&t->s, a, b, c, acc); break;
-    case TP_MM_GEMM: gemm(t, a, b, c, acc); break;
-    case TP_MM_GEMV: gemv(t, a, b, c, acc); break;
-    case TP_MM_BLOCKS: widened_blocks(t, K, a, b, c, acc, room); break;
+  case TP_MM_NOTHING: break;
+  case TP_MM_ZERO:
+    if (!acc) zero_matrix(t, c);
+    break;
+  case TP_MM_OWN: K->mm[t->d](&t->s, a, b, c, acc); break;
+  case TP_MM_GEMM: gemm(t, a, b, c, acc); break;
+  case TP_MM_GEMV: gemv(t, a, b, c, acc); break;
+  case TP_MM_BLOCKS: widened_blocks(t, K, a, b, c, acc, room); break;
   }
 }
 
-/* ---- 16-bit floats: blocks of A and B become f32 and are multiplied as such; C is f32 all along ---- */
+/* ---- 16-bit floats: blocks of A and B become f32 and are multiplied as such; C is f32 all along
+ * ---- */
 
-enum { BLOCK_M = TP_WORK_BLOCK_M, BLOCK_N = TP_WORK_BLOCK_N, BLOCK_K = TP_WORK_BLOCK_K };         /* a block of B stays in the cache for all the rows of A's */
+/* a block of B stays in the cache for all the rows of A's */
+enum { BLOCK_M = TP_WORK_BLOCK_M, BLOCK_N = TP_WORK_BLOCK_N, BLOCK_K = TP_WORK_BLOCK_K };
 
 /* rows x cols elements, dense along whichever axis was contiguous; the strides they have then. */
-static void widen_block(const tp_contraction *t, const tp_kernels *K, float *o, const char *a, int64_t row, int64_t col, int64_t rows, int64_t cols, int64_t *so_row, int64_t *so_col) {
+static void widen_block(const tp_contraction *t, const tp_kernels *K, float *o, const char *a,
+    int64_t row, int64_t col, int64_t rows, int64_t cols, int64_t *so_row, int64_t *so_col) {
   bool turned = row == 1 && col != 1;
   if (turned) K->loadhalf[t->in](o, a, col, row, cols, rows);
   else K->loadhalf[t->in](o, a, row, col, rows, cols);
@@ -216,20 +279,30 @@ static void widen_block(const tp_contraction *t, const tp_kernels *K, float *o, 
   *so_col = turned ? rows : 1;
 }
 
-static void widened_blocks(const tp_contraction *t, const tp_kernels *K, const char *a, const char *b, char *c, bool acc, float *room) {
+static void widened_blocks(const tp_contraction *t, const tp_kernels *K, const char *a,
+    const char *b, char *c, bool acc, float *room) {
   const tp_mm *s = &t->s;
   float *wa = room, *wb = room + TP_MIN(s->m, BLOCK_M) * TP_MIN(s->k, BLOCK_K);
   for (int64_t p = 0; p < s->k; p += BLOCK_K)
     for (int64_t i = 0; i < s->m; i += BLOCK_M) {
-      tp_contraction u = { .cpu = t->cpu, .d = t->d, .in = t->d, .size = t->size, .insize = t->size };
-      u.s = (tp_mm){ .m = TP_MIN(s->m - i, BLOCK_M), .k = TP_MIN(s->k - p, BLOCK_K), .scm = s->scm, .scn = s->scn, .ordered = s->ordered };
-      widen_block(t, K, wa, a + (i * s->sam + p * s->sak) * t->insize, s->sam, s->sak, u.s.m, u.s.k, &u.s.sam, &u.s.sak);
+      tp_contraction u = {
+        .cpu = t->cpu, .d = t->d, .in = t->d, .size = t->size, .insize = t->size
+      };
+      u.s = (tp_mm){ .m = TP_MIN(s->m - i, BLOCK_M),
+        .k = TP_MIN(s->k - p, BLOCK_K),
+        .scm = s->scm,
+        .scn = s->scn,
+        .ordered = s->ordered };
+      widen_block(t, K, wa, a + (i * s->sam + p * s->sak) * t->insize, s->sam, s->sak, u.s.m, u.s.k,
+          &u.s.sam, &u.s.sak);
       for (int64_t j = 0; j < s->n; j += BLOCK_N) {
         tp_contraction v = u;
         v.s.n = TP_MIN(s->n - j, BLOCK_N);
-        widen_block(t, K, wb, b + (p * s->sbk + j * s->sbn) * t->insize, s->sbk, s->sbn, v.s.k, v.s.n, &v.s.sbk, &v.s.sbn);
+        widen_block(t, K, wb, b + (p * s->sbk + j * s->sbn) * t->insize, s->sbk, s->sbn, v.s.k,
+            v.s.n, &v.s.sbk, &v.s.sbn);
         v.kind = choose_kernel(&v);
-        product(&v, K, (const char *)wa, (const char *)wb, c + (i * s->scm + j * s->scn) * t->size, acc || p > 0, NULL);
+        product(&v, K, (const char *)wa, (const char *)wb, c + (i * s->scm + j * s->scn) * t->size,
+            acc || p > 0, NULL);
       }
     }
 }
@@ -246,17 +319,23 @@ static bool first_sum(const tp_contraction *t, const tp_walk *w) {
   return true;
 }
 
-void tp_contraction_run(const tp_contraction *t, const void *a, const void *b, void *c, bool acc, float *room) {
+void tp_contraction_run(
+    const tp_contraction *t, const void *a, const void *b, void *c, bool acc, float *room) {
   if (t->kind == TP_MM_NOTHING) return;
   const tp_kernels *k = t->cpu->K;
-  if (t->nloop == 0) { product(t, k, a, b, c, acc, room); return; }
+  if (t->nloop == 0) {
+    product(t, k, a, b, c, acc, room);
+    return;
+  }
   tp_walk w;
   for (tp_walk_start(&w, t->nloop, t->ext); w.ok; tp_walk_next(&w))
-    product(t, k, (const char *)a + tp_walk_offset(&w, t->la) * t->insize, (const char *)b + tp_walk_offset(&w, t->lb) * t->insize,
-            (char *)c + tp_walk_offset(&w, t->lc) * t->size, acc || !first_sum(t, &w), room);
+    product(t, k, (const char *)a + tp_walk_offset(&w, t->la) * t->insize,
+        (const char *)b + tp_walk_offset(&w, t->lb) * t->insize,
+        (char *)c + tp_walk_offset(&w, t->lc) * t->size, acc || !first_sum(t, &w), room);
 }
 
-void tp_contract(tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc, const void *a, const void *b, void *c, bool acc) {
+void tp_contract(tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb,
+    const int64_t *sc, const void *a, const void *b, void *c, bool acc) {
   struct tp_cpu cpu = { .K = tp_kernels_get() };
   tp_contraction t;
   tp_contraction_make(&t, &cpu, d, d, naxes, extent, sa, sb, sc);

@@ -3,18 +3,34 @@
 #define TP_CONTRACT_H
 #include "cpu/priv.h"
 
-typedef enum { TP_MM_NOTHING, TP_MM_ZERO, TP_MM_OWN, TP_MM_GEMM, TP_MM_GEMV, TP_MM_BLOCKS } tp_mmkind;
+typedef enum {
+  TP_MM_NOTHING,
+  TP_MM_ZERO,
+  TP_MM_OWN,
+  TP_MM_GEMM,
+  TP_MM_GEMV,
+  TP_MM_BLOCKS
+} tp_mmkind;
 typedef struct tp_contraction {
   const struct tp_cpu *cpu;
-  tp_dtype d, in; tp_mmkind kind; int size, insize;    /* of C and the sums; of A and B: the same, or f16 or bf16 beside f32 */
-  bool swapped;                                 /* C is contiguous along m: the product is computed transposed */
-  tp_mm s;                                      /* one matrix product */
+  /* of C and the sums; of A and B: the same, or f16 or bf16 beside f32 */
+  tp_dtype d, in;
+  tp_mmkind kind;
+  int size, insize;
+  /* C is contiguous along m: the product is computed transposed */
+  bool swapped;
+  tp_mm s; /* one matrix product */
   int ta, tb, lda, ldb, ldc;
-  int nloop, firstsum;                          /* loops around it; those from firstsum on add to the same places */
+  /* loops around it; those from firstsum on add to the same places */
+  int nloop, firstsum;
   int64_t ext[TP_MAXRANK], la[TP_MAXRANK], lb[TP_MAXRANK], lc[TP_MAXRANK];
 } tp_contraction;
-void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d, tp_dtype in, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc);
-bool tp_contraction_alike(const tp_contraction *whole, const tp_contraction *part);    /* does each element of the part get its terms as in the whole? */
-int64_t tp_contraction_room(const tp_contraction *t);           /* floats of working space for a run */
-void tp_contraction_run(const tp_contraction *t, const void *a, const void *b, void *c, bool acc, float *room);
+void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d, tp_dtype in,
+    int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc);
+/* does each element of the part get its terms as in the whole? */
+bool tp_contraction_alike(const tp_contraction *whole, const tp_contraction *part);
+/* floats of working space for a run */
+int64_t tp_contraction_room(const tp_contraction *t);
+void tp_contraction_run(
+    const tp_contraction *t, const void *a, const void *b, void *c, bool acc, float *room);
 #endif

@@ -1,35 +1,55 @@
 /* conv.c: convolution and its adjoints (ops.def has the form) as matrix products.
  *
- * Position p of image n is a *column*: the C * K elements of x that it sees. With all columns side by side in a matrix B (CK x columns)
+ * Position p of image n is a *column*: the C * K elements of x that it sees. With all columns side
+ * by side in a matrix B (CK x columns)
  *
  *   conv         y = w B          columns are gathered from x
  *   conv_data    B = w' y         columns are added to x
  *   conv_weight  w = y B'         columns are gathered from x
  *
- * but only a chunk of them, as large as a cache holds, is there at a time; small images share one. Images are the batch and every leading axis along which w stays; where
- * w moves (leading axes, groups) the whole begins anew. */
+ * but only a chunk of them, as large as a cache holds, is there at a time; small images share one.
+ * Images are the batch and every leading axis along which w stays; where w moves (leading axes,
+ * groups) the whole begins anew. */
 #include "cpu/contract.h"
 
 enum { MAXD = TP_MAXRANK - 3 };
 
-typedef struct image_axes { int n; int64_t ext[TP_MAXRANK], s[3][TP_MAXRANK]; } image_axes;
-typedef struct piece { int64_t x, y, at[MAXD], col, n; } piece;     /* n columns from col on, along the last spatial axis; where their images begin; x's place of window 0 */
+typedef struct image_axes {
+  int n;
+  int64_t ext[TP_MAXRANK], s[3][TP_MAXRANK];
+} image_axes;
+/* n columns from col on, along the last spatial axis; where their images begin; x's place of window
+ * 0 */
+typedef struct piece {
+  int64_t x, y, at[MAXD], col, n;
+} piece;
 _Static_assert(sizeof(piece) <= TP_WORK_PIECE, "pieces are larger than plan/work.c counts");
-typedef struct block { char *p; int64_t row; } block;               /* a matrix whose columns are contiguous */
+/* a matrix whose columns are contiguous */
+typedef struct block {
+  char *p;
+  int64_t row;
+} block;
 
 typedef struct conv {
-  tp_exec *x; tp_dreg *r;
-  tp_op op; tp_dtype dtype; int size;
-  int d; const int *attr;                       /* spatial axes: stride, dilation, padding of each */
-  tp_view v[3];                                 /* without leading axes */
+  tp_exec *x;
+  tp_dreg *r;
+  tp_op op;
+  tp_dtype dtype;
+  int size;
+  /* spatial axes: stride, dilation, padding of each */
+  int d;
+  const int *attr;
+  tp_view v[3]; /* without leading axes */
   image_axes outer, image;
   int64_t C, O, K, P, CK, columns;
-  char *base[3];                                /* of x, w, y at the outer point */
+  char *base[3]; /* of x, w, y at the outer point */
   int64_t chunk, npiece;
-  bool apart;                                   /* no chunk has columns of two images */
-  bool pointwise, ydense;                       /* columns of one image are rows of x as it lies; likewise of y */
+  bool apart; /* no chunk has columns of two images */
+  /* columns of one image are rows of x as it lies; likewise of y */
+  bool pointwise, ydense;
   piece *piece;
-  char *cols, *ycols, *weight;                  /* working memory, NULL where what lies in place does; weight: w dense */
+  /* working memory, NULL where what lies in place does; weight: w dense */
+  char *cols, *ycols, *weight;
 } conv;
 
 static bool conv_along(image_axes *a, int64_t n, int64_t x, int64_t w, int64_t y) {
@@ -50,7 +70,9 @@ static bool spatial_dense(const tp_view *v) {
 
 static bool pointwise(const conv *c) {
   for (int i = 0; i < c->d; i++)
-    if (c->v[TP_CW].shape[3 + i] != 1 || c->attr[3 * i] != 1 || c->attr[3 * i + 2] != 0 || c->v[TP_CX].shape[3 + i] != c->v[TP_CY].shape[3 + i]) return false;
+    if (c->v[TP_CW].shape[3 + i] != 1 || c->attr[3 * i] != 1 || c->attr[3 * i + 2] != 0 ||
+        c->v[TP_CX].shape[3 + i] != c->v[TP_CY].shape[3 + i])
+      return false;
   return spatial_dense(&c->v[TP_CX]);
 }
 
@@ -66,7 +88,8 @@ static void measure(conv *c, const tp_view *full[3]) {
   for (int i = 0; i < 3; i++) c->v[i] = tp_view_spatial(full[i], nlead);
   c->d = c->v[TP_CX].rank - 3;
   for (int i = 0; i < nlead; i++)
-    conv_along(full[TP_CW]->stride[i] ? &c->outer : &c->image, c->r->out[0].v.shape[i], full[TP_CX]->stride[i], full[TP_CW]->stride[i], full[TP_CY]->stride[i]);
+    conv_along(full[TP_CW]->stride[i] ? &c->outer : &c->image, c->r->out[0].v.shape[i],
+        full[TP_CX]->stride[i], full[TP_CW]->stride[i], full[TP_CY]->stride[i]);
   const tp_view *x = &c->v[TP_CX], *w = &c->v[TP_CW], *y = &c->v[TP_CY];
   conv_along(&c->image, x->shape[0], x->stride[0], 0, y->stride[0]);
   conv_along(&c->outer, x->shape[1], x->stride[1], w->stride[0], y->stride[1]);
@@ -93,12 +116,17 @@ static int64_t chunk_size(const conv *c) {
   return c->pointwise ? c->P : tp_work_equal_parts(c->P, fit);
 }
 
-/* Working memory for a chunk, as far as it is needed: counts and sizes of pieces, columns, their results, and the weights. */
-typedef struct { int64_t n[4], size[4]; } needs;
+/* Working memory for a chunk, as far as it is needed: counts and sizes of pieces, columns, their
+ * results, and the weights. */
+typedef struct {
+  int64_t n[4], size[4];
+} needs;
 static needs needs_of(const conv *c) {
   bool direct = c->pointwise && c->apart, ydirect = c->ydense && c->apart;
   int64_t lines = c->chunk / TP_MAX(c->v[TP_CY].shape[c->d + 2], 1) + 2;
-  return (needs){ { lines, direct ? 0 : c->CK * c->chunk, ydirect ? 0 : c->O * c->chunk, weight_dense(c) ? 0 : c->O * c->CK }, { TP_WORK_PIECE, c->size, c->size, c->size } };
+  return (needs){ { lines, direct ? 0 : c->CK * c->chunk, ydirect ? 0 : c->O * c->chunk,
+                      weight_dense(c) ? 0 : c->O * c->CK },
+    { TP_WORK_PIECE, c->size, c->size, c->size } };
 }
 
 static bool prepare(conv *c) {
@@ -146,8 +174,12 @@ static void cut_images(conv *c, int64_t from, int64_t n) {
   }
 }
 
-/* Element k of the windows of a piece: where in x it is for the first of them (channel 0), and which of them [lo, hi) have it inside. */
-typedef struct seen { int64_t offset; tp_window w; } seen;
+/* Element k of the windows of a piece: where in x it is for the first of them (channel 0), and
+ * which of them [lo, hi) have it inside. */
+typedef struct seen {
+  int64_t offset;
+  tp_window w;
+} seen;
 
 static seen look_around(const conv *c, const piece *q, const int64_t *k) {
   const tp_view *x = &c->v[TP_CX];
@@ -158,15 +190,18 @@ static seen look_around(const conv *c, const piece *q, const int64_t *k) {
     if (at < 0 || at >= x->shape[3 + i]) return s;
     s.offset += at * x->stride[3 + i];
   }
-  int64_t first = q->at[last] + k[last] * c->attr[3 * last + 1], stride = c->attr[3 * last], size = x->shape[3 + last];
+  int64_t first = q->at[last] + k[last] * c->attr[3 * last + 1], stride = c->attr[3 * last],
+          size = x->shape[3 + last];
   s.w.lo = first >= 0 ? 0 : TP_MIN((-first + stride - 1) / stride, q->n);
-  s.w.hi = first >= size ? s.w.lo : TP_MAX(s.w.lo, TP_MIN((size - first + stride - 1) / stride, q->n));
+  s.w.hi =
+      first >= size ? s.w.lo : TP_MAX(s.w.lo, TP_MIN((size - first + stride - 1) / stride, q->n));
   s.w.step = stride * x->stride[3 + last];
   s.offset += first * x->stride[3 + last];
   return s;
 }
 
-/* Between x and the chunk's columns in c->cols (row length n), for one element of the window and one piece all channels at once. */
+/* Between x and the chunk's columns in c->cols (row length n), for one element of the window and
+ * one piece all channels at once. */
 static void move_columns(const conv *c, int64_t n, bool gather) {
   const tp_kernels *K = c->x->cpu->K;
   int64_t channel = c->v[TP_CX].stride[2], row = c->K * n, k = 0;
@@ -201,8 +236,13 @@ static block y_of(const conv *c, int64_t n) {
 static void move_y(const conv *c, block b, bool out) {
   for (int64_t i = 0; i < c->npiece; i++) {
     const piece *q = &c->piece[i];
-    tp_view y = { .p = c->base[TP_CY] + q->y * c->size, .rank = 2, .shape = { c->O, q->n }, .stride = { c->v[TP_CY].stride[2], c->v[TP_CY].stride[c->d + 2] } };
-    tp_view m = { .p = b.p + q->col * c->size, .rank = 2, .shape = { c->O, q->n }, .stride = { b.row, 1 } };
+    tp_view y = { .p = c->base[TP_CY] + q->y * c->size,
+      .rank = 2,
+      .shape = { c->O, q->n },
+      .stride = { c->v[TP_CY].stride[2], c->v[TP_CY].stride[c->d + 2] } };
+    tp_view m = {
+      .p = b.p + q->col * c->size, .rank = 2, .shape = { c->O, q->n }, .stride = { b.row, 1 }
+    };
     if (out) tp_view_copy(c->x, c->size, &y, &m);
     else tp_view_copy(c->x, c->size, &m, &y);
   }
@@ -210,18 +250,20 @@ static void move_y(const conv *c, block b, bool out) {
 
 /* ---- products ---- */
 
-static void product_of(const conv *c, const int64_t *ext, const int64_t *sa, const int64_t *sb, const int64_t *sc, char *a, char *b, char *to, bool acc) {
+static void product_of(const conv *c, const int64_t *ext, const int64_t *sa, const int64_t *sb,
+    const int64_t *sc, char *a, char *b, char *to, bool acc) {
   tp_contraction t;
   tp_contraction_make(&t, c->x->cpu, c->dtype, c->dtype, 3, ext, sa, sb, sc);
   tp_contraction_run(&t, a, b, to, acc, NULL);
 }
 
 static void multiply(const conv *c, block w, block cols, block y, int64_t n, bool acc) {
-  int64_t ext[3] = { c->O, c->CK, n }, sw[3] = { w.row, 1, 0 }, sc[3] = { 0, cols.row, 1 }, sy[3] = { y.row, 0, 1 };
+  int64_t ext[3] = { c->O, c->CK, n }, sw[3] = { w.row, 1, 0 }, sc[3] = { 0, cols.row, 1 },
+          sy[3] = { y.row, 0, 1 };
   switch (c->op) {
-    case TP_OP_CONV: product_of(c, ext, sw, sc, sy, w.p, cols.p, y.p, false); break;
-    case TP_OP_CONV_DATA: product_of(c, ext, sw, sy, sc, w.p, y.p, cols.p, false); break;
-    default: product_of(c, ext, sy, sc, sw, y.p, cols.p, w.p, acc);
+  case TP_OP_CONV: product_of(c, ext, sw, sc, sy, w.p, cols.p, y.p, false); break;
+  case TP_OP_CONV_DATA: product_of(c, ext, sw, sy, sc, w.p, y.p, cols.p, false); break;
+  default: product_of(c, ext, sy, sc, sw, y.p, cols.p, w.p, acc);
   }
 }
 
@@ -250,17 +292,24 @@ static void images(conv *c) {
   if (c->weight && makes && c->columns) tp_view_copy(c->x, c->size, &w, &dense);
 }
 
-/* An image whose columns are no chunk's with another one's is made by the same products, whatever images are beside it. */
+/* An image whose columns are no chunk's with another one's is made by the same products, whatever
+ * images are beside it. */
 bool tp_conv_alike(const tp_dreg *whole, const tp_dreg *part) {
   const int *role = tp_conv_roles(whole->rg->op);
   const tp_dnd *y = role[2] == TP_CY ? &whole->out[0] : &whole->in[role[1] == TP_CY];
   int images = whole->nlead + 3;
-  return !whole->dynamic && !part->dynamic && extents_product(y->v.rank - images, y->v.shape + images) >= TP_WORK_FEWEST;
+  return !whole->dynamic && !part->dynamic &&
+      extents_product(y->v.rank - images, y->v.shape + images) >= TP_WORK_FEWEST;
 }
 
 bool tp_run_conv(tp_exec *x, tp_dreg *r) {
   const int *role = tp_conv_roles(r->rg->op);
-  conv c = { .x = x, .r = r, .op = r->rg->op, .dtype = r->out[0].dtype, .size = r->out[0].size, .attr = r->rg->how.axes };
+  conv c = { .x = x,
+    .r = r,
+    .op = r->rg->op,
+    .dtype = r->out[0].dtype,
+    .size = r->out[0].size,
+    .attr = r->rg->how.axes };
   const tp_view *full[3];
   full[role[0]] = &r->in[0].v;
   full[role[1]] = &r->in[1].v;
@@ -270,7 +319,8 @@ bool tp_run_conv(tp_exec *x, tp_dreg *r) {
   if (!prepare(&c)) return false;
   tp_walk w;
   for (tp_walk_start(&w, c.outer.n, c.outer.ext); w.ok; tp_walk_next(&w)) {
-    for (int i = 0; i < 3; i++) c.base[i] = (char *)full[i]->p + tp_walk_offset(&w, c.outer.s[i]) * c.size;
+    for (int i = 0; i < 3; i++)
+      c.base[i] = (char *)full[i]->p + tp_walk_offset(&w, c.outer.s[i]) * c.size;
     images(&c);
   }
   return true;

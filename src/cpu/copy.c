@@ -26,7 +26,7 @@ void tp_pair_make(tp_pair *p, const tp_view *out, const tp_view *in) {
     p->so[p->rank] = out->stride[i];
     p->si[p->rank++] = in->stride[i];
   }
-  for (int i = 1; i < p->rank; i++)             /* from large steps to small ones */
+  for (int i = 1; i < p->rank; i++) /* from large steps to small ones */
     for (int k = i; k > 0 && smaller_pair_steps(p, k - 1, k); k--) swap_axes(p, k, k - 1);
   int n = 0;
   for (int i = 1; i < p->rank; i++) {
@@ -39,29 +39,40 @@ void tp_pair_make(tp_pair *p, const tp_view *out, const tp_view *in) {
   p->rank = TP_MIN(p->rank, n + 1);
   for (int i = 0; i < p->rank - 1; i++)
     if (p->so[i] == 1 && p->so[p->rank - 1] != 1) swap_axes(p, i, p->rank - 1);
-  for (int i = 0; i < p->rank - 2 && p->si[p->rank - 1] != 1; i++)      /* what is read lies along the rows */
+  /* what is read lies along the rows */
+  for (int i = 0; i < p->rank - 2 && p->si[p->rank - 1] != 1; i++)
     if (p->si[i] == 1) swap_axes(p, i, p->rank - 2);
   if (p->rank == 0) p->rank = 1, p->ext[0] = 1, p->so[0] = p->si[0] = 1;
 }
 
-typedef struct pair_rows { int64_t n, count, ro, ri, so, si; } pair_rows;   /* count rows of n elements; strides between rows, between elements */
+/* count rows of n elements; strides between rows, between elements */
+typedef struct pair_rows {
+  int64_t n, count, ro, ri, so, si;
+} pair_rows;
 
-/* Columns become rows, a few lines of them at a time, so that every line is gone through while it is near. */
-static void copy_across(const tp_exec *x, int size, int log, const pair_rows *r, char *o, const char *a) {
+/* Columns become rows, a few lines of them at a time, so that every line is gone through while it
+ * is near. */
+static void copy_across(
+    const tp_exec *x, int size, int log, const pair_rows *r, char *o, const char *a) {
   for (int64_t i = 0; i < r->count; i += TP_SQUARE)
     for (int64_t k = 0; k < r->n; k += TP_SQUARE)
-      x->cpu->K->turn[log](o + (i * r->ro + k) * size, r->ro, a + (i + k * r->si) * size, r->si, TP_MIN(r->count - i, TP_SQUARE), TP_MIN(r->n - k, TP_SQUARE));
+      x->cpu->K->turn[log](o + (i * r->ro + k) * size, r->ro, a + (i + k * r->si) * size, r->si,
+          TP_MIN(r->count - i, TP_SQUARE), TP_MIN(r->n - k, TP_SQUARE));
 }
 
 static void copy_rows(const tp_exec *x, int size, const pair_rows *r, char *o, const char *a) {
   int log = size == 8 ? 3 : size == 4 ? 2 : size == 2;
-  if (r->so == 1 && r->ri == 1 && r->si > 1 && r->count > 1) { copy_across(x, size, log, r, o, a); return; }
+  if (r->so == 1 && r->ri == 1 && r->si > 1 && r->count > 1) {
+    copy_across(x, size, log, r, o, a);
+    return;
+  }
   for (int64_t i = 0; i < r->count; i++, o += r->ro * size, a += r->ri * size) {
     if (r->so == 1 && r->si == 1) memmove(o, a, (size_t)(r->n * size));
     else if (r->so == 1) x->cpu->K->load[log](o, a, 0, r->si, 1, r->n);
     else if (r->si == 1) x->cpu->K->store[log](o, 0, r->so, a, 1, r->n);
     else
-      for (int64_t k = 0; k < r->n; k++) memcpy(o + k * r->so * size, a + k * r->si * size, (size_t)size);
+      for (int64_t k = 0; k < r->n; k++)
+        memcpy(o + k * r->so * size, a + k * r->si * size, (size_t)size);
   }
 }
 
@@ -69,14 +80,19 @@ void tp_pair_copy(const tp_exec *x, int size, const tp_pair *p, void *out, const
   if (p->empty) return;
   int last = p->rank - 1, up = p->rank - 2;
   pair_rows r = { p->ext[last], 1, 0, 0, p->so[last], p->si[last] };
-  if (up < 0) { copy_rows(x, size, &r, out, in); return; }
+  if (up < 0) {
+    copy_rows(x, size, &r, out, in);
+    return;
+  }
   r.count = p->ext[up], r.ro = p->so[up], r.ri = p->si[up];
   tp_walk w;
   for (tp_walk_start(&w, up, p->ext); w.ok; tp_walk_next(&w))
-    copy_rows(x, size, &r, (char *)out + tp_walk_offset(&w, p->so) * size, (const char *)in + tp_walk_offset(&w, p->si) * size);
+    copy_rows(x, size, &r, (char *)out + tp_walk_offset(&w, p->so) * size,
+        (const char *)in + tp_walk_offset(&w, p->si) * size);
 }
 
-void tp_turn(int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n) {
+void tp_turn(
+    int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n) {
   tp_kernels_get()->turn[size == 8 ? 3 : size == 4 ? 2 : size == 2](o, orow, a, arow, rows, n);
 }
 
@@ -90,7 +106,8 @@ void tp_view_copy(const tp_exec *x, int size, const tp_view *out, const tp_view 
   static void name(void *o_, const void *a_, int64_t so, int64_t sa, int64_t n) { \
     T *o = o_; \
     const T *a = a_; \
-    for (int64_t i = 0; i < n; i++) o[i * so] = (T)(o[i * so] + a[i * sa]); }
+    for (int64_t i = 0; i < n; i++) o[i * so] = (T)(o[i * so] + a[i * sa]); \
+  }
 ADD_ROW(add_f32, float)
 ADD_ROW(add_f64, double)
 ADD_ROW(add_u8, uint8_t)
@@ -98,7 +115,9 @@ ADD_ROW(add_i32, uint32_t)
 ADD_ROW(add_i64, uint64_t)
 
 typedef void add_row(void *o, const void *a, int64_t so, int64_t sa, int64_t n);
-static add_row *const add_rows[TP_NDTYPE] = { [TP_F32] = add_f32, [TP_F64] = add_f64, [TP_U8] = add_u8, [TP_I32] = add_i32, [TP_I64] = add_i64 };
+static add_row *const add_rows[TP_NDTYPE] = {
+  [TP_F32] = add_f32, [TP_F64] = add_f64, [TP_U8] = add_u8, [TP_I32] = add_i32, [TP_I64] = add_i64
+};
 
 void tp_view_add(const tp_exec *x, tp_dtype d, const tp_view *out, const tp_view *in) {
   tp_pair p;
@@ -124,9 +143,11 @@ void tp_view_fill(const tp_exec *x, tp_dtype d, const tp_view *out, double value
   tp_view_copy(x, tp_dtype_size(d), out, &one);
 }
 
-void tp_view_convert(const tp_exec *x, tp_dtype to, const tp_view *out, tp_dtype from, const tp_view *in) {
+void tp_view_convert(
+    const tp_exec *x, tp_dtype to, const tp_view *out, tp_dtype from, const tp_view *in) {
   int so = tp_dtype_size(to), si = tp_dtype_size(from), last = out->rank - 1;
-  int64_t n = last >= 0 ? out->shape[last] : 1, ko = last >= 0 ? out->stride[last] : 0, ki = last >= 0 ? in->stride[last] : 0;
+  int64_t n = last >= 0 ? out->shape[last] : 1, ko = last >= 0 ? out->stride[last] : 0,
+          ki = last >= 0 ? in->stride[last] : 0;
   tp_walk w;
   for (tp_walk_start(&w, TP_MAX(last, 0), out->shape); w.ok && n > 0; tp_walk_next(&w)) {
     char *o = (char *)out->p + tp_walk_offset(&w, out->stride) * so;
@@ -152,13 +173,21 @@ static int64_t run_length(const tp_exec *x, const tp_dnd *d, int64_t j, int64_t 
   return TP_MIN(n - j, m - *start);
 }
 
-/* Runs along the axis on which d's ring lies; a is that side, b the other. `skip`: index of the window at which a and b begin. */
-typedef struct side { const tp_dnd *d; tp_view v; int64_t skip; } side;
+/* Runs along the axis on which d's ring lies; a is that side, b the other. `skip`: index of the
+ * window at which a and b begin. */
+typedef struct side {
+  const tp_dnd *d;
+  tp_view v;
+  int64_t skip;
+} side;
 
 static void copy_sides(const tp_exec *x, int size, const side *out, const side *in) {
   bool out_first = out->d->wrap >= 0 && out->skip >= 0;
   const side *s = out_first ? out : in;
-  if (s->d->wrap < 0 || s->skip < 0) { tp_view_copy(x, size, &out->v, &in->v); return; }
+  if (s->d->wrap < 0 || s->skip < 0) {
+    tp_view_copy(x, size, &out->v, &in->v);
+    return;
+  }
   int axis = s->d->wrap;
   int64_t n = s->v.shape[axis], start;
   for (int64_t j = 0, len; j < n; j += len) {
@@ -166,8 +195,9 @@ static void copy_sides(const tp_exec *x, int size, const side *out, const side *
     side o = *out, i = *in;
     side *mine = out_first ? &o : &i, *other = out_first ? &i : &o;
     mine->v = tp_view_part(&mine->v, axis, start, len, size);
-    mine->skip = -1;                            /* done with it */
-    if (other->d->wrap == axis && other->skip >= 0) {   /* its places are found later, from its own index */
+    mine->skip = -1; /* done with it */
+    /* its places are found later, from its own index */
+    if (other->d->wrap == axis && other->skip >= 0) {
       other->v.shape[axis] = len;
       other->skip = j;
     } else other->v = tp_view_part(&other->v, axis, j, len, size);

@@ -1,28 +1,42 @@
-/* cpu: what the processor does with windows, and operators that are no loops over points (LIB): products, convolutions, sorts, picks, draws. Rank 8. */
+/* cpu: what the processor does with windows, and operators that are no loops over points (LIB):
+ * products, convolutions, sorts, picks, draws. Rank 8. */
 #ifndef TP_CPU_H
 #define TP_CPU_H
 #include "run/target.h"
 #include "cpu/kernels.h"
 
 /* ---- copy.c ---- */
-/* Two windows of one shape, squeezed and merged; the axis along which the result is contiguous is last. */
-typedef struct tp_pair { int rank; int64_t ext[TP_MAXRANK + 1], so[TP_MAXRANK + 1], si[TP_MAXRANK + 1]; bool empty; } tp_pair;
+/* Two windows of one shape, squeezed and merged; the axis along which the result is contiguous is
+ * last. */
+typedef struct tp_pair {
+  int rank;
+  int64_t ext[TP_MAXRANK + 1], so[TP_MAXRANK + 1], si[TP_MAXRANK + 1];
+  bool empty;
+} tp_pair;
 void tp_pair_make(tp_pair *p, const tp_view *out, const tp_view *in);
 void tp_pair_copy(const tp_exec *x, int size, const tp_pair *p, void *out, const void *in);
-void tp_turn(int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n);        /* as tp_kturn */
-void tp_view_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in);       /* same shapes */
-void tp_view_add(const tp_exec *x, tp_dtype d, const tp_view *out, const tp_view *in);      /* out += in; same shapes, no halves */
+/* as tp_kturn */
+void tp_turn(int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n);
+/* same shapes */
+void tp_view_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in);
+/* out += in; same shapes, no halves */
+void tp_view_add(const tp_exec *x, tp_dtype d, const tp_view *out, const tp_view *in);
 void tp_view_fill(const tp_exec *x, tp_dtype d, const tp_view *out, double value);
-void tp_view_convert(const tp_exec *x, tp_dtype to, const tp_view *out, tp_dtype from, const tp_view *in);  /* f16, bf16 <-> f32 */
-void tp_wrapped_copy(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);      /* either may lie on a ring */
+/* f16, bf16 <-> f32 */
+void tp_view_convert(
+    const tp_exec *x, tp_dtype to, const tp_view *out, tp_dtype from, const tp_view *in);
+/* either may lie on a ring */
+void tp_wrapped_copy(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);
 
 /* ---- operators ---- */
-void tp_op_new(tp_exec *x, tp_dreg *r);                        /* chooses bind and run */
-bool tp_op_alike(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part);    /* as tp_target.alike */
+void tp_op_new(tp_exec *x, tp_dreg *r); /* chooses bind and run */
+/* as tp_target.alike */
+bool tp_op_alike(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part);
 bool tp_run_pinit(tp_exec *x, tp_dreg *r);
-/* C (m.. , n..) (+)= A (m.., k..) * B (k.., n..) with roles by stride: every axis is in the iteration space, with a stride in each of the three. f32, f64 through BLAS
- * where the shapes allow, also i32 i64. acc: add to C. Axes with stride 0 in C are summed. */
-void tp_contract(tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb, const int64_t *sc,
-                 const void *a, const void *b, void *c, bool acc);
-const tp_speed *tp_cpu_speed(void);            /* of one core, measured when somebody asks first */
+/* C (m.. , n..) (+)= A (m.., k..) * B (k.., n..) with roles by stride: every axis is in the
+ * iteration space, with a stride in each of the three. f32, f64 through BLAS where the shapes
+ * allow, also i32 i64. acc: add to C. Axes with stride 0 in C are summed. */
+void tp_contract(tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb,
+    const int64_t *sc, const void *a, const void *b, void *c, bool acc);
+const tp_speed *tp_cpu_speed(void); /* of one core, measured when somebody asks first */
 #endif

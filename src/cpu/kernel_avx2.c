@@ -2,10 +2,10 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #pragma GCC target("avx2,fma,bmi2,f16c")
 #include <immintrin.h>
-#define TABLE tp_kernels_avx2
-#define ISA "avx2"
+#define TABLE  tp_kernels_avx2
+#define ISA    "avx2"
 #define VBYTES 32
-#define FMA 1
+#define FMA    1
 #include "cpu/kernel.h"
 #else
 typedef int tp_no_x86;

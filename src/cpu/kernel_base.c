@@ -2,8 +2,8 @@
 #include "cpu/kernels.h"
 #include <stdatomic.h>
 #include <stdlib.h>
-#define TABLE tp_kernels_base
-#define ISA "base"
+#define TABLE  tp_kernels_base
+#define ISA    "base"
 #define VBYTES 16
 #ifdef __FP_FAST_FMA
 #define FMA 1
@@ -17,8 +17,10 @@ static isa_level isa_of(void) {
   isa_level l = BASE;
 #ifdef TP_X86
   const char *isa = tp_setting("TEMPO_ISA");
-  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-  bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("bmi2");
+  bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (avx512 && (!isa || !strcmp(isa, "avx512"))) l = AVX512;
   else if (avx2 && (!isa || strcmp(isa, "base"))) l = AVX2;
 #endif
@@ -34,7 +36,7 @@ static const tp_kernels *const tables[][2] = {
 };
 
 static const tp_kernels *table(bool plain) {
-  static _Atomic(int) chosen;                   /* 1 + the level; 0: not yet */
+  static _Atomic(int) chosen; /* 1 + the level; 0: not yet */
   int l = atomic_load_explicit(&chosen, memory_order_acquire);
   if (!l) atomic_store_explicit(&chosen, l = 1 + (int)isa_of(), memory_order_release);
   return tables[l - 1][plain];

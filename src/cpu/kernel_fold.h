@@ -1,6 +1,7 @@
 /* Reductions of blocks, and scans. */
 
-/* ---- across: acc[i] takes row i ---- a row is cut into LANES partial results that are joined at its end */
+/* ---- across: acc[i] takes row i ---- a row is cut into LANES partial results that are joined at
+ * its end */
 #define LANES TP_FOLD_LANES
 
 /* T: elements, P: partial results, A: accumulators */
@@ -15,13 +16,21 @@
         TP_LANES_START(P, part, odd, unit); \
         end = n - j > TP_FOLD_PART ? j + TP_FOLD_PART : n; \
         for (; j + LANES <= end; j += LANES) \
-          for (int k = 0; k < LANES; k++) { P y = (P)a[j + k]; TP_LANE_##fn(P, part[k], odd[k], y); } \
+          for (int k = 0; k < LANES; k++) { \
+            P y = (P)a[j + k]; \
+            TP_LANE_##fn(P, part[k], odd[k], y); \
+          } \
         TP_LANES_JOIN(A, fn, r, part, odd); \
       } \
-      for (; j < n; j++) { A y = (A)a[j]; r = (A)TP_FOLD_##fn(r, y); } \
+      for (; j < n; j++) { \
+        A y = (A)a[j]; \
+        r = (A)TP_FOLD_##fn(r, y); \
+      } \
       acc[i] = r; \
-    } }
-/* ---- down: acc[j] takes column j ---- long rows some at a time, so that each is gone through as it lies and accumulators are seldom moved */
+    } \
+  }
+/* ---- down: acc[j] takes column j ---- long rows some at a time, so that each is gone through as
+ * it lies and accumulators are seldom moved */
 enum { DOWN_ROWS = 8, DOWN_LONG = 8 * LANES };
 #define DOWN(name, T, A, fn) \
   static void name(void *acc_, const void *a_, int64_t row, int64_t rows, int64_t n) { \
@@ -33,15 +42,23 @@ enum { DOWN_ROWS = 8, DOWN_LONG = 8 * LANES };
         A r[LANES]; \
         for (int k = 0; k < LANES; k++) r[k] = acc[j + k]; \
         for (int64_t i = first; i < end; i++) \
-          for (int k = 0; k < LANES; k++) { A y = (A)((const T *)a_)[i * row + j + k]; r[k] = (A)TP_FOLD_##fn(r[k], y); } \
+          for (int k = 0; k < LANES; k++) { \
+            A y = (A)((const T *)a_)[i * row + j + k]; \
+            r[k] = (A)TP_FOLD_##fn(r[k], y); \
+          } \
         for (int k = 0; k < LANES; k++) acc[j + k] = r[k]; \
       } \
       for (int64_t i = first; i < end && j < n; i++) { \
         const T *a = (const T *)a_ + i * row; \
-        for (int64_t k = j; k < n; k++) { A x = acc[k], y = (A)a[k]; acc[k] = (A)TP_FOLD_##fn(x, y); } \
+        for (int64_t k = j; k < n; k++) { \
+          A x = acc[k], y = (A)a[k]; \
+          acc[k] = (A)TP_FOLD_##fn(x, y); \
+        } \
       } \
-    } }
-#define FOLD(red, sfx, T, P, A, fn, unit) ACROSS(across_##red##_##sfx, T, P, A, fn, unit) DOWN(down_##red##_##sfx, T, A, fn)
+    } \
+  }
+#define FOLD(red, sfx, T, P, A, fn, unit) \
+  ACROSS(across_##red##_##sfx, T, P, A, fn, unit) DOWN(down_##red##_##sfx, T, A, fn)
 FOLD(sum, f32, float, float, double, ADD, 0)
 FOLD(sum, wide, float, double, double, ADD, 0)
 FOLD(prod, f32, float, double, double, MUL, 1)
@@ -86,10 +103,14 @@ FOLD(min, bool, uint8_t, uint8_t, uint8_t, ALL, 1)
       T m[LANES]; \
       int64_t in[LANES]; \
       for (int k = 0; k < LANES; k++) m[k] = k < width ? get(a[k]) : 0, in[k] = 0; \
-      if (width == LANES) { BETTER_COLUMNS(T, get, better, LANES) } \
-      else { BETTER_COLUMNS(T, get, better, width) } \
+      if (width == LANES) { \
+        BETTER_COLUMNS(T, get, better, LANES) \
+      } else { \
+        BETTER_COLUMNS(T, get, better, width) \
+      } \
       for (int k = 0; k < width; k++) at[j + k] = in[k]; \
-    } }
+    } \
+  }
 /* Rows of LANES, then the best of the columns; what is left over comes after all of these. */
 #define BEST_OF(name, columns, T, get, better) \
   static int64_t name(const void *a_, int64_t n) { \
@@ -100,7 +121,8 @@ FOLD(min, bool, uint8_t, uint8_t, uint8_t, ALL, 1)
       for (int k = 0; k < LANES; k++) { \
         T v = get(a[at[k] * LANES + k]), x = get(a[first]); \
         bool same = (v == x) | ((v != v) & (x != x)); \
-        if (k == 0 || better(v, x) || (v != v && x == x) || (same && at[k] * LANES + k < first)) first = at[k] * LANES + k; \
+        if (k == 0 || better(v, x) || (v != v && x == x) || (same && at[k] * LANES + k < first)) \
+          first = at[k] * LANES + k; \
       } \
       i = rows * LANES; \
     } \
@@ -110,11 +132,12 @@ FOLD(min, bool, uint8_t, uint8_t, uint8_t, ALL, 1)
     } \
     return first; \
   }
-#define TRUTH(x) ((x) != 0)
+#define TRUTH(x)    ((x) != 0)
 #define BELOW(v, x) ((v) < (x))
 #define ABOVE(v, x) ((v) > (x))
 #define BESTS(sfx, T, get) \
-  BEST(least_##sfx, T, get, BELOW) BEST_OF(least_of_##sfx, least_##sfx, T, get, BELOW) \
+  BEST(least_##sfx, T, get, BELOW) \
+  BEST_OF(least_of_##sfx, least_##sfx, T, get, BELOW) \
   BEST(most_##sfx, T, get, ABOVE) BEST_OF(most_of_##sfx, most_##sfx, T, get, ABOVE)
 BESTS(f32, float, AS_IS)
 BESTS(f64, double, AS_IS)
@@ -126,27 +149,44 @@ BESTS(bool, uint8_t, TRUTH)
 /* ---- scans: `lanes` neighbouring lines at once ---- */
 #define WRAPPED(a, b, c) ((a) * (b) + (c))
 #define SCANS(sfx, T, A, FACTOR, MAD) \
-  static void sum_scan_##sfx(void *y_, int64_t ystep, const void *x_, int64_t xstep, int64_t n, int64_t lanes, double f_, void *carry) { \
+  static void sum_scan_##sfx(void *y_, int64_t ystep, const void *x_, int64_t xstep, int64_t n, \
+      int64_t lanes, double f_, void *carry) { \
     A *c = carry, f = FACTOR(f_); \
     for (int64_t i = 0; i < n; i++) { \
-      const T *x = (const T *)x_ + i * xstep; T *y = (T *)y_ + i * ystep; \
-      IVDEP for (int64_t k = 0; k < lanes; k++) { c[k] = MAD(f, c[k], (A)x[k]); y[k] = (T)c[k]; } \
-    } } \
-  static void prod_scan_##sfx(void *y_, int64_t ystep, const void *x_, int64_t xstep, int64_t n, int64_t lanes, double f_, void *carry) { \
-    A *c = carry; (void)f_; \
+      const T *x = (const T *)x_ + i * xstep; \
+      T *y = (T *)y_ + i * ystep; \
+      IVDEP for (int64_t k = 0; k < lanes; k++) { \
+        c[k] = MAD(f, c[k], (A)x[k]); \
+        y[k] = (T)c[k]; \
+      } \
+    } \
+  } \
+  static void prod_scan_##sfx(void *y_, int64_t ystep, const void *x_, int64_t xstep, int64_t n, \
+      int64_t lanes, double f_, void *carry) { \
+    A *c = carry; \
+    (void)f_; \
     for (int64_t i = 0; i < n; i++) { \
-      const T *x = (const T *)x_ + i * xstep; T *y = (T *)y_ + i * ystep; \
-      IVDEP for (int64_t k = 0; k < lanes; k++) { c[k] = c[k] * (A)x[k]; y[k] = (T)c[k]; } \
-    } }
+      const T *x = (const T *)x_ + i * xstep; \
+      T *y = (T *)y_ + i * ystep; \
+      IVDEP for (int64_t k = 0; k < lanes; k++) { \
+        c[k] = c[k] * (A)x[k]; \
+        y[k] = (T)c[k]; \
+      } \
+    } \
+  }
 #define RECUR(sfx, T, A, MAD) \
-  static void recur_##sfx(void *y_, int64_t ystep, const void *x_, int64_t xstep, const void *c_, int64_t cstep, int64_t n, int64_t lanes, void *carry) { \
+  static void recur_##sfx(void *y_, int64_t ystep, const void *x_, int64_t xstep, const void *c_, \
+      int64_t cstep, int64_t n, int64_t lanes, void *carry) { \
     A *r = carry; \
     for (int64_t i = 0; i < n; i++) { \
-      const T *x = (const T *)x_ + i * xstep, *c = (const T *)c_ + i * cstep; T *y = (T *)y_ + i * ystep; \
-      if (i == 0) for (int64_t k = 0; k < lanes; k++) r[k] = (A)x[k]; \
+      const T *x = (const T *)x_ + i * xstep, *c = (const T *)c_ + i * cstep; \
+      T *y = (T *)y_ + i * ystep; \
+      if (i == 0) \
+        for (int64_t k = 0; k < lanes; k++) r[k] = (A)x[k]; \
       else IVDEP for (int64_t k = 0; k < lanes; k++) r[k] = MAD((A)c[k], r[k], (A)x[k]); \
       for (int64_t k = 0; k < lanes; k++) y[k] = (T)r[k]; \
-    } }
+    } \
+  }
 RECUR(f32, float, double, tp_mad_f64)
 RECUR(f64, double, double, tp_mad_f64)
 RECUR(u8, uint8_t, uint64_t, WRAPPED)

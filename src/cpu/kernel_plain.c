@@ -1,9 +1,9 @@
 /* Inner loops for any processor that fuse nothing, where those of kernel_base.c do. */
 #ifdef __FP_FAST_FMA
-#define TABLE tp_kernels_plain
-#define ISA "plain"
+#define TABLE  tp_kernels_plain
+#define ISA    "plain"
 #define VBYTES 16
-#define FMA 0
+#define FMA    0
 #include "cpu/kernel.h"
 #else
 typedef int tp_no_fma;

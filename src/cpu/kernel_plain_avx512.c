@@ -2,10 +2,10 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,bmi2,f16c,prefer-vector-width=512")
 #include <immintrin.h>
-#define TABLE tp_kernels_plain_avx512
-#define ISA "avx512, plain"
+#define TABLE  tp_kernels_plain_avx512
+#define ISA    "avx512, plain"
 #define VBYTES 64
-#define FMA 0
+#define FMA    0
 #include "cpu/kernel.h"
 #else
 typedef int tp_no_x86;

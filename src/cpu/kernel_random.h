@@ -9,17 +9,19 @@ enum { NV = TP_LANES * 4 / VBYTES };
 #elif VBYTES == 32
 #define WIDE(a, b) ((v_pair)_mm256_mul_epu32((__m256i)(a), (__m256i)(b)))
 #else
-#define WIDE(a, b) (((a) & 0xffffffffu) * (b))
+#define WIDE(a, b) (((a)&0xffffffffu) * (b))
 #endif
 
 /* Both halves of the product of each word with m. */
 KI void multiply(v_word *hi, v_word *lo, v_word x, uint32_t m) {
-  v_pair k = (v_pair){0} + m, even = WIDE((v_pair)x, k), odd = WIDE((v_pair)x >> 32, k);
+  v_pair k = (v_pair){ 0 } + m, even = WIDE((v_pair)x, k), odd = WIDE((v_pair)x >> 32, k);
   *lo = (v_word)((even & 0xffffffffu) | odd << 32);
   *hi = (v_word)(even >> 32 | (odd & 0xffffffff00000000u));
 }
 
-typedef struct counters { v_word w[4][NV], k[2][NV]; } counters;
+typedef struct counters {
+  v_word w[4][NV], k[2][NV];
+} counters;
 
 KI void philox_rounds(counters *c) {
   for (int round = 0; round < 10; round++)
@@ -49,13 +51,14 @@ static void philox_lanes(tp_philox_lanes *ctr, const uint32_t key[2][TP_LANES]) 
 static void philox(tp_philox_key key, uint64_t block, int64_t nblock, uint32_t *out) {
   for (int64_t at = 0; at < nblock; at += TP_LANES) {
     counters c;
-    uint32_t w[4][TP_LANES] = {{0}};
+    uint32_t w[4][TP_LANES] = { { 0 } };
     for (int i = 0; i < TP_LANES; i++) {
       uint64_t ctr = block + (uint64_t)at + (uint64_t)i;
       w[0][i] = (uint32_t)ctr, w[1][i] = (uint32_t)(ctr >> 32);
     }
     memcpy(c.w, w, sizeof c.w);
-    for (int i = 0; i < NV; i++) c.k[0][i] = (v_word){0} + key.k[0], c.k[1][i] = (v_word){0} + key.k[1];
+    for (int i = 0; i < NV; i++)
+      c.k[0][i] = (v_word){ 0 } + key.k[0], c.k[1][i] = (v_word){ 0 } + key.k[1];
     philox_rounds(&c);
     memcpy(w, c.w, sizeof c.w);
     int64_t n = nblock - at < TP_LANES ? nblock - at : TP_LANES;

@@ -1,4 +1,5 @@
-/* lines.c: operators along one axis: scans, arg max and min, sort. The other axes, leading ones too, number the lines. */
+/* lines.c: operators along one axis: scans, arg max and min, sort. The other axes, leading ones
+ * too, number the lines. */
 #include "cpu/priv.h"
 
 /* v without the axis. */
@@ -11,7 +12,8 @@ static tp_view across(const tp_view *v, int axis) {
 
 /* ---- scans ---- */
 
-/* Another axis along which both sides are contiguous: its lines are scanned side by side. -1: none. */
+/* Another axis along which both sides are contiguous: its lines are scanned side by side. -1: none.
+ */
 static int lanes_of(const tp_view *o, const tp_view *in) {
   for (int i = o->rank - 1; i >= 0; i--)
     if (o->stride[i] == 1 && in->stride[i] == 1 && o->shape[i] > 1) return i;
@@ -31,7 +33,8 @@ bool tp_run_scan(tp_exec *x, tp_dreg *r) {
   int64_t n = o->v.shape[axis], so = o->v.stride[axis], si = in->v.stride[axis];
   bool prod = r->rg->op == TP_OP_CUMPROD;
   tp_kscan *scan = prod ? x->cpu->K->prod_scan[o->dtype] : x->cpu->K->sum_scan[o->dtype];
-  if (!scan) return tp_rfail(x, r, TP_E_DEVICE, "no kernel for scans of %s", tp_dtype_name(o->dtype));
+  if (!scan)
+    return tp_rfail(x, r, TP_E_DEVICE, "no kernel for scans of %s", tp_dtype_name(o->dtype));
   tp_view lo = across(&o->v, axis), li = across(&in->v, axis);
   int lane = n ? lanes_of(&lo, &li) : -1;
   int64_t total = lane >= 0 ? lo.shape[lane] : 1;
@@ -40,10 +43,12 @@ bool tp_run_scan(tp_exec *x, tp_dreg *r) {
   tp_walk w;
   for (tp_walk_start(&w, lo.rank, lo.shape); w.ok && n > 0; tp_walk_next(&w))
     for (int64_t at = 0; at < total; at += TP_BLOCK) {
-      int64_t lanes = TP_MIN(total - at, TP_BLOCK), first = a->flag ? n - 1 : 0, dir = a->flag ? -1 : 1;
+      int64_t lanes = TP_MIN(total - at, TP_BLOCK), first = a->flag ? n - 1 : 0,
+              dir = a->flag ? -1 : 1;
       start_carry(o->dtype, prod, carry, lanes);
       scan((char *)lo.p + (tp_walk_offset(&w, lo.stride) + at + first * so) * size, dir * so,
-           (const char *)li.p + (tp_walk_offset(&w, li.stride) + at + first * si) * size, dir * si, n, lanes, a->f[0], carry);
+          (const char *)li.p + (tp_walk_offset(&w, li.stride) + at + first * si) * size, dir * si,
+          n, lanes, a->f[0], carry);
     }
   return true;
 }
@@ -63,24 +68,32 @@ bool tp_run_recur(tp_exec *x, tp_dreg *r) {
   tp_walk w;
   for (tp_walk_start(&w, lo.rank, lo.shape); w.ok && n > 0; tp_walk_next(&w))
     for (int64_t at = 0; at < total; at += TP_BLOCK)
-      recur((char *)lo.p + (tp_walk_offset(&w, lo.stride) + at + first * o->stride[axis]) * size, dir * o->stride[axis],
-            (const char *)li.p + (tp_walk_offset(&w, li.stride) + at + first * in->stride[axis]) * size, dir * in->stride[axis],
-            (const char *)lc.p + (tp_walk_offset(&w, lc.stride) + at + first * c->stride[axis]) * size, dir * c->stride[axis], n, TP_MIN(total - at, TP_BLOCK), carry);
+      recur((char *)lo.p + (tp_walk_offset(&w, lo.stride) + at + first * o->stride[axis]) * size,
+          dir * o->stride[axis],
+          (const char *)li.p +
+              (tp_walk_offset(&w, li.stride) + at + first * in->stride[axis]) * size,
+          dir * in->stride[axis],
+          (const char *)lc.p +
+              (tp_walk_offset(&w, lc.stride) + at + first * c->stride[axis]) * size,
+          dir * c->stride[axis], n, TP_MIN(total - at, TP_BLOCK), carry);
   return true;
 }
 
 /* ---- arg max, arg min: the first at ties, the first NaN wins ---- */
 
-/* Lines that lie side by side, a block of them at once: every row of the block is gone through as it lies. */
-static void best_of_columns(const tp_exec *x, bool max, const tp_dnd *in, int64_t n, int64_t step, const tp_view *li,
-                            const tp_view *lo, int lane) {
+/* Lines that lie side by side, a block of them at once: every row of the block is gone through as
+ * it lies. */
+static void best_of_columns(const tp_exec *x, bool max, const tp_dnd *in, int64_t n, int64_t step,
+    const tp_view *li, const tp_view *lo, int lane) {
   tp_view mi = across(li, lane), mo = across(lo, lane);
   int64_t total = li->shape[lane], at[TP_BLOCK];
   tp_walk w;
   for (tp_walk_start(&w, mi.rank, mi.shape); w.ok; tp_walk_next(&w))
     for (int64_t j = 0; j < total; j += TP_BLOCK) {
-      int64_t lanes = TP_MIN(total - j, TP_BLOCK), *to = (int64_t *)mo.p + tp_walk_offset(&w, mo.stride) + j * lo->stride[lane];
-      x->cpu->K->best[max][in->dtype](at, (const char *)mi.p + (tp_walk_offset(&w, mi.stride) + j) * in->size, step, n, lanes);
+      int64_t lanes = TP_MIN(total - j, TP_BLOCK),
+              *to = (int64_t *)mo.p + tp_walk_offset(&w, mo.stride) + j * lo->stride[lane];
+      x->cpu->K->best[max][in->dtype](
+          at, (const char *)mi.p + (tp_walk_offset(&w, mi.stride) + j) * in->size, step, n, lanes);
       for (int64_t k = 0; k < lanes; k++) to[k * lo->stride[lane]] = at[k];
     }
 }
@@ -97,7 +110,8 @@ bool tp_run_arg(tp_exec *x, tp_dreg *r) {
   }
   tp_walk w;
   for (tp_walk_start(&w, li.rank, li.shape); w.ok; tp_walk_next(&w)) {
-    if (n == 0) return tp_rfail_at(x, r, w.at, TP_E_INPUT, "%s of an empty range", tp_ops[r->rg->op].text);
+    if (n == 0)
+      return tp_rfail_at(x, r, w.at, TP_E_INPUT, "%s of an empty range", tp_ops[r->rg->op].text);
     const char *line = (const char *)li.p + tp_walk_offset(&w, li.stride) * in->size;
     int64_t *at = (int64_t *)lo.p + tp_walk_offset(&w, lo.stride);
     if (step == 1 || n == 1) *at = x->cpu->K->bestof[max][in->dtype](line, n);
@@ -107,15 +121,22 @@ bool tp_run_arg(tp_exec *x, tp_dreg *r) {
 }
 
 /* ---- sort: stable, NaN last in both directions ----
- * Keys have the order that is asked for, as integers. What lies between the least and the greatest of them is cut into as many equal
- * parts as there are items, or up to twice as many; each part is sorted so in turn, and what is left of a few items by insertion. A
- * part of one key is in order. So there are at most 64 / 5 levels, and two of a million random keys. */
-typedef struct sort_key { uint64_t key; int64_t at; } sort_key;
+ * Keys have the order that is asked for, as integers. What lies between the least and the greatest
+ * of them is cut into as many equal parts as there are items, or up to twice as many; each part is
+ * sorted so in turn, and what is left of a few items by insertion. A part of one key is in order.
+ * So there are at most 64 / 5 levels, and two of a million random keys. */
+typedef struct sort_key {
+  uint64_t key;
+  int64_t at;
+} sort_key;
 
-enum { SORT_FEW = 16, SORT_PARTS = 11 };        /* parts: a power of two */
+enum { SORT_FEW = 16, SORT_PARTS = 11 }; /* parts: a power of two */
 
 static uint64_t key_of_float(double v) {
-  union { double v; uint64_t bits; } u = { v + 0.0 };           /* -0 is 0 */
+  union {
+    double v;
+    uint64_t bits;
+  } u = { v + 0.0 }; /* -0 is 0 */
   return u.bits >> 63 ? ~u.bits : u.bits | UINT64_C(1) << 63;
 }
 
@@ -139,12 +160,16 @@ static void sort_few(sort_key *a, int64_t n) {
 static void sort_items(sort_key *a, sort_key *other, int64_t n) {
   uint64_t least = a[0].key, most = a[0].key;
   int parts = 3, shift = 0;
-  if (n <= SORT_FEW) { sort_few(a, n); return; }
+  if (n <= SORT_FEW) {
+    sort_few(a, n);
+    return;
+  }
   for (int64_t i = 1; i < n; i++) least = TP_MIN(least, a[i].key), most = TP_MAX(most, a[i].key);
   while (parts < SORT_PARTS && (int64_t)1 << parts < n) parts++;
   while ((most - least) >> shift >> parts) shift++;
   if (least == most) return;
-  int64_t begin[(1 << parts) + 1];              /* of the part before, until what is in it has been moved there */
+  /* of the part before, until what is in it has been moved there */
+  int64_t begin[(1 << parts) + 1];
   memset(begin, 0, sizeof begin);
   for (int64_t i = 0; i < n; i++) begin[((a[i].key - least) >> shift) + 1]++;
   for (int k = 0; k < 1 << parts; k++) begin[k + 1] += begin[k];
@@ -169,9 +194,12 @@ bool tp_run_sort(tp_exec *x, tp_dreg *r) {
     const char *p = (const char *)li.p + tp_walk_offset(&w, li.stride) * in->size;
     char *v = (char *)lv.p + tp_walk_offset(&w, lv.stride) * vd->size;
     int64_t *at = (int64_t *)lk.p + tp_walk_offset(&w, lk.stride);
-    for (int64_t i = 0; i < n; i++) a[i] = (sort_key){ key_of(in, p, i * step, r->rg->how.flag), i };
+    for (int64_t i = 0; i < n; i++)
+      a[i] = (sort_key){ key_of(in, p, i * step, r->rg->how.flag), i };
     if (n) sort_items(a, a + n, n);
-    for (int64_t i = 0; i < n && want_v; i++) memcpy(v + i * vd->v.stride[axis] * in->size, p + a[i].at * step * in->size, (size_t)in->size);
+    for (int64_t i = 0; i < n && want_v; i++)
+      memcpy(
+          v + i * vd->v.stride[axis] * in->size, p + a[i].at * step * in->size, (size_t)in->size);
     for (int64_t i = 0; i < n && want_k; i++) at[i * kd->v.stride[axis]] = a[i].at;
   }
   return true;

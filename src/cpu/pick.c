@@ -1,10 +1,12 @@
-/* pick.c: elements chosen by data. Indices count from 0, never wrap and are checked before anything is written. */
+/* pick.c: elements chosen by data. Indices count from 0, never wrap and are checked before anything
+ * is written. */
 #include "cpu/priv.h"
 
 /* v at one point of the leading axes. */
 static tp_view rest_at(const tp_view *v, int nlead, const tp_walk *w, int size) {
   tp_view s = { .p = (char *)v->p + tp_walk_offset(w, v->stride) * size, .rank = v->rank - nlead };
-  for (int i = 0; i < s.rank; i++) s.shape[i] = v->shape[nlead + i], s.stride[i] = v->stride[nlead + i];
+  for (int i = 0; i < s.rank; i++)
+    s.shape[i] = v->shape[nlead + i], s.stride[i] = v->stride[nlead + i];
   return s;
 }
 
@@ -16,7 +18,8 @@ static tp_view without(const tp_view *v, int axis) {
 }
 
 static bool bad_index(tp_exec *x, tp_dreg *r, const int64_t *lead, int64_t i, int64_t n) {
-  return tp_rfail_at(x, r, lead, TP_E_INPUT, "index %lld is outside 0 .. %lld", (long long)i, (long long)n - 1);
+  return tp_rfail_at(
+      x, r, lead, TP_E_INPUT, "index %lld is outside 0 .. %lld", (long long)i, (long long)n - 1);
 }
 
 bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
@@ -37,17 +40,23 @@ bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
 /* Calls COPY(type of that size) with what the compiler knows. */
 #define BY_SIZE(size, COPY) \
   switch (size) { \
-    case 1: COPY(uint8_t); break; \
-    case 2: COPY(uint16_t); break; \
-    case 4: COPY(uint32_t); break; \
-    case 8: COPY(uint64_t); break; \
-    default: (void)TP_NEVER(true); \
+  case 1: COPY(uint8_t); break; \
+  case 2: COPY(uint16_t); break; \
+  case 4: COPY(uint32_t); break; \
+  case 8: COPY(uint64_t); break; \
+  default: (void)TP_NEVER(true); \
   }
 
 /* ---- whole slices along an axis ---- */
 
-/* How one slice is copied, and what numbers them. With one row of indices for all leading points these are axes of the slices. */
-typedef struct chosen { tp_pair p; int walked; int64_t so, si; bool ring; } chosen;
+/* How one slice is copied, and what numbers them. With one row of indices for all leading points
+ * these are axes of the slices. */
+typedef struct chosen {
+  tp_pair p;
+  int walked;
+  int64_t so, si;
+  bool ring;
+} chosen;
 
 void tp_index_select_new(tp_exec *x, tp_dreg *r) {
   chosen *c = r->k = TP_NEW(&x->a, chosen);
@@ -72,8 +81,11 @@ bool tp_bind_index_select(tp_exec *x, tp_dreg *r) {
 }
 
 /* Rows of `bytes` contiguous bytes; steps in bytes but for index's. */
-enum { PICK_PART = 256 };                                     /* bytes */
-typedef struct chosen_rows { int64_t n, so, si, step, lo, m; size_t bytes; } chosen_rows;
+enum { PICK_PART = 256 }; /* bytes */
+typedef struct chosen_rows {
+  int64_t n, so, si, step, lo, m;
+  size_t bytes;
+} chosen_rows;
 
 /* A long row: while a part of it is copied, that part of the next one is on its way. */
 static void pick_row(char *to, const char *from, const char *next, size_t bytes) {
@@ -84,7 +96,8 @@ static void pick_row(char *to, const char *from, const char *next, size_t bytes)
   }
 }
 
-static inline const char *row_at(const chosen_rows *q, const char *from, const int64_t *index, int64_t j) {
+static inline const char *row_at(
+    const chosen_rows *q, const char *from, const int64_t *index, int64_t j) {
   int64_t at = q->lo + index[j * q->step];
   return from + (at < q->m ? at : at % q->m) * q->si;
 }
@@ -99,18 +112,23 @@ static void pick_long(const chosen_rows *q, char *to, const char *from, const in
 }
 
 /* Rows of few bytes that the compiler knows; `around`: of a ring. */
-static inline void pick_each(chosen_rows q, char *to, const char *from, const int64_t *index, size_t bytes, bool around) {
-  for (int64_t j = 0; j < q.n; j++, index += q.step, to += q.so) memcpy(to, around ? row_at(&q, from, index, 0) : from + *index * q.si, bytes);
+static inline void pick_each(
+    chosen_rows q, char *to, const char *from, const int64_t *index, size_t bytes, bool around) {
+  for (int64_t j = 0; j < q.n; j++, index += q.step, to += q.so)
+    memcpy(to, around ? row_at(&q, from, index, 0) : from + *index * q.si, bytes);
 }
 
-static inline void pick_rows(const chosen_rows *q, char *to, const char *from, const int64_t *index, bool around) {
+static inline void pick_rows(
+    const chosen_rows *q, char *to, const char *from, const int64_t *index, bool around) {
   switch (q->bytes) {
-    case 4: pick_each(*q, to, from, index, 4, around); break;
-    case 8: pick_each(*q, to, from, index, 8, around); break;
-    case 16: pick_each(*q, to, from, index, 16, around); break;
-    case 32: pick_each(*q, to, from, index, 32, around); break;
-    case 64: pick_each(*q, to, from, index, 64, around); break;
-    default: (q->bytes < PICK_PART ? pick_each(*q, to, from, index, q->bytes, around) : pick_long(q, to, from, index));
+  case 4: pick_each(*q, to, from, index, 4, around); break;
+  case 8: pick_each(*q, to, from, index, 8, around); break;
+  case 16: pick_each(*q, to, from, index, 16, around); break;
+  case 32: pick_each(*q, to, from, index, 32, around); break;
+  case 64: pick_each(*q, to, from, index, 64, around); break;
+  default:
+    (q->bytes < PICK_PART ? pick_each(*q, to, from, index, q->bytes, around)
+                          : pick_long(q, to, from, index));
   }
 }
 
@@ -121,9 +139,11 @@ bool tp_run_index_select(tp_exec *x, tp_dreg *r) {
   int64_t n = many ? k->v.shape[r->nlead] : 1, step = many ? k->v.stride[r->nlead] : 0;
   if (c->p.empty || n == 0) return true;
   if (!tp_check_indices(x, r, &k->v, in->v.shape[r->nlead + r->rg->how.axis])) return false;
-  int64_t m = c->ring ? TP_MAX(tp_dx_get(&in->wmod, x->env), 1) : INT64_MAX, lo = c->ring ? tp_floormod(tp_dx_get(&in->wlo, x->env), m) : 0;
+  int64_t m = c->ring ? TP_MAX(tp_dx_get(&in->wmod, x->env), 1) : INT64_MAX,
+          lo = c->ring ? tp_floormod(tp_dx_get(&in->wlo, x->env), m) : 0;
   bool row = c->p.rank == 1 && ((c->p.so[0] == 1 && c->p.si[0] == 1) || c->p.ext[0] == 1);
-  chosen_rows q = { n, c->so * o->size, c->si * o->size, step, lo, m, (size_t)(c->p.ext[0] * o->size) };
+  chosen_rows q = { n, c->so * o->size, c->si * o->size, step, lo, m,
+    (size_t)(c->p.ext[0] * o->size) };
   tp_walk w;
   for (tp_walk_start(&w, c->walked, o->v.shape); w.ok; tp_walk_next(&w)) {
     const char *from = (const char *)in->v.p + tp_walk_offset(&w, in->v.stride) * o->size;
@@ -132,21 +152,25 @@ bool tp_run_index_select(tp_exec *x, tp_dreg *r) {
     if (row && c->ring) pick_rows(&q, to, from, index, true);
     else if (row) pick_rows(&q, to, from, index, false);
     for (int64_t j = 0; j < n && !row; j++)
-      tp_pair_copy(x, o->size, &c->p, to + j * c->so * o->size, from + (lo + index[j * step]) % m * c->si * o->size);
+      tp_pair_copy(x, o->size, &c->p, to + j * c->so * o->size,
+          from + (lo + index[j * step]) % m * c->si * o->size);
   }
   return true;
 }
 
 static void copy_base(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *base = &r->in[0];
-  if (base->v.p != o->v.p || memcmp(base->v.stride, o->v.stride, sizeof *o->v.stride * (size_t)o->v.rank)) tp_view_copy(x, o->size, &o->v, &base->v);
+  if (base->v.p != o->v.p ||
+      memcmp(base->v.stride, o->v.stride, sizeof *o->v.stride * (size_t)o->v.rank))
+    tp_view_copy(x, o->size, &o->v, &base->v);
 }
 
 /* ---- sums of floats: in f64, in order, rounded once ---- */
 
 enum { PICK_LINE = 256 };
 
-/* The lines of an f32 window, at most LINE elements at a time, beside as many doubles of a dense image of it. */
+/* The lines of an f32 window, at most LINE elements at a time, beside as many doubles of a dense
+ * image of it. */
 #define EACH_LINE(v, sum) \
   tp_walk w; \
   int last = (v)->rank - 1; \
@@ -182,20 +206,33 @@ static void sum_end(const tp_exec *x, const tp_dreg *r, const tp_view *v, const 
   }
 }
 
-/* While hits are looked at, a place holds the number of who hit it last, as a NaN: seldom is something else taken for one. */
+/* While hits are looked at, a place holds the number of who hit it last, as a NaN: seldom is
+ * something else taken for one. */
 #define HIT_MARK 0x7fa00000u
 
-/* Seen at a glance: are all places different, as each is so many behind the one before, around m? */
+/* Seen at a glance: are all places different, as each is so many behind the one before, around m?
+ */
 static bool goes_around(const tp_exec *x, const int64_t *at, int64_t n, int64_t m) {
   if (n < 2) return true;
   int64_t by = tp_floormod(at[1] - at[0], m);
   return x->cpu->K->even(at, n, by, m) && n <= m / (int64_t)tp_gcd((uint64_t)m, (uint64_t)by);
 }
 
-/* was: a row's first element; next: who hits the row next, 0 where nobody does; later: somebody did before. */
-typedef struct row_hit { float was; uint32_t next; bool later; } row_hit;
+/* was: a row's first element; next: who hits the row next, 0 where nobody does; later: somebody did
+ * before. */
+typedef struct row_hit {
+  float was;
+  uint32_t next;
+  bool later;
+} row_hit;
 /* to, from: a row, wherever it was looked at last; they lie so and si bytes apart. */
-typedef struct row_hits { tp_view to, from; char *first; const char *src; const int64_t *index; int64_t n, step, so, si; } row_hits;
+typedef struct row_hits {
+  tp_view to, from;
+  char *first;
+  const char *src;
+  const int64_t *index;
+  int64_t n, step, so, si;
+} row_hits;
 
 static int64_t row_index(const row_hits *h, int64_t j) { return h->index[j * h->step]; }
 
@@ -222,7 +259,8 @@ static void link_rows(row_hits *h, row_hit *t) {
   }
 }
 
-static void sum_row(const tp_exec *x, const tp_dreg *r, row_hits *h, const row_hit *t, int64_t j, double *sum) {
+static void sum_row(
+    const tp_exec *x, const tp_dreg *r, row_hits *h, const row_hit *t, int64_t j, double *sum) {
   sum_start(x, sum, hit_row(h, j));
   for (int64_t next; j >= 0; j = next) {
     next = t[j].next ? (int64_t)t[j].next : -1;
@@ -235,7 +273,8 @@ static void add_row_once(const tp_exec *x, const tp_dreg *r, row_hits *h, int64_
   tp_view_add(x, r->out[0].dtype, hit_row(h, j), hit_by(h, j, TP_MIN(j + 1, h->n - 1)));
 }
 
-/* One point of the leading axes. A row that is hit once costs one addition and no other memory; others are summed in f64. */
+/* One point of the leading axes. A row that is hit once costs one addition and no other memory;
+ * others are summed in f64. */
 static void add_rows_hit(const tp_exec *x, const tp_dreg *r, row_hits *h, row_hit *t, double *sum) {
   int64_t around = TP_MAX(r->out[0].v.shape[r->nlead + r->rg->how.axis], 1);
   if (!sum || (h->step == 1 && goes_around(x, h->index, h->n, around))) {
@@ -253,16 +292,25 @@ static void add_rows_hit(const tp_exec *x, const tp_dreg *r, row_hits *h, row_hi
 
 static row_hits rows_at(const tp_dreg *r, const tp_walk *w) {
   int axis = r->rg->how.axis, size = r->out[0].size;
-  tp_view b = rest_at(&r->out[0].v, r->nlead, w, size), k = rest_at(&r->in[1].v, r->nlead, w, 8), s = rest_at(&r->in[2].v, r->nlead, w, size);
+  tp_view b = rest_at(&r->out[0].v, r->nlead, w, size), k = rest_at(&r->in[1].v, r->nlead, w, 8),
+          s = rest_at(&r->in[2].v, r->nlead, w, size);
   bool many = k.rank;
-  return (row_hits){ .to = without(&b, axis), .from = many ? without(&s, axis) : s, .first = b.p, .src = s.p, .index = k.p, .n = many ? k.shape[0] : 1,
-                     .step = many ? k.stride[0] : 0, .so = b.stride[axis] * size, .si = many ? s.stride[axis] * size : 0 };
+  return (row_hits){ .to = without(&b, axis),
+    .from = many ? without(&s, axis) : s,
+    .first = b.p,
+    .src = s.p,
+    .index = k.p,
+    .n = many ? k.shape[0] : 1,
+    .step = many ? k.stride[0] : 0,
+    .so = b.stride[axis] * size,
+    .si = many ? s.stride[axis] * size : 0 };
 }
 
 bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *kd = &r->in[1], *src = &r->in[2];
   int axis = r->rg->how.axis;
-  if (tp_view_count(&src->v) && !tp_check_indices(x, r, &kd->v, o->v.shape[r->nlead + axis])) return false;
+  if (tp_view_count(&src->v) && !tp_check_indices(x, r, &kd->v, o->v.shape[r->nlead + axis]))
+    return false;
   copy_base(x, r);
   if (tp_view_count(&src->v) == 0) return true;
   int64_t n = kd->v.rank > r->nlead ? kd->v.shape[r->nlead] : 1, row = 1;
@@ -270,7 +318,9 @@ bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
   row_hit *t = tp_work(x, r, n, TP_WORK_PAIR);
   double *sum = o->dtype == TP_F32 && n > 1 ? tp_work(x, r, row, sizeof *sum) : NULL;
   if (!t || (o->dtype == TP_F32 && n > 1 && !sum)) return false;
-  if (n > UINT32_MAX) return tp_rfail(x, r, TP_E_DEVICE, "%lld rows are more than can be added at once", (long long)n);
+  if (n > UINT32_MAX)
+    return tp_rfail(
+        x, r, TP_E_DEVICE, "%lld rows are more than can be added at once", (long long)n);
   tp_walk w;
   for (tp_walk_start(&w, r->nlead, o->v.shape); w.ok; tp_walk_next(&w)) {
     row_hits h = rows_at(r, &w);
@@ -288,28 +338,35 @@ static void strides_but(const tp_view *v, int axis, int64_t *s) {
 }
 
 /* n elements along one axis, of which each names its place by k; steps in elements. */
-typedef struct line { int64_t n, so, si, sk, axis; } line;
+typedef struct line {
+  int64_t n, so, si, sk, axis;
+} line;
 
 bool tp_run_gather(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0], *k = &r->in[1];
   int axis = r->nlead + r->rg->how.axis, size = o->size, last = TP_MAX(o->v.rank - 1, 0);
   int64_t s[TP_MAXRANK];
   strides_but(&in->v, axis, s);
-  line l = { o->v.rank ? o->v.shape[last] : 1, o->v.stride[last], s[last], k->v.stride[last], in->v.stride[axis] };
+  line l = { o->v.rank ? o->v.shape[last] : 1, o->v.stride[last], s[last], k->v.stride[last],
+    in->v.stride[axis] };
   if (!tp_check_indices(x, r, &k->v, in->v.shape[axis])) return false;
   tp_walk w;
   for (tp_walk_start(&w, last, o->v.shape); w.ok; tp_walk_next(&w)) {
     char *to = (char *)o->v.p + tp_walk_offset(&w, o->v.stride) * size;
     const char *from = (const char *)in->v.p + tp_walk_offset(&w, s) * size;
     const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
-#define LINE_OF(T) for (int64_t j = 0; j < l.n; j++) ((T *)to)[j * l.so] = ((const T *)from)[j * l.si + index[j * l.sk] * l.axis]
-    if (l.sk == 0 && l.so == 1 && l.si == 1) memcpy(to, from + *index * l.axis * size, (size_t)(l.n * size));
+#define LINE_OF(T) \
+  for (int64_t j = 0; j < l.n; j++) \
+  ((T *)to)[j * l.so] = ((const T *)from)[j * l.si + index[j * l.sk] * l.axis]
+    if (l.sk == 0 && l.so == 1 && l.si == 1)
+      memcpy(to, from + *index * l.axis * size, (size_t)(l.n * size));
     else BY_SIZE(size, LINE_OF)
   }
   return true;
 }
 
-/* Elements of `from`, si apart, to where k says, so apart; the last axis, along which l.axis is what an index is worth. */
+/* Elements of `from`, si apart, to where k says, so apart; the last axis, along which l.axis is
+ * what an index is worth. */
 bool tp_run_put(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *k = &r->in[1], *src = &r->in[2];
   int axis = r->nlead + r->rg->how.axis, size = o->size, last = TP_MAX(k->v.rank - 1, 0);
@@ -323,24 +380,39 @@ bool tp_run_put(tp_exec *x, tp_dreg *r) {
     const char *from = (const char *)src->v.p + tp_walk_offset(&w, src->v.stride) * size;
     const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
     bool one = l.sk == 0, there = (uint64_t)*index < (uint64_t)n;
-#define LINE_TO(T) for (int64_t j = 0; j < l.n; j++) \
-  if (one || (uint64_t)index[j * l.sk] < (uint64_t)n) ((T *)to)[j * l.so + index[j * l.sk] * l.axis] = ((const T *)from)[j * l.si]
+#define LINE_TO(T) \
+  for (int64_t j = 0; j < l.n; j++) \
+    if (one || (uint64_t)index[j * l.sk] < (uint64_t)n) \
+  ((T *)to)[j * l.so + index[j * l.sk] * l.axis] = ((const T *)from)[j * l.si]
     if (one && !there) continue;
-    if (one && l.so == 1 && l.si == 1) memcpy(to + *index * l.axis * size, from, (size_t)(l.n * size));
+    if (one && l.so == 1 && l.si == 1)
+      memcpy(to + *index * l.axis * size, from, (size_t)(l.n * size));
     else BY_SIZE(size, LINE_TO)
   }
   return true;
 }
 
-/* ---- elements added where data says ---- what is hit costs, not what is there, if the base lies where the result does */
+/* ---- elements added where data says ---- what is hit costs, not what is there, if the base lies
+ * where the result does */
 
 /* What may hit a place again: v[j] goes to first[at[j]]. The others: room for as many. */
-typedef union hit_place { float f; uint32_t number; } hit_place;
-typedef struct hits { int64_t n; const int64_t *at; const float *v; hit_place *first, *was; uint32_t *which, *who; double *sum; } hits;
+typedef union hit_place {
+  float f;
+  uint32_t number;
+} hit_place;
+typedef struct hits {
+  int64_t n;
+  const int64_t *at;
+  const float *v;
+  hit_place *first, *was;
+  uint32_t *which, *who;
+  double *sum;
+} hits;
 
 enum { HITS_FEW = 64 };
 
-/* The numbers of hits from `from` to `to` go where these hit, what was there aside. Is some of that a number? */
+/* The numbers of hits from `from` to `to` go where these hit, what was there aside. Is some of that
+ * a number? */
 static bool mark_places(const hits *h, int64_t from, int64_t to) {
   bool again = false;
   for (int64_t j = from; j < to; j++) {
@@ -352,7 +424,8 @@ static bool mark_places(const hits *h, int64_t from, int64_t to) {
   return again;
 }
 
-/* In order, a sum for each place, where the first hits are marked: which[j] is that of hit j, who[i] a hit of sum i. How many there are. */
+/* In order, a sum for each place, where the first hits are marked: which[j] is that of hit j,
+ * who[i] a hit of sum i. How many there are. */
 static int64_t sum_places(const hits *h, int64_t marked) {
   int64_t n = 0;
   for (int64_t j = 0; j < h->n; j++) {
@@ -370,7 +443,8 @@ static int64_t sum_places(const hits *h, int64_t marked) {
   return n;
 }
 
-/* In f64, rounded once: of two numbers it is what f32 makes. Whether places are hit again is asked of a few first. */
+/* In f64, rounded once: of two numbers it is what f32 makes. Whether places are hit again is asked
+ * of a few first. */
 static void add_hits(const tp_exec *x, const tp_dreg *r, const hits *h, int64_t m) {
   tp_kfn *narrow = r->halved ? x->cpu->K->sticky : x->cpu->K->cast[TP_F64][TP_F32];
   if (!r->halved && goes_around(x, h->at, h->n, m)) {
@@ -391,14 +465,16 @@ static void add_hits(const tp_exec *x, const tp_dreg *r, const hits *h, int64_t 
 }
 
 /* Puts a line behind what is in h. */
-static void append_line(hits *h, int64_t *at, float *v, const line *l, int64_t to, const int64_t *index, const float *from) {
+static void append_line(hits *h, int64_t *at, float *v, const line *l, int64_t to,
+    const int64_t *index, const float *from) {
   at += h->n, v += h->n;
   h->n += l->n;
   for (int64_t j = 0; j < l->n; j++) at[j] = to + j * l->so + index[j * l->sk] * l->axis;
   for (int64_t j = 0; j < l->n; j++) v[j] = from[j * l->si];
 }
 
-/* Lines of one point, of those that add to the places of other points: each point's sum is rounded, in order; else all lines. */
+/* Lines of one point, of those that add to the places of other points: each point's sum is rounded,
+ * in order; else all lines. */
 static int64_t lines_together(const tp_dreg *r) {
   const tp_view *k = &r->in[1].v, *o = &r->out[0].v;
   int64_t all = 1, own = 1;
@@ -411,18 +487,23 @@ static int64_t lines_together(const tp_dreg *r) {
   return shared ? own : all;
 }
 
-/* Lines along the indexed axis hit what others do not: each is looked at by itself, and as it lies if it is dense. */
+/* Lines along the indexed axis hit what others do not: each is looked at by itself, and as it lies
+ * if it is dense. */
 static bool scatter_f32(tp_exec *x, tp_dreg *r, const line *l, const int64_t *stride) {
   const tp_view *k = &r->in[1].v, *src = &r->in[2].v;
   int axis = r->nlead + r->rg->how.axis, last = k->rank - 1;
-  int64_t lines = axis == last ? 1 : lines_together(r), done = 0, count = tp_view_count(k), around = TP_MAX(r->out[0].v.shape[axis] * TP_MAX(l->axis, -l->axis), 1);
+  int64_t lines = axis == last ? 1 : lines_together(r), done = 0, count = tp_view_count(k),
+          around = TP_MAX(r->out[0].v.shape[axis] * TP_MAX(l->axis, -l->axis), 1);
   int64_t *at = tp_work(x, r, count, 2 * TP_WORK_PAIR);
   double *sum = (double *)(at + count);
   float *v = (float *)(sum + count);
-  hits h = { 0, at, v, r->out[0].v.p, (hit_place *)(v + count), (uint32_t *)(v + 2 * count), (uint32_t *)(v + 3 * count), sum };
+  hits h = { 0, at, v, r->out[0].v.p, (hit_place *)(v + count), (uint32_t *)(v + 2 * count),
+    (uint32_t *)(v + 3 * count), sum };
   tp_walk w;
   if (!at) return false;
-  if (count > UINT32_MAX) return tp_rfail(x, r, TP_E_DEVICE, "%lld elements are more than can be added at once", (long long)count);
+  if (count > UINT32_MAX)
+    return tp_rfail(
+        x, r, TP_E_DEVICE, "%lld elements are more than can be added at once", (long long)count);
   for (tp_walk_start(&w, last, k->shape); w.ok; tp_walk_next(&w)) {
     const int64_t *index = (const int64_t *)k->p + tp_walk_offset(&w, k->stride);
     const float *from = (const float *)src->p + tp_walk_offset(&w, src->stride);
@@ -443,7 +524,8 @@ bool tp_run_scatter_add(tp_exec *x, tp_dreg *r) {
   int axis = r->nlead + r->rg->how.axis, last = k->v.rank - 1;
   int64_t stride[TP_MAXRANK];
   strides_but(&o->v, axis, stride);
-  line l = { k->v.shape[last], stride[last], src->v.stride[last], k->v.stride[last], o->v.stride[axis] };
+  line l = { k->v.shape[last], stride[last], src->v.stride[last], k->v.stride[last],
+    o->v.stride[axis] };
   if (!tp_check_indices(x, r, &k->v, o->v.shape[axis])) return false;
   copy_base(x, r);
   if (o->dtype == TP_F32) return scatter_f32(x, r, &l, stride);
@@ -452,7 +534,8 @@ bool tp_run_scatter_add(tp_exec *x, tp_dreg *r) {
     char *to = (char *)o->v.p + tp_walk_offset(&w, stride) * o->size;
     const char *from = (const char *)src->v.p + tp_walk_offset(&w, src->v.stride) * o->size;
     const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
-#define LINE_MORE(T) for (int64_t j = 0; j < l.n; j++) { \
+#define LINE_MORE(T) \
+  for (int64_t j = 0; j < l.n; j++) { \
     T *t = (T *)to + j * l.so + index[j * l.sk] * l.axis; \
     *t = (T)(*t + ((const T *)from)[j * l.si]); \
   }

@@ -1,39 +1,51 @@
-/* random.c: RAND. Each point of the leading axes has a stream of its own; small streams are drawn TP_LANES points at a time. */
+/* random.c: RAND. Each point of the leading axes has a stream of its own; small streams are drawn
+ * TP_LANES points at a time. */
 #include "cpu/priv.h"
 
-enum { DRAW = 512, SHORT = TP_WORK_DRAWN, MAXCOORD = 32 };                /* elements at a time of a long stream; words of a short one */
+/* elements at a time of a long stream; words of a short one */
+enum { DRAW = 512, SHORT = TP_WORK_DRAWN, MAXCOORD = 32 };
 
-static uint64_t pair(const uint32_t *w, int64_t i) { return (uint64_t)w[2 * i + 1] << 32 | w[2 * i]; }
+static uint64_t pair(const uint32_t *w, int64_t i) {
+  return (uint64_t)w[2 * i + 1] << 32 | w[2 * i];
+}
 
 /* n elements of dtype d from their words, in order; n <= DRAW. */
-static void numbers(const tp_exec *x, const tp_how *a, tp_dtype d, void *out, const uint32_t *w, int64_t n) {
+static void numbers(
+    const tp_exec *x, const tp_how *a, tp_dtype d, void *out, const uint32_t *w, int64_t n) {
   float u[DRAW];
   double g[DRAW];
-  if (tp_words_per_draw(a, d) == 1) x->cpu->K->uniform(d == TP_F32 && a->rand == TP_RAND_UNIFORM ? out : u, w, n);
+  if (tp_words_per_draw(a, d) == 1)
+    x->cpu->K->uniform(d == TP_F32 && a->rand == TP_RAND_UNIFORM ? out : u, w, n);
   if (a->rand == TP_RAND_NORMAL) x->cpu->K->normal(d == TP_F64 ? out : g, w, n);
   switch (a->rand) {
-    case TP_RAND_UNIFORM:
-      if (d == TP_F32) return;
-      for (int64_t i = 0; i < n; i++) tp_put(d, out, i, d == TP_F64 ? (double)(pair(w, i) >> 11) * 0x1p-53 : tp_uniform_cut(d, u[i]));
-      return;
-    case TP_RAND_NORMAL:
-      if (d == TP_F32) for (int64_t i = 0; i < n; i++) ((float *)out)[i] = (float)g[i];
-      else if (d != TP_F64) for (int64_t i = 0; i < n; i++) tp_put(d, out, i, g[i]);
-      return;
-    case TP_RAND_BERNOULLI:
-      for (int64_t i = 0; i < n; i++) tp_puti(d, out, i, u[i] < a->f[0]);
-      return;
-    case TP_RAND_RANDINT: {
-      uint64_t width = (uint64_t)a->i[1] - (uint64_t)a->i[0];
-      for (int64_t i = 0; i < n; i++) tp_puti(d, out, i, (int64_t)((uint64_t)a->i[0] + pair(w, i) % width));
-      return;
-    }
+  case TP_RAND_UNIFORM:
+    if (d == TP_F32) return;
+    for (int64_t i = 0; i < n; i++)
+      tp_put(
+          d, out, i, d == TP_F64 ? (double)(pair(w, i) >> 11) * 0x1p-53 : tp_uniform_cut(d, u[i]));
+    return;
+  case TP_RAND_NORMAL:
+    if (d == TP_F32)
+      for (int64_t i = 0; i < n; i++) ((float *)out)[i] = (float)g[i];
+    else if (d != TP_F64)
+      for (int64_t i = 0; i < n; i++) tp_put(d, out, i, g[i]);
+    return;
+  case TP_RAND_BERNOULLI:
+    for (int64_t i = 0; i < n; i++) tp_puti(d, out, i, u[i] < a->f[0]);
+    return;
+  case TP_RAND_RANDINT: {
+    uint64_t width = (uint64_t)a->i[1] - (uint64_t)a->i[0];
+    for (int64_t i = 0; i < n; i++)
+      tp_puti(d, out, i, (int64_t)((uint64_t)a->i[0] + pair(w, i) % width));
+    return;
+  }
   }
 }
 
 /* ---- points ---- */
 
-/* A coordinate that no leading variable moves is the same for all points; so are those before it. */
+/* A coordinate that no leading variable moves is the same for all points; so are those before it.
+ */
 static int shared_coords(const tp_dreg *r) {
   for (int i = 0; i < r->rg->ncoord; i++)
     for (int k = 0; k < r->nlead; k++)
@@ -47,9 +59,16 @@ static tp_philox_key shared_key(const tp_exec *x, const tp_dreg *r, int n) {
   return k;
 }
 
-/* What the points of one run have in common: the key after the coordinates that they share, the first point, and for each further coordinate the leading
- * variable that it is; -1: something else, worked out at each point. */
-typedef struct points { tp_philox_key key; int nshared; int64_t lo[TP_MAXRANK]; int is[MAXCOORD]; bool other; } points;
+/* What the points of one run have in common: the key after the coordinates that they share, the
+ * first point, and for each further coordinate the leading variable that it is; -1: something else,
+ * worked out at each point. */
+typedef struct points {
+  tp_philox_key key;
+  int nshared;
+  int64_t lo[TP_MAXRANK];
+  int is[MAXCOORD];
+  bool other;
+} points;
 
 static void see_points(tp_exec *x, tp_dreg *r, points *p) {
   p->nshared = shared_coords(r);
@@ -65,15 +84,22 @@ static void see_points(tp_exec *x, tp_dreg *r, points *p) {
 }
 
 /* Keys of up to TP_LANES points from the walk on, and where their elements go. */
-typedef struct lanes { int n; uint32_t key[2][TP_LANES]; int64_t at[TP_LANES]; } lanes;
+typedef struct lanes {
+  int n;
+  uint32_t key[2][TP_LANES];
+  int64_t at[TP_LANES];
+} lanes;
 
 static void next_lanes(tp_exec *x, tp_dreg *r, tp_walk *w, const points *p, lanes *l) {
   int64_t coord[MAXCOORD][TP_LANES];
   int n = r->rg->ncoord;
   for (l->n = 0; l->n < TP_LANES && w->ok; l->n++, tp_walk_next(w)) {
-    for (int k = 0; k < r->nlead && p->other; k++) x->env[r->rg->leadvar[k]->id] = p->lo[k] + w->at[k];
+    for (int k = 0; k < r->nlead && p->other; k++)
+      x->env[r->rg->leadvar[k]->id] = p->lo[k] + w->at[k];
     l->at[l->n] = tp_walk_offset(w, r->out[0].v.stride);
-    for (int i = p->nshared; i < n; i++) coord[i][l->n] = p->is[i] >= 0 ? p->lo[p->is[i]] + w->at[p->is[i]] : tp_dx_get(&r->coord[i], x->env);
+    for (int i = p->nshared; i < n; i++)
+      coord[i][l->n] =
+          p->is[i] >= 0 ? p->lo[p->is[i]] + w->at[p->is[i]] : tp_dx_get(&r->coord[i], x->env);
   }
   for (int j = 0; j < TP_LANES; j++) l->key[0][j] = p->key.k[0], l->key[1][j] = p->key.k[1];
   for (int i = p->nshared; i < n; i++) {
@@ -83,14 +109,22 @@ static void next_lanes(tp_exec *x, tp_dreg *r, tp_walk *w, const points *p, lane
       c.w[0][j] = (uint32_t)v, c.w[1][j] = (uint32_t)((uint64_t)v >> 32);
       c.w[2][j] = (uint32_t)i + 1, c.w[3][j] = 0x74656d70;
     }
-    x->cpu->K->philox_lanes(&c, (const uint32_t (*)[TP_LANES])l->key);
+    x->cpu->K->philox_lanes(&c, (const uint32_t(*)[TP_LANES])l->key);
     memcpy(l->key, c.w, sizeof l->key);
   }
 }
 
 /* ---- drawing ---- */
 
-typedef struct draw { const tp_how *a; tp_view each; int64_t n; int per; bool dense; char *mid; } draw;   /* each: the elements of one point */
+/* each: the elements of one point */
+typedef struct draw {
+  const tp_how *a;
+  tp_view each;
+  int64_t n;
+  int per;
+  bool dense;
+  char *mid;
+} draw;
 
 static void put_point(const tp_exec *x, const tp_dnd *o, const draw *d, int64_t at, char *from) {
   tp_view b = d->each, t = tp_view_dense_as(&d->each, from);
@@ -102,16 +136,17 @@ static void draw_short(const tp_exec *x, const tp_dnd *o, const draw *d, const l
   uint32_t w[TP_LANES * SHORT];
   int64_t words = d->n * d->per;
   for (int64_t b = 0; b < words; b += 4) {
-    tp_philox_lanes c = {{{0}}};
+    tp_philox_lanes c = { { { 0 } } };
     for (int j = 0; j < TP_LANES; j++) c.w[0][j] = (uint32_t)(b / 4);
     x->cpu->K->philox_lanes(&c, l->key);
     for (int j = 0; j < l->n; j++)
       for (int64_t q = b; q < TP_MIN(b + 4, words); q++) w[j * words + q] = c.w[q - b][j];
   }
-  bool row = d->dense;                          /* points lie side by side */
+  bool row = d->dense; /* points lie side by side */
   for (int j = 1; j < l->n; j++) row &= l->at[j] == l->at[0] + j * d->n;
   char *to = row ? (char *)o->v.p + l->at[0] * o->size : d->mid;
-  for (int64_t i = 0, all = l->n * d->n; i < all; i += DRAW) numbers(x, d->a, o->dtype, to + i * o->size, w + i * d->per, TP_MIN(all - i, DRAW));
+  for (int64_t i = 0, all = l->n * d->n; i < all; i += DRAW)
+    numbers(x, d->a, o->dtype, to + i * o->size, w + i * d->per, TP_MIN(all - i, DRAW));
   for (int j = 0; j < l->n && !row; j++) put_point(x, o, d, l->at[j], d->mid + j * d->n * o->size);
 }
 
@@ -136,8 +171,11 @@ bool tp_run_rand(tp_exec *x, tp_dreg *r) {
   d.per = tp_words_per_draw(d.a, o->dtype);
   d.dense = tp_view_dense(&d.each);
   if (tp_view_count(&o->v) == 0) return true;
-  if (d.a->rand == TP_RAND_RANDINT && d.a->i[0] >= d.a->i[1]) return tp_rfail_at(x, r, (int64_t[TP_MAXRANK]){0}, TP_E_INPUT, "no integer in %lld .. %lld", (long long)d.a->i[0], (long long)d.a->i[1]);
-  if (r->rg->ncoord > MAXCOORD) return tp_rfail(x, r, TP_E_DEVICE, "random numbers over more than %d dims", MAXCOORD);
+  if (d.a->rand == TP_RAND_RANDINT && d.a->i[0] >= d.a->i[1])
+    return tp_rfail_at(x, r, (int64_t[TP_MAXRANK]){ 0 }, TP_E_INPUT, "no integer in %lld .. %lld",
+        (long long)d.a->i[0], (long long)d.a->i[1]);
+  if (r->rg->ncoord > MAXCOORD)
+    return tp_rfail(x, r, TP_E_DEVICE, "random numbers over more than %d dims", MAXCOORD);
   bool small = d.n * d.per <= SHORT;
   d.mid = tp_work(x, r, small ? TP_LANES * d.n : d.n, o->size);
   if (!d.mid) return false;

@@ -2,7 +2,8 @@
 #include "cpu/cpu.h"
 #include <pthread.h>
 
-/* The best of a few passes over more memory than a cache holds, and of products that lie in the nearest one. */
+/* The best of a few passes over more memory than a cache holds, and of products that lie in the
+ * nearest one. */
 enum { STREAM = 1 << 24, SIDE = 64, PASSES = 4, PRODUCTS = 200 };
 
 static double stream_speed(float *a) {
@@ -16,11 +17,13 @@ static double stream_speed(float *a) {
 }
 
 static double product_speed(float *a) {
-  static const int64_t n[] = { SIDE, SIDE, SIDE }, sa[] = { SIDE, 0, 1 }, sb[] = { 0, 1, SIDE }, sc[] = { SIDE, 1, 0 };
+  static const int64_t n[] = { SIDE, SIDE, SIDE }, sa[] = { SIDE, 0, 1 }, sb[] = { 0, 1, SIDE },
+                       sc[] = { SIDE, 1, 0 };
   double best = 0;
   for (int i = 0; i < PASSES; i++) {
     double from = tp_now();
-    for (int k = 0; k < PRODUCTS; k++) tp_contract(TP_F32, 3, n, sa, sb, sc, a, a + SIDE * SIDE, a + 2 * SIDE * SIDE, false);
+    for (int k = 0; k < PRODUCTS; k++)
+      tp_contract(TP_F32, 3, n, sa, sb, sc, a, a + SIDE * SIDE, a + 2 * SIDE * SIDE, false);
     best = TP_MAX(best, 2.0 * PRODUCTS * SIDE * SIDE * SIDE / (tp_now() - from));
   }
   return best;

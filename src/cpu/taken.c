@@ -1,39 +1,50 @@
-/* taken.c: y[p] = x[p] w[k[p]] at points p, leading ones and those of k. Points that take the same matrix are brought together: their rows are copied side by
- * side and make one product. Where a point has many rows, each is one. */
+/* taken.c: y[p] = x[p] w[k[p]] at points p, leading ones and those of k. Points that take the same
+ * matrix are brought together: their rows are copied side by side and make one product. Where a
+ * point has many rows, each is one. */
 #include "cpu/contract.h"
 
 enum { FEW_TO_JOIN = 16 };
 
 /* Where a point lies in x and y. */
-typedef struct taker { int64_t x, y; } taker;
+typedef struct taker {
+  int64_t x, y;
+} taker;
 
-/* One set of matrices, and the points that take of it. strides of x: row, step; of w: matrix, row, step; of y: row, step. */
+/* One set of matrices, and the points that take of it. strides of x: row, step; of w: matrix, row,
+ * step; of y: row, step. */
 typedef struct taking {
   const tp_exec *exec;
-  tp_dtype d; int size;
+  tp_dtype d;
+  int size;
   int64_t m, n, k, sx[2], sw[3], sy[2];
-  char *rows, *made;                            /* of points that are brought together */
+  char *rows, *made; /* of points that are brought together */
 } taking;
 
 /* Terms one by one: no sum's order depends on who else takes the matrix. */
-static void one_product(const taking *t, int64_t m, const char *x, const int64_t *sx, const char *w, char *y, const int64_t *sy) {
-  int64_t ext[] = { m, t->n, t->k }, a[] = { sx[0], 0, sx[1] }, b[] = { 0, t->sw[2], t->sw[1] }, c[] = { sy[0], sy[1], 0 };
+static void one_product(const taking *t, int64_t m, const char *x, const int64_t *sx, const char *w,
+    char *y, const int64_t *sy) {
+  int64_t ext[] = { m, t->n, t->k }, a[] = { sx[0], 0, sx[1] }, b[] = { 0, t->sw[2], t->sw[1] },
+          c[] = { sy[0], sy[1], 0 };
   tp_contraction q;
   tp_contraction_make(&q, t->exec->cpu, t->d, t->d, 3, ext, a, b, c);
   q.s.ordered = true;
   tp_contraction_run(&q, x, w, y, false, NULL);
 }
 
-static void joined_product(const taking *t, const taker *at, int64_t points, const char *x, const char *w, char *y) {
+static void joined_product(
+    const taking *t, const taker *at, int64_t points, const char *x, const char *w, char *y) {
   int log = t->size == 8 ? 3 : t->size == 4 ? 2 : t->size == 2, size = t->size;
   int64_t m = points * t->m, row = t->k * size, made = t->n * size;
   const tp_kernels *K = t->exec->cpu->K;
-  for (int64_t i = 0; i < points; i++) K->load[log](t->rows + i * t->m * row, x + at[i].x * size, t->sx[0], t->sx[1], t->m, t->k);
+  for (int64_t i = 0; i < points; i++)
+    K->load[log](t->rows + i * t->m * row, x + at[i].x * size, t->sx[0], t->sx[1], t->m, t->k);
   one_product(t, m, t->rows, (int64_t[]){ t->k, 1 }, w, t->made, (int64_t[]){ t->n, 1 });
-  for (int64_t i = 0; i < points; i++) K->store[log](y + at[i].y * size, t->sy[0], t->sy[1], t->made + i * t->m * made, t->m, t->n);
+  for (int64_t i = 0; i < points; i++)
+    K->store[log](y + at[i].y * size, t->sy[0], t->sy[1], t->made + i * t->m * made, t->m, t->n);
 }
 
-static void all_of_matrix(const taking *t, const taker *at, int64_t points, const char *x, const char *w, char *y) {
+static void all_of_matrix(
+    const taking *t, const taker *at, int64_t points, const char *x, const char *w, char *y) {
   int64_t most = t->m < FEW_TO_JOIN ? TP_WORK_TAKEN / TP_MAX(t->m, 1) : 1;
   for (int64_t i = 0; i < points; i += most)
     if (t->m < FEW_TO_JOIN) joined_product(t, at + i, TP_MIN(most, points - i), x, w, y);
@@ -41,13 +52,16 @@ static void all_of_matrix(const taking *t, const taker *at, int64_t points, cons
 }
 
 /* Points in the order of what they take; start[e] ends up where matrix e's are over. */
-static void sort_takers(const tp_view *k, const tp_view *x, const tp_view *y, int64_t matrices, int64_t *start, taker *at) {
+static void sort_takers(const tp_view *k, const tp_view *x, const tp_view *y, int64_t matrices,
+    int64_t *start, taker *at) {
   tp_walk w;
   memset(start, 0, sizeof *start * (size_t)(matrices + 1));
-  for (tp_walk_start(&w, k->rank, k->shape); w.ok; tp_walk_next(&w)) start[((const int64_t *)k->p)[tp_walk_offset(&w, k->stride)] + 1]++;
+  for (tp_walk_start(&w, k->rank, k->shape); w.ok; tp_walk_next(&w))
+    start[((const int64_t *)k->p)[tp_walk_offset(&w, k->stride)] + 1]++;
   for (int64_t e = 0; e < matrices; e++) start[e + 1] += start[e];
   for (tp_walk_start(&w, k->rank, k->shape); w.ok; tp_walk_next(&w))
-    at[start[((const int64_t *)k->p)[tp_walk_offset(&w, k->stride)]]++] = (taker){ tp_walk_offset(&w, x->stride), tp_walk_offset(&w, y->stride) };
+    at[start[((const int64_t *)k->p)[tp_walk_offset(&w, k->stride)]]++] =
+        (taker){ tp_walk_offset(&w, x->stride), tp_walk_offset(&w, y->stride) };
 }
 
 /* Leading axes along which there are other matrices stay outside: all or none. */
@@ -58,7 +72,8 @@ static int walked_axes(const tp_dreg *r) {
   return moves ? r->nlead : 0;
 }
 
-static bool give_room(tp_exec *x, tp_dreg *r, taking *t, int64_t points, int64_t matrices, int64_t **start, taker **at) {
+static bool give_room(tp_exec *x, tp_dreg *r, taking *t, int64_t points, int64_t matrices,
+    int64_t **start, taker **at) {
   int64_t rows = t->m < FEW_TO_JOIN ? TP_MIN(points * t->m, TP_WORK_TAKEN) : 0;
   *start = tp_work(x, r, matrices + 1, sizeof **start);
   *at = *start ? tp_work(x, r, points, sizeof **at) : NULL;
@@ -70,24 +85,33 @@ static bool give_room(tp_exec *x, tp_dreg *r, taking *t, int64_t points, int64_t
 bool tp_run_matmul_at(tp_exec *x, tp_dreg *r) {
   const tp_view *a = &r->in[0].v, *k = &r->in[1].v, *w = &r->in[2].v, *o = &r->out[0].v;
   int last = o->rank - 1, first = r->nlead, walked = walked_axes(r);
-  taking t = { .exec = x, .d = r->out[0].dtype, .size = r->out[0].size, .m = o->shape[last - 1], .n = o->shape[last], .k = a->shape[last],
-               .sx = { a->stride[last - 1], a->stride[last] }, .sw = { w->stride[first], w->stride[first + 1], w->stride[first + 2] },
-               .sy = { o->stride[last - 1], o->stride[last] } };
+  taking t = { .exec = x,
+    .d = r->out[0].dtype,
+    .size = r->out[0].size,
+    .m = o->shape[last - 1],
+    .n = o->shape[last],
+    .k = a->shape[last],
+    .sx = { a->stride[last - 1], a->stride[last] },
+    .sw = { w->stride[first], w->stride[first + 1], w->stride[first + 2] },
+    .sy = { o->stride[last - 1], o->stride[last] } };
   int64_t *start, points = 1, matrices = w->shape[first];
   taker *at;
   if (tp_view_count(o) == 0) return true;
   if (!tp_check_indices(x, r, k, matrices)) return false;
-  tp_view ks = tp_view_spatial(k, walked), as = tp_view_spatial(a, walked), os = tp_view_spatial(o, walked);
+  tp_view ks = tp_view_spatial(k, walked), as = tp_view_spatial(a, walked),
+          os = tp_view_spatial(o, walked);
   for (int i = 0; i < ks.rank; i++) points *= ks.shape[i];
   if (!give_room(x, r, &t, points, matrices, &start, &at)) return false;
   tp_walk l;
   for (tp_walk_start(&l, walked, o->shape); l.ok; tp_walk_next(&l)) {
-    const char *from = (const char *)a->p + tp_walk_offset(&l, a->stride) * t.size, *of = (const char *)w->p + tp_walk_offset(&l, w->stride) * t.size;
+    const char *from = (const char *)a->p + tp_walk_offset(&l, a->stride) * t.size,
+               *of = (const char *)w->p + tp_walk_offset(&l, w->stride) * t.size;
     char *to = (char *)o->p + tp_walk_offset(&l, o->stride) * t.size;
     ks.p = (int64_t *)k->p + tp_walk_offset(&l, k->stride);
     sort_takers(&ks, &as, &os, matrices, start, at);
     for (int64_t e = 0, i = 0; e < matrices; i = start[e++])
-      if (start[e] > i) all_of_matrix(&t, at + i, start[e] - i, from, of + e * t.sw[0] * t.size, to);
+      if (start[e] > i)
+        all_of_matrix(&t, at + i, start[e] - i, from, of + e * t.sw[0] * t.size, to);
   }
   return true;
 }

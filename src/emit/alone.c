@@ -1,17 +1,21 @@
-/* alone.c: which loops a compiler may take as loops without dependences between their iterations. One answer for every
- * loop that writes a region's results; one that writes locals of its own only needs none.
+/* alone.c: which loops a compiler may take as loops without dependences between their iterations.
+ * One answer for every loop that writes a region's results; one that writes locals of its own only
+ * needs none.
  *
- * Let a loop move window w by step[w] elements from one iteration to the next; NULL: it does not touch the window. Its
- * iterations are independent if none of them touches an element that another one writes:
- * - a written window moves. One that data moves along the loop's axis does not: its step is 0 here, as data may give
- *   two iterations one place. So does one that all points of an axis add to. In a window that moves each point has
- *   elements of its own (plan/check.c).
- * - another window on the same buffer either is the written one, at each iteration, or lies apart: see lie_apart. */
+ * Let a loop move window w by step[w] elements from one iteration to the next; NULL: it does not
+ * touch the window. Its iterations are independent if none of them touches an element that another
+ * one writes:
+ * - a written window moves. One that data moves along the loop's axis does not: its step is 0 here,
+ * as data may give two iterations one place. So does one that all points of an axis add to. In a
+ * window that moves each point has elements of its own (plan/check.c).
+ * - another window on the same buffer either is the written one, at each iteration, or lies apart:
+ * see lie_apart. */
 #include "emit/priv.h"
 
 static bool same_leads(const tp_region *r, const tp_nd *a, const tp_nd *b) {
   bool same = !a->lead == !b->lead;
-  for (int i = 0; same && a->lead && i < r->nlead; i++) same = a->lead[i] == b->lead[i] || tp_is_number(r->lead[i], 1);
+  for (int i = 0; same && a->lead && i < r->nlead; i++)
+    same = a->lead[i] == b->lead[i] || tp_is_number(r->lead[i], 1);
   return same;
 }
 
@@ -24,8 +28,12 @@ bool tp_emit_same_elements(const tp_region *r, const tp_nd *a, const tp_nd *b) {
   return same;
 }
 
-/* How far apart two windows may begin, beside multiples of `unit`: the sum of what is no multiple. */
-typedef struct { tp_ictx *ix; const tp_ix *unit, *rest; } distance;
+/* How far apart two windows may begin, beside multiples of `unit`: the sum of what is no multiple.
+ */
+typedef struct {
+  tp_ictx *ix;
+  const tp_ix *unit, *rest;
+} distance;
 
 /* Adds the part of a window's start that a place k gives: k times `by`, for k from 0 to `most`. */
 static void may_differ(distance *d, const tp_ix *by, const tp_ix *most) {
@@ -36,7 +44,8 @@ static void may_differ(distance *d, const tp_ix *by, const tp_ix *most) {
 }
 
 static void may_differ_by_window(distance *d, const tp_nd *x) {
-  for (int i = 0; i < x->nring; i++) may_differ(d, x->ring[i].stride, tp_ix_addc(d->ix, x->ring[i].width, -1));
+  for (int i = 0; i < x->nring; i++)
+    may_differ(d, x->ring[i].stride, tp_ix_addc(d->ix, x->ring[i].width, -1));
   for (int i = 0; i < x->rank; i++) may_differ(d, x->stride[i], tp_ix_addc(d->ix, x->shape[i], -1));
 }
 
@@ -51,11 +60,12 @@ static bool is_positive(const tp_emit *e, const tp_ix *x) {
   return any;
 }
 
-/* Do iterations of n stay apart in windows that begin at different places? Let both move by `step`, and let `unit` be
- * a number of steps, not less than n. If places differ by multiples of the unit, and by less than a step besides, then
- * elements of different iterations differ: step (j - i) is no multiple of the unit, and no less than a step. */
-static bool lie_apart_by(const tp_emit *e, const tp_nd *a, const tp_nd *b, const tp_ix *step, const tp_ix *n,
-                         const tp_ix *unit) {
+/* Do iterations of n stay apart in windows that begin at different places? Let both move by `step`,
+ * and let `unit` be a number of steps, not less than n. If places differ by multiples of the unit,
+ * and by less than a step besides, then elements of different iterations differ: step (j - i) is no
+ * multiple of the unit, and no less than a step. */
+static bool lie_apart_by(const tp_emit *e, const tp_nd *a, const tp_nd *b, const tp_ix *step,
+    const tp_ix *n, const tp_ix *unit) {
   tp_ictx *ix = e->ix;
   distance d = { .ix = ix, .unit = unit, .rest = tp_ix_const(ix, 0) };
   const tp_ix *more = tp_ix_sub(ix, unit, tp_ix_mul(ix, step, n));
@@ -66,8 +76,8 @@ static bool lie_apart_by(const tp_emit *e, const tp_nd *a, const tp_nd *b, const
   return is_positive(e, tp_ix_sub(ix, step, d.rest));
 }
 
-static bool lie_apart(const tp_emit *e, const tp_region *r, const tp_nd *a, const tp_nd *b, const tp_ix *step,
-                      const tp_ix *n) {
+static bool lie_apart(const tp_emit *e, const tp_region *r, const tp_nd *a, const tp_nd *b,
+    const tp_ix *step, const tp_ix *n) {
   const tp_pbuf *x = e->p->bufs.v[a->buf];
   const tp_sym *share = tp_ix_as_sym(n);
   int64_t s;

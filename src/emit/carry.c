@@ -1,14 +1,26 @@
 /* carry.c: what a recurrence reads of the iteration before stays in a local.
  *
- * An element of a buffer is carried by a loop if one written out point, which every iteration reaches, writes it, and nobody else in the loop writes there: every other
- * write of the buffer is a written out point whose element is a constant distance off, at which no iteration meets another's. A read of the loop is of the same element k iterations ago if its place, with
- * the loop's variable moved by k steps, is the place written. Memory is written as well, so all other reads find it there. */
+ * An element of a buffer is carried by a loop if one written out point, which every iteration
+ * reaches, writes it, and nobody else in the loop writes there: every other write of the buffer is
+ * a written out point whose element is a constant distance off, at which no iteration meets
+ * another's. A read of the loop is of the same element k iterations ago if its place, with the
+ * loop's variable moved by k steps, is the place written. Memory is written as well, so all other
+ * reads find it there. */
 #include "emit/priv.h"
 
 enum { DEEPEST = 4 };
 
-typedef struct { const tp_nd *nd; const tp_ix *off; bool write, direct; } touch;
-typedef struct { tp_emit *e; const tp_pnode *loop; TP_VEC(touch) v; bool *bad; } touches;
+typedef struct {
+  const tp_nd *nd;
+  const tp_ix *off;
+  bool write, direct;
+} touch;
+typedef struct {
+  tp_emit *e;
+  const tp_pnode *loop;
+  TP_VEC(touch) v;
+  bool *bad;
+} touches;
 
 /* ---- what the body touches ---- */
 
@@ -26,12 +38,15 @@ static void touch_points(touches *t, const tp_region *r, bool direct) {
   for (tp_walk_start(&w, r->nlead, shape); w.ok; tp_walk_next(&w))
     for (int i = 0; i < r->nin + r->nout; i++) {
       const tp_nd *nd = tp_window_at(r, i);
-      if (nd->buf >= 0 && (i < r->nin || is_first(r, w.at))) TP_PUSH(t->e->a, &t->v, (touch){ nd, tp_emit_offset(t->e, r, nd, w.at), i >= r->nin, direct });
+      if (nd->buf >= 0 && (i < r->nin || is_first(r, w.at)))
+        TP_PUSH(
+            t->e->a, &t->v, (touch){ nd, tp_emit_offset(t->e, r, nd, w.at), i >= r->nin, direct });
     }
 }
 
 static void touch_all(touches *t, const tp_pnode *x, bool direct) {
-  if (x->kind == TP_P_REGION && tp_emit_is_points(t->e, x)) touch_points(t, tp_emit_region(t->e, x), direct);
+  if (x->kind == TP_P_REGION && tp_emit_is_points(t->e, x))
+    touch_points(t, tp_emit_region(t->e, x), direct);
   else if (x->kind == TP_P_REGION)
     for (int i = 0; i < x->rg->nout; i++)
       if (x->rg->out[i].buf >= 0) t->bad[x->rg->out[i].buf] = true;
@@ -45,15 +60,18 @@ static const tp_ix *moved(const tp_emit *e, const tp_pnode *loop, const tp_ix *x
   return k ? tp_ix_subst(e->ix, x, 1, &loop->var, &to) : x;
 }
 
-static bool same_rings(const tp_emit *e, const tp_pnode *loop, const tp_nd *a, const tp_nd *b, int k) {
+static bool same_rings(
+    const tp_emit *e, const tp_pnode *loop, const tp_nd *a, const tp_nd *b, int k) {
   bool same = a->nring == b->nring;
   for (int i = 0; same && i < a->nring; i++)
-    same = moved(e, loop, a->ring[i].idx, k) == b->ring[i].idx && a->ring[i].width == b->ring[i].width && a->ring[i].stride == b->ring[i].stride;
+    same = moved(e, loop, a->ring[i].idx, k) == b->ring[i].idx &&
+        a->ring[i].width == b->ring[i].width && a->ring[i].stride == b->ring[i].stride;
   return same;
 }
 
 /* Is what lies at nd, off now what the other wrote k iterations ago? */
-static bool is_ago(const tp_emit *e, const tp_pnode *loop, const tp_nd *nd, const tp_ix *off, const tp_nd *other, const tp_ix *at, int k) {
+static bool is_ago(const tp_emit *e, const tp_pnode *loop, const tp_nd *nd, const tp_ix *off,
+    const tp_nd *other, const tp_ix *at, int k) {
   return nd->buf == other->buf && moved(e, loop, off, k) == at && same_rings(e, loop, nd, other, k);
 }
 
@@ -63,7 +81,8 @@ static bool is_steady_ix(const tp_pnode *loop, const tp_ix *x) {
   bool ok = true;
   for (int i = 0, n = tp_ix_syms(x, &sym); i < n && ok; i++) {
     bool around = sym[i]->kind == TP_SYM_BOUND;
-    for (const tp_pnode *q = loop; q && !around; q = q->up) around = q->kind == TP_P_FOR && q->var == sym[i];
+    for (const tp_pnode *q = loop; q && !around; q = q->up)
+      around = q->kind == TP_P_FOR && q->var == sym[i];
     ok = around;
   }
   return ok;
@@ -71,15 +90,20 @@ static bool is_steady_ix(const tp_pnode *loop, const tp_ix *x) {
 
 static bool is_steady(const tp_pnode *loop, const touch *t) {
   bool ok = is_steady_ix(loop, t->off);
-  for (int i = 0; i < t->nd->nring; i++) ok &= is_steady_ix(loop, t->nd->ring[i].idx) && is_steady_ix(loop, t->nd->ring[i].width) && is_steady_ix(loop, t->nd->ring[i].stride);
+  for (int i = 0; i < t->nd->nring; i++)
+    ok &= is_steady_ix(loop, t->nd->ring[i].idx) && is_steady_ix(loop, t->nd->ring[i].width) &&
+        is_steady_ix(loop, t->nd->ring[i].stride);
   return ok;
 }
 
-/* Two places d apart in each iteration are never one and the same in two iterations: what moves them moves by steps of which d is no multiple. */
+/* Two places d apart in each iteration are never one and the same in two iterations: what moves
+ * them moves by steps of which d is no multiple. */
 static bool never_meet(const touches *t, const touch *a, int64_t d) {
   int64_t step = 0, s = 0;
   const tp_ix *rest;
-  if (tp_ix_mentions(a->off, t->loop->var) && !tp_ix_linear_in(t->e->ix, a->off, t->loop->var, &step, &rest)) return false;
+  if (tp_ix_mentions(a->off, t->loop->var) &&
+      !tp_ix_linear_in(t->e->ix, a->off, t->loop->var, &step, &rest))
+    return false;
   step *= t->loop->step;
   for (int i = 0; i < a->nd->nring; i++) {
     if (!tp_ix_mentions(a->nd->ring[i].idx, t->loop->var)) continue;
@@ -97,7 +121,8 @@ static bool is_alone(const touches *t, int k) {
     const touch *b = &t->v.v[i];
     int64_t d = 0;
     if (i == k || !b->write || b->nd->buf != a->nd->buf) continue;
-    ok = b->direct && same_rings(t->e, t->loop, a->nd, b->nd, 0) && tp_ix_is_const(tp_ix_sub(t->e->ix, a->off, b->off), &d) && never_meet(t, a, d);
+    ok = b->direct && same_rings(t->e, t->loop, a->nd, b->nd, 0) &&
+        tp_ix_is_const(tp_ix_sub(t->e->ix, a->off, b->off), &d) && never_meet(t, a, d);
   }
   return ok;
 }
@@ -126,7 +151,8 @@ static void put_load(tp_emit *e, const touch *r) {
 static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry c, int entry) {
   const char *type = tp_emit_held(e->p->bufs.v[c.buf]->dtype);
   TP_PUSH(e->a, &e->carry, c);
-  for (int k = 0; k <= c.depth; k++) tp_emit_line(e, "%s c%d_%d = 0; (void)c%d_%d;\n", type, c.id, k, c.id, k);
+  for (int k = 0; k <= c.depth; k++)
+    tp_emit_line(e, "%s c%d_%d = 0; (void)c%d_%d;\n", type, c.id, k, c.id, k);
   if (!c.depth) return;
   tp_putf(e->b, "%*sif (", 2 * e->depth, "");
   tp_emit_ix(e, t->loop->lo);
@@ -145,7 +171,8 @@ static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry
 
 static bool is_read_again(const touches *t, const touch *w) {
   bool any = false;
-  for (int i = 0; i < t->v.n && !any; i++) any = !t->v.v[i].write && is_ago(t->e, t->loop, t->v.v[i].nd, t->v.v[i].off, w->nd, w->off, 0);
+  for (int i = 0; i < t->v.n && !any; i++)
+    any = !t->v.v[i].write && is_ago(t->e, t->loop, t->v.v[i].nd, t->v.v[i].off, w->nd, w->off, 0);
   return any;
 }
 
@@ -156,9 +183,18 @@ int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop, int entry) {
   for (int i = 0; i < t.v.n; i++) {
     const touch *w = &t.v.v[i];
     if (!w->write || !w->direct || !is_alone(&t, i) || !is_steady(loop, w)) continue;
-    int depth = 0, deepest = is_ago(e, loop, w->nd, w->off, w->nd, w->off, 1) ? 1 : DEEPEST;     /* a place that stays holds the latest only */
+    /* a place that stays holds the latest only */
+    int depth = 0, deepest = is_ago(e, loop, w->nd, w->off, w->nd, w->off, 1) ? 1 : DEEPEST;
     while (depth < deepest && read_of(&t, w, depth + 1)) depth++;
-    if (depth || is_read_again(&t, w)) declare_carry(e, &t, w, (tp_carry){ .id = e->ncarried++, .buf = w->nd->buf, .depth = depth, .nd = w->nd, .off = w->off, .loop = loop }, entry);
+    if (depth || is_read_again(&t, w))
+      declare_carry(e, &t, w,
+          (tp_carry){ .id = e->ncarried++,
+              .buf = w->nd->buf,
+              .depth = depth,
+              .nd = w->nd,
+              .off = w->off,
+              .loop = loop },
+          entry);
   }
   return had;
 }
@@ -166,7 +202,8 @@ int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop, int entry) {
 void tp_emit_carry_next(tp_emit *e, int from) {
   for (int i = from; i < e->carry.n; i++) {
     tp_carry *c = &e->carry.v[i];
-    for (int k = c->depth; k > 0; k--) tp_emit_line(e, "c%d_%d = c%d_%d;\n", c->id, k, c->id, k - 1);
+    for (int k = c->depth; k > 0; k--)
+      tp_emit_line(e, "c%d_%d = c%d_%d;\n", c->id, k, c->id, k - 1);
     c->written = false;
   }
 }

@@ -1,8 +1,11 @@
-/* emit.c: the plan's tree as functions. A FOR is a for, an IF an if, a LOOP what loop.c makes of it; everything else is a call of what the interpreter has at
- * this position. Symbols are locals: read from the environment where a function begins, written back at the begin of an iteration that calls. */
+/* emit.c: the plan's tree as functions. A FOR is a for, an IF an if, a LOOP what loop.c makes of
+ * it; everything else is a call of what the interpreter has at this position. Symbols are locals:
+ * read from the environment where a function begins, written back at the begin of an iteration that
+ * calls. */
 #include "emit/priv.h"
 
-enum { FULL = 32 };                             /* of loops in a function: beyond, what stands one after the other is cut into functions */
+/* of loops in a function: beyond, what stands one after the other is cut into functions */
+enum { FULL = 32 };
 
 void tp_emit_line(tp_emit *e, const char *fmt, ...) {
   char text[512];
@@ -36,17 +39,25 @@ static bool has_team(const tp_emit *e, const tp_pnode *x) {
 
 /* Does it leave this function? */
 static bool calls(tp_emit *e, const tp_pnode *x) {
-  bool any = team_at(e, x) || x->kind == TP_P_LOAD || (x->kind == TP_P_REGION && !tp_emit_knows(e, x)) || weight(e, x) > FULL;
+  bool any = team_at(e, x) || x->kind == TP_P_LOAD ||
+      (x->kind == TP_P_REGION && !tp_emit_knows(e, x)) || weight(e, x) > FULL;
   for (int i = 0; i < x->n && !any; i++) any = calls(e, x->kid[i]);
   return any;
 }
 
 /* ---- functions ---- */
 
-typedef struct { tp_buf b; tp_hold hold; tp_buf *was; bool *sym, *buf; int depth, outer; } function;
+typedef struct {
+  tp_buf b;
+  tp_hold hold;
+  tp_buf *was;
+  bool *sym, *buf;
+  int depth, outer;
+} function;
 
 static void begin_function(tp_emit *e, function *f) {
-  *f = (function){ .was = e->b, .sym = e->sym, .buf = e->buf, .depth = e->depth, .outer = e->outer };
+  *f =
+      (function){ .was = e->b, .sym = e->sym, .buf = e->buf, .depth = e->depth, .outer = e->outer };
   tp_buf_hold(&f->b, &f->hold);
   e->b = &f->b;
   e->sym = TP_NEWN(e->a, bool, tp_nsym(e->ix));
@@ -56,13 +67,18 @@ static void begin_function(tp_emit *e, function *f) {
 }
 
 static void declare(tp_emit *e, tp_buf *b) {
-  tp_puts(b, "  int64_t *const env = h->env;\n  const volatile unsigned char *const cancel = h->cancel;\n  (void)env, (void)cancel;\n");
+  tp_puts(b,
+      "  int64_t *const env = h->env;\n  const volatile unsigned char *const cancel = h->cancel;\n "
+      " (void)env, (void)cancel;\n");
   if (!e->given) tp_puts(b, "  unsigned char looks = 0;\n  (void)looks;\n");
   for (int i = 0; i < tp_nsym(e->ix); i++)
-    if (e->sym[i] && e->given && tp_sym_at(e->ix, i)->kind == TP_SYM_BOUND) tp_putf(b, "  const int64_t s%d = %lld;\n", i, (long long)e->given[i]);
+    if (e->sym[i] && e->given && tp_sym_at(e->ix, i)->kind == TP_SYM_BOUND)
+      tp_putf(b, "  const int64_t s%d = %lld;\n", i, (long long)e->given[i]);
     else if (e->sym[i]) tp_putf(b, "  int64_t s%d = env[%d]; (void)s%d;\n", i, i, i);
   for (int i = 0; i < e->p->bufs.n; i++)
-    if (e->buf[i]) tp_putf(b, "  %s *const b%d = (%s *)h->base[%d];\n", tp_emit_cell(e, e->p->bufs.v[i]->dtype), i, tp_emit_cell(e, e->p->bufs.v[i]->dtype), i);
+    if (e->buf[i])
+      tp_putf(b, "  %s *const b%d = (%s *)h->base[%d];\n", tp_emit_cell(e, e->p->bufs.v[i]->dtype),
+          i, tp_emit_cell(e, e->p->bufs.v[i]->dtype), i);
 }
 
 static void end_function(tp_emit *e, function *f, const char *head) {
@@ -122,7 +138,8 @@ static bool stays(const tp_pnode *x) {
 
 /* Only points and conditions: an iteration takes some nanoseconds. */
 static bool is_short(tp_emit *e, const tp_pnode *x) {
-  bool ok = tp_is_row(x) || x->kind == TP_P_IF || x->kind == TP_P_SPILL || x->kind == TP_P_FETCH || x->kind == TP_P_WAIT || (x->kind == TP_P_REGION && tp_emit_is_points(e, x));
+  bool ok = tp_is_row(x) || x->kind == TP_P_IF || x->kind == TP_P_SPILL || x->kind == TP_P_FETCH ||
+      x->kind == TP_P_WAIT || (x->kind == TP_P_REGION && tp_emit_is_points(e, x));
   for (int i = 0; i < x->n && ok; i++) ok = is_short(e, x->kid[i]);
   return ok;
 }
@@ -151,7 +168,8 @@ static void close(tp_emit *e) {
   tp_emit_line(e, "}\n");
 }
 
-/* Does the run end? Its flag is looked at each time, the host is asked (tp_run.interrupted) each 256th. */
+/* Does the run end? Its flag is looked at each time, the host is asked (tp_run.interrupted) each
+ * 256th. */
 static void put_cancel(tp_emit *e, int pos) {
   if (e->given) return;
   tp_emit_line(e, "if (__builtin_expect(*cancel || !++looks, 0)) {\n");
@@ -172,11 +190,17 @@ void tp_emit_ends(tp_emit *e) {
 /* ---- rows far apart ---- processors foresee steps inside of a page */
 
 enum { PAGE = 4096, FAR = PAGE / 4, NEAR = PAGE / 16, ASKED = 16 };
-typedef struct { tp_emit *e; const tp_pnode *loop; int n; const tp_nd *of[ASKED]; } asked_rows;
+typedef struct {
+  tp_emit *e;
+  const tp_pnode *loop;
+  int n;
+  const tp_nd *of[ASKED];
+} asked_rows;
 
 static bool is_at_most(const tp_ix *e, int64_t *n) {
   bool known = tp_ix_is_const(e, n);
-  for (int i = 0; !known && tp_ix_kind(e) == TP_IX_MIN && i < tp_ix_narg(e); i++) known = tp_ix_is_const(tp_ix_arg(e, i), n);
+  for (int i = 0; !known && tp_ix_kind(e) == TP_IX_MIN && i < tp_ix_narg(e); i++)
+    known = tp_ix_is_const(tp_ix_arg(e, i), n);
   return known;
 }
 
@@ -185,7 +209,9 @@ static int64_t bytes_of_row(const tp_region *r, const tp_nd *x, int64_t size) {
   int64_t all = size;
   for (int k = 0; k < r->nlead; k++) {
     int64_t n, stride;
-    if (!x->lead || !is_at_most(r->lead[k], &n) || !tp_ix_is_const(x->lead[k], &stride) || stride < 0) return -1;
+    if (!x->lead || !is_at_most(r->lead[k], &n) || !tp_ix_is_const(x->lead[k], &stride) ||
+        stride < 0)
+      return -1;
     all += size * (n - 1) * stride;
   }
   return all;
@@ -194,8 +220,10 @@ static int64_t bytes_of_row(const tp_region *r, const tp_nd *x, int64_t size) {
 static void ask_window(asked_rows *a, const tp_region *r, const tp_nd *x) {
   const tp_ix *rest;
   int64_t step, size;
-  bool known = a->n < ASKED && x->buf >= 0 && !x->nring && !x->rank && x->wrap < 0 && tp_ix_linear_in(a->e->ix, x->off, a->loop->var, &step, &rest);
-  for (int i = 0; i < a->n && known; i++) known = a->of[i]->buf != x->buf || a->of[i]->off != x->off;
+  bool known = a->n < ASKED && x->buf >= 0 && !x->nring && !x->rank && x->wrap < 0 &&
+      tp_ix_linear_in(a->e->ix, x->off, a->loop->var, &step, &rest);
+  for (int i = 0; i < a->n && known; i++)
+    known = a->of[i]->buf != x->buf || a->of[i]->off != x->off;
   if (!known) return;
   size = tp_dtype_size(a->e->p->bufs.v[x->buf]->dtype);
   int64_t row = bytes_of_row(r, x, size), far = step * size < 0 ? -step * size : step * size;
@@ -205,7 +233,8 @@ static void ask_window(asked_rows *a, const tp_region *r, const tp_nd *x) {
 static void ask_rows(asked_rows *a, const tp_pnode *x) {
   const tp_region *r = x->kind == TP_P_REGION && x->rg->kind == TP_RG_LOOP ? x->rg : NULL;
   for (int i = 0; r && i < r->nin + r->nout; i++) ask_window(a, r, tp_window_at(r, i));
-  for (int i = 0; i < x->n; i++) if (x->kid[i]->kind != TP_P_FOR) ask_rows(a, x->kid[i]);
+  for (int i = 0; i < x->n; i++)
+    if (x->kid[i]->kind != TP_P_FOR) ask_rows(a, x->kid[i]);
 }
 
 /* A strip's rows of the next iteration are asked for: each lies in a page of its own. */
@@ -233,7 +262,8 @@ static void put_iteration(tp_emit *e, const tp_pnode *x, int carried) {
   e->nloop--;
 }
 
-/* Short iterations go in blocks, and only these look whether the run ends: what is inside stays free of everything else. */
+/* Short iterations go in blocks, and only these look whether the run ends: what is inside stays
+ * free of everything else. */
 enum { LOOKS = 4096 };
 static void put_blocks(tp_emit *e, const tp_pnode *x, int carried, int entry) {
   char from[32], to[32];
@@ -251,8 +281,12 @@ static void put_blocks(tp_emit *e, const tp_pnode *x, int carried, int entry) {
   tp_putf(e->b, ", %s; %s %s b%d_end; %s = %s) {\n", to, from, up ? "<" : ">=", v, from, to);
   e->depth++;
   put_cancel(e, x->pos);
-  if (up) tp_emit_line(e, "%s = b%d_end - %s > %d ? %s + %d : b%d_end;\n", to, v, from, span, from, span, v);
-  else tp_emit_line(e, "%s = %s - b%d_end >= %d ? %s - %d : b%d_end - 1;\n", to, from, v, span, from, span, v);
+  if (up)
+    tp_emit_line(
+        e, "%s = b%d_end - %s > %d ? %s + %d : b%d_end;\n", to, v, from, span, from, span, v);
+  else
+    tp_emit_line(
+        e, "%s = %s - b%d_end >= %d ? %s - %d : b%d_end - 1;\n", to, from, v, span, from, span, v);
   if (!up) snprintf(to, sizeof to, "b%d_to + 1", v);
   put_for(e, x, from, to, 0);
   put_iteration(e, x, carried);
@@ -269,8 +303,11 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
   bool was = e->sym[v];
   tp_emit_line(e, "{\n");
   e->depth++;
-  bool alone = !e->teamed && !has_team(e, x);   /* what the first thread makes, others read in memory */
-  int carried = alone && weight(e, x) <= FULL && stays(x) && e->nloop < TP_EMIT_LOOPS ? tp_emit_carry_begin(e, x, entry) : e->carry.n;
+  /* what the first thread makes, others read in memory */
+  bool alone = !e->teamed && !has_team(e, x);
+  int carried = alone && weight(e, x) <= FULL && stays(x) && e->nloop < TP_EMIT_LOOPS
+      ? tp_emit_carry_begin(e, x, entry)
+      : e->carry.n;
   if (is_short(e, x->kid[0]) && stays(x)) put_blocks(e, x, carried, entry);
   else {
     put_for(e, x, NULL, NULL, entry);
@@ -288,7 +325,8 @@ static void put_if(tp_emit *e, const tp_pnode *x, bool top) {
   int first = e->passed + 1, last = top ? tp_part_loops(x->kid[0], NULL, e->passed) : 0;
   tp_emit_indent(e);
   tp_puts(e->b, "if (");
-  if (top && tp_part_loops(x, NULL, 0)) tp_putf(e->b, "h->entry >= %d ? h->entry <= %d : ", first, last);
+  if (top && tp_part_loops(x, NULL, 0))
+    tp_putf(e->b, "h->entry >= %d ? h->entry <= %d : ", first, last);
   tp_emit_ix(e, x->cond);
   tp_puts(e->b, ") {\n");
   e->depth++;
@@ -310,7 +348,8 @@ static void put_leaf(tp_emit *e, const tp_pnode *x) {
 
 /* What is not cut, the first thread runs; of what is a call, the run knows that. */
 static void put_region(tp_emit *e, const tp_pnode *x) {
-  bool known = tp_emit_knows(e, x), guarded = e->teamed && known && e->p->teams->cut[x->pos].share < 0;
+  bool known = tp_emit_knows(e, x),
+       guarded = e->teamed && known && e->p->teams->cut[x->pos].share < 0;
   if (e->teamed) tp_emit_line(e, "TP_END_IF(h->meets[%d] && h->meet(h->exec));\n", x->pos);
   if (guarded) {
     tp_emit_line(e, "if (!h->who) {\n");
@@ -326,11 +365,15 @@ static void put_region(tp_emit *e, const tp_pnode *x) {
 
 static void put_untimed(tp_emit *e, const tp_pnode *x, bool top) {
   switch (x->kind) {
-    case TP_P_FOR: put_loop(e, x); return;
-    case TP_P_IF: put_if(e, x, top); return;
-    case TP_P_REGION: put_region(e, x); return;
-    case TP_P_LOAD: put_leaf(e, x); return;
-    case TP_P_SEQ: case TP_P_SPILL: case TP_P_FETCH: case TP_P_BEHIND: case TP_P_WAIT: return;
+  case TP_P_FOR: put_loop(e, x); return;
+  case TP_P_IF: put_if(e, x, top); return;
+  case TP_P_REGION: put_region(e, x); return;
+  case TP_P_LOAD: put_leaf(e, x); return;
+  case TP_P_SEQ:
+  case TP_P_SPILL:
+  case TP_P_FETCH:
+  case TP_P_BEHIND:
+  case TP_P_WAIT: return;
   }
 }
 
@@ -359,7 +402,10 @@ static void put_statement(tp_emit *e, const tp_pnode *x, bool top) {
 
 /* What lies before the loop in which a run goes on is left out. */
 static void put_member(tp_emit *e, const tp_pnode *x, bool top) {
-  if (!top) { put_statement(e, x, false); return; }
+  if (!top) {
+    put_statement(e, x, false);
+    return;
+  }
   int last = tp_part_loops(x, NULL, e->passed);
   tp_emit_line(e, "if (h->entry <= %d) {\n", last);
   e->depth++;
@@ -396,7 +442,8 @@ static void put_team(tp_emit *e, const tp_team *m, bool top) {
   e->teamed = false;
   end_function(e, &f, head);
   if (top) tp_emit_line(e, "if (h->entry <= %d)\n", e->passed);
-  tp_emit_line(e, "%sTP_END_IF(h->team(h->exec, %d, f%d, h));\n", top ? "  " : "", (int)(m - e->p->teams->team), id);
+  tp_emit_line(e, "%sTP_END_IF(h->team(h->exec, %d, f%d, h));\n", top ? "  " : "",
+      (int)(m - e->p->teams->team), id);
 }
 
 static void put_list(tp_emit *e, const tp_pnode *const *v, int n, bool top) {
@@ -410,7 +457,8 @@ static void put_list(tp_emit *e, const tp_pnode *const *v, int n, bool top) {
       continue;
     }
     int some = weight(e, v[i]);
-    for (k = i + 1; k < n && !team_at(e, v[k]) && some + weight(e, v[k]) <= FULL; k++) some += weight(e, v[k]);
+    for (k = i + 1; k < n && !team_at(e, v[k]) && some + weight(e, v[k]) <= FULL; k++)
+      some += weight(e, v[k]);
     if (all > FULL && some <= FULL && some > 0) put_outside(e, v + i, k - i, top);
     else
       for (; i < k; i++) put_member(e, v[i], top);
@@ -444,8 +492,16 @@ static bool has_for(const tp_pnode *x) {
   return any;
 }
 
-static void put_parts(tp_buf *b, const tp_plan *p, tp_arena *a, const tp_part *part, int n, tp_hmap *texts, bool counts, bool clocks) {
-  tp_emit e = { .p = p, .clocks = clocks, .ix = p->ix, .a = a, .looped = has_for(p->body), .done = b, .texts = texts, .counts = counts };
+static void put_parts(tp_buf *b, const tp_plan *p, tp_arena *a, const tp_part *part, int n,
+    tp_hmap *texts, bool counts, bool clocks) {
+  tp_emit e = { .p = p,
+    .clocks = clocks,
+    .ix = p->ix,
+    .a = a,
+    .looped = has_for(p->body),
+    .done = b,
+    .texts = texts,
+    .counts = counts };
   e.as = TP_NEWN(a, const tp_region *, p->npos + 1);
   for (int i = 0; i < n; i++) put_part(&e, &part[i], i);
 }

@@ -1,25 +1,45 @@
-/* emit: a plan as C. Rank 7. What it prints is self-contained: the prelude, then a function for each part of the plan (tp_plan_parts). */
+/* emit: a plan as C. Rank 7. What it prints is self-contained: the prelude, then a function for
+ * each part of the plan (tp_plan_parts). */
 #ifndef TP_EMIT_H
 #define TP_EMIT_H
 #include "plan/plan.h"
 
-/* Prints a function `tp_part_N` for part N. clocks: which says when it comes to a leaf and when it leaves it. How many there are; nothing is printed where there is none. No memory: to the latest guard. */
+/* Prints a function `tp_part_N` for part N. clocks: which says when it comes to a leaf and when it
+ * leaves it. How many there are; nothing is printed where there is none. No memory: to the latest
+ * guard. */
 int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks);
 
 /* ---- a program that stands alone (export.c) ---- */
 
-/* An array that the host gives or takes, or a parameter. as: a member of a struct in C; NULL: there is none. how: 0 whole, 1 at each tick. */
-typedef struct tp_export_array { const char *name, *as; tp_dtype dtype; int rank; int64_t shape[TP_MAXRANK], bytes; bool ticks; int param; int64_t at; const tp_array *value; } tp_export_array;
+/* An array that the host gives or takes, or a parameter. as: a member of a struct in C; NULL: there
+ * is none. how: 0 whole, 1 at each tick. */
+typedef struct tp_export_array {
+  const char *name, *as;
+  tp_dtype dtype;
+  int rank;
+  int64_t shape[TP_MAXRANK], bytes;
+  bool ticks;
+  int param;
+  int64_t at;
+  const tp_array *value;
+} tp_export_array;
 typedef struct tp_export {
-  const char *name; tp_pos pos;                 /* what its files and functions are called */
-  int64_t *env; uint64_t seed;                  /* bounds by symbol */
-  int nbound; const tp_sym *const *bounds;
-  int nin, nout, nparam;                        /* by number of input, output, parameter. Outputs: param >= 0, the last value of one. Parameters: at, in the file of weights; value: NULL, none yet */
+  const char *name;
+  tp_pos pos; /* what its files and functions are called */
+  int64_t *env;
+  uint64_t seed; /* bounds by symbol */
+  int nbound;
+  const tp_sym *const *bounds;
+  /* by number of input, output, parameter. Outputs: param >= 0, the last value of one. Parameters:
+   * at, in the file of weights; value: NULL, none yet */
+  int nin, nout, nparam;
   tp_export_array *in, *out, *param;
-  int64_t weights;                              /* bytes of parameters */
+  int64_t weights; /* bytes of parameters */
   bool ticks;
 } tp_export;
-typedef struct tp_export_text { tp_buf c, h, example, weights; } tp_export_text;
+typedef struct tp_export_text {
+  tp_buf c, h, example, weights;
+} tp_export_text;
 /* False: an error that names what cannot be exported. No memory: to the latest guard. */
 bool tp_emit_export(tp_export_text *to, const tp_plan *p, const tp_export *x, tp_error *err);
 #endif

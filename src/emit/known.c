@@ -3,11 +3,12 @@
 
 enum { POINTS = 4, TERMS = 32, COLD = 1 << 16, SQUARE = 1024, LONG_ROW = 256, FEW_FOLDED = 4 };
 
-#define BY_NONE NULL, NULL
+#define BY_NONE     NULL, NULL
 #define BY_AT(p, f) #p, #f
 const tp_emit_row tp_emit_rows[TP_NOP] = {
 #define NONE NO_FAULT
-#define S(NAME, operands, types, result, f, i, b, near, fault) [TP_OP_##NAME] = { OF_##types, fault, #NAME, BY_##near },
+#define S(NAME, operands, types, result, f, i, b, near, fault) \
+  [TP_OP_##NAME] = { OF_##types, fault, #NAME, BY_##near },
 #include "kern/scalar.def"
 #undef S
 #undef NONE
@@ -15,24 +16,29 @@ const tp_emit_row tp_emit_rows[TP_NOP] = {
 
 tp_dtype tp_emit_dtype(const tp_emit *e, const tp_nd *nd) { return e->p->bufs.v[nd->buf]->dtype; }
 
-tp_dtype tp_emit_type_of(const tp_emit *e, const tp_region *r, int in) { return in < r->nin ? tp_emit_dtype(e, &r->in[in]) : r->micro[in - r->nin].dtype; }
+tp_dtype tp_emit_type_of(const tp_emit *e, const tp_region *r, int in) {
+  return in < r->nin ? tp_emit_dtype(e, &r->in[in]) : r->micro[in - r->nin].dtype;
+}
 
 static bool row_takes(tp_op op, tp_dtype d) {
   switch (tp_emit_rows[op].types) {
-    case OF_FLOAT: return tp_dtype_float(d);
-    case OF_NUMBER: return d != TP_BOOL;
-    case OF_ANY: return true;
-    case OF_BOOL: return d == TP_BOOL;
-    default: return false;
+  case OF_FLOAT: return tp_dtype_float(d);
+  case OF_NUMBER: return d != TP_BOOL;
+  case OF_ANY: return true;
+  case OF_BOOL: return d == TP_BOOL;
+  default: return false;
   }
 }
 
 static bool micro_known(const tp_emit *e, const tp_region *r, const tp_micro *m) {
-  if (m->op == TP_OP_FILL || m->op == TP_OP_VALUE || m->op == TP_OP_CAST || m->op == TP_OP_MATMUL) return true;
+  if (m->op == TP_OP_FILL || m->op == TP_OP_VALUE || m->op == TP_OP_CAST || m->op == TP_OP_MATMUL)
+    return true;
   return row_takes(m->op, tp_compute(tp_emit_type_of(e, r, m->in[m->op == TP_OP_SELECT])));
 }
 
-tp_dtype tp_emit_result_type(const tp_emit *e, const tp_region *r, int k) { return r->nmicro ? r->micro[r->outmicro[k]].dtype : tp_emit_dtype(e, &r->in[0]); }
+tp_dtype tp_emit_result_type(const tp_emit *e, const tp_region *r, int k) {
+  return r->nmicro ? r->micro[r->outmicro[k]].dtype : tp_emit_dtype(e, &r->in[0]);
+}
 
 /* The one leading axis along which windows wrap; -1: none does, -2: several do. */
 static int wrapped_axis(const tp_region *r) {
@@ -44,10 +50,13 @@ static int wrapped_axis(const tp_region *r) {
   return at;
 }
 
-int tp_emit_seam(const tp_region *r) { return r->sums || r->acc ? -1 : TP_MAX(wrapped_axis(r), -1); }
+int tp_emit_seam(const tp_region *r) {
+  return r->sums || r->acc ? -1 : TP_MAX(wrapped_axis(r), -1);
+}
 
 static bool all_known(const tp_emit *e, const tp_region *r) {
-  bool ok = r->kind == TP_RG_LOOP && !r->check && r->nlead < TP_MAXRANK && r->nout > 0 && (e->given || wrapped_axis(r) == -1 || tp_emit_seam(r) >= 0);
+  bool ok = r->kind == TP_RG_LOOP && !r->check && r->nlead < TP_MAXRANK && r->nout > 0 &&
+      (e->given || wrapped_axis(r) == -1 || tp_emit_seam(r) >= 0);
   for (int i = 0; ok && i < r->nin; i++) ok = r->in[i].buf >= 0 && r->in[i].rank == 0;
   for (int i = 0; ok && i < r->nout; i++) ok = (r->out[i].buf >= 0 || i) && r->out[i].rank == 0;
   for (int i = 0; ok && i < r->nmicro; i++) ok = micro_known(e, r, &r->micro[i]);
@@ -58,7 +67,9 @@ static bool all_known(const tp_emit *e, const tp_region *r) {
 
 /* Is there an operand for which the operator has no value? A number that is written out says so. */
 bool tp_emit_may_fault(const tp_emit *e, const tp_region *r, const tp_micro *m) {
-  int fault = m->op == TP_OP_FILL || m->op == TP_OP_VALUE || m->op == TP_OP_CAST ? NO_FAULT : tp_emit_rows[m->op].fault;
+  int fault = m->op == TP_OP_FILL || m->op == TP_OP_VALUE || m->op == TP_OP_CAST
+      ? NO_FAULT
+      : tp_emit_rows[m->op].fault;
   if (!fault || tp_dtype_float(tp_compute(tp_emit_type_of(e, r, m->in[0])))) return false;
   const tp_micro *by = m->in[1] >= r->nin ? &r->micro[m->in[1] - r->nin] : NULL;
   uint64_t cell = 0;
@@ -107,15 +118,19 @@ static bool is_far(const tp_ix *stride) {
 }
 
 /* Does the window lie along axis i and jump along k? */
-static bool lies_along(const tp_nd *nd, int i, int k) { return nd->buf >= 0 && nd->lead && tp_is_number(nd->lead[i], 1) && is_far(nd->lead[k]); }
+static bool lies_along(const tp_nd *nd, int i, int k) {
+  return nd->buf >= 0 && nd->lead && tp_is_number(nd->lead[i], 1) && is_far(nd->lead[k]);
+}
 
-/* Windows that lie along one axis each and jump along the other's: the target goes over squares, in which each line is gone through while it is near. */
+/* Windows that lie along one axis each and jump along the other's: the target goes over squares, in
+ * which each line is gone through while it is near. */
 static bool turns(const tp_region *r) {
   bool along[TP_MAXRANK][TP_MAXRANK] = { 0 }, any = false;
   for (int w = 0; w < r->nin + r->nout; w++)
     for (int i = 0; i < r->nlead; i++)
       for (int k = 0; k < r->nlead; k++)
-        if (i != k && !tp_is_number(r->lead[i], 1) && !tp_is_number(r->lead[k], 1)) along[i][k] |= lies_along(tp_window_at(r, w), i, k);
+        if (i != k && !tp_is_number(r->lead[i], 1) && !tp_is_number(r->lead[k], 1))
+          along[i][k] |= lies_along(tp_window_at(r, w), i, k);
   for (int i = 0; i < r->nlead; i++)
     for (int k = 0; k < i; k++) any |= along[i][k] && along[k][i];
   return any;
@@ -128,22 +143,28 @@ static bool folds_few(const tp_nest *n) {
   return rows <= FEW_FOLDED;
 }
 
-/* Are columns of what lies there folded, at most widened? Kernels take some rows of them at a time, if these are long. */
+/* Are columns of what lies there folded, at most widened? Kernels take some rows of them at a time,
+ * if these are long. */
 static bool folds_columns(const tp_emit *e, const tp_region *r) {
-  bool plain = r->nout == 1 && r->nin == 1 && (r->nmicro == 0 || (r->nmicro == 1 && (r->micro->op == TP_OP_DETACH || r->micro->op == TP_OP_CAST)));
+  bool plain = r->nout == 1 && r->nin == 1 &&
+      (r->nmicro == 0 ||
+          (r->nmicro == 1 && (r->micro->op == TP_OP_DETACH || r->micro->op == TP_OP_CAST)));
   if (!plain || !r->sums) return false;
   tp_nest n;
   tp_plan_walk(e->ix, e->a, r, &n);
   int64_t row;
-  return n.nax > 1 && !n.ax[n.nax - 1].red && !folds_few(&n) && !(tp_ix_is_const(n.ax[n.nax - 1].n, &row) && row < LONG_ROW);
+  return n.nax > 1 && !n.ax[n.nax - 1].red && !folds_few(&n) &&
+      !(tp_ix_is_const(n.ax[n.nax - 1].n, &row) && row < LONG_ROW);
 }
 
 /* Does window w lie along axis k of the nest and jump along its innermost one? */
 static bool is_turned(const tp_region *r, const tp_nest *n, int w, int k) {
-  return tp_window_at(r, w)->buf >= 0 && tp_is_number(n->stride[w][k], 1) && is_far(n->stride[w][n->nax - 1]);
+  return tp_window_at(r, w)->buf >= 0 && tp_is_number(n->stride[w][k], 1) &&
+      is_far(n->stride[w][n->nax - 1]);
 }
 
-/* The axis along which windows lie that are turned; -1: there are none, or they lie along several. */
+/* The axis along which windows lie that are turned; -1: there are none, or they lie along several.
+ */
 static int axis_across(const tp_region *r, const tp_nest *n) {
   int across = -1;
   bool one = true;
@@ -161,7 +182,8 @@ static bool is_small(const tp_region *r) {
   return points >= 0 && points <= SQUARE;
 }
 
-/* Does a chain go over tiles? Plain copies the target makes better, and which point without a value is the first one is the target's to say. */
+/* Does a chain go over tiles? Plain copies the target makes better, and which point without a value
+ * is the first one is the target's to say. */
 static bool has_tiles(const tp_emit *e, const tp_region *r, const tp_nest *n) {
   bool chain = r->nmicro && !r->sums && !r->acc && wrapped_axis(r) == -1 && !tp_emit_faults(e, r);
   return !e->given && chain && !is_small(r) && turns(r) && axis_across(r, n) >= 0;
@@ -178,7 +200,8 @@ static int bytes_turned(const tp_emit *e, const tp_region *r, const tp_nest *n, 
 static void choose_turned(const tp_emit *e, const tp_region *r, tp_nest *n) {
   int across = axis_across(r, n), bytes = bytes_turned(e, r, n, across);
   tp_nest_swap(n, across, n->nax - 1);
-  if (axis_across(r, n) != across || bytes_turned(e, r, n, across) >= bytes) tp_nest_swap(n, across, n->nax - 1);
+  if (axis_across(r, n) != across || bytes_turned(e, r, n, across) >= bytes)
+    tp_nest_swap(n, across, n->nax - 1);
 }
 
 bool *tp_emit_turned(const tp_emit *e, const tp_region *r, tp_nest *n, int *across) {
@@ -200,11 +223,13 @@ static bool leaves(const tp_emit *e, const tp_region *r) {
   return !has_tiles(e, r, &n);
 }
 
-/* What stands outside the loops of a program that has some runs once: it is not worth a compiler's time where it is small. */
+/* What stands outside the loops of a program that has some runs once: it is not worth a compiler's
+ * time where it is small. */
 bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
   if (x->rg->newest && !e->given) return false;
-  bool cold = e->looped && !e->given && !in_loop(x) && (tp_emit_count(r) >= 0 || (e->teamed && has_extents(r)));
+  bool cold = e->looped && !e->given && !in_loop(x) &&
+      (tp_emit_count(r) >= 0 || (e->teamed && has_extents(r)));
   if (tp_emit_is_pointwise(e, r)) return !cold;
   return !cold && all_known(e, r) && (e->given || !leaves(e, r));
 }

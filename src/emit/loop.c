@@ -1,29 +1,50 @@
 /* loop.c: a LOOP as C loops.
  *
- * Axes are walked in the plan's order (plan/walk.c). The body is a straight line of the prelude's functions, rounded where the interpreter rounds. Without a fold an iteration asks
- * nothing of another, and where windows show it compilers are told so (alone.c). A fold along the innermost axis goes by TP_FOLD_LANES partial results that are joined after TP_FOLD_PART elements, one along other axes keeps a result
- * for each of up to COLUMNS places: f32 in f64, but for lanes, as the interpreter's kernels do. A few points of known extents are written out without loops. */
+ * Axes are walked in the plan's order (plan/walk.c). The body is a straight line of the prelude's
+ * functions, rounded where the interpreter rounds. Without a fold an iteration asks nothing of
+ * another, and where windows show it compilers are told so (alone.c). A fold along the innermost
+ * axis goes by TP_FOLD_LANES partial results that are joined after TP_FOLD_PART elements, one along
+ * other axes keeps a result for each of up to COLUMNS places: f32 in f64, but for lanes, as the
+ * interpreter's kernels do. A few points of known extents are written out without loops. */
 #include "emit/priv.h"
 #include "kern/prelude/fold.h"
 #include <math.h>
 
-enum { LANES = TP_FOLD_LANES, COLUMNS = 1024, STRIP = 256, TILE_ROWS = 16, TILE_ROW = 64, TURN_SIDE = 16 };
+enum {
+  LANES = TP_FOLD_LANES,
+  COLUMNS = 1024,
+  STRIP = 256,
+  TILE_ROWS = 16,
+  TILE_ROW = 64,
+  TURN_SIDE = 16
+};
 
 typedef struct {
-  tp_emit *e; const tp_region *r; int pos;
-  int nw; const tp_nd **w;                      /* windows: inputs, then results */
-  int nax; tp_axis *ax; tp_axis_strides *stride;       /* as tp_nest */
-  const int64_t *at;                            /* a written out point: its place along the region's axes; NULL: loops */
-  bool folds, product;                          /* product: x * y is fused into the sum */
-  bool near, again;                             /* operators take operands for near ones, `far` becomes 1 where one is not; again: then the strip is made again */
-  int across;                                   /* the axis along which turned windows lie */
-  int seam;                                     /* the axis along which windows wrap, that is gone through from one seam to the next; -1: none */
-  const bool *turned;                           /* by window: its elements of a tile stand in t<w> as the others' do; NULL: there are no tiles */
+  tp_emit *e;
+  const tp_region *r;
+  int pos;
+  int nw;
+  const tp_nd **w; /* windows: inputs, then results */
+  int nax;
+  tp_axis *ax;
+  tp_axis_strides *stride; /* as tp_nest */
+  /* a written out point: its place along the region's axes; NULL: loops */
+  const int64_t *at;
+  bool folds, product; /* product: x * y is fused into the sum */
+  /* operators take operands for near ones, `far` becomes 1 where one is not; again: then the strip
+   * is made again */
+  bool near, again;
+  int across; /* the axis along which turned windows lie */
+  /* the axis along which windows wrap, that is gone through from one seam to the next; -1: none */
+  int seam;
+  /* by window: its elements of a tile stand in t<w> as the others' do; NULL: there are no tiles */
+  const bool *turned;
 } nest;
 
 /* ---- axes ---- */
 
-/* Of a product the summed axis goes innermost or around columns: its terms are added one by one either way. */
+/* Of a product the summed axis goes innermost or around columns: its terms are added one by one
+ * either way. */
 static void find_axes(nest *l) {
   tp_nest *n = TP_NEW(l->e->a, tp_nest);
   tp_plan_walk(l->e->ix, l->e->a, l->r, n);
@@ -37,7 +58,9 @@ static void find_axes(nest *l) {
 
 static nest nest_of(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
-  nest l = { .e = e, .r = r, .pos = x->pos, .nw = r->nin + r->nout, .product = r != x->rg, .seam = -1 };
+  nest l = {
+    .e = e, .r = r, .pos = x->pos, .nw = r->nin + r->nout, .product = r != x->rg, .seam = -1
+  };
   l.w = TP_NEWN(e->a, const tp_nd *, l.nw);
   for (int i = 0; i < l.nw; i++) l.w[i] = tp_window_at(r, i);
   l.folds = r->sums && (!r->acc || l.product);
@@ -47,9 +70,12 @@ static nest nest_of(tp_emit *e, const tp_pnode *x) {
 
 /* ---- places ---- */
 
-static const tp_ix *offset_at(const nest *l, const tp_nd *nd) { return tp_emit_offset(l->e, l->r, nd, l->at); }
+static const tp_ix *offset_at(const nest *l, const tp_nd *nd) {
+  return tp_emit_offset(l->e, l->r, nd, l->at);
+}
 
-/* Where the window's elements along its ring begin: at this place of their axis, or, where that has one place only, at the first (""). */
+/* Where the window's elements along its ring begin: at this place of their axis, or, where that has
+ * one place only, at the first (""). */
 static void put_wrapped(const nest *l, const tp_nd *nd, const char *place) {
   tp_puts(l->e->b, "tp_ring_at(");
   tp_emit_ix(l->e, nd->wlo);
@@ -96,7 +122,8 @@ static void put_windows(const nest *l) {
     int buf = l->w[w]->buf;
     char type[32];
     if (buf < 0) continue;
-    snprintf(type, sizeof type, "%s%s", w < l->r->nin ? "const " : "", tp_emit_cell(e, tp_emit_dtype(e, l->w[w])));
+    snprintf(type, sizeof type, "%s%s", w < l->r->nin ? "const " : "",
+        tp_emit_cell(e, tp_emit_dtype(e, l->w[w])));
     if (!tp_emit_window(e, type, w, buf)) continue;
     tp_emit_place(e, l->w[w], l->w[w]->off);
     if (l->w[w]->wrap >= 0 && tp_is_number(l->r->lead[l->w[w]->wrap], 1)) {
@@ -118,7 +145,10 @@ static bool is_written(const nest *l, int buf) {
 }
 
 /* The same along the innermost axis: read before it. */
-static bool is_fixed(const nest *l, int i) { return !l->at && l->nax && tp_is_number(l->stride[i][l->nax - 1], 0) && !is_written(l, l->w[i]->buf); }
+static bool is_fixed(const nest *l, int i) {
+  return !l->at && l->nax && tp_is_number(l->stride[i][l->nax - 1], 0) &&
+      !is_written(l, l->w[i]->buf);
+}
 
 /* Does each point go through neighbours itself (product.c)? */
 static bool is_dot(const nest *l) { return l->r->nmicro == 1 && l->r->micro->op == TP_OP_MATMUL; }
@@ -142,7 +172,9 @@ static void put_inputs(const nest *l, bool fixed) {
     if (is_fixed(l, i) == fixed) put_input(l, i);
 }
 
-static void put_name(const nest *l, int in) { tp_putf(l->e->b, in < l->r->nin ? "i%d" : "m%d", in < l->r->nin ? in : in - l->r->nin); }
+static void put_name(const nest *l, int in) {
+  tp_putf(l->e->b, in < l->r->nin ? "i%d" : "m%d", in < l->r->nin ? in : in - l->r->nin);
+}
 
 static void put_arguments(const nest *l, const tp_micro *m) {
   for (int i = 0; i < tp_ops[m->op].nin; i++) {
@@ -160,7 +192,9 @@ static bool divides_i64(const tp_region *r, const tp_micro *m) {
 }
 
 /* Has the operator a form without branches, for what is near? */
-static bool has_near(const tp_region *r, const tp_micro *m) { return tp_emit_rows[m->op].near && (tp_dtype_float(m->dtype) || divides_i64(r, m)); }
+static bool has_near(const tp_region *r, const tp_micro *m) {
+  return tp_emit_rows[m->op].near && (tp_dtype_float(m->dtype) || divides_i64(r, m));
+}
 
 /* With all its branches, in a function of its own: seldom run, and long wherever it stands. */
 static void put_far(tp_emit *e, const tp_micro *m, const char *sfx) {
@@ -179,8 +213,10 @@ static void put_call(const nest *l, const tp_micro *m) {
   tp_emit *e = l->e;
   tp_dtype from = tp_compute(tp_emit_type_of(e, l->r, m->in[m->op == TP_OP_SELECT]));
   if (m->op == TP_OP_CAST && from == TP_F64 && tp_half(m->dtype)) tp_puts(e->b, "tp_sticky_f32(");
-  else if (m->op == TP_OP_CAST) tp_putf(e->b, "tp_cast_%s_%s(", tp_emit_sfx(from), tp_emit_sfx(m->dtype));
-  else if (l->near && has_near(l->r, m)) tp_putf(e->b, "tp_near_%s_%s(", tp_emit_rows[m->op].near, tp_emit_sfx(from));
+  else if (m->op == TP_OP_CAST)
+    tp_putf(e->b, "tp_cast_%s_%s(", tp_emit_sfx(from), tp_emit_sfx(m->dtype));
+  else if (l->near && has_near(l->r, m))
+    tp_putf(e->b, "tp_near_%s_%s(", tp_emit_rows[m->op].near, tp_emit_sfx(from));
   else if (l->again && has_near(l->r, m)) put_far(e, m, tp_emit_sfx(from));
   else tp_putf(e->b, "tp_%s_%s(", tp_emit_rows[m->op].name, tp_emit_sfx(from));
   put_arguments(l, m);
@@ -189,7 +225,8 @@ static void put_call(const nest *l, const tp_micro *m) {
 /* Is the operand, are both, near? */
 static void put_near(const nest *l, const tp_micro *m) {
   tp_emit_indent(l->e);
-  tp_putf(l->e->b, "far |= !tp_is_near_%s_%s(", tp_emit_rows[m->op].test, tp_emit_sfx(tp_compute(m->dtype)));
+  tp_putf(l->e->b, "far |= !tp_is_near_%s_%s(", tp_emit_rows[m->op].test,
+      tp_emit_sfx(tp_compute(m->dtype)));
   put_arguments(l, m);
   tp_puts(l->e->b, ";\n");
 }
@@ -201,10 +238,17 @@ static void put_at(const nest *l, int i) {
     for (int j = 0; j < l->ax[k].nof; j++) {
       if (l->ax[k].of[j] != i) continue;
       const tp_ix *inner = tp_ix_const(e->ix, 1);
-      for (int q = j + 1; q < l->ax[k].nof; q++) inner = tp_ix_mul(e->ix, inner, l->r->lead[l->ax[k].of[q]]);
+      for (int q = j + 1; q < l->ax[k].nof; q++)
+        inner = tp_ix_mul(e->ix, inner, l->r->lead[l->ax[k].of[q]]);
       tp_putf(e->b, "x%d", k);
-      if (!tp_is_number(inner, 1)) { tp_puts(e->b, "/"); tp_emit_ix(e, inner); }
-      if (j) { tp_puts(e->b, "%"); tp_emit_ix(e, l->r->lead[i]); }
+      if (!tp_is_number(inner, 1)) {
+        tp_puts(e->b, "/");
+        tp_emit_ix(e, inner);
+      }
+      if (j) {
+        tp_puts(e->b, "%");
+        tp_emit_ix(e, l->r->lead[i]);
+      }
       return;
     }
   tp_putf(e->b, "%lld", (long long)(l->at ? l->at[i] : 0));
@@ -265,7 +309,8 @@ static void put_dot(const nest *l, const tp_micro *m) {
 static bool decides(const tp_region *r, int k) {
   bool any = r->micro[k].dtype == TP_BOOL;
   for (int i = k + 1; i < r->nmicro && !tp_dtype_float(r->micro[k].dtype); i++)
-    any |= tp_ops[r->micro[i].op].nin > 1 && r->micro[i].in[1] == r->nin + k && (tp_emit_rows[r->micro[i].op].fault || r->micro[i].op == TP_OP_MUL);
+    any |= tp_ops[r->micro[i].op].nin > 1 && r->micro[i].in[1] == r->nin + k &&
+        (tp_emit_rows[r->micro[i].op].fault || r->micro[i].op == TP_OP_MUL);
   return any;
 }
 
@@ -316,13 +361,16 @@ static void put_leads(const nest *l) {
 static void put_work(const nest *l) {
   put_leads(l);
   put_inputs(l, false);
-  if (l->product && !is_dot(l) && tp_dtype_float(l->r->micro[0].dtype)) return;       /* fused into the sum */
+  /* fused into the sum */
+  if (l->product && !is_dot(l) && tp_dtype_float(l->r->micro[0].dtype)) return;
   for (int k = 0; k < l->r->nmicro; k++) put_micro(l, k);
 }
 
 /* ---- results ---- */
 
-static const char *const adds[] = { [TP_RED_SUM] = "ADD", [TP_RED_PROD] = "MUL", [TP_RED_MAX] = "MAXIMUM", [TP_RED_MIN] = "MINIMUM" };
+static const char *const adds[] = {
+  [TP_RED_SUM] = "ADD", [TP_RED_PROD] = "MUL", [TP_RED_MAX] = "MAXIMUM", [TP_RED_MIN] = "MINIMUM"
+};
 
 /* Result k, whose value the text is, goes to its place, or is added to what is there. */
 static void put_store(const nest *l, int k, const char *value) {
@@ -381,7 +429,8 @@ static void shut(const nest *l) {
   tp_emit_line(l->e, "}\n");
 }
 
-/* May iterations over places of axis k be taken as independent, if they read operands and store results from..to? Turned windows stand in locals. */
+/* May iterations over places of axis k be taken as independent, if they read operands and store
+ * results from..to? Turned windows stand in locals. */
 static bool is_axis_alone(const nest *l, int k, int from, int to) {
   const tp_ix **step = TP_NEWN(l->e->a, const tp_ix *, l->nw);
   for (int w = 0; w < l->nw; w++) {
@@ -443,13 +492,16 @@ static void put_held(nest *l, int axis, const char *count, bool near) {
   l->near = l->again = false;
 }
 
-/* For each element what the micros make of it; `most`: of `count`; then its results are stored from `first` on. Where operators have branches all go without, and if one was wrong about that again with them. */
+/* For each element what the micros make of it; `most`: of `count`; then its results are stored from
+ * `first` on. Where operators have branches all go without, and if one was wrong about that again
+ * with them. */
 static void open_work(const nest *of, int axis, const char *count, int most, int first) {
   nest l = *of;
   tp_emit *e = l.e;
   bool branched = is_branched(&l);
   for (int k = 0; branched && k < l.r->nout; k++)
-    if (is_held(&l, k)) tp_emit_line(e, "%s v%d[%d];\n", tp_emit_held(l.r->micro[l.r->outmicro[k]].dtype), k, most);
+    if (is_held(&l, k))
+      tp_emit_line(e, "%s v%d[%d];\n", tp_emit_held(l.r->micro[l.r->outmicro[k]].dtype), k, most);
   if (branched) {
     tp_emit_line(e, "int far = 0;\n");
     put_held(&l, axis, count, true);
@@ -462,15 +514,20 @@ static void open_work(const nest *of, int axis, const char *count, int most, int
   open_elements(&l, axis, count);
   if (!branched) put_work(&l);
   for (int k = 0; branched && k < l.r->nout; k++)
-    if (is_held(&l, k)) tp_emit_line(e, "const %s m%d = v%d[k];\n", tp_emit_held(l.r->micro[l.r->outmicro[k]].dtype), l.r->outmicro[k], k);
+    if (is_held(&l, k))
+      tp_emit_line(e, "const %s m%d = v%d[k];\n", tp_emit_held(l.r->micro[l.r->outmicro[k]].dtype),
+          l.r->outmicro[k], k);
 }
 
-enum { ABREAST = 64 };                          /* places: four vectors of the widest */
+enum { ABREAST = 64 }; /* places: four vectors of the widest */
 
-/* Is it a long chain of operators over many places? It goes by a few vectors at once: where one waits for its own results the processor has the others. */
+/* Is it a long chain of operators over many places? It goes by a few vectors at once: where one
+ * waits for its own results the processor has the others. */
 static bool goes_abreast(const nest *l, int in) {
   int64_t n;
-  return l->r->nmicro >= TP_TUNE_ABREAST_MICROS && in != l->seam && tp_ix_is_const(l->ax[in].n, &n) && n >= TP_TUNE_ABREAST_PLACES && n % ABREAST == 0 && !tp_emit_faults(l->e, l->r) && is_axis_alone(l, in, 0, l->r->nout);
+  return l->r->nmicro >= TP_TUNE_ABREAST_MICROS && in != l->seam &&
+      tp_ix_is_const(l->ax[in].n, &n) && n >= TP_TUNE_ABREAST_PLACES && n % ABREAST == 0 &&
+      !tp_emit_faults(l->e, l->r) && is_axis_alone(l, in, 0, l->r->nout);
 }
 
 static void open_abreast(const nest *l, int in) {
@@ -485,7 +542,8 @@ static void open_abreast(const nest *l, int in) {
   open_elements(l, in, "some");
 }
 
-/* Elements lo .. hi of the seam's axis, along which no window wraps; u<w>: where a window that does would begin for these. */
+/* Elements lo .. hi of the seam's axis, along which no window wraps; u<w>: where a window that does
+ * would begin for these. */
 static void open_seams(const nest *l) {
   tp_emit *e = l->e;
   tp_emit_indent(e);
@@ -505,7 +563,8 @@ static void open_seams(const nest *l) {
     tp_emit_ix(e, l->w[w]->wmod);
     tp_putf(e->b, ") - r%d);\n", w);
     tp_emit_indent(e);
-    tp_putf(e->b, "%s%s *const u%d = w%d + (r%d - lo)*", w < l->r->nin ? "const " : "", tp_emit_cell(e, tp_emit_dtype(e, l->w[w])), w, w, w);
+    tp_putf(e->b, "%s%s *const u%d = w%d + (r%d - lo)*", w < l->r->nin ? "const " : "",
+        tp_emit_cell(e, tp_emit_dtype(e, l->w[w])), w, w, w);
     tp_emit_ix(e, l->stride[w][l->seam]);
     tp_puts(e->b, ";\n");
   }
@@ -533,7 +592,8 @@ static void put_map(const nest *l) {
   for (int k = 0; k < l->nax + (strips || abreast) + (l->seam >= 0); k++) shut(l);
 }
 
-/* ---- maps with windows that are turned ---- a tile at a time, in which each line is gone through while it is near */
+/* ---- maps with windows that are turned ---- a tile at a time, in which each line is gone through
+ * while it is near */
 
 /* Elements of window w of the tile at `top` and j, into t<w> or out of it. */
 static void put_turn(const nest *l, int w) {
@@ -545,7 +605,8 @@ static void put_turn(const nest *l, int w) {
   tp_emit_line(e, "{\n");
   tp_emit_line(e, "  const int64_t x%d = top, x%d = j;\n", l->across, in);
   tp_emit_indent(e);
-  tp_putf(e->b, out ? "  h->turn(%d, &" : "  h->turn(%d, t%d, %d, &", tp_dtype_size(tp_emit_dtype(e, l->w[w])), w, TILE_ROW);
+  tp_putf(e->b, out ? "  h->turn(%d, &" : "  h->turn(%d, t%d, %d, &",
+      tp_dtype_size(tp_emit_dtype(e, l->w[w])), w, TILE_ROW);
   put_element(&there, w);
   tp_puts(e->b, ", ");
   tp_emit_ix(e, l->stride[w][in]);
@@ -580,10 +641,13 @@ static void put_tiles(const nest *l) {
   tp_emit_ix(e, l->ax[l->across].n);
   tp_putf(e->b, "; top < high; top += %d) {\n", TILE_ROWS);
   e->depth++;
-  tp_emit_line(e, "const int64_t rows = high - top < %d ? high - top : %d;\n", TILE_ROWS, TILE_ROWS);
+  tp_emit_line(
+      e, "const int64_t rows = high - top < %d ? high - top : %d;\n", TILE_ROWS, TILE_ROWS);
   open_pieces(l, l->nax - 1, TILE_ROW);
   for (int w = 0; w < l->nw; w++)
-    if (l->turned[w]) tp_emit_line(e, "%s t%d[%d];\n", tp_emit_cell(e, tp_emit_dtype(e, l->w[w])), w, TILE_ROWS * TILE_ROW);
+    if (l->turned[w])
+      tp_emit_line(
+          e, "%s t%d[%d];\n", tp_emit_cell(e, tp_emit_dtype(e, l->w[w])), w, TILE_ROWS * TILE_ROW);
   put_turns(l, 0, l->r->nin);
   put_tile_rows(l);
   put_turns(l, l->r->nin, l->nw);
@@ -592,28 +656,39 @@ static void put_tiles(const nest *l) {
 
 /* ---- folds ---- */
 
-typedef struct { const char *part, *acc, *fn; tp_dtype c; } fold_types;
+typedef struct {
+  const char *part, *acc, *fn;
+  tp_dtype c;
+} fold_types;
 
 static fold_types types_of(const nest *l) {
   tp_dtype c = tp_compute(tp_emit_result_type(l->e, l->r, 0));
-  bool adds_up = l->r->red == TP_RED_SUM || l->r->red == TP_RED_PROD, most = l->r->red == TP_RED_MAX;
-  const char *own = tp_emit_type(c), *natural = c == TP_I32 ? "uint32_t" : c == TP_I64 ? "uint64_t" : own;
+  bool adds_up = l->r->red == TP_RED_SUM || l->r->red == TP_RED_PROD,
+       most = l->r->red == TP_RED_MAX;
+  const char *own = tp_emit_type(c),
+             *natural = c == TP_I32 ? "uint32_t"
+      : c == TP_I64                 ? "uint64_t"
+                                    : own;
   fold_types t = { own, own, NULL, c };
   if (adds_up) t.fn = l->r->red == TP_RED_SUM ? "ADD" : "MUL";
   else if (c == TP_BOOL) t.fn = most ? "ANY" : "ALL";
   else if (tp_dtype_float(c)) t.fn = most ? "FMOST" : "FLEAST";
   else t.fn = most ? "MOST" : "LEAST";
   if (adds_up) t.part = t.acc = natural;
-  if (adds_up && c == TP_F32 && !l->product) t.acc = "double", t.part = l->r->red == TP_RED_SUM ? "float" : "double";
+  if (adds_up && c == TP_F32 && !l->product)
+    t.acc = "double", t.part = l->r->red == TP_RED_SUM ? "float" : "double";
   return t;
 }
 
 /* What a fold of nothing is. */
 static void put_identity(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
-  static const double least[] = { [TP_U8] = 0, [TP_I32] = INT32_MIN, [TP_I64] = -0x1p63 }, most[] = { [TP_U8] = 255, [TP_I32] = INT32_MAX };
-  if (l->r->red == TP_RED_SUM || l->r->red == TP_RED_PROD) tp_puts(e->b, l->r->red == TP_RED_SUM ? "0" : "1");
-  else if (tp_dtype_float(t->c)) tp_puts(e->b, tp_emit_number(e, t->c, l->r->red == TP_RED_MAX ? -HUGE_VAL : HUGE_VAL));
+  static const double least[] = { [TP_U8] = 0, [TP_I32] = INT32_MIN, [TP_I64] = -0x1p63 },
+                      most[] = { [TP_U8] = 255, [TP_I32] = INT32_MAX };
+  if (l->r->red == TP_RED_SUM || l->r->red == TP_RED_PROD)
+    tp_puts(e->b, l->r->red == TP_RED_SUM ? "0" : "1");
+  else if (tp_dtype_float(t->c))
+    tp_puts(e->b, tp_emit_number(e, t->c, l->r->red == TP_RED_MAX ? -HUGE_VAL : HUGE_VAL));
   else if (t->c == TP_BOOL) tp_puts(e->b, l->r->red == TP_RED_MAX ? "0" : "1");
   else if (l->r->red == TP_RED_MIN && t->c == TP_I64) tp_puts(e->b, "9223372036854775807LL");
   else tp_puts(e->b, tp_emit_number(e, t->c, l->r->red == TP_RED_MAX ? least[t->c] : most[t->c]));
@@ -652,7 +727,8 @@ static void put_delivery(const nest *l, const fold_types *t, const char *acc) {
   char value[64];
   bool narrow = strcmp(t->acc, "double") == 0 && t->c == TP_F32;
   const char *how = narrow && tp_half(tp_emit_result_type(l->e, l->r, 0)) ? "tp_sticky_f32(" : "(";
-  snprintf(value, sizeof value, narrow && how[0] == 't' ? "%s%s)" : "(%s)%s", narrow && how[0] == 't' ? how : tp_emit_type(t->c), acc);
+  snprintf(value, sizeof value, narrow && how[0] == 't' ? "%s%s)" : "(%s)%s",
+      narrow && how[0] == 't' ? how : tp_emit_type(t->c), acc);
   put_store(l, 0, value);
 }
 
@@ -681,7 +757,8 @@ static void put_kept(const nest *l) {
   if (!any) tp_puts(l->e->b, "1");
 }
 
-/* What is left of a row, fewer than there are lanes: what is folded is made side by side, and then folded in order. */
+/* What is left of a row, fewer than there are lanes: what is folded is made side by side, and then
+ * folded in order. */
 static void put_rest(const nest *l, const fold_types *t, int axis) {
   tp_emit *e = l->e;
   tp_emit_line(e, "%s y[TP_FOLD_LANES];\n", tp_emit_held(tp_emit_result_type(e, l->r, 0)));
@@ -693,11 +770,12 @@ static void put_rest(const nest *l, const fold_types *t, int axis) {
   tp_puts(e->b, ";\n");
   put_results(l, 1);
   shut(l);
-  tp_emit_line(e, "for (int64_t k = 0; k < rest; k++) acc = (%s)TP_FOLD_%s(acc, (%s)y[k]);\n", t->acc, t->fn, t->acc);
+  tp_emit_line(e, "for (int64_t k = 0; k < rest; k++) acc = (%s)TP_FOLD_%s(acc, (%s)y[k]);\n",
+      t->acc, t->fn, t->acc);
 }
 
-/* Is more than one row folded into a result? Of short ones that are unrolled gcc 12 makes vectors, and adds terms of
- * several rows up in another order: they stay loops. */
+/* Is more than one row folded into a result? Of short ones that are unrolled gcc 12 makes vectors,
+ * and adds terms of several rows up in another order: they stay loops. */
 static bool has_rows(const nest *l) {
   bool any = false;
   for (int k = 0; k < l->nax - 1; k++) any |= l->ax[k].red;
@@ -757,12 +835,16 @@ static void put_acc(const nest *l, const fold_types *t) {
 
 /* ---- short rows side by side ---- */
 
-/* Is each sum a short row of the innermost axis, and are there many side by side? One by one their terms would wait for each other; 16 rows are made, turned, and added up in lanes, each in its order. */
+/* Is each sum a short row of the innermost axis, and are there many side by side? One by one their
+ * terms would wait for each other; 16 rows are made, turned, and added up in lanes, each in its
+ * order. */
 static bool has_short_rows(const nest *l, const fold_types *t) {
   int in = l->nax - 1;
   int64_t n, rows;
   bool few = in >= 1 && tp_ix_is_const(l->ax[in - 1].n, &rows) && rows < TURN_SIDE / 2;
-  if (l->e->given || l->product || in < 1 || few || strcmp(t->acc, "double") || t->c != TP_F32 || l->r->red != TP_RED_SUM || tp_emit_faults(l->e, l->r)) return false;
+  if (l->e->given || l->product || in < 1 || few || strcmp(t->acc, "double") || t->c != TP_F32 ||
+      l->r->red != TP_RED_SUM || tp_emit_faults(l->e, l->r))
+    return false;
   for (int k = 0; k < in; k++)
     if (l->ax[k].red) return false;
   return tp_ix_is_const(l->ax[in].n, &n) && n >= TURN_SIDE / 2 && n <= TURN_SIDE;
@@ -772,7 +854,8 @@ static void put_short_rows(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
   int in = l->nax - 1;
   int64_t n, rows;
-  bool full = tp_ix_is_const(l->ax[in].n, &n) && n == TURN_SIDE && tp_ix_is_const(l->ax[in - 1].n, &rows) && rows % TURN_SIDE == 0;
+  bool full = tp_ix_is_const(l->ax[in].n, &n) && n == TURN_SIDE &&
+      tp_ix_is_const(l->ax[in - 1].n, &rows) && rows % TURN_SIDE == 0;
   for (int k = 0; k < in - 1; k++) open_axis(l, k);
   tp_emit_indent(e);
   tp_puts(e->b, "for (int64_t top = 0, high = ");
@@ -780,7 +863,9 @@ static void put_short_rows(const nest *l, const fold_types *t) {
   tp_putf(e->b, "; top < high; top += %d) {\n", TURN_SIDE);
   e->depth++;
   if (full) tp_emit_line(e, "enum { rows = %d };\n", TURN_SIDE);
-  else tp_emit_line(e, "const int64_t rows = high - top < %d ? high - top : %d;\n", TURN_SIDE, TURN_SIDE);
+  else
+    tp_emit_line(
+        e, "const int64_t rows = high - top < %d ? high - top : %d;\n", TURN_SIDE, TURN_SIDE);
   tp_emit_line(e, "const int64_t j = 0, n%d = %d;\n", in, (int)n);
   tp_emit_line(e, "float y[%d]%s;\n", TURN_SIDE * TURN_SIDE, full ? "" : " = { 0 }");
   tp_emit_line(e, "for (int64_t row = 0; row < rows; row++) {\n");
@@ -800,7 +885,10 @@ static void put_short_rows(const nest *l, const fold_types *t) {
   tp_emit_line(e, "tp_turn_16(y);\n");
   tp_emit_line(e, "double acc[%d] = { 0 };\n", TURN_SIDE);
   tp_emit_line(e, "for (int64_t k = 0; k < n%d; k++)\n", in);
-  tp_emit_line(e, "  for (int64_t row = 0; row < %d; row++) acc[row] = TP_FOLD_%s(acc[row], (double)y[k*%d + row]);\n", TURN_SIDE, t->fn, TURN_SIDE);
+  tp_emit_line(e,
+      "  for (int64_t row = 0; row < %d; row++) acc[row] = TP_FOLD_%s(acc[row], (double)y[k*%d + "
+      "row]);\n",
+      TURN_SIDE, t->fn, TURN_SIDE);
   put_axis_alone(l, in - 1, 0, 1);
   tp_emit_line(e, "for (int64_t row = 0; row < rows; row++) {\n");
   e->depth++;
@@ -837,7 +925,8 @@ static bool is_long(const tp_region *r) {
   return any;
 }
 
-/* The innermost axis is kept: results of a few of its places at a time. What takes long is made before it is added: a loop of f32 and f64 costs more than two. */
+/* The innermost axis is kept: results of a few of its places at a time. What takes long is made
+ * before it is added: a loop of f32 and f64 costs more than two. */
 static void put_down(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
   int in = l->nax - 1, opened = 0, inner = 0;
@@ -854,7 +943,8 @@ static void put_down(const nest *l, const fold_types *t) {
   for (int k = 0; k < in; k++) {
     int64_t rows;
     if (!l->ax[k].red) continue;
-    if (tp_ix_is_const(l->ax[k].n, &rows) && rows < LANES) tp_emit_line(e, "TP_ROLLED\n");       /* written out, gcc 12 would make vectors of columns */
+    /* written out, gcc 12 would make vectors of columns */
+    if (tp_ix_is_const(l->ax[k].n, &rows) && rows < LANES) tp_emit_line(e, "TP_ROLLED\n");
     open_axis(l, k);
     inner++;
   }
@@ -868,7 +958,9 @@ static void put_down(const nest *l, const fold_types *t) {
   } else put_fold_step(l, t, "acc[k]");
   put_results(l, 1);
   shut(l);
-  if (apart) tp_emit_line(e, "for (int64_t k = 0; k < some; k++) acc[k] = TP_FOLD_%s(acc[k], (double)y[k]);\n", t->fn);
+  if (apart)
+    tp_emit_line(e,
+        "for (int64_t k = 0; k < some; k++) acc[k] = TP_FOLD_%s(acc[k], (double)y[k]);\n", t->fn);
   for (int k = 0; k < inner; k++) shut(l);
   put_axis_alone(l, in, 0, 1);
   open_elements(l, in, "some");
@@ -890,7 +982,9 @@ static void put_single(const nest *l, const fold_types *t) {
 /* Integers have no least and no greatest of nothing. */
 static void put_empty(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
-  if (l->r->acc || tp_dtype_float(t->c) || t->c == TP_BOOL || l->r->red == TP_RED_SUM || l->r->red == TP_RED_PROD) return;
+  if (l->r->acc || tp_dtype_float(t->c) || t->c == TP_BOOL || l->r->red == TP_RED_SUM ||
+      l->r->red == TP_RED_PROD)
+    return;
   tp_emit_indent(l->e);
   tp_puts(e->b, "if (!(");
   put_folded(l);
@@ -903,7 +997,7 @@ static void put_empty(const nest *l, const fold_types *t) {
 static void put_fold(const nest *l) {
   fold_types t = types_of(l);
   put_empty(l, &t);
-  if (l->r->acc) {                              /* nothing leaves what is there as it was */
+  if (l->r->acc) { /* nothing leaves what is there as it was */
     tp_emit_indent(l->e);
     tp_puts(l->e->b, "if (");
     put_folded(l);
@@ -978,7 +1072,8 @@ static void put_points(nest *l) {
 /* Nothing to fold into a written out point. */
 static bool folds_nothing(const nest *l) {
   bool any = false;
-  for (int i = 0; i < l->r->nlead; i++) any |= (l->r->sums >> i & 1) && tp_is_number(l->r->lead[i], 0);
+  for (int i = 0; i < l->r->nlead; i++)
+    any |= (l->r->sums >> i & 1) && tp_is_number(l->r->lead[i], 0);
   return any;
 }
 

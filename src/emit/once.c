@@ -1,13 +1,19 @@
-/* once.c: what several leaves do alike is one function, of where their windows lie and of the numbers in which they differ, as compilers take their time for each text: a loop's
- * first iteration is a branch beside the others', each parameter of a model has an update, each layer a rate and draws of its own. */
+/* once.c: what several leaves do alike is one function, of where their windows lie and of the
+ * numbers in which they differ, as compilers take their time for each text: a loop's first
+ * iteration is a branch beside the others', each parameter of a model has an update, each layer a
+ * rate and draws of its own. */
 #include "emit/priv.h"
 
-enum { MANY_BRIEF = 16 };                       /* leaves that take no longer than a call: of so many the compiler takes longer than they do */
+/* leaves that take no longer than a call: of so many the compiler takes longer than they do */
+enum { MANY_BRIEF = 16 };
 
 typedef struct {
-  int n, id;                                    /* leaves that have it; its function's number, from 1 on */
-  int narg; const tp_emit_arg *arg;             /* of the first of them */
-  bool *varies;                                 /* by argument: leaves differ in it; known when all are counted */
+  /* leaves that have it; its function's number, from 1 on */
+  int n, id;
+  int narg;
+  const tp_emit_arg *arg; /* of the first of them */
+  /* by argument: leaves differ in it; known when all are counted */
+  bool *varies;
 } text;
 
 const char *tp_emit_pos(tp_emit *e, int pos, char to[16]) {
@@ -51,7 +57,8 @@ static void put_windows_as(tp_emit *e, const tp_pnode *x, tp_emit_as as) {
   e->as_window = TP_AS_LOCAL;
 }
 
-/* Into `to`: parameters for its windows, and behind them (so many bytes) what it does. sym: what that uses. */
+/* Into `to`: parameters for its windows, and behind them (so many bytes) what it does. sym: what
+ * that uses. */
 static size_t put_own_text(tp_emit *e, const tp_pnode *x, tp_buf *to, bool *sym) {
   tp_emit was = *e;
   e->b = to;
@@ -71,9 +78,12 @@ static size_t put_own_text(tp_emit *e, const tp_pnode *x, tp_buf *to, bool *sym)
 }
 
 /* Is symbol i the same number for all that is written? */
-static bool is_settled(const tp_emit *e, int i) { return e->given && tp_sym_at(e->ix, i)->kind == TP_SYM_BOUND; }
+static bool is_settled(const tp_emit *e, int i) {
+  return e->given && tp_sym_at(e->ix, i)->kind == TP_SYM_BOUND;
+}
 
-static void put_function(tp_emit *e, const text *t, const tp_buf *of, size_t windows, const bool *sym) {
+static void put_function(
+    tp_emit *e, const text *t, const tp_buf *of, size_t windows, const bool *sym) {
   tp_putf(e->done, "\nTP_ONCE int l%d(const tp_host *h, int pos", t->id);
   tp_putn(e->done, of->s, windows);
   for (int i = 0; i < tp_nsym(e->ix); i++)
@@ -82,9 +92,11 @@ static void put_function(tp_emit *e, const text *t, const tp_buf *of, size_t win
     if (t->varies[i]) tp_putf(e->done, ", %s k%d", t->arg[i].type, i);
   tp_puts(e->done, ") {\n  int64_t *const env = h->env;\n  (void)env, (void)pos;\n");
   for (int i = 0; i < t->narg; i++)
-    if (!t->varies[i]) tp_putf(e->done, "  const %s k%d = %s;\n", t->arg[i].type, i, t->arg[i].text);
+    if (!t->varies[i])
+      tp_putf(e->done, "  const %s k%d = %s;\n", t->arg[i].type, i, t->arg[i].text);
   for (int i = 0; i < tp_nsym(e->ix); i++)
-    if (sym[i] && is_settled(e, i)) tp_putf(e->done, "  const int64_t s%d = %lld;\n", i, (long long)e->given[i]);
+    if (sym[i] && is_settled(e, i))
+      tp_putf(e->done, "  const int64_t s%d = %lld;\n", i, (long long)e->given[i]);
   tp_putn(e->done, of->s + windows, of->n - windows);
   tp_puts(e->done, "  return 0;\n}\n");
 }
@@ -107,7 +119,9 @@ static text *text_at(tp_emit *e, const tp_buf *key) {
   text *t = tp_hmap_get(e->texts, key->s, key->n);
   if (t) return t;
   t = TP_NEW(e->a, text);
-  *t = (text){ .narg = e->arg.n, .arg = tp_dup(e->a, e->arg.v, sizeof *e->arg.v * (size_t)e->arg.n), .varies = TP_NEWN(e->a, bool, e->arg.n + 1) };
+  *t = (text){ .narg = e->arg.n,
+    .arg = tp_dup(e->a, e->arg.v, sizeof *e->arg.v * (size_t)e->arg.n),
+    .varies = TP_NEWN(e->a, bool, e->arg.n + 1) };
   tp_hmap_set(e->texts, key->s, key->n, t);
   return t;
 }

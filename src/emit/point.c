@@ -1,15 +1,21 @@
-/* point.c: operators that are no loops over elements and yet are worth no call: draws, places of the largest, picks by data, environments. Each point of the region's axes is
- * made by itself, of few elements, so a loop over points is all there is. Where data may be wrong it is looked at before anything is written; the target, which goes on then, says what is wrong. */
+/* point.c: operators that are no loops over elements and yet are worth no call: draws, places of
+ * the largest, picks by data, environments. Each point of the region's axes is made by itself, of
+ * few elements, so a loop over points is all there is. Where data may be wrong it is looked at
+ * before anything is written; the target, which goes on then, says what is wrong. */
 #include "emit/priv.h"
 #include "base/env.h"
 #include "kern/kern.h"
 
-enum { FEW_WORDS = 16, FEW_ELEMENTS = 16, FEW_HITS = 8 };     /* of a point: more are no few */
-enum { LONG_RUN = 256 };                        /* elements that have an index in common: more, and more that nobody knows, a target's kernel moves as fast */
+enum { FEW_WORDS = 16, FEW_ELEMENTS = 16, FEW_HITS = 8 }; /* of a point: more are no few */
+/* elements that have an index in common: more, and more that nobody knows, a target's kernel moves
+ * as fast */
+enum { LONG_RUN = 256 };
 
 /* ---- what is known ---- */
 
-static tp_dtype cell_type(const tp_emit *e, const tp_nd *nd) { return e->p->bufs.v[nd->buf]->dtype; }
+static tp_dtype cell_type(const tp_emit *e, const tp_nd *nd) {
+  return e->p->bufs.v[nd->buf]->dtype;
+}
 
 /* Elements of one point; -1: not known, or more than so many. */
 static int64_t elements_of(const tp_nd *nd, int most) {
@@ -27,7 +33,9 @@ static bool draws_few(const tp_emit *e, const tp_region *r) {
   const tp_how *h = &r->how;
   tp_dtype d = cell_type(e, &r->out[0]);
   int64_t n = elements_of(&r->out[0], FEW_ELEMENTS);
-  bool type = !tp_half(d) && (h->rand == TP_RAND_BERNOULLI || (h->rand == TP_RAND_RANDINT ? d != TP_BOOL && h->i[0] < h->i[1] : tp_dtype_float(d)));
+  bool type = !tp_half(d) &&
+      (h->rand == TP_RAND_BERNOULLI ||
+          (h->rand == TP_RAND_RANDINT ? d != TP_BOOL && h->i[0] < h->i[1] : tp_dtype_float(d)));
   return type && n > 0 && n * tp_words_per_draw(h, d) <= FEW_WORDS;
 }
 
@@ -36,25 +44,40 @@ static bool takes_best(const tp_emit *e, const tp_region *r) {
   return !tp_half(d) && elements_of(&r->in[0], FEW_ELEMENTS) > 0;
 }
 
-/* Windows of an operator that moves each element of PICK_EACH to, or from, where PICK_BY says in another window. */
+/* Windows of an operator that moves each element of PICK_EACH to, or from, where PICK_BY says in
+ * another window. */
 enum { PICK_BY = 1, PICK_EACH = 2 };
-static bool is_adding(const tp_region *r) { return r->op == TP_OP_SCATTER_ADD || r->op == TP_OP_INDEX_ADD; }
+static bool is_adding(const tp_region *r) {
+  return r->op == TP_OP_SCATTER_ADD || r->op == TP_OP_INDEX_ADD;
+}
 static int target_of(const tp_region *r) { return r->op == TP_OP_PUT || is_adding(r) ? r->nin : 0; }
 
-static bool moves_along(const tp_nd *nd, int i) { return !tp_is_number(nd->shape[i], 1) && !tp_is_number(nd->stride[i], 0); }
+static bool moves_along(const tp_nd *nd, int i) {
+  return !tp_is_number(nd->shape[i], 1) && !tp_is_number(nd->stride[i], 0);
+}
 
-/* The axis of PICK_EACH that goes with one of PICK_BY, of the other window: `index_select` and `index_add` have an index for a row. */
-static int with_index(const tp_region *r, int i) { return r->op == TP_OP_INDEX_SELECT || r->op == TP_OP_INDEX_ADD ? i + r->how.axis : i; }
-static int with_target(const tp_region *r, int i) { return r->op == TP_OP_INDEX_SELECT && i > r->how.axis ? i - 1 + r->in[PICK_BY].rank : i; }
-static int with_itself(const tp_region *r, int i) { (void)r; return i; }
+/* The axis of PICK_EACH that goes with one of PICK_BY, of the other window: `index_select` and
+ * `index_add` have an index for a row. */
+static int with_index(const tp_region *r, int i) {
+  return r->op == TP_OP_INDEX_SELECT || r->op == TP_OP_INDEX_ADD ? i + r->how.axis : i;
+}
+static int with_target(const tp_region *r, int i) {
+  return r->op == TP_OP_INDEX_SELECT && i > r->how.axis ? i - 1 + r->in[PICK_BY].rank : i;
+}
+static int with_itself(const tp_region *r, int i) {
+  (void)r;
+  return i;
+}
 
 static bool index_moves(const tp_region *r, int axis) {
   bool any = false;
-  for (int i = 0; i < r->in[PICK_BY].rank; i++) any |= with_index(r, i) == axis && moves_along(&r->in[PICK_BY], i);
+  for (int i = 0; i < r->in[PICK_BY].rank; i++)
+    any |= with_index(r, i) == axis && moves_along(&r->in[PICK_BY], i);
   return any;
 }
 
-/* Axes of PICK_EACH up to the last one along which the index moves: elements have an index in common along the others. */
+/* Axes of PICK_EACH up to the last one along which the index moves: elements have an index in
+ * common along the others. */
 static int indexed_axes(const tp_region *r) {
   int n = tp_window_at(r, PICK_EACH)->rank;
   while (n > 0 && !index_moves(r, n - 1)) n--;
@@ -69,29 +92,40 @@ static bool has_short_runs(const tp_region *r) {
   return elements_of(&run, LONG_RUN) > 0;
 }
 
-static bool has_one(const tp_region *r) { return tp_is_number(tp_window_at(r, PICK_EACH)->shape[r->how.axis], 1); }
+static bool has_one(const tp_region *r) {
+  return tp_is_number(tp_window_at(r, PICK_EACH)->shape[r->how.axis], 1);
+}
 
 /* Of what something is put into, the rest lies there already. */
 static bool picks_short(const tp_region *r) {
   const tp_nd *out = &r->out[0];
   bool put = r->op == TP_OP_PUT, each_its_own = !put || has_one(r) || index_moves(r, r->how.axis);
-  bool apart = each_its_own && (put ? tp_emit_same_elements(r, &r->in[0], out) && r->in[PICK_EACH].buf != out->buf : r->in[0].buf != out->buf);
+  bool apart = each_its_own &&
+      (put ? tp_emit_same_elements(r, &r->in[0], out) && r->in[PICK_EACH].buf != out->buf
+           : r->in[0].buf != out->buf);
   return apart && r->in[PICK_BY].buf != out->buf && has_short_runs(r);
 }
 
-/* One index along the axis: no place is hit twice. Numbers whose sums are not rounded later than themselves may hit one again, in order; f32 where all of up to FEW_HITS look at each other. */
-static bool sums_hits(const tp_emit *e, const tp_region *r) { return is_adding(r) && cell_type(e, &r->out[0]) == TP_F32 && !has_one(r); }
+/* One index along the axis: no place is hit twice. Numbers whose sums are not rounded later than
+ * themselves may hit one again, in order; f32 where all of up to FEW_HITS look at each other. */
+static bool sums_hits(const tp_emit *e, const tp_region *r) {
+  return is_adding(r) && cell_type(e, &r->out[0]) == TP_F32 && !has_one(r);
+}
 
 static bool adds_short(const tp_emit *e, const tp_region *r) {
   const tp_nd *out = &r->out[0], *k = &r->in[PICK_BY], *each = &r->in[PICK_EACH];
   int64_t n = 0;
-  bool row = r->op == TP_OP_SCATTER_ADD || k->rank == 1, few = row && tp_ix_is_const(each->shape[r->how.axis], &n) && n <= FEW_HITS;
-  bool apart = tp_emit_same_elements(r, &r->in[0], out) || r->in[0].buf != out->buf, adds = row && (has_one(r) || (index_moves(r, r->how.axis) && (few || !sums_hits(e, r))));
-  return apart && adds && k->buf != out->buf && each->buf != out->buf && !tp_half(cell_type(e, out)) && has_short_runs(r);
+  bool row = r->op == TP_OP_SCATTER_ADD || k->rank == 1,
+       few = row && tp_ix_is_const(each->shape[r->how.axis], &n) && n <= FEW_HITS;
+  bool apart = tp_emit_same_elements(r, &r->in[0], out) || r->in[0].buf != out->buf,
+       adds = row && (has_one(r) || (index_moves(r, r->how.axis) && (few || !sums_hits(e, r))));
+  return apart && adds && k->buf != out->buf && each->buf != out->buf &&
+      !tp_half(cell_type(e, out)) && has_short_runs(r);
 }
 
 static tp_dtype env_type(const tp_env *v, tp_op op, int i) {
-  static const tp_dtype step[] = { TP_F64, TP_I64, TP_F64, TP_F64, TP_F32, TP_F32, TP_BOOL, TP_BOOL };
+  static const tp_dtype step[] = { TP_F64, TP_I64, TP_F64, TP_F64, TP_F32, TP_F32, TP_BOOL,
+    TP_BOOL };
   if (op == TP_OP_ENV_RESET) return TP_F64;
   if (op == TP_OP_ENV_OBS) return i ? TP_F32 : TP_F64;
   return i == 1 && !v->nactions ? TP_F32 : step[i];
@@ -110,23 +144,29 @@ static bool env_known(const tp_emit *e, const tp_region *r) {
     const tp_nd *nd = tp_window_at(r, i);
     bool scalar = r->op == TP_OP_ENV_STEP && (i >= 5 || (i == 1 && v->nactions));
     if (nd->buf < 0 && i > r->nin) continue;
-    ok = is_straight(nd) && cell_type(e, nd) == env_type(v, r->op, i) && nd->rank == !scalar && (scalar || tp_is_number(nd->shape[0], env_length(v, r->op, i)));
+    ok = is_straight(nd) && cell_type(e, nd) == env_type(v, r->op, i) && nd->rank == !scalar &&
+        (scalar || tp_is_number(nd->shape[0], env_length(v, r->op, i)));
   }
   return ok;
 }
 
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
-  if (e->given || r->kind != TP_RG_OP || r->check || r->nlead >= TP_MAXRANK || !r->nout) return false;
+  if (e->given || r->kind != TP_RG_OP || r->check || r->nlead >= TP_MAXRANK || !r->nout)
+    return false;
   if (tp_op_is_env(r->op)) return env_known(e, r);
   bool ok = is_straight(&r->out[0]);
   for (int i = 0; i < r->nin; i++) ok &= is_straight(&r->in[i]);
   if (!ok || r->acc) return false;
   switch (r->op) {
-    case TP_OP_RAND: return draws_few(e, r);
-    case TP_OP_ARGMAX: case TP_OP_ARGMIN: return takes_best(e, r);
-    case TP_OP_GATHER: case TP_OP_INDEX_SELECT: case TP_OP_PUT: return picks_short(r);
-    case TP_OP_SCATTER_ADD: case TP_OP_INDEX_ADD: return adds_short(e, r);
-    default: return false;
+  case TP_OP_RAND: return draws_few(e, r);
+  case TP_OP_ARGMAX:
+  case TP_OP_ARGMIN: return takes_best(e, r);
+  case TP_OP_GATHER:
+  case TP_OP_INDEX_SELECT:
+  case TP_OP_PUT: return picks_short(r);
+  case TP_OP_SCATTER_ADD:
+  case TP_OP_INDEX_ADD: return adds_short(e, r);
+  default: return false;
   }
 }
 
@@ -160,7 +200,8 @@ static void put_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *o
 
 static const tp_ix *own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at) {
   const tp_ix *off = tp_ix_const(e->ix, 0);
-  for (int i = 0; i < nd->rank; i++) off = tp_ix_add(e->ix, off, tp_ix_mulc(e->ix, nd->stride[i], at[i]));
+  for (int i = 0; i < nd->rank; i++)
+    off = tp_ix_add(e->ix, off, tp_ix_mulc(e->ix, nd->stride[i], at[i]));
   return off;
 }
 
@@ -186,9 +227,11 @@ void tp_emit_lead(tp_emit *e, const tp_region *r, int i) {
   e->depth++;
 }
 
-/* Before a loop over axis i of the region, if that moves points, or of the elements that it writes. at: along this axis data says where. */
+/* Before a loop over axis i of the region, if that moves points, or of the elements that it writes.
+ * at: along this axis data says where. */
 static void put_lead_alone(tp_emit *e, const tp_region *r, int i, bool points, int at) {
-  const tp_ix **step = TP_NEWN(e->a, const tp_ix *, r->nin + r->nout), *still = tp_ix_const(e->ix, 0);
+  const tp_ix **step = TP_NEWN(e->a, const tp_ix *, r->nin + r->nout),
+              *still = tp_ix_const(e->ix, 0);
   for (int w = 0; w < r->nin + r->nout; w++) {
     const tp_nd *nd = tp_window_at(r, w);
     if (nd->buf < 0) continue;
@@ -212,13 +255,15 @@ static void shut_some(tp_emit *e, int n) {
   }
 }
 
-/* What `wrong` found is for the target to say. fails: that ends the run for certain, so what follows waits for nothing that the target might have written. */
+/* What `wrong` found is for the target to say. fails: that ends the run for certain, so what
+ * follows waits for nothing that the target might have written. */
 static void put_wrong(tp_emit *e, const tp_pnode *x, bool fails) {
   char pos[16];
   tp_emit_line(e, "if (__builtin_expect(wrong, 0)) {\n");
   e->depth++;
   tp_emit_ends(e);
-  tp_emit_line(e, "TP_END_IF(h->leaf(h->exec, %s)%s);\n", tp_emit_pos(e, x->pos, pos), fails ? " || 1" : "");
+  tp_emit_line(
+      e, "TP_END_IF(h->leaf(h->exec, %s)%s);\n", tp_emit_pos(e, x->pos, pos), fails ? " || 1" : "");
   e->depth--;
   tp_emit_line(e, "} else {\n");
   e->depth++;
@@ -237,7 +282,8 @@ static int shared_coords(const tp_region *r) {
 static void put_keys(tp_emit *e, const tp_region *r) {
   int last = r->nlead - 1;
   tp_emit_line(e, "uint32_t key[2][TP_PHILOX_LANES], c[4][TP_PHILOX_LANES];\n");
-  tp_emit_line(e, "for (int k = 0; k < TP_PHILOX_LANES; k++) key[0][k] = shared[0], key[1][k] = shared[1];\n");
+  tp_emit_line(e,
+      "for (int k = 0; k < TP_PHILOX_LANES; k++) key[0][k] = shared[0], key[1][k] = shared[1];\n");
   for (int i = shared_coords(r); i < r->ncoord; i++) {
     tp_emit_line(e, "for (int k = 0; k < TP_PHILOX_LANES; k++) {\n");
     e->depth++;
@@ -246,17 +292,24 @@ static void put_keys(tp_emit *e, const tp_region *r) {
     tp_puts(e->b, "const int64_t at = ");
     tp_emit_ix(e, r->coord[i]);
     tp_puts(e->b, ";\n");
-    tp_emit_line(e, "c[0][k] = (uint32_t)at, c[1][k] = (uint32_t)((uint64_t)at >> 32), c[2][k] = %d, c[3][k] = TP_PHILOX_COORD;\n", i + 1);
+    tp_emit_line(e,
+        "c[0][k] = (uint32_t)at, c[1][k] = (uint32_t)((uint64_t)at >> 32), c[2][k] = %d, c[3][k] = "
+        "TP_PHILOX_COORD;\n",
+        i + 1);
     shut_some(e, 1);
     tp_emit_line(e, "tp_philox_many(c, key);\n");
-    tp_emit_line(e, "for (int k = 0; k < TP_PHILOX_LANES; k++) key[0][k] = c[0][k], key[1][k] = c[1][k];\n");
+    tp_emit_line(
+        e, "for (int k = 0; k < TP_PHILOX_LANES; k++) key[0][k] = c[0][k], key[1][k] = c[1][k];\n");
   }
 }
 
 static void put_words(tp_emit *e, int words) {
   tp_emit_line(e, "uint32_t w[%d][TP_PHILOX_LANES];\n", (words + 3) / 4 * 4);
   for (int b = 0; b < (words + 3) / 4; b++) {
-    tp_emit_line(e, "for (int k = 0; k < TP_PHILOX_LANES; k++) w[%d][k] = %d, w[%d][k] = w[%d][k] = w[%d][k] = 0;\n", 4 * b, b, 4 * b + 1, 4 * b + 2, 4 * b + 3);
+    tp_emit_line(e,
+        "for (int k = 0; k < TP_PHILOX_LANES; k++) w[%d][k] = %d, w[%d][k] = w[%d][k] = w[%d][k] = "
+        "0;\n",
+        4 * b, b, 4 * b + 1, 4 * b + 2, 4 * b + 3);
     tp_emit_line(e, "tp_philox_many(w + %d, key);\n", 4 * b);
   }
 }
@@ -264,19 +317,24 @@ static void put_words(tp_emit *e, int words) {
 /* The number that words from q on make. */
 static void put_drawn(tp_emit *e, const tp_how *h, tp_dtype d, int q) {
   switch (h->rand) {
-    case TP_RAND_UNIFORM:
-      if (d == TP_F32) tp_putf(e->b, "tp_uniform_of(w[%d][k])", q);
-      else tp_putf(e->b, "(double)(int64_t)(((uint64_t)w[%d][k] << 32 | w[%d][k]) >> 11) * 0x1p-53", q + 1, q);
-      break;
-    case TP_RAND_NORMAL: tp_putf(e->b, "(%s)tp_normal_of(w[%d][k], w[%d][k])", tp_emit_type(d), q, q + 1); break;
-    case TP_RAND_BERNOULLI:
-      tp_putf(e->b, "(double)tp_uniform_of(w[%d][k]) < ", q);
-      tp_emit_argument(e, "double", &h->f[0], tp_printf(e->a, "%a", h->f[0]));
-      break;
-    case TP_RAND_RANDINT:
-      tp_putf(e->b, "(%s)(int64_t)(%lluULL + ((uint64_t)w[%d][k] << 32 | w[%d][k]) %% %lluULL)", tp_emit_type(d), (unsigned long long)h->i[0], q + 1, q,
-              (unsigned long long)h->i[1] - (unsigned long long)h->i[0]);
-      break;
+  case TP_RAND_UNIFORM:
+    if (d == TP_F32) tp_putf(e->b, "tp_uniform_of(w[%d][k])", q);
+    else
+      tp_putf(e->b, "(double)(int64_t)(((uint64_t)w[%d][k] << 32 | w[%d][k]) >> 11) * 0x1p-53",
+          q + 1, q);
+    break;
+  case TP_RAND_NORMAL:
+    tp_putf(e->b, "(%s)tp_normal_of(w[%d][k], w[%d][k])", tp_emit_type(d), q, q + 1);
+    break;
+  case TP_RAND_BERNOULLI:
+    tp_putf(e->b, "(double)tp_uniform_of(w[%d][k]) < ", q);
+    tp_emit_argument(e, "double", &h->f[0], tp_printf(e->a, "%a", h->f[0]));
+    break;
+  case TP_RAND_RANDINT:
+    tp_putf(e->b, "(%s)(int64_t)(%lluULL + ((uint64_t)w[%d][k] << 32 | w[%d][k]) %% %lluULL)",
+        tp_emit_type(d), (unsigned long long)h->i[0], q + 1, q,
+        (unsigned long long)h->i[1] - (unsigned long long)h->i[0]);
+    break;
   }
 }
 
@@ -301,7 +359,8 @@ static void put_stream(tp_emit *e, const tp_region *r) {
   tp_emit_line(e, "uint32_t shared[2] = { (uint32_t)h->seed, (uint32_t)(h->seed >> 32) };\n");
   tp_emit_indent(e);
   tp_puts(e->b, "tp_philox_next(shared, 0, ");
-  tp_emit_argument(e, "int64_t", &r->how.hash, tp_printf(e->a, "(int64_t)%lluULL", (unsigned long long)r->how.hash));
+  tp_emit_argument(e, "int64_t", &r->how.hash,
+      tp_printf(e->a, "(int64_t)%lluULL", (unsigned long long)r->how.hash));
   tp_puts(e->b, ");\n");
   for (int i = 0, n = shared_coords(r); i < n; i++) {
     tp_emit_indent(e);
@@ -323,7 +382,9 @@ static void put_stream(tp_emit *e, const tp_region *r) {
   e->depth++;
   tp_emit_line(e, "const int64_t some = all - j < TP_PHILOX_LANES ? all - j : TP_PHILOX_LANES;\n");
   put_keys(e, r);
-  put_words(e, (int)elements_of(&r->out[0], FEW_ELEMENTS) * tp_words_per_draw(&r->how, cell_type(e, &r->out[0])));
+  put_words(e,
+      (int)elements_of(&r->out[0], FEW_ELEMENTS) *
+          tp_words_per_draw(&r->how, cell_type(e, &r->out[0])));
   if (last >= 0) put_lead_alone(e, r, last, true, -1);
   tp_emit_line(e, "for (int64_t k = 0; k < some; k++) {\n");
   e->depth++;
@@ -341,7 +402,8 @@ static void put_better(tp_emit *e, const tp_region *r, const tp_ix *off, int64_t
   tp_putf(e->b, "  const %s y = ", tp_emit_held(cell_type(e, &r->in[0])));
   put_point_cell(e, r, 0, off);
   tp_puts(e->b, ";\n");
-  tp_emit_line(e, "  const int is = y %s best%s;\n", than, flt ? " || (y != y && best == best)" : "");
+  tp_emit_line(
+      e, "  const int is = y %s best%s;\n", than, flt ? " || (y != y && best == best)" : "");
   tp_emit_line(e, "  best = is ? y : best, at = is ? %lld : at;\n", (long long)k);
   tp_emit_line(e, "}\n");
 }
@@ -356,7 +418,7 @@ static void put_best(tp_emit *e, const tp_region *r) {
     if (i != axis) (void)tp_ix_is_const(in->shape[i], &shape[n++]);
     else (void)tp_ix_is_const(in->shape[i], &along);
   for (tp_walk_start(&w, n, shape); w.ok; tp_walk_next(&w)) {
-    int64_t from[TP_MAXRANK] = {0}, to[TP_MAXRANK] = {0};
+    int64_t from[TP_MAXRANK] = { 0 }, to[TP_MAXRANK] = { 0 };
     for (int i = 0, k = 0; i < in->rank; i++)
       if (i != axis) from[i] = w.at[k], to[r->how.keepdim ? i : k] = w.at[k], k++;
     tp_emit_line(e, "{\n");
@@ -377,10 +439,12 @@ static void put_best(tp_emit *e, const tp_region *r) {
   shut_some(e, r->nlead);
 }
 
-/* ---- picks ---- loops over elements; in the other window data says where they are along an axis */
+/* ---- picks ---- loops over elements; in the other window data says where they are along an axis
+ */
 
 /* An element of window w; at: along this axis data says where. */
-static void put_element_of(tp_emit *e, const tp_region *r, int w, int (*with)(const tp_region *, int), int at) {
+static void put_element_of(
+    tp_emit *e, const tp_region *r, int w, int (*with)(const tp_region *, int), int at) {
   const tp_nd *nd = tp_window_at(r, w);
   open_point_cell(e, r, w, tp_ix_const(e->ix, 0));
   for (int i = 0; i < nd->rank; i++) {
@@ -392,7 +456,9 @@ static void put_element_of(tp_emit *e, const tp_region *r, int w, int (*with)(co
   tp_puts(e->b, "]");
 }
 
-static void put_index(tp_emit *e, const tp_region *r) { put_element_of(e, r, PICK_BY, with_index, -1); }
+static void put_index(tp_emit *e, const tp_region *r) {
+  put_element_of(e, r, PICK_BY, with_index, -1);
+}
 
 static void open_element(tp_emit *e, const tp_nd *nd, int i) {
   tp_emit_indent(e);
@@ -461,10 +527,12 @@ static void put_hits(tp_emit *e, const tp_region *r, bool before) {
   tp_puts(e->b, ";\n");
 }
 
-/* Elements that have an index in common go in loops inside of it. What is put outside of a tensor is nowhere. */
+/* Elements that have an index in common go in loops inside of it. What is put outside of a tensor
+ * is nowhere. */
 static void put_picks(tp_emit *e, const tp_region *r) {
   const tp_nd *each = tp_window_at(r, PICK_EACH);
-  int rank = each->rank, inside = indexed_axes(r), to = target_of(r), by_data = to ? r->how.axis : -1;
+  int rank = each->rank, inside = indexed_axes(r), to = target_of(r),
+      by_data = to ? r->how.axis : -1;
   bool looks = r->op == TP_OP_PUT, sums = sums_hits(e, r);
   open_leads(e, r);
   for (int i = 0; i < inside; i++) {
@@ -567,7 +635,8 @@ static void put_environment(tp_emit *e, const tp_pnode *x) {
   bool looks = r->op == TP_OP_ENV_STEP && v->nactions;
   if (looks) put_actions_checked(e, x, v->nactions);
   open_leads(e, r);
-  for (int i = 0; i < r->nin + r->nout; i++) put_lane(e, r, i, env_length(v, r->op, i), tp_emit_type(env_type(v, r->op, i)));
+  for (int i = 0; i < r->nin + r->nout; i++)
+    put_lane(e, r, i, env_length(v, r->op, i), tp_emit_type(env_type(v, r->op, i)));
   if (r->op == TP_OP_ENV_RESET) tp_emit_line(e, "%s_reset(0, v0, v1);\n", p);
   else if (r->op == TP_OP_ENV_OBS) tp_emit_line(e, "%s_observe(0, v0, v1);\n", p);
   else tp_emit_line(e, "%s_step(0, v0, v1, v2, v3, v4, v5, v6, v7);\n", p);
@@ -593,7 +662,9 @@ void tp_emit_pointwise(tp_emit *e, const tp_pnode *x) {
 /* ---- texts ---- */
 
 static void put_texts(tp_buf *b, const tp_pnode *x, int *n, const tp_envtext **done) {
-  const tp_envtext *t = x->kind == TP_P_REGION && x->rg->kind == TP_RG_OP && tp_op_is_env(x->rg->op) ? tp_env_text(x->rg->how.str) : NULL;
+  const tp_envtext *t = x->kind == TP_P_REGION && x->rg->kind == TP_RG_OP && tp_op_is_env(x->rg->op)
+      ? tp_env_text(x->rg->how.str)
+      : NULL;
   for (int i = 0; i < *n && t; i++)
     if (done[i] == t) t = NULL;
   if (t) {

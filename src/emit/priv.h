@@ -1,124 +1,176 @@
-/* Inside src/emit. A function is written into a buffer of its own; when it ends, what it turned out to use is declared before it. */
+/* Inside src/emit. A function is written into a buffer of its own; when it ends, what it turned out
+ * to use is declared before it. */
 #ifndef TP_EMIT_PRIV_H
 #define TP_EMIT_PRIV_H
 #include "emit/emit.h"
 
 enum { TP_EMIT_LOOPS = 64 };
 
-/* What a loop carries from one iteration to the next: elements of a buffer that one point of its body writes in each, and others read. Reads are served by
- * locals c<id>_0 (written in this iteration) .. c<id>_<depth> (so many iterations before); memory is written as well. */
+/* What a loop carries from one iteration to the next: elements of a buffer that one point of its
+ * body writes in each, and others read. Reads are served by locals c<id>_0 (written in this
+ * iteration) .. c<id>_<depth> (so many iterations before); memory is written as well. */
 typedef struct tp_carry {
   int id, buf, depth;
-  const tp_nd *nd; const tp_ix *off;            /* where the element lies: nd's rings, this offset */
+  /* where the element lies: nd's rings, this offset */
+  const tp_nd *nd;
+  const tp_ix *off;
   const tp_pnode *loop;
-  bool written;                                 /* in this iteration, as far as it is emitted */
+  bool written; /* in this iteration, as far as it is emitted */
 } tp_carry;
 
 /* How a window is printed: as a pointer, as a function's parameter, or as what is given for it. */
 typedef enum tp_emit_as { TP_AS_LOCAL, TP_AS_PARAMETER, TP_AS_ARGUMENT } tp_emit_as;
 
-/* A number in a leaf's text that leaves may differ in. of: where the plan has it, which tells it from others. */
-typedef struct tp_emit_arg { const char *type, *text; const void *of; } tp_emit_arg;
+/* A number in a leaf's text that leaves may differ in. of: where the plan has it, which tells it
+ * from others. */
+typedef struct tp_emit_arg {
+  const char *type, *text;
+  const void *of;
+} tp_emit_arg;
 
 typedef struct tp_emit {
   const tp_plan *p;
-  const int64_t *given;                         /* bounds by symbol: C99 that nobody calls back (export.c); NULL: native code */
+  /* bounds by symbol: C99 that nobody calls back (export.c); NULL: native code */
+  const int64_t *given;
   tp_ictx *ix;
   tp_arena *a;
-  const tp_region **as;                         /* by position: tp_emit_region of a product */
-  bool clocks, clocked;                         /* leaves and short loops say when they begin and end; what is written is inside of such */
-  bool teamed;                                  /* what is written is run by all threads of a team */
-  bool looped;                                  /* some part of the plan is a loop */
-  tp_buf *done;                                 /* functions that are complete */
-  tp_buf *b;                                    /* the one that is being written */
-  bool *sym, *buf;                              /* what it uses: symbols, buffers */
+  const tp_region **as; /* by position: tp_emit_region of a product */
+  /* leaves and short loops say when they begin and end; what is written is inside of such */
+  bool clocks, clocked;
+  /* what is written is run by all threads of a team */
+  bool teamed;
+  bool looped;     /* some part of the plan is a loop */
+  tp_buf *done;    /* functions that are complete */
+  tp_buf *b;       /* the one that is being written */
+  bool *sym, *buf; /* what it uses: symbols, buffers */
   int depth, nfn, ncarried;
-  int passed, entry;                            /* loops so far at which the part may be entered; of such a one that is emitted next its number, else 0 */
-  int outer, nloop; const tp_pnode *loop[TP_EMIT_LOOPS];        /* around; those from `outer` on in this function */
+  /* loops so far at which the part may be entered; of such a one that is emitted next its number,
+   * else 0 */
+  int passed, entry;
+  /* around; those from `outer` on in this function */
+  int outer, nloop;
+  const tp_pnode *loop[TP_EMIT_LOOPS];
   TP_VEC(tp_carry) carry;
-  tp_hmap *texts;                               /* of leaves that may be functions, how many are alike: counted when all is printed for the first time, for nobody */
-  bool counts, once;                            /* once: what is written is such a text */
+  /* of leaves that may be functions, how many are alike: counted when all is printed for the first
+   * time, for nobody */
+  tp_hmap *texts;
+  bool counts, once; /* once: what is written is such a text */
   tp_emit_as as_window;
-  TP_VEC(tp_emit_arg) arg;                      /* of the text that is written */
+  TP_VEC(tp_emit_arg) arg; /* of the text that is written */
   int nonce;
-  bool far[TP_NOP][TP_NDTYPE];                  /* operators whose form with branches is a function by now */
+  /* operators whose form with branches is a function by now */
+  bool far[TP_NOP][TP_NDTYPE];
 } tp_emit;
 
 /* A line of the function that is being written. */
 void tp_emit_line(tp_emit *e, const char *fmt, ...) TP_PRINTF(2, 3);
 void tp_emit_indent(tp_emit *e);
-void tp_emit_rest(tp_emit *e, const tp_pnode *loop);   /* an iteration as it stands, inside braces */
-void tp_emit_start(tp_emit *e, const tp_pnode *loop, int entry);       /* its variable's first value */
-void tp_emit_function(tp_emit *e, const char *head, const tp_pnode *const *v, int n);  /* of statements, in order */
-void tp_emit_ends(tp_emit *e);                  /* loop variables go to the environment, before the run leaves native code for good */
+/* an iteration as it stands, inside braces */
+void tp_emit_rest(tp_emit *e, const tp_pnode *loop);
+/* its variable's first value */
+void tp_emit_start(tp_emit *e, const tp_pnode *loop, int entry);
+/* of statements, in order */
+void tp_emit_function(tp_emit *e, const char *head, const tp_pnode *const *v, int n);
+/* loop variables go to the environment, before the run leaves native code for good */
+void tp_emit_ends(tp_emit *e);
 
 /* once.c: what several leaves do alike is one function */
-bool tp_emit_once(tp_emit *e, const tp_pnode *x);       /* a call of that; false: it is alone, and nothing is printed */
-bool tp_emit_window(tp_emit *e, const char *type, int w, int buf);     /* of a leaf; true: where it begins is to follow, and then */
+/* a call of that; false: it is alone, and nothing is printed */
+bool tp_emit_once(tp_emit *e, const tp_pnode *x);
+/* of a leaf; true: where it begins is to follow, and then */
+bool tp_emit_window(tp_emit *e, const char *type, int w, int buf);
 void tp_emit_window_end(tp_emit *e);
-void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *text);     /* prints the number, or what stands for it */
-const char *tp_emit_pos(tp_emit *e, int pos, char to[16]);     /* the leaf's, in its own text */
+/* prints the number, or what stands for it */
+void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *text);
+const char *tp_emit_pos(tp_emit *e, int pos, char to[16]); /* the leaf's, in its own text */
 
 /* text.c */
 void tp_emit_ix(tp_emit *e, const tp_ix *x);
-void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off);     /* the element at which a window with that offset begins */
-const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at);     /* of a window at a point of the region's axes */
-const char *tp_emit_sfx(tp_dtype d);            /* of the prelude's functions, in the type that computes d */
-const char *tp_emit_type(tp_dtype d);           /* in memory */
-const char *tp_emit_held(tp_dtype d);           /* computed */
-const char *tp_emit_cell(const tp_emit *e, tp_dtype d);         /* in memory, where pointers go to it */
-const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v);     /* its text */
+/* the element at which a window with that offset begins */
+void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off);
+/* of a window at a point of the region's axes */
+const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at);
+/* of the prelude's functions, in the type that computes d */
+const char *tp_emit_sfx(tp_dtype d);
+const char *tp_emit_type(tp_dtype d); /* in memory */
+const char *tp_emit_held(tp_dtype d); /* computed */
+/* in memory, where pointers go to it */
+const char *tp_emit_cell(const tp_emit *e, tp_dtype d);
+const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v); /* its text */
 
 /* product.c */
-const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x);       /* the region, or a LOOP that does the same */
+/* the region, or a LOOP that does the same */
+const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x);
 
 /* known.c: what native code knows of leaves */
 typedef enum { OF_NOTHING, OF_FLOAT, OF_NUMBER, OF_ANY, OF_BOOL } tp_emit_types;
 enum { NO_FAULT, DIVZERO, NEGPOW };
-typedef struct tp_emit_row { tp_emit_types types; int fault; const char *name, *test, *near; } tp_emit_row;     /* scalar.def's; test and near: of the form without branches */
+/* scalar.def's; test and near: of the form without branches */
+typedef struct tp_emit_row {
+  tp_emit_types types;
+  int fault;
+  const char *name, *test, *near;
+} tp_emit_row;
 extern const tp_emit_row tp_emit_rows[TP_NOP];
-bool tp_emit_knows(tp_emit *e, const tp_pnode *x);       /* is the region one for native code? */
-bool tp_emit_is_points(tp_emit *e, const tp_pnode *x);   /* does it become a few points without loops? */
-bool tp_emit_faults(const tp_emit *e, const tp_region *r);     /* may a point have no value? */
+bool tp_emit_knows(tp_emit *e, const tp_pnode *x); /* is the region one for native code? */
+/* does it become a few points without loops? */
+bool tp_emit_is_points(tp_emit *e, const tp_pnode *x);
+bool tp_emit_faults(const tp_emit *e, const tp_region *r); /* may a point have no value? */
 bool tp_emit_may_fault(const tp_emit *e, const tp_region *r, const tp_micro *m);
-tp_dtype tp_emit_dtype(const tp_emit *e, const tp_nd *nd);     /* of a window's elements */
-tp_dtype tp_emit_type_of(const tp_emit *e, const tp_region *r, int in);        /* of an operand of a micro, or of what a region makes */
+tp_dtype tp_emit_dtype(const tp_emit *e, const tp_nd *nd); /* of a window's elements */
+/* of an operand of a micro, or of what a region makes */
+tp_dtype tp_emit_type_of(const tp_emit *e, const tp_region *r, int in);
 tp_dtype tp_emit_result_type(const tp_emit *e, const tp_region *r, int k);
-int tp_emit_seam(const tp_region *r);           /* the one leading axis along which windows of a map wrap; -1: there is none, or several are */
-int64_t tp_emit_count(const tp_region *r);      /* points of all its axes; -1: not known, or many */
-/* Which windows of a chain that goes over tiles lie along one axis, `across`, and jump along n's innermost one, which is chosen here; NULL: it goes over none. */
+/* the one leading axis along which windows of a map wrap; -1: there is none, or several are */
+int tp_emit_seam(const tp_region *r);
+int64_t tp_emit_count(const tp_region *r); /* points of all its axes; -1: not known, or many */
+/* Which windows of a chain that goes over tiles lie along one axis, `across`, and jump along n's
+ * innermost one, which is chosen here; NULL: it goes over none. */
 bool *tp_emit_turned(const tp_emit *e, const tp_region *r, tp_nest *n, int *across);
 
 /* loop.c */
 void tp_emit_loop(tp_emit *e, const tp_pnode *x);
-void tp_emit_loop_windows(tp_emit *e, const tp_pnode *x);      /* of one that is no few points */
+void tp_emit_loop_windows(tp_emit *e, const tp_pnode *x); /* of one that is no few points */
 void tp_emit_loop_body(tp_emit *e, const tp_pnode *x);
-bool tp_emit_is_brief(tp_emit *e, const tp_pnode *x);          /* is a call no less than what it does? */
-void tp_emit_micros(tp_emit *e, const tp_pnode *x);            /* of a point, over i0, i1, ..: m0, m1, .. */
+/* is a call no less than what it does? */
+bool tp_emit_is_brief(tp_emit *e, const tp_pnode *x);
+/* of a point, over i0, i1, ..: m0, m1, .. */
+void tp_emit_micros(tp_emit *e, const tp_pnode *x);
 
 /* alone.c */
-bool tp_emit_same_elements(const tp_region *r, const tp_nd *a, const tp_nd *b);        /* at each point of the region's axes */
-/* May a compiler be told that iterations of a loop of n are independent? step: by window, how many elements it moves from one to the next; 0 where data says where it is, NULL: they do not touch it. */
+/* at each point of the region's axes */
+bool tp_emit_same_elements(const tp_region *r, const tp_nd *a, const tp_nd *b);
+/* May a compiler be told that iterations of a loop of n are independent? step: by window, how many
+ * elements it moves from one to the next; 0 where data says where it is, NULL: they do not touch
+ * it. */
 bool tp_emit_alone(const tp_emit *e, const tp_region *r, const tp_ix *n, const tp_ix *const *step);
-void tp_emit_if_alone(tp_emit *e, const tp_region *r, const tp_ix *n, const tp_ix *const *step);     /* tells it, if so: before the loop */
+/* tells it, if so: before the loop */
+void tp_emit_if_alone(tp_emit *e, const tp_region *r, const tp_ix *n, const tp_ix *const *step);
 
 /* point.c: what is made point by point and is no loop over elements, in native code */
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r);
 void tp_emit_pointwise(tp_emit *e, const tp_pnode *x);
 void tp_emit_point_windows(tp_emit *e, const tp_region *r);
 void tp_emit_point_body(tp_emit *e, const tp_pnode *x);
-void tp_emit_lead(tp_emit *e, const tp_region *r, int i);      /* opens the loop over leading axis i */
-void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a);   /* those whose source is known, each once */
+/* opens the loop over leading axis i */
+void tp_emit_lead(tp_emit *e, const tp_region *r, int i);
+/* those whose source is known, each once */
+void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a);
 
 /* export.c */
-void tp_emit_leaf(tp_emit *e, const tp_pnode *x);              /* what is no loop, as a call of the library */
+/* what is no loop, as a call of the library */
+void tp_emit_leaf(tp_emit *e, const tp_pnode *x);
 
 /* wave.c */
-bool tp_emit_wave(tp_emit *e, const tp_pnode *loop, int entry);           /* false: it is none, and nothing is printed */
+/* false: it is none, and nothing is printed */
+bool tp_emit_wave(tp_emit *e, const tp_pnode *loop, int entry);
 
 /* carry.c */
-int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop, int entry);  /* how many were carried before */
-void tp_emit_carry_next(tp_emit *e, int from);                 /* at the end of an iteration */
-bool tp_emit_carried(tp_emit *e, const tp_nd *nd, const tp_ix *off);   /* prints the local that holds this element */
-tp_carry *tp_emit_carries(tp_emit *e, const tp_nd *nd, const tp_ix *off);      /* that which is written here; NULL */
+/* how many were carried before */
+int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop, int entry);
+void tp_emit_carry_next(tp_emit *e, int from); /* at the end of an iteration */
+/* prints the local that holds this element */
+bool tp_emit_carried(tp_emit *e, const tp_nd *nd, const tp_ix *off);
+/* that which is written here; NULL */
+tp_carry *tp_emit_carries(tp_emit *e, const tp_nd *nd, const tp_ix *off);
 #endif

@@ -1,12 +1,16 @@
-/* product.c: a small matrix product is a loop as well: m, n and k are axes, x * y is summed along k; or m and n are, and each of its points is a dot product of
- * neighbours. It is one where all extents are known and so few that a call costs more than it does, and where it is known how the interpreter's kernels add it up. A batch
- * of products of such matrices, however many, is one as well: 256 of 4 x 4 take 4 ns each, by a kernel 92. */
+/* product.c: a small matrix product is a loop as well: m, n and k are axes, x * y is summed along
+ * k; or m and n are, and each of its points is a dot product of neighbours. It is one where all
+ * extents are known and so few that a call costs more than it does, and where it is known how the
+ * interpreter's kernels add it up. A batch of products of such matrices, however many, is one as
+ * well: 256 of 4 x 4 take 4 ns each, by a kernel 92. */
 #include "emit/priv.h"
 #include "kern/prelude/fold.h"
 
-enum { PRODUCT_TERMS = 4096, TINY = 8 };        /* fewer terms: with more a library may be called, which adds them up as it likes */
+/* fewer terms: with more a library may be called, which adds them up as it likes */
+enum { PRODUCT_TERMS = 4096, TINY = 8 };
 
-static const tp_ix **strides(const tp_emit *e, const tp_region *r, const tp_nd *nd, const tp_ix *m, const tp_ix *n, const tp_ix *k) {
+static const tp_ix **strides(const tp_emit *e, const tp_region *r, const tp_nd *nd, const tp_ix *m,
+    const tp_ix *n, const tp_ix *k) {
   const tp_ix **s = TP_NEWN(e->a, const tp_ix *, r->nlead + 3), *zero = tp_ix_const(e->ix, 0);
   for (int i = 0; i < r->nlead; i++) s[i] = nd->lead ? nd->lead[i] : zero;
   s[r->nlead] = m ? m : zero;
@@ -29,14 +33,19 @@ static bool is_plain(const tp_emit *e, const tp_nd *nd) {
 
 /* Axes: the region's, then m, n and k. */
 typedef enum { CALLED, LOOPED, DOTTED } product_way;
-typedef struct { int n; int64_t extent[TP_MAXRANK + 3], a[TP_MAXRANK + 3], b[TP_MAXRANK + 3], c[TP_MAXRANK + 3]; } small_product;
+typedef struct {
+  int n;
+  int64_t extent[TP_MAXRANK + 3], a[TP_MAXRANK + 3], b[TP_MAXRANK + 3], c[TP_MAXRANK + 3];
+} small_product;
 
 /* What has one place does not move. */
-static bool add_axis(small_product *s, const tp_ix *n, const tp_ix *a, const tp_ix *b, const tp_ix *c) {
+static bool add_axis(
+    small_product *s, const tp_ix *n, const tp_ix *a, const tp_ix *b, const tp_ix *c) {
   int i = s->n++;
   bool ok = tp_ix_is_const(n, &s->extent[i]) && s->extent[i] >= 1 && s->extent[i] <= PRODUCT_TERMS;
   if (!ok || s->extent[i] == 1) return ok;
-  return (!a || tp_ix_is_const(a, &s->a[i])) && (!b || tp_ix_is_const(b, &s->b[i])) && (!c || tp_ix_is_const(c, &s->c[i]));
+  return (!a || tp_ix_is_const(a, &s->a[i])) && (!b || tp_ix_is_const(b, &s->b[i])) &&
+      (!c || tp_ix_is_const(c, &s->c[i]));
 }
 
 static bool moves(const tp_nd *nd, int i) {
@@ -49,9 +58,11 @@ static bool is_tiny(const tp_ix *n) {
   return tp_ix_is_const(n, &k) && k <= TINY;
 }
 
-/* The axis only repeats the product with other matrices, however often: both, or, where they are tiny, the right ones; kernels take other left ones as more rows. */
+/* The axis only repeats the product with other matrices, however often: both, or, where they are
+ * tiny, the right ones; kernels take other left ones as more rows. */
 static bool is_repeated(const tp_region *r, int i) {
-  bool tiny = is_tiny(r->out[0].shape[0]) && is_tiny(r->out[0].shape[1]) && is_tiny(r->in[0].shape[1]);
+  bool tiny =
+      is_tiny(r->out[0].shape[0]) && is_tiny(r->out[0].shape[1]) && is_tiny(r->in[0].shape[1]);
   return moves(&r->in[1], i) && moves(&r->out[0], i) && (tiny || moves(&r->in[0], i));
 }
 
@@ -61,14 +72,18 @@ static bool find_extents(const tp_region *r, small_product *s) {
   bool ok = true, repeated = false;
   for (int i = 0; ok && i < r->nlead; i++)
     if (is_repeated(r, i)) repeated = true;
-    else ok = add_axis(s, r->lead[i], a->lead ? a->lead[i] : NULL, b->lead ? b->lead[i] : NULL, c->lead ? c->lead[i] : NULL);
-  ok = ok && add_axis(s, c->shape[0], a->stride[0], NULL, c->stride[0]) && add_axis(s, c->shape[1], NULL, b->stride[1], c->stride[1]) &&
-       add_axis(s, a->shape[1], a->stride[1], b->stride[0], NULL);
+    else
+      ok = add_axis(s, r->lead[i], a->lead ? a->lead[i] : NULL, b->lead ? b->lead[i] : NULL,
+          c->lead ? c->lead[i] : NULL);
+  ok = ok && add_axis(s, c->shape[0], a->stride[0], NULL, c->stride[0]) &&
+      add_axis(s, c->shape[1], NULL, b->stride[1], c->stride[1]) &&
+      add_axis(s, a->shape[1], a->stride[1], b->stride[0], NULL);
   for (int i = 0; ok && i < s->n; i++) ok = (all *= s->extent[i]) < PRODUCT_TERMS + repeated;
   return ok;
 }
 
-/* As the interpreter's kernels make it (prelude/fold.h): rows and columns that axes of the region lengthen are not looked for. */
+/* As the interpreter's kernels make it (prelude/fold.h): rows and columns that axes of the region
+ * lengthen are not looked for. */
 static product_way way_of(const tp_region *r, tp_dtype d, bool ordered) {
   small_product s = { 0 };
   bool longer = false;
@@ -108,18 +123,24 @@ static const tp_region *product(const tp_emit *e, const tp_region *r, const tp_i
     if (tp_is_number(p->out[0].lead[i], 0)) p->sums |= 1u << i;
   p->nmicro = 1;
   p->micro = TP_NEW(e->a, tp_micro);
-  p->micro[0] = (tp_micro){ .op = k ? TP_OP_MUL : TP_OP_MATMUL, .dtype = e->p->bufs.v[c->buf]->dtype, .in = { 0, 1 },
-                            .f = is_one(c->shape[0]) && is_one(c->shape[1]) ? TP_DOT_ALONE : 1, .ix = a->shape[1] };
+  p->micro[0] = (tp_micro){ .op = k ? TP_OP_MUL : TP_OP_MATMUL,
+    .dtype = e->p->bufs.v[c->buf]->dtype,
+    .in = { 0, 1 },
+    .f = is_one(c->shape[0]) && is_one(c->shape[1]) ? TP_DOT_ALONE : 1,
+    .ix = a->shape[1] };
   p->outmicro = TP_NEW(e->a, int);
   return p;
 }
 
-/* A window's axes before its last two as axes of the region; one that is a single place for all of `as` does not move. */
-static void lengthen(const tp_emit *e, const tp_region *r, tp_nd *to, const tp_nd *nd, const tp_nd *as) {
+/* A window's axes before its last two as axes of the region; one that is a single place for all of
+ * `as` does not move. */
+static void lengthen(
+    const tp_emit *e, const tp_region *r, tp_nd *to, const tp_nd *nd, const tp_nd *as) {
   int more = nd->rank - 2;
   const tp_ix **lead = TP_NEWN(e->a, const tp_ix *, r->nlead + more), *zero = tp_ix_const(e->ix, 0);
   for (int i = 0; i < r->nlead; i++) lead[i] = nd->lead ? nd->lead[i] : zero;
-  for (int i = 0; i < more; i++) lead[r->nlead + i] = nd->shape[i] == as->shape[i] ? nd->stride[i] : zero;
+  for (int i = 0; i < more; i++)
+    lead[r->nlead + i] = nd->shape[i] == as->shape[i] ? nd->stride[i] : zero;
   *to = *nd;
   to->rank = 2;
   to->shape += more;
@@ -138,7 +159,8 @@ static const tp_region *of_matrices(const tp_emit *e, const tp_region *r) {
   for (int i = 0; i < 2; i++) lengthen(e, r, &m->in[i], &r->in[i], c);
   lengthen(e, r, m->out, c, c);
   m->lead = TP_NEWN(e->a, const tp_ix *, r->nlead + more);
-  for (int i = 0; i < r->nlead + more; i++) m->lead[i] = i < r->nlead ? r->lead[i] : c->shape[i - r->nlead];
+  for (int i = 0; i < r->nlead + more; i++)
+    m->lead[i] = i < r->nlead ? r->lead[i] : c->shape[i - r->nlead];
   m->nlead += more;
   return m;
 }
@@ -147,10 +169,14 @@ const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = x->rg;
   if (r->kind != TP_RG_OP || r->op != TP_OP_MATMUL || r->check) return r;
   if (e->as[x->pos]) return e->as[x->pos];
-  bool plain = r->nin == 2 && is_plain(e, &r->in[0]) && is_plain(e, &r->in[1]) && is_plain(e, &r->out[0]);
+  bool plain =
+      r->nin == 2 && is_plain(e, &r->in[0]) && is_plain(e, &r->in[1]) && is_plain(e, &r->out[0]);
   int rank = r->out[0].rank;
-  plain = plain && r->in[0].rank == rank && r->in[1].rank == rank && r->nlead + rank < TP_MAXRANK - 1;
+  plain =
+      plain && r->in[0].rank == rank && r->in[1].rank == rank && r->nlead + rank < TP_MAXRANK - 1;
   const tp_region *m = plain ? of_matrices(e, r) : r;
-  product_way way = plain ? way_of(m, e->p->bufs.v[r->out[0].buf]->dtype, e->p->reproducible) : CALLED;
-  return e->as[x->pos] = way == CALLED ? r : product(e, m, way == LOOPED ? m->in[0].shape[1] : NULL);
+  product_way way =
+      plain ? way_of(m, e->p->bufs.v[r->out[0].buf]->dtype, e->p->reproducible) : CALLED;
+  return e->as[x->pos] =
+             way == CALLED ? r : product(e, m, way == LOOPED ? m->in[0].shape[1] : NULL);
 }

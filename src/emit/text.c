@@ -2,7 +2,6 @@
 #include "emit/priv.h"
 #include <math.h>
 
-
 const char *tp_emit_sfx(tp_dtype d) { return tp_dtype_name(tp_compute(d)); }
 
 const char *tp_emit_type(tp_dtype d) {
@@ -32,7 +31,8 @@ const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v) {
   tp_put(d, &cell, 0, v);
   if (!tp_dtype_float(d)) {
     int64_t k = tp_geti(d, &cell, 0);
-    return k == INT64_MIN ? "(-9223372036854775807LL - 1)" : tp_printf(e->a, "%lldLL", (long long)k);
+    return k == INT64_MIN ? "(-9223372036854775807LL - 1)"
+                          : tp_printf(e->a, "%lldLL", (long long)k);
   }
   v = tp_get(d, &cell, 0);
   if (isnan(v)) return tp_printf(e->a, "TP_NAN_%s", size);
@@ -123,17 +123,18 @@ void tp_emit_ix(tp_emit *e, const tp_ix *x) {
     return;
   }
   switch (tp_ix_kind(x)) {
-    case TP_IX_MIN: put_nested(e, "tp_index_min", x); return;
-    case TP_IX_MAX: put_nested(e, "tp_index_max", x); return;
-    case TP_IX_FDIV: case TP_IX_MOD: put_division(e, x); return;
-    case TP_IX_TRUE: tp_puts(e->b, "1"); return;
-    case TP_IX_FALSE: tp_puts(e->b, "0"); return;
-    case TP_IX_GE0: put_test(e, x, ">="); return;
-    case TP_IX_EQ0: put_test(e, x, "=="); return;
-    case TP_IX_AND: put_joined(e, x, " && "); return;
-    case TP_IX_OR: put_joined(e, x, " || "); return;
-    case TP_IX_NOT: put_test(e, x, "=="); return;
-    default: put_sum(e, x);
+  case TP_IX_MIN: put_nested(e, "tp_index_min", x); return;
+  case TP_IX_MAX: put_nested(e, "tp_index_max", x); return;
+  case TP_IX_FDIV:
+  case TP_IX_MOD: put_division(e, x); return;
+  case TP_IX_TRUE: tp_puts(e->b, "1"); return;
+  case TP_IX_FALSE: tp_puts(e->b, "0"); return;
+  case TP_IX_GE0: put_test(e, x, ">="); return;
+  case TP_IX_EQ0: put_test(e, x, "=="); return;
+  case TP_IX_AND: put_joined(e, x, " && "); return;
+  case TP_IX_OR: put_joined(e, x, " || "); return;
+  case TP_IX_NOT: put_test(e, x, "=="); return;
+  default: put_sum(e, x);
   }
 }
 
@@ -160,6 +161,7 @@ void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off) {
 
 const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at) {
   const tp_ix *off = nd->off;
-  for (int i = 0; i < r->nlead && nd->lead; i++) off = tp_ix_add(e->ix, off, tp_ix_mulc(e->ix, nd->lead[i], at[i]));
+  for (int i = 0; i < r->nlead && nd->lead; i++)
+    off = tp_ix_add(e->ix, off, tp_ix_mulc(e->ix, nd->lead[i], at[i]));
   return off;
 }

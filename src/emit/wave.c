@@ -1,24 +1,45 @@
 /* wave.c: a recurrence over two dims, many rows at once.
  *
- * FOR p { points; FOR q { X[p, q] = f(X[p - 1, q], X[p, q - 1], X[p - 1, q - 1], numbers of p, of q, of both) } }: cells of one diagonal need none of each other. LANES rows go
- * together, row l at column s - l in step s, one lane each. In step s lane l has its left cell from its own last step, the one above from lane l - 1's last step, and the corner is what was
- * above it one step ago; lane 0 reads the row before from memory, and numbers of q move on from lane to lane; those of both are read where they lie. Lanes that have not begun hold the cell left of the row, which the points before the
- * inner loop made; those that are done keep theirs. Where X keeps a ring of w rows only the last w lanes are stored: earlier ones would be overwritten, and the slot of
- * the row before is written LANES - 1 columns behind where it is read. Rows that are left over run as they stand in the plan. */
+ * FOR p { points; FOR q { X[p, q] = f(X[p - 1, q], X[p, q - 1], X[p - 1, q - 1], numbers of p, of
+ * q, of both) } }: cells of one diagonal need none of each other. LANES rows go together, row l at
+ * column s - l in step s, one lane each. In step s lane l has its left cell from its own last step,
+ * the one above from lane l - 1's last step, and the corner is what was above it one step ago; lane
+ * 0 reads the row before from memory, and numbers of q move on from lane to lane; those of both are
+ * read where they lie. Lanes that have not begun hold the cell left of the row, which the points
+ * before the inner loop made; those that are done keep theirs. Where X keeps a ring of w rows only
+ * the last w lanes are stored: earlier ones would be overwritten, and the slot of the row before is
+ * written LANES - 1 columns behind where it is read. Rows that are left over run as they stand in
+ * the plan. */
 #include "emit/priv.h"
 
-typedef enum { CELL_NONE, CELL_UP, CELL_LEFT, CELL_CORNER, CELL_ROW, CELL_COLUMN, CELL_SAME, CELL_OTHER } wave_cell;
+typedef enum {
+  CELL_NONE,
+  CELL_UP,
+  CELL_LEFT,
+  CELL_CORNER,
+  CELL_ROW,
+  CELL_COLUMN,
+  CELL_SAME,
+  CELL_OTHER
+} wave_cell;
 typedef struct {
-  tp_emit *e; const tp_pnode *p, *q, *body; const tp_region *r;
-  int nbefore; const tp_pnode **before;
-  const tp_nd *x; int lanes, first; wave_cell *in;   /* first: lane from which on rows are stored */
+  tp_emit *e;
+  const tp_pnode *p, *q, *body;
+  const tp_region *r;
+  int nbefore;
+  const tp_pnode **before;
+  const tp_nd *x;
+  int lanes, first;
+  wave_cell *in; /* first: lane from which on rows are stored */
 } wave;
 
 static bool mentions(const tp_ix *e, const tp_sym *s) { return tp_ix_mentions(e, s); }
 
 static bool window_mentions(const tp_nd *nd, const tp_sym *s) {
   bool any = mentions(nd->off, s);
-  for (int i = 0; i < nd->nring; i++) any |= mentions(nd->ring[i].idx, s) || mentions(nd->ring[i].width, s) || mentions(nd->ring[i].stride, s);
+  for (int i = 0; i < nd->nring; i++)
+    any |= mentions(nd->ring[i].idx, s) || mentions(nd->ring[i].width, s) ||
+        mentions(nd->ring[i].stride, s);
   return any;
 }
 
@@ -26,7 +47,8 @@ static bool window_mentions(const tp_nd *nd, const tp_sym *s) {
 
 static const tp_ix *wave_moved(const wave *w, const tp_ix *e, int dp, int dq) {
   const tp_sym *from[] = { w->p->var, w->q->var };
-  const tp_ix *to[] = { tp_ix_addc(w->e->ix, tp_ix_sym(w->e->ix, from[0]), dp), tp_ix_addc(w->e->ix, tp_ix_sym(w->e->ix, from[1]), dq) };
+  const tp_ix *to[] = { tp_ix_addc(w->e->ix, tp_ix_sym(w->e->ix, from[0]), dp),
+    tp_ix_addc(w->e->ix, tp_ix_sym(w->e->ix, from[1]), dq) };
   return tp_ix_subst(w->e->ix, e, 2, from, to);
 }
 
@@ -35,7 +57,8 @@ static bool is_there(const wave *w, const tp_nd *a, int dp, int dq, const tp_nd 
   bool same = a->nring == o->nring && wave_moved(w, a->off, dp, dq) == o->off;
   for (int i = 0; same && i < a->nring; i++) {
     const tp_ring *r = &a->ring[i], *at = &o->ring[i];
-    same = wave_moved(w, r->idx, dp, dq) == at->idx && r->width == at->width && r->stride == at->stride;
+    same = wave_moved(w, r->idx, dp, dq) == at->idx && r->width == at->width &&
+        r->stride == at->stride;
   }
   return same;
 }
@@ -43,18 +66,29 @@ static bool is_there(const wave *w, const tp_nd *a, int dp, int dq, const tp_nd 
 static wave_cell cell_of(const wave *w, const tp_nd *a) {
   bool p = window_mentions(a, w->p->var), q = window_mentions(a, w->q->var);
   const tp_nd *o = w->x;
-  if (a->buf == o->buf) return is_there(w, a, 1, 0, o) ? CELL_UP : is_there(w, a, 0, 1, o) ? CELL_LEFT : is_there(w, a, 1, 1, o) ? CELL_CORNER : CELL_NONE;
+  if (a->buf == o->buf)
+    return is_there(w, a, 1, 0, o) ? CELL_UP
+        : is_there(w, a, 0, 1, o)  ? CELL_LEFT
+        : is_there(w, a, 1, 1, o)  ? CELL_CORNER
+                                   : CELL_NONE;
   return p && q ? CELL_OTHER : p ? CELL_ROW : q ? CELL_COLUMN : CELL_SAME;
 }
 
-/* A point before the inner loop: it writes the cell left of the row, and of all cells reads the one above that at most. */
+/* A point before the inner loop: it writes the cell left of the row, and of all cells reads the one
+ * above that at most. */
 static bool makes_left(const wave *w, const tp_pnode *x) {
   const tp_ix *left = tp_ix_addc(w->e->ix, w->q->lo, -1);
-  if (x->kind != TP_P_REGION || !tp_emit_is_points(w->e, x) || tp_emit_faults(w->e, x->rg) || x->rg->nlead || x->rg->nout != 1 || x->rg->acc) return false;
+  if (x->kind != TP_P_REGION || !tp_emit_is_points(w->e, x) || tp_emit_faults(w->e, x->rg) ||
+      x->rg->nlead || x->rg->nout != 1 || x->rg->acc)
+    return false;
   const tp_nd *o = &x->rg->out[0];
-  bool ok = o->buf == w->x->buf && o->nring == w->x->nring && o->off == tp_ix_subst(w->e->ix, w->x->off, 1, &w->q->var, &left);
-  for (int i = 0; ok && i < o->nring; i++) ok = o->ring[i].idx == w->x->ring[i].idx && o->ring[i].width == w->x->ring[i].width && o->ring[i].stride == w->x->ring[i].stride;
-  for (int i = 0; ok && i < x->rg->nin; i++) ok = x->rg->in[i].buf != w->x->buf || is_there(w, &x->rg->in[i], 1, 0, o);
+  bool ok = o->buf == w->x->buf && o->nring == w->x->nring &&
+      o->off == tp_ix_subst(w->e->ix, w->x->off, 1, &w->q->var, &left);
+  for (int i = 0; ok && i < o->nring; i++)
+    ok = o->ring[i].idx == w->x->ring[i].idx && o->ring[i].width == w->x->ring[i].width &&
+        o->ring[i].stride == w->x->ring[i].stride;
+  for (int i = 0; ok && i < x->rg->nin; i++)
+    ok = x->rg->in[i].buf != w->x->buf || is_there(w, &x->rg->in[i], 1, 0, o);
   return ok;
 }
 
@@ -64,15 +98,21 @@ static bool rows_kept(wave *w) {
   int turning = 0;
   for (int i = 0; i < w->x->nring; i++) {
     const tp_ring *r = &w->x->ring[i];
-    if (mentions(r->width, w->p->var) || mentions(r->stride, w->p->var) || mentions(r->idx, w->q->var) || mentions(r->width, w->q->var) || mentions(r->stride, w->q->var)) return false;
+    if (mentions(r->width, w->p->var) || mentions(r->stride, w->p->var) ||
+        mentions(r->idx, w->q->var) || mentions(r->width, w->q->var) ||
+        mentions(r->stride, w->q->var))
+      return false;
     if (!mentions(r->idx, w->p->var)) continue;
     int64_t k;
     const tp_ix *rest;
     turning++;
-    if (!tp_ix_linear_in(w->e->ix, r->idx, w->p->var, &k, &rest) || k != 1 || !tp_ix_is_const(r->width, &width) || width < 1 || width > w->lanes || w->lanes % width) return false;
+    if (!tp_ix_linear_in(w->e->ix, r->idx, w->p->var, &k, &rest) || k != 1 ||
+        !tp_ix_is_const(r->width, &width) || width < 1 || width > w->lanes || w->lanes % width)
+      return false;
   }
   w->first = turning ? w->lanes - (int)width : 0;
-  return turning < 2 && !(turning && mentions(w->x->off, w->p->var)) && (turning || mentions(w->x->off, w->p->var));
+  return turning < 2 && !(turning && mentions(w->x->off, w->p->var)) &&
+      (turning || mentions(w->x->off, w->p->var));
 }
 
 static bool fits_lanes(wave *w) {
@@ -104,11 +144,14 @@ static bool is_wave(wave *w) {
   int n = listed(w->p->kid[0], v, 0, BEFORE + 1);
   if (n < 1 || n > BEFORE + 1 || w->p->step != 1 || v[n - 1]->kind != TP_P_FOR) return false;
   w->q = v[n - 1];
-  if (w->q->step != 1 || mentions(w->q->lo, w->p->var) || mentions(w->q->hi, w->p->var) || listed(w->q->kid[0], body, 0, 1) != 1) return false;
+  if (w->q->step != 1 || mentions(w->q->lo, w->p->var) || mentions(w->q->hi, w->p->var) ||
+      listed(w->q->kid[0], body, 0, 1) != 1)
+    return false;
   w->body = body[0];
   if (w->body->kind != TP_P_REGION || !tp_emit_is_points(w->e, w->body)) return false;
   w->r = w->body->rg;
-  if (w->r->nlead || w->r->nout != 1 || w->r->acc || !w->r->nmicro || tp_emit_faults(w->e, w->r)) return false;
+  if (w->r->nlead || w->r->nout != 1 || w->r->acc || !w->r->nmicro || tp_emit_faults(w->e, w->r))
+    return false;
   w->x = &w->r->out[0];
   w->nbefore = n - 1;
   w->before = v;
@@ -142,7 +185,9 @@ static void put_cell(const wave *w, const tp_nd *nd) {
 
 /* to = the element of the window at row p, column q. */
 static void put_read(const wave *w, const char *to, const tp_nd *nd, const char *p, const char *q) {
-  tp_emit_line(w->e, "{ const int64_t s%d = %s, s%d = %s; (void)s%d, (void)s%d; %s = ", w->p->var->id, p, w->q->var->id, q, w->p->var->id, w->q->var->id, to);
+  tp_emit_line(w->e,
+      "{ const int64_t s%d = %s, s%d = %s; (void)s%d, (void)s%d; %s = ", w->p->var->id, p,
+      w->q->var->id, q, w->p->var->id, w->q->var->id, to);
   put_cell(w, nd);
   tp_puts(w->e->b, "; }\n");
 }
@@ -152,12 +197,17 @@ static void put_begin(const wave *w) {
   tp_emit *e = w->e;
   char to[32];
   const char *t = tp_emit_type(wave_type(w, w->x->buf));
-  tp_emit_line(e, "typedef %s lanes __attribute__((vector_size(%d * sizeof(%s))));\n", t, w->lanes, t);
+  tp_emit_line(
+      e, "typedef %s lanes __attribute__((vector_size(%d * sizeof(%s))));\n", t, w->lanes, t);
   tp_emit_line(e, "lanes cells, above, corner;\n");
   for (int i = 0; i < w->r->nin; i++) {
     const char *own = tp_emit_held(wave_type(w, w->r->in[i].buf));
     if (w->in[i] == CELL_ROW) tp_emit_line(e, "%s i%d_[%d];\n", own, i, w->lanes);
-    if (w->in[i] == CELL_COLUMN) tp_emit_line(e, "typedef %s lanes%d __attribute__((vector_size(%d * sizeof(%s)))); lanes%d i%d_ = { 0 };\n", own, i, w->lanes, own, i, i);
+    if (w->in[i] == CELL_COLUMN)
+      tp_emit_line(e,
+          "typedef %s lanes%d __attribute__((vector_size(%d * sizeof(%s)))); lanes%d i%d_ = { 0 "
+          "};\n",
+          own, i, w->lanes, own, i, i);
     if (w->in[i] == CELL_SAME) {
       tp_emit_line(e, "%s i%d_;\n", own, i);
       snprintf(to, sizeof to, "i%d_", i);
@@ -190,14 +240,18 @@ static void put_enter(const wave *w, bool reads) {
   for (int i = 0; i < w->r->nin; i++)
     if (w->in[i] == CELL_COLUMN) tp_emit_line(e, "i%d_ = TP_SHIFT_%d(i%d_);\n", i, w->lanes, i);
   for (int i = 0; reads && i < w->r->nin; i++) {
-    bool column = w->in[i] == CELL_COLUMN, next = w->in[i] == CELL_CORNER;      /* the next step's corner is what is above now */
+    /* the next step's corner is what is above now */
+    bool column = w->in[i] == CELL_COLUMN, next = w->in[i] == CELL_CORNER;
     snprintf(to, sizeof to, column ? "i%d_[0]" : "above[0]", i);
-    if (column || next || w->in[i] == CELL_UP) put_read(w, to, &w->r->in[i], "row", next ? "step + 1" : "step");
+    if (column || next || w->in[i] == CELL_UP)
+      put_read(w, to, &w->r->in[i], "row", next ? "step + 1" : "step");
   }
 }
 
 static void put_operand(const wave *w, int i) {
-  static const char *const of[] = { [CELL_UP] = "above_[l]", [CELL_LEFT] = "cells_[l]", [CELL_CORNER] = "corner_[l]" };
+  static const char *const of[] = {
+    [CELL_UP] = "above_[l]", [CELL_LEFT] = "cells_[l]", [CELL_CORNER] = "corner_[l]"
+  };
   const char *here = w->in[i] == CELL_SAME ? "i%d_" : w->in[i] == CELL_ROW ? "i%d_[l]" : "in%d[l]";
   tp_emit_indent(w->e);
   tp_putf(w->e->b, "const %s i%d = ", tp_emit_held(wave_type(w, w->r->in[i].buf)), i);
@@ -212,24 +266,34 @@ static void put_step(const wave *w, bool some) {
   int p = w->p->var->id, q = w->q->var->id;
   const char *t = tp_emit_type(wave_type(w, w->x->buf));
   char text[96];
-  tp_emit_line(e, "%s cells_[%d], above_[%d], corner_[%d], made[%d];\n", t, w->lanes, w->lanes, w->lanes, w->lanes);
-  tp_emit_line(e, "__builtin_memcpy(cells_, &cells, sizeof cells), __builtin_memcpy(above_, &above, sizeof above), __builtin_memcpy(corner_, &corner, sizeof corner);\n");
+  tp_emit_line(e, "%s cells_[%d], above_[%d], corner_[%d], made[%d];\n", t, w->lanes, w->lanes,
+      w->lanes, w->lanes);
+  tp_emit_line(e,
+      "__builtin_memcpy(cells_, &cells, sizeof cells), __builtin_memcpy(above_, &above, sizeof "
+      "above), __builtin_memcpy(corner_, &corner, sizeof corner);\n");
   for (int i = 0; i < w->r->nin; i++)
-    if (w->in[i] == CELL_COLUMN) tp_emit_line(e, "%s in%d[%d]; __builtin_memcpy(in%d, &i%d_, sizeof i%d_);\n", tp_emit_held(wave_type(w, w->r->in[i].buf)), i, w->lanes, i, i, i);
+    if (w->in[i] == CELL_COLUMN)
+      tp_emit_line(e, "%s in%d[%d]; __builtin_memcpy(in%d, &i%d_, sizeof i%d_);\n",
+          tp_emit_held(wave_type(w, w->r->in[i].buf)), i, w->lanes, i, i, i);
   tp_emit_line(e, "TP_IVDEP\n");
   snprintf(text, sizeof text, "for (int l = 0; l < %d; l++)", w->lanes);
   open_wave(w, text);
-  const char *column = some ? "step - l < lo ? lo : step - l < hi ? step - l : hi - 1" : "step - l";      /* others read nothing beyond their rows */
-  tp_emit_line(e, "const int64_t s%d = row + l, s%d = %s; (void)s%d, (void)s%d;\n", p, q, column, p, q);
+  /* others read nothing beyond their rows */
+  const char *column = some ? "step - l < lo ? lo : step - l < hi ? step - l : hi - 1" : "step - l";
+  tp_emit_line(
+      e, "const int64_t s%d = row + l, s%d = %s; (void)s%d, (void)s%d;\n", p, q, column, p, q);
   for (int i = 0; i < w->r->nin; i++) put_operand(w, i);
   tp_emit_micros(e, w->body);
-  tp_emit_line(e, some ? "made[l] = step - l >= lo && step - l < hi ? m%d : cells_[l];\n" : "made[l] = m%d;\n", w->r->outmicro[0]);
+  tp_emit_line(e,
+      some ? "made[l] = step - l >= lo && step - l < hi ? m%d : cells_[l];\n" : "made[l] = m%d;\n",
+      w->r->outmicro[0]);
   shut_wave(w);
   tp_emit_line(e, "__builtin_memcpy(&cells, made, sizeof cells);\n");
   snprintf(text, sizeof text, "for (int l = %d; l < %d; l++)", w->first, w->lanes);
   open_wave(w, text);
   tp_emit_line(e, "const int64_t s%d = row + l, s%d = step - l; (void)s%d;\n", p, q, p);
-  tp_putf(e->b, "%*s%sb%d[", 2 * e->depth, "", some ? "if (step - l >= lo && step - l < hi) " : "", w->x->buf);
+  tp_putf(e->b, "%*s%sb%d[", 2 * e->depth, "", some ? "if (step - l >= lo && step - l < hi) " : "",
+      w->x->buf);
   e->buf[w->x->buf] = true;
   tp_emit_place(e, w->x, w->x->off);
   tp_puts(e->b, "] = made[l];\n");
@@ -264,9 +328,11 @@ bool tp_emit_wave(tp_emit *e, const tp_pnode *x, int entry) {
   tp_emit_line(e, "{ /* rows of %d in lanes */\n", w.body->pos);
   e->depth++;
   put_limits(&w, entry);
-  snprintf(text, sizeof text, "for (; end - row >= %d && hi - lo >= %d; row += %d)", w.lanes, w.lanes, w.lanes);
+  snprintf(text, sizeof text, "for (; end - row >= %d && hi - lo >= %d; row += %d)", w.lanes,
+      w.lanes, w.lanes);
   open_wave(&w, text);
-  tp_emit_line(e, "TP_END_IF(%s && h->cancelled(h->exec, %d));\n", e->given ? "*cancel" : "(*cancel || !++looks)", x->pos);
+  tp_emit_line(e, "TP_END_IF(%s && h->cancelled(h->exec, %d));\n",
+      e->given ? "*cancel" : "(*cancel || !++looks)", x->pos);
   put_begin(&w);
   tp_emit_line(e, "int64_t step = lo;\n");
   snprintf(text, sizeof text, "for (; step < lo + %d; step++)", w.lanes - 1);
@@ -275,7 +341,8 @@ bool tp_emit_wave(tp_emit *e, const tp_pnode *x, int entry) {
   snprintf(text, sizeof text, "for (; step < hi + %d; step++)", w.lanes - 1);
   put_steps(&w, text, false, true);
   shut_wave(&w);
-  snprintf(text, sizeof text, "for (int64_t s%d = row; s%d < end; s%d++)", x->var->id, x->var->id, x->var->id);
+  snprintf(text, sizeof text, "for (int64_t s%d = row; s%d < end; s%d++)", x->var->id, x->var->id,
+      x->var->id);
   open_wave(&w, text);
   tp_emit_rest(e, x);
   shut_wave(&w);

@@ -1,10 +1,13 @@
 /* grad: GRAD nodes become adjoints.
  *
- * GRADs of the same losses share one sweep. Sweeps go in the order in which they depend on each other: a gradient inside the ancestors of a loss first.
- * Ancestors are those that a gradient passes: what a loss has behind a parameter, a leaf, a detach or an operator that stops gradients is not looked into. */
+ * GRADs of the same losses share one sweep. Sweeps go in the order in which they depend on each
+ * other: a gradient inside the ancestors of a loss first. Ancestors are those that a gradient
+ * passes: what a loss has behind a parameter, a leaf, a detach or an operator that stops gradients
+ * is not looked into. */
 #include "grad/rules.h"
 
-typedef struct family {                         /* GRADs of the same losses that stop at the same leafs */
+/* GRADs of the same losses that stop at the same leafs */
+typedef struct family {
   tp_aims of;
   TP_VEC(tp_node *) grads;
   bool done;
@@ -20,8 +23,11 @@ static tp_val *sources(tp_graph *g, const tp_node *n, int from, int count) {
 /* The losses of a GRAD, its own or those that backward() marked, and its leafs. */
 static tp_aims aims_of(tp_graph *g, const tp_node *n) {
   int nleaf = (int)n->attr.i[0], own = n->nin - 1 - nleaf;
-  return (tp_aims){ .nloss = own ? own : g->losses.n, .loss = own ? sources(g, n, 0, own) : tp_dup(&g->arena, g->losses.v, sizeof *g->losses.v * (size_t)g->losses.n),
-                    .nleaf = nleaf, .leaf = sources(g, n, own, nleaf) };
+  return (tp_aims){ .nloss = own ? own : g->losses.n,
+    .loss = own ? sources(g, n, 0, own)
+                : tp_dup(&g->arena, g->losses.v, sizeof *g->losses.v * (size_t)g->losses.n),
+    .nleaf = nleaf,
+    .leaf = sources(g, n, own, nleaf) };
 }
 
 static bool same_values(int n, const tp_val *a, int m, const tp_val *b) {
@@ -31,7 +37,8 @@ static bool same_values(int n, const tp_val *a, int m, const tp_val *b) {
 }
 
 static bool same_aims(const tp_aims *a, const tp_aims *b) {
-  return same_values(a->nloss, a->loss, b->nloss, b->loss) && same_values(a->nleaf, a->leaf, b->nleaf, b->leaf);
+  return same_values(a->nloss, a->loss, b->nloss, b->loss) &&
+      same_values(a->nleaf, a->leaf, b->nleaf, b->leaf);
 }
 
 static void collect(tp_graph *g, families *all) {
@@ -50,7 +57,7 @@ static void collect(tp_graph *g, families *all) {
 
 /* Marks what a gradient of the losses passes. True: there is a GRAD among it. */
 static bool mark_ancestors(tp_graph *g, const tp_aims *of) {
-  TP_VEC(tp_val) work = {0};
+  TP_VEC(tp_val) work = { 0 };
   bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n), found = false;
   for (int i = 0; i < g->nodes.n; i++) g->nodes.v[i]->mark = 0;
   for (int i = 0; i < of->nloss; i++) TP_PUSH(&g->arena, &work, of->loss[i]);
@@ -72,7 +79,8 @@ static family *next_ready(tp_graph *g, families *all) {
   return NULL;
 }
 
-/* What a GRAD among its own ancestors runs through: the tensor asked about if it has a name, else a declared tensor on the way, else anything named. */
+/* What a GRAD among its own ancestors runs through: the tensor asked about if it has a name, else a
+ * declared tensor on the way, else anything named. */
 static const char *culprit(tp_graph *g, const family *f) {
   const tp_node *best = NULL;
   mark_ancestors(g, &f->of);
@@ -82,7 +90,8 @@ static const char *culprit(tp_graph *g, const family *f) {
   }
   for (int i = 0; i < g->nodes.n; i++) {
     const tp_node *n = g->nodes.v[i];
-    if (n->mark && n->name && (!best || (n->op == TP_OP_MERGE && best->op != TP_OP_MERGE))) best = n;
+    if (n->mark && n->name && (!best || (n->op == TP_OP_MERGE && best->op != TP_OP_MERGE)))
+      best = n;
   }
   return best ? best->name : "w";
 }
@@ -90,8 +99,10 @@ static const char *culprit(tp_graph *g, const family *f) {
 static bool cycle(tp_graph *g, const families *all, tp_error *err) {
   for (int i = 0; i < all->n; i++)
     if (!all->v[i].done)
-      return tp_fail(err, TP_E_CYCLE, all->v[i].grads.v[0]->pos, "cycle: gradient runs through the update of '%s': make it a parameter, take it with leaf = true, or detach (which drops terms)",
-                     culprit(g, &all->v[i]));
+      return tp_fail(err, TP_E_CYCLE, all->v[i].grads.v[0]->pos,
+          "cycle: gradient runs through the update of '%s': make it a parameter, take it with leaf "
+          "= true, or detach (which drops terms)",
+          culprit(g, &all->v[i]));
   return true;
 }
 
@@ -119,16 +130,21 @@ static tp_node *asked(const tp_node *n) { return n->in[n->nin - 1].src.node; }
 
 /* ---- gradients by what the losses do not contain: 0 ---- */
 
-/* Of the GRADs that are not reached and not told yet: those of one optimiser's step, or of one line. Marks them as told. "'v', 'w' and 3 more" */
-static const char *names_of(tp_graph *g, const family *f, const tp_node *like, bool *told, int *count) {
+/* Of the GRADs that are not reached and not told yet: those of one optimiser's step, or of one
+ * line. Marks them as told. "'v', 'w' and 3 more" */
+static const char *names_of(
+    tp_graph *g, const family *f, const tp_node *like, bool *told, int *count) {
   enum { SHOWN = 8 };
   const char *list = "";
   *count = 0;
   for (int i = 0; i < f->grads.n; i++) {
     const tp_node *n = f->grads.v[i];
-    if (told[i] || n->attr.i[1] != like->attr.i[1] || n->pos.line != like->pos.line || n->pos.file != like->pos.file) continue;
+    if (told[i] || n->attr.i[1] != like->attr.i[1] || n->pos.line != like->pos.line ||
+        n->pos.file != like->pos.file)
+      continue;
     told[i] = true;
-    if ((*count)++ < SHOWN) list = tp_printf(&g->arena, "%s%s%s", list, *list ? ", " : "", tp_called(g, asked(n)));
+    if ((*count)++ < SHOWN)
+      list = tp_printf(&g->arena, "%s%s%s", list, *list ? ", " : "", tp_called(g, asked(n)));
   }
   return *count > SHOWN ? tp_printf(&g->arena, "%s and %d more", list, *count - SHOWN) : list;
 }
@@ -148,23 +164,32 @@ static bool tell_unreached(tp_graph *g, const family *f, const bool *reached, tp
     if (told[i]) continue;
     const char *names = names_of(g, f, n, told, &count);
     if (n->attr.i[1] && !learns(f, reached, n->attr.i[1])) {
-      tp_fail(err, TP_E_OPTION, n->pos, "option: %s reaches none of the optimiser's parameters: %s", loss, names);
+      tp_fail(err, TP_E_OPTION, n->pos, "option: %s reaches none of the optimiser's parameters: %s",
+          loss, names);
       tp_note(err, "a gradient does not pass detach, comparisons, indices and callbacks");
       return false;
     }
-    const char *why = f->of.nloss ? tp_printf(&g->arena, "%s does not contain %s, or only behind a detach, a comparison%s or an index", loss, names, f->of.nleaf > 1 ? ", another leaf" : "")
-                               : "no loss was marked by loss:backward()";
-    TP_PUSH(&g->arena, &g->warnings, tp_printf(&g->arena, "%s:%d: option: %s: the gradient by %s is 0", n->pos.file ? n->pos.file : "?", n->pos.line, why,
-                                              f->of.nloss ? count > 1 ? "them" : "it" : names));
+    const char *why = f->of.nloss
+        ? tp_printf(&g->arena,
+              "%s does not contain %s, or only behind a detach, a comparison%s or an index", loss,
+              names, f->of.nleaf > 1 ? ", another leaf" : "")
+        : "no loss was marked by loss:backward()";
+    TP_PUSH(&g->arena, &g->warnings,
+        tp_printf(&g->arena, "%s:%d: option: %s: the gradient by %s is 0",
+            n->pos.file ? n->pos.file : "?", n->pos.line, why,
+            f->of.nloss ? count > 1 ? "them" : "it" : names));
   }
   return true;
 }
 
 static bool expand(tp_graph *g, family *f, tp_error *err) {
-  tp_val *wrt = TP_NEWN(&g->arena, tp_val, f->grads.n), *out = TP_NEWN(&g->arena, tp_val, f->grads.n);
+  tp_val *wrt = TP_NEWN(&g->arena, tp_val, f->grads.n),
+         *out = TP_NEWN(&g->arena, tp_val, f->grads.n);
   bool *reached = TP_NEWN(&g->arena, bool, f->grads.n);
   for (int i = 0; i < f->grads.n; i++) wrt[i] = f->grads.v[i]->in[f->grads.v[i]->nin - 1].src;
-  if (!tp_grad_sweep(g, &f->of, f->grads.n, wrt, out, reached, err) || !tell_unreached(g, f, reached, err)) return false;
+  if (!tp_grad_sweep(g, &f->of, f->grads.n, wrt, out, reached, err) ||
+      !tell_unreached(g, f, reached, err))
+    return false;
   for (int i = 0; i < f->grads.n; i++) {
     tp_node *n = f->grads.v[i];
     n->subst = out[i].node;
@@ -178,13 +203,17 @@ static bool expand(tp_graph *g, family *f, tp_error *err) {
 
 static void warn(tp_graph *g, const tp_node *n, const tp_node *p) {
   const char *w = p->attr.str ? p->attr.str : "w";
-  TP_PUSH(&g->arena, &g->warnings, tp_printf(&g->arena, "%s:%d: no output, sink or update needs the gradient of parameter '%s': "
-          "'w = w - lr * g' only renames in Lua; write w:update(w - lr * g)", n->pos.file ? n->pos.file : "?", n->pos.line, w));
+  TP_PUSH(&g->arena, &g->warnings,
+      tp_printf(&g->arena,
+          "%s:%d: no output, sink or update needs the gradient of parameter '%s': "
+          "'w = w - lr * g' only renames in Lua; write w:update(w - lr * g)",
+          n->pos.file ? n->pos.file : "?", n->pos.line, w));
 }
 
-/* Only what is needed is expanded. A parameter of whose gradients none is needed was meant to be updated: told once. */
+/* Only what is needed is expanded. A parameter of whose gradients none is needed was meant to be
+ * updated: told once. */
 static void sweep_unneeded(tp_graph *g) {
-  TP_VEC(tp_node *) grads = {0}, params = {0};
+  TP_VEC(tp_node *) grads = { 0 }, params = { 0 };
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node *n = g->nodes.v[i];
     if (n->op != TP_OP_GRAD || asked(n)->op != TP_OP_PARAM) continue;
@@ -202,7 +231,7 @@ static void sweep_unneeded(tp_graph *g) {
 }
 
 bool tp_grad_expand(tp_graph *g, tp_error *err) {
-  families all = {0};
+  families all = { 0 };
   tp_pos pos = g->pos;
   sweep_unneeded(g);
   collect(g, &all);

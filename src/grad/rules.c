@@ -1,11 +1,12 @@
-/* rules: one small function an operator, and the table of them. In each, x, y and dy are the operand, the result and the result's adjoint. */
+/* rules: one small function an operator, and the table of them. In each, x, y and dy are the
+ * operand, the result and the result's adjoint. */
 #include "grad/rules.h"
 #include <math.h>
 
 #define RULE(name) static tp_val name(tp_mk mk, const tp_node *n, int k, tp_val dy)
-#define X (n->in[0].src)
-#define Y ((tp_val){ (tp_node *)n, 0 })
-#define IN(i) (n->in[i].src)
+#define X          (n->in[0].src)
+#define Y          ((tp_val){ (tp_node *)n, 0 })
+#define IN(i)      (n->in[i].src)
 
 /* d summed down to the shape of operand k, which may have been broadcast. */
 static tp_val down(tp_mk mk, const tp_node *n, int k, tp_val d) {
@@ -21,13 +22,19 @@ RULE(d_expm1) { return (void)k, mk_mul(mk, dy, mk_addc(mk, Y, 1)); }
 RULE(d_log) { return (void)k, mk_div(mk, dy, X); }
 RULE(d_log1p) { return (void)k, mk_div(mk, dy, mk_addc(mk, X, 1)); }
 RULE(d_sqrt) { return (void)k, mk_div(mk, mk_mulc(mk, dy, 0.5), Y); }
-RULE(d_rsqrt) { return (void)k, mk_mul(mk, mk_mulc(mk, dy, -0.5), mk_mul(mk, Y, mk_mul(mk, Y, Y))); }
+RULE(d_rsqrt) {
+  return (void)k, mk_mul(mk, mk_mulc(mk, dy, -0.5), mk_mul(mk, Y, mk_mul(mk, Y, Y)));
+}
 RULE(d_sin) { return (void)k, mk_mul(mk, dy, mk_un(mk, TP_OP_COS, X)); }
 RULE(d_cos) { return (void)k, mk_neg(mk, mk_mul(mk, dy, mk_un(mk, TP_OP_SIN, X))); }
 RULE(d_tan) { return (void)k, mk_mul(mk, dy, mk_addc(mk, mk_mul(mk, Y, Y), 1)); }
 RULE(d_tanh) { return (void)k, mk_mul(mk, dy, mk_cbin(mk, TP_OP_SUB, 1, mk_mul(mk, Y, Y))); }
 RULE(d_sigmoid) { return (void)k, mk_mul(mk, dy, mk_mul(mk, Y, mk_cbin(mk, TP_OP_SUB, 1, Y))); }
-RULE(d_erf) { return (void)k, mk_mul(mk, mk_mulc(mk, dy, 2 / sqrt(3.14159265358979323846)), mk_exp(mk, mk_neg(mk, mk_mul(mk, X, X)))); }
+RULE(d_erf) {
+  return (void)k,
+         mk_mul(mk, mk_mulc(mk, dy, 2 / sqrt(3.14159265358979323846)),
+             mk_exp(mk, mk_neg(mk, mk_mul(mk, X, X))));
+}
 RULE(d_cast) { return (void)k, mk_cast(mk, dy, tp_dtypeof(X)); }
 
 /* ---- two and three ---- */
@@ -40,12 +47,15 @@ RULE(d_div) {
   return down(mk, n, k, k ? mk_neg(mk, mk_mul(mk, d, Y)) : d);
 }
 
-/* a^b: b a^(b-1), which is 0 at b = 0 whatever a;  a^b log a, which is 0 at a = 0 for b >= 0. No side that is not taken may be inf or NaN. */
+/* a^b: b a^(b-1), which is 0 at b = 0 whatever a;  a^b log a, which is 0 at a = 0 for b >= 0. No
+ * side that is not taken may be inf or NaN. */
 RULE(d_pow) {
   tp_val a = IN(0), b = IN(1), one = mk_num(mk, 1, tp_dtypeof(a));
   if (k == 0) {
     tp_val flat = mk_binc(mk, TP_OP_EQ, b, 0);
-    return down(mk, n, k, mk_mul(mk, dy, mk_mul(mk, b, mk_bin(mk, TP_OP_POW, a, mk_select(mk, flat, one, mk_addc(mk, b, -1))))));
+    return down(mk, n, k,
+        mk_mul(mk, dy,
+            mk_mul(mk, b, mk_bin(mk, TP_OP_POW, a, mk_select(mk, flat, one, mk_addc(mk, b, -1))))));
   }
   tp_val flat = mk_and(mk, mk_binc(mk, TP_OP_EQ, a, 0), mk_binc(mk, TP_OP_GE, b, 0));
   return down(mk, n, k, mk_mul(mk, dy, mk_mul(mk, Y, mk_log(mk, mk_select(mk, flat, one, a)))));
@@ -53,20 +63,26 @@ RULE(d_pow) {
 
 /* a - b floor(a/b) */
 RULE(d_mod) {
-  return down(mk, n, k, k ? mk_neg(mk, mk_mul(mk, dy, mk_bin(mk, TP_OP_FLOORDIV, IN(0), IN(1)))) : dy);
+  return down(
+      mk, n, k, k ? mk_neg(mk, mk_mul(mk, dy, mk_bin(mk, TP_OP_FLOORDIV, IN(0), IN(1)))) : dy);
 }
 
-/* The second operand has it where it is strictly beyond the first, so the result is; which readers keep for their own gradients. */
+/* The second operand has it where it is strictly beyond the first, so the result is; which readers
+ * keep for their own gradients. */
 RULE(d_extreme) {
   tp_val second = mk_bin(mk, n->op == TP_OP_MAXIMUM ? TP_OP_GT : TP_OP_LT, Y, IN(0));
   return down(mk, n, k, k ? mk_where(mk, second, dy) : mk_unless(mk, second, dy));
 }
 
-RULE(d_select) { return down(mk, n, k, k == 1 ? mk_where(mk, IN(0), dy) : mk_unless(mk, IN(0), dy)); }
+RULE(d_select) {
+  return down(mk, n, k, k == 1 ? mk_where(mk, IN(0), dy) : mk_unless(mk, IN(0), dy));
+}
 
 /* ---- reductions ---- */
 
-static tp_val spread(tp_mk mk, const tp_node *n, tp_val v) { return mk_spread(mk, v, X, n->attr.naxes, n->attr.axes, n->attr.keepdim); }
+static tp_val spread(tp_mk mk, const tp_node *n, tp_val v) {
+  return mk_spread(mk, v, X, n->attr.naxes, n->attr.axes, n->attr.keepdim);
+}
 
 RULE(d_sum) { return (void)k, spread(mk, n, dy); }
 
@@ -75,46 +91,62 @@ static bool moves_below(tp_val v, int axis, const tp_node *of, int depth) {
   const tp_node *n = v.node;
   if (n->op == TP_OP_READ) {
     for (int k = 0, r = 0; k < n->in[0].src.node->ndom; k++)
-      if (n->attr.at[k].range && r++ == axis) return tp_moves(of, n->attr.at[k].lo) || tp_moves(of, n->attr.at[k].hi);
+      if (n->attr.at[k].range && r++ == axis)
+        return tp_moves(of, n->attr.at[k].lo) || tp_moves(of, n->attr.at[k].hi);
     return false;
   }
-  if (depth == 0 || !(tp_op_is_elementwise(n->op) || n->op == TP_OP_DETACH || n->op == TP_OP_EXPAND || (n->op == TP_OP_RESHAPE && axis == 0) || n->op == TP_OP_PERMUTE)) return false;
+  if (depth == 0 ||
+      !(tp_op_is_elementwise(n->op) || n->op == TP_OP_DETACH || n->op == TP_OP_EXPAND ||
+          (n->op == TP_OP_RESHAPE && axis == 0) || n->op == TP_OP_PERMUTE))
+    return false;
   if (n->op == TP_OP_PERMUTE) return moves_below(IN(0), n->attr.axes[axis], of, depth - 1);
   for (int k = 0; k < n->nin; k++) {
     int at = n->op == TP_OP_RESHAPE ? 0 : axis - tp_rankof(v) + tp_rankof(IN(k));
-    if (at >= 0 && at < tp_rankof(IN(k)) && mk_extent(IN(k), at) == mk_extent(v, axis) && moves_below(IN(k), at, of, depth - 1)) return true;
+    if (at >= 0 && at < tp_rankof(IN(k)) && mk_extent(IN(k), at) == mk_extent(v, axis) &&
+        moves_below(IN(k), at, of, depth - 1))
+      return true;
   }
   return false;
 }
 
-/* Does the axis stand for a range that moves? Then where the largest is can be carried (opt/incremental.c). */
+/* Does the axis stand for a range that moves? Then where the largest is can be carried
+ * (opt/incremental.c). */
 static bool is_range(tp_mk mk, const tp_node *n, int axis) {
   const tp_ix *rows = mk_extent(X, axis);
   return !tp_mentions_end(mk.g, rows) && (tp_moves(n, rows) || moves_below(X, axis, n, 12));
 }
 
-/* dy times the product of all others: without division, so that zeros are no exception. Of a range row by row. */
-static tp_val others(tp_mk mk, tp_val x, int axis) { return mk_mul(mk, mk_product_beside(mk, x, axis, false), mk_product_beside(mk, x, axis, true)); }
+/* dy times the product of all others: without division, so that zeros are no exception. Of a range
+ * row by row. */
+static tp_val others(tp_mk mk, tp_val x, int axis) {
+  return mk_mul(mk, mk_product_beside(mk, x, axis, false), mk_product_beside(mk, x, axis, true));
+}
 
 RULE(d_prod) {
   (void)k;
   const tp_attr *a = &n->attr;
   if (a->naxes > 1 && is_range(mk, n, a->axes[0])) {
     tp_val rows = mk_reduce(mk, n->op, X, a->naxes - 1, a->axes + 1, true);
-    return rows.node ? d_prod(mk, rows.node, 0, mk_mul(mk, mk_spread(mk, dy, rows, a->naxes, a->axes, a->keepdim), others(mk, rows, a->axes[0]))) : rows;
+    return rows.node ? d_prod(mk, rows.node, 0,
+                           mk_mul(mk, mk_spread(mk, dy, rows, a->naxes, a->axes, a->keepdim),
+                               others(mk, rows, a->axes[0])))
+                     : rows;
   }
   tp_val x = a->naxes == 1 ? X : mk_gather_axes(mk, X, a->naxes, a->axes);
   if (!x.node) return x;
   tp_val y = others(mk, x, a->naxes == 1 ? a->axes[0] : tp_rankof(x) - 1);
-  return mk_mul(mk, spread(mk, n, dy), a->naxes == 1 ? y : mk_scatter_axes(mk, y, X, a->naxes, a->axes));
+  return mk_mul(
+      mk, spread(mk, n, dy), a->naxes == 1 ? y : mk_scatter_axes(mk, y, X, a->naxes, a->axes));
 }
 
-/* The place of each element of x among those along axes, row major, as floats that count them exactly; 1 for the other axes. */
+/* The place of each element of x among those along axes, row major, as floats that count them
+ * exactly; 1 for the other axes. */
 static tp_val places(tp_mk mk, tp_val x, int naxes, const int *axes) {
   int64_t all;
   int rank = tp_rankof(x);
   const tp_ix *shape[TP_MAXRANK], *behind = mk_int(mk, 1);
-  tp_dtype d = tp_ix_is_const(mk_numel(mk, x, naxes, axes), &all) && all <= 1 << 24 ? TP_F32 : TP_F64;
+  tp_dtype d =
+      tp_ix_is_const(mk_numel(mk, x, naxes, axes), &all) && all <= 1 << 24 ? TP_F32 : TP_F64;
   tp_val sum = mk_num(mk, 0, d);
   for (int i = naxes - 1; i >= 0; i--) {
     for (int k = 0; k < rank; k++) shape[k] = k == axes[i] ? mk_extent(x, k) : mk_int(mk, 1);
@@ -130,7 +162,8 @@ static tp_val place_of(tp_mk mk, const tp_node *n, tp_val x, int axis) {
   const tp_ix *some = tp_ix_addc(mk.g->ix, mk_extent(x, axis), -1);
   tp_val place = mk_reduce(mk, n->op == TP_OP_MAX ? TP_OP_ARGMAX : TP_OP_ARGMIN, x, 1, &axis, true);
   if (!place.node || tp_ix_prove_ge0(mk.g->ix, some, n->ndom, n->dom)) return place;
-  return mk_either(mk, n->ndom, n->dom, tp_ix_cmp(mk.g->ix, TP_GE, some, mk_int(mk, 0)), place, mk_fill(mk, -1, TP_I64, tp_rankof(place), tp_outof(place)->shape, 0, NULL));
+  return mk_either(mk, n->ndom, n->dom, tp_ix_cmp(mk.g->ix, TP_GE, some, mk_int(mk, 0)), place,
+      mk_fill(mk, -1, TP_I64, tp_rankof(place), tp_outof(place)->shape, 0, NULL));
 }
 
 /* To where the result was found, unless that is NaN. x: the largest along the other axes. */
@@ -138,8 +171,11 @@ static tp_val to_the_first(tp_mk mk, const tp_node *n, tp_val x, int axis, tp_va
   int rank = tp_rankof(x);
   const tp_ix *shape[TP_MAXRANK];
   for (int i = 0; i < rank; i++) shape[i] = i == axis ? mk_extent(x, i) : mk_int(mk, 1);
-  tp_val hit = mk_bin(mk, TP_OP_EQ, mk_iota(mk, axis, rank, shape, 0, NULL), place_of(mk, n, x, axis));
-  return mk_where(mk, hit, mk_spread(mk, mk_where(mk, mk_bin(mk, TP_OP_EQ, Y, Y), dy), x, n->attr.naxes, n->attr.axes, n->attr.keepdim));
+  tp_val hit =
+      mk_bin(mk, TP_OP_EQ, mk_iota(mk, axis, rank, shape, 0, NULL), place_of(mk, n, x, axis));
+  return mk_where(mk, hit,
+      mk_spread(mk, mk_where(mk, mk_bin(mk, TP_OP_EQ, Y, Y), dy), x, n->attr.naxes, n->attr.axes,
+          n->attr.keepdim));
 }
 
 /* All of it to the first element (row major) that equals the result: the least place of these. */
@@ -154,16 +190,20 @@ RULE(d_max) {
   }
   tp_val hit = mk_bin(mk, TP_OP_EQ, X, spread(mk, n, Y)), place = places(mk, X, a->naxes, a->axes);
   if (!place.node) return place;
-  tp_val first = mk_reduce(mk, TP_OP_MIN, mk_select(mk, hit, place, mk_num(mk, INFINITY, tp_dtypeof(place))), a->naxes, a->axes, true);
+  tp_val first = mk_reduce(mk, TP_OP_MIN,
+      mk_select(mk, hit, place, mk_num(mk, INFINITY, tp_dtypeof(place))), a->naxes, a->axes, true);
   return mk_where(mk, mk_bin(mk, TP_OP_EQ, place, first), spread(mk, n, dy));
 }
 
 /* y[i] = f y[i-1] + x[i]: the same scan from the other end. */
 RULE(d_scan) { return (void)k, mk_scan(mk, dy, n->attr.axis, n->attr.f[0], !n->attr.flag); }
 
-/* The adjoint of y in y[i] = c[i] y[i-1] + ..:  a[i] = dy[i] + c[i+1] a[i+1], from the other end. */
+/* The adjoint of y in y[i] = c[i] y[i-1] + ..:  a[i] = dy[i] + c[i+1] a[i+1], from the other end.
+ */
 static tp_val recurred(tp_mk mk, const tp_node *n, tp_val dy, tp_val c) {
-  return mk_op(mk, TP_OP_RECUR, 2, (tp_val[]){ dy, mk_moved(mk, c, n->attr.axis, !n->attr.flag, 0) }, &(tp_attr){ .axis = n->attr.axis, .flag = !n->attr.flag });
+  return mk_op(mk, TP_OP_RECUR, 2,
+      (tp_val[]){ dy, mk_moved(mk, c, n->attr.axis, !n->attr.flag, 0) },
+      &(tp_attr){ .axis = n->attr.axis, .flag = !n->attr.flag });
 }
 
 RULE(d_recur) {
@@ -172,7 +212,10 @@ RULE(d_recur) {
 }
 
 /* y[i] = x[i] y[i-1], y[-1] = 1: without division, so that zeros are no exception. */
-RULE(d_cumprod) { return (void)k, mk_mul(mk, recurred(mk, n, dy, X), mk_moved(mk, Y, n->attr.axis, n->attr.flag, 1)); }
+RULE(d_cumprod) {
+  return (void)k,
+         mk_mul(mk, recurred(mk, n, dy, X), mk_moved(mk, Y, n->attr.axis, n->attr.flag, 1));
+}
 
 /* ---- contraction ---- */
 
@@ -185,12 +228,25 @@ RULE(d_matmul) {
 /* One of the other two operators of the form, with another result. */
 static tp_val conv(tp_mk mk, const tp_node *n, tp_op op, tp_val a, tp_val b, tp_val like) {
   const tp_attr *at = &n->attr;
-  return mk_op(mk, op, 2, (tp_val[]){ a, b }, &(tp_attr){ .naxes = at->naxes, .axes = at->axes, .nix = tp_rankof(like), .ix = tp_outof(like)->shape });
+  return mk_op(mk, op, 2, (tp_val[]){ a, b },
+      &(tp_attr){ .naxes = at->naxes,
+          .axes = at->axes,
+          .nix = tp_rankof(like),
+          .ix = tp_outof(like)->shape });
 }
 
-RULE(d_conv) { return k ? conv(mk, n, TP_OP_CONV_WEIGHT, IN(0), dy, IN(1)) : conv(mk, n, TP_OP_CONV_DATA, dy, IN(1), IN(0)); }
-RULE(d_conv_data) { return k ? conv(mk, n, TP_OP_CONV_WEIGHT, dy, IN(0), IN(1)) : conv(mk, n, TP_OP_CONV, dy, IN(1), IN(0)); }
-RULE(d_conv_weight) { return k ? conv(mk, n, TP_OP_CONV, IN(0), dy, IN(1)) : conv(mk, n, TP_OP_CONV_DATA, IN(1), dy, IN(0)); }
+RULE(d_conv) {
+  return k ? conv(mk, n, TP_OP_CONV_WEIGHT, IN(0), dy, IN(1))
+           : conv(mk, n, TP_OP_CONV_DATA, dy, IN(1), IN(0));
+}
+RULE(d_conv_data) {
+  return k ? conv(mk, n, TP_OP_CONV_WEIGHT, dy, IN(0), IN(1))
+           : conv(mk, n, TP_OP_CONV, dy, IN(1), IN(0));
+}
+RULE(d_conv_weight) {
+  return k ? conv(mk, n, TP_OP_CONV, IN(0), dy, IN(1))
+           : conv(mk, n, TP_OP_CONV_DATA, IN(1), dy, IN(0));
+}
 
 /* ---- movement ---- */
 
@@ -210,21 +266,29 @@ RULE(d_slice) {
   (void)k;
   tp_ictx *c = mk.g->ix;
   int axis = n->attr.axis;
-  const tp_ix *lo = n->attr.ix[0], *extent = n->attr.ix[1], *rest = tp_ix_sub(c, mk_extent(X, axis), tp_ix_add(c, lo, extent));
+  const tp_ix *lo = n->attr.ix[0], *extent = n->attr.ix[1],
+              *rest = tp_ix_sub(c, mk_extent(X, axis), tp_ix_add(c, lo, extent));
   if (n->attr.i[0] == 1) return mk_pad(mk, dy, axis, lo, rest, 0);
   tp_val at = mk_mulc(mk, mk_indices(mk, extent), (double)n->attr.i[0]);
   at = mk_add(mk, at, tp_ixvalue(mk.g, lo, mk.err));
-  return mk_op(mk, TP_OP_INDEX_ADD, 3, (tp_val[]){ mk_zeros_like(mk, X), at, dy }, &(tp_attr){ .axis = axis });
+  return mk_op(mk, TP_OP_INDEX_ADD, 3, (tp_val[]){ mk_zeros_like(mk, X), at, dy },
+      &(tp_attr){ .axis = axis });
 }
 
-RULE(d_pad) { return (void)k, mk_slice(mk, dy, n->attr.axis, n->attr.ix[0], mk_extent(X, n->attr.axis), 1); }
+RULE(d_pad) {
+  return (void)k, mk_slice(mk, dy, n->attr.axis, n->attr.ix[0], mk_extent(X, n->attr.axis), 1);
+}
 
-RULE(d_unfold) { return (void)k, mk_fold(mk, dy, n->attr.axis, mk_extent(X, n->attr.axis), n->attr.i[0], n->attr.i[1]); }
+RULE(d_unfold) {
+  return (void)k,
+         mk_fold(mk, dy, n->attr.axis, mk_extent(X, n->attr.axis), n->attr.i[0], n->attr.i[1]);
+}
 
 RULE(d_fold) {
   (void)k;
   int axis = n->attr.axis;
-  return mk_unfold(mk, dy, axis, mk_extent(X, axis), mk_extent(X, axis + 1), n->attr.i[0], n->attr.i[1]);
+  return mk_unfold(
+      mk, dy, axis, mk_extent(X, axis), mk_extent(X, axis + 1), n->attr.i[0], n->attr.i[1]);
 }
 
 RULE(d_concat) {
@@ -235,34 +299,88 @@ RULE(d_concat) {
 
 /* ---- by data ---- */
 
-static tp_val with_axis(tp_mk mk, tp_op op, const tp_node *n, int nin, const tp_val *in) { return mk_op(mk, op, nin, in, &(tp_attr){ .axis = n->attr.axis }); }
+static tp_val with_axis(tp_mk mk, tp_op op, const tp_node *n, int nin, const tp_val *in) {
+  return mk_op(mk, op, nin, in, &(tp_attr){ .axis = n->attr.axis });
+}
 
-RULE(d_index_select) { return (void)k, with_axis(mk, TP_OP_INDEX_ADD, n, 3, (tp_val[]){ mk_zeros_like(mk, X), IN(1), dy }); }
-RULE(d_index_add) { return k ? with_axis(mk, TP_OP_INDEX_SELECT, n, 2, (tp_val[]){ dy, IN(1) }) : dy; }
-RULE(d_gather) { return (void)k, with_axis(mk, TP_OP_SCATTER_ADD, n, 3, (tp_val[]){ mk_zeros_like(mk, X), IN(1), dy }); }
-RULE(d_sort) { return (void)k, with_axis(mk, TP_OP_SCATTER_ADD, n, 3, (tp_val[]){ mk_zeros_like(mk, X), (tp_val){ (tp_node *)n, 1 }, dy }); }
+RULE(d_index_select) {
+  return (void)k,
+         with_axis(mk, TP_OP_INDEX_ADD, n, 3, (tp_val[]){ mk_zeros_like(mk, X), IN(1), dy });
+}
+RULE(d_index_add) {
+  return k ? with_axis(mk, TP_OP_INDEX_SELECT, n, 2, (tp_val[]){ dy, IN(1) }) : dy;
+}
+RULE(d_gather) {
+  return (void)k,
+         with_axis(mk, TP_OP_SCATTER_ADD, n, 3, (tp_val[]){ mk_zeros_like(mk, X), IN(1), dy });
+}
+RULE(d_sort) {
+  return (void)k,
+         with_axis(mk, TP_OP_SCATTER_ADD, n, 3,
+             (tp_val[]){ mk_zeros_like(mk, X), (tp_val){ (tp_node *)n, 1 }, dy });
+}
 
 /* What is added may be larger than the indices: the rest has no gradient. */
 RULE(d_scatter_add) {
   if (k == 0) return dy;
   tp_val d = with_axis(mk, TP_OP_GATHER, n, 2, (tp_val[]){ dy, IN(1) });
   for (int i = 0; d.node && i < tp_rankof(d); i++)
-    d = mk_pad(mk, d, i, mk_int(mk, 0), tp_ix_sub(mk.g->ix, mk_extent(IN(2), i), mk_extent(d, i)), 0);
+    d = mk_pad(
+        mk, d, i, mk_int(mk, 0), tp_ix_sub(mk.g->ix, mk_extent(IN(2), i), mk_extent(d, i)), 0);
   return d;
 }
 
 /* ---- the table: every row of ops.def marked D ---- */
 static tp_vjp *const rules[TP_NOP] = {
-  [TP_OP_NEG] = d_neg, [TP_OP_ABS] = d_abs, [TP_OP_EXP] = d_exp, [TP_OP_EXPM1] = d_expm1, [TP_OP_LOG] = d_log, [TP_OP_LOG1P] = d_log1p,
-  [TP_OP_SQRT] = d_sqrt, [TP_OP_RSQRT] = d_rsqrt, [TP_OP_SIN] = d_sin, [TP_OP_COS] = d_cos, [TP_OP_TAN] = d_tan, [TP_OP_TANH] = d_tanh,
-  [TP_OP_SIGMOID] = d_sigmoid, [TP_OP_ERF] = d_erf, [TP_OP_CAST] = d_cast,
-  [TP_OP_ADD] = d_add, [TP_OP_SUB] = d_sub, [TP_OP_MUL] = d_mul, [TP_OP_DIV] = d_div, [TP_OP_POW] = d_pow, [TP_OP_MOD] = d_mod,
-  [TP_OP_MINIMUM] = d_extreme, [TP_OP_MAXIMUM] = d_extreme, [TP_OP_SELECT] = d_select,
-  [TP_OP_SUM] = d_sum, [TP_OP_PROD] = d_prod, [TP_OP_MAX] = d_max, [TP_OP_MIN] = d_max, [TP_OP_SCAN] = d_scan, [TP_OP_CUMPROD] = d_cumprod, [TP_OP_RECUR] = d_recur,
-  [TP_OP_MATMUL] = d_matmul, [TP_OP_CONV] = d_conv, [TP_OP_CONV_DATA] = d_conv_data, [TP_OP_CONV_WEIGHT] = d_conv_weight,
-  [TP_OP_RESHAPE] = d_reshape, [TP_OP_PERMUTE] = d_permute, [TP_OP_EXPAND] = d_expand, [TP_OP_SLICE] = d_slice,
-  [TP_OP_FLIP] = d_flip, [TP_OP_PAD] = d_pad, [TP_OP_UNFOLD] = d_unfold, [TP_OP_FOLD] = d_fold, [TP_OP_CONCAT] = d_concat, [TP_OP_INDEX_SELECT] = d_index_select, [TP_OP_INDEX_ADD] = d_index_add,
-  [TP_OP_GATHER] = d_gather, [TP_OP_SCATTER_ADD] = d_scatter_add, [TP_OP_SORT] = d_sort,
+  [TP_OP_NEG] = d_neg,
+  [TP_OP_ABS] = d_abs,
+  [TP_OP_EXP] = d_exp,
+  [TP_OP_EXPM1] = d_expm1,
+  [TP_OP_LOG] = d_log,
+  [TP_OP_LOG1P] = d_log1p,
+  [TP_OP_SQRT] = d_sqrt,
+  [TP_OP_RSQRT] = d_rsqrt,
+  [TP_OP_SIN] = d_sin,
+  [TP_OP_COS] = d_cos,
+  [TP_OP_TAN] = d_tan,
+  [TP_OP_TANH] = d_tanh,
+  [TP_OP_SIGMOID] = d_sigmoid,
+  [TP_OP_ERF] = d_erf,
+  [TP_OP_CAST] = d_cast,
+  [TP_OP_ADD] = d_add,
+  [TP_OP_SUB] = d_sub,
+  [TP_OP_MUL] = d_mul,
+  [TP_OP_DIV] = d_div,
+  [TP_OP_POW] = d_pow,
+  [TP_OP_MOD] = d_mod,
+  [TP_OP_MINIMUM] = d_extreme,
+  [TP_OP_MAXIMUM] = d_extreme,
+  [TP_OP_SELECT] = d_select,
+  [TP_OP_SUM] = d_sum,
+  [TP_OP_PROD] = d_prod,
+  [TP_OP_MAX] = d_max,
+  [TP_OP_MIN] = d_max,
+  [TP_OP_SCAN] = d_scan,
+  [TP_OP_CUMPROD] = d_cumprod,
+  [TP_OP_RECUR] = d_recur,
+  [TP_OP_MATMUL] = d_matmul,
+  [TP_OP_CONV] = d_conv,
+  [TP_OP_CONV_DATA] = d_conv_data,
+  [TP_OP_CONV_WEIGHT] = d_conv_weight,
+  [TP_OP_RESHAPE] = d_reshape,
+  [TP_OP_PERMUTE] = d_permute,
+  [TP_OP_EXPAND] = d_expand,
+  [TP_OP_SLICE] = d_slice,
+  [TP_OP_FLIP] = d_flip,
+  [TP_OP_PAD] = d_pad,
+  [TP_OP_UNFOLD] = d_unfold,
+  [TP_OP_FOLD] = d_fold,
+  [TP_OP_CONCAT] = d_concat,
+  [TP_OP_INDEX_SELECT] = d_index_select,
+  [TP_OP_INDEX_ADD] = d_index_add,
+  [TP_OP_GATHER] = d_gather,
+  [TP_OP_SCATTER_ADD] = d_scatter_add,
+  [TP_OP_SORT] = d_sort,
 };
 
 tp_vjp *tp_vjp_of(tp_op op) { return rules[op]; }
@@ -276,5 +394,6 @@ bool tp_grad_leaf(const tp_aims *of, tp_val v) {
 bool tp_grad_passes(const tp_aims *of, tp_val v, int k) {
   const tp_node *n = v.node;
   bool time = n->op == TP_OP_READ || n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM;
-  return v.out == 0 && (time || rules[n->op]) && !tp_grad_leaf(of, v) && tp_dtype_float(tp_dtypeof(v)) && tp_dtype_float(tp_dtypeof(n->in[k].src));
+  return v.out == 0 && (time || rules[n->op]) && !tp_grad_leaf(of, v) &&
+      tp_dtype_float(tp_dtypeof(v)) && tp_dtype_float(tp_dtypeof(n->in[k].src));
 }

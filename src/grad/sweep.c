@@ -1,35 +1,49 @@
 /* sweep: one reverse sweep through the graph.
  *
- * Only values on a way from a loss down to something asked about take part ("active"), and only points that the losses need through such ways: the need is
- * computed on the graph with all other nodes cut off from their operands.
+ * Only values on a way from a loss down to something asked about take part ("active"), and only
+ * points that the losses need through such ways: the need is computed on the graph with all other
+ * nodes cut off from their operands.
  *
  * The adjoint of a value is either
- *   an ACCUM    over its domain, made before anything flows and filled as its readers come up: zero where nothing arrives. So adjoints of recurrences may be
- *               recurrences, and every cycle passes through one, because it passes through a READ, a MERGE or an ACCUM, whose operands always get one; or
- *   direct      the sum of what its readers pass on, where all readers are joined to it by identity edges in one domain and are needed at the same points.
- *               It is meant at these points only (`partial`, unless they are all): whoever takes it further does so under a condition that implies them.
+ *   an ACCUM    over its domain, made before anything flows and filled as its readers come up: zero
+ * where nothing arrives. So adjoints of recurrences may be recurrences, and every cycle passes
+ * through one, because it passes through a READ, a MERGE or an ACCUM, whose operands always get
+ * one; or direct      the sum of what its readers pass on, where all readers are joined to it by
+ * identity edges in one domain and are needed at the same points. It is meant at these points only
+ * (`partial`, unless they are all): whoever takes it further does so under a condition that implies
+ * them.
  *
- * A reader passes its part on once its own adjoint is complete as a value: at once for an ACCUM, after the last reader of its own for a direct one. */
+ * A reader passes its part on once its own adjoint is complete as a value: at once for an ACCUM,
+ * after the last reader of its own for a direct one. */
 #include "grad/rules.h"
 
-typedef struct reader { tp_val by; int k; struct reader *next; } reader;      /* by's operand k */
+typedef struct reader {
+  tp_val by;
+  int k;
+  struct reader *next;
+} reader; /* by's operand k */
 
-typedef struct slot {                           /* one value */
-  bool down, up;                                /* reached from a loss; reaches what is asked about */
+typedef struct slot { /* one value */
+  /* reached from a loss; reaches what is asked about */
+  bool down, up;
   bool accum;
-  int pending;                                  /* direct: parts still to come */
+  int pending; /* direct: parts still to come */
   reader *readers;
   tp_val adj;
 } slot;
 
-typedef struct support { bool known, full; const tp_ix *cond; } support;     /* where a node is needed, over its dims */
+/* where a node is needed, over its dims */
+typedef struct support {
+  bool known, full;
+  const tp_ix *cond;
+} support;
 
 typedef struct grad_sweep {
   tp_graph *g;
   tp_mk mk;
   const tp_aims *of;
-  int n;                                        /* nodes before the sweep */
-  slot **slot;                                  /* by node id, one a result */
+  int n;       /* nodes before the sweep */
+  slot **slot; /* by node id, one a result */
   support *support;
   tp_need *need;
   TP_VEC(tp_val) work;
@@ -41,7 +55,9 @@ static slot *slot_of(grad_sweep *s, tp_val v) {
   return &(*at)[v.out];
 }
 
-static bool is_active(grad_sweep *s, tp_val v) { return v.node->id < s->n && slot_of(s, v)->down && slot_of(s, v)->up; }
+static bool is_active(grad_sweep *s, tp_val v) {
+  return v.node->id < s->n && slot_of(s, v)->down && slot_of(s, v)->up;
+}
 
 /* ---- which values take part ---- */
 
@@ -69,7 +85,8 @@ static void go_down(grad_sweep *s, int n, const tp_val *from) {
 static void go_up(grad_sweep *s, int n, const tp_val *from) {
   for (int i = 0; i < n; i++) reach(s, from[i], &slot_of(s, from[i])->up);
   while (s->work.n)
-    for (reader *r = slot_of(s, s->work.v[--s->work.n])->readers; r; r = r->next) reach(s, r->by, &slot_of(s, r->by)->up);
+    for (reader *r = slot_of(s, s->work.v[--s->work.n])->readers; r; r = r->next)
+      reach(s, r->by, &slot_of(s, r->by)->up);
 }
 
 static bool any_active(grad_sweep *s, const tp_node *n) {
@@ -100,17 +117,21 @@ static support *support_of(grad_sweep *s, const tp_node *n) {
   support *p = &s->support[n->id];
   if (p->known) return p;
   tp_ictx *c = s->g->ix;
-  tp_set *set = s->need->set[n->id], *box = tp_set_reached(s->g, tp_set_box(c, n->ndom, n->dom), n->ndom, n->dom);
+  tp_set *set = s->need->set[n->id],
+         *box = tp_set_reached(s->g, tp_set_box(c, n->ndom, n->dom), n->ndom, n->dom);
   p->known = true;
   p->full = set && tp_set_subset(c, box, set);
-  p->cond = p->full ? NULL : s->g->stops.n ? tp_set_told(c, n->ndom, n->dom, set, tp_set_copy(box)) : tp_set_to_cond(c, n->ndom, n->dom, set, true);
+  p->cond = p->full   ? NULL
+      : s->g->stops.n ? tp_set_told(c, n->ndom, n->dom, set, tp_set_copy(box))
+                      : tp_set_to_cond(c, n->ndom, n->dom, set, true);
   tp_set_free(box);
   return p;
 }
 
 static bool same_points(grad_sweep *s, const tp_node *a, const tp_node *b) {
   tp_set *x = s->need->set[a->id], *y = s->need->set[b->id];
-  if (x == y || !x || !y || !s->g->stops.n) return x == y || (x && y && tp_set_equal(s->g->ix, x, y));
+  if (x == y || !x || !y || !s->g->stops.n)
+    return x == y || (x && y && tp_set_equal(s->g->ix, x, y));
   x = tp_set_reached(s->g, tp_set_copy(x), a->ndom, a->dom);
   y = tp_set_reached(s->g, tp_set_copy(y), b->ndom, b->dom);
   bool same = tp_set_equal(s->g->ix, x, y);
@@ -119,7 +140,9 @@ static bool same_points(grad_sweep *s, const tp_node *a, const tp_node *b) {
   return same;
 }
 
-static bool timed(const tp_node *n) { return n->op == TP_OP_READ || n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM; }
+static bool timed(const tp_node *n) {
+  return n->op == TP_OP_READ || n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM;
+}
 
 /* ---- the shape of the sweep: accumulations made, parts counted ---- */
 
@@ -127,17 +150,28 @@ static bool timed(const tp_node *n) { return n->op == TP_OP_READ || n->op == TP_
 static bool wants_accum(grad_sweep *s, tp_val v) {
   for (reader *r = slot_of(s, v)->readers; r; r = r->next) {
     const tp_node *n = r->by.node;
-    if (is_active(s, r->by) && (timed(n) || n->nout > 1 || !tp_dom_same(n->ndom, n->dom, v.node->ndom, v.node->dom) || !same_points(s, n, v.node))) return true;
+    if (is_active(s, r->by) &&
+        (timed(n) || n->nout > 1 || !tp_dom_same(n->ndom, n->dom, v.node->ndom, v.node->dom) ||
+            !same_points(s, n, v.node)))
+      return true;
   }
   return v.node->op == TP_OP_ACCUM && !support_of(s, v.node)->full;
 }
 
-static const char *grad_of(grad_sweep *s, const tp_node *n) { return tp_printf(&s->g->arena, "grad of %s", tp_title(&s->g->arena, n)); }
+static const char *grad_of(grad_sweep *s, const tp_node *n) {
+  return tp_printf(&s->g->arena, "grad of %s", tp_title(&s->g->arena, n));
+}
 
 static tp_val accumulation(grad_sweep *s, tp_val v) {
   const tp_out *o = tp_outof(v);
   s->g->pos = v.node->pos;
-  tp_val y = mk_op(s->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = v.node->ndom, .dom = v.node->dom, .red = TP_RED_SUM });
+  tp_val y = mk_op(s->mk, TP_OP_ACCUM, 0, NULL,
+      &(tp_attr){ .dtype = o->dtype,
+          .nix = o->rank,
+          .ix = o->shape,
+          .ndom = v.node->ndom,
+          .dom = v.node->dom,
+          .red = TP_RED_SUM });
   if (y.node) y.node->what = grad_of(s, v.node);
   return y;
 }
@@ -154,7 +188,9 @@ static bool lay_out(grad_sweep *s, tp_val v) {
 
 /* ---- parts ---- */
 
-static const tp_ix *both(grad_sweep *s, const tp_ix *a, const tp_ix *b) { return tp_ix_both(s->g->ix, a, b); }
+static const tp_ix *both(grad_sweep *s, const tp_ix *a, const tp_ix *b) {
+  return tp_ix_both(s->g->ix, a, b);
+}
 
 /* A part of v's ACCUM; nothing where its condition never holds. */
 static bool contribute(grad_sweep *s, tp_val v, tp_edge e) {
@@ -169,7 +205,11 @@ static bool contribute(grad_sweep *s, tp_val v, tp_edge e) {
 static bool deliver(grad_sweep *s, tp_val v, const tp_node *n, tp_val d) {
   slot *x = slot_of(s, v);
   if (!d.node) return false;
-  if (x->accum) return contribute(s, v, (tp_edge){ .src = d, .at = tp_at_own(s->g, v.node->ndom, v.node->dom), .cond = support_of(s, n)->cond });
+  if (x->accum)
+    return contribute(s, v,
+        (tp_edge){ .src = d,
+            .at = tp_at_own(s->g, v.node->ndom, v.node->dom),
+            .cond = support_of(s, n)->cond });
   x->adj = x->adj.node ? mk_add(s->mk, x->adj, d) : d;
   if (--x->pending == 0) TP_PUSH(&s->g->arena, &s->work, v);
   return x->adj.node;
@@ -185,14 +225,25 @@ static bool through_merge(grad_sweep *s, tp_val v, const tp_node *n, int k, tp_v
   tp_set *first = tp_branch_set(s->g, n, k);
   const tp_ix *cond = tp_set_to_cond(s->g->ix, n->ndom, n->dom, first, true);
   tp_set_free(first);
-  if (!cond) return tp_isl_check(s->g->ix, n->pos, s->mk.err) && tp_fail(s->mk.err, TP_E_OPTION, n->pos, "option: no condition for branch %d", k);
-  return contribute(s, v, (tp_edge){ .src = dy, .at = tp_at_own(s->g, v.node->ndom, v.node->dom), .cond = both(s, cond, support_of(s, n)->cond) });
+  if (!cond)
+    return tp_isl_check(s->g->ix, n->pos, s->mk.err) &&
+        tp_fail(s->mk.err, TP_E_OPTION, n->pos, "option: no condition for branch %d", k);
+  return contribute(s, v,
+      (tp_edge){ .src = dy,
+          .at = tp_at_own(s->g, v.node->ndom, v.node->dom),
+          .cond = both(s, cond, support_of(s, n)->cond) });
 }
 
-/* y[u] += x[p], u in at(p): dx[p] is dy read at at(p). x may have dims that at(p) does not mention. */
+/* y[u] += x[p], u in at(p): dx[p] is dy read at at(p). x may have dims that at(p) does not mention.
+ */
 static bool through_scatter(grad_sweep *s, tp_val v, const tp_edge *e, tp_val dy) {
   tp_val d = tp_read(s->g, dy, e->at, s->mk.err);
-  return d.node && contribute(s, v, (tp_edge){ .src = d, .at = tp_at_own(s->g, d.node->ndom, d.node->dom), .gather = true, .cond = e->cond });
+  return d.node &&
+      contribute(s, v,
+          (tp_edge){ .src = d,
+              .at = tp_at_own(s->g, d.node->ndom, d.node->dom),
+              .gather = true,
+              .cond = e->cond });
 }
 
 /* dy with the extents of the ranges of at put before it, so that a scatter can spread it. */
@@ -200,19 +251,22 @@ static tp_val over_ranges(grad_sweep *s, const tp_node *n, const tp_edge *e, tp_
   const tp_ix *shape[2 * TP_MAXRANK];
   int rank = 0;
   for (int i = 0; i < e->src.node->ndom && rank < TP_MAXRANK; i++)
-    if (e->at[i].range) shape[rank++] = tp_ix_extent(s->g->ix, e->at[i].lo, e->at[i].hi, n->ndom, n->dom);
+    if (e->at[i].range)
+      shape[rank++] = tp_ix_extent(s->g->ix, e->at[i].lo, e->at[i].hi, n->ndom, n->dom);
   if (!rank) return dy;
   for (int i = 0; i < tp_rankof(dy); i++) shape[rank++] = mk_extent(dy, i);
   return mk_expand(s->mk, dy, rank, shape);
 }
 
-/* Is dim i of x, over which e ranges, one that the condition picks points of? A dim of both is the node's. */
+/* Is dim i of x, over which e ranges, one that the condition picks points of? A dim of both is the
+ * node's. */
 static bool picked(const tp_node *n, const tp_edge *e, int i) {
   const tp_sym *d = e->src.node->dom[i];
   return e->at[i].range && e->cond && tp_ix_mentions(e->cond, d) && !tp_dom_has(n->ndom, n->dom, d);
 }
 
-/* e from points (u, p) instead of u, for the dims of p that its condition picks: these run, and the ends of their ranges are further conditions. */
+/* e from points (u, p) instead of u, for the dims of p that its condition picks: these run, and the
+ * ends of their ranges are further conditions. */
 static tp_val run_picked(grad_sweep *s, const tp_node *n, tp_edge *e, tp_val dy) {
   const tp_node *x = e->src.node;
   tp_ictx *c = s->g->ix;
@@ -223,7 +277,8 @@ static tp_val run_picked(grad_sweep *s, const tp_node *n, tp_edge *e, tp_val dy)
   for (int i = 0; i < x->ndom; i++) {
     if (!picked(n, e, i)) continue;
     const tp_ix *p = tp_ix_sym(c, x->dom[i]);
-    cond = tp_ix_and(c, cond, tp_ix_and(c, tp_ix_cmp(c, TP_GE, p, at[i].lo), tp_ix_cmp(c, TP_LT, p, at[i].hi)));
+    cond = tp_ix_and(
+        c, cond, tp_ix_and(c, tp_ix_cmp(c, TP_GE, p, at[i].lo), tp_ix_cmp(c, TP_LT, p, at[i].hi)));
     at[i] = (tp_at){ .lo = p };
     run[m++] = x->dom[i];
   }
@@ -232,8 +287,10 @@ static tp_val run_picked(grad_sweep *s, const tp_node *n, tp_edge *e, tp_val dy)
   return m ? mk_add(s->mk, dy, mk_fill(s->mk, 0, tp_dtypeof(dy), 0, NULL, m, run)) : dy;
 }
 
-/* y[u] += x[p], p in at(u): dx[p] += dy[u]. A condition on p is one on u where p is a point of u. */
-static bool through_gather(grad_sweep *s, tp_val v, const tp_node *n, const tp_edge *edge, tp_val dy) {
+/* y[u] += x[p], p in at(u): dx[p] += dy[u]. A condition on p is one on u where p is a point of u.
+ */
+static bool through_gather(
+    grad_sweep *s, tp_val v, const tp_node *n, const tp_edge *edge, tp_val dy) {
   tp_edge e = *edge;
   const tp_node *x = e.src.node;
   const tp_sym *from[x->ndom + 1];
@@ -246,7 +303,11 @@ static bool through_gather(grad_sweep *s, tp_val v, const tp_node *n, const tp_e
   }
   if (m) e.cond = tp_ix_subst(s->g->ix, e.cond, m, from, to);
   tp_val d = run_picked(s, n, &e, dy);
-  return d.node && contribute(s, v, (tp_edge){ .src = over_ranges(s, d.node, &e, d), .at = e.at, .cond = both(s, e.cond, support_of(s, n)->cond) });
+  return d.node &&
+      contribute(s, v,
+          (tp_edge){ .src = over_ranges(s, d.node, &e, d),
+              .at = e.at,
+              .cond = both(s, e.cond, support_of(s, n)->cond) });
 }
 
 static bool pass(grad_sweep *s, tp_val y, int k) {
@@ -254,17 +315,19 @@ static bool pass(grad_sweep *s, tp_val y, int k) {
   const tp_edge *e = &n->in[k];
   tp_val x = e->src, dy = slot_of(s, y)->adj;
   switch (n->op) {
-    case TP_OP_READ: return through_read(s, x, n, dy);
-    case TP_OP_MERGE: return through_merge(s, x, n, k, dy);
-    case TP_OP_ACCUM: return e->gather ? through_gather(s, x, n, e, dy) : through_scatter(s, x, e, dy);
-    default: return deliver(s, x, n, tp_vjp_of(n->op)(s->mk, n, k, dy));
+  case TP_OP_READ: return through_read(s, x, n, dy);
+  case TP_OP_MERGE: return through_merge(s, x, n, k, dy);
+  case TP_OP_ACCUM:
+    return e->gather ? through_gather(s, x, n, e, dy) : through_scatter(s, x, e, dy);
+  default: return deliver(s, x, n, tp_vjp_of(n->op)(s->mk, n, k, dy));
   }
 }
 
 static bool pass_all(grad_sweep *s, tp_val y) {
   s->g->pos = y.node->pos;
   for (int k = 0; k < y.node->nin; k++)
-    if (tp_grad_passes(s->of, y, k) && is_active(s, y.node->in[k].src) && !pass(s, y, k)) return false;
+    if (tp_grad_passes(s->of, y, k) && is_active(s, y.node->in[k].src) && !pass(s, y, k))
+      return false;
   return true;
 }
 
@@ -274,7 +337,8 @@ static bool pass_all(grad_sweep *s, tp_val y) {
 static bool seed(grad_sweep *s, tp_val loss) {
   s->g->pos = loss.node->pos;
   const tp_out *o = tp_outof(loss);
-  return deliver(s, loss, loss.node, mk_fill(s->mk, 1, o->dtype, o->rank, o->shape, loss.node->ndom, loss.node->dom));
+  return deliver(s, loss, loss.node,
+      mk_fill(s->mk, 1, o->dtype, o->rank, o->shape, loss.node->ndom, loss.node->dom));
 }
 
 static bool flow(grad_sweep *s) {
@@ -296,14 +360,20 @@ static bool flow(grad_sweep *s) {
 /* The adjoint over the whole domain. */
 static tp_val finished(grad_sweep *s, tp_val v) {
   s->g->pos = v.node->pos;
-  if (!is_active(s, v)) return mk_fill(s->mk, 0, tp_dtypeof(v), tp_rankof(v), tp_outof(v)->shape, v.node->ndom, v.node->dom);
+  if (!is_active(s, v))
+    return mk_fill(
+        s->mk, 0, tp_dtypeof(v), tp_rankof(v), tp_outof(v)->shape, v.node->ndom, v.node->dom);
   slot *x = slot_of(s, v);
   const tp_ix *cond = support_of(s, v.node)->cond;
   if (x->accum || !cond) return x->adj;
   tp_val total = accumulation(s, v), part = x->adj;
   if (!total.node) return total;
   x->adj = total;
-  return contribute(s, v, (tp_edge){ .src = part, .at = tp_at_own(s->g, v.node->ndom, v.node->dom), .cond = cond }) ? total : tp_none;
+  return contribute(s, v,
+             (tp_edge){
+                 .src = part, .at = tp_at_own(s->g, v.node->ndom, v.node->dom), .cond = cond })
+      ? total
+      : tp_none;
 }
 
 static bool run(grad_sweep *s, int nwrt, const tp_val *wrt, tp_val *out, bool *reached) {
@@ -327,7 +397,8 @@ static bool run(grad_sweep *s, int nwrt, const tp_val *wrt, tp_val *out, bool *r
 
 static void drop(void *s) { tp_need_free(((grad_sweep *)s)->need); }
 
-bool tp_grad_sweep(tp_graph *g, const tp_aims *of, int nwrt, const tp_val *wrt, tp_val *out, bool *reached, tp_error *err) {
+bool tp_grad_sweep(tp_graph *g, const tp_aims *of, int nwrt, const tp_val *wrt, tp_val *out,
+    bool *reached, tp_error *err) {
   grad_sweep s = { .g = g, .mk = { g, err }, .of = of, .n = g->nodes.n };
   s.slot = TP_NEWN(&g->arena, slot *, s.n);
   s.support = TP_NEWN(&g->arena, support, s.n);

@@ -1,5 +1,6 @@
-/* The builder's vocabulary: operators with the language's promotions, and small compositions. NULL in, NULL out: an operand without a node gives a
- * result without one, the error having been told where it arose. */
+/* The builder's vocabulary: operators with the language's promotions, and small compositions. NULL
+ * in, NULL out: an operand without a node gives a result without one, the error having been told
+ * where it arose. */
 #include "graph/core.h"
 #include "graph/methods.h"
 
@@ -7,7 +8,9 @@ static const tp_val nothing;
 
 static tp_val built(tp_node *n) { return n ? tp_v(n) : nothing; }
 
-static tp_val build1(tp_graph *g, tp_op op, tp_val x, const tp_attr *a, tp_error *err) { return x.node ? built(tp_build(g, op, 1, &x, a, err)) : nothing; }
+static tp_val build1(tp_graph *g, tp_op op, tp_val x, const tp_attr *a, tp_error *err) {
+  return x.node ? built(tp_build(g, op, 1, &x, a, err)) : nothing;
+}
 
 static tp_val bad(tp_graph *g, tp_val x, tp_error *err, const char *op, const char *why) {
   tp_buf b;
@@ -20,14 +23,19 @@ static tp_val bad(tp_graph *g, tp_val x, tp_error *err, const char *op, const ch
 
 /* ---- numbers ---- */
 
-tp_val tp_full(tp_graph *g, double v, tp_dtype d, int rank, const tp_ix *const *shape, tp_error *err) {
+tp_val tp_full(
+    tp_graph *g, double v, tp_dtype d, int rank, const tp_ix *const *shape, tp_error *err) {
   tp_node over = { 0 };
   for (int i = 0; i < rank; i++) tp_dom_add(g, &over, shape[i]);
-  tp_attr a = { .dtype = d, .f = { v }, .nix = rank, .ix = shape, .ndom = over.ndom, .dom = over.dom };
+  tp_attr a = {
+    .dtype = d, .f = { v }, .nix = rank, .ix = shape, .ndom = over.ndom, .dom = over.dom
+  };
   return built(tp_build(g, TP_OP_FILL, 0, NULL, &a, err));
 }
 
-tp_val tp_number(tp_graph *g, double v, tp_dtype d, tp_error *err) { return tp_full(g, v, d, 0, NULL, err); }
+tp_val tp_number(tp_graph *g, double v, tp_dtype d, tp_error *err) {
+  return tp_full(g, v, d, 0, NULL, err);
+}
 
 tp_val tp_ixvalue(tp_graph *g, const tp_ix *e, tp_error *err) {
   tp_attr a = { .nix = 1, .ix = &e };
@@ -45,7 +53,8 @@ tp_val tp_un(tp_graph *g, tp_op op, tp_val x, tp_error *err) {
   if (!x.node) return x;
   tp_cls cls = tp_ops[op].cls;
   if (cls == TP_CLS_UNF && !tp_dtype_float(tp_dtypeof(x))) x = tp_cast(g, x, TP_F32, err);
-  if (cls == TP_CLS_UN && op != TP_OP_DETACH && tp_dtypeof(x) == TP_BOOL) x = tp_cast(g, x, TP_I64, err);
+  if (cls == TP_CLS_UN && op != TP_OP_DETACH && tp_dtypeof(x) == TP_BOOL)
+    x = tp_cast(g, x, TP_I64, err);
   return build1(g, op, x, NULL, err);
 }
 
@@ -75,7 +84,9 @@ tp_val tp_select(tp_graph *g, tp_val c, tp_val a, tp_val b, tp_error *err) {
   return v[1].node && v[2].node ? built(tp_build(g, TP_OP_SELECT, 3, v, NULL, err)) : nothing;
 }
 
-tp_val tp_detach(tp_graph *g, tp_val x, tp_error *err) { return build1(g, TP_OP_DETACH, x, NULL, err); }
+tp_val tp_detach(tp_graph *g, tp_val x, tp_error *err) {
+  return build1(g, TP_OP_DETACH, x, NULL, err);
+}
 
 /* ---- axes ---- */
 
@@ -89,13 +100,15 @@ static int axis_in(tp_graph *g, tp_val x, int axis, int n, const char *op, tp_er
 }
 
 /* Axes counted from 0, ascending; false: one is out of range or named twice. */
-static bool sorted_axes(tp_graph *g, tp_val x, int n, const int *axes, int *out, const char *op, tp_error *err) {
+static bool sorted_axes(
+    tp_graph *g, tp_val x, int n, const int *axes, int *out, const char *op, tp_error *err) {
   bool seen[TP_MAXRANK] = { 0 };
   int m = 0;
   for (int i = 0; i < n; i++) {
     int a = axis_in(g, x, axes[i], tp_rankof(x), op, err);
     if (a < 0) return false;
-    if (seen[a]) return bad(g, x, err, op, tp_printf(&g->arena, "axis %d is named twice", axes[i])).node;
+    if (seen[a])
+      return bad(g, x, err, op, tp_printf(&g->arena, "axis %d is named twice", axes[i])).node;
     seen[a] = true;
   }
   for (int a = 0; a < tp_rankof(x); a++)
@@ -103,7 +116,8 @@ static bool sorted_axes(tp_graph *g, tp_val x, int n, const int *axes, int *out,
   return true;
 }
 
-tp_val tp_reduce(tp_graph *g, tp_op op, tp_val x, int naxes, const int *axes, bool keepdim, tp_error *err) {
+tp_val tp_reduce(
+    tp_graph *g, tp_op op, tp_val x, int naxes, const int *axes, bool keepdim, tp_error *err) {
   int sorted[TP_MAXRANK];
   if (!x.node || !sorted_axes(g, x, naxes, axes, sorted, tp_ops[op].text, err)) return nothing;
   bool sums = op == TP_OP_SUM || op == TP_OP_PROD;
@@ -117,7 +131,8 @@ tp_val tp_reduce(tp_graph *g, tp_op op, tp_val x, int naxes, const int *axes, bo
 /* ---- movement ---- */
 
 static bool same_extents(tp_val x, int rank, const tp_ix *const *shape) {
-  return tp_rankof(x) == rank && (!rank || !memcmp(tp_outof(x)->shape, shape, sizeof *shape * (size_t)rank));
+  return tp_rankof(x) == rank &&
+      (!rank || !memcmp(tp_outof(x)->shape, shape, sizeof *shape * (size_t)rank));
 }
 
 static bool is_minus_one(const tp_ix *e) {
@@ -138,14 +153,22 @@ static bool fill_quotient(tp_graph *g, tp_val x, int rank, const tp_ix **shape, 
   }
   if (hole < 0) return true;
   int64_t zero;
-  const tp_ix *q = tp_ix_is_const(rest, &zero) && zero == 0 ? NULL : tp_ix_divexact(g->ix, have, rest);
-  if (!q) return bad(g, x, err, "reshape", tp_printf(&g->arena, "%s elements are no exact multiple of %s", tp_ix_str(g->ix, have), tp_ix_str(g->ix, rest))).node;
+  const tp_ix *q =
+      tp_ix_is_const(rest, &zero) && zero == 0 ? NULL : tp_ix_divexact(g->ix, have, rest);
+  if (!q)
+    return bad(g, x, err, "reshape",
+        tp_printf(&g->arena, "%s elements are no exact multiple of %s", tp_ix_str(g->ix, have),
+            tp_ix_str(g->ix, rest)))
+        .node;
   shape[hole] = q;
   return true;
 }
 
 static bool too_many(tp_graph *g, tp_val x, int rank, const char *op, tp_error *err) {
-  return rank > TP_MAXRANK && !bad(g, x, err, op, tp_printf(&g->arena, "%d axes, at most %d are possible", rank, TP_MAXRANK)).node;
+  return rank > TP_MAXRANK &&
+      !bad(
+          g, x, err, op, tp_printf(&g->arena, "%d axes, at most %d are possible", rank, TP_MAXRANK))
+           .node;
 }
 
 tp_val tp_reshape(tp_graph *g, tp_val x, int rank, const tp_ix *const *shape, tp_error *err) {
@@ -165,7 +188,8 @@ tp_val tp_permute(tp_graph *g, tp_val x, const int *order, tp_error *err) {
     if ((axes[i] = axis_in(g, x, order[i], tp_rankof(x), "permute", err)) < 0) return nothing;
     moved |= axes[i] != i;
   }
-  return moved ? build1(g, TP_OP_PERMUTE, x, &(tp_attr){ .naxes = tp_rankof(x), .axes = axes }, err) : x;
+  return moved ? build1(g, TP_OP_PERMUTE, x, &(tp_attr){ .naxes = tp_rankof(x), .axes = axes }, err)
+               : x;
 }
 
 /* An extent of -1 keeps x's. */
@@ -182,11 +206,15 @@ tp_val tp_expand(tp_graph *g, tp_val x, int rank, const tp_ix *const *shape, tp_
   return build1(g, TP_OP_EXPAND, x, &(tp_attr){ .nix = rank, .ix = to }, err);
 }
 
-tp_val tp_slice(tp_graph *g, tp_val x, int axis, const tp_ix *lo, const tp_ix *extent, int64_t step, tp_error *err) {
+tp_val tp_slice(tp_graph *g, tp_val x, int axis, const tp_ix *lo, const tp_ix *extent, int64_t step,
+    tp_error *err) {
   int64_t from;
   if (!x.node || (axis = axis_in(g, x, axis, tp_rankof(x), "slice", err)) < 0) return nothing;
-  if (tp_ix_is_const(lo, &from) && from == 0 && extent == tp_outof(x)->shape[axis] && step == 1) return x;
-  return build1(g, TP_OP_SLICE, x, &(tp_attr){ .axis = axis, .nix = 2, .ix = (const tp_ix *[]){ lo, extent }, .i = { step } }, err);
+  if (tp_ix_is_const(lo, &from) && from == 0 && extent == tp_outof(x)->shape[axis] && step == 1)
+    return x;
+  return build1(g, TP_OP_SLICE, x,
+      &(tp_attr){ .axis = axis, .nix = 2, .ix = (const tp_ix *[]){ lo, extent }, .i = { step } },
+      err);
 }
 
 tp_val tp_squeeze(tp_graph *g, tp_val x, int axis, tp_error *err) {
@@ -194,7 +222,8 @@ tp_val tp_squeeze(tp_graph *g, tp_val x, int axis, tp_error *err) {
   int rank = 0;
   if (!x.node || (axis = axis_in(g, x, axis, tp_rankof(x), "squeeze", err)) < 0) return nothing;
   const tp_out *o = tp_outof(x);
-  if (!tp_is_one(o->shape[axis])) return bad(g, x, err, "squeeze", tp_printf(&g->arena, "axis %d is not 1", axis));
+  if (!tp_is_one(o->shape[axis]))
+    return bad(g, x, err, "squeeze", tp_printf(&g->arena, "axis %d is not 1", axis));
   for (int i = 0; i < o->rank; i++)
     if (i != axis) to[rank++] = o->shape[i];
   return tp_reshape(g, x, rank, to, err);
@@ -203,7 +232,8 @@ tp_val tp_squeeze(tp_graph *g, tp_val x, int axis, tp_error *err) {
 tp_val tp_unsqueeze(tp_graph *g, tp_val x, int axis, tp_error *err) {
   const tp_ix *to[TP_MAXRANK + 1];
   int rank = 0;
-  if (!x.node || (axis = axis_in(g, x, axis, tp_rankof(x) + 1, "unsqueeze", err)) < 0) return nothing;
+  if (!x.node || (axis = axis_in(g, x, axis, tp_rankof(x) + 1, "unsqueeze", err)) < 0)
+    return nothing;
   const tp_out *o = tp_outof(x);
   for (int i = 0; i <= o->rank; i++) {
     if (i == axis) to[rank++] = tp_ix_const(g->ix, 1);
@@ -230,12 +260,15 @@ static bool inner_fits(tp_graph *g, tp_val a, tp_val b, tp_error *err) {
   tp_shape_print(&t, a);
   tp_puts(&t, " x ");
   tp_shape_print(&t, b);
-  tp_fail(err, TP_E_SHAPE, g->pos, "shape: bad operands of 'matmul': inner sizes %lld and %lld differ: %s", (long long)vk, (long long)vn, t.s);
+  tp_fail(err, TP_E_SHAPE, g->pos,
+      "shape: bad operands of 'matmul': inner sizes %lld and %lld differ: %s", (long long)vk,
+      (long long)vn, t.s);
   tp_buf_free(&t);
   return false;
 }
 
-/* torch.matmul: a vector is a row on the left and a column on the right, and its axis leaves the result. */
+/* torch.matmul: a vector is a row on the left and a column on the right, and its axis leaves the
+ * result. */
 tp_val tp_matmul(tp_graph *g, tp_val a, tp_val b, tp_error *err) {
   if (!a.node || !b.node) return nothing;
   int ra = tp_rankof(a), rb = tp_rankof(b);
@@ -255,8 +288,11 @@ tp_val tp_matmul(tp_graph *g, tp_val a, tp_val b, tp_error *err) {
 
 /* ---- the inverse of broadcasting ---- */
 
-static tp_val sum_strict(tp_graph *g, tp_val x, int n, const int *axes, bool keepdim, tp_error *err) {
-  return n ? build1(g, TP_OP_SUM, x, &(tp_attr){ .naxes = n, .axes = axes, .keepdim = keepdim }, err) : x;
+static tp_val sum_strict(
+    tp_graph *g, tp_val x, int n, const int *axes, bool keepdim, tp_error *err) {
+  return n
+      ? build1(g, TP_OP_SUM, x, &(tp_attr){ .naxes = n, .axes = axes, .keepdim = keepdim }, err)
+      : x;
 }
 
 tp_val tp_sum_to(tp_graph *g, tp_val x, int rank, const tp_ix *const *shape, tp_error *err) {
@@ -271,7 +307,8 @@ tp_val tp_sum_to(tp_graph *g, tp_val x, int rank, const tp_ix *const *shape, tp_
   for (int i = 0; i < rank; i++) {
     const tp_ix *have = tp_outof(x)->shape[i];
     if (tp_is_one(shape[i]) && !tp_is_one(have)) axes[n++] = i;
-    else if (!tp_extent_eq(g, have, shape[i], "sum")) return bad(g, x, err, "sum", "does not come from broadcasting");
+    else if (!tp_extent_eq(g, have, shape[i], "sum"))
+      return bad(g, x, err, "sum", "does not come from broadcasting");
   }
   return sum_strict(g, x, n, axes, true, err);
 }

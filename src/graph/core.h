@@ -4,27 +4,40 @@
 #include "graph/graph.h"
 
 /* ---- nodes (graph.c) ---- */
-tp_node *tp_node_new(tp_graph *g, tp_op op);                    /* not in any list yet; g->pos */
-void tp_node_register(tp_graph *g, tp_node *n);                 /* gives the id; appends to nodes, inputs, params, sinks */
+tp_node *tp_node_new(tp_graph *g, tp_op op); /* not in any list yet; g->pos */
+/* gives the id; appends to nodes, inputs, params, sinks */
+void tp_node_register(tp_graph *g, tp_node *n);
 void tp_edge_push(tp_graph *g, tp_node *n, tp_edge e);
-const char *tp_label(const tp_node *n);                         /* given name, input's name or tp_op_said */
+/* given name, input's name or tp_op_said */
+const char *tp_label(const tp_node *n);
 
-/* ---- inference (infer.c, move.c, time.c): fills dom and out of n from its edges and attributes, checks everything, records shape checks ---- */
+/* ---- inference (infer.c, move.c, time.c): fills dom and out of n from its edges and attributes,
+ * checks everything, records shape checks ---- */
 bool tp_infer(tp_graph *g, tp_node *n, tp_error *err);
 typedef bool tp_infer_fn(tp_graph *g, tp_node *n, tp_error *err);
-tp_infer_fn tp_infer_move, tp_infer_matmul, tp_infer_conv, tp_infer_gather, tp_infer_sort, tp_infer_time;
+tp_infer_fn tp_infer_move, tp_infer_matmul, tp_infer_conv, tp_infer_gather, tp_infer_sort,
+    tp_infer_time;
 void tp_outs(tp_graph *g, tp_node *n, int nout);
 void tp_out_set(tp_graph *g, tp_node *n, int k, tp_dtype d, int rank, const tp_ix *const *shape);
-bool tp_dims_ok(const tp_node *n, tp_error *err);             /* no more than TP_MAXDIM */
-bool tp_out1(tp_graph *g, tp_node *n, tp_dtype d, int rank, const tp_ix *const *shape);      /* the usual case: one result */
-void tp_ends_add(tp_graph *g, tp_node *n, const tp_ix *e);      /* the dims of which an end that e mentions is a function join n's domain */
+bool tp_dims_ok(const tp_node *n, tp_error *err); /* no more than TP_MAXDIM */
+/* the usual case: one result */
+bool tp_out1(tp_graph *g, tp_node *n, tp_dtype d, int rank, const tp_ix *const *shape);
+/* the dims of which an end that e mentions is a function join n's domain */
+void tp_ends_add(tp_graph *g, tp_node *n, const tp_ix *e);
 /* ---- ends by data (stop.c) ---- */
-bool tp_end_known(const tp_graph *g, const tp_sym *s, int ndom, const tp_sym *const *dom);   /* s is no reached end, or dom has the dims of which it is a function */
-tp_set *tp_set_unended(tp_graph *g, TP_TAKE tp_set *a, const tp_stop *s);   /* without a say on the reached end; it keeps one on the number given */
-tp_set *tp_set_given(tp_graph *g, TP_TAKE tp_set *a, const tp_sym *zero);       /* reached ends become any that there may be; zero: of runs to which nothing is given for it (tp_need_without) */
-bool tp_stop_needs(const tp_graph *g, const tp_stop *s, const tp_sym *dim);     /* where dim has no points, the dim of s has none either: it has no row, or is that dim */
-tp_set *tp_set_nothing(tp_graph *g, TP_TAKE tp_set *a, int n, const tp_sym *const *dims, const tp_sym *zero);   /* points where dim zero has none, and what needs it */
-bool tp_affine(const tp_ix *e);                                 /* also inside conditions */
+/* s is no reached end, or dom has the dims of which it is a function */
+bool tp_end_known(const tp_graph *g, const tp_sym *s, int ndom, const tp_sym *const *dom);
+/* without a say on the reached end; it keeps one on the number given */
+tp_set *tp_set_unended(tp_graph *g, TP_TAKE tp_set *a, const tp_stop *s);
+/* reached ends become any that there may be; zero: of runs to which nothing is given for it
+ * (tp_need_without) */
+tp_set *tp_set_given(tp_graph *g, TP_TAKE tp_set *a, const tp_sym *zero);
+/* where dim has no points, the dim of s has none either: it has no row, or is that dim */
+bool tp_stop_needs(const tp_graph *g, const tp_stop *s, const tp_sym *dim);
+/* points where dim zero has none, and what needs it */
+tp_set *tp_set_nothing(
+    tp_graph *g, TP_TAKE tp_set *a, int n, const tp_sym *const *dims, const tp_sym *zero);
+bool tp_affine(const tp_ix *e); /* also inside conditions */
 bool tp_nin_ok(tp_op op, int nin, tp_pos pos, tp_error *err);
 bool tp_rank_ok(tp_node *n, int rank, tp_error *err);
 /* "bad operands of 'op': <why>: (T, 4) x (5, 3)" */
@@ -34,24 +47,31 @@ bool tp_bad_dtype(const tp_node *n, tp_error *err, const char *advice);
 
 /* ---- shapes (shape.c) ---- */
 bool tp_is_one(const tp_ix *e);
-/* a == b at `points` (taken; NULL: everywhere on the dims a and b mention), over dims. As tp_extent_eq otherwise. */
-bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int ndims, const tp_sym *const *dims, TP_TAKE tp_set *points, const char *what);
+/* a == b at `points` (taken; NULL: everywhere on the dims a and b mention), over dims. As
+ * tp_extent_eq otherwise. */
+bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int ndims,
+    const tp_sym *const *dims, TP_TAKE tp_set *points, const char *what);
 /* e >= least: known, or recorded as a check; false: it cannot be for all bounds of at least 2. */
 bool tp_extent_least(tp_graph *g, const tp_ix *e, int64_t least, const char *what);
-bool tp_extent_same(tp_graph *g, const tp_ix *a, const tp_ix *b);   /* provably equal; records nothing */
-/* shape := shape broadcast with v's leading `n` axes (n = rank: all); false: they do not fit. rank grows. */
-bool tp_broadcast(tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape, int vrank, const tp_ix *const *vshape);
+/* provably equal; records nothing */
+bool tp_extent_same(tp_graph *g, const tp_ix *a, const tp_ix *b);
+/* shape := shape broadcast with v's leading `n` axes (n = rank: all); false: they do not fit. rank
+ * grows. */
+bool tp_broadcast(tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape, int vrank,
+    const tp_ix *const *vshape);
 void tp_shapecheck_add(tp_graph *g, const tp_ix *a, const tp_ix *b, tp_pos pos, const char *what);
-void tp_extents_print(tp_buf *b, int rank, const tp_ix *const *shape);      /* "T, 4" */
+void tp_extents_print(tp_buf *b, int rank, const tp_ix *const *shape); /* "T, 4" */
 /* Shape checks of the nodes that are left; the list is made anew. (verify.c) */
 void tp_recheck(tp_graph *g);
 
-bool tp_verify_structure(const tp_graph *g, tp_error *err);     /* what inference takes for granted: operands, indices, numbers of results, axes and dims */
+/* what inference takes for granted: operands, indices, numbers of results, axes and dims */
+bool tp_verify_structure(const tp_graph *g, tp_error *err);
 
 /* ---- attributes and lists (attr.c) ---- */
-void tp_attr_copy(tp_graph *g, tp_attr *to, const tp_attr *from);       /* deep; refs data */
-bool tp_ix_is_shape(tp_op op);                                  /* attr.ix is the shape of the result */
+void tp_attr_copy(tp_graph *g, tp_attr *to, const tp_attr *from); /* deep; refs data */
+/* attr.ix is the shape of the result */
+bool tp_ix_is_shape(tp_op op);
 
 /* ---- text (print.c) ---- */
-void tp_node_print(tp_buf *b, const tp_node *n, int flags);     /* one line, no newline */
+void tp_node_print(tp_buf *b, const tp_node *n, int flags); /* one line, no newline */
 #endif

@@ -19,7 +19,8 @@ static void node(tp_buf *b, const tp_node *n) {
     tp_hold mine;
     tp_buf_hold(&text, &mine);
     tp_puts(&text, tp_dtype_name(n->out[k].dtype));
-    for (int i = 0; i < n->ndom; i++) tp_putf(&text, "%s%s%s", i ? " " : " (", n->dom[i]->name, i + 1 == n->ndom ? ")" : "");
+    for (int i = 0; i < n->ndom; i++)
+      tp_putf(&text, "%s%s%s", i ? " " : " (", n->dom[i]->name, i + 1 == n->ndom ? ")" : "");
     tp_puts(&text, " [");
     tp_extents_print(&text, n->out[k].rank, n->out[k].shape);
     tp_puts(b, "\\n");
@@ -39,13 +40,16 @@ static void at(tp_buf *b, int n, const tp_at *v) {
 }
 
 static void edge(tp_buf *b, const tp_node *n, const tp_edge *e) {
-  bool carried = n->op == TP_OP_READ || n->op == TP_OP_ACCUM || (n->op == TP_OP_PARAM && e != n->in);
+  bool carried =
+      n->op == TP_OP_READ || n->op == TP_OP_ACCUM || (n->op == TP_OP_PARAM && e != n->in);
   tp_putf(b, "  n%d -> n%d", e->src.node->id, n->id);
   if (carried || e->cond || e->src.out) {
     tp_putf(b, " [%slabel=\"", carried ? "style=dashed, " : "");
     if (e->src.out) tp_putf(b, ".%d ", e->src.out);
     if (n->op == TP_OP_READ) at(b, e->src.node->ndom, n->attr.at);
-    if (n->op == TP_OP_ACCUM) tp_puts(b, e->gather ? "from " : "to "), at(b, e->gather ? e->src.node->ndom : n->ndom, e->at);
+    if (n->op == TP_OP_ACCUM)
+      tp_puts(b, e->gather ? "from " : "to "),
+          at(b, e->gather ? e->src.node->ndom : n->ndom, e->at);
     if (e->cond) tp_puts(b, " if "), tp_ix_print(b, e->cond);
     tp_puts(b, "\"]");
   }

@@ -18,12 +18,17 @@ static tp_rel *identity_rel(tp_graph *g, const tp_node *n, const tp_node *x) {
   return tp_rel_at(g->ix, n->ndom, n->dom, x->ndom, x->dom, tp_at_own(g, x->ndom, x->dom));
 }
 
-static const tp_ix *cond_of(const void *merge, int k) { return k < ((const tp_node *)merge)->nin ? ((const tp_node *)merge)->in[k].cond : NULL; }
+static const tp_ix *cond_of(const void *merge, int k) {
+  return k < ((const tp_node *)merge)->nin ? ((const tp_node *)merge)->in[k].cond : NULL;
+}
 
-tp_set *tp_branch_set(tp_graph *g, const tp_node *m, int k) { return tp_set_first(g->ix, m, m->ndom, m->dom, k, cond_of); }
+tp_set *tp_branch_set(tp_graph *g, const tp_node *m, int k) {
+  return tp_set_first(g->ix, m, m->ndom, m->dom, k, cond_of);
+}
 
-/* w at a point is the update at the one before: i - 1 of its only `along` dim. With several (lexicographic order) the row before, or all of a row: a
- * superset, exact only after tp_close_params has made branches of it. */
+/* w at a point is the update at the one before: i - 1 of its only `along` dim. With several
+ * (lexicographic order) the row before, or all of a row: a superset, exact only after
+ * tp_close_params has made branches of it. */
 static tp_rel *update_rel(tp_graph *g, const tp_node *n) {
   const tp_node *x = n->in[1].src.node;
   const tp_attr *a = &n->attr;
@@ -33,7 +38,9 @@ static tp_rel *update_rel(tp_graph *g, const tp_node *n) {
     if (!tp_dom_has(a->nalong, a->along, x->dom[i])) continue;
     const tp_ix *d = tp_ix_sym(c, x->dom[i]);
     if (a->nalong == 1) at[i].lo = tp_ix_addc(c, d, -1);
-    else if (x->dom[i] == a->along[0]) at[i] = (tp_at){ true, tp_ix_max(c, tp_ix_addc(c, d, -1), tp_ix_const(c, 0)), tp_ix_addc(c, d, 1) };
+    else if (x->dom[i] == a->along[0])
+      at[i] = (tp_at){ true, tp_ix_max(c, tp_ix_addc(c, d, -1), tp_ix_const(c, 0)),
+        tp_ix_addc(c, d, 1) };
     else at[i] = (tp_at){ true, tp_ix_const(c, 0), tp_ix_sym(c, x->dom[i]->bound) };
   }
   tp_rel *r = tp_rel_at(c, n->ndom, n->dom, x->ndom, x->dom, at);
@@ -47,7 +54,8 @@ static tp_rel *scatter_rel(tp_graph *g, const tp_node *n, const tp_edge *e) {
   const tp_node *x = e->src.node;
   tp_set *from = tp_set_box(g->ix, x->ndom, x->dom);
   if (e->cond) from = tp_set_and(from, tp_set_cond(g->ix, x->ndom, x->dom, e->cond));
-  return tp_rel_reverse(tp_rel_restrict(tp_rel_at(g->ix, x->ndom, x->dom, n->ndom, n->dom, e->at), from));
+  return tp_rel_reverse(
+      tp_rel_restrict(tp_rel_at(g->ix, x->ndom, x->dom, n->ndom, n->dom, e->at), from));
 }
 
 static tp_rel *gather_rel(tp_graph *g, const tp_node *n, const tp_edge *e) {
@@ -60,11 +68,11 @@ static tp_rel *edge_rel(tp_graph *g, const tp_node *n, int k) {
   const tp_edge *e = &n->in[k];
   const tp_node *x = e->src.node;
   switch (n->op) {
-    case TP_OP_READ: return tp_rel_at(g->ix, n->ndom, n->dom, x->ndom, x->dom, n->attr.at);
-    case TP_OP_MERGE: return tp_rel_restrict(identity_rel(g, n, x), tp_branch_set(g, n, k));
-    case TP_OP_PARAM: return k ? update_rel(g, n) : identity_rel(g, n, x);
-    case TP_OP_ACCUM: return e->gather ? gather_rel(g, n, e) : scatter_rel(g, n, e);
-    default: return identity_rel(g, n, x);
+  case TP_OP_READ: return tp_rel_at(g->ix, n->ndom, n->dom, x->ndom, x->dom, n->attr.at);
+  case TP_OP_MERGE: return tp_rel_restrict(identity_rel(g, n, x), tp_branch_set(g, n, k));
+  case TP_OP_PARAM: return k ? update_rel(g, n) : identity_rel(g, n, x);
+  case TP_OP_ACCUM: return e->gather ? gather_rel(g, n, e) : scatter_rel(g, n, e);
+  default: return identity_rel(g, n, x);
   }
 }
 
@@ -72,6 +80,7 @@ static tp_rel *edge_rel(tp_graph *g, const tp_node *n, int k) {
 tp_rel *tp_edge_rel(tp_graph *g, const tp_node *n, int k) {
   tp_rel *r = edge_rel(g, n, k);
   for (int i = 0; i < g->stops.n; i++)
-    if (g->stops.v[i].end && tp_node_mentions(n, g->stops.v[i].sym)) r = tp_rel_some(g->ix, r, g->stops.v[i].sym, tp_end_within(g, &g->stops.v[i], 0));
+    if (g->stops.v[i].end && tp_node_mentions(n, g->stops.v[i].sym))
+      r = tp_rel_some(g->ix, r, g->stops.v[i].sym, tp_end_within(g, &g->stops.v[i], 0));
   return r;
 }

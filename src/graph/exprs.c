@@ -1,7 +1,13 @@
-/* exprs: every index expression that a node says: in its attributes, in shapes, in conditions, in maps. */
+/* exprs: every index expression that a node says: in its attributes, in shapes, in conditions, in
+ * maps. */
 #include "graph/core.h"
 
-typedef struct { tp_arena *a; tp_ixfn *fn; void *ud; } ix_visit;   /* a: new lists lie there; NULL: nothing is written */
+/* a: new lists lie there; NULL: nothing is written */
+typedef struct {
+  tp_arena *a;
+  tp_ixfn *fn;
+  void *ud;
+} ix_visit;
 
 static const tp_ix *one(const ix_visit *v, const tp_ix *e) { return e ? v->fn(v->ud, e) : NULL; }
 
@@ -25,11 +31,13 @@ static const tp_at *map(const ix_visit *v, int n, const tp_at *at) {
 
 void tp_node_map(tp_arena *a, tp_node *n, tp_ixfn *fn, void *ud) {
   const ix_visit v = { a, fn, ud };
-  tp_out *spec = a && n->attr.nspec ? tp_dup(a, n->attr.spec, sizeof *spec * (size_t)n->attr.nspec) : NULL;
+  tp_out *spec =
+      a && n->attr.nspec ? tp_dup(a, n->attr.spec, sizeof *spec * (size_t)n->attr.nspec) : NULL;
   n->attr.ix = all(&v, n->attr.nix, n->attr.ix);
   if (n->op == TP_OP_READ) n->attr.at = map(&v, n->in[0].src.node->ndom, n->attr.at);
   for (int o = 0; o < n->nout; o++) n->out[o].shape = all(&v, n->out[o].rank, n->out[o].shape);
-  for (int o = 0; spec && o < n->attr.nspec; o++) spec[o].shape = all(&v, spec[o].rank, spec[o].shape);
+  for (int o = 0; spec && o < n->attr.nspec; o++)
+    spec[o].shape = all(&v, spec[o].rank, spec[o].shape);
   if (spec) n->attr.spec = spec;
   for (int k = 0; k < n->nin; k++) {
     tp_edge *e = &n->in[k];
@@ -38,7 +46,10 @@ void tp_node_map(tp_arena *a, tp_node *n, tp_ixfn *fn, void *ud) {
   }
 }
 
-typedef struct { const tp_sym *s; bool found; } ix_looking;
+typedef struct {
+  const tp_sym *s;
+  bool found;
+} ix_looking;
 
 static const tp_ix *look(void *ud, const tp_ix *e) {
   ix_looking *x = ud;

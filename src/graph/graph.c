@@ -1,5 +1,7 @@
-/* Graphs: made, copied, swept, ordered. Invariants: nodes.v[i]->id == i; a node that a sweep dropped has id -1 and no operands, and stays in `inputs`
- * and `params` when it was there, because callers of a run and PINIT count by these lists. The graph holds one reference to every CONST's array. */
+/* Graphs: made, copied, swept, ordered. Invariants: nodes.v[i]->id == i; a node that a sweep
+ * dropped has id -1 and no operands, and stays in `inputs` and `params` when it was there, because
+ * callers of a run and PINIT count by these lists. The graph holds one reference to every CONST's
+ * array. */
 #include "graph/core.h"
 
 tp_graph *tp_graph_new(tp_ictx *ix) {
@@ -41,7 +43,9 @@ void tp_edge_push(tp_graph *g, tp_node *n, tp_edge e) {
   n->in[n->nin++] = e;
 }
 
-static const char *given_name(const tp_node *n) { return n->name ? n->name : tp_ops[n->op].cls == TP_CLS_ENV ? NULL : n->attr.str; }
+static const char *given_name(const tp_node *n) {
+  return n->name ? n->name : tp_ops[n->op].cls == TP_CLS_ENV ? NULL : n->attr.str;
+}
 const char *tp_own_name(const tp_node *n) { return given_name(n) ? given_name(n) : n->var; }
 const char *tp_label(const tp_node *n) { return given_name(n) ? given_name(n) : tp_op_said(n->op); }
 
@@ -50,7 +54,9 @@ tp_who tp_who_of(const tp_node *n) { return (tp_who){ given_name(n), n->var, n->
 const char *tp_called(tp_graph *g, const tp_node *n) {
   if (!tp_own_name(n) && g->learn) g->learn(g->host);
   if (tp_own_name(n)) return tp_printf(&g->arena, "'%s'", tp_own_name(n));
-  return n->pos.file ? tp_printf(&g->arena, "the %s of %s:%d", tp_label(n), n->pos.file, n->pos.line) : tp_printf(&g->arena, "this %s", tp_label(n));
+  return n->pos.file
+      ? tp_printf(&g->arena, "the %s of %s:%d", tp_label(n), n->pos.file, n->pos.line)
+      : tp_printf(&g->arena, "this %s", tp_label(n));
 }
 
 /* Without folders, which the position beside it has. */
@@ -63,14 +69,19 @@ const char *tp_title(tp_arena *a, const tp_node *n) {
   if (n->name || n->attr.str) return tp_label(n);
   if (n->what) return n->what;
   const char *op = n->op == TP_OP_ACCUM ? tp_red_name(n->attr.red) : tp_op_said(n->op);
-  return n->pos.file ? tp_printf(a, "%s@%s:%d", op, base_name(n->pos.file), n->pos.line) : tp_printf(a, "%s%d", op, n->id);
+  return n->pos.file ? tp_printf(a, "%s@%s:%d", op, base_name(n->pos.file), n->pos.line)
+                     : tp_printf(a, "%s%d", op, n->id);
 }
 
-void tp_tell(tp_graph *g, const char *pass, tp_pos pos, const char *text) { TP_PUSH(&g->arena, &g->told, (tp_told){ pass, pos, text }); }
+void tp_tell(tp_graph *g, const char *pass, tp_pos pos, const char *text) {
+  TP_PUSH(&g->arena, &g->told, (tp_told){ pass, pos, text });
+}
 
 /* ---- clone ---- */
 
-static tp_val moved(tp_graph *g, tp_val v) { return v.node ? (tp_val){ g->nodes.v[v.node->id], v.out } : v; }
+static tp_val moved(tp_graph *g, tp_val v) {
+  return v.node ? (tp_val){ g->nodes.v[v.node->id], v.out } : v;
+}
 
 /* The whole node but for its operands, which may not exist yet. */
 static tp_node *copy_node(tp_graph *g, const tp_node *n) {
@@ -80,7 +91,8 @@ static tp_node *copy_node(tp_graph *g, const tp_node *n) {
   c->in = NULL;
   c->nin = c->capin = 0;
   c->out = tp_dup(a, n->out, sizeof *n->out * (size_t)n->nout);
-  for (int k = 0; k < n->nout; k++) c->out[k].shape = tp_dup(a, n->out[k].shape, sizeof *n->out[k].shape * (size_t)n->out[k].rank);
+  for (int k = 0; k < n->nout; k++)
+    c->out[k].shape = tp_dup(a, n->out[k].shape, sizeof *n->out[k].shape * (size_t)n->out[k].rank);
   c->dom = tp_dup(a, n->dom, sizeof *n->dom * (size_t)n->ndom);
   c->name = n->name ? tp_strdup(a, n->name) : NULL;
   c->var = n->var ? tp_strdup(a, n->var) : NULL;
@@ -89,7 +101,9 @@ static tp_node *copy_node(tp_graph *g, const tp_node *n) {
   return c;
 }
 
-static int at_count(const tp_node *n, const tp_edge *e) { return e->gather ? e->src.node->ndom : n->ndom; }
+static int at_count(const tp_node *n, const tp_edge *e) {
+  return e->gather ? e->src.node->ndom : n->ndom;
+}
 
 static void copy_edges(tp_graph *g, tp_node *c, const tp_node *n) {
   for (int k = 0; k < n->nin; k++) {
@@ -101,7 +115,8 @@ static void copy_edges(tp_graph *g, tp_node *c, const tp_node *n) {
   tp_attr_copy(g, &c->attr, &n->attr);
 }
 
-/* A node of a list: the copy of one that lives, or a copy of a dropped one, which is in no other place. */
+/* A node of a list: the copy of one that lives, or a copy of a dropped one, which is in no other
+ * place. */
 static tp_node *listed(tp_graph *g, const tp_node *n) {
   if (n->id >= 0) return g->nodes.v[n->id];
   tp_node *c = copy_node(g, n);
@@ -138,7 +153,8 @@ static void copy_lists(tp_graph *c, const tp_graph *g) {
     TP_PUSH(a, &c->boundchecks, s);
   }
   for (int i = 0; i < g->warnings.n; i++) TP_PUSH(a, &c->warnings, tp_strdup(a, g->warnings.v[i]));
-  for (int i = 0; i < g->told.n; i++) tp_tell(c, g->told.v[i].pass, g->told.v[i].pos, tp_strdup(a, g->told.v[i].text));
+  for (int i = 0; i < g->told.n; i++)
+    tp_tell(c, g->told.v[i].pass, g->told.v[i].pos, tp_strdup(a, g->told.v[i].text));
 }
 
 static void copy_all(tp_graph *c, const tp_graph *g) {
@@ -180,7 +196,10 @@ static void visit(tp_arena *a, nodevec *work, tp_node *n) {
 static void visit_stops(tp_graph *g, tp_arena *a, nodevec *work, const tp_node *n) {
   for (int i = 0; i < g->stops.n; i++) {
     tp_stop *s = &g->stops.v[i];
-    if (s->live || !(tp_dom_has(n->ndom, n->dom, s->dim) || tp_node_mentions(n, s->sym) || tp_node_mentions(n, s->given))) continue;
+    if (s->live ||
+        !(tp_dom_has(n->ndom, n->dom, s->dim) || tp_node_mentions(n, s->sym) ||
+            tp_node_mentions(n, s->given)))
+      continue;
     s->live = true;
     visit(a, work, s->done.node);
     visit(a, work, s->end);
@@ -202,9 +221,10 @@ void tp_reach(tp_arena *a, tp_node *n, bool *seen) {
   }
 }
 
-/* A GRAD without losses of its own stands for the gradient of the graph's losses: while there is one, they live. */
+/* A GRAD without losses of its own stands for the gradient of the graph's losses: while there is
+ * one, they live. */
 static void mark_live(tp_graph *g, tp_arena *a) {
-  nodevec work = {0};
+  nodevec work = { 0 };
   for (int i = 0; i < g->nodes.n; i++) g->nodes.v[i]->mark = 0;
   for (int i = 0; i < g->stops.n; i++) g->stops.v[i].live = false;
   for (int i = 0; i < g->outputs.n; i++) visit(a, &work, g->outputs.v[i].val.node);
@@ -227,7 +247,8 @@ static void drop_node(tp_node *n) {
   n->attr.data = tp_array_unref(n->attr.data);
 }
 
-/* A PARAM not yet closed is live by itself (its values are handed out after the run). Losses that died and ends of dims that nothing has leave their lists. */
+/* A PARAM not yet closed is live by itself (its values are handed out after the run). Losses that
+ * died and ends of dims that nothing has leave their lists. */
 void tp_graph_prune(tp_graph *g) {
   tp_arena scratch;
   tp_scratch_init(&scratch);
@@ -265,8 +286,10 @@ static bool carries(const tp_node *n, int k) {
   return n->op == TP_OP_READ || n->op == TP_OP_ACCUM || (n->op == TP_OP_PARAM && k == 1);
 }
 
-/* Post order over the edges that stay inside one component and carry nothing. done[] doubles as the frame's edge counter. */
-static int place(const tp_graph *g, const int *scc, int root, int *done, int *todo, int *order, int n) {
+/* Post order over the edges that stay inside one component and carry nothing. done[] doubles as the
+ * frame's edge counter. */
+static int place(
+    const tp_graph *g, const int *scc, int root, int *done, int *todo, int *order, int n) {
   int depth = 0;
   todo[depth++] = root;
   done[root] = 1;
@@ -303,10 +326,12 @@ int tp_graph_sccs(const tp_graph *g, int *scc, int *order) {
   for (int i = 0; i < n; i++) nedge += g->nodes.v[i]->nin;
   tp_link *edge = TP_NEWN(&a, tp_link, nedge);
   for (int i = 0; i < n; i++)
-    for (int k = 0; k < g->nodes.v[i]->nin; k++) edge[e++] = (tp_link){ i, g->nodes.v[i]->in[k].src.node->id };
+    for (int k = 0; k < g->nodes.v[i]->nin; k++)
+      edge[e++] = (tp_link){ i, g->nodes.v[i]->in[k].src.node->id };
   int nscc = tp_sccs(n, nedge, edge, scc);
   if (order) {
-    int *first = TP_NEWN(&a, int, nscc + 2), *sorted = TP_NEWN(&a, int, n), *done = TP_NEWN(&a, int, n), *todo = TP_NEWN(&a, int, n), placed = 0;
+    int *first = TP_NEWN(&a, int, nscc + 2), *sorted = TP_NEWN(&a, int, n),
+        *done = TP_NEWN(&a, int, n), *todo = TP_NEWN(&a, int, n), placed = 0;
     by_component(n, nscc, scc, first, sorted);
     for (int i = 0; i < n; i++)
       if (!done[sorted[i]]) placed = place(g, scc, sorted[i], done, todo, order, placed);

@@ -1,4 +1,5 @@
-/* graph: the symbolic dependence graph. Rank 3. Nodes live in the graph's arena and are never freed one by one. */
+/* graph: the symbolic dependence graph. Rank 3. Nodes live in the graph's arena and are never freed
+ * one by one. */
 #ifndef TP_GRAPH_H
 #define TP_GRAPH_H
 #include "base/base.h"
@@ -7,15 +8,21 @@
 #include "index/fields.h"
 #include "kern/kern.h"
 
-/* Is it looked whether an operator makes NaN or infinity of finite operands? MEANT: it may, as of a mean of nothing. Set by tp_watch (opt), NONE without check = "nan". */
+/* Is it looked whether an operator makes NaN or infinity of finite operands? MEANT: it may, as of a
+ * mean of nothing. Set by tp_watch (opt), NONE without check = "nan". */
 typedef enum { TP_CHECK_NONE, TP_CHECK_NAN, TP_CHECK_MEANT } tp_check;
 
-enum { TP_MAXDIM = 31 };                                        /* dims of a domain, and of a statement: bits of a mask; tp_infer and poly refuse more */
+/* dims of a domain, and of a statement: bits of a mask; tp_infer and poly refuse more */
+enum { TP_MAXDIM = 31 };
 typedef struct tp_node tp_node;
 typedef struct tp_graph tp_graph;
-typedef struct { tp_node *node; int out; } tp_val;              /* node == NULL: nothing */
+typedef struct {
+  tp_node *node;
+  int out;
+} tp_val; /* node == NULL: nothing */
 
-/* Everything an operator needs besides operands; unused fields are 0. Arrays are copied into the graph by tp_build. */
+/* Everything an operator needs besides operands; unused fields are 0. Arrays are copied into the
+ * graph by tp_build. */
 typedef struct tp_attr {
   union {
     tp_how how;
@@ -32,81 +39,122 @@ typedef struct tp_attr {
 #undef L
 } tp_attr;
 
-/* One operand. Identity but for ACCUM, where the edge is one contribution: with u the node's point and p the operand's,
- *   scatter (gather == false): at has one entry per dim of the NODE's domain, over the operand's dims: y[u] gets the operand at p for every p whose
- *     image holds u. Each range entry consumes one leading axis of the operand (in order): at u it takes row u - lo. The node's shape is the rest.
- *   gather: at has one entry per dim of the OPERAND's domain, over the node's dims: y[u] gets the operand at every p in the box at(u); shapes equal.
- * cond (NULL: true) is over the operand's dims and bounds for scatter, over node's and operand's dims for gather: only such p count. Order of summation,
- * where it matters: lexicographic in p, contributions in order.
- * MERGE: cond over the node's dims and bounds. */
+/* One operand. Identity but for ACCUM, where the edge is one contribution: with u the node's point
+ * and p the operand's, scatter (gather == false): at has one entry per dim of the NODE's domain,
+ * over the operand's dims: y[u] gets the operand at p for every p whose image holds u. Each range
+ * entry consumes one leading axis of the operand (in order): at u it takes row u - lo. The node's
+ * shape is the rest. gather: at has one entry per dim of the OPERAND's domain, over the node's
+ * dims: y[u] gets the operand at every p in the box at(u); shapes equal. cond (NULL: true) is over
+ * the operand's dims and bounds for scatter, over node's and operand's dims for gather: only such p
+ * count. Order of summation, where it matters: lexicographic in p, contributions in order. MERGE:
+ * cond over the node's dims and bounds. */
 typedef struct tp_edge {
   tp_val src;
   const tp_ix *cond;
   const tp_at *at;
   bool gather;
-  tp_pos pos;                                                   /* MERGE: the line of the branch */
+  tp_pos pos; /* MERGE: the line of the branch */
 } tp_edge;
 
 struct tp_node {
-  int id;                                       /* index in graph.nodes */
+  int id; /* index in graph.nodes */
   tp_op op;
   tp_attr attr;
-  int nin, capin; tp_edge *in;
-  int nout; tp_out *out;
-  int ndom; const tp_sym *const *dom;           /* in the order of P:dim */
+  int nin, capin;
+  tp_edge *in;
+  int nout;
+  tp_out *out;
+  int ndom;
+  const tp_sym *const *dom; /* in the order of P:dim */
   tp_pos pos;
-  const char *name;                             /* NULL unless named */
-  const char *var;                              /* the script's variable that held it when a message was made; NULL: none, or nobody looked */
-  const char *what;                             /* what explain calls it without a name: "grad of h"; NULL: by its operator and line */
-  bool done;                                    /* MERGE: an `otherwise` came */
-  tp_node *subst;                               /* scratch of passes */
-  int mark;                                     /* scratch */
+  const char *name; /* NULL unless named */
+  /* the script's variable that held it when a message was made; NULL: none, or nobody looked */
+  const char *var;
+  /* what explain calls it without a name: "grad of h"; NULL: by its operator and line */
+  const char *what;
+  bool done;      /* MERGE: an `otherwise` came */
+  tp_node *subst; /* scratch of passes */
+  int mark;       /* scratch */
 };
 
-/* Equality of two extents that canonical forms did not settle: checked at the call. b == NULL: a is a condition over bounds that must hold. */
-typedef struct { const tp_ix *a, *b; tp_pos pos; const char *what; } tp_shapecheck;
+/* Equality of two extents that canonical forms did not settle: checked at the call. b == NULL: a is
+ * a condition over bounds that must hold. */
+typedef struct {
+  const tp_ix *a, *b;
+  tp_pos pos;
+  const char *what;
+} tp_shapecheck;
 /* Legality that holds for some bounds only: cond over bounds must hold at the call. */
-typedef struct { const tp_ix *cond; tp_pos pos; tp_code code; const char *msg; } tp_boundcheck;
+typedef struct {
+  const tp_ix *cond;
+  tp_pos pos;
+  tp_code code;
+  const char *msg;
+} tp_boundcheck;
 /* What a pass did somewhere, or why it did not, for explain. */
-typedef struct { const char *pass; tp_pos pos; const char *text; } tp_told;
-/* hidden: a parameter's final value, named like it. shown: its points leave one by one, through a CALL of TP_FN_SHOW; first: it leaves with the first tick. */
-typedef struct { const char *name; tp_val val; tp_pos pos; bool hidden, shown, first; } tp_output;
+typedef struct {
+  const char *pass;
+  tp_pos pos;
+  const char *text;
+} tp_told;
+/* hidden: a parameter's final value, named like it. shown: its points leave one by one, through a
+ * CALL of TP_FN_SHOW; first: it leaves with the first tick. */
+typedef struct {
+  const char *name;
+  tp_val val;
+  tp_pos pos;
+  bool hidden, shown, first;
+} tp_output;
 
-/* A dim that ends by data. Its bound then is the *reached* end: one number for each point of dom, the other dims of done; known once the first done holds, at most
- * what the call gave. A node that lacks dims of dom goes on to the greatest end over these.
- * On the compiled path ends are *lowered* (opt/ends.c): a dim's bound is the number that the call gave again, and only extents may still mention what was reached. */
+/* A dim that ends by data. Its bound then is the *reached* end: one number for each point of dom,
+ * the other dims of done; known once the first done holds, at most what the call gave. A node that
+ * lacks dims of dom goes on to the greatest end over these. On the compiled path ends are *lowered*
+ * (opt/ends.c): a dim's bound is the number that the call gave again, and only extents may still
+ * mention what was reached. */
 typedef struct tp_stop {
-  const tp_sym *dim; tp_val done; tp_pos pos;
-  int ndom; const tp_sym *const *dom;
-  const tp_sym *sym, *given;                    /* what was reached, what the call gave: the dim's bound and a hidden one; lowered, the other way round */
-  const tp_sym *other;                          /* hidden bound: the end at some other point of dom, for judgements */
-  bool live;                                    /* scratch of the sweep */
-  tp_node *end; const tp_sym *less;             /* lowered: the ACCUM over dom that holds t + 1 of the first done, a dim for what was reached less 1; else NULL */
+  const tp_sym *dim;
+  tp_val done;
+  tp_pos pos;
+  int ndom;
+  const tp_sym *const *dom;
+  /* what was reached, what the call gave: the dim's bound and a hidden one; lowered, the other way
+   * round */
+  const tp_sym *sym, *given;
+  /* hidden bound: the end at some other point of dom, for judgements */
+  const tp_sym *other;
+  bool live; /* scratch of the sweep */
+  /* lowered: the ACCUM over dom that holds t + 1 of the first done, a dim for what was reached less
+   * 1; else NULL */
+  tp_node *end;
+  const tp_sym *less;
 } tp_stop;
 
 struct tp_graph {
-  tp_ictx *ix;                                  /* shared with the program; not owned */
+  tp_ictx *ix; /* shared with the program; not owned */
   tp_arena arena;
   TP_VEC(tp_node *) nodes;
   TP_VEC(tp_output) outputs;
-  TP_VEC(tp_node *) inputs;                     /* INPUT nodes in order */
-  TP_VEC(tp_node *) params;                     /* PARAM nodes in order */
-  TP_VEC(tp_node *) sinks;                      /* CALL nodes without results: always needed */
-  TP_VEC(tp_val) losses;                        /* marked by backward() */
-  TP_VEC(tp_stop) stops;                        /* dims that end by data */
+  TP_VEC(tp_node *) inputs; /* INPUT nodes in order */
+  TP_VEC(tp_node *) params; /* PARAM nodes in order */
+  TP_VEC(tp_node *) sinks;  /* CALL nodes without results: always needed */
+  TP_VEC(tp_val) losses;    /* marked by backward() */
+  TP_VEC(tp_stop) stops;    /* dims that end by data */
   TP_VEC(tp_shapecheck) shapechecks;
-  TP_VEC(tp_boundcheck) boundchecks;            /* filled by tp_need_check */
-  TP_VEC(const char *) warnings;                /* full texts, for the binding to print once */
-  TP_VEC(tp_told) told;                         /* by passes, in their order */
+  TP_VEC(tp_boundcheck) boundchecks; /* filled by tp_need_check */
+  TP_VEC(const char *) warnings;     /* full texts, for the binding to print once */
+  TP_VEC(tp_told) told;              /* by passes, in their order */
   uint64_t seed;
-  bool fixed_bits;                              /* compiled with reproducible = true: see tp_graph_setting */
-  int nrand;                                    /* ordinals of unnamed random ops */
-  tp_pos pos;                                   /* position given to nodes made now */
-  void (*learn)(void *); void *host;            /* recording: finds out the variables of nodes, for a message; NULL: nobody knows */
+  /* compiled with reproducible = true: see tp_graph_setting */
+  bool fixed_bits;
+  int nrand;  /* ordinals of unnamed random ops */
+  tp_pos pos; /* position given to nodes made now */
+  /* recording: finds out the variables of nodes, for a message; NULL: nobody knows */
+  void (*learn)(void *);
+  void *host;
 };
 
-/* A setting of the environment that shapes loops or storage, and so the order of sums: not asked for
- * where the script was promised the same bits whatever the environment says. */
+/* A setting of the environment that shapes loops or storage, and so the order of sums: not asked
+ * for where the script was promised the same bits whatever the environment says. */
 static inline const char *tp_graph_setting(const tp_graph *g, const char *name) {
   return g->fixed_bits ? NULL : tp_setting(name);
 }
@@ -115,111 +163,166 @@ tp_graph *tp_graph_new(tp_ictx *ix);
 tp_graph *tp_graph_free(tp_graph *g);
 /* Deep copy; nodes keep their ids. */
 tp_graph *tp_graph_clone(const tp_graph *g, tp_error *err);
-/* Drops nodes not reachable from outputs and sinks, renumbers; inputs and params lists keep dropped ones as NULL-free compacted lists. */
+/* Drops nodes not reachable from outputs and sinks, renumbers; inputs and params lists keep dropped
+ * ones as NULL-free compacted lists. */
 void tp_graph_sweep(tp_graph *g);
-/* The same for passes: a node that they made superfluous goes, what the script's sizes have to keep stays. */
+/* The same for passes: a node that they made superfluous goes, what the script's sizes have to keep
+ * stays. */
 void tp_graph_prune(tp_graph *g);
-/* Node ids in a topological order of the edges that are not time-carried back edges: SCCs in reverse post order; scc[id] numbers them, sources first. */
+/* Node ids in a topological order of the edges that are not time-carried back edges: SCCs in
+ * reverse post order; scc[id] numbers them, sources first. */
 int tp_graph_sccs(const tp_graph *g, int *scc /* nodes.n */, int *order /* nodes.n, may be NULL */);
 
 /* ---- building: the only way nodes are made; infers domain, shape, dtype; checks ---- */
-tp_node *tp_build(tp_graph *g, tp_op op, int nin, const tp_val *in, const tp_attr *attr, tp_error *err);
+tp_node *tp_build(
+    tp_graph *g, tp_op op, int nin, const tp_val *in, const tp_attr *attr, tp_error *err);
 static inline tp_val tp_v(tp_node *n) { return (tp_val){ n, 0 }; }
 static inline const tp_out *tp_outof(tp_val v) { return &v.node->out[v.out]; }
 static inline tp_dtype tp_dtypeof(tp_val v) { return v.node->out[v.out].dtype; }
 static inline int tp_rankof(tp_val v) { return v.node->out[v.out].rank; }
 
-/* Declared tensors: MERGE, branch by branch. e: dims a subset of the declared domain. A NULL cond is `otherwise`. */
+/* Declared tensors: MERGE, branch by branch. e: dims a subset of the declared domain. A NULL cond
+ * is `otherwise`. */
 bool tp_merge_add(tp_graph *g, tp_node *merge, const tp_ix *cond, tp_val e, tp_error *err);
 /* PARAM: its update (once). */
 bool tp_param_update(tp_graph *g, tp_node *param, tp_val e, tp_error *err);
 /* ACCUM: one contribution. */
 bool tp_accum_add(tp_graph *g, tp_node *acc, tp_edge contribution, tp_error *err);
 
-/* dim ends where done first holds. Nodes made before are inferred again, for their domains may grow. */
+/* dim ends where done first holds. Nodes made before are inferred again, for their domains may
+ * grow. */
 bool tp_stop_add(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err);
-const tp_stop *tp_stop_of(const tp_graph *g, const tp_sym *s);  /* of a dim or of its bound; NULL: none */
-bool tp_mentions_end(const tp_graph *g, const tp_ix *e);        /* e mentions a reached end */
-const tp_ix *tp_end_parts(tp_graph *g, const tp_ix *cond, bool mention);       /* those parts of a condition that mention one, or those that do not; NULL: none */
-/* The greatest, or the least, of e over these dims and over whatever is reached, from 1 on; NULL: not known. */
-const tp_ix *tp_end_extreme(tp_graph *g, const tp_ix *e, bool most, int n, const tp_sym *const *dims);
-const tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least);       /* it is at least that, and at most what was given */
-tp_set *tp_set_reached(tp_graph *g, TP_TAKE tp_set *a, int n, const tp_sym *const *dims);      /* something is */
-/* Does operand k of n lie at other points of the stop's dom than n does, or on fewer or more of these dims? */
+/* of a dim or of its bound; NULL: none */
+const tp_stop *tp_stop_of(const tp_graph *g, const tp_sym *s);
+bool tp_mentions_end(const tp_graph *g, const tp_ix *e); /* e mentions a reached end */
+/* those parts of a condition that mention one, or those that do not; NULL: none */
+const tp_ix *tp_end_parts(tp_graph *g, const tp_ix *cond, bool mention);
+/* The greatest, or the least, of e over these dims and over whatever is reached, from 1 on; NULL:
+ * not known. */
+const tp_ix *tp_end_extreme(
+    tp_graph *g, const tp_ix *e, bool most, int n, const tp_sym *const *dims);
+/* it is at least that, and at most what was given */
+const tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least);
+/* something is */
+tp_set *tp_set_reached(tp_graph *g, TP_TAKE tp_set *a, int n, const tp_sym *const *dims);
+/* Does operand k of n lie at other points of the stop's dom than n does, or on fewer or more of
+ * these dims? */
 bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s);
 /* No dim of s->dom is moved by at (of x's dims). */
-tp_at *tp_at_own(tp_graph *g, int n, const tp_sym *const *dom);         /* each dim at its own value */
-tp_at *tp_at_but(tp_graph *g, const tp_node *x, const tp_sym *d, tp_at at);     /* of x's dims each but d */
+/* each dim at its own value */
+tp_at *tp_at_own(tp_graph *g, int n, const tp_sym *const *dom);
+/* of x's dims each but d */
+tp_at *tp_at_but(tp_graph *g, const tp_node *x, const tp_sym *d, tp_at at);
 bool tp_at_stays(const tp_node *x, const tp_at *at, const tp_stop *s);
-/* Every index expression that n says becomes what fn makes of it, in lists of a's; a NULL: fn only looks at them. exprs.c */
+/* Every index expression that n says becomes what fn makes of it, in lists of a's; a NULL: fn only
+ * looks at them. exprs.c */
 typedef const tp_ix *tp_ixfn(void *ud, const tp_ix *e);
 void tp_node_map(tp_arena *a, tp_node *n, tp_ixfn *fn, void *ud);
-bool tp_node_mentions(const tp_node *n, const tp_sym *s);       /* in an index, an extent, a condition or a value */
+/* in an index, an extent, a condition or a value */
+bool tp_node_mentions(const tp_node *n, const tp_sym *s);
 
-/* v read at `at` (one entry per dim of v's domain; identity dims: {false, dim}). Gives v itself for the identity; composes READ of READ when both are points. */
+/* v read at `at` (one entry per dim of v's domain; identity dims: {false, dim}). Gives v itself for
+ * the identity; composes READ of READ when both are points. */
 tp_val tp_read(tp_graph *g, tp_val v, const tp_at *at, tp_error *err);
 
 /* Sums of domains, in order: dims of a and b. Result in g's arena. */
-int tp_dom_union(tp_graph *g, int na, const tp_sym *const *a, int nb, const tp_sym *const *b, const tp_sym *const **out);
-void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e);       /* the dims that e mentions join n's domain, and those of which an end that it mentions is a function */
+int tp_dom_union(tp_graph *g, int na, const tp_sym *const *a, int nb, const tp_sym *const *b,
+    const tp_sym *const **out);
+/* the dims that e mentions join n's domain, and those of which an end that it mentions is a
+ * function */
+void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e);
 bool tp_dom_has(int n, const tp_sym *const *dom, const tp_sym *s);
 bool tp_dom_same(int n, const tp_sym *const *a, int m, const tp_sym *const *b);
-bool tp_same_type(const tp_out *a, const tp_out *b);           /* dtype and shape, as canonical forms tell */
-int tp_dim_at(const tp_node *n, const tp_sym *d);              /* its place in n's domain; -1: n lacks it */
-bool tp_moves(const tp_node *n, const tp_ix *e);               /* e mentions a dim of n's */
-/* Of these dims the first that an extent mentions, and which extent: points of it have no place in one array. NULL: none. */
-const tp_sym *tp_varies(int rank, const tp_ix *const *shape, int n, const tp_sym *const *dims, int *axis);
-/* Extents equal canonically; or records a shapecheck and says true; false: constants that differ. */
+/* dtype and shape, as canonical forms tell */
+bool tp_same_type(const tp_out *a, const tp_out *b);
+/* its place in n's domain; -1: n lacks it */
+int tp_dim_at(const tp_node *n, const tp_sym *d);
+bool tp_moves(const tp_node *n, const tp_ix *e); /* e mentions a dim of n's */
+/* Of these dims the first that an extent mentions, and which extent: points of it have no place in
+ * one array. NULL: none. */
+const tp_sym *tp_varies(
+    int rank, const tp_ix *const *shape, int n, const tp_sym *const *dims, int *axis);
+/* Extents equal canonically; or records a shapecheck and says true; false: constants that differ.
+ */
 bool tp_extent_eq(tp_graph *g, const tp_ix *a, const tp_ix *b, const char *what);
 
-/* The index map of operand k of n, as a relation {n's point -> operand's points} (READ, identity, MERGE with its exclusive condition, ACCUM both ways). */
+/* The index map of operand k of n, as a relation {n's point -> operand's points} (READ, identity,
+ * MERGE with its exclusive condition, ACCUM both ways). */
 TP_GIVE tp_rel *tp_edge_rel(tp_graph *g, const tp_node *n, int k);
 /* Points of a MERGE at which branch k is the first that holds; k == nin: at which none does. */
 TP_GIVE tp_set *tp_branch_set(tp_graph *g, const tp_node *merge, int k);
 
 /* ---- checks and text ---- */
-const char *tp_own_name(const tp_node *n);                  /* the name the script gave it, as tensor, input or parameter, or its variable; NULL: none */
-const char *tp_called(tp_graph *g, const tp_node *n);       /* for messages: 'x', or the add of net.lua:12 */
-bool tp_verify(const tp_graph *g, tp_error *err);           /* every invariant above; run after each pass */
+/* the name the script gave it, as tensor, input or parameter, or its variable; NULL: none */
+const char *tp_own_name(const tp_node *n);
+/* for messages: 'x', or the add of net.lua:12 */
+const char *tp_called(tp_graph *g, const tp_node *n);
+/* every invariant above; run after each pass */
+bool tp_verify(const tp_graph *g, tp_error *err);
 tp_who tp_who_of(const tp_node *n);
 /* What explain calls a node: its name, "grad of h", or operator and line. */
 const char *tp_title(tp_arena *a, const tp_node *n);
-void tp_tell(tp_graph *g, const char *pass, tp_pos pos, const char *text);       /* all of which stay where they are */
+/* all of which stay where they are */
+void tp_tell(tp_graph *g, const char *pass, tp_pos pos, const char *text);
 void tp_graph_print(tp_buf *b, const tp_graph *g);
-enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2 };           /* leave positions, and names made of them, out; hashes instead of CONST data (does not parse) */
+/* leave positions, and names made of them, out; hashes instead of CONST data (does not parse) */
+enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2 };
 /* A closed parameter with an update: its values differ along `along`. */
-static inline bool tp_param_evolves(const tp_node *w) { return w->op == TP_OP_MERGE && w->attr.nalong && w->nin > 1; }
+static inline bool tp_param_evolves(const tp_node *w) {
+  return w->op == TP_OP_MERGE && w->attr.nalong && w->nin > 1;
+}
 void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags);
-tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err);  /* what prints parses; CONST data inline; CALL by number */
+/* what prints parses; CONST data inline; CALL by number */
+tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err);
 void tp_graph_dot(tp_buf *b, const tp_graph *g);
-/* Attributes as items of a list in braces, of which *count have been written, and one item read by its key. */
+/* Attributes as items of a list in braces, of which *count have been written, and one item read by
+ * its key. */
 void tp_attr_print(tp_buf *b, const tp_attr *a, tp_op op, int *count);
 bool tp_attr_parse(tp_scan *in, tp_ictx *c, tp_attr *a, const char *key, bool *known);
-void tp_attr_key(tp_buf *b, const tp_attr *a);              /* bytes that are the same of equal ones */
-/* Marks, by node id, what n is made of through edges, and n; what is marked already was gone through. */
+/* bytes that are the same of equal ones */
+void tp_attr_key(tp_buf *b, const tp_attr *a);
+/* Marks, by node id, what n is made of through edges, and n; what is marked already was gone
+ * through. */
 void tp_reach(tp_arena *a, tp_node *n, bool *seen);
-void tp_shape_print(tp_buf *b, tp_val v);                   /* "(T, 4)" */
-void tp_val_print(tp_buf *b, tp_val v);                     /* 'f32 (t:T) [4, 3] "h" at rnn.lua:12' */
-uint64_t tp_graph_hash(const tp_graph *g);                  /* of the text without positions */
+void tp_shape_print(tp_buf *b, tp_val v); /* "(T, 4)" */
+/* 'f32 (t:T) [4, 3] "h" at rnn.lua:12' */
+void tp_val_print(tp_buf *b, tp_val v);
+uint64_t tp_graph_hash(const tp_graph *g); /* of the text without positions */
 
 /* ---- needed points (need.c) ----
- * need[id]: the points of the node that something needs, starting from `roots` at every point of their domain (each root's set NULL) or at the set given.
- * One sweep from consumers to producers over SCCs; inside an SCC a fixpoint, then isl's transitive closure (exact for shifts). */
-typedef struct { tp_val val; tp_set *set; } tp_root;
-typedef struct tp_need { tp_graph *g; int n; tp_set **set; bool rough; } tp_need;        /* rough: some sets are larger than what is needed */
+ * need[id]: the points of the node that something needs, starting from `roots` at every point of
+ * their domain (each root's set NULL) or at the set given. One sweep from consumers to producers
+ * over SCCs; inside an SCC a fixpoint, then isl's transitive closure (exact for shifts). */
+typedef struct {
+  tp_val val;
+  tp_set *set;
+} tp_root;
+/* rough: some sets are larger than what is needed */
+typedef struct tp_need {
+  tp_graph *g;
+  int n;
+  tp_set **set;
+  bool rough;
+} tp_need;
 tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error *err);
 tp_need *tp_need_free(tp_need *n);
-bool *tp_need_whole(const tp_need *n, tp_arena *a);             /* by node id: is it needed at every point, whatever the bounds? */
+/* by node id: is it needed at every point, whatever the bounds? */
+bool *tp_need_whole(const tp_need *n, tp_arena *a);
 /* Roots of a graph: all outputs and sinks, and what ends dims. */
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err);
-/* The same, but for what ends dims, of the runs to which nothing is given for dim `zero`: bounds are what they are in other programs. */
+/* The same, but for what ends dims, of the runs to which nothing is given for dim `zero`: bounds
+ * are what they are in other programs. */
 tp_need *tp_need_without(tp_graph *g, const tp_sym *zero, tp_error *err);
-/* Legality on needed points: out-of-domain reads (domain), undefined points of MERGE (undefined), branches that can never be first (undefined); errors with a witness;
- * what holds for some bounds only goes to g->boundchecks. */
+/* Legality on needed points: out-of-domain reads (domain), undefined points of MERGE (undefined),
+ * branches that can never be first (undefined); errors with a witness; what holds for some bounds
+ * only goes to g->boundchecks. */
 bool tp_need_check(tp_graph *g, const tp_need *n, tp_error *err);
-bool tp_need_stays(tp_graph *g, const tp_need *n, tp_error *err);       /* of these the reads only */
-/* Of rough sets: without the points that read outside a domain, or such points, if nothing that has to be there reads them. Ends by data are lowered. */
+/* of these the reads only */
+bool tp_need_stays(tp_graph *g, const tp_need *n, tp_error *err);
+/* Of rough sets: without the points that read outside a domain, or such points, if nothing that has
+ * to be there reads them. Ends by data are lowered. */
 void tp_need_trim(tp_graph *g, tp_need *need);
-/* A check for each call: that the bounds are not in bad, a set without dims; `late` says what is wrong there. False: isl could not say it as a condition. */
+/* A check for each call: that the bounds are not in bad, a set without dims; `late` says what is
+ * wrong there. False: isl could not say it as a condition. */
 bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, const char *late);
 #endif

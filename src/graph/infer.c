@@ -1,6 +1,7 @@
-/* Inference: tp_build and, for each class of ops.def, domain, shapes and dtypes from operands and attributes, with every check that needs no points.
- * Strict: conversions are the builder's affair (build.c). Movement and gathers are in move.c, time in time.c.
- * tp_infer may be run again on a node (verify.c): it reads `in` and `attr` and writes `dom` and `out`. */
+/* Inference: tp_build and, for each class of ops.def, domain, shapes and dtypes from operands and
+ * attributes, with every check that needs no points. Strict: conversions are the builder's affair
+ * (build.c). Movement and gathers are in move.c, time in time.c. tp_infer may be run again on a
+ * node (verify.c): it reads `in` and `attr` and writes `dom` and `out`. */
 #include "graph/core.h"
 #include "base/env.h"
 
@@ -19,7 +20,8 @@ bool tp_bad_shape(const tp_node *n, tp_error *err, const char *why, ...) {
   tp_buf b;
   tp_buf_init(&b);
   shapes_text(&b, n);
-  tp_fail(err, TP_E_SHAPE, n->pos, "shape: bad operand%s of '%s': %s%s%s", n->nin == 1 ? "" : "s", tp_op_said(n->op), text, b.n ? ": " : "", b.n ? b.s : "");
+  tp_fail(err, TP_E_SHAPE, n->pos, "shape: bad operand%s of '%s': %s%s%s", n->nin == 1 ? "" : "s",
+      tp_op_said(n->op), text, b.n ? ": " : "", b.n ? b.s : "");
   tp_buf_free(&b);
   return false;
 }
@@ -30,11 +32,14 @@ bool tp_bad_dtype(const tp_node *n, tp_error *err, const char *advice) {
     strcat(list, k == 0 ? "" : k + 1 == n->nin ? " and " : ", ");
     strcat(list, tp_dtype_name(tp_dtypeof(n->in[k].src)));
   }
-  return tp_fail(err, TP_E_DTYPE, n->pos, "dtype: bad operand%s of '%s': %s: %s", n->nin == 1 ? "" : "s", tp_op_said(n->op), list, advice);
+  return tp_fail(err, TP_E_DTYPE, n->pos, "dtype: bad operand%s of '%s': %s: %s",
+      n->nin == 1 ? "" : "s", tp_op_said(n->op), list, advice);
 }
 
 bool tp_rank_ok(tp_node *n, int rank, tp_error *err) {
-  return rank <= TP_MAXRANK || tp_fail(err, TP_E_SHAPE, n->pos, "shape: '%s' would have %d axes, at most %d are possible", tp_label(n), rank, TP_MAXRANK);
+  return rank <= TP_MAXRANK ||
+      tp_fail(err, TP_E_SHAPE, n->pos, "shape: '%s' would have %d axes, at most %d are possible",
+          tp_label(n), rank, TP_MAXRANK);
 }
 
 /* ---- results ---- */
@@ -72,8 +77,11 @@ static bool check_order(tp_node *n, tp_error *err) {
   if ((n->op != TP_OP_INPUT && n->op != TP_OP_CALL) || same_order(n)) return true;
   char list[256] = "";
   size_t at = 0;
-  for (int i = 0; i < n->ndom && at < sizeof list; i++) at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", n->dom[i]->name);
-  return tp_fail(err, TP_E_DOMAIN, n->pos, "domain: '%s' must list its dims once each, in the order in which they were made: {%s}", tp_label(n), list);
+  for (int i = 0; i < n->ndom && at < sizeof list; i++)
+    at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", n->dom[i]->name);
+  return tp_fail(err, TP_E_DOMAIN, n->pos,
+      "domain: '%s' must list its dims once each, in the order in which they were made: {%s}",
+      tp_label(n), list);
 }
 
 static bool operands_inside(tp_node *n, tp_error *err) {
@@ -81,7 +89,9 @@ static bool operands_inside(tp_node *n, tp_error *err) {
     const tp_node *x = n->in[k].src.node;
     for (int i = 0; i < x->ndom; i++)
       if (!tp_dom_has(n->ndom, n->dom, x->dom[i]))
-        return tp_fail(err, TP_E_DOMAIN, n->pos, "domain: '%s' has no dim '%s', which its operand '%s' has", tp_label(n), x->dom[i]->name, tp_label(x));
+        return tp_fail(err, TP_E_DOMAIN, n->pos,
+            "domain: '%s' has no dim '%s', which its operand '%s' has", tp_label(n),
+            x->dom[i]->name, tp_label(x));
   }
   return true;
 }
@@ -97,7 +107,9 @@ static void union_operands(tp_graph *g, tp_node *n) {
 }
 
 bool tp_dims_ok(const tp_node *n, tp_error *err) {
-  return n->ndom <= TP_MAXDIM || tp_fail(err, TP_E_OPTION, n->pos, "option: %s would have %d dims; at most %d are possible", tp_label(n), n->ndom, TP_MAXDIM);
+  return n->ndom <= TP_MAXDIM ||
+      tp_fail(err, TP_E_OPTION, n->pos, "option: %s would have %d dims; at most %d are possible",
+          tp_label(n), n->ndom, TP_MAXDIM);
 }
 
 static bool infer_dom(tp_graph *g, tp_node *n, tp_error *err) {
@@ -106,29 +118,41 @@ static bool infer_dom(tp_graph *g, tp_node *n, tp_error *err) {
   n->dom = NULL;
   if (at->ndom) n->ndom = tp_dom_union(g, at->ndom, at->dom, 0, NULL, &n->dom);
   switch (n->op) {
-    case TP_OP_MERGE: case TP_OP_PARAM: case TP_OP_CALL: return check_order(n, err) && operands_inside(n, err);
-    case TP_OP_ACCUM: return true;
-    case TP_OP_READ:
-      for (int i = 0; i < n->in[0].src.node->ndom; i++) {
-        tp_dom_add(g, n, at->at[i].lo);
-        if (at->at[i].range) tp_dom_add(g, n, at->at[i].hi);
-      }
-      for (int i = 0; i < at->nix; i++) tp_dom_add(g, n, at->ix[i]);
-      return true;
-    case TP_OP_GRAD: {
-      const tp_node *x = n->in[n->nin - 1].src.node;
-      n->ndom = x->ndom;
-      n->dom = x->dom;
-      return true;
+  case TP_OP_MERGE:
+  case TP_OP_PARAM:
+  case TP_OP_CALL: return check_order(n, err) && operands_inside(n, err);
+  case TP_OP_ACCUM: return true;
+  case TP_OP_READ:
+    for (int i = 0; i < n->in[0].src.node->ndom; i++) {
+      tp_dom_add(g, n, at->at[i].lo);
+      if (at->at[i].range) tp_dom_add(g, n, at->at[i].hi);
     }
-    case TP_OP_FILL: case TP_OP_IOTA:
-      for (int i = 0; i < at->nix; i++) tp_ends_add(g, n, at->ix[i]);
-      return true;
-    case TP_OP_VALUE: case TP_OP_SLICE: case TP_OP_PAD: case TP_OP_RESHAPE: case TP_OP_EXPAND:
-    case TP_OP_UNFOLD: case TP_OP_FOLD: case TP_OP_CONV: case TP_OP_CONV_DATA: case TP_OP_CONV_WEIGHT:       /* an index expression is an operand too */
-      for (int i = 0; i < at->nix; i++) tp_dom_add(g, n, at->ix[i]);
-      /* fallthrough */
-    default: union_operands(g, n); return check_order(n, err);
+    for (int i = 0; i < at->nix; i++) tp_dom_add(g, n, at->ix[i]);
+    return true;
+  case TP_OP_GRAD: {
+    const tp_node *x = n->in[n->nin - 1].src.node;
+    n->ndom = x->ndom;
+    n->dom = x->dom;
+    return true;
+  }
+  case TP_OP_FILL:
+  case TP_OP_IOTA:
+    for (int i = 0; i < at->nix; i++) tp_ends_add(g, n, at->ix[i]);
+    return true;
+  case TP_OP_VALUE:
+  case TP_OP_SLICE:
+  case TP_OP_PAD:
+  case TP_OP_RESHAPE:
+  case TP_OP_EXPAND:
+  /* an index expression is an operand too */
+  case TP_OP_UNFOLD:
+  case TP_OP_FOLD:
+  case TP_OP_CONV:
+  case TP_OP_CONV_DATA:
+  case TP_OP_CONV_WEIGHT:
+    for (int i = 0; i < at->nix; i++) tp_dom_add(g, n, at->ix[i]);
+    /* fallthrough */
+  default: union_operands(g, n); return check_order(n, err);
   }
 }
 
@@ -138,13 +162,18 @@ static bool rand_ok(tp_node *n, tp_error *err) {
   const tp_attr *a = &n->attr;
   bool isfloat = tp_dtype_float(a->dtype);
   if ((a->rand == TP_RAND_UNIFORM || a->rand == TP_RAND_NORMAL) && !isfloat)
-    return tp_fail(err, TP_E_DTYPE, n->pos, "dtype: uniform and normal draw floats, not %s: draw f32 and convert with :to", tp_dtype_name(a->dtype));
+    return tp_fail(err, TP_E_DTYPE, n->pos,
+        "dtype: uniform and normal draw floats, not %s: draw f32 and convert with :to",
+        tp_dtype_name(a->dtype));
   if (a->rand == TP_RAND_RANDINT && (isfloat || a->dtype == TP_BOOL))
-    return tp_fail(err, TP_E_DTYPE, n->pos, "dtype: randint draws integers, not %s: convert with :to", tp_dtype_name(a->dtype));
+    return tp_fail(err, TP_E_DTYPE, n->pos,
+        "dtype: randint draws integers, not %s: convert with :to", tp_dtype_name(a->dtype));
   if (a->rand == TP_RAND_RANDINT && a->i[0] >= a->i[1])
-    return tp_fail(err, TP_E_OPTION, n->pos, "option: randint needs lo < hi, not %lld and %lld", (long long)a->i[0], (long long)a->i[1]);
+    return tp_fail(err, TP_E_OPTION, n->pos, "option: randint needs lo < hi, not %lld and %lld",
+        (long long)a->i[0], (long long)a->i[1]);
   if (a->rand == TP_RAND_BERNOULLI && !(a->f[0] >= 0 && a->f[0] <= 1))
-    return tp_fail(err, TP_E_OPTION, n->pos, "option: the probability of bernoulli is %g, not in [0, 1]", a->f[0]);
+    return tp_fail(err, TP_E_OPTION, n->pos,
+        "option: the probability of bernoulli is %g, not in [0, 1]", a->f[0]);
   return true;
 }
 
@@ -158,8 +187,10 @@ static bool infer_const(tp_graph *g, tp_node *n) {
 static bool ends_ok(tp_graph *g, const tp_node *n, const char *what, tp_error *err) {
   for (int i = 0; i < n->attr.nix; i++)
     if (tp_mentions_end(g, n->attr.ix[i]))
-      return tp_fail(err, TP_E_SHAPE, n->pos, "shape: the shape of %s '%s' mentions %s, which is known only while running: give it a bound of its own, P:bound(...)", what, tp_label(n),
-                     tp_ix_str(g->ix, n->attr.ix[i]));
+      return tp_fail(err, TP_E_SHAPE, n->pos,
+          "shape: the shape of %s '%s' mentions %s, which is known only while running: give it a "
+          "bound of its own, P:bound(...)",
+          what, tp_label(n), tp_ix_str(g->ix, n->attr.ix[i]));
   return true;
 }
 
@@ -167,10 +198,13 @@ static bool infer_src(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_attr *a = &n->attr;
   if (n->op == TP_OP_INPUT && !ends_ok(g, n, "input", err)) return false;
   if (n->op == TP_OP_CONST) return infer_const(g, n);
-  if (n->op == TP_OP_VALUE) return tp_out1(g, n, tp_ix_is_cond(a->ix[0]) ? TP_BOOL : TP_I64, 0, NULL);
+  if (n->op == TP_OP_VALUE)
+    return tp_out1(g, n, tp_ix_is_cond(a->ix[0]) ? TP_BOOL : TP_I64, 0, NULL);
   if (n->op == TP_OP_RAND && !rand_ok(n, err)) return false;
-  if (n->op == TP_OP_IOTA && (a->axis < 0 || a->axis >= a->nix)) return tp_bad_shape(n, err, "axis %d of rank %d", a->axis, a->nix);
-  return tp_rank_ok(n, a->nix + (n->op == TP_OP_INPUT ? n->ndom : 0), err) && tp_out1(g, n, n->op == TP_OP_IOTA ? TP_I64 : a->dtype, a->nix, a->ix);
+  if (n->op == TP_OP_IOTA && (a->axis < 0 || a->axis >= a->nix))
+    return tp_bad_shape(n, err, "axis %d of rank %d", a->axis, a->nix);
+  return tp_rank_ok(n, a->nix + (n->op == TP_OP_INPUT ? n->ndom : 0), err) &&
+      tp_out1(g, n, n->op == TP_OP_IOTA ? TP_I64 : a->dtype, a->nix, a->ix);
 }
 
 /* ---- elementwise ---- */
@@ -186,56 +220,71 @@ static bool broadcast_all(tp_graph *g, tp_node *n, tp_dtype d, tp_error *err) {
   int rank = 0;
   for (int k = 0; k < n->nin; k++) {
     const tp_out *x = tp_outof(n->in[k].src);
-    if (!tp_broadcast(g, n, &rank, shape, x->rank, x->shape)) return tp_bad_shape(n, err, "shapes do not broadcast (they align at the last axis, and only a literal 1 stretches)");
+    if (!tp_broadcast(g, n, &rank, shape, x->rank, x->shape))
+      return tp_bad_shape(n, err,
+          "shapes do not broadcast (they align at the last axis, and only a literal 1 stretches)");
   }
   return tp_out1(g, n, d, rank, shape);
 }
 
 static bool infer_un(tp_graph *g, tp_node *n, tp_error *err) {
   tp_dtype d = tp_dtypeof(n->in[0].src);
-  if (d == TP_BOOL && n->op != TP_OP_DETACH) return tp_bad_dtype(n, err, "convert with :to(\"i64\")");
+  if (d == TP_BOOL && n->op != TP_OP_DETACH)
+    return tp_bad_dtype(n, err, "convert with :to(\"i64\")");
   return same_shape(g, n, d);
 }
 
 static bool infer_unf(tp_graph *g, tp_node *n, tp_error *err) {
   tp_dtype d = tp_dtypeof(n->in[0].src);
-  return tp_dtype_float(d) ? same_shape(g, n, d) : tp_bad_dtype(n, err, "it takes floats: convert with :to(\"f32\")");
+  return tp_dtype_float(d) ? same_shape(g, n, d)
+                           : tp_bad_dtype(n, err, "it takes floats: convert with :to(\"f32\")");
 }
 
-static bool infer_cast(tp_graph *g, tp_node *n, tp_error *err) { return same_shape(g, n, n->attr.dtype); }
+static bool infer_cast(tp_graph *g, tp_node *n, tp_error *err) {
+  return same_shape(g, n, n->attr.dtype);
+}
 
 static bool infer_log(tp_graph *g, tp_node *n, tp_error *err) {
   for (int k = 0; k < n->nin; k++)
-    if (tp_dtypeof(n->in[k].src) != TP_BOOL) return tp_bad_dtype(n, err, "it takes bool: compare first, as in x:ne(0)");
+    if (tp_dtypeof(n->in[k].src) != TP_BOOL)
+      return tp_bad_dtype(n, err, "it takes bool: compare first, as in x:ne(0)");
   return broadcast_all(g, n, TP_BOOL, err);
 }
 
 static bool infer_bin(tp_graph *g, tp_node *n, tp_error *err) {
   tp_dtype d = tp_dtypeof(n->in[0].src);
   if (!all_dtype(n, 0)) return tp_bad_dtype(n, err, "convert one with :to");
-  if (n->op == TP_OP_DIV && !tp_dtype_float(d)) return tp_bad_dtype(n, err, "division is of floats: convert with :to(\"f32\"), or use floordiv");
-  if (d == TP_BOOL && n->op != TP_OP_MINIMUM && n->op != TP_OP_MAXIMUM) return tp_bad_dtype(n, err, "convert with :to(\"i64\"), or use land, lor");
+  if (n->op == TP_OP_DIV && !tp_dtype_float(d))
+    return tp_bad_dtype(
+        n, err, "division is of floats: convert with :to(\"f32\"), or use floordiv");
+  if (d == TP_BOOL && n->op != TP_OP_MINIMUM && n->op != TP_OP_MAXIMUM)
+    return tp_bad_dtype(n, err, "convert with :to(\"i64\"), or use land, lor");
   return broadcast_all(g, n, d, err);
 }
 
 static bool infer_cmp(tp_graph *g, tp_node *n, tp_error *err) {
-  return all_dtype(n, 0) ? broadcast_all(g, n, TP_BOOL, err) : tp_bad_dtype(n, err, "convert one with :to");
+  return all_dtype(n, 0) ? broadcast_all(g, n, TP_BOOL, err)
+                         : tp_bad_dtype(n, err, "convert one with :to");
 }
 
 static bool infer_sel(tp_graph *g, tp_node *n, tp_error *err) {
-  if (tp_dtypeof(n->in[0].src) != TP_BOOL) return tp_bad_dtype(n, err, "the condition must be bool: compare first, as in c:ne(0)");
-  return all_dtype(n, 1) ? broadcast_all(g, n, tp_dtypeof(n->in[1].src), err) : tp_bad_dtype(n, err, "both sides need one dtype: convert one with :to");
+  if (tp_dtypeof(n->in[0].src) != TP_BOOL)
+    return tp_bad_dtype(n, err, "the condition must be bool: compare first, as in c:ne(0)");
+  return all_dtype(n, 1) ? broadcast_all(g, n, tp_dtypeof(n->in[1].src), err)
+                         : tp_bad_dtype(n, err, "both sides need one dtype: convert one with :to");
 }
 
 /* ---- reductions ---- */
 
 /* The shape of operand 0 without the axes (with 1 for them if keepdim). */
-static bool reduced(tp_graph *g, tp_node *n, int naxes, const int *axes, tp_dtype d, tp_error *err) {
+static bool reduced(
+    tp_graph *g, tp_node *n, int naxes, const int *axes, tp_dtype d, tp_error *err) {
   const tp_out *x = tp_outof(n->in[0].src);
   const tp_ix *shape[TP_MAXRANK];
   int rank = 0, next = 0;
   for (int i = 0; i < naxes; i++)
-    if (axes[i] < 0 || axes[i] >= x->rank || (i && axes[i] <= axes[i - 1])) return tp_bad_shape(n, err, "axis %d of rank %d", axes[i], x->rank);
+    if (axes[i] < 0 || axes[i] >= x->rank || (i && axes[i] <= axes[i - 1]))
+      return tp_bad_shape(n, err, "axis %d of rank %d", axes[i], x->rank);
   for (int i = 0; i < x->rank; i++) {
     bool gone = next < naxes && axes[next] == i;
     next += gone;
@@ -247,11 +296,14 @@ static bool reduced(tp_graph *g, tp_node *n, int naxes, const int *axes, tp_dtyp
 
 static bool infer_red(tp_graph *g, tp_node *n, tp_error *err) {
   tp_dtype d = tp_dtypeof(n->in[0].src);
-  if (d == TP_BOOL && (n->op == TP_OP_SUM || n->op == TP_OP_PROD)) return tp_bad_dtype(n, err, "convert with :to(\"i64\"), or use any, all");
+  if (d == TP_BOOL && (n->op == TP_OP_SUM || n->op == TP_OP_PROD))
+    return tp_bad_dtype(n, err, "convert with :to(\"i64\"), or use any, all");
   return reduced(g, n, n->attr.naxes, n->attr.axes, d, err);
 }
 
-static bool infer_arg(tp_graph *g, tp_node *n, tp_error *err) { return reduced(g, n, 1, &n->attr.axis, TP_I64, err); }
+static bool infer_arg(tp_graph *g, tp_node *n, tp_error *err) {
+  return reduced(g, n, 1, &n->attr.axis, TP_I64, err);
+}
 
 static bool infer_scan(tp_graph *g, tp_node *n, tp_error *err) {
   tp_dtype d = tp_dtypeof(n->in[0].src);
@@ -261,48 +313,67 @@ static bool infer_scan(tp_graph *g, tp_node *n, tp_error *err) {
     const tp_out *x = tp_outof(n->in[0].src), *c = tp_outof(n->in[1].src);
     bool fits = x->rank == c->rank;
     if (x->dtype != c->dtype) return tp_bad_dtype(n, err, "convert one with :to");
-    for (int i = 0; fits && i < rank; i++) fits = tp_extent_eq(g, x->shape[i], c->shape[i], tp_ops[n->op].text);
+    for (int i = 0; fits && i < rank; i++)
+      fits = tp_extent_eq(g, x->shape[i], c->shape[i], tp_ops[n->op].text);
     if (!fits) return tp_bad_shape(n, err, "shapes differ");
   }
-  return axis < 0 || axis >= rank ? tp_bad_shape(n, err, "axis %d of rank %d", axis, rank) : same_shape(g, n, d);
+  return axis < 0 || axis >= rank ? tp_bad_shape(n, err, "axis %d of rank %d", axis, rank)
+                                  : same_shape(g, n, d);
 }
 
 /* ---- outside world ---- */
 
 /* The points of a dim in `over` lie side by side in one array. */
-static bool rows_equal(tp_graph *g, const tp_node *n, const char *of, int rank, const tp_ix *const *shape, tp_error *err) {
+static bool rows_equal(tp_graph *g, const tp_node *n, const char *of, int rank,
+    const tp_ix *const *shape, tp_error *err) {
   int axis;
   const tp_sym *d = tp_varies(rank, shape, n->attr.nover, n->attr.over, &axis);
-  return !d || tp_fail(err, TP_E_RAGGED, n->pos, "ragged: one call over '%s' of %s, whose extent %s varies with it: reduce or pad first", d->name, of,
-                       tp_ix_str(g->ix, shape[axis]));
+  return !d ||
+      tp_fail(err, TP_E_RAGGED, n->pos,
+          "ragged: one call over '%s' of %s, whose extent %s varies with it: reduce or pad first",
+          d->name, of, tp_ix_str(g->ix, shape[axis]));
 }
 
 static bool infer_call(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_attr *a = &n->attr;
   for (int i = 0; i < a->nover; i++) {
-    if (a->fn >= 0 && tp_stop_of(g, a->over[i])) return tp_fail(err, TP_E_OPTION, n->pos, "option: 'over' names dim '%s', which ends by data", a->over[i]->name);
+    if (a->fn >= 0 && tp_stop_of(g, a->over[i]))
+      return tp_fail(err, TP_E_OPTION, n->pos, "option: 'over' names dim '%s', which ends by data",
+          a->over[i]->name);
     if (!tp_dom_has(n->ndom, n->dom, a->over[i]))
-      return tp_fail(err, TP_E_DOMAIN, n->pos, "domain: 'over' names dim '%s', which the call's domain lacks", a->over[i]->name);
+      return tp_fail(err, TP_E_DOMAIN, n->pos,
+          "domain: 'over' names dim '%s', which the call's domain lacks", a->over[i]->name);
   }
   for (int k = 0; k < n->nin; k++) {
     const tp_out *x = tp_outof(n->in[k].src);
-    if (!tp_rank_ok(n, a->nover + x->rank, err) || !rows_equal(g, n, tp_called(g, n->in[k].src.node), x->rank, x->shape, err)) return false;
+    if (!tp_rank_ok(n, a->nover + x->rank, err) ||
+        !rows_equal(g, n, tp_called(g, n->in[k].src.node), x->rank, x->shape, err))
+      return false;
   }
   tp_outs(g, n, a->nspec);
   for (int k = 0; k < a->nspec; k++) {
-    if (!tp_rank_ok(n, a->nover + a->spec[k].rank, err) || !rows_equal(g, n, "its results", a->spec[k].rank, a->spec[k].shape, err)) return false;
+    if (!tp_rank_ok(n, a->nover + a->spec[k].rank, err) ||
+        !rows_equal(g, n, "its results", a->spec[k].rank, a->spec[k].shape, err))
+      return false;
     tp_out_set(g, n, k, a->spec[k].dtype, a->spec[k].rank, a->spec[k].shape);
   }
   return true;
 }
 
 /* Operand k of an environment's operator: dtype and shape [size], or a scalar if size < 0. */
-static bool env_operand(tp_graph *g, tp_node *n, int k, const char *what, tp_dtype d, int size, tp_error *err) {
+static bool env_operand(
+    tp_graph *g, tp_node *n, int k, const char *what, tp_dtype d, int size, tp_error *err) {
   tp_val v = n->in[k].src;
   if (tp_dtypeof(v) != d)
-    return tp_fail(err, TP_E_DTYPE, n->pos, "dtype: the %s of '%s' is %s, must be %s: convert with :to", what, n->attr.str, tp_dtype_name(tp_dtypeof(v)), tp_dtype_name(d));
-  if (tp_rankof(v) == (size >= 0) && (size < 0 || tp_extent_eq(g, tp_outof(v)->shape[0], tp_ix_const(g->ix, size), tp_ops[n->op].text))) return true;
-  return size < 0 ? tp_bad_shape(n, err, "the %s must be a scalar", what) : tp_bad_shape(n, err, "the %s must have shape (%d)", what, size);
+    return tp_fail(err, TP_E_DTYPE, n->pos,
+        "dtype: the %s of '%s' is %s, must be %s: convert with :to", what, n->attr.str,
+        tp_dtype_name(tp_dtypeof(v)), tp_dtype_name(d));
+  if (tp_rankof(v) == (size >= 0) &&
+      (size < 0 ||
+          tp_extent_eq(g, tp_outof(v)->shape[0], tp_ix_const(g->ix, size), tp_ops[n->op].text)))
+    return true;
+  return size < 0 ? tp_bad_shape(n, err, "the %s must be a scalar", what)
+                  : tp_bad_shape(n, err, "the %s must have shape (%d)", what, size);
 }
 
 static void env_out(tp_graph *g, tp_node *n, int k, tp_dtype d, int size) {
@@ -313,7 +384,8 @@ static void env_out(tp_graph *g, tp_node *n, int k, tp_dtype d, int size) {
 static bool env_step(tp_graph *g, tp_node *n, const tp_env *e, tp_error *err) {
   bool discrete = e->nactions > 0;
   if (!env_operand(g, n, 0, "state", TP_F64, e->nstate, err)) return false;
-  if (!env_operand(g, n, 1, "action", discrete ? TP_I64 : TP_F32, discrete ? -1 : e->nact, err)) return false;
+  if (!env_operand(g, n, 1, "action", discrete ? TP_I64 : TP_F32, discrete ? -1 : e->nact, err))
+    return false;
   if (!env_operand(g, n, 2, "noise", TP_F64, e->nu, err)) return false;
   tp_outs(g, n, 5);
   env_out(g, n, 0, TP_F64, e->nstate);
@@ -325,8 +397,10 @@ static bool env_step(tp_graph *g, tp_node *n, const tp_env *e, tp_error *err) {
 }
 
 static bool unknown_env(const tp_node *n, tp_error *err) {
-  const char *names[64], *name = n->attr.str ? n->attr.str : "", *near = tp_nearest(name, names, tp_env_names(names, TP_LEN(names)));
-  return tp_fail(err, TP_E_OPTION, n->pos, "option: no environment '%s'%s%s%s", name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+  const char *names[64], *name = n->attr.str ? n->attr.str : "",
+                         *near = tp_nearest(name, names, tp_env_names(names, TP_LEN(names)));
+  return tp_fail(err, TP_E_OPTION, n->pos, "option: no environment '%s'%s%s%s", name,
+      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static bool infer_env(tp_graph *g, tp_node *n, tp_error *err) {
@@ -334,8 +408,12 @@ static bool infer_env(tp_graph *g, tp_node *n, tp_error *err) {
   if (!e) return unknown_env(n, err);
   if (n->op == TP_OP_ENV_STEP) return env_step(g, n, e, err);
   bool reset = n->op == TP_OP_ENV_RESET;
-  if (n->nin > 1 || (n->nin == 0 && e->nu > 0)) return tp_fail(err, TP_E_SHAPE, n->pos, "shape: '%s' takes one operand, not %d", tp_ops[n->op].text, n->nin);
-  if (n->nin && !env_operand(g, n, 0, reset ? "noise" : "state", TP_F64, reset ? e->nu : e->nstate, err)) return false;
+  if (n->nin > 1 || (n->nin == 0 && e->nu > 0))
+    return tp_fail(err, TP_E_SHAPE, n->pos, "shape: '%s' takes one operand, not %d",
+        tp_ops[n->op].text, n->nin);
+  if (n->nin &&
+      !env_operand(g, n, 0, reset ? "noise" : "state", TP_F64, reset ? e->nu : e->nstate, err))
+    return false;
   tp_outs(g, n, 1);
   env_out(g, n, 0, reset ? TP_F64 : TP_F32, reset ? e->nstate : e->nobs);
   return true;
@@ -343,10 +421,15 @@ static bool infer_env(tp_graph *g, tp_node *n, tp_error *err) {
 
 static bool infer_grad(tp_graph *g, tp_node *n, tp_error *err) {
   if (n->attr.i[0] < 0 || n->attr.i[0] > TP_MAX(n->nin - 2, 0))
-    return tp_fail(err, TP_E_OPTION, n->pos, "option: 'grad' has %d operands, %lld of them leafs: a loss and what is asked about are missing", n->nin, (long long)n->attr.i[0]);
+    return tp_fail(err, TP_E_OPTION, n->pos,
+        "option: 'grad' has %d operands, %lld of them leafs: a loss and what is asked about are "
+        "missing",
+        n->nin, (long long)n->attr.i[0]);
   for (int k = 0; k < n->nin; k++)
     if (!tp_dtype_float(tp_dtypeof(n->in[k].src)))
-      return tp_bad_dtype(n, err, k + 1 < n->nin - n->attr.i[0] ? "a loss must be a float: convert with :to(\"f32\")" : "only floats have gradients: convert with :to(\"f32\")");
+      return tp_bad_dtype(n, err,
+          k + 1 < n->nin - n->attr.i[0] ? "a loss must be a float: convert with :to(\"f32\")"
+                                        : "only floats have gradients: convert with :to(\"f32\")");
   const tp_out *x = tp_outof(n->in[n->nin - 1].src);
   return tp_out1(g, n, x->dtype, x->rank, x->shape);
 }
@@ -354,13 +437,30 @@ static bool infer_grad(tp_graph *g, tp_node *n, tp_error *err) {
 /* ---- all of them ---- */
 
 static tp_infer_fn *const by_class[] = {
-  [TP_CLS_SRC] = infer_src, [TP_CLS_UN] = infer_un, [TP_CLS_UNF] = infer_unf, [TP_CLS_LOG] = infer_log, [TP_CLS_CAST] = infer_cast,
-  [TP_CLS_BIN] = infer_bin, [TP_CLS_CMP] = infer_cmp, [TP_CLS_SEL] = infer_sel, [TP_CLS_RED] = infer_red, [TP_CLS_ARG] = infer_arg,
-  [TP_CLS_SCAN] = infer_scan, [TP_CLS_MM] = tp_infer_matmul, [TP_CLS_CONV] = tp_infer_conv, [TP_CLS_MOVE] = tp_infer_move, [TP_CLS_GATH] = tp_infer_gather,
-  [TP_CLS_SORT] = tp_infer_sort, [TP_CLS_TIME] = tp_infer_time, [TP_CLS_FX] = infer_call, [TP_CLS_ENV] = infer_env, [TP_CLS_GRAD] = infer_grad,
+  [TP_CLS_SRC] = infer_src,
+  [TP_CLS_UN] = infer_un,
+  [TP_CLS_UNF] = infer_unf,
+  [TP_CLS_LOG] = infer_log,
+  [TP_CLS_CAST] = infer_cast,
+  [TP_CLS_BIN] = infer_bin,
+  [TP_CLS_CMP] = infer_cmp,
+  [TP_CLS_SEL] = infer_sel,
+  [TP_CLS_RED] = infer_red,
+  [TP_CLS_ARG] = infer_arg,
+  [TP_CLS_SCAN] = infer_scan,
+  [TP_CLS_MM] = tp_infer_matmul,
+  [TP_CLS_CONV] = tp_infer_conv,
+  [TP_CLS_MOVE] = tp_infer_move,
+  [TP_CLS_GATH] = tp_infer_gather,
+  [TP_CLS_SORT] = tp_infer_sort,
+  [TP_CLS_TIME] = tp_infer_time,
+  [TP_CLS_FX] = infer_call,
+  [TP_CLS_ENV] = infer_env,
+  [TP_CLS_GRAD] = infer_grad,
 };
 
-static bool bad_extent(const tp_node *n, const tp_ix *e, const char *why, const char *name, tp_error *err) {
+static bool bad_extent(
+    const tp_node *n, const tp_ix *e, const char *why, const char *name, tp_error *err) {
   tp_buf b;
   tp_buf_init(&b);
   tp_ix_print(&b, e);
@@ -376,8 +476,12 @@ static bool extent_ok(const tp_graph *g, const tp_node *n, const tp_ix *e, tp_er
   if (tp_ix_is_const(e, &v)) return v >= 0 || bad_extent(n, e, "is negative", "", err);
   int ns = tp_ix_syms(e, &syms);
   for (int i = 0; i < ns; i++) {
-    if (syms[i]->kind != TP_SYM_BOUND && !tp_dom_has(n->ndom, n->dom, syms[i])) return bad_extent(n, e, "mentions what is not in its domain: ", syms[i]->name, err);
-    if (!tp_end_known(g, syms[i], n->ndom, n->dom)) return bad_extent(n, e, "mentions an end that depends on data, at each point of dims that its domain lacks: ", syms[i]->name, err);
+    if (syms[i]->kind != TP_SYM_BOUND && !tp_dom_has(n->ndom, n->dom, syms[i]))
+      return bad_extent(n, e, "mentions what is not in its domain: ", syms[i]->name, err);
+    if (!tp_end_known(g, syms[i], n->ndom, n->dom))
+      return bad_extent(n, e,
+          "mentions an end that depends on data, at each point of dims that its domain lacks: ",
+          syms[i]->name, err);
   }
   return true;
 }
@@ -387,23 +491,28 @@ static bool attrs_ok(const tp_node *n, tp_error *err) {
   const tp_attr *a = &n->attr;
   bool ok = true;
   switch (n->op) {
-    case TP_OP_CONST: ok = a->data && a->data->rank <= TP_MAXRANK; break;
-    case TP_OP_VALUE: ok = a->nix == 1; break;
-    case TP_OP_SLICE: case TP_OP_PAD: case TP_OP_UNFOLD: ok = a->nix == 2; break;
-    case TP_OP_FOLD: ok = a->nix == 1; break;
-    case TP_OP_READ: ok = a->at || n->in[0].src.node->ndom == 0; break;
-    case TP_OP_ACCUM:
-      for (int k = 0; k < n->nin; k++) ok &= n->in[k].at || (n->in[k].gather ? n->in[k].src.node->ndom : a->ndom) == 0;
-      break;
-    default: break;
+  case TP_OP_CONST: ok = a->data && a->data->rank <= TP_MAXRANK; break;
+  case TP_OP_VALUE: ok = a->nix == 1; break;
+  case TP_OP_SLICE:
+  case TP_OP_PAD:
+  case TP_OP_UNFOLD: ok = a->nix == 2; break;
+  case TP_OP_FOLD: ok = a->nix == 1; break;
+  case TP_OP_READ: ok = a->at || n->in[0].src.node->ndom == 0; break;
+  case TP_OP_ACCUM:
+    for (int k = 0; k < n->nin; k++)
+      ok &= n->in[k].at || (n->in[k].gather ? n->in[k].src.node->ndom : a->ndom) == 0;
+    break;
+  default: break;
   }
   for (int i = 0; i < a->nix; i++) ok &= a->ix[i] != NULL;
-  return ok || tp_fail(err, TP_E_OPTION, n->pos, "option: '%s' lacks an attribute", tp_ops[n->op].text);
+  return ok ||
+      tp_fail(err, TP_E_OPTION, n->pos, "option: '%s' lacks an attribute", tp_ops[n->op].text);
 }
 
 bool tp_infer(tp_graph *g, tp_node *n, tp_error *err) {
   if (!attrs_ok(n, err)) return false;
-  if (!infer_dom(g, n, err) || !tp_dims_ok(n, err) || !by_class[tp_ops[n->op].cls](g, n, err)) return false;
+  if (!infer_dom(g, n, err) || !tp_dims_ok(n, err) || !by_class[tp_ops[n->op].cls](g, n, err))
+    return false;
   for (int k = 0; k < n->nout; k++)
     for (int i = 0; i < n->out[k].rank; i++)
       if (!extent_ok(g, n, n->out[k].shape[i], err)) return false;
@@ -412,24 +521,36 @@ bool tp_infer(tp_graph *g, tp_node *n, tp_error *err) {
 
 /* Sizes are computed before the node that has them, and while it is inferred. */
 static bool sizes_fit(tp_graph *g, const tp_node *n, tp_error *err) {
-  return !tp_ictx_overflowed(g->ix) || tp_fail(err, TP_E_AFFINE, n->pos, "affine: a size of '%s' is beyond 64 bits", tp_label(n));
+  return !tp_ictx_overflowed(g->ix) ||
+      tp_fail(err, TP_E_AFFINE, n->pos, "affine: a size of '%s' is beyond 64 bits", tp_label(n));
 }
 
 /* ---- tp_build ---- */
 
-static bool foreign(const tp_graph *g, const tp_node *x) { return x->id < 0 || x->id >= g->nodes.n || g->nodes.v[x->id] != x; }
+static bool foreign(const tp_graph *g, const tp_node *x) {
+  return x->id < 0 || x->id >= g->nodes.n || g->nodes.v[x->id] != x;
+}
 
 bool tp_nin_ok(tp_op op, int nin, tp_pos pos, tp_error *err) {
-  int want = tp_ops[op].nin, least = want >= 0 ? want : op == TP_OP_GRAD || op == TP_OP_CONCAT || op == TP_OP_PARAM, most = want >= 0 ? want : op == TP_OP_PARAM ? 2 : INT32_MAX;
+  int want = tp_ops[op].nin,
+      least = want >= 0 ? want : op == TP_OP_GRAD || op == TP_OP_CONCAT || op == TP_OP_PARAM,
+      most = want >= 0    ? want
+      : op == TP_OP_PARAM ? 2
+                          : INT32_MAX;
   if (nin >= least && nin <= most) return true;
-  return tp_fail(err, TP_E_SHAPE, pos, "shape: '%s' takes %d operand%s, not %d", tp_ops[op].text, least, least == 1 ? "" : "s", nin);
+  return tp_fail(err, TP_E_SHAPE, pos, "shape: '%s' takes %d operand%s, not %d", tp_ops[op].text,
+      least, least == 1 ? "" : "s", nin);
 }
 
 static bool operands_ok(tp_graph *g, tp_op op, int nin, const tp_val *in, tp_error *err) {
   if (!tp_nin_ok(op, nin, g->pos, err)) return false;
   for (int k = 0; k < nin; k++) {
-    if (!in[k].node) return tp_fail(err, TP_E_OPTION, g->pos, "option: operand %d of '%s' is missing", k + 1, tp_ops[op].text);
-    if (foreign(g, in[k].node)) return tp_fail(err, TP_E_OPTION, g->pos, "option: operand %d of '%s' belongs to another program", k + 1, tp_ops[op].text);
+    if (!in[k].node)
+      return tp_fail(err, TP_E_OPTION, g->pos, "option: operand %d of '%s' is missing", k + 1,
+          tp_ops[op].text);
+    if (foreign(g, in[k].node))
+      return tp_fail(err, TP_E_OPTION, g->pos,
+          "option: operand %d of '%s' belongs to another program", k + 1, tp_ops[op].text);
   }
   return true;
 }
@@ -441,11 +562,14 @@ static bool name_free(tp_graph *g, tp_op op, const tp_attr *at, tp_error *err) {
   tp_node *const *v = input ? g->inputs.v : g->params.v;
   for (int i = 0; i < n; i++)
     if (at->str && v[i]->attr.str && strcmp(v[i]->attr.str, at->str) == 0)
-      return tp_fail(err, TP_E_OPTION, g->pos, "option: there is %s '%s' already (%s:%d)", input ? "an input" : "a parameter", at->str, v[i]->pos.file ? v[i]->pos.file : "?", v[i]->pos.line);
+      return tp_fail(err, TP_E_OPTION, g->pos, "option: there is %s '%s' already (%s:%d)",
+          input ? "an input" : "a parameter", at->str, v[i]->pos.file ? v[i]->pos.file : "?",
+          v[i]->pos.line);
   return true;
 }
 
-tp_node *tp_build(tp_graph *g, tp_op op, int nin, const tp_val *in, const tp_attr *attr, tp_error *err) {
+tp_node *tp_build(
+    tp_graph *g, tp_op op, int nin, const tp_val *in, const tp_attr *attr, tp_error *err) {
   static const tp_attr none;
   if (!attr) attr = &none;
   if (!operands_ok(g, op, nin, in, err) || !name_free(g, op, attr, err)) return NULL;

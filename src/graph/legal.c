@@ -1,15 +1,16 @@
-/* legal.c: legality on needed points. Each question is a set of bad points over a node's dims, with bounds as parameters:
- *   empty for all bounds                      legal
- *   empty for no bounds that are all >= 2     an error now, with the smallest bad point as witness
- *   otherwise                                 a condition on the bounds, looked at by each call (g->boundchecks) */
+/* legal.c: legality on needed points. Each question is a set of bad points over a node's dims, with
+ * bounds as parameters: empty for all bounds                      legal empty for no bounds that
+ * are all >= 2     an error now, with the smallest bad point as witness otherwise a condition on
+ * the bounds, looked at by each call (g->boundchecks) */
 #include "graph/core.h"
 
 typedef struct check {
   tp_graph *g;
   const tp_need *need;
   tp_error *err;
-  int64_t *env;                                 /* a witness, by symbol id */
-  const tp_sym *zero;                           /* the runs to which nothing is given for this dim; NULL: all others */
+  int64_t *env; /* a witness, by symbol id */
+  /* the runs to which nothing is given for this dim; NULL: all others */
+  const tp_sym *zero;
 } check;
 
 /* ---- the words ---- */
@@ -18,14 +19,17 @@ static const char *called(check *c, const tp_node *n) { return tp_called(c->g, n
 
 static const char *index_text(check *c, const tp_at *at) {
   tp_ictx *ix = c->g->ix;
-  return at->range ? tp_printf(&c->g->arena, "%s .. %s", tp_ix_str(ix, at->lo), tp_ix_str(ix, at->hi)) : tp_ix_str(ix, at->lo);
+  return at->range
+      ? tp_printf(&c->g->arena, "%s .. %s", tp_ix_str(ix, at->lo), tp_ix_str(ix, at->hi))
+      : tp_ix_str(ix, at->lo);
 }
 
 /* x[t + 1]; with several dims x[{i, t + 1}] */
 static const char *read_text(check *c, const tp_node *r) {
   const tp_node *x = r->in[0].src.node;
   const char *name = tp_own_name(x) ? tp_own_name(x) : "it", *list = "";
-  for (int k = 0; k < x->ndom; k++) list = tp_printf(&c->g->arena, "%s%s%s", list, k ? ", " : "", index_text(c, &r->attr.at[k]));
+  for (int k = 0; k < x->ndom; k++)
+    list = tp_printf(&c->g->arena, "%s%s%s", list, k ? ", " : "", index_text(c, &r->attr.at[k]));
   return tp_printf(&c->g->arena, x->ndom > 1 ? "%s[{%s}]" : "%s[%s]", name, list);
 }
 
@@ -33,14 +37,16 @@ static const char *read_text(check *c, const tp_node *r) {
 static const char *point_text(check *c, const tp_node *n) {
   const char *list = "";
   for (int k = 0; k < n->ndom; k++)
-    list = tp_printf(&c->g->arena, "%s%s%s = %lld", list, k ? ", " : "", n->dom[k]->name, (long long)c->env[n->dom[k]->id]);
+    list = tp_printf(&c->g->arena, "%s%s%s = %lld", list, k ? ", " : "", n->dom[k]->name,
+        (long long)c->env[n->dom[k]->id]);
   return list;
 }
 
 static void add_bound(check *c, const char **list, const tp_sym *s) {
   if (!s || s->kind != TP_SYM_BOUND || s->hidden) return;
   const char *item = tp_printf(&c->g->arena, "%s = %lld", s->name, (long long)c->env[s->id]);
-  if (!strstr(*list, item)) *list = tp_printf(&c->g->arena, "%s%s%s", *list, **list ? ", " : "", item);
+  if (!strstr(*list, item))
+    *list = tp_printf(&c->g->arena, "%s%s%s", *list, **list ? ", " : "", item);
 }
 
 /* "T = 3, I = 2": the bounds of n's dims, of its operand's, and those its index mentions. */
@@ -63,14 +69,16 @@ static const char *bounds_text(check *c, const tp_node *n) {
 /* "e.g. at t = 2 with T = 3" */
 static const char *example(check *c, const tp_node *n) {
   const char *point = point_text(c, n), *bounds = bounds_text(c, n);
-  return tp_printf(&c->g->arena, "e.g.%s%s%s%s", *point ? " at " : "", point, *bounds ? " with " : "", bounds);
+  return tp_printf(
+      &c->g->arena, "e.g.%s%s%s%s", *point ? " at " : "", point, *bounds ? " with " : "", bounds);
 }
 
 /* ---- the three answers ---- */
 
 static void add_check(check *c, const tp_ix *cond, tp_code code, tp_pos pos, const char *late) {
   tp_arena *a = &c->g->arena;
-  const char *msg = tp_printf(a, "%s: %s: it needs %s", tp_code_word(code), late, tp_ix_said(c->g->ix, cond));
+  const char *msg =
+      tp_printf(a, "%s: %s: it needs %s", tp_code_word(code), late, tp_ix_said(c->g->ix, cond));
   for (int i = 0; i < c->g->boundchecks.n; i++)
     if (c->g->boundchecks.v[i].cond == cond && strcmp(c->g->boundchecks.v[i].msg, msg) == 0) return;
   TP_PUSH(a, &c->g->boundchecks, (tp_boundcheck){ cond, pos, code, msg });
@@ -83,16 +91,19 @@ bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, c
   return cond != NULL;
 }
 
-/* Takes bad. True: settled (legal, or a check at the call saying `late` and the condition). False: illegal, the witness is in env.
- * An end by data is any number from 1 on, up to what was given: bad for one of them is bad. */
-static bool settled(check *c, const tp_node *n, TP_TAKE tp_set *bad, tp_code code, tp_pos pos, const char *late) {
+/* Takes bad. True: settled (legal, or a check at the call saying `late` and the condition). False:
+ * illegal, the witness is in env. An end by data is any number from 1 on, up to what was given: bad
+ * for one of them is bad. */
+static bool settled(
+    check *c, const tp_node *n, TP_TAKE tp_set *bad, tp_code code, tp_pos pos, const char *late) {
   tp_ictx *ix = c->g->ix;
   bool ok = true;
   tp_set *given = tp_set_given(c->g, tp_set_copy(bad), c->zero);
   if (given && !tp_set_is_empty(ix, given)) {
     ok = c->zero || tp_set_can_be_empty(ix, given, 2);
     const tp_ix *cond = ok ? tp_set_empty_when(ix, given) : NULL;
-    if (!ok) tp_isl_check(ix, pos, c->err);      /* what isl could not decide is no mistake of the script's */
+    /* what isl could not decide is no mistake of the script's */
+    if (!ok) tp_isl_check(ix, pos, c->err);
     if (!ok) tp_set_witness(ix, n->ndom, n->dom, bad, 2, c->env);
     else if (cond) add_check(c, cond, code, pos, late);
   }
@@ -101,11 +112,15 @@ static bool settled(check *c, const tp_node *n, TP_TAKE tp_set *bad, tp_code cod
   return ok;
 }
 
-static tp_set *where(check *c, const tp_node *n, const tp_ix *cond) { return tp_set_cond(c->g->ix, n->ndom, n->dom, cond); }
+static tp_set *where(check *c, const tp_node *n, const tp_ix *cond) {
+  return tp_set_cond(c->g->ix, n->ndom, n->dom, cond);
+}
 
 static tp_set *needed(check *c, const tp_node *n) { return tp_set_copy(c->need->set[n->id]); }
 
-static bool is_needed(check *c, const tp_node *n) { return !tp_set_is_empty(c->g->ix, c->need->set[n->id]); }
+static bool is_needed(check *c, const tp_node *n) {
+  return !tp_set_is_empty(c->g->ix, c->need->set[n->id]);
+}
 
 /* Does anything read it, be it outside its domain? */
 static bool is_read(check *c, const tp_node *m) {
@@ -120,15 +135,22 @@ static bool is_read(check *c, const tp_node *m) {
 
 /* ---- declared tensors: whatever is read at all is defined at every point ---- */
 
-/* The branch to write: for the first point of a dim if the witness lies there, else for the rest. */
+/* The branch to write: for the first point of a dim if the witness lies there, else for the rest.
+ */
 static void note_branch(check *c, const tp_node *m) {
   const char *name = tp_own_name(m) ? tp_own_name(m) : "h";
-  if (!m->nin) { tp_note(c->err, "nothing was ever assigned to it: %s[%s] = ...", name, m->ndom == 1 ? m->dom[0]->name : "..."); return; }
+  if (!m->nin) {
+    tp_note(c->err, "nothing was ever assigned to it: %s[%s] = ...", name,
+        m->ndom == 1 ? m->dom[0]->name : "...");
+    return;
+  }
   for (int k = 0; k < m->ndom; k++) {
     const tp_sym *d = m->dom[k];
     if (c->env[d->id] != 0) continue;
     const char *where = m->ndom > 1 ? tp_printf(&c->g->arena, "{%s = 0}", d->name) : "0";
-    tp_note(c->err, "write %s[%s] = ... for these points, or %s:otherwise(...) for all that the branches leave", name, where, name);
+    tp_note(c->err,
+        "write %s[%s] = ... for these points, or %s:otherwise(...) for all that the branches leave",
+        name, where, name);
     return;
   }
   tp_note(c->err, "write %s:otherwise(...) for all that the branches leave", name);
@@ -138,9 +160,14 @@ static bool defined(check *c, const tp_node *m) {
   if (m->nin && !m->in[m->nin - 1].cond) return true;
   tp_set *rest = tp_branch_set(c->g, m, m->nin);
   const char *name = called(c, m);
-  if (settled(c, m, rest, TP_E_UNDEFINED, m->pos, tp_printf(&c->g->arena, "%s has points without a branch (%s:otherwise(...) takes the rest)", name, tp_own_name(m) ? tp_own_name(m) : "h"))) return true;
+  if (settled(c, m, rest, TP_E_UNDEFINED, m->pos,
+          tp_printf(&c->g->arena,
+              "%s has points without a branch (%s:otherwise(...) takes the rest)", name,
+              tp_own_name(m) ? tp_own_name(m) : "h")))
+    return true;
   const char *point = point_text(c, m), *bounds = bounds_text(c, m);
-  tp_fail(c->err, TP_E_UNDEFINED, m->pos, "undefined: %s has no branch%s%s%s%s", name, *point ? " at " : "", point, *bounds ? " with " : "", bounds);
+  tp_fail(c->err, TP_E_UNDEFINED, m->pos, "undefined: %s has no branch%s%s%s%s", name,
+      *point ? " at " : "", point, *bounds ? " with " : "", bounds);
   note_branch(c, m);
   return false;
 }
@@ -169,9 +196,14 @@ static bool can_be_first(check *c, const tp_node *m, int k) {
   tp_pos pos = m->in[k].pos;
   int by = coverer(c, m, k);
   if (by < 0)
-    return tp_fail(c->err, TP_E_UNDEFINED, pos, "undefined: this branch of %s can never be first: no point of its domain matches it (negative indices never wrap)", called(c, m));
+    return tp_fail(c->err, TP_E_UNDEFINED, pos,
+        "undefined: this branch of %s can never be first: no point of its domain matches it "
+        "(negative indices never wrap)",
+        called(c, m));
   tp_pos p = m->in[by].pos;
-  return tp_fail(c->err, TP_E_UNDEFINED, pos, "undefined: this branch of %s can never be first: the branch at %s:%d covers it", called(c, m), p.file ? p.file : "?", p.line);
+  return tp_fail(c->err, TP_E_UNDEFINED, pos,
+      "undefined: this branch of %s can never be first: the branch at %s:%d covers it",
+      called(c, m), p.file ? p.file : "?", p.line);
 }
 
 static bool check_merge(check *c, const tp_node *m) {
@@ -197,7 +229,8 @@ static const tp_node *consumer(check *c, const tp_node *n) {
       if (tp_own_name(r)) return r;
     }
     for (int i = 0; i < g->nodes.n && !more; i++)
-      for (int k = 0; k < g->nodes.v[i]->nin && !more; k++) more = !seen[i] && seen[g->nodes.v[i]->in[k].src.node->id];
+      for (int k = 0; k < g->nodes.v[i]->nin && !more; k++)
+        more = !seen[i] && seen[g->nodes.v[i]->in[k].src.node->id];
   }
   return NULL;
 }
@@ -206,7 +239,8 @@ static void note_consumer(check *c, const tp_node *n) {
   const tp_node *r = consumer(c, n);
   if (r) tp_note(c->err, "%s needs it", called(c, r));
   for (int i = 0; !r && i < c->g->outputs.n; i++)
-    if (c->g->outputs.v[i].val.node == n) tp_note(c->err, "output '%s' needs it", c->g->outputs.v[i].name);
+    if (c->g->outputs.v[i].val.node == n)
+      tp_note(c->err, "output '%s' needs it", c->g->outputs.v[i].name);
 }
 
 /* Is it a side of a tempo.where, as it is or behind one operator? */
@@ -227,15 +261,29 @@ static bool chosen(check *c, const tp_node *r) {
 static void note_advice(check *c, const tp_node *r, int k) {
   const tp_node *x = r->in[0].src.node;
   const tp_at *at = &r->attr.at[k];
-  const char *name = tp_own_name(x) ? tp_own_name(x) : "x", *dim = x->dom[k]->name, *bound = x->dom[k]->bound->name, *text = tp_ix_str(c->g->ix, at->lo);
+  const char *name = tp_own_name(x) ? tp_own_name(x) : "x", *dim = x->dom[k]->name,
+             *bound = x->dom[k]->bound->name, *text = tp_ix_str(c->g->ix, at->lo);
   const tp_ix *rest;
   int64_t v, coef;
-  if (tp_ix_is_const(at->lo, &v) && v < 0) tp_note(c->err, "negative indices of dims never wrap: write %s[{%s = %s%lld}]", name, dim, bound, (long long)v);
-  else if (at->range) tp_note(c->err, "clip the range with tempo.max(0, ...) and tempo.min(..., %s)", bound);
-  else if (tp_ix_linear_in(c->g->ix, at->lo, x->dom[k]->bound, &coef, &rest) && coef == 1 && tp_ix_is_const(rest, &v) && v >= 0)
-    tp_note(c->err, "indices count from 0, so the last one is %s - 1: write %s[%s - 1]", bound, name, bound);
-  else if (c->env[x->dom[k]->id] < 0) tp_note(c->err, "clip it, tempo.max(%s, 0), or give the points where it leaves the domain a branch of their own", text);
-  else tp_note(c->err, "clip it, tempo.min(%s, %s - 1), or give the points where it leaves the domain a branch of their own", text, bound);
+  if (tp_ix_is_const(at->lo, &v) && v < 0)
+    tp_note(c->err, "negative indices of dims never wrap: write %s[{%s = %s%lld}]", name, dim,
+        bound, (long long)v);
+  else if (at->range)
+    tp_note(c->err, "clip the range with tempo.max(0, ...) and tempo.min(..., %s)", bound);
+  else if (tp_ix_linear_in(c->g->ix, at->lo, x->dom[k]->bound, &coef, &rest) && coef == 1 &&
+      tp_ix_is_const(rest, &v) && v >= 0)
+    tp_note(c->err, "indices count from 0, so the last one is %s - 1: write %s[%s - 1]", bound,
+        name, bound);
+  else if (c->env[x->dom[k]->id] < 0)
+    tp_note(c->err,
+        "clip it, tempo.max(%s, 0), or give the points where it leaves the domain a branch of "
+        "their own",
+        text);
+  else
+    tp_note(c->err,
+        "clip it, tempo.min(%s, %s - 1), or give the points where it leaves the domain a branch of "
+        "their own",
+        text, bound);
 }
 
 /* The index of dim k where it leaves the domain, put into the witness as the value of dim k. */
@@ -246,24 +294,32 @@ static void outside_value(check *c, const tp_node *r, int k) {
   c->env[d->id] = at->range && lo >= 0 ? tp_ix_evalq(at->hi, c->env) - 1 : lo;
 }
 
-/* The bound of dim d where r reads it. An end by data at another point of its domain is any number >= 1; where only r has dims of the domain, it is no
- * smaller than r's. */
+/* The bound of dim d where r reads it. An end by data at another point of its domain is any number
+ * >= 1; where only r has dims of the domain, it is no smaller than r's. */
 static const tp_sym *end_there(check *c, const tp_node *r, const tp_sym *d) {
   const tp_node *x = r->in[0].src.node;
   const tp_stop *s = tp_stop_of(c->g, d);
   bool here = !s || c->zero || tp_at_stays(x, r->attr.at, s);
-  for (int i = 0; s && i < s->ndom; i++) here &= tp_dom_has(r->ndom, r->dom, s->dom[i]) || !tp_dom_has(x->ndom, x->dom, s->dom[i]);
+  for (int i = 0; s && i < s->ndom; i++)
+    here &= tp_dom_has(r->ndom, r->dom, s->dom[i]) || !tp_dom_has(x->ndom, x->dom, s->dom[i]);
   return here ? d->bound : s->other;
 }
 
-/* What may be reached is not known here. True: no clipping helps, because it is about another point of the end's domain. */
+/* What may be reached is not known here. True: no clipping helps, because it is about another point
+ * of the end's domain. */
 static bool note_end(check *c, const tp_node *r, const tp_sym *d) {
   const tp_stop *s = tp_stop_of(c->g, d);
   if (!s) return false;
   const char *file = s->pos.file ? s->pos.file : "?", *end = d->bound->name;
   bool other = end_there(c, r, d) != d->bound;
-  if (other) tp_note(c->err, "'%s' ends by data (%s:%d), and %s at another point is a number of its own: read x[%s-1] at its own point first, or reduce over '%s'", d->name, file, s->pos.line, end, end, d->name);
-  else tp_note(c->err, "'%s' ends by data (%s:%d): %s may be any number from 1 on", d->name, file, s->pos.line, end);
+  if (other)
+    tp_note(c->err,
+        "'%s' ends by data (%s:%d), and %s at another point is a number of its own: read x[%s-1] "
+        "at its own point first, or reduce over '%s'",
+        d->name, file, s->pos.line, end, end, d->name);
+  else
+    tp_note(c->err, "'%s' ends by data (%s:%d): %s may be any number from 1 on", d->name, file,
+        s->pos.line, end);
   return other;
 }
 
@@ -272,10 +328,15 @@ static bool read_fail(check *c, const tp_node *r, int k) {
   const tp_sym *d = x->dom[k];
   const char *eg = example(c, r), *text = read_text(c, r);
   outside_value(c, r, k);
-  tp_fail(c->err, TP_E_DOMAIN, r->pos, "domain: %s is read at %s = %lld (%s), outside 0 .. %s-1, %s", called(c, x), d->name, (long long)c->env[d->id], text, d->bound->name, eg);
+  tp_fail(c->err, TP_E_DOMAIN, r->pos,
+      "domain: %s is read at %s = %lld (%s), outside 0 .. %s-1, %s", called(c, x), d->name,
+      (long long)c->env[d->id], text, d->bound->name, eg);
   note_consumer(c, r);
   bool other = note_end(c, r, d);
-  if (chosen(c, r)) tp_note(c->err, "tempo.where reads both sides everywhere: give each side a branch of its own, in a tensor made by P:tensor");
+  if (chosen(c, r))
+    tp_note(c->err,
+        "tempo.where reads both sides everywhere: give each side a branch of its own, in a tensor "
+        "made by P:tensor");
   else if (!other) note_advice(c, r, k);
   return false;
 }
@@ -285,7 +346,8 @@ static const tp_ix *reads_something(check *c, const tp_node *r) {
   tp_ictx *ix = c->g->ix;
   const tp_ix *cond = tp_ix_bool(ix, true);
   for (int k = 0; k < r->in[0].src.node->ndom; k++)
-    if (r->attr.at[k].range) cond = tp_ix_and(ix, cond, tp_ix_cmp(ix, TP_LT, r->attr.at[k].lo, r->attr.at[k].hi));
+    if (r->attr.at[k].range)
+      cond = tp_ix_and(ix, cond, tp_ix_cmp(ix, TP_LT, r->attr.at[k].lo, r->attr.at[k].hi));
   return cond;
 }
 
@@ -293,11 +355,15 @@ static bool check_index(check *c, const tp_node *r, int k, const tp_ix *somethin
   tp_ictx *ix = c->g->ix;
   const tp_sym *d = r->in[0].src.node->dom[k];
   const tp_at *at = &r->attr.at[k];
-  if (!d->bound || (!at->range && tp_ix_as_sym(at->lo) == d && end_there(c, r, d) == d->bound)) return true;
-  const tp_ix *end = tp_ix_sym(ix, end_there(c, r, d)), *top = at->range ? at->hi : tp_ix_addc(ix, at->lo, 1);
-  const tp_ix *out = tp_ix_or(ix, tp_ix_cmp(ix, TP_LT, at->lo, tp_ix_const(ix, 0)), tp_ix_cmp(ix, TP_GT, top, end));
+  if (!d->bound || (!at->range && tp_ix_as_sym(at->lo) == d && end_there(c, r, d) == d->bound))
+    return true;
+  const tp_ix *end = tp_ix_sym(ix, end_there(c, r, d)),
+              *top = at->range ? at->hi : tp_ix_addc(ix, at->lo, 1);
+  const tp_ix *out = tp_ix_or(
+      ix, tp_ix_cmp(ix, TP_LT, at->lo, tp_ix_const(ix, 0)), tp_ix_cmp(ix, TP_GT, top, end));
   tp_set *bad = tp_set_and(needed(c, r), where(c, r, tp_ix_and(ix, something, out)));
-  const char *late = tp_printf(&c->g->arena, "%s leaves 0 .. %s-1 in dim '%s' of %s", read_text(c, r), d->bound->name, d->name, called(c, r->in[0].src.node));
+  const char *late = tp_printf(&c->g->arena, "%s leaves 0 .. %s-1 in dim '%s' of %s",
+      read_text(c, r), d->bound->name, d->name, called(c, r->in[0].src.node));
   return settled(c, r, bad, TP_E_DOMAIN, r->pos, late) || read_fail(c, r, k);
 }
 
@@ -309,35 +375,45 @@ static bool check_read(check *c, const tp_node *r) {
   return true;
 }
 
-/* What a sum over time reads was a read before it was made one: legal where exact sets are, and with a superset of the needed points not everywhere. */
+/* What a sum over time reads was a read before it was made one: legal where exact sets are, and
+ * with a superset of the needed points not everywhere. */
 static bool check_gathers(check *c, const tp_node *n) {
   for (int k = 0; k < n->nin; k++) {
     const tp_node *x = n->in[k].src.node;
     if (!n->in[k].gather || !is_needed(c, n)) continue;
     tp_ictx *ix = c->g->ix;
     tp_set *outside = tp_set_outside(ix, x->ndom, x->dom);
-    tp_set *bad = tp_set_and(tp_set_apply(outside, tp_rel_reverse(tp_edge_rel(c->g, n, k))), needed(c, n));
-    const char *late = tp_printf(&c->g->arena, "%s leaves the domain of %s", called(c, n), called(c, x));
-    if (!settled(c, n, bad, TP_E_DOMAIN, n->in[k].pos, late)) return tp_fail(c->err, TP_E_DOMAIN, n->in[k].pos, "domain: %s, %s", late, example(c, n));
+    tp_set *bad =
+        tp_set_and(tp_set_apply(outside, tp_rel_reverse(tp_edge_rel(c->g, n, k))), needed(c, n));
+    const char *late =
+        tp_printf(&c->g->arena, "%s leaves the domain of %s", called(c, n), called(c, x));
+    if (!settled(c, n, bad, TP_E_DOMAIN, n->in[k].pos, late))
+      return tp_fail(c->err, TP_E_DOMAIN, n->in[k].pos, "domain: %s, %s", late, example(c, n));
   }
   return true;
 }
 
-/* ---- slices: index expressions inside a shape are judged like reads; where an extent is no affine expression, at run time ---- */
+/* ---- slices: index expressions inside a shape are judged like reads; where an extent is no affine
+ * expression, at run time ---- */
 
 static bool check_slice(check *c, const tp_node *n) {
   if (!is_needed(c, n)) return true;
   tp_ictx *ix = c->g->ix;
   const tp_attr *a = &n->attr;
-  const tp_ix *size = tp_outof(n->in[0].src)->shape[a->axis], *lo = a->ix[0], *zero = tp_ix_const(ix, 0);
+  const tp_ix *size = tp_outof(n->in[0].src)->shape[a->axis], *lo = a->ix[0],
+              *zero = tp_ix_const(ix, 0);
   const tp_ix *last = tp_ix_add(ix, lo, tp_ix_mulc(ix, tp_ix_addc(ix, a->ix[1], -1), a->i[0]));
   const tp_ix *room = tp_ix_addc(ix, tp_ix_sub(ix, size, last), -1);
-  if (tp_ix_prove_ge0(ix, lo, n->ndom, n->dom) && tp_ix_prove_ge0(ix, room, n->ndom, n->dom)) return true;
+  if (tp_ix_prove_ge0(ix, lo, n->ndom, n->dom) && tp_ix_prove_ge0(ix, room, n->ndom, n->dom))
+    return true;
   if (!tp_affine(size) || !tp_affine(lo) || !tp_affine(a->ix[1])) return true;
   const tp_ix *out = tp_ix_or(ix, tp_ix_cmp(ix, TP_LT, lo, zero), tp_ix_cmp(ix, TP_LT, room, zero));
-  tp_set *bad = tp_set_and(needed(c, n), where(c, n, tp_ix_and(ix, tp_ix_cmp(ix, TP_GT, a->ix[1], zero), out)));
-  const char *late = tp_printf(&c->g->arena, "elements %s .. %s of axis %d of %s (extent %s) are not all there", tp_ix_str(ix, lo),
-                               tp_ix_str(ix, tp_ix_addc(ix, last, 1)), a->axis, called(c, n->in[0].src.node), tp_ix_str(ix, size));
+  tp_set *bad = tp_set_and(
+      needed(c, n), where(c, n, tp_ix_and(ix, tp_ix_cmp(ix, TP_GT, a->ix[1], zero), out)));
+  const char *late =
+      tp_printf(&c->g->arena, "elements %s .. %s of axis %d of %s (extent %s) are not all there",
+          tp_ix_str(ix, lo), tp_ix_str(ix, tp_ix_addc(ix, last, 1)), a->axis,
+          called(c, n->in[0].src.node), tp_ix_str(ix, size));
   if (settled(c, n, bad, TP_E_DOMAIN, n->pos, late)) return true;
   tp_fail(c->err, TP_E_DOMAIN, n->pos, "domain: %s, %s", late, example(c, n));
   note_consumer(c, n);
@@ -360,26 +436,33 @@ static bool check_greatest(check *c) {
     for (int k = 0; k < c->g->stops.n; k++) {
       const tp_node *n = c->g->nodes.v[i];
       const tp_stop *s = &c->g->stops.v[k];
-      for (int d = 0; d < s->ndom && n->op == TP_OP_CALL && tp_dom_has(n->ndom, n->dom, s->dim); d++)
+      for (int d = 0; d < s->ndom && n->op == TP_OP_CALL && tp_dom_has(n->ndom, n->dom, s->dim);
+           d++)
         if (tp_stop_of(c->g, s->dom[d]) && !tp_dom_has(n->ndom, n->dom, s->dom[d]))
-          return tp_fail(c->err, TP_E_DOMAIN, n->pos, "domain: %s has dim '%s', which ends by data at each point of '%s', and lacks '%s', which ends by data too: give it both", called(c, n),
-                         s->dim->name, s->dom[d]->name, s->dom[d]->name);
+          return tp_fail(c->err, TP_E_DOMAIN, n->pos,
+              "domain: %s has dim '%s', which ends by data at each point of '%s', and lacks '%s', "
+              "which ends by data too: give it both",
+              called(c, n), s->dim->name, s->dom[d]->name, s->dom[d]->name);
     }
   return true;
 }
 
 static bool stays(check *c) {
-  return every(c, TP_OP_READ, check_read) && every(c, TP_OP_ACCUM, check_gathers) && every(c, TP_OP_SLICE, check_slice);
+  return every(c, TP_OP_READ, check_read) && every(c, TP_OP_ACCUM, check_gathers) &&
+      every(c, TP_OP_SLICE, check_slice);
 }
 
 /* undefined comes before domain. */
 static bool check_all(check *c) { return every(c, TP_OP_MERGE, check_merge) && stays(c); }
 
 static check start(tp_graph *g, const tp_need *need, tp_error *err) {
-  return (check){ .g = g, .need = need, .err = err, .env = TP_NEWN(&g->arena, int64_t, tp_nsym(g->ix)) };
+  return (check){
+    .g = g, .need = need, .err = err, .env = TP_NEWN(&g->arena, int64_t, tp_nsym(g->ix))
+  };
 }
 
-/* Where nothing is given for a dim that ends, or for one of its rows, no done is asked and its end is 0. What is not legal there is for the call to see. */
+/* Where nothing is given for a dim that ends, or for one of its rows, no done is asked and its end
+ * is 0. What is not legal there is for the call to see. */
 static bool check_nothing(check *c, const tp_sym *zero) {
   tp_need *need = tp_need_without(c->g, zero, c->err);
   check z = { .g = c->g, .need = need, .err = c->err, .env = c->env, .zero = zero };
@@ -388,14 +471,17 @@ static bool check_nothing(check *c, const tp_sym *zero) {
   return ok;
 }
 
-/* Does a dim that ends by data have a point only where dim d has one? Another dim than d itself: and does anything have that dim and lack d? */
+/* Does a dim that ends by data have a point only where dim d has one? Another dim than d itself:
+ * and does anything have that dim and lack d? */
 static bool ends_without(const tp_graph *g, const tp_sym *d) {
   bool any = false;
   for (int i = 0; i < g->stops.n && d->kind == TP_SYM_DIM && !any; i++) {
     const tp_stop *s = &g->stops.v[i];
     bool asked = !s->end && tp_stop_needs(g, s, d);
     any = asked && s->dim == d;
-    for (int k = 0; asked && k < g->nodes.n; k++) any |= tp_dom_has(g->nodes.v[k]->ndom, g->nodes.v[k]->dom, s->dim) && !tp_dom_has(g->nodes.v[k]->ndom, g->nodes.v[k]->dom, d);
+    for (int k = 0; asked && k < g->nodes.n; k++)
+      any |= tp_dom_has(g->nodes.v[k]->ndom, g->nodes.v[k]->dom, s->dim) &&
+          !tp_dom_has(g->nodes.v[k]->ndom, g->nodes.v[k]->dom, d);
   }
   return any;
 }
@@ -403,7 +489,8 @@ static bool ends_without(const tp_graph *g, const tp_sym *d) {
 bool tp_need_check(tp_graph *g, const tp_need *need, tp_error *err) {
   check c = start(g, need, err);
   bool ok = check_greatest(&c) && check_all(&c);
-  for (int i = 0; i < tp_nsym(g->ix) && ok; i++) ok = !ends_without(g, tp_sym_at(g->ix, i)) || check_nothing(&c, tp_sym_at(g->ix, i));
+  for (int i = 0; i < tp_nsym(g->ix) && ok; i++)
+    ok = !ends_without(g, tp_sym_at(g->ix, i)) || check_nothing(&c, tp_sym_at(g->ix, i));
   return tp_isl_check(g->ix, g->pos, err) && ok;
 }
 

@@ -53,13 +53,19 @@ bool tp_wrong(tp_mk k, const tp_method *m, tp_code code, const char *fmt, ...) {
 
 /* ---- arguments ---- */
 
-const tp_ix *tp_arg_ix(tp_mk k, const tp_arg *a) { return a->kind == 'X' ? a->ix : mk_int(k, a->i); }
+const tp_ix *tp_arg_ix(tp_mk k, const tp_arg *a) {
+  return a->kind == 'X' ? a->ix : mk_int(k, a->i);
+}
 
 bool tp_axis(tp_mk k, const tp_method *m, int rank, int64_t axis, int *out) {
   if (axis < -rank || axis >= rank)
-    return rank ? tp_wrong(k, m, TP_E_SHAPE, "axis %lld of a tensor with %d ax%s: axes go from 0 to %d, or from -%d to -1", (long long)axis, rank,
-                           rank == 1 ? "is" : "es", rank - 1, rank)
-                : tp_wrong(k, m, TP_E_SHAPE, "axis %lld of a scalar, which has none (dims are no axes: a range reads them, x[0 .. t+1])", (long long)axis);
+    return rank ? tp_wrong(k, m, TP_E_SHAPE,
+                      "axis %lld of a tensor with %d ax%s: axes go from 0 to %d, or from -%d to -1",
+                      (long long)axis, rank, rank == 1 ? "is" : "es", rank - 1, rank)
+                : tp_wrong(k, m, TP_E_SHAPE,
+                      "axis %lld of a scalar, which has none (dims are no axes: a range reads "
+                      "them, x[0 .. t+1])",
+                      (long long)axis);
   *out = (int)(axis < 0 ? axis + rank : axis);
   return true;
 }
@@ -87,15 +93,16 @@ static bool representable(double v, tp_dtype d) {
   if (tp_dtype_float(d)) return true;
   if (v != floor(v) || isinf(v)) return false;
   switch (d) {
-    case TP_U8: return v >= 0 && v <= 255;
-    case TP_I32: return v >= INT32_MIN && v <= INT32_MAX;
-    default: return true;
+  case TP_U8: return v >= 0 && v <= 255;
+  case TP_I32: return v >= INT32_MIN && v <= INT32_MAX;
+  default: return true;
   }
 }
 
 /* bool is i64 in arithmetic; a comparison with a number that d lacks is made wider, not wrapped. */
 static tp_dtype beside(const tp_arg *w, tp_dtype d, bool compares) {
-  if (w->where) return tp_dtype_promote(beside(&w->where[1], d, compares), beside(&w->where[2], d, compares));
+  if (w->where)
+    return tp_dtype_promote(beside(&w->where[1], d, compares), beside(&w->where[2], d, compares));
   if (w->isnum && !tp_dtype_float(d) && (w->num != floor(w->num) || isinf(w->num))) return TP_F32;
   if (d == TP_BOOL || (compares && w->isnum && !representable(w->num, d))) return TP_I64;
   return d;
@@ -110,7 +117,9 @@ static tp_val strong(tp_mk k, const tp_arg *w, tp_dtype d) {
   return y;
 }
 
-tp_val tp_weak_as(tp_graph *g, const tp_arg *w, tp_dtype d, tp_error *err) { return strong((tp_mk){ g, err }, w, d); }
+tp_val tp_weak_as(tp_graph *g, const tp_arg *w, tp_dtype d, tp_error *err) {
+  return strong((tp_mk){ g, err }, w, d);
+}
 
 const char *tp_weak_refused(const tp_arg *w, tp_dtype d, double *v) {
   if (w->where) {

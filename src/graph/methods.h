@@ -1,69 +1,106 @@
-/* methods: everything a script may call on tensors, primitive or composed, as one table of functions over one kind of arguments.
- * The binding, the docs and the annotations are generated from the rows of methods.def; nothing else enumerates them.
+/* methods: everything a script may call on tensors, primitive or composed, as one table of
+ * functions over one kind of arguments. The binding, the docs and the annotations are generated
+ * from the rows of methods.def; nothing else enumerates them.
  *
  *   M(name, kinds, signature, function, shape, dtype, grad, ulp, "one line for the docs")
- *   kinds      m: method of tensors and function on tempo; f: function on tempo only; c: creation (on tempo, loose until it meets a program)
- *   signature  "x:T axis:A? | keepdim:B"   positional arguments, then options after |.  ? may be left out (or nil).
- *     T tensor (numbers, index expressions, conditions and host arrays are lifted)   C the same, but no Lua boolean   J the same as T, of indices: a table of integers
- *     is i64   I integer   F number   B boolean   N string
- *     X integer, index expression or i64 scalar tensor   S extents: one or a sequence of integers and index expressions, also -1
- *     A axis or table of axes   W the same, a word ("same") or any other number
- *     E size or table of sizes, which may be negative or index expressions   L table of tensors   D dtype   O domain   V varargs: all remaining arguments are tensors (last)
- *   shape, dtype   of the result, for the docs.  reduced: without the axes, 1 with keepdim   promoted: by docs/language.md, section 4, bool as i64
- *     float: integers become f32   sums: bool, u8 and i32 become i64
- *   grad       D differentiable, N not differentiable
- *   ulp        how far a number may be from the exact one, in units of its last place (of the largest term's for sums); 0: equal
+ *   kinds      m: method of tensors and function on tempo; f: function on tempo only; c: creation
+ * (on tempo, loose until it meets a program) signature  "x:T axis:A? | keepdim:B"   positional
+ * arguments, then options after |.  ? may be left out (or nil). T tensor (numbers, index
+ * expressions, conditions and host arrays are lifted)   C the same, but no Lua boolean   J the same
+ * as T, of indices: a table of integers is i64   I integer   F number   B boolean   N string X
+ * integer, index expression or i64 scalar tensor   S extents: one or a sequence of integers and
+ * index expressions, also -1 A axis or table of axes   W the same, a word ("same") or any other
+ * number E size or table of sizes, which may be negative or index expressions   L table of tensors
+ * D dtype   O domain   V varargs: all remaining arguments are tensors (last) shape, dtype   of the
+ * result, for the docs.  reduced: without the axes, 1 with keepdim   promoted: by docs/language.md,
+ * section 4, bool as i64 float: integers become f32   sums: bool, u8 and i32 become i64 grad D
+ * differentiable, N not differentiable ulp        how far a number may be from the exact one, in
+ * units of its last place (of the largest term's for sums); 0: equal
  */
 #ifndef TP_METHODS_H
 #define TP_METHODS_H
 #include "graph/graph.h"
 
 typedef struct tp_arg {
-  char kind;                                    /* 0: absent; T I F B N X S A L D O as in the signature (W: 'A', 'N' or 'F'; X: 'I', 'X' or 'T') */
-  tp_val val;                                   /* T */
-  bool weak; double num;                        /* T made of a plain number or index expression: takes the other operand's dtype; num its value if a number, or near it */
-  bool isnum;                                   /* num is exact */
-  const struct tp_arg *where;                   /* weak: condition and sides of a tempo.where of weak values; val is what it is alone. NULL: none */
-  int64_t i; double f; bool b; const char *s;
+  /* 0: absent; T I F B N X S A L D O as in the signature (W: 'A', 'N' or 'F'; X: 'I', 'X' or 'T')
+   */
+  char kind;
+  tp_val val; /* T */
+  /* T made of a plain number or index expression: takes the other operand's dtype; num its value if
+   * a number, or near it */
+  bool weak;
+  double num;
+  bool isnum; /* num is exact */
+  /* weak: condition and sides of a tempo.where of weak values; val is what it is alone. NULL: none
+   */
+  const struct tp_arg *where;
+  int64_t i;
+  double f;
+  bool b;
+  const char *s;
   const tp_ix *ix;
-  int n; const tp_ix *const *ixs;               /* S; A: constants */
-  const tp_val *vals;                           /* L, V */
+  int n;
+  const tp_ix *const *ixs; /* S; A: constants */
+  const tp_val *vals;      /* L, V */
   tp_dtype dtype;
-  const tp_sym *const *dom;                     /* O: n of them */
+  const tp_sym *const *dom; /* O: n of them */
 } tp_arg;
 
 #define TP_MAXARG 16
 typedef struct tp_method tp_method;
-/* a[i] is the i-th entry of the signature (options included). Results in out (at most 8, or *nout of an arena array for split). */
-typedef bool (*tp_method_fn)(tp_graph *g, const tp_method *m, const tp_arg *a, tp_val **out, int *nout, tp_error *err);
-struct tp_method { const char *name, *kinds, *sig; tp_method_fn fn; const char *shape, *doc; };
+/* a[i] is the i-th entry of the signature (options included). Results in out (at most 8, or *nout
+ * of an arena array for split). */
+typedef bool (*tp_method_fn)(
+    tp_graph *g, const tp_method *m, const tp_arg *a, tp_val **out, int *nout, tp_error *err);
+struct tp_method {
+  const char *name, *kinds, *sig;
+  tp_method_fn fn;
+  const char *shape, *doc;
+};
 extern const tp_method tp_methods[];
 extern const int tp_nmethods;
 const tp_method *tp_method_find(const char *name);
-typedef struct { char name[24]; char type; bool optional, option; } tp_sigarg;
-int tp_sig_parse(const char *sig, tp_sigarg out[TP_MAXARG]);     /* number of entries */
+typedef struct {
+  char name[24];
+  char type;
+  bool optional, option;
+} tp_sigarg;
+int tp_sig_parse(const char *sig, tp_sigarg out[TP_MAXARG]); /* number of entries */
 
 /* ---- weak values ---- */
-tp_dtype tp_weak_beside(const tp_arg *w, tp_dtype d);           /* what w becomes beside an operand of dtype d */
+/* what w becomes beside an operand of dtype d */
+tp_dtype tp_weak_beside(const tp_arg *w, tp_dtype d);
 tp_val tp_weak_as(tp_graph *g, const tp_arg *w, tp_dtype d, tp_error *err);
-const char *tp_weak_refused(const tp_arg *w, tp_dtype d, double *v);    /* a number in w that d does not hold: what is wrong with it */
+/* a number in w that d does not hold: what is wrong with it */
+const char *tp_weak_refused(const tp_arg *w, tp_dtype d, double *v);
 
-/* ---- the builder's own vocabulary (build.c), for methods, src/grad and src/opt: results are never half made; {NULL} on error ---- */
-tp_val tp_number(tp_graph *g, double v, tp_dtype d, tp_error *err);             /* FILL of rank 0, domain () */
-tp_val tp_full(tp_graph *g, double v, tp_dtype d, int rank, const tp_ix *const *shape, tp_error *err);
-tp_val tp_ixvalue(tp_graph *g, const tp_ix *e, tp_error *err);                  /* VALUE: i64 or bool scalar */
-tp_val tp_cast(tp_graph *g, tp_val x, tp_dtype d, tp_error *err);               /* x itself if it is d */
-tp_val tp_un(tp_graph *g, tp_op op, tp_val x, tp_error *err);                   /* casts to f32 for UNF */
-tp_val tp_bin(tp_graph *g, tp_op op, tp_val a, tp_val b, tp_error *err);        /* promotes by docs/language.md, section 4 (no weak operands here) */
+/* ---- the builder's own vocabulary (build.c), for methods, src/grad and src/opt: results are never
+ * half made; {NULL} on error ---- */
+/* FILL of rank 0, domain () */
+tp_val tp_number(tp_graph *g, double v, tp_dtype d, tp_error *err);
+tp_val tp_full(
+    tp_graph *g, double v, tp_dtype d, int rank, const tp_ix *const *shape, tp_error *err);
+/* VALUE: i64 or bool scalar */
+tp_val tp_ixvalue(tp_graph *g, const tp_ix *e, tp_error *err);
+/* x itself if it is d */
+tp_val tp_cast(tp_graph *g, tp_val x, tp_dtype d, tp_error *err);
+/* casts to f32 for UNF */
+tp_val tp_un(tp_graph *g, tp_op op, tp_val x, tp_error *err);
+/* promotes by docs/language.md, section 4 (no weak operands here) */
+tp_val tp_bin(tp_graph *g, tp_op op, tp_val a, tp_val b, tp_error *err);
 tp_val tp_select(tp_graph *g, tp_val c, tp_val a, tp_val b, tp_error *err);
-tp_val tp_reduce(tp_graph *g, tp_op op, tp_val x, int naxes, const int *axes, bool keepdim, tp_error *err);
+tp_val tp_reduce(
+    tp_graph *g, tp_op op, tp_val x, int naxes, const int *axes, bool keepdim, tp_error *err);
 tp_val tp_reshape(tp_graph *g, tp_val x, int rank, const tp_ix *const *shape, tp_error *err);
 tp_val tp_permute(tp_graph *g, tp_val x, const int *order, tp_error *err);
 tp_val tp_expand(tp_graph *g, tp_val x, int rank, const tp_ix *const *shape, tp_error *err);
-tp_val tp_slice(tp_graph *g, tp_val x, int axis, const tp_ix *lo, const tp_ix *extent, int64_t step, tp_error *err);
+tp_val tp_slice(tp_graph *g, tp_val x, int axis, const tp_ix *lo, const tp_ix *extent, int64_t step,
+    tp_error *err);
 tp_val tp_squeeze(tp_graph *g, tp_val x, int axis, tp_error *err);
 tp_val tp_unsqueeze(tp_graph *g, tp_val x, int axis, tp_error *err);
-tp_val tp_matmul(tp_graph *g, tp_val a, tp_val b, tp_error *err);               /* torch.matmul: ranks 1 and up, broadcasting */
+/* torch.matmul: ranks 1 and up, broadcasting */
+tp_val tp_matmul(tp_graph *g, tp_val a, tp_val b, tp_error *err);
 tp_val tp_detach(tp_graph *g, tp_val x, tp_error *err);
-tp_val tp_sum_to(tp_graph *g, tp_val x, int rank, const tp_ix *const *shape, tp_error *err);  /* inverse of broadcasting: sums x down to shape */
+/* inverse of broadcasting: sums x down to shape */
+tp_val tp_sum_to(tp_graph *g, tp_val x, int rank, const tp_ix *const *shape, tp_error *err);
 #endif

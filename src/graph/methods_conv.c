@@ -1,30 +1,42 @@
-/* methods: convolution and pooling. Spatial axes are the last ones; before them channels, before these perhaps a batch. A window is, for each spatial axis,
- * its size, the stride from one to the next, the dilation between its elements and the padding before and behind the axis. */
+/* methods: convolution and pooling. Spatial axes are the last ones; before them channels, before
+ * these perhaps a batch. A window is, for each spatial axis, its size, the stride from one to the
+ * next, the dilation between its elements and the padding before and behind the axis. */
 #include "graph/rows.h"
 #include "graph/core.h"
 #include <math.h>
 
 enum { SPATIAL = 2 };
-typedef struct window { int d; const tp_ix *size[SPATIAL]; int64_t stride[SPATIAL], dilation[SPATIAL], lo[SPATIAL], hi[SPATIAL]; } window;
+typedef struct window {
+  int d;
+  const tp_ix *size[SPATIAL];
+  int64_t stride[SPATIAL], dilation[SPATIAL], lo[SPATIAL], hi[SPATIAL];
+} window;
 
 static int spatial_of(const tp_method *m) { return strchr(m->name, '1') ? 1 : 2; }
 
 /* One number for all spatial axes, or one for each. */
-static bool conv_numbers(tp_mk k, const tp_method *m, const tp_arg *a, const char *what, int d, int64_t dflt, int64_t least, int64_t *out) {
+static bool conv_numbers(tp_mk k, const tp_method *m, const tp_arg *a, const char *what, int d,
+    int64_t dflt, int64_t least, int64_t *out) {
   for (int i = 0; i < d; i++) {
     out[i] = dflt;
     if (!a->kind) continue;
-    if (a->kind != 'A') return tp_wrong(k, m, TP_E_OPTION, "%s is an integer or a table of %d", what, d);
-    if (a->n != 1 && a->n != d) return tp_wrong(k, m, TP_E_OPTION, "%s is a number or a table of %d, not of %d", what, d, a->n);
+    if (a->kind != 'A')
+      return tp_wrong(k, m, TP_E_OPTION, "%s is an integer or a table of %d", what, d);
+    if (a->n != 1 && a->n != d)
+      return tp_wrong(
+          k, m, TP_E_OPTION, "%s is a number or a table of %d, not of %d", what, d, a->n);
     tp_ix_is_const(a->ixs[a->n == 1 ? 0 : i], &out[i]);
-    if (out[i] < least || out[i] >= 1 << 24) return tp_wrong(k, m, TP_E_OPTION, "%s is %lld; it must be at least %lld", what, (long long)out[i], (long long)least);
+    if (out[i] < least || out[i] >= 1 << 24)
+      return tp_wrong(k, m, TP_E_OPTION, "%s is %lld; it must be at least %lld", what,
+          (long long)out[i], (long long)least);
   }
   return true;
 }
 
 /* dilation (size - 1) + 1: elements from the first to the last of a window. */
 static const tp_ix *reach(tp_mk k, const window *w, int i) {
-  return tp_ix_addc(k.g->ix, tp_ix_mulc(k.g->ix, tp_ix_addc(k.g->ix, w->size[i], -1), w->dilation[i]), 1);
+  return tp_ix_addc(
+      k.g->ix, tp_ix_mulc(k.g->ix, tp_ix_addc(k.g->ix, w->size[i], -1), w->dilation[i]), 1);
 }
 
 /* (extent + padding - reach) // stride + 1 windows. */
@@ -38,8 +50,10 @@ static bool window_fits(tp_mk k, const tp_method *m, const window *w, int i, con
   int64_t room;
   const tp_ix *all = tp_ix_addc(k.g->ix, extent, w->lo[i] + w->hi[i]), *r = reach(k, w, i);
   if (!tp_ix_is_const(tp_ix_sub(k.g->ix, all, r), &room) || room >= 0) return true;
-  return tp_wrong(k, m, TP_E_SHAPE, "the window reaches over %s elements, spatial axis %d has %s with its padding: there is no place for it (pad more, or make it smaller)",
-                  tp_ix_str(k.g->ix, r), i, tp_ix_str(k.g->ix, all));
+  return tp_wrong(k, m, TP_E_SHAPE,
+      "the window reaches over %s elements, spatial axis %d has %s with its padding: there is no "
+      "place for it (pad more, or make it smaller)",
+      tp_ix_str(k.g->ix, r), i, tp_ix_str(k.g->ix, all));
 }
 
 /* Rank d + 2, with a batch of one where x has none. */
@@ -48,13 +62,21 @@ static tp_val batched(tp_mk k, const tp_method *m, tp_val x, int d, bool *alone)
   *alone = rank == d + 1;
   if (rank == d + 1) return mk_unsqueeze(k, x, 0);
   if (rank == d + 2) return x;
-  tp_wrong(k, m, TP_E_SHAPE, "x has %d axes, must have %d (channels and space) or %d (a batch before them)", rank, d + 1, d + 2);
+  tp_wrong(k, m, TP_E_SHAPE,
+      "x has %d axes, must have %d (channels and space) or %d (a batch before them)", rank, d + 1,
+      d + 2);
   return tp_none;
 }
 
 /* ---- convolution ---- */
 
-typedef struct conv_call { tp_val x, w, bias; tp_dtype dtype; int64_t groups; bool alone; window at; } conv_call;
+typedef struct conv_call {
+  tp_val x, w, bias;
+  tp_dtype dtype;
+  int64_t groups;
+  bool alone;
+  window at;
+} conv_call;
 
 /* Integers stay; 16-bit floats are computed in f32 and rounded once. */
 static bool dtypes(tp_mk k, conv_call *c) {
@@ -69,26 +91,34 @@ static bool dtypes(tp_mk k, conv_call *c) {
 }
 
 /* Axis `axis` of x split in groups. */
-static tp_val grouped(tp_mk k, const tp_method *m, tp_val x, int axis, int64_t groups, const char *what) {
+static tp_val grouped(
+    tp_mk k, const tp_method *m, tp_val x, int axis, int64_t groups, const char *what) {
   if (!x.node) return x;
-  const tp_ix *shape[TP_MAXRANK], *each = tp_ix_divexact(k.g->ix, mk_extent(x, axis), mk_int(k, groups));
+  const tp_ix *shape[TP_MAXRANK],
+      *each = tp_ix_divexact(k.g->ix, mk_extent(x, axis), mk_int(k, groups));
   int rank = tp_rankof(x);
-  if (!each) return tp_wrong(k, m, TP_E_SHAPE, "%s: %s channels are not in %lld equal groups", what, tp_ix_str(k.g->ix, mk_extent(x, axis)), (long long)groups), tp_none;
+  if (!each)
+    return tp_wrong(k, m, TP_E_SHAPE, "%s: %s channels are not in %lld equal groups", what,
+               tp_ix_str(k.g->ix, mk_extent(x, axis)), (long long)groups),
+           tp_none;
   memcpy(shape, tp_outof(x)->shape, sizeof *shape * (size_t)axis);
   shape[axis] = mk_int(k, groups);
   shape[axis + 1] = each;
-  memcpy(shape + axis + 2, tp_outof(x)->shape + axis + 1, sizeof *shape * (size_t)(rank - axis - 1));
+  memcpy(
+      shape + axis + 2, tp_outof(x)->shape + axis + 1, sizeof *shape * (size_t)(rank - axis - 1));
   return mk_reshape(k, x, rank + 1, shape);
 }
 
-static tp_val form(tp_mk k, tp_op op, tp_val a, tp_val b, const window *w, const tp_ix *const *shape) {
+static tp_val form(
+    tp_mk k, tp_op op, tp_val a, tp_val b, const window *w, const tp_ix *const *shape) {
   int axes[3 * SPATIAL];
   for (int i = 0; i < w->d; i++) {
     axes[3 * i] = (int)w->stride[i];
     axes[3 * i + 1] = (int)w->dilation[i];
     axes[3 * i + 2] = (int)w->lo[i];
   }
-  return mk_op(k, op, 2, (tp_val[]){ a, b }, &(tp_attr){ .naxes = 3 * w->d, .axes = axes, .nix = w->d + 3, .ix = shape });
+  return mk_op(k, op, 2, (tp_val[]){ a, b },
+      &(tp_attr){ .naxes = 3 * w->d, .axes = axes, .nix = w->d + 3, .ix = shape });
 }
 
 /* Groups joined, bias added, the batch of one gone. */
@@ -102,7 +132,8 @@ static tp_val finished(tp_mk k, const tp_method *m, const conv_call *c, tp_val y
   y = mk_reshape(k, y, d + 2, shape);
   if (c->bias.node) {
     if (tp_rankof(c->bias) != 1 || !tp_extent_eq(k.g, mk_extent(c->bias, 0), shape[1], m->name))
-      return tp_wrong(k, m, TP_E_SHAPE, "bias must have shape (%s)", tp_ix_str(k.g->ix, shape[1])), tp_none;
+      return tp_wrong(k, m, TP_E_SHAPE, "bias must have shape (%s)", tp_ix_str(k.g->ix, shape[1])),
+             tp_none;
     tp_val b = c->bias;
     for (int i = 0; i < d; i++) b = mk_unsqueeze(k, b, -1);
     y = mk_add(k, y, b);
@@ -111,35 +142,47 @@ static tp_val finished(tp_mk k, const tp_method *m, const conv_call *c, tp_val y
 }
 
 /* What all convolutions are given: a[0 .. 2] are x, weight, bias. */
-static bool given(tp_mk k, const tp_method *m, conv_call *c, const tp_arg *a, const tp_arg *stride, const tp_arg *dilation, const tp_arg *groups) {
+static bool given(tp_mk k, const tp_method *m, conv_call *c, const tp_arg *a, const tp_arg *stride,
+    const tp_arg *dilation, const tp_arg *groups) {
   int d = c->at.d = spatial_of(m);
   c->x = a[0].val;
   c->w = a[1].val;
   c->bias = tp_arg_t(&a[2]);
   c->groups = groups->kind ? groups->i : 1;
-  if (c->groups < 1) return tp_wrong(k, m, TP_E_OPTION, "groups is %lld; it must be at least 1", (long long)c->groups);
-  if (tp_rankof(c->w) != d + 2) return tp_wrong(k, m, TP_E_SHAPE, "weight has %d axes, must have %d: channels of both sides and its size", tp_rankof(c->w), d + 2);
+  if (c->groups < 1)
+    return tp_wrong(
+        k, m, TP_E_OPTION, "groups is %lld; it must be at least 1", (long long)c->groups);
+  if (tp_rankof(c->w) != d + 2)
+    return tp_wrong(k, m, TP_E_SHAPE,
+        "weight has %d axes, must have %d: channels of both sides and its size", tp_rankof(c->w),
+        d + 2);
   if (!dtypes(k, c) || !(c->x = batched(k, m, c->x, d, &c->alone)).node) return false;
   for (int i = 0; i < d; i++) c->at.size[i] = mk_extent(c->w, 2 + i);
-  return conv_numbers(k, m, stride, "stride", d, 1, 1, c->at.stride) && conv_numbers(k, m, dilation, "dilation", d, 1, 1, c->at.dilation);
+  return conv_numbers(k, m, stride, "stride", d, 1, 1, c->at.stride) &&
+      conv_numbers(k, m, dilation, "dilation", d, 1, 1, c->at.dilation);
 }
 
 static bool channels_match(tp_mk k, const tp_method *m, const conv_call *c, const tp_ix *wanted) {
   if (tp_extent_eq(k.g, mk_extent(c->x, 1), wanted, m->name)) return true;
-  return tp_wrong(k, m, TP_E_SHAPE, "x has %s channels, the weight with groups = %lld wants %s", tp_ix_str(k.g->ix, mk_extent(c->x, 1)), (long long)c->groups, tp_ix_str(k.g->ix, wanted));
+  return tp_wrong(k, m, TP_E_SHAPE, "x has %s channels, the weight with groups = %lld wants %s",
+      tp_ix_str(k.g->ix, mk_extent(c->x, 1)), (long long)c->groups, tp_ix_str(k.g->ix, wanted));
 }
 
 /* "same" pads so that as many come out as go in, the odd one behind. */
 static bool padding(tp_mk k, const tp_method *m, const tp_arg *p, window *w) {
-  bool same = p->kind == 'N' && strcmp(p->s, "same") == 0, valid = p->kind == 'N' && strcmp(p->s, "valid") == 0;
+  bool same = p->kind == 'N' && strcmp(p->s, "same") == 0,
+       valid = p->kind == 'N' && strcmp(p->s, "valid") == 0;
   static const tp_arg none;
-  if (p->kind == 'N' && !same && !valid) return tp_wrong(k, m, TP_E_OPTION, "padding is a number, a table of numbers, \"same\" or \"valid\", not \"%s\"", p->s);
+  if (p->kind == 'N' && !same && !valid)
+    return tp_wrong(k, m, TP_E_OPTION,
+        "padding is a number, a table of numbers, \"same\" or \"valid\", not \"%s\"", p->s);
   if (!conv_numbers(k, m, p->kind == 'N' ? &none : p, "padding", w->d, 0, 0, w->lo)) return false;
   memcpy(w->hi, w->lo, sizeof w->hi);
   for (int i = 0; same && i < w->d; i++) {
     int64_t all;
     if (w->stride[i] != 1) return tp_wrong(k, m, TP_E_OPTION, "padding = \"same\" is for stride 1");
-    if (!tp_ix_is_const(tp_ix_addc(k.g->ix, reach(k, w, i), -1), &all)) return tp_wrong(k, m, TP_E_OPTION, "padding = \"same\" is for a weight whose size is known");
+    if (!tp_ix_is_const(tp_ix_addc(k.g->ix, reach(k, w, i), -1), &all))
+      return tp_wrong(k, m, TP_E_OPTION, "padding = \"same\" is for a weight whose size is known");
     w->lo[i] = all / 2;
     w->hi[i] = all - all / 2;
   }
@@ -149,8 +192,9 @@ static bool padding(tp_mk k, const tp_method *m, const tp_arg *p, window *w) {
 METHOD(tp_m_conv) {
   conv_call c = { 0 };
   const tp_ix *shape[SPATIAL + 3];
-  if (!given(MK, m, &c, a, &a[3], &a[5], &a[6]) ||
-      !padding(MK, m, &a[4], &c.at) || !channels_match(MK, m, &c, tp_ix_mulc(g->ix, mk_extent(c.w, 1), c.groups))) return false;
+  if (!given(MK, m, &c, a, &a[3], &a[5], &a[6]) || !padding(MK, m, &a[4], &c.at) ||
+      !channels_match(MK, m, &c, tp_ix_mulc(g->ix, mk_extent(c.w, 1), c.groups)))
+    return false;
   for (int i = 0; i < c.at.d; i++) {
     if (!window_fits(MK, m, &c.at, i, mk_extent(c.x, 2 + i))) return false;
     shape[3 + i] = count(MK, &c.at, i, mk_extent(c.x, 2 + i));
@@ -169,13 +213,19 @@ METHOD(tp_m_conv_transpose) {
   int64_t more[SPATIAL];
   const tp_ix *shape[SPATIAL + 3];
   if (!given(MK, m, &c, a, &a[3], &a[7], &a[6]) ||
-      !conv_numbers(MK, m, &a[4], "padding", c.at.d, 0, 0, c.at.lo) || !conv_numbers(MK, m, &a[5], "output_padding", c.at.d, 0, 0, more) ||
-      !channels_match(MK, m, &c, mk_extent(c.w, 0))) return false;
+      !conv_numbers(MK, m, &a[4], "padding", c.at.d, 0, 0, c.at.lo) ||
+      !conv_numbers(MK, m, &a[5], "output_padding", c.at.d, 0, 0, more) ||
+      !channels_match(MK, m, &c, mk_extent(c.w, 0)))
+    return false;
   for (int i = 0; i < c.at.d; i++) {
     if (more[i] >= TP_MAX(c.at.stride[i], c.at.dilation[i]))
-      return tp_wrong(MK, m, TP_E_OPTION, "output_padding is %lld; it must be less than the stride or the dilation", (long long)more[i]);
-    const tp_ix *e = tp_ix_mulc(g->ix, tp_ix_addc(g->ix, mk_extent(c.x, 2 + i), -1), c.at.stride[i]);
-    shape[3 + i] = tp_ix_addc(g->ix, tp_ix_add(g->ix, e, reach(MK, &c.at, i)), more[i] - 2 * c.at.lo[i]);
+      return tp_wrong(MK, m, TP_E_OPTION,
+          "output_padding is %lld; it must be less than the stride or the dilation",
+          (long long)more[i]);
+    const tp_ix *e =
+        tp_ix_mulc(g->ix, tp_ix_addc(g->ix, mk_extent(c.x, 2 + i), -1), c.at.stride[i]);
+    shape[3 + i] =
+        tp_ix_addc(g->ix, tp_ix_add(g->ix, e, reach(MK, &c.at, i)), more[i] - 2 * c.at.lo[i]);
   }
   tp_val x = grouped(MK, m, c.x, 1, c.groups, "x"), w = grouped(MK, m, c.w, 0, c.groups, "weight");
   if (!x.node || !w.node) return false;
@@ -187,7 +237,12 @@ METHOD(tp_m_conv_transpose) {
 
 /* ---- pooling: windows as two more axes, reduced ---- */
 
-typedef struct pool { tp_val x; bool alone, ceil; window at; const tp_ix *n[SPATIAL]; } pool;
+typedef struct pool {
+  tp_val x;
+  bool alone, ceil;
+  window at;
+  const tp_ix *n[SPATIAL];
+} pool;
 
 /* With ceil_mode a last window may reach beyond the padding if it begins before it. */
 static const tp_ix *places(tp_mk k, const pool *p, int i, const tp_ix *extent) {
@@ -196,22 +251,29 @@ static const tp_ix *places(tp_mk k, const pool *p, int i, const tp_ix *extent) {
   if (!p->ceil) return count(k, w, i, extent);
   window wide = *w;
   wide.hi[i] += w->stride[i] - 1;
-  return tp_ix_min(c, count(k, &wide, i, extent), tp_ix_addc(c, tp_ix_fdiv(c, tp_ix_addc(c, extent, w->lo[i] - 1), w->stride[i]), 1));
+  return tp_ix_min(c, count(k, &wide, i, extent),
+      tp_ix_addc(c, tp_ix_fdiv(c, tp_ix_addc(c, extent, w->lo[i] - 1), w->stride[i]), 1));
 }
 
-static bool pooled(tp_mk k, const tp_method *m, pool *p, const tp_arg *a, const tp_arg *stride, const tp_arg *pad, const tp_arg *dilation, const tp_arg *ceil) {
+static bool pooled(tp_mk k, const tp_method *m, pool *p, const tp_arg *a, const tp_arg *stride,
+    const tp_arg *pad, const tp_arg *dilation, const tp_arg *ceil) {
   int64_t size[SPATIAL];
   window *w = &p->at;
   w->d = spatial_of(m);
   p->ceil = tp_arg_b(ceil, false);
   p->x = batched(k, m, a[0].val, w->d, &p->alone);
-  if (!p->x.node || !conv_numbers(k, m, &a[1], "kernel_size", w->d, 1, 1, size) || !conv_numbers(k, m, stride, "stride", w->d, 0, 1, w->stride) ||
-      !conv_numbers(k, m, dilation, "dilation", w->d, 1, 1, w->dilation) || !conv_numbers(k, m, pad, "padding", w->d, 0, 0, w->lo)) return false;
+  if (!p->x.node || !conv_numbers(k, m, &a[1], "kernel_size", w->d, 1, 1, size) ||
+      !conv_numbers(k, m, stride, "stride", w->d, 0, 1, w->stride) ||
+      !conv_numbers(k, m, dilation, "dilation", w->d, 1, 1, w->dilation) ||
+      !conv_numbers(k, m, pad, "padding", w->d, 0, 0, w->lo))
+    return false;
   memcpy(w->hi, w->lo, sizeof w->hi);
   for (int i = 0; i < w->d; i++) {
     if (!stride->kind) w->stride[i] = size[i];
     w->size[i] = mk_int(k, size[i]);
-    if (2 * w->lo[i] > size[i]) return tp_wrong(k, m, TP_E_OPTION, "padding is %lld; it must be at most half of kernel_size", (long long)w->lo[i]);
+    if (2 * w->lo[i] > size[i])
+      return tp_wrong(k, m, TP_E_OPTION, "padding is %lld; it must be at most half of kernel_size",
+          (long long)w->lo[i]);
     if (!window_fits(k, m, w, i, mk_extent(p->x, 2 + i))) return false;
     p->n[i] = places(k, p, i, mk_extent(p->x, 2 + i));
   }
@@ -226,7 +288,8 @@ static tp_val over_windows(tp_mk k, const pool *p, tp_op op, double fill) {
   for (int i = 0; i < w->d && x.node; i++) {
     int64_t size, axis = axes[i] = 3 + 2 * i;
     tp_ix_is_const(w->size[i], &size);
-    x = mk_pad(k, x, (int)axis - 1, mk_int(k, w->lo[i]), mk_int(k, w->hi[i] + (p->ceil ? w->stride[i] - 1 : 0)), fill);
+    x = mk_pad(k, x, (int)axis - 1, mk_int(k, w->lo[i]),
+        mk_int(k, w->hi[i] + (p->ceil ? w->stride[i] - 1 : 0)), fill);
     x = mk_unfold(k, x, (int)axis - 1, p->n[i], w->size[i], w->stride[i], w->dilation[i]);
   }
   return mk_reduce(k, op, x, w->d, axes, false);
@@ -239,13 +302,17 @@ METHOD(tp_m_max_pool) {
   GIVE(p.alone ? mk_squeeze(MK, y, 0) : y);
 }
 
-/* How many elements of axis i the windows see: [n, 1 ..] of f32 or f64. With padding counted, that of ceil_mode's last window is not. */
+/* How many elements of axis i the windows see: [n, 1 ..] of f32 or f64. With padding counted, that
+ * of ceil_mode's last window is not. */
 static tp_val seen_of(tp_mk k, const pool *p, int i, bool padding_counts, tp_dtype d) {
   const window *w = &p->at;
   int64_t size, pad = padding_counts ? w->lo[i] : 0;
   tp_ix_is_const(w->size[i], &size);
-  tp_val first = mk_addc(k, mk_mulc(k, mk_indices(k, p->n[i]), (double)w->stride[i]), (double)-w->lo[i]), last = mk_addc(k, first, (double)size);
-  last = mk_bin(k, TP_OP_MINIMUM, last, mk_size(k, tp_ix_addc(k.g->ix, mk_extent(p->x, 2 + i), pad), TP_I64));
+  tp_val first = mk_addc(
+             k, mk_mulc(k, mk_indices(k, p->n[i]), (double)w->stride[i]), (double)-w->lo[i]),
+         last = mk_addc(k, first, (double)size);
+  last = mk_bin(
+      k, TP_OP_MINIMUM, last, mk_size(k, tp_ix_addc(k.g->ix, mk_extent(p->x, 2 + i), pad), TP_I64));
   tp_val n = mk_cast(k, mk_sub(k, last, mk_binc(k, TP_OP_MAXIMUM, first, (double)-pad)), d);
   for (int j = i + 1; j < w->d; j++) n = mk_unsqueeze(k, n, -1);
   return n;
@@ -256,7 +323,8 @@ METHOD(tp_m_avg_pool) {
   pool p;
   const tp_arg *counts = &a[5], *divisor = &a[6];
   if (!pooled(MK, m, &p, a, &a[2], &a[3], &none, &a[4])) return false;
-  if (divisor->kind && divisor->i == 0) return tp_wrong(MK, m, TP_E_OPTION, "divisor_override is 0");
+  if (divisor->kind && divisor->i == 0)
+    return tp_wrong(MK, m, TP_E_OPTION, "divisor_override is 0");
   p.x = tp_wide(MK, p.x);
   tp_val y = over_windows(MK, &p, TP_OP_SUM, 0);
   if (!y.node) return false;
@@ -266,8 +334,10 @@ METHOD(tp_m_avg_pool) {
     whole &= with_padding || p.at.lo[i] == 0;
     if (tp_ix_is_const(p.at.size[i], &n)) size *= n;
   }
-  if (divisor->kind || whole) y = mk_binc(MK, TP_OP_DIV, y, (double)(divisor->kind ? divisor->i : size));
+  if (divisor->kind || whole)
+    y = mk_binc(MK, TP_OP_DIV, y, (double)(divisor->kind ? divisor->i : size));
   else
-    for (int i = 0; i < p.at.d; i++) y = mk_div(MK, y, seen_of(MK, &p, i, with_padding, tp_dtypeof(y)));
+    for (int i = 0; i < p.at.d; i++)
+      y = mk_div(MK, y, seen_of(MK, &p, i, with_padding, tp_dtypeof(y)));
   GIVE(mk_cast(MK, p.alone ? mk_squeeze(MK, y, 0) : y, tp_float_of(a[0].val)));
 }

@@ -2,25 +2,31 @@
 #include "graph/rows.h"
 #include <math.h>
 
-typedef struct making {                         /* what all of them are given */
-  int rank; const tp_ix *const *shape;
-  int ndom; const tp_sym *const *dom;
+typedef struct making { /* what all of them are given */
+  int rank;
+  const tp_ix *const *shape;
+  int ndom;
+  const tp_sym *const *dom;
   tp_dtype dtype;
   const tp_arg *name;
 } making;
 
-static bool creation_start(tp_mk k, const tp_method *m, const tp_arg *a, int options, tp_dtype dflt, making *o) {
+static bool creation_start(
+    tp_mk k, const tp_method *m, const tp_arg *a, int options, tp_dtype dflt, making *o) {
   const tp_arg *d = &a[options];
-  *o = (making){ a[0].n, a[0].ixs, d[1].kind ? d[1].n : 0, d[1].dom, d[0].kind ? d[0].dtype : dflt, &d[2] };
+  *o = (making){ a[0].n, a[0].ixs, d[1].kind ? d[1].n : 0, d[1].dom, d[0].kind ? d[0].dtype : dflt,
+    &d[2] };
   for (int i = 0; i < o->rank; i++) {
     int64_t v;
-    if (tp_ix_is_const(o->shape[i], &v) && v < 0) return tp_wrong(k, m, TP_E_SHAPE, "extent %lld of axis %d is negative", (long long)v, i);
+    if (tp_ix_is_const(o->shape[i], &v) && v < 0)
+      return tp_wrong(k, m, TP_E_SHAPE, "extent %lld of axis %d is negative", (long long)v, i);
   }
   return true;
 }
 
 static bool vector(tp_mk k, const tp_method *m, const making *o) {
-  return o->rank == 1 || tp_wrong(k, m, TP_E_SHAPE, "the shape has one axis, as in %s {n}, not %d", m->name, o->rank);
+  return o->rank == 1 ||
+      tp_wrong(k, m, TP_E_SHAPE, "the shape has one axis, as in %s {n}, not %d", m->name, o->rank);
 }
 
 /* Calls a new node by its name option. Random ones have got theirs with the hash. */
@@ -29,7 +35,9 @@ static tp_val named(tp_mk k, tp_val v, const tp_arg *name) {
   return v;
 }
 
-static tp_val filled(tp_mk k, const making *o, double v) { return named(k, mk_fill(k, v, o->dtype, o->rank, o->shape, o->ndom, o->dom), o->name); }
+static tp_val filled(tp_mk k, const making *o, double v) {
+  return named(k, mk_fill(k, v, o->dtype, o->rank, o->shape, o->ndom, o->dom), o->name);
+}
 
 METHOD(tp_m_zeros) {
   making o;
@@ -57,10 +65,19 @@ METHOD(tp_m_full) {
   const tp_arg *v = &a[1];
   double num;
   const char *no = v->weak ? tp_weak_refused(v, o.dtype, &num) : NULL;
-  if (no) return tp_wrong(MK, m, TP_E_DTYPE, "%.14g is %s, and the dtype is %s", num, no, tp_dtype_name(o.dtype));
+  if (no)
+    return tp_wrong(
+        MK, m, TP_E_DTYPE, "%.14g is %s, and the dtype is %s", num, no, tp_dtype_name(o.dtype));
   if (v->isnum) GIVE(filled(MK, &o, v->num));
-  if (tp_rankof(v->val) > 0) return tp_wrong(MK, m, TP_E_SHAPE, "the value is a number or a scalar tensor, not one with %d axes", tp_rankof(v->val));
-  GIVE(named(MK, over(MK, mk_expand(MK, v->weak ? tp_weak_as(g, v, o.dtype, err) : mk_cast(MK, v->val, o.dtype), o.rank, o.shape), &o), o.name));
+  if (tp_rankof(v->val) > 0)
+    return tp_wrong(MK, m, TP_E_SHAPE,
+        "the value is a number or a scalar tensor, not one with %d axes", tp_rankof(v->val));
+  GIVE(named(MK,
+      over(MK,
+          mk_expand(MK, v->weak ? tp_weak_as(g, v, o.dtype, err) : mk_cast(MK, v->val, o.dtype),
+              o.rank, o.shape),
+          &o),
+      o.name));
 }
 
 METHOD(tp_m_eye) {
@@ -68,7 +85,8 @@ METHOD(tp_m_eye) {
   if (!creation_start(MK, m, a, 1, TP_F32, &o)) return false;
   if (o.rank < 1 || o.rank > 2) return tp_wrong(MK, m, TP_E_SHAPE, "the shape is {n} or {n, m}");
   const tp_ix *shape[2] = { o.shape[0], o.shape[o.rank - 1] };
-  tp_val row = mk_iota(MK, 0, 2, shape, o.ndom, o.dom), col = mk_iota(MK, 1, 2, shape, o.ndom, o.dom);
+  tp_val row = mk_iota(MK, 0, 2, shape, o.ndom, o.dom),
+         col = mk_iota(MK, 1, 2, shape, o.ndom, o.dom);
   GIVE(named(MK, mk_cast(MK, mk_bin(MK, TP_OP_EQ, row, col), o.dtype), o.name));
 }
 
@@ -83,9 +101,12 @@ METHOD(tp_m_arange) {
   if (!creation_start(MK, m, a, 3, TP_F32, &o) || !vector(MK, m, &o)) return false;
   double first = tp_arg_f(&a[1], 0), step = tp_arg_f(&a[2], 1);
   bool whole = first == floor(first) && step == floor(step);
-  if (!whole && !tp_dtype_float(o.dtype)) return tp_wrong(MK, m, TP_E_DTYPE, "integers start and step by integers");
-  if (first == 0 && step == 1) GIVE(named(MK, mk_cast(MK, mk_iota(MK, 0, 1, o.shape, o.ndom, o.dom), o.dtype), o.name));
-  GIVE(named(MK, ramp(MK, &o, first, mk_num(MK, step, tp_dtype_float(o.dtype) ? TP_F64 : TP_I64)), o.name));
+  if (!whole && !tp_dtype_float(o.dtype))
+    return tp_wrong(MK, m, TP_E_DTYPE, "integers start and step by integers");
+  if (first == 0 && step == 1)
+    GIVE(named(MK, mk_cast(MK, mk_iota(MK, 0, 1, o.shape, o.ndom, o.dom), o.dtype), o.name));
+  GIVE(named(MK, ramp(MK, &o, first, mk_num(MK, step, tp_dtype_float(o.dtype) ? TP_F64 : TP_I64)),
+      o.name));
 }
 
 METHOD(tp_m_linspace) {
@@ -103,7 +124,8 @@ bool tp_random_name(tp_mk k, const tp_method *m, const tp_arg *name, tp_attr *at
   if (!name->kind) {
     uint64_t n = (uint64_t)k.g->nrand++;
     uint8_t bytes[8];
-    for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)(n >> (8 * i));     /* little endian on every machine */
+    /* little endian on every machine */
+    for (int i = 0; i < 8; i++) bytes[i] = (uint8_t)(n >> (8 * i));
     at->hash = tp_hash(bytes, sizeof bytes, 0);
     return true;
   }
@@ -111,8 +133,9 @@ bool tp_random_name(tp_mk k, const tp_method *m, const tp_arg *name, tp_attr *at
   for (int i = 0; i < k.g->nodes.n; i++) {
     const tp_node *n = k.g->nodes.v[i];
     if (n->op == TP_OP_RAND && n->attr.hash == at->hash)
-      return tp_wrong(k, m, TP_E_OPTION, "there is a random tensor '%s' already (%s:%d); names tell the streams of numbers apart", name->s,
-                      n->pos.file ? n->pos.file : "?", n->pos.line);
+      return tp_wrong(k, m, TP_E_OPTION,
+          "there is a random tensor '%s' already (%s:%d); names tell the streams of numbers apart",
+          name->s, n->pos.file ? n->pos.file : "?", n->pos.line);
   }
   return true;
 }
@@ -142,7 +165,9 @@ METHOD(tp_m_bernoulli) {
   making o;
   if (!creation_start(MK, m, a, 2, TP_F32, &o)) return false;
   const tp_arg *p = &a[1];
-  if (!p->kind || p->isnum) GIVE(drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_BERNOULLI, .dtype = o.dtype, .f = { p->kind ? p->num : 0.5 } }));
+  if (!p->kind || p->isnum)
+    GIVE(drawn(MK, m, &o,
+        (tp_attr){ .rand = TP_RAND_BERNOULLI, .dtype = o.dtype, .f = { p->kind ? p->num : 0.5 } }));
   tp_val u = drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_UNIFORM, .dtype = TP_F32 });
   GIVE(mk_cast(MK, mk_bin(MK, TP_OP_LT, u, mk_cast(MK, p->val, TP_F32)), o.dtype));
 }
@@ -161,10 +186,14 @@ METHOD(tp_m_randint) {
   static const tp_arg zero = { .kind = 'I' };
   if (!creation_start(MK, m, a, 3, TP_I64, &o)) return false;
   const tp_arg *lo = a[2].kind ? &a[1] : &zero, *hi = a[2].kind ? &a[2] : &a[1];
-  if (lo->kind == 'I' && hi->kind == 'I') GIVE(drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_RANDINT, .dtype = o.dtype, .i = { lo->i, hi->i } }));
+  if (lo->kind == 'I' && hi->kind == 'I')
+    GIVE(drawn(
+        MK, m, &o, (tp_attr){ .rand = TP_RAND_RANDINT, .dtype = o.dtype, .i = { lo->i, hi->i } }));
   tp_val from = limit(MK, m, lo), to = limit(MK, m, hi);
-  tp_val width = mk_binc(MK, TP_OP_MAXIMUM, mk_sub(MK, to, from), 0);       /* by 0: an error at run time */
-  tp_val bits = drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_RANDINT, .dtype = TP_I64, .i = { 0, INT64_MAX } });
+  /* by 0: an error at run time */
+  tp_val width = mk_binc(MK, TP_OP_MAXIMUM, mk_sub(MK, to, from), 0);
+  tp_val bits = drawn(
+      MK, m, &o, (tp_attr){ .rand = TP_RAND_RANDINT, .dtype = TP_I64, .i = { 0, INT64_MAX } });
   GIVE(mk_cast(MK, mk_add(MK, mk_bin(MK, TP_OP_MOD, bits, width), from), o.dtype));
 }
 

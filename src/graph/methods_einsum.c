@@ -1,10 +1,12 @@
 /* methods: products of matrices, and einsum.
  *
- * The axes of an ellipsis are letters too, counted from the last: codes up to ELLIPSIS, below every real letter. A literal 1 broadcasts: its letter is dropped.
- * A letter that stands twice in an operand takes the diagonal.
- * einsum keeps a running product, a tensor whose axes carry letters. Each further operand is contracted with it by one matmul of [batch, m, k] x [batch, k, n], or of matrices:
- * letters of both that are needed later are batch, letters of both that are not are summed (k), the others are m and n. Letters that only one side has and
- * nobody needs are summed before. */
+ * The axes of an ellipsis are letters too, counted from the last: codes up to ELLIPSIS, below every
+ * real letter. A literal 1 broadcasts: its letter is dropped. A letter that stands twice in an
+ * operand takes the diagonal. einsum keeps a running product, a tensor whose axes carry letters.
+ * Each further operand is contracted with it by one matmul of [batch, m, k] x [batch, k, n], or of
+ * matrices: letters of both that are needed later are batch, letters of both that are not are
+ * summed (k), the others are m and n. Letters that only one side has and nobody needs are summed
+ * before. */
 #include "graph/rows.h"
 #include <ctype.h>
 
@@ -12,14 +14,19 @@ METHOD(tp_m_matmul) { GIVE(mk_matmul(MK, a[0].val, a[1].val)); }
 
 METHOD(tp_m_dot) {
   if (tp_rankof(a[0].val) != 1 || tp_rankof(a[1].val) != 1)
-    return tp_wrong(MK, m, TP_E_SHAPE, "takes two vectors, not tensors with %d and %d axes", tp_rankof(a[0].val), tp_rankof(a[1].val));
+    return tp_wrong(MK, m, TP_E_SHAPE, "takes two vectors, not tensors with %d and %d axes",
+        tp_rankof(a[0].val), tp_rankof(a[1].val));
   if (strcmp(m->name, "dot") == 0) GIVE(mk_matmul(MK, a[0].val, a[1].val));
   GIVE(mk_mul(MK, mk_unsqueeze(MK, a[0].val, 1), a[1].val));
 }
 
-enum { ELLIPSIS = TP_MAXRANK };                 /* code of the last axis of an ellipsis */
+enum { ELLIPSIS = TP_MAXRANK }; /* code of the last axis of an ellipsis */
 
-typedef struct lettered { tp_val v; int n; char letter[TP_MAXRANK]; } lettered;
+typedef struct lettered {
+  tp_val v;
+  int n;
+  char letter[TP_MAXRANK];
+} lettered;
 
 static bool has(const char *letters, int n, char c) {
   for (int i = 0; i < n; i++)
@@ -60,11 +67,13 @@ static tp_val folded(tp_mk k, const lettered *x, bool batched, const char *group
 }
 
 /* Letters of x that are (not) in y and (not) in keep. */
-static void letters(const lettered *x, const lettered *y, bool in_y, const char *keep, int in_keep, char *out) {
+static void letters(
+    const lettered *x, const lettered *y, bool in_y, const char *keep, int in_keep, char *out) {
   int n = 0;
   for (int i = 0; i < x->n; i++) {
     char c = x->letter[i];
-    if ((letter_place(y, c) >= 0) == in_y && (in_keep < 0 || (strchr(keep, c) != NULL) == in_keep)) out[n++] = c;
+    if ((letter_place(y, c) >= 0) == in_y && (in_keep < 0 || (strchr(keep, c) != NULL) == in_keep))
+      out[n++] = c;
   }
   out[n] = 0;
 }
@@ -73,13 +82,16 @@ static bool agree(tp_mk k, const tp_method *m, const lettered *x, const lettered
   for (int i = 0; i < x->n; i++) {
     int j = letter_place(y, x->letter[i]);
     if (j >= 0 && !tp_extent_eq(k.g, mk_extent(x->v, i), mk_extent(y->v, j), m->name))
-      return tp_wrong(k, m, TP_E_SHAPE, "'%c' is %s and %s", x->letter[i], tp_ix_str(k.g->ix, mk_extent(x->v, i)), tp_ix_str(k.g->ix, mk_extent(y->v, j)));
+      return tp_wrong(k, m, TP_E_SHAPE, "'%c' is %s and %s", x->letter[i],
+          tp_ix_str(k.g->ix, mk_extent(x->v, i)), tp_ix_str(k.g->ix, mk_extent(y->v, j)));
   }
   return true;
 }
 
-/* A vector times a stack of matrices: the letters of y before those that are summed number the matrices, which stay as they lie. */
-static void number_matrices(const lettered *y, const char *batch, const char *rows, char *inner, char *cols, char *front) {
+/* A vector times a stack of matrices: the letters of y before those that are summed number the
+ * matrices, which stay as they lie. */
+static void number_matrices(
+    const lettered *y, const char *batch, const char *rows, char *inner, char *cols, char *front) {
   int n = 0, k = (int)strlen(inner);
   while (n < y->n && cols[n] && cols[n] == y->letter[n]) n++;
   bool stack = n > 0 && k > 0 && !*batch && !*rows && n + k < y->n;
@@ -92,7 +104,8 @@ static void number_matrices(const lettered *y, const char *batch, const char *ro
 
 /* x := x * y summed over the letters of both that `keep` lacks. */
 static bool contract(tp_mk k, const tp_method *m, lettered *x, lettered *y, const char *keep) {
-  char batch[TP_MAXRANK + 1], inner[TP_MAXRANK + 1], rows[TP_MAXRANK + 1], cols[TP_MAXRANK + 1], front[TP_MAXRANK + 1], needed[TP_MAXRANK + 100];
+  char batch[TP_MAXRANK + 1], inner[TP_MAXRANK + 1], rows[TP_MAXRANK + 1], cols[TP_MAXRANK + 1],
+      front[TP_MAXRANK + 1], needed[TP_MAXRANK + 100];
   if (!agree(k, m, x, y)) return false;
   snprintf(needed, sizeof needed, "%s%.*s", keep, y->n, y->letter);
   sum_out(k, x, needed);
@@ -104,14 +117,19 @@ static bool contract(tp_mk k, const tp_method *m, lettered *x, lettered *y, cons
   letters(y, x, false, keep, -1, cols);
   number_matrices(y, batch, rows, inner, cols, front);
   bool batched = *front || *batch;
-  tp_val p = mk_matmul(k, folded(k, x, batched, (const char *[]){ batch, rows, inner }), folded(k, y, batched, (const char *[]){ *front ? front : batch, inner, cols }));
+  tp_val p = mk_matmul(k, folded(k, x, batched, (const char *[]){ batch, rows, inner }),
+      folded(k, y, batched, (const char *[]){ *front ? front : batch, inner, cols }));
   const tp_ix *shape[3 * TP_MAXRANK];
   int n = 0;
   lettered z = { .v = p };
-  for (const char *c = front; *c; c++) z.letter[n] = *c, shape[n++] = mk_extent(y->v, letter_place(y, *c));
-  for (const char *c = batch; *c; c++) z.letter[n] = *c, shape[n++] = mk_extent(x->v, letter_place(x, *c));
-  for (const char *c = rows; *c; c++) z.letter[n] = *c, shape[n++] = mk_extent(x->v, letter_place(x, *c));
-  for (const char *c = cols; *c && n < TP_MAXRANK; c++) z.letter[n] = *c, shape[n++] = mk_extent(y->v, letter_place(y, *c));
+  for (const char *c = front; *c; c++)
+    z.letter[n] = *c, shape[n++] = mk_extent(y->v, letter_place(y, *c));
+  for (const char *c = batch; *c; c++)
+    z.letter[n] = *c, shape[n++] = mk_extent(x->v, letter_place(x, *c));
+  for (const char *c = rows; *c; c++)
+    z.letter[n] = *c, shape[n++] = mk_extent(x->v, letter_place(x, *c));
+  for (const char *c = cols; *c && n < TP_MAXRANK; c++)
+    z.letter[n] = *c, shape[n++] = mk_extent(y->v, letter_place(y, *c));
   z.n = n;
   z.v = mk_reshape(k, p, n, shape);
   *x = z;
@@ -124,8 +142,11 @@ static bool read_letters(tp_mk k, const tp_method *m, const char **s, int hidden
   for (x->n = 0; **s && **s != ',' && **s != '-'; (*s)++) {
     if (**s == ' ') continue;
     bool dots = !ellipsis && strncmp(*s, "...", 3) == 0;
-    if (!dots && !isalpha((unsigned char)**s)) return tp_wrong(k, m, TP_E_OPTION, "'%c' in an equation of letters such as \"bij,bjk->bik\"", **s);
-    if (x->n + (dots ? hidden : 1) > TP_MAXRANK) return tp_wrong(k, m, TP_E_SHAPE, "more than %d letters", TP_MAXRANK);
+    if (!dots && !isalpha((unsigned char)**s))
+      return tp_wrong(
+          k, m, TP_E_OPTION, "'%c' in an equation of letters such as \"bij,bjk->bik\"", **s);
+    if (x->n + (dots ? hidden : 1) > TP_MAXRANK)
+      return tp_wrong(k, m, TP_E_SHAPE, "more than %d letters", TP_MAXRANK);
     if (dots) {
       for (int i = 0; i < hidden; i++) x->letter[x->n++] = (char)(ELLIPSIS - hidden + 1 + i);
       *s += 2;
@@ -149,7 +170,8 @@ static int hidden_axes(const char *s, int rank) {
 /* Axis i and a later one with its letter become their diagonal, at i. */
 static void diagonal(tp_mk k, lettered *x, int i, int j) {
   const tp_ix *square[2] = { mk_extent(x->v, i), mk_extent(x->v, j) };
-  tp_val same = mk_bin(k, TP_OP_EQ, mk_iota(k, 0, 2, square, 0, NULL), mk_iota(k, 1, 2, square, 0, NULL));
+  tp_val same =
+      mk_bin(k, TP_OP_EQ, mk_iota(k, 0, 2, square, 0, NULL), mk_iota(k, 1, 2, square, 0, NULL));
   for (int a = i + 1; a < j; a++) same = mk_unsqueeze(k, same, 1);
   for (int a = j + 1; a < x->n; a++) same = mk_unsqueeze(k, same, -1);
   x->v = mk_reduce(k, TP_OP_SUM, mk_where(k, same, x->v), 1, &j, false);
@@ -161,7 +183,8 @@ static bool diagonals(tp_mk k, const tp_method *m, lettered *x) {
     for (int j = x->n - 1; j > i && x->v.node; j--) {
       if (x->letter[i] != x->letter[j]) continue;
       if (!tp_extent_eq(k.g, mk_extent(x->v, i), mk_extent(x->v, j), m->name))
-        return tp_wrong(k, m, TP_E_SHAPE, "'%c' is %s and %s", x->letter[i], tp_ix_str(k.g->ix, mk_extent(x->v, i)), tp_ix_str(k.g->ix, mk_extent(x->v, j)));
+        return tp_wrong(k, m, TP_E_SHAPE, "'%c' is %s and %s", x->letter[i],
+            tp_ix_str(k.g->ix, mk_extent(x->v, i)), tp_ix_str(k.g->ix, mk_extent(x->v, j)));
       diagonal(k, x, i, j);
     }
   return x->v.node;
@@ -182,32 +205,41 @@ static void drop_ones(tp_mk k, int n, lettered *op) {
     }
 }
 
-/* The letters of the result: given, or those of an ellipsis and, in alphabetical order, those that stand once. */
-static bool read_result(tp_mk k, const tp_method *m, const char *s, int n, const lettered *op, int hidden, const int *times, lettered *out) {
+/* The letters of the result: given, or those of an ellipsis and, in alphabetical order, those that
+ * stand once. */
+static bool read_result(tp_mk k, const tp_method *m, const char *s, int n, const lettered *op,
+    int hidden, const int *times, lettered *out) {
   if (strncmp(s, "->", 2) == 0) {
     s += 2;
     if (!read_letters(k, m, &s, hidden, out)) return false;
   } else
     for (int c = 1; c <= 'z'; c++)
-      if ((c <= ELLIPSIS ? times[c] > 0 : times[c] == 1) && out->n < TP_MAXRANK) out->letter[out->n++] = (char)c;
+      if ((c <= ELLIPSIS ? times[c] > 0 : times[c] == 1) && out->n < TP_MAXRANK)
+        out->letter[out->n++] = (char)c;
   for (int i = 0; i < out->n; i++) {
     bool known = false;
     for (int j = 0; j < n; j++) known |= has(op[j].letter, op[j].n, out->letter[i]);
-    if (!known) return tp_wrong(k, m, TP_E_OPTION, "'%c' of the result is in no operand", out->letter[i]);
-    if (has(out->letter, i, out->letter[i])) return tp_wrong(k, m, TP_E_OPTION, "'%c' twice in the result", out->letter[i]);
+    if (!known)
+      return tp_wrong(k, m, TP_E_OPTION, "'%c' of the result is in no operand", out->letter[i]);
+    if (has(out->letter, i, out->letter[i]))
+      return tp_wrong(k, m, TP_E_OPTION, "'%c' twice in the result", out->letter[i]);
   }
   return *s == 0 || tp_wrong(k, m, TP_E_OPTION, "cannot read the equation from \"%s\"", s);
 }
 
-static bool read_equation(tp_mk k, const tp_method *m, const char *s, int n, const tp_val *v, lettered *op, lettered *out) {
+static bool read_equation(tp_mk k, const tp_method *m, const char *s, int n, const tp_val *v,
+    lettered *op, lettered *out) {
   int widest = 0, times['z' + 1] = { 0 };
   for (int i = 0; i < n; i++) {
-    if (i && *s++ != ',') return tp_wrong(k, m, TP_E_OPTION, "%d operands for an equation with fewer", n);
+    if (i && *s++ != ',')
+      return tp_wrong(k, m, TP_E_OPTION, "%d operands for an equation with fewer", n);
     op[i].v = v[i];
     int hidden = hidden_axes(s, tp_rankof(v[i]));
     widest = TP_MAX(widest, hidden);
     if (!read_letters(k, m, &s, hidden, &op[i])) return false;
-    if (op[i].n != tp_rankof(v[i])) return tp_wrong(k, m, TP_E_SHAPE, "%d letters for operand %d, which has %d axes", op[i].n, i + 1, tp_rankof(v[i]));
+    if (op[i].n != tp_rankof(v[i]))
+      return tp_wrong(k, m, TP_E_SHAPE, "%d letters for operand %d, which has %d axes", op[i].n,
+          i + 1, tp_rankof(v[i]));
     for (int a = 0; a < op[i].n; a++) times[(int)op[i].letter[a]]++;
     if (!diagonals(k, m, &op[i])) return false;
   }
@@ -222,7 +254,7 @@ METHOD(tp_m_einsum) {
   if (!read_equation(MK, m, a[0].s, n, a[1].vals, op, &result)) return false;
   drop_ones(MK, n, op);
   for (int i = 1; i < n; i++) {
-    char keep[96];                              /* letters needed after this operand */
+    char keep[96]; /* letters needed after this operand */
     int have = 0;
     for (int c = 1; c <= 'z'; c++) {
       bool later = has(result.letter, result.n, (char)c);

@@ -1,4 +1,5 @@
-/* methods: elementwise arithmetic, comparisons, logic, activations, types. Rows whose name is a primitive's text share one body. */
+/* methods: elementwise arithmetic, comparisons, logic, activations, types. Rows whose name is a
+ * primitive's text share one body. */
 #include "graph/rows.h"
 #include <math.h>
 
@@ -11,7 +12,8 @@ static tp_op op_of(const tp_method *m) {
 
 METHOD(tp_m_un) { GIVE(mk_un(MK, op_of(m), a[0].val)); }
 
-/* A whole number beside integers that lack it wraps, as they do: u8 x + 300 is x + 44. (A limit, of minimum, maximum or clamp, saturates instead.) */
+/* A whole number beside integers that lack it wraps, as they do: u8 x + 300 is x + 44. (A limit, of
+ * minimum, maximum or clamp, saturates instead.) */
 static tp_arg wrapped(tp_mk k, const tp_arg *w, const tp_arg *beside) {
   tp_arg a = *w;
   if (w->where && tp_weak_beside(w, tp_dtypeof(beside->val)) == tp_dtypeof(beside->val)) {
@@ -34,7 +36,8 @@ static bool weak_wrapped(tp_mk k, const tp_arg *a, const tp_arg *b, tp_val *x, t
 METHOD(tp_m_bin) {
   tp_val x, y;
   bool limits = op_of(m) == TP_OP_MINIMUM || op_of(m) == TP_OP_MAXIMUM;
-  if (!(limits ? tp_weak(MK, &a[0], &a[1], false, &x, &y) : weak_wrapped(MK, &a[0], &a[1], &x, &y))) return false;
+  if (!(limits ? tp_weak(MK, &a[0], &a[1], false, &x, &y) : weak_wrapped(MK, &a[0], &a[1], &x, &y)))
+    return false;
   GIVE(mk_bin(MK, op_of(m), x, y));
 }
 
@@ -44,7 +47,9 @@ METHOD(tp_m_cmp) {
   GIVE(mk_bin(MK, op_of(m), x, y));
 }
 
-METHOD(tp_m_logic) { GIVE(mk_op(MK, op_of(m), tp_ops[op_of(m)].nin, (tp_val[]){ a[0].val, a[1].val }, NULL)); }
+METHOD(tp_m_logic) {
+  GIVE(mk_op(MK, op_of(m), tp_ops[op_of(m)].nin, (tp_val[]){ a[0].val, a[1].val }, NULL));
+}
 
 /* x ^ 2 => x * x, exactly */
 METHOD(tp_m_pow) {
@@ -52,13 +57,16 @@ METHOD(tp_m_pow) {
   if (a[1].isnum && a[1].num == 2) GIVE(mk_mul(MK, a[0].val, a[0].val));
   if (!weak_wrapped(MK, &a[0], &a[1], &x, &y)) return false;
   if (a[1].isnum && a[1].num < 0 && !tp_dtype_float(tp_dtypeof(x)))
-    return tp_wrong(MK, m, TP_E_DTYPE, "integers have no power %g: convert with :to(\"f32\")", a[1].num);
+    return tp_wrong(
+        MK, m, TP_E_DTYPE, "integers have no power %g: convert with :to(\"f32\")", a[1].num);
   GIVE(mk_bin(MK, TP_OP_POW, x, y));
 }
 
 METHOD(tp_m_square) { GIVE(mk_mul(MK, a[0].val, a[0].val)); }
 
-METHOD(tp_m_reciprocal) { GIVE(mk_cbin(MK, TP_OP_DIV, 1, mk_cast(MK, a[0].val, tp_float_of(a[0].val)))); }
+METHOD(tp_m_reciprocal) {
+  GIVE(mk_cbin(MK, TP_OP_DIV, 1, mk_cast(MK, a[0].val, tp_float_of(a[0].val))));
+}
 
 /* In f64, where log(8) / log(2) is 3. */
 METHOD(tp_m_log2) {
@@ -85,7 +93,8 @@ static bool limited(tp_mk k, tp_op extreme, tp_val *x, const tp_arg *limit) {
 METHOD(tp_m_clamp) {
   const tp_arg *lo = &a[1], *hi = &a[2];
   tp_val x = a[0].val;
-  if (!lo->kind && !hi->kind) return tp_wrong(MK, m, TP_E_OPTION, "a limit is missing: x:clamp(lo, hi), x:clamp(nil, hi)");
+  if (!lo->kind && !hi->kind)
+    return tp_wrong(MK, m, TP_E_OPTION, "a limit is missing: x:clamp(lo, hi), x:clamp(nil, hi)");
   if (!limited(MK, TP_OP_MAXIMUM, &x, lo) || !limited(MK, TP_OP_MINIMUM, &x, hi)) return false;
   GIVE(x);
 }
@@ -120,11 +129,13 @@ METHOD(tp_m_elu) {
 /* x/2 (1 + erf(x / sqrt 2)), or x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
 METHOD(tp_m_gelu) {
   tp_val x = tp_wide(MK, a[0].val), p;
-  if (!a[1].kind || strcmp(a[1].s, "none") == 0) p = mk_un(MK, TP_OP_ERF, mk_mulc(MK, x, sqrt(0.5)));
+  if (!a[1].kind || strcmp(a[1].s, "none") == 0)
+    p = mk_un(MK, TP_OP_ERF, mk_mulc(MK, x, sqrt(0.5)));
   else if (strcmp(a[1].s, "tanh") == 0) {
     tp_val cubic = mk_mulc(MK, mk_mul(MK, mk_mul(MK, x, x), x), 0.044715);
     p = mk_un(MK, TP_OP_TANH, mk_mulc(MK, mk_add(MK, x, cubic), sqrt(2 / 3.14159265358979323846)));
-  } else return tp_wrong(MK, m, TP_E_OPTION, "approximate is \"none\" or \"tanh\", not \"%s\"", a[1].s);
+  } else
+    return tp_wrong(MK, m, TP_E_OPTION, "approximate is \"none\" or \"tanh\", not \"%s\"", a[1].s);
   GIVE(mk_cast(MK, mk_mul(MK, mk_mulc(MK, x, 0.5), mk_addc(MK, p, 1)), tp_float_of(a[0].val)));
 }
 
@@ -133,12 +144,15 @@ METHOD(tp_m_silu) {
   GIVE(mk_cast(MK, mk_mul(MK, x, mk_un(MK, TP_OP_SIGMOID, x)), tp_float_of(a[0].val)));
 }
 
-/* p + log1p(exp(n)) with p = x, n = -x for x >= 0, else p = 0, n = x: every derivative is right at 0 too. */
+/* p + log1p(exp(n)) with p = x, n = -x for x >= 0, else p = 0, n = x: every derivative is right at
+ * 0 too. */
 METHOD(tp_m_softplus) {
   double beta = tp_arg_f(&a[1], 1), threshold = tp_arg_f(&a[2], 20);
-  tp_val x = tp_wide(MK, a[0].val), z = beta == 1 ? x : mk_mulc(MK, x, beta), up = mk_binc(MK, TP_OP_GE, z, 0);
+  tp_val x = tp_wide(MK, a[0].val), z = beta == 1 ? x : mk_mulc(MK, x, beta),
+         up = mk_binc(MK, TP_OP_GE, z, 0);
   tp_val n = mk_select(MK, up, mk_neg(MK, z), z);
   tp_val y = mk_add(MK, mk_where(MK, up, z), mk_un(MK, TP_OP_LOG1P, mk_exp(MK, n)));
   if (beta != 1) y = mk_binc(MK, TP_OP_DIV, y, beta);
-  GIVE(mk_cast(MK, mk_select(MK, mk_binc(MK, TP_OP_GT, z, threshold), x, y), tp_float_of(a[0].val)));
+  GIVE(
+      mk_cast(MK, mk_select(MK, mk_binc(MK, TP_OP_GT, z, threshold), x, y), tp_float_of(a[0].val)));
 }

@@ -4,20 +4,24 @@
 
 /* ---- normalisation ---- */
 
-/* The last axes of x, whose extents are given (only the last if none are): their number, -1 after an error. */
+/* The last axes of x, whose extents are given (only the last if none are): their number, -1 after
+ * an error. */
 static int last_axes(tp_mk k, const tp_method *m, tp_val x, const tp_arg *shape, int *axes) {
   int rank = tp_rankof(x), n = shape->kind ? shape->n : 1;
   if (n < 1 || n > rank) return tp_wrong(k, m, TP_E_SHAPE, "over %d of %d axes", n, rank), -1;
   for (int i = 0; i < n; i++) {
     axes[i] = rank - n + i;
     if (shape->kind && !tp_extent_eq(k.g, shape->ixs[i], mk_extent(x, axes[i]), m->name))
-      return tp_wrong(k, m, TP_E_SHAPE, "axis %d is %s, not %s", axes[i], tp_ix_str(k.g->ix, mk_extent(x, axes[i])), tp_ix_str(k.g->ix, shape->ixs[i])), -1;
+      return tp_wrong(k, m, TP_E_SHAPE, "axis %d is %s, not %s", axes[i],
+                 tp_ix_str(k.g->ix, mk_extent(x, axes[i])), tp_ix_str(k.g->ix, shape->ixs[i])),
+             -1;
   }
   return n;
 }
 
 /* x / sqrt(mean(x^2) + eps) * weight + bias */
-static tp_val scaled(tp_mk k, tp_val x, int n, const int *axes, double eps, tp_val weight, tp_val bias) {
+static tp_val scaled(
+    tp_mk k, tp_val x, int n, const int *axes, double eps, tp_val weight, tp_val bias) {
   tp_val power = tp_mean_of(k, mk_mul(k, x, x), n, axes, true);
   tp_val y = mk_mul(k, x, mk_un(k, TP_OP_RSQRT, mk_addc(k, power, eps)));
   if (weight.node) y = mk_mul(k, y, weight);
@@ -46,7 +50,9 @@ METHOD(tp_m_rms_norm) {
 static tp_val per_channel(tp_mk k, const tp_method *m, tp_val v, tp_val x, const char *what) {
   if (!v.node) return v;
   if (tp_rankof(v) != 1 || !tp_extent_eq(k.g, mk_extent(v, 0), mk_extent(x, 1), m->name))
-    return tp_wrong(k, m, TP_E_SHAPE, "%s must have shape (%s): one for each channel", what, tp_ix_str(k.g->ix, mk_extent(x, 1))), tp_none;
+    return tp_wrong(k, m, TP_E_SHAPE, "%s must have shape (%s): one for each channel", what,
+               tp_ix_str(k.g->ix, mk_extent(x, 1))),
+           tp_none;
   v = mk_cast(k, v, tp_dtypeof(x));
   for (int i = 2; i < tp_rankof(x); i++) v = mk_unsqueeze(k, v, -1);
   return v;
@@ -56,15 +62,21 @@ METHOD(tp_m_batch_norm) {
   static const char *const what[] = { "running_mean", "running_var", "weight", "bias" };
   tp_val x = tp_wide(MK, a[0].val), v[4];
   int axes[TP_MAXRANK], n = 0, rank = x.node ? tp_rankof(x) : 0;
-  if (rank < 2) return x.node && tp_wrong(MK, m, TP_E_SHAPE, "x has %d axes, must have a batch and channels", rank);
+  if (rank < 2)
+    return x.node &&
+        tp_wrong(MK, m, TP_E_SHAPE, "x has %d axes, must have a batch and channels", rank);
   for (int i = 0; i < 4; i++)
-    if (!(v[i] = per_channel(MK, m, tp_arg_t(&a[1 + i]), x, what[i])).node && a[1 + i].kind) return false;
+    if (!(v[i] = per_channel(MK, m, tp_arg_t(&a[1 + i]), x, what[i])).node && a[1 + i].kind)
+      return false;
   for (int i = 0; i < rank; i++)
     if (i != 1) axes[n++] = i;
   bool batch = tp_arg_b(&a[5], false);
-  if (!batch && (!v[0].node || !v[1].node)) return tp_wrong(MK, m, TP_E_OPTION, "running_mean and running_var are needed; or training = true, which takes the batch's");
+  if (!batch && (!v[0].node || !v[1].node))
+    return tp_wrong(MK, m, TP_E_OPTION,
+        "running_mean and running_var are needed; or training = true, which takes the batch's");
   double eps = tp_arg_f(&a[7], 1e-5);
-  tp_val d = mk_sub(MK, x, batch ? tp_mean_of(MK, x, n, axes, true) : v[0]), var = batch ? tp_mean_of(MK, mk_mul(MK, d, d), n, axes, true) : v[1];
+  tp_val d = mk_sub(MK, x, batch ? tp_mean_of(MK, x, n, axes, true) : v[0]),
+         var = batch ? tp_mean_of(MK, mk_mul(MK, d, d), n, axes, true) : v[1];
   tp_val y = mk_mul(MK, d, mk_un(MK, TP_OP_RSQRT, mk_addc(MK, var, eps)));
   if (v[2].node) y = mk_mul(MK, y, v[2]);
   if (v[3].node) y = mk_add(MK, y, v[3]);
@@ -76,9 +88,16 @@ METHOD(tp_m_dropout) {
   double p = tp_arg_f(&a[1], 0.5);
   tp_dtype d = tp_float_of(x);
   x = mk_cast(MK, x, d);
-  if (!(p >= 0 && p <= 1)) return tp_wrong(MK, m, TP_E_OPTION, "the probability is %g, not in [0, 1]", p);
+  if (!(p >= 0 && p <= 1))
+    return tp_wrong(MK, m, TP_E_OPTION, "the probability is %g, not in [0, 1]", p);
   if (!x.node || p == 0 || !tp_arg_b(&a[2], true)) GIVE(x);
-  tp_attr at = { .rand = TP_RAND_BERNOULLI, .dtype = TP_BOOL, .f = { 1 - p }, .nix = tp_rankof(x), .ix = tp_outof(x)->shape, .ndom = x.node->ndom, .dom = x.node->dom };
+  tp_attr at = { .rand = TP_RAND_BERNOULLI,
+    .dtype = TP_BOOL,
+    .f = { 1 - p },
+    .nix = tp_rankof(x),
+    .ix = tp_outof(x)->shape,
+    .ndom = x.node->ndom,
+    .dom = x.node->dom };
   if (!tp_random_name(MK, m, &a[3], &at)) return false;
   GIVE(mk_where(MK, mk_op(MK, TP_OP_RAND, 0, NULL, &at), p < 1 ? mk_mulc(MK, x, 1 / (1 - p)) : x));
 }
@@ -90,7 +109,9 @@ static int all_axes(tp_val x, int *axes) {
   return tp_rankof(x);
 }
 
-static bool is(const tp_arg *reduction, const char *word, bool dflt) { return reduction->kind ? strcmp(reduction->s, word) == 0 : dflt; }
+static bool is(const tp_arg *reduction, const char *word, bool dflt) {
+  return reduction->kind ? strcmp(reduction->s, word) == 0 : dflt;
+}
 
 static tp_val total(tp_mk k, tp_val x) {
   int axes[TP_MAXRANK];
@@ -109,7 +130,8 @@ static tp_val reduced_loss(tp_mk k, const tp_method *m, tp_val x, const tp_arg *
 /* x and target in the dtype that is computed in, and that of the result. */
 static bool loss_operands(tp_mk k, const tp_arg *a, tp_val *x, tp_val *t, tp_dtype *d) {
   if (!tp_weak(k, &a[0], &a[1], false, x, t)) return false;
-  tp_dtype both = tp_dtype_promote(tp_dtypeof(*x), tp_dtypeof(*t)), wide = both == TP_F64 ? TP_F64 : TP_F32;
+  tp_dtype both = tp_dtype_promote(tp_dtypeof(*x), tp_dtypeof(*t)),
+           wide = both == TP_F64 ? TP_F64 : TP_F32;
   *d = tp_dtype_float(both) ? both : TP_F32;
   *x = mk_cast(k, *x, wide);
   *t = mk_cast(k, *t, wide);
@@ -130,22 +152,27 @@ METHOD(tp_m_smooth_l1_loss) {
   double beta = tp_arg_f(&a[3], 1);
   if (!loss_operands(MK, a, &x, &t, &d)) return false;
   tp_val e = mk_sub(MK, x, t), y = mk_un(MK, TP_OP_ABS, e);
-  if (beta > 0) y = mk_select(MK, mk_binc(MK, TP_OP_LT, y, beta), mk_mulc(MK, mk_mul(MK, e, e), 0.5 / beta), mk_addc(MK, y, -0.5 * beta));
+  if (beta > 0)
+    y = mk_select(MK, mk_binc(MK, TP_OP_LT, y, beta), mk_mulc(MK, mk_mul(MK, e, e), 0.5 / beta),
+        mk_addc(MK, y, -0.5 * beta));
   GIVE(mk_cast(MK, reduced_loss(MK, m, y, &a[2]), d));
 }
 
 /* log x, -100 at least; 0 and below see a constant, so that no 0 * inf arises in the gradient. */
 static tp_val safe_log(tp_mk k, tp_val x) {
   if (!x.node) return x;
-  tp_val none = mk_binc(k, TP_OP_LE, x, 0), one = mk_num(k, 1, tp_dtypeof(x)), least = mk_num(k, -100, tp_dtypeof(x));
-  return mk_select(k, none, least, mk_binc(k, TP_OP_MAXIMUM, mk_log(k, mk_select(k, none, one, x)), -100));
+  tp_val none = mk_binc(k, TP_OP_LE, x, 0), one = mk_num(k, 1, tp_dtypeof(x)),
+         least = mk_num(k, -100, tp_dtypeof(x));
+  return mk_select(
+      k, none, least, mk_binc(k, TP_OP_MAXIMUM, mk_log(k, mk_select(k, none, one, x)), -100));
 }
 
 METHOD(tp_m_bce) {
   tp_val x, t, w = tp_arg_t(&a[2]);
   tp_dtype d;
   if (!loss_operands(MK, a, &x, &t, &d)) return false;
-  tp_val on = mk_mul(MK, t, safe_log(MK, x)), off = mk_mul(MK, mk_cbin(MK, TP_OP_SUB, 1, t), safe_log(MK, mk_cbin(MK, TP_OP_SUB, 1, x)));
+  tp_val on = mk_mul(MK, t, safe_log(MK, x)),
+         off = mk_mul(MK, mk_cbin(MK, TP_OP_SUB, 1, t), safe_log(MK, mk_cbin(MK, TP_OP_SUB, 1, x)));
   tp_val y = mk_neg(MK, mk_add(MK, on, off));
   if (w.node) y = mk_mul(MK, y, w);
   GIVE(mk_cast(MK, reduced_loss(MK, m, y, &a[3]), d));
@@ -171,32 +198,42 @@ METHOD(tp_m_kl_div) {
 typedef struct nll {
   tp_mk k;
   const tp_method *m;
-  tp_val lp, target, weight;                    /* log probabilities; class indices (or probabilities); one weight a class, in lp's shape, or {NULL} */
-  int axis;                                     /* of the classes */
+  /* log probabilities; class indices (or probabilities); one weight a class, in lp's shape, or
+   * {NULL} */
+  tp_val lp, target, weight;
+  int axis; /* of the classes */
   const tp_arg *reduction;
-  int64_t ignore;                               /* the index that counts for nothing */
+  int64_t ignore; /* the index that counts for nothing */
   double smooth;
 } nll;
 
-static tp_val classes_sum(const nll *c, tp_val x) { return mk_reduce(c->k, TP_OP_SUM, x, 1, &c->axis, false); }
+static tp_val classes_sum(const nll *c, tp_val x) {
+  return mk_reduce(c->k, TP_OP_SUM, x, 1, &c->axis, false);
+}
 
 /* The element of each row of x that the index names. */
 static tp_val picked(const nll *c, tp_val x, tp_val index) {
-  tp_val v = mk_op(c->k, TP_OP_GATHER, 2, (tp_val[]){ x, mk_unsqueeze(c->k, index, c->axis) }, &(tp_attr){ .axis = c->axis });
+  tp_val v = mk_op(c->k, TP_OP_GATHER, 2, (tp_val[]){ x, mk_unsqueeze(c->k, index, c->axis) },
+      &(tp_attr){ .axis = c->axis });
   return mk_squeeze(c->k, v, c->axis);
 }
 
-static tp_val weighted(const nll *c, tp_val x) { return c->weight.node ? mk_mul(c->k, x, c->weight) : x; }
+static tp_val weighted(const nll *c, tp_val x) {
+  return c->weight.node ? mk_mul(c->k, x, c->weight) : x;
+}
 
 /* The loss blurred over all classes. */
 static tp_val blur(const nll *c) {
-  return mk_div(c->k, mk_neg(c->k, classes_sum(c, weighted(c, c->lp))), mk_size(c->k, mk_extent(c->lp, c->axis), tp_dtypeof(c->lp)));
+  return mk_div(c->k, mk_neg(c->k, classes_sum(c, weighted(c, c->lp))),
+      mk_size(c->k, mk_extent(c->lp, c->axis), tp_dtypeof(c->lp)));
 }
 
 static tp_val by_index(const nll *c) {
   tp_mk k = c->k;
-  tp_val keep = mk_binc(k, TP_OP_NE, c->target, (double)c->ignore), index = mk_where(k, keep, c->target);
-  tp_val y = mk_neg(k, picked(c, c->lp, index)), w = c->weight.node ? picked(c, c->weight, index) : tp_none;
+  tp_val keep = mk_binc(k, TP_OP_NE, c->target, (double)c->ignore),
+         index = mk_where(k, keep, c->target);
+  tp_val y = mk_neg(k, picked(c, c->lp, index)),
+         w = c->weight.node ? picked(c, c->weight, index) : tp_none;
   if (w.node) y = mk_mul(k, y, w);
   if (c->smooth > 0) y = mk_add(k, mk_mulc(k, y, 1 - c->smooth), mk_mulc(k, blur(c), c->smooth));
   y = mk_where(k, keep, y);
@@ -209,16 +246,20 @@ static tp_val by_probability(const nll *c) {
   tp_mk k = c->k;
   tp_val t = mk_cast(k, c->target, tp_dtypeof(c->lp));
   if (c->smooth > 0) {
-    tp_val share = mk_cbin(k, TP_OP_DIV, c->smooth, mk_size(k, mk_extent(c->lp, c->axis), tp_dtypeof(c->lp)));
+    tp_val share =
+        mk_cbin(k, TP_OP_DIV, c->smooth, mk_size(k, mk_extent(c->lp, c->axis), tp_dtypeof(c->lp)));
     t = mk_add(k, mk_mulc(k, t, 1 - c->smooth), share);
   }
-  return reduced_loss(k, c->m, mk_neg(k, classes_sum(c, weighted(c, mk_mul(k, c->lp, t)))), c->reduction);
+  return reduced_loss(
+      k, c->m, mk_neg(k, classes_sum(c, weighted(c, mk_mul(k, c->lp, t)))), c->reduction);
 }
 
 /* The weight of each class, [C], in x's shape. */
 static tp_val spread_weight(tp_mk k, const tp_method *m, tp_val w, tp_val x, int axis) {
   if (tp_rankof(w) != 1 || !tp_extent_eq(k.g, mk_extent(w, 0), mk_extent(x, axis), m->name))
-    return tp_wrong(k, m, TP_E_SHAPE, "weight has one number for each class, of which there are %s", tp_ix_str(k.g->ix, mk_extent(x, axis))), tp_none;
+    return tp_wrong(k, m, TP_E_SHAPE, "weight has one number for each class, of which there are %s",
+               tp_ix_str(k.g->ix, mk_extent(x, axis))),
+           tp_none;
   for (int i = axis + 1; i < tp_rankof(x); i++) w = mk_unsqueeze(k, w, -1);
   return mk_expand(k, mk_cast(k, w, tp_dtypeof(x)), tp_rankof(x), tp_outof(x)->shape);
 }
@@ -228,7 +269,8 @@ static bool shaped_as(const nll *c, tp_val t, tp_val x, int but) {
   int n = 0;
   if (tp_rankof(t) != tp_rankof(x) - (but >= 0)) return false;
   for (int i = 0; i < tp_rankof(x); i++)
-    if (i != but && !tp_extent_eq(c->k.g, mk_extent(t, n++), mk_extent(x, i), c->m->name)) return false;
+    if (i != but && !tp_extent_eq(c->k.g, mk_extent(t, n++), mk_extent(x, i), c->m->name))
+      return false;
   return true;
 }
 
@@ -236,7 +278,9 @@ static bool shaped_as(const nll *c, tp_val t, tp_val x, int but) {
 static const char *type_text(tp_mk k, tp_val v, int but) {
   const char *list = "";
   for (int i = 0; i < tp_rankof(v); i++)
-    if (i != but) list = tp_printf(&k.g->arena, "%s%s%s", list, *list ? ", " : "", tp_ix_str(k.g->ix, mk_extent(v, i)));
+    if (i != but)
+      list = tp_printf(
+          &k.g->arena, "%s%s%s", list, *list ? ", " : "", tp_ix_str(k.g->ix, mk_extent(v, i)));
   return tp_printf(&k.g->arena, "%s (%s)", but < 0 ? tp_dtype_name(tp_dtypeof(v)) : "i64", list);
 }
 
@@ -244,10 +288,14 @@ static const char *type_text(tp_mk k, tp_val v, int but) {
 static bool classes_fit(const nll *c, tp_val x, tp_val target, bool shares) {
   tp_mk k = c->k;
   bool probable = shares && tp_dtype_float(tp_dtypeof(target));
-  if (probable ? shaped_as(c, target, x, -1) : !tp_dtype_float(tp_dtypeof(target)) && shaped_as(c, target, x, c->axis)) return true;
-  return tp_wrong(k, c->m, tp_dtype_float(tp_dtypeof(target)) && !shares ? TP_E_DTYPE : TP_E_SHAPE, "target %s is %s beside %s, %s: it holds class indices, %s%s%s",
-                  tp_called(k.g, target.node), type_text(k, target, -1), tp_called(k.g, x.node), type_text(k, x, -1), type_text(k, x, c->axis),
-                  shares ? ", or probabilities, " : "", shares ? type_text(k, x, -1) : "");
+  if (probable ? shaped_as(c, target, x, -1)
+               : !tp_dtype_float(tp_dtypeof(target)) && shaped_as(c, target, x, c->axis))
+    return true;
+  return tp_wrong(k, c->m, tp_dtype_float(tp_dtypeof(target)) && !shares ? TP_E_DTYPE : TP_E_SHAPE,
+      "target %s is %s beside %s, %s: it holds class indices, %s%s%s", tp_called(k.g, target.node),
+      type_text(k, target, -1), tp_called(k.g, x.node), type_text(k, x, -1),
+      type_text(k, x, c->axis), shares ? ", or probabilities, " : "",
+      shares ? type_text(k, x, -1) : "");
 }
 
 static bool prepare(nll *c, tp_val x, tp_val target, tp_val weight, bool shares) {
@@ -265,11 +313,14 @@ static bool prepare(nll *c, tp_val x, tp_val target, tp_val weight, bool shares)
 static int64_t ignored(const tp_arg *a) { return a->kind ? a->i : -100; }
 
 METHOD(tp_m_cross_entropy) {
-  nll c = { .k = MK, .m = m, .reduction = &a[3], .ignore = ignored(&a[4]), .smooth = tp_arg_f(&a[5], 0) };
+  nll c = {
+    .k = MK, .m = m, .reduction = &a[3], .ignore = ignored(&a[4]), .smooth = tp_arg_f(&a[5], 0)
+  };
   if (!prepare(&c, a[0].val, a[1].val, tp_arg_t(&a[2]), true)) return false;
   c.lp = tp_log_softmax_of(MK, c.lp, c.axis);
   if (!c.lp.node) return false;
-  GIVE(mk_cast(MK, tp_dtype_float(tp_dtypeof(c.target)) ? by_probability(&c) : by_index(&c), tp_float_of(a[0].val)));
+  GIVE(mk_cast(MK, tp_dtype_float(tp_dtypeof(c.target)) ? by_probability(&c) : by_index(&c),
+      tp_float_of(a[0].val)));
 }
 
 METHOD(tp_m_nll_loss) {

@@ -1,9 +1,12 @@
-/* methods: reductions, softmax, scans. Where a maximum only makes a formula stable it is detached: the value does not depend on it. */
+/* methods: reductions, softmax, scans. Where a maximum only makes a formula stable it is detached:
+ * the value does not depend on it. */
 #include "graph/rows.h"
 #include <math.h>
 
 /* Axes of argument 1. */
-#define AXES(axes) int axes[TP_MAXRANK], n = tp_axes(MK, m, a[0].val, &a[1], axes); if (n < 0) return false
+#define AXES(axes) \
+  int axes[TP_MAXRANK], n = tp_axes(MK, m, a[0].val, &a[1], axes); \
+  if (n < 0) return false
 #define KEEPDIM tp_arg_b(&a[2], false)
 
 /* y, in which the axes are 1, without them. */
@@ -19,12 +22,14 @@ static tp_val dropped(tp_mk k, tp_val y, int n, const int *axes) {
 
 METHOD(tp_m_sum) {
   AXES(axes);
-  GIVE(mk_reduce(MK, strcmp(m->name, "sum") == 0 ? TP_OP_SUM : TP_OP_PROD, a[0].val, n, axes, KEEPDIM));
+  GIVE(mk_reduce(
+      MK, strcmp(m->name, "sum") == 0 ? TP_OP_SUM : TP_OP_PROD, a[0].val, n, axes, KEEPDIM));
 }
 
 METHOD(tp_m_max) {
   AXES(axes);
-  GIVE(mk_reduce(MK, strcmp(m->name, "max") == 0 ? TP_OP_MAX : TP_OP_MIN, a[0].val, n, axes, KEEPDIM));
+  GIVE(mk_reduce(
+      MK, strcmp(m->name, "max") == 0 ? TP_OP_MAX : TP_OP_MIN, a[0].val, n, axes, KEEPDIM));
 }
 
 METHOD(tp_m_any) {
@@ -78,8 +83,10 @@ METHOD(tp_m_var) {
   int64_t correction = a[4].kind ? a[4].b : a[3].kind ? a[3].i : 1;
   tp_val x = tp_wide(MK, a[0].val), d = mk_sub(MK, x, tp_mean_of(MK, x, n, axes, true));
   if (!d.node) return false;
-  const tp_ix *count = tp_ix_max(g->ix, mk_int(MK, 0), tp_ix_addc(g->ix, mk_numel(MK, x, n, axes), -correction));
-  tp_val y = mk_div(MK, mk_reduce(MK, TP_OP_SUM, mk_mul(MK, d, d), n, axes, KEEPDIM), mk_size(MK, count, tp_dtypeof(x)));
+  const tp_ix *count =
+      tp_ix_max(g->ix, mk_int(MK, 0), tp_ix_addc(g->ix, mk_numel(MK, x, n, axes), -correction));
+  tp_val y = mk_div(MK, mk_reduce(MK, TP_OP_SUM, mk_mul(MK, d, d), n, axes, KEEPDIM),
+      mk_size(MK, count, tp_dtypeof(x)));
   if (strcmp(m->name, "std") == 0) y = rooted(MK, y, 0.5);
   GIVE(mk_cast(MK, y, tp_float_of(a[0].val)));
 }
@@ -94,37 +101,51 @@ static bool exponent(tp_mk k, const tp_method *m, const tp_arg *a, double *p) {
   int64_t v;
   if (a->kind == 'F') *p = a->f;
   else if (a->kind == 'A' && a->n == 1 && tp_ix_is_const(a->ixs[0], &v)) *p = (double)v;
-  else if (a->kind == 'N' && strcmp(a->s, "fro") != 0) return tp_wrong(k, m, TP_E_OPTION, "p is a number, not \"%s\"", a->s);
+  else if (a->kind == 'N' && strcmp(a->s, "fro") != 0)
+    return tp_wrong(k, m, TP_E_OPTION, "p is a number, not \"%s\"", a->s);
   else if (a->kind == 'A') return tp_wrong(k, m, TP_E_OPTION, "p is a number, not a table");
   return true;
 }
 
 METHOD(tp_m_norm) {
-  bool named = a[4].kind != 0, lone = !a[2].kind && (named || an_axis(&a[1], tp_rankof(a[0].val)));      /* norm(axis), norm(axis, { p = 1 }) */
+  /* norm(axis), norm(axis, { p = 1 }) */
+  bool named = a[4].kind != 0, lone = !a[2].kind && (named || an_axis(&a[1], tp_rankof(a[0].val)));
   int axes[TP_MAXRANK], n = tp_axes(MK, m, a[0].val, lone ? &a[1] : &a[2], axes);
   double p = 2;
-  if (n < 0 || (named ? !exponent(MK, m, &a[4], &p) : !lone && !exponent(MK, m, &a[1], &p))) return false;
+  if (n < 0 || (named ? !exponent(MK, m, &a[4], &p) : !lone && !exponent(MK, m, &a[1], &p)))
+    return false;
   tp_val x = tp_wide(MK, a[0].val), y;
-  if (p == 2) y = rooted(MK, mk_reduce(MK, TP_OP_SUM, mk_mul(MK, x, x), n, axes, tp_arg_b(&a[3], false)), 0.5);
+  if (p == 2)
+    y = rooted(
+        MK, mk_reduce(MK, TP_OP_SUM, mk_mul(MK, x, x), n, axes, tp_arg_b(&a[3], false)), 0.5);
   else {
     tp_val d = mk_un(MK, TP_OP_ABS, x);
-    if (isinf(p)) y = mk_reduce(MK, p > 0 ? TP_OP_MAX : TP_OP_MIN, d, n, axes, tp_arg_b(&a[3], false));
-    else if (p == 0) y = mk_reduce(MK, TP_OP_SUM, mk_cast(MK, mk_binc(MK, TP_OP_NE, x, 0), tp_dtypeof(x)), n, axes, tp_arg_b(&a[3], false));
+    if (isinf(p))
+      y = mk_reduce(MK, p > 0 ? TP_OP_MAX : TP_OP_MIN, d, n, axes, tp_arg_b(&a[3], false));
+    else if (p == 0)
+      y = mk_reduce(MK, TP_OP_SUM, mk_cast(MK, mk_binc(MK, TP_OP_NE, x, 0), tp_dtypeof(x)), n, axes,
+          tp_arg_b(&a[3], false));
     else if (p == 1) y = mk_reduce(MK, TP_OP_SUM, d, n, axes, tp_arg_b(&a[3], false));
-    else y = rooted(MK, mk_reduce(MK, TP_OP_SUM, rooted(MK, d, p), n, axes, tp_arg_b(&a[3], false)), 1 / p);
+    else
+      y = rooted(
+          MK, mk_reduce(MK, TP_OP_SUM, rooted(MK, d, p), n, axes, tp_arg_b(&a[3], false)), 1 / p);
   }
   GIVE(mk_cast(MK, y, tp_float_of(a[0].val)));
 }
 
 /* ---- softmax ---- */
 
-static tp_val top(tp_mk k, tp_val x, int n, const int *axes) { return mk_detach(k, mk_reduce(k, TP_OP_MAX, x, n, axes, true)); }
+static tp_val top(tp_mk k, tp_val x, int n, const int *axes) {
+  return mk_detach(k, mk_reduce(k, TP_OP_MAX, x, n, axes, true));
+}
 
 METHOD(tp_m_logsumexp) {
   AXES(axes);
   tp_val x = tp_wide(MK, a[0].val), t = top(MK, x, n, axes);
-  t = mk_where(MK, mk_binc(MK, TP_OP_LT, mk_un(MK, TP_OP_ABS, t), INFINITY), t);    /* inf - inf must not arise */
-  tp_val y = mk_add(MK, mk_log(MK, mk_reduce(MK, TP_OP_SUM, mk_exp(MK, mk_sub(MK, x, t)), n, axes, true)), t);
+  /* inf - inf must not arise */
+  t = mk_where(MK, mk_binc(MK, TP_OP_LT, mk_un(MK, TP_OP_ABS, t), INFINITY), t);
+  tp_val y = mk_add(
+      MK, mk_log(MK, mk_reduce(MK, TP_OP_SUM, mk_exp(MK, mk_sub(MK, x, t)), n, axes, true)), t);
   GIVE(mk_cast(MK, KEEPDIM ? y : dropped(MK, y, n, axes), tp_float_of(a[0].val)));
 }
 
@@ -150,7 +171,8 @@ METHOD(tp_m_softmax) {
 /* ---- scans ---- */
 
 /* The one axis of argument `arg`; without it that of a vector, else `dflt` (-1: none). */
-static bool one_axis(tp_mk k, const tp_method *m, tp_val x, const tp_arg *arg, int dflt, int *axis) {
+static bool one_axis(
+    tp_mk k, const tp_method *m, tp_val x, const tp_arg *arg, int dflt, int *axis) {
   int axes[TP_MAXRANK], n = tp_axes(k, m, x, arg, axes);
   if (n < 0) return false;
   if (!arg->kind && dflt >= 0) axes[0] = dflt, n = TP_MIN(n, 1);
@@ -159,7 +181,9 @@ static bool one_axis(tp_mk k, const tp_method *m, tp_val x, const tp_arg *arg, i
   return true;
 }
 
-static tp_val summable(tp_mk k, tp_val x) { return tp_dtype_float(tp_dtypeof(x)) ? x : mk_cast(k, x, TP_I64); }
+static tp_val summable(tp_mk k, tp_val x) {
+  return tp_dtype_float(tp_dtypeof(x)) ? x : mk_cast(k, x, TP_I64);
+}
 
 METHOD(tp_m_cumsum) {
   int axis;

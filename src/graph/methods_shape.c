@@ -20,7 +20,9 @@ METHOD(tp_m_flatten) {
   int from, to, rank = tp_rankof(x), n = 0;
   const tp_ix *shape[TP_MAXRANK];
   if (rank == 0) GIVE(mk_unsqueeze(MK, x, 0));
-  if (!tp_axis(MK, m, rank, a[1].kind ? a[1].i : 0, &from) || !tp_axis(MK, m, rank, a[2].kind ? a[2].i : -1, &to)) return false;
+  if (!tp_axis(MK, m, rank, a[1].kind ? a[1].i : 0, &from) ||
+      !tp_axis(MK, m, rank, a[2].kind ? a[2].i : -1, &to))
+    return false;
   if (from > to) return tp_wrong(MK, m, TP_E_SHAPE, "axis %d comes after axis %d", from, to);
   for (int i = 0; i < rank; i++) {
     if (i > from && i <= to) shape[n - 1] = tp_ix_mul(g->ix, shape[n - 1], mk_extent(x, i));
@@ -31,7 +33,8 @@ METHOD(tp_m_flatten) {
 
 METHOD(tp_m_permute) {
   int order[TP_MAXRANK], rank = tp_rankof(a[0].val);
-  if (a[1].n != rank) return tp_wrong(MK, m, TP_E_SHAPE, "%d axes of a tensor with %d", a[1].n, rank);
+  if (a[1].n != rank)
+    return tp_wrong(MK, m, TP_E_SHAPE, "%d axes of a tensor with %d", a[1].n, rank);
   for (int i = 0; i < rank; i++)
     if (!tp_axis(MK, m, rank, axis_number(a[1].ixs[i]), &order[i])) return false;
   GIVE(mk_permute(MK, a[0].val, order));
@@ -71,9 +74,12 @@ METHOD(tp_m_flip) {
 
 /* ---- parts ---- */
 
-static tp_val part(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *extent) { return mk_slice(k, x, axis, lo, extent, 1); }
+static tp_val part(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *extent) {
+  return mk_slice(k, x, axis, lo, extent, 1);
+}
 
-static bool parts(tp_mk k, tp_val x, int axis, int n, const tp_ix *const *size, tp_val **out, int *nout) {
+static bool parts(
+    tp_mk k, tp_val x, int axis, int n, const tp_ix *const *size, tp_val **out, int *nout) {
   tp_val *v = TP_NEWN(&k.g->arena, tp_val, n + 1);
   const tp_ix *lo = mk_int(k, 0);
   for (int i = 0; i < n; i++) {
@@ -84,7 +90,8 @@ static bool parts(tp_mk k, tp_val x, int axis, int n, const tp_ix *const *size, 
 }
 
 /* Parts of `size` and a smaller last one; an axis of 0 has one part. */
-static bool equal_parts(tp_mk k, tp_val x, int axis, int64_t extent, int64_t size, tp_val **out, int *nout) {
+static bool equal_parts(
+    tp_mk k, tp_val x, int axis, int64_t extent, int64_t size, tp_val **out, int *nout) {
   int n = extent ? (int)((extent + size - 1) / size) : 1;
   const tp_ix **v = TP_NEWN(&k.g->arena, const tp_ix *, n);
   for (int i = 0; i < n; i++) v[i] = mk_int(k, TP_MIN(size, extent - i * size));
@@ -102,7 +109,8 @@ METHOD(tp_m_split) {
   }
   for (int i = 0; i < a[1].n; i++) sum = tp_ix_add(g->ix, sum, a[1].ixs[i]);
   if (!tp_extent_eq(g, sum, e, m->name))
-    return tp_wrong(MK, m, TP_E_SHAPE, "sizes that sum to %s of an axis of %s", tp_ix_str(g->ix, sum), tp_ix_str(g->ix, e));
+    return tp_wrong(MK, m, TP_E_SHAPE, "sizes that sum to %s of an axis of %s",
+        tp_ix_str(g->ix, sum), tp_ix_str(g->ix, e));
   return parts(MK, a[0].val, axis, a[1].n, a[1].ixs, out, nout);
 }
 
@@ -110,10 +118,15 @@ METHOD(tp_m_chunk) {
   int axis;
   int64_t extent;
   if (!tp_axis(MK, m, tp_rankof(a[0].val), a[2].kind ? a[2].i : 0, &axis)) return false;
-  if (a[1].i < 1 || a[1].i > 65536) return tp_wrong(MK, m, TP_E_OPTION, "%lld parts", (long long)a[1].i);
+  if (a[1].i < 1 || a[1].i > 65536)
+    return tp_wrong(MK, m, TP_E_OPTION, "%lld parts", (long long)a[1].i);
   const tp_ix *e = mk_extent(a[0].val, axis), *each = tp_ix_divexact(g->ix, e, mk_int(MK, a[1].i));
-  if (constant(e, &extent)) return equal_parts(MK, a[0].val, axis, extent, TP_MAX(1, (extent + a[1].i - 1) / a[1].i), out, nout);
-  if (!each) return tp_wrong(MK, m, TP_E_SHAPE, "an axis of %s is no multiple of %lld", tp_ix_str(g->ix, e), (long long)a[1].i);
+  if (constant(e, &extent))
+    return equal_parts(
+        MK, a[0].val, axis, extent, TP_MAX(1, (extent + a[1].i - 1) / a[1].i), out, nout);
+  if (!each)
+    return tp_wrong(MK, m, TP_E_SHAPE, "an axis of %s is no multiple of %lld", tp_ix_str(g->ix, e),
+        (long long)a[1].i);
   const tp_ix **size = TP_NEWN(&g->arena, const tp_ix *, a[1].i);
   for (int i = 0; i < a[1].i; i++) size[i] = each;
   return parts(MK, a[0].val, axis, (int)a[1].i, size, out, nout);
@@ -133,9 +146,13 @@ static tp_val padded(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *
 METHOD(tp_m_pad) {
   tp_val x = a[0].val;
   int rank = tp_rankof(x);
-  if (a[3].kind && strcmp(a[3].s, "constant") != 0) return tp_wrong(MK, m, TP_E_OPTION, "mode is \"constant\", not \"%s\"", a[3].s);
-  if (a[1].n % 2 || a[1].n > 2 * rank) return tp_wrong(MK, m, TP_E_SHAPE, "%d numbers for a tensor with %d axes: two for each, the last axis first", a[1].n, rank);
-  for (int i = 0; i < a[1].n / 2; i++) x = padded(MK, x, rank - 1 - i, a[1].ixs[2 * i], a[1].ixs[2 * i + 1], tp_arg_f(&a[2], 0));
+  if (a[3].kind && strcmp(a[3].s, "constant") != 0)
+    return tp_wrong(MK, m, TP_E_OPTION, "mode is \"constant\", not \"%s\"", a[3].s);
+  if (a[1].n % 2 || a[1].n > 2 * rank)
+    return tp_wrong(MK, m, TP_E_SHAPE,
+        "%d numbers for a tensor with %d axes: two for each, the last axis first", a[1].n, rank);
+  for (int i = 0; i < a[1].n / 2; i++)
+    x = padded(MK, x, rank - 1 - i, a[1].ixs[2 * i], a[1].ixs[2 * i + 1], tp_arg_f(&a[2], 0));
   GIVE(x);
 }
 
@@ -145,12 +162,14 @@ static tp_val rolled(tp_mk k, tp_val x, int axis, int64_t shift) {
   int64_t n;
   const tp_ix *e = mk_extent(x, axis);
   if (!constant(e, &n)) {
-    tp_val from = mk_bin(k, TP_OP_MOD, mk_addc(k, mk_indices(k, e), (double)-shift), mk_size(k, e, TP_I64));
+    tp_val from =
+        mk_bin(k, TP_OP_MOD, mk_addc(k, mk_indices(k, e), (double)-shift), mk_size(k, e, TP_I64));
     return mk_op(k, TP_OP_INDEX_SELECT, 2, (tp_val[]){ x, from }, &(tp_attr){ .axis = axis });
   }
   int64_t s = n ? ((shift % n) + n) % n : 0;
   if (s == 0) return x;
-  tp_val v[2] = { part(k, x, axis, mk_int(k, n - s), mk_int(k, s)), part(k, x, axis, mk_int(k, 0), mk_int(k, n - s)) };
+  tp_val v[2] = { part(k, x, axis, mk_int(k, n - s), mk_int(k, s)),
+    part(k, x, axis, mk_int(k, 0), mk_int(k, n - s)) };
   return mk_concat(k, 2, v, axis);
 }
 
@@ -161,7 +180,8 @@ METHOD(tp_m_roll) {
     tp_val flat = mk_reshape(MK, x, 1, (const tp_ix *[]){ mk_numel(MK, x, rank, NULL) });
     GIVE(mk_reshape(MK, rolled(MK, flat, 0, axis_number(a[1].ixs[0])), rank, tp_outof(x)->shape));
   }
-  if (a[1].n != a[2].n) return tp_wrong(MK, m, TP_E_OPTION, "%d shifts for %d axes", a[1].n, a[2].n);
+  if (a[1].n != a[2].n)
+    return tp_wrong(MK, m, TP_E_OPTION, "%d shifts for %d axes", a[1].n, a[2].n);
   for (int i = 0; i < a[1].n; i++) {
     if (!tp_axis(MK, m, rank, axis_number(a[2].ixs[i]), &axis)) return false;
     x = rolled(MK, x, axis, axis_number(a[1].ixs[i]));
@@ -172,32 +192,44 @@ METHOD(tp_m_roll) {
 /* ---- indices ---- */
 
 static bool no_tensor(tp_mk k, const tp_method *m, const tp_arg *x, const char *what) {
-  return x->kind != 'T' || tp_wrong(k, m, TP_E_OPTION, "%s is an integer or an index expression; to choose by data use narrow or index_select", what);
+  return x->kind != 'T' ||
+      tp_wrong(k, m, TP_E_OPTION,
+          "%s is an integer or an index expression; to choose by data use narrow or index_select",
+          what);
 }
 
 /* Ends never wrap: a negative one would silently give nothing. */
 static bool not_negative(tp_mk k, const tp_method *m, const tp_ix *e) {
   int64_t v;
-  return !constant(e, &v) || v >= 0 || tp_wrong(k, m, TP_E_DOMAIN, "%lld: indices count from 0 and do not wrap", (long long)v);
+  return !constant(e, &v) || v >= 0 ||
+      tp_wrong(k, m, TP_E_DOMAIN, "%lld: indices count from 0 and do not wrap", (long long)v);
 }
 
 METHOD(tp_m_slice) {
   tp_val x = a[0].val;
   int axis;
   int64_t step = a[4].kind ? a[4].i : 1;
-  if (!tp_axis(MK, m, tp_rankof(x), a[1].i, &axis) || !no_tensor(MK, m, &a[2], "lo") || !no_tensor(MK, m, &a[3], "hi")) return false;
-  if (step < 1) return tp_wrong(MK, m, TP_E_OPTION, "step %lld; to reverse use flip", (long long)step);
-  const tp_ix *lo = a[2].kind ? tp_arg_ix(MK, &a[2]) : mk_int(MK, 0), *hi = a[3].kind ? tp_arg_ix(MK, &a[3]) : mk_extent(x, axis);
+  if (!tp_axis(MK, m, tp_rankof(x), a[1].i, &axis) || !no_tensor(MK, m, &a[2], "lo") ||
+      !no_tensor(MK, m, &a[3], "hi"))
+    return false;
+  if (step < 1)
+    return tp_wrong(MK, m, TP_E_OPTION, "step %lld; to reverse use flip", (long long)step);
+  const tp_ix *lo = a[2].kind ? tp_arg_ix(MK, &a[2]) : mk_int(MK, 0),
+              *hi = a[3].kind ? tp_arg_ix(MK, &a[3]) : mk_extent(x, axis);
   if (!not_negative(MK, m, lo) || !not_negative(MK, m, hi)) return false;
   const tp_ix *end = tp_ix_fdiv(g->ix, tp_ix_addc(g->ix, tp_ix_sub(g->ix, hi, lo), step - 1), step);
-  const tp_ix *extent = step == 1 ? tp_ix_extent(g->ix, lo, hi, x.node->ndom, x.node->dom) : tp_ix_extent(g->ix, mk_int(MK, 0), end, x.node->ndom, x.node->dom);
+  const tp_ix *extent = step == 1
+      ? tp_ix_extent(g->ix, lo, hi, x.node->ndom, x.node->dom)
+      : tp_ix_extent(g->ix, mk_int(MK, 0), end, x.node->ndom, x.node->dom);
   GIVE(mk_slice(MK, x, axis, lo, extent, step));
 }
 
 static bool scalar_index(tp_mk k, const tp_method *m, tp_val *v) {
   *v = tp_index_arg(k, *v);
   if (!v->node) return false;
-  return (tp_rankof(*v) == 0 && tp_dtypeof(*v) == TP_I64) || tp_wrong(k, m, TP_E_DTYPE, "an index is an integer, an index expression or an i64 scalar tensor");
+  return (tp_rankof(*v) == 0 && tp_dtypeof(*v) == TP_I64) ||
+      tp_wrong(
+          k, m, TP_E_DTYPE, "an index is an integer, an index expression or an i64 scalar tensor");
 }
 
 METHOD(tp_m_select) {
@@ -216,12 +248,14 @@ METHOD(tp_m_select) {
 METHOD(tp_m_narrow) {
   tp_val x = a[0].val, i = a[2].val;
   int axis;
-  if (!tp_axis(MK, m, tp_rankof(x), a[1].i, &axis) || !no_tensor(MK, m, &a[3], "length")) return false;
+  if (!tp_axis(MK, m, tp_rankof(x), a[1].i, &axis) || !no_tensor(MK, m, &a[3], "length"))
+    return false;
   const tp_ix *n = tp_arg_ix(MK, &a[3]);
   if (!not_negative(MK, m, n)) return false;
   if (a[2].kind == 'T') {
     if (!scalar_index(MK, m, &i)) return false;
-    GIVE(mk_op(MK, TP_OP_INDEX_SELECT, 2, (tp_val[]){ x, mk_add(MK, mk_indices(MK, n), i) }, &(tp_attr){ .axis = axis }));
+    GIVE(mk_op(MK, TP_OP_INDEX_SELECT, 2, (tp_val[]){ x, mk_add(MK, mk_indices(MK, n), i) },
+        &(tp_attr){ .axis = axis }));
   }
   const tp_ix *at = tp_arg_ix(MK, &a[2]);
   if (!not_negative(MK, m, at)) return false;
@@ -244,18 +278,23 @@ static int64_t join_axis(const tp_arg *a) { return a[1].kind ? a[1].i : 0; }
 METHOD(tp_m_cat) {
   tp_val *v = TP_NEWN(&g->arena, tp_val, a[0].n + 1);
   int axis;
-  if (!same_dtypes(MK, m, &a[0], v) || !tp_axis(MK, m, tp_rankof(v[0]), join_axis(a), &axis)) return false;
+  if (!same_dtypes(MK, m, &a[0], v) || !tp_axis(MK, m, tp_rankof(v[0]), join_axis(a), &axis))
+    return false;
   GIVE(mk_concat(MK, a[0].n, v, axis));
 }
 
 METHOD(tp_m_stack) {
   tp_val *v = TP_NEWN(&g->arena, tp_val, a[0].n + 1);
   int axis;
-  if (!same_dtypes(MK, m, &a[0], v) || !tp_axis(MK, m, tp_rankof(v[0]) + 1, join_axis(a), &axis)) return false;
+  if (!same_dtypes(MK, m, &a[0], v) || !tp_axis(MK, m, tp_rankof(v[0]) + 1, join_axis(a), &axis))
+    return false;
   for (int i = 0; i < a[0].n; i++) {
-    if (tp_rankof(v[i]) != tp_rankof(v[0])) return tp_wrong(MK, m, TP_E_SHAPE, "tensors with %d and %d axes", tp_rankof(v[0]), tp_rankof(v[i]));
+    if (tp_rankof(v[i]) != tp_rankof(v[0]))
+      return tp_wrong(
+          MK, m, TP_E_SHAPE, "tensors with %d and %d axes", tp_rankof(v[0]), tp_rankof(v[i]));
     for (int j = 0; j < tp_rankof(v[i]); j++)
-      if (!tp_extent_eq(g, mk_extent(v[0], j), mk_extent(v[i], j), m->name)) return tp_wrong(MK, m, TP_E_SHAPE, "sizes of axis %d differ", j);
+      if (!tp_extent_eq(g, mk_extent(v[0], j), mk_extent(v[i], j), m->name))
+        return tp_wrong(MK, m, TP_E_SHAPE, "sizes of axis %d differ", j);
   }
   for (int i = 0; i < a[0].n; i++) v[i] = mk_unsqueeze(MK, v[i], axis);
   for (int i = 0; i < a[0].n; i++)

@@ -1,23 +1,33 @@
 /* mk: what is a little more than one primitive. */
 #include "graph/mk.h"
 
-tp_val mk_flip(tp_mk k, tp_val x, int axis) { return mk_op(k, TP_OP_FLIP, 1, &x, &(tp_attr){ .axis = axis }); }
+tp_val mk_flip(tp_mk k, tp_val x, int axis) {
+  return mk_op(k, TP_OP_FLIP, 1, &x, &(tp_attr){ .axis = axis });
+}
 
 tp_val mk_pad(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *hi, double value) {
   if (tp_is_number(lo, 0) && tp_is_number(hi, 0)) return x;
-  return mk_op(k, TP_OP_PAD, 1, &x, &(tp_attr){ .axis = axis, .nix = 2, .ix = (const tp_ix *const[]){ lo, hi }, .f = { value } });
+  return mk_op(k, TP_OP_PAD, 1, &x,
+      &(tp_attr){ .axis = axis, .nix = 2, .ix = (const tp_ix *const[]){ lo, hi }, .f = { value } });
 }
 
-tp_val mk_unfold(tp_mk k, tp_val x, int axis, const tp_ix *count, const tp_ix *size, int64_t step, int64_t dilation) {
-  return mk_op(k, TP_OP_UNFOLD, 1, &x, &(tp_attr){ .axis = axis, .nix = 2, .ix = (const tp_ix *const[]){ count, size }, .i = { step, dilation } });
+tp_val mk_unfold(tp_mk k, tp_val x, int axis, const tp_ix *count, const tp_ix *size, int64_t step,
+    int64_t dilation) {
+  return mk_op(k, TP_OP_UNFOLD, 1, &x,
+      &(tp_attr){ .axis = axis,
+          .nix = 2,
+          .ix = (const tp_ix *const[]){ count, size },
+          .i = { step, dilation } });
 }
 
-/* Windows that lie side by side need no sum: they are one axis, with what no window covers behind it. */
+/* Windows that lie side by side need no sum: they are one axis, with what no window covers behind
+ * it. */
 tp_val mk_fold(tp_mk k, tp_val x, int axis, const tp_ix *extent, int64_t step, int64_t dilation) {
   int64_t size;
   if (!x.node) return x;
   if (dilation != 1 || !tp_ix_is_const(mk_extent(x, axis + 1), &size) || size != step)
-    return mk_op(k, TP_OP_FOLD, 1, &x, &(tp_attr){ .axis = axis, .nix = 1, .ix = &extent, .i = { step, dilation } });
+    return mk_op(k, TP_OP_FOLD, 1, &x,
+        &(tp_attr){ .axis = axis, .nix = 1, .ix = &extent, .i = { step, dilation } });
   const tp_ix *shape[TP_MAXRANK];
   memcpy(shape, tp_outof(x)->shape, sizeof *shape * (size_t)tp_rankof(x));
   shape[axis] = tp_ix_mulc(k.g->ix, shape[axis], size);
@@ -26,16 +36,20 @@ tp_val mk_fold(tp_mk k, tp_val x, int axis, const tp_ix *extent, int64_t step, i
   return mk_pad(k, mk_reshape(k, x, tp_rankof(x) - 1, shape), axis, mk_int(k, 0), rest, 0);
 }
 
-tp_val mk_concat(tp_mk k, int n, const tp_val *x, int axis) { return n == 1 ? x[0] : mk_op(k, TP_OP_CONCAT, n, x, &(tp_attr){ .axis = axis }); }
+tp_val mk_concat(tp_mk k, int n, const tp_val *x, int axis) {
+  return n == 1 ? x[0] : mk_op(k, TP_OP_CONCAT, n, x, &(tp_attr){ .axis = axis });
+}
 
 tp_val mk_scan(tp_mk k, tp_val x, int axis, double factor, bool backwards) {
-  return mk_op(k, TP_OP_SCAN, 1, &x, &(tp_attr){ .axis = axis, .f = { factor }, .flag = backwards });
+  return mk_op(
+      k, TP_OP_SCAN, 1, &x, &(tp_attr){ .axis = axis, .f = { factor }, .flag = backwards });
 }
 
 tp_val mk_moved(tp_mk k, tp_val x, int axis, bool ahead, double value) {
   if (!x.node) return x;
   const tp_ix *zero = mk_int(k, 0), *one = mk_int(k, 1), *extent = mk_extent(x, axis);
-  return mk_slice(k, mk_pad(k, x, axis, ahead ? zero : one, ahead ? one : zero, value), axis, ahead ? one : zero, extent, 1);
+  return mk_slice(k, mk_pad(k, x, axis, ahead ? zero : one, ahead ? one : zero, value), axis,
+      ahead ? one : zero, extent, 1);
 }
 
 tp_val mk_product_beside(tp_mk k, tp_val x, int axis, bool behind) {
@@ -53,7 +67,8 @@ tp_val mk_swap(tp_mk k, tp_val x, int a, int b) {
 /* ---- sources ---- */
 
 /* The dims that the extents mention, added to dom. */
-static int dims_of(tp_mk k, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const **dom) {
+static int dims_of(
+    tp_mk k, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const **dom) {
   for (int i = 0; i < rank; i++) {
     const tp_sym *const *syms;
     for (int j = 0, n = tp_ix_syms(shape[i], &syms); j < n; j++)
@@ -62,7 +77,8 @@ static int dims_of(tp_mk k, int rank, const tp_ix *const *shape, int ndom, const
   return ndom;
 }
 
-static tp_val source(tp_mk k, tp_op op, tp_attr at, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const *dom) {
+static tp_val source(tp_mk k, tp_op op, tp_attr at, int rank, const tp_ix *const *shape, int ndom,
+    const tp_sym *const *dom) {
   at.nix = rank;
   at.ix = shape;
   at.ndom = dims_of(k, rank, shape, ndom, &dom);
@@ -70,11 +86,13 @@ static tp_val source(tp_mk k, tp_op op, tp_attr at, int rank, const tp_ix *const
   return mk_op(k, op, 0, NULL, &at);
 }
 
-tp_val mk_fill(tp_mk k, double v, tp_dtype d, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const *dom) {
+tp_val mk_fill(tp_mk k, double v, tp_dtype d, int rank, const tp_ix *const *shape, int ndom,
+    const tp_sym *const *dom) {
   return source(k, TP_OP_FILL, (tp_attr){ .dtype = d, .f = { v } }, rank, shape, ndom, dom);
 }
 
-tp_val mk_iota(tp_mk k, int axis, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const *dom) {
+tp_val mk_iota(
+    tp_mk k, int axis, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const *dom) {
   return source(k, TP_OP_IOTA, (tp_attr){ .axis = axis, .dtype = TP_I64 }, rank, shape, ndom, dom);
 }
 
@@ -86,14 +104,20 @@ tp_val mk_at(tp_mk k, tp_val v, const tp_sym *d, const tp_ix *p) {
   return v.node ? tp_read(k.g, v, tp_at_but(k.g, v.node, d, (tp_at){ .lo = p }), k.err) : v;
 }
 
-tp_val mk_declared(tp_mk k, tp_dtype dtype, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const *dom) {
-  return mk_op(k, TP_OP_MERGE, 0, NULL, &(tp_attr){ .dtype = dtype, .nix = rank, .ix = shape, .ndom = ndom, .dom = dom });
+tp_val mk_declared(tp_mk k, tp_dtype dtype, int rank, const tp_ix *const *shape, int ndom,
+    const tp_sym *const *dom) {
+  return mk_op(k, TP_OP_MERGE, 0, NULL,
+      &(tp_attr){ .dtype = dtype, .nix = rank, .ix = shape, .ndom = ndom, .dom = dom });
 }
 
-tp_val mk_either(tp_mk k, int ndom, const tp_sym *const *dom, const tp_ix *cond, tp_val yes, tp_val no) {
+tp_val mk_either(
+    tp_mk k, int ndom, const tp_sym *const *dom, const tp_ix *cond, tp_val yes, tp_val no) {
   if (!yes.node || !no.node) return tp_none;
   tp_val y = mk_declared(k, tp_dtypeof(yes), tp_rankof(yes), tp_outof(yes)->shape, ndom, dom);
-  return y.node && tp_merge_add(k.g, y.node, cond, yes, k.err) && tp_merge_add(k.g, y.node, NULL, no, k.err) ? y : tp_none;
+  return y.node && tp_merge_add(k.g, y.node, cond, yes, k.err) &&
+          tp_merge_add(k.g, y.node, NULL, no, k.err)
+      ? y
+      : tp_none;
 }
 
 tp_val mk_indices(tp_mk k, const tp_ix *n) { return mk_iota(k, 0, 1, &n, 0, NULL); }

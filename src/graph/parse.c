@@ -1,25 +1,32 @@
-/* Reads what print.c prints, line by line, and lines a person would write: empty ones, comments after --, and types left out where the operands have them
- * already. A node may be named before its line. What is read is verified. */
+/* Reads what print.c prints, line by line, and lines a person would write: empty ones, comments
+ * after --, and types left out where the operands have them already. A node may be named before its
+ * line. What is read is verified. */
 #include "graph/core.h"
 
-/* How many indices were written for an operand: right only if its (ACCUM to: the node's) domain has as many dims, which is known later. */
-typedef struct { const tp_node *n; int edge, count, line; } arity;
+/* How many indices were written for an operand: right only if its (ACCUM to: the node's) domain has
+ * as many dims, which is known later. */
+typedef struct {
+  const tp_node *n;
+  int edge, count, line;
+} arity;
 
 typedef struct {
   tp_graph *g;
   tp_scan in;
-  tp_hmap nodes;                /* by number in the text */
+  tp_hmap nodes; /* by number in the text */
   TP_VEC(tp_node *) mentioned;
   TP_VEC(arity) arities;
   TP_VEC(tp_stop) stops;
-  bool inputs, params;          /* these lists were given */
+  bool inputs, params; /* these lists were given */
 } graph_parser;
 
 static tp_pos here(const graph_parser *p) { return tp_scan_pos(&p->in); }
 static bool fail(graph_parser *p, const char *what) { return tp_scan_fail(&p->in, what); }
 
 static bool expression(graph_parser *p, const tp_ix **e) { return tp_scan_ix(&p->in, p->g->ix, e); }
-static bool list(graph_parser *p, tp_fieldkind kind, int *n, void *v) { return tp_scan_list(&p->in, p->g->ix, kind, n, v); }
+static bool list(graph_parser *p, tp_fieldkind kind, int *n, void *v) {
+  return tp_scan_list(&p->in, p->g->ix, kind, n, v);
+}
 
 /* ---- nodes by number ---- */
 
@@ -73,7 +80,8 @@ static bool attribute(graph_parser *p, tp_node *n, const char **data) {
   const char *key = tp_scan_word(&p->in);
   bool known;
   if (!key || !tp_attr_parse(&p->in, p->g->ix, &n->attr, key, &known)) return false;
-  if (known && strcmp(key, "at") == 0) TP_PUSH(&p->g->arena, &p->arities, (arity){ n, 0, n->attr.nat, p->in.line });
+  if (known && strcmp(key, "at") == 0)
+    TP_PUSH(&p->g->arena, &p->arities, (arity){ n, 0, n->attr.nat, p->in.line });
   if (known) return true;
   if (strcmp(key, "what") == 0) return (n->what = tp_scan_string(&p->in)) != NULL;
   if (strcmp(key, "data") != 0) return fail(p, "an unknown attribute before this");
@@ -108,14 +116,17 @@ static bool one_result(graph_parser *p, outvec *outs) {
 static void attrs_of_type(tp_graph *g, tp_node *n) {
   tp_attr *a = &n->attr;
   const tp_out *o = n->nout ? n->out : NULL;
-  bool source = n->op == TP_OP_INPUT || n->op == TP_OP_FILL || n->op == TP_OP_IOTA || n->op == TP_OP_RAND;
+  bool source =
+      n->op == TP_OP_INPUT || n->op == TP_OP_FILL || n->op == TP_OP_IOTA || n->op == TP_OP_RAND;
   bool declared = n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_PARAM;
-  if (source || declared || n->op == TP_OP_CALL || n->op == TP_OP_PINIT) a->ndom = n->ndom, a->dom = n->dom;
+  if (source || declared || n->op == TP_OP_CALL || n->op == TP_OP_PINIT)
+    a->ndom = n->ndom, a->dom = n->dom;
   if (o && tp_ix_is_shape(n->op)) a->nix = o->rank, a->ix = o->shape;
   if (o && (source || declared || n->op == TP_OP_CAST)) a->dtype = o->dtype;
   if (n->op != TP_OP_CALL || !n->nout) return;
   tp_out *spec = TP_NEWN(&g->arena, tp_out, n->nout);
-  for (int k = 0; k < n->nout; k++) spec[k] = (tp_out){ n->out[k].dtype, n->out[k].rank, n->out[k].shape };
+  for (int k = 0; k < n->nout; k++)
+    spec[k] = (tp_out){ n->out[k].dtype, n->out[k].rank, n->out[k].shape };
   a->nspec = n->nout;
   a->spec = spec;
 }
@@ -128,8 +139,8 @@ static bool type(graph_parser *p, tp_node *n) {
     if (!n->dom[i]->bound) return fail(p, "a dim without a bound before this");
   tp_scan_space(&p->in);
   if (*p->in.s && *p->in.s != '@') do {
-    if (!one_result(p, &outs)) return false;
-  } while (tp_accept(&p->in, ","));
+      if (!one_result(p, &outs)) return false;
+    } while (tp_accept(&p->in, ","));
   n->nout = outs.n;
   n->out = outs.v;
   attrs_of_type(p->g, n);
@@ -141,7 +152,8 @@ static bool type(graph_parser *p, tp_node *n) {
 static bool constant_shape(graph_parser *p, const tp_node *n, int64_t *shape) {
   if (n->nout != 1 || n->out[0].rank > TP_MAXRANK) return fail(p, "a const needs its type");
   for (int i = 0; i < n->out[0].rank; i++)
-    if (!tp_ix_is_const(n->out[0].shape[i], &shape[i])) return fail(p, "a const has constant extents");
+    if (!tp_ix_is_const(n->out[0].shape[i], &shape[i]))
+      return fail(p, "a const has constant extents");
   return true;
 }
 
@@ -160,18 +172,27 @@ static bool read_data(graph_parser *p, tp_node *n, const char *data) {
 static bool arity_ok(graph_parser *p, const arity *a) {
   const tp_node *n = a->n;
   if (n->op != TP_OP_READ && n->op != TP_OP_ACCUM) return true;
-  int want = a->edge >= n->nin ? -1 : n->op == TP_OP_READ || n->in[a->edge].gather ? n->in[a->edge].src.node->ndom : n->ndom;
-  return want == a->count || tp_fail(p->in.err, TP_E_FILE, (tp_pos){ "sdg", a->line }, "file: %d indices for %d dims", a->count, TP_MAX(want, 0));
+  int want = a->edge >= n->nin                       ? -1
+      : n->op == TP_OP_READ || n->in[a->edge].gather ? n->in[a->edge].src.node->ndom
+                                                     : n->ndom;
+  return want == a->count ||
+      tp_fail(p->in.err, TP_E_FILE, (tp_pos){ "sdg", a->line }, "file: %d indices for %d dims",
+          a->count, TP_MAX(want, 0));
 }
 
 /* A type left out is inferred, if the operands have theirs. */
 static bool infer_type(graph_parser *p, tp_node *n) {
   if (!tp_nin_ok(n->op, n->nin, here(p), p->in.err)) return false;
   for (int k = 0; k < n->nin; k++)
-    if (n->in[k].src.out >= n->in[k].src.node->nout) return fail(p, "this node needs its type: an operand has none yet");
-  bool told = n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_PARAM || n->op == TP_OP_CALL || (tp_ops[n->op].cls == TP_CLS_SRC && n->op != TP_OP_VALUE);
-  if (told || tp_ix_is_shape(n->op) || n->op == TP_OP_CAST) return fail(p, "this node needs its type");
-  if (n->op == TP_OP_READ && p->arities.n && p->arities.v[p->arities.n - 1].n == n && !arity_ok(p, &p->arities.v[p->arities.n - 1])) return false;
+    if (n->in[k].src.out >= n->in[k].src.node->nout)
+      return fail(p, "this node needs its type: an operand has none yet");
+  bool told = n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_PARAM ||
+      n->op == TP_OP_CALL || (tp_ops[n->op].cls == TP_CLS_SRC && n->op != TP_OP_VALUE);
+  if (told || tp_ix_is_shape(n->op) || n->op == TP_OP_CAST)
+    return fail(p, "this node needs its type");
+  if (n->op == TP_OP_READ && p->arities.n && p->arities.v[p->arities.n - 1].n == n &&
+      !arity_ok(p, &p->arities.v[p->arities.n - 1]))
+    return false;
   if (tp_infer(p->g, n, p->in.err)) return true;
   if (!p->in.err->pos.file) p->in.err->pos = here(p);
   return false;
@@ -199,7 +220,7 @@ static bool node_line(graph_parser *p) {
   if (n->id >= 0) return fail(p, "a second node of this number");
   tp_scan_space(&p->in);
   if (*p->in.s == '"' && !(n->name = tp_scan_string(&p->in))) return false;
-  n->id = 0;                    /* its line has come: tp_node_register says which */
+  n->id = 0; /* its line has come: tp_node_register says which */
   if (!tp_expect(&p->in, "=") || !body(p, n)) {
     n->attr.data = tp_array_unref(n->attr.data);
     return false;
@@ -211,7 +232,8 @@ static bool node_line(graph_parser *p) {
 /* ---- other lines ---- */
 
 static bool graph_line(graph_parser *p) {
-  return tp_expect(&p->in, "seed") && tp_scan_u64(&p->in, &p->g->seed) && tp_expect(&p->in, "nrand") && tp_scan_small(&p->in, &p->g->nrand) && tp_scan_end(&p->in);
+  return tp_expect(&p->in, "seed") && tp_scan_u64(&p->in, &p->g->seed) &&
+      tp_expect(&p->in, "nrand") && tp_scan_small(&p->in, &p->g->nrand) && tp_scan_end(&p->in);
 }
 
 /* Entry of `inputs` or `params`: the first one given takes the place of the usual list. */
@@ -226,7 +248,8 @@ static bool list_line(graph_parser *p, bool inputs) {
   if (at != *n) return fail(p, "entries must stand in order");
   tp_val v = { 0 };
   tp_scan_space(&p->in);
-  if (*p->in.s == '%' ? !value(p, &v) : !body(p, v.node = tp_node_new(p->g, TP_OP_INPUT))) return false;
+  if (*p->in.s == '%' ? !value(p, &v) : !body(p, v.node = tp_node_new(p->g, TP_OP_INPUT)))
+    return false;
   v.node->attr.data = v.node->id < 0 ? tp_array_unref(v.node->attr.data) : v.node->attr.data;
   if (v.node->id < 0 && v.node->nout != 1) return fail(p, "one result is wanted");
   if (inputs) TP_PUSH(a, &p->g->inputs, v.node);
@@ -273,10 +296,13 @@ static bool shapecheck_line(graph_parser *p, int operands) {
   const tp_ix *const *e;
   tp_pos pos = { 0 };
   const char *what = NULL;
-  if (!list(p, TP_F_EXTENTS, &ne, &e) || !(what = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &pos)) return false;
+  if (!list(p, TP_F_EXTENTS, &ne, &e) || !(what = tp_scan_string(&p->in)) ||
+      !tp_scan_where(&p->in, &pos))
+    return false;
   if (ne != operands) return fail(p, "the number of expressions is wrong");
   for (int i = 0; i < ne; i++)
-    if (!over_bounds(e[i]) || tp_ix_is_cond(e[i]) != (ne == 1)) return fail(p, "two sizes or a condition over bounds are wanted");
+    if (!over_bounds(e[i]) || tp_ix_is_cond(e[i]) != (ne == 1))
+      return fail(p, "two sizes or a condition over bounds are wanted");
   tp_shapecheck_add(p->g, e[0], operands == 2 ? e[1] : NULL, pos, what);
   return tp_scan_end(&p->in);
 }
@@ -286,10 +312,13 @@ static bool boundcheck_line(graph_parser *p) {
   const tp_ix *const *e;
   tp_boundcheck c = { 0 };
   const char *cls;
-  if (!list(p, TP_F_EXTENTS, &ne, &e) || !(cls = tp_scan_word(&p->in)) || !(c.msg = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &c.pos)) return false;
+  if (!list(p, TP_F_EXTENTS, &ne, &e) || !(cls = tp_scan_word(&p->in)) ||
+      !(c.msg = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &c.pos))
+    return false;
   for (int k = 1; k < TP_NERR; k++)
     if (strcmp(tp_code_word((tp_code)k), cls) == 0) c.code = (tp_code)k;
-  if (ne != 1 || !tp_ix_is_cond(e[0]) || !over_bounds(e[0]) || !c.code) return fail(p, "a condition and a class of errors are wanted");
+  if (ne != 1 || !tp_ix_is_cond(e[0]) || !over_bounds(e[0]) || !c.code)
+    return fail(p, "a condition and a class of errors are wanted");
   c.cond = e[0];
   TP_PUSH(&p->g->arena, &p->g->boundchecks, c);
   return tp_scan_end(&p->in);
@@ -322,7 +351,8 @@ static bool line(graph_parser *p) {
 
 /* ---- the whole ---- */
 
-/* Nodes need themselves only through branches, contributions and updates, which have a type without their operands. */
+/* Nodes need themselves only through branches, contributions and updates, which have a type without
+ * their operands. */
 static bool no_circle_in_text(graph_parser *p) {
   tp_arena *a = &p->g->arena;
   int n = p->g->nodes.n, nedge = 0, e = 0;
@@ -339,30 +369,36 @@ static bool no_circle_in_text(graph_parser *p) {
     }
   }
   if (!self && tp_sccs(n, e, edge, scc) == n) return true;
-  return tp_fail(p->in.err, TP_E_FILE, here(p), "file: a node needs its own value, and not through a merge, accum or param");
+  return tp_fail(p->in.err, TP_E_FILE, here(p),
+      "file: a node needs its own value, and not through a merge, accum or param");
 }
 
 static bool names_differ(graph_parser *p, tp_hmap *by_name, int n, tp_node *const *v) {
   tp_hmap_init(by_name, &p->g->arena);
   for (int i = 0; i < n; i++) {
     const char *name = v[i]->attr.str ? v[i]->attr.str : "";
-    if (tp_hmap_get(by_name, name, strlen(name))) return tp_fail(p->in.err, TP_E_FILE, v[i]->pos, "file: there are two '%s'", name);
+    if (tp_hmap_get(by_name, name, strlen(name)))
+      return tp_fail(p->in.err, TP_E_FILE, v[i]->pos, "file: there are two '%s'", name);
     tp_hmap_set(by_name, name, strlen(name), (void *)&v[i]);
   }
   return true;
 }
 
-/* Hidden outputs belong to parameters by their names: the places that they have among the outputs are filled in the order of the parameters. */
+/* Hidden outputs belong to parameters by their names: the places that they have among the outputs
+ * are filled in the order of the parameters. */
 static bool match_hidden(graph_parser *p) {
   tp_graph *g = p->g;
   tp_hmap inputs, params;
   tp_output *of = TP_NEWN(&g->arena, tp_output, g->params.n + 1);
-  if (!names_differ(p, &inputs, g->inputs.n, g->inputs.v) || !names_differ(p, &params, g->params.n, g->params.v)) return false;
+  if (!names_differ(p, &inputs, g->inputs.n, g->inputs.v) ||
+      !names_differ(p, &params, g->params.n, g->params.v))
+    return false;
   for (int i = 0; i < g->outputs.n; i++) {
     const tp_output *o = &g->outputs.v[i];
     tp_node **param = o->hidden ? tp_hmap_get(&params, o->name, strlen(o->name)) : NULL;
     if (o->hidden && (!param || of[param - g->params.v].name))
-      return tp_fail(p->in.err, TP_E_FILE, o->pos, "file: hidden output '%s' %s", o->name, param ? "stands twice" : "is that of no parameter");
+      return tp_fail(p->in.err, TP_E_FILE, o->pos, "file: hidden output '%s' %s", o->name,
+          param ? "stands twice" : "is that of no parameter");
     if (param) of[param - g->params.v] = *o;
   }
   for (int i = 0, k = 0; i < g->outputs.n; i++) {
@@ -375,7 +411,9 @@ static bool match_hidden(graph_parser *p) {
 static bool add_stops(graph_parser *p) {
   for (int i = 0; i < p->stops.n; i++) {
     const tp_stop *s = &p->stops.v[i];
-    if (s->done.out >= s->done.node->nout) return tp_fail(p->in.err, TP_E_FILE, s->pos, "file: what ends '%s' has no such result", s->dim->name);
+    if (s->done.out >= s->done.node->nout)
+      return tp_fail(
+          p->in.err, TP_E_FILE, s->pos, "file: what ends '%s' has no such result", s->dim->name);
     p->g->pos = s->pos;
     if (!tp_stop_add(p->g, s->dim, s->done, p->in.err)) return false;
   }
@@ -386,10 +424,13 @@ static bool lines(graph_parser *p, const char *text) {
   while (tp_scan_line(&p->in, &text))
     if (!line(p)) return false;
   for (int i = 0; i < p->mentioned.n; i++)
-    if (p->mentioned.v[i]->id < 0) return tp_fail(p->in.err, TP_E_FILE, here(p), "file: there is no node %%%d", p->mentioned.v[i]->mark);
+    if (p->mentioned.v[i]->id < 0)
+      return tp_fail(
+          p->in.err, TP_E_FILE, here(p), "file: there is no node %%%d", p->mentioned.v[i]->mark);
   for (int i = 0; i < p->arities.n; i++)
     if (!arity_ok(p, &p->arities.v[i])) return false;
-  return tp_verify_structure(p->g, p->in.err) && no_circle_in_text(p) && match_hidden(p) && add_stops(p);
+  return tp_verify_structure(p->g, p->in.err) && no_circle_in_text(p) && match_hidden(p) &&
+      add_stops(p);
 }
 
 /* Those that the text says, and those that its nodes need. */

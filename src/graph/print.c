@@ -9,10 +9,12 @@
  *   stop t %5 @ rnn.lua:7
  *   output "h" %2 @ rnn.lua:8
  *
- * After the colon stand the domain and the results. What the type says is not said again: domain, shape and dtype of sources and declared tensors, the
- * target of reshape, expand and cast, the specs of a call. Attributes that are 0 are left out. Operands are %id or %id.out; one of accum is
- * `%4 to [t, 0 .. t] if t >= 1` (scatter) or `%4 from [t - 1]` (gather). An input or parameter that a sweep dropped keeps its place in the list:
- * `inputs 0 = input {str "y"} : (t) f32 []`, and then every entry of the list is printed. */
+ * After the colon stand the domain and the results. What the type says is not said again: domain,
+ * shape and dtype of sources and declared tensors, the target of reshape, expand and cast, the
+ * specs of a call. Attributes that are 0 are left out. Operands are %id or %id.out; one of accum is
+ * `%4 to [t, 0 .. t] if t >= 1` (scatter) or `%4 from [t - 1]` (gather). An input or parameter that
+ * a sweep dropped keeps its place in the list: `inputs 0 = input {str "y"} : (t) f32 []`, and then
+ * every entry of the list is printed. */
 #include "graph/core.h"
 
 /* ---- pieces ---- */
@@ -36,14 +38,16 @@ static void put_edge(tp_buf *b, const tp_node *n, const tp_edge *e, int flags) {
     tp_puts(b, " if ");
     tp_ix_print(b, e->cond);
   }
-  bool same = !e->pos.file || (n->pos.file && strcmp(e->pos.file, n->pos.file) == 0 && e->pos.line == n->pos.line);
+  bool same = !e->pos.file ||
+      (n->pos.file && strcmp(e->pos.file, n->pos.file) == 0 && e->pos.line == n->pos.line);
   if (!same) put_pos(b, e->pos, flags);
 }
 
 /* ---- attributes ---- */
 
 static void put_data(tp_buf *b, const tp_array *a, int flags) {
-  if (flags & TP_TEXT_HASHDATA) tp_putf(b, " #%016llx", (unsigned long long)tp_hash(a->data, tp_array_bytes(a), 0));
+  if (flags & TP_TEXT_HASHDATA)
+    tp_putf(b, " #%016llx", (unsigned long long)tp_hash(a->data, tp_array_bytes(a), 0));
   else tp_put_array(b, a);
 }
 
@@ -51,7 +55,8 @@ static void put_attrs(tp_buf *b, const tp_node *n, int flags) {
   const tp_attr *a = &n->attr;
   int count = 0;
   tp_attr_print(b, a, n->op, &count);
-  if (n->what && !(flags & TP_TEXT_NOPOS)) tp_puts(tp_put_item(b, &count, "what"), " "), tp_put_string(b, n->what);
+  if (n->what && !(flags & TP_TEXT_NOPOS))
+    tp_puts(tp_put_item(b, &count, "what"), " "), tp_put_string(b, n->what);
   if (a->data) put_data(tp_put_item(b, &count, "data"), a->data, flags);
   if (count) tp_puts(b, "}");
 }
@@ -118,7 +123,8 @@ static bool *used_symbols(tp_arena *a, const tp_graph *g) {
   for (int i = 0; i < g->nodes.n; i++) use_node(used, g->nodes.v[i]);
   for (int i = 0; i < g->inputs.n; i++) use_node(used, g->inputs.v[i]);
   for (int i = 0; i < g->params.n; i++) use_node(used, g->params.v[i]);
-  for (int i = 0; i < g->shapechecks.n; i++) use_ix(used, g->shapechecks.v[i].a), use_ix(used, g->shapechecks.v[i].b);
+  for (int i = 0; i < g->shapechecks.n; i++)
+    use_ix(used, g->shapechecks.v[i].a), use_ix(used, g->shapechecks.v[i].b);
   for (int i = 0; i < g->boundchecks.n; i++) use_ix(used, g->boundchecks.v[i].cond);
   return used;
 }
@@ -133,7 +139,8 @@ static bool usual(const tp_graph *g, tp_op op, int n, tp_node *const *v) {
   return at == n;
 }
 
-static void put_list(tp_buf *b, const tp_graph *g, const char *what, tp_op op, int n, tp_node *const *v, int flags) {
+static void put_list(
+    tp_buf *b, const tp_graph *g, const char *what, tp_op op, int n, tp_node *const *v, int flags) {
   if (usual(g, op, n, v)) return;
   for (int i = 0; i < n; i++) {
     tp_putf(b, "%s %d = ", what, i);
@@ -192,7 +199,8 @@ static void put_roots(tp_buf *b, const tp_graph *g, int flags) {
 void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags) {
   tp_arena scratch;
   tp_scratch_init(&scratch);
-  if (g->seed || g->nrand) tp_putf(b, "graph seed %llu nrand %d\n", (unsigned long long)g->seed, g->nrand);
+  if (g->seed || g->nrand)
+    tp_putf(b, "graph seed %llu nrand %d\n", (unsigned long long)g->seed, g->nrand);
   tp_syms_print(b, g->ix, used_symbols(&scratch, g));
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node_print(b, g->nodes.v[i], flags);
@@ -202,7 +210,8 @@ void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags) {
   put_list(b, g, "params", TP_OP_PARAM, g->params.n, g->params.v, flags);
   put_roots(b, g, flags);
   put_checks(b, g, flags);
-  for (int i = 0; !(flags & TP_TEXT_NOPOS) && i < g->warnings.n; i++) {        /* they tell positions */
+  /* they tell positions */
+  for (int i = 0; !(flags & TP_TEXT_NOPOS) && i < g->warnings.n; i++) {
     tp_puts(b, "warning ");
     tp_put_string(b, g->warnings.v[i]);
     tp_puts(b, "\n");
@@ -216,7 +225,9 @@ void tp_graph_print(tp_buf *b, const tp_graph *g) { tp_graph_print_as(b, g, 0); 
 void tp_val_print(tp_buf *b, tp_val v) {
   const tp_node *n = v.node;
   tp_putf(b, "%s (", tp_dtype_name(tp_dtypeof(v)));
-  for (int i = 0; i < n->ndom; i++) tp_putf(b, "%s%s%s%s", i ? ", " : "", n->dom[i]->name, n->dom[i]->bound ? ":" : "", n->dom[i]->bound ? n->dom[i]->bound->name : "");
+  for (int i = 0; i < n->ndom; i++)
+    tp_putf(b, "%s%s%s%s", i ? ", " : "", n->dom[i]->name, n->dom[i]->bound ? ":" : "",
+        n->dom[i]->bound ? n->dom[i]->bound->name : "");
   tp_puts(b, ") ");
   tp_put_list(b, TP_F_EXTENTS, tp_rankof(v), tp_outof(v)->shape);
   const char *name = n->name ? n->name : n->attr.str;

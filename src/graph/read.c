@@ -1,6 +1,7 @@
 /* tp_read: reads of reads become one read where that changes no judgement.
- *   read(read(x, f), at) => read(x, f o at)      f points only; at points, or a range over a dim that moves exactly one index of x by 1
- * The outer read's own legality must not be lost: wherever f o at is inside x's domain, `at` must be inside the inner read's. */
+ *   read(read(x, f), at) => read(x, f o at)      f points only; at points, or a range over a dim
+ * that moves exactly one index of x by 1 The outer read's own legality must not be lost: wherever f
+ * o at is inside x's domain, `at` must be inside the inner read's. */
 #include "graph/core.h"
 
 static bool at_identity(int n, const tp_sym *const *dom, const tp_at *at) {
@@ -9,7 +10,8 @@ static bool at_identity(int n, const tp_sym *const *dom, const tp_at *at) {
   return true;
 }
 
-static const tp_ix *subst_at(tp_graph *g, const tp_ix *e, const tp_node *v, const tp_at *at, bool hi) {
+static const tp_ix *subst_at(
+    tp_graph *g, const tp_ix *e, const tp_node *v, const tp_at *at, bool hi) {
   const tp_sym *from[v->ndom + 1];
   const tp_ix *to[v->ndom + 1];
   for (int i = 0; i < v->ndom; i++) {
@@ -33,7 +35,8 @@ static int moved_by(tp_graph *g, const tp_node *v, const tp_sym *d) {
   return found;
 }
 
-/* f o at, one entry a dim of x; false where it has none. Ranges must keep their order, for they prepend axes, and two may not move one index. */
+/* f o at, one entry a dim of x; false where it has none. Ranges must keep their order, for they
+ * prepend axes, and two may not move one index. */
 static bool composed(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out) {
   const tp_node *x = v->in[0].src.node;
   int last = -1;
@@ -52,14 +55,17 @@ static bool composed(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out)
   return true;
 }
 
-/* The condition that `at` stays inside the domain: 0 <= lo and lo < D (a range: empty, or hi <= D). NULL where a dim has no bound. */
+/* The condition that `at` stays inside the domain: 0 <= lo and lo < D (a range: empty, or hi <= D).
+ * NULL where a dim has no bound. */
 static const tp_ix *insert_dims(tp_graph *g, int n, const tp_sym *const *dom, const tp_at *at) {
   tp_ictx *c = g->ix;
   const tp_ix *all = tp_ix_bool(c, true), *zero = tp_ix_const(c, 0);
   for (int i = 0; i < n; i++) {
     if (!dom[i]->bound) return NULL;
-    const tp_ix *end = tp_ix_sym(c, dom[i]->bound), *top = at[i].range ? at[i].hi : tp_ix_addc(c, at[i].lo, 1);
-    const tp_ix *in = tp_ix_and(c, tp_ix_cmp(c, TP_GE, at[i].lo, zero), tp_ix_cmp(c, TP_LE, top, end));
+    const tp_ix *end = tp_ix_sym(c, dom[i]->bound),
+                *top = at[i].range ? at[i].hi : tp_ix_addc(c, at[i].lo, 1);
+    const tp_ix *in =
+        tp_ix_and(c, tp_ix_cmp(c, TP_GE, at[i].lo, zero), tp_ix_cmp(c, TP_LE, top, end));
     if (at[i].range) in = tp_ix_or(c, in, tp_ix_cmp(c, TP_LE, at[i].hi, at[i].lo));
     all = tp_ix_and(c, all, in);
   }
@@ -71,7 +77,8 @@ static bool implies(tp_graph *g, int n, const tp_sym *const *dims, const tp_ix *
   if (tp_ix_kind(b) == TP_IX_TRUE) return true;
   for (int i = 0; i < n; i++)
     if (!dims[i]->bound) return false;
-  tp_set *sa = tp_set_and(tp_set_box(g->ix, n, dims), tp_set_cond(g->ix, n, dims, a)), *sb = tp_set_cond(g->ix, n, dims, b);
+  tp_set *sa = tp_set_and(tp_set_box(g->ix, n, dims), tp_set_cond(g->ix, n, dims, a)),
+         *sb = tp_set_cond(g->ix, n, dims, b);
   bool ok = sa && sb && tp_set_subset(g->ix, sa, sb);
   tp_set_free(sa);
   tp_set_free(sb);
@@ -80,11 +87,14 @@ static bool implies(tp_graph *g, int n, const tp_sym *const *dims, const tp_ix *
 
 static bool at_affine(int n, const tp_at *at) {
   for (int i = 0; i < n; i++)
-    if (!at[i].lo || !tp_ix_is_affine(at[i].lo) || (at[i].range && (!at[i].hi || !tp_ix_is_affine(at[i].hi)))) return false;
+    if (!at[i].lo || !tp_ix_is_affine(at[i].lo) ||
+        (at[i].range && (!at[i].hi || !tp_ix_is_affine(at[i].hi))))
+      return false;
   return true;
 }
 
-/* What v's index says of a dim's bound is said at v's point: should the dim end by data, now or by a later P:stop, it is another at the points of `at`. */
+/* What v's index says of a dim's bound is said at v's point: should the dim end by data, now or by
+ * a later P:stop, it is another at the points of `at`. */
 static bool bounds_stay(const tp_node *v) {
   const tp_node *x = v->in[0].src.node;
   const tp_sym *const *syms;
@@ -97,7 +107,8 @@ static bool bounds_stay(const tp_node *v) {
   return true;
 }
 
-/* r: the read just made of v, itself a read. The same value read from v's operand at `out`, if that is as legal. */
+/* r: the read just made of v, itself a read. The same value read from v's operand at `out`, if that
+ * is as legal. */
 static bool may_compose(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out) {
   const tp_node *x = v->in[0].src.node;
   const tp_sym *const *dims = NULL;
@@ -108,7 +119,8 @@ static bool may_compose(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *o
     if (at[i].range) tp_dom_add(g, &probe, at[i].hi);
   }
   dims = probe.dom;
-  const tp_ix *inner = insert_dims(g, x->ndom, x->dom, out), *outer = insert_dims(g, v->ndom, v->dom, at);
+  const tp_ix *inner = insert_dims(g, x->ndom, x->dom, out),
+              *outer = insert_dims(g, v->ndom, v->dom, at);
   return inner && outer && implies(g, probe.ndom, dims, inner, outer);
 }
 

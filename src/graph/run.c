@@ -1,4 +1,5 @@
-/* What every tier does with a tp_run before and after: shapes of arrays for given bounds, outputs, checks of bounds and arrays. */
+/* What every tier does with a tp_run before and after: shapes of arrays for given bounds, outputs,
+ * checks of bounds and arrays. */
 #include "graph/core.h"
 #include "graph/run.h"
 
@@ -8,13 +9,16 @@ tp_callee tp_callee_of(tp_arena *a, const tp_node *n) {
   tp_dtype *res = TP_NEWN(a, tp_dtype, n->nout);
   uint32_t over = 0;
   for (int k = 0; k < n->nout; k++) res[k] = n->out[k].dtype;
-  for (int d = 0; d < n->ndom; d++) over |= (uint32_t)tp_dom_has(n->attr.nover, n->attr.over, n->dom[d]) << d;
-  return (tp_callee){ n->attr.fn, (int)n->attr.i[0], n->name, n->pos, n->ndom, n->dom, over, n->nout, res };
+  for (int d = 0; d < n->ndom; d++)
+    over |= (uint32_t)tp_dom_has(n->attr.nover, n->attr.over, n->dom[d]) << d;
+  return (tp_callee){ n->attr.fn, (int)n->attr.i[0], n->name, n->pos, n->ndom, n->dom, over,
+    n->nout, res };
 }
 
 tp_product tp_product_of(const tp_graph *g, int i) {
   const tp_output *o = &g->outputs.v[i];
-  return (tp_product){ o->name, o->pos, o->hidden, o->val.node->ndom, o->val.node->dom, *tp_outof(o->val) };
+  return (tp_product){ o->name, o->pos, o->hidden, o->val.node->ndom, o->val.node->dom,
+    *tp_outof(o->val) };
 }
 
 int64_t tp_run_outputs(const tp_graph *g, const tp_run *run, tp_piece *v, int *n) {
@@ -34,27 +38,36 @@ void tp_run_few(const tp_graph *g, int64_t *env) {
   tp_run_given(g, env);
 }
 
-const tp_sym *tp_bound_named(tp_ictx *c, const char *name, int n, const tp_sym *const *need, tp_error *err) {
+const tp_sym *tp_bound_named(
+    tp_ictx *c, const char *name, int n, const tp_sym *const *need, tp_error *err) {
   const char *names[64];
   char hint[TP_HINT];
   for (int k = 0; k < n; k++)
     if (strcmp(need[k]->name, name) == 0) return need[k];
   for (int k = 0; k < TP_MIN(n, (int)TP_LEN(names)); k++) names[k] = need[k]->name;
   const tp_sym *s = tp_sym_find(c, name);
-  if (s && s->kind == TP_SYM_BOUND && !s->hidden) tp_fail(err, TP_E_BOUND, TP_NOWHERE, "bound: '%s' is not needed: nothing that is computed mentions it; leave it out", name);
-  else if (s && s->kind == TP_SYM_DIM && s->bound) tp_fail(err, TP_E_BOUND, TP_NOWHERE, "unknown bound '%s': it is a dim, whose bound is '%s'", name, s->bound->name);
-  else tp_fail(err, TP_E_BOUND, TP_NOWHERE, "unknown bound '%s'%s", name, tp_hint(hint, name, names, TP_MIN(n, (int)TP_LEN(names))));
+  if (s && s->kind == TP_SYM_BOUND && !s->hidden)
+    tp_fail(err, TP_E_BOUND, TP_NOWHERE,
+        "bound: '%s' is not needed: nothing that is computed mentions it; leave it out", name);
+  else if (s && s->kind == TP_SYM_DIM && s->bound)
+    tp_fail(err, TP_E_BOUND, TP_NOWHERE, "unknown bound '%s': it is a dim, whose bound is '%s'",
+        name, s->bound->name);
+  else
+    tp_fail(err, TP_E_BOUND, TP_NOWHERE, "unknown bound '%s'%s", name,
+        tp_hint(hint, name, names, TP_MIN(n, (int)TP_LEN(names))));
   return NULL;
 }
 
 void tp_run_given(const tp_graph *g, int64_t *env) {
-  for (int i = 0; i < g->stops.n; i++) env[g->stops.v[i].given->id] = env[g->stops.v[i].sym->id] = env[g->stops.v[i].dim->bound->id];
+  for (int i = 0; i < g->stops.n; i++)
+    env[g->stops.v[i].given->id] = env[g->stops.v[i].sym->id] = env[g->stops.v[i].dim->bound->id];
   tp_sym_set_hidden(g->ix, env);
 }
 
 /* ---- outputs ---- */
 
-static bool no_memory(const tp_output *o, tp_dtype d, int rank, const int64_t *shape, tp_error *err) {
+static bool no_memory(
+    const tp_output *o, tp_dtype d, int rank, const int64_t *shape, tp_error *err) {
   static const char *const unit[] = { "bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
   char list[256] = "";
   double size = tp_dtype_size(d);
@@ -65,8 +78,10 @@ static bool no_memory(const tp_output *o, tp_dtype d, int rank, const int64_t *s
     size *= (double)shape[i];
   }
   for (; size >= 1024 && u + 1 < (int)TP_LEN(unit); u++) size /= 1024;
-  return tp_fail(err, TP_E_MEMORY, o->pos, "memory: no memory for %s '%s' of shape (%s), %.4g %s: reduce it over a dim first, or give smaller bounds",
-                 o->hidden ? "parameter" : "output", o->name, list, size, unit[u]);
+  return tp_fail(err, TP_E_MEMORY, o->pos,
+      "memory: no memory for %s '%s' of shape (%s), %.4g %s: reduce it over a dim first, or give "
+      "smaller bounds",
+      o->hidden ? "parameter" : "output", o->name, list, size, unit[u]);
 }
 
 int tp_tick_depth(int n, const tp_sym *const *dim, int ndom, const tp_sym *const *dom) {
@@ -80,12 +95,16 @@ int tp_tick_depth(int n, const tp_sym *const *dim, int ndom, const tp_sym *const
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
   bool some = g->stops.n || run->shown, poison = tp_setting("TEMPO_POISON");
   run->outputs = tp_calloc(sizeof *run->outputs * (size_t)g->outputs.n);
-  if (!run->outputs) return tp_fail(err, TP_E_MEMORY, g->pos, "memory: no room for a list of %d outputs", g->outputs.n);
+  if (!run->outputs)
+    return tp_fail(
+        err, TP_E_MEMORY, g->pos, "memory: no room for a list of %d outputs", g->outputs.n);
   for (int i = 0; i < g->outputs.n; i++) {
     const tp_output *o = &g->outputs.v[i];
     const tp_out *t = tp_outof(o->val);
     int64_t shape[TP_MAXRANK];
-    if (o->val.node->ndom + t->rank > TP_MAXRANK) return tp_fail(err, TP_E_SHAPE, o->pos, "shape: output '%s' has more than %d axes with its domain", o->name, TP_MAXRANK);
+    if (o->val.node->ndom + t->rank > TP_MAXRANK)
+      return tp_fail(err, TP_E_SHAPE, o->pos,
+          "shape: output '%s' has more than %d axes with its domain", o->name, TP_MAXRANK);
     int rank = tp_run_shape(run, o->val.node->ndom, o->val.node->dom, t, shape);
     tp_product p = tp_product_of(g, i);
     int axis;
@@ -109,12 +128,15 @@ void tp_run_free_outputs(tp_graph *g, tp_run *run) {
 /* The ends of a stop, an array over its domain; NULL: the run was cancelled before. */
 static const tp_array *ends_of(const tp_graph *g, const tp_run *run, const tp_stop *s) {
   for (int i = 0; i < g->outputs.n; i++)
-    if (!g->outputs.v[i].hidden && strcmp(g->outputs.v[i].name, s->dim->bound->name) == 0) return run->outputs[i];
+    if (!g->outputs.v[i].hidden && strcmp(g->outputs.v[i].name, s->dim->bound->name) == 0)
+      return run->outputs[i];
   return NULL;
 }
 
-/* Of the row of n's array at this point: the greatest over the dims that n lacks, 0 where these have no points. */
-static int64_t end_at(const tp_node *n, const tp_stop *s, const tp_array *ends, const int64_t *point) {
+/* Of the row of n's array at this point: the greatest over the dims that n lacks, 0 where these
+ * have no points. */
+static int64_t end_at(
+    const tp_node *n, const tp_stop *s, const tp_array *ends, const int64_t *point) {
   int64_t most = 0, base = 0, size = 1, step[TP_MAXRANK], shape[TP_MAXRANK];
   tp_walk w;
   for (int i = ends->rank - 1; i >= 0; size *= ends->shape[i--]) {
@@ -124,7 +146,8 @@ static int64_t end_at(const tp_node *n, const tp_stop *s, const tp_array *ends, 
     base += k < 0 ? 0 : point[k] * size;
   }
   if (ends->count)
-    for (tp_walk_start(&w, ends->rank, shape); w.ok; tp_walk_next(&w)) most = TP_MAX(most, tp_geti(TP_I64, ends->data, base + tp_walk_offset(&w, step)));
+    for (tp_walk_start(&w, ends->rank, shape); w.ok; tp_walk_next(&w))
+      most = TP_MAX(most, tp_geti(TP_I64, ends->data, base + tp_walk_offset(&w, step)));
   return most;
 }
 
@@ -159,7 +182,8 @@ static bool trim(tp_graph *g, const tp_run *run, const tp_run *reached, int i, t
   return true;
 }
 
-/* Rows may be points of dims that end themselves: those ends come first, so that no row that is not there counts. */
+/* Rows may be points of dims that end themselves: those ends come first, so that no row that is not
+ * there counts. */
 static void clear_stop(tp_graph *g, tp_run *run, int64_t *env, bool *done, int i) {
   const tp_stop *s = &g->stops.v[i];
   const tp_array *ends = ends_of(g, run, s);
@@ -168,7 +192,8 @@ static void clear_stop(tp_graph *g, tp_run *run, int64_t *env, bool *done, int i
   done[i] = true;
   for (int k = 0; k < g->stops.n; k++)
     if (tp_dom_has(s->ndom, s->dom, g->stops.v[k].dim)) clear_stop(g, run, env, done, k);
-  for (int64_t k = 0; ends && k < ends->count; k++) most = TP_MAX(most, tp_geti(TP_I64, ends->data, k));
+  for (int64_t k = 0; ends && k < ends->count; k++)
+    most = TP_MAX(most, tp_geti(TP_I64, ends->data, k));
   if (ends) env[s->dim->bound->id] = most;
   for (int k = 0; ends && k < g->outputs.n; k++)
     if (run->outputs[k]) clear_rows(g->outputs.v[k].val.node, s, ends, run->outputs[k]);
@@ -203,7 +228,8 @@ static bool is_asked(const tp_node *n) { return n->id >= 0; }
 static bool inputs_there(const tp_graph *g, const tp_run *run, tp_error *err) {
   for (int i = 0; i < g->inputs.n; i++) {
     const tp_node *n = g->inputs.v[i];
-    if (is_asked(n) && !(run->fed && run->fed[i]) && !(run->inputs && run->inputs[i])) return tp_fail(err, TP_E_INPUT, TP_NOWHERE, "input '%s' is missing", n->attr.str);
+    if (is_asked(n) && !(run->fed && run->fed[i]) && !(run->inputs && run->inputs[i]))
+      return tp_fail(err, TP_E_INPUT, TP_NOWHERE, "input '%s' is missing", n->attr.str);
   }
   return true;
 }
@@ -211,7 +237,9 @@ static bool inputs_there(const tp_graph *g, const tp_run *run, tp_error *err) {
 static bool bounds_ok(const tp_graph *g, const tp_run *run, tp_error *err) {
   for (int i = 0; i < tp_nsym(g->ix); i++) {
     const tp_sym *s = tp_sym_at(g->ix, i);
-    if (s->kind == TP_SYM_BOUND && run->env[i] < 0) return tp_fail(err, TP_E_BOUND, s->pos, "bound: '%s' is %lld, must be at least 0", s->name, (long long)run->env[i]);
+    if (s->kind == TP_SYM_BOUND && run->env[i] < 0)
+      return tp_fail(err, TP_E_BOUND, s->pos, "bound: '%s' is %lld, must be at least 0", s->name,
+          (long long)run->env[i]);
   }
   return true;
 }
@@ -222,14 +250,16 @@ static void put_shape(tp_buf *b, int rank, const int64_t *shape) {
   tp_puts(b, ")");
 }
 
-bool tp_shape_fail(tp_error *err, tp_code code, const char *what, const tp_node *n, const tp_array *a, int rank, const int64_t *want, const char *symbols) {
+bool tp_shape_fail(tp_error *err, tp_code code, const char *what, const tp_node *n,
+    const tp_array *a, int rank, const int64_t *want, const char *symbols) {
   tp_buf has, needs;
   tp_buf_init(&has);
   tp_buf_init(&needs);
   put_shape(&has, a->rank, a->shape);
   put_shape(&needs, rank, want);
   bool said = !symbols || strcmp(symbols, needs.s) == 0;
-  tp_fail(err, code, TP_NOWHERE, "%s '%s' has shape %s, needs %s%s%s", what, n->attr.str, has.s, said ? "" : symbols, said ? "" : " = ", needs.s);
+  tp_fail(err, code, TP_NOWHERE, "%s '%s' has shape %s, needs %s%s%s", what, n->attr.str, has.s,
+      said ? "" : symbols, said ? "" : " = ", needs.s);
   if (n->pos.file) tp_note(err, "'%s' is declared at %s:%d", n->attr.str, n->pos.file, n->pos.line);
   tp_buf_free(&has);
   tp_buf_free(&needs);
@@ -246,24 +276,34 @@ static void put_symbols(tp_buf *b, int ndom, const tp_sym *const *dom, const tp_
 }
 
 /* An array handed in for n: its values have o's type over dom. */
-typedef struct { bool input; const tp_node *n; int ndom; const tp_sym *const *dom; const tp_out *o; const tp_array *a; } given_array;
+typedef struct {
+  bool input;
+  const tp_node *n;
+  int ndom;
+  const tp_sym *const *dom;
+  const tp_out *o;
+  const tp_array *a;
+} given_array;
 
 static bool dtype_ok(const given_array *v, tp_error *err) {
   if (v->a->dtype == v->o->dtype) return true;
   const char *want = tp_dtype_name(v->o->dtype);
-  tp_fail(err, v->input ? TP_E_INPUT : TP_E_DTYPE, TP_NOWHERE, "%s '%s' has dtype %s, declared %s: tempo.array(a, \"%s\") converts", v->input ? "input" : "parameter",
-          v->n->attr.str, tp_dtype_name(v->a->dtype), want, want);
+  tp_fail(err, v->input ? TP_E_INPUT : TP_E_DTYPE, TP_NOWHERE,
+      "%s '%s' has dtype %s, declared %s: tempo.array(a, \"%s\") converts",
+      v->input ? "input" : "parameter", v->n->attr.str, tp_dtype_name(v->a->dtype), want, want);
   return false;
 }
 
 static bool shape_ok(const given_array *v, const tp_run *run, tp_error *err) {
   int64_t want[TP_MAXRANK];
   int rank = tp_run_shape(run, v->ndom, v->dom, v->o, want);
-  if (rank == v->a->rank && memcmp(want, v->a->shape, sizeof *want * (size_t)rank) == 0) return true;
+  if (rank == v->a->rank && memcmp(want, v->a->shape, sizeof *want * (size_t)rank) == 0)
+    return true;
   tp_buf b;
   tp_buf_init(&b);
   put_symbols(&b, v->ndom, v->dom, v->o);
-  tp_shape_fail(err, v->input ? TP_E_INPUT : TP_E_SHAPE, v->input ? "input" : "parameter", v->n, v->a, rank, want, b.s);
+  tp_shape_fail(err, v->input ? TP_E_INPUT : TP_E_SHAPE, v->input ? "input" : "parameter", v->n,
+      v->a, rank, want, b.s);
   tp_buf_free(&b);
   return false;
 }
@@ -295,7 +335,8 @@ static bool arrays_ok(const tp_graph *g, const tp_run *run, bool shapes, tp_erro
   for (int i = 0; i < g->inputs.n + g->params.n; i++) {
     const tp_sym *dom[TP_MAXRANK];
     given_array v;
-    if (pick(g, run, i, dom, &v) && !(shapes ? shape_ok(&v, run, err) : dtype_ok(&v, err))) return false;
+    if (pick(g, run, i, dom, &v) && !(shapes ? shape_ok(&v, run, err) : dtype_ok(&v, err)))
+      return false;
   }
   return true;
 }
@@ -305,8 +346,11 @@ static bool shapes_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
     const tp_shapecheck *s = &g->shapechecks.v[i];
     int64_t a = tp_ix_evalq(s->a, run->env), b = s->b ? tp_ix_evalq(s->b, run->env) : 1;
     if (a == b) continue;
-    if (!s->b) return tp_fail(err, TP_E_SHAPE, s->pos, "shape: the sizes of '%s' fit only if %s", s->what, tp_ix_said(g->ix, s->a));
-    return tp_fail(err, TP_E_SHAPE, s->pos, "shape: sizes in '%s' differ: %s = %lld, %s = %lld", s->what, tp_ix_str(g->ix, s->a), (long long)a, tp_ix_str(g->ix, s->b), (long long)b);
+    if (!s->b)
+      return tp_fail(err, TP_E_SHAPE, s->pos, "shape: the sizes of '%s' fit only if %s", s->what,
+          tp_ix_said(g->ix, s->a));
+    return tp_fail(err, TP_E_SHAPE, s->pos, "shape: sizes in '%s' differ: %s = %lld, %s = %lld",
+        s->what, tp_ix_str(g->ix, s->a), (long long)a, tp_ix_str(g->ix, s->b), (long long)b);
   }
   return true;
 }
@@ -326,6 +370,6 @@ bool tp_run_check_bounds(tp_graph *g, const tp_run *run, tp_error *err) {
 }
 
 bool tp_run_check(tp_graph *g, const tp_run *run, tp_error *err) {
-  return inputs_there(g, run, err) && bounds_ok(g, run, err) && arrays_ok(g, run, false, err) && arrays_ok(g, run, true, err) && shapes_hold(g, run, err) &&
-         bounds_hold(g, run, err);
+  return inputs_there(g, run, err) && bounds_ok(g, run, err) && arrays_ok(g, run, false, err) &&
+      arrays_ok(g, run, true, err) && shapes_hold(g, run, err) && bounds_hold(g, run, err);
 }

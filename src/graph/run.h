@@ -5,30 +5,45 @@
 #include "kern/run.h"
 
 tp_callee tp_callee_of(tp_arena *a, const tp_node *call);
-/* The dims that steps go through, outermost first. fed (by inputs) and shown (by outputs): which come and go point by point; paced (by node id): callbacks that
- * are done by their tick; first (by outputs): those that no tick has a part in, which are whole with the first. */
-typedef struct tp_ticks { int n; const tp_sym *const *dim; const bool *fed, *shown, *paced, *first; } tp_ticks;
-tp_array *tp_array_corner(const tp_array *a, const int64_t *shape);     /* a fresh one: the first elements of each axis; NULL: no memory */
-/* How many of the tick dims a domain has, if it has none without those outside it: its points belong to a tick, if it has all, or else to the last tick inside
- * them. 0: to none. */
+/* The dims that steps go through, outermost first. fed (by inputs) and shown (by outputs): which
+ * come and go point by point; paced (by node id): callbacks that are done by their tick; first (by
+ * outputs): those that no tick has a part in, which are whole with the first. */
+typedef struct tp_ticks {
+  int n;
+  const tp_sym *const *dim;
+  const bool *fed, *shown, *paced, *first;
+} tp_ticks;
+/* a fresh one: the first elements of each axis; NULL: no memory */
+tp_array *tp_array_corner(const tp_array *a, const int64_t *shape);
+/* How many of the tick dims a domain has, if it has none without those outside it: its points
+ * belong to a tick, if it has all, or else to the last tick inside them. 0: to none. */
 int tp_tick_depth(int n, const tp_sym *const *dim, int ndom, const tp_sym *const *dom);
-/* The bound of this name among those that a call needs; NULL: error bound, which says what else the name is. */
-const tp_sym *tp_bound_named(tp_ictx *c, const char *name, int n, const tp_sym *const *need, tp_error *err);
-/* Allocates outputs for the bounds in env; memory error names the bytes. Zeroed where a run may be over, or looked at, with elements left out: extents that vary, ends by
- * data, steps. */
+/* The bound of this name among those that a call needs; NULL: error bound, which says what else the
+ * name is. */
+const tp_sym *tp_bound_named(
+    tp_ictx *c, const char *name, int n, const tp_sym *const *need, tp_error *err);
+/* Allocates outputs for the bounds in env; memory error names the bytes. Zeroed where a run may be
+ * over, or looked at, with elements left out: extents that vary, ends by data, steps. */
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err);
 void tp_run_free_outputs(tp_graph *g, tp_run *run);
 tp_product tp_product_of(const tp_graph *g, int output);
-int64_t tp_run_outputs(const tp_graph *g, const tp_run *run, tp_piece *v, int *n);  /* bytes of all outputs; each is added to v, unless that is NULL */
-void tp_run_few(const tp_graph *g, int64_t *env);               /* dims that end by data have one step: where they will end is not known */
+/* bytes of all outputs; each is added to v, unless that is NULL */
+int64_t tp_run_outputs(const tp_graph *g, const tp_run *run, tp_piece *v, int *n);
+/* dims that end by data have one step: where they will end is not known */
+void tp_run_few(const tp_graph *g, int64_t *env);
 
-/* Bound checks, shape checks and arrays against bounds: errors bound, domain/undefined, shape, dtype, input. */
+/* Bound checks, shape checks and arrays against bounds: errors bound, domain/undefined, shape,
+ * dtype, input. */
 bool tp_run_check(tp_graph *g, const tp_run *run, tp_error *err);
-bool tp_run_check_bounds(tp_graph *g, const tp_run *run, tp_error *err);     /* what does not ask for arrays */
-/* env[..] of the hidden bounds that stand for what the call gave, for its digits, or for what is least by it. */
+/* what does not ask for arrays */
+bool tp_run_check_bounds(tp_graph *g, const tp_run *run, tp_error *err);
+/* env[..] of the hidden bounds that stand for what the call gave, for its digits, or for what is
+ * least by it. */
 void tp_run_given(const tp_graph *g, int64_t *env);
-/* Outputs of a run that went well get the lengths that were reached, and zeros beyond a row's own end; these are outputs too, by the bounds' names. */
+/* Outputs of a run that went well get the lengths that were reached, and zeros beyond a row's own
+ * end; these are outputs too, by the bounds' names. */
 bool tp_run_trim(tp_graph *g, tp_run *run, tp_error *err);
 /* "input 'x' has shape (1, 3), needs (T, 3) = (2, 3)"; symbols NULL: numbers only. False. */
-bool tp_shape_fail(tp_error *err, tp_code code, const char *what, const tp_node *n, const tp_array *a, int rank, const int64_t *want, const char *symbols);
+bool tp_shape_fail(tp_error *err, tp_code code, const char *what, const tp_node *n,
+    const tp_array *a, int rank, const int64_t *want, const char *symbols);
 #endif

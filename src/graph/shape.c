@@ -21,7 +21,8 @@ bool tp_same_type(const tp_out *a, const tp_out *b) {
   return true;
 }
 
-const tp_sym *tp_varies(int rank, const tp_ix *const *shape, int n, const tp_sym *const *dims, int *axis) {
+const tp_sym *tp_varies(
+    int rank, const tp_ix *const *shape, int n, const tp_sym *const *dims, int *axis) {
   for (int a = 0; a < rank; a++)
     for (int d = 0; d < n; d++)
       if (tp_ix_mentions(shape[a], dims[d])) return *axis = a, dims[d];
@@ -48,7 +49,8 @@ static int insert_dim(int n, const tp_sym **dom, const tp_sym *s) {
   return n + 1;
 }
 
-int tp_dom_union(tp_graph *g, int na, const tp_sym *const *a, int nb, const tp_sym *const *b, const tp_sym *const **out) {
+int tp_dom_union(tp_graph *g, int na, const tp_sym *const *a, int nb, const tp_sym *const *b,
+    const tp_sym *const **out) {
   const tp_sym **dom = TP_NEWN(&g->arena, const tp_sym *, na + nb);
   int n = 0;
   for (int i = 0; i < na; i++) n = insert_dim(n, dom, a[i]);
@@ -69,7 +71,8 @@ static int add_dims(int n, const tp_sym **dom, int max, const tp_ix *e) {
 void tp_ends_add(tp_graph *g, tp_node *n, const tp_ix *e) {
   for (int i = 0; i < g->stops.n; i++) {
     const tp_stop *s = &g->stops.v[i];
-    if (s->ndom && tp_ix_mentions(e, s->sym)) n->ndom = tp_dom_union(g, n->ndom, n->dom, s->ndom, s->dom, &n->dom);
+    if (s->ndom && tp_ix_mentions(e, s->sym))
+      n->ndom = tp_dom_union(g, n->ndom, n->dom, s->ndom, s->dom, &n->dom);
   }
 }
 
@@ -92,12 +95,14 @@ void tp_shapecheck_add(tp_graph *g, const tp_ix *a, const tp_ix *b, tp_pos pos, 
     const tp_shapecheck *s = &g->shapechecks.v[i];
     if ((s->a == a && s->b == b) || (s->a == b && s->b == a)) return;
   }
-  TP_PUSH(&g->arena, &g->shapechecks, (tp_shapecheck){ a, b, pos, tp_strdup(&g->arena, what ? what : "") });
+  TP_PUSH(&g->arena, &g->shapechecks,
+      (tp_shapecheck){ a, b, pos, tp_strdup(&g->arena, what ? what : "") });
 }
 
 enum { NO = 0, YES = 1, OPEN = 2 };
 
-/* d != 0 whenever all its bounds are at least 2: equality for 0 and 1 alone is a mistake, not a program. d mentions no dims. */
+/* d != 0 whenever all its bounds are at least 2: equality for 0 and 1 alone is a mistake, not a
+ * program. d mentions no dims. */
 static bool differs_beyond_one(tp_graph *g, const tp_ix *d) {
   const tp_sym *const *syms;
   const tp_ix *to[16];
@@ -105,14 +110,17 @@ static bool differs_beyond_one(tp_graph *g, const tp_ix *d) {
   if (n > (int)TP_LEN(to)) return false;
   for (int i = 0; i < n; i++) to[i] = tp_ix_addc(g->ix, tp_ix_sym(g->ix, syms[i]), 2);
   d = tp_ix_subst(g->ix, d, n, syms, to);
-  return tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, d, -1), 0, NULL) || tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, tp_ix_neg(g->ix, d), -1), 0, NULL);
+  return tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, d, -1), 0, NULL) ||
+      tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, tp_ix_neg(g->ix, d), -1), 0, NULL);
 }
 
 /* What canonical forms and intervals say about a == b. */
-static int shape_settle(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims) {
+static int shape_settle(
+    tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims) {
   if (a == b) return YES;
   tp_ictx *c = g->ix;
-  const tp_ix *d = tp_ix_simplify(c, tp_ix_sub(c, tp_ix_simplify(c, a, n, dims), tp_ix_simplify(c, b, n, dims)), n, dims);
+  const tp_ix *d = tp_ix_simplify(
+      c, tp_ix_sub(c, tp_ix_simplify(c, a, n, dims), tp_ix_simplify(c, b, n, dims)), n, dims);
   int64_t v;
   if (tp_ix_is_const(d, &v)) return v == 0 ? YES : NO;
   if (tp_ix_prove_ge0(c, tp_ix_addc(c, d, -1), n, dims)) return NO;
@@ -121,29 +129,35 @@ static int shape_settle(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, cons
 }
 
 /* The points at which a and b differ; takes points. */
-static tp_set *differ(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims, tp_set *points) {
+static tp_set *differ(
+    tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims, tp_set *points) {
   if (!points) points = tp_set_box(g->ix, n, dims);
   return tp_set_and(points, tp_set_cond(g->ix, n, dims, tp_ix_cmp(g->ix, TP_NE, a, b)));
 }
 
-/* Extents that vary over dims: isl decides. Equality that holds for some bounds becomes a condition on them. Takes points. */
-static bool eq_over_dims(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims, tp_set *points, const char *what) {
+/* Extents that vary over dims: isl decides. Equality that holds for some bounds becomes a condition
+ * on them. Takes points. */
+static bool eq_over_dims(tp_graph *g, const tp_ix *a, const tp_ix *b, int n,
+    const tp_sym *const *dims, tp_set *points, const char *what) {
   if (!tp_ix_is_affine(a) || !tp_ix_is_affine(b)) {
     tp_set_free(points);
     return false;
   }
   tp_set *bad = tp_set_given(g, differ(g, a, b, n, dims, points), NULL);
-  bool equal = bad && tp_set_is_empty(g->ix, bad), open = bad && !equal && tp_set_can_be_empty(g->ix, bad, 2);
+  bool equal = bad && tp_set_is_empty(g->ix, bad),
+       open = bad && !equal && tp_set_can_be_empty(g->ix, bad, 2);
   if (open) tp_shapecheck_add(g, tp_set_empty_when(g->ix, bad), NULL, g->pos, what);
   tp_set_free(bad);
   return equal || open;
 }
 
-bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims, tp_set *points, const char *what) {
+bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims,
+    tp_set *points, const char *what) {
   const tp_sym *own[64];
   int nown = add_dims(add_dims(0, own, TP_LEN(own), a), own, TP_LEN(own), b);
   int s = shape_settle(g, a, b, nown, own);
-  if (s == OPEN && (nown || tp_mentions_end(g, a) || tp_mentions_end(g, b))) return eq_over_dims(g, a, b, points ? n : nown, points ? dims : own, points, what);
+  if (s == OPEN && (nown || tp_mentions_end(g, a) || tp_mentions_end(g, b)))
+    return eq_over_dims(g, a, b, points ? n : nown, points ? dims : own, points, what);
   if (s == OPEN) tp_shapecheck_add(g, a, b, g->pos, what);
   bool empty = s == NO && points && tp_set_is_empty(g->ix, points);
   tp_set_free(points);
@@ -168,8 +182,10 @@ bool tp_extent_least(tp_graph *g, const tp_ix *e, int64_t least, const char *wha
     return true;
   }
   if (!tp_ix_is_affine(e)) return false;
-  tp_set *bad = tp_set_and(tp_set_box(g->ix, n, own), tp_set_cond(g->ix, n, own, tp_ix_not(g->ix, holds)));
-  bool never = bad && tp_set_is_empty(g->ix, bad), open = bad && !never && tp_set_can_be_empty(g->ix, bad, 2);
+  tp_set *bad =
+      tp_set_and(tp_set_box(g->ix, n, own), tp_set_cond(g->ix, n, own, tp_ix_not(g->ix, holds)));
+  bool never = bad && tp_set_is_empty(g->ix, bad),
+       open = bad && !never && tp_set_can_be_empty(g->ix, bad, 2);
   if (open) tp_shapecheck_add(g, tp_set_empty_when(g->ix, bad), NULL, g->pos, what);
   tp_set_free(bad);
   return never || open;
@@ -178,7 +194,8 @@ bool tp_extent_least(tp_graph *g, const tp_ix *e, int64_t least, const char *wha
 bool tp_extent_same(tp_graph *g, const tp_ix *a, const tp_ix *b) {
   const tp_sym *own[64];
   if (a == b) return true;
-  int n = add_dims(add_dims(0, own, TP_LEN(own), a), own, TP_LEN(own), b), s = shape_settle(g, a, b, n, own);
+  int n = add_dims(add_dims(0, own, TP_LEN(own), a), own, TP_LEN(own), b),
+      s = shape_settle(g, a, b, n, own);
   if (s != OPEN || !n || !tp_ix_is_affine(a) || !tp_ix_is_affine(b)) return s == YES;
   tp_set *bad = differ(g, a, b, n, own, NULL);
   bool same = bad && tp_set_is_empty(g->ix, bad);
@@ -186,7 +203,8 @@ bool tp_extent_same(tp_graph *g, const tp_ix *a, const tp_ix *b) {
   return same;
 }
 
-/* ---- broadcasting: aligned at the last axis; a missing axis counts as 1; only a literal 1 grows ---- */
+/* ---- broadcasting: aligned at the last axis; a missing axis counts as 1; only a literal 1 grows
+ * ---- */
 
 static bool merge_axis(tp_graph *g, const tp_node *n, const tp_ix **a, const tp_ix *b) {
   if (*a == b || tp_is_one(b)) return true;
@@ -198,7 +216,8 @@ static bool merge_axis(tp_graph *g, const tp_node *n, const tp_ix **a, const tp_
   return true;
 }
 
-bool tp_broadcast(tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape, int vrank, const tp_ix *const *vshape) {
+bool tp_broadcast(tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape, int vrank,
+    const tp_ix *const *vshape) {
   int grow = vrank - *rank;
   if (grow > 0) {
     memmove(shape + grow, shape, sizeof *shape * (size_t)*rank);

@@ -1,4 +1,5 @@
-/* Time: inference of READ, MERGE, ACCUM, PARAM and PINIT, and the functions that add to them edge by edge. */
+/* Time: inference of READ, MERGE, ACCUM, PARAM and PINIT, and the functions that add to them edge
+ * by edge. */
 #include "graph/core.h"
 
 bool tp_affine(const tp_ix *e) {
@@ -12,7 +13,9 @@ static bool not_affine(const tp_ix *e, const char *use, const char *of, tp_pos p
   tp_buf b;
   tp_buf_init(&b);
   tp_ix_print(&b, e);
-  tp_fail(err, TP_E_AFFINE, pos, "affine: %s %s of %s is not affine (a product of dims or bounds is a size, not an index)", use, b.s, of);
+  tp_fail(err, TP_E_AFFINE, pos,
+      "affine: %s %s of %s is not affine (a product of dims or bounds is a size, not an index)",
+      use, b.s, of);
   tp_buf_free(&b);
   return false;
 }
@@ -29,11 +32,15 @@ static const char *shape_text(tp_graph *g, int rank, const tp_ix *const *shape) 
 /* ---- index maps ---- */
 
 /* One entry a dim of `dom`, expressions over `over`. */
-static bool at_ok(int n, const tp_sym *const *dom, const tp_at *at, const char *of, tp_pos pos, tp_error *err) {
+static bool at_ok(
+    int n, const tp_sym *const *dom, const tp_at *at, const char *of, tp_pos pos, tp_error *err) {
   for (int i = 0; i < n; i++) {
-    if (!at[i].lo || (at[i].range && !at[i].hi)) return tp_fail(err, TP_E_DOMAIN, pos, "domain: %s is read without an index for dim '%s'", of, dom[i]->name);
+    if (!at[i].lo || (at[i].range && !at[i].hi))
+      return tp_fail(err, TP_E_DOMAIN, pos, "domain: %s is read without an index for dim '%s'", of,
+          dom[i]->name);
     if (tp_ix_is_cond(at[i].lo) || (at[i].range && tp_ix_is_cond(at[i].hi)))
-      return tp_fail(err, TP_E_AFFINE, pos, "affine: dim '%s' of %s is indexed by a condition", dom[i]->name, of);
+      return tp_fail(err, TP_E_AFFINE, pos, "affine: dim '%s' of %s is indexed by a condition",
+          dom[i]->name, of);
     if (!tp_affine(at[i].lo)) return not_affine(at[i].lo, "index", of, pos, err);
     if (at[i].range && !tp_affine(at[i].hi)) return not_affine(at[i].hi, "end", of, pos, err);
   }
@@ -41,18 +48,22 @@ static bool at_ok(int n, const tp_sym *const *dom, const tp_at *at, const char *
 }
 
 /* An extent may mention an end only where it is the end at this very point. */
-static bool ends_stay(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *dom, const tp_at *at, const char *of, tp_pos pos, tp_error *err) {
+static bool ends_stay(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *dom, const tp_at *at,
+    const char *of, tp_pos pos, tp_error *err) {
   const tp_node x = { .ndom = n, .dom = dom };
   for (int i = 0; i < g->stops.n; i++) {
     const tp_stop *s = &g->stops.v[i];
     if (tp_ix_mentions(e, s->sym) && !tp_at_stays(&x, at, s))
-      return tp_fail(err, TP_E_RAGGED, pos, "ragged: the extent %s of %s is another at each point of the dims of which '%s' is a function: reduce or pad first",
-                     tp_ix_str(g->ix, e), of, s->dim->bound->name);
+      return tp_fail(err, TP_E_RAGGED, pos,
+          "ragged: the extent %s of %s is another at each point of the dims of which '%s' is a "
+          "function: reduce or pad first",
+          tp_ix_str(g->ix, e), of, s->dim->bound->name);
   }
   return true;
 }
 
-/* A range over a dim of an end's domain, of what still has the dim that ends: rows of unequal lengths side by side. */
+/* A range over a dim of an end's domain, of what still has the dim that ends: rows of unequal
+ * lengths side by side. */
 static bool rows_even(tp_graph *g, const tp_node *n, tp_error *err) {
   const tp_node *x = n->in[0].src.node;
   for (int i = 0; i < g->stops.n; i++) {
@@ -62,18 +73,25 @@ static bool rows_even(tp_graph *g, const tp_node *n, tp_error *err) {
     for (int d = 0; d < x->ndom; d++) {
       const tp_at *at = &n->attr.at[d];
       if (at->range && tp_dom_has(s->ndom, s->dom, x->dom[d])) along = x->dom[d];
-      if (x->dom[d] == s->dim) has = at->range || tp_ix_mentions(at->lo, s->dim) || tp_ix_mentions(at->lo, s->dim->bound);
+      if (x->dom[d] == s->dim)
+        has = at->range || tp_ix_mentions(at->lo, s->dim) || tp_ix_mentions(at->lo, s->dim->bound);
     }
     if (along && has)
-      return tp_fail(err, TP_E_RAGGED, n->pos, "ragged: a range over '%s' of %s, which has dim '%s', and that ends by data at each point of '%s': reduce over '%s' first, "
-                     "as in x[0 .. %s]:sum(0)[0 .. %s]:sum(0)", along->name, tp_called(g, x), s->dim->name, along->name, s->dim->name, s->dim->bound->name, along->bound->name);
+      return tp_fail(err, TP_E_RAGGED, n->pos,
+          "ragged: a range over '%s' of %s, which has dim '%s', and that ends by data at each "
+          "point of '%s': reduce over '%s' first, "
+          "as in x[0 .. %s]:sum(0)[0 .. %s]:sum(0)",
+          along->name, tp_called(g, x), s->dim->name, along->name, s->dim->name,
+          s->dim->bound->name, along->bound->name);
   }
   return true;
 }
 
-/* e with the dims of dom replaced by the points of at, canonical on the new dims. A dim that is a range cannot be replaced: ragged. */
-static const tp_ix *through(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *dom, const tp_at *at, int nnew, const tp_sym *const *newdom,
-                            const char *of, tp_pos pos, tp_error *err) {
+/* e with the dims of dom replaced by the points of at, canonical on the new dims. A dim that is a
+ * range cannot be replaced: ragged. */
+static const tp_ix *through(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *dom,
+    const tp_at *at, int nnew, const tp_sym *const *newdom, const char *of, tp_pos pos,
+    tp_error *err) {
   const tp_sym *from[n + 1];
   const tp_ix *to[n + 1];
   int m = 0;
@@ -83,7 +101,10 @@ static const tp_ix *through(tp_graph *g, const tp_ix *e, int n, const tp_sym *co
       to[m++] = at[i].lo;
     } else if (tp_ix_mentions(e, dom[i])) {
       const char *s = shape_text(g, 1, &e);
-      tp_fail(err, TP_E_RAGGED, pos, "ragged: a range over '%s' of %s, whose shape depends on it (extent %s): reduce or pad first", dom[i]->name, of, s);
+      tp_fail(err, TP_E_RAGGED, pos,
+          "ragged: a range over '%s' of %s, whose shape depends on it (extent %s): reduce or pad "
+          "first",
+          dom[i]->name, of, s);
       return NULL;
     }
   }
@@ -97,13 +118,15 @@ static bool infer_read(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_at *at = n->attr.at;
   const tp_ix *shape[TP_MAXRANK];
   int rank = 0, ranges = 0;
-  if (!at_ok(x->ndom, x->dom, at, tp_called(g, x), n->pos, err) || !rows_even(g, n, err)) return false;
+  if (!at_ok(x->ndom, x->dom, at, tp_called(g, x), n->pos, err) || !rows_even(g, n, err))
+    return false;
   for (int i = 0; i < x->ndom; i++) ranges += at[i].range;
   if (!tp_rank_ok(n, ranges + o->rank, err)) return false;
   for (int i = 0; i < x->ndom; i++)
     if (at[i].range) shape[rank++] = tp_ix_extent(g->ix, at[i].lo, at[i].hi, n->ndom, n->dom);
   for (int i = 0; i < o->rank; i++) {
-    shape[rank] = through(g, o->shape[i], x->ndom, x->dom, at, n->ndom, n->dom, tp_called(g, x), n->pos, err);
+    shape[rank] =
+        through(g, o->shape[i], x->ndom, x->dom, at, n->ndom, n->dom, tp_called(g, x), n->pos, err);
     if (!shape[rank++]) return false;
   }
   return tp_out1(g, n, o->dtype, rank, shape);
@@ -112,44 +135,63 @@ static bool infer_read(tp_graph *g, tp_node *n, tp_error *err) {
 /* ---- declared tensors ---- */
 
 /* Extents of a and b, aligned axis by axis, at the points (copied) of dims. */
-static bool shapes_equal(tp_graph *g, int rank, const tp_ix *const *a, const tp_ix *const *b, int n, const tp_sym *const *dims, const tp_set *points, const char *what) {
+static bool shapes_equal(tp_graph *g, int rank, const tp_ix *const *a, const tp_ix *const *b, int n,
+    const tp_sym *const *dims, const tp_set *points, const char *what) {
   for (int i = 0; i < rank; i++) {
     if (a[i] == b[i]) continue;
-    if (!tp_extent_eq_on(g, a[i], b[i], n, dims, points ? tp_set_copy((tp_set *)points) : NULL, what)) return false;
+    if (!tp_extent_eq_on(
+            g, a[i], b[i], n, dims, points ? tp_set_copy((tp_set *)points) : NULL, what))
+      return false;
   }
   return true;
 }
 
-static bool same_dtype(tp_graph *g, const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
+static bool same_dtype(
+    tp_graph *g, const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
   tp_dtype want = n->attr.dtype, have = tp_dtypeof(e);
-  return want == have || tp_fail(err, TP_E_DTYPE, pos, "dtype: the %s of %s is %s, declared %s: convert with :to(\"%s\")", what, tp_called(g, n),
-                                 tp_dtype_name(have), tp_dtype_name(want), tp_dtype_name(want));
+  return want == have ||
+      tp_fail(err, TP_E_DTYPE, pos,
+          "dtype: the %s of %s is %s, declared %s: convert with :to(\"%s\")", what, tp_called(g, n),
+          tp_dtype_name(have), tp_dtype_name(want), tp_dtype_name(want));
 }
 
-static bool shape_differs(tp_graph *g, const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
+static bool shape_differs(
+    tp_graph *g, const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
   const tp_out *o = tp_outof(e);
-  return tp_fail(err, TP_E_SHAPE, pos, "shape: the %s of %s has shape %s, declared %s", what, tp_called(g, n), shape_text(g, o->rank, o->shape), shape_text(g, n->attr.nix, n->attr.ix));
+  return tp_fail(err, TP_E_SHAPE, pos, "shape: the %s of %s has shape %s, declared %s", what,
+      tp_called(g, n), shape_text(g, o->rank, o->shape), shape_text(g, n->attr.nix, n->attr.ix));
 }
 
-static bool lies_inside(tp_graph *g, const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
+static bool lies_inside(
+    tp_graph *g, const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
   for (int i = 0; i < e.node->ndom; i++) {
     const tp_sym *d = e.node->dom[i];
     if (tp_dom_has(n->ndom, n->dom, d)) continue;
     const char *it = tp_called(g, n), *end = d->bound ? d->bound->name : "...";
-    return tp_fail(err, TP_E_DOMAIN, pos, "domain: the %s of %s depends on dim '%s', which %s lacks: read it at one point, x[{%s = 0}], or reduce a range of it, "
-                   "x[{%s = 0 .. %s}]:sum(0)", what, it, d->name, it, d->name, d->name, end);
+    return tp_fail(err, TP_E_DOMAIN, pos,
+        "domain: the %s of %s depends on dim '%s', which %s lacks: read it at one point, x[{%s = "
+        "0}], or reduce a range of it, "
+        "x[{%s = 0 .. %s}]:sum(0)",
+        what, it, d->name, it, d->name, d->name, end);
   }
   return true;
 }
 
-/* Dims that cond fixes: each equality among its conjuncts that is solved by a dim with coefficient 1 or -1 (t == 0, t == T - 1). */
-typedef struct { int n; const tp_sym *from[TP_MAXRANK]; const tp_ix *to[TP_MAXRANK]; } fixed;
+/* Dims that cond fixes: each equality among its conjuncts that is solved by a dim with coefficient
+ * 1 or -1 (t == 0, t == T - 1). */
+typedef struct {
+  int n;
+  const tp_sym *from[TP_MAXRANK];
+  const tp_ix *to[TP_MAXRANK];
+} fixed;
 
 static void solve(tp_graph *g, const tp_node *n, const tp_ix *eq, fixed *f) {
   const tp_ix *e = tp_ix_arg(eq, 0), *rest;
   int64_t k;
   for (int i = 0; i < n->ndom && f->n < TP_MAXRANK; i++) {
-    if (tp_dom_has(f->n, f->from, n->dom[i]) || !tp_ix_linear_in(g->ix, e, n->dom[i], &k, &rest) || (k != 1 && k != -1)) continue;
+    if (tp_dom_has(f->n, f->from, n->dom[i]) || !tp_ix_linear_in(g->ix, e, n->dom[i], &k, &rest) ||
+        (k != 1 && k != -1))
+      continue;
     f->from[f->n] = n->dom[i];
     f->to[f->n++] = k == 1 ? tp_ix_neg(g->ix, rest) : rest;
     return;
@@ -162,7 +204,8 @@ static void find_fixed(tp_graph *g, const tp_node *n, const tp_ix *cond, fixed *
     if (tp_ix_kind(x) == TP_IX_EQ0) solve(g, n, x, f);
 }
 
-/* Shapes must agree where the branch matches: first with the dims it fixes put in, else at the very points. */
+/* Shapes must agree where the branch matches: first with the dims it fixes put in, else at the very
+ * points. */
 static bool branch_shape(tp_graph *g, const tp_node *m, int k) {
   const tp_out *o = tp_outof(m->in[k].src);
   const tp_ix *a[TP_MAXRANK], *b[TP_MAXRANK];
@@ -174,7 +217,8 @@ static bool branch_shape(tp_graph *g, const tp_node *m, int k) {
     a[i] = tp_ix_subst(g->ix, o->shape[i], f.n, f.from, f.to);
     b[i] = tp_ix_subst(g->ix, m->attr.ix[i], f.n, f.from, f.to);
     bool same = tp_extent_same(g, a[i], b[i]);
-    for (int d = 0; d < m->ndom; d++) dims |= !same && (tp_ix_mentions(a[i], m->dom[d]) || tp_ix_mentions(b[i], m->dom[d]));
+    for (int d = 0; d < m->ndom; d++)
+      dims |= !same && (tp_ix_mentions(a[i], m->dom[d]) || tp_ix_mentions(b[i], m->dom[d]));
     settled &= same;
   }
   if (settled) return true;
@@ -189,9 +233,14 @@ static bool cond_ok(tp_graph *g, const tp_node *m, const tp_ix *cond, tp_pos pos
   int ns = tp_ix_syms(cond, &syms);
   for (int i = 0; i < ns; i++) {
     if (syms[i]->kind != TP_SYM_BOUND && !tp_dom_has(m->ndom, m->dom, syms[i]))
-      return tp_fail(err, TP_E_DOMAIN, pos, "domain: a branch of %s has a condition on '%s', which is not in its domain", tp_called(g, m), syms[i]->name);
+      return tp_fail(err, TP_E_DOMAIN, pos,
+          "domain: a branch of %s has a condition on '%s', which is not in its domain",
+          tp_called(g, m), syms[i]->name);
     if (!tp_end_known(g, syms[i], m->ndom, m->dom))
-      return tp_fail(err, TP_E_DOMAIN, pos, "domain: a branch of %s has a condition on '%s', which is another at each point of dims that %s lacks", tp_called(g, m), syms[i]->name, tp_called(g, m));
+      return tp_fail(err, TP_E_DOMAIN, pos,
+          "domain: a branch of %s has a condition on '%s', which is another at each point of dims "
+          "that %s lacks",
+          tp_called(g, m), syms[i]->name, tp_called(g, m));
   }
   return tp_affine(cond) || not_affine(cond, "condition", tp_called(g, m), pos, err);
 }
@@ -201,7 +250,8 @@ static bool branch_ok(tp_graph *g, const tp_node *m, int k, tp_error *err) {
   tp_pos pos = m->in[k].pos;
   if (m->in[k].cond && !cond_ok(g, m, m->in[k].cond, pos, err)) return false;
   if (!same_dtype(g, m, "branch", e, pos, err)) return false;
-  return branch_shape(g, m, k) ? lies_inside(g, m, "branch", e, pos, err) : shape_differs(g, m, "branch", e, pos, err);
+  return branch_shape(g, m, k) ? lies_inside(g, m, "branch", e, pos, err)
+                               : shape_differs(g, m, "branch", e, pos, err);
 }
 
 static bool infer_declared(tp_graph *g, tp_node *n, tp_error *err) {
@@ -218,14 +268,18 @@ static bool infer_merge(tp_graph *g, tp_node *n, tp_error *err) {
 static bool operand_ok(tp_graph *g, tp_val e, tp_error *err) {
   if (!e.node) return tp_fail(err, TP_E_OPTION, g->pos, "option: a right side is missing");
   if (e.node->id >= 0 && e.node->id < g->nodes.n && g->nodes.v[e.node->id] == e.node) return true;
-  return tp_fail(err, TP_E_OPTION, g->pos, "option: '%s' belongs to another program", tp_label(e.node));
+  return tp_fail(
+      err, TP_E_OPTION, g->pos, "option: '%s' belongs to another program", tp_label(e.node));
 }
 
 bool tp_merge_add(tp_graph *g, tp_node *m, const tp_ix *cond, tp_val e, tp_error *err) {
   if (!operand_ok(g, e, err)) return false;
   if (m->done) {
     tp_pos p = m->in[m->nin - 1].pos;
-    return tp_fail(err, TP_E_UNDEFINED, g->pos, "undefined: this branch of %s can never be first: the one at %s:%d takes every point; write it before that one", tp_called(g, m), p.file ? p.file : "?", p.line);
+    return tp_fail(err, TP_E_UNDEFINED, g->pos,
+        "undefined: this branch of %s can never be first: the one at %s:%d takes every point; "
+        "write it before that one",
+        tp_called(g, m), p.file ? p.file : "?", p.line);
   }
   tp_edge_push(g, m, (tp_edge){ .src = e, .cond = cond, .pos = g->pos });
   if (!branch_ok(g, m, m->nin - 1, err)) {
@@ -244,15 +298,20 @@ static bool param_edge(tp_graph *g, const tp_node *p, int k, tp_error *err) {
   tp_pos pos = p->in[k].pos;
   const tp_out *o = tp_outof(e);
   if (!same_dtype(g, p, what, e, pos, err)) return false;
-  if (o->rank != p->attr.nix || !shapes_equal(g, o->rank, o->shape, p->attr.ix, 0, NULL, NULL, tp_label(p))) return shape_differs(g, p, what, e, pos, err);
+  if (o->rank != p->attr.nix ||
+      !shapes_equal(g, o->rank, o->shape, p->attr.ix, 0, NULL, NULL, tp_label(p)))
+    return shape_differs(g, p, what, e, pos, err);
   for (int i = 0; k == 0 && i < p->attr.nalong; i++)
     if (tp_dom_has(e.node->ndom, e.node->dom, p->attr.along[i]))
-      return tp_fail(err, TP_E_DOMAIN, pos, "domain: the first value of parameter '%s' depends on dim '%s', along which it evolves", tp_label(p), p->attr.along[i]->name);
+      return tp_fail(err, TP_E_DOMAIN, pos,
+          "domain: the first value of parameter '%s' depends on dim '%s', along which it evolves",
+          tp_label(p), p->attr.along[i]->name);
   return lies_inside(g, p, what, e, pos, err);
 }
 
 static bool no_along(const tp_node *p, tp_pos pos, tp_error *err) {
-  return tp_fail(err, TP_E_OPTION, pos, "option: parameter '%s' has no 'along', so nothing can update it", tp_label(p));
+  return tp_fail(err, TP_E_OPTION, pos,
+      "option: parameter '%s' has no 'along', so nothing can update it", tp_label(p));
 }
 
 static bool infer_param(tp_graph *g, tp_node *n, tp_error *err) {
@@ -260,12 +319,23 @@ static bool infer_param(tp_graph *g, tp_node *n, tp_error *err) {
   if (n->nin > 1 && !a->nalong) return no_along(n, n->pos, err);
   for (int k = 0; k < a->nix; k++)
     if (tp_mentions_end(g, a->ix[k]))
-      return tp_fail(err, TP_E_SHAPE, n->pos, "shape: the shape of parameter '%s' mentions %s, which is known only while running", tp_label(n), tp_ix_str(g->ix, a->ix[k]));
+      return tp_fail(err, TP_E_SHAPE, n->pos,
+          "shape: the shape of parameter '%s' mentions %s, which is known only while running",
+          tp_label(n), tp_ix_str(g->ix, a->ix[k]));
   for (int i = 0; i < a->nalong; i++) {
-    if (!tp_dom_has(n->ndom, n->dom, a->along[i])) return tp_fail(err, TP_E_DOMAIN, n->pos, "domain: parameter '%s' evolves along '%s', which its domain lacks", tp_label(n), a->along[i]->name);
-    if (i && a->along[i]->order <= a->along[i - 1]->order) return tp_fail(err, TP_E_DOMAIN, n->pos, "domain: 'along' of '%s' must list dims in the order in which they were made", tp_label(n));
+    if (!tp_dom_has(n->ndom, n->dom, a->along[i]))
+      return tp_fail(err, TP_E_DOMAIN, n->pos,
+          "domain: parameter '%s' evolves along '%s', which its domain lacks", tp_label(n),
+          a->along[i]->name);
+    if (i && a->along[i]->order <= a->along[i - 1]->order)
+      return tp_fail(err, TP_E_DOMAIN, n->pos,
+          "domain: 'along' of '%s' must list dims in the order in which they were made",
+          tp_label(n));
     for (int k = 0; k < a->nix; k++)
-      if (tp_ix_mentions(a->ix[k], a->along[i])) return tp_fail(err, TP_E_SHAPE, n->pos, "shape: the shape of parameter '%s' depends on '%s', along which it evolves", tp_label(n), a->along[i]->name);
+      if (tp_ix_mentions(a->ix[k], a->along[i]))
+        return tp_fail(err, TP_E_SHAPE, n->pos,
+            "shape: the shape of parameter '%s' depends on '%s', along which it evolves",
+            tp_label(n), a->along[i]->name);
   }
   if (!tp_rank_ok(n, a->nix + n->ndom - a->nalong, err) || !infer_declared(g, n, err)) return false;
   for (int k = 0; k < n->nin; k++)
@@ -278,7 +348,10 @@ bool tp_param_update(tp_graph *g, tp_node *p, tp_val e, tp_error *err) {
   if (!p->attr.nalong) return no_along(p, g->pos, err);
   if (p->nin > 1) {
     tp_pos q = p->in[1].pos;
-    return tp_fail(err, TP_E_UNDEFINED, g->pos, "undefined: this update of parameter '%s' can never be first: %s:%d updates it already, and a parameter has one update", tp_label(p), q.file ? q.file : "?", q.line);
+    return tp_fail(err, TP_E_UNDEFINED, g->pos,
+        "undefined: this update of parameter '%s' can never be first: %s:%d updates it already, "
+        "and a parameter has one update",
+        tp_label(p), q.file ? q.file : "?", q.line);
   }
   tp_edge_push(g, p, (tp_edge){ .src = e, .pos = g->pos });
   if (param_edge(g, p, 1, err)) return true;
@@ -293,19 +366,23 @@ static bool infer_pinit(tp_graph *g, tp_node *n, tp_error *err) {
 
 /* ---- accumulations ---- */
 
-/* y[u] += x[p], u in at(p): the operand's leading axes are the ranges, the rest is y's shape at u. */
+/* y[u] += x[p], u in at(p): the operand's leading axes are the ranges, the rest is y's shape at u.
+ */
 static bool scatter_shape(tp_graph *g, const tp_node *n, const tp_edge *e, tp_error *err) {
   const tp_node *x = e->src.node;
   const tp_out *o = tp_outof(e->src);
   const tp_ix *want[2 * TP_MAXRANK];
   int rank = 0;
   for (int i = 0; i < n->ndom && rank < TP_MAXRANK; i++)
-    if (e->at[i].range) want[rank++] = tp_ix_extent(g->ix, e->at[i].lo, e->at[i].hi, x->ndom, x->dom);
+    if (e->at[i].range)
+      want[rank++] = tp_ix_extent(g->ix, e->at[i].lo, e->at[i].hi, x->ndom, x->dom);
   for (int i = 0; i < n->attr.nix; i++) {
-    want[rank] = through(g, n->attr.ix[i], n->ndom, n->dom, e->at, x->ndom, x->dom, tp_called(g, n), e->pos, err);
+    want[rank] = through(
+        g, n->attr.ix[i], n->ndom, n->dom, e->at, x->ndom, x->dom, tp_called(g, n), e->pos, err);
     if (!want[rank++]) return false;
   }
-  return (o->rank == rank && shapes_equal(g, rank, o->shape, want, 0, NULL, NULL, tp_label(n))) || shape_differs(g, n, "contribution", e->src, e->pos, err);
+  return (o->rank == rank && shapes_equal(g, rank, o->shape, want, 0, NULL, NULL, tp_label(n))) ||
+      shape_differs(g, n, "contribution", e->src, e->pos, err);
 }
 
 /* y[u] += x[p], p in at(u): x's shape at p is y's. */
@@ -315,16 +392,22 @@ static bool gather_shape(tp_graph *g, const tp_node *n, const tp_edge *e, tp_err
   const tp_ix *have[TP_MAXRANK];
   if (o->rank != n->attr.nix) return shape_differs(g, n, "contribution", e->src, e->pos, err);
   for (int i = 0; i < o->rank; i++)
-    if (!(have[i] = through(g, o->shape[i], x->ndom, x->dom, e->at, n->ndom, n->dom, tp_called(g, x), e->pos, err))) return false;
-  return shapes_equal(g, o->rank, have, n->attr.ix, 0, NULL, NULL, tp_label(n)) || shape_differs(g, n, "contribution", e->src, e->pos, err);
+    if (!(have[i] = through(g, o->shape[i], x->ndom, x->dom, e->at, n->ndom, n->dom,
+              tp_called(g, x), e->pos, err)))
+      return false;
+  return shapes_equal(g, o->rank, have, n->attr.ix, 0, NULL, NULL, tp_label(n)) ||
+      shape_differs(g, n, "contribution", e->src, e->pos, err);
 }
 
-/* Every dim that e mentions is among a or b, and every end that it mentions is one of a's points. */
+/* Every dim that e mentions is among a or b, and every end that it mentions is one of a's points.
+ */
 static bool over_dims(const tp_graph *g, const tp_ix *e, const tp_node *a, const tp_node *b) {
   const tp_sym *const *syms;
   int ns = tp_ix_syms(e, &syms);
   for (int i = 0; i < ns; i++) {
-    if (syms[i]->kind != TP_SYM_BOUND && !tp_dom_has(a->ndom, a->dom, syms[i]) && !(b && tp_dom_has(b->ndom, b->dom, syms[i]))) return false;
+    if (syms[i]->kind != TP_SYM_BOUND && !tp_dom_has(a->ndom, a->dom, syms[i]) &&
+        !(b && tp_dom_has(b->ndom, b->dom, syms[i])))
+      return false;
     if (!tp_end_known(g, syms[i], a->ndom, a->dom)) return false;
   }
   return true;
@@ -332,11 +415,18 @@ static bool over_dims(const tp_graph *g, const tp_ix *e, const tp_node *a, const
 
 static bool contribution_ok(tp_graph *g, const tp_node *n, const tp_edge *e, tp_error *err) {
   const tp_node *x = e->src.node, *to = e->gather ? x : n, *over = e->gather ? n : x;
-  if (!at_ok(to->ndom, to->dom, e->at, tp_called(g, to), e->pos, err) || !same_dtype(g, n, "contribution", e->src, e->pos, err)) return false;
+  if (!at_ok(to->ndom, to->dom, e->at, tp_called(g, to), e->pos, err) ||
+      !same_dtype(g, n, "contribution", e->src, e->pos, err))
+    return false;
   bool inside = !e->cond || over_dims(g, e->cond, over, e->gather ? x : NULL);
-  for (int i = 0; i < to->ndom; i++) inside = inside && over_dims(g, e->at[i].lo, over, NULL) && (!e->at[i].range || over_dims(g, e->at[i].hi, over, NULL));
-  if (!inside) return tp_fail(err, TP_E_DOMAIN, e->pos, "domain: a contribution to '%s' mentions a dim that neither side has", tp_label(n));
-  if (e->cond && !tp_affine(e->cond)) return not_affine(e->cond, "condition", tp_called(g, n), e->pos, err);
+  for (int i = 0; i < to->ndom; i++)
+    inside = inside && over_dims(g, e->at[i].lo, over, NULL) &&
+        (!e->at[i].range || over_dims(g, e->at[i].hi, over, NULL));
+  if (!inside)
+    return tp_fail(err, TP_E_DOMAIN, e->pos,
+        "domain: a contribution to '%s' mentions a dim that neither side has", tp_label(n));
+  if (e->cond && !tp_affine(e->cond))
+    return not_affine(e->cond, "condition", tp_called(g, n), e->pos, err);
   return e->gather ? gather_shape(g, n, e, err) : scatter_shape(g, n, e, err);
 }
 
@@ -357,10 +447,10 @@ bool tp_accum_add(tp_graph *g, tp_node *acc, tp_edge e, tp_error *err) {
 
 bool tp_infer_time(tp_graph *g, tp_node *n, tp_error *err) {
   switch (n->op) {
-    case TP_OP_READ: return infer_read(g, n, err);
-    case TP_OP_MERGE: return infer_merge(g, n, err);
-    case TP_OP_ACCUM: return infer_accum(g, n, err);
-    case TP_OP_PARAM: return infer_param(g, n, err);
-    default: return infer_pinit(g, n, err);
+  case TP_OP_READ: return infer_read(g, n, err);
+  case TP_OP_MERGE: return infer_merge(g, n, err);
+  case TP_OP_ACCUM: return infer_accum(g, n, err);
+  case TP_OP_PARAM: return infer_param(g, n, err);
+  default: return infer_pinit(g, n, err);
   }
 }

@@ -1,13 +1,20 @@
-/* The verifier: every invariant of graph.h. First the structure of all nodes, which inference takes for granted, then each node's types against what its operands give. A domain may be larger than the union of the
- * operands' (a pass may have shrunk one); extents may differ in form or by what a shape check asks. Works in a scratch graph, so that g stays as it is. */
+/* The verifier: every invariant of graph.h. First the structure of all nodes, which inference takes
+ * for granted, then each node's types against what its operands give. A domain may be larger than
+ * the union of the operands' (a pass may have shrunk one); extents may differ in form or by what a
+ * shape check asks. Works in a scratch graph, so that g stays as it is. */
 #include "graph/core.h"
 
 static bool wrong(const tp_node *n, tp_error *err, const char *why) {
-  return tp_fail(err, TP_E_OPTION, n->pos, "option: bad graph: %%%d '%s': %s", n->id, tp_ops[n->op].text, why);
+  return tp_fail(
+      err, TP_E_OPTION, n->pos, "option: bad graph: %%%d '%s': %s", n->id, tp_ops[n->op].text, why);
 }
 
-static bool known(const tp_graph *g, const tp_node *n) { return n && n->id >= 0 && n->id < g->nodes.n && g->nodes.v[n->id] == n; }
-static bool value_ok(const tp_graph *g, tp_val v) { return known(g, v.node) && v.out >= 0 && v.out < v.node->nout; }
+static bool known(const tp_graph *g, const tp_node *n) {
+  return n && n->id >= 0 && n->id < g->nodes.n && g->nodes.v[n->id] == n;
+}
+static bool value_ok(const tp_graph *g, tp_val v) {
+  return known(g, v.node) && v.out >= 0 && v.out < v.node->nout;
+}
 
 /* Results as the operator has them, in arrays that inference has room for. */
 static bool type_ok(const tp_node *n, tp_error *err) {
@@ -15,13 +22,16 @@ static bool type_ok(const tp_node *n, tp_error *err) {
   if (nout >= 0 && n->nout != nout) return wrong(n, err, "number of results");
   if (!tp_dims_ok(n, err)) return false;
   for (int i = 1; i < n->ndom; i++)
-    if (n->dom[i]->order <= n->dom[i - 1]->order) return wrong(n, err, "its domain is not in order");
+    if (n->dom[i]->order <= n->dom[i - 1]->order)
+      return wrong(n, err, "its domain is not in order");
   for (int k = 0; k < n->nout; k++) {
     if (n->out[k].rank < 0 || n->out[k].rank > TP_MAXRANK) return wrong(n, err, "too many axes");
     for (int i = 0; i < n->out[k].rank; i++)
-      if (!n->out[k].shape[i] || tp_ix_is_cond(n->out[k].shape[i])) return wrong(n, err, "an extent is no number");
+      if (!n->out[k].shape[i] || tp_ix_is_cond(n->out[k].shape[i]))
+        return wrong(n, err, "an extent is no number");
   }
-  if ((n->op == TP_OP_INPUT || n->op == TP_OP_PARAM) && !n->attr.str) return wrong(n, err, "it has no name");
+  if ((n->op == TP_OP_INPUT || n->op == TP_OP_PARAM) && !n->attr.str)
+    return wrong(n, err, "it has no name");
   return n->op != TP_OP_CONST || n->ndom == 0 || wrong(n, err, "a constant has no dims");
 }
 
@@ -30,41 +40,52 @@ static bool edge_ok(const tp_graph *g, const tp_node *n, const tp_edge *e, tp_er
   if (!value_ok(g, e->src)) return wrong(n, err, "an operand is not in the graph");
   if ((e->at || e->gather) && !accum) return wrong(n, err, "an operand has indices");
   if (e->cond && !accum && n->op != TP_OP_MERGE) return wrong(n, err, "an operand has a condition");
-  return !e->cond || tp_ix_is_cond(e->cond) || wrong(n, err, "the condition of an operand is a number");
+  return !e->cond || tp_ix_is_cond(e->cond) ||
+      wrong(n, err, "the condition of an operand is a number");
 }
 
 static bool structure_ok(const tp_graph *g, const tp_node *n, tp_error *err) {
   if (!tp_nin_ok(n->op, n->nin, n->pos, err) || !type_ok(n, err)) return false;
   for (int k = 0; k < n->nin; k++)
     if (!edge_ok(g, n, &n->in[k], err)) return false;
-  if (n->attr.nat != (n->op == TP_OP_READ ? n->in[0].src.node->ndom : 0)) return wrong(n, err, "an index for each dim of its operand is wanted, and of a read only");
+  if (n->attr.nat != (n->op == TP_OP_READ ? n->in[0].src.node->ndom : 0))
+    return wrong(n, err, "an index for each dim of its operand is wanted, and of a read only");
   if (n->attr.nover && n->op != TP_OP_CALL) return wrong(n, err, "only a call goes over dims");
   for (int i = 0; i < n->attr.nover; i++)
-    if (tp_dom_has(i, n->attr.over, n->attr.over[i])) return wrong(n, err, "a dim stands twice in 'over'");
+    if (tp_dom_has(i, n->attr.over, n->attr.over[i]))
+      return wrong(n, err, "a dim stands twice in 'over'");
   for (int k = 0; n->op == TP_OP_MERGE && k < n->nin; k++)
-    if (!n->in[k].cond != (n->done && k + 1 == n->nin)) return wrong(n, err, "a branch without a condition must be the last and `otherwise`");
+    if (!n->in[k].cond != (n->done && k + 1 == n->nin))
+      return wrong(n, err, "a branch without a condition must be the last and `otherwise`");
   return true;
 }
 
 bool tp_verify_structure(const tp_graph *g, tp_error *err) {
   for (int i = 0; i < g->nodes.n; i++)
-    if (!(g->nodes.v[i]->id == i ? structure_ok(g, g->nodes.v[i], err) : wrong(g->nodes.v[i], err, "its id is not its place"))) return false;
+    if (!(g->nodes.v[i]->id == i ? structure_ok(g, g->nodes.v[i], err)
+                                 : wrong(g->nodes.v[i], err, "its id is not its place")))
+      return false;
   return true;
 }
 
-/* Where ends are lowered, what an extent is on points before the end cannot be told from the domain. */
-static bool unknown(const tp_graph *g, const tp_ix *e) { return g->stops.n && g->stops.v[0].end && tp_mentions_end(g, e); }
+/* Where ends are lowered, what an extent is on points before the end cannot be told from the
+ * domain. */
+static bool unknown(const tp_graph *g, const tp_ix *e) {
+  return g->stops.n && g->stops.v[0].end && tp_mentions_end(g, e);
+}
 
 static bool types_agree(tp_graph *scratch, const tp_node *n, const tp_node *m, tp_error *err) {
   for (int i = 0; i < m->ndom; i++)
-    if (!tp_dom_has(n->ndom, n->dom, m->dom[i])) return wrong(n, err, "its domain lacks a dim of an operand");
+    if (!tp_dom_has(n->ndom, n->dom, m->dom[i]))
+      return wrong(n, err, "its domain lacks a dim of an operand");
   if (m->nout != n->nout) return wrong(n, err, "number of results");
   for (int k = 0; k < n->nout; k++) {
     const tp_out *a = &n->out[k], *b = &m->out[k];
     if (a->dtype != b->dtype) return wrong(n, err, "dtype is not that of its operands");
     if (a->rank != b->rank) return wrong(n, err, "rank is not that of its operands");
     for (int i = 0; i < a->rank; i++)
-      if (!unknown(scratch, a->shape[i]) && !tp_extent_eq(scratch, a->shape[i], b->shape[i], "")) return wrong(n, err, "shape is not that of its operands");
+      if (!unknown(scratch, a->shape[i]) && !tp_extent_eq(scratch, a->shape[i], b->shape[i], ""))
+        return wrong(n, err, "shape is not that of its operands");
   }
   return true;
 }
@@ -86,71 +107,103 @@ static bool is_listed(const tp_node *n, int count, tp_node *const *v) {
 static bool same_type(tp_graph *scratch, const tp_out *a, const tp_out *b) {
   bool same = a->dtype == b->dtype && a->rank == b->rank;
   for (int i = 0; same && i < a->rank; i++)
-    same = unknown(scratch, a->shape[i]) || unknown(scratch, b->shape[i]) || tp_extent_eq(scratch, a->shape[i], b->shape[i], "");
+    same = unknown(scratch, a->shape[i]) || unknown(scratch, b->shape[i]) ||
+        tp_extent_eq(scratch, a->shape[i], b->shape[i], "");
   return same;
 }
 
-/* Entries of `inputs` and `params`, of which those that were dropped are no nodes of the graph. A parameter that is closed is no PARAM, but keeps name, type and along. */
+/* Entries of `inputs` and `params`, of which those that were dropped are no nodes of the graph. A
+ * parameter that is closed is no PARAM, but keeps name, type and along. */
 static bool entries_ok(const tp_graph *g, int n, tp_node *const *v, bool inputs, tp_error *err) {
   for (int i = 0; i < n; i++) {
     const tp_attr *a = &v[i]->attr;
     bool is = a->str && v[i]->nout == 1 && (!inputs || v[i]->op == TP_OP_INPUT);
-    for (int j = 0; j < a->nalong; j++) is &= tp_dom_has(v[i]->ndom, v[i]->dom, a->along[j]) && !tp_dom_has(j, a->along, a->along[j]);
-    if (!is) return wrong(v[i], err, inputs ? "among the inputs, but no input" : "among the parameters, but no parameter");
-    if (v[i]->id >= 0 ? !known(g, v[i]) : !type_ok(v[i], err)) return wrong(v[i], err, "an entry is not in the graph");
+    for (int j = 0; j < a->nalong; j++)
+      is &= tp_dom_has(v[i]->ndom, v[i]->dom, a->along[j]) && !tp_dom_has(j, a->along, a->along[j]);
+    if (!is)
+      return wrong(v[i], err,
+          inputs ? "among the inputs, but no input" : "among the parameters, but no parameter");
+    if (v[i]->id >= 0 ? !known(g, v[i]) : !type_ok(v[i], err))
+      return wrong(v[i], err, "an entry is not in the graph");
   }
   return true;
 }
 
-/* What initialises a parameter, or is its last value, has the parameter's type at each of its states. */
+/* What initialises a parameter, or is its last value, has the parameter's type at each of its
+ * states. */
 static bool is_state(tp_graph *scratch, const tp_node *param, tp_val v) {
-  bool is = same_type(scratch, &param->out[0], tp_outof(v)) && v.node->ndom == param->ndom - param->attr.nalong;
+  bool is = same_type(scratch, &param->out[0], tp_outof(v)) &&
+      v.node->ndom == param->ndom - param->attr.nalong;
   for (int i = 0; i < v.node->ndom; i++)
-    is &= tp_dom_has(param->ndom, param->dom, v.node->dom[i]) && !tp_dom_has(param->attr.nalong, param->attr.along, v.node->dom[i]);
+    is &= tp_dom_has(param->ndom, param->dom, v.node->dom[i]) &&
+        !tp_dom_has(param->attr.nalong, param->attr.along, v.node->dom[i]);
   return is;
 }
 
-/* Once parameters are closed, the k-th hidden output is the last value of the k-th of them and has its name; before that there are none. */
+/* Once parameters are closed, the k-th hidden output is the last value of the k-th of them and has
+ * its name; before that there are none. */
 static bool hidden_ok(const tp_graph *g, tp_graph *scratch, tp_error *err) {
   int k = 0, open = 0;
-  for (int i = 0; i < g->params.n; i++) open += g->params.v[i]->id >= 0 && g->params.v[i]->op == TP_OP_PARAM;
+  for (int i = 0; i < g->params.n; i++)
+    open += g->params.v[i]->id >= 0 && g->params.v[i]->op == TP_OP_PARAM;
   for (int i = 0; i < g->outputs.n; i++) {
     const tp_output *o = &g->outputs.v[i];
     if (!o->hidden) continue;
     const tp_node *p = k < g->params.n ? g->params.v[k++] : NULL;
-    if (!p || strcmp(p->attr.str, o->name)) return tp_fail(err, TP_E_OPTION, o->pos, "option: bad graph: hidden output '%s' is not that of a parameter in its place", o->name);
-    if (!is_state(scratch, p, o->val)) return tp_fail(err, TP_E_OPTION, o->pos, "option: bad graph: hidden output '%s' has not the type of its parameter", o->name);
+    if (!p || strcmp(p->attr.str, o->name))
+      return tp_fail(err, TP_E_OPTION, o->pos,
+          "option: bad graph: hidden output '%s' is not that of a parameter in its place", o->name);
+    if (!is_state(scratch, p, o->val))
+      return tp_fail(err, TP_E_OPTION, o->pos,
+          "option: bad graph: hidden output '%s' has not the type of its parameter", o->name);
   }
   if (k ? k == g->params.n : open == g->params.n) return true;
-  return tp_fail(err, TP_E_OPTION, g->params.v[k]->pos, "option: bad graph: parameter '%s' has no hidden output", g->params.v[k]->attr.str);
+  return tp_fail(err, TP_E_OPTION, g->params.v[k]->pos,
+      "option: bad graph: parameter '%s' has no hidden output", g->params.v[k]->attr.str);
 }
 
 static bool pinit_ok(const tp_graph *g, tp_graph *scratch, const tp_node *n, tp_error *err) {
-  if (n->attr.i[0] < 0 || n->attr.i[0] >= g->params.n) return wrong(n, err, "no parameter of its number");
-  return is_state(scratch, g->params.v[n->attr.i[0]], (tp_val){ (tp_node *)n, 0 }) || wrong(n, err, "its parameter has another type");
+  if (n->attr.i[0] < 0 || n->attr.i[0] >= g->params.n)
+    return wrong(n, err, "no parameter of its number");
+  return is_state(scratch, g->params.v[n->attr.i[0]], (tp_val){ (tp_node *)n, 0 }) ||
+      wrong(n, err, "its parameter has another type");
 }
 
 static bool lists_ok(const tp_graph *g, tp_graph *scratch, tp_error *err) {
-  if (!entries_ok(g, g->inputs.n, g->inputs.v, true, err) || !entries_ok(g, g->params.n, g->params.v, false, err)) return false;
+  if (!entries_ok(g, g->inputs.n, g->inputs.v, true, err) ||
+      !entries_ok(g, g->params.n, g->params.v, false, err))
+    return false;
   for (int i = 0; i < g->nodes.n; i++) {
     const tp_node *n = g->nodes.v[i];
-    if (n->op == TP_OP_INPUT && !is_listed(n, g->inputs.n, g->inputs.v)) return wrong(n, err, "not among the inputs");
-    if (n->op == TP_OP_PARAM && !is_listed(n, g->params.n, g->params.v)) return wrong(n, err, "not among the parameters");
-    if (n->op == TP_OP_CALL && n->nout == 0 && !is_listed(n, g->sinks.n, g->sinks.v)) return wrong(n, err, "not among the sinks");
+    if (n->op == TP_OP_INPUT && !is_listed(n, g->inputs.n, g->inputs.v))
+      return wrong(n, err, "not among the inputs");
+    if (n->op == TP_OP_PARAM && !is_listed(n, g->params.n, g->params.v))
+      return wrong(n, err, "not among the parameters");
+    if (n->op == TP_OP_CALL && n->nout == 0 && !is_listed(n, g->sinks.n, g->sinks.v))
+      return wrong(n, err, "not among the sinks");
     if (n->op == TP_OP_PINIT && !pinit_ok(g, scratch, n, err)) return false;
   }
   for (int i = 0; i < g->sinks.n; i++)
-    if (!known(g, g->sinks.v[i])) return tp_fail(err, TP_E_OPTION, g->pos, "option: bad graph: sink %d is not in the graph", i);
+    if (!known(g, g->sinks.v[i]))
+      return tp_fail(err, TP_E_OPTION, g->pos, "option: bad graph: sink %d is not in the graph", i);
   for (int i = 0; i < g->outputs.n; i++)
-    if (!value_ok(g, g->outputs.v[i].val)) return tp_fail(err, TP_E_OPTION, g->outputs.v[i].pos, "option: bad graph: output '%s' is not in the graph", g->outputs.v[i].name);
+    if (!value_ok(g, g->outputs.v[i].val))
+      return tp_fail(err, TP_E_OPTION, g->outputs.v[i].pos,
+          "option: bad graph: output '%s' is not in the graph", g->outputs.v[i].name);
   for (int i = 0; i < g->stops.n; i++) {
     const tp_stop *s = &g->stops.v[i];
     const char *t = s->dim->name;
-    if (!value_ok(g, s->done) || (s->end && !known(g, s->end))) return tp_fail(err, TP_E_OPTION, s->pos, "option: bad graph: what ends '%s' is not in the graph", t);
-    if (tp_dtypeof(s->done) != TP_BOOL || tp_rankof(s->done) || s->done.node->ndom != s->ndom + 1) return tp_fail(err, TP_E_OPTION, s->pos, "option: bad graph: what ends '%s' is no bool over its domain", t);
+    if (!value_ok(g, s->done) || (s->end && !known(g, s->end)))
+      return tp_fail(
+          err, TP_E_OPTION, s->pos, "option: bad graph: what ends '%s' is not in the graph", t);
+    if (tp_dtypeof(s->done) != TP_BOOL || tp_rankof(s->done) || s->done.node->ndom != s->ndom + 1)
+      return tp_fail(err, TP_E_OPTION, s->pos,
+          "option: bad graph: what ends '%s' is no bool over its domain", t);
   }
   for (int i = 0; i < g->losses.n; i++)
-    if (!value_ok(g, g->losses.v[i]) || !tp_dtype_float(tp_dtypeof(g->losses.v[i]))) return tp_fail(err, TP_E_OPTION, g->pos, "option: bad graph: loss %d is no float of the graph", i);
+    if (!value_ok(g, g->losses.v[i]) || !tp_dtype_float(tp_dtypeof(g->losses.v[i])))
+      return tp_fail(
+          err, TP_E_OPTION, g->pos, "option: bad graph: loss %d is no float of the graph", i);
   return hidden_ok(g, scratch, err);
 }
 

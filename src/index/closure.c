@@ -14,11 +14,14 @@ static isl_id *tag(tp_ictx *c, int i) {
   return isl_id_alloc(tp_isl_ctx(c), name, NULL);
 }
 
-static isl_set *tagged(tp_ictx *c, tp_set *s, int i) { return isl_set_set_tuple_id(isl_set_copy(s), tag(c, i)); }
+static isl_set *tagged(tp_ictx *c, tp_set *s, int i) {
+  return isl_set_set_tuple_id(isl_set_copy(s), tag(c, i));
+}
 
 static isl_union_set *tagged_sets(tp_ictx *c, int n, tp_set *const *set) {
   isl_union_set *all = isl_union_set_empty(tp_isl_params(c));
-  for (int i = 0; i < n; i++) all = isl_union_set_union(all, isl_union_set_from_set(tagged(c, set[i], i)));
+  for (int i = 0; i < n; i++)
+    all = isl_union_set_union(all, isl_union_set_from_set(tagged(c, set[i], i)));
   return all;
 }
 
@@ -26,7 +29,8 @@ static isl_union_map *tagged_hops(tp_ictx *c, int nhop, const tp_hop *hop) {
   isl_union_map *all = isl_union_map_empty(tp_isl_params(c));
   for (int k = 0; k < nhop; k++) {
     isl_map *m = isl_map_set_tuple_id(isl_map_copy(hop[k].rel), isl_dim_in, tag(c, hop[k].from));
-    all = isl_union_map_union(all, isl_union_map_from_map(isl_map_set_tuple_id(m, isl_dim_out, tag(c, hop[k].to))));
+    all = isl_union_map_union(
+        all, isl_union_map_from_map(isl_map_set_tuple_id(m, isl_dim_out, tag(c, hop[k].to))));
   }
   return isl_union_map_coalesce(all);
 }
@@ -42,7 +46,8 @@ static tp_set *untagged(tp_ictx *c, isl_union_set *all, tp_set *like, int i) {
 bool tp_set_closure(tp_ictx *c, int n, tp_set **set, int nhop, const tp_hop *hop) {
   isl_bool exact = isl_bool_error;
   isl_union_map *plus = isl_union_map_transitive_closure(tagged_hops(c, nhop, hop), &exact);
-  isl_union_set *all = isl_union_set_union(isl_union_set_apply(tagged_sets(c, n, set), plus), tagged_sets(c, n, set));
+  isl_union_set *all = isl_union_set_union(
+      isl_union_set_apply(tagged_sets(c, n, set), plus), tagged_sets(c, n, set));
   bool ok = all && exact == isl_bool_true;
   for (int i = 0; ok && i < n; i++) {
     tp_set *s = untagged(c, all, set[i], i);

@@ -1,6 +1,7 @@
 /* Conditions over index expressions, hash-consed. Normal forms:
- *   e >= 0 with coprime coefficients (k*e + c >= 0 => e + c//k >= 0); e == 0 with coprime coefficients, the first positive;
- *   not only stands before ==; and, or are flat, sorted, without operands that another one implies; a >= 0 and -a >= 0 => a == 0. */
+ *   e >= 0 with coprime coefficients (k*e + c >= 0 => e + c//k >= 0); e == 0 with coprime
+ * coefficients, the first positive; not only stands before ==; and, or are flat, sorted, without
+ * operands that another one implies; a >= 0 and -a >= 0 => a == 0. */
 #include "index/priv.h"
 
 const tp_ix *tp_ix_bool(tp_ictx *c, bool v) {
@@ -31,12 +32,12 @@ const tp_ix *tp_ix_eq0(tp_ictx *c, const tp_ix *e) {
 
 const tp_ix *tp_ix_cmp(tp_ictx *c, tp_cmp op, const tp_ix *a, const tp_ix *b) {
   switch (op) {
-    case TP_EQ: return tp_ix_eq0(c, tp_ix_sub(c, a, b));
-    case TP_NE: return tp_ix_not(c, tp_ix_eq0(c, tp_ix_sub(c, a, b)));
-    case TP_GE: return tp_ix_ge0(c, tp_ix_sub(c, a, b));
-    case TP_GT: return tp_ix_ge0(c, tp_ix_addc(c, tp_ix_sub(c, a, b), -1));
-    case TP_LE: return tp_ix_ge0(c, tp_ix_sub(c, b, a));
-    case TP_LT: return tp_ix_ge0(c, tp_ix_addc(c, tp_ix_sub(c, b, a), -1));
+  case TP_EQ: return tp_ix_eq0(c, tp_ix_sub(c, a, b));
+  case TP_NE: return tp_ix_not(c, tp_ix_eq0(c, tp_ix_sub(c, a, b)));
+  case TP_GE: return tp_ix_ge0(c, tp_ix_sub(c, a, b));
+  case TP_GT: return tp_ix_ge0(c, tp_ix_addc(c, tp_ix_sub(c, a, b), -1));
+  case TP_LE: return tp_ix_ge0(c, tp_ix_sub(c, b, a));
+  case TP_LT: return tp_ix_ge0(c, tp_ix_addc(c, tp_ix_sub(c, b, a), -1));
   }
   return NULL;
 }
@@ -44,12 +45,12 @@ const tp_ix *tp_ix_cmp(tp_ictx *c, tp_cmp op, const tp_ix *a, const tp_ix *b) {
 const tp_ix *tp_ix_not(tp_ictx *c, const tp_ix *a) {
   if (!a) return NULL;
   switch (a->kind) {
-    case TP_IX_TRUE: return tp_ix_bool(c, false);
-    case TP_IX_FALSE: return tp_ix_bool(c, true);
-    case TP_IX_GE0: return tp_ix_ge0(c, tp_ix_addc(c, tp_ix_neg(c, a->arg[0]), -1));
-    case TP_IX_EQ0: return with_arg(c, TP_IX_NOT, a);
-    case TP_IX_NOT: return a->arg[0];
-    default: break;
+  case TP_IX_TRUE: return tp_ix_bool(c, false);
+  case TP_IX_FALSE: return tp_ix_bool(c, true);
+  case TP_IX_GE0: return tp_ix_ge0(c, tp_ix_addc(c, tp_ix_neg(c, a->arg[0]), -1));
+  case TP_IX_EQ0: return with_arg(c, TP_IX_NOT, a);
+  case TP_IX_NOT: return a->arg[0];
+  default: break;
   }
   int64_t key[] = { TP_MEMO_NOT, a->id };
   const tp_ix *no = tp_hmap_get(&c->memo, key, sizeof key), *v[a->narg];
@@ -69,15 +70,19 @@ static bool literal_implies(const tp_ix *a, const tp_ix *b) {
   if (b->kind != TP_IX_GE0 && !ne) return false;
   const tp_ix *x = a->arg[0], *y = ne ? b->arg[0]->arg[0] : b->arg[0];
   int64_t d;
-  if (tp_ix_differ(y, 1, x, &d)) return !ne ? d >= 0 : eq ? d != 0 : d > 0;          /* y = x + d */
-  if (tp_ix_differ(y, -1, x, &d)) return !ne ? eq && d >= 0 : eq ? d != 0 : d < 0;   /* y = d - x */
+  if (tp_ix_differ(y, 1, x, &d)) return !ne ? d >= 0 : eq ? d != 0 : d > 0;        /* y = x + d */
+  if (tp_ix_differ(y, -1, x, &d)) return !ne ? eq && d >= 0 : eq ? d != 0 : d < 0; /* y = d - x */
   return false;
 }
 
 static bool implies(const tp_ix *a, const tp_ix *b) {
   if (a == b) return true;
   bool all = a->kind == TP_IX_OR || b->kind == TP_IX_AND;
-  const tp_ix *over = a->kind == TP_IX_OR ? a : b->kind == TP_IX_AND ? b : a->kind == TP_IX_AND ? a : b->kind == TP_IX_OR ? b : NULL;
+  const tp_ix *over = a->kind == TP_IX_OR ? a
+      : b->kind == TP_IX_AND              ? b
+      : a->kind == TP_IX_AND              ? a
+      : b->kind == TP_IX_OR               ? b
+                                          : NULL;
   if (!over) return literal_implies(a, b);
   for (int i = 0; i < over->narg; i++)
     if (implies(over == a ? over->arg[i] : a, over == b ? over->arg[i] : b) != all) return !all;
@@ -86,8 +91,15 @@ static bool implies(const tp_ix *a, const tp_ix *b) {
 
 /* ---- and, or ---- */
 
-/* The operands of a conjunction or disjunction as it grows; `done` if it has become the constant that absorbs all others. */
-typedef struct { tp_ictx *c; tp_ixkind kind; int n; bool done; const tp_ix **v; } junction;
+/* The operands of a conjunction or disjunction as it grows; `done` if it has become the constant
+ * that absorbs all others. */
+typedef struct {
+  tp_ictx *c;
+  tp_ixkind kind;
+  int n;
+  bool done;
+  const tp_ix **v;
+} junction;
 
 static void drop(junction *j, int i) { j->v[i] = j->v[--j->n]; }
 
@@ -103,7 +115,8 @@ static void add_literal(junction *j, const tp_ix *e) {
   for (int i = j->n - 1; i >= 0; i--)
     if (conj ? implies(e, j->v[i]) : implies(j->v[i], e)) drop(j, i);
   for (int i = 0; i < j->n; i++)
-    if (conj && e->kind == TP_IX_GE0 && j->v[i]->kind == TP_IX_GE0 && tp_ix_differ(e->arg[0], -1, j->v[i]->arg[0], &d) && d == 0) {
+    if (conj && e->kind == TP_IX_GE0 && j->v[i]->kind == TP_IX_GE0 &&
+        tp_ix_differ(e->arg[0], -1, j->v[i]->arg[0], &d) && d == 0) {
       drop(j, i);
       add_literal(j, tp_ix_eq0(j->c, e->arg[0]));
       return;
@@ -114,7 +127,8 @@ static void add_literal(junction *j, const tp_ix *e) {
 static void add_all(junction *j, const tp_ix *e) {
   if (e->kind == j->kind)
     for (int i = 0; i < e->narg; i++) add_all(j, e->arg[i]);
-  else if (e->kind == TP_IX_TRUE || e->kind == TP_IX_FALSE) j->done |= (e->kind == TP_IX_TRUE) == (j->kind == TP_IX_OR);
+  else if (e->kind == TP_IX_TRUE || e->kind == TP_IX_FALSE)
+    j->done |= (e->kind == TP_IX_TRUE) == (j->kind == TP_IX_OR);
   else add_literal(j, e);
 }
 
@@ -126,7 +140,7 @@ const tp_ix *tp_ix_join(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *p
   }
   const tp_ix *v[most];
   junction j = { .c = c, .kind = kind, .v = v };
-  bool joined = n && part[0]->kind == kind;     /* then its operands are as they should be */
+  bool joined = n && part[0]->kind == kind; /* then its operands are as they should be */
   for (int i = 0; joined && i < part[0]->narg; i++) v[j.n++] = part[0]->arg[i];
   for (int i = joined; i < n; i++) add_all(&j, part[i]);
   if (j.done || j.n == 0) return tp_ix_bool(c, j.done == (kind == TP_IX_OR));
@@ -136,10 +150,16 @@ const tp_ix *tp_ix_join(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *p
   return tp_ix_intern(c, &p);
 }
 
-const tp_ix *tp_ix_both(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return !a ? b : !b ? a : tp_ix_and(c, a, b); }
+const tp_ix *tp_ix_both(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
+  return !a ? b : !b ? a : tp_ix_and(c, a, b);
+}
 const tp_ix *tp_ix_conjunct(const tp_ix *cond, int k) {
   if (cond && cond->kind == TP_IX_AND) return k < cond->narg ? cond->arg[k] : NULL;
   return k ? NULL : cond;
 }
-const tp_ix *tp_ix_and(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return tp_ix_join(c, TP_IX_AND, 2, (const tp_ix *[]){ a, b }); }
-const tp_ix *tp_ix_or(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return tp_ix_join(c, TP_IX_OR, 2, (const tp_ix *[]){ a, b }); }
+const tp_ix *tp_ix_and(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
+  return tp_ix_join(c, TP_IX_AND, 2, (const tp_ix *[]){ a, b });
+}
+const tp_ix *tp_ix_or(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
+  return tp_ix_join(c, TP_IX_OR, 2, (const tp_ix *[]){ a, b });
+}

@@ -1,4 +1,5 @@
-/* Evaluation. evalq is the plan interpreter's inner loop: it wraps around and checks nothing. eval computes in 128 bits and saturates. */
+/* Evaluation. evalq is the plan interpreter's inner loop: it wraps around and checks nothing. eval
+ * computes in 128 bits and saturates. */
 #include "index/priv.h"
 
 static int64_t quick_poly(const tp_ix *e, const int64_t *env) {
@@ -31,18 +32,19 @@ static bool quick_all(const tp_ix *e, const int64_t *env, bool want) {
 
 int64_t tp_ix_evalq(const tp_ix *e, const int64_t *env) {
   switch (e->kind) {
-    case TP_IX_SYM: return env[e->sym->id];
-    case TP_IX_POLY: return quick_poly(e, env);
-    case TP_IX_MIN: case TP_IX_MAX: return quick_extremum(e, env);
-    case TP_IX_FDIV: return tp_floordiv(tp_ix_evalq(e->arg[0], env), e->div);
-    case TP_IX_MOD: return tp_floormod(tp_ix_evalq(e->arg[0], env), e->div);
-    case TP_IX_TRUE: return 1;
-    case TP_IX_FALSE: return 0;
-    case TP_IX_GE0: return tp_ix_evalq(e->arg[0], env) >= 0;
-    case TP_IX_EQ0: return tp_ix_evalq(e->arg[0], env) == 0;
-    case TP_IX_AND: return quick_all(e, env, true);
-    case TP_IX_OR: return !quick_all(e, env, false);
-    case TP_IX_NOT: return !tp_ix_evalq(e->arg[0], env);
+  case TP_IX_SYM: return env[e->sym->id];
+  case TP_IX_POLY: return quick_poly(e, env);
+  case TP_IX_MIN:
+  case TP_IX_MAX: return quick_extremum(e, env);
+  case TP_IX_FDIV: return tp_floordiv(tp_ix_evalq(e->arg[0], env), e->div);
+  case TP_IX_MOD: return tp_floormod(tp_ix_evalq(e->arg[0], env), e->div);
+  case TP_IX_TRUE: return 1;
+  case TP_IX_FALSE: return 0;
+  case TP_IX_GE0: return tp_ix_evalq(e->arg[0], env) >= 0;
+  case TP_IX_EQ0: return tp_ix_evalq(e->arg[0], env) == 0;
+  case TP_IX_AND: return quick_all(e, env, true);
+  case TP_IX_OR: return !quick_all(e, env, false);
+  case TP_IX_NOT: return !tp_ix_evalq(e->arg[0], env);
   }
   return 0;
 }
@@ -88,16 +90,17 @@ static bool checked_all(const tp_ix *e, const int64_t *env, bool want, bool *ok)
 
 static int64_t checked(const tp_ix *e, const int64_t *env, bool *ok) {
   switch (e->kind) {
-    case TP_IX_POLY: return checked_poly(e, env, ok);
-    case TP_IX_MIN: case TP_IX_MAX: return checked_extremum(e, env, ok);
-    case TP_IX_FDIV: return tp_floordiv(checked(e->arg[0], env, ok), e->div);
-    case TP_IX_MOD: return tp_floormod(checked(e->arg[0], env, ok), e->div);
-    case TP_IX_GE0: return checked(e->arg[0], env, ok) >= 0;
-    case TP_IX_EQ0: return checked(e->arg[0], env, ok) == 0;
-    case TP_IX_AND: return checked_all(e, env, true, ok);
-    case TP_IX_OR: return !checked_all(e, env, false, ok);
-    case TP_IX_NOT: return !checked(e->arg[0], env, ok);
-    default: return tp_ix_evalq(e, env);
+  case TP_IX_POLY: return checked_poly(e, env, ok);
+  case TP_IX_MIN:
+  case TP_IX_MAX: return checked_extremum(e, env, ok);
+  case TP_IX_FDIV: return tp_floordiv(checked(e->arg[0], env, ok), e->div);
+  case TP_IX_MOD: return tp_floormod(checked(e->arg[0], env, ok), e->div);
+  case TP_IX_GE0: return checked(e->arg[0], env, ok) >= 0;
+  case TP_IX_EQ0: return checked(e->arg[0], env, ok) == 0;
+  case TP_IX_AND: return checked_all(e, env, true, ok);
+  case TP_IX_OR: return !checked_all(e, env, false, ok);
+  case TP_IX_NOT: return !checked(e->arg[0], env, ok);
+  default: return tp_ix_evalq(e, env);
   }
 }
 
@@ -130,15 +133,18 @@ static double real_extremum(const tp_ix *e, const int64_t *env) {
 
 double tp_ix_evald(const tp_ix *e, const int64_t *env) {
   switch (e->kind) {
-    case TP_IX_POLY: return real_poly(e, env);
-    case TP_IX_MIN: case TP_IX_MAX: return real_extremum(e, env);
-    default: return (double)tp_ix_evalq(e, env);
+  case TP_IX_POLY: return real_poly(e, env);
+  case TP_IX_MIN:
+  case TP_IX_MAX: return real_extremum(e, env);
+  default: return (double)tp_ix_evalq(e, env);
   }
 }
 
 /* ---- ranges ---- */
 
-typedef struct { int64_t lo, hi; } interval;
+typedef struct {
+  int64_t lo, hi;
+} interval;
 
 static int64_t cut(wide v) {
   bool ok;
@@ -146,7 +152,8 @@ static int64_t cut(wide v) {
 }
 
 static interval product(interval a, interval b) {
-  wide v[4] = { (wide)a.lo * b.lo, (wide)a.lo * b.hi, (wide)a.hi * b.lo, (wide)a.hi * b.hi }, lo = v[0], hi = v[0];
+  wide v[4] = { (wide)a.lo * b.lo, (wide)a.lo * b.hi, (wide)a.hi * b.lo, (wide)a.hi * b.hi },
+       lo = v[0], hi = v[0];
   for (int i = 1; i < 4; i++) {
     if (v[i] < lo) lo = v[i];
     if (v[i] > hi) hi = v[i];
@@ -188,21 +195,23 @@ static interval range_sym(const tp_sym *s, const int64_t *lo, const int64_t *hi)
 static interval range_of(const tp_ix *e, const int64_t *lo, const int64_t *hi) {
   interval r;
   switch (e->kind) {
-    case TP_IX_SYM: return range_sym(e->sym, lo, hi);
-    case TP_IX_POLY: return range_poly(e, lo, hi);
-    case TP_IX_MIN: case TP_IX_MAX: return range_extremum(e, lo, hi);
-    case TP_IX_FDIV:
-      r = range_of(e->arg[0], lo, hi);
-      return (interval){ tp_floordiv(r.lo, e->div), tp_floordiv(r.hi, e->div) };
-    case TP_IX_MOD:
-      r = range_of(e->arg[0], lo, hi);
-      if (tp_floordiv(r.lo, e->div) != tp_floordiv(r.hi, e->div)) return (interval){ 0, e->div - 1 };
-      return (interval){ tp_floormod(r.lo, e->div), tp_floormod(r.hi, e->div) };
-    default: return (interval){ 0, 1 };
+  case TP_IX_SYM: return range_sym(e->sym, lo, hi);
+  case TP_IX_POLY: return range_poly(e, lo, hi);
+  case TP_IX_MIN:
+  case TP_IX_MAX: return range_extremum(e, lo, hi);
+  case TP_IX_FDIV:
+    r = range_of(e->arg[0], lo, hi);
+    return (interval){ tp_floordiv(r.lo, e->div), tp_floordiv(r.hi, e->div) };
+  case TP_IX_MOD:
+    r = range_of(e->arg[0], lo, hi);
+    if (tp_floordiv(r.lo, e->div) != tp_floordiv(r.hi, e->div)) return (interval){ 0, e->div - 1 };
+    return (interval){ tp_floormod(r.lo, e->div), tp_floormod(r.hi, e->div) };
+  default: return (interval){ 0, 1 };
   }
 }
 
-void tp_ix_range(const tp_ix *e, const int64_t *lo, const int64_t *hi, int64_t *least, int64_t *most) {
+void tp_ix_range(
+    const tp_ix *e, const int64_t *lo, const int64_t *hi, int64_t *least, int64_t *most) {
   interval r = range_of(e, lo, hi);
   *least = r.lo;
   *most = r.hi;

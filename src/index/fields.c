@@ -1,8 +1,11 @@
-/* Structs by the rows of .def files: text, what tells two apart. The text of lists of expressions and dims is that of all of a graph. */
+/* Structs by the rows of .def files: text, what tells two apart. The text of lists of expressions
+ * and dims is that of all of a graph. */
 #include "index/fields.h"
 #include <math.h>
 
-static int count_of(const tp_field *r, const void *x) { return r->count ? *(const int *)((const char *)x + r->count) : 1; }
+static int count_of(const tp_field *r, const void *x) {
+  return r->count ? *(const int *)((const char *)x + r->count) : 1;
+}
 
 /* Its value, or the first one of a list. */
 static const void *value_of(const tp_field *r, const void *x) {
@@ -77,12 +80,14 @@ void tp_put_list(tp_buf *b, tp_fieldkind kind, int n, const void *v) {
 bool tp_scan_list(tp_scan *in, tp_ictx *c, tp_fieldkind kind, int *n, void *v) {
   enum { MOST = 4 * TP_MAXRANK };
   const struct list_text *t = &list_texts[kind];
-  tp_at items[MOST];                            /* the largest */
+  tp_at items[MOST]; /* the largest */
   int count = 0;
   if (!tp_expect(in, t->open)) return false;
   while (!tp_accept(in, t->close)) {
     if (count == MOST) return tp_scan_fail(in, "too many items");
-    if ((count && !tp_expect(in, t->between)) || !t->scan(in, c, (char *)items + t->size * (size_t)count++)) return false;
+    if ((count && !tp_expect(in, t->between)) ||
+        !t->scan(in, c, (char *)items + t->size * (size_t)count++))
+      return false;
   }
   void *copy = count ? tp_dup(in->a, items, t->size * (size_t)count) : NULL;
   *n = count;
@@ -108,15 +113,21 @@ static void put_floats(tp_buf *b, const double *v) {
 static void put_value(tp_buf *b, const tp_field *r, int n, const void *v) {
   if (r->kind != TP_F_BOOL && r->kind != TP_F_INTS) tp_puts(b, " ");
   switch (r->kind) {
-    case TP_F_STRING: tp_put_string(b, *(const char *const *)v); break;
-    case TP_F_INT: tp_putf(b, "%d", *(const int *)v); break;
-    case TP_F_FLOATS: put_floats(b, v); break;
-    case TP_F_INTEGERS: tp_putf(b, "%lld %lld", (long long)((const int64_t *)v)[0], (long long)((const int64_t *)v)[1]); break;
-    case TP_F_BITS: tp_putf(b, "0x%llx", (unsigned long long)*(const uint64_t *)v); break;
-    case TP_F_WORD: tp_puts(b, r->words[*(const int *)v]); break;
-    case TP_F_INTS: for (int i = 0; i < n; i++) tp_putf(b, " %d", ((const int *)v)[i]); break;
-    case TP_F_EXTENTS: case TP_F_INDICES: case TP_F_DIMS: tp_put_list(b, r->kind, n, v); break;
-    default: break;
+  case TP_F_STRING: tp_put_string(b, *(const char *const *)v); break;
+  case TP_F_INT: tp_putf(b, "%d", *(const int *)v); break;
+  case TP_F_FLOATS: put_floats(b, v); break;
+  case TP_F_INTEGERS:
+    tp_putf(b, "%lld %lld", (long long)((const int64_t *)v)[0], (long long)((const int64_t *)v)[1]);
+    break;
+  case TP_F_BITS: tp_putf(b, "0x%llx", (unsigned long long)*(const uint64_t *)v); break;
+  case TP_F_WORD: tp_puts(b, r->words[*(const int *)v]); break;
+  case TP_F_INTS:
+    for (int i = 0; i < n; i++) tp_putf(b, " %d", ((const int *)v)[i]);
+    break;
+  case TP_F_EXTENTS:
+  case TP_F_INDICES:
+  case TP_F_DIMS: tp_put_list(b, r->kind, n, v); break;
+  default: break;
   }
 }
 
@@ -133,21 +144,24 @@ static bool scan_ints(tp_scan *in, int *n, const int **axes) {
 
 static bool scan_value(tp_scan *in, tp_ictx *c, const tp_field *r, int *n, void *v) {
   switch (r->kind) {
-    case TP_F_STRING: return (*(const char **)v = tp_scan_string(in)) != NULL;
-    case TP_F_INT: return tp_scan_small(in, v);
-    case TP_F_BOOL: return *(bool *)v = true;
-    case TP_F_FLOATS: return tp_scan_double(in, v) && (!tp_scan_more(in) || tp_scan_double(in, (double *)v + 1));
-    case TP_F_INTEGERS: return tp_scan_int(in, v) && (!tp_scan_more(in) || tp_scan_int(in, (int64_t *)v + 1));
-    case TP_F_BITS: return tp_scan_u64(in, v);
-    case TP_F_WORD: return tp_scan_choice(in, r->words, r->nwords, v);
-    case TP_F_INTS: return scan_ints(in, n, v);
-    default: return tp_scan_list(in, c, r->kind, n, v);
+  case TP_F_STRING: return (*(const char **)v = tp_scan_string(in)) != NULL;
+  case TP_F_INT: return tp_scan_small(in, v);
+  case TP_F_BOOL: return *(bool *)v = true;
+  case TP_F_FLOATS:
+    return tp_scan_double(in, v) && (!tp_scan_more(in) || tp_scan_double(in, (double *)v + 1));
+  case TP_F_INTEGERS:
+    return tp_scan_int(in, v) && (!tp_scan_more(in) || tp_scan_int(in, (int64_t *)v + 1));
+  case TP_F_BITS: return tp_scan_u64(in, v);
+  case TP_F_WORD: return tp_scan_choice(in, r->words, r->nwords, v);
+  case TP_F_INTS: return scan_ints(in, n, v);
+  default: return tp_scan_list(in, c, r->kind, n, v);
   }
 }
 
 void tp_put_fields(tp_buf *b, tp_fields f, const void *x, int *count) {
   for (const tp_field *r = f.v; r < f.v + f.n; r++)
-    if (r->kind <= TP_F_DIMS && has_value(r, x)) put_value(tp_put_item(b, count, r->key), r, count_of(r, x), value_of(r, x));
+    if (r->kind <= TP_F_DIMS && has_value(r, x))
+      put_value(tp_put_item(b, count, r->key), r, count_of(r, x), value_of(r, x));
 }
 
 bool tp_scan_field(tp_scan *in, tp_ictx *c, tp_fields f, void *x, const char *key, bool *known) {
@@ -168,8 +182,10 @@ void tp_fields_key(tp_buf *b, tp_fields f, const void *x) {
     int n = count_of(r, x);
     const void *v = n ? value_of(r, x) : NULL;
     if (r->count) tp_putn(b, (const char *)&n, sizeof n);
-    if (r->kind == TP_F_STRING) tp_puts(b, *(const char *const *)v ? *(const char *const *)v : ""), tp_putn(b, "", 1);
-    else if (r->kind == TP_F_INDICES) for (int i = 0; i < n; i++) put_index_key(b, (const tp_at *)v + i);
+    if (r->kind == TP_F_STRING)
+      tp_puts(b, *(const char *const *)v ? *(const char *const *)v : ""), tp_putn(b, "", 1);
+    else if (r->kind == TP_F_INDICES)
+      for (int i = 0; i < n; i++) put_index_key(b, (const tp_at *)v + i);
     else if (n) tp_putn(b, v, r->size * (size_t)n);
   }
 }

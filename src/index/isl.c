@@ -1,7 +1,9 @@
-/* The bridge to isl: index expressions and conditions to affine functions and sets, and back. Conventions are in index/isl.h.
+/* The bridge to isl: index expressions and conditions to affine functions and sets, and back.
+ * Conventions are in index/isl.h.
  *
- * Bounds may be made at any time, so sets made earlier have fewer parameters; isl aligns parameters by their ids in binary operations, and what we
- * compare with is made fresh. isl never aborts or prints here: an error leaves NULL behind, and tp_isl_check() reports the last one. */
+ * Bounds may be made at any time, so sets made earlier have fewer parameters; isl aligns parameters
+ * by their ids in binary operations, and what we compare with is made fresh. isl never aborts or
+ * prints here: an error leaves NULL behind, and tp_isl_check() reports the last one. */
 #include "index/memo.h"
 #include <stdlib.h>
 
@@ -25,7 +27,9 @@ bool tp_isl_check(tp_ictx *c, tp_pos pos, tp_error *err) {
   enum isl_error e = isl_ctx_last_error(ctx);
   if (e == isl_error_none) return true;
   const char *msg = isl_ctx_last_error_msg(ctx);
-  tp_fail(err, e == isl_error_alloc ? TP_E_MEMORY : TP_E_AFFINE, pos, e == isl_error_quota ? "affine: too hard for isl within its budget" : "isl: %s", msg ? msg : "?");
+  tp_fail(err, e == isl_error_alloc ? TP_E_MEMORY : TP_E_AFFINE, pos,
+      e == isl_error_quota ? "affine: too hard for isl within its budget" : "isl: %s",
+      msg ? msg : "?");
   isl_ctx_reset_error(ctx);
   return false;
 }
@@ -46,27 +50,38 @@ isl_space *tp_isl_params(tp_ictx *c) {
   isl_space *s = isl_space_params_alloc(tp_isl_ctx(c), n);
   for (int i = 0; i < c->sym.n; i++)
     if (c->sym.v[i]->kind == TP_SYM_BOUND)
-      s = isl_space_set_dim_id(s, isl_dim_param, at++, isl_id_alloc(tp_isl_ctx(c), c->sym.v[i]->name, c->sym.v[i]));
+      s = isl_space_set_dim_id(
+          s, isl_dim_param, at++, isl_id_alloc(tp_isl_ctx(c), c->sym.v[i]->name, c->sym.v[i]));
   return s;
 }
 
-isl_space *tp_isl_space(tp_ictx *c, int n) { return isl_space_add_dims(isl_space_set_from_params(tp_isl_params(c)), isl_dim_set, (unsigned)n); }
+isl_space *tp_isl_space(tp_ictx *c, int n) {
+  return isl_space_add_dims(isl_space_set_from_params(tp_isl_params(c)), isl_dim_set, (unsigned)n);
+}
 
 static int nparam(isl_set *s) { return (int)isl_set_dim(s, isl_dim_param); }
 
 isl_set *tp_isl_context(tp_ictx *c, int64_t least) {
   isl_set *s = isl_set_universe(tp_isl_params(c));
   isl_val *v = isl_val_int_from_si(tp_isl_ctx(c), least);
-  for (int i = 0, n = nparam(s); i < n; i++) s = isl_set_lower_bound_val(s, isl_dim_param, (unsigned)i, isl_val_copy(v));
+  for (int i = 0, n = nparam(s); i < n; i++)
+    s = isl_set_lower_bound_val(s, isl_dim_param, (unsigned)i, isl_val_copy(v));
   isl_val_free(v);
   return s;
 }
 
 /* ---- expressions and conditions to isl ---- */
 
-typedef struct { tp_ictx *c; int n; const tp_sym *const *dims; } frame;      /* what the set dims of a space are called */
+/* what the set dims of a space are called */
+typedef struct {
+  tp_ictx *c;
+  int n;
+  const tp_sym *const *dims;
+} frame;
 
-static isl_val *int_val(const frame *f, int64_t v) { return isl_val_int_from_si(tp_isl_ctx(f->c), v); }
+static isl_val *int_val(const frame *f, int64_t v) {
+  return isl_val_int_from_si(tp_isl_ctx(f->c), v);
+}
 
 static isl_aff *constant(const frame *f, int64_t v) {
   return isl_aff_val_on_domain(isl_local_space_from_space(tp_isl_space(f->c, f->n)), int_val(f, v));
@@ -93,10 +108,14 @@ static isl_pw_aff *of_sum(const frame *f, const tp_ix *e) {
     return refuse(f->c, "a product of symbols is not affine");
   }
   for (int i = 0; i < e->nterm; i++)
-    if (e->term[i].m->atom[0]->sym) sum = isl_aff_add(sum, isl_aff_scale_val(of_sym(f, e->term[i].m->atom[0]->sym), int_val(f, e->term[i].coef)));
+    if (e->term[i].m->atom[0]->sym)
+      sum = isl_aff_add(sum,
+          isl_aff_scale_val(of_sym(f, e->term[i].m->atom[0]->sym), int_val(f, e->term[i].coef)));
   isl_pw_aff *p = isl_pw_aff_from_aff(sum);
   for (int i = 0; i < e->nterm; i++)
-    if (!e->term[i].m->atom[0]->sym) p = isl_pw_aff_add(p, isl_pw_aff_scale_val(of_ix(f, e->term[i].m->atom[0]), int_val(f, e->term[i].coef)));
+    if (!e->term[i].m->atom[0]->sym)
+      p = isl_pw_aff_add(
+          p, isl_pw_aff_scale_val(of_ix(f, e->term[i].m->atom[0]), int_val(f, e->term[i].coef)));
   return p;
 }
 
@@ -111,12 +130,14 @@ static isl_pw_aff *of_extremum(const frame *f, const tp_ix *e) {
 
 static isl_pw_aff *of_ix(const frame *f, const tp_ix *e) {
   switch (e->kind) {
-    case TP_IX_SYM: return isl_pw_aff_from_aff(of_sym(f, e->sym));
-    case TP_IX_POLY: return of_sum(f, e);
-    case TP_IX_MIN: case TP_IX_MAX: return of_extremum(f, e);
-    case TP_IX_FDIV: return isl_pw_aff_floor(isl_pw_aff_scale_down_val(of_ix(f, e->arg[0]), int_val(f, e->div)));
-    case TP_IX_MOD: return isl_pw_aff_mod_val(of_ix(f, e->arg[0]), int_val(f, e->div));
-    default: return refuse(f->c, "a condition is no function");
+  case TP_IX_SYM: return isl_pw_aff_from_aff(of_sym(f, e->sym));
+  case TP_IX_POLY: return of_sum(f, e);
+  case TP_IX_MIN:
+  case TP_IX_MAX: return of_extremum(f, e);
+  case TP_IX_FDIV:
+    return isl_pw_aff_floor(isl_pw_aff_scale_down_val(of_ix(f, e->arg[0]), int_val(f, e->div)));
+  case TP_IX_MOD: return isl_pw_aff_mod_val(of_ix(f, e->arg[0]), int_val(f, e->div));
+  default: return refuse(f->c, "a condition is no function");
   }
 }
 
@@ -151,31 +172,38 @@ static isl_set *nonneg(const frame *f, const tp_ix *e) {
 static isl_set *of_cond(const frame *f, const tp_ix *e) {
   isl_set *s;
   switch (e->kind) {
-    case TP_IX_TRUE: return isl_set_universe(tp_isl_space(f->c, f->n));
-    case TP_IX_FALSE: return isl_set_empty(tp_isl_space(f->c, f->n));
-    case TP_IX_GE0: return nonneg(f, e->arg[0]);
-    case TP_IX_EQ0: return isl_pw_aff_zero_set(of_ix(f, e->arg[0]));
-    case TP_IX_NOT: return isl_set_complement(of_cond(f, e->arg[0]));
-    case TP_IX_AND: case TP_IX_OR: break;
-    default: return refuse(f->c, "a number is no condition");
+  case TP_IX_TRUE: return isl_set_universe(tp_isl_space(f->c, f->n));
+  case TP_IX_FALSE: return isl_set_empty(tp_isl_space(f->c, f->n));
+  case TP_IX_GE0: return nonneg(f, e->arg[0]);
+  case TP_IX_EQ0: return isl_pw_aff_zero_set(of_ix(f, e->arg[0]));
+  case TP_IX_NOT: return isl_set_complement(of_cond(f, e->arg[0]));
+  case TP_IX_AND:
+  case TP_IX_OR: break;
+  default: return refuse(f->c, "a number is no condition");
   }
   s = of_cond(f, e->arg[0]);
   for (int i = 1; i < e->narg; i++) {
     isl_set *t = of_cond(f, e->arg[i]);
-    s = e->kind == TP_IX_AND ? tp_isl_coalesce(isl_set_intersect(s, t)) : isl_set_union(s, t);     /* as pieces multiply */
+    /* as pieces multiply */
+    s = e->kind == TP_IX_AND ? tp_isl_coalesce(isl_set_intersect(s, t)) : isl_set_union(s, t);
   }
   return tp_isl_coalesce(s);
 }
 
-isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *e) { return e ? of_ix(&(frame){ c, n, dims }, e) : NULL; }
-isl_set *tp_isl_of_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) { return cond ? of_cond(&(frame){ c, n, dims }, cond) : NULL; }
+isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *e) {
+  return e ? of_ix(&(frame){ c, n, dims }, e) : NULL;
+}
+isl_set *tp_isl_of_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) {
+  return cond ? of_cond(&(frame){ c, n, dims }, cond) : NULL;
+}
 
 /* ---- back ---- */
 
 /* An isl_val as i64; marks *ok false for fractions and what does not fit. */
 static int64_t take_val(isl_val *v, bool *ok) {
   bool is_int = v && isl_val_is_int(v) == isl_bool_true;
-  isl_val *lo = v ? isl_val_int_from_si(isl_val_get_ctx(v), INT64_MIN) : NULL, *hi = v ? isl_val_int_from_si(isl_val_get_ctx(v), INT64_MAX) : NULL;
+  isl_val *lo = v ? isl_val_int_from_si(isl_val_get_ctx(v), INT64_MIN) : NULL,
+          *hi = v ? isl_val_int_from_si(isl_val_get_ctx(v), INT64_MAX) : NULL;
   bool fits = is_int && isl_val_ge(v, lo) == isl_bool_true && isl_val_le(v, hi) == isl_bool_true;
   int64_t r = fits ? isl_val_get_num_si(v) : 0;
   *ok &= fits;
@@ -218,7 +246,8 @@ static const tp_ix *variable(const frame *f, isl_aff *a, enum isl_dim_type type,
   if (type == isl_dim_in) return i < f->n ? tp_ix_sym(f->c, f->dims[i]) : NULL;
   if (type == isl_dim_div) {
     isl_aff *d = isl_aff_get_div(a, i);
-    const tp_ix *e = d ? of_aff(f, d) : NULL;            /* floor of the fraction that of_aff gives */
+    /* floor of the fraction that of_aff gives */
+    const tp_ix *e = d ? of_aff(f, d) : NULL;
     isl_aff_free(d);
     return e;
   }
@@ -245,9 +274,16 @@ static const tp_ix *of_aff(const frame *f, isl_aff *a) {
   return ok && k > 0 ? tp_ix_fdiv(f->c, e, k) : NULL;
 }
 
-const tp_ix *tp_ix_of_aff(tp_ictx *c, int n, const tp_sym *const *dims, isl_aff *a) { return a ? of_aff(&(frame){ c, n, dims }, a) : NULL; }
+const tp_ix *tp_ix_of_aff(tp_ictx *c, int n, const tp_sym *const *dims, isl_aff *a) {
+  return a ? of_aff(&(frame){ c, n, dims }, a) : NULL;
+}
 
-typedef struct { const frame *f; tp_ixkind kind; const tp_ix *all; isl_stat failed; } row_pieces;
+typedef struct {
+  const frame *f;
+  tp_ixkind kind;
+  const tp_ix *all;
+  isl_stat failed;
+} row_pieces;
 
 static isl_stat add_piece(isl_set *dom, isl_aff *a, void *ud) {
   row_pieces *p = ud;
@@ -260,7 +296,8 @@ static isl_stat add_piece(isl_set *dom, isl_aff *a, void *ud) {
   return isl_stat_ok;
 }
 
-/* Is p the function e wherever p is defined? A p over bounds alone may live on parameters or on a space without dims. */
+/* Is p the function e wherever p is defined? A p over bounds alone may live on parameters or on a
+ * space without dims. */
 static bool agrees(const frame *f, isl_pw_aff *p, const tp_ix *e) {
   isl_set *dom = isl_pw_aff_domain(isl_pw_aff_copy(p));
   isl_pw_aff *q = of_ix(f, e);
@@ -283,7 +320,10 @@ const tp_ix *tp_ix_of_pw_aff(tp_ictx *c, int n, const tp_sym *const *dims, isl_p
   return NULL;
 }
 
-typedef struct { const frame *f; const tp_ix *cond; } gathered;
+typedef struct {
+  const frame *f;
+  const tp_ix *cond;
+} gathered;
 
 static isl_stat add_constraint(isl_constraint *k, void *ud) {
   gathered *g = ud;
@@ -291,7 +331,8 @@ static isl_stat add_constraint(isl_constraint *k, void *ud) {
     isl_aff *a = isl_constraint_get_aff(k);
     const tp_ix *e = a ? of_aff(g->f, a) : NULL;
     isl_aff_free(a);
-    g->cond = tp_ix_and(g->f->c, g->cond, isl_constraint_is_equality(k) ? tp_ix_eq0(g->f->c, e) : tp_ix_ge0(g->f->c, e));
+    g->cond = tp_ix_and(g->f->c, g->cond,
+        isl_constraint_is_equality(k) ? tp_ix_eq0(g->f->c, e) : tp_ix_ge0(g->f->c, e));
   }
   isl_constraint_free(k);
   return isl_stat_ok;
@@ -321,7 +362,8 @@ bool tp_isl_divided(isl_set *s) {
 
 isl_set *tp_isl_coalesce(isl_set *s) {
   isl_set *r = isl_set_coalesce(isl_set_copy(s));
-  if (tp_isl_divided(s) && r && isl_set_n_basic_set(r) < isl_set_n_basic_set(s) && isl_set_is_subset(r, s) != isl_bool_true) {
+  if (tp_isl_divided(s) && r && isl_set_n_basic_set(r) < isl_set_n_basic_set(s) &&
+      isl_set_is_subset(r, s) != isl_bool_true) {
     isl_set_free(r);
     return s;
   }
@@ -339,7 +381,9 @@ isl_map *tp_isl_few(isl_map *m) {
   return isl_map_from_basic_map(isl_map_simple_hull(isl_map_compute_divs(m)));
 }
 
-isl_set *tp_isl_gist(isl_set *s, isl_set *context) { return isl_set_gist(isl_set_compute_divs(s), context); }
+isl_set *tp_isl_gist(isl_set *s, isl_set *context) {
+  return isl_set_gist(isl_set_compute_divs(s), context);
+}
 
 const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, isl_set *s) {
   frame f = { c, n, dims };
@@ -369,7 +413,8 @@ static tp_set *box(tp_ictx *c, int n, const tp_sym *const *dims) {
 
 tp_set *tp_set_box(tp_ictx *c, int n, const tp_sym *const *dims) {
   int64_t key[n + 2];
-  key[0] = TP_ASK_BOX; key[1] = n;
+  key[0] = TP_ASK_BOX;
+  key[1] = n;
   for (int i = 0; i < n; i++) key[2 + i] = dims[i]->bound ? dims[i]->bound->id : -1;
   tp_set *s = tp_memo_made(c, true, key, sizeof key);
   return s ? s : tp_memo_make(c, true, key, sizeof key, box(c, n, dims));
@@ -379,11 +424,16 @@ tp_set *tp_set_outside(tp_ictx *c, int n, const tp_sym *const *dims) {
   return tp_set_minus(tp_set_cond(c, n, dims, tp_ix_bool(c, true)), tp_set_box(c, n, dims));
 }
 
-tp_set *tp_set_empty(tp_ictx *c, int n, const tp_sym *const *dims) { (void)dims; return isl_set_empty(tp_isl_space(c, n)); }
+tp_set *tp_set_empty(tp_ictx *c, int n, const tp_sym *const *dims) {
+  (void)dims;
+  return isl_set_empty(tp_isl_space(c, n));
+}
 tp_set *tp_set_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) {
   int64_t key[n + 3];
   if (!cond) return NULL;
-  key[0] = TP_ASK_COND; key[1] = n; key[2] = cond->id;
+  key[0] = TP_ASK_COND;
+  key[1] = n;
+  key[2] = cond->id;
   for (int i = 0; i < n; i++) key[3 + i] = dims[i]->id;
   tp_set *s = tp_memo_made(c, true, key, sizeof key);
   return s ? s : tp_memo_make(c, true, key, sizeof key, tp_isl_of_cond(c, n, dims, cond));
@@ -395,11 +445,14 @@ tp_set *tp_set_and(tp_set *a, tp_set *b) { return tp_memo_op(TP_ASK_AND, a, b); 
 tp_set *tp_set_or(tp_set *a, tp_set *b) { return tp_memo_op(TP_ASK_OR, a, b); }
 tp_set *tp_set_minus(tp_set *a, tp_set *b) { return tp_memo_op(TP_ASK_MINUS, a, b); }
 
-typedef struct { isl_set *by, *kept; } widening;
+typedef struct {
+  isl_set *by, *kept;
+} widening;
 
 static void keep_side(widening *w, TP_TAKE isl_aff *a) {
   isl_set *side = isl_pw_aff_nonneg_set(isl_pw_aff_from_aff(a));
-  if (isl_set_is_subset(w->by, side) == isl_bool_true) w->kept = isl_set_intersect(w->kept, isl_set_copy(side));
+  if (isl_set_is_subset(w->by, side) == isl_bool_true)
+    w->kept = isl_set_intersect(w->kept, isl_set_copy(side));
   isl_set_free(side);
 }
 
@@ -413,7 +466,8 @@ static isl_stat keep_constraint(isl_constraint *c, void *ud) {
 tp_set *tp_set_widen(tp_set *a, tp_set *by) {
   widening w = { by, isl_set_universe(isl_set_get_space(a)) };
   isl_basic_set *hull = isl_set_unshifted_simple_hull(a);
-  if (!hull || isl_basic_set_foreach_constraint(hull, keep_constraint, &w) < 0) w.kept = isl_set_free(w.kept);
+  if (!hull || isl_basic_set_foreach_constraint(hull, keep_constraint, &w) < 0)
+    w.kept = isl_set_free(w.kept);
   isl_basic_set_free(hull);
   return w.kept;
 }
@@ -434,7 +488,8 @@ tp_set *tp_set_apply(tp_set *s, tp_rel *r) { return tp_memo_op(TP_ASK_APPLY, s, 
 
 /* ---- relations ---- */
 
-/* u >= e (lower) or u < e, where u is dim `at`. Convex forms stay one basic set: u >= max(a, b) is u >= a and u >= b. */
+/* u >= e (lower) or u < e, where u is dim `at`. Convex forms stay one basic set: u >= max(a, b) is
+ * u >= a and u >= b. */
 static isl_set *beyond(const frame *f, int at, const tp_ix *e, bool lower) {
   int64_t k;
   const tp_ix *m = extremum_atom(e, &k);
@@ -443,19 +498,23 @@ static isl_set *beyond(const frame *f, int at, const tp_ix *e, bool lower) {
     const tp_ix *rest = tp_ix_sub(f->c, e, tp_ix_mulc(f->c, m, k));
     isl_set *s = NULL;
     for (int i = 0; i < tp_ix_narg(m); i++) {
-      isl_set *t = beyond(f, at, tp_ix_add(f->c, rest, tp_ix_mulc(f->c, tp_ix_arg(m, i), k)), lower);
+      isl_set *t =
+          beyond(f, at, tp_ix_add(f->c, rest, tp_ix_mulc(f->c, tp_ix_arg(m, i), k)), lower);
       s = !s ? t : all ? isl_set_intersect(s, t) : isl_set_union(s, t);
     }
     return s;
   }
-  isl_pw_aff *u = isl_pw_aff_from_aff(isl_aff_var_on_domain(isl_local_space_from_space(tp_isl_space(f->c, f->n)), isl_dim_set, (unsigned)at));
+  isl_pw_aff *u = isl_pw_aff_from_aff(isl_aff_var_on_domain(
+      isl_local_space_from_space(tp_isl_space(f->c, f->n)), isl_dim_set, (unsigned)at));
   return lower ? isl_pw_aff_ge_set(u, of_ix(f, e)) : isl_pw_aff_lt_set(u, of_ix(f, e));
 }
 
-/* lo <= u < hi or u = lo, where u is dim `at` of a space whose first dims are f's: named ones, then unnamed. */
+/* lo <= u < hi or u = lo, where u is dim `at` of a space whose first dims are f's: named ones, then
+ * unnamed. */
 static isl_set *within(const frame *f, int at, const tp_at *a) {
   if (a->range) return isl_set_intersect(beyond(f, at, a->lo, true), beyond(f, at, a->hi, false));
-  isl_pw_aff *u = isl_pw_aff_from_aff(isl_aff_var_on_domain(isl_local_space_from_space(tp_isl_space(f->c, f->n)), isl_dim_set, (unsigned)at));
+  isl_pw_aff *u = isl_pw_aff_from_aff(isl_aff_var_on_domain(
+      isl_local_space_from_space(tp_isl_space(f->c, f->n)), isl_dim_set, (unsigned)at));
   return isl_pw_aff_eq_set(u, of_ix(f, a->lo));
 }
 
@@ -465,13 +524,17 @@ static tp_rel *rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto,
   frame f = { c, nfrom + nto, dims };
   isl_set *s = isl_set_universe(tp_isl_space(c, f.n));
   for (int i = 0; i < nto; i++) s = isl_set_intersect(s, within(&f, nfrom + i, &at[i]));
-  return isl_map_move_dims(isl_map_from_domain(s), isl_dim_out, 0, isl_dim_in, (unsigned)nfrom, (unsigned)nto);
+  return isl_map_move_dims(
+      isl_map_from_domain(s), isl_dim_out, 0, isl_dim_in, (unsigned)nfrom, (unsigned)nto);
 }
 
-tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, const tp_sym *const *to, const tp_at *at) {
+tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto,
+    const tp_sym *const *to, const tp_at *at) {
   int64_t key[nfrom + 2 * nto + 3];
   (void)to;
-  key[0] = TP_ASK_REL; key[1] = nfrom; key[2] = nto;
+  key[0] = TP_ASK_REL;
+  key[1] = nfrom;
+  key[2] = nto;
   for (int i = 0; i < nfrom; i++) key[3 + i] = from[i]->id;
   for (int i = 0; i < nto; i++) {
     key[3 + nfrom + 2 * i] = at[i].lo ? at[i].lo->id : -1;
@@ -481,14 +544,18 @@ tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, con
   return r ? r : tp_memo_make(c, false, key, sizeof key, rel_at(c, nfrom, from, nto, at));
 }
 
-tp_rel *tp_rel_where(tp_ictx *c, tp_rel *r, int nfrom, const tp_sym *const *from, int nto, const tp_sym *const *to, const tp_ix *cond) {
+tp_rel *tp_rel_where(tp_ictx *c, tp_rel *r, int nfrom, const tp_sym *const *from, int nto,
+    const tp_sym *const *to, const tp_ix *cond) {
   const tp_sym *dims[nfrom + nto + 1];
   for (int i = 0; i < nfrom + nto; i++) dims[i] = i < nfrom ? from[i] : to[i - nfrom];
   isl_map *where = isl_map_from_domain(tp_isl_of_cond(c, nfrom + nto, dims, cond));
-  return isl_map_intersect(r, isl_map_move_dims(where, isl_dim_out, 0, isl_dim_in, (unsigned)nfrom, (unsigned)nto));
+  return isl_map_intersect(
+      r, isl_map_move_dims(where, isl_dim_out, 0, isl_dim_in, (unsigned)nfrom, (unsigned)nto));
 }
 
-tp_rel *tp_rel_some(tp_ictx *c, tp_rel *r, const tp_sym *s, const tp_ix *cond) { return isl_set_unwrap(tp_set_some(c, isl_map_wrap(r), s, cond)); }
+tp_rel *tp_rel_some(tp_ictx *c, tp_rel *r, const tp_sym *s, const tp_ix *cond) {
+  return isl_set_unwrap(tp_set_some(c, isl_map_wrap(r), s, cond));
+}
 tp_set *tp_rel_points(tp_rel *r) { return tp_isl_coalesce(isl_map_domain(r)); }
 tp_rel *tp_rel_copy(tp_rel *r) { return isl_map_copy(r); }
 tp_rel *tp_rel_free(tp_rel *r) { return isl_map_free(r); }
@@ -504,7 +571,9 @@ static bool take_is_empty(isl_set *s) {
 }
 
 /* s where all bounds are >= least. */
-static isl_set *with_bounds(tp_ictx *c, isl_set *s, int64_t least) { return isl_set_intersect_params(isl_set_copy(s), tp_isl_context(c, least)); }
+static isl_set *with_bounds(tp_ictx *c, isl_set *s, int64_t least) {
+  return isl_set_intersect_params(isl_set_copy(s), tp_isl_context(c, least));
+}
 
 static isl_bool meet_empty(tp_ictx *c, isl_set *s, isl_set *b) {
   (void)b;
@@ -521,18 +590,27 @@ static isl_bool subset(tp_ictx *c, isl_set *a, isl_set *b) {
   return yes;
 }
 
-bool tp_set_is_empty(tp_ictx *c, tp_set *s) { return s && tp_memo_ask(c, TP_ASK_EMPTY, s, NULL, meet_empty); }
-bool tp_set_subset(tp_ictx *c, tp_set *a, tp_set *b) { return a == b || (a && b && tp_memo_ask(c, TP_ASK_SUBSET, a, b, subset)); }
+bool tp_set_is_empty(tp_ictx *c, tp_set *s) {
+  return s && tp_memo_ask(c, TP_ASK_EMPTY, s, NULL, meet_empty);
+}
+bool tp_set_subset(tp_ictx *c, tp_set *a, tp_set *b) {
+  return a == b || (a && b && tp_memo_ask(c, TP_ASK_SUBSET, a, b, subset));
+}
 
-bool tp_set_equal(tp_ictx *c, tp_set *a, tp_set *b) { return tp_set_subset(c, a, b) && tp_set_subset(c, b, a); }
+bool tp_set_equal(tp_ictx *c, tp_set *a, tp_set *b) {
+  return tp_set_subset(c, a, b) && tp_set_subset(c, b, a);
+}
 
-typedef struct { int dim, n, left; } few_points;
+typedef struct {
+  int dim, n, left;
+} few_points;
 
 static isl_stat count_piece(isl_basic_set *b, void *ud) {
   few_points *f = ud;
   isl_map *m = isl_map_from_range(isl_set_from_basic_set(b));
   m = isl_map_move_dims(m, isl_dim_in, 0, isl_dim_out, 0, (unsigned)f->dim);
-  m = isl_map_move_dims(m, isl_dim_in, (unsigned)f->dim, isl_dim_out, 1, (unsigned)(f->n - f->dim - 1));
+  m = isl_map_move_dims(
+      m, isl_dim_in, (unsigned)f->dim, isl_dim_out, 1, (unsigned)(f->n - f->dim - 1));
   if (isl_map_is_single_valued(m) != isl_bool_true) f->left = 0;
   isl_map_free(m);
   return f->left-- > 0 ? isl_stat_ok : isl_stat_error;
@@ -548,7 +626,9 @@ bool tp_set_few(tp_ictx *c, tp_set *s, int dim, int most) {
 static isl_set *params_of(isl_set *s) { return isl_set_params(isl_set_copy(s)); }
 
 const tp_ix *tp_set_nonempty_when(tp_ictx *c, tp_set *s) {
-  isl_set *p = tp_isl_coalesce(isl_set_gist_params(isl_set_compute_divs(isl_set_intersect_params(params_of(s), tp_isl_context(c, 0))), tp_isl_context(c, 0)));
+  isl_set *p = tp_isl_coalesce(isl_set_gist_params(
+      isl_set_compute_divs(isl_set_intersect_params(params_of(s), tp_isl_context(c, 0))),
+      tp_isl_context(c, 0)));
   const tp_ix *cond = tp_cond_of_set(c, 0, NULL, p);
   isl_set_free(p);
   return tp_ix_simplify(c, cond, 0, NULL);
@@ -564,9 +644,11 @@ bool tp_set_can_have_point(tp_ictx *c, tp_set *s, int64_t least) {
   return in && !take_is_empty(in);
 }
 
-const tp_ix *tp_set_to_cond(tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, bool simplify) {
+const tp_ix *tp_set_to_cond(
+    tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, bool simplify) {
   isl_set *t = isl_set_copy(s);
-  if (simplify) t = tp_isl_gist(t, isl_set_intersect_params(tp_set_box(c, n, dims), tp_isl_context(c, 0)));
+  if (simplify)
+    t = tp_isl_gist(t, isl_set_intersect_params(tp_set_box(c, n, dims), tp_isl_context(c, 0)));
   const tp_ix *cond = tp_cond_of_set(c, n, dims, t);
   isl_set_free(t);
   return cond && simplify ? tp_ix_simplify(c, cond, n, dims) : cond;
@@ -595,7 +677,8 @@ static const tp_ix *joined(tp_ictx *c, int n, const tp_ix *const *v, int but, bo
   return e;
 }
 
-/* (b >= 1 and a == 0) => b >= 1 where `all` holds for every such b: a literal goes if the rest still lies in `all`. */
+/* (b >= 1 and a == 0) => b >= 1 where `all` holds for every such b: a literal goes if the rest
+ * still lies in `all`. */
 static const tp_ix *widest(tp_ictx *c, const tp_ix *e, isl_set *all) {
   for (int i = 0; e->kind == TP_IX_AND && e->narg <= TP_TUNE_COND_WORDS && i < e->narg;) {
     const tp_ix *rest = joined(c, e->narg, e->arg, i, true);
@@ -613,7 +696,7 @@ static const tp_ix *fewest_words(tp_ictx *c, const tp_ix *e) {
   isl_set *all = tp_set_cond(c, 0, NULL, e);
   for (int i = 0; i < n; i++) v[i] = widest(c, e->arg[i], all);
   isl_set_free(all);
-  for (int i = n - 1; i >= 0 && n > 1; i--) {           /* what the others say already goes */
+  for (int i = n - 1; i >= 0 && n > 1; i--) { /* what the others say already goes */
     isl_set *rest = tp_set_cond(c, 0, NULL, joined(c, n, v, i, false));
     if (set_implies(c, v[i], rest)) memmove(v + i, v + i + 1, sizeof *v * (size_t)(--n - i));
     isl_set_free(rest);
@@ -643,25 +726,30 @@ void tp_isl_point(isl_point *p, int n, int64_t *x) {
 bool tp_isl_concerns(isl_constraint *c, int dim, bool *alone) {
   unsigned n = (unsigned)isl_constraint_dim(c, isl_dim_set), d = (unsigned)dim;
   *alone = isl_constraint_involves_dims(c, isl_dim_set, 0, d) == isl_bool_false &&
-           isl_constraint_involves_dims(c, isl_dim_set, d + 1, n - d - 1) == isl_bool_false &&
-           isl_constraint_involves_dims(c, isl_dim_div, 0, (unsigned)isl_constraint_dim(c, isl_dim_div)) == isl_bool_false;
+      isl_constraint_involves_dims(c, isl_dim_set, d + 1, n - d - 1) == isl_bool_false &&
+      isl_constraint_involves_dims(
+          c, isl_dim_div, 0, (unsigned)isl_constraint_dim(c, isl_dim_div)) == isl_bool_false;
   return isl_constraint_involves_dims(c, isl_dim_set, d, 1) == isl_bool_true;
 }
 
 /* ---- witnesses ---- */
 
-/* The lexicographically smallest point of a set of parameters, as a set of one point; empty if there is none. */
+/* The lexicographically smallest point of a set of parameters, as a set of one point; empty if
+ * there is none. */
 static isl_set *least_params(isl_set *params) {
   unsigned n = (unsigned)nparam(params);
   isl_space *space = isl_set_get_space(params);
-  isl_set *s = isl_set_lexmin(isl_set_move_dims(isl_set_from_params(params), isl_dim_set, 0, isl_dim_param, 0, n));
+  isl_set *s = isl_set_lexmin(
+      isl_set_move_dims(isl_set_from_params(params), isl_dim_set, 0, isl_dim_param, 0, n));
   s = isl_set_params(isl_set_move_dims(s, isl_dim_param, 0, isl_dim_set, 0, n));
-  for (unsigned i = 0; i < n; i++) s = isl_set_set_dim_id(s, isl_dim_param, i, isl_space_get_dim_id(space, isl_dim_param, i));
+  for (unsigned i = 0; i < n; i++)
+    s = isl_set_set_dim_id(s, isl_dim_param, i, isl_space_get_dim_id(space, isl_dim_param, i));
   isl_space_free(space);
   return s;
 }
 
-/* The smallest point where that exists; a dim without a bound may have none: then any point, with nonnegative such dims if possible. */
+/* The smallest point where that exists; a dim without a bound may have none: then any point, with
+ * nonnegative such dims if possible. */
 static isl_point *least_point(isl_set *s, int n, const tp_sym *const *dims) {
   bool open = false;
   isl_set *t = isl_set_copy(s);
@@ -682,13 +770,16 @@ static bool read_point(isl_point *p, int n, const tp_sym *const *dims, int64_t *
   bool ok = p != NULL;
   isl_space *space = isl_point_get_space(p);
   for (int i = 0; ok && i < (int)isl_space_dim(space, isl_dim_param); i++)
-    env[tp_isl_param(space, i)->id] = take_val(isl_point_get_coordinate_val(p, isl_dim_param, i), &ok);
-  for (int i = 0; ok && i < n; i++) env[dims[i]->id] = take_val(isl_point_get_coordinate_val(p, isl_dim_set, i), &ok);
+    env[tp_isl_param(space, i)->id] =
+        take_val(isl_point_get_coordinate_val(p, isl_dim_param, i), &ok);
+  for (int i = 0; ok && i < n; i++)
+    env[dims[i]->id] = take_val(isl_point_get_coordinate_val(p, isl_dim_set, i), &ok);
   isl_space_free(space);
   return ok;
 }
 
-bool tp_set_witness(tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, int64_t least, int64_t *env) {
+bool tp_set_witness(
+    tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, int64_t least, int64_t *env) {
   if (!s) return false;
   isl_set *t = with_bounds(c, s, tp_set_can_have_point(c, s, least) ? least : 0);
   if (isl_set_is_empty(t) != isl_bool_false) {
@@ -712,7 +803,8 @@ char *tp_set_str(tp_ictx *c, tp_set *s) {
 /* ---- for the prover ---- */
 
 bool tp_isl_impossible(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) {
-  if (isl_ctx_last_error(tp_isl_ctx(c)) != isl_error_none) return false;       /* an error of the caller's is pending: it is not ours to clear */
+  /* an error of the caller's is pending: it is not ours to clear */
+  if (isl_ctx_last_error(tp_isl_ctx(c)) != isl_error_none) return false;
   unsigned long before = tp_isl_budget(c, TP_TUNE_COND_BUDGET);
   isl_set *s = isl_set_intersect(tp_set_box(c, n, dims), tp_set_cond(c, n, dims, cond));
   bool never = tp_set_is_empty(c, s);

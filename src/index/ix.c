@@ -1,9 +1,11 @@
 /* Index expressions: hash-consing and the algebra of canonical polynomials.
  *
- * Everything is a + k*m*b (addmul): a merge of two sorted lists of terms. Rules applied at construction, all valid for every value of the symbols:
- *   floor: (k*a + b)//k => a + b//k;  (g*a + c)//(g*k) => (a + c//g)//k;  (a//j + c)//k => (a + c*j)//(j*k)
- *   mod:   (k*a + b)%k => b%k;  (a%(j*k) + b)%k => (a + b)%k;  (g*a + c)%(g*k) => g*((a + c//g)%k) + c%g
- *   min:   flattened, also through + constant; a <= b syntactically => b dropped; so min(a, max(a, b)) => a. max likewise. */
+ * Everything is a + k*m*b (addmul): a merge of two sorted lists of terms. Rules applied at
+ * construction, all valid for every value of the symbols: floor: (k*a + b)//k => a + b//k;  (g*a +
+ * c)//(g*k) => (a + c//g)//k;  (a//j + c)//k => (a + c*j)//(j*k) mod:   (k*a + b)%k => b%k;
+ * (a%(j*k) + b)%k => (a + b)%k;  (g*a + c)%(g*k) => g*((a + c//g)%k) + c%g min:   flattened, also
+ * through + constant; a <= b syntactically => b dropped; so min(a, max(a, b)) => a. max likewise.
+ */
 #include "index/priv.h"
 #include <stdlib.h>
 
@@ -37,7 +39,7 @@ static int mono_order(const tp_mono *a, const tp_mono *b) {
 }
 
 static int poly_order(const tp_ix *a, const tp_ix *b) {
-  if (!a->nterm != !b->nterm) return cmp64(a->nterm, b->nterm);        /* constants first */
+  if (!a->nterm != !b->nterm) return cmp64(a->nterm, b->nterm); /* constants first */
   for (int i = 0; i < a->nterm && i < b->nterm; i++) {
     int o = mono_order(a->term[i].m, b->term[i].m);
     if (o == 0) o = cmp64(a->term[i].coef, b->term[i].coef);
@@ -58,15 +60,21 @@ int tp_ix_order(const tp_ix *a, const tp_ix *b) {
   return o ? o : cmp64(a->div, b->div);
 }
 
-static int order_pp(const void *a, const void *b) { return tp_ix_order(*(const tp_ix *const *)a, *(const tp_ix *const *)b); }
+static int order_pp(const void *a, const void *b) {
+  return tp_ix_order(*(const tp_ix *const *)a, *(const tp_ix *const *)b);
+}
 void tp_ix_sort(const tp_ix **v, int n) {
   if (n > 1) qsort(v, (size_t)n, sizeof *v, order_pp);
 }
 
 /* ---- hash-consing ---- */
 
-static void *find_key(tp_ictx *c, const tp_hmap *m) { return tp_hmap_get(m, c->key.v, (size_t)c->key.n * sizeof(int64_t)); }
-static void put_key(tp_ictx *c, tp_hmap *m, const void *val) { tp_hmap_set(m, c->key.v, (size_t)c->key.n * sizeof(int64_t), (void *)(uintptr_t)val); }
+static void *find_key(tp_ictx *c, const tp_hmap *m) {
+  return tp_hmap_get(m, c->key.v, (size_t)c->key.n * sizeof(int64_t));
+}
+static void put_key(tp_ictx *c, tp_hmap *m, const void *val) {
+  tp_hmap_set(m, c->key.v, (size_t)c->key.n * sizeof(int64_t), (void *)(uintptr_t)val);
+}
 
 static const tp_mono *mono_of(tp_ictx *c, int n, const tp_ix *const *atom) {
   c->key.n = 0;
@@ -109,7 +117,7 @@ static void collect(tp_ictx *c, tp_ix *e, symvec *v, const tp_ix *child) {
 }
 
 static void derive(tp_ictx *c, tp_ix *e) {
-  symvec v = {0};
+  symvec v = { 0 };
   e->affine = true;
   if (e->sym) add_sym(c, &v, e->sym);
   for (int i = 0; i < e->narg; i++) collect(c, e, &v, e->arg[i]);
@@ -156,7 +164,9 @@ static const tp_mono *mono_mul(tp_ictx *c, const tp_mono *a, const tp_mono *b) {
 
 /* The polynomial of the terms on the stack from base on; pops them. */
 static const tp_ix *poly_pop(tp_ictx *c, int base, int64_t cst) {
-  tp_ix p = { .kind = TP_IX_POLY, .cst = cst, .term = c->stack.v + base, .nterm = c->stack.n - base };
+  tp_ix p = {
+    .kind = TP_IX_POLY, .cst = cst, .term = c->stack.v + base, .nterm = c->stack.n - base
+  };
   bool atom = p.nterm == 1 && cst == 0 && p.term->coef == 1 && p.term->m->n == 1;
   const tp_ix *e = atom ? p.term->m->atom[0] : tp_ix_intern(c, &p);
   c->stack.n = base;
@@ -169,8 +179,10 @@ static void push_term(tp_ictx *c, int64_t coef, const tp_mono *m) {
 }
 
 /* a + k*m*b; m NULL stands for 1. */
-static const tp_ix *addmul(tp_ictx *c, const tp_ix *a, int64_t k, const tp_mono *m, const tp_ix *b) {
-  int base = c->stack.n, i = 0, j = m ? -1 : 0;                 /* term -1 of m*b: its constant times m */
+static const tp_ix *addmul(
+    tp_ictx *c, const tp_ix *a, int64_t k, const tp_mono *m, const tp_ix *b) {
+  /* term -1 of m*b: its constant times m */
+  int base = c->stack.n, i = 0, j = m ? -1 : 0;
   int64_t cst = m ? a->cst : add64(c, a->cst, mul64(c, k, b->cst));
   while (i < a->nterm || j < b->nterm) {
     const tp_mono *q = j == b->nterm ? NULL : j < 0 ? m : mono_mul(c, m, b->term[j].m);
@@ -194,11 +206,19 @@ const tp_ix *tp_ix_sym(tp_ictx *c, const tp_sym *s) {
   return s ? tp_ix_intern(c, &p) : NULL;
 }
 
-const tp_ix *tp_ix_add(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return a && b ? addmul(c, a, 1, NULL, b) : NULL; }
-const tp_ix *tp_ix_sub(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return a && b ? addmul(c, a, -1, NULL, b) : NULL; }
+const tp_ix *tp_ix_add(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
+  return a && b ? addmul(c, a, 1, NULL, b) : NULL;
+}
+const tp_ix *tp_ix_sub(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
+  return a && b ? addmul(c, a, -1, NULL, b) : NULL;
+}
 const tp_ix *tp_ix_neg(tp_ictx *c, const tp_ix *a) { return tp_ix_mulc(c, a, -1); }
-const tp_ix *tp_ix_mulc(tp_ictx *c, const tp_ix *a, int64_t k) { return a ? addmul(c, tp_ix_const(c, 0), k, NULL, a) : NULL; }
-const tp_ix *tp_ix_addc(tp_ictx *c, const tp_ix *a, int64_t k) { return a ? addmul(c, a, k, NULL, tp_ix_const(c, 1)) : NULL; }
+const tp_ix *tp_ix_mulc(tp_ictx *c, const tp_ix *a, int64_t k) {
+  return a ? addmul(c, tp_ix_const(c, 0), k, NULL, a) : NULL;
+}
+const tp_ix *tp_ix_addc(tp_ictx *c, const tp_ix *a, int64_t k) {
+  return a ? addmul(c, a, k, NULL, tp_ix_const(c, 1)) : NULL;
+}
 
 const tp_ix *tp_ix_mul(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
   if (!a || !b) return NULL;
@@ -216,7 +236,8 @@ int64_t tp_ix_content(const tp_ix *e, int64_t k) {
   return g > INT64_MAX ? 1 : (int64_t)g;
 }
 
-const tp_ix *tp_ix_part(tp_ictx *c, const tp_ix *e, int64_t k, bool divisible, int64_t by, int64_t cst) {
+const tp_ix *tp_ix_part(
+    tp_ictx *c, const tp_ix *e, int64_t k, bool divisible, int64_t by, int64_t cst) {
   int base = c->stack.n;
   for (int i = 0; i < e->nterm; i++)
     if ((e->term[i].coef % k == 0) == divisible) push_term(c, e->term[i].coef / by, e->term[i].m);
@@ -227,9 +248,11 @@ bool tp_ix_differ(const tp_ix *a, int sign, const tp_ix *b, int64_t *k) {
   if (a->nterm != b->nterm) return false;
   for (int i = 0; i < a->nterm; i++) {
     int64_t v = b->term[i].coef;
-    if (a->term[i].m != b->term[i].m || (sign < 0 && v == INT64_MIN) || a->term[i].coef != sign * v) return false;
+    if (a->term[i].m != b->term[i].m || (sign < 0 && v == INT64_MIN) || a->term[i].coef != sign * v)
+      return false;
   }
-  return sign < 0 ? !__builtin_add_overflow(a->cst, b->cst, k) : !__builtin_sub_overflow(a->cst, b->cst, k);
+  return sign < 0 ? !__builtin_add_overflow(a->cst, b->cst, k)
+                  : !__builtin_sub_overflow(a->cst, b->cst, k);
 }
 
 /* ---- exact division ---- */
@@ -245,7 +268,9 @@ static bool mono_div(tp_ictx *c, const tp_mono *a, const tp_mono *b, const tp_mo
   return j == nb;
 }
 
-static tp_term leading(const tp_ix *e) { return e->nterm ? e->term[e->nterm - 1] : (tp_term){ e->cst, NULL }; }
+static tp_term leading(const tp_ix *e) {
+  return e->nterm ? e->term[e->nterm - 1] : (tp_term){ e->cst, NULL };
+}
 
 static const tp_ix *divide(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
   const tp_ix *zero = tp_ix_const(c, 0), *one = tp_ix_const(c, 1), *quotient = zero;
@@ -253,7 +278,9 @@ static const tp_ix *divide(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
   while (a != zero && !c->overflowed) {
     tp_term la = leading(a);
     const tp_mono *m;
-    if (lb.coef == 0 || (lb.coef == -1 && la.coef == INT64_MIN) || la.coef % lb.coef || !mono_div(c, la.m, lb.m, &m)) return NULL;
+    if (lb.coef == 0 || (lb.coef == -1 && la.coef == INT64_MIN) || la.coef % lb.coef ||
+        !mono_div(c, la.m, lb.m, &m))
+      return NULL;
     quotient = addmul(c, quotient, la.coef / lb.coef, m, one);
     a = addmul(c, a, -(la.coef / lb.coef), m, b);
   }
@@ -274,7 +301,8 @@ const tp_ix *tp_ix_divexact(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
 
 /* The lone atom of this kind in e = atom + constant, else NULL. */
 static const tp_ix *lone_atom(const tp_ix *e, tp_ixkind kind) {
-  bool lone = e->nterm == 1 && e->term->coef == 1 && e->term->m->n == 1 && e->term->m->atom[0]->kind == kind;
+  bool lone = e->nterm == 1 && e->term->coef == 1 && e->term->m->n == 1 &&
+      e->term->m->atom[0]->kind == kind;
   return lone ? e->term->m->atom[0] : NULL;
 }
 
@@ -293,7 +321,8 @@ const tp_ix *tp_ix_fdiv(tp_ictx *c, const tp_ix *a, int64_t k) {
   rest = tp_ix_part(c, rest, 1, true, g, rest->cst / g);
   k /= g;
   const tp_ix *inner = lone_atom(rest, TP_IX_FDIV);
-  if (inner && !__builtin_mul_overflow(inner->div, k, &j) && !__builtin_mul_overflow(inner->div, rest->cst, &shift))
+  if (inner && !__builtin_mul_overflow(inner->div, k, &j) &&
+      !__builtin_mul_overflow(inner->div, rest->cst, &shift))
     return tp_ix_add(c, whole, tp_ix_fdiv(c, tp_ix_addc(c, inner->arg[0], shift), j));
   return tp_ix_add(c, whole, quotient_atom(c, TP_IX_FDIV, rest, k));
 }
@@ -366,8 +395,12 @@ static const tp_ix *extremum(tp_ictx *c, tp_ixkind kind, const tp_ix *a, const t
   return tp_ix_intern(c, &p);
 }
 
-const tp_ix *tp_ix_min(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return extremum(c, TP_IX_MIN, a, b); }
-const tp_ix *tp_ix_max(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return extremum(c, TP_IX_MAX, a, b); }
+const tp_ix *tp_ix_min(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
+  return extremum(c, TP_IX_MIN, a, b);
+}
+const tp_ix *tp_ix_max(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
+  return extremum(c, TP_IX_MAX, a, b);
+}
 
 /* ---- looking inside ---- */
 
@@ -417,7 +450,8 @@ const tp_ix *tp_ix_map_atoms(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud) 
   const tp_ix *sum = tp_ix_const(c, e->cst);
   for (int i = 0; i < e->nterm; i++) {
     const tp_ix *prod = tp_ix_const(c, e->term[i].coef);
-    for (int k = 0; k < e->term[i].m->n; k++) prod = tp_ix_mul(c, prod, f(c, e->term[i].m->atom[k], ud));
+    for (int k = 0; k < e->term[i].m->n; k++)
+      prod = tp_ix_mul(c, prod, f(c, e->term[i].m->atom[k], ud));
     sum = tp_ix_add(c, sum, prod);
   }
   return sum;
@@ -440,7 +474,8 @@ bool tp_ix_split(tp_ictx *c, const tp_ix *e, const tp_ix *x, const tp_ix **k, co
 
 bool tp_ix_linear_in(tp_ictx *c, const tp_ix *e, const tp_sym *s, int64_t *k, const tp_ix **rest) {
   const tp_ix *factor;
-  return tp_ix_split(c, e, tp_ix_sym(c, s), &factor, rest) && tp_ix_is_const(factor, k) && !tp_ix_mentions(*rest, s);
+  return tp_ix_split(c, e, tp_ix_sym(c, s), &factor, rest) && tp_ix_is_const(factor, k) &&
+      !tp_ix_mentions(*rest, s);
 }
 
 const tp_ix *tp_ix_fold(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *v) {
@@ -454,17 +489,24 @@ const tp_ix *tp_ix_map_args(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud) {
   const tp_ix *v[e->narg + 1];
   for (int i = 0; i < e->narg; i++) v[i] = f(c, e->arg[i], ud);
   switch (e->kind) {
-    case TP_IX_FDIV: return tp_ix_fdiv(c, v[0], e->div);
-    case TP_IX_MOD: return tp_ix_mod(c, v[0], e->div);
-    case TP_IX_GE0: return tp_ix_ge0(c, v[0]);
-    case TP_IX_EQ0: return tp_ix_eq0(c, v[0]);
-    case TP_IX_NOT: return tp_ix_not(c, v[0]);
-    case TP_IX_MIN: case TP_IX_MAX: case TP_IX_AND: case TP_IX_OR: return tp_ix_fold(c, e->kind, e->narg, v);
-    default: return e;
+  case TP_IX_FDIV: return tp_ix_fdiv(c, v[0], e->div);
+  case TP_IX_MOD: return tp_ix_mod(c, v[0], e->div);
+  case TP_IX_GE0: return tp_ix_ge0(c, v[0]);
+  case TP_IX_EQ0: return tp_ix_eq0(c, v[0]);
+  case TP_IX_NOT: return tp_ix_not(c, v[0]);
+  case TP_IX_MIN:
+  case TP_IX_MAX:
+  case TP_IX_AND:
+  case TP_IX_OR: return tp_ix_fold(c, e->kind, e->narg, v);
+  default: return e;
   }
 }
 
-typedef struct { int n; const tp_sym *const *from; const tp_ix *const *to; } subst;
+typedef struct {
+  int n;
+  const tp_sym *const *from;
+  const tp_ix *const *to;
+} subst;
 
 static bool touches(const tp_ix *e, const subst *s) {
   for (int i = 0; i < s->n; i++)
@@ -481,14 +523,20 @@ static const tp_ix *subst_any(tp_ictx *c, const tp_ix *e, void *ud) {
   return tp_ix_map_args(c, e, subst_any, ud);
 }
 
-const tp_ix *tp_ix_subst(tp_ictx *c, const tp_ix *e, int n, const tp_sym *const *from, const tp_ix *const *to) {
+const tp_ix *tp_ix_subst(
+    tp_ictx *c, const tp_ix *e, int n, const tp_sym *const *from, const tp_ix *const *to) {
   subst s = { n, from, to };
   return e ? subst_any(c, e, &s) : NULL;
 }
 
 /* ---- linear bounds ---- */
 
-typedef struct { tp_ictx *c; const tp_sym *s; const tp_ix *lo, *last; bool above; } edge;
+typedef struct {
+  tp_ictx *c;
+  const tp_sym *s;
+  const tp_ix *lo, *last;
+  bool above;
+} edge;
 
 static const tp_ix *edge_of(const edge *g, const tp_ix *e);
 
@@ -516,7 +564,8 @@ static const tp_ix *edge_one(const edge *g, const tp_ix *e) {
   return NULL;
 }
 
-/* The outermost of all of them, which have one factor k: a constant is on that side of k*s + (constant - k*lo) where s >= lo and k > 0, and so on. */
+/* The outermost of all of them, which have one factor k: a constant is on that side of k*s +
+ * (constant - k*lo) where s >= lo and k > 0, and so on. */
 static const tp_ix *edge_all(const edge *g, const tp_ix *e) {
   const tp_ix *most = NULL, *one = edge_one(g, e), *rest;
   int64_t k, other;
@@ -540,6 +589,7 @@ static const tp_ix *edge_of(const edge *g, const tp_ix *e) {
   return e->kind == TP_IX_MIN || e->kind == TP_IX_MAX ? edge_all(g, e) : NULL;
 }
 
-const tp_ix *tp_ix_edge(tp_ictx *c, const tp_ix *e, const tp_sym *s, const tp_ix *lo, const tp_ix *last, bool above) {
+const tp_ix *tp_ix_edge(
+    tp_ictx *c, const tp_ix *e, const tp_sym *s, const tp_ix *lo, const tp_ix *last, bool above) {
   return edge_of(&(edge){ c, s, lo, last, above }, e);
 }

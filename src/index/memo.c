@@ -1,19 +1,27 @@
-/* memo: what isl has answered. Sets and relations are shared objects and most questions about them come again (layers are alike, and every graph is asked
- * about more than once), so an answer is kept under the addresses of its operands, which are held with it. What is equal to the eye is one object. */
+/* memo: what isl has answered. Sets and relations are shared objects and most questions about them
+ * come again (layers are alike, and every graph is asked about more than once), so an answer is
+ * kept under the addresses of its operands, which are held with it. What is equal to the eye is one
+ * object. */
 #include "index/memo.h"
 
-typedef struct { bool set; void *p; } held;
+typedef struct {
+  bool set;
+  void *p;
+} held;
 struct tp_memo {
   tp_ictx *c;
   tp_arena arena;
   tp_hmap answers, objects;
   TP_VEC(held) held;
-  int nbound;                                   /* answers are for these bounds, */
-  int nsym;                                     /* of so many symbols */
+  int nbound; /* answers are for these bounds, */
+  int nsym;   /* of so many symbols */
 };
 
 /* isl's context knows its memo: operations have no other argument that leads there. */
-struct options { struct isl_options *isl; tp_memo *memo; };
+struct options {
+  struct isl_options *isl;
+  tp_memo *memo;
+};
 ISL_ARGS_START(struct options, options_args)
 ISL_ARG_CHILD(struct options, isl, NULL, &isl_options_args, NULL)
 ISL_ARGS_END
@@ -72,7 +80,9 @@ static tp_memo *ready(tp_memo *m) {
   return m;
 }
 
-static tp_memo *memo_of(isl_ctx *ctx) { return ready(((struct options *)isl_ctx_peek_options(ctx, &options_args))->memo); }
+static tp_memo *memo_of(isl_ctx *ctx) {
+  return ready(((struct options *)isl_ctx_peek_options(ctx, &options_args))->memo);
+}
 
 /* ---- equal objects ---- */
 
@@ -95,18 +105,32 @@ static void *unique(tp_memo *m, bool set, TP_TAKE void *r) {
 
 /* ---- operations ---- */
 
-typedef struct { int what; const void *a, *b; } question;
+typedef struct {
+  int what;
+  const void *a, *b;
+} question;
 
 static question ask(tp_ask what, const void *a, const void *b) {
   question q;
   memset(&q, 0, sizeof q);
-  q.what = what; q.a = a; q.b = b;
+  q.what = what;
+  q.a = a;
+  q.b = b;
   return q;
 }
 
-static const struct { bool a, b, r; } is_set[] = {      /* operands and result; else a relation */
-  [TP_ASK_AND] = { 1, 1, 1 }, [TP_ASK_OR] = { 1, 1, 1 }, [TP_ASK_MINUS] = { 1, 1, 1 }, [TP_ASK_APPLY] = { 1, 0, 1 }, [TP_ASK_RESTRICT] = { 0, 1, 0 },
-  [TP_ASK_INTO] = { 0, 1, 0 }, [TP_ASK_COMPOSE] = { 0, 0, 0 }, [TP_ASK_JOIN] = { 0, 0, 0 },
+static const struct {
+  bool a, b, r;
+} is_set[] = {
+  /* operands and result; else a relation */
+  [TP_ASK_AND] = { 1, 1, 1 },
+  [TP_ASK_OR] = { 1, 1, 1 },
+  [TP_ASK_MINUS] = { 1, 1, 1 },
+  [TP_ASK_APPLY] = { 1, 0, 1 },
+  [TP_ASK_RESTRICT] = { 0, 1, 0 },
+  [TP_ASK_INTO] = { 0, 1, 0 },
+  [TP_ASK_COMPOSE] = { 0, 0, 0 },
+  [TP_ASK_JOIN] = { 0, 0, 0 },
 };
 
 /* What nobody has given a budget has the whole of ours. */
@@ -116,20 +140,24 @@ static void begin(isl_ctx *ctx) {
 
 static void *operate(tp_ask what, TP_TAKE void *a, TP_TAKE void *b) {
   switch (what) {
-    case TP_ASK_AND: return isl_set_intersect(a, b);
-    case TP_ASK_OR: return tp_isl_coalesce(isl_set_union(a, b));
-    case TP_ASK_MINUS: return isl_set_subtract(a, b);
-    case TP_ASK_APPLY: return isl_set_apply(a, b);
-    case TP_ASK_RESTRICT: return isl_map_intersect_domain(a, b);
-    case TP_ASK_INTO: return isl_map_intersect_range(a, b);
-    case TP_ASK_COMPOSE: return isl_map_apply_range(a, b);
-    case TP_ASK_JOIN: return tp_isl_coalesce_map(isl_map_union(a, b));
-    default: return NULL;
+  case TP_ASK_AND: return isl_set_intersect(a, b);
+  case TP_ASK_OR: return tp_isl_coalesce(isl_set_union(a, b));
+  case TP_ASK_MINUS: return isl_set_subtract(a, b);
+  case TP_ASK_APPLY: return isl_set_apply(a, b);
+  case TP_ASK_RESTRICT: return isl_map_intersect_domain(a, b);
+  case TP_ASK_INTO: return isl_map_intersect_range(a, b);
+  case TP_ASK_COMPOSE: return isl_map_apply_range(a, b);
+  case TP_ASK_JOIN: return tp_isl_coalesce_map(isl_map_union(a, b));
+  default: return NULL;
   }
 }
 
-static void *copy(bool set, void *p) { return set ? (void *)isl_set_copy(p) : (void *)isl_map_copy(p); }
-static void drop_answer(bool set, void *p) { (void)(set ? (void *)isl_set_free(p) : (void *)isl_map_free(p)); }
+static void *copy(bool set, void *p) {
+  return set ? (void *)isl_set_copy(p) : (void *)isl_map_copy(p);
+}
+static void drop_answer(bool set, void *p) {
+  (void)(set ? (void *)isl_set_free(p) : (void *)isl_map_free(p));
+}
 
 void *tp_memo_op(tp_ask what, void *a, void *b) {
   if (!a || !b) return operate(what, a, b);
@@ -153,7 +181,8 @@ void *tp_memo_op(tp_ask what, void *a, void *b) {
 
 /* ---- questions ---- */
 
-bool tp_memo_ask(tp_ictx *c, tp_ask what, tp_set *a, tp_set *b, isl_bool (*answer)(tp_ictx *, tp_set *, tp_set *)) {
+bool tp_memo_ask(tp_ictx *c, tp_ask what, tp_set *a, tp_set *b,
+    isl_bool (*answer)(tp_ictx *, tp_set *, tp_set *)) {
   static const char yes, no;
   tp_memo *m = memo_of(tp_isl_ctx(c));
   question q = ask(what, a, b);
@@ -185,7 +214,11 @@ void *tp_memo_make(tp_ictx *c, bool set, const void *key, size_t n, void *made) 
 
 /* ---- the first of several conditions that holds ---- */
 
-typedef struct { const tp_ix *cond; tp_set *left; } passed;     /* left: the points that this condition and those before it leave, held */
+/* left: the points that this condition and those before it leave, held */
+typedef struct {
+  const tp_ix *cond;
+  tp_set *left;
+} passed;
 typedef TP_VEC(passed) chain;
 
 static chain *chain_of(tp_ictx *c, const void *key, size_t n) {
@@ -196,10 +229,12 @@ static chain *chain_of(tp_ictx *c, const void *key, size_t n) {
 }
 
 /* Each condition is taken away once, however many of the list are asked about. */
-tp_set *tp_set_first(tp_ictx *c, const void *list, int n, const tp_sym *const *dims, int k, const tp_ix *(*cond)(const void *, int)) {
+tp_set *tp_set_first(tp_ictx *c, const void *list, int n, const tp_sym *const *dims, int k,
+    const tp_ix *(*cond)(const void *, int)) {
   int64_t key[n + 2];
   int at = 0;
-  key[0] = TP_ASK_FIRST; key[1] = (int64_t)(intptr_t)list;
+  key[0] = TP_ASK_FIRST;
+  key[1] = (int64_t)(intptr_t)list;
   for (int i = 0; i < n; i++) key[2 + i] = dims[i]->id;
   chain *x = chain_of(c, key, sizeof key);
   while (at < k && at < x->n && x->v[at].cond == cond(list, at)) at++;
@@ -208,7 +243,7 @@ tp_set *tp_set_first(tp_ictx *c, const void *list, int n, const tp_sym *const *d
   for (; at < k && left; at++) {
     const tp_ix *e = cond(list, at);
     left = tp_set_minus(left, e ? tp_set_cond(c, n, dims, e) : isl_set_copy(left));
-    x = chain_of(c, key, sizeof key);           /* everything may have been forgotten meanwhile */
+    x = chain_of(c, key, sizeof key); /* everything may have been forgotten meanwhile */
     if (left && x->n == at) TP_PUSH(&memo_of(tp_isl_ctx(c))->arena, x, ((passed){ e, left }));
   }
   const tp_ix *e = cond(list, k);

@@ -6,15 +6,29 @@
 
 typedef struct tp_memo tp_memo;
 typedef enum {
-  TP_ASK_AND, TP_ASK_OR, TP_ASK_MINUS, TP_ASK_APPLY, TP_ASK_RESTRICT, TP_ASK_INTO, TP_ASK_COMPOSE, TP_ASK_JOIN,        /* operations */
-  TP_ASK_SUBSET, TP_ASK_EMPTY,                                  /* questions */
-  TP_ASK_BOX, TP_ASK_COND, TP_ASK_REL, TP_ASK_FIRST                           /* what is made of expressions: the first word of its key */
+  /* operations */
+  TP_ASK_AND,
+  TP_ASK_OR,
+  TP_ASK_MINUS,
+  TP_ASK_APPLY,
+  TP_ASK_RESTRICT,
+  TP_ASK_INTO,
+  TP_ASK_COMPOSE,
+  TP_ASK_JOIN,
+  TP_ASK_SUBSET,
+  TP_ASK_EMPTY, /* questions */
+  /* what is made of expressions: the first word of its key */
+  TP_ASK_BOX,
+  TP_ASK_COND,
+  TP_ASK_REL,
+  TP_ASK_FIRST
 } tp_ask;
 
-TP_GIVE isl_ctx *tp_memo_ctx(tp_ictx *c);       /* a new context of isl; NULL: no memory */
+TP_GIVE isl_ctx *tp_memo_ctx(tp_ictx *c); /* a new context of isl; NULL: no memory */
 void tp_memo_close(tp_ictx *c);
 void *tp_memo_op(tp_ask what, TP_TAKE void *a, TP_TAKE void *b);
-bool tp_memo_ask(tp_ictx *c, tp_ask what, tp_set *a, tp_set *b, isl_bool (*answer)(tp_ictx *, tp_set *, tp_set *));
+bool tp_memo_ask(tp_ictx *c, tp_ask what, tp_set *a, tp_set *b,
+    isl_bool (*answer)(tp_ictx *, tp_set *, tp_set *));
 /* What was made under this key, NULL: nothing; and the other way round. */
 TP_GIVE void *tp_memo_made(tp_ictx *c, bool set, const void *key, size_t n);
 TP_GIVE void *tp_memo_make(tp_ictx *c, bool set, const void *key, size_t n, TP_TAKE void *made);

@@ -1,13 +1,20 @@
-/* e >= 0 on a domain, by elimination. Each step replaces e by expressions that are nonnegative only if e is (exactly then, where marked <=>):
- *   k*min(a, b) + r, k >= 0:  k*a + r and k*b + r  <=>          k <= 0:  k*a + r or k*b + r           max likewise
- *   a//j + r:  a + j*r  <=>       r - a//j:  j*r + j - 1 - a  <=>       k*(a//j) + r:  k*(a - j + 1) + j*r (k >= 0), k*a + j*r (k <= 0)
- *   k*(a%j) + r:  r (k >= 0);  k*(j - 1) + r, or a >= 0 and k*a + r (k <= 0)
- *   k*t + r, t a dim:  at t = 0 and at t = T - 1 (it is linear between)  <=>
- *   bounds only:  T := T + 1 where T >= 1 is known; then no coefficient is negative.
- * The factor k may be any polynomial whose sign can be proved. What is affine and resists goes to isl, which is complete. Answers are remembered. */
+/* e >= 0 on a domain, by elimination. Each step replaces e by expressions that are nonnegative only
+ * if e is (exactly then, where marked <=>): k*min(a, b) + r, k >= 0:  k*a + r and k*b + r  <=> k <=
+ * 0:  k*a + r or k*b + r           max likewise a//j + r:  a + j*r  <=>       r - a//j:  j*r + j -
+ * 1 - a  <=>       k*(a//j) + r:  k*(a - j + 1) + j*r (k >= 0), k*a + j*r (k <= 0) k*(a%j) + r:  r
+ * (k >= 0);  k*(j - 1) + r, or a >= 0 and k*a + r (k <= 0) k*t + r, t a dim:  at t = 0 and at t = T
+ * - 1 (it is linear between)  <=> bounds only:  T := T + 1 where T >= 1 is known; then no
+ * coefficient is negative. The factor k may be any polynomial whose sign can be proved. What is
+ * affine and resists goes to isl, which is complete. Answers are remembered. */
 #include "index/priv.h"
 
-typedef struct { tp_ictx *c; const tp_ix *goal; int ndims; const tp_sym *const *dims; int budget; } prover;
+typedef struct {
+  tp_ictx *c;
+  const tp_ix *goal;
+  int ndims;
+  const tp_sym *const *dims;
+  int budget;
+} prover;
 
 static bool listed(int n, const tp_sym *const *v, const tp_sym *s) {
   for (int i = 0; i < n; i++)
@@ -17,7 +24,8 @@ static bool listed(int n, const tp_sym *const *v, const tp_sym *s) {
 
 /* A bound is >= 1 where one of its dim's points is being looked at. */
 static bool positive(const tp_ix *e, int ndims, const tp_sym *const *dims, const tp_sym *s) {
-  return s->kind == TP_SYM_BOUND && s->dim && (listed(ndims, dims, s->dim) || tp_ix_mentions(e, s->dim));
+  return s->kind == TP_SYM_BOUND && s->dim &&
+      (listed(ndims, dims, s->dim) || tp_ix_mentions(e, s->dim));
 }
 
 size_t tp_ix_memo_key(int64_t *key, int tag, const tp_ix *e, int ndims, const tp_sym *const *dims) {
@@ -37,7 +45,9 @@ static int sign_of(prover *p, const tp_ix *k, int depth) {
 }
 
 /* k*x + r */
-static const tp_ix *linear(tp_ictx *c, const tp_ix *k, const tp_ix *x, const tp_ix *r) { return tp_ix_add(c, tp_ix_mul(c, k, x), r); }
+static const tp_ix *linear(tp_ictx *c, const tp_ix *k, const tp_ix *x, const tp_ix *r) {
+  return tp_ix_add(c, tp_ix_mul(c, k, x), r);
+}
 
 static bool by_operands(prover *p, const tp_ix *x, const tp_ix *k, const tp_ix *r, int depth) {
   int sign = sign_of(p, k, depth);
@@ -56,7 +66,9 @@ static bool by_quotient(prover *p, const tp_ix *x, const tp_ix *k, const tp_ix *
   if (unit == -1) return prove(p, tp_ix_addc(c, tp_ix_sub(c, jr, a), x->div - 1), depth);
   int sign = sign_of(p, k, depth);
   if (sign < 0) return prove(p, linear(c, k, a, jr), depth);
-  return sign > 0 && (prove(p, linear(c, k, tp_ix_addc(c, a, 1 - x->div), jr), depth) || (prove(p, a, depth) && prove(p, r, depth)));
+  return sign > 0 &&
+      (prove(p, linear(c, k, tp_ix_addc(c, a, 1 - x->div), jr), depth) ||
+          (prove(p, a, depth) && prove(p, r, depth)));
 }
 
 static bool by_remainder(prover *p, const tp_ix *x, const tp_ix *k, const tp_ix *r, int depth) {
@@ -93,12 +105,14 @@ static bool by_ends(prover *p, const tp_ix *e, int depth) {
     int64_t slope = 0;
     tp_ix_is_const(k, &slope);
     const tp_ix *last = tp_ix_addc(p->c, tp_ix_sym(p->c, t->bound), -1);
-    return (slope < 0 || prove(p, r, depth)) && (slope > 0 || prove(p, linear(p->c, k, last, r), depth));
+    return (slope < 0 || prove(p, r, depth)) &&
+        (slope > 0 || prove(p, linear(p->c, k, last, r), depth));
   }
   return by_coefficients(p, e);
 }
 
-/* The atom to eliminate next: an extremum if there is one, then a quotient or remainder; NULL if there are symbols only. */
+/* The atom to eliminate next: an extremum if there is one, then a quotient or remainder; NULL if
+ * there are symbols only. */
 static const tp_ix *next_atom(const tp_ix *e) {
   const tp_ix *best = NULL;
   for (int i = 0; i < e->nterm; i++)
@@ -117,7 +131,8 @@ static bool prove(prover *p, const tp_ix *e, int depth) {
   if (!x) return by_ends(p, e, depth + 1);
   if (!tp_ix_split(p->c, e, x, &k, &r)) return false;
   if (x->kind == TP_IX_FDIV) return by_quotient(p, x, k, r, depth + 1);
-  return x->kind == TP_IX_MOD ? by_remainder(p, x, k, r, depth + 1) : by_operands(p, x, k, r, depth + 1);
+  return x->kind == TP_IX_MOD ? by_remainder(p, x, k, r, depth + 1)
+                              : by_operands(p, x, k, r, depth + 1);
 }
 
 /* isl: no point has e <= -1. */
@@ -127,7 +142,8 @@ static bool prove_by_isl(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *co
   const tp_ix *cond = tp_ix_ge0(c, tp_ix_addc(c, tp_ix_neg(c, e), -1));
   for (int i = 0; i < e->nsym; i++) {
     if (e->syms[i]->kind != TP_SYM_BOUND) points[n++] = e->syms[i];
-    if (positive(e, ndims, dims, e->syms[i])) cond = tp_ix_and(c, cond, tp_ix_ge0(c, tp_ix_addc(c, tp_ix_sym(c, e->syms[i]), -1)));
+    if (positive(e, ndims, dims, e->syms[i]))
+      cond = tp_ix_and(c, cond, tp_ix_ge0(c, tp_ix_addc(c, tp_ix_sym(c, e->syms[i]), -1)));
   }
   return tp_isl_impossible(c, n, points, cond);
 }

@@ -1,21 +1,31 @@
 /* Canonical forms and bounds on a domain.
- * simplify: operands of min and max that cannot win go; a//k and a%k with a provably in [0, k) or [-k, 0) go; conditions that are provably true or false go;
- *           r - max(a, b) => min(r - a, r - b) and the like where that is not longer.
- * upper:    by monotonicity, dim by dim; then min of uppers, max of uppers, sums and products of nonnegative factors term by term. lower is its mirror. */
+ * simplify: operands of min and max that cannot win go; a//k and a%k with a provably in [0, k) or
+ * [-k, 0) go; conditions that are provably true or false go; r - max(a, b) => min(r - a, r - b) and
+ * the like where that is not longer. upper:    by monotonicity, dim by dim; then min of uppers, max
+ * of uppers, sums and products of nonnegative factors term by term. lower is its mirror. */
 #include "index/priv.h"
 
-typedef struct { tp_ictx *c; int n; const tp_sym **dims; } domain;
+typedef struct {
+  tp_ictx *c;
+  int n;
+  const tp_sym **dims;
+} domain;
 
 /* dims, and the dims that e mentions: those have a point too. */
-static domain domain_of(tp_ictx *c, const tp_ix *e, const tp_ix *f, int ndims, const tp_sym *const *dims) {
+static domain domain_of(
+    tp_ictx *c, const tp_ix *e, const tp_ix *f, int ndims, const tp_sym *const *dims) {
   domain d = { c, 0, TP_NEWN(&c->arena, const tp_sym *, ndims + e->nsym + f->nsym) };
   for (int i = 0; i < ndims; i++) d.dims[d.n++] = dims[i];
-  for (int i = 0; i < e->nsym; i++) if (e->syms[i]->kind == TP_SYM_DIM) d.dims[d.n++] = e->syms[i];
-  for (int i = 0; i < f->nsym; i++) if (f->syms[i]->kind == TP_SYM_DIM) d.dims[d.n++] = f->syms[i];
+  for (int i = 0; i < e->nsym; i++)
+    if (e->syms[i]->kind == TP_SYM_DIM) d.dims[d.n++] = e->syms[i];
+  for (int i = 0; i < f->nsym; i++)
+    if (f->syms[i]->kind == TP_SYM_DIM) d.dims[d.n++] = f->syms[i];
   return d;
 }
 
-static bool is_nonneg(const domain *d, const tp_ix *e) { return tp_ix_prove_ge0(d->c, e, d->n, d->dims); }
+static bool is_nonneg(const domain *d, const tp_ix *e) {
+  return tp_ix_prove_ge0(d->c, e, d->n, d->dims);
+}
 
 /* a <= b. A difference that overflows proves nothing and is no error. */
 static bool below(const domain *d, const tp_ix *a, const tp_ix *b) {
@@ -36,7 +46,8 @@ static tp_ixkind pull(const tp_term *t) {
   return (x->kind == TP_IX_MIN) == (t->coef > 0) ? TP_IX_MIN : TP_IX_MAX;
 }
 
-/* k*min(a, b) + r => min(k*a + r, k*b + r) for all such terms, if all give min or all give max; else e itself. */
+/* k*min(a, b) + r => min(k*a + r, k*b + r) for all such terms, if all give min or all give max;
+ * else e itself. */
 static const tp_ix *distribute(tp_ictx *c, const tp_ix *e) {
   tp_ixkind kind = TP_IX_POLY;
   const tp_ix *x = NULL, *k, *r;
@@ -49,9 +60,12 @@ static const tp_ix *distribute(tp_ictx *c, const tp_ix *e) {
     x = e->term[i].m->atom[0];
     operands *= x->narg;
   }
-  if (!x || e == x || operands > TP_TUNE_FLOOR_OPERANDS || !tp_ix_split(c, e, x, &k, &r) || k->nterm) return e;
+  if (!x || e == x || operands > TP_TUNE_FLOOR_OPERANDS || !tp_ix_split(c, e, x, &k, &r) ||
+      k->nterm)
+    return e;
   const tp_ix *v[x->narg];
-  for (int i = 0; i < x->narg; i++) v[i] = distribute(c, tp_ix_add(c, tp_ix_mul(c, k, x->arg[i]), r));
+  for (int i = 0; i < x->narg; i++)
+    v[i] = distribute(c, tp_ix_add(c, tp_ix_mul(c, k, x->arg[i]), r));
   return tp_ix_fold(c, kind, x->narg, v);
 }
 
@@ -81,7 +95,8 @@ static const tp_ix *prune(const domain *d, const tp_ix *e) {
   for (int i = 0; i < e->narg; i++) {
     const tp_ix *a = e->arg[i];
     bool beaten = false;
-    for (int j = 0; j < n && !beaten; j++) beaten = e->kind == TP_IX_MIN ? below(d, v[j], a) : below(d, a, v[j]);
+    for (int j = 0; j < n && !beaten; j++)
+      beaten = e->kind == TP_IX_MIN ? below(d, v[j], a) : below(d, a, v[j]);
     int kept = 0;
     for (int j = 0; j < n && !beaten; j++)
       if (!(e->kind == TP_IX_MIN ? below(d, a, v[j]) : below(d, v[j], a))) v[kept++] = v[j];
@@ -104,9 +119,11 @@ static const tp_ix *narrow_quotient(const domain *d, const tp_ix *e) {
 static const tp_ix *narrow(tp_ictx *c, const tp_ix *e, void *ud) {
   (void)c;
   switch (e->kind) {
-    case TP_IX_MIN: case TP_IX_MAX: return prune(ud, e);
-    case TP_IX_FDIV: case TP_IX_MOD: return narrow_quotient(ud, e);
-    default: return e;
+  case TP_IX_MIN:
+  case TP_IX_MAX: return prune(ud, e);
+  case TP_IX_FDIV:
+  case TP_IX_MOD: return narrow_quotient(ud, e);
+  default: return e;
   }
 }
 
@@ -151,7 +168,8 @@ const tp_ix *tp_ix_simplify(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym 
   return simplify(c, e, &d);
 }
 
-const tp_ix *tp_ix_extent(tp_ictx *c, const tp_ix *lo, const tp_ix *hi, int ndims, const tp_sym *const *dims) {
+const tp_ix *tp_ix_extent(
+    tp_ictx *c, const tp_ix *lo, const tp_ix *hi, int ndims, const tp_sym *const *dims) {
   if (!lo || !hi) return NULL;
   domain d = domain_of(c, lo, hi, ndims, dims);
   const tp_ix *e = simplify(c, tp_ix_sub(c, hi, lo), &d);
@@ -161,7 +179,12 @@ const tp_ix *tp_ix_extent(tp_ictx *c, const tp_ix *lo, const tp_ix *hi, int ndim
 /* ---- upper and lower ---- */
 
 /* Eliminating elim, on the domain on. */
-typedef struct { tp_ictx *c; domain on; int n; const tp_sym *const *elim; } bounder;
+typedef struct {
+  tp_ictx *c;
+  domain on;
+  int n;
+  const tp_sym *const *elim;
+} bounder;
 
 static const tp_ix *bound(bounder *b, const tp_ix *e, bool up);
 
@@ -191,7 +214,8 @@ static const tp_ix *bound_extremum(bounder *b, const tp_ix *e, bool up) {
 
 static const tp_ix *bound_remainder(bounder *b, const tp_ix *e, bool up) {
   if (!up) return tp_ix_const(b->c, 0);
-  const tp_ix *top = tp_ix_const(b->c, e->div - 1), *a = is_nonneg(&b->on, e->arg[0]) ? bound(b, e->arg[0], true) : NULL;
+  const tp_ix *top = tp_ix_const(b->c, e->div - 1),
+              *a = is_nonneg(&b->on, e->arg[0]) ? bound(b, e->arg[0], true) : NULL;
   return a ? tp_ix_min(b->c, top, a) : top;
 }
 
@@ -223,7 +247,9 @@ static const tp_ix *bound_sum(bounder *b, const tp_ix *e, bool up) {
   if (f != e) return bound(b, f, up);
   for (int i = 0; i < b->n; i++) {
     const tp_sym *t = b->elim[i];
-    if (!t->bound || !tp_ix_mentions(e, t) || !tp_ix_split(c, e, tp_ix_sym(c, t), &k, &r) || tp_ix_mentions(k, t) || tp_ix_mentions(r, t)) continue;
+    if (!t->bound || !tp_ix_mentions(e, t) || !tp_ix_split(c, e, tp_ix_sym(c, t), &k, &r) ||
+        tp_ix_mentions(k, t) || tp_ix_mentions(r, t))
+      continue;
     const tp_ix *last = tp_ix_add(c, tp_ix_mul(c, k, bound_symbol(c, t, true)), r);
     if (is_nonneg(&b->on, k)) return bound(b, up ? last : r, up);
     if (is_nonneg(&b->on, tp_ix_neg(c, k))) return bound(b, up ? r : last, up);
@@ -235,21 +261,27 @@ static const tp_ix *bound_sum(bounder *b, const tp_ix *e, bool up) {
 static const tp_ix *bound(bounder *b, const tp_ix *e, bool up) {
   if (!to_eliminate(b, e)) return e;
   switch (e->kind) {
-    case TP_IX_SYM: return bound_symbol(b->c, e->sym, up);
-    case TP_IX_MIN: case TP_IX_MAX: return bound_extremum(b, e, up);
-    case TP_IX_FDIV: return tp_ix_fdiv(b->c, bound(b, e->arg[0], up), e->div);
-    case TP_IX_MOD: return bound_remainder(b, e, up);
-    case TP_IX_POLY: return bound_sum(b, e, up);
-    default: return NULL;
+  case TP_IX_SYM: return bound_symbol(b->c, e->sym, up);
+  case TP_IX_MIN:
+  case TP_IX_MAX: return bound_extremum(b, e, up);
+  case TP_IX_FDIV: return tp_ix_fdiv(b->c, bound(b, e->arg[0], up), e->div);
+  case TP_IX_MOD: return bound_remainder(b, e, up);
+  case TP_IX_POLY: return bound_sum(b, e, up);
+  default: return NULL;
   }
 }
 
-static const tp_ix *bound_over(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims, bool up) {
+static const tp_ix *bound_over(
+    tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims, bool up) {
   if (!e) return NULL;
   bounder b = { c, domain_of(c, e, e, ndims, dims), ndims, dims };
   const tp_ix *r = bound(&b, simplify(c, e, &b.on), up);
   return r ? simplify(c, r, &b.on) : NULL;
 }
 
-const tp_ix *tp_ix_upper(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) { return bound_over(c, e, ndims, dims, true); }
-const tp_ix *tp_ix_lower(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) { return bound_over(c, e, ndims, dims, false); }
+const tp_ix *tp_ix_upper(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) {
+  return bound_over(c, e, ndims, dims, true);
+}
+const tp_ix *tp_ix_lower(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) {
+  return bound_over(c, e, ndims, dims, false);
+}

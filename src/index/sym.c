@@ -1,4 +1,5 @@
-/* Contexts and symbols. A context owns everything of one program or compilation; names of dims, bounds and variables live in one table. */
+/* Contexts and symbols. A context owns everything of one program or compilation; names of dims,
+ * bounds and variables live in one table. */
 #include "index/priv.h"
 #include <ctype.h>
 
@@ -31,11 +32,18 @@ bool tp_ictx_overflowed(tp_ictx *c) {
 }
 
 int tp_nsym(const tp_ictx *c) { return c->sym.n; }
-tp_sym *tp_sym_at(const tp_ictx *c, int id) { return id >= 0 && id < c->sym.n ? c->sym.v[id] : NULL; }
-tp_sym *tp_sym_find(tp_ictx *c, const char *name) { return tp_hmap_get(&c->names, name, strlen(name)); }
+tp_sym *tp_sym_at(const tp_ictx *c, int id) {
+  return id >= 0 && id < c->sym.n ? c->sym.v[id] : NULL;
+}
+tp_sym *tp_sym_find(tp_ictx *c, const char *name) {
+  return tp_hmap_get(&c->names, name, strlen(name));
+}
 
-/* Letters, digits, _ and all of UTF-8 beyond ASCII; the words that the text of conditions uses are taken. */
-bool tp_sym_name_char(int ch, bool first) { return ch == '_' || ch >= 0x80 || isalpha(ch) || (!first && isdigit(ch)); }
+/* Letters, digits, _ and all of UTF-8 beyond ASCII; the words that the text of conditions uses are
+ * taken. */
+bool tp_sym_name_char(int ch, bool first) {
+  return ch == '_' || ch >= 0x80 || isalpha(ch) || (!first && isdigit(ch));
+}
 
 static bool name_ok(const char *s) {
   static const char *const reserved[] = { "and", "or", "not", "true", "false" };
@@ -47,12 +55,16 @@ static bool name_ok(const char *s) {
 }
 
 static bool name_free(tp_ictx *c, const char *name, tp_pos pos, tp_error *err) {
-  if (!name_ok(name)) return tp_fail(err, TP_E_OPTION, pos, "option: '%s' is not a name (letters, digits and _)", name);
+  if (!name_ok(name))
+    return tp_fail(
+        err, TP_E_OPTION, pos, "option: '%s' is not a name (letters, digits and _)", name);
   const tp_sym *s = tp_sym_find(c, name);
   if (!s) return true;
   const char *what = s->kind == TP_SYM_DIM ? "dim" : s->kind == TP_SYM_BOUND ? "bound" : "symbol";
-  return s->pos.file ? tp_fail(err, TP_E_OPTION, pos, "option: there is a %s '%s' already, made at %s:%d", what, name, s->pos.file, s->pos.line)
-                     : tp_fail(err, TP_E_OPTION, pos, "option: there is a %s '%s' already", what, name);
+  return s->pos.file
+      ? tp_fail(err, TP_E_OPTION, pos, "option: there is a %s '%s' already, made at %s:%d", what,
+            name, s->pos.file, s->pos.line)
+      : tp_fail(err, TP_E_OPTION, pos, "option: there is a %s '%s' already", what, name);
 }
 
 static tp_sym *sym_new(tp_ictx *c, tp_symkind kind, const char *name, tp_pos pos) {
@@ -74,11 +86,15 @@ static const char *upper_cased(tp_ictx *c, const char *name) {
   return s;
 }
 
-tp_sym *tp_sym_dim(tp_ictx *c, const char *name, const char *bound_name, tp_pos pos, tp_error *err) {
+tp_sym *tp_sym_dim(
+    tp_ictx *c, const char *name, const char *bound_name, tp_pos pos, tp_error *err) {
   const char *bound = bound_name ? bound_name : upper_cased(c, name);
   if (!name_free(c, name, pos, err) || !name_free(c, bound, pos, err)) return NULL;
   if (strcmp(name, bound) == 0) {
-    tp_fail(err, TP_E_OPTION, pos, "option: dim '%s' and its bound have the same name: give the bound's name as second argument", name);
+    tp_fail(err, TP_E_OPTION, pos,
+        "option: dim '%s' and its bound have the same name: give the bound's name as second "
+        "argument",
+        name);
     return NULL;
   }
   tp_sym *d = sym_new(c, TP_SYM_DIM, name, pos);
@@ -102,13 +118,17 @@ int tp_sym_begin(tp_ictx *c) {
 void tp_sym_end(tp_ictx *c, int was) { c->compilation = was; }
 
 /* Is it a name that only an earlier compilation used, for itself? */
-static bool is_over(const tp_ictx *c, const tp_sym *s) { return c->compilation && s->compilation && s->compilation != c->compilation; }
+static bool is_over(const tp_ictx *c, const tp_sym *s) {
+  return c->compilation && s->compilation && s->compilation != c->compilation;
+}
 
 /* hint, or the first of hint1, hint2, .. that is free or, if `shared`, a hidden bound. */
 static const char *first_name(tp_ictx *c, const char *hint, bool shared) {
   const char *name = hint;
   const tp_sym *s;
-  for (int i = 1; (s = tp_sym_find(c, name)) && !is_over(c, s) && !(shared && is_hidden_bound(s)); i++) name = tp_printf(&c->arena, "%s%d", hint, i);
+  for (int i = 1; (s = tp_sym_find(c, name)) && !is_over(c, s) && !(shared && is_hidden_bound(s));
+       i++)
+    name = tp_printf(&c->arena, "%s%d", hint, i);
   return name;
 }
 
@@ -139,7 +159,9 @@ tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint) {
 
 tp_sym *tp_sym_digits(tp_ictx *c, const tp_sym *bound) {
   for (int i = 0; i < c->sym.n; i++)
-    if (c->sym.v[i]->kind == TP_SYM_DIM && c->sym.v[i]->bound && c->sym.v[i]->bound->digits == bound) return c->sym.v[i];
+    if (c->sym.v[i]->kind == TP_SYM_DIM && c->sym.v[i]->bound &&
+        c->sym.v[i]->bound->digits == bound)
+      return c->sym.v[i];
   tp_sym *d = tp_sym_hidden_dim(c, tp_printf(&c->arena, "%s_digit", bound->name));
   d->bound = tp_sym_hidden_bound(c, fresh_name(c, tp_printf(&c->arena, "%s_digits", bound->name)));
   d->bound->dim = d;
@@ -176,7 +198,8 @@ static int least_of(const tp_sym *s, const int64_t *env) {
 void tp_sym_set_hidden(const tp_ictx *c, int64_t *env) {
   for (int i = 0; i < c->sym.n; i++) {
     const tp_sym *s = c->sym.v[i];
-    if (s->digits) env[s->id] = 64 - __builtin_clzll((unsigned long long)TP_MAX(env[s->digits->id], 1));
+    if (s->digits)
+      env[s->id] = 64 - __builtin_clzll((unsigned long long)TP_MAX(env[s->digits->id], 1));
     if (s->nleast) env[s->id] = least_of(s, env);
   }
 }

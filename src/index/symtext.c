@@ -3,7 +3,8 @@
 
 static void put_bound(tp_buf *b, const tp_sym *s) {
   tp_putf(b, "bound %s%s", s->name, s->hidden ? " hidden" : "");
-  for (int i = 0; i < s->nleast; i++) tp_puts(b, i ? ", " : " least ["), tp_ix_print(b, s->least[i]);
+  for (int i = 0; i < s->nleast; i++)
+    tp_puts(b, i ? ", " : " least ["), tp_ix_print(b, s->least[i]);
   tp_puts(b, s->nleast ? "]\n" : "\n");
 }
 
@@ -12,8 +13,11 @@ void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used) {
     const tp_sym *s = tp_sym_at(c, i);
     const char *hidden = s->hidden ? " hidden" : "";
     if (!used[i]) continue;
-    if (s->kind == TP_SYM_DIM && s->bound && s->bound->digits) tp_putf(b, "dim %s:%s hidden digits %s\n", s->name, s->bound->name, s->bound->digits->name);
-    else if (s->kind == TP_SYM_DIM) tp_putf(b, "dim %s%s%s%s\n", s->name, s->bound ? ":" : "", s->bound ? s->bound->name : "", hidden);
+    if (s->kind == TP_SYM_DIM && s->bound && s->bound->digits)
+      tp_putf(b, "dim %s:%s hidden digits %s\n", s->name, s->bound->name, s->bound->digits->name);
+    else if (s->kind == TP_SYM_DIM)
+      tp_putf(b, "dim %s%s%s%s\n", s->name, s->bound ? ":" : "", s->bound ? s->bound->name : "",
+          hidden);
     else if (s->kind == TP_SYM_VAR) tp_putf(b, "var %s\n", s->name);
     else if (!s->dim) put_bound(b, s);
   }
@@ -28,7 +32,8 @@ static tp_sym *made(tp_scan *in, tp_sym *s, const tp_error *e) {
 static bool digits_of(tp_ictx *c, tp_scan *in, tp_sym *bound) {
   const char *of = tp_accept(in, "digits") ? tp_scan_word(in) : NULL;
   bound->digits = of ? tp_sym_find(c, of) : NULL;
-  return !of || (bound->digits && bound->digits->kind == TP_SYM_BOUND) || tp_scan_fail(in, "there is no such bound before this");
+  return !of || (bound->digits && bound->digits->kind == TP_SYM_BOUND) ||
+      tp_scan_fail(in, "there is no such bound before this");
 }
 
 /* A hidden bound, or one shared with another dim, is said after its dim. */
@@ -38,7 +43,10 @@ static bool dim_line(tp_ictx *c, tp_scan *in, const char *name) {
   if (tp_accept(in, ":") && !(bound = tp_scan_word(in))) return false;
   tp_sym *s = tp_sym_find(c, name), *b = bound ? tp_sym_find(c, bound) : NULL;
   bool hidden = tp_accept(in, "hidden");
-  if (s) return (s->kind == TP_SYM_DIM && (bound ? s->bound && strcmp(s->bound->name, bound) == 0 : !s->bound)) || tp_scan_fail(in, "the context has this name for something else");
+  if (s)
+    return (s->kind == TP_SYM_DIM &&
+               (bound ? s->bound && strcmp(s->bound->name, bound) == 0 : !s->bound)) ||
+        tp_scan_fail(in, "the context has this name for something else");
   if (b && b->kind != TP_SYM_BOUND) return tp_scan_fail(in, "the dim's bound is none");
   if (bound && !b) {
     s = made(in, tp_sym_dim(c, name, bound, tp_scan_pos(in), &e), &e);
@@ -79,7 +87,8 @@ static bool bound_line(tp_ictx *c, tp_scan *in, const char *name) {
 
 static bool var_line(tp_ictx *c, tp_scan *in, const char *name) {
   tp_sym *s = tp_sym_find(c, name);
-  if (!s && !tp_sym_name_char((unsigned char)*name, true)) return tp_scan_fail(in, "a name is wanted before this");
+  if (!s && !tp_sym_name_char((unsigned char)*name, true))
+    return tp_scan_fail(in, "a name is wanted before this");
   if (!s) s = tp_sym_var(c, name);
   return s->kind == TP_SYM_VAR || tp_scan_fail(in, "the context has this name for something else");
 }
@@ -87,6 +96,8 @@ static bool var_line(tp_ictx *c, tp_scan *in, const char *name) {
 bool tp_sym_line(tp_ictx *c, tp_scan *in, tp_symkind kind) {
   const char *name = tp_scan_word(in);
   if (!name) return false;
-  bool ok = kind == TP_SYM_DIM ? dim_line(c, in, name) : kind == TP_SYM_BOUND ? bound_line(c, in, name) : var_line(c, in, name);
+  bool ok = kind == TP_SYM_DIM ? dim_line(c, in, name)
+      : kind == TP_SYM_BOUND   ? bound_line(c, in, name)
+                               : var_line(c, in, name);
   return ok && tp_scan_end(in);
 }

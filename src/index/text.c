@@ -1,9 +1,10 @@
 /* Text of expressions and conditions. What prints parses back to the same pointer.
  *
- * Positive terms come first: "T - t - 1". Comparisons put the first symbol on the left: "t < T", "t >= w - 1". Grammar, Lua's precedences:
- *   or   := and {"or" and}         and := not {"and" not}         not := "not" not | sum [("<" "<=" ">" ">=" "==" "!=") sum]
- *   sum  := term {("+" | "-") term}   term := unary {"*" unary | "//" int | "%" int}   unary := "-" unary | primary
- *   primary := int | name | ("min" | "max") "(" sum {"," sum} ")" | "true" | "false" | "(" or ")" */
+ * Positive terms come first: "T - t - 1". Comparisons put the first symbol on the left: "t < T", "t
+ * >= w - 1". Grammar, Lua's precedences: or   := and {"or" and}         and := not {"and" not} not
+ * := "not" not | sum [("<" "<=" ">" ">=" "==" "!=") sum] sum  := term {("+" | "-") term}   term :=
+ * unary {"*" unary | "//" int | "%" int}   unary := "-" unary | primary primary := int | name |
+ * ("min" | "max") "(" sum {"," sum} ")" | "true" | "false" | "(" or ")" */
 #include "index/priv.h"
 #include <ctype.h>
 
@@ -21,7 +22,9 @@ static void put_factor(tp_buf *b, const tp_ix *atom, bool tight) {
   if (paren) tp_puts(b, ")");
 }
 
-static void put_sign(tp_buf *b, bool first, bool negative) { tp_puts(b, first ? (negative ? "-" : "") : negative ? " - " : " + "); }
+static void put_sign(tp_buf *b, bool first, bool negative) {
+  tp_puts(b, first ? (negative ? "-" : "") : negative ? " - " : " + ");
+}
 
 static void put_term(tp_buf *b, const tp_term *t, bool first, bool negative) {
   uint64_t u = magnitude(t->coef);
@@ -33,7 +36,8 @@ static void put_term(tp_buf *b, const tp_term *t, bool first, bool negative) {
   }
 }
 
-/* The terms of e with this sign, printed with sign `as`; gives whether something stands there now. */
+/* The terms of e with this sign, printed with sign `as`; gives whether something stands there now.
+ */
 static bool put_terms(tp_buf *b, const tp_ix *e, int sign, int as, bool first) {
   for (int i = 0; i < e->nterm; i++)
     if ((e->term[i].coef < 0) == (sign < 0)) {
@@ -97,19 +101,19 @@ static void put_quotient(tp_buf *b, const tp_ix *e, const char *op) {
 
 void tp_ix_print(tp_buf *b, const tp_ix *e) {
   switch (e->kind) {
-    case TP_IX_POLY: put_sum(b, e); break;
-    case TP_IX_SYM: tp_puts(b, e->sym->name); break;
-    case TP_IX_MIN: put_list(b, e, "min(", ", "); break;
-    case TP_IX_MAX: put_list(b, e, "max(", ", "); break;
-    case TP_IX_FDIV: put_quotient(b, e, "//"); break;
-    case TP_IX_MOD: put_quotient(b, e, "%"); break;
-    case TP_IX_TRUE: tp_puts(b, "true"); break;
-    case TP_IX_FALSE: tp_puts(b, "false"); break;
-    case TP_IX_GE0: put_ge0(b, e->arg[0]); break;
-    case TP_IX_EQ0: put_eq0(b, e->arg[0], " == "); break;
-    case TP_IX_NOT: put_eq0(b, e->arg[0]->arg[0], " != "); break;
-    case TP_IX_AND: put_list(b, e, "(", " and "); break;
-    case TP_IX_OR: put_list(b, e, "(", " or "); break;
+  case TP_IX_POLY: put_sum(b, e); break;
+  case TP_IX_SYM: tp_puts(b, e->sym->name); break;
+  case TP_IX_MIN: put_list(b, e, "min(", ", "); break;
+  case TP_IX_MAX: put_list(b, e, "max(", ", "); break;
+  case TP_IX_FDIV: put_quotient(b, e, "//"); break;
+  case TP_IX_MOD: put_quotient(b, e, "%"); break;
+  case TP_IX_TRUE: tp_puts(b, "true"); break;
+  case TP_IX_FALSE: tp_puts(b, "false"); break;
+  case TP_IX_GE0: put_ge0(b, e->arg[0]); break;
+  case TP_IX_EQ0: put_eq0(b, e->arg[0], " == "); break;
+  case TP_IX_NOT: put_eq0(b, e->arg[0]->arg[0], " != "); break;
+  case TP_IX_AND: put_list(b, e, "(", " and "); break;
+  case TP_IX_OR: put_list(b, e, "(", " or "); break;
   }
 }
 
@@ -128,7 +132,12 @@ const char *tp_ix_said(tp_ictx *c, const tp_ix *e) {
 
 /* ---- parsing ---- */
 
-typedef struct { tp_ictx *c; const char *s; tp_error *err; int depth; } ix_parser;
+typedef struct {
+  tp_ictx *c;
+  const char *s;
+  tp_error *err;
+  int depth;
+} ix_parser;
 enum { PARSE_DEPTH = 200 };
 
 static const tp_ix *fail(ix_parser *p, const char *what) {
@@ -149,14 +158,16 @@ static int name_length(const char *s) {
 static bool accept(ix_parser *p, const char *op) {
   skip_space(p);
   size_t n = strlen(op);
-  bool word = isalpha((unsigned char)op[0]), arrow = op[0] == '-' && p->s[0] == '-' && p->s[1] == '>';
+  bool word = isalpha((unsigned char)op[0]),
+       arrow = op[0] == '-' && p->s[0] == '-' && p->s[1] == '>';
   if (arrow || (word ? name_length(p->s) != (int)n : 0) || strncmp(p->s, op, n) != 0) return false;
   p->s += n;
   return true;
 }
 
 static const tp_ix *want(ix_parser *p, const tp_ix *e, bool cond) {
-  if (e && tp_ix_is_cond(e) != cond) return fail(p, cond ? "a condition is wanted" : "a number is wanted");
+  if (e && tp_ix_is_cond(e) != cond)
+    return fail(p, cond ? "a condition is wanted" : "a number is wanted");
   return e;
 }
 
@@ -220,7 +231,8 @@ static const tp_ix *parse_unary(ix_parser *p) {
   int64_t v;
   while (accept(p, "-")) negative = !negative;
   skip_space(p);
-  if (negative && isdigit((unsigned char)*p->s)) return parse_int(p, &v) ? tp_ix_const(p->c, (int64_t)-(uint64_t)v) : NULL;
+  if (negative && isdigit((unsigned char)*p->s))
+    return parse_int(p, &v) ? tp_ix_const(p->c, (int64_t) - (uint64_t)v) : NULL;
   if (++p->depth > PARSE_DEPTH) return fail(p, "nested too deeply");
   const tp_ix *e = parse_primary(p);
   p->depth--;
@@ -255,8 +267,16 @@ static const tp_ix *parse_sum(ix_parser *p) {
 }
 
 static const tp_ix *parse_cmp(ix_parser *p) {
-  static const struct { const char *text; tp_cmp op; } ops[] = {
-    { "<=", TP_LE }, { "<", TP_LT }, { ">=", TP_GE }, { ">", TP_GT }, { "==", TP_EQ }, { "!=", TP_NE },
+  static const struct {
+    const char *text;
+    tp_cmp op;
+  } ops[] = {
+    { "<=", TP_LE },
+    { "<", TP_LT },
+    { ">=", TP_GE },
+    { ">", TP_GT },
+    { "==", TP_EQ },
+    { "!=", TP_NE },
   };
   const tp_ix *a = parse_sum(p);
   for (size_t i = 0; a && i < TP_LEN(ops); i++)
@@ -276,13 +296,15 @@ static const tp_ix *parse_not(ix_parser *p) {
 
 static const tp_ix *parse_and(ix_parser *p) {
   const tp_ix *e = parse_not(p);
-  while (e && accept(p, "and")) e = want(p, e, true) ? tp_ix_and(p->c, e, want(p, parse_not(p), true)) : NULL;
+  while (e && accept(p, "and"))
+    e = want(p, e, true) ? tp_ix_and(p->c, e, want(p, parse_not(p), true)) : NULL;
   return e;
 }
 
 static const tp_ix *parse_or(ix_parser *p) {
   const tp_ix *e = parse_and(p);
-  while (e && accept(p, "or")) e = want(p, e, true) ? tp_ix_or(p->c, e, want(p, parse_and(p), true)) : NULL;
+  while (e && accept(p, "or"))
+    e = want(p, e, true) ? tp_ix_or(p->c, e, want(p, parse_and(p), true)) : NULL;
   return e;
 }
 

@@ -29,7 +29,9 @@ static void find_space(tp_dreg *r, tp_ew *e) {
 
 /* ---- numbers along leading variables ---- */
 
-static bool value_moves(const tp_dreg *r, const tp_ewsrc *s, int lead) { return s->value.e && tp_ix_mentions(s->value.e, r->rg->leadvar[lead]); }
+static bool value_moves(const tp_dreg *r, const tp_ewsrc *s, int lead) {
+  return s->value.e && tp_ix_mentions(s->value.e, r->rg->leadvar[lead]);
+}
 
 static void value_strides(tp_dreg *r, tp_ewsrc *s, const tp_ew *e) {
   int64_t n = 1, by[TP_MAXRANK];
@@ -93,7 +95,8 @@ static bool smaller_steps(const tp_ew *e, int a, int b) {
   return false;
 }
 
-/* Axes go from large steps to small ones, whatever order they were given in, so that those which lie one within the other merge. */
+/* Axes go from large steps to small ones, whatever order they were given in, so that those which
+ * lie one within the other merge. */
 static void sort_axes(tp_ew *e) {
   for (int i = 1; i < e->rank; i++)
     for (int k = i; k > 0 && smaller_steps(e, k - 1, k); k--) {
@@ -109,10 +112,12 @@ static void move_to(tp_ew *e, int to, int from) {
   move_axis(e, to, e->rank);
 }
 
-static int64_t apart(int64_t stride) { return TP_MIN(stride < 0 ? -stride : stride, TP_TUNE_WALK_LINE); }
+static int64_t apart(int64_t stride) {
+  return TP_MIN(stride < 0 ? -stride : stride, TP_TUNE_WALK_LINE);
+}
 
-/* Cache lines, in elements, that a walk along axis a goes through: each operand is gone through once, a result is
- * read and written. */
+/* Cache lines, in elements, that a walk along axis a goes through: each operand is gone through
+ * once, a result is read and written. */
 static double walk_cost(const tp_ew *e, int a) {
   double sum = 0, all = 1;
   for (int i = 0; i < e->rank; i++) all *= (double)e->ext[i];
@@ -143,18 +148,20 @@ static bool may_cross(const tp_ew *e, int i) {
   return ok;
 }
 
-/* Of the operands of a point, those that are contiguous along axis a and jump along b: they are turned where b is the inner one. */
+/* Of the operands of a point, those that are contiguous along axis a and jump along b: they are
+ * turned where b is the inner one. */
 static int bytes_across(const tp_ew *e, int a, int b) {
   int sum = 0;
   for (int k = 0; k < e->ndst + e->nsrc; k++) {
     const int64_t *s = k < e->ndst ? e->dst[k].stride : e->src[k - e->ndst].stride;
-    if (s[a] == 1 && apart(s[b]) == TP_TUNE_WALK_LINE) sum += tp_dtype_size(k < e->ndst ? e->dst[k].d : e->src[k - e->ndst].d);
+    if (s[a] == 1 && apart(s[b]) == TP_TUNE_WALK_LINE)
+      sum += tp_dtype_size(k < e->ndst ? e->dst[k].d : e->src[k - e->ndst].d);
   }
   return sum;
 }
 
-/* An operand that jumps along the inner axis and is contiguous along another: that one goes before it, and tiles
- * are square, so that every line that is touched is gone through while it is near. */
+/* An operand that jumps along the inner axis and is contiguous along another: that one goes before
+ * it, and tiles are square, so that every line that is touched is gone through while it is near. */
 static void choose_crossing(tp_ew *e) {
   int in = e->rank - 1, at = -1;
   for (int k = 0; k < e->ndst + e->nsrc; k++) {
@@ -165,13 +172,15 @@ static void choose_crossing(tp_ew *e) {
   e->crossed = at >= 0;
   if (!e->crossed) return;
   move_to(e, in - 1, at);
-  if (!e->folds && bytes_across(e, in - 1, in) > bytes_across(e, in, in - 1)) move_to(e, in, in - 1);
+  if (!e->folds && bytes_across(e, in - 1, in) > bytes_across(e, in, in - 1))
+    move_to(e, in, in - 1);
 }
 
 /* Rows that are folded are those of the plan. */
 static bool mergeable(const tp_ew *e, int a, int b) {
   if (e->reduced[a] != e->reduced[b]) return false;
-  if (e->reduced[a] && e->reduced[e->rank - 1] && e->group[e->id[a]] != e->group[e->id[b]]) return false;
+  if (e->reduced[a] && e->reduced[e->rank - 1] && e->group[e->id[a]] != e->group[e->id[b]])
+    return false;
   for (int i = 0; i < e->nsrc; i++)
     if (e->src[i].stride[a] != e->src[i].stride[b] * e->ext[b]) return false;
   for (int i = 0; i < e->ndst; i++)
@@ -180,7 +189,7 @@ static bool mergeable(const tp_ew *e, int a, int b) {
 }
 
 static void merge(tp_ew *e) {
-  int n = 0, id[TP_MAXRANK];                    /* n: the last axis that stays */
+  int n = 0, id[TP_MAXRANK]; /* n: the last axis that stays */
   memcpy(id, e->id, sizeof id);
   memcpy(e->extent, e->ext, sizeof e->ext);
   e->end[0] = e->rank ? 0 : -1;
@@ -210,10 +219,12 @@ static void lead_of(const tp_dreg *r, const tp_ew *e, const int64_t *at, int64_t
 
 static bool plain_fold(const tp_ew *e) {
   bool blockless = e->rank == 1 || e->reduced[e->rank - 1] || e->reduced[e->rank - 2];
-  return blockless && e->folds && e->nstep == 0 && e->nsrc == 1 && e->ndst == 1 && !tp_half(e->src[0].d) && e->src[0].stride[e->rank - 1] == 1;
+  return blockless && e->folds && e->nstep == 0 && e->nsrc == 1 && e->ndst == 1 &&
+      !tp_half(e->src[0].d) && e->src[0].stride[e->rank - 1] == 1;
 }
 
-enum { CROSSED_ROW = 64 };                      /* elements along the inner axis where tiles are crossed */
+/* elements along the inner axis where tiles are crossed */
+enum { CROSSED_ROW = 64 };
 
 /* Folding what is contiguous in memory needs no blocks: only accumulators are limited. */
 static void choose_tile(tp_ew *e) {
@@ -238,7 +249,8 @@ static void add_loop(tp_ew *e, int axis, int64_t step) {
 
 static void choose_loops(tp_ew *e) {
   e->nkeep = e->nred = 0;
-  for (int i = 0; i < e->rank; i++) add_loop(e, i, i == e->rank - 1 ? e->n0 : i == e->rank - 2 ? e->n1 : 1);
+  for (int i = 0; i < e->rank; i++)
+    add_loop(e, i, i == e->rank - 1 ? e->n0 : i == e->rank - 2 ? e->n1 : 1);
 }
 
 static bool moved(const tp_ew *e, const int64_t *stride) {
@@ -255,7 +267,9 @@ static void tile_sources(tp_exec *x, tp_ew *e) {
     tp_ewsrc *s = &e->src[i];
     s->step = s->stride[e->rank - 1];
     s->row = e->n1 > 1 ? s->stride[e->rank - 2] : 0;
-    s->direct = plain || (!tp_half(s->d) && (e->n0 * e->n1 == 1 || (s->step == 1 && (e->n1 == 1 || s->row == e->n0))));
+    s->direct = plain ||
+        (!tp_half(s->d) &&
+            (e->n0 * e->n1 == 1 || (s->step == 1 && (e->n1 == 1 || s->row == e->n0))));
     s->fixed = !moved(e, s->stride);
     s->tmp = x->cpu->scratch + s->tmpoff;
     if (s->nd < 0 && !s->is_value) s->base = (char *)&s->cell;
@@ -268,7 +282,8 @@ static void tile_results(tp_exec *x, tp_ew *e) {
     t->step = t->stride[e->rank - 1];
     t->row = e->n1 > 1 ? t->stride[e->rank - 2] : 0;
     bool dense = e->n0 * e->n1 == 1 || (t->step == 1 && (e->n1 == 1 || t->row == e->n0));
-    t->direct = dense && (i || (!e->folds && !e->acc)) && !tp_half(t->d) && !t->mayalias && t->slot >= e->nsrc;
+    t->direct = dense && (i || (!e->folds && !e->acc)) && !tp_half(t->d) && !t->mayalias &&
+        t->slot >= e->nsrc;
     for (int k = 0; k < i; k++) t->direct &= !(e->dst[k].direct && e->dst[k].slot == t->slot);
     t->tmp = x->cpu->scratch + t->tmpoff;
   }
@@ -278,7 +293,10 @@ bool tp_ew_bind(tp_exec *x, tp_dreg *r) {
   tp_ew *e = r->k;
   find_space(r, e);
   for (int i = 0; i < e->nsrc; i++)
-    if (e->src[i].is_value) { tp_dx_bind(&e->src[i].value, x->env); value_strides(r, &e->src[i], e); }
+    if (e->src[i].is_value) {
+      tp_dx_bind(&e->src[i].value, x->env);
+      value_strides(r, &e->src[i], e);
+    }
   if (e->nothing) return true;
   squeeze(e);
   e->crossed = false;
@@ -310,7 +328,9 @@ static int64_t offset(const tp_ew *e, const int64_t *stride, const int64_t *at) 
   return o;
 }
 
-static inline int64_t cut(int64_t want, int64_t extent, int64_t at) { return want < extent - at ? want : extent - at; }
+static inline int64_t cut(int64_t want, int64_t extent, int64_t at) {
+  return want < extent - at ? want : extent - at;
+}
 
 static bool advance(const tp_ewloop *l, int n, int64_t *at) {
   for (int i = n - 1; i >= 0; i--) {
@@ -331,7 +351,8 @@ static bool bad_data(tp_exec *x, tp_dreg *r, const tp_ew *e, int64_t *at, int64_
 }
 
 /* The result v (dense, rows x n) goes to its place. */
-static void deliver(tp_ewdst *t, bool acc, char *place, const void *v, int64_t row, int64_t step, int64_t rows, int64_t n) {
+static void deliver(tp_ewdst *t, bool acc, char *place, const void *v, int64_t row, int64_t step,
+    int64_t rows, int64_t n) {
   if (acc && !tp_half(t->d) && (rows * n == 1 || (step == 1 && (rows == 1 || row == n)))) {
     t->combine(place, place, v, v, rows * n);
     return;
@@ -364,26 +385,32 @@ static void point_fixed(tp_ew *e) {
 
 static inline int chain(const tp_ew *e, int64_t n) {
   int rc = TP_K_OK;
-  for (const tp_ewstep *s = e->step, *end = s + e->nstep; s < end && rc == TP_K_OK; s++) rc = s->fn(e->p[s->o], e->p[s->in[0]], e->p[s->in[1]], e->p[s->in[2]], n);
+  for (const tp_ewstep *s = e->step, *end = s + e->nstep; s < end && rc == TP_K_OK; s++)
+    rc = s->fn(e->p[s->o], e->p[s->in[0]], e->p[s->in[1]], e->p[s->in[2]], n);
   return rc;
 }
 
 /* The chain over a tile, and the results from the first that is stored at each point. */
 static int map_tile(tp_ew *e, int first, const int64_t *at, int64_t rows, int64_t n) {
   for (int i = first; i < e->ndst; i++)
-    if (e->dst[i].direct) e->p[e->dst[i].slot] = e->dst[i].base + offset(e, e->dst[i].stride, at) * tp_dtype_size(e->dst[i].d);
+    if (e->dst[i].direct)
+      e->p[e->dst[i].slot] =
+          e->dst[i].base + offset(e, e->dst[i].stride, at) * tp_dtype_size(e->dst[i].d);
   int rc = chain(e, rows * n);
   for (int i = first; i < e->ndst && rc == TP_K_OK; i++) {
     tp_ewdst *t = &e->dst[i];
-    if (!t->direct) deliver(t, e->acc && i == 0, t->base + offset(e, t->stride, at) * tp_dtype_size(t->d), e->p[t->slot], t->row, t->step, rows, n);
+    if (!t->direct)
+      deliver(t, e->acc && i == 0, t->base + offset(e, t->stride, at) * tp_dtype_size(t->d),
+          e->p[t->slot], t->row, t->step, rows, n);
   }
   return rc;
 }
 
 static bool run_map(tp_exec *x, tp_dreg *r, tp_ew *e) {
-  int64_t at[TP_MAXRANK] = {0};
+  int64_t at[TP_MAXRANK] = { 0 };
   do {
-    int64_t n = cut(e->n0, e->e0, at[e->rank - 1]), rows = e->n1 == 1 ? 1 : cut(e->n1, e->e1, at[e->rank - 2]);
+    int64_t n = cut(e->n0, e->e0, at[e->rank - 1]),
+            rows = e->n1 == 1 ? 1 : cut(e->n1, e->e1, at[e->rank - 2]);
     point_sources(e, at, rows, n);
     int rc = map_tile(e, 0, at, rows, n);
     if (rc != TP_K_OK) return bad_data(x, r, e, at, n, rc);
@@ -396,18 +423,25 @@ static bool run_map(tp_exec *x, tp_dreg *r, tp_ew *e) {
 static void set_identity(tp_dtype d, tp_red red, void *p, int64_t n) {
   bool max = red == TP_RED_MAX;
   switch (red) {
-    case TP_RED_SUM: memset(p, 0, (size_t)(n * tp_dtype_size(d))); return;
-    case TP_RED_PROD:
-      for (int64_t i = 0; i < n; i++) tp_puti(d, p, i, 1);
-      return;
-    default: break;
+  case TP_RED_SUM: memset(p, 0, (size_t)(n * tp_dtype_size(d))); return;
+  case TP_RED_PROD:
+    for (int64_t i = 0; i < n; i++) tp_puti(d, p, i, 1);
+    return;
+  default: break;
   }
   for (int64_t i = 0; i < n; i++)
     if (tp_dtype_float(d)) tp_put(d, p, i, max ? -INFINITY : INFINITY);
-    else tp_puti(d, p, i, d == TP_BOOL ? !max : d == TP_U8 ? (max ? 0 : 255) : d == TP_I32 ? (max ? INT32_MIN : INT32_MAX) : max ? INT64_MIN : INT64_MAX);
+    else
+      tp_puti(d, p, i,
+          d == TP_BOOL      ? !max
+              : d == TP_U8  ? (max ? 0 : 255)
+              : d == TP_I32 ? (max ? INT32_MIN : INT32_MAX)
+              : max         ? INT64_MIN
+                            : INT64_MAX);
 }
 
-static void fold_tile(const tp_ew *e, char *acc, const char *v, int64_t vrow, int64_t rows, int64_t n, int size) {
+static void fold_tile(
+    const tp_ew *e, char *acc, const char *v, int64_t vrow, int64_t rows, int64_t n, int size) {
   bool keep1 = e->n1 > 1 && !e->red1;
   if (!e->red0) {
     if (keep1) e->down(acc, v, 0, 1, rows * n);
@@ -423,7 +457,8 @@ static bool fold_block(tp_exec *x, tp_dreg *r, tp_ew *e, int64_t *at, char *acc)
   const tp_ewdst *t = &e->dst[0];
   bool plain = plain_fold(e);
   do {
-    int64_t n = cut(e->n0, e->e0, at[e->rank - 1]), rows = e->n1 == 1 ? 1 : cut(e->n1, e->e1, at[e->rank - 2]);
+    int64_t n = cut(e->n0, e->e0, at[e->rank - 1]),
+            rows = e->n1 == 1 ? 1 : cut(e->n1, e->e1, at[e->rank - 2]);
     point_sources(e, at, rows, n);
     int rc = map_tile(e, 1, at, rows, n);
     if (rc != TP_K_OK) return bad_data(x, r, e, at, n, rc);
@@ -434,7 +469,8 @@ static bool fold_block(tp_exec *x, tp_dreg *r, tp_ew *e, int64_t *at, char *acc)
 
 static void fold_deliver(tp_exec *x, tp_ew *e, const int64_t *at, int64_t keep1, int64_t keep0) {
   tp_ewdst *t = &e->dst[0];
-  char *acc = x->cpu->scratch + e->accoff, *v = acc, *place = t->base + offset(e, t->stride, at) * tp_dtype_size(t->d);
+  char *acc = x->cpu->scratch + e->accoff, *v = acc,
+       *place = t->base + offset(e, t->stride, at) * tp_dtype_size(t->d);
   if (e->narrow) {
     v = x->cpu->scratch + e->outoff;
     e->narrow(v, acc, acc, acc, keep1 * keep0);
@@ -444,7 +480,7 @@ static void fold_deliver(tp_exec *x, tp_ew *e, const int64_t *at, int64_t keep1,
 }
 
 static bool run_fold(tp_exec *x, tp_dreg *r, tp_ew *e) {
-  int64_t at[TP_MAXRANK] = {0};
+  int64_t at[TP_MAXRANK] = { 0 };
   char *acc = x->cpu->scratch + e->accoff;
   do {
     int64_t keep0 = e->red0 ? 1 : cut(e->n0, e->e0, at[e->rank - 1]);
@@ -458,8 +494,9 @@ static bool run_fold(tp_exec *x, tp_dreg *r, tp_ew *e) {
 
 static bool nothing_to_fold(tp_exec *x, tp_dreg *r, const tp_ew *e) {
   tp_dtype d = e->dst[0].d;
-  if (tp_dtype_float(d) || d == TP_BOOL || e->red == TP_RED_SUM || e->red == TP_RED_PROD) return true;
-  return tp_rfault(x, r, (int64_t[TP_MAXRANK]){0}, 3);
+  if (tp_dtype_float(d) || d == TP_BOOL || e->red == TP_RED_SUM || e->red == TP_RED_PROD)
+    return true;
+  return tp_rfault(x, r, (int64_t[TP_MAXRANK]){ 0 }, 3);
 }
 
 bool tp_ew_run(tp_exec *x, tp_dreg *r) {

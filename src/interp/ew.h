@@ -1,52 +1,85 @@
-/* Inside src/interp: elementwise chains and reductions, one engine (ew_build.c makes it, ew.c binds and runs it).
+/* Inside src/interp: elementwise chains and reductions, one engine (ew_build.c makes it, ew.c binds
+ * and runs it).
  *
- * An iteration space (leading axes, then the shape) is squeezed, one axis chosen as inner, neighbours merged, and walked in tiles of at most TP_BLOCK elements
- * (rows x n). Folds are made in the order that the plan says (plan/walk.c): there the inner axis and the order of folded ones are not ours to choose. Each tile: sources are pointed at where they are dense, loaded into blocks where not; the steps of the chain run over the tile; results go
- * straight to their place, are stored or combined with what is there, or are folded into accumulators of the kept axes, which are finished when
- * the reduced axes (walked innermost) are done. */
+ * An iteration space (leading axes, then the shape) is squeezed, one axis chosen as inner,
+ * neighbours merged, and walked in tiles of at most TP_BLOCK elements (rows x n). Folds are made in
+ * the order that the plan says (plan/walk.c): there the inner axis and the order of folded ones are
+ * not ours to choose. Each tile: sources are pointed at where they are dense, loaded into blocks
+ * where not; the steps of the chain run over the tile; results go straight to their place, are
+ * stored or combined with what is there, or are folded into accumulators of the kept axes, which
+ * are finished when the reduced axes (walked innermost) are done. */
 #ifndef TP_EW_H
 #define TP_EW_H
 #include "interp/interp.h"
 #include "cpu/cpu.h"
 
-typedef struct tp_ewstep { tp_kfn *fn; int o, in[3]; } tp_ewstep;
+typedef struct tp_ewstep {
+  tp_kfn *fn;
+  int o, in[3];
+} tp_ewstep;
 typedef struct tp_ewsrc {
-  int nd;                                       /* operand of the region; -1: a number made here */
-  tp_dtype d, c;                                /* in memory, computed */
-  tp_dx value; bool is_value;                   /* VALUE: evaluated by each execution, along leading variables into an array */
-  uint64_t cell;                                /* FILL, VALUE: the number, in c */
-  int64_t stride[TP_MAXRANK];                   /* by axis */
-  int64_t row, step;                            /* in the tile */
-  bool direct, fixed;                           /* dense in the tile; no loop moves it */
-  int64_t tmpoff; char *tmp, *base;
+  int nd;        /* operand of the region; -1: a number made here */
+  tp_dtype d, c; /* in memory, computed */
+  /* VALUE: evaluated by each execution, along leading variables into an array */
+  tp_dx value;
+  bool is_value;
+  uint64_t cell;              /* FILL, VALUE: the number, in c */
+  int64_t stride[TP_MAXRANK]; /* by axis */
+  int64_t row, step;          /* in the tile */
+  bool direct, fixed;         /* dense in the tile; no loop moves it */
+  int64_t tmpoff;
+  char *tmp, *base;
   tp_kload *load;
 } tp_ewsrc;
 typedef struct tp_ewdst {
   int nd, slot;
   tp_dtype d, c;
   int64_t stride[TP_MAXRANK], row, step;
-  bool direct, mayalias;                        /* mayalias: an input lives in the same buffer and is read after this result is made */
-  int64_t tmpoff; char *tmp, *base;
-  tp_kload *load; tp_kstore *store; tp_kfn *combine;
+  /* mayalias: an input lives in the same buffer and is read after this result is made */
+  bool direct, mayalias;
+  int64_t tmpoff;
+  char *tmp, *base;
+  tp_kload *load;
+  tp_kstore *store;
+  tp_kfn *combine;
 } tp_ewdst;
-typedef struct tp_ewloop { int axis; int64_t n, step; } tp_ewloop;
+typedef struct tp_ewloop {
+  int axis;
+  int64_t n, step;
+} tp_ewloop;
 typedef struct tp_ew {
-  int nsrc, ndst, nstep, nslot;                 /* slots: sources, then micros */
-  tp_ewsrc *src; tp_ewdst *dst; tp_ewstep *step;
-  void **p; int64_t *slottmp;                   /* by slot: pointer now; offset of its block in the scratch */
-  bool acc, folds;                              /* out (op)= result; some axis is reduced */
-  tp_red red;                                   /* of both */
-  tp_kfold *across, *down; tp_kfn *narrow;      /* narrow: accumulators to the compute type */
-  tp_dtype acct, folded; int64_t accoff, outoff;        /* accumulators, of what they are folded; they, and they narrowed, in the scratch */
-  int order[TP_MAXRANK], group[TP_MAXRANK];     /* the region's axes as they are walked; by axis, which are one axis then (-1: of extent 1) */
+  int nsrc, ndst, nstep, nslot; /* slots: sources, then micros */
+  tp_ewsrc *src;
+  tp_ewdst *dst;
+  tp_ewstep *step;
+  /* by slot: pointer now; offset of its block in the scratch */
+  void **p;
+  int64_t *slottmp;
+  bool acc, folds; /* out (op)= result; some axis is reduced */
+  tp_red red;      /* of both */
+  tp_kfold *across, *down;
+  tp_kfn *narrow; /* narrow: accumulators to the compute type */
+  /* accumulators, of what they are folded; they, and they narrowed, in the scratch */
+  tp_dtype acct, folded;
+  int64_t accoff, outoff;
+  /* the region's axes as they are walked; by axis, which are one axis then (-1: of extent 1) */
+  int order[TP_MAXRANK], group[TP_MAXRANK];
   /* bound */
-  int rank; int64_t ext[TP_MAXRANK]; bool reduced[TP_MAXRANK];
-  int id[TP_MAXRANK];                           /* which axis of the space this was, before neighbours were merged */
-  int end[TP_MAXRANK]; int64_t extent[TP_MAXRANK];     /* axis k is those of id[end[k - 1] + 1 .. end[k]], of these extents */
-  bool nothing, emptyfold;                      /* no element of any result; nothing to fold */
-  bool crossed;                                 /* some operand is contiguous along the axis before the inner one, and jumps along that */
-  int64_t n0, n1, e0, e1; bool red0, red1;      /* tile n1 rows x n0 of extents e1 x e0 */
-  int nkeep, nred; tp_ewloop keep[TP_MAXRANK], red_loop[TP_MAXRANK];
+  int rank;
+  int64_t ext[TP_MAXRANK];
+  bool reduced[TP_MAXRANK];
+  /* which axis of the space this was, before neighbours were merged */
+  int id[TP_MAXRANK];
+  /* axis k is those of id[end[k - 1] + 1 .. end[k]], of these extents */
+  int end[TP_MAXRANK];
+  int64_t extent[TP_MAXRANK];
+  bool nothing, emptyfold; /* no element of any result; nothing to fold */
+  /* some operand is contiguous along the axis before the inner one, and jumps along that */
+  bool crossed;
+  int64_t n0, n1, e0, e1;
+  bool red0, red1; /* tile n1 rows x n0 of extents e1 x e0 */
+  int nkeep, nred;
+  tp_ewloop keep[TP_MAXRANK], red_loop[TP_MAXRANK];
 } tp_ew;
 
 /* e at each point of v, an axis for each of the region */

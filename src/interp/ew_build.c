@@ -1,11 +1,19 @@
-/* ew_build.c: micros become steps over slots; blocks of the scratch are given out by first use and last use. */
+/* ew_build.c: micros become steps over slots; blocks of the scratch are given out by first use and
+ * last use. */
 #include "interp/ew.h"
 
-static const tp_op ops_of[] = { [TP_RED_SUM] = TP_OP_ADD, [TP_RED_PROD] = TP_OP_MUL, [TP_RED_MAX] = TP_OP_MAXIMUM, [TP_RED_MIN] = TP_OP_MINIMUM };
+static const tp_op ops_of[] = { [TP_RED_SUM] = TP_OP_ADD,
+  [TP_RED_PROD] = TP_OP_MUL,
+  [TP_RED_MAX] = TP_OP_MAXIMUM,
+  [TP_RED_MIN] = TP_OP_MINIMUM };
 
 /* ---- blocks of the scratch ---- */
 
-typedef struct blocks { int64_t next; int nfree; int64_t *free; } blocks;
+typedef struct blocks {
+  int64_t next;
+  int nfree;
+  int64_t *free;
+} blocks;
 enum { BLOCK_BYTES = TP_BLOCK * 8 };
 
 static int64_t block_new(blocks *b) {
@@ -14,7 +22,8 @@ static int64_t block_new(blocks *b) {
   return at;
 }
 
-/* One that a dead value leaves, if there is one. Only for values of the chain: all else lives as long as the region. */
+/* One that a dead value leaves, if there is one. Only for values of the chain: all else lives as
+ * long as the region. */
 static int64_t block_take(blocks *b) { return b->nfree ? b->free[--b->nfree] : block_new(b); }
 
 /* ---- sources ---- */
@@ -23,7 +32,8 @@ static bool is_number(tp_op op) { return op == TP_OP_FILL || op == TP_OP_VALUE; 
 
 static void source_operand(tp_ewsrc *s, const tp_exec *x, const tp_dnd *d, int nd) {
   *s = (tp_ewsrc){ .nd = nd, .d = d->dtype, .c = tp_compute(d->dtype) };
-  s->load = tp_half(d->dtype) ? x->cpu->K->loadhalf[d->dtype] : x->cpu->K->load[tp_log2size(d->dtype)];
+  s->load =
+      tp_half(d->dtype) ? x->cpu->K->loadhalf[d->dtype] : x->cpu->K->load[tp_log2size(d->dtype)];
 }
 
 static void source_number(tp_ewsrc *s, tp_exec *x, const tp_micro *m) {
@@ -42,9 +52,18 @@ static void source_number(tp_ewsrc *s, tp_exec *x, const tp_micro *m) {
 
 /* ---- steps ---- */
 
-typedef struct builder { tp_exec *x; tp_dreg *r; tp_ew *e; int *slot_of, *last; tp_dtype *dtype; blocks b; } builder;
+typedef struct builder {
+  tp_exec *x;
+  tp_dreg *r;
+  tp_ew *e;
+  int *slot_of, *last;
+  tp_dtype *dtype;
+  blocks b;
+} builder;
 
-static int slot_ref(const builder *b, int in) { return in < b->r->nin ? in : b->slot_of[in - b->r->nin]; }
+static int slot_ref(const builder *b, int in) {
+  return in < b->r->nin ? in : b->slot_of[in - b->r->nin];
+}
 
 static int arity(const tp_micro *m) { return tp_ops[m->op].nin; }
 
@@ -63,31 +82,37 @@ static tp_kfn *kernel_of(const builder *b, const tp_micro *m, const int *in) {
   return b->x->cpu->K->ew[m->op][from];
 }
 
-/* A block for slot o: one of an operand of its size that dies here, else a new one. Kernels may write over operands of their own element size. */
+/* A block for slot o: one of an operand of its size that dies here, else a new one. Kernels may
+ * write over operands of their own element size. */
 static void assign_block(builder *b, int k, int o, const int *in, int n) {
   tp_ew *e = b->e;
   int size = tp_dtype_size(tp_compute(b->dtype[o])), taken = -1;
   for (int i = 0; i < n && taken < 0; i++)
-    if (in[i] >= e->nsrc && b->last[in[i]] == k && tp_dtype_size(tp_compute(b->dtype[in[i]])) == size) taken = in[i];
+    if (in[i] >= e->nsrc && b->last[in[i]] == k &&
+        tp_dtype_size(tp_compute(b->dtype[in[i]])) == size)
+      taken = in[i];
   e->slottmp[o] = taken >= 0 ? e->slottmp[taken] : block_take(&b->b);
   for (int i = 0; i < n; i++) {
     bool again = in[i] == taken;
     for (int j = 0; j < i; j++) again |= in[j] == in[i];
-    if (in[i] >= e->nsrc && b->last[in[i]] == k && !again) b->b.free[b->b.nfree++] = e->slottmp[in[i]];
+    if (in[i] >= e->nsrc && b->last[in[i]] == k && !again)
+      b->b.free[b->b.nfree++] = e->slottmp[in[i]];
   }
 }
 
 static bool add_micro(builder *b, int k) {
   const tp_micro *m = &b->r->rg->micro[k];
   tp_ew *e = b->e;
-  int in[3] = {0}, n = arity(m), o = b->slot_of[k];
+  int in[3] = { 0 }, n = arity(m), o = b->slot_of[k];
   for (int i = 0; i < n; i++) in[i] = slot_ref(b, m->in[i]);
   tp_kfn *fn = kernel_of(b, m, in);
   if (!fn) return false;
   assign_block(b, k, o, in, n);
-  e->step[e->nstep++] = (tp_ewstep){ fn, o, { in[0], n > 1 ? in[1] : in[0], n > 2 ? in[2] : in[0] } };
-  if (tp_half(m->dtype) && tp_op_rounds(m->op)) e->step[e->nstep++] = (tp_ewstep){ b->x->cpu->K->round[m->dtype], o, { o, o, o } };
-  if (b->last[o] < 0) b->b.free[b->b.nfree++] = e->slottmp[o];           /* nobody reads it */
+  e->step[e->nstep++] =
+      (tp_ewstep){ fn, o, { in[0], n > 1 ? in[1] : in[0], n > 2 ? in[2] : in[0] } };
+  if (tp_half(m->dtype) && tp_op_rounds(m->op))
+    e->step[e->nstep++] = (tp_ewstep){ b->x->cpu->K->round[m->dtype], o, { o, o, o } };
+  if (b->last[o] < 0) b->b.free[b->b.nfree++] = e->slottmp[o]; /* nobody reads it */
   return true;
 }
 
@@ -101,7 +126,8 @@ static bool has_fold(const tp_region *g) {
 /* f32 that are cast to be summed in f64, which the kernels of sums do as they go. */
 static bool is_widened(const builder *b, int k) {
   const tp_region *g = b->r->rg;
-  bool cast = g->micro[k].op == TP_OP_CAST && g->micro[k].dtype == TP_F64 && b->dtype[slot_ref(b, g->micro[k].in[0])] == TP_F32;
+  bool cast = g->micro[k].op == TP_OP_CAST && g->micro[k].dtype == TP_F64 &&
+      b->dtype[slot_ref(b, g->micro[k].in[0])] == TP_F32;
   return cast && k == g->nmicro - 1 && k == g->outmicro[0] && g->red == TP_RED_SUM;
 }
 
@@ -143,7 +169,9 @@ static void number_slots(builder *b) {
 
 /* ---- results ---- */
 
-static bool run_unknown(tp_exec *x, tp_dreg *r) { return tp_rfail(x, r, TP_E_DEVICE, "no kernel for the operator or dtype on this device"); }
+static bool run_unknown(tp_exec *x, tp_dreg *r) {
+  return tp_rfail(x, r, TP_E_DEVICE, "no kernel for the operator or dtype on this device");
+}
 
 static void dest(builder *b, int i, int slot) {
   const tp_exec *x = b->x;
@@ -167,12 +195,15 @@ static void folding(builder *b, tp_dtype c) {
   e->folded = wide ? TP_F32 : c;
   e->across = wide ? b->x->cpu->K->across_wide : b->x->cpu->K->across[e->red][c];
   e->down = wide ? b->x->cpu->K->down_wide : b->x->cpu->K->down[e->red][c];
-  e->narrow = e->acct == c ? NULL : tp_half(e->dst[0].d) ? b->x->cpu->K->sticky : b->x->cpu->K->cast[e->acct][c];
+  e->narrow = e->acct == c   ? NULL
+      : tp_half(e->dst[0].d) ? b->x->cpu->K->sticky
+                             : b->x->cpu->K->cast[e->acct][c];
   e->accoff = block_new(&b->b);
   e->outoff = block_new(&b->b);
 }
 
-/* Axes of extent 1 first: they are squeezed out. What is not folded is walked as its bounds say, in any order. */
+/* Axes of extent 1 first: they are squeezed out. What is not folded is walked as its bounds say, in
+ * any order. */
 static void order_walk(const builder *b, tp_ew *e) {
   const tp_region *g = b->r->rg;
   tp_nest nest = { 0 };
@@ -224,7 +255,10 @@ void tp_ew_new(tp_exec *x, tp_dreg *r) {
   number_slots(&b);
   if (g->nmicro) lifetimes(&b);
   for (int k = 0; k < g->nmicro; k++)
-    if (!is_number(g->micro[k].op) && !is_passed(&b, k) && !add_micro(&b, k)) { r->run = run_unknown; return; }
+    if (!is_number(g->micro[k].op) && !is_passed(&b, k) && !add_micro(&b, k)) {
+      r->run = run_unknown;
+      return;
+    }
   for (int i = 0; i < r->nout; i++) dest(&b, i, g->nmicro ? b.slot_of[g->outmicro[i]] : 0);
   finish(&b);
 }

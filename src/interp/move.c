@@ -1,7 +1,11 @@
 /* move.c: the table of the interpreter, and LOOPs that only put elements into other places. */
 #include "interp/ew.h"
 
-typedef struct tp_dcopy { tp_pair p; uint64_t cell; } tp_dcopy;      /* cell: the element that fills */
+/* cell: the element that fills */
+typedef struct tp_dcopy {
+  tp_pair p;
+  uint64_t cell;
+} tp_dcopy;
 
 static bool run_copy(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0];
@@ -26,7 +30,8 @@ static void copy_new(tp_exec *x, tp_dreg *r) {
 static bool run_fill(tp_exec *x, tp_dreg *r) {
   tp_dcopy *c = r->k;
   int64_t n = c->p.ext[0];
-  if (c->cell == 0 && c->p.rank == 1 && c->p.so[0] == 1 && !c->p.empty) memset(r->out[0].v.p, 0, (size_t)(n * r->out[0].size));
+  if (c->cell == 0 && c->p.rank == 1 && c->p.so[0] == 1 && !c->p.empty)
+    memset(r->out[0].v.p, 0, (size_t)(n * r->out[0].size));
   else tp_pair_copy(x, r->out[0].size, &c->p, r->out[0].v.p, &c->cell);
   return true;
 }
@@ -49,7 +54,8 @@ static void fill_new(tp_exec *x, tp_dreg *r) {
 void tp_put_numbers(tp_exec *x, const tp_dreg *r, const tp_dx *e, tp_dtype d, const tp_view *v) {
   tp_walk w;
   for (tp_walk_start(&w, r->nlead, v->shape); w.ok; tp_walk_next(&w)) {
-    for (int k = 0; k < r->nlead; k++) x->env[r->rg->leadvar[k]->id] = tp_dx_get(&r->leadlo[k], x->env) + w.at[k];
+    for (int k = 0; k < r->nlead; k++)
+      x->env[r->rg->leadvar[k]->id] = tp_dx_get(&r->leadlo[k], x->env) + w.at[k];
     tp_puti(d, v->p, tp_walk_offset(&w, v->stride), tp_dx_get(e, x->env));
   }
 }
@@ -99,13 +105,18 @@ static void make(tp_exec *x, tp_dreg *r) {
 static bool take_scratch(tp_exec *x) {
   size_t n = x->cpu->scratch_size;
   x->cpu->scratch = tp_alloc_aligned(n);
-  return x->cpu->scratch || tp_fail(x->err, TP_E_MEMORY, (tp_pos){0}, "no memory for %lld bytes of working space", (long long)n);
+  return x->cpu->scratch ||
+      tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for %lld bytes of working space",
+          (long long)n);
 }
 
 static void close_cpu(tp_exec *x) {
   if (x->cpu) tp_free_aligned(x->cpu->scratch);
 }
 
-static bool is_alike(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) { return whole->rg->kind != TP_RG_OP || tp_op_alike(x, whole, part); }
+static bool is_alike(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {
+  return whole->rg->kind != TP_RG_OP || tp_op_alike(x, whole, part);
+}
 
-const tp_target tp_interp = { open_cpu, make, take_scratch, close_cpu, is_alike, tp_wrapped_copy, tp_turn, tp_cpu_speed };
+const tp_target tp_interp = { open_cpu, make, take_scratch, close_cpu, is_alike, tp_wrapped_copy,
+  tp_turn, tp_cpu_speed };

@@ -17,7 +17,9 @@ bool tp_file_fail(tp_error *err, const char *path, const char *why) {
 FILE *tp_file_open(const char *path, int64_t *size, tp_error *err) {
   struct stat st;
   int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  const char *why = fd < 0 || fstat(fd, &st) != 0 ? strerror(errno) : S_ISREG(st.st_mode) ? NULL : "it is no regular file";
+  const char *why = fd < 0 || fstat(fd, &st) != 0 ? strerror(errno)
+      : S_ISREG(st.st_mode)                       ? NULL
+                                                  : "it is no regular file";
   FILE *f = why ? NULL : fdopen(fd, "rb");
   if (f) return *size = (int64_t)st.st_size, f;
   tp_file_fail(err, path, why ? why : strerror(errno));
@@ -37,7 +39,9 @@ char *tp_file_whole(const char *path, size_t *n, tp_error *err) {
   *n = (size_t)size;
   if (ok) return p[size] = 0, p;
   if (p) tp_file_fail(err, path, "cannot be read");
-  else tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: no memory for %lld bytes of %s", (long long)size, path);
+  else
+    tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: no memory for %lld bytes of %s", (long long)size,
+        path);
   tp_free(p);
   return NULL;
 }
@@ -47,12 +51,16 @@ static void name_beside(const char *path, int k, tp_buf *tmp) {
   tp_putf(tmp, "%s.%ld.%d.tmp", path, (long)getpid(), k);
 }
 
-/* A new file beside path: its name goes into tmp. Others (threads, processes) may be writing the same path. */
+/* A new file beside path: its name goes into tmp. Others (threads, processes) may be writing the
+ * same path. */
 static int open_beside(const char *path, mode_t mode, tp_buf *tmp) {
   int fd = -1;
   for (int k = 0; k < RENAMES && fd < 0; k++) {
     name_beside(path, k, tmp);
-    if (tmp->failed) { errno = ENOMEM; return -1; }
+    if (tmp->failed) {
+      errno = ENOMEM;
+      return -1;
+    }
     fd = open(tmp->s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0 && errno != EEXIST) return -1;
   }
@@ -62,7 +70,8 @@ static int open_beside(const char *path, mode_t mode, tp_buf *tmp) {
 #ifdef O_TMPFILE
 static void door_to(int fd, char *link, size_t n) { snprintf(link, n, "/proc/self/fd/%d", fd); }
 
-/* A file without a name in path's folder, which goes with the process that dies while it writes; -1: the file system has none, or there is no way to name it. */
+/* A file without a name in path's folder, which goes with the process that dies while it writes;
+ * -1: the file system has none, or there is no way to name it. */
 static int open_unnamed(const char *path, mode_t mode) {
   char *copy = strdup(path), link[64];
   int fd = copy ? open(dirname(copy), O_WRONLY | O_TMPFILE | O_CLOEXEC, mode) : -1;
@@ -78,7 +87,10 @@ static bool give_name(int fd, const char *path, tp_buf *tmp) {
   door_to(fd, link, sizeof link);
   for (int k = 0; k < RENAMES; k++) {
     name_beside(path, k, tmp);
-    if (tmp->failed) { errno = ENOMEM; return false; }
+    if (tmp->failed) {
+      errno = ENOMEM;
+      return false;
+    }
     if (linkat(AT_FDCWD, link, AT_FDCWD, tmp->s, AT_SYMLINK_FOLLOW) == 0) return true;
     if (errno != EEXIST) break;
   }
@@ -90,7 +102,9 @@ static int open_unnamed(const char *path, mode_t mode) { return -1; }
 static bool give_name(int fd, const char *path, tp_buf *tmp) { return false; }
 #endif
 
-static bool write_out(FILE *f, bool sync, tp_writer *write, void *ud) { return write(f, ud) && fflush(f) == 0 && (!sync || fsync(fileno(f)) == 0); }
+static bool write_out(FILE *f, bool sync, tp_writer *write, void *ud) {
+  return write(f, ud) && fflush(f) == 0 && (!sync || fsync(fileno(f)) == 0);
+}
 
 /* The first thing that went wrong is what errno says. */
 static bool close_file(FILE *f, bool ok) {
@@ -100,7 +114,8 @@ static bool close_file(FILE *f, bool ok) {
   return ok && closed;
 }
 
-static void sync_folder(char *path) {           /* so that the rename lasts; where that cannot be asked, it has happened all the same */
+/* so that the rename lasts; where that cannot be asked, it has happened all the same */
+static void sync_folder(char *path) {
   int fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
   fsync(fd);
@@ -109,8 +124,14 @@ static void sync_folder(char *path) {           /* so that the rename lasts; whe
 
 /* ---- replacing ---- */
 
-/* A file that is being replaced. real: where a symbolic link points. tmp: the new one's name; old: another name of what was there, NULL: none. */
-typedef struct { const tp_file_new *of; char *real; tp_buf tmp, old; bool special, named, moved; } replaced;
+/* A file that is being replaced. real: where a symbolic link points. tmp: the new one's name; old:
+ * another name of what was there, NULL: none. */
+typedef struct {
+  const tp_file_new *of;
+  char *real;
+  tp_buf tmp, old;
+  bool special, named, moved;
+} replaced;
 
 /* The new file under a temporary name, brought to the disk. */
 static bool write_beside(replaced *r, mode_t mode, bool keep_mode) {
@@ -120,7 +141,8 @@ static bool write_beside(replaced *r, mode_t mode, bool keep_mode) {
   r->named = !unnamed && fd >= 0;
   FILE *f = fd >= 0 ? fdopen(fd, "wb") : NULL;
   if (!f && fd >= 0) close(fd);
-  bool ok = f && (!keep_mode || fchmod(fd, mode) == 0 || errno == EPERM) && write_out(f, true, r->of->write, r->of->ud);
+  bool ok = f && (!keep_mode || fchmod(fd, mode) == 0 || errno == EPERM) &&
+      write_out(f, true, r->of->write, r->of->ud);
   if (ok && unnamed) r->named = ok = give_name(fd, r->real, &r->tmp);
   return f ? close_file(f, ok) : false;
 }
@@ -160,7 +182,8 @@ static bool put_in_place(replaced *r, bool several) {
 }
 
 static void end_replacing(replaced *r, bool ok) {
-  if (!ok && r->old.s) rename(r->old.s, r->real);       /* does nothing where both are still one file */
+  /* does nothing where both are still one file */
+  if (!ok && r->old.s) rename(r->old.s, r->real);
   else if (!ok && r->moved) remove(r->real);
   if (r->old.s) remove(r->old.s);
   if (r->named && !r->moved) remove(r->tmp.s);
@@ -169,7 +192,8 @@ static void end_replacing(replaced *r, bool ok) {
   free(r->real);
 }
 
-/* What can be refused is refused before the first file changes its place; a later failure brings those back that did. */
+/* What can be refused is refused before the first file changes its place; a later failure brings
+ * those back that did. */
 bool tp_file_replace_all(int n, const tp_file_new *v, tp_error *err) {
   replaced *r = tp_calloc(sizeof *r * (size_t)n);
   bool ok = r != NULL;
@@ -180,7 +204,8 @@ bool tp_file_replace_all(int n, const tp_file_new *v, tp_error *err) {
   if (r) saved = errno;
   for (int i = 0; r && i < n; i++) end_replacing(&r[i], ok);
   tp_free(r);
-  if (!ok && saved == ENOMEM) return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: no memory to write %s", v[bad].path);
+  if (!ok && saved == ENOMEM)
+    return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: no memory to write %s", v[bad].path);
   return ok || tp_file_fail(err, v[bad].path, saved ? strerror(saved) : "cannot be written");
 }
 

@@ -1,13 +1,25 @@
-/* npy: NumPy's array files. A file is: "\x93NUMPY", major, minor, length of the header (2 bytes, from version 2.0 on 4), the header: a Python
- * literal {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, then the elements. Nothing of a file is trusted: the header is read by a
- * parser of exactly these keys, and sizes are compared with the bytes that are there before anything is allocated. */
+/* npy: NumPy's array files. A file is: "\x93NUMPY", major, minor, length of the header (2 bytes,
+ * from version 2.0 on 4), the header: a Python literal {'descr': '<f4', 'fortran_order': False,
+ * 'shape': (3, 4), }, then the elements. Nothing of a file is trusted: the header is read by a
+ * parser of exactly these keys, and sizes are compared with the bytes that are there before
+ * anything is allocated. */
 #include "io/npy.h"
 
 enum { MAX_HEADER = 1 << 16 };
 
 /* NumPy has no bf16 of its own: V2, two bytes of whatever, is what ml_dtypes writes for it. */
-static const struct { tp_dtype dtype; const char *descr; } descrs[] = {
-  { TP_BOOL, "|b1" }, { TP_U8, "|u1" }, { TP_I32, "<i4" }, { TP_I64, "<i8" }, { TP_F16, "<f2" }, { TP_BF16, "<V2" }, { TP_F32, "<f4" }, { TP_F64, "<f8" },
+static const struct {
+  tp_dtype dtype;
+  const char *descr;
+} descrs[] = {
+  { TP_BOOL, "|b1" },
+  { TP_U8, "|u1" },
+  { TP_I32, "<i4" },
+  { TP_I64, "<i8" },
+  { TP_F16, "<f2" },
+  { TP_BF16, "<V2" },
+  { TP_F32, "<f4" },
+  { TP_F64, "<f8" },
 };
 
 static const char *descr_of(tp_dtype d) {
@@ -24,7 +36,8 @@ bool tp_npy_header(tp_buf *b, const tp_array *a, tp_error *err) {
   tp_putf(b, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr_of(a->dtype));
   for (int k = 0; k < a->rank; k++) tp_putf(b, k ? ", %lld" : "%lld", (long long)a->shape[k]);
   tp_puts(b, a->rank == 1 ? ",), }" : "), }");
-  while (!b->failed && (b->n - start + 1) % 64) tp_puts(b, " ");        /* elements start at a multiple of 64 */
+  /* elements start at a multiple of 64 */
+  while (!b->failed && (b->n - start + 1) % 64) tp_puts(b, " ");
   tp_puts(b, "\n");
   if (b->failed) return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: out of memory");
   size_t n = b->n - start - sizeof prefix;
@@ -33,12 +46,16 @@ bool tp_npy_header(tp_buf *b, const tp_array *a, tp_error *err) {
   return true;
 }
 
-typedef struct { tp_buf head; const tp_array *a; } npy_t;
+typedef struct {
+  tp_buf head;
+  const tp_array *a;
+} npy_t;
 
 static bool write_npy(FILE *f, void *ud) {
   const npy_t *w = ud;
   size_t n = tp_array_bytes(w->a);
-  return fwrite(w->head.s, 1, w->head.n, f) == w->head.n && (n == 0 || fwrite(w->a->data, 1, n, f) == n);
+  return fwrite(w->head.s, 1, w->head.n, f) == w->head.n &&
+      (n == 0 || fwrite(w->a->data, 1, n, f) == n);
 }
 
 bool tp_npy_save(const char *path, const tp_array *a, tp_error *err) {
@@ -50,13 +67,18 @@ bool tp_npy_save(const char *path, const tp_array *a, tp_error *err) {
 }
 
 /* ---- the header ---- */
-typedef struct { tp_dtype dtype; bool fortran, swapped; int rank; int64_t shape[TP_MAXRANK], count; } header_t;
+typedef struct {
+  tp_dtype dtype;
+  bool fortran, swapped;
+  int rank;
+  int64_t shape[TP_MAXRANK], count;
+} header_t;
 
 static void skip_space(const char **s) {
   while (**s == ' ' || **s == '\n' || **s == '\t') (*s)++;
 }
 
-static bool take(const char **s, const char *word) {            /* the word, after space */
+static bool take(const char **s, const char *word) { /* the word, after space */
   skip_space(s);
   size_t n = strlen(word);
   if (strncmp(*s, word, n) != 0) return false;
@@ -68,7 +90,10 @@ static bool parse_descr(const char **s, header_t *h, const char **why) {
   skip_space(s);
   char quote = **s;
   const char *from = *s + 1, *to = quote == '\'' || quote == '"' ? strchr(from, quote) : NULL;
-  if (!to) { *why = "structured arrays are not supported"; return false; }
+  if (!to) {
+    *why = "structured arrays are not supported";
+    return false;
+  }
   *s = to + 1;
   for (size_t k = 0; k < TP_LEN(descrs); k++) {
     const char *d = descrs[k].descr;
@@ -90,7 +115,7 @@ static bool parse_extent(const char **s, int64_t *out) {
     if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, **s - '0', &v)) return false;
   *out = v;
   if (*s == from) return false;
-  if (**s == 'L') (*s)++;                                       /* an integer of Python 2 */
+  if (**s == 'L') (*s)++; /* an integer of Python 2 */
   return true;
 }
 
@@ -99,7 +124,10 @@ static bool parse_shape(const char **s, header_t *h, const char **why) {
   if (!take(s, "(")) return false;
   h->count = 1;
   while (!take(s, ")")) {
-    if (h->rank == TP_MAXRANK) { *why = "it has too many axes"; return false; }
+    if (h->rank == TP_MAXRANK) {
+      *why = "it has too many axes";
+      return false;
+    }
     int64_t *n = &h->shape[h->rank++];
     if (!parse_extent(s, n) || __builtin_mul_overflow(h->count, *n, &h->count)) return false;
     skip_space(s);
@@ -136,7 +164,11 @@ static bool parse_header(const char *s, header_t *h, const char **why) {
 }
 
 /* ---- reading ---- */
-typedef struct { FILE *f; int64_t left; const char *why; } source;
+typedef struct {
+  FILE *f;
+  int64_t left;
+  const char *why;
+} source;
 
 static bool take_bytes(source *s, void *p, size_t n) {
   if ((uint64_t)s->left < n || !tp_file_read(s->f, p, n)) return false;
@@ -156,12 +188,21 @@ static bool read_header(source *s, header_t *h) {
     if (!take_bytes(s, head + 10, 2)) return false;
     n |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
   }
-  if (n > MAX_HEADER) { s->why = "its header is too long"; return false; }
+  if (n > MAX_HEADER) {
+    s->why = "its header is too long";
+    return false;
+  }
   char *text = tp_alloc(n + 1);
-  if (!text) { s->why = NULL; return false; }
+  if (!text) {
+    s->why = NULL;
+    return false;
+  }
   bool ok = take_bytes(s, text, n);
   text[n] = 0;
-  if (ok && strlen(text) != n) { ok = false; s->why = "its header is broken"; }
+  if (ok && strlen(text) != n) {
+    ok = false;
+    s->why = "its header is broken";
+  }
   ok = ok && parse_header(text, h, &s->why);
   tp_free(text);
   return ok;
@@ -172,7 +213,7 @@ static tp_array *from_fortran(TP_TAKE tp_array *a) {
   tp_array *c = tp_array_new(a->dtype, a->rank, a->shape);
   size_t size = (size_t)tp_dtype_size(a->dtype);
   int64_t at[TP_MAXRANK] = { 0 };
-  for (int64_t k = 0; c && k < a->count; k++) {         /* k-th element in the file is at `at` */
+  for (int64_t k = 0; c && k < a->count; k++) { /* k-th element in the file is at `at` */
     int64_t to = 0;
     for (int j = 0; j < a->rank; j++) to = to * a->shape[j] + at[j];
     memcpy((char *)c->data + (size_t)to * size, (const char *)a->data + (size_t)k * size, size);
@@ -196,9 +237,13 @@ static void swap_bytes(tp_array *a) {
 static tp_array *read_elements(source *s, const header_t *h) {
   int64_t size;
   s->why = "its elements are cut off";
-  if (__builtin_mul_overflow(h->count, (int64_t)tp_dtype_size(h->dtype), &size) || s->left < size) return NULL;
+  if (__builtin_mul_overflow(h->count, (int64_t)tp_dtype_size(h->dtype), &size) || s->left < size)
+    return NULL;
   tp_array *a = tp_array_new(h->dtype, h->rank, h->shape);
-  if (!a) { s->why = NULL; return NULL; }
+  if (!a) {
+    s->why = NULL;
+    return NULL;
+  }
   if (!take_bytes(s, a->data, (size_t)size)) return tp_array_unref(a);
   if (h->swapped) swap_bytes(a);
   tp_array_tidy(a);

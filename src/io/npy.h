@@ -2,7 +2,9 @@
 #ifndef TP_NPY_H
 #define TP_NPY_H
 #include "io/io.h"
-bool tp_npy_header(tp_buf *b, const tp_array *a, tp_error *err);              /* what stands before the elements */
-TP_GIVE tp_array *tp_npy_read(FILE *f, int64_t n, const char *label, tp_error *err);    /* of n bytes that f has left */
+/* what stands before the elements */
+bool tp_npy_header(tp_buf *b, const tp_array *a, tp_error *err);
+/* of n bytes that f has left */
+TP_GIVE tp_array *tp_npy_read(FILE *f, int64_t n, const char *label, tp_error *err);
 bool tp_npz_read(FILE *f, int64_t n, const char *path, tp_arrays *out, tp_error *err);
 #endif

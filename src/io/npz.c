@@ -1,16 +1,31 @@
-/* npz: NumPy's archives of arrays, which are ZIP files: members, a directory of them, and an end that says where the directory is. Sizes and places
- * are believed only as far as they stay inside the file, do not overlap, and could come out of a DEFLATE stream (which gives at most 1032 bytes for
- * one); what a member holds must have the CRC that the directory says. */
+/* npz: NumPy's archives of arrays, which are ZIP files: members, a directory of them, and an end
+ * that says where the directory is. Sizes and places are believed only as far as they stay inside
+ * the file, do not overlap, and could come out of a DEFLATE stream (which gives at most 1032 bytes
+ * for one); what a member holds must have the CRC that the directory says. */
 #include "io/npy.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <zlib.h>
 
-enum { LOCAL = 0x04034b50, ENTRY = 0x02014b50, END = 0x06054b50, END64 = 0x06064b50, LOCATOR = 0x07064b50 };
-enum { LOCAL_SIZE = 30, ENTRY_SIZE = 46, END_SIZE = 22, END64_SIZE = 56, LOCATOR_SIZE = 20, RATIO = 1032, CHUNK = 1 << 16 };
+enum {
+  LOCAL = 0x04034b50,
+  ENTRY = 0x02014b50,
+  END = 0x06054b50,
+  END64 = 0x06064b50,
+  LOCATOR = 0x07064b50
+};
+enum {
+  LOCAL_SIZE = 30,
+  ENTRY_SIZE = 46,
+  END_SIZE = 22,
+  END64_SIZE = 56,
+  LOCATOR_SIZE = 20,
+  RATIO = 1032,
+  CHUNK = 1 << 16
+};
 enum { STORED = 0, DEFLATED = 8, ENCRYPTED = 1 };
-#define IN_EXTRA 0xffffffffu                        /* a field that stands in the zip64 extra instead */
+#define IN_EXTRA 0xffffffffu /* a field that stands in the zip64 extra instead */
 
 static uint64_t get(const uint8_t *p, int n) {
   uint64_t v = 0;
@@ -22,25 +37,40 @@ static uint64_t get(const uint8_t *p, int n) {
 typedef struct {
   FILE *f;
   const char *path;
-  int64_t start, size, entries;                 /* the directory; no member reaches beyond its start */
+  /* the directory; no member reaches beyond its start */
+  int64_t start, size, entries;
   uint8_t *dir;
-  int64_t used;                                 /* bytes of the members seen so far: they cannot overlap */
+  /* bytes of the members seen so far: they cannot overlap */
+  int64_t used;
   tp_error *err;
 } zip;
 
-typedef struct { const char *name; int len; unsigned flags, method; uint32_t crc; uint64_t packed, size, at; } member;
+typedef struct {
+  const char *name;
+  int len;
+  unsigned flags, method;
+  uint32_t crc;
+  uint64_t packed, size, at;
+} member;
 
 static bool broken(zip *z, const char *why) { return tp_file_fail(z->err, z->path, why); }
-static bool no_memory(zip *z) { return tp_fail(z->err, TP_E_MEMORY, TP_NOWHERE, "memory: no memory for what is in %s", z->path); }
+static bool no_memory(zip *z) {
+  return tp_fail(z->err, TP_E_MEMORY, TP_NOWHERE, "memory: no memory for what is in %s", z->path);
+}
 
-static bool read_at(zip *z, uint64_t at, void *p, size_t n) { return fseeko(z->f, (off_t)at, SEEK_SET) == 0 && tp_file_read(z->f, p, n); }
+static bool read_at(zip *z, uint64_t at, void *p, size_t n) {
+  return fseeko(z->f, (off_t)at, SEEK_SET) == 0 && tp_file_read(z->f, p, n);
+}
 
 static bool find_end64(zip *z, int64_t end, uint64_t *entries, uint64_t *size, uint64_t *start) {
   uint8_t p[END64_SIZE];
-  if (end < LOCATOR_SIZE || !read_at(z, (uint64_t)(end - LOCATOR_SIZE), p, LOCATOR_SIZE)) return false;
+  if (end < LOCATOR_SIZE || !read_at(z, (uint64_t)(end - LOCATOR_SIZE), p, LOCATOR_SIZE))
+    return false;
   if (get(p, 4) != LOCATOR) return false;
   uint64_t at = get(p + 8, 8);
-  if (at > (uint64_t)end || (uint64_t)end - at < END64_SIZE || !read_at(z, at, p, END64_SIZE) || get(p, 4) != END64) return false;
+  if (at > (uint64_t)end || (uint64_t)end - at < END64_SIZE || !read_at(z, at, p, END64_SIZE) ||
+      get(p, 4) != END64)
+    return false;
   *entries = get(p + 32, 8);
   *size = get(p + 40, 8);
   *start = get(p + 48, 8);
@@ -53,14 +83,22 @@ static bool find_directory(zip *z, int64_t n) {
   uint8_t *p = tp_alloc((size_t)tail + 1);
   if (!p) return no_memory(z);
   int64_t k = read_at(z, (uint64_t)(n - tail), p, (size_t)tail) ? tail - END_SIZE : -1;
-  while (k >= 0 && !(get(p + k, 4) == END && (int64_t)get(p + k + 20, 2) == tail - k - END_SIZE)) k--;
-  if (k < 0) { tp_free(p); return broken(z, "it is no whole .npz file: its directory is missing"); }
+  while (k >= 0 && !(get(p + k, 4) == END && (int64_t)get(p + k + 20, 2) == tail - k - END_SIZE))
+    k--;
+  if (k < 0) {
+    tp_free(p);
+    return broken(z, "it is no whole .npz file: its directory is missing");
+  }
   uint64_t entries = get(p + k + 10, 2), size = get(p + k + 12, 4), start = get(p + k + 16, 4);
-  bool wide = entries == 0xffff || size == IN_EXTRA || start == IN_EXTRA, split = get(p + k + 4, 4) != 0;
+  bool wide = entries == 0xffff || size == IN_EXTRA || start == IN_EXTRA,
+       split = get(p + k + 4, 4) != 0;
   tp_free(p);
   int64_t end = n - tail + k;
-  if (split || (wide && !find_end64(z, end, &entries, &size, &start))) return broken(z, "its directory is broken");
-  if (start > (uint64_t)end || size > (uint64_t)end - start || entries > size / ENTRY_SIZE || entries >= INT_MAX) return broken(z, "its directory is broken");
+  if (split || (wide && !find_end64(z, end, &entries, &size, &start)))
+    return broken(z, "its directory is broken");
+  if (start > (uint64_t)end || size > (uint64_t)end - start || entries > size / ENTRY_SIZE ||
+      entries >= INT_MAX)
+    return broken(z, "its directory is broken");
   z->start = (int64_t)start;
   z->size = (int64_t)size;
   z->entries = (int64_t)entries;
@@ -69,7 +107,7 @@ static bool find_directory(zip *z, int64_t n) {
   return read_at(z, start, z->dir, (size_t)size) || broken(z, "its directory is broken");
 }
 
-static bool widen(member *m, const uint8_t *p, int64_t n) {     /* the extra fields of an entry */
+static bool widen(member *m, const uint8_t *p, int64_t n) { /* the extra fields of an entry */
   uint64_t *field[3] = { &m->size, &m->packed, &m->at };
   while (n >= 4) {
     int64_t len = (int64_t)get(p + 2, 2);
@@ -94,10 +132,18 @@ static bool parse_entry(zip *z, int64_t *pos, member *m) {
   const uint8_t *p = z->dir + *pos;
   int64_t left = z->size - *pos;
   if (left < ENTRY_SIZE || get(p, 4) != ENTRY) return broken(z, "its directory is broken");
-  int64_t name = (int64_t)get(p + 28, 2), extra = (int64_t)get(p + 30, 2), comment = (int64_t)get(p + 32, 2);
-  *m = (member){ .name = (const char *)p + ENTRY_SIZE, .len = (int)name, .flags = (unsigned)get(p + 8, 2), .method = (unsigned)get(p + 10, 2),
-                 .crc = (uint32_t)get(p + 16, 4), .packed = get(p + 20, 4), .size = get(p + 24, 4), .at = get(p + 42, 4) };
-  if (name + extra + comment > left - ENTRY_SIZE || memchr(m->name, 0, (size_t)name) || !widen(m, p + ENTRY_SIZE + name, extra))
+  int64_t name = (int64_t)get(p + 28, 2), extra = (int64_t)get(p + 30, 2),
+          comment = (int64_t)get(p + 32, 2);
+  *m = (member){ .name = (const char *)p + ENTRY_SIZE,
+    .len = (int)name,
+    .flags = (unsigned)get(p + 8, 2),
+    .method = (unsigned)get(p + 10, 2),
+    .crc = (uint32_t)get(p + 16, 4),
+    .packed = get(p + 20, 4),
+    .size = get(p + 24, 4),
+    .at = get(p + 42, 4) };
+  if (name + extra + comment > left - ENTRY_SIZE || memchr(m->name, 0, (size_t)name) ||
+      !widen(m, p + ENTRY_SIZE + name, extra))
     return broken(z, "its directory is broken");
   *pos += ENTRY_SIZE + name + extra + comment;
   return true;
@@ -107,9 +153,12 @@ static bool parse_entry(zip *z, int64_t *pos, member *m) {
 static bool find_member(zip *z, const member *m) {
   uint8_t p[LOCAL_SIZE];
   uint64_t start = (uint64_t)z->start;
-  if (m->at > start || start - m->at < LOCAL_SIZE || !read_at(z, m->at, p, LOCAL_SIZE) || get(p, 4) != LOCAL) return broken(z, "a member is missing");
+  if (m->at > start || start - m->at < LOCAL_SIZE || !read_at(z, m->at, p, LOCAL_SIZE) ||
+      get(p, 4) != LOCAL)
+    return broken(z, "a member is missing");
   uint64_t data = m->at + LOCAL_SIZE + get(p + 26, 2) + get(p + 28, 2);
-  if (data > start || m->packed > start - data || m->packed > start - (uint64_t)z->used) return broken(z, "a member is cut off");
+  if (data > start || m->packed > start - data || m->packed > start - (uint64_t)z->used)
+    return broken(z, "a member is cut off");
   z->used += (int64_t)m->packed;
   return fseeko(z->f, (off_t)data, SEEK_SET) == 0 || broken(z, "a member is missing");
 }
@@ -125,14 +174,16 @@ static tp_array *read_stored(zip *z, const member *m, const char *label) {
     left -= n;
   }
   if (crc != m->crc) return tp_file_fail(z->err, label, "its checksum is wrong"), NULL;
-  if (fseeko(z->f, at, SEEK_SET) != 0) return tp_file_fail(z->err, label, "it cannot be read"), NULL;
+  if (fseeko(z->f, at, SEEK_SET) != 0)
+    return tp_file_fail(z->err, label, "it cannot be read"), NULL;
   return tp_npy_read(z->f, (int64_t)m->size, label, z->err);
 }
 
 static void *zip_alloc(void *ud, unsigned n, unsigned size) { return tp_calloc((size_t)n * size); }
 static void zip_free(void *ud, void *p) { tp_free(p); }
 
-/* DEFLATE without a header that gives exactly what the directory says. zlib counts in unsigned: what is larger goes in parts. */
+/* DEFLATE without a header that gives exactly what the directory says. zlib counts in unsigned:
+ * what is larger goes in parts. */
 static bool inflates(z_stream *s, const member *m) {
   uint64_t in = m->packed, out = m->size;
   int did = Z_OK;
@@ -156,10 +207,13 @@ static bool unpack(zip *z, const member *m, const char *label, uint8_t *packed, 
   return ok;
 }
 
-static tp_array *read_unpacked(zip *z, const member *m, const char *label, uint8_t *packed, uint8_t *whole) {
-  if (!tp_file_read(z->f, packed, m->packed)) return tp_file_fail(z->err, label, "it is cut off"), NULL;
+static tp_array *read_unpacked(
+    zip *z, const member *m, const char *label, uint8_t *packed, uint8_t *whole) {
+  if (!tp_file_read(z->f, packed, m->packed))
+    return tp_file_fail(z->err, label, "it is cut off"), NULL;
   if (!unpack(z, m, label, packed, whole)) return NULL;
-  if (crc32_z(0, whole, m->size) != m->crc) return tp_file_fail(z->err, label, "its checksum is wrong"), NULL;
+  if (crc32_z(0, whole, m->size) != m->crc)
+    return tp_file_fail(z->err, label, "its checksum is wrong"), NULL;
   FILE *f = fmemopen(whole, m->size, "r");
   if (!f) return no_memory(z), NULL;
   tp_array *a = tp_npy_read(f, (int64_t)m->size, label, z->err);
@@ -168,7 +222,8 @@ static tp_array *read_unpacked(zip *z, const member *m, const char *label, uint8
 }
 
 static tp_array *read_deflated(zip *z, const member *m, const char *label) {
-  if (m->size == 0 || m->size / RATIO > m->packed) return tp_file_fail(z->err, label, "its sizes are impossible"), NULL;
+  if (m->size == 0 || m->size / RATIO > m->packed)
+    return tp_file_fail(z->err, label, "its sizes are impossible"), NULL;
   uint8_t *packed = tp_alloc(m->packed + 1), *whole = tp_alloc(m->size);
   tp_array *a = packed && whole ? read_unpacked(z, m, label, packed, whole) : (no_memory(z), NULL);
   tp_free(packed);
@@ -180,7 +235,8 @@ static tp_array *read_member(zip *z, const member *m, const char *label) {
   if (m->flags & ENCRYPTED) return tp_file_fail(z->err, label, "it is encrypted"), NULL;
   if (!find_member(z, m)) return NULL;
   if (m->method == DEFLATED) return read_deflated(z, m, label);
-  if (m->method != STORED || m->packed != m->size) return tp_file_fail(z->err, label, "its compression is neither none nor deflate"), NULL;
+  if (m->method != STORED || m->packed != m->size)
+    return tp_file_fail(z->err, label, "its compression is neither none nor deflate"), NULL;
   return read_stored(z, m, label);
 }
 
@@ -194,7 +250,8 @@ static char *copy_name(const char *s, int n) {
 
 /* One array more in out. */
 static bool add_member(zip *z, const member *m, tp_arrays *out) {
-  if (m->len < 4 || memcmp(m->name + m->len - 4, ".npy", 4) != 0) return broken(z, "it has a member whose name does not end in .npy");
+  if (m->len < 4 || memcmp(m->name + m->len - 4, ".npy", 4) != 0)
+    return broken(z, "it has a member whose name does not end in .npy");
   char *name = copy_name(m->name, m->len - 4);
   if (!name) return no_memory(z);
   tp_named *to = &out->v[out->n++];
@@ -210,7 +267,8 @@ static bool add_member(zip *z, const member *m, tp_arrays *out) {
 static bool sort_names(zip *z, tp_arrays *out) {
   qsort(out->v, (size_t)out->n, sizeof *out->v, tp_by_text);
   for (int k = 1; k < out->n; k++)
-    if (strcmp(out->v[k - 1].name, out->v[k].name) == 0) return broken(z, "two members have one name");
+    if (strcmp(out->v[k - 1].name, out->v[k].name) == 0)
+      return broken(z, "two members have one name");
   return true;
 }
 
@@ -223,14 +281,24 @@ bool tp_npz_read(FILE *f, int64_t n, const char *path, tp_arrays *out, tp_error 
     ok = out->v || no_memory(&z);
   }
   int64_t pos = 0;
-  for (int64_t k = 0; ok && k < z.entries; k++) ok = parse_entry(&z, &pos, &m) && add_member(&z, &m, out);
+  for (int64_t k = 0; ok && k < z.entries; k++)
+    ok = parse_entry(&z, &pos, &m) && add_member(&z, &m, out);
   tp_free(z.dir);
   return ok && sort_names(&z, out);
 }
 
 /* ---- writing ---- */
-typedef struct { tp_buf head; uint64_t at, size; uint32_t crc; } record;        /* of one array: what stands before its elements */
-typedef struct { const tp_named *v; int n; record *r; } npz_t;
+/* of one array: what stands before its elements */
+typedef struct {
+  tp_buf head;
+  uint64_t at, size;
+  uint32_t crc;
+} record;
+typedef struct {
+  const tp_named *v;
+  int n;
+  record *r;
+} npz_t;
 
 static void put(tp_buf *b, uint64_t v, int n) {
   for (; n > 0; n--, v >>= 8) tp_putn(b, &(char){ (char)v }, 1);
@@ -273,7 +341,7 @@ static void put_local(tp_buf *b, const record *r, const char *name) {
 static void put_entry(tp_buf *b, const record *r, const char *name) {
   bool wide = r->size >= IN_EXTRA || r->at >= IN_EXTRA;
   put_fields(b, r, name, true, wide);
-  put(b, 0, 6);                                 /* comment, disk, internal attributes */
+  put(b, 0, 6); /* comment, disk, internal attributes */
   put(b, (uint64_t)0600 << 16, 4);
   put(b, wide ? IN_EXTRA : r->at, 4);
   tp_puts(b, name);
@@ -289,7 +357,7 @@ static void put_end(tp_buf *b, uint64_t n, uint64_t start) {
     put(b, END64_SIZE - 12, 8);
     put(b, 3 << 8 | 45, 2);
     put(b, 45, 2);
-    put(b, 0, 8);                               /* disks */
+    put(b, 0, 8); /* disks */
     put(b, n, 8);
     put(b, n, 8);
     put(b, size, 8);
@@ -308,7 +376,9 @@ static void put_end(tp_buf *b, uint64_t n, uint64_t start) {
   put(b, 0, 2);
 }
 
-static bool write_all(FILE *f, const void *p, size_t n) { return n == 0 || fwrite(p, 1, n, f) == n; }
+static bool write_all(FILE *f, const void *p, size_t n) {
+  return n == 0 || fwrite(p, 1, n, f) == n;
+}
 
 static bool write_npz(FILE *f, void *ud) {
   const npz_t *w = ud;
@@ -321,7 +391,8 @@ static bool write_npz(FILE *f, void *ud) {
     r->at = at;
     b.n = 0;
     put_local(&b, r, w->v[k].name);
-    ok = !b.failed && write_all(f, b.s, b.n) && write_all(f, r->head.s, r->head.n) && write_all(f, w->v[k].a->data, tp_array_bytes(w->v[k].a));
+    ok = !b.failed && write_all(f, b.s, b.n) && write_all(f, r->head.s, r->head.n) &&
+        write_all(f, w->v[k].a->data, tp_array_bytes(w->v[k].a));
     at += b.n + r->size;
   }
   b.n = 0;
@@ -336,7 +407,8 @@ static bool write_npz(FILE *f, void *ud) {
 static bool describe(record *r, const tp_named *v, tp_error *err) {
   size_t n = tp_array_bytes(v->a);
   if (strlen(v->name) > 65535 - 4)
-    return tp_fail(err, TP_E_OPTION, TP_NOWHERE, "option: save: a name of %zu bytes is too long for an .npz file", strlen(v->name));
+    return tp_fail(err, TP_E_OPTION, TP_NOWHERE,
+        "option: save: a name of %zu bytes is too long for an .npz file", strlen(v->name));
   if (!tp_npy_header(&r->head, v->a, err)) return false;
   r->size = r->head.n + n;
   r->crc = (uint32_t)crc32_z(crc32_z(0, (const uint8_t *)r->head.s, r->head.n), v->a->data, n);

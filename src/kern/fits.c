@@ -1,9 +1,9 @@
-/* fits: what a call takes, against what it may. One that takes more is refused before its first step, with the bytes, what needs most of them, and bounds that
- * would do. */
+/* fits: what a call takes, against what it may. One that takes more is refused before its first
+ * step, with the bytes, what needs most of them, and bounds that would do. */
 #include "kern/run.h"
 #include <stdlib.h>
 
-enum { TOLD = 4 };                              /* pieces that are told */
+enum { TOLD = 4 }; /* pieces that are told */
 
 static const char output_word[] = "output ";
 
@@ -17,7 +17,8 @@ int64_t tp_times_bytes(int64_t a, int64_t times) {
   return __builtin_mul_overflow(a, times, &n) ? INT64_MAX : n;
 }
 
-int tp_run_shape(const tp_run *run, int ndom, const tp_sym *const *dom, const tp_out *o, int64_t shape[TP_MAXRANK]) {
+int tp_run_shape(const tp_run *run, int ndom, const tp_sym *const *dom, const tp_out *o,
+    int64_t shape[TP_MAXRANK]) {
   int rank = 0;
   for (int i = 0; i < ndom && rank < TP_MAXRANK; i++) shape[rank++] = run->env[dom[i]->bound->id];
   for (int i = 0; i < o->rank && rank < TP_MAXRANK; i++) {
@@ -28,7 +29,8 @@ int tp_run_shape(const tp_run *run, int ndom, const tp_sym *const *dom, const tp
   return rank;
 }
 
-/* Points that have been given away are also kept, for whoever goes on from a state; not where they would fill the memory. */
+/* Points that have been given away are also kept, for whoever goes on from a state; not where they
+ * would fill the memory. */
 int64_t tp_product_bytes(const tp_product *o, const tp_run *run, int i) {
   int64_t shape[TP_MAXRANK], n = tp_dtype_size(o->type.dtype);
   int rank = tp_run_shape(run, o->ndim, o->dims, &o->type, shape);
@@ -38,12 +40,14 @@ int64_t tp_product_bytes(const tp_product *o, const tp_run *run, int i) {
 
 int64_t tp_product_piece(const tp_product *o, const tp_run *run, int i, tp_piece *v, int *n) {
   int64_t bytes = TP_MAX(tp_product_bytes(o, run, i), 0);
-  if (v && bytes) v[(*n)++] = (tp_piece){ o->hidden ? "parameter " : output_word, o->name, o->pos, bytes };
+  if (v && bytes)
+    v[(*n)++] = (tp_piece){ o->hidden ? "parameter " : output_word, o->name, o->pos, bytes };
   return bytes;
 }
 
 tp_allowance tp_run_allowance(const tp_run *run, int64_t back) {
-  return run->memory > 0 ? (tp_allowance){ run->memory, "that TEMPO_MEMORY allows" } : tp_machine_memory(back);
+  return run->memory > 0 ? (tp_allowance){ run->memory, "that TEMPO_MEMORY allows" }
+                         : tp_machine_memory(back);
 }
 
 bool tp_run_may(const tp_run *run, int64_t bytes, int64_t back, tp_allowance *a) {
@@ -60,7 +64,9 @@ static int largest_first(const void *a, const void *b) {
   return (p < q) - (p > q);
 }
 
-typedef struct { char text[32]; } number;
+typedef struct {
+  char text[32];
+} number;
 
 static number said(int64_t bytes) {
   number s = { "more than 2^63" };
@@ -74,14 +80,16 @@ void tp_tell_pieces(tp_error *err, tp_piece *v, int n) {
   for (int i = 0; i < n && i < TOLD && v[i].bytes >= v[0].bytes / 100; i++) {
     char where[512] = "";
     if (v[i].pos.file) snprintf(where, sizeof where, " at %s:%d", v[i].pos.file, v[i].pos.line);
-    if (v[i].name) tp_note(err, "  %s of them for %s'%s'%s", said(v[i].bytes).text, v[i].what, v[i].name, where);
+    if (v[i].name)
+      tp_note(err, "  %s of them for %s'%s'%s", said(v[i].bytes).text, v[i].what, v[i].name, where);
     else tp_note(err, "  %s of them for %s%s", said(v[i].bytes).text, v[i].what, where);
   }
 }
 
-/* The greatest value of one bound with which so many bytes are enough; -1: none was found in time. */
+/* The greatest value of one bound with which so many bytes are enough; -1: none was found in time.
+ */
 static int64_t fitting(const tp_demand *d, int64_t *env, int bound, int64_t most, double until) {
-  int64_t was = env[bound], lo = 0, hi = was;   /* lo: fits, or is not known to */
+  int64_t was = env[bound], lo = 0, hi = was; /* lo: fits, or is not known to */
   while (hi - lo > TP_MAX(lo / 64, 1) && tp_now() < until) {
     env[bound] = lo + (hi - lo) / 2;
     int64_t n = d->bytes(d->ud, env);
@@ -95,19 +103,28 @@ void tp_tell_bounds(tp_error *err, const tp_demand *d, int64_t *env, int64_t mos
   double until = tp_now() + 0.5;
   for (int i = 0; i < tp_nsym(d->ix) && tp_now() < until; i++) {
     const tp_sym *s = tp_sym_at(d->ix, i);
-    int64_t n = s->kind != TP_SYM_BOUND || s->hidden || env[i] < 2 ? -1 : fitting(d, env, i, most, until);
-    if (n > 0) tp_note(err, "%s = %lld would do in place of %lld", s->name, (long long)n, (long long)env[i]);
+    int64_t n =
+        s->kind != TP_SYM_BOUND || s->hidden || env[i] < 2 ? -1 : fitting(d, env, i, most, until);
+    if (n > 0)
+      tp_note(err, "%s = %lld would do in place of %lld", s->name, (long long)n, (long long)env[i]);
   }
 }
 
-bool tp_run_refuse(tp_error *err, const tp_demand *d, int64_t *env, const tp_allowance *a, int64_t bytes, tp_piece *v, int n) {
+bool tp_run_refuse(tp_error *err, const tp_demand *d, int64_t *env, const tp_allowance *a,
+    int64_t bytes, tp_piece *v, int n) {
   const tp_piece *most = n ? v : NULL;
   for (int i = 1; i < n; i++)
     if (v[i].bytes > most->bytes) most = &v[i];
-  tp_fail(err, TP_E_MEMORY, most ? most->pos : TP_NOWHERE, "memory: these bounds need %s bytes, more than the %lld %s", said(bytes).text, (long long)a->bytes, a->whose);
+  tp_fail(err, TP_E_MEMORY, most ? most->pos : TP_NOWHERE,
+      "memory: these bounds need %s bytes, more than the %lld %s", said(bytes).text,
+      (long long)a->bytes, a->whose);
   tp_tell_pieces(err, v, n);
-  if (n && v[0].what == output_word) tp_note(err, "an output is an array over all its dims: reduce it over one, or read the points that are wanted");
+  if (n && v[0].what == output_word)
+    tp_note(err,
+        "an output is an array over all its dims: reduce it over one, or read the points that are "
+        "wanted");
   tp_tell_bounds(err, d, env, a->bytes);
-  if (bytes < INT64_MAX) tp_note(err, "memory = \"none\" in P:compile, or TEMPO_MEMORY=none, starts it all the same");
+  if (bytes < INT64_MAX)
+    tp_note(err, "memory = \"none\" in P:compile, or TEMPO_MEMORY=none, starts it all the same");
   return false;
 }

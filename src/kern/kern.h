@@ -1,5 +1,6 @@
-/* kern: what an operator is to a machine. Rank 2. Operators (ops.def) and how each works (how.def); scalar.def and prelude/, which the interpreter's kernels include,
- * as text for what is compiled elsewhere. */
+/* kern: what an operator is to a machine. Rank 2. Operators (ops.def) and how each works (how.def);
+ * scalar.def and prelude/, which the interpreter's kernels include, as text for what is compiled
+ * elsewhere. */
 #ifndef TP_KERN_H
 #define TP_KERN_H
 #include "base/array.h"
@@ -11,37 +12,88 @@ typedef enum {
 #undef O
   TP_NOP
 } tp_op;
-typedef enum { TP_CLS_SRC, TP_CLS_UN, TP_CLS_UNF, TP_CLS_LOG, TP_CLS_CAST, TP_CLS_BIN, TP_CLS_CMP, TP_CLS_SEL, TP_CLS_RED, TP_CLS_ARG, TP_CLS_SCAN,
-  TP_CLS_MM, TP_CLS_CONV, TP_CLS_MOVE, TP_CLS_GATH, TP_CLS_SORT, TP_CLS_TIME, TP_CLS_FX, TP_CLS_ENV, TP_CLS_GRAD } tp_cls;
-typedef enum { TP_BATCH_E, TP_BATCH_A, TP_BATCH_C, TP_BATCH_V, TP_BATCH_L, TP_BATCH_R, TP_BATCH_X } tp_batch;
+typedef enum {
+  TP_CLS_SRC,
+  TP_CLS_UN,
+  TP_CLS_UNF,
+  TP_CLS_LOG,
+  TP_CLS_CAST,
+  TP_CLS_BIN,
+  TP_CLS_CMP,
+  TP_CLS_SEL,
+  TP_CLS_RED,
+  TP_CLS_ARG,
+  TP_CLS_SCAN,
+  TP_CLS_MM,
+  TP_CLS_CONV,
+  TP_CLS_MOVE,
+  TP_CLS_GATH,
+  TP_CLS_SORT,
+  TP_CLS_TIME,
+  TP_CLS_FX,
+  TP_CLS_ENV,
+  TP_CLS_GRAD
+} tp_cls;
+typedef enum {
+  TP_BATCH_E,
+  TP_BATCH_A,
+  TP_BATCH_C,
+  TP_BATCH_V,
+  TP_BATCH_L,
+  TP_BATCH_R,
+  TP_BATCH_X
+} tp_batch;
 typedef enum { TP_DIFF_D, TP_DIFF_N, TP_DIFF_S } tp_diff;
-typedef struct { const char *text; tp_cls cls; int nin, nout; tp_batch batch; tp_diff diff; } tp_oprow;
+typedef struct {
+  const char *text;
+  tp_cls cls;
+  int nin, nout;
+  tp_batch batch;
+  tp_diff diff;
+} tp_oprow;
 extern const tp_oprow tp_ops[TP_NOP];
 bool tp_op_parse(const char *text, tp_op *out);
-static inline bool tp_op_is_elementwise(tp_op op) { return tp_ops[op].batch == TP_BATCH_E && tp_ops[op].cls != TP_CLS_SRC; }
-const char *tp_op_said(tp_op op);                               /* the operator as scripts call it: "where", "cat" */
-enum { TP_K_OK, TP_K_DIVZERO, TP_K_NEGPOW };                   /* what an inner loop may find wrong with its data: code + 4 * the element at which it stopped */
-enum { TP_CX, TP_CW, TP_CY };                                   /* y = conv(x, w) */
-static inline bool tp_is_conv(tp_op op) { return op == TP_OP_CONV || op == TP_OP_CONV_DATA || op == TP_OP_CONV_WEIGHT; }
-const int *tp_conv_roles(tp_op op);                             /* which of these the two operands and the result of a convolution are */
+static inline bool tp_op_is_elementwise(tp_op op) {
+  return tp_ops[op].batch == TP_BATCH_E && tp_ops[op].cls != TP_CLS_SRC;
+}
+/* the operator as scripts call it: "where", "cat" */
+const char *tp_op_said(tp_op op);
+/* what an inner loop may find wrong with its data: code + 4 * the element at which it stopped */
+enum { TP_K_OK, TP_K_DIVZERO, TP_K_NEGPOW };
+enum { TP_CX, TP_CW, TP_CY }; /* y = conv(x, w) */
+static inline bool tp_is_conv(tp_op op) {
+  return op == TP_OP_CONV || op == TP_OP_CONV_DATA || op == TP_OP_CONV_WEIGHT;
+}
+/* which of these the two operands and the result of a convolution are */
+const int *tp_conv_roles(tp_op op);
 
-/* What messages call a value: its name, the script's variable (which is in no text), "grad of h"; all NULL: by its operator. */
-typedef struct tp_who { const char *name, *var, *what; } tp_who;
+/* What messages call a value: its name, the script's variable (which is in no text), "grad of h";
+ * all NULL: by its operator. */
+typedef struct tp_who {
+  const char *name, *var, *what;
+} tp_who;
 static inline const char *tp_who_name(const tp_who *w) { return w->name ? w->name : w->var; }
 /* 'h', grad of h, or: this add. */
 const char *tp_who_label(const tp_who *w, tp_op op, char *buf, size_t size);
-typedef struct tp_out { tp_dtype dtype; int rank; const tp_ix *const *shape; } tp_out;        /* the type of a result */
+/* the type of a result */
+typedef struct tp_out {
+  tp_dtype dtype;
+  int rank;
+  const tp_ix *const *shape;
+} tp_out;
 
 typedef enum { TP_RAND_UNIFORM, TP_RAND_NORMAL, TP_RAND_BERNOULLI, TP_RAND_RANDINT } tp_randkind;
 typedef enum { TP_RED_SUM, TP_RED_PROD, TP_RED_MAX, TP_RED_MIN } tp_red;
 enum { TP_NRED = TP_RED_MIN + 1 };
 extern const char *const tp_red_words[TP_NRED];
-static inline const char *tp_red_name(tp_red red) { return tp_red_words[red]; }      /* "sum" */
-bool tp_op_is_env(tp_op op);                                    /* one of the three things that environments do */
-bool tp_op_rounds(tp_op op);                                    /* elementwise: may what it makes of 16-bit floats be none? Else it is one of its operands */
-tp_red tp_op_red(tp_op op);                                     /* of a reduction */
-tp_op tp_red_op(tp_red red);                                    /* and back */
-double tp_red_identity(tp_red red, tp_dtype d);                 /* what adds nothing */
+static inline const char *tp_red_name(tp_red red) { return tp_red_words[red]; } /* "sum" */
+/* one of the three things that environments do */
+bool tp_op_is_env(tp_op op);
+/* elementwise: may what it makes of 16-bit floats be none? Else it is one of its operands */
+bool tp_op_rounds(tp_op op);
+tp_red tp_op_red(tp_op op);                     /* of a reduction */
+tp_op tp_red_op(tp_red red);                    /* and back */
+double tp_red_identity(tp_red red, tp_dtype d); /* what adds nothing */
 
 /* How an operator works; unused fields are 0. */
 #define A TP_FIELD_A
@@ -54,15 +106,18 @@ typedef struct tp_how {
 #undef W
 #undef L
 extern const tp_fields tp_how_fields;
-int tp_words_per_draw(const tp_how *how, tp_dtype d);            /* of an element that RAND draws */
+int tp_words_per_draw(const tp_how *how, tp_dtype d); /* of an element that RAND draws */
 tp_how tp_how_copy(tp_arena *a, const tp_how *h);
 
-/* Calls that ticking puts in, beside those of the program's table of callbacks, which are 0, 1, ..: where a step begins, a point of an input, a point of an output.
- * KEEP never reaches a plan: it says that every value of a parameter is wanted (opt/keep.c). */
+/* Calls that ticking puts in, beside those of the program's table of callbacks, which are 0, 1, ..:
+ * where a step begins, a point of an input, a point of an output. KEEP never reaches a plan: it
+ * says that every value of a parameter is wanted (opt/keep.c). */
 enum { TP_FN_TICK = -1, TP_FN_FEED = -2, TP_FN_SHOW = -3, TP_FN_KEEP = -4 };
 
-/* math.h, half.h, philox.h, scalar.h, fold.h, dot.h and native.h of the prelude, in this order, with scalar.def in them: C99 (and C++) without includes, made by the Makefile. Before it come
+/* math.h, half.h, philox.h, scalar.h, fold.h, dot.h and native.h of the prelude, in this order,
+ * with scalar.def in them: C99 (and C++) without includes, made by the Makefile. Before it come
  * TP_FN, TP_FMA, the types of stdint and the functions that prelude/math.h names. */
 extern const char tp_prelude[];
-extern const char tp_prelude_export[];          /* export.h: behind it, in code that nobody calls back (emit/export.c) */
+/* export.h: behind it, in code that nobody calls back (emit/export.c) */
+extern const char tp_prelude_export[];
 #endif

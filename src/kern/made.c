@@ -1,11 +1,14 @@
-/* made.c: one function for each way in which operators take elements (see made.h). Only operators that can make what is not finite are known: those that move or
- * choose elements are never asked about. */
+/* made.c: one function for each way in which operators take elements (see made.h). Only operators
+ * that can make what is not finite are known: those that move or choose elements are never asked
+ * about. */
 #include "kern/made.h"
 #include <math.h>
 
 /* ---- elements ---- */
 
-static int64_t offset_of(const tp_lens *v, const int64_t *at) { return tp_offset(v->rank, at, v->stride); }
+static int64_t offset_of(const tp_lens *v, const int64_t *at) {
+  return tp_offset(v->rank, at, v->stride);
+}
 
 static bool is_empty(int rank, const int64_t *shape) {
   bool none = false;
@@ -13,7 +16,9 @@ static bool is_empty(int rank, const int64_t *shape) {
   return none;
 }
 
-bool tp_lens_finite_at(const tp_lens *v, const int64_t *at) { return !tp_dtype_float(v->dtype) || isfinite(tp_get(v->dtype, v->data, offset_of(v, at))); }
+bool tp_lens_finite_at(const tp_lens *v, const int64_t *at) {
+  return !tp_dtype_float(v->dtype) || isfinite(tp_get(v->dtype, v->data, offset_of(v, at)));
+}
 
 static bool dense(const tp_lens *v) {
   int64_t n = 1;
@@ -44,14 +49,20 @@ bool tp_lens_finite(const tp_lens *v) {
 
 /* ---- sources of an element ---- */
 
-typedef struct asking { const tp_made *m; const int64_t *at; tp_made_fn *fn; void *ud; } asking;
+typedef struct asking {
+  const tp_made *m;
+  const int64_t *at;
+  tp_made_fn *fn;
+  void *ud;
+} asking;
 
 static bool ask(const asking *q, int k, const int64_t *at) { return q->fn(q->ud, k, at); }
 
 /* Operand k at the result's place, aligned at the last of its first `rank` axes. */
 static void aligned(const asking *q, int k, int64_t *at) {
   const tp_lens *v = &q->m->in[k];
-  for (int i = 0; i < v->rank; i++) at[i] = v->shape[i] == 1 ? 0 : q->at[q->m->out.rank - v->rank + i];
+  for (int i = 0; i < v->rank; i++)
+    at[i] = v->shape[i] == 1 ? 0 : q->at[q->m->out.rank - v->rank + i];
 }
 
 static bool of_places(const asking *q) {
@@ -116,15 +127,20 @@ static bool of_windows(const asking *q) {
   const tp_lens *v[3];
   int d = m->out.rank - 3;
   v[role[0]] = &m->in[0], v[role[1]] = &m->in[1], v[role[2]] = &m->out;
-  int64_t all[4 + 2 * TP_MAXRANK] = { v[TP_CX]->shape[0], v[TP_CX]->shape[1], v[TP_CW]->shape[1], v[TP_CW]->shape[2] }, at[4 + 2 * TP_MAXRANK] = { 0 };
-  for (int i = 0; i < d; i++) all[4 + i] = v[TP_CY]->shape[3 + i], all[4 + d + i] = v[TP_CW]->shape[3 + i];
+  int64_t all[4 + 2 * TP_MAXRANK] = { v[TP_CX]->shape[0], v[TP_CX]->shape[1], v[TP_CW]->shape[1],
+    v[TP_CW]->shape[2] },
+                      at[4 + 2 * TP_MAXRANK] = { 0 };
+  for (int i = 0; i < d; i++)
+    all[4 + i] = v[TP_CY]->shape[3 + i], all[4 + d + i] = v[TP_CW]->shape[3 + i];
   if (is_empty(4 + 2 * d, all)) return true;
   do {
-    int64_t e[3][TP_MAXRANK] = { { at[0], at[1], at[3] }, { at[1], at[2], at[3] }, { at[0], at[1], at[2] } };
+    int64_t e[3][TP_MAXRANK] = { { at[0], at[1], at[3] }, { at[1], at[2], at[3] },
+      { at[0], at[1], at[2] } };
     bool ok = true;
     for (int i = 0; i < d; i++) {
       e[TP_CY][3 + i] = at[4 + i], e[TP_CW][3 + i] = at[4 + d + i];
-      e[TP_CX][3 + i] = at[4 + i] * m->how->axes[3 * i] + at[4 + d + i] * m->how->axes[3 * i + 1] - m->how->axes[3 * i + 2];
+      e[TP_CX][3 + i] = at[4 + i] * m->how->axes[3 * i] + at[4 + d + i] * m->how->axes[3 * i + 1] -
+          m->how->axes[3 * i + 2];
       ok &= e[TP_CX][3 + i] >= 0 && e[TP_CX][3 + i] < v[TP_CX]->shape[3 + i];
     }
     if (!ok || memcmp(e[role[2]], q->at, sizeof *q->at * (size_t)(3 + d))) continue;
@@ -169,7 +185,8 @@ static bool of_scattered(const asking *q) {
   return true;
 }
 
-/* The last axis of an operand belongs to one environment, unless it has none; axes before it number them. */
+/* The last axis of an operand belongs to one environment, unless it has none; axes before it number
+ * them. */
 static bool of_lane(const asking *q) {
   const tp_made *m = q->m;
   int batch = m->op == TP_OP_ENV_STEP && m->o >= 2 ? m->out.rank : m->out.rank - 1;
@@ -187,28 +204,35 @@ static bool of_lane(const asking *q) {
 
 bool tp_made_known(tp_op op) {
   switch (tp_ops[op].cls) {
-    case TP_CLS_RED: case TP_CLS_SCAN: case TP_CLS_MM: case TP_CLS_CONV: case TP_CLS_ENV: return true;
-    default: return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD || op == TP_OP_FOLD;
+  case TP_CLS_RED:
+  case TP_CLS_SCAN:
+  case TP_CLS_MM:
+  case TP_CLS_CONV:
+  case TP_CLS_ENV: return true;
+  default: return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD || op == TP_OP_FOLD;
   }
 }
 
 bool tp_made_each(const tp_made *m, const int64_t *at, tp_made_fn *fn, void *ud) {
   asking q = { m, at, fn, ud };
   switch (tp_ops[m->op].cls) {
-    case TP_CLS_RED: return of_axes(&q);
-    case TP_CLS_SCAN: return of_before(&q);
-    case TP_CLS_MM: return of_product(&q);
-    case TP_CLS_CONV: return of_windows(&q);
-    case TP_CLS_ENV: return of_lane(&q);
-    case TP_CLS_GATH: return of_scattered(&q);
-    case TP_CLS_MOVE: return of_copies(&q);
-    default: return of_places(&q);
+  case TP_CLS_RED: return of_axes(&q);
+  case TP_CLS_SCAN: return of_before(&q);
+  case TP_CLS_MM: return of_product(&q);
+  case TP_CLS_CONV: return of_windows(&q);
+  case TP_CLS_ENV: return of_lane(&q);
+  case TP_CLS_GATH: return of_scattered(&q);
+  case TP_CLS_MOVE: return of_copies(&q);
+  default: return of_places(&q);
   }
 }
 
 /* ---- does it arise here? ---- */
 
-typedef struct counting { const tp_made *m; int64_t n; } counting;
+typedef struct counting {
+  const tp_made *m;
+  int64_t n;
+} counting;
 
 static bool still_finite(void *ud, int k, const int64_t *at) {
   counting *s = ud;
@@ -221,7 +245,8 @@ bool tp_made_find(const tp_made *m, int64_t *at) {
   if (tp_lens_finite(&m->out)) return false;
   do {
     counting s = { m, 0 };
-    if (!tp_lens_finite_at(&m->out, at) && tp_made_each(m, at, still_finite, &s) && s.n) return true;
+    if (!tp_lens_finite_at(&m->out, at) && tp_made_each(m, at, still_finite, &s) && s.n)
+      return true;
   } while (tp_next_index(m->out.rank, m->out.shape, at));
   return false;
 }
@@ -246,7 +271,12 @@ static void put_result(tp_buf *b, const tp_lens *out, const int64_t *at) {
   put_value(b, out->dtype, tp_get(out->dtype, out->data, offset_of(out, at)));
 }
 
-typedef struct teller { tp_buf *b; const tp_made *m; int k; int64_t n; } teller;
+typedef struct teller {
+  tp_buf *b;
+  const tp_made *m;
+  int k;
+  int64_t n;
+} teller;
 
 /* Of operand t->k the first few, in brackets if they are several. */
 static bool count_one(void *ud, int k, const int64_t *at) {
@@ -288,7 +318,8 @@ void tp_made_tell(tp_buf *b, const tp_made *m, const int64_t *at) {
   put_result(b, &m->out, at);
 }
 
-void tp_made_tell_list(tp_buf *b, const char *op, int64_t n, const tp_dtype *d, const double *v, const tp_lens *out, const int64_t *at) {
+void tp_made_tell_list(tp_buf *b, const char *op, int64_t n, const tp_dtype *d, const double *v,
+    const tp_lens *out, const int64_t *at) {
   put_element(b, out, at);
   tp_putf(b, "%s(", op);
   for (int64_t i = 0; i < n && i < TP_TOLD; i++) {

@@ -2,8 +2,8 @@
 
 const char tp_prelude[] =
 #include "prelude.inc"
-;
+    ;
 
 const char tp_prelude_export[] =
 #include "export.inc"
-;
+    ;

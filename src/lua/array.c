@@ -1,10 +1,13 @@
-/* array: host arrays. A userdata holds a reference; rows are views; arrays lent to a callback end with it. */
+/* array: host arrays. A userdata holds a reference; rows are views; arrays lent to a callback end
+ * with it. */
 #include "lua/tl.h"
 #include <limits.h>
 
-/* The collector sees a few words of a userdata that may hold gigabytes. It gets the bytes as steps; and since steps of the generational mode
- * may leave dead userdata for long, a full collection when the bytes held have doubled since the last one. A step for each large array would
- * find it and the one before alive twice, so old: steps are made for four of them, and the next output lies where one of these lay, still in a cache. */
+/* The collector sees a few words of a userdata that may hold gigabytes. It gets the bytes as steps;
+ * and since steps of the generational mode may leave dead userdata for long, a full collection when
+ * the bytes held have doubled since the last one. A step for each large array would find it and the
+ * one before alive twice, so old: steps are made for four of them, and the next output lies where
+ * one of these lay, still in a cache. */
 void tl_charge(lua_State *L, tl_array *u) {
   tl_state *S = tl_stateof(L);
   if (u->a->borrowed) return;
@@ -22,9 +25,7 @@ void tl_charge(lua_State *L, tl_array *u) {
   S->kept = S->held;
 }
 
-tl_array *tl_pusharray(lua_State *L) {
-  return tl_new(L, TL_ARRAY, sizeof(tl_array));
-}
+tl_array *tl_pusharray(lua_State *L) { return tl_new(L, TL_ARRAY, sizeof(tl_array)); }
 
 void tl_setarray(lua_State *L, tl_array *u, tp_array *a) {
   if (!a) tl_fail(L, TP_E_MEMORY, "memory: no memory for an array");
@@ -39,7 +40,9 @@ void tl_lease_drop(tl_lease *l) {
 tp_array *tl_toarray(lua_State *L, int i, const char *what) {
   tl_array *u = tl_check(L, i, TL_ARRAY, what);
   if (u->lease && u->lease->over)
-    tl_fail(L, TP_E_CALLBACK, "callback: %s: this array was lent to a callback that has returned; a:clone() keeps one", what);
+    tl_fail(L, TP_E_CALLBACK,
+        "callback: %s: this array was lent to a callback that has returned; a:clone() keeps one",
+        what);
   if (!u->a) tl_fail(L, TP_E_OPTION, "option: %s: this array has been freed", what);
   return u->a;
 }
@@ -50,15 +53,17 @@ void tl_array_empty(lua_State *L, tl_array *u) {
   u->charged = 0;
 }
 
-/* Pushes a reference to the array at 1. Whatever allocates in Lua may run finalizers, which may free the array meanwhile; who asked for
- * the reference empties it, so that a:free() gives the memory back at once. */
+/* Pushes a reference to the array at 1. Whatever allocates in Lua may run finalizers, which may
+ * free the array meanwhile; who asked for the reference empties it, so that a:free() gives the
+ * memory back at once. */
 static tl_array *push_held(lua_State *L, const char *what) {
   tl_array *held = tl_pusharray(L);
   held->a = tp_array_ref(tl_toarray(L, 1, what));
   return held;
 }
 
-static int array_release(lua_State *L) {                      /* __gc, __close and free: any number of times */
+/* __gc, __close and free: any number of times */
+static int array_release(lua_State *L) {
   tl_array *u = tl_object(L, 1, TL_ARRAY, "free");
   tl_array_empty(L, u);
   tl_lease_drop(u->lease);
@@ -72,7 +77,7 @@ static int array_shape(lua_State *L) {
   int rank = a->rank;
   int64_t shape[TP_MAXRANK];
   memcpy(shape, a->shape, sizeof *shape * (size_t)rank);
-  lua_createtable(L, rank, 0);                  /* may run finalizers, which may free the array */
+  lua_createtable(L, rank, 0); /* may run finalizers, which may free the array */
   for (int k = 0; k < rank; k++) {
     lua_pushinteger(L, (lua_Integer)shape[k]);
     lua_rawseti(L, -2, k + 1);
@@ -87,7 +92,8 @@ static int array_dtype(lua_State *L) {
 
 static int array_len(lua_State *L) {
   const tp_array *a = tl_toarray(L, 1, "#");
-  if (a->rank == 0) tl_fail(L, TP_E_SHAPE, "shape: '#': a scalar array has no extent; write a:item()");
+  if (a->rank == 0)
+    tl_fail(L, TP_E_SHAPE, "shape: '#': a scalar array has no extent; write a:item()");
   lua_pushinteger(L, (lua_Integer)a->shape[0]);
   return 1;
 }
@@ -98,7 +104,10 @@ static int array_tostring(lua_State *L) {
   tp_buf b;
   tp_buf_init(&b);
   tp_array_print(&b, u->a);
-  if (b.failed) { tp_buf_free(&b); tl_fail(L, TP_E_MEMORY, "memory: out of memory"); }
+  if (b.failed) {
+    tp_buf_free(&b);
+    tl_fail(L, TP_E_MEMORY, "memory: out of memory");
+  }
   lua_pushlstring(L, b.s ? b.s : "", b.n);
   tp_buf_free(&b);
   return 1;
@@ -113,7 +122,9 @@ static int array_totable(lua_State *L) {
 
 static int array_item(lua_State *L) {
   const tp_array *a = tl_toarray(L, 1, "item");
-  if (a->count != 1) tl_fail(L, TP_E_SHAPE, "shape: item: the array has %lld elements, not one", (long long)a->count);
+  if (a->count != 1)
+    tl_fail(
+        L, TP_E_SHAPE, "shape: item: the array has %lld elements, not one", (long long)a->count);
   tl_pushelem(L, a, 0);
   return 1;
 }
@@ -127,16 +138,17 @@ static int array_data(lua_State *L) {
 /* int64_t is LuaJIT's cdata: made by its ffi. */
 static int array_int64(lua_State *L) {
   static const char *const source =
-    "local ffi = require 'ffi'\n"
-    "local function nest(p, shape, level, k)\n"
-    "  if level > #shape then return p[k], k + 1 end\n"
-    "  local t = {}\n"
-    "  for i = 1, shape[level] do t[i], k = nest(p, shape, level + 1, k) end\n"
-    "  return t, k\n"
-    "end\n"
-    "return (nest(ffi.cast('int64_t *', (...)), select(2, ...), 1, 0))";
+      "local ffi = require 'ffi'\n"
+      "local function nest(p, shape, level, k)\n"
+      "  if level > #shape then return p[k], k + 1 end\n"
+      "  local t = {}\n"
+      "  for i = 1, shape[level] do t[i], k = nest(p, shape, level + 1, k) end\n"
+      "  return t, k\n"
+      "end\n"
+      "return (nest(ffi.cast('int64_t *', (...)), select(2, ...), 1, 0))";
   tl_array *held = push_held(L, "int64");
-  if (held->a->dtype != TP_I64) tl_fail(L, TP_E_DTYPE, "dtype: int64: the array is %s", tp_dtype_name(held->a->dtype));
+  if (held->a->dtype != TP_I64)
+    tl_fail(L, TP_E_DTYPE, "dtype: int64: the array is %s", tp_dtype_name(held->a->dtype));
   if (luaL_loadbuffer(L, source, strlen(source), "=tempo.int64") != 0) lua_error(L);
   lua_pushlightuserdata(L, held->a->data);
   array_shape(L);
@@ -147,7 +159,8 @@ static int array_int64(lua_State *L) {
 #else
 static int array_int64(lua_State *L) {
   const tp_array *a = tl_toarray(L, 1, "int64");
-  if (a->dtype != TP_I64) tl_fail(L, TP_E_DTYPE, "dtype: int64: the array is %s", tp_dtype_name(a->dtype));
+  if (a->dtype != TP_I64)
+    tl_fail(L, TP_E_DTYPE, "dtype: int64: the array is %s", tp_dtype_name(a->dtype));
   return array_totable(L);
 }
 #endif
@@ -162,7 +175,9 @@ static int array_clone(lua_State *L) {
 static int array_orthonormal(lua_State *L) {
   tl_array *wide = tl_pusharray(L), *u = tl_pusharray(L);
   tp_array *a = tl_toarray(L, 1, "orthonormal");
-  if (a->rank != 2 || !tp_dtype_float(a->dtype)) tl_fail(L, TP_E_SHAPE, "shape: orthonormal: a matrix of floats is wanted, not %s of %d axes", tp_dtype_name(a->dtype), a->rank);
+  if (a->rank != 2 || !tp_dtype_float(a->dtype))
+    tl_fail(L, TP_E_SHAPE, "shape: orthonormal: a matrix of floats is wanted, not %s of %d axes",
+        tp_dtype_name(a->dtype), a->rank);
   tp_dtype dtype = a->dtype;
   tl_setarray(L, wide, tp_array_orthonormal(a));
   tl_setarray(L, u, tp_array_cast(wide->a, dtype));
@@ -173,12 +188,15 @@ static int array_orthonormal(lua_State *L) {
 static int64_t offset(lua_State *L, const tp_array *a, int first, const char *what) {
   int64_t k = 0;
   int n = lua_gettop(L) - first + 1;
-  if (n != a->rank) tl_fail(L, TP_E_SHAPE, "shape: %s: %d indices for an array of %d axes", what, n, a->rank);
+  if (n != a->rank)
+    tl_fail(L, TP_E_SHAPE, "shape: %s: %d indices for an array of %d axes", what, n, a->rank);
   for (int j = 0; j < n; j++) {
     int64_t i = tl_integer(L, first + j, what);
     if (i < 0 || i >= a->shape[j])
-      tl_fail(L, TP_E_INPUT, "input: %s: index %lld is out of range: axis %d has extent %lld, indices 0 to %lld count from 0", what, (long long)i,
-              j, (long long)a->shape[j], (long long)a->shape[j] - 1);
+      tl_fail(L, TP_E_INPUT,
+          "input: %s: index %lld is out of range: axis %d has extent %lld, indices 0 to %lld count "
+          "from 0",
+          what, (long long)i, j, (long long)a->shape[j], (long long)a->shape[j] - 1);
     k = k * a->shape[j] + i;
   }
   return k;
@@ -192,10 +210,13 @@ static int array_get(lua_State *L) {
 
 static int array_set(lua_State *L) {
   tp_array *a = tl_toarray(L, 1, "set");
-  if (((tl_array *)lua_touserdata(L, 1))->lease) tl_fail(L, TP_E_CALLBACK, "callback: set: an array lent to a callback is read only; a:clone() first");
+  if (((tl_array *)lua_touserdata(L, 1))->lease)
+    tl_fail(L, TP_E_CALLBACK,
+        "callback: set: an array lent to a callback is read only; a:clone() first");
   luaL_checkany(L, 2);
   int64_t k = offset(L, a, 3, "set");
-  tl_array *held = lua_type(L, 2) == LUA_TNUMBER ? NULL : push_held(L, "set");     /* LuaJIT's own integers: Lua is asked for them */
+  /* LuaJIT's own integers: Lua is asked for them */
+  tl_array *held = lua_type(L, 2) == LUA_TNUMBER ? NULL : push_held(L, "set");
   tl_putelem(L, "set", 0, a, k, 2);
   if (held) tl_array_empty(L, held);
   lua_settop(L, 1);
@@ -205,7 +226,7 @@ static int array_set(lua_State *L) {
 static int push_row(lua_State *L, int i, int64_t row) {
   tl_array *from = lua_touserdata(L, i);
   if (from->a->rank == 1) return tl_pushelem(L, from->a, row), 1;
-  tl_array *u = tl_pusharray(L);                /* may run finalizers, which may free it */
+  tl_array *u = tl_pusharray(L); /* may run finalizers, which may free it */
   tl_setarray(L, u, tp_array_view(tl_toarray(L, i, "index"), row));
   u->lease = from->lease;
   if (u->lease) u->lease->refs++;
@@ -216,11 +237,14 @@ static int array_index(lua_State *L) {
   int64_t row;
   if (lua_type(L, 2) == LUA_TSTRING) return tl_lookup(L);
   const tp_array *a = tl_toarray(L, 1, "index");
-  if (!tl_isint(L, 2, &row)) tl_fail(L, TP_E_OPTION, "option: an array is indexed by integers, got %s", tl_describe(L, 2));
+  if (!tl_isint(L, 2, &row))
+    tl_fail(L, TP_E_OPTION, "option: an array is indexed by integers, got %s", tl_describe(L, 2));
   if (a->rank == 0) tl_fail(L, TP_E_SHAPE, "shape: a scalar array has no rows; write a:item()");
   if (row < 0 || row >= a->shape[0])
-    tl_fail(L, TP_E_INPUT, "input: row %lld is out of range: the array has %lld rows, which count from 0 (use a:rows() or a:totable(), not ipairs)",
-            (long long)row, (long long)a->shape[0]);
+    tl_fail(L, TP_E_INPUT,
+        "input: row %lld is out of range: the array has %lld rows, which count from 0 (use "
+        "a:rows() or a:totable(), not ipairs)",
+        (long long)row, (long long)a->shape[0]);
   return push_row(L, 1, row);
 }
 
@@ -253,7 +277,9 @@ static int read_shape(lua_State *L, int i, int64_t *shape) {
     lua_rawgeti(L, i, k + 1);
     shape[k] = tl_integer(L, lua_gettop(L), "extent of array");
     lua_pop(L, 1);
-    if (shape[k] < 0) tl_fail(L, TP_E_SHAPE, "shape: array: extent %lld of axis %d is negative", (long long)shape[k], k);
+    if (shape[k] < 0)
+      tl_fail(L, TP_E_SHAPE, "shape: array: extent %lld of axis %d is negative",
+          (long long)shape[k], k);
   }
   return n;
 }
@@ -261,9 +287,11 @@ static int read_shape(lua_State *L, int i, int64_t *shape) {
 static void reshape(lua_State *L, tp_array *a, int rank, const int64_t *shape) {
   int64_t count = 1;
   for (int k = 0; k < rank; k++)
-    if (__builtin_mul_overflow(count, shape[k], &count)) tl_fail(L, TP_E_SHAPE, "shape: array: the shape's size is beyond 64 bits");
+    if (__builtin_mul_overflow(count, shape[k], &count))
+      tl_fail(L, TP_E_SHAPE, "shape: array: the shape's size is beyond 64 bits");
   if (count != a->count)
-    tl_fail(L, TP_E_SHAPE, "shape: array: %lld elements do not fill a shape of %lld", (long long)a->count, (long long)count);
+    tl_fail(L, TP_E_SHAPE, "shape: array: %lld elements do not fill a shape of %lld",
+        (long long)a->count, (long long)count);
   a->rank = rank;
   memcpy(a->shape, shape, sizeof *shape * (size_t)rank);
 }
@@ -275,8 +303,9 @@ static void from_bytes(lua_State *L, tl_array *u, tp_dtype d, int rank, const in
   if (rank < 0) rank = 1, shape = &whole;
   tl_setarray(L, u, tp_array_new(d, rank, shape));
   if (tp_array_bytes(u->a) != n)
-    tl_fail(L, TP_E_SHAPE, "shape: array: %zu bytes for a %s array of %lld elements, which takes %zu", n, tp_dtype_name(d), (long long)u->a->count,
-            tp_array_bytes(u->a));
+    tl_fail(L, TP_E_SHAPE,
+        "shape: array: %zu bytes for a %s array of %lld elements, which takes %zu", n,
+        tp_dtype_name(d), (long long)u->a->count, tp_array_bytes(u->a));
   memcpy(u->a->data, s, n);
   tp_array_tidy(u->a);
 }
@@ -307,18 +336,34 @@ int tl_array_new(lua_State *L) {
     tp_array *a = tl_toarray(L, 1, "array");
     tl_setarray(L, u, tp_array_cast(a, lua_isnil(L, 2) ? a->dtype : d));
     if (rank >= 0) reshape(L, u->a, rank, shape);
-  } else tl_fail(L, TP_E_OPTION, "option: array: expected a number, a nested table, a string of bytes or an array, got %s", tl_describe(L, 1));
+  } else
+    tl_fail(L, TP_E_OPTION,
+        "option: array: expected a number, a nested table, a string of bytes or an array, got %s",
+        tl_describe(L, 1));
   return 1;
 }
 
 static const tl_reg array_meta[] = {
-  { "__tostring", array_tostring, 0 }, { "__len", array_len, 0 }, { "__newindex", array_newindex, 0 }, { 0 },
+  { "__tostring", array_tostring, 0 },
+  { "__len", array_len, 0 },
+  { "__newindex", array_newindex, 0 },
+  { 0 },
 };
 static const tl_reg array_methods[] = {
-  { "shape", array_shape, 1 }, { "dtype", array_dtype, 1 }, { "totable", array_totable, 1 }, { "item", array_item, 1 }, { "clone", array_clone, 1 },
+  { "shape", array_shape, 1 },
+  { "dtype", array_dtype, 1 },
+  { "totable", array_totable, 1 },
+  { "item", array_item, 1 },
+  { "clone", array_clone, 1 },
   { "orthonormal", array_orthonormal, 1 },
-  { "rows", array_rows, 1 }, { "get", array_get, 0 }, { "set", array_set, 0 }, { "save", tl_array_save, 2 }, { "data", array_data, 1 },
-  { "int64", array_int64, 1 }, { "free", array_release, 1 }, { 0 },
+  { "rows", array_rows, 1 },
+  { "get", array_get, 0 },
+  { "set", array_set, 0 },
+  { "save", tl_array_save, 2 },
+  { "data", array_data, 1 },
+  { "int64", array_int64, 1 },
+  { "free", array_release, 1 },
+  { 0 },
 };
 
 void tl_open_array(lua_State *L, tl_state *S) {

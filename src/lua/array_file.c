@@ -14,7 +14,8 @@ int tl_array_save(lua_State *L) {
   return done(L, tp_npy_save(tl_string(L, 2, "save"), a, &e), &e);
 }
 
-/* The entries of the table at i in the order of their names, so that one table always gives one file. Pushes what holds them. */
+/* The entries of the table at i in the order of their names, so that one table always gives one
+ * file. Pushes what holds them. */
 static tp_named *named_arrays(lua_State *L, int i, int *n) {
   *n = 0;
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) ++*n;
@@ -22,9 +23,12 @@ static tp_named *named_arrays(lua_State *L, int i, int *n) {
   int k = 0;
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
     size_t len;
-    if (lua_type(L, -2) != LUA_TSTRING) tl_fail(L, TP_E_OPTION, "option: save: arrays go by name, { x = a }; got %s as a key", tl_describe(L, -2));
+    if (lua_type(L, -2) != LUA_TSTRING)
+      tl_fail(L, TP_E_OPTION, "option: save: arrays go by name, { x = a }; got %s as a key",
+          tl_describe(L, -2));
     const char *name = lua_tolstring(L, -2, &len);
-    if (strlen(name) != len) tl_fail(L, TP_E_OPTION, "option: save: the name '%s...' contains a zero byte", name);
+    if (strlen(name) != len)
+      tl_fail(L, TP_E_OPTION, "option: save: the name '%s...' contains a zero byte", name);
     v[k++] = (tp_named){ name, tl_toarray(L, lua_gettop(L), name) };
   }
   qsort(v, (size_t)*n, sizeof *v, tp_by_text);
@@ -35,8 +39,11 @@ int tl_array_save_named(lua_State *L) {
   tp_error e = { 0 };
   int n;
   const char *path = tl_string(L, 1, "save");
-  if (tl_typeof(L, 2) == TL_ARRAY) return done(L, tp_npy_save(path, tl_toarray(L, 2, "save"), &e), &e);
-  if (!lua_istable(L, 2)) tl_fail(L, TP_E_OPTION, "option: save: expected an array or a table of arrays by name, got %s", tl_describe(L, 2));
+  if (tl_typeof(L, 2) == TL_ARRAY)
+    return done(L, tp_npy_save(path, tl_toarray(L, 2, "save"), &e), &e);
+  if (!lua_istable(L, 2))
+    tl_fail(L, TP_E_OPTION, "option: save: expected an array or a table of arrays by name, got %s",
+        tl_describe(L, 2));
   const tp_named *v = named_arrays(L, 2, &n);
   return done(L, tp_npz_save(path, n, v, &e), &e);
 }
@@ -46,7 +53,8 @@ static int arrays_gc(lua_State *L) {
   return 0;
 }
 
-static tp_arrays *new_arrays(lua_State *L) {            /* what was read belongs to Lua before anything can raise */
+/* what was read belongs to Lua before anything can raise */
+static tp_arrays *new_arrays(lua_State *L) {
   tp_arrays *a = memset(lua_newuserdata(L, sizeof *a), 0, sizeof *a);
   lua_newtable(L);
   lua_pushcfunction(L, arrays_gc);

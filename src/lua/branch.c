@@ -1,12 +1,14 @@
-/* branch: h[...] = e, h:otherwise(e), h:when(cond, e) for declared tensors; w[i+1] = e, w:update(e) for parameters.
+/* branch: h[...] = e, h:otherwise(e), h:when(cond, e) for declared tensors; w[i+1] = e, w:update(e)
+ * for parameters.
  *
- * A left side is, per dim d: d itself; d + c, where h at d is e at d - c, for the d with d - c in the domain; or an expression without dims, k,
- * where d == k and in e the dim is replaced by k. So a branch is a condition over h's dims and e read at `at`. */
+ * A left side is, per dim d: d itself; d + c, where h at d is e at d - c, for the d with d - c in
+ * the domain; or an expression without dims, k, where d == k and in e the dim is replaced by k. So
+ * a branch is a condition over h's dims and e read at `at`. */
 #include "lua/tl.h"
 
 typedef struct {
-  const tp_ix *cond;                            /* NULL: at every point */
-  const tp_ix **sub;                            /* by dim of h: what stands for it in e */
+  const tp_ix *cond; /* NULL: at every point */
+  const tp_ix **sub; /* by dim of h: what stands for it in e */
   bool identity;
 } left_t;
 
@@ -17,24 +19,32 @@ static bool mentions_dims(const tp_ix *e) {
   return any;
 }
 
-static void left_dim(lua_State *L, tl_prog *lp, const tp_sym *d, const tp_at *at, left_t *l, int k) {
+static void left_dim(
+    lua_State *L, tl_prog *lp, const tp_sym *d, const tp_at *at, left_t *l, int k) {
   tp_ictx *c = lp->p->ix;
   const tp_ix *self = tp_ix_sym(c, d), *rest;
   int64_t coef, shift;
   l->sub[k] = self;
-  if (at->range) tl_fail(L, TP_E_OPTION, "option: a range cannot stand on the left; write h:when(%s:ge(lo):land(%s:lt(hi)), e)", d->name, d->name);
+  if (at->range)
+    tl_fail(L, TP_E_OPTION,
+        "option: a range cannot stand on the left; write h:when(%s:ge(lo):land(%s:lt(hi)), e)",
+        d->name, d->name);
   if (at->lo == self) return;
   l->identity = false;
   if (!mentions_dims(at->lo)) {
     l->sub[k] = at->lo;
     l->cond = tp_ix_both(c, l->cond, tp_ix_cmp(c, TP_EQ, self, at->lo));
-  } else if (tp_ix_linear_in(c, at->lo, d, &coef, &rest) && coef == 1 && tp_ix_is_const(rest, &shift)) {
+  } else if (tp_ix_linear_in(c, at->lo, d, &coef, &rest) && coef == 1 &&
+      tp_ix_is_const(rest, &shift)) {
     l->sub[k] = tp_ix_addc(c, self, -shift);
-    l->cond = tp_ix_both(c, l->cond, shift > 0 ? tp_ix_cmp(c, TP_GE, self, tp_ix_const(c, shift))
-                             : tp_ix_cmp(c, TP_LT, l->sub[k], tp_ix_sym(c, d->bound)));
+    l->cond = tp_ix_both(c, l->cond,
+        shift > 0 ? tp_ix_cmp(c, TP_GE, self, tp_ix_const(c, shift))
+                  : tp_ix_cmp(c, TP_LT, l->sub[k], tp_ix_sym(c, d->bound)));
   } else {
-    tl_fail(L, TP_E_OPTION, "option: '%s' on the left: per dim it is %s, %s + constant or an expression without dims; for anything else write h:when(cond, e)",
-            tp_ix_str(c, at->lo), d->name, d->name);
+    tl_fail(L, TP_E_OPTION,
+        "option: '%s' on the left: per dim it is %s, %s + constant or an expression without dims; "
+        "for anything else write h:when(cond, e)",
+        tp_ix_str(c, at->lo), d->name, d->name);
   }
 }
 
@@ -53,7 +63,8 @@ static tp_val substituted(lua_State *L, tl_prog *lp, const tp_node *h, const lef
 }
 
 static tp_val right_side(lua_State *L, tl_prog *lp, const tp_node *h, int i) {
-  return tl_lift_as(L, lp, i, "right side of a branch", h->out[0].dtype, h->out[0].rank, h->out[0].shape);
+  return tl_lift_as(
+      L, lp, i, "right side of a branch", h->out[0].dtype, h->out[0].rank, h->out[0].shape);
 }
 
 static int add_branch(lua_State *L, tl_prog *lp, tp_node *h, const tp_ix *cond, tp_val v) {
@@ -67,7 +78,7 @@ static tl_tensor *declared(lua_State *L, const char *what) {
   tl_tensor *u = tl_check(L, 1, TL_TENSOR, what);
   if (u->v.node->op != TP_OP_MERGE)
     tl_fail(L, TP_E_OPTION, "option: %s: only a tensor made by P:tensor has branches%s", what,
-            u->v.node->op == TP_OP_PARAM ? "; a parameter's next value is w:update(e)" : "");
+        u->v.node->op == TP_OP_PARAM ? "; a parameter's next value is w:update(e)" : "");
   tl_mark(L, u->lp);
   return u;
 }
@@ -80,11 +91,13 @@ int tl_otherwise(lua_State *L) {
 static const tp_ix *condition(lua_State *L, tl_prog *lp, int i) {
   tl_not_boolean(L, i, "when");
   if (tl_typeof(L, i) == TL_TENSOR || tl_typeof(L, i) == TL_LOOSE)
-    tl_fail(L, TP_E_OPTION, "option: when: the condition is a tensor; for data write tempo.where(c, a, b)");
+    tl_fail(L, TP_E_OPTION,
+        "option: when: the condition is a tensor; for data write tempo.where(c, a, b)");
   tl_sameprog(L, lp, i, "when");
   const tl_index *u = tl_check(L, i, TL_INDEX, "when");
   if (!tp_ix_is_cond(u->e))
-    tl_fail(L, TP_E_OPTION, "option: when: '%s' is no condition; write t:eq(k), t:lt(k) ...", tp_ix_str(lp->p->ix, u->e));
+    tl_fail(L, TP_E_OPTION, "option: when: '%s' is no condition; write t:eq(k), t:lt(k) ...",
+        tp_ix_str(lp->p->ix, u->e));
   return u->e;
 }
 
@@ -94,7 +107,8 @@ int tl_when(lua_State *L) {
   return add_branch(L, u->lp, u->v.node, cond, right_side(L, u->lp, u->v.node, 3));
 }
 
-/* For libraries, whose conditions come from elsewhere: a branch of the tensor may have no points. */
+/* For libraries, whose conditions come from elsewhere: a branch of the tensor may have no points.
+ */
 int tl_may_miss(lua_State *L) {
   declared(L, "when")->v.node->attr.i[0] = 1;
   lua_settop(L, 1);
@@ -105,7 +119,8 @@ int tl_may_miss(lua_State *L) {
 static int update(lua_State *L, tl_tensor *u, int i) {
   tp_error e = { 0 };
   tp_node *w = u->v.node;
-  tp_val v = tl_lift_as(L, u->lp, i, "update of a parameter", w->out[0].dtype, w->out[0].rank, w->out[0].shape);
+  tp_val v = tl_lift_as(
+      L, u->lp, i, "update of a parameter", w->out[0].dtype, w->out[0].rank, w->out[0].shape);
   if (!tp_param_update(u->lp->p->g, w, v, &e)) tl_raise(L, &e);
   lua_settop(L, 1);
   return 1;
@@ -113,9 +128,11 @@ static int update(lua_State *L, tl_tensor *u, int i) {
 
 int tl_update(lua_State *L) {
   tl_tensor *u = tl_check(L, 1, TL_TENSOR, "update");
-  if (u->v.node->op != TP_OP_PARAM) tl_fail(L, TP_E_OPTION, "option: update: only a parameter, made by P:param, has an update");
+  if (u->v.node->op != TP_OP_PARAM)
+    tl_fail(L, TP_E_OPTION, "option: update: only a parameter, made by P:param, has an update");
   if (!u->v.node->attr.nalong)
-    tl_fail(L, TP_E_OPTION, "option: update: '%s' evolves along nothing; give P:param along = {i}", u->v.node->attr.str);
+    tl_fail(L, TP_E_OPTION, "option: update: '%s' evolves along nothing; give P:param along = {i}",
+        u->v.node->attr.str);
   tl_mark(L, u->lp);
   return update(L, u, 2);
 }
@@ -123,12 +140,16 @@ int tl_update(lua_State *L) {
 static void check_next(lua_State *L, tl_prog *lp, const tp_node *w, const tp_at *at) {
   tp_ictx *c = lp->p->ix;
   if (w->attr.nalong != 1)
-    tl_fail(L, TP_E_OPTION, "option: '%s' evolves along %d dims: write w:update(e)", w->attr.str, w->attr.nalong);
+    tl_fail(L, TP_E_OPTION, "option: '%s' evolves along %d dims: write w:update(e)", w->attr.str,
+        w->attr.nalong);
   for (int k = 0; k < w->ndom; k++) {
     const tp_ix *self = tp_ix_sym(c, w->dom[k]);
     bool along = w->dom[k] == w->attr.along[0];
     if (at[k].range || at[k].lo != (along ? tp_ix_addc(c, self, 1) : self))
-      tl_fail(L, TP_E_OPTION, "option: the update of a parameter is w[%s+1] = e or w:update(e); its first value is init = in P:param", w->attr.along[0]->name);
+      tl_fail(L, TP_E_OPTION,
+          "option: the update of a parameter is w[%s+1] = e or w:update(e); its first value is "
+          "init = in P:param",
+          w->attr.along[0]->name);
   }
 }
 
@@ -145,8 +166,10 @@ int tl_assign(lua_State *L) {
   tl_tensor *u = tl_check(L, 1, TL_TENSOR, "assignment");
   if (lua_type(L, 2) == LUA_TSTRING && tl_is_digits(L, 2)) tl_range_trap(L, 2);
   if (u->v.node->op != TP_OP_MERGE && u->v.node->op != TP_OP_PARAM)
-    tl_fail(L, TP_E_OPTION, "option: x[...] = e defines a tensor made by P:tensor or updates a parameter; this one (%s) is a value already",
-            tp_called(u->lp->p->g, u->v.node));
+    tl_fail(L, TP_E_OPTION,
+        "option: x[...] = e defines a tensor made by P:tensor or updates a parameter; this one "
+        "(%s) is a value already",
+        tp_called(u->lp->p->g, u->v.node));
   tl_mark(L, u->lp);
   const tp_at *at = tl_at(L, u->lp, u->v, 2);
   if (u->v.node->op == TP_OP_MERGE) return branch(L, u, at);

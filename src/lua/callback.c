@@ -1,8 +1,13 @@
-/* callback: the core calls back into Lua. Nothing may jump over the core's frames, so all of it runs protected; the error value that a callback
- * raises waits in a stack slot until the core has returned. */
+/* callback: the core calls back into Lua. Nothing may jump over the core's frames, so all of it
+ * runs protected; the error value that a callback raises waits in a stack slot until the core has
+ * returned. */
 #include "lua/tl.h"
 
-typedef struct { tl_run *r; const tp_call *c; tl_lease *lease; } frame_t;
+typedef struct {
+  tl_run *r;
+  const tp_call *c;
+  tl_lease *lease;
+} frame_t;
 
 static void push_arguments(lua_State *L, const frame_t *f) {
   const tp_call *c = f->c;
@@ -17,7 +22,8 @@ static void push_arguments(lua_State *L, const frame_t *f) {
   }
 }
 
-/* What was lent goes back at once, so that the next call can use it again; only rows that the script took wait for the collector. */
+/* What was lent goes back at once, so that the next call can use it again; only rows that the
+ * script took wait for the collector. */
 static void return_arguments(lua_State *L, const frame_t *f, int arrays) {
   for (int k = 0; k < f->c->nargs; k++) {
     lua_rawgeti(L, arrays, k + 1);
@@ -49,7 +55,8 @@ static void shape_text(char *out, size_t n, const tp_array *a) {
 static const char *call_place(const tp_call *c, char *out, size_t room) {
   int n = snprintf(out, room, "callback");
   for (int k = 0; k < c->ndim && n < (int)room; k++)
-    n += snprintf(out + n, room - (size_t)n, "%s%s = %lld", k ? ", " : " at ", c->dims[k]->name, (long long)c->coord[k]);
+    n += snprintf(out + n, room - (size_t)n, "%s%s = %lld", k ? ", " : " at ", c->dims[k]->name,
+        (long long)c->coord[k]);
   return out;
 }
 
@@ -68,13 +75,22 @@ static void store(lua_State *L, const tp_call *c, int k, int i, tp_array *to) {
   int top = lua_gettop(L);
   snprintf(what, sizeof what, "%s: result %d", call_place(c, at, sizeof at), k + 1);
   if (tl_typeof(L, i) == TL_ARRAY) from = tl_toarray(L, i, what);
-  else if (lua_istable(L, i)) from = tl_nested(L, i, what, TP_E_CALLBACK, &to->dtype, to->rank, to->shape);
-  else if (to->rank == 0 && (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i))) { tl_putelem(L, what, TP_E_CALLBACK, to, 0, i); return; }
-  else { refuse_call(L, c, lua_type(L, i) == LUA_TNUMBER ? "result %d is %s, and its spec is no scalar: return an array or a nested table"
-                                                     : "result %d: expected an array, a nested table or a number, got %s", k + 1, tl_describe(L, i)); return; }
+  else if (lua_istable(L, i))
+    from = tl_nested(L, i, what, TP_E_CALLBACK, &to->dtype, to->rank, to->shape);
+  else if (to->rank == 0 && (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i))) {
+    tl_putelem(L, what, TP_E_CALLBACK, to, 0, i);
+    return;
+  } else {
+    refuse_call(L, c,
+        lua_type(L, i) == LUA_TNUMBER
+            ? "result %d is %s, and its spec is no scalar: return an array or a nested table"
+            : "result %d: expected an array, a nested table or a number, got %s",
+        k + 1, tl_describe(L, i));
+    return;
+  }
   if (from->dtype != to->dtype)
-    refuse_call(L, c, "result %d has dtype %s, its spec says %s: tempo.array(a, \"%s\") converts", k + 1, tp_dtype_name(from->dtype),
-           tp_dtype_name(to->dtype), tp_dtype_name(to->dtype));
+    refuse_call(L, c, "result %d has dtype %s, its spec says %s: tempo.array(a, \"%s\") converts",
+        k + 1, tp_dtype_name(from->dtype), tp_dtype_name(to->dtype), tp_dtype_name(to->dtype));
   bool same = from->rank == to->rank;
   for (int j = 0; same && j < to->rank; j++) same = from->shape[j] == to->shape[j];
   shape_text(got, sizeof got, from);
@@ -84,7 +100,7 @@ static void store(lua_State *L, const tp_call *c, int k, int i, tp_array *to) {
   lua_settop(L, top);
 }
 
-static int call_it(lua_State *L) {              /* callbacks, frame */
+static int call_it(lua_State *L) { /* callbacks, frame */
   frame_t *f = lua_touserdata(L, 2);
   const tp_call *c = f->c;
   if (c->nargs) push_arguments(L, f);
@@ -94,16 +110,20 @@ static int call_it(lua_State *L) {              /* callbacks, frame */
   push_point(L, c);
   tl_call(L, c->nargs ? 2 : 1, LUA_MULTRET);
   int n = lua_gettop(L) - base;
-  if (c->nres && n != c->nres) refuse_call(L, c, "the function returned %d value%s for %d spec%s", n, n == 1 ? "" : "s", c->nres, c->nres == 1 ? "" : "s");
+  if (c->nres && n != c->nres)
+    refuse_call(L, c, "the function returned %d value%s for %d spec%s", n, n == 1 ? "" : "s",
+        c->nres, c->nres == 1 ? "" : "s");
   luaL_checkstack(L, 8, "callback");
-  f->r->lp->S->at = c->of->pos;               /* what is wrong with a result is wrong with the line of P:call */
+  /* what is wrong with a result is wrong with the line of P:call */
+  f->r->lp->S->at = c->of->pos;
   for (int k = 0; k < c->nres; k++) store(L, c, k, base + 1 + k, c->res[k]);
   if (c->nargs) return_arguments(L, f, base);
   tl_stress(L);
   return 0;
 }
 
-/* The run's guard is on the other side of a protected call of Lua's, which must be left by an error. */
+/* The run's guard is on the other side of a protected call of Lua's, which must be left by an
+ * error. */
 static int protected_call(lua_State *L) {
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return tl_fail(L, TP_E_MEMORY, "memory: out of memory");
@@ -112,7 +132,8 @@ static int protected_call(lua_State *L) {
   return n;
 }
 
-static const char thunk_key;                    /* registry: protected_call, which LuaJIT makes an object of */
+/* registry: protected_call, which LuaJIT makes an object of */
+static const char thunk_key;
 
 static void push_thunk(lua_State *L) {
   tl_rawgetp(L, LUA_REGISTRYINDEX, &thunk_key);
@@ -137,11 +158,13 @@ void tl_run_prepare_calls(lua_State *L, tl_run *r) {
   r->interrupted = false;
 }
 
-/* ---- interruptions ---- a host that wants a script to stop sets a hook, from a signal handler or from
- * another thread (Ctrl-C in the standalone interpreters). Lua calls hooks between its own instructions, of
- * which a run has none: it looks whether there is another hook, lets that one run, and ends if it raises. */
+/* ---- interruptions ---- a host that wants a script to stop sets a hook, from a signal handler or
+ * from another thread (Ctrl-C in the standalone interpreters). Lua calls hooks between its own
+ * instructions, of which a run has none: it looks whether there is another hook, lets that one run,
+ * and ends if it raises. */
 
-static int run_hook(lua_State *L) {             /* of this function's call, or of the chunk's instructions */
+/* of this function's call, or of the chunk's instructions */
+static int run_hook(lua_State *L) {
   if (luaL_loadstring(L, "return") == LUA_OK) lua_call(L, 0, 0);
   return 0;
 }
@@ -176,8 +199,9 @@ static bool fail(tl_run *r, const tp_call *c, tp_error *err) {
   lua_State *L = r->L;
   const char *text;
   if (is_yield(L, &text))
-    return tp_fail(err, TP_E_CALLBACK, c->of->pos, "callback: the function called here yields, and a run cannot be left and entered again: "
-                   "resume coroutines outside of it");
+    return tp_fail(err, TP_E_CALLBACK, c->of->pos,
+        "callback: the function called here yields, and a run cannot be left and entered again: "
+        "resume coroutines outside of it");
   lua_replace(L, r->failed);
   r->raised = true;
   return tp_fail(err, TP_E_CALLBACK, c->of->pos, "callback: the function raised an error");
@@ -202,6 +226,6 @@ bool tl_callback(void *ud, const tp_call *c, tp_error *err) {
   f.lease->over = true;
   tl_lease_drop(f.lease);
   S->at = TP_NOWHERE;
-  r->hook = lua_gethook(r->main);               /* the script may have set one */
+  r->hook = lua_gethook(r->main); /* the script may have set one */
   return ok;
 }

@@ -1,4 +1,5 @@
-/* checkpoint: f:state(), f:load_state(s), f:save(path), f:load(path). A state is a userdata that holds its bytes itself, so the collector knows its size. */
+/* checkpoint: f:state(), f:load_state(s), f:save(path), f:load(path). A state is a userdata that
+ * holds its bytes itself, so the collector knows its size. */
 #include "lua/tl.h"
 
 tl_saved *tl_tosaved(lua_State *L, int i, const char *what) {
@@ -13,7 +14,7 @@ static void make(lua_State *L, tl_fn *u, tp_buf *b) {
   tl_raise(L, &e);
 }
 
-static int protected_new(lua_State *L) {        /* the bytes as light userdata */
+static int protected_new(lua_State *L) { /* the bytes as light userdata */
   const tp_buf *b = lua_touserdata(L, 1);
   tl_saved *s = tl_new(L, TL_STATE, sizeof *s + b->n);
   s->n = b->n;
@@ -43,7 +44,8 @@ int tl_fn_load_state(lua_State *L) {
 
 /* ---- files ---- */
 
-static int with_path(lua_State *L, const char *what, bool (*fn)(tp_fn *, const char *, tp_error *)) {
+static int with_path(
+    lua_State *L, const char *what, bool (*fn)(tp_fn *, const char *, tp_error *)) {
   tl_fn *u = tl_fn_self(L, what);
   tp_error e = { 0 };
   return fn(u->f, tl_string(L, 2, what), &e) || tl_raise(L, &e);

@@ -1,4 +1,5 @@
-/* compat: one source for Lua 5.4 and LuaJIT (the 5.1 API). Everything else in src/lua uses what both have, or a name from here. */
+/* compat: one source for Lua 5.4 and LuaJIT (the 5.1 API). Everything else in src/lua uses what
+ * both have, or a name from here. */
 #ifndef TL_COMPAT_H
 #define TL_COMPAT_H
 #include <lua.h>
@@ -8,9 +9,9 @@
 #include <stdint.h>
 
 #if LUA_VERSION_NUM < 502
-#define LUA_OK 0
-#define lua_rawlen(L, i) lua_objlen((L), (i))
-#define lua_setuservalue(L, i) lua_setfenv((L), (i))          /* in both cases a table of ours */
+#define LUA_OK                 0
+#define lua_rawlen(L, i)       lua_objlen((L), (i))
+#define lua_setuservalue(L, i) lua_setfenv((L), (i)) /* in both cases a table of ours */
 #define lua_getuservalue(L, i) lua_getfenv((L), (i))
 static inline int lua_absindex(lua_State *L, int i) {
   return i > 0 || i <= LUA_REGISTRYINDEX ? i : lua_gettop(L) + i + 1;
@@ -42,7 +43,8 @@ static inline void tl_rawgetp(lua_State *L, int i, const void *key) {
   lua_pushlightuserdata(L, (void *)key);
   lua_rawget(L, i);
 }
-static inline void tl_rawsetp(lua_State *L, int i, const void *key) {   /* t[key] = the value on top, popped */
+/* t[key] = the value on top, popped */
+static inline void tl_rawsetp(lua_State *L, int i, const void *key) {
   i = lua_absindex(L, i);
   lua_pushlightuserdata(L, (void *)key);
   lua_insert(L, -2);
@@ -52,7 +54,10 @@ static inline void tl_rawsetp(lua_State *L, int i, const void *key) {   /* t[key
 static inline bool tl_isint(lua_State *L, int i, int64_t *out) {
   if (lua_type(L, i) != LUA_TNUMBER) return false;
 #if LUA_VERSION_NUM >= 503
-  if (lua_isinteger(L, i)) { *out = lua_tointeger(L, i); return true; }
+  if (lua_isinteger(L, i)) {
+    *out = lua_tointeger(L, i);
+    return true;
+  }
 #endif
   double d = lua_tonumber(L, i);
   if (!(d >= -9223372036854775808.0 && d < 9223372036854775808.0) || d != floor(d)) return false;

@@ -1,11 +1,14 @@
 /* error: tp_error becomes a Lua error object at the script's line.
  *
- * The object is a table { code, message, where = { file, line }, notes = { ... }, text } that stands for its text wherever Lua asks: tostring, print,
- * .., the standalone interpreters, and every method of strings (e:find "cycle"). A function that insists on a string is given tostring(e). */
+ * The object is a table { code, message, where = { file, line }, notes = { ... }, text } that
+ * stands for its text wherever Lua asks: tostring, print,
+ * .., the standalone interpreters, and every method of strings (e:find "cycle"). A function that
+ * insists on a string is given tostring(e). */
 #include "lua/tl.h"
 #include <stdlib.h>
 
-static const char error_key;                    /* registry: the metatable of error objects and of their places */
+/* registry: the metatable of error objects and of their places */
+static const char error_key;
 
 static bool is_library_source(const tl_state *S, const char *source) {
   return S->libdir[0] && strncmp(source, S->libdir, strlen(S->libdir)) == 0;
@@ -14,11 +17,14 @@ static bool is_library_source(const tl_state *S, const char *source) {
 bool tl_here(lua_State *L, lua_Debug *ar) {
   const tl_state *S = tl_stateof(L);
   for (int level = 0; lua_getstack(L, level, ar); level++)
-    if (lua_getinfo(L, "Sl", ar) && ar->currentline > 0 && !is_library_source(S, ar->source)) return true;
+    if (lua_getinfo(L, "Sl", ar) && ar->currentline > 0 && !is_library_source(S, ar->source))
+      return true;
   return false;
 }
 
-bool tl_is_library(lua_State *L, const char *source) { return is_library_source(tl_stateof(L), source); }
+bool tl_is_library(lua_State *L, const char *source) {
+  return is_library_source(tl_stateof(L), source);
+}
 
 bool tl_by_library(lua_State *L) {
   lua_Debug ar;
@@ -34,7 +40,7 @@ static bool is_error(lua_State *L, int i) {
   return same;
 }
 
-static void push_text(lua_State *L, int i) {    /* of an error; anything else as it is */
+static void push_text(lua_State *L, int i) { /* of an error; anything else as it is */
   lua_pushvalue(L, i);
   if (!is_error(L, i)) return;
   lua_pushliteral(L, "text");
@@ -60,7 +66,7 @@ static int error_len(lua_State *L) {
   return 1;
 }
 
-static int string_method(lua_State *L) {        /* upvalue: the function of strings */
+static int string_method(lua_State *L) { /* upvalue: the function of strings */
   push_text(L, 1);
   lua_replace(L, 1);
   lua_pushvalue(L, lua_upvalueindex(1));
@@ -81,7 +87,8 @@ static int error_index(lua_State *L) {
 }
 
 static void push_class(lua_State *L) {
-  static const luaL_Reg meta[] = { { "__tostring", error_tostring }, { "__concat", error_concat }, { "__len", error_len }, { "__index", error_index } };
+  static const luaL_Reg meta[] = { { "__tostring", error_tostring }, { "__concat", error_concat },
+    { "__len", error_len }, { "__index", error_index } };
   tl_rawgetp(L, LUA_REGISTRYINDEX, &error_key);
   if (!lua_isnil(L, -1)) return;
   lua_pop(L, 1);
@@ -124,7 +131,8 @@ static void push_notes(lua_State *L, const char *s) {
 
 /* ---- raising ---- */
 
-static void push_error(lua_State *L, const tp_error *e) {        /* with the line of the script, if the error has none of its own */
+/* with the line of the script, if the error has none of its own */
+static void push_error(lua_State *L, const tp_error *e) {
   char text[4096];
   tp_error copy = *e;
   lua_Debug ar;
@@ -165,7 +173,8 @@ int tl_unknown(lua_State *L, const char *what, const char *name, const char *con
   tl_fail(L, TP_E_OPTION, "option: %s has no '%s'%s", what, name, tp_hint(hint, name, names, n));
 }
 
-int tl_nearest(lua_State *L) {                  /* word, { [name] = anything }: the libraries in Lua */
+/* word, { [name] = anything }: the libraries in Lua */
+int tl_nearest(lua_State *L) {
   const char *word = luaL_checkstring(L, 1), *names[512];
   int n = 0;
   for (lua_pushnil(L); lua_next(L, 2) && n < (int)TP_LEN(names); lua_pop(L, 1))
@@ -174,24 +183,30 @@ int tl_nearest(lua_State *L) {                  /* word, { [name] = anything }: 
   return 1;
 }
 
-int tl_error(lua_State *L) {                    /* word, text: how the libraries in Lua raise */
+int tl_error(lua_State *L) { /* word, text: how the libraries in Lua raise */
   const char *word = luaL_checkstring(L, 1), *text = luaL_checkstring(L, 2);
   int code = TP_NERR - 1;
   while (code > TP_OK + 1 && strcmp(tp_code_word((tp_code)code), word) != 0) code--;
   return tl_fail(L, (tp_code)code, "%s: %s", word, text);
 }
 
-/* ---- warnings: tempo.warn(text), which a script may replace, set to error or silence with false ---- */
+/* ---- warnings: tempo.warn(text), which a script may replace, set to error or silence with false
+ * ---- */
 int tl_default_warn(lua_State *L) {
   fprintf(stderr, "tempo: warning: %s\n", luaL_checkstring(L, 1));
   return 0;
 }
 
 void tl_warn_once(lua_State *L, tl_prog *lp, const void *why, const char *text) {
-  struct { const void *why; const char *file; int64_t line; } key = { why, lp->pos.file, lp->pos.line };
+  struct {
+    const void *why;
+    const char *file;
+    int64_t line;
+  } key = { why, lp->pos.file, lp->pos.line };
   if (tp_hmap_get(&lp->lines, &key, sizeof key)) return;
   tp_hmap_set(&lp->lines, &key, sizeof key, lp);
-  tl_warn(L, lua_pushfstring(L, "%s:%d: %s", lp->pos.file ? lp->pos.file : "?", lp->pos.line, text));
+  tl_warn(
+      L, lua_pushfstring(L, "%s:%d: %s", lp->pos.file ? lp->pos.file : "?", lp->pos.line, text));
   lua_pop(L, 1);
 }
 

@@ -1,4 +1,5 @@
-/* fn: a compiled function: f(inputs, bounds, { seed = }), f:params(), f:load_params(t), f:explain(), f:memory(). */
+/* fn: a compiled function: f(inputs, bounds, { seed = }), f:params(), f:load_params(t),
+ * f:explain(), f:memory(). */
 #include "lua/tl.h"
 
 tl_fn *tl_fn_self(lua_State *L, const char *what) {
@@ -9,11 +10,14 @@ tl_fn *tl_fn_self(lua_State *L, const char *what) {
 
 tl_fn *tl_fn_alone(lua_State *L, const char *what, const char *may_not) {
   tl_fn *u = tl_fn_self(L, what);
-  if (u->uses > 1) tl_fail(L, TP_E_OPTION, "option: this function is already running: a callback cannot %s", may_not);
+  if (u->uses > 1)
+    tl_fail(
+        L, TP_E_OPTION, "option: this function is already running: a callback cannot %s", may_not);
   return u;
 }
 
-/* Protected, as a method that an error leaves uses the function no more. Below its arguments the function stays on the stack. */
+/* Protected, as a method that an error leaves uses the function no more. Below its arguments the
+ * function stays on the stack. */
 int tl_fn_use(lua_State *L, int method) {
   tl_fn *u = tl_object(L, 1, TL_FN, "a method of a function");
   lua_pushvalue(L, 1);
@@ -26,7 +30,7 @@ int tl_fn_use(lua_State *L, int method) {
   return status == LUA_OK ? lua_gettop(L) - 1 : lua_error(L);
 }
 
-static int release(lua_State *L, const char *what, int own) {   /* own: of its uses is this */
+static int release(lua_State *L, const char *what, int own) { /* own: of its uses is this */
   tl_fn *u = tl_object(L, 1, TL_FN, what);
   if (u->uses > own) tl_fail(L, TP_E_OPTION, "option: %s: this function is running", what);
   u->f = tp_fn_free(u->f);
@@ -40,7 +44,7 @@ static int fn_free(lua_State *L) { return release(L, "free", 1); }
 tl_fn *tl_pushfn(lua_State *L, tl_prog *lp) {
   tl_fn *u = tl_new(L, TL_FN, sizeof *u);
   u->lp = lp;
-  lua_createtable(L, 0, 1);                     /* keeps its program */
+  lua_createtable(L, 0, 1); /* keeps its program */
   tl_pushprogtable(L, lp);
   lua_setfield(L, -2, "program");
   lua_setuservalue(L, -2);
@@ -65,7 +69,8 @@ static bool in_state(lua_State *L, tl_fn *u, int i, int k) {
 static void give_inputs(lua_State *L, tl_run *r, tl_fn *u, int i, bool resumes) {
   tp_graph *g = tp_fn_graph(u->f);
   bool *need = lua_newuserdata(L, (size_t)g->inputs.n + 1);
-  for (int k = 0; k < g->inputs.n; k++) need[k] = tp_fn_needs_input(u->f, k) && !(resumes && in_state(L, u, i, k));
+  for (int k = 0; k < g->inputs.n; k++)
+    need[k] = tp_fn_needs_input(u->f, k) && !(resumes && in_state(L, u, i, k));
   tl_run_inputs(L, r, i, g, need, NULL);
   lua_pop(L, 1);
 }
@@ -99,13 +104,16 @@ static void keep_outputs(tl_array **slot, const tp_graph *g, const tp_run *run) 
 static void charge_outputs(lua_State *L, int outputs, tl_array **slot, const tp_graph *g) {
   for (int k = 0; k < g->outputs.n; k++) {
     if (!slot[k]) continue;
-    if (slot[k]->a) { tl_charge(L, slot[k]); continue; }
+    if (slot[k]->a) {
+      tl_charge(L, slot[k]);
+      continue;
+    }
     lua_pushnil(L);
     lua_setfield(L, outputs, g->outputs.v[k].name);
   }
 }
 
-static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */
+static int fn_call(lua_State *L) { /* f, inputs, bounds, options */
   static const char *const known[] = { "seed", "state", NULL };
   tl_takes(L, "a call", 4, true);
   tl_fn *u = tl_fn_alone(L, "call", "call it again");
@@ -115,7 +123,8 @@ static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */
   if (!tp_fn_call_may_end(u->f, r->env, &e)) tl_raise(L, &e);
   tl_options(L, 4, "a call", known);
   tl_fn_seed(L, r, 4);
-  const tl_saved *from = tl_option(L, 4, "state") ? tl_tosaved(L, lua_gettop(L), "state") : NULL;    /* stays on the stack */
+  /* stays on the stack */
+  const tl_saved *from = tl_option(L, 4, "state") ? tl_tosaved(L, lua_gettop(L), "state") : NULL;
   if (from && !tp_fn_ticks(u->f, &e)) tl_raise(L, &e);
   give_inputs(L, r, u, 2, from != NULL);
   tl_array **slot = push_results(L, g);
@@ -124,7 +133,8 @@ static int fn_call(lua_State *L) {              /* f, inputs, bounds, options */
   r->run.cancel = &u->cancel;
   u->cancel = false;
   u->running = true;
-  bool ok = from ? tp_fn_resume(u->f, &r->run, from->bytes, from->n, &e) : tp_fn_run(u->f, &r->run, &e);
+  bool ok =
+      from ? tp_fn_resume(u->f, &r->run, from->bytes, from->n, &e) : tp_fn_run(u->f, &r->run, &e);
   u->running = false;
   if (ok && !r->interrupted) keep_outputs(slot, g, &r->run);
   if (ok) tp_fn_outputs_free(u->f, &r->run);
@@ -143,8 +153,8 @@ static void set_copy(lua_State *L, tl_array *copy, tp_array *from) {
   tl_setarray(L, copy, tp_array_cast(from, from->dtype));
 }
 
-/* Puts the paths of a module, a parameter or a list of them, at index i, into the set at index `set`. What was seen is a key
- * of the set as well, so that modules which hold each other end. */
+/* Puts the paths of a module, a parameter or a list of them, at index i, into the set at index
+ * `set`. What was seen is a key of the set as well, so that modules which hold each other end. */
 static void name_params(lua_State *L, int i, int set) {
   luaL_checkstack(L, 8, "modules lie too deep");
   if (tl_typeof(L, i) == TL_TENSOR) {
@@ -180,11 +190,13 @@ static void push_named(lua_State *L) {
   int of = lua_gettop(L);
   lua_newtable(L);
   if (!lua_istable(L, of) && tl_typeof(L, of) != TL_TENSOR)
-    tl_fail(L, TP_E_OPTION, "option: of of params: expected a module, a parameter or a list of them, got %s", tl_describe(L, of));
+    tl_fail(L, TP_E_OPTION,
+        "option: of of params: expected a module, a parameter or a list of them, got %s",
+        tl_describe(L, of));
   name_params(L, of, of + 1);
 }
 
-static int fn_params(lua_State *L) {                    /* copies: the script may write into them */
+static int fn_params(lua_State *L) { /* copies: the script may write into them */
   static const char *const known[] = { "of", NULL };
   tl_fn *u = tl_fn_self(L, "params");
   tl_options(L, 2, "params", known);
@@ -201,7 +213,7 @@ static int fn_params(lua_State *L) {                    /* copies: the script ma
       if (!is) continue;
     }
     if (!tp_fn_param_value(u->f, k)) continue;
-    tl_array *copy = tl_pusharray(L);           /* may run finalizers, which may load others */
+    tl_array *copy = tl_pusharray(L); /* may run finalizers, which may load others */
     set_copy(L, copy, tp_fn_param_value(u->f, k));
     lua_setfield(L, -2, name);
   }
@@ -219,8 +231,11 @@ static void no_param(lua_State *L, tl_fn *u, const char *name) {
   char hint[TP_HINT];
   int n = TP_MIN(tp_fn_nparam(u->f), (int)TP_LEN(names));
   for (int k = 0; k < n; k++) names[k] = tp_fn_param(u->f, k)->attr.str;
-  tl_fail(L, TP_E_OPTION, "option: load_params: the function has no parameter '%s'%s; f:params{ of = net } gives those of a net alone, "
-          "and load_params(t, { strict = false }) leaves out what the function lacks", name, tp_hint(hint, name, names, n));
+  tl_fail(L, TP_E_OPTION,
+      "option: load_params: the function has no parameter '%s'%s; f:params{ of = net } gives those "
+      "of a net alone, "
+      "and load_params(t, { strict = false }) leaves out what the function lacks",
+      name, tp_hint(hint, name, names, n));
 }
 
 /* An array that the function may hold: the script's own where it is borrowed. */
@@ -241,12 +256,15 @@ static void push_loaded(lua_State *L, tl_fn *u, int k, int i) {
   if (!tp_fn_param_fits(u->f, k, ((tl_array *)lua_touserdata(L, -1))->a, &e)) tl_raise(L, &e);
 }
 
-static void sort_names(lua_State *L) {                  /* the list on top */
+static void sort_names(lua_State *L) { /* the list on top */
   for (int n = (int)lua_rawlen(L, -1), i = 2; i <= n; i++)
     for (int j = i; j > 1; j--) {
       lua_rawgeti(L, -1, j);
       lua_rawgeti(L, -2, j - 1);
-      if (strcmp(lua_tostring(L, -2), lua_tostring(L, -1)) >= 0) { lua_pop(L, 2); break; }
+      if (strcmp(lua_tostring(L, -2), lua_tostring(L, -1)) >= 0) {
+        lua_pop(L, 2);
+        break;
+      }
       lua_rawseti(L, -3, j);
       lua_rawseti(L, -2, j - 1);
     }
@@ -267,16 +285,22 @@ static void push_missing(lua_State *L, tl_fn *u, int i) {
   sort_names(L);
 }
 
-/* All or nothing: whatever may be wrong is found before the first is replaced. Stack: f, t, options, what is loaded, what is left over. */
+/* All or nothing: whatever may be wrong is found before the first is replaced. Stack: f, t,
+ * options, what is loaded, what is left over. */
 static int fn_load_params(lua_State *L) {
   static const char *const known[] = { "strict", NULL };
   tl_fn *u = tl_fn_self(L, "load_params");
   bool strict = true;
-  if (!lua_istable(L, 2)) tl_fail(L, TP_E_OPTION, "option: load_params takes a table by name, as f:params() gives; got %s", tl_describe(L, 2));
+  if (!lua_istable(L, 2))
+    tl_fail(L, TP_E_OPTION,
+        "option: load_params takes a table by name, as f:params() gives; got %s",
+        tl_describe(L, 2));
   lua_settop(L, 3);
   tl_options(L, 3, "load_params", known);
   if (tl_option(L, 3, "strict")) {
-    if (!lua_isboolean(L, -1)) tl_fail(L, TP_E_OPTION, "option: strict of load_params: expected true or false, got %s", tl_describe(L, -1));
+    if (!lua_isboolean(L, -1))
+      tl_fail(L, TP_E_OPTION, "option: strict of load_params: expected true or false, got %s",
+          tl_describe(L, -1));
     strict = lua_toboolean(L, -1);
   }
   lua_settop(L, 3);
@@ -284,7 +308,9 @@ static int fn_load_params(lua_State *L) {
   lua_newtable(L);
   int left = 0;
   for (lua_pushnil(L); lua_next(L, 2); lua_settop(L, 6)) {
-    if (lua_type(L, 6) != LUA_TSTRING) tl_fail(L, TP_E_OPTION, "option: load_params: parameters go by name, got %s as a key", tl_describe(L, 6));
+    if (lua_type(L, 6) != LUA_TSTRING)
+      tl_fail(L, TP_E_OPTION, "option: load_params: parameters go by name, got %s as a key",
+          tl_describe(L, 6));
     int k = find_param(u, lua_tostring(L, 6));
     if (k < 0 && strict) no_param(L, u, lua_tostring(L, 6));
     if (k < 0) {
@@ -296,7 +322,8 @@ static int fn_load_params(lua_State *L) {
     lua_setfield(L, 4, lua_tostring(L, 6));
   }
   for (lua_pushnil(L); lua_next(L, 4); lua_settop(L, 6))
-    tp_fn_load_param(u->f, find_param(u, lua_tostring(L, 6)), tp_array_ref(((tl_array *)lua_touserdata(L, 7))->a));
+    tp_fn_load_param(u->f, find_param(u, lua_tostring(L, 6)),
+        tp_array_ref(((tl_array *)lua_touserdata(L, 7))->a));
   if (strict) return lua_settop(L, 1), 1;
   push_missing(L, u, 2);
   lua_pushvalue(L, 5);
@@ -305,9 +332,12 @@ static int fn_load_params(lua_State *L) {
 }
 
 /* ---- questions ---- */
-static int push_buf(lua_State *L, tp_buf *b, bool ok, tp_error *e) {   /* takes b */
+static int push_buf(lua_State *L, tp_buf *b, bool ok, tp_error *e) { /* takes b */
   if (ok && b->failed) ok = tp_fail(e, TP_E_MEMORY, TP_NOWHERE, "memory: out of memory");
-  if (!ok) { tp_buf_free(b); tl_raise(L, e); }
+  if (!ok) {
+    tp_buf_free(b);
+    tl_raise(L, e);
+  }
   lua_pushlstring(L, b->s ? b->s : "", b->n);
   tp_buf_free(b);
   return 1;
@@ -327,24 +357,32 @@ static int fn_explain(lua_State *L) {
 
 static void write_trace(lua_State *L, tl_fn *u, const char *path) {
   tp_error e = { 0 };
-  if (u->running) tl_fail(L, TP_E_OPTION, "option: profile: a trace is written between runs, not by a callback");
+  if (u->running)
+    tl_fail(L, TP_E_OPTION, "option: profile: a trace is written between runs, not by a callback");
   if (!tp_fn_trace(u->f, path, &e)) tl_raise(L, &e);
 }
 
 static void look_inside(lua_State *L, tl_fn *u) {
   tp_error e = { 0 };
-  if (!lua_isboolean(L, -1)) tl_fail(L, TP_E_OPTION, "option: inside of profile: expected true or false, got %s", tl_describe(L, -1));
-  if (u->running) tl_fail(L, TP_E_OPTION, "option: profile: what is inside of native code is looked at from one run on, not by a callback");
+  if (!lua_isboolean(L, -1))
+    tl_fail(L, TP_E_OPTION, "option: inside of profile: expected true or false, got %s",
+        tl_describe(L, -1));
+  if (u->running)
+    tl_fail(L, TP_E_OPTION,
+        "option: profile: what is inside of native code is looked at from one run on, not by a "
+        "callback");
   if (!tp_fn_inside(u->f, lua_toboolean(L, -1), &e)) tl_raise(L, &e);
 }
 
-static int fn_profile(lua_State *L) {           /* f, rows, options */
+static int fn_profile(lua_State *L) { /* f, rows, options */
   static const char *const known[] = { "inside", "trace", NULL };
   tl_fn *u = tl_fn_self(L, "profile");
   tp_error e = { 0 };
   tp_buf b;
   int64_t rows = lua_isnoneornil(L, 2) ? 20 : tl_integer(L, 2, "profile");
-  if (rows < 0) tl_fail(L, TP_E_OPTION, "option: profile: the number of rows must not be negative, got %lld", (long long)rows);
+  if (rows < 0)
+    tl_fail(L, TP_E_OPTION, "option: profile: the number of rows must not be negative, got %lld",
+        (long long)rows);
   tl_options(L, 3, "profile", known);
   if (tl_option(L, 3, "trace")) write_trace(L, u, tl_string(L, lua_gettop(L), "trace"));
   if (tl_option(L, 3, "inside")) look_inside(L, u);
@@ -364,7 +402,7 @@ static int fn_export(lua_State *L) {
   return 0;
 }
 
-static int push_bytes(lua_State *L, int64_t n) {        /* nil: not known */
+static int push_bytes(lua_State *L, int64_t n) { /* nil: not known */
   if (n < 0) lua_pushnil(L);
   else lua_pushinteger(L, (lua_Integer)n);
   return 1;
@@ -401,9 +439,7 @@ static int fn_simulate(lua_State *L) {
   return 1;
 }
 
-static int fn_peak(lua_State *L) {
-  return push_bytes(L, tp_fn_peak(tl_fn_self(L, "peak")->f));
-}
+static int fn_peak(lua_State *L) { return push_bytes(L, tp_fn_peak(tl_fn_self(L, "peak")->f)); }
 
 static int fn_tostring(lua_State *L) {
   const tl_fn *u = tl_check(L, 1, TL_FN, "tostring");
@@ -411,15 +447,30 @@ static int fn_tostring(lua_State *L) {
   const tp_graph *g = tp_fn_graph(u->f);
   int outputs = 0;
   for (int k = 0; k < g->outputs.n; k++) outputs += !g->outputs.v[k].hidden;
-  lua_pushfstring(L, "tempo.Function<%d nodes, %d inputs, %d outputs, %d parameters>", g->nodes.n, g->inputs.n, outputs, tp_fn_nparam(u->f));
+  lua_pushfstring(L, "tempo.Function<%d nodes, %d inputs, %d outputs, %d parameters>", g->nodes.n,
+      g->inputs.n, outputs, tp_fn_nparam(u->f));
   return 1;
 }
 
 static const tl_reg fn_meta[] = { { "__tostring", fn_tostring, 0 }, { 0 } };
 static const tl_reg fn_methods[] = {
-  { "params", fn_params, 2 }, { "load_params", fn_load_params, 3 }, { "explain", fn_explain, 3 }, { "memory", fn_memory, 2 }, { "peak", fn_peak, 1 }, { "simulate", fn_simulate, 2 },
-  { "start", tl_fn_start, 4 }, { "step", tl_fn_step, 3 }, { "cancel", tl_fn_cancel, 1 }, { "state", tl_fn_state, 1 }, { "load_state", tl_fn_load_state, 2 },
-  { "save", tl_fn_save, 2 }, { "load", tl_fn_load, 2 }, { "profile", fn_profile, 3 }, { "export", fn_export, 3 }, { "free", fn_free, 1 }, { 0 },
+  { "params", fn_params, 2 },
+  { "load_params", fn_load_params, 3 },
+  { "explain", fn_explain, 3 },
+  { "memory", fn_memory, 2 },
+  { "peak", fn_peak, 1 },
+  { "simulate", fn_simulate, 2 },
+  { "start", tl_fn_start, 4 },
+  { "step", tl_fn_step, 3 },
+  { "cancel", tl_fn_cancel, 1 },
+  { "state", tl_fn_state, 1 },
+  { "load_state", tl_fn_load_state, 2 },
+  { "save", tl_fn_save, 2 },
+  { "load", tl_fn_load, 2 },
+  { "profile", fn_profile, 3 },
+  { "export", fn_export, 3 },
+  { "free", fn_free, 1 },
+  { 0 },
 };
 
 void tl_open_fn(lua_State *L, tl_state *S) {

@@ -1,12 +1,14 @@
-/* index: dims, bounds, index expressions, conditions and ranges. What Lua cannot say here is answered by what to write instead. */
+/* index: dims, bounds, index expressions, conditions and ranges. What Lua cannot say here is
+ * answered by what to write instead. */
 #include "lua/tl.h"
 
-static bool is_tensor(lua_State *L, int i) {            /* with these, an index expression is its value */
+/* with these, an index expression is its value */
+static bool is_tensor(lua_State *L, int i) {
   tl_type t = tl_typeof(L, i);
   return t == TL_TENSOR || t == TL_LOOSE || t == TL_ARRAY || lua_istable(L, i);
 }
 
-static const char *index_text(lua_State *L, int i) {    /* for messages */
+static const char *index_text(lua_State *L, int i) { /* for messages */
   tl_index *u = lua_touserdata(L, i);
   if (tl_typeof(L, i) == TL_INDEX) return tp_ix_str(u->lp->p->ix, u->e);
   lua_pushvalue(L, i);
@@ -16,7 +18,8 @@ static const char *index_text(lua_State *L, int i) {    /* for messages */
 }
 
 static int push_checked(lua_State *L, tl_prog *lp, const tp_ix *e) {
-  if (tp_ictx_overflowed(lp->p->ix)) tl_fail(L, TP_E_AFFINE, "affine: an index expression's coefficient is beyond 64 bits");
+  if (tp_ictx_overflowed(lp->p->ix))
+    tl_fail(L, TP_E_AFFINE, "affine: an index expression's coefficient is beyond 64 bits");
   tl_pushix(L, lp, e);
   return 1;
 }
@@ -24,8 +27,10 @@ static int push_checked(lua_State *L, tl_prog *lp, const tp_ix *e) {
 static void check_integral(lua_State *L, int i, const char *op) {
   int64_t k;
   if (lua_type(L, i) == LUA_TNUMBER && !tl_isint(L, i, &k))
-    tl_fail(L, TP_E_AFFINE, "affine: '%s' with %g: index expressions are made of integers; for arithmetic on values write t:value()", op,
-            lua_tonumber(L, i));
+    tl_fail(L, TP_E_AFFINE,
+        "affine: '%s' with %g: index expressions are made of integers; for arithmetic on values "
+        "write t:value()",
+        op, lua_tonumber(L, i));
 }
 
 /* Operands of + - * // %: false if it is tensor arithmetic. */
@@ -51,15 +56,21 @@ static int index_add(lua_State *L) { return arith(L, "+", "add", tp_ix_add); }
 static int index_sub(lua_State *L) { return arith(L, "-", "sub", tp_ix_sub); }
 static int index_mul(lua_State *L) { return arith(L, "*", "mul", tp_ix_mul); }
 
-static int divide(lua_State *L, const char *op, const char *method, const tp_ix *(*f)(tp_ictx *, const tp_ix *, int64_t)) {
+static int divide(lua_State *L, const char *op, const char *method,
+    const tp_ix *(*f)(tp_ictx *, const tp_ix *, int64_t)) {
   tl_prog *lp;
   const tp_ix *a, *b;
   int64_t k;
   if (!operands(L, op, &lp, &a, &b)) return tl_operator(L, method);
   if (!tp_ix_is_const(b, &k))
-    tl_fail(L, TP_E_AFFINE, "affine: %s %s %s: the divisor of an index expression is a positive integer; on values write t:value()",
-            index_text(L, 1), op, index_text(L, 2));
-  if (k <= 0) tl_fail(L, TP_E_AFFINE, "affine: %s by %lld: the divisor of an index expression is a positive integer", op, (long long)k);
+    tl_fail(L, TP_E_AFFINE,
+        "affine: %s %s %s: the divisor of an index expression is a positive integer; on values "
+        "write t:value()",
+        index_text(L, 1), op, index_text(L, 2));
+  if (k <= 0)
+    tl_fail(L, TP_E_AFFINE,
+        "affine: %s by %lld: the divisor of an index expression is a positive integer", op,
+        (long long)k);
   return push_checked(L, lp, f(lp->p->ix, a, k));
 }
 static int index_idiv(lua_State *L) { return divide(L, "//", "floordiv", tp_ix_fdiv); }
@@ -73,7 +84,8 @@ static int index_unm(lua_State *L) {
 
 /* t:value(), (t + 1):value(), 2 */
 static const char *value_text(lua_State *L, int i, char *out, size_t n) {
-  bool index = tl_typeof(L, i) == TL_INDEX, plain = index && tp_ix_as_sym(((tl_index *)lua_touserdata(L, i))->e);
+  bool index = tl_typeof(L, i) == TL_INDEX,
+       plain = index && tp_ix_as_sym(((tl_index *)lua_touserdata(L, i))->e);
   snprintf(out, n, plain ? "%s:value()" : index ? "(%s):value()" : "%s", index_text(L, i));
   return out;
 }
@@ -81,10 +93,13 @@ static const char *value_text(lua_State *L, int i, char *out, size_t n) {
 static int not_an_index(lua_State *L, const char *op, const char *method, const char *also) {
   char a[128], b[128];
   if (is_tensor(L, 1) || is_tensor(L, 2)) return tl_operator(L, method);
-  return tl_fail(L, TP_E_AFFINE, "affine: '%s' gives no index expression: for arithmetic on values write %s %s %s%s", op, value_text(L, 1, a, sizeof a), op,
-                 value_text(L, 2, b, sizeof b), also);
+  return tl_fail(L, TP_E_AFFINE,
+      "affine: '%s' gives no index expression: for arithmetic on values write %s %s %s%s", op,
+      value_text(L, 1, a, sizeof a), op, value_text(L, 2, b, sizeof b), also);
 }
-static int index_div(lua_State *L) { return not_an_index(L, "/", "div", "; the integer quotient is tempo.floordiv(t, k)"); }
+static int index_div(lua_State *L) {
+  return not_an_index(L, "/", "div", "; the integer quotient is tempo.floordiv(t, k)");
+}
 static int index_pow(lua_State *L) { return not_an_index(L, "^", "pow", ""); }
 
 /* Lua turns a > b into b < a. */
@@ -95,15 +110,18 @@ static int trap_compare(lua_State *L, bool strict) {
   const char *method = left ? strict ? "lt" : "le" : strict ? "gt" : "ge";
   const char *a = index_text(L, left ? 1 : 2), *b = index_text(L, left ? 2 : 1);
   bool plain = tp_ix_as_sym(((tl_index *)lua_touserdata(L, left ? 1 : 2))->e);
-  return tl_fail(L, TP_E_OPTION, plain ? "option: '%s %s %s' gives a Lua boolean at once and no condition: write %s:%s(%s)"
-                                       : "option: '%s %s %s' gives a Lua boolean at once and no condition: write (%s):%s(%s)", a, op, b, a, method, b);
+  return tl_fail(L, TP_E_OPTION,
+      plain ? "option: '%s %s %s' gives a Lua boolean at once and no condition: write %s:%s(%s)"
+            : "option: '%s %s %s' gives a Lua boolean at once and no condition: write (%s):%s(%s)",
+      a, op, b, a, method, b);
 }
 static int index_lt(lua_State *L) { return trap_compare(L, true); }
 static int index_le(lua_State *L) { return trap_compare(L, false); }
 
 static int index_len(lua_State *L) {
-  return tl_fail(L, TP_E_OPTION, "option: '#%s': an index expression has no length; a dim's bound is t:upper()",
-                 index_text(L, 1));
+  return tl_fail(L, TP_E_OPTION,
+      "option: '#%s': an index expression has no length; a dim's bound is t:upper()",
+      index_text(L, 1));
 }
 
 static int index_tostring(lua_State *L) {
@@ -112,7 +130,7 @@ static int index_tostring(lua_State *L) {
 }
 
 /* ---- ranges ---- */
-static int push_range(lua_State *L, tl_prog *lp) {      /* of the values at 1 and 2 */
+static int push_range(lua_State *L, tl_prog *lp) { /* of the values at 1 and 2 */
   tl_range *r = tl_new(L, TL_RANGE, sizeof *r);
   if (!lp) {
     check_integral(L, 1, "range");
@@ -124,8 +142,10 @@ static int push_range(lua_State *L, tl_prog *lp) {      /* of the values at 1 an
   r->lo = tl_toix(L, lp, 1, "range");
   r->hi = tl_toix(L, lp, 2, "range");
   if (!tp_ix_is_affine(r->lo) || !tp_ix_is_affine(r->hi))
-    tl_fail(L, TP_E_AFFINE, "affine: the range %s .. %s is not affine: a product of dims or bounds is a size (for shapes and :value()), not an index", index_text(L, 1),
-            index_text(L, 2));
+    tl_fail(L, TP_E_AFFINE,
+        "affine: the range %s .. %s is not affine: a product of dims or bounds is a size (for "
+        "shapes and :value()), not an index",
+        index_text(L, 1), index_text(L, 2));
   tl_pushprogtable(L, lp);
   lua_setuservalue(L, -2);
   r->lp = lp;
@@ -134,31 +154,41 @@ static int push_range(lua_State *L, tl_prog *lp) {      /* of the values at 1 an
 
 static int index_concat(lua_State *L) {
   for (int i = 1; i <= 2; i++) {
-    if (tl_typeof(L, i) == TL_RANGE) tl_fail(L, TP_E_OPTION, "option: '..' of a range: a range has two ends, write lo .. hi once");
+    if (tl_typeof(L, i) == TL_RANGE)
+      tl_fail(L, TP_E_OPTION, "option: '..' of a range: a range has two ends, write lo .. hi once");
     if (lua_type(L, i) == LUA_TSTRING)
-      tl_fail(L, TP_E_OPTION, "option: '..' of an index expression and the string \"%s\": '..' makes a range; for text write tostring(t)",
-              lua_tostring(L, i));
+      tl_fail(L, TP_E_OPTION,
+          "option: '..' of an index expression and the string \"%s\": '..' makes a range; for text "
+          "write tostring(t)",
+          lua_tostring(L, i));
     if (tl_typeof(L, i) == TL_TENSOR || tl_typeof(L, i) == TL_LOOSE)
-      tl_fail(L, TP_E_OPTION, "option: '..' of a tensor: the ends of a range are index expressions; to choose by data write "
-              "x[lo .. hi]:index_select(0, k)");
+      tl_fail(L, TP_E_OPTION,
+          "option: '..' of a tensor: the ends of a range are index expressions; to choose by data "
+          "write "
+          "x[lo .. hi]:index_select(0, k)");
   }
   return push_range(L, tl_findprog(L, 1, 2));
 }
 
 int tl_index_range(lua_State *L) {
-  if (lua_gettop(L) != 2) tl_fail(L, TP_E_OPTION, "option: tempo.range(lo, hi) takes the two ends, got %d argument%s; a range has no step", lua_gettop(L), lua_gettop(L) == 1 ? "" : "s");
+  if (lua_gettop(L) != 2)
+    tl_fail(L, TP_E_OPTION,
+        "option: tempo.range(lo, hi) takes the two ends, got %d argument%s; a range has no step",
+        lua_gettop(L), lua_gettop(L) == 1 ? "" : "s");
   return push_range(L, tl_findprog(L, 1, 2));
 }
 
 static int range_tostring(lua_State *L) {
   tl_range *r = tl_check(L, 1, TL_RANGE, "tostring");
   if (!r->lp) lua_pushfstring(L, "%d .. %d", (int)r->clo, (int)r->chi);
-  else lua_pushfstring(L, "%s .. %s", tp_ix_str(r->lp->p->ix, r->lo), tp_ix_str(r->lp->p->ix, r->hi));
+  else
+    lua_pushfstring(L, "%s .. %s", tp_ix_str(r->lp->p->ix, r->lo), tp_ix_str(r->lp->p->ix, r->hi));
   return 1;
 }
 
 static int range_trap(lua_State *L) {
-  return tl_fail(L, TP_E_OPTION, "option: a range takes no arithmetic, no comparison and no '#': write (lo + k) .. (hi + k)");
+  return tl_fail(L, TP_E_OPTION,
+      "option: a range takes no arithmetic, no comparison and no '#': write (lo + k) .. (hi + k)");
 }
 
 /* ---- min, max, // and % as functions ---- */
@@ -167,15 +197,19 @@ static int extreme(lua_State *L, const char *name, const char *method, ix_binary
   if (n == 0) tl_fail(L, TP_E_OPTION, "option: tempo.%s takes index expressions and numbers", name);
   for (int i = 1; i <= n; i++)
     if (is_tensor(L, i))
-      tl_fail(L, TP_E_OPTION, "option: tempo.%s takes index expressions and numbers; of two tensors write tempo.%s(a, b), along an axis x:max() or x:min()",
-              name, method);
+      tl_fail(L, TP_E_OPTION,
+          "option: tempo.%s takes index expressions and numbers; of two tensors write tempo.%s(a, "
+          "b), along an axis x:max() or x:min()",
+          name, method);
   tl_prog *lp = tl_findprog(L, 1, n);
   if (!lp) {
     int best = 1;
     for (int i = 1; i <= n; i++) {
       check_integral(L, i, name);
       tl_integer(L, i, name);
-      if (name[1] == 'i' ? lua_tonumber(L, i) < lua_tonumber(L, best) : lua_tonumber(L, i) > lua_tonumber(L, best)) best = i;
+      if (name[1] == 'i' ? lua_tonumber(L, i) < lua_tonumber(L, best)
+                         : lua_tonumber(L, i) > lua_tonumber(L, best))
+        best = i;
     }
     lua_pushvalue(L, best);
     return 1;
@@ -187,7 +221,7 @@ static int extreme(lua_State *L, const char *name, const char *method, ix_binary
 int tl_index_min(lua_State *L) { return extreme(L, "min", "minimum", tp_ix_min); }
 int tl_index_max(lua_State *L) { return extreme(L, "max", "maximum", tp_ix_max); }
 
-static int numbers(lua_State *L, bool mod) {            /* plain numbers stay numbers */
+static int numbers(lua_State *L, bool mod) { /* plain numbers stay numbers */
   int64_t a, b;
   double x = lua_tonumber(L, 1), y = lua_tonumber(L, 2);
   if (y == 0) tl_fail(L, TP_E_INPUT, "input: %s by 0", mod ? "mod" : "floordiv");
@@ -199,7 +233,8 @@ static int numbers(lua_State *L, bool mod) {            /* plain numbers stay nu
 }
 
 static int quotient(lua_State *L, const char *method, lua_CFunction f) {
-  if (lua_type(L, 1) == LUA_TNUMBER && lua_type(L, 2) == LUA_TNUMBER) return numbers(L, f == index_imod);
+  if (lua_type(L, 1) == LUA_TNUMBER && lua_type(L, 2) == LUA_TNUMBER)
+    return numbers(L, f == index_imod);
   if (tl_typeof(L, 1) != TL_INDEX && tl_typeof(L, 2) != TL_INDEX) return tl_operator(L, method);
   return f(L);
 }
@@ -224,7 +259,8 @@ static const tp_ix *to_cond(lua_State *L, tl_prog *lp, int i, const char *what) 
   tl_not_boolean(L, i, what);
   const tp_ix *e = ((tl_index *)tl_check(L, i, TL_INDEX, what))->e;
   if (!tp_ix_is_cond(e))
-    tl_fail(L, TP_E_OPTION, "option: %s: '%s' is no condition; write t:eq(k), t:lt(k) ...", what, tp_ix_str(lp->p->ix, e));
+    tl_fail(L, TP_E_OPTION, "option: %s: '%s' is no condition; write t:eq(k), t:lt(k) ...", what,
+        tp_ix_str(lp->p->ix, e));
   return e;
 }
 
@@ -254,14 +290,13 @@ static int index_value(lua_State *L) {
 static int index_upper(lua_State *L) {
   tl_index *u = tl_check(L, 1, TL_INDEX, "upper");
   const tp_sym *s = tp_ix_as_sym(u->e);
-  if (!s || !s->bound) tl_fail(L, TP_E_OPTION, "option: upper: '%s' is no dim, so it has no bound", index_text(L, 1));
+  if (!s || !s->bound)
+    tl_fail(L, TP_E_OPTION, "option: upper: '%s' is no dim, so it has no bound", index_text(L, 1));
   tl_pushix(L, u->lp, tp_ix_sym(u->lp->p->ix, s->bound));
   return 1;
 }
 
-static int index_name(lua_State *L) {
-  return index_tostring(L);
-}
+static int index_name(lua_State *L) { return index_tostring(L); }
 
 static int index_program(lua_State *L) {
   tl_index *u = tl_check(L, 1, TL_INDEX, "program");
@@ -271,19 +306,54 @@ static int index_program(lua_State *L) {
 }
 
 static const tl_reg index_meta[] = {
-  { "__add", index_add, 0 }, { "__sub", index_sub, 0 }, { "__mul", index_mul, 0 }, { "__idiv", index_idiv, 0 }, { "__mod", index_imod, 0 },
-  { "__unm", index_unm, 0 }, { "__div", index_div, 0 }, { "__pow", index_pow, 0 }, { "__lt", index_lt, 0 }, { "__le", index_le, 0 },
-  { "__concat", index_concat, 0 }, { "__len", index_len, 0 }, { "__tostring", index_tostring, 0 }, { 0 },
+  { "__add", index_add, 0 },
+  { "__sub", index_sub, 0 },
+  { "__mul", index_mul, 0 },
+  { "__idiv", index_idiv, 0 },
+  { "__mod", index_imod, 0 },
+  { "__unm", index_unm, 0 },
+  { "__div", index_div, 0 },
+  { "__pow", index_pow, 0 },
+  { "__lt", index_lt, 0 },
+  { "__le", index_le, 0 },
+  { "__concat", index_concat, 0 },
+  { "__len", index_len, 0 },
+  { "__tostring", index_tostring, 0 },
+  { 0 },
 };
 static const tl_reg index_methods[] = {
-  { "eq", index_m_eq, 2 }, { "ne", index_m_ne, 2 }, { "lt", index_m_lt, 2 }, { "le", index_m_le, 2 }, { "gt", index_m_gt, 2 }, { "ge", index_m_ge, 2 },
-  { "land", index_land, 2 }, { "lor", index_lor, 2 }, { "lnot", index_lnot, 1 }, { "floordiv", index_idiv, 2 }, { "mod", index_imod, 2 },
-  { "value", index_value, 1 }, { "upper", index_upper, 1 }, { "name", index_name, 1 }, { "program", index_program, 1 }, { 0 },
+  { "eq", index_m_eq, 2 },
+  { "ne", index_m_ne, 2 },
+  { "lt", index_m_lt, 2 },
+  { "le", index_m_le, 2 },
+  { "gt", index_m_gt, 2 },
+  { "ge", index_m_ge, 2 },
+  { "land", index_land, 2 },
+  { "lor", index_lor, 2 },
+  { "lnot", index_lnot, 1 },
+  { "floordiv", index_idiv, 2 },
+  { "mod", index_imod, 2 },
+  { "value", index_value, 1 },
+  { "upper", index_upper, 1 },
+  { "name", index_name, 1 },
+  { "program", index_program, 1 },
+  { 0 },
 };
 static const tl_reg range_meta[] = {
-  { "__add", range_trap, 0 }, { "__sub", range_trap, 0 }, { "__mul", range_trap, 0 }, { "__div", range_trap, 0 }, { "__unm", range_trap, 0 },
-  { "__idiv", range_trap, 0 }, { "__mod", range_trap, 0 }, { "__pow", range_trap, 0 }, { "__lt", range_trap, 0 }, { "__le", range_trap, 0 }, { "__len", range_trap, 0 },
-  { "__concat", index_concat, 0 }, { "__tostring", range_tostring, 0 }, { 0 },
+  { "__add", range_trap, 0 },
+  { "__sub", range_trap, 0 },
+  { "__mul", range_trap, 0 },
+  { "__div", range_trap, 0 },
+  { "__unm", range_trap, 0 },
+  { "__idiv", range_trap, 0 },
+  { "__mod", range_trap, 0 },
+  { "__pow", range_trap, 0 },
+  { "__lt", range_trap, 0 },
+  { "__le", range_trap, 0 },
+  { "__len", range_trap, 0 },
+  { "__concat", index_concat, 0 },
+  { "__tostring", range_tostring, 0 },
+  { 0 },
 };
 static const tl_reg none[] = { { 0 } };
 

@@ -1,11 +1,14 @@
-/* lift: what is no tensor yet becomes one: numbers, booleans, index expressions, conditions, host arrays, nested tables, loose literals. */
+/* lift: what is no tensor yet becomes one: numbers, booleans, index expressions, conditions, host
+ * arrays, nested tables, loose literals. */
 #include "lua/tl.h"
 
 static tp_val constant(lua_State *L, tl_prog *lp, const tp_array *a) {
   tp_error e = { 0 };
   tp_array *copy = tp_array_cast((tp_array *)a, a->dtype);
-  if (!copy) tl_fail(L, TP_E_MEMORY, "memory: no memory for a constant of %zu bytes", tp_array_bytes(a));
-  tp_node *n = tp_build(lp->p->g, TP_OP_CONST, 0, NULL, &(tp_attr){ .data = copy, .dtype = a->dtype }, &e);
+  if (!copy)
+    tl_fail(L, TP_E_MEMORY, "memory: no memory for a constant of %zu bytes", tp_array_bytes(a));
+  tp_node *n =
+      tp_build(lp->p->g, TP_OP_CONST, 0, NULL, &(tp_attr){ .data = copy, .dtype = a->dtype }, &e);
   tp_array_unref(copy);
   if (!n) tl_raise(L, &e);
   return tp_v(n);
@@ -21,13 +24,20 @@ static void lift_long(lua_State *L, tl_prog *lp, int64_t k, tp_arg *out) {
   out->num = (double)k;
 }
 
-/* One node for each number of a program: most methods make the number anew in the other operand's dtype and never look at this one. */
+/* One node for each number of a program: most methods make the number anew in the other operand's
+ * dtype and never look at this one. */
 static void lift_number(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
   int64_t k;
   tp_error e = { 0 };
   tp_dtype d = tl_isint(L, i, &k) ? TP_I64 : TP_F32;
-  if (d == TP_I64 && tp_f64_to_i64((double)k) != k) { lift_long(L, lp, k, out); return; }
-  struct { double v; int64_t dtype; } key = { lua_tonumber(L, i), d };
+  if (d == TP_I64 && tp_f64_to_i64((double)k) != k) {
+    lift_long(L, lp, k, out);
+    return;
+  }
+  struct {
+    double v;
+    int64_t dtype;
+  } key = { lua_tonumber(L, i), d };
   tp_node *n = tp_hmap_get(&lp->numbers, &key, sizeof key);
   if (!n) {
     n = tp_number(lp->p->g, key.v, d, &e).node;
@@ -73,33 +83,37 @@ static void lift_loose(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
 
 static int not_a_tensor(lua_State *L, int i, const char *what) {
   if (tl_typeof(L, i) == TL_RANGE)
-    tl_fail(L, TP_E_OPTION, "option: %s: a range is no tensor; read a tensor there, as in x[0 .. t+1]", what);
+    tl_fail(L, TP_E_OPTION,
+        "option: %s: a range is no tensor; read a tensor there, as in x[0 .. t+1]", what);
   return tl_fail(L, TP_E_OPTION, "option: %s: expected a tensor, got %s", what, tl_describe(L, i));
 }
 
 void tl_not_boolean(lua_State *L, int i, const char *what) {
   if (lua_isboolean(L, i))
-    tl_fail(L, TP_E_OPTION, "option: %s: a Lua boolean is no condition ('==' asks whether two objects are one): write t:eq(k), x:eq(y), or x:ne(0)", what);
+    tl_fail(L, TP_E_OPTION,
+        "option: %s: a Lua boolean is no condition ('==' asks whether two objects are one): write "
+        "t:eq(k), x:eq(y), or x:ne(0)",
+        what);
 }
 
 void tl_lift(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out) {
   i = lua_absindex(L, i);
   out->kind = 'T';
   switch (tl_typeof(L, i)) {
-    case TL_TENSOR:
-      tl_sameprog(L, lp, i, what);
-      take_tensor(tl_check(L, i, TL_TENSOR, what), out);
-      return;
-    case TL_LOOSE: lift_loose(L, lp, i, out); return;
-    case TL_INDEX: lift_index(L, lp, i, what, out); return;
-    case TL_ARRAY: out->val = constant(L, lp, tl_toarray(L, i, what)); return;
-    default: break;
+  case TL_TENSOR:
+    tl_sameprog(L, lp, i, what);
+    take_tensor(tl_check(L, i, TL_TENSOR, what), out);
+    return;
+  case TL_LOOSE: lift_loose(L, lp, i, out); return;
+  case TL_INDEX: lift_index(L, lp, i, what, out); return;
+  case TL_ARRAY: out->val = constant(L, lp, tl_toarray(L, i, what)); return;
+  default: break;
   }
   switch (lua_type(L, i)) {
-    case LUA_TNUMBER: lift_number(L, lp, i, out); return;
-    case LUA_TBOOLEAN: lift_boolean(L, lp, i, out); return;
-    case LUA_TTABLE: lift_table(L, lp, i, what, out); return;
-    default: not_a_tensor(L, i, what);
+  case LUA_TNUMBER: lift_number(L, lp, i, out); return;
+  case LUA_TBOOLEAN: lift_boolean(L, lp, i, out); return;
+  case LUA_TTABLE: lift_table(L, lp, i, what, out); return;
+  default: not_a_tensor(L, i, what);
   }
 }
 
@@ -110,22 +124,25 @@ tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what) {
 }
 
 /* A weak value takes the dtype; a number or index expression fills the shape. */
-static tp_val fill_tensor(lua_State *L, tl_prog *lp, tp_arg *a, const char *what, tp_dtype d, int rank, const tp_ix *const *shape) {
+static tp_val fill_tensor(lua_State *L, tl_prog *lp, tp_arg *a, const char *what, tp_dtype d,
+    int rank, const tp_ix *const *shape) {
   tp_error e = { 0 };
   tp_graph *g = lp->p->g;
   tp_val v = { 0 };
   char text[32];
   double num;
   const char *no = tp_weak_refused(a, d, &num);
-  if (no) tl_fail(L, TP_E_DTYPE, "dtype: the %s is %s, and %s is %s: declare %s", what, tp_dtype_name(d), tl_numeral(num, text), no,
-                  num == floor(num) ? "a wider dtype" : "dtype = \"f32\"");
+  if (no)
+    tl_fail(L, TP_E_DTYPE, "dtype: the %s is %s, and %s is %s: declare %s", what, tp_dtype_name(d),
+        tl_numeral(num, text), no, num == floor(num) ? "a wider dtype" : "dtype = \"f32\"");
   if (a->isnum) v = tp_full(g, a->num, d, rank, shape, &e);
   else if ((v = tp_weak_as(g, a, d, &e)).node && !a->where) v = tp_expand(g, v, rank, shape, &e);
   if (!v.node) tl_raise(L, &e);
   return v;
 }
 
-tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank, const tp_ix *const *shape) {
+tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank,
+    const tp_ix *const *shape) {
   tp_arg a = { 0 };
   if (lua_istable(L, i)) {
     a.val = constant(L, lp, tl_nested(L, i, what, 0, &d, -1, NULL));

@@ -1,13 +1,19 @@
-/* loose: creations and operations that know no program yet. A loose tensor is a row of methods.def with its arguments (a table, its user value);
- * it becomes nodes once per program, when it meets one. It is tried out in a scratch program when it is made, so that mistakes raise at their line. */
+/* loose: creations and operations that know no program yet. A loose tensor is a row of methods.def
+ * with its arguments (a table, its user value); it becomes nodes once per program, when it meets
+ * one. It is tried out in a scratch program when it is made, so that mistakes raise at their line.
+ */
 #include "lua/tl.h"
 
-static const char scratch_key;                  /* registry: the scratch program */
+static const char scratch_key; /* registry: the scratch program */
 
 /* Tables are copied (the script may change them later), handles and arrays are not. */
 static void copy_value(lua_State *L, int i, int depth) {
-  if (!lua_istable(L, i)) { lua_pushvalue(L, i); return; }
-  if (depth > TP_MAXRANK + 1)                   /* one of lists around one of numbers; or one that holds itself */
+  if (!lua_istable(L, i)) {
+    lua_pushvalue(L, i);
+    return;
+  }
+  /* one of lists around one of numbers; or one that holds itself */
+  if (depth > TP_MAXRANK + 1)
     tl_fail(L, TP_E_SHAPE, "shape: tables are nested more than %d deep", TP_MAXRANK + 1);
   luaL_checkstack(L, 8, "nested tables");
   lua_newtable(L);
@@ -32,7 +38,8 @@ static tl_prog *scratch(lua_State *L) {
   return lp;
 }
 
-/* Pushes the sequence of results of the loose tensor at i in lp. Its siblings (sort gives two) share the table of arguments. */
+/* Pushes the sequence of results of the loose tensor at i in lp. Its siblings (sort gives two)
+ * share the table of arguments. */
 static void push_loose(lua_State *L, tl_prog *lp, int i) {
   i = lua_absindex(L, i);
   const tl_loose *u = lua_touserdata(L, i);
@@ -103,7 +110,8 @@ static int pack_arguments(lua_State *L, int first, int last) {
 int tl_loose_new(lua_State *L, const tp_method *m, int first) {
   int args = pack_arguments(L, first, lua_gettop(L));
   new_loose(L, m, args, 0);
-  tl_prog *lp = scratch(L);                     /* another takes its place when it is full: nothing may run until push_loose holds it */
+  /* another takes its place when it is full: nothing may run until push_loose holds it */
+  tl_prog *lp = scratch(L);
   tl_mark(L, lp);
   push_loose(L, lp, -1);
   int n = (int)lua_rawlen(L, -1);
@@ -145,11 +153,11 @@ static int loose_program(lua_State *L) {
 static int loose_name(lua_State *L) {
   tl_loose *u = tl_check(L, 1, TL_LOOSE, "name");
   if (lua_isnoneornil(L, 2)) {
-    lua_pushstring(L, u->name);                 /* NULL: nil */
+    lua_pushstring(L, u->name); /* NULL: nil */
     return 1;
   }
   tl_string(L, 2, "name");
-  lua_getuservalue(L, 1);                       /* keeps the string, for each of the siblings */
+  lua_getuservalue(L, 1); /* keeps the string, for each of the siblings */
   lua_pushvalue(L, 2);
   lua_rawseti(L, -2, -1 - u->out);
   u->name = lua_tostring(L, 2);
@@ -160,20 +168,29 @@ static int loose_name(lua_State *L) {
 static int loose_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING && tl_is_digits(L, 2)) return tl_range_trap(L, 2);
   if (lua_type(L, 2) == LUA_TSTRING) return tl_lookup(L);
-  return tl_fail(L, TP_E_DOMAIN, "domain: this tensor belongs to no program yet and has no dims to index; give it a domain, { domain = {t} }");
+  return tl_fail(L, TP_E_DOMAIN,
+      "domain: this tensor belongs to no program yet and has no dims to index; give it a domain, { "
+      "domain = {t} }");
 }
 
 static int loose_newindex(lua_State *L) {
-  return tl_fail(L, TP_E_OPTION, "option: x[...] = e defines tensors made by P:tensor; this one is a literal");
+  return tl_fail(
+      L, TP_E_OPTION, "option: x[...] = e defines tensors made by P:tensor; this one is a literal");
 }
 
 static const tl_reg loose_methods[] = {
-  { "shape", loose_shape, 1 }, { "dtype", loose_dtype, 1 }, { "domain", loose_domain, 1 }, { "program", loose_program, 1 }, { "name", loose_name, 2 }, { 0 },
+  { "shape", loose_shape, 1 },
+  { "dtype", loose_dtype, 1 },
+  { "domain", loose_domain, 1 },
+  { "program", loose_program, 1 },
+  { "name", loose_name, 2 },
+  { 0 },
 };
 
 /* Operators are those of tensors: the metatable's fields are copied. */
 static void copy_operators(lua_State *L, int from, int to) {
-  static const char *const op[] = { "__add", "__sub", "__mul", "__div", "__mod", "__pow", "__idiv", "__unm", "__lt", "__le", "__len", "__concat" };
+  static const char *const op[] = { "__add", "__sub", "__mul", "__div", "__mod", "__pow", "__idiv",
+    "__unm", "__lt", "__le", "__len", "__concat" };
   for (size_t k = 0; k < TP_LEN(op); k++) {
     lua_getfield(L, from, op[k]);
     lua_setfield(L, to, op[k]);
@@ -181,7 +198,8 @@ static void copy_operators(lua_State *L, int from, int to) {
 }
 
 void tl_open_loose(lua_State *L, tl_state *S) {
-  static const tl_reg meta[] = { { "__tostring", loose_tostring, 0 }, { "__newindex", loose_newindex, 0 }, { 0 } };
+  static const tl_reg meta[] = { { "__tostring", loose_tostring, 0 },
+    { "__newindex", loose_newindex, 0 }, { 0 } };
   tl_class(L, S, TL_LOOSE, "tempo.Tensor", meta, loose_methods, loose_index);
   tl_push_methods(L, S, "m", TL_LOOSE);
   tl_pushclass(L, TL_TENSOR);

@@ -1,4 +1,5 @@
-/* method: one call for all rows of methods.def: arguments by the row's signature, results as handles. */
+/* method: one call for all rows of methods.def: arguments by the row's signature, results as
+ * handles. */
 #include "lua/tl.h"
 
 typedef struct {
@@ -8,13 +9,20 @@ typedef struct {
   int nsig;
   tp_sigarg sig[TP_MAXARG];
   tp_arg a[TP_MAXARG];
-  char what[96];                                /* "bad argument #2 to 'matmul'" */
+  char what[96]; /* "bad argument #2 to 'matmul'" */
 } call_t;
 
-static void to_limit(call_t *c, int i, tp_arg *a) {             /* X */
+static void to_limit(call_t *c, int i, tp_arg *a) { /* X */
   int64_t k;
-  if (tl_isint(c->L, i, &k)) { a->kind = 'I'; a->i = k; return; }
-  if (tl_typeof(c->L, i) == TL_TENSOR || tl_typeof(c->L, i) == TL_LOOSE) { tl_lift(c->L, c->lp, i, c->what, a); return; }
+  if (tl_isint(c->L, i, &k)) {
+    a->kind = 'I';
+    a->i = k;
+    return;
+  }
+  if (tl_typeof(c->L, i) == TL_TENSOR || tl_typeof(c->L, i) == TL_LOOSE) {
+    tl_lift(c->L, c->lp, i, c->what, a);
+    return;
+  }
   a->kind = 'X';
   a->ix = tl_toix(c->L, c->lp, i, c->what);
 }
@@ -33,7 +41,7 @@ static void to_axes(call_t *c, int i, tp_arg *a) {
   a->ixs = v;
 }
 
-static void to_word(call_t *c, int i, tp_arg *a) {              /* W */
+static void to_word(call_t *c, int i, tp_arg *a) { /* W */
   int64_t k;
   bool number = lua_type(c->L, i) == LUA_TNUMBER;
   a->kind = lua_type(c->L, i) == LUA_TSTRING ? 'N' : number && !tl_isint(c->L, i, &k) ? 'F' : 'A';
@@ -42,7 +50,7 @@ static void to_word(call_t *c, int i, tp_arg *a) {              /* W */
   else to_axes(c, i, a);
 }
 
-static void to_sizes(call_t *c, int i, tp_arg *a) {             /* E */
+static void to_sizes(call_t *c, int i, tp_arg *a) { /* E */
   lua_State *L = c->L;
   bool list = lua_istable(L, i);
   a->n = list ? tl_sequence(L, i, c->what, "{1, 2}") : 1;
@@ -56,7 +64,7 @@ static void to_sizes(call_t *c, int i, tp_arg *a) {             /* E */
   a->ixs = v;
 }
 
-static void to_shape(call_t *c, int i, tp_arg *a) {             /* S: {n, m}, or n alone */
+static void to_shape(call_t *c, int i, tp_arg *a) { /* S: {n, m}, or n alone */
   lua_State *L = c->L;
   bool alone = lua_type(L, i) == LUA_TNUMBER || tl_typeof(L, i) == TL_INDEX;
   if (alone) {
@@ -71,24 +79,30 @@ static void to_shape(call_t *c, int i, tp_arg *a) {             /* S: {n, m}, or
 /* J: a nested table holds indices, i64, where a tensor's default is f32. */
 static void to_indices(call_t *c, int i, tp_arg *a) {
   lua_State *L = c->L;
-  if (!lua_istable(L, i)) { tl_lift(L, c->lp, i, c->what, a); return; }
+  if (!lua_istable(L, i)) {
+    tl_lift(L, c->lp, i, c->what, a);
+    return;
+  }
   tl_nested(L, i, c->what, 0, &(tp_dtype){ TP_I64 }, -1, NULL);
   tl_lift(L, c->lp, lua_gettop(L), c->what, a);
   lua_pop(L, 1);
 }
 
-static tp_dtype common_dtype(int n, const tp_arg *v) {          /* what weak operands of a list become */
+/* what weak operands of a list become */
+static tp_dtype common_dtype(int n, const tp_arg *v) {
   tp_dtype d = TP_F32, least;
   bool any = false;
   for (int k = 0; k < n; k++)
-    if (!v[k].weak) d = any ? tp_dtype_promote(d, tp_dtypeof(v[k].val)) : tp_dtypeof(v[k].val), any = true;
+    if (!v[k].weak)
+      d = any ? tp_dtype_promote(d, tp_dtypeof(v[k].val)) : tp_dtypeof(v[k].val), any = true;
   least = d;
   for (int k = 0; k < n; k++)
     if (v[k].weak) d = tp_dtype_promote(d, tp_weak_beside(&v[k], least));
   return d;
 }
 
-static void to_list(call_t *c, tp_arg *a, int n, int first) {   /* values first .. first + n - 1 of the stack */
+/* values first .. first + n - 1 of the stack */
+static void to_list(call_t *c, tp_arg *a, int n, int first) {
   tp_error e = { 0 };
   tp_graph *g = c->lp->p->g;
   tp_arg *v = TP_NEWN(&g->arena, tp_arg, n + 1);
@@ -117,28 +131,37 @@ static void convert(call_t *c, int k, int i) {
   tp_arg *a = &c->a[k];
   a->kind = c->sig[k].type;
   switch (c->sig[k].type) {
-    case 'C': tl_not_boolean(L, i, c->what); tl_lift(L, c->lp, i, c->what, a); break;
-    case 'T': tl_lift(L, c->lp, i, c->what, a); break;
-    case 'J': to_indices(c, i, a); break;
-    case 'I': a->i = tl_integer(L, i, c->what); a->f = (double)a->i; break;
-    case 'F':
-      if (lua_type(L, i) != LUA_TNUMBER) tl_fail(L, TP_E_OPTION, "option: %s: expected a number, got %s", c->what, tl_describe(L, i));
-      a->f = lua_tonumber(L, i);
-      break;
-    case 'B':
-      if (!lua_isboolean(L, i)) tl_fail(L, TP_E_OPTION, "option: %s: expected true or false, got %s", c->what, tl_describe(L, i));
-      a->b = lua_toboolean(L, i);
-      break;
-    case 'N': a->s = tp_strdup(&c->lp->p->g->arena, tl_string(L, i, c->what)); break;
-    case 'X': to_limit(c, i, a); break;
-    case 'S': to_shape(c, i, a); break;
-    case 'W': to_word(c, i, a); break;
-    case 'E': to_sizes(c, i, a); break;
-    case 'A': to_axes(c, i, a); break;
-    case 'L': to_table_list(c, i, a); break;
-    case 'D': a->dtype = tl_dtype(L, i, c->what); break;
-    case 'O': a->n = tl_domain(L, c->lp, i, c->what, false, &a->dom); break;
-    default: TP_ASSERT(!"unknown letter of a signature");
+  case 'C':
+    tl_not_boolean(L, i, c->what);
+    tl_lift(L, c->lp, i, c->what, a);
+    break;
+  case 'T': tl_lift(L, c->lp, i, c->what, a); break;
+  case 'J': to_indices(c, i, a); break;
+  case 'I':
+    a->i = tl_integer(L, i, c->what);
+    a->f = (double)a->i;
+    break;
+  case 'F':
+    if (lua_type(L, i) != LUA_TNUMBER)
+      tl_fail(L, TP_E_OPTION, "option: %s: expected a number, got %s", c->what, tl_describe(L, i));
+    a->f = lua_tonumber(L, i);
+    break;
+  case 'B':
+    if (!lua_isboolean(L, i))
+      tl_fail(
+          L, TP_E_OPTION, "option: %s: expected true or false, got %s", c->what, tl_describe(L, i));
+    a->b = lua_toboolean(L, i);
+    break;
+  case 'N': a->s = tp_strdup(&c->lp->p->g->arena, tl_string(L, i, c->what)); break;
+  case 'X': to_limit(c, i, a); break;
+  case 'S': to_shape(c, i, a); break;
+  case 'W': to_word(c, i, a); break;
+  case 'E': to_sizes(c, i, a); break;
+  case 'A': to_axes(c, i, a); break;
+  case 'L': to_table_list(c, i, a); break;
+  case 'D': a->dtype = tl_dtype(L, i, c->what); break;
+  case 'O': a->n = tl_domain(L, c->lp, i, c->what, false, &a->dom); break;
+  default: TP_ASSERT(!"unknown letter of a signature");
   }
 }
 
@@ -155,7 +178,7 @@ static bool is_options(lua_State *L, int i, bool empty_too) {
 /* What may stand in the table of options: also arguments that may be left out, and were. */
 static bool is_by_name(const call_t *c, int k) {
   if (c->sig[k].option) return true;
-  for (int j = k + 1; j < c->nsig; j++)         /* an option of the same name takes it */
+  for (int j = k + 1; j < c->nsig; j++) /* an option of the same name takes it */
     if (strcmp(c->sig[j].name, c->sig[k].name) == 0) return false;
   return c->sig[k].optional && !c->a[k].kind;
 }
@@ -171,19 +194,22 @@ static void take_options(call_t *c, int i) {
   for (int k = 0; k < c->nsig; k++) {
     if (!is_by_name(c, k) || !tl_option(L, i, c->sig[k].name)) continue;
     snprintf(c->what, sizeof c->what, "option '%s' of '%s'", c->sig[k].name, c->m->name);
-    bool unused_name = c->lp->scratch && strcmp(c->sig[k].name, "name") == 0;       /* a literal may meet many programs */
+    /* a literal may meet many programs */
+    bool unused_name = c->lp->scratch && strcmp(c->sig[k].name, "name") == 0;
     if (!unused_name) convert(c, k, lua_gettop(L));
     lua_pop(L, 1);
   }
 }
 
-/* A list that has to be given and comes last may also be spread over the arguments, reshape(2, 3), as PyTorch has it. What is spread is put into a
- * table; gives the index behind it. */
+/* A list that has to be given and comes last may also be spread over the arguments, reshape(2, 3),
+ * as PyTorch has it. What is spread is put into a table; gives the index behind it. */
 static int gather_spread(call_t *c, int k, int npos, int i) {
   lua_State *L = c->L;
   int end = i;
-  if (k + 1 < npos || c->sig[k].optional || !strchr("AS", c->sig[k].type) || c->m->kinds[0] == 'c') return i;
-  while (end <= lua_gettop(L) && (lua_type(L, end) == LUA_TNUMBER || tl_typeof(L, end) == TL_INDEX)) end++;
+  if (k + 1 < npos || c->sig[k].optional || !strchr("AS", c->sig[k].type) || c->m->kinds[0] == 'c')
+    return i;
+  while (end <= lua_gettop(L) && (lua_type(L, end) == LUA_TNUMBER || tl_typeof(L, end) == TL_INDEX))
+    end++;
   if (end - i < 2) return i;
   lua_createtable(L, end - i, 0);
   for (int j = i; j < end; j++) {
@@ -197,9 +223,12 @@ static int gather_spread(call_t *c, int k, int npos, int i) {
 /* Argument k, which should be at i. With a dot for the colon all have moved by one. */
 static void refuse_missing(const call_t *c, int k, int i) {
   lua_State *L = c->L;
-  const char *name = c->m->name, *got = lua_isnil(L, i) ? "nil (is a variable's name misspelled?)" : "nothing";
-  const char *dot = tl_dotted(L) ? lua_pushfstring(L, ": a method is called with a colon, x:%s(...)", name) : "";
-  tl_fail(L, TP_E_OPTION, "option: bad argument #%d to '%s' ('%s'): expected a value, got %s%s", k + 1, name, c->sig[k].name, got, dot);
+  const char *name = c->m->name,
+             *got = lua_isnil(L, i) ? "nil (is a variable's name misspelled?)" : "nothing";
+  const char *dot =
+      tl_dotted(L) ? lua_pushfstring(L, ": a method is called with a colon, x:%s(...)", name) : "";
+  tl_fail(L, TP_E_OPTION, "option: bad argument #%d to '%s' ('%s'): expected a value, got %s%s",
+      k + 1, name, c->sig[k].name, got, dot);
 }
 
 static void take_arguments(call_t *c, int first) {
@@ -217,7 +246,9 @@ static void take_arguments(call_t *c, int first) {
       i = top + 1;
       break;
     }
-    if (i == top && options && is_options(L, i, c->sig[k].optional && !strchr("ASLE", c->sig[k].type))) break;
+    if (i == top && options &&
+        is_options(L, i, c->sig[k].optional && !strchr("ASLE", c->sig[k].type)))
+      break;
     int end = gather_spread(c, k, npos, i);
     if (!lua_isnoneornil(L, i)) convert(c, k, i);
     else if (!c->sig[k].optional) refuse_missing(c, k, i);
@@ -227,13 +258,15 @@ static void take_arguments(call_t *c, int first) {
     if (!c->sig[j].optional && c->sig[j].type != 'V' && !c->a[j].kind)
       refuse_missing(c, j, top + 1);
   if (i <= top && options && (lua_isnil(L, i) || lua_istable(L, i))) take_options(c, i++);
-  bool spread = c->m->kinds[0] == 'c' && lua_type(L, first) == LUA_TNUMBER;      /* zeros(2, 3) */
+  bool spread = c->m->kinds[0] == 'c' && lua_type(L, first) == LUA_TNUMBER; /* zeros(2, 3) */
   for (; i <= top; i++)
     if (!lua_isnil(L, i) && spread)
-      tl_fail(L, TP_E_OPTION, "option: '%s' takes the whole shape as its first argument: write %s { n, m }", c->m->name, c->m->name);
+      tl_fail(L, TP_E_OPTION,
+          "option: '%s' takes the whole shape as its first argument: write %s { n, m }", c->m->name,
+          c->m->name);
     else if (!lua_isnil(L, i))
-      tl_fail(L, TP_E_OPTION, "option: '%s' takes %d arguments%s, got %s as #%d", c->m->name, npos, options ? " and a table of options" : "",
-              tl_describe(L, i), i - first + 1);
+      tl_fail(L, TP_E_OPTION, "option: '%s' takes %d arguments%s, got %s as #%d", c->m->name, npos,
+          options ? " and a table of options" : "", tl_describe(L, i), i - first + 1);
 }
 
 /* A draw without a domain inside a larger one is the same at every point: rarely what was meant. */
@@ -246,14 +279,17 @@ static void warn_random(call_t *c) {
     else if (c->a[k].val.node->op == TP_OP_RAND) draw = c->a[k].val.node;
   }
   if (!larger || !draw || draw->mark == -1) return;
-  ((tp_node *)draw)->mark = -1;                 /* once */
-  lua_pushfstring(c->L, "%s:%d: a random tensor without a domain is one draw for all points; give it { domain = {...} } for one a point",
-                  draw->pos.file ? draw->pos.file : "?", draw->pos.line);
+  ((tp_node *)draw)->mark = -1; /* once */
+  lua_pushfstring(c->L,
+      "%s:%d: a random tensor without a domain is one draw for all points; give it { domain = "
+      "{...} } for one a point",
+      draw->pos.file ? draw->pos.file : "?", draw->pos.line);
   tl_warn(c->L, lua_tostring(c->L, -1));
   lua_pop(c->L, 1);
 }
 
-/* A scalar at each point of its domain has nothing to reduce: the points were meant. Libraries, written for any shape, may mean it. */
+/* A scalar at each point of its domain has nothing to reduce: the points were meant. Libraries,
+ * written for any shape, may mean it. */
 static void warn_scalar(const call_t *c) {
   const tp_val x = c->a[0].val;
   bool all_axes = strcmp(c->m->shape, "reduced") == 0 || strstr(c->m->name, "softmax");
@@ -261,10 +297,13 @@ static void warn_scalar(const call_t *c) {
   for (int k = 1; k < c->nsig; k++)
     if (strcmp(c->sig[k].name, "axis") == 0 && c->a[k].kind) return;
   const tp_sym *d = x.node->dom[x.node->ndom - 1];
-  const char *it = tp_own_name(x.node) ? tp_own_name(x.node) : "x", *range = lua_pushfstring(c->L, "0 .. %s", d->bound->name);
+  const char *it = tp_own_name(x.node) ? tp_own_name(x.node) : "x",
+             *range = lua_pushfstring(c->L, "0 .. %s", d->bound->name);
   if (x.node->ndom > 1) range = lua_pushfstring(c->L, "{%s = %s}", d->name, range);
-  tl_warn_once(c->L, c->lp, c->m, lua_pushfstring(c->L, "shape: %s of a scalar at each point of '%s' reduces no axis; %s[%s]:%s(0) reduces %s", c->m->name,
-                                                  d->name, it, range, c->m->name, d->name));
+  tl_warn_once(c->L, c->lp, c->m,
+      lua_pushfstring(c->L,
+          "shape: %s of a scalar at each point of '%s' reduces no axis; %s[%s]:%s(0) reduces %s",
+          c->m->name, d->name, it, range, c->m->name, d->name));
 }
 
 /* A where among numbers is weak as they are. */
@@ -273,7 +312,8 @@ static const tp_arg *weak_result(const call_t *c) {
   return weak ? tp_dup(&c->lp->p->g->arena, c->a, 3 * sizeof *c->a) : NULL;
 }
 
-static tp_val *run(lua_State *L, tl_prog *lp, const tp_method *m, int first, int *n, const tp_arg **weak) {
+static tp_val *run(
+    lua_State *L, tl_prog *lp, const tp_method *m, int first, int *n, const tp_arg **weak) {
   call_t c = { .L = L, .lp = lp, .m = m };
   tp_error e = { 0 };
   c.nsig = tp_sig_parse(m->sig, c.sig);
@@ -334,9 +374,7 @@ int tl_operator(lua_State *L, const char *method) {
   return tl_callmethod(L, m, 1);
 }
 
-static int call_row(lua_State *L) {
-  return tl_callmethod(L, lua_touserdata(L, TL_UPVALUE), 1);
-}
+static int call_row(lua_State *L) { return tl_callmethod(L, lua_touserdata(L, TL_UPVALUE), 1); }
 
 void tl_push_methods(lua_State *L, tl_state *S, const char *kinds, tl_type of) {
   for (int k = 0; k < tp_nmethods; k++) {

@@ -1,11 +1,14 @@
-/* module: luaopen_tempo. Opening prints nothing and reads nothing but where the Lua libraries are. */
+/* module: luaopen_tempo. Opening prints nothing and reads nothing but where the Lua libraries are.
+ */
 #include "lua/tl.h"
 
-static const char module_key;                   /* registry: the module */
+static const char module_key; /* registry: the module */
 
-static const char *const libraries[] = { "nn", "optim", "dist", "rl", "llm", "data", "logger", "viz", "associative_scan" };
+static const char *const libraries[] = { "nn", "optim", "dist", "rl", "llm", "data", "logger",
+  "viz", "associative_scan" };
 
-/* Where tempo/nn.lua is, its folder's chunks are ours: errors and nodes get the line of the script that called them. */
+/* Where tempo/nn.lua is, its folder's chunks are ours: errors and nodes get the line of the script
+ * that called them. */
 static void find_libraries(lua_State *L, tl_state *S) {
   lua_getglobal(L, "package");
   lua_getfield(L, -1, "searchpath");
@@ -15,7 +18,8 @@ static void find_libraries(lua_State *L, tl_state *S) {
     lua_insert(L, -2);
     tl_call(L, 2, 1);
     const char *path = lua_tostring(L, -1), *end = path ? strrchr(path, '/') : NULL;
-    if (end && (size_t)(end - path) + 3 < sizeof S->libdir) snprintf(S->libdir, sizeof S->libdir, "@%.*s/", (int)(end - path), path);
+    if (end && (size_t)(end - path) + 3 < sizeof S->libdir)
+      snprintf(S->libdir, sizeof S->libdir, "@%.*s/", (int)(end - path), path);
     lua_pop(L, 2);
   } else lua_pop(L, 3);
 }
@@ -26,7 +30,8 @@ static bool is_library(const char *name) {
   return false;
 }
 
-static void load_library(lua_State *L, const char *name) {      /* pushes it; tempo.name from now on */
+/* pushes it; tempo.name from now on */
+static void load_library(lua_State *L, const char *name) {
   tl_state *S = tl_stateof(L);
   if (!S->libdir[0]) find_libraries(L, S);
   lua_getglobal(L, "require");
@@ -34,7 +39,8 @@ static void load_library(lua_State *L, const char *name) {      /* pushes it; te
   if (tl_pcall(L, 1, 1) != 0) {
     lua_pushfstring(L, "module 'tempo.%s' not found", name);
     const char *why = lua_tostring(L, -2), *none = lua_tostring(L, -1);
-    if (why && strncmp(why, none, strlen(none)) == 0) tl_fail(L, TP_E_OPTION, "option: the library tempo.%s is not in this version", name);
+    if (why && strncmp(why, none, strlen(none)) == 0)
+      tl_fail(L, TP_E_OPTION, "option: the library tempo.%s is not in this version", name);
     lua_pop(L, 1);
     lua_error(L);
   }
@@ -59,8 +65,10 @@ static int module_index(lua_State *L) {
 static int module_method(lua_State *L) {
   const char *name = lua_tostring(L, TL_UPVALUE);
   tl_type t = tl_typeof(L, 1);
-  if (t != TL_TENSOR && t != TL_LOOSE && !(t == TL_ARRAY && (strcmp(name, "shape") == 0 || strcmp(name, "dtype") == 0)))
-    tl_fail(L, TP_E_OPTION, "option: bad argument #1 to '%s': expected a tensor, got %s", name, tl_describe(L, 1));
+  if (t != TL_TENSOR && t != TL_LOOSE &&
+      !(t == TL_ARRAY && (strcmp(name, "shape") == 0 || strcmp(name, "dtype") == 0)))
+    tl_fail(L, TP_E_OPTION, "option: bad argument #1 to '%s': expected a tensor, got %s", name,
+        tl_describe(L, 1));
   int n = lua_gettop(L);
   lua_getfield(L, 1, name);
   lua_insert(L, 1);
@@ -68,8 +76,10 @@ static int module_method(lua_State *L) {
   return lua_gettop(L);
 }
 
-static void push_handle_methods(lua_State *L, tl_state *S) {    /* into the table on top; grad and program are other things there */
-  static const char *const names[] = { "shape", "dtype", "domain", "name", "at", "backward", "peek" };
+/* into the table on top; grad and program are other things there */
+static void push_handle_methods(lua_State *L, tl_state *S) {
+  static const char *const names[] = { "shape", "dtype", "domain", "name", "at", "backward",
+    "peek" };
   for (size_t k = 0; k < TP_LEN(names); k++) {
     lua_pushstring(L, names[k]);
     tl_setnamed(L, S, TL_NONE, &(tl_reg){ names[k], module_method, 0 }, 1);
@@ -82,10 +92,11 @@ static int module_clock(lua_State *L) {
   return 1;
 }
 
-static int push_environments(lua_State *L) {    /* the names of all */
+static int push_environments(lua_State *L) { /* the names of all */
   int n = 16, found;
   const char **names = lua_newuserdata(L, sizeof *names * (size_t)n);
-  while ((found = tp_env_names(names, n)) == n) names = lua_newuserdata(L, sizeof *names * (size_t)(n *= 2));
+  while ((found = tp_env_names(names, n)) == n)
+    names = lua_newuserdata(L, sizeof *names * (size_t)(n *= 2));
   lua_createtable(L, found, 0);
   for (int k = 0; k < found; k++) {
     lua_pushstring(L, names[k]);
@@ -113,22 +124,32 @@ static int module_environment(lua_State *L) {
   return 1;
 }
 
-void tl_pushmodule(lua_State *L) {
-  tl_rawgetp(L, LUA_REGISTRYINDEX, &module_key);
-}
+void tl_pushmodule(lua_State *L) { tl_rawgetp(L, LUA_REGISTRYINDEX, &module_key); }
 
 static const tl_reg functions[] = {
-  { "program", tl_program, 1 }, { "grad", tl_grad, 3 }, { "array", tl_array_new, 3 }, { "load", tl_array_load, 1 }, { "save", tl_array_save_named, 2 },
-  { "range", tl_index_range, 0 }, { "min", tl_index_min, 0 }, { "max", tl_index_max, 0 }, { "floordiv", tl_index_floordiv, 2 }, { "mod", tl_index_mod, 2 },
-  { "clock", module_clock, 0 }, { "warn", tl_default_warn, 1 }, { 0 },
+  { "program", tl_program, 1 },
+  { "grad", tl_grad, 3 },
+  { "array", tl_array_new, 3 },
+  { "load", tl_array_load, 1 },
+  { "save", tl_array_save_named, 2 },
+  { "range", tl_index_range, 0 },
+  { "min", tl_index_min, 0 },
+  { "max", tl_index_max, 0 },
+  { "floordiv", tl_index_floordiv, 2 },
+  { "mod", tl_index_mod, 2 },
+  { "clock", module_clock, 0 },
+  { "warn", tl_default_warn, 1 },
+  { 0 },
 };
 
-/* lua/tempo/init.lua refuses other Luas before this module is loaded; this is for whoever loads it by itself. The module for LuaJIT would even run
- * under PUC-Rio's 5.1, up to the first thing that it lacks. */
+/* lua/tempo/init.lua refuses other Luas before this module is loaded; this is for whoever loads it
+ * by itself. The module for LuaJIT would even run under PUC-Rio's 5.1, up to the first thing that
+ * it lacks. */
 #if LUA_VERSION_NUM < 502
 extern int luaJIT_setmode(lua_State *L, int index, int mode) __attribute__((weak));
 static void check_version(lua_State *L) {
-  if (!luaJIT_setmode) luaL_error(L, "tempo runs under Lua 5.4 and LuaJIT 2.1; this is %s", LUA_VERSION);
+  if (!luaJIT_setmode)
+    luaL_error(L, "tempo runs under Lua 5.4 and LuaJIT 2.1; this is %s", LUA_VERSION);
 }
 #else
 static void check_version(lua_State *L) { luaL_checkversion(L); }
@@ -149,19 +170,20 @@ int luaopen_tempo(lua_State *L) {
   lua_newtable(L);
   tl_push_methods(L, S, "mfc", TL_NONE);
   push_handle_methods(L, S);
-  tl_setfuncs(L, S, functions);                 /* after the rows: floordiv and mod take index expressions too */
+  /* after the rows: floordiv and mod take index expressions too */
+  tl_setfuncs(L, S, functions);
   lua_pushliteral(L, "tempo " TP_VERSION);
   lua_setfield(L, -2, "_VERSION");
   lua_newtable(L);
   tl_pushfunction(L, S, module_index, 0);
   lua_setfield(L, -2, "__index");
-  tl_pushfunction(L, S, tl_error, 0);           /* for tempo.util */
+  tl_pushfunction(L, S, tl_error, 0); /* for tempo.util */
   lua_setfield(L, -2, "fail");
   tl_pushfunction(L, S, module_environment, 0);
   lua_setfield(L, -2, "environment");
   tl_pushfunction(L, S, tl_nearest, 0);
   lua_setfield(L, -2, "nearest");
-  tl_pushfunction(L, S, tl_grad_step, 0);       /* for tempo.optim */
+  tl_pushfunction(L, S, tl_grad_step, 0); /* for tempo.optim */
   lua_setfield(L, -2, "step");
   tl_pushfunction(L, S, tl_may_miss, 0);
   lua_setfield(L, -2, "may_miss");

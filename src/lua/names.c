@@ -1,13 +1,21 @@
-/* names: the script's own names of unnamed tensors, for messages: the local, upvalue, field or global that holds one while a message is made.
+/* names: the script's own names of unnamed tensors, for messages: the local, upvalue, field or
+ * global that holds one while a message is made.
  *
- * Nothing is done where tensors are made. When a program is compiled, and when recording meets a mistake, the frames of the script are looked through once,
- * the innermost first, for locals, then for upvalues. A local names a tensor only in the function whose lines made it: a parameter of a helper is
- * another's name for it. */
+ * Nothing is done where tensors are made. When a program is compiled, and when recording meets a
+ * mistake, the frames of the script are looked through once, the innermost first, for locals, then
+ * for upvalues. A local names a tensor only in the function whose lines made it: a parameter of a
+ * helper is another's name for it. */
 #include "lua/tl.h"
 
-enum { ALIASES = 64 };                          /* parameters of helpers */
+enum { ALIASES = 64 }; /* parameters of helpers */
 
-typedef struct { lua_State *L; tl_prog *lp; lua_Debug ar; int left, nalias; const tp_node *alias[ALIASES]; } names_t;
+typedef struct {
+  lua_State *L;
+  tl_prog *lp;
+  lua_Debug ar;
+  int left, nalias;
+  const tp_node *alias[ALIASES];
+} names_t;
 
 static bool is_alias(const names_t *n, const tp_node *x) {
   for (int k = 0; k < n->nalias; k++)
@@ -23,21 +31,23 @@ static bool made_here(const names_t *n, const tp_node *x, bool upvalue) {
   return x->pos.line >= n->ar.linedefined && x->pos.line <= n->ar.lastlinedefined;
 }
 
-static tp_node *tensor(const names_t *n, int i) {       /* of our program, without a name */
+static tp_node *tensor(const names_t *n, int i) { /* of our program, without a name */
   const tl_tensor *u = tl_typeof(n->L, i) == TL_TENSOR ? lua_touserdata(n->L, i) : NULL;
   return u && u->lp == n->lp && !tp_own_name(u->v.node) ? u->v.node : NULL;
 }
 
-/* layers[2] or net.h for the key at i; "" if it is neither. It is not converted, as that would end the traversal. */
+/* layers[2] or net.h for the key at i; "" if it is neither. It is not converted, as that would end
+ * the traversal. */
 static const char *field_name(const names_t *n, const char *table, int i, char *out, size_t room) {
   int64_t at;
   *out = 0;
-  if (lua_type(n->L, i) == LUA_TSTRING) snprintf(out, room, "%s%s%s", table, *table ? "." : "", lua_tostring(n->L, i));
+  if (lua_type(n->L, i) == LUA_TSTRING)
+    snprintf(out, room, "%s%s%s", table, *table ? "." : "", lua_tostring(n->L, i));
   else if (tl_isint(n->L, i, &at)) snprintf(out, room, "%s[%lld]", table, (long long)at);
   return out;
 }
 
-static bool is_module(lua_State *L, int i) {    /* tempo, which holds no tensors */
+static bool is_module(lua_State *L, int i) { /* tempo, which holds no tensors */
   tl_pushmodule(L);
   bool is = lua_rawequal(L, i, -1);
   lua_pop(L, 1);
@@ -59,7 +69,8 @@ static void name_fields(names_t *n, int i, const char *table, int depth) {
   lua_settop(L, top);
 }
 
-static void name_value(names_t *n, const char *name, bool upvalue) {    /* of the variable, on top; pops it */
+/* of the variable, on top; pops it */
+static void name_value(names_t *n, const char *name, bool upvalue) {
   tp_node *x = tensor(n, -1);
   if (x && made_here(n, x, upvalue)) x->var = tp_strdup(&n->lp->p->g->arena, name);
   else if (x && !upvalue && n->nalias < ALIASES) n->alias[n->nalias++] = x;
@@ -86,7 +97,8 @@ static void name_upvalues(names_t *n) {
 
 static void each_frame(names_t *n, void (*look)(names_t *)) {
   for (int level = 0; lua_getstack(n->L, level, &n->ar); level++)
-    if (lua_getinfo(n->L, "S", &n->ar) && *n->ar.what != 'C' && !tl_is_library(n->L, n->ar.source)) look(n);
+    if (lua_getinfo(n->L, "S", &n->ar) && *n->ar.what != 'C' && !tl_is_library(n->L, n->ar.source))
+      look(n);
 }
 
 void tl_name_variables(lua_State *L, tl_prog *lp) {

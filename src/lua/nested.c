@@ -1,25 +1,33 @@
 /* nested: arrays to and from nested Lua tables, element by element. */
 #include "lua/tl.h"
 
-#define EXACT 9007199254740992LL                /* 2^53: beyond it a double skips integers */
+#define EXACT 9007199254740992LL /* 2^53: beyond it a double skips integers */
 
 void tl_pushelem(lua_State *L, const tp_array *a, int64_t k) {
-  if (a->dtype == TP_BOOL) { lua_pushboolean(L, ((const uint8_t *)a->data)[k] != 0); return; }
-  if (tp_dtype_float(a->dtype)) { lua_pushnumber(L, tp_get(a->dtype, a->data, k)); return; }
+  if (a->dtype == TP_BOOL) {
+    lua_pushboolean(L, ((const uint8_t *)a->data)[k] != 0);
+    return;
+  }
+  if (tp_dtype_float(a->dtype)) {
+    lua_pushnumber(L, tp_get(a->dtype, a->data, k));
+    return;
+  }
   int64_t v = tp_geti(a->dtype, a->data, k);
 #if LUA_VERSION_NUM >= 503
   lua_pushinteger(L, v);
 #else
   if (v > EXACT || v < -EXACT)
-    tl_fail(L, TP_E_DTYPE, "dtype: an i64 beyond 2^53 has no exact Lua number here; a:int64() gives cdata");
+    tl_fail(L, TP_E_DTYPE,
+        "dtype: an i64 beyond 2^53 has no exact Lua number here; a:int64() gives cdata");
   lua_pushnumber(L, (double)v);
 #endif
 }
 
 #if LUA_VERSION_NUM < 503
-enum { CDATA = 10 };                            /* LuaJIT's own type, beyond those of lua.h */
+enum { CDATA = 10 }; /* LuaJIT's own type, beyond those of lua.h */
 
-static bool is_int64(lua_State *L, int i, int64_t *out) {       /* a cdata integer, as a:int64() gives */
+/* a cdata integer, as a:int64() gives */
+static bool is_int64(lua_State *L, int i, int64_t *out) {
   if (lua_type(L, i) != CDATA) return false;
   i = lua_absindex(L, i);
   lua_getglobal(L, "require");
@@ -49,11 +57,17 @@ tp_code tl_setelem(lua_State *L, tp_array *a, int64_t k, int i, const char *at, 
   char text[32];
   int64_t v = lua_toboolean(L, i);
   tp_dtype d = a->dtype;
-  bool number = lua_type(L, i) == LUA_TNUMBER, whole = number ? tl_isint(L, i, &v) : lua_isboolean(L, i) || is_int64(L, i, &v);
-  if (!number && !whole) return snprintf(why, TP_HINT, "expected a number%s, got %s", at, tl_describe(L, i)), TP_E_OPTION;
+  bool number = lua_type(L, i) == LUA_TNUMBER,
+       whole = number ? tl_isint(L, i, &v) : lua_isboolean(L, i) || is_int64(L, i, &v);
+  if (!number && !whole)
+    return snprintf(why, TP_HINT, "expected a number%s, got %s", at, tl_describe(L, i)),
+           TP_E_OPTION;
   double f = number ? lua_tonumber(L, i) : (double)v;
   const char *no = whole && d == TP_I64 ? NULL : tp_dtype_refuses(d, f);
-  if (no) return snprintf(why, TP_HINT, "%s%s is %s, and its dtype is %s", tl_numeral(f, text), at, no, tp_dtype_name(d)), TP_E_DTYPE;
+  if (no)
+    return snprintf(why, TP_HINT, "%s%s is %s, and its dtype is %s", tl_numeral(f, text), at, no,
+               tp_dtype_name(d)),
+           TP_E_DTYPE;
   if (number && (!whole || tp_dtype_float(d))) tp_put(d, a->data, k, f);
   else tp_puti(d, a->data, k, v);
   return TP_OK;
@@ -66,7 +80,10 @@ void tl_putelem(lua_State *L, const char *what, tp_code code, tp_array *a, int64
 }
 
 static void push_level(lua_State *L, const tp_array *a, int level, int64_t *k) {
-  if (level == a->rank) { tl_pushelem(L, a, (*k)++); return; }
+  if (level == a->rank) {
+    tl_pushelem(L, a, (*k)++);
+    return;
+  }
   luaL_checkstack(L, 4, "nested tables");
   int64_t n = a->shape[level];
   lua_createtable(L, (int)TP_MIN(n, 1 << 20), 0);
@@ -82,7 +99,15 @@ void tl_pushnested(lua_State *L, const tp_array *a) {
 }
 
 /* ---- tables in ---- */
-typedef struct { lua_State *L; const char *what; tp_code code; tp_array *a; int rank; int64_t shape[TP_MAXRANK], at[TP_MAXRANK]; bool boolean; } nest_t;
+typedef struct {
+  lua_State *L;
+  const char *what;
+  tp_code code;
+  tp_array *a;
+  int rank;
+  int64_t shape[TP_MAXRANK], at[TP_MAXRANK];
+  bool boolean;
+} nest_t;
 
 /* The place of element k as the script writes it: [2][1]. */
 static const char *entry_place(int levels, const int64_t *at, char *out, size_t room) {
@@ -95,19 +120,22 @@ static const char *entry_place(int levels, const int64_t *at, char *out, size_t 
 }
 
 /* Of the class of what the table is for, else of the fault's own. */
-static int refuse(const nest_t *n, tp_code own, const char *fmt, ...) TP_PRINTF(3, 4) __attribute__((noreturn));
+static int refuse(const nest_t *n, tp_code own, const char *fmt, ...) TP_PRINTF(3, 4)
+    __attribute__((noreturn));
 static int refuse(const nest_t *n, tp_code own, const char *fmt, ...) {
   char text[512];
   TP_FORMAT(text, fmt);
   tl_fail(n->L, n->code ? n->code : own, "%s: %s", n->what, text);
 }
 
-static void measure(nest_t *n, int i) {                 /* the first row of every level says the shape */
+/* the first row of every level says the shape */
+static void measure(nest_t *n, int i) {
   lua_State *L = n->L;
   luaL_checkstack(L, 4, n->what);
   lua_pushvalue(L, i);
   while (lua_istable(L, -1)) {
-    if (n->rank == TP_MAXRANK) refuse(n, TP_E_SHAPE, "tables are nested more than %d deep", TP_MAXRANK);
+    if (n->rank == TP_MAXRANK)
+      refuse(n, TP_E_SHAPE, "tables are nested more than %d deep", TP_MAXRANK);
     int64_t len = n->shape[n->rank++] = (int64_t)lua_rawlen(L, -1);
     if (len == 0) break;
     lua_rawgeti(L, -1, 1);
@@ -117,41 +145,51 @@ static void measure(nest_t *n, int i) {                 /* the first row of ever
   lua_pop(L, 1);
 }
 
-static int refuse_key(const nest_t *n, int level, int64_t len) {        /* the key is at -2 */
+static int refuse_key(const nest_t *n, int level, int64_t len) { /* the key is at -2 */
   lua_State *L = n->L;
   char where[128], key[128];
   if (lua_type(L, -2) == LUA_TNUMBER) snprintf(key, sizeof key, "%.17g", lua_tonumber(L, -2));
-  else snprintf(key, sizeof key, "%.100s", lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : tl_describe(L, -2));
-  refuse(n, TP_E_OPTION, "expected a sequence of numbers%s%s, got a table with the key %s beside its %lld entries", level ? " at " : "",
-         entry_place(level, n->at, where, sizeof where), key, (long long)len);
+  else
+    snprintf(key, sizeof key, "%.100s",
+        lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : tl_describe(L, -2));
+  refuse(n, TP_E_OPTION,
+      "expected a sequence of numbers%s%s, got a table with the key %s beside its %lld entries",
+      level ? " at " : "", entry_place(level, n->at, where, sizeof where), key, (long long)len);
 }
 
-static void fill_level(nest_t *n, int i, int level, int64_t to) {       /* the entry at i goes to element `to` on */
+/* the entry at i goes to element `to` on */
+static void fill_level(nest_t *n, int i, int level, int64_t to) {
   char where[128], at[160], why[TP_HINT];
   lua_State *L = n->L;
   tp_code own;
   if (level == n->rank) {
-    if (lua_istable(L, i)) refuse(n, TP_E_SHAPE, "the table is ragged: a table at %s, where the first rows have a number", entry_place(level, n->at, where, sizeof where));
+    if (lua_istable(L, i))
+      refuse(n, TP_E_SHAPE,
+          "the table is ragged: a table at %s, where the first rows have a number",
+          entry_place(level, n->at, where, sizeof where));
     if (!(own = tl_setelem(L, n->a, to, i, "", why))) return;
     snprintf(at, sizeof at, " at %s", entry_place(level, n->at, where, sizeof where));
     tl_setelem(L, n->a, to, i, at, why);
     refuse(n, own, "%s", why);
   }
-  if (!lua_istable(L, i)) refuse(n, TP_E_SHAPE, "the table is ragged: %s at %s, where the first rows have a table", tl_describe(L, i), entry_place(level, n->at, where, sizeof where));
+  if (!lua_istable(L, i))
+    refuse(n, TP_E_SHAPE, "the table is ragged: %s at %s, where the first rows have a table",
+        tl_describe(L, i), entry_place(level, n->at, where, sizeof where));
   int64_t len = (int64_t)lua_rawlen(L, i), seen = 0, stride = 1, k;
   if (len != n->shape[level])
-    refuse(n, TP_E_SHAPE, "the table is ragged: %lld entries at %s, where the first row has %lld", (long long)len, entry_place(level, n->at, where, sizeof where),
-           (long long)n->shape[level]);
+    refuse(n, TP_E_SHAPE, "the table is ragged: %lld entries at %s, where the first row has %lld",
+        (long long)len, entry_place(level, n->at, where, sizeof where), (long long)n->shape[level]);
   for (int j = level + 1; j < n->rank; j++) stride *= n->shape[j];
   luaL_checkstack(L, 8, n->what);
-  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1), seen++) {         /* not 1 to len: no other key may be there */
+  /* not 1 to len: no other key may be there */
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1), seen++) {
     if (!tl_isint(L, -2, &k) || k < 1 || k > len) refuse_key(n, level, len);
     n->at[level] = k;
     fill_level(n, lua_gettop(L), level + 1, to + (k - 1) * stride);
   }
   if (seen < len)
-    refuse(n, TP_E_OPTION, "%lld of the %lld entries%s%s are nil", (long long)(len - seen), (long long)len, level ? " at " : "",
-           entry_place(level, n->at, where, sizeof where));
+    refuse(n, TP_E_OPTION, "%lld of the %lld entries%s%s are nil", (long long)(len - seen),
+        (long long)len, level ? " at " : "", entry_place(level, n->at, where, sizeof where));
 }
 
 /* {} says nothing about the axes behind the extent 0: they are those expected. */
@@ -162,7 +200,8 @@ static void complete_empty(nest_t *n, int rank, const int64_t *shape) {
   for (; n->rank < rank; n->rank++) n->shape[n->rank] = shape[n->rank];
 }
 
-tp_array *tl_nested(lua_State *L, int i, const char *what, tp_code code, const tp_dtype *d, int rank, const int64_t *shape) {
+tp_array *tl_nested(lua_State *L, int i, const char *what, tp_code code, const tp_dtype *d,
+    int rank, const int64_t *shape) {
   i = lua_absindex(L, i);
   nest_t n = { .L = L, .what = what, .code = code };
   measure(&n, i);

@@ -1,14 +1,17 @@
-/* options: strings, integers, dtypes, shapes, domains and tables of options, as many functions take them. */
+/* options: strings, integers, dtypes, shapes, domains and tables of options, as many functions take
+ * them. */
 #include "lua/tl.h"
 
 void tl_options(lua_State *L, int i, const char *what, const char *const *known) {
   if (lua_isnoneornil(L, i)) return;
-  if (!lua_istable(L, i)) tl_fail(L, TP_E_OPTION, "option: %s takes a table of options, got %s", what, tl_describe(L, i));
+  if (!lua_istable(L, i))
+    tl_fail(L, TP_E_OPTION, "option: %s takes a table of options, got %s", what, tl_describe(L, i));
   int n = 0;
   while (known[n]) n++;
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING)
-      tl_fail(L, TP_E_OPTION, "option: %s takes options by name, { %s = ... }; got %s as a key", what, n ? known[0] : "name", tl_describe(L, -2));
+      tl_fail(L, TP_E_OPTION, "option: %s takes options by name, { %s = ... }; got %s as a key",
+          what, n ? known[0] : "name", tl_describe(L, -2));
     int k = 0;
     while (k < n && strcmp(known[k], lua_tostring(L, -2)) != 0) k++;
     if (k == n) tl_unknown(L, what, lua_tostring(L, -2), known, n);
@@ -24,15 +27,19 @@ bool tl_option(lua_State *L, int i, const char *name) {
 }
 
 const char *tl_string(lua_State *L, int i, const char *what) {
-  if (lua_type(L, i) != LUA_TSTRING) tl_fail(L, TP_E_OPTION, "option: %s: expected a string, got %s", what, tl_describe(L, i));
+  if (lua_type(L, i) != LUA_TSTRING)
+    tl_fail(L, TP_E_OPTION, "option: %s: expected a string, got %s", what, tl_describe(L, i));
   return lua_tostring(L, i);
 }
 
 int64_t tl_integer(lua_State *L, int i, const char *what) {
   int64_t k;
   char text[32];
-  if (lua_type(L, i) != LUA_TNUMBER) tl_fail(L, TP_E_OPTION, "option: %s: expected an integer, got %s", what, tl_describe(L, i));
-  if (!tl_isint(L, i, &k)) tl_fail(L, TP_E_OPTION, "option: %s: expected an integer, got %s", what, tl_numeral(lua_tonumber(L, i), text));
+  if (lua_type(L, i) != LUA_TNUMBER)
+    tl_fail(L, TP_E_OPTION, "option: %s: expected an integer, got %s", what, tl_describe(L, i));
+  if (!tl_isint(L, i, &k))
+    tl_fail(L, TP_E_OPTION, "option: %s: expected an integer, got %s", what,
+        tl_numeral(lua_tonumber(L, i), text));
   return k;
 }
 
@@ -43,7 +50,9 @@ tp_dtype tl_dtype(lua_State *L, int i, const char *what) {
   const char *names[TP_NDTYPE];
   for (int k = 0; k < TP_NDTYPE; k++) names[k] = tp_dtype_name((tp_dtype)k);
   const char *near = tp_nearest(s, names, TP_NDTYPE);
-  return tl_fail(L, TP_E_OPTION, "option: %s: unknown dtype '%s'; did you mean '%s'?", what, s, near ? near : "f32"), d;
+  return tl_fail(L, TP_E_OPTION, "option: %s: unknown dtype '%s'; did you mean '%s'?", what, s,
+             near ? near : "f32"),
+         d;
 }
 
 const tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what) {
@@ -51,33 +60,54 @@ const tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what) {
   if (tl_typeof(L, i) == TL_INDEX) {
     tl_sameprog(L, lp, i, what);
     const tp_ix *e = ((tl_index *)tl_check(L, i, TL_INDEX, what))->e;
-    if (tp_ix_is_cond(e)) tl_fail(L, TP_E_OPTION, "option: %s: %s is a condition, not an index expression", what, tp_ix_str(lp->p->ix, e));
+    if (tp_ix_is_cond(e))
+      tl_fail(L, TP_E_OPTION, "option: %s: %s is a condition, not an index expression", what,
+          tp_ix_str(lp->p->ix, e));
     return e;
   }
   if (tl_isint(L, i, &k)) return tp_ix_const(lp->p->ix, k);
   char text[32];
   if (lua_type(L, i) == LUA_TNUMBER)
-    tl_fail(L, TP_E_AFFINE, "affine: %s: %s is no integer; for arithmetic on values write t:value()", what, tl_numeral(lua_tonumber(L, i), text));
+    tl_fail(L, TP_E_AFFINE,
+        "affine: %s: %s is no integer; for arithmetic on values write t:value()", what,
+        tl_numeral(lua_tonumber(L, i), text));
   if (tl_typeof(L, i) == TL_TENSOR || tl_typeof(L, i) == TL_LOOSE)
-    tl_fail(L, TP_E_AFFINE, "affine: %s: a tensor is no index expression; to choose by data write x[lo .. hi]:index_select(0, k)", what);
-  return tl_fail(L, TP_E_OPTION, "option: %s: expected an integer or an index expression, got %s", what, tl_describe(L, i)), NULL;
+    tl_fail(L, TP_E_AFFINE,
+        "affine: %s: a tensor is no index expression; to choose by data write x[lo .. "
+        "hi]:index_select(0, k)",
+        what);
+  return tl_fail(L, TP_E_OPTION, "option: %s: expected an integer or an index expression, got %s",
+             what, tl_describe(L, i)),
+         NULL;
 }
 
 int tl_sequence(lua_State *L, int i, const char *what, const char *like) {
   int64_t k;
-  if (!lua_istable(L, i)) tl_fail(L, TP_E_OPTION, "option: %s: expected a table like %s, got %s", what, like, tl_describe(L, i));
+  if (!lua_istable(L, i))
+    tl_fail(L, TP_E_OPTION, "option: %s: expected a table like %s, got %s", what, like,
+        tl_describe(L, i));
   int n = (int)lua_rawlen(L, i), count = 0;
   i = lua_absindex(L, i);
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1), count++) {
     if (lua_type(L, -2) == LUA_TSTRING)
-      tl_fail(L, TP_E_OPTION, "option: %s: expected a sequence like %s, got the key '%s' in it: options have a table of their own", what, like, lua_tostring(L, -2));
-    if (!tl_isint(L, -2, &k) || k < 1) tl_fail(L, TP_E_OPTION, "option: %s: expected a sequence like %s, got %s as a key", what, like, tl_describe(L, -2));
+      tl_fail(L, TP_E_OPTION,
+          "option: %s: expected a sequence like %s, got the key '%s' in it: options have a table "
+          "of their own",
+          what, like, lua_tostring(L, -2));
+    if (!tl_isint(L, -2, &k) || k < 1)
+      tl_fail(L, TP_E_OPTION, "option: %s: expected a sequence like %s, got %s as a key", what,
+          like, tl_describe(L, -2));
   }
-  if (count != n) tl_fail(L, TP_E_OPTION, "option: %s: expected a sequence like %s, got one with holes (is a variable's name misspelled?)", what, like);
+  if (count != n)
+    tl_fail(L, TP_E_OPTION,
+        "option: %s: expected a sequence like %s, got one with holes (is a variable's name "
+        "misspelled?)",
+        what, like);
   return n;
 }
 
-int tl_shape(lua_State *L, tl_prog *lp, int i, const char *what, bool minus, const tp_ix *const **out) {
+int tl_shape(
+    lua_State *L, tl_prog *lp, int i, const char *what, bool minus, const tp_ix *const **out) {
   i = lua_absindex(L, i);
   int n = tl_sequence(L, i, what, "{3, T}");
   if (n > TP_MAXRANK) tl_fail(L, TP_E_SHAPE, "shape: %s: %d axes, at most %d", what, n, TP_MAXRANK);
@@ -98,23 +128,32 @@ static const tp_sym *to_dim(lua_State *L, tl_prog *lp, int i, const char *what) 
   const tp_ix *e = ((tl_index *)tl_check(L, i, TL_INDEX, what))->e;
   const tp_sym *s = tp_ix_as_sym(e);
   tl_sameprog(L, lp, i, what);
-  if (!s) tl_fail(L, TP_E_OPTION, "option: %s: '%s' is an expression; a domain lists dims, like {t}", what, tp_ix_str(lp->p->ix, e));
+  if (!s)
+    tl_fail(L, TP_E_OPTION, "option: %s: '%s' is an expression; a domain lists dims, like {t}",
+        what, tp_ix_str(lp->p->ix, e));
   if (s->kind != TP_SYM_DIM)
-    tl_fail(L, TP_E_OPTION, "option: %s: '%s' is a bound; a domain lists dims only (P:dim gives the dim and its bound: local t, T = P:dim \"t\")",
-            what, s->name);
+    tl_fail(L, TP_E_OPTION,
+        "option: %s: '%s' is a bound; a domain lists dims only (P:dim gives the dim and its bound: "
+        "local t, T = P:dim \"t\")",
+        what, s->name);
   return s;
 }
 
 static void check_order(lua_State *L, const char *what, int n, const tp_sym *const *dims) {
   for (int k = 1; k < n; k++)
-    if (dims[k - 1] == dims[k]) tl_fail(L, TP_E_OPTION, "option: %s: dim '%s' is listed twice; a domain is a set", what, dims[k]->name);
+    if (dims[k - 1] == dims[k])
+      tl_fail(L, TP_E_OPTION, "option: %s: dim '%s' is listed twice; a domain is a set", what,
+          dims[k]->name);
   for (int k = 1; k < n; k++)
     if (dims[k - 1]->order >= dims[k]->order)
-      tl_fail(L, TP_E_OPTION, "option: %s: list the dims in the order of P:dim, '%s' before '%s', which is that of its arrays", what,
-              dims[k]->name, dims[k - 1]->name);
+      tl_fail(L, TP_E_OPTION,
+          "option: %s: list the dims in the order of P:dim, '%s' before '%s', which is that of its "
+          "arrays",
+          what, dims[k]->name, dims[k - 1]->name);
 }
 
-int tl_domain(lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, const tp_sym *const **out) {
+int tl_domain(
+    lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, const tp_sym *const **out) {
   i = lua_absindex(L, i);
   tp_graph *g = lp->p->g;
   int n = tl_sequence(L, i, what, "{t}"), have = 0;
@@ -132,7 +171,9 @@ int tl_domain(lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, 
       const tp_sym *s = to_dim(L, lp, top, what);
       listed[nlisted++] = s;
       have = tp_dom_union(g, have, dom, 1, &s, &dom);
-    } else tl_fail(L, TP_E_OPTION, "option: %s: a domain lists dims or tensors, got %s", what, tl_describe(L, top));
+    } else
+      tl_fail(L, TP_E_OPTION, "option: %s: a domain lists dims or tensors, got %s", what,
+          tl_describe(L, top));
     lua_pop(L, 1);
   }
   if (ordered) check_order(L, what, nlisted, listed);

@@ -2,7 +2,12 @@
 #include "lua/tl.h"
 
 /* What the value's expression mentions: the inputs and bounds that must be given. */
-typedef struct { tp_graph *g; bool *node, *sym; int *stack; int n; } reach_t;
+typedef struct {
+  tp_graph *g;
+  bool *node, *sym;
+  int *stack;
+  int n;
+} reach_t;
 
 static void reach_val(reach_t *r, tp_val v);
 
@@ -30,15 +35,18 @@ static void reach_node(reach_t *r, tp_node *n) {
   for (int k = 0; k < n->ndom; k++) reach_sym(r, n->dom[k]);
   for (int k = 0; k < n->nin; k++) reach_val(r, n->in[k].src);
   tp_node_map(NULL, n, reach_ix, r);
-  if (n->op == TP_OP_GRAD)                      /* of the marked losses too */
+  if (n->op == TP_OP_GRAD) /* of the marked losses too */
     for (int k = 0; k < r->g->losses.n; k++) reach_val(r, r->g->losses.v[k]);
 }
 
-static void reach(lua_State *L, tp_graph *g, tp_val v, reach_t *r) {    /* pushes its memory */
+static void reach(lua_State *L, tp_graph *g, tp_val v, reach_t *r) { /* pushes its memory */
   size_t n = (size_t)g->nodes.n, nsym = (size_t)tp_nsym(g->ix);
   size_t bytes = n * (sizeof(int) + 1) + nsym;
   char *mem = memset(lua_newuserdata(L, bytes + 1), 0, bytes);
-  *r = (reach_t){ .g = g, .stack = (int *)mem, .node = (bool *)(mem + n * sizeof(int)), .sym = (bool *)(mem + n * (sizeof(int) + 1)) };
+  *r = (reach_t){ .g = g,
+    .stack = (int *)mem,
+    .node = (bool *)(mem + n * sizeof(int)),
+    .sym = (bool *)(mem + n * (sizeof(int) + 1)) };
   reach_val(r, v);
   while (r->n) reach_node(r, g->nodes.v[r->stack[--r->n]]);
 }
@@ -66,7 +74,8 @@ static void take_point(lua_State *L, const tp_node *x, int i, int64_t *at) {
   tl_options(L, i, "at of peek", known);
   for (int k = 0; k < x->ndom; k++) {
     if (!tl_option(L, i, x->dom[k]->name))
-      tl_fail(L, TP_E_OPTION, "option: peek: the point lacks dim '%s': at = {%s = 0}", x->dom[k]->name, x->dom[k]->name);
+      tl_fail(L, TP_E_OPTION, "option: peek: the point lacks dim '%s': at = {%s = 0}",
+          x->dom[k]->name, x->dom[k]->name);
     at[k] = tl_integer(L, lua_gettop(L), "at of peek");
     lua_pop(L, 1);
   }
@@ -81,10 +90,10 @@ int tl_peek(lua_State *L) {
   tl_tensor *u = tl_check(L, 1, TL_TENSOR, "peek");
   tp_graph *g = u->lp->p->g;
   tl_options(L, 2, "peek", known);
-  push_option(L, 2, "inputs");                  /* 3 */
-  push_option(L, 2, "bounds");                  /* 4 */
-  push_option(L, 2, "at");                      /* 5 */
-  push_option(L, 2, "seed");                    /* 6 */
+  push_option(L, 2, "inputs"); /* 3 */
+  push_option(L, 2, "bounds"); /* 4 */
+  push_option(L, 2, "at");     /* 5 */
+  push_option(L, 2, "seed");   /* 6 */
   reach_t r;
   tp_error e = { 0 };
   reach(L, g, u->v, &r);
@@ -95,7 +104,9 @@ int tl_peek(lua_State *L) {
   take_bounds(L, run, &r, 4);
   take_reach_inputs(L, run, &r, 3);
   if (g->inputs.n != run->ninput || tp_nsym(g->ix) != nsym)
-    tl_fail(L, TP_E_OPTION, "option: peek: while its inputs were read, the program was given another input, dim or bound");
+    tl_fail(L, TP_E_OPTION,
+        "option: peek: while its inputs were read, the program was given another input, dim or "
+        "bound");
   if (!lua_isnil(L, 6)) run->run.seed = (uint64_t)tl_integer(L, 6, "seed");
   tl_array *out = tl_pusharray(L);
   int result = lua_gettop(L);

@@ -12,7 +12,9 @@ int tl_program(lua_State *L) {
 
 static int program_gc(lua_State *L) {
   tl_prog *lp = tl_object(L, 1, TL_PROGRAM, "__gc");
-  if (lp->watched && !lp->over) tl_fail(L, TP_E_OPTION, "option: __gc: a program is freed by the collector, when nothing uses it");
+  if (lp->watched && !lp->over)
+    tl_fail(
+        L, TP_E_OPTION, "option: __gc: a program is freed by the collector, when nothing uses it");
   lp->p = tp_program_unref(lp->p);
   return 0;
 }
@@ -20,7 +22,8 @@ static int program_gc(lua_State *L) {
 static int program_tostring(lua_State *L) {
   tl_prog *lp = tl_check(L, 1, TL_PROGRAM, "tostring");
   const tp_graph *g = lp->p->g;
-  lua_pushfstring(L, "tempo.Program<%d nodes, %d inputs, %d parameters>", g->nodes.n, g->inputs.n, g->params.n);
+  lua_pushfstring(
+      L, "tempo.Program<%d nodes, %d inputs, %d parameters>", g->nodes.n, g->inputs.n, g->params.n);
   return 1;
 }
 
@@ -33,15 +36,20 @@ static int program_seed(lua_State *L) {
 static const char *symbol_name(lua_State *L, int i, const char *what) {
   const char *s = tl_string(L, i, what), *p = s;
   if (*p == '_' || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z'))
-    while (*p == '_' || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9')) p++;
-  if (*p || p == s) tl_fail(L, TP_E_OPTION, "option: %s: '%s' is no name: letters, digits and _, as in Lua", what, s);
+    while (*p == '_' || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+        (*p >= '0' && *p <= '9'))
+      p++;
+  if (*p || p == s)
+    tl_fail(
+        L, TP_E_OPTION, "option: %s: '%s' is no name: letters, digits and _, as in Lua", what, s);
   return s;
 }
 
 static int program_dim(lua_State *L) {
   tp_error e = { 0 };
   tl_prog *lp = tl_self(L, "dim");
-  const char *name = symbol_name(L, 2, "dim"), *bound = lua_isnoneornil(L, 3) ? NULL : symbol_name(L, 3, "bound of dim");
+  const char *name = symbol_name(L, 2, "dim"),
+             *bound = lua_isnoneornil(L, 3) ? NULL : symbol_name(L, 3, "bound of dim");
   tp_sym *s = tp_sym_dim(lp->p->ix, name, bound, lp->pos, &e);
   if (!s) tl_raise(L, &e);
   tl_pushix(L, lp, tp_ix_sym(lp->p->ix, s));
@@ -63,7 +71,9 @@ static int program_stop(lua_State *L) {
   tl_prog *lp = tl_self(L, "stop");
   const tp_ix *dim = tl_typeof(L, 2) == TL_INDEX ? tl_toix(L, lp, 2, "stop") : NULL;
   const tp_sym *s = dim ? tp_ix_as_sym(dim) : NULL;
-  if (!s || s->kind != TP_SYM_DIM) tl_fail(L, TP_E_OPTION, "option: stop: the dim that ends comes first, P:stop(t, done); got %s", tl_describe(L, 2));
+  if (!s || s->kind != TP_SYM_DIM)
+    tl_fail(L, TP_E_OPTION, "option: stop: the dim that ends comes first, P:stop(t, done); got %s",
+        tl_describe(L, 2));
   tp_val done = tl_lifted(L, lp, 3, "stop");
   if (!tp_stop_add(lp->p->g, s, done, &e)) tl_raise(L, &e);
   return 0;
@@ -86,7 +96,8 @@ static void tensor_spec(lua_State *L, tl_prog *lp, int i, bool ordered, tp_attr 
   }
 }
 
-static int push_node(lua_State *L, tl_prog *lp, tp_op op, int nin, const tp_val *in, const tp_attr *a) {
+static int push_node(
+    lua_State *L, tl_prog *lp, tp_op op, int nin, const tp_val *in, const tp_attr *a) {
   tp_error e = { 0 };
   tp_node *n = tp_build(lp->p->g, op, nin, in, a, &e);
   if (!n) tl_raise(L, &e);
@@ -99,8 +110,10 @@ static void equal_rows(lua_State *L, tl_prog *lp, const tp_attr *a) {
   int i;
   const tp_sym *d = tp_varies(a->nix, a->ix, a->ndom, a->dom, &i);
   if (d)
-    tl_fail(L, TP_E_RAGGED, "ragged: input '%s' has extent %s, which varies with '%s': pad it to the largest, and read x:slice(%d, 0, %s)", a->str,
-            tp_ix_str(lp->p->ix, a->ix[i]), d->name, i, tp_ix_str(lp->p->ix, a->ix[i]));
+    tl_fail(L, TP_E_RAGGED,
+        "ragged: input '%s' has extent %s, which varies with '%s': pad it to the largest, and read "
+        "x:slice(%d, 0, %s)",
+        a->str, tp_ix_str(lp->p->ix, a->ix[i]), d->name, i, tp_ix_str(lp->p->ix, a->ix[i]));
 }
 
 static int program_input(lua_State *L) {
@@ -108,9 +121,10 @@ static int program_input(lua_State *L) {
   tl_prog *lp = tl_self(L, "input");
   tp_attr a = { .str = tl_string(L, 2, "name of input") };
   for (int k = 0; k < lp->p->g->inputs.n; k++)
-    if (strcmp(lp->p->g->inputs.v[k]->attr.str, a.str) == 0) tl_fail(L, TP_E_OPTION, "option: there is an input '%s' already, made at %s:%d", a.str,
-                                                                              lp->p->g->inputs.v[k]->pos.file ? lp->p->g->inputs.v[k]->pos.file : "?",
-                                                                              lp->p->g->inputs.v[k]->pos.line);
+    if (strcmp(lp->p->g->inputs.v[k]->attr.str, a.str) == 0)
+      tl_fail(L, TP_E_OPTION, "option: there is an input '%s' already, made at %s:%d", a.str,
+          lp->p->g->inputs.v[k]->pos.file ? lp->p->g->inputs.v[k]->pos.file : "?",
+          lp->p->g->inputs.v[k]->pos.line);
   tl_options(L, 3, "input", known);
   tensor_spec(L, lp, 3, true, &a);
   equal_rows(L, lp, &a);
@@ -138,8 +152,10 @@ static void take_along(lua_State *L, tl_prog *lp, int i, tp_attr *a) {
   a->nalong = tl_domain(L, lp, lua_gettop(L), "along", false, &a->along);
   for (int k = 0; k < a->nalong; k++)
     if (tp_dom_has(a->ndom, a->dom, a->along[k]))
-      tl_fail(L, TP_E_OPTION, "option: param: '%s' is in along and in domain; along says what it evolves over, domain for what there is one each",
-              a->along[k]->name);
+      tl_fail(L, TP_E_OPTION,
+          "option: param: '%s' is in along and in domain; along says what it evolves over, domain "
+          "for what there is one each",
+          a->along[k]->name);
   a->ndom = tp_dom_union(lp->p->g, a->ndom, a->dom, a->nalong, a->along, &a->dom);
   lua_pop(L, 1);
 }
@@ -150,7 +166,8 @@ static bool given(lua_State *L, int i, const char *name) {
   return true;
 }
 
-/* Without a shape of its own it has that of a nested table, array or tensor given as init; without a dtype, that of the latter two. */
+/* Without a shape of its own it has that of a nested table, array or tensor given as init; without
+ * a dtype, that of the latter two. */
 static void shape_of_init(lua_State *L, tl_prog *lp, int i, tp_attr *a) {
   bool shaped = given(L, 3, "shape");
   if (lua_istable(L, i) && !shaped) {
@@ -173,7 +190,10 @@ static int program_param(lua_State *L) {
   tl_options(L, 3, "param", known);
   tensor_spec(L, lp, 3, false, &a);
   take_along(L, lp, 3, &a);
-  if (!tl_option(L, 3, "init")) tl_fail(L, TP_E_OPTION, "option: param '%s' needs a first value: init = a number, an array or an expression", a.str);
+  if (!tl_option(L, 3, "init"))
+    tl_fail(L, TP_E_OPTION,
+        "option: param '%s' needs a first value: init = a number, an array or an expression",
+        a.str);
   shape_of_init(L, lp, 4, &a);
   tp_val init = tl_lift_as(L, lp, 4, "init", a.dtype, a.nix, a.ix);
   return push_node(L, lp, TP_OP_PARAM, 1, &init, &a);
@@ -183,8 +203,12 @@ static int program_constant(lua_State *L) {
   tl_prog *lp = tl_self(L, "constant");
   tl_type t = tl_typeof(L, 2);
   if (t != TL_ARRAY && !lua_istable(L, 2) && lua_type(L, 2) != LUA_TNUMBER && !lua_isboolean(L, 2))
-    tl_fail(L, TP_E_OPTION, "option: constant: expected an array, a nested table or a number, got %s", tl_describe(L, 2));
-  tl_pushtensor(L, lp, lua_type(L, 2) == LUA_TNUMBER ? tl_lift_as(L, lp, 2, "constant", TP_F32, 0, NULL) : tl_lifted(L, lp, 2, "constant"));
+    tl_fail(L, TP_E_OPTION,
+        "option: constant: expected an array, a nested table or a number, got %s",
+        tl_describe(L, 2));
+  tl_pushtensor(L, lp,
+      lua_type(L, 2) == LUA_TNUMBER ? tl_lift_as(L, lp, 2, "constant", TP_F32, 0, NULL)
+                                    : tl_lifted(L, lp, 2, "constant"));
   return 1;
 }
 
@@ -194,10 +218,22 @@ static int program_env_step(lua_State *L) { return tl_record_env(L, TP_OP_ENV_ST
 
 static const tl_reg program_meta[] = { { "__tostring", program_tostring, 0 }, { 0 } };
 static const tl_reg program_methods[] = {
-  { "dim", program_dim, 3 }, { "bound", program_bound, 2 }, { "stop", program_stop, 3 }, { "input", program_input, 3 }, { "tensor", program_tensor, 2 }, { "param", program_param, 3 },
-  { "constant", program_constant, 2 }, { "call", tl_record_call, 5 }, { "source", tl_record_source, 4 }, { "sink", tl_record_sink, 4 },
-  { "env_reset", program_env_reset, 3 }, { "env_obs", program_env_obs, 3 }, { "env_step", program_env_step, 5 },
-  { "compile", tl_compile, 2 }, { "seed", program_seed, 1 }, { 0 },
+  { "dim", program_dim, 3 },
+  { "bound", program_bound, 2 },
+  { "stop", program_stop, 3 },
+  { "input", program_input, 3 },
+  { "tensor", program_tensor, 2 },
+  { "param", program_param, 3 },
+  { "constant", program_constant, 2 },
+  { "call", tl_record_call, 5 },
+  { "source", tl_record_source, 4 },
+  { "sink", tl_record_sink, 4 },
+  { "env_reset", program_env_reset, 3 },
+  { "env_obs", program_env_obs, 3 },
+  { "env_step", program_env_step, 5 },
+  { "compile", tl_compile, 2 },
+  { "seed", program_seed, 1 },
+  { 0 },
 };
 
 void tl_open_program(lua_State *L, tl_state *S) {

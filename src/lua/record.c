@@ -2,11 +2,20 @@
 #include "lua/tl.h"
 
 /* ---- callbacks ---- */
-typedef struct { tl_prog *lp; const char *what; int fn; int nin; tp_val *in; tp_attr a; } record_t;    /* fn: stack index of the function */
+/* fn: stack index of the function */
+typedef struct {
+  tl_prog *lp;
+  const char *what;
+  int fn;
+  int nin;
+  tp_val *in;
+  tp_attr a;
+} record_t;
 
 static void check_function(lua_State *L, const record_t *r) {
   if (!lua_isfunction(L, r->fn) && !luaL_getmetafield(L, r->fn, "__call"))
-    tl_fail(L, TP_E_OPTION, "option: %s: expected a function, got %s", r->what, tl_describe(L, r->fn));
+    tl_fail(
+        L, TP_E_OPTION, "option: %s: expected a function, got %s", r->what, tl_describe(L, r->fn));
   if (!lua_isfunction(L, r->fn)) lua_pop(L, 1);
 }
 
@@ -47,7 +56,11 @@ static void take_spec(lua_State *L, record_t *r, int i, tp_out *s, bool first) {
 
 static void take_specs(lua_State *L, record_t *r, int i) {
   int n = tl_sequence(L, i, r->what, "{{domain = {t}, shape = {3}}}");
-  if (n == 0) tl_fail(L, TP_E_OPTION, "option: %s: expected a sequence of specs, {{domain = {t}, shape = {3}}}; without results it is P:sink", r->what);
+  if (n == 0)
+    tl_fail(L, TP_E_OPTION,
+        "option: %s: expected a sequence of specs, {{domain = {t}, shape = {3}}}; without results "
+        "it is P:sink",
+        r->what);
   tp_out *s = TP_NEWN(&r->lp->p->g->arena, tp_out, n);
   for (int k = 0; k < n; k++) {
     lua_rawgeti(L, i, k + 1);
@@ -60,7 +73,8 @@ static void take_specs(lua_State *L, record_t *r, int i) {
 
 static void domain_of_inputs(record_t *r) {
   for (int k = 0; k < r->nin; k++)
-    r->a.ndom = tp_dom_union(r->lp->p->g, r->a.ndom, r->a.dom, r->in[k].node->ndom, r->in[k].node->dom, &r->a.dom);
+    r->a.ndom = tp_dom_union(
+        r->lp->p->g, r->a.ndom, r->a.dom, r->in[k].node->ndom, r->in[k].node->dom, &r->a.dom);
 }
 
 static void take_over(lua_State *L, record_t *r, int i) {
@@ -70,7 +84,8 @@ static void take_over(lua_State *L, record_t *r, int i) {
   r->a.nover = tl_domain(L, r->lp, lua_gettop(L), "over", false, &r->a.over);
   for (int k = 0; k < r->a.nover; k++)
     if (!tp_dom_has(r->a.ndom, r->a.dom, r->a.over[k]))
-      tl_fail(L, TP_E_DOMAIN, "domain: %s: '%s' in over is no dim of the call", r->what, r->a.over[k]->name);
+      tl_fail(L, TP_E_DOMAIN, "domain: %s: '%s' in over is no dim of the call", r->what,
+          r->a.over[k]->name);
   lua_pop(L, 1);
 }
 
@@ -94,7 +109,8 @@ static int push_outputs(lua_State *L, tl_prog *lp, tp_node *n) {
   return n->nout;
 }
 
-/* The core calls what has no inputs with the point alone, as P:source is told; the function of P:call gets the empty sequence of arrays before it. */
+/* The core calls what has no inputs with the point alone, as P:source is told; the function of
+ * P:call gets the empty sequence of arrays before it. */
 static int call_with_none(lua_State *L) {
   lua_settop(L, 1);
   lua_pushvalue(L, lua_upvalueindex(1));
@@ -104,7 +120,7 @@ static int call_with_none(lua_State *L) {
   return lua_gettop(L) - 1;
 }
 
-int tl_record_call(lua_State *L) {              /* P:call(fn, {a, b}, {spec, ...}[, {over =}]) */
+int tl_record_call(lua_State *L) { /* P:call(fn, {a, b}, {spec, ...}[, {over =}]) */
   record_t r = { .lp = tl_self(L, "call"), .what = "call", .fn = 2 };
   check_function(L, &r);
   take_inputs(L, &r, 3);
@@ -118,7 +134,8 @@ int tl_record_call(lua_State *L) {              /* P:call(fn, {a, b}, {spec, ...
   return push_outputs(L, r.lp, build(L, &r));
 }
 
-int tl_record_source(lua_State *L) {            /* P:source(fn, spec[, {over =}]); spec may be a sequence of specs */
+/* P:source(fn, spec[, {over =}]); spec may be a sequence of specs */
+int tl_record_source(lua_State *L) {
   record_t r = { .lp = tl_self(L, "source"), .what = "source", .fn = 2 };
   check_function(L, &r);
   if (lua_istable(L, 3) && lua_rawlen(L, 3) == 0) {
@@ -132,11 +149,13 @@ int tl_record_source(lua_State *L) {            /* P:source(fn, spec[, {over =}]
   return push_outputs(L, r.lp, build(L, &r));
 }
 
-int tl_record_sink(lua_State *L) {              /* P:sink({a, b}, fn[, {over =}]) */
+int tl_record_sink(lua_State *L) { /* P:sink({a, b}, fn[, {over =}]) */
   record_t r = { .lp = tl_self(L, "sink"), .what = "sink", .fn = 3 };
   check_function(L, &r);
   take_inputs(L, &r, 2);
-  if (r.nin == 0) tl_fail(L, TP_E_OPTION, "option: sink: the table of tensors is empty: {a, b} are what fn is given");
+  if (r.nin == 0)
+    tl_fail(
+        L, TP_E_OPTION, "option: sink: the table of tensors is empty: {a, b} are what fn is given");
   domain_of_inputs(&r);
   take_over(L, &r, 4);
   build(L, &r);
@@ -144,7 +163,7 @@ int tl_record_sink(lua_State *L) {              /* P:sink({a, b}, fn[, {over =}]
 }
 
 /* ---- environments ---- */
-int tl_record_env(lua_State *L, tp_op op) {     /* P:env_...(name, operands) */
+int tl_record_env(lua_State *L, tp_op op) { /* P:env_...(name, operands) */
   static const int count[] = { 1, 1, 3 };
   const char *what = tp_ops[op].text;
   int n = count[op - TP_OP_ENV_RESET];

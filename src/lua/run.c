@@ -1,7 +1,8 @@
-/* run: what one execution is given: bounds by name, inputs as arrays. Shared by calls of compiled functions and by peek. */
+/* run: what one execution is given: bounds by name, inputs as arrays. Shared by calls of compiled
+ * functions and by peek. */
 #include "lua/tl.h"
 
-static const char run_key;                      /* registry: metatable of tl_run */
+static const char run_key; /* registry: metatable of tl_run */
 
 static bool is_own_number(const tp_array *a) { return a && a->refs == 1 && a->rank == 0; }
 
@@ -54,10 +55,17 @@ tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput, int nout) {
   r->inputs = tp_calloc(((size_t)ninput + 1) * sizeof *r->inputs);
   r->out = tp_calloc(((size_t)nout + 1) * sizeof *r->out);
   r->into = tp_calloc(((size_t)nout + 1) * sizeof *r->into);
-  if (!r->env || !r->given || !r->inputs || !r->out || !r->into) tl_fail(L, TP_E_MEMORY, "memory: no memory for a call");
+  if (!r->env || !r->given || !r->inputs || !r->out || !r->into)
+    tl_fail(L, TP_E_MEMORY, "memory: no memory for a call");
   r->ninput = ninput;
   r->nout = nout;
-  r->run = (tp_run){ .env = r->env, .inputs = r->inputs, .seed = lp->p->seed, .call = tl_callback, .ud = r, .interrupted = tl_interrupted, .host = r };
+  r->run = (tp_run){ .env = r->env,
+    .inputs = r->inputs,
+    .seed = lp->p->seed,
+    .call = tl_callback,
+    .ud = r,
+    .interrupted = tl_interrupted,
+    .host = r };
   return r;
 }
 
@@ -65,33 +73,46 @@ tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput, int nout) {
 static int64_t bound_value(lua_State *L, tl_run *r, int i, const tp_sym *s) {
   int64_t k;
   const char *name = s->name;
-  if (lua_type(L, i) != LUA_TNUMBER) tl_fail(L, TP_E_BOUND, "bound: '%s' must be an integer, got %s", name, tl_describe(L, i));
+  if (lua_type(L, i) != LUA_TNUMBER)
+    tl_fail(L, TP_E_BOUND, "bound: '%s' must be an integer, got %s", name, tl_describe(L, i));
   double d = lua_tonumber(L, i);
   if (d == HUGE_VAL && s == r->endless) return TP_ENDLESS;
-  if (d == HUGE_VAL) tl_fail(L, TP_E_BOUND, "bound: '%s' cannot be math.huge: only the bound of the first tick dim can, compile{ tick = ... }", name);
+  if (d == HUGE_VAL)
+    tl_fail(L, TP_E_BOUND,
+        "bound: '%s' cannot be math.huge: only the bound of the first tick dim can, compile{ tick "
+        "= ... }",
+        name);
   if (isnan(d)) tl_fail(L, TP_E_BOUND, "bound: '%s' must be an integer, got nan", name);
-  if (!tl_isint(L, i, &k)) tl_fail(L, TP_E_BOUND, "bound: '%s' must be an integer, got %.17g", name, d);
-  if (k < 0) tl_fail(L, TP_E_BOUND, "bound: '%s' must not be negative, got %lld", name, (long long)k);
+  if (!tl_isint(L, i, &k))
+    tl_fail(L, TP_E_BOUND, "bound: '%s' must be an integer, got %.17g", name, d);
+  if (k < 0)
+    tl_fail(L, TP_E_BOUND, "bound: '%s' must not be negative, got %lld", name, (long long)k);
   return k;
 }
 
-static const tp_sym *find_bound(lua_State *L, tl_run *r, const char *name, int n, const tp_sym *const *need) {
+static const tp_sym *find_bound(
+    lua_State *L, tl_run *r, const char *name, int n, const tp_sym *const *need) {
   const tp_graph *g = r->lp->p->g;
   tp_error e = { 0 };
   const tp_sym *s = tp_bound_named(r->lp->p->ix, name, n, need, &e);
   for (int k = 0; !s && !tp_sym_find(r->lp->p->ix, name) && k < g->inputs.n; k++)
     if (strcmp(g->inputs.v[k]->attr.str, name) == 0)
-      tl_fail(L, TP_E_BOUND, "bound: unknown bound '%s': it is an input, and inputs come first: f(inputs, bounds)", name);
+      tl_fail(L, TP_E_BOUND,
+          "bound: unknown bound '%s': it is an input, and inputs come first: f(inputs, bounds)",
+          name);
   if (!s) tl_raise(L, &e);
   return s;
 }
 
 void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need) {
   if (!lua_isnoneornil(L, i) && !lua_istable(L, i))
-    tl_fail(L, TP_E_BOUND, "bound: bounds are a table by name, {T = 100}; got %s", tl_describe(L, i));
+    tl_fail(
+        L, TP_E_BOUND, "bound: bounds are a table by name, {T = 100}; got %s", tl_describe(L, i));
   if (lua_istable(L, i)) {
     for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
-      if (lua_type(L, -2) != LUA_TSTRING) tl_fail(L, TP_E_BOUND, "bound: bounds are given by name, {T = 100}; got %s as a key", tl_describe(L, -2));
+      if (lua_type(L, -2) != LUA_TSTRING)
+        tl_fail(L, TP_E_BOUND, "bound: bounds are given by name, {T = 100}; got %s as a key",
+            tl_describe(L, -2));
       const char *name = lua_tostring(L, -2);
       const tp_sym *s = find_bound(L, r, name, n, need);
       r->env[s->id] = bound_value(L, r, lua_gettop(L), s);
@@ -100,7 +121,9 @@ void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *n
   }
   for (int k = 0; k < n; k++)
     if (!r->given[need[k]->id])
-      tl_fail(L, TP_E_BOUND, "bound: '%s' is missing: give it by name in the table of bounds, {%s = ...}", need[k]->name, need[k]->name);
+      tl_fail(L, TP_E_BOUND,
+          "bound: '%s' is missing: give it by name in the table of bounds, {%s = ...}",
+          need[k]->name, need[k]->name);
 }
 
 /* ---- inputs ---- */
@@ -114,14 +137,17 @@ static void put_number(lua_State *L, tp_array **to, const char *what, tp_dtype d
   tl_putelem(L, what, TP_E_INPUT, *to, 0, i);
 }
 
-static void convert_input(lua_State *L, tp_array **to, int i, const tp_node *x, int rank, const int64_t *shape) {
+static void convert_input(
+    lua_State *L, tp_array **to, int i, const tp_node *x, int rank, const int64_t *shape) {
   const tp_out *o = &x->out[0];
   const char *name = x->attr.str;
   if (tl_typeof(L, i) == TL_ARRAY) {
     tp_array *a = tl_toarray(L, i, name);
     if (a->dtype != o->dtype)
-      tl_fail(L, TP_E_INPUT, "input: '%s' is declared with dtype %s, the array has dtype %s: tempo.array(a, \"%s\") converts", name,
-              tp_dtype_name(o->dtype), tp_dtype_name(a->dtype), tp_dtype_name(o->dtype));
+      tl_fail(L, TP_E_INPUT,
+          "input: '%s' is declared with dtype %s, the array has dtype %s: tempo.array(a, \"%s\") "
+          "converts",
+          name, tp_dtype_name(o->dtype), tp_dtype_name(a->dtype), tp_dtype_name(o->dtype));
     tp_array_unref(*to);
     *to = tp_array_ref(a);
     return;
@@ -133,17 +159,23 @@ static void convert_input(lua_State *L, tp_array **to, int i, const tp_node *x, 
     tp_array_unref(*to);
     *to = tp_array_ref(a);
     lua_pop(L, 1);
-  } else if (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i)) put_number(L, to, what, o->dtype, i);
-  else tl_fail(L, TP_E_INPUT, "input: '%s': expected an array, a nested table or a number, got %s", name, tl_describe(L, i));
+  } else if (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i))
+    put_number(L, to, what, o->dtype, i);
+  else
+    tl_fail(L, TP_E_INPUT, "input: '%s': expected an array, a nested table or a number, got %s",
+        name, tl_describe(L, i));
 }
 
 static void check_input_names(lua_State *L, tl_run *r, int i, tp_graph *g) {
-  tp_graph *all[2] = { g, r->lp->p->g };        /* the second knows inputs that nothing needed when it was compiled */
+  /* the second knows inputs that nothing needed when it was compiled */
+  tp_graph *all[2] = { g, r->lp->p->g };
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
     const char *names[256], *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
     int n = 0;
     bool known = false;
-    if (!name) tl_fail(L, TP_E_INPUT, "input: inputs are given by name, {x = ...}; got %s as a key", tl_describe(L, -2));
+    if (!name)
+      tl_fail(L, TP_E_INPUT, "input: inputs are given by name, {x = ...}; got %s as a key",
+          tl_describe(L, -2));
     for (int j = 0; j < 2; j++)
       for (int k = 0; k < all[j]->inputs.n; k++) {
         const char *s = all[j]->inputs.v[k]->attr.str;
@@ -158,14 +190,19 @@ static void check_input_names(lua_State *L, tl_run *r, int i, tp_graph *g) {
 
 void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need, tp_fn *step) {
   if (!lua_isnoneornil(L, i) && !lua_istable(L, i))
-    tl_fail(L, TP_E_INPUT, "input: inputs are a table by name, {x = array}; got %s", tl_describe(L, i));
+    tl_fail(
+        L, TP_E_INPUT, "input: inputs are a table by name, {x = array}; got %s", tl_describe(L, i));
   if (lua_istable(L, i)) check_input_names(L, r, i, g);
-  for (int k = 0; k < r->ninput; k++) {         /* of an open program there may be more by now: __index of the table may record */
+  /* of an open program there may be more by now: __index of the table may record */
+  for (int k = 0; k < r->ninput; k++) {
     if (step ? !tp_fn_wants(step, k) : !need[k]) continue;
     const tp_node *x = g->inputs.v[k];
     int64_t shape[TP_MAXRANK];
-    if (!tl_option(L, i, x->attr.str)) tl_fail(L, TP_E_INPUT, "input '%s' is missing: give it by name, %s({ %s = ... })", x->attr.str, step ? "f:step" : "f", x->attr.str);
-    int rank = step ? tp_fn_fed_shape(step, k, NULL, shape) : tp_run_shape(&r->run, x->ndom, x->dom, &x->out[0], shape);
+    if (!tl_option(L, i, x->attr.str))
+      tl_fail(L, TP_E_INPUT, "input '%s' is missing: give it by name, %s({ %s = ... })",
+          x->attr.str, step ? "f:step" : "f", x->attr.str);
+    int rank = step ? tp_fn_fed_shape(step, k, NULL, shape)
+                    : tp_run_shape(&r->run, x->ndom, x->dom, &x->out[0], shape);
     convert_input(L, &r->inputs[k], lua_gettop(L), x, rank, shape);
     lua_pop(L, 1);
   }

@@ -2,10 +2,19 @@
 #include "lua/tl.h"
 #include <stdlib.h>
 
-static const char state_key, tag_key, programs_key;     /* addresses: keys of the registry and of metatables */
+/* addresses: keys of the registry and of metatables */
+static const char state_key, tag_key, programs_key;
 static const char class_key[TL_NTYPE];
 static const char *const class_name[TL_NTYPE] = {
-  "?", "tempo.Program", "tempo.Index", "tempo.Range", "tempo.Tensor", "tempo.Tensor", "tempo.Array", "tempo.Function", "tempo.State",
+  "?",
+  "tempo.Program",
+  "tempo.Index",
+  "tempo.Range",
+  "tempo.Tensor",
+  "tempo.Tensor",
+  "tempo.Array",
+  "tempo.Function",
+  "tempo.State",
 };
 
 static void new_weak_table(lua_State *L, const char *mode) {
@@ -28,7 +37,8 @@ tl_state *tl_stateof(lua_State *L) {
   return S;
 }
 
-/* Hostile builds: TEMPO_GC=n collects everything at each n-th way into or out of an entry, and after each callback, so that what nothing holds is gone. */
+/* Hostile builds: TEMPO_GC=n collects everything at each n-th way into or out of an entry, and
+ * after each callback, so that what nothing holds is gone. */
 void tl_stress(lua_State *L) {
 #ifdef TP_HARD
   static long every = -1, left;
@@ -73,8 +83,13 @@ void tl_pushfunction(lua_State *L, tl_state *S, lua_CFunction f, int extra) {
 
 /* Upvalues behind those of an entry: what is called, and the metatable of a method's object. */
 #define UP_CALLED lua_upvalueindex(4)
-#define UP_CLASS lua_upvalueindex(5)
-typedef struct { const char *name; int takes; tl_type of; } called_t;   /* of: a method's object; TL_NONE: a function */
+#define UP_CLASS  lua_upvalueindex(5)
+/* of: a method's object; TL_NONE: a function */
+typedef struct {
+  const char *name;
+  int takes;
+  tl_type of;
+} called_t;
 
 static const char *const object_name[TL_NTYPE] = { "", "P", "t", "r", "x", "x", "a", "f", "s" };
 
@@ -82,19 +97,22 @@ void tl_takes(lua_State *L, const char *name, int takes, bool method) {
   int given = takes - method;
   for (int i = takes + 1; i <= lua_gettop(L); i++)
     if (!lua_isnil(L, i))
-      tl_fail(L, TP_E_OPTION, "option: %s takes %s argument%s, got %s as #%d", name, given ? lua_pushfstring(L, "%d", given) : "no", given == 1 ? "" : "s",
-              tl_describe(L, i), i - method);
+      tl_fail(L, TP_E_OPTION, "option: %s takes %s argument%s, got %s as #%d", name,
+          given ? lua_pushfstring(L, "%d", given) : "no", given == 1 ? "" : "s", tl_describe(L, i),
+          i - method);
   lua_settop(L, takes);
 }
 
 bool tl_dotted(lua_State *L) {
   lua_Debug ar;
   const called_t *f = lua_touserdata(L, UP_CALLED);
-  if (!f || !f->of || !lua_getstack(L, 0, &ar) || !lua_getinfo(L, "n", &ar) || !ar.name) return false;
-  return strcmp(ar.namewhat, "field") == 0 && strcmp(ar.name, f->name) == 0;     /* after a tail call the name is another's */
+  if (!f || !f->of || !lua_getstack(L, 0, &ar) || !lua_getinfo(L, "n", &ar) || !ar.name)
+    return false;
+  /* after a tail call the name is another's */
+  return strcmp(ar.namewhat, "field") == 0 && strcmp(ar.name, f->name) == 0;
 }
 
-static bool is_object(lua_State *L) {           /* value 1, of the very class */
+static bool is_object(lua_State *L) { /* value 1, of the very class */
   if (!lua_getmetatable(L, 1)) return false;
   bool same = lua_rawequal(L, -1, UP_CLASS);
   lua_pop(L, 1);
@@ -104,8 +122,9 @@ static bool is_object(lua_State *L) {           /* value 1, of the very class */
 static int named_entry(lua_State *L) {
   const called_t *f = lua_touserdata(L, UP_CALLED);
   if (f->of && !is_object(L) && strcmp(class_name[tl_typeof(L, 1)], class_name[f->of]) != 0)
-    tl_fail(L, TP_E_OPTION, "option: %s: expected %s, got %s: a method is called with a colon, %s:%s(...)", f->name, class_name[f->of], tl_describe(L, 1),
-            object_name[f->of], f->name);
+    tl_fail(L, TP_E_OPTION,
+        "option: %s: expected %s, got %s: a method is called with a colon, %s:%s(...)", f->name,
+        class_name[f->of], tl_describe(L, 1), object_name[f->of], f->name);
   if (f->takes && lua_gettop(L) != f->takes) tl_takes(L, f->name, f->takes, f->of);
   return run_entry(L, f->of == TL_FN);
 }
@@ -116,7 +135,7 @@ void tl_setnamed(lua_State *L, tl_state *S, tl_type of, const tl_reg *r, int ext
   if (extra) lua_pushvalue(L, -3);
   else lua_pushnil(L);
   *(called_t *)lua_newuserdata(L, sizeof(called_t)) = (called_t){ r->name, r->takes, of };
-  tl_pushclass(L, of);                          /* nil for functions */
+  tl_pushclass(L, of); /* nil for functions */
   lua_pushcfunction(L, r->f);
   lua_pushcclosure(L, named_entry, 6);
   lua_setfield(L, -2 - extra, r->name);
@@ -131,7 +150,8 @@ static int no_assignment(lua_State *L) {
   return tl_fail(L, TP_E_OPTION, "option: nothing can be assigned to %s", tl_describe(L, 1));
 }
 
-void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const tl_reg *meta, const tl_reg *methods, lua_CFunction index) {
+void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const tl_reg *meta,
+    const tl_reg *methods, lua_CFunction index) {
   lua_newtable(L);
   lua_newtable(L);
   lua_pushinteger(L, t);
@@ -148,19 +168,19 @@ void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const tl_r
   for (; methods->name; methods++) tl_setnamed(L, S, t, methods, 0);
 }
 
-void tl_pushclass(lua_State *L, tl_type t) {
-  tl_rawgetp(L, LUA_REGISTRYINDEX, &class_key[t]);
-}
+void tl_pushclass(lua_State *L, tl_type t) { tl_rawgetp(L, LUA_REGISTRYINDEX, &class_key[t]); }
 
 int tl_lookup(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING)
-    tl_fail(L, TP_E_OPTION, "option: %s cannot be indexed by %s", tl_describe(L, 1), tl_describe(L, 2));
+    tl_fail(
+        L, TP_E_OPTION, "option: %s cannot be indexed by %s", tl_describe(L, 1), tl_describe(L, 2));
   lua_pushvalue(L, 2);
   lua_rawget(L, TL_UPVALUE);
   if (!lua_isnil(L, -1)) return 1;
   const char *names[512];
   int n = 0;
-  for (lua_pushnil(L); lua_next(L, TL_UPVALUE) && n < (int)TP_LEN(names); lua_pop(L, 1)) names[n++] = lua_tostring(L, -2);
+  for (lua_pushnil(L); lua_next(L, TL_UPVALUE) && n < (int)TP_LEN(names); lua_pop(L, 1))
+    names[n++] = lua_tostring(L, -2);
   return tl_unknown(L, tl_describe(L, 1), lua_tostring(L, 2), names, n);
 }
 
@@ -183,18 +203,21 @@ const char *tl_describe(lua_State *L, int i) {
   tl_type t = tl_typeof(L, i);
   if (t != TL_NONE) return class_name[t];
   switch (lua_type(L, i)) {
-    case LUA_TNONE: case LUA_TNIL: return "nothing";
-    case LUA_TBOOLEAN: return "a boolean";
-    case LUA_TNUMBER: return "a number";
-    case LUA_TSTRING: return "a string";
-    case LUA_TTABLE: return "a table";
-    case LUA_TFUNCTION: return "a function";
-    default: return "a userdata";
+  case LUA_TNONE:
+  case LUA_TNIL: return "nothing";
+  case LUA_TBOOLEAN: return "a boolean";
+  case LUA_TNUMBER: return "a number";
+  case LUA_TSTRING: return "a string";
+  case LUA_TTABLE: return "a table";
+  case LUA_TFUNCTION: return "a function";
+  default: return "a userdata";
   }
 }
 
 void *tl_object(lua_State *L, int i, tl_type t, const char *what) {
-  if (tl_typeof(L, i) != t) tl_fail(L, TP_E_OPTION, "option: %s: expected %s, got %s", what, class_name[t], tl_describe(L, i));
+  if (tl_typeof(L, i) != t)
+    tl_fail(
+        L, TP_E_OPTION, "option: %s: expected %s, got %s", what, class_name[t], tl_describe(L, i));
   return lua_touserdata(L, i);
 }
 
@@ -223,8 +246,9 @@ void tl_call(lua_State *L, int nargs, int nresults) {
 
 /* ---- programs and their handles ---- */
 
-/* Whoever has a program may call its __gc, which would take it from under all that is running. So it frees nothing until the collector came:
- * what the program's table alone holds, made after the program, is finalized before it. */
+/* Whoever has a program may call its __gc, which would take it from under all that is running. So
+ * it frees nothing until the collector came: what the program's table alone holds, made after the
+ * program, is finalized before it. */
 static int program_ends(lua_State *L) {
   (*(tl_prog **)lua_touserdata(L, 1))->over = true;
   return 0;
@@ -270,7 +294,8 @@ tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
 void tl_pushprogtable(lua_State *L, tl_prog *lp) {
   tl_rawgetp(L, LUA_REGISTRYINDEX, &programs_key);
   tl_rawgetp(L, -1, lp);
-  if (lua_isnil(L, -1)) tl_fail(L, TP_E_OPTION, "option: the program is gone: the collector is freeing it");
+  if (lua_isnil(L, -1))
+    tl_fail(L, TP_E_OPTION, "option: the program is gone: the collector is freeing it");
   lua_getuservalue(L, -1);
   lua_insert(L, -3);
   lua_pop(L, 2);
@@ -278,18 +303,19 @@ void tl_pushprogtable(lua_State *L, tl_prog *lp) {
 
 tl_prog *tl_progof(lua_State *L, int i) {
   switch (tl_typeof(L, i)) {
-    case TL_PROGRAM: return lua_touserdata(L, i);
-    case TL_INDEX: return ((tl_index *)lua_touserdata(L, i))->lp;
-    case TL_RANGE: return ((tl_range *)lua_touserdata(L, i))->lp;
-    case TL_TENSOR: return ((tl_tensor *)lua_touserdata(L, i))->lp;
-    case TL_FN: return ((tl_fn *)lua_touserdata(L, i))->lp;
-    default: return NULL;
+  case TL_PROGRAM: return lua_touserdata(L, i);
+  case TL_INDEX: return ((tl_index *)lua_touserdata(L, i))->lp;
+  case TL_RANGE: return ((tl_range *)lua_touserdata(L, i))->lp;
+  case TL_TENSOR: return ((tl_tensor *)lua_touserdata(L, i))->lp;
+  case TL_FN: return ((tl_fn *)lua_touserdata(L, i))->lp;
+  default: return NULL;
   }
 }
 
 static void find(lua_State *L, int i, int depth, tl_prog **lp) {
   tl_prog *q = tl_progof(L, i);
-  if (q && *lp && *lp != q) tl_fail(L, TP_E_OPTION, "option: tensors, dims or bounds of two programs are mixed");
+  if (q && *lp && *lp != q)
+    tl_fail(L, TP_E_OPTION, "option: tensors, dims or bounds of two programs are mixed");
   if (q && !q->p) tl_fail(L, TP_E_OPTION, "option: the program of %s is gone", tl_describe(L, i));
   if (q) *lp = q;
   if (!lua_istable(L, i) || depth == 4) return;
@@ -313,11 +339,12 @@ tl_prog *tl_self(lua_State *L, const char *what) {
 
 tl_prog *tl_sameprog(lua_State *L, tl_prog *lp, int i, const char *what) {
   tl_prog *q = tl_progof(L, i);
-  if (q && q != lp) tl_fail(L, TP_E_OPTION, "option: %s: %s of another program", what, tl_describe(L, i));
+  if (q && q != lp)
+    tl_fail(L, TP_E_OPTION, "option: %s: %s of another program", what, tl_describe(L, i));
   return lp;
 }
 
-static void set_progtable(lua_State *L, tl_prog *lp) {    /* of the handle on top */
+static void set_progtable(lua_State *L, tl_prog *lp) { /* of the handle on top */
   tl_pushprogtable(L, lp);
   lua_setuservalue(L, -2);
 }
@@ -371,14 +398,19 @@ const char *tl_intern(tl_prog *lp, const char *file) {
 
 static void warn_unrolled(lua_State *L, tl_prog *lp) {
   lp->warned = true;
-  lua_pushfstring(L, "%s:%d: more than %d nodes were recorded from this line: a Lua loop unrolls; did you mean a dim?",
-                  lp->pos.file ? lp->pos.file : "?", lp->pos.line, TP_TUNE_UNROLLED);
+  lua_pushfstring(L,
+      "%s:%d: more than %d nodes were recorded from this line: a Lua loop unrolls; did you mean a "
+      "dim?",
+      lp->pos.file ? lp->pos.file : "?", lp->pos.line, TP_TUNE_UNROLLED);
   tl_warn(L, lua_tostring(L, -1));
   lua_pop(L, 1);
 }
 
 static int *line_counter(tl_prog *lp, tp_pos pos) {
-  struct { const char *file; int64_t line; } key = { pos.file, pos.line };
+  struct {
+    const char *file;
+    int64_t line;
+  } key = { pos.file, pos.line };
   int *n = tp_hmap_get(&lp->lines, &key, sizeof key);
   if (n) return n;
   n = TP_NEW(tp_ictx_arena(lp->p->ix), int);

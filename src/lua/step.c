@@ -1,7 +1,8 @@
-/* step: f:start(inputs, bounds), f:step(values, { budget_ms = }): a compiled function run tick by tick. */
+/* step: f:start(inputs, bounds), f:step(values, { budget_ms = }): a compiled function run tick by
+ * tick. */
 #include "lua/tl.h"
 
-int tl_fn_start(lua_State *L) {                 /* f, inputs, bounds, options */
+int tl_fn_start(lua_State *L) { /* f, inputs, bounds, options */
   static const char *const known[] = { "seed", NULL };
   tl_fn *u = tl_fn_alone(L, "start", "start it again");
   tp_error e = { 0 };
@@ -9,7 +10,8 @@ int tl_fn_start(lua_State *L) {                 /* f, inputs, bounds, options */
   tp_graph *g = tp_fn_graph(u->f);
   tl_run *r = tl_fn_run(L, u, 3, true);
   bool *given = lua_newuserdata(L, (size_t)g->inputs.n + 1);
-  for (int k = 0; k < g->inputs.n; k++) given[k] = tp_fn_needs_input(u->f, k) && !tp_fn_fed(u->f, k);
+  for (int k = 0; k < g->inputs.n; k++)
+    given[k] = tp_fn_needs_input(u->f, k) && !tp_fn_fed(u->f, k);
   tl_run_inputs(L, r, 2, g, given, NULL);
   tl_options(L, 4, "start", known);
   tl_fn_seed(L, r, 4);
@@ -20,8 +22,9 @@ int tl_fn_start(lua_State *L) {                 /* f, inputs, bounds, options */
   return 1;
 }
 
-/* ---- what steps use again ---- the function's own table holds it: "step", the names that a step looks
- * up, so that the collector leaves them, and by number of output an array that waits for its next tick */
+/* ---- what steps use again ---- the function's own table holds it: "step", the names that a step
+ * looks up, so that the collector leaves them, and by number of output an array that waits for its
+ * next tick */
 
 static void hold_name(lua_State *L, const char *name) {
   lua_pushboolean(L, 1);
@@ -54,8 +57,10 @@ static tl_run *step_frame(lua_State *L, tl_fn *u) {
 static void take_values(lua_State *L, tl_fn *u, tl_run *r, int i) {
   tp_graph *g = tp_fn_graph(u->f);
   for (int k = 0; k < g->inputs.n; k++)
-    if (!tp_fn_fed(u->f, k) && tp_fn_needs_input(u->f, k) && tl_option(L, i, g->inputs.v[k]->attr.str))
-      tl_fail(L, TP_E_INPUT, "input: '%s' does not have the tick dims: f:start takes it", g->inputs.v[k]->attr.str);
+    if (!tp_fn_fed(u->f, k) && tp_fn_needs_input(u->f, k) &&
+        tl_option(L, i, g->inputs.v[k]->attr.str))
+      tl_fail(L, TP_E_INPUT, "input: '%s' does not have the tick dims: f:start takes it",
+          g->inputs.v[k]->attr.str);
   tl_run_inputs(L, r, i, g, NULL, u->f);
 }
 
@@ -65,14 +70,17 @@ static double take_budget(lua_State *L, int i) {
   double ms = number ? lua_tonumber(L, -1) : -1;
   char text[32];
   if (!(ms >= 0))
-    tl_fail(L, TP_E_OPTION, "option: budget_ms: expected a number of milliseconds, 0 or more, got %s", number ? tl_numeral(ms, text) : tl_describe(L, lua_gettop(L)));
+    tl_fail(L, TP_E_OPTION,
+        "option: budget_ms: expected a number of milliseconds, 0 or more, got %s",
+        number ? tl_numeral(ms, text) : tl_describe(L, lua_gettop(L)));
   lua_pop(L, 1);
   return ms / 1e3;
 }
 
 /* ---- results ---- */
 
-/* Output k's array of an earlier step: of the table at `out`, else the one that waits; pushes it, or nil. */
+/* Output k's array of an earlier step: of the table at `out`, else the one that waits; pushes it,
+ * or nil. */
 static tp_array *push_earlier(lua_State *L, const tp_output *o, int k, int own, int out) {
   lua_getfield(L, out, o->name);
   if (lua_isnil(L, -1)) {
@@ -81,15 +89,20 @@ static tp_array *push_earlier(lua_State *L, const tp_output *o, int k, int own, 
     if (lua_isnil(L, -1)) return NULL;
   }
   if (tl_typeof(L, -1) != TL_ARRAY)
-    tl_fail(L, TP_E_OPTION, "option: into: '%s': expected the array of an earlier step, got %s", o->name, tl_describe(L, -1));
+    tl_fail(L, TP_E_OPTION, "option: into: '%s': expected the array of an earlier step, got %s",
+        o->name, tl_describe(L, -1));
   tl_array *u = lua_touserdata(L, -1);
-  if (u->lease) tl_fail(L, TP_E_CALLBACK, "callback: into: '%s' was lent to a callback and is read only", o->name);
+  if (u->lease)
+    tl_fail(
+        L, TP_E_CALLBACK, "callback: into: '%s' was lent to a callback and is read only", o->name);
   return u->a;
 }
 
 static void take_into(lua_State *L, const tp_graph *g, tl_run *r, int own, int out) {
   if (!lua_istable(L, out))
-    tl_fail(L, TP_E_OPTION, "option: into: expected the table that an earlier step returned, got %s", tl_describe(L, out));
+    tl_fail(L, TP_E_OPTION,
+        "option: into: expected the table that an earlier step returned, got %s",
+        tl_describe(L, out));
   for (int k = 0; k < r->nout; k++) {
     if (g->outputs.v[k].hidden) continue;
     tp_array *a = push_earlier(L, &g->outputs.v[k], k, own, out);
@@ -101,7 +114,10 @@ static void take_into(lua_State *L, const tp_graph *g, tl_run *r, int own, int o
 /* An array that this tick does not give waits, and nil stands in its place. */
 static void put_away(lua_State *L, const tp_output *o, int k, int own, int out) {
   lua_getfield(L, out, o->name);
-  if (lua_isnil(L, -1)) { lua_pop(L, 1); return; }
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    return;
+  }
   lua_rawseti(L, own, k + 1);
   lua_pushnil(L);
   lua_setfield(L, out, o->name);
@@ -129,7 +145,8 @@ static void put_field(lua_State *L, int out, const char *name, bool there) {
   lua_setfield(L, out, name);
 }
 
-static void put_results(lua_State *L, const tp_graph *g, tl_run *r, const tp_step *s, int own, int out) {
+static void put_results(
+    lua_State *L, const tp_graph *g, tl_run *r, const tp_step *s, int own, int out) {
   for (int k = 0; k < r->nout; k++) {
     if (g->outputs.v[k].hidden) continue;
     if (r->out[k]) put_result(L, r, &g->outputs.v[k], k, own, out);
@@ -141,18 +158,26 @@ static void put_results(lua_State *L, const tp_graph *g, tl_run *r, const tp_ste
   put_field(L, out, "cancelled", s->cancelled);
 }
 
-int tl_fn_step(lua_State *L) {                  /* f, values, options */
+int tl_fn_step(lua_State *L) { /* f, values, options */
   static const char *const known[] = { "budget_ms", "into", NULL };
   tl_fn *u = tl_fn_alone(L, "step", "step it");
   tp_error e = { 0 };
-  if (!tp_fn_stepping(u->f)) tl_fail(L, TP_E_OPTION, "option: step: no run is going on: f:start(inputs, bounds) begins one");
+  if (!tp_fn_stepping(u->f))
+    tl_fail(L, TP_E_OPTION, "option: step: no run is going on: f:start(inputs, bounds) begins one");
   const tp_graph *g = tp_fn_graph(u->f);
   tl_run *r = step_frame(L, u);
   int own = lua_gettop(L);
   take_values(L, u, r, 2);
   tl_options(L, 3, "step", known);
-  tp_step s = { .values = r->inputs, .budget = take_budget(L, 3), .call = tl_callback, .ud = r, .cancel = &u->cancel,
-                .interrupted = tl_interrupted, .host = r, .out = r->out, .into = r->into };
+  tp_step s = { .values = r->inputs,
+    .budget = take_budget(L, 3),
+    .call = tl_callback,
+    .ud = r,
+    .cancel = &u->cancel,
+    .interrupted = tl_interrupted,
+    .host = r,
+    .out = r->out,
+    .into = r->into };
   bool into = tl_option(L, 3, "into");
   if (!into) lua_createtable(L, 0, r->nout);
   int out = lua_gettop(L);
@@ -174,7 +199,9 @@ int tl_fn_step(lua_State *L) {                  /* f, values, options */
 
 int tl_fn_cancel(lua_State *L) {
   tl_fn *u = tl_fn_self(L, "cancel");
-  if (!u->running) tl_fail(L, TP_E_OPTION, "option: cancel: the function is not running; a callback may cancel its run");
+  if (!u->running)
+    tl_fail(L, TP_E_OPTION,
+        "option: cancel: the function is not running; a callback may cancel its run");
   u->cancel = true;
   return 0;
 }

@@ -1,9 +1,7 @@
 /* tensor: the handle (program, value) and what is asked of it that is no row of methods.def. */
 #include "lua/tl.h"
 
-static tl_tensor *self(lua_State *L, const char *what) {
-  return tl_check(L, 1, TL_TENSOR, what);
-}
+static tl_tensor *self(lua_State *L, const char *what) { return tl_check(L, 1, TL_TENSOR, what); }
 
 static int tensor_shape(lua_State *L) {
   const tl_tensor *u = self(L, "shape");
@@ -56,7 +54,8 @@ static int tensor_name(lua_State *L) {
 }
 
 static int tensor_at(lua_State *L) {
-  if (!lua_istable(L, 2)) tl_fail(L, TP_E_OPTION, "option: at takes a table, x:at{t = 0}; got %s", tl_describe(L, 2));
+  if (!lua_istable(L, 2))
+    tl_fail(L, TP_E_OPTION, "option: at takes a table, x:at{t = 0}; got %s", tl_describe(L, 2));
   return tl_read(L);
 }
 
@@ -65,7 +64,9 @@ static int tensor_backward(lua_State *L) {
   tl_tensor *u = self(L, "backward");
   tp_graph *g = u->lp->p->g;
   if (!tp_dtype_float(tp_dtypeof(u->v)))
-    tl_fail(L, TP_E_DTYPE, "dtype: backward: a loss is a float tensor, this one is %s: convert with :to(\"f32\")", tp_dtype_name(tp_dtypeof(u->v)));
+    tl_fail(L, TP_E_DTYPE,
+        "dtype: backward: a loss is a float tensor, this one is %s: convert with :to(\"f32\")",
+        tp_dtype_name(tp_dtypeof(u->v)));
   TP_PUSH(&g->arena, &g->losses, u->v);
   lua_settop(L, 1);
   return 1;
@@ -74,7 +75,10 @@ static int tensor_backward(lua_State *L) {
 static void push_gradient(lua_State *L, tl_prog *lp, int n, const tp_val *in, int nleaf) {
   tp_error e = { 0 };
   if (!tp_dtype_float(tp_dtypeof(in[n - 1])))
-    tl_fail(L, TP_E_DTYPE, "dtype: a gradient exists for float tensors, this one is %s: differentiate by a float tensor that it is made from", tp_dtype_name(tp_dtypeof(in[n - 1])));
+    tl_fail(L, TP_E_DTYPE,
+        "dtype: a gradient exists for float tensors, this one is %s: differentiate by a float "
+        "tensor that it is made from",
+        tp_dtype_name(tp_dtypeof(in[n - 1])));
   tp_node *g = tp_build(lp->p->g, TP_OP_GRAD, n, in, &(tp_attr){ .i = { nleaf, 0 } }, &e);
   if (!g) tl_raise(L, &e);
   tl_pushtensor(L, lp, tp_v(g));
@@ -90,7 +94,9 @@ static int tensor_grad(lua_State *L) {
 static tp_val loss_of_grad(lua_State *L, tl_prog *lp) {
   tp_val loss = tl_lifted(L, lp, 1, "loss of grad");
   if (!tp_dtype_float(tp_dtypeof(loss)))
-    tl_fail(L, TP_E_DTYPE, "dtype: grad: a loss is a float tensor, this one is %s: convert with :to(\"f32\")", tp_dtype_name(tp_dtypeof(loss)));
+    tl_fail(L, TP_E_DTYPE,
+        "dtype: grad: a loss is a float tensor, this one is %s: convert with :to(\"f32\")",
+        tp_dtype_name(tp_dtypeof(loss)));
   return loss;
 }
 
@@ -98,12 +104,14 @@ static bool takes_leafs(lua_State *L, int i) {
   static const char *const known[] = { "leaf", NULL };
   tl_options(L, i, "grad", known);
   if (!tl_option(L, i, "leaf")) return false;
-  if (!lua_isboolean(L, -1)) tl_fail(L, TP_E_OPTION, "option: leaf of grad: expected true or false, got %s", tl_describe(L, -1));
+  if (!lua_isboolean(L, -1))
+    tl_fail(
+        L, TP_E_OPTION, "option: leaf of grad: expected true or false, got %s", tl_describe(L, -1));
   return lua_toboolean(L, -1);
 }
 
 /* Operands of GRAD: the loss, then with `leaf` all that are asked about, then the one. */
-int tl_grad(lua_State *L) {                     /* loss, x or {x, y}, options */
+int tl_grad(lua_State *L) { /* loss, x or {x, y}, options */
   tl_prog *lp = tl_findprog(L, 1, 2);
   if (!lp) tl_fail(L, TP_E_OPTION, "option: tempo.grad(loss, {x, y}) takes tensors of a program");
   tl_mark(L, lp);
@@ -128,7 +136,8 @@ int tl_grad(lua_State *L) {                     /* loss, x or {x, y}, options */
   return 1;
 }
 
-int tl_grad_step(lua_State *L) {                /* a sequence of gradients: they are one optimiser's step */
+/* a sequence of gradients: they are one optimiser's step */
+int tl_grad_step(lua_State *L) {
   for (int k = 1, step = 0; k <= (int)lua_rawlen(L, 1); k++, lua_pop(L, 1)) {
     lua_rawgeti(L, 1, k);
     tp_node *n = ((tl_tensor *)tl_check(L, lua_gettop(L), TL_TENSOR, "step"))->v.node;
@@ -140,9 +149,11 @@ int tl_grad_step(lua_State *L) {                /* a sequence of gradients: they
 }
 
 /* ---- metamethods ---- */
-static const char ipairs_key;                   /* registry: the function that ipairs gives to a loop */
+/* registry: the function that ipairs gives to a loop */
+static const char ipairs_key;
 
-/* Lua 5.4's takes anything with __index, and goes on until that gives nil, which a tensor never does. */
+/* Lua 5.4's takes anything with __index, and goes on until that gives nil, which a tensor never
+ * does. */
 static void keep_iterator(lua_State *L) {
   lua_getglobal(L, "ipairs");
   lua_newtable(L);
@@ -152,7 +163,8 @@ static void keep_iterator(lua_State *L) {
 
 static bool asked_by_ipairs(lua_State *L) {
   lua_Debug ar;
-  if (lua_type(L, 2) != LUA_TNUMBER || !lua_getstack(L, 1, &ar) || !lua_getinfo(L, "f", &ar)) return false;
+  if (lua_type(L, 2) != LUA_TNUMBER || !lua_getstack(L, 1, &ar) || !lua_getinfo(L, "f", &ar))
+    return false;
   tl_rawgetp(L, LUA_REGISTRYINDEX, &ipairs_key);
   bool same = lua_isfunction(L, -1) && lua_rawequal(L, -1, -2);
   lua_pop(L, 2);
@@ -161,8 +173,12 @@ static bool asked_by_ipairs(lua_State *L) {
 
 static int ipairs_trap(lua_State *L) {
   const tl_tensor *u = self(L, "ipairs");
-  tl_fail(L, TP_E_OPTION, "option: ipairs finds no end in %s: x[1], x[2], ... are its points in time; %s", tp_called(u->lp->p->g, u->v.node),
-          tp_rankof(u->v) ? "for the parts of an axis write ipairs(x:split(1)), or x:select(0, k) for each k" : "a tensor stands for all of them at once, so no loop is written");
+  tl_fail(L, TP_E_OPTION,
+      "option: ipairs finds no end in %s: x[1], x[2], ... are its points in time; %s",
+      tp_called(u->lp->p->g, u->v.node),
+      tp_rankof(u->v)
+          ? "for the parts of an axis write ipairs(x:split(1)), or x:select(0, k) for each k"
+          : "a tensor stands for all of them at once, so no loop is written");
 }
 
 static int tensor_index(lua_State *L) {
@@ -174,9 +190,12 @@ static int tensor_index(lua_State *L) {
 
 static int tensor_newindex(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING || tl_is_digits(L, 2)) return tl_assign(L);
-  tl_lookup(L);                                 /* an unknown name: the nearest */
+  tl_lookup(L); /* an unknown name: the nearest */
   const char *s = lua_tostring(L, 2);
-  return tl_fail(L, TP_E_OPTION, "option: '%s' is a method of tensors and cannot be assigned to; a dim is named by x[{%s = ...}]", s, s);
+  return tl_fail(L, TP_E_OPTION,
+      "option: '%s' is a method of tensors and cannot be assigned to; a dim is named by x[{%s = "
+      "...}]",
+      s, s);
 }
 
 static int tensor_tostring(lua_State *L) {
@@ -184,7 +203,10 @@ static int tensor_tostring(lua_State *L) {
   tp_buf b;
   tp_buf_init(&b);
   tp_val_print(&b, u->v);
-  if (b.failed) { tp_buf_free(&b); tl_fail(L, TP_E_MEMORY, "memory: out of memory"); }
+  if (b.failed) {
+    tp_buf_free(&b);
+    tl_fail(L, TP_E_MEMORY, "memory: out of memory");
+  }
   const char *end = strchr(b.s, ']');
   size_t n = end ? (size_t)(end - b.s) + 1 : b.n;
   const char *rest = tp_strdup(&u->lp->p->g->arena, b.s + n);
@@ -195,24 +217,36 @@ static int tensor_tostring(lua_State *L) {
 }
 
 static int tensor_len(lua_State *L) {
-  return tl_fail(L, TP_E_OPTION, "option: '#': a recurrent tensor has no length; write x:shape()[1], or the bound T");
+  return tl_fail(L, TP_E_OPTION,
+      "option: '#': a recurrent tensor has no length; write x:shape()[1], or the bound T");
 }
 
 static int tensor_concat(lua_State *L) {
   for (int i = 1; i <= 2; i++)
     if (lua_type(L, i) == LUA_TSTRING)
-      tl_fail(L, TP_E_OPTION, "option: '..' of a tensor and the string \"%s\": for text write tostring(x)", lua_tostring(L, i));
-  return tl_fail(L, TP_E_OPTION, "option: '..' of a tensor: the ends of a range are index expressions; to choose by data write "
-                 "x[lo .. hi]:index_select(0, k); to join write tempo.cat({a, b}, 0)");
+      tl_fail(L, TP_E_OPTION,
+          "option: '..' of a tensor and the string \"%s\": for text write tostring(x)",
+          lua_tostring(L, i));
+  return tl_fail(L, TP_E_OPTION,
+      "option: '..' of a tensor: the ends of a range are index expressions; to choose by data "
+      "write "
+      "x[lo .. hi]:index_select(0, k); to join write tempo.cat({a, b}, 0)");
 }
 
 /* Lua turns a > b into b < a; which of them was written is known where one is no tensor. */
 static int compare_trap(lua_State *L, bool strict) {
   bool left = tl_typeof(L, 1) == TL_TENSOR || tl_typeof(L, 1) == TL_LOOSE;
-  const char *op = left ? strict ? "<" : "<=" : strict ? ">" : ">=", *method = left ? strict ? "lt" : "le" : strict ? "gt" : "ge";
+  const char *op = left ? strict ? "<" : "<="
+      : strict          ? ">"
+                        : ">=",
+             *method = left ? strict ? "lt" : "le"
+      : strict              ? "gt"
+                            : "ge";
   int other = left ? 2 : 1;
   const char *b = lua_type(L, other) == LUA_TNUMBER ? lua_tostring(L, other) : "b";
-  return tl_fail(L, TP_E_OPTION, "option: 'a %s %s' gives a Lua boolean at once and no tensor: write a:%s(%s)", op, b, method, b);
+  return tl_fail(L, TP_E_OPTION,
+      "option: 'a %s %s' gives a Lua boolean at once and no tensor: write a:%s(%s)", op, b, method,
+      b);
 }
 static int tensor_lt(lua_State *L) { return compare_trap(L, true); }
 static int tensor_le(lua_State *L) { return compare_trap(L, false); }
@@ -230,14 +264,36 @@ static int tensor_unm(lua_State *L) {
 }
 
 static const tl_reg tensor_meta[] = {
-  { "__tostring", tensor_tostring, 0 }, { "__len", tensor_len, 0 }, { "__concat", tensor_concat, 0 }, { "__lt", tensor_lt, 0 }, { "__le", tensor_le, 0 },
-  { "__add", tensor_add, 0 }, { "__sub", tensor_sub, 0 }, { "__mul", tensor_mul, 0 }, { "__div", tensor_div, 0 }, { "__mod", tensor_mod, 0 },
-  { "__pow", tensor_pow, 0 }, { "__idiv", tensor_idiv, 0 }, { "__unm", tensor_unm, 0 }, { 0 },
+  { "__tostring", tensor_tostring, 0 },
+  { "__len", tensor_len, 0 },
+  { "__concat", tensor_concat, 0 },
+  { "__lt", tensor_lt, 0 },
+  { "__le", tensor_le, 0 },
+  { "__add", tensor_add, 0 },
+  { "__sub", tensor_sub, 0 },
+  { "__mul", tensor_mul, 0 },
+  { "__div", tensor_div, 0 },
+  { "__mod", tensor_mod, 0 },
+  { "__pow", tensor_pow, 0 },
+  { "__idiv", tensor_idiv, 0 },
+  { "__unm", tensor_unm, 0 },
+  { 0 },
 };
 static const tl_reg tensor_methods[] = {
-  { "shape", tensor_shape, 1 }, { "dtype", tensor_dtype, 1 }, { "domain", tensor_domain, 1 }, { "along", tensor_along, 1 }, { "program", tensor_program, 1 },
-  { "name", tensor_name, 2 }, { "at", tensor_at, 2 }, { "backward", tensor_backward, 1 }, { "grad", tensor_grad, 1 }, { "otherwise", tl_otherwise, 2 },
-  { "when", tl_when, 3 }, { "update", tl_update, 2 }, { "peek", tl_peek, 2 }, { 0 },
+  { "shape", tensor_shape, 1 },
+  { "dtype", tensor_dtype, 1 },
+  { "domain", tensor_domain, 1 },
+  { "along", tensor_along, 1 },
+  { "program", tensor_program, 1 },
+  { "name", tensor_name, 2 },
+  { "at", tensor_at, 2 },
+  { "backward", tensor_backward, 1 },
+  { "grad", tensor_grad, 1 },
+  { "otherwise", tl_otherwise, 2 },
+  { "when", tl_when, 3 },
+  { "update", tl_update, 2 },
+  { "peek", tl_peek, 2 },
+  { 0 },
 };
 
 void tl_open_tensor(lua_State *L, tl_state *S) {
@@ -246,7 +302,7 @@ void tl_open_tensor(lua_State *L, tl_state *S) {
   tl_push_methods(L, S, "m", TL_TENSOR);
   tl_pushclass(L, TL_TENSOR);
   lua_insert(L, -2);
-  tl_pushfunction(L, S, tensor_newindex, 1);    /* with the methods, for their names */
+  tl_pushfunction(L, S, tensor_newindex, 1); /* with the methods, for their names */
   lua_setfield(L, -2, "__newindex");
   lua_pop(L, 1);
 }

@@ -1,8 +1,9 @@
 /* lua: the binding. The only place that knows Lua, and the only one that raises. Rank 11.
  *
- * Userdata first, resource second: whatever may raise runs when what it would leak already belongs to a userdata.
- * Every function that Lua can call goes through one entry (state.c), whose guard turns a failed allocation of the core into a Lua error.
- * Handles of one program share its table (tl_pushprogtable), which keeps the program alive: index expressions are interned in it, so that
+ * Userdata first, resource second: whatever may raise runs when what it would leak already belongs
+ * to a userdata. Every function that Lua can call goes through one entry (state.c), whose guard
+ * turns a failed allocation of the core into a Lua error. Handles of one program share its table
+ * (tl_pushprogtable), which keeps the program alive: index expressions are interned in it, so that
  * equal expressions are the same Lua object. */
 #ifndef TL_H
 #define TL_H
@@ -11,202 +12,322 @@
 #include "io/io.h"
 #include "rt/rt.h"
 
-typedef enum { TL_NONE, TL_PROGRAM, TL_INDEX, TL_RANGE, TL_TENSOR, TL_LOOSE, TL_ARRAY, TL_FN, TL_STATE, TL_NTYPE } tl_type;
+typedef enum {
+  TL_NONE,
+  TL_PROGRAM,
+  TL_INDEX,
+  TL_RANGE,
+  TL_TENSOR,
+  TL_LOOSE,
+  TL_ARRAY,
+  TL_FN,
+  TL_STATE,
+  TL_NTYPE
+} tl_type;
 
-typedef struct tl_state {                       /* one per Lua state, a userdata in the registry */
-  tp_pos at;                                    /* where errors without a place of their own belong, if not at the running line */
-  lua_State *L;                                 /* that runs the latest entry */
-  size_t held, kept, untold;                    /* bytes of arrays: alive, alive after the last full collection, not told to the collector yet */
-  char libdir[512];                             /* chunk names that begin so are ours: "@/usr/share/lua/5.4/tempo/" */
+typedef struct tl_state { /* one per Lua state, a userdata in the registry */
+  /* where errors without a place of their own belong, if not at the running line */
+  tp_pos at;
+  lua_State *L; /* that runs the latest entry */
+  /* bytes of arrays: alive, alive after the last full collection, not told to the collector yet */
+  size_t held, kept, untold;
+  /* chunk names that begin so are ours: "@/usr/share/lua/5.4/tempo/" */
+  char libdir[512];
 } tl_state;
 
 typedef struct tl_prog {
-  tp_program *p;                                /* NULL: collected */
+  tp_program *p; /* NULL: collected */
   tl_state *S;
-  bool scratch;                                 /* where loose literals are tried out */
-  tp_hmap lines;                                /* (file, line) -> how many nodes it recorded */
-  tp_hmap numbers;                              /* (number, dtype) -> its node */
-  int *line, seen;                              /* the line that records now; nodes before it */
+  bool scratch;    /* where loose literals are tried out */
+  tp_hmap lines;   /* (file, line) -> how many nodes it recorded */
+  tp_hmap numbers; /* (number, dtype) -> its node */
+  int *line, seen; /* the line that records now; nodes before it */
   tp_pos pos;
   bool warned;
-  bool watched;                                 /* the collector will say when it is over */
-  bool over;                                    /* the collector has found that nothing uses it */
+  bool watched; /* the collector will say when it is over */
+  bool over;    /* the collector has found that nothing uses it */
 } tl_prog;
 
-typedef struct { tl_prog *lp; const tp_ix *e; } tl_index;                   /* an expression or a condition */
-typedef struct { tl_prog *lp; const tp_ix *lo, *hi; int64_t clo, chi; } tl_range;   /* lp == NULL: constants clo .. chi */
-typedef struct { tl_prog *lp; tp_val v; const tp_arg *weak; } tl_tensor;   /* weak: of a where among numbers, its tp_arg.where */
-typedef struct { const tp_method *m; int out; tp_pos pos; const char *name; char file[LUA_IDSIZE]; } tl_loose;
-typedef struct { int refs; bool over; } tl_lease;                           /* arrays lent to a callback; over: it has returned */
-typedef struct { tp_array *a; tl_lease *lease; size_t charged; } tl_array;  /* a == NULL: freed */
+/* an expression or a condition */
 typedef struct {
   tl_prog *lp;
-  tp_fn *f;                                     /* NULL: freed */
-  int uses;                                     /* methods of it that run now; what they call must not free it */
+  const tp_ix *e;
+} tl_index;
+/* lp == NULL: constants clo .. chi */
+typedef struct {
+  tl_prog *lp;
+  const tp_ix *lo, *hi;
+  int64_t clo, chi;
+} tl_range;
+/* weak: of a where among numbers, its tp_arg.where */
+typedef struct {
+  tl_prog *lp;
+  tp_val v;
+  const tp_arg *weak;
+} tl_tensor;
+typedef struct {
+  const tp_method *m;
+  int out;
+  tp_pos pos;
+  const char *name;
+  char file[LUA_IDSIZE];
+} tl_loose;
+/* arrays lent to a callback; over: it has returned */
+typedef struct {
+  int refs;
+  bool over;
+} tl_lease;
+typedef struct {
+  tp_array *a;
+  tl_lease *lease;
+  size_t charged;
+} tl_array; /* a == NULL: freed */
+typedef struct {
+  tl_prog *lp;
+  tp_fn *f; /* NULL: freed */
+  /* methods of it that run now; what they call must not free it */
+  int uses;
   bool running, cancel;
-  struct tl_run *step;                          /* what its steps use again, so that one makes no garbage; NULL: none was made yet */
+  /* what its steps use again, so that one makes no garbage; NULL: none was made yet */
+  struct tl_run *step;
 } tl_fn;
 
-enum { TL_PT_PROGRAM = 1, TL_PT_CALLS, TL_PT_INDEX, TL_PT_LOOSE, TL_PT_END };          /* entries of a program's table */
+/* entries of a program's table */
+enum { TL_PT_PROGRAM = 1, TL_PT_CALLS, TL_PT_INDEX, TL_PT_LOOSE, TL_PT_END };
 
 /* ---- state.c: entries, classes, handles ---- */
 tl_state *tl_stateof(lua_State *L);
-void tl_pushfunction(lua_State *L, tl_state *S, lua_CFunction f, int extra);  /* pops `extra` (0 or 1) value: TL_UPVALUE of f */
+/* pops `extra` (0 or 1) value: TL_UPVALUE of f */
+void tl_pushfunction(lua_State *L, tl_state *S, lua_CFunction f, int extra);
 #define TL_UPVALUE lua_upvalueindex(3)
-/* What Lua calls by a name: `takes` arguments at most, the object of a method included (0: f judges them itself), and finds as many on the stack. */
-typedef struct { const char *name; lua_CFunction f; int takes; } tl_reg;
-void tl_setnamed(lua_State *L, tl_state *S, tl_type of, const tl_reg *r, int extra);    /* into the table on top, or below `extra`: a method, or with TL_NONE a function */
+/* What Lua calls by a name: `takes` arguments at most, the object of a method included (0: f judges
+ * them itself), and finds as many on the stack. */
+typedef struct {
+  const char *name;
+  lua_CFunction f;
+  int takes;
+} tl_reg;
+/* into the table on top, or below `extra`: a method, or with TL_NONE a function */
+void tl_setnamed(lua_State *L, tl_state *S, tl_type of, const tl_reg *r, int extra);
 void tl_setfuncs(lua_State *L, tl_state *S, const tl_reg *r);
-void tl_takes(lua_State *L, const char *name, int takes, bool method);      /* refuses more arguments, makes it as many */
-bool tl_dotted(lua_State *L);                                               /* the method that runs now was written x.f(...) */
-/* A metatable: `meta`, and the table of `methods` as TL_UPVALUE of `index` (NULL: plain lookup). Leaves the table of methods on the stack. */
-void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const tl_reg *meta, const tl_reg *methods, lua_CFunction index);
-int tl_lookup(lua_State *L);                                                /* self, name -> the method, or an error with the nearest */
-void tl_pushclass(lua_State *L, tl_type t);                                  /* its metatable */
+/* refuses more arguments, makes it as many */
+void tl_takes(lua_State *L, const char *name, int takes, bool method);
+/* the method that runs now was written x.f(...) */
+bool tl_dotted(lua_State *L);
+/* A metatable: `meta`, and the table of `methods` as TL_UPVALUE of `index` (NULL: plain lookup).
+ * Leaves the table of methods on the stack. */
+void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const tl_reg *meta,
+    const tl_reg *methods, lua_CFunction index);
+/* self, name -> the method, or an error with the nearest */
+int tl_lookup(lua_State *L);
+void tl_pushclass(lua_State *L, tl_type t); /* its metatable */
 tl_type tl_typeof(lua_State *L, int i);
-void *tl_new(lua_State *L, tl_type t, size_t n);                            /* zeroed */
-void *tl_object(lua_State *L, int i, tl_type t, const char *what);          /* of the class, its program alive or not: for __gc */
+void *tl_new(lua_State *L, tl_type t, size_t n); /* zeroed */
+/* of the class, its program alive or not: for __gc */
+void *tl_object(lua_State *L, int i, tl_type t, const char *what);
 void *tl_check(lua_State *L, int i, tl_type t, const char *what);
-const char *tl_describe(lua_State *L, int i);                               /* "a number", "a tempo.Tensor" */
-void tl_stress(lua_State *L);                                               /* nothing but in hostile builds */
-void tl_call(lua_State *L, int nargs, int nresults);                        /* lua_call of what may be the script's */
+/* "a number", "a tempo.Tensor" */
+const char *tl_describe(lua_State *L, int i);
+/* nothing but in hostile builds */
+void tl_stress(lua_State *L);
+/* lua_call of what may be the script's */
+void tl_call(lua_State *L, int nargs, int nresults);
 int tl_pcall(lua_State *L, int nargs, int nresults);
 void tl_pushprogtable(lua_State *L, tl_prog *lp);
-tl_prog *tl_progof(lua_State *L, int i);                                    /* of a handle, NULL: none */
-tl_prog *tl_findprog(lua_State *L, int first, int last);                    /* the one program of these values, tables included; NULL: none */
-tl_prog *tl_self(lua_State *L, const char *what);                           /* the program whose method this is; no argument is of another */
-tl_prog *tl_sameprog(lua_State *L, tl_prog *lp, int i, const char *what);   /* value i is a handle of lp's program, or an error */
+/* of a handle, NULL: none */
+tl_prog *tl_progof(lua_State *L, int i);
+/* the one program of these values, tables included; NULL: none */
+tl_prog *tl_findprog(lua_State *L, int first, int last);
+/* the program whose method this is; no argument is of another */
+tl_prog *tl_self(lua_State *L, const char *what);
+/* value i is a handle of lp's program, or an error */
+tl_prog *tl_sameprog(lua_State *L, tl_prog *lp, int i, const char *what);
 void tl_pushix(lua_State *L, tl_prog *lp, const tp_ix *e);
-void tl_pushextent(lua_State *L, tl_prog *lp, const tp_ix *e);              /* a plain integer if it is one */
+/* a plain integer if it is one */
+void tl_pushextent(lua_State *L, tl_prog *lp, const tp_ix *e);
 void tl_pushtensor(lua_State *L, tl_prog *lp, tp_val v);
 void tl_pushdims(lua_State *L, tl_prog *lp, int n, const tp_sym *const *dims);
-void tl_mark(lua_State *L, tl_prog *lp);                                    /* gives the script's line to nodes made now */
+/* gives the script's line to nodes made now */
+void tl_mark(lua_State *L, tl_prog *lp);
 const char *tl_intern(tl_prog *lp, const char *file);
 
 /* ---- error.c ---- */
-bool tl_here(lua_State *L, lua_Debug *ar);                                  /* the first frame of the script: not C, not our libraries */
-bool tl_is_library(lua_State *L, const char *source);                       /* of a chunk of ours */
-bool tl_by_library(lua_State *L);                                           /* one of ours called the function that runs now */
-void tl_pushmodule(lua_State *L);                                           /* what require "tempo" gives */
-int tl_fail(lua_State *L, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4) __attribute__((noreturn));
+/* the first frame of the script: not C, not our libraries */
+bool tl_here(lua_State *L, lua_Debug *ar);
+bool tl_is_library(lua_State *L, const char *source); /* of a chunk of ours */
+/* one of ours called the function that runs now */
+bool tl_by_library(lua_State *L);
+/* what require "tempo" gives */
+void tl_pushmodule(lua_State *L);
+int tl_fail(lua_State *L, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4)
+    __attribute__((noreturn));
 int tl_raise(lua_State *L, const tp_error *e) __attribute__((noreturn));
-void tl_warn_once(lua_State *L, tl_prog *lp, const void *why, const char *text);    /* once for a line of the script and `why`, with its place */
-void tl_warn(lua_State *L, const char *text);                               /* tempo.warn, whatever the script made of it */
+/* once for a line of the script and `why`, with its place */
+void tl_warn_once(lua_State *L, tl_prog *lp, const void *why, const char *text);
+/* tempo.warn, whatever the script made of it */
+void tl_warn(lua_State *L, const char *text);
 int tl_default_warn(lua_State *L);
 int tl_error(lua_State *L);
 int tl_nearest(lua_State *L);
 /* "tempo.Array has no 'shap'; did you mean 'shape'?" */
-int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n) __attribute__((noreturn));
+int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n)
+    __attribute__((noreturn));
 
 /* ---- names.c: the variables of unnamed tensors ---- */
 void tl_name_variables(lua_State *L, tl_prog *lp);
-void tl_learn_names(void *lp);                                              /* the same, from inside the core */
+/* the same, from inside the core */
+void tl_learn_names(void *lp);
 
 /* ---- options.c: what several functions take ---- */
-void tl_options(lua_State *L, int i, const char *what, const char *const *known);   /* a table (or nil) with these keys only */
-bool tl_option(lua_State *L, int i, const char *name);                      /* pushes t[name]; false and nothing pushed: absent */
-int tl_sequence(lua_State *L, int i, const char *what, const char *like);   /* the length of a table with no other keys and no holes */
+/* a table (or nil) with these keys only */
+void tl_options(lua_State *L, int i, const char *what, const char *const *known);
+/* pushes t[name]; false and nothing pushed: absent */
+bool tl_option(lua_State *L, int i, const char *name);
+/* the length of a table with no other keys and no holes */
+int tl_sequence(lua_State *L, int i, const char *what, const char *like);
 const char *tl_string(lua_State *L, int i, const char *what);
 int64_t tl_integer(lua_State *L, int i, const char *what);
 tp_dtype tl_dtype(lua_State *L, int i, const char *what);
-int tl_shape(lua_State *L, tl_prog *lp, int i, const char *what, bool minus, const tp_ix *const **out);
-int tl_domain(lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, const tp_sym *const **out);
-const tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what);   /* an integer or an integer expression */
+int tl_shape(
+    lua_State *L, tl_prog *lp, int i, const char *what, bool minus, const tp_ix *const **out);
+int tl_domain(
+    lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, const tp_sym *const **out);
+/* an integer or an integer expression */
+const tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what);
 
 /* ---- lift.c: Lua values as operands ---- */
 void tl_lift(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out);
-void tl_not_boolean(lua_State *L, int i, const char *what);                 /* where a condition is wanted: t == 3 is a boolean at once */
-tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what);       /* numbers become i64 or f32 */
-/* Numbers, index expressions, arrays and tables for a place of known dtype and shape; the first two fill it. */
-tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank, const tp_ix *const *shape);
+/* where a condition is wanted: t == 3 is a boolean at once */
+void tl_not_boolean(lua_State *L, int i, const char *what);
+/* numbers become i64 or f32 */
+tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what);
+/* Numbers, index expressions, arrays and tables for a place of known dtype and shape; the first two
+ * fill it. */
+tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank,
+    const tp_ix *const *shape);
 
 /* ---- method.c ---- */
-int tl_callmethod(lua_State *L, const tp_method *m, int first);             /* arguments: first .. top */
-int tl_operator(lua_State *L, const char *method);                          /* of the two operands at 1, 2 */
-int tl_method_results(lua_State *L, tl_prog *lp, const tp_method *m, int first);    /* in this very program; leaves a sequence of tensors */
-bool tl_method_sequence(const tp_method *m);                                /* its results are one sequence */
-void tl_push_methods(lua_State *L, tl_state *S, const char *kinds, tl_type of); /* into the table on top: rows of these kinds; TL_NONE: as functions */
+/* arguments: first .. top */
+int tl_callmethod(lua_State *L, const tp_method *m, int first);
+/* of the two operands at 1, 2 */
+int tl_operator(lua_State *L, const char *method);
+/* in this very program; leaves a sequence of tensors */
+int tl_method_results(lua_State *L, tl_prog *lp, const tp_method *m, int first);
+/* its results are one sequence */
+bool tl_method_sequence(const tp_method *m);
+/* into the table on top: rows of these kinds; TL_NONE: as functions */
+void tl_push_methods(lua_State *L, tl_state *S, const char *kinds, tl_type of);
 
 /* ---- read.c, branch.c ---- */
-const tp_at *tl_at(lua_State *L, tl_prog *lp, tp_val v, int i);             /* the key at i as one entry per dim of v's domain */
+/* the key at i as one entry per dim of v's domain */
+const tp_at *tl_at(lua_State *L, tl_prog *lp, tp_val v, int i);
 bool tl_is_digits(lua_State *L, int i);
 int tl_range_trap(lua_State *L, int i) __attribute__((noreturn));
-int tl_read(lua_State *L);                                                  /* x, key */
-int tl_assign(lua_State *L);                                                /* x, key, e */
+int tl_read(lua_State *L);   /* x, key */
+int tl_assign(lua_State *L); /* x, key, e */
 int tl_otherwise(lua_State *L);
 int tl_when(lua_State *L);
 int tl_may_miss(lua_State *L);
 int tl_update(lua_State *L);
 
 /* ---- array.c, array_file.c, nested.c ---- */
-tl_array *tl_pusharray(lua_State *L);                                       /* still empty */
-void tl_setarray(lua_State *L, tl_array *u, TP_TAKE tp_array *a);           /* NULL: error memory */
+tl_array *tl_pusharray(lua_State *L);                             /* still empty */
+void tl_setarray(lua_State *L, tl_array *u, TP_TAKE tp_array *a); /* NULL: error memory */
 tp_array *tl_toarray(lua_State *L, int i, const char *what);
 void tl_charge(lua_State *L, tl_array *u);
-void tl_array_empty(lua_State *L, tl_array *u);                             /* any number of times */
+/* any number of times */
+void tl_array_empty(lua_State *L, tl_array *u);
 void tl_pushelem(lua_State *L, const tp_array *a, int64_t k);
-/* Element k of a from value i. What is wrong with it into `why`, with its place `at`: its class; else TP_OK. */
+/* Element k of a from value i. What is wrong with it into `why`, with its place `at`: its class;
+ * else TP_OK. */
 tp_code tl_setelem(lua_State *L, tp_array *a, int64_t k, int i, const char *at, char why[TP_HINT]);
-void tl_putelem(lua_State *L, const char *what, tp_code code /* of its errors; 0: each its own */, tp_array *a, int64_t k, int i);
-const char *tl_numeral(double v, char out[32]);                             /* for messages, the same under every Lua */
-tp_array *tl_nested(lua_State *L, int i, const char *what, tp_code code /* of its errors; 0: each its own */, const tp_dtype *d /* NULL: f32, or bool if its leaves are */,
-                    int rank, const int64_t *shape);                        /* pushes an array; a table with an extent 0 takes `shape` (rank -1: none) */
+void tl_putelem(lua_State *L, const char *what, tp_code code /* of its errors; 0: each its own */,
+    tp_array *a, int64_t k, int i);
+/* for messages, the same under every Lua */
+const char *tl_numeral(double v, char out[32]);
+tp_array *tl_nested(lua_State *L, int i, const char *what,
+    tp_code code /* of its errors; 0: each its own */,
+    const tp_dtype *d /* NULL: f32, or bool if its leaves are */,
+    /* pushes an array; a table with an extent 0 takes `shape` (rank -1: none) */
+    int rank, const int64_t *shape);
 void tl_pushnested(lua_State *L, const tp_array *a);
-int tl_array_new(lua_State *L);                                             /* tempo.array */
-int tl_array_save(lua_State *L);                                            /* a:save(path) */
-int tl_array_save_named(lua_State *L);                                      /* tempo.save(path, array | { name = array }) */
-int tl_array_load(lua_State *L);                                            /* tempo.load */
+int tl_array_new(lua_State *L);  /* tempo.array */
+int tl_array_save(lua_State *L); /* a:save(path) */
+/* tempo.save(path, array | { name = array }) */
+int tl_array_save_named(lua_State *L);
+int tl_array_load(lua_State *L); /* tempo.load */
 
 /* ---- loose.c ---- */
 int tl_loose_new(lua_State *L, const tp_method *m, int first);
-void tl_materialise(lua_State *L, tl_prog *lp, int i);                      /* pushes its tensor in lp's program */
+/* pushes its tensor in lp's program */
+void tl_materialise(lua_State *L, tl_prog *lp, int i);
 
 /* ---- program.c, record.c, compile.c ---- */
-tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed);          /* pushes it */
-int tl_program(lua_State *L);                                               /* tempo.program */
+tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed); /* pushes it */
+int tl_program(lua_State *L);                                      /* tempo.program */
 int tl_record_call(lua_State *L);
 int tl_record_source(lua_State *L);
 int tl_record_sink(lua_State *L);
 int tl_record_env(lua_State *L, tp_op op);
 int tl_compile(lua_State *L);
-int tl_grad(lua_State *L);                                                  /* tempo.grad */
+int tl_grad(lua_State *L); /* tempo.grad */
 int tl_grad_step(lua_State *L);
 
 /* ---- run.c, callback.c, fn.c, step.c, checkpoint.c, peek.c ---- */
-typedef struct tl_run {                         /* one execution: everything it holds, freed by __gc or tl_run_release */
+/* one execution: everything it holds, freed by __gc or tl_run_release */
+typedef struct tl_run {
   lua_State *L;
   tl_prog *lp;
   tp_run run;
-  int64_t *env; bool *given;                    /* by symbol */
-  tp_array **inputs; int ninput;
-  tp_array **out, **into; int nout;             /* of a step: what it gives, what it may write into */
-  const tp_sym *endless;                        /* the bound that may be math.huge; NULL: none */
-  int calls, thunk, failed;                     /* stack slots: table of callbacks, protected function, error value */
-  bool raised;                                  /* the slot holds a callback's error value, or the hook's */
-  lua_State *main; lua_Hook hook;               /* whose hook is watched, and what it was when the run began or last called Lua */
-  bool interrupted;                             /* a hook that was set since has raised an error */
+  int64_t *env;
+  bool *given; /* by symbol */
+  tp_array **inputs;
+  int ninput;
+  /* of a step: what it gives, what it may write into */
+  tp_array **out, **into;
+  int nout;
+  const tp_sym *endless; /* the bound that may be math.huge; NULL: none */
+  /* stack slots: table of callbacks, protected function, error value */
+  int calls, thunk, failed;
+  /* the slot holds a callback's error value, or the hook's */
+  bool raised;
+  /* whose hook is watched, and what it was when the run began or last called Lua */
+  lua_State *main;
+  lua_Hook hook;
+  bool interrupted; /* a hook that was set since has raised an error */
 } tl_run;
 tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput, int nout);
-void tl_run_clear(tl_run *r);                                               /* no arrays any more, but for numbers that a step was given */
+/* no arrays any more, but for numbers that a step was given */
+void tl_run_clear(tl_run *r);
 void tl_run_release(tl_run *r);
-tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs);                /* of the bounds at i; runs: with places for inputs */
+/* of the bounds at i; runs: with places for inputs */
+tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs);
 void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need);
-void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need, tp_fn *step);   /* step: their values at a tick (need NULL); NULL: whole arrays */
-void tl_run_prepare_calls(lua_State *L, tl_run *r);                         /* pushes the three slots, watches the hook */
-bool tl_interrupted(void *r);                                               /* tp_run.interrupted */
-int tl_run_raise(lua_State *L, tl_run *r, const tp_error *e) __attribute__((noreturn));    /* releases first; a callback's own value if there is one */
+/* step: their values at a tick (need NULL); NULL: whole arrays */
+void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need, tp_fn *step);
+/* pushes the three slots, watches the hook */
+void tl_run_prepare_calls(lua_State *L, tl_run *r);
+bool tl_interrupted(void *r); /* tp_run.interrupted */
+/* releases first; a callback's own value if there is one */
+int tl_run_raise(lua_State *L, tl_run *r, const tp_error *e) __attribute__((noreturn));
 bool tl_callback(void *ud, const tp_call *c, tp_error *err);
 void tl_lease_drop(tl_lease *l);
 tl_fn *tl_pushfn(lua_State *L, tl_prog *lp);
-tl_fn *tl_fn_self(lua_State *L, const char *what);                          /* value 1 */
-int tl_fn_use(lua_State *L, int method);                                    /* calls the upvalue; value 1 cannot be freed meanwhile */
-tl_fn *tl_fn_alone(lua_State *L, const char *what, const char *may_not);    /* value 1, which nothing else uses now */
-void tl_fn_seed(lua_State *L, tl_run *r, int i);                            /* seed of a table of options */
+tl_fn *tl_fn_self(lua_State *L, const char *what); /* value 1 */
+/* calls the upvalue; value 1 cannot be freed meanwhile */
+int tl_fn_use(lua_State *L, int method);
+/* value 1, which nothing else uses now */
+tl_fn *tl_fn_alone(lua_State *L, const char *what, const char *may_not);
+/* seed of a table of options */
+void tl_fn_seed(lua_State *L, tl_run *r, int i);
 int tl_fn_start(lua_State *L);
 int tl_fn_step(lua_State *L);
 int tl_fn_cancel(lua_State *L);
 /* checkpoint.c */
-typedef struct { size_t n; char bytes[]; } tl_saved;
+typedef struct {
+  size_t n;
+  char bytes[];
+} tl_saved;
 tl_saved *tl_tosaved(lua_State *L, int i, const char *what);
 int tl_fn_state(lua_State *L);
 int tl_fn_load_state(lua_State *L);

@@ -1,13 +1,21 @@
-/* again: who reads one of these values in another loop than makes it, through views or not, gets the chain that makes it anew, one for all in that loop. Which: poly/again.c. */
+/* again: who reads one of these values in another loop than makes it, through views or not, gets
+ * the chain that makes it anew, one for all in that loop. Which: poly/again.c. */
 #include "opt/opt.h"
 
-typedef struct { tp_graph *g; const tp_again *w; int n; tp_val *made; tp_error *err; } giver;
+typedef struct {
+  tp_graph *g;
+  const tp_again *w;
+  int n;
+  tp_val *made;
+  tp_error *err;
+} giver;
 
-enum { CHAIN_OPERANDS = 3 };                          /* of an elementwise operator, at most */
+enum { CHAIN_OPERANDS = 3 }; /* of an elementwise operator, at most */
 
 static tp_val copied(giver *m, tp_val v);
 
-/* v with the chain that it is made of, through views, made anew; v itself if there is none in it. */
+/* v with the chain that it is made of, through views, made anew; v itself if there is none in it.
+ */
 static tp_val made_anew(giver *m, tp_val v) {
   tp_node *n = v.node;
   tp_val in[CHAIN_OPERANDS];

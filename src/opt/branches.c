@@ -2,31 +2,44 @@
  *
  *   c = |a[i] - b[j]|    d = merge c + d[0, j-1] if i == 0, c + min(..)    =>    either makes its c
  *
- * A point has one branch, so an elementwise operator that only branches read, each at its own points, is made no more
- * often, and a branch's statement, which waited for an array that all of them read, has it in a register. A read at a
- * point of some dim counts as a branch: what it asks for is few beside the others. Only what is made of smaller
- * things (a has not the dim j), so that no loop reads more instead, and what is made of the
- * tensor's own points: it has no loop but the tensor's. */
+ * A point has one branch, so an elementwise operator that only branches read, each at its own
+ * points, is made no more often, and a branch's statement, which waited for an array that all of
+ * them read, has it in a register. A read at a point of some dim counts as a branch: what it asks
+ * for is few beside the others. Only what is made of smaller things (a has not the dim j), so that
+ * no loop reads more instead, and what is made of the tensor's own points: it has no loop but the
+ * tensor's. */
 #include "opt/opt.h"
 #include "graph/mk.h"
 
 enum { MOST_PARTS = 4, PART_OPERANDS = 3, PART_BRANCHES = 32, PART_READS = 32 };
 /* parts: branches of one tensor, then reads */
-typedef struct { enum { NOT_LOOKED, NOBODY, SOME_PARTS } is; const tp_node *of; uint64_t parts; } owner;
-typedef struct { tp_node *by; int k; } part_reader;
+typedef struct {
+  enum { NOT_LOOKED, NOBODY, SOME_PARTS } is;
+  const tp_node *of;
+  uint64_t parts;
+} owner;
+typedef struct {
+  tp_node *by;
+  int k;
+} part_reader;
 typedef TP_VEC(part_reader) part_readers;
 typedef struct {
   tp_mk mk;
-  int n, nread, *read, *largest;                /* by id, as the others; the read's number, 0: none yet */
-  const tp_node **carried;                      /* the tensor of whose points it is made by elementwise operators, one of them; NULL */
-  part_readers *readers; owner *own;
+  /* by id, as the others; the read's number, 0: none yet */
+  int n, nread, *read, *largest;
+  /* the tensor of whose points it is made by elementwise operators, one of them; NULL */
+  const tp_node **carried;
+  part_readers *readers;
+  owner *own;
   bool *root, *apart;
-  tp_val *made[PART_BRANCHES + PART_READS];     /* by part, then id */
+  tp_val *made[PART_BRANCHES + PART_READS]; /* by part, then id */
 } parter;
 
 static const owner nobody = { NOBODY, NULL, 0 };
 
-static bool made_of_few(const tp_node *n) { return tp_op_is_elementwise(n->op) && n->nin <= PART_OPERANDS; }
+static bool made_of_few(const tp_node *n) {
+  return tp_op_is_elementwise(n->op) && n->nin <= PART_OPERANDS;
+}
 
 static bool moves_points(const tp_node *n) {
   tp_cls c = tp_ops[n->op].cls;
@@ -56,7 +69,8 @@ static owner serves(parter *b, const tp_node *n, const part_reader *r) {
     return number <= PART_READS ? (owner){ SOME_PARTS, NULL, (uint64_t)1 << part } : nobody;
   }
   if (!tp_dom_same(n->ndom, n->dom, by->ndom, by->dom)) return nobody;
-  if (by->op == TP_OP_MERGE && by->nin <= PART_BRANCHES) return (owner){ SOME_PARTS, by, (uint64_t)1 << r->k };
+  if (by->op == TP_OP_MERGE && by->nin <= PART_BRANCHES)
+    return (owner){ SOME_PARTS, by, (uint64_t)1 << r->k };
   return moves_points(by) ? nobody : parts_served(b, by);
 }
 
@@ -70,8 +84,8 @@ static owner parts_served(parter *b, const tp_node *n) {
   return *mine;
 }
 
-/* Dims of the largest that it is made of, by elementwise operators of inputs, of what is read anyway and of numbers; -1:
- * of something else too. Operands were looked at before. */
+/* Dims of the largest that it is made of, by elementwise operators of inputs, of what is read
+ * anyway and of numbers; -1: of something else too. Operands were looked at before. */
 static int largest_of(const parter *b, const tp_node *n) {
   if (!made_of_few(n)) return n->op == TP_OP_READ || tp_ops[n->op].cls == TP_CLS_SRC ? n->ndom : -1;
   int most = 0;
@@ -89,12 +103,15 @@ static const tp_node *carried_by(const parter *b, const tp_node *n) {
   return of;
 }
 
-/* Each part makes it, as all that read it are one part's or are made by each. Readers were looked at before. */
+/* Each part makes it, as all that read it are one part's or are made by each. Readers were looked
+ * at before. */
 static bool made_apart(parter *b, const tp_node *n) {
   owner o = parts_served(b, n);
   int parts = __builtin_popcountll(o.parts);
-  bool smaller = b->largest[n->id] >= 0 && b->largest[n->id] < n->ndom, carried = o.of && b->carried[n->id] == o.of;
-  bool ok = made_of_few(n) && (smaller || carried) && o.is == SOME_PARTS && parts > 1 && parts <= MOST_PARTS;
+  bool smaller = b->largest[n->id] >= 0 && b->largest[n->id] < n->ndom,
+       carried = o.of && b->carried[n->id] == o.of;
+  bool ok = made_of_few(n) && (smaller || carried) && o.is == SOME_PARTS && parts > 1 &&
+      parts <= MOST_PARTS;
   for (int i = 0; ok && i < b->readers[n->id].n; i++) {
     const part_reader *r = &b->readers[n->id].v[i];
     ok = b->apart[r->by->id] || __builtin_popcountll(serves(b, n, r).parts) == 1;
@@ -124,7 +141,8 @@ static bool give_parts(parter *b, bool *changed) {
     for (int k = 0; !b->apart[i] && k < x->nin; k++) {
       const tp_node *v = x->in[k].src.node;
       if (v->id >= b->n || !b->apart[v->id]) continue;
-      tp_val part = made_by_part(b, x->in[k].src, __builtin_ctzll(serves(b, v, &(part_reader){ x, k }).parts));
+      tp_val part = made_by_part(
+          b, x->in[k].src, __builtin_ctzll(serves(b, v, &(part_reader){ x, k }).parts));
       if (!part.node) return false;
       x->in[k].src = part;
       *changed = true;
@@ -138,15 +156,22 @@ static void mark_root(void *ud, tp_val *v) { ((bool *)ud)[v->node->id] = true; }
 static void index_readers(parter *b, tp_graph *g) {
   for (int i = 0; i < b->n; i++)
     for (int k = 0; k < g->nodes.v[i]->nin; k++)
-      TP_PUSH(&g->arena, &b->readers[g->nodes.v[i]->in[k].src.node->id], (part_reader){ g->nodes.v[i], k });
+      TP_PUSH(&g->arena, &b->readers[g->nodes.v[i]->in[k].src.node->id],
+          (part_reader){ g->nodes.v[i], k });
 }
 
 bool tp_part_branches(tp_graph *g, bool *changed, tp_error *err) {
   tp_arena *a = &g->arena;
   int n = g->nodes.n, *scc = TP_NEWN(a, int, n), *order = TP_NEWN(a, int, n);
-  parter b = { .mk = { g, err }, .n = n, .read = TP_NEWN(a, int, n), .readers = TP_NEWN(a, part_readers, n),
-               .own = TP_NEWN(a, owner, n), .root = TP_NEWN(a, bool, n), .apart = TP_NEWN(a, bool, n),
-               .largest = TP_NEWN(a, int, n), .carried = TP_NEWN(a, const tp_node *, n) };
+  parter b = { .mk = { g, err },
+    .n = n,
+    .read = TP_NEWN(a, int, n),
+    .readers = TP_NEWN(a, part_readers, n),
+    .own = TP_NEWN(a, owner, n),
+    .root = TP_NEWN(a, bool, n),
+    .apart = TP_NEWN(a, bool, n),
+    .largest = TP_NEWN(a, int, n),
+    .carried = TP_NEWN(a, const tp_node *, n) };
   index_readers(&b, g);
   tp_each_root(g, mark_root, b.root);
   tp_graph_sccs(g, scc, order);

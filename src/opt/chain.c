@@ -1,13 +1,15 @@
 /* chain: values as functions of how many steps a dim has gone (evolve.h).
  *
- *   {a0,+,a1,..} + {b0,+,b1,..}  =>  {a0+b0,+,a1+b1,..}                     L {a0,+,a1,..}  =>  {L a0,+,L a1,..}   for every linear L that does not vary with the dim
- *   {a0,..} * {b0,..}            =>  c[k] = sum of a[i] b[j] k! / ((k-i)! (k-j)! (i+j-k)!),  also for products of matrices, in their order
+ *   {a0,+,a1,..} + {b0,+,b1,..}  =>  {a0+b0,+,a1+b1,..}                     L {a0,+,a1,..}  =>  {L
+ * a0,+,L a1,..}   for every linear L that does not vary with the dim {a0,..} * {b0,..} =>  c[k] =
+ * sum of a[i] b[j] k! / ((k-i)! (k-j)! (i+j-k)!),  also for products of matrices, in their order
  *   x[0] = a, x[n] = x[n-1] + f(n)  =>  {a,+,f0+f1,+,f1+f2,..}
  *
- * Exact for integers, which wrap. For floats each coefficient is made by as many roundings as one step takes. */
+ * Exact for integers, which wrap. For floats each coefficient is made by as many roundings as one
+ * step takes. */
 #include "opt/evolve.h"
 
-enum { LOOKED_AT = 600 };                       /* operators, of one recurrence */
+enum { LOOKED_AT = 600 }; /* operators, of one recurrence */
 
 static bool form_of(tp_evolving *e, tp_system *s, tp_val v, int64_t shift, tp_form *out);
 
@@ -17,7 +19,9 @@ static bool not_form(tp_evolving *e, const tp_node *n, const char *why) {
 }
 
 static bool is_ok(const tp_evolving *e) { return !e->mk.err->code; }
-static bool varies(const tp_evolving *e, const tp_node *n) { return tp_dom_has(n->ndom, n->dom, e->dim); }
+static bool varies(const tp_evolving *e, const tp_node *n) {
+  return tp_dom_has(n->ndom, n->dom, e->dim);
+}
 
 static bool has_states(const tp_form *f) {
   bool any = false;
@@ -29,16 +33,21 @@ static tp_form constant_form(tp_val v) { return (tp_form){ .n = 1, .c = { v } };
 
 /* ---- sums and shifts ---- */
 
-static tp_val sum_or_one(tp_mk mk, tp_op op, tp_val a, tp_val b) { return !b.node ? a : a.node ? mk_bin(mk, op, a, b) : op == TP_OP_SUB ? mk_neg(mk, b) : b; }
+static tp_val sum_or_one(tp_mk mk, tp_op op, tp_val a, tp_val b) {
+  return !b.node ? a : a.node ? mk_bin(mk, op, a, b) : op == TP_OP_SUB ? mk_neg(mk, b) : b;
+}
 
 /* by is a factor, and a state's own number where there is none. */
-static tp_val factor(const tp_evolving *e, tp_val by, tp_dtype d) { return by.node ? by : mk_num(e->mk, 1, d); }
+static tp_val factor(const tp_evolving *e, tp_val by, tp_dtype d) {
+  return by.node ? by : mk_num(e->mk, 1, d);
+}
 
 /* The matrix that multiplies by a number, of the size of another. */
 static bool number_as_matrix(tp_evolving *e, tp_form *f, int i, tp_val like, tp_dtype d) {
   if (f->by[i].node && tp_rankof(f->by[i])) return false;
   const tp_ix *m = mk_extent(like, tp_rankof(like) - 1), *shape[2] = { m, m };
-  tp_val same = mk_bin(e->mk, TP_OP_EQ, mk_iota(e->mk, 0, 2, shape, 0, NULL), mk_iota(e->mk, 1, 2, shape, 0, NULL));
+  tp_val same = mk_bin(
+      e->mk, TP_OP_EQ, mk_iota(e->mk, 0, 2, shape, 0, NULL), mk_iota(e->mk, 1, 2, shape, 0, NULL));
   f->by[i] = mk_mul(e->mk, factor(e, f->by[i], d), mk_cast(e->mk, same, d));
   return true;
 }
@@ -57,13 +66,17 @@ static bool combine(tp_evolving *e, const tp_node *n, tp_form *a, tp_form *b) {
   tp_dtype d = n->out[0].dtype;
   for (int i = 0; i < EVOLVE_STATES; i++) {
     if (!b->has[i]) continue;
-    if (a->has[i] && !alike(e, a, b, i, d)) return not_form(e, n, "matrices multiply it in more than one way");
+    if (a->has[i] && !alike(e, a, b, i, d))
+      return not_form(e, n, "matrices multiply it in more than one way");
     tp_val by = factor(e, b->by[i], d);
-    a->by[i] = a->has[i] ? mk_bin(e->mk, op, factor(e, a->by[i], d), by) : op == TP_OP_SUB ? mk_neg(e->mk, by) : b->by[i];
+    a->by[i] = a->has[i]  ? mk_bin(e->mk, op, factor(e, a->by[i], d), by)
+        : op == TP_OP_SUB ? mk_neg(e->mk, by)
+                          : b->by[i];
     a->has[i] = true;
     a->side[i] = b->side[i];
   }
-  for (int j = 0; j < b->n; j++) a->c[j] = sum_or_one(e->mk, op, j < a->n ? a->c[j] : tp_none, b->c[j]);
+  for (int j = 0; j < b->n; j++)
+    a->c[j] = sum_or_one(e->mk, op, j < a->n ? a->c[j] : tp_none, b->c[j]);
   a->n = TP_MAX(a->n, b->n);
   return is_ok(e);
 }
@@ -92,12 +105,27 @@ static bool one_shape_of_many(const tp_out *a, const tp_out *b) {
 /* Operands by which the operator is linear, as bits; 0: none. */
 static unsigned linear_in(const tp_node *n) {
   switch (n->op) {
-    case TP_OP_NEG: case TP_OP_SUM: case TP_OP_SCAN: case TP_OP_RESHAPE: case TP_OP_PERMUTE: case TP_OP_EXPAND: case TP_OP_SLICE: case TP_OP_FLIP: case TP_OP_PAD:
-    case TP_OP_UNFOLD: case TP_OP_FOLD: case TP_OP_DETACH: case TP_OP_INDEX_SELECT: case TP_OP_GATHER: case TP_OP_RECUR: case TP_OP_DIV: return 1;
-    case TP_OP_INDEX_ADD: case TP_OP_SCATTER_ADD: return 1 | 4;
-    case TP_OP_SELECT: return 2 | 4;
-    case TP_OP_CONCAT: return n->nin < 32 ? (1u << n->nin) - 1 : 0;
-    default: return 0;
+  case TP_OP_NEG:
+  case TP_OP_SUM:
+  case TP_OP_SCAN:
+  case TP_OP_RESHAPE:
+  case TP_OP_PERMUTE:
+  case TP_OP_EXPAND:
+  case TP_OP_SLICE:
+  case TP_OP_FLIP:
+  case TP_OP_PAD:
+  case TP_OP_UNFOLD:
+  case TP_OP_FOLD:
+  case TP_OP_DETACH:
+  case TP_OP_INDEX_SELECT:
+  case TP_OP_GATHER:
+  case TP_OP_RECUR:
+  case TP_OP_DIV: return 1;
+  case TP_OP_INDEX_ADD:
+  case TP_OP_SCATTER_ADD: return 1 | 4;
+  case TP_OP_SELECT: return 2 | 4;
+  case TP_OP_CONCAT: return n->nin < 32 ? (1u << n->nin) - 1 : 0;
+  default: return 0;
   }
 }
 
@@ -116,52 +144,70 @@ static tp_val of_terms(tp_evolving *e, const tp_node *n, unsigned lin, const tp_
   if (j > 0 && n->op == TP_OP_PAD) at.f[0] = 0;
   for (int k = 0; k < n->nin; k++) {
     bool varying = lin >> k & 1;
-    in[k] = varying && j >= f[k].n ? mk_zeros_like(e->mk, n->in[k].src) : whole_of(e, n, k, f[k].c[varying ? j : 0]);
+    in[k] = varying && j >= f[k].n ? mk_zeros_like(e->mk, n->in[k].src)
+                                   : whole_of(e, n, k, f[k].c[varying ? j : 0]);
   }
   return mk_op(e->mk, n->op, n->nin, in, &at);
 }
 
 /* 0 where a state is not there. */
-static tp_val factor_or_0(const tp_evolving *e, const tp_form *f, int i, tp_dtype d) { return f->has[i] ? factor(e, f->by[i], d) : mk_num(e->mk, 0, d); }
+static tp_val factor_or_0(const tp_evolving *e, const tp_form *f, int i, tp_dtype d) {
+  return f->has[i] ? factor(e, f->by[i], d) : mk_num(e->mk, 0, d);
+}
 
 /* A state's factor after a linear operator that changes no element for another. */
 static bool state_of(tp_evolving *e, const tp_node *n, const tp_form *f, int i, tp_val *by) {
   tp_dtype d = n->out[0].dtype;
   switch (n->op) {
-    case TP_OP_RESHAPE: case TP_OP_EXPAND: case TP_OP_DETACH: return *by = f[0].by[i], true;
-    case TP_OP_NEG: return *by = mk_neg(e->mk, factor(e, f[0].by[i], d)), true;
-    case TP_OP_DIV: return *by = mk_div(e->mk, factor(e, f[0].by[i], d), f[1].c[0]), !f[0].side[i] || !tp_rankof(f[1].c[0]);
-    case TP_OP_SELECT:
-      if (f[1].side[i] || f[2].side[i]) return false;
-      *by = f[1].by[i];
-      if (!f[1].has[i] || !f[2].has[i] || f[1].by[i].node != f[2].by[i].node) *by = mk_select(e->mk, f[0].c[0], factor_or_0(e, &f[1], i, d), factor_or_0(e, &f[2], i, d));
-      return true;
-    default: return false;
+  case TP_OP_RESHAPE:
+  case TP_OP_EXPAND:
+  case TP_OP_DETACH: return *by = f[0].by[i], true;
+  case TP_OP_NEG: return *by = mk_neg(e->mk, factor(e, f[0].by[i], d)), true;
+  case TP_OP_DIV:
+    return *by = mk_div(e->mk, factor(e, f[0].by[i], d), f[1].c[0]),
+           !f[0].side[i] || !tp_rankof(f[1].c[0]);
+  case TP_OP_SELECT:
+    if (f[1].side[i] || f[2].side[i]) return false;
+    *by = f[1].by[i];
+    if (!f[1].has[i] || !f[2].has[i] || f[1].by[i].node != f[2].by[i].node)
+      *by = mk_select(e->mk, f[0].c[0], factor_or_0(e, &f[1], i, d), factor_or_0(e, &f[2], i, d));
+    return true;
+  default: return false;
   }
 }
 
 static bool states_of(tp_evolving *e, const tp_node *n, const tp_form *f, tp_form *out) {
   int first = n->op == TP_OP_SELECT;
   for (int i = 0; i < EVOLVE_STATES; i++) {
-    bool any = false, fits = true, single = !f[first].by[i].node || !tp_rankof(f[first].by[i]) || f[first].side[i];
+    bool any = false, fits = true,
+         single = !f[first].by[i].node || !tp_rankof(f[first].by[i]) || f[first].side[i];
     for (int k = first; k < n->nin; k++)
-      if (f[k].has[i]) any = true, fits &= (n->op == TP_OP_RESHAPE && single ? one_shape_of_many : tp_one_shape)(&n->out[0], tp_outof(n->in[k].src));
+      if (f[k].has[i])
+        any = true,
+        fits &= (n->op == TP_OP_RESHAPE && single ? one_shape_of_many : tp_one_shape)(
+            &n->out[0], tp_outof(n->in[k].src));
     if (!any) continue;
     out->has[i] = true;
     out->side[i] = f[first].side[i];
-    if (!fits || !state_of(e, n, f, i, &out->by[i])) return not_form(e, n, "it moves the elements of what it steps from");
+    if (!fits || !state_of(e, n, f, i, &out->by[i]))
+      return not_form(e, n, "it moves the elements of what it steps from");
   }
   return is_ok(e);
 }
 
-static bool linear_form(tp_evolving *e, tp_system *s, const tp_node *n, unsigned lin, int64_t shift, tp_form *out) {
+static bool linear_form(
+    tp_evolving *e, tp_system *s, const tp_node *n, unsigned lin, int64_t shift, tp_form *out) {
   tp_form *f = TP_NEWN(&e->mk.g->arena, tp_form, n->nin + 1);
   int terms = n->op == TP_OP_PAD && n->attr.f[0] != 0;
-  if (n->nin > LINEAR_OPERANDS || tp_node_mentions(n, e->dim)) return not_form(e, n, "its shape varies along the dim");
+  if (n->nin > LINEAR_OPERANDS || tp_node_mentions(n, e->dim))
+    return not_form(e, n, "its shape varies along the dim");
   for (int k = 0; k < n->nin; k++) {
     if (!form_of(e, s, n->in[k].src, shift, &f[k])) return false;
     bool varying = lin >> k & 1;
-    if (!varying && (f[k].n != 1 || has_states(&f[k]))) return not_form(e, n, n->op == TP_OP_SELECT ? "what it chooses by varies along the dim" : "it is not linear in what varies");
+    if (!varying && (f[k].n != 1 || has_states(&f[k])))
+      return not_form(e, n,
+          n->op == TP_OP_SELECT ? "what it chooses by varies along the dim"
+                                : "it is not linear in what varies");
     if (varying) terms = TP_MAX(terms, f[k].n);
   }
   *out = (tp_form){ .n = terms };
@@ -173,9 +219,11 @@ static bool linear_form(tp_evolving *e, tp_system *s, const tp_node *n, unsigned
 
 static bool sum_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
   tp_form b;
-  if (!form_of(e, s, n->in[0].src, shift, out) || !form_of(e, s, n->in[1].src, shift, &b)) return false;
+  if (!form_of(e, s, n->in[0].src, shift, out) || !form_of(e, s, n->in[1].src, shift, &b))
+    return false;
   for (int k = 0; k < 2; k++)
-    if (has_states(k ? &b : out) && !tp_one_shape(&n->out[0], tp_outof(n->in[k].src))) return not_form(e, n, "it spreads what it steps from");
+    if (has_states(k ? &b : out) && !tp_one_shape(&n->out[0], tp_outof(n->in[k].src)))
+      return not_form(e, n, "it spreads what it steps from");
   return combine(e, n, out, &b);
 }
 
@@ -185,10 +233,13 @@ static double ways_of(int n, int k) {
   return c;
 }
 
-static tp_val product(tp_evolving *e, const tp_node *n, tp_val a, tp_val b) { return mk_op(e->mk, n->op, 2, (tp_val[]){ whole_of(e, n, 0, a), whole_of(e, n, 1, b) }, &n->attr); }
+static tp_val product(tp_evolving *e, const tp_node *n, tp_val a, tp_val b) {
+  return mk_op(e->mk, n->op, 2, (tp_val[]){ whole_of(e, n, 0, a), whole_of(e, n, 1, b) }, &n->attr);
+}
 
 /* C(n,i) C(n,j) = sum over k of C(k,i) C(i,k-j) C(n,k) */
-static bool product_terms_of(tp_evolving *e, const tp_node *n, const tp_form *a, const tp_form *b, tp_form *out) {
+static bool product_terms_of(
+    tp_evolving *e, const tp_node *n, const tp_form *a, const tp_form *b, tp_form *out) {
   if (a->n + b->n - 1 > EVOLVE_TERMS) return not_form(e, n, "its degree is too high");
   out->n = TP_MAX(a->n + b->n - 1, 0);
   if (!a->n || !b->n) out->n = 0;
@@ -197,18 +248,21 @@ static bool product_terms_of(tp_evolving *e, const tp_node *n, const tp_form *a,
       tp_val ab = product(e, n, a->c[i], b->c[j]);
       for (int k = TP_MAX(i, j); k <= i + j; k++) {
         double times = ways_of(k, i) * ways_of(i, k - j);
-        out->c[k] = sum_or_one(e->mk, TP_OP_ADD, out->c[k], times == 1 ? ab : mk_mulc(e->mk, ab, times));
+        out->c[k] =
+            sum_or_one(e->mk, TP_OP_ADD, out->c[k], times == 1 ? ab : mk_mulc(e->mk, ab, times));
       }
     }
   return is_ok(e);
 }
 
 /* The states in operand k, times the matrix in the other. */
-static bool matrix_states(tp_evolving *e, tp_system *s, const tp_node *n, int k, const tp_form *f, tp_val by, tp_form *out) {
+static bool matrix_states(tp_evolving *e, tp_system *s, const tp_node *n, int k, const tp_form *f,
+    tp_val by, tp_form *out) {
   const tp_out *o = tp_outof(n->in[k].src);
   char side = k ? 'l' : 'r';
   int r = tp_rankof(by);
-  bool fits = r >= 2 && mk_extent(by, r - 1) == mk_extent(by, r - 2) && tp_one_shape(&n->out[0], o) && (!s->matrix || tp_one_shape(s->matrix, o));
+  bool fits = r >= 2 && mk_extent(by, r - 1) == mk_extent(by, r - 2) &&
+      tp_one_shape(&n->out[0], o) && (!s->matrix || tp_one_shape(s->matrix, o));
   for (int i = 0; i < EVOLVE_STATES && fits; i++)
     if (f->has[i]) fits = f->side[i] ? f->side[i] == side : !f->by[i].node || !tp_rankof(f->by[i]);
   if (!fits) return false;
@@ -218,14 +272,19 @@ static bool matrix_states(tp_evolving *e, tp_system *s, const tp_node *n, int k,
     tp_val was = f->by[i];
     out->has[i] = true;
     out->side[i] = side;
-    out->by[i] = !was.node ? by : !f->side[i] ? mk_mul(e->mk, by, was) : k ? mk_matmul(e->mk, by, was) : mk_matmul(e->mk, was, by);
+    out->by[i] = !was.node ? by
+        : !f->side[i]      ? mk_mul(e->mk, by, was)
+        : k                ? mk_matmul(e->mk, by, was)
+                           : mk_matmul(e->mk, was, by);
   }
   return true;
 }
 
-static bool product_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
+static bool product_form(
+    tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
   tp_form f[2];
-  if (!form_of(e, s, n->in[0].src, shift, &f[0]) || !form_of(e, s, n->in[1].src, shift, &f[1])) return false;
+  if (!form_of(e, s, n->in[0].src, shift, &f[0]) || !form_of(e, s, n->in[1].src, shift, &f[1]))
+    return false;
   *out = (tp_form){ 0 };
   if (tp_node_mentions(n, e->dim)) return not_form(e, n, "its shape varies along the dim");
   for (int k = 0; k < 2; k++) {
@@ -233,11 +292,15 @@ static bool product_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t
     if (!has_states(state)) continue;
     if (has_states(by)) return not_form(e, n, "it multiplies what it steps from by itself");
     if (by->n > 1) return not_form(e, n, "the factor of what it steps from varies along the dim");
-    if (n->op == TP_OP_MATMUL && by->n && matrix_states(e, s, n, k, state, whole_of(e, n, !k, by->c[0]), out)) continue;
-    if (n->op != TP_OP_MUL || !tp_one_shape(&n->out[0], tp_outof(n->in[k].src))) return not_form(e, n, "it moves the elements of what it steps from");
+    if (n->op == TP_OP_MATMUL && by->n &&
+        matrix_states(e, s, n, k, state, whole_of(e, n, !k, by->c[0]), out))
+      continue;
+    if (n->op != TP_OP_MUL || !tp_one_shape(&n->out[0], tp_outof(n->in[k].src)))
+      return not_form(e, n, "it moves the elements of what it steps from");
     for (int i = 0; i < EVOLVE_STATES; i++) {
       if (!state->has[i] || !by->n) continue;
-      if (state->side[i] && tp_rankof(by->c[0])) return not_form(e, n, "it moves the elements of what it steps from");
+      if (state->side[i] && tp_rankof(by->c[0]))
+        return not_form(e, n, "it moves the elements of what it steps from");
       out->has[i] = true;
       out->side[i] = state->side[i];
       out->by[i] = state->by[i].node ? mk_mul(e->mk, state->by[i], by->c[0]) : by->c[0];
@@ -251,7 +314,8 @@ static bool counts_steps(const tp_evolving *e, tp_val v) {
   const tp_node *n = v.node;
   if (!varies(e, n)) return true;
   if (n->op == TP_OP_VALUE) return !tp_ix_is_cond(n->attr.ix[0]);
-  bool yes = n->op == TP_OP_ADD || n->op == TP_OP_SUB || n->op == TP_OP_MUL || n->op == TP_OP_NEG || n->op == TP_OP_RESHAPE || n->op == TP_OP_EXPAND;
+  bool yes = n->op == TP_OP_ADD || n->op == TP_OP_SUB || n->op == TP_OP_MUL || n->op == TP_OP_NEG ||
+      n->op == TP_OP_RESHAPE || n->op == TP_OP_EXPAND;
   for (int k = 0; k < n->nin && yes; k++) yes = counts_steps(e, n->in[k].src);
   return yes;
 }
@@ -259,8 +323,11 @@ static bool counts_steps(const tp_evolving *e, tp_val v) {
 /* Wider integers would not wrap where these do. */
 static bool cast_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
   tp_dtype from = tp_dtypeof(n->in[0].src), to = n->out[0].dtype;
-  bool floats = tp_dtype_float(from) && tp_dtype_float(to), narrower = !tp_dtype_float(from) && !tp_dtype_float(to) && tp_dtype_size(to) < tp_dtype_size(from) && to != TP_BOOL;
-  if (!floats && !narrower && !(counts_steps(e, n->in[0].src) && from == TP_I64 && to != TP_BOOL)) return not_form(e, n, "its rounding depends on the step");
+  bool floats = tp_dtype_float(from) && tp_dtype_float(to),
+       narrower = !tp_dtype_float(from) && !tp_dtype_float(to) &&
+      tp_dtype_size(to) < tp_dtype_size(from) && to != TP_BOOL;
+  if (!floats && !narrower && !(counts_steps(e, n->in[0].src) && from == TP_I64 && to != TP_BOOL))
+    return not_form(e, n, "its rounding depends on the step");
   if (!form_of(e, s, n->in[0].src, shift, out)) return false;
   for (int j = 0; j < out->n; j++) out->c[j] = mk_cast(e->mk, out->c[j], to);
   for (int i = 0; i < EVOLVE_STATES; i++)
@@ -272,17 +339,21 @@ static bool cast_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t sh
 
 const tp_ix *tp_point_after(const tp_evolving *e, int64_t steps) {
   tp_ictx *ix = e->mk.g->ix;
-  return e->back ? tp_ix_addc(ix, tp_ix_sym(ix, e->dim->bound), -1 - steps) : tp_ix_const(ix, steps);
+  return e->back ? tp_ix_addc(ix, tp_ix_sym(ix, e->dim->bound), -1 - steps)
+                 : tp_ix_const(ix, steps);
 }
 
 /* A polynomial in the dim: its differences, until one does not vary. */
 static bool value_form(tp_evolving *e, const tp_node *n, int64_t shift, tp_form *out) {
   tp_ictx *ix = e->mk.g->ix;
-  const tp_ix *d = tp_ix_sym(ix, e->dim), *zero = tp_ix_const(ix, 0), *next = tp_ix_addc(ix, d, 1), *x = n->attr.ix[0];
-  const tp_ix *from = e->back ? tp_ix_sub(ix, tp_point_after(e, shift), d) : tp_ix_addc(ix, d, shift);
+  const tp_ix *d = tp_ix_sym(ix, e->dim), *zero = tp_ix_const(ix, 0), *next = tp_ix_addc(ix, d, 1),
+              *x = n->attr.ix[0];
+  const tp_ix *from =
+      e->back ? tp_ix_sub(ix, tp_point_after(e, shift), d) : tp_ix_addc(ix, d, shift);
   *out = (tp_form){ 0 };
   if (tp_ix_is_cond(x)) return not_form(e, n, "it depends on where the dim is");
-  for (x = tp_ix_subst(ix, x, 1, &e->dim, &from); out->n < EVOLVE_TERMS && !tp_is_number(x, 0); x = tp_ix_sub(ix, tp_ix_subst(ix, x, 1, &e->dim, &next), x))
+  for (x = tp_ix_subst(ix, x, 1, &e->dim, &from); out->n < EVOLVE_TERMS && !tp_is_number(x, 0);
+       x = tp_ix_sub(ix, tp_ix_subst(ix, x, 1, &e->dim, &next), x))
     out->c[out->n++] = tp_ixvalue(e->mk.g, tp_ix_subst(ix, x, 1, &e->dim, &zero), e->mk.err);
   return tp_is_number(x, 0) ? is_ok(e) : not_form(e, n, "it is no polynomial in the dim");
 }
@@ -311,7 +382,9 @@ bool tp_steps_of(tp_evolving *e, const tp_node *n, int64_t *steps, bool *other) 
       if (tp_ix_mentions(at->lo, e->dim)) return not_form(e, n, "it reads along two dims at once");
       continue;
     }
-    if (!tp_ix_linear_in(e->mk.g->ix, at->lo, e->dim, &k, &rest) || k != 1 || !tp_ix_is_const(rest, steps)) return not_form(e, n, "it does not read a fixed number of steps away");
+    if (!tp_ix_linear_in(e->mk.g->ix, at->lo, e->dim, &k, &rest) || k != 1 ||
+        !tp_ix_is_const(rest, steps))
+      return not_form(e, n, "it does not read a fixed number of steps away");
     if (e->back) *steps = -*steps;
   }
   return true;
@@ -322,7 +395,8 @@ static bool read_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t sh
   int64_t steps = 0;
   bool other;
   if (!varies(e, x)) return not_form(e, n, "it reads where the dim says");
-  if (!tp_steps_of(e, n, &steps, &other) || !form_of(e, s, n->in[0].src, shift + steps, out)) return false;
+  if (!tp_steps_of(e, n, &steps, &other) || !form_of(e, s, n->in[0].src, shift + steps, out))
+    return false;
   if (!other) return true;
   if (has_states(out)) return not_form(e, n, "it steps from another point of another dim");
   for (int j = 0; j < out->n; j++) out->c[j] = read_coefficient(e, x, n->attr.at, out->c[j]);
@@ -330,14 +404,17 @@ static bool read_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t sh
 }
 
 /* An accumulation to which each operand adds itself at its own point. */
-static bool accum_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
+static bool accum_form(
+    tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
   *out = (tp_form){ 0 };
   for (int k = 0; k < n->nin; k++) {
     const tp_edge *x = &n->in[k];
     int nat = x->gather ? x->src.node->ndom : n->ndom;
     tp_form f;
-    bool own = n->attr.red == TP_RED_SUM && !x->cond && tp_same_type(&n->out[0], tp_outof(x->src)) && x->src.node->ndom == n->ndom;
-    for (int d = 0; own && d < nat; d++) own = !x->at[d].range && tp_ix_as_sym(x->at[d].lo) == n->dom[d];
+    bool own = n->attr.red == TP_RED_SUM && !x->cond &&
+        tp_same_type(&n->out[0], tp_outof(x->src)) && x->src.node->ndom == n->ndom;
+    for (int d = 0; own && d < nat; d++)
+      own = !x->at[d].range && tp_ix_as_sym(x->at[d].lo) == n->dom[d];
     if (!own) return not_form(e, n, "it adds up other points");
     if (!form_of(e, s, x->src, shift, &f) || !combine(e, n, out, &f)) return false;
   }
@@ -362,7 +439,10 @@ static tp_val first_of(tp_evolving *e, const tp_node *m, int step, int steps) {
     const tp_ix *cond = m->in[k].cond ? tp_ix_subst(g->ix, m->in[k].cond, 1, &e->dim, &p) : NULL;
     if (k == step || (cond && tp_ix_kind(cond) == TP_IX_FALSE)) continue;
     if (varies(e, v.node)) v = mk_at(e->mk, v, e->dim, p);
-    if (!v.node || !tp_merge_add(g, y.node, cond && tp_ix_kind(cond) == TP_IX_TRUE ? NULL : cond, v, e->mk.err)) return tp_none;
+    if (!v.node ||
+        !tp_merge_add(
+            g, y.node, cond && tp_ix_kind(cond) == TP_IX_TRUE ? NULL : cond, v, e->mk.err))
+      return tp_none;
   }
   return y;
 }
@@ -371,7 +451,8 @@ static tp_val first_of(tp_evolving *e, const tp_node *m, int step, int steps) {
 static int step_of(tp_evolving *e, const tp_node *m, int points) {
   tp_graph *g = e->mk.g;
   tp_set *box = tp_set_box(g->ix, m->ndom, m->dom);
-  const tp_ix *behind = tp_ix_cmp(g->ix, e->back ? TP_LE : TP_GE, tp_ix_sym(g->ix, e->dim), tp_point_after(e, points));
+  const tp_ix *behind = tp_ix_cmp(
+      g->ix, e->back ? TP_LE : TP_GE, tp_ix_sym(g->ix, e->dim), tp_point_after(e, points));
   tp_set *rest = tp_set_and(tp_set_copy(box), tp_set_cond(g->ix, m->ndom, m->dom, behind));
   int found = -1;
   for (int k = 0; k < m->nin && found < 0; k++) {
@@ -391,28 +472,34 @@ static bool branches_on(const tp_node *m, const tp_sym *d) {
 }
 
 static bool may_step(const tp_evolving *e, const tp_node *m) {
-  return m->op == TP_OP_MERGE && m->nin >= 2 && varies(e, m) && branches_on(m, e->dim) && !tp_node_mentions(&(tp_node){ .nout = m->nout, .out = m->out }, e->dim);
+  return m->op == TP_OP_MERGE && m->nin >= 2 && varies(e, m) && branches_on(m, e->dim) &&
+      !tp_node_mentions(&(tp_node){ .nout = m->nout, .out = m->out }, e->dim);
 }
 
 /* Does it read other points of another dim? */
 static bool reads_elsewhere(const tp_evolving *e, const tp_node *n) {
   const tp_node *x = n->op == TP_OP_READ ? n->in[0].src.node : NULL;
   bool any = false;
-  for (int d = 0; x && d < x->ndom; d++) any |= x->dom[d] != e->dim && (n->attr.at[d].range || tp_ix_as_sym(n->attr.at[d].lo) != x->dom[d]);
+  for (int d = 0; x && d < x->ndom; d++)
+    any |=
+        x->dom[d] != e->dim && (n->attr.at[d].range || tp_ix_as_sym(n->attr.at[d].lo) != x->dom[d]);
   return any;
 }
 
 /* Is n made of a state of m's recurrence, at the same point of all other dims? */
-static bool is_made_of_states(const tp_evolving *e, const tp_node *m, const tp_node *n, bool *seen) {
+static bool is_made_of_states(
+    const tp_evolving *e, const tp_node *m, const tp_node *n, bool *seen) {
   bool any = false;
-  if (n->id >= e->n0 || e->scc[n->id] != e->scc[m->id] || seen[n->id] || reads_elsewhere(e, n)) return false;
+  if (n->id >= e->n0 || e->scc[n->id] != e->scc[m->id] || seen[n->id] || reads_elsewhere(e, n))
+    return false;
   seen[n->id] = true;
   if (n->op == TP_OP_MERGE) return true;
   for (int k = 0; k < n->nin && !any; k++) any = is_made_of_states(e, m, n->in[k].src.node, seen);
   return any;
 }
 
-/* Some branch but the step is made of the recurrence itself: of another state's first value, say. */
+/* Some branch but the step is made of the recurrence itself: of another state's first value, say.
+ */
 static bool begins_with_itself(const tp_evolving *e, const tp_node *m, int step) {
   bool any = false, *seen = NULL;
   for (int k = 0; k < m->nin && m->id < e->n0 && !any; k++) {
@@ -459,7 +546,9 @@ static bool merge_form(tp_evolving *e, tp_system *s, tp_node *m, int64_t shift, 
     shift_form(e->mk, out, shift);
     return is_ok(e);
   }
-  if (known && known->is == SOLVE_NOT) return not_form(e, m, known->why ? known->why : "one branch does not hold at all points but the first");
+  if (known && known->is == SOLVE_NOT)
+    return not_form(
+        e, m, known->why ? known->why : "one branch does not hold at all points but the first");
   int i = state_number(e, s, m);
   if (i < 0) return not_form(e, m, "one branch does not hold at all points but the first");
   if (shift == 1) return form_of(e, s, s->of[i].step, 1, out);
@@ -472,20 +561,30 @@ static bool merge_form(tp_evolving *e, tp_system *s, tp_node *m, int64_t shift, 
 /* v as a function of n, `shift` steps on from there. */
 static bool form_of(tp_evolving *e, tp_system *s, tp_val v, int64_t shift, tp_form *out) {
   tp_node *n = v.node;
-  if (!varies(e, n) && n->id < e->n0 && e->scc[n->id] == e->in) return not_form(e, n, "its coefficients are made of it");
+  if (!varies(e, n) && n->id < e->n0 && e->scc[n->id] == e->in)
+    return not_form(e, n, "its coefficients are made of it");
   if (!varies(e, n)) return *out = constant_form(v), true;
   if (--e->left < 0) return not_form(e, n, "it is too large");
   unsigned lin = linear_in(n);
   if (lin) return linear_form(e, s, n, lin, shift, out);
   switch (n->op) {
-    case TP_OP_ADD: case TP_OP_SUB: return sum_form(e, s, n, shift, out);
-    case TP_OP_MUL: case TP_OP_MATMUL: case TP_OP_CONV: case TP_OP_CONV_DATA: case TP_OP_CONV_WEIGHT: return product_form(e, s, n, shift, out);
-    case TP_OP_CAST: return cast_form(e, s, n, shift, out);
-    case TP_OP_VALUE: return value_form(e, n, shift, out);
-    case TP_OP_READ: return read_form(e, s, n, shift, out);
-    case TP_OP_ACCUM: return accum_form(e, s, n, shift, out);
-    case TP_OP_MERGE: return merge_form(e, s, n, shift, out);
-    default: return not_form(e, n, tp_ops[n->op].cls == TP_CLS_SRC || tp_ops[n->op].cls == TP_CLS_FX ? "it takes up data at each step" : "it is not linear in what varies");
+  case TP_OP_ADD:
+  case TP_OP_SUB: return sum_form(e, s, n, shift, out);
+  case TP_OP_MUL:
+  case TP_OP_MATMUL:
+  case TP_OP_CONV:
+  case TP_OP_CONV_DATA:
+  case TP_OP_CONV_WEIGHT: return product_form(e, s, n, shift, out);
+  case TP_OP_CAST: return cast_form(e, s, n, shift, out);
+  case TP_OP_VALUE: return value_form(e, n, shift, out);
+  case TP_OP_READ: return read_form(e, s, n, shift, out);
+  case TP_OP_ACCUM: return accum_form(e, s, n, shift, out);
+  case TP_OP_MERGE: return merge_form(e, s, n, shift, out);
+  default:
+    return not_form(e, n,
+        tp_ops[n->op].cls == TP_CLS_SRC || tp_ops[n->op].cls == TP_CLS_FX
+            ? "it takes up data at each step"
+            : "it is not linear in what varies");
   }
 }
 
@@ -506,7 +605,10 @@ static bool solved_system(tp_evolving *e, tp_system *s, tp_node *m) {
 
 static void solve(tp_evolving *e, tp_solution *y, tp_node *m) {
   tp_system *s = y->sys = TP_NEW(&e->mk.g->arena, tp_system);
-  if (!solved_system(e, s, m)) { y->is = SOLVE_NOT; return; }
+  if (!solved_system(e, s, m)) {
+    y->is = SOLVE_NOT;
+    return;
+  }
   y->is = is_sum(s) ? SOLVE_FORM : SOLVE_SYSTEM;
   if (y->is == SOLVE_SYSTEM) return;
   y->form = (tp_form){ .n = s->row[0].n + 1, .c = { s->of[0].init } };

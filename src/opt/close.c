@@ -1,16 +1,30 @@
 /* close: parameters become declared tensors.
  *
  *   w along (i)     =>  w[i] = init at i == 0, else update[i - 1]
- *   w along (i, k)  =>  w[i, k] = init at i == 0, k == 0; update[i, k - 1] at k >= 1; update[i - 1, K - 1] otherwise   (the lexicographic predecessor)
+ *   w along (i, k)  =>  w[i, k] = init at i == 0, k == 0; update[i, k - 1] at k >= 1; update[i - 1,
+ * K - 1] otherwise   (the lexicographic predecessor)
  *
- * and each gets a hidden output, its value after the last point: the update there, or init when some bound is 0. `init` goes through PINIT, which a loaded
- * array replaces. Runs after the gradients are built: to them a parameter is a leaf. */
+ * and each gets a hidden output, its value after the last point: the update there, or init when
+ * some bound is 0. `init` goes through PINIT, which a loaded array replaces. Runs after the
+ * gradients are built: to them a parameter is a leaf. */
 #include "opt/opt.h"
 
-typedef struct { tp_graph *g; tp_node *p; tp_val init, update; tp_pos updated; int nrest; const tp_sym *rest[64]; tp_error *err; } closing;
+typedef struct {
+  tp_graph *g;
+  tp_node *p;
+  tp_val init, update;
+  tp_pos updated;
+  int nrest;
+  const tp_sym *rest[64];
+  tp_error *err;
+} closing;
 
-static bool is_along(const tp_node *p, const tp_sym *d) { return tp_dom_has(p->attr.nalong, p->attr.along, d); }
-static const tp_ix *last(closing *c, const tp_sym *d) { return tp_ix_addc(c->g->ix, tp_ix_sym(c->g->ix, d->bound), -1); }
+static bool is_along(const tp_node *p, const tp_sym *d) {
+  return tp_dom_has(p->attr.nalong, p->attr.along, d);
+}
+static const tp_ix *last(closing *c, const tp_sym *d) {
+  return tp_ix_addc(c->g->ix, tp_ix_sym(c->g->ix, d->bound), -1);
+}
 
 /* e with dims lo .. hi-1 of along at the indices given. */
 static tp_val read_at(closing *c, tp_val e, int lo, int hi, const tp_ix *const *along_at) {
@@ -22,7 +36,8 @@ static tp_val read_at(closing *c, tp_val e, int lo, int hi, const tp_ix *const *
   return tp_read(c->g, e, at, c->err);
 }
 
-/* An end by data is that at the point where the read stands: the last of an inner dim is taken before an outer one moves. */
+/* An end by data is that at the point where the read stands: the last of an inner dim is taken
+ * before an outer one moves. */
 static tp_val read_update(closing *c, const tp_ix *const *along_at) {
   tp_val e = c->update;
   if (!c->g->stops.n) return read_at(c, e, 0, c->p->attr.nalong, along_at);
@@ -34,24 +49,31 @@ static tp_val read_update(closing *c, const tp_ix *const *along_at) {
 static bool step(closing *c, tp_node *m, int j) {
   const tp_attr *a = &c->p->attr;
   tp_ictx *ix = c->g->ix;
-  const tp_ix *cond = tp_ix_cmp(ix, TP_GE, tp_ix_sym(c->g->ix, a->along[j]), tp_ix_const(ix, 1)), *at[64];
+  const tp_ix *cond = tp_ix_cmp(ix, TP_GE, tp_ix_sym(c->g->ix, a->along[j]), tp_ix_const(ix, 1)),
+              *at[64];
   for (int k = 0; k < a->nalong; k++) {
-    at[k] = k < j ? tp_ix_sym(c->g->ix, a->along[k]) : k == j ? tp_ix_addc(ix, tp_ix_sym(c->g->ix, a->along[k]), -1) : last(c, a->along[k]);
-    if (k > j) cond = tp_ix_and(ix, cond, tp_ix_cmp(ix, TP_EQ, tp_ix_sym(c->g->ix, a->along[k]), tp_ix_const(ix, 0)));
+    at[k] = k < j ? tp_ix_sym(c->g->ix, a->along[k])
+        : k == j  ? tp_ix_addc(ix, tp_ix_sym(c->g->ix, a->along[k]), -1)
+                  : last(c, a->along[k]);
+    if (k > j)
+      cond = tp_ix_and(
+          ix, cond, tp_ix_cmp(ix, TP_EQ, tp_ix_sym(c->g->ix, a->along[k]), tp_ix_const(ix, 0)));
   }
   c->g->pos = c->updated.file ? c->updated : c->p->pos;
   tp_val e = read_update(c, at);
   return e.node && tp_merge_add(c->g, m, cond, e, c->err);
 }
 
-/* The node itself turns from PARAM to MERGE, so its readers stay as they are; the graph's list of parameters keeps it, with attr.str, attr.along and its type. */
+/* The node itself turns from PARAM to MERGE, so its readers stay as they are; the graph's list of
+ * parameters keeps it, with attr.str, attr.along and its type. */
 static bool evolution(closing *c) {
   const tp_attr *a = &c->p->attr;
   c->p->op = TP_OP_MERGE;
   c->p->nin = 0;
   const tp_ix *first = tp_ix_bool(c->g->ix, true);
   for (int j = 0; j < a->nalong && c->update.node; j++)
-    first = tp_ix_and(c->g->ix, first, tp_ix_cmp(c->g->ix, TP_EQ, tp_ix_sym(c->g->ix, a->along[j]), tp_ix_const(c->g->ix, 0)));
+    first = tp_ix_and(c->g->ix, first,
+        tp_ix_cmp(c->g->ix, TP_EQ, tp_ix_sym(c->g->ix, a->along[j]), tp_ix_const(c->g->ix, 0)));
   if (!tp_merge_add(c->g, c->p, first, c->init, c->err)) return false;
   for (int j = a->nalong - 1; j >= 0 && c->update.node; j--)
     if (!step(c, c->p, j)) return false;
@@ -62,7 +84,7 @@ static bool evolution(closing *c) {
 static bool constant(closing *c, int k) {
   c->p->op = TP_OP_PINIT;
   c->p->attr.i[0] = k;
-  c->p->attr.nix = 0;                           /* its type says it */
+  c->p->attr.nix = 0; /* its type says it */
   c->p->nin = 1;
   return true;
 }
@@ -76,11 +98,16 @@ static tp_val after_the_last(closing *c) {
   const tp_ix *ran = tp_ix_bool(ix, true), *at[64];
   for (int j = 0; j < a->nalong; j++) {
     at[j] = last(c, a->along[j]);
-    const tp_stop *s = tp_stop_of(c->g, a->along[j]);          /* something was reached if anything was given */
-    ran = tp_ix_and(ix, ran, tp_ix_cmp(ix, TP_GE, tp_ix_sym(c->g->ix, s ? s->given : a->along[j]->bound), tp_ix_const(ix, 1)));
+    /* something was reached if anything was given */
+    const tp_stop *s = tp_stop_of(c->g, a->along[j]);
+    ran = tp_ix_and(ix, ran,
+        tp_ix_cmp(
+            ix, TP_GE, tp_ix_sym(c->g->ix, s ? s->given : a->along[j]->bound), tp_ix_const(ix, 1)));
   }
   tp_val e = m ? read_update(c, at) : (tp_val){ 0 };
-  if (!e.node || !tp_merge_add(c->g, m, ran, e, c->err) || !tp_merge_add(c->g, m, NULL, c->init, c->err)) return (tp_val){ 0 };
+  if (!e.node || !tp_merge_add(c->g, m, ran, e, c->err) ||
+      !tp_merge_add(c->g, m, NULL, c->init, c->err))
+    return (tp_val){ 0 };
   m->name = a->str;
   return tp_v(m);
 }
@@ -91,11 +118,15 @@ static bool ends_known(tp_graph *g, const tp_node *p, tp_error *err) {
     const tp_stop *s = tp_stop_of(g, p->attr.along[j]);
     for (int i = 0; s && i < s->ndom; i++) {
       if (!tp_dom_has(p->ndom, p->dom, s->dom[i]))
-        return tp_fail(err, TP_E_DOMAIN, p->pos, "domain: parameter '%s' evolves along '%s', which ends by data at each point of '%s': give it one state for each, domain = {%s}",
-                       p->attr.str, s->dim->name, s->dom[i]->name, s->dom[i]->name);
+        return tp_fail(err, TP_E_DOMAIN, p->pos,
+            "domain: parameter '%s' evolves along '%s', which ends by data at each point of '%s': "
+            "give it one state for each, domain = {%s}",
+            p->attr.str, s->dim->name, s->dom[i]->name, s->dom[i]->name);
       if (is_along(p, s->dom[i]) && s->dom[i]->order > s->dim->order)
-        return tp_fail(err, TP_E_DOMAIN, p->pos, "domain: parameter '%s' evolves along '%s' inside '%s', which ends by data at each point of '%s': make '%s' after it", p->attr.str,
-                       s->dom[i]->name, s->dim->name, s->dom[i]->name, s->dim->name);
+        return tp_fail(err, TP_E_DOMAIN, p->pos,
+            "domain: parameter '%s' evolves along '%s' inside '%s', which ends by data at each "
+            "point of '%s': make '%s' after it",
+            p->attr.str, s->dom[i]->name, s->dim->name, s->dom[i]->name, s->dim->name);
     }
   }
   return true;
@@ -107,11 +138,16 @@ static bool close_one(tp_graph *g, int k, tp_error *err) {
   if (!ends_known(g, p, err)) return false;
   for (int d = 0; d < p->ndom; d++)
     if (!is_along(p, p->dom[d])) c.rest[c.nrest++] = p->dom[d];
-  if (p->nin > 1) { c.update = p->in[1].src; c.updated = p->in[1].pos; }
+  if (p->nin > 1) {
+    c.update = p->in[1].src;
+    c.updated = p->in[1].pos;
+  }
   g->pos = p->pos;
   c.init = tp_v(p);
   if (p->attr.nalong) {
-    tp_attr ia = { .i = { k, 0 }, .dtype = p->attr.dtype, .str = p->attr.str, .ndom = c.nrest, .dom = c.rest };
+    tp_attr ia = {
+      .i = { k, 0 }, .dtype = p->attr.dtype, .str = p->attr.str, .ndom = c.nrest, .dom = c.rest
+    };
     tp_node *init = tp_build(g, TP_OP_PINIT, 1, &p->in[0].src, &ia, err);
     if (!init) return false;
     c.init = tp_v(init);
@@ -119,11 +155,13 @@ static bool close_one(tp_graph *g, int k, tp_error *err) {
   if (!(p->attr.nalong ? evolution(&c) : constant(&c, k))) return false;
   tp_val end = after_the_last(&c);
   if (!end.node) return false;
-  TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = p->attr.str, .val = end, .pos = p->pos, .hidden = true });
+  TP_PUSH(&g->arena, &g->outputs,
+      (tp_output){ .name = p->attr.str, .val = end, .pos = p->pos, .hidden = true });
   return true;
 }
 
-/* In a graph that was read from the text of a closed one, parameters are closed already: no PARAM is left, and the hidden outputs are there. */
+/* In a graph that was read from the text of a closed one, parameters are closed already: no PARAM
+ * is left, and the hidden outputs are there. */
 bool tp_close_params(tp_graph *g, tp_error *err) {
   int n = g->params.n;
   for (int k = 0; k < n; k++)

@@ -1,11 +1,21 @@
-/* cse: hash-consing. Two nodes with the same operator, attributes, domain and operands (with their index maps) compute the same at every point, so the second's readers
- * go to the first. Never for RAND (two draws are two draws), CALL, INPUT, MERGE and ACCUM (declared things keep their identity), ENV_* are pure and may. */
+/* cse: hash-consing. Two nodes with the same operator, attributes, domain and operands (with their
+ * index maps) compute the same at every point, so the second's readers go to the first. Never for
+ * RAND (two draws are two draws), CALL, INPUT, MERGE and ACCUM (declared things keep their
+ * identity), ENV_* are pure and may. */
 #include "opt/opt.h"
 
 static bool shareable(const tp_node *n) {
   switch (n->op) {
-    case TP_OP_RAND: case TP_OP_CALL: case TP_OP_INPUT: case TP_OP_CONST: case TP_OP_MERGE: case TP_OP_ACCUM: case TP_OP_PARAM: case TP_OP_PINIT: case TP_OP_GRAD: return false;
-    default: return true;
+  case TP_OP_RAND:
+  case TP_OP_CALL:
+  case TP_OP_INPUT:
+  case TP_OP_CONST:
+  case TP_OP_MERGE:
+  case TP_OP_ACCUM:
+  case TP_OP_PARAM:
+  case TP_OP_PINIT:
+  case TP_OP_GRAD: return false;
+  default: return true;
   }
 }
 
@@ -57,7 +67,8 @@ bool tp_share_equal(tp_graph *g) {
     tp_node *twin = tp_hmap_get(&seen, b.s, b.n);
     if (twin) {
       x->subst = twin;
-      if (tp_ops[x->op].cls != TP_CLS_SRC) tp_tell(g, "cse", x->pos, tp_printf(&g->arena, "%s: equal => one", tp_title(&g->arena, x)));
+      if (tp_ops[x->op].cls != TP_CLS_SRC)
+        tp_tell(g, "cse", x->pos, tp_printf(&g->arena, "%s: equal => one", tp_title(&g->arena, x)));
     } else tp_hmap_set(&seen, b.s, b.n, x);
   }
   tp_hold_end(&mine);

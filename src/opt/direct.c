@@ -1,44 +1,71 @@
-/* direct: an accumulation to which each contribution adds at most one thing at a point, and at most one of those that leave points out, is no accumulation.
+/* direct: an accumulation to which each contribution adds at most one thing at a point, and at most
+ * one of those that leave points out, is no accumulation.
  *
- *   y = accum  a[p] to [p]  and  b[p] to [p - 1] if p >= 1   =>   y[t] = a[t] + b[t+1] if t+1 < T, else a[t]
+ *   y = accum  a[p] to [p]  and  b[p] to [p - 1] if p >= 1   =>   y[t] = a[t] + b[t+1] if t+1 < T,
+ * else a[t]
  *
- * Contributions to the same points are one. Derivatives of reads come as accumulations; most are such. As values they are stored where they are used, or not at all, and not next to the statement that
- * clears them. Right on the points that something needs: `need` judges which contributions reach all of those. Sums over rows that end by data stay. */
+ * Contributions to the same points are one. Derivatives of reads come as accumulations; most are
+ * such. As values they are stored where they are used, or not at all, and not next to the statement
+ * that clears them. Right on the points that something needs: `need` judges which contributions
+ * reach all of those. Sums over rows that end by data stay. */
 #include "opt/opt.h"
 
-typedef struct term { tp_val value; const tp_ix *cond; tp_set *at; bool all, none; int group; } term;      /* at: the needed points that it reaches; group: the first term that reaches the same */
-typedef struct turn { tp_graph *g; const tp_need *need; tp_node *n; int nterm; term *term; tp_error *err; } turn;
+/* at: the needed points that it reaches; group: the first term that reaches the same */
+typedef struct term {
+  tp_val value;
+  const tp_ix *cond;
+  tp_set *at;
+  bool all, none;
+  int group;
+} term;
+typedef struct turn {
+  tp_graph *g;
+  const tp_need *need;
+  tp_node *n;
+  int nterm;
+  term *term;
+  tp_error *err;
+} turn;
 
 /* ---- one contribution at the point where it arrives ---- */
 
 static const tp_ix *and_ge0(tp_graph *g, const tp_node *n, const tp_ix *all, const tp_ix *e) {
-  return tp_ix_prove_ge0(g->ix, e, n->ndom, n->dom) ? all : tp_ix_and(g->ix, all, tp_ix_cmp(g->ix, TP_GE, e, tp_ix_const(g->ix, 0)));
+  return tp_ix_prove_ge0(g->ix, e, n->ndom, n->dom)
+      ? all
+      : tp_ix_and(g->ix, all, tp_ix_cmp(g->ix, TP_GE, e, tp_ix_const(g->ix, 0)));
 }
 
 /* That x has the point, as a condition at n's. */
-static const tp_ix *inside(tp_graph *g, const tp_node *n, const tp_node *x, const tp_ix *const *at) {
+static const tp_ix *inside(
+    tp_graph *g, const tp_node *n, const tp_node *x, const tp_ix *const *at) {
   const tp_ix *all = tp_ix_bool(g->ix, true);
   for (int j = 0; j < x->ndom; j++) {
     all = and_ge0(g, n, all, at[j]);
-    all = and_ge0(g, n, all, tp_ix_addc(g->ix, tp_ix_sub(g->ix, tp_ix_sym(g->ix, x->dom[j]->bound), at[j]), -1));
+    all = and_ge0(g, n, all,
+        tp_ix_addc(g->ix, tp_ix_sub(g->ix, tp_ix_sym(g->ix, x->dom[j]->bound), at[j]), -1));
   }
   return all;
 }
 
 /* A dim of the node's may tell an index of the operand's: u = p_j + rest or u = rest - p_j. */
-static bool tells_u(tp_graph *g, const tp_node *x, const tp_ix *e, const tp_ix *u, const tp_ix **to) {
+static bool tells_u(
+    tp_graph *g, const tp_node *x, const tp_ix *e, const tp_ix *u, const tp_ix **to) {
   for (int j = 0; j < x->ndom; j++) {
     int64_t k;
     const tp_ix *rest;
-    if (to[j] || !tp_ix_linear_in(g->ix, e, x->dom[j], &k, &rest) || (k != 1 && k != -1) || tp_moves(x, rest)) continue;
+    if (to[j] || !tp_ix_linear_in(g->ix, e, x->dom[j], &k, &rest) || (k != 1 && k != -1) ||
+        tp_moves(x, rest))
+      continue;
     to[j] = k > 0 ? tp_ix_sub(g->ix, u, rest) : tp_ix_sub(g->ix, rest, u);
     return true;
   }
   return false;
 }
 
-/* The operand's point as a function of the node's, and where there is one; false: there may be several. */
-static bool invert(tp_graph *g, const tp_node *n, const tp_edge *e, const tp_ix **to, const tp_ix **cond) {
+/* The operand's point as a function of the node's, and where there is one; false: there may be
+ * several. */
+static bool invert(
+    tp_graph *g, const tp_node *n, const tp_edge *e, const tp_ix **to, const tp_ix **cond) {
   const tp_node *x = e->src.node;
   bool told[n->ndom + 1];
   for (int j = 0; j < x->ndom; j++) to[j] = NULL;
@@ -51,14 +78,20 @@ static bool invert(tp_graph *g, const tp_node *n, const tp_edge *e, const tp_ix 
   *cond = inside(g, n, x, to);
   if (e->cond) *cond = tp_ix_and(g->ix, *cond, tp_ix_subst(g->ix, e->cond, x->ndom, x->dom, to));
   for (int d = 0; d < n->ndom; d++)
-    if (!told[d]) *cond = tp_ix_and(g->ix, *cond, tp_ix_cmp(g->ix, TP_EQ, tp_ix_sym(g->ix, n->dom[d]), tp_ix_subst(g->ix, e->at[d].lo, x->ndom, x->dom, to)));
+    if (!told[d])
+      *cond = tp_ix_and(g->ix, *cond,
+          tp_ix_cmp(g->ix, TP_EQ, tp_ix_sym(g->ix, n->dom[d]),
+              tp_ix_subst(g->ix, e->at[d].lo, x->ndom, x->dom, to)));
   return true;
 }
 
-static bool direct_gathered(tp_graph *g, const tp_node *n, const tp_edge *e, const tp_ix **to, const tp_ix **cond) {
+static bool direct_gathered(
+    tp_graph *g, const tp_node *n, const tp_edge *e, const tp_ix **to, const tp_ix **cond) {
   const tp_node *x = e->src.node;
   for (int j = 0; j < x->ndom; j++) {
-    if (e->at[j].range || (e->cond && !tp_dom_has(n->ndom, n->dom, x->dom[j]) && tp_ix_mentions(e->cond, x->dom[j]))) return false;
+    if (e->at[j].range ||
+        (e->cond && !tp_dom_has(n->ndom, n->dom, x->dom[j]) && tp_ix_mentions(e->cond, x->dom[j])))
+      return false;
     to[j] = e->at[j].lo;
   }
   *cond = inside(g, n, x, to);
@@ -77,7 +110,10 @@ static bool term_of(turn *w, const tp_edge *e, term *out) {
   const tp_node *x = e->src.node;
   const tp_ix *to[x->ndom + 1];
   tp_at at[x->ndom + 1];
-  if (over_ends(g, x->ndom, x->dom) || !(e->gather ? direct_gathered : invert)(g, w->n, e, to, &out->cond) || tp_mentions_end(g, out->cond)) return false;
+  if (over_ends(g, x->ndom, x->dom) ||
+      !(e->gather ? direct_gathered : invert)(g, w->n, e, to, &out->cond) ||
+      tp_mentions_end(g, out->cond))
+    return false;
   for (int j = 0; j < x->ndom; j++) {
     if (!tp_ix_is_affine(to[j])) return false;
     at[j] = (tp_at){ .lo = to[j] };
@@ -85,7 +121,8 @@ static bool term_of(turn *w, const tp_edge *e, term *out) {
   out->value = tp_read(g, e->src, at, w->err);
   if (!out->value.node || !tp_same_type(tp_outof(out->value), &w->n->out[0])) return false;
   tp_set *need = w->need->set[w->n->id];
-  tp_set *reach = tp_set_and(tp_set_box(g->ix, w->n->ndom, w->n->dom), tp_set_cond(g->ix, w->n->ndom, w->n->dom, out->cond));
+  tp_set *reach = tp_set_and(tp_set_box(g->ix, w->n->ndom, w->n->dom),
+      tp_set_cond(g->ix, w->n->ndom, w->n->dom, out->cond));
   out->at = tp_set_and(reach, tp_set_copy(need));
   out->none = tp_set_is_empty(g->ix, out->at);
   out->all = tp_set_subset(g->ix, need, out->at);
@@ -97,7 +134,9 @@ static bool term_of(turn *w, const tp_edge *e, term *out) {
 static void group_terms(turn *w) {
   for (int i = 0; i < w->nterm; i++) {
     term *a = &w->term[i];
-    for (a->group = 0; a->group < i && (w->term[a->group].all || !tp_set_equal(w->g->ix, w->term[a->group].at, a->at)); a->group++) {}
+    for (a->group = 0; a->group < i &&
+         (w->term[a->group].all || !tp_set_equal(w->g->ix, w->term[a->group].at, a->at));
+         a->group++) {}
   }
 }
 
@@ -116,7 +155,8 @@ static bool apart(turn *w) {
   return true;
 }
 
-/* What arrives everywhere, and of the others group k (-1: none), in the order of contributions; {NULL} where there is nothing. */
+/* What arrives everywhere, and of the others group k (-1: none), in the order of contributions;
+ * {NULL} where there is nothing. */
 static tp_val turned_sum(turn *w, int k) {
   tp_val y = { 0 };
   for (int i = 0; i < w->nterm; i++) {
@@ -139,7 +179,9 @@ static bool covered(turn *w) {
 /* Of the type and domain of the accumulation. */
 static tp_node *like(turn *w, tp_op op) {
   const tp_out *o = &w->n->out[0];
-  tp_attr at = { .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = w->n->ndom, .dom = w->n->dom };
+  tp_attr at = {
+    .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = w->n->ndom, .dom = w->n->dom
+  };
   return tp_build(w->g, op, 0, NULL, &at, w->err);
 }
 
@@ -151,7 +193,8 @@ static tp_val by_branches(turn *w) {
     if (!v.node || !tp_merge_add(w->g, m, w->term[i].cond, v, w->err)) return (tp_val){ 0 };
   }
   tp_val rest = m ? turned_sum(w, -1) : (tp_val){ 0 };
-  if (!m || (!rest.node && (w->err->code || covered(w)))) return (tp_val){ w->err->code ? NULL : m, 0 };
+  if (!m || (!rest.node && (w->err->code || covered(w))))
+    return (tp_val){ w->err->code ? NULL : m, 0 };
   if (!rest.node) rest = (tp_val){ like(w, TP_OP_FILL), 0 };
   return rest.node && tp_merge_add(w->g, m, NULL, rest, w->err) ? tp_v(m) : (tp_val){ 0 };
 }
@@ -160,7 +203,9 @@ static tp_val value_of(turn *w) {
   bool all = true;
   for (int i = 0; i < w->nterm; i++) all &= w->term[i].all;
   tp_val y = all ? turned_sum(w, -1) : (tp_val){ 0 };
-  return all && y.node && y.node->ndom == w->n->ndom ? y : w->err->code ? (tp_val){ 0 } : by_branches(w);
+  return all && y.node && y.node->ndom == w->n->ndom ? y
+      : w->err->code                                 ? (tp_val){ 0 }
+                                                     : by_branches(w);
 }
 
 /* False: an error. */
@@ -170,12 +215,16 @@ static bool take(turn *w, bool *changed) {
   bool ok = n->nin > 0 && !over_ends(g, n->ndom, n->dom);
   g->pos = n->pos;
   w->term = TP_NEWN(&g->arena, term, n->nin);
-  for (w->nterm = 0; ok && w->nterm < n->nin; w->nterm++) ok = term_of(w, &n->in[w->nterm], &w->term[w->nterm]);
+  for (w->nterm = 0; ok && w->nterm < n->nin; w->nterm++)
+    ok = term_of(w, &n->in[w->nterm], &w->term[w->nterm]);
   if (ok && apart(w)) {
     int made = g->nodes.n;
     tp_val y = value_of(w);
     if (y.node) {
-      if (y.node->id >= made && y.node->op != TP_OP_READ) { y.node->name = n->name; y.node->what = n->what; }
+      if (y.node->id >= made && y.node->op != TP_OP_READ) {
+        y.node->name = n->name;
+        y.node->what = n->what;
+      }
       tp_rewrite(g, tp_v(n), y, "algebra", "a sum of one term at each point => a value");
       *changed = true;
     }

@@ -7,7 +7,8 @@ static const tp_ix *zero(const ends *l) { return tp_ix_const(l->ix, 0); }
 /* ---- reads ---- */
 
 static bool is_given(const tp_node *n) {
-  while (tp_ops[n->op].batch == TP_BATCH_V && n->op != TP_OP_READ && n->op != TP_OP_PINIT) n = n->in[0].src.node;
+  while (tp_ops[n->op].batch == TP_BATCH_V && n->op != TP_OP_READ && n->op != TP_OP_PINIT)
+    n = n->in[0].src.node;
   return n->op == TP_OP_INPUT || n->op == TP_OP_CONST;
 }
 
@@ -18,20 +19,25 @@ static int last_of(const ends *l, tp_val x, const tp_at *at, int d, int64_t *c) 
   int64_t k;
   for (int i = 0; i < l->g->stops.n; i++) {
     const tp_stop *s = &l->g->stops.v[i];
-    if (s->dim != n->dom[d] || !tp_ix_linear_in(l->ix, at[d].lo, s->sym, &k, &rest) || k != 1 || !tp_ix_is_const(rest, c)) continue;
+    if (s->dim != n->dom[d] || !tp_ix_linear_in(l->ix, at[d].lo, s->sym, &k, &rest) || k != 1 ||
+        !tp_ix_is_const(rest, c))
+      continue;
     *c = -*c;
     return *c >= 1 && tp_at_stays(n, at, s) && !tp_ends_shape_moves(x, s->dim) ? i : -1;
   }
   return -1;
 }
 
-/* The value at T - c, kept where it is made: what adds to the sum is x there, and nothing elsewhere. A greatest value, for it gives back what it took bit for bit. */
+/* The value at T - c, kept where it is made: what adds to the sum is x there, and nothing
+ * elsewhere. A greatest value, for it gives back what it took bit for bit. */
 static tp_val last_value(ends *l, tp_val x, int i, int64_t c) {
   const tp_stop *s = &l->g->stops.v[i];
   const tp_sym *const *dom;
   int ndom = tp_dom_union(l->g, x.node->ndom, x.node->dom, s->ndom, s->dom, &dom);
-  const tp_ix *is = tp_ix_cmp(l->ix, TP_EQ, tp_ix_addc(l->ix, dim_ix(l, s->dim), c), dim_ix(l, s->sym));
-  tp_val y = tp_ends_over(l, TP_RED_MAX, tp_ends_masked(l, is, ndom, dom, x, TP_RED_MAX, false), s->dim);
+  const tp_ix *is =
+      tp_ix_cmp(l->ix, TP_EQ, tp_ix_addc(l->ix, dim_ix(l, s->dim), c), dim_ix(l, s->sym));
+  tp_val y =
+      tp_ends_over(l, TP_RED_MAX, tp_ends_masked(l, is, ndom, dom, x, TP_RED_MAX, false), s->dim);
   if (y.node) y.node->what = tp_printf(&l->g->arena, "last %s", tp_title(&l->g->arena, x.node));
   return y;
 }
@@ -41,7 +47,8 @@ static tp_val read_last(ends *l, tp_val x, const tp_at *at, int i, int64_t c) {
   const tp_node *n = x.node;
   tp_at *first = tp_at_own(l->g, n->ndom, n->dom);
   for (int k = 0; k < n->ndom; k++)
-    if (!at[k].range && !tp_ends_about(l, at[k].lo).ndom && !tp_mentions_end(l->g, at[k].lo)) first[k] = at[k];
+    if (!at[k].range && !tp_ends_about(l, at[k].lo).ndom && !tp_mentions_end(l->g, at[k].lo))
+      first[k] = at[k];
   x = tp_read(l->g, x, first, l->err);
   tp_val y = x.node ? last_value(l, x, i, c) : x;
   if (!y.node) return y;
@@ -64,7 +71,8 @@ static tp_val pick(ends *l, tp_val x, const tp_at *at, int d) {
     for (int j = 0; j < 2; j++) tp_dom_add(l->g, &reader, e[j]);
   }
   all[d] = (tp_at){ true, zero(l), dim_ix(l, n->dom[d]->bound) };
-  tp_val k = tp_ends_value(l, tp_ends_clamped(l, at[d].lo, n->dom[d]), reader.ndom, reader.dom), rows = tp_ends_read_at(l, x, all);
+  tp_val k = tp_ends_value(l, tp_ends_clamped(l, at[d].lo, n->dom[d]), reader.ndom, reader.dom),
+         rows = tp_ends_read_at(l, x, all);
   return mk_op(l->mk, TP_OP_INDEX_SELECT, 2, (tp_val[]){ rows, k }, &(tp_attr){ .axis = axis });
 }
 
@@ -80,9 +88,11 @@ tp_val tp_ends_read_at(ends *l, tp_val x, const tp_at *at) {
   return tp_read(l->g, x, at, l->err);
 }
 
-/* v is made for n, and is lowered in its turn. where: the points of n's at which it is needed; NULL: all of its own. */
+/* v is made for n, and is lowered in its turn. where: the points of n's at which it is needed;
+ * NULL: all of its own. */
 static tp_val later(ends *l, tp_val v, const tp_node *n, TP_TAKE tp_set *where) {
-  tp_set *need = where ? tp_set_and(where, tp_ends_need(l, n)) : tp_set_box(l->ix, v.node->ndom, v.node->dom);
+  tp_set *need =
+      where ? tp_set_and(where, tp_ends_need(l, n)) : tp_set_box(l->ix, v.node->ndom, v.node->dom);
   TP_PUSH(&l->g->arena, &l->parts, (ends_part){ v.node, need, tp_ends_feeds(l, n) });
   return v;
 }
@@ -95,36 +105,51 @@ static tp_val side(ends *l, const tp_node *n, int d, const tp_ix *e, const tp_ix
   tp_val v = tp_read(l->g, n->in[0].src, at, l->err);
   if (!v.node) return v;
   bool same = tp_dom_same(v.node->ndom, v.node->dom, n->ndom, n->dom);
-  return tp_ends_same_dom(l, later(l, v, n, same ? tp_set_cond(l->ix, n->ndom, n->dom, cond) : NULL), n->ndom, n->dom);
+  return tp_ends_same_dom(
+      l, later(l, v, n, same ? tp_set_cond(l->ix, n->ndom, n->dom, cond) : NULL), n->ndom, n->dom);
 }
 
 /* x[min(a, b)] is x[a] where a <= b, else x[b]; the node becomes these branches. */
 static bool in_branches(ends *l, tp_node *n, int d, const tp_ix *m, int64_t k) {
-  const tp_ix *e = n->attr.at[d].lo, *rest = tp_ix_sub(l->ix, e, tp_ix_mulc(l->ix, m, k)), *a = tp_ix_arg(m, 0), *b = tp_ix_arg(m, 1);
+  const tp_ix *e = n->attr.at[d].lo, *rest = tp_ix_sub(l->ix, e, tp_ix_mulc(l->ix, m, k)),
+              *a = tp_ix_arg(m, 0), *b = tp_ix_arg(m, 1);
   bool min = tp_ix_kind(m) == TP_IX_MIN;
-  for (int i = 2; i < tp_ix_narg(m); i++) b = min ? tp_ix_min(l->ix, b, tp_ix_arg(m, i)) : tp_ix_max(l->ix, b, tp_ix_arg(m, i));
+  for (int i = 2; i < tp_ix_narg(m); i++)
+    b = min ? tp_ix_min(l->ix, b, tp_ix_arg(m, i)) : tp_ix_max(l->ix, b, tp_ix_arg(m, i));
   const tp_ix *first = tp_ix_cmp(l->ix, min ? TP_LE : TP_GE, a, b);
   tp_val v = side(l, n, d, tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, a, k)), first);
-  tp_val w = v.node ? side(l, n, d, tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, b, k)), tp_ix_not(l->ix, first)) : v;
+  tp_val w = v.node
+      ? side(l, n, d, tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, b, k)), tp_ix_not(l->ix, first))
+      : v;
   n->op = TP_OP_MERGE;
-  n->attr = (tp_attr){ .dtype = n->out[0].dtype, .nix = n->out[0].rank, .ix = n->out[0].shape, .ndom = n->ndom, .dom = n->dom };
+  n->attr = (tp_attr){ .dtype = n->out[0].dtype,
+    .nix = n->out[0].rank,
+    .ix = n->out[0].shape,
+    .ndom = n->ndom,
+    .dom = n->dom };
   n->nin = 0;
-  return w.node && tp_merge_add(l->g, n, first, v, l->err) && tp_merge_add(l->g, n, NULL, w, l->err) && tp_ends_branches(l, n);
+  return w.node && tp_merge_add(l->g, n, first, v, l->err) &&
+      tp_merge_add(l->g, n, NULL, w, l->err) && tp_ends_branches(l, n);
 }
 
-/* What is given is picked from, at once for all rows; but not for what decides an end, which can wait for none. */
+/* What is given is picked from, at once for all rows; but not for what decides an end, which can
+ * wait for none. */
 bool tp_ends_point(ends *l, tp_node *n) {
   bool points = false;
   const tp_node *x = n->in[0].src.node;
   bool picked = is_given(x) && !tp_ends_feeds(l, n);
   for (int d = 0; d < x->ndom && !picked; d++) {
     int64_t k;
-    const tp_ix *m = n->attr.at[d].range || tp_ends_shape_moves(n->in[0].src, x->dom[d]) ? NULL : tp_ends_extremum(l, n->attr.at[d].lo, &k);
+    const tp_ix *m = n->attr.at[d].range || tp_ends_shape_moves(n->in[0].src, x->dom[d])
+        ? NULL
+        : tp_ends_extremum(l, n->attr.at[d].lo, &k);
     if (!m) continue;
     l->g->pos = n->pos;
     return in_branches(l, n, d, m, k);
   }
-  for (int d = 0; d < x->ndom; d++) points |= !n->attr.at[d].range && tp_mentions_end(l->g, n->attr.at[d].lo) && !tp_ends_shape_moves(n->in[0].src, x->dom[d]);
+  for (int d = 0; d < x->ndom; d++)
+    points |= !n->attr.at[d].range && tp_mentions_end(l->g, n->attr.at[d].lo) &&
+        !tp_ends_shape_moves(n->in[0].src, x->dom[d]);
   if (!points) return true;
   l->g->pos = n->pos;
   tp_val y = tp_ends_same_dom(l, tp_ends_read_at(l, n->in[0].src, n->attr.at), n->ndom, n->dom);
@@ -134,14 +159,25 @@ bool tp_ends_point(ends *l, tp_node *n) {
 
 /* ---- branches ---- */
 
-enum { MOST = 24 };                             /* parts of a domain */
+enum { MOST = 24 }; /* parts of a domain */
 
-typedef struct { tp_set *at; uint32_t may; } cell;      /* the branches that some end makes first there */
-typedef struct { ends *l; tp_node *n; tp_edge *was; int nwas, ncell; cell cell[MOST + 1]; } branching;
+/* the branches that some end makes first there */
+typedef struct {
+  tp_set *at;
+  uint32_t may;
+} cell;
+typedef struct {
+  ends *l;
+  tp_node *n;
+  tp_edge *was;
+  int nwas, ncell;
+  cell cell[MOST + 1];
+} branching;
 
 /* Points at which branch k is the first that holds, and that something needs, for any end. */
 static tp_set *may_be_first(branching *b, int k) {
-  return tp_ends_project(b->l, tp_set_and(tp_ends_need(b->l, b->n), tp_branch_set(b->l->g, b->n, k)));
+  return tp_ends_project(
+      b->l, tp_set_and(tp_ends_need(b->l, b->n), tp_branch_set(b->l->g, b->n, k)));
 }
 
 /* Each cell in two: the points that branch k may take, and the others. */
@@ -151,7 +187,8 @@ static bool split(branching *b, int k) {
   int n = b->ncell;
   for (int i = 0; i < n && b->ncell < MOST; i++) {
     cell *c = &b->cell[i];
-    tp_set *in = tp_set_and(tp_set_copy(c->at), tp_set_copy(first)), *out = tp_set_minus(tp_set_copy(c->at), tp_set_copy(first));
+    tp_set *in = tp_set_and(tp_set_copy(c->at), tp_set_copy(first)),
+           *out = tp_set_minus(tp_set_copy(c->at), tp_set_copy(first));
     bool some = !tp_set_is_empty(ix, in), others = some && !tp_set_is_empty(ix, out);
     if (some) c->may |= 1u << k;
     if (some && others) {
@@ -171,7 +208,9 @@ static tp_val choose(branching *b, uint32_t may) {
   for (int k = b->nwas - 1; k >= 0; k--) {
     if (!(may >> k & 1)) continue;
     l->g->pos = b->was[k].pos.file ? b->was[k].pos : b->n->pos;
-    y = y.node ? mk_select(l->mk, tp_ends_cond(l, b->was[k].cond, b->n->ndom, b->n->dom), b->was[k].src, y) : b->was[k].src;
+    y = y.node
+        ? mk_select(l->mk, tp_ends_cond(l, b->was[k].cond, b->n->ndom, b->n->dom), b->was[k].src, y)
+        : b->was[k].src;
     if (!y.node) return y;
   }
   return y;
@@ -213,10 +252,12 @@ static bool write_cells(branching *b) {
   for (int i = 0; i <= b->ncell; i++) {
     const cell *c = &b->cell[i < b->ncell ? i : last];
     if ((i == last && i < b->ncell) || !c->may) continue;
-    const tp_ix *cond = i < b->ncell ? tp_set_told(l->ix, b->n->ndom, b->n->dom, c->at, all_cells(b)) : NULL;
+    const tp_ix *cond =
+        i < b->ncell ? tp_set_told(l->ix, b->n->ndom, b->n->dom, c->at, all_cells(b)) : NULL;
     tp_val y = choose(b, c->may);
     l->g->pos = line_of(b, c->may);
-    if ((i < b->ncell && !cond) || !y.node || !tp_merge_add(l->g, b->n, cond, y, l->err)) return false;
+    if ((i < b->ncell && !cond) || !y.node || !tp_merge_add(l->g, b->n, cond, y, l->err))
+      return false;
   }
   return true;
 }
@@ -229,7 +270,9 @@ bool tp_ends_branches(ends *l, tp_node *n) {
   b.was = tp_dup(&l->g->arena, n->in, sizeof *n->in * (size_t)n->nin);
   b.cell[0] = (cell){ tp_set_box(l->ix, n->ndom, n->dom), 0 };
   for (int k = 0; k < b.nwas && ok; k++) ok = k < 32 && split(&b, k);
-  ok = ok || tp_fail(l->err, TP_E_AFFINE, n->pos, "affine: too many branches of '%s' depend on ends by data", tp_title(&l->g->arena, n));
+  ok = ok ||
+      tp_fail(l->err, TP_E_AFFINE, n->pos,
+          "affine: too many branches of '%s' depend on ends by data", tp_title(&l->g->arena, n));
   join(&b);
   ok = ok && write_cells(&b);
   for (int i = 0; i < b.ncell; i++) tp_set_free(b.cell[i].at);

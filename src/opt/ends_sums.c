@@ -1,20 +1,27 @@
 /* ends_sums: contributions whose points end by data.
  *
- * A contribution sends pairs of points (p of the operand, u of the target). What ends say of a pair, that p is there, that its condition holds, that p lies in a range
- * 0 .. T, are *parts*. A part that holds wherever u is there and needed is left out: what is beyond an end may go there. The others are one mask on the operand,
- * and the pairs are all that some end allows. */
+ * A contribution sends pairs of points (p of the operand, u of the target). What ends say of a
+ * pair, that p is there, that its condition holds, that p lies in a range 0 .. T, are *parts*. A
+ * part that holds wherever u is there and needed is left out: what is beyond an end may go there.
+ * The others are one mask on the operand, and the pairs are all that some end allows. */
 #include "opt/ends.h"
 
-typedef struct sum {                            /* one contribution, as it becomes */
-  ends *l; tp_node *n;
+typedef struct sum { /* one contribution, as it becomes */
+  ends *l;
+  tp_node *n;
   tp_edge e;
-  int ndom; const tp_sym *const *dom;           /* of the operand, with dims that the mask brings in */
-  const tp_ix *plain, *parts;                   /* conjunctions; NULL: nothing */
-  uint32_t own;                                 /* by stop: `parts` ask the end of the target's point */
+  /* of the operand, with dims that the mask brings in */
+  int ndom;
+  const tp_sym *const *dom;
+  const tp_ix *plain, *parts; /* conjunctions; NULL: nothing */
+  /* by stop: `parts` ask the end of the target's point */
+  uint32_t own;
 } sum;
 
 static const tp_ix *sum_sym(const sum *s, const tp_sym *d) { return tp_ix_sym(s->l->ix, d); }
-static const tp_ix *both(const sum *s, const tp_ix *a, const tp_ix *b) { return tp_ix_both(s->l->ix, a, b); }
+static const tp_ix *both(const sum *s, const tp_ix *a, const tp_ix *b) {
+  return tp_ix_both(s->l->ix, a, b);
+}
 static tp_node *operand(const sum *s) { return s->e.src.node; }
 static bool sum_mentions(const sum *s, const tp_ix *e) { return tp_mentions_end(s->l->g, e); }
 static const tp_ix *sum_zero(const sum *s) { return tp_ix_const(s->l->ix, 0); }
@@ -49,8 +56,13 @@ static tp_rel *all_pairs(const sum *s) {
   tp_ictx *c = s->l->ix;
   const tp_node *n = s->n;
   tp_set *p = tp_set_box(c, s->ndom, s->dom), *u = tp_set_box(c, n->ndom, n->dom);
-  tp_rel *r = s->e.gather ? tp_rel_at(c, n->ndom, n->dom, s->ndom, s->dom, s->e.at) : tp_rel_at(c, s->ndom, s->dom, n->ndom, n->dom, s->e.at);
-  if (!s->e.gather) return tp_rel_into(tp_rel_restrict(s->plain ? tp_rel_where(c, r, s->ndom, s->dom, n->ndom, n->dom, s->plain) : r, p), u);
+  tp_rel *r = s->e.gather ? tp_rel_at(c, n->ndom, n->dom, s->ndom, s->dom, s->e.at)
+                          : tp_rel_at(c, s->ndom, s->dom, n->ndom, n->dom, s->e.at);
+  if (!s->e.gather)
+    return tp_rel_into(
+        tp_rel_restrict(
+            s->plain ? tp_rel_where(c, r, s->ndom, s->dom, n->ndom, n->dom, s->plain) : r, p),
+        u);
   if (s->plain) r = tp_rel_where(c, r, n->ndom, n->dom, s->ndom, s->dom, s->plain);
   return tp_rel_into(tp_rel_reverse(tp_rel_into(r, p)), u);
 }
@@ -61,14 +73,16 @@ static tp_rel *needed_pairs(const sum *s, bool at_p) {
   tp_set *need = tp_ends_need(l, s->n);
   for (int i = 0; i < l->g->stops.n; i++) {
     const tp_stop *stop = &l->g->stops.v[i];
-    if (at_p && sum_crosses(s, stop) && tp_set_mentions(l->ix, need, stop->sym)) need = tp_set_some(l->ix, need, stop->sym, tp_end_within(l->g, stop, 0));
+    if (at_p && sum_crosses(s, stop) && tp_set_mentions(l->ix, need, stop->sym))
+      need = tp_set_some(l->ix, need, stop->sym, tp_end_within(l->g, stop, 0));
   }
   return tp_rel_into(all_pairs(s), need);
 }
 
 static bool holds(const sum *s, TP_KEEP tp_rel *pairs, const tp_ix *part) {
   ends *l = s->l;
-  tp_set *bad = tp_rel_points(tp_rel_where(l->ix, tp_rel_copy(pairs), s->ndom, s->dom, s->n->ndom, s->n->dom, tp_ix_not(l->ix, part)));
+  tp_set *bad = tp_rel_points(tp_rel_where(
+      l->ix, tp_rel_copy(pairs), s->ndom, s->dom, s->n->ndom, s->n->dom, tp_ix_not(l->ix, part)));
   if (bad) bad = tp_set_and(bad, tp_set_cond(l->ix, s->ndom, s->dom, tp_ends_within(l, bad)));
   bool never = tp_set_is_empty(l->ix, bad);
   tp_set_free(bad);
@@ -85,16 +99,19 @@ static const tp_ix *asked(const sum *s, const tp_ix *parts, bool at_p) {
   return left;
 }
 
-/* What some end allows, of the points in one list: *cond gets what is to be asked of them, NULL if nothing. */
+/* What some end allows, of the points in one list: *cond gets what is to be asked of them, NULL if
+ * nothing. */
 static void allowed(sum *s, TP_TAKE tp_rel *pairs, const tp_ix **cond) {
   ends *l = s->l;
   const tp_node *n = s->n;
   bool gather = s->e.gather;
   tp_rel *all = all_pairs(s);
-  tp_set *all_points = tp_rel_points(gather ? tp_rel_reverse(all) : all), *points = tp_ends_project(l, tp_rel_points(gather ? tp_rel_reverse(pairs) : pairs));
+  tp_set *all_points = tp_rel_points(gather ? tp_rel_reverse(all) : all),
+         *points = tp_ends_project(l, tp_rel_points(gather ? tp_rel_reverse(pairs) : pairs));
   *cond = NULL;
   if (points && !tp_set_subset(l->ix, all_points, points)) {
-    const tp_ix *c = tp_set_told(l->ix, gather ? n->ndom : s->ndom, gather ? n->dom : s->dom, points, all_points);
+    const tp_ix *c = tp_set_told(
+        l->ix, gather ? n->ndom : s->ndom, gather ? n->dom : s->dom, points, all_points);
     if (c && tp_ix_kind(c) != TP_IX_TRUE) *cond = c;
   } else tp_set_free(all_points);
   tp_set_free(points);
@@ -117,9 +134,12 @@ static bool stays(const sum *s, const tp_sym *d) {
   return true;
 }
 
-static bool same_in_u(const sum *s, const tp_sym *d) { return !s->e.gather || !tp_dom_has(s->n->ndom, s->n->dom, d) || stays(s, d); }
+static bool same_in_u(const sum *s, const tp_sym *d) {
+  return !s->e.gather || !tp_dom_has(s->n->ndom, s->n->dom, d) || stays(s, d);
+}
 
-/* Is all that is asked `T >= e`, of rows that come one after the other? Then it stays a condition, under which the contribution runs or not. */
+/* Is all that is asked `T >= e`, of rows that come one after the other? Then it stays a condition,
+ * under which the contribution runs or not. */
 static bool is_condition(const sum *s, const tp_ix *ask) {
   ends *l = s->l;
   const tp_ix *x, *rest;
@@ -133,7 +153,9 @@ static bool is_condition(const sum *s, const tp_ix *ask) {
     for (int i = 0; i < l->g->stops.n; i++) {
       const tp_sym *end = l->g->stops.v[i].sym;
       if (!tp_ix_mentions(x, end)) continue;
-      if (found++ || !l->alone[i] || !tp_ix_linear_in(l->ix, tp_ix_arg(x, 0), end, &coef, &rest) || coef != 1) return false;
+      if (found++ || !l->alone[i] || !tp_ix_linear_in(l->ix, tp_ix_arg(x, 0), end, &coef, &rest) ||
+          coef != 1)
+        return false;
     }
   }
   return true;
@@ -142,15 +164,19 @@ static bool is_condition(const sum *s, const tp_ix *ask) {
 /* `alive` is about p's own point, s->parts about either. */
 static bool settle(sum *s, tp_edge *to) {
   ends *l = s->l;
-  const tp_ix *alive = tp_end_parts(l->g, tp_ends_alive(l, &(tp_node){ .ndom = s->ndom, .dom = s->dom }), true), *range, *ask;
+  const tp_ix *alive = tp_end_parts(
+                  l->g, tp_ends_alive(l, &(tp_node){ .ndom = s->ndom, .dom = s->dom }), true),
+              *range, *ask;
   tp_rel *pairs = needed_pairs(s, !s->own);
-  if (s->parts) pairs = tp_rel_where(l->ix, pairs, s->ndom, s->dom, s->n->ndom, s->n->dom, s->parts);
+  if (s->parts)
+    pairs = tp_rel_where(l->ix, pairs, s->ndom, s->dom, s->n->ndom, s->n->dom, s->parts);
   if (alive && !s->own) pairs = tp_rel_restrict(pairs, tp_set_cond(l->ix, s->ndom, s->dom, alive));
   allowed(s, pairs, &range);
   ask = both(s, asked(s, alive, true), asked(s, s->parts, !s->own));
   s->e.cond = both(s, s->plain, range);
   if (ask && is_condition(s, ask)) s->e.cond = both(s, s->e.cond, ask), ask = NULL;
-  s->e.src = ask ? tp_ends_masked(l, ask, s->ndom, s->dom, s->e.src, s->n->attr.red, only_reader(s)) : tp_ends_same_dom(l, s->e.src, s->ndom, s->dom);
+  s->e.src = ask ? tp_ends_masked(l, ask, s->ndom, s->dom, s->e.src, s->n->attr.red, only_reader(s))
+                 : tp_ends_same_dom(l, s->e.src, s->ndom, s->dom);
   if (s->e.src.node) *to = s->e;
   return s->e.src.node;
 }
@@ -162,7 +188,8 @@ static void bring_in(sum *s, int n, const tp_sym *const *dims) {
   s->ndom = tp_dom_union(s->l->g, s->ndom, s->dom, n, dims, &s->dom);
   if (!s->e.gather || s->ndom == nwas) return;
   tp_at *at = TP_NEWN(&s->l->g->arena, tp_at, s->ndom + 1);
-  for (int k = 0; k < s->ndom; k++) at[k] = d < nwas && was[d] == s->dom[k] ? s->e.at[d++] : (tp_at){ .lo = sum_sym(s, s->dom[k]) };
+  for (int k = 0; k < s->ndom; k++)
+    at[k] = d < nwas && was[d] == s->dom[k] ? s->e.at[d++] : (tp_at){ .lo = sum_sym(s, s->dom[k]) };
   s->e.at = at;
 }
 
@@ -183,16 +210,19 @@ static void bring_all(sum *s, const tp_ix *e) {
     if (tp_ix_mentions(e, s->l->g->stops.v[i].sym)) s->own |= 1u << i;
 }
 
-/* lo <= p < hi with an end in lo or hi becomes a part, and the range all that may be. False: as it is it cannot be a mask. */
+/* lo <= p < hi with an end in lo or hi becomes a part, and the range all that may be. False: as it
+ * is it cannot be a mask. */
 static bool widen_range(sum *s, int k) {
   tp_ictx *c = s->l->ix;
   const tp_sym *d = s->dom[k];
   tp_at r = s->e.at[k];
   const tp_ix *part = NULL;
-  if ((sum_mentions(s, r.lo) && !tells(s, r.lo)) || (sum_mentions(s, r.hi) && !tells(s, r.hi))) return false;
+  if ((sum_mentions(s, r.lo) && !tells(s, r.lo)) || (sum_mentions(s, r.hi) && !tells(s, r.hi)))
+    return false;
   if (sum_mentions(s, r.lo)) part = tp_ix_cmp(c, TP_GE, sum_sym(s, d), r.lo);
   if (sum_mentions(s, r.hi)) part = both(s, part, tp_ix_cmp(c, TP_LT, sum_sym(s, d), r.hi));
-  set_at(s, s->ndom, k, (tp_at){ true, tp_ends_extreme(s->l, r.lo, false, d), tp_ends_extreme(s->l, r.hi, true, d) });
+  set_at(s, s->ndom, k,
+      (tp_at){ true, tp_ends_extreme(s->l, r.lo, false, d), tp_ends_extreme(s->l, r.hi, true, d) });
   s->parts = both(s, s->parts, part);
   if (sum_mentions(s, r.lo)) bring_all(s, r.lo);
   if (sum_mentions(s, r.hi)) bring_all(s, r.hi);
@@ -206,19 +236,22 @@ static bool stacked(sum *s) {
   int axes[TP_MAXRANK], n = 0;
   for (int k = 0; k < x->ndom; k++)
     if (s->e.at[k].range) axes[n] = n, n++;
-  tp_val y = mk_reduce(l->mk, tp_red_op(s->n->attr.red), tp_ends_read_at(l, s->e.src, s->e.at), n, axes, false);
+  tp_val y = mk_reduce(
+      l->mk, tp_red_op(s->n->attr.red), tp_ends_read_at(l, s->e.src, s->e.at), n, axes, false);
   if (y.node) s->e.at = tp_at_own(l->g, y.node->ndom, y.node->dom);
   return becomes(s, y);
 }
 
-/* Ends that the condition and the ranges ask about are those of u's point: do they become a mask on the operand? */
+/* Ends that the condition and the ranges ask about are those of u's point: do they become a mask on
+ * the operand? */
 static bool masks(sum *s, const tp_edge *e) {
   const tp_node *x = e->src.node;
   if (s->parts && !tells(s, s->parts)) return false;
   if (s->parts) bring_all(s, s->parts);
   for (int k = 0; k < x->ndom; k++) {
     int j = 0;
-    if (!sum_mentions(s, e->at[k].lo) && !(e->at[k].range && sum_mentions(s, e->at[k].hi))) continue;
+    if (!sum_mentions(s, e->at[k].lo) && !(e->at[k].range && sum_mentions(s, e->at[k].hi)))
+      continue;
     while (s->dom[j] != x->dom[k]) j++;
     if (!e->at[k].range || !widen_range(s, j)) return false;
   }
@@ -238,7 +271,8 @@ static bool gathered(sum *s, tp_edge *to) {
 
 /* ---- scatters: ends stand in the map ---- */
 
-/* The one row that all of the axis are, as the derivative of a sum over all of dim t is; {NULL}: they differ. */
+/* The one row that all of the axis are, as the derivative of a sum over all of dim t is; {NULL}:
+ * they differ. */
 static tp_val one_row(const sum *s, int axis) {
   const tp_node *x = operand(s);
   int64_t one;
@@ -249,7 +283,8 @@ static tp_val one_row(const sum *s, int axis) {
   return tp_ix_is_const(mk_extent(y, a), &one) && one == 1 ? mk_squeeze(s->l->mk, y, a) : tp_none;
 }
 
-/* A range lo .. hi of rows that are one and the same: that one at each point of u's dim, which p lacks. */
+/* A range lo .. hi of rows that are one and the same: that one at each point of u's dim, which p
+ * lacks. */
 static bool repeated(sum *s, int d, int axis, tp_val row) {
   ends *l = s->l;
   const tp_sym *t = s->n->dom[d];
@@ -261,7 +296,9 @@ static bool repeated(sum *s, int d, int axis, tp_val row) {
   s->e.src = mk_expand(l->mk, row, n, shape);
   if (!s->e.src.node) return false;
   bring_in(s, 1, &t);
-  s->parts = both(s, s->parts, tp_ix_and(l->ix, tp_ix_cmp(l->ix, TP_GE, sum_sym(s, t), r.lo), tp_ix_cmp(l->ix, TP_LT, sum_sym(s, t), r.hi)));
+  s->parts = both(s, s->parts,
+      tp_ix_and(l->ix, tp_ix_cmp(l->ix, TP_GE, sum_sym(s, t), r.lo),
+          tp_ix_cmp(l->ix, TP_LT, sum_sym(s, t), r.hi)));
   set_at(s, s->n->ndom, d, (tp_at){ .lo = sum_sym(s, t) });
   return true;
 }
@@ -274,8 +311,10 @@ static bool padded(sum *s, int d, int axis) {
   tp_val row = tp_dom_has(s->ndom, s->dom, s->n->dom[d]) ? tp_none : one_row(s, axis);
   if (row.node) return repeated(s, d, axis, row);
   if (l->err->code) return false;
-  const tp_ix *lo = tp_ends_extreme(l, r.lo, false, s->n->dom[d]), *hi = tp_ends_extreme(l, r.hi, true, s->n->dom[d]);
-  const tp_ix *want = tp_ix_extent(l->ix, lo, hi, x->ndom, x->dom), *before = tp_ix_sub(l->ix, r.lo, lo);
+  const tp_ix *lo = tp_ends_extreme(l, r.lo, false, s->n->dom[d]),
+              *hi = tp_ends_extreme(l, r.hi, true, s->n->dom[d]);
+  const tp_ix *want = tp_ix_extent(l->ix, lo, hi, x->ndom, x->dom),
+              *before = tp_ix_sub(l->ix, r.lo, lo);
   const tp_ix *after = tp_ix_sub(l->ix, tp_ix_sub(l->ix, want, before), mk_extent(s->e.src, axis));
   s->e.src = mk_pad(l->mk, s->e.src, axis, before, after, 0);
   if (!s->e.src.node) return false;
@@ -286,21 +325,29 @@ static bool padded(sum *s, int d, int axis) {
 
 static bool elsewhere(const sum *s, int d, const tp_sym *t) {
   for (int k = 0; k < s->n->ndom; k++)
-    if (k != d && (tp_ix_mentions(s->e.at[k].lo, t) || (s->e.at[k].range && tp_ix_mentions(s->e.at[k].hi, t)))) return true;
+    if (k != d &&
+        (tp_ix_mentions(s->e.at[k].lo, t) ||
+            (s->e.at[k].range && tp_ix_mentions(s->e.at[k].hi, t))))
+      return true;
   return tp_ends_shape_moves(s->e.src, t);
 }
 
-/* x where cond may hold, whatever is reached, and nothing elsewhere, where x need not be anything. */
+/* x where cond may hold, whatever is reached, and nothing elsewhere, where x need not be anything.
+ */
 static tp_val only_where(const sum *s, const tp_ix *cond, tp_val x) {
   ends *l = s->l;
   const tp_node *n = x.node;
   if (!n) return x;
-  tp_set *may = tp_ends_project(l, tp_set_cond(l->ix, n->ndom, n->dom, cond)), *box = tp_set_box(l->ix, n->ndom, n->dom);
-  const tp_ix *there = may && !tp_set_subset(l->ix, box, may) ? tp_set_told(l->ix, n->ndom, n->dom, may, box) : (tp_set_free(box), NULL);
+  tp_set *may = tp_ends_project(l, tp_set_cond(l->ix, n->ndom, n->dom, cond)),
+         *box = tp_set_box(l->ix, n->ndom, n->dom);
+  const tp_ix *there = may && !tp_set_subset(l->ix, box, may)
+      ? tp_set_told(l->ix, n->ndom, n->dom, may, box)
+      : (tp_set_free(box), NULL);
   tp_set_free(may);
   if (!there) return x;
   const tp_out *o = tp_outof(x);
-  tp_val none = mk_fill(l->mk, tp_red_identity(s->n->attr.red, o->dtype), o->dtype, o->rank, o->shape, n->ndom, n->dom);
+  tp_val none = mk_fill(l->mk, tp_red_identity(s->n->attr.red, o->dtype), o->dtype, o->rank,
+      o->shape, n->ndom, n->dom);
   return mk_either(l->mk, n->ndom, n->dom, there, x, none);
 }
 
@@ -309,20 +356,24 @@ static bool mask_now(sum *s) {
   ends *l = s->l;
   const tp_ix *cond = both(s, both(s, s->parts, s->plain), tp_ends_alive(l, operand(s)));
   s->parts = s->plain = NULL;
-  s->e.src = only_where(s, cond, tp_ends_masked(l, cond, operand(s)->ndom, operand(s)->dom, s->e.src, s->n->attr.red, false));
+  s->e.src = only_where(s, cond,
+      tp_ends_masked(l, cond, operand(s)->ndom, operand(s)->dom, s->e.src, s->n->attr.red, false));
   s->e.cond = NULL;
   return s->e.src.node;
 }
 
 /* Where all of dim t goes to one point: the sum over it does. */
-static bool sum_first(sum *s, const tp_sym *t) { return mask_now(s) && becomes(s, tp_ends_over(s->l, s->n->attr.red, s->e.src, t)); }
+static bool sum_first(sum *s, const tp_sym *t) {
+  return mask_now(s) && becomes(s, tp_ends_over(s->l, s->n->attr.red, s->e.src, t));
+}
 
 /* Rows of all of dim t, of which those beyond its end were perhaps never made: nothing instead. */
 static tp_val made_rows(const sum *s, tp_val rows, const tp_sym *t) {
   ends *l = s->l;
   for (int i = 0; rows.node && i < l->g->stops.n; i++) {
     if (l->g->stops.v[i].dim != t) continue;
-    tp_val made = mk_bin(l->mk, TP_OP_LT, mk_indices(l->mk, sum_sym(s, t->bound)), tp_ends_read(l, i, rows.node->ndom, rows.node->dom, NULL));
+    tp_val made = mk_bin(l->mk, TP_OP_LT, mk_indices(l->mk, sum_sym(s, t->bound)),
+        tp_ends_read(l, i, rows.node->ndom, rows.node->dom, NULL));
     for (int a = 1; made.node && a < tp_rankof(rows); a++) made = mk_unsqueeze(l->mk, made, a);
     rows = mk_where(l->mk, made, rows);
   }
@@ -335,7 +386,8 @@ static bool add_rows(sum *s, int d, const tp_sym *t) {
   const tp_sym *to = s->n->dom[d];
   if (!mask_now(s)) return false;
   tp_node *x = operand(s);
-  tp_val k = tp_ends_value(l, tp_ends_clamped(l, s->e.at[d].lo, to), x->ndom, x->dom), src = tp_ends_same_dom(l, k, x->ndom, x->dom);
+  tp_val k = tp_ends_value(l, tp_ends_clamped(l, s->e.at[d].lo, to), x->ndom, x->dom),
+         src = tp_ends_same_dom(l, k, x->ndom, x->dom);
   const tp_sym *left[64];
   const tp_ix *shape[TP_MAXRANK];
   const tp_at *at = tp_ends_whole(l, x->ndom, x->dom, tp_ends_left(x, t, left), left);
@@ -346,7 +398,8 @@ static bool add_rows(sum *s, int d, const tp_sym *t) {
   for (int a = 1; a < tp_rankof(src); a++) shape[a] = mk_extent(src, a);
   tp_val base = mk_fill(l->mk, 0, tp_dtypeof(src), tp_rankof(src), shape, 0, NULL);
   set_at(s, s->n->ndom, d, (tp_at){ true, sum_zero(s), sum_sym(s, to->bound) });
-  return becomes(s, mk_op(l->mk, TP_OP_INDEX_ADD, 3, (tp_val[]){ base, k, src }, &(tp_attr){ .axis = 0 }));
+  return becomes(
+      s, mk_op(l->mk, TP_OP_INDEX_ADD, 3, (tp_val[]){ base, k, src }, &(tp_attr){ .axis = 0 }));
 }
 
 static bool has_ranges(const sum *s) {
@@ -363,7 +416,9 @@ static bool pointed(sum *s, int d) {
   if (tp_dom_has(operand(s)->ndom, operand(s)->dom, t)) {
     bool moved = elsewhere(s, d, t);
     if (tp_ix_mentions(e, t) && (moved || has_ranges(s)))
-      return tp_fail(s->l->err, TP_E_AFFINE, s->e.pos, "affine: the derivative of a read at %s, where '%s' ends by data, cannot be written down", tp_ix_str(c, e), t->name);
+      return tp_fail(s->l->err, TP_E_AFFINE, s->e.pos,
+          "affine: the derivative of a read at %s, where '%s' ends by data, cannot be written down",
+          tp_ix_str(c, e), t->name);
     if (tp_ix_mentions(e, t) || moved) return add_rows(s, d, t);
     if (!sum_first(s, t)) return false;
   }
@@ -376,7 +431,8 @@ static bool pointed(sum *s, int d) {
 static bool scattered(sum *s, tp_edge *to) {
   for (int d = 0, axis = 0; d < s->n->ndom; d++) {
     const tp_at *at = &s->e.at[d];
-    bool ends = sum_mentions(s, at->lo) || (at->range && sum_mentions(s, at->hi)), range = at->range;
+    bool ends = sum_mentions(s, at->lo) || (at->range && sum_mentions(s, at->hi)),
+         range = at->range;
     if (ends && !(range ? padded(s, d, axis) : pointed(s, d))) return false;
     axis += range && s->e.at[d].range;
   }
@@ -389,7 +445,9 @@ static bool concerns(const ends *l, const tp_node *n, const tp_edge *e) {
   const tp_node *x = e->src.node;
   int nat = e->gather ? x->ndom : n->ndom;
   bool any = e->cond && tp_mentions_end(l->g, e->cond);
-  for (int k = 0; k < nat; k++) any |= tp_mentions_end(l->g, e->at[k].lo) || (e->at[k].range && tp_mentions_end(l->g, e->at[k].hi));
+  for (int k = 0; k < nat; k++)
+    any |= tp_mentions_end(l->g, e->at[k].lo) ||
+        (e->at[k].range && tp_mentions_end(l->g, e->at[k].hi));
   for (int i = 0; i < l->g->stops.n; i++) any |= tp_dom_has(x->ndom, x->dom, l->g->stops.v[i].dim);
   return any;
 }

@@ -1,20 +1,35 @@
-/* evolve: a recurrence of which few points are needed is no loop: these points are told by a formula of how many steps lie before them.
+/* evolve: a recurrence of which few points are needed is no loop: these points are told by a
+ * formula of how many steps lie before them.
  *
- *   x[0] = a, x[t] = x[t-1] + b         =>   x[t] = a + t b            at every point of x, of which what reads x[T-1] then needs one
+ *   x[0] = a, x[t] = x[t-1] + b         =>   x[t] = a + t b            at every point of x, of
+ * which what reads x[T-1] then needs one
  *
- * Chains of recurrences (chain.c) tell what a step is made of, evolved.c the formulas and their errors. Done where who reads the tensor from outside of its recurrence needs few points of it along the
- * dim; of integers that grow by the same at each step all points, too: no point waits for another then. One recurrence may hand on to the next, so this is done until nothing changes.
- * Left alone: dims that end by data, bools and halves (whose rounding at each step is what one sees), floats where `precise` asks for the order in which sums are written. Why others stay is kept for
+ * Chains of recurrences (chain.c) tell what a step is made of, evolved.c the formulas and their
+ * errors. Done where who reads the tensor from outside of its recurrence needs few points of it
+ * along the dim; of integers that grow by the same at each step all points, too: no point waits for
+ * another then. One recurrence may hand on to the next, so this is done until nothing changes. Left
+ * alone: dims that end by data, bools and halves (whose rounding at each step is what one sees),
+ * floats where `precise` asks for the order in which sums are written. Why others stay is kept for
  * explain "evolution". */
 #include "opt/evolve.h"
 
-enum { FEW_POINTS = 4 };                        /* pieces of one point each, that a reader needs */
+enum { FEW_POINTS = 4 }; /* pieces of one point each, that a reader needs */
 
-typedef struct evolve_work { tp_graph *g; const tp_need *need; bool precise; int n0, *scc, *size; tp_evolving *course; int ncourse; TP_VEC(tp_told) stays; tp_error *err; } evolve_work;
+typedef struct evolve_work {
+  tp_graph *g;
+  const tp_need *need;
+  bool precise;
+  int n0, *scc, *size;
+  tp_evolving *course;
+  int ncourse;
+  TP_VEC(tp_told) stays;
+  tp_error *err;
+} evolve_work;
 
 /* ---- who reads it ---- */
 
-/* What a recurrence's step is made of, as far as that hangs on the recurrence, by node id: of what lies in its component, each hangs on it. */
+/* What a recurrence's step is made of, as far as that hangs on the recurrence, by node id: of what
+ * lies in its component, each hangs on it. */
 static void mark_cone(const evolve_work *v, const tp_node *m, const tp_node *n, char *cone) {
   if (n->id >= v->n0 || v->scc[n->id] != v->scc[m->id] || cone[n->id]) return;
   cone[n->id] = true;
@@ -46,7 +61,8 @@ static bool reads_few(const evolve_work *v, const tp_node *n, int k, const tp_sy
 static bool is_shown(const evolve_work *v, const tp_node *n, const tp_sym *dim) {
   bool any = false;
   for (int i = 0; i < v->g->outputs.n; i++) any |= v->g->outputs.v[i].val.node == n;
-  for (int i = 0; i < v->g->stops.n; i++) any |= v->g->stops.v[i].done.node == n || v->g->stops.v[i].end == n;
+  for (int i = 0; i < v->g->stops.n; i++)
+    any |= v->g->stops.v[i].done.node == n || v->g->stops.v[i].end == n;
   return any && tp_dom_has(n->ndom, n->dom, dim);
 }
 
@@ -63,33 +79,54 @@ static bool needs_few(const evolve_work *v, const char *cone, const tp_sym *dim)
 
 /* ---- one recurrence ---- */
 
-static bool may_reorder_steps(const evolve_work *v, const tp_node *n) { return tp_dtype_float(n->out[0].dtype) ? !v->precise && tp_dtype_size(n->out[0].dtype) >= 4 : n->out[0].dtype != TP_BOOL; }
-
-static bool may_evolve(const evolve_work *v, const tp_node *m) {
-  return m->op == TP_OP_MERGE && m->nin >= 2 && m->ndom && !m->attr.flag && !tp_is_kept(v->g, m) && may_reorder_steps(v, m);
+static bool may_reorder_steps(const evolve_work *v, const tp_node *n) {
+  return tp_dtype_float(n->out[0].dtype) ? !v->precise && tp_dtype_size(n->out[0].dtype) >= 4
+                                         : n->out[0].dtype != TP_BOOL;
 }
 
-static bool may_along(const evolve_work *v, const tp_sym *d) { return d->bound && !d->bound->digits && !tp_stop_of(v->g, d); }
+static bool may_evolve(const evolve_work *v, const tp_node *m) {
+  return m->op == TP_OP_MERGE && m->nin >= 2 && m->ndom && !m->attr.flag && !tp_is_kept(v->g, m) &&
+      may_reorder_steps(v, m);
+}
+
+static bool may_along(const evolve_work *v, const tp_sym *d) {
+  return d->bound && !d->bound->digits && !tp_stop_of(v->g, d);
+}
 
 static tp_evolving *course_along(evolve_work *v, const tp_sym *dim, bool back) {
   for (int i = 0; i < v->ncourse; i++)
     if (v->course[i].dim == dim && v->course[i].back == back) return &v->course[i];
   tp_evolving *e = &v->course[v->ncourse++];
-  *e = (tp_evolving){ .mk = { v->g, v->err }, .dim = dim, .back = back, .precise = v->precise, .n0 = v->n0, .scc = v->scc, .in = -1, .known = TP_NEWN(&v->g->arena, tp_solution, v->n0) };
+  *e = (tp_evolving){ .mk = { v->g, v->err },
+    .dim = dim,
+    .back = back,
+    .precise = v->precise,
+    .n0 = v->n0,
+    .scc = v->scc,
+    .in = -1,
+    .known = TP_NEWN(&v->g->arena, tp_solution, v->n0) };
   return e;
 }
 
 /* ---- what is told ---- */
 
-static const char *called_along(const evolve_work *v, const tp_node *m, const tp_sym *dim) { return tp_printf(&v->g->arena, "%s along %s", tp_title(&v->g->arena, m), dim->name); }
+static const char *called_along(const evolve_work *v, const tp_node *m, const tp_sym *dim) {
+  return tp_printf(&v->g->arena, "%s along %s", tp_title(&v->g->arena, m), dim->name);
+}
 
-static void tell_stays(evolve_work *v, const tp_node *m, const tp_sym *dim, const char *why, tp_pos at) {
-  const char *line = at.file && at.line != m->pos.line ? tp_printf(&v->g->arena, " (line %d)", at.line) : "";
-  const char *text = tp_printf(&v->g->arena, "%s goes step by step: %s%s", called_along(v, m, dim), why, line);
+static void tell_stays(
+    evolve_work *v, const tp_node *m, const tp_sym *dim, const char *why, tp_pos at) {
+  const char *line =
+      at.file && at.line != m->pos.line ? tp_printf(&v->g->arena, " (line %d)", at.line) : "";
+  const char *text =
+      tp_printf(&v->g->arena, "%s goes step by step: %s%s", called_along(v, m, dim), why, line);
   TP_PUSH(&v->g->arena, &v->stays, (tp_told){ "evolve", m->pos, text });
 }
 
-static bool is_view(const tp_node *n) { return n->op == TP_OP_EXPAND || n->op == TP_OP_RESHAPE || n->op == TP_OP_CAST || n->op == TP_OP_PERMUTE; }
+static bool is_view(const tp_node *n) {
+  return n->op == TP_OP_EXPAND || n->op == TP_OP_RESHAPE || n->op == TP_OP_CAST ||
+      n->op == TP_OP_PERMUTE;
+}
 
 /* A number that v is everywhere. */
 static bool said_number(tp_val v, double *c) {
@@ -100,7 +137,9 @@ static bool said_number(tp_val v, double *c) {
   if (n->op == TP_OP_FILL) return *c = n->attr.f[0], true;
   if (n->op == TP_OP_VALUE) return tp_ix_is_const(n->attr.ix[0], &k) && (*c = (double)k, true);
   if (n->op == TP_OP_NEG) return said_number(n->in[0].src, &a) && (*c = -a, true);
-  if ((n->op != TP_OP_ADD && n->op != TP_OP_SUB && n->op != TP_OP_MUL) || !said_number(n->in[0].src, &a) || !said_number(n->in[1].src, &b)) return false;
+  if ((n->op != TP_OP_ADD && n->op != TP_OP_SUB && n->op != TP_OP_MUL) ||
+      !said_number(n->in[0].src, &a) || !said_number(n->in[1].src, &b))
+    return false;
   return *c = n->op == TP_OP_ADD ? a + b : n->op == TP_OP_SUB ? a - b : a * b, true;
 }
 
@@ -115,11 +154,15 @@ static const char *said_value(const evolve_work *v, tp_val x, int depth) {
   const tp_node *n = x.node;
   if (n->op == TP_OP_VALUE) return tp_ix_str(v->g->ix, n->attr.ix[0]);
   bool sum = n->op == TP_OP_ADD || n->op == TP_OP_SUB;
-  if (n->nin == 1 && n->op != TP_OP_READ && !n->name && depth) return tp_printf(a, "%s(%s)", tp_op_said(n->op), said_value(v, n->in[0].src, depth - 1));
+  if (n->nin == 1 && n->op != TP_OP_READ && !n->name && depth)
+    return tp_printf(a, "%s(%s)", tp_op_said(n->op), said_value(v, n->in[0].src, depth - 1));
   if ((!sum && n->op != TP_OP_MUL) || n->name || !depth) return tp_title(a, n);
-  if (n->op == TP_OP_ADD && said_number(n->in[0].src, &c) && c == 0) return said_value(v, n->in[1].src, depth);
-  const char *l = said_value(v, n->in[0].src, depth - 1), *r = said_value(v, n->in[1].src, depth - 1);
-  return sum ? tp_printf(a, "(%s %s %s)", l, n->op == TP_OP_ADD ? "+" : "-", r) : tp_printf(a, "%s %s", l, r);
+  if (n->op == TP_OP_ADD && said_number(n->in[0].src, &c) && c == 0)
+    return said_value(v, n->in[1].src, depth);
+  const char *l = said_value(v, n->in[0].src, depth - 1),
+             *r = said_value(v, n->in[1].src, depth - 1);
+  return sum ? tp_printf(a, "(%s %s %s)", l, n->op == TP_OP_ADD ? "+" : "-", r)
+             : tp_printf(a, "%s %s", l, r);
 }
 
 static const char *said(const evolve_work *v, tp_val x) { return said_value(v, x, SAID_DEPTH); }
@@ -133,7 +176,8 @@ static const char *said_form(const evolve_work *v, const tp_form *f) {
 }
 
 static void tell_form(evolve_work *v, const tp_node *m, const tp_sym *dim, const tp_form *f) {
-  tp_tell(v->g, "evolve", m->pos, tp_printf(&v->g->arena, "%s = %s", called_along(v, m, dim), said_form(v, f)));
+  tp_tell(v->g, "evolve", m->pos,
+      tp_printf(&v->g->arena, "%s = %s", called_along(v, m, dim), said_form(v, f)));
 }
 
 /* a x + b y + {c0,+,c1} */
@@ -143,8 +187,13 @@ static const char *said_row(const evolve_work *v, const tp_system *s, int i) {
   const char *y = "";
   for (int j = 0; j < s->n; j++) {
     if (!f->has[j]) continue;
-    const char *by = f->by[j].node ? said(v, f->by[j]) : "", *of = tp_title(a, s->state[j]), *left = f->side[j] == 'r' ? of : by, *right = f->side[j] == 'r' ? by : of;
-    y = tp_printf(a, "%s%s%s%s%s", y, *y ? " + " : "", left, f->side[j] ? " @ " : *by ? " " : "", right);
+    const char *by = f->by[j].node ? said(v, f->by[j]) : "", *of = tp_title(a, s->state[j]),
+               *left = f->side[j] == 'r' ? of : by, *right = f->side[j] == 'r' ? by : of;
+    y = tp_printf(a, "%s%s%s%s%s", y, *y ? " + " : "", left,
+        f->side[j] ? " @ "
+            : *by  ? " "
+                   : "",
+        right);
   }
   if (!f->n) return y;
   return tp_printf(a, "%s%s%s", y, *y ? " + " : "", f->n == 1 ? said(v, f->c[0]) : said_form(v, f));
@@ -154,11 +203,15 @@ static const char *said_row(const evolve_work *v, const tp_system *s, int i) {
 static void tell_system(evolve_work *v, const tp_node *m, const tp_sym *dim, const tp_system *s) {
   tp_arena *a = &v->g->arena;
   const tp_form *f = &s->row[0];
-  const char *x0 = said(v, s->of[0].init), *by = f->by[0].node ? said(v, f->by[0]) : "1", *text = "";
+  const char *x0 = said(v, s->of[0].init), *by = f->by[0].node ? said(v, f->by[0]) : "1",
+             *text = "";
   if (s->n == 1 && f->n == 0 && !s->matrix) text = tp_printf(a, " = {%s,*,%s}", x0, by);
-  else if (s->n == 1 && f->n == 1 && !s->matrix) text = tp_printf(a, " = {%s,+,(%s - 1) %s + %s,*,%s}", x0, by, x0, said(v, f->c[0]), by);
+  else if (s->n == 1 && f->n == 1 && !s->matrix)
+    text = tp_printf(a, " = {%s,+,(%s - 1) %s + %s,*,%s}", x0, by, x0, said(v, f->c[0]), by);
   else
-    for (int i = 0; i < s->n; i++) text = tp_printf(a, "%s%s %s' = %s from %s", text, i ? "," : ":", tp_title(a, s->state[i]), said_row(v, s, i), said(v, s->of[i].init));
+    for (int i = 0; i < s->n; i++)
+      text = tp_printf(a, "%s%s %s' = %s from %s", text, i ? "," : ":", tp_title(a, s->state[i]),
+          said_row(v, s, i), said(v, s->of[i].init));
   tp_tell(v->g, "evolve", m->pos, tp_printf(a, "%s%s", called_along(v, m, dim), text));
 }
 
@@ -176,7 +229,12 @@ static tp_val evolved(evolve_work *v, tp_evolving *e, tp_node *m, const char *co
     r = tp_steps_where_few(e, m, y->sys, cone, tp_evolved_system(e, m, y->sys));
     if (r.node) tell_system(v, m, e->dim, y->sys);
   }
-  if (!r.node) tell_stays(v, m, e->dim, !few ? "all its points are needed" : y->why ? y->why : "no formula is known", few && y->why ? y->at : m->pos);
+  if (!r.node)
+    tell_stays(v, m, e->dim,
+        !few         ? "all its points are needed"
+            : y->why ? y->why
+                     : "no formula is known",
+        few && y->why ? y->at : m->pos);
   return r;
 }
 
@@ -216,10 +274,15 @@ static tp_val try_total(evolve_work *v, const tp_node *n, const tp_edge *e, cons
   int axis;
   tp_val y = tp_none;
   const tp_sym *d = may_reorder_steps(v, n) ? tp_totals_along(v->g, n, e, &lo, &less) : NULL;
-  if (!d || !may_along(v, d) || tp_varies(tp_rankof(e->src), tp_outof(e->src)->shape, 1, &d, &axis)) return y;
+  if (!d || !may_along(v, d) || tp_varies(tp_rankof(e->src), tp_outof(e->src)->shape, 1, &d, &axis))
+    return y;
   v->g->pos = n->pos;
-  for (int back = 0; back < 2 && !y.node && !v->err->code; back++) y = tp_evolved_total(course_along(v, d, back), e->src, lo, less, cond);
-  if (y.node) tp_tell(v->g, "evolve", n->pos, tp_printf(&v->g->arena, "%s: the sum along %s evolves with what it sums", tp_title(&v->g->arena, n), d->name));
+  for (int back = 0; back < 2 && !y.node && !v->err->code; back++)
+    y = tp_evolved_total(course_along(v, d, back), e->src, lo, less, cond);
+  if (y.node)
+    tp_tell(v->g, "evolve", n->pos,
+        tp_printf(&v->g->arena, "%s: the sum along %s evolves with what it sums",
+            tp_title(&v->g->arena, n), d->name));
   return y;
 }
 
@@ -229,12 +292,21 @@ static tp_val try_rows(evolve_work *v, const tp_node *n) {
   v->g->pos = n->pos;
   const tp_sym *d = may_reorder_steps(v, n) ? tp_rows_along((tp_mk){ v->g, v->err }, n, &r) : NULL;
   tp_val y = tp_none;
-  for (int back = 0; back < 2 && d && may_along(v, d) && !y.node && !v->err->code; back++) y = tp_evolved_rows(course_along(v, d, back), n);
-  if (y.node) tp_tell(v->g, "evolve", n->pos, tp_printf(&v->g->arena, "%s: the sum along %s evolves with what it sums", tp_title(&v->g->arena, n), d->name));
+  for (int back = 0; back < 2 && d && may_along(v, d) && !y.node && !v->err->code; back++)
+    y = tp_evolved_rows(course_along(v, d, back), n);
+  if (y.node)
+    tp_tell(v->g, "evolve", n->pos,
+        tp_printf(&v->g->arena, "%s: the sum along %s evolves with what it sums",
+            tp_title(&v->g->arena, n), d->name));
   return y;
 }
 
-typedef struct { tp_node *n; int k; tp_val now; const tp_ix *cond; } total;
+typedef struct {
+  tp_node *n;
+  int k;
+  tp_val now;
+  const tp_ix *cond;
+} total;
 typedef TP_VEC(total) totals;
 
 static bool find_totals(evolve_work *v, totals *found) {
@@ -289,10 +361,18 @@ bool tp_evolve(tp_graph *g, const tp_need *need, bool precise, bool *changed, tp
   for (int i = 0; i < tp_nsym(g->ix); i++) dims += tp_sym_at(g->ix, i)->kind == TP_SYM_DIM;
   tp_arena *a = &g->arena;
   int n = g->nodes.n;
-  evolve_work v = { .g = g, .need = need, .precise = precise, .n0 = n, .scc = TP_NEWN(a, int, n), .size = TP_NEWN(a, int, n + 1), .course = TP_NEWN(a, tp_evolving, 2 * dims + 1), .err = err };
+  evolve_work v = { .g = g,
+    .need = need,
+    .precise = precise,
+    .n0 = n,
+    .scc = TP_NEWN(a, int, n),
+    .size = TP_NEWN(a, int, n + 1),
+    .course = TP_NEWN(a, tp_evolving, 2 * dims + 1),
+    .err = err };
   if (!evolve_round(&v, changed)) return false;
   if (*changed) return true;
-  g->nodes.n = v.n0;                            /* what was tried is in nobody's way */
-  for (int i = 0; i < v.stays.n; i++) tp_tell(g, v.stays.v[i].pass, v.stays.v[i].pos, v.stays.v[i].text);
+  g->nodes.n = v.n0; /* what was tried is in nobody's way */
+  for (int i = 0; i < v.stays.n; i++)
+    tp_tell(g, v.stays.v[i].pass, v.stays.v[i].pos, v.stays.v[i].text);
   return true;
 }

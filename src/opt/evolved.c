@@ -1,20 +1,33 @@
 /* evolved: values after n steps, without the steps (evolve.h).
  *
  *   {c0,+,c1,+,..}                 sum of c[j] * C(n, j)
- *   x' = a x + b, |a| <= 1         x0 a^n + b S,  S = 1 + a + .. + a^(n-1) = (a^n - 1) / (a - 1), n where a is 1
- *   x' = a x + b, |a| > 1          x0 + (x0 (a - 1) + b) S: at a point that stays, nothing is added that cancels
+ *   x' = a x + b, |a| <= 1         x0 a^n + b S,  S = 1 + a + .. + a^(n-1) = (a^n - 1) / (a - 1), n
+ * where a is 1 x' = a x + b, |a| > 1          x0 + (x0 (a - 1) + b) S: at a point that stays,
+ * nothing is added that cancels
  *
- * Integers: modulo 2^64, exact. C(n, j) needs no wider type: of j numbers that follow each other every second is even, and their halves follow each other again, so that all factors
- * of 2 in j! go one by one; by the odd rest one divides by multiplying with its inverse modulo 2^64.
- * Floats: in f64, rounded once to the tensor's dtype. S near a = 1 is expm1(n log a) / (a - 1), which does not cancel: a relative error of a few 1e-16 times 1 + |n log a|, where n steps in
- * the tensor's own dtype have one of n units of its last place. */
+ * Integers: modulo 2^64, exact. C(n, j) needs no wider type: of j numbers that follow each other
+ * every second is even, and their halves follow each other again, so that all factors of 2 in j! go
+ * one by one; by the odd rest one divides by multiplying with its inverse modulo 2^64. Floats: in
+ * f64, rounded once to the tensor's dtype. S near a = 1 is expm1(n log a) / (a - 1), which does not
+ * cancel: a relative error of a few 1e-16 times 1 + |n log a|, where n steps in the tensor's own
+ * dtype have one of n units of its last place. */
 #include "opt/evolve.h"
 #include <math.h>
 
-typedef struct { tp_evolving *e; tp_mk mk; tp_dtype dtype; const tp_ix *n; const tp_out *o; } formula;
+typedef struct {
+  tp_evolving *e;
+  tp_mk mk;
+  tp_dtype dtype;
+  const tp_ix *n;
+  const tp_out *o;
+} formula;
 
-static tp_val number_at(const formula *k, const tp_ix *i) { return tp_ixvalue(k->mk.g, i, k->mk.err); }
-static tp_val times_at(const formula *k, tp_val a, tp_val b) { return !a.node ? b : !b.node ? a : mk_mul(k->mk, a, b); }
+static tp_val number_at(const formula *k, const tp_ix *i) {
+  return tp_ixvalue(k->mk.g, i, k->mk.err);
+}
+static tp_val times_at(const formula *k, tp_val a, tp_val b) {
+  return !a.node ? b : !b.node ? a : mk_mul(k->mk, a, b);
+}
 static tp_val plain(const formula *k, tp_val v) { return v.node ? mk_cast(k->mk, v, k->dtype) : v; }
 
 /* ---- binomials ---- */
@@ -23,7 +36,8 @@ static tp_val plain(const formula *k, tp_val v) { return v.node ? mk_cast(k->mk,
 static tp_val halved(const formula *k, const tp_ix *n, int j) {
   tp_ictx *ix = k->mk.g->ix;
   int half = j / 2;
-  const tp_ix *odd = tp_ix_addc(ix, tp_ix_mulc(ix, tp_ix_fdiv(ix, tp_ix_addc(ix, n, 1), 2), 2), -1);    /* n or n - 1 */
+  /* n or n - 1 */
+  const tp_ix *odd = tp_ix_addc(ix, tp_ix_mulc(ix, tp_ix_fdiv(ix, tp_ix_addc(ix, n, 1), 2), 2), -1);
   tp_val y = j ? halved(k, tp_ix_fdiv(ix, n, 2), half) : tp_none;
   for (int i = 0; i < half; i++) y = times_at(k, y, number_at(k, tp_ix_addc(ix, odd, -2 * i)));
   return j % 2 ? times_at(k, y, number_at(k, tp_ix_addc(ix, n, -2 * half))) : y;
@@ -58,7 +72,8 @@ static tp_val float_binomial(const formula *k, int j) {
 /* In what arithmetic is done. */
 static formula formula_of(tp_evolving *e, const tp_node *m) {
   tp_ictx *ix = e->mk.g->ix;
-  const tp_ix *t = tp_ix_sym(ix, e->dim), *n = e->back ? tp_ix_addc(ix, tp_ix_sub(ix, tp_ix_sym(ix, e->dim->bound), t), -1) : t;
+  const tp_ix *t = tp_ix_sym(ix, e->dim),
+              *n = e->back ? tp_ix_addc(ix, tp_ix_sub(ix, tp_ix_sym(ix, e->dim->bound), t), -1) : t;
   return (formula){ e, e->mk, tp_dtype_float(m->out[0].dtype) ? TP_F64 : TP_I64, n, &m->out[0] };
 }
 
@@ -106,7 +121,8 @@ static tp_val series(const formula *k, tp_val a, tp_val n, tp_val p) {
   if (known && fabs(c - 1) >= 0.5) return mk_div(mk, far, less);
   tp_val near = mk_un(mk, TP_OP_EXPM1, mk_mul(mk, n, mk_log(mk, a)));
   if (known) return mk_div(mk, near, less);
-  tp_val is_near = mk_binc(mk, TP_OP_LT, mk_un(mk, TP_OP_ABS, less), 0.5), s = mk_div(mk, mk_select(mk, is_near, near, far), less);
+  tp_val is_near = mk_binc(mk, TP_OP_LT, mk_un(mk, TP_OP_ABS, less), 0.5),
+         s = mk_div(mk, mk_select(mk, is_near, near, far), less);
   return mk_select(mk, mk_binc(mk, TP_OP_EQ, less, 0), n, s);
 }
 
@@ -116,7 +132,8 @@ static tp_val grown(const formula *k, tp_val x, tp_val a, tp_val p) {
   double c = 0;
   tp_val y = mk_mul(mk, x, p);
   if (is_literal(a, &c) && fabs(c) <= 1) return y;
-  tp_val still = mk_and(mk, mk_binc(mk, TP_OP_EQ, x, 0), mk_binc(mk, TP_OP_LT, mk_un(mk, TP_OP_ABS, a), INFINITY));
+  tp_val still = mk_and(
+      mk, mk_binc(mk, TP_OP_EQ, x, 0), mk_binc(mk, TP_OP_LT, mk_un(mk, TP_OP_ABS, a), INFINITY));
   return mk_select(mk, still, x, y);
 }
 
@@ -141,16 +158,21 @@ static tp_val stepped(const formula *k, tp_val x, tp_val a, tp_val b) {
 static tp_val affine(const formula *k, tp_val x, tp_val a, tp_val b) {
   double number = INFINITY;
   tp_val y = stepped(k, x, a, b);
-  bool finite = is_literal(a, &number) && isfinite(number) && (!b.node || (is_literal(b, &number) && isfinite(number)));
-  return finite ? y : mk_select(k->mk, mk_binc(k->mk, TP_OP_EQ, plain(k, number_at(k, k->n)), 0), x, y);
+  bool finite = is_literal(a, &number) && isfinite(number) &&
+      (!b.node || (is_literal(b, &number) && isfinite(number)));
+  return finite ? y
+                : mk_select(k->mk, mk_binc(k->mk, TP_OP_EQ, plain(k, number_at(k, k->n)), 0), x, y);
 }
 
 tp_val tp_evolved_system(tp_evolving *e, const tp_node *m, const tp_system *s) {
   formula k = formula_of(e, m);
   const tp_form *f = &s->row[0];
   if (s->matrix) return as_of(&k, m, tp_evolved_matrix(e, (tp_node *)m, s, k.n, k.dtype));
-  if (s->n != 1 || f->n > (k.dtype == TP_F64) || !f->has[0] || !f->by[0].node) return as_of(&k, m, tp_evolved_digits(e, m, s, k.n, k.dtype));
-  tp_val x = plain(&k, s->of[0].init), a = plain(&k, f->by[0]), b = plain(&k, f->n ? f->c[0] : tp_none);
-  if (k.dtype == TP_I64) return as_of(&k, m, mk_mul(k.mk, x, mk_bin(k.mk, TP_OP_POW, a, number_at(&k, k.n))));
+  if (s->n != 1 || f->n > (k.dtype == TP_F64) || !f->has[0] || !f->by[0].node)
+    return as_of(&k, m, tp_evolved_digits(e, m, s, k.n, k.dtype));
+  tp_val x = plain(&k, s->of[0].init), a = plain(&k, f->by[0]),
+         b = plain(&k, f->n ? f->c[0] : tp_none);
+  if (k.dtype == TP_I64)
+    return as_of(&k, m, mk_mul(k.mk, x, mk_bin(k.mk, TP_OP_POW, a, number_at(&k, k.n))));
   return as_of(&k, m, affine(&k, x, a, b));
 }

@@ -1,6 +1,6 @@
-/* fold: the pass that applies the rows of rules.def. Operands come before who reads them, and whatever a row makes is gone
- * through at once, so one way through the graph leaves nothing that a row would change; it costs a look at each operator and at
- * those that a pattern names below it. */
+/* fold: the pass that applies the rows of rules.def. Operands come before who reads them, and
+ * whatever a row makes is gone through at once, so one way through the graph leaves nothing that a
+ * row would change; it costs a look at each operator and at those that a pattern names below it. */
 #include "opt/rules.h"
 #include <math.h>
 
@@ -45,10 +45,10 @@ static bool matches(tp_match *m, const tp_ruleterm *x, tp_val v) {
   double c;
   if (x->letter >= 0 && !takes_letter(m, x->letter, v)) return false;
   switch (x->kind) {
-    case TP_TERM_HOLE: return is_of_sort(v, x->sort);
-    case TP_TERM_NUMBER: return tp_number_of(v, &c);
-    case TP_TERM_LITERAL: return tp_number_of(v, &c) && same_number(c, x->value);
-    default: return tp_rule_at(x, v.node->op) && operands_match(m, x, v.node);
+  case TP_TERM_HOLE: return is_of_sort(v, x->sort);
+  case TP_TERM_NUMBER: return tp_number_of(v, &c);
+  case TP_TERM_LITERAL: return tp_number_of(v, &c) && same_number(c, x->value);
+  default: return tp_rule_at(x, v.node->op) && operands_match(m, x, v.node);
   }
 }
 
@@ -71,16 +71,23 @@ static bool guarded(tp_match *m, const tp_ruleform *f) {
 
 bool tp_may_fail(const tp_node *n) {
   switch (n->op) {
-    case TP_OP_POW: case TP_OP_MOD: case TP_OP_FLOORDIV: return !tp_dtype_float(n->out[0].dtype);
-    default: return tp_ops[n->op].cls == TP_CLS_GATH;
+  case TP_OP_POW:
+  case TP_OP_MOD:
+  case TP_OP_FLOORDIV: return !tp_dtype_float(n->out[0].dtype);
+  default: return tp_ops[n->op].cls == TP_CLS_GATH;
   }
 }
 
 static bool has_effect(const tp_node *n) {
   switch (n->op) {
-    case TP_OP_MERGE: case TP_OP_ACCUM: case TP_OP_CALL: case TP_OP_PARAM: case TP_OP_GRAD: return true;
-    case TP_OP_INPUT: return n->ndom > 0;       /* in steps it comes with its points: who calls knows that */
-    default: return tp_may_fail(n);
+  case TP_OP_MERGE:
+  case TP_OP_ACCUM:
+  case TP_OP_CALL:
+  case TP_OP_PARAM:
+  case TP_OP_GRAD: return true;
+  /* in steps it comes with its points: who calls knows that */
+  case TP_OP_INPUT: return n->ndom > 0;
+  default: return tp_may_fail(n);
   }
 }
 
@@ -122,7 +129,8 @@ static void unread(tp_rewriter *r, const tp_node *n, int times) {
   for (int k = 0; k < n->nin; k++) unread(r, n->in[k].src.node, 1);
 }
 
-/* Taken element by element, at each point for itself: not a sum over points, which is one product for many. */
+/* Taken element by element, at each point for itself: not a sum over points, which is one product
+ * for many. */
 static bool is_by_element(const tp_node *by, const tp_node *x) {
   bool all = by->op == TP_OP_ACCUM;
   for (int i = 0; i < x->ndom && all; i++) all = tp_dom_has(by->ndom, by->dom, x->dom[i]);
@@ -165,10 +173,13 @@ static tp_val operator_of(tp_match *m, const tp_ruleterm *x) {
   for (int i = m->nmet; i-- > 0;)
     if (tp_rule_at(x, m->met[i]->op)) like = m->met[i];
   for (int k = 0; k < x->nkid; k++)
-    if (x->kid[k]->kind != TP_TERM_LITERAL && !(in[k] = result_of(m, x->kid[k], 0)).node) return tp_none;
+    if (x->kid[k]->kind != TP_TERM_LITERAL && !(in[k] = result_of(m, x->kid[k], 0)).node)
+      return tp_none;
   for (int k = 0; k < x->nkid; k++)
-    if (x->kid[k]->kind == TP_TERM_LITERAL) in[k] = mk_num(m->mk, x->kid[k]->value, tp_dtypeof(in[!k]));
-  return mk_op(m->mk, x->kind == TP_TERM_OP ? x->op : like->op, x->nkid, in, like ? &like->attr : NULL);
+    if (x->kid[k]->kind == TP_TERM_LITERAL)
+      in[k] = mk_num(m->mk, x->kid[k]->value, tp_dtypeof(in[!k]));
+  return mk_op(
+      m->mk, x->kind == TP_TERM_OP ? x->op : like->op, x->nkid, in, like ? &like->attr : NULL);
 }
 
 static tp_val result_of(tp_match *m, const tp_ruleterm *x, tp_dtype d) {
@@ -176,11 +187,14 @@ static tp_val result_of(tp_match *m, const tp_ruleterm *x, tp_dtype d) {
   tp_val v[TP_TERM_KIDS];
   double c;
   switch (x->kind) {
-    case TP_TERM_HOLE: return m->at[x->letter];
-    case TP_TERM_NUMBER: tp_number_of(m->at[x->letter], &c); return mk_num(m->mk, c, tp_dtypeof(m->at[x->letter]));
-    case TP_TERM_LITERAL: return mk_fill(m->mk, x->value, d, o->rank, o->shape, m->root->ndom, m->root->dom);
-    case TP_TERM_CALL: arguments(m, x, v); return tp_rule_makers[x->fn](m, v);
-    default: return operator_of(m, x);
+  case TP_TERM_HOLE: return m->at[x->letter];
+  case TP_TERM_NUMBER:
+    tp_number_of(m->at[x->letter], &c);
+    return mk_num(m->mk, c, tp_dtypeof(m->at[x->letter]));
+  case TP_TERM_LITERAL:
+    return mk_fill(m->mk, x->value, d, o->rank, o->shape, m->root->ndom, m->root->dom);
+  case TP_TERM_CALL: arguments(m, x, v); return tp_rule_makers[x->fn](m, v);
+  default: return operator_of(m, x);
   }
 }
 
@@ -189,7 +203,8 @@ static tp_val fitted_result(tp_match *m, tp_val y) {
   const tp_out *o = &m->root->out[0];
   if (!y.node || y.node == m->root || tp_dtypeof(y) != o->dtype) return tp_none;
   if (!tp_same_type(o, tp_outof(y))) y = mk_expand(m->mk, y, o->rank, o->shape);
-  return y.node && tp_dom_same(y.node->ndom, y.node->dom, m->root->ndom, m->root->dom) ? y : tp_none;
+  return y.node && tp_dom_same(y.node->ndom, y.node->dom, m->root->ndom, m->root->dom) ? y
+                                                                                       : tp_none;
 }
 
 /* ---- the pass ---- */
@@ -224,7 +239,8 @@ static void take_name(const tp_match *m, tp_node *y) {
 static tp_val fire(tp_rewriter *r, tp_ruleform *f, tp_node *n) {
   tp_match m;
   m.mk = r->mk, m.r = r, m.root = n, m.bound = 0, m.nmet = 0;
-  if (r->o->precise && f->rule->cls != TP_RULE_EXACT && tp_dtype_float(n->out[0].dtype)) return tp_none;
+  if (r->o->precise && f->rule->cls != TP_RULE_EXACT && tp_dtype_float(n->out[0].dtype))
+    return tp_none;
   if (!matches(&m, f->pattern, tp_v(n)) || !tp_rule_ready(r, f) || !guarded(&m, f)) return tp_none;
   r->mk.g->pos = n->pos;
   int from = r->mk.g->nodes.n;
@@ -241,7 +257,8 @@ static void retire(tp_rewriter *r, const tp_ruleform *f, tp_node *n, tp_val y, i
   int made = g->nodes.n;
   const tp_rule *rule = f->rule;
   const char *title = tp_title(&g->arena, n);
-  tp_tell(g, "fold", n->pos, tp_printf(&g->arena, "%s: %s: %s => %s", title, rule->name, rule->pattern, rule->result));
+  tp_tell(g, "fold", n->pos,
+      tp_printf(&g->arena, "%s: %s: %s => %s", title, rule->name, rule->pattern, rule->result));
   take_in(r);
   for (int id = from; id < made; id++) count_operands(r, g->nodes.v[id]);
   r->readers.v[y.node->id] += r->readers.v[n->id];
@@ -279,7 +296,7 @@ static void count_readers(tp_rewriter *r) {
   for (int i = 0; i < g->stops.n; i++) r->readers.v[g->stops.v[i].done.node->id]++;
 }
 
-enum { REWRITES_EACH = 32 };                    /* of an operator, more than which no program has */
+enum { REWRITES_EACH = 32 }; /* of an operator, more than which no program has */
 
 bool tp_fold(tp_graph *g, const tp_rulings *o, tp_error *err) {
   int n = g->nodes.n, *scc = TP_NEWN(&g->arena, int, n), *order = TP_NEWN(&g->arena, int, n);

@@ -1,14 +1,18 @@
 /* hold: a state that is read at every n-th point only is held.
  *
- *   w[n * ((k + c) // n) + b]   =>   h[k],  h = w[k + c + b] where (k + c) % n == 0, w[n * (c // n) + b] where k == 0, otherwise h[k-1]
+ *   w[n * ((k + c) // n) + b]   =>   h[k],  h = w[k + c + b] where (k + c) % n == 0, w[n * (c // n)
+ * + b] where k == 0, otherwise h[k-1]
  *
- * so that two states are kept and not n (target networks). Both are the same value at each point, and h, which keeps its place, is no work between two of these
- * points (plan/loops.c). Only where w and who reads it there are made in one recurrence, so that h adds no order; where w is needed everywhere, so that h asks for no point of
- * it that nothing else does; and where w is no output along k, which is kept whole as it is. */
+ * so that two states are kept and not n (target networks). Both are the same value at each point,
+ * and h, which keeps its place, is no work between two of these points (plan/loops.c). Only where w
+ * and who reads it there are made in one recurrence, so that h adds no order; where w is needed
+ * everywhere, so that h asks for no point of it that nothing else does; and where w is no output
+ * along k, which is kept whole as it is. */
 #include "opt/opt.h"
 #include "graph/mk.h"
 
-enum { FEWEST = 3 };                            /* n for which two states are less than what a ring keeps */
+/* n for which two states are less than what a ring keeps */
+enum { FEWEST = 3 };
 
 /* The first part of e that is (dim + c) mod n or (dim + c) // n; NULL: none. */
 static const tp_ix *step_atom(const tp_ix *e, const tp_sym *dim, int64_t *c) {
@@ -17,20 +21,24 @@ static const tp_ix *step_atom(const tp_ix *e, const tp_sym *dim, int64_t *c) {
     for (int k = 0, n = tp_ix_term(e, i, &atom); k < n; k++) {
       bool steps = tp_ix_kind(atom[k]) == TP_IX_MOD || tp_ix_kind(atom[k]) == TP_IX_FDIV;
       const tp_ix *of = steps ? tp_ix_arg(atom[k], 0) : NULL;
-      if (of && tp_ix_nterm(of) == 1 && tp_ix_coef(of, 0) == 1 && tp_ix_mentions(of, dim)) return *c = tp_ix_cst(of), atom[k];
+      if (of && tp_ix_nterm(of) == 1 && tp_ix_coef(of, 0) == 1 && tp_ix_mentions(of, dim))
+        return *c = tp_ix_cst(of), atom[k];
     }
   }
   return NULL;
 }
 
 /* e = n * ((dim + c) // n) + b, at 0 for dim = 0 or after, and never after dim. */
-typedef struct { int64_t n, c, b; } steps;
+typedef struct {
+  int64_t n, c, b;
+} steps;
 static bool is_steps(tp_ictx *ix, const tp_ix *e, const tp_sym *dim, steps *s) {
   const tp_ix *atom = step_atom(e, dim, &s->c);
   if (!atom) return false;
   s->n = tp_ix_div(atom);
   const tp_ix *at = tp_ix_addc(ix, tp_ix_sym(ix, dim), s->c);
-  bool same = tp_ix_is_const(tp_ix_sub(ix, e, tp_ix_sub(ix, at, tp_ix_mod(ix, at, s->n))), &s->b) || tp_ix_is_const(tp_ix_sub(ix, e, tp_ix_mulc(ix, tp_ix_fdiv(ix, at, s->n), s->n)), &s->b);
+  bool same = tp_ix_is_const(tp_ix_sub(ix, e, tp_ix_sub(ix, at, tp_ix_mod(ix, at, s->n))), &s->b) ||
+      tp_ix_is_const(tp_ix_sub(ix, e, tp_ix_mulc(ix, tp_ix_fdiv(ix, at, s->n), s->n)), &s->b);
   return same && s->n >= FEWEST && s->c - tp_floormod(s->c, s->n) + s->b >= 0 && s->c + s->b <= 0;
 }
 
@@ -41,7 +49,9 @@ static int moved_dim(tp_ictx *ix, const tp_node *read, steps *s) {
   for (int d = 0; d < w->ndom; d++) {
     const tp_at *at = &read->attr.at[d];
     if (!at->range && tp_ix_as_sym(at->lo) == w->dom[d]) continue;
-    if (moved >= 0 || at->range || !tp_dom_has(read->ndom, read->dom, w->dom[d]) || !is_steps(ix, at->lo, w->dom[d], s)) return -1;
+    if (moved >= 0 || at->range || !tp_dom_has(read->ndom, read->dom, w->dom[d]) ||
+        !is_steps(ix, at->lo, w->dom[d], s))
+      return -1;
     moved = d;
   }
   return moved;
@@ -57,15 +67,22 @@ static bool hold(tp_mk mk, const tp_node *read, const tp_sym *dim, const steps *
   tp_graph *g = mk.g;
   tp_ictx *ix = g->ix;
   tp_val w = read->in[0].src;
-  const tp_ix *k = tp_ix_sym(ix, dim), *zero = tp_ix_const(ix, 0), *first = tp_ix_const(ix, s->c - tp_floormod(s->c, s->n) + s->b);
+  const tp_ix *k = tp_ix_sym(ix, dim), *zero = tp_ix_const(ix, 0),
+              *first = tp_ix_const(ix, s->c - tp_floormod(s->c, s->n) + s->b);
   g->pos = read->pos;
-  tp_val m = mk_declared(mk, read->out[0].dtype, read->out[0].rank, read->out[0].shape, read->ndom, read->dom);
-  tp_val anew = mk_at(mk, w, dim, tp_ix_addc(ix, k, s->c + s->b)), begin = mk_at(mk, w, dim, first), before = mk_at(mk, m, dim, tp_ix_addc(ix, k, -1));
-  if (!anew.node || !begin.node || !before.node || !tp_merge_add(g, m.node, tp_ix_cmp(ix, TP_EQ, tp_ix_mod(ix, tp_ix_addc(ix, k, s->c), s->n), zero), anew, mk.err) ||
-      !tp_merge_add(g, m.node, tp_ix_cmp(ix, TP_EQ, k, zero), begin, mk.err) || !tp_merge_add(g, m.node, NULL, before, mk.err))
+  tp_val m = mk_declared(
+      mk, read->out[0].dtype, read->out[0].rank, read->out[0].shape, read->ndom, read->dom);
+  tp_val anew = mk_at(mk, w, dim, tp_ix_addc(ix, k, s->c + s->b)), begin = mk_at(mk, w, dim, first),
+         before = mk_at(mk, m, dim, tp_ix_addc(ix, k, -1));
+  if (!anew.node || !begin.node || !before.node ||
+      !tp_merge_add(g, m.node,
+          tp_ix_cmp(ix, TP_EQ, tp_ix_mod(ix, tp_ix_addc(ix, k, s->c), s->n), zero), anew, mk.err) ||
+      !tp_merge_add(g, m.node, tp_ix_cmp(ix, TP_EQ, k, zero), begin, mk.err) ||
+      !tp_merge_add(g, m.node, NULL, before, mk.err))
     return false;
   m.node->what = "held";
-  tp_rewrite(g, tp_v((tp_node *)read), m, "hold", "a state read at every n-th point => held from one to the next");
+  tp_rewrite(g, tp_v((tp_node *)read), m, "hold",
+      "a state read at every n-th point => held from one to the next");
   return true;
 }
 

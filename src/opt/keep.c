@@ -1,8 +1,11 @@
-/* keep: parameters are asked for before the last point: between ticks, and after a callback or a check has ended the run.
+/* keep: parameters are asked for before the last point: between ticks, and after a callback or a
+ * check has ended the run.
  *
- *   w evolves along i   =>   a sink call(w) at each point: no pass may leave out values of w, or turn w into a formula of its last point
+ *   w evolves along i   =>   a sink call(w) at each point: no pass may leave out values of w, or
+ * turn w into a formula of its last point
  *
- * Lowering makes no statement of these sinks. It copies each new value of w to the place of the last one (tp_newest_in), which so holds the newest whole value at any time. */
+ * Lowering makes no statement of these sinks. It copies each new value of w to the place of the
+ * last one (tp_newest_in), which so holds the newest whole value at any time. */
 #include "opt/opt.h"
 
 static bool may_end_early(const tp_graph *g) {
@@ -29,6 +32,7 @@ bool tp_keep_newest(tp_graph *g, bool always, tp_error *err) {
 
 bool tp_is_kept(const tp_graph *g, const tp_node *n) {
   bool is = false;
-  for (int i = 0; i < g->sinks.n; i++) is |= g->sinks.v[i]->attr.fn == TP_FN_KEEP && g->sinks.v[i]->in[0].src.node == n;
+  for (int i = 0; i < g->sinks.n; i++)
+    is |= g->sinks.v[i]->attr.fn == TP_FN_KEEP && g->sinks.v[i]->in[0].src.node == n;
   return is;
 }

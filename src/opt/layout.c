@@ -1,22 +1,31 @@
 /* layout: what lies with the dim of a recurrence inside others is turned at the edge.
  *
- *   over (b, t), t carried and b not:   y[t] = f(y[t+1], x), an output   =>   z[t] = f(z[t+1], detach x), detach z an output; both to be stored
+ *   over (b, t), t carried and b not:   y[t] = f(y[t+1], x), an output   =>   z[t] = f(z[t+1],
+ * detach x), detach z an output; both to be stored
  *
- * Calls over b at each t would walk such an array at the stride of t, a line of the cache for each number. A copy that is stored lies
- * as loops want it (poly/vec.c) and is made a block of t at a time (poly/block.c). Only elements smaller than a line: larger ones are
- * read as they lie. Only where all goes along t one way and is seen near its own point, so that a copy is kept for a block and not
- * whole; and not among callbacks, whose time has a say in what runs when. */
+ * Calls over b at each t would walk such an array at the stride of t, a line of the cache for each
+ * number. A copy that is stored lies as loops want it (poly/vec.c) and is made a block of t at a
+ * time (poly/block.c). Only elements smaller than a line: larger ones are read as they lie. Only
+ * where all goes along t one way and is seen near its own point, so that a copy is kept for a block
+ * and not whole; and not among callbacks, whose time has a say in what runs when. */
 #include "opt/opt.h"
 #include "graph/mk.h"
 
 enum { WAY_BACK = 1, WAY_AHEAD = 2, ANY_WAY = WAY_BACK | WAY_AHEAD };
 
-typedef struct layer { tp_graph *g; int *scc; int *way; } layer;       /* way: by symbol of a dim, whither reads inside recurrences go along it */
+/* way: by symbol of a dim, whither reads inside recurrences go along it */
+typedef struct layer {
+  tp_graph *g;
+  int *scc;
+  int *way;
+} layer;
 
 /* How far from its own point it reads along dim d; false: not a number of steps. */
 static bool is_near(const tp_graph *g, const tp_node *read, int d, int64_t *steps) {
   const tp_at *at = &read->attr.at[d];
-  return !at->range && tp_ix_is_const(tp_ix_sub(g->ix, at->lo, tp_ix_sym(g->ix, read->in[0].src.node->dom[d])), steps);
+  return !at->range &&
+      tp_ix_is_const(
+          tp_ix_sub(g->ix, at->lo, tp_ix_sym(g->ix, read->in[0].src.node->dom[d])), steps);
 }
 
 static void mark_way(layer *l, const tp_node *read) {
@@ -28,7 +37,8 @@ static void mark_way(layer *l, const tp_node *read) {
   }
 }
 
-/* Is it over a dim that nothing carries, in memory outside of one along which all goes one way, and has no elements that fill a line? */
+/* Is it over a dim that nothing carries, in memory outside of one along which all goes one way, and
+ * has no elements that fill a line? */
 static bool is_strided(const layer *l, tp_val v) {
   const tp_node *n = v.node;
   int64_t bytes = tp_dtype_size(tp_dtypeof(v)), extent;
@@ -39,7 +49,9 @@ static bool is_strided(const layer *l, tp_val v) {
     across |= outer && way;
     outer |= !way;
   }
-  for (int a = 0; a < tp_rankof(v); a++) bytes *= tp_ix_is_const(mk_extent(v, a), &extent) ? TP_MIN(extent, TP_TUNE_LAYOUT_LINE) : TP_TUNE_LAYOUT_LINE;
+  for (int a = 0; a < tp_rankof(v); a++)
+    bytes *= tp_ix_is_const(mk_extent(v, a), &extent) ? TP_MIN(extent, TP_TUNE_LAYOUT_LINE)
+                                                      : TP_TUNE_LAYOUT_LINE;
   return across && bytes < TP_TUNE_LAYOUT_LINE;
 }
 
@@ -57,7 +69,9 @@ static bool is_seen_near(const layer *l, const tp_node *n) {
   for (int i = 0; i < l->g->nodes.n; i++) {
     const tp_node *by = l->g->nodes.v[i];
     for (int k = 0; k < by->nin; k++)
-      if (by->in[k].src.node == n && (!looks_near(l, by, k) || (by->op == TP_OP_DETACH && !is_seen_near(l, by)))) return false;
+      if (by->in[k].src.node == n &&
+          (!looks_near(l, by, k) || (by->op == TP_OP_DETACH && !is_seen_near(l, by))))
+        return false;
   }
   return true;
 }

@@ -1,31 +1,36 @@
 /* products: of several matrices, in the order that takes fewest multiplications over all points.
  *
- *   (a @ b) @ c   =>   a @ (b @ c)                                            where that never takes more
- *   (a @ b) @ c   =>   merge (a @ b) @ c if least == 0, a @ (b @ c)           where bounds decide
+ *   (a @ b) @ c   =>   a @ (b @ c)                                            where that never
+ * takes more (a @ b) @ c   =>   merge (a @ b) @ c if least == 0, a @ (b @ c)           where bounds
+ * decide
  *
- * `least` is a hidden bound, which each call sets to the place of the least of the costs (tp_sym_least). The orders
- * are the one that is written and those that are best (by intervals, as any textbook does it) for many choices of
- * bounds; those that never take less than another are left out. So no call takes more than what is written.
- * Rows of rules.def (matmul_left, matmul_right) turn two products where that is sure, early; here it is more
- * matrices, and what hangs on bounds, behind the passes which follow sums and recurrences and meet no branches so.
- * Where a matrix between may have no elements, what is written stays: a product along nothing is 0, whatever NaN
- * there is elsewhere. */
+ * `least` is a hidden bound, which each call sets to the place of the least of the costs
+ * (tp_sym_least). The orders are the one that is written and those that are best (by intervals, as
+ * any textbook does it) for many choices of bounds; those that never take less than another are
+ * left out. So no call takes more than what is written. Rows of rules.def (matmul_left,
+ * matmul_right) turn two products where that is sure, early; here it is more matrices, and what
+ * hangs on bounds, behind the passes which follow sums and recurrences and meet no branches so.
+ * Where a matrix between may have no elements, what is written stays: a product along nothing is 0,
+ * whatever NaN there is elsewhere. */
 #include "opt/opt.h"
 #include "graph/mk.h"
 
 enum { MOST_FACTORS = 16, MOST_ORDERS = 4, MOST_SAMPLES = 128, MOST_BOUNDS = 16 };
 typedef struct product_order {
-  int8_t split[MOST_FACTORS][MOST_FACTORS];     /* factors i .. j are i .. k times k+1 .. j */
-  const tp_ix *cost;                            /* multiplications */
-  int wins;                                     /* choices of bounds for which it is best */
+  int8_t split[MOST_FACTORS][MOST_FACTORS]; /* factors i .. j are i .. k times k+1 .. j */
+  const tp_ix *cost;                        /* multiplications */
+  int wins;                                 /* choices of bounds for which it is best */
   bool written;
 } product_order;
 typedef struct product_chain {
   tp_mk mk;
-  int n; tp_val factor[MOST_FACTORS];
+  int n;
+  tp_val factor[MOST_FACTORS];
   const tp_ix *rows[MOST_FACTORS], *columns[MOST_FACTORS];
-  const tp_ix *points[MOST_FACTORS][MOST_FACTORS];      /* i <= j: how many matrices the product of i .. j is */
-  int norder; product_order order[MOST_ORDERS + 1];     /* 0: as it is written */
+  /* i <= j: how many matrices the product of i .. j is */
+  const tp_ix *points[MOST_FACTORS][MOST_FACTORS];
+  int norder;
+  product_order order[MOST_ORDERS + 1]; /* 0: as it is written */
 } product_chain;
 
 /* ---- which products are one ---- */
@@ -38,7 +43,8 @@ static tp_node *product_in(tp_val v) {
   int more = r->out[0].rank - x->out[0].rank;
   bool same = true;
   for (int i = 0; i < more && same; i++) same = tp_is_number(r->out[0].shape[i], 1);
-  for (int i = more; i < r->out[0].rank && same; i++) same = r->out[0].shape[i] == x->out[0].shape[i - more];
+  for (int i = more; i < r->out[0].rank && same; i++)
+    same = r->out[0].shape[i] == x->out[0].shape[i - more];
   return same ? r->in[0].src.node : NULL;
 }
 
@@ -85,7 +91,8 @@ static const tp_ix *lead_of(const product_chain *c, int i, int j) {
     const tp_ix *extent = NULL;
     for (int k = i; k <= j; k++) {
       int at = tp_rankof(c->factor[k]) - 3 - a;
-      if (at >= 0 && !tp_is_number(mk_extent(c->factor[k], at), 1)) extent = mk_extent(c->factor[k], at);
+      if (at >= 0 && !tp_is_number(mk_extent(c->factor[k], at), 1))
+        extent = mk_extent(c->factor[k], at);
     }
     if (extent) extent = half_way(ix, extent), n = extent ? tp_ix_mul(ix, n, extent) : NULL;
   }
@@ -98,8 +105,10 @@ static const tp_ix *points_of(const product_chain *c, int i, int j) {
   const tp_ix *n = lead_of(c, i, j);
   const tp_sym *const *dom = NULL;
   int ndom = 0;
-  for (int k = i; k <= j; k++) ndom = tp_dom_union(g, ndom, dom, c->factor[k].node->ndom, c->factor[k].node->dom, &dom);
-  for (int d = 0; d < ndom && n; d++) n = dom[d]->bound ? tp_ix_mul(g->ix, n, tp_ix_sym(g->ix, dom[d]->bound)) : NULL;
+  for (int k = i; k <= j; k++)
+    ndom = tp_dom_union(g, ndom, dom, c->factor[k].node->ndom, c->factor[k].node->dom, &dom);
+  for (int d = 0; d < ndom && n; d++)
+    n = dom[d]->bound ? tp_ix_mul(g->ix, n, tp_ix_sym(g->ix, dom[d]->bound)) : NULL;
   return n;
 }
 
@@ -108,7 +117,7 @@ static bool measure_factors(product_chain *c) {
   for (int i = 0; i < c->n && ok; i++) {
     int rank = tp_rankof(c->factor[i]);
     ok = rank >= 2 && (c->rows[i] = half_way(c->mk.g->ix, mk_extent(c->factor[i], rank - 2))) &&
-         (c->columns[i] = half_way(c->mk.g->ix, mk_extent(c->factor[i], rank - 1)));
+        (c->columns[i] = half_way(c->mk.g->ix, mk_extent(c->factor[i], rank - 1)));
     for (int j = 0; j <= i && ok; j++) ok = (c->points[j][i] = points_of(c, j, i));
   }
   return ok;
@@ -123,13 +132,15 @@ static const tp_ix *cost_between(const product_chain *c, const product_order *o,
   return tp_ix_add(ix, tp_ix_mul(ix, each, c->points[i][j]), within);
 }
 
-/* At a point, in the order that is written: so few that branches, and loops that are one no more, would cost as much. */
+/* At a point, in the order that is written: so few that branches, and loops that are one no more,
+ * would cost as much. */
 static bool is_little(const product_chain *c) {
   product_chain one = *c;
   int64_t cost;
   for (int i = 0; i < c->n; i++)
     for (int j = i; j < c->n; j++) one.points[i][j] = lead_of(c, i, j);
-  return tp_ix_is_const(cost_between(&one, &one.order[0], 0, c->n - 1), &cost) && cost < TP_TUNE_PRODUCTS_LEAST;
+  return tp_ix_is_const(cost_between(&one, &one.order[0], 0, c->n - 1), &cost) &&
+      cost < TP_TUNE_PRODUCTS_LEAST;
 }
 
 static bool same_order(const product_order *a, const product_order *b, int i, int j) {
@@ -145,7 +156,8 @@ static product_order best_order(const product_chain *c, const int64_t *env) {
   for (int width = 1; width < c->n; width++)
     for (int i = 0; i + width < c->n; i++) {
       int j = i + width;
-      double whole = tp_ix_evald(c->rows[i], env) * tp_ix_evald(c->columns[j], env) * tp_ix_evald(c->points[i][j], env);
+      double whole = tp_ix_evald(c->rows[i], env) * tp_ix_evald(c->columns[j], env) *
+          tp_ix_evald(c->points[i][j], env);
       for (int k = i; k < j; k++) {
         double cost = least[i][k] + least[k + 1][j] + whole * tp_ix_evald(c->columns[k], env);
         if (k > i && cost >= least[i][j]) continue;
@@ -160,7 +172,10 @@ static product_order best_order(const product_chain *c, const int64_t *env) {
 static void count_order(product_chain *c, product_order *o) {
   int least = 1;
   for (int k = 0; k < c->norder; k++) {
-    if (same_order(&c->order[k], o, 0, c->n - 1)) { c->order[k].wins++; return; }
+    if (same_order(&c->order[k], o, 0, c->n - 1)) {
+      c->order[k].wins++;
+      return;
+    }
     if (k && c->order[k].wins < c->order[least].wins) least = k;
   }
   o->cost = cost_between(c, o, 0, c->n - 1);
@@ -191,7 +206,8 @@ static void find_orders(product_chain *c) {
     uint64_t digits = (uint64_t)k;
     state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     if (all > MOST_SAMPLES) digits = state >> 20;
-    for (int b = 0; b < n; b++, digits /= TP_LEN(size)) env[bound[b]->id] = size[digits % TP_LEN(size)];
+    for (int b = 0; b < n; b++, digits /= TP_LEN(size))
+      env[bound[b]->id] = size[digits % TP_LEN(size)];
     product_order o = best_order(c, env);
     count_order(c, &o);
   }
@@ -206,7 +222,8 @@ typedef enum { ELEMENTS, BY_BOUNDS, NOT_KNOWN } product_inner;
 static product_inner inner_elements(const product_chain *c, const tp_node *n) {
   product_inner found = ELEMENTS;
   for (int i = 0; i + 1 < c->n && found != NOT_KNOWN; i++) {
-    const tp_ix *e = mk_extent(c->factor[i], tp_rankof(c->factor[i]) - 1), *less = tp_ix_addc(c->mk.g->ix, e, -1);
+    const tp_ix *e = mk_extent(c->factor[i], tp_rankof(c->factor[i]) - 1),
+                *less = tp_ix_addc(c->mk.g->ix, e, -1);
     if (tp_ix_prove_ge0(c->mk.g->ix, less, n->ndom, n->dom)) continue;
     found = tp_ix_of_bounds(e) ? BY_BOUNDS : NOT_KNOWN;
   }
@@ -225,7 +242,8 @@ static bool is_dropped(const product_chain *c, int k) {
 /* Leaves orders out that never take less than another; from the first on, or all but that. */
 static void drop_orders(product_chain *c, int first) {
   for (int k = c->norder - 1; k >= first; k--)
-    if (is_dropped(c, k)) memmove(&c->order[k], &c->order[k + 1], sizeof c->order[0] * (size_t)(--c->norder - k));
+    if (is_dropped(c, k))
+      memmove(&c->order[k], &c->order[k + 1], sizeof c->order[0] * (size_t)(--c->norder - k));
 }
 
 /* ---- what comes of it ---- */
@@ -242,7 +260,8 @@ static tp_val product_in_order(const product_chain *c, const product_order *o, t
   return mk_reshape(c->mk, y, n->out[0].rank, n->out[0].shape);
 }
 
-/* What all costs have in common counts for nothing; where nothing lies between, what is written is least. */
+/* What all costs have in common counts for nothing; where nothing lies between, what is written is
+ * least. */
 static const tp_sym *chosen_by(const product_chain *c, product_inner inner) {
   tp_ictx *ix = c->mk.g->ix;
   const tp_ix *cost[MOST_ORDERS + 1], *less[MOST_ORDERS + 1], *some = mk_int(c->mk, 1);
@@ -250,10 +269,12 @@ static const tp_sym *chosen_by(const product_chain *c, product_inner inner) {
   for (int k = 0; k < c->norder; k++) cost[k] = c->order[k].cost;
   for (int b = bounds_of(c, bound) - 1; b >= 0; b--) {
     bool all = true;
-    for (int k = 0; k < c->norder && all; k++) all = (less[k] = tp_ix_divexact(ix, cost[k], tp_ix_sym(ix, bound[b])));
+    for (int k = 0; k < c->norder && all; k++)
+      all = (less[k] = tp_ix_divexact(ix, cost[k], tp_ix_sym(ix, bound[b])));
     if (all) memcpy(cost, less, sizeof cost);
   }
-  for (int i = 0; i + 1 < c->n && inner == BY_BOUNDS; i++) some = tp_ix_min(ix, some, c->columns[i]);
+  for (int i = 0; i + 1 < c->n && inner == BY_BOUNDS; i++)
+    some = tp_ix_min(ix, some, c->columns[i]);
   cost[0] = tp_ix_mul(ix, cost[0], some);
   return tp_sym_least(ix, c->norder, cost);
 }
@@ -262,7 +283,8 @@ static tp_val chosen_product(const product_chain *c, tp_node *n, const tp_sym *w
   tp_ictx *ix = c->mk.g->ix;
   tp_val y = mk_declared(c->mk, n->out[0].dtype, n->out[0].rank, n->out[0].shape, n->ndom, n->dom);
   for (int k = 0; k < c->norder && y.node; k++) {
-    const tp_ix *cond = k < c->norder - 1 ? tp_ix_cmp(ix, TP_EQ, tp_ix_sym(ix, which), tp_ix_const(ix, k)) : NULL;
+    const tp_ix *cond =
+        k < c->norder - 1 ? tp_ix_cmp(ix, TP_EQ, tp_ix_sym(ix, which), tp_ix_const(ix, k)) : NULL;
     tp_val v = product_in_order(c, &c->order[k], n);
     if (!v.node || !tp_merge_add(c->mk.g, y.node, cond, v, c->mk.err)) return tp_none;
   }
@@ -288,7 +310,8 @@ static bool order_product(product_chain *c, tp_node *n, bool *changed) {
   if (by) said = tp_printf(&g->arena, "%s: of %d by bounds", said, c->norder);
   tp_val y = by ? chosen_product(c, n, by) : product_in_order(c, &c->order[0], n);
   if (!y.node) return false;
-  tp_rewrite(g, tp_v(n), y, "products", tp_printf(&g->arena, "a product of %d matrices => %s", c->n, said));
+  tp_rewrite(g, tp_v(n), y, "products",
+      tp_printf(&g->arena, "a product of %d matrices => %s", c->n, said));
   return *changed = true;
 }
 

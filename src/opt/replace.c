@@ -9,7 +9,9 @@ void tp_each_root(tp_graph *g, tp_rootfn *fn, void *ud) {
   for (int i = 0; i < g->losses.n; i++) fn(ud, &g->losses.v[i]);
 }
 
-typedef struct { tp_val old, now; } replacement;
+typedef struct {
+  tp_val old, now;
+} replacement;
 
 static void put_now(void *ud, tp_val *v) {
   const replacement *r = ud;
@@ -27,6 +29,7 @@ void tp_replace(tp_graph *g, tp_val old, tp_val now) {
 }
 
 void tp_rewrite(tp_graph *g, tp_val old, tp_val now, const char *pass, const char *rule) {
-  tp_tell(g, pass, old.node->pos, tp_printf(&g->arena, "%s: %s", tp_title(&g->arena, old.node), rule));
+  tp_tell(
+      g, pass, old.node->pos, tp_printf(&g->arena, "%s: %s", tp_title(&g->arena, old.node), rule));
   tp_replace(g, old, now);
 }

@@ -26,7 +26,12 @@ static const char *const maker_names[] = {
 #include "opt/rules.def"
 };
 
-typedef struct rule_text { tp_arena *a; const char *s; unsigned mask; int swaps; } rule_text;
+typedef struct rule_text {
+  tp_arena *a;
+  const char *s;
+  unsigned mask;
+  int swaps;
+} rule_text;
 
 static const tp_ruleterm *read_term(rule_text *t);
 
@@ -40,9 +45,15 @@ static int named_in(const char *const *names, int n, const char *s, size_t len) 
 
 static bool commutes(tp_op op) {
   switch (op) {
-    case TP_OP_ADD: case TP_OP_MUL: case TP_OP_MINIMUM: case TP_OP_MAXIMUM: case TP_OP_EQ: case TP_OP_NE: case TP_OP_LAND:
-    case TP_OP_LOR: return true;
-    default: return false;
+  case TP_OP_ADD:
+  case TP_OP_MUL:
+  case TP_OP_MINIMUM:
+  case TP_OP_MAXIMUM:
+  case TP_OP_EQ:
+  case TP_OP_NE:
+  case TP_OP_LAND:
+  case TP_OP_LOR: return true;
+  default: return false;
   }
 }
 
@@ -134,7 +145,9 @@ static bool is_unary(tp_op op) { return tp_op_is_elementwise(op) && tp_ops[op].n
 static bool is_binary(tp_op op) { return tp_op_is_elementwise(op) && tp_ops[op].nin == 2; }
 
 bool tp_rule_at(const tp_ruleterm *x, tp_op op) {
-  return x->kind == TP_TERM_OP ? x->op == op : x->kind == TP_TERM_UNARY ? is_unary(op) : is_binary(op);
+  return x->kind == TP_TERM_OP   ? x->op == op
+      : x->kind == TP_TERM_UNARY ? is_unary(op)
+                                 : is_binary(op);
 }
 
 /* Where it is looked at what operators make, those that are blamed stay. */
@@ -167,7 +180,8 @@ static void add_forms(tp_rewriter *r, tp_op op, const tp_rule *rule) {
   }
 }
 
-/* Heads of patterns are read at once, patterns when an operator is met, all else when a pattern matches. */
+/* Heads of patterns are read at once, patterns when an operator is met, all else when a pattern
+ * matches. */
 const tp_ruleforms *tp_rules_of(tp_rewriter *r, tp_op op) {
   tp_ruleforms *at = &r->at[op];
   for (int i = 0; i < TP_NRULE && !at->read; i++)
@@ -178,5 +192,6 @@ const tp_ruleforms *tp_rules_of(tp_rewriter *r, tp_op op) {
 
 void tp_rules_begin(tp_rewriter *r) {
   r->head = TP_NEWN(&r->mk.g->arena, tp_ruleterm, TP_NRULE);
-  for (int i = 0; i < TP_NRULE; i++) read_head(&(rule_text){ &r->mk.g->arena, tp_rules[i].pattern + 1, 0, 0 }, &r->head[i]);
+  for (int i = 0; i < TP_NRULE; i++)
+    read_head(&(rule_text){ &r->mk.g->arena, tp_rules[i].pattern + 1, 0, 0 }, &r->head[i]);
 }

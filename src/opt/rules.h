@@ -1,66 +1,86 @@
-/* rules: the rows of rules.def as they are read, and what their functions see. Private to the folder and to
- * spec/c/rules_test.c, which makes programs of patterns. */
+/* rules: the rows of rules.def as they are read, and what their functions see. Private to the
+ * folder and to spec/c/rules_test.c, which makes programs of patterns. */
 #ifndef TP_RULES_H
 #define TP_RULES_H
 #include "opt/opt.h"
 #include "graph/mk.h"
 
 typedef enum { TP_RULE_EXACT, TP_RULE_SIGN, TP_RULE_REASSOC } tp_ruleclass;
-typedef struct tp_rule { const char *name, *pattern, *result, *guards; tp_ruleclass cls; } tp_rule;
+typedef struct tp_rule {
+  const char *name, *pattern, *result, *guards;
+  tp_ruleclass cls;
+} tp_rule;
 extern const tp_rule tp_rules[TP_NRULE];
 
 /* A pattern, a result or a guard. */
 enum { TP_TERM_KIDS = 4, TP_RULE_LETTERS = 26 };
 typedef enum {
-  TP_TERM_HOLE, TP_TERM_NUMBER, TP_TERM_LITERAL, TP_TERM_OP, TP_TERM_UNARY, TP_TERM_BINARY, TP_TERM_CALL
+  TP_TERM_HOLE,
+  TP_TERM_NUMBER,
+  TP_TERM_LITERAL,
+  TP_TERM_OP,
+  TP_TERM_UNARY,
+  TP_TERM_BINARY,
+  TP_TERM_CALL
 } tp_termkind;
 typedef struct tp_ruleterm {
   tp_termkind kind;
-  tp_op op;                                     /* OP */
-  int letter;                                   /* HOLE, NUMBER; a name before others; -1: none */
-  char sort;                                    /* HOLE: 'f' floats, 'i' integers, 'b' bools, 0 any */
-  double value;                                 /* LITERAL */
-  int fn;                                       /* CALL: a row G or B */
-  int nkid; const struct tp_ruleterm *kid[TP_TERM_KIDS];
+  tp_op op;   /* OP */
+  int letter; /* HOLE, NUMBER; a name before others; -1: none */
+  /* HOLE: 'f' floats, 'i' integers, 'b' bools, 0 any */
+  char sort;
+  double value; /* LITERAL */
+  int fn;       /* CALL: a row G or B */
+  int nkid;
+  const struct tp_ruleterm *kid[TP_TERM_KIDS];
 } tp_ruleterm;
 
-/* A row as it was read, once for each order of operands; what follows the pattern is there from tp_rule_ready on. */
+/* A row as it was read, once for each order of operands; what follows the pattern is there from
+ * tp_rule_ready on. */
 typedef struct tp_ruleform {
   const tp_rule *rule;
   const tp_ruleterm *pattern, *result;
-  int nguard; const tp_ruleterm *guard[TP_TERM_KIDS];
-  unsigned leaves;                              /* letters of values that the result leaves out */
+  int nguard;
+  const tp_ruleterm *guard[TP_TERM_KIDS];
+  unsigned leaves; /* letters of values that the result leaves out */
   bool on;
 } tp_ruleform;
-typedef struct tp_ruleforms { bool read; TP_VEC(tp_ruleform *) forms; } tp_ruleforms;
+typedef struct tp_ruleforms {
+  bool read;
+  TP_VEC(tp_ruleform *) forms;
+} tp_ruleforms;
 
 typedef struct tp_rewriter {
   tp_mk mk;
   const tp_rulings *o;
-  tp_ruleterm *head;                            /* by row: the root of its pattern */
-  tp_ruleforms at[TP_NOP];                      /* by the operator at the root */
-  int before;                                   /* operators that there were */
-  TP_VEC(tp_val) now;                           /* by node id: what took its place, or nothing */
-  TP_VEC(int) readers;                          /* by node id */
-  bool *stays, *other;                          /* by id of those: tp_may_leave, tp_by_element say no; NULL: nobody asked */
-  int left;                                     /* rewrites: more than there can be would be a circle */
+  tp_ruleterm *head;       /* by row: the root of its pattern */
+  tp_ruleforms at[TP_NOP]; /* by the operator at the root */
+  int before;              /* operators that there were */
+  TP_VEC(tp_val) now;      /* by node id: what took its place, or nothing */
+  TP_VEC(int) readers;     /* by node id */
+  /* by id of those: tp_may_leave, tp_by_element say no; NULL: nobody asked */
+  bool *stays, *other;
+  /* rewrites: more than there can be would be a circle */
+  int left;
 } tp_rewriter;
 void tp_rules_begin(tp_rewriter *r);
 const tp_ruleforms *tp_rules_of(tp_rewriter *r, tp_op op);
 bool tp_rule_ready(const tp_rewriter *r, tp_ruleform *f);
-bool tp_rule_at(const tp_ruleterm *x, tp_op op);    /* may the operator be what the term says? */
+bool tp_rule_at(const tp_ruleterm *x, tp_op op); /* may the operator be what the term says? */
 
 /* What a pattern matched: at the root and within, outermost first. */
 typedef struct tp_match {
   tp_mk mk;
   tp_rewriter *r;
   tp_node *root;
-  unsigned bound;                               /* letters whose value `at` has */
+  unsigned bound; /* letters whose value `at` has */
   tp_val at[TP_RULE_LETTERS];
-  int nmet; const tp_node *met[TP_TERM_KIDS * TP_TERM_KIDS];
+  int nmet;
+  const tp_node *met[TP_TERM_KIDS * TP_TERM_KIDS];
 } tp_match;
 
-/* mask: which of the operators that commute have their operands in the other order; n: how many there are. */
+/* mask: which of the operators that commute have their operands in the other order; n: how many
+ * there are. */
 const tp_ruleterm *tp_rule_read(tp_arena *a, const char *text, unsigned mask, int *n);
 
 /* ---- for the functions that rows name ---- */
@@ -68,8 +88,9 @@ typedef bool tp_ruleguard(const tp_match *m, const tp_val *v);
 typedef tp_val tp_rulemaker(const tp_match *m, const tp_val *v);
 extern tp_ruleguard *const tp_rule_guards[];
 extern tp_rulemaker *const tp_rule_makers[];
-int tp_readers(const tp_match *m, tp_val v);    /* how many operands and outputs it is */
-bool tp_may_fail(const tp_node *n);             /* by what its operands are */
-bool tp_by_element(const tp_match *m);          /* who reads the root takes it element by element, through views or not */
+int tp_readers(const tp_match *m, tp_val v); /* how many operands and outputs it is */
+bool tp_may_fail(const tp_node *n);          /* by what its operands are */
+/* who reads the root takes it element by element, through views or not */
+bool tp_by_element(const tp_match *m);
 bool tp_may_leave(const tp_match *m, tp_val v); /* nothing is lost where v is not computed */
 #endif

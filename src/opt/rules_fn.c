@@ -1,5 +1,5 @@
-/* rules_fn: the functions that rows of rules.def name. Guards say whether a match counts; makers make what a pattern cannot
- * say, or nothing. */
+/* rules_fn: the functions that rows of rules.def name. Guards say whether a match counts; makers
+ * make what a pattern cannot say, or nothing. */
 #include "opt/rules.h"
 #include <math.h>
 
@@ -19,11 +19,12 @@ static bool rule_holds(const tp_match *m, const tp_val *v) {
   tp_dtype wide = tp_dtypeof(v[0]), d = tp_dtypeof(v[1]);
   if (d == wide || d == TP_BOOL) return true;
   switch (d) {
-    case TP_U8: return wide != TP_BOOL;
-    case TP_I32: return wide == TP_I64 || wide == TP_F64;
-    case TP_F16: case TP_BF16: return wide == TP_F32 || wide == TP_F64;
-    case TP_F32: return wide == TP_F64;
-    default: return false;
+  case TP_U8: return wide != TP_BOOL;
+  case TP_I32: return wide == TP_I64 || wide == TP_F64;
+  case TP_F16:
+  case TP_BF16: return wide == TP_F32 || wide == TP_F64;
+  case TP_F32: return wide == TP_F64;
+  default: return false;
   }
 }
 
@@ -50,7 +51,9 @@ static bool rule_all_rows(const tp_match *m, const tp_val *v) {
   return tp_rankof(v[1]) == 1 && mk_extent(v[1], 0) == mk_extent(v[0], m->root->attr.axis);
 }
 
-static const tp_ix *count_elements(tp_mk mk, tp_val v) { return mk_numel(mk, v, tp_rankof(v), NULL); }
+static const tp_ix *count_elements(tp_mk mk, tp_val v) {
+  return mk_numel(mk, v, tp_rankof(v), NULL);
+}
 
 static bool rule_smaller(const tp_match *m, const tp_val *v) {
   return count_elements(m->mk, v[0]) != count_elements(m->mk, v[1]);
@@ -58,7 +61,9 @@ static bool rule_smaller(const tp_match *m, const tp_val *v) {
 
 static bool rule_summed(const tp_match *m, const tp_val *v) { return !tp_half(tp_dtypeof(v[0])); }
 
-static bool rule_full(const tp_match *m, const tp_val *v) { return tp_same_type(tp_outof(v[0]), tp_outof(v[1])); }
+static bool rule_full(const tp_match *m, const tp_val *v) {
+  return tp_same_type(tp_outof(v[0]), tp_outof(v[1]));
+}
 
 static bool rule_finite(const tp_match *m, const tp_val *v) {
   double c;
@@ -67,12 +72,22 @@ static bool rule_finite(const tp_match *m, const tp_val *v) {
 
 /* ---- what products cost ---- */
 
-/* A product as far as its cost goes: its shape but for rows and columns, its rows, columns and dims. */
-typedef struct costed { int lead; const tp_ix *shape[TP_MAXRANK], *rows, *columns; int ndom; const tp_sym *const *dom; } costed;
+/* A product as far as its cost goes: its shape but for rows and columns, its rows, columns and
+ * dims. */
+typedef struct costed {
+  int lead;
+  const tp_ix *shape[TP_MAXRANK], *rows, *columns;
+  int ndom;
+  const tp_sym *const *dom;
+} costed;
 
 static costed costed_of(tp_val v) {
   const tp_out *o = tp_outof(v);
-  costed p = { .lead = o->rank - 2, .rows = o->shape[o->rank - 2], .columns = o->shape[o->rank - 1], .ndom = v.node->ndom, .dom = v.node->dom };
+  costed p = { .lead = o->rank - 2,
+    .rows = o->shape[o->rank - 2],
+    .columns = o->shape[o->rank - 1],
+    .ndom = v.node->ndom,
+    .dom = v.node->dom };
   memcpy(p.shape, o->shape, sizeof *p.shape * (size_t)p.lead);
   return p;
 }
@@ -104,13 +119,17 @@ static const tp_ix *left_less_right(tp_graph *g, const tp_val *v) {
 }
 
 /* For some bounds, and below 0 for none. */
-static bool is_positive(tp_graph *g, const tp_ix *e) { return !tp_is_number(e, 0) && tp_ix_prove_ge0(g->ix, e, 0, NULL); }
-
-static bool at_least(const tp_match *m, const tp_ix *a, const tp_ix *b) {
-  return a == b || tp_ix_prove_ge0(m->mk.g->ix, tp_ix_sub(m->mk.g->ix, a, b), m->root->ndom, m->root->dom);
+static bool is_positive(tp_graph *g, const tp_ix *e) {
+  return !tp_is_number(e, 0) && tp_ix_prove_ge0(g->ix, e, 0, NULL);
 }
 
-/* A product along an axis without elements is 0, whatever NaN there is elsewhere: of the matrix between there must be some. */
+static bool at_least(const tp_match *m, const tp_ix *a, const tp_ix *b) {
+  return a == b ||
+      tp_ix_prove_ge0(m->mk.g->ix, tp_ix_sub(m->mk.g->ix, a, b), m->root->ndom, m->root->dom);
+}
+
+/* A product along an axis without elements is 0, whatever NaN there is elsewhere: of the matrix
+ * between there must be some. */
 static bool is_between(const tp_match *m, tp_val y) {
   const tp_ix *one = mk_int(m->mk, 1);
   int rank = tp_rankof(y);
@@ -118,7 +137,8 @@ static bool is_between(const tp_match *m, tp_val y) {
 }
 
 static bool rule_cheaper_left(const tp_match *m, const tp_val *v) {
-  return is_between(m, v[1]) && is_positive(m->mk.g, tp_ix_neg(m->mk.g->ix, left_less_right(m->mk.g, v)));
+  return is_between(m, v[1]) &&
+      is_positive(m->mk.g, tp_ix_neg(m->mk.g->ix, left_less_right(m->mk.g, v)));
 }
 
 static bool rule_cheaper_right(const tp_match *m, const tp_val *v) {
@@ -137,7 +157,8 @@ static bool both_numbers(const tp_val *v, double *a, double *b) {
   return tp_number_of(v[0], a) && tp_number_of(v[1], b);
 }
 
-/* As it would have been computed: f16 and bf16 by way of f32. Nothing, if no finite number comes of it. */
+/* As it would have been computed: f16 and bf16 by way of f32. Nothing, if no finite number comes of
+ * it. */
 static tp_val float_number(const tp_match *m, tp_val like, double c) {
   tp_dtype d = tp_dtypeof(like);
   if (tp_half(d)) c = (float)c;
@@ -180,7 +201,8 @@ static tp_val make_product(const tp_match *m, const tp_val *v) {
 
 static tp_val make_quotient(const tp_match *m, const tp_val *v) {
   double a, b;
-  return both_numbers(v, &a, &b) && tp_dtype_float(tp_dtypeof(v[0])) ? float_number(m, v[0], a / b) : tp_none;
+  return both_numbers(v, &a, &b) && tp_dtype_float(tp_dtypeof(v[0])) ? float_number(m, v[0], a / b)
+                                                                     : tp_none;
 }
 
 static tp_val make_minus(const tp_match *m, const tp_val *v) {
@@ -188,7 +210,8 @@ static tp_val make_minus(const tp_match *m, const tp_val *v) {
   return tp_number_of(v[0], &a) ? number(m, v[0], -a, 0 - as_whole(a)) : tp_none;
 }
 
-/* 1 / a of a power of two, which the dtype has: x / a and x * (1 / a) are one number, rounded once. */
+/* 1 / a of a power of two, which the dtype has: x / a and x * (1 / a) are one number, rounded once.
+ */
 static tp_val make_inverse(const tp_match *m, const tp_val *v) {
   double a, b;
   int e;
@@ -197,7 +220,8 @@ static tp_val make_inverse(const tp_match *m, const tp_val *v) {
   return y.node && tp_number_of(y, &b) && b == 1 / a ? y : tp_none;
 }
 
-/* A float that is no integer of the other dtype is converted where it is used, as is what a double has no room for. */
+/* A float that is no integer of the other dtype is converted where it is used, as is what a double
+ * has no room for. */
 static tp_val make_converted(const tp_match *m, const tp_val *v) {
   double a;
   uint64_t one[1];
@@ -217,7 +241,8 @@ static tp_val make_unchanged(const tp_match *m, const tp_val *v) {
 
 static tp_val make_permuted(const tp_match *m, const tp_val *v) {
   int axes[TP_MAXRANK];
-  for (int i = 0; i < m->root->attr.naxes; i++) axes[i] = inner_of(v[0])->attr.axes[m->root->attr.axes[i]];
+  for (int i = 0; i < m->root->attr.naxes; i++)
+    axes[i] = inner_of(v[0])->attr.axes[m->root->attr.axes[i]];
   return mk_permute(m->mk, v[1], axes);
 }
 
@@ -233,10 +258,12 @@ static tp_val make_padded(const tp_match *m, const tp_val *v) {
   const tp_attr *s = &m->root->attr, *t = &inner_of(v[0])->attr;
   tp_ictx *c = m->mk.g->ix;
   if (s->axis != t->axis || memcmp(s->f, t->f, sizeof s->f[0])) return tp_none;
-  return mk_pad(m->mk, v[1], s->axis, tp_ix_add(c, s->ix[0], t->ix[0]), tp_ix_add(c, s->ix[1], t->ix[1]), s->f[0]);
+  return mk_pad(m->mk, v[1], s->axis, tp_ix_add(c, s->ix[0], t->ix[0]),
+      tp_ix_add(c, s->ix[1], t->ix[1]), s->f[0]);
 }
 
-/* Of x, which lies at `from` of what the root slices, the part that is the slice; nothing, if the slice may have more. */
+/* Of x, which lies at `from` of what the root slices, the part that is the slice; nothing, if the
+ * slice may have more. */
 static tp_val slice_part(const tp_match *m, tp_val x, const tp_ix *from) {
   const tp_attr *s = &m->root->attr;
   tp_ictx *c = m->mk.g->ix;
@@ -253,7 +280,8 @@ static tp_val make_slice_inside(const tp_match *m, const tp_val *v) {
 
 static bool others_may_leave(const tp_match *m, const tp_node *n, int k) {
   bool may = true;
-  for (int i = 0; i < n->nin && may; i++) may = n->in[i].src.node == n->in[k].src.node || tp_may_leave(m, n->in[i].src);
+  for (int i = 0; i < n->nin && may; i++)
+    may = n->in[i].src.node == n->in[k].src.node || tp_may_leave(m, n->in[i].src);
   return may;
 }
 
@@ -278,9 +306,11 @@ static tp_val make_joined(const tp_match *m, const tp_val *v) {
   bool any = n->nin == 1;
   for (int k = 0; k < n->nin; k++) {
     const tp_node *x = n->in[k].src.node;
-    bool opens = x->op == TP_OP_CONCAT && x->attr.axis == n->attr.axis && tp_readers(m, n->in[k].src) == 1;
+    bool opens =
+        x->op == TP_OP_CONCAT && x->attr.axis == n->attr.axis && tp_readers(m, n->in[k].src) == 1;
     if (count + (opens ? x->nin : 1) > JOINED_MOST) return tp_none;
-    for (int i = 0; i < (opens ? x->nin : 1); i++) in[count++] = opens ? x->in[i].src : n->in[k].src;
+    for (int i = 0; i < (opens ? x->nin : 1); i++)
+      in[count++] = opens ? x->in[i].src : n->in[k].src;
     any |= opens;
   }
   return any ? mk_concat(m->mk, count, in, n->attr.axis) : tp_none;
@@ -293,17 +323,21 @@ static tp_val make_row(const tp_match *m, const tp_val *v) {
   int axis = m->root->attr.axis;
   if (tp_rankof(v[1]) || !tp_number_of(v[1], &k)) return tp_none;
   const tp_ix *at = mk_int(m->mk, (int64_t)k), *one = mk_int(m->mk, 1);
-  if (k < 0 || k > ROW_MOST || !at_least(m, mk_extent(v[0], axis), tp_ix_addc(m->mk.g->ix, at, 1))) return tp_none;
+  if (k < 0 || k > ROW_MOST || !at_least(m, mk_extent(v[0], axis), tp_ix_addc(m->mk.g->ix, at, 1)))
+    return tp_none;
   return mk_squeeze(m->mk, mk_slice(m->mk, v[0], axis, at, one, 1), axis);
 }
 
 /* The extent of v's axis i, counted from the last one, is 1, or it has no such axis. */
-static bool is_one_at(tp_val v, int i) { return i > tp_rankof(v) || tp_is_number(mk_extent(v, tp_rankof(v) - i), 1); }
+static bool is_one_at(tp_val v, int i) {
+  return i > tp_rankof(v) || tp_is_number(mk_extent(v, tp_rankof(v) - i), 1);
+}
 
 static tp_val make_spread_later(const tp_match *m, const tp_val *v) {
   int rank = m->root->out[0].rank;
   bool less = false;
-  for (int i = 1; i <= rank; i++) less |= is_one_at(v[0], i) && is_one_at(v[1], i) && !is_one_at(tp_v(m->root), i);
+  for (int i = 1; i <= rank; i++)
+    less |= is_one_at(v[0], i) && is_one_at(v[1], i) && !is_one_at(tp_v(m->root), i);
   return less ? mk_op(m->mk, m->root->op, 2, v, NULL) : tp_none;
 }
 
@@ -331,10 +365,13 @@ static tp_val reduced_own(const tp_match *m, tp_val x, tp_val a) {
   int axes[TP_MAXRANK], n = 0, grown = tp_rankof(a) - tp_rankof(x);
   for (int i = 0; i < tp_rankof(x); i++)
     if (is_reduced(m->root, i + grown) && mk_extent(x, i) == mk_extent(a, i + grown)) axes[n++] = i;
-  return n ? mk_op(m->mk, m->root->op, 1, &x, &(tp_attr){ .naxes = n, .axes = axes, .keepdim = true }) : x;
+  return n
+      ? mk_op(m->mk, m->root->op, 1, &x, &(tp_attr){ .naxes = n, .axes = axes, .keepdim = true })
+      : x;
 }
 
-/* Of the axes along which a is x spread, those that are reduced: how many elements along them; nothing, if there may be none. */
+/* Of the axes along which a is x spread, those that are reduced: how many elements along them;
+ * nothing, if there may be none. */
 static const tp_ix *spread_count(const tp_match *m, tp_val x, tp_val a) {
   const tp_ix *one = mk_int(m->mk, 1), *n = one;
   int grown = tp_rankof(a) - tp_rankof(x);
@@ -351,21 +388,25 @@ static tp_val make_reduced_spread(const tp_match *m, const tp_val *v) {
   if (!spread_count(m, v[0], v[1])) return tp_none;
   tp_val y = reduced_own(m, v[0], v[1]);
   for (int i = 0; i < tp_rankof(v[1]) && y.node; i++)
-    if (m->root->attr.keepdim || !is_reduced(m->root, i)) shape[rank++] = i < grown ? mk_int(m->mk, 1) : mk_extent(y, i - grown);
+    if (m->root->attr.keepdim || !is_reduced(m->root, i))
+      shape[rank++] = i < grown ? mk_int(m->mk, 1) : mk_extent(y, i - grown);
   return mk_reshape(m->mk, y, rank, shape);
 }
 
 static tp_val make_summed_spread(const tp_match *m, const tp_val *v) {
   tp_val y = make_reduced_spread(m, v);
-  return y.node ? mk_mul(m->mk, y, mk_size(m->mk, spread_count(m, v[0], v[1]), tp_dtypeof(y))) : tp_none;
+  return y.node ? mk_mul(m->mk, y, mk_size(m->mk, spread_count(m, v[0], v[1]), tp_dtypeof(y)))
+                : tp_none;
 }
 
-/* x times a matrix of one number: that number times the sums of its rows, the same in each column; and of the columns. */
+/* x times a matrix of one number: that number times the sums of its rows, the same in each column;
+ * and of the columns. */
 static tp_val sums_times(const tp_match *m, const tp_val *v, int axis) {
   double c;
   int at = tp_rankof(v[0]) - axis;
   tp_val y = mk_op(m->mk, TP_OP_SUM, 1, v, &(tp_attr){ .naxes = 1, .axes = &at, .keepdim = true });
-  return tp_number_of(v[1], &c) && y.node ? mk_mul(m->mk, y, mk_num(m->mk, c, tp_dtypeof(y))) : tp_none;
+  return tp_number_of(v[1], &c) && y.node ? mk_mul(m->mk, y, mk_num(m->mk, c, tp_dtypeof(y)))
+                                          : tp_none;
 }
 
 static tp_val make_row_sums(const tp_match *m, const tp_val *v) { return sums_times(m, v, 1); }

@@ -1,32 +1,38 @@
 /* running: the recurrence that a reduction over a moving range is.
  *
  *   grows:    y[c] = red(x[L .. c+h])     =>   y[0] = red(x[L .. h]), y[c] = red(y[c-1], x[c+h-1])
- *   shrinks:  y[c] = red(x[c+l .. H])     =>   y[C-1] = red(x[C-1+l .. H]), y[c] = red(x[c+l], y[c+1])
- *   slides:   running_window.c
+ *   shrinks:  y[c] = red(x[c+l .. H])     =>   y[C-1] = red(x[C-1+l .. H]), y[c] = red(x[c+l],
+ * y[c+1]) slides:   running_window.c
  *
- * Nothing is read that the range does not hold, so what is needed of x stays the same, and a point waits for nothing new: where there was an order of the points there is one. */
+ * Nothing is read that the range does not hold, so what is needed of x stays the same, and a point
+ * waits for nothing new: where there was an order of the points there is one. */
 #include "opt/running.h"
 #include <math.h>
 
 static tp_op combining(const moving *m) {
   bool logical = tp_dtypeof(m->x) == TP_BOOL;
   switch (m->red) {
-    case TP_RED_SUM: return TP_OP_ADD;
-    case TP_RED_PROD: return TP_OP_MUL;
-    case TP_RED_MAX: return logical ? TP_OP_LOR : TP_OP_MAXIMUM;
-    default: return logical ? TP_OP_LAND : TP_OP_MINIMUM;
+  case TP_RED_SUM: return TP_OP_ADD;
+  case TP_RED_PROD: return TP_OP_MUL;
+  case TP_RED_MAX: return logical ? TP_OP_LOR : TP_OP_MAXIMUM;
+  default: return logical ? TP_OP_LAND : TP_OP_MINIMUM;
   }
 }
 
-tp_val tp_running_pair(const moving *m, tp_val a, tp_val b) { return mk_op(m->mk, combining(m), 2, (tp_val[]){ a, b }, NULL); }
+tp_val tp_running_pair(const moving *m, tp_val a, tp_val b) {
+  return mk_op(m->mk, combining(m), 2, (tp_val[]){ a, b }, NULL);
+}
 
 /* ---- what moves, and how ---- */
 
 /* The max, or min, in e that mentions c, and is in it once: e is rest more. NULL: there is none. */
-static const tp_ix *clipping(tp_ictx *ix, const tp_ix *e, const tp_sym *c, tp_ixkind kind, const tp_ix **rest) {
+static const tp_ix *clipping(
+    tp_ictx *ix, const tp_ix *e, const tp_sym *c, tp_ixkind kind, const tp_ix **rest) {
   const tp_ix *const *atoms;
   for (int i = 0; i < tp_ix_nterm(e); i++) {
-    if (tp_ix_term(e, i, &atoms) != 1 || tp_ix_coef(e, i) != 1 || tp_ix_kind(atoms[0]) != kind || !tp_ix_mentions(atoms[0], c)) continue;
+    if (tp_ix_term(e, i, &atoms) != 1 || tp_ix_coef(e, i) != 1 || tp_ix_kind(atoms[0]) != kind ||
+        !tp_ix_mentions(atoms[0], c))
+      continue;
     *rest = tp_ix_sub(ix, e, atoms[0]);
     return tp_ix_mentions(*rest, c) ? NULL : atoms[0];
   }
@@ -34,17 +40,22 @@ static const tp_ix *clipping(tp_ictx *ix, const tp_ix *e, const tp_sym *c, tp_ix
 }
 
 /* e = max(clip, c + off), or the least of them, or one of the two alone. */
-static bool split_end(tp_ictx *ix, const tp_ix *e, const tp_sym *c, bool upper, const tp_ix **off, const tp_ix **clip) {
+static bool split_end(tp_ictx *ix, const tp_ix *e, const tp_sym *c, bool upper, const tp_ix **off,
+    const tp_ix **clip) {
   int64_t k;
   const tp_ix *rest, *of;
   *off = *clip = NULL;
-  if (!tp_ix_mentions(e, c)) { *clip = e; return true; }
+  if (!tp_ix_mentions(e, c)) {
+    *clip = e;
+    return true;
+  }
   if (tp_ix_linear_in(ix, e, c, &k, off)) return k == 1;
   *off = NULL;
   of = clipping(ix, e, c, upper ? TP_IX_MIN : TP_IX_MAX, &rest);
   for (int i = 0; of && i < tp_ix_narg(of); i++) {
     const tp_ix *a = tp_ix_add(ix, tp_ix_arg(of, i), rest);
-    if (!tp_ix_mentions(a, c)) *clip = !*clip ? a : upper ? tp_ix_min(ix, *clip, a) : tp_ix_max(ix, *clip, a);
+    if (!tp_ix_mentions(a, c))
+      *clip = !*clip ? a : upper ? tp_ix_min(ix, *clip, a) : tp_ix_max(ix, *clip, a);
     else if (*off || !tp_ix_linear_in(ix, a, c, &k, off) || k != 1) return false;
   }
   return *off;
@@ -62,13 +73,18 @@ static void find_dom(moving *m) {
   m->dom = dims.dom;
 }
 
-/* An end, without what clips it only where the range is empty anyway: an upper one of max(a, c + h) with a never above `other`, a lower one of min(a, c + l) with a never below it. */
+/* An end, without what clips it only where the range is empty anyway: an upper one of max(a, c + h)
+ * with a never above `other`, a lower one of min(a, c + l) with a never below it. */
 static const tp_ix *loosened(const moving *m, const tp_ix *e, const tp_ix *other, bool upper) {
   tp_ictx *ix = m->mk.g->ix;
-  const tp_ix *rest, *left = NULL, *of = clipping(ix, e, m->c, upper ? TP_IX_MAX : TP_IX_MIN, &rest);
+  const tp_ix *rest, *left = NULL,
+                     *of = clipping(ix, e, m->c, upper ? TP_IX_MAX : TP_IX_MIN, &rest);
   for (int i = 0; of && i < tp_ix_narg(of); i++) {
     const tp_ix *a = tp_ix_add(ix, tp_ix_arg(of, i), rest);
-    if (!tp_ix_mentions(a, m->c) && tp_ix_prove_ge0(ix, upper ? tp_ix_sub(ix, other, a) : tp_ix_sub(ix, a, other), m->ndom, m->dom)) continue;
+    if (!tp_ix_mentions(a, m->c) &&
+        tp_ix_prove_ge0(
+            ix, upper ? tp_ix_sub(ix, other, a) : tp_ix_sub(ix, a, other), m->ndom, m->dom))
+      continue;
     left = !left ? a : upper ? tp_ix_max(ix, left, a) : tp_ix_min(ix, left, a);
   }
   return left ? left : e;
@@ -76,10 +92,15 @@ static const tp_ix *loosened(const moving *m, const tp_ix *e, const tp_ix *other
 
 bool tp_moving_ends(moving *m, const tp_at *range) {
   const tp_graph *g = m->mk.g;
-  if (!m->c->bound || tp_stop_of(g, m->c) || tp_mentions_end(g, range->lo) || tp_mentions_end(g, range->hi)) return false;
-  const tp_ix *lo = tp_ix_simplify(g->ix, range->lo, m->ndom, m->dom), *hi = tp_ix_simplify(g->ix, range->hi, m->ndom, m->dom), *end = loosened(m, hi, lo, true);
+  if (!m->c->bound || tp_stop_of(g, m->c) || tp_mentions_end(g, range->lo) ||
+      tp_mentions_end(g, range->hi))
+    return false;
+  const tp_ix *lo = tp_ix_simplify(g->ix, range->lo, m->ndom, m->dom),
+              *hi = tp_ix_simplify(g->ix, range->hi, m->ndom, m->dom),
+              *end = loosened(m, hi, lo, true);
   lo = loosened(m, lo, hi, false);
-  return split_end(g->ix, lo, m->c, false, &m->l, &m->L) && split_end(g->ix, end, m->c, true, &m->h, &m->H) && (m->l || m->h);
+  return split_end(g->ix, lo, m->c, false, &m->l, &m->L) &&
+      split_end(g->ix, end, m->c, true, &m->h, &m->H) && (m->l || m->h);
 }
 
 static bool moves_along(moving *m, const tp_sym *c) {
@@ -88,7 +109,8 @@ static bool moves_along(moving *m, const tp_sym *c) {
   for (int k = 0; k < x->ndom; k++)
     if (k != m->r && (m->at[k].range || tp_ix_mentions(m->at[k].lo, c))) return false;
   for (int a = 0; a < tp_rankof(m->x); a++)
-    if (tp_ix_mentions(mk_extent(m->x, a), c) || tp_ix_mentions(mk_extent(m->x, a), x->dom[m->r])) return false;
+    if (tp_ix_mentions(mk_extent(m->x, a), c) || tp_ix_mentions(mk_extent(m->x, a), x->dom[m->r]))
+      return false;
   m->c = c;
   return tp_moving_ends(m, at);
 }
@@ -104,8 +126,12 @@ bool tp_moving_range(moving *m) {
 
 /* ---- pieces ---- */
 
-static const tp_ix *c_at(const moving *m, int64_t steps) { return tp_ix_addc(m->mk.g->ix, tp_ix_sym(m->mk.g->ix, m->c), steps); }
-static const tp_ix *plus(const moving *m, const tp_ix *off, int64_t steps) { return tp_ix_add(m->mk.g->ix, c_at(m, steps), off); }
+static const tp_ix *c_at(const moving *m, int64_t steps) {
+  return tp_ix_addc(m->mk.g->ix, tp_ix_sym(m->mk.g->ix, m->c), steps);
+}
+static const tp_ix *plus(const moving *m, const tp_ix *off, int64_t steps) {
+  return tp_ix_add(m->mk.g->ix, c_at(m, steps), off);
+}
 
 static tp_at *with_row(const moving *m, tp_at row) {
   tp_at *at = TP_NEWN(&m->mk.g->arena, tp_at, m->x.node->ndom + 1);
@@ -114,7 +140,10 @@ static tp_at *with_row(const moving *m, tp_at row) {
   return at;
 }
 
-tp_val tp_running_row(const moving *m, const tp_ix *p) { return mk_cast(m->mk, tp_read(m->mk.g, m->x, with_row(m, (tp_at){ .lo = p }), m->mk.err), m->dtype); }
+tp_val tp_running_row(const moving *m, const tp_ix *p) {
+  return mk_cast(
+      m->mk, tp_read(m->mk.g, m->x, with_row(m, (tp_at){ .lo = p }), m->mk.err), m->dtype);
+}
 
 tp_val tp_running_nothing(const moving *m) {
   const tp_out *o = tp_outof(m->x);
@@ -122,22 +151,33 @@ tp_val tp_running_nothing(const moving *m) {
 }
 
 /* The reduction over rows lo .. hi in one go, at the points of dom. */
-static running_parts gone_through(const moving *m, const tp_ix *lo, const tp_ix *hi, int ndom, const tp_sym *const *dom) {
+static running_parts gone_through(
+    const moving *m, const tp_ix *lo, const tp_ix *hi, int ndom, const tp_sym *const *dom) {
   tp_graph *g = m->mk.g;
   const tp_out *o = tp_outof(m->x);
   tp_at *at = with_row(m, (tp_at){ true, lo, hi });
   const tp_ix *n = tp_ix_extent(g->ix, lo, hi, ndom, dom);
   if (tp_is_number(n, 0)) return tp_parts_none(m);
   if (tp_is_number(n, 1)) return tp_parts_row(m, lo);
-  tp_val x = mk_cast(m->mk, m->x, m->dtype), acc = mk_op(m->mk, TP_OP_ACCUM, 0, NULL, &(tp_attr){ .dtype = m->dtype, .ndom = ndom, .dom = dom, .nix = o->rank, .ix = o->shape, .red = m->red });
-  bool ok = x.node && acc.node && tp_accum_add(g, acc.node, (tp_edge){ .src = x, .at = at, .gather = true, .pos = g->pos }, m->mk.err);
+  tp_val x = mk_cast(m->mk, m->x, m->dtype),
+         acc = mk_op(m->mk, TP_OP_ACCUM, 0, NULL,
+             &(tp_attr){ .dtype = m->dtype,
+                 .ndom = ndom,
+                 .dom = dom,
+                 .nix = o->rank,
+                 .ix = o->shape,
+                 .red = m->red });
+  bool ok = x.node && acc.node &&
+      tp_accum_add(
+          g, acc.node, (tp_edge){ .src = x, .at = at, .gather = true, .pos = g->pos }, m->mk.err);
   return ok ? tp_parts_whole(m, acc, at) : (running_parts){ 0, { tp_none } };
 }
 
 /* The whole reduction at one value of c. */
 static running_parts reduced_at(const moving *m, const tp_ix *v) {
   tp_graph *g = m->mk.g;
-  const tp_ix *lo = tp_ix_subst(g->ix, m->at[m->r].lo, 1, &m->c, &v), *hi = tp_ix_subst(g->ix, m->at[m->r].hi, 1, &m->c, &v);
+  const tp_ix *lo = tp_ix_subst(g->ix, m->at[m->r].lo, 1, &m->c, &v),
+              *hi = tp_ix_subst(g->ix, m->at[m->r].hi, 1, &m->c, &v);
   const tp_sym **left = TP_NEWN(&g->arena, const tp_sym *, m->ndom + 1);
   int nleft = 0;
   for (int i = 0; i < m->ndom; i++)
@@ -145,7 +185,9 @@ static running_parts reduced_at(const moving *m, const tp_ix *v) {
   return gone_through(m, lo, hi, nleft, left);
 }
 
-running_parts tp_running_through(const moving *m, const tp_ix *lo, const tp_ix *hi) { return gone_through(m, lo, hi, m->ndom, m->dom); }
+running_parts tp_running_through(const moving *m, const tp_ix *lo, const tp_ix *hi) {
+  return gone_through(m, lo, hi, m->ndom, m->dom);
+}
 
 moving tp_moving_over(const moving *m, const tp_ix *lo, const tp_ix *hi) {
   moving y = *m;
@@ -163,18 +205,25 @@ static tp_val declared(const moving *m) {
 
 static running_parts one_part(tp_val v) { return (running_parts){ v.node != NULL, { v } }; }
 
-static tp_val neighbour(const moving *m, tp_val s, int64_t steps) { return mk_at(m->mk, s, m->c, c_at(m, steps)); }
+static tp_val neighbour(const moving *m, tp_val s, int64_t steps) {
+  return mk_at(m->mk, s, m->c, c_at(m, steps));
+}
 
 /* Without points where the range is never empty. */
 static bool empty_branch(const moving *m, running_parts s, running_parts none) {
   tp_ictx *ix = m->mk.g->ix;
   const tp_at *at = &m->at[m->r];
-  if (tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, at->hi, at->lo), -1), m->ndom, m->dom)) return true;
+  if (tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, at->hi, at->lo), -1), m->ndom, m->dom))
+    return true;
   return tp_parts_branch(m, s, tp_ix_cmp(ix, TP_LE, at->hi, at->lo), none);
 }
 
-/* What a recurrence along c begins with, goes through and takes up: the range grows by row p as c goes `steps` on from its first value; clip: where p is no row of it. */
-typedef struct course { const tp_ix *first, *p, *clip; int64_t steps; } course;
+/* What a recurrence along c begins with, goes through and takes up: the range grows by row p as c
+ * goes `steps` on from its first value; clip: where p is no row of it. */
+typedef struct course {
+  const tp_ix *first, *p, *clip;
+  int64_t steps;
+} course;
 
 static course course_of(const moving *m) {
   tp_ictx *ix = m->mk.g->ix;
@@ -183,33 +232,42 @@ static course course_of(const moving *m) {
     return (course){ tp_ix_const(ix, 0), p, m->H ? tp_ix_cmp(ix, TP_GE, p, m->H) : NULL, 1 };
   }
   const tp_ix *p = plus(m, m->l, 0);
-  return (course){ tp_ix_addc(ix, tp_ix_sym(ix, m->c->bound), -1), p, m->L ? tp_ix_cmp(ix, TP_LT, p, m->L) : NULL, -1 };
+  return (course){ tp_ix_addc(ix, tp_ix_sym(ix, m->c->bound), -1), p,
+    m->L ? tp_ix_cmp(ix, TP_LT, p, m->L) : NULL, -1 };
 }
 
 /* s, whose first value is `base`, and which is `next` where the range has grown. */
-static running_parts carried(const moving *m, const course *k, running_parts s, running_parts none, running_parts base, running_parts before, running_parts next) {
+static running_parts carried(const moving *m, const course *k, running_parts s, running_parts none,
+    running_parts base, running_parts before, running_parts next) {
   const tp_ix *begin = tp_ix_cmp(m->mk.g->ix, TP_EQ, c_at(m, 0), k->first);
-  bool ok = s.n && empty_branch(m, s, none) && tp_parts_branch(m, s, begin, base) && (!k->clip || tp_parts_branch(m, s, k->clip, before)) && tp_parts_branch(m, s, NULL, next);
+  bool ok = s.n && empty_branch(m, s, none) && tp_parts_branch(m, s, begin, base) &&
+      (!k->clip || tp_parts_branch(m, s, k->clip, before)) && tp_parts_branch(m, s, NULL, next);
   return ok ? s : (running_parts){ 0, { tp_none } };
 }
 
-static tp_val carried_sum(const moving *m, const course *k, tp_val s, tp_val base, tp_val before, tp_val next) {
-  return carried(m, k, one_part(s), one_part(tp_running_nothing(m)), one_part(base), one_part(before), one_part(next)).v[0];
+static tp_val carried_sum(
+    const moving *m, const course *k, tp_val s, tp_val base, tp_val before, tp_val next) {
+  return carried(m, k, one_part(s), one_part(tp_running_nothing(m)), one_part(base),
+      one_part(before), one_part(next))
+      .v[0];
 }
 
 /* The one row that the range begins with; NULL: a window, or it begins otherwise. */
 static const tp_ix *begin_row(const moving *m, const course *k) {
   tp_ictx *ix = m->mk.g->ix;
   const tp_at *at = &m->at[m->r];
-  const tp_ix *lo = tp_ix_subst(ix, at->lo, 1, &m->c, &k->first), *hi = tp_ix_subst(ix, at->hi, 1, &m->c, &k->first);
+  const tp_ix *lo = tp_ix_subst(ix, at->lo, 1, &m->c, &k->first),
+              *hi = tp_ix_subst(ix, at->hi, 1, &m->c, &k->first);
   return !(m->l && m->h) && tp_is_number(tp_ix_extent(ix, lo, hi, m->ndom, m->dom), 1) ? lo : NULL;
 }
 
 running_parts tp_running_parts(const moving *m) {
   if (m->l && m->h) return tp_running_window(m);
   course k = course_of(m);
-  running_parts s = tp_parts_declared(m, m->ndom, m->dom), base = reduced_at(m, k.first), before = tp_parts_at(m, s, m->c, c_at(m, -k.steps)), row = tp_parts_row(m, k.p);
-  return carried(m, &k, s, tp_parts_none(m), base, before, k.steps > 0 ? tp_parts_join(m, before, row) : tp_parts_join(m, row, before));
+  running_parts s = tp_parts_declared(m, m->ndom, m->dom), base = reduced_at(m, k.first),
+                before = tp_parts_at(m, s, m->c, c_at(m, -k.steps)), row = tp_parts_row(m, k.p);
+  return carried(m, &k, s, tp_parts_none(m), base, before,
+      k.steps > 0 ? tp_parts_join(m, before, row) : tp_parts_join(m, row, before));
 }
 
 tp_val tp_running(const moving *m) { return tp_running_parts(m).v[0]; }
@@ -218,7 +276,8 @@ tp_val tp_running(const moving *m) { return tp_running_parts(m).v[0]; }
  *
  *   r[c] = r[c-1] * exp(top[c-1] - top[c]) + v * exp(x - top[c]),  top the running maximum of x
  *
- * exp(-inf - -inf) must not arise, so a step that leaves the maximum as it was multiplies by 1, and where it is not finite exponents count from 0. */
+ * exp(-inf - -inf) must not arise, so a step that leaves the maximum as it was multiplies by 1, and
+ * where it is not finite exponents count from 0. */
 static tp_val finite_top(const moving *m, tp_val top) {
   return mk_where(m->mk, mk_binc(m->mk, TP_OP_LT, mk_un(m->mk, TP_OP_ABS, top), INFINITY), top);
 }
@@ -229,11 +288,14 @@ tp_val tp_running_risen(const moving *m, tp_val v, tp_val x, tp_val top) {
 }
 
 tp_val tp_running_scale(const moving *m, tp_val top0, tp_val top) {
-  return mk_select(m->mk, mk_bin(m->mk, TP_OP_EQ, top0, top), mk_num(m->mk, 1, m->dtype), mk_exp(m->mk, mk_sub(m->mk, top0, top)));
+  return mk_select(m->mk, mk_bin(m->mk, TP_OP_EQ, top0, top), mk_num(m->mk, 1, m->dtype),
+      mk_exp(m->mk, mk_sub(m->mk, top0, top)));
 }
 
 /* v read as x is at row p, which lacks dims that x has, or not. */
-static tp_val beside(const moving *m, tp_val v, const tp_ix *p) { return mk_at(m->mk, v, m->x.node->dom[m->r], p); }
+static tp_val beside(const moving *m, tp_val v, const tp_ix *p) {
+  return mk_at(m->mk, v, m->x.node->dom[m->r], p);
+}
 
 static tp_val exp_parts(const moving *m, tp_val v, tp_val *top) {
   moving both = *m;
@@ -254,15 +316,19 @@ tp_val tp_running_exp(const moving *m, tp_val v, tp_val *top) {
   *top = tp_running(&most);
   tp_val s = declared(&sum), t0 = neighbour(m, *top, -k.steps);
   if (!s.node || !t0.node) return tp_none;
-  tp_val before = neighbour(m, s, -k.steps), next = mk_add(mk, mk_mul(mk, before, tp_running_scale(m, t0, *top)), tp_running_risen(m, beside(m, v, k.p), tp_running_row(m, k.p), *top));
-  tp_val x0 = tp_running_row(m, lo), y = carried_sum(&sum, &k, s, tp_running_risen(m, beside(m, v, lo), x0, x0), before, next);
+  tp_val before = neighbour(m, s, -k.steps),
+         next = mk_add(mk, mk_mul(mk, before, tp_running_scale(m, t0, *top)),
+             tp_running_risen(m, beside(m, v, k.p), tp_running_row(m, k.p), *top));
+  tp_val x0 = tp_running_row(m, lo),
+         y = carried_sum(&sum, &k, s, tp_running_risen(m, beside(m, v, lo), x0, x0), before, next);
   *top = finite_top(m, *top);
   return y;
 }
 
 /* ---- squares of deviations, or products of those of two ----
  *
- *   m2[c] = m2[c-1] + (x - mean[c-1])^2 (k - 1) / k,  k rows from the first to x (Welford): what is added never cancels
+ *   m2[c] = m2[c-1] + (x - mean[c-1])^2 (k - 1) / k,  k rows from the first to x (Welford): what is
+ * added never cancels
  */
 static tp_val squares_parts(const moving *m, tp_val mean[2], tp_val *count) {
   moving all = *m;
@@ -273,12 +339,14 @@ static tp_val squares_parts(const moving *m, tp_val mean[2], tp_val *count) {
 }
 
 /* Row p of x, which is m's or its weight, counted from the mean of the rows before it. */
-static tp_val deviation(const moving *m, const course *k, tp_val x, tp_val count, tp_val less, tp_val *mean) {
+static tp_val deviation(
+    const moving *m, const course *k, tp_val x, tp_val count, tp_val less, tp_val *mean) {
   moving one = *m;
   one.kind = RUNNING_RED, one.x = x;
   tp_val sum = tp_running(&one);
   *mean = mk_div(m->mk, sum, count);
-  return mk_sub(m->mk, tp_running_row(&one, k->p), mk_div(m->mk, neighbour(m, sum, -k->steps), less));
+  return mk_sub(
+      m->mk, tp_running_row(&one, k->p), mk_div(m->mk, neighbour(m, sum, -k->steps), less));
 }
 
 tp_val tp_running_squares(const moving *m, tp_val mean[2], tp_val *count) {
@@ -289,8 +357,10 @@ tp_val tp_running_squares(const moving *m, tp_val mean[2], tp_val *count) {
   if (!begin_row(m, &k)) return squares_parts(m, mean, count);
   tp_val s = declared(m), n = tp_ixvalue(g, tp_ix_sub(g->ix, at->hi, at->lo), mk.err);
   *count = mk_cast(mk, n, m->dtype);
-  tp_val less = mk_addc(mk, *count, -1), d = deviation(m, &k, m->x, *count, less, &mean[0]), e = m->weight.node ? deviation(m, &k, m->weight, *count, less, &mean[1]) : d;
+  tp_val less = mk_addc(mk, *count, -1), d = deviation(m, &k, m->x, *count, less, &mean[0]),
+         e = m->weight.node ? deviation(m, &k, m->weight, *count, less, &mean[1]) : d;
   if (!s.node || !e.node) return tp_none;
-  tp_val before = neighbour(m, s, -k.steps), step = mk_mul(mk, mk_mul(mk, d, e), mk_div(mk, less, *count));
+  tp_val before = neighbour(m, s, -k.steps),
+         step = mk_mul(mk, mk_mul(mk, d, e), mk_div(mk, less, *count));
   return carried_sum(m, &k, s, tp_running_nothing(m), before, mk_add(mk, before, step));
 }

@@ -1,30 +1,54 @@
-/* running_ring: a reduction over the last w rows, of which only the call says how many: the rows lie on a ring of two halves, h = w // 2 rows each.
+/* running_ring: a reduction over the last w rows, of which only the call says how many: the rows
+ * lie on a ring of two halves, h = w // 2 rows each.
  *
  *   .. | the half before the last | the last half | this half, up to row p
  *           from where the window begins: s | all of it: m | q                   y[p] = s m q
  *
- * q grows by each row, and is m when its half is full. While a half fills, that before it is gone through backwards, a row at each row: g, its rows from there on, takes that row's place on the ring, from
- * where it is read as s when the next half fills. So each row is joined four times, whatever w is, no operation needs an inverse, and nothing waits for a row that the window does not hold. */
+ * q grows by each row, and is m when its half is full. While a half fills, that before it is gone
+ * through backwards, a row at each row: g, its rows from there on, takes that row's place on the
+ * ring, from where it is read as s when the next half fills. So each row is joined four times,
+ * whatever w is, no operation needs an inverse, and nothing waits for a row that the window does
+ * not hold. */
 #include "opt/running.h"
 
-/* Values along r->d. in: the row's place in its half; half: where that half begins on the ring; back: the place of the row that g takes up. w is 2 h + odd. */
-typedef struct running_ring { const running_rows *r; const tp_ix *h; int ndom; const tp_sym *const *dom; tp_val in, half, back, begins, odd; } running_ring;
+/* Values along r->d. in: the row's place in its half; half: where that half begins on the ring;
+ * back: the place of the row that g takes up. w is 2 h + odd. */
+typedef struct running_ring {
+  const running_rows *r;
+  const tp_ix *h;
+  int ndom;
+  const tp_sym *const *dom;
+  tp_val in, half, back, begins, odd;
+} running_ring;
 
 static tp_mk mk_of(const running_ring *k) { return k->r->m->mk; }
 static const tp_ix *row_now(const running_ring *k) { return tp_ix_sym(mk_of(k).g->ix, k->r->d); }
-static const tp_ix *row_before(const running_ring *k) { return tp_ix_addc(mk_of(k).g->ix, row_now(k), -1); }
-static const tp_ix *at_first(const running_ring *k) { return tp_ix_cmp(mk_of(k).g->ix, TP_EQ, row_now(k), tp_ix_const(mk_of(k).g->ix, 0)); }
-static tp_val before(const running_ring *k, tp_val v) { return mk_at(mk_of(k), v, k->r->d, row_before(k)); }
-static running_parts parts_before(const running_ring *k, running_parts a) { return tp_parts_at(k->r->m, a, k->r->d, row_before(k)); }
-static tp_val size_of(const running_ring *k, int64_t more) { return mk_size(mk_of(k), tp_ix_addc(mk_of(k).g->ix, k->h, more), TP_I64); }
+static const tp_ix *row_before(const running_ring *k) {
+  return tp_ix_addc(mk_of(k).g->ix, row_now(k), -1);
+}
+static const tp_ix *at_first(const running_ring *k) {
+  return tp_ix_cmp(mk_of(k).g->ix, TP_EQ, row_now(k), tp_ix_const(mk_of(k).g->ix, 0));
+}
+static tp_val before(const running_ring *k, tp_val v) {
+  return mk_at(mk_of(k), v, k->r->d, row_before(k));
+}
+static running_parts parts_before(const running_ring *k, running_parts a) {
+  return tp_parts_at(k->r->m, a, k->r->d, row_before(k));
+}
+static tp_val size_of(const running_ring *k, int64_t more) {
+  return mk_size(mk_of(k), tp_ix_addc(mk_of(k).g->ix, k->h, more), TP_I64);
+}
 
 /* v is `first`, and then `next`. */
 static bool goes_on(const running_ring *k, tp_val v, tp_val first, tp_val next) {
   tp_mk mk = mk_of(k);
-  return v.node && first.node && next.node && tp_merge_add(mk.g, v.node, at_first(k), first, mk.err) && tp_merge_add(mk.g, v.node, NULL, next, mk.err);
+  return v.node && first.node && next.node &&
+      tp_merge_add(mk.g, v.node, at_first(k), first, mk.err) &&
+      tp_merge_add(mk.g, v.node, NULL, next, mk.err);
 }
 
-static bool parts_go_on(const running_ring *k, running_parts v, running_parts first, running_parts next) {
+static bool parts_go_on(
+    const running_ring *k, running_parts v, running_parts first, running_parts next) {
   return tp_parts_branch(k->r->m, v, at_first(k), first) && tp_parts_branch(k->r->m, v, NULL, next);
 }
 
@@ -38,11 +62,14 @@ static bool count_places(running_ring *k, const tp_ix *w) {
   k->ndom = dims.ndom, k->dom = dims.dom;
   k->in = mk_declared(mk, TP_I64, 0, NULL, k->ndom, k->dom);
   k->half = mk_declared(mk, TP_I64, 0, NULL, k->ndom, k->dom);
-  tp_val zero = mk_num(mk, 0, TP_I64), next = mk_addc(mk, before(k, k->in), 1), was = before(k, k->half), full = mk_bin(mk, TP_OP_GE, next, size_of(k, 0));
+  tp_val zero = mk_num(mk, 0, TP_I64), next = mk_addc(mk, before(k, k->in), 1),
+         was = before(k, k->half), full = mk_bin(mk, TP_OP_GE, next, size_of(k, 0));
   k->begins = mk_binc(mk, TP_OP_EQ, k->in, 0);
   k->back = mk_sub(mk, mk_sub(mk, mk_mulc(mk, size_of(k, 0), 2), k->in), k->half);
   k->odd = mk_size(mk, tp_ix_sub(mk.g->ix, w, tp_ix_mulc(mk.g->ix, k->h, 2)), TP_I64);
-  return goes_on(k, k->in, zero, mk_select(mk, full, zero, next)) && goes_on(k, k->half, zero, mk_select(mk, full, mk_sub(mk, size_of(k, 1), was), was)) && k->back.node && k->odd.node;
+  return goes_on(k, k->in, zero, mk_select(mk, full, zero, next)) &&
+      goes_on(k, k->half, zero, mk_select(mk, full, mk_sub(mk, size_of(k, 1), was), was)) &&
+      k->back.node && k->odd.node;
 }
 
 /* ---- the ring of one part ---- */
@@ -60,10 +87,14 @@ static tp_val put_at(const running_ring *k, tp_val ring, tp_val place, tp_val ro
   if (!ring.node || !place.node || !row.node) return tp_none;
   const tp_ix *const *one = ring_shape(k, tp_ix_const(mk.g->ix, 1), row);
   int rank = tp_rankof(row) + 1;
-  return mk_op(mk, TP_OP_PUT, 3, (tp_val[]){ ring, mk_expand(mk, place, rank, one), mk_reshape(mk, row, rank, one) }, &(tp_attr){ .axis = 0 });
+  return mk_op(mk, TP_OP_PUT, 3,
+      (tp_val[]){ ring, mk_expand(mk, place, rank, one), mk_reshape(mk, row, rank, one) },
+      &(tp_attr){ .axis = 0 });
 }
 
-static tp_val taken_at(const running_ring *k, tp_val ring, tp_val place) { return mk_op(mk_of(k), TP_OP_INDEX_SELECT, 2, (tp_val[]){ ring, place }, &(tp_attr){ .axis = 0 }); }
+static tp_val taken_at(const running_ring *k, tp_val ring, tp_val place) {
+  return mk_op(mk_of(k), TP_OP_INDEX_SELECT, 2, (tp_val[]){ ring, place }, &(tp_attr){ .axis = 0 });
+}
 
 static running_parts all_taken_at(const running_ring *k, const tp_val *ring, int n, tp_val place) {
   running_parts y = { n, { tp_none } };
@@ -79,7 +110,8 @@ static bool ring_goes_on(const running_ring *k, tp_val ring, tp_val none, tp_val
   tp_mk mk = mk_of(k);
   tp_val empty = mk_expand(mk, none, tp_rankof(none) + 1, tp_outof(ring)->shape);
   tp_val place = mk_add(mk, k->half, k->in);
-  return goes_on(k, ring, put_at(k, empty, mk_num(mk, 0, TP_I64), row), put_at(k, put_at(k, before(k, ring), place, row), k->back, g));
+  return goes_on(k, ring, put_at(k, empty, mk_num(mk, 0, TP_I64), row),
+      put_at(k, put_at(k, before(k, ring), place, row), k->back, g));
 }
 
 running_parts tp_running_ring(const running_rows *r, const tp_ix *w) {
@@ -87,22 +119,32 @@ running_parts tp_running_ring(const running_rows *r, const tp_ix *w) {
   tp_mk mk = m->mk;
   tp_ictx *ix = mk.g->ix;
   running_ring k = { .r = r, .h = tp_ix_max(ix, tp_ix_fdiv(ix, w, 2), tp_ix_const(ix, 1)) };
-  running_parts nothing = { 0, { tp_none } }, row = tp_parts_row(m, row_now(&k)), none = tp_parts_none(m);
+  running_parts nothing = { 0, { tp_none } }, row = tp_parts_row(m, row_now(&k)),
+                none = tp_parts_none(m);
   if (!count_places(&k, w) || !row.n || !none.n) return nothing;
-  if (r->clip) row = tp_parts_either(m, r->ndom, r->dom, tp_ix_cmp(ix, TP_GE, row_now(&k), r->clip), row, none);
-  running_parts q = tp_parts_declared(m, r->ndom, r->dom), all = tp_parts_declared(m, r->ndom, r->dom), g = tp_parts_declared(m, r->ndom, r->dom), s = tp_parts_declared(m, r->ndom, r->dom);
+  if (r->clip)
+    row =
+        tp_parts_either(m, r->ndom, r->dom, tp_ix_cmp(ix, TP_GE, row_now(&k), r->clip), row, none);
+  running_parts q = tp_parts_declared(m, r->ndom, r->dom),
+                all = tp_parts_declared(m, r->ndom, r->dom),
+                g = tp_parts_declared(m, r->ndom, r->dom),
+                s = tp_parts_declared(m, r->ndom, r->dom);
   if (!row.n || !q.n || !all.n || !g.n || !s.n) return nothing;
   tp_val ring[RUNNING_PARTS];
   for (int i = 0; i < row.n; i++) {
-    const tp_ix *const *shape = ring_shape(&k, tp_ix_addc(ix, tp_ix_mulc(ix, k.h, 2), 2), none.v[i]);
-    ring[i] = mk_declared(mk, tp_dtypeof(none.v[i]), tp_rankof(none.v[i]) + 1, shape, r->ndom, r->dom);
+    const tp_ix *const *shape =
+        ring_shape(&k, tp_ix_addc(ix, tp_ix_mulc(ix, k.h, 2), 2), none.v[i]);
+    ring[i] =
+        mk_declared(mk, tp_dtypeof(none.v[i]), tp_rankof(none.v[i]) + 1, shape, r->ndom, r->dom);
     if (!ring[i].node) return nothing;
   }
   running_parts full = parts_before(&k, q), taken = all_taken_at(&k, ring, row.n, k.back);
   tp_val begin = mk_sub(mk, mk_addc(mk, mk_add(mk, k.half, k.in), 1), k.odd);
   bool ok = parts_go_on(&k, q, row, tp_parts_select(m, k.begins, row, tp_parts_join(m, full, row)));
   ok = ok && parts_go_on(&k, all, none, tp_parts_select(m, k.begins, full, parts_before(&k, all)));
-  ok = ok && parts_go_on(&k, g, none, tp_parts_select(m, k.begins, taken, tp_parts_join(m, taken, parts_before(&k, g))));
+  ok = ok &&
+      parts_go_on(&k, g, none,
+          tp_parts_select(m, k.begins, taken, tp_parts_join(m, taken, parts_before(&k, g))));
   ok = ok && parts_go_on(&k, s, none, all_taken_at(&k, ring, row.n, begin));
   for (int i = 0; i < row.n && ok; i++) ok = ring_goes_on(&k, ring[i], none.v[i], row.v[i], g.v[i]);
   return ok ? tp_parts_join(m, tp_parts_join(m, s, all), q) : nothing;

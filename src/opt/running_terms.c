@@ -2,11 +2,14 @@
  *
  *   sum(out * f(x[lo .. hi]), axis 0)   =>   out * sum(z[lo .. hi]),  z[p] = f(x[p])
  *
- * An operator that works on each row by itself works on one row; what is the same for all rows is told by its one row. */
+ * An operator that works on each row by itself works on one row; what is the same for all rows is
+ * told by its one row. */
 #include "opt/running.h"
 #include <math.h>
 
-static bool varies_along(const running_terms *t, const tp_node *n) { return tp_dom_has(n->ndom, n->dom, t->c) || tp_dom_has(n->ndom, n->dom, t->d); }
+static bool varies_along(const running_terms *t, const tp_node *n) {
+  return tp_dom_has(n->ndom, n->dom, t->c) || tp_dom_has(n->ndom, n->dom, t->d);
+}
 
 /* A range of the rows that the axis stands for: the row at the point d. */
 static tp_val row_read(running_terms *t, const tp_node *n, bool *in) {
@@ -19,7 +22,9 @@ static tp_val row_read(running_terms *t, const tp_node *n, bool *in) {
       if (tp_ix_mentions(at[k].lo, t->c) || tp_ix_mentions(at[k].lo, t->d)) return tp_none;
       continue;
     }
-    if (ranges++ || at[k].lo != t->range->lo || at[k].hi != t->range->hi || x->dom[k]->bound != t->d->bound) return tp_none;
+    if (ranges++ || at[k].lo != t->range->lo || at[k].hi != t->range->hi ||
+        x->dom[k]->bound != t->d->bound)
+      return tp_none;
     at[k] = (tp_at){ .lo = tp_ix_sym(t->mk.g->ix, t->d) };
   }
   *in = true;
@@ -53,7 +58,8 @@ static tp_val rows_apart(running_terms *t, const tp_node *n, int rank, bool *in)
 static tp_val row_moved(running_terms *t, const tp_node *n, int rank, bool *in) {
   tp_val x = n->in[0].src, row;
   const tp_out *o = &n->out[0];
-  bool whole = n->op == TP_OP_EXPAND ? tp_rankof(x) <= rank : tp_rankof(x) > 0 && mk_extent(x, 0) == o->shape[0];
+  bool whole = n->op == TP_OP_EXPAND ? tp_rankof(x) <= rank
+                                     : tp_rankof(x) > 0 && mk_extent(x, 0) == o->shape[0];
   if (o->rank != rank || !whole) return tp_none;
   row = tp_terms_row(t, x, n->op == TP_OP_EXPAND ? rank : tp_rankof(x), in);
   if (!row.node) return row;
@@ -86,7 +92,8 @@ static tp_val row_within(running_terms *t, const tp_node *n, int rank, bool *in)
 static tp_val row_multiplied(running_terms *t, const tp_node *n, int rank, bool *in) {
   tp_val b = n->in[1].src, row;
   if (rank > 2) return rows_apart(t, n, rank, in);
-  if (n->out[0].rank != 2 || tp_rankof(n->in[0].src) != 2 || varies_along(t, b.node)) return tp_none;
+  if (n->out[0].rank != 2 || tp_rankof(n->in[0].src) != 2 || varies_along(t, b.node))
+    return tp_none;
   row = tp_terms_row(t, n->in[0].src, 2, in);
   return row.node ? mk_squeeze(t->mk, mk_matmul(t->mk, mk_unsqueeze(t->mk, row, 0), b), 0) : row;
 }
@@ -94,7 +101,9 @@ static tp_val row_multiplied(running_terms *t, const tp_node *n, int rank, bool 
 /* An accumulation that is its operand, as the derivative of a view often is. */
 static bool is_same(const tp_node *n) {
   const tp_edge *e = &n->in[0];
-  if (n->op != TP_OP_ACCUM || n->nin != 1 || !e->gather || e->cond || !tp_same_type(&n->out[0], tp_outof(e->src)) || n->ndom != e->src.node->ndom) return false;
+  if (n->op != TP_OP_ACCUM || n->nin != 1 || !e->gather || e->cond ||
+      !tp_same_type(&n->out[0], tp_outof(e->src)) || n->ndom != e->src.node->ndom)
+    return false;
   for (int k = 0; k < n->ndom; k++)
     if (e->at[k].range || tp_ix_as_sym(e->at[k].lo) != n->dom[k]) return false;
   return true;
@@ -110,20 +119,27 @@ static bool counts_rows(const running_terms *t, tp_val v, int *sign, const tp_ix
     if (d != TP_I64 && (!tp_dtype_float(d) || tp_dtype_size(d) < 4)) return false;
     if (n->op == TP_OP_FLIP) *sign = -*sign;
   }
-  if (n->op != TP_OP_IOTA || n->attr.axis != 0 || n->out[0].rank != 1 || n->out[0].shape[0] != tp_ix_sub(ix, t->range->hi, t->range->lo)) return false;
+  if (n->op != TP_OP_IOTA || n->attr.axis != 0 || n->out[0].rank != 1 ||
+      n->out[0].shape[0] != tp_ix_sub(ix, t->range->hi, t->range->lo))
+    return false;
   *off = *sign > 0 ? tp_ix_neg(ix, t->range->lo) : tp_ix_addc(ix, t->range->hi, -1);
   return true;
 }
 
-static tp_val counted(const running_terms *t, const tp_ix *e, tp_dtype d) { return mk_cast(t->mk, tp_ixvalue(t->mk.g, e, t->mk.err), d); }
+static tp_val counted(const running_terms *t, const tp_ix *e, tp_dtype d) {
+  return mk_cast(t->mk, tp_ixvalue(t->mk.g, e, t->mk.err), d);
+}
 
-static const tp_ix *signed_row(const running_terms *t, int sign) { return tp_ix_mulc(t->mk.g->ix, tp_ix_sym(t->mk.g->ix, t->d), sign); }
+static const tp_ix *signed_row(const running_terms *t, int sign) {
+  return tp_ix_mulc(t->mk.g->ix, tp_ix_sym(t->mk.g->ix, t->d), sign);
+}
 
 /* From an end that does not move. */
 static tp_val counted_row(const running_terms *t, tp_val v, bool *in) {
   int sign;
   const tp_ix *off;
-  if (!counts_rows(t, v, &sign, &off) || tp_ix_mentions(off, t->c) || tp_ix_mentions(off, t->d)) return tp_none;
+  if (!counts_rows(t, v, &sign, &off) || tp_ix_mentions(off, t->c) || tp_ix_mentions(off, t->d))
+    return tp_none;
   *in = true;
   return counted(t, tp_ix_add(t->mk.g->ix, signed_row(t, sign), off), tp_dtypeof(v));
 }
@@ -133,18 +149,27 @@ tp_val tp_terms_row(running_terms *t, tp_val v, int rank, bool *in) {
   tp_val only = tp_rankof(v) <= rank ? only_row(t, v, rank) : tp_none;
   if (only.node || t->mk.err->code || tp_rankof(v) > rank) return only;
   switch (n->op) {
-    case TP_OP_READ: return row_read(t, n, in);
-    case TP_OP_EXPAND: case TP_OP_RESHAPE: case TP_OP_PERMUTE: return row_moved(t, n, rank, in);
-    case TP_OP_SLICE: case TP_OP_SCAN: case TP_OP_CUMPROD: case TP_OP_RECUR: return n->attr.axis == 0 ? tp_scanned_row(t, n, rank, in) : row_within(t, n, rank, in);
-    case TP_OP_FLIP: if (n->attr.axis != 0) return row_within(t, n, rank, in);  /* fall through */
-    case TP_OP_IOTA: return rank == 1 ? counted_row(t, v, in) : tp_none;
-    case TP_OP_PAD: return row_within(t, n, rank, in);
-    case TP_OP_MATMUL: return row_multiplied(t, n, rank, in);
-    case TP_OP_ACCUM: return is_same(n) ? tp_terms_row(t, n->in[0].src, rank, in) : tp_none;
-    default: break;
+  case TP_OP_READ: return row_read(t, n, in);
+  case TP_OP_EXPAND:
+  case TP_OP_RESHAPE:
+  case TP_OP_PERMUTE: return row_moved(t, n, rank, in);
+  case TP_OP_SLICE:
+  case TP_OP_SCAN:
+  case TP_OP_CUMPROD:
+  case TP_OP_RECUR:
+    return n->attr.axis == 0 ? tp_scanned_row(t, n, rank, in) : row_within(t, n, rank, in);
+  case TP_OP_FLIP:
+    if (n->attr.axis != 0) return row_within(t, n, rank, in); /* fall through */
+  case TP_OP_IOTA: return rank == 1 ? counted_row(t, v, in) : tp_none;
+  case TP_OP_PAD: return row_within(t, n, rank, in);
+  case TP_OP_MATMUL: return row_multiplied(t, n, rank, in);
+  case TP_OP_ACCUM: return is_same(n) ? tp_terms_row(t, n->in[0].src, rank, in) : tp_none;
+  default: break;
   }
   if (tp_op_is_elementwise(n->op)) return rows_apart(t, n, rank, in);
-  return n->op == TP_OP_DETACH ? rows_apart(t, n, rank, in) : tp_ops[n->op].cls == TP_CLS_RED ? row_reduced(t, n, rank, in) : tp_none;
+  return n->op == TP_OP_DETACH          ? rows_apart(t, n, rank, in)
+      : tp_ops[n->op].cls == TP_CLS_RED ? row_reduced(t, n, rank, in)
+                                        : tp_none;
 }
 
 /* ---- sums of products ---- */
@@ -152,32 +177,39 @@ tp_val tp_terms_row(running_terms *t, tp_val v, int rank, bool *in) {
 /* In the wider of the two. */
 static tp_val times(running_terms *t, tp_val a, tp_val b) {
   if (!a.node || !b.node) return a.node ? a : b;
-  tp_dtype d = tp_dtype_size(tp_dtypeof(a)) < tp_dtype_size(tp_dtypeof(b)) ? tp_dtypeof(b) : tp_dtypeof(a);
+  tp_dtype d =
+      tp_dtype_size(tp_dtypeof(a)) < tp_dtype_size(tp_dtypeof(b)) ? tp_dtypeof(b) : tp_dtypeof(a);
   return mk_mul(t->mk, mk_cast(t->mk, a, d), mk_cast(t->mk, b, d));
 }
 
 static bool row_term(running_terms *t, tp_val v, int rank) {
   bool in = false;
   tp_val row = tp_terms_row(t, v, rank, &in);
-  if (row.node && t->n < RUNNING_TERMS) t->v[t->n++] = in ? (running_term){ .in = row } : (running_term){ .out = row };
+  if (row.node && t->n < RUNNING_TERMS)
+    t->v[t->n++] = in ? (running_term){ .in = row } : (running_term){ .out = row };
   return row.node && t->n <= RUNNING_TERMS;
 }
 
 void tp_term_parts(running_term *e, tp_val *part[RUNNING_TERM_PARTS]) {
-  memcpy(part, (tp_val *[]){ &e->in, &e->out, &e->up, &e->off, &e->by, &e->with, &e->pick, &e->only }, sizeof(tp_val *) * RUNNING_TERM_PARTS);
+  memcpy(part,
+      (tp_val *[]){ &e->in, &e->out, &e->up, &e->off, &e->by, &e->with, &e->pick, &e->only },
+      sizeof(tp_val *) * RUNNING_TERM_PARTS);
 }
 
 bool tp_is_weighed(const running_term *e) { return e->up.node || e->by.node || e->pick.node; }
 
-/* Has the product more elements than both, as an outer product has? A small one may be carried, where rows only come. */
+/* Has the product more elements than both, as an outer product has? A small one may be carried,
+ * where rows only come. */
 static bool has_grown(const running_terms *t, tp_val both, tp_val a, tp_val b) {
-  bool grown = a.node && b.node && !tp_one_shape(tp_outof(both), tp_outof(a)) && !tp_one_shape(tp_outof(both), tp_outof(b));
+  bool grown = a.node && b.node && !tp_one_shape(tp_outof(both), tp_outof(a)) &&
+      !tp_one_shape(tp_outof(both), tp_outof(b));
   return grown && !((t->begin || t->end) && tp_is_small(tp_outof(both)));
 }
 
 /* By the rows before and by those behind. */
 static bool both_beside(const running_term *x, const running_term *y, running_term *e) {
-  if (!x->by.node || !y->by.node || x->behind == y->behind || x->with.node || y->with.node) return false;
+  if (!x->by.node || !y->by.node || x->behind == y->behind || x->with.node || y->with.node)
+    return false;
   *e = (running_term){ .by = x->by, .behind = x->behind, .with = y->by };
   return true;
 }
@@ -185,9 +217,12 @@ static bool both_beside(const running_term *x, const running_term *y, running_te
 static bool product_terms(running_terms *t, const tp_node *n, int rank) {
   running_terms a = *t, b = *t;
   a.n = b.n = 0;
-  if (!tp_terms_of(&a, n->in[0].src, rank) || !tp_terms_of(&b, n->in[1].src, rank) || t->n + a.n * b.n > RUNNING_TERMS) return false;
+  if (!tp_terms_of(&a, n->in[0].src, rank) || !tp_terms_of(&b, n->in[1].src, rank) ||
+      t->n + a.n * b.n > RUNNING_TERMS)
+    return false;
   t->counted |= a.counted || b.counted, t->negated |= a.negated || b.negated;
-  if (a.n > 1 && b.n > 1) return false;         /* squares of differences cancel beyond what f64 has */
+  /* squares of differences cancel beyond what f64 has */
+  if (a.n > 1 && b.n > 1) return false;
   for (int i = 0; i < a.n; i++)
     for (int k = 0; k < b.n; k++) {
       const running_term *x = &a.v[i], *y = &b.v[k];
@@ -195,8 +230,10 @@ static bool product_terms(running_terms *t, const tp_node *n, int rank) {
       if (tp_is_weighed(x) && tp_is_weighed(y) && !both_beside(x, y, &e)) return false;
       if (x->later && y->later) return false;
       e.only = !x->only.node ? y->only : !y->only.node ? x->only : mk_and(t->mk, x->only, y->only);
-      e.in = times(t, x->in, y->in), e.out = times(t, x->out, y->out), e.later = x->later || y->later;
-      if (e.later && (has_grown(t, e.in, x->in, y->in) || has_grown(t, e.out, x->out, y->out))) return false;
+      e.in = times(t, x->in, y->in), e.out = times(t, x->out, y->out),
+      e.later = x->later || y->later;
+      if (e.later && (has_grown(t, e.in, x->in, y->in) || has_grown(t, e.out, x->out, y->out)))
+        return false;
       t->v[t->n++] = e;
     }
   return true;
@@ -217,7 +254,9 @@ static bool quotient_terms(running_terms *t, const tp_node *n, int rank) {
 /* ---- exponents: differences of what each row has and what is the same for all ---- */
 
 /* v = up - off; NULL: 0. */
-typedef struct { tp_val up, off; } apart_rows;
+typedef struct {
+  tp_val up, off;
+} apart_rows;
 
 static bool rows_differ(running_terms *t, tp_val v, int rank, apart_rows *x);
 
@@ -233,13 +272,16 @@ static bool count_apart(running_terms *t, tp_val v, apart_rows *x) {
   int sign;
   const tp_ix *off;
   if (!counts_rows(t, v, &sign, &off)) return false;
-  *x = (apart_rows){ counted(t, signed_row(t, sign), TP_F64), counted(t, tp_ix_neg(t->mk.g->ix, off), TP_F64) };
+  *x = (apart_rows){ counted(t, signed_row(t, sign), TP_F64),
+    counted(t, tp_ix_neg(t->mk.g->ix, off), TP_F64) };
   return x->up.node && x->off.node;
 }
 
 static bool both_rows(running_terms *t, const tp_node *n, apart_rows *x) {
   apart_rows a = { tp_none, tp_none }, b = a;
-  if (!rows_differ(t, n->in[0].src, n->out[0].rank, &a) || !rows_differ(t, n->in[1].src, n->out[0].rank, &b)) return false;
+  if (!rows_differ(t, n->in[0].src, n->out[0].rank, &a) ||
+      !rows_differ(t, n->in[1].src, n->out[0].rank, &b))
+    return false;
   *x = (apart_rows){ either_or_both(t, n->op, a.up, b.up), either_or_both(t, n->op, a.off, b.off) };
   return true;
 }
@@ -258,7 +300,8 @@ static void scale_rows(const running_terms *t, apart_rows *x, double k) {
 
 static bool times_number(running_terms *t, const tp_node *n, apart_rows *x) {
   double a = number_in(n->in[0].src), b = number_in(n->in[1].src);
-  if (isnan(a) == isnan(b) || !rows_differ(t, n->in[isnan(a) ? 0 : 1].src, n->out[0].rank, x)) return false;
+  if (isnan(a) == isnan(b) || !rows_differ(t, n->in[isnan(a) ? 0 : 1].src, n->out[0].rank, x))
+    return false;
   scale_rows(t, x, isnan(a) ? b : a);
   return true;
 }
@@ -273,19 +316,25 @@ static bool rows_differ(running_terms *t, tp_val v, int rank, apart_rows *x) {
   }
   if (t->mk.err->code || n->out[0].rank != rank) return false;
   switch (n->op) {
-    case TP_OP_IOTA: case TP_OP_FLIP: return count_apart(t, v, x);
-    case TP_OP_ADD: case TP_OP_SUB: return both_rows(t, n, x);
-    case TP_OP_MUL: return times_number(t, n, x);
-    case TP_OP_CAST: return tp_dtype_float(n->attr.dtype) && tp_dtype_size(n->attr.dtype) >= 4 && rows_differ(t, n->in[0].src, rank, x);
-    case TP_OP_NEG:
-      if (!rows_differ(t, n->in[0].src, rank, x)) return false;
-      *x = (apart_rows){ x->up.node ? mk_neg(t->mk, x->up) : x->up, x->off.node ? mk_neg(t->mk, x->off) : x->off };
-      return true;
-    default: return false;
+  case TP_OP_IOTA:
+  case TP_OP_FLIP: return count_apart(t, v, x);
+  case TP_OP_ADD:
+  case TP_OP_SUB: return both_rows(t, n, x);
+  case TP_OP_MUL: return times_number(t, n, x);
+  case TP_OP_CAST:
+    return tp_dtype_float(n->attr.dtype) && tp_dtype_size(n->attr.dtype) >= 4 &&
+        rows_differ(t, n->in[0].src, rank, x);
+  case TP_OP_NEG:
+    if (!rows_differ(t, n->in[0].src, rank, x)) return false;
+    *x = (apart_rows){ x->up.node ? mk_neg(t->mk, x->up) : x->up,
+      x->off.node ? mk_neg(t->mk, x->off) : x->off };
+    return true;
+  default: return false;
   }
 }
 
-/* A power of a number, by how many rows lie between one and an end of the range: what is carried is multiplied by the number from row to row. */
+/* A power of a number, by how many rows lie between one and an end of the range: what is carried is
+ * multiplied by the number from row to row. */
 static bool distance_term(running_terms *t, const tp_node *n) {
   bool power = n->op == TP_OP_POW;
   double base = power ? number_in(n->in[0].src) : 0, k = 1, by;
@@ -299,8 +348,10 @@ static bool distance_term(running_terms *t, const tp_node *n) {
   }
   if (power && tp_dtypeof(n->in[0].src) == TP_F32) base = (float)base;
   base = power ? pow(base, k) : exp(k);
-  if (!(base > 0 && base < HUGE_VAL) || t->n == RUNNING_TERMS || !counts_rows(t, v, &sign, &off)) return false;
-  t->v[t->n++] = (running_term){ .by = mk_fill(t->mk, base, TP_F64, 0, NULL, 1, &t->d), .behind = sign < 0 };
+  if (!(base > 0 && base < HUGE_VAL) || t->n == RUNNING_TERMS || !counts_rows(t, v, &sign, &off))
+    return false;
+  t->v[t->n++] =
+      (running_term){ .by = mk_fill(t->mk, base, TP_F64, 0, NULL, 1, &t->d), .behind = sign < 0 };
   return true;
 }
 
@@ -308,8 +359,11 @@ static bool distance_term(running_terms *t, const tp_node *n) {
 static bool exp_term(running_terms *t, const tp_node *n, int rank) {
   double base = n->op == TP_OP_POW ? number_in(n->in[0].src) : 0;
   apart_rows x = { tp_none, tp_none };
-  if (distance_term(t, n) || (n->op == TP_OP_EXP && tp_exp_of_sums(t, n->in[0].src, 1, rank))) return true;
-  if ((n->op == TP_OP_POW && !(base > 0 && base < HUGE_VAL)) || t->n == RUNNING_TERMS || !rows_differ(t, n->in[n->op == TP_OP_POW].src, rank, &x) || !x.up.node || !x.off.node) return false;
+  if (distance_term(t, n) || (n->op == TP_OP_EXP && tp_exp_of_sums(t, n->in[0].src, 1, rank)))
+    return true;
+  if ((n->op == TP_OP_POW && !(base > 0 && base < HUGE_VAL)) || t->n == RUNNING_TERMS ||
+      !rows_differ(t, n->in[n->op == TP_OP_POW].src, rank, &x) || !x.up.node || !x.off.node)
+    return false;
   if (base > 0) scale_rows(t, &x, log(base));
   t->v[t->n++] = (running_term){ .up = x.up, .off = x.off };
   return true;
@@ -320,16 +374,27 @@ static bool picked_terms(running_terms *t, const tp_node *n, int rank) {
   const tp_node *hit = n->in[0].src.node;
   double other;
   int first = t->n;
-  if (hit->op != TP_OP_EQ || hit->out[0].rank != rank || !tp_number_of(n->in[2].src, &other) || other != 0) return false;
+  if (hit->op != TP_OP_EQ || hit->out[0].rank != rank || !tp_number_of(n->in[2].src, &other) ||
+      other != 0)
+    return false;
   bool in = false, inner = false;
   int k = tp_spread(hit->in[0].src).node->op == TP_OP_IOTA;
-  const tp_node *count = tp_spread(hit->in[1 - k].src).node, *arg = tp_spread(hit->in[k].src).node, *some = arg->op == TP_OP_MERGE && arg->nin == 2 && arg->in[0].cond && !arg->in[1].cond ? arg : NULL;
+  const tp_node *count = tp_spread(hit->in[1 - k].src).node, *arg = tp_spread(hit->in[k].src).node,
+                *some =
+                    arg->op == TP_OP_MERGE && arg->nin == 2 && arg->in[0].cond && !arg->in[1].cond
+      ? arg
+      : NULL;
   if (some) arg = some->in[0].src.node;
-  if (count->op != TP_OP_IOTA || count->attr.axis != 0 || count->out[0].rank != rank || tp_ops[arg->op].cls != TP_CLS_ARG || arg->attr.axis != 0) return false;
-  tp_val place = tp_terms_row(t, hit->in[k].src, rank, &in), of = tp_terms_row(t, arg->in[0].src, tp_rankof(arg->in[0].src), &inner);
+  if (count->op != TP_OP_IOTA || count->attr.axis != 0 || count->out[0].rank != rank ||
+      tp_ops[arg->op].cls != TP_CLS_ARG || arg->attr.axis != 0)
+    return false;
+  tp_val place = tp_terms_row(t, hit->in[k].src, rank, &in),
+         of = tp_terms_row(t, arg->in[0].src, tp_rankof(arg->in[0].src), &inner);
   if (!place.node || in || !of.node || !inner || !tp_terms_of(t, n->in[1].src, rank)) return false;
   place = mk_add(t->mk, place, tp_ixvalue(t->mk.g, t->range->lo, t->mk.err));
-  if (some && place.node) place = mk_either(t->mk, place.node->ndom, place.node->dom, some->in[0].cond, place, mk_fill(t->mk, -1, TP_I64, tp_rankof(place), tp_outof(place)->shape, 0, NULL));
+  if (some && place.node)
+    place = mk_either(t->mk, place.node->ndom, place.node->dom, some->in[0].cond, place,
+        mk_fill(t->mk, -1, TP_I64, tp_rankof(place), tp_outof(place)->shape, 0, NULL));
   for (int i = first; i < t->n; i++) {
     if (tp_is_weighed(&t->v[i])) return false;
     t->v[i].pick = place;
@@ -346,12 +411,14 @@ static bool masked_terms(running_terms *t, const tp_node *n, int rank) {
   tp_val only = n->out[0].rank == rank ? tp_terms_row(t, n->in[0].src, rank, &in) : tp_none;
   if (!only.node || !in || !tp_terms_of(t, n->in[3 - none].src, rank)) return false;
   if (none == 1) only = mk_un(t->mk, TP_OP_LNOT, only);
-  for (int i = first; i < t->n; i++) t->v[i].only = t->v[i].only.node ? mk_and(t->mk, t->v[i].only, only) : only;
+  for (int i = first; i < t->n; i++)
+    t->v[i].only = t->v[i].only.node ? mk_and(t->mk, t->v[i].only, only) : only;
   return only.node;
 }
 
 /* The axes of a row, behind the one that is summed later. */
-static const tp_ix *const *row_shape(running_terms *t, const tp_ix *later, const tp_out *o, int *rank) {
+static const tp_ix *const *row_shape(
+    running_terms *t, const tp_ix *later, const tp_out *o, int *rank) {
   const tp_ix **shape = TP_NEWN(&t->mk.g->arena, const tp_ix *, o->rank + 1);
   *rank = o->rank - 1 + (later != NULL);
   if (later) shape[0] = later;
@@ -359,12 +426,15 @@ static const tp_ix *const *row_shape(running_terms *t, const tp_ix *later, const
   return shape;
 }
 
-/* One row of what n, a reshape or an expansion, makes of rows like v. later: v may have an axis before these. */
+/* One row of what n, a reshape or an expansion, makes of rows like v. later: v may have an axis
+ * before these. */
 static tp_val row_shaped(running_terms *t, const tp_node *n, tp_val v, bool later) {
   const tp_out *x = tp_outof(n->in[0].src), *o = &n->out[0];
   if (!v.node) return v;
   int rank, to;
-  const tp_ix *before = later && tp_rankof(v) == x->rank ? mk_extent(v, 0) : NULL, *const *shape = row_shape(t, before, x, &rank), *const *made = row_shape(t, before, o, &to);
+  const tp_ix *before = later && tp_rankof(v) == x->rank ? mk_extent(v, 0) : NULL,
+              *const *shape = row_shape(t, before, x, &rank),
+              *const *made = row_shape(t, before, o, &to);
   if (n->op == TP_OP_EXPAND) return mk_expand(t->mk, v, to, made);
   return mk_reshape(t->mk, mk_expand(t->mk, v, rank, shape), to, made);
 }
@@ -372,7 +442,9 @@ static tp_val row_shaped(running_terms *t, const tp_node *n, tp_val v, bool late
 static bool shaped_terms(running_terms *t, const tp_node *n) {
   tp_val x = n->in[0].src;
   int first = t->n;
-  if (tp_rankof(x) < 1 || mk_extent(x, 0) != n->out[0].shape[0] || (n->op == TP_OP_EXPAND && tp_rankof(x) != n->out[0].rank) || !tp_terms_of(t, x, tp_rankof(x))) return false;
+  if (tp_rankof(x) < 1 || mk_extent(x, 0) != n->out[0].shape[0] ||
+      (n->op == TP_OP_EXPAND && tp_rankof(x) != n->out[0].rank) || !tp_terms_of(t, x, tp_rankof(x)))
+    return false;
   for (int i = first; i < t->n; i++) {
     running_term *e = &t->v[i];
     tp_val *part[RUNNING_TERM_PARTS];
@@ -382,7 +454,8 @@ static bool shaped_terms(running_terms *t, const tp_node *n) {
   return true;
 }
 
-/* ---- sums along the row, which are left for later where they are of what rows and all of them share ---- */
+/* ---- sums along the row, which are left for later where they are of what rows and all of them
+ * share ---- */
 
 /* v, a row of x, with the axis in front; keep: and 1 where it was. */
 static tp_val axis_first(running_terms *t, const tp_out *x, tp_val v, int axis, bool keep) {
@@ -404,7 +477,8 @@ static bool summed_terms(running_terms *t, tp_val x, int axis, bool keep) {
     if (e->later || !full->node) return false;
     *full = mk_expand(t->mk, *full, tp_rankof(x) - 1, tp_outof(x)->shape + 1);
     tp_term_parts(e, part);
-    for (int k = 0; k < RUNNING_TERM_PARTS; k++) *part[k] = axis_first(t, tp_outof(x), *part[k], axis - 1, keep);
+    for (int k = 0; k < RUNNING_TERM_PARTS; k++)
+      *part[k] = axis_first(t, tp_outof(x), *part[k], axis - 1, keep);
     e->later = true;
   }
   return !t->mk.err->code;
@@ -418,20 +492,28 @@ static bool dotted_terms(running_terms *t, const tp_node *n) {
   tp_val a = p->in[row].src, b = p->in[!row].src;
   if (row) a = a.node->op == TP_OP_PERMUTE ? a.node->in[0].src : tp_none;
   else b = mk_permute(t->mk, b, (int[]){ 1, 0 });
-  return a.node && mk_extent(a, 0) == n->out[0].shape[0] && tp_is_number(mk_extent(b, 0), 1) && summed_terms(t, mk_mul(t->mk, a, b), 1, false);
+  return a.node && mk_extent(a, 0) == n->out[0].shape[0] && tp_is_number(mk_extent(b, 0), 1) &&
+      summed_terms(t, mk_mul(t->mk, a, b), 1, false);
 }
 
-/* Rows times one matrix, which is another at each point: left until the rows are summed, but for what all rows share. */
+/* Rows times one matrix, which is another at each point: left until the rows are summed, but for
+ * what all rows share. */
 static bool rows_times(running_terms *t, const tp_node *n, int rank) {
   tp_val x = n->in[0].src, w = n->in[1].src;
   const tp_ix *const *row = tp_outof(x)->shape + 1;
   int first = t->n;
-  if (rank != 2 || tp_rankof(x) != 2 || tp_rankof(w) != 2 || mk_extent(x, 0) != n->out[0].shape[0] || (t->c != t->d && tp_dom_has(w.node->ndom, w.node->dom, t->d)) || !tp_terms_of(t, x, 2)) return false;
+  if (rank != 2 || tp_rankof(x) != 2 || tp_rankof(w) != 2 ||
+      mk_extent(x, 0) != n->out[0].shape[0] ||
+      (t->c != t->d && tp_dom_has(w.node->ndom, w.node->dom, t->d)) || !tp_terms_of(t, x, 2))
+    return false;
   for (int i = first; i < t->n; i++) {
     running_term *e = &t->v[i];
     if (e->later || tp_is_weighed(e)) return false;
     tp_val out = e->out.node ? mk_expand(t->mk, e->out, 1, row) : e->out;
-    if (!e->in.node) { e->out = mk_squeeze(t->mk, mk_matmul(t->mk, mk_unsqueeze(t->mk, out, 0), w), 0); continue; }
+    if (!e->in.node) {
+      e->out = mk_squeeze(t->mk, mk_matmul(t->mk, mk_unsqueeze(t->mk, out, 0), w), 0);
+      continue;
+    }
     e->in = mk_unsqueeze(t->mk, mk_expand(t->mk, e->in, 1, row), 1);
     e->out = out.node ? mk_mul(t->mk, mk_unsqueeze(t->mk, out, 1), w) : w;
     e->later = true;
@@ -441,14 +523,16 @@ static bool rows_times(running_terms *t, const tp_node *n, int rank) {
 
 /* A column times a row is each element with each. */
 static bool outer_terms(running_terms *t, tp_val a, tp_val b) {
-  return tp_rankof(a) == 2 && tp_rankof(b) == 2 && tp_is_number(mk_extent(a, 1), 1) && tp_terms_of(t, mk_mul(t->mk, a, b), 2);
+  return tp_rankof(a) == 2 && tp_rankof(b) == 2 && tp_is_number(mk_extent(a, 1), 1) &&
+      tp_terms_of(t, mk_mul(t->mk, a, b), 2);
 }
 
 /* The matrix v seen turned; a vector's row is its column. */
 static tp_val turned(running_terms *t, tp_val v) {
   const tp_node *n = v.node;
   if (n->op == TP_OP_PERMUTE && n->attr.axes[0] == 1) return n->in[0].src;
-  bool row = n->op == TP_OP_RESHAPE && tp_rankof(n->in[0].src) == 1 && tp_is_number(mk_extent(v, 0), 1);
+  bool row =
+      n->op == TP_OP_RESHAPE && tp_rankof(n->in[0].src) == 1 && tp_is_number(mk_extent(v, 0), 1);
   return row ? mk_unsqueeze(t->mk, n->in[0].src, 1) : mk_permute(t->mk, v, (int[]){ 1, 0 });
 }
 
@@ -460,7 +544,8 @@ static bool turned_terms(running_terms *t, const tp_node *n) {
   if (tp_rankof(a) != 2 || tp_rankof(b) != 2) return false;
   a = turned(t, a), b = turned(t, b);
   if (x.node->op == TP_OP_MATMUL) return outer_terms(t, b, a);
-  return two ? tp_terms_of(t, mk_mul(t->mk, a, b), 2) : a.node->op != TP_OP_PERMUTE && tp_terms_of(t, a, 2);
+  return two ? tp_terms_of(t, mk_mul(t->mk, a, b), 2)
+             : a.node->op != TP_OP_PERMUTE && tp_terms_of(t, a, 2);
 }
 
 /* From the first on, each times k. */
@@ -472,7 +557,8 @@ static void scale_terms(running_terms *t, int first, double k) {
   }
 }
 
-/* The count of a row less that at the end from which it counts, which moves: in f64, in which sums of the two differ by no more than 2^-53 of so many times the sum of what they weigh. */
+/* The count of a row less that at the end from which it counts, which moves: in f64, in which sums
+ * of the two differ by no more than 2^-53 of so many times the sum of what they weigh. */
 static bool counted_terms(running_terms *t, tp_val v) {
   int sign;
   const tp_ix *off;
@@ -486,17 +572,27 @@ static bool counted_terms(running_terms *t, tp_val v) {
 /* What is computed of it is computed in the wider one from the start. */
 static bool widens(const tp_node *n) {
   tp_dtype from = tp_dtypeof(n->in[0].src), to = n->attr.dtype;
-  return tp_dtype_float(from) && tp_dtype_float(to) && tp_dtype_size(from) >= 4 && tp_dtype_size(to) >= tp_dtype_size(from);
+  return tp_dtype_float(from) && tp_dtype_float(to) && tp_dtype_size(from) >= 4 &&
+      tp_dtype_size(to) >= tp_dtype_size(from);
 }
 
-static bool is_only(const running_term *e, bool in) { return !e->later && !tp_is_weighed(e) && (in ? e->in.node && !e->out.node : e->out.node && !e->in.node); }
+static bool is_only(const running_term *e, bool in) {
+  return !e->later && !tp_is_weighed(e) &&
+      (in ? e->in.node && !e->out.node : e->out.node && !e->in.node);
+}
 
-/* x - y in f64, x another for each row and y the same for all: both counted from the row at the end of the range that stays. What cancels then is as large as rows are apart, and not as they are large.
- * False: it is none, or there is no such row. */
+/* x - y in f64, x another for each row and y the same for all: both counted from the row at the end
+ * of the range that stays. What cancels then is as large as rows are apart, and not as they are
+ * large. False: it is none, or there is no such row. */
 static bool count_from_row(running_terms *t, running_term *a, running_term *b) {
   tp_ictx *ix = t->mk.g->ix;
-  const tp_ix *row = t->begin && tp_is_number(t->begin, 0) ? t->begin : t->end && tp_ix_as_sym(t->end) == t->d->bound ? tp_ix_addc(ix, t->end, -1) : NULL;
-  running_term *x = is_only(a, true) && is_only(b, false) ? a : is_only(b, true) && is_only(a, false) ? b : NULL, *y = x == a ? b : a;
+  const tp_ix *row = t->begin && tp_is_number(t->begin, 0) ? t->begin
+      : t->end && tp_ix_as_sym(t->end) == t->d->bound      ? tp_ix_addc(ix, t->end, -1)
+                                                           : NULL;
+  running_term *x = is_only(a, true) && is_only(b, false) ? a
+      : is_only(b, true) && is_only(a, false)             ? b
+                                                          : NULL,
+               *y = x == a ? b : a;
   if (!row || !x || tp_dtypeof(x->in) != TP_F64) return false;
   tp_val r = mk_at(t->mk, x->in, t->d, row);
   x->in = mk_sub(t->mk, x->in, r);
@@ -509,11 +605,15 @@ static bool sum_terms(running_terms *t, const tp_node *n, int rank) {
   bool twice = n->op == TP_OP_ADD && a.node == b.node && a.out == b.out;
   int before = t->n, first;
   if (!tp_terms_of(t, a, rank)) return false;
-  if (twice) { scale_terms(t, before, 2); return true; }
+  if (twice) {
+    scale_terms(t, before, 2);
+    return true;
+  }
   first = t->n;
   if (!tp_terms_of(t, b, rank)) return false;
   bool two = n->op == TP_OP_SUB && first == before + 1 && t->n == first + 1;
-  bool apart = t->differences || (n->op == TP_OP_ADD && !t->negated) || (two && count_from_row(t, &t->v[before], &t->v[first])) || t->counted;
+  bool apart = t->differences || (n->op == TP_OP_ADD && !t->negated) ||
+      (two && count_from_row(t, &t->v[before], &t->v[first])) || t->counted;
   if (!apart) return false;
   if (n->op == TP_OP_SUB) scale_terms(t, first, -1);
   return true;
@@ -526,24 +626,32 @@ bool tp_terms_of(running_terms *t, tp_val v, int rank) {
   t->n = first;
   if (t->mk.err->code || tp_rankof(v) != rank || n->out[0].dtype == TP_BOOL) return false;
   switch (n->op) {
-    case TP_OP_MUL: return product_terms(t, n, rank);
-    case TP_OP_DIV: return quotient_terms(t, n, rank);
-    case TP_OP_RESHAPE: return shaped_terms(t, n) || (t->n == first && dotted_terms(t, n));
-    case TP_OP_EXPAND: return shaped_terms(t, n);
-    case TP_OP_MATMUL: return outer_terms(t, n->in[0].src, n->in[1].src) || (t->n == first && rows_times(t, n, rank));
-    case TP_OP_PERMUTE: return turned_terms(t, n);
-    case TP_OP_SUM: return n->attr.naxes == 1 && summed_terms(t, n->in[0].src, n->attr.axes[0], n->attr.keepdim);
-    case TP_OP_SELECT: return picked_terms(t, n, rank) || (t->n == first && masked_terms(t, n, rank));
-    case TP_OP_SLICE: case TP_OP_SCAN: case TP_OP_CUMPROD: case TP_OP_RECUR: return tp_scanned_terms(t, n, rank);
-    case TP_OP_EXP: case TP_OP_POW: return exp_term(t, n, rank);
-    case TP_OP_CAST: return widens(n) ? tp_terms_of(t, n->in[0].src, rank) : counted_terms(t, v);
-    case TP_OP_IOTA: case TP_OP_FLIP: return counted_terms(t, v);
-    case TP_OP_ADD: case TP_OP_SUB: return sum_terms(t, n, rank);
-    case TP_OP_NEG:
-      if (!tp_terms_of(t, n->in[0].src, rank)) return false;
-      scale_terms(t, first, -1);
-      return t->negated = true;
-    default: return false;
+  case TP_OP_MUL: return product_terms(t, n, rank);
+  case TP_OP_DIV: return quotient_terms(t, n, rank);
+  case TP_OP_RESHAPE: return shaped_terms(t, n) || (t->n == first && dotted_terms(t, n));
+  case TP_OP_EXPAND: return shaped_terms(t, n);
+  case TP_OP_MATMUL:
+    return outer_terms(t, n->in[0].src, n->in[1].src) || (t->n == first && rows_times(t, n, rank));
+  case TP_OP_PERMUTE: return turned_terms(t, n);
+  case TP_OP_SUM:
+    return n->attr.naxes == 1 && summed_terms(t, n->in[0].src, n->attr.axes[0], n->attr.keepdim);
+  case TP_OP_SELECT: return picked_terms(t, n, rank) || (t->n == first && masked_terms(t, n, rank));
+  case TP_OP_SLICE:
+  case TP_OP_SCAN:
+  case TP_OP_CUMPROD:
+  case TP_OP_RECUR: return tp_scanned_terms(t, n, rank);
+  case TP_OP_EXP:
+  case TP_OP_POW: return exp_term(t, n, rank);
+  case TP_OP_CAST: return widens(n) ? tp_terms_of(t, n->in[0].src, rank) : counted_terms(t, v);
+  case TP_OP_IOTA:
+  case TP_OP_FLIP: return counted_terms(t, v);
+  case TP_OP_ADD:
+  case TP_OP_SUB: return sum_terms(t, n, rank);
+  case TP_OP_NEG:
+    if (!tp_terms_of(t, n->in[0].src, rank)) return false;
+    scale_terms(t, first, -1);
+    return t->negated = true;
+  default: return false;
   }
 }
 
@@ -559,7 +667,9 @@ bool tp_running_off(running_terms *t, tp_val v, running_off *d) {
   const tp_node *n = v.node;
   *d = (running_off){ tp_none, tp_none };
   if (tp_rankof(v) < 1) return false;
-  if ((n->op == TP_OP_RESHAPE || (n->op == TP_OP_EXPAND && tp_rankof(n->in[0].src) == n->out[0].rank)) && tp_rankof(n->in[0].src) > 0 && mk_extent(n->in[0].src, 0) == n->out[0].shape[0]) {
+  if ((n->op == TP_OP_RESHAPE ||
+          (n->op == TP_OP_EXPAND && tp_rankof(n->in[0].src) == n->out[0].rank)) &&
+      tp_rankof(n->in[0].src) > 0 && mk_extent(n->in[0].src, 0) == n->out[0].shape[0]) {
     if (!tp_running_off(t, n->in[0].src, d)) return false;
     *d = (running_off){ row_shaped(t, n, d->x, false), row_shaped(t, n, d->from, false) };
     return d->x.node;

@@ -1,29 +1,46 @@
-/* running_window: a reduction over a window of w rows. Of a number of them, by windows of 1, 2, 4, .. rows:
+/* running_window: a reduction over a window of w rows. Of a number of them, by windows of 1, 2, 4,
+ * .. rows:
  *
- *   z[p] of 2n rows up to p = red(z[p] of n rows, z[p-n] of n rows)      y[c] = red of some of these that lie side by side and make w rows
+ *   z[p] of 2n rows up to p = red(z[p] of n rows, z[p-n] of n rows)      y[c] = red of some of
+ * these that lie side by side and make w rows
  *
- * Nothing is carried, so calls run over all of it; log2(w) operators a row, and a float sum is one of a tree. Windows that calls make over all of a dim are kept for all of it, some four times what is
- * reduced, so large elements are left alone. At a clipped end a window has fewer rows: those beyond it are left out. Windows are built
- * towards the clipped end; of a window that is clipped at both, what lies before a point inside it, and what lies from there on.
- * Where only the call says how many rows there are, few are gone through, and more are those of a ring (running_ring.c); at an upper end that clips what is left of them is a suffix, or gone through. */
+ * Nothing is carried, so calls run over all of it; log2(w) operators a row, and a float sum is one
+ * of a tree. Windows that calls make over all of a dim are kept for all of it, some four times what
+ * is reduced, so large elements are left alone. At a clipped end a window has fewer rows: those
+ * beyond it are left out. Windows are built towards the clipped end; of a window that is clipped at
+ * both, what lies before a point inside it, and what lies from there on. Where only the call says
+ * how many rows there are, few are gone through, and more are those of a ring (running_ring.c); at
+ * an upper end that clips what is left of them is a suffix, or gone through. */
 #include "opt/running.h"
 
-/* Rows over dim d of x that end at a row (way -1) or begin with it (1), up to the clip; NULL: none clips. */
+/* Rows over dim d of x that end at a row (way -1) or begin with it (1), up to the clip; NULL: none
+ * clips. */
 typedef running_rows window_rows;
 
-static const tp_ix *row_by(const window_rows *w, const tp_ix *p, int64_t n) { return tp_ix_addc(w->m->mk.g->ix, p, w->way * n); }
+static const tp_ix *row_by(const window_rows *w, const tp_ix *p, int64_t n) {
+  return tp_ix_addc(w->m->mk.g->ix, p, w->way * n);
+}
 
 /* Row p lies on the inner side of the clip. */
-static const tp_ix *is_inside(const window_rows *w, const tp_ix *p) { return tp_ix_cmp(w->m->mk.g->ix, w->way < 0 ? TP_GE : TP_LT, p, w->clip); }
+static const tp_ix *is_inside(const window_rows *w, const tp_ix *p) {
+  return tp_ix_cmp(w->m->mk.g->ix, w->way < 0 ? TP_GE : TP_LT, p, w->clip);
+}
 
 static bool surely_inside(const window_rows *w, const tp_ix *p) {
   tp_ictx *ix = w->m->mk.g->ix;
-  return !w->clip || tp_ix_prove_ge0(ix, w->way < 0 ? tp_ix_sub(ix, p, w->clip) : tp_ix_addc(ix, tp_ix_sub(ix, w->clip, p), -1), w->m->ndom, w->m->dom);
+  return !w->clip ||
+      tp_ix_prove_ge0(ix,
+          w->way < 0 ? tp_ix_sub(ix, p, w->clip) : tp_ix_addc(ix, tp_ix_sub(ix, w->clip, p), -1),
+          w->m->ndom, w->m->dom);
 }
 
-static running_parts window_at(const window_rows *w, running_parts z, const tp_ix *p) { return tp_parts_at(w->m, z, w->d, p); }
+static running_parts window_at(const window_rows *w, running_parts z, const tp_ix *p) {
+  return tp_parts_at(w->m, z, w->d, p);
+}
 
-static running_parts joined_by(const window_rows *w, running_parts near, running_parts far) { return w->way < 0 ? tp_parts_join(w->m, far, near) : tp_parts_join(w->m, near, far); }
+static running_parts joined_by(const window_rows *w, running_parts near, running_parts far) {
+  return w->way < 0 ? tp_parts_join(w->m, far, near) : tp_parts_join(w->m, near, far);
+}
 
 /* Windows of twice the rows. */
 static running_parts doubled(const window_rows *w, running_parts z, int64_t n) {
@@ -33,7 +50,8 @@ static running_parts doubled(const window_rows *w, running_parts z, int64_t n) {
 }
 
 /* y and the window z whose row nearest to y is p; y may have no rows. */
-static running_parts joined(const window_rows *w, running_parts y, running_parts z, const tp_ix *p) {
+static running_parts joined(
+    const window_rows *w, running_parts y, running_parts z, const tp_ix *p) {
   const moving *m = w->m;
   running_parts there = window_at(w, z, p), both = y.n ? joined_by(w, y, there) : there;
   if (surely_inside(w, p)) return both;
@@ -42,7 +60,8 @@ static running_parts joined(const window_rows *w, running_parts y, running_parts
 
 /* n rows from p on, p the first of them, by way. */
 static running_parts rows_from(const window_rows *w, const tp_ix *p, int64_t n) {
-  bool again = w->m->kind != RUNNING_EXP && (w->m->red == TP_RED_MAX || w->m->red == TP_RED_MIN);     /* a row may count twice */
+  /* a row may count twice */
+  bool again = w->m->kind != RUNNING_EXP && (w->m->red == TP_RED_MAX || w->m->red == TP_RED_MIN);
   running_parts z = tp_parts_row(w->m, tp_ix_sym(w->m->mk.g->ix, w->d)), y = { 0, { tp_none } };
   int64_t size = 1;
   for (; z.n && size * 2 <= n; size *= 2) {
@@ -62,7 +81,8 @@ static void find_rows(window_rows *w, const tp_ix *more) {
   const moving *m = w->m;
   tp_node dims = { 0 };
   tp_graph *g = m->mk.g;
-  for (int k = 0; k < m->x.node->ndom; k++) tp_dom_add(g, &dims, k == m->r ? tp_ix_sym(g->ix, w->d) : m->at[k].lo);
+  for (int k = 0; k < m->x.node->ndom; k++)
+    tp_dom_add(g, &dims, k == m->r ? tp_ix_sym(g->ix, w->d) : m->at[k].lo);
   if (w->clip) tp_dom_add(g, &dims, w->clip);
   if (more) tp_dom_add(g, &dims, more);
   w->ndom = dims.ndom;
@@ -75,19 +95,25 @@ static void find_rows(window_rows *w, const tp_ix *more) {
 static bool reaches(const moving *m, const tp_ix *s, bool upper) {
   tp_ictx *ix = m->mk.g->ix;
   const tp_ix *p = tp_ix_add(ix, tp_ix_sym(ix, m->c), s), *end = upper ? m->H : m->L;
-  return s == (upper ? m->l : m->h) || !end || tp_ix_prove_ge0(ix, upper ? tp_ix_sub(ix, end, p) : tp_ix_sub(ix, p, end), m->ndom, m->dom);
+  return s == (upper ? m->l : m->h) || !end ||
+      tp_ix_prove_ge0(ix, upper ? tp_ix_sub(ix, end, p) : tp_ix_sub(ix, p, end), m->ndom, m->dom);
 }
 
-/* The window is c + l .. c + s, clipped below, and c + s .. c + h, clipped above: so many rows before and after. */
-typedef struct window_cut { const tp_ix *s, *before, *after; } window_cut;
+/* The window is c + l .. c + s, clipped below, and c + s .. c + h, clipped above: so many rows
+ * before and after. */
+typedef struct window_cut {
+  const tp_ix *s, *before, *after;
+} window_cut;
 
 /* Is n never below 0, where the window has more than a few rows if only the call says how many? */
 static bool never_below(const moving *m, const tp_ix *n) {
   tp_ictx *ix = m->mk.g->ix;
   if (tp_ix_prove_ge0(ix, n, m->ndom, m->dom)) return true;
   if (tp_ix_is_const(tp_ix_sub(ix, m->h, m->l), &(int64_t){ 0 })) return false;
-  const tp_ix *below = tp_ix_both(ix, tp_window_is_long(m), tp_ix_cmp(ix, TP_LT, n, tp_ix_const(ix, 0)));
-  tp_set *none = tp_set_and(tp_set_cond(ix, m->ndom, m->dom, below), tp_set_box(ix, m->ndom, m->dom));
+  const tp_ix *below =
+      tp_ix_both(ix, tp_window_is_long(m), tp_ix_cmp(ix, TP_LT, n, tp_ix_const(ix, 0)));
+  tp_set *none =
+      tp_set_and(tp_set_cond(ix, m->ndom, m->dom, below), tp_set_box(ix, m->ndom, m->dom));
   bool never = tp_set_is_empty(ix, none);
   tp_set_free(none);
   return never;
@@ -97,24 +123,32 @@ static bool cuts_at(const moving *m, const tp_ix *s, window_cut *cut) {
   tp_ictx *ix = m->mk.g->ix;
   *cut = (window_cut){ s, tp_ix_sub(ix, s, m->l), tp_ix_sub(ix, m->h, s) };
   bool one = s == m->l || s == m->h;
-  return (one || (never_below(m, cut->before) && never_below(m, cut->after))) && reaches(m, s, false) && reaches(m, s, true);
+  return (one || (never_below(m, cut->before) && never_below(m, cut->after))) &&
+      reaches(m, s, false) && reaches(m, s, true);
 }
 
-static bool find_cut(const moving *m, window_cut *cut) { return cuts_at(m, m->h, cut) || cuts_at(m, m->l, cut) || cuts_at(m, tp_ix_const(m->mk.g->ix, 0), cut); }
+static bool find_cut(const moving *m, window_cut *cut) {
+  return cuts_at(m, m->h, cut) || cuts_at(m, m->l, cut) ||
+      cuts_at(m, tp_ix_const(m->mk.g->ix, 0), cut);
+}
 
 /* A number of rows is not so many that doubling does not pay, and more than two of it. */
 static bool is_count(const window_cut *cut, bool *numbers) {
   int64_t before, after;
   *numbers = tp_ix_is_const(cut->before, &before) && tp_ix_is_const(cut->after, &after);
-  if (*numbers) return before >= 0 && after >= 0 && before + after >= 2 && before + after <= TP_TUNE_WINDOW;
-  return (!tp_ix_is_const(cut->before, &before) || before <= TP_TUNE_WINDOW) && (!tp_ix_is_const(cut->after, &after) || after <= TP_TUNE_WINDOW);
+  if (*numbers)
+    return before >= 0 && after >= 0 && before + after >= 2 && before + after <= TP_TUNE_WINDOW;
+  return (!tp_ix_is_const(cut->before, &before) || before <= TP_TUNE_WINDOW) &&
+      (!tp_ix_is_const(cut->after, &after) || after <= TP_TUNE_WINDOW);
 }
 
 bool tp_is_window(const moving *m) {
   const tp_sym *d = m->x.node->dom[m->r];
   window_cut cut;
   bool numbers;
-  if (!m->l || !m->h || !tp_is_small(tp_outof(m->x)) || !find_cut(m, &cut) || !is_count(&cut, &numbers)) return false;
+  if (!m->l || !m->h || !tp_is_small(tp_outof(m->x)) || !find_cut(m, &cut) ||
+      !is_count(&cut, &numbers))
+    return false;
   return d == m->c || !tp_dom_has(m->ndom, m->dom, d);
 }
 
@@ -123,12 +157,14 @@ bool tp_is_window(const moving *m) {
 /* Before which no window has a row; NULL: it is the first row that there is. */
 static const tp_ix *first_row(const moving *m) {
   const tp_ix *first = m->L ? m->L : m->l;
-  return tp_ix_prove_ge0(m->mk.g->ix, tp_ix_neg(m->mk.g->ix, first), m->ndom, m->dom) ? NULL : first;
+  return tp_ix_prove_ge0(m->mk.g->ix, tp_ix_neg(m->mk.g->ix, first), m->ndom, m->dom) ? NULL
+                                                                                      : first;
 }
 
 /* y, or no rows where there are none. */
 static running_parts where_any(const moving *m, const tp_ix *lo, const tp_ix *hi, running_parts y) {
-  return tp_parts_either(m, m->ndom, m->dom, tp_ix_cmp(m->mk.g->ix, TP_LT, lo, hi), y, tp_parts_none(m));
+  return tp_parts_either(
+      m, m->ndom, m->dom, tp_ix_cmp(m->mk.g->ix, TP_LT, lo, hi), y, tp_parts_none(m));
 }
 
 /* So all of it may be asked for at once. */
@@ -138,35 +174,47 @@ bool tp_made_of_inputs(tp_graph *g, tp_val a, tp_val b) {
   if (b.node) tp_reach(&g->arena, b.node, seen);
   for (int i = 0; i < g->nodes.n; i++) {
     const tp_node *n = g->nodes.v[i];
-    if (seen[i] && n->op != TP_OP_READ && (tp_ops[n->op].cls == TP_CLS_TIME || tp_ops[n->op].batch == TP_BATCH_X) && n->op != TP_OP_INPUT && n->op != TP_OP_CONST) return false;
+    if (seen[i] && n->op != TP_OP_READ &&
+        (tp_ops[n->op].cls == TP_CLS_TIME || tp_ops[n->op].batch == TP_BATCH_X) &&
+        n->op != TP_OP_INPUT && n->op != TP_OP_CONST)
+      return false;
   }
   return true;
 }
 
-/* Rows from s on, up to where they are clipped: what is left of the window at the end of all. A suffix, unless that made who makes x keep all of it. */
+/* Rows from s on, up to where they are clipped: what is left of the window at the end of all. A
+ * suffix, unless that made who makes x keep all of it. */
 static running_parts last_rows(const window_rows *w, const tp_ix *s) {
   tp_ictx *ix = w->m->mk.g->ix;
   const tp_ix *at = tp_ix_add(ix, tp_ix_sym(ix, w->m->c), s);
-  if (!tp_made_of_inputs(w->m->mk.g, w->m->x, w->m->weight)) return where_any(w->m, at, w->clip, tp_running_through(w->m, at, w->clip));
+  if (!tp_made_of_inputs(w->m->mk.g, w->m->x, w->m->weight))
+    return where_any(w->m, at, w->clip, tp_running_through(w->m, at, w->clip));
   moving rest = tp_moving_over(w->m, at, w->clip);
   rest.l = s, rest.H = w->clip, rest.L = rest.h = NULL;
   return tp_running_parts(&rest);
 }
 
 /* y: few rows where they are not more than so many, and else what follows. */
-static bool few_branch(const moving *m, running_parts y, const tp_ix *n, int64_t many, running_parts few) {
-  return tp_parts_branch(m, y, tp_ix_cmp(m->mk.g->ix, TP_LE, n, tp_ix_const(m->mk.g->ix, many)), few);
+static bool few_branch(
+    const moving *m, running_parts y, const tp_ix *n, int64_t many, running_parts few) {
+  return tp_parts_branch(
+      m, y, tp_ix_cmp(m->mk.g->ix, TP_LE, n, tp_ix_const(m->mk.g->ix, many)), few);
 }
 
 /* y: the n rows of the window that lie before row c + s (way -1), or from there on; n above 1. */
 static bool ring_branches(const window_rows *w, const tp_ix *s, const tp_ix *n, running_parts y) {
   const moving *m = w->m;
   tp_ictx *ix = m->mk.g->ix;
-  const tp_ix *at = tp_ix_add(ix, tp_ix_sym(ix, m->c), s), *end = w->way < 0 ? at : tp_ix_add(ix, at, n), *last = tp_ix_addc(ix, end, -1);
+  const tp_ix *at = tp_ix_add(ix, tp_ix_sym(ix, m->c), s),
+              *end = w->way < 0 ? at : tp_ix_add(ix, at, n), *last = tp_ix_addc(ix, end, -1);
   window_rows up = { .m = m, .d = w->d, .way = -1, .clip = first_row(m) };
   find_rows(&up, n);
-  if (w->way > 0 && w->clip && !tp_parts_branch(m, y, tp_ix_cmp(ix, TP_GT, end, w->clip), last_rows(w, s))) return false;
-  if (w->way < 0 && !surely_inside(w, last) && !tp_parts_branch(m, y, tp_ix_cmp(ix, TP_LT, last, w->clip), tp_parts_none(m))) return false;
+  if (w->way > 0 && w->clip &&
+      !tp_parts_branch(m, y, tp_ix_cmp(ix, TP_GT, end, w->clip), last_rows(w, s)))
+    return false;
+  if (w->way < 0 && !surely_inside(w, last) &&
+      !tp_parts_branch(m, y, tp_ix_cmp(ix, TP_LT, last, w->clip), tp_parts_none(m)))
+    return false;
   return tp_parts_branch(m, y, NULL, window_at(&up, tp_running_ring(&up, n), last));
 }
 
@@ -176,8 +224,11 @@ static running_parts rows_of_bound(const window_rows *w, const tp_ix *s, const t
   tp_ictx *ix = m->mk.g->ix;
   const tp_ix *at = tp_ix_add(ix, tp_ix_sym(ix, m->c), s);
   const tp_ix *lo = w->way < 0 ? m->at[m->r].lo : at, *hi = w->way < 0 ? at : m->at[m->r].hi;
-  running_parts y = tp_parts_declared(m, m->ndom, m->dom), few = where_any(m, lo, hi, tp_parts_row(m, lo));
-  return few_branch(m, y, n, 1, few) && ring_branches(w, s, n, y) ? y : (running_parts){ 0, { tp_none } };
+  running_parts y = tp_parts_declared(m, m->ndom, m->dom),
+                few = where_any(m, lo, hi, tp_parts_row(m, lo));
+  return few_branch(m, y, n, 1, few) && ring_branches(w, s, n, y)
+      ? y
+      : (running_parts){ 0, { tp_none } };
 }
 
 static running_parts some_rows(const moving *m, int way, const window_cut *cut) {
@@ -187,7 +238,8 @@ static running_parts some_rows(const moving *m, int way, const window_cut *cut) 
   window_rows w = { .m = m, .d = m->x.node->dom[m->r], .way = way, .clip = way < 0 ? m->L : m->H };
   if (!tp_ix_is_const(n, &count)) return rows_of_bound(&w, cut->s, n);
   find_rows(&w, NULL);
-  return rows_from(&w, tp_ix_addc(ix, tp_ix_add(ix, tp_ix_sym(ix, m->c), cut->s), way < 0 ? -1 : 0), count);
+  return rows_from(
+      &w, tp_ix_addc(ix, tp_ix_add(ix, tp_ix_sym(ix, m->c), cut->s), way < 0 ? -1 : 0), count);
 }
 
 const tp_ix *tp_window_is_long(const moving *m) {
@@ -206,14 +258,24 @@ moving tp_moving_all(const moving *m) {
   return tp_moving_over(m, first ? tp_ix_max(m->mk.g->ix, zero, first) : zero, m->at[m->r].hi);
 }
 
-/* Few rows are gone through, as they are without all this, of one part; who asks for more sees to them. */
+/* Few rows are gone through, as they are without all this, of one part; who asks for more sees to
+ * them. */
 static running_parts few_or_many(const moving *m, const window_cut *cut, bool before, bool after) {
   moving few = *m;
   if (!m->keep) few.dtype = tp_dtypeof(m->x);
   running_parts y = tp_parts_declared(&few, m->ndom, m->dom), none = { 0, { tp_none } };
-  if (m->kind == RUNNING_RED && !few_branch(m, y, tp_ix_sub(m->mk.g->ix, m->h, m->l), TP_TUNE_WINDOW_FEW, tp_running_through(&few, m->at[m->r].lo, m->at[m->r].hi))) return none;
-  if (before && after) return tp_parts_branch(m, y, NULL, tp_parts_join(m, some_rows(m, -1, cut), some_rows(m, 1, cut))) ? y : none;
-  window_rows w = { .m = m, .d = m->x.node->dom[m->r], .way = before ? -1 : 1, .clip = before ? m->L : m->H };
+  if (m->kind == RUNNING_RED &&
+      !few_branch(m, y, tp_ix_sub(m->mk.g->ix, m->h, m->l), TP_TUNE_WINDOW_FEW,
+          tp_running_through(&few, m->at[m->r].lo, m->at[m->r].hi)))
+    return none;
+  if (before && after)
+    return tp_parts_branch(
+               m, y, NULL, tp_parts_join(m, some_rows(m, -1, cut), some_rows(m, 1, cut)))
+        ? y
+        : none;
+  window_rows w = {
+    .m = m, .d = m->x.node->dom[m->r], .way = before ? -1 : 1, .clip = before ? m->L : m->H
+  };
   return ring_branches(&w, cut->s, before ? cut->before : cut->after, y) ? y : none;
 }
 

@@ -2,19 +2,31 @@
  *
  *   h[t+1] = v[t], and others read v[t]   =>   they read h[t+1]
  *
- * so that v is no array beside h: of a recurrent layer whose values are kept for its gradient, one is kept and not two. Right where every needed point of v
- * is a needed point of that branch, one for one; `need` stays what it was. */
+ * so that v is no array beside h: of a recurrent layer whose values are kept for its gradient, one
+ * is kept and not two. Right where every needed point of v is a needed point of that branch, one
+ * for one; `need` stays what it was. */
 #include "opt/opt.h"
 
 /* m at a point is v (by way of the read q, or q NULL) shift[j] further along each dim. */
-typedef struct stored { tp_graph *g; tp_need *need; tp_node *m; int branch; tp_node *q; tp_val v; const tp_ix *shift[TP_MAXRANK]; } stored;
+typedef struct stored {
+  tp_graph *g;
+  tp_need *need;
+  tp_node *m;
+  int branch;
+  tp_node *q;
+  tp_val v;
+  const tp_ix *shift[TP_MAXRANK];
+} stored;
 
-static bool same_dims(const tp_node *a, const tp_node *b) { return tp_dom_same(a->ndom, a->dom, b->ndom, b->dom); }
+static bool same_dims(const tp_node *a, const tp_node *b) {
+  return tp_dom_same(a->ndom, a->dom, b->ndom, b->dom);
+}
 
 /* Views would keep what they show beside the branch, sources are read where they are. */
 static bool is_computed(const tp_node *n) {
   const tp_oprow *o = &tp_ops[n->op];
-  return o->batch != TP_BATCH_V && o->cls != TP_CLS_SRC && o->cls != TP_CLS_TIME && o->cls != TP_CLS_FX;
+  return o->batch != TP_BATCH_V && o->cls != TP_CLS_SRC && o->cls != TP_CLS_TIME &&
+      o->cls != TP_CLS_FX;
 }
 
 static bool find_value(stored *s) {
@@ -22,10 +34,14 @@ static bool find_value(stored *s) {
   s->q = e.node->op == TP_OP_READ ? e.node : NULL;
   s->v = s->q ? s->q->in[0].src : e;
   const tp_node *v = s->v.node;
-  if (!is_computed(v) || !same_dims(v, s->m) || (s->q && !same_dims(s->q, s->m)) || v->ndom > TP_MAXRANK || v->id >= s->need->n || !tp_same_type(tp_outof(s->v), &s->m->out[0])) return false;
+  if (!is_computed(v) || !same_dims(v, s->m) || (s->q && !same_dims(s->q, s->m)) ||
+      v->ndom > TP_MAXRANK || v->id >= s->need->n || !tp_same_type(tp_outof(s->v), &s->m->out[0]))
+    return false;
   for (int j = 0; j < v->ndom; j++) {
     const tp_at *at = s->q ? &s->q->attr.at[j] : NULL;
-    s->shift[j] = at ? at->range ? NULL : tp_ix_sub(s->g->ix, at->lo, tp_ix_sym(s->g->ix, v->dom[j])) : tp_ix_const(s->g->ix, 0);
+    s->shift[j] = at
+        ? at->range ? NULL : tp_ix_sub(s->g->ix, at->lo, tp_ix_sym(s->g->ix, v->dom[j]))
+        : tp_ix_const(s->g->ix, 0);
     if (!s->shift[j] || !tp_ix_is_const(s->shift[j], NULL) || !v->dom[j]->bound) return false;
     bool still = s->shift[j] == tp_ix_const(s->g->ix, 0);
     if (!still && tp_stop_of(s->g, v->dom[j])) return false;
@@ -40,7 +56,8 @@ static bool find_value(stored *s) {
 static tp_at *back(const stored *s) {
   const tp_node *v = s->v.node;
   tp_at *at = TP_NEWN(&s->g->arena, tp_at, v->ndom);
-  for (int j = 0; j < v->ndom; j++) at[j] = (tp_at){ .lo = tp_ix_sub(s->g->ix, tp_ix_sym(s->g->ix, v->dom[j]), s->shift[j]) };
+  for (int j = 0; j < v->ndom; j++)
+    at[j] = (tp_at){ .lo = tp_ix_sub(s->g->ix, tp_ix_sym(s->g->ix, v->dom[j]), s->shift[j]) };
   return at;
 }
 
@@ -48,7 +65,8 @@ static bool is_kept(const stored *s) {
   tp_ictx *c = s->g->ix;
   const tp_node *v = s->v.node, *m = s->m;
   tp_set *to = tp_set_and(tp_branch_set(s->g, m, s->branch), tp_set_copy(s->need->set[m->id]));
-  tp_set *from = tp_set_apply(tp_set_copy(s->need->set[v->id]), tp_rel_at(c, v->ndom, v->dom, m->ndom, m->dom, back(s)));
+  tp_set *from = tp_set_apply(
+      tp_set_copy(s->need->set[v->id]), tp_rel_at(c, v->ndom, v->dom, m->ndom, m->dom, back(s)));
   bool yes = to && from && tp_set_subset(c, from, to);
   tp_set_free(to);
   tp_set_free(from);
@@ -66,7 +84,9 @@ static bool is_other(const stored *s, const tp_node *u, int k, tp_val of) {
 static bool has_others(const stored *s) {
   for (int i = 0; i < s->g->nodes.n; i++)
     for (int k = 0; k < s->g->nodes.v[i]->nin; k++)
-      if (is_other(s, s->g->nodes.v[i], k, s->v) || (s->q && is_other(s, s->g->nodes.v[i], k, tp_v(s->q)))) return true;
+      if (is_other(s, s->g->nodes.v[i], k, s->v) ||
+          (s->q && is_other(s, s->g->nodes.v[i], k, tp_v(s->q))))
+        return true;
   for (int i = 0; i < s->g->outputs.n; i++)
     if (s->g->outputs.v[i].val.node == s->v.node) return true;
   return false;
@@ -100,14 +120,18 @@ static bool share_reads(stored *s, tp_error *err) {
     for (int k = 0; k < u->nin; k++) {
       if (s->q && is_other(s, u, k, tp_v(s->q))) u->in[k].src = tp_v(s->m);
       if (!is_other(s, u, k, s->v)) continue;
-      if (u->op == TP_OP_READ) { move_read(s, u); continue; }
+      if (u->op == TP_OP_READ) {
+        move_read(s, u);
+        continue;
+      }
       g->pos = s->v.node->pos;
       if (!here.node && !(here = tp_read(g, tp_v(s->m), back(s), err)).node) return false;
       u->in[k].src = here;
     }
   }
-  for (int i = 0; i < g->outputs.n; i++)        /* whole, so the branch is all of m */
-    if (g->outputs.v[i].val.node == s->v.node && g->outputs.v[i].val.out == s->v.out) g->outputs.v[i].val = tp_v(s->m);
+  for (int i = 0; i < g->outputs.n; i++) /* whole, so the branch is all of m */
+    if (g->outputs.v[i].val.node == s->v.node && g->outputs.v[i].val.out == s->v.out)
+      g->outputs.v[i].val = tp_v(s->m);
   return extend(s->need, g, s->v.node, err);
 }
 

@@ -2,10 +2,13 @@
  *
  *   sum(read(x, lo .. hi), axis 0)  =>  accum(+) of x gathered over lo .. hi
  *
- * "Stack, then reduce" would keep every point of the range; an accumulation keeps the sum. Fires for sum, prod, max and min when all the range's axes
- * are among the reduced ones; spatial axes reduced along with them are reduced first, at the producer's point (the four operators are associative and
- * commutative in exact arithmetic, so only the order of float sums changes). The largest or smallest of no integers is an error, which an accumulation
- * cannot tell from a value: there the range must be provably not empty. Runs on the compiled path only: the reference keeps the stack. */
+ * "Stack, then reduce" would keep every point of the range; an accumulation keeps the sum. Fires
+ * for sum, prod, max and min when all the range's axes are among the reduced ones; spatial axes
+ * reduced along with them are reduced first, at the producer's point (the four operators are
+ * associative and commutative in exact arithmetic, so only the order of float sums changes). The
+ * largest or smallest of no integers is an error, which an accumulation cannot tell from a value:
+ * there the range must be provably not empty. Runs on the compiled path only: the reference keeps
+ * the stack. */
 #include "opt/opt.h"
 
 static bool reduction_of(tp_op op, tp_red *red) {
@@ -19,7 +22,8 @@ static int range_axes(const tp_node *read) {
   return n;
 }
 
-/* Splits n's axes in leading range axes (all nr of them must be there) and spatial ones, renumbered for x. */
+/* Splits n's axes in leading range axes (all nr of them must be there) and spatial ones, renumbered
+ * for x. */
 static bool split_axes(const tp_node *n, int nr, int *spatial, int *nspatial) {
   int found = 0;
   *nspatial = 0;
@@ -35,11 +39,14 @@ static bool has_answer(tp_graph *g, const tp_node *n, const tp_node *read, int n
   tp_dtype d = n->out[0].dtype;
   if (n->op == TP_OP_SUM || n->op == TP_OP_PROD || d == TP_BOOL || tp_dtype_float(d)) return true;
   for (int a = 0; a < nr; a++)
-    if (!tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, read->out[0].shape[a], -1), read->ndom, read->dom)) return false;
+    if (!tp_ix_prove_ge0(
+            g->ix, tp_ix_addc(g->ix, read->out[0].shape[a], -1), read->ndom, read->dom))
+      return false;
   return true;
 }
 
-static tp_val accumulate(tp_graph *g, const tp_node *n, const tp_node *read, int nr, tp_red red, tp_error *err) {
+static tp_val accumulate(
+    tp_graph *g, const tp_node *n, const tp_node *read, int nr, tp_red red, tp_error *err) {
   int spatial[TP_MAXRANK], ns, rank = 0;
   if (!split_axes(n, nr, spatial, &ns)) return (tp_val){ 0 };
   const tp_ix *shape[TP_MAXRANK];
@@ -51,9 +58,17 @@ static tp_val accumulate(tp_graph *g, const tp_node *n, const tp_node *read, int
   tp_val x = read->in[0].src;
   if (ns) x = tp_reduce(g, n->op, x, ns, spatial, false, err);
   if (!x.node) return x;
-  tp_attr at = { .dtype = n->out[0].dtype, .ndom = read->ndom, .dom = read->dom, .nix = rank, .ix = shape, .red = red };
+  tp_attr at = { .dtype = n->out[0].dtype,
+    .ndom = read->ndom,
+    .dom = read->dom,
+    .nix = rank,
+    .ix = shape,
+    .red = red };
   tp_node *acc = tp_build(g, TP_OP_ACCUM, 0, NULL, &at, err);
-  if (!acc || !tp_accum_add(g, acc, (tp_edge){ .src = x, .at = read->attr.at, .gather = true, .pos = n->pos }, err)) return (tp_val){ 0 };
+  if (!acc ||
+      !tp_accum_add(
+          g, acc, (tp_edge){ .src = x, .at = read->attr.at, .gather = true, .pos = n->pos }, err))
+    return (tp_val){ 0 };
   acc->name = n->name;
   acc->what = n->what;
   return tp_reshape(g, tp_v(acc), n->out[0].rank, n->out[0].shape, err);
@@ -72,7 +87,8 @@ bool tp_lower_sums(tp_graph *g, tp_error *err) {
     g->pos = n->pos;
     tp_val y = accumulate(g, n, read, nr, red, err);
     if (!y.node) return false;
-    tp_rewrite(g, (tp_val){ n, 0 }, y, "sums", "a reduction over a range of a dim => an accumulation");
+    tp_rewrite(
+        g, (tp_val){ n, 0 }, y, "sums", "a reduction over a range of a dim => an accumulation");
   }
   tp_graph_prune(g);
   return true;
@@ -90,10 +106,11 @@ bool tp_lower_sums(tp_graph *g, tp_error *err) {
  * in place, over blocks of points at a time: they stay in f32. Largest and smallest values need no
  * more than their own dtype. */
 
-static int64_t elements(const tp_out *o) {     /* SMALL + 1: more, or not known */
+static int64_t elements(const tp_out *o) { /* SMALL + 1: more, or not known */
   int64_t all = 1, e;
   for (int i = 0; i < o->rank && all <= TP_TUNE_SMALL_SUM; i++)
-    all = tp_ix_is_const(o->shape[i], &e) && e <= TP_TUNE_SMALL_SUM ? all * e : TP_TUNE_SMALL_SUM + 1;
+    all =
+        tp_ix_is_const(o->shape[i], &e) && e <= TP_TUNE_SMALL_SUM ? all * e : TP_TUNE_SMALL_SUM + 1;
   return TP_MIN(all, TP_TUNE_SMALL_SUM + 1);
 }
 
@@ -101,9 +118,14 @@ bool tp_is_small(const tp_out *o) { return elements(o) <= TP_TUNE_SMALL_SUM; }
 
 static bool in_place(const tp_node *x, bool gather) {
   switch (x->op) {
-    case TP_OP_MATMUL: case TP_OP_INDEX_ADD: case TP_OP_SCATTER_ADD: case TP_OP_CONV: case TP_OP_CONV_DATA: case TP_OP_CONV_WEIGHT: return true;
-    case TP_OP_SUM: return !gather;
-    default: return false;
+  case TP_OP_MATMUL:
+  case TP_OP_INDEX_ADD:
+  case TP_OP_SCATTER_ADD:
+  case TP_OP_CONV:
+  case TP_OP_CONV_DATA:
+  case TP_OP_CONV_WEIGHT: return true;
+  case TP_OP_SUM: return !gather;
+  default: return false;
   }
 }
 
@@ -111,7 +133,8 @@ static bool pins(const tp_ix *cond, const tp_sym *d) {
   if (!cond || !tp_ix_mentions(cond, d)) return false;
   if (tp_ix_kind(cond) == TP_IX_EQ0) return true;
   bool any = false;
-  for (int i = 0; tp_ix_kind(cond) == TP_IX_AND && i < tp_ix_narg(cond); i++) any |= pins(tp_ix_arg(cond, i), d);
+  for (int i = 0; tp_ix_kind(cond) == TP_IX_AND && i < tp_ix_narg(cond); i++)
+    any |= pins(tp_ix_arg(cond, i), d);
   return any;
 }
 
@@ -129,7 +152,8 @@ static bool clips_few(tp_ictx *c, const tp_ix *e, const tp_sym *d) {
   const tp_ix *own = NULL, *limit = NULL, *rest;
   int64_t step;
   if (tp_ix_narg(e) != 2) return false;
-  for (int i = 0; i < 2; i++) *(tp_ix_mentions(tp_ix_arg(e, i), d) ? &own : &limit) = tp_ix_arg(e, i);
+  for (int i = 0; i < 2; i++)
+    *(tp_ix_mentions(tp_ix_arg(e, i), d) ? &own : &limit) = tp_ix_arg(e, i);
   if (!own || !limit || !tp_ix_linear_in(c, own, d, &step, &rest) || step != 1) return false;
   const tp_ix *count = tp_ix_sub(c, limit, rest);
   return is_few(tp_ix_kind(e) == TP_IX_MIN ? tp_ix_sub(c, tp_ix_sym(c, d->bound), count)
@@ -143,10 +167,11 @@ static bool leaves_few(tp_ictx *c, const tp_ix *e, const tp_sym *d) {
   if (!tp_ix_mentions(e, d)) return false;
   if (tp_ix_linear_in(c, e, d, &step, &rest)) return true;
   switch (tp_ix_kind(e)) {
-    case TP_IX_FDIV:
-      return tp_ix_div(e) <= FEW_TERMS && tp_ix_linear_in(c, tp_ix_arg(e, 0), d, &step, &rest);
-    case TP_IX_MIN: case TP_IX_MAX: return clips_few(c, e, d);
-    default: return false;
+  case TP_IX_FDIV:
+    return tp_ix_div(e) <= FEW_TERMS && tp_ix_linear_in(c, tp_ix_arg(e, 0), d, &step, &rest);
+  case TP_IX_MIN:
+  case TP_IX_MAX: return clips_few(c, e, d);
+  default: return false;
   }
 }
 

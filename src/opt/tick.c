@@ -1,10 +1,12 @@
 /* tick: a program that is stepped through. What enters and leaves at each tick becomes a callback:
  *
- *   x(t) fed    =>  x = call()            at each point of the tick dims; dims that do not tick are in `over`
- *   output y    =>  call(y)               the same way; one that has only the outer ones of several tick dims, once all inside are over
- *   and one call without operands or results over the tick dims, where execution waits for the next step
+ *   x(t) fed    =>  x = call()            at each point of the tick dims; dims that do not tick are
+ * in `over` output y    =>  call(y)               the same way; one that has only the outer ones of
+ * several tick dims, once all inside are over and one call without operands or results over the
+ * tick dims, where execution waits for the next step
  *
- * so storage of x and y is what their readers need, and no array over the tick dims. The scheduler keeps these calls in order (deps.c). */
+ * so storage of x and y is what their readers need, and no array over the tick dims. The scheduler
+ * keeps these calls in order (deps.c). */
 #include "opt/opt.h"
 
 static int others(tp_graph *g, const tp_ticks *t, const tp_node *n, const tp_sym ***over) {
@@ -15,13 +17,22 @@ static int others(tp_graph *g, const tp_ticks *t, const tp_node *n, const tp_sym
   return count;
 }
 
-static tp_node *call(tp_graph *g, const tp_ticks *t, int fn, int which, tp_val from, bool result, const char *name, tp_error *err) {
+static tp_node *call(tp_graph *g, const tp_ticks *t, int fn, int which, tp_val from, bool result,
+    const char *name, tp_error *err) {
   const tp_node *n = from.node;
   const tp_out *o = tp_outof(from);
   const tp_sym **over;
   int nover = others(g, t, n, &over);
   tp_out spec = { o->dtype, o->rank, o->shape };
-  tp_attr a = { .fn = fn, .i = { which, 0 }, .flag = true, .ndom = n->ndom, .dom = n->dom, .nover = nover, .over = over, .nspec = result, .spec = &spec };
+  tp_attr a = { .fn = fn,
+    .i = { which, 0 },
+    .flag = true,
+    .ndom = n->ndom,
+    .dom = n->dom,
+    .nover = nover,
+    .over = over,
+    .nspec = result,
+    .spec = &spec };
   g->pos = n->pos;
   tp_node *c = tp_build(g, TP_OP_CALL, !result, &from, &a, err);
   if (c) c->name = name;
@@ -45,7 +56,7 @@ bool tp_insert_ticks(tp_graph *g, const tp_ticks *t, tp_error *err) {
   for (int i = 0; i < g->nodes.n; i++)
     if (g->nodes.v[i]->op == TP_OP_CALL) g->nodes.v[i]->attr.flag = t->paced[i];
   tp_attr a = { .fn = TP_FN_TICK, .ndom = t->n, .dom = t->dim };
-  g->pos = TP_NOWHERE;                       /* no line of the script's */
+  g->pos = TP_NOWHERE; /* no line of the script's */
   tp_node *tick = tp_build(g, TP_OP_CALL, 0, NULL, &a, err);
   if (!tick) return false;
   tick->name = "tick";

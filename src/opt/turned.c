@@ -1,21 +1,29 @@
 /* turned: a matrix that a recurrence multiplies by and sees turned is turned before it.
  *
- *   h[t] = f(h[t-1] @ permute w), w the same for all t   =>   h[t] = f(h[t-1] @ detach (permute w)), the detach to be stored
+ *   h[t] = f(h[t-1] @ permute w), w the same for all t   =>   h[t] = f(h[t-1] @ detach (permute
+ * w)), the detach to be stored
  *
- * The product of few rows goes along the rows of its right operand; where that lies along the summed axis instead, each step gathers
- * it anew. Of a @ b this holds for b with few rows of a, and for a with few columns of b. With many, a product packs what it reads
- * anyway, and a single row by a large matrix is faster as dot products (TP_TUNE_TURN_*). */
+ * The product of few rows goes along the rows of its right operand; where that lies along the
+ * summed axis instead, each step gathers it anew. Of a @ b this holds for b with few rows of a, and
+ * for a with few columns of b. With many, a product packs what it reads anyway, and a single row by
+ * a large matrix is faster as dot products (TP_TUNE_TURN_*). */
 #include "opt/opt.h"
 #include "graph/mk.h"
 
-typedef struct turner { tp_graph *g; int n, *scc; tp_val *made[2]; } turner;   /* of n nodes; made: by node that is operand 0 or 1 */
+/* of n nodes; made: by node that is operand 0 or 1 */
+typedef struct turner {
+  tp_graph *g;
+  int n, *scc;
+  tp_val *made[2];
+} turner;
 
 /* Which axis of operand k is summed. */
 static int summed_axis(const tp_node *n, int k) { return tp_rankof(n->in[k].src) - 1 - k; }
 
 /* Does v lie in memory along this axis, as far as views tell? */
 static bool lies_along(tp_val v, int axis) {
-  while (v.node->op == TP_OP_PERMUTE || v.node->op == TP_OP_READ || (v.node->op == TP_OP_DETACH && !v.node->attr.flag)) {
+  while (v.node->op == TP_OP_PERMUTE || v.node->op == TP_OP_READ ||
+      (v.node->op == TP_OP_DETACH && !v.node->attr.flag)) {
     if (v.node->op == TP_OP_PERMUTE) axis = v.node->attr.axes[axis];
     axis += tp_rankof(v.node->in[0].src) - tp_rankof(v);
     v = v.node->in[0].src;
@@ -26,17 +34,22 @@ static bool lies_along(tp_val v, int axis) {
 /* Of `rows` rows by a matrix of n rows and `width` columns. */
 static bool gains(const tp_graph *g, int64_t rows, int64_t n, int64_t width) {
   if (tp_graph_setting(g, "TEMPO_TURN")) return true;
-  if (rows > 2) return rows <= TP_TUNE_TURN_ROWS && width >= TP_TUNE_TURN_WIDTH && n * width <= TP_TUNE_TURN_MOST;
-  return n <= TP_TUNE_TURN_LONG && width >= TP_TUNE_TURN_VECTOR && n * width <= TP_TUNE_TURN_ELEMENTS;
+  if (rows > 2)
+    return rows <= TP_TUNE_TURN_ROWS && width >= TP_TUNE_TURN_WIDTH &&
+        n * width <= TP_TUNE_TURN_MOST;
+  return n <= TP_TUNE_TURN_LONG && width >= TP_TUNE_TURN_VECTOR &&
+      n * width <= TP_TUNE_TURN_ELEMENTS;
 }
 
 static bool would_gain(const tp_graph *g, const tp_node *n, int k) {
   tp_val a = n->in[0].src, b = n->in[1].src;
   int64_t rows, summed, columns;
-  return tp_rankof(a) > 1 && tp_rankof(b) > 1 && tp_dtype_size(tp_dtypeof(a)) >= 4 && lies_along(n->in[k].src, summed_axis(n, k)) &&
-         tp_ix_is_const(mk_extent(a, tp_rankof(a) - 2), &rows) && tp_ix_is_const(mk_extent(a, tp_rankof(a) - 1), &summed) &&
-         tp_ix_is_const(mk_extent(b, tp_rankof(b) - 1), &columns) &&
-         (k ? gains(g, rows, summed, columns) : gains(g, columns, summed, rows));
+  return tp_rankof(a) > 1 && tp_rankof(b) > 1 && tp_dtype_size(tp_dtypeof(a)) >= 4 &&
+      lies_along(n->in[k].src, summed_axis(n, k)) &&
+      tp_ix_is_const(mk_extent(a, tp_rankof(a) - 2), &rows) &&
+      tp_ix_is_const(mk_extent(a, tp_rankof(a) - 1), &summed) &&
+      tp_ix_is_const(mk_extent(b, tp_rankof(b) - 1), &columns) &&
+      (k ? gains(g, rows, summed, columns) : gains(g, columns, summed, rows));
 }
 
 /* Does n show, or add to, other points of d than its own? */
@@ -59,7 +72,8 @@ static tp_val turned_before(turner *t, tp_val v, int k, tp_error *err) {
   tp_mk mk = { t->g, err };
   int last = tp_rankof(v) - 1;
   t->g->pos = v.node->pos;
-  tp_val x = k ? v : mk_swap(mk, v, last - 1, last), y = x.node ? mk_op(mk, TP_OP_DETACH, 1, &x, &(tp_attr){ .flag = true }) : x;
+  tp_val x = k ? v : mk_swap(mk, v, last - 1, last),
+         y = x.node ? mk_op(mk, TP_OP_DETACH, 1, &x, &(tp_attr){ .flag = true }) : x;
   if (y.node) y.node->name = v.node->name, y.node->what = v.node->what;
   return k || !y.node ? y : mk_swap(mk, y, last - 1, last);
 }
@@ -73,11 +87,14 @@ bool tp_turn_matrices(tp_graph *g, bool *changed, tp_error *err) {
       if (!would_gain(g, x, k)) continue;
       tp_val v = x->in[k].src;
       if (!t.scc) {
-        t = (turner){ g, n, TP_NEWN(&g->arena, int, n), { TP_NEWN(&g->arena, tp_val, n), TP_NEWN(&g->arena, tp_val, n) } };
+        t = (turner){ g, n, TP_NEWN(&g->arena, int, n),
+          { TP_NEWN(&g->arena, tp_val, n), TP_NEWN(&g->arena, tp_val, n) } };
         tp_graph_sccs(g, t.scc, NULL);
       }
       if (!is_repeated(&t, x, v.node)) continue;
-      if (!t.made[k][v.node->id].node && !(t.made[k][v.node->id] = turned_before(&t, v, k, err)).node) return false;
+      if (!t.made[k][v.node->id].node &&
+          !(t.made[k][v.node->id] = turned_before(&t, v, k, err)).node)
+        return false;
       x->in[k].src = t.made[k][v.node->id];
       *changed = true;
     }

@@ -1,12 +1,15 @@
-/* watch: what check = "nan" asks of a graph: operators that can make NaN or infinity of finite operands are marked, and nothing else changes.
+/* watch: what check = "nan" asks of a graph: operators that can make NaN or infinity of finite
+ * operands are marked, and nothing else changes.
  *
- * A marked operator can fail while running, and is treated like others that can (integer division): it is a region of its own that knows its point, nobody runs it
- * where a row has ended, and the tier looks at what it made (run/watch.c, ref). Unmarked stay those that move or choose values, and those whose NaN or infinity
- * is what the function is defined to be where there is nothing:
+ * A marked operator can fail while running, and is treated like others that can (integer division):
+ * it is a region of its own that knows its point, nobody runs it where a row has ended, and the
+ * tier looks at what it made (run/watch.c, ref). Unmarked stay those that move or choose values,
+ * and those whose NaN or infinity is what the function is defined to be where there is nothing:
  *
  *   sum(x) / size of x             mean of nothing is NaN
- *   sum((x - m)^2) / max(0, size of x - 1)   var of nothing is NaN, of one element it is made: the divisor becomes where(size == 0, NaN, ..)
- *   log(sum(exp(x - top)))         logsumexp of nothing, or of -inf alone, is -inf
+ *   sum((x - m)^2) / max(0, size of x - 1)   var of nothing is NaN, of one element it is made: the
+ * divisor becomes where(size == 0, NaN, ..) log(sum(exp(x - top)))         logsumexp of nothing, or
+ * of -inf alone, is -inf
  *
  * Run on what the script wrote; what lowering makes of it is marked later (tp_watch_rest). */
 #include "opt/opt.h"
@@ -17,21 +20,26 @@
 
 static bool narrows(const tp_node *n) {
   tp_dtype from = tp_dtypeof(n->in[0].src), to = n->out[0].dtype;
-  return from != to && to != TP_F64 && !(from == TP_BOOL || from == TP_U8) && !(to == TP_F32 && from != TP_F64);
+  return from != to && to != TP_F64 && !(from == TP_BOOL || from == TP_U8) &&
+      !(to == TP_F32 && from != TP_F64);
 }
 
 static bool can_make(const tp_node *n) {
   if (!n->nout || !tp_dtype_float(n->out[0].dtype)) return false;
   switch (tp_ops[n->op].cls) {
-    case TP_CLS_UNF: case TP_CLS_SCAN: case TP_CLS_MM: case TP_CLS_CONV: return true;
-    case TP_CLS_ENV: return n->nin > 0;
-    case TP_CLS_CAST: return narrows(n);
-    case TP_CLS_BIN: return n->op != TP_OP_MINIMUM && n->op != TP_OP_MAXIMUM;
-    case TP_CLS_RED: return n->op == TP_OP_SUM || n->op == TP_OP_PROD;
-    case TP_CLS_MOVE: return n->op == TP_OP_FOLD;
-    case TP_CLS_GATH: return n->op == TP_OP_INDEX_ADD || n->op == TP_OP_SCATTER_ADD;
-    case TP_CLS_TIME: return n->op == TP_OP_ACCUM && (n->attr.red == TP_RED_SUM || n->attr.red == TP_RED_PROD);
-    default: return false;
+  case TP_CLS_UNF:
+  case TP_CLS_SCAN:
+  case TP_CLS_MM:
+  case TP_CLS_CONV: return true;
+  case TP_CLS_ENV: return n->nin > 0;
+  case TP_CLS_CAST: return narrows(n);
+  case TP_CLS_BIN: return n->op != TP_OP_MINIMUM && n->op != TP_OP_MAXIMUM;
+  case TP_CLS_RED: return n->op == TP_OP_SUM || n->op == TP_OP_PROD;
+  case TP_CLS_MOVE: return n->op == TP_OP_FOLD;
+  case TP_CLS_GATH: return n->op == TP_OP_INDEX_ADD || n->op == TP_OP_SCATTER_ADD;
+  case TP_CLS_TIME:
+    return n->op == TP_OP_ACCUM && (n->attr.red == TP_RED_SUM || n->attr.red == TP_RED_PROD);
+  default: return false;
   }
 }
 
@@ -40,14 +48,17 @@ static bool can_make(const tp_node *n) {
 /* How many elements one element of a reduction is made of. */
 static const tp_ix *element_count(tp_graph *g, const tp_node *n) {
   const tp_ix *size = tp_ix_const(g->ix, 1);
-  for (int i = 0; i < n->attr.naxes; i++) size = tp_ix_mul(g->ix, size, tp_outof(n->in[0].src)->shape[n->attr.axes[i]]);
+  for (int i = 0; i < n->attr.naxes; i++)
+    size = tp_ix_mul(g->ix, size, tp_outof(n->in[0].src)->shape[n->attr.axes[i]]);
   return size;
 }
 
 static bool is_size(tp_val v, const tp_ix **size, tp_graph *g) {
   const tp_node *n = v.node->op == TP_OP_CAST ? v.node->in[0].src.node : v.node;
   if (n->op == TP_OP_VALUE) *size = n->attr.ix[0];
-  else if (n->op == TP_OP_FILL && n->attr.f[0] == floor(n->attr.f[0]) && fabs(n->attr.f[0]) < 0x1p53) *size = tp_ix_const(g->ix, (int64_t)n->attr.f[0]);
+  else if (n->op == TP_OP_FILL && n->attr.f[0] == floor(n->attr.f[0]) &&
+      fabs(n->attr.f[0]) < 0x1p53)
+    *size = tp_ix_const(g->ix, (int64_t)n->attr.f[0]);
   else return false;
   return true;
 }
@@ -57,13 +68,17 @@ static bool mean_of_nothing(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_node *sum = n->op == TP_OP_DIV ? n->in[0].src.node : n;
   const tp_ix *divisor, *count;
   int64_t c;
-  if (n->op != TP_OP_DIV || sum->op != TP_OP_SUM || !is_size(n->in[1].src, &divisor, g)) return true;
+  if (n->op != TP_OP_DIV || sum->op != TP_OP_SUM || !is_size(n->in[1].src, &divisor, g))
+    return true;
   count = element_count(g, sum);
   if (divisor == count || (tp_ix_is_const(count, &c) && c == 0)) n->attr.check = TP_CHECK_MEANT;
-  if (n->attr.check || tp_ix_is_const(count, &c) || tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, count, -1), sum->ndom, sum->dom)) return true;
+  if (n->attr.check || tp_ix_is_const(count, &c) ||
+      tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, count, -1), sum->ndom, sum->dom))
+    return true;
   g->pos = n->pos;
   tp_mk k = { g, err };
-  tp_val none = tp_ixvalue(g, tp_ix_cmp(g->ix, TP_EQ, count, tp_ix_const(g->ix, 0)), err), d = n->in[1].src;
+  tp_val none = tp_ixvalue(g, tp_ix_cmp(g->ix, TP_EQ, count, tp_ix_const(g->ix, 0)), err),
+         d = n->in[1].src;
   if (!none.node) return false;
   d = mk_select(k, none, mk_num(k, NAN, tp_dtypeof(d)), d);
   if (!d.node) return false;
@@ -80,7 +95,9 @@ static bool is_top(const tp_node *t) {
 
 static void logsumexp_of_nothing(tp_node *n) {
   const tp_node *x = n->op == TP_OP_LOG ? n->in[0].src.node : n;
-  if (n->op != TP_OP_LOG || x->op != TP_OP_SUM || (x = x->in[0].src.node)->op != TP_OP_EXP || (x = x->in[0].src.node)->op != TP_OP_SUB) return;
+  if (n->op != TP_OP_LOG || x->op != TP_OP_SUM || (x = x->in[0].src.node)->op != TP_OP_EXP ||
+      (x = x->in[0].src.node)->op != TP_OP_SUB)
+    return;
   if (is_top(x->in[1].src.node)) n->attr.check = TP_CHECK_MEANT;
 }
 
@@ -91,7 +108,8 @@ static void name_branches(tp_graph *g, const tp_node *m) {
     tp_node *n = m->in[k].src.node;
     bool later = n->op == TP_OP_READ;
     if (later) n = n->in[0].src.node;
-    if (!tp_own_name(n) && !n->what) n->what = tp_printf(&g->arena, later ? "what becomes '%s'" : "'%s'", tp_own_name(m));
+    if (!tp_own_name(n) && !n->what)
+      n->what = tp_printf(&g->arena, later ? "what becomes '%s'" : "'%s'", tp_own_name(m));
   }
 }
 

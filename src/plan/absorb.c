@@ -6,11 +6,15 @@
  * loops are made; here a leaf goes over as many places as its turn has. The loop's iterations write
  * elements of their own, or all fold into the same ones, which nothing else in them touches; every
  * window moves by one stride, and by none on a ring. A fold adds up in the order of folds
- * (plan/walk.c), whoever runs it. Elements of no fold keep their bits. What may fail says its point by
- * the loops around it, so it stays as it is. */
+ * (plan/walk.c), whoever runs it. Elements of no fold keep their bits. What may fail says its point
+ * by the loops around it, so it stays as it is. */
 #include "plan/priv.h"
 
-typedef struct { tp_plan *p; tp_ictx *ix; bool any; } absorber;
+typedef struct {
+  tp_plan *p;
+  tp_ictx *ix;
+  bool any;
+} absorber;
 
 /* The one leaf inside; NULL: there is more, or another thing. */
 static tp_region *only_leaf(const tp_pnode *x) {
@@ -23,7 +27,8 @@ static const tp_ix *at_value(tp_ictx *ix, const tp_ix *e, const tp_sym *var, con
 }
 
 /* How far the window moves from one iteration to the next; NULL: not by one stride. */
-static const tp_ix *stride_of(const absorber *w, const tp_region *r, const tp_nd *x, const tp_sym *var) {
+static const tp_ix *stride_of(
+    const absorber *w, const tp_region *r, const tp_nd *x, const tp_sym *var) {
   bool still = true;
   for (int i = 0; i < x->nring; i++) still &= !tp_ix_mentions(x->ring[i].idx, var);
   for (int k = 0; k < r->nlead; k++) still &= !tp_ix_mentions(x->lead[k], var);
@@ -37,13 +42,15 @@ static const tp_ix *stride_of(const absorber *w, const tp_region *r, const tp_nd
 static bool reads_own(const tp_region *r, bool folds) {
   for (int i = 0; i < r->nin; i++)
     for (int k = 0; k < r->nout; k++)
-      if (r->in[i].buf == r->out[k].buf && (folds || !tp_same_window(&r->in[i], &r->out[k], r->nlead))) return false;
+      if (r->in[i].buf == r->out[k].buf &&
+          (folds || !tp_same_window(&r->in[i], &r->out[k], r->nlead)))
+        return false;
   return true;
 }
 
 /* Strides of the windows along the loop. False: it stays. */
-static bool strides_along(const absorber *w, const tp_pnode *x, const tp_region *r, const tp_ix **by,
-                          bool *folds) {
+static bool strides_along(
+    const absorber *w, const tp_pnode *x, const tp_region *r, const tp_ix **by, bool *folds) {
   for (int k = 0; k < r->nlead; k++)
     if (tp_ix_mentions(r->lead[k], x->var) || tp_ix_mentions(r->leadlo[k], x->var)) return false;
   for (int k = 0; k < r->nmicro; k++)
@@ -57,7 +64,7 @@ static bool strides_along(const absorber *w, const tp_pnode *x, const tp_region 
 }
 
 void *tp_with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n) {
-  char *to = TP_NEWN(a, char, size * (size_t)(n + 1));
+  char *to = TP_NEWN(a, char, size *(size_t)(n + 1));
   memcpy(to, first, size);
   if (n) memcpy(to + size, rest, size * (size_t)n);
   return to;
@@ -75,12 +82,13 @@ static void move_along(const absorber *w, const tp_pnode *x, int nlead, tp_nd *v
 
 /* The loop becomes its leaf. */
 static void absorb_loop(absorber *w, tp_pnode *x, const tp_region *was, const tp_ix *n,
-                        const tp_ix *const *by, bool folds) {
+    const tp_ix *const *by, bool folds) {
   tp_arena *a = w->p->a;
   tp_region *r = tp_dup(a, was, sizeof *was);
   r->in = tp_dup(a, was->in, sizeof *was->in * (size_t)was->nin);
   r->out = tp_dup(a, was->out, sizeof *was->out * (size_t)was->nout);
-  for (int i = 0; i < r->nin + r->nout; i++) move_along(w, x, was->nlead, (tp_nd *)tp_window_at(r, i), by[i]);
+  for (int i = 0; i < r->nin + r->nout; i++)
+    move_along(w, x, was->nlead, (tp_nd *)tp_window_at(r, i), by[i]);
   r->lead = tp_with_first(a, &n, was->lead, sizeof n, was->nlead);
   r->leadvar = tp_with_first(a, &x->var, was->leadvar, sizeof x->var, was->nlead);
   r->leadlo = tp_with_first(a, &x->lo, was->leadlo, sizeof x->lo, was->nlead);

@@ -1,9 +1,15 @@
-/* behind: the loop of a tick dim as two bodies (poly/behind.c says what may wait). What runs behind stands in BEHIND nodes: a run with a budget leaves them out and
- * follows with them later. A WAIT says up to which row they have to be over before what follows. The builder makes both, a statement at a time; here neighbours of one row become
- * one, a loop that has nothing else goes into it, and waits go out of loops that do not change them. What comes later sees ordinary statements. */
+/* behind: the loop of a tick dim as two bodies (poly/behind.c says what may wait). What runs behind
+ * stands in BEHIND nodes: a run with a budget leaves them out and follows with them later. A WAIT
+ * says up to which row they have to be over before what follows. The builder makes both, a
+ * statement at a time; here neighbours of one row become one, a loop that has nothing else goes
+ * into it, and waits go out of loops that do not change them. What comes later sees ordinary
+ * statements. */
 #include "plan/priv.h"
 
-typedef struct { tp_arena *a; TP_VEC(tp_pnode *) kids; } side_by_side;
+typedef struct {
+  tp_arena *a;
+  TP_VEC(tp_pnode *) kids;
+} side_by_side;
 
 bool tp_has_behind(const tp_pnode *x) {
   bool any = x->kind == TP_P_BEHIND;
@@ -46,7 +52,8 @@ static tp_pnode *two(tp_arena *a, tp_pnode *x, tp_pnode *y) {
 
 static bool waits_for(const side_by_side *s, const tp_ix *row) {
   bool any = false;
-  for (int i = 0; i < s->kids.n; i++) any |= s->kids.v[i]->kind == TP_P_WAIT && s->kids.v[i]->lo == row;
+  for (int i = 0; i < s->kids.n; i++)
+    any |= s->kids.v[i]->kind == TP_P_WAIT && s->kids.v[i]->lo == row;
   return any;
 }
 
@@ -56,7 +63,8 @@ static tp_pnode *join_neighbours(tp_arena *a, tp_pnode *x) {
   for (int i = 0; i < all.kids.n; i++) {
     tp_pnode *k = all.kids.v[i], *last = s.kids.n ? s.kids.v[s.kids.n - 1] : NULL;
     if (k->kind == TP_P_WAIT && waits_for(&s, k->lo)) continue;
-    if (last && k->kind == TP_P_BEHIND && last->kind == TP_P_BEHIND && last->lo == k->lo) last->kid[0] = two(a, last->kid[0], k->kid[0]);
+    if (last && k->kind == TP_P_BEHIND && last->kind == TP_P_BEHIND && last->lo == k->lo)
+      last->kid[0] = two(a, last->kid[0], k->kid[0]);
     else TP_PUSH(a, &s.kids, k);
   }
   return together(&s);
@@ -64,15 +72,18 @@ static tp_pnode *join_neighbours(tp_arena *a, tp_pnode *x) {
 
 /* Is x the loop of rows? */
 static bool goes_through_rows(const tp_pnode *x, const tp_pnode *in) {
-  bool any = (in->kind == TP_P_BEHIND || (in->kind == TP_P_WAIT && in->lo)) && tp_ix_mentions(in->lo, x->var);
-  for (int i = 0; x->kind == TP_P_FOR && i < in->n && !any; i++) any = goes_through_rows(x, in->kid[i]);
+  bool any = (in->kind == TP_P_BEHIND || (in->kind == TP_P_WAIT && in->lo)) &&
+      tp_ix_mentions(in->lo, x->var);
+  for (int i = 0; x->kind == TP_P_FOR && i < in->n && !any; i++)
+    any = goes_through_rows(x, in->kid[i]);
   return x->kind == TP_P_FOR && any;
 }
 
 /* A loop around that of rows? In each iteration rows count anew. */
 static bool is_around_rows(const tp_pnode *x, const tp_pnode *in) {
   bool any = false;
-  for (int i = 0; x->kind == TP_P_FOR && i < in->n && !any; i++) any = goes_through_rows(in->kid[i], in->kid[i]) || is_around_rows(x, in->kid[i]);
+  for (int i = 0; x->kind == TP_P_FOR && i < in->n && !any; i++)
+    any = goes_through_rows(in->kid[i], in->kid[i]) || is_around_rows(x, in->kid[i]);
   return any;
 }
 
@@ -83,14 +94,18 @@ static bool has_loop_around(const tp_pnode *x) {
 }
 
 /* A row that x's variable does not move, or none. */
-static bool stays(const tp_pnode *x, const tp_ix *row) { return x->kind != TP_P_FOR || !tp_ix_mentions(row, x->var); }
+static bool stays(const tp_pnode *x, const tp_ix *row) {
+  return x->kind != TP_P_FOR || !tp_ix_mentions(row, x->var);
+}
 
 /* The wait that a body begins with goes in front of the loop, or the condition. */
 static tp_pnode *take_out_wait(tp_arena *a, tp_pnode *x) {
   tp_pnode *out = NULL;
   for (int i = 0; i < x->n; i++) {
     tp_pnode *k = x->kid[i], *first = k->kind == TP_P_SEQ && k->n ? k->kid[0] : k;
-    if (k == first || first->kind != TP_P_WAIT || !stays(x, first->lo) || (out && out->lo != first->lo)) continue;
+    if (k == first || first->kind != TP_P_WAIT || !stays(x, first->lo) ||
+        (out && out->lo != first->lo))
+      continue;
     out = first;
     side_by_side rest = { .a = a };
     for (int j = 1; j < k->n; j++) TP_PUSH(a, &rest.kids, k->kid[j]);
@@ -117,13 +132,15 @@ static tp_pnode *gather(tp_arena *a, tp_pnode *x) {
   return wait ? two(a, wait, x) : x;
 }
 
-/* x, which is the last that has work to leave; behind the loop of rows in it everything is over, and behind each that is no last one where rows count anew: beside a loop
- * around one of rows others are iterations of that by themselves. comes_back: x is run again. */
+/* x, which is the last that has work to leave; behind the loop of rows in it everything is over,
+ * and behind each that is no last one where rows count anew: beside a loop around one of rows
+ * others are iterations of that by themselves. comes_back: x is run again. */
 static tp_pnode *end_with_wait(tp_arena *a, tp_pnode *x, bool comes_back) {
   side_by_side s = { .a = a }, all = { .a = a };
   bool around = is_around_rows(x, x);
   if (!tp_has_behind(x)) return x;
-  for (int i = 0; i < x->n && (x->kind == TP_P_IF || around); i++) x->kid[i] = end_with_wait(a, x->kid[i], comes_back || around);
+  for (int i = 0; i < x->n && (x->kind == TP_P_IF || around); i++)
+    x->kid[i] = end_with_wait(a, x->kid[i], comes_back || around);
   if (x->kind != TP_P_SEQ && !(comes_back && x->kind == TP_P_FOR)) return x;
   put_kids(&s, x);
   int last = s.kids.n;
@@ -133,7 +150,8 @@ static tp_pnode *end_with_wait(tp_arena *a, tp_pnode *x, bool comes_back) {
     tp_pnode *k = s.kids.v[i];
     bool inner = k != x && has_loop_around(k);
     TP_PUSH(a, &all.kids, (i + 1 == last && k != x) || inner ? end_with_wait(a, k, false) : k);
-    if (i + 1 == last ? last == s.kids.n && !comes_back : !anew || inner || !tp_has_behind(k)) continue;
+    if (i + 1 == last ? last == s.kids.n && !comes_back : !anew || inner || !tp_has_behind(k))
+      continue;
     tp_pnode *wait = TP_NEW(a, tp_pnode);
     wait->kind = TP_P_WAIT;
     TP_PUSH(a, &all.kids, wait);

@@ -5,57 +5,97 @@
 #include "graph/run.h"
 #include "poly/poly.h"
 #define TP_GROUP 64
-typedef struct {                                /* an EW region being made */
-  bool open; int first, n, nmicro, nin;
-  int node[TP_GROUP], micro_of[TP_GROUP]; bool leaks[TP_GROUP];
+typedef struct { /* an EW region being made */
+  bool open;
+  int first, n, nmicro, nin;
+  int node[TP_GROUP], micro_of[TP_GROUP];
+  bool leaks[TP_GROUP];
   tp_micro micro[4 * TP_GROUP];
   tp_nd *in;
   tp_opnd shape;
 } tp_group;
 typedef TP_VEC(tp_pnode *) tp_pnodes;
 typedef struct pb {
-  tp_plan *pl; tp_graph *graph; tp_poly *p; tp_arena *a; tp_error *err;
-  tp_pbuf **bufof;                              /* by array */
-  const tp_stmt *s; const tp_ix **arg;          /* the statement and its dims' values */
-  int nlead; const tp_sym *leadvar[TP_MAXLEAD]; const tp_ix *leadlo[TP_MAXLEAD], *lead[TP_MAXLEAD], *leadcap[TP_MAXLEAD];   /* leadcap: over bounds, at least lead */
-  const int *leadorder;                          /* from the outermost to the innermost in scratch */
-  tp_pbuf **scratch; int *uses, *nuse; bool *leaks;    /* per node of the cluster: scratch, last using node, uses, used by more than a region */
-  int final; tp_nd final_nd; bool final_acc; tp_red final_red;
+  tp_plan *pl;
+  tp_graph *graph;
+  tp_poly *p;
+  tp_arena *a;
+  tp_error *err;
+  tp_pbuf **bufof; /* by array */
+  const tp_stmt *s;
+  const tp_ix **arg; /* the statement and its dims' values */
+  /* leadcap: over bounds, at least lead */
+  int nlead;
+  const tp_sym *leadvar[TP_MAXLEAD];
+  const tp_ix *leadlo[TP_MAXLEAD], *lead[TP_MAXLEAD], *leadcap[TP_MAXLEAD];
+  /* from the outermost to the innermost in scratch */
+  const int *leadorder;
+  /* per node of the cluster: scratch, last using node, uses, used by more than a region */
+  tp_pbuf **scratch;
+  int *uses, *nuse;
+  bool *leaks;
+  int final;
+  tp_nd final_nd;
+  bool final_acc;
+  tp_red final_red;
   tp_group g;
-  int adder;                                    /* what an ACC adds, where that is 0 but for a part, which is all that it adds (tp_adds_part); -1: none */
-  int unless;                                   /* an ACC's where(c, x, nothing), c the same for all of the call: runs if c, and takes x; -1: none */
+  /* what an ACC adds, where that is 0 but for a part, which is all that it adds (tp_adds_part); -1:
+   * none */
+  int adder;
+  /* an ACC's where(c, x, nothing), c the same for all of the call: runs if c, and takes x; -1: none
+   */
+  int unless;
   tp_pnodes leaves;
-  const tp_sym **endvar; int nendvar;           /* by poly's ends: the VAR that a LOAD sets */
-  int naxisvar; const tp_sym *axisvar[TP_MAXRANK];      /* that stand for the place along axes of elements */
-  bool *wanted;                                 /* ends that the node at work mentions, by the same numbers */
-  bool *begun;                                  /* by stop: is its end begun in front of the node at work? */
+  const tp_sym **endvar;
+  int nendvar; /* by poly's ends: the VAR that a LOAD sets */
+  /* that stand for the place along axes of elements */
+  int naxisvar;
+  const tp_sym *axisvar[TP_MAXRANK];
+  /* ends that the node at work mentions, by the same numbers */
+  bool *wanted;
+  /* by stop: is its end begun in front of the node at work? */
+  bool *begun;
 } pb;
 static inline tp_ictx *C(const pb *b) { return b->pl->ix; }
 static inline const tp_ix *K(const pb *b, int64_t v) { return tp_ix_const(C(b), v); }
 /* build.c */
-const tp_ix *tp_pb_here(pb *b, const tp_ix *e);                /* at the statement's point, ends as variables that are loaded */
+/* at the statement's point, ends as variables that are loaded */
+const tp_ix *tp_pb_here(pb *b, const tp_ix *e);
 tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtype d);
-void tp_pb_rows(pb *b, tp_pbuf *x, int rank, const tp_ix *const *shape);        /* laid out for what the call runs over */
-const tp_ix **tp_pb_upper(pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims);       /* extents over bounds, at least these */
-tp_nd tp_pb_write(pb *b, const tp_access *w);                  /* what the access writes, as a window */
-bool tp_pb_is_over(const tp_node *n, const tp_sym *d);         /* does a callback get all of the dim at once? */
+/* laid out for what the call runs over */
+void tp_pb_rows(pb *b, tp_pbuf *x, int rank, const tp_ix *const *shape);
+/* extents over bounds, at least these */
+const tp_ix **tp_pb_upper(
+    pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims);
+/* what the access writes, as a window */
+tp_nd tp_pb_write(pb *b, const tp_access *w);
+/* does a callback get all of the dim at once? */
+bool tp_pb_is_over(const tp_node *n, const tp_sym *d);
 /* ended.c */
-void tp_pb_loads(pb *b, tp_pnodes *to);                        /* of the ends that are wanted, to stand in front of what wants them */
-void tp_pb_ended_rows(pb *b, tp_region *r, const tp_node *n);  /* of a callback over rows */
+/* of the ends that are wanted, to stand in front of what wants them */
+void tp_pb_loads(pb *b, tp_pnodes *to);
+void tp_pb_ended_rows(pb *b, tp_region *r, const tp_node *n); /* of a callback over rows */
 /* loops.c. A region becomes a leaf when it is made; false: b->err */
 tp_region *tp_pb_region(pb *b, tp_rgkind kind, const tp_node *n);
-void tp_pb_put(pb *b, tp_nd **v, int *n, tp_nd x);             /* to the end of a list */
-void tp_pb_micros(pb *b, tp_region *r, int n, const tp_micro *m);      /* the last one is its result */
-const tp_sym *tp_pb_axis(pb *b, int i);                        /* stands for the place along axis i of elements */
-/* Axes of operands become axes of the region: dims of the call and these; `gone`, of its own axes, are folded by red, and the result lacks them. */
-bool tp_pb_loop(pb *b, tp_region *r, int rank, const tp_ix *const *ext, uint32_t gone, bool keepdim);
-const tp_ix **tp_pb_row_major(pb *b, int rank, const tp_ix *const *shape);      /* strides */
-void tp_pb_whose(tp_region *r, const tp_node *n);  /* its name, and line if it has one */
+void tp_pb_put(pb *b, tp_nd **v, int *n, tp_nd x); /* to the end of a list */
+/* the last one is its result */
+void tp_pb_micros(pb *b, tp_region *r, int n, const tp_micro *m);
+/* stands for the place along axis i of elements */
+const tp_sym *tp_pb_axis(pb *b, int i);
+/* Axes of operands become axes of the region: dims of the call and these; `gone`, of its own axes,
+ * are folded by red, and the result lacks them. */
+bool tp_pb_loop(
+    pb *b, tp_region *r, int rank, const tp_ix *const *ext, uint32_t gone, bool keepdim);
+const tp_ix **tp_pb_row_major(pb *b, int rank, const tp_ix *const *shape); /* strides */
+void tp_pb_whose(tp_region *r, const tp_node *n); /* its name, and line if it has one */
 bool tp_pb_fill(pb *b, const tp_node *n, double value, tp_nd to);
 bool tp_pb_copy(pb *b, const tp_node *n, tp_nd from, tp_nd to);
-tp_nd tp_pb_part(pb *b, const tp_nd *x, int axis, const tp_ix *lo, const tp_ix *n);    /* n places of that axis from lo on */
-void tp_pb_inside(pb *b, int axis, const tp_ix *lo, tp_nd *x, tp_nd *out);      /* of x, which begins at lo of out, what lies in it; and of out, where that is */
-bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const tp_nd *out);   /* in begins at lo of out */
+/* n places of that axis from lo on */
+tp_nd tp_pb_part(pb *b, const tp_nd *x, int axis, const tp_ix *lo, const tp_ix *n);
+/* of x, which begins at lo of out, what lies in it; and of out, where that is */
+void tp_pb_inside(pb *b, int axis, const tp_ix *lo, tp_nd *x, tp_nd *out);
+/* in begins at lo of out */
+bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const tp_nd *out);
 bool tp_pb_concat(pb *b, const tp_node *n, int nin, const tp_nd *in, const tp_nd *out);
 bool tp_pb_reshape(pb *b, const tp_node *n, tp_nd in, tp_nd out);
 #endif

@@ -1,18 +1,27 @@
-/* check: what every region of a plan has to keep so that a device can make it ready without looking twice. What depends on bounds (extents, windows inside
- * their buffers, indices by data) is the run's. */
+/* check: what every region of a plan has to keep so that a device can make it ready without looking
+ * twice. What depends on bounds (extents, windows inside their buffers, indices by data) is the
+ * run's. */
 #include "plan/plan.h"
 #include "base/env.h"
 #include "kern/made.h"
 
-typedef struct { const tp_plan *p; const tp_region *r; tp_pos at; tp_error *err; } look;
+typedef struct {
+  const tp_plan *p;
+  const tp_region *r;
+  tp_pos at;
+  tp_error *err;
+} look;
 
 static bool bad(const look *l, const char *what) {
-  return tp_fail(l->err, TP_E_FILE, l->at, "file: %s: %s", l->r->kind == TP_RG_OP ? tp_ops[l->r->op].text : tp_rg_names[l->r->kind], what);
+  return tp_fail(l->err, TP_E_FILE, l->at, "file: %s: %s",
+      l->r->kind == TP_RG_OP ? tp_ops[l->r->op].text : tp_rg_names[l->r->kind], what);
 }
 
 /* ---- windows ---- */
 
-static tp_dtype dtype_of(const look *l, const tp_nd *x) { return x->buf < 0 ? TP_NDTYPE : l->p->bufs.v[x->buf]->dtype; }
+static tp_dtype dtype_of(const look *l, const tp_nd *x) {
+  return x->buf < 0 ? TP_NDTYPE : l->p->bufs.v[x->buf]->dtype;
+}
 
 static bool window(const look *l, const tp_nd *x) {
   if (x->buf >= l->p->bufs.n) return bad(l, "there is no such buffer");
@@ -27,7 +36,8 @@ static bool input(const look *l, int k) {
   if (!window(l, x)) return false;
   if (x->buf < 0) return bad(l, "an input is missing");
   bool loaded = l->r->kind == TP_RG_PINIT && k == 1;
-  return (l->p->bufs.v[x->buf]->kind == TP_BUF_PARAM) == loaded || bad(l, "a parameter's array is read by pinit alone");
+  return (l->p->bufs.v[x->buf]->kind == TP_BUF_PARAM) == loaded ||
+      bad(l, "a parameter's array is read by pinit alone");
 }
 
 static bool output(const look *l, int k) {
@@ -36,9 +46,11 @@ static bool output(const look *l, int k) {
   bool several = r->kind == TP_RG_CALL || (r->kind == TP_RG_OP && tp_ops[r->op].nout > 1);
   if (!window(l, x)) return false;
   if (x->buf < 0) return several || bad(l, "the result is missing");
-  if (x->wrap >= 0 && r->kind != TP_RG_CALL && !(r->kind == TP_RG_LOOP && tp_knows_rings(l->p, r))) return bad(l, "a result wraps");
+  if (x->wrap >= 0 && r->kind != TP_RG_CALL && !(r->kind == TP_RG_LOOP && tp_knows_rings(l->p, r)))
+    return bad(l, "a result wraps");
   tp_bufkind kind = l->p->bufs.v[x->buf]->kind;
-  return kind == TP_BUF_TEMP || kind == TP_BUF_OUTPUT || bad(l, "the result's buffer is not to be written");
+  return kind == TP_BUF_TEMP || kind == TP_BUF_OUTPUT ||
+      bad(l, "the result's buffer is not to be written");
 }
 
 static bool windows(const look *l) {
@@ -55,19 +67,22 @@ static bool counts(const look *l) {
   const tp_region *r = l->r;
   int nin = -1, nout = 1, least = 0;
   switch (r->kind) {
-    case TP_RG_LOOP: nout = -1; break;
-    case TP_RG_CALL: nout = -1; break;
-    case TP_RG_PINIT: least = 1; break;
-    case TP_RG_OP:
-      nin = tp_ops[r->op].nin;
-      nout = tp_ops[r->op].nout;
-      least = r->op == TP_OP_CONCAT;
-      break;
-    case TP_NRG: break;
+  case TP_RG_LOOP: nout = -1; break;
+  case TP_RG_CALL: nout = -1; break;
+  case TP_RG_PINIT: least = 1; break;
+  case TP_RG_OP:
+    nin = tp_ops[r->op].nin;
+    nout = tp_ops[r->op].nout;
+    least = r->op == TP_OP_CONCAT;
+    break;
+  case TP_NRG: break;
   }
-  if ((nin >= 0 ? r->nin != nin : r->nin < least) || (r->kind == TP_RG_PINIT && r->nin > 2)) return bad(l, "the number of inputs is wrong");
-  if (nout >= 0 ? r->nout != nout : r->kind == TP_RG_LOOP && r->nout < 1) return bad(l, "the number of results is wrong");
-  bool sums = r->kind == TP_RG_LOOP || (r->kind == TP_RG_OP && (r->op == TP_OP_MATMUL || r->op == TP_OP_CONV_WEIGHT));
+  if ((nin >= 0 ? r->nin != nin : r->nin < least) || (r->kind == TP_RG_PINIT && r->nin > 2))
+    return bad(l, "the number of inputs is wrong");
+  if (nout >= 0 ? r->nout != nout : r->kind == TP_RG_LOOP && r->nout < 1)
+    return bad(l, "the number of results is wrong");
+  bool sums = r->kind == TP_RG_LOOP ||
+      (r->kind == TP_RG_OP && (r->op == TP_OP_MATMUL || r->op == TP_OP_CONV_WEIGHT));
   return !r->acc || sums || bad(l, "does not accumulate");
 }
 
@@ -75,23 +90,32 @@ static bool counts(const look *l) {
 
 static bool elementwise(tp_op op) {
   switch (tp_ops[op].cls) {
-    case TP_CLS_UN: case TP_CLS_UNF: case TP_CLS_LOG: case TP_CLS_CAST: case TP_CLS_BIN: case TP_CLS_CMP: case TP_CLS_SEL: return true;
-    default: return op == TP_OP_FILL || op == TP_OP_VALUE;
+  case TP_CLS_UN:
+  case TP_CLS_UNF:
+  case TP_CLS_LOG:
+  case TP_CLS_CAST:
+  case TP_CLS_BIN:
+  case TP_CLS_CMP:
+  case TP_CLS_SEL: return true;
+  default: return op == TP_OP_FILL || op == TP_OP_VALUE;
   }
 }
 
-static tp_dtype ref_dtype(const look *l, int in) { return in < l->r->nin ? dtype_of(l, &l->r->in[in]) : l->r->micro[in - l->r->nin].dtype; }
+static tp_dtype ref_dtype(const look *l, int in) {
+  return in < l->r->nin ? dtype_of(l, &l->r->in[in]) : l->r->micro[in - l->r->nin].dtype;
+}
 
 static bool micro_types(const look *l, const tp_micro *m) {
   tp_dtype d[3] = { TP_BOOL, TP_BOOL, TP_BOOL };
   for (int j = 0; j < tp_ops[m->op].nin; j++) d[j] = ref_dtype(l, m->in[j]);
   switch (tp_ops[m->op].cls) {
-    case TP_CLS_UN: case TP_CLS_UNF: return d[0] == m->dtype;
-    case TP_CLS_BIN: return d[0] == d[1] && d[0] == m->dtype;
-    case TP_CLS_CMP: return d[0] == d[1] && m->dtype == TP_BOOL;
-    case TP_CLS_LOG: return d[0] == TP_BOOL && d[1] == TP_BOOL && m->dtype == TP_BOOL;
-    case TP_CLS_SEL: return d[0] == TP_BOOL && d[1] == d[2] && d[1] == m->dtype;
-    default: return true;
+  case TP_CLS_UN:
+  case TP_CLS_UNF: return d[0] == m->dtype;
+  case TP_CLS_BIN: return d[0] == d[1] && d[0] == m->dtype;
+  case TP_CLS_CMP: return d[0] == d[1] && m->dtype == TP_BOOL;
+  case TP_CLS_LOG: return d[0] == TP_BOOL && d[1] == TP_BOOL && m->dtype == TP_BOOL;
+  case TP_CLS_SEL: return d[0] == TP_BOOL && d[1] == d[2] && d[1] == m->dtype;
+  default: return true;
   }
 }
 
@@ -101,12 +125,15 @@ static bool micros(const look *l) {
     const tp_micro *m = &r->micro[k];
     if (!elementwise(m->op)) return bad(l, "an operator that is not elementwise");
     for (int j = 0; j < tp_ops[m->op].nin; j++)
-      if (m->in[j] < 0 || m->in[j] >= r->nin + k) return bad(l, "an operand that comes after its use");
+      if (m->in[j] < 0 || m->in[j] >= r->nin + k)
+        return bad(l, "an operand that comes after its use");
     if (!micro_types(l, m)) return bad(l, "operands of other dtypes");
   }
   for (int k = 0; k < r->nout; k++)
-    if (r->outmicro[k] < 0 || r->outmicro[k] >= r->nmicro) return bad(l, "a result that nothing makes");
-    else if (r->micro[r->outmicro[k]].dtype != dtype_of(l, &r->out[k])) return bad(l, "a result of another dtype");
+    if (r->outmicro[k] < 0 || r->outmicro[k] >= r->nmicro)
+      return bad(l, "a result that nothing makes");
+    else if (r->micro[r->outmicro[k]].dtype != dtype_of(l, &r->out[k]))
+      return bad(l, "a result of another dtype");
   return true;
 }
 
@@ -115,12 +142,14 @@ static bool loop_ok(const look *l) {
   if (r->npoint < 0 || r->npoint > r->nlead) return bad(l, "more dims than axes");
   if (r->sums >> r->nlead) return bad(l, "an axis that is folded is missing");
   if (r->nmicro) return micros(l);
-  return (r->nin == 1 && r->nout == 1 && dtype_of(l, &r->in[0]) == dtype_of(l, &r->out[0])) || bad(l, "no operator");
+  return (r->nin == 1 && r->nout == 1 && dtype_of(l, &r->in[0]) == dtype_of(l, &r->out[0])) ||
+      bad(l, "no operator");
 }
 
 /* ---- other operators: dtypes ---- */
 
-/* One letter a window, inputs before results: x a dtype of its own, s the same as all other s, i an index, b bool, f f32, d f64, any. */
+/* One letter a window, inputs before results: x a dtype of its own, s the same as all other s, i an
+ * index, b bool, f f32, d f64, any. */
 static bool types(const look *l, const char *letters) {
   const tp_region *r = l->r;
   tp_dtype same = TP_NDTYPE;
@@ -130,7 +159,12 @@ static bool types(const look *l, const char *letters) {
     if (letters[1]) letters++;
     if (d == TP_NDTYPE) continue;
     if (c == 's' && same == TP_NDTYPE) same = d;
-    bool ok = c == 's' ? d == same : c == 'i' ? d == TP_I64 : c == 'b' ? d == TP_BOOL : c == 'f' ? d == TP_F32 : c == 'd' ? d == TP_F64 : true;
+    bool ok = c == 's' ? d == same
+        : c == 'i'     ? d == TP_I64
+        : c == 'b'     ? d == TP_BOOL
+        : c == 'f'     ? d == TP_F32
+        : c == 'd'     ? d == TP_F64
+                       : true;
     if (!ok) return bad(l, "operands of other dtypes");
   }
   return true;
@@ -139,7 +173,8 @@ static bool types(const look *l, const char *letters) {
 static bool env_types(const look *l) {
   const tp_region *r = l->r;
   if (!r->how.str) return bad(l, "no environment");
-  if (r->op == TP_OP_ENV_RESET) return r->nin <= 1 ? types(l, "d") : bad(l, "the number of inputs is wrong");
+  if (r->op == TP_OP_ENV_RESET)
+    return r->nin <= 1 ? types(l, "d") : bad(l, "the number of inputs is wrong");
   if (r->op == TP_OP_ENV_OBS) return types(l, "df");
   const tp_env *e = tp_env_find(r->how.str);
   return types(l, e && e->nactions ? "diddffbb" : "dfddffbb");
@@ -147,26 +182,30 @@ static bool env_types(const look *l) {
 
 static bool op_types(const look *l) {
   switch (tp_ops[l->r->op].cls) {
-    case TP_CLS_ARG: return types(l, "xi");
-    case TP_CLS_SCAN: case TP_CLS_MM: case TP_CLS_CONV: case TP_CLS_MOVE: return types(l, "s");
-    case TP_CLS_GATH: return types(l, l->r->nin == 2 ? "sis" : "siss");
-    case TP_CLS_SORT: return types(l, "ssi");
-    case TP_CLS_ENV: return env_types(l);
-    default: return true;
+  case TP_CLS_ARG: return types(l, "xi");
+  case TP_CLS_SCAN:
+  case TP_CLS_MM:
+  case TP_CLS_CONV:
+  case TP_CLS_MOVE: return types(l, "s");
+  case TP_CLS_GATH: return types(l, l->r->nin == 2 ? "sis" : "siss");
+  case TP_CLS_SORT: return types(l, "ssi");
+  case TP_CLS_ENV: return env_types(l);
+  default: return true;
   }
 }
 
 /* ---- other operators: axes ---- */
 
-/* Ranks of the operands (x, then what picks, then what is added) and the result of an operator that picks by data. */
+/* Ranks of the operands (x, then what picks, then what is added) and the result of an operator that
+ * picks by data. */
 static bool picks(const tp_region *r) {
   int x = r->in[0].rank, k = r->in[1].rank, o = r->out[0].rank;
   switch (r->op) {
-    case TP_OP_INDEX_SELECT: return k <= 1 && o == x - 1 + k;
-    case TP_OP_INDEX_ADD: return k <= 1 && o == x && r->in[2].rank == x - 1 + k;
-    case TP_OP_GATHER: return k == x && o == x;
-    case TP_OP_MATMUL_AT: return x >= 2 && k == x - 2 && o == x && r->in[2].rank == 3;
-    default: return k == x && o == x && r->in[2].rank == x;
+  case TP_OP_INDEX_SELECT: return k <= 1 && o == x - 1 + k;
+  case TP_OP_INDEX_ADD: return k <= 1 && o == x && r->in[2].rank == x - 1 + k;
+  case TP_OP_GATHER: return k == x && o == x;
+  case TP_OP_MATMUL_AT: return x >= 2 && k == x - 2 && o == x && r->in[2].rank == 3;
+  default: return k == x && o == x && r->in[2].rank == x;
   }
 }
 
@@ -183,20 +222,23 @@ static bool op_axes(const tp_region *r) {
   int x = r->nin ? r->in[0].rank : 0, o = r->nout ? r->out[0].rank : 0;
   bool axis = a->axis >= 0 && a->axis < (r->nin ? x : o);
   switch (tp_ops[r->op].cls) {
-    case TP_CLS_ARG: return axis && o == (a->keepdim ? x : x - 1);
-    case TP_CLS_SCAN: case TP_CLS_SORT: return axis && all_of_rank(r, x);
-    case TP_CLS_MM: return x >= 2 && all_of_rank(r, x);
-    case TP_CLS_CONV: return x >= 4 && all_of_rank(r, x) && a->naxes == 3 * (x - 3);
-    case TP_CLS_MOVE: return x == o + 1 && a->axis >= 0 && a->axis < o;
-    case TP_CLS_GATH: return axis && picks(r);
-    default: return true;
+  case TP_CLS_ARG: return axis && o == (a->keepdim ? x : x - 1);
+  case TP_CLS_SCAN:
+  case TP_CLS_SORT: return axis && all_of_rank(r, x);
+  case TP_CLS_MM: return x >= 2 && all_of_rank(r, x);
+  case TP_CLS_CONV: return x >= 4 && all_of_rank(r, x) && a->naxes == 3 * (x - 3);
+  case TP_CLS_MOVE: return x == o + 1 && a->axis >= 0 && a->axis < o;
+  case TP_CLS_GATH: return axis && picks(r);
+  default: return true;
   }
 }
 
 /* Elementwise operators and reductions are LOOPs. */
 static bool op(const look *l) {
   const tp_region *r = l->r;
-  bool loops = tp_ops[r->op].cls == TP_CLS_RED || tp_ops[r->op].cls == TP_CLS_TIME || (tp_ops[r->op].cls == TP_CLS_MOVE && r->op != TP_OP_FOLD) || r->op == TP_OP_IOTA || elementwise(r->op);
+  bool loops = tp_ops[r->op].cls == TP_CLS_RED || tp_ops[r->op].cls == TP_CLS_TIME ||
+      (tp_ops[r->op].cls == TP_CLS_MOVE && r->op != TP_OP_FOLD) || r->op == TP_OP_IOTA ||
+      elementwise(r->op);
   if (loops) return bad(l, "is said by a loop");
   return op_types(l) && (op_axes(r) || bad(l, "the axes do not fit"));
 }
@@ -204,24 +246,34 @@ static bool op(const look *l) {
 /* ---- the whole ---- */
 
 /* Of n axes. */
-static bool rows_fit(const tp_rows *r, int n) { return r->nd.rank >= n && r->along >= -1 && r->along < n; }
+static bool rows_fit(const tp_rows *r, int n) {
+  return r->nd.rank >= n && r->along >= -1 && r->along < n;
+}
 
 static bool end_ok(const tp_plan *p, const tp_nd *x, tp_pos at, tp_error *err) {
-  bool ok = x->buf >= 0 && x->buf < p->bufs.n && x->rank >= 0 && x->rank <= TP_MAXRANK && x->wrap < 0 && p->bufs.v[x->buf]->kind == TP_BUF_TEMP && p->bufs.v[x->buf]->dtype == TP_I64;
+  bool ok = x->buf >= 0 && x->buf < p->bufs.n && x->rank >= 0 && x->rank <= TP_MAXRANK &&
+      x->wrap < 0 && p->bufs.v[x->buf]->kind == TP_BUF_TEMP && p->bufs.v[x->buf]->dtype == TP_I64;
   return ok || tp_fail(err, TP_E_FILE, at, "file: an end is read from a temp of i64");
 }
 
 bool tp_load_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err) {
   const tp_nd *d = &x->nd;
-  if (!x->nrows && d->buf >= 0 && d->buf < p->bufs.n && p->bufs.v[d->buf]->dtype == TP_BOOL) return d->rank == 0 || tp_fail(err, TP_E_FILE, at, "file: one bool is loaded");
+  if (!x->nrows && d->buf >= 0 && d->buf < p->bufs.n && p->bufs.v[d->buf]->dtype == TP_BOOL)
+    return d->rank == 0 || tp_fail(err, TP_E_FILE, at, "file: one bool is loaded");
   bool ok = end_ok(p, d, at, err);
-  for (int k = 0; k < x->nrows && ok; k++) ok = end_ok(p, &x->rows[k].nd, at, err) && (rows_fit(&x->rows[k], d->rank) || tp_fail(err, TP_E_FILE, at, "file: load: rows without the window's axes"));
+  for (int k = 0; k < x->nrows && ok; k++)
+    ok = end_ok(p, &x->rows[k].nd, at, err) &&
+        (rows_fit(&x->rows[k], d->rank) ||
+            tp_fail(err, TP_E_FILE, at, "file: load: rows without the window's axes"));
   return ok;
 }
 
 bool tp_kept_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err) {
-  bool ok = x->buf >= 0 && x->buf < p->bufs.n && p->bufs.v[x->buf]->kind == TP_BUF_TEMP && x->dim >= -1 && x->dim < p->bufs.v[x->buf]->ndim;
-  return ok || tp_fail(err, TP_E_FILE, at, "file: %s: rows of a temp are wanted", x->kind == TP_P_SPILL ? "spill" : "fetch");
+  bool ok = x->buf >= 0 && x->buf < p->bufs.n && p->bufs.v[x->buf]->kind == TP_BUF_TEMP &&
+      x->dim >= -1 && x->dim < p->bufs.v[x->buf]->ndim;
+  return ok ||
+      tp_fail(err, TP_E_FILE, at, "file: %s: rows of a temp are wanted",
+          x->kind == TP_P_SPILL ? "spill" : "fetch");
 }
 
 /* Dims in `over` lead the axes of all that is taken and given. */
@@ -230,13 +282,15 @@ static bool call_ok(const look *l) {
   if (r->call < 0 || r->call >= l->p->calls.n) return bad(l, "there is no such callback");
   const tp_callee *c = &l->p->calls.v[r->call];
   int nover = tp_callee_nover(c);
-  if (r->ncoord != c->ndom - nover || (r->ncoord && !r->dim)) return bad(l, "it is called at points of other dims");
+  if (r->ncoord != c->ndom - nover || (r->ncoord && !r->dim))
+    return bad(l, "it is called at points of other dims");
   if (r->nout != c->nres) return bad(l, "the number of results is wrong");
   for (int i = 0; i < r->nin + r->nout; i++)
     if (tp_window_at(r, i)->rank < nover) return bad(l, "an operand without its rows");
   for (int k = 0; k < r->nrows; k++) {
     if (!end_ok(l->p, &r->rows[k].nd, l->at, l->err)) return false;
-    if (!rows_fit(&r->rows[k], nover)) return bad(l, "rows that end need an axis for each dim of over");
+    if (!rows_fit(&r->rows[k], nover))
+      return bad(l, "rows that end need an axis for each dim of over");
   }
   return true;
 }
@@ -245,13 +299,20 @@ static bool call_ok(const look *l) {
 static bool looked_at(const look *l) {
   const tp_region *r = l->r;
   int along = __builtin_popcount(r->along);
-  if (along && (!r->acc || !r->check || r->ncoord > 31 || r->along >> r->ncoord || along > r->nlead - r->npoint)) return bad(l, "a coordinate along an axis that is not there");
+  if (along &&
+      (!r->acc || !r->check || r->ncoord > 31 || r->along >> r->ncoord ||
+          along > r->nlead - r->npoint))
+    return bad(l, "a coordinate along an axis that is not there");
   if (!r->check) return true;
-  if (r->kind == TP_RG_OP) return (!r->acc && tp_made_known(r->op)) || bad(l, "an operator that cannot be checked");
-  if (r->acc) return r->nin == 1 || (r->nin == 2 && dtype_of(l, &r->in[1]) == TP_BOOL) || bad(l, "a checked sum takes one input, and rows");
+  if (r->kind == TP_RG_OP)
+    return (!r->acc && tp_made_known(r->op)) || bad(l, "an operator that cannot be checked");
+  if (r->acc)
+    return r->nin == 1 || (r->nin == 2 && dtype_of(l, &r->in[1]) == TP_BOOL) ||
+        bad(l, "a checked sum takes one input, and rows");
   if (r->sums && r->nmicro) return bad(l, "a checked fold takes what is there");
   for (int k = 0; k < r->nmicro; k++)
-    if (r->nout != 1 || (k != r->outmicro[0] && r->micro[k].op != TP_OP_FILL)) return bad(l, "several operators are checked at once");
+    if (r->nout != 1 || (k != r->outmicro[0] && r->micro[k].op != TP_OP_FILL))
+      return bad(l, "several operators are checked at once");
   return true;
 }
 
@@ -260,11 +321,12 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
   if (!counts(&l) || !windows(&l)) return false;
   if (r->kind != TP_RG_CALL && r->nrows) return bad(&l, "only a call has rows that end");
   switch (r->kind) {
-    case TP_RG_LOOP: return loop_ok(&l) && looked_at(&l);
-    case TP_RG_OP: return op(&l) && looked_at(&l);
-    case TP_RG_PINIT: return types(&l, "s") && (all_of_rank(r, r->out[0].rank) || bad(&l, "another rank"));
-    case TP_RG_CALL: return call_ok(&l);
-    case TP_NRG: break;
+  case TP_RG_LOOP: return loop_ok(&l) && looked_at(&l);
+  case TP_RG_OP: return op(&l) && looked_at(&l);
+  case TP_RG_PINIT:
+    return types(&l, "s") && (all_of_rank(r, r->out[0].rank) || bad(&l, "another rank"));
+  case TP_RG_CALL: return call_ok(&l);
+  case TP_NRG: break;
   }
   return !TP_NEVER(true);
 }
@@ -272,7 +334,8 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
 static bool check_node(const tp_plan *p, const tp_pnode *x, tp_error *err) {
   if (x->kind == TP_P_REGION) return tp_region_check(p, x->rg, x->rg->pos, err);
   if (x->kind == TP_P_LOAD) return tp_load_check(p, x, (tp_pos){ 0 }, err);
-  if (x->kind == TP_P_SPILL || x->kind == TP_P_FETCH) return tp_kept_check(p, x, (tp_pos){ 0 }, err);
+  if (x->kind == TP_P_SPILL || x->kind == TP_P_FETCH)
+    return tp_kept_check(p, x, (tp_pos){ 0 }, err);
   for (int i = 0; i < x->n; i++)
     if (!check_node(p, x->kid[i], err)) return false;
   return true;

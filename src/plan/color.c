@@ -1,9 +1,14 @@
-/* color: places in the arena. Buffers, those that regions work in among them, in order of their first position (larger ones first, then by id) each take the lowest
- * place at which nothing lies that is alive at the same time. Those of what runs behind, at other times than the rest, lie behind those. */
+/* color: places in the arena. Buffers, those that regions work in among them, in order of their
+ * first position (larger ones first, then by id) each take the lowest place at which nothing lies
+ * that is alive at the same time. Those of what runs behind, at other times than the rest, lie
+ * behind those. */
 #include "plan/plan.h"
 #include <stdlib.h>
 
-typedef struct item { int id, first, last; int64_t bytes, at; } item;
+typedef struct item {
+  int id, first, last;
+  int64_t bytes, at;
+} item;
 
 static int by_start(const void *pa, const void *pb) {
   const item *a = pa, *b = pb;
@@ -25,7 +30,12 @@ int64_t tp_pbuf_bytes(const tp_pbuf *b, const int64_t *env) {
 }
 
 /* What runs for these bounds: by buffer, whether something uses it. */
-typedef struct { const tp_plan *p; const int64_t *env; bool *used; int64_t *bytes; } running;
+typedef struct {
+  const tp_plan *p;
+  const int64_t *env;
+  bool *used;
+  int64_t *bytes;
+} running;
 
 static void use(bool *used, const tp_nd *x) {
   if (x->buf >= 0) used[x->buf] = true;
@@ -53,7 +63,8 @@ static void note(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *
 }
 
 static bool measure(running *r) {
-  for (int i = 0; i < r->p->bufs.n; i++) r->bytes[i] = r->p->bufs.v[i]->kind == TP_BUF_TEMP ? tp_pbuf_bytes(r->p->bufs.v[i], r->env) : 0;
+  for (int i = 0; i < r->p->bufs.n; i++)
+    r->bytes[i] = r->p->bufs.v[i]->kind == TP_BUF_TEMP ? tp_pbuf_bytes(r->p->bufs.v[i], r->env) : 0;
   return tp_plan_reach(r->p, r->env, note, r);
 }
 
@@ -72,7 +83,8 @@ static int collect(const running *r, const bool *out, bool far, item *v) {
 /* The lowest gap of enough bytes among those alive with x, which are sorted by place. */
 static bool place(item *x, item **alive, int n) {
   int64_t at = 0;
-  for (int i = 0; i < n && alive[i]->at - at < x->bytes; i++) at = TP_MAX(at, alive[i]->at + alive[i]->bytes);
+  for (int i = 0; i < n && alive[i]->at - at < x->bytes; i++)
+    at = TP_MAX(at, alive[i]->at + alive[i]->bytes);
   x->at = at;
   return at <= INT64_MAX / 2 - x->bytes;
 }
@@ -96,7 +108,8 @@ static int64_t color(item *v, int n, item **alive, int64_t base) {
   return total;
 }
 
-static int64_t color_sides(const running *r, const bool *out, item *v, item **alive, int64_t *offsets) {
+static int64_t color_sides(
+    const running *r, const bool *out, item *v, item **alive, int64_t *offsets) {
   int64_t total = 0;
   for (int side = 0; side < 2 && total >= 0; side++) {
     int64_t base = total;
@@ -107,7 +120,8 @@ static int64_t color_sides(const running *r, const bool *out, item *v, item **al
   return total;
 }
 
-int64_t tp_plan_color(const tp_plan *p, const int64_t *env, const bool *out, int64_t *bytes, int64_t *offsets) {
+int64_t tp_plan_color(
+    const tp_plan *p, const int64_t *env, const bool *out, int64_t *bytes, int64_t *offsets) {
   size_t most = (size_t)p->bufs.n + 1;
   item *v = tp_alloc(sizeof *v * most);
   item **alive = tp_alloc(sizeof *alive * most);

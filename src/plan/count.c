@@ -1,20 +1,27 @@
-/* count: how often each region runs for given bounds, and how many elements it goes through. Exact but for what only data tells: a dim that ends by data goes on to the bound that is given. A loop
+/* count: how often each region runs for given bounds, and how many elements it goes through. Exact
+ * but for what only data tells: a dim that ends by data goes on to the bound that is given. A loop
  * whose body is the same in each of its iterations is gone through once. */
 #include "plan/plan.h"
 
-typedef struct { const tp_plan *p; int64_t *env, turns; tp_counted *at; } counter;
+typedef struct {
+  const tp_plan *p;
+  int64_t *env, turns;
+  tp_counted *at;
+} counter;
 
 static bool region_moves(const tp_region *r, const tp_sym *v) {
   bool any = false;
   for (int i = 0; i < r->nlead; i++) any |= tp_ix_mentions(r->lead[i], v);
   for (int i = 0; i < r->nin + r->nout; i++)
-    for (int k = 0; k < tp_window_at(r, i)->rank; k++) any |= tp_ix_mentions(tp_window_at(r, i)->shape[k], v);
+    for (int k = 0; k < tp_window_at(r, i)->rank; k++)
+      any |= tp_ix_mentions(tp_window_at(r, i)->shape[k], v);
   return any;
 }
 
 /* Does what x counts depend on v? */
 static bool count_moves(const tp_pnode *x, const tp_sym *v) {
-  bool any = x->kind == TP_P_FOR ? tp_ix_mentions(x->lo, v) || tp_ix_mentions(x->hi, v) : x->kind == TP_P_IF && tp_ix_mentions(x->cond, v);
+  bool any = x->kind == TP_P_FOR ? tp_ix_mentions(x->lo, v) || tp_ix_mentions(x->hi, v)
+                                 : x->kind == TP_P_IF && tp_ix_mentions(x->cond, v);
   if (x->kind == TP_P_REGION) return region_moves(x->rg, v);
   for (int i = 0; i < x->n && !any; i++) any = count_moves(x->kid[i], v);
   return any;
@@ -26,27 +33,42 @@ static int64_t volume(int n, const tp_ix *const *extent, const int64_t *env) {
   return all;
 }
 
-static int64_t window_volume(const tp_nd *w, const int64_t *env) { return volume(w->rank, w->shape, env); }
+static int64_t window_volume(const tp_nd *w, const int64_t *env) {
+  return volume(w->rank, w->shape, env);
+}
 
-static bool changes_in_place(const tp_region *r) { return tp_same_window(&r->in[0], &r->out[0], r->in[0].lead && r->out[0].lead ? r->nlead : 0); }
+static bool changes_in_place(const tp_region *r) {
+  return tp_same_window(&r->in[0], &r->out[0], r->in[0].lead && r->out[0].lead ? r->nlead : 0);
+}
 
-/* The elements of window i that are looked at: as many as are picked of it, or put into it where it lies. */
+/* The elements of window i that are looked at: as many as are picked of it, or put into it where it
+ * lies. */
 static int64_t seen_of(const tp_region *r, int i, const int64_t *env) {
   const tp_nd *w = tp_window_at(r, i);
   switch (r->kind == TP_RG_OP ? r->op : TP_NOP) {
-    case TP_OP_INDEX_SELECT: case TP_OP_GATHER: return window_volume(i ? w : &r->out[0], env);
-    case TP_OP_PUT: case TP_OP_SCATTER_ADD: case TP_OP_INDEX_ADD: return window_volume((!i || i == r->nin) && changes_in_place(r) ? &r->in[2] : w, env);
-    default: return window_volume(w, env);
+  case TP_OP_INDEX_SELECT:
+  case TP_OP_GATHER: return window_volume(i ? w : &r->out[0], env);
+  case TP_OP_PUT:
+  case TP_OP_SCATTER_ADD:
+  case TP_OP_INDEX_ADD:
+    return window_volume((!i || i == r->nin) && changes_in_place(r) ? &r->in[2] : w, env);
+  default: return window_volume(w, env);
   }
 }
 
-static bool multiplies(const tp_region *r) { return r->kind == TP_RG_OP && (r->op == TP_OP_MATMUL || r->op == TP_OP_MATMUL_AT); }
+static bool multiplies(const tp_region *r) {
+  return r->kind == TP_RG_OP && (r->op == TP_OP_MATMUL || r->op == TP_OP_MATMUL_AT);
+}
 
-/* A product's multiplications; the elements of the largest operand or result of another operator. */
+/* A product's multiplications; the elements of the largest operand or result of another operator.
+ */
 static int64_t elements_in(const tp_region *r, const int64_t *env) {
   int64_t lead = volume(r->nlead, r->lead, env), most = r->kind == TP_RG_LOOP ? 1 : 0;
-  for (int i = 0; i < r->nin + r->nout && r->kind != TP_RG_LOOP; i++) most = TP_MAX(most, seen_of(r, i, env));
-  if (multiplies(r) && r->in[0].rank) most = volume(r->out[0].rank, r->out[0].shape, env) * tp_ix_evalq(r->in[0].shape[r->in[0].rank - 1], env);
+  for (int i = 0; i < r->nin + r->nout && r->kind != TP_RG_LOOP; i++)
+    most = TP_MAX(most, seen_of(r, i, env));
+  if (multiplies(r) && r->in[0].rank)
+    most = volume(r->out[0].rank, r->out[0].shape, env) *
+        tp_ix_evalq(r->in[0].shape[r->in[0].rank - 1], env);
   return lead * most;
 }
 
@@ -64,19 +86,22 @@ static double bytes_in(const tp_plan *p, const tp_region *r, const int64_t *env)
   return all;
 }
 
-/* Operators of a LOOP, two for each multiplication of a product that is added; of others nobody counts. */
+/* Operators of a LOOP, two for each multiplication of a product that is added; of others nobody
+ * counts. */
 static double flops_in(const tp_region *r, const int64_t *env) {
   double each = r->sums || r->acc;
   if (r->kind == TP_RG_OP) each = multiplies(r) ? 2 : 0;
   for (int k = 0; r->kind == TP_RG_LOOP && k < r->nmicro; k++)
-    each += r->micro[k].op != TP_OP_FILL && r->micro[k].op != TP_OP_VALUE && r->micro[k].op != TP_OP_DETACH;
+    each += r->micro[k].op != TP_OP_FILL && r->micro[k].op != TP_OP_VALUE &&
+        r->micro[k].op != TP_OP_DETACH;
   return each * (double)elements_in(r, env);
 }
 
 static void count(counter *c, const tp_pnode *x, int64_t times);
 
 static void count_loop(counter *c, const tp_pnode *x, int64_t times) {
-  int64_t lo = tp_ix_evalq(x->lo, c->env), hi = tp_ix_evalq(x->hi, c->env), step = x->step < 0 ? -x->step : x->step;
+  int64_t lo = tp_ix_evalq(x->lo, c->env), hi = tp_ix_evalq(x->hi, c->env),
+          step = x->step < 0 ? -x->step : x->step;
   if (hi <= lo) return;
   int64_t n = (hi - lo + step - 1) / step;
   bool moves = count_moves(x->kid[0], x->var);
@@ -90,7 +115,10 @@ static void count_loop(counter *c, const tp_pnode *x, int64_t times) {
 }
 
 static void count(counter *c, const tp_pnode *x, int64_t times) {
-  if (x->kind == TP_P_FOR) { count_loop(c, x, times); return; }
+  if (x->kind == TP_P_FOR) {
+    count_loop(c, x, times);
+    return;
+  }
   if (x->kind == TP_P_LOAD) c->env[x->var->id] = tp_ix_evalq(x->given, c->env);
   if (x->kind == TP_P_REGION) {
     c->at[x->pos].runs += times;
@@ -98,11 +126,13 @@ static void count(counter *c, const tp_pnode *x, int64_t times) {
     c->at[x->pos].bytes += (double)times * bytes_in(c->p, x->rg, c->env);
     c->at[x->pos].flops += (double)times * flops_in(x->rg, c->env);
   }
-  int first = x->kind == TP_P_IF && !tp_ix_evalq(x->cond, c->env), end = x->kind == TP_P_IF ? TP_MIN(first + 1, x->n) : x->n;
+  int first = x->kind == TP_P_IF && !tp_ix_evalq(x->cond, c->env),
+      end = x->kind == TP_P_IF ? TP_MIN(first + 1, x->n) : x->n;
   for (int i = first; i < end; i++) count(c, x->kid[i], times);
 }
 
-bool tp_plan_count(const tp_plan *p, const tp_pnode *of, const int64_t *env, tp_counted *at, int64_t *turns) {
+bool tp_plan_count(
+    const tp_plan *p, const tp_pnode *of, const int64_t *env, tp_counted *at, int64_t *turns) {
   size_t n = sizeof *env * (size_t)p->nsym;
   counter c = { .p = p, .env = tp_alloc(n), .at = at };
   if (!c.env) return false;

@@ -1,10 +1,12 @@
-/* ended: what a plan says of ends by data. A LOAD, in front of what mentions an end, takes the greatest of its rows, of
- * those that are there; a callback over rows is told which of them have ended. */
+/* ended: what a plan says of ends by data. A LOAD, in front of what mentions an end, takes the
+ * greatest of its rows, of those that are there; a callback over rows is told which of them have
+ * ended. */
 #include "plan/build.h"
 
 /* ---- ends as windows ---- */
 
-/* The numbers of end i as a window, one axis for each range; exprs are over variables and bounds. */
+/* The numbers of end i as a window, one axis for each range; exprs are over variables and bounds.
+ */
 static tp_nd nd_end(pb *b, int i, const tp_at *at) {
   const tp_stop *s = &b->p->g->stops.v[i];
   static const tp_stmt nothing;
@@ -12,17 +14,23 @@ static tp_nd nd_end(pb *b, int i, const tp_at *at) {
   int nlead = b->nlead;
   b->s = &nothing;
   b->nlead = 0;
-  tp_nd n = tp_pb_write(b, &(tp_access){ .arr = tp_array_of(b->p, tp_v(s->end))->id, .at = tp_dup(b->a, at, sizeof *at * (size_t)s->ndom) });
+  tp_nd n = tp_pb_write(b,
+      &(tp_access){ .arr = tp_array_of(b->p, tp_v(s->end))->id,
+          .at = tp_dup(b->a, at, sizeof *at * (size_t)s->ndom) });
   b->s = was;
   b->nlead = nlead;
   return n;
 }
 
 static const tp_ix *extent_of(pb *b, tp_at at) { return tp_ix_sub(C(b), at.hi, at.lo); }
-static tp_at all_of(pb *b, const tp_sym *dim) { return (tp_at){ true, K(b, 0), tp_ix_sym(C(b), dim->bound) }; }
+static tp_at all_of(pb *b, const tp_sym *dim) {
+  return (tp_at){ true, K(b, 0), tp_ix_sym(C(b), dim->bound) };
+}
 
-/* The ends of stop i as rows: an axis for each of these dims, over the range in `along`, 0 by 0 for those that the end does not know, and after these one for each further range in `at`. */
-static tp_nd nd_ends(pb *b, int i, int naxis, const tp_sym *const *axis, const tp_at *along, const tp_at *at) {
+/* The ends of stop i as rows: an axis for each of these dims, over the range in `along`, 0 by 0 for
+ * those that the end does not know, and after these one for each further range in `at`. */
+static tp_nd nd_ends(
+    pb *b, int i, int naxis, const tp_sym *const *axis, const tp_at *along, const tp_at *at) {
   const tp_stop *s = &b->p->g->stops.v[i];
   tp_nd all = nd_end(b, i, at), x = all;
   x.rank = naxis;
@@ -50,7 +58,8 @@ static bool rows_known(pb *b, int i, const tp_at *at) {
   return known;
 }
 
-/* By the ends of the dims of e's rows, as far as these are begun: before, what is read is too large. */
+/* By the ends of the dims of e's rows, as far as these are begun: before, what is read is too
+ * large. */
 static void rows_of_end(pb *b, const tp_end *e, tp_pnode *load) {
   const tp_stop *s = &b->p->g->stops.v[e->stop];
   const tp_sym *axis[s->ndom + 1];
@@ -71,7 +80,10 @@ static void rows_of_end(pb *b, const tp_end *e, tp_pnode *load) {
         if (s->dom[j] == q->dom[k]) at[k] = e->at[j], differ |= e->at[j].range;
     }
     if (differ && rows_known(b, i, at))
-      load->rows[load->nrows++] = (tp_rows){ .at = e->at[d].lo, .along = e->at[d].range ? place[d] : -1, .given = tp_ix_sym(C(b), q->dim->bound), .nd = nd_ends(b, i, naxis, axis, along, at) };
+      load->rows[load->nrows++] = (tp_rows){ .at = e->at[d].lo,
+        .along = e->at[d].range ? place[d] : -1,
+        .given = tp_ix_sym(C(b), q->dim->bound),
+        .nd = nd_ends(b, i, naxis, axis, along, at) };
   }
 }
 
@@ -82,7 +94,10 @@ void tp_pb_loads(pb *b, tp_pnodes *to) {
     const tp_end e = b->p->ends.v[i];
     b->wanted[i] = false;
     tp_pnode *x = TP_NEW(b->a, tp_pnode);
-    *x = (tp_pnode){ .kind = TP_P_LOAD, .var = b->endvar[i], .given = tp_ix_sym(C(b), b->p->g->stops.v[e.stop].dim->bound), .nd = nd_end(b, e.stop, e.at) };
+    *x = (tp_pnode){ .kind = TP_P_LOAD,
+      .var = b->endvar[i],
+      .given = tp_ix_sym(C(b), b->p->g->stops.v[e.stop].dim->bound),
+      .nd = nd_end(b, e.stop, e.at) };
     rows_of_end(b, &e, x);
     TP_PUSH(b->a, to, x);
   }
@@ -100,12 +115,14 @@ static tp_nd call_ends(pb *b, const tp_node *n, int i) {
   for (int d = 0; d < s->ndom; d++) {
     at[d] = all_of(b, s->dom[d]);
     for (int k = 0; k < n->ndom; k++)
-      if (n->dom[k] == s->dom[d] && !tp_pb_is_over(n, n->dom[k])) at[d] = (tp_at){ .lo = tp_pb_here(b, b->s->nodeat[b->s->nnode - 1][k]) };
+      if (n->dom[k] == s->dom[d] && !tp_pb_is_over(n, n->dom[k]))
+        at[d] = (tp_at){ .lo = tp_pb_here(b, b->s->nodeat[b->s->nnode - 1][k]) };
   }
   return nd_ends(b, i, nover, over, along, at);
 }
 
-/* By the ends of the dims that it goes along, where these are functions of dims in `over`, and of those in `over`. */
+/* By the ends of the dims that it goes along, where these are functions of dims in `over`, and of
+ * those in `over`. */
 void tp_pb_ended_rows(pb *b, tp_region *r, const tp_node *n) {
   r->rows = TP_NEWN(b->a, tp_rows, b->p->g->stops.n);
   for (int i = 0; n->nin && i < b->p->g->stops.n; i++) {

@@ -3,20 +3,34 @@
  *   b[0 .. 1) = x[n-1 .. n); b[1 .. n) = x[0 .. n-1); y = f(b, x)
  *     =>   y[0 .. 1) = f(x[n-1 .. n), x[0 .. 1)); y[1 .. n) = f(x[0 .. n-1), x[1 .. n))
  *
- * A roll, a pad or a concatenation is such a row of copies and numbers, a stencil reads several of them. The loop that reads them is cut
- * where copies meet, along each axis, so that of each piece every such window lies in what one of them put there last; what that had read
- * nothing has changed since. It is done where nobody else reads the buffer, or where the loop writes over it: then the copies go.
- * Elements are made by the same operators of the same numbers. */
+ * A roll, a pad or a concatenation is such a row of copies and numbers, a stencil reads several of
+ * them. The loop that reads them is cut where copies meet, along each axis, so that of each piece
+ * every such window lies in what one of them put there last; what that had read nothing has changed
+ * since. It is done where nobody else reads the buffer, or where the loop writes over it: then the
+ * copies go. Elements are made by the same operators of the same numbers. */
 #include "plan/priv.h"
 #include <stdlib.h>
 
 enum { MOST_PIECES = 27, MOST_CUTS = 8, MOST_WINDOWS = 16 };
-typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *reads; int64_t least; tp_pnode **row; } forwarder;    /* reads: of each buffer; least: points a piece */
+/* reads: of each buffer; least: points a piece */
+typedef struct {
+  tp_plan *p;
+  tp_arena *a;
+  tp_ictx *ix;
+  int *reads;
+  int64_t least;
+  tp_pnode **row;
+} forwarder;
 
 /* ---- what a window covers ---- */
 
-/* Of its buffer, dim by dim and behind `rest`: n places from lo on, n < 0: as many as all. along: the region's axis that goes there; -1: none. */
-typedef struct { int ndim, along[TP_MAXRANK]; int64_t lo[TP_MAXRANK], n[TP_MAXRANK]; const tp_ix *all[TP_MAXRANK], *rest; } box;
+/* Of its buffer, dim by dim and behind `rest`: n places from lo on, n < 0: as many as all. along:
+ * the region's axis that goes there; -1: none. */
+typedef struct {
+  int ndim, along[TP_MAXRANK];
+  int64_t lo[TP_MAXRANK], n[TP_MAXRANK];
+  const tp_ix *all[TP_MAXRANK], *rest;
+} box;
 
 /* Inside each dim but the outermost, so that no two places are one element. */
 static bool find_box(const forwarder *f, const tp_region *r, const tp_nd *x, box *o) {
@@ -37,10 +51,11 @@ static bool find_box(const forwarder *f, const tp_region *r, const tp_nd *x, box
     int d = k < b->ndim && b->order ? b->order[k] : k;
     if (tp_is_number(b->slots[d], 1)) continue;
     if (!tp_ix_is_const(tp_pbuf_stride(f->ix, b, d), &stride)) stride = INT64_MAX;
-    if (stride < 1) return false;               /* there are no elements */
+    if (stride < 1) return false; /* there are no elements */
     o->lo[d] = tp_floordiv(off, stride);
     off -= o->lo[d] * stride;
-    bool inside = o->lo[d] >= 0 && (!tp_ix_is_const(b->slots[d], &slots) || o->lo[d] + o->n[d] <= slots);
+    bool inside =
+        o->lo[d] >= 0 && (!tp_ix_is_const(b->slots[d], &slots) || o->lo[d] + o->n[d] <= slots);
     if (!inside && !outermost) return false;
     outermost = false;
   }
@@ -58,7 +73,8 @@ static bool in_other_slots(const forwarder *f, const tp_nd *a, const tp_nd *b) {
   for (int i = 0; i < a->nring && a->nring == b->nring; i++) {
     const tp_ring *x = &a->ring[i], *y = &b->ring[i];
     int64_t between, width;
-    if (x->width != y->width || x->stride != y->stride || !tp_ix_is_const(x->width, &width)) return false;
+    if (x->width != y->width || x->stride != y->stride || !tp_ix_is_const(x->width, &width))
+      return false;
     if (tp_ix_is_const(tp_ix_sub(f->ix, x->idx, y->idx), &between) && between % width) return true;
   }
   return false;
@@ -66,22 +82,29 @@ static bool in_other_slots(const forwarder *f, const tp_nd *a, const tp_nd *b) {
 
 static bool boxes_apart(const box *a, const box *b) {
   for (int d = 0; d < a->ndim; d++)
-    if (a->n[d] >= 0 && b->n[d] >= 0 && (a->lo[d] + a->n[d] <= b->lo[d] || b->lo[d] + b->n[d] <= a->lo[d])) return true;
+    if (a->n[d] >= 0 && b->n[d] >= 0 &&
+        (a->lo[d] + a->n[d] <= b->lo[d] || b->lo[d] + b->n[d] <= a->lo[d]))
+      return true;
   return false;
 }
 
 static bool holds(const box *a, const box *b) {
   for (int d = 0; d < a->ndim; d++) {
     bool alike = a->lo[d] == b->lo[d] && a->all[d] == b->all[d] && a->n[d] == b->n[d];
-    if (!alike && (a->n[d] < 0 || b->n[d] < 0 || a->lo[d] > b->lo[d] || a->lo[d] + a->n[d] < b->lo[d] + b->n[d])) return false;
+    if (!alike &&
+        (a->n[d] < 0 || b->n[d] < 0 || a->lo[d] > b->lo[d] ||
+            a->lo[d] + a->n[d] < b->lo[d] + b->n[d]))
+      return false;
   }
   return true;
 }
 
-static bool never_meet(const forwarder *f, const tp_region *r, const tp_nd *x, const tp_region *s, const tp_nd *y) {
+static bool never_meet(
+    const forwarder *f, const tp_region *r, const tp_nd *x, const tp_region *s, const tp_nd *y) {
   box a, b;
   if (x->buf != y->buf || in_other_slots(f, x, y)) return true;
-  return same_slots(x, y) && find_box(f, r, x, &a) && find_box(f, s, y, &b) && a.rest == b.rest && boxes_apart(&a, &b);
+  return same_slots(x, y) && find_box(f, r, x, &a) && find_box(f, s, y, &b) && a.rest == b.rest &&
+      boxes_apart(&a, &b);
 }
 
 /* ---- copies ---- */
@@ -102,11 +125,15 @@ static bool writes(const tp_region *r, int buf) {
   return false;
 }
 
-/* Leaf j's window x covers o: the leaf that made all of that, and which of its results; -1: no copy did. met: told of copies that made a part. */
-typedef struct { int leaf, result; } forward_source;
+/* Leaf j's window x covers o: the leaf that made all of that, and which of its results; -1: no copy
+ * did. met: told of copies that made a part. */
+typedef struct {
+  int leaf, result;
+} forward_source;
 typedef void forward_meeting(void *ud, const box *part);
 
-static forward_source maker(const forwarder *f, int j, const tp_nd *x, const box *o, forward_meeting *met, void *ud) {
+static forward_source maker(
+    const forwarder *f, int j, const tp_nd *x, const box *o, forward_meeting *met, void *ud) {
   const tp_micro *number;
   box w;
   for (int i = j - 1; i >= 0 && !tp_is_wall(f->row[i]); i--) {
@@ -114,7 +141,8 @@ static forward_source maker(const forwarder *f, int j, const tp_nd *x, const box
     for (int k = 0; k < r->nout; k++) {
       const tp_nd *y = &r->out[k];
       if (y->buf != x->buf || in_other_slots(f, x, y)) continue;
-      if (!same_slots(x, y) || !find_box(f, r, y, &w) || w.rest != o->rest) return (forward_source){ -1, 0 };
+      if (!same_slots(x, y) || !find_box(f, r, y, &w) || w.rest != o->rest)
+        return (forward_source){ -1, 0 };
       if (boxes_apart(&w, o)) continue;
       if (!copied(r, k, &number) && !number) return (forward_source){ -1, 0 };
       if (holds(&w, o)) return (forward_source){ i, k };
@@ -128,7 +156,9 @@ static forward_source maker(const forwarder *f, int j, const tp_nd *x, const box
 /* Neighbours lie side by side there too: a copy that turns a matrix is worth its time. */
 static bool keeps_lines(const tp_region *r, const tp_nd *z, const tp_nd *y) {
   for (int k = 0; k < r->nlead; k++)
-    if (tp_is_number(y->lead[k], 1) && !tp_is_number(z->lead[k], 1) && !tp_is_number(z->lead[k], 0) && !tp_is_number(r->lead[k], 1)) return false;
+    if (tp_is_number(y->lead[k], 1) && !tp_is_number(z->lead[k], 1) &&
+        !tp_is_number(z->lead[k], 0) && !tp_is_number(r->lead[k], 1))
+      return false;
   return true;
 }
 
@@ -147,15 +177,25 @@ static bool still_there(const forwarder *f, forward_source m, int j) {
 
 /* ---- where a loop is cut ---- */
 
-typedef struct { int n; int64_t at[MOST_CUTS]; } cuts;
-typedef struct { const box *o; cuts *cut; bool ok; } forward_cutter;
+typedef struct {
+  int n;
+  int64_t at[MOST_CUTS];
+} cuts;
+typedef struct {
+  const box *o;
+  cuts *cut;
+  bool ok;
+} forward_cutter;
 
 static void cut_at(forward_cutter *c, int k, int64_t at) {
   cuts *x = &c->cut[k];
   int i = 0;
   while (i < x->n && x->at[i] < at) i++;
   if (i < x->n && x->at[i] == at) return;
-  if (x->n == MOST_CUTS) { c->ok = false; return; }
+  if (x->n == MOST_CUTS) {
+    c->ok = false;
+    return;
+  }
   memmove(x->at + i + 1, x->at + i, sizeof *x->at * (size_t)(x->n - i));
   x->at[i] = at, x->n++;
 }
@@ -171,7 +211,9 @@ static void cut_there(void *ud, const box *w) {
 }
 
 /* Of the loop n places from lo on, along each axis. */
-typedef struct { int64_t lo[TP_MAXLEAD], n[TP_MAXLEAD]; } forward_piece;
+typedef struct {
+  int64_t lo[TP_MAXLEAD], n[TP_MAXLEAD];
+} forward_piece;
 
 static box part_of(const box *o, const forward_piece *q) {
   box x = *o;
@@ -208,10 +250,16 @@ static int pieces(const tp_region *r, const cuts *cut) {
 /* ---- one loop ---- */
 
 /* Which of its inputs are read elsewhere, and what they cover. */
-typedef struct { const tp_region *r; int j, n, in[MOST_WINDOWS]; box o[MOST_WINDOWS]; cuts cut[TP_MAXLEAD]; } forwarding;
+typedef struct {
+  const tp_region *r;
+  int j, n, in[MOST_WINDOWS];
+  box o[MOST_WINDOWS];
+  cuts cut[TP_MAXLEAD];
+} forwarding;
 
 static bool may_be_cut(const tp_region *r) {
-  if (r->kind != TP_RG_LOOP || r->sums || r->check || r->newest || r->ncoord || r->nrows) return false;
+  if (r->kind != TP_RG_LOOP || r->sums || r->check || r->newest || r->ncoord || r->nrows)
+    return false;
   for (int k = 0; k < r->nin + r->nout; k++)
     if (tp_window_at(r, k)->wrap >= 0 || tp_window_at(r, k)->buf < 0) return false;
   return true;
@@ -228,7 +276,8 @@ static bool is_over(const forwarder *f, const forwarding *w, int i) {
   const tp_nd *x = &w->r->in[w->in[i]];
   int here = 0;
   for (int k = 0; k < w->n; k++) here += w->r->in[w->in[k]].buf == x->buf;
-  return (f->p->bufs.v[x->buf]->kind == TP_BUF_TEMP && here == f->reads[x->buf]) || is_written_over(w->r, x);
+  return (f->p->bufs.v[x->buf]->kind == TP_BUF_TEMP && here == f->reads[x->buf]) ||
+      is_written_over(w->r, x);
 }
 
 static bool find_cuts(const forwarder *f, forwarding *w) {
@@ -269,7 +318,8 @@ static bool drop_others(const forwarder *f, forwarding *w) {
 
 static bool pays(const forwarder *f, const forwarding *w) {
   int64_t points = 1, n;
-  for (int k = 0; k < w->r->nlead; k++) points *= tp_ix_is_const(w->r->lead[k], &n) ? TP_MIN(n, 1 << 20) : TP_TUNE_TILE_UNKNOWN;
+  for (int k = 0; k < w->r->nlead; k++)
+    points *= tp_ix_is_const(w->r->lead[k], &n) ? TP_MIN(n, 1 << 20) : TP_TUNE_TILE_UNKNOWN;
   return w->n && points >= f->least * pieces(w->r, w->cut);
 }
 
@@ -278,7 +328,8 @@ static bool find_plan(const forwarder *f, int j, forwarding *w) {
   if (!may_be_cut(w->r)) return false;
   for (int i = 0; i < w->r->nin && w->n < MOST_WINDOWS; i++) {
     bool written = false;
-    for (int k = 0; k < j; k++) written |= f->row[k]->kind == TP_P_REGION && writes(f->row[k]->rg, w->r->in[i].buf);
+    for (int k = 0; k < j; k++)
+      written |= f->row[k]->kind == TP_P_REGION && writes(f->row[k]->rg, w->r->in[i].buf);
     if (written && find_box(f, w->r, &w->r->in[i], &w->o[w->n])) w->in[w->n++] = i;
   }
   do
@@ -289,8 +340,10 @@ static bool find_plan(const forwarder *f, int j, forwarding *w) {
 
 /* ---- its pieces ---- */
 
-/* In place of input i: what `from` reads, seen through the box that the piece sees of what that makes. */
-static void read_source(const forwarder *f, tp_region *r, int i, const box *seen, const tp_region *from, int result, const tp_nd *z) {
+/* In place of input i: what `from` reads, seen through the box that the piece sees of what that
+ * makes. */
+static void read_source(const forwarder *f, tp_region *r, int i, const box *seen,
+    const tp_region *from, int result, const tp_nd *z) {
   tp_nd x = *z;
   box made_there;
   find_box(f, from, &from->out[result], &made_there);
@@ -328,9 +381,11 @@ static void read_number(const forwarder *f, tp_region *r, int i, const tp_micro 
 static tp_region *make_piece(const forwarder *f, const forwarding *w, const forward_piece *q) {
   tp_region *r = tp_dup(f->a, w->r, sizeof *r);
   for (int k = 0; k < r->nlead; k++)
-    if (w->cut[k].n) tp_cut_axis(f->p, r, k, tp_ix_const(f->ix, q->lo[k]), tp_ix_const(f->ix, q->n[k]), NULL);
+    if (w->cut[k].n)
+      tp_cut_axis(f->p, r, k, tp_ix_const(f->ix, q->lo[k]), tp_ix_const(f->ix, q->n[k]), NULL);
   r->in = tp_dup(f->a, r->in, sizeof *r->in * (size_t)r->nin);
-  for (int i = w->n - 1; i >= 0; i--) {         /* from the last on: a number takes its input's place away */
+  /* from the last on: a number takes its input's place away */
+  for (int i = w->n - 1; i >= 0; i--) {
     const tp_micro *number;
     box o = part_of(&w->o[i], q);
     forward_source m = maker(f, w->j, &w->r->in[w->in[i]], &o, NULL, NULL);
@@ -357,7 +412,9 @@ static bool all_over(const forwarder *f, const tp_region *r, const tp_nd *y, con
   box a, b;
   for (int k = 0; k < w->r->nout; k++) {
     const tp_nd *x = &w->r->out[k];
-    if (x->buf == y->buf && same_slots(x, y) && find_box(f, r, y, &a) && find_box(f, w->r, x, &b) && a.rest == b.rest && holds(&b, &a)) return true;
+    if (x->buf == y->buf && same_slots(x, y) && find_box(f, r, y, &a) && find_box(f, w->r, x, &b) &&
+        a.rest == b.rest && holds(&b, &a))
+      return true;
   }
   return false;
 }
@@ -369,7 +426,8 @@ static void prune(forwarder *f, tp_region *r) {
   bool *needed = TP_NEWN(f->a, bool, all);
   for (int k = 0; k < r->nout; k++) needed[r->nin + r->outmicro[k]] = true;
   for (int k = r->nmicro - 1; k >= 0; k--)
-    for (int i = 0; i < tp_ops[r->micro[k].op].nin && needed[r->nin + k]; i++) needed[r->micro[k].in[i]] = true;
+    for (int i = 0; i < tp_ops[r->micro[k].op].nin && needed[r->nin + k]; i++)
+      needed[r->micro[k].in[i]] = true;
   for (int k = 0; k < all; k++) to[k] = needed[k] ? n++ : -1;
   int nin = 0, nmicro = 0;
   tp_nd *in = TP_NEWN(f->a, tp_nd, r->nin);
@@ -405,7 +463,8 @@ static void count_reads(forwarder *f, const tp_region *r, int by) {
   for (int k = 0; k < r->nrows; k++) f->reads[r->rows[k].nd.buf] += by;
 }
 
-/* Of leaf i the results that nobody reads: of a buffer that has no reader, or before the loop, whose last piece is `last`, writes over them. */
+/* Of leaf i the results that nobody reads: of a buffer that has no reader, or before the loop,
+ * whose last piece is `last`, writes over them. */
 static void drop_results(forwarder *f, const forwarding *w, int i, int last) {
   tp_region *r = f->row[i]->rg;
   const tp_micro *number;
@@ -441,9 +500,11 @@ static int forward_leaf(forwarder *f, const forwarding *w) {
     f->row[w->j + k]->rg = piece_of[k];
     count_reads(f, piece_of[k], 1);
   }
-  for (int i = w->j - 1; i >= 0 && !tp_is_wall(f->row[i]); i--) drop_results(f, w, i, w->j + made_of - 1);
+  for (int i = w->j - 1; i >= 0 && !tp_is_wall(f->row[i]); i--)
+    drop_results(f, w, i, w->j + made_of - 1);
   for (int i = 0; i < w->j + made_of; i++)
-    if (f->row[i]->kind != TP_P_REGION || f->row[i]->rg->nout || f->row[i]->rg->kind != TP_RG_LOOP) f->row[n++] = f->row[i];
+    if (f->row[i]->kind != TP_P_REGION || f->row[i]->rg->nout || f->row[i]->rg->kind != TP_RG_LOOP)
+      f->row[n++] = f->row[i];
   return n;
 }
 
@@ -470,7 +531,11 @@ static void count_all(forwarder *f, const tp_pnode *x) {
 
 void tp_plan_forward(tp_plan *p) {
   const char *set = p->reproducible ? NULL : tp_setting("TEMPO_FORWARD");
-  forwarder f = { .p = p, .a = p->a, .ix = p->ix, .reads = TP_NEWN(p->a, int, p->bufs.n), .least = set ? atoll(set) : TP_TUNE_FORWARD_PIECE };
+  forwarder f = { .p = p,
+    .a = p->a,
+    .ix = p->ix,
+    .reads = TP_NEWN(p->a, int, p->bufs.n),
+    .least = set ? atoll(set) : TP_TUNE_FORWARD_PIECE };
   count_all(&f, p->body);
   forward_node(&f, p->body);
 }

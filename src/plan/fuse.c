@@ -1,13 +1,14 @@
 /* fuse: loops that go over the same points become one.
  *
  * Two loops of a row of leaves have the same axes when their extents are the same expressions in
- * the same order, into which those of the first are brought where it folds nothing. If every buffer that one of them writes and the other touches is seen by both
- * through the same window, in which no two points share an element, then each point needs of the
- * other loop only what that made at the same point, and the later one can go on where the earlier
- * one stopped: values go from one to the other without memory. What nothing else reads is not
- * stored. The earlier loop moves down to the later one, so nothing in between may touch what it
- * touches. The later one may fold: a fold takes its producers in. Elements are computed by the
- * same operators in the same order as before, so they keep their bits.
+ * the same order, into which those of the first are brought where it folds nothing. If every buffer
+ * that one of them writes and the other touches is seen by both through the same window, in which
+ * no two points share an element, then each point needs of the other loop only what that made at
+ * the same point, and the later one can go on where the earlier one stopped: values go from one to
+ * the other without memory. What nothing else reads is not stored. The earlier loop moves down to
+ * the later one, so nothing in between may touch what it touches. The later one may fold: a fold
+ * takes its producers in. Elements are computed by the same operators in the same order as before,
+ * so they keep their bits.
  *
  * Left apart: what may fail or is checked (it says its own name and point), and what is too large
  * (tuning.def). */
@@ -15,7 +16,13 @@
 
 /* uses: windows on each buffer in all of the plan; here: in the row of leaves at hand. own: in
  * every row that has it a buffer is written before it is read there. */
-typedef struct { tp_plan *p; tp_arena *a; int *uses, *here; bool *own; int row; } fuser;
+typedef struct {
+  tp_plan *p;
+  tp_arena *a;
+  int *uses, *here;
+  bool *own;
+  int row;
+} fuser;
 
 /* ---- windows ---- */
 
@@ -26,7 +33,8 @@ int tp_windows_on(const tp_region *r, int buf) {
 }
 
 bool tp_same_start(const tp_nd *a, const tp_nd *b) {
-  bool same = a->buf == b->buf && a->off == b->off && a->nring == b->nring && a->wrap < 0 && b->wrap < 0;
+  bool same =
+      a->buf == b->buf && a->off == b->off && a->nring == b->nring && a->wrap < 0 && b->wrap < 0;
   for (int i = 0; same && i < a->nring; i++) {
     const tp_ring *x = &a->ring[i], *y = &b->ring[i];
     same = x->idx == y->idx && x->width == y->width && x->stride == y->stride;
@@ -60,12 +68,14 @@ static bool apart(const tp_region *r, const tp_nd *x) {
   return true;
 }
 
-static bool never(const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud) {
+static bool never(
+    const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud) {
   (void)a, (void)x, (void)b, (void)y, (void)ud;
   return false;
 }
 
-static bool meets(const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud) {
+static bool meets(
+    const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud) {
   (void)b, (void)ud;
   return tp_same_window(x, y, a->nlead) && apart(a, x);
 }
@@ -95,21 +105,26 @@ static bool same_axes(const tp_region *a, const tp_region *b) {
 }
 
 static bool joins(const tp_region *a, const tp_region *b) {
-  if (!is_plain(a) || !is_plain(b) || a->sums || a->acc || a->newest || b->newest || !same_axes(a, b)) return false;
-  if (a->nmicro + b->nmicro + 2 > TP_TUNE_FUSE_OPERATORS || a->nin + b->nin > TP_TUNE_FUSE_WINDOWS ||
-      a->nout + b->nout > TP_TUNE_FUSE_WINDOWS)
+  if (!is_plain(a) || !is_plain(b) || a->sums || a->acc || a->newest || b->newest ||
+      !same_axes(a, b))
+    return false;
+  if (a->nmicro + b->nmicro + 2 > TP_TUNE_FUSE_OPERATORS ||
+      a->nin + b->nin > TP_TUNE_FUSE_WINDOWS || a->nout + b->nout > TP_TUNE_FUSE_WINDOWS)
     return false;
   for (int k = 0; k < a->nout && b->acc; k++)
     if (a->out[k].buf == b->out[0].buf) return false;
   return tp_all_conflicts(a, b, meets, NULL);
 }
 
-/* Place k of order: the axis of a along which x goes as y does along b's axis k. False: there is none. */
-static bool axes_of(const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, int *order) {
+/* Place k of order: the axis of a along which x goes as y does along b's axis k. False: there is
+ * none. */
+static bool axes_of(
+    const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, int *order) {
   uint32_t taken = 0;
   for (int k = 0; k < b->nlead; k++) {
     int i = 0;
-    while (i < a->nlead && (taken >> i & 1 || a->lead[i] != b->lead[k] || x->lead[i] != y->lead[k])) i++;
+    while (i < a->nlead && (taken >> i & 1 || a->lead[i] != b->lead[k] || x->lead[i] != y->lead[k]))
+      i++;
     if (i == a->nlead) return false;
     taken |= 1u << i;
     order[k] = i;
@@ -119,8 +134,9 @@ static bool axes_of(const tp_region *a, const tp_nd *x, const tp_region *b, cons
 
 static void *reordered(fuser *f, const void *v, size_t size, int n, const int *order) {
   if (!v) return NULL;
-  char *to = TP_NEWN(f->a, char, size * (size_t)n);
-  for (int k = 0; k < n; k++) memcpy(to + size * (size_t)k, (const char *)v + size * (size_t)order[k], size);
+  char *to = TP_NEWN(f->a, char, size *(size_t)n);
+  for (int k = 0; k < n; k++)
+    memcpy(to + size * (size_t)k, (const char *)v + size * (size_t)order[k], size);
   return to;
 }
 
@@ -148,7 +164,8 @@ static const tp_region *fitting(fuser *f, const tp_region *a, const tp_region *b
   if (!is_plain(a) || a->sums || a->acc || a->nlead != b->nlead) return NULL;
   for (int i = 0; i < a->nout; i++)
     for (int k = 0; k < b->nin; k++) {
-      if (!tp_same_start(&a->out[i], &b->in[k]) || !axes_of(a, &a->out[i], b, &b->in[k], order)) continue;
+      if (!tp_same_start(&a->out[i], &b->in[k]) || !axes_of(a, &a->out[i], b, &b->in[k], order))
+        continue;
       const tp_region *t = turned(f, a, order);
       return joins(t, b) ? t : NULL;
     }
@@ -159,8 +176,11 @@ static const tp_region *fitting(fuser *f, const tp_region *a, const tp_region *b
 
 /* value: of a's results, what they are. References to micros are -1 - k until nin is known. */
 typedef struct {
-  tp_region *r; tp_micro *m; int nm, nin;
-  const tp_region *a; const int *value;
+  tp_region *r;
+  tp_micro *m;
+  int nm, nin;
+  const tp_region *a;
+  const int *value;
 } joint;
 
 static int input_of(joint *j, const tp_nd *x) {
@@ -198,7 +218,8 @@ static void take_over(joint *j, const tp_region *from, int *value) {
     for (int i = 0; i < tp_ops[m.op].nin; i++) m.in[i] = ref[m.in[i]];
     ref[from->nin + k] = -1 - same_number(j, &m);
   }
-  for (int k = 0; k < from->nout; k++) value[k] = ref[from->nmicro ? from->nin + from->outmicro[k] : 0];
+  for (int k = 0; k < from->nout; k++)
+    value[k] = ref[from->nmicro ? from->nin + from->outmicro[k] : 0];
 }
 
 /* A result is a micro's. */
@@ -216,12 +237,13 @@ static bool is_passing(const fuser *f, const tp_region *a, const tp_region *b, i
   for (int k = 0; k < b->nout; k++)
     if (b->out[k].buf == buf) return false;
   return read && f->p->bufs.v[buf]->kind == TP_BUF_TEMP && tp_windows_on(a, buf) == 1 &&
-         (f->own[buf] ? f->here : f->uses)[buf] == tp_windows_on(a, buf) + tp_windows_on(b, buf);
+      (f->own[buf] ? f->here : f->uses)[buf] == tp_windows_on(a, buf) + tp_windows_on(b, buf);
 }
 
 /* The later one's results come first: a fold is the first. One that the later one writes over in
  * the same place is not stored twice. */
-static void put_results(fuser *f, joint *j, const tp_region *a, const tp_region *b, const int *va, const int *vb) {
+static void put_results(
+    fuser *f, joint *j, const tp_region *a, const tp_region *b, const int *va, const int *vb) {
   tp_region *r = j->r;
   int *om = TP_NEWN(f->a, int, a->nout + b->nout);
   for (int k = 0; k < b->nout; k++) {
@@ -304,10 +326,13 @@ static void count_row(fuser *f, const tp_pnode *x, int n) {
     if (x->kid[i]->kind == TP_P_REGION) count_windows(f->here, x->kid[i]->rg, n);
 }
 
-/* Copies that are put off stand in nobody's way: as late as what they read is still there, and before all that calls. */
+/* Copies that are put off stand in nobody's way: as late as what they read is still there, and
+ * before all that calls. */
 static void put_last(tp_pnode **v, int n) {
   for (int i = n - 2; i >= 0; i--)
-    for (int k = i; k + 1 < n && v[k]->kind == TP_P_REGION && v[k]->rg->newest && !tp_is_wall(v[k + 1]) && can_sink(v, k, k + 2); k++) {
+    for (int k = i; k + 1 < n && v[k]->kind == TP_P_REGION && v[k]->rg->newest &&
+         !tp_is_wall(v[k + 1]) && can_sink(v, k, k + 2);
+         k++) {
       tp_pnode *copy = v[k];
       v[k] = v[k + 1];
       v[k + 1] = copy;
@@ -330,7 +355,12 @@ static void fuse_node(fuser *f, tp_pnode *x) {
 
 /* ---- what values stay in a row ---- */
 
-typedef struct { const tp_region *r; const tp_nd *x; int row; } writer;      /* the first one in a row of that number */
+/* the first one in a row of that number */
+typedef struct {
+  const tp_region *r;
+  const tp_nd *x;
+  int row;
+} writer;
 
 /* Is all that is read there what `by` has written in this row? */
 static bool covers(const fuser *f, const writer *by, const tp_region *r, const tp_nd *x) {
@@ -338,7 +368,8 @@ static bool covers(const fuser *f, const writer *by, const tp_region *r, const t
 }
 
 static void see_window(fuser *f, const writer *by, const tp_region *r, const tp_nd *x) {
-  if (f->own[x->buf]) f->own[x->buf] = r->kind == TP_RG_LOOP && !r->newest && covers(f, &by[x->buf], r, x);
+  if (f->own[x->buf])
+    f->own[x->buf] = r->kind == TP_RG_LOOP && !r->newest && covers(f, &by[x->buf], r, x);
 }
 
 static void see_region(fuser *f, writer *by, const tp_region *r) {
@@ -398,7 +429,11 @@ int *tp_plan_uses(const tp_plan *p) {
 
 void tp_plan_fuse(tp_plan *p) {
   int n = p->bufs.n;
-  fuser f = { .p = p, .a = p->a, .uses = tp_plan_uses(p), .here = TP_NEWN(p->a, int, n), .own = TP_NEWN(p->a, bool, n) };
+  fuser f = { .p = p,
+    .a = p->a,
+    .uses = tp_plan_uses(p),
+    .here = TP_NEWN(p->a, int, n),
+    .own = TP_NEWN(p->a, bool, n) };
   for (int i = 0; i < n; i++) f.own[i] = p->bufs.v[i]->kind == TP_BUF_TEMP;
   flatten(&f, p->body);
   find_own(&f, p->body, TP_NEWN(p->a, writer, n));

@@ -1,11 +1,17 @@
 /* life: positions of regions and lifetimes of buffers.
  *
- * Let a buffer's accesses lie inside k common loops, and let its values cross no iteration of the outermost m of them (tp_arr.cross; m <= k; a tile's buffers: tile.c).
- * Then loop m is its scope: within one iteration nothing from before it is alive, so the lifetime is the hull of the accesses there, each stretched over the whole of the
- * loops between loop m and itself. Scratch never crosses anything. */
+ * Let a buffer's accesses lie inside k common loops, and let its values cross no iteration of the
+ * outermost m of them (tp_arr.cross; m <= k; a tile's buffers: tile.c). Then loop m is its scope:
+ * within one iteration nothing from before it is alive, so the lifetime is the hull of the accesses
+ * there, each stretched over the whole of the loops between loop m and itself. Scratch never
+ * crosses anything. */
 #include "plan/priv.h"
 
-typedef struct { tp_plan *p; int n; tp_pnode **leaf; } leaves;
+typedef struct {
+  tp_plan *p;
+  int n;
+  tp_pnode **leaf;
+} leaves;
 
 static void number(tp_plan *p, tp_pnode *x, tp_pnode *up) {
   x->up = up;
@@ -32,17 +38,28 @@ static int loops(const tp_pnode *x, const tp_pnode **path, int max) {
   int n = 0;
   for (const tp_pnode *q = x->up; q; q = q->up)
     if (q->kind == TP_P_FOR && n < max) path[n++] = q;
-  for (int i = 0; i < n / 2; i++) { const tp_pnode *t = path[i]; path[i] = path[n - 1 - i]; path[n - 1 - i] = t; }
+  for (int i = 0; i < n / 2; i++) {
+    const tp_pnode *t = path[i];
+    path[i] = path[n - 1 - i];
+    path[n - 1 - i] = t;
+  }
   return n;
 }
 
 enum { LOOPS = TP_INSIDE_ALL };
-typedef struct { int n, common; const tp_pnode *path[LOOPS]; } common_loops;
+typedef struct {
+  int n, common;
+  const tp_pnode *path[LOOPS];
+} common_loops;
 
 static void join(common_loops *s, const tp_pnode *leaf) {
   const tp_pnode *path[LOOPS];
   int n = loops(leaf, path, LOOPS);
-  if (s->n++ == 0) { s->common = n; memcpy(s->path, path, sizeof path); return; }
+  if (s->n++ == 0) {
+    s->common = n;
+    memcpy(s->path, path, sizeof path);
+    return;
+  }
   int k = 0;
   while (k < s->common && k < n && s->path[k] == path[k]) k++;
   s->common = k;
@@ -69,8 +86,13 @@ static void each(tp_pnode *x, void (*fn)(void *, tp_pnode *, const tp_nd *), voi
   for (int i = 0; i < x->n; i++) each(x->kid[i], fn, ud);
 }
 
-typedef struct { tp_plan *p; common_loops *s; } ctx;
-static void visit_join(void *ud, tp_pnode *leaf, const tp_nd *n) { join(&((ctx *)ud)->s[n->buf], leaf); }
+typedef struct {
+  tp_plan *p;
+  common_loops *s;
+} ctx;
+static void visit_join(void *ud, tp_pnode *leaf, const tp_nd *n) {
+  join(&((ctx *)ud)->s[n->buf], leaf);
+}
 static void visit_stretch(void *ud, tp_pnode *leaf, const tp_nd *n) {
   ctx *c = ud;
   stretch(c->p->bufs.v[n->buf], leaf, c->s[n->buf].common);
@@ -87,7 +109,9 @@ static void find_scope(tp_pbuf *x, common_loops *s, int inside) {
 
 /* ---- what runs behind (behind.c) ---- */
 
-typedef struct { bool *far, *near; } sides;
+typedef struct {
+  bool *far, *near;
+} sides;
 
 /* An end, or a condition, is looked at by both. */
 static void visit_side(void *ud, tp_pnode *leaf, const tp_nd *n) {
@@ -105,8 +129,8 @@ static void span_of_ticks(const tp_pnode *x, int *first, int *last) {
   *last = TP_MAX(*last, x->lastpos);
 }
 
-/* What runs behind and the rest go through the loop of ticks at different times: what both touch lives all through it, what only the former touches has places of
- * its own (color.c). */
+/* What runs behind and the rest go through the loop of ticks at different times: what both touch
+ * lives all through it, what only the former touches has places of its own (color.c). */
 static void keep_apart(tp_plan *p) {
   sides s = { TP_NEWN(p->a, bool, p->bufs.n), TP_NEWN(p->a, bool, p->bufs.n) };
   int first = p->npos, last = -1;
@@ -124,12 +148,14 @@ static void keep_apart(tp_plan *p) {
 /* ---- what is copied when somebody asks (run/newest.c) ---- */
 
 static void last_tick(const tp_plan *p, const tp_pnode *x, int *last) {
-  if (x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL && p->calls.v[x->rg->call].fn < 0) *last = x->pos;
+  if (x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL && p->calls.v[x->rg->call].fn < 0)
+    *last = x->pos;
   for (int i = 0; i < x->n; i++) last_tick(p, x->kid[i], last);
 }
 
 static void keep_for_ticks(tp_plan *p, const tp_pnode *x, int last) {
-  if (x->kind == TP_P_REGION && x->rg->newest) p->bufs.v[x->rg->in[0].buf]->last = TP_MAX(p->bufs.v[x->rg->in[0].buf]->last, last);
+  if (x->kind == TP_P_REGION && x->rg->newest)
+    p->bufs.v[x->rg->in[0].buf]->last = TP_MAX(p->bufs.v[x->rg->in[0].buf]->last, last);
   for (int i = 0; i < x->n; i++) keep_for_ticks(p, x->kid[i], last);
 }
 

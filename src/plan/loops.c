@@ -11,7 +11,8 @@ tp_region *tp_pb_region(pb *b, tp_rgkind kind, const tp_node *n) {
   r->leadlo = tp_dup(b->a, b->leadlo, sizeof *b->leadlo * (size_t)b->nlead);
   if (n) tp_pb_whose(r, n);
   tp_pnode *leaf = TP_NEW(b->a, tp_pnode);
-  leaf->kind = TP_P_REGION; leaf->rg = r;
+  leaf->kind = TP_P_REGION;
+  leaf->rg = r;
   TP_PUSH(b->a, &b->leaves, leaf);
   return r;
 }
@@ -25,7 +26,8 @@ void tp_pb_put(pb *b, tp_nd **v, int *n, tp_nd x) {
   tp_nd *w = TP_NEWN(b->a, tp_nd, *n + 1);
   if (*n) memcpy(w, *v, sizeof *w * (size_t)*n);
   w[*n] = x;
-  *v = w; (*n)++;
+  *v = w;
+  (*n)++;
 }
 
 /* ---- loops: axes of operands become axes of the region ---- */
@@ -68,11 +70,13 @@ static void onto(pb *b, const tp_region *r, tp_nd *x, uint32_t gone) {
 
 /* A loop over the dims of the call and these; `gone`, of its own axes, are folded by red, and the
  * result lacks them. */
-bool tp_pb_loop(pb *b, tp_region *r, int rank, const tp_ix *const *ext, uint32_t gone, bool keepdim) {
+bool tp_pb_loop(
+    pb *b, tp_region *r, int rank, const tp_ix *const *ext, uint32_t gone, bool keepdim) {
   int np = r->npoint = r->nlead, n = np + rank;
   if (n > TP_MAXRANK)
     return tp_fail(b->err, TP_E_DEVICE, r->pos,
-                   "device: an operand has %d axes, leading ones included; at most %d are possible", n, TP_MAXRANK);
+        "device: an operand has %d axes, leading ones included; at most %d are possible", n,
+        TP_MAXRANK);
   const tp_ix **lead = TP_NEWN(b->a, const tp_ix *, n), **lo = TP_NEWN(b->a, const tp_ix *, n);
   const tp_sym **var = TP_NEWN(b->a, const tp_sym *, n);
   for (int k = 0; k < n; k++) {
@@ -98,7 +102,8 @@ void tp_pb_micros(pb *b, tp_region *r, int n, const tp_micro *m) {
 
 bool tp_pb_fill(pb *b, const tp_node *n, double value, tp_nd to) {
   tp_region *r = tp_pb_region(b, TP_RG_LOOP, n);
-  tp_pb_micros(b, r, 1, &(tp_micro){ .op = TP_OP_FILL, .dtype = b->pl->bufs.v[to.buf]->dtype, .f = value });
+  tp_pb_micros(
+      b, r, 1, &(tp_micro){ .op = TP_OP_FILL, .dtype = b->pl->bufs.v[to.buf]->dtype, .f = value });
   tp_pb_put(b, &r->out, &r->nout, to);
   return tp_pb_loop(b, r, to.rank, to.shape, 0, false);
 }
@@ -128,7 +133,8 @@ tp_nd tp_pb_part(pb *b, const tp_nd *x, int axis, const tp_ix *lo, const tp_ix *
 }
 
 void tp_pb_inside(pb *b, int axis, const tp_ix *lo, tp_nd *x, tp_nd *out) {
-  const tp_ix *all = out->shape[axis], *from = clip(b, lo, K(b, 0), all), *to = clip(b, tp_ix_add(C(b), lo, x->shape[axis]), from, all);
+  const tp_ix *all = out->shape[axis], *from = clip(b, lo, K(b, 0), all),
+              *to = clip(b, tp_ix_add(C(b), lo, x->shape[axis]), from, all);
   *x = tp_pb_part(b, x, axis, tp_ix_sub(C(b), from, lo), tp_ix_sub(C(b), to, from));
   *out = tp_pb_part(b, out, axis, from, tp_ix_sub(C(b), to, from));
 }
@@ -142,7 +148,8 @@ bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const 
     const tp_ix *count = tp_ix_sub(C(b), end[i], gap[i]);
     tp_nd o = tp_pb_part(b, out, axis, gap[i], count);
     tp_nd x = tp_pb_part(b, in, axis, tp_ix_sub(C(b), gap[i], lo), count);
-    if (count != K(b, 0) && !(i == 1 ? tp_pb_copy(b, n, x, o) : tp_pb_fill(b, n, n->attr.f[0], o))) return false;
+    if (count != K(b, 0) && !(i == 1 ? tp_pb_copy(b, n, x, o) : tp_pb_fill(b, n, n->attr.f[0], o)))
+      return false;
   }
   return true;
 }
@@ -155,12 +162,17 @@ static bool same_exprs(int n, const tp_ix *const *x, const tp_ix *const *y) {
 
 /* Do both see the same elements? */
 static bool is_same_window(const pb *b, const tp_nd *x, const tp_nd *y) {
-  bool same = x->buf == y->buf && x->off == y->off && x->nring == y->nring && x->rank == y->rank && x->wrap < 0 && y->wrap < 0;
-  for (int i = 0; same && i < x->nring; i++) same = x->ring[i].idx == y->ring[i].idx && x->ring[i].width == y->ring[i].width && x->ring[i].stride == y->ring[i].stride;
-  return same && same_exprs(b->nlead, x->lead, y->lead) && same_exprs(x->rank, x->shape, y->shape) && same_exprs(x->rank, x->stride, y->stride);
+  bool same = x->buf == y->buf && x->off == y->off && x->nring == y->nring && x->rank == y->rank &&
+      x->wrap < 0 && y->wrap < 0;
+  for (int i = 0; same && i < x->nring; i++)
+    same = x->ring[i].idx == y->ring[i].idx && x->ring[i].width == y->ring[i].width &&
+        x->ring[i].stride == y->ring[i].stride;
+  return same && same_exprs(b->nlead, x->lead, y->lead) &&
+      same_exprs(x->rank, x->shape, y->shape) && same_exprs(x->rank, x->stride, y->stride);
 }
 
-/* A part that lies there already is left as it is; of a concatenation of nothing else the last one is copied. */
+/* A part that lies there already is left as it is; of a concatenation of nothing else the last one
+ * is copied. */
 bool tp_pb_concat(pb *b, const tp_node *n, int nin, const tp_nd *in, const tp_nd *out) {
   const tp_ix *at = K(b, 0);
   bool made = false;

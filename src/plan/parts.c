@@ -1,8 +1,14 @@
-/* parts: what of a plan runs from begin to end without a place at which a run may wait. Waiting is done at ticks and where a point of an output is given away;
- * a part is as many neighbours as there are without one inside. Whoever compiles parts and whoever runs them go by this one list. */
+/* parts: what of a plan runs from begin to end without a place at which a run may wait. Waiting is
+ * done at ticks and where a point of an output is given away; a part is as many neighbours as there
+ * are without one inside. Whoever compiles parts and whoever runs them go by this one list. */
 #include "plan/plan.h"
 
-typedef struct { const tp_plan *p; tp_arena *a; TP_VEC(tp_part) parts; TP_VEC(const tp_pnode *) group; } part_cutter;
+typedef struct {
+  const tp_plan *p;
+  tp_arena *a;
+  TP_VEC(tp_part) parts;
+  TP_VEC(const tp_pnode *) group;
+} part_cutter;
 
 bool tp_part_waits(const tp_plan *p, const tp_pnode *x) {
   int fn = x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL ? p->calls.v[x->rg->call].fn : 0;
@@ -28,7 +34,8 @@ int tp_part_loops(const tp_pnode *x, const tp_pnode **v, int n) {
 }
 
 static void add_part(part_cutter *c) {
-  tp_part p = { .n = c->group.n, .node = tp_dup(c->a, c->group.v, sizeof *c->group.v * (size_t)c->group.n) };
+  tp_part p = { .n = c->group.n,
+    .node = tp_dup(c->a, c->group.v, sizeof *c->group.v * (size_t)c->group.n) };
   for (int i = 0; i < p.n; i++) p.nloop = tp_part_loops(p.node[i], NULL, p.nloop);
   p.loop = TP_NEWN(c->a, const tp_pnode *, p.nloop + 1);
   for (int i = 0, n = 0; i < p.n; i++) n = tp_part_loops(p.node[i], p.loop, n);
@@ -42,14 +49,16 @@ static void end_group(part_cutter *c) {
   c->group.n = 0;
 }
 
-/* What runs behind is no part with what does not; a loop with some of each, or with a wait, is a part for runs that leave nothing. */
+/* What runs behind is no part with what does not; a loop with some of each, or with a wait, is a
+ * part for runs that leave nothing. */
 static void cut_parts(part_cutter *c, const tp_pnode *x) {
   if (x->kind == TP_P_SEQ) {
     for (int i = 0; i < x->n; i++) cut_parts(c, x->kid[i]);
     return;
   }
   if (!tp_part_waits(c->p, x) && x->kind != TP_P_BEHIND && x->kind != TP_P_WAIT) {
-    if (c->group.n || (x->kind != TP_P_SPILL && x->kind != TP_P_FETCH)) TP_PUSH(c->a, &c->group, x);        /* a loop may go on behind these (flow.c) */
+    /* a loop may go on behind these (flow.c) */
+    if (c->group.n || (x->kind != TP_P_SPILL && x->kind != TP_P_FETCH)) TP_PUSH(c->a, &c->group, x);
     return;
   }
   end_group(c);

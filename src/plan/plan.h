@@ -1,183 +1,334 @@
-/* plan: what runs. Rank 6. Loops over regions over buffers; every size, offset and extent is an expression over bounds and loop VARs.
- * One plan serves any bounds. The interpreter runs it, the emitters print it as code. It prints and parses. */
+/* plan: what runs. Rank 6. Loops over regions over buffers; every size, offset and extent is an
+ * expression over bounds and loop VARs. One plan serves any bounds. The interpreter runs it, the
+ * emitters print it as code. It prints and parses. */
 #ifndef TP_PLAN_H
 #define TP_PLAN_H
 #include "kern/run.h"
 
-typedef enum {                                  /* TEMP: in the arena */
+typedef enum { /* TEMP: in the arena */
 #define B(NAME, text) TP_BUF_##NAME,
 #include "plan/bufkinds.def"
 #undef B
   TP_NBUFKIND
 } tp_bufkind;
 
-/* LOOP: a straight line of elementwise operators (its micros; none: in[0] as it is) at each point of its axes, whose windows have one stride an axis and no
- * axes of their own; over axes in `sums` what it makes is folded by `red`: of its results the first is folded, or added to what is there, the others are stored at each point. Copies, fills, reductions, accumulations and chains are LOOPs.
- * OP: one operator of another class (matmul, gather, ...) on operands that have their axes after the region's. */
+/* LOOP: a straight line of elementwise operators (its micros; none: in[0] as it is) at each point
+ * of its axes, whose windows have one stride an axis and no axes of their own; over axes in `sums`
+ * what it makes is folded by `red`: of its results the first is folded, or added to what is there,
+ * the others are stored at each point. Copies, fills, reductions, accumulations and chains are
+ * LOOPs. OP: one operator of another class (matmul, gather, ...) on operands that have their axes
+ * after the region's. */
 typedef enum {
 #define K(NAME, text, op) TP_RG_##NAME,
 #include "plan/rgkinds.def"
 #undef K
   TP_NRG
 } tp_rgkind;
-extern const char *const tp_rg_names[TP_NRG], *const tp_callee_words[4];     /* by -fn */
+extern const char *const tp_rg_names[TP_NRG], *const tp_callee_words[4]; /* by -fn */
 extern const char *const tp_bufkind_names[];
-typedef struct tp_micro { tp_op op; tp_dtype dtype; int in[3]; double f; const tp_ix *ix; } tp_micro;     /* in < nin: region input; else micro in - nin. dtype of its result. f: of FILL; ix: of VALUE. MATMUL, in emit alone: a dot product of ix terms by f rows of lanes */
+/* in < nin: region input; else micro in - nin. dtype of its result. f: of FILL; ix: of VALUE.
+ * MATMUL, in emit alone: a dot product of ix terms by f rows of lanes */
+typedef struct tp_micro {
+  tp_op op;
+  tp_dtype dtype;
+  int in[3];
+  double f;
+  const tp_ix *ix;
+} tp_micro;
 
-/* tp_ring, tp_nd: one operand, a strided window on a buffer; strides count elements and may be 0 (broadcast) or negative (flip). tp_rows, tp_region, tp_pbuf. */
-#define TP_IS_IX const tp_ix *
-#define TP_IS_PLACE int
-#define TP_IS_BUFFER int
-#define TP_IS_FLAG bool
-#define TP_IS_VAR const tp_sym *
-#define TP_IS_NUMBER struct tp_pbuf *
-#define TP_IS_DTYPE tp_dtype
-#define TP_IS_TITLE const char *
-#define TP_IS_POS tp_pos
-#define TP_IS_WHO tp_who
-#define TP_IS_RING tp_ring
-#define TP_IS_WINDOW tp_nd
-#define TP_IS_ENDS tp_nd
-#define TP_IS_ROWS tp_rows
+/* tp_ring, tp_nd: one operand, a strided window on a buffer; strides count elements and may be 0
+ * (broadcast) or negative (flip). tp_rows, tp_region, tp_pbuf. */
+#define TP_IS_IX          const tp_ix *
+#define TP_IS_PLACE       int
+#define TP_IS_BUFFER      int
+#define TP_IS_FLAG        bool
+#define TP_IS_VAR         const tp_sym *
+#define TP_IS_NUMBER      struct tp_pbuf *
+#define TP_IS_DTYPE       tp_dtype
+#define TP_IS_TITLE       const char *
+#define TP_IS_POS         tp_pos
+#define TP_IS_WHO         tp_who
+#define TP_IS_RING        tp_ring
+#define TP_IS_WINDOW      tp_nd
+#define TP_IS_ENDS        tp_nd
+#define TP_IS_ROWS        tp_rows
 #define BEGIN(name, type) typedef struct type {
-#define END(type) } type;
+#define END(type) \
+  } \
+  type;
 #define F(kind, name, text) TP_IS_##kind name;
 #define O(kind, name, text) TP_IS_##kind name;
 #define W(kind, name, text) TP_IS_##kind name;
-#define L(kind, name, count, text) int count; TP_IS_##kind *name;
+#define L(kind, name, count, text) \
+  int count; \
+  TP_IS_##kind *name;
 #define S(kind, name, count, text) TP_IS_##kind *name;
-#define E(kind, name, count, text) int count; TP_IS_##kind *name;
-#define V(kind, name, count, text) int count; TP_IS_##kind *name;
-#define I(kind, name, count, text) int count; TP_IS_##kind *name;
+#define E(kind, name, count, text) \
+  int count; \
+  TP_IS_##kind *name;
+#define V(kind, name, count, text) \
+  int count; \
+  TP_IS_##kind *name;
+#define I(kind, name, count, text) \
+  int count; \
+  TP_IS_##kind *name;
 #define C(kind)
 #define T(text)
 #define X(text)
 #define U(...) __VA_ARGS__
 #include "plan/fields.def"
 
-/* SPILL and FETCH: of buffer `buf` the `hi` rows from `lo` on of its dim `dim` (as they lie in memory) are used at a time (-1: all of it is one row). Where a run keeps the buffer in a file
- * that way, a SPILL lets go of memory: with a step, at the begin of a loop's body that goes through the rows that way, of what lies behind them; with step 0, after the last
- * use for now, of everything. A FETCH asks for the rows that come next, or, with step 0, for these. For other buffers, and other ways, both do nothing. */
-/* BEHIND: what is inside, of row `lo` of the loop of ticks, may wait. WAIT: what was left of rows up to `lo` (NULL: of all) is over before what follows. behind.c */
-typedef enum { TP_P_SEQ, TP_P_FOR, TP_P_IF, TP_P_REGION, TP_P_LOAD, TP_P_SPILL, TP_P_FETCH, TP_P_BEHIND, TP_P_WAIT } tp_pkind;
+/* SPILL and FETCH: of buffer `buf` the `hi` rows from `lo` on of its dim `dim` (as they lie in
+ * memory) are used at a time (-1: all of it is one row). Where a run keeps the buffer in a file
+ * that way, a SPILL lets go of memory: with a step, at the begin of a loop's body that goes through
+ * the rows that way, of what lies behind them; with step 0, after the last use for now, of
+ * everything. A FETCH asks for the rows that come next, or, with step 0, for these. For other
+ * buffers, and other ways, both do nothing. */
+/* BEHIND: what is inside, of row `lo` of the loop of ticks, may wait. WAIT: what was left of rows
+ * up to `lo` (NULL: of all) is over before what follows. behind.c */
+typedef enum {
+  TP_P_SEQ,
+  TP_P_FOR,
+  TP_P_IF,
+  TP_P_REGION,
+  TP_P_LOAD,
+  TP_P_SPILL,
+  TP_P_FETCH,
+  TP_P_BEHIND,
+  TP_P_WAIT
+} tp_pkind;
 typedef struct tp_pnode tp_pnode;
 struct tp_pnode {
   tp_pkind kind;
-  int n; tp_pnode **kid;                        /* SEQ; FOR, BEHIND: one; IF: one or two */
-  const tp_sym *var; const tp_ix *lo, *hi; int step;  /* as tp_tree */
-  bool block;                                   /* while a plan is built: FOR over rows of one block, of one statement, rings going round between blocks only */
-  bool strip;                                   /* FOR over strips of what all of its leaves go over (strip.c) */
-  const tp_sym *label; bool independent;         /* no iteration reads or writes what another one writes, were each value an element of its own */
+  int n;
+  tp_pnode **kid; /* SEQ; FOR, BEHIND: one; IF: one or two */
+  const tp_sym *var;
+  const tp_ix *lo, *hi;
+  int step; /* as tp_tree */
+  /* while a plan is built: FOR over rows of one block, of one statement, rings going round between
+   * blocks only */
+  bool block;
+  /* FOR over strips of what all of its leaves go over (strip.c) */
+  bool strip;
+  /* no iteration reads or writes what another one writes, were each value an element of its own */
+  const tp_sym *label;
+  bool independent;
   const tp_ix *cond;
   tp_region *rg;
-  int buf, dim; bool inner, made;               /* SPILL, FETCH; with lo, hi, step. inner: another way to go by the same dim; made: FETCH of rows that will be written */
-  const tp_ix *given; tp_nd nd; tp_rows *rows; int nrows;      /* LOAD var = min(given, the greatest of the i64 in nd whose rows are there): an end by data, read again wherever it is used; or a bool */
-  int pos;                                      /* linear position: 0, 1, ... in print order; a FOR covers first..last of its body (life.c) */
+  /* SPILL, FETCH; with lo, hi, step. inner: another way to go by the same dim; made: FETCH of rows
+   * that will be written */
+  int buf, dim;
+  bool inner, made;
+  /* LOAD var = min(given, the greatest of the i64 in nd whose rows are there): an end by data, read
+   * again wherever it is used; or a bool */
+  const tp_ix *given;
+  tp_nd nd;
+  tp_rows *rows;
+  int nrows;
+  /* linear position: 0, 1, ... in print order; a FOR covers first..last of its body (life.c) */
+  int pos;
   int lastpos;
-  tp_pnode *up;                                 /* parent */
+  tp_pnode *up; /* parent */
 };
 /* Inputs before results. */
-static inline const tp_nd *tp_window_at(const tp_region *r, int i) { return i < r->nin ? &r->in[i] : &r->out[i - r->nin]; }
+static inline const tp_nd *tp_window_at(const tp_region *r, int i) {
+  return i < r->nin ? &r->in[i] : &r->out[i - r->nin];
+}
 
-/* The bound of a dim that ends by data, and that of a dim of its rows; NULL: it has one row. Where there are no rows nothing is given either (tp_plan_given). */
-typedef struct { const tp_sym *bound, *row; } tp_pend;
+/* The bound of a dim that ends by data, and that of a dim of its rows; NULL: it has one row. Where
+ * there are no rows nothing is given either (tp_plan_given). */
+typedef struct {
+  const tp_sym *bound, *row;
+} tp_pend;
 
 typedef struct tp_plan {
   tp_ictx *ix;
-  tp_arena *a, own;                             /* own: of a parsed plan */
+  tp_arena *a, own; /* own: of a parsed plan */
   TP_VEC(tp_callee) calls;
-  TP_VEC(tp_product) products;                  /* the program's outputs */
+  TP_VEC(tp_product) products; /* the program's outputs */
   TP_VEC(tp_pend) ends;
   TP_VEC(tp_pbuf *) bufs;
-  tp_pnode *body; int npos, nsym;               /* nsym: symbols that there were; some of its program's may be younger */
-  bool reproducible;                            /* the same bits on every processor: nothing is fused, products are added up in one order */
-  int64_t limit;                                /* of memory, in bytes; 0: none; TP_SPILL_ALL: everything that may lies in the file */
+  /* nsym: symbols that there were; some of its program's may be younger */
+  tp_pnode *body;
+  int npos, nsym;
+  /* the same bits on every processor: nothing is fused, products are added up in one order */
+  bool reproducible;
+  /* of memory, in bytes; 0: none; TP_SPILL_ALL: everything that may lies in the file */
+  int64_t limit;
 #define TP_SPILL_ALL INT64_MAX
-  struct tp_teams *teams;                       /* what several threads share; NULL: one runs everything */
+  /* what several threads share; NULL: one runs everything */
+  struct tp_teams *teams;
 } tp_plan;
 
 void tp_plan_given(const tp_plan *p, int64_t *env);
-void tp_plan_number(tp_plan *p);                 /* positions of the nodes (life.c) */
+void tp_plan_number(tp_plan *p); /* positions of the nodes (life.c) */
 struct tp_graph;
 struct tp_poly;
-/* What was asked. fuse: loops are joined, become axes of their leaves and go over tiles. by_rows: loops over rows
- * stay, as a limit of memory will be given, or may be where a state of these steps goes on. */
-typedef struct { bool fuse, by_rows, reproducible, precise; } tp_planned;
-tp_plan *tp_plan_build(struct tp_graph *g, struct tp_poly *p, const tp_planned *asked, tp_error *err);
+/* What was asked. fuse: loops are joined, become axes of their leaves and go over tiles. by_rows:
+ * loops over rows stay, as a limit of memory will be given, or may be where a state of these steps
+ * goes on. */
+typedef struct {
+  bool fuse, by_rows, reproducible, precise;
+} tp_planned;
+tp_plan *tp_plan_build(
+    struct tp_graph *g, struct tp_poly *p, const tp_planned *asked, tp_error *err);
 /* Before it has positions: behind.c, fuse.c, tile.c */
 void tp_plan_behind(tp_plan *p);
 void tp_plan_fuse(tp_plan *p);
 void tp_plan_tile(tp_plan *p);
-int tp_plan_leaves(const tp_pnode *x);          /* regions in it */
-int *tp_plan_uses(const tp_plan *p);            /* windows on each buffer */
-bool tp_same_start(const tp_nd *a, const tp_nd *b);             /* buffer, offset and rings; no axis wraps */
-bool tp_same_window(const tp_nd *a, const tp_nd *b, int n);     /* and the strides along the first n axes */
-const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);      /* of axis i, slots before shape */
-/* What threads do side by side: team.c. Of each extent that is cut a thread has n places, from `from` on. */
-typedef struct tp_share { const tp_ix *whole; const tp_sym *from, *n; } tp_share;
-typedef struct tp_cut { int share, lead; bool columns; } tp_cut;       /* share < 0: the first thread runs the leaf. lead: an axis of the region, or -1: columns or rows of a product, images of a convolution */
-typedef struct tp_teamed { const tp_pnode *node; tp_pnode *as; } tp_teamed;    /* of the plan, and as threads run it */
-typedef struct tp_team { int n; tp_teamed *v; } tp_team;               /* neighbours, sequences taken apart */
+int tp_plan_leaves(const tp_pnode *x); /* regions in it */
+int *tp_plan_uses(const tp_plan *p);   /* windows on each buffer */
+/* buffer, offset and rings; no axis wraps */
+bool tp_same_start(const tp_nd *a, const tp_nd *b);
+/* and the strides along the first n axes */
+bool tp_same_window(const tp_nd *a, const tp_nd *b, int n);
+/* of axis i, slots before shape */
+const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);
+/* What threads do side by side: team.c. Of each extent that is cut a thread has n places, from
+ * `from` on. */
+typedef struct tp_share {
+  const tp_ix *whole;
+  const tp_sym *from, *n;
+} tp_share;
+/* share < 0: the first thread runs the leaf. lead: an axis of the region, or -1: columns or rows of
+ * a product, images of a convolution */
+typedef struct tp_cut {
+  int share, lead;
+  bool columns;
+} tp_cut;
+/* of the plan, and as threads run it */
+typedef struct tp_teamed {
+  const tp_pnode *node;
+  tp_pnode *as;
+} tp_teamed;
+/* neighbours, sequences taken apart */
+typedef struct tp_team {
+  int n;
+  tp_teamed *v;
+} tp_team;
 typedef struct tp_teams {
-  tp_plan plan;                                 /* as the plan that it was made of, but that cut leaves go over a thread's share */
-  int nshare; tp_share *share;
-  int nteam; tp_team *team;
-  tp_cut *cut; const tp_pnode **leaf;           /* by position; leaves of teams, as threads run them */
+  /* as the plan that it was made of, but that cut leaves go over a thread's share */
+  tp_plan plan;
+  int nshare;
+  tp_share *share;
+  int nteam;
+  tp_team *team;
+  /* by position; leaves of teams, as threads run them */
+  tp_cut *cut;
+  const tp_pnode **leaf;
 } tp_teams;
-tp_teams *tp_plan_teams(const tp_plan *p);       /* of one that has its positions */
-const char *tp_why_alone(const tp_plan *p, const tp_region *r);        /* why the first thread runs it */
+tp_teams *tp_plan_teams(const tp_plan *p); /* of one that has its positions */
+/* why the first thread runs it */
+const char *tp_why_alone(const tp_plan *p, const tp_region *r);
 const tp_ix *tp_cut_extent(const tp_region *r, const tp_cut *c);
-const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w);        /* of window w along the cut; NULL: it does not move */
-int64_t tp_share_from(int64_t whole, int who, int n);          /* who = n: its end */
-/* Gives a built plan a limit of memory, and the statements by which a run may keep to it. spill.c */
-bool tp_plan_limit(tp_plan *p, int64_t bytes, tp_error *err);   /* true */
+/* of window w along the cut; NULL: it does not move */
+const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w);
+int64_t tp_share_from(int64_t whole, int who, int n); /* who = n: its end */
+/* Gives a built plan a limit of memory, and the statements by which a run may keep to it. spill.c
+ */
+bool tp_plan_limit(tp_plan *p, int64_t bytes, tp_error *err); /* true */
 void tp_plan_print(tp_buf *b, const tp_plan *p);
-void tp_plan_scans(tp_buf *b, const tp_plan *p);        /* what became of recurrences, in words: scans.c */
-/* Reads what prints, into symbols of ix by their names (made where they are missing), and checks it: class file, "plan:line". Of a text it is known then that it is
- * well formed, not that its windows stay inside their buffers: the run asks that where TEMPO_POISON is set. */
+/* what became of recurrences, in words: scans.c */
+void tp_plan_scans(tp_buf *b, const tp_plan *p);
+/* Reads what prints, into symbols of ix by their names (made where they are missing), and checks
+ * it: class file, "plan:line". Of a text it is known then that it is well formed, not that its
+ * windows stay inside their buffers: the run asks that where TEMPO_POISON is set. */
 tp_plan *tp_plan_parse(tp_ictx *ix, const char *text, tp_error *err);
-tp_plan *tp_plan_free(tp_plan *p);              /* a parsed plan; NULL. A built one goes with its poly */
+/* a parsed plan; NULL. A built one goes with its poly */
+tp_plan *tp_plan_free(tp_plan *p);
 /* What every region has to keep: numbers of buffers, of operands and of axes, dtypes. check.c */
 bool tp_plan_check(const tp_plan *p, tp_error *err);
 bool tp_load_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err);
-bool tp_kept_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err);      /* SPILL, FETCH */
+/* SPILL, FETCH */
+bool tp_kept_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err);
 bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err);
 /* Does what is inside run once, in order? */
-static inline bool tp_is_row(const tp_pnode *x) { return x->kind == TP_P_SEQ || x->kind == TP_P_BEHIND; }
-bool tp_has_behind(const tp_pnode *x);           /* in it or below */
-bool tp_is_behind(const tp_pnode *x);            /* is it inside of one? It has its parents */
-/* Neighbours, sequences taken apart, that hold no place at which a run may wait. loop: those that lie in no other loop of the part, in order: whoever runs a part may begin it at any iteration
- * of one of them. parts.c */
-typedef struct tp_part { int n; const tp_pnode **node; int nloop; const tp_pnode **loop; } tp_part;
-bool tp_part_waits(const tp_plan *p, const tp_pnode *x);        /* is there a place in it at which a run may wait? */
-int tp_part_loops(const tp_pnode *x, const tp_pnode **v, int n);       /* of x, into v from n on, unless it is NULL; n and as many more */
+static inline bool tp_is_row(const tp_pnode *x) {
+  return x->kind == TP_P_SEQ || x->kind == TP_P_BEHIND;
+}
+bool tp_has_behind(const tp_pnode *x); /* in it or below */
+bool tp_is_behind(const tp_pnode *x);  /* is it inside of one? It has its parents */
+/* Neighbours, sequences taken apart, that hold no place at which a run may wait. loop: those that
+ * lie in no other loop of the part, in order: whoever runs a part may begin it at any iteration of
+ * one of them. parts.c */
+typedef struct tp_part {
+  int n;
+  const tp_pnode **node;
+  int nloop;
+  const tp_pnode **loop;
+} tp_part;
+/* is there a place in it at which a run may wait? */
+bool tp_part_waits(const tp_plan *p, const tp_pnode *x);
+/* of x, into v from n on, unless it is NULL; n and as many more */
+int tp_part_loops(const tp_pnode *x, const tp_pnode **v, int n);
 int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out);
-/* The axes of a LOOP of extent other than 1, outermost first, in the order in which its folds are made, whoever runs it. walk.c */
-typedef struct tp_axis { const tp_ix *n; bool red; int nof, of[TP_MAXRANK]; } tp_axis;        /* of: axes of the region that are one here, outermost first */
+/* The axes of a LOOP of extent other than 1, outermost first, in the order in which its folds are
+ * made, whoever runs it. walk.c */
+/* of: axes of the region that are one here, outermost first */
+typedef struct tp_axis {
+  const tp_ix *n;
+  bool red;
+  int nof, of[TP_MAXRANK];
+} tp_axis;
 typedef const tp_ix *tp_axis_strides[TP_MAXRANK];
-typedef struct tp_nest { int nax; tp_axis ax[TP_MAXRANK]; int nw; tp_axis_strides *stride; } tp_nest;     /* stride: by window, inputs first, and axis */
-void tp_nest_swap(tp_nest *l, int i, int k);     /* two of its axes change places */
+/* stride: by window, inputs first, and axis */
+typedef struct tp_nest {
+  int nax;
+  tp_axis ax[TP_MAXRANK];
+  int nw;
+  tp_axis_strides *stride;
+} tp_nest;
+void tp_nest_swap(tp_nest *l, int i, int k); /* two of its axes change places */
 void tp_plan_walk(tp_ictx *ix, tp_arena *a, const tp_region *r, tp_nest *to);
-bool tp_walk_is_named(const tp_region *r, const tp_axis *a);   /* does a number of the body mention the axis? */
-tp_op tp_region_op(const tp_region *r);         /* what messages call it by, where it has no name */
-/* Calls fn at each region, LOAD, SPILL and FETCH that runs for these bounds, in order, with the least and greatest value of every symbol there. False: out of memory. */
+/* does a number of the body mention the axis? */
+bool tp_walk_is_named(const tp_region *r, const tp_axis *a);
+tp_op tp_region_op(const tp_region *r); /* what messages call it by, where it has no name */
+/* Calls fn at each region, LOAD, SPILL and FETCH that runs for these bounds, in order, with the
+ * least and greatest value of every symbol there. False: out of memory. */
 typedef void tp_atregion(void *ud, const tp_pnode *region, const int64_t *lo, const int64_t *hi);
 bool tp_plan_reach(const tp_plan *p, const int64_t *env, tp_atregion *fn, void *ud);
-/* By position of a region: how often it runs for these bounds, how many elements that is, how many bytes its windows have, what is calculated; turns: iterations of loops. Of what stands at a node, with the variables around it as in env; of all: the body. False: out of memory. count.c */
-typedef struct tp_counted { int64_t runs, elements; double bytes, flops; } tp_counted;
-bool tp_plan_count(const tp_plan *p, const tp_pnode *of, const int64_t *env, tp_counted *at, int64_t *turns);
-int64_t tp_pbuf_bytes(const tp_pbuf *b, const int64_t *env);      /* a multiple of 64; -1: too many */
-/* First fit of TEMP buffers by lifetime for given bounds: offsets[buf] in bytes (64-aligned; -1: takes none, as nothing runs that uses it), returns the arena's size; -1 on overflow. No memory: to the latest guard.
- * out[buf]: it lies elsewhere; NULL: none does. bytes[buf]: of TEMP and WORK. */
-int64_t tp_plan_color(const tp_plan *p, const int64_t *env, const bool *out, int64_t *bytes, int64_t *offsets);
-static inline bool tp_in_arena(const tp_pbuf *b) { return b->kind == TP_BUF_TEMP || b->kind == TP_BUF_WORK; }
+/* By position of a region: how often it runs for these bounds, how many elements that is, how many
+ * bytes its windows have, what is calculated; turns: iterations of loops. Of what stands at a node,
+ * with the variables around it as in env; of all: the body. False: out of memory. count.c */
+typedef struct tp_counted {
+  int64_t runs, elements;
+  double bytes, flops;
+} tp_counted;
+bool tp_plan_count(
+    const tp_plan *p, const tp_pnode *of, const int64_t *env, tp_counted *at, int64_t *turns);
+/* a multiple of 64; -1: too many */
+int64_t tp_pbuf_bytes(const tp_pbuf *b, const int64_t *env);
+/* First fit of TEMP buffers by lifetime for given bounds: offsets[buf] in bytes (64-aligned; -1:
+ * takes none, as nothing runs that uses it), returns the arena's size; -1 on overflow. No memory:
+ * to the latest guard. out[buf]: it lies elsewhere; NULL: none does. bytes[buf]: of TEMP and WORK.
+ */
+int64_t tp_plan_color(
+    const tp_plan *p, const int64_t *env, const bool *out, int64_t *bytes, int64_t *offsets);
+static inline bool tp_in_arena(const tp_pbuf *b) {
+  return b->kind == TP_BUF_TEMP || b->kind == TP_BUF_WORK;
+}
 /* What regions work in becomes buffers: when they have positions. work.c */
 void tp_plan_work(tp_plan *p);
-/* What kernels take, and plan/work.c counts: alignment; words of a short stream, points drawn together; bytes of a value with its place; columns of a convolution, bytes
- * of its pieces; blocks of a product of 16-bit floats. */
-enum { TP_WORK_LINE = 64, TP_WORK_DRAWN = 64, TP_WORK_POINTS = 16, TP_WORK_PAIR = 16, TP_WORK_CHUNK = 1 << 19, TP_WORK_FEWEST = 64, TP_WORK_PIECE = 8 * (TP_MAXRANK + 1),
-  TP_WORK_TAKEN = 128, TP_WORK_BLOCK_M = 1024, TP_WORK_BLOCK_N = 256, TP_WORK_BLOCK_K = 256 };
-bool tp_knows_rings(const tp_plan *p, const tp_region *r);        /* it reads operands on rings where they lie: a copy, picked rows, a product with one such operand */
-int64_t tp_work_columns(int64_t row_bytes);     /* of a chunk, at most */
-int64_t tp_work_equal_parts(int64_t P, int64_t fit);   /* columns of each when P are cut into parts of about `fit` */
+/* What kernels take, and plan/work.c counts: alignment; words of a short stream, points drawn
+ * together; bytes of a value with its place; columns of a convolution, bytes of its pieces; blocks
+ * of a product of 16-bit floats. */
+enum {
+  TP_WORK_LINE = 64,
+  TP_WORK_DRAWN = 64,
+  TP_WORK_POINTS = 16,
+  TP_WORK_PAIR = 16,
+  TP_WORK_CHUNK = 1 << 19,
+  TP_WORK_FEWEST = 64,
+  TP_WORK_PIECE = 8 * (TP_MAXRANK + 1),
+  TP_WORK_TAKEN = 128,
+  TP_WORK_BLOCK_M = 1024,
+  TP_WORK_BLOCK_N = 256,
+  TP_WORK_BLOCK_K = 256
+};
+/* it reads operands on rings where they lie: a copy, picked rows, a product with one such operand
+ */
+bool tp_knows_rings(const tp_plan *p, const tp_region *r);
+int64_t tp_work_columns(int64_t row_bytes); /* of a chunk, at most */
+/* columns of each when P are cut into parts of about `fit` */
+int64_t tp_work_equal_parts(int64_t P, int64_t fit);
 #endif

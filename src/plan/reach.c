@@ -1,31 +1,47 @@
-/* reach: which regions run at all for given bounds, and between what each loop variable lies there. Loops that have no iteration and branches that bounds alone
- * decide are left out; where a condition depends on loop variables, ranges may show that it never holds. */
+/* reach: which regions run at all for given bounds, and between what each loop variable lies there.
+ * Loops that have no iteration and branches that bounds alone decide are left out; where a
+ * condition depends on loop variables, ranges may show that it never holds. */
 #include "plan/plan.h"
 
-typedef struct { const tp_plan *p; int64_t *lo, *hi; tp_atregion *fn; void *ud; } walk;
-typedef struct { bool no, yes; } may;                   /* may it fail, may it hold */
+typedef struct {
+  const tp_plan *p;
+  int64_t *lo, *hi;
+  tp_atregion *fn;
+  void *ud;
+} walk;
+typedef struct {
+  bool no, yes;
+} may; /* may it fail, may it hold */
 
 static may judge(const walk *w, const tp_ix *c) {
   int64_t lo, hi;
   may all = { false, true };
   switch (tp_ix_kind(c)) {
-    case TP_IX_TRUE: return (may){ false, true };
-    case TP_IX_FALSE: return (may){ true, false };
-    case TP_IX_GE0:
-      tp_ix_range(tp_ix_arg(c, 0), w->lo, w->hi, &lo, &hi);
-      return (may){ lo < 0, hi >= 0 };
-    case TP_IX_EQ0:
-      tp_ix_range(tp_ix_arg(c, 0), w->lo, w->hi, &lo, &hi);
-      return (may){ lo != 0 || hi != 0, lo <= 0 && hi >= 0 };
-    case TP_IX_NOT: all = judge(w, tp_ix_arg(c, 0)); return (may){ all.yes, all.no };
-    case TP_IX_AND:
-      for (int i = 0; i < tp_ix_narg(c); i++) { may m = judge(w, tp_ix_arg(c, i)); all.no |= m.no; all.yes &= m.yes; }
-      return all;
-    case TP_IX_OR:
-      all = (may){ true, false };
-      for (int i = 0; i < tp_ix_narg(c); i++) { may m = judge(w, tp_ix_arg(c, i)); all.no &= m.no; all.yes |= m.yes; }
-      return all;
-    default: return (may){ true, true };
+  case TP_IX_TRUE: return (may){ false, true };
+  case TP_IX_FALSE: return (may){ true, false };
+  case TP_IX_GE0:
+    tp_ix_range(tp_ix_arg(c, 0), w->lo, w->hi, &lo, &hi);
+    return (may){ lo < 0, hi >= 0 };
+  case TP_IX_EQ0:
+    tp_ix_range(tp_ix_arg(c, 0), w->lo, w->hi, &lo, &hi);
+    return (may){ lo != 0 || hi != 0, lo <= 0 && hi >= 0 };
+  case TP_IX_NOT: all = judge(w, tp_ix_arg(c, 0)); return (may){ all.yes, all.no };
+  case TP_IX_AND:
+    for (int i = 0; i < tp_ix_narg(c); i++) {
+      may m = judge(w, tp_ix_arg(c, i));
+      all.no |= m.no;
+      all.yes &= m.yes;
+    }
+    return all;
+  case TP_IX_OR:
+    all = (may){ true, false };
+    for (int i = 0; i < tp_ix_narg(c); i++) {
+      may m = judge(w, tp_ix_arg(c, i));
+      all.no &= m.no;
+      all.yes |= m.yes;
+    }
+    return all;
+  default: return (may){ true, true };
   }
 }
 
@@ -46,9 +62,14 @@ static void visit_loop(walk *w, const tp_pnode *x) {
 }
 
 static void visit(walk *w, const tp_pnode *x) {
-  if (x->kind == TP_P_REGION || x->kind == TP_P_LOAD || x->kind == TP_P_SPILL || x->kind == TP_P_FETCH) w->fn(w->ud, x, w->lo, w->hi);
+  if (x->kind == TP_P_REGION || x->kind == TP_P_LOAD || x->kind == TP_P_SPILL ||
+      x->kind == TP_P_FETCH)
+    w->fn(w->ud, x, w->lo, w->hi);
   if (x->kind == TP_P_LOAD) visit_load(w, x);
-  if (x->kind == TP_P_FOR) { visit_loop(w, x); return; }
+  if (x->kind == TP_P_FOR) {
+    visit_loop(w, x);
+    return;
+  }
   may m = x->kind == TP_P_IF ? judge(w, x->cond) : (may){ true, true };
   for (int i = 0; i < x->n; i++)
     if (x->kind != TP_P_IF || (i == 0 ? m.yes : m.no)) visit(w, x->kid[i]);

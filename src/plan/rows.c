@@ -4,36 +4,52 @@
  *   =>  s[lo .. hi, 0 .. lo + 1] = q[lo .. hi] K[0 .. lo + 1]
  *       for t = lo .. hi { s[t, lo + 1 .. t + 1] = q[t] K[lo + 1 .. t + 1] }
  *
- * A loop that a statement has for itself (poly/block.c) is around one product, or a sum of outer ones.
- * One axis follows t: at t it goes over the places u = b t .. b t + e(t) of some window, for which t does
- * not matter otherwise: b is 0 for a range that begins at one place, 1 for one that slides. What all
- * rows of the block go over, first .. last, is a product with an axis more; what lies before and behind
- * it stays row by row, and is at most a block long. Where the axis is summed what is left is added; where the result
- * moves with u alone, rows are added up. All axes of operands become the region's own, so that strips
- * (strip.c) may go along any. Nothing else runs between the turns of the loop, and it reads
- * nothing that it writes, so their order is no matter. */
+ * A loop that a statement has for itself (poly/block.c) is around one product, or a sum of outer
+ * ones. One axis follows t: at t it goes over the places u = b t .. b t + e(t) of some window, for
+ * which t does not matter otherwise: b is 0 for a range that begins at one place, 1 for one that
+ * slides. What all rows of the block go over, first .. last, is a product with an axis more; what
+ * lies before and behind it stays row by row, and is at most a block long. Where the axis is summed
+ * what is left is added; where the result moves with u alone, rows are added up. All axes of
+ * operands become the region's own, so that strips (strip.c) may go along any. Nothing else runs
+ * between the turns of the loop, and it reads nothing that it writes, so their order is no matter.
+ */
 #include "plan/priv.h"
 
 enum { A, B, OUT, WINDOWS };
 
 typedef struct {
-  tp_plan *p; tp_ictx *ix; const tp_pnode *x; const tp_sym *var;
-  tp_region *r;                                 /* the product of one row, all axes of its operands among its own */
-  int along;                                    /* the axis that follows the loop */
-  const tp_ix *extent;                          /* at the variable */
-  int64_t grows, moves;                         /* a row's extent, and its first place, from one to the next */
-  const tp_ix *step[WINDOWS], *each[WINDOWS];   /* from row to row; from place to place */
-  const tp_ix *first, *last;                    /* places that all rows go over */
+  tp_plan *p;
+  tp_ictx *ix;
+  const tp_pnode *x;
+  const tp_sym *var;
+  /* the product of one row, all axes of its operands among its own */
+  tp_region *r;
+  int along;           /* the axis that follows the loop */
+  const tp_ix *extent; /* at the variable */
+  /* a row's extent, and its first place, from one to the next */
+  int64_t grows, moves;
+  const tp_ix *step[WINDOWS], *each[WINDOWS]; /* from row to row; from place to place */
+  const tp_ix *first, *last;                  /* places that all rows go over */
 } rower;
 
 static const tp_ix *row_number(const rower *w, int64_t v) { return tp_ix_const(w->ix, v); }
-static const tp_ix *row_sum(const rower *w, const tp_ix *a, const tp_ix *b) { return tp_ix_add(w->ix, a, b); }
-static const tp_ix *row_product(const rower *w, const tp_ix *a, const tp_ix *b) { return tp_ix_mul(w->ix, a, b); }
-static const tp_ix *row_difference(const rower *w, const tp_ix *a, const tp_ix *b) { return tp_ix_sub(w->ix, a, b); }
-static const tp_ix *at(const rower *w, const tp_ix *e, const tp_ix *v) { return tp_ix_subst(w->ix, e, 1, &w->var, &v); }
+static const tp_ix *row_sum(const rower *w, const tp_ix *a, const tp_ix *b) {
+  return tp_ix_add(w->ix, a, b);
+}
+static const tp_ix *row_product(const rower *w, const tp_ix *a, const tp_ix *b) {
+  return tp_ix_mul(w->ix, a, b);
+}
+static const tp_ix *row_difference(const rower *w, const tp_ix *a, const tp_ix *b) {
+  return tp_ix_sub(w->ix, a, b);
+}
+static const tp_ix *at(const rower *w, const tp_ix *e, const tp_ix *v) {
+  return tp_ix_subst(w->ix, e, 1, &w->var, &v);
+}
 static const tp_ix *last_row(const rower *w) { return tp_ix_addc(w->ix, w->x->hi, -1); }
 static bool follows(const rower *w, const tp_ix *e) { return tp_ix_mentions(e, w->var); }
-static const tp_nd *row_window(const rower *w, int i) { return i == OUT ? &w->r->out[0] : &w->r->in[i]; }
+static const tp_nd *row_window(const rower *w, int i) {
+  return i == OUT ? &w->r->out[0] : &w->r->in[i];
+}
 
 /* ---- which products ---- */
 
@@ -59,7 +75,9 @@ static bool is_joined(const tp_plan *p, const tp_region *r) {
 
 /* ---- axes ---- */
 
-typedef struct { const tp_ix *n, *stride[WINDOWS]; } product_axis;
+typedef struct {
+  const tp_ix *n, *stride[WINDOWS];
+} product_axis;
 
 static product_axis axis_at(const rower *w, const tp_region *r, const int *own) {
   product_axis x = { .n = row_number(w, 1) };
@@ -150,7 +168,8 @@ static const tp_ix *step_at_place(const rower *w, int i, int64_t moves) {
   return row_difference(w, w->step[i], tp_ix_mulc(w->ix, w->each[i], moves));
 }
 
-/* Windows that stay as they are from row to row, where rows begin at such places; -1: that cannot be. */
+/* Windows that stay as they are from row to row, where rows begin at such places; -1: that cannot
+ * be. */
 static int shared(const rower *w, int64_t moves) {
   int n = 0;
   for (int i = 0; i < WINDOWS; i++) {
@@ -165,14 +184,16 @@ static bool find_places(rower *w) {
   int most = 0;
   for (int i = 0; i < WINDOWS; i++) {
     int64_t b;
-    const tp_ix *q = tp_is_number(w->each[i], 0) ? NULL : tp_ix_divexact(w->ix, w->step[i], w->each[i]);
+    const tp_ix *q =
+        tp_is_number(w->each[i], 0) ? NULL : tp_ix_divexact(w->ix, w->step[i], w->each[i]);
     if (!q || !tp_ix_is_const(q, &b) || shared(w, b) <= most) continue;
     most = shared(w, b);
     w->moves = b;
   }
   if (!most) return false;
   int64_t ends = w->moves + w->grows;
-  const tp_ix *begin = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves), *end = row_sum(w, begin, w->extent);
+  const tp_ix *begin = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves),
+              *end = row_sum(w, begin, w->extent);
   w->first = at(w, begin, w->moves > 0 ? last_row(w) : w->x->lo);
   w->last = tp_ix_max(w->ix, w->first, at(w, end, ends > 0 ? w->x->lo : last_row(w)));
   return true;
@@ -245,7 +266,8 @@ static tp_pnode *row_of(const rower *w, int n, tp_pnode **v) {
 
 /* What the rows do not share, of the region as it was. */
 static tp_pnode *rests(const rower *w, const tp_region *was) {
-  const tp_ix *begin = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves), *end = row_sum(w, begin, w->extent);
+  const tp_ix *begin = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves),
+              *end = row_sum(w, begin, w->extent);
   tp_pnode *v[2];
   int n = 0;
   if (w->moves) {
@@ -253,10 +275,12 @@ static tp_pnode *rests(const rower *w, const tp_region *was) {
     v[n++] = leaf(w, r);
   }
   if (w->moves + w->grows) {
-    tp_region *r = part(w, was, w->last, tp_ix_max(w->ix, row_number(w, 0), row_difference(w, end, w->last)));
+    tp_region *r =
+        part(w, was, w->last, tp_ix_max(w->ix, row_number(w, 0), row_difference(w, end, w->last)));
     v[n++] = leaf(w, r);
   }
-  for (int i = 0; i < n && tp_is_number(w->each[OUT], 0); i++) v[i]->rg->acc = true, v[i]->rg->red = TP_RED_SUM;
+  for (int i = 0; i < n && tp_is_number(w->each[OUT], 0); i++)
+    v[i]->rg->acc = true, v[i]->rg->red = TP_RED_SUM;
   tp_pnode *x = tp_dup(w->p->a, w->x, sizeof *w->x), *body = row_of(w, n, v);
   x->kid = tp_dup(w->p->a, &body, sizeof body);
   x->block = false;

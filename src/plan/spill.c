@@ -1,29 +1,51 @@
 /* spill: statements by which a run keeps to a limit of memory.
  *
- * A buffer may lie in a file that is mapped: then only what is in use for now has to be in memory. Let a loop go through the rows of one of its dims: once the loops inside
- * have been gone through, each iteration uses the rows k * v + lo .. k * v + hi of the loop's variable v, for one k other than 0. Then what lies behind them is let go as the
- * loop goes on, and what comes after them is asked for ahead. A part of the plan that has no such loop uses its rows all the time:
+ * A buffer may lie in a file that is mapped: then only what is in use for now has to be in memory.
+ * Let a loop go through the rows of one of its dims: once the loops inside have been gone through,
+ * each iteration uses the rows k * v + lo .. k * v + hi of the loop's variable v, for one k other
+ * than 0. Then what lies behind them is let go as the loop goes on, and what comes after them is
+ * asked for ahead. A part of the plan that has no such loop uses its rows all the time:
  *
- *   for v { spill x rows .. up; fetch x rows .. up; body }  spill x;      fetch x rows ..; part; spill x rows ..
+ *   for v { spill x rows .. up; fetch x rows .. up; body }  spill x;      fetch x rows ..; part;
+ * spill x rows ..
  *
- * Every dim with such loops is offered, where they are nested the outermost and the innermost of them, and all of the buffer where no dim has them. Which buffers go to a file,
- * and by which of these, is chosen for given bounds
- * (run/file.c); for the others these statements do nothing. None of them takes a position or decides what a region reads: they only say what will be used. */
+ * Every dim with such loops is offered, where they are nested the outermost and the innermost of
+ * them, and all of the buffer where no dim has them. Which buffers go to a file, and by which of
+ * these, is chosen for given bounds (run/file.c); for the others these statements do nothing. None
+ * of them takes a position or decides what a region reads: they only say what will be used. */
 #include "plan/priv.h"
 
-enum { SMALL = 1 << 16, FEW = 64, LONG = 2 };   /* bytes, slots: what is known to be less is never worth a file; regions between two uses */
+/* bytes, slots: what is known to be less is never worth a file; regions between two uses */
+enum { SMALL = 1 << 16, FEW = 64, LONG = 2 };
 
-typedef struct row_use { tp_pnode *leaf; const tp_nd *nd; bool made; } row_use;        /* made: written */
+/* made: written */
+typedef struct row_use {
+  tp_pnode *leaf;
+  const tp_nd *nd;
+  bool made;
+} row_use;
 typedef TP_VEC(row_use) uselist;
 typedef TP_VEC(tp_pnode *) nodelist;
-typedef struct spot { nodelist before, inside, after; } spot;  /* statements around a part; inside: where a loop's body begins */
-typedef struct range { const tp_ix *lo, *n; int64_t k; bool made; } range;     /* rows lo .. lo + n - 1, where the loop's variable has factor k; made: some are written */
+/* statements around a part; inside: where a loop's body begins */
+typedef struct spot {
+  nodelist before, inside, after;
+} spot;
+/* rows lo .. lo + n - 1, where the loop's variable has factor k; made: some are written */
+typedef struct range {
+  const tp_ix *lo, *n;
+  int64_t k;
+  bool made;
+} range;
 typedef struct spiller {
-  tp_plan *p; tp_ictx *ix;
-  tp_hmap spots;                                /* of parts */
+  tp_plan *p;
+  tp_ictx *ix;
+  tp_hmap spots; /* of parts */
   nodelist loads;
-  const tp_pbuf *buf; const uselist *uses; int dim;
-  bool inner;                                   /* of loops that slide one inside the other the innermost are meant, else the outermost */
+  const tp_pbuf *buf;
+  const uselist *uses;
+  int dim;
+  /* of loops that slide one inside the other the innermost are meant, else the outermost */
+  bool inner;
 } spiller;
 
 /* ---- uses ---- */
@@ -60,8 +82,10 @@ static bool within(const spiller *s, const tp_pnode *x, int *from, int *to) {
 /* ---- rows ---- */
 
 /* The greatest (least) value of e while v goes through lo .. last; NULL: not known. */
-static const tp_ix *extreme(spiller *s, const tp_ix *e, const tp_sym *v, const tp_ix *lo, const tp_ix *last, bool above) {
-  int64_t c; const tp_ix *rest;
+static const tp_ix *extreme(
+    spiller *s, const tp_ix *e, const tp_sym *v, const tp_ix *lo, const tp_ix *last, bool above) {
+  int64_t c;
+  const tp_ix *rest;
   if (!e || !tp_ix_mentions(e, v)) return e;
   e = tp_ix_edge(s->ix, e, v, lo, last, above);
   if (!e || !tp_ix_linear_in(s->ix, e, v, &c, &rest)) return NULL;
@@ -70,31 +94,39 @@ static const tp_ix *extreme(spiller *s, const tp_ix *e, const tp_sym *v, const t
 
 /* Without v, where min(a, v) <= a or max(a, v) >= a says enough. */
 static const tp_ix *spared(spiller *s, const tp_ix *e, const tp_sym *v, bool above) {
-  const tp_ix *all = NULL, *const *atom;
+  const tp_ix *all = NULL, *const * atom;
   if (tp_ix_kind(e) == (above ? TP_IX_MIN : TP_IX_MAX))
     for (int i = 0; i < tp_ix_narg(e); i++)
-      if (!tp_ix_mentions(tp_ix_arg(e, i), v)) all = !all ? tp_ix_arg(e, i) : (above ? tp_ix_min : tp_ix_max)(s->ix, all, tp_ix_arg(e, i));
+      if (!tp_ix_mentions(tp_ix_arg(e, i), v))
+        all = !all ? tp_ix_arg(e, i) : (above ? tp_ix_min : tp_ix_max)(s->ix, all, tp_ix_arg(e, i));
   if (all || tp_ix_kind(e) != TP_IX_POLY) return all ? all : e;
   const tp_ix *sum = e;
   for (int i = 0; i < tp_ix_nterm(e); i++) {
     int64_t k = tp_ix_coef(e, i);
     if (tp_ix_term(e, i, &atom) != 1 || !tp_ix_mentions(atom[0], v)) continue;
-    sum = tp_ix_add(s->ix, sum, tp_ix_mulc(s->ix, tp_ix_sub(s->ix, spared(s, atom[0], v, above == (k > 0)), atom[0]), k));
+    sum = tp_ix_add(s->ix, sum,
+        tp_ix_mulc(s->ix, tp_ix_sub(s->ix, spared(s, atom[0], v, above == (k > 0)), atom[0]), k));
   }
   return sum;
 }
 
-/* The same over all loops between a leaf and the part `top`, and over all that an end by data may be. */
-static const tp_ix *beyond(spiller *s, const tp_ix *e, const tp_pnode *leaf, const tp_pnode *top, bool above) {
+/* The same over all loops between a leaf and the part `top`, and over all that an end by data may
+ * be. */
+static const tp_ix *beyond(
+    spiller *s, const tp_ix *e, const tp_pnode *leaf, const tp_pnode *top, bool above) {
   for (const tp_pnode *q = leaf; q != top; q = q->up)
-    if (q->up->kind == TP_P_FOR && q->up != top) e = extreme(s, e, q->up->var, q->up->lo, tp_ix_addc(s->ix, q->up->hi, -1), above);
+    if (q->up->kind == TP_P_FOR && q->up != top)
+      e = extreme(s, e, q->up->var, q->up->lo, tp_ix_addc(s->ix, q->up->hi, -1), above);
   for (int i = 0; e && i < s->loads.n; i++)
-    if (tp_ix_mentions(e, s->loads.v[i]->var)) e = extreme(s, spared(s, e, s->loads.v[i]->var, above), s->loads.v[i]->var, tp_ix_const(s->ix, 0), s->loads.v[i]->given, above);
+    if (tp_ix_mentions(e, s->loads.v[i]->var))
+      e = extreme(s, spared(s, e, s->loads.v[i]->var, above), s->loads.v[i]->var,
+          tp_ix_const(s->ix, 0), s->loads.v[i]->given, above);
   return e;
 }
 
 /* What one use takes of the dim, as it is in the body of `top`. */
-static bool rows_of(spiller *s, const row_use *u, const tp_pnode *top, const tp_ix **lo, const tp_ix **hi) {
+static bool rows_of(
+    spiller *s, const row_use *u, const tp_pnode *top, const tp_ix **lo, const tp_ix **hi) {
   *lo = *hi = NULL;
   if (!u->nd->span || s->dim < 0) return false;
   *lo = beyond(s, u->nd->span[2 * s->dim], u->leaf, top, false);
@@ -104,29 +136,43 @@ static bool rows_of(spiller *s, const row_use *u, const tp_pnode *top, const tp_
 
 /* Is the loop's variable a constant where the condition holds? */
 static const tp_ix *fixed(spiller *s, const tp_ix *cond, const tp_sym *v) {
-  int64_t k; const tp_ix *rest, *found = NULL;
-  if (tp_ix_kind(cond) == TP_IX_EQ0 && tp_ix_linear_in(s->ix, tp_ix_arg(cond, 0), v, &k, &rest) && (k == 1 || k == -1)) return tp_ix_mulc(s->ix, rest, -k);
-  for (int i = 0; tp_ix_kind(cond) == TP_IX_AND && !found && i < tp_ix_narg(cond); i++) found = fixed(s, tp_ix_arg(cond, i), v);
+  int64_t k;
+  const tp_ix *rest, *found = NULL;
+  if (tp_ix_kind(cond) == TP_IX_EQ0 && tp_ix_linear_in(s->ix, tp_ix_arg(cond, 0), v, &k, &rest) &&
+      (k == 1 || k == -1))
+    return tp_ix_mulc(s->ix, rest, -k);
+  for (int i = 0; tp_ix_kind(cond) == TP_IX_AND && !found && i < tp_ix_narg(cond); i++)
+    found = fixed(s, tp_ix_arg(cond, i), v);
   return found;
 }
 
-/* At most e, which lacks v, less k * v where the condition holds: it says k * v + rest >= 0. NULL: it does not. */
-static const tp_ix *ahead(spiller *s, const tp_ix *cond, const tp_sym *v, int64_t k, const tp_ix *e) {
-  int64_t c; const tp_ix *rest, *found = NULL;
-  if (tp_ix_kind(cond) == TP_IX_GE0 && tp_ix_linear_in(s->ix, tp_ix_arg(cond, 0), v, &c, &rest) && c == k && !tp_ix_mentions(rest, v)) return tp_ix_add(s->ix, e, rest);
-  for (int i = 0; tp_ix_kind(cond) == TP_IX_AND && !found && i < tp_ix_narg(cond); i++) found = ahead(s, tp_ix_arg(cond, i), v, k, e);
+/* At most e, which lacks v, less k * v where the condition holds: it says k * v + rest >= 0. NULL:
+ * it does not. */
+static const tp_ix *ahead(
+    spiller *s, const tp_ix *cond, const tp_sym *v, int64_t k, const tp_ix *e) {
+  int64_t c;
+  const tp_ix *rest, *found = NULL;
+  if (tp_ix_kind(cond) == TP_IX_GE0 && tp_ix_linear_in(s->ix, tp_ix_arg(cond, 0), v, &c, &rest) &&
+      c == k && !tp_ix_mentions(rest, v))
+    return tp_ix_add(s->ix, e, rest);
+  for (int i = 0; tp_ix_kind(cond) == TP_IX_AND && !found && i < tp_ix_narg(cond); i++)
+    found = ahead(s, tp_ix_arg(cond, i), v, k, e);
   return found;
 }
 
-/* Rows of a use as k * v + lo .. k * v + hi. One that always takes the same rows, but only where v is c, has any k: these are k * v + rows - k * c there; and one
- * that takes them only from some v on (in the last block) is at most so far ahead, and behind as in the loop's last iteration. */
-static bool linear_rows(spiller *s, const row_use *u, const tp_pnode *loop, int64_t *k, const tp_ix **lo, const tp_ix **hi) {
+/* Rows of a use as k * v + lo .. k * v + hi. One that always takes the same rows, but only where v
+ * is c, has any k: these are k * v + rows - k * c there; and one that takes them only from some v
+ * on (in the last block) is at most so far ahead, and behind as in the loop's last iteration. */
+static bool linear_rows(spiller *s, const row_use *u, const tp_pnode *loop, int64_t *k,
+    const tp_ix **lo, const tp_ix **hi) {
   const tp_ix *last = tp_ix_addc(s->ix, loop->hi, -1), *at = NULL;
   int64_t kl, kh;
   if (!rows_of(s, u, loop, lo, hi)) return false;
   *lo = tp_ix_edge(s->ix, *lo, loop->var, loop->lo, last, false);
   *hi = tp_ix_edge(s->ix, *hi, loop->var, loop->lo, last, true);
-  if (!*lo || !*hi || !tp_ix_linear_in(s->ix, *lo, loop->var, &kl, lo) || !tp_ix_linear_in(s->ix, *hi, loop->var, &kh, hi) || kl != kh) return false;
+  if (!*lo || !*hi || !tp_ix_linear_in(s->ix, *lo, loop->var, &kl, lo) ||
+      !tp_ix_linear_in(s->ix, *hi, loop->var, &kh, hi) || kl != kh)
+    return false;
   if (*k == 0 || kl == *k) *k = kl;
   if (kl == *k) return true;
   for (const tp_pnode *q = u->leaf; q != loop && !at; q = q->up)
@@ -135,7 +181,8 @@ static bool linear_rows(spiller *s, const row_use *u, const tp_pnode *loop, int6
   if (!at) {
     const tp_ix *most = NULL;
     for (const tp_pnode *q = u->leaf; q != loop && !most && *k > 0; q = q->up)
-      if (q->up->kind == TP_P_IF && q->up->kid[0] == q) most = ahead(s, q->up->cond, loop->var, *k, *hi);
+      if (q->up->kind == TP_P_IF && q->up->kid[0] == q)
+        most = ahead(s, q->up->cond, loop->var, *k, *hi);
     *lo = tp_ix_sub(s->ix, *lo, tp_ix_mulc(s->ix, last, *k));
     *hi = most;
     return most && !tp_ix_mentions(*lo, loop->var) && !tp_ix_mentions(*hi, loop->var);
@@ -165,19 +212,22 @@ static bool slides(spiller *s, const tp_pnode *loop, range *r) {
   return true;
 }
 
-/* A little more than lo .. hi, whose number does not depend on the loops around `x` where they only move it: clipped blocks are not. */
+/* A little more than lo .. hi, whose number does not depend on the loops around `x` where they only
+ * move it: clipped blocks are not. */
 static void unclip(spiller *s, const tp_pnode *x, const tp_ix **lo, const tp_ix **hi) {
   for (const tp_pnode *q = x->up; q; q = q->up) {
     if (q->kind != TP_P_FOR) continue;
     const tp_ix *last = tp_ix_addc(s->ix, q->hi, -1);
-    const tp_ix *a = tp_ix_edge(s->ix, *lo, q->var, q->lo, last, false), *b = tp_ix_edge(s->ix, *hi, q->var, q->lo, last, true);
+    const tp_ix *a = tp_ix_edge(s->ix, *lo, q->var, q->lo, last, false),
+                *b = tp_ix_edge(s->ix, *hi, q->var, q->lo, last, true);
     if (a && b && !tp_ix_mentions(tp_ix_sub(s->ix, b, a), q->var)) *lo = a, *hi = b;
   }
 }
 
 /* All of a dim where nothing better is known. */
 static range hull(spiller *s, const tp_pnode *const *part, int n) {
-  range all = { tp_ix_const(s->ix, 0), s->dim < 0 ? tp_ix_const(s->ix, 1) : s->buf->slots[s->dim], 0, false };
+  range all = { tp_ix_const(s->ix, 0), s->dim < 0 ? tp_ix_const(s->ix, 1) : s->buf->slots[s->dim],
+    0, false };
   const tp_ix *least = NULL, *most = NULL;
   bool known = true;
   for (int k = 0; k < n; k++) {
@@ -193,7 +243,9 @@ static range hull(spiller *s, const tp_pnode *const *part, int n) {
     }
   }
   if (known && least) unclip(s, part[0], &least, &most);
-  return known && least ? (range){ least, tp_ix_addc(s->ix, tp_ix_sub(s->ix, most, least), 1), 0, all.made } : all;
+  return known && least
+      ? (range){ least, tp_ix_addc(s->ix, tp_ix_sub(s->ix, most, least), 1), 0, all.made }
+      : all;
 }
 
 /* ---- statements ---- */
@@ -203,7 +255,14 @@ static tp_pnode *spill_statement(spiller *s, tp_pkind kind, const range *r, int 
   int dim = s->dim;
   for (int k = 0; dim >= 0 && s->buf->order && k < s->buf->ndim; k++)
     if (s->buf->order[k] == s->dim) dim = k;
-  *x = (tp_pnode){ .kind = kind, .buf = s->buf->id, .dim = dim, .inner = s->inner, .lo = r->lo, .hi = r->n, .step = step, .made = kind == TP_P_FETCH && r->made };
+  *x = (tp_pnode){ .kind = kind,
+    .buf = s->buf->id,
+    .dim = dim,
+    .inner = s->inner,
+    .lo = r->lo,
+    .hi = r->n,
+    .step = step,
+    .made = kind == TP_P_FETCH && r->made };
   return x;
 }
 
@@ -256,7 +315,8 @@ static void visit_kids(spiller *s, const tp_pnode *x) {
   int from, to, first = -1, last = -1;
   for (int i = 0; i < x->n; i++) {
     if (!within(s, x->kid[i], &from, &to)) continue;
-    bool inner = x->kid[i]->n > 0 && (s->dim < 0 || x->kid[i]->kind != TP_P_FOR || has_sliding(s, x->kid[i]));
+    bool inner = x->kid[i]->n > 0 &&
+        (s->dim < 0 || x->kid[i]->kind != TP_P_FOR || has_sliding(s, x->kid[i]));
     if (first >= 0 && (inner || i > last + 1 || !goes_on(s, x, first, i))) {
       around_parts(s, (const tp_pnode *const *)x->kid + first, last + 1 - first);
       first = -1;
@@ -274,7 +334,8 @@ static bool slides_inside(spiller *s, const tp_pnode *x) {
   return false;
 }
 
-/* A part with something inside that slides, or into which a buffer without such loops is looked for. */
+/* A part with something inside that slides, or into which a buffer without such loops is looked
+ * for. */
 static void spill_visit(spiller *s, const tp_pnode *x) {
   range r;
   if (slides(s, x, &r) && !(s->inner && slides_inside(s, x))) around_loop(s, x, &r);
@@ -310,7 +371,9 @@ static bool has_gap(const uselist *l) {
 static void offer(spiller *s, const tp_pbuf *b, const uselist *uses) {
   int64_t v;
   bool any = false;
-  if (b->kind != TP_BUF_TEMP || !uses->n || (tp_ix_is_const(b->size, &v) && v * tp_dtype_size(b->dtype) < SMALL)) return;
+  if (b->kind != TP_BUF_TEMP || !uses->n ||
+      (tp_ix_is_const(b->size, &v) && v * tp_dtype_size(b->dtype) < SMALL))
+    return;
   s->buf = b;
   s->uses = uses;
   for (s->dim = 0; s->dim < b->ndim; s->dim++) {
@@ -358,7 +421,10 @@ static void rebuild(spiller *s, tp_pnode *x) {
     x->kid[i] = sequence(s, &l);
     l = (nodelist){ 0 };
   }
-  if (x->kind == TP_P_SEQ) { x->n = l.n; x->kid = l.v; }
+  if (x->kind == TP_P_SEQ) {
+    x->n = l.n;
+    x->kid = l.v;
+  }
 }
 
 bool tp_plan_limit(tp_plan *p, int64_t bytes, tp_error *err) {

@@ -1,34 +1,50 @@
 /* strip: loops whose leaves all go over one axis are gone through a strip of it at a time.
  *
- * Let each leaf of a loop, of loops in it and of neighbours go over an axis of one extent E that it does not fold, and let every window on a buffer that is written there lie, at
- * place i of that axis, at index i of one dim of the buffer. Then place i needs of the others nothing, in whatever iteration, and instead of each leaf going over
- * all of E in each iteration
+ * Let each leaf of a loop, of loops in it and of neighbours go over an axis of one extent E that it
+ * does not fold, and let every window on a buffer that is written there lie, at place i of that
+ * axis, at index i of one dim of the buffer. Then place i needs of the others nothing, in whatever
+ * iteration, and instead of each leaf going over all of E in each iteration
  *
  *   for v = 0 .. E / B { the loop and its neighbours, their leaves over B places from B * v on }
  *
- * leaves the order of everything that depends on each other as it was. A leaf may also sum up along the axis, into elements that each iteration of the loops around it has for itself and that the
- * others do not touch: what its strips add up to is kept beside, floats in f64, and after each strip goes to where the sum belongs, so the last one leaves it there (not under `precise`: terms are
- * added up strip by strip). Backpropagation through a state-space model goes there and back over a few channels at a time, and the states of these are all that is kept. Leaves are loops, and products whose axes are all the region's own (rows.c). Buffers that nothing else touches shrink to B places: what a recurrence turns, makes and carries
- * for a block of its steps stays in the cache. It pays where these are larger than that; of an extent that only the call knows that is taken for granted.
+ * leaves the order of everything that depends on each other as it was. A leaf may also sum up along
+ * the axis, into elements that each iteration of the loops around it has for itself and that the
+ * others do not touch: what its strips add up to is kept beside, floats in f64, and after each
+ * strip goes to where the sum belongs, so the last one leaves it there (not under `precise`: terms
+ * are added up strip by strip). Backpropagation through a state-space model goes there and back
+ * over a few channels at a time, and the states of these are all that is kept. Leaves are loops,
+ * and products whose axes are all the region's own (rows.c). Buffers that nothing else touches
+ * shrink to B places: what a recurrence turns, makes and carries for a block of its steps stays in
+ * the cache. It pays where these are larger than that; of an extent that only the call knows that
+ * is taken for granted.
  *
  * Not where callbacks see what runs when. */
 #include "plan/priv.h"
 #include <stdlib.h>
 
 enum { STRIP_LEAVES = 64, SUMMED = -2 };
-/* leaf: n of them; own: are its first result's places others in each iteration of the loops that are gone along? axis: of leaves. dim: by buffer, that moves with the axis, -1 where nothing is
- * written, SUMMED, TP_MAXRANK where it is not known yet; beside: by buffer, in which its sums are kept, or 0; uses: windows in all of the plan; inside: as tp_plan_lifetimes; depth: loops around the row; loop: around the leaf that is
- * looked at, nloop of them. */
+/* leaf: n of them; own: are its first result's places others in each iteration of the loops that
+ * are gone along? axis: of leaves. dim: by buffer, that moves with the axis, -1 where nothing is
+ * written, SUMMED, TP_MAXRANK where it is not known yet; beside: by buffer, in which its sums are
+ * kept, or 0; uses: windows in all of the plan; inside: as tp_plan_lifetimes; depth: loops around
+ * the row; loop: around the leaf that is looked at, nloop of them. */
 typedef struct {
-  tp_plan *p; const tp_ix *extent; bool precise;
-  int n; tp_pnode *leaf[STRIP_LEAVES]; bool own[STRIP_LEAVES]; int axis[STRIP_LEAVES];
+  tp_plan *p;
+  const tp_ix *extent;
+  bool precise;
+  int n;
+  tp_pnode *leaf[STRIP_LEAVES];
+  bool own[STRIP_LEAVES];
+  int axis[STRIP_LEAVES];
   int *dim, *uses, *inside, *beside, depth;
-  int nloop; const tp_pnode *loop[TP_MAXRANK];
+  int nloop;
+  const tp_pnode *loop[TP_MAXRANK];
 } strip;
 
 /* A product all of whose axes are the region's own (rows.c). */
 static bool is_all_axes(const tp_region *r) {
-  bool is = r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && !r->check && !r->newest && !r->ncoord && !r->nrows;
+  bool is = r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && !r->check && !r->newest && !r->ncoord &&
+      !r->nrows;
   for (int i = 0; is && i < r->nin + r->nout; i++) {
     const tp_nd *x = tp_window_at(r, i);
     is = x->wrap < 0;
@@ -37,11 +53,13 @@ static bool is_all_axes(const tp_region *r) {
   return is;
 }
 
-/* The dim of its buffer along which the window goes by one index from an iteration to the next; -1: by none, or by others. */
+/* The dim of its buffer along which the window goes by one index from an iteration to the next; -1:
+ * by none, or by others. */
 static int steps_along(const strip *s, const tp_nd *x, const tp_sym *var) {
   tp_ictx *ix = s->p->ix;
   const tp_pbuf *b = s->p->bufs.v[x->buf];
-  const tp_ix *next = tp_ix_addc(ix, tp_ix_sym(ix, var), 1), *by = tp_ix_sub(ix, tp_ix_subst(ix, x->off, 1, &var, &next), x->off);
+  const tp_ix *next = tp_ix_addc(ix, tp_ix_sym(ix, var), 1),
+              *by = tp_ix_sub(ix, tp_ix_subst(ix, x->off, 1, &var, &next), x->off);
   for (int d = 0; d < b->ndim; d++) {
     const tp_ix *stride = tp_pbuf_stride(ix, b, d);
     if ((by == stride || by == tp_ix_neg(ix, stride)) && !tp_is_number(b->slots[d], 1)) return d;
@@ -49,7 +67,8 @@ static int steps_along(const strip *s, const tp_nd *x, const tp_sym *var) {
   return -1;
 }
 
-/* Has each iteration of the loops around the leaf places of its own for its first result? A dim of the buffer then stands for each loop, and no axis goes along it. */
+/* Has each iteration of the loops around the leaf places of its own for its first result? A dim of
+ * the buffer then stands for each loop, and no axis goes along it. */
 static bool has_own_places(const strip *s, const tp_region *r) {
   const tp_nd *x = &r->out[0];
   uint64_t seen = 0;
@@ -73,7 +92,9 @@ static bool collect_leaves(strip *s, tp_pnode *x) {
   for (int i = 0; i < x->n && ok; i++) ok = collect_leaves(s, x->kid[i]);
   s->nloop -= loop;
   if (x->kind == TP_P_SEQ || loop || x->kind == TP_P_IF) return ok;
-  if (x->kind != TP_P_REGION || s->n == STRIP_LEAVES || (!tp_fits_tile(x->rg) && !is_all_axes(x->rg))) return false;
+  if (x->kind != TP_P_REGION || s->n == STRIP_LEAVES ||
+      (!tp_fits_tile(x->rg) && !is_all_axes(x->rg)))
+    return false;
   s->own[s->n] = x->rg->nout && has_own_places(s, x->rg);
   s->leaf[s->n++] = x;
   return true;
@@ -82,24 +103,31 @@ static bool collect_leaves(strip *s, tp_pnode *x) {
 /* May what the leaf sums up be added up strip by strip? */
 static bool is_sum(const strip *s, int j) {
   const tp_region *r = s->leaf[j]->rg;
-  bool reorders = s->precise && r->nout && r->out[0].buf >= 0 && tp_dtype_float(s->p->bufs.v[r->out[0].buf]->dtype);
-  return r->kind == TP_RG_LOOP && r->sums && !r->acc && r->red == TP_RED_SUM && (r->nmicro || r->nout == 1) && s->own[j] && !reorders;
+  bool reorders = s->precise && r->nout && r->out[0].buf >= 0 &&
+      tp_dtype_float(s->p->bufs.v[r->out[0].buf]->dtype);
+  return r->kind == TP_RG_LOOP && r->sums && !r->acc && r->red == TP_RED_SUM &&
+      (r->nmicro || r->nout == 1) && s->own[j] && !reorders;
 }
 
-/* The elements of what it writes are such sums all of them, each made once, and nothing here reads them. */
+/* The elements of what it writes are such sums all of them, each made once, and nothing here reads
+ * them. */
 static bool may_join(const strip *s, int j) {
   int buf = s->leaf[j]->rg->out[0].buf, others = 0;
-  for (int k = 0; k < s->n; k++) others += tp_windows_on(s->leaf[k]->rg, buf) - (is_sum(s, k) && s->leaf[k]->rg->out[0].buf == buf);
+  for (int k = 0; k < s->n; k++)
+    others +=
+        tp_windows_on(s->leaf[k]->rg, buf) - (is_sum(s, k) && s->leaf[k]->rg->out[0].buf == buf);
   return is_sum(s, j) && !others;
 }
 
-/* Is place i of axis k index i of the dim? It is where it goes over all of an axis of elements: a window lies inside its value. */
+/* Is place i of axis k index i of the dim? It is where it goes over all of an axis of elements: a
+ * window lies inside its value. */
 static bool is_index(const strip *s, const tp_region *r, const tp_nd *x, int k, int d) {
   const tp_pbuf *b = s->p->bufs.v[x->buf];
   if (!tp_is_number(r->leadlo[k], 0) || d < 0 || !tp_is_regular(s->p, r, x)) return false;
   if (d >= b->ndim) return b->slots[d] == s->extent;
   if (!x->span) return !x->nring && tp_is_number(x->off, 0);
-  return x->span[2 * d] && tp_is_number(x->span[2 * d], 0) && x->span[2 * d + 1] == tp_ix_addc(s->p->ix, s->extent, -1);
+  return x->span[2 * d] && tp_is_number(x->span[2 * d], 0) &&
+      x->span[2 * d + 1] == tp_ix_addc(s->p->ix, s->extent, -1);
 }
 
 static bool sums_up(const strip *s, int j) { return s->leaf[j]->rg->sums >> s->axis[j] & 1; }
@@ -113,7 +141,8 @@ static bool moves_with(const strip *s, int j, int k) {
     const tp_nd *x = tp_window_at(r, i);
     if (x->buf < 0 || s->dim[x->buf] == -1 || (sums && i == r->nin)) continue;
     int d = tp_moves_along(s->p, r, x, k);
-    if (!is_index(s, r, x, k, d) || (s->dim[x->buf] != TP_MAXRANK && s->dim[x->buf] != d)) return false;
+    if (!is_index(s, r, x, k, d) || (s->dim[x->buf] != TP_MAXRANK && s->dim[x->buf] != d))
+      return false;
   }
   return true;
 }
@@ -126,7 +155,8 @@ static bool take_leaf(strip *s, int j) {
   s->axis[j] = k;
   for (int i = 0; i < r->nin + r->nout; i++) {
     const tp_nd *x = tp_window_at(r, i);
-    if (x->buf >= 0 && s->dim[x->buf] >= 0) s->dim[x->buf] = sums_up(s, j) && i == r->nin ? SUMMED : tp_moves_along(s->p, r, x, k);
+    if (x->buf >= 0 && s->dim[x->buf] >= 0)
+      s->dim[x->buf] = sums_up(s, j) && i == r->nin ? SUMMED : tp_moves_along(s->p, r, x, k);
   }
   return true;
 }
@@ -154,9 +184,11 @@ static int dim_of_stride(const strip *s, const tp_pbuf *b, const tp_ix *stride) 
   return -1;
 }
 
-/* A window's offset when the buffer, which was laid out as `was`, is laid out as b, shorter along the strip's dim: all that lies outside of that dim moves by multiples of what lies inside of an
+/* A window's offset when the buffer, which was laid out as `was`, is laid out as b, shorter along
+ * the strip's dim: all that lies outside of that dim moves by multiples of what lies inside of an
  * index outside. NULL: it is not known what of the offset does. */
-static const tp_ix *offset_in(const strip *s, const tp_nd *x, const tp_pbuf *was, const tp_pbuf *b) {
+static const tp_ix *offset_in(
+    const strip *s, const tp_nd *x, const tp_pbuf *was, const tp_pbuf *b) {
   tp_ictx *ix = s->p->ix;
   int d = s->dim[x->buf];
   const tp_ix *stride = tp_pbuf_stride(ix, was, d), *outer = tp_ix_mul(ix, stride, was->slots[d]);
@@ -167,7 +199,9 @@ static const tp_ix *offset_in(const strip *s, const tp_nd *x, const tp_pbuf *was
     if (inside >= each) return NULL;
   }
   const tp_ix *outside = tp_ix_divexact(ix, tp_ix_addc(ix, x->off, -inside), outer);
-  return outside ? tp_ix_addc(ix, tp_ix_mul(ix, outside, tp_ix_mul(ix, stride, b->slots[d])), inside) : NULL;
+  return outside
+      ? tp_ix_addc(ix, tp_ix_mul(ix, outside, tp_ix_mul(ix, stride, b->slots[d])), inside)
+      : NULL;
 }
 
 /* Is it known where the window lies along each dim? */
@@ -181,7 +215,8 @@ static bool is_placed(const strip *s, const tp_nd *x) {
 /* Only seen here, and not from one iteration of a loop around to the next. */
 static bool is_small(const strip *s, int buf) {
   int n = 0;
-  if (s->dim[buf] < 0 || s->p->bufs.v[buf]->kind != TP_BUF_TEMP || s->inside[buf] < s->depth) return false;
+  if (s->dim[buf] < 0 || s->p->bufs.v[buf]->kind != TP_BUF_TEMP || s->inside[buf] < s->depth)
+    return false;
   for (int j = 0; j < s->n; j++)
     for (int i = 0; i < s->leaf[j]->rg->nin + s->leaf[j]->rg->nout; i++) {
       const tp_nd *x = tp_window_at(s->leaf[j]->rg, i);
@@ -192,7 +227,8 @@ static bool is_small(const strip *s, int buf) {
   return n == s->uses[buf];
 }
 
-/* Bytes of one place of the strip. What is as long as a dim that only the call knows is taken for TP_TUNE_TILE_UNKNOWN. */
+/* Bytes of one place of the strip. What is as long as a dim that only the call knows is taken for
+ * TP_TUNE_TILE_UNKNOWN. */
 static int64_t place_bytes(const strip *s, int buf) {
   const tp_pbuf *b = s->p->bufs.v[buf];
   int64_t bytes = tp_dtype_size(b->dtype);
@@ -219,7 +255,8 @@ static int64_t place_elements(const strip *s, int buf) {
   const tp_pbuf *b = s->p->bufs.v[buf];
   int64_t all = 1, n;
   for (int d = b->ndim; d < b->ndim + b->rank; d++)
-    if (d != s->dim[buf] && tp_ix_is_const(b->slots[d], &n)) all = TP_MIN(all * TP_MAX(n, 1), INT32_MAX);
+    if (d != s->dim[buf] && tp_ix_is_const(b->slots[d], &n))
+      all = TP_MIN(all * TP_MAX(n, 1), INT32_MAX);
   return all;
 }
 
@@ -227,11 +264,16 @@ static int64_t place_elements(const strip *s, int buf) {
 static int64_t joined_bytes(const strip *s) {
   int64_t bytes = 0;
   for (int j = 0; j < s->n; j++)
-    if (sums_up(s, j)) bytes = TP_MIN(bytes + 8 * place_bytes(s, s->leaf[j]->rg->out[0].buf) / tp_dtype_size(s->p->bufs.v[s->leaf[j]->rg->out[0].buf]->dtype), INT32_MAX);
+    if (sums_up(s, j))
+      bytes = TP_MIN(bytes +
+              8 * place_bytes(s, s->leaf[j]->rg->out[0].buf) /
+                  tp_dtype_size(s->p->bufs.v[s->leaf[j]->rg->out[0].buf]->dtype),
+          INT32_MAX);
   return bytes;
 }
 
-/* Places of a strip: an odd number of vectors, so that rows lie in different lines of the cache, of four at least in the longest rows. 0: it does not pay. */
+/* Places of a strip: an odd number of vectors, so that rows lie in different lines of the cache, of
+ * four at least in the longest rows. 0: it does not pay. */
 static int64_t strip_places(const strip *s, const bool *small) {
   const char *set = s->p->reproducible ? NULL : tp_setting("TEMPO_TILE");
   int64_t bytes = 0, each = 1, all = INT64_MAX, vector = TP_TUNE_TILE_LINE / 4;
@@ -240,14 +282,18 @@ static int64_t strip_places(const strip *s, const bool *small) {
   tp_ix_is_const(s->extent, &all);
   if (!bytes || (set && all < 2) || joined_bytes(s) > bytes * TP_MIN(all, INT32_MAX) / 2) return 0;
   if (set) return TP_MAX(atoll(set), 1);
-  if (has_products(s)) return bytes * all > TP_TUNE_STRIP_PRODUCTS ? TP_MIN(TP_MAX(TP_TUNE_STRIP_PRODUCTS / bytes, 1), all - 1) : 0;
+  if (has_products(s))
+    return bytes * all > TP_TUNE_STRIP_PRODUCTS
+        ? TP_MIN(TP_MAX(TP_TUNE_STRIP_PRODUCTS / bytes, 1), all - 1)
+        : 0;
   int64_t b = TP_MAX(TP_TUNE_STRIP_BYTES / bytes / vector, 4 / TP_MIN(each, 4)) | 1;
   return b * vector * 2 <= all ? b * vector : 0;
 }
 
 /* ---- the new loop ---- */
 
-static void shrink_window(const strip *s, const tp_region *r, tp_nd *x, const tp_pbuf *was, const tp_ix *n) {
+static void shrink_window(
+    const strip *s, const tp_region *r, tp_nd *x, const tp_pbuf *was, const tp_ix *n) {
   const tp_pbuf *b = s->p->bufs.v[x->buf];
   tp_ictx *ix = s->p->ix;
   x->lead = tp_dup(s->p->a, x->lead, sizeof *x->lead * (size_t)r->nlead);
@@ -255,17 +301,21 @@ static void shrink_window(const strip *s, const tp_region *r, tp_nd *x, const tp
   x->off = offset_in(s, x, was, b);
   for (int k = 0; k < r->nlead; k++)
     for (int d = 0; d < b->ndim + b->rank; d++)
-      if (tp_pbuf_stride(ix, was, d) == x->lead[k] && !tp_is_number(was->slots[d], 1) && !tp_is_number(r->lead[k], 1)) {
+      if (tp_pbuf_stride(ix, was, d) == x->lead[k] && !tp_is_number(was->slots[d], 1) &&
+          !tp_is_number(r->lead[k], 1)) {
         x->lead[k] = tp_pbuf_stride(ix, b, d);
         break;
       }
-  for (int i = 0; i < x->nring; i++) x->ring[i].stride = tp_pbuf_stride(ix, b, dim_of_stride(&(strip){ .p = s->p }, was, x->ring[i].stride));
+  for (int i = 0; i < x->nring; i++)
+    x->ring[i].stride =
+        tp_pbuf_stride(ix, b, dim_of_stride(&(strip){ .p = s->p }, was, x->ring[i].stride));
   if (!x->span || s->dim[x->buf] >= b->ndim) return;
   x->span = tp_dup(s->p->a, x->span, sizeof *x->span * 2 * (size_t)b->ndim);
   x->span[2 * s->dim[x->buf] + 1] = tp_ix_addc(ix, n, -1);
 }
 
-static void shrink_buffer(const strip *s, int buf, int64_t places, const tp_ix *n, const tp_sym *var) {
+static void shrink_buffer(
+    const strip *s, int buf, int64_t places, const tp_ix *n, const tp_sym *var) {
   tp_pbuf *b = s->p->bufs.v[buf], was = *b;
   b->slots = tp_dup(s->p->a, b->slots, sizeof *b->slots * (size_t)(b->ndim + b->rank));
   b->slots[s->dim[buf]] = tp_ix_const(s->p->ix, places);
@@ -319,16 +369,28 @@ static tp_pnode *cleared(strip *s, int buf, const tp_region *of) {
   const tp_ix *one = tp_ix_const(ix, 1), *zero = tp_ix_const(ix, 0);
   const tp_sym *var = tp_sym_var(ix, "a");
   tp_micro fill = { .op = TP_OP_FILL, .dtype = b->dtype };
-  tp_nd out = { .buf = buf, .off = zero, .lead = tp_dup(s->p->a, &one, sizeof one), .wrap = -1, .axis = -1 };
+  tp_nd out = {
+    .buf = buf, .off = zero, .lead = tp_dup(s->p->a, &one, sizeof one), .wrap = -1, .axis = -1
+  };
   int first = 0;
-  tp_region r = { .kind = TP_RG_LOOP, .nlead = 1, .lead = tp_dup(s->p->a, &b->size, sizeof b->size), .leadvar = tp_dup(s->p->a, &var, sizeof var),
-                  .leadlo = tp_dup(s->p->a, &zero, sizeof zero), .nmicro = 1, .micro = tp_dup(s->p->a, &fill, sizeof fill), .outmicro = tp_dup(s->p->a, &first, sizeof first),
-                  .nout = 1, .out = tp_dup(s->p->a, &out, sizeof out), .who = of->who, .pos = of->pos };
+  tp_region r = { .kind = TP_RG_LOOP,
+    .nlead = 1,
+    .lead = tp_dup(s->p->a, &b->size, sizeof b->size),
+    .leadvar = tp_dup(s->p->a, &var, sizeof var),
+    .leadlo = tp_dup(s->p->a, &zero, sizeof zero),
+    .nmicro = 1,
+    .micro = tp_dup(s->p->a, &fill, sizeof fill),
+    .outmicro = tp_dup(s->p->a, &first, sizeof first),
+    .nout = 1,
+    .out = tp_dup(s->p->a, &out, sizeof out),
+    .who = of->who,
+    .pos = of->pos };
   return strip_leaf(s, &r);
 }
 
 /* The sum so far goes to where it belongs. */
-static tp_pnode *delivered(const strip *s, const tp_region *of, const tp_nd *from, const tp_nd *to) {
+static tp_pnode *delivered(
+    const strip *s, const tp_region *of, const tp_nd *from, const tp_nd *to) {
   tp_region r = *of;
   tp_dtype have = s->p->bufs.v[from->buf]->dtype, want = s->p->bufs.v[to->buf]->dtype;
   int first = 0;
@@ -353,7 +415,8 @@ static void join_strips(strip *s, int j, int beside) {
   int was = r->nmicro ? r->outmicro[0] : -r->nin;
   if (s->p->bufs.v[beside]->dtype != s->p->bufs.v[to.buf]->dtype) {
     r->micro = cast_to(s, TP_F64, r->nin + was, r->micro, r->nmicro);
-    r->outmicro = r->nmicro ? tp_dup(s->p->a, r->outmicro, sizeof *r->outmicro * (size_t)r->nout) : TP_NEWN(s->p->a, int, r->nout);
+    r->outmicro = r->nmicro ? tp_dup(s->p->a, r->outmicro, sizeof *r->outmicro * (size_t)r->nout)
+                            : TP_NEWN(s->p->a, int, r->nout);
     r->outmicro[0] = r->nmicro++;
   }
   r->acc = true;
@@ -363,7 +426,8 @@ static void join_strips(strip *s, int j, int beside) {
   *s->leaf[j] = (tp_pnode){ .kind = TP_P_SEQ, .n = 2, .kid = tp_dup(s->p->a, kids, sizeof kids) };
 }
 
-/* Around the loop over strips what is kept beside is cleared; where there is no strip the sums are still made, of nothing. */
+/* Around the loop over strips what is kept beside is cleared; where there is no strip the sums are
+ * still made, of nothing. */
 static tp_pnode *with_sums(strip *s, tp_pnode *loop) {
   tp_pnode **kid = TP_NEWN(s->p->a, tp_pnode *, s->n + 1);
   int n = 0;
@@ -386,7 +450,8 @@ static tp_pnode *with_sums(strip *s, tp_pnode *loop) {
 static tp_pnode *make_strips(strip *s, tp_pnode **v, int n, int64_t places, const bool *small) {
   tp_ictx *ix = s->p->ix;
   const tp_sym *var = tp_sym_var(ix, "strip");
-  const tp_ix *first = tp_ix_mulc(ix, tp_ix_sym(ix, var), places), *all = tp_places_of_tile(ix, s->extent, places, first);
+  const tp_ix *first = tp_ix_mulc(ix, tp_ix_sym(ix, var), places),
+              *all = tp_places_of_tile(ix, s->extent, places, first);
   for (int j = 0; j < s->n; j++) {
     tp_region *r = s->leaf[j]->rg;
     r->in = tp_dup(s->p->a, r->in, sizeof *r->in * (size_t)r->nin);
@@ -395,7 +460,8 @@ static tp_pnode *make_strips(strip *s, tp_pnode **v, int n, int64_t places, cons
   for (int i = 0; i < s->p->bufs.n; i++)
     if (small[i]) {
       shrink_buffer(s, i, places, all, var);
-      s->inside[i] += s->inside[i] < TP_INSIDE_ALL;     /* the new loop is around those that it counts */
+      /* the new loop is around those that it counts */
+      s->inside[i] += s->inside[i] < TP_INSIDE_ALL;
     }
   for (int j = 0; j < s->n; j++) tp_cut_axis(s->p, s->leaf[j]->rg, s->axis[j], first, all, small);
   tp_pnode *loop = tp_loop_over_tiles(s->p, var, s->extent, places, n, v);
@@ -409,11 +475,14 @@ bool tp_holds_loop(const tp_pnode *x) {
   return any;
 }
 
-/* Node `at` of the row v and the neighbours that go with it become a loop over strips of this extent: at node *from, `to` is behind the last. */
-static bool strip_along(strip *s, const tp_ix *extent, tp_pnode **v, int n, int at, int *from, int *to) {
+/* Node `at` of the row v and the neighbours that go with it become a loop over strips of this
+ * extent: at node *from, `to` is behind the last. */
+static bool strip_along(
+    strip *s, const tp_ix *extent, tp_pnode **v, int n, int at, int *from, int *to) {
   bool *small = TP_NEWN(s->p->a, bool, s->p->bufs.n);
   *from = at, *to = at + 1;
-  if (!tp_ix_of_bounds(extent) || tp_is_number(extent, 1) || !goes_along(s, extent, v + at, 1)) return false;
+  if (!tp_ix_of_bounds(extent) || tp_is_number(extent, 1) || !goes_along(s, extent, v + at, 1))
+    return false;
   while (*from > 0 && goes_along(s, extent, v + *from - 1, *to - *from + 1)) --*from;
   while (*to < n && goes_along(s, extent, v + *from, *to - *from + 1)) ++*to;
   goes_along(s, extent, v + *from, *to - *from);
@@ -428,7 +497,8 @@ static bool strip_node(strip *s, tp_pnode **v, int n, int at, int *from, int *to
   if (!tp_holds_loop(v[at]) || !collect_leaves(s, v[at]) || !s->n) return false;
   const tp_region *first = s->leaf[0]->rg;
   bool done = false;
-  for (int k = 0; k < first->nlead && !done; k++) done = strip_along(s, first->lead[k], v, n, at, from, to);
+  for (int k = 0; k < first->nlead && !done; k++)
+    done = strip_along(s, first->lead[k], v, n, at, from, to);
   return done;
 }
 
@@ -463,9 +533,14 @@ static int *with_room(tp_plan *p, const int *v, int n) {
 }
 
 int *tp_plan_strips(tp_plan *p, const int *inside, bool precise) {
-  int room = p->bufs.n + tp_plan_leaves(p->body);         /* a sum that is kept beside for each leaf */
-  strip s = { .p = p, .precise = precise, .inside = with_room(p, inside, room), .dim = with_room(p, NULL, room), .uses = with_room(p, tp_plan_uses(p), room),
-              .beside = with_room(p, NULL, room) };
+  /* a sum that is kept beside for each leaf */
+  int room = p->bufs.n + tp_plan_leaves(p->body);
+  strip s = { .p = p,
+    .precise = precise,
+    .inside = with_room(p, inside, room),
+    .dim = with_room(p, NULL, room),
+    .uses = with_room(p, tp_plan_uses(p), room),
+    .beside = with_room(p, NULL, room) };
   if (!p->calls.n) strips_in(&s, &p->body, 1);
   return s.inside;
 }

@@ -1,29 +1,50 @@
 /* team: what threads do side by side.
  *
- * A team is a run of neighbours of the plan (sequences taken apart) that all threads of a run go through together: each goes through the same loops and conditions with loop variables of its
- * own. A leaf of it is cut: each thread runs it over its share of one axis, from .. from + n; or it is left alone, and the first thread runs it. Where one leaf touches what another
- * one has made, and not in the same share, they meet before it; whoever runs a team finds out where, as bounds and places in memory decide that (run/team.c).
+ * A team is a run of neighbours of the plan (sequences taken apart) that all threads of a run go
+ * through together: each goes through the same loops and conditions with loop variables of its own.
+ * A leaf of it is cut: each thread runs it over its share of one axis, from .. from + n; or it is
+ * left alone, and the first thread runs it. Where one leaf touches what another one has made, and
+ * not in the same share, they meet before it; whoever runs a team finds out where, as bounds and
+ * places in memory decide that (run/team.c).
  *
- * An axis may be cut where nothing is folded along it, its extent is one over bounds, each place of it writes elements of its own, and reads of what the leaf writes itself only these.
- * Elements are then made of the same numbers by the same operators in the same order, so no bit depends on how many threads there are. A product is cut along a dim, or along its
- * rows or columns, a convolution along a dim, or images. Left alone is what may fail (the first point at which it does is the one to be named), is checked, or folds everything.
+ * An axis may be cut where nothing is folded along it, its extent is one over bounds, each place of
+ * it writes elements of its own, and reads of what the leaf writes itself only these. Elements are
+ * then made of the same numbers by the same operators in the same order, so no bit depends on how
+ * many threads there are. A product is cut along a dim, or along its rows or columns, a convolution
+ * along a dim, or images. Left alone is what may fail (the first point at which it does is the one
+ * to be named), is checked, or folds everything.
  *
- * The plan itself stays as it is. Cut leaves stand in a copy of its tree, with two symbols for each extent that is cut: they have the values of the thread that asks. */
+ * The plan itself stays as it is. Cut leaves stand in a copy of its tree, with two symbols for each
+ * extent that is cut: they have the values of the thread that asks. */
 #include "plan/priv.h"
 #include "base/env.h"
 
-typedef struct { const tp_plan *p; tp_ictx *ix; tp_arena *a; tp_teams *t; TP_VEC(tp_share) share; TP_VEC(tp_team) team; TP_VEC(tp_teamed) group; } teamster;
+typedef struct {
+  const tp_plan *p;
+  tp_ictx *ix;
+  tp_arena *a;
+  tp_teams *t;
+  TP_VEC(tp_share) share;
+  TP_VEC(tp_team) team;
+  TP_VEC(tp_teamed) group;
+} teamster;
 
 /* ---- what may be cut ---- */
 
 static bool is_integer(tp_dtype d) { return !tp_dtype_float(d) && d != TP_BOOL; }
 
-static tp_dtype operand_type(const tp_plan *p, const tp_region *r, int in) { return in < r->nin ? p->bufs.v[r->in[in].buf]->dtype : r->micro[in - r->nin].dtype; }
+static tp_dtype operand_type(const tp_plan *p, const tp_region *r, int in) {
+  return in < r->nin ? p->bufs.v[r->in[in].buf]->dtype : r->micro[in - r->nin].dtype;
+}
 
 bool tp_loop_fails(const tp_plan *p, const tp_region *r) {
-  static const bool faults[TP_NOP] = { [TP_OP_MOD] = true, [TP_OP_FLOORDIV] = true, [TP_OP_POW] = true };
-  bool any = r->sums && (r->red == TP_RED_MAX || r->red == TP_RED_MIN) && is_integer(p->bufs.v[r->out[0].buf]->dtype);
-  for (int k = 0; k < r->nmicro && !any; k++) any = faults[r->micro[k].op] && is_integer(operand_type(p, r, r->micro[k].in[0]));
+  static const bool faults[TP_NOP] = {
+    [TP_OP_MOD] = true, [TP_OP_FLOORDIV] = true, [TP_OP_POW] = true
+  };
+  bool any = r->sums && (r->red == TP_RED_MAX || r->red == TP_RED_MIN) &&
+      is_integer(p->bufs.v[r->out[0].buf]->dtype);
+  for (int k = 0; k < r->nmicro && !any; k++)
+    any = faults[r->micro[k].op] && is_integer(operand_type(p, r, r->micro[k].in[0]));
   return any;
 }
 
@@ -38,18 +59,37 @@ static bool is_pure_env(const tp_region *r) {
   return v && !v->data && tp_env_text(r->how.str);
 }
 
-/* It may fail: along the axis that it goes through first, the first share that does has the first point. */
-static bool op_may_fail(tp_op op) { return op == TP_OP_INDEX_SELECT || op == TP_OP_GATHER || op == TP_OP_SCATTER_ADD || op == TP_OP_INDEX_ADD || op == TP_OP_ENV_STEP; }
+/* It may fail: along the axis that it goes through first, the first share that does has the first
+ * point. */
+static bool op_may_fail(tp_op op) {
+  return op == TP_OP_INDEX_SELECT || op == TP_OP_GATHER || op == TP_OP_SCATTER_ADD ||
+      op == TP_OP_INDEX_ADD || op == TP_OP_ENV_STEP;
+}
 
-/* Operators that make each result of the same numbers in the same order, whatever other results are made with it. */
+/* Operators that make each result of the same numbers in the same order, whatever other results are
+ * made with it. */
 static bool op_takes_parts(const tp_region *r) {
   switch (r->op) {
-    case TP_OP_CONV: case TP_OP_CONV_DATA: case TP_OP_CONV_WEIGHT: case TP_OP_MATMUL: case TP_OP_SCAN: case TP_OP_CUMPROD: case TP_OP_RECUR: case TP_OP_SORT: return true;
-    case TP_OP_RAND: return r->how.rand != TP_RAND_RANDINT || r->how.i[0] < r->how.i[1];
-    case TP_OP_ARGMAX: case TP_OP_ARGMIN: return most_of_some(r);
-    case TP_OP_INDEX_SELECT: case TP_OP_GATHER: case TP_OP_PUT: case TP_OP_SCATTER_ADD: case TP_OP_INDEX_ADD: return true;
-    case TP_OP_ENV_RESET: case TP_OP_ENV_OBS: case TP_OP_ENV_STEP: return is_pure_env(r);
-    default: return false;
+  case TP_OP_CONV:
+  case TP_OP_CONV_DATA:
+  case TP_OP_CONV_WEIGHT:
+  case TP_OP_MATMUL:
+  case TP_OP_SCAN:
+  case TP_OP_CUMPROD:
+  case TP_OP_RECUR:
+  case TP_OP_SORT: return true;
+  case TP_OP_RAND: return r->how.rand != TP_RAND_RANDINT || r->how.i[0] < r->how.i[1];
+  case TP_OP_ARGMAX:
+  case TP_OP_ARGMIN: return most_of_some(r);
+  case TP_OP_INDEX_SELECT:
+  case TP_OP_GATHER:
+  case TP_OP_PUT:
+  case TP_OP_SCATTER_ADD:
+  case TP_OP_INDEX_ADD: return true;
+  case TP_OP_ENV_RESET:
+  case TP_OP_ENV_OBS:
+  case TP_OP_ENV_STEP: return is_pure_env(r);
+  default: return false;
   }
 }
 
@@ -64,7 +104,8 @@ static bool takes_parts(const tp_plan *p, const tp_region *r) {
 
 static bool is_own(const tp_cut *c) { return c->lead < 0; }
 
-/* The window's axis that moves with the cut, of those of its own: of a convolution that of images. */
+/* The window's axis that moves with the cut, of those of its own: of a convolution that of images.
+ */
 static int own_axis(const tp_region *r, const tp_cut *c, int w) {
   const tp_nd *x = tp_window_at(r, w);
   if (r->op != TP_OP_MATMUL) return tp_conv_roles(r->op)[w] == TP_CW ? -1 : 0;
@@ -72,7 +113,9 @@ static int own_axis(const tp_region *r, const tp_cut *c, int w) {
   return moves ? x->rank - (c->columns ? 1 : 2) : -1;
 }
 
-const tp_ix *tp_cut_extent(const tp_region *r, const tp_cut *c) { return is_own(c) ? r->out[0].shape[own_axis(r, c, r->nin)] : r->lead[c->lead]; }
+const tp_ix *tp_cut_extent(const tp_region *r, const tp_cut *c) {
+  return is_own(c) ? r->out[0].shape[own_axis(r, c, r->nin)] : r->lead[c->lead];
+}
 
 const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w) {
   const tp_nd *x = tp_window_at(r, w);
@@ -84,13 +127,19 @@ const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w) {
 static bool is_product(const tp_region *r) { return r->kind == TP_RG_OP && r->op == TP_OP_MATMUL; }
 
 /* How many axes of its own may be cut. */
-static int own_cuts(const tp_region *r) { return is_product(r) ? 2 : r->kind == TP_RG_OP && (r->op == TP_OP_CONV || r->op == TP_OP_CONV_DATA); }
+static int own_cuts(const tp_region *r) {
+  return is_product(r) ? 2
+                       : r->kind == TP_RG_OP && (r->op == TP_OP_CONV || r->op == TP_OP_CONV_DATA);
+}
 
-/* A matrix's rows and columns, and images, lie apart, those that are cut on no ring, and what makes them reads nothing of what it writes. */
+/* A matrix's rows and columns, and images, lie apart, those that are cut on no ring, and what makes
+ * them reads nothing of what it writes. */
 static bool may_cut_own(const tp_region *r, const tp_cut *c) {
   bool ok = !tp_is_number(tp_cut_stride(r, c, r->nin), 0);
   for (int i = 0; i < r->nin && ok; i++) ok = r->in[i].buf != r->out[0].buf;
-  for (int i = 0; i <= r->nin && ok; i++) ok = tp_window_at(r, i)->wrap < r->nlead || tp_window_at(r, i)->wrap != r->nlead + own_axis(r, c, i);
+  for (int i = 0; i <= r->nin && ok; i++)
+    ok = tp_window_at(r, i)->wrap < r->nlead ||
+        tp_window_at(r, i)->wrap != r->nlead + own_axis(r, c, i);
   return ok;
 }
 
@@ -99,12 +148,15 @@ static double extent_about(const tp_ix *e) {
   return tp_ix_is_const(e, &n) ? (double)n : TP_TUNE_TEAM_LEAST;
 }
 
-/* Nothing of known extents that one thread has done before another one is awake. Native code writes out small products of known extents. */
+/* Nothing of known extents that one thread has done before another one is awake. Native code writes
+ * out small products of known extents. */
 static bool may_pay_leaf(const tp_region *r) {
   double all = r->nmicro + 1;
   for (int k = 0; k < r->nlead; k++) all *= extent_about(r->lead[k]);
-  for (int k = 0; r->kind == TP_RG_OP && k < r->out[0].rank; k++) all *= extent_about(r->out[0].shape[k]);
-  if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL) return all * extent_about(r->in[0].shape[r->in[0].rank - 1]) >= TP_TUNE_TEAM_LEAST;
+  for (int k = 0; r->kind == TP_RG_OP && k < r->out[0].rank; k++)
+    all *= extent_about(r->out[0].shape[k]);
+  if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL)
+    return all * extent_about(r->in[0].shape[r->in[0].rank - 1]) >= TP_TUNE_TEAM_LEAST;
   return all >= TP_TUNE_TEAM_LEAST || tp_setting("TEMPO_SHARE");
 }
 
@@ -120,8 +172,10 @@ static bool may_cut(const teamster *t, const tp_region *r, const tp_cut *c) {
   return !(r->sums >> c->lead & 1) && tp_meet_along(t->p, r, c->lead, r, c->lead);
 }
 
-/* Calls fn with each way to cut the leaf. Of matrices and images that a dim lays side by side each stays whole. */
-static void each_cut(const teamster *t, const tp_region *r, void (*fn)(void *ud, const tp_cut *c, const tp_ix *extent), void *ud) {
+/* Calls fn with each way to cut the leaf. Of matrices and images that a dim lays side by side each
+ * stays whole. */
+static void each_cut(const teamster *t, const tp_region *r,
+    void (*fn)(void *ud, const tp_cut *c, const tp_ix *extent), void *ud) {
   if (!takes_parts(t->p, r)) return;
   int own = own_cuts(r);
   for (int k = 0; k < r->nlead + own; k++) {
@@ -134,9 +188,16 @@ static void each_cut(const teamster *t, const tp_region *r, void (*fn)(void *ud,
 
 /* ---- which of the ways ---- */
 
-/* What each extent is worth to the leaves of a team: one that most of them have keeps what they say to each other in one share. */
-typedef struct { const tp_ix *extent; int64_t worth; } candidate;
-typedef struct { tp_arena *a; TP_VEC(candidate) v; } ballot;
+/* What each extent is worth to the leaves of a team: one that most of them have keeps what they say
+ * to each other in one share. */
+typedef struct {
+  const tp_ix *extent;
+  int64_t worth;
+} candidate;
+typedef struct {
+  tp_arena *a;
+  TP_VEC(candidate) v;
+} ballot;
 
 static int64_t worth_of(const tp_ix *e) {
   int64_t n;
@@ -147,7 +208,10 @@ static void vote(void *ud, const tp_cut *c, const tp_ix *extent) {
   ballot *b = ud;
   (void)c;
   for (int i = 0; i < b->v.n; i++)
-    if (b->v.v[i].extent == extent) { b->v.v[i].worth += worth_of(extent); return; }
+    if (b->v.v[i].extent == extent) {
+      b->v.v[i].worth += worth_of(extent);
+      return;
+    }
   TP_PUSH(b->a, &b->v, ((candidate){ extent, worth_of(extent) }));
 }
 
@@ -156,7 +220,12 @@ static void vote_all(const teamster *t, const tp_pnode *x, ballot *b) {
   for (int i = 0; i < x->n; i++) vote_all(t, x->kid[i], b);
 }
 
-typedef struct { const ballot *b; tp_cut best; const tp_ix *extent; int64_t worth; } winner;
+typedef struct {
+  const ballot *b;
+  tp_cut best;
+  const tp_ix *extent;
+  int64_t worth;
+} winner;
 
 static void choose(void *ud, const tp_cut *c, const tp_ix *extent) {
   winner *w = ud;
@@ -172,7 +241,8 @@ const char *tp_why_alone(const tp_plan *p, const tp_region *r) {
   if (r->check) return "it is checked";
   if (r->kind == TP_RG_LOOP && tp_loop_fails(p, r)) return "it may fail";
   if (!takes_parts(p, r)) return "its operator is not cut";
-  return r->kind == TP_RG_LOOP && r->sums ? "it folds what could be cut" : "no axis of it can be cut";
+  return r->kind == TP_RG_LOOP && r->sums ? "it folds what could be cut"
+                                          : "no axis of it can be cut";
 }
 
 /* ---- the copy ---- */
@@ -201,7 +271,8 @@ static void cut_own(teamster *t, tp_region *r, const tp_cut *c, const tp_ix *fro
 
 static tp_region *cut_region(teamster *t, const tp_region *whole, const tp_cut *c) {
   tp_region *r = tp_dup(t->a, whole, sizeof *r);
-  const tp_ix *from = tp_ix_sym(t->ix, t->share.v[c->share].from), *n = tp_ix_sym(t->ix, t->share.v[c->share].n);
+  const tp_ix *from = tp_ix_sym(t->ix, t->share.v[c->share].from),
+              *n = tp_ix_sym(t->ix, t->share.v[c->share].n);
   if (is_own(c)) cut_own(t, r, c, from, n);
   else tp_cut_axis((tp_plan *)t->p, r, c->lead, from, n, NULL);
   return r;
@@ -251,7 +322,8 @@ static void end_team(teamster *t) {
   bool pays = false;
   for (int i = first; i <= last && !pays; i++) pays = may_pay(t->group.v[i].as);
   if (pays) {
-    tp_team m = { .n = last - first + 1, .v = tp_dup(t->a, t->group.v + first, sizeof *m.v * (size_t)(last - first + 1)) };
+    tp_team m = { .n = last - first + 1,
+      .v = tp_dup(t->a, t->group.v + first, sizeof *m.v * (size_t)(last - first + 1)) };
     ballot b = { .a = t->a };
     for (int i = 0; i < m.n; i++) vote_all(t, m.v[i].as, &b);
     for (int i = 0; i < m.n; i++) cut_leaves(t, m.v[i].as, &b);
@@ -262,12 +334,14 @@ static void end_team(teamster *t) {
 
 /* May all threads go through it? A callback is the first one's, at its time. */
 static bool is_for_all(const tp_pnode *x) {
-  bool ok = x->kind != TP_P_LOAD && x->kind != TP_P_BEHIND && x->kind != TP_P_WAIT && (x->kind != TP_P_REGION || (x->rg->kind != TP_RG_CALL && !x->rg->newest));
+  bool ok = x->kind != TP_P_LOAD && x->kind != TP_P_BEHIND && x->kind != TP_P_WAIT &&
+      (x->kind != TP_P_REGION || (x->rg->kind != TP_RG_CALL && !x->rg->newest));
   for (int i = 0; i < x->n && ok; i++) ok = is_for_all(x->kid[i]);
   return ok;
 }
 
-/* inside: of a loop of the same part. One that is in no other stays outside of teams: a run may go on in it. */
+/* inside: of a loop of the same part. One that is in no other stays outside of teams: a run may go
+ * on in it. */
 static void find_teams(teamster *t, const tp_pnode *x, tp_pnode *as, bool inside) {
   if (x->kind == TP_P_SEQ) {
     for (int i = 0; i < x->n; i++) find_teams(t, x->kid[i], as->kid[i], inside);
@@ -303,9 +377,13 @@ tp_teams *tp_plan_teams(const tp_plan *p) {
   return all;
 }
 
-/* The place at which the part of thread `who` of n begins. Both ends of all are places of the whole: parts follow each other. */
+/* The place at which the part of thread `who` of n begins. Both ends of all are places of the
+ * whole: parts follow each other. */
 int64_t tp_share_from(int64_t whole, int who, int n) {
-  int64_t each = whole / n, grain = each >= TP_TUNE_TEAM_GRAIN ? TP_TUNE_TEAM_GRAIN : each >= 4 ? 4 : 1;
+  int64_t each = whole / n,
+          grain = each >= TP_TUNE_TEAM_GRAIN ? TP_TUNE_TEAM_GRAIN
+      : each >= 4                            ? 4
+                                             : 1;
   int64_t grains = (whole + grain - 1) / grain;
   return TP_MIN(whole, grains * who / n * grain);
 }

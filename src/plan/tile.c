@@ -11,14 +11,25 @@
  * leaves the order of everything that depends on each other as it was. Buffers that nothing else
  * touches shrink to B places of that axis. Sums stay sums of the same numbers in the same order.
  * It pays where a leaf goes over more than the cache holds, and a few places of the axis do not:
- * B is so many that they make TP_TUNE_TILE_ELEMENTS elements. An extent that only the call knows, and is no dim's bound, is taken for TP_TUNE_TILE_UNKNOWN places: one
- * iteration that was not needed costs little. Small programs of known extents pay nothing. */
+ * B is so many that they make TP_TUNE_TILE_ELEMENTS elements. An extent that only the call knows,
+ * and is no dim's bound, is taken for TP_TUNE_TILE_UNKNOWN places: one iteration that was not
+ * needed costs little. Small programs of known extents pay nothing. */
 #include "plan/priv.h"
 #include <stdlib.h>
 
-typedef struct { tp_plan *p; tp_arena *a; tp_ictx *ix; int *uses; int64_t tile, least, apart; } tiler;
-enum { SEEN = 128 };                            /* windows on a buffer that shrinks */
-typedef struct { int n, axis[64]; const tp_ix *extent; } tiled;     /* n leaves of the row from some on, and which axis of each */
+typedef struct {
+  tp_plan *p;
+  tp_arena *a;
+  tp_ictx *ix;
+  int *uses;
+  int64_t tile, least, apart;
+} tiler;
+enum { SEEN = 128 }; /* windows on a buffer that shrinks */
+/* n leaves of the row from some on, and which axis of each */
+typedef struct {
+  int n, axis[64];
+  const tp_ix *extent;
+} tiled;
 
 /* ---- windows ---- */
 
@@ -43,12 +54,17 @@ bool tp_is_regular(const tp_plan *p, const tp_region *r, const tp_nd *x) {
   return true;
 }
 
-typedef struct { tiler *t; int ka, kb; } axis_pair;
+typedef struct {
+  tiler *t;
+  int ka, kb;
+} axis_pair;
 
-static bool at_one_place(const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud) {
+static bool at_one_place(
+    const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud) {
   const axis_pair *m = ud;
   int d = tp_moves_along(m->t->p, a, x, m->ka);
-  return d >= 0 && d == tp_moves_along(m->t->p, b, y, m->kb) && tp_same_start(x, y) && tp_is_regular(m->t->p, a, x) && tp_is_regular(m->t->p, b, y);
+  return d >= 0 && d == tp_moves_along(m->t->p, b, y, m->kb) && tp_same_start(x, y) &&
+      tp_is_regular(m->t->p, a, x) && tp_is_regular(m->t->p, b, y);
 }
 
 /* Do the two leaves meet at one place of the axis only, wherever they meet? */
@@ -63,7 +79,8 @@ bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region
 
 /* ---- which leaves ---- */
 
-/* -1: not known, and the bound of a dim: what goes over tiles of it could not go on with a larger one. */
+/* -1: not known, and the bound of a dim: what goes over tiles of it could not go on with a larger
+ * one. */
 int64_t tp_extent_of_tiles(const tp_ix *e) {
   const tp_sym *const *sym;
   int64_t n;
@@ -74,7 +91,9 @@ int64_t tp_extent_of_tiles(const tp_ix *e) {
   return n;
 }
 
-static bool is_free(const tp_region *r, int k, const tp_ix *e) { return r->lead[k] == e && !(r->sums >> k & 1); }
+static bool is_free(const tp_region *r, int k, const tp_ix *e) {
+  return r->lead[k] == e && !(r->sums >> k & 1);
+}
 
 /* All that it goes over; -1: not known. */
 static int64_t points(const tp_region *r) {
@@ -127,12 +146,15 @@ static bool cuts_lines(tp_pnode *const *v, const tiled *run) {
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++)
       if (is_one(tp_window_at(v[i]->rg, k)->lead[run->axis[i]])) {
         for (int j = 0; j < v[i]->rg->nlead; j++)
-          if (j != run->axis[i] && !is_still(tp_window_at(v[i]->rg, k)->lead[j]) && !is_one(v[i]->rg->lead[j])) return true;
+          if (j != run->axis[i] && !is_still(tp_window_at(v[i]->rg, k)->lead[j]) &&
+              !is_one(v[i]->rg->lead[j]))
+            return true;
       }
   return false;
 }
 
-/* Places of the axis in a tile; 0: it does not pay. A leaf of many elements has to meet another: a mean's sum is only made worse. */
+/* Places of the axis in a tile; 0: it does not pay. A leaf of many elements has to meet another: a
+ * mean's sum is only made worse. */
 static int64_t places(const tiler *t, tp_pnode *const *v, const tiled *run) {
   int64_t most = 0, next = 0, all = tp_extent_of_tiles(run->extent);
   for (int i = 0; i < run->n; i++) {
@@ -142,8 +164,10 @@ static int64_t places(const tiler *t, tp_pnode *const *v, const tiled *run) {
   }
   int64_t each = most / TP_MAX(all, 1), b = TP_MAX(t->tile / TP_MAX(each, 1), 1);
   if (next < t->least || each > 4 * t->tile || b >= all) return 0;
-  if (b < t->apart && cuts_lines(v, run)) return t->apart < all && t->apart * each <= TP_TUNE_TILE_COLUMNS ? t->apart : 0;
-  for (int64_t d = b; d > b / 2 && tp_ix_is_const(run->extent, NULL); d--)      /* without a rest if a number near it divides the extent */
+  if (b < t->apart && cuts_lines(v, run))
+    return t->apart < all && t->apart * each <= TP_TUNE_TILE_COLUMNS ? t->apart : 0;
+  /* without a rest if a number near it divides the extent */
+  for (int64_t d = b; d > b / 2 && tp_ix_is_const(run->extent, NULL); d--)
     if (all % d == 0) return d;
   return b;
 }
@@ -162,7 +186,9 @@ static bool shrinks(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int
       const tp_nd *x = tp_window_at(v[i]->rg, k);
       if (x->buf != buf) continue;
       int at = tp_moves_along(t->p, v[i]->rg, x, run->axis[i]);
-      if (at < 0 || (*d >= 0 && at != *d) || x->nring || !is_still(x->off) || !tp_is_regular(t->p, v[i]->rg, x)) return false;
+      if (at < 0 || (*d >= 0 && at != *d) || x->nring || !is_still(x->off) ||
+          !tp_is_regular(t->p, v[i]->rg, x))
+        return false;
       *d = at;
     }
   return *d >= 0;
@@ -192,7 +218,8 @@ static void shrink(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int 
   }
 }
 
-void tp_cut_axis(tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small) {
+void tp_cut_axis(
+    tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small) {
   r->in = tp_dup(p->a, r->in, sizeof *r->in * (size_t)r->nin);
   r->out = tp_dup(p->a, r->out, sizeof *r->out * (size_t)r->nout);
   r->lead = tp_dup(p->a, r->lead, sizeof *r->lead * (size_t)r->nlead);
@@ -201,27 +228,37 @@ void tp_cut_axis(tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_i
   r->leadlo[k] = tp_ix_add(p->ix, r->leadlo[k], first);
   for (int i = 0; i < r->nin + r->nout; i++) {
     tp_nd *x = (tp_nd *)tp_window_at(r, i);
-    if (x->buf >= 0 && !(small && small[x->buf])) x->off = tp_ix_add(p->ix, x->off, tp_ix_mul(p->ix, x->lead[k], first));
+    if (x->buf >= 0 && !(small && small[x->buf]))
+      x->off = tp_ix_add(p->ix, x->off, tp_ix_mul(p->ix, x->lead[k], first));
   }
 }
 
 const tp_ix *tp_places_of_tile(tp_ictx *ix, const tp_ix *all, int64_t b, const tp_ix *first) {
   const tp_ix *n = tp_ix_const(ix, b);
   int64_t known;
-  return tp_ix_is_const(all, &known) && known % b == 0 ? n : tp_ix_min(ix, n, tp_ix_sub(ix, all, first));
+  return tp_ix_is_const(all, &known) && known % b == 0
+      ? n
+      : tp_ix_min(ix, n, tp_ix_sub(ix, all, first));
 }
 
-tp_pnode *tp_loop_over_tiles(tp_plan *p, const tp_sym *var, const tp_ix *all, int64_t b, int n, tp_pnode **v) {
+tp_pnode *tp_loop_over_tiles(
+    tp_plan *p, const tp_sym *var, const tp_ix *all, int64_t b, int n, tp_pnode **v) {
   tp_pnode *body = TP_NEW(p->a, tp_pnode), *x = TP_NEW(p->a, tp_pnode);
   *body = (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = tp_dup(p->a, v, sizeof *v * (size_t)n) };
-  *x = (tp_pnode){ .kind = TP_P_FOR, .n = 1, .kid = tp_dup(p->a, &body, sizeof body), .var = var, .lo = tp_ix_const(p->ix, 0),
-                   .hi = tp_ix_fdiv(p->ix, tp_ix_add(p->ix, all, tp_ix_const(p->ix, b - 1)), b), .step = 1 };
+  *x = (tp_pnode){ .kind = TP_P_FOR,
+    .n = 1,
+    .kid = tp_dup(p->a, &body, sizeof body),
+    .var = var,
+    .lo = tp_ix_const(p->ix, 0),
+    .hi = tp_ix_fdiv(p->ix, tp_ix_add(p->ix, all, tp_ix_const(p->ix, b - 1)), b),
+    .step = 1 };
   return x;
 }
 
 static tp_pnode *loop_of(tiler *t, tp_pnode **v, const tiled *run, int64_t b) {
   const tp_sym *var = tp_sym_var(t->ix, "tile");
-  const tp_ix *first = tp_ix_mulc(t->ix, tp_ix_sym(t->ix, var), b), *all = run->extent, *n = tp_places_of_tile(t->ix, all, b, first);
+  const tp_ix *first = tp_ix_mulc(t->ix, tp_ix_sym(t->ix, var), b), *all = run->extent,
+              *n = tp_places_of_tile(t->ix, all, b, first);
   bool *small = TP_NEWN(t->a, bool, t->p->bufs.n);
   for (int i = 0; i < run->n; i++)
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
@@ -265,7 +302,8 @@ static void tile_node(tiler *t, tp_pnode *x) {
 
 void tp_plan_tile(tp_plan *p) {
   const char *set = p->reproducible ? NULL : tp_setting("TEMPO_TILE");
-  tiler t = { p, p->a, p->ix, tp_plan_uses(p), TP_TUNE_TILE_ELEMENTS, TP_TUNE_TILE_LEAST, TP_TUNE_TILE_LINE };
+  tiler t = { p, p->a, p->ix, tp_plan_uses(p), TP_TUNE_TILE_ELEMENTS, TP_TUNE_TILE_LEAST,
+    TP_TUNE_TILE_LINE };
   if (set) t.tile = TP_MAX(atoll(set), 1), t.least = 2, t.apart = 1;
   tile_node(&t, p->body);
 }

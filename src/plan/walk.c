@@ -11,11 +11,17 @@
  * row. Results do not depend on the order of kept axes. */
 #include "plan/plan.h"
 
-enum { USUAL = 1000 };                          /* what a bound counts as */
+enum { USUAL = 1000 }; /* what a bound counts as */
 
 /* Numbers where loops have just begun: what matters is which is larger. */
 typedef int64_t axis_numbers[TP_MAXRANK];
-typedef struct { tp_ictx *ix; tp_nest *l; int first; axis_numbers n, *s; } walker;    /* first: of the results' windows */
+/* first: of the results' windows */
+typedef struct {
+  tp_ictx *ix;
+  tp_nest *l;
+  int first;
+  axis_numbers n, *s;
+} walker;
 
 void tp_nest_swap(tp_nest *l, int i, int k) {
   tp_axis t = l->ax[i];
@@ -41,7 +47,8 @@ static void usual_sizes(walker *w, tp_arena *a) {
   int n = tp_nsym(w->ix);
   int64_t *env = TP_NEWN(a, int64_t, n);
   for (int i = 0; i < n; i++) env[i] = tp_sym_at(w->ix, i)->kind == TP_SYM_BOUND ? USUAL : 1;
-  for (int i = 0; i < n; i++)                   /* a thread's share is gone through as the whole is */
+  /* a thread's share is gone through as the whole is */
+  for (int i = 0; i < n; i++)
     if (tp_sym_at(w->ix, i)->whole) env[i] = tp_ix_evalq(tp_sym_at(w->ix, i)->whole, env);
   for (int k = 0; k < w->l->nax; k++) {
     w->n[k] = TP_MAX(tp_ix_evalq(w->l->ax[k].n, env), 1);
@@ -52,7 +59,8 @@ static void usual_sizes(walker *w, tp_arena *a) {
   }
 }
 
-/* Cache lines, in elements, that a walk along the axis goes through: each operand is gone through once, a result is read and written. */
+/* Cache lines, in elements, that a walk along the axis goes through: each operand is gone through
+ * once, a result is read and written. */
 static double walk_cost(const walker *w, int a) {
   double sum = 0, all = 1;
   for (int k = 0; k < w->l->nax; k++) all *= (double)w->n[k];
@@ -85,21 +93,25 @@ static void order_axes(walker *w) {
 bool tp_walk_is_named(const tp_region *r, const tp_axis *a) {
   bool any = false;
   for (int k = 0; k < r->nmicro; k++)
-    for (int i = 0; i < a->nof; i++) any |= r->micro[k].op == TP_OP_VALUE && tp_ix_mentions(r->micro[k].ix, r->leadvar[a->of[i]]);
+    for (int i = 0; i < a->nof; i++)
+      any |= r->micro[k].op == TP_OP_VALUE && tp_ix_mentions(r->micro[k].ix, r->leadvar[a->of[i]]);
   return any;
 }
 
 static bool is_wrapped(const tp_region *r, const tp_axis *a) {
   bool any = false;
-  for (int k = 0; k < r->nin + r->nout; k++) any |= tp_window_at(r, k)->wrap >= 0 && tp_window_at(r, k)->wrap == a->of[0];
+  for (int k = 0; k < r->nin + r->nout; k++)
+    any |= tp_window_at(r, k)->wrap >= 0 && tp_window_at(r, k)->wrap == a->of[0];
   return any;
 }
 
 /* Does axis i lie around axis i + 1 in every window? */
 static bool is_around(const walker *w, const tp_region *r, int i) {
   const tp_axis *a = &w->l->ax[i], *b = &w->l->ax[i + 1];
-  bool ok = a->red == b->red && !tp_walk_is_named(r, a) && !tp_walk_is_named(r, b) && !is_wrapped(r, a) && !is_wrapped(r, b);
-  for (int k = 0; k < w->l->nw && ok; k++) ok = w->l->stride[k][i] == tp_ix_mul(w->ix, w->l->stride[k][i + 1], b->n);
+  bool ok = a->red == b->red && !tp_walk_is_named(r, a) && !tp_walk_is_named(r, b) &&
+      !is_wrapped(r, a) && !is_wrapped(r, b);
+  for (int k = 0; k < w->l->nw && ok; k++)
+    ok = w->l->stride[k][i] == tp_ix_mul(w->ix, w->l->stride[k][i + 1], b->n);
   return ok;
 }
 
@@ -112,7 +124,8 @@ static void merge_axes(walker *w, const tp_region *r) {
     memcpy(a->of + a->nof, b->of, sizeof *b->of * (size_t)b->nof);
     a->nof += b->nof;
     l->nax--;
-    for (int k = 0; k < l->nw; k++) memmove(&l->stride[k][i], &l->stride[k][i + 1], sizeof *l->stride[k] * (size_t)(l->nax - i));
+    for (int k = 0; k < l->nw; k++)
+      memmove(&l->stride[k][i], &l->stride[k][i + 1], sizeof *l->stride[k] * (size_t)(l->nax - i));
     memmove(b, b + 1, sizeof *b * (size_t)(l->nax - i - 1));
   }
 }

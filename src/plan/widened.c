@@ -1,41 +1,61 @@
-/* widened: what is larger than what it is made of is made again, tile by tile, where products read it.
+/* widened: what is larger than what it is made of is made again, tile by tile, where products read
+ * it.
  *
  *   w[k, n] = f(q[k, n], s[k]); for t { y[m, n] = x[m, k] w[k, n] }
  *     =>   for t { for v = 0 .. N / B { u[k, j] = f(q[k, B v + j], s[k])
  *                                       y[m, B v + j] = x[m, k] u[k, j] } }
  *
  * Nothing of w varies along t, so it was made before the loop and kept for all of it: f32 of a bf16
- * matrix, twice what was given. Here only a tile u of it is there. f is a loop of a few cheap operators
- * that folds nothing and cannot fail, so each element is the same number again; each element of the
- * product is one sum, in a tile as in the whole. What f reads must be what it was when w was made:
- * nothing writes it at all, or nothing does so from w on until the last product has read it. */
+ * matrix, twice what was given. Here only a tile u of it is there. f is a loop of a few cheap
+ * operators that folds nothing and cannot fail, so each element is the same number again; each
+ * element of the product is one sum, in a tile as in the whole. What f reads must be what it was
+ * when w was made: nothing writes it at all, or nothing does so from w on until the last product
+ * has read it. */
 #include "plan/priv.h"
 
 typedef struct {
-  tp_plan *p; tp_ictx *ix;
-  int *uses, nleaf; tp_pnode **leaf;
-  int nbuf;                                     /* buffers that there were; others are made again */
+  tp_plan *p;
+  tp_ictx *ix;
+  int *uses, nleaf;
+  tp_pnode **leaf;
+  int nbuf; /* buffers that there were; others are made again */
   bool fuse, together;
 } widener;
 /* Of a buffer, that follow each other in memory; outer < 0: none. */
-typedef struct { int outer, inner; } dims;
 typedef struct {
-  tp_pnode *at; int operand;
-  dims along[TP_MAXRANK];                       /* by axis of the window, the region's first */
-  uint64_t seen;                                /* all of these dims */
-  int axis, dim;                                /* of a product: the result's axis, the dim that tiles
-                                                 * cut; -1: it is a loop */
+  int outer, inner;
+} dims;
+typedef struct {
+  tp_pnode *at;
+  int operand;
+  dims along[TP_MAXRANK]; /* by axis of the window, the region's first */
+  uint64_t seen;          /* all of these dims */
+  /* of a product: the result's axis, the dim that tiles cut; -1: it is a loop */
+  int axis, dim;
 } wide_reader;
 
 /* ---- what makes it ---- */
 
 static bool is_cheap(tp_op op) {
   switch (op) {
-    case TP_OP_CAST: case TP_OP_FILL: case TP_OP_NEG: case TP_OP_ABS: case TP_OP_ADD: case TP_OP_SUB:
-    case TP_OP_MUL: case TP_OP_DIV: case TP_OP_MINIMUM: case TP_OP_MAXIMUM: case TP_OP_SELECT:
-    case TP_OP_EQ: case TP_OP_NE:
-    case TP_OP_LT: case TP_OP_LE: case TP_OP_GT: case TP_OP_GE: return true;
-    default: return false;
+  case TP_OP_CAST:
+  case TP_OP_FILL:
+  case TP_OP_NEG:
+  case TP_OP_ABS:
+  case TP_OP_ADD:
+  case TP_OP_SUB:
+  case TP_OP_MUL:
+  case TP_OP_DIV:
+  case TP_OP_MINIMUM:
+  case TP_OP_MAXIMUM:
+  case TP_OP_SELECT:
+  case TP_OP_EQ:
+  case TP_OP_NE:
+  case TP_OP_LT:
+  case TP_OP_LE:
+  case TP_OP_GT:
+  case TP_OP_GE: return true;
+  default: return false;
   }
 }
 
@@ -92,8 +112,8 @@ static bool is_wider(const widener *w, const tp_region *r) {
 /* ---- products that read it ---- */
 
 /* The dims of the buffer, all of them, that n places of the stride go along. False: not known. */
-static bool dims_along(const widener *w, const tp_pbuf *b, const tp_ix *stride, const tp_ix *n,
-                       dims *to) {
+static bool dims_along(
+    const widener *w, const tp_pbuf *b, const tp_ix *stride, const tp_ix *n, dims *to) {
   int d = b->ndim + b->rank - 1;
   *to = (dims){ -1, -1 };
   if (tp_is_number(stride, 0) || tp_is_number(n, 1)) return true;
@@ -101,7 +121,7 @@ static bool dims_along(const widener *w, const tp_pbuf *b, const tp_ix *stride, 
   if (d < 0) return false;
   *to = (dims){ d, d };
   for (const tp_ix *all = b->slots[d]; all != n; all = tp_ix_mul(w->ix, all, b->slots[to->outer]))
-    if (--to->outer < b->ndim) return false;    /* dims of points may lie in another order */
+    if (--to->outer < b->ndim) return false; /* dims of points may lie in another order */
   return true;
 }
 
@@ -112,7 +132,8 @@ static uint64_t dims_bits(dims d) {
 }
 
 /* Which dims the window's axes go along, and whether it lies at one known place of all others. */
-static bool is_placed_window(const widener *w, const tp_region *r, const tp_nd *x, wide_reader *to) {
+static bool is_placed_window(
+    const widener *w, const tp_region *r, const tp_nd *x, wide_reader *to) {
   const tp_pbuf *b = w->p->bufs.v[x->buf];
   const tp_ix *off = tp_ix_const(w->ix, 0);
   if (x->nring || x->wrap >= 0 || r->nlead + x->rank > TP_MAXRANK) return false;
@@ -249,8 +270,8 @@ static int64_t places_of(const widener *w, const tp_region *made, const wide_rea
 }
 
 /* The buffer of a tile: n places of the dim, NULL: all, and one of what is seen at one place. */
-static tp_pbuf *tile_buffer(widener *w, const tp_pbuf *b, const wide_reader *by, const tp_ix *n,
-                            const tp_sym *scope) {
+static tp_pbuf *tile_buffer(
+    widener *w, const tp_pbuf *b, const wide_reader *by, const tp_ix *n, const tp_sym *scope) {
   tp_pbuf *u = tp_dup(w->p->a, b, sizeof *b);
   u->slots = tp_dup(w->p->a, b->slots, sizeof *b->slots * (size_t)(b->ndim + b->rank));
   for (int d = 0; d < b->ndim; d++)
@@ -270,8 +291,8 @@ static tp_pnode *region_node(const widener *w, tp_region *r) {
 }
 
 /* n places of the dim from `first` on; n NULL: all. */
-static tp_pnode *make_tile(widener *w, const tp_region *made, const wide_reader *by, const tp_pbuf *u,
-                           const tp_ix *first, const tp_ix *n) {
+static tp_pnode *make_tile(widener *w, const tp_region *made, const wide_reader *by,
+    const tp_pbuf *u, const tp_ix *first, const tp_ix *n) {
   tp_region *m = tp_dup(w->p->a, made, sizeof *made);
   const tp_nd *seen = &by->at->rg->in[by->operand];
   bool *small = TP_NEWN(w->p->a, bool, w->p->bufs.n);
@@ -306,8 +327,8 @@ static tp_region *read_all_of(widener *w, const wide_reader *by, const tp_pbuf *
 }
 
 /* The product, of n of its rows or columns from `first` on. */
-static tp_pnode *read_tile(widener *w, const wide_reader *by, const tp_pbuf *u, const tp_ix *first,
-                           const tp_ix *n) {
+static tp_pnode *read_tile(
+    widener *w, const wide_reader *by, const tp_pbuf *u, const tp_ix *first, const tp_ix *n) {
   tp_region *r = read_all_of(w, by, u);
   r->out = tp_dup(w->p->a, r->out, sizeof *r->out);
   tp_nd *const cut[] = { &r->in[by->operand], &r->out[0] };

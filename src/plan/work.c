@@ -1,29 +1,45 @@
-/* work: what a region needs beside its windows while it runs: operands on rings as they would lie elsewhere, 16-bit floats in f32, and what its operator works in.
- * Each such region gets a buffer of bytes that is alive there alone. Sizes are over bounds and the variables of the loops around it: the largest counts (color.c).
- * Here is said which way of working is taken, as far as it shows in extents and strides; kernels take no more than that. */
+/* work: what a region needs beside its windows while it runs: operands on rings as they would lie
+ * elsewhere, 16-bit floats in f32, and what its operator works in. Each such region gets a buffer
+ * of bytes that is alive there alone. Sizes are over bounds and the variables of the loops around
+ * it: the largest counts (color.c). Here is said which way of working is taken, as far as it shows
+ * in extents and strides; kernels take no more than that. */
 #include "plan/priv.h"
 #include "base/env.h"
 #include "kern/prelude/fold.h"
 
-typedef struct { const tp_plan *p; tp_ictx *c; const tp_region *r; } worker;
+typedef struct {
+  const tp_plan *p;
+  tp_ictx *c;
+  const tp_region *r;
+} worker;
 
 /* ---- sizes ---- */
 
 static const tp_ix *num(const worker *w, int64_t v) { return tp_ix_const(w->c, v); }
-static const tp_ix *times(const worker *w, const tp_ix *a, const tp_ix *b) { return tp_ix_mul(w->c, a, b); }
-static const tp_ix *plus(const worker *w, const tp_ix *a, const tp_ix *b) { return tp_ix_add(w->c, a, b); }
-static const tp_ix *least(const worker *w, const tp_ix *a, const tp_ix *b) { return tp_ix_min(w->c, a, b); }
-static const tp_ix *most(const worker *w, const tp_ix *a, const tp_ix *b) { return tp_ix_max(w->c, a, b); }
+static const tp_ix *times(const worker *w, const tp_ix *a, const tp_ix *b) {
+  return tp_ix_mul(w->c, a, b);
+}
+static const tp_ix *plus(const worker *w, const tp_ix *a, const tp_ix *b) {
+  return tp_ix_add(w->c, a, b);
+}
+static const tp_ix *least(const worker *w, const tp_ix *a, const tp_ix *b) {
+  return tp_ix_min(w->c, a, b);
+}
+static const tp_ix *most(const worker *w, const tp_ix *a, const tp_ix *b) {
+  return tp_ix_max(w->c, a, b);
+}
 
 /* Pieces begin at lines of the cache. */
 static const tp_ix *bytes(const worker *w, const tp_ix *count, int64_t size) {
-  const tp_ix *lines = tp_ix_fdiv(w->c, tp_ix_addc(w->c, tp_ix_mulc(w->c, count, size), TP_WORK_LINE - 1), TP_WORK_LINE);
+  const tp_ix *lines = tp_ix_fdiv(
+      w->c, tp_ix_addc(w->c, tp_ix_mulc(w->c, count, size), TP_WORK_LINE - 1), TP_WORK_LINE);
   return tp_ix_mulc(w->c, lines, TP_WORK_LINE);
 }
 
 static int rank_of(const worker *w, const tp_nd *x) { return w->r->nlead + x->rank; }
 
-/* Along axis i, the region's first. An expression for itself: ranges of products are those of their factors. */
+/* Along axis i, the region's first. An expression for itself: ranges of products are those of their
+ * factors. */
 static const tp_ix *window_extent(const worker *w, const tp_nd *x, int i) {
   return most(w, num(w, 0), i < w->r->nlead ? w->r->lead[i] : x->shape[i - w->r->nlead]);
 }
@@ -42,11 +58,15 @@ static const tp_ix *window_count(const worker *w, const tp_nd *x, int from) {
 static const tp_ix *moving(const worker *w, const tp_nd *x) {
   const tp_ix *n = num(w, 1);
   for (int i = 0; i < rank_of(w, x); i++)
-    if (!tp_is_number(window_stride(w, x, i), 0)) n = times(w, n, i == x->wrap ? tp_ix_min(w->c, window_extent(w, x, i), x->wmod) : window_extent(w, x, i));
+    if (!tp_is_number(window_stride(w, x, i), 0))
+      n = times(w, n,
+          i == x->wrap ? tp_ix_min(w->c, window_extent(w, x, i), x->wmod) : window_extent(w, x, i));
   return n;
 }
 
-static tp_dtype window_dtype(const worker *w, const tp_nd *x) { return x->buf < 0 ? TP_NDTYPE : w->p->bufs.v[x->buf]->dtype; }
+static tp_dtype window_dtype(const worker *w, const tp_nd *x) {
+  return x->buf < 0 ? TP_NDTYPE : w->p->bufs.v[x->buf]->dtype;
+}
 static bool is_half(const worker *w, const tp_nd *x) { return tp_half(window_dtype(w, x)); }
 
 /* ---- operators ---- */
@@ -56,33 +76,48 @@ static const tp_ix *draws(const worker *w) {
   const tp_nd *o = &w->r->out[0];
   const tp_ix *n = window_count(w, o, w->r->nlead);
   int64_t per = tp_words_per_draw(&w->r->how, window_dtype(w, o));
-  return bytes(w, most(w, n, tp_ix_mulc(w->c, least(w, n, num(w, TP_WORK_DRAWN / per)), TP_WORK_POINTS)), tp_dtype_size(window_dtype(w, o)));
+  return bytes(w,
+      most(w, n, tp_ix_mulc(w->c, least(w, n, num(w, TP_WORK_DRAWN / per)), TP_WORK_POINTS)),
+      tp_dtype_size(window_dtype(w, o)));
 }
 
-static const tp_ix *sorted(const worker *w) { return bytes(w, window_extent(w, &w->r->in[0], w->r->nlead + w->r->how.axis), 2 * TP_WORK_PAIR); }
+static const tp_ix *sorted(const worker *w) {
+  return bytes(w, window_extent(w, &w->r->in[0], w->r->nlead + w->r->how.axis), 2 * TP_WORK_PAIR);
+}
 
 /* Which rows are hit, and one row in f64. */
 static const tp_ix *added_rows(const worker *w) {
   const tp_nd *o = &w->r->out[0], *k = &w->r->in[1];
-  const tp_ix *row = num(w, 1), *hits = bytes(w, k->rank ? window_extent(w, k, w->r->nlead) : num(w, 1), TP_WORK_PAIR);
+  const tp_ix *row = num(w, 1),
+              *hits =
+                  bytes(w, k->rank ? window_extent(w, k, w->r->nlead) : num(w, 1), TP_WORK_PAIR);
   for (int i = 0; i < o->rank; i++)
     if (i != w->r->how.axis) row = times(w, row, window_extent(w, o, w->r->nlead + i));
-  return tp_compute(window_dtype(w, o)) == TP_F32 ? plus(w, hits, bytes(w, row, sizeof(double))) : hits;
+  return tp_compute(window_dtype(w, o)) == TP_F32 ? plus(w, hits, bytes(w, row, sizeof(double)))
+                                                  : hits;
 }
 
 /* A table of the places that are hit, half empty, in f64. */
 static const tp_ix *added_elements(const worker *w) {
-  return tp_compute(window_dtype(w, &w->r->out[0])) == TP_F32 ? bytes(w, window_count(w, &w->r->in[1], 0), 2 * TP_WORK_PAIR) : num(w, 0);
+  return tp_compute(window_dtype(w, &w->r->out[0])) == TP_F32
+      ? bytes(w, window_count(w, &w->r->in[1], 0), 2 * TP_WORK_PAIR)
+      : num(w, 0);
 }
 
 /* Who takes which matrix, and the rows, read and made, of some that take the same. */
 static const tp_ix *taken_rows(const worker *w) {
   const tp_nd *x = &w->r->in[0], *k = &w->r->in[1], *m = &w->r->in[2];
   int last = rank_of(w, x) - 1, first = w->r->nlead;
-  const tp_ix *points = window_count(w, k, 0), *rows = least(w, times(w, points, window_extent(w, x, last - 1)), num(w, TP_WORK_TAKEN));
+  const tp_ix *points = window_count(w, k, 0),
+              *rows =
+                  least(w, times(w, points, window_extent(w, x, last - 1)), num(w, TP_WORK_TAKEN));
   int64_t size = tp_dtype_size(tp_compute(window_dtype(w, x)));
-  const tp_ix *lists = plus(w, bytes(w, tp_ix_addc(w->c, window_extent(w, m, first), 1), sizeof(int64_t)), bytes(w, points, TP_WORK_PAIR));
-  return plus(w, lists, plus(w, bytes(w, times(w, rows, window_extent(w, x, last)), size), bytes(w, times(w, rows, window_extent(w, m, first + 2)), size)));
+  const tp_ix *lists =
+      plus(w, bytes(w, tp_ix_addc(w->c, window_extent(w, m, first), 1), sizeof(int64_t)),
+          bytes(w, points, TP_WORK_PAIR));
+  return plus(w, lists,
+      plus(w, bytes(w, times(w, rows, window_extent(w, x, last)), size),
+          bytes(w, times(w, rows, window_extent(w, m, first + 2)), size)));
 }
 
 /* Blocks of both operands in f32. Roles depend on strides: at most this. */
@@ -91,19 +126,29 @@ static const tp_ix *product(const worker *w) {
   const tp_ix *depth = window_extent(w, a, rank_of(w, a) - 1), *n = window_count(w, o, 0);
   if (!is_half(w, a)) return num(w, 0);
   for (int i = 0; i < w->r->nlead; i++)
-    if (tp_is_number(window_stride(w, o, i), 0)) depth = times(w, depth, most(w, num(w, 1), window_extent(w, o, i)));
-  const tp_ix *sides = plus(w, least(w, n, num(w, TP_WORK_BLOCK_M)), least(w, n, num(w, TP_WORK_BLOCK_N)));
+    if (tp_is_number(window_stride(w, o, i), 0))
+      depth = times(w, depth, most(w, num(w, 1), window_extent(w, o, i)));
+  const tp_ix *sides =
+      plus(w, least(w, n, num(w, TP_WORK_BLOCK_M)), least(w, n, num(w, TP_WORK_BLOCK_N)));
   return bytes(w, times(w, least(w, depth, num(w, TP_WORK_BLOCK_K)), sides), sizeof(float));
 }
 
 static const tp_ix *environment(const worker *w) {
   const tp_env *e = tp_env_find(w->r->how.str);
-  return e ? tp_ix_mulc(w->c, bytes(w, num(w, tp_env_lane(e)), sizeof(double)), w->r->nin + w->r->nout) : num(w, 0);
+  return e
+      ? tp_ix_mulc(w->c, bytes(w, num(w, tp_env_lane(e)), sizeof(double)), w->r->nin + w->r->nout)
+      : num(w, 0);
 }
 
 /* ---- convolutions: columns are gathered a chunk at a time ---- */
 
-typedef struct { const tp_nd *v[3]; int d; const tp_ix *O, *P, *rows, *CK, *columns; int64_t size; } conv_sizes;     /* rows: of an image */
+/* rows: of an image */
+typedef struct {
+  const tp_nd *v[3];
+  int d;
+  const tp_ix *O, *P, *rows, *CK, *columns;
+  int64_t size;
+} conv_sizes;
 
 /* The axes of a window from i on lie as one of unit stride, as far as it shows. */
 static bool lies_dense(const worker *w, const tp_nd *x, int i) {
@@ -118,14 +163,20 @@ static bool lies_dense(const worker *w, const tp_nd *x, int i) {
 static bool is_pointwise(const worker *w, const conv_sizes *s) {
   const int *how = w->r->how.axes;
   for (int i = 0; i < s->d; i++)
-    if (!tp_is_number(s->v[TP_CW]->shape[3 + i], 1) || how[3 * i] != 1 || how[3 * i + 2] != 0 || s->v[TP_CX]->shape[3 + i] != s->v[TP_CY]->shape[3 + i]) return false;
+    if (!tp_is_number(s->v[TP_CW]->shape[3 + i], 1) || how[3 * i] != 1 || how[3 * i + 2] != 0 ||
+        s->v[TP_CX]->shape[3 + i] != s->v[TP_CY]->shape[3 + i])
+      return false;
   return lies_dense(w, s->v[TP_CX], 3);
 }
 
 static conv_sizes conv_of(const worker *w) {
   const tp_region *r = w->r;
   const int *role = tp_conv_roles(r->op);
-  conv_sizes s = { .d = r->in[0].rank - 3, .P = num(w, 1), .rows = num(w, 1), .columns = num(w, 1), .size = tp_dtype_size(tp_compute(window_dtype(w, &r->out[0]))) };
+  conv_sizes s = { .d = r->in[0].rank - 3,
+    .P = num(w, 1),
+    .rows = num(w, 1),
+    .columns = num(w, 1),
+    .size = tp_dtype_size(tp_compute(window_dtype(w, &r->out[0]))) };
   for (int i = 0; i < 3; i++) s.v[role[i]] = i < 2 ? &r->in[i] : &r->out[0];
   s.O = window_extent(w, s.v[TP_CY], r->nlead + 2);
   s.CK = window_extent(w, s.v[TP_CX], r->nlead + 2);
@@ -135,12 +186,15 @@ static conv_sizes conv_of(const worker *w) {
     s.P = times(w, s.P, window_extent(w, s.v[TP_CY], r->nlead + 3 + i));
   }
   for (int i = 0; i < r->nlead; i++)
-    if (tp_is_number(window_stride(w, s.v[TP_CW], i), 0)) s.columns = times(w, s.columns, window_extent(w, s.v[TP_CX], i));
+    if (tp_is_number(window_stride(w, s.v[TP_CW], i), 0))
+      s.columns = times(w, s.columns, window_extent(w, s.v[TP_CX], i));
   s.columns = times(w, times(w, s.columns, window_extent(w, s.v[TP_CX], r->nlead)), s.P);
   return s;
 }
 
-int64_t tp_work_columns(int64_t row_bytes) { return TP_MAX(TP_WORK_CHUNK / TP_MAX(row_bytes, 1), TP_WORK_FEWEST); }
+int64_t tp_work_columns(int64_t row_bytes) {
+  return TP_MAX(TP_WORK_CHUNK / TP_MAX(row_bytes, 1), TP_WORK_FEWEST);
+}
 
 int64_t tp_work_equal_parts(int64_t P, int64_t fit) {
   int64_t parts = (P + fit - 1) / fit;
@@ -149,23 +203,32 @@ int64_t tp_work_equal_parts(int64_t P, int64_t fit) {
 
 /* With a number of rows that is not known: elements of a chunk, at most. */
 static const tp_ix *chunk_of(const worker *w, const conv_sizes *s) {
-  const tp_ix *rounded = tp_ix_mulc(w->c, s->CK, 15), *fewest = tp_ix_mulc(w->c, s->CK, TP_WORK_FEWEST);
+  const tp_ix *rounded = tp_ix_mulc(w->c, s->CK, 15),
+              *fewest = tp_ix_mulc(w->c, s->CK, TP_WORK_FEWEST);
   return plus(w, most(w, num(w, TP_WORK_CHUNK / s->size), fewest), rounded);
 }
 
-/* What lies as it is wanted is gathered only where images have so few columns that a chunk has some of several. */
+/* What lies as it is wanted is gathered only where images have so few columns that a chunk has some
+ * of several. */
 static const tp_ix *columns_of(const worker *w) {
   conv_sizes s = conv_of(w);
-  const tp_ix *few, *n, *seldom = most(w, num(w, 0), least(w, num(w, 1), tp_ix_sub(w->c, num(w, TP_WORK_FEWEST), s.P)));
+  const tp_ix *few, *n,
+      *seldom =
+          most(w, num(w, 0), least(w, num(w, 1), tp_ix_sub(w->c, num(w, TP_WORK_FEWEST), s.P)));
   bool one = is_pointwise(w, &s), y_dense = lies_dense(w, s.v[TP_CY], 3);
   int64_t P, CK, row, fit = tp_work_columns(tp_ix_is_const(s.CK, &CK) ? CK * s.size : s.size);
   n = few = least(w, num(w, fit), s.columns);
-  if (!tp_ix_is_const(s.P, &P)) n = least(w, one ? s.columns : least(w, num(w, fit + 15), s.columns), most(w, s.P, times(w, seldom, few)));
+  if (!tp_ix_is_const(s.P, &P))
+    n = least(w, one ? s.columns : least(w, num(w, fit + 15), s.columns),
+        most(w, s.P, times(w, seldom, few)));
   else if (P >= TP_WORK_FEWEST) n = num(w, one ? P : tp_work_equal_parts(P, fit));
-  const tp_ix *cols = times(w, s.CK, n), *ycols = times(w, s.O, y_dense ? times(w, seldom, few) : n);
+  const tp_ix *cols = times(w, s.CK, n),
+              *ycols = times(w, s.O, y_dense ? times(w, seldom, few) : n);
   if (one) cols = times(w, s.CK, times(w, seldom, few));
   else if (!tp_ix_is_const(s.CK, &CK)) cols = least(w, cols, chunk_of(w, &s));
-  const tp_ix *pieces = tp_ix_is_const(s.v[TP_CY]->shape[s.d + 2], &row) && row > 0 ? tp_ix_fdiv(w->c, n, row) : most(w, s.rows, times(w, seldom, few));
+  const tp_ix *pieces = tp_ix_is_const(s.v[TP_CY]->shape[s.d + 2], &row) && row > 0
+      ? tp_ix_fdiv(w->c, n, row)
+      : most(w, s.rows, times(w, seldom, few));
   const tp_ix *sum = bytes(w, tp_ix_addc(w->c, pieces, 2), TP_WORK_PIECE);
   sum = plus(w, sum, plus(w, bytes(w, cols, s.size), bytes(w, ycols, s.size)));
   return lies_dense(w, s.v[TP_CW], 1) ? sum : plus(w, sum, bytes(w, times(w, s.O, s.CK), s.size));
@@ -194,8 +257,12 @@ static const tp_ix *numbers(const worker *w) {
 /* Without kernels for 16-bit floats. */
 static bool is_arithmetic(tp_op op) {
   switch (tp_ops[op].cls) {
-    case TP_CLS_ARG: case TP_CLS_SCAN: case TP_CLS_MM: case TP_CLS_CONV: case TP_CLS_MOVE: return true;
-    default: return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD || op == TP_OP_MATMUL_AT;
+  case TP_CLS_ARG:
+  case TP_CLS_SCAN:
+  case TP_CLS_MM:
+  case TP_CLS_CONV:
+  case TP_CLS_MOVE: return true;
+  default: return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD || op == TP_OP_MATMUL_AT;
   }
 }
 
@@ -203,15 +270,19 @@ static const tp_ix *operator_work(const worker *w) {
   if (w->r->kind == TP_RG_LOOP) return numbers(w);
   if (w->r->kind != TP_RG_OP) return num(w, 0);
   switch (w->r->op) {
-    case TP_OP_RAND: return draws(w);
-    case TP_OP_SORT: return sorted(w);
-    case TP_OP_INDEX_ADD: return added_rows(w);
-    case TP_OP_SCATTER_ADD: return added_elements(w);
-    case TP_OP_MATMUL_AT: return taken_rows(w);
-    case TP_OP_MATMUL: return product(w);
-    case TP_OP_CONV: case TP_OP_CONV_DATA: case TP_OP_CONV_WEIGHT: return columns_of(w);
-    case TP_OP_ENV_RESET: case TP_OP_ENV_OBS: case TP_OP_ENV_STEP: return environment(w);
-    default: return num(w, 0);
+  case TP_OP_RAND: return draws(w);
+  case TP_OP_SORT: return sorted(w);
+  case TP_OP_INDEX_ADD: return added_rows(w);
+  case TP_OP_SCATTER_ADD: return added_elements(w);
+  case TP_OP_MATMUL_AT: return taken_rows(w);
+  case TP_OP_MATMUL: return product(w);
+  case TP_OP_CONV:
+  case TP_OP_CONV_DATA:
+  case TP_OP_CONV_WEIGHT: return columns_of(w);
+  case TP_OP_ENV_RESET:
+  case TP_OP_ENV_OBS:
+  case TP_OP_ENV_STEP: return environment(w);
+  default: return num(w, 0);
   }
 }
 
@@ -223,7 +294,8 @@ static bool sums_ring(const tp_region *r, int operand) {
   return own >= 0 ? tp_is_number(o->stride[own], 0) : !o->lead || tp_is_number(o->lead[x->wrap], 0);
 }
 
-/* A sum that is made in two parts is not added up in the order that a reproducible plan promises. */
+/* A sum that is made in two parts is not added up in the order that a reproducible plan promises.
+ */
 static bool multiplies_ring(const tp_plan *p, const tp_region *r) {
   int n = 0, at = 0;
   for (int i = 0; i < 2; i++)
@@ -234,16 +306,20 @@ static bool multiplies_ring(const tp_plan *p, const tp_region *r) {
 bool tp_knows_rings(const tp_plan *p, const tp_region *r) {
   if (r->kind == TP_RG_LOOP) return !r->nmicro && !r->acc && !r->sums;
   if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL) return multiplies_ring(p, r);
-  return r->kind == TP_RG_OP && r->op == TP_OP_INDEX_SELECT && r->in[0].wrap == r->nlead + r->how.axis && r->in[1].wrap < 0;
+  return r->kind == TP_RG_OP && r->op == TP_OP_INDEX_SELECT &&
+      r->in[0].wrap == r->nlead + r->how.axis && r->in[1].wrap < 0;
 }
 
 static const tp_ix *work_of(const worker *w) {
   const tp_region *r = w->r;
   const tp_ix *sum = operator_work(w);
   for (int i = 0; i < r->nin && !tp_knows_rings(w->p, r); i++)
-    if (r->in[i].wrap >= 0) sum = plus(w, sum, bytes(w, moving(w, &r->in[i]), tp_dtype_size(window_dtype(w, &r->in[i]))));
-  for (int i = r->op == TP_OP_MATMUL ? r->nin : 0; i < r->nin + r->nout && r->kind == TP_RG_OP && is_arithmetic(r->op); i++)
-    if (is_half(w, tp_window_at(r, i))) sum = plus(w, sum, bytes(w, moving(w, tp_window_at(r, i)), sizeof(float)));
+    if (r->in[i].wrap >= 0)
+      sum = plus(w, sum, bytes(w, moving(w, &r->in[i]), tp_dtype_size(window_dtype(w, &r->in[i]))));
+  for (int i = r->op == TP_OP_MATMUL ? r->nin : 0;
+       i < r->nin + r->nout && r->kind == TP_RG_OP && is_arithmetic(r->op); i++)
+    if (is_half(w, tp_window_at(r, i)))
+      sum = plus(w, sum, bytes(w, moving(w, tp_window_at(r, i)), sizeof(float)));
   return sum;
 }
 
@@ -253,8 +329,15 @@ static void give_work(tp_plan *p, tp_pnode *x) {
   const tp_ix *size = work_of(&(worker){ p, p->ix, x->rg });
   if (tp_is_number(size, 0)) return;
   tp_pbuf *b = x->rg->work = TP_NEW(p->a, tp_pbuf);
-  *b = (tp_pbuf){ .id = p->bufs.n, .kind = TP_BUF_WORK, .name = tp_op_said(tp_region_op(x->rg)), .pos = x->rg->pos, .dtype = TP_U8, .size = size,
-                  .first = x->pos, .last = x->pos, .far = tp_is_behind(x) };
+  *b = (tp_pbuf){ .id = p->bufs.n,
+    .kind = TP_BUF_WORK,
+    .name = tp_op_said(tp_region_op(x->rg)),
+    .pos = x->rg->pos,
+    .dtype = TP_U8,
+    .size = size,
+    .first = x->pos,
+    .last = x->pos,
+    .far = tp_is_behind(x) };
   TP_PUSH(p->a, &p->bufs, b);
 }
 

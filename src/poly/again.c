@@ -1,19 +1,33 @@
-/* again: which values that are kept along a whole dim are better made again by each loop that reads them.
+/* again: which values that are kept along a whole dim are better made again by each loop that reads
+ * them.
  *
- * A value that a recurrence makes and its backward pass reads is stored for every point between them. It is named here if what it is made of is there for as long anyway, and
- *   - it is an elementwise chain: storing it buys the arithmetic of a few operators with memory that is written once and read twice. The outer products of a state-space model are the
- *     state's size at each step, what they are made of is not. Only rows from TP_TUNE_AGAIN_ROW bytes on: small ones stay in the cache, and cost a program its second search for loops;
- *   - or its rows grow with a bound, as those of causal attention do, so that all of them are a square: then one product may be in the chain too, and what is left to be kept are values
- *     whose rows do not grow (the maximum of a row). Exponentials of scores are made twice, and memory is linear in the length (Dao et al., arXiv 2205.14135, section 3.1). */
+ * A value that a recurrence makes and its backward pass reads is stored for every point between
+ * them. It is named here if what it is made of is there for as long anyway, and
+ *   - it is an elementwise chain: storing it buys the arithmetic of a few operators with memory
+ * that is written once and read twice. The outer products of a state-space model are the state's
+ * size at each step, what they are made of is not. Only rows from TP_TUNE_AGAIN_ROW bytes on: small
+ * ones stay in the cache, and cost a program its second search for loops;
+ *   - or its rows grow with a bound, as those of causal attention do, so that all of them are a
+ * square: then one product may be in the chain too, and what is left to be kept are values whose
+ * rows do not grow (the maximum of a row). Exponentials of scores are made twice, and memory is
+ * linear in the length (Dao et al., arXiv 2205.14135, section 3.1). */
 #include "opt/opt.h"
 #include "poly/sched.h"
 #include <stdlib.h>
 
 typedef struct {
-  const tp_poly *p; tp_again *out; double least;
-  const tp_stmt **writer; int *nwrite, *nread; bool *no, *again;        /* by array */
-  const tp_sym *dim; const void **loop;                                 /* by statement: the outermost loop over dim around it; NULL: none */
-  int products; TP_VEC(const tp_stmt *) makers;                         /* of the value that is asked for */
+  const tp_poly *p;
+  tp_again *out;
+  double least;
+  const tp_stmt **writer;
+  int *nwrite, *nread;
+  bool *no, *again; /* by array */
+  /* by statement: the outermost loop over dim around it; NULL: none */
+  const tp_sym *dim;
+  const void **loop;
+  /* of the value that is asked for */
+  int products;
+  TP_VEC(const tp_stmt *) makers;
 } remaker;
 
 /* Does it keep the more, the longer the dim is? A block of at most so many rows does not. */
@@ -21,7 +35,9 @@ static bool is_whole(const tp_poly *p, const tp_arr *x, int d) {
   tp_ictx *c = p->g->ix;
   const tp_sym *bound = x->dim[d]->bound;
   const tp_ix *some = tp_ix_const(c, 1 << 20), *more = tp_ix_const(c, 1 << 21);
-  return tp_ix_mentions(x->width[d], bound) && tp_ix_subst(c, x->width[d], 1, &bound, &some) != tp_ix_subst(c, x->width[d], 1, &bound, &more);
+  return tp_ix_mentions(x->width[d], bound) &&
+      tp_ix_subst(c, x->width[d], 1, &bound, &some) !=
+      tp_ix_subst(c, x->width[d], 1, &bound, &more);
 }
 
 static bool is_kept_along(const tp_poly *p, const tp_arr *x, const tp_sym *dim) {
@@ -36,7 +52,9 @@ static bool has_rows_that_grow(const tp_arr *x) {
   return grow;
 }
 
-static bool is_operator(const tp_stmt *s) { return s->kind == TP_ST_OP && s->nnode && !s->into && !s->src.node && !s->effect; }
+static bool is_operator(const tp_stmt *s) {
+  return s->kind == TP_ST_OP && s->nnode && !s->into && !s->src.node && !s->effect;
+}
 
 static void look(remaker *m, const tp_stmt *s) {
   for (int a = 0; a < s->nacc; a++) {
@@ -65,17 +83,21 @@ static bool is_there(const remaker *m, const tp_arr *o, const tp_arr *r) {
   bool kept = o->kind == TP_ARR_INPUT || o->kind == TP_ARR_CONST;
   if (kept || o->kind != TP_ARR_TEMP || !m->writer[o->id] || m->again[o->id]) return kept;
   kept = true;
-  for (int d = 0; d < r->ndim; d++) kept &= !is_whole(m->p, r, d) || is_kept_along(m->p, o, r->dim[d]);
+  for (int d = 0; d < r->ndim; d++)
+    kept &= !is_whole(m->p, r, d) || is_kept_along(m->p, o, r->dim[d]);
   return kept;
 }
 
 /* All that o's rows are made of is there, or small. r: the value that is asked for. */
 static bool can_grow_again(remaker *m, const tp_arr *o, const tp_arr *r) {
   const tp_stmt *s = m->writer[o->id];
-  if (o->kind != TP_ARR_TEMP || m->nwrite[o->id] != 1 || !is_chain(m, s, o) || m->products > 1) return false;
+  if (o->kind != TP_ARR_TEMP || m->nwrite[o->id] != 1 || !is_chain(m, s, o) || m->products > 1)
+    return false;
   for (int a = 0; a < s->nacc; a++) {
     const tp_arr *in = m->p->arrs.v[s->acc[a].arr];
-    if (s->acc[a].kind != TP_ACC_READ || is_there(m, in, r) || (in->kind == TP_ARR_TEMP && !has_rows_that_grow(in))) continue;
+    if (s->acc[a].kind != TP_ACC_READ || is_there(m, in, r) ||
+        (in->kind == TP_ARR_TEMP && !has_rows_that_grow(in)))
+      continue;
     if (!can_grow_again(m, in, r)) return false;
   }
   TP_PUSH(m->p->a, &m->makers, s);
@@ -84,7 +106,9 @@ static bool can_grow_again(remaker *m, const tp_arr *o, const tp_arr *r) {
 
 static bool can_be_again(remaker *m, const tp_arr *r) {
   const tp_stmt *s = m->writer[r->id];
-  if ((double)tp_dtype_size(r->dtype) * tp_elements(r->rank, r->shape) < m->least || !is_chain(m, s, r) || m->products) return false;
+  if ((double)tp_dtype_size(r->dtype) * tp_elements(r->rank, r->shape) < m->least ||
+      !is_chain(m, s, r) || m->products)
+    return false;
   for (int a = 0; a < s->nacc; a++)
     if (s->acc[a].kind == TP_ACC_READ && !is_there(m, m->p->arrs.v[s->acc[a].arr], r)) return false;
   TP_PUSH(m->p->a, &m->makers, s);
@@ -110,7 +134,8 @@ static void find_loops(remaker *m, const tp_sym *dim) {
 static bool is_in_loops(const remaker *m, const tp_arr *r) {
   bool all = true;
   for (int i = 0; i < m->p->stmts.n && all; i++)
-    for (int a = 0; a < m->p->stmts.v[i]->nacc; a++) all &= m->p->stmts.v[i]->acc[a].arr != r->id || m->loop[i];
+    for (int a = 0; a < m->p->stmts.v[i]->nacc; a++)
+      all &= m->p->stmts.v[i]->acc[a].arr != r->id || m->loop[i];
   return all;
 }
 
@@ -120,7 +145,8 @@ static void give(remaker *m, const tp_arr *r) {
     const tp_stmt *s = m->p->stmts.v[i];
     const void *at = m->loop[i] ? m->loop[i] : s;
     for (int a = 0; a < s->nacc && m->loop[w->id] != at; a++)
-      if (s->acc[a].kind == TP_ACC_READ && s->acc[a].arr == r->id) m->out->v[m->out->n++] = (tp_again_reader){ (tp_node *)s->acc[a].by, at };
+      if (s->acc[a].kind == TP_ACC_READ && s->acc[a].arr == r->id)
+        m->out->v[m->out->n++] = (tp_again_reader){ (tp_node *)s->acc[a].by, at };
   }
 }
 
@@ -131,7 +157,8 @@ static void mark_chain(remaker *m, const tp_stmt *s) {
 static bool is_elsewhere(const remaker *m, const tp_arr *r) {
   bool kept = false;
   for (int d = 0; d < r->ndim; d++) kept |= is_whole(m->p, r, d);
-  return kept && r->kind == TP_ARR_TEMP && m->nwrite[r->id] == 1 && m->nread[r->id] > 1 && !m->no[r->id];
+  return kept && r->kind == TP_ARR_TEMP && m->nwrite[r->id] == 1 && m->nread[r->id] > 1 &&
+      !m->no[r->id];
 }
 
 static const tp_sym *kept_dim(const remaker *m, const tp_arr *r) {
@@ -143,16 +170,20 @@ static const tp_sym *kept_dim(const remaker *m, const tp_arr *r) {
 int tp_made_again(const tp_poly *p, tp_arena *a, tp_again *out) {
   const char *set = tp_graph_setting(p->g, "TEMPO_AGAIN");
   int n = p->arrs.n, reads = 0;
-  remaker m = { p, out, set ? atof(set) : TP_TUNE_AGAIN_ROW, TP_NEWN(a, const tp_stmt *, n + 1), TP_NEWN(a, int, n + 1), TP_NEWN(a, int, n + 1), TP_NEWN(a, bool, n + 1),
-                TP_NEWN(a, bool, n + 1), .loop = TP_NEWN(a, const void *, p->stmts.n + 1) };
+  remaker m = { p, out, set ? atof(set) : TP_TUNE_AGAIN_ROW, TP_NEWN(a, const tp_stmt *, n + 1),
+    TP_NEWN(a, int, n + 1), TP_NEWN(a, int, n + 1), TP_NEWN(a, bool, n + 1),
+    TP_NEWN(a, bool, n + 1), .loop = TP_NEWN(a, const void *, p->stmts.n + 1) };
   for (int i = 0; i < p->stmts.n; i++) look(&m, p->stmts.v[i]), reads += p->stmts.v[i]->nacc;
-  *out = (tp_again){ .v = TP_NEWN(a, tp_again_reader, reads + 1), .chain = TP_NEWN(a, bool, p->g->nodes.n + 1) };
+  *out = (tp_again){ .v = TP_NEWN(a, tp_again_reader, reads + 1),
+    .chain = TP_NEWN(a, bool, p->g->nodes.n + 1) };
   for (int i = 0; i < n; i++) {
     const tp_arr *r = p->arrs.v[i];
     m.products = m.makers.n = 0;
     if (!is_elsewhere(&m, r)) continue;
     find_loops(&m, kept_dim(&m, r));
-    if (!(has_rows_that_grow(r) && is_in_loops(&m, r) ? can_grow_again(&m, r, r) : can_be_again(&m, r))) continue;
+    if (!(has_rows_that_grow(r) && is_in_loops(&m, r) ? can_grow_again(&m, r, r)
+                                                      : can_be_again(&m, r)))
+      continue;
     m.again[i] = true;
     for (int k = 0; k < m.makers.n; k++) mark_chain(&m, m.makers.v[k]);
     give(&m, r);

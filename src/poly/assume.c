@@ -1,5 +1,6 @@
-/* assume: a component without a legal dim may be a cycle for some bounds only (h[t] = h[t - p] at p = 0). Then the order is looked for without these bounds,
- * and each call checks that it was not given them. */
+/* assume: a component without a legal dim may be a cycle for some bounds only (h[t] = h[t - p] at p
+ * = 0). Then the order is looked for without these bounds, and each call checks that it was not
+ * given them. */
 #include "poly/sched.h"
 
 /* The bounds for which m has points; NULL: not known. */
@@ -12,7 +13,9 @@ static isl_set *bounds_of(tp_sched *S, isl_map *m) {
 
 /* Is anything left that is not a special case: some bounds that are all large? */
 static bool leaves_enough(tp_sched *S, TP_KEEP isl_set *bad) {
-  isl_set *rest = isl_set_subtract(isl_set_intersect(tp_isl_context(S->ix, TP_TUNE_ASSUME_LARGE), isl_set_copy(S->context)), isl_set_copy(bad));
+  isl_set *rest = isl_set_subtract(
+      isl_set_intersect(tp_isl_context(S->ix, TP_TUNE_ASSUME_LARGE), isl_set_copy(S->context)),
+      isl_set_copy(bad));
   bool some = rest && isl_set_is_empty(rest) == isl_bool_false;
   isl_set_free(rest);
   return some;
@@ -21,12 +24,14 @@ static bool leaves_enough(tp_sched *S, TP_KEEP isl_set *bad) {
 /* The points between which s * (y[dv] - x[du]) < 0. */
 static isl_map *backwards(tp_sched *S, isl_map *m, int du, int dv, int s) {
   isl_map *less = isl_map_universe(isl_map_get_space(m));
-  less = s > 0 ? isl_map_order_lt(isl_map_reverse(less), isl_dim_in, dv, isl_dim_out, du) : isl_map_order_gt(isl_map_reverse(less), isl_dim_in, dv, isl_dim_out, du);
+  less = s > 0 ? isl_map_order_lt(isl_map_reverse(less), isl_dim_in, dv, isl_dim_out, du)
+               : isl_map_order_gt(isl_map_reverse(less), isl_dim_in, dv, isl_dim_out, du);
   return isl_map_intersect(isl_map_copy(m), isl_map_reverse(less));
 }
 
 /* The bounds for which a member of the component reads itself from the wrong side along a dim. */
-static isl_set *wrong_way(tp_sched *S, const tp_arcs *in, const tp_sym *label, int s, const tp_arc **why) {
+static isl_set *wrong_way(
+    tp_sched *S, const tp_arcs *in, const tp_sym *label, int s, const tp_arc **why) {
   isl_set *bad = NULL;
   for (int e = 0; e < in->n; e++) {
     const tp_dep *d = tp_dep_of(S, &in->v[e]);
@@ -36,7 +41,10 @@ static isl_set *wrong_way(tp_sched *S, const tp_arcs *in, const tp_sym *label, i
     isl_set *b = bounds_of(S, m);
     isl_map_free(m);
     if (!b) return isl_set_free(bad);
-    if (isl_set_is_empty(b) == isl_bool_true) { isl_set_free(b); continue; }
+    if (isl_set_is_empty(b) == isl_bool_true) {
+      isl_set_free(b);
+      continue;
+    }
     *why = &in->v[e];
     bad = bad ? isl_set_union(bad, b) : b;
   }
@@ -45,7 +53,8 @@ static isl_set *wrong_way(tp_sched *S, const tp_arcs *in, const tp_sym *label, i
 
 static bool has_name(const tp_node *n) { return n && (n->name || n->attr.str); }
 
-/* why: the arc that goes; the one that is told is one at a value which the script names, if there is one. */
+/* why: the arc that goes; the one that is told is one at a value which the script names, if there
+ * is one. */
 static bool take(tp_sched *S, TP_TAKE isl_set *bad, const tp_arc *why, const tp_arcs *in) {
   bad = tp_keep_set(S, tp_isl_coalesce(bad));
   if (!bad || isl_set_is_empty(bad) != isl_bool_false || !leaves_enough(S, bad)) return false;
@@ -64,15 +73,19 @@ static bool has_dim(tp_sched *S, const tp_scc *c, const tp_arcs *arcs) {
   bool all = true;
   for (int k = 0; L && k < L->nscc; k++) {
     bool any = !L->scc[k].left && !L->scc[k].rec;
-    for (int i = 0; i < L->scc[k].ncand; i++) any |= L->scc[k].cand[i].ok[0] || L->scc[k].cand[i].ok[1];
+    for (int i = 0; i < L->scc[k].ncand; i++)
+      any |= L->scc[k].cand[i].ok[0] || L->scc[k].cand[i].ok[1];
     all &= any;
   }
   return all;
 }
 
-static bool lies_within(TP_KEEP isl_set *a, TP_KEEP isl_set *b) { return a && isl_set_is_subset(a, b) == isl_bool_true; }
+static bool lies_within(TP_KEEP isl_set *a, TP_KEEP isl_set *b) {
+  return a && isl_set_is_subset(a, b) == isl_bool_true;
+}
 
-/* Some arcs hold for some bounds only: without the bounds of one of them, or of all, there is no cycle that no loop can go through. */
+/* Some arcs hold for some bounds only: without the bounds of one of them, or of all, there is no
+ * cycle that no loop can go through. */
 static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
   isl_set **bad = TP_NEWN(S->a, isl_set *, in->n);
   tp_arcs hard = { 0 };
@@ -80,11 +93,14 @@ static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
   const tp_arc *why = NULL;
   for (int e = 0; e < in->n; e++) {
     bad[e] = tp_dep_of(S, &in->v[e])->arr < 0 ? NULL : tp_keep_set(S, bounds_of(S, in->v[e].map));
-    if (!bad[e] || !leaves_enough(S, bad[e])) { TP_PUSH(S->a, &hard, in->v[e]); continue; }
+    if (!bad[e] || !leaves_enough(S, bad[e])) {
+      TP_PUSH(S->a, &hard, in->v[e]);
+      continue;
+    }
     why = &in->v[e];
     all = all ? isl_set_union(all, isl_set_copy(bad[e])) : isl_set_copy(bad[e]);
   }
-  int best = -1;                                /* the one that asks least */
+  int best = -1; /* the one that asks least */
   for (int e = 0; e < in->n && why; e++) {
     tp_arcs rest = { 0 };
     for (int o = 0; o < in->n; o++)
@@ -103,16 +119,23 @@ static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
 
 /* ---- bounds at which there is a cycle of points, tried one by one ---- */
 
-typedef struct { int n; const tp_sym **bound; int64_t *env; } grid;     /* bounds that matter, each from 1 to GRID */
+/* bounds that matter, each from 1 to GRID */
+typedef struct {
+  int n;
+  const tp_sym **bound;
+  int64_t *env;
+} grid;
 
 static grid grid_of(tp_sched *S, const tp_arcs *in) {
-  grid g = { 0, TP_NEWN(S->a, const tp_sym *, tp_nsym(S->ix)), TP_NEWN(S->a, int64_t, tp_nsym(S->ix)) };
+  grid g = { 0, TP_NEWN(S->a, const tp_sym *, tp_nsym(S->ix)),
+    TP_NEWN(S->a, int64_t, tp_nsym(S->ix)) };
   for (int i = 0; i < tp_nsym(S->ix); i++) {
     const tp_sym *b = tp_sym_at(S->ix, i);
     bool used = false;
     for (int e = 0; e < in->n && b->kind == TP_SYM_BOUND && !used; e++) {
       int at = tp_isl_place(isl_map_get_space(in->v[e].map), b);
-      used = at >= 0 && isl_map_involves_dims(in->v[e].map, isl_dim_param, (unsigned)at, 1) == isl_bool_true;
+      used = at >= 0 &&
+          isl_map_involves_dims(in->v[e].map, isl_dim_param, (unsigned)at, 1) == isl_bool_true;
     }
     g.env[i] = 1;
     if (used) g.bound[g.n++] = b;
@@ -135,7 +158,8 @@ static bool is_in(TP_KEEP isl_set *s, const int64_t *env) {
   return yes;
 }
 
-/* The bounds at which an arc has points, for the arc whose bounds are just those at which there is a cycle, as far as it was tried. */
+/* The bounds at which an arc has points, for the arc whose bounds are just those at which there is
+ * a cycle, as far as it was tried. */
 static bool as_tried(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
   isl_set **bad = TP_NEWN(S->a, isl_set *, in->n);
   grid g = grid_of(S, in);
@@ -152,7 +176,10 @@ static bool as_tried(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
     bool cyclic = tp_cycle_at(S, c, g.env, false);
     any |= cyclic;
     for (int e = 0; e < in->n; e++)
-      if (bad[e] && is_in(bad[e], g.env) != cyclic) { bad[e] = NULL; left--; }
+      if (bad[e] && is_in(bad[e], g.env) != cyclic) {
+        bad[e] = NULL;
+        left--;
+      }
   }
   for (int e = 0; e < in->n && any; e++)
     if (bad[e]) return take(S, isl_set_copy(bad[e]), &in->v[e], in);
@@ -186,7 +213,8 @@ bool tp_late_checks(tp_poly *p, tp_error *err) {
     const tp_stmt *s = p->stmts.v[l->st];
     const tp_access *x = &s->acc[l->acc];
     const char *what = tp_printf(p->a, "a value of '%s' needs itself", late_called(p, l));
-    if (!tp_check_late(p->g, l->bad, TP_E_CYCLE, s->pos.file ? s->pos : x->pos, what)) return tp_fail(err, TP_E_CYCLE, s->pos, "cycle: %s", what);
+    if (!tp_check_late(p->g, l->bad, TP_E_CYCLE, s->pos.file ? s->pos : x->pos, what))
+      return tp_fail(err, TP_E_CYCLE, s->pos, "cycle: %s", what);
   }
   return true;
 }

@@ -1,21 +1,31 @@
-/* behind: what a step can leave for later ones. In the loop of a tick dim a statement is *far* if whatever a tick gives out needs its results two rows
- * later at the earliest (learning whose parameters are read one iteration old), or never (what is printed). Far statements may run behind the others, in
- * their own order, as long as those of row r are over before anything of row r + lag: then every value is there when it is read. Storage is such that nothing is
- * overwritten before they have read it (live.c).
+/* behind: what a step can leave for later ones. In the loop of a tick dim a statement is *far* if
+ * whatever a tick gives out needs its results two rows later at the earliest (learning whose
+ * parameters are read one iteration old), or never (what is printed). Far statements may run behind
+ * the others, in their own order, as long as those of row r are over before anything of row r +
+ * lag: then every value is there when it is read. Storage is such that nothing is overwritten
+ * before they have read it (live.c).
  *
  * All that write one accumulated array are far together, so that sums add up in one order.
  *
- * Of several tick dims the outermost loop counts in which something may wait that later ticks need, as learning is; else the outermost in which anything may. In an inner loop only rows of one
- * point of the outer dims wait for each other: when it ends, so does what was left. */
+ * Of several tick dims the outermost loop counts in which something may wait that later ticks need,
+ * as learning is; else the outermost in which anything may. In an inner loop only rows of one point
+ * of the outer dims wait for each other: when it ends, so does what was left. */
 #include "poly/sched.h"
 
 enum { LAG_LEAST = 2 };
 
-typedef struct { tp_sched *S; int depth; const tp_item *loop; bool *near; } behind;     /* depth: loops around it */
+/* depth: loops around it */
+typedef struct {
+  tp_sched *S;
+  int depth;
+  const tp_item *loop;
+  bool *near;
+} behind;
 
 static const tp_mem *row_in(const behind *b, int st) {
   const tp_sst *s = &b->S->st[st];
-  return s->npath > b->depth + 1 && s->path[b->depth].loop == b->loop ? s->path[b->depth].mem : NULL;
+  return s->npath > b->depth + 1 && s->path[b->depth].loop == b->loop ? s->path[b->depth].mem
+                                                                      : NULL;
 }
 
 /* The one loop at this depth that all ticks are in. */
@@ -45,23 +55,27 @@ static bool note_rows(const behind *b) {
   return true;
 }
 
-/* By how many rows the dependence looks back, at least, inside one iteration of the loops around; LEAST - 1: too few, or not known. */
+/* By how many rows the dependence looks back, at least, inside one iteration of the loops around;
+ * LEAST - 1: too few, or not known. */
 static int rows_back(const behind *b, const tp_dep *d) {
   tp_sched *S = b->S;
   const tp_mem *u = row_in(b, d->src), *v = row_in(b, d->dst);
   tp_arc arc = { (int)(d - S->deps.v), d->map };
   bool exact;
   for (int k = 0; k < b->depth; k++)
-    if (!tp_arc_at(S, &arc, S->st[d->src].path[k].mem, S->st[d->dst].path[k].mem, &arc, &exact)) return TP_TUNE_LAG_MOST;
+    if (!tp_arc_at(S, &arc, S->st[d->src].path[k].mem, S->st[d->dst].path[k].mem, &arc, &exact))
+      return TP_TUNE_LAG_MOST;
   if (u->s != v->s) return LAG_LEAST - 1;
-  tp_wt w = tp_wt_add(S, tp_distance(S, arc.map, u->dim, v->dim, u->s), tp_wt_sub(S, v->shift, u->shift));
+  tp_wt w =
+      tp_wt_add(S, tp_distance(S, arc.map, u->dim, v->dim, u->s), tp_wt_sub(S, v->shift, u->shift));
   if (w.bad || !tp_wt_le(S, tp_wt_c(LAG_LEAST), w)) return LAG_LEAST - 1;
   return w.p ? LAG_LEAST : (int)TP_MIN(w.c, TP_TUNE_LAG_MOST);
 }
 
 /* A dependence from inside the loop to something that must not wait. */
 static bool binds(const behind *b, const tp_dep *d) {
-  return !d->soft && !d->pace && d->src != d->dst && row_in(b, d->src) && row_in(b, d->dst) && b->near[d->dst];
+  return !d->soft && !d->pace && d->src != d->dst && row_in(b, d->src) && row_in(b, d->dst) &&
+      b->near[d->dst];
 }
 
 static bool mark(const behind *b, int st) {
@@ -82,7 +96,8 @@ static bool mark_sums(const behind *b) {
     for (int a = 0; a < p->stmts.v[i]->nacc && p->stmts.v[i]->kind == TP_ST_ACC; a++) {
       const tp_access *x = &p->stmts.v[i]->acc[a];
       bool near = false;
-      for (int j = 0; j < p->stmts.n && x->kind == TP_ACC_UPDATE; j++) near |= b->near[j] && writes(p->stmts.v[j], x->arr);
+      for (int j = 0; j < p->stmts.n && x->kind == TP_ACC_UPDATE; j++)
+        near |= b->near[j] && writes(p->stmts.v[j], x->arr);
       for (int j = 0; j < p->stmts.n && near; j++)
         if (writes(p->stmts.v[j], x->arr)) any |= mark(b, j);
     }

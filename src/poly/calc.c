@@ -11,9 +11,15 @@ void tp_query_long(tp_sched *S, int64_t times) {
 
 void tp_query(tp_sched *S) { tp_query_long(S, 1); }
 
-void tp_ask(tp_sched *S, const char *what, const char *who, const char *whom) { S->ask = what; S->who = who; S->whom = whom; }
+void tp_ask(tp_sched *S, const char *what, const char *who, const char *whom) {
+  S->ask = what;
+  S->who = who;
+  S->whom = whom;
+}
 
-void tp_ask_dep(tp_sched *S, const char *what, const tp_dep *d) { tp_ask(S, what, S->p->stmts.v[d->dst]->name, S->p->stmts.v[d->src]->name); }
+void tp_ask_dep(tp_sched *S, const char *what, const tp_dep *d) {
+  tp_ask(S, what, S->p->stmts.v[d->dst]->name, S->p->stmts.v[d->src]->name);
+}
 
 /* Once each, the first few. */
 static void note_unknown(tp_sched *S) {
@@ -36,14 +42,25 @@ bool tp_query_end(tp_sched *S) {
 }
 
 void tp_tell_unknown(const tp_poly *p, tp_error *err) {
-  for (int i = 0; i < p->unknown.n && i < 3; i++) tp_note(err, "not known within %lld operations of isl: %s", (long long)p->budget, p->unknown.v[i]);
+  for (int i = 0; i < p->unknown.n && i < 3; i++)
+    tp_note(
+        err, "not known within %lld operations of isl: %s", (long long)p->budget, p->unknown.v[i]);
 }
 
 /* ---- pools ---- */
 
-isl_map *tp_keep_map(tp_sched *S, isl_map *m) { if (m) TP_PUSH(S->a, &S->maps, m); return m; }
-isl_set *tp_keep_set(tp_sched *S, isl_set *s) { if (s) TP_PUSH(S->a, &S->sets, s); return s; }
-isl_pw_aff *tp_keep_aff(tp_sched *S, isl_pw_aff *p) { if (p) TP_PUSH(S->a, &S->affs, p); return p; }
+isl_map *tp_keep_map(tp_sched *S, isl_map *m) {
+  if (m) TP_PUSH(S->a, &S->maps, m);
+  return m;
+}
+isl_set *tp_keep_set(tp_sched *S, isl_set *s) {
+  if (s) TP_PUSH(S->a, &S->sets, s);
+  return s;
+}
+isl_pw_aff *tp_keep_aff(tp_sched *S, isl_pw_aff *p) {
+  if (p) TP_PUSH(S->a, &S->affs, p);
+  return p;
+}
 
 void tp_pools_free(tp_sched *S) {
   for (int i = 0; i < S->maps.n; i++) isl_map_free(S->maps.v[i]);
@@ -54,9 +71,30 @@ void tp_pools_free(tp_sched *S) {
 
 /* ---- memo ---- */
 
-typedef struct { const void *obj, *with; int64_t by; int what, a, b, s; } key;
-typedef struct { tp_wt w; bool known; int64_t lo, hi; } row_answer;
-enum { OF_EXTREME, OF_CONST_DISTANCE, OF_DISTANCE, OF_ABOVE, OF_LE, OF_ADD, OF_SUB, OF_MAX, OF_MIN, OF_ROW, OF_BLOCKS };      /* key.what */
+typedef struct {
+  const void *obj, *with;
+  int64_t by;
+  int what, a, b, s;
+} key;
+typedef struct {
+  tp_wt w;
+  bool known;
+  int64_t lo, hi;
+} row_answer;
+/* key.what */
+enum {
+  OF_EXTREME,
+  OF_CONST_DISTANCE,
+  OF_DISTANCE,
+  OF_ABOVE,
+  OF_LE,
+  OF_ADD,
+  OF_SUB,
+  OF_MAX,
+  OF_MIN,
+  OF_ROW,
+  OF_BLOCKS
+};
 
 static row_answer *recall(tp_sched *S, key *k, bool *fresh) {
   row_answer *x = tp_hmap_get(&S->memo, k, sizeof *k);
@@ -68,14 +106,20 @@ static row_answer *recall(tp_sched *S, key *k, bool *fresh) {
 static key make_key(const void *obj, int what, int a, int b, int s) {
   key k;
   memset(&k, 0, sizeof k);
-  k.obj = obj; k.what = what; k.a = a; k.b = b; k.s = s;
+  k.obj = obj;
+  k.what = what;
+  k.a = a;
+  k.b = b;
+  k.s = s;
   return k;
 }
 
 /* ---- weights ---- */
 
 static bool constant(isl_pw_aff *p, int64_t *c) {
-  if (isl_pw_aff_n_piece(p) != 1 || isl_pw_aff_is_cst(p) != isl_bool_true || isl_pw_aff_isa_aff(p) != isl_bool_true) return false;
+  if (isl_pw_aff_n_piece(p) != 1 || isl_pw_aff_is_cst(p) != isl_bool_true ||
+      isl_pw_aff_isa_aff(p) != isl_bool_true)
+    return false;
   isl_aff *a = isl_pw_aff_as_aff(isl_pw_aff_copy(p));
   isl_val *v = isl_aff_get_constant_val(a);
   bool ok = isl_val_is_int(v) == isl_bool_true;
@@ -85,8 +129,13 @@ static bool constant(isl_pw_aff *p, int64_t *c) {
   return ok;
 }
 
-/* What functions that differ by a constant have in common: `add` is the whole part of a constant term of theirs, `hash` goes by the coefficients of its piece. */
-typedef struct { bool any; int64_t add; uint64_t hash; } row_family;
+/* What functions that differ by a constant have in common: `add` is the whole part of a constant
+ * term of theirs, `hash` goes by the coefficients of its piece. */
+typedef struct {
+  bool any;
+  int64_t add;
+  uint64_t hash;
+} row_family;
 
 static isl_stat look_at(isl_set *dom, isl_aff *a, void *ud) {
   row_family *f = ud;
@@ -107,11 +156,17 @@ static isl_stat look_at(isl_set *dom, isl_aff *a, void *ud) {
   return isl_stat_ok;
 }
 
-typedef struct alike { struct alike *next; isl_pw_aff *p; } alike;
+typedef struct alike {
+  struct alike *next;
+  isl_pw_aff *p;
+} alike;
 
 /* The one object that is p. */
 static isl_pw_aff *the_function(tp_sched *S, TP_TAKE isl_pw_aff *p, uint64_t hash) {
-  struct { uint64_t hash; char what[8]; } k = { hash, "alike" };
+  struct {
+    uint64_t hash;
+    char what[8];
+  } k = { hash, "alike" };
   alike *first = tp_hmap_get(&S->memo, &k, sizeof k), *x;
   for (x = first; x; x = x->next)
     if (isl_pw_aff_plain_is_equal(x->p, p) == isl_bool_true) {
@@ -127,8 +182,14 @@ tp_wt tp_wt_of(tp_sched *S, isl_pw_aff *p) {
   int64_t c;
   row_family f = { 0 };
   if (!p) return tp_wt_bad();
-  if (constant(p, &c)) { isl_pw_aff_free(p); return tp_wt_c(c); }
-  if (isl_pw_aff_foreach_piece(p, look_at, &f) < 0) { isl_pw_aff_free(p); return tp_wt_bad(); }
+  if (constant(p, &c)) {
+    isl_pw_aff_free(p);
+    return tp_wt_c(c);
+  }
+  if (isl_pw_aff_foreach_piece(p, look_at, &f) < 0) {
+    isl_pw_aff_free(p);
+    return tp_wt_bad();
+  }
   if (f.add) p = isl_pw_aff_add_constant_val(p, isl_val_int_from_si(S->ctx, -f.add));
   return p ? (tp_wt){ .c = f.add, .p = the_function(S, p, f.hash) } : tp_wt_bad();
 }
@@ -146,11 +207,13 @@ typedef isl_pw_aff *binary(isl_pw_aff *, isl_pw_aff *);
 static tp_wt combine(tp_sched *S, isl_pw_aff *a, isl_pw_aff *b, int64_t by, int what, binary *op) {
   key k = make_key(a, what, 0, 0, 0);
   bool fresh;
-  k.with = b; k.by = by;
+  k.with = b;
+  k.by = by;
   row_answer *x = recall(S, &k, &fresh);
   if (!fresh) return x->w;
   tp_query(S);
-  isl_pw_aff *p = isl_pw_aff_coalesce(op(tp_wt_pw(S, (tp_wt){ .p = a }), tp_wt_pw(S, (tp_wt){ .p = b, .c = by })));
+  isl_pw_aff *p = isl_pw_aff_coalesce(
+      op(tp_wt_pw(S, (tp_wt){ .p = a }), tp_wt_pw(S, (tp_wt){ .p = b, .c = by })));
   if (!tp_query_end(S)) p = isl_pw_aff_free(p);
   return x->w = tp_wt_of(S, p);
 }
@@ -179,7 +242,8 @@ bool tp_wt_le(tp_sched *S, tp_wt a, tp_wt b) {
   if (a.p == b.p) return a.c <= b.c;
   key k = make_key(a.p, OF_LE, 0, 0, 0);
   bool fresh;
-  k.with = b.p; k.by = b.c - a.c;
+  k.with = b.p;
+  k.by = b.c - a.c;
   row_answer *x = recall(S, &k, &fresh);
   if (!fresh) return x->known;
   tp_query(S);
@@ -207,7 +271,10 @@ tp_wt tp_wt_min(tp_sched *S, tp_wt a, tp_wt b) {
   return extremum(S, a, b, OF_MIN, isl_pw_aff_min);
 }
 
-typedef struct { tp_sched *S; tp_wt w, best; } above;
+typedef struct {
+  tp_sched *S;
+  tp_wt w, best;
+} above;
 
 static isl_stat try_row_piece(isl_set *dom, isl_aff *a, void *ud) {
   above *x = ud;
@@ -235,7 +302,8 @@ static int64_t value_at(tp_sched *S, isl_pw_aff *p, int64_t v) {
   isl_space *space = isl_pw_aff_get_domain_space(p);
   isl_point *at = isl_point_zero(isl_space_copy(space));
   for (int k = 0; k < (int)isl_space_dim(space, isl_dim_param); k++)
-    at = isl_point_set_coordinate_val(at, isl_dim_param, k, isl_val_int_from_si(S->ctx, tp_isl_param(space, k)->dim ? v : 3));
+    at = isl_point_set_coordinate_val(
+        at, isl_dim_param, k, isl_val_int_from_si(S->ctx, tp_isl_param(space, k)->dim ? v : 3));
   isl_space_free(space);
   isl_val *r = isl_pw_aff_eval(isl_pw_aff_copy(p), at);
   int64_t x = r && isl_val_is_int(r) == isl_bool_true ? isl_val_get_num_si(r) : 0;
@@ -251,7 +319,12 @@ int64_t tp_wt_at(tp_sched *S, tp_wt w, int64_t v) {
   return x;
 }
 
-typedef struct { tp_sched *S; isl_pw_aff *p; isl_set *dom; isl_pw_aff *best; } below_row;
+typedef struct {
+  tp_sched *S;
+  isl_pw_aff *p;
+  isl_set *dom;
+  isl_pw_aff *best;
+} below_row;
 
 static isl_stat try_below(isl_set *dom, isl_aff *a, void *ud) {
   below_row *x = ud;
@@ -259,16 +332,21 @@ static isl_stat try_below(isl_set *dom, isl_aff *a, void *ud) {
   isl_pw_aff *q = isl_pw_aff_floor(isl_pw_aff_from_aff(a));
   isl_set *where = isl_pw_aff_le_set(isl_pw_aff_copy(q), isl_pw_aff_copy(x->p));
   bool fits = isl_set_is_subset(x->dom, where) == isl_bool_true;
-  if (fits && (!x->best || value_at(x->S, q, 100) > value_at(x->S, x->best, 100))) { isl_pw_aff_free(x->best); x->best = isl_pw_aff_copy(q); }
+  if (fits && (!x->best || value_at(x->S, q, 100) > value_at(x->S, x->best, 100))) {
+    isl_pw_aff_free(x->best);
+    x->best = isl_pw_aff_copy(q);
+  }
   isl_pw_aff_free(q);
   isl_set_free(where);
   return isl_stat_ok;
 }
 
-/* One of its own affine pieces that is nowhere larger, for a lower bound that need not be exact: n - 1 for a clipped window's min(n, T) - 1. */
+/* One of its own affine pieces that is nowhere larger, for a lower bound that need not be exact: n
+ * - 1 for a clipped window's min(n, T) - 1. */
 static isl_pw_aff *one_piece_below(tp_sched *S, TP_TAKE isl_pw_aff *p) {
   if (!p || isl_pw_aff_n_piece(p) < 2) return p;
-  below_row x = { S, p, isl_set_intersect(isl_pw_aff_domain(isl_pw_aff_copy(p)), isl_set_copy(S->context)), NULL };
+  below_row x = { S, p,
+    isl_set_intersect(isl_pw_aff_domain(isl_pw_aff_copy(p)), isl_set_copy(S->context)), NULL };
   isl_pw_aff_foreach_piece(p, try_below, &x);
   isl_set_free(x.dom);
   if (!x.best) return p;
@@ -276,26 +354,33 @@ static isl_pw_aff *one_piece_below(tp_sched *S, TP_TAKE isl_pw_aff *p) {
   return x.best;
 }
 
-/* A function that holds wherever there is something to compare: one piece everywhere; several are completed by 0. Where a piece was integral only on
- * its own domain ((T - 1)/2 for odd T) its floor goes on. */
+/* A function that holds wherever there is something to compare: one piece everywhere; several are
+ * completed by 0. Where a piece was integral only on its own domain ((T - 1)/2 for odd T) its floor
+ * goes on. */
 static isl_pw_aff *complete_row(tp_sched *S, isl_pw_aff *p) {
   if (!p) return NULL;
   isl_set *dom = isl_pw_aff_domain(isl_pw_aff_copy(p));
-  if (isl_pw_aff_n_piece(p) <= 1) return isl_pw_aff_floor(isl_pw_aff_gist_params(isl_pw_aff_gist_params(p, dom), isl_set_copy(S->context)));
+  if (isl_pw_aff_n_piece(p) <= 1)
+    return isl_pw_aff_floor(
+        isl_pw_aff_gist_params(isl_pw_aff_gist_params(p, dom), isl_set_copy(S->context)));
   isl_set *rest = isl_set_subtract(isl_set_copy(S->context), dom);
   if (isl_set_is_empty(rest) == isl_bool_true) isl_set_free(rest);
   else p = isl_pw_aff_union_add(p, isl_pw_aff_val_on_domain(rest, isl_val_zero(S->ctx)));
   return isl_pw_aff_coalesce(isl_pw_aff_gist_params(p, isl_set_copy(S->context)));
 }
 
-/* Least value of dim `dim` of a set (greatest, negated: if sign < 0); a constant below it for all bounds will do if `rough`. */
+/* Least value of dim `dim` of a set (greatest, negated: if sign < 0); a constant below it for all
+ * bounds will do if `rough`. */
 static tp_wt least(tp_sched *S, TP_TAKE isl_set *s, int dim, int sign, bool rough) {
   tp_wt w = tp_wt_bad();
   if (!s) return w;
-  isl_val *v = !rough ? isl_val_nan(S->ctx) : sign > 0 ? isl_set_dim_min_val(isl_set_copy(s), dim) : isl_set_dim_max_val(isl_set_copy(s), dim);
+  isl_val *v = !rough ? isl_val_nan(S->ctx)
+      : sign > 0      ? isl_set_dim_min_val(isl_set_copy(s), dim)
+                      : isl_set_dim_max_val(isl_set_copy(s), dim);
   if (v && isl_val_is_int(v) == isl_bool_true) w = tp_wt_c(sign * isl_val_get_num_si(v));
   else if (v) {
-    isl_pw_aff *p = sign > 0 ? isl_set_dim_min(isl_set_copy(s), dim) : isl_pw_aff_neg(isl_set_dim_max(isl_set_copy(s), dim));
+    isl_pw_aff *p = sign > 0 ? isl_set_dim_min(isl_set_copy(s), dim)
+                             : isl_pw_aff_neg(isl_set_dim_max(isl_set_copy(s), dim));
     w = tp_wt_of(S, complete_row(S, rough ? one_piece_below(S, p) : p));
   }
   isl_val_free(v);
@@ -305,7 +390,9 @@ static tp_wt least(tp_sched *S, TP_TAKE isl_set *s, int dim, int sign, bool roug
 
 /* ---- statements ---- */
 
-isl_space *tp_stmt_space(tp_sched *S, int st) { return tp_isl_space(S->ix, S->p->stmts.v[st]->ndim); }
+isl_space *tp_stmt_space(tp_sched *S, int st) {
+  return tp_isl_space(S->ix, S->p->stmts.v[st]->ndim);
+}
 
 tp_wt tp_extreme(tp_sched *S, int st, int dim, bool last) {
   tp_set *dom = S->p->stmts.v[st]->dom;
@@ -333,7 +420,10 @@ tp_wt tp_last_row(tp_sched *S, int st, int dim, int s) {
   return s > 0 ? w : tp_wt_sub(S, tp_wt_c(0), w);
 }
 
-typedef struct { int dim; bool found; } pinned_dim;
+typedef struct {
+  int dim;
+  bool found;
+} pinned_dim;
 
 static isl_stat pin_constraint(isl_constraint *c, void *ud) {
   pinned_dim *x = ud;
@@ -360,7 +450,13 @@ bool tp_pinned(tp_sched *S, int st, int dim) {
 /* ---- distances ---- */
 
 /* x, y: they tell du and dv by bounds alone */
-typedef struct { int du, dv; bool here, all; int64_t c, lo, hi; int n; isl_constraint *x, *y; } distance_apart;
+typedef struct {
+  int du, dv;
+  bool here, all;
+  int64_t c, lo, hi;
+  int n;
+  isl_constraint *x, *y;
+} distance_apart;
 
 static int64_t coef(isl_constraint *c, enum isl_dim_type t, int i) {
   isl_val *v = isl_constraint_get_coefficient_val(c, t, i);
@@ -372,13 +468,15 @@ static int64_t coef(isl_constraint *c, enum isl_dim_type t, int i) {
 static bool only(isl_constraint *c, enum isl_dim_type t, int at) {
   int n = (int)isl_constraint_dim(c, t);
   if (at < 0) return isl_constraint_involves_dims(c, t, 0, n) == isl_bool_false;
-  return isl_constraint_involves_dims(c, t, 0, at) == isl_bool_false && isl_constraint_involves_dims(c, t, at + 1, n - at - 1) == isl_bool_false;
+  return isl_constraint_involves_dims(c, t, 0, at) == isl_bool_false &&
+      isl_constraint_involves_dims(c, t, at + 1, n - at - 1) == isl_bool_false;
 }
 
 /* Does it say what dim d is by bounds alone? */
 static bool tells(isl_constraint *c, enum isl_dim_type t, int d) {
   int64_t a = coef(c, t, d);
-  return (a == 1 || a == -1) && only(c, t, d) && only(c, t == isl_dim_in ? isl_dim_out : isl_dim_in, -1) && only(c, isl_dim_div, -1);
+  return (a == 1 || a == -1) && only(c, t, d) &&
+      only(c, t == isl_dim_in ? isl_dim_out : isl_dim_in, -1) && only(c, isl_dim_div, -1);
 }
 
 static int64_t constant_of(isl_constraint *c) {
@@ -393,7 +491,8 @@ static void apart_told(distance_apart *p) {
   if (p->here || !p->x || !p->y) return;
   int64_t a = -coef(p->x, isl_dim_in, p->du), b = -coef(p->y, isl_dim_out, p->dv);
   p->here = true;
-  for (int i = 0; i < (int)isl_constraint_dim(p->x, isl_dim_param); i++) p->here &= a * coef(p->x, isl_dim_param, i) == b * coef(p->y, isl_dim_param, i);
+  for (int i = 0; i < (int)isl_constraint_dim(p->x, isl_dim_param); i++)
+    p->here &= a * coef(p->x, isl_dim_param, i) == b * coef(p->y, isl_dim_param, i);
   p->c = b * constant_of(p->y) - a * constant_of(p->x);
 }
 
@@ -401,11 +500,20 @@ static isl_stat apart_constraint(isl_constraint *c, void *ud) {
   distance_apart *x = ud;
   if (!x->here && isl_constraint_is_equality(c)) {
     int64_t a = coef(c, isl_dim_in, x->du), b = coef(c, isl_dim_out, x->dv);
-    if (a && a == -b && only(c, isl_dim_in, x->du) && only(c, isl_dim_out, x->dv) && only(c, isl_dim_param, -1) && only(c, isl_dim_div, -1)) {
+    if (a && a == -b && only(c, isl_dim_in, x->du) && only(c, isl_dim_out, x->dv) &&
+        only(c, isl_dim_param, -1) && only(c, isl_dim_div, -1)) {
       int64_t k = constant_of(c);
-      if (k % b == 0) { x->here = true; x->c = -k / b; }     /* b*y - b*x + k = 0 */
-    } else if (!x->x && tells(c, isl_dim_in, x->du)) { x->x = c; return isl_stat_ok; }
-    else if (!x->y && tells(c, isl_dim_out, x->dv)) { x->y = c; return isl_stat_ok; }
+      if (k % b == 0) {
+        x->here = true;
+        x->c = -k / b;
+      } /* b*y - b*x + k = 0 */
+    } else if (!x->x && tells(c, isl_dim_in, x->du)) {
+      x->x = c;
+      return isl_stat_ok;
+    } else if (!x->y && tells(c, isl_dim_out, x->dv)) {
+      x->y = c;
+      return isl_stat_ok;
+    }
   }
   isl_constraint_free(c);
   return isl_stat_ok;
@@ -435,9 +543,11 @@ bool tp_const_distance(tp_sched *S, isl_map *m, int du, int dv, int64_t *lo, int
     distance_apart d = { .du = du, .dv = dv, .all = true };
     isl_map_foreach_basic_map(m, apart_map, &d);
     x->known = d.all && d.n;
-    x->lo = d.lo; x->hi = d.hi;
+    x->lo = d.lo;
+    x->hi = d.hi;
   }
-  *lo = x->lo; *hi = x->hi;
+  *lo = x->lo;
+  *hi = x->hi;
   return x->known;
 }
 
@@ -445,8 +555,10 @@ bool tp_const_distance(tp_sched *S, isl_map *m, int du, int dv, int64_t *lo, int
 static isl_set *dim_differences(tp_sched *S, isl_map *m, int du, int dv) {
   int ni = (int)isl_map_dim(m, isl_dim_in), no = (int)isl_map_dim(m, isl_dim_out);
   m = isl_map_copy(m);
-  m = isl_map_project_out(isl_map_project_out(m, isl_dim_in, du + 1, ni - du - 1), isl_dim_in, 0, du);
-  m = isl_map_project_out(isl_map_project_out(m, isl_dim_out, dv + 1, no - dv - 1), isl_dim_out, 0, dv);
+  m = isl_map_project_out(
+      isl_map_project_out(m, isl_dim_in, du + 1, ni - du - 1), isl_dim_in, 0, du);
+  m = isl_map_project_out(
+      isl_map_project_out(m, isl_dim_out, dv + 1, no - dv - 1), isl_dim_out, 0, dv);
   return isl_set_intersect_params(isl_map_deltas(m), isl_set_copy(S->context));
 }
 
@@ -472,9 +584,11 @@ bool tp_map_empty(tp_sched *S, isl_map *m) {
 }
 
 static isl_pw_aff *shifted_row(tp_sched *S, int st, int dim, int s, tp_wt shift) {
-  isl_aff *x = isl_aff_var_on_domain(isl_local_space_from_space(tp_stmt_space(S, st)), isl_dim_set, dim);
+  isl_aff *x =
+      isl_aff_var_on_domain(isl_local_space_from_space(tp_stmt_space(S, st)), isl_dim_set, dim);
   isl_pw_aff *row = isl_pw_aff_from_aff(s > 0 ? x : isl_aff_neg(x));
-  if (shift.bad || shift.p || shift.c) row = isl_pw_aff_add(row, isl_pw_aff_insert_domain(tp_wt_pw(S, shift), tp_stmt_space(S, st)));
+  if (shift.bad || shift.p || shift.c)
+    row = isl_pw_aff_add(row, isl_pw_aff_insert_domain(tp_wt_pw(S, shift), tp_stmt_space(S, st)));
   return tp_keep_aff(S, row);
 }
 

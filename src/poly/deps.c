@@ -1,9 +1,12 @@
-/* deps: what must run before what, from the accesses: each READ after the WRITEs and UPDATEs of its elements, each UPDATE after the WRITEs; updates
- * commute. An effect's points run in lexicographic order. What is wanted and not needed is `soft`. */
+/* deps: what must run before what, from the accesses: each READ after the WRITEs and UPDATEs of its
+ * elements, each UPDATE after the WRITEs; updates commute. An effect's points run in lexicographic
+ * order. What is wanted and not needed is `soft`. */
 #include "poly/sched.h"
 #include "graph/run.h"
 
-typedef struct { TP_VEC(tp_place) writes, updates, reads; } uses;
+typedef struct {
+  TP_VEC(tp_place) writes, updates, reads;
+} uses;
 
 static bool stored(const tp_arr *x) { return x->kind == TP_ARR_TEMP || x->kind == TP_ARR_OUTPUT; }
 
@@ -15,25 +18,31 @@ static uses *gather(tp_sched *S) {
       uses *x = &u[s->acc[k].arr];
       if (!stored(S->p->arrs.v[s->acc[k].arr])) continue;
       switch (s->acc[k].kind) {
-        case TP_ACC_READ: TP_PUSH(S->a, &x->reads, (tp_place){ i, k }); break;
-        case TP_ACC_WRITE: TP_PUSH(S->a, &x->writes, (tp_place){ i, k }); break;
-        case TP_ACC_UPDATE: TP_PUSH(S->a, &x->updates, (tp_place){ i, k }); break;
+      case TP_ACC_READ: TP_PUSH(S->a, &x->reads, (tp_place){ i, k }); break;
+      case TP_ACC_WRITE: TP_PUSH(S->a, &x->writes, (tp_place){ i, k }); break;
+      case TP_ACC_UPDATE: TP_PUSH(S->a, &x->updates, (tp_place){ i, k }); break;
       }
     }
   }
   return u;
 }
 
-static const tp_access *access_at(tp_sched *S, tp_place p) { return &S->p->stmts.v[p.st]->acc[p.acc]; }
+static const tp_access *access_at(tp_sched *S, tp_place p) {
+  return &S->p->stmts.v[p.st]->acc[p.acc];
+}
 
-/* Of the pairs of a stop's update and a read of its array, those of which the update is for a t < upto. */
-static isl_map *those_before(tp_sched *S, TP_TAKE isl_map *m, int src, int dst, const tp_access *r) {
+/* Of the pairs of a stop's update and a read of its array, those of which the update is for a t <
+ * upto. */
+static isl_map *those_before(
+    tp_sched *S, TP_TAKE isl_map *m, int src, int dst, const tp_access *r) {
   const tp_stmt *u = S->p->stmts.v[src], *v = S->p->stmts.v[dst];
   const tp_sym *t = tp_stop_sym(S->p, r->arr);
   for (int d = 0; d < u->ndim; d++)
-    if (u->label[d] == t && !tp_dom_has(S->p->arrs.v[r->arr]->ndim, S->p->arrs.v[r->arr]->dim, u->dim[d])) {
+    if (u->label[d] == t &&
+        !tp_dom_has(S->p->arrs.v[r->arr]->ndim, S->p->arrs.v[r->arr]->dim, u->dim[d])) {
       const tp_ix *before = tp_ix_cmp(S->ix, TP_LT, tp_ix_sym(S->ix, u->dim[d]), r->upto);
-      return isl_map_reverse(tp_rel_where(S->ix, isl_map_reverse(m), v->ndim, v->dim, u->ndim, u->dim, before));
+      return isl_map_reverse(
+          tp_rel_where(S->ix, isl_map_reverse(m), v->ndim, v->dim, u->ndim, u->dim, before));
     }
   return m;
 }
@@ -51,9 +60,13 @@ static isl_map *few(tp_sched *S, TP_KEEP isl_map *m) {
   return many ? tp_isl_few(m) : m;
 }
 
-/* {point of one access -> point of the other} at the same element; the same objects give the same one. NULL: isl failed. */
+/* {point of one access -> point of the other} at the same element; the same objects give the same
+ * one. NULL: isl failed. */
 static isl_map *through(tp_sched *S, const tp_access *w, const tp_access *r) {
-  struct { const void *w, *r; char what[8]; } key = { w->rel, r->rel, "through" };
+  struct {
+    const void *w, *r;
+    char what[8];
+  } key = { w->rel, r->rel, "through" };
   isl_map *m = tp_hmap_get(&S->memo, &key, sizeof key);
   if (m) return m;
   m = in_bounds(S, isl_map_apply_range(few(S, w->rel), isl_map_reverse(few(S, r->rel))));
@@ -71,13 +84,15 @@ static isl_map *through_early(tp_sched *S, tp_place from, tp_place to) {
 /* `sure`: it has points, as from is the array's only writer. */
 static bool add_dep(tp_sched *S, tp_place from, tp_place to, bool sure) {
   const tp_access *w = access_at(S, from), *r = access_at(S, to);
-  if (tp_is_first_end(r)) return true;          /* settled later (ends.c) */
-  tp_ask(S, "which points of '%s' need which of '%s'", S->p->stmts.v[to.st]->name, S->p->stmts.v[from.st]->name);
+  if (tp_is_first_end(r)) return true; /* settled later (ends.c) */
+  tp_ask(S, "which points of '%s' need which of '%s'", S->p->stmts.v[to.st]->name,
+      S->p->stmts.v[from.st]->name);
   tp_query_long(S, TP_TUNE_DEP_BUDGETS);
   isl_map *m = r->upto && w->kind == TP_ACC_UPDATE ? through_early(S, from, to) : through(S, w, r);
   if (!tp_query_end(S) || !m) return false;
   if (isl_map_plain_is_empty(m) == isl_bool_true || (!sure && tp_map_empty(S, m))) return true;
-  TP_PUSH(S->a, &S->deps, (tp_dep){ .src = from.st, .dst = to.st, .arr = r->arr, .acc = to.acc, .map = m });
+  TP_PUSH(S->a, &S->deps,
+      (tp_dep){ .src = from.st, .dst = to.st, .arr = r->arr, .acc = to.acc, .map = m });
   return true;
 }
 
@@ -100,27 +115,34 @@ static void effect_deps(tp_sched *S, int st) {
   const tp_stmt *s = S->p->stmts.v[st];
   for (int i = 0; s->effect && s->ndim && i < S->p->stmts.n; i++) {
     const tp_stmt *r = S->p->stmts.v[i];
-    if (r != s && (!r->effect || !s->nnode || !r->nnode || r->node[r->nnode - 1] != s->node[s->nnode - 1])) continue;
+    if (r != s &&
+        (!r->effect || !s->nnode || !r->nnode || r->node[r->nnode - 1] != s->node[s->nnode - 1]))
+      continue;
     isl_map *m = tp_keep_map(S, isl_set_lex_lt_set(isl_set_copy(s->dom), isl_set_copy(r->dom)));
-    if (m && !tp_map_empty(S, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = i, .arr = -1, .acc = -1, .map = m });
+    if (m && !tp_map_empty(S, m))
+      TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = i, .arr = -1, .acc = -1, .map = m });
   }
 }
 
-/* A reader of which some point is as far along as the update, so reads an older value: less than `least` before. It is not to hold the
- * update up, and all that this waits for, nor may it with ticks, where updates come much later (behind.c). */
+/* A reader of which some point is as far along as the update, so reads an older value: less than
+ * `least` before. It is not to hold the update up, and all that this waits for, nor may it with
+ * ticks, where updates come much later (behind.c). */
 static bool lags(tp_sched *S, int reader, const tp_stmt *s, isl_map *m, int least) {
   const tp_stmt *r = S->p->stmts.v[reader];
   int64_t lo, hi;
   for (int d = 0; d < r->ndim; d++)
     if (r->label[d] == s->label[0]) {
       if (tp_const_distance(S, m, d, 0, &lo, &hi)) return lo < least;
-      isl_map *late = tp_keep_map(S, least ? isl_map_order_le(isl_map_copy(m), isl_dim_out, 0, isl_dim_in, d) : isl_map_order_lt(isl_map_copy(m), isl_dim_out, 0, isl_dim_in, d));
+      isl_map *late = tp_keep_map(S,
+          least ? isl_map_order_le(isl_map_copy(m), isl_dim_out, 0, isl_dim_in, d)
+                : isl_map_order_lt(isl_map_copy(m), isl_dim_out, 0, isl_dim_in, d));
       return late && !tp_map_empty(S, late);
     }
   return false;
 }
 
-/* 1: it writes over what it reads there, further along its outermost dim; 0: it makes a further version; -1: neither. */
+/* 1: it writes over what it reads there, further along its outermost dim; 0: it makes a further
+ * version; -1: neither. */
 static int written_over(tp_sched *S, const tp_stmt *s, const tp_access *r) {
   const tp_access *w = NULL;
   int64_t lo, hi;
@@ -134,32 +156,38 @@ static int written_over(tp_sched *S, const tp_stmt *s, const tp_access *r) {
   return self && tp_const_distance(S, self, 0, 0, &lo, &hi) && lo == hi && lo >= 1 ? 1 : -1;
 }
 
-/* Numbers that are carried inside each row of the outermost dim too (edit distance): what is written over is a number, and which dim will be outermost is not known. */
+/* Numbers that are carried inside each row of the outermost dim too (edit distance): what is
+ * written over is a number, and which dim will be outermost is not known. */
 static bool goes_on_in_rows(tp_sched *S, const tp_arr *arr, const uses *u) {
   int64_t lo, hi;
   bool any = false;
   for (int i = 0; i < u->reads.n && !arr->rank && !any; i++)
     for (int k = 0; k < u->writes.n && !any; k++) {
-      if (u->reads.v[i].st != u->writes.v[k].st || S->p->stmts.v[u->reads.v[i].st]->ndim < 2) continue;
+      if (u->reads.v[i].st != u->writes.v[k].st || S->p->stmts.v[u->reads.v[i].st]->ndim < 2)
+        continue;
       isl_map *m = through(S, access_at(S, u->writes.v[k]), access_at(S, u->reads.v[i]));
-      any = m && !tp_map_empty(S, m) && tp_const_distance(S, m, 0, 0, &lo, &hi) && lo == 0 && hi == 0;
+      any =
+          m && !tp_map_empty(S, m) && tp_const_distance(S, m, 0, 0, &lo, &hi) && lo == 0 && hi == 0;
     }
   return any;
 }
 
-/* `old` is read and written over at a point of its own: other readers of what was there go first. */
+/* `old` is read and written over at a point of its own: other readers of what was there go first.
+ */
 static void hold_update(tp_sched *S, tp_place old, int least, const uses *u) {
   const tp_stmt *s = S->p->stmts.v[old.st];
   for (int i = 0; i < u->reads.n; i++) {
     tp_place q = u->reads.v[i];
     if (q.st == old.st) continue;
     isl_map *m = through(S, access_at(S, q), access_at(S, old));
-    if (m && !tp_map_empty(S, m) && (!s->nnode || !s->ndim || !lags(S, q.st, s, m, least))) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = q.st, .dst = old.st, .arr = -1, .acc = -1, .map = m, .soft = true });
+    if (m && !tp_map_empty(S, m) && (!s->nnode || !s->ndim || !lags(S, q.st, s, m, least)))
+      TP_PUSH(S->a, &S->deps,
+          (tp_dep){ .src = q.st, .dst = old.st, .arr = -1, .acc = -1, .map = m, .soft = true });
   }
 }
 
-/* Soft: where a statement updates an array in place (a parameter), the other readers of the old value go first, so that one copy
- * is enough. A state that keeps its value holds nobody up. */
+/* Soft: where a statement updates an array in place (a parameter), the other readers of the old
+ * value go first, so that one copy is enough. A state that keeps its value holds nobody up. */
 static void update_deps(tp_sched *S, const tp_arr *arr, const uses *u) {
   bool looked = false;
   for (int i = 0; i < u->reads.n; i++) {
@@ -174,7 +202,9 @@ static void update_deps(tp_sched *S, const tp_arr *arr, const uses *u) {
 
 /* ---- ticks ---- */
 
-int tp_call_fn(const tp_stmt *s) { return s->effect && s->nnode ? s->node[s->nnode - 1]->attr.fn : 0; }
+int tp_call_fn(const tp_stmt *s) {
+  return s->effect && s->nnode ? s->node[s->nnode - 1]->attr.fn : 0;
+}
 
 bool tp_is_tick(const tp_stmt *s) { return tp_call_fn(s) == TP_FN_TICK; }
 
@@ -187,20 +217,25 @@ static isl_map *outer_dims(tp_sched *S, const tp_stmt *s, const tp_stmt *tick, i
 
 static bool pace(tp_sched *S, int src, int dst, TP_TAKE isl_map *m) {
   if (!tp_keep_map(S, m)) return false;
-  if (isl_map_plain_is_empty(m) != isl_bool_true) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = src, .dst = dst, .arr = -1, .acc = -1, .map = m, .pace = true });
+  if (isl_map_plain_is_empty(m) != isl_bool_true)
+    TP_PUSH(S->a, &S->deps,
+        (tp_dep){ .src = src, .dst = dst, .arr = -1, .acc = -1, .map = m, .pace = true });
   return true;
 }
 
-/* A call runs not before its tick, what is shown with the last one inside its point not before all of these; one that is paced before any later tick. */
+/* A call runs not before its tick, what is shown with the last one inside its point not before all
+ * of these; one that is paced before any later tick. */
 static bool pace_call(tp_sched *S, int call, int tick) {
   const tp_stmt *s = S->p->stmts.v[call], *t = S->p->stmts.v[tick];
   int n = tp_tick_depth(t->ndim, t->dim, s->ndim, s->dim);
   if (!n || (n < t->ndim && tp_call_fn(s) != TP_FN_SHOW)) return true;
   isl_map *at = outer_dims(S, s, t, n), *ticks = isl_map_reverse(outer_dims(S, t, t, n));
-  isl_map *after = isl_map_apply_range(isl_map_copy(at), isl_map_lex_lt(isl_space_range(isl_map_get_space(at))));
+  isl_map *after =
+      isl_map_apply_range(isl_map_copy(at), isl_map_lex_lt(isl_space_range(isl_map_get_space(at))));
   isl_map *own = isl_map_apply_range(at, isl_map_copy(ticks));
   after = isl_map_apply_range(after, ticks);
-  if (s->node[s->nnode - 1]->attr.flag) return pace(S, tick, call, isl_map_reverse(own)) & pace(S, call, tick, after);
+  if (s->node[s->nnode - 1]->attr.flag)
+    return pace(S, tick, call, isl_map_reverse(own)) & pace(S, call, tick, after);
   isl_map_free(after);
   return pace(S, tick, call, isl_map_reverse(own));
 }
@@ -211,22 +246,28 @@ static bool pace_first(tp_sched *S, int st, int tick) {
   bool first = false;
   for (int a = 0; a < s->nacc; a++) {
     const tp_arr *x = S->p->arrs.v[s->acc[a].arr];
-    first |= s->acc[a].kind != TP_ACC_READ && x->kind == TP_ARR_OUTPUT && S->p->g->outputs.v[x->slot].first;
+    first |= s->acc[a].kind != TP_ACC_READ && x->kind == TP_ARR_OUTPUT &&
+        S->p->g->outputs.v[x->slot].first;
   }
-  return !first || pace(S, st, tick, isl_map_from_domain_and_range(isl_set_copy(s->dom), isl_set_copy(t->dom)));
+  return !first ||
+      pace(S, st, tick, isl_map_from_domain_and_range(isl_set_copy(s->dom), isl_set_copy(t->dom)));
 }
 
-/* Soft: the value that a parameter has at a tick, or at a callback, is made before it, also where nothing of it needs that: it may be asked for there. */
+/* Soft: the value that a parameter has at a tick, or at a callback, is made before it, also where
+ * nothing of it needs that: it may be asked for there. */
 static bool pace_newest(tp_sched *S, int st, int call) {
   const tp_stmt *s = S->p->stmts.v[st], *t = S->p->stmts.v[call];
   int n = tp_tick_depth(t->ndim, t->dim, s->ndim, s->dim);
   if (!n) return true;
   isl_map *at = outer_dims(S, s, t, n);
-  isl_map *m = isl_map_apply_range(isl_map_copy(at), isl_map_lex_le(isl_space_range(isl_map_get_space(at))));
+  isl_map *m =
+      isl_map_apply_range(isl_map_copy(at), isl_map_lex_le(isl_space_range(isl_map_get_space(at))));
   isl_map_free(at);
   m = isl_map_apply_range(m, isl_map_reverse(outer_dims(S, t, t, n)));
   if (!tp_keep_map(S, m)) return false;
-  if (!tp_map_empty(S, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = call, .arr = -1, .acc = -1, .map = m, .soft = true });
+  if (!tp_map_empty(S, m))
+    TP_PUSH(S->a, &S->deps,
+        (tp_dep){ .src = st, .dst = call, .arr = -1, .acc = -1, .map = m, .soft = true });
   return true;
 }
 
@@ -235,7 +276,9 @@ static bool pace_deps(tp_sched *S) {
   for (int t = 0; p->ticks && t < p->stmts.n; t++) {
     if (!tp_is_tick(p->stmts.v[t])) continue;
     for (int i = 0; i < p->stmts.n; i++)
-      if ((p->stmts.v[i]->effect && !tp_is_tick(p->stmts.v[i]) && !pace_call(S, i, t)) || !pace_first(S, i, t)) return false;
+      if ((p->stmts.v[i]->effect && !tp_is_tick(p->stmts.v[i]) && !pace_call(S, i, t)) ||
+          !pace_first(S, i, t))
+        return false;
   }
   return true;
 }
@@ -246,7 +289,10 @@ static bool is_begun(tp_sched *S, const uses *u, tp_place r) {
   for (int w = 0; w < u->writes.n; w++) {
     tp_query(S);
     isl_map *m = through(S, access_at(S, u->writes.v[w]), access_at(S, r));
-    if (!tp_query_end(S) || !m || !tp_is_forward(S, &(tp_dep){ .src = u->writes.v[w].st, .dst = r.st, .arr = -1, .acc = -1, .map = m })) return false;
+    if (!tp_query_end(S) || !m ||
+        !tp_is_forward(
+            S, &(tp_dep){ .src = u->writes.v[w].st, .dst = r.st, .arr = -1, .acc = -1, .map = m }))
+      return false;
     any = true;
   }
   return any;
@@ -274,12 +320,14 @@ const tp_arr *tp_newest_in(const tp_poly *p, const tp_stmt *s) {
   bool value = s->into && s->kind == TP_ST_OP;
   for (int a = 0; value && a < p->arrs.n; a++) {
     const tp_arr *to = p->arrs.v[a];
-    if (to->kind == TP_ARR_OUTPUT && tp_output_param(p->g, to->slot) == s->into) return to->id == s->acc[0].arr ? NULL : to;
+    if (to->kind == TP_ARR_OUTPUT && tp_output_param(p->g, to->slot) == s->into)
+      return to->id == s->acc[0].arr ? NULL : to;
   }
   return NULL;
 }
 
-/* The last value comes after all that are put in its place before, though it may need few of them. */
+/* The last value comes after all that are put in its place before, though it may need few of them.
+ */
 static bool newest_deps(tp_sched *S, int st, const uses *u) {
   const tp_stmt *s = S->p->stmts.v[st];
   const tp_arr *to = tp_newest_in(S->p, s), *from = to ? S->p->arrs.v[s->acc[0].arr] : NULL;
@@ -288,9 +336,12 @@ static bool newest_deps(tp_sched *S, int st, const uses *u) {
   for (int w = 0; to && w < u[to->id].writes.n; w++) {
     tp_place last = u[to->id].writes.v[w];
     isl_map *same = tp_rel_at(S->ix, from->ndim, from->dim, to->ndim, to->dim, at);
-    same = isl_map_apply_range(isl_map_apply_range(isl_map_copy(s->acc[0].rel), same), isl_map_reverse(isl_map_copy(access_at(S, last)->rel)));
+    same = isl_map_apply_range(isl_map_apply_range(isl_map_copy(s->acc[0].rel), same),
+        isl_map_reverse(isl_map_copy(access_at(S, last)->rel)));
     if (!tp_keep_map(S, same)) return false;
-    if (!tp_map_empty(S, same)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = last.st, .arr = -1, .acc = -1, .map = same });
+    if (!tp_map_empty(S, same))
+      TP_PUSH(
+          S->a, &S->deps, (tp_dep){ .src = st, .dst = last.st, .arr = -1, .acc = -1, .map = same });
   }
   return true;
 }
@@ -298,7 +349,8 @@ static bool newest_deps(tp_sched *S, int st, const uses *u) {
 static bool newest_in_time(tp_sched *S, int st) {
   const tp_poly *p = S->p;
   for (int i = 0; tp_newest_in(p, p->stmts.v[st]) && i < p->stmts.n; i++)
-    if ((p->ticks ? tp_is_tick(p->stmts.v[i]) : p->stmts.v[i]->effect) && !pace_newest(S, st, i)) return false;
+    if ((p->ticks ? tp_is_tick(p->stmts.v[i]) : p->stmts.v[i]->effect) && !pace_newest(S, st, i))
+      return false;
   return true;
 }
 
@@ -311,7 +363,9 @@ static void first_deps(tp_sched *S, int st) {
     const tp_stmt *r = S->p->stmts.v[i];
     if (!r->effect || i == st) continue;
     isl_map *m = isl_map_from_domain_and_range(isl_set_copy(s->dom), isl_set_copy(r->dom));
-    if (tp_keep_map(S, m)) TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = i, .arr = -1, .acc = -1, .map = m, .soft = true });
+    if (tp_keep_map(S, m))
+      TP_PUSH(S->a, &S->deps,
+          (tp_dep){ .src = st, .dst = i, .arr = -1, .acc = -1, .map = m, .soft = true });
   }
 }
 

@@ -1,23 +1,33 @@
 /* ends: what is left of dims that end by data below the graph (opt/ends.c).
  *
- * Domains, dependences and slots know the bounds given. An extent that mentions what was reached has a symbol for each way in which its point is written (T_end(b),
- * T_end(i - 1), T_end(*) for the greatest); the plan reads it from the array of the stop's ACCUM, right before it is used, after all that is added there.
- * And a statement need not run beyond an end: its *guard*, a conjunction of `end >= t + 1`, is looked at before it runs. An end read too early is too large, never too
- * small, so the guard is no dependence: it is looked at where the order happens to have begun the end before. Where it must be exact (effects), it waits for all that is
- * added for points before t. */
+ * Domains, dependences and slots know the bounds given. An extent that mentions what was reached
+ * has a symbol for each way in which its point is written (T_end(b), T_end(i - 1), T_end(*) for the
+ * greatest); the plan reads it from the array of the stop's ACCUM, right before it is used, after
+ * all that is added there. And a statement need not run beyond an end: its *guard*, a conjunction
+ * of `end >= t + 1`, is looked at before it runs. An end read too early is too large, never too
+ * small, so the guard is no dependence: it is looked at where the order happens to have begun the
+ * end before. Where it must be exact (effects), it waits for all that is added for points before t.
+ */
 #include "poly/lower.h"
 
 /* ---- the table ---- */
 
-static tp_at whole_dim(const tp_poly *p, int stop, int d) { return (tp_at){ true, tp_ix_const(p->g->ix, 0), tp_ix_sym(p->g->ix, p->g->stops.v[stop].dom[d]->bound) }; }
-static bool same_at(tp_at a, tp_at b) { return a.range == b.range && a.lo == b.lo && (!a.range || a.hi == b.hi); }
+static tp_at whole_dim(const tp_poly *p, int stop, int d) {
+  return (tp_at){ true, tp_ix_const(p->g->ix, 0),
+    tp_ix_sym(p->g->ix, p->g->stops.v[stop].dom[d]->bound) };
+}
+static bool same_at(tp_at a, tp_at b) {
+  return a.range == b.range && a.lo == b.lo && (!a.range || a.hi == b.hi);
+}
 
 static const char *end_name(tp_poly *p, int stop, const tp_at *at) {
   const tp_stop *s = &p->g->stops.v[stop];
   tp_ictx *c = p->g->ix;
   const char *name = tp_printf(p->a, "%s_end", s->dim->bound->name);
   for (int i = 0; i < s->ndom; i++) {
-    const char *one = !at[i].range ? tp_ix_str(c, at[i].lo) : same_at(at[i], whole_dim(p, stop, i)) ? "*" : tp_printf(p->a, "%s ..", tp_ix_str(c, at[i].lo));
+    const char *one = !at[i].range              ? tp_ix_str(c, at[i].lo)
+        : same_at(at[i], whole_dim(p, stop, i)) ? "*"
+                                                : tp_printf(p->a, "%s ..", tp_ix_str(c, at[i].lo));
     name = tp_printf(p->a, "%s%s%s", name, i ? ", " : "(", one);
   }
   return s->ndom ? tp_printf(p->a, "%s)", name) : name;
@@ -36,7 +46,8 @@ static const tp_ix *the_end(tp_poly *p, int stop, const tp_at *at) {
 }
 
 /* Of a node at a point: where it lacks dims, the greatest. */
-static const tp_ix *end_at(tp_poly *p, int stop, int n, const tp_sym *const *dims, const tp_at *at) {
+static const tp_ix *end_at(
+    tp_poly *p, int stop, int n, const tp_sym *const *dims, const tp_at *at) {
   const tp_stop *s = &p->g->stops.v[stop];
   tp_at d[s->ndom + 1];
   for (int i = 0; i < s->ndom; i++) {
@@ -61,7 +72,9 @@ int tp_next_end(const tp_poly *p, const tp_ix *e, int from) {
   return -1;
 }
 
-static bool at_mentions(tp_at at, const tp_sym *s) { return tp_ix_mentions(at.lo, s) || (at.range && tp_ix_mentions(at.hi, s)); }
+static bool at_mentions(tp_at at, const tp_sym *s) {
+  return tp_ix_mentions(at.lo, s) || (at.range && tp_ix_mentions(at.hi, s));
+}
 
 bool tp_depends(const tp_poly *p, const tp_ix *e, const tp_sym *s) {
   if (tp_ix_mentions(e, s)) return true;
@@ -73,7 +86,8 @@ bool tp_depends(const tp_poly *p, const tp_ix *e, const tp_sym *s) {
 
 /* ---- expressions ---- */
 
-const tp_ix *tp_at_dims(tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims, const tp_ix *const *at) {
+const tp_ix *tp_at_dims(
+    tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims, const tp_ix *const *at) {
   int ns = p->g->stops.n, m = n;
   const tp_sym *from[n + ns + 1];
   const tp_ix *to[n + ns + 1];
@@ -87,9 +101,12 @@ const tp_ix *tp_at_dims(tp_poly *p, const tp_ix *e, int n, const tp_sym *const *
   return tp_ix_subst(p->g->ix, e, m, from, to);
 }
 
-const tp_ix *tp_at_point(tp_poly *p, const tp_node *n, const tp_ix *e, const tp_ix *const *at) { return tp_at_dims(p, e, n->ndom, n->dom, at); }
+const tp_ix *tp_at_point(tp_poly *p, const tp_node *n, const tp_ix *e, const tp_ix *const *at) {
+  return tp_at_dims(p, e, n->ndom, n->dom, at);
+}
 
-static tp_at moved(tp_poly *p, const tp_end *e, int d, int n, const tp_sym *const *dims, const tp_ix *const *to, uint32_t gone) {
+static tp_at moved(tp_poly *p, const tp_end *e, int d, int n, const tp_sym *const *dims,
+    const tp_ix *const *to, uint32_t gone) {
   tp_at at = e->at[d];
   for (int k = 0; k < n; k++)
     if ((gone >> k & 1) && at_mentions(at, dims[k])) at = whole_dim(p, e->stop, d);
@@ -98,11 +115,14 @@ static tp_at moved(tp_poly *p, const tp_end *e, int d, int n, const tp_sym *cons
   return at;
 }
 
-/* Ends follow their points where the dims of e are replaced; what depends on a symbol of `gone` becomes the greatest. */
-const tp_ix *tp_move_ends(tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims, const tp_ix *const *to, uint32_t gone) {
+/* Ends follow their points where the dims of e are replaced; what depends on a symbol of `gone`
+ * becomes the greatest. */
+const tp_ix *tp_move_ends(tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims,
+    const tp_ix *const *to, uint32_t gone) {
   TP_VEC(const tp_sym *) from = { 0 };
   TP_VEC(const tp_ix *) by = { 0 };
-  for (int i = tp_next_end(p, e, 0), last = p->ends.n; i >= 0 && i < last; i = tp_next_end(p, e, i + 1)) {
+  for (int i = tp_next_end(p, e, 0), last = p->ends.n; i >= 0 && i < last;
+       i = tp_next_end(p, e, i + 1)) {
     const tp_end x = p->ends.v[i];
     int nd = p->g->stops.v[x.stop].ndom;
     tp_at at[nd + 1];
@@ -118,10 +138,12 @@ const tp_ix *tp_move_ends(tp_poly *p, const tp_ix *e, int n, const tp_sym *const
   return tp_ix_subst(p->g->ix, e, from.n, from.v, by.v);
 }
 
-/* An upper bound of an extent, whatever was reached, also nothing: T - t is at most T, 5 - T at most 5. */
+/* An upper bound of an extent, whatever was reached, also nothing: T - t is at most T, 5 - T at
+ * most 5. */
 const tp_ix *tp_extent_upper(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *dims) {
   const tp_ix *up = tp_end_extreme(g, e, true, n, dims), *none = e, *zero = tp_ix_const(g->ix, 0);
-  for (int i = 0; i < g->stops.n; i++) none = tp_ix_subst(g->ix, none, 1, &g->stops.v[i].sym, &zero);
+  for (int i = 0; i < g->stops.n; i++)
+    none = tp_ix_subst(g->ix, none, 1, &g->stops.v[i].sym, &zero);
   return none == e ? up : tp_ix_max(g->ix, up, tp_ix_upper(g->ix, none, n, dims));
 }
 
@@ -133,7 +155,8 @@ const tp_ix *tp_guard_of(tp_poly *p, const tp_node *n, const tp_ix *const *at) {
     for (int d = 0; d < n->ndom; d++) {
       if (n->dom[d] != p->g->stops.v[i].dim || !at[d]) continue;
       const tp_ix *end = tp_at_point(p, n, tp_ix_sym(p->g->ix, p->g->stops.v[i].sym), at);
-      all = tp_ix_both(p->g->ix, all, tp_ix_cmp(p->g->ix, TP_GE, end, tp_ix_addc(p->g->ix, at[d], 1)));
+      all = tp_ix_both(
+          p->g->ix, all, tp_ix_cmp(p->g->ix, TP_GE, end, tp_ix_addc(p->g->ix, at[d], 1)));
     }
   return all;
 }
@@ -143,7 +166,9 @@ bool tp_guard_part(const tp_poly *p, const tp_ix *guard, int k, int *end, const 
   int64_t coef;
   if (!x) return false;
   *end = tp_next_end(p, x, 0);
-  if (*end < 0 || tp_ix_kind(x) != TP_IX_GE0 || !tp_ix_linear_in(p->g->ix, tp_ix_arg(x, 0), p->ends.v[*end].sym, &coef, &rest) || coef != 1) *end = -1;
+  if (*end < 0 || tp_ix_kind(x) != TP_IX_GE0 ||
+      !tp_ix_linear_in(p->g->ix, tp_ix_arg(x, 0), p->ends.v[*end].sym, &coef, &rest) || coef != 1)
+    *end = -1;
   else *least = tp_ix_neg(p->g->ix, rest);
   return true;
 }
@@ -158,11 +183,13 @@ static int calls_over(const tp_stmt *s, const tp_ix *e, int *d) {
 
 /* Where the call's range of dim d begins, or before. */
 static const tp_ix *range_begin(const tp_poly *p, const tp_stmt *s, const tp_tree *run, int d) {
-  return d == s->bdim ? tp_ix_sub(p->g->ix, tp_ix_mulc(p->g->ix, run->arg[d], s->block), s->bshift) : s->vlo[d];
+  return d == s->bdim ? tp_ix_sub(p->g->ix, tp_ix_mulc(p->g->ix, run->arg[d], s->block), s->bshift)
+                      : s->vlo[d];
 }
 
-/* The end of the points that the call runs over. Of a block it looks at the rows of the block alone: those of others may not have been made yet, and how long a product is
- * decides its last bit. */
+/* The end of the points that the call runs over. Of a block it looks at the rows of the block
+ * alone: those of others may not have been made yet, and how long a product is decides its last
+ * bit. */
 static const tp_ix *end_of_run(tp_poly *p, const tp_stmt *s, const tp_tree *run, int end) {
   const tp_end e = p->ends.v[end];
   const tp_tree uncut = { .arg = run->arg };
@@ -176,13 +203,16 @@ static const tp_ix *end_of_run(tp_poly *p, const tp_stmt *s, const tp_tree *run,
 }
 
 /* One part: end >= least. NULL: it depends on several dims that the call runs over. */
-static const tp_ix *part_run(tp_poly *p, const tp_stmt *s, tp_tree *run, int end, const tp_ix *least) {
+static const tp_ix *part_run(
+    tp_poly *p, const tp_stmt *s, tp_tree *run, int end, const tp_ix *least) {
   tp_ictx *c = p->g->ix;
   const tp_ix *e = end_of_run(p, s, run, end), *rest;
   int64_t coef;
   int d, n = calls_over(s, least, &d);
   least = tp_move_ends(p, least, s->ndim, s->dim, run->arg, s->vec);
-  if (n == 0) return tp_ix_is_const(least, &coef) && coef <= 1 ? NULL : tp_ix_cmp(c, TP_GE, e, least);   /* where there are points, one is reached */
+  /* where there are points, one is reached */
+  if (n == 0)
+    return tp_ix_is_const(least, &coef) && coef <= 1 ? NULL : tp_ix_cmp(c, TP_GE, e, least);
   if (n > 1 || !tp_ix_linear_in(c, least, s->dim[d], &coef, &rest) || coef != 1) return NULL;
   if (!run->top) run->top = TP_NEWN(p->a, const tp_ix *, s->ndim);
   const tp_ix *top = tp_ix_addc(c, tp_ix_sub(c, e, rest), 1);
@@ -215,5 +245,6 @@ const tp_sym *tp_stop_sym(const tp_poly *p, int arr) {
 tp_at tp_any_end(const tp_poly *p, tp_at at, const tp_sym *dim) {
   bool lo = tp_next_end(p, at.lo, 0) >= 0, hi = at.range && tp_next_end(p, at.hi, 0) >= 0;
   if (!lo && !hi) return at;
-  return (tp_at){ true, lo ? tp_ix_const(p->g->ix, 0) : at.lo, hi || !at.range ? tp_ix_sym(p->g->ix, dim->bound) : at.hi };
+  return (tp_at){ true, lo ? tp_ix_const(p->g->ix, 0) : at.lo,
+    hi || !at.range ? tp_ix_sym(p->g->ix, dim->bound) : at.hi };
 }

@@ -1,15 +1,18 @@
-/* level: one depth of the driver: strongly connected components, for each the dims that may be its next loop with an offset for each member, and the
- * votes that choose one (docs/scheduling.md, section 2). */
+/* level: one depth of the driver: strongly connected components, for each the dims that may be its
+ * next loop with an offset for each member, and the votes that choose one (docs/scheduling.md,
+ * section 2). */
 #include "poly/sched.h"
 
 /* ---- components ---- */
 
 /* In order of their first statements, and so are the statements of each. */
 static void find_sccs(tp_sched *S, tp_level *L) {
-  int N = S->p->stmts.n, *scc = TP_NEWN(S->a, int, N), *size = TP_NEWN(S->a, int, N), *as = TP_NEWN(S->a, int, N);
+  int N = S->p->stmts.n, *scc = TP_NEWN(S->a, int, N), *size = TP_NEWN(S->a, int, N),
+      *as = TP_NEWN(S->a, int, N);
   tp_link *edge = TP_NEWN(S->a, tp_link, L->arcs.n);
   bool *in = TP_NEWN(S->a, bool, N);
-  for (int e = 0; e < L->arcs.n; e++) edge[e] = (tp_link){ tp_dep_of(S, &L->arcs.v[e])->src, tp_dep_of(S, &L->arcs.v[e])->dst };
+  for (int e = 0; e < L->arcs.n; e++)
+    edge[e] = (tp_link){ tp_dep_of(S, &L->arcs.v[e])->src, tp_dep_of(S, &L->arcs.v[e])->dst };
   tp_sccs(N, L->arcs.n, edge, scc);
   for (int i = 0; i < L->nst; i++) in[L->st[i]] = true, size[scc[L->st[i]]]++;
   L->scc = TP_NEWN(S->a, tp_scc, L->nst);
@@ -33,7 +36,10 @@ static void sort_arcs(tp_sched *S, tp_level *L) {
   for (int e = 0; e < L->arcs.n; e++) {
     const tp_dep *d = tp_dep_of(S, &L->arcs.v[e]);
     int u = L->of[d->src], v = L->of[d->dst];
-    if (u == v) { TP_PUSH(S->a, &L->inner[u], L->arcs.v[e]); continue; }
+    if (u == v) {
+      TP_PUSH(S->a, &L->inner[u], L->arcs.v[e]);
+      continue;
+    }
     TP_PUSH(S->a, &L->outer[u], e);
     TP_PUSH(S->a, &L->outer[v], e);
   }
@@ -46,7 +52,9 @@ tp_arcs tp_inner_arcs(tp_sched *S, const tp_level *L, int scc) {
 
 /* ---- turns: a heap of places in a list that is gone through again and again ---- */
 
-static bool sooner(tp_turn a, tp_turn b) { return a.sweep != b.sweep ? a.sweep < b.sweep : a.k < b.k; }
+static bool sooner(tp_turn a, tp_turn b) {
+  return a.sweep != b.sweep ? a.sweep < b.sweep : a.k < b.k;
+}
 
 void tp_turn_push(tp_sched *S, tp_turns *h, tp_turn t) {
   TP_PUSH(S->a, h, t);
@@ -80,11 +88,18 @@ int tp_dim_of(tp_sched *S, int st, const tp_sym *label) {
 }
 
 typedef struct {
-  tp_sched *S; const tp_level *L; const tp_scc *c; const tp_arcs *in; const tp_sym *label; int s;
-  tp_wt *off, *w;                               /* by member; by arc */
-  int64_t *at;                                  /* w at sample bounds */
-  int nlink, *link;                             /* arcs between two members: those that may raise their end first come in a topological order, where they have one */
-  tp_ints *into, *from;                         /* by member: such arcs */
+  tp_sched *S;
+  const tp_level *L;
+  const tp_scc *c;
+  const tp_arcs *in;
+  const tp_sym *label;
+  int s;
+  tp_wt *off, *w; /* by member; by arc */
+  int64_t *at;    /* w at sample bounds */
+  /* arcs between two members: those that may raise their end first come in a topological order,
+   * where they have one */
+  int nlink, *link;
+  tp_ints *into, *from; /* by member: such arcs */
 } fit;
 
 static const tp_dep *arc_dep(const fit *f, int e) { return tp_dep_of(f->S, &f->in->v[e]); }
@@ -95,7 +110,8 @@ static bool weigh(fit *f) {
   for (int e = 0; e < f->in->n; e++) {
     const tp_dep *d = arc_dep(f, e);
     tp_ask_dep(f->S, "how far '%s' runs behind '%s'", d);
-    f->w[e] = tp_distance(f->S, f->in->v[e].map, tp_dim_of(f->S, d->src, f->label), tp_dim_of(f->S, d->dst, f->label), f->s);
+    f->w[e] = tp_distance(f->S, f->in->v[e].map, tp_dim_of(f->S, d->src, f->label),
+        tp_dim_of(f->S, d->dst, f->label), f->s);
     if (f->w[e].bad || (d->src == d->dst && !tp_wt_le(f->S, tp_wt_c(0), f->w[e]))) return false;
     f->at[e] = tp_wt_at(f->S, f->w[e], TP_TUNE_VOTE_BOUND);
     if (d->src == d->dst) continue;
@@ -105,9 +121,11 @@ static bool weigh(fit *f) {
   return true;
 }
 
-/* Kahn's algorithm on the arcs that raise a zero, or hand on what was raised; members on a cycle of such arcs come last, in their order. */
+/* Kahn's algorithm on the arcs that raise a zero, or hand on what was raised; members on a cycle of
+ * such arcs come last, in their order. */
 static void sort_links(fit *f) {
-  int n = f->c->n, done = 0, *wait = TP_NEWN(f->S->a, int, n), *order = TP_NEWN(f->S->a, int, 2 * n);
+  int n = f->c->n, done = 0, *wait = TP_NEWN(f->S->a, int, n),
+      *order = TP_NEWN(f->S->a, int, 2 * n);
   f->link = TP_NEWN(f->S->a, int, f->in->n);
   for (int i = 0; i < n; i++) {
     for (int k = 0; k < f->into[i].n; k++) wait[i] += f->at[f->into[i].v[k]] <= 0;
@@ -156,7 +174,8 @@ static bool fits_at(const fit *f) {
   return !changed;
 }
 
-/* Longest paths: off[v] >= off[u] - w. Still changing after as many rounds as members: a cycle that goes back in time. */
+/* Longest paths: off[v] >= off[u] - w. Still changing after as many rounds as members: a cycle that
+ * goes back in time. */
 static bool longest_paths(const fit *f) {
   for (int round = 0; round <= f->c->n; round++) {
     bool changed = false;
@@ -173,7 +192,8 @@ static bool longest_paths(const fit *f) {
   return false;
 }
 
-/* ---- states: what has slack everywhere and starts later than the others runs early, so that w[i + 1] is made at the end of body i ---- */
+/* ---- states: what has slack everywhere and starts later than the others runs early, so that w[i +
+ * 1] is made at the end of body i ---- */
 
 /* How much later than it must a member runs; false: something holds it, or nothing does. */
 static bool slack(const fit *f, int i, int64_t *out) {
@@ -187,7 +207,9 @@ static bool slack(const fit *f, int i, int64_t *out) {
   return f->into[i].n > 0;
 }
 
-static tp_wt first_of(const fit *f, int i) { return tp_first_row(f->S, f->c->st[i], tp_dim_of(f->S, f->c->st[i], f->label), f->s); }
+static tp_wt first_of(const fit *f, int i) {
+  return tp_first_row(f->S, f->c->st[i], tp_dim_of(f->S, f->c->st[i], f->label), f->s);
+}
 
 /* The rows at which members start that no other is known to start before. */
 typedef TP_VEC(tp_wt) wts;
@@ -208,7 +230,8 @@ static wts first_starts(const fit *f) {
   return v;
 }
 
-/* The loop's first iteration stays its first: some other member starts no later. Members that run early do not change that, as another one starts before them. */
+/* The loop's first iteration stays its first: some other member starts no later. Members that run
+ * early do not change that, as another one starts before them. */
 static bool starts_late(const fit *f, const wts *starts, int i, tp_wt off) {
   tp_wt first = tp_wt_add(f->S, first_of(f, i), off);
   for (int k = 0; k < starts->n; k++)
@@ -216,8 +239,8 @@ static bool starts_late(const fit *f, const wts *starts, int i, tp_wt off) {
   return false;
 }
 
-/* Members that only copy states: all they wait for has slack as well. With ticks they stay, as what is made early would wait too soon for old values that are
- * still being made (behind.c). */
+/* Members that only copy states: all they wait for has slack as well. With ticks they stay, as what
+ * is made early would wait too soon for old values that are still being made (behind.c). */
 static bool *copies_of_states(const fit *f) {
   bool *copy = TP_NEWN(f->S->a, bool, f->c->n), *slacks = TP_NEWN(f->S->a, bool, f->c->n);
   int64_t by;
@@ -227,7 +250,8 @@ static bool *copies_of_states(const fit *f) {
   return copy;
 }
 
-/* In rounds through the members; after the first, only who waits for one that was lowered is asked again. */
+/* In rounds through the members; after the first, only who waits for one that was lowered is asked
+ * again. */
 static void lower_states(const fit *f) {
   const bool *copy = copies_of_states(f);
   const wts starts = first_starts(f);
@@ -254,9 +278,19 @@ static void lower_states(const fit *f) {
   }
 }
 
-static bool fits(tp_sched *S, const tp_level *L, const tp_scc *c, const tp_arcs *in, const tp_sym *label, int s, tp_wt **off) {
-  fit f = { .S = S, .L = L, .c = c, .in = in, .label = label, .s = s, .off = TP_NEWN(S->a, tp_wt, c->n), .w = TP_NEWN(S->a, tp_wt, in->n),
-            .at = TP_NEWN(S->a, int64_t, in->n), .into = TP_NEWN(S->a, tp_ints, c->n), .from = TP_NEWN(S->a, tp_ints, c->n) };
+static bool fits(tp_sched *S, const tp_level *L, const tp_scc *c, const tp_arcs *in,
+    const tp_sym *label, int s, tp_wt **off) {
+  fit f = { .S = S,
+    .L = L,
+    .c = c,
+    .in = in,
+    .label = label,
+    .s = s,
+    .off = TP_NEWN(S->a, tp_wt, c->n),
+    .w = TP_NEWN(S->a, tp_wt, in->n),
+    .at = TP_NEWN(S->a, int64_t, in->n),
+    .into = TP_NEWN(S->a, tp_ints, c->n),
+    .from = TP_NEWN(S->a, tp_ints, c->n) };
   *off = f.off;
   if (!in->n) return true;
   if (!weigh(&f)) return false;
@@ -320,27 +354,40 @@ tp_level *tp_level_make(tp_sched *S, int nst, const int *st, const tp_arcs *arcs
 
 /* ---- arcs between equal rows ---- */
 
-static bool by_distance(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, bool *keep) {
+static bool by_distance(
+    tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, bool *keep) {
   int64_t lo, hi;
-  if (u->dim < 0 || v->dim < 0 || u->s != v->s || u->shift.bad || v->shift.bad || u->shift.p != v->shift.p) return false;
+  if (u->dim < 0 || v->dim < 0 || u->s != v->s || u->shift.bad || v->shift.bad ||
+      u->shift.p != v->shift.p)
+    return false;
   if (!tp_const_distance(S, e->map, u->dim, v->dim, &lo, &hi)) return false;
   int64_t by = v->shift.c - u->shift.c;
-  lo = u->s * lo + by; hi = u->s * hi + by;
+  lo = u->s * lo + by;
+  hi = u->s * hi + by;
   *keep = lo == 0;
   return lo == hi || (lo > 0 && hi > 0);
 }
 
-typedef struct { bool never, exact; isl_map *map; } meeting;     /* map NULL: all of it, or not known */
+/* map NULL: all of it, or not known */
+typedef struct {
+  bool never, exact;
+  isl_map *map;
+} meeting;
 
 /* The pairs of m in equal rows; the same objects give the same answer. */
 static const meeting *meeting_of(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_aff *v) {
-  struct { const void *m, *u, *v; char what[8]; } key = { m, u, v, "meeting" };
+  struct {
+    const void *m, *u, *v;
+    char what[8];
+  } key = { m, u, v, "meeting" };
   meeting *x = tp_hmap_get(&S->memo, &key, sizeof key);
   if (x) return x;
   tp_hmap_set(&S->memo, &key, sizeof key, x = TP_NEW(S->a, meeting));
   tp_query(S);
-  isl_map *same = isl_map_intersect(isl_map_copy(m), isl_pw_aff_eq_map(isl_pw_aff_copy(u), isl_pw_aff_copy(v)));
-  bool never = same && isl_map_is_empty(same) == isl_bool_true, all = same && !never && isl_map_is_subset(m, same) == isl_bool_true;
+  isl_map *same =
+      isl_map_intersect(isl_map_copy(m), isl_pw_aff_eq_map(isl_pw_aff_copy(u), isl_pw_aff_copy(v)));
+  bool never = same && isl_map_is_empty(same) == isl_bool_true,
+       all = same && !never && isl_map_is_subset(m, same) == isl_bool_true;
   bool known = tp_query_end(S) && same;
   *x = (meeting){ .never = known && never, .exact = known && all };
   if (known && !never && !all) x->map = tp_keep_map(S, same);
@@ -348,11 +395,15 @@ static const meeting *meeting_of(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_
   return x;
 }
 
-bool tp_arc_at(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, tp_arc *out, bool *exact) {
+bool tp_arc_at(
+    tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, tp_arc *out, bool *exact) {
   *exact = false;
   *out = *e;
   bool keep;
-  if (by_distance(S, e, u, v, &keep)) { *exact = keep; return keep; }
+  if (by_distance(S, e, u, v, &keep)) {
+    *exact = keep;
+    return keep;
+  }
   tp_ask_dep(S, "in which iterations '%s' needs '%s'", tp_dep_of(S, e));
   const meeting *x = meeting_of(S, e->map, u->row, v->row);
   *exact = x->exact;
@@ -391,7 +442,10 @@ bool tp_acyclic(tp_sched *S, const tp_scc *c, const tp_arcs *arcs) {
     for (int e = 0; e < arcs->n; e++)
       if (!gone[tp_dep_of(S, &arcs->v[e])->src]) held[tp_dep_of(S, &arcs->v[e])->dst] = true;
     for (int i = 0; i < c->n; i++)
-      if (!gone[c->st[i]] && !held[c->st[i]]) { gone[c->st[i]] = moved = true; left--; }
+      if (!gone[c->st[i]] && !held[c->st[i]]) {
+        gone[c->st[i]] = moved = true;
+        left--;
+      }
   }
   return !left;
 }
@@ -402,12 +456,15 @@ static bool carries_all(tp_sched *S, const tp_level *L, int k, int pick) {
   const tp_cand *x = &c->cand[pick];
   int s = x->ok[0] ? 0 : 1;
   tp_mem *mem = TP_NEWN(S->a, tp_mem, c->n);
-  for (int i = 0; i < c->n; i++) mem[i] = tp_mem_make(S, c->st[i], tp_dim_of(S, c->st[i], x->label), s ? -1 : 1, x->off[s][i]);
+  for (int i = 0; i < c->n; i++)
+    mem[i] = tp_mem_make(S, c->st[i], tp_dim_of(S, c->st[i], x->label), s ? -1 : 1, x->off[s][i]);
   tp_arcs in = tp_inner_arcs(S, L, k), rest = { 0 };
   for (int e = 0; e < in.n; e++) {
-    tp_arc out; bool exact;
+    tp_arc out;
+    bool exact;
     const tp_dep *d = tp_dep_of(S, &in.v[e]);
-    if (tp_arc_at(S, &in.v[e], &mem[L->at[d->src]], &mem[L->at[d->dst]], &out, &exact)) TP_PUSH(S->a, &rest, out);
+    if (tp_arc_at(S, &in.v[e], &mem[L->at[d->src]], &mem[L->at[d->dst]], &out, &exact))
+      TP_PUSH(S->a, &rest, out);
   }
   return tp_acyclic(S, c, &rest);
 }
@@ -424,12 +481,16 @@ static bool carries_none(tp_sched *S, const tp_level *L, int k, const tp_sym *la
   int64_t lo, hi;
   for (int e = 0; e < L->inner[k].n; e++) {
     const tp_dep *d = tp_dep_of(S, &L->inner[k].v[e]);
-    if (!tp_const_distance(S, L->inner[k].v[e].map, tp_dim_of(S, d->src, label), tp_dim_of(S, d->dst, label), &lo, &hi) || lo || hi) return false;
+    if (!tp_const_distance(S, L->inner[k].v[e].map, tp_dim_of(S, d->src, label),
+            tp_dim_of(S, d->dst, label), &lo, &hi) ||
+        lo || hi)
+      return false;
   }
   return true;
 }
 
-/* Bytes that an arc keeps alive from row to row of a loop over this dim: whole rows, as many as the reader lies behind; all if it isn't in the loop. */
+/* Bytes that an arc keeps alive from row to row of a loop over this dim: whole rows, as many as the
+ * reader lies behind; all if it isn't in the loop. */
 static double kept_by(tp_sched *S, const tp_arc *e, const tp_sym *label, int s) {
   const tp_dep *d = tp_dep_of(S, e);
   if (d->arr < 0) return 0;
@@ -453,32 +514,45 @@ static double kept_by(tp_sched *S, const tp_arc *e, const tp_sym *label, int s) 
 /* What a loop over a candidate keeps alive; of each array what its last reader asks for. */
 static double kept(tp_sched *S, const tp_level *L, int k, const tp_cand *x) {
   int n = L->inner[k].n + L->outer[k].n, s = x->ok[0] ? 1 : -1;
-  struct { int arr; double most; } *by = TP_NEWN(S->a, __typeof__(*by), n);
+  struct {
+    int arr;
+    double most;
+  } *by = TP_NEWN(S->a, __typeof__(*by), n);
   double sum = 0;
   for (int i = 0, m = 0; i < n; i++) {
-    const tp_arc *e = i < L->inner[k].n ? &L->inner[k].v[i] : &L->arcs.v[L->outer[k].v[i - L->inner[k].n]];
+    const tp_arc *e =
+        i < L->inner[k].n ? &L->inner[k].v[i] : &L->arcs.v[L->outer[k].v[i - L->inner[k].n]];
     double b = kept_by(S, e, x->label, s);
     int j = 0;
     while (j < m && by[j].arr != tp_dep_of(S, e)->arr) j++;
-    if (j == m) { by[m].arr = tp_dep_of(S, e)->arr; by[m++].most = 0; }
+    if (j == m) {
+      by[m].arr = tp_dep_of(S, e)->arr;
+      by[m++].most = 0;
+    }
     sum += TP_MAX(b - by[j].most, 0);
     by[j].most = TP_MAX(by[j].most, b);
   }
   return sum;
 }
 
-/* A dim that leaves no cycle, better one that no call could run over; else one that orders something. Of equals the one that keeps less, then program order. */
+/* A dim that leaves no cycle, better one that no call could run over; else one that orders
+ * something. Of equals the one that keeps less, then program order. */
 static int best_dim(tp_sched *S, const tp_level *L, int k) {
   const tp_scc *c = &L->scc[k];
   int best = 0, rank = 4;
   double bytes = 0;
   for (int i = 0; i < c->ncand; i++) {
     const tp_sym *l = c->cand[i].label;
-    int r = !c->rec ? 0 : carries_all(S, L, k, i) ? could_be_vector(S, c, l) : carries_none(S, L, k, l) ? 3 : 2;
+    int r = !c->rec                ? 0
+        : carries_all(S, L, k, i)  ? could_be_vector(S, c, l)
+        : carries_none(S, L, k, l) ? 3
+                                   : 2;
     if (r > rank) continue;
     double b = kept(S, L, k, &c->cand[i]);
     if (r == rank && b >= bytes) continue;
-    best = i; rank = r; bytes = b;
+    best = i;
+    rank = r;
+    bytes = b;
   }
   return best;
 }
@@ -490,7 +564,11 @@ static void stage(tp_sched *S, tp_level *L, bool rec, bool several) {
     if (c->pick >= 0 || !c->ncand || c->rec != rec || (c->ncand > 1) != several) continue;
     c->pick = several ? best_dim(S, L, k) : 0;
     q[nq++] = k;
-    if (several) { spread_level(S, L, nq, q); nq = 0; }      /* one at a time: the next may follow */
+    /* one at a time: the next may follow */
+    if (several) {
+      spread_level(S, L, nq, q);
+      nq = 0;
+    }
   }
   spread_level(S, L, nq, q);
 }

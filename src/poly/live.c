@@ -1,30 +1,48 @@
-/* live: how many consecutive points of an array are alive at once, per dim (docs/scheduling.md, section 7).
+/* live: how many consecutive points of an array are alive at once, per dim (docs/scheduling.md,
+ * section 7).
  *
- * With W: element -> time of its write and R: element -> time of a read,  M = (R . lex_ge . W^-1) n (W . lex_lt . W^-1)  is {e -> e': e' is written after e
- * and not after some read of e}: they must not share a slot. Successive modulo on D = deltas(M): the width of a dim is 1 + max |D_d|, then D_d = 0. Done
- * from the outermost dim and from the innermost one; the smaller product at sample bounds stays.
+ * With W: element -> time of its write and R: element -> time of a read,  M = (R . lex_ge . W^-1) n
+ * (W . lex_lt . W^-1)  is {e -> e': e' is written after e and not after some read of e}: they must
+ * not share a slot. Successive modulo on D = deltas(M): the width of a dim is 1 + max |D_d|, then
+ * D_d = 0. Done from the outermost dim and from the innermost one; the smaller product at sample
+ * bounds stays.
  *
- * Where a statement changes a part of one array and what it makes is another (a state of which several rows change, one after the other, each seen in
- * between), both are one array in two versions: elements with one more coordinate, the version. If that needs no more than one of them, one lies in the other. */
+ * Where a statement changes a part of one array and what it makes is another (a state of which
+ * several rows change, one after the other, each seen in between), both are one array in two
+ * versions: elements with one more coordinate, the version. If that needs no more than one of them,
+ * one lies in the other. */
 #include "poly/sched.h"
 #include <stdlib.h>
 
-typedef struct {                                /* what arrays have in common that are accessed alike */
-  bool ok; const tp_ix **width;
-  tp_sets delta;                                /* by last read */
-  int *asks;                                    /* per dim: the last read that asks for most, -1: none, UNASKED */
+/* what arrays have in common that are accessed alike */
+typedef struct {
+  bool ok;
+  const tp_ix **width;
+  tp_sets delta; /* by last read */
+  /* per dim: the last read that asks for most, -1: none, UNASKED */
+  int *asks;
 } answer;
 typedef struct {
-  tp_sched *S; tp_arr *x;
-  tp_hmap *known;                               /* answers */
-  TP_VEC(tp_place) writes, reads;                  /* updates count as reads */
-  tp_ints *marks;                               /* by level: the places of its writes in their sequences, ascending; a read's place counts by these only */
-  int ncol, *level; bool *isrow;                /* columns of the times that tell its accesses apart */
-  tp_ints last;                                 /* reads that no other one comes after whatever is written in between */
-  int *hard;                                    /* arrays of which it took too long to say exactly, so far */
-  bool outline;                                 /* accesses of several pieces count as their outline */
-  const int *version;                           /* by array: its number among those that lie in one, -1: not one of them; NULL: x alone */
-  isl_set *late;                                /* more of it, where far statements run as late as they may; NULL: none */
+  tp_sched *S;
+  tp_arr *x;
+  tp_hmap *known;                 /* answers */
+  TP_VEC(tp_place) writes, reads; /* updates count as reads */
+  /* by level: the places of its writes in their sequences, ascending; a read's place counts by
+   * these only */
+  tp_ints *marks;
+  /* columns of the times that tell its accesses apart */
+  int ncol, *level;
+  bool *isrow;
+  /* reads that no other one comes after whatever is written in between */
+  tp_ints last;
+  /* arrays of which it took too long to say exactly, so far */
+  int *hard;
+  /* accesses of several pieces count as their outline */
+  bool outline;
+  /* by array: its number among those that lie in one, -1: not one of them; NULL: x alone */
+  const int *version;
+  /* more of it, where far statements run as late as they may; NULL: none */
+  isl_set *late;
   answer *a;
 } life;
 enum { NOT_ASKED = -2 };
@@ -32,7 +50,9 @@ enum { NOT_ASKED = -2 };
 static const tp_stmt *stmt(const life *f, tp_place p) { return f->S->p->stmts.v[p.st]; }
 static const tp_access *acc(const life *f, tp_place p) { return &stmt(f, p)->acc[p.acc]; }
 static const tp_sst *way(const life *f, tp_place p) { return &f->S->st[p.st]; }
-static tp_place nth(const life *f, int i) { return i < f->writes.n ? f->writes.v[i] : f->reads.v[i - f->writes.n]; }
+static tp_place nth(const life *f, int i) {
+  return i < f->writes.n ? f->writes.v[i] : f->reads.v[i - f->writes.n];
+}
 static int count(const life *f) { return f->writes.n + f->reads.n; }
 
 /* ---- shared loops ---- */
@@ -50,12 +70,18 @@ static int common_loops(const life *f) {
 }
 
 /* Row of element coordinate k at level l: s * e_k + by + p. False: not of this form. */
-typedef struct { int s; int64_t by; isl_pw_aff *p; } rowform;
+typedef struct {
+  int s;
+  int64_t by;
+  isl_pw_aff *p;
+} rowform;
 
 static bool width_row(const life *f, tp_place at, int l, int k, rowform *r) {
   const tp_mem *m = way(f, at)->path[l].mem;
   int64_t lo, hi;
-  if (m->dim < 0 || m->shift.bad || !tp_const_distance(f->S, acc(f, at)->rel, m->dim, k, &lo, &hi) || lo != hi) return false;
+  if (m->dim < 0 || m->shift.bad ||
+      !tp_const_distance(f->S, acc(f, at)->rel, m->dim, k, &lo, &hi) || lo != hi)
+    return false;
   *r = (rowform){ m->s, m->shift.c - m->s * lo, m->shift.p };
   return true;
 }
@@ -64,21 +90,27 @@ static bool same_row(const rowform *a, const rowform *b) {
   return a->s == b->s && a->by == b->by && a->p == b->p;
 }
 
-/* All accesses of an element are in one iteration of the shared loop at level l, because it runs over dim k of the element. */
+/* All accesses of an element are in one iteration of the shared loop at level l, because it runs
+ * over dim k of the element. */
 static bool one_iteration(const life *f, int k, int l) {
   rowform first, r;
   bool ok = width_row(f, nth(f, 0), l, k, &first);
-  for (int i = 1; i < count(f) && ok; i++) ok = width_row(f, nth(f, i), l, k, &r) && same_row(&first, &r);
+  for (int i = 1; i < count(f) && ok; i++)
+    ok = width_row(f, nth(f, i), l, k, &r) && same_row(&first, &r);
   return ok;
 }
 
-/* Every dim is dense or gone through by a loop that leaves an element behind for good: so must each loop around that one. */
+/* Every dim is dense or gone through by a loop that leaves an element behind for good: so must each
+ * loop around that one. */
 static bool all_points(const life *f) {
   int shared = common_loops(f), need = ((1 << f->x->ndim) - 1) & ~f->x->dense, have = 0;
   for (int l = 0; l < shared && need & ~have; l++) {
-    bool any = way(f, nth(f, 0))->path[l].loop->block > 0;      /* the loop over its rows says it */
+    bool any = way(f, nth(f, 0))->path[l].loop->block > 0; /* the loop over its rows says it */
     for (int k = 0; k < f->x->ndim; k++)
-      if (one_iteration(f, k, l)) { any = true; have |= 1 << k; }
+      if (one_iteration(f, k, l)) {
+        any = true;
+        have |= 1 << k;
+      }
     if (!any) return false;
   }
   return !(need & ~have);
@@ -89,7 +121,9 @@ static bool all_points(const life *f) {
 static int by_number(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
 static int seq_at(const tp_sst *s, int l) { return l < s->npath ? s->path[l].seq : 0; }
-static const tp_mem *row_at(const tp_sst *s, int l) { return l + 1 < s->npath ? s->path[l].mem : NULL; }
+static const tp_mem *row_at(const tp_sst *s, int l) {
+  return l + 1 < s->npath ? s->path[l].mem : NULL;
+}
 
 static void mark_writes(life *f, int l) {
   tp_ints *m = &f->marks[l];
@@ -107,7 +141,8 @@ static int place_at(const life *f, tp_place p, int l) {
   int seq = seq_at(way(f, p), l), lo = 0;
   for (int hi = m->n; lo < hi;) {
     int mid = (lo + hi) / 2;
-    if (m->v[mid] < seq) lo = mid + 1; else hi = mid;
+    if (m->v[mid] < seq) lo = mid + 1;
+    else hi = mid;
   }
   return 2 * lo + (lo < m->n && m->v[lo] == seq);
 }
@@ -126,7 +161,10 @@ static void columns(life *f) {
       row |= row_at(way(f, nth(f, i)), l) != NULL;
     }
     if (differ) f->level[f->ncol++] = l;
-    if (row) { f->isrow[f->ncol] = true; f->level[f->ncol++] = l; }
+    if (row) {
+      f->isrow[f->ncol] = true;
+      f->level[f->ncol++] = l;
+    }
   }
 }
 
@@ -134,12 +172,15 @@ static isl_space *time_space(const life *f) { return tp_isl_space(f->S->ix, f->n
 
 static isl_map *time_of(const life *f, tp_place at) {
   isl_space *dom = tp_stmt_space(f->S, at.st);
-  isl_multi_pw_aff *t = isl_multi_pw_aff_zero(isl_space_map_from_domain_and_range(isl_space_copy(dom), time_space(f)));
+  isl_multi_pw_aff *t = isl_multi_pw_aff_zero(
+      isl_space_map_from_domain_and_range(isl_space_copy(dom), time_space(f)));
   for (int c = 0; c < f->ncol; c++) {
     const tp_mem *m = f->isrow[c] ? row_at(way(f, at), f->level[c]) : NULL;
     int64_t seq = f->isrow[c] ? 0 : place_at(f, at, f->level[c]);
-    isl_pw_aff *v = m ? isl_pw_aff_copy(m->row)
-                      : isl_pw_aff_from_aff(isl_aff_val_on_domain(isl_local_space_from_space(isl_space_copy(dom)), isl_val_int_from_si(f->S->ctx, seq)));
+    isl_pw_aff *v = m
+        ? isl_pw_aff_copy(m->row)
+        : isl_pw_aff_from_aff(isl_aff_val_on_domain(isl_local_space_from_space(isl_space_copy(dom)),
+              isl_val_int_from_si(f->S->ctx, seq)));
     t = isl_multi_pw_aff_set_at(t, c, v);
   }
   isl_space_free(dom);
@@ -149,24 +190,34 @@ static isl_map *time_of(const life *f, tp_place at) {
 /* {element -> points of the statement at which this access touches it, at least} */
 static isl_map *touching(const life *f, tp_place at) {
   isl_map *rel = tp_isl_few(isl_map_copy(acc(f, at)->rel));
-  if (f->outline && isl_map_n_basic_map(rel) > 1) rel = isl_map_from_basic_map(isl_map_simple_hull(isl_map_remove_divs(rel)));
-  if (f->version) rel = isl_map_fix_si(isl_map_add_dims(rel, isl_dim_out, 1), isl_dim_out, (unsigned)f->x->ndim - 1, f->version[acc(f, at)->arr]);
+  if (f->outline && isl_map_n_basic_map(rel) > 1)
+    rel = isl_map_from_basic_map(isl_map_simple_hull(isl_map_remove_divs(rel)));
+  if (f->version)
+    rel = isl_map_fix_si(isl_map_add_dims(rel, isl_dim_out, 1), isl_dim_out,
+        (unsigned)f->x->ndim - 1, f->version[acc(f, at)->arr]);
   return isl_map_reverse(rel);
 }
 
 /* {element -> time at which this access touches it, at least} */
-static isl_map *touched(const life *f, tp_place at) { return isl_map_apply_range(touching(f, at), time_of(f, at)); }
+static isl_map *touched(const life *f, tp_place at) {
+  return isl_map_apply_range(touching(f, at), time_of(f, at));
+}
 
 /* ---- may the kernel write over this operand? ---- */
 
 static bool moves_with(const life *f, const tp_access *a, int d, int *dim, int64_t *by) {
   int64_t hi;
   for (int k = 0; k < f->S->p->arrs.v[a->arr]->ndim; k++)
-    if (tp_const_distance(f->S, a->rel, d, k, by, &hi) && *by == hi) { *dim = k; return true; }
+    if (tp_const_distance(f->S, a->rel, d, k, by, &hi) && *by == hi) {
+      *dim = k;
+      return true;
+    }
   return false;
 }
 
-static bool is_of(const life *f, const tp_access *w, const tp_access *r) { return f->version ? f->version[w->arr] >= 0 : w->arr == r->arr; }
+static bool is_of(const life *f, const tp_access *w, const tp_access *r) {
+  return f->version ? f->version[w->arr] >= 0 : w->arr == r->arr;
+}
 
 /* Over vector dims only if each call's point writes where it has read. */
 static bool in_place(const life *f, tp_place p) {
@@ -176,9 +227,12 @@ static bool in_place(const life *f, tp_place p) {
   for (int w = 0; w < s->nacc; w++) {
     if (s->acc[w].kind != TP_ACC_WRITE || !is_of(f, &s->acc[w], r)) continue;
     for (int d = 0; d < s->ndim; d++) {
-      int kr, kw; int64_t br, bw;
+      int kr, kw;
+      int64_t br, bw;
       if (!(s->vec >> d & 1)) continue;
-      if (!moves_with(f, r, d, &kr, &br) || !moves_with(f, &s->acc[w], d, &kw, &bw) || kr != kw || br != bw) return false;
+      if (!moves_with(f, r, d, &kr, &br) || !moves_with(f, &s->acc[w], d, &kw, &bw) || kr != kw ||
+          br != bw)
+        return false;
     }
   }
   return true;
@@ -186,7 +240,7 @@ static bool in_place(const life *f, tp_place p) {
 
 /* ---- conflicts ---- */
 
-static isl_set *own_context(const life *f) {    /* an array without points needs no slots */
+static isl_set *own_context(const life *f) { /* an array without points needs no slots */
   isl_set *c = isl_set_copy(f->S->context);
   for (int k = 0; k < f->x->ndim; k++) {
     int at = f->x->dim[k]->bound ? tp_isl_place(isl_set_get_space(c), f->x->dim[k]->bound) : -1;
@@ -217,7 +271,9 @@ static bool by_blocks(const life *f) {
   return false;
 }
 
-static bool exact(const life *f, tp_place at) { return isl_map_n_basic_map(acc(f, at)->rel) <= TP_TUNE_MANY_PIECES; }
+static bool exact(const life *f, tp_place at) {
+  return isl_map_n_basic_map(acc(f, at)->rel) <= TP_TUNE_MANY_PIECES;
+}
 
 /* The write of what this read's statement copies among the versions; -1: none. */
 static int copied_to(const life *f, tp_place r) {
@@ -231,17 +287,22 @@ static int copied_to(const life *f, tp_place r) {
 static isl_map *but_copies(const life *f, isl_map *later) {
   for (int i = 0; i < f->reads.n && f->version; i++) {
     int w = copied_to(f, f->reads.v[i]);
-    if (w >= 0) later = isl_map_subtract(later, isl_map_apply_range(touching(f, f->reads.v[i]), isl_map_reverse(touching(f, f->writes.v[w]))));
+    if (w >= 0)
+      later = isl_map_subtract(later,
+          isl_map_apply_range(
+              touching(f, f->reads.v[i]), isl_map_reverse(touching(f, f->writes.v[w]))));
   }
   return later;
 }
 
 static bool conflicts(life *f) {
   tp_sched *S = f->S;
-  isl_map *W = isl_map_empty(isl_space_map_from_domain_and_range(tp_isl_space(S->ix, f->x->ndim), time_space(f)));
+  isl_map *W = isl_map_empty(
+      isl_space_map_from_domain_and_range(tp_isl_space(S->ix, f->x->ndim), time_space(f)));
   for (int i = 0; i < f->writes.n; i++) W = isl_map_union(W, touched(f, f->writes.v[i]));
   isl_map *back = isl_map_reverse(isl_map_copy(W));
-  isl_map *later = isl_map_apply_range(W, by_blocks(f) ? isl_map_lex_le(time_space(f)) : isl_map_lex_lt(time_space(f)));
+  isl_map *later = isl_map_apply_range(
+      W, by_blocks(f) ? isl_map_lex_le(time_space(f)) : isl_map_lex_lt(time_space(f)));
   later = but_copies(f, tp_isl_coalesce_map(isl_map_apply_range(later, isl_map_copy(back))));
   bool ok = later != NULL;
   for (int i = 0; i < f->last.n && ok; i++) {
@@ -272,7 +333,7 @@ static bool both_kinds(const life *f) {
 
 /* {time -> times before everything of the row that is `lag` rows later} */
 static isl_map *before_the_limit(const life *f) {
-  int c = 0;                                    /* the column of the rows */
+  int c = 0; /* the column of the rows */
   while (!f->isrow[c] || f->level[c] != f->S->p->lagdepth) c++;
   isl_map *m = isl_map_universe(isl_space_map_from_set(time_space(f)));
   isl_local_space *ls = isl_local_space_from_space(isl_map_get_space(m));
@@ -280,8 +341,10 @@ static isl_map *before_the_limit(const life *f) {
   k = isl_constraint_set_coefficient_si(k, isl_dim_in, c, 1);
   k = isl_constraint_set_coefficient_si(k, isl_dim_out, c, -1);
   m = isl_map_add_constraint(m, isl_constraint_set_constant_si(k, f->S->p->lag - 1));
-  for (int k = c - 1; k >= 0; k--) {            /* or earlier by a loop around, or a place in a sequence */
-    isl_map *outside = isl_map_order_gt(isl_map_universe(isl_map_get_space(m)), isl_dim_in, k, isl_dim_out, k);
+  /* or earlier by a loop around, or a place in a sequence */
+  for (int k = c - 1; k >= 0; k--) {
+    isl_map *outside =
+        isl_map_order_gt(isl_map_universe(isl_map_get_space(m)), isl_dim_in, k, isl_dim_out, k);
     m = isl_map_union(outside, isl_map_equate(m, isl_dim_in, k, isl_dim_out, k));
   }
   return m;
@@ -290,18 +353,22 @@ static isl_map *before_the_limit(const life *f) {
 /* What the others write in place of an element that a far statement still has to touch. */
 static bool late_conflicts(life *f) {
   tp_sched *S = f->S;
-  isl_map *all = isl_map_empty(isl_space_map_from_domain_and_range(tp_isl_space(S->ix, f->x->ndim), time_space(f))), *near = isl_map_copy(all);
+  isl_map *all = isl_map_empty(
+              isl_space_map_from_domain_and_range(tp_isl_space(S->ix, f->x->ndim), time_space(f))),
+          *near = isl_map_copy(all);
   for (int i = 0; i < f->writes.n; i++) {
     isl_map *w = touched(f, f->writes.v[i]);
     if (!stmt(f, f->writes.v[i])->far) near = isl_map_union(near, isl_map_copy(w));
     all = isl_map_union(all, w);
   }
   near = isl_map_reverse(near);
-  isl_map *later = isl_map_apply_range(isl_map_apply_range(all, isl_map_lex_lt(time_space(f))), isl_map_copy(near));
+  isl_map *later = isl_map_apply_range(
+      isl_map_apply_range(all, isl_map_lex_lt(time_space(f))), isl_map_copy(near));
   f->late = zero_set(f);
   for (int i = 0; i < count(f) && f->late; i++) {
     if (!stmt(f, nth(f, i))->far) continue;
-    isl_map *m = isl_map_apply_range(isl_map_apply_range(touched(f, nth(f, i)), before_the_limit(f)), isl_map_copy(near));
+    isl_map *m = isl_map_apply_range(
+        isl_map_apply_range(touched(f, nth(f, i)), before_the_limit(f)), isl_map_copy(near));
     f->late = isl_set_union(f->late, differences(f, isl_map_intersect(m, isl_map_copy(later))));
   }
   isl_map_free(later);
@@ -312,7 +379,11 @@ static bool late_conflicts(life *f) {
 
 /* ---- widths ---- */
 
-typedef struct { const life *f; isl_pw_aff *width; TP_VEC(isl_pw_aff *) piece; } width_pieces;
+typedef struct {
+  const life *f;
+  isl_pw_aff *width;
+  TP_VEC(isl_pw_aff *) piece;
+} width_pieces;
 
 static isl_stat add_width_piece(isl_set *dom, isl_aff *a, void *ud) {
   width_pieces *p = ud;
@@ -343,7 +414,7 @@ static const tp_ix *bound_of_pieces(const width_pieces *p, isl_pw_aff *a, isl_pw
   if (none != isl_bool_false) return isl_set_free(over), none == isl_bool_true ? e : NULL;
   isl_val *most = isl_pw_aff_max_val(isl_pw_aff_intersect_params(isl_pw_aff_copy(p->width), over));
   if (!most && isl_ctx_last_error(S->ctx) != isl_error_quota)
-    isl_ctx_reset_error(S->ctx);                /* unbounded */
+    isl_ctx_reset_error(S->ctx); /* unbounded */
   bool fits = most && isl_val_is_int(most) == isl_bool_true;
   if (fits) e = tp_ix_max(S->ix, e, tp_ix_const(S->ix, isl_val_get_num_si(most)));
   isl_val_free(most);
@@ -382,11 +453,17 @@ static bool within(const life *f, const tp_ix *e, const tp_ix *full) {
 static const tp_ix *capped(const life *f, const tp_ix *e, int k) {
   const tp_ix *full = extent(f, k);
   if (!full || tp_ix_is_const(e, NULL)) return e;
-  if (within(f, full, tp_ix_addc(f->S->ix, e, TP_TUNE_WIDTH_NEARLY))) return full;      /* then a slot is the index itself */
+  /* then a slot is the index itself */
+  if (within(f, full, tp_ix_addc(f->S->ix, e, TP_TUNE_WIDTH_NEARLY))) return full;
   return within(f, e, full) ? e : tp_ix_min(f->S->ix, e, full);
 }
 
-typedef struct { const life *f; int k; bool outline; isl_pw_aff *most; } maxima;
+typedef struct {
+  const life *f;
+  int k;
+  bool outline;
+  isl_pw_aff *most;
+} maxima;
 
 /* Do divisions decide where it has which value? */
 static bool is_cut_by_divisions(TP_KEEP isl_pw_aff *a) {
@@ -429,9 +506,9 @@ static isl_pw_aff *greatest_of_pieces(const life *f, TP_KEEP isl_set *D, int k, 
   return ok ? m.most : isl_pw_aff_free(m.most);
 }
 
-/* The greatest D_k, or more where divisions (a read every fourth step, blocks of a shifted dim) make
- * it too hard: that of the polyhedra around its pieces, or of the one around all of them. D has each
- * difference both ways, so the negative half says nothing. */
+/* The greatest D_k, or more where divisions (a read every fourth step, blocks of a shifted dim)
+ * make it too hard: that of the polyhedra around its pieces, or of the one around all of them. D
+ * has each difference both ways, so the negative half says nothing. */
 static isl_pw_aff *greatest(const life *f, TP_KEEP isl_set *D, int k) {
   D = isl_set_lower_bound_si(isl_set_copy(D), isl_dim_set, (unsigned)k, 0);
   D = isl_set_intersect_params(D, own_context(f));
@@ -449,7 +526,9 @@ static isl_pw_aff *greatest(const life *f, TP_KEEP isl_set *D, int k) {
 static const tp_ix *width_of(const life *f, isl_set *D, int k) {
   tp_sched *S = f->S;
   isl_val *v = isl_set_dim_max_val(isl_set_copy(D), k);
-  const tp_ix *w = v && isl_val_is_int(v) == isl_bool_true ? tp_ix_const(S->ix, isl_val_get_num_si(v) + 1) : NULL;
+  const tp_ix *w = v && isl_val_is_int(v) == isl_bool_true
+      ? tp_ix_const(S->ix, isl_val_get_num_si(v) + 1)
+      : NULL;
   isl_val_free(v);
   if (w) return w;
   isl_pw_aff *most = isl_pw_aff_coalesce(greatest(f, D, k));
@@ -480,8 +559,12 @@ static bool width_successive(const life *f, bool outermost_first, const tp_ix **
   for (int i = 0; i < n; i++) {
     int k = outermost_first ? i : n - 1 - i;
     width[k] = dense(f, k) ? whole(f, k) : width_of(f, D, k);
-    if (!width[k] && f->outline) width[k] = whole(f, k);          /* the other dims may still be rings */
-    if (!width[k]) { isl_set_free(D); return false; }
+    /* the other dims may still be rings */
+    if (!width[k] && f->outline) width[k] = whole(f, k);
+    if (!width[k]) {
+      isl_set_free(D);
+      return false;
+    }
     D = tp_isl_coalesce(isl_set_fix_si(D, isl_dim_set, k, 0));
   }
   isl_set_free(D);
@@ -492,7 +575,8 @@ static double product_at(const life *f, const tp_ix *const *width, int64_t sampl
   int n = tp_nsym(f->S->ix);
   int64_t *env = TP_NEWN(f->S->a, int64_t, n);
   double r = 1;
-  for (int i = 0; i < n; i++) env[i] = tp_sym_at(f->S->ix, i)->dim ? sample + tp_sym_at(f->S->ix, i)->dim->order : 5;
+  for (int i = 0; i < n; i++)
+    env[i] = tp_sym_at(f->S->ix, i)->dim ? sample + tp_sym_at(f->S->ix, i)->dim->order : 5;
   for (int k = 0; k < f->x->ndim; k++) r *= (double)tp_ix_evalq(width[k], env);
   return r;
 }
@@ -503,11 +587,15 @@ static const char *read_text(const life *f, tp_place p) {
   const tp_access *a = acc(f, p);
   tp_buf b;
   tp_buf_init(&b);
-  tp_putf(&b, "%s of %s", a->kind == TP_ACC_UPDATE ? "update" : "read", f->x->name ? f->x->name : "?");
+  tp_putf(
+      &b, "%s of %s", a->kind == TP_ACC_UPDATE ? "update" : "read", f->x->name ? f->x->name : "?");
   for (int k = 0; a->at && k < f->x->ndim; k++) {
     tp_puts(&b, k ? ", " : "[");
     tp_ix_print(&b, a->at[k].lo);
-    if (a->at[k].range) { tp_puts(&b, " .. "); tp_ix_print(&b, a->at[k].hi); }
+    if (a->at[k].range) {
+      tp_puts(&b, " .. ");
+      tp_ix_print(&b, a->at[k].hi);
+    }
   }
   if (a->at && f->x->ndim) tp_puts(&b, "]");
   if (a->pos.file) tp_putf(&b, " at %s:%d", a->pos.file, a->pos.line);
@@ -534,7 +622,10 @@ static int most_asking(const life *f, int k) {
     a->asks[k] = f->last.n > 0 ? 0 : -1;
     for (int i = 0; i < a->delta.n && a->delta.n > 1; i++) {
       int64_t g = greatest_at_sample(f, a->delta.v[i], k);
-      if (g > most) { most = g; a->asks[k] = i; }
+      if (g > most) {
+        most = g;
+        a->asks[k] = i;
+      }
     }
   }
   return a->asks[k] < 0 ? -1 : f->last.v[a->asks[k]];
@@ -548,7 +639,9 @@ static const char *dense_reason(const life *f, int k) {
     const tp_access *a = acc(f, nth(f, i));
     for (int d = 0; d < s->ndim && a->at; d++)
       if ((s->vec >> d & 1) && tp_ix_mentions(a->at[k].lo, s->dim[d]))
-        return s->pos.file ? tp_printf(f->S->a, "%s runs over all of it at %s:%d", s->name, s->pos.file, s->pos.line) : tp_printf(f->S->a, "%s runs over all of it", s->name);
+        return s->pos.file ? tp_printf(f->S->a, "%s runs over all of it at %s:%d", s->name,
+                                 s->pos.file, s->pos.line)
+                           : tp_printf(f->S->a, "%s runs over all of it", s->name);
   }
   return "made as one block";
 }
@@ -584,7 +677,8 @@ static int later(const life *f, tp_place a, tp_place b) {
   return in_place(f, a) - in_place(f, b);
 }
 
-/* Of the reads that touch the same in the same rows, the last: what may not be written before it may not be written before the others. Of equals the first. */
+/* Of the reads that touch the same in the same rows, the last: what may not be written before it
+ * may not be written before the others. Of equals the first. */
 static void last_reads(life *f) {
   tp_hmap seen;
   tp_hmap_init(&seen, f->S->a);
@@ -615,7 +709,8 @@ static answer *answer_of(const life *f, bool *fresh) {
     tp_place p = i < f->writes.n ? f->writes.v[i] : f->reads.v[f->last.v[i - f->writes.n]];
     put_access(f, &w, p);
     TP_PUSH(a, &w, i >= f->writes.n && in_place(f, p));
-    for (int c = 0; c < f->ncol; c++) TP_PUSH(a, &w, f->isrow[c] ? -1 : place_at(f, p, f->level[c]));
+    for (int c = 0; c < f->ncol; c++)
+      TP_PUSH(a, &w, f->isrow[c] ? -1 : place_at(f, p, f->level[c]));
   }
   for (int i = 0; i < f->reads.n && f->version; i++) {
     int to = copied_to(f, f->reads.v[i]);
@@ -648,7 +743,10 @@ static void settle(life *f, const tp_ix *const *width, const char *why) {
 }
 
 static void kept_whole(life *f, const char *why) {
-  for (int k = 0; k < f->x->ndim; k++) { f->x->width[k] = whole(f, k); f->x->why[k] = why; }
+  for (int k = 0; k < f->x->ndim; k++) {
+    f->x->width[k] = whole(f, k);
+    f->x->why[k] = why;
+  }
 }
 
 /* Where programs have many arrays of many pieces, each takes less time than the one before. */
@@ -665,7 +763,8 @@ static bool widths_within(life *f, bool outline, const tp_ix **a, const tp_ix **
   if (outline) tp_query(S);
   else query_exactly(f);
   bool ok = conflicts(f) && (!both_kinds(f) || late_conflicts(f)) && width_successive(f, true, a);
-  *other = ok && f->x->ndim > 1 && !(tp_ix_is_const(a[0], NULL) && tp_ix_cst(a[0]) == 1) && width_successive(f, false, b);
+  *other = ok && f->x->ndim > 1 && !(tp_ix_is_const(a[0], NULL) && tp_ix_cst(a[0]) == 1) &&
+      width_successive(f, false, b);
   return tp_query_end(S) && ok;
 }
 
@@ -684,7 +783,9 @@ static void find_widths(life *f) {
     tp_ask(S, "how much of '%s' is kept", f->x->name, NULL);
     f->a->ok = widths_within(f, true, a, b, &other);
   }
-  if (f->a->ok && other && product_at(f, b, 50) + product_at(f, b, 9) < product_at(f, a, 50) + product_at(f, a, 9)) a = b;
+  if (f->a->ok && other &&
+      product_at(f, b, 50) + product_at(f, b, 9) < product_at(f, a, 50) + product_at(f, a, 9))
+    a = b;
   f->a->width = a;
 }
 
@@ -703,7 +804,10 @@ static bool analyse(life *f) {
   last_reads(f);
   f->a = answer_of(f, &fresh);
   if (fresh) find_widths(f);
-  if (!f->a->ok) { kept_whole(f, "too hard to analyse: kept whole"); return false; }
+  if (!f->a->ok) {
+    kept_whole(f, "too hard to analyse: kept whole");
+    return false;
+  }
   tp_query(S);
   settle(f, f->a->width, NULL);
   tp_query_end(S);
@@ -713,7 +817,8 @@ static bool analyse(life *f) {
 /* ---- versions ---- */
 
 static bool same_elements(const tp_arr *a, const tp_arr *b) {
-  bool same = a->kind == TP_ARR_TEMP && b->kind == TP_ARR_TEMP && a->dtype == b->dtype && a->rank == b->rank && a->ndim == b->ndim;
+  bool same = a->kind == TP_ARR_TEMP && b->kind == TP_ARR_TEMP && a->dtype == b->dtype &&
+      a->rank == b->rank && a->ndim == b->ndim;
   for (int i = 0; same && i < a->rank; i++) same = a->shape[i] == b->shape[i];
   for (int d = 0; same && d < a->ndim; d++) {
     same = a->dim[d] == b->dim[d] && (a->order ? a->order[d] : d) == (b->order ? b->order[d] : d);
@@ -759,7 +864,8 @@ static bool one_version(life *f, const tp_ix **width) {
   last_reads(f);
   f->a = answer_of(f, &fresh);
   if (fresh) find_version_widths(f);
-  for (int d = 0; f->a->ok && d < f->x->ndim - 1; d++) width[d] = whole_blocks(f, f->a->width[d], d);
+  for (int d = 0; f->a->ok && d < f->x->ndim - 1; d++)
+    width[d] = whole_blocks(f, f->a->width[d], d);
   return f->a->ok;
 }
 
@@ -778,14 +884,16 @@ static bool same_width(const tp_arr *a, const tp_arr *b) {
   return same;
 }
 
-/* Do they take less as one? A copy is left, too, where a point is kept along a dim: that is near at hand, and what is kept may go to a file. */
+/* Do they take less as one? A copy is left, too, where a point is kept along a dim: that is near at
+ * hand, and what is kept may go to a file. */
 static void join(tp_sched *S, const life *all, tp_arr *a, tp_arr *b, bool copy) {
   if (a == b || !same_elements(a, b) || (copy && !same_width(a, b))) return;
   life f = as_versions(S, all, a, b);
   const tp_ix **width = TP_NEWN(S->a, const tp_ix *, f.x->ndim);
   if (both_kinds(&f) || !one_version(&f, width)) return;
   life g = { .S = S, .x = b };
-  if (product_at(&g, width, 50) < product_at(&g, a->width, 50) + product_at(&g, b->width, 50)) lay_in(S, a, b, width);
+  if (product_at(&g, width, 50) < product_at(&g, a->width, 50) + product_at(&g, b->width, 50))
+    lay_in(S, a, b, width);
 }
 
 static void join_versions(tp_sched *S, const life *all) {
@@ -793,12 +901,15 @@ static void join_versions(tp_sched *S, const life *all) {
     const tp_stmt *s = S->p->stmts.v[i];
     for (int w = 0; w < s->nacc; w++)
       for (int r = 0; r < s->nacc && s->acc[w].kind == TP_ACC_WRITE; r++)
-        if (tp_is_version(S->p, s, &s->acc[r], &s->acc[w])) join(S, all, tp_lies_in(S->p->arrs.v[s->acc[r].arr]), tp_lies_in(S->p->arrs.v[s->acc[w].arr]), !s->acc[r].by);
+        if (tp_is_version(S->p, s, &s->acc[r], &s->acc[w]))
+          join(S, all, tp_lies_in(S->p->arrs.v[s->acc[r].arr]),
+              tp_lies_in(S->p->arrs.v[s->acc[w].arr]), !s->acc[r].by);
   }
 }
 
 static void crossings(tp_sched *S, life *all) {
-  for (int i = 0; i < S->p->arrs.n; i++)          /* guards read ends of any iteration, and are no dependences */
+  /* guards read ends of any iteration, and are no dependences */
+  for (int i = 0; i < S->p->arrs.n; i++)
     all[i].x->cross = count(&all[i]) && !tp_stop_sym(S->p, i) ? common_loops(&all[i]) : 0;
   for (int i = 0; i < S->deps.n; i++)
     if (S->deps.v[i].arr >= 0) {
@@ -813,7 +924,8 @@ bool tp_live(tp_sched *S) {
   tp_hmap known;
   int hard = 0;
   tp_hmap_init(&known, S->a);
-  for (int i = 0; i < S->p->arrs.n; i++) all[i] = (life){ .S = S, .x = S->p->arrs.v[i], .known = &known, .hard = &hard };
+  for (int i = 0; i < S->p->arrs.n; i++)
+    all[i] = (life){ .S = S, .x = S->p->arrs.v[i], .known = &known, .hard = &hard };
   for (int i = 0; i < S->p->stmts.n; i++)
     for (int a = 0; a < S->p->stmts.v[i]->nacc; a++) {
       const tp_access *x = &S->p->stmts.v[i]->acc[a];
@@ -827,7 +939,8 @@ bool tp_live(tp_sched *S) {
     f->x->in = NULL;
     f->x->width = TP_NEWN(S->a, const tp_ix *, f->x->ndim);
     f->x->why = TP_NEWN(S->a, const char *, f->x->ndim);
-    if (f->x->kind != TP_ARR_TEMP) kept_whole(f, f->x->kind == TP_ARR_OUTPUT ? "an output" : "given");
+    if (f->x->kind != TP_ARR_TEMP)
+      kept_whole(f, f->x->kind == TP_ARR_OUTPUT ? "an output" : "given");
     else if (!f->writes.n) kept_whole(f, "never written");
     else all_known &= analyse(f);
   }

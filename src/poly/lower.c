@@ -1,11 +1,13 @@
 /* lower: the closed graph becomes arrays and statements.
  *
- * Modes. Views (resolve.c) and inline values (FILL, VALUE) have no statement. Everything else is stored: an array, and the statements that write it:
- * one an operator, one a branch of a MERGE, INIT and one a contribution of an ACCUM.
- * Clusters. An operator goes into its only reader when the reader's points are its own points one to one (identity, shift, or a dim that the branch pins), so
- * nothing is computed twice and no order is lost: it runs right before the reader. Size keeps it out where its operands are larger than its result, because
- * the operands then have to wait for the reader.
- * A statement's dims are in the order of P:dim by label; the second dim of a label is a hidden symbol. */
+ * Modes. Views (resolve.c) and inline values (FILL, VALUE) have no statement. Everything else is
+ * stored: an array, and the statements that write it: one an operator, one a branch of a MERGE,
+ * INIT and one a contribution of an ACCUM. Clusters. An operator goes into its only reader when the
+ * reader's points are its own points one to one (identity, shift, or a dim that the branch pins),
+ * so nothing is computed twice and no order is lost: it runs right before the reader. Size keeps it
+ * out where its operands are larger than its result, because the operands then have to wait for the
+ * reader. A statement's dims are in the order of P:dim by label; the second dim of a label is a
+ * hidden symbol. */
 #include "poly/lower.h"
 
 /* ---- modes ---- */
@@ -18,17 +20,24 @@ bool tp_picks_rows(const tp_node *n, int k) {
 /* Do both ends of some range of it move? */
 static bool slides(const tp_node *n) {
   for (int d = 0; d < n->in[0].src.node->ndom; d++)
-    if (n->attr.at[d].range && tp_moves(n, n->attr.at[d].lo) && tp_moves(n, n->attr.at[d].hi)) return true;
+    if (n->attr.at[d].range && tp_moves(n, n->attr.at[d].lo) && tp_moves(n, n->attr.at[d].hi))
+      return true;
   return false;
 }
 
 static tp_vmode first_mode(const tp_node *n) {
   switch (n->op) {
-    case TP_OP_FILL: case TP_OP_VALUE: return TP_V_INLINE;
-    case TP_OP_DETACH: return n->attr.flag ? TP_V_STORED : TP_V_VIEW;
-    case TP_OP_PERMUTE: case TP_OP_EXPAND: case TP_OP_SLICE: case TP_OP_FLIP: case TP_OP_UNFOLD: case TP_OP_RESHAPE: return TP_V_VIEW;
-    case TP_OP_READ: break;
-    default: return TP_V_STORED;
+  case TP_OP_FILL:
+  case TP_OP_VALUE: return TP_V_INLINE;
+  case TP_OP_DETACH: return n->attr.flag ? TP_V_STORED : TP_V_VIEW;
+  case TP_OP_PERMUTE:
+  case TP_OP_EXPAND:
+  case TP_OP_SLICE:
+  case TP_OP_FLIP:
+  case TP_OP_UNFOLD:
+  case TP_OP_RESHAPE: return TP_V_VIEW;
+  case TP_OP_READ: break;
+  default: return TP_V_STORED;
   }
   return slides(n) ? TP_V_STORED : TP_V_VIEW;
 }
@@ -38,7 +47,8 @@ static bool is_window(const tp_node *n) { return n->op == TP_OP_READ && slides(n
 /* The sliding window that a value shows, through views; NULL: none, or one row of it. */
 static const tp_node *window_under(const low *l, const tp_node *x) {
   for (; !is_window(x); x = x->in[0].src.node)
-    if (l->p->mode[x->id] != TP_V_VIEW || (tp_picks_rows(x, 0) && is_window(x->in[0].src.node))) return NULL;
+    if (l->p->mode[x->id] != TP_V_VIEW || (tp_picks_rows(x, 0) && is_window(x->in[0].src.node)))
+      return NULL;
   return x;
 }
 
@@ -56,7 +66,9 @@ static bool multiplies_window(const low *l, const tp_node *n, int k) {
   return x && !is_small(x);
 }
 
-bool tp_reads_ring(const low *l, const tp_node *n, int k) { return tp_picks_rows(n, k) || multiplies_window(l, n, k); }
+bool tp_reads_ring(const low *l, const tp_node *n, int k) {
+  return tp_picks_rows(n, k) || multiplies_window(l, n, k);
+}
 
 bool tp_low_needed(const low *l, const tp_node *n) { return l->need->set[n->id] && l->live[n->id]; }
 
@@ -66,10 +78,12 @@ static const tp_ix **identity(low *l, int n, const tp_sym *const *dims) {
   return at;
 }
 
-/* Operand k of n as n's own points see it (for marking and counting; statements resolve again with their own dims). */
+/* Operand k of n as n's own points see it (for marking and counting; statements resolve again with
+ * their own dims). */
 static bool glance(low *l, tp_node *n, int k, tp_opnd *o) {
   tp_val v = n->in[k].src;
-  if (n->op == TP_OP_CALL) return tp_call_operand(l->p, n, identity(l, n->ndom, n->dom), k, o, l->err);
+  if (n->op == TP_OP_CALL)
+    return tp_call_operand(l->p, n, identity(l, n->ndom, n->dom), k, o, l->err);
   return tp_resolve(l->p, v, identity(l, v.node->ndom, v.node->dom), 0, NULL, NULL, o, l->err);
 }
 
@@ -82,7 +96,8 @@ static bool glance_self(low *l, tp_node *n, tp_opnd *o) {
 }
 
 static bool stored_view(const low *l, const tp_node *n) {
-  return l->p->mode[n->id] == TP_V_STORED && tp_ops[n->op].batch == TP_BATCH_V && n->op != TP_OP_PINIT && n->op != TP_OP_RESHAPE;
+  return l->p->mode[n->id] == TP_V_STORED && tp_ops[n->op].batch == TP_BATCH_V &&
+      n->op != TP_OP_PINIT && n->op != TP_OP_RESHAPE;
 }
 
 static bool inline_with_axes(const low *l, const tp_opnd *o) {
@@ -111,15 +126,19 @@ static bool settle_modes(low *l) {
         if (!glance(l, n, k, &o) || !demote(l, &o, &changed)) return false;
     }
     for (int i = 0; i < l->g->outputs.n; i++) {
-      tp_opnd o; tp_val v = l->g->outputs.v[i].val;
+      tp_opnd o;
+      tp_val v = l->g->outputs.v[i].val;
       if (l->g->outputs.v[i].shown) continue;
-      if (!tp_resolve(l->p, v, identity(l, v.node->ndom, v.node->dom), 0, NULL, NULL, &o, l->err) || !demote(l, &o, &changed)) return false;
+      if (!tp_resolve(l->p, v, identity(l, v.node->ndom, v.node->dom), 0, NULL, NULL, &o, l->err) ||
+          !demote(l, &o, &changed))
+        return false;
     }
   }
   return true;
 }
 
-/* Is a window needed in one piece? Who only picks rows of it by number, or multiplies it, finds them on the ring. */
+/* Is a window needed in one piece? Who only picks rows of it by number, or multiplies it, finds
+ * them on the ring. */
 static bool mark_whole(const low *l, bool *whole, const tp_node *by, int k, const tp_node *shown) {
   const tp_node *x = window_under(l, shown);
   bool picks = by && x == by->in[k].src.node && tp_picks_rows(by, k);
@@ -129,10 +148,12 @@ static bool mark_whole(const low *l, bool *whole, const tp_node *by, int k, cons
 
 static bool mark_windows(const low *l, bool *whole) {
   bool more = false;
-  for (int i = 0; i < l->g->outputs.n; i++) more |= mark_whole(l, whole, NULL, 0, l->g->outputs.v[i].val.node);
+  for (int i = 0; i < l->g->outputs.n; i++)
+    more |= mark_whole(l, whole, NULL, 0, l->g->outputs.v[i].val.node);
   for (int i = 0; i < l->g->nodes.n; i++) {
     const tp_node *by = l->g->nodes.v[i];
-    for (int k = 0; k < by->nin && l->live[i] && l->p->mode[i] != TP_V_VIEW; k++) more |= mark_whole(l, whole, by, k, by->in[k].src.node);
+    for (int k = 0; k < by->nin && l->live[i] && l->p->mode[i] != TP_V_VIEW; k++)
+      more |= mark_whole(l, whole, by, k, by->in[k].src.node);
   }
   return more;
 }
@@ -144,7 +165,8 @@ static void begin_modes(low *l, const bool *whole) {
   }
 }
 
-/* A sliding window is copied, so that a ring can hold what it slides over, if somebody needs it in one piece: a view that cannot be one, too. */
+/* A sliding window is copied, so that a ring can hold what it slides over, if somebody needs it in
+ * one piece: a view that cannot be one, too. */
 static bool choose_modes(low *l) {
   bool *whole = TP_NEWN(l->a, bool, l->g->nodes.n);
   begin_modes(l, whole);
@@ -175,11 +197,14 @@ static void note_branch(low *l, tp_node *m, int k, const tp_opnd *o) {
 static tp_set *image(low *l, const tp_branchuse *u, const tp_node *base) {
   tp_at at[64];
   for (int d = 0; d < base->ndom; d++) at[d] = (tp_at){ .lo = u->idx[d] };
-  tp_set *from = tp_set_and(tp_branch_set(l->g, u->merge, u->k), tp_set_copy(l->need->set[u->merge->id]));
-  return tp_set_apply(from, tp_rel_at(l->g->ix, u->merge->ndom, u->merge->dom, base->ndom, base->dom, at));
+  tp_set *from =
+      tp_set_and(tp_branch_set(l->g, u->merge, u->k), tp_set_copy(l->need->set[u->merge->id]));
+  return tp_set_apply(
+      from, tp_rel_at(l->g->ix, u->merge->ndom, u->merge->dom, base->ndom, base->dom, at));
 }
 
-/* A state's update is read by the next point of the state and, at the last point, by the final value: each point once, so it may go into both. */
+/* A state's update is read by the next point of the state and, at the last point, by the final
+ * value: each point once, so it may go into both. */
 static bool read_apart(low *l, const tp_node *n) {
   int count = 0;
   bool apart = true;
@@ -212,10 +237,13 @@ static bool count_readers(low *l) {
     }
   }
   for (int i = 0; i < l->g->outputs.n; i++) {
-    tp_opnd o; tp_val v = l->g->outputs.v[i].val;
+    tp_opnd o;
+    tp_val v = l->g->outputs.v[i].val;
     if (l->g->outputs.v[i].shown) continue;
-    if (!tp_resolve(l->p, v, identity(l, v.node->ndom, v.node->dom), 0, NULL, NULL, &o, l->err)) return false;
-    note_reader(l, &o, NULL); note_reader(l, &o, NULL);
+    if (!tp_resolve(l->p, v, identity(l, v.node->ndom, v.node->dom), 0, NULL, NULL, &o, l->err))
+      return false;
+    note_reader(l, &o, NULL);
+    note_reader(l, &o, NULL);
   }
   for (int i = 0; i < l->g->nodes.n; i++)
     if (l->nreader[i] > 1 && l->uses[i]) l->apart[i] = read_apart(l, l->g->nodes.v[i]);
@@ -229,8 +257,16 @@ tp_arr *tp_low_array(low *l, tp_val v, tp_arrkind kind, int slot) {
   const char *title = l->p->title[v.node->id];
   if (v.node->nout > 1) title = tp_printf(l->a, "%s.%d", title, v.out);
   tp_arr *x = TP_NEW(l->a, tp_arr);
-  *x = (tp_arr){ .id = l->p->arrs.n, .kind = kind, .slot = slot, .val = v, .name = title, .dtype = t->dtype, .ndim = v.node->ndom, .dim = v.node->dom,
-                 .rank = t->rank, .shape = t->shape };
+  *x = (tp_arr){ .id = l->p->arrs.n,
+    .kind = kind,
+    .slot = slot,
+    .val = v,
+    .name = title,
+    .dtype = t->dtype,
+    .ndim = v.node->ndom,
+    .dim = v.node->dom,
+    .rank = t->rank,
+    .shape = t->shape };
   if (kind != TP_ARR_TEMP) x->dense = ~0u;
   TP_PUSH(l->a, &l->p->arrs, x);
   return x;
@@ -239,7 +275,9 @@ tp_arr *tp_low_array(low *l, tp_val v, tp_arrkind kind, int slot) {
 tp_arr *tp_low_stored(low *l, tp_val v) {
   tp_arr **slots = (tp_arr **)l->p->arrof[v.node->id];
   if (!slots[v.out]) {
-    tp_arrkind kind = v.node->op == TP_OP_INPUT ? TP_ARR_INPUT : v.node->op == TP_OP_CONST ? TP_ARR_CONST : TP_ARR_TEMP;
+    tp_arrkind kind = v.node->op == TP_OP_INPUT ? TP_ARR_INPUT
+        : v.node->op == TP_OP_CONST             ? TP_ARR_CONST
+                                                : TP_ARR_TEMP;
     int slot = 0;
     if (kind == TP_ARR_INPUT)
       while (l->g->inputs.v[slot] != v.node) slot++;
@@ -260,9 +298,12 @@ static bool output(low *l, int k) {
   const tp_ix **at = identity(l, o->val.node->ndom, o->val.node->dom);
   if (!tp_resolve(l->p, o->val, at, 0, NULL, NULL, &r, l->err)) return false;
   tp_node *b = r.base.node;
-  bool apart = o->hidden && l->p->keeps && tp_output_param(l->g, k)->ndom;      /* newer values of a parameter come to lie there */
-  for (int a = 0; a < tp_outof(o->val)->rank; a++) apart |= tp_mentions_end(l->g, tp_outof(o->val)->shape[a]);
-  bool same = !apart && r.identity && b->ndom == o->val.node->ndom && l->p->mode[b->id] == TP_V_STORED && b->op != TP_OP_INPUT && b->op != TP_OP_CONST;
+  /* newer values of a parameter come to lie there */
+  bool apart = o->hidden && l->p->keeps && tp_output_param(l->g, k)->ndom;
+  for (int a = 0; a < tp_outof(o->val)->rank; a++)
+    apart |= tp_mentions_end(l->g, tp_outof(o->val)->shape[a]);
+  bool same = !apart && r.identity && b->ndom == o->val.node->ndom &&
+      l->p->mode[b->id] == TP_V_STORED && b->op != TP_OP_INPUT && b->op != TP_OP_CONST;
   for (int d = 0; d < b->ndom && same; d++) same = r.idx[d] == at[d];
   if (same && !l->p->arrof[b->id][r.base.out]) {
     ((tp_arr **)l->p->arrof[b->id])[r.base.out] = tp_low_array(l, r.base, TP_ARR_OUTPUT, k);
@@ -290,7 +331,9 @@ static const char *only_file(const tp_graph *g) {
 static const char *without_file(tp_arena *a, const char *title, const char *file) {
   const char *at = file ? strrchr(title, '@') : NULL;
   size_t n = file ? strlen(file) : 0;
-  return at && !strncmp(at + 1, file, n) && at[1 + n] == ':' ? tp_printf(a, "%.*s%s", (int)(at + 1 - title), title, at + 2 + n) : title;
+  return at && !strncmp(at + 1, file, n) && at[1 + n] == ':'
+      ? tp_printf(a, "%.*s%s", (int)(at + 1 - title), title, at + 2 + n)
+      : title;
 }
 
 /* On one line, as every title is. */
@@ -299,11 +342,13 @@ static const char *printable(tp_arena *a, const char *s) {
   for (const char *c = s; *c; c++) plain &= (unsigned char)*c >= ' ';
   if (plain) return s;
   char *out = TP_NEWN(a, char, 4 * strlen(s) + 1);
-  for (char *o = out; *s; s++) o += sprintf(o, *s == '\n' ? "\\n" : (unsigned char)*s < ' ' ? "\\%d" : "%c", *s);
+  for (char *o = out; *s; s++)
+    o += sprintf(o, *s == '\n' ? "\\n" : (unsigned char)*s < ' ' ? "\\%d" : "%c", *s);
   return out;
 }
 
-/* What a script named may be a view of what stores it: k = x:matmul(w):name "k" reshapes a product. */
+/* What a script named may be a view of what stores it: k = x:matmul(w):name "k" reshapes a product.
+ */
 static void name_of_view(const tp_node *n, const char **name) {
   bool view = n->op == TP_OP_RESHAPE || n->op == TP_OP_DETACH || n->op == TP_OP_PERMUTE;
   const tp_node *x = view ? n->in[0].src.node : NULL;
@@ -320,10 +365,12 @@ static void give_titles(tp_poly *p) {
   p->title = TP_NEWN(p->a, const char *, p->g->nodes.n);
   for (int i = 0; i < p->g->nodes.n; i++) {
     const tp_node *n = p->g->nodes.v[i];
-    const char *t = p->title[i] = printable(p->a, view[i] ? view[i] : without_file(p->a, tp_title(p->a, n), file));
+    const char *t = p->title[i] =
+        printable(p->a, view[i] ? view[i] : without_file(p->a, tp_title(p->a, n), file));
     int *count = tp_hmap_get(&seen, t, strlen(t));
     if (!count) tp_hmap_set(&seen, t, strlen(t), count = TP_NEW(p->a, int));
-    if (++*count > 1 && !view[i] && !n->name && !n->attr.str) p->title[i] = tp_printf(p->a, "%s#%d", t, *count);
+    if (++*count > 1 && !view[i] && !n->name && !n->attr.str)
+      p->title[i] = tp_printf(p->a, "%s#%d", t, *count);
   }
 }
 
@@ -333,17 +380,25 @@ static low *low_new(tp_graph *g, const tp_need *need, tp_error *err) {
   tp_arena *a = &g->arena;
   int n = g->nodes.n;
   tp_poly *p = TP_NEW(a, tp_poly);
-  p->g = g; p->a = a;
+  p->g = g;
+  p->a = a;
   give_titles(p);
   p->mode = TP_NEWN(a, tp_vmode, n);
   tp_arr ***arrof = TP_NEWN(a, tp_arr **, n);
-  for (int i = 0; i < n; i++) {
-    arrof[i] = TP_NEWN(a, tp_arr *, TP_MAX(1, g->nodes.v[i]->nout));
-  }
+  for (int i = 0; i < n; i++) { arrof[i] = TP_NEWN(a, tp_arr *, TP_MAX(1, g->nodes.v[i]->nout)); }
   p->arrof = (tp_arr *const **)arrof;
   low *l = TP_NEW(a, low);
-  *l = (low){ .p = p, .g = g, .a = a, .need = need, .err = err, .live = TP_NEWN(a, bool, n), .queued = TP_NEWN(a, bool, n), .nreader = TP_NEWN(a, int, n),
-              .uses = TP_NEWN(a, tp_branchuse *, n), .apart = TP_NEWN(a, bool, n), .reader = TP_NEWN(a, tp_node *, n) };
+  *l = (low){ .p = p,
+    .g = g,
+    .a = a,
+    .need = need,
+    .err = err,
+    .live = TP_NEWN(a, bool, n),
+    .queued = TP_NEWN(a, bool, n),
+    .nreader = TP_NEWN(a, int, n),
+    .uses = TP_NEWN(a, tp_branchuse *, n),
+    .apart = TP_NEWN(a, bool, n),
+    .reader = TP_NEWN(a, tp_node *, n) };
   return l;
 }
 
@@ -359,10 +414,13 @@ tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err) {
   if (!choose_modes(l) || !count_readers(l)) return tp_poly_free(l->p);
   for (int i = 0; i < g->outputs.n; i++)
     if (!g->outputs.v[i].shown && !output(l, i)) return tp_poly_free(l->p);
-  for (int i = 0; i < g->nodes.n; i++) {        /* callbacks in the order written */
+  for (int i = 0; i < g->nodes.n; i++) { /* callbacks in the order written */
     tp_node *n = g->nodes.v[i];
     if (n->op == TP_OP_CALL && n->attr.fn == TP_FN_KEEP) tp_low_stored(l, n->in[0].src);
-    else if (n->op == TP_OP_CALL && l->live[i] && !l->queued[i]) { l->queued[i] = true; TP_PUSH(l->a, &l->queue, n); }
+    else if (n->op == TP_OP_CALL && l->live[i] && !l->queued[i]) {
+      l->queued[i] = true;
+      TP_PUSH(l->a, &l->queue, n);
+    }
   }
   for (int i = 0; i < l->queue.n; i++)
     if (!tp_low_statements(l, l->queue.v[i])) return tp_poly_free(l->p);

@@ -2,24 +2,43 @@
 #ifndef TP_POLY_LOWER_H
 #define TP_POLY_LOWER_H
 #include "poly/poly.h"
-typedef struct tp_branchuse { struct tp_branchuse *next; tp_node *merge; int k; const tp_ix **idx; } tp_branchuse;
+typedef struct tp_branchuse {
+  struct tp_branchuse *next;
+  tp_node *merge;
+  int k;
+  const tp_ix **idx;
+} tp_branchuse;
 typedef struct {
-  tp_poly *p; tp_graph *g; tp_arena *a; const tp_need *need; tp_error *err;
-  bool *live, *queued;                          /* by node id */
-  int *nreader; tp_node **reader;               /* distinct reading nodes, views looked through; the last one */
-  tp_branchuse **uses; bool *apart;      /* by branches of declared tensors; apart: all its readers are such and read different points */
-  TP_VEC(tp_node *) queue;                      /* stored nodes whose statements are to be made */
+  tp_poly *p;
+  tp_graph *g;
+  tp_arena *a;
+  const tp_need *need;
+  tp_error *err;
+  bool *live, *queued; /* by node id */
+  /* distinct reading nodes, views looked through; the last one */
+  int *nreader;
+  tp_node **reader;
+  /* by branches of declared tensors; apart: all its readers are such and read different points */
+  tp_branchuse **uses;
+  bool *apart;
+  TP_VEC(tp_node *) queue; /* stored nodes whose statements are to be made */
 } low;
 bool tp_low_needed(const low *l, const tp_node *n);
-bool tp_picks_rows(const tp_node *n, int k);    /* Is operand k of n seen at rows of its first axis only that another operand names, or at one row? */
-bool tp_reads_ring(const low *l, const tp_node *n, int k);    /* May a sliding window that operand k shows lie on a ring? */
+/* Is operand k of n seen at rows of its first axis only that another operand names, or at one row?
+ */
+bool tp_picks_rows(const tp_node *n, int k);
+/* May a sliding window that operand k shows lie on a ring? */
+bool tp_reads_ring(const low *l, const tp_node *n, int k);
 tp_arr *tp_low_array(low *l, tp_val v, tp_arrkind kind, int slot);
-tp_arr *tp_low_stored(low *l, tp_val v);        /* its array, made and queued if new */
+tp_arr *tp_low_stored(low *l, tp_val v); /* its array, made and queued if new */
 bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos);
 bool tp_low_statements(low *l, tp_node *n);
 /* Operand k of CALL n at its dims' values: dims in `over` lead as axes. */
-bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err);
+bool tp_call_operand(
+    tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err);
 /* ---- ends.c ---- */
-const tp_ix *tp_guard_of(tp_poly *p, const tp_node *n, const tp_ix *const *at);   /* that n has the point; at[d] NULL: not asked; NULL: no dim ends */
-tp_at tp_any_end(const tp_poly *p, tp_at at, const tp_sym *dim);   /* an index into dim, whatever the ends that it mentions */
+/* that n has the point; at[d] NULL: not asked; NULL: no dim ends */
+const tp_ix *tp_guard_of(tp_poly *p, const tp_node *n, const tp_ix *const *at);
+/* an index into dim, whatever the ends that it mentions */
+tp_at tp_any_end(const tp_poly *p, tp_at at, const tp_sym *dim);
 #endif

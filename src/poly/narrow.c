@@ -1,13 +1,20 @@
 /* narrow: loops of which everything inside is guarded end where the guards do.
  *
- *   for t < T { if t + 2 <= E { a }  if t + 1 <= E { b } }   =>   for t < min(T, E) { if t + 2 <= E { a }  b }
+ *   for t < T { if t + 2 <= E { a }  if t + 1 <= E { b } }   =>   for t < min(T, E) { if t + 2 <= E
+ * { a }  b }
  *
- * The end of such a loop is looked at in each iteration, so the iteration in which E is found out is the last and is a whole one: E only ever becomes t + 1 there.
- * A guard that says just what the loop's end says is left out: until the iteration is over, E is not less than it was asked to be. */
+ * The end of such a loop is looked at in each iteration, so the iteration in which E is found out
+ * is the last and is a whole one: E only ever becomes t + 1 there. A guard that says just what the
+ * loop's end says is left out: until the iteration is over, E is not less than it was asked to be.
+ */
 #include "poly/sched.h"
 
 enum { MAXEND = 4 };
-typedef struct { int n; const tp_ix *v[MAXEND]; } tops;         /* exclusive ends of the loop's variable: it may stop where all of them have come */
+/* exclusive ends of the loop's variable: it may stop where all of them have come */
+typedef struct {
+  int n;
+  const tp_ix *v[MAXEND];
+} tops;
 
 static bool add_top(tops *t, const tp_ix *e) {
   for (int i = 0; i < t->n; i++)
@@ -18,7 +25,10 @@ static bool add_top(tops *t, const tp_ix *e) {
 }
 
 /* Loops between the one at work and what is looked at. */
-typedef struct { int n; const tp_tree *v[TP_MAXDIM + 2]; } nested;
+typedef struct {
+  int n;
+  const tp_tree *v[TP_MAXDIM + 2];
+} nested;
 
 /* At the first value of each loop inside: what has to hold there at the least. */
 static const tp_ix *at_begin(tp_poly *p, const tp_ix *e, const nested *in) {
@@ -50,14 +60,19 @@ static const tp_ix *below(tp_ictx *c, const tp_ix *e, const tp_sym *var) {
   for (int i = 0; i < tp_ix_nterm(e); i++) {
     const tp_ix *const *atom;
     int64_t k = tp_ix_coef(e, i);
-    if (tp_ix_term(e, i, &atom) != 1 || tp_ix_kind(atom[0]) != TP_IX_MAX || k < 0 || !tp_ix_mentions(atom[0], var)) continue;
-    r = tp_ix_add(c, tp_ix_sub(c, r, tp_ix_mulc(c, atom[0], k)), tp_ix_mulc(c, that_mentions(atom[0], var), k));
+    if (tp_ix_term(e, i, &atom) != 1 || tp_ix_kind(atom[0]) != TP_IX_MAX || k < 0 ||
+        !tp_ix_mentions(atom[0], var))
+      continue;
+    r = tp_ix_add(c, tp_ix_sub(c, r, tp_ix_mulc(c, atom[0], k)),
+        tp_ix_mulc(c, that_mentions(atom[0], var), k));
   }
   return r;
 }
 
-/* The exclusive end of `var` that part k of the guard asks for, exactly or with other things. NULL: it asks none. False: no such part. */
-static bool top_of(tp_poly *p, const tp_ix *cond, int k, const tp_sym *var, const nested *in, const tp_ix **top, bool *exact) {
+/* The exclusive end of `var` that part k of the guard asks for, exactly or with other things. NULL:
+ * it asks none. False: no such part. */
+static bool top_of(tp_poly *p, const tp_ix *cond, int k, const tp_sym *var, const nested *in,
+    const tp_ix **top, bool *exact) {
   tp_ictx *c = p->g->ix;
   int end;
   const tp_ix *least, *rest, *asked;
@@ -67,11 +82,14 @@ static bool top_of(tp_poly *p, const tp_ix *cond, int k, const tp_sym *var, cons
   least = end >= 0 ? at_begin(p, asked, in) : NULL;
   if (least) least = below(c, least, var);
   *exact = least && least == asked;
-  if (!least || !tp_ix_linear_in(c, least, var, &coef, &rest) || coef < 1 || tp_ix_mentions(rest, var)) return true;
+  if (!least || !tp_ix_linear_in(c, least, var, &coef, &rest) || coef < 1 ||
+      tp_ix_mentions(rest, var))
+    return true;
   const tp_sym *sym = p->ends.v[end].sym;
   const tp_ix *e = over_loops(p, tp_ix_sym(c, sym), in, var);
   *exact &= tp_ix_as_sym(e) == sym;
-  *top = tp_ix_addc(c, tp_ix_fdiv(c, tp_ix_sub(c, e, rest), coef), 1);      /* end >= coef*var + rest  <=>  var < floor((end - rest) / coef) + 1 */
+  *top = tp_ix_addc(c, tp_ix_fdiv(c, tp_ix_sub(c, e, rest), coef),
+      1); /* end >= coef*var + rest  <=>  var < floor((end - rest) / coef) + 1 */
   return true;
 }
 

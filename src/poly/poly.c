@@ -1,7 +1,8 @@
 /* poly: what a scheduling run leaves behind. */
 #include "poly/poly.h"
 
-void tp_run_range(tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi) {
+void tp_run_range(
+    tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi) {
   *lo = s->vlo[d];
   *hi = s->vhi[d];
   if (d == s->bdim) {

@@ -1,103 +1,189 @@
-/* poly: statements, dependences, schedule, live ranges, loop tree. Rank 5; with src/index/isl* the only place that includes isl.
+/* poly: statements, dependences, schedule, live ranges, loop tree. Rank 5; with src/index/isl* the
+ * only place that includes isl.
  *
  *   tp_lower     closed graph + needed points  ->  arrays and statements            (lower.c)
- *   tp_schedule  statements -> time rows, proof, vector dims, loop tree, widths       (driver.c deps.c proof.c tree.c live.c)
+ *   tp_schedule  statements -> time rows, proof, vector dims, loop tree, widths       (driver.c
+ * deps.c proof.c tree.c live.c)
  *
- * An *array* is a stored tensor: elements are points of its domain. A *statement* is one operator (or a cluster: operators where each but the last
- * has its only reader inside) at the points of its domain; it writes elements of arrays and reads elements of arrays. All writers of an array together write
- * each element once, but for accumulations, which update in place after the array's INIT. */
+ * An *array* is a stored tensor: elements are points of its domain. A *statement* is one operator
+ * (or a cluster: operators where each but the last has its only reader inside) at the points of its
+ * domain; it writes elements of arrays and reads elements of arrays. All writers of an array
+ * together write each element once, but for accumulations, which update in place after the array's
+ * INIT. */
 #ifndef TP_POLY_H
 #define TP_POLY_H
 #include "graph/graph.h"
 #include "index/isl.h"
 
-typedef enum { TP_ARR_TEMP, TP_ARR_INPUT, TP_ARR_CONST, TP_ARR_OUTPUT, TP_ARR_PARAM } tp_arrkind;  /* PARAM: the loaded first value */
+/* PARAM: the loaded first value */
+typedef enum { TP_ARR_TEMP, TP_ARR_INPUT, TP_ARR_CONST, TP_ARR_OUTPUT, TP_ARR_PARAM } tp_arrkind;
 typedef struct tp_arr {
-  int id; tp_arrkind kind;
-  int slot;                                     /* INPUT, OUTPUT, PARAM: which one */
-  tp_val val;                                   /* the value it stores (names, lines) */
+  int id;
+  tp_arrkind kind;
+  int slot;   /* INPUT, OUTPUT, PARAM: which one */
+  tp_val val; /* the value it stores (names, lines) */
   const char *name;
   tp_dtype dtype;
-  int ndim; const tp_sym *const *dim;           /* the domain */
-  int rank; const tp_ix *const *shape;          /* may mention its dims */
-  uint32_t dense;                               /* dims that must be dense (bit d), set by lower; all for kinds other than TEMP */
+  int ndim;
+  const tp_sym *const *dim; /* the domain */
+  int rank;
+  const tp_ix *const *shape; /* may mention its dims */
+  /* dims that must be dense (bit d), set by lower; all for kinds other than TEMP */
+  uint32_t dense;
   /* result of tp_schedule */
-  const tp_ix **width;                          /* per dim: slots kept, a formula over bounds: 1 a point, the bound if dense; element x is in slot x mod width */
-  int64_t *align;                               /* per dim: calls run over blocks of so many slots, so width is a multiple; 0: any */
-  bool apart;                                   /* its shape follows its dims, and its rows lie as the largest would: as far apart, whatever the point (spread.c) */
-  const int *order;                             /* dims from the outermost to the innermost as they lie in memory; NULL: as they are */
-  struct tp_arr *in;                            /* it lies in this one, whose width it has; NULL: it has a place of its own */
-  const char **why;                             /* per dim: what decided it: "read of x[t - 2] at rnn.lua:7", for explain */
-  int cross;                                    /* flow dependences stay within one iteration of the outermost `cross` loops around the accesses; for lifetimes */
+  /* per dim: slots kept, a formula over bounds: 1 a point, the bound if dense; element x is in slot
+   * x mod width */
+  const tp_ix **width;
+  /* per dim: calls run over blocks of so many slots, so width is a multiple; 0: any */
+  int64_t *align;
+  /* its shape follows its dims, and its rows lie as the largest would: as far apart, whatever the
+   * point (spread.c) */
+  bool apart;
+  /* dims from the outermost to the innermost as they lie in memory; NULL: as they are */
+  const int *order;
+  /* it lies in this one, whose width it has; NULL: it has a place of its own */
+  struct tp_arr *in;
+  /* per dim: what decided it: "read of x[t - 2] at rnn.lua:7", for explain */
+  const char **why;
+  /* flow dependences stay within one iteration of the outermost `cross` loops around the accesses;
+   * for lifetimes */
+  int cross;
 } tp_arr;
 static inline tp_arr *tp_lies_in(tp_arr *x) { return x->in ? x->in : x; }
 
-typedef enum { TP_ACC_READ, TP_ACC_WRITE, TP_ACC_UPDATE } tp_acckind;   /* UPDATE: y += ..., commutes with other updates */
+/* UPDATE: y += ..., commutes with other updates */
+typedef enum { TP_ACC_READ, TP_ACC_WRITE, TP_ACC_UPDATE } tp_acckind;
 typedef struct tp_access {
-  tp_acckind kind; int arr;
-  const tp_at *at;                              /* one per dim of the array, over the statement's dims and bounds; ranges only on reads, on a CALL's writes over its `over` dims, on updates that stretch */
-  tp_rel *rel;                                  /* {statement point -> elements}, restricted to the statement's domain */
-  const tp_ix *upto;                            /* READ of a stop's array: after the updates for t < upto, not all; over the statement's dims. NULL: all; 0: none */
-  bool idle;                                    /* result: of a guard that is not looked at */
-  const tp_node *by; int operand;               /* READ: for which operand of which operator of the cluster; NULL: of what is copied */
-  bool alias;                                   /* READ: the statement has read it before it writes its result over it */
+  tp_acckind kind;
+  int arr;
+  /* one per dim of the array, over the statement's dims and bounds; ranges only on reads, on a
+   * CALL's writes over its `over` dims, on updates that stretch */
+  const tp_at *at;
+  /* {statement point -> elements}, restricted to the statement's domain */
+  tp_rel *rel;
+  /* READ of a stop's array: after the updates for t < upto, not all; over the statement's dims.
+   * NULL: all; 0: none */
+  const tp_ix *upto;
+  bool idle; /* result: of a guard that is not looked at */
+  /* READ: for which operand of which operator of the cluster; NULL: of what is copied */
+  const tp_node *by;
+  int operand;
+  /* READ: the statement has read it before it writes its result over it */
+  bool alias;
   tp_pos pos;
 } tp_access;
 
-bool tp_is_first_end(const tp_access *a);       /* it waits for no update: a guard that need not be exact */
+/* it waits for no update: a guard that need not be exact */
+bool tp_is_first_end(const tp_access *a);
 
-typedef enum { TP_ST_OP, TP_ST_INIT, TP_ST_ACC } tp_stkind;   /* OP: also copies */
+typedef enum { TP_ST_OP, TP_ST_INIT, TP_ST_ACC } tp_stkind; /* OP: also copies */
 typedef struct tp_stmt {
-  int id; tp_stkind kind;
-  int nnode; tp_node **node;                    /* the cluster in order of execution */
-  const tp_ix *const **nodeat;                  /* per node of the cluster: its dims as expressions over the statement's */
-#define TP_PLACES 64                            /* nodes that `there` has bits for: none in a statement of more */
-  uint64_t there;                               /* nodes whose value lies where the result comes to lie, until the next of them changes it there */
-  tp_node *into;                                /* INIT, ACC: the ACCUM; OP: the MERGE whose element it defines; else NULL */
-  int k;                                        /* ACC: the contribution; into a MERGE: the branch; else -1 */
-  tp_val src; const tp_ix *const *srcat;        /* what is finally written when it isn't the last node's own results: a branch's or contribution's value, an
-                                                   output that is a view, a view that must be stored (`through`: src is that view itself); src.node NULL: none */
+  int id;
+  tp_stkind kind;
+  int nnode;
+  tp_node **node; /* the cluster in order of execution */
+  /* per node of the cluster: its dims as expressions over the statement's */
+  const tp_ix *const **nodeat;
+#define TP_PLACES 64 /* nodes that `there` has bits for: none in a statement of more */
+  /* nodes whose value lies where the result comes to lie, until the next of them changes it there
+   */
+  uint64_t there;
+  /* INIT, ACC: the ACCUM; OP: the MERGE whose element it defines; else NULL */
+  tp_node *into;
+  /* ACC: the contribution; into a MERGE: the branch; else -1 */
+  int k;
+  /* what is finally written when it isn't the last node's own results: a branch's or contribution's
+   * value, an output that is a view, a view that must be stored (`through`: src is that view
+   * itself); src.node NULL: none */
+  tp_val src;
+  const tp_ix *const *srcat;
   bool through;
-  int nrow; const tp_ix *const *row;            /* ACC by scatter of ranges: indices that select the leading axes of src */
-  int ndim; const tp_sym *const *dim;           /* distinct symbols; hidden dims for the second of two of one label */
-  const tp_sym *const *label;                   /* the temporal dim that each stands for: loops fuse by label */
-  tp_set *dom;                                  /* within the box of the bounds given */
-  const tp_ix *guard;                           /* holds where the statement need run, of the points of dom: over its dims and ends (ends.c); NULL: at all */
-  int gacc; bool exact;                         /* part k of the guard reads acc[gacc + k]; it must not run elsewhere */
-  int nacc; tp_access *acc;
-  bool effect;                                  /* CALL: runs in lexicographic order of its dims, and inside the loop it belongs to */
-  uint32_t mayvec;                              /* dims that one call may run over at once (the operator allows it, the domain is a box in it) */
-  const char *name; tp_pos pos;
-  const tp_node *of;                            /* whose value it makes, for errors; NULL: not known */
+  /* ACC by scatter of ranges: indices that select the leading axes of src */
+  int nrow;
+  const tp_ix *const *row;
+  /* distinct symbols; hidden dims for the second of two of one label */
+  int ndim;
+  const tp_sym *const *dim;
+  /* the temporal dim that each stands for: loops fuse by label */
+  const tp_sym *const *label;
+  tp_set *dom; /* within the box of the bounds given */
+  /* holds where the statement need run, of the points of dom: over its dims and ends (ends.c);
+   * NULL: at all */
+  const tp_ix *guard;
+  /* part k of the guard reads acc[gacc + k]; it must not run elsewhere */
+  int gacc;
+  bool exact;
+  int nacc;
+  tp_access *acc;
+  /* CALL: runs in lexicographic order of its dims, and inside the loop it belongs to */
+  bool effect;
+  /* dims that one call may run over at once (the operator allows it, the domain is a box in it) */
+  uint32_t mayvec;
+  const char *name;
+  tp_pos pos;
+  /* whose value it makes, for errors; NULL: not known */
+  const tp_node *of;
   /* result */
-  uint32_t vec;                                 /* dims that one call runs over */
-  bool far; const tp_ix *tickrow;               /* in a program with ticks: can wait (behind.c); its row in the loop of the tick dim, over its dims; NULL: outside */
-  const tp_ix **vlo, **vhi;                     /* per dim in vec: its range, over bounds only */
-  int bdim; int64_t block; const tp_ix *bshift; /* bdim >= 0: of this dim in vec a call runs over one block, the points with floor((x + bshift) / block) its number */
-  int rdim;                                     /* rdim >= 0: it has a loop of its own over the points of this dim in one such block, of which the plan makes a product over what they share (plan/rows.c) */
+  uint32_t vec; /* dims that one call runs over */
+  /* in a program with ticks: can wait (behind.c); its row in the loop of the tick dim, over its
+   * dims; NULL: outside */
+  bool far;
+  const tp_ix *tickrow;
+  const tp_ix **vlo, **vhi; /* per dim in vec: its range, over bounds only */
+  /* bdim >= 0: of this dim in vec a call runs over one block, the points with floor((x + bshift) /
+   * block) its number */
+  int bdim;
+  int64_t block;
+  const tp_ix *bshift;
+  /* rdim >= 0: it has a loop of its own over the points of this dim in one such block, of which the
+   * plan makes a product over what they share (plan/rows.c) */
+  int rdim;
 } tp_stmt;
 
-typedef enum { TP_V_STORED, TP_V_VIEW, TP_V_INLINE } tp_vmode;   /* of a node: has an array (or lives in a cluster), composes into operands, made where used */
+/* of a node: has an array (or lives in a cluster), composes into operands, made where used */
+typedef enum { TP_V_STORED, TP_V_VIEW, TP_V_INLINE } tp_vmode;
 
 typedef enum { TP_T_SEQ, TP_T_FOR, TP_T_IF, TP_T_RUN } tp_tkind;
-typedef struct tp_tree tp_tree;                 /* the loop tree: what isl's AST says, in our expressions */
+/* the loop tree: what isl's AST says, in our expressions */
+typedef struct tp_tree tp_tree;
 struct tp_tree {
   tp_tkind kind;
-  int n; tp_tree **kid;                         /* SEQ: in order; FOR, IF: one (IF: a second is the else) */
-  const tp_sym *var; const tp_ix *lo, *hi; int step;   /* FOR var = lo; var < hi; var += step   or, step < 0: var = hi - 1 down to lo */
-  const tp_sym *label;                          /* FOR: the dim it runs over, for explain */
-  bool independent;                             /* FOR: no dependence is carried. Read off before storage is: iterations may share slots, so they may not run at once as they stand */
-  int64_t block;                                /* FOR: > 0: over blocks of so many points */
-  const tp_ix *cond;                            /* IF; FOR: nothing runs unless it holds, which is seen from lo and hi */
-  const tp_ix **top;                            /* RUN: per dim in vec, before what an end by data cuts the call's range; NULL: none */
-  int stmt; const tp_ix **arg;                  /* RUN: the statement and its dims as expressions over vars and bounds (those in vec: NULL, but bdim's is the block's number) */
+  /* SEQ: in order; FOR, IF: one (IF: a second is the else) */
+  int n;
+  tp_tree **kid;
+  /* FOR var = lo; var < hi; var += step   or, step < 0: var = hi - 1 down to lo */
+  const tp_sym *var;
+  const tp_ix *lo, *hi;
+  int step;
+  const tp_sym *label; /* FOR: the dim it runs over, for explain */
+  /* FOR: no dependence is carried. Read off before storage is: iterations may share slots, so they
+   * may not run at once as they stand */
+  bool independent;
+  int64_t block; /* FOR: > 0: over blocks of so many points */
+  /* IF; FOR: nothing runs unless it holds, which is seen from lo and hi */
+  const tp_ix *cond;
+  /* RUN: per dim in vec, before what an end by data cuts the call's range; NULL: none */
+  const tp_ix **top;
+  /* RUN: the statement and its dims as expressions over vars and bounds (those in vec: NULL, but
+   * bdim's is the block's number) */
+  int stmt;
+  const tp_ix **arg;
 };
 
-/* What a dim that ends by data has reached at one point of the stop's domain, as written: a symbol, see ends.c. */
-typedef struct tp_end { int stop; const tp_sym *sym; const tp_at *at; } tp_end;      /* at[d] a range: the greatest over it, all of the dim or a call's block */
+/* What a dim that ends by data has reached at one point of the stop's domain, as written: a symbol,
+ * see ends.c. */
+/* at[d] a range: the greatest over it, all of the dim or a call's block */
+typedef struct tp_end {
+  int stop;
+  const tp_sym *sym;
+  const tp_at *at;
+} tp_end;
 
 /* Bounds for which a read closes a cycle: a call that gives them is refused. */
-typedef struct tp_late { tp_set *bad; int st, acc; } tp_late;
+typedef struct tp_late {
+  tp_set *bad;
+  int st, acc;
+} tp_late;
 
 /* What the search for loops may give up (relax.def). */
 typedef enum {
@@ -115,90 +201,154 @@ typedef struct tp_poly {
   TP_VEC(tp_late) late;
   TP_VEC(tp_end) ends;
   tp_tree *tree;
-  tp_vmode *mode; tp_arr *const **arrof;        /* by node id; arrof by node id and output */
-  const char **title;                           /* by node id: what explain calls it, no two unnamed ones alike */
-  uint32_t without, gave_up;                    /* bits of tp_relax: set before tp_schedule, what is not wanted; what had to be given up (also in without) */
-  int64_t block, rows;                          /* set before tp_schedule: blocks of this size wherever they can be; of at most so many rows (0: any number) */
-  bool judge;                                   /* set before tp_schedule: whether there is an order is all that is asked */
-  bool ticks, keeps;                            /* tp_insert_ticks, tp_keep_newest were there */
-  int lag, lagdepth;                            /* far statements of row r are over before anything of row r + lag; 0: there are none. How many loops are around that of the rows */
-  int nquery; bool proved; const char *unproved;   /* "edge from ... to ..." */
-  int64_t budget; int nover; TP_VEC(const char *) unknown;      /* isl operations a query may take; queries that took more, where the worse answer stands; the first few of what they asked */
+  tp_vmode *mode;
+  tp_arr *const **arrof; /* by node id; arrof by node id and output */
+  /* by node id: what explain calls it, no two unnamed ones alike */
+  const char **title;
+  /* bits of tp_relax: set before tp_schedule, what is not wanted; what had to be given up (also in
+   * without) */
+  uint32_t without, gave_up;
+  /* set before tp_schedule: blocks of this size wherever they can be; of at most so many rows (0:
+   * any number) */
+  int64_t block, rows;
+  /* set before tp_schedule: whether there is an order is all that is asked */
+  bool judge;
+  bool ticks, keeps; /* tp_insert_ticks, tp_keep_newest were there */
+  /* far statements of row r are over before anything of row r + lag; 0: there are none. How many
+   * loops are around that of the rows */
+  int lag, lagdepth;
+  int nquery;
+  bool proved;
+  const char *unproved; /* "edge from ... to ..." */
+  /* isl operations a query may take; queries that took more, where the worse answer stands; the
+   * first few of what they asked */
+  int64_t budget;
+  int nover;
+  TP_VEC(const char *) unknown;
   double ms_schedule, ms_proof, ms_tree, ms_live;
 } tp_poly;
 
 /* ---- how an operand lies on the value that holds its elements (resolve.c) ----
- * Views (point and range reads, permute, expand, slice, flip, detach, reshapes that only regroup) are no statements: they compose into this. */
+ * Views (point and range reads, permute, expand, slice, flip, detach, reshapes that only regroup)
+ * are no statements: they compose into this. */
 typedef struct tp_opnd {
-  tp_val base;                                  /* an array's value, or a node of the same cluster, or an inline node (FILL, VALUE) */
-  const tp_ix **idx;                            /* per dim of base's domain: over the statement's dims and axis variables */
-  int rank; const tp_ix **shape;                /* as the consumer sees it */
-  int *axisvar;                                 /* per axis: which axis variable it runs over, -1: spatial */
-  const tp_ix **stride;                         /* per axis: elements of base's row-major spatial layout (0 for axis variables) */
-  const tp_ix *off;                             /* spatial offset */
-  int nvar; const tp_sym **var; const tp_ix **extent;   /* axis variables: 0 <= var < extent */
-  const tp_ix **lo, **hi;                       /* the range as written: extent = max(0, hi - lo), simplified */
-  bool identity;                                /* base exactly as it is: no view on the spatial side, no axis variables */
-  const tp_ix *upto;                            /* see tp_access */
-  const tp_node *bad;                           /* not NULL: cannot be a view; this node must be stored */
+  /* an array's value, or a node of the same cluster, or an inline node (FILL, VALUE) */
+  tp_val base;
+  /* per dim of base's domain: over the statement's dims and axis variables */
+  const tp_ix **idx;
+  int rank;
+  const tp_ix **shape; /* as the consumer sees it */
+  /* per axis: which axis variable it runs over, -1: spatial */
+  int *axisvar;
+  /* per axis: elements of base's row-major spatial layout (0 for axis variables) */
+  const tp_ix **stride;
+  const tp_ix *off; /* spatial offset */
+  int nvar;
+  const tp_sym **var;
+  const tp_ix **extent; /* axis variables: 0 <= var < extent */
+  /* the range as written: extent = max(0, hi - lo), simplified */
+  const tp_ix **lo, **hi;
+  /* base exactly as it is: no view on the spatial side, no axis variables */
+  bool identity;
+  const tp_ix *upto; /* see tp_access */
+  /* not NULL: cannot be a view; this node must be stored */
+  const tp_node *bad;
 } tp_opnd;
-/* e = *by * s + *rest, where rest does not depend on s. Only such an index or offset may move along what one call or one axis runs over. */
+/* e = *by * s + *rest, where rest does not depend on s. Only such an index or offset may move along
+ * what one call or one axis runs over. */
 bool tp_steps(const tp_poly *p, const tp_ix *e, const tp_sym *s, int64_t *by, const tp_ix **rest);
-/* v as read by a statement where v's dims have the values at[] (over the statement's dims); `lead` axis variables (dims of CALL's over) come first. */
-bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead, const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err);
-tp_arr *tp_array_of(const tp_poly *p, tp_val v);       /* NULL: none (a view, inline or inside a cluster) */
-bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err);   /* operand k of the cluster's i-th node */
-const tp_node *tp_output_param(const tp_graph *g, int output);    /* whose last value it is, or NULL */
-/* Where parameters are kept (p->keeps): the array of a parameter's last value, where the new value that s writes goes too. NULL: none. */
+/* v as read by a statement where v's dims have the values at[] (over the statement's dims); `lead`
+ * axis variables (dims of CALL's over) come first. */
+bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead,
+    const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err);
+/* NULL: none (a view, inline or inside a cluster) */
+tp_arr *tp_array_of(const tp_poly *p, tp_val v);
+/* operand k of the cluster's i-th node */
+bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err);
+/* whose last value it is, or NULL */
+const tp_node *tp_output_param(const tp_graph *g, int output);
+/* Where parameters are kept (p->keeps): the array of a parameter's last value, where the new value
+ * that s writes goes too. NULL: none. */
 const tp_arr *tp_newest_in(const tp_poly *p, const tp_stmt *s);
-bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);                      /* s->src */
+/* s->src */
+bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);
 /* What the call of a RUN covers of a dim in vec. */
-void tp_run_range(tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi);
-bool tp_is_outer(const tp_node *n);             /* a product of which each operand is the same along an axis of the other */
-bool tp_adds_part(const tp_graph *g, const tp_stmt *s, const tp_node *n);         /* may n, of what s adds, be added where it is not 0 alone? Zeros around something, or something put in zeros */
-int tp_stmt_find(const tp_stmt *s, const tp_opnd *o);  /* the cluster's node that o.base is at these points, -1: none */
+void tp_run_range(
+    tp_ictx *ix, const tp_stmt *s, const tp_tree *run, int d, const tp_ix **lo, const tp_ix **hi);
+/* a product of which each operand is the same along an axis of the other */
+bool tp_is_outer(const tp_node *n);
+/* may n, of what s adds, be added where it is not 0 alone? Zeros around something, or something put
+ * in zeros */
+bool tp_adds_part(const tp_graph *g, const tp_stmt *s, const tp_node *n);
+/* the cluster's node that o.base is at these points, -1: none */
+int tp_stmt_find(const tp_stmt *s, const tp_opnd *o);
 
-/* A statement reads r, and copies it or changes a part of it to make another array, w: may one lie in the other? */
+/* A statement reads r, and copies it or changes a part of it to make another array, w: may one lie
+ * in the other? */
 bool tp_is_version(const tp_poly *p, const tp_stmt *s, const tp_access *r, const tp_access *w);
-static inline bool tp_is_copy(const tp_stmt *s) { return s->kind == TP_ST_OP && s->src.node && !s->nnode; }
+static inline bool tp_is_copy(const tp_stmt *s) {
+  return s->kind == TP_ST_OP && s->src.node && !s->nnode;
+}
 
 /* ---- ends by data (ends.c) ---- */
-const tp_ix *tp_end_of_rows(tp_poly *p, const tp_end *e, int d);       /* the end of rows over which e is the greatest, if they end */
+/* the end of rows over which e is the greatest, if they end */
+const tp_ix *tp_end_of_rows(tp_poly *p, const tp_end *e, int d);
 int tp_next_end(const tp_poly *p, const tp_ix *e, int from);
-bool tp_depends(const tp_poly *p, const tp_ix *e, const tp_sym *s);    /* e mentions s, or an end at a point that does */
-/* An expression of the graph over these dims, at their values: bounds that are reached become ends there. */
-const tp_ix *tp_at_dims(tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims, const tp_ix *const *at);
+/* e mentions s, or an end at a point that does */
+bool tp_depends(const tp_poly *p, const tp_ix *e, const tp_sym *s);
+/* An expression of the graph over these dims, at their values: bounds that are reached become ends
+ * there. */
+const tp_ix *tp_at_dims(
+    tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims, const tp_ix *const *at);
 const tp_ix *tp_at_point(tp_poly *p, const tp_node *n, const tp_ix *e, const tp_ix *const *at);
-/* An expression of a statement at other values of its dims; an end that depends on a dim of `gone` becomes the greatest over it. */
-const tp_ix *tp_move_ends(tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims, const tp_ix *const *to, uint32_t gone);
+/* An expression of a statement at other values of its dims; an end that depends on a dim of `gone`
+ * becomes the greatest over it. */
+const tp_ix *tp_move_ends(tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims,
+    const tp_ix *const *to, uint32_t gone);
 const tp_ix *tp_extent_upper(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *dims);
-/* Part k of a guard, a conjunction: end number *end is at least *least; *end < 0: it is something else. False: no such part. */
+/* Part k of a guard, a conjunction: end number *end is at least *least; *end < 0: it is something
+ * else. False: no such part. */
 bool tp_guard_part(const tp_poly *p, const tp_ix *guard, int k, int *end, const tp_ix **least);
-const tp_sym *tp_stop_sym(const tp_poly *p, int arr);                  /* of a stop's array: the dim that ends */
-/* A call over dims in vec runs where the guard holds for any of its points; what depends on one dim cuts its range (run->top). NULL: always. */
+/* of a stop's array: the dim that ends */
+const tp_sym *tp_stop_sym(const tp_poly *p, int arr);
+/* A call over dims in vec runs where the guard holds for any of its points; what depends on one dim
+ * cuts its range (run->top). NULL: always. */
 const tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run);
 
 /* need: of g's outputs and sinks. NULL: err. */
 tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err);
-/* Fills results. error cycle with a witness (found by enumerating small bounds) when no order exists. */
+/* Fills results. error cycle with a witness (found by enumerating small bounds) when no order
+ * exists. */
 bool tp_schedule(tp_poly *p, tp_error *err);
-tp_poly *tp_poly_free(tp_poly *p);              /* isl objects; the arena is the graph's */
-/* For explain and specs: "for i < I { ... }" with the script's names and lines; and every array's dim, width, reason. */
+tp_poly *tp_poly_free(tp_poly *p); /* isl objects; the arena is the graph's */
+/* For explain and specs: "for i < I { ... }" with the script's names and lines; and every array's
+ * dim, width, reason. */
 void tp_poly_print_schedule(tp_buf *b, const tp_poly *p);
 /* env: bounds, for bytes; may be NULL */
 void tp_poly_print_storage(tp_buf *b, const tp_poly *p, const int64_t *env);
 static inline bool tp_without(const tp_poly *p, tp_relax r) { return p->without >> r & 1; }
-static inline void tp_give_up(tp_poly *p, tp_relax r) { p->without |= 1u << r; p->gave_up |= 1u << r; }
-void tp_poly_print_unknown(tp_buf *b, const tp_poly *p);        /* queries over budget */
+static inline void tp_give_up(tp_poly *p, tp_relax r) {
+  p->without |= 1u << r;
+  p->gave_up |= 1u << r;
+}
+void tp_poly_print_unknown(tp_buf *b, const tp_poly *p); /* queries over budget */
 void tp_poly_print_summary(tp_buf *b, const tp_poly *p, const int64_t *env);
-const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d);      /* "point", "ring", "block", "dense" */
-const tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x);   /* what it keeps */
-double tp_arr_sample(const tp_poly *p, const tp_arr *x, const int64_t *env);     /* at these bounds, or some: to compare */
-/* Runs the loop tree at the given bounds symbolically and checks order (each read after its writes), completeness (each statement
- * point exactly once) and storage (slot holds the element read), for every statement point. slots: by array, of temporaries; NULL: not asked. */
-typedef struct tp_slots { int64_t kept, needed; bool near; } tp_slots;  /* needed: by brute force; near: no dim is wider than that by more than what live.c gives away */
+/* "point", "ring", "block", "dense" */
+const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d);
+const tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x); /* what it keeps */
+/* at these bounds, or some: to compare */
+double tp_arr_sample(const tp_poly *p, const tp_arr *x, const int64_t *env);
+/* Runs the loop tree at the given bounds symbolically and checks order (each read after its
+ * writes), completeness (each statement point exactly once) and storage (slot holds the element
+ * read), for every statement point. slots: by array, of temporaries; NULL: not asked. */
+/* needed: by brute force; near: no dim is wider than that by more than what live.c gives away */
+typedef struct tp_slots {
+  int64_t kept, needed;
+  bool near;
+} tp_slots;
 bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_slots *slots, tp_error *err);
-/* Of a scheduled program the values that are kept along a whole dim and better made again by each who reads them (again.c); how many. */
+/* Of a scheduled program the values that are kept along a whole dim and better made again by each
+ * who reads them (again.c); how many. */
 struct tp_again;
 int tp_made_again(const tp_poly *p, tp_arena *a, struct tp_again *out);
 #endif

@@ -1,15 +1,28 @@
 /* print: the schedule and the storage, in the script's names, for explain and for specs.
  *
- * A line of the schedule is "h[t] = matmul add tanh(h[t - 1], u, x[t])  -- net.lua:10": the elements that a call writes, the operators in it, what it reads
- * from storage, the line that asked for it. Loop variables carry the dims' names; the plan's own are told apart by numbers. */
+ * A line of the schedule is "h[t] = matmul add tanh(h[t - 1], u, x[t])  -- net.lua:10": the
+ * elements that a call writes, the operators in it, what it reads from storage, the line that asked
+ * for it. Loop variables carry the dims' names; the plan's own are told apart by numbers. */
 #include "poly/poly.h"
 #include <ctype.h>
 #include <stdlib.h>
 
-enum { COLUMN = 72, READS = 6 };                /* where comments start; reads said of one statement */
+/* where comments start; reads said of one statement */
+enum { COLUMN = 72, READS = 6 };
 
-typedef struct named { const tp_sym *var; const char *name; const struct named *up; } named;    /* the loops around */
-typedef struct { tp_buf *b; const tp_poly *p; tp_arena *a; const named *in; int depth; } pr;
+/* the loops around */
+typedef struct named {
+  const tp_sym *var;
+  const char *name;
+  const struct named *up;
+} named;
+typedef struct {
+  tp_buf *b;
+  const tp_poly *p;
+  tp_arena *a;
+  const named *in;
+  int depth;
+} pr;
 
 /* ---- expressions, with loop variables by their names ---- */
 
@@ -42,9 +55,16 @@ static void put_range(const pr *x, tp_buf *b, const tp_ix *lo, const tp_ix *hi) 
 
 /* ---- one call ---- */
 
-typedef struct { const tp_stmt *s; const tp_tree *t; int n; const tp_sym *dim[TP_MAXRANK * 4]; const tp_ix *val[TP_MAXRANK * 4]; } call;
+typedef struct {
+  const tp_stmt *s;
+  const tp_tree *t;
+  int n;
+  const tp_sym *dim[TP_MAXRANK * 4];
+  const tp_ix *val[TP_MAXRANK * 4];
+} call;
 
-/* The statement's dims at this place in the tree; those that a call runs over stay what they are. */
+/* The statement's dims at this place in the tree; those that a call runs over stay what they are.
+ */
 static call call_of(const pr *x, const tp_tree *t) {
   call c = { .s = x->p->stmts.v[t->stmt], .t = t };
   for (int d = 0; d < c.s->ndim && c.n < (int)TP_LEN(c.dim); d++) {
@@ -64,9 +84,12 @@ static void put_vector(const pr *x, tp_buf *b, const call *c, int d) {
 static void put_index(const pr *x, tp_buf *b, const call *c, const tp_ix *e) {
   tp_ictx *ix = x->p->g->ix;
   e = tp_ix_subst(ix, e, c->n, c->dim, c->val);
-  for (int d = 0; d < c->s->ndim; d++) {        /* d + rest, for all d of the call */
-    int64_t by; const tp_ix *rest, *lo, *hi;
-    if (!(c->s->vec >> d & 1) || !tp_ix_mentions(e, c->s->dim[d]) || !tp_ix_linear_in(ix, e, c->s->dim[d], &by, &rest) || by != 1) continue;
+  for (int d = 0; d < c->s->ndim; d++) { /* d + rest, for all d of the call */
+    int64_t by;
+    const tp_ix *rest, *lo, *hi;
+    if (!(c->s->vec >> d & 1) || !tp_ix_mentions(e, c->s->dim[d]) ||
+        !tp_ix_linear_in(ix, e, c->s->dim[d], &by, &rest) || by != 1)
+      continue;
     tp_run_range(ix, c->s, c->t, d, &lo, &hi);
     put_range(x, b, tp_ix_add(ix, lo, rest), tp_ix_add(ix, hi, rest));
     return;
@@ -105,12 +128,16 @@ static const tp_access *result(const tp_stmt *s) {
 }
 
 static const char *sign_of(const tp_stmt *s) {
-  static const char *const red[] = { [TP_RED_SUM] = "+=", [TP_RED_PROD] = "*=", [TP_RED_MAX] = "max=", [TP_RED_MIN] = "min=" };
+  static const char *const red[] = {
+    [TP_RED_SUM] = "+=", [TP_RED_PROD] = "*=", [TP_RED_MAX] = "max=", [TP_RED_MIN] = "min="
+  };
   return s->kind != TP_ST_ACC ? "=" : s->into ? red[s->into->attr.red] : "+=";
 }
 
 static const char *start_of(const tp_stmt *s) {
-  static const char *const red[] = { [TP_RED_SUM] = "0", [TP_RED_PROD] = "1", [TP_RED_MAX] = "-inf", [TP_RED_MIN] = "inf" };
+  static const char *const red[] = {
+    [TP_RED_SUM] = "0", [TP_RED_PROD] = "1", [TP_RED_MAX] = "-inf", [TP_RED_MIN] = "inf"
+  };
   return s->into ? red[s->into->attr.red] : "0";
 }
 
@@ -119,7 +146,8 @@ static void put_operators(tp_buf *b, const tp_stmt *s) {
   for (int i = 0; i < s->nnode; i++) {
     const tp_node *n = s->node[i];
     bool plain = (n->op == TP_OP_FILL || n->op == TP_OP_VALUE) && s->nnode > 1;
-    if (!plain) tp_putf(b, "%s%s", any ? " " : "", n->op == TP_OP_PINIT ? "init" : tp_op_said(n->op));
+    if (!plain)
+      tp_putf(b, "%s%s", any ? " " : "", n->op == TP_OP_PINIT ? "init" : tp_op_said(n->op));
     any |= !plain;
   }
 }
@@ -137,7 +165,10 @@ static void put_reads(const pr *x, tp_buf *b, const call *c) {
     bool again = c->s->acc[i].kind != TP_ACC_READ || tp_is_first_end(&c->s->acc[i]);
     for (int k = 0; k < i && !again; k++) again = same_read(x->p, &c->s->acc[k], &c->s->acc[i]);
     if (again) continue;
-    if (said++ == READS) { tp_puts(b, ", ..."); return; }
+    if (said++ == READS) {
+      tp_puts(b, ", ...");
+      return;
+    }
     if (said > 1) tp_puts(b, ", ");
     put_element(x, b, c, &c->s->acc[i]);
   }
@@ -162,7 +193,8 @@ static void put_over(const pr *x, tp_buf *b, const call *c, const tp_access *to)
   bool any = false;
   for (int d = 0; d < c->s->ndim; d++) {
     bool kept = !(c->s->vec >> d & 1);
-    for (int k = 0; k < x->p->arrs.v[to->arr]->ndim && !kept; k++) kept = tp_ix_mentions(to->at[k].lo, c->s->dim[d]);
+    for (int k = 0; k < x->p->arrs.v[to->arr]->ndim && !kept; k++)
+      kept = tp_ix_mentions(to->at[k].lo, c->s->dim[d]);
     if (kept) continue;
     tp_putf(b, "%s %s = ", any ? "," : " over", c->s->label[d]->name);
     put_vector(x, b, c, d);
@@ -186,7 +218,9 @@ static void put_run(pr *x, const tp_tree *t) {
     if (to && s->kind == TP_ST_ACC) put_over(x, &line, &c, to);
   }
   tp_putf(x->b, "%*s%s", 2 * x->depth, "", line.s ? line.s : "");
-  if (s->pos.file) tp_putf(x->b, "%*s  -- %s:%d", TP_MAX(0, COLUMN - 2 * x->depth - (int)line.n), "", s->pos.file, s->pos.line);
+  if (s->pos.file)
+    tp_putf(x->b, "%*s  -- %s:%d", TP_MAX(0, COLUMN - 2 * x->depth - (int)line.n), "", s->pos.file,
+        s->pos.line);
   tp_puts(x->b, "\n");
   tp_buf_drop(&line, &mine);
 }
@@ -237,7 +271,10 @@ static void put_tree(pr *x, const tp_tree *t) {
     for (int i = 0; i < t->n; i++) put_tree(x, t->kid[i]);
     return;
   }
-  if (t->kind == TP_T_RUN) { put_run(x, t); return; }
+  if (t->kind == TP_T_RUN) {
+    put_run(x, t);
+    return;
+  }
   tp_putf(x->b, "%*s", 2 * x->depth, "");
   if (t->kind == TP_T_FOR) put_for(x, t);
   else {
@@ -269,8 +306,13 @@ void tp_poly_print_unknown(tp_buf *b, const tp_poly *p) {
 #undef R
   };
   for (int k = 0; k < TP_NRELAX; k++)
-    if (p->gave_up >> k & 1) tp_putf(b, "-- given up, as no loops were found with more: %s\n", says[k]);
-  if (p->nover) tp_putf(b, "-- isl had no answer within %lld operations (TEMPO_ISL_BUDGET) to %d of %d questions; the worse one was taken:\n", (long long)p->budget, p->nover, p->nquery);
+    if (p->gave_up >> k & 1)
+      tp_putf(b, "-- given up, as no loops were found with more: %s\n", says[k]);
+  if (p->nover)
+    tp_putf(b,
+        "-- isl had no answer within %lld operations (TEMPO_ISL_BUDGET) to %d of %d questions; the "
+        "worse one was taken:\n",
+        (long long)p->budget, p->nover, p->nquery);
   for (int i = 0; i < p->unknown.n; i++) tp_putf(b, "--   %s\n", p->unknown.v[i]);
 }
 
@@ -280,7 +322,8 @@ const tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x) {
   tp_ictx *ix = p->g->ix;
   const tp_ix *n = tp_ix_const(ix, x->in ? 0 : tp_dtype_size(x->dtype));
   for (int d = 0; d < x->ndim; d++) n = tp_ix_mul(ix, n, x->width[d]);
-  for (int i = 0; i < x->rank; i++) n = tp_ix_mul(ix, n, tp_ix_upper(ix, x->shape[i], x->ndim, x->dim));
+  for (int i = 0; i < x->rank; i++)
+    n = tp_ix_mul(ix, n, tp_ix_upper(ix, x->shape[i], x->ndim, x->dim));
   return n;
 }
 
@@ -298,7 +341,8 @@ static void put_bytes(tp_buf *b, const tp_ix *n, const int64_t *env) {
   tp_puts(b, ", ");
   tp_ix_print(b, n);
   tp_puts(b, " bytes");
-  if (env && !tp_ix_is_const(n, NULL) && tp_ix_eval(n, env, &v)) tp_putf(b, " = %lld", (long long)v);
+  if (env && !tp_ix_is_const(n, NULL) && tp_ix_eval(n, env, &v))
+    tp_putf(b, " = %lld", (long long)v);
 }
 
 const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d) {
@@ -315,13 +359,17 @@ static void put_order(tp_buf *b, const tp_arr *x) {
   for (int d = 0; x->order && d < x->ndim && n < TP_MAXRANK; d++)
     if (!tp_is_number(x->width[x->order[d]], 1)) order[n++] = x->order[d];
   for (int i = 1; i < n; i++) turned |= order[i] < order[i - 1];
-  for (int i = 0; turned && i < n; i++) tp_putf(b, "%s%s", i ? ", " : "; lies as ", x->dim[order[i]]->name);
+  for (int i = 0; turned && i < n; i++)
+    tp_putf(b, "%s%s", i ? ", " : "; lies as ", x->dim[order[i]]->name);
 }
 
 /* Does the access see, of the array that the statement writes, what lies where it writes? */
-static bool is_same_place(const tp_poly *p, const tp_arr *x, const tp_access *r, const tp_access *w) {
-  bool same = r->kind == TP_ACC_READ && tp_lies_in(p->arrs.v[r->arr]) == tp_lies_in(p->arrs.v[w->arr]) && r->alias && r->at && w->at;
-  for (int d = 0; d < x->ndim && same; d++) same = !r->at[d].range && (r->at[d].lo == w->at[d].lo || tp_is_number(x->width[d], 1));
+static bool is_same_place(
+    const tp_poly *p, const tp_arr *x, const tp_access *r, const tp_access *w) {
+  bool same = r->kind == TP_ACC_READ &&
+      tp_lies_in(p->arrs.v[r->arr]) == tp_lies_in(p->arrs.v[w->arr]) && r->alias && r->at && w->at;
+  for (int d = 0; d < x->ndim && same; d++)
+    same = !r->at[d].range && (r->at[d].lo == w->at[d].lo || tp_is_number(x->width[d], 1));
   return same;
 }
 
@@ -332,9 +380,11 @@ static void put_in_place(tp_buf *b, const tp_poly *p, const tp_arr *x) {
     const tp_stmt *s = p->stmts.v[i];
     bool over = false;
     for (int w = 0; w < s->nacc && s->pos.line != said; w++)
-      for (int r = 0; r < s->nacc && s->acc[w].kind == TP_ACC_WRITE && s->acc[w].arr == x->id; r++) over |= is_same_place(p, x, &s->acc[r], &s->acc[w]);
+      for (int r = 0; r < s->nacc && s->acc[w].kind == TP_ACC_WRITE && s->acc[w].arr == x->id; r++)
+        over |= is_same_place(p, x, &s->acc[r], &s->acc[w]);
     if (!over) continue;
-    tp_putf(b, "%s%s:%d", said < 0 ? "; in place at " : ", ", s->pos.file ? s->pos.file : "?", s->pos.line);
+    tp_putf(b, "%s%s:%d", said < 0 ? "; in place at " : ", ", s->pos.file ? s->pos.file : "?",
+        s->pos.line);
     said = s->pos.line;
   }
 }
@@ -350,7 +400,8 @@ static void put_array(tp_buf *b, const tp_poly *p, const tp_arr *x, const int64_
   put_shape(b, p, x);
   put_bytes(b, tp_arr_bytes(p, x), env);
   for (int d = 0; d < x->ndim && x->kind == TP_ARR_TEMP; d++)
-    tp_putf(b, "; %s: %s%s%s", x->dim[d]->name, tp_arr_kind(p, x, d), x->why[d][0] ? ", " : "", x->why[d]);
+    tp_putf(b, "; %s: %s%s%s", x->dim[d]->name, tp_arr_kind(p, x, d), x->why[d][0] ? ", " : "",
+        x->why[d]);
   if (x->kind == TP_ARR_TEMP || x->kind == TP_ARR_OUTPUT) {
     if (x->in) tp_putf(b, "; lies in %s", x->in->name);
     put_order(b, x);
@@ -359,7 +410,10 @@ static void put_array(tp_buf *b, const tp_poly *p, const tp_arr *x, const int64_
   tp_puts(b, "\n");
 }
 
-typedef struct { const tp_arr *x; double bytes; } sized;
+typedef struct {
+  const tp_arr *x;
+  double bytes;
+} sized;
 
 static int by_size(const void *pa, const void *pb) {
   const sized *a = pa, *b = pb;
@@ -386,7 +440,9 @@ double tp_arr_sample(const tp_poly *p, const tp_arr *x, const int64_t *env) {
 static void put_fused(tp_buf *b, const tp_poly *p, const tp_stmt *s, bool *said) {
   for (int i = 0; i < s->nnode; i++) {
     const tp_node *n = s->node[i];
-    if (n == s->of || said[n->id] || p->mode[n->id] != TP_V_STORED || n->op == TP_OP_PINIT || tp_array_of(p, tp_v((tp_node *)n))) continue;
+    if (n == s->of || said[n->id] || p->mode[n->id] != TP_V_STORED || n->op == TP_OP_PINIT ||
+        tp_array_of(p, tp_v((tp_node *)n)))
+      continue;
     said[n->id] = true;
     tp_putf(b, "fused %s into %s\n", p->title[n->id], s->name);
   }
@@ -397,7 +453,8 @@ void tp_poly_print_storage(tp_buf *b, const tp_poly *p, const int64_t *env) {
   tp_scratch_init(&a);
   sized *v = TP_NEWN(&a, sized, p->arrs.n);
   bool *said = TP_NEWN(&a, bool, p->g->nodes.n);
-  for (int i = 0; i < p->arrs.n; i++) v[i] = (sized){ p->arrs.v[i], tp_arr_sample(p, p->arrs.v[i], env) };
+  for (int i = 0; i < p->arrs.n; i++)
+    v[i] = (sized){ p->arrs.v[i], tp_arr_sample(p, p->arrs.v[i], env) };
   qsort(v, (size_t)p->arrs.n, sizeof *v, by_size);
   for (int i = 0; i < p->arrs.n; i++) put_array(b, p, v[i].x, env);
   for (int i = 0; i < p->stmts.n; i++) put_fused(b, p, p->stmts.v[i], said);

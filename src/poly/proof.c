@@ -1,5 +1,7 @@
-/* proof: every dependence goes forward in time. The times of two statements are compared lexicographically down their ways: rows of the loops they share,
- * then their places in the sequence. A dependence that isn't wanted but needed and cannot be shown to hold makes the whole schedule unproved. */
+/* proof: every dependence goes forward in time. The times of two statements are compared
+ * lexicographically down their ways: rows of the loops they share, then their places in the
+ * sequence. A dependence that isn't wanted but needed and cannot be shown to hold makes the whole
+ * schedule unproved. */
 #include "poly/sched.h"
 
 static bool empty_patiently(tp_sched *S, isl_map *m) {
@@ -14,16 +16,25 @@ static bool empty_patiently(tp_sched *S, isl_map *m) {
   return yes;
 }
 
-static isl_map *in_context(tp_sched *S, isl_map *m) { return isl_map_intersect_params(m, isl_set_copy(S->context)); }
+static isl_map *in_context(tp_sched *S, isl_map *m) {
+  return isl_map_intersect_params(m, isl_set_copy(S->context));
+}
 
-typedef struct { int is; isl_map *rest; } step;  /* 1: all pairs are forward, 0: go on with the rest, those of equal rows, -1: not proved */
+/* 1: all pairs are forward, 0: go on with the rest, those of equal rows, -1: not proved */
+typedef struct {
+  int is;
+  isl_map *rest;
+} step;
 
 static step compare_step(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_aff *v) {
-  isl_map *back = in_context(S, isl_map_intersect(isl_map_copy(m), isl_pw_aff_gt_map(isl_pw_aff_copy(u), isl_pw_aff_copy(v))));
+  isl_map *back = in_context(S,
+      isl_map_intersect(
+          isl_map_copy(m), isl_pw_aff_gt_map(isl_pw_aff_copy(u), isl_pw_aff_copy(v))));
   bool ok = empty_patiently(S, back);
   isl_map_free(back);
   if (!ok) return (step){ -1, NULL };
-  isl_map *same = isl_map_intersect(isl_map_copy(m), isl_pw_aff_eq_map(isl_pw_aff_copy(u), isl_pw_aff_copy(v)));
+  isl_map *same =
+      isl_map_intersect(isl_map_copy(m), isl_pw_aff_eq_map(isl_pw_aff_copy(u), isl_pw_aff_copy(v)));
   same = tp_keep_map(S, in_context(S, same));
   return (step){ !same ? -1 : tp_map_empty(S, same), same };
 }
@@ -31,12 +42,16 @@ static step compare_step(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_aff *v) 
 /* Rows of one loop: never backwards; then m becomes the pairs of equal rows. As a step is. */
 static int step_row(tp_sched *S, isl_map **m, const tp_mem *u, const tp_mem *v) {
   int64_t lo, hi;
-  if (u->dim >= 0 && v->dim >= 0 && u->s == v->s && u->shift.p == v->shift.p && tp_const_distance(S, *m, u->dim, v->dim, &lo, &hi)) {
+  if (u->dim >= 0 && v->dim >= 0 && u->s == v->s && u->shift.p == v->shift.p &&
+      tp_const_distance(S, *m, u->dim, v->dim, &lo, &hi)) {
     int64_t by = v->shift.c - u->shift.c, least = (u->s > 0 ? lo : -hi) + by;
     if (least > 0) return 1;
     if (lo == hi && least == 0) return 0;
   }
-  struct { const void *m, *u, *v; char what[8]; } key = { *m, u->row, v->row, "forward" };
+  struct {
+    const void *m, *u, *v;
+    char what[8];
+  } key = { *m, u->row, v->row, "forward" };
   step *x = tp_hmap_get(&S->memo, &key, sizeof key);
   if (!x) {
     tp_hmap_set(&S->memo, &key, sizeof key, x = TP_NEW(S->a, step));
@@ -60,7 +75,8 @@ bool tp_is_forward(tp_sched *S, const tp_dep *d) {
   return false;
 }
 
-/* Defined, and a whole number, on all of the domain: what is partial or fractional drops points, and the rest would be proved vacuously. */
+/* Defined, and a whole number, on all of the domain: what is partial or fractional drops points,
+ * and the rest would be proved vacuously. */
 static bool whole_on(tp_sched *S, isl_pw_aff *row, isl_set *dom) {
   isl_set *where = isl_pw_aff_eq_set(isl_pw_aff_copy(row), isl_pw_aff_floor(isl_pw_aff_copy(row)));
   isl_set *mine = isl_set_intersect_params(isl_set_copy(dom), isl_set_copy(S->context));
@@ -78,7 +94,8 @@ static bool total(tp_sched *S, int st) {
   for (int l = 0; l + 1 < S->st[st].npath; l++) {
     const tp_mem *m = S->st[st].path[l].mem;
     if (!m || !m->row) return false;
-    if (m->dim >= 0) seen |= 1u << m->dim; else general = true;
+    if (m->dim >= 0) seen |= 1u << m->dim;
+    else general = true;
     if ((m->dim < 0 || m->shift.p) && !whole_on(S, m->row, s->dom)) return false;
   }
   return S->st[st].npath > 0 && (general || seen == all);
@@ -93,7 +110,8 @@ bool tp_prove(tp_sched *S, const char **which) {
   for (int i = 0; i < S->deps.n; i++) {
     const tp_dep *d = &S->deps.v[i];
     if (d->soft || tp_is_forward(S, d)) continue;
-    *which = tp_printf(S->a, "edge from '%s' to '%s'", S->p->stmts.v[d->src]->name, S->p->stmts.v[d->dst]->name);
+    *which = tp_printf(
+        S->a, "edge from '%s' to '%s'", S->p->stmts.v[d->src]->name, S->p->stmts.v[d->dst]->name);
     return false;
   }
   return true;

@@ -1,22 +1,32 @@
 /* resolve: how an operand lies on the value that holds its elements.
  *
- * A value with domain (d..) read at expressions at[] over the statement's dims is followed through views to its base. Each range on the way makes an axis
- * variable a (0 <= a < extent), which stands in the base's index expressions as lo + a; views on the spatial side act on (shape, stride, offset).
- * Axis variables come first, outermost read first, because a range prepends. A view is refused (`bad`: the node that must be stored instead) when an axis
- * variable would leave the form  lo + a  in exactly one index, when it reaches a shape or an offset, or when a reshape does not regroup strides. Slicing or flipping a range's axis stores the read. */
+ * A value with domain (d..) read at expressions at[] over the statement's dims is followed through
+ * views to its base. Each range on the way makes an axis variable a (0 <= a < extent), which stands
+ * in the base's index expressions as lo + a; views on the spatial side act on (shape, stride,
+ * offset). Axis variables come first, outermost read first, because a range prepends. A view is
+ * refused (`bad`: the node that must be stored instead) when an axis variable would leave the form
+ * lo + a  in exactly one index, when it reaches a shape or an offset, or when a reshape does not
+ * regroup strides. Slicing or flipping a range's axis stores the read. */
 #include "poly/poly.h"
 
-typedef struct {                                /* the walk's state: leading axis variables */
+typedef struct { /* the walk's state: leading axis variables */
   tp_poly *p;
-  int nvar; const tp_sym *var[TP_MAXRANK]; const tp_ix *ext[TP_MAXRANK], *lo[TP_MAXRANK], *hi[TP_MAXRANK];
-  const tp_node *by[TP_MAXRANK];                /* the READ that introduced it, NULL: given by the caller */
-  const tp_node *top;                           /* where the walk begins */
+  int nvar;
+  const tp_sym *var[TP_MAXRANK];
+  const tp_ix *ext[TP_MAXRANK], *lo[TP_MAXRANK], *hi[TP_MAXRANK];
+  /* the READ that introduced it, NULL: given by the caller */
+  const tp_node *by[TP_MAXRANK];
+  const tp_node *top; /* where the walk begins */
 } view_walk;
 
-static const tp_ix *at_point(const view_walk *w, const tp_node *n, const tp_ix *e, const tp_ix *const *at) { return tp_at_point(w->p, n, e, at); }
+static const tp_ix *at_point(
+    const view_walk *w, const tp_node *n, const tp_ix *e, const tp_ix *const *at) {
+  return tp_at_point(w->p, n, e, at);
+}
 
 /* A node's at restricted to an operand whose dims are a subset. */
-static const tp_ix **at_operand(const view_walk *w, const tp_node *n, const tp_ix *const *at, const tp_node *src) {
+static const tp_ix **at_operand(
+    const view_walk *w, const tp_node *n, const tp_ix *const *at, const tp_node *src) {
   const tp_ix **out = TP_NEWN(w->p->a, const tp_ix *, src->ndom);
   for (int d = 0; d < src->ndom; d++) {
     out[d] = NULL;
@@ -30,7 +40,11 @@ static const tp_ix **at_operand(const view_walk *w, const tp_node *n, const tp_i
 static bool base(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o) {
   tp_arena *a = w->p->a;
   const tp_out *t = tp_outof(v);
-  *o = (tp_opnd){ .base = v, .rank = w->nvar + t->rank, .nvar = w->nvar, .off = tp_ix_const(w->p->g->ix, 0), .identity = w->nvar == 0 };
+  *o = (tp_opnd){ .base = v,
+    .rank = w->nvar + t->rank,
+    .nvar = w->nvar,
+    .off = tp_ix_const(w->p->g->ix, 0),
+    .identity = w->nvar == 0 };
   o->idx = tp_dup(a, at, sizeof *at * (size_t)v.node->ndom);
   o->var = tp_dup(a, w->var, sizeof *w->var * (size_t)w->nvar);
   o->extent = tp_dup(a, w->ext, sizeof *w->ext * (size_t)w->nvar);
@@ -40,24 +54,33 @@ static bool base(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o) {
   o->stride = TP_NEWN(a, const tp_ix *, o->rank);
   o->axisvar = TP_NEWN(a, int, o->rank);
   for (int i = 0; i < w->nvar; i++) {
-    o->shape[i] = w->ext[i]; o->stride[i] = tp_ix_const(w->p->g->ix, 0); o->axisvar[i] = i;
+    o->shape[i] = w->ext[i];
+    o->stride[i] = tp_ix_const(w->p->g->ix, 0);
+    o->axisvar[i] = i;
   }
   const tp_arr *lies = tp_array_of(w->p, v);
   const tp_ix *s = tp_ix_const(w->p->g->ix, 1);
   for (int i = t->rank - 1; i >= 0; i--) {
     int k = w->nvar + i;
-    o->shape[k] = at_point(w, v.node, t->shape[i], at); o->stride[k] = s; o->axisvar[k] = -1;
-    s = tp_ix_mul(w->p->g->ix, s, lies && lies->apart ? tp_extent_upper(w->p->g, t->shape[i], v.node->ndom, v.node->dom) : o->shape[k]);
+    o->shape[k] = at_point(w, v.node, t->shape[i], at);
+    o->stride[k] = s;
+    o->axisvar[k] = -1;
+    s = tp_ix_mul(w->p->g->ix, s,
+        lies && lies->apart ? tp_extent_upper(w->p->g, t->shape[i], v.node->ndom, v.node->dom)
+                            : o->shape[k]);
   }
   return true;
 }
 
 static void permute(view_walk *w, const tp_node *n, tp_opnd *o, int lead) {
-  const tp_ix *sh[TP_MAXRANK], *st[TP_MAXRANK]; int av[TP_MAXRANK];
+  const tp_ix *sh[TP_MAXRANK], *st[TP_MAXRANK];
+  int av[TP_MAXRANK];
   int r = o->rank - lead;
   for (int i = 0; i < r; i++) {
     int k = lead + n->attr.axes[i];
-    sh[i] = o->shape[k]; st[i] = o->stride[k]; av[i] = o->axisvar[k];
+    sh[i] = o->shape[k];
+    st[i] = o->stride[k];
+    av[i] = o->axisvar[k];
   }
   memcpy(o->shape + lead, sh, sizeof *sh * (size_t)r);
   memcpy(o->stride + lead, st, sizeof *st * (size_t)r);
@@ -65,22 +88,28 @@ static void permute(view_walk *w, const tp_node *n, tp_opnd *o, int lead) {
 }
 
 static void set_rank(view_walk *w, tp_opnd *o, int rank) {
-  const tp_ix **sh = TP_NEWN(w->p->a, const tp_ix *, rank), **st = TP_NEWN(w->p->a, const tp_ix *, rank);
+  const tp_ix **sh = TP_NEWN(w->p->a, const tp_ix *, rank),
+              **st = TP_NEWN(w->p->a, const tp_ix *, rank);
   int *av = TP_NEWN(w->p->a, int, rank);
   int keep = TP_MIN(rank, o->rank);
   memcpy(sh, o->shape, sizeof *sh * (size_t)keep);
   memcpy(st, o->stride, sizeof *st * (size_t)keep);
   memcpy(av, o->axisvar, sizeof *av * (size_t)keep);
-  o->shape = sh; o->stride = st; o->axisvar = av; o->rank = rank;
+  o->shape = sh;
+  o->stride = st;
+  o->axisvar = av;
+  o->rank = rank;
 }
 
 static void expand(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
   int r0 = o->rank - lead, r1 = n->out[0].rank, grow = r1 - r0;
-  const tp_ix **os = o->shape, **ot = o->stride; int *ov = o->axisvar;
+  const tp_ix **os = o->shape, **ot = o->stride;
+  int *ov = o->axisvar;
   set_rank(w, o, lead + r1);
   for (int i = 0; i < r1; i++) {
     const tp_ix *want = at_point(w, n, n->out[0].shape[i], at);
-    bool same = i >= grow && !tp_is_number(os[lead + i - grow], 1);       /* as the call says, where expressions differ: only a literal 1 grows */
+    /* as the call says, where expressions differ: only a literal 1 grows */
+    bool same = i >= grow && !tp_is_number(os[lead + i - grow], 1);
     o->shape[lead + i] = want;
     o->stride[lead + i] = same ? ot[lead + i - grow] : tp_ix_const(w->p->g->ix, 0);
     o->axisvar[lead + i] = same ? ov[lead + i - grow] : -1;
@@ -91,7 +120,8 @@ static void expand(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_op
 static void pin_axis(view_walk *w, tp_opnd *o, int k, const tp_ix *place) {
   int v = o->axisvar[k];
   const tp_ix **idx = TP_NEWN(w->p->a, const tp_ix *, o->base.node->ndom);
-  for (int d = 0; d < o->base.node->ndom; d++) idx[d] = tp_ix_subst(w->p->g->ix, o->idx[d], 1, &w->var[v], &place);
+  for (int d = 0; d < o->base.node->ndom; d++)
+    idx[d] = tp_ix_subst(w->p->g->ix, o->idx[d], 1, &w->var[v], &place);
   o->idx = idx;
   o->axisvar[k] = -1;
   o->shape[k] = tp_ix_const(w->p->g->ix, 1);
@@ -101,8 +131,15 @@ static void slice(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opn
   int k = lead + n->attr.axis;
   const tp_ix *lo = at_point(w, n, n->attr.ix[0], at), *ext = at_point(w, n, n->attr.ix[1], at);
   int64_t v;
-  if (o->axisvar[k] >= 0 && tp_is_number(ext, 1)) { pin_axis(w, o, k, lo); return; }
-  if (o->axisvar[k] >= 0 && !(tp_ix_is_const(lo, &v) && v == 0 && n->attr.i[0] == 1 && ext == o->shape[k])) { o->bad = w->by[o->axisvar[k]]; return; }
+  if (o->axisvar[k] >= 0 && tp_is_number(ext, 1)) {
+    pin_axis(w, o, k, lo);
+    return;
+  }
+  if (o->axisvar[k] >= 0 &&
+      !(tp_ix_is_const(lo, &v) && v == 0 && n->attr.i[0] == 1 && ext == o->shape[k])) {
+    o->bad = w->by[o->axisvar[k]];
+    return;
+  }
   o->off = tp_ix_add(w->p->g->ix, o->off, tp_ix_mul(w->p->g->ix, lo, o->stride[k]));
   o->stride[k] = tp_ix_mulc(w->p->g->ix, o->stride[k], n->attr.i[0]);
   o->shape[k] = ext;
@@ -110,15 +147,22 @@ static void slice(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opn
 
 static void flip(view_walk *w, const tp_node *n, tp_opnd *o, int lead) {
   int k = lead + n->attr.axis;
-  if (o->axisvar[k] >= 0) { o->bad = w->by[o->axisvar[k]]; return; }
-  o->off = tp_ix_add(w->p->g->ix, o->off, tp_ix_mul(w->p->g->ix, tp_ix_addc(w->p->g->ix, o->shape[k], -1), o->stride[k]));
+  if (o->axisvar[k] >= 0) {
+    o->bad = w->by[o->axisvar[k]];
+    return;
+  }
+  o->off = tp_ix_add(w->p->g->ix, o->off,
+      tp_ix_mul(w->p->g->ix, tp_ix_addc(w->p->g->ix, o->shape[k], -1), o->stride[k]));
   o->stride[k] = tp_ix_neg(w->p->g->ix, o->stride[k]);
 }
 
 /* Axis k becomes two that overlap. */
 static void unfold(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
   int k = lead + n->attr.axis;
-  if (o->axisvar[k] >= 0) { o->bad = w->by[o->axisvar[k]]; return; }
+  if (o->axisvar[k] >= 0) {
+    o->bad = w->by[o->axisvar[k]];
+    return;
+  }
   int after = o->rank - k - 1;
   set_rank(w, o, o->rank + 1);
   memmove(o->shape + k + 2, o->shape + k + 1, sizeof *o->shape * (size_t)after);
@@ -131,18 +175,32 @@ static void unfold(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_op
   }
 }
 
-/* Regroups old axes to new ones: runs of old axes that lie contiguously may split or join; axes of extent 1 come and go. */
+/* Regroups old axes to new ones: runs of old axes that lie contiguously may split or join; axes of
+ * extent 1 come and go. */
 static bool regroup(view_walk *w, tp_opnd *o, int lead, int r1, const tp_ix *const *want) {
-  const tp_ix *sh[TP_MAXRANK], *st[TP_MAXRANK], *ns[TP_MAXRANK]; int av[TP_MAXRANK], nv[TP_MAXRANK], r0 = 0, i = 0, j = 0;
+  const tp_ix *sh[TP_MAXRANK], *st[TP_MAXRANK], *ns[TP_MAXRANK];
+  int av[TP_MAXRANK], nv[TP_MAXRANK], r0 = 0, i = 0, j = 0;
   for (int k = lead; k < o->rank; k++)
-    if (!tp_is_number(o->shape[k], 1)) { sh[r0] = o->shape[k]; st[r0] = o->stride[k]; av[r0++] = o->axisvar[k]; }
+    if (!tp_is_number(o->shape[k], 1)) {
+      sh[r0] = o->shape[k];
+      st[r0] = o->stride[k];
+      av[r0++] = o->axisvar[k];
+    }
   while (j < r1) {
-    if (tp_is_number(want[j], 1)) { ns[j] = tp_ix_const(w->p->g->ix, 0); nv[j++] = -1; continue; }
+    if (tp_is_number(want[j], 1)) {
+      ns[j] = tp_ix_const(w->p->g->ix, 0);
+      nv[j++] = -1;
+      continue;
+    }
     if (i >= r0) return false;
-    if (sh[i] == want[j]) { ns[j] = st[i]; nv[j++] = av[i++]; continue; }
+    if (sh[i] == want[j]) {
+      ns[j] = st[i];
+      nv[j++] = av[i++];
+      continue;
+    }
     const tp_ix *po = sh[i], *pn = want[j];
     int i1 = i + 1, j1 = j + 1;
-    while (po != pn) {                          /* the shortest runs with one product */
+    while (po != pn) { /* the shortest runs with one product */
       bool more_new = j1 < r1 && (i1 >= r0 || tp_ix_divexact(w->p->g->ix, po, pn));
       if (more_new) pn = tp_ix_mul(w->p->g->ix, pn, want[j1++]);
       else if (i1 < r0) po = tp_ix_mul(w->p->g->ix, po, sh[i1++]);
@@ -153,12 +211,21 @@ static bool regroup(view_walk *w, tp_opnd *o, int lead, int r1, const tp_ix *con
       if (k + 1 < i1 && st[k] != tp_ix_mul(w->p->g->ix, st[k + 1], sh[k + 1])) return false;
     }
     const tp_ix *s = st[i1 - 1];
-    for (int k = j1 - 1; k >= j; k--) { ns[k] = s; nv[k] = -1; s = tp_ix_mul(w->p->g->ix, s, want[k]); }
-    i = i1; j = j1;
+    for (int k = j1 - 1; k >= j; k--) {
+      ns[k] = s;
+      nv[k] = -1;
+      s = tp_ix_mul(w->p->g->ix, s, want[k]);
+    }
+    i = i1;
+    j = j1;
   }
   if (i != r0) return false;
   set_rank(w, o, lead + r1);
-  for (int k = 0; k < r1; k++) { o->shape[lead + k] = want[k]; o->stride[lead + k] = ns[k]; o->axisvar[lead + k] = nv[k]; }
+  for (int k = 0; k < r1; k++) {
+    o->shape[lead + k] = want[k];
+    o->stride[lead + k] = ns[k];
+    o->axisvar[lead + k] = nv[k];
+  }
   return true;
 }
 
@@ -170,17 +237,21 @@ static void reshape(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_o
 
 static bool follow(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, tp_error *err);
 
-static bool follow_read(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, tp_error *err) {
+static bool follow_read(
+    view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, tp_error *err) {
   tp_val src = n->in[0].src;
   const tp_ix **sat = TP_NEWN(w->p->a, const tp_ix *, src.node->ndom);
   for (int d = 0; d < src.node->ndom; d++) {
     const tp_at *e = &n->attr.at[d];
     sat[d] = at_point(w, n, e->lo, at);
     if (!e->range) continue;
-    if (w->nvar == TP_MAXRANK) return tp_fail(err, TP_E_SHAPE, n->pos, "more than %d axes", TP_MAXRANK);
+    if (w->nvar == TP_MAXRANK)
+      return tp_fail(err, TP_E_SHAPE, n->pos, "more than %d axes", TP_MAXRANK);
     const tp_sym *a = tp_sym_var(w->p->g->ix, "a");
-    w->var[w->nvar] = a; w->by[w->nvar] = n;
-    w->lo[w->nvar] = sat[d]; w->hi[w->nvar] = at_point(w, n, e->hi, at);
+    w->var[w->nvar] = a;
+    w->by[w->nvar] = n;
+    w->lo[w->nvar] = sat[d];
+    w->hi[w->nvar] = at_point(w, n, e->hi, at);
     int nr = 0;
     for (int k = 0; k < d; k++) nr += n->attr.at[k].range;
     w->ext[w->nvar++] = at_point(w, n, n->out[0].shape[nr], at);
@@ -203,13 +274,13 @@ static bool follow(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, t
   if (o->bad || n->op == TP_OP_DETACH) return true;
   o->identity = false;
   switch (n->op) {
-    case TP_OP_PERMUTE: permute(w, n, o, lead); break;
-    case TP_OP_EXPAND: expand(w, n, at, o, lead); break;
-    case TP_OP_SLICE: slice(w, n, at, o, lead); break;
-    case TP_OP_FLIP: flip(w, n, o, lead); break;
-    case TP_OP_UNFOLD: unfold(w, n, at, o, lead); break;
-    case TP_OP_RESHAPE: reshape(w, n, at, o, lead); break;
-    default: (void)TP_NEVER(true);
+  case TP_OP_PERMUTE: permute(w, n, o, lead); break;
+  case TP_OP_EXPAND: expand(w, n, at, o, lead); break;
+  case TP_OP_SLICE: slice(w, n, at, o, lead); break;
+  case TP_OP_FLIP: flip(w, n, o, lead); break;
+  case TP_OP_UNFOLD: unfold(w, n, at, o, lead); break;
+  case TP_OP_RESHAPE: reshape(w, n, at, o, lead); break;
+  default: (void)TP_NEVER(true);
   }
   return true;
 }
@@ -224,7 +295,8 @@ static int mentions_var(const view_walk *w, const tp_ix *e) {
   return -1;
 }
 
-/* The first view below the READ that made axis variable k, or that READ itself. Of a variable that was given: the first view of all. */
+/* The first view below the READ that made axis variable k, or that READ itself. Of a variable that
+ * was given: the first view of all. */
 static const tp_node *culprit(const view_walk *w, int k) {
   const tp_node *read = w->by[k], *src = read ? read->in[0].src.node : w->top;
   return w->p->mode[src->id] == TP_V_VIEW ? src : read;
@@ -240,16 +312,23 @@ static void judge(view_walk *w, tp_opnd *o) {
   for (int d = 0; d < o->base.node->ndom && k < 0; d++) {
     int v = mentions_var(w, o->idx[d]);
     if (v < 0) continue;
-    int64_t coef; const tp_ix *rest;
-    bool ok = tp_steps(w->p, o->idx[d], w->var[v], &coef, &rest) && coef == 1 && mentions_var(w, rest) < 0 && !used[v]++;
+    int64_t coef;
+    const tp_ix *rest;
+    bool ok = tp_steps(w->p, o->idx[d], w->var[v], &coef, &rest) && coef == 1 &&
+        mentions_var(w, rest) < 0 && !used[v]++;
     if (!ok) k = v;
   }
   if (k >= 0) o->bad = culprit(w, k);
 }
 
-bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead, const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err) {
+bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead,
+    const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err) {
   view_walk w = { .p = p, .nvar = nlead, .top = v.node };
-  for (int i = 0; i < nlead; i++) { w.var[i] = leadvar[i]; w.ext[i] = w.hi[i] = leadext[i]; w.lo[i] = tp_ix_const(p->g->ix, 0); }
+  for (int i = 0; i < nlead; i++) {
+    w.var[i] = leadvar[i];
+    w.ext[i] = w.hi[i] = leadext[i];
+    w.lo[i] = tp_ix_const(p->g->ix, 0);
+  }
   if (!follow(&w, v, at, out, err)) return false;
   if (!out->bad) judge(&w, out);
   return true;

@@ -1,24 +1,31 @@
-/* scale: rows of a component whose members go at different speeds. Where each point of x serves two of y, as a
- * gradient of w[i // 2] has it, no dim of one unit a row is legal: y falls behind further and further. With a factor
- * for each member
+/* scale: rows of a component whose members go at different speeds. Where each point of x serves two
+ * of y, as a gradient of w[i // 2] has it, no dim of one unit a row is legal: y falls behind
+ * further and further. With a factor for each member
  *
- *   row of x = 2 * i,  row of y = i                all of y[2 * i] and y[2 * i + 1] lie between x[i] and x[i + 1]
+ *   row of x = 2 * i,  row of y = i                all of y[2 * i] and y[2 * i + 1] lie between
+ * x[i] and x[i + 1]
  *
- * distances are bounded again, and offsets are found as for any loop. Factors come from the dependences: those for
- * which the distance has a least and a greatest value. */
+ * distances are bounded again, and offsets are found as for any loop. Factors come from the
+ * dependences: those for which the distance has a least and a greatest value. */
 #include "poly/sched.h"
 
 enum { MOST_FACTOR = 16, MOST_TRIES = 1000 };
 typedef struct scaling {
-  tp_sched *S; const tp_level *L; const tp_scc *c; const tp_arcs *in;
-  int64_t *num, *den;                           /* by member: its factor; num 0: not known yet */
-  int *dim; int64_t *off;                       /* by member */
-  bool *told;                                   /* by arc: no factors bound its distance, or it was of use */
-  int left;                                     /* factors that may still be tried */
+  tp_sched *S;
+  const tp_level *L;
+  const tp_scc *c;
+  const tp_arcs *in;
+  int64_t *num, *den; /* by member: its factor; num 0: not known yet */
+  int *dim;
+  int64_t *off; /* by member */
+  /* by arc: no factors bound its distance, or it was of use */
+  bool *told;
+  int left; /* factors that may still be tried */
 } scaling;
 
 static isl_map *multiplication(tp_sched *S, int64_t by) {
-  isl_aff *x = isl_aff_var_on_domain(isl_local_space_from_space(tp_isl_space(S->ix, 1)), isl_dim_set, 0);
+  isl_aff *x =
+      isl_aff_var_on_domain(isl_local_space_from_space(tp_isl_space(S->ix, 1)), isl_dim_set, 0);
   return isl_map_from_aff(isl_aff_scale_val(x, isl_val_int_from_si(S->ctx, by)));
 }
 
@@ -30,12 +37,15 @@ static bool whole_value(TP_TAKE isl_val *v, int64_t *to) {
 }
 
 /* Least and greatest fv * y[dv] - fu * x[du], for all bounds; not asked for where NULL. */
-static bool scaled_range(tp_sched *S, isl_map *m, int du, int dv, int64_t fu, int64_t fv, int64_t *lo, int64_t *hi) {
+static bool scaled_range(
+    tp_sched *S, isl_map *m, int du, int dv, int64_t fu, int64_t fv, int64_t *lo, int64_t *hi) {
   int ni = (int)isl_map_dim(m, isl_dim_in), no = (int)isl_map_dim(m, isl_dim_out);
   tp_query(S);
   m = isl_map_intersect_params(isl_map_copy(m), isl_set_copy(S->context));
-  m = isl_map_project_out(isl_map_project_out(m, isl_dim_in, du + 1, ni - du - 1), isl_dim_in, 0, du);
-  m = isl_map_project_out(isl_map_project_out(m, isl_dim_out, dv + 1, no - dv - 1), isl_dim_out, 0, dv);
+  m = isl_map_project_out(
+      isl_map_project_out(m, isl_dim_in, du + 1, ni - du - 1), isl_dim_in, 0, du);
+  m = isl_map_project_out(
+      isl_map_project_out(m, isl_dim_out, dv + 1, no - dv - 1), isl_dim_out, 0, dv);
   m = isl_map_apply_range(isl_map_apply_domain(m, multiplication(S, fu)), multiplication(S, fv));
   isl_set *d = isl_map_deltas(m);
   bool ok = d && (!lo || whole_value(isl_set_dim_min_val(isl_set_copy(d), 0), lo));
@@ -57,14 +67,16 @@ static bool arc_factors(scaling *f, const tp_arc *e, int u, int v, int64_t *fu, 
 
 /* num / den of one end by that of the other, times a / b; false: it has another already. */
 static bool pass_factor(scaling *f, int from, int to, int64_t a, int64_t b) {
-  int64_t num = f->num[from] * a, den = f->den[from] * b, g = (int64_t)tp_gcd((uint64_t)num, (uint64_t)den);
+  int64_t num = f->num[from] * a, den = f->den[from] * b,
+          g = (int64_t)tp_gcd((uint64_t)num, (uint64_t)den);
   num /= g, den /= g;
   if (f->num[to]) return f->num[to] == num && f->den[to] == den;
   f->num[to] = num, f->den[to] = den;
   return num <= MOST_FACTOR && den <= MOST_FACTOR;
 }
 
-/* Every member's, from the first one on, as whole numbers; false: they do not go together, or all are alike. */
+/* Every member's, from the first one on, as whole numbers; false: they do not go together, or all
+ * are alike. */
 static bool find_factors(scaling *f) {
   int64_t all = 1;
   bool more = true, apart = false;
@@ -86,7 +98,8 @@ static bool find_factors(scaling *f) {
     if (!f->num[i] || all > MOST_FACTOR) return false;
     all = all / (int64_t)tp_gcd((uint64_t)all, (uint64_t)f->den[i]) * f->den[i];
   }
-  for (int i = 0; i < f->c->n; i++) f->num[i] = f->num[i] * (all / f->den[i]), apart |= f->num[i] != f->num[0];
+  for (int i = 0; i < f->c->n; i++)
+    f->num[i] = f->num[i] * (all / f->den[i]), apart |= f->num[i] != f->num[0];
   return apart;
 }
 
@@ -114,7 +127,8 @@ static bool find_offsets(scaling *f, int s) {
 }
 
 static isl_pw_aff *scaled_row(tp_sched *S, int st, int dim, int64_t by, int64_t shift) {
-  isl_aff *x = isl_aff_var_on_domain(isl_local_space_from_space(tp_stmt_space(S, st)), isl_dim_set, dim);
+  isl_aff *x =
+      isl_aff_var_on_domain(isl_local_space_from_space(tp_stmt_space(S, st)), isl_dim_set, dim);
   x = isl_aff_scale_val(x, isl_val_int_from_si(S->ctx, by));
   return tp_keep_aff(S, isl_pw_aff_from_aff(isl_aff_add_constant_si(x, (int)shift)));
 }
@@ -140,11 +154,15 @@ bool tp_scaled_loop(tp_sched *S, const tp_level *L, int scc, tp_item *x, int *di
   const tp_stmt *first = S->p->stmts.v[c->st[0]];
   scaling f = { .S = S, .L = L, .c = c, .in = &in, .dim = dim, .left = MOST_TRIES };
   f.told = TP_NEWN(S->a, bool, in.n + 1);
-  f.num = TP_NEWN(S->a, int64_t, c->n), f.den = TP_NEWN(S->a, int64_t, c->n), f.off = TP_NEWN(S->a, int64_t, c->n);
+  f.num = TP_NEWN(S->a, int64_t, c->n), f.den = TP_NEWN(S->a, int64_t, c->n),
+  f.off = TP_NEWN(S->a, int64_t, c->n);
   tp_ask(S, "how fast '%s' and what it needs run", first->name, NULL);
   for (int d = 0; d < first->ndim; d++) {
-    *x = (tp_item){ .st = -1, .s = 1, .label = first->label[d], .nmem = c->n, .mem = TP_NEWN(S->a, tp_mem, c->n) };
-    if (tp_dim_of(S, c->st[0], first->label[d]) == d && scaled_along(&f, first->label[d], x)) return true;
+    *x = (tp_item){
+      .st = -1, .s = 1, .label = first->label[d], .nmem = c->n, .mem = TP_NEWN(S->a, tp_mem, c->n)
+    };
+    if (tp_dim_of(S, c->st[0], first->label[d]) == d && scaled_along(&f, first->label[d], x))
+      return true;
   }
   return false;
 }

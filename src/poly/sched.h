@@ -1,80 +1,128 @@
-/* Inside src/poly: the state of one scheduling run and what its files share. Ranks inside: calc, deps < level < split, vec < driver < proof, live, tree.
+/* Inside src/poly: the state of one scheduling run and what its files share. Ranks inside: calc,
+ * deps < level < split, vec < driver < proof, live, tree.
  *
- * Every isl object that outlives a function is handed to a pool (tp_keep_*) and freed when the run ends, so the driver may share pointers freely and
- * memoise by address. A query runs under an operations budget; what goes over it answers "unknown" and the caller takes the conservative side. */
+ * Every isl object that outlives a function is handed to a pool (tp_keep_*) and freed when the run
+ * ends, so the driver may share pointers freely and memoise by address. A query runs under an
+ * operations budget; what goes over it answers "unknown" and the caller takes the conservative
+ * side. */
 #ifndef TP_POLY_SCHED_H
 #define TP_POLY_SCHED_H
 #include "poly/poly.h"
 
-/* A number over bounds: c, or p + c; bad: not known. Functions that differ by a constant have the same p, one object in a run of the scheduler. */
-typedef struct tp_wt { bool bad; int64_t c; isl_pw_aff *p; } tp_wt;
+/* A number over bounds: c, or p + c; bad: not known. Functions that differ by a constant have the
+ * same p, one object in a run of the scheduler. */
+typedef struct tp_wt {
+  bool bad;
+  int64_t c;
+  isl_pw_aff *p;
+} tp_wt;
 
-typedef struct tp_dep {                         /* dst at y must run after src at x for each (x, y) in map */
-  int src, dst;                                 /* statements */
-  int arr, acc;                                 /* the array, and dst's access that reads it; arr < 0: the order of an effect */
-  bool soft;                                    /* wanted, not needed */
-  bool pace;                                    /* between a tick and a callback */
-  int cross;                                    /* how many of the outermost common loops it stays inside of */
+/* dst at y must run after src at x for each (x, y) in map */
+typedef struct tp_dep {
+  int src, dst; /* statements */
+  /* the array, and dst's access that reads it; arr < 0: the order of an effect */
+  int arr, acc;
+  bool soft; /* wanted, not needed */
+  bool pace; /* between a tick and a callback */
+  /* how many of the outermost common loops it stays inside of */
+  int cross;
   isl_map *map;
 } tp_dep;
-typedef struct tp_arc { int dep; isl_map *map; } tp_arc;        /* a dependence restricted to points equal in all rows so far */
+/* a dependence restricted to points equal in all rows so far */
+typedef struct tp_arc {
+  int dep;
+  isl_map *map;
+} tp_arc;
 typedef TP_VEC(tp_arc) tp_arcs;
 typedef TP_VEC(int) tp_ints;
-typedef struct tp_place { int st, acc; } tp_place;              /* an access of a statement */
+typedef struct tp_place {
+  int st, acc;
+} tp_place; /* an access of a statement */
 
 /* One time row of a statement: s * x[dim] + shift, or any function of its point (dim < 0). */
-typedef struct tp_mem { int st, dim, s; tp_wt shift; isl_pw_aff *row; int blocks; } tp_mem;      /* blocks: 1 + the dim of whose blocks these are rows */
+/* blocks: 1 + the dim of whose blocks these are rows */
+typedef struct tp_mem {
+  int st, dim, s;
+  tp_wt shift;
+  isl_pw_aff *row;
+  int blocks;
+} tp_mem;
 typedef struct tp_item tp_item;
 typedef TP_VEC(tp_item *) tp_items;
-struct tp_item {                                /* of a sequence: a statement, or a loop around a sequence */
-  int st;                                       /* the statement; -1: a loop */
-  const tp_sym *label; int s;
-  int nmem; tp_mem *mem;
+/* of a sequence: a statement, or a loop around a sequence */
+struct tp_item {
+  int st; /* the statement; -1: a loop */
+  const tp_sym *label;
+  int s;
+  int nmem;
+  tp_mem *mem;
   tp_items body;
-  bool independent;                             /* see tp_tree */
-  int64_t block;                                /* > 0: a loop over blocks of so many rows */
+  bool independent; /* see tp_tree */
+  int64_t block;    /* > 0: a loop over blocks of so many rows */
 };
 
 typedef TP_VEC(isl_set *) tp_sets;
-typedef struct tp_way { int seq; tp_item *loop; const tp_mem *mem; } tp_way;  /* a statement's way down the result; the last has no loop */
+/* a statement's way down the result; the last has no loop */
+typedef struct tp_way {
+  int seq;
+  tp_item *loop;
+  const tp_mem *mem;
+} tp_way;
 typedef struct tp_sst {
-  uint32_t used;                                /* dims that have their row, or are vector dims */
-  int npath; tp_way *path;
-  int then; bool follows;                       /* tree.c: what runs right after it at the same times, -1; does it run right after such a one? */
-  bool asked; const tp_ix *asks;                /* tree.c: what each call asks of its point */
-  isl_set *calls, *told;                        /* tree.c: the points that need a call of their own, and as isl gets them; made when asked for */
+  uint32_t used; /* dims that have their row, or are vector dims */
+  int npath;
+  tp_way *path;
+  /* tree.c: what runs right after it at the same times, -1; does it run right after such a one? */
+  int then;
+  bool follows;
+  bool asked;
+  const tp_ix *asks; /* tree.c: what each call asks of its point */
+  /* tree.c: the points that need a call of their own, and as isl gets them; made when asked for */
+  isl_set *calls, *told;
 } tp_sst;
 
 typedef struct tp_sched {
-  tp_poly *p; tp_ictx *ix; tp_arena *a; isl_ctx *ctx; tp_error *err;
-  isl_set *context;                             /* all bounds >= 0, without those of p->late */
-  isl_set *freectx;                             /* >= 0 for bounds without a dim, and not of p->late: what domains do not imply; NULL: none */
-  tp_sst *st;                                   /* by statement */
+  tp_poly *p;
+  tp_ictx *ix;
+  tp_arena *a;
+  isl_ctx *ctx;
+  tp_error *err;
+  isl_set *context; /* all bounds >= 0, without those of p->late */
+  /* >= 0 for bounds without a dim, and not of p->late: what domains do not imply; NULL: none */
+  isl_set *freectx;
+  tp_sst *st; /* by statement */
   TP_VEC(tp_dep) deps;
   tp_items top;
-  tp_hmap memo;                                 /* answers, by address: pools keep addresses unique */
+  /* answers, by address: pools keep addresses unique */
+  tp_hmap memo;
   TP_VEC(isl_map *) maps;
   tp_sets sets;
   TP_VEC(isl_pw_aff *) affs;
   int nsplit;
-  const char *ask, *who, *whom;                 /* what queries are about, for what is said when one takes too much */
-  TP_VEC(const tp_sym *) cut;                   /* labels that get a loop only to be cut in blocks (vec.c) */
-  bool skewed;                                  /* some rows are of other factors (scale.c), or by isl's scheduler (split.c) */
-  bool nested;                                  /* tree.c: these rows are loops inside each other to isl, not one band, which has been tried */
-  bool hulled;                                  /* some dependence is larger than it is (deps.c) */
-  bool outlined;                                /* points of several pieces count as one (tree.c) */
+  /* what queries are about, for what is said when one takes too much */
+  const char *ask, *who, *whom;
+  /* labels that get a loop only to be cut in blocks (vec.c) */
+  TP_VEC(const tp_sym *) cut;
+  /* some rows are of other factors (scale.c), or by isl's scheduler (split.c) */
+  bool skewed;
+  /* tree.c: these rows are loops inside each other to isl, not one band, which has been tried */
+  bool nested;
+  bool hulled;   /* some dependence is larger than it is (deps.c) */
+  bool outlined; /* points of several pieces count as one (tree.c) */
 } tp_sched;
 
 typedef enum { TP_S_OK, TP_S_RESTART, TP_S_FAIL } tp_sres;
 
 /* ---- calc.c: weights and queries ---- */
-void tp_query(tp_sched *S);                     /* before a query: the budget starts anew */
-void tp_query_long(tp_sched *S, int64_t times); /* before one that may take so many times the budget */
-bool tp_query_end(tp_sched *S);                 /* after: false if it failed (the error is cleared) */
+void tp_query(tp_sched *S); /* before a query: the budget starts anew */
+/* before one that may take so many times the budget */
+void tp_query_long(tp_sched *S, int64_t times);
+/* after: false if it failed (the error is cleared) */
+bool tp_query_end(tp_sched *S);
 /* What the queries that follow are about: "how far '%s' runs behind '%s'". */
 void tp_ask(tp_sched *S, const char *what, const char *who, const char *whom);
-void tp_ask_dep(tp_sched *S, const char *what, const tp_dep *d);     /* who: the later statement */
-void tp_tell_unknown(const tp_poly *p, tp_error *err);  /* as notes */
+void tp_ask_dep(tp_sched *S, const char *what, const tp_dep *d); /* who: the later statement */
+void tp_tell_unknown(const tp_poly *p, tp_error *err);           /* as notes */
 isl_map *tp_keep_map(tp_sched *S, TP_TAKE isl_map *m);
 isl_set *tp_keep_set(tp_sched *S, TP_TAKE isl_set *s);
 isl_pw_aff *tp_keep_aff(tp_sched *S, TP_TAKE isl_pw_aff *p);
@@ -85,72 +133,101 @@ tp_wt tp_wt_of(tp_sched *S, TP_TAKE isl_pw_aff *p);
 TP_GIVE isl_pw_aff *tp_wt_pw(tp_sched *S, tp_wt w);
 tp_wt tp_wt_add(tp_sched *S, tp_wt a, tp_wt b);
 tp_wt tp_wt_sub(tp_sched *S, tp_wt a, tp_wt b);
-bool tp_wt_le(tp_sched *S, tp_wt a, tp_wt b);   /* proved for all bounds */
+bool tp_wt_le(tp_sched *S, tp_wt a, tp_wt b); /* proved for all bounds */
 tp_wt tp_wt_max(tp_sched *S, tp_wt a, tp_wt b);
 tp_wt tp_wt_min(tp_sched *S, tp_wt a, tp_wt b);
-tp_wt tp_wt_above(tp_sched *S, tp_wt w);        /* one affine function nowhere smaller, if one of its pieces is */
-int64_t tp_wt_at(tp_sched *S, tp_wt w, int64_t v);       /* where every dim's bound is v, other bounds 3 */
-tp_wt tp_extreme(tp_sched *S, int st, int dim, bool last);      /* least or greatest value of a dim on the statement's domain */
+/* one affine function nowhere smaller, if one of its pieces is */
+tp_wt tp_wt_above(tp_sched *S, tp_wt w);
+/* where every dim's bound is v, other bounds 3 */
+int64_t tp_wt_at(tp_sched *S, tp_wt w, int64_t v);
+/* least or greatest value of a dim on the statement's domain */
+tp_wt tp_extreme(tp_sched *S, int st, int dim, bool last);
 tp_wt tp_first_row(tp_sched *S, int st, int dim, int s);
 tp_wt tp_last_row(tp_sched *S, int st, int dim, int s);
-bool tp_pinned(tp_sched *S, int st, int dim);   /* the domain fixes it to one value */
+bool tp_pinned(tp_sched *S, int st, int dim); /* the domain fixes it to one value */
 /* lo <= y[dv] - x[du] <= hi read off the equalities of m, without a query. */
 bool tp_const_distance(tp_sched *S, isl_map *m, int du, int dv, int64_t *lo, int64_t *hi);
-tp_wt tp_distance(tp_sched *S, isl_map *m, int du, int dv, int s);      /* least s * (y[dv] - x[du]) */
-bool tp_map_empty(tp_sched *S, isl_map *m);     /* false if unknown */
+/* least s * (y[dv] - x[du]) */
+tp_wt tp_distance(tp_sched *S, isl_map *m, int du, int dv, int s);
+bool tp_map_empty(tp_sched *S, isl_map *m); /* false if unknown */
 /* Equal rows are one object. */
 tp_mem tp_mem_make(tp_sched *S, int st, int dim, int s, tp_wt shift);
-tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size);        /* of a loop over blocks */
+tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size); /* of a loop over blocks */
 isl_space *tp_stmt_space(tp_sched *S, int st);
 
 /* ---- deps.c ---- */
 bool tp_deps(tp_sched *S);
-int tp_call_fn(const tp_stmt *s);               /* attr.fn of a callback's statement, else 0 */
-void tp_settle_guards(tp_sched *S);             /* which of those that are no dependences can be looked at */
-bool tp_is_tick(const tp_stmt *s);              /* several are pieces of one */
+int tp_call_fn(const tp_stmt *s); /* attr.fn of a callback's statement, else 0 */
+/* which of those that are no dependences can be looked at */
+void tp_settle_guards(tp_sched *S);
+bool tp_is_tick(const tp_stmt *s); /* several are pieces of one */
 static inline tp_dep *tp_dep_of(tp_sched *S, const tp_arc *e) { return &S->deps.v[e->dep]; }
 
 /* ---- level.c: components, legal dims, choice ---- */
-typedef struct tp_turn { int sweep, k; } tp_turn;
+typedef struct tp_turn {
+  int sweep, k;
+} tp_turn;
 typedef TP_VEC(tp_turn) tp_turns;
 void tp_turn_push(tp_sched *S, tp_turns *h, tp_turn t);
-tp_turn tp_turn_pop(tp_turns *h);               /* the first of its sweep */
-typedef struct tp_cand { const tp_sym *label; bool ok[2]; tp_wt *off[2]; } tp_cand;   /* [0]: s = 1, [1]: s = -1; off by member */
+tp_turn tp_turn_pop(tp_turns *h); /* the first of its sweep */
+/* [0]: s = 1, [1]: s = -1; off by member */
+typedef struct tp_cand {
+  const tp_sym *label;
+  bool ok[2];
+  tp_wt *off[2];
+} tp_cand;
 typedef struct tp_scc {
-  int n; int *st;
-  bool rec;                                     /* has inner arcs */
-  bool left;                                    /* some member has dims left */
+  int n;
+  int *st;
+  bool rec;  /* has inner arcs */
+  bool left; /* some member has dims left */
   bool pinned;
-  int ncand; tp_cand *cand; int pick;           /* pick < 0: not chosen */
-  bool placed; int item; tp_wt c;               /* result: which item, shift of the component there */
+  int ncand;
+  tp_cand *cand;
+  int pick; /* pick < 0: not chosen */
+  /* result: which item, shift of the component there */
+  bool placed;
+  int item;
+  tp_wt c;
 } tp_scc;
 typedef struct tp_level {
-  int nst; const int *st; tp_arcs arcs;         /* what is ordered */
-  int nscc; tp_scc *scc;                        /* in order of their first statement */
-  int *of, *at;                                 /* by statement: its component, its place in it */
-  tp_arcs *inner; tp_ints *outer;               /* by component: arcs inside it; places in arcs of those from or to others */
+  int nst;
+  const int *st;
+  tp_arcs arcs; /* what is ordered */
+  int nscc;
+  tp_scc *scc;  /* in order of their first statement */
+  int *of, *at; /* by statement: its component, its place in it */
+  /* by component: arcs inside it; places in arcs of those from or to others */
+  tp_arcs *inner;
+  tp_ints *outer;
 } tp_level;
 tp_level *tp_level_make(tp_sched *S, int nst, const int *st, const tp_arcs *arcs);
-int tp_dim_of(tp_sched *S, int st, const tp_sym *label);        /* its first unused dim of that label, -1 */
-void tp_choose_recurrences(tp_sched *S, tp_level *L);           /* stages 1 and 2 */
-void tp_choose_rest(tp_sched *S, tp_level *L);                  /* stages 3 and 4 */
+/* its first unused dim of that label, -1 */
+int tp_dim_of(tp_sched *S, int st, const tp_sym *label);
+void tp_choose_recurrences(tp_sched *S, tp_level *L); /* stages 1 and 2 */
+void tp_choose_rest(tp_sched *S, tp_level *L);        /* stages 3 and 4 */
 tp_arcs tp_inner_arcs(tp_sched *S, const tp_level *L, int scc);
 bool tp_acyclic(tp_sched *S, const tp_scc *c, const tp_arcs *arcs);
 /* The arc between points of equal rows; false: none. *exact: it is the whole arc. */
-bool tp_arc_at(tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, tp_arc *out, bool *exact);
+bool tp_arc_at(
+    tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, tp_arc *out, bool *exact);
 
 /* ---- split.c: when no dim is legal ---- */
-bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c);           /* one statement becomes two; everything starts anew */
+/* one statement becomes two; everything starts anew */
+bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c);
 tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out);
-isl_id *tp_stmt_id(tp_sched *S, int st);                                /* its name to isl */
+isl_id *tp_stmt_id(tp_sched *S, int st); /* its name to isl */
 /* ---- scale.c ---- */
-/* A loop in which the component's members have rows of different factors, of one dim each (by member); false: there is none. */
+/* A loop in which the component's members have rows of different factors, of one dim each (by
+ * member); false: there is none. */
 bool tp_scaled_loop(tp_sched *S, const tp_level *L, int scc, tp_item *x, int *dim);
 /* ---- vec.c ---- */
 tp_sres tp_vectors(tp_sched *S);
 int tp_most_axes(const tp_stmt *s);
-double tp_elements(int rank, const tp_ix *const *shape);         /* what only the call knows counts TP_TUNE_BLOCK_EXTENT */
-double tp_row_inside(const tp_poly *p, const tp_stmt *s);          /* bytes of the largest result that the cluster keeps to itself, for one point; 0: none */
+/* what only the call knows counts TP_TUNE_BLOCK_EXTENT */
+double tp_elements(int rank, const tp_ix *const *shape);
+/* bytes of the largest result that the cluster keeps to itself, for one point; 0: none */
+double tp_row_inside(const tp_poly *p, const tp_stmt *s);
 bool tp_is_cut(const tp_sched *S, const tp_sym *label);
 bool tp_goes_round(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k);
 /* Does which element is accessed in array dim k depend on the statement's dim d? */
@@ -159,28 +236,43 @@ bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k);
 bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi);
 void tp_dense_vectors(tp_sched *S);
 /* ---- block.c ---- */
-typedef struct tp_phase { bool vec, rows; int n, *st; } tp_phase;     /* a call over the block, or a loop over its rows; rows: of one statement, that has it for itself */
-typedef struct tp_blocks { int64_t size; int n; tp_phase *phase; } tp_blocks;
-tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *loop, const tp_arcs *arcs);     /* NULL: not worth it */
+/* a call over the block, or a loop over its rows; rows: of one statement, that has it for itself */
+typedef struct tp_phase {
+  bool vec, rows;
+  int n, *st;
+} tp_phase;
+typedef struct tp_blocks {
+  int64_t size;
+  int n;
+  tp_phase *phase;
+} tp_blocks;
+/* NULL: not worth it */
+tp_blocks *tp_blocks_of(tp_sched *S, const tp_level *L, const tp_item *loop, const tp_arcs *arcs);
 void tp_block_stmt(tp_sched *S, const tp_item *loop, int st, int64_t size);
 void tp_block_rows(tp_sched *S, const tp_item *loop, int st, int64_t size);
-void tp_spread_rows(tp_sched *S);               /* spread.c */
+void tp_spread_rows(tp_sched *S); /* spread.c */
 /* ---- driver.c ---- */
 void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs *out);
 /* ---- assume.c ---- */
-bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c);          /* bounds for which it is a cycle are left to the call: everything starts anew */
+/* bounds for which it is a cycle are left to the call: everything starts anew */
+bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c);
 bool tp_late_checks(tp_poly *p, tp_error *err);
 /* ---- witness.c ---- */
-bool tp_cycle_at(tp_sched *S, const tp_scc *c, const int64_t *env, bool say);     /* is there one at these bounds? */
-bool tp_cycle(tp_sched *S, const tp_scc *c);                    /* a cycle of points at small bounds: fills the error */
-void tp_no_order(tp_sched *S, const tp_scc *c);                 /* none found, and no order either: fills the error */
+/* is there one at these bounds? */
+bool tp_cycle_at(tp_sched *S, const tp_scc *c, const int64_t *env, bool say);
+/* a cycle of points at small bounds: fills the error */
+bool tp_cycle(tp_sched *S, const tp_scc *c);
+/* none found, and no order either: fills the error */
+void tp_no_order(tp_sched *S, const tp_scc *c);
 /* ---- behind.c ---- */
 void tp_behind(tp_sched *S);
 /* ---- proof.c tree.c live.c ---- */
 bool tp_prove(tp_sched *S, const char **which);
 bool tp_is_forward(tp_sched *S, const tp_dep *d);
 bool tp_make_tree(tp_sched *S);
-tp_tree *tp_stop_loops(tp_poly *p, tp_tree *t);                 /* narrow.c */
-bool tp_live(tp_sched *S);                     /* false: of some array it was too hard to say, so it is kept whole */
-bool tp_is_free_bound(const tp_sched *S, const tp_sym *s);        /* a bound without a dim, given at the call, which the program mentions */
+tp_tree *tp_stop_loops(tp_poly *p, tp_tree *t); /* narrow.c */
+/* false: of some array it was too hard to say, so it is kept whole */
+bool tp_live(tp_sched *S);
+/* a bound without a dim, given at the call, which the program mentions */
+bool tp_is_free_bound(const tp_sched *S, const tp_sym *s);
 #endif

@@ -1,39 +1,62 @@
-/* simulate: runs the loop tree at given bounds, symbolically. Each statement point must run exactly once, each read must come after the writes of what
- * it reads, and the slot that storage gives the element must still hold it. Iterations of a loop marked independent make no element for one another, and none together. */
+/* simulate: runs the loop tree at given bounds, symbolically. Each statement point must run exactly
+ * once, each read must come after the writes of what it reads, and the slot that storage gives the
+ * element must still hold it. Iterations of a loop marked independent make no element for one
+ * another, and none together. */
 #include "poly/poly.h"
 #include <stdlib.h>
 
 enum { SIM_DIM = 12 };
 
-/* Statement points and the elements they touch, as sorted rows: the first `key` numbers are the point. */
-typedef struct { int key, width, n, cap; int64_t *v; } table;
-typedef struct { int64_t elem[SIM_DIM], made, used; } elem_span;      /* when it is made, and last used */
+/* Statement points and the elements they touch, as sorted rows: the first `key` numbers are the
+ * point. */
+typedef struct {
+  int key, width, n, cap;
+  int64_t *v;
+} table;
+/* when it is made, and last used */
+typedef struct {
+  int64_t elem[SIM_DIM], made, used;
+} elem_span;
 typedef TP_VEC(elem_span *) elem_spans;
 
-typedef struct holder { int arr; int64_t elem[SIM_DIM]; struct holder *same; } holder;      /* same: another of which it is a copy */
+/* same: another of which it is a copy */
+typedef struct holder {
+  int arr;
+  int64_t elem[SIM_DIM];
+  struct holder *same;
+} holder;
 
-typedef struct together {                       /* a loop marked independent that is being run */
-  int64_t at;                                   /* its iteration */
-  tp_hmap by;                                   /* (array, element) -> the iteration that made it */
+typedef struct together { /* a loop marked independent that is being run */
+  int64_t at;             /* its iteration */
+  tp_hmap by;             /* (array, element) -> the iteration that made it */
   struct together *up;
 } together;
 
 typedef struct {
-  const tp_poly *p; tp_arena a; int64_t *env; tp_error *err;
-  table *points;                                /* by statement */
+  const tp_poly *p;
+  tp_arena a;
+  int64_t *env;
+  tp_error *err;
+  table *points; /* by statement */
   bool **ran;
-  table **touch;                                /* by statement and access */
+  table **touch; /* by statement and access */
   together *loops;
-  tp_hmap *held;                                /* by array: slot -> what lies there */
-  holder *copied;                               /* what the statement at work copies */
-  tp_hmap *made;                                /* by array: element -> how many writes are still missing */
-  int64_t now;                                  /* calls so far, twice: what a kernel may write over is read before a call, all else during it */
-  tp_hmap *life; elem_spans *lives;         /* by array: element -> its span, and all of them */
+  tp_hmap *held;  /* by array: slot -> what lies there */
+  holder *copied; /* what the statement at work copies */
+  /* by array: element -> how many writes are still missing */
+  tp_hmap *made;
+  /* calls so far, twice: what a kernel may write over is read before a call, all else during it */
+  int64_t now;
+  tp_hmap *life;
+  elem_spans *lives; /* by array: element -> its span, and all of them */
 } sim;
 
 /* ---- tables ---- */
 
-typedef struct { sim *s; table *t; } filling;
+typedef struct {
+  sim *s;
+  table *t;
+} filling;
 
 static isl_stat add_row(isl_point *p, void *ud) {
   filling *f = ud;
@@ -47,7 +70,9 @@ static isl_stat add_row(isl_point *p, void *ud) {
   return isl_stat_ok;
 }
 
-static const int64_t *table_row(const table *t, int i) { return t->v + (size_t)i * (size_t)(t->width ? t->width : 1); }
+static const int64_t *table_row(const table *t, int i) {
+  return t->v + (size_t)i * (size_t)(t->width ? t->width : 1);
+}
 
 static int by_row(const void *a, const void *b, void *width) {
   const int64_t *x = a, *y = b;
@@ -61,12 +86,15 @@ static int lower(const table *t, const int64_t *x) {
   int lo = 0, hi = t->n;
   while (lo < hi) {
     int mid = (lo + hi) / 2, key = t->key;
-    if (by_row(table_row(t, mid), x, &key) < 0) lo = mid + 1; else hi = mid;
+    if (by_row(table_row(t, mid), x, &key) < 0) lo = mid + 1;
+    else hi = mid;
   }
   return lo;
 }
 
-static bool starts(const table *t, int i, const int64_t *x) { return i < t->n && !memcmp(table_row(t, i), x, sizeof *x * (size_t)t->key); }
+static bool starts(const table *t, int i, const int64_t *x) {
+  return i < t->n && !memcmp(table_row(t, i), x, sizeof *x * (size_t)t->key);
+}
 
 static bool fill_table(sim *s, table *t, int key, int width, TP_TAKE isl_set *x) {
   *t = (table){ .key = key, .width = width };
@@ -74,7 +102,8 @@ static bool fill_table(sim *s, table *t, int key, int width, TP_TAKE isl_set *x)
   filling f = { s, t };
   bool ok = x && isl_set_foreach_point(x, add_row, &f) == isl_stat_ok;
   isl_set_free(x);
-  if (t->n) qsort_r(t->v, (size_t)t->n, sizeof(int64_t) * (size_t)(width ? width : 1), by_row, &width);
+  if (t->n)
+    qsort_r(t->v, (size_t)t->n, sizeof(int64_t) * (size_t)(width ? width : 1), by_row, &width);
   return ok;
 }
 
@@ -92,10 +121,14 @@ static const char *text(sim *s, const char *name, int n, const int64_t *x) {
 }
 
 static bool wrong(sim *s, const char *what, const char *a, const char *b) {
-  return tp_fail(s->err, TP_E_CYCLE, TP_NOWHERE, "cycle: simulation: %s %s%s%s", what, a, b ? " by " : "", b ? b : "");
+  return tp_fail(s->err, TP_E_CYCLE, TP_NOWHERE, "cycle: simulation: %s %s%s%s", what, a,
+      b ? " by " : "", b ? b : "");
 }
 
-static bool too_large(sim *s, const char *name) { return tp_fail(s->err, TP_E_AFFINE, TP_NOWHERE, "affine: simulation: '%s' has too many points", name); }
+static bool too_large(sim *s, const char *name) {
+  return tp_fail(
+      s->err, TP_E_AFFINE, TP_NOWHERE, "affine: simulation: '%s' has too many points", name);
+}
 
 /* ---- storage ---- */
 
@@ -112,14 +145,18 @@ static bool slot_of(sim *s, const tp_arr *x, const int64_t *e, int64_t *slot) {
 
 static size_t elem_bytes(const tp_arr *x) { return sizeof(int64_t) * (size_t)x->ndim; }
 
-/* Is the element of no other iteration of the independent loops around? Then it is of this one, if it is made here. */
+/* Is the element of no other iteration of the independent loops around? Then it is of this one, if
+ * it is made here. */
 static bool apart(sim *s, const tp_arr *x, const int64_t *e, bool made, const char *who) {
   int64_t key[SIM_DIM + 1] = { x->id };
   memcpy(key + 1, e, elem_bytes(x));
   for (together *l = s->loops; l; l = l->up) {
     const int64_t *by = tp_hmap_get(&l->by, key, elem_bytes(x) + sizeof *key);
-    if (by && *by != l->at) return wrong(s, "iterations of an independent loop meet in", text(s, x->name, x->ndim, e), who);
-    if (made && !by) tp_hmap_set(&l->by, key, elem_bytes(x) + sizeof *key, tp_dup(&s->a, &l->at, sizeof l->at));
+    if (by && *by != l->at)
+      return wrong(
+          s, "iterations of an independent loop meet in", text(s, x->name, x->ndim, e), who);
+    if (made && !by)
+      tp_hmap_set(&l->by, key, elem_bytes(x) + sizeof *key, tp_dup(&s->a, &l->at, sizeof l->at));
   }
   return true;
 }
@@ -129,9 +166,13 @@ static void used(sim *s, const tp_arr *x, const int64_t *e, int64_t when) {
   if (q) q->used = TP_MAX(q->used, when);
 }
 
-static tp_hmap *place_of(const sim *s, const tp_arr *x) { return &s->held[x->in ? x->in->id : x->id]; }
+static tp_hmap *place_of(const sim *s, const tp_arr *x) {
+  return &s->held[x->in ? x->in->id : x->id];
+}
 
-static holder *held_by(const sim *s, const tp_arr *x, const int64_t *slot) { return tp_hmap_get(place_of(s, x), slot, elem_bytes(x)); }
+static holder *held_by(const sim *s, const tp_arr *x, const int64_t *slot) {
+  return tp_hmap_get(place_of(s, x), slot, elem_bytes(x));
+}
 
 static holder *lies_there(const sim *s, const tp_arr *x, const int64_t *slot, const int64_t *e) {
   holder *h = held_by(s, x, slot);
@@ -151,9 +192,12 @@ static bool holds(sim *s, const tp_arr *x, const int64_t *e, const char *who, bo
   int64_t slot[SIM_DIM];
   if (!slot_of(s, x, e, slot) || !apart(s, x, e, false, who)) return false;
   intptr_t missing = (intptr_t)tp_hmap_get(&s->made[x->id], e, elem_bytes(x));
-  if (missing != 1) return wrong(s, missing ? "read before it is made:" : "never made:", text(s, x->name, x->ndim, e), who);
+  if (missing != 1)
+    return wrong(
+        s, missing ? "read before it is made:" : "never made:", text(s, x->name, x->ndim, e), who);
   s->copied = copied ? held_by(s, x, slot) : NULL;
-  return lies_there(s, x, slot, e) || wrong(s, "overwritten before it is read:", text(s, x->name, x->ndim, e), who);
+  return lies_there(s, x, slot, e) ||
+      wrong(s, "overwritten before it is read:", text(s, x->name, x->ndim, e), who);
 }
 
 /* How often an element is written or updated in all, plus 1. */
@@ -177,7 +221,8 @@ static bool write_one(sim *s, const tp_access *acc, const int64_t *e, const char
   const tp_arr *x = s->p->arrs.v[acc->arr];
   int64_t slot[SIM_DIM];
   if (!slot_of(s, x, e, slot) || !apart(s, x, e, true, who)) return false;
-  if (acc->kind == TP_ACC_UPDATE && !lies_there(s, x, slot, e)) return wrong(s, "updated where it isn't:", text(s, x->name, x->ndim, e), who);
+  if (acc->kind == TP_ACC_UPDATE && !lies_there(s, x, slot, e))
+    return wrong(s, "updated where it isn't:", text(s, x->name, x->ndim, e), who);
   lay_there(s, x, slot, e);
   if (acc->kind == TP_ACC_UPDATE) used(s, x, e, s->now);
   else {
@@ -210,23 +255,32 @@ static bool touch_all(sim *s, int st, const int64_t *x, phase f) {
     if (!tracked(arr) || !in_phase(acc, f)) continue;
     for (int i = lower(t, x); starts(t, i, x); i++) {
       const int64_t *e = table_row(t, i) + t->key;
-      if (!(f == RESULTS ? write_one(s, acc, e, q->name) : holds(s, arr, e, q->name, f == ALIASED && tp_is_copy(q)))) return false;
+      if (!(f == RESULTS ? write_one(s, acc, e, q->name)
+                         : holds(s, arr, e, q->name, f == ALIASED && tp_is_copy(q))))
+        return false;
       if (f != RESULTS) used(s, arr, e, s->now - (f == ALIASED));
     }
   }
   return true;
 }
 
-typedef struct { int n; int64_t *x; } iterations;
+typedef struct {
+  int n;
+  int64_t *x;
+} iterations;
 
-static void cross(sim *s, const tp_stmt *q, const tp_tree *t, int64_t *x, int d, iterations *c, int *cap) {
+static void cross(
+    sim *s, const tp_stmt *q, const tp_tree *t, int64_t *x, int d, iterations *c, int *cap) {
   if (d == q->ndim) {
     size_t size = sizeof(int64_t) * SIM_DIM;
     tp_vec_grow(&s->a, (void **)&c->x, c->n, cap, size);
     memcpy((char *)c->x + size * (size_t)c->n++, x, size);
     return;
   }
-  if (!(q->vec >> d & 1)) { cross(s, q, t, x, d + 1, c, cap); return; }
+  if (!(q->vec >> d & 1)) {
+    cross(s, q, t, x, d + 1, c, cap);
+    return;
+  }
   const tp_ix *lo, *hi;
   tp_run_range(s->p->g->ix, q, t, d, &lo, &hi);
   for (int64_t v = tp_ix_evalq(lo, s->env), end = tp_ix_evalq(hi, s->env); v < end; v++) {
@@ -249,30 +303,33 @@ static bool run_node(sim *s, const tp_tree *t) {
   for (int i = 0; i < c.n; i++) {
     const int64_t *p = c.x + i * SIM_DIM;
     int r = lower(pts, p);
-    if (!starts(pts, r, p)) return wrong(s, "outside its domain:", text(s, q->name, q->ndim, p), NULL);
+    if (!starts(pts, r, p))
+      return wrong(s, "outside its domain:", text(s, q->name, q->ndim, p), NULL);
     if (s->ran[t->stmt][r]) return wrong(s, "run twice:", text(s, q->name, q->ndim, p), NULL);
     s->ran[t->stmt][r] = true;
   }
   for (int i = 0; i < c.n; i++)
     if (!touch_all(s, t->stmt, c.x + i * SIM_DIM, OPERANDS)) return false;
   for (int i = 0; i < c.n; i++)
-    if (!touch_all(s, t->stmt, c.x + i * SIM_DIM, ALIASED) || !touch_all(s, t->stmt, c.x + i * SIM_DIM, RESULTS)) return false;
-  for (int i = 0; i < c.n; i++)                 /* what may not be written over is still there */
+    if (!touch_all(s, t->stmt, c.x + i * SIM_DIM, ALIASED) ||
+        !touch_all(s, t->stmt, c.x + i * SIM_DIM, RESULTS))
+      return false;
+  for (int i = 0; i < c.n; i++) /* what may not be written over is still there */
     if (!touch_all(s, t->stmt, c.x + i * SIM_DIM, OPERANDS)) return false;
   return true;
 }
 
 static bool sim_tree(sim *s, const tp_tree *t) {
   switch (t->kind) {
-    case TP_T_SEQ:
-      for (int i = 0; i < t->n; i++)
-        if (!sim_tree(s, t->kid[i])) return false;
-      return true;
-    case TP_T_IF:
-      if (tp_ix_evalq(t->cond, s->env)) return sim_tree(s, t->kid[0]);
-      return t->n < 2 || sim_tree(s, t->kid[1]);
-    case TP_T_RUN: return run_node(s, t);
-    case TP_T_FOR: break;
+  case TP_T_SEQ:
+    for (int i = 0; i < t->n; i++)
+      if (!sim_tree(s, t->kid[i])) return false;
+    return true;
+  case TP_T_IF:
+    if (tp_ix_evalq(t->cond, s->env)) return sim_tree(s, t->kid[0]);
+    return t->n < 2 || sim_tree(s, t->kid[1]);
+  case TP_T_RUN: return run_node(s, t);
+  case TP_T_FOR: break;
   }
   int64_t lo = tp_ix_evalq(t->lo, s->env), hi = tp_ix_evalq(t->hi, s->env);
   together here = { .up = s->loops };
@@ -281,7 +338,8 @@ static bool sim_tree(sim *s, const tp_tree *t) {
     s->loops = &here;
   }
   bool ok = true;
-  for (int64_t v = t->step > 0 ? lo : hi - 1; ok && (t->step > 0 ? v < hi : v >= lo); v += t->step) {
+  for (int64_t v = t->step > 0 ? lo : hi - 1; ok && (t->step > 0 ? v < hi : v >= lo);
+       v += t->step) {
     s->env[t->var->id] = here.at = v;
     ok = sim_tree(s, t->kid[0]);
   }
@@ -298,15 +356,23 @@ static bool prepare(sim *s) {
   s->made = TP_NEWN(&s->a, tp_hmap, p->arrs.n);
   s->life = TP_NEWN(&s->a, tp_hmap, p->arrs.n);
   s->lives = TP_NEWN(&s->a, elem_spans, p->arrs.n);
-  for (int i = 0; i < p->arrs.n; i++) { tp_hmap_init(&s->held[i], &s->a); tp_hmap_init(&s->made[i], &s->a); tp_hmap_init(&s->life[i], &s->a); }
+  for (int i = 0; i < p->arrs.n; i++) {
+    tp_hmap_init(&s->held[i], &s->a);
+    tp_hmap_init(&s->made[i], &s->a);
+    tp_hmap_init(&s->life[i], &s->a);
+  }
   for (int i = 0; i < p->stmts.n; i++) {
     const tp_stmt *q = p->stmts.v[i];
-    if (q->ndim > SIM_DIM || !fill_table(s, &s->points[i], q->ndim, q->ndim, isl_set_copy(q->dom))) return too_large(s, q->name);
+    if (q->ndim > SIM_DIM || !fill_table(s, &s->points[i], q->ndim, q->ndim, isl_set_copy(q->dom)))
+      return too_large(s, q->name);
     s->ran[i] = TP_NEWN(&s->a, bool, s->points[i].n);
     s->touch[i] = TP_NEWN(&s->a, table, q->nacc);
     for (int a = 0; a < q->nacc; a++) {
       int n = p->arrs.v[q->acc[a].arr]->ndim;
-      if (n > SIM_DIM || !fill_table(s, &s->touch[i][a], q->ndim, q->ndim + n, isl_map_wrap(isl_map_copy(q->acc[a].rel)))) return too_large(s, q->name);
+      if (n > SIM_DIM ||
+          !fill_table(
+              s, &s->touch[i][a], q->ndim, q->ndim + n, isl_map_wrap(isl_map_copy(q->acc[a].rel))))
+        return too_large(s, q->name);
     }
   }
   expect(s);
@@ -316,21 +382,28 @@ static bool prepare(sim *s) {
 static bool all_made(sim *s) {
   for (int i = 0; i < s->p->stmts.n; i++)
     for (int r = 0; r < s->points[i].n; r++)
-      if (!s->ran[i][r]) return wrong(s, "never run:", text(s, s->p->stmts.v[i]->name, s->points[i].key, table_row(&s->points[i], r)), NULL);
+      if (!s->ran[i][r])
+        return wrong(s, "never run:",
+            text(s, s->p->stmts.v[i]->name, s->points[i].key, table_row(&s->points[i], r)), NULL);
   return true;
 }
 
 /* ---- how many slots were needed ----
- * Two elements that are there at once may not share a slot; then as live.c goes about it, with all pairs at hand. */
+ * Two elements that are there at once may not share a slot; then as live.c goes about it, with all
+ * pairs at hand. */
 
-typedef struct { int n; int64_t (*d)[SIM_DIM]; } distances;
+typedef struct {
+  int n;
+  int64_t (*d)[SIM_DIM];
+} distances;
 
 static int by_making(const void *a, const void *b) {
   const elem_span *x = *(elem_span *const *)a, *y = *(elem_span *const *)b;
   return x->made < y->made ? -1 : x->made > y->made;
 }
 
-static bool shares(const tp_arr *x, const elem_span *a, const elem_span *b) {     /* equal where each index has a slot of its own: else nothing is in question */
+/* equal where each index has a slot of its own: else nothing is in question */
+static bool shares(const tp_arr *x, const elem_span *a, const elem_span *b) {
   for (int d = 0; d < x->ndim; d++)
     if ((x->dense >> d & 1) && a->elem[d] != b->elem[d]) return false;
   return true;
@@ -351,14 +424,17 @@ static distances distances_of(sim *s, const tp_arr *x) {
   return r;
 }
 
-/* Slots by one order of the dims; *near: no dim is wider than that by more than live.c gives away. */
-static int64_t measured_successive(sim *s, const tp_arr *x, const distances *D, bool outermost_first, bool *near) {
+/* Slots by one order of the dims; *near: no dim is wider than that by more than live.c gives away.
+ */
+static int64_t measured_successive(
+    sim *s, const tp_arr *x, const distances *D, bool outermost_first, bool *near) {
   bool *gone = TP_NEWN(&s->a, bool, D->n);
   int64_t r = 1;
   *near = true;
   for (int k = 0; k < x->ndim; k++) {
     int d = outermost_first ? k : x->ndim - 1 - k;
-    int64_t kept = tp_ix_evalq(x->width[d], s->env), need = 1, block = x->align && x->align[d] ? x->align[d] : 1;
+    int64_t kept = tp_ix_evalq(x->width[d], s->env), need = 1,
+            block = x->align && x->align[d] ? x->align[d] : 1;
     for (int i = 0; i < D->n; i++)
       if (!gone[i]) need = TP_MAX(need, D->d[i][d] + 1);
     for (int i = 0; i < D->n; i++) gone[i] |= D->d[i][d] != 0;
@@ -374,7 +450,8 @@ static tp_slots slots_of(sim *s, const tp_arr *x) {
   tp_slots r = { .kept = 1 };
   bool near[2];
   for (int d = 0; d < x->ndim; d++) r.kept *= tp_ix_evalq(x->width[d], s->env);
-  int64_t a = measured_successive(s, x, &D, true, &near[0]), b = measured_successive(s, x, &D, false, &near[1]);
+  int64_t a = measured_successive(s, x, &D, true, &near[0]),
+          b = measured_successive(s, x, &D, false, &near[1]);
   r.needed = s->lives[x->id].n ? TP_MIN(a, b) : 0;
   r.near = near[0] || near[1];
   return r;
@@ -384,7 +461,8 @@ static bool measure_slots(sim *s, tp_slots *slots) {
   for (int i = 0; i < s->p->arrs.n; i++) {
     const tp_arr *x = s->p->arrs.v[i];
     slots[i] = x->kind == TP_ARR_TEMP && !x->in ? slots_of(s, x) : (tp_slots){ .near = true };
-    if (slots[i].needed > slots[i].kept) return wrong(s, "fewer slots than elements at once:", x->name, NULL);
+    if (slots[i].needed > slots[i].kept)
+      return wrong(s, "fewer slots than elements at once:", x->name, NULL);
   }
   return true;
 }
@@ -396,7 +474,8 @@ bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_slots *slots, tp_
   s.env = TP_NEWN(&s.a, int64_t, n);
   for (int i = 0; i < n; i++)
     if (tp_sym_at(p->g->ix, i)->kind == TP_SYM_BOUND) s.env[i] = env[i];
-  bool ok = prepare(&s) && sim_tree(&s, p->tree) && all_made(&s) && (!slots || measure_slots(&s, slots));
+  bool ok =
+      prepare(&s) && sim_tree(&s, p->tree) && all_made(&s) && (!slots || measure_slots(&s, slots));
   tp_arena_free(&s.a);
   return ok;
 }

@@ -1,6 +1,7 @@
-/* split: what to do with a component that has no legal dim. A cycle of statements need not be one of points: PPO's rollout (i, t) reads w[i, k] at k = 0
- * only. The statement that has a dim which its neighbour lacks is cut at the slice that their arc touches, and everything starts anew. If nothing can be
- * cut, isl's own scheduler (it skews) orders the component. */
+/* split: what to do with a component that has no legal dim. A cycle of statements need not be one
+ * of points: PPO's rollout (i, t) reads w[i, k] at k = 0 only. The statement that has a dim which
+ * its neighbour lacks is cut at the slice that their arc touches, and everything starts anew. If
+ * nothing can be cut, isl's own scheduler (it skews) orders the component. */
 #include "poly/sched.h"
 #include <isl/schedule.h>
 #include <stdlib.h>
@@ -11,7 +12,9 @@ static tp_stmt *piece(tp_sched *S, const tp_stmt *s, TP_TAKE tp_set *dom) {
   tp_stmt *p = tp_dup(S->a, s, sizeof *s);
   p->dom = dom;
   p->acc = tp_dup(S->a, s->acc, sizeof *s->acc * (size_t)s->nacc);
-  for (int i = 0; i < s->nacc; i++) p->acc[i].rel = tp_isl_coalesce_map(isl_map_intersect_domain(isl_map_copy(s->acc[i].rel), isl_set_copy(dom)));
+  for (int i = 0; i < s->nacc; i++)
+    p->acc[i].rel = tp_isl_coalesce_map(
+        isl_map_intersect_domain(isl_map_copy(s->acc[i].rel), isl_set_copy(dom)));
   return p;
 }
 
@@ -37,12 +40,17 @@ static bool has_points(const tp_sched *S, TP_KEEP isl_set *a) {
 static bool cut_stmt(tp_sched *S, int st, int d, TP_TAKE isl_set *touched) {
   tp_stmt *s = S->p->stmts.v[st];
   tp_query(S);
-  isl_set *slice = isl_set_eliminate(isl_set_eliminate(touched, isl_dim_set, 0, d), isl_dim_set, d + 1, s->ndim - d - 1);
+  isl_set *slice = isl_set_eliminate(
+      isl_set_eliminate(touched, isl_dim_set, 0, d), isl_dim_set, d + 1, s->ndim - d - 1);
   slice = isl_set_drop_constraints_not_involving_dims(tp_isl_coalesce(slice), isl_dim_set, d, 1);
   isl_set *in = tp_isl_coalesce(isl_set_intersect(isl_set_copy(s->dom), isl_set_copy(slice)));
   isl_set *out = tp_isl_coalesce(isl_set_subtract(isl_set_copy(s->dom), slice));
   bool proper = has_points(S, in) && has_points(S, out);
-  if (!tp_query_end(S) || !proper) { isl_set_free(in); isl_set_free(out); return false; }
+  if (!tp_query_end(S) || !proper) {
+    isl_set_free(in);
+    isl_set_free(out);
+    return false;
+  }
   replace_by_two(S, st, in, isl_set_make_disjoint(out));
   S->nsplit++;
   return true;
@@ -53,7 +61,8 @@ static bool cut_end(tp_sched *S, const tp_arc *e, bool src, bool guess) {
   int st = src ? dep->src : dep->dst, other = src ? dep->dst : dep->src;
   const tp_stmt *s = S->p->stmts.v[st];
   for (int d = 0; d < s->ndim; d++) {
-    if (tp_dim_of(S, st, s->label[d]) != d || (!guess && tp_dim_of(S, other, s->label[d]) >= 0)) continue;
+    if (tp_dim_of(S, st, s->label[d]) != d || (!guess && tp_dim_of(S, other, s->label[d]) >= 0))
+      continue;
     isl_map *m = isl_map_copy(e->map);
     if (cut_stmt(S, st, d, src ? isl_map_domain(m) : isl_map_range(m))) return true;
   }
@@ -81,10 +90,12 @@ static isl_schedule *compute(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
   isl_union_set *dom = isl_union_set_empty(tp_isl_params(S->ix));
   isl_union_map *val = isl_union_map_empty(tp_isl_params(S->ix));
   for (int i = 0; i < c->n; i++)
-    dom = isl_union_set_add_set(dom, isl_set_set_tuple_id(isl_set_copy(S->p->stmts.v[c->st[i]]->dom), tp_stmt_id(S, c->st[i])));
+    dom = isl_union_set_add_set(dom,
+        isl_set_set_tuple_id(isl_set_copy(S->p->stmts.v[c->st[i]]->dom), tp_stmt_id(S, c->st[i])));
   for (int e = 0; e < in->n; e++) {
     const tp_dep *d = tp_dep_of(S, &in->v[e]);
-    isl_map *m = isl_map_set_tuple_id(isl_map_copy(in->v[e].map), isl_dim_in, tp_stmt_id(S, d->src));
+    isl_map *m =
+        isl_map_set_tuple_id(isl_map_copy(in->v[e].map), isl_dim_in, tp_stmt_id(S, d->src));
     val = isl_union_map_add_map(val, isl_map_set_tuple_id(m, isl_dim_out, tp_stmt_id(S, d->dst)));
   }
   isl_schedule_constraints *k = isl_schedule_constraints_on_domain(dom);
@@ -92,7 +103,12 @@ static isl_schedule *compute(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
   return isl_schedule_constraints_compute_schedule(isl_schedule_constraints_set_validity(k, val));
 }
 
-typedef struct { tp_sched *S; const tp_scc *c; int n; tp_item **loop; } rows;
+typedef struct {
+  tp_sched *S;
+  const tp_scc *c;
+  int n;
+  tp_item **loop;
+} rows;
 
 static isl_stat take_rows(isl_map *m, void *ud) {
   rows *r = ud;
@@ -108,10 +124,13 @@ static isl_stat take_rows(isl_map *m, void *ud) {
   }
   for (int k = 0; k < n && k < r->n && f; k++) {
     tp_item *x = r->loop[k];
-    x->mem[x->nmem++] = (tp_mem){ .st = st, .dim = -1, .s = 1, .row = tp_keep_aff(r->S, isl_pw_multi_aff_get_pw_aff(f, k)) };
+    x->mem[x->nmem++] = (tp_mem){
+      .st = st, .dim = -1, .s = 1, .row = tp_keep_aff(r->S, isl_pw_multi_aff_get_pw_aff(f, k))
+    };
     const tp_stmt *s = r->S->p->stmts.v[st];
     for (int d = 0; d < s->ndim && !x->label; d++)
-      if (isl_pw_aff_involves_dims(x->mem[x->nmem - 1].row, isl_dim_in, d, 1) == isl_bool_true) x->label = s->label[d];
+      if (isl_pw_aff_involves_dims(x->mem[x->nmem - 1].row, isl_dim_in, d, 1) == isl_bool_true)
+        x->label = s->label[d];
   }
   isl_pw_multi_aff_free(f);
   return f ? isl_stat_ok : isl_stat_error;
@@ -121,7 +140,13 @@ static isl_stat take_rows(isl_map *m, void *ud) {
 static void add_missing(tp_sched *S, const tp_scc *c, tp_item *x) {
   for (int i = 0, m = 0; i < c->n; i++, m = 0) {
     while (m < x->nmem && x->mem[m].st != c->st[i]) m++;
-    if (m == x->nmem) x->mem[x->nmem++] = (tp_mem){ .st = c->st[i], .dim = -1, .s = 1, .row = tp_keep_aff(S, isl_pw_aff_from_aff(isl_aff_zero_on_domain_space(isl_set_get_space(S->p->stmts.v[c->st[i]]->dom)))) };
+    if (m == x->nmem)
+      x->mem[x->nmem++] = (tp_mem){ .st = c->st[i],
+        .dim = -1,
+        .s = 1,
+        .row = tp_keep_aff(S,
+            isl_pw_aff_from_aff(
+                isl_aff_zero_on_domain_space(isl_set_get_space(S->p->stmts.v[c->st[i]]->dom)))) };
   }
 }
 

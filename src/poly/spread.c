@@ -1,5 +1,5 @@
-/* spread: rows whose extents follow the point lie as far apart as the largest, so that windows on a block of
- * them move by one stride. */
+/* spread: rows whose extents follow the point lie as far apart as the largest, so that windows on a
+ * block of them move by one stride. */
 #include "poly/sched.h"
 
 /* Do strides of its shape follow the point? */

@@ -1,16 +1,19 @@
 /* stmts: the statements of one stored node, with the clusters that go into them. */
 #include "poly/lower.h"
 
-/* Operators of a statement, each an operand of the one before. They are found by recursion, which a stack of 256 KiB must hold; their number
- * (TP_TUNE_CLUSTER) is known only on the way back. */
+/* Operators of a statement, each an operand of the one before. They are found by recursion, which a
+ * stack of 256 KiB must hold; their number (TP_TUNE_CLUSTER) is known only on the way back. */
 enum { CLUSTER_DEPTH = 96 };
 
-typedef struct {                                /* a statement being made */
-  low *l; tp_stmt *s;
-  uint32_t pinned;                              /* dims that its domain fixes to one value */
-  bool exact;                                   /* its guard has to be */
-  const tp_node *by; int operand;               /* for whom what is met now is read */
-  int depth;                                    /* operators around what is met now; their numbers come after its own */
+typedef struct { /* a statement being made */
+  low *l;
+  tp_stmt *s;
+  uint32_t pinned; /* dims that its domain fixes to one value */
+  bool exact;      /* its guard has to be */
+  const tp_node *by;
+  int operand; /* for whom what is met now is read */
+  /* operators around what is met now; their numbers come after its own */
+  int depth;
   TP_VEC(tp_node *) node;
   TP_VEC(const tp_ix **) at;
   TP_VEC(tp_access) acc;
@@ -23,17 +26,30 @@ static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window, bool inside);
 static int by_label(const tp_sym *a) { return a->order; }
 
 /* Inserts a dim behind those of smaller or equal label. */
-static int add_dim(const tp_sym **dim, const tp_sym **label, int n, const tp_sym *d, const tp_sym *lab) {
+static int add_dim(
+    const tp_sym **dim, const tp_sym **label, int n, const tp_sym *d, const tp_sym *lab) {
   int i = n;
-  while (i > 0 && by_label(label[i - 1]) > by_label(lab)) { dim[i] = dim[i - 1]; label[i] = label[i - 1]; i--; }
-  dim[i] = d; label[i] = lab;
+  while (i > 0 && by_label(label[i - 1]) > by_label(lab)) {
+    dim[i] = dim[i - 1];
+    label[i] = label[i - 1];
+    i--;
+  }
+  dim[i] = d;
+  label[i] = lab;
   return n + 1;
 }
 
-static sb start(low *l, tp_stkind kind, int n, const tp_sym *const *dim, const tp_sym *const *label, tp_set *dom, tp_node *node) {
+static sb start(low *l, tp_stkind kind, int n, const tp_sym *const *dim, const tp_sym *const *label,
+    tp_set *dom, tp_node *node) {
   tp_stmt *s = TP_NEW(l->a, tp_stmt);
-  *s = (tp_stmt){ .id = l->p->stmts.n, .kind = kind, .k = -1, .ndim = n, .dim = tp_dup(l->a, dim, sizeof *dim * (size_t)n),
-                  .label = tp_dup(l->a, label, sizeof *label * (size_t)n), .pos = node->pos, .of = node };
+  *s = (tp_stmt){ .id = l->p->stmts.n,
+    .kind = kind,
+    .k = -1,
+    .ndim = n,
+    .dim = tp_dup(l->a, dim, sizeof *dim * (size_t)n),
+    .label = tp_dup(l->a, label, sizeof *label * (size_t)n),
+    .pos = node->pos,
+    .of = node };
   s->dom = dom;
   s->name = l->p->title[node->id];
   return (sb){ .l = l, .s = s };
@@ -55,7 +71,7 @@ static const tp_ix **subset(low *l, const tp_node *n, const tp_ix *const *at, co
 
 /* ---- what goes inside ---- */
 
-static double sample_bytes(const sb *b, tp_val v) {    /* at sample bounds */
+static double sample_bytes(const sb *b, tp_val v) { /* at sample bounds */
   int n = tp_nsym(b->l->g->ix);
   tp_arena scratch;
   tp_scratch_init(&scratch);
@@ -68,7 +84,8 @@ static double sample_bytes(const sb *b, tp_val v) {    /* at sample bounds */
   return s;
 }
 
-/* Operands that have all the node's dims must wait for the reader: not worth it when they are larger than the result. */
+/* Operands that have all the node's dims must wait for the reader: not worth it when they are
+ * larger than the result. */
 static bool worth(const sb *b, const tp_node *u) {
   if (b->s->kind == TP_ST_ACC) return true;
   double in = 0, out = sample_bytes(b, (tp_val){ (tp_node *)u, 0 });
@@ -77,14 +94,18 @@ static bool worth(const sb *b, const tp_node *u) {
   return in <= 2 * out + 64;
 }
 
-/* Each dim of the statement that isn't pinned appears as dim + constant in exactly one index; the other indices are constant. */
+/* Each dim of the statement that isn't pinned appears as dim + constant in exactly one index; the
+ * other indices are constant. */
 static bool one_to_one(const sb *b, const tp_opnd *o) {
   uint32_t seen = b->pinned;
   for (int d = 0; d < o->base.node->ndom; d++)
     for (int e = 0; e < b->s->ndim; e++) {
-      int64_t c; const tp_ix *rest;
+      int64_t c;
+      const tp_ix *rest;
       if (!tp_ix_mentions(o->idx[d], b->s->dim[e])) continue;
-      if (!tp_ix_linear_in(b->l->g->ix, o->idx[d], b->s->dim[e], &c, &rest) || c != 1 || !tp_ix_is_const(rest, NULL) || (seen >> e & 1)) return false;
+      if (!tp_ix_linear_in(b->l->g->ix, o->idx[d], b->s->dim[e], &c, &rest) || c != 1 ||
+          !tp_ix_is_const(rest, NULL) || (seen >> e & 1))
+        return false;
       seen |= 1u << e;
     }
   return seen == (1u << b->s->ndim) - 1u;
@@ -107,9 +128,11 @@ static bool has_shape_that_follows(tp_val v) {
   return tp_varies(t->rank, t->shape, v.node->ndom, v.node->dom, &axis);
 }
 
-/* A product along rows that follow its point, added up if it is an outer one: alone in its statement, so that those of a block can be one (block.c). */
+/* A product along rows that follow its point, added up if it is an outer one: alone in its
+ * statement, so that those of a block can be one (block.c). */
 static bool multiplies_rows(const sb *b, const tp_node *n) {
-  bool product = n->op == TP_OP_MATMUL || (b->s->kind == TP_ST_ACC && tp_is_outer(n)), follows = false;
+  bool product = n->op == TP_OP_MATMUL || (b->s->kind == TP_ST_ACC && tp_is_outer(n)),
+       follows = false;
   for (int k = 0; product && k < n->nin; k++) follows |= has_shape_that_follows(n->in[k].src);
   return follows;
 }
@@ -117,15 +140,27 @@ static bool multiplies_rows(const sb *b, const tp_node *n) {
 static bool goes_inside(sb *b, const tp_opnd *o) {
   tp_node *u = o->base.node;
   low *l = b->l;
-  if (u->nout != 1 || (l->nreader[u->id] != 1 && !l->apart[u->id]) || l->queued[u->id] || o->nvar || b->node.n >= TP_TUNE_CLUSTER || b->depth >= CLUSTER_DEPTH || b->s->ndim >= TP_MAXDIM) return false;
+  if (u->nout != 1 || (l->nreader[u->id] != 1 && !l->apart[u->id]) || l->queued[u->id] || o->nvar ||
+      b->node.n >= TP_TUNE_CLUSTER || b->depth >= CLUSTER_DEPTH || b->s->ndim >= TP_MAXDIM)
+    return false;
   switch (tp_ops[u->op].cls) {
-    case TP_CLS_TIME: if (u->op != TP_OP_PINIT) return false; break;
-    case TP_CLS_FX: case TP_CLS_ENV: case TP_CLS_SORT: return false;
-    case TP_CLS_SRC: if (u->op == TP_OP_INPUT || u->op == TP_OP_CONST) return false; break;
-    case TP_CLS_MOVE: if (u->op != TP_OP_PAD && u->op != TP_OP_CONCAT && u->op != TP_OP_FOLD) return false; break;
-    default: break;
+  case TP_CLS_TIME:
+    if (u->op != TP_OP_PINIT) return false;
+    break;
+  case TP_CLS_FX:
+  case TP_CLS_ENV:
+  case TP_CLS_SORT: return false;
+  case TP_CLS_SRC:
+    if (u->op == TP_OP_INPUT || u->op == TP_OP_CONST) return false;
+    break;
+  case TP_CLS_MOVE:
+    if (u->op != TP_OP_PAD && u->op != TP_OP_CONCAT && u->op != TP_OP_FOLD) return false;
+    break;
+  default: break;
   }
-  if (u->op == TP_OP_DETACH || (u->op == TP_OP_MATMUL && b->s->kind != TP_ST_ACC && multiplies_rows(b, u))) return false;
+  if (u->op == TP_OP_DETACH ||
+      (u->op == TP_OP_MATMUL && b->s->kind != TP_ST_ACC && multiplies_rows(b, u)))
+    return false;
   return one_to_one(b, o) && worth(b, u);
 }
 
@@ -139,24 +174,38 @@ int tp_stmt_find(const tp_stmt *s, const tp_opnd *o) {
   return -1;
 }
 
-static void sync(sb *b) { b->s->nnode = b->node.n; b->s->node = b->node.v; b->s->nodeat = (const tp_ix *const **)b->at.v; }
+static void sync(sb *b) {
+  b->s->nnode = b->node.n;
+  b->s->node = b->node.v;
+  b->s->nodeat = (const tp_ix *const **)b->at.v;
+}
 
 /* The loaded array that may take the place of a parameter's first value. */
 static void parameter_access(sb *b, tp_node *n, const tp_ix *const *at) {
   tp_at *w = TP_NEWN(b->l->a, tp_at, n->ndom);
   for (int d = 0; d < n->ndom; d++) w[d] = (tp_at){ .lo = at[d] };
-  TP_PUSH(b->l->a, &b->acc, (tp_access){ .kind = TP_ACC_READ, .arr = tp_low_array(b->l, tp_v(n), TP_ARR_PARAM, (int)n->attr.i[0])->id, .at = w, .pos = n->pos });
+  TP_PUSH(b->l->a, &b->acc,
+      (tp_access){ .kind = TP_ACC_READ,
+          .arr = tp_low_array(b->l, tp_v(n), TP_ARR_PARAM, (int)n->attr.i[0])->id,
+          .at = w,
+          .pos = n->pos });
 }
 
-/* Is it the condition under which something is added? It is made before, so that nothing else runs where it does not hold (plan/build.c). */
-static bool decides(const sb *b, const tp_node *n, int k) { return k == 0 && n->op == TP_OP_SELECT && b->s->kind == TP_ST_ACC && b->s->src.node == n; }
+/* Is it the condition under which something is added? It is made before, so that nothing else runs
+ * where it does not hold (plan/build.c). */
+static bool decides(const sb *b, const tp_node *n, int k) {
+  return k == 0 && n->op == TP_OP_SELECT && b->s->kind == TP_ST_ACC && b->s->src.node == n;
+}
 
 /* Does operator n leave alone, of its first operand, whatever it does not change? */
-static bool changes_part(tp_op op) { return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD || op == TP_OP_PUT; }
+static bool changes_part(tp_op op) {
+  return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD || op == TP_OP_PUT;
+}
 
 static bool is_elementwise(const tp_node *n) { return tp_ops[n->op].batch == TP_BATCH_E; }
 
-/* May n's result lie where its operand k does? What else n needs is made first, of what is there before. */
+/* May n's result lie where its operand k does? What else n needs is made first, of what is there
+ * before. */
 static bool may_change(const tp_node *n, int k, const tp_opnd *o) {
   const tp_node *x = o->base.node;
   if (changes_part(n->op) || n->op == TP_OP_PINIT) return k == 0;
@@ -166,11 +215,14 @@ static bool may_change(const tp_node *n, int k, const tp_opnd *o) {
 
 static bool use_operand(sb *b, const tp_node *n, const tp_ix **at, int k, bool last) {
   tp_opnd o;
-  bool ok = n->op == TP_OP_CALL ? tp_call_operand(b->l->p, n, at, k, &o, b->l->err)
-                                : tp_resolve(b->l->p, n->in[k].src, subset(b->l, n, at, n->in[k].src.node), 0, NULL, NULL, &o, b->l->err);
+  bool ok = n->op == TP_OP_CALL
+      ? tp_call_operand(b->l->p, n, at, k, &o, b->l->err)
+      : tp_resolve(b->l->p, n->in[k].src, subset(b->l, n, at, n->in[k].src.node), 0, NULL, NULL, &o,
+            b->l->err);
   if (!ok || last != may_change(n, k, &o)) return ok;
   b->by = n, b->operand = k;
-  return use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, tp_reads_ring(b->l, n, k), !decides(b, n, k) && !multiplies_rows(b, n));
+  return use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, tp_reads_ring(b->l, n, k),
+      !decides(b, n, k) && !multiplies_rows(b, n));
 }
 
 static bool emit(sb *b, tp_node *n, const tp_ix **at) {
@@ -202,8 +254,13 @@ static const tp_at *ats_of(sb *b, const tp_opnd *o, tp_arr *x, bool window) {
     for (int k = 0; k < o->nvar; k++) {
       if (!tp_ix_mentions(o->idx[d], o->var[k])) continue;
       const tp_ix *lo = tp_ix_sub(b->l->g->ix, o->idx[d], tp_ix_sym(b->l->g->ix, o->var[k]));
-      at[d] = tp_any_end(b->l->p, (tp_at){ .range = true, .lo = lo, .hi = tp_ix_add(b->l->g->ix, o->hi[k], tp_ix_sub(b->l->g->ix, lo, o->lo[k])) }, x->dim[d]);
-      if (!window || --left > 0) x->dense |= 1u << d;      /* one axis of a copied window may lie on a ring */
+      at[d] = tp_any_end(b->l->p,
+          (tp_at){ .range = true,
+              .lo = lo,
+              .hi = tp_ix_add(b->l->g->ix, o->hi[k], tp_ix_sub(b->l->g->ix, lo, o->lo[k])) },
+          x->dim[d]);
+      /* one axis of a copied window may lie on a ring */
+      if (!window || --left > 0) x->dense |= 1u << d;
     }
   }
   return at;
@@ -226,27 +283,38 @@ static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window, bool inside) {
 }
 
 bool tp_adds_part(const tp_graph *g, const tp_stmt *s, const tp_node *n) {
-  if (s->kind != TP_ST_ACC || s->nrow || tp_graph_setting(g, "TEMPO_APART") || s->into->attr.red != TP_RED_SUM || s->into->attr.check || n->attr.check || tp_dtype_size(n->out[0].dtype) < 4) return false;
-  const tp_node *base = n->op == TP_OP_INDEX_ADD || n->op == TP_OP_SCATTER_ADD ? n->in[0].src.node : NULL;
+  if (s->kind != TP_ST_ACC || s->nrow || tp_graph_setting(g, "TEMPO_APART") ||
+      s->into->attr.red != TP_RED_SUM || s->into->attr.check || n->attr.check ||
+      tp_dtype_size(n->out[0].dtype) < 4)
+    return false;
+  const tp_node *base =
+      n->op == TP_OP_INDEX_ADD || n->op == TP_OP_SCATTER_ADD ? n->in[0].src.node : NULL;
   while (base && base->op == TP_OP_EXPAND) base = base->in[0].src.node;
-  return base ? base->op == TP_OP_FILL && base->attr.f[0] == 0 : n->op == TP_OP_PAD && n->attr.f[0] == 0;
+  return base ? base->op == TP_OP_FILL && base->attr.f[0] == 0
+              : n->op == TP_OP_PAD && n->attr.f[0] == 0;
 }
 
 /* ---- which dims one call may run over ---- */
 
-static bool depends(const sb *b, const tp_ix *e, const tp_sym *d) { return tp_depends(b->l->p, e, d); }
+static bool depends(const sb *b, const tp_ix *e, const tp_sym *d) {
+  return tp_depends(b->l->p, e, d);
+}
 
 static bool linear(const sb *b, const tp_ix *e, const tp_sym *d) {
-  int64_t by; const tp_ix *rest;
+  int64_t by;
+  const tp_ix *rest;
   return tp_steps(b->l->p, e, d, &by, &rest);
 }
 
-/* Does number i add a row at a place that goes along d alone, another for each point? All lie inside, unless rows go on beyond an end. */
+/* Does number i add a row at a place that goes along d alone, another for each point? All lie
+ * inside, unless rows go on beyond an end. */
 static bool adds_apart(const sb *b, int i, const tp_sym *d) {
   const tp_node *n = b->s->node[i];
   int64_t rows, by;
   tp_opnd o;
-  if (n->op != TP_OP_PAD || !tp_adds_part(b->l->g, b->s, n) || b->l->g->stops.n || !tp_ix_is_const(tp_outof(n->in[0].src)->shape[n->attr.axis], &rows)) return false;
+  if (n->op != TP_OP_PAD || !tp_adds_part(b->l->g, b->s, n) || b->l->g->stops.n ||
+      !tp_ix_is_const(tp_outof(n->in[0].src)->shape[n->attr.axis], &rows))
+    return false;
   if (!tp_stmt_src(b->l->p, b->s, &o, b->l->err) || !o.identity || o.base.node != n) return false;
   const tp_ix *lo = tp_at_point(b->l->p, n, n->attr.ix[0], b->s->nodeat[i]), *rest;
   if (!tp_steps(b->l->p, lo, d, &by, &rest) || by == 0 || (by < 0 ? -by : by) < rows) return false;
@@ -264,9 +332,12 @@ static bool node_allows(const sb *b, int i, const tp_sym *d) {
   for (int o = 0; o < n->nout; o++)
     for (int a = 0; a < n->out[o].rank; a++)
       if (depends(b, tp_at_point(b->l->p, n, n->out[o].shape[a], at), d)) return false;
-  if (n->op == TP_OP_VALUE) return linear(b, tp_at_point(b->l->p, n, n->attr.ix[0], at), d) || !tp_mentions_end(b->l->g, n->attr.ix[0]);
+  if (n->op == TP_OP_VALUE)
+    return linear(b, tp_at_point(b->l->p, n, n->attr.ix[0], at), d) ||
+        !tp_mentions_end(b->l->g, n->attr.ix[0]);
   for (int k = 0; k < n->attr.nix; k++)
-    if (depends(b, tp_at_point(b->l->p, n, n->attr.ix[k], at), d) && !adds_apart(b, i, d)) return false;
+    if (depends(b, tp_at_point(b->l->p, n, n->attr.ix[k], at), d) && !adds_apart(b, i, d))
+      return false;
   return true;
 }
 
@@ -275,16 +346,20 @@ static const tp_ix *extent_at(const sb *b, const tp_access *x, int a) {
   const tp_arr *r = b->l->p->arrs.v[x->arr];
   const tp_ix *at[r->ndim + 1];
   for (int k = 0; k < r->ndim; k++) at[k] = x->at[k].range ? NULL : x->at[k].lo;
-  return tp_mentions_end(b->l->g, r->shape[a]) ? tp_at_dims(b->l->p, r->shape[a], r->ndim, r->dim, at) : r->shape[a];
+  return tp_mentions_end(b->l->g, r->shape[a])
+      ? tp_at_dims(b->l->p, r->shape[a], r->ndim, r->dim, at)
+      : r->shape[a];
 }
 
 static bool access_allows(const sb *b, const tp_access *x, const tp_sym *d) {
   const tp_arr *r = b->l->p->arrs.v[x->arr];
   for (int a = 0; a < r->rank; a++)
-    if (tp_next_end(b->l->p, extent_at(b, x, a), 0) >= 0 && depends(b, extent_at(b, x, a), d)) return false;
-  for (int a = 0; a < r->rank; a++)             /* rows of one call have one shape */
+    if (tp_next_end(b->l->p, extent_at(b, x, a), 0) >= 0 && depends(b, extent_at(b, x, a), d))
+      return false;
+  for (int a = 0; a < r->rank; a++) /* rows of one call have one shape */
     for (int k = 0; k < r->ndim; k++)
-      if (tp_ix_mentions(r->shape[a], r->dim[k]) && (depends(b, x->at[k].lo, d) || x->at[k].range)) return false;
+      if (tp_ix_mentions(r->shape[a], r->dim[k]) && (depends(b, x->at[k].lo, d) || x->at[k].range))
+        return false;
   for (int k = 0; k < r->ndim; k++) {
     if (!linear(b, x->at[k].lo, d)) return false;
     if (x->at[k].range && (depends(b, x->at[k].lo, d) || depends(b, x->at[k].hi, d))) return false;
@@ -296,7 +371,8 @@ static bool access_allows(const sb *b, const tp_access *x, const tp_sym *d) {
 static bool view_allows(const sb *b, const tp_opnd *o, int rows, const tp_sym *d) {
   bool ok = linear(b, o->off, d);
   for (int k = 0; k < o->base.node->ndom; k++) ok = ok && linear(b, o->idx[k], d);
-  for (int a = 0; a < o->rank; a++) ok = ok && (a < rows || !depends(b, o->shape[a], d)) && !depends(b, o->stride[a], d);
+  for (int a = 0; a < o->rank; a++)
+    ok = ok && (a < rows || !depends(b, o->shape[a], d)) && !depends(b, o->stride[a], d);
   return ok;
 }
 
@@ -304,23 +380,28 @@ static bool operands_allow(sb *b, const tp_sym *d) {
   tp_opnd o;
   for (int i = 0; i < b->s->nnode; i++)
     for (int k = 0; k < b->s->node[i]->nin; k++)
-      if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || !view_allows(b, &o, 0, d)) return false;
+      if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || !view_allows(b, &o, 0, d))
+        return false;
   for (int r = 0; r < b->s->nrow; r++)
     if (!linear(b, b->s->row[r], d)) return false;
-  return !b->s->src.node || (tp_stmt_src(b->l->p, b->s, &o, b->l->err) && view_allows(b, &o, b->s->nrow, d));
+  return !b->s->src.node ||
+      (tp_stmt_src(b->l->p, b->s, &o, b->l->err) && view_allows(b, &o, b->s->nrow, d));
 }
 
 /* Can it fail where its extents, which vary from point to point, are too small? */
 static bool fails_by_extent(const tp_node *n) {
   bool integer = n->nout && !tp_dtype_float(n->out[0].dtype), varies = false;
-  if (tp_ops[n->op].cls != TP_CLS_ARG && !((n->op == TP_OP_MAX || n->op == TP_OP_MIN) && integer)) return false;
-  for (int a = 0; a < tp_rankof(n->in[0].src); a++) varies |= !tp_ix_is_const(tp_outof(n->in[0].src)->shape[a], NULL);
+  if (tp_ops[n->op].cls != TP_CLS_ARG && !((n->op == TP_OP_MAX || n->op == TP_OP_MIN) && integer))
+    return false;
+  for (int a = 0; a < tp_rankof(n->in[0].src); a++)
+    varies |= !tp_ix_is_const(tp_outof(n->in[0].src)->shape[a], NULL);
   return varies;
 }
 
 static bool is_exact(const sb *b) {
   bool exact = b->s->effect || b->exact;
-  for (int i = 0; i < b->s->nnode; i++) exact |= fails_by_extent(b->s->node[i]) || b->s->node[i]->attr.check == TP_CHECK_NAN;
+  for (int i = 0; i < b->s->nnode; i++)
+    exact |= fails_by_extent(b->s->node[i]) || b->s->node[i]->attr.check == TP_CHECK_NAN;
   return exact;
 }
 
@@ -332,7 +413,10 @@ static bool guard_allows(const sb *b, const tp_sym *d) {
   if (!is_exact(b)) return true;
   for (int k = 0; tp_guard_part(b->l->p, b->s->guard, k, &end, &least); k++) {
     const tp_ix *e = tp_ix_sym(b->l->g->ix, b->l->p->ends.v[end].sym);
-    if (depends(b, e, d) || (tp_ix_mentions(least, d) && (n++ || !tp_ix_linear_in(b->l->g->ix, least, d, &coef, &rest) || coef != 1))) return false;
+    if (depends(b, e, d) ||
+        (tp_ix_mentions(least, d) &&
+            (n++ || !tp_ix_linear_in(b->l->g->ix, least, d, &coef, &rest) || coef != 1)))
+      return false;
     for (int k2 = 0; tp_ix_mentions(least, d) && k2 < b->s->ndim; k2++)
       if (b->s->dim[k2] != d && tp_ix_mentions(least, b->s->dim[k2])) return false;
   }
@@ -353,34 +437,41 @@ static uint32_t may_vectorise(sb *b) {
 }
 
 /* ---- in place ----
- * The operators of a statement run one after the other, elementwise ones that follow each other together, and only the last writes
- * the result. Who does not run together with the last has read its operands by then. Who is elementwise, or copies, may write over
- * what it sees as it sees its result; so may an operator that begins with a copy of its first operand and changes a part of that,
- * and a concatenation over parts that lie where it puts them. What such an operator changes may be another's value, which then lies
- * where the result comes to lie (`there`): so of a row of changes the first is the one that writes over what was read before. */
+ * The operators of a statement run one after the other, elementwise ones that follow each other
+ * together, and only the last writes the result. Who does not run together with the last has read
+ * its operands by then. Who is elementwise, or copies, may write over what it sees as it sees its
+ * result; so may an operator that begins with a copy of its first operand and changes a part of
+ * that, and a concatenation over parts that lie where it puts them. What such an operator changes
+ * may be another's value, which then lies where the result comes to lie (`there`): so of a row of
+ * changes the first is the one that writes over what was read before. */
 
 bool tp_is_version(const tp_poly *p, const tp_stmt *s, const tp_access *r, const tp_access *w) {
   const tp_arr *a = p->arrs.v[r->arr], *b = p->arrs.v[w->arr];
-  bool is = r->kind == TP_ACC_READ && r->alias && a != b && (r->by ? changes_part(r->by->op) || r->by->op == TP_OP_CONCAT : tp_is_copy(s));
-  is = is && a->rank == b->rank && a->dtype == b->dtype && a->kind == TP_ARR_TEMP && b->kind == TP_ARR_TEMP;
+  bool is = r->kind == TP_ACC_READ && r->alias && a != b &&
+      (r->by ? changes_part(r->by->op) || r->by->op == TP_OP_CONCAT : tp_is_copy(s));
+  is = is && a->rank == b->rank && a->dtype == b->dtype && a->kind == TP_ARR_TEMP &&
+      b->kind == TP_ARR_TEMP;
   for (int i = 0; is && i < a->rank; i++) is = a->shape[i] == b->shape[i];
   return is;
 }
 
 static int readings(const sb *b, const tp_node *by, int arr) {
   int n = 0;
-  for (int i = 0; i < b->acc.n; i++) n += b->acc.v[i].kind == TP_ACC_READ && b->acc.v[i].arr == arr && b->acc.v[i].by == by;
+  for (int i = 0; i < b->acc.n; i++)
+    n += b->acc.v[i].kind == TP_ACC_READ && b->acc.v[i].arr == arr && b->acc.v[i].by == by;
   return n;
 }
 
-/* Is part k of the concatenation, number i of the cluster, a part of an array of the result's shape just where the result has it? */
+/* Is part k of the concatenation, number i of the cluster, a part of an array of the result's shape
+ * just where the result has it? */
 static bool stays_put(const sb *b, int i, int k) {
   tp_ictx *c = b->l->g->ix;
   const tp_node *n = b->s->node[i];
   const tp_ix *before = tp_ix_const(c, 0), *stride = tp_ix_const(c, 1);
   tp_opnd o;
   if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || o.nvar) return false;
-  for (int j = 0; j < k; j++) before = tp_ix_add(c, before, tp_outof(n->in[j].src)->shape[n->attr.axis]);
+  for (int j = 0; j < k; j++)
+    before = tp_ix_add(c, before, tp_outof(n->in[j].src)->shape[n->attr.axis]);
   before = tp_at_point(b->l->p, n, before, b->s->nodeat[i]);
   for (int a = o.rank - 1; a >= 0; a--) {
     if (o.stride[a] != stride && !tp_is_number(o.shape[a], 1)) return false;
@@ -394,7 +485,9 @@ static bool stays_put(const sb *b, int i, int k) {
 static bool all_stay(const sb *b, int i, int arr) {
   for (int k = 0; k < b->acc.n; k++) {
     const tp_access *x = &b->acc.v[k];
-    if (x->kind == TP_ACC_READ && x->arr == arr && x->by == b->node.v[i] && !stays_put(b, i, x->operand)) return false;
+    if (x->kind == TP_ACC_READ && x->arr == arr && x->by == b->node.v[i] &&
+        !stays_put(b, i, x->operand))
+      return false;
   }
   return true;
 }
@@ -405,7 +498,8 @@ static int last_place(const sb *b, const tp_node *n) {
   return i;
 }
 
-/* first: the operator that writes where the result comes to lie, before others that do; -1: a copy does. */
+/* first: the operator that writes where the result comes to lie, before others that do; -1: a copy
+ * does. */
 static bool writes_over(const sb *b, const tp_access *x, int first, const tp_out *res) {
   const tp_arr *r = b->l->p->arrs.v[x->arr];
   const tp_node *by = first < 0 ? NULL : b->node.v[first];
@@ -420,8 +514,11 @@ static bool writes_over(const sb *b, const tp_access *x, int first, const tp_out
   return changes_part(by->op) && x->operand == 0 && readings(b, by, x->arr) == 1;
 }
 
-/* Values that elementwise operators may change where they lie: of operators whose own operands are over, or that have none. */
-static bool is_source(const tp_node *x) { return changes_part(x->op) || x->op == TP_OP_CONCAT || x->op == TP_OP_RAND; }
+/* Values that elementwise operators may change where they lie: of operators whose own operands are
+ * over, or that have none. */
+static bool is_source(const tp_node *x) {
+  return changes_part(x->op) || x->op == TP_OP_CONCAT || x->op == TP_OP_RAND;
+}
 
 /* By place: how many operands of the cluster show its value. */
 static void count_showings(const sb *b, int *shown) {
@@ -439,7 +536,9 @@ static int changed_through(const sb *b, const int *shown, int i) {
   tp_opnd o;
   const tp_node *n = b->s->node[i];
   for (int k = 0; k < n->nin; k++) {
-    int j = tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) && o.identity ? tp_stmt_find(b->s, &o) : -1;
+    int j = tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) && o.identity
+        ? tp_stmt_find(b->s, &o)
+        : -1;
     if (j < 0 || shown[j] != 1 || !tp_same_type(tp_outof(o.base), &n->out[0])) continue;
     if (is_source(b->s->node[j])) return j;
     int found = is_elementwise(b->s->node[j]) ? changed_through(b, shown, j) : -1;
@@ -448,7 +547,8 @@ static int changed_through(const sb *b, const int *shown, int i) {
   return -1;
 }
 
-/* The operator of the cluster whose value number i changes where it lies, as nobody else sees it; -1: none. */
+/* The operator of the cluster whose value number i changes where it lies, as nobody else sees it;
+ * -1: none. */
 static int changed_by(const sb *b, const int *shown, int i) {
   const tp_node *n = b->s->node[i];
   int found = -1, seen = 0;
@@ -457,11 +557,15 @@ static int changed_by(const sb *b, const int *shown, int i) {
   for (int k = 0; k < n->nin; k++) {
     if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || !may_change(n, k, &o)) continue;
     int j = tp_stmt_find(b->s, &o);
-    if (j < 0 || (found >= 0 && j != found) || !(n->op == TP_OP_CONCAT ? stays_put(b, i, k) : o.identity)) continue;
+    if (j < 0 || (found >= 0 && j != found) ||
+        !(n->op == TP_OP_CONCAT ? stays_put(b, i, k) : o.identity))
+      continue;
     found = j;
     seen++;
   }
-  return found >= 0 && (b->s->node[found]->op != TP_OP_FILL || seen == 1) && shown[found] == seen ? found : -1;
+  return found >= 0 && (b->s->node[found]->op != TP_OP_FILL || seen == 1) && shown[found] == seen
+      ? found
+      : -1;
 }
 
 static bool varies(const sb *b, const tp_out *res) {
@@ -504,7 +608,8 @@ static void note(sb *b, end_list *v, const tp_ix *e) {
 static void note_operand(sb *b, end_list *v, const tp_opnd *o, int rows) {
   note(b, v, o->off);
   for (int d = 0; d < o->base.node->ndom; d++) note(b, v, o->idx[d]);
-  for (int a = 0; a < o->rank; a++) note(b, v, a < rows ? NULL : o->shape[a]), note(b, v, o->stride[a]);
+  for (int a = 0; a < o->rank; a++)
+    note(b, v, a < rows ? NULL : o->shape[a]), note(b, v, o->stride[a]);
 }
 
 /* What leaves in one call along a dim to its end is cleared beyond (plan: rows). */
@@ -513,7 +618,10 @@ static void note_over(sb *b, end_list *v, const tp_node *n) {
   const tp_ix *at[s->ndim + 1];
   for (int d = 0; d < s->ndim; d++) at[d] = tp_ix_sym(b->l->g->ix, s->dim[d]);
   for (int k = 0; n->nin && k < n->attr.nover; k++)
-    if (tp_stop_of(b->l->g, n->attr.over[k])) note(b, v, tp_at_dims(b->l->p, tp_ix_sym(b->l->g->ix, tp_stop_of(b->l->g, n->attr.over[k])->sym), s->ndim, s->label, at));
+    if (tp_stop_of(b->l->g, n->attr.over[k]))
+      note(b, v,
+          tp_at_dims(b->l->p, tp_ix_sym(b->l->g->ix, tp_stop_of(b->l->g, n->attr.over[k])->sym),
+              s->ndim, s->label, at));
 }
 
 static bool note_node(sb *b, end_list *v, int i) {
@@ -521,7 +629,8 @@ static bool note_node(sb *b, end_list *v, int i) {
   const tp_ix *const *at = b->s->nodeat[i];
   tp_opnd o;
   for (int k = 0; k < n->nout; k++)
-    for (int a = 0; a < n->out[k].rank; a++) note(b, v, tp_at_point(b->l->p, n, n->out[k].shape[a], at));
+    for (int a = 0; a < n->out[k].rank; a++)
+      note(b, v, tp_at_point(b->l->p, n, n->out[k].shape[a], at));
   for (int k = 0; k < n->attr.nix; k++) note(b, v, tp_at_point(b->l->p, n, n->attr.ix[k], at));
   if (n->op == TP_OP_CALL) note_over(b, v, n);
   for (int k = 0; k < n->nin; k++) {
@@ -541,7 +650,8 @@ static void end_access(sb *b, int end, const tp_ix *upto) {
     at[d] = e->at[d];
     if (at[d].range) x->dense |= 1u << d;
   }
-  TP_PUSH(l->a, &b->acc, (tp_access){ .kind = TP_ACC_READ, .arr = x->id, .at = at, .upto = upto, .pos = b->s->pos });
+  TP_PUSH(l->a, &b->acc,
+      (tp_access){ .kind = TP_ACC_READ, .arr = x->id, .at = at, .upto = upto, .pos = b->s->pos });
 }
 
 /* The greatest of rows is that of rows which are there: it waits for the ends of their dims. */
@@ -568,13 +678,16 @@ static bool wait_for_ends(sb *b) {
   if (b->s->src.node && !tp_stmt_src(l->p, b->s, &o, l->err)) return false;
   if (b->s->src.node) note_operand(b, &v, &o, b->s->nrow);
   for (int i = 0; i < b->acc.n; i++)
-    for (int a = 0; a < l->p->arrs.v[b->acc.v[i].arr]->rank; a++) note(b, &v, extent_at(b, &b->acc.v[i], a));
+    for (int a = 0; a < l->p->arrs.v[b->acc.v[i].arr]->rank; a++)
+      note(b, &v, extent_at(b, &b->acc.v[i], a));
   for (int i = 0; i < v.n; i++) end_access(b, v.v[i], NULL);
   b->s->exact = is_exact(b);
-  for (int k = 0; b->s->exact && tp_guard_part(l->p, b->s->guard, k, &end, &least); k++) rows_access(b, end);
+  for (int k = 0; b->s->exact && tp_guard_part(l->p, b->s->guard, k, &end, &least); k++)
+    rows_access(b, end);
   b->s->gacc = b->acc.n;
   for (int k = 0; tp_guard_part(l->p, b->s->guard, k, &end, &least); k++)
-    end_access(b, end, b->s->exact ? tp_ix_addc(b->l->g->ix, least, -1) : tp_ix_const(b->l->g->ix, 0));
+    end_access(
+        b, end, b->s->exact ? tp_ix_addc(b->l->g->ix, least, -1) : tp_ix_const(b->l->g->ix, 0));
   return true;
 }
 
@@ -588,10 +701,12 @@ static bool finish(sb *b, const tp_out *res) {
   for (int i = 0; i < b->acc.n; i++) {
     tp_access *x = &b->acc.v[i];
     tp_arr *r = l->p->arrs.v[x->arr];
-    x->rel = tp_rel_restrict(tp_rel_at(b->l->g->ix, s->ndim, s->dim, r->ndim, r->dim, x->at), tp_set_copy(s->dom));
+    x->rel = tp_rel_restrict(
+        tp_rel_at(b->l->g->ix, s->ndim, s->dim, r->ndim, r->dim, x->at), tp_set_copy(s->dom));
     x->alias = res && !apart && x->kind == TP_ACC_READ && writes_over(b, x, first, res);
   }
-  s->acc = b->acc.v; s->nacc = b->acc.n;
+  s->acc = b->acc.v;
+  s->nacc = b->acc.n;
   s->mayvec = may_vectorise(b);
   TP_PUSH(l->a, &l->p->stmts, s);
   return true;
@@ -611,10 +726,18 @@ static bool many_states(const low *l) {
   return states > TP_TUNE_LAST_STATES;
 }
 
-/* What an output takes from one point of a loop, as of a state from its last one, is taken there, inside that loop, by hidden dims: what it is made from (a
- * layer's gradient, the new moments of an optimiser) may be gone before the next one's is made. Each such statement has a guard of its own in the loop, which
- * costs isl more than linear time: where there are many without further dims, they stay behind the loop. */
-typedef struct { int n; const tp_sym *dim[TP_MAXDIM], *label[TP_MAXDIM]; tp_val src; const tp_ix **srcat; tp_set *dom; } taken_there;
+/* What an output takes from one point of a loop, as of a state from its last one, is taken there,
+ * inside that loop, by hidden dims: what it is made from (a layer's gradient, the new moments of an
+ * optimiser) may be gone before the next one's is made. Each such statement has a guard of its own
+ * in the loop, which costs isl more than linear time: where there are many without further dims,
+ * they stay behind the loop. */
+typedef struct {
+  int n;
+  const tp_sym *dim[TP_MAXDIM], *label[TP_MAXDIM];
+  tp_val src;
+  const tp_ix **srcat;
+  tp_set *dom;
+} taken_there;
 
 static void take_there(low *l, int n, const tp_sym *const *dims, taken_there *x) {
   tp_ictx *c = l->g->ix;
@@ -622,8 +745,11 @@ static void take_there(low *l, int n, const tp_sym *const *dims, taken_there *x)
   tp_at to[TP_MAXDIM];
   if (!tp_resolve(l->p, x->src, x->srcat, 0, NULL, NULL, &o, l->err)) return;
   const tp_node *u = o.base.node;
-  const tp_ix *is = tp_ix_bool(c, true), **at = tp_dup(l->a, o.idx, sizeof *o.idx * (size_t)u->ndom);
-  if (!o.identity || l->p->mode[u->id] != TP_V_STORED || u->op == TP_OP_INPUT || u->op == TP_OP_CONST || x->n + u->ndom > TP_MAXDIM) return;
+  const tp_ix *is = tp_ix_bool(c, true),
+              **at = tp_dup(l->a, o.idx, sizeof *o.idx * (size_t)u->ndom);
+  if (!o.identity || l->p->mode[u->id] != TP_V_STORED || u->op == TP_OP_INPUT ||
+      u->op == TP_OP_CONST || x->n + u->ndom > TP_MAXDIM)
+    return;
   for (int d = 0; d < u->ndom; d++) {
     bool moves = tp_dom_has(n, dims, u->dom[d]);
     for (int e = 0; e < n; e++) moves |= tp_ix_mentions(at[d], dims[e]);
@@ -635,12 +761,14 @@ static void take_there(low *l, int n, const tp_sym *const *dims, taken_there *x)
   }
   if (x->n == n) return;
   for (int d = 0; d < n; d++) to[d] = (tp_at){ .lo = tp_ix_sym(c, dims[d]) };
-  x->dom = tp_set_and(tp_set_cond(c, x->n, x->dim, is), tp_set_apply(x->dom, tp_rel_reverse(tp_rel_at(c, x->n, x->dim, n, dims, to))));
+  x->dom = tp_set_and(tp_set_cond(c, x->n, x->dim, is),
+      tp_set_apply(x->dom, tp_rel_reverse(tp_rel_at(c, x->n, x->dim, n, dims, to))));
   x->src = o.base;
   x->srcat = at;
 }
 
-static taken_there as_written(low *l, int n, const tp_sym *const *dims, tp_val src, TP_TAKE tp_set *dom) {
+static taken_there as_written(
+    low *l, int n, const tp_sym *const *dims, tp_val src, TP_TAKE tp_set *dom) {
   taken_there x = { .src = src, .dom = dom };
   for (int d = 0; d < n; d++) x.n = add_dim(x.dim, x.label, x.n, dims[d], dims[d]);
   x.srcat = TP_NEWN(l->a, const tp_ix *, src.node->ndom);
@@ -657,7 +785,8 @@ bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos) {
   sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, x.dom, v.node);
   if (pos.file) b.s->pos = pos;
   b.s->guard = tp_guard_of(l->p, n, own_point(l, n->ndom, n->dom));
-  b.s->src = x.src; b.s->srcat = x.srcat;
+  b.s->src = x.src;
+  b.s->srcat = x.srcat;
   write_first(&b, TP_ACC_WRITE, to, own_point(l, n->ndom, n->dom));
   tp_opnd o;
   if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false, true)) return false;
@@ -675,7 +804,10 @@ static uint32_t pins(const tp_node *m, const tp_ix *cond) {
   if (tp_ix_kind(cond) != TP_IX_EQ0) return 0;
   int found = -1, n = 0;
   for (int d = 0; d < m->ndom; d++)
-    if (tp_ix_mentions(tp_ix_arg(cond, 0), m->dom[d])) { found = d; n++; }
+    if (tp_ix_mentions(tp_ix_arg(cond, 0), m->dom[d])) {
+      found = d;
+      n++;
+    }
   return n == 1 ? 1u << found : 0;
 }
 
@@ -690,12 +822,16 @@ static uint32_t renumbered(const tp_node *m, const taken_there *x, uint32_t dims
 
 static bool lower_branch(low *l, tp_node *m, int k) {
   tp_set *dom = tp_set_and(tp_branch_set(l->g, m, k), tp_set_copy(l->need->set[m->id]));
-  if (tp_set_is_empty(l->g->ix, dom)) { tp_set_free(dom); return true; }
+  if (tp_set_is_empty(l->g->ix, dom)) {
+    tp_set_free(dom);
+    return true;
+  }
   taken_there x = as_written(l, m->ndom, m->dom, m->in[k].src, dom);
   tp_arr *to = tp_low_stored(l, tp_v(m));
   if (to->kind == TP_ARR_OUTPUT && (m->ndom || !many_states(l))) take_there(l, m->ndom, m->dom, &x);
   sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, x.dom, m);
-  b.s->into = m; b.s->k = k;
+  b.s->into = m;
+  b.s->k = k;
   b.s->guard = tp_guard_of(l->p, m, own_point(l, m->ndom, m->dom));
   if (m->in[k].pos.file) b.s->pos = m->in[k].pos;
   b.pinned = renumbered(m, &x, pins(m, m->in[k].cond));
@@ -716,10 +852,17 @@ static bool init(low *l, tp_node *n, tp_arr *x) {
 }
 
 /* Where a contribution goes, over the statement's dims. */
-typedef struct { int n; const tp_sym *dim[2 * TP_MAXDIM], *label[2 * TP_MAXDIM]; tp_at u[TP_MAXDIM]; const tp_ix *row[TP_MAXDIM]; int nrow; } space;
+typedef struct {
+  int n;
+  const tp_sym *dim[2 * TP_MAXDIM], *label[2 * TP_MAXDIM];
+  tp_at u[TP_MAXDIM];
+  const tp_ix *row[TP_MAXDIM];
+  int nrow;
+} space;
 
-/* Do its ranges grow or shrink from point to point (prefixes, suffixes), over elements all of which are wanted? Then each point adds to the whole range in one
- * call. In the target's order instead, each point's contribution, which is as long as the range, would wait for its last element. */
+/* Do its ranges grow or shrink from point to point (prefixes, suffixes), over elements all of which
+ * are wanted? Then each point adds to the whole range in one call. In the target's order instead,
+ * each point's contribution, which is as long as the range, would wait for its last element. */
 static bool stretches(low *l, const tp_node *n, const tp_edge *e) {
   const tp_node *p = e->src.node;
   bool any = false;
@@ -729,21 +872,25 @@ static bool stretches(low *l, const tp_node *n, const tp_edge *e) {
     any = true;
   }
   if (!any) return false;
-  tp_set *to = tp_set_apply(tp_set_copy(l->need->set[p->id]), tp_rel_at(l->g->ix, p->ndom, p->dom, n->ndom, n->dom, e->at));
+  tp_set *to = tp_set_apply(tp_set_copy(l->need->set[p->id]),
+      tp_rel_at(l->g->ix, p->ndom, p->dom, n->ndom, n->dom, e->at));
   bool all = tp_set_subset(l->g->ix, to, l->need->set[n->id]);
   tp_set_free(to);
   return all;
 }
 
-/* Otherwise hidden dims of the target: where the contribution sends a range, and where all of it goes to one point. So this runs in the target's loop, at that
- * point, and not before all of it (the loss at the last step, in front of the loop back through time). */
+/* Otherwise hidden dims of the target: where the contribution sends a range, and where all of it
+ * goes to one point. So this runs in the target's loop, at that point, and not before all of it
+ * (the loss at the last step, in front of the loop back through time). */
 static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
   space s = { 0 };
   const tp_node *p = e->src.node;
   bool ranges = stretches(l, n, e);
   for (int d = 0; d < n->ndom; d++) {
     s.u[d] = e->at[d];
-    if (e->at[d].range ? ranges : tp_moves(p, e->at[d].lo) || tp_dom_has(p->ndom, p->dom, n->dom[d])) continue;
+    if (e->at[d].range ? ranges
+                       : tp_moves(p, e->at[d].lo) || tp_dom_has(p->ndom, p->dom, n->dom[d]))
+      continue;
     const tp_sym *h = tp_sym_hidden_dim(l->g->ix, n->dom[d]->name);
     s.n = add_dim(s.dim, s.label, s.n, h, n->dom[d]);
     s.u[d] = (tp_at){ .lo = tp_ix_sym(l->g->ix, h) };
@@ -756,17 +903,21 @@ static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
 static const tp_ix *both(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return tp_ix_both(c, a, b); }
 
 /* What a contribution's condition says but for ends. */
-static const tp_ix *plain(low *l, const tp_ix *cond) { return both(l->g->ix, tp_ix_bool(l->g->ix, true), tp_end_parts(l->g, cond, false)); }
+static const tp_ix *plain(low *l, const tp_ix *cond) {
+  return both(l->g->ix, tp_ix_bool(l->g->ix, true), tp_end_parts(l->g, cond, false));
+}
 
 static const tp_ix *in_box(low *l, const tp_sym *d) {
   tp_ictx *c = l->g->ix;
   const tp_ix *x = tp_ix_sym(c, d);
-  return both(c, tp_ix_cmp(c, TP_GE, x, tp_ix_const(c, 0)), tp_ix_cmp(c, TP_LT, x, tp_ix_sym(c, d->bound)));
+  return both(
+      c, tp_ix_cmp(c, TP_GE, x, tp_ix_const(c, 0)), tp_ix_cmp(c, TP_LT, x, tp_ix_sym(c, d->bound)));
 }
 
 /* {statement point -> elements} that are needed, back to the points. */
 static tp_set *where_needed(low *l, const tp_node *n, const space *s) {
-  return tp_set_apply(tp_set_copy(l->need->set[n->id]), tp_rel_reverse(tp_rel_at(l->g->ix, s->n, s->dim, n->ndom, n->dom, s->u)));
+  return tp_set_apply(tp_set_copy(l->need->set[n->id]),
+      tp_rel_reverse(tp_rel_at(l->g->ix, s->n, s->dim, n->ndom, n->dom, s->u)));
 }
 
 static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space *s) {
@@ -778,13 +929,16 @@ static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space 
     const tp_ix *u = s->u[d].lo;
     if (s->u[d].range || u == e->at[d].lo) continue;
     if (!e->at[d].range) cond = both(c, cond, tp_ix_cmp(c, TP_EQ, u, e->at[d].lo));
-    else cond = both(c, cond, both(c, tp_ix_cmp(c, TP_GE, u, e->at[d].lo), tp_ix_cmp(c, TP_LT, u, e->at[d].hi)));
+    else
+      cond = both(c, cond,
+          both(c, tp_ix_cmp(c, TP_GE, u, e->at[d].lo), tp_ix_cmp(c, TP_LT, u, e->at[d].hi)));
   }
   return tp_set_and(tp_set_cond(c, s->n, s->dim, cond), where_needed(l, n, s));
 }
 
 /* Both points are there; asks: and what the contribution has to know of ends. */
-static const tp_ix *contribution_guard(low *l, const tp_node *n, const space *s, const tp_node *p, const tp_ix *const *pat, const tp_ix *asks) {
+static const tp_ix *contribution_guard(low *l, const tp_node *n, const space *s, const tp_node *p,
+    const tp_ix *const *pat, const tp_ix *asks) {
   const tp_ix *at[TP_MAXDIM], *there = tp_guard_of(l->p, p, pat);
   for (int d = 0; d < n->ndom; d++) at[d] = s->u[d].range ? NULL : s->u[d].lo;
   return both(l->g->ix, both(l->g->ix, tp_guard_of(l->p, n, at), there), asks);
@@ -798,16 +952,23 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   const tp_ix *pat[TP_MAXDIM];
   tp_set *dom;
   if (e->gather) {
-    for (int d = 0; d < n->ndom; d++) { s.n = add_dim(s.dim, s.label, s.n, n->dom[d], n->dom[d]); s.u[d] = (tp_at){ .lo = tp_ix_sym(c, n->dom[d]) }; }
+    for (int d = 0; d < n->ndom; d++) {
+      s.n = add_dim(s.dim, s.label, s.n, n->dom[d], n->dom[d]);
+      s.u[d] = (tp_at){ .lo = tp_ix_sym(c, n->dom[d]) };
+    }
     const tp_ix *cond = plain(l, e->cond);
     for (int d = 0; d < p->ndom; d++) {
       pat[d] = e->at[d].lo;
       if (!e->at[d].range) continue;
       const tp_sym *h = tp_sym_hidden_dim(c, p->dom[d]->name);
       pat[d] = tp_ix_sym(c, h);
-      if (!tp_dom_has(n->ndom, n->dom, p->dom[d])) cond = tp_ix_subst(c, cond, 1, &p->dom[d], &pat[d]);   /* a dim that both have is the node's */
+      /* a dim that both have is the node's */
+      if (!tp_dom_has(n->ndom, n->dom, p->dom[d]))
+        cond = tp_ix_subst(c, cond, 1, &p->dom[d], &pat[d]);
       s.n = add_dim(s.dim, s.label, s.n, h, p->dom[d]);
-      cond = both(c, cond, both(c, tp_ix_cmp(c, TP_GE, pat[d], e->at[d].lo), tp_ix_cmp(c, TP_LT, pat[d], e->at[d].hi)));
+      cond = both(c, cond,
+          both(c, tp_ix_cmp(c, TP_GE, pat[d], e->at[d].lo),
+              tp_ix_cmp(c, TP_LT, pat[d], e->at[d].hi)));
     }
     dom = tp_set_and(tp_set_cond(c, s.n, s.dim, cond), where_needed(l, n, &s));
   } else {
@@ -817,11 +978,17 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   }
   if (s.n > TP_MAXDIM) {
     tp_set_free(dom);
-    return tp_fail(l->err, TP_E_OPTION, e->pos.file ? e->pos : n->pos, "option: what is added to %s runs over %d dims; at most %d are possible", tp_called(l->g, n), s.n, TP_MAXDIM);
+    return tp_fail(l->err, TP_E_OPTION, e->pos.file ? e->pos : n->pos,
+        "option: what is added to %s runs over %d dims; at most %d are possible",
+        tp_called(l->g, n), s.n, TP_MAXDIM);
   }
-  if (tp_set_is_empty(c, dom)) { tp_set_free(dom); return true; }
+  if (tp_set_is_empty(c, dom)) {
+    tp_set_free(dom);
+    return true;
+  }
   sb b = start(l, TP_ST_ACC, s.n, s.dim, s.label, dom, n);
-  b.s->into = n; b.s->k = k;
+  b.s->into = n;
+  b.s->k = k;
   const tp_ix *asks = tp_end_parts(l->g, e->cond, true);
   if (asks) asks = tp_at_point(l->p, p, asks, pat);
   b.s->guard = contribution_guard(l, n, &s, p, pat, asks);
@@ -829,7 +996,8 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   if (e->pos.file) b.s->pos = e->pos;
   b.s->src = e->src;
   b.s->srcat = tp_dup(l->a, pat, sizeof *pat * (size_t)p->ndom);
-  b.s->nrow = s.nrow; b.s->row = tp_dup(l->a, s.row, sizeof *s.row * (size_t)s.nrow);
+  b.s->nrow = s.nrow;
+  b.s->row = tp_dup(l->a, s.row, sizeof *s.row * (size_t)s.nrow);
   add_access(&b, TP_ACC_UPDATE, x, tp_dup(l->a, s.u, sizeof *s.u * (size_t)n->ndom), b.s->pos);
   tp_opnd o;
   if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false, true)) return false;
@@ -844,15 +1012,22 @@ static bool accum(low *l, tp_node *n) {
   return true;
 }
 
-static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
+static bool is_over(const tp_node *n, const tp_sym *d) {
+  return tp_dom_has(n->attr.nover, n->attr.over, d);
+}
 
-bool tp_call_operand(tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
+bool tp_call_operand(
+    tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
   tp_ictx *c = p->g->ix;
-  const tp_sym *var[TP_MAXDIM]; const tp_ix *ext[TP_MAXDIM], *vat[TP_MAXDIM];
+  const tp_sym *var[TP_MAXDIM];
+  const tp_ix *ext[TP_MAXDIM], *vat[TP_MAXDIM];
   int nl = 0;
   tp_val v = n->in[k].src;
   for (int d = 0; d < n->ndom; d++)
-    if (is_over(n, n->dom[d])) { var[nl] = tp_sym_var(c, "a"); ext[nl++] = tp_ix_sym(c, n->dom[d]->bound); }
+    if (is_over(n, n->dom[d])) {
+      var[nl] = tp_sym_var(c, "a");
+      ext[nl++] = tp_ix_sym(c, n->dom[d]->bound);
+    }
   for (int d = 0; d < v.node->ndom; d++)
     for (int e = 0, q = 0; e < n->ndom; e++) {
       bool over = is_over(n, n->dom[e]);
@@ -875,7 +1050,9 @@ static bool lower_call(low *l, tp_node *n) {
     tp_at *w = TP_NEWN(l->a, tp_at, n->ndom);
     for (int d = 0; d < n->ndom; d++) {
       bool over = is_over(n, n->dom[d]);
-      w[d] = (tp_at){ .range = over, .lo = over ? tp_ix_const(l->g->ix, 0) : tp_ix_sym(l->g->ix, n->dom[d]), .hi = over ? tp_ix_sym(l->g->ix, n->dom[d]->bound) : NULL };
+      w[d] = (tp_at){ .range = over,
+        .lo = over ? tp_ix_const(l->g->ix, 0) : tp_ix_sym(l->g->ix, n->dom[d]),
+        .hi = over ? tp_ix_sym(l->g->ix, n->dom[d]->bound) : NULL };
       if (over) x->dense |= 1u << d;
     }
     add_access(&b, TP_ACC_WRITE, x, w, n->pos);
@@ -887,11 +1064,13 @@ static bool lower_call(low *l, tp_node *n) {
 static bool view_itself(low *l, tp_node *n) {
   sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
   b.s->guard = tp_guard_of(l->p, n, own_point(l, n->ndom, n->dom));
-  b.s->src = tp_v(n); b.s->srcat = own_point(l, n->ndom, n->dom);
+  b.s->src = tp_v(n);
+  b.s->srcat = own_point(l, n->ndom, n->dom);
   b.s->through = true;
   write_first(&b, TP_ACC_WRITE, tp_low_stored(l, tp_v(n)), b.s->srcat);
   tp_opnd o;
-  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, n->pos, n->op == TP_OP_READ, true)) return false;
+  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, n->pos, n->op == TP_OP_READ, true))
+    return false;
   return finish(&b, NULL);
 }
 
@@ -899,22 +1078,30 @@ static bool operator(low *l, tp_node *n) {
   sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
   const tp_ix **at = own_point(l, n->ndom, n->dom);
   b.s->guard = tp_guard_of(l->p, n, at);
-  for (int o = 0; o < n->nout; o++) write_first(&b, TP_ACC_WRITE, tp_low_stored(l, (tp_val){ n, o }), at);
+  for (int o = 0; o < n->nout; o++)
+    write_first(&b, TP_ACC_WRITE, tp_low_stored(l, (tp_val){ n, o }), at);
   if (!emit(&b, n, at)) return false;
   return finish(&b, n->nout == 1 ? &n->out[0] : NULL);
 }
 
 bool tp_low_statements(low *l, tp_node *n) {
   switch (n->op) {
-    case TP_OP_INPUT: case TP_OP_CONST: return true;
-    case TP_OP_MERGE:
-      for (int k = 0; k < n->nin; k++)
-        if (!lower_branch(l, n, k)) return false;
-      return true;
-    case TP_OP_ACCUM: return accum(l, n);
-    case TP_OP_CALL: return lower_call(l, n);
-    case TP_OP_READ: case TP_OP_DETACH: case TP_OP_PERMUTE: case TP_OP_EXPAND: case TP_OP_SLICE: case TP_OP_FLIP: case TP_OP_UNFOLD: return view_itself(l, n);
-    default: return operator(l, n);
+  case TP_OP_INPUT:
+  case TP_OP_CONST: return true;
+  case TP_OP_MERGE:
+    for (int k = 0; k < n->nin; k++)
+      if (!lower_branch(l, n, k)) return false;
+    return true;
+  case TP_OP_ACCUM: return accum(l, n);
+  case TP_OP_CALL: return lower_call(l, n);
+  case TP_OP_READ:
+  case TP_OP_DETACH:
+  case TP_OP_PERMUTE:
+  case TP_OP_EXPAND:
+  case TP_OP_SLICE:
+  case TP_OP_FLIP:
+  case TP_OP_UNFOLD: return view_itself(l, n);
+  default: return operator(l, n);
   }
 }
 

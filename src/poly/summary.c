@@ -1,4 +1,5 @@
-/* summary: what a program came to, in a few lines: what runs in which loops, what is kept and why, what was not fused and why. */
+/* summary: what a program came to, in a few lines: what runs in which loops, what is kept and why,
+ * what was not fused and why. */
 #include "poly/sched.h"
 #include <stdlib.h>
 
@@ -6,8 +7,21 @@ enum { NAMES = 10, KEPT = 5, UNFUSED = 5, WIDE = 18 };
 
 /* ---- what runs where ---- */
 
-typedef struct { const char *loops; int n; TP_VEC(const char *) name; } loop_nest;   /* n: distinct names */
-typedef struct { const tp_poly *p; tp_arena a; TP_VEC(loop_nest) nests; int *depth; bool *seen; tp_hmap said; bool far; } tour;
+/* n: distinct names */
+typedef struct {
+  const char *loops;
+  int n;
+  TP_VEC(const char *) name;
+} loop_nest;
+typedef struct {
+  const tp_poly *p;
+  tp_arena a;
+  TP_VEC(loop_nest) nests;
+  int *depth;
+  bool *seen;
+  tp_hmap said;
+  bool far;
+} tour;
 
 static loop_nest *nest_of(tour *x, const char *loops) {
   for (int i = 0; i < x->nests.n; i++)
@@ -22,11 +36,17 @@ static const char *said_of(tour *x, const tp_stmt *s) {
   for (int a = 0; a < s->nacc && !r; a++)
     if (s->acc[a].kind != TP_ACC_READ) r = x->p->arrs.v[s->acc[a].arr];
   int fn = tp_call_fn(s);
-  if (s->effect) return tp_printf(&x->a, fn == TP_FN_FEED ? "%s (given)" : fn == TP_FN_SHOW ? "%s (shown)" : "%s (callback)", s->name);
+  if (s->effect)
+    return tp_printf(&x->a,
+        fn == TP_FN_FEED       ? "%s (given)"
+            : fn == TP_FN_SHOW ? "%s (shown)"
+                               : "%s (callback)",
+        s->name);
   return r && r->name ? r->name : s->name;
 }
 
-/* How many loops are around each statement, where they are most: first and last points may lie before and after. */
+/* How many loops are around each statement, where they are most: first and last points may lie
+ * before and after. */
 static void tour_measure(tour *x, const tp_tree *t, int depth) {
   if (t->kind == TP_T_RUN) x->depth[t->stmt] = TP_MAX(x->depth[t->stmt], depth);
   for (int i = 0; i < t->n; i++) tour_measure(x, t->kid[i], depth + (t->kind == TP_T_FOR));
@@ -45,10 +65,14 @@ static void visit_run(tour *x, const tp_tree *t, const char *loops, int depth) {
 
 /* "i, t": a dim again is one that is summed over. */
 static void tour_visit(tour *x, const tp_tree *t, const char *loops, int depth) {
-  if (t->kind == TP_T_RUN) { visit_run(x, t, loops, depth); return; }
+  if (t->kind == TP_T_RUN) {
+    visit_run(x, t, loops, depth);
+    return;
+  }
   if (t->kind == TP_T_FOR) {
     const char *name = (t->label ? t->label : t->var)->name;
-    loops = tp_printf(&x->a, "%s%s%s%s", loops, *loops ? ", " : "", t->block ? "block of " : "", name);
+    loops =
+        tp_printf(&x->a, "%s%s%s%s", loops, *loops ? ", " : "", t->block ? "block of " : "", name);
   }
   for (int i = 0; i < t->n; i++) tour_visit(x, t->kid[i], loops, depth + (t->kind == TP_T_FOR));
 }
@@ -73,7 +97,10 @@ static void put_nests(tp_buf *b, const tp_poly *p, bool far) {
 
 /* ---- what is kept ---- */
 
-typedef struct { const tp_arr *x; double bytes; } kept_array;
+typedef struct {
+  const tp_arr *x;
+  double bytes;
+} kept_array;
 
 static int by_bytes(const void *pa, const void *pb) {
   const kept_array *a = pa, *b = pb;
@@ -91,7 +118,8 @@ static kept_array *temporaries(tp_arena *a, const tp_poly *p, const int64_t *env
   kept_array *v = TP_NEWN(a, kept_array, p->arrs.n);
   *n = 0;
   for (int i = 0; i < p->arrs.n; i++)
-    if (p->arrs.v[i]->kind == TP_ARR_TEMP) v[(*n)++] = (kept_array){ p->arrs.v[i], tp_arr_sample(p, p->arrs.v[i], env) };
+    if (p->arrs.v[i]->kind == TP_ARR_TEMP)
+      v[(*n)++] = (kept_array){ p->arrs.v[i], tp_arr_sample(p, p->arrs.v[i], env) };
   qsort(v, (size_t)*n, sizeof *v, by_bytes);
   return v;
 }
@@ -117,7 +145,11 @@ static void put_kept(tp_buf *b, const tp_poly *p, const kept_array *v, int n, co
 
 /* ---- what was not fused ---- */
 
-typedef struct { const tp_stmt *writer, *reader[3]; int nwriter, nreader; bool ranged; } array_users;
+typedef struct {
+  const tp_stmt *writer, *reader[3];
+  int nwriter, nreader;
+  bool ranged;
+} array_users;
 
 static array_users *count_uses(tp_arena *arena, const tp_poly *p) {
   array_users *u = TP_NEWN(arena, array_users, p->arrs.n);
@@ -130,9 +162,11 @@ static array_users *count_uses(tp_arena *arena, const tp_poly *p) {
         x->nwriter++;
         continue;
       }
-      for (int k = 0; s->acc[a].at && k < p->arrs.v[s->acc[a].arr]->ndim; k++) x->ranged |= s->acc[a].at[k].range;
+      for (int k = 0; s->acc[a].at && k < p->arrs.v[s->acc[a].arr]->ndim; k++)
+        x->ranged |= s->acc[a].at[k].range;
       bool known = false;
-      for (int k = 0; k < x->nreader && k < (int)TP_LEN(x->reader); k++) known |= x->reader[k] == s || !strcmp(x->reader[k]->name, s->name);
+      for (int k = 0; k < x->nreader && k < (int)TP_LEN(x->reader); k++)
+        known |= x->reader[k] == s || !strcmp(x->reader[k]->name, s->name);
       if (known) continue;
       if (x->nreader < (int)TP_LEN(x->reader)) x->reader[x->nreader] = s;
       x->nreader++;
@@ -141,14 +175,21 @@ static array_users *count_uses(tp_arena *arena, const tp_poly *p) {
 }
 
 static void put_reason(tp_buf *b, const tp_arr *x, const array_users *u) {
-  if (u->writer->effect) { tp_puts(b, "made by a callback, or given"); return; }
-  if (u->nreader > 1) {
-    for (int k = 0; k < u->nreader && k < (int)TP_LEN(u->reader); k++) tp_putf(b, "%s%s", k ? ", " : "read by ", u->reader[k]->name);
-    if (u->nreader > (int)TP_LEN(u->reader)) tp_putf(b, " and %d more", u->nreader - (int)TP_LEN(u->reader));
+  if (u->writer->effect) {
+    tp_puts(b, "made by a callback, or given");
     return;
   }
-  const char *why = u->reader[0]->effect ? "handed to" : u->ranged || !is_point(x) ? "read at other points by"
-                  : "with a kernel of its own, or operands that would have to wait, read by";
+  if (u->nreader > 1) {
+    for (int k = 0; k < u->nreader && k < (int)TP_LEN(u->reader); k++)
+      tp_putf(b, "%s%s", k ? ", " : "read by ", u->reader[k]->name);
+    if (u->nreader > (int)TP_LEN(u->reader))
+      tp_putf(b, " and %d more", u->nreader - (int)TP_LEN(u->reader));
+    return;
+  }
+  const char *why = u->reader[0]->effect ? "handed to"
+      : u->ranged || !is_point(x)
+      ? "read at other points by"
+      : "with a kernel of its own, or operands that would have to wait, read by";
   tp_putf(b, "%s %s", why, u->reader[0]->name);
 }
 
@@ -157,7 +198,8 @@ static void put_unfused(tp_buf *b, const kept_array *v, int n, const array_users
   for (int i = 0, said = 0; i < n && said < UNFUSED; i++) {
     const tp_arr *x = v[i].x;
     const array_users *q = &u[x->id];
-    if (q->nwriter != 1 || q->writer->kind != TP_ST_OP || !q->writer->nnode || !q->nreader) continue;
+    if (q->nwriter != 1 || q->writer->kind != TP_ST_OP || !q->writer->nnode || !q->nreader)
+      continue;
     if (!said++) tp_puts(b, "not fused into what reads it\n");
     tp_putf(b, "  %-*s ", WIDE, x->name ? x->name : "?");
     put_reason(b, x, q);

@@ -1,5 +1,6 @@
-/* vec: which dims need no loop. A pre-pass collects the labels that recurrences need; any other dim over which the operator may run in one call, and
- * in which the domain is a box, becomes a vector dim. It is left out of the rows, and the proof sees all its points at once. */
+/* vec: which dims need no loop. A pre-pass collects the labels that recurrences need; any other dim
+ * over which the operator may run in one call, and in which the domain is a box, becomes a vector
+ * dim. It is left out of the rows, and the proof sees all its points at once. */
 #include "poly/sched.h"
 
 typedef TP_VEC(const tp_sym *) labels;
@@ -10,7 +11,9 @@ static bool has(const labels *C, const tp_sym *l) {
   return false;
 }
 
-static void need(tp_sched *S, labels *C, const tp_sym *l) { if (!has(C, l)) TP_PUSH(S->a, C, l); }
+static void need(tp_sched *S, labels *C, const tp_sym *l) {
+  if (!has(C, l)) TP_PUSH(S->a, C, l);
+}
 
 static void need_all(tp_sched *S, labels *C, const tp_scc *c) {
   for (int i = 0; i < c->n; i++) {
@@ -30,11 +33,14 @@ static tp_sres collect_inside(tp_sched *S, labels *C, const tp_level *L, int k) 
   tp_mem *mem = TP_NEWN(S->a, tp_mem, c->n);
   tp_arcs in = tp_inner_arcs(S, L, k), rest = { 0 };
   need(S, C, x->label);
-  for (int i = 0; i < c->n; i++) mem[i] = tp_mem_make(S, c->st[i], tp_dim_of(S, c->st[i], x->label), s ? -1 : 1, x->off[s][i]);
+  for (int i = 0; i < c->n; i++)
+    mem[i] = tp_mem_make(S, c->st[i], tp_dim_of(S, c->st[i], x->label), s ? -1 : 1, x->off[s][i]);
   for (int e = 0; e < in.n; e++) {
     const tp_dep *d = tp_dep_of(S, &in.v[e]);
-    tp_arc out; bool exact;
-    if (tp_arc_at(S, &in.v[e], &mem[L->at[d->src]], &mem[L->at[d->dst]], &out, &exact)) TP_PUSH(S->a, &rest, out);
+    tp_arc out;
+    bool exact;
+    if (tp_arc_at(S, &in.v[e], &mem[L->at[d->src]], &mem[L->at[d->dst]], &out, &exact))
+      TP_PUSH(S->a, &rest, out);
   }
   for (int i = 0; i < c->n; i++) S->st[c->st[i]].used |= 1u << mem[i].dim;
   tp_sres r = rest.n ? collect(S, C, c->n, c->st, &rest) : TP_S_OK;
@@ -42,7 +48,8 @@ static tp_sres collect_inside(tp_sched *S, labels *C, const tp_level *L, int k) 
   return r;
 }
 
-/* A callback's points inside a loop: their order asks for a loop of its own, and of nobody else for one. A loop of ticks is all that there is in it. */
+/* A callback's points inside a loop: their order asks for a loop of its own, and of nobody else for
+ * one. A loop of ticks is all that there is in it. */
 static bool is_effect_inside(const tp_sched *S, const tp_scc *c) {
   return c->n == 1 && S->p->stmts.v[c->st[0]]->effect && S->st[c->st[0]].used && !S->p->ticks;
 }
@@ -66,7 +73,10 @@ static tp_sres collect(tp_sched *S, labels *C, int nst, const int *st, const tp_
 
 /* ---- boxes ---- */
 
-typedef struct { int dim; bool ok; } dim_apart;
+typedef struct {
+  int dim;
+  bool ok;
+} dim_apart;
 
 static isl_stat own_constraint(isl_constraint *c, void *ud) {
   dim_apart *x = ud;
@@ -82,7 +92,8 @@ static isl_stat own_constraints(isl_basic_set *b, void *ud) {
   return isl_stat_ok;
 }
 
-/* dom = (dom without dim d) x an interval over bounds. One conjunction whose constraints on d mention nothing else is; several are asked. */
+/* dom = (dom without dim d) x an interval over bounds. One conjunction whose constraints on d
+ * mention nothing else is; several are asked. */
 static bool product(tp_sched *S, const tp_stmt *s, int d) {
   dim_apart x = { d, true };
   if (isl_set_n_basic_set(s->dom) == 1) {
@@ -92,7 +103,8 @@ static bool product(tp_sched *S, const tp_stmt *s, int d) {
   tp_ask(S, "whether '%s' runs over a dim in one call", s->name, NULL);
   tp_query(S);
   isl_set *rest = isl_set_eliminate(isl_set_copy(s->dom), isl_dim_set, d, 1);
-  isl_set *own = isl_set_eliminate(isl_set_eliminate(isl_set_copy(s->dom), isl_dim_set, 0, d), isl_dim_set, d + 1, s->ndim - d - 1);
+  isl_set *own = isl_set_eliminate(isl_set_eliminate(isl_set_copy(s->dom), isl_dim_set, 0, d),
+      isl_dim_set, d + 1, s->ndim - d - 1);
   own = tp_isl_coalesce(own);
   x.ok = own && isl_set_n_basic_set(own) == 1;
   if (x.ok) isl_set_foreach_basic_set(own, own_constraints, &x);
@@ -102,11 +114,13 @@ static bool product(tp_sched *S, const tp_stmt *s, int d) {
   return tp_query_end(S) && x.ok;
 }
 
-/* The least or greatest value of dim d, exactly (a weight may be a bound of it). NULL: no single expression. */
+/* The least or greatest value of dim d, exactly (a weight may be a bound of it). NULL: no single
+ * expression. */
 static const tp_ix *end_of(tp_sched *S, const tp_stmt *s, int d, bool last) {
   tp_ask(S, "over which range of a dim '%s' runs", s->name, NULL);
   tp_query(S);
-  isl_pw_aff *p = last ? isl_set_dim_max(isl_set_copy(s->dom), d) : isl_set_dim_min(isl_set_copy(s->dom), d);
+  isl_pw_aff *p =
+      last ? isl_set_dim_max(isl_set_copy(s->dom), d) : isl_set_dim_min(isl_set_copy(s->dom), d);
   p = isl_pw_aff_coalesce(isl_pw_aff_gist_params(p, isl_pw_aff_domain(isl_pw_aff_copy(p))));
   p = isl_pw_aff_insert_domain(p, tp_isl_space(S->ix, 0));
   const tp_ix *e = p ? tp_ix_of_pw_aff(S->ix, 0, NULL, p) : NULL;
@@ -115,11 +129,16 @@ static const tp_ix *end_of(tp_sched *S, const tp_stmt *s, int d, bool last) {
 }
 
 bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi) {
-  struct { const void *dom; int64_t d; char what[8]; } key = { s->dom, d, "range" };
+  struct {
+    const void *dom;
+    int64_t d;
+    char what[8];
+  } key = { s->dom, d, "range" };
   const tp_ix **e = tp_hmap_get(&S->memo, &key, sizeof key);
   if (!e) {
     tp_hmap_set(&S->memo, &key, sizeof key, e = TP_NEWN(S->a, const tp_ix *, 2));
-    if (product(S, s, d) && (e[0] = end_of(S, s, d, false)) && (e[1] = end_of(S, s, d, true))) e[1] = tp_ix_addc(S->ix, e[1], 1);
+    if (product(S, s, d) && (e[0] = end_of(S, s, d, false)) && (e[1] = end_of(S, s, d, true)))
+      e[1] = tp_ix_addc(S->ix, e[1], 1);
   }
   if (e[0]) *lo = e[0];
   if (e[1]) *hi = e[1];
@@ -139,13 +158,16 @@ int tp_most_axes(const tp_stmt *s) {
 
 static void vectorise(tp_sched *S, const labels *C, int st) {
   tp_stmt *s = S->p->stmts.v[st];
-  int room = TP_MAXRANK - tp_most_axes(s);      /* a call has so many axes, leading ones included */
+  int room = TP_MAXRANK - tp_most_axes(s); /* a call has so many axes, leading ones included */
   s->vec = 0;
   s->bdim = s->rdim = -1;
   s->vlo = TP_NEWN(S->a, const tp_ix *, s->ndim);
   s->vhi = TP_NEWN(S->a, const tp_ix *, s->ndim);
   for (int d = 0; d < s->ndim; d++) {
-    if (room <= 0 || !(s->mayvec >> d & 1) || tp_without(S->p, TP_RX_CALLS) || s->effect || has(C, s->label[d]) || tp_pinned(S, st, d) || !tp_vector_range(S, s, d, &s->vlo[d], &s->vhi[d])) continue;
+    if (room <= 0 || !(s->mayvec >> d & 1) || tp_without(S->p, TP_RX_CALLS) || s->effect ||
+        has(C, s->label[d]) || tp_pinned(S, st, d) ||
+        !tp_vector_range(S, s, d, &s->vlo[d], &s->vhi[d]))
+      continue;
     s->vec |= 1u << d;
     room--;
   }
@@ -174,12 +196,15 @@ static bool in_step(tp_sched *S, const tp_dep *d, const tp_sym *l) {
   int64_t lo, hi;
   for (int i = 0; i < a->ndim; i++)
     for (int k = 0; k < b->ndim; k++)
-      if (a->label[i] == l && b->label[k] == l && tp_const_distance(S, d->map, i, k, &lo, &hi) && lo == hi) return true;
+      if (a->label[i] == l && b->label[k] == l && tp_const_distance(S, d->map, i, k, &lo, &hi) &&
+          lo == hi)
+        return true;
   return false;
 }
 
-/* Nothing recurs among the statements with l that go along it in step, each with each: what is not in step stands in another loop. No other cut is among them, and one of them hands something
- * on to another, or on to itself that is larger than what it makes. */
+/* Nothing recurs among the statements with l that go along it in step, each with each: what is not
+ * in step stands in another loop. No other cut is among them, and one of them hands something on to
+ * another, or on to itself that is larger than what it makes. */
 static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
   int n = 0, *st = TP_NEWN(S->a, int, S->p->stmts.n);
   bool hands_on = false;
@@ -206,10 +231,14 @@ static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
   return true;
 }
 
-/* A dim that nothing carries, as rows of a data set or time in a filter, would be one call over all of it, and all that is handed from call to call as long. */
+/* A dim that nothing carries, as rows of a data set or time in a filter, would be one call over all
+ * of it, and all that is handed from call to call as long. */
 static void cut_some(tp_sched *S, labels *C, const tp_arcs *all) {
-  labels asked = { 0 };                         /* once each: what is cut already can only stand in the way of more */
-  if (tp_without(S->p, TP_RX_CALLS) || tp_without(S->p, TP_RX_CUTS) || tp_without(S->p, TP_RX_BLOCKS)) return;
+  /* once each: what is cut already can only stand in the way of more */
+  labels asked = { 0 };
+  if (tp_without(S->p, TP_RX_CALLS) || tp_without(S->p, TP_RX_CUTS) ||
+      tp_without(S->p, TP_RX_BLOCKS))
+    return;
   for (int i = 0; i < S->p->stmts.n; i++) {
     const tp_stmt *s = S->p->stmts.v[i];
     for (int d = 0; d < s->ndim; d++) {
@@ -227,7 +256,10 @@ tp_sres tp_vectors(tp_sched *S) {
   tp_arcs all = { 0 };
   int n = S->p->stmts.n, *st = TP_NEWN(S->a, int, n);
   bool any = false;
-  for (int i = 0; i < n; i++) { st[i] = i; any |= S->p->stmts.v[i]->mayvec != 0; }
+  for (int i = 0; i < n; i++) {
+    st[i] = i;
+    any |= S->p->stmts.v[i]->mayvec != 0;
+  }
   for (int e = 0; e < S->deps.n; e++)
     if (!S->deps.v[e].soft) TP_PUSH(S->a, &all, (tp_arc){ e, S->deps.v[e].map });
   if (any && !tp_without(S->p, TP_RX_CALLS)) {
@@ -247,8 +279,10 @@ static bool ask_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d,
   tp_ask(S, "whether '%s' walks along a dim of '%s'", s->name, S->p->arrs.v[x->arr]->name);
   tp_query(S);
   m = isl_map_project_out(isl_map_project_out(m, isl_dim_in, d + 1, ni - d - 1), isl_dim_in, 0, d);
-  m = isl_map_project_out(isl_map_project_out(m, isl_dim_out, k + 1, no - k - 1), isl_dim_out, 0, k);
-  isl_map *free = isl_map_from_domain_and_range(isl_map_domain(isl_map_copy(m)), isl_map_range(isl_map_copy(m)));
+  m = isl_map_project_out(
+      isl_map_project_out(m, isl_dim_out, k + 1, no - k - 1), isl_dim_out, 0, k);
+  isl_map *free = isl_map_from_domain_and_range(
+      isl_map_domain(isl_map_copy(m)), isl_map_range(isl_map_copy(m)));
   bool same = isl_map_is_equal(m, free) == isl_bool_true;
   isl_map_free(m);
   isl_map_free(free);
@@ -257,33 +291,47 @@ static bool ask_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d,
 
 bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) {
   static bool answers[] = { false, true };
-  if (x->at) return tp_ix_mentions(x->at[k].lo, s->dim[d]) || (x->at[k].range && tp_ix_mentions(x->at[k].hi, s->dim[d]));
-  struct { const void *rel; int64_t d, k; char what[8]; } key = { x->rel, d, k, "linked" };
+  if (x->at)
+    return tp_ix_mentions(x->at[k].lo, s->dim[d]) ||
+        (x->at[k].range && tp_ix_mentions(x->at[k].hi, s->dim[d]));
+  struct {
+    const void *rel;
+    int64_t d, k;
+    char what[8];
+  } key = { x->rel, d, k, "linked" };
   bool *known = tp_hmap_get(&S->memo, &key, sizeof key);
   if (!known) tp_hmap_set(&S->memo, &key, sizeof key, known = &answers[ask_linked(S, s, x, d, k)]);
   return *known;
 }
 
-/* Blocks of dim k begin where slots do, if they are so many that no block runs over the end of the ring. */
+/* Blocks of dim k begin where slots do, if they are so many that no block runs over the end of the
+ * ring. */
 static bool aligned(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) {
   int64_t lo, hi, shift;
-  return tp_const_distance(S, x->rel, d, k, &lo, &hi) && lo == hi && tp_ix_is_const(s->bshift, &shift) && (lo - shift) % s->block == 0;
+  return tp_const_distance(S, x->rel, d, k, &lo, &hi) && lo == hi &&
+      tp_ix_is_const(s->bshift, &shift) && (lo - shift) % s->block == 0;
 }
 
 static int64_t lcm(int64_t a, int64_t b) {
   int64_t x = a, y = b;
-  while (y) { int64_t r = x % y; x = y; y = r; }
+  while (y) {
+    int64_t r = x % y;
+    x = y;
+    y = r;
+  }
   return a / x * b;
 }
 
 /* 0: a loop goes along dim k, 1: blocks do, 2: calls run over all of it. */
 static int inwards(tp_sched *S, const tp_stmt *s, const tp_access *x, int k, int most) {
   for (int d = 0; d < s->ndim && most; d++)
-    if (tp_linked(S, s, x, d, k)) most = TP_MIN(most, !(s->vec >> d & 1) ? 0 : d == s->bdim ? 1 : 2);
+    if (tp_linked(S, s, x, d, k))
+      most = TP_MIN(most, !(s->vec >> d & 1) ? 0 : d == s->bdim ? 1 : 2);
   return most;
 }
 
-/* What calls run over lies innermost, so that a row of a loop is one piece, as it would be with a batch for an axis. Where a range is read rows of the range are. */
+/* What calls run over lies innermost, so that a row of a loop is one piece, as it would be with a
+ * batch for an axis. Where a range is read rows of the range are. */
 static void order_dims(tp_sched *S) {
   int n = S->p->arrs.n;
   int **in = TP_NEWN(S->a, int *, n);
@@ -314,11 +362,13 @@ static void order_dims(tp_sched *S) {
   }
 }
 
-/* May a call over a block of dim d of s read dim k of the array round the ring that it lies on? It does so a point a number of steps away at a time. */
+/* May a call over a block of dim d of s read dim k of the array round the ring that it lies on? It
+ * does so a point a number of steps away at a time. */
 bool tp_goes_round(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) {
   bool is = x->kind == TP_ACC_READ && x->at && !x->upto;
   int64_t lo, hi;
-  for (int j = 0; is && j < S->p->arrs.v[x->arr]->ndim; j++) is = !x->at[j].range && (j == k || !tp_linked(S, s, x, d, j));
+  for (int j = 0; is && j < S->p->arrs.v[x->arr]->ndim; j++)
+    is = !x->at[j].range && (j == k || !tp_linked(S, s, x, d, j));
   return is && tp_const_distance(S, x->rel, d, k, &lo, &hi) && lo == hi;
 }
 
@@ -333,21 +383,26 @@ static void align_rows(tp_sched *S, const tp_stmt *s) {
     const tp_access *x = &s->acc[a];
     tp_arr *r = S->p->arrs.v[x->arr];
     for (int k = 0; x->at && k < r->ndim; k++)
-      if (!x->idle && !x->at[k].range && !(r->dense >> k & 1) && tp_linked(S, s, x, s->rdim, k) && aligned(S, s, x, s->rdim, k)) align(S, r, k, s->block);
+      if (!x->idle && !x->at[k].range && !(r->dense >> k & 1) && tp_linked(S, s, x, s->rdim, k) &&
+          aligned(S, s, x, s->rdim, k))
+        align(S, r, k, s->block);
   }
 }
 
-/* What a call runs over lies dense, or in whole blocks of a ring; what a call writes as a range is dense. */
+/* What a call runs over lies dense, or in whole blocks of a ring; what a call writes as a range is
+ * dense. */
 void tp_dense_vectors(tp_sched *S) {
   for (int i = 0; i < S->p->stmts.n; i++) {
     const tp_stmt *s = S->p->stmts.v[i];
     for (int a = 0; a < s->nacc; a++) {
       tp_arr *r = S->p->arrs.v[s->acc[a].arr];
       for (int k = 0; k < r->ndim && !s->acc[a].idle; k++) {
-        if (s->acc[a].kind != TP_ACC_READ && s->acc[a].at && s->acc[a].at[k].range) r->dense |= 1u << k;
+        if (s->acc[a].kind != TP_ACC_READ && s->acc[a].at && s->acc[a].at[k].range)
+          r->dense |= 1u << k;
         for (int d = 0; d < s->ndim; d++)
           if ((s->vec >> d & 1) && !(r->dense >> k & 1) && tp_linked(S, s, &s->acc[a], d, k)) {
-            if (d == s->bdim && !tp_is_first_end(&s->acc[a]) && aligned(S, s, &s->acc[a], d, k)) align(S, r, k, s->block);
+            if (d == s->bdim && !tp_is_first_end(&s->acc[a]) && aligned(S, s, &s->acc[a], d, k))
+              align(S, r, k, s->block);
             else if (d != s->bdim || !tp_goes_round(S, s, &s->acc[a], d, k)) r->dense |= 1u << k;
           }
       }

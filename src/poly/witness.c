@@ -1,12 +1,23 @@
-/* witness: when no order exists, a cycle of points. The dependences among the statements at fault are enumerated at small bounds, and the shortest
- * cycle is told in the script's names:  'h' at t = 1 needs itself: h[t] <- g[t + 1] <- h[t]. */
+/* witness: when no order exists, a cycle of points. The dependences among the statements at fault
+ * are enumerated at small bounds, and the shortest cycle is told in the script's names:  'h' at t =
+ * 1 needs itself: h[t] <- g[t + 1] <- h[t]. */
 #include "poly/sched.h"
 #include <stdlib.h>
 
 enum { MAXDIM = 8 };
 
-typedef struct { int st; int64_t x[MAXDIM]; } point;
-typedef struct { TP_VEC(point) v; TP_VEC(int) from, to; tp_hmap at; const tp_sched *S; int src, dst; bool full; } world;
+typedef struct {
+  int st;
+  int64_t x[MAXDIM];
+} point;
+typedef struct {
+  TP_VEC(point) v;
+  TP_VEC(int) from, to;
+  tp_hmap at;
+  const tp_sched *S;
+  int src, dst;
+  bool full;
+} world;
 
 static int number(world *w, int st, const int64_t *x) {
   point p;
@@ -26,7 +37,7 @@ static isl_stat add_pair(isl_point *p, void *ud) {
   int na = w->S->p->stmts.v[w->src]->ndim, nb = w->S->p->stmts.v[w->dst]->ndim;
   tp_isl_point(p, na + nb, x);
   int a = number(w, w->src, x), b = number(w, w->dst, x + na);
-  TP_PUSH(w->S->a, &w->from, b);                /* b needs a */
+  TP_PUSH(w->S->a, &w->from, b); /* b needs a */
   TP_PUSH(w->S->a, &w->to, a);
   w->full |= w->from.n > TP_TUNE_WITNESS_POINTS;
   return w->full ? isl_stat_error : isl_stat_ok;
@@ -39,16 +50,21 @@ static void enumerate(tp_sched *S, world *w, const tp_scc *c, const int64_t *env
   for (int i = 0; i < c->n; i++) in[c->st[i]] = true;
   for (int e = 0; e < S->deps.n && !w->full; e++) {
     const tp_dep *d = &S->deps.v[e];
-    if (d->soft || !in[d->src] || !in[d->dst] || S->p->stmts.v[d->src]->ndim > MAXDIM || S->p->stmts.v[d->dst]->ndim > MAXDIM) continue;
-    w->src = d->src; w->dst = d->dst;
+    if (d->soft || !in[d->src] || !in[d->dst] || S->p->stmts.v[d->src]->ndim > MAXDIM ||
+        S->p->stmts.v[d->dst]->ndim > MAXDIM)
+      continue;
+    w->src = d->src;
+    w->dst = d->dst;
     isl_set *plain = tp_isl_numbers(isl_map_wrap(isl_map_copy(d->map)), env);
     isl_set_foreach_point(plain, add_pair, w);
     isl_set_free(plain);
   }
 }
 
-/* Shortest way from point `s` back to itself; way[0] = s, ...; its length, 0: none below `limit`. */
-static int circle(const world *w, const int *head, const int *next, int s, int limit, int *way, int *back, int *queue) {
+/* Shortest way from point `s` back to itself; way[0] = s, ...; its length, 0: none below `limit`.
+ */
+static int circle(const world *w, const int *head, const int *next, int s, int limit, int *way,
+    int *back, int *queue) {
   int n = w->v.n, at = 0, end = 0;
   for (int i = 0; i < n; i++) back[i] = -1;
   queue[end++] = s;
@@ -63,7 +79,10 @@ static int circle(const world *w, const int *head, const int *next, int s, int l
         for (int q = u, k = len - 1; k >= 0; q = k ? back[q] : q, k--) way[k] = q;
         return len;
       }
-      if (back[v] < 0 && v != s) { back[v] = u; queue[end++] = v; }
+      if (back[v] < 0 && v != s) {
+        back[v] = u;
+        queue[end++] = v;
+      }
     }
   }
   return 0;
@@ -72,10 +91,14 @@ static int circle(const world *w, const int *head, const int *next, int s, int l
 static int shortest(const world *w, int **best) {
   tp_arena *a = w->S->a;
   int n = w->v.n, len = n + 1, found = 0;
-  int *head = TP_NEWN(a, int, n), *next = TP_NEWN(a, int, w->from.n), *back = TP_NEWN(a, int, n), *queue = TP_NEWN(a, int, n + 1), *way = TP_NEWN(a, int, n + 1);
+  int *head = TP_NEWN(a, int, n), *next = TP_NEWN(a, int, w->from.n), *back = TP_NEWN(a, int, n),
+      *queue = TP_NEWN(a, int, n + 1), *way = TP_NEWN(a, int, n + 1);
   *best = TP_NEWN(a, int, n + 1);
   for (int i = 0; i < n; i++) head[i] = -1;
-  for (int e = 0; e < w->from.n; e++) { next[e] = head[w->from.v[e]]; head[w->from.v[e]] = e; }
+  for (int e = 0; e < w->from.n; e++) {
+    next[e] = head[w->from.v[e]];
+    head[w->from.v[e]] = e;
+  }
   for (int s = 0; s < n && len > 1; s++) {
     int k = circle(w, head, next, s, len, way, back, queue);
     if (!k) continue;
@@ -89,19 +112,26 @@ static int shortest(const world *w, int **best) {
 
 static bool own(const tp_stmt *s, int d) { return s->dim[d] == s->label[d]; }
 
-static const tp_stmt *stmt_at(const world *w, int point) { return w->S->p->stmts.v[w->v.v[point].st]; }
+static const tp_stmt *stmt_at(const world *w, int point) {
+  return w->S->p->stmts.v[w->v.v[point].st];
+}
 
-static bool is_named(const tp_stmt *s) { return !s->of || tp_own_name(s->of); }       /* of is NULL in tests of this folder alone */
+/* of is NULL in tests of this folder alone */
+static bool is_named(const tp_stmt *s) { return !s->of || tp_own_name(s->of); }
 
 static const char *stmt_name(const tp_stmt *s) { return s->of ? tp_own_name(s->of) : s->name; }
 
-static const char *stmt_called(tp_sched *S, const tp_stmt *s) { return s->of ? tp_called(S->p->g, s->of) : tp_printf(S->a, "'%s'", s->name); }
+static const char *stmt_called(tp_sched *S, const tp_stmt *s) {
+  return s->of ? tp_called(S->p->g, s->of) : tp_printf(S->a, "'%s'", s->name);
+}
 
-/* Statements without a name of the script's stand for a place of it: one for all in a row, none where the error is. */
+/* Statements without a name of the script's stand for a place of it: one for all in a row, none
+ * where the error is. */
 static bool is_told(const world *w, const int *way, int i) {
   const tp_stmt *s = stmt_at(w, way[i]), *before = i ? stmt_at(w, way[i - 1]) : NULL;
   if (!i || is_named(s)) return true;
-  return s->pos.file && (s->pos.line != stmt_at(w, way[0])->pos.line) && (is_named(before) || before->pos.line != s->pos.line);
+  return s->pos.file && (s->pos.line != stmt_at(w, way[0])->pos.line) &&
+      (is_named(before) || before->pos.line != s->pos.line);
 }
 
 static void put_point(tp_buf *b, const world *w, const point *p, const point *first) {
@@ -121,7 +151,8 @@ static void put_point(tp_buf *b, const world *w, const point *p, const point *fi
     int64_t by = e < f->ndim ? p->x[d] - first->x[e] : 0;
     if (e == f->ndim) tp_putf(b, "%lld", (long long)p->x[d]);
     else if (!by) tp_puts(b, s->dim[d]->name);
-    else tp_putf(b, "%s %c %lld", s->dim[d]->name, by > 0 ? '+' : '-', (long long)(by > 0 ? by : -by));
+    else
+      tp_putf(b, "%s %c %lld", s->dim[d]->name, by > 0 ? '+' : '-', (long long)(by > 0 ? by : -by));
   }
   if (any) tp_puts(b, "]");
 }
@@ -141,9 +172,12 @@ static void note_cure(tp_error *err, const tp_stmt *s) {
   const char *name = is_named(s) ? stmt_name(s) : "x";
   for (int d = 0; d < s->ndim; d++)
     if (own(s, d)) {
-      tp_note(err, s->of && s->of->ndom > 1 ? "a point is made from points before it: read an earlier one, as in %s[{%s = %s - 1}], or end the range before it"
-                                   : "a point is made from points before it: read an earlier one, as in %s[%.0s%s - 1], or end the range before it",
-              name, s->dim[d]->name, s->dim[d]->name);
+      tp_note(err,
+          s->of && s->of->ndom > 1 ? "a point is made from points before it: read an earlier one, "
+                                     "as in %s[{%s = %s - 1}], or end the range before it"
+                                   : "a point is made from points before it: read an earlier one, "
+                                     "as in %s[%.0s%s - 1], or end the range before it",
+          name, s->dim[d]->name, s->dim[d]->name);
       return;
     }
 }
@@ -155,7 +189,10 @@ static bool note_end(const world *w, const tp_stmt *s) {
   for (int i = 0; i < g->stops.n; i++)
     if (s->kind == TP_ST_ACC && g->stops.v[i].end == s->into) {
       any = true;
-      tp_note(w->S->err, "'%s' ends by data: what decides that cannot read %s, or what waits for it, at its own point", g->stops.v[i].dim->name, g->stops.v[i].dim->bound->name);
+      tp_note(w->S->err,
+          "'%s' ends by data: what decides that cannot read %s, or what waits for it, at its own "
+          "point",
+          g->stops.v[i].dim->name, g->stops.v[i].dim->bound->name);
     }
   return any;
 }
@@ -168,7 +205,8 @@ static void tell(const world *w, int n, int *way) {
   tp_buf_init(&b);
   tp_putf(&b, "cycle: %s", stmt_called((tp_sched *)w->S, s));
   for (int d = 0, any = 0; d < s->ndim; d++)
-    if (own(s, d)) tp_putf(&b, "%s %s = %lld", any++ ? "," : " at", s->dim[d]->name, (long long)first->x[d]);
+    if (own(s, d))
+      tp_putf(&b, "%s %s = %lld", any++ ? "," : " at", s->dim[d]->name, (long long)first->x[d]);
   tp_puts(&b, " needs itself: ");
   for (int i = 0; i < n && i < 12; i++) {
     if (!is_told(w, way, i)) continue;
@@ -180,7 +218,8 @@ static void tell(const world *w, int n, int *way) {
   tp_fail(w->S->err, TP_E_CYCLE, s->pos, "%s", b.s);
   for (int i = 1; i < n && i < 12; i++) {
     const tp_stmt *o = stmt_at(w, way[i]);
-    if (o->pos.file && is_named(o) && strcmp(o->name, s->name)) tp_note(w->S->err, "'%s' is made at %s:%d", o->name, o->pos.file, o->pos.line);
+    if (o->pos.file && is_named(o) && strcmp(o->name, s->name))
+      tp_note(w->S->err, "'%s' is made at %s:%d", o->name, o->pos.file, o->pos.line);
   }
   bool ends = false;
   for (int i = 0; i < n; i++) ends |= note_end(w, w->S->p->stmts.v[w->v.v[way[i]].st]);
@@ -209,7 +248,7 @@ bool tp_cycle(tp_sched *S, const tp_scc *c) {
       set_bounds(S, env, k, rest);
       if (tp_cycle_at(S, c, env, true)) return true;
     }
-  for (int i = 0; i < n; i++)                   /* one of the bounds unlike the others */
+  for (int i = 0; i < n; i++) /* one of the bounds unlike the others */
     for (int k = 1; k <= TP_TUNE_WITNESS_BOUND && tp_sym_at(S->ix, i)->kind == TP_SYM_BOUND; k += 2)
       for (int v = 0; v <= TP_TUNE_WITNESS_BOUND; v++) {
         set_bounds(S, env, k, k);
@@ -221,7 +260,10 @@ bool tp_cycle(tp_sched *S, const tp_scc *c) {
 
 void tp_no_order(tp_sched *S, const tp_scc *c) {
   const tp_stmt *s = S->p->stmts.v[c->st[0]];
-  tp_fail(S->err, TP_E_CYCLE, s->pos, "cycle: no order of loops was found in which %s%s%s%s is made before it is read", stmt_called(S, s),
-          c->n > 1 ? " (with " : "", c->n > 1 ? stmt_called(S, S->p->stmts.v[c->st[1]]) : "", c->n > 1 ? " and what they need)" : "");
+  tp_fail(S->err, TP_E_CYCLE, s->pos,
+      "cycle: no order of loops was found in which %s%s%s%s is made before it is read",
+      stmt_called(S, s), c->n > 1 ? " (with " : "",
+      c->n > 1 ? stmt_called(S, S->p->stmts.v[c->st[1]]) : "",
+      c->n > 1 ? " and what they need)" : "");
   tp_tell_unknown(S->p, S->err);
 }

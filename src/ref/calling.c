@@ -1,8 +1,11 @@
-/* calling.c: callbacks. Each is called at every point of its domain without `over`, in lexicographic order, once; so a demand for a later point makes all
- * earlier calls first. Dims in `over` lead the shapes of the arrays, and all points over them are done by one call. */
+/* calling.c: callbacks. Each is called at every point of its domain without `over`, in
+ * lexicographic order, once; so a demand for a later point makes all earlier calls first. Dims in
+ * `over` lead the shapes of the arrays, and all points over them are done by one call. */
 #include "ref/machine.h"
 
-static bool is_over(const tp_node *n, const tp_sym *d) { return tp_dom_has(n->attr.nover, n->attr.over, d); }
+static bool is_over(const tp_node *n, const tp_sym *d) {
+  return tp_dom_has(n->attr.nover, n->attr.over, d);
+}
 
 /* ---- how far a callback is ---- */
 
@@ -19,7 +22,7 @@ static ref_calls *calls_of(ref *r, const tp_node *n) {
 }
 
 static void calls_next(ref *r, ref_calls *q) {
-  int64_t lo[TP_MAXDIM] = {0}, hi[TP_MAXDIM];
+  int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM];
   for (int k = 0; k < q->ndim; k++) hi[k] = ref_bound(r, q->dims[k]);
   q->ended = !ref_next(q->ndim, lo, hi, q->at);
 }
@@ -84,9 +87,11 @@ bool ref_call_demand(ref *r, tp_cell *c) {
 
 /* ---- arrays ---- */
 
-static tp_array *new_array(ref *r, tp_cell *c, int nover, const int64_t *hi, tp_dtype d, int rank, const int64_t *shape) {
+static tp_array *new_array(
+    ref *r, tp_cell *c, int nover, const int64_t *hi, tp_dtype d, int rank, const int64_t *shape) {
   int64_t all[TP_MAXRANK];
-  if (nover + rank > TP_MAXRANK) return ref_fail(r, c, TP_E_SHAPE, "more than %d axes", TP_MAXRANK), NULL;
+  if (nover + rank > TP_MAXRANK)
+    return ref_fail(r, c, TP_E_SHAPE, "more than %d axes", TP_MAXRANK), NULL;
   memcpy(all, hi, (size_t)nover * sizeof *hi);
   memcpy(all + nover, shape, (size_t)rank * sizeof *shape);
   tp_array *a = tp_array_new(d, nover + rank, all);
@@ -95,7 +100,8 @@ static tp_array *new_array(ref *r, tp_cell *c, int nover, const int64_t *hi, tp_
 }
 
 /* Operand k stacked over `over`: r->ops holds `points` cells of it. */
-static tp_array *stack_operand(ref *r, tp_cell *c, int k, int nover, const int64_t *hi, int64_t points) {
+static tp_array *stack_operand(
+    ref *r, tp_cell *c, int k, int nover, const int64_t *hi, int64_t points) {
   const ref_op *op = r->ops.v + k * points, *some = op;
   ref_data v;
   while (!some->cell) some++;
@@ -165,13 +171,15 @@ static bool make_call(ref *r, tp_cell *c, ref_calls *q, tp_array **args, tp_arra
   if (n->attr.fn == TP_FN_KEEP) return mark_done(r, n, q), true;
   if (!make_arrays(r, c, q, args, res)) return false;
   tp_call call = { &q->of, n->nin, args, n->nout, res, q->ndim, q->dims, q->at, NULL };
-  if (!r->run->call || !r->run->call(r->run->ud, &call, r->err)) return tp_fail(r->err, TP_E_CALLBACK, n->pos, "the callback failed");
+  if (!r->run->call || !r->run->call(r->run->ud, &call, r->err))
+    return tp_fail(r->err, TP_E_CALLBACK, n->pos, "the callback failed");
   for (int o = 0; o < n->nout; o++) spread_result(r, n, q, o, res[o]);
   mark_done(r, n, q);
   return true;
 }
 
-/* The arrays live as long as the call. When the arena runs out of memory in between they are released by the same way out. */
+/* The arrays live as long as the call. When the arena runs out of memory in between they are
+ * released by the same way out. */
 static bool call_once(ref *r, tp_cell *c, ref_calls *q) {
   const tp_node *n = c->node;
   tp_array **volatile args = TP_NEWN(&r->arena, tp_array *, n->nin + n->nout);
@@ -188,7 +196,7 @@ static bool call_once(ref *r, tp_cell *c, ref_calls *q) {
 
 /* The next call is at a point that is alive. */
 static ref_answer seek_call(ref *r, tp_cell *by, ref_calls *q) {
-  int64_t lo[TP_MAXDIM] = {0}, hi[TP_MAXDIM];
+  int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM];
   for (int k = 0; k < q->ndim; k++) hi[k] = ref_bound(r, q->dims[k]);
   ref_answer x = q->ended ? REF_NO : ref_seek(r, by, q->ndim, q->dims, lo, hi, q->at);
   q->ended |= x == REF_NO;
@@ -208,7 +216,8 @@ bool ref_call_step(ref *r, tp_cell *c) {
 
 /* ---- all calls ---- */
 
-/* Which of two next calls comes first: by the dims in the order of P:dim, a coordinate before none. */
+/* Which of two next calls comes first: by the dims in the order of P:dim, a coordinate before none.
+ */
 static bool earlier(const ref_calls *a, const ref_calls *b) {
   for (int i = 0, j = 0; i < a->ndim || j < b->ndim; i++, j++) {
     if (j == b->ndim) return true;
@@ -234,13 +243,17 @@ static void mark_reached(tp_graph *g, bool *reached, const tp_node **stack) {
 
 const tp_node **ref_calls_reached(ref *r, int *count) {
   bool *reached = TP_NEWN(&r->arena, bool, r->g->nodes.n);
-  mark_reached(r->g, reached, TP_NEWN(&r->arena, const tp_node *, r->g->nodes.n + r->g->outputs.n + r->g->sinks.n + r->g->stops.n));
+  mark_reached(r->g, reached,
+      TP_NEWN(&r->arena, const tp_node *,
+          r->g->nodes.n + r->g->outputs.n + r->g->sinks.n + r->g->stops.n));
   const tp_node **call = TP_NEWN(&r->arena, const tp_node *, r->g->nodes.n);
   *count = 0;
-  for (int rest = 0; rest < 2; rest++)          /* at one point parameters are kept first: a callback may end the run */
+  /* at one point parameters are kept first: a callback may end the run */
+  for (int rest = 0; rest < 2; rest++)
     for (int i = 0; i < r->g->nodes.n; i++) {
       const tp_node *n = r->g->nodes.v[i];
-      if (n->op == TP_OP_CALL && reached[i] && (n->attr.fn != TP_FN_KEEP) == rest) call[(*count)++] = n;
+      if (n->op == TP_OP_CALL && reached[i] && (n->attr.fn != TP_FN_KEEP) == rest)
+        call[(*count)++] = n;
     }
   return call;
 }
@@ -276,7 +289,8 @@ bool ref_call_all(ref *r) {
   for (const tp_node *n; (n = first_call(r, count, call));) {
     int64_t at[TP_MAXDIM];
     tp_cell *c;
-    if (seek_call(r, NULL, calls_of(r, n)) == REF_NO) continue;         /* looking for the first may have made calls */
+    /* looking for the first may have made calls */
+    if (seek_call(r, NULL, calls_of(r, n)) == REF_NO) continue;
     ref_call_next(r, n, at);
     if (!ref_eval(r, n, at, &c)) return false;
   }

@@ -1,11 +1,13 @@
-/* convolving.c: convolution and its adjoints, as ops.def writes them: over all (n, g, o, c, p, k), x's element times w's, y's times w's, or x's times y's.
- * Floats are summed in f64, integers wrap. */
+/* convolving.c: convolution and its adjoints, as ops.def writes them: over all (n, g, o, c, p, k),
+ * x's element times w's, y's times w's, or x's times y's. Floats are summed in f64, integers wrap.
+ */
 #include "ref/machine.h"
 
 typedef struct form {
-  int d;                                        /* spatial axes */
-  const int *axes;                              /* stride, dilation, padding of each */
-  const ref_data *v[3]; int64_t stride[3][TP_MAXRANK];
+  int d;           /* spatial axes */
+  const int *axes; /* stride, dilation, padding of each */
+  const ref_data *v[3];
+  int64_t stride[3][TP_MAXRANK];
 } form;
 
 /* Where the position at p and the element at k of its window lie in x; false: outside. */
@@ -25,20 +27,28 @@ static int64_t spatial(const form *f, int role, const int64_t *at) {
 }
 
 /* Sums of floats, or wrapping ones of integers. */
-static void add(const form *f, int a, int b, const int64_t *at, double *sum, uint64_t *wrapped, int64_t to) {
+static void add(
+    const form *f, int a, int b, const int64_t *at, double *sum, uint64_t *wrapped, int64_t to) {
   const ref_data *x = f->v[a], *y = f->v[b];
-  if (tp_dtype_float(x->dtype)) sum[to] += tp_get(x->dtype, x->data, at[a]) * tp_get(y->dtype, y->data, at[b]);
-  else wrapped[to] += (uint64_t)tp_geti(x->dtype, x->data, at[a]) * (uint64_t)tp_geti(y->dtype, y->data, at[b]);
+  if (tp_dtype_float(x->dtype))
+    sum[to] += tp_get(x->dtype, x->data, at[a]) * tp_get(y->dtype, y->data, at[b]);
+  else
+    wrapped[to] +=
+        (uint64_t)tp_geti(x->dtype, x->data, at[a]) * (uint64_t)tp_geti(y->dtype, y->data, at[b]);
 }
 
 /* Everything at one (n, g, o, c). */
-static void window(const form *f, const int64_t *at, int a, int b, int out, double *sum, uint64_t *wrapped) {
-  int64_t from[3] = { at[0] * f->stride[TP_CX][0] + at[1] * f->stride[TP_CX][1] + at[3] * f->stride[TP_CX][2], at[1] * f->stride[TP_CW][0] + at[2] * f->stride[TP_CW][1] + at[3] * f->stride[TP_CW][2],
-                      at[0] * f->stride[TP_CY][0] + at[1] * f->stride[TP_CY][1] + at[2] * f->stride[TP_CY][2] };
+static void window(
+    const form *f, const int64_t *at, int a, int b, int out, double *sum, uint64_t *wrapped) {
+  int64_t from[3] = { at[0] * f->stride[TP_CX][0] + at[1] * f->stride[TP_CX][1] +
+        at[3] * f->stride[TP_CX][2],
+    at[1] * f->stride[TP_CW][0] + at[2] * f->stride[TP_CW][1] + at[3] * f->stride[TP_CW][2],
+    at[0] * f->stride[TP_CY][0] + at[1] * f->stride[TP_CY][1] + at[2] * f->stride[TP_CY][2] };
   tp_walk p, k;
   for (tp_walk_start(&p, f->d, f->v[TP_CY]->shape + 3); p.ok; tp_walk_next(&p))
     for (tp_walk_start(&k, f->d, f->v[TP_CW]->shape + 3); k.ok; tp_walk_next(&k)) {
-      int64_t e[3] = { from[TP_CX], from[TP_CW] + spatial(f, TP_CW, k.at), from[TP_CY] + spatial(f, TP_CY, p.at) };
+      int64_t e[3] = { from[TP_CX], from[TP_CW] + spatial(f, TP_CW, k.at),
+        from[TP_CY] + spatial(f, TP_CY, p.at) };
       if (inside(f, p.at, k.at, &e[TP_CX])) add(f, a, b, e, sum, wrapped, e[out]);
     }
 }
@@ -52,9 +62,11 @@ bool ref_conv(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   for (int i = 0; i < 3; i++) ref_strides(f.v[i], f.stride[i]);
   double *sum = TP_NEWN(&r->arena, double, out->n);
   uint64_t *wrapped = TP_NEWN(&r->arena, uint64_t, out->n);
-  int64_t all[4] = { f.v[TP_CX]->shape[0], f.v[TP_CX]->shape[1], f.v[TP_CW]->shape[1], f.v[TP_CW]->shape[2] };
+  int64_t all[4] = { f.v[TP_CX]->shape[0], f.v[TP_CX]->shape[1], f.v[TP_CW]->shape[1],
+    f.v[TP_CW]->shape[2] };
   tp_walk w;
-  for (tp_walk_start(&w, 4, all); w.ok; tp_walk_next(&w)) window(&f, w.at, role[0], role[1], role[2], sum, wrapped);
+  for (tp_walk_start(&w, 4, all); w.ok; tp_walk_next(&w))
+    window(&f, w.at, role[0], role[1], role[2], sum, wrapped);
   for (int64_t i = 0; i < out->n; i++)
     if (tp_dtype_float(out->dtype)) tp_put(out->dtype, out->data, i, sum[i]);
     else tp_puti(out->dtype, out->data, i, (int64_t)wrapped[i]);

@@ -3,18 +3,22 @@
 
 /* ---- one value ---- */
 
-/* The cells in work from the top of the stack down to c need each other; the first that has a name says so. */
+/* The cells in work from the top of the stack down to c need each other; the first that has a name
+ * says so. */
 static bool cycle(ref *r, tp_cell *c) {
   tp_cell *who = c;
   for (int k = r->stack.n - 1; k >= 0 && r->stack.v[k] != c && !who->node->name; k--)
     if (r->stack.v[k]->state == CELL_WORK && r->stack.v[k]->node->name) who = r->stack.v[k];
-  return tp_fail(r->err, TP_E_CYCLE, who->node->pos, "cycle: %s%s needs itself", ref_label(r, who->node), ref_where(r, who->node, ref_at(who)));
+  return tp_fail(r->err, TP_E_CYCLE, who->node->pos, "cycle: %s%s needs itself",
+      ref_label(r, who->node), ref_where(r, who->node, ref_at(who)));
 }
 
 static bool outside(ref *r, tp_cell *by, const tp_node *n, int k, int64_t at) {
-  return tp_fail(r->err, TP_E_DOMAIN, by->node->pos, "domain: %s is read at %s = %lld, outside 0 .. %s-1 (%s = %lld), by %s%s", ref_label(r, n),
-                 n->dom[k]->name, (long long)at, n->dom[k]->bound->name, n->dom[k]->bound->name, (long long)ref_bound(r, n->dom[k]),
-                 ref_label(r, by->node), ref_where(r, by->node, ref_at(by)));
+  return tp_fail(r->err, TP_E_DOMAIN, by->node->pos,
+      "domain: %s is read at %s = %lld, outside 0 .. %s-1 (%s = %lld), by %s%s", ref_label(r, n),
+      n->dom[k]->name, (long long)at, n->dom[k]->bound->name, n->dom[k]->bound->name,
+      (long long)ref_bound(r, n->dom[k]), ref_label(r, by->node),
+      ref_where(r, by->node, ref_at(by)));
 }
 
 bool ref_want(ref *r, tp_cell *c) {
@@ -25,8 +29,9 @@ bool ref_want(ref *r, tp_cell *c) {
 }
 
 static bool ended(ref *r, tp_cell *by, const tp_node *n, int which, const int64_t *at) {
-  return tp_fail(r->err, TP_E_DOMAIN, by->node->pos, "domain: %s is read%s, where '%s' has ended, by %s%s", ref_label(r, n), ref_where(r, n, at),
-                 r->ending[which].stop->dim->name, ref_label(r, by->node), ref_where(r, by->node, ref_at(by)));
+  return tp_fail(r->err, TP_E_DOMAIN, by->node->pos,
+      "domain: %s is read%s, where '%s' has ended, by %s%s", ref_label(r, n), ref_where(r, n, at),
+      r->ending[which].stop->dim->name, ref_label(r, by->node), ref_where(r, by->node, ref_at(by)));
 }
 
 bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row) {
@@ -62,7 +67,8 @@ static bool demand_read(ref *r, tp_cell *c) {
   tp_val v = c->node->in[0].src;
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM];
   box_of(r, v.node->ndom, c->node->attr.at, lo, hi);
-  for (bool more = ref_first(v.node->ndom, lo, hi, at); more; more = ref_next(v.node->ndom, lo, hi, at))
+  for (bool more = ref_first(v.node->ndom, lo, hi, at); more;
+       more = ref_next(v.node->ndom, lo, hi, at))
     if (!ref_demand(r, c, v, at, 0)) return false;
   return true;
 }
@@ -79,7 +85,8 @@ int ref_branch(const ref *r, const tp_node *n) {
 
 static bool demand_branch(ref *r, tp_cell *c) {
   int k = ref_branch(r, c->node);
-  return k < 0 ? ref_fail(r, c, TP_E_UNDEFINED, "no branch matches") : demand_same(r, c, c->node->in[k].src);
+  return k < 0 ? ref_fail(r, c, TP_E_UNDEFINED, "no branch matches")
+               : demand_same(r, c, c->node->in[k].src);
 }
 
 /* ---- accumulations ---- */
@@ -95,14 +102,17 @@ static void clip(ref *r, const tp_node *n, int64_t *lo, int64_t *hi) {
   }
 }
 
-static void pairs_at(ref *r, const tp_node *n, const tp_edge *e, int64_t p, ref_scatter *s, pair_fn fn) {
+static void pairs_at(
+    ref *r, const tp_node *n, const tp_edge *e, int64_t p, ref_scatter *s, pair_fn fn) {
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], u[TP_MAXDIM];
   box_of(r, n->ndom, e->at, lo, hi);
   clip(r, n, lo, hi);
-  for (bool more = ref_first(n->ndom, lo, hi, u); more; more = ref_next(n->ndom, lo, hi, u)) fn(s, p, ref_number(r, n->ndom, n->dom, u));
+  for (bool more = ref_first(n->ndom, lo, hi, u); more; more = ref_next(n->ndom, lo, hi, u))
+    fn(s, p, ref_number(r, n->ndom, n->dom, u));
 }
 
-static void each_pair(ref *r, const tp_node *n, const tp_edge *e, int64_t count, ref_scatter *s, pair_fn fn) {
+static void each_pair(
+    ref *r, const tp_node *n, const tp_edge *e, int64_t count, ref_scatter *s, pair_fn fn) {
   const tp_node *m = e->src.node;
   int64_t at[TP_MAXDIM];
   for (int64_t p = 0; p < count; p++) {
@@ -123,11 +133,13 @@ static void reverse(int64_t *v, int64_t n) {
   }
 }
 
-/* start[u] first counts, then (summed up) is where u's list ends; filling goes downwards, so start[u] ends at the beginning with the list reversed.
- * False: there are too many points for a list, as along a dim without an end. */
+/* start[u] first counts, then (summed up) is where u's list ends; filling goes downwards, so
+ * start[u] ends at the beginning with the list reversed. False: there are too many points for a
+ * list, as along a dim without an end. */
 static bool scatter_index(ref *r, const tp_node *n, const tp_edge *e, ref_scatter *s) {
   int64_t nu, np;
-  if (!ref_box(r, n->ndom, n->dom, &nu) || !ref_box(r, e->src.node->ndom, e->src.node->dom, &np)) return false;
+  if (!ref_box(r, n->ndom, n->dom, &nu) || !ref_box(r, e->src.node->ndom, e->src.node->dom, &np))
+    return false;
   s->start = TP_NEWN(&r->arena, int64_t, nu + 1);
   each_pair(r, n, e, np, s, count_pair);
   for (int64_t u = 1; u <= nu; u++) s->start[u] += s->start[u - 1];
@@ -144,7 +156,8 @@ static ref_scatter *scatter_of(ref *r, const tp_node *n, int k) {
   return s->start || scatter_index(r, n, &n->in[k], s) ? s : NULL;
 }
 
-/* At env's point p of the operand: the first element of the row that target u takes. Each range of the map consumes one leading axis. */
+/* At env's point p of the operand: the first element of the row that target u takes. Each range of
+ * the map consumes one leading axis. */
 static bool scatter_row(ref *r, tp_cell *c, const tp_edge *e, int64_t *row) {
   const tp_out *o = tp_outof(e->src);
   const int64_t *u = ref_at(c);
@@ -152,16 +165,22 @@ static bool scatter_row(ref *r, tp_cell *c, const tp_edge *e, int64_t *row) {
   *row = 0;
   for (int k = 0; k < c->node->ndom; k++) {
     if (!e->at[k].range) continue;
-    int64_t extent = tp_ix_evalq(o->shape[axis++], r->env), i = u[k] - tp_ix_evalq(e->at[k].lo, r->env);
-    if (i < 0 || i >= extent) return ref_fail(r, c, TP_E_SHAPE, "a contribution has no row %lld of %lld", (long long)i, (long long)extent);
+    int64_t extent = tp_ix_evalq(o->shape[axis++], r->env),
+            i = u[k] - tp_ix_evalq(e->at[k].lo, r->env);
+    if (i < 0 || i >= extent)
+      return ref_fail(r, c, TP_E_SHAPE, "a contribution has no row %lld of %lld", (long long)i,
+          (long long)extent);
     *row = *row * extent + i;
   }
   for (; axis < o->rank; axis++) *row *= tp_ix_evalq(o->shape[axis], r->env);
   return true;
 }
 
-/* Where ends depend on data, no list of pairs can be made beforehand: the operand's points are gone through, those that a dim of both sides fixes excepted. */
-typedef struct { int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM]; } cell_points;
+/* Where ends depend on data, no list of pairs can be made beforehand: the operand's points are gone
+ * through, those that a dim of both sides fixes excepted. */
+typedef struct {
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM];
+} cell_points;
 
 /* The place of the operand's dim d in n's domain, if the map leaves it alone; -1. */
 static int fixed_by(const tp_node *n, const tp_edge *e, int d) {
@@ -190,24 +209,33 @@ static bool is_fixed(const tp_node *n, const tp_edge *e) {
 
 /* Does the contribution, or the operand's shape, mention this end? */
 bool ref_contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end) {
-  tp_node probe = { .op = TP_OP_ACCUM, .ndom = n->ndom, .nin = 1, .in = (tp_edge *)e, .nout = e->src.node->nout, .out = e->src.node->out };
+  tp_node probe = { .op = TP_OP_ACCUM,
+    .ndom = n->ndom,
+    .nin = 1,
+    .in = (tp_edge *)e,
+    .nout = e->src.node->nout,
+    .out = e->src.node->out };
   return tp_node_mentions(&probe, end);
 }
 
-/* At env's point, a point of the operand: does its image hold c's? known: are the ends that it mentions? Then all of it is looked at, else what mentions none. */
+/* At env's point, a point of the operand: does its image hold c's? known: are the ends that it
+ * mentions? Then all of it is looked at, else what mentions none. */
 static bool reaches(ref *r, tp_cell *c, const tp_edge *e, bool known) {
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM];
   const tp_ix *cond = !e->cond || known ? e->cond : tp_end_parts(r->g, e->cond, false);
   if (cond && !tp_ix_evalq(cond, r->env)) return false;
   box_of(r, c->node->ndom, e->at, lo, hi);
   for (int k = 0; k < c->node->ndom; k++) {
-    bool clear = known || !(tp_mentions_end(r->g, e->at[k].lo) || (e->at[k].range && tp_mentions_end(r->g, e->at[k].hi)));
+    bool clear = known ||
+        !(tp_mentions_end(r->g, e->at[k].lo) ||
+            (e->at[k].range && tp_mentions_end(r->g, e->at[k].hi)));
     if (clear && (ref_at(c)[k] < lo[k] || ref_at(c)[k] >= hi[k])) return false;
   }
   return true;
 }
 
-/* Only of points that may count is it asked whether they are alive; what the map says of ends is known after that. */
+/* Only of points that may count is it asked whether they are alive; what the map says of ends is
+ * known after that. */
 static bool demand_from(ref *r, tp_cell *c, const tp_edge *e, const int64_t *at, bool asks) {
   const tp_node *m = e->src.node;
   int64_t row;
@@ -217,10 +245,13 @@ static bool demand_from(ref *r, tp_cell *c, const tp_edge *e, const int64_t *at,
   if (x != REF_YES) return x != REF_FAILED;
   ref_point(r, m, at);
   for (int i = 0; asks && i < r->g->stops.n; i++)
-    if (ref_contribution_asks(c->node, e, r->ending[i].stop->dim->bound) && !ref_want_end(r, &r->ending[i])) return false;
+    if (ref_contribution_asks(c->node, e, r->ending[i].stop->dim->bound) &&
+        !ref_want_end(r, &r->ending[i]))
+      return false;
   if (asks && r->waiting) return true;
   ref_point(r, m, at);
-  return !reaches(r, c, e, true) || (scatter_row(r, c, e, &row) && ref_demand(r, c, e->src, at, row));
+  return !reaches(r, c, e, true) ||
+      (scatter_row(r, c, e, &row) && ref_demand(r, c, e->src, at, row));
 }
 
 static bool demand_searched(ref *r, tp_cell *c, int k) {
@@ -228,7 +259,8 @@ static bool demand_searched(ref *r, tp_cell *c, int k) {
   const tp_node *m = e->src.node;
   bool asks = false;
   cell_points p;
-  for (int i = 0; i < r->g->stops.n; i++) asks |= ref_contribution_asks(c->node, e, r->g->stops.v[i].dim->bound);
+  for (int i = 0; i < r->g->stops.n; i++)
+    asks |= ref_contribution_asks(c->node, e, r->g->stops.v[i].dim->bound);
   for (bool more = points_of(r, c, e, &p); more; more = ref_next(m->ndom, p.lo, p.hi, p.at)) {
     if (!demand_from(r, c, e, p.at, asks)) return false;
     if (asks && r->waiting) return true;
@@ -262,8 +294,9 @@ static bool demand_gather(ref *r, tp_cell *c, int k) {
     ref_answer x = ref_seek(r, c, m->ndom, m->dom, lo, hi, at);
     if (x != REF_YES) return x != REF_FAILED;
     ref_point(r, m, at);
-    ref_point(r, c->node, ref_at(c));           /* a dim of both is the node's in cond */
-    if ((!e->cond || tp_ix_evalq(e->cond, r->env)) && !ref_demand(r, c, e->src, at, 0)) return false;
+    ref_point(r, c->node, ref_at(c)); /* a dim of both is the node's in cond */
+    if ((!e->cond || tp_ix_evalq(e->cond, r->env)) && !ref_demand(r, c, e->src, at, 0))
+      return false;
   }
   return true;
 }
@@ -288,11 +321,11 @@ bool ref_demand_operands(ref *r, tp_cell *c) {
   if (r->waiting) return true;
   ref_point(r, c->node, ref_at(c));
   switch (c->node->op) {
-    case TP_OP_READ: return demand_read(r, c);
-    case TP_OP_MERGE: return demand_branch(r, c);
-    case TP_OP_ACCUM: return demand_accum(r, c);
-    case TP_OP_PINIT: return demand_init(r, c);
-    default: break;
+  case TP_OP_READ: return demand_read(r, c);
+  case TP_OP_MERGE: return demand_branch(r, c);
+  case TP_OP_ACCUM: return demand_accum(r, c);
+  case TP_OP_PINIT: return demand_init(r, c);
+  default: break;
   }
   for (int k = 0; k < c->node->nin; k++)
     if (!demand_same(r, c, c->node->in[k].src)) return false;

@@ -1,5 +1,6 @@
-/* elementwise.c: one element from one element of each operand. Floats in double, then rounded to the dtype (f16 and bf16: to f32 first, as what is computed in
- * f32 is); integers exactly in i64, then wrapped. */
+/* elementwise.c: one element from one element of each operand. Floats in double, then rounded to
+ * the dtype (f16 and bf16: to f32 first, as what is computed in f32 is); integers exactly in i64,
+ * then wrapped. */
 #include "ref/machine.h"
 #include <math.h>
 
@@ -12,36 +13,38 @@ static void put(ref_data *out, int64_t i, double v) {
 
 static double unary_f(tp_op op, double x) {
   switch (op) {
-    case TP_OP_NEG: return -x;
-    case TP_OP_ABS: return fabs(x);
-    case TP_OP_SIGN: return (x > 0) - (x < 0);                  /* 0 of NaN */
-    case TP_OP_EXP: return exp(x);
-    case TP_OP_EXPM1: return expm1(x);
-    case TP_OP_LOG: return log(x);
-    case TP_OP_LOG1P: return log1p(x);
-    case TP_OP_SQRT: return sqrt(x);
-    case TP_OP_RSQRT: return 1 / sqrt(x);
-    case TP_OP_SIN: return sin(x);
-    case TP_OP_COS: return cos(x);
-    case TP_OP_TAN: return tan(x);
-    case TP_OP_TANH: return tanh(x);
-    case TP_OP_SIGMOID: return 1 / (1 + exp(-x));
-    case TP_OP_ERF: return erf(x);
-    case TP_OP_FLOOR: return floor(x);
-    case TP_OP_CEIL: return ceil(x);
-    case TP_OP_ROUND: return rint(x);           /* half to even */
-    default: return TP_NEVER(true) ? 0 : x;
+  case TP_OP_NEG: return -x;
+  case TP_OP_ABS: return fabs(x);
+  case TP_OP_SIGN: return (x > 0) - (x < 0); /* 0 of NaN */
+  case TP_OP_EXP: return exp(x);
+  case TP_OP_EXPM1: return expm1(x);
+  case TP_OP_LOG: return log(x);
+  case TP_OP_LOG1P: return log1p(x);
+  case TP_OP_SQRT: return sqrt(x);
+  case TP_OP_RSQRT: return 1 / sqrt(x);
+  case TP_OP_SIN: return sin(x);
+  case TP_OP_COS: return cos(x);
+  case TP_OP_TAN: return tan(x);
+  case TP_OP_TANH: return tanh(x);
+  case TP_OP_SIGMOID: return 1 / (1 + exp(-x));
+  case TP_OP_ERF: return erf(x);
+  case TP_OP_FLOOR: return floor(x);
+  case TP_OP_CEIL: return ceil(x);
+  case TP_OP_ROUND: return rint(x); /* half to even */
+  default: return TP_NEVER(true) ? 0 : x;
   }
 }
 
 static int64_t unary_i(tp_op op, int64_t x) {
   switch (op) {
-    case TP_OP_NEG: return (int64_t)(0 - (uint64_t)x);
-    case TP_OP_ABS: return x < 0 ? (int64_t)(0 - (uint64_t)x) : x;
-    case TP_OP_SIGN: return (x > 0) - (x < 0);
-    case TP_OP_LNOT: return !x;
-    case TP_OP_FLOOR: case TP_OP_CEIL: case TP_OP_ROUND: return x;
-    default: return TP_NEVER(true) ? 0 : x;
+  case TP_OP_NEG: return (int64_t)(0 - (uint64_t)x);
+  case TP_OP_ABS: return x < 0 ? (int64_t)(0 - (uint64_t)x) : x;
+  case TP_OP_SIGN: return (x > 0) - (x < 0);
+  case TP_OP_LNOT: return !x;
+  case TP_OP_FLOOR:
+  case TP_OP_CEIL:
+  case TP_OP_ROUND: return x;
+  default: return TP_NEVER(true) ? 0 : x;
   }
 }
 
@@ -69,34 +72,34 @@ static double mod_f(double a, double b) {
 
 static double floordiv_f(double a, double b) {
   if (b == 0) return a / b;
-  double m = fmod(a, b), q = (a - m) / b;       /* an integer but for rounding */
+  double m = fmod(a, b), q = (a - m) / b; /* an integer but for rounding */
   if (m != 0 && (m < 0) != (b < 0)) q -= 1;
   return q == 0 ? copysign(0, a / b) : rint(q);
 }
 
 static double binary_f(tp_op op, double a, double b) {
   switch (op) {
-    case TP_OP_ADD: return a + b;
-    case TP_OP_SUB: return a - b;
-    case TP_OP_MUL: return a * b;
-    case TP_OP_DIV: return a / b;
-    case TP_OP_POW: return pow(a, b);
-    case TP_OP_MOD: return mod_f(a, b);
-    case TP_OP_FLOORDIV: return floordiv_f(a, b);
-    case TP_OP_MINIMUM: return isnan(a) || a <= b ? a : b;
-    case TP_OP_MAXIMUM: return isnan(a) || a >= b ? a : b;
-    default: return TP_NEVER(true) ? 0 : a;
+  case TP_OP_ADD: return a + b;
+  case TP_OP_SUB: return a - b;
+  case TP_OP_MUL: return a * b;
+  case TP_OP_DIV: return a / b;
+  case TP_OP_POW: return pow(a, b);
+  case TP_OP_MOD: return mod_f(a, b);
+  case TP_OP_FLOORDIV: return floordiv_f(a, b);
+  case TP_OP_MINIMUM: return isnan(a) || a <= b ? a : b;
+  case TP_OP_MAXIMUM: return isnan(a) || a >= b ? a : b;
+  default: return TP_NEVER(true) ? 0 : a;
   }
 }
 
 #define COMPARISONS \
-    case TP_OP_EQ: return a == b; \
-    case TP_OP_NE: return a != b; \
-    case TP_OP_LT: return a < b; \
-    case TP_OP_LE: return a <= b; \
-    case TP_OP_GT: return a > b; \
-    case TP_OP_GE: return a >= b; \
-    default: return TP_NEVER(true)
+  case TP_OP_EQ: return a == b; \
+  case TP_OP_NE: return a != b; \
+  case TP_OP_LT: return a < b; \
+  case TP_OP_LE: return a <= b; \
+  case TP_OP_GT: return a > b; \
+  case TP_OP_GE: return a >= b; \
+  default: return TP_NEVER(true)
 static bool compare_f(tp_op op, double a, double b) {
   switch (op) { COMPARISONS; }
 }
@@ -115,27 +118,30 @@ static int64_t floordiv_i(int64_t a, int64_t b) {
   return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 
-static int64_t mod_i(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b * (uint64_t)floordiv_i(a, b)); }
+static int64_t mod_i(int64_t a, int64_t b) {
+  return (int64_t)((uint64_t)a - (uint64_t)b * (uint64_t)floordiv_i(a, b));
+}
 
 static int64_t binary_i(tp_op op, int64_t a, int64_t b) {
   switch (op) {
-    case TP_OP_ADD: return (int64_t)((uint64_t)a + (uint64_t)b);
-    case TP_OP_SUB: return (int64_t)((uint64_t)a - (uint64_t)b);
-    case TP_OP_MUL: return (int64_t)((uint64_t)a * (uint64_t)b);
-    case TP_OP_POW: return pow_i(a, b);
-    case TP_OP_MOD: return mod_i(a, b);
-    case TP_OP_FLOORDIV: return floordiv_i(a, b);
-    case TP_OP_MINIMUM: return TP_MIN(a, b);
-    case TP_OP_MAXIMUM: return TP_MAX(a, b);
-    case TP_OP_LAND: return a && b;
-    case TP_OP_LOR: return a || b;
-    COMPARISONS;
+  case TP_OP_ADD: return (int64_t)((uint64_t)a + (uint64_t)b);
+  case TP_OP_SUB: return (int64_t)((uint64_t)a - (uint64_t)b);
+  case TP_OP_MUL: return (int64_t)((uint64_t)a * (uint64_t)b);
+  case TP_OP_POW: return pow_i(a, b);
+  case TP_OP_MOD: return mod_i(a, b);
+  case TP_OP_FLOORDIV: return floordiv_i(a, b);
+  case TP_OP_MINIMUM: return TP_MIN(a, b);
+  case TP_OP_MAXIMUM: return TP_MAX(a, b);
+  case TP_OP_LAND: return a && b;
+  case TP_OP_LOR: return a || b; COMPARISONS;
   }
 }
 
 static bool legal_i(ref *r, tp_cell *c, tp_op op, int64_t b) {
-  if ((op == TP_OP_MOD || op == TP_OP_FLOORDIV) && b == 0) return ref_fail(r, c, TP_E_INPUT, "integer division by zero");
-  if (op == TP_OP_POW && b < 0) return ref_fail(r, c, TP_E_INPUT, "integer power with a negative exponent");
+  if ((op == TP_OP_MOD || op == TP_OP_FLOORDIV) && b == 0)
+    return ref_fail(r, c, TP_E_INPUT, "integer division by zero");
+  if (op == TP_OP_POW && b < 0)
+    return ref_fail(r, c, TP_E_INPUT, "integer power with a negative exponent");
   return true;
 }
 
@@ -172,7 +178,8 @@ static bool choose(ref_data *out, const ref_data *cond, const ref_data *a, const
   for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++) {
     bool first = tp_geti(cond->dtype, cond->data, tp_walk_offset(&w, sc)) != 0;
     const ref_data *from = first ? a : b;
-    memcpy((char *)out->data + (size_t)i * size, (const char *)from->data + (size_t)tp_walk_offset(&w, first ? sa : sb) * size, size);
+    memcpy((char *)out->data + (size_t)i * size,
+        (const char *)from->data + (size_t)tp_walk_offset(&w, first ? sa : sb) * size, size);
   }
   return true;
 }

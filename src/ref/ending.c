@@ -1,11 +1,11 @@
-/* ending.c: ends by data. Two kinds of cells that belong to no node of the graph, made from the stops:
- *   alive  over dom + t: does t run to this point?   alive[0] = given > 0, alive[t] = alive[t - 1] and not done[t - 1]
- *   end    over dom: the number of points that are alive
- * A demand for a point of a dim that ends asks alive first; a node that mentions an end asks for it before anything else. A node that lacks dims of dom is
- * alive where it is for one of their points. */
+/* ending.c: ends by data. Two kinds of cells that belong to no node of the graph, made from the
+ * stops: alive  over dom + t: does t run to this point?   alive[0] = given > 0, alive[t] = alive[t
+ * - 1] and not done[t - 1] end    over dom: the number of points that are alive A demand for a
+ * point of a dim that ends asks alive first; a node that mentions an end asks for it before
+ * anything else. A node that lacks dims of dom is alive where it is for one of their points. */
 #include "ref/machine.h"
 
-static const char yes[1];                       /* data[0] of an alive cell that holds */
+static const char yes[1]; /* data[0] of an alive cell that holds */
 
 static tp_node *pseudo(ref *r, int id, int ndom, const tp_sym *const *dom, const tp_stop *s) {
   tp_node *n = TP_NEW(&r->arena, tp_node);
@@ -19,10 +19,12 @@ void ref_stops_open(ref *r) {
   for (int i = 0; i < g->stops.n; i++) {
     const tp_stop *s = &g->stops.v[i];
     const tp_node *done = s->done.node;
-    r->ending[i] = (ref_ending){ s, pseudo(r, g->nodes.n + 2 * i, done->ndom, done->dom, s), pseudo(r, g->nodes.n + 2 * i + 1, s->ndom, s->dom, s), NULL };
+    r->ending[i] = (ref_ending){ s, pseudo(r, g->nodes.n + 2 * i, done->ndom, done->dom, s),
+      pseudo(r, g->nodes.n + 2 * i + 1, s->ndom, s->dom, s), NULL };
     r->ending[i].end->name = s->dim->bound->name;
     r->ending[i].own = TP_NEWN(&r->arena, bool, g->nodes.n);
-    for (int n = 0; n < g->nodes.n; n++) r->ending[i].own[n] = ref_mentions(g->nodes.v[n], s->dim->bound);
+    for (int n = 0; n < g->nodes.n; n++)
+      r->ending[i].own[n] = ref_mentions(g->nodes.v[n], s->dim->bound);
   }
 }
 
@@ -90,7 +92,8 @@ static bool alive_step(ref *r, tp_cell *c, const ref_ending *e) {
 static bool ask_last(ref *r, tp_cell *c, const ref_ending *e) {
   const tp_node *done = e->stop->done.node;
   int64_t at[TP_MAXDIM];
-  for (int k = 0, d = 0; k < done->ndom; k++) at[k] = done->dom[k] == e->stop->dim ? ref_bound(r, e->stop->dim) - 1 : ref_at(c)[d++];
+  for (int k = 0, d = 0; k < done->ndom; k++)
+    at[k] = done->dom[k] == e->stop->dim ? ref_bound(r, e->stop->dim) - 1 : ref_at(c)[d++];
   return ref_demand(r, c, e->stop->done, at, 0);
 }
 
@@ -117,7 +120,8 @@ bool ref_stop_step(ref *r, tp_cell *c) {
   return k % 2 ? end_step(r, c, e) : alive_step(r, c, e);
 }
 
-/* ---- questions ---- the one at work is a cell's step (by), which then waits; without one the machine runs until the answer is there */
+/* ---- questions ---- the one at work is a cell's step (by), which then waits; without one the
+ * machine runs until the answer is there */
 
 static ref_answer ask(ref *r, tp_cell *by, tp_cell *a) {
   if (a->state != CELL_DONE && by) {
@@ -129,7 +133,8 @@ static ref_answer ask(ref *r, tp_cell *by, tp_cell *a) {
 }
 
 /* Is the point alive for one of the points of the dims that it lacks? */
-static ref_answer alive_for(ref *r, tp_cell *by, const ref_ending *e, int n, const tp_sym *const *dims, const int64_t *at) {
+static ref_answer alive_for(
+    ref *r, tp_cell *by, const ref_ending *e, int n, const tp_sym *const *dims, const int64_t *at) {
   const tp_node *a = e->alive;
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], p[TP_MAXDIM];
   for (int k = 0; k < a->ndom; k++) {
@@ -150,19 +155,25 @@ static int position(int n, const tp_sym *const *dims, const tp_sym *s) {
   return -1;
 }
 
-/* Does the cell's own point, which is there, say that this one is? Its rows are among those over which the end is the greatest here. A call over rows stands at the first, there or not. */
-static bool is_implied(const ref *r, tp_cell *by, const ref_ending *e, int n, const tp_sym *const *dims, const int64_t *at) {
+/* Does the cell's own point, which is there, say that this one is? Its rows are among those over
+ * which the end is the greatest here. A call over rows stands at the first, there or not. */
+static bool is_implied(const ref *r, tp_cell *by, const ref_ending *e, int n,
+    const tp_sym *const *dims, const int64_t *at) {
   bool same = by && by->node->id < r->g->nodes.n && !by->node->attr.nover;
   for (int k = 0; k < e->alive->ndom && same; k++) {
-    int p = position(n, dims, e->alive->dom[k]), q = position(by->node->ndom, by->node->dom, e->alive->dom[k]);
+    int p = position(n, dims, e->alive->dom[k]),
+        q = position(by->node->ndom, by->node->dom, e->alive->dom[k]);
     same = p < 0 || (q >= 0 && ref_at(by)[q] == at[p]);
   }
   return same;
 }
 
-ref_answer ref_alive(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *at, int *which) {
+ref_answer ref_alive(
+    ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *at, int *which) {
   for (int i = 0; i < r->g->stops.n; i++) {
-    if (position(n, dims, r->ending[i].stop->dim) < 0 || is_implied(r, by, &r->ending[i], n, dims, at)) continue;
+    if (position(n, dims, r->ending[i].stop->dim) < 0 ||
+        is_implied(r, by, &r->ending[i], n, dims, at))
+      continue;
     ref_answer x = alive_for(r, by, &r->ending[i], n, dims, at);
     if (x == REF_NO && which) *which = i;
     if (x != REF_YES) return x;
@@ -171,13 +182,16 @@ ref_answer ref_alive(ref *r, tp_cell *by, int n, const tp_sym *const *dims, cons
 }
 
 /* Nothing from dim p of the point on is alive: the row has ended. */
-static ref_answer row_ended(ref *r, tp_cell *by, const ref_ending *e, int p, const tp_sym *const *dims, const int64_t *at) {
+static ref_answer row_ended(
+    ref *r, tp_cell *by, const ref_ending *e, int p, const tp_sym *const *dims, const int64_t *at) {
   ref_answer x = alive_for(r, by, e, p + 1, dims, at);
   return x == REF_YES ? REF_NO : x == REF_NO ? REF_YES : x;
 }
 
-/* Answers may run callbacks, which move `at` when it is a callback's own: then everything is asked again. */
-ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at) {
+/* Answers may run callbacks, which move `at` when it is a callback's own: then everything is asked
+ * again. */
+ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *lo,
+    const int64_t *hi, int64_t *at) {
   int64_t was[TP_MAXDIM];
   for (;;) {
     int which = 0;
@@ -200,7 +214,10 @@ bool ref_want_end(ref *r, const ref_ending *e) { return ref_want(r, cell_here(r,
 
 /* ---- what a node says of an end ---- */
 
-typedef struct { const ref *r; uint64_t h; } hashing;
+typedef struct {
+  const ref *r;
+  uint64_t h;
+} hashing;
 
 static const tp_ix *add_ix(void *ud, const tp_ix *e) {
   hashing *x = ud;
@@ -223,7 +240,8 @@ static uint64_t said(const ref *r, const tp_node *n) {
 /* The least that an end can be at env's point, which is there: that later ones are may be known. */
 static int64_t at_least(ref *r, const tp_node *n, const ref_ending *e) {
   const tp_sym *t = e->stop->dim;
-  int64_t was = r->env[t->id], least = TP_MIN(tp_dom_has(n->ndom, n->dom, t) ? was + 1 : 1, ref_bound(r, t));
+  int64_t was = r->env[t->id],
+          least = TP_MIN(tp_dom_has(n->ndom, n->dom, t) ? was + 1 : 1, ref_bound(r, t));
   for (bool more = true; more && least < ref_bound(r, t); least += more) {
     r->env[t->id] = least;
     const tp_cell *c = cell_here(r, e->alive);
@@ -233,7 +251,8 @@ static int64_t at_least(ref *r, const tp_node *n, const ref_ending *e) {
   return least;
 }
 
-/* The end itself makes a difference also where it can be one number only: it is known when it has been asked for. */
+/* The end itself makes a difference also where it can be one number only: it is known when it has
+ * been asked for. */
 bool ref_says_same(ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t, int64_t least) {
   int64_t was = r->env[t->bound->id], k = least;
   int mentioned = n->op == TP_OP_VALUE && tp_ix_as_sym(n->attr.ix[0]) == t->bound ? 2 : 0;
@@ -261,7 +280,9 @@ static bool is_settled(ref *r, const tp_node *n, const ref_ending *e) {
 bool ref_demand_ends(ref *r, const tp_node *n) {
   for (int i = 0; i < r->g->stops.n; i++) {
     const ref_ending *e = &r->ending[i];
-    if (r->ending[i].own[n->id] && cell_here(r, e->end)->state != CELL_DONE && !is_settled(r, n, e) && !ref_want_end(r, e)) return false;
+    if (r->ending[i].own[n->id] && cell_here(r, e->end)->state != CELL_DONE &&
+        !is_settled(r, n, e) && !ref_want_end(r, e))
+      return false;
   }
   return true;
 }
@@ -274,6 +295,7 @@ void ref_set_ends(ref *r, const tp_node *n) {
     for (int k = 0; k < e->end->ndom; k++) has &= tp_dom_has(n->ndom, n->dom, e->end->dom[k]);
     if (!has) continue;
     tp_cell *c = cell_here(r, e->end);
-    r->env[e->stop->dim->bound->id] = c->state == CELL_DONE ? *(int64_t *)c->data[0] : at_least(r, n, e);
+    r->env[e->stop->dim->bound->id] =
+        c->state == CELL_DONE ? *(int64_t *)c->data[0] : at_least(r, n, e);
   }
 }

@@ -1,35 +1,42 @@
-/* folding.c: reductions, argmax, scans, matmul. Floats are summed in f64 in row-major order of what is summed, rounded once; integers wrap in i64. */
+/* folding.c: reductions, argmax, scans, matmul. Floats are summed in f64 in row-major order of what
+ * is summed, rounded once; integers wrap in i64. */
 #include "ref/machine.h"
 #include <math.h>
 
 /* ---- one sum ---- */
 
 ref_acc ref_acc_start(tp_red red, tp_dtype d) {
-  ref_acc a = { .flt = tp_dtype_float(d), .any = red == TP_RED_SUM || red == TP_RED_PROD || d == TP_BOOL, .red = red };
+  ref_acc a = { .flt = tp_dtype_float(d),
+    .any = red == TP_RED_SUM || red == TP_RED_PROD || d == TP_BOOL,
+    .red = red };
   switch (red) {
-    case TP_RED_SUM: break;
-    case TP_RED_PROD: a.f = a.i = 1; break;
-    case TP_RED_MAX: a.f = -INFINITY, a.i = d == TP_BOOL ? 0 : INT64_MIN; break;
-    case TP_RED_MIN: a.f = INFINITY, a.i = d == TP_BOOL ? 1 : INT64_MAX; break;
+  case TP_RED_SUM: break;
+  case TP_RED_PROD: a.f = a.i = 1; break;
+  case TP_RED_MAX: a.f = -INFINITY, a.i = d == TP_BOOL ? 0 : INT64_MIN; break;
+  case TP_RED_MIN: a.f = INFINITY, a.i = d == TP_BOOL ? 1 : INT64_MAX; break;
   }
   return a;
 }
 
 static void add_f(ref_acc *a, double x) {
   switch (a->red) {
-    case TP_RED_SUM: a->f += x; break;
-    case TP_RED_PROD: a->f *= x; break;
-    case TP_RED_MAX: if (isnan(x) || x > a->f) a->f = isnan(a->f) ? a->f : x; break;
-    case TP_RED_MIN: if (isnan(x) || x < a->f) a->f = isnan(a->f) ? a->f : x; break;
+  case TP_RED_SUM: a->f += x; break;
+  case TP_RED_PROD: a->f *= x; break;
+  case TP_RED_MAX:
+    if (isnan(x) || x > a->f) a->f = isnan(a->f) ? a->f : x;
+    break;
+  case TP_RED_MIN:
+    if (isnan(x) || x < a->f) a->f = isnan(a->f) ? a->f : x;
+    break;
   }
 }
 
 static void add_i(ref_acc *a, int64_t x) {
   switch (a->red) {
-    case TP_RED_SUM: a->i = (int64_t)((uint64_t)a->i + (uint64_t)x); break;
-    case TP_RED_PROD: a->i = (int64_t)((uint64_t)a->i * (uint64_t)x); break;
-    case TP_RED_MAX: a->i = TP_MAX(a->i, x); break;
-    case TP_RED_MIN: a->i = TP_MIN(a->i, x); break;
+  case TP_RED_SUM: a->i = (int64_t)((uint64_t)a->i + (uint64_t)x); break;
+  case TP_RED_PROD: a->i = (int64_t)((uint64_t)a->i * (uint64_t)x); break;
+  case TP_RED_MAX: a->i = TP_MAX(a->i, x); break;
+  case TP_RED_MIN: a->i = TP_MIN(a->i, x); break;
   }
 }
 
@@ -47,11 +54,15 @@ bool ref_acc_end(const ref_acc *a, tp_dtype d, void *p, int64_t i) {
 
 /* ---- reductions ---- */
 
-/* Splits the axes of x: `kept` strides by axis of out (0 for a kept-dim 1), and the reduced axes with their strides. */
-typedef struct split { int64_t kept[TP_MAXRANK], shape[TP_MAXRANK], stride[TP_MAXRANK]; int n; } split;
+/* Splits the axes of x: `kept` strides by axis of out (0 for a kept-dim 1), and the reduced axes
+ * with their strides. */
+typedef struct split {
+  int64_t kept[TP_MAXRANK], shape[TP_MAXRANK], stride[TP_MAXRANK];
+  int n;
+} split;
 
 static split split_axes(const ref_data *x, int naxes, const int *axes, bool keepdim) {
-  split s = {0};
+  split s = { 0 };
   int64_t stride[TP_MAXRANK];
   ref_strides(x, stride);
   for (int k = 0, o = 0; k < x->rank; k++) {
@@ -74,8 +85,10 @@ static bool reduce(ref *r, tp_cell *c, ref_data *out, const ref_data *x) {
   for (tp_walk_start(&o, out->rank, out->shape); o.ok; tp_walk_next(&o), i++) {
     ref_acc acc = ref_acc_start(red, x->dtype);
     int64_t base = tp_walk_offset(&o, s.kept);
-    for (tp_walk_start(&w, s.n, s.shape); w.ok; tp_walk_next(&w)) ref_acc_add(&acc, x->dtype, x->data, base + tp_walk_offset(&w, s.stride));
-    if (!ref_acc_end(&acc, out->dtype, out->data, i)) return ref_fail(r, c, TP_E_INPUT, "%s of an empty range of integers", tp_ops[op].text);
+    for (tp_walk_start(&w, s.n, s.shape); w.ok; tp_walk_next(&w))
+      ref_acc_add(&acc, x->dtype, x->data, base + tp_walk_offset(&w, s.stride));
+    if (!ref_acc_end(&acc, out->dtype, out->data, i))
+      return ref_fail(r, c, TP_E_INPUT, "%s of an empty range of integers", tp_ops[op].text);
   }
   return true;
 }
@@ -95,10 +108,12 @@ static bool argreduce(ref *r, tp_cell *c, ref_data *out, const ref_data *x) {
   tp_walk o;
   int64_t i = 0;
   for (tp_walk_start(&o, out->rank, out->shape); o.ok; tp_walk_next(&o), i++) {
-    if (s.shape[0] == 0) return ref_fail(r, c, TP_E_INPUT, "%s of an empty range", tp_ops[c->node->op].text);
+    if (s.shape[0] == 0)
+      return ref_fail(r, c, TP_E_INPUT, "%s of an empty range", tp_ops[c->node->op].text);
     int64_t base = tp_walk_offset(&o, s.kept), best = 0;
     for (int64_t k = 1; k < s.shape[0]; k++)
-      if (beats(x, base + k * s.stride[0], base + best * s.stride[0], c->node->op == TP_OP_ARGMAX)) best = k;
+      if (beats(x, base + k * s.stride[0], base + best * s.stride[0], c->node->op == TP_OP_ARGMAX))
+        best = k;
     tp_puti(out->dtype, out->data, i, best);
   }
   return true;
@@ -107,7 +122,8 @@ static bool argreduce(ref *r, tp_cell *c, ref_data *out, const ref_data *x) {
 /* ---- scans ---- */
 
 /* One line of n elements, the i-th at base + i*stride; negative strides run backwards. */
-static void scan_line(ref_data *out, const ref_data *x, int64_t base, int64_t stride, int64_t n, bool prod, double factor) {
+static void scan_line(ref_data *out, const ref_data *x, int64_t base, int64_t stride, int64_t n,
+    bool prod, double factor) {
   double f = prod ? 1 : 0;
   uint64_t u = prod ? 1 : 0;
   for (int64_t i = 0, at = base; i < n; i++, at += stride)
@@ -123,12 +139,18 @@ static void scan_line(ref_data *out, const ref_data *x, int64_t base, int64_t st
 }
 
 /* y[i] = c[i] y[i-1] + x[i] */
-static void recur_line(ref_data *out, const ref_data *x, const ref_data *c, int64_t base, int64_t stride, int64_t n) {
+static void recur_line(
+    ref_data *out, const ref_data *x, const ref_data *c, int64_t base, int64_t stride, int64_t n) {
   double f = 0;
   uint64_t u = 0;
   for (int64_t i = 0, at = base; i < n; i++, at += stride)
-    if (tp_dtype_float(x->dtype)) tp_put(out->dtype, out->data, at, f = (i ? tp_get(c->dtype, c->data, at) * f : 0) + tp_get(x->dtype, x->data, at));
-    else tp_puti(out->dtype, out->data, at, (int64_t)(u = (uint64_t)tp_geti(c->dtype, c->data, at) * u + (uint64_t)tp_geti(x->dtype, x->data, at)));
+    if (tp_dtype_float(x->dtype))
+      tp_put(out->dtype, out->data, at,
+          f = (i ? tp_get(c->dtype, c->data, at) * f : 0) + tp_get(x->dtype, x->data, at));
+    else
+      tp_puti(out->dtype, out->data, at,
+          (int64_t)(u = (uint64_t)tp_geti(c->dtype, c->data, at) * u +
+                  (uint64_t)tp_geti(x->dtype, x->data, at)));
 }
 
 static bool scan(tp_cell *c, ref_data *out, const ref_data *x) {
@@ -140,8 +162,12 @@ static bool scan(tp_cell *c, ref_data *out, const ref_data *x) {
   tp_walk w;
   for (tp_walk_start(&w, x->rank, lines); w.ok; tp_walk_next(&w)) {
     int64_t base = tp_walk_offset(&w, s.kept);
-    if (c->node->op == TP_OP_RECUR) recur_line(out, &x[0], &x[1], a->flag ? base + (n - 1) * stride : base, a->flag ? -stride : stride, n);
-    else scan_line(out, x, a->flag ? base + (n - 1) * stride : base, a->flag ? -stride : stride, n, c->node->op == TP_OP_CUMPROD, a->f[0]);
+    if (c->node->op == TP_OP_RECUR)
+      recur_line(out, &x[0], &x[1], a->flag ? base + (n - 1) * stride : base,
+          a->flag ? -stride : stride, n);
+    else
+      scan_line(out, x, a->flag ? base + (n - 1) * stride : base, a->flag ? -stride : stride, n,
+          c->node->op == TP_OP_CUMPROD, a->f[0]);
   }
   return true;
 }
@@ -162,7 +188,8 @@ static bool matmul(ref_data *out, const ref_data *a, const ref_data *b) {
     uint64_t u = 0;
     int64_t ia = tp_walk_offset(&w, sa), ib = tp_walk_offset(&w, sb);
     for (int64_t k = 0; k < inner; k++, ia += ka, ib += kb)
-      if (tp_dtype_float(a->dtype)) f += tp_get(a->dtype, a->data, ia) * tp_get(b->dtype, b->data, ib);
+      if (tp_dtype_float(a->dtype))
+        f += tp_get(a->dtype, a->data, ia) * tp_get(b->dtype, b->data, ib);
       else u += (uint64_t)tp_geti(a->dtype, a->data, ia) * (uint64_t)tp_geti(b->dtype, b->data, ib);
     if (tp_dtype_float(a->dtype)) tp_put(out->dtype, out->data, i, f);
     else tp_puti(out->dtype, out->data, i, (int64_t)u);
@@ -172,9 +199,9 @@ static bool matmul(ref_data *out, const ref_data *a, const ref_data *b) {
 
 bool ref_fold(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   switch (tp_ops[c->node->op].cls) {
-    case TP_CLS_RED: return reduce(r, c, out, in);
-    case TP_CLS_ARG: return argreduce(r, c, out, in);
-    case TP_CLS_SCAN: return scan(c, out, in);
-    default: return matmul(out, &in[0], &in[1]);
+  case TP_CLS_RED: return reduce(r, c, out, in);
+  case TP_CLS_ARG: return argreduce(r, c, out, in);
+  case TP_CLS_SCAN: return scan(c, out, in);
+  default: return matmul(out, &in[0], &in[1]);
   }
 }

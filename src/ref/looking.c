@@ -1,10 +1,13 @@
-/* looking.c: check = "nan": what a marked operator has made is looked at before anybody reads it. */
+/* looking.c: check = "nan": what a marked operator has made is looked at before anybody reads it.
+ */
 #include "ref/machine.h"
 #include "kern/made.h"
 #include <math.h>
 
 static tp_lens lens_of(const ref_data *v, const tp_node *n) {
-  tp_lens l = { .name = n ? tp_own_name(n) : NULL, .dtype = v->dtype, .rank = v->rank, .data = v->data };
+  tp_lens l = {
+    .name = n ? tp_own_name(n) : NULL, .dtype = v->dtype, .rank = v->rank, .data = v->data
+  };
   memcpy(l.shape, v->shape, sizeof *l.shape * (size_t)v->rank);
   ref_strides(v, l.stride);
   return l;
@@ -36,7 +39,8 @@ bool ref_look(ref *r, tp_cell *c, const ref_data *out, const ref_data *in) {
 /* The elements that were added up: number e of each contribution. */
 static bool all_finite(ref *r, tp_dtype d, int64_t e) {
   for (int i = 0; i < r->ops.n; i++)
-    if (!isfinite(tp_get(d, r->ops.v[i].cell->data[r->ops.v[i].out], r->ops.v[i].row + e))) return false;
+    if (!isfinite(tp_get(d, r->ops.v[i].cell->data[r->ops.v[i].out], r->ops.v[i].row + e)))
+      return false;
   return r->ops.n > 0;
 }
 

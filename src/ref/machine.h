@@ -1,138 +1,211 @@
 /* machine: what the files of ref share.
  *
- * A *cell* is one node at one point; all cells are memoised until the run ends and their data never changes once done, so that a cell may alias the data
- * of another (reads of a point, branches, reshapes). Evaluation is a depth-first search with its own stack: a step on a cell demands the cells of its
- * operands, which either are all done (then it computes) or are pushed (then it is stepped again later). Everything above a cell in CELL_WORK on the stack is
- * there because that cell needs it; so a demand for a cell in CELL_WORK is a cycle.
+ * A *cell* is one node at one point; all cells are memoised until the run ends and their data never
+ * changes once done, so that a cell may alias the data of another (reads of a point, branches,
+ * reshapes). Evaluation is a depth-first search with its own stack: a step on a cell demands the
+ * cells of its operands, which either are all done (then it computes) or are pushed (then it is
+ * stepped again later). Everything above a cell in CELL_WORK on the stack is there because that
+ * cell needs it; so a demand for a cell in CELL_WORK is a cycle.
  *
- * r->env holds the bounds always and the dims of the point last set by ref_point; of a bound that is reached by data, the end at that point if it is known. */
+ * r->env holds the bounds always and the dims of the point last set by ref_point; of a bound that
+ * is reached by data, the end at that point if it is known. */
 #ifndef TP_REF_MACHINE_H
 #define TP_REF_MACHINE_H
 #include "ref/ref.h"
 
 typedef enum { CELL_NEW, CELL_WORK, CELL_DONE } ref_state;
 typedef struct tp_cell {
-  struct tp_cell *next;                         /* of the same hash slot */
+  struct tp_cell *next; /* of the same hash slot */
   const tp_node *node;
   ref_state state;
-  int64_t late;                                 /* reach.c: the number of the latest tick that it needs, -1: none */
-  void *data[];                                 /* one for each output, then the coordinates: see ref_at */
+  /* reach.c: the number of the latest tick that it needs, -1: none */
+  int64_t late;
+  /* one for each output, then the coordinates: see ref_at */
+  void *data[];
 } tp_cell;
 static inline int64_t *ref_at(tp_cell *c) { return (int64_t *)(c->data + c->node->nout); }
 
 /* One value as the kernels see it: dense, row major. */
-typedef struct ref_data { tp_dtype dtype; int rank; int64_t shape[TP_MAXRANK]; int64_t n; void *data; } ref_data;
+typedef struct ref_data {
+  tp_dtype dtype;
+  int rank;
+  int64_t shape[TP_MAXRANK];
+  int64_t n;
+  void *data;
+} ref_data;
 
-/* One operand's value at one point: what a step has demanded. row: ACCUM, the first element of the row taken. */
-typedef struct ref_op { tp_cell *cell; int out; int64_t row; } ref_op;
+/* One operand's value at one point: what a step has demanded. row: ACCUM, the first element of the
+ * row taken. */
+typedef struct ref_op {
+  tp_cell *cell;
+  int out;
+  int64_t row;
+} ref_op;
 
-/* One contribution of a scatter: for the target with number u (in the node's box) the sources p[start[u]] .. p[start[u + 1] - 1], numbers in the operand's box. */
-typedef struct ref_scatter { int64_t *start, *p; } ref_scatter;
+/* One contribution of a scatter: for the target with number u (in the node's box) the sources
+ * p[start[u]] .. p[start[u + 1] - 1], numbers in the operand's box. */
+typedef struct ref_scatter {
+  int64_t *start, *p;
+} ref_scatter;
 
-/* A dim that ends by data: nodes made for its cells, and by node id whether the node mentions the end at its own point. See ending.c. */
-typedef struct ref_ending { const tp_stop *stop; tp_node *alive, *end; bool *own; } ref_ending;
+/* A dim that ends by data: nodes made for its cells, and by node id whether the node mentions the
+ * end at its own point. See ending.c. */
+typedef struct ref_ending {
+  const tp_stop *stop;
+  tp_node *alive, *end;
+  bool *own;
+} ref_ending;
 typedef enum { REF_NO, REF_YES, REF_WAIT, REF_FAILED } ref_answer;
 
 /* How far a callback is: the next point (domain without `over`) to call it at. */
-typedef struct ref_calls { tp_callee of; bool begun, ended; int ndim; const tp_sym *dims[TP_MAXDIM]; int64_t at[TP_MAXDIM]; } ref_calls;
+typedef struct ref_calls {
+  tp_callee of;
+  bool begun, ended;
+  int ndim;
+  const tp_sym *dims[TP_MAXDIM];
+  int64_t at[TP_MAXDIM];
+} ref_calls;
 
 typedef struct ref {
   tp_graph *g;
   tp_run *run;
   tp_error *err;
   tp_arena arena;
-  int64_t *env;                                 /* by symbol id */
-  tp_cell **slot;                               /* the memo */
+  int64_t *env;   /* by symbol id */
+  tp_cell **slot; /* the memo */
   int64_t nslot, ncell;
   TP_VEC(tp_cell *) stack;
-  TP_VEC(ref_op) ops;                           /* demanded by the step at work, in the order of enumeration */
-  TP_VEC(ref_data) in;                           /* their views, for kernels */
-  bool waiting;                                 /* an operand demanded by this step is not done */
+  /* demanded by the step at work, in the order of enumeration */
+  TP_VEC(ref_op) ops;
+  TP_VEC(ref_data) in; /* their views, for kernels */
+  bool waiting;        /* an operand demanded by this step is not done */
   bool cancelled;
-  const tp_ticks *ticks; int64_t *now;          /* in steps: what belongs to a tick after this point is not there yet; NULL: all is */
-  bool early;                                   /* a demand met such a thing */
-  int *number;                                  /* by node id: INPUT, its place in g->inputs */
-  ref_scatter **scatter;                        /* by node id: one for each contribution, made on first demand */
-  ref_calls **calls;                            /* by node id */
-  ref_ending *ending;                           /* by g->stops */
+  /* in steps: what belongs to a tick after this point is not there yet; NULL: all is */
+  const tp_ticks *ticks;
+  int64_t *now;
+  bool early;  /* a demand met such a thing */
+  int *number; /* by node id: INPUT, its place in g->inputs */
+  /* by node id: one for each contribution, made on first demand */
+  ref_scatter **scatter;
+  ref_calls **calls;  /* by node id */
+  ref_ending *ending; /* by g->stops */
 } ref;
 
 /* ---- ref.c ---- */
-bool ref_open(ref *r, tp_error *err);           /* r: zeroed; NULL: error memory */
+bool ref_open(ref *r, tp_error *err); /* r: zeroed; NULL: error memory */
 void ref_close(ref *r);
-bool ref_early(ref *r, tp_cell *c);             /* is it an input or a callback of a later tick? */
-void ref_newest(ref *r, const bool *complete);   /* of a run that ended early: the last values that are made; complete: by output */
+bool ref_early(ref *r, tp_cell *c); /* is it an input or a callback of a later tick? */
+/* of a run that ended early: the last values that are made; complete: by output */
+void ref_newest(ref *r, const bool *complete);
 bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err);
-bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);    /* runs the stack until the cell is done */
+/* runs the stack until the cell is done */
+bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);
 
 /* ---- memo.c ---- */
-tp_cell *ref_cell(ref *r, const tp_node *n, const int64_t *at);               /* found or made */
-void ref_point(ref *r, const tp_node *n, const int64_t *at);                  /* dims of n := at, in env */
-bool ref_view(ref *r, tp_cell *c, int out, ref_data *v);                       /* false: a negative or overflowing extent */
-bool ref_new(ref *r, tp_cell *c, int out, ref_data *v);                        /* the view, with fresh zeroed data */
-bool ref_from_array(ref *r, tp_cell *c, const tp_array *a);                   /* c's value is its part of an array over its domain */
+tp_cell *ref_cell(ref *r, const tp_node *n, const int64_t *at); /* found or made */
+/* dims of n := at, in env */
+void ref_point(ref *r, const tp_node *n, const int64_t *at);
+/* false: a negative or overflowing extent */
+bool ref_view(ref *r, tp_cell *c, int out, ref_data *v);
+/* the view, with fresh zeroed data */
+bool ref_new(ref *r, tp_cell *c, int out, ref_data *v);
+/* c's value is its part of an array over its domain */
+bool ref_from_array(ref *r, tp_cell *c, const tp_array *a);
 bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a);
-int64_t ref_bound(const ref *r, const tp_sym *dim);                          /* as given by the call */
-bool ref_box(const ref *r, int n, const tp_sym *const *dims, int64_t *count);       /* number of points of a box; false: too many to count */
-int64_t ref_number(const ref *r, int n, const tp_sym *const *dims, const int64_t *at);        /* place in the box, row major */
+/* as given by the call */
+int64_t ref_bound(const ref *r, const tp_sym *dim);
+/* number of points of a box; false: too many to count */
+bool ref_box(const ref *r, int n, const tp_sym *const *dims, int64_t *count);
+/* place in the box, row major */
+int64_t ref_number(const ref *r, int n, const tp_sym *const *dims, const int64_t *at);
 void ref_unnumber(const ref *r, int n, const tp_sym *const *dims, int64_t number, int64_t *at);
-bool ref_first(int n, const int64_t *lo, const int64_t *hi, int64_t *at);     /* at := lo; false: the box is empty */
-bool ref_next(int n, const int64_t *lo, const int64_t *hi, int64_t *at);      /* false: at was the last */
-const char *ref_label(ref *r, const tp_node *n);                              /* 'h', or: this 'add' */
-const char *ref_where(ref *r, const tp_node *n, const int64_t *at);           /* " at t = 3, i = 2"; "" without dims */
-bool ref_fail(ref *r, tp_cell *c, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);  /* "'h' at t = 3: " and the text */
+/* at := lo; false: the box is empty */
+bool ref_first(int n, const int64_t *lo, const int64_t *hi, int64_t *at);
+/* false: at was the last */
+bool ref_next(int n, const int64_t *lo, const int64_t *hi, int64_t *at);
+/* 'h', or: this 'add' */
+const char *ref_label(ref *r, const tp_node *n);
+/* " at t = 3, i = 2"; "" without dims */
+const char *ref_where(ref *r, const tp_node *n, const int64_t *at);
+/* "'h' at t = 3: " and the text */
+bool ref_fail(ref *r, tp_cell *c, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
 
 /* ---- ending.c ---- */
 void ref_stops_open(ref *r);
 bool ref_mentions(const tp_node *n, const tp_sym *s);
 bool ref_stop_step(ref *r, tp_cell *c);
 /* Is this point alive? NO: *which stop has ended it. by NULL: asked from outside any step. */
-ref_answer ref_alive(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *at, int *which);
-/* at moves on, in lexicographic order, to the first point that is alive, if it isn't one itself; NO: there is none. */
-ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at);
-bool ref_says_same(ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t, int64_t least);   /* does n, at its point, which is in env, say the same whatever end of g t has from `least` on, as x[min(t, T - 1)] does? */
+ref_answer ref_alive(
+    ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *at, int *which);
+/* at moves on, in lexicographic order, to the first point that is alive, if it isn't one itself;
+ * NO: there is none. */
+ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *lo,
+    const int64_t *hi, int64_t *at);
+/* does n, at its point, which is in env, say the same whatever end of g t has from `least` on, as
+ * x[min(t, T - 1)] does? */
+bool ref_says_same(ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t, int64_t least);
 bool ref_contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end);
 bool ref_demand_ends(ref *r, const tp_node *n);
-bool ref_want_end(ref *r, const ref_ending *e);                               /* at env's point */
+bool ref_want_end(ref *r, const ref_ending *e); /* at env's point */
 void ref_set_ends(ref *r, const tp_node *n);
 
 /* ---- demand.c ---- */
-bool ref_want(ref *r, tp_cell *c);                                            /* done, or r->waiting for it */
+/* done, or r->waiting for it */
+bool ref_want(ref *r, tp_cell *c);
 bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row);
-bool ref_demand_operands(ref *r, tp_cell *c);                                 /* all but CALL */
-int ref_branch(const ref *r, const tp_node *n);                              /* MERGE: the first that holds at env's point, -1: none */
+bool ref_demand_operands(ref *r, tp_cell *c); /* all but CALL */
+/* MERGE: the first that holds at env's point, -1: none */
+int ref_branch(const ref *r, const tp_node *n);
 
 /* ---- walking multi-indices ---- */
 void ref_strides(const ref_data *v, int64_t *stride);
-void ref_strides_broadcast(const ref_data *out, const ref_data *in, int64_t *stride);   /* of in, by out's axes; 0 where in has 1 or nothing */
+/* of in, by out's axes; 0 where in has 1 or nothing */
+void ref_strides_broadcast(const ref_data *out, const ref_data *in, int64_t *stride);
 
 /* ---- kernels: out has fresh zeroed data ---- */
-bool ref_elementwise(ref *r, tp_cell *c, ref_data *out, const ref_data *in);    /* elementwise.c: UN UNF LOG CAST BIN CMP SEL */
-bool ref_fold(ref *r, tp_cell *c, ref_data *out, const ref_data *in);           /* folding.c: RED ARG SCAN MM */
-bool ref_conv(ref *r, tp_cell *c, ref_data *out, const ref_data *in);    /* convolving.c: CONV */
-bool ref_move(ref *r, tp_cell *c, ref_data *out, const ref_data *in);           /* moving.c: MOVE but RESHAPE */
-bool ref_pick(ref *r, tp_cell *c, ref_data *out, const ref_data *in);           /* picking.c: GATH SORT; SORT has two outs */
-bool ref_env(ref *r, tp_cell *c, ref_data *out, const ref_data *in);            /* sourcing.c: ENV */
-bool ref_source(ref *r, tp_cell *c);                                          /* sourcing.c: SRC, by itself */
+/* elementwise.c: UN UNF LOG CAST BIN CMP SEL */
+bool ref_elementwise(ref *r, tp_cell *c, ref_data *out, const ref_data *in);
+/* folding.c: RED ARG SCAN MM */
+bool ref_fold(ref *r, tp_cell *c, ref_data *out, const ref_data *in);
+bool ref_conv(ref *r, tp_cell *c, ref_data *out, const ref_data *in); /* convolving.c: CONV */
+/* moving.c: MOVE but RESHAPE */
+bool ref_move(ref *r, tp_cell *c, ref_data *out, const ref_data *in);
+/* picking.c: GATH SORT; SORT has two outs */
+bool ref_pick(ref *r, tp_cell *c, ref_data *out, const ref_data *in);
+/* sourcing.c: ENV */
+bool ref_env(ref *r, tp_cell *c, ref_data *out, const ref_data *in);
+/* sourcing.c: SRC, by itself */
+bool ref_source(ref *r, tp_cell *c);
 
 /* ---- sums (folding.c), also of ACCUM: floats in f64, integers wrapping in i64 ---- */
-typedef struct ref_acc { bool flt, any; tp_red red; double f; int64_t i; } ref_acc;
+typedef struct ref_acc {
+  bool flt, any;
+  tp_red red;
+  double f;
+  int64_t i;
+} ref_acc;
 ref_acc ref_acc_start(tp_red red, tp_dtype d);
 void ref_acc_add(ref_acc *a, tp_dtype d, const void *p, int64_t i);
-bool ref_acc_end(const ref_acc *a, tp_dtype d, void *p, int64_t i);           /* false: max or min of no integers */
+/* false: max or min of no integers */
+bool ref_acc_end(const ref_acc *a, tp_dtype d, void *p, int64_t i);
 
 /* ---- looking.c: false where NaN or infinity arose; operands are r->ops ---- */
 bool ref_look(ref *r, tp_cell *c, const ref_data *out, const ref_data *in);
-bool ref_look_sum(ref *r, tp_cell *c, const ref_data *out);                    /* ACCUM */
+bool ref_look_sum(ref *r, tp_cell *c, const ref_data *out); /* ACCUM */
 
 /* ---- calling.c ---- */
-bool ref_call_step(ref *r, tp_cell *c);         /* makes the calls up to c's; r->waiting: stopped at operands */
-bool ref_call_demand(ref *r, tp_cell *c);       /* what one call at c's point takes */
-int ref_call_dims(const tp_node *n, const tp_sym **dims);                     /* those that are not in `over` */
+/* makes the calls up to c's; r->waiting: stopped at operands */
+bool ref_call_step(ref *r, tp_cell *c);
+bool ref_call_demand(ref *r, tp_cell *c); /* what one call at c's point takes */
+/* those that are not in `over` */
+int ref_call_dims(const tp_node *n, const tp_sym **dims);
 const tp_node **ref_calls_reached(ref *r, int *n);
-ref_answer ref_call_seek(ref *r, const tp_node *n);                           /* on to a point that is alive; NO: it has been called everywhere */
+/* on to a point that is alive; NO: it has been called everywhere */
+ref_answer ref_call_seek(ref *r, const tp_node *n);
 /* The next point of a callback, all dims; false: it has been called everywhere. */
 bool ref_call_next(ref *r, const tp_node *n, int64_t *at);
-void ref_call_at(ref *r, const tp_node *n, const int64_t *at, bool ended);   /* that point is the next */
-bool ref_call_all(ref *r);                      /* every callback of the graph at every point, merged in lexicographic order */
+/* that point is the next */
+void ref_call_at(ref *r, const tp_node *n, const int64_t *at, bool ended);
+/* every callback of the graph at every point, merged in lexicographic order */
+bool ref_call_all(ref *r);
 #endif

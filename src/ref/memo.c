@@ -3,7 +3,9 @@
 
 /* ---- cells ---- */
 
-static uint64_t cell_hash(const tp_node *n, const int64_t *at) { return tp_hash(at, (size_t)n->ndom * sizeof *at, (uint64_t)n->id); }
+static uint64_t cell_hash(const tp_node *n, const int64_t *at) {
+  return tp_hash(at, (size_t)n->ndom * sizeof *at, (uint64_t)n->id);
+}
 
 static void memo_grow(ref *r) {
   int64_t nslot = r->nslot ? r->nslot * 2 : 1024;
@@ -38,14 +40,18 @@ tp_cell *ref_cell(ref *r, const tp_node *n, const int64_t *at) {
 
 /* Are its data those of an operand that counts, or somebody else's? */
 static bool is_alias(const tp_node *n, const bool *whole) {
-  bool alias = n->op == TP_OP_RESHAPE || n->op == TP_OP_DETACH || n->op == TP_OP_CONST || n->op == TP_OP_INPUT || n->op == TP_OP_READ;
-  for (int k = 0; n->op == TP_OP_READ && k < n->in[0].src.node->ndom; k++) alias &= !n->attr.at[k].range;
+  bool alias = n->op == TP_OP_RESHAPE || n->op == TP_OP_DETACH || n->op == TP_OP_CONST ||
+      n->op == TP_OP_INPUT || n->op == TP_OP_READ;
+  for (int k = 0; n->op == TP_OP_READ && k < n->in[0].src.node->ndom; k++)
+    alias &= !n->attr.at[k].range;
   for (int k = 0; n->op == TP_OP_MERGE && k < n->nin; k++) alias |= whole[n->in[k].src.node->id];
   return alias;
 }
 
 static int64_t node_bytes(const tp_node *n, const bool *whole, const tp_run *run) {
-  int64_t shape[TP_MAXRANK], each = (int64_t)(sizeof(tp_cell) + sizeof(void *) * (size_t)n->nout + sizeof(int64_t) * (size_t)n->ndom);
+  int64_t shape[TP_MAXRANK],
+      each = (int64_t)(sizeof(tp_cell) + sizeof(void *) * (size_t)n->nout +
+          sizeof(int64_t) * (size_t)n->ndom);
   for (int o = 0; o < n->nout && !is_alias(n, whole); o++) {
     int64_t bytes = tp_dtype_size(n->out[o].dtype);
     int rank = tp_run_shape(run, 0, NULL, &n->out[o], shape);
@@ -59,7 +65,8 @@ static int64_t node_bytes(const tp_node *n, const bool *whole, const tp_run *run
   return each;
 }
 
-int64_t tp_ref_bytes(const tp_graph *g, const bool *whole, const int64_t *given, tp_piece *v, int *n) {
+int64_t tp_ref_bytes(
+    const tp_graph *g, const bool *whole, const int64_t *given, tp_piece *v, int *n) {
   int nsym = tp_nsym(g->ix);
   int64_t *env = tp_alloc(sizeof *env * (size_t)nsym), sum = 0;
   if (!env) return -1;
@@ -69,7 +76,9 @@ int64_t tp_ref_bytes(const tp_graph *g, const bool *whole, const int64_t *given,
     const tp_node *x = g->nodes.v[i];
     int64_t bytes = node_bytes(x, whole, &(tp_run){ .env = env });
     sum = tp_sum_bytes(sum, bytes);
-    if (v) v[(*n)++] = (tp_piece){ "", tp_own_name(x) ? tp_own_name(x) : tp_op_said(x->op), x->pos, bytes };
+    if (v)
+      v[(*n)++] =
+          (tp_piece){ "", tp_own_name(x) ? tp_own_name(x) : tp_op_said(x->op), x->pos, bytes };
   }
   tp_free(env);
   return sum;
@@ -127,7 +136,8 @@ bool ref_next(int n, const int64_t *lo, const int64_t *hi, int64_t *at) {
 static bool shape_fail(ref *r, tp_cell *c, const ref_data *v) {
   bool negative = false;
   for (int k = 0; k < v->rank; k++) negative |= v->shape[k] < 0;
-  return negative ? ref_fail(r, c, TP_E_SHAPE, "an extent is negative") : ref_fail(r, c, TP_E_MEMORY, "more than 2^63 bytes");
+  return negative ? ref_fail(r, c, TP_E_SHAPE, "an extent is negative")
+                  : ref_fail(r, c, TP_E_MEMORY, "more than 2^63 bytes");
 }
 
 bool ref_view(ref *r, tp_cell *c, int out, ref_data *v) {
@@ -170,7 +180,8 @@ void ref_strides_broadcast(const ref_data *out, const ref_data *in, int64_t *str
   }
 }
 
-/* ---- arrays over a domain: one slot a point; an extent that varies over the domain has its largest value there, the rest of the slot is zero ---- */
+/* ---- arrays over a domain: one slot a point; an extent that varies over the domain has its
+ * largest value there, the rest of the slot is zero ---- */
 
 /* The slot of c's point: its view, inside the array's data. False: v does not fit into it. */
 static bool slot_of(ref *r, tp_cell *c, const tp_array *a, const ref_data *v, ref_data *slot) {
@@ -183,11 +194,16 @@ static bool slot_of(ref *r, tp_cell *c, const tp_array *a, const ref_data *v, re
     fits = v->shape[k] <= slot->shape[k];
   }
   for (int k = 0; fits && k < n->ndom; k++) fits = ref_at(c)[k] < a->shape[k];
-  if (fits) slot->data = (char *)a->data + (size_t)(ref_number(r, n->ndom, n->dom, ref_at(c)) * slot->n) * (size_t)tp_dtype_size(v->dtype);
+  if (fits)
+    slot->data = (char *)a->data +
+        (size_t)(ref_number(r, n->ndom, n->dom, ref_at(c)) * slot->n) *
+            (size_t)tp_dtype_size(v->dtype);
   return fits;
 }
 
-static bool same_shape(const ref_data *a, const ref_data *b) { return !a->rank || memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0; }
+static bool same_shape(const ref_data *a, const ref_data *b) {
+  return !a->rank || memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0;
+}
 
 /* Element by element over the smaller shape, `box`. */
 static void copy_box(const ref_data *box, const ref_data *to, const ref_data *from) {
@@ -197,13 +213,15 @@ static void copy_box(const ref_data *box, const ref_data *to, const ref_data *fr
   ref_strides(from, sf);
   tp_walk w;
   for (tp_walk_start(&w, box->rank, box->shape); w.ok; tp_walk_next(&w))
-    memcpy((char *)to->data + (size_t)tp_walk_offset(&w, st) * size, (const char *)from->data + (size_t)tp_walk_offset(&w, sf) * size, size);
+    memcpy((char *)to->data + (size_t)tp_walk_offset(&w, st) * size,
+        (const char *)from->data + (size_t)tp_walk_offset(&w, sf) * size, size);
 }
 
 bool ref_from_array(ref *r, tp_cell *c, const tp_array *a) {
   ref_data v, slot;
   if (!ref_view(r, c, 0, &v)) return false;
-  if (!slot_of(r, c, a, &v, &slot)) return ref_fail(r, c, TP_E_INPUT, "the array given has another dtype or shape than declared");
+  if (!slot_of(r, c, a, &v, &slot))
+    return ref_fail(r, c, TP_E_INPUT, "the array given has another dtype or shape than declared");
   if (same_shape(&v, &slot)) {
     c->data[0] = slot.data;
     return true;
@@ -216,7 +234,8 @@ bool ref_from_array(ref *r, tp_cell *c, const tp_array *a) {
 bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a) {
   ref_data v, slot;
   if (!ref_view(r, c, out, &v)) return false;
-  if (!slot_of(r, c, a, &v, &slot)) return ref_fail(r, c, TP_E_RAGGED, "an output larger than its place");
+  if (!slot_of(r, c, a, &v, &slot))
+    return ref_fail(r, c, TP_E_RAGGED, "an output larger than its place");
   copy_box(&v, &slot, &v);
   return true;
 }
@@ -231,12 +250,14 @@ const char *ref_label(ref *r, const tp_node *n) {
 const char *ref_where(ref *r, const tp_node *n, const int64_t *at) {
   const char *text = "";
   for (int k = 0; k < n->ndom; k++)
-    text = tp_printf(&r->arena, "%s%s%s = %lld", text, k ? ", " : " at ", n->dom[k]->name, (long long)at[k]);
+    text = tp_printf(
+        &r->arena, "%s%s%s = %lld", text, k ? ", " : " at ", n->dom[k]->name, (long long)at[k]);
   return text;
 }
 
 bool ref_fail(ref *r, tp_cell *c, tp_code code, const char *fmt, ...) {
   char text[512];
   TP_FORMAT(text, fmt);
-  return tp_fail(r->err, code, c->node->pos, "%s: %s%s: %s", tp_code_word(code), ref_label(r, c->node), ref_where(r, c->node, ref_at(c)), text);
+  return tp_fail(r->err, code, c->node->pos, "%s: %s%s: %s", tp_code_word(code),
+      ref_label(r, c->node), ref_where(r, c->node, ref_at(c)), text);
 }

@@ -1,4 +1,5 @@
-/* moving.c: elements copied to other places. Every one is: for each element of the result, where in the operand it comes from. */
+/* moving.c: elements copied to other places. Every one is: for each element of the result, where in
+ * the operand it comes from. */
 #include "ref/machine.h"
 
 static void copy(ref_data *out, int64_t i, const ref_data *x, int64_t at) {
@@ -10,7 +11,8 @@ static void copy(ref_data *out, int64_t i, const ref_data *x, int64_t at) {
 static bool strided(ref_data *out, const ref_data *x, int64_t start, const int64_t *stride) {
   tp_walk w;
   int64_t i = 0;
-  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++) copy(out, i, x, start + tp_walk_offset(&w, stride));
+  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++)
+    copy(out, i, x, start + tp_walk_offset(&w, stride));
   return true;
 }
 
@@ -29,9 +31,11 @@ static bool expand(ref_data *out, const ref_data *x) {
 
 static bool slice(ref *r, tp_cell *c, ref_data *out, const ref_data *x) {
   const tp_attr *a = &c->node->attr;
-  int64_t stride[TP_MAXRANK], lo = tp_ix_evalq(a->ix[0], r->env), n = out->shape[a->axis], step = a->i[0];
+  int64_t stride[TP_MAXRANK], lo = tp_ix_evalq(a->ix[0], r->env), n = out->shape[a->axis],
+                              step = a->i[0];
   if (n > 0 && (lo < 0 || lo + (n - 1) * step >= x->shape[a->axis]))
-    return ref_fail(r, c, TP_E_DOMAIN, "elements %lld .. %lld of an axis of %lld", (long long)lo, (long long)(lo + (n - 1) * step + 1), (long long)x->shape[a->axis]);
+    return ref_fail(r, c, TP_E_DOMAIN, "elements %lld .. %lld of an axis of %lld", (long long)lo,
+        (long long)(lo + (n - 1) * step + 1), (long long)x->shape[a->axis]);
   ref_strides(x, stride);
   int64_t start = lo * stride[a->axis];
   stride[a->axis] *= step;
@@ -69,16 +73,19 @@ static bool unfold(const tp_attr *a, ref_data *out, const ref_data *x) {
 
 /* Each element is the sum of its copies, in the order of windows. */
 static bool fold(const tp_attr *a, ref_data *out, const ref_data *x) {
-  int64_t own[TP_MAXRANK], stride[TP_MAXRANK] = { 0 }, n = x->shape[a->axis], size = x->shape[a->axis + 1], i = 0;
+  int64_t own[TP_MAXRANK], stride[TP_MAXRANK] = { 0 }, n = x->shape[a->axis],
+                           size = x->shape[a->axis + 1], i = 0;
   ref_strides(x, own);
-  for (int k = 0; k < out->rank; k++) stride[k] = k < a->axis ? own[k] : k > a->axis ? own[k + 1] : 0;
+  for (int k = 0; k < out->rank; k++)
+    stride[k] = k < a->axis ? own[k] : k > a->axis ? own[k + 1] : 0;
   tp_walk w;
   for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++) {
     ref_acc acc = ref_acc_start(TP_RED_SUM, out->dtype);
     for (int64_t p = 0; p < n; p++) {
       int64_t rest = w.at[a->axis] - p * a->i[0];
       if (rest < 0 || rest % a->i[1] || rest / a->i[1] >= size) continue;
-      ref_acc_add(&acc, x->dtype, x->data, tp_walk_offset(&w, stride) + p * own[a->axis] + rest / a->i[1] * own[a->axis + 1]);
+      ref_acc_add(&acc, x->dtype, x->data,
+          tp_walk_offset(&w, stride) + p * own[a->axis] + rest / a->i[1] * own[a->axis + 1]);
     }
     ref_acc_end(&acc, out->dtype, out->data, i);
   }
@@ -91,7 +98,8 @@ static bool concat(const tp_node *n, ref_data *out, const ref_data *in) {
   for (int k = 0; k < n->nin; k++) {
     tp_walk w;
     int64_t i = 0;
-    for (tp_walk_start(&w, in[k].rank, in[k].shape); w.ok; tp_walk_next(&w), i++) copy(out, tp_walk_offset(&w, stride) + done, &in[k], i);
+    for (tp_walk_start(&w, in[k].rank, in[k].shape); w.ok; tp_walk_next(&w), i++)
+      copy(out, tp_walk_offset(&w, stride) + done, &in[k], i);
     done += in[k].shape[n->attr.axis] * stride[n->attr.axis];
   }
   return true;
@@ -100,14 +108,14 @@ static bool concat(const tp_node *n, ref_data *out, const ref_data *in) {
 bool ref_move(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   const tp_attr *a = &c->node->attr;
   switch (c->node->op) {
-    case TP_OP_PERMUTE: return permute(a, out, in);
-    case TP_OP_EXPAND: return expand(out, in);
-    case TP_OP_SLICE: return slice(r, c, out, in);
-    case TP_OP_FLIP: return flip(a, out, in);
-    case TP_OP_PAD: return pad(r, a, out, in);
-    case TP_OP_UNFOLD: return unfold(a, out, in);
-    case TP_OP_FOLD: return fold(a, out, in);
-    case TP_OP_CONCAT: return concat(c->node, out, in);
-    default: return !TP_NEVER(true);
+  case TP_OP_PERMUTE: return permute(a, out, in);
+  case TP_OP_EXPAND: return expand(out, in);
+  case TP_OP_SLICE: return slice(r, c, out, in);
+  case TP_OP_FLIP: return flip(a, out, in);
+  case TP_OP_PAD: return pad(r, a, out, in);
+  case TP_OP_UNFOLD: return unfold(a, out, in);
+  case TP_OP_FOLD: return fold(a, out, in);
+  case TP_OP_CONCAT: return concat(c->node, out, in);
+  default: return !TP_NEVER(true);
   }
 }

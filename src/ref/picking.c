@@ -6,11 +6,15 @@
 /* Index number i of k, checked against an axis of n. */
 static bool pick(ref *r, tp_cell *c, const ref_data *k, int64_t i, int64_t n, int64_t *at) {
   *at = tp_geti(k->dtype, k->data, i);
-  return (*at >= 0 && *at < n) || ref_fail(r, c, TP_E_INPUT, "index %lld is outside 0 .. %lld", (long long)*at, (long long)n - 1);
+  return (*at >= 0 && *at < n) ||
+      ref_fail(
+          r, c, TP_E_INPUT, "index %lld is outside 0 .. %lld", (long long)*at, (long long)n - 1);
 }
 
-/* Strides by the axes of `wide`, which is x with attr.axis replaced by the axes of k: into x (0 along k's axes) and into k (0 along the others). */
-static void replaced(const ref_data *wide, const ref_data *x, const ref_data *k, int axis, int64_t *sx, int64_t *sk) {
+/* Strides by the axes of `wide`, which is x with attr.axis replaced by the axes of k: into x (0
+ * along k's axes) and into k (0 along the others). */
+static void replaced(const ref_data *wide, const ref_data *x, const ref_data *k, int axis,
+    int64_t *sx, int64_t *sk) {
   int64_t x_own[TP_MAXRANK], k_own[TP_MAXRANK];
   ref_strides(x, x_own);
   ref_strides(k, k_own);
@@ -27,12 +31,18 @@ static int64_t stride_of(const ref_data *x, int axis) {
   return s[axis];
 }
 
-/* The places of one element: `wide` at w is number i; in x (along the axis at the index that k holds) `at`. Both gathers and both scatters are loops over these. */
-typedef struct place { tp_walk w; int64_t i, at, sx[TP_MAXRANK], sk[TP_MAXRANK], step; } place;
+/* The places of one element: `wide` at w is number i; in x (along the axis at the index that k
+ * holds) `at`. Both gathers and both scatters are loops over these. */
+typedef struct place {
+  tp_walk w;
+  int64_t i, at, sx[TP_MAXRANK], sk[TP_MAXRANK], step;
+} place;
 
-static void place_start(place *p, const tp_node *n, const ref_data *wide, const ref_data *x, const ref_data *k) {
+static void place_start(
+    place *p, const tp_node *n, const ref_data *wide, const ref_data *x, const ref_data *k) {
   int axis = n->attr.axis;
-  if (n->op == TP_OP_INDEX_SELECT || n->op == TP_OP_INDEX_ADD) replaced(wide, x, k, axis, p->sx, p->sk);
+  if (n->op == TP_OP_INDEX_SELECT || n->op == TP_OP_INDEX_ADD)
+    replaced(wide, x, k, axis, p->sx, p->sk);
   else {
     ref_strides(x, p->sx);
     ref_strides(k, p->sk);
@@ -44,7 +54,8 @@ static void place_start(place *p, const tp_node *n, const ref_data *wide, const 
 
 static bool place_find(ref *r, tp_cell *c, place *p, const ref_data *x, const ref_data *k) {
   int64_t index;
-  if (!pick(r, c, k, tp_walk_offset(&p->w, p->sk), x->shape[c->node->attr.axis], &index)) return false;
+  if (!pick(r, c, k, tp_walk_offset(&p->w, p->sk), x->shape[c->node->attr.axis], &index))
+    return false;
   p->at = tp_walk_offset(&p->w, p->sx) + index * p->step;
   return true;
 }
@@ -55,19 +66,22 @@ static bool gather(ref *r, tp_cell *c, ref_data *out, const ref_data *x, const r
   place_start(&p, c->node, out, x, k);
   for (tp_walk_start(&p.w, out->rank, out->shape); p.w.ok; tp_walk_next(&p.w), p.i++) {
     if (!place_find(r, c, &p, x, k)) return false;
-    memcpy((char *)out->data + (size_t)p.i * size, (const char *)x->data + (size_t)p.at * size, size);
+    memcpy(
+        (char *)out->data + (size_t)p.i * size, (const char *)x->data + (size_t)p.at * size, size);
   }
   return true;
 }
 
 /* The base, then every element of src in row-major order; sums in f64 or i64, rounded once. */
-static bool scatter(ref *r, tp_cell *c, ref_data *out, const ref_data *base, const ref_data *k, const ref_data *src) {
+static bool scatter(ref *r, tp_cell *c, ref_data *out, const ref_data *base, const ref_data *k,
+    const ref_data *src) {
   ref_acc *acc = TP_NEWN(&r->arena, ref_acc, out->n);
   for (int64_t i = 0; i < out->n; i++) {
     acc[i] = ref_acc_start(TP_RED_SUM, out->dtype);
     ref_acc_add(&acc[i], base->dtype, base->data, i);
   }
-  bool same = c->node->op == TP_OP_SCATTER_ADD;                         /* src may be larger than k there */
+  /* src may be larger than k there */
+  bool same = c->node->op == TP_OP_SCATTER_ADD;
   int64_t own[TP_MAXRANK];
   ref_strides(src, own);
   place p;
@@ -80,7 +94,8 @@ static bool scatter(ref *r, tp_cell *c, ref_data *out, const ref_data *base, con
   return true;
 }
 
-static bool put_at(ref_data *out, const ref_data *base, const ref_data *k, const ref_data *src, int axis) {
+static bool put_at(
+    ref_data *out, const ref_data *base, const ref_data *k, const ref_data *src, int axis) {
   size_t size = (size_t)tp_dtype_size(out->dtype);
   int64_t to[TP_MAXRANK], from[TP_MAXRANK], i = 0, step = stride_of(out, axis);
   ref_strides(out, to);
@@ -91,14 +106,19 @@ static bool put_at(ref_data *out, const ref_data *base, const ref_data *k, const
   for (tp_walk_start(&w, k->rank, k->shape); w.ok; tp_walk_next(&w), i++) {
     int64_t at = tp_geti(k->dtype, k->data, i);
     if (at < 0 || at >= out->shape[axis]) continue;
-    memcpy((char *)out->data + (size_t)(tp_walk_offset(&w, to) + at * step) * size, (const char *)src->data + (size_t)tp_walk_offset(&w, from) * size, size);
+    memcpy((char *)out->data + (size_t)(tp_walk_offset(&w, to) + at * step) * size,
+        (const char *)src->data + (size_t)tp_walk_offset(&w, from) * size, size);
   }
   return true;
 }
 
 /* ---- sorting ---- */
 
-typedef struct sort_item { double f; int64_t i, at; } sort_item;       /* f of floats, i of integers, the other 0 */
+/* f of floats, i of integers, the other 0 */
+typedef struct sort_item {
+  double f;
+  int64_t i, at;
+} sort_item;
 
 /* NaN last in both directions; equal elements keep their order. */
 static int ascending(const void *pa, const void *pb) {
@@ -128,7 +148,8 @@ static bool sort(ref *r, const tp_attr *a, ref_data *out, const ref_data *x) {
   for (tp_walk_start(&w, x->rank, lines); w.ok; tp_walk_next(&w)) {
     int64_t base = tp_walk_offset(&w, stride), step = stride[a->axis];
     for (int64_t i = 0; i < n; i++)
-      line[i] = (sort_item){ flt ? tp_get(x->dtype, x->data, base + i * step) : 0, flt ? 0 : tp_geti(x->dtype, x->data, base + i * step), i };
+      line[i] = (sort_item){ flt ? tp_get(x->dtype, x->data, base + i * step) : 0,
+        flt ? 0 : tp_geti(x->dtype, x->data, base + i * step), i };
     qsort(line, (size_t)n, sizeof *line, a->flag ? descending : ascending);
     for (int64_t i = 0; i < n; i++) {
       if (flt) tp_put(out[0].dtype, out[0].data, base + i * step, line[i].f);
@@ -140,7 +161,8 @@ static bool sort(ref *r, const tp_attr *a, ref_data *out, const ref_data *x) {
 }
 
 /* Rows of x times the matrices of w that k names; terms in order, rounded once. */
-static bool taken(ref *r, tp_cell *c, ref_data *out, const ref_data *x, const ref_data *k, const ref_data *w) {
+static bool taken(
+    ref *r, tp_cell *c, ref_data *out, const ref_data *x, const ref_data *k, const ref_data *w) {
   int64_t m = x->shape[x->rank - 2], depth = w->shape[1], n = w->shape[2], all = 1, at;
   for (int i = 0; i < out->rank; i++) all *= out->shape[i];
   for (int64_t i = 0; i < all; i++) {
@@ -150,8 +172,11 @@ static bool taken(ref *r, tp_cell *c, ref_data *out, const ref_data *x, const re
     uint64_t whole = 0;
     for (int64_t p = 0; p < depth; p++) {
       int64_t ix = row * depth + p, iw = (at * depth + p) * n + col;
-      if (tp_dtype_float(out->dtype)) sum += tp_get(x->dtype, x->data, ix) * tp_get(w->dtype, w->data, iw);
-      else whole += (uint64_t)tp_geti(x->dtype, x->data, ix) * (uint64_t)tp_geti(w->dtype, w->data, iw);
+      if (tp_dtype_float(out->dtype))
+        sum += tp_get(x->dtype, x->data, ix) * tp_get(w->dtype, w->data, iw);
+      else
+        whole +=
+            (uint64_t)tp_geti(x->dtype, x->data, ix) * (uint64_t)tp_geti(w->dtype, w->data, iw);
     }
     if (tp_dtype_float(out->dtype)) tp_put(out->dtype, out->data, i, sum);
     else tp_puti(out->dtype, out->data, i, (int64_t)whole);
@@ -161,10 +186,12 @@ static bool taken(ref *r, tp_cell *c, ref_data *out, const ref_data *x, const re
 
 bool ref_pick(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   switch (c->node->op) {
-    case TP_OP_INDEX_SELECT: case TP_OP_GATHER: return gather(r, c, out, &in[0], &in[1]);
-    case TP_OP_INDEX_ADD: case TP_OP_SCATTER_ADD: return scatter(r, c, out, &in[0], &in[1], &in[2]);
-    case TP_OP_MATMUL_AT: return taken(r, c, out, &in[0], &in[1], &in[2]);
-    case TP_OP_PUT: return put_at(out, &in[0], &in[1], &in[2], c->node->attr.axis);
-    default: return sort(r, &c->node->attr, out, in);
+  case TP_OP_INDEX_SELECT:
+  case TP_OP_GATHER: return gather(r, c, out, &in[0], &in[1]);
+  case TP_OP_INDEX_ADD:
+  case TP_OP_SCATTER_ADD: return scatter(r, c, out, &in[0], &in[1], &in[2]);
+  case TP_OP_MATMUL_AT: return taken(r, c, out, &in[0], &in[1], &in[2]);
+  case TP_OP_PUT: return put_at(out, &in[0], &in[1], &in[2], c->node->attr.axis);
+  default: return sort(r, &c->node->attr, out, in);
   }
 }

@@ -1,8 +1,15 @@
-/* reach.c: which tick each value has to wait for. The evaluator's walk without its arithmetic: a cell's `late` is the greatest number, in the box of the
- * tick dims, of a tick whose input or callback it needs. At small bounds, of which those count at which the program is legal. */
+/* reach.c: which tick each value has to wait for. The evaluator's walk without its arithmetic: a
+ * cell's `late` is the greatest number, in the box of the tick dims, of a tick whose input or
+ * callback it needs. At small bounds, of which those count at which the program is legal. */
 #include "ref/machine.h"
 
-typedef struct { ref *r; int n; const tp_sym *const *dims; const tp_graph *g; } reach;    /* r: of a copy of g in which no dim ends before its bound */
+/* r: of a copy of g in which no dim ends before its bound */
+typedef struct {
+  ref *r;
+  int n;
+  const tp_sym *const *dims;
+  const tp_graph *g;
+} reach;
 
 static bool has_all(const reach *q, int n, const tp_sym *const *dom) {
   for (int k = 0; k < q->n; k++)
@@ -20,7 +27,8 @@ static int64_t tick_of(const reach *q, tp_cell *c) {
   int64_t at[TP_MAXDIM];
   ref_point(q->r, c->node, ref_at(c));
   for (int k = 0; k < q->n; k++)
-    at[k] = tp_dom_has(c->node->ndom, c->node->dom, q->dims[k]) ? q->r->env[q->dims[k]->id] : ref_bound(q->r, q->dims[k]) - 1;
+    at[k] = tp_dom_has(c->node->ndom, c->node->dom, q->dims[k]) ? q->r->env[q->dims[k]->id]
+                                                                : ref_bound(q->r, q->dims[k]) - 1;
   return ref_number(q->r, q->n, q->dims, at);
 }
 
@@ -49,8 +57,11 @@ static bool call_before(const reach *q, const tp_node *n, const int64_t *at, int
 static bool demand(const reach *q, tp_cell *c) {
   int64_t other[TP_MAXDIM];
   if (c->node->op != TP_OP_CALL) return ref_demand_operands(q->r, c);
-  if (!first_of_call(c->node, ref_at(c), other)) return ref_demand(q->r, c, (tp_val){ (tp_node *)c->node, 0 }, other, 0);
-  if (call_before(q, c->node, ref_at(c), other) && !ref_demand(q->r, c, (tp_val){ (tp_node *)c->node, 0 }, other, 0)) return false;
+  if (!first_of_call(c->node, ref_at(c), other))
+    return ref_demand(q->r, c, (tp_val){ (tp_node *)c->node, 0 }, other, 0);
+  if (call_before(q, c->node, ref_at(c), other) &&
+      !ref_demand(q->r, c, (tp_val){ (tp_node *)c->node, 0 }, other, 0))
+    return false;
   return ref_call_demand(q->r, c);
 }
 
@@ -68,10 +79,12 @@ static bool demand_done(const reach *q, tp_cell *c, const tp_stop *s, int64_t up
   return true;
 }
 
-/* Is something sent to n by a map that mentions the end? At which points is said at the operand's. */
+/* Is something sent to n by a map that mentions the end? At which points is said at the operand's.
+ */
 static bool is_sent(const tp_node *n, const tp_stop *s) {
   bool any = false;
-  for (int k = 0; k < n->nin && n->op == TP_OP_ACCUM; k++) any |= !n->in[k].gather && ref_contribution_asks(n, &n->in[k], s->sym);
+  for (int k = 0; k < n->nin && n->op == TP_OP_ACCUM; k++)
+    any |= !n->in[k].gather && ref_contribution_asks(n, &n->in[k], s->sym);
   return any;
 }
 
@@ -82,7 +95,8 @@ static bool demand_ends(const reach *q, tp_cell *c) {
     const tp_stop *s = &q->g->stops.v[i];
     ref_point(q->r, n, ref_at(c));
     int64_t least = tp_dom_has(n->ndom, n->dom, s->dim) ? q->r->env[s->dim->id] + 1 : 1;
-    bool waits = is_sent(n, s) || (ref_mentions(n, s->sym) && !ref_says_same(q->r, q->g, n, s->dim, least));
+    bool waits =
+        is_sent(n, s) || (ref_mentions(n, s->sym) && !ref_says_same(q->r, q->g, n, s->dim, least));
     int64_t upto = waits ? ref_bound(q->r, s->dim) : 0;
     for (int d = 0; d < n->ndom; d++)
       if (n->op == TP_OP_CALL && n->dom[d] == s->dim) upto = TP_MAX(upto, ref_at(c)[d]);
@@ -118,8 +132,10 @@ static bool follow(const reach *q, const tp_node *n, const int64_t *at, tp_cell 
   return true;
 }
 
-/* Is it known by tick `now` whether the point is there? What ended it at t - 1 is; what did before is asked at other points. */
-static bool knows_ends(const reach *q, const tp_node *n, const int64_t *point, int64_t now, bool *in_time) {
+/* Is it known by tick `now` whether the point is there? What ended it at t - 1 is; what did before
+ * is asked at other points. */
+static bool knows_ends(
+    const reach *q, const tp_node *n, const int64_t *point, int64_t now, bool *in_time) {
   for (int i = 0; i < q->g->stops.n; i++) {
     const tp_node *done = q->g->stops.v[i].done.node;
     int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM];
@@ -127,10 +143,12 @@ static bool knows_ends(const reach *q, const tp_node *n, const int64_t *point, i
     for (int k = 0; k < done->ndom; k++) {
       lo[k] = 0, hi[k] = ref_bound(q->r, done->dom[k]);
       for (int d = 0; d < n->ndom; d++)
-        if (n->dom[d] == done->dom[k]) lo[k] = point[d] - (n->dom[d] == q->g->stops.v[i].dim), hi[k] = lo[k] + 1;
+        if (n->dom[d] == done->dom[k])
+          lo[k] = point[d] - (n->dom[d] == q->g->stops.v[i].dim), hi[k] = lo[k] + 1;
       if (lo[k] < 0) hi[k] = lo[k];
     }
-    for (bool more = ref_first(done->ndom, lo, hi, at); more; more = ref_next(done->ndom, lo, hi, at)) {
+    for (bool more = ref_first(done->ndom, lo, hi, at); more;
+         more = ref_next(done->ndom, lo, hi, at)) {
       tp_cell *c;
       if (!follow(q, done, at, &c)) return false;
       *in_time &= c->late <= now;
@@ -141,9 +159,10 @@ static bool knows_ends(const reach *q, const tp_node *n, const int64_t *point, i
 
 /* *in_time stays only if no point of n waits for a later tick than its own. */
 static bool judge(const reach *q, const tp_node *n, bool *in_time) {
-  int64_t lo[TP_MAXDIM] = {0}, hi[TP_MAXDIM], at[TP_MAXDIM];
+  int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM], at[TP_MAXDIM];
   for (int k = 0; k < n->ndom; k++) hi[k] = ref_bound(q->r, n->dom[k]);
-  for (bool more = *in_time && ref_first(n->ndom, lo, hi, at); more && *in_time; more = ref_next(n->ndom, lo, hi, at)) {
+  for (bool more = *in_time && ref_first(n->ndom, lo, hi, at); more && *in_time;
+       more = ref_next(n->ndom, lo, hi, at)) {
     tp_cell *c;
     if (!follow(q, n, at, &c)) return false;
     *in_time = c->late <= tick_of(q, c);
@@ -155,13 +174,17 @@ static bool judge(const reach *q, const tp_node *n, bool *in_time) {
 /* *in_time stays only if what ends a tick dim is known before the first tick beyond. */
 static bool judge_end(const reach *q, const tp_stop *s, bool *in_time) {
   const tp_node *n = s->done.node;
-  int64_t lo[TP_MAXDIM] = {0}, hi[TP_MAXDIM], at[TP_MAXDIM], next[TP_MAXDIM];
+  int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM], at[TP_MAXDIM], next[TP_MAXDIM];
   for (int k = 0; k < n->ndom; k++) hi[k] = ref_bound(q->r, n->dom[k]) - (n->dom[k] == s->dim);
-  for (bool more = *in_time && ref_first(n->ndom, lo, hi, at); more && *in_time; more = ref_next(n->ndom, lo, hi, at)) {
+  for (bool more = *in_time && ref_first(n->ndom, lo, hi, at); more && *in_time;
+       more = ref_next(n->ndom, lo, hi, at)) {
     tp_cell *c;
     if (!follow(q, n, at, &c)) return false;
     ref_point(q->r, n, at);
-    for (int k = 0; k < q->n; k++) next[k] = tp_dom_has(n->ndom, n->dom, q->dims[k]) ? q->r->env[q->dims[k]->id] + (q->dims[k] == s->dim) : 0;
+    for (int k = 0; k < q->n; k++)
+      next[k] = tp_dom_has(n->ndom, n->dom, q->dims[k])
+          ? q->r->env[q->dims[k]->id] + (q->dims[k] == s->dim)
+          : 0;
     *in_time = c->late < ref_number(q->r, q->n, q->dims, next);
   }
   return true;
@@ -178,27 +201,31 @@ static bool judge_all(const reach *q, bool *shown, bool *paced, bool *ends) {
   return true;
 }
 
-/* What lacks a tick dim and has one inside it is never whole at a tick; nor does a callback that lacks one belong to a tick. */
+/* What lacks a tick dim and has one inside it is never whole at a tick; nor does a callback that
+ * lacks one belong to a tick. */
 static void candidates(const reach *q, tp_graph *g, bool *shown, bool *paced, bool *ends) {
   for (int i = 0; i < g->stops.n; i++) ends[i] = tp_dom_has(q->n, q->dims, g->stops.v[i].dim);
   for (int i = 0; i < g->outputs.n; i++) {
     const tp_node *n = g->outputs.v[i].val.node;
     shown[i] = !g->outputs.v[i].hidden && tp_tick_depth(q->n, q->dims, n->ndom, n->dom) > 0;
   }
-  for (int i = 0; i < g->nodes.n; i++) paced[i] = g->nodes.v[i]->op == TP_OP_CALL && call_ticks(q, g->nodes.v[i]);
+  for (int i = 0; i < g->nodes.n; i++)
+    paced[i] = g->nodes.v[i]->op == TP_OP_CALL && call_ticks(q, g->nodes.v[i]);
 }
 
 /* A program that is not legal at these bounds, or whose walk fails there, says nothing. */
-static bool sample(tp_graph *g, int n, const tp_sym *const *dims, int64_t *env, bool *shown, bool *paced, bool *ends, bool *counts, tp_error *err) {
+static bool sample(tp_graph *g, int n, const tp_sym *const *dims, int64_t *env, bool *shown,
+    bool *paced, bool *ends, bool *counts, tp_error *err) {
   tp_error mine = { 0 };
   tp_run run = { .env = env };
   *counts = true;
-  for (int i = 0; i < g->boundchecks.n && *counts; i++) *counts = tp_ix_evalq(g->boundchecks.v[i].cond, env);
+  for (int i = 0; i < g->boundchecks.n && *counts; i++)
+    *counts = tp_ix_evalq(g->boundchecks.v[i].cond, env);
   if (!*counts) return true;
   ref *const r = tp_calloc(sizeof *r);
   if (!ref_open(r, err)) return false;
   volatile bool ok = true;
-  tp_graph endless = *g;                        /* no dim ends before its bound */
+  tp_graph endless = *g; /* no dim ends before its bound */
   endless.stops.n = 0;
   reach q = { r, n, dims, g };
   tp_guard oom;
@@ -211,20 +238,23 @@ static bool sample(tp_graph *g, int n, const tp_sym *const *dims, int64_t *env, 
 }
 
 /* Bounds for a sample: b, or `rest` of dims that do not tick; a window, a lag: also a short one. */
-static void set_bounds(tp_graph *g, int n, const tp_sym *const *dims, int64_t b, int64_t rest, int64_t *env) {
+static void set_bounds(
+    tp_graph *g, int n, const tp_sym *const *dims, int64_t b, int64_t rest, int64_t *env) {
   for (int i = 0; i < tp_nsym(g->ix); i++) {
     const tp_sym *d = tp_sym_at(g->ix, i)->dim;
     env[i] = d && !tp_dom_has(n, dims, d) ? rest : d || b % 2 ? b : 1;
   }
 }
 
-bool tp_ref_ticks(tp_graph *g, int n, const tp_sym *const *dims, bool *shown, bool *paced, bool *ends, tp_error *err) {
+bool tp_ref_ticks(tp_graph *g, int n, const tp_sym *const *dims, bool *shown, bool *paced,
+    bool *ends, tp_error *err) {
   reach q = { .n = n, .dims = dims };
   candidates(&q, g, shown, paced, ends);
   int left = TP_TUNE_TICKS_SAMPLES;
   int64_t *env = tp_calloc(sizeof *env * (size_t)(tp_nsym(g->ix) + 1));
   bool ok = env || tp_no_memory(err, g->pos), counts;
-  for (int64_t rest = 0; rest < 3 && left == TP_TUNE_TICKS_SAMPLES; rest++)      /* a program may be legal where other dims are short only */
+  /* a program may be legal where other dims are short only */
+  for (int64_t rest = 0; rest < 3 && left == TP_TUNE_TICKS_SAMPLES; rest++)
     for (int64_t b = 3; b <= TP_TUNE_TICKS_LARGEST && ok && left; b++) {
       set_bounds(g, n, dims, b, rest ? 3 - rest : b, env);
       ok = sample(g, n, dims, env, shown, paced, ends, &counts, err);

@@ -1,4 +1,5 @@
-/* ref.c: the stack machine, what each class of operator does when its operands are there, and the entry points. */
+/* ref.c: the stack machine, what each class of operator does when its operands are there, and the
+ * entry points. */
 #include "ref/machine.h"
 
 /* ---- computing one cell ---- */
@@ -18,7 +19,8 @@ static bool compute_read(ref *r, tp_cell *c) {
   if (!ref_new(r, c, 0, &out)) return false;
   if (!r->ops.n || !out.n) return true;
   size_t bytes = (size_t)(out.n / r->ops.n) * (size_t)tp_dtype_size(out.dtype);
-  for (int i = 0; i < r->ops.n; i++) memcpy((char *)out.data + (size_t)i * bytes, r->ops.v[i].cell->data[r->ops.v[i].out], bytes);
+  for (int i = 0; i < r->ops.n; i++)
+    memcpy((char *)out.data + (size_t)i * bytes, r->ops.v[i].cell->data[r->ops.v[i].out], bytes);
   return true;
 }
 
@@ -27,8 +29,10 @@ static bool compute_accum(ref *r, tp_cell *c) {
   if (!ref_new(r, c, 0, &out)) return false;
   for (int64_t e = 0; e < out.n; e++) {
     ref_acc a = ref_acc_start(c->node->attr.red, out.dtype);
-    for (int i = 0; i < r->ops.n; i++) ref_acc_add(&a, out.dtype, r->ops.v[i].cell->data[r->ops.v[i].out], r->ops.v[i].row + e);
-    if (!ref_acc_end(&a, out.dtype, out.data, e)) return ref_fail(r, c, TP_E_INPUT, "max or min of no integers");
+    for (int i = 0; i < r->ops.n; i++)
+      ref_acc_add(&a, out.dtype, r->ops.v[i].cell->data[r->ops.v[i].out], r->ops.v[i].row + e);
+    if (!ref_acc_end(&a, out.dtype, out.data, e))
+      return ref_fail(r, c, TP_E_INPUT, "max or min of no integers");
   }
   return c->node->attr.check != TP_CHECK_NAN || ref_look_sum(r, c, &out);
 }
@@ -40,16 +44,17 @@ static bool compute_init(ref *r, tp_cell *c) {
 
 static bool compute_time(ref *r, tp_cell *c) {
   switch (c->node->op) {
-    case TP_OP_READ: return compute_read(r, c);
-    case TP_OP_MERGE: return alias(r, c);
-    case TP_OP_ACCUM: return compute_accum(r, c);
-    case TP_OP_PINIT: return compute_init(r, c);
-    default: return ref_fail(r, c, TP_E_OPTION, "%s reached the evaluator", tp_ops[c->node->op].text);
+  case TP_OP_READ: return compute_read(r, c);
+  case TP_OP_MERGE: return alias(r, c);
+  case TP_OP_ACCUM: return compute_accum(r, c);
+  case TP_OP_PINIT: return compute_init(r, c);
+  default: return ref_fail(r, c, TP_E_OPTION, "%s reached the evaluator", tp_ops[c->node->op].text);
   }
 }
 
 /* Views of operands and results, then the kernel. */
-static bool compute_kernel(ref *r, tp_cell *c, bool (*kernel)(ref *, tp_cell *, ref_data *, const ref_data *)) {
+static bool compute_kernel(
+    ref *r, tp_cell *c, bool (*kernel)(ref *, tp_cell *, ref_data *, const ref_data *)) {
   ref_data out[8];
   TP_ASSERT(c->node->nout <= (int)TP_LEN(out));
   r->in.n = 0;
@@ -61,21 +66,34 @@ static bool compute_kernel(ref *r, tp_cell *c, bool (*kernel)(ref *, tp_cell *, 
   for (int o = 0; o < c->node->nout; o++)
     if (!ref_new(r, c, o, &out[o])) return false;
   ref_point(r, c->node, ref_at(c));
-  return kernel(r, c, out, r->in.v) && (c->node->attr.check != TP_CHECK_NAN || ref_look(r, c, out, r->in.v));
+  return kernel(r, c, out, r->in.v) &&
+      (c->node->attr.check != TP_CHECK_NAN || ref_look(r, c, out, r->in.v));
 }
 
 static bool compute(ref *r, tp_cell *c) {
   switch (tp_ops[c->node->op].cls) {
-    case TP_CLS_SRC: return ref_source(r, c);
-    case TP_CLS_TIME: return compute_time(r, c);
-    case TP_CLS_UN: case TP_CLS_UNF: case TP_CLS_LOG: case TP_CLS_CAST: case TP_CLS_BIN: case TP_CLS_CMP: case TP_CLS_SEL:
-      return c->node->op == TP_OP_DETACH ? alias(r, c) : compute_kernel(r, c, ref_elementwise);
-    case TP_CLS_RED: case TP_CLS_ARG: case TP_CLS_SCAN: case TP_CLS_MM: return compute_kernel(r, c, ref_fold);
-    case TP_CLS_CONV: return compute_kernel(r, c, ref_conv);
-    case TP_CLS_MOVE: return c->node->op == TP_OP_RESHAPE ? alias(r, c) : compute_kernel(r, c, ref_move);
-    case TP_CLS_GATH: case TP_CLS_SORT: return compute_kernel(r, c, ref_pick);
-    case TP_CLS_ENV: return compute_kernel(r, c, ref_env);
-    case TP_CLS_FX: case TP_CLS_GRAD: break;
+  case TP_CLS_SRC: return ref_source(r, c);
+  case TP_CLS_TIME: return compute_time(r, c);
+  case TP_CLS_UN:
+  case TP_CLS_UNF:
+  case TP_CLS_LOG:
+  case TP_CLS_CAST:
+  case TP_CLS_BIN:
+  case TP_CLS_CMP:
+  case TP_CLS_SEL:
+    return c->node->op == TP_OP_DETACH ? alias(r, c) : compute_kernel(r, c, ref_elementwise);
+  case TP_CLS_RED:
+  case TP_CLS_ARG:
+  case TP_CLS_SCAN:
+  case TP_CLS_MM: return compute_kernel(r, c, ref_fold);
+  case TP_CLS_CONV: return compute_kernel(r, c, ref_conv);
+  case TP_CLS_MOVE:
+    return c->node->op == TP_OP_RESHAPE ? alias(r, c) : compute_kernel(r, c, ref_move);
+  case TP_CLS_GATH:
+  case TP_CLS_SORT: return compute_kernel(r, c, ref_pick);
+  case TP_CLS_ENV: return compute_kernel(r, c, ref_env);
+  case TP_CLS_FX:
+  case TP_CLS_GRAD: break;
   }
   return ref_fail(r, c, TP_E_OPTION, "%s reached the evaluator", tp_ops[c->node->op].text);
 }
@@ -90,7 +108,9 @@ bool ref_early(ref *r, tp_cell *c) {
   if (n->op == TP_OP_CALL) ref_call_next(r, n, at);
   else memcpy(at, ref_at(c), sizeof *at * (size_t)n->ndom);
   for (int k = 0; k < r->ticks->n; k++)
-    if (!tp_dom_has(n->ndom, n->dom, r->ticks->dim[k]) || tp_dom_has(n->attr.nover, n->attr.over, r->ticks->dim[k])) return false;
+    if (!tp_dom_has(n->ndom, n->dom, r->ticks->dim[k]) ||
+        tp_dom_has(n->attr.nover, n->attr.over, r->ticks->dim[k]))
+      return false;
   ref_point(r, n, at);
   for (int k = 0; k < r->ticks->n; k++) {
     int64_t x = r->env[r->ticks->dim[k]->id];
@@ -99,8 +119,9 @@ bool ref_early(ref *r, tp_cell *c) {
   return n->op == TP_OP_INPUT;
 }
 
-/* What was demanded first is made first: of several points that fail the first in lexicographic order is met. Not between ticks, where what comes of a later
- * tick should be met soon: a recurrence from the last point on would be followed to its beginning. */
+/* What was demanded first is made first: of several points that fail the first in lexicographic
+ * order is met. Not between ticks, where what comes of a later tick should be met soon: a
+ * recurrence from the last point on would be followed to its beginning. */
 static void turn_round(ref *r, int from) {
   for (int i = from, j = r->stack.n - 1; i < j; i++, j--) {
     tp_cell *c = r->stack.v[i];
@@ -156,19 +177,21 @@ bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err) {
   r->scatter = TP_NEWN(&r->arena, ref_scatter *, g->nodes.n);
   r->calls = TP_NEWN(&r->arena, ref_calls *, g->nodes.n);
   for (int i = 0; i < g->inputs.n; i++)
-    if (g->inputs.v[i]->id >= 0) r->number[g->inputs.v[i]->id] = i;     /* -1: swept */
+    if (g->inputs.v[i]->id >= 0) r->number[g->inputs.v[i]->id] = i; /* -1: swept */
   return true;
 }
 
 static bool fill_output(ref *r, int i) {
   tp_val v = r->g->outputs.v[i].val;
-  int64_t lo[TP_MAXDIM] = {0}, hi[TP_MAXDIM], at[TP_MAXDIM];
+  int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM], at[TP_MAXDIM];
   for (int k = 0; k < v.node->ndom; k++) hi[k] = ref_bound(r, v.node->dom[k]);
-  for (bool more = ref_first(v.node->ndom, lo, hi, at); more; more = ref_next(v.node->ndom, lo, hi, at)) {
+  for (bool more = ref_first(v.node->ndom, lo, hi, at); more;
+       more = ref_next(v.node->ndom, lo, hi, at)) {
     tp_cell *c;
     ref_answer x = ref_seek(r, NULL, v.node->ndom, v.node->dom, lo, hi, at);
     if (x != REF_YES) return x == REF_NO;
-    if (!ref_eval(r, v.node, at, &c) || !ref_to_array(r, c, v.out, r->run->outputs[i])) return false;
+    if (!ref_eval(r, v.node, at, &c) || !ref_to_array(r, c, v.out, r->run->outputs[i]))
+      return false;
   }
   return true;
 }
@@ -189,7 +212,9 @@ static bool fill_first(ref *r) {
 
 /* ---- parameters, after a run that ended early ---- */
 
-static bool is_along_axis(const tp_node *w, int d) { return tp_dom_has(w->attr.nalong, w->attr.along, w->dom[d]); }
+static bool is_along_axis(const tp_node *w, int d) {
+  return tp_dom_has(w->attr.nalong, w->attr.along, w->dom[d]);
+}
 
 /* < 0: a lies before b, by the dims along which w evolves. */
 static int compare_along(const tp_node *w, const int64_t *a, const int64_t *b) {
@@ -204,8 +229,10 @@ static const int64_t *last_made(ref *r, const tp_node *w, const int64_t *before)
   const int64_t *last = NULL;
   for (int64_t h = 0; h < r->nslot; h++)
     for (tp_cell *c = r->slot[h]; c; c = c->next)
-      if (c->node == w && c->state == CELL_DONE && (!before || compare_along(w, ref_at(c), before) < 0) &&
-          (!last || compare_along(w, ref_at(c), last) > 0)) last = ref_at(c);
+      if (c->node == w && c->state == CELL_DONE &&
+          (!before || compare_along(w, ref_at(c), before) < 0) &&
+          (!last || compare_along(w, ref_at(c), last) > 0))
+        last = ref_at(c);
   return last;
 }
 
@@ -220,7 +247,8 @@ static bool copy_made(ref *r, const tp_node *w, const int64_t *point, tp_array *
     if (ref_cell(r, w, at)->state != CELL_DONE) return false;
   size_t part = n ? tp_array_bytes(to) / (size_t)n : 0;
   char *p = to->data;
-  for (bool more = ref_first(w->ndom, lo, hi, at); more; more = ref_next(w->ndom, lo, hi, at), p += part) {
+  for (bool more = ref_first(w->ndom, lo, hi, at); more;
+       more = ref_next(w->ndom, lo, hi, at), p += part) {
     ref_data v;
     if (ref_view(r, ref_cell(r, w, at), 0, &v)) memcpy(p, v.data, part);
   }
@@ -237,7 +265,8 @@ void ref_newest(ref *r, const bool *complete) {
   }
 }
 
-/* Without callbacks nothing has to be kept ahead of the outputs: what is made of a parameter stays. */
+/* Without callbacks nothing has to be kept ahead of the outputs: what is made of a parameter stays.
+ */
 static bool has_callbacks(const tp_graph *g) {
   bool any = false;
   for (int i = 0; i < g->nodes.n; i++)
@@ -247,7 +276,8 @@ static bool has_callbacks(const tp_graph *g) {
 
 static bool run_all(ref *r) {
   int done = 0;
-  bool ok = fill_first(r) && (!has_callbacks(r->g) || ref_call_all(r)), *complete = TP_NEWN(&r->arena, bool, r->g->outputs.n);
+  bool ok = fill_first(r) && (!has_callbacks(r->g) || ref_call_all(r)),
+       *complete = TP_NEWN(&r->arena, bool, r->g->outputs.n);
   for (; ok && done < r->g->outputs.n; done += ok) complete[done] = ok = fill_output(r, done);
   if (!ok) ref_newest(r, complete);
   if (r->cancelled) drop_outputs(r, done);
@@ -282,20 +312,24 @@ bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err) {
 static bool is_there(ref *r, const tp_node *n, const int64_t *at) {
   for (int k = 0; k < n->ndom; k++)
     if (at[k] < 0 || at[k] >= ref_bound(r, n->dom[k])) {
-      tp_fail(r->err, TP_E_DOMAIN, n->pos, "domain: %s has no point %s = %lld (%s = %lld)", ref_label(r, n), n->dom[k]->name, (long long)at[k],
-              n->dom[k]->bound->name, (long long)ref_bound(r, n->dom[k]));
+      tp_fail(r->err, TP_E_DOMAIN, n->pos, "domain: %s has no point %s = %lld (%s = %lld)",
+          ref_label(r, n), n->dom[k]->name, (long long)at[k], n->dom[k]->bound->name,
+          (long long)ref_bound(r, n->dom[k]));
       return false;
     }
   int which = 0;
   ref_answer alive = ref_alive(r, NULL, n->ndom, n->dom, at, &which);
-  if (alive == REF_NO) tp_fail(r->err, TP_E_DOMAIN, n->pos, "domain: %s has no point%s: '%s' has ended there", ref_label(r, n), ref_where(r, n, at), r->ending[which].stop->dim->name);
+  if (alive == REF_NO)
+    tp_fail(r->err, TP_E_DOMAIN, n->pos, "domain: %s has no point%s: '%s' has ended there",
+        ref_label(r, n), ref_where(r, n, at), r->ending[which].stop->dim->name);
   return alive == REF_YES;
 }
 
 static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
   tp_cell *c;
   ref_data x;
-  if (!is_there(r, v.node, at) || !ref_eval(r, v.node, at, &c) || !ref_view(r, c, v.out, &x)) return NULL;
+  if (!is_there(r, v.node, at) || !ref_eval(r, v.node, at, &c) || !ref_view(r, c, v.out, &x))
+    return NULL;
   tp_array *a = tp_array_new(x.dtype, x.rank, x.shape);
   if (!a) tp_oom();
   if (x.n) memcpy(a->data, x.data, tp_array_bytes(a));

@@ -6,7 +6,9 @@
 
 static bool input(ref *r, tp_cell *c) {
   tp_array *a = r->run->inputs ? r->run->inputs[r->number[c->node->id]] : NULL;
-  if (!a) return tp_fail(r->err, TP_E_INPUT, c->node->pos, "input '%s' is needed and was not given", c->node->attr.str);
+  if (!a)
+    return tp_fail(r->err, TP_E_INPUT, c->node->pos, "input '%s' is needed and was not given",
+        c->node->attr.str);
   return ref_from_array(r, c, a);
 }
 
@@ -22,7 +24,8 @@ static bool iota(ref *r, tp_cell *c) {
   if (!ref_new(r, c, 0, &v)) return false;
   tp_walk w;
   int64_t i = 0;
-  for (tp_walk_start(&w, v.rank, v.shape); w.ok; tp_walk_next(&w), i++) tp_puti(v.dtype, v.data, i, w.at[c->node->attr.axis]);
+  for (tp_walk_start(&w, v.rank, v.shape); w.ok; tp_walk_next(&w), i++)
+    tp_puti(v.dtype, v.data, i, w.at[c->node->attr.axis]);
   return true;
 }
 
@@ -47,41 +50,55 @@ static bool draw(ref *r, tp_cell *c) {
   ref_data v;
   if (!ref_new(r, c, 0, &v)) return false;
   if (a->rand == TP_RAND_RANDINT && a->i[0] >= a->i[1] && v.n)
-    return ref_fail(r, c, TP_E_INPUT, "no integer in %lld .. %lld", (long long)a->i[0], (long long)a->i[1]);
-  for (int64_t i = 0; i < v.n; i++)
-    switch (a->rand) {
-      case TP_RAND_UNIFORM: tp_put(v.dtype, v.data, i, v.dtype == TP_F64 ? tp_philox_uniform64(k, i) : tp_uniform_cut(v.dtype, tp_philox_uniform(k, i))); break;
-      case TP_RAND_NORMAL: tp_put(v.dtype, v.data, i, tp_philox_normal(k, i)); break;
-      case TP_RAND_BERNOULLI: tp_puti(v.dtype, v.data, i, tp_philox_uniform(k, i) < a->f[0]); break;
-      case TP_RAND_RANDINT: tp_puti(v.dtype, v.data, i, tp_philox_randint(k, i, a->i[0], a->i[1])); break;
+    return ref_fail(
+        r, c, TP_E_INPUT, "no integer in %lld .. %lld", (long long)a->i[0], (long long)a->i[1]);
+  for (int64_t i = 0; i < v.n; i++) switch (a->rand) {
+    case TP_RAND_UNIFORM:
+      tp_put(v.dtype, v.data, i,
+          v.dtype == TP_F64 ? tp_philox_uniform64(k, i)
+                            : tp_uniform_cut(v.dtype, tp_philox_uniform(k, i)));
+      break;
+    case TP_RAND_NORMAL: tp_put(v.dtype, v.data, i, tp_philox_normal(k, i)); break;
+    case TP_RAND_BERNOULLI: tp_puti(v.dtype, v.data, i, tp_philox_uniform(k, i) < a->f[0]); break;
+    case TP_RAND_RANDINT:
+      tp_puti(v.dtype, v.data, i, tp_philox_randint(k, i, a->i[0], a->i[1]));
+      break;
     }
   return true;
 }
 
 bool ref_source(ref *r, tp_cell *c) {
   switch (c->node->op) {
-    case TP_OP_CONST: c->data[0] = c->node->attr.data->data; return true;
-    case TP_OP_FILL: return fill(r, c);
-    case TP_OP_IOTA: return iota(r, c);
-    case TP_OP_VALUE: return value(r, c);
-    case TP_OP_RAND: return draw(r, c);
-    case TP_OP_INPUT: return input(r, c);
-    default: return !TP_NEVER(true);
+  case TP_OP_CONST: c->data[0] = c->node->attr.data->data; return true;
+  case TP_OP_FILL: return fill(r, c);
+  case TP_OP_IOTA: return iota(r, c);
+  case TP_OP_VALUE: return value(r, c);
+  case TP_OP_RAND: return draw(r, c);
+  case TP_OP_INPUT: return input(r, c);
+  default: return !TP_NEVER(true);
   }
 }
 
-/* ---- environments: the last axis of each operand belongs to one of them, leading axes are a batch ---- */
+/* ---- environments: the last axis of each operand belongs to one of them, leading axes are a batch
+ * ---- */
 
-typedef struct env_step { const tp_env *e; const ref_data *state, *action, *u; ref_data *out; } env_step;
+typedef struct env_step {
+  const tp_env *e;
+  const ref_data *state, *action, *u;
+  ref_data *out;
+} env_step;
 
 static bool step_one(ref *r, tp_cell *c, const env_step *s, int64_t b) {
   const tp_env *e = s->e;
   int64_t width = e->nactions ? 1 : e->nact;
   const char *action = (const char *)s->action->data + b * width * tp_dtype_size(s->action->dtype);
   if (e->nactions && (*(const int64_t *)action < 0 || *(const int64_t *)action >= e->nactions))
-    return ref_fail(r, c, TP_E_INPUT, "action %lld of %s is outside 0 .. %d", (long long)*(const int64_t *)action, e->name, e->nactions - 1);
-  e->step(e->data, (const double *)s->state->data + b * e->nstate, action, (const double *)s->u->data + b * e->nu, (double *)s->out[0].data + b * e->nstate,
-          (float *)s->out[1].data + b * e->nobs, (float *)s->out[2].data + b, (uint8_t *)s->out[3].data + b, (uint8_t *)s->out[4].data + b);
+    return ref_fail(r, c, TP_E_INPUT, "action %lld of %s is outside 0 .. %d",
+        (long long)*(const int64_t *)action, e->name, e->nactions - 1);
+  e->step(e->data, (const double *)s->state->data + b * e->nstate, action,
+      (const double *)s->u->data + b * e->nu, (double *)s->out[0].data + b * e->nstate,
+      (float *)s->out[1].data + b * e->nobs, (float *)s->out[2].data + b,
+      (uint8_t *)s->out[3].data + b, (uint8_t *)s->out[4].data + b);
   return true;
 }
 
@@ -90,11 +107,16 @@ bool ref_env(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   if (!e) return ref_fail(r, c, TP_E_OPTION, "no environment '%s'", c->node->attr.str);
   int64_t batch = c->node->op == TP_OP_ENV_OBS ? out->n / e->nobs : out->n / e->nstate;
   bool ok = true;
-  for (int64_t b = 0; b < batch && ok; b++)
-    switch (c->node->op) {
-      case TP_OP_ENV_RESET: e->reset(e->data, c->node->nin ? (const double *)in[0].data + b * e->nu : NULL, (double *)out->data + b * e->nstate); break;
-      case TP_OP_ENV_OBS: e->observe(e->data, (const double *)in[0].data + b * e->nstate, (float *)out->data + b * e->nobs); break;
-      default: ok = step_one(r, c, &(env_step){ e, &in[0], &in[1], &in[2], out }, b);
+  for (int64_t b = 0; b < batch && ok; b++) switch (c->node->op) {
+    case TP_OP_ENV_RESET:
+      e->reset(e->data, c->node->nin ? (const double *)in[0].data + b * e->nu : NULL,
+          (double *)out->data + b * e->nstate);
+      break;
+    case TP_OP_ENV_OBS:
+      e->observe(
+          e->data, (const double *)in[0].data + b * e->nstate, (float *)out->data + b * e->nobs);
+      break;
+    default: ok = step_one(r, c, &(env_step){ e, &in[0], &in[1], &in[2], out }, b);
     }
   return ok;
 }

@@ -1,14 +1,16 @@
-/* step.c: a run tick by tick. What a step gives is put into the memo; whatever demands an input or a callback of a later tick gives up and is tried again with
- * the next step. */
+/* step.c: a run tick by tick. What a step gives is put into the memo; whatever demands an input or
+ * a callback of a later tick gives up and is tried again with the next step. */
 #include "ref/machine.h"
 
 struct tp_refsteps {
   ref *r;
   int64_t *now;
-  bool *complete;                               /* by output */
-  int64_t **at;                                 /* by output, then by parameter: the first point that is not made yet */
-  bool *updated;                                /* by parameter: all its points are made */
-  int ncall; const tp_node **call;
+  bool *complete; /* by output */
+  /* by output, then by parameter: the first point that is not made yet */
+  int64_t **at;
+  bool *updated; /* by parameter: all its points are made */
+  int ncall;
+  const tp_node **call;
 };
 
 /* ---- giving up ---- */
@@ -28,7 +30,8 @@ static bool attempt(ref *r, const tp_node *n, const int64_t *at, tp_cell **c, bo
 }
 
 /* The first point that is alive from at on. NO: none. WAIT: that needs later ticks. */
-static ref_answer seek(ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at) {
+static ref_answer seek(
+    ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at) {
   r->early = false;
   ref_answer x = ref_seek(r, NULL, n, dims, lo, hi, at);
   if (x != REF_FAILED || !r->early) return x;
@@ -52,7 +55,11 @@ static bool guarded(tp_refsteps *s, bool (*fn)(tp_refsteps *, void *), void *arg
 
 static int count_all(const tp_graph *g) { return g->outputs.n + g->params.n; }
 
-typedef struct { tp_graph *g; tp_run *run; const tp_ticks *ticks; } steps_opening;
+typedef struct {
+  tp_graph *g;
+  tp_run *run;
+  const tp_ticks *ticks;
+} steps_opening;
 
 static bool prepare(tp_refsteps *s, void *arg) {
   const steps_opening *o = arg;
@@ -95,7 +102,10 @@ static void tick_box(tp_refsteps *s, const tp_node *n, int64_t *lo, int64_t *hi)
     lo[k] = 0;
     hi[k] = ref_bound(s->r, n->dom[k]);
     for (int j = 0; j < s->r->ticks->n; j++)
-      if (s->r->ticks->dim[j] == n->dom[k]) { lo[k] = s->now[j]; hi[k] = lo[k] + 1; }
+      if (s->r->ticks->dim[j] == n->dom[k]) {
+        lo[k] = s->now[j];
+        hi[k] = lo[k] + 1;
+      }
   }
 }
 
@@ -105,7 +115,8 @@ static void put_value(tp_refsteps *s, const tp_node *n, const tp_array *a) {
   for (int k = 0; k < n->ndom; k++) points *= hi[k] - lo[k];
   char *data = tp_dup(&s->r->arena, a->data, tp_array_bytes(a));
   size_t part = points ? tp_array_bytes(a) / (size_t)points : 0;
-  for (bool more = ref_first(n->ndom, lo, hi, at); more; more = ref_next(n->ndom, lo, hi, at), data += part) {
+  for (bool more = ref_first(n->ndom, lo, hi, at); more;
+       more = ref_next(n->ndom, lo, hi, at), data += part) {
     tp_cell *c = ref_cell(s->r, n, at);
     c->data[0] = data;
     c->state = CELL_DONE;
@@ -123,10 +134,12 @@ static tp_array *new_part(tp_refsteps *s, const tp_node *n, const tp_out *o) {
 }
 
 /* Where a point's value goes in the array of a tick: at the place of its dims that do not tick. */
-static void put_part(tp_refsteps *s, tp_cell *c, int out, tp_array *a, int64_t number, int64_t points) {
+static void put_part(
+    tp_refsteps *s, tp_cell *c, int out, tp_array *a, int64_t number, int64_t points) {
   ref_data v;
   size_t part = points ? tp_array_bytes(a) / (size_t)points : 0;
-  if (ref_view(s->r, c, out, &v) && part) memcpy((char *)a->data + (size_t)number * part, v.data, part);
+  if (ref_view(s->r, c, out, &v) && part)
+    memcpy((char *)a->data + (size_t)number * part, v.data, part);
 }
 
 /* What was reached of the dims that end and do not tick, over the rows of this tick. */
@@ -154,19 +167,23 @@ static void cut(tp_refsteps *s, const tp_node *n, const int64_t *reached, tp_arr
 static bool show(tp_refsteps *s, int i, tp_array **to) {
   ref *r = s->r;
   tp_val v = r->g->outputs.v[i].val;
-  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM], points = 1, number = 0, reached[TP_MAXDIM] = { 0 };
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM], points = 1, number = 0,
+                                                       reached[TP_MAXDIM] = { 0 };
   tick_box(s, v.node, lo, hi);
   for (int k = 0; k < v.node->ndom; k++) points *= hi[k] - lo[k];
   if (!(*to = new_part(s, v.node, tp_outof(v)))) tp_oom();
-  for (bool more = ref_first(v.node->ndom, lo, hi, at); more; more = ref_next(v.node->ndom, lo, hi, at), number++) {
+  for (bool more = ref_first(v.node->ndom, lo, hi, at); more;
+       more = ref_next(v.node->ndom, lo, hi, at), number++) {
     tp_cell *c;
     bool ready;
     ref_answer alive = ref_alive(r, NULL, v.node->ndom, v.node->dom, at, NULL);
     if (alive == REF_FAILED) return false;
-    if (alive == REF_NO) continue;              /* a row that has ended: zeros */
+    if (alive == REF_NO) continue; /* a row that has ended: zeros */
     note_reached(s, v.node, at, reached);
     if (!attempt(r, v.node, at, &c, &ready)) return false;
-    if (!ready) return tp_fail(r->err, TP_E_OPTION, r->g->outputs.v[i].pos, "output '%s' needs later ticks", r->g->outputs.v[i].name);
+    if (!ready)
+      return tp_fail(r->err, TP_E_OPTION, r->g->outputs.v[i].pos, "output '%s' needs later ticks",
+          r->g->outputs.v[i].name);
     put_part(s, c, v.out, *to, number, points);
     if (r->run->outputs[i] && !ref_to_array(r, c, v.out, r->run->outputs[i])) return false;
   }
@@ -176,7 +193,7 @@ static bool show(tp_refsteps *s, int i, tp_array **to) {
 
 /* The tick after this one, if any: they may end by data. */
 static bool find_next(tp_refsteps *s, int64_t *next, bool *more) {
-  int64_t lo[TP_MAXDIM] = {0}, hi[TP_MAXDIM];
+  int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM];
   const tp_ticks *t = s->r->ticks;
   for (int k = 0; k < t->n; k++) {
     next[k] = s->now[k];
@@ -184,11 +201,18 @@ static bool find_next(tp_refsteps *s, int64_t *next, bool *more) {
   }
   ref_answer found = ref_next(t->n, lo, hi, next) ? seek(s->r, t->n, t->dim, lo, hi, next) : REF_NO;
   *more = found == REF_YES;
-  if (found == REF_WAIT) return tp_fail(s->r->err, TP_E_OPTION, TP_NOWHERE, "whether another tick comes is known only after it");
+  if (found == REF_WAIT)
+    return tp_fail(
+        s->r->err, TP_E_OPTION, TP_NOWHERE, "whether another tick comes is known only after it");
   return found != REF_FAILED;
 }
 
-typedef struct { tp_array *const *values; tp_array **out; int64_t *next; bool *more; } showing;
+typedef struct {
+  tp_array *const *values;
+  tp_array **out;
+  int64_t *next;
+  bool *more;
+} showing;
 
 /* Outputs that have all tick dims, or of the others those inside whose point no tick is left. */
 static bool show_some(tp_refsteps *s, const showing *x, bool all) {
@@ -207,11 +231,13 @@ static bool show_all(tp_refsteps *s, void *arg) {
   const showing *x = arg;
   ref *r = s->r;
   for (int i = 0; i < r->g->inputs.n; i++)
-    if (r->ticks->fed[i] && r->g->inputs.v[i]->id >= 0) put_value(s, r->g->inputs.v[i], x->values[i]);
+    if (r->ticks->fed[i] && r->g->inputs.v[i]->id >= 0)
+      put_value(s, r->g->inputs.v[i], x->values[i]);
   return show_some(s, x, true) && find_next(s, x->next, x->more) && show_some(s, x, false);
 }
 
-bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out, int64_t *next, bool *more, tp_error *err) {
+bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out,
+    int64_t *next, bool *more, tp_error *err) {
   *more = false;
   memcpy(s->now, at, sizeof *at * (size_t)s->r->ticks->n);
   return guarded(s, show_all, &(showing){ values, out, next, more }, err) || s->r->cancelled;
@@ -241,9 +267,11 @@ static bool call_some(tp_refsteps *s, double until) {
   return true;
 }
 
-/* The points of v from *at on, as far as they can be made, each into its place. True in *done: all of them. */
-static bool fill_some(tp_refsteps *s, const tp_node *n, int out, int64_t *at, tp_array *to, bool *done, double until) {
-  int64_t lo[TP_MAXDIM] = {0}, hi[TP_MAXDIM];
+/* The points of v from *at on, as far as they can be made, each into its place. True in *done: all
+ * of them. */
+static bool fill_some(tp_refsteps *s, const tp_node *n, int out, int64_t *at, tp_array *to,
+    bool *done, double until) {
+  int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM];
   bool more = true, ready = true;
   for (int k = 0; k < n->ndom; k++) {
     hi[k] = ref_bound(s->r, n->dom[k]);
@@ -262,17 +290,23 @@ static bool fill_some(tp_refsteps *s, const tp_node *n, int out, int64_t *at, tp
   return true;
 }
 
-static bool is_along(const tp_node *w, const tp_sym *d) { return tp_dom_has(w->attr.nalong, w->attr.along, d); }
+static bool is_along(const tp_node *w, const tp_sym *d) {
+  return tp_dom_has(w->attr.nalong, w->attr.along, d);
+}
 
-/* Between ticks a state goes no further than the next row: one that waits for no tick would go on to the bound, which may be no end. */
+/* Between ticks a state goes no further than the next row: one that waits for no tick would go on
+ * to the bound, which may be no end. */
 static bool is_reached(const tp_refsteps *s, const tp_node *w, const tp_sym *d, int64_t row) {
   return !s->r->now || d != s->r->ticks->dim[0] || !is_along(w, d) || row <= s->now[0] + 1;
 }
 
-/* The last value of parameter w, which the hidden output is. Along a dim whose end is up to data it waits for that. */
+/* The last value of parameter w, which the hidden output is. Along a dim whose end is up to data it
+ * waits for that. */
 static bool has_last(tp_refsteps *s, const tp_node *w) {
   bool yes = true;
-  for (int d = 0; d < w->ndom; d++) yes &= tp_stop_of(s->r->g, w->dom[d]) || is_reached(s, w, w->dom[d], ref_bound(s->r, w->dom[d]));
+  for (int d = 0; d < w->ndom; d++)
+    yes &=
+        tp_stop_of(s->r->g, w->dom[d]) || is_reached(s, w, w->dom[d], ref_bound(s->r, w->dom[d]));
   return yes;
 }
 
@@ -282,7 +316,9 @@ static bool fill_outputs(tp_refsteps *s, double until) {
     tp_val v = r->g->outputs.v[i].val;
     bool early = r->g->outputs.v[i].hidden && !has_last(s, r->g->params.v[k++]);
     if (early || s->complete[i] || r->ticks->shown[i] || !r->run->outputs[i]) continue;
-    if (!fill_some(s, v.node, v.out, s->at[i], r->run->outputs[i], &s->complete[i], r->ticks->first[i] ? 0 : until)) return false;
+    if (!fill_some(s, v.node, v.out, s->at[i], r->run->outputs[i], &s->complete[i],
+            r->ticks->first[i] ? 0 : until))
+      return false;
   }
   return true;
 }
@@ -290,7 +326,8 @@ static bool fill_outputs(tp_refsteps *s, double until) {
 /* ---- parameters: the newest value stands where the last one will ---- */
 
 /* n at a point; *gone: no such point is there. */
-static bool attempt_alive(tp_refsteps *s, const tp_node *n, const int64_t *at, tp_cell **c, bool *ready, bool *gone) {
+static bool attempt_alive(
+    tp_refsteps *s, const tp_node *n, const int64_t *at, tp_cell **c, bool *ready, bool *gone) {
   s->r->early = false;
   ref_answer alive = ref_alive(s->r, NULL, n->ndom, n->dom, at, NULL);
   *ready = false;
@@ -299,8 +336,10 @@ static bool attempt_alive(tp_refsteps *s, const tp_node *n, const int64_t *at, t
   return alive == REF_FAILED ? s->r->early : *gone || attempt(s->r, n, at, c, ready);
 }
 
-/* A row of w, or of one that has ended its last value, at the point of `last` that it is; {NULL}: where that point has ended too. */
-static bool attempt_row(tp_refsteps *s, const tp_node *w, const int64_t *at, const tp_node *last, tp_cell **c, bool *ready) {
+/* A row of w, or of one that has ended its last value, at the point of `last` that it is; {NULL}:
+ * where that point has ended too. */
+static bool attempt_row(tp_refsteps *s, const tp_node *w, const int64_t *at, const tp_node *last,
+    tp_cell **c, bool *ready) {
   int64_t row[TP_MAXDIM];
   int n = 0;
   bool gone;
@@ -315,15 +354,17 @@ static bool attempt_row(tp_refsteps *s, const tp_node *w, const int64_t *at, con
 }
 
 /* All rows of w at one point of the dims along which it evolves. */
-static bool copy_state(tp_refsteps *s, const tp_node *w, const int64_t *along, const tp_node *last, tp_array *to, bool *ready) {
+static bool copy_state(tp_refsteps *s, const tp_node *w, const int64_t *along, const tp_node *last,
+    tp_array *to, bool *ready) {
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM], number = 0, points = 1;
   for (int k = 0; k < w->ndom; k++) {
     lo[k] = is_along(w, w->dom[k]) ? along[k] : 0;
     hi[k] = is_along(w, w->dom[k]) ? along[k] + 1 : ref_bound(s->r, w->dom[k]);
     points *= hi[k] - lo[k];
   }
-  for (int pass = 0; pass < 2; pass++)          /* first see whether all of them are there */
-    for (bool more = (number = 0, ref_first(w->ndom, lo, hi, at)); more; more = ref_next(w->ndom, lo, hi, at), number++) {
+  for (int pass = 0; pass < 2; pass++) /* first see whether all of them are there */
+    for (bool more = (number = 0, ref_first(w->ndom, lo, hi, at)); more;
+         more = ref_next(w->ndom, lo, hi, at), number++) {
       tp_cell *c;
       if (!attempt_row(s, w, at, last, &c, ready)) return false;
       if (!*ready) return true;
@@ -347,7 +388,8 @@ static bool is_next(tp_refsteps *s, const tp_node *w, const int64_t *at) {
   return yes;
 }
 
-/* A copy takes the place of last values that some rows have already: these are put there again (fill_outputs). */
+/* A copy takes the place of last values that some rows have already: these are put there again
+ * (fill_outputs). */
 static bool newest_params(tp_refsteps *s, double until) {
   ref *r = s->r;
   for (int i = 0, k = 0; i < r->g->outputs.n; i++) {
@@ -357,7 +399,8 @@ static bool newest_params(tp_refsteps *s, double until) {
     bool ready = w->id >= 0 && w->op == TP_OP_MERGE && w->attr.nalong > 0;
     for (int d = 0; d < w->ndom && ready; d++) ready = ref_bound(r, w->dom[d]) > 0;
     while (ready && !s->updated[k] && !s->complete[i] && is_next(s, w, at) && !over(until)) {
-      if (!copy_state(s, w, at, r->g->outputs.v[i].val.node, r->run->outputs[i], &ready)) return false;
+      if (!copy_state(s, w, at, r->g->outputs.v[i].val.node, r->run->outputs[i], &ready))
+        return false;
       if (ready) s->updated[k] = !next_state(s, w, at);
       if (ready) memset(s->at[i], 0, sizeof **s->at * TP_MAXDIM);
     }
@@ -370,10 +413,12 @@ static bool newest_params(tp_refsteps *s, double until) {
 
 /* What says an end says it again. */
 static bool is_own(tp_refsteps *s, const tp_cell *c) {
-  return c->state == CELL_DONE && c->node->id < s->r->g->nodes.n && !(c->node->op == TP_OP_VALUE && tp_mentions_end(s->r->g, c->node->attr.ix[0]));
+  return c->state == CELL_DONE && c->node->id < s->r->g->nodes.n &&
+      !(c->node->op == TP_OP_VALUE && tp_mentions_end(s->r->g, c->node->attr.ix[0]));
 }
 
-/* How far dims that end by data are known, which shapes may need: ends, and points that are there. */
+/* How far dims that end by data are known, which shapes may need: ends, and points that are there.
+ */
 static void put_ends(tp_refsteps *s, tp_buf *b) {
   for (int64_t h = 0; h < s->r->nslot; h++)
     for (tp_cell *c = s->r->slot[h]; c; c = c->next) {
@@ -395,7 +440,10 @@ static void take_ends(tp_refsteps *s, tp_reader *r) {
     int64_t at[TP_MAXDIM], *end = TP_NEW(&x->arena, int64_t);
     for (int d = 0; d < n->ndom; d++) at[d] = tp_take_in(r, 0, TP_MAX(ref_bound(x, n->dom[d]), 1));
     *end = tp_take_in(r, 0, ref_bound(x, e->stop->dim) + 1);
-    if (tp_take_in(r, 0, ref_bound(x, e->stop->dim) + 1) == *end && *end < ref_bound(x, e->stop->dim)) continue;    /* it ended with a bound that is larger now */
+    /* it ended with a bound that is larger now */
+    if (tp_take_in(r, 0, ref_bound(x, e->stop->dim) + 1) == *end &&
+        *end < ref_bound(x, e->stop->dim))
+      continue;
     tp_cell *c = ref_cell(x, n, at);
     c->data[0] = end;
     c->state = CELL_DONE;
@@ -427,16 +475,20 @@ void tp_ref_put(tp_refsteps *s, tp_buf *b) {
   tp_put_i64(b, -1);
 }
 
-/* By node: is it made of what mentions a bound that is larger now? Last values of parameters and lengths are (rt/state.c): they are made again. */
+/* By node: is it made of what mentions a bound that is larger now? Last values of parameters and
+ * lengths are (rt/state.c): they are made again. */
 static bool *mentioning(ref *r, const int64_t *was, const int64_t *now) {
   tp_graph *g = r->g;
   bool *made = TP_NEWN(&r->arena, bool, g->nodes.n);
   for (int b = 0; was && b < tp_nsym(g->ix); b++)
-    for (int i = 0; tp_sym_at(g->ix, b)->kind == TP_SYM_BOUND && was[b] != now[b] && i < g->nodes.n; i++) made[i] |= tp_node_mentions(g->nodes.v[i], tp_sym_at(g->ix, b));
+    for (int i = 0; tp_sym_at(g->ix, b)->kind == TP_SYM_BOUND && was[b] != now[b] && i < g->nodes.n;
+         i++)
+      made[i] |= tp_node_mentions(g->nodes.v[i], tp_sym_at(g->ix, b));
   for (bool more = was != NULL; more;) {
     more = false;
     for (int i = 0; i < g->nodes.n; i++)
-      for (int k = 0; k < g->nodes.v[i]->nin && !made[i]; k++) more |= made[i] = made[g->nodes.v[i]->in[k].src.node->id];
+      for (int k = 0; k < g->nodes.v[i]->nin && !made[i]; k++)
+        more |= made[i] = made[g->nodes.v[i]->in[k].src.node->id];
   }
   return made;
 }
@@ -444,11 +496,13 @@ static bool *mentioning(ref *r, const int64_t *was, const int64_t *now) {
 /* Would it have been called with more? */
 static bool calls_over_more(const tp_node *n, const int64_t *was, const int64_t *now) {
   bool more = false;
-  for (int k = 0; k < n->attr.nover; k++) more |= was[n->attr.over[k]->bound->id] != now[n->attr.over[k]->bound->id];
+  for (int k = 0; k < n->attr.nover; k++)
+    more |= was[n->attr.over[k]->bound->id] != now[n->attr.over[k]->bound->id];
   return more;
 }
 
-/* Where calls go on that had come to the end of smaller bounds: behind their last row. False: rows before it would have had more. */
+/* Where calls go on that had come to the end of smaller bounds: behind their last row. False: rows
+ * before it would have had more. */
 static bool goes_on(tp_refsteps *s, const tp_node *n, const int64_t *was, int64_t *at, bool *more) {
   const tp_sym *dims[TP_MAXDIM];
   int ndim = ref_call_dims(n, dims);
@@ -479,7 +533,9 @@ static bool take_cell(tp_refsteps *s, const tp_node *n, tp_reader *r) {
   for (int o = 0; o < n->nout; o++) {
     ref_data v;
     size_t bytes = (size_t)tp_take_i64(r);
-    if (bytes > r->left || !ref_view(s->r, c, o, &v) || bytes != (size_t)v.n * (size_t)tp_dtype_size(v.dtype)) return !(r->bad = true);
+    if (bytes > r->left || !ref_view(s->r, c, o, &v) ||
+        bytes != (size_t)v.n * (size_t)tp_dtype_size(v.dtype))
+      return !(r->bad = true);
     c->data[o] = tp_new_bytes(&s->r->arena, bytes);
     tp_take_bytes(r, c->data[o], bytes);
   }
@@ -487,7 +543,10 @@ static bool take_cell(tp_refsteps *s, const tp_node *n, tp_reader *r) {
   return true;
 }
 
-typedef struct { tp_reader *r; const int64_t *was; } getting;
+typedef struct {
+  tp_reader *r;
+  const int64_t *was;
+} getting;
 
 static bool get(tp_refsteps *s, void *arg) {
   tp_reader *r = ((getting *)arg)->r;
@@ -496,36 +555,45 @@ static bool get(tp_refsteps *s, void *arg) {
   for (int i = 0; i < s->ncall; i++) {
     int64_t at[TP_MAXDIM];
     bool more = tp_take_in(r, 0, 2);
-    for (int k = 0; k < s->call[i]->ndom; k++) at[k] = tp_take_in(r, 0, TP_MAX(ref_bound(s->r, s->call[i]->dom[k]), 1));
+    for (int k = 0; k < s->call[i]->ndom; k++)
+      at[k] = tp_take_in(r, 0, TP_MAX(ref_bound(s->r, s->call[i]->dom[k]), 1));
     if (was && !goes_on(s, s->call[i], was, at, &more)) return false;
     ref_call_at(s->r, s->call[i], at, !more);
   }
   take_ends(s, r);
   for (int64_t id; !r->bad && (id = tp_take_in(r, -1, s->r->g->nodes.n)) >= 0;) {
     const tp_node *n = s->r->g->nodes.v[id];
-    if (was && n->op == TP_OP_CALL && (again[id] || calls_over_more(n, was, s->r->run->env))) return false;
+    if (was && n->op == TP_OP_CALL && (again[id] || calls_over_more(n, was, s->r->run->env)))
+      return false;
     if (!(again[id] ? leave_cell(n, r) : take_cell(s, n, r))) return false;
   }
   return !r->bad && r->left == 0;
 }
 
-bool tp_ref_get(tp_refsteps *s, tp_reader *r, const int64_t *was, tp_error *err) { return guarded(s, get, &(getting){ r, was }, err); }
+bool tp_ref_get(tp_refsteps *s, tp_reader *r, const int64_t *was, tp_error *err) {
+  return guarded(s, get, &(getting){ r, was }, err);
+}
 
 /* ---- after a cancel ---- */
 
 static void drop_all_outputs(tp_refsteps *s) {
   ref *r = s->r;
   for (int i = 0; i < r->g->outputs.n; i++)
-    if (!s->complete[i] && !r->g->outputs.v[i].hidden) r->run->outputs[i] = tp_array_unref(r->run->outputs[i]);
+    if (!s->complete[i] && !r->g->outputs.v[i].hidden)
+      r->run->outputs[i] = tp_array_unref(r->run->outputs[i]);
 }
 
-typedef struct { bool last; double until; } resting;
+typedef struct {
+  bool last;
+  double until;
+} resting;
 
 static bool rest(tp_refsteps *s, void *arg) {
   bool last = ((resting *)arg)->last;
   double until = ((resting *)arg)->until;
   if (last) s->r->now = NULL;
-  return (last ? ref_call_all(s->r) : call_some(s, until)) && newest_params(s, until) && fill_outputs(s, until);
+  return (last ? ref_call_all(s->r) : call_some(s, until)) && newest_params(s, until) &&
+      fill_outputs(s, until);
 }
 
 bool tp_ref_rest(tp_refsteps *s, bool last, double until, tp_error *err) {

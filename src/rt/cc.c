@@ -1,7 +1,11 @@
-/* cc.c: C becomes a shared object in a folder of the user's, ${TEMPO_CACHE:-${XDG_CACHE_HOME:-~/.cache}/tempo}, named by what it depends on: text, flags, compiler, processor.
- * A child process compiles it under a name of its own and renames it, so any number of processes may do the same at once. Behind the object stand its length and its checksum, so that
- * one that was cut off is compiled again instead of opened. Only files with such names are removed from the folder, and a folder that holds other files is not used unless tempo made it.
- * Where the folder cannot be had, a folder of the moment takes its place, which is gone when the object is open. */
+/* cc.c: C becomes a shared object in a folder of the user's,
+ * ${TEMPO_CACHE:-${XDG_CACHE_HOME:-~/.cache}/tempo}, named by what it depends on: text, flags,
+ * compiler, processor. A child process compiles it under a name of its own and renames it, so any
+ * number of processes may do the same at once. Behind the object stand its length and its checksum,
+ * so that one that was cut off is compiled again instead of opened. Only files with such names are
+ * removed from the folder, and a folder that holds other files is not used unless tempo made it.
+ * Where the folder cannot be had, a folder of the moment takes its place, which is gone when the
+ * object is open. */
 #include "rt/cc.h"
 #include "io/io.h"
 #include <ctype.h>
@@ -20,9 +24,13 @@
 
 extern char **environ;
 
-/* Bits stay the interpreter's: nothing is contracted or reordered. What of -O3 is worth its time the text asks for (native.c). */
-static const char *const flags = "-O2 -ftree-vectorize -march=native -std=gnu11 -fPIC -shared -fwrapv -fno-strict-aliasing -ffp-contract=off -fno-math-errno -fno-trapping-math -w";
-enum { ARGS = 128, VARIABLES = 1024, CACHED_BYTES = 256 << 20 };          /* words of a command; variables it is given; bytes of a cache */
+/* Bits stay the interpreter's: nothing is contracted or reordered. What of -O3 is worth its time
+ * the text asks for (native.c). */
+static const char *const flags =
+    "-O2 -ftree-vectorize -march=native -std=gnu11 -fPIC -shared -fwrapv -fno-strict-aliasing "
+    "-ffp-contract=off -fno-math-errno -fno-trapping-math -w";
+/* words of a command; variables it is given; bytes of a cache */
+enum { ARGS = 128, VARIABLES = 1024, CACHED_BYTES = 256 << 20 };
 
 /* ---- what the result depends on ---- */
 
@@ -35,7 +43,7 @@ static const char *compiler(void) {
 static uint64_t hash_program(const char *command, uint64_t h) {
   size_t n = strcspn(command, " ");
   const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
-  for (const char *p = path ? path : ""; ; p++) {
+  for (const char *p = path ? path : "";; p++) {
     char file[TP_CC_PATH];
     struct stat s;
     size_t k = strcspn(p, ":");
@@ -51,7 +59,8 @@ static uint64_t hash_program(const char *command, uint64_t h) {
 
 /* The lines that say what the processor is and can. */
 static uint64_t hash_processor(uint64_t h) {
-  static const char *const lines[] = { "vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU " };
+  static const char *const lines[] = { "vendor_id", "cpu family", "model", "stepping", "flags",
+    "Features", "CPU " };
   char line[4096];
   FILE *f = fopen("/proc/cpuinfo", "re");
   bool more = f != NULL;
@@ -72,26 +81,31 @@ static void name_of(const tp_cc_source *s, char name[33]) {
   const char *cc = compiler();
   for (int i = 0; i < 2; i++) {
     uint64_t h = hash_processor(hash_program(cc, tp_hash(cc, strlen(cc), (uint64_t)i + 1)));
-    h = tp_hash(isa_flags(), strlen(isa_flags()), tp_hash(flags, strlen(flags), tp_hash(s->flags, strlen(s->flags), h)));
+    h = tp_hash(isa_flags(), strlen(isa_flags()),
+        tp_hash(flags, strlen(flags), tp_hash(s->flags, strlen(s->flags), h)));
     snprintf(name + 16 * i, 17, "%016llx", (unsigned long long)tp_hash(s->text, s->n, h));
   }
 }
 
 /* ---- folders ---- */
 
-#define MARK ".tempo"                           /* the file that says that tempo made the folder, or found it without other files */
+#define MARK \
+  ".tempo" /* the file that says that tempo made the folder, or found it without other files */
 
-/* A name that name_files gives: 32 hexadecimal digits, perhaps numbers, and what kind of file it is. */
+/* A name that name_files gives: 32 hexadecimal digits, perhaps numbers, and what kind of file it
+ * is. */
 static bool is_our_name(const char *name) {
   size_t n = strspn(name, "0123456789abcdef");
   if (n != 32) return false;
-  for (name += n; name[0] == '.' && isdigit((unsigned char)name[1]);) name += 1 + strspn(name + 1, "0123456789");
+  for (name += n; name[0] == '.' && isdigit((unsigned char)name[1]);)
+    name += 1 + strspn(name + 1, "0123456789");
   return !strcmp(name, ".c") || !strcmp(name, ".so") || !strcmp(name, ".so.log");
 }
 
 static bool is_own_folder(const char *dir) {
   struct stat s;
-  return lstat(dir, &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid() && !(s.st_mode & (S_IWGRP | S_IWOTH));
+  return lstat(dir, &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid() &&
+      !(s.st_mode & (S_IWGRP | S_IWOTH));
 }
 
 static bool mark_folder(const char *dir) {
@@ -106,7 +120,8 @@ static bool has_only_ours(const char *dir) {
   DIR *d = opendir(dir);
   bool only = d != NULL;
   for (struct dirent *e; only && (e = readdir(d)) != NULL;)
-    only = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, MARK) || is_our_name(e->d_name);
+    only = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, MARK) ||
+        is_our_name(e->d_name);
   if (d) closedir(d);
   return only;
 }
@@ -118,7 +133,8 @@ static bool is_marked(const char *dir) {
   return lstat(path, &s) == 0 && S_ISREG(s.st_mode);
 }
 
-/* Makes the folder and those above it; a folder that was there is taken only if its files are ours. */
+/* Makes the folder and those above it; a folder that was there is taken only if its files are ours.
+ */
 static bool make_folder(char *dir, tp_buf *why) {
   for (char *p = dir + 1; *p; p++) {
     if (*p != '/') continue;
@@ -130,12 +146,14 @@ static bool make_folder(char *dir, tp_buf *why) {
   if (!is_own_folder(dir)) return false;
   if (is_marked(dir)) return true;
   if (has_only_ours(dir)) return mark_folder(dir);
-  return tp_putf(why, "'%s' holds files of others: let TEMPO_CACHE name a folder of its own", dir), false;
+  return tp_putf(why, "'%s' holds files of others: let TEMPO_CACHE name a folder of its own", dir),
+         false;
 }
 
 /* False: nothing is kept; `why` says which folder was refused, if one was. */
 static bool cache_folder(char dir[TP_CC_PATH], tp_buf *why) {
-  const char *own = tp_setting("TEMPO_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const char *own = tp_setting("TEMPO_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
+             *home = getenv("HOME");
   int n = -1;
   if (own && strcmp(own, "none")) n = snprintf(dir, TP_CC_PATH, "%s", own);
   else if (!own && xdg && *xdg == '/') n = snprintf(dir, TP_CC_PATH, "%s/tempo", xdg);
@@ -151,7 +169,10 @@ static bool moment_folder(char dir[TP_CC_PATH]) {
 
 /* ---- a cache that stays small: the oldest files of ours go ---- */
 
-typedef struct { char name[64]; int64_t size, used; } cached_file;
+typedef struct {
+  char name[64];
+  int64_t size, used;
+} cached_file;
 
 static int oldest_first(const void *a, const void *b) {
   const cached_file *x = a, *y = b;
@@ -163,7 +184,9 @@ static int list_files(const char *dir, cached_file *v, int max, int64_t *total) 
   struct stat s;
   int n = 0;
   for (struct dirent *e; d && n < max && (e = readdir(d)) != NULL;) {
-    if (!is_our_name(e->d_name) || strlen(e->d_name) >= sizeof v->name || fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode)) continue;
+    if (!is_our_name(e->d_name) || strlen(e->d_name) >= sizeof v->name ||
+        fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode))
+      continue;
     memcpy(v[n].name, e->d_name, strlen(e->d_name) + 1);
     v[n].size = (int64_t)s.st_size;
     v[n++].used = (int64_t)s.st_mtime;
@@ -205,7 +228,8 @@ static bool write_file(const char *path, const char *text, size_t n) {
 
 /* Its words, cut in place, behind those that are there. */
 static int words(char *s, char **argv, int n) {
-  for (char *w = strtok_r(s, " \t\n", &s); w && n < ARGS - 8; w = strtok_r(NULL, " \t\n", &s)) argv[n++] = w;
+  for (char *w = strtok_r(s, " \t\n", &s); w && n < ARGS - 8; w = strtok_r(NULL, " \t\n", &s))
+    argv[n++] = w;
   return n;
 }
 
@@ -218,7 +242,8 @@ static char **environment(char **to, int max) {
   return to;
 }
 
-/* A child that has none of our files, signals or terminal's keys, and says to `out` what goes wrong; 0: there is none. */
+/* A child that has none of our files, signals or terminal's keys, and says to `out` what goes
+ * wrong; 0: there is none. */
 static pid_t beside(char **argv, int out) {
   posix_spawn_file_actions_t act;
   posix_spawnattr_t attr;
@@ -238,14 +263,16 @@ static pid_t beside(char **argv, int out) {
   posix_spawnattr_setsigmask(&attr, &none);
   posix_spawnattr_setsigdefault(&attr, &all);
   posix_spawnattr_setpgroup(&attr, 0);
-  posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setflags(
+      &attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   if (posix_spawn(&pid, argv[0], &act, &attr, argv, environment(env, VARIABLES))) pid = 0;
   posix_spawnattr_destroy(&attr);
   posix_spawn_file_actions_destroy(&act);
   return pid;
 }
 
-/* The first line that tells of an error, else the first of all. f: closed; NULL: nothing is told. */
+/* The first line that tells of an error, else the first of all. f: closed; NULL: nothing is told.
+ */
 static void put_failure(tp_buf *why, FILE *f) {
   char line[256], told[256] = "";
   bool error = false;
@@ -260,7 +287,8 @@ static void put_failure(tp_buf *why, FILE *f) {
 
 /* The compiler's words, behind the n that are there; they lie in `command` and `all`. */
 enum { COMMAND = 3 * TP_CC_PATH };
-static int put_command(char **argv, int n, const char *c, const char *so, const char *own, char all[COMMAND]) {
+static int put_command(
+    char **argv, int n, const char *c, const char *so, const char *own, char all[COMMAND]) {
   const char *rest[] = { "-o", so, c, "-lm", NULL };
   snprintf(all, COMMAND, "%s %s %s %s", compiler(), flags, isa_flags(), own);
   n = words(all, argv, n);
@@ -275,7 +303,9 @@ void tp_cc_command(tp_buf *b, const char *own) {
     if (*v[i]) tp_putf(b, " %s", v[i]);
 }
 
-typedef struct { char c[TP_CC_PATH], so[TP_CC_PATH], done_c[TP_CC_PATH], done_so[TP_CC_PATH]; } paths;
+typedef struct {
+  char c[TP_CC_PATH], so[TP_CC_PATH], done_c[TP_CC_PATH], done_so[TP_CC_PATH];
+} paths;
 
 static void name_files(paths *p, const char *dir, const char *name) {
   static int made;
@@ -288,8 +318,9 @@ static void name_files(paths *p, const char *dir, const char *name) {
 
 /* ---- opening ---- */
 
-enum { MOST_SECONDS = 120 };                    /* that a compiler has where TEMPO_NATIVE_LIMIT says nothing: it takes 1 to 10 s */
-#define TAIL "\ntempo "                         /* what stands between an object and its checksum and length */
+/* that a compiler has where TEMPO_NATIVE_LIMIT says nothing: it takes 1 to 10 s */
+enum { MOST_SECONDS = 120 };
+#define TAIL "\ntempo " /* what stands between an object and its checksum and length */
 
 /* POSIX's cksum of n bytes, by four bits at a time. */
 static uint32_t checksum(const unsigned char *p, size_t n) {
@@ -323,12 +354,22 @@ static bool is_whole(const char *path) {
   return whole;
 }
 
-static void *open_object(const char *so) { return is_whole(so) ? dlopen(so, RTLD_NOW | RTLD_LOCAL) : NULL; }
+static void *open_object(const char *so) {
+  return is_whole(so) ? dlopen(so, RTLD_NOW | RTLD_LOCAL) : NULL;
+}
 
 /* ---- compiling ---- */
 
-/* owner: the process whose child it is; after a fork there are others that know of it. told: the end of a pipe, from which the first n bytes are said. */
-struct tp_cc_job { paths p; pid_t pid, owner; int told; double until; size_t n; char said[2048]; };
+/* owner: the process whose child it is; after a fork there are others that know of it. told: the
+ * end of a pipe, from which the first n bytes are said. */
+struct tp_cc_job {
+  paths p;
+  pid_t pid, owner;
+  int told;
+  double until;
+  size_t n;
+  char said[2048];
+};
 
 /* When a compiler that begins now has had its time. */
 static double ends_at(void) {
@@ -338,9 +379,11 @@ static double ends_at(void) {
 
 /* $1 .. $4: the paths; the rest: the compiler's words. */
 static const char script[] =
-  "c=$1 so=$2 done_c=$3 done_so=$4; shift 4; "
-  "\"$@\" && sum=$(cksum <\"$so\") && printf '" TAIL "%s\\n' \"$sum\" >>\"$so\" && { sync \"$c\" \"$so\" 2>/dev/null || :; } "
-  "&& mv -f \"$c\" \"$done_c\" && mv -f \"$so\" \"$done_so\" || { rm -f \"$c\" \"$so\"; exit 1; }";
+    "c=$1 so=$2 done_c=$3 done_so=$4; shift 4; "
+    "\"$@\" && sum=$(cksum <\"$so\") && printf '" TAIL
+    "%s\\n' \"$sum\" >>\"$so\" && { sync \"$c\" \"$so\" 2>/dev/null || :; } "
+    "&& mv -f \"$c\" \"$done_c\" && mv -f \"$so\" \"$done_so\" || { rm -f \"$c\" \"$so\"; exit 1; "
+    "}";
 
 static void kill_group(pid_t pid) {
   kill(-pid, SIGKILL);
@@ -349,7 +392,10 @@ static void kill_group(pid_t pid) {
 
 /* Children whose job was dropped before they ended, and until when they may go on. */
 enum { LEFT = 64 };
-static struct { pid_t pid; double until; } left[LEFT];
+static struct {
+  pid_t pid;
+  double until;
+} left[LEFT];
 static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void reap_left(void) {
@@ -377,7 +423,9 @@ static bool leave(const tp_cc_job *j) {
 }
 
 static bool spawn(tp_cc_job *j, const char *own, tp_buf *why) {
-  char all[COMMAND], *argv[ARGS] = { "/bin/sh", "-c", (char *)script, "sh", j->p.c, j->p.so, j->p.done_c, j->p.done_so };
+  char all[COMMAND],
+      *argv[ARGS] = { "/bin/sh", "-c", (char *)script, "sh", j->p.c, j->p.so, j->p.done_c,
+        j->p.done_so };
   int end[2];
   put_command(argv, 8, j->p.c, j->p.so, own, all);
   if (pipe2(end, O_CLOEXEC)) end[0] = end[1] = -1;
@@ -392,7 +440,8 @@ static bool spawn(tp_cc_job *j, const char *own, tp_buf *why) {
   return j->pid != 0;
 }
 
-static tp_cc_job *begin_in(const char *dir, const char *name, const tp_cc_source *s, double until, tp_buf *why) {
+static tp_cc_job *begin_in(
+    const char *dir, const char *name, const tp_cc_source *s, double until, tp_buf *why) {
   tp_cc_job *j = tp_calloc(sizeof *j);
   if (!j) return tp_puts(why, "no memory for it"), NULL;
   name_files(&j->p, dir, name);
@@ -472,7 +521,8 @@ void *tp_cc_cached(const tp_cc_source *s, char path[TP_CC_PATH]) {
 }
 
 /* Waits for a compiler: what it says on the pipe, or the pipe's end, wakes us. */
-static void *build_in(const char *dir, const char *name, const tp_cc_source *s, double until, char path[TP_CC_PATH], tp_buf *why) {
+static void *build_in(const char *dir, const char *name, const tp_cc_source *s, double until,
+    char path[TP_CC_PATH], tp_buf *why) {
   tp_cc_job *j = begin_in(dir, name, s, until, why);
   void *lib = NULL;
   while (j && !tp_cc_ended(j, &lib, path, why)) poll(&(struct pollfd){ j->told, POLLIN, 0 }, 1, 2);
@@ -480,7 +530,8 @@ static void *build_in(const char *dir, const char *name, const tp_cc_source *s, 
   return lib;
 }
 
-static void *build_for_now(const char *name, const tp_cc_source *s, double until, char path[TP_CC_PATH], tp_buf *why) {
+static void *build_for_now(
+    const char *name, const tp_cc_source *s, double until, char path[TP_CC_PATH], tp_buf *why) {
   char dir[TP_CC_PATH];
   paths p;
   if (!moment_folder(dir)) return tp_puts(why, "no folder for it"), NULL;

@@ -1,7 +1,9 @@
 /* compile: the pipeline, as a column of calls, and what a compiled function keeps.
  *
- * Two graphs. `closed` is the recording with gradients built and parameters closed: what the function's inputs, outputs and parameters are. `graph` is what the
- * tier executes: swept, and for the compiled tiers rewritten by the passes. Inputs, parameters and outputs keep their places in both. */
+ * Two graphs. `closed` is the recording with gradients built and parameters closed: what the
+ * function's inputs, outputs and parameters are. `graph` is what the tier executes: swept, and for
+ * the compiled tiers rewritten by the passes. Inputs, parameters and outputs keep their places in
+ * both. */
 #include "rt/fn.h"
 #include <stdlib.h>
 
@@ -17,7 +19,8 @@ static const tp_ix *mark_ix(void *seen, const tp_ix *e) {
 }
 
 static void mark_node(bool *seen, tp_node *n) {
-  for (int d = 0; d < n->ndom; d++) if (n->dom[d]->bound) seen[n->dom[d]->bound->id] = true;
+  for (int d = 0; d < n->ndom; d++)
+    if (n->dom[d]->bound) seen[n->dom[d]->bound->id] = true;
   tp_node_map(NULL, n, mark_ix, seen);
 }
 
@@ -27,7 +30,8 @@ static void needed_bounds(tp_fn *f) {
   for (int i = 0; i < f->graph->nodes.n; i++) mark_node(seen, f->graph->nodes.v[i]);
   f->bounds = TP_NEWN(&f->closed->arena, const tp_sym *, tp_nsym(c));
   for (int i = 0; i < tp_nsym(c); i++)
-    if (seen[i] && tp_sym_at(c, i)->kind == TP_SYM_BOUND && !tp_sym_at(c, i)->hidden) f->bounds[f->nbound++] = tp_sym_at(c, i);
+    if (seen[i] && tp_sym_at(c, i)->kind == TP_SYM_BOUND && !tp_sym_at(c, i)->hidden)
+      f->bounds[f->nbound++] = tp_sym_at(c, i);
 }
 
 /* ---- the pipeline ---- */
@@ -38,11 +42,15 @@ static bool is_array(tp_fn *f, const tp_output *o, tp_error *err) {
   const tp_out *t = tp_outof(o->val);
   int axis;
   if (n->ndom + t->rank > TP_MAXRANK)
-    return tp_fail(err, TP_E_SHAPE, o->pos, "shape: output '%s' would be an array of %d axes: %d dims and %d of its own; at most %d are possible", o->name,
-                   n->ndom + t->rank, n->ndom, t->rank, TP_MAXRANK);
+    return tp_fail(err, TP_E_SHAPE, o->pos,
+        "shape: output '%s' would be an array of %d axes: %d dims and %d of its own; at most %d "
+        "are possible",
+        o->name, n->ndom + t->rank, n->ndom, t->rank, TP_MAXRANK);
   const tp_sym *d = tp_varies(t->rank, t->shape, n->ndom, n->dom, &axis);
-  return !d || tp_fail(err, TP_E_RAGGED, o->pos, "ragged: output '%s' has extent %s, which varies with '%s': reduce or pad first", o->name,
-                       tp_ix_str(f->closed->ix, t->shape[axis]), d->name);
+  return !d ||
+      tp_fail(err, TP_E_RAGGED, o->pos,
+          "ragged: output '%s' has extent %s, which varies with '%s': reduce or pad first", o->name,
+          tp_ix_str(f->closed->ix, t->shape[axis]), d->name);
 }
 
 /* An output without a name of its own gets the script's, for errors and explain. */
@@ -55,7 +63,9 @@ static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
     if (!is_array(f, &out, err)) return false;
     TP_PUSH(&f->closed->arena, &f->closed->outputs, out);
   }
-  if (!f->closed->outputs.n && !f->closed->sinks.n) return tp_fail(err, TP_E_OPTION, o->pos, "nothing to compute: give outputs = {...} or add a sink");
+  if (!f->closed->outputs.n && !f->closed->sinks.n)
+    return tp_fail(
+        err, TP_E_OPTION, o->pos, "nothing to compute: give outputs = {...} or add a sink");
   return true;
 }
 
@@ -67,7 +77,9 @@ static bool make_params(tp_fn *f) {
   return true;
 }
 
-static tp_work work_on(tp_fn *f, tp_graph *g) { return (tp_work){ .g = g, .o = &f->opt, .need = &f->need, .did = f->did }; }
+static tp_work work_on(tp_fn *f, tp_graph *g) {
+  return (tp_work){ .g = g, .o = &f->opt, .need = &f->need, .did = f->did };
+}
 
 static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
   if (!(f->closed = tp_graph_clone(f->program->g, err))) return false;
@@ -90,7 +102,8 @@ static tp_poly *ordered(tp_fn *f, tp_graph *g, tp_error *err) {
   tp_poly *p = f->order = tp_lower(g, f->need, err);
   if (p) {
     p->judge = g == f->trial;
-    p->without = (p->judge || !f->opt.on[TP_PASS_VECTORIZE] ? 1u << TP_RX_CALLS : 0) | (!f->opt.on[TP_PASS_TILE] || f->opt.precise ? 1u << TP_RX_BLOCKS : 0);
+    p->without = (p->judge || !f->opt.on[TP_PASS_VECTORIZE] ? 1u << TP_RX_CALLS : 0) |
+        (!f->opt.on[TP_PASS_TILE] || f->opt.precise ? 1u << TP_RX_BLOCKS : 0);
     const char *block = tp_graph_setting(g, "TEMPO_BLOCK");
     p->block = block ? atoll(block) : 0;
     p->rows = f->rows;
@@ -109,22 +122,28 @@ static void copy_checks(tp_graph *to, const tp_graph *from) {
   }
 }
 
-/* Passes leave what is needed as it was, but what is known of it may get worse: larger sets that read outside are refused here. */
+/* Passes leave what is needed as it was, but what is known of it may get worse: larger sets that
+ * read outside are refused here. */
 static bool stays(tp_graph *g, tp_need *need, tp_error *err) {
   if (!need->rough) return true;
   tp_need_trim(g, need);
   if (tp_need_stays(g, need, err)) return true;
-  tp_note(err, "which points are needed is known only roughly here: it may be that the program itself does not read there");
+  tp_note(err,
+      "which points are needed is known only roughly here: it may be that the program itself does "
+      "not read there");
   return false;
 }
 
-/* Values that the order would keep for long are made again by each who reads them, which asks for another order. */
+/* Values that the order would keep for long are made again by each who reads them, which asks for
+ * another order. */
 static tp_poly *made_again(tp_fn *f, tp_graph *g, tp_poly *p, tp_error *err) {
   tp_again again;
   tp_work w = work_on(f, g);
-  if (!p || g == f->trial || !f->opt.on[TP_PASS_AGAIN] || !tp_made_again(p, &g->arena, &again)) return p;
+  if (!p || g == f->trial || !f->opt.on[TP_PASS_AGAIN] || !tp_made_again(p, &g->arena, &again))
+    return p;
   tp_poly_free(p);
-  if (!tp_make_again(g, &again, err) || !tp_needed_anew(&w, err) || !stays(g, f->need, err)) return NULL;
+  if (!tp_make_again(g, &again, err) || !tp_needed_anew(&w, err) || !stays(g, f->need, err))
+    return NULL;
   tp_dump_graph(g, "again");
   return tp_verify(g, err) ? ordered(f, g, err) : NULL;
 }
@@ -133,7 +152,8 @@ static tp_poly *lowered(tp_fn *f, tp_graph *g, bool apart, tp_error *err) {
   tp_work w = work_on(f, g);
   w.apart = apart;
   tp_poly *p = NULL;
-  if (tp_passes_run(&w, TP_ENDED, err) && (f->need = tp_need_outputs(g, err)) && tp_passes_run(&w, TP_NEEDED, err) && stays(g, f->need, err)) {
+  if (tp_passes_run(&w, TP_ENDED, err) && (f->need = tp_need_outputs(g, err)) &&
+      tp_passes_run(&w, TP_NEEDED, err) && stays(g, f->need, err)) {
     if (f->opt.check) tp_watch_rest(g);
     p = made_again(f, g, ordered(f, g, err), err);
   }
@@ -141,8 +161,9 @@ static tp_poly *lowered(tp_fn *f, tp_graph *g, bool apart, tp_error *err) {
   return p;
 }
 
-/* What is needed at the point where a dim ends only would, as values, be needed at each point. Where that leaves no order, each reads what it needs alone, on a copy of the
- * graph, which takes its place. */
+/* What is needed at the point where a dim ends only would, as values, be needed at each point.
+ * Where that leaves no order, each reads what it needs alone, on a copy of the graph, which takes
+ * its place. */
 static tp_poly *order_graph(tp_fn *f, tp_graph **at, tp_error *err) {
   tp_graph *g = *at, *other = f->other = g->stops.n ? tp_graph_clone(g, err) : NULL;
   tp_error first = { 0 }, second = { 0 };
@@ -175,7 +196,9 @@ bool tp_has_order(tp_fn *f, tp_graph *of, const tp_ticks *t, tp_error *err) {
 /* Of several mistakes a cycle comes before undefined points and reads outside a domain. */
 static void prefer_cycle(tp_fn *f, tp_error *err) {
   tp_error cycle = { 0 };
-  if ((err->code == TP_E_UNDEFINED || err->code == TP_E_DOMAIN) && !tp_has_order(f, f->graph, NULL, &cycle) && cycle.code == TP_E_CYCLE) *err = cycle;
+  if ((err->code == TP_E_UNDEFINED || err->code == TP_E_DOMAIN) &&
+      !tp_has_order(f, f->graph, NULL, &cycle) && cycle.code == TP_E_CYCLE)
+    *err = cycle;
 }
 
 static bool judge(tp_fn *f, tp_graph *g, const bool **whole, tp_error *err) {
@@ -204,17 +227,18 @@ tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
 
 /* ---- what each tier executes ---- */
 
-bool tp_make_code(tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
+bool tp_make_code(
+    tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
   tp_work w = work_on(f, *g);
   w.ticks = t;
-  const tp_planned asked = { .fuse = f->opt.on[TP_PASS_FUSE], .by_rows = f->limit || t, .reproducible = f->opt.reproducible,
-                              .precise = f->opt.precise };
-  return tp_passes_run(&w, TP_MARKED, err) &&
-         tp_passes_run(&w, TP_ORDERED, err) &&
-         tp_passes_run(&w, TP_KEPT, err) &&
-         (*poly = order_graph(f, g, err)) &&
-         (*plan = tp_plan_build(*g, *poly, &asked, err)) && tp_plan_limit(*plan, f->limit, err) &&
-         (((*plan)->teams = f->threads > 1 ? tp_plan_teams(*plan) : NULL), true);
+  const tp_planned asked = { .fuse = f->opt.on[TP_PASS_FUSE],
+    .by_rows = f->limit || t,
+    .reproducible = f->opt.reproducible,
+    .precise = f->opt.precise };
+  return tp_passes_run(&w, TP_MARKED, err) && tp_passes_run(&w, TP_ORDERED, err) &&
+      tp_passes_run(&w, TP_KEPT, err) && (*poly = order_graph(f, g, err)) &&
+      (*plan = tp_plan_build(*g, *poly, &asked, err)) && tp_plan_limit(*plan, f->limit, err) &&
+      (((*plan)->teams = f->threads > 1 ? tp_plan_teams(*plan) : NULL), true);
 }
 
 /* With ticks given, what runs at once is what steps run. */
@@ -227,8 +251,10 @@ static bool ticking(tp_fn *f, tp_error *err) {
 }
 
 static bool interpreter(tp_fn *f, tp_error *err) {
-  return (f->ticking ? ticking(f, err) : tp_sweep_graph(f, f->graph, err) && tp_make_code(f, &f->graph, NULL, &f->poly, &f->plan, err)) &&
-         (f->exec = tp_fn_exec(f, f->plan, err));
+  return (f->ticking ? ticking(f, err)
+                     : tp_sweep_graph(f, f->graph, err) &&
+                     tp_make_code(f, &f->graph, NULL, &f->poly, &f->plan, err)) &&
+      (f->exec = tp_fn_exec(f, f->plan, err));
 }
 
 /* What is added here counts as one point where memory is looked at. */
@@ -254,12 +280,9 @@ static bool dumped(tp_fn *f) {
 
 static bool pipeline(tp_fn *f, void *opts, tp_error *err) {
   const tp_copts *o = opts;
-  return tp_choose_options(f, o, err) &&
-         close_graph(f, o, err) &&
-         check_graph(f, err) &&
-         tp_choose_ticks(f, o, err) &&
-         (f->tier == TP_TIER_REFERENCE ? reference : interpreter)(f, err) &&
-         dumped(f);
+  return tp_choose_options(f, o, err) && close_graph(f, o, err) && check_graph(f, err) &&
+      tp_choose_ticks(f, o, err) &&
+      (f->tier == TP_TIER_REFERENCE ? reference : interpreter)(f, err) && dumped(f);
 }
 
 /* isl objects of the moment leak, everything of ours is freed with f. */
@@ -276,13 +299,16 @@ bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_
   tp_sym_end(f->program->ix, was);
   if (!ok) drop_attempt(f);
   tp_isl_forget(f->program->ix);
-  tp_ictx_overflowed(f->program->ix);           /* sizes of a plan are judged at the call */
+  tp_ictx_overflowed(f->program->ix); /* sizes of a plan are judged at the call */
   return ok;
 }
 
 tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
   tp_fn *f = tp_calloc(sizeof *f);
-  if (!f) { tp_no_memory(err, o->pos); return NULL; }
+  if (!f) {
+    tp_no_memory(err, o->pos);
+    return NULL;
+  }
   f->program = tp_program_ref(p);
   f->pos = o->pos;
   if (!tp_making(f, pipeline, (void *)o, err)) {
@@ -293,10 +319,13 @@ tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
 }
 
 static bool again(tp_fn *f, void *of, tp_error *err) {
-  return (f->closed = tp_graph_clone(of, err)) && make_params(f) && check_graph(f, err) && interpreter(f, err);
+  return (f->closed = tp_graph_clone(of, err)) && make_params(f) && check_graph(f, err) &&
+      interpreter(f, err);
 }
 
-bool tp_compile_again(tp_fn *f, tp_graph *closed, tp_error *err) { return tp_making(f, again, closed, err); }
+bool tp_compile_again(tp_fn *f, tp_graph *closed, tp_error *err) {
+  return tp_making(f, again, closed, err);
+}
 
 tp_fn *tp_fn_free(tp_fn *f) {
   if (!f) return NULL;
@@ -304,11 +333,13 @@ tp_fn *tp_fn_free(tp_fn *f) {
   f->session = tp_session_free(f, f->session);
   tp_exec_free(f->exec);
   tp_code_free(f);
-  if (!f->ticking) tp_poly_free(f->poly);       /* else it is that of the steps */
+  if (!f->ticking) tp_poly_free(f->poly); /* else it is that of the steps */
   tp_poly_free(f->steps.poly);
   if (f->steps.graph) tp_graph_free(f->steps.graph);
   if (f->graph) tp_graph_free(f->graph);
-  tp_free(f->fed); tp_free(f->shown); tp_free(f->first);
+  tp_free(f->fed);
+  tp_free(f->shown);
+  tp_free(f->first);
   tp_params_free(f);
   if (f->closed) tp_graph_free(f->closed);
   tp_program_unref(f->program);

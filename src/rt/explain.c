@@ -2,7 +2,8 @@
 #include "rt/fn.h"
 #include <stdlib.h>
 
-static const char *const sections[] = { "graph", "schedule", "storage", "memory", "work", "plan", "threads", "code", "passes", "rules", "evolution", "dot" };
+static const char *const sections[] = { "graph", "schedule", "storage", "memory", "work", "plan",
+  "threads", "code", "passes", "rules", "evolution", "dot" };
 
 /* ---- passes ---- */
 
@@ -21,12 +22,18 @@ static int run_over_dims(const tp_poly *p) {
 }
 
 static void passes(tp_buf *b, tp_fn *f) {
-  if (f->tier == TP_TIER_REFERENCE) tp_puts(b, "the reference evaluator executes the program as recorded: no pass changes it\n");
+  if (f->tier == TP_TIER_REFERENCE)
+    tp_puts(b, "the reference evaluator executes the program as recorded: no pass changes it\n");
   for (int i = 0; i < TP_NPASS; i++) {
     const int *did = f->did[i];
-    tp_putf(b, "%-12s %-6s %s", tp_passes[i].name, tp_passes[i].always ? "always" : f->opt.on[i] ? "on" : "off", tp_passes[i].says);
+    tp_putf(b, "%-12s %-6s %s", tp_passes[i].name,
+        tp_passes[i].always ? "always"
+            : f->opt.on[i]  ? "on"
+                            : "off",
+        tp_passes[i].says);
     if (f->poly && f->opt.on[i]) {
-      if (i == TP_PASS_VECTORIZE) tp_putf(b, ": %d of %d statements", run_over_dims(f->poly), f->poly->stmts.n);
+      if (i == TP_PASS_VECTORIZE)
+        tp_putf(b, ": %d of %d statements", run_over_dims(f->poly), f->poly->stmts.n);
       else if (i == TP_PASS_TILE) tp_putf(b, ": %d loops", count_loops(f->poly->tree, in_blocks));
       else if (did[0] == did[1]) tp_putf(b, ": %d operators stay", did[0]);
       else tp_putf(b, ": %d operators become %d", did[0], did[1]);
@@ -61,7 +68,8 @@ static void put_shown(tp_buf *b, const tp_fn *f, int n) {
   bool any = false;
   for (int i = 0; f->shown && i < f->graph->outputs.n; i++) {
     const tp_output *o = &f->graph->outputs.v[i];
-    if (!f->shown[i] || tp_tick_depth(f->ntick, f->tick, o->val.node->ndom, o->val.node->dom) != n) continue;
+    if (!f->shown[i] || tp_tick_depth(f->ntick, f->tick, o->val.node->ndom, o->val.node->dom) != n)
+      continue;
     tp_puts(b, any ? ", " : n == f->ntick ? "; at each tick: " : "; with the last tick of each ");
     if (!any && n < f->ntick) put_tick_dims(b, f, n), tp_puts(b, ": ");
     tp_puts(b, o->name);
@@ -77,13 +85,16 @@ static void put_ticks(tp_buf *b, const tp_fn *f) {
   tp_puts(b, "\n");
 }
 
-/* What bounds have to keep to, besides being there: of conditions of many reads each once, and none that another says. */
+/* What bounds have to keep to, besides being there: of conditions of many reads each once, and none
+ * that another says. */
 static void put_checks(tp_buf *b, const tp_fn *f) {
   tp_ictx *c = f->graph->ix;
   const tp_ix *all = tp_ix_bool(c, true);
-  for (int i = 0; i < f->graph->boundchecks.n; i++) all = tp_ix_and(c, all, f->graph->boundchecks.v[i].cond);
+  for (int i = 0; i < f->graph->boundchecks.n; i++)
+    all = tp_ix_and(c, all, f->graph->boundchecks.v[i].cond);
   if (tp_ix_kind(all) == TP_IX_TRUE) return;
-  for (int i = 0; tp_ix_conjunct(all, i); i++) tp_putf(b, "%s%s\n", i ? "      and " : "needs ", tp_ix_said(c, tp_ix_conjunct(all, i)));
+  for (int i = 0; tp_ix_conjunct(all, i); i++)
+    tp_putf(b, "%s%s\n", i ? "      and " : "needs ", tp_ix_said(c, tp_ix_conjunct(all, i)));
 }
 
 static int fused(const tp_poly *p) {
@@ -95,13 +106,18 @@ static int fused(const tp_poly *p) {
 static void put_checked(tp_buf *b, const tp_fn *f, const tp_graph *g) {
   int n = 0;
   for (int i = 0; i < g->nodes.n; i++) n += g->nodes.v[i]->attr.check == TP_CHECK_NAN;
-  if (f->opt.check) tp_putf(b, "%d of them are looked at for NaN and infinity, each by itself\n", n);
+  if (f->opt.check)
+    tp_putf(b, "%d of them are looked at for NaN and infinity, each by itself\n", n);
 }
 
 static bool summary(tp_fn *f, const int64_t *env, tp_buf *b) {
   const tp_poly *p = f->poly;
   const tp_graph *g = f->ticking ? f->steps.graph : f->graph;
-  tp_putf(b, "tier %s%s, %d operators", tp_tier_names[f->tier], f->tier != TP_TIER_AUTO ? "" : tp_fn_is_native(f) ? " (native code)" : " (interpreter)", g->nodes.n);
+  tp_putf(b, "tier %s%s, %d operators", tp_tier_names[f->tier],
+      f->tier != TP_TIER_AUTO  ? ""
+          : tp_fn_is_native(f) ? " (native code)"
+                               : " (interpreter)",
+      g->nodes.n);
   if (!p) {
     tp_puts(b, ", evaluated point by point as they are asked for\n");
     put_checked(b, f, g);
@@ -112,15 +128,20 @@ static bool summary(tp_fn *f, const int64_t *env, tp_buf *b) {
   }
   tp_putf(b, ", %d statements, %d fused into them, %d arrays\n", p->stmts.n, fused(p), p->arrs.n);
   put_checked(b, f, g);
-  if (tp_fn_why_not_native(f)) tp_putf(b, "no native code: %s; the interpreter runs the plan\n", tp_fn_why_not_native(f));
-  tp_putf(b, "order of loops proved with %d isl queries (%ld spaces); ms: schedule %.1f, proof %.1f, tree %.1f, storage %.1f\n", p->nquery,
-          tp_isl_spaces(f->program->ix), p->ms_schedule, p->ms_proof, p->ms_tree, p->ms_live);
+  if (tp_fn_why_not_native(f))
+    tp_putf(b, "no native code: %s; the interpreter runs the plan\n", tp_fn_why_not_native(f));
+  tp_putf(b,
+      "order of loops proved with %d isl queries (%ld spaces); ms: schedule %.1f, proof %.1f, tree "
+      "%.1f, storage %.1f\n",
+      p->nquery, tp_isl_spaces(f->program->ix), p->ms_schedule, p->ms_proof, p->ms_tree,
+      p->ms_live);
   tp_poly_print_unknown(b, p);
   if (f->threads > 1) tp_putf(b, "%d threads share what explain \"threads\" says\n", f->threads);
   put_ticks(b, f);
   put_checks(b, f);
   int64_t bytes = env ? tp_exec_memory(f->exec, env) : 0;
-  if (env && bytes >= 0) tp_putf(b, "needs %lld bytes besides inputs and outputs\n", (long long)bytes);
+  if (env && bytes >= 0)
+    tp_putf(b, "needs %lld bytes besides inputs and outputs\n", (long long)bytes);
   tp_poly_print_summary(b, p, env);
   return bytes >= 0;
 }
@@ -129,17 +150,25 @@ static bool summary(tp_fn *f, const int64_t *env, tp_buf *b) {
 
 enum { LINES = 40, BAR = 40, TOP = 8 };
 
-typedef struct held_piece { const tp_pbuf *buf; int pos; int64_t bytes; } held_piece;     /* buf NULL: working memory of the region at pos */
+/* buf NULL: working memory of the region at pos */
+typedef struct held_piece {
+  const tp_pbuf *buf;
+  int pos;
+  int64_t bytes;
+} held_piece;
 typedef struct chart {
-  const tp_plan *plan; const tp_poly *poly;
+  const tp_plan *plan;
+  const tp_poly *poly;
   const tp_places *places;
-  int64_t *live;                                /* by position */
-  const tp_pnode **region;                      /* by position; NULL: does not run for these bounds */
+  int64_t *live; /* by position */
+  /* by position; NULL: does not run for these bounds */
+  const tp_pnode **region;
   int peak;
 } chart;
 
 static void note_region(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *hi) {
-  (void)lo; (void)hi;
+  (void)lo;
+  (void)hi;
   if (x->kind == TP_P_REGION) ((chart *)ud)->region[x->pos] = x;
 }
 
@@ -149,7 +178,8 @@ static bool fill_chart(chart *c, const int64_t *env) {
   for (int i = 0; i < p->npos; i++) c->live[i] = c->places->load[i];
   for (int i = 0; i < p->bufs.n; i++) {
     const tp_pbuf *b = p->bufs.v[i];
-    for (int k = b->first; c->places->at[i] >= 0 && k <= b->last; k++) c->live[k] += c->places->bytes[i];
+    for (int k = b->first; c->places->at[i] >= 0 && k <= b->last; k++)
+      c->live[k] += c->places->bytes[i];
   }
   for (int i = 0; i < p->npos; i++)
     if (c->region[i] && (!c->region[c->peak] || c->live[i] > c->live[c->peak])) c->peak = i;
@@ -173,7 +203,9 @@ static void put_place(tp_buf *b, const tp_plan *plan, const tp_pnode *x) {
   int n = 0;
   for (const tp_pnode *q = x->up; q && n < 64; q = q->up)
     if (q->kind == TP_P_FOR) loop[n++] = q;
-  for (int i = n - 1; i >= 0; i--) tp_putf(b, "%s%s%s", i == n - 1 ? "for " : ", ", (loop[i]->label ? loop[i]->label : loop[i]->var)->name, i ? "" : ": ");
+  for (int i = n - 1; i >= 0; i--)
+    tp_putf(b, "%s%s%s", i == n - 1 ? "for " : ", ",
+        (loop[i]->label ? loop[i]->label : loop[i]->var)->name, i ? "" : ": ");
   const tp_region *r = x->rg;
   const tp_pbuf *to = r->nout && r->out[0].buf >= 0 ? plan->bufs.v[r->out[0].buf] : NULL;
   if (r->who.name) tp_puts(b, r->who.name);
@@ -181,7 +213,8 @@ static void put_place(tp_buf *b, const tp_plan *plan, const tp_pnode *x) {
   else tp_putf(b, "%s@%d", tp_op_said(tp_region_op(r)), r->pos.line);
 }
 
-/* One line for as many regions as it takes to have no more than LINES; each shows the most among its own. */
+/* One line for as many regions as it takes to have no more than LINES; each shows the most among
+ * its own. */
 static void put_plot(tp_buf *b, const chart *c) {
   int n = 0;
   for (int i = 0; i < c->plan->npos; i++) n += c->region[i] != NULL;
@@ -190,7 +223,9 @@ static void put_plot(tp_buf *b, const chart *c) {
     if (!c->region[i]) continue;
     if (best < 0 || c->live[i] > c->live[best]) best = i;
     if (++seen % each && seen < n) continue;
-    int bar = c->live[c->peak] ? (int)((c->live[best] * BAR + c->live[c->peak] - 1) / c->live[c->peak]) : 0;
+    int bar = c->live[c->peak]
+        ? (int)((c->live[best] * BAR + c->live[c->peak] - 1) / c->live[c->peak])
+        : 0;
     put_number(b, c->live[best], 14);
     tp_putf(b, " |%.*s%*s| ", bar, "########################################", BAR - bar, "");
     put_place(b, c->plan, c->region[best]);
@@ -223,7 +258,8 @@ static void put_top(tp_buf *b, tp_arena *a, const chart *c, const int64_t *env) 
   int n = 0;
   for (int i = 0; i < c->plan->bufs.n; i++) {
     const tp_pbuf *x = c->plan->bufs.v[i];
-    if (c->places->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last) v[n++] = (held_piece){ x, i, c->places->bytes[i] };
+    if (c->places->at[i] >= 0 && x->first <= c->peak && c->peak <= x->last)
+      v[n++] = (held_piece){ x, i, c->places->bytes[i] };
   }
   qsort(v, (size_t)n, sizeof *v, by_bytes);
   int64_t rest = 0;
@@ -259,7 +295,8 @@ static void put_spilled(tp_buf *b, const chart *c) {
     put_number(b, p->as[i].bytes, 14);
     tp_putf(b, "  %s", x->name ? x->name : "?");
     int d = p->as[i].dim;
-    if (d >= 0 && i < c->poly->arrs.n) tp_putf(b, ", row by row of %s", c->poly->arrs.v[i]->dim[x->order ? x->order[d] : d]->name);
+    if (d >= 0 && i < c->poly->arrs.n)
+      tp_putf(b, ", row by row of %s", c->poly->arrs.v[i]->dim[x->order ? x->order[d] : d]->name);
     tp_puts(b, ", at most ");
     put_number(b, p->as[i].most, 0);
     tp_puts(b, " in memory");
@@ -287,17 +324,28 @@ static void put_total(tp_buf *b, const chart *c) {
 }
 
 static void put_rows(tp_buf *b, const tp_fn *f) {
-  if (f->rows) tp_putf(b, "blocks have at most %lld row%s, as more would not keep to the limit of memory\n", (long long)f->rows, f->rows == 1 ? "" : "s");
+  if (f->rows)
+    tp_putf(b, "blocks have at most %lld row%s, as more would not keep to the limit of memory\n",
+        (long long)f->rows, f->rows == 1 ? "" : "s");
 }
 
-typedef struct { tp_buf *b; tp_fn *f; const int64_t *env; bool ok; } page;
+typedef struct {
+  tp_buf *b;
+  tp_fn *f;
+  const int64_t *env;
+  bool ok;
+} page;
 
 static void put_memory(void *ud, const tp_places *places) {
   page *g = ud;
   const tp_plan *p = g->f->plan;
   tp_arena a;
   tp_scratch_init(&a);
-  chart c = { .plan = p, .poly = g->f->poly, .places = places, .live = TP_NEWN(&a, int64_t, p->npos + 1), .region = TP_NEWN(&a, const tp_pnode *, p->npos + 1) };
+  chart c = { .plan = p,
+    .poly = g->f->poly,
+    .places = places,
+    .live = TP_NEWN(&a, int64_t, p->npos + 1),
+    .region = TP_NEWN(&a, const tp_pnode *, p->npos + 1) };
   g->ok = fill_chart(&c, g->env);
   if (g->ok && !c.region[c.peak]) tp_puts(g->b, "nothing runs with these bounds\n");
   else if (g->ok) {
@@ -318,32 +366,40 @@ static bool memory(tp_fn *f, const int64_t *env, tp_buf *b) {
 
 /* ---- work ---- */
 
-typedef struct { const tp_pnode *x; tp_counted done; } worked;
+typedef struct {
+  const tp_pnode *x;
+  tp_counted done;
+} worked;
 typedef TP_VEC(worked) worked_list;
 
 static void list_regions(tp_arena *a, worked_list *to, const tp_pnode *x, const tp_counted *at) {
-  if (x->kind == TP_P_REGION && (!at || at[x->pos].runs)) TP_PUSH(a, to, (worked){ x, at ? at[x->pos] : (tp_counted){ 0 } });
+  if (x->kind == TP_P_REGION && (!at || at[x->pos].runs))
+    TP_PUSH(a, to, (worked){ x, at ? at[x->pos] : (tp_counted){ 0 } });
   for (int i = 0; i < x->n; i++) list_regions(a, to, x->kid[i], at);
 }
 
 static int by_elements(const void *pa, const void *pb) {
   const worked *a = pa, *b = pb;
-  return a->done.elements != b->done.elements ? (a->done.elements > b->done.elements ? -1 : 1) : a->x->pos - b->x->pos;
+  return a->done.elements != b->done.elements ? (a->done.elements > b->done.elements ? -1 : 1)
+                                              : a->x->pos - b->x->pos;
 }
 
 /* ": add, sum" */
 static void put_operators(tp_buf *b, const tp_region *r) {
   int n = 0;
   for (int i = 0; i < r->nmicro; i++)
-    if (r->micro[i].op != TP_OP_DETACH) tp_putf(b, "%s%s", n++ ? ", " : ": ", tp_op_said(r->micro[i].op));
+    if (r->micro[i].op != TP_OP_DETACH)
+      tp_putf(b, "%s%s", n++ ? ", " : ": ", tp_op_said(r->micro[i].op));
   if (r->kind == TP_RG_OP) tp_putf(b, "%s%s", n++ ? ", " : ": ", tp_op_said(r->op));
-  if (r->kind == TP_RG_LOOP && (r->acc || r->sums)) tp_putf(b, "%s%s", n++ ? ", " : ": ", tp_op_said(tp_red_op(r->red)));
+  if (r->kind == TP_RG_LOOP && (r->acc || r->sums))
+    tp_putf(b, "%s%s", n++ ? ", " : ": ", tp_op_said(tp_red_op(r->red)));
   tp_puts(b, n ? "\n" : ": copy\n");
 }
 
 static void put_worked(tp_buf *b, const tp_plan *p, const worked_list *all, int64_t turns) {
   tp_counted sum = { 0 };
-  for (int i = 0; i < all->n; i++) sum.runs += all->v[i].done.runs, sum.elements += all->v[i].done.elements;
+  for (int i = 0; i < all->n; i++)
+    sum.runs += all->v[i].done.runs, sum.elements += all->v[i].done.elements;
   put_number(b, sum.elements, 14);
   put_number(b, sum.runs, 14);
   tp_puts(b, "  elements, and runs of regions, in all; loops turn ");
@@ -399,28 +455,41 @@ static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b)
   if (!strcmp(s, "graph")) tp_graph_print(b, f->closed);
   else if (!strcmp(s, "dot")) tp_graph_dot(b, f->closed);
   else if (!strcmp(s, "passes")) passes(b, f);
-  else if (!strcmp(s, "evolution") && f->poly) told(b, f, "evolve", "nothing is a recurrence whose points a formula could tell"), tp_plan_scans(b, f->plan);
+  else if (!strcmp(s, "evolution") && f->poly)
+    told(b, f, "evolve", "nothing is a recurrence whose points a formula could tell"),
+        tp_plan_scans(b, f->plan);
   else if (!strcmp(s, "rules") && f->poly) told(b, f, NULL, "no rule has changed anything");
-  else if (!f->poly) tp_putf(b, "the reference evaluator has no %s: it computes points as they are asked for; with tier = \"interpreter\" there is one\n", s);
+  else if (!f->poly)
+    tp_putf(b,
+        "the reference evaluator has no %s: it computes points as they are asked for; with tier = "
+        "\"interpreter\" there is one\n",
+        s);
   else if (!strcmp(s, "schedule")) tp_poly_print_schedule(b, f->poly);
   else if (!strcmp(s, "storage")) tp_poly_print_storage(b, f->poly, env), put_rows(b, f);
   else if (!strcmp(s, "memory") && env) return memory(f, env, b);
   else if (!strcmp(s, "memory")) formulas(b, f->plan);
   else if (!strcmp(s, "work")) work(f, env, b);
   else if (!strcmp(s, "threads")) tp_fn_threads(b, f);
-  else if (!strcmp(s, "code") && (f->tier == TP_TIER_NATIVE || tp_fn_is_native(f))) tp_fn_code(f, b);
+  else if (!strcmp(s, "code") && (f->tier == TP_TIER_NATIVE || tp_fn_is_native(f)))
+    tp_fn_code(f, b);
   else tp_plan_print(b, f->plan);
   return true;
 }
 
-typedef struct { const char *section; int64_t *env; tp_buf *out; } telling;
+typedef struct {
+  const char *section;
+  int64_t *env;
+  tp_buf *out;
+} telling;
 
 static bool tell(tp_fn *f, void *arg, tp_error *err) {
   telling *t = arg;
-  return section_text(f, t->section, t->env, t->out) || tp_fail(err, TP_E_MEMORY, f->pos, "these bounds need more than 2^63 bytes");
+  return section_text(f, t->section, t->env, t->out) ||
+      tp_fail(err, TP_E_MEMORY, f->pos, "these bounds need more than 2^63 bytes");
 }
 
-static bool with_bounds(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
+static bool with_bounds(
+    tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
   f = env ? tp_fn_within(f, env) : f;
   telling t = { section, env ? tp_full_env(f, env) : NULL, out };
   bool ok = env && !t.env ? tp_no_memory(err, f->pos) : tp_guarded(f, tell, &t, err);
@@ -433,13 +502,21 @@ bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *ou
   for (int i = 0; i < (int)TP_LEN(sections); i++)
     if (!strcmp(section, sections[i])) return with_bounds(f, section, env, out, err);
   const char *near = tp_nearest(section, sections, TP_LEN(sections));
-  return tp_fail(err, TP_E_OPTION, f->pos, "unknown section '%s' of explain: %s%s%s", section, near ? "did you mean '" : "graph, schedule, storage, memory, work, plan, threads, code, passes, rules, evolution or dot",
-                 near ? near : "", near ? "'?" : "");
+  return tp_fail(err, TP_E_OPTION, f->pos, "unknown section '%s' of explain: %s%s%s", section,
+      near ? "did you mean '"
+           : "graph, schedule, storage, memory, work, plan, threads, code, passes, rules, "
+             "evolution or dot",
+      near ? near : "", near ? "'?" : "");
 }
 
-typedef struct { int rows; tp_buf *out; } profiling;
+typedef struct {
+  int rows;
+  tp_buf *out;
+} profiling;
 
-static tp_exec *newest_exec(const tp_fn *f) { return f->session && f->session->exec ? f->session->exec : f->ran ? f->ran->exec : f->exec; }
+static tp_exec *newest_exec(const tp_fn *f) {
+  return f->session && f->session->exec ? f->session->exec : f->ran ? f->ran->exec : f->exec;
+}
 
 static bool profile(tp_fn *f, void *arg, tp_error *err) {
   profiling *p = arg;
@@ -450,7 +527,9 @@ static bool profile(tp_fn *f, void *arg, tp_error *err) {
   return true;
 }
 
-bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err) { return tp_guarded(f, profile, &(profiling){ rows, out }, err); }
+bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err) {
+  return tp_guarded(f, profile, &(profiling){ rows, out }, err);
+}
 
 static bool inside(tp_fn *f, void *arg, tp_error *err) {
   (void)err;
@@ -462,10 +541,13 @@ bool tp_fn_inside(tp_fn *f, bool on, tp_error *err) { return tp_guarded(f, insid
 
 static bool trace(tp_fn *f, void *arg, tp_error *err) {
   tp_exec *x = newest_exec(f);
-  return x ? tp_exec_trace(x, arg, err) : tp_fail(err, TP_E_OPTION, f->pos, "option: the reference evaluator has no trace");
+  return x ? tp_exec_trace(x, arg, err)
+           : tp_fail(err, TP_E_OPTION, f->pos, "option: the reference evaluator has no trace");
 }
 
-bool tp_fn_trace(tp_fn *f, const char *path, tp_error *err) { return tp_guarded(f, trace, (void *)path, err); }
+bool tp_fn_trace(tp_fn *f, const char *path, tp_error *err) {
+  return tp_guarded(f, trace, (void *)path, err);
+}
 
 void tp_dump_stage(const char *section, tp_fn *f) {
   if (!tp_dump_wanted(section) || !f->poly) return;

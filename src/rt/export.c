@@ -3,17 +3,29 @@
 #include "emit/emit.h"
 #include "io/io.h"
 
-typedef struct { tp_fn *f; const char *path; const int64_t *env; tp_export x; tp_export_text to; tp_run run; } exporting;
+typedef struct {
+  tp_fn *f;
+  const char *path;
+  const int64_t *env;
+  tp_export x;
+  tp_export_text to;
+  tp_run run;
+} exporting;
 
 /* ---- what it takes and gives ---- */
 
 /* Words of C and C++, and what the headers that the files include declare. */
 static bool is_word(const char *s) {
-  static const char *const words[] = { "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char", "class", "compl", "const",
-    "const_cast", "constexpr", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend",
-    "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public",
-    "register", "reinterpret_cast", "restrict", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
-    "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "NULL", "NAN", "INFINITY",
+  static const char *const words[] = { "alignas", "alignof", "and", "and_eq", "asm", "auto",
+    "bitand", "bitor", "bool", "break", "case", "catch", "char", "class", "compl", "const",
+    "const_cast", "constexpr", "continue", "decltype", "default", "delete", "do", "double",
+    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
+    "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept",
+    "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public",
+    "register", "reinterpret_cast", "restrict", "return", "short", "signed", "sizeof", "static",
+    "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw",
+    "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unsigned", "using",
+    "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "NULL", "NAN", "INFINITY",
     "linux", "unix" };
   bool is = false;
   for (size_t i = 0; i < TP_LEN(words); i++) is |= strcmp(s, words[i]) == 0;
@@ -21,11 +33,16 @@ static bool is_word(const char *s) {
 }
 
 static bool is_declared(const char *s) {
-  static const char *const math[] = { "acos", "asin", "atan", "atan2", "cos", "sin", "tan", "acosh", "asinh", "atanh", "cosh", "sinh", "tanh", "exp", "exp2", "expm1", "frexp", "ilogb",
-    "ldexp", "log", "log10", "log1p", "log2", "logb", "modf", "scalbn", "scalbln", "cbrt", "fabs", "hypot", "pow", "sqrt", "erf", "erfc", "lgamma", "tgamma", "ceil", "floor", "nearbyint",
-    "rint", "lrint", "llrint", "round", "lround", "llround", "trunc", "fmod", "remainder", "remquo", "copysign", "nan", "nextafter", "nexttoward", "fdim", "fmax", "fmin", "fma", "gamma" };
-  static const char *const others[] = { "main", "memchr", "memcmp", "memcpy", "memmove", "memset", "strcat", "strchr", "strcmp", "strcoll", "strcpy", "strcspn", "strdup", "strerror", "strlen",
-    "strncat", "strncmp", "strncpy", "strpbrk", "strrchr", "strspn", "strstr", "strtok", "strxfrm", "remove", "rename", "printf", "puts", "putc", "putchar", "getc", "getchar", "perror" };
+  static const char *const math[] = { "acos", "asin", "atan", "atan2", "cos", "sin", "tan", "acosh",
+    "asinh", "atanh", "cosh", "sinh", "tanh", "exp", "exp2", "expm1", "frexp", "ilogb", "ldexp",
+    "log", "log10", "log1p", "log2", "logb", "modf", "scalbn", "scalbln", "cbrt", "fabs", "hypot",
+    "pow", "sqrt", "erf", "erfc", "lgamma", "tgamma", "ceil", "floor", "nearbyint", "rint", "lrint",
+    "llrint", "round", "lround", "llround", "trunc", "fmod", "remainder", "remquo", "copysign",
+    "nan", "nextafter", "nexttoward", "fdim", "fmax", "fmin", "fma", "gamma" };
+  static const char *const others[] = { "main", "memchr", "memcmp", "memcpy", "memmove", "memset",
+    "strcat", "strchr", "strcmp", "strcoll", "strcpy", "strcspn", "strdup", "strerror", "strlen",
+    "strncat", "strncmp", "strncpy", "strpbrk", "strrchr", "strspn", "strstr", "strtok", "strxfrm",
+    "remove", "rename", "printf", "puts", "putc", "putchar", "getc", "getchar", "perror" };
   size_t n = strlen(s);
   bool is = false;
   for (size_t i = 0; i < TP_LEN(math); i++) {
@@ -38,9 +55,11 @@ static bool is_declared(const char *s) {
 
 /* A member's name: letters, digits and _ of a name, none before it in v. */
 static const char *member_of(tp_fn *f, const char *name, const tp_export_array *v, int n) {
-  char *s = tp_printf(&f->closed->arena, "%s%s", *name >= '0' && *name <= '9' ? "_" : "", *name ? name : "_");
+  char *s = tp_printf(
+      &f->closed->arena, "%s%s", *name >= '0' && *name <= '9' ? "_" : "", *name ? name : "_");
   for (char *p = s; *p; p++)
-    if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9'))) *p = '_';
+    if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9')))
+      *p = '_';
   bool taken = is_word(s) || strcmp(s, "none") == 0;
   for (int i = 0; i < n; i++) taken |= v[i].as && strcmp(s, v[i].as) == 0;
   return taken ? member_of(f, tp_printf(&f->closed->arena, "%s_", s), v, n) : s;
@@ -52,7 +71,8 @@ static void set_bytes(tp_export_array *a) {
 }
 
 /* Without the dims that steps go through, where it comes or goes with them. */
-static void describe(exporting *q, tp_export_array *a, const tp_node *n, const tp_out *o, bool ticks) {
+static void describe(
+    exporting *q, tp_export_array *a, const tp_node *n, const tp_out *o, bool ticks) {
   const tp_sym *dom[TP_MAXRANK];
   int nd = 0;
   for (int k = 0; k < n->ndom; k++)
@@ -105,8 +125,13 @@ static bool list_params(exporting *q, tp_error *err) {
     a->value = tp_fn_param_value(f, o->param);
     a->at = q->x.weights;
     q->x.weights = tp_sum_bytes(q->x.weights, tp_sum_bytes(a->bytes, 7) / 8 * 8);
-    bool fits = !a->value || (a->value->rank == a->rank && !memcmp(a->value->shape, a->shape, sizeof *a->shape * (size_t)a->rank));
-    if (!fits) return tp_fail(err, TP_E_SHAPE, tp_fn_param(f, o->param)->pos, "shape: export: parameter '%s' has a value of other extents than these bounds give", a->name);
+    bool fits = !a->value ||
+        (a->value->rank == a->rank &&
+            !memcmp(a->value->shape, a->shape, sizeof *a->shape * (size_t)a->rank));
+    if (!fits)
+      return tp_fail(err, TP_E_SHAPE, tp_fn_param(f, o->param)->pos,
+          "shape: export: parameter '%s' has a value of other extents than these bounds give",
+          a->name);
   }
   return true;
 }
@@ -120,7 +145,9 @@ static const char *base_of(const char *path) {
 
 static bool good_name(const char *name) {
   bool ok = *name && !(*name >= '0' && *name <= '9');
-  for (const char *s = name; *s; s++) ok &= (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || *s == '_';
+  for (const char *s = name; *s; s++)
+    ok &= (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') ||
+        *s == '_';
   return ok && !is_word(name) && !is_declared(name);
 }
 
@@ -130,11 +157,17 @@ static bool write_text(FILE *f, void *ud) {
 }
 
 static bool write_files(exporting *q, tp_error *err) {
-  const struct { const char *end; tp_buf *b; } file[] = { { ".h", &q->to.h }, { ".c", &q->to.c }, { ".weights", &q->to.weights }, { "_main.c", &q->to.example } };
+  const struct {
+    const char *end;
+    tp_buf *b;
+  } file[] = { { ".h", &q->to.h }, { ".c", &q->to.c }, { ".weights", &q->to.weights },
+    { "_main.c", &q->to.example } };
   for (size_t i = 0; i < TP_LEN(file); i++)
     if (file[i].b->failed) tp_oom();
   tp_file_new v[TP_LEN(file)];
-  for (size_t i = 0; i < TP_LEN(file); i++) v[i] = (tp_file_new){ tp_printf(&q->f->closed->arena, "%s%s", q->path, file[i].end), write_text, file[i].b };
+  for (size_t i = 0; i < TP_LEN(file); i++)
+    v[i] = (tp_file_new){ tp_printf(&q->f->closed->arena, "%s%s", q->path, file[i].end), write_text,
+      file[i].b };
   return tp_file_replace_all(TP_LEN(v), v, err);
 }
 
@@ -142,9 +175,16 @@ static bool write_files(exporting *q, tp_error *err) {
 
 static bool may_be_exported(exporting *q, tp_error *err) {
   tp_fn *f = q->f;
-  if (!good_name(q->x.name)) return tp_fail(err, TP_E_OPTION, TP_NOWHERE, "option: export: '%s' must end with a name that C takes: letters, digits and _, no word or function of C, as \"dir/agent\"", q->path);
+  if (!good_name(q->x.name))
+    return tp_fail(err, TP_E_OPTION, TP_NOWHERE,
+        "option: export: '%s' must end with a name that C takes: letters, digits and _, no word or "
+        "function of C, as \"dir/agent\"",
+        q->path);
   if (f->ticking && !tp_fn_ticks(f, err)) return false;
-  if (!f->plan) return tp_fail(err, TP_E_DEVICE, TP_NOWHERE, "device: export: the reference evaluator has no plan: compile with tier = \"interpreter\" or \"native\"");
+  if (!f->plan)
+    return tp_fail(err, TP_E_DEVICE, TP_NOWHERE,
+        "device: export: the reference evaluator has no plan: compile with tier = \"interpreter\" "
+        "or \"native\"");
   return tp_run_check_bounds(f->ticking ? f->steps.graph : f->graph, &q->run, err);
 }
 
@@ -163,7 +203,12 @@ bool tp_fn_export(tp_fn *f, const char *path, const int64_t *given, tp_error *er
   exporting q = { .f = f, .path = path, .env = env, .run = { .env = env } };
   tp_buf *const b[] = { &q.to.c, &q.to.h, &q.to.example, &q.to.weights };
   if (!env || !runs) return tp_free(env), tp_free(runs), tp_no_memory(err, f->pos);
-  q.x = (tp_export){ .name = base_of(path), .pos = f->pos, .env = runs, .seed = f->closed->seed, .nbound = f->nbound, .bounds = f->bounds };
+  q.x = (tp_export){ .name = base_of(path),
+    .pos = f->pos,
+    .env = runs,
+    .seed = f->closed->seed,
+    .nbound = f->nbound,
+    .bounds = f->bounds };
   for (int i = 0; i < 4; i++) tp_buf_init(b[i]);
   bool ok = tp_guarded(f, export_now, &q, err);
   for (int i = 0; i < 4; i++) tp_buf_free(b[i]);

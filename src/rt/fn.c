@@ -6,7 +6,8 @@ tp_graph *tp_fn_graph(tp_fn *f) { return f->closed; }
 /* Loaded parameters are held by the function, whatever it runs. */
 static int64_t loaded_bytes(const tp_fn *f) {
   int64_t n = 0;
-  for (int k = 0; k < f->closed->params.n; k++) n += f->loaded[k] ? (int64_t)tp_array_bytes(f->loaded[k]) : 0;
+  for (int k = 0; k < f->closed->params.n; k++)
+    n += f->loaded[k] ? (int64_t)tp_array_bytes(f->loaded[k]) : 0;
   return n;
 }
 
@@ -36,7 +37,8 @@ static int64_t referred(void *ud, int64_t *env) {
   const tp_fn *f = ud;
   tp_run_given(f->graph, env);
   tp_run run = { .env = env };
-  return tp_sum_bytes(tp_run_outputs(f->graph, &run, NULL, NULL), tp_ref_bytes(f->graph, f->whole, env, NULL, NULL));
+  return tp_sum_bytes(tp_run_outputs(f->graph, &run, NULL, NULL),
+      tp_ref_bytes(f->graph, f->whole, env, NULL, NULL));
 }
 
 static bool reference_fits(tp_fn *f, tp_run *run, tp_error *err) {
@@ -46,7 +48,8 @@ static bool reference_fits(tp_fn *f, tp_run *run, tp_error *err) {
   if (tp_fn_is_endless(f, run->env)) return true;
   tp_arena mine;
   tp_scratch_init(&mine);
-  int64_t *env = tp_dup(&mine, run->env, sizeof *env * (size_t)tp_nsym(g->ix)), need = referred(f, env);
+  int64_t *env = tp_dup(&mine, run->env, sizeof *env * (size_t)tp_nsym(g->ix)),
+          need = referred(f, env);
   bool fits = tp_run_may(run, need, 0, &a);
   if (!fits) {
     tp_piece *v = TP_NEWN(&mine, tp_piece, g->outputs.n + g->nodes.n);
@@ -65,7 +68,8 @@ bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err) {
 
 /* ---- running ---- */
 
-/* The environment has a place for every symbol, loop variables included; the caller's has the bounds. */
+/* The environment has a place for every symbol, loop variables included; the caller's has the
+ * bounds. */
 int64_t *tp_full_env(tp_fn *f, const int64_t *given) {
   int n = tp_nsym(f->graph->ix);
   int64_t *env = tp_calloc(sizeof *env * (size_t)TP_MAX(n, 1));
@@ -74,7 +78,8 @@ int64_t *tp_full_env(tp_fn *f, const int64_t *given) {
   return env;
 }
 
-/* In an environment of its own: symbols that callbacks have made since the run began have no place in the run's. */
+/* In an environment of its own: symbols that callbacks have made since the run began have no place
+ * in the run's. */
 bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err) {
   tp_run inner = *run;
   int64_t *env = tp_full_env(f, run->env);
@@ -84,21 +89,30 @@ bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err) {
   return ok;
 }
 
-static bool interpret(tp_fn *f, tp_run *run, tp_error *err) { return tp_exec_run(f->exec, run, err); }
+static bool interpret(tp_fn *f, tp_run *run, tp_error *err) {
+  return tp_exec_run(f->exec, run, err);
+}
 
 static bool execute(tp_fn *f, void *given, tp_error *err) {
   tp_run *run = given;
   if (tp_fn_is_endless(f, run->env)) return tp_fn_run_endless(f, run, err);
-  if (!tp_run_check(f->graph, run, err) || !tp_fn_fits(f, f->tier == TP_TIER_REFERENCE ? NULL : f->exec, run, err)) return false;
+  if (!tp_run_check(f->graph, run, err) ||
+      !tp_fn_fits(f, f->tier == TP_TIER_REFERENCE ? NULL : f->exec, run, err))
+    return false;
   bool ok = tp_run_alloc(f->graph, run, err);
   if (ok) tp_mark_params(f, run->outputs);
-  if (ok) ok = f->tier == TP_TIER_REFERENCE ? tp_ref_run(f->graph, run, err) : f->ticking ? tp_fn_door(f, run, interpret, err) : interpret(f, run, err);
+  if (ok)
+    ok = f->tier == TP_TIER_REFERENCE ? tp_ref_run(f->graph, run, err)
+        : f->ticking                  ? tp_fn_door(f, run, interpret, err)
+                                      : interpret(f, run, err);
   f->peak = f->exec ? tp_exec_peak(f->exec) : 0;
   return ok && tp_fn_trim(f, run, err);
 }
 
 bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
-  if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "this function is already running: a callback may not call it again");
+  if (f->running)
+    return tp_fail(err, TP_E_OPTION, f->pos,
+        "this function is already running: a callback may not call it again");
   tp_fn *g = f->ran = tp_fn_within(f, run->env);
   int64_t *env = tp_full_env(g, run->env);
   if (!env) return tp_no_memory(err, f->pos);
@@ -139,18 +153,23 @@ static void count_slots(const tp_poly *p, const tp_slots *slots, tp_kept *out) {
   }
 }
 
-typedef struct { tp_slots *slots; int64_t *env; } simulating;
+typedef struct {
+  tp_slots *slots;
+  int64_t *env;
+} simulating;
 
 static bool simulate(tp_fn *f, void *arg, tp_error *err) {
   simulating *x = arg;
   const tp_run run = { .env = x->env };
-  return tp_run_check_bounds(f->graph, &run, err) && tp_poly_simulate(f->poly, x->env, x->slots, err);
+  return tp_run_check_bounds(f->graph, &run, err) &&
+      tp_poly_simulate(f->poly, x->env, x->slots, err);
 }
 
 bool tp_fn_simulate(tp_fn *f, const int64_t *given, tp_kept *out, tp_error *err) {
   *out = (tp_kept){ .kept = -1 };
   if (!f->poly || f->poly->ends.n) return true;
-  simulating x = { tp_calloc(sizeof *x.slots * (size_t)TP_MAX(f->poly->arrs.n, 1)), tp_full_env(f, given) };
+  simulating x = { tp_calloc(sizeof *x.slots * (size_t)TP_MAX(f->poly->arrs.n, 1)),
+    tp_full_env(f, given) };
   bool ok = x.slots && x.env ? tp_guarded(f, simulate, &x, err) : tp_no_memory(err, f->pos);
   if (ok) {
     out->kept = 0;
@@ -164,7 +183,10 @@ bool tp_fn_simulate(tp_fn *f, const int64_t *given, tp_kept *out, tp_error *err)
 /* Closing the graph may make symbols, so the environment is laid out anew. */
 static tp_array *peek_closed(tp_graph *g, tp_run *run, int nsym, const int64_t *at, tp_error *err) {
   int64_t *env = tp_calloc(sizeof *env * (size_t)(tp_nsym(g->ix) + 1));
-  if (!env) { tp_no_memory(err, g->pos); return NULL; }
+  if (!env) {
+    tp_no_memory(err, g->pos);
+    return NULL;
+  }
   memcpy(env, run->env, sizeof *env * (size_t)nsym);
   tp_run_given(g, env);
   tp_run inner = *run;
@@ -174,9 +196,11 @@ static tp_array *peek_closed(tp_graph *g, tp_run *run, int nsym, const int64_t *
   return a;
 }
 
-static tp_array *peek_at(tp_graph *g, tp_node *x, int out, tp_run *run, int nsym, const int64_t *at, tp_error *err) {
+static tp_array *peek_at(
+    tp_graph *g, tp_node *x, int out, tp_run *run, int nsym, const int64_t *at, tp_error *err) {
   TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = "peek", .val = { x, out }, .pos = x->pos });
-  return tp_grad_expand(g, err) && tp_close_params(g, err) ? peek_closed(g, run, nsym, at, err) : NULL;
+  return tp_grad_expand(g, err) && tp_close_params(g, err) ? peek_closed(g, run, nsym, at, err)
+                                                           : NULL;
 }
 
 tp_array *tp_program_peek(tp_program *p, tp_val v, tp_run *run, const int64_t *at, tp_error *err) {

@@ -9,80 +9,138 @@
 #include "plan/plan.h"
 #include "interp/interp.h"
 /* What one way of running executes. */
-typedef struct tp_stages { tp_graph *graph; tp_poly *poly; tp_plan *plan; } tp_stages;
+typedef struct tp_stages {
+  tp_graph *graph;
+  tp_poly *poly;
+  tp_plan *plan;
+} tp_stages;
 /* A run in steps (step.c). */
 typedef struct tp_session {
-  tp_exec *exec; tp_refsteps *ref; tp_ticks ticks;      /* one of the two */
-  tp_run run; int64_t *env; tp_array **inputs, **params, **values;     /* values: copies, of the tick that is at work */
-  int64_t at[TP_MAXTICK], next[TP_MAXTICK];     /* at: of the next step */
-  bool begun, over;                             /* begun: some tick is done */
-  bool *shown;                                  /* by output: goes point by point; where no tick comes, what would go with the last one inside its point does not */
+  tp_exec *exec;
+  tp_refsteps *ref;
+  tp_ticks ticks; /* one of the two */
+  /* values: copies, of the tick that is at work */
+  tp_run run;
+  int64_t *env;
+  tp_array **inputs, **params, **values;
+  int64_t at[TP_MAXTICK], next[TP_MAXTICK]; /* at: of the next step */
+  bool begun, over;                         /* begun: some tick is done */
+  /* by output: goes point by point; where no tick comes, what would go with the last one inside its
+   * point does not */
+  bool *shown;
 } tp_session;
-typedef struct tp_native_code tp_native_code;   /* what a plan became, or that it became nothing (native.c) */
-enum { TP_MAXSHORTER = 4 };                     /* lengths of blocks that a limit of memory may come to */
+/* what a plan became, or that it became nothing (native.c) */
+typedef struct tp_native_code tp_native_code;
+/* lengths of blocks that a limit of memory may come to */
+enum { TP_MAXSHORTER = 4 };
 struct tp_fn {
   tp_program *program;
   tp_pos pos;
-  tp_tier tier; tp_switches opt; int did[TP_NPASS][2]; int threads; const char *cflags; int64_t limit, most;   /* did: by pass, operators before and after; most: tp_run.memory */
-  tp_graph *closed, *graph;                     /* graph: what plain runs execute; with ticks given, what was judged: steps.graph is executed */
-  int nbound; const tp_sym **bounds;
-  tp_poly *poly; tp_plan *plan; tp_exec *exec;
-  tp_native_code *code[4];                          /* of plan, of steps.plan where that is another, then both with clocks; NULL: not asked for yet */
-  bool clocks;                                      /* native code has a clock at each leaf (tp_fn_clocks) */
-  bool running; int64_t peak;
-  int64_t rows; tp_fn *shorter[TP_MAXSHORTER], *ran; bool asked[TP_MAXSHORTER];    /* limit.c. rows: of its blocks at most; 0: any. ran: what the latest run executed; NULL: f */
-  tp_array **loaded, **latest;                  /* by parameter: what runs begin with (NULL: its init), and the newest outside of the session; from the closed graph on */
-  bool *stepped;                                /* by parameter: the session has a newer one than latest */
-  bool ticking;                                 /* `tick` was given: plain runs execute what steps do, so both give the same numbers */
-  int ntick; const tp_sym **tick;               /* 0: the program has several dims, or none */
-  bool *fed, *shown, *first;                    /* by inputs, outputs, outputs (see tp_ticks); NULL: not ready to step */
-  tp_stages steps;                                /* of steps; when ticking it is that of plain runs */
+  /* did: by pass, operators before and after; most: tp_run.memory */
+  tp_tier tier;
+  tp_switches opt;
+  int did[TP_NPASS][2];
+  int threads;
+  const char *cflags;
+  int64_t limit, most;
+  /* graph: what plain runs execute; with ticks given, what was judged: steps.graph is executed */
+  tp_graph *closed, *graph;
+  int nbound;
+  const tp_sym **bounds;
+  tp_poly *poly;
+  tp_plan *plan;
+  tp_exec *exec;
+  /* of plan, of steps.plan where that is another, then both with clocks; NULL: not asked for yet */
+  tp_native_code *code[4];
+  /* native code has a clock at each leaf (tp_fn_clocks) */
+  bool clocks;
+  bool running;
+  int64_t peak;
+  /* limit.c. rows: of its blocks at most; 0: any. ran: what the latest run executed; NULL: f */
+  int64_t rows;
+  tp_fn *shorter[TP_MAXSHORTER], *ran;
+  bool asked[TP_MAXSHORTER];
+  /* by parameter: what runs begin with (NULL: its init), and the newest outside of the session;
+   * from the closed graph on */
+  tp_array **loaded, **latest;
+  /* by parameter: the session has a newer one than latest */
+  bool *stepped;
+  /* `tick` was given: plain runs execute what steps do, so both give the same numbers */
+  bool ticking;
+  int ntick;
+  const tp_sym **tick; /* 0: the program has several dims, or none */
+  /* by inputs, outputs, outputs (see tp_ticks); NULL: not ready to step */
+  bool *fed, *shown, *first;
+  /* of steps; when ticking it is that of plain runs */
+  tp_stages steps;
   tp_session *session;
-  const bool *whole;                            /* reference: by node id of graph, is it needed at every point? */
-  tp_need *need; tp_graph *trial, *other; tp_poly *order;/* what compiling works with at the moment: a failed allocation leaves it here */
+  /* reference: by node id of graph, is it needed at every point? */
+  const bool *whole;
+  /* what compiling works with at the moment: a failed allocation leaves it here */
+  tp_need *need;
+  tp_graph *trial, *other;
+  tp_poly *order;
 };
-tp_graph *tp_checked_graph(tp_fn *f, tp_error *err);    /* a fresh one, swept and judged */
-/* The reference evaluator would meet a cycle while running; the contract says at compile, so an order is looked for here as well, on a copy of g, which gets
- * what the order asks of bounds. t: of steps; NULL: of a run at once. */
+tp_graph *tp_checked_graph(tp_fn *f, tp_error *err); /* a fresh one, swept and judged */
+/* The reference evaluator would meet a cycle while running; the contract says at compile, so an
+ * order is looked for here as well, on a copy of g, which gets what the order asks of bounds. t: of
+ * steps; NULL: of a run at once. */
 bool tp_has_order(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_error *err);
-bool tp_make_code(tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err);     /* schedule and plan of g */
-/* fn(f, arg, err), where an arena that finds no memory comes back as an error. What is not in arenas stands in f or arg: the caller frees it. */
+/* schedule and plan of g */
+bool tp_make_code(
+    tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err);
+/* fn(f, arg, err), where an arena that finds no memory comes back as an error. What is not in
+ * arenas stands in f or arg: the caller frees it. */
 bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);
-bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);    /* the same for a part of compiling */
+/* the same for a part of compiling */
+bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);
 int64_t *tp_full_env(tp_fn *f, const int64_t *env);
-bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err);  /* outputs to the ends reached */
-bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);    /* memory for a call before its outputs are made; x NULL: by the reference */
-bool tp_compile_again(tp_fn *f, tp_graph *closed, tp_error *err);     /* f has its options: of a function's closed graph */
-tp_fn *tp_fn_within(tp_fn *f, const int64_t *given);    /* which runs with these bounds: f, or the same with shorter blocks, as its limit of memory wants (limit.c) */
+bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err); /* outputs to the ends reached */
+/* memory for a call before its outputs are made; x NULL: by the reference */
+bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);
+/* f has its options: of a function's closed graph */
+bool tp_compile_again(tp_fn *f, tp_graph *closed, tp_error *err);
+/* which runs with these bounds: f, or the same with shorter blocks, as its limit of memory wants
+ * (limit.c) */
+tp_fn *tp_fn_within(tp_fn *f, const int64_t *given);
 /* native.c */
-tp_exec *tp_fn_exec(tp_fn *f, const tp_plan *p, tp_error *err);       /* of f's plan, or of its steps'; native where that is the tier */
-void tp_fn_code(tp_fn *f, tp_buf *out);         /* as C */
-void tp_fn_clocks(tp_fn *f, bool on);           /* from the next run, or step, on */
-bool tp_fn_is_native(const tp_fn *f);           /* does native code run by now, of calls or of steps? */
-const char *tp_fn_why_not_native(const tp_fn *f);       /* NULL: it does, or may yet */
+/* of f's plan, or of its steps'; native where that is the tier */
+tp_exec *tp_fn_exec(tp_fn *f, const tp_plan *p, tp_error *err);
+void tp_fn_code(tp_fn *f, tp_buf *out); /* as C */
+void tp_fn_clocks(tp_fn *f, bool on);   /* from the next run, or step, on */
+/* does native code run by now, of calls or of steps? */
+bool tp_fn_is_native(const tp_fn *f);
+const char *tp_fn_why_not_native(const tp_fn *f); /* NULL: it does, or may yet */
 void tp_code_free(tp_fn *f);
 /* threads.c */
-void tp_fn_threads(tp_buf *b, const tp_fn *f);  /* who runs what, of a plan */
+void tp_fn_threads(tp_buf *b, const tp_fn *f); /* who runs what, of a plan */
 /* options.c */
 bool tp_choose_options(tp_fn *f, const tp_copts *o, tp_error *err);
 /* params.c */
 void tp_params_free(tp_fn *f);
-void tp_mark_params(tp_fn *f, tp_array *const *outputs);        /* before a run: none is made */
-void tp_keep_params(tp_fn *f, tp_array *const *outputs);        /* after it: those that were made; NULL: nothing ran */
-bool tp_params_whole(const tp_fn *f);           /* do the outputs of a run that fails hold whole values? */
-void tp_params_stepped(tp_fn *f);               /* the session's are the newest from now on */
+void tp_mark_params(tp_fn *f, tp_array *const *outputs); /* before a run: none is made */
+/* after it: those that were made; NULL: nothing ran */
+void tp_keep_params(tp_fn *f, tp_array *const *outputs);
+/* do the outputs of a run that fails hold whole values? */
+bool tp_params_whole(const tp_fn *f);
+void tp_params_stepped(tp_fn *f); /* the session's are the newest from now on */
 void tp_put_latest(tp_fn *f, int k, tp_array *a);
-void tp_settle_params(tp_fn *f);                /* the session is about to go: its newest stay */
-bool tp_sweep_graph(tp_fn *f, tp_graph *g, tp_error *err);      /* the passes that are switches, where a tier is compiled */
+void tp_settle_params(tp_fn *f); /* the session is about to go: its newest stay */
+/* the passes that are switches, where a tier is compiled */
+bool tp_sweep_graph(tp_fn *f, tp_graph *g, tp_error *err);
 /* tick.c */
 bool tp_choose_ticks(tp_fn *f, const tp_copts *o, tp_error *err);
 bool tp_make_ticks(tp_fn *f, tp_error *err);
-/* step.c: callbacks of a plan with ticks in a plain run: what comes and goes are parts of the run's arrays */
-bool tp_fn_door(tp_fn *f, tp_run *run, bool (*execute)(tp_fn *, tp_run *, tp_error *), tp_error *err);
+/* step.c: callbacks of a plan with ticks in a plain run: what comes and goes are parts of the run's
+ * arrays */
+bool tp_fn_door(
+    tp_fn *f, tp_run *run, bool (*execute)(tp_fn *, tp_run *, tp_error *), tp_error *err);
 bool tp_fn_is_endless(const tp_fn *f, const int64_t *env);
 bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err);
-bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_error *err);    /* whole: inputs with the tick dims are there too */
-bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err);  /* runs what is left; the outputs go to run */
+/* whole: inputs with the tick dims are there too */
+bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_error *err);
+/* runs what is left; the outputs go to run */
+bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err);
 tp_session *tp_session_free(tp_fn *f, tp_session *s);
-void tp_dump_stage(const char *section, tp_fn *f);      /* to stderr if TEMPO_DUMP names it */
+void tp_dump_stage(const char *section, tp_fn *f); /* to stderr if TEMPO_DUMP names it */
 #endif

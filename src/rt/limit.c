@@ -1,5 +1,7 @@
-/* limit: which plan runs under a limit of memory. What a plan keeps for blocks of rows is less with shorter blocks, so before buffers go to a file the program is ordered again with
- * blocks of fewer rows. Lengths of blocks are numbers of an order and what fits is known with the bounds: a plan is made when the first bounds ask for it, and kept. */
+/* limit: which plan runs under a limit of memory. What a plan keeps for blocks of rows is less with
+ * shorter blocks, so before buffers go to a file the program is ordered again with blocks of fewer
+ * rows. Lengths of blocks are numbers of an order and what fits is known with the bounds: a plan is
+ * made when the first bounds ask for it, and kept. */
 #include "rt/fn.h"
 
 static int64_t longest_block(const tp_poly *p) {
@@ -8,18 +10,29 @@ static int64_t longest_block(const tp_poly *p) {
   return most;
 }
 
-/* The same function with blocks of at most `rows` rows and no matrix kept twice, or NULL where it has no order. */
+/* The same function with blocks of at most `rows` rows and no matrix kept twice, or NULL where it
+ * has no order. */
 static tp_fn *made_shorter(tp_fn *f, int64_t rows) {
   tp_error none = { 0 };
   tp_fn *g = tp_calloc(sizeof *g);
   if (!g) return NULL;
-  *g = (tp_fn){ .program = tp_program_ref(f->program), .pos = f->pos, .tier = f->tier, .opt = f->opt, .threads = f->threads, .cflags = f->cflags, .limit = f->limit, .most = f->most, .rows = rows };
+  *g = (tp_fn){ .program = tp_program_ref(f->program),
+    .pos = f->pos,
+    .tier = f->tier,
+    .opt = f->opt,
+    .threads = f->threads,
+    .cflags = f->cflags,
+    .limit = f->limit,
+    .most = f->most,
+    .rows = rows };
   g->opt.on[TP_PASS_TURN] = false;
   return tp_compile_again(g, f->closed, &none) ? g : tp_fn_free(g);
 }
 
 /* The k-th length of blocks that is tried. */
-static int64_t rows_of(const tp_fn *f, int k) { return TP_MAX(longest_block(f->poly) >> TP_TUNE_BLOCK_SHRINKS * (k + 1), 1); }
+static int64_t rows_of(const tp_fn *f, int k) {
+  return TP_MAX(longest_block(f->poly) >> TP_TUNE_BLOCK_SHRINKS * (k + 1), 1);
+}
 
 static tp_fn *shorter(tp_fn *f, int k) {
   if (!f->asked[k]) f->shorter[k] = made_shorter(f, rows_of(f, k));
@@ -39,9 +52,12 @@ static fitting fits(tp_fn *f, const int64_t *given) {
   return p.total > f->limit ? NOT_AT_ALL : p.total > p.arena ? WITH_A_FILE : IN_MEMORY;
 }
 
-/* The longest blocks with which all is in memory; where the shortest do not do that, a file with f's own, and with the shortest if only they keep to the limit so. */
+/* The longest blocks with which all is in memory; where the shortest do not do that, a file with
+ * f's own, and with the shortest if only they keep to the limit so. */
 tp_fn *tp_fn_within(tp_fn *f, const int64_t *given) {
-  if (f->limit <= 0 || f->limit == TP_SPILL_ALL || f->ticking || !f->exec || tp_fn_is_endless(f, given)) return f;
+  if (f->limit <= 0 || f->limit == TP_SPILL_ALL || f->ticking || !f->exec ||
+      tp_fn_is_endless(f, given))
+    return f;
   fitting own = fits(f, given);
   int last = 0;
   if (own == IN_MEMORY) return f;

@@ -1,6 +1,9 @@
-/* native.c: the tiers that compile a plan's C. Without a compiler the interpreter runs the same plan: of tier native a warning says so, once a process; tier auto says it where it is
- * asked (explain). Tier auto begins in the interpreter. When the plan has run for TP_TUNE_AUTO_LOOKS_MS in sum it takes what the cache has, after TP_TUNE_AUTO_BUILDS_MS a compiler begins as a
- * child process; runs go on in native code from the next part, or iteration of an outermost loop, on when it is there. */
+/* native.c: the tiers that compile a plan's C. Without a compiler the interpreter runs the same
+ * plan: of tier native a warning says so, once a process; tier auto says it where it is asked
+ * (explain). Tier auto begins in the interpreter. When the plan has run for TP_TUNE_AUTO_LOOKS_MS
+ * in sum it takes what the cache has, after TP_TUNE_AUTO_BUILDS_MS a compiler begins as a child
+ * process; runs go on in native code from the next part, or iteration of an outermost loop, on when
+ * it is there. */
 #include "rt/fn.h"
 #include "rt/cc.h"
 #include "emit/emit.h"
@@ -10,23 +13,34 @@
 
 typedef enum { CODE_NONE, CODE_LOOKED, CODE_BUILDS, CODE_THERE, CODE_NEVER } code_stage;
 struct tp_native_code {
-  tp_fn *f; const tp_plan *plan; bool clocks;
+  tp_fn *f;
+  const tp_plan *plan;
+  bool clocks;
   code_stage stage;
-  void *lib; tp_native **part; char path[TP_CC_PATH];   /* part: NULL until it is THERE */
-  tp_cc_job *job; double ran;                   /* of tier auto: the compiler; seconds of running */
-  char why[256];                                /* of NEVER */
+  void *lib;
+  tp_native **part;
+  char path[TP_CC_PATH]; /* part: NULL until it is THERE */
+  tp_cc_job *job;
+  double ran;    /* of tier auto: the compiler; seconds of running */
+  char why[256]; /* of NEVER */
 };
 
-/* Loops are not distributed: gcc 12 makes a memset of a part whose rows alias another by data. All else that -O3 has for loops is there. */
+/* Loops are not distributed: gcc 12 makes a memset of a part whose rows alias another by data. All
+ * else that -O3 has for loops is there. */
 static const char head[] =
-  "#if defined(__GNUC__) && !defined(__clang__)\n#pragma GCC optimize(\"no-tree-loop-distribution\", \"no-tree-loop-distribute-patterns\", "
-  "\"vect-cost-model=dynamic\", \"peel-loops\", \"unswitch-loops\", \"predictive-commoning\", \"split-loops\", \"gcse-after-reload\", "
-  "\"loop-unroll-and-jam\", \"loop-interchange\", \"version-loops-for-strides\")\n#endif\n"
-  "#include <stdint.h>\n#include <string.h>\n#include <math.h>\n"
-  "#if defined(__AVX512F__) && !defined(__clang__)\n#pragma GCC target(\"prefer-vector-width=512\")\n#endif\n"
-  "#ifdef __GNUC__\n#define TP_FN static inline __attribute__((always_inline, unused))\n#else\n#define TP_FN static inline\n#endif\n"
-  "#if defined(__clang__)\n#define TP_ONCE static __attribute__((noinline, unused))\n#elif defined(__GNUC__)\n#define TP_ONCE static __attribute__((noipa, unused))\n"
-  "#else\n#define TP_ONCE static\n#endif\n";
+    "#if defined(__GNUC__) && !defined(__clang__)\n#pragma GCC "
+    "optimize(\"no-tree-loop-distribution\", \"no-tree-loop-distribute-patterns\", "
+    "\"vect-cost-model=dynamic\", \"peel-loops\", \"unswitch-loops\", \"predictive-commoning\", "
+    "\"split-loops\", \"gcse-after-reload\", "
+    "\"loop-unroll-and-jam\", \"loop-interchange\", \"version-loops-for-strides\")\n#endif\n"
+    "#include <stdint.h>\n#include <string.h>\n#include <math.h>\n"
+    "#if defined(__AVX512F__) && !defined(__clang__)\n#pragma GCC "
+    "target(\"prefer-vector-width=512\")\n#endif\n"
+    "#ifdef __GNUC__\n#define TP_FN static inline __attribute__((always_inline, "
+    "unused))\n#else\n#define TP_FN static inline\n#endif\n"
+    "#if defined(__clang__)\n#define TP_ONCE static __attribute__((noinline, unused))\n#elif "
+    "defined(__GNUC__)\n#define TP_ONCE static __attribute__((noipa, unused))\n"
+    "#else\n#define TP_ONCE static\n#endif\n";
 static const char fuses[] = "#ifdef __FMA__\n#define TP_FMA 1\n#else\n#define TP_FMA 0\n#endif\n";
 
 static int put_code(tp_buf *b, const tp_plan *p, bool clocks) {
@@ -41,7 +55,8 @@ static void warn_once(tp_fn *f, int *warned, const char *what, const char *why, 
   tp_arena *a = &f->closed->arena;
   if (__atomic_exchange_n(warned, 1, __ATOMIC_RELAXED)) return;
   const char *file = f->pos.file ? f->pos.file : "?";
-  TP_PUSH(a, &f->closed->warnings, tp_printf(a, "%s:%d: %s: %s%s", file, f->pos.line, what, why, then));
+  TP_PUSH(
+      a, &f->closed->warnings, tp_printf(a, "%s:%d: %s: %s%s", file, f->pos.line, what, why, then));
 }
 
 static bool find_parts(tp_fn *f, tp_native_code *c, int n) {
@@ -56,7 +71,8 @@ static bool find_parts(tp_fn *f, tp_native_code *c, int n) {
 }
 
 /* fn of the plan's C; without any there is nothing to compile, and nothing to say. */
-static void with_text(tp_native_code *c, void (*fn)(tp_native_code *c, const tp_cc_source *s, tp_buf *why)) {
+static void with_text(
+    tp_native_code *c, void (*fn)(tp_native_code *c, const tp_cc_source *s, tp_buf *why)) {
   tp_buf text, why;
   tp_hold h, hw;
   tp_buf_hold(&text, &h);
@@ -74,7 +90,9 @@ static void with_text(tp_native_code *c, void (*fn)(tp_native_code *c, const tp_
 static void code_take(tp_native_code *c, void *lib, tp_buf *why) {
   tp_part *parts;
   c->lib = lib;
-  c->stage = lib && find_parts(c->f, c, tp_plan_parts(c->plan, &c->f->closed->arena, &parts)) ? CODE_THERE : CODE_NEVER;
+  c->stage = lib && find_parts(c->f, c, tp_plan_parts(c->plan, &c->f->closed->arena, &parts))
+      ? CODE_THERE
+      : CODE_NEVER;
   if (c->stage == CODE_THERE) return;
   c->part = NULL;
   if (!why->n) tp_puts(why, "what was compiled cannot be opened");
@@ -124,7 +142,8 @@ static double builds_after(void) {
 
 static void code_advance(tp_native_code *c) {
   double builds = builds_after();
-  if (c->stage == CODE_NONE && c->ran >= TP_MIN(TP_TUNE_AUTO_LOOKS_MS * 1e-3, builds)) with_text(c, code_look);
+  if (c->stage == CODE_NONE && c->ran >= TP_MIN(TP_TUNE_AUTO_LOOKS_MS * 1e-3, builds))
+    with_text(c, code_look);
   if (c->stage == CODE_LOOKED && c->ran >= builds) with_text(c, code_begin);
   if (c->stage == CODE_BUILDS) code_wait(c);
 }
@@ -152,7 +171,8 @@ static tp_native_code *code_of(tp_fn *f, const tp_plan *p) {
   *c = (tp_native_code){ .f = f, .plan = p, .clocks = f->clocks };
   if (f->tier != TP_TIER_NATIVE && !f->clocks) return c;
   with_text(c, code_build);
-  if (*c->why) warn_once(f, &warned, "no native code", c->why, "; the interpreter runs the same plan");
+  if (*c->why)
+    warn_once(f, &warned, "no native code", c->why, "; the interpreter runs the same plan");
   return c;
 }
 
@@ -176,7 +196,8 @@ void tp_fn_clocks(tp_fn *f, bool on) {
   if (f->clocks == on) return;
   f->clocks = on;
   if (f->exec) give_code(f->exec, f, f->plan);
-  if (f->session && f->session->exec) give_code(f->session->exec, f, f->steps.plan ? f->steps.plan : f->plan);
+  if (f->session && f->session->exec)
+    give_code(f->session->exec, f, f->steps.plan ? f->steps.plan : f->plan);
 }
 
 void tp_code_free(tp_fn *f) {

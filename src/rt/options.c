@@ -18,13 +18,19 @@ bool tp_tier_parse(const char *s, tp_tier *t) {
 static bool choose_tier(tp_fn *f, const tp_copts *o, tp_error *err) {
   f->tier = o->tier;
   const char *env = tp_setting("TEMPO_TIER");
-  if (env && !tp_tier_parse(env, &f->tier)) return tp_fail(err, TP_E_OPTION, o->pos, "option: TEMPO_TIER is '%s'; it may be auto, reference, interpreter or native", env);
+  if (env && !tp_tier_parse(env, &f->tier))
+    return tp_fail(err, TP_E_OPTION, o->pos,
+        "option: TEMPO_TIER is '%s'; it may be auto, reference, interpreter or native", env);
   static const char *const known[] = { "cpu", "cuda" };
   if (o->device && strcmp(o->device, "cpu")) {
     bool there = !strcmp(o->device, "cuda");
     const char *near = there ? NULL : tp_nearest(o->device, known, TP_LEN(known));
-    if (near) return tp_fail(err, TP_E_DEVICE, o->pos, "device '%s' is unknown; did you mean '%s'?", o->device, near);
-    return tp_fail(err, TP_E_DEVICE, o->pos, there ? "device '%s' is not in this build: use 'cpu'" : "device '%s' is unknown: use 'cpu'", o->device);
+    if (near)
+      return tp_fail(
+          err, TP_E_DEVICE, o->pos, "device '%s' is unknown; did you mean '%s'?", o->device, near);
+    return tp_fail(err, TP_E_DEVICE, o->pos,
+        there ? "device '%s' is not in this build: use 'cpu'" : "device '%s' is unknown: use 'cpu'",
+        o->device);
   }
   return true;
 }
@@ -32,9 +38,12 @@ static bool choose_tier(tp_fn *f, const tp_copts *o, tp_error *err) {
 static bool choose_threads(tp_fn *f, const tp_copts *o, tp_error *err) {
   const char *env = tp_setting("TEMPO_THREADS"), *omp = getenv("OMP_NUM_THREADS");
   char *end = NULL;
-  long n = env ? strtol(env, &end, 10) : o->threads ? o->threads : omp ? strtol(omp, NULL, 10) : 1;     /* OpenMP's own may be a list, of which the first number counts */
+  /* OpenMP's own may be a list, of which the first number counts */
+  long n = env ? strtol(env, &end, 10) : o->threads ? o->threads : omp ? strtol(omp, NULL, 10) : 1;
   if (!env && !o->threads && (n < 1 || n > 4096)) n = 1;
-  if (env && (*end || n < 1 || n > 4096)) return tp_fail(err, TP_E_OPTION, o->pos, "option: TEMPO_THREADS is '%s'; it may be 1 to 4096", env);
+  if (env && (*end || n < 1 || n > 4096))
+    return tp_fail(
+        err, TP_E_OPTION, o->pos, "option: TEMPO_THREADS is '%s'; it may be 1 to 4096", env);
   f->threads = (int)n;
   return true;
 }
@@ -46,7 +55,9 @@ static bool choose_limit(tp_fn *f, const tp_copts *o, tp_error *err) {
   if (!env) return true;
   bool any = !strcmp(env, "none");
   f->most = any ? TP_MEMORY_ANY : tp_bytes_parse(env);
-  return any || f->most > 0 || tp_fail(err, TP_E_OPTION, o->pos, "option: TEMPO_MEMORY is '%s'; it may be a number of bytes, as \"16GiB\", or none", env);
+  return any || f->most > 0 ||
+      tp_fail(err, TP_E_OPTION, o->pos,
+          "option: TEMPO_MEMORY is '%s'; it may be a number of bytes, as \"16GiB\", or none", env);
 }
 
 static bool choose_check(tp_fn *f, const tp_copts *o, tp_error *err) {
@@ -55,7 +66,10 @@ static bool choose_check(tp_fn *f, const tp_copts *o, tp_error *err) {
   f->opt.check = !strcmp(what, "nan");
   if (f->opt.check || !strcmp(what, "none")) return true;
   const char *near = tp_nearest(what, known, TP_LEN(known));
-  return tp_fail(err, TP_E_OPTION, o->pos, "option: %s is '%s'; %s%s%s", env ? "TEMPO_CHECK" : "check", what, near ? "did you mean '" : "it may be \"nan\" or \"none\"", near ? near : "", near ? "'?" : "");
+  return tp_fail(err, TP_E_OPTION, o->pos, "option: %s is '%s'; %s%s%s",
+      env ? "TEMPO_CHECK" : "check", what,
+      near ? "did you mean '" : "it may be \"nan\" or \"none\"", near ? near : "",
+      near ? "'?" : "");
 }
 
 /* ---- options of passes: "none", "evolve=false,cse=true" ---- */
@@ -79,7 +93,9 @@ static bool unknown_pass(const tp_copts *o, const char *s, size_t n, tp_error *e
   memcpy(word, s, TP_MIN(n, sizeof word - 1));
   word[TP_MIN(n, sizeof word - 1)] = 0;
   const char *near = tp_nearest(word, names, have);
-  return tp_fail(err, TP_E_OPTION, o->pos, "option: unknown pass '%s'%s%s%s", word, near ? "; did you mean '" : "; f:explain \"passes\" lists them", near ? near : "", near ? "'?" : "");
+  return tp_fail(err, TP_E_OPTION, o->pos, "option: unknown pass '%s'%s%s%s", word,
+      near ? "; did you mean '" : "; f:explain \"passes\" lists them", near ? near : "",
+      near ? "'?" : "");
 }
 
 static bool known_later(const char *s, size_t n) {
@@ -88,11 +104,14 @@ static bool known_later(const char *s, size_t n) {
   return false;
 }
 
-static bool choose_pass(tp_fn *f, const tp_copts *o, const char *s, size_t n, bool on, tp_error *err) {
+static bool choose_pass(
+    tp_fn *f, const tp_copts *o, const char *s, size_t n, bool on, tp_error *err) {
   int i = tp_pass_named(s, n), rule = i < 0 ? tp_rule_named(s, n) : -1;
   if (rule >= 0) return f->opt.rule_off[rule] = !on, true;
   if (i < 0) return known_later(s, n) || unknown_pass(o, s, n, err);
-  if (tp_passes[i].always && !on) return tp_fail(err, TP_E_OPTION, o->pos, "option: pass '%s' cannot be left out", tp_passes[i].name);
+  if (tp_passes[i].always && !on)
+    return tp_fail(
+        err, TP_E_OPTION, o->pos, "option: pass '%s' cannot be left out", tp_passes[i].name);
   f->opt.on[i] = on;
   return true;
 }
@@ -108,7 +127,11 @@ static bool choose_passes(tp_fn *f, const tp_copts *o, tp_error *err) {
   while (*s) {
     size_t n = strcspn(s, "=,"), v = 0;
     bool on = true;
-    if (s[n] == '=') { v = strcspn(s + n + 1, ","); on = strncmp(s + n + 1, "false", 5) && s[n + 1] != '0'; v++; }
+    if (s[n] == '=') {
+      v = strcspn(s + n + 1, ",");
+      on = strncmp(s + n + 1, "false", 5) && s[n + 1] != '0';
+      v++;
+    }
     if (!choose_pass(f, o, s, n, on, err)) return false;
     s += n + v;
     if (*s == ',') s++;
@@ -118,8 +141,10 @@ static bool choose_passes(tp_fn *f, const tp_copts *o, tp_error *err) {
 
 /* Of what compilers offer, all that lets floats come out otherwise. */
 static const char *breaks_promise(const char *s) {
-  static const char *const words[] = { "-Ofast", "-ffast-math", "-funsafe-math-optimizations", "-fassociative-math", "-freciprocal-math", "-fno-signed-zeros", "-ffinite-math-only",
-                                       "-ffp-contract=fast", "-ffp-contract=on", "-ffp-model=fast", "-fexcess-precision=fast", "-fsingle-precision-constant", "-mfpmath=387" };
+  static const char *const words[] = { "-Ofast", "-ffast-math", "-funsafe-math-optimizations",
+    "-fassociative-math", "-freciprocal-math", "-fno-signed-zeros", "-ffinite-math-only",
+    "-ffp-contract=fast", "-ffp-contract=on", "-ffp-model=fast", "-fexcess-precision=fast",
+    "-fsingle-precision-constant", "-mfpmath=387" };
   for (size_t n; *(s += strspn(s, " \t\n")); s += n) {
     n = strcspn(s, " \t\n");
     for (size_t i = 0; i < TP_LEN(words); i++)
@@ -130,22 +155,23 @@ static const char *breaks_promise(const char *s) {
 
 static bool choose_flags(tp_fn *f, const tp_copts *o, tp_error *err) {
   const char *env = tp_setting("TEMPO_CFLAGS"), *own = o->cflags ? o->cflags : "";
-  f->cflags = tp_printf(&f->program->g->arena, "%s%s%s", own, *own && env ? " " : "", env ? env : "");
-  const struct { const char *name, *words; } from[] = {
-    { "cflags", own }, { "TEMPO_CFLAGS", env }, { "$CC", getenv("CC") } };
+  f->cflags =
+      tp_printf(&f->program->g->arena, "%s%s%s", own, *own && env ? " " : "", env ? env : "");
+  const struct {
+    const char *name, *words;
+  } from[] = { { "cflags", own }, { "TEMPO_CFLAGS", env }, { "$CC", getenv("CC") } };
   for (size_t i = 0; o->reproducible && i < TP_LEN(from); i++) {
     const char *bad = from[i].words ? breaks_promise(from[i].words) : NULL;
-    if (bad) return tp_fail(err, TP_E_OPTION, o->pos, "option: %s has '%s', which makes floats come out otherwise; "
-                            "reproducible = true promises that they do not", from[i].name, bad);
+    if (bad)
+      return tp_fail(err, TP_E_OPTION, o->pos,
+          "option: %s has '%s', which makes floats come out otherwise; "
+          "reproducible = true promises that they do not",
+          from[i].name, bad);
   }
   return true;
 }
 
 bool tp_choose_options(tp_fn *f, const tp_copts *o, tp_error *err) {
-  return choose_tier(f, o, err) &&
-         choose_threads(f, o, err) &&
-         choose_limit(f, o, err) &&
-         choose_check(f, o, err) &&
-         choose_flags(f, o, err) &&
-         choose_passes(f, o, err);
+  return choose_tier(f, o, err) && choose_threads(f, o, err) && choose_limit(f, o, err) &&
+      choose_check(f, o, err) && choose_flags(f, o, err) && choose_passes(f, o, err);
 }

@@ -18,16 +18,16 @@ bool tp_fn_param_fits(tp_fn *f, int k, const tp_array *a, tp_error *err) {
   const char *name = w->attr.str;
   if (a->dtype != w->out[0].dtype)
     return tp_fail(err, TP_E_DTYPE, TP_NOWHERE, "dtype: load_params: '%s' is %s, got %s", name,
-                   tp_dtype_name(w->out[0].dtype), tp_dtype_name(a->dtype));
+        tp_dtype_name(w->out[0].dtype), tp_dtype_name(a->dtype));
   if (a->rank != rank)
-    return tp_fail(err, TP_E_SHAPE, TP_NOWHERE, "shape: load_params: '%s' has %d axes, got %d", name,
-                   rank, a->rank);
+    return tp_fail(err, TP_E_SHAPE, TP_NOWHERE, "shape: load_params: '%s' has %d axes, got %d",
+        name, rank, a->rank);
   for (int i = first; i < rank; i++) {
     int64_t want;
     if (tp_ix_is_const(w->out[0].shape[i - first], &want) && a->shape[i] != want)
       return tp_fail(err, TP_E_SHAPE, TP_NOWHERE,
-                     "shape: load_params: axis %d of '%s' has extent %lld, got %lld", i, name,
-                     (long long)want, (long long)a->shape[i]);
+          "shape: load_params: axis %d of '%s' has extent %lld, got %lld", i, name, (long long)want,
+          (long long)a->shape[i]);
   }
   return true;
 }
@@ -53,10 +53,14 @@ static int final_of(const tp_fn *f, int k) {
 }
 
 /* ---- which values were made ----
- * A run may end before a parameter has any value. Each row of its output begins with a mark, which is NaN as a float;
- * a row is written whole, so a mark that is still there says that the row was not made. */
+ * A run may end before a parameter has any value. Each row of its output begins with a mark, which
+ * is NaN as a float; a row is written whole, so a mark that is still there says that the row was
+ * not made. */
 
-typedef struct { int64_t n; size_t row, mark; } param_rows;
+typedef struct {
+  int64_t n;
+  size_t row, mark;
+} param_rows;
 
 static const uint16_t marks[8] = { 0x7ffa, 0x7ffa, 0x7ffa, 0x7ffa, 0x7ffa, 0x7ffa, 0x7ffa, 0x7ffa };
 
@@ -80,11 +84,13 @@ void tp_mark_params(tp_fn *f, tp_array *const *outputs) {
 static bool is_made(tp_fn *f, int k, tp_array *a) {
   param_rows r = a ? param_rows_of(f, k, a) : (param_rows){ 0 };
   int64_t made = 0;
-  for (int64_t i = 0; i < r.n; i++) made += !r.mark || memcmp((char *)a->data + (size_t)i * r.row, marks, r.mark) != 0;
+  for (int64_t i = 0; i < r.n; i++)
+    made += !r.mark || memcmp((char *)a->data + (size_t)i * r.row, marks, r.mark) != 0;
   if (!a || (r.n && !made)) return false;
   if (!f->closed->stops.n) return made == r.n;
   for (int64_t i = 0; i < r.n; i++)
-    if (r.mark && !memcmp((char *)a->data + (size_t)i * r.row, marks, r.mark)) memset((char *)a->data + (size_t)i * r.row, 0, r.mark);
+    if (r.mark && !memcmp((char *)a->data + (size_t)i * r.row, marks, r.mark))
+      memset((char *)a->data + (size_t)i * r.row, 0, r.mark);
   return true;
 }
 

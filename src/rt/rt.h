@@ -5,17 +5,18 @@
 #include "graph/methods.h"
 #include "graph/run.h"
 
-/* A program being recorded. Reference counted: a compiled function keeps its program's index context alive. */
+/* A program being recorded. Reference counted: a compiled function keeps its program's index
+ * context alive. */
 typedef struct tp_program {
   int refs;
   tp_ictx *ix;
-  tp_graph *g;                                  /* recording; fns clone it */
-  int ncall;                                    /* callbacks so far: attr.fn numbers */
+  tp_graph *g; /* recording; fns clone it */
+  int ncall;   /* callbacks so far: attr.fn numbers */
   uint64_t seed;
 } tp_program;
-tp_program *tp_program_new(uint64_t seed);      /* NULL: no memory */
+tp_program *tp_program_new(uint64_t seed); /* NULL: no memory */
 tp_program *tp_program_ref(tp_program *p);
-tp_program *tp_program_unref(tp_program *p);    /* NULL */
+tp_program *tp_program_unref(tp_program *p); /* NULL */
 
 typedef enum {
 #define T(ID, name) TP_TIER_##ID,
@@ -27,95 +28,135 @@ extern const char *const tp_tier_names[TP_NTIER];
 bool tp_tier_parse(const char *s, tp_tier *t);
 enum { TP_MAXTICK = 64 };
 typedef struct tp_copts {
-  int nout; const tp_output *outputs;           /* may be none when there is a sink */
+  int nout;
+  const tp_output *outputs; /* may be none when there is a sink */
   tp_tier tier;
-  const char *passes;                           /* NULL: defaults; "none"; or "evolve=false,cse=true": one text form of the script's table and of TEMPO_PASSES */
+  /* NULL: defaults; "none"; or "evolve=false,cse=true": one text form of the script's table and of
+   * TEMPO_PASSES */
+  const char *passes;
   bool precise, reproducible;
-  const char *check;                            /* NULL, "none"; "nan": the first NaN or infinity made of finite operands ends the run */
-  const char *cflags;                           /* of native code's compiler, behind those of this version; NULL: none */
-  const char *device;                           /* NULL, "cpu"; others: error device */
-  int threads;                                  /* 0: default */
-  int64_t memory;                               /* the limit in bytes; 0: none but what the machine has; TP_MEMORY_ANY: not even that */
+  /* NULL, "none"; "nan": the first NaN or infinity made of finite operands ends the run */
+  const char *check;
+  /* of native code's compiler, behind those of this version; NULL: none */
+  const char *cflags;
+  const char *device; /* NULL, "cpu"; others: error device */
+  int threads;        /* 0: default */
+  /* the limit in bytes; 0: none but what the machine has; TP_MEMORY_ANY: not even that */
+  int64_t memory;
 #define TP_MEMORY_ANY ((int64_t)-1)
-  int ntick; const tp_sym *const *tick;         /* dims that steps go through; 0: the program's only one, if it is ever stepped */
-  tp_pos pos;                                   /* line of P:compile */
+  /* dims that steps go through; 0: the program's only one, if it is ever stepped */
+  int ntick;
+  const tp_sym *const *tick;
+  tp_pos pos; /* line of P:compile */
 } tp_copts;
 
 typedef struct tp_fn tp_fn;
 /* TEMPO_TIER, TEMPO_PASSES, TEMPO_DUMP, TEMPO_THREADS, TEMPO_MEMORY, TEMPO_CHECK win over opts. */
 tp_fn *tp_compile(tp_program *p, const tp_copts *opts, tp_error *err);
 tp_fn *tp_fn_free(tp_fn *f);
-tp_graph *tp_fn_graph(tp_fn *f);                /* the closed graph: inputs, outputs (hidden ones are parameters), params by PINIT number */
+/* the closed graph: inputs, outputs (hidden ones are parameters), params by PINIT number */
+tp_graph *tp_fn_graph(tp_fn *f);
 /* Which bounds must be given: needed symbols; in *out a list of tp_sym (arena of the graph). */
 int tp_fn_bounds(tp_fn *f, const tp_sym *const **out);
-bool tp_fn_needs_input(tp_fn *f, int i);        /* input i of tp_fn_graph()->inputs */
+bool tp_fn_needs_input(tp_fn *f, int i); /* input i of tp_fn_graph()->inputs */
 /* ---- parameters (params.c), by the number of their PINIT ---- */
 int tp_fn_nparam(tp_fn *f);
-const tp_node *tp_fn_param(tp_fn *f, int k);    /* the PARAM node as recorded: attr.str, attr.dom, attr.along, out[0] */
-bool tp_fn_param_fits(tp_fn *f, int k, const tp_array *a, tp_error *err);    /* as far as no bound decides: errors dtype, shape */
-void tp_fn_load_param(tp_fn *f, int k, TP_TAKE tp_array *a);   /* the first value of runs to come; it fits */
-/* Borrowed: the newest value, of a step, a run (also one that ended early), or loaded since; NULL: none. */
+/* the PARAM node as recorded: attr.str, attr.dom, attr.along, out[0] */
+const tp_node *tp_fn_param(tp_fn *f, int k);
+/* as far as no bound decides: errors dtype, shape */
+bool tp_fn_param_fits(tp_fn *f, int k, const tp_array *a, tp_error *err);
+/* the first value of runs to come; it fits */
+void tp_fn_load_param(tp_fn *f, int k, TP_TAKE tp_array *a);
+/* Borrowed: the newest value, of a step, a run (also one that ended early), or loaded since; NULL:
+ * none. */
 tp_array *tp_fn_param_value(tp_fn *f, int k);
-/* Runs: checks bounds and arrays, allocates run->outputs, executes. Not reentrant for one f (error option: already running). After an error f is usable. */
+/* Runs: checks bounds and arrays, allocates run->outputs, executes. Not reentrant for one f (error
+ * option: already running). After an error f is usable. */
 bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err);
 /* ---- steps (tick.c, step.c) ---- */
-/* Begins a run that tp_fn_step goes on with; what was begun before is forgotten. run: bounds, inputs without the tick dims, seed; all kept. */
+/* Begins a run that tp_fn_step goes on with; what was begun before is forgotten. run: bounds,
+ * inputs without the tick dims, seed; all kept. */
 bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err);
 typedef struct tp_step {
-  tp_array *const *values;                      /* by input: those with the tick dims, at this tick */
-  double budget;                                /* seconds; < 0: none */
-  bool (*call)(void *ud, const tp_call *c, tp_error *err); void *ud; bool *cancel;
-  bool (*interrupted)(void *host); void *host;  /* as in tp_run */
-  bool done, cancelled; double late;            /* results; late: seconds over the budget */
-  /* By output, places that the caller has, all NULL before: references to the value at this tick, or
-   * to the whole of an output that is complete; NULL: not yet. tp_step_drop ends them. */
+  /* by input: those with the tick dims, at this tick */
+  tp_array *const *values;
+  double budget; /* seconds; < 0: none */
+  bool (*call)(void *ud, const tp_call *c, tp_error *err);
+  void *ud;
+  bool *cancel;
+  bool (*interrupted)(void *host);
+  void *host; /* as in tp_run */
+  bool done, cancelled;
+  double late; /* results; late: seconds over the budget */
+  /* By output, places that the caller has, all NULL before: references to the value at this tick,
+   * or to the whole of an output that is complete; NULL: not yet. tp_step_drop ends them. */
   tp_array **out;
-  /* By output, NULL or an array that the value may be written into: the caller holds it twice, and a
-   * third reference, or another shape, keeps it as it is. The list may be NULL. */
+  /* By output, NULL or an array that the value may be written into: the caller holds it twice, and
+   * a third reference, or another shape, keeps it as it is. The list may be NULL. */
   tp_array *const *into;
 } tp_step;
-bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err);  /* an error ends the run, unless it is one of the values given */
+/* an error ends the run, unless it is one of the values given */
+bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err);
 void tp_step_drop(tp_fn *f, tp_step *s);
-const int64_t *tp_fn_started(const tp_fn *f);   /* the bounds it was started with, by symbol */
-bool tp_fn_stepping(const tp_fn *f);            /* between start and the last tick */
+const int64_t *tp_fn_started(const tp_fn *f); /* the bounds it was started with, by symbol */
+bool tp_fn_stepping(const tp_fn *f);          /* between start and the last tick */
 int tp_fn_tick_dims(const tp_fn *f, const tp_sym *const **out);
-bool tp_fn_next_tick(const tp_fn *f, int64_t *at);      /* the point of the next step; false: no run is going on. at: NULL, or a place for each tick dim */
-bool tp_fn_ticks(tp_fn *f, tp_error *err);      /* makes it ready to step; error option: no tick dims */
-bool tp_fn_fed(const tp_fn *f, int i);          /* input i comes with the steps; after tp_fn_ticks */
-bool tp_fn_wants(const tp_fn *f, int i);        /* input i in the next step of the run that is going on */
-const tp_sym *tp_fn_endless(const tp_fn *f);    /* the bound that may be endless; NULL: none */
-/* ---- states (state.c) ---- bytes that hold all of a session between ticks; only the same program goes on from them */
+/* the point of the next step; false: no run is going on. at: NULL, or a place for each tick dim */
+bool tp_fn_next_tick(const tp_fn *f, int64_t *at);
+/* makes it ready to step; error option: no tick dims */
+bool tp_fn_ticks(tp_fn *f, tp_error *err);
+/* input i comes with the steps; after tp_fn_ticks */
+bool tp_fn_fed(const tp_fn *f, int i);
+/* input i in the next step of the run that is going on */
+bool tp_fn_wants(const tp_fn *f, int i);
+const tp_sym *tp_fn_endless(const tp_fn *f); /* the bound that may be endless; NULL: none */
+/* ---- states (state.c) ---- bytes that hold all of a session between ticks; only the same program
+ * goes on from them */
 bool tp_fn_state(tp_fn *f, tp_buf *out, tp_error *err);
 /* Error file: not a state, or not whole; option: of another program. Nothing is lost then. */
 bool tp_fn_load_state(tp_fn *f, const void *p, size_t n, tp_error *err);
-bool tp_fn_save(tp_fn *f, const char *path, tp_error *err);     /* the same in a file, which is replaced whole */
+/* the same in a file, which is replaced whole */
+bool tp_fn_save(tp_fn *f, const char *path, tp_error *err);
 bool tp_fn_load(tp_fn *f, const char *path, tp_error *err);
-/* What is left of the run in one call: run has bounds, inputs with the tick dims, and may have the others, as tp_fn_run. */
+/* What is left of the run in one call: run has bounds, inputs with the tick dims, and may have the
+ * others, as tp_fn_run. */
 bool tp_fn_resume(tp_fn *f, tp_run *run, const void *p, size_t n, tp_error *err);
-bool tp_fn_call_may_end(tp_fn *f, const int64_t *env, tp_error *err);        /* error bound: not as a call */
-#define TP_ENDLESS (((int64_t)1 << 60) + 1)     /* not what anybody writes as a bound */
-/* Its shape for a step: the domain without the tick dims, then the shape. run NULL: the one in steps. */
+/* error bound: not as a call */
+bool tp_fn_call_may_end(tp_fn *f, const int64_t *env, tp_error *err);
+#define TP_ENDLESS (((int64_t)1 << 60) + 1) /* not what anybody writes as a bound */
+/* Its shape for a step: the domain without the tick dims, then the shape. run NULL: the one in
+ * steps. */
 int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape);
 void tp_fn_outputs_free(tp_fn *f, tp_run *run);
-/* section: "graph", "schedule", "storage", "memory", "passes", "dot", "plan", "code" (what executes: the plan), NULL = a summary of all. env: bounds, for sizes in bytes; may be NULL.
+/* section: "graph", "schedule", "storage", "memory", "passes", "dot", "plan", "code" (what
+ * executes: the plan), NULL = a summary of all. env: bounds, for sizes in bytes; may be NULL.
  * False: error option with the nearest section. */
 bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err);
-/* Where the time of all runs so far went, or of the steps since the last start: a line a region, the dearest first. */
+/* Where the time of all runs so far went, or of the steps since the last start: a line a region,
+ * the dearest first. */
 bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err);
-bool tp_fn_inside(tp_fn *f, bool on, tp_error *err);           /* profiles and traces see what native code does inside of its parts, between runs */
-bool tp_fn_trace(tp_fn *f, const char *path, tp_error *err);    /* writes what ran when since the last one */
-/* Writes path.h, path.c, path.weights and path_main.c: f for these bounds as C99 that needs no tempo, with its newest parameters. */
+/* profiles and traces see what native code does inside of its parts, between runs */
+bool tp_fn_inside(tp_fn *f, bool on, tp_error *err);
+/* writes what ran when since the last one */
+bool tp_fn_trace(tp_fn *f, const char *path, tp_error *err);
+/* Writes path.h, path.c, path.weights and path_main.c: f for these bounds as C99 that needs no
+ * tempo, with its newest parameters. */
 bool tp_fn_export(tp_fn *f, const char *path, const int64_t *env, tp_error *err);
 /* Predicted peak bytes of buffers of ours for these bounds; -1: the tier plans no memory. */
 int64_t tp_fn_memory(tp_fn *f, const int64_t *env, tp_error *err);
 /* Peak bytes that the last run really had allocated. */
 int64_t tp_fn_peak(const tp_fn *f);
-/* Goes through the schedule at these bounds point by point, without data: an error says what it gets wrong. Slots that are kept, and that a brute force
- * finds to be needed; arrays whose widths are more than a little larger. -1: the tier has no schedule, or it ends by data. */
-typedef struct tp_kept { int64_t kept, needed; int narray, nloose; } tp_kept;
+/* Goes through the schedule at these bounds point by point, without data: an error says what it
+ * gets wrong. Slots that are kept, and that a brute force finds to be needed; arrays whose widths
+ * are more than a little larger. -1: the tier has no schedule, or it ends by data. */
+typedef struct tp_kept {
+  int64_t kept, needed;
+  int narray, nloose;
+} tp_kept;
 bool tp_fn_simulate(tp_fn *f, const int64_t *env, tp_kept *out, tp_error *err);
 /* One point of v on demand, by the reference evaluator, without compiling (define-and-run). */
-TP_GIVE tp_array *tp_program_peek(tp_program *p, tp_val v, tp_run *run, const int64_t *at, tp_error *err);
+TP_GIVE tp_array *tp_program_peek(
+    tp_program *p, tp_val v, tp_run *run, const int64_t *at, tp_error *err);
 
 /* ---- files (src/io) ---- */
 #endif

@@ -1,9 +1,11 @@
 /* state: a session as bytes, and back.
  *
  *   "tempo\0st", version, hash of the program, hash of what follows
- *   bounds by place, seed, how far it is, the next point; inputs without the tick dims, loaded parameters, outputs; then what the executor keeps
+ *   bounds by place, seed, how far it is, the next point; inputs without the tick dims, loaded
+ * parameters, outputs; then what the executor keeps
  *
- * Nothing read is trusted beyond the hashes: every number is checked against what f makes of the bounds. */
+ * Nothing read is trusted beyond the hashes: every number is checked against what f makes of the
+ * bounds. */
 #include "rt/fn.h"
 #include "io/io.h"
 
@@ -13,8 +15,10 @@ static const char magic[8] = "tempo\0st";
 /* Of everything that decides where a state's bytes belong. */
 static uint64_t program_hash(tp_fn *f) {
   uint64_t h = tp_graph_hash(f->closed);
-  int ninst = f->steps.plan ? f->steps.plan->npos : 0, nbuf = f->steps.plan ? f->steps.plan->bufs.n : 0;
-  int64_t shape[4] = { f->tier == TP_TIER_REFERENCE ? f->tier : TP_TIER_INTERPRETER, f->opt.precise, ninst, nbuf };
+  int ninst = f->steps.plan ? f->steps.plan->npos : 0,
+      nbuf = f->steps.plan ? f->steps.plan->bufs.n : 0;
+  int64_t shape[4] = { f->tier == TP_TIER_REFERENCE ? f->tier : TP_TIER_INTERPRETER, f->opt.precise,
+    ninst, nbuf };
   h = tp_hash(f->opt.on, sizeof f->opt.on, h);
   for (int k = 0; k < f->ntick; k++) h = tp_hash(f->tick[k]->name, strlen(f->tick[k]->name), h);
   return tp_hash(shape, sizeof shape, h);
@@ -58,33 +62,52 @@ static bool put_all(tp_fn *f, void *arg, tp_error *err) {
 }
 
 bool tp_fn_state(tp_fn *f, tp_buf *out, tp_error *err) {
-  if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "a state is taken between ticks, not by a callback");
-  if (!f->session) return tp_fail(err, TP_E_OPTION, f->pos, "there is no state: f:start(inputs, bounds) begins a run");
+  if (f->running)
+    return tp_fail(err, TP_E_OPTION, f->pos, "a state is taken between ticks, not by a callback");
+  if (!f->session)
+    return tp_fail(
+        err, TP_E_OPTION, f->pos, "there is no state: f:start(inputs, bounds) begins a run");
   return tp_guarded(f, put_all, out, err);
 }
 
 /* ---- reading ---- */
 
-typedef struct { int64_t *env; tp_array **inputs, **params, **values, **outputs; int64_t seed, at[TP_MAXTICK]; bool over, begun; } saved;
+typedef struct {
+  int64_t *env;
+  tp_array **inputs, **params, **values, **outputs;
+  int64_t seed, at[TP_MAXTICK];
+  bool over, begun;
+} saved;
 
 static void saved_free(tp_fn *f, saved *v) {
   for (int i = 0; v->inputs && i < f->closed->inputs.n; i++) tp_array_unref(v->inputs[i]);
   for (int i = 0; v->values && i < f->closed->inputs.n; i++) tp_array_unref(v->values[i]);
   for (int i = 0; v->params && i < f->closed->params.n; i++) tp_array_unref(v->params[i]);
   for (int i = 0; v->outputs && i < f->closed->outputs.n; i++) tp_array_unref(v->outputs[i]);
-  tp_free(v->env); tp_free(v->inputs); tp_free(v->params); tp_free(v->values); tp_free(v->outputs);
+  tp_free(v->env);
+  tp_free(v->inputs);
+  tp_free(v->params);
+  tp_free(v->values);
+  tp_free(v->outputs);
 }
 
-static bool broken(tp_fn *f, tp_error *err) { return tp_fail(err, TP_E_FILE, f->pos, "this is no whole state: it was cut, changed or not written by f:state() or f:save(path)"); }
+static bool broken(tp_fn *f, tp_error *err) {
+  return tp_fail(err, TP_E_FILE, f->pos,
+      "this is no whole state: it was cut, changed or not written by f:state() or f:save(path)");
+}
 
 static bool check_head(tp_fn *f, tp_reader *r, tp_error *err) {
   const char *word = tp_take(r, sizeof magic);
   if (!word || memcmp(word, magic, sizeof magic)) return broken(f, err);
   int64_t version = tp_take_i64(r);
   uint64_t hash = (uint64_t)tp_take_i64(r), sum = (uint64_t)tp_take_i64(r);
-  if (!r->bad && version != VERSION) return tp_fail(err, TP_E_FILE, f->pos, "a state of version %lld: this tempo reads version %d", (long long)version, VERSION);
+  if (!r->bad && version != VERSION)
+    return tp_fail(err, TP_E_FILE, f->pos, "a state of version %lld: this tempo reads version %d",
+        (long long)version, VERSION);
   if (r->bad || sum != tp_hash(r->p, r->left, VERSION)) return broken(f, err);
-  return hash == program_hash(f) || tp_fail(err, TP_E_OPTION, f->pos, "the state belongs to another program, or to one compiled otherwise");
+  return hash == program_hash(f) ||
+      tp_fail(err, TP_E_OPTION, f->pos,
+          "the state belongs to another program, or to one compiled otherwise");
 }
 
 static void take_list(tp_reader *r, int n, tp_array ***to) {
@@ -96,7 +119,8 @@ static void take_list(tp_reader *r, int n, tp_array ***to) {
 /* With what symbols of ours say of the bounds. */
 static bool take_bounds(tp_fn *f, tp_reader *r, saved *v) {
   int64_t *given = tp_calloc(sizeof *given * (size_t)(tp_nsym(f->closed->ix) + 1));
-  for (int i = 0; given && i < f->nbound; i++) given[f->bounds[i]->id] = tp_take_in(r, 0, TP_ENDLESS + 1);
+  for (int i = 0; given && i < f->nbound; i++)
+    given[f->bounds[i]->id] = tp_take_in(r, 0, TP_ENDLESS + 1);
   v->env = given ? tp_full_env(f, given) : NULL;
   tp_free(given);
   return v->env;
@@ -117,14 +141,17 @@ static bool take_saved(tp_fn *f, tp_reader *r, saved *v, tp_error *err) {
 
 /* ---- larger bounds ---- */
 
-/* Is something added up there over all points of a dim with this bound? Where the points go elsewhere, a target of now gets more from those that a larger bound brings. */
+/* Is something added up there over all points of a dim with this bound? Where the points go
+ * elsewhere, a target of now gets more from those that a larger bound brings. */
 static bool adds_over(const tp_node *n, const tp_sym *b) {
   bool any = false;
   for (int k = 0; n->op == TP_OP_ACCUM && k < n->nin; k++) {
     const tp_edge *e = &n->in[k];
     for (int d = 0; d < e->src.node->ndom && !e->gather; d++) {
       bool stays = false;
-      for (int u = 0; u < n->ndom; u++) stays |= n->dom[u] == e->src.node->dom[d] && !e->at[u].range && tp_ix_as_sym(e->at[u].lo) == n->dom[u];
+      for (int u = 0; u < n->ndom; u++)
+        stays |= n->dom[u] == e->src.node->dom[d] && !e->at[u].range &&
+            tp_ix_as_sym(e->at[u].lo) == n->dom[u];
       any |= e->src.node->dom[d]->bound == b && !stays;
     }
   }
@@ -133,18 +160,24 @@ static bool adds_over(const tp_node *n, const tp_sym *b) {
 
 /* Is it where the lengths of a dim that ends by data are given back? */
 static bool gives_end(const tp_graph *g, const tp_output *o) {
-  const tp_stop *s = o->val.node->op == TP_OP_VALUE ? tp_stop_of(g, tp_ix_as_sym(o->val.node->attr.ix[0])) : NULL;
+  const tp_stop *s =
+      o->val.node->op == TP_OP_VALUE ? tp_stop_of(g, tp_ix_as_sym(o->val.node->attr.ix[0])) : NULL;
   return s && !strcmp(o->name, s->dim->bound->name);
 }
 
-typedef struct { tp_node **node; int n; bool *seen; } met_nodes;
+typedef struct {
+  tp_node **node;
+  int n;
+  bool *seen;
+} met_nodes;
 
 static void meet(met_nodes *m, tp_node *n) {
   if (!m->seen[n->id]) m->node[m->n++] = n;
   m->seen[n->id] = true;
 }
 
-/* Is each dim that the parameter evolves along, outside of that with this bound, one of ticks? Then what was made of the last point is over with the tick (is_past). */
+/* Is each dim that the parameter evolves along, outside of that with this bound, one of ticks? Then
+ * what was made of the last point is over with the tick (is_past). */
 static bool steps_with_ticks(const tp_fn *f, const tp_node *n, const tp_sym *b) {
   bool all = true;
   for (int j = 0; j < n->attr.nalong && n->attr.along[j]->bound != b; j++) {
@@ -155,19 +188,23 @@ static bool steps_with_ticks(const tp_fn *f, const tp_node *n, const tp_sym *b) 
   return all;
 }
 
-/* Of a parameter its first value and the step along the innermost of its dims, which has all of the update: the last points of these dims, which its other branches read, are no mention of them. */
+/* Of a parameter its first value and the step along the innermost of its dims, which has all of the
+ * update: the last points of these dims, which its other branches read, are no mention of them. */
 static int own_inputs(const tp_fn *f, const tp_node *n, const tp_sym *b) {
   bool param = false;
   for (int k = 0; k < f->closed->params.n; k++) param |= f->closed->params.v[k] == n;
   return param && steps_with_ticks(f, n, b) ? TP_MIN(n->nin, 2) : n->nin;
 }
 
-/* A node that mentions it, computed for more than to give back lengths and last values, which alone may know the end. */
+/* A node that mentions it, computed for more than to give back lengths and last values, which alone
+ * may know the end. */
 static const tp_node *reader_of(tp_fn *f, const tp_sym *b) {
   tp_graph *g = f->closed;
-  met_nodes m = { TP_NEWN(&g->arena, tp_node *, g->nodes.n), 0, TP_NEWN(&g->arena, bool, g->nodes.n) };
+  met_nodes m = { TP_NEWN(&g->arena, tp_node *, g->nodes.n), 0,
+    TP_NEWN(&g->arena, bool, g->nodes.n) };
   for (int i = 0; i < g->outputs.n; i++)
-    if (!g->outputs.v[i].hidden && !gives_end(g, &g->outputs.v[i])) meet(&m, g->outputs.v[i].val.node);
+    if (!g->outputs.v[i].hidden && !gives_end(g, &g->outputs.v[i]))
+      meet(&m, g->outputs.v[i].val.node);
   for (int i = 0; i < g->sinks.n; i++) meet(&m, g->sinks.v[i]);
   for (int i = 0; i < g->params.n; i++) meet(&m, g->params.v[i]);
   for (int i = 0; i < g->stops.n; i++) meet(&m, g->stops.v[i].done.node);
@@ -178,8 +215,10 @@ static const tp_node *reader_of(tp_fn *f, const tp_sym *b) {
   return NULL;
 }
 
-/* Is the k-th row of the ends over? Ticks outside the dim that ends say it: the state stands at one behind it. */
-static bool row_over(tp_fn *f, const saved *v, const tp_stop *s, const tp_node *n, const tp_array *ends, int64_t k) {
+/* Is the k-th row of the ends over? Ticks outside the dim that ends say it: the state stands at one
+ * behind it. */
+static bool row_over(
+    tp_fn *f, const saved *v, const tp_stop *s, const tp_node *n, const tp_array *ends, int64_t k) {
   int64_t at[TP_MAXRANK], c = 0;
   for (int d = n->ndom - 1; d >= 0; k /= ends->shape[d--]) at[d] = k % ends->shape[d];
   for (int t = 0; t < f->ntick && f->tick[t] != s->dim && c == 0; t++) {
@@ -191,14 +230,19 @@ static bool row_over(tp_fn *f, const saved *v, const tp_stop *s, const tp_node *
   return c < 0;
 }
 
-/* Has a row ended by the bound that the state had, and would it go on with another? An end that nobody has asked for yet, 0, may have been that. */
+/* Has a row ended by the bound that the state had, and would it go on with another? An end that
+ * nobody has asked for yet, 0, may have been that. */
 static bool is_reached(tp_fn *f, const saved *v, const tp_stop *s) {
   const tp_graph *g = f->closed;
   bool any = false;
   for (int i = 0; i < g->outputs.n; i++) {
     const tp_node *n = g->outputs.v[i].val.node;
-    const tp_array *ends = gives_end(g, &g->outputs.v[i]) && tp_stop_of(g, tp_ix_as_sym(n->attr.ix[0])) == s ? v->outputs[i] : NULL;
-    for (int64_t k = 0; ends && ends->dtype == TP_I64 && ends->rank == n->ndom && k < ends->count; k++) {
+    const tp_array *ends =
+        gives_end(g, &g->outputs.v[i]) && tp_stop_of(g, tp_ix_as_sym(n->attr.ix[0])) == s
+        ? v->outputs[i]
+        : NULL;
+    for (int64_t k = 0; ends && ends->dtype == TP_I64 && ends->rank == n->ndom && k < ends->count;
+         k++) {
       int64_t end = ((const int64_t *)ends->data)[k];
       any |= (!end || end == v->env[s->dim->bound->id]) && row_over(f, v, s, n, ends, k);
     }
@@ -206,12 +250,14 @@ static bool is_reached(tp_fn *f, const saved *v, const tp_stop *s) {
   return any;
 }
 
-/* Did ticks that are over go through all of the dim with this bound? Those inside the first tick dim did, and those that do not tick. */
+/* Did ticks that are over go through all of the dim with this bound? Those inside the first tick
+ * dim did, and those that do not tick. */
 static bool is_past(tp_fn *f, const saved *v, const tp_sym *b) {
   bool past = false, any = false;
   for (int k = 0; k < f->ntick && f->tick[k]->bound != b; k++) past |= v->at[k] > 0;
   for (int i = 0; i < f->closed->nodes.n; i++)
-    for (int d = 0; d < f->closed->nodes.v[i]->ndom; d++) any |= f->closed->nodes.v[i]->dom[d]->bound == b;
+    for (int d = 0; d < f->closed->nodes.v[i]->ndom; d++)
+      any |= f->closed->nodes.v[i]->dom[d]->bound == b;
   return past && any;
 }
 
@@ -222,16 +268,29 @@ static bool may_grow(tp_fn *f, const saved *v, const int64_t *env, bool *same, t
     int64_t was = v->env[b->id], now = env[b->id];
     if (was == now) continue;
     *same = false;
-    if (now < was) return tp_fail(err, TP_E_BOUND, f->pos, "'%s' was %lld in the state and cannot become %lld", b->name, (long long)was, (long long)now);
+    if (now < was)
+      return tp_fail(err, TP_E_BOUND, f->pos, "'%s' was %lld in the state and cannot become %lld",
+          b->name, (long long)was, (long long)now);
     const tp_node *x = reader_of(f, b);
-    if (x) return tp_fail(err, TP_E_BOUND, x->pos, "'%s' was %lld in the state and cannot become %lld: what is computed here mentions it", b->name, (long long)was, (long long)now);
+    if (x)
+      return tp_fail(err, TP_E_BOUND, x->pos,
+          "'%s' was %lld in the state and cannot become %lld: what is computed here mentions it",
+          b->name, (long long)was, (long long)now);
     const tp_stop *s = tp_stop_of(f->closed, b);
-    if (!s && is_past(f, v, b)) return tp_fail(err, TP_E_BOUND, f->pos, "'%s' was %lld in the state and cannot become %lld: ticks are over that went that far", b->name, (long long)was, (long long)now);
+    if (!s && is_past(f, v, b))
+      return tp_fail(err, TP_E_BOUND, f->pos,
+          "'%s' was %lld in the state and cannot become %lld: ticks are over that went that far",
+          b->name, (long long)was, (long long)now);
     if (s && is_reached(f, v, s))
-      return tp_fail(err, TP_E_BOUND, s->pos, "'%s' was %lld in the state and cannot become %lld: a row has ended there, which would go on", b->name, (long long)was, (long long)now);
+      return tp_fail(err, TP_E_BOUND, s->pos,
+          "'%s' was %lld in the state and cannot become %lld: a row has ended there, which would "
+          "go on",
+          b->name, (long long)was, (long long)now);
   }
   if (*same || !v->over) return true;
-  return tp_fail(err, TP_E_BOUND, f->pos, "the state is of a run that has ended: a longer one goes on from a state before its last tick");
+  return tp_fail(err, TP_E_BOUND, f->pos,
+      "the state is of a run that has ended: a longer one goes on from a state before its last "
+      "tick");
 }
 
 /* ---- going on ---- */
@@ -245,32 +304,42 @@ static bool copy_output(const tp_array *from, tp_array *to) {
   return true;
 }
 
-/* A run that has begun holds a value, of the shape of one tick; of another shape (larger bounds) the next tick's takes its place. */
+/* A run that has begun holds a value, of the shape of one tick; of another shape (larger bounds)
+ * the next tick's takes its place. */
 static bool restore_value(tp_fn *f, tp_session *s, int i, tp_array *a, bool same) {
   int64_t shape[TP_MAXRANK];
   int rank = tp_fn_fed_shape(f, i, &s->run, shape);
   if (!a) return !s->begun || s->over || s->ref;
-  if (a->dtype != f->closed->inputs.v[i]->out[0].dtype || a->rank != rank || (rank && memcmp(a->shape, shape, sizeof *shape * (size_t)rank))) return !same;
+  if (a->dtype != f->closed->inputs.v[i]->out[0].dtype || a->rank != rank ||
+      (rank && memcmp(a->shape, shape, sizeof *shape * (size_t)rank)))
+    return !same;
   s->values[i] = tp_array_ref(a);
   return true;
 }
 
-/* Are ticks over of what was the last row of a dim that ends by data, along which a parameter evolves? What the update there gave may stand as the last value. */
+/* Are ticks over of what was the last row of a dim that ends by data, along which a parameter
+ * evolves? What the update there gave may stand as the last value. */
 static bool has_last_values(tp_fn *f, const saved *v, const int64_t *now) {
   bool any = false, inside = false;
   for (int k = f->ntick - 1; k >= 0; inside |= v->at[k--] > 0) {
     const tp_sym *d = f->tick[k];
-    if (!inside || !tp_stop_of(f->closed, d->bound) || v->env[d->bound->id] == now[d->bound->id] || v->at[k] + 1 < v->env[d->bound->id]) continue;
-    for (int i = 0; i < f->closed->params.n; i++) any |= tp_dom_has(f->closed->params.v[i]->attr.nalong, f->closed->params.v[i]->attr.along, d);
+    if (!inside || !tp_stop_of(f->closed, d->bound) || v->env[d->bound->id] == now[d->bound->id] ||
+        v->at[k] + 1 < v->env[d->bound->id])
+      continue;
+    for (int i = 0; i < f->closed->params.n; i++)
+      any |= tp_dom_has(f->closed->params.v[i]->attr.nalong, f->closed->params.v[i]->attr.along, d);
   }
   return any;
 }
 
 static bool none_longer(tp_fn *f, tp_error *err) {
-  return tp_fail(err, TP_E_BOUND, f->pos, "a larger bound than the state's is possible only where nothing that is kept is as large, nothing was left out because of it, and all work of the tick is done");
+  return tp_fail(err, TP_E_BOUND, f->pos,
+      "a larger bound than the state's is possible only where nothing that is kept is as large, "
+      "nothing was left out because of it, and all work of the tick is done");
 }
 
-static bool restore(tp_fn *f, tp_session *s, const saved *v, tp_reader *r, bool same, tp_error *err) {
+static bool restore(
+    tp_fn *f, tp_session *s, const saved *v, tp_reader *r, bool same, tp_error *err) {
   const int64_t *was = same ? NULL : v->env;
   memcpy(s->at, v->at, sizeof s->at);
   s->over = v->over;
@@ -279,17 +348,23 @@ static bool restore(tp_fn *f, tp_session *s, const saved *v, tp_reader *r, bool 
     if (s->at[k] >= TP_MAX(s->env[f->tick[k]->bound->id], 1)) return broken(f, err);
   for (int i = 0; i < f->closed->inputs.n; i++)
     if (f->fed[i] && !restore_value(f, s, i, v->values[i], same)) return broken(f, err);
-  if (was && s->exec && !s->begun) return true;  /* nothing has run */
-  if (was && s->exec && (has_last_values(f, v, s->env) || !tp_exec_longer(s->exec, was, s->at, err))) return none_longer(f, err);
+  if (was && s->exec && !s->begun) return true; /* nothing has run */
+  if (was && s->exec &&
+      (has_last_values(f, v, s->env) || !tp_exec_longer(s->exec, was, s->at, err)))
+    return none_longer(f, err);
   for (int i = 0; i < f->closed->outputs.n; i++) {
     tp_array *to = s->run.outputs[i];
-    if (v->outputs[i] && to && !(s->exec && tp_exec_made_anew(s->exec, i)) && !copy_output(v->outputs[i], to)) return broken(f, err);
+    if (v->outputs[i] && to && !(s->exec && tp_exec_made_anew(s->exec, i)) &&
+        !copy_output(v->outputs[i], to))
+      return broken(f, err);
   }
   if (s->over) return r->left == 0 || broken(f, err);
-  if (s->ref) return tp_ref_get(s->ref, r, was, err) || (same ? broken(f, err) : none_longer(f, err));
+  if (s->ref)
+    return tp_ref_get(s->ref, r, was, err) || (same ? broken(f, err) : none_longer(f, err));
   int64_t at[TP_MAXTICK];
   if (!tp_exec_get(s->exec, r, was) || r->left) return same ? broken(f, err) : none_longer(f, err);
-  if (tp_exec_tick(s->exec, at) && memcmp(at, s->at, sizeof *at * (size_t)f->ntick)) return broken(f, err);
+  if (tp_exec_tick(s->exec, at) && memcmp(at, s->at, sizeof *at * (size_t)f->ntick))
+    return broken(f, err);
   return true;
 }
 
@@ -302,20 +377,31 @@ static void prefer(tp_fn *f, saved *v, const tp_run *with) {
   }
 }
 
-static bool go_on(tp_fn *f, tp_session *s, saved *v, tp_reader *r, const tp_run *with, tp_error *err) {
+static bool go_on(
+    tp_fn *f, tp_session *s, saved *v, tp_reader *r, const tp_run *with, tp_error *err) {
   bool same = true;
   if (with && !may_grow(f, v, with->env, &same, err)) return false;
   if (with) prefer(f, v, with);
-  tp_run run = { .env = with ? with->env : v->env, .inputs = v->inputs, .params = v->params, .seed = (uint64_t)v->seed };
+  tp_run run = { .env = with ? with->env : v->env,
+    .inputs = v->inputs,
+    .params = v->params,
+    .seed = (uint64_t)v->seed };
   return tp_session_open(f, s, &run, with != NULL, err) && restore(f, s, v, r, same, err);
 }
 
-typedef struct { const void *p; size_t n; const tp_run *with; tp_session *s; saved v; } loading;
+typedef struct {
+  const void *p;
+  size_t n;
+  const tp_run *with;
+  tp_session *s;
+  saved v;
+} loading;
 
 static bool load_it(tp_fn *f, void *arg, tp_error *err) {
   loading *x = arg;
   tp_reader r = { x->p, x->n, false };
-  return check_head(f, &r, err) && take_saved(f, &r, &x->v, err) && go_on(f, x->s, &x->v, &r, x->with, err);
+  return check_head(f, &r, err) && take_saved(f, &r, &x->v, err) &&
+      go_on(f, x->s, &x->v, &r, x->with, err);
 }
 
 static tp_session *load(tp_fn *f, const void *p, size_t n, const tp_run *with, tp_error *err) {
@@ -327,7 +413,8 @@ static tp_session *load(tp_fn *f, const void *p, size_t n, const tp_run *with, t
 }
 
 bool tp_fn_load_state(tp_fn *f, const void *p, size_t n, tp_error *err) {
-  if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "a state is loaded between ticks, not by a callback");
+  if (f->running)
+    return tp_fail(err, TP_E_OPTION, f->pos, "a state is loaded between ticks, not by a callback");
   tp_session *s = load(f, p, n, NULL, err);
   if (!s) return false;
   tp_settle_params(f);
@@ -364,7 +451,9 @@ bool tp_fn_load(tp_fn *f, const char *path, tp_error *err) {
 }
 
 bool tp_fn_resume(tp_fn *f, tp_run *run, const void *p, size_t n, tp_error *err) {
-  if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "this function is already running: a callback may not call it again");
+  if (f->running)
+    return tp_fail(err, TP_E_OPTION, f->pos,
+        "this function is already running: a callback may not call it again");
   tp_session *s = load(f, p, n, run, err);
   if (!s) return false;
   f->running = true;

@@ -1,20 +1,27 @@
-/* step: a run in steps. A session keeps what the run was given and an executor of its own, so that f can be called in between.
+/* step: a run in steps. A session keeps what the run was given and an executor of its own, so that
+ * f can be called in between.
  *
- * The plan's callbacks TP_FN_FEED and TP_FN_SHOW (opt/tick.c) come through the door here: in a step they take the values given and hand out what is made, in a
- * plain run both are parts of the run's arrays. */
+ * The plan's callbacks TP_FN_FEED and TP_FN_SHOW (opt/tick.c) come through the door here: in a step
+ * they take the values given and hand out what is made, in a plain run both are parts of the run's
+ * arrays. */
 #include "rt/fn.h"
 
 /* ---- a point of an array over a domain ---- */
 
-/* Between the whole of an array over a domain and the part of it at a point of the tick dims, which is dense. */
-static void move_part(const tp_fn *f, int ndom, const tp_sym *const *dom, const int64_t *point, const tp_array *whole, const tp_array *part, bool out) {
+/* Between the whole of an array over a domain and the part of it at a point of the tick dims, which
+ * is dense. */
+static void move_part(const tp_fn *f, int ndom, const tp_sym *const *dom, const int64_t *point,
+    const tp_array *whole, const tp_array *part, bool out) {
   int64_t at[TP_MAXRANK] = { 0 }, inner = tp_dtype_size(whole->dtype);
   bool fixed[TP_MAXRANK];
   for (int k = ndom; k < whole->rank; k++) inner *= whole->shape[k];
   for (int k = 0; k < ndom; k++) {
     fixed[k] = false;
     for (int j = 0; j < f->ntick; j++)
-      if (f->tick[j] == dom[k]) { fixed[k] = true; at[k] = point[j]; }
+      if (f->tick[j] == dom[k]) {
+        fixed[k] = true;
+        at[k] = point[j];
+      }
   }
   char *p = part->data;
   for (bool more = part->count > 0; more; p += inner) {
@@ -33,18 +40,29 @@ static void move_part(const tp_fn *f, int ndom, const tp_sym *const *dom, const 
 
 /* ---- the door ---- */
 
-typedef struct { tp_fn *f; const tp_run *run; tp_step *step; tp_array *const *values; bool (*call)(void *, const tp_call *, tp_error *); void *ud; } door;
+typedef struct {
+  tp_fn *f;
+  const tp_run *run;
+  tp_step *step;
+  tp_array *const *values;
+  bool (*call)(void *, const tp_call *, tp_error *);
+  void *ud;
+} door;
 
 static bool same_shape(const tp_array *a, const int64_t *shape) {
   return !a->rank || !memcmp(a->shape, shape, sizeof *shape * (size_t)a->rank);
 }
 
-/* The first elements of a, of this shape: in the array that was given for output i if they fit there. */
+/* The first elements of a, of this shape: in the array that was given for output i if they fit
+ * there. */
 static tp_array *take_shown(const tp_step *s, int i, tp_array *a, const int64_t *shape) {
   tp_array *to = s->into ? s->into[i] : NULL;
-  bool fits = to && to->refs == 2 && to->dtype == a->dtype && to->rank == a->rank && same_shape(to, shape);
+  bool fits =
+      to && to->refs == 2 && to->dtype == a->dtype && to->rank == a->rank && same_shape(to, shape);
   if (fits) tp_array_overlay(to, a);
-  return fits ? tp_array_ref(to) : same_shape(a, shape) ? tp_array_ref(a) : tp_array_corner(a, shape);
+  return fits                ? tp_array_ref(to)
+      : same_shape(a, shape) ? tp_array_ref(a)
+                             : tp_array_corner(a, shape);
 }
 
 /* As long as was reached: dims in `over` lead its shape. */
@@ -52,9 +70,10 @@ static bool hand(tp_step *s, int i, const tp_call *c, tp_error *err) {
   int64_t shape[TP_MAXRANK];
   memcpy(shape, c->args[0]->shape, sizeof shape);
   memcpy(shape, c->reached, sizeof *shape * (size_t)tp_callee_nover(c->of));
-  tp_array_unref(s->out[i]);                    /* of a broken state may come twice */
+  tp_array_unref(s->out[i]); /* of a broken state may come twice */
   s->out[i] = take_shown(s, i, c->args[0], shape);
-  return s->out[i] || tp_fail(err, TP_E_MEMORY, c->of->pos, "memory: no room for what a tick shows");
+  return s->out[i] ||
+      tp_fail(err, TP_E_MEMORY, c->of->pos, "memory: no room for what a tick shows");
 }
 
 static bool pass_door(void *ud, const tp_call *c, tp_error *err) {
@@ -62,7 +81,9 @@ static bool pass_door(void *ud, const tp_call *c, tp_error *err) {
   int i = c->of->slot;
   if (c->of->fn == TP_FN_TICK) return true;
   if (c->of->fn == TP_FN_FEED && d->values) {
-    if (!d->values[i]) return tp_fail(err, TP_E_FILE, c->of->pos, "'%s' is taken before any tick: the run goes on from a broken state", c->of->name);
+    if (!d->values[i])
+      return tp_fail(err, TP_E_FILE, c->of->pos,
+          "'%s' is taken before any tick: the run goes on from a broken state", c->of->name);
     memcpy(c->res[0]->data, d->values[i]->data, tp_array_bytes(c->res[0]));
     return true;
   }
@@ -71,10 +92,12 @@ static bool pass_door(void *ud, const tp_call *c, tp_error *err) {
     return true;
   }
   if (c->of->fn == TP_FN_SHOW) {
-    if (d->run->outputs[i]) move_part(d->f, c->of->ndom, c->of->dom, c->coord, d->run->outputs[i], c->args[0], false);
+    if (d->run->outputs[i])
+      move_part(d->f, c->of->ndom, c->of->dom, c->coord, d->run->outputs[i], c->args[0], false);
     return !d->step || !d->run->shown[i] || hand(d->step, i, c, err);
   }
-  return d->call ? d->call(d->ud, c, err) : tp_fail(err, TP_E_CALLBACK, c->of->pos, "nothing runs callbacks here");
+  return d->call ? d->call(d->ud, c, err)
+                 : tp_fail(err, TP_E_CALLBACK, c->of->pos, "nothing runs callbacks here");
 }
 
 /* What left point by point is whole only when all of it has. */
@@ -83,7 +106,8 @@ static void drop_shown(tp_fn *f, tp_run *run) {
     if (f->shown[i]) run->outputs[i] = tp_array_unref(run->outputs[i]);
 }
 
-bool tp_fn_door(tp_fn *f, tp_run *run, bool (*execute)(tp_fn *, tp_run *, tp_error *), tp_error *err) {
+bool tp_fn_door(
+    tp_fn *f, tp_run *run, bool (*execute)(tp_fn *, tp_run *, tp_error *), tp_error *err) {
   door d = { f, run, NULL, NULL, run->call, run->ud };
   run->call = pass_door;
   run->ud = &d;
@@ -104,7 +128,12 @@ tp_session *tp_session_free(tp_fn *f, tp_session *s) {
   for (int i = 0; s->inputs && i < f->closed->inputs.n; i++) tp_array_unref(s->inputs[i]);
   for (int i = 0; s->params && i < f->closed->params.n; i++) tp_array_unref(s->params[i]);
   for (int i = 0; s->values && i < f->closed->inputs.n; i++) tp_array_unref(s->values[i]);
-  tp_free(s->inputs); tp_free(s->values); tp_free(s->params); tp_free(s->shown); tp_free(s->env); tp_free(s);
+  tp_free(s->inputs);
+  tp_free(s->values);
+  tp_free(s->params);
+  tp_free(s->shown);
+  tp_free(s->env);
+  tp_free(s);
   return NULL;
 }
 
@@ -115,7 +144,9 @@ static tp_array **keep_all(tp_array *const *from, int n, const bool *but) {
   return to;
 }
 
-static bool endless(const tp_fn *f, const int64_t *env) { return env[f->tick[0]->bound->id] == TP_ENDLESS; }
+static bool endless(const tp_fn *f, const int64_t *env) {
+  return env[f->tick[0]->bound->id] == TP_ENDLESS;
+}
 
 /* Nothing that has to be kept may mention the bound, and no whole output may wait for the end. */
 static bool may_be_endless(tp_fn *f, tp_error *err) {
@@ -123,28 +154,36 @@ static bool may_be_endless(tp_fn *f, tp_error *err) {
   for (int i = 0; i < f->graph->outputs.n; i++) {
     const tp_output *o = &f->graph->outputs.v[i];
     if (!o->hidden && !f->shown[i] && tp_dom_has(o->val.node->ndom, o->val.node->dom, f->tick[0]))
-      return tp_fail(err, TP_E_BOUND, o->pos, "'%s' cannot be math.huge: output '%s' is whole only at the end", b->name, o->name);
+      return tp_fail(err, TP_E_BOUND, o->pos,
+          "'%s' cannot be math.huge: output '%s' is whole only at the end", b->name, o->name);
   }
   for (int i = 0; f->steps.plan && i < f->steps.plan->bufs.n; i++) {
     const tp_pbuf *x = f->steps.plan->bufs.v[i];
     if (tp_ix_mentions(x->size, b))
-      return tp_fail(err, TP_E_BOUND, f->pos, "'%s' cannot be math.huge: '%s' is kept over all of '%s'", b->name, x->name ? x->name : "?", f->tick[0]->name);
+      return tp_fail(err, TP_E_BOUND, f->pos,
+          "'%s' cannot be math.huge: '%s' is kept over all of '%s'", b->name,
+          x->name ? x->name : "?", f->tick[0]->name);
   }
   return true;
 }
 
 /* In a call, arrays over the tick dims would have no end. */
 static bool may_be_called_endless(tp_fn *f, tp_error *err) {
-  const char *b = f->tick[0]->bound->name, *advice = "f:start and f:step go through it tick by tick";
+  const char *b = f->tick[0]->bound->name,
+             *advice = "f:start and f:step go through it tick by tick";
   for (int i = 0; i < f->closed->inputs.n; i++) {
     const tp_node *n = f->closed->inputs.v[i];
     if (tp_fn_needs_input(f, i) && tp_dom_has(n->ndom, n->dom, f->tick[0]))
-      return tp_fail(err, TP_E_BOUND, n->pos, "'%s' cannot be math.huge in a call: input '%s' is over '%s'; %s", b, n->attr.str, f->tick[0]->name, advice);
+      return tp_fail(err, TP_E_BOUND, n->pos,
+          "'%s' cannot be math.huge in a call: input '%s' is over '%s'; %s", b, n->attr.str,
+          f->tick[0]->name, advice);
   }
   for (int i = 0; i < f->graph->outputs.n; i++) {
     const tp_output *o = &f->graph->outputs.v[i];
     if (!o->hidden && tp_dom_has(o->val.node->ndom, o->val.node->dom, f->tick[0]))
-      return tp_fail(err, TP_E_BOUND, o->pos, "'%s' cannot be math.huge in a call: output '%s' is over '%s'; %s", b, o->name, f->tick[0]->name, advice);
+      return tp_fail(err, TP_E_BOUND, o->pos,
+          "'%s' cannot be math.huge in a call: output '%s' is over '%s'; %s", b, o->name,
+          f->tick[0]->name, advice);
   }
   return true;
 }
@@ -163,7 +202,8 @@ static int tick_depth(const tp_fn *f, int output) {
 static bool *shown_of(const tp_fn *f, const tp_session *s) {
   int n = f->graph->outputs.n;
   bool *shown = tp_calloc((size_t)n + 1), none = no_ticks(f, s);
-  for (int i = 0; shown && i < n; i++) shown[i] = f->shown[i] && !(none && tick_depth(f, i) < f->ntick);
+  for (int i = 0; shown && i < n; i++)
+    shown[i] = f->shown[i] && !(none && tick_depth(f, i) < f->ntick);
   return shown;
 }
 
@@ -173,21 +213,32 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
   s->inputs = keep_all(run->inputs, f->closed->inputs.n, whole ? NULL : f->fed);
   s->params = keep_all(run->params, f->closed->params.n, NULL);
   s->values = keep_all(NULL, f->closed->inputs.n, NULL);
-  if (!s->env || !s->inputs || !s->params || !s->values || !(s->shown = shown_of(f, s))) return tp_no_memory(err, f->pos);
-  s->run = (tp_run){ .env = s->env, .inputs = s->inputs, .params = s->params, .seed = run->seed, .fed = whole ? NULL : f->fed, .shown = s->shown };
+  if (!s->env || !s->inputs || !s->params || !s->values || !(s->shown = shown_of(f, s)))
+    return tp_no_memory(err, f->pos);
+  s->run = (tp_run){ .env = s->env,
+    .inputs = s->inputs,
+    .params = s->params,
+    .seed = run->seed,
+    .fed = whole ? NULL : f->fed,
+    .shown = s->shown };
   if (endless(f, s->env) && !may_be_endless(f, err)) return false;
   bool refer = f->tier == TP_TIER_REFERENCE;
-  if (!tp_run_check(g, &s->run, err) || !tp_run_check_bounds(f->steps.graph, &s->run, err)) return false;
+  if (!tp_run_check(g, &s->run, err) || !tp_run_check_bounds(f->steps.graph, &s->run, err))
+    return false;
   if (!refer && !(s->exec = tp_fn_exec(f, f->steps.plan, err))) return false;
   if (!tp_fn_fits(f, s->exec, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
   tp_mark_params(f, s->run.outputs);
   s->ticks = (tp_ticks){ f->ntick, f->tick, f->fed, s->shown, NULL, f->first };
-  return refer ? (s->ref = tp_ref_begin(g, &s->run, &s->ticks, err)) != NULL : tp_exec_begin(s->exec, &s->run, err);
+  return refer ? (s->ref = tp_ref_begin(g, &s->run, &s->ticks, err)) != NULL
+               : tp_exec_begin(s->exec, &s->run, err);
 }
 
 bool tp_fn_is_endless(const tp_fn *f, const int64_t *env) { return f->ntick && endless(f, env); }
 
-typedef struct { tp_session *s; const tp_run *run; } opening;
+typedef struct {
+  tp_session *s;
+  const tp_run *run;
+} opening;
 
 static bool open_it(tp_fn *f, void *arg, tp_error *err) {
   opening *o = arg;
@@ -197,11 +248,16 @@ static bool open_it(tp_fn *f, void *arg, tp_error *err) {
 }
 
 bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err) {
-  if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "this function is already running: a callback cannot start it again");
+  if (f->running)
+    return tp_fail(err, TP_E_OPTION, f->pos,
+        "this function is already running: a callback cannot start it again");
   if (!tp_fn_ticks(f, err)) return false;
   tp_session *s = tp_calloc(sizeof *s);
   if (!s) return tp_no_memory(err, f->pos);
-  if (!tp_guarded(f, open_it, &(opening){ s, run }, err)) { tp_session_free(f, s); return false; }
+  if (!tp_guarded(f, open_it, &(opening){ s, run }, err)) {
+    tp_session_free(f, s);
+    return false;
+  }
   tp_settle_params(f);
   tp_session_free(f, f->session);
   f->session = s;
@@ -237,10 +293,15 @@ static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
     int64_t shape[TP_MAXRANK];
     if (!tp_fn_wants(f, i)) continue;
     const tp_array *a = s->values ? s->values[i] : NULL;
-    if (!a) return tp_fail(err, TP_E_INPUT, TP_NOWHERE, "input: '%s' is needed at each tick and was not given", n->attr.str);
+    if (!a)
+      return tp_fail(err, TP_E_INPUT, TP_NOWHERE,
+          "input: '%s' is needed at each tick and was not given", n->attr.str);
     int rank = tp_fn_fed_shape(f, i, NULL, shape);
-    if (a->dtype != n->out[0].dtype) return tp_fail(err, TP_E_DTYPE, TP_NOWHERE, "value '%s' is %s, declared %s", n->attr.str, tp_dtype_name(a->dtype), tp_dtype_name(n->out[0].dtype));
-    if (a->rank == rank && (!rank || !memcmp(a->shape, shape, sizeof *shape * (size_t)rank))) continue;
+    if (a->dtype != n->out[0].dtype)
+      return tp_fail(err, TP_E_DTYPE, TP_NOWHERE, "value '%s' is %s, declared %s", n->attr.str,
+          tp_dtype_name(a->dtype), tp_dtype_name(n->out[0].dtype));
+    if (a->rank == rank && (!rank || !memcmp(a->shape, shape, sizeof *shape * (size_t)rank)))
+      continue;
     tp_shape_fail(err, TP_E_SHAPE, "the value at a tick of input", n, a, rank, shape, NULL);
     tp_note(err, "at a tick: its domain without the tick dims, then its shape");
     return false;
@@ -258,7 +319,8 @@ static bool last_inside(const tp_fn *f, const tp_session *s, int depth) {
 /* How many outputs go with this tick, where no dim ends by data. */
 static int count_shown(const tp_fn *f, const tp_session *s) {
   int n = 0;
-  for (int i = 0; i < f->graph->outputs.n; i++) n += s->shown[i] && last_inside(f, s, tick_depth(f, i));
+  for (int i = 0; i < f->graph->outputs.n; i++)
+    n += s->shown[i] && last_inside(f, s, tick_depth(f, i));
   return n;
 }
 
@@ -269,16 +331,21 @@ static void next_point(const tp_fn *f, tp_session *s) {
   }
 }
 
-/* This tick's outputs first, then what others will need: oldest first, as long as there is time. Where dims end by data, how many outputs there are is not known: all that cannot wait. */
-static tp_stand within_budget(const tp_fn *f, tp_session *q, const tp_step *s, int nshow, double began, tp_error *err) {
+/* This tick's outputs first, then what others will need: oldest first, as long as there is time.
+ * Where dims end by data, how many outputs there are is not known: all that cannot wait. */
+static tp_stand within_budget(
+    const tp_fn *f, tp_session *q, const tp_step *s, int nshow, double began, tp_error *err) {
   double until = began + s->budget;
   tp_stand at = TP_AT_SHOWN;
   if (!tp_exec_split(q->exec, true, err)) return TP_AT_ERROR;
-  if (nshow || f->graph->stops.n) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .shown = nshow }, err);
+  if (nshow || f->graph->stops.n)
+    at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .shown = nshow }, err);
   if (at == TP_AT_ERROR || at == TP_AT_END || tp_now() >= until) return at;
   if (!tp_exec_rest(q->exec, until, err)) return TP_AT_ERROR;
-  if (at != TP_AT_TICK && tp_now() < until) at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .until = until }, err);
-  return at != TP_AT_TICK || tp_now() >= until || tp_exec_rest(q->exec, until, err) ? at : TP_AT_ERROR;
+  if (at != TP_AT_TICK && tp_now() < until)
+    at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .until = until }, err);
+  return at != TP_AT_TICK || tp_now() >= until || tp_exec_rest(q->exec, until, err) ? at
+                                                                                    : TP_AT_ERROR;
 }
 
 /* What the reference shows is fresh. */
@@ -293,14 +360,16 @@ static void write_into(const tp_fn *f, const tp_step *s) {
 static tp_stand refer(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
   double until = s->budget < 0 ? 0 : tp_now() + s->budget;
   bool none = no_ticks(f, q), more = false;
-  if (!none && !tp_ref_show(q->ref, q->at, s->values, s->out, q->next, &more, err)) return TP_AT_ERROR;
+  if (!none && !tp_ref_show(q->ref, q->at, s->values, s->out, q->next, &more, err))
+    return TP_AT_ERROR;
   write_into(f, s);
   bool last = !more;
   if (!tp_ref_rest(q->ref, last, last ? 0 : until, err)) return TP_AT_ERROR;
   return last || tp_ref_cancelled(q->ref) ? TP_AT_END : TP_AT_TICK;
 }
 
-/* Copies, until the next tick: what takes them may be done by the next step, when the host has written the next values in its arrays. */
+/* Copies, until the next tick: what takes them may be done by the next step, when the host has
+ * written the next values in its arrays. */
 static bool hold_values(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
   for (int i = 0; i < f->closed->inputs.n; i++) {
     const tp_array *from = s->values ? s->values[i] : NULL;
@@ -323,16 +392,20 @@ static tp_stand one_tick(tp_fn *f, tp_session *q, const tp_step *s, tp_error *er
   if (!hold_values(f, q, s, err)) return TP_AT_ERROR;
   tp_exec_pass(q->exec);
   if (s->budget >= 0 && !last) return within_budget(f, q, s, nshow, began, err);
-  return tp_exec_split(q->exec, false, err) ? tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err) : TP_AT_ERROR;
+  return tp_exec_split(q->exec, false, err) ? tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err)
+                                            : TP_AT_ERROR;
 }
 
-/* What leaves with the first tick, cut to the ends reached, which do as well: copies, as the run goes on reading what it has. */
+/* What leaves with the first tick, cut to the ends reached, which do as well: copies, as the run
+ * goes on reading what it has. */
 static bool hand_first(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   int n = f->graph->outputs.n;
   bool ok = true;
   tp_array **all = q->run.outputs, **some = tp_calloc(sizeof *some * (size_t)(n + 1));
   for (int i = 0; some && ok && i < n; i++)
-    if (f->first[i] && all[i]) ok = (some[i] = f->graph->stops.n ? tp_array_corner(all[i], all[i]->shape) : tp_array_ref(all[i])) != NULL;
+    if (f->first[i] && all[i])
+      ok = (some[i] = f->graph->stops.n ? tp_array_corner(all[i], all[i]->shape)
+                                        : tp_array_ref(all[i])) != NULL;
   if (!some || !ok) tp_fail(err, TP_E_MEMORY, f->pos, "out of memory");
   q->run.outputs = some;
   ok = some && ok && tp_fn_trim(f, &q->run, err);
@@ -347,7 +420,8 @@ static bool hand_first(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
 /* What a tick has a part in, with the last one. */
 static void hand_last(tp_fn *f, const tp_session *q, tp_step *s) {
   for (int i = 0; i < f->graph->outputs.n; i++)
-    if (!q->shown[i] && !f->first[i] && q->run.outputs[i]) s->out[i] = tp_array_ref(q->run.outputs[i]);
+    if (!q->shown[i] && !f->first[i] && q->run.outputs[i])
+      s->out[i] = tp_array_ref(q->run.outputs[i]);
 }
 
 static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
@@ -371,17 +445,28 @@ static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   q->begun = true;
   if (q->ref) memcpy(q->at, q->next, sizeof q->at);
   else if (at != TP_AT_TICK || !tp_exec_tick(q->exec, q->at)) next_point(f, q);
-  if ((first && !hand_first(f, q, s, err)) || (s->done && !tp_fn_trim(f, &q->run, err))) return false;
+  if ((first && !hand_first(f, q, s, err)) || (s->done && !tp_fn_trim(f, &q->run, err)))
+    return false;
   if (s->done) hand_last(f, q, s);
   return true;
 }
 
 /* A session run to its end in one call. */
-typedef struct { tp_session *q; tp_run *run; tp_step s; tp_array **values; } finish;
+typedef struct {
+  tp_session *q;
+  tp_run *run;
+  tp_step s;
+  tp_array **values;
+} finish;
 
 static bool finish_open(tp_fn *f, finish *x, tp_error *err) {
-  x->s = (tp_step){ .values = x->values, .budget = -1, .call = x->run->call, .ud = x->run->ud, .cancel = x->run->cancel,
-                   .interrupted = x->run->interrupted, .host = x->run->host };
+  x->s = (tp_step){ .values = x->values,
+    .budget = -1,
+    .call = x->run->call,
+    .ud = x->run->ud,
+    .cancel = x->run->cancel,
+    .interrupted = x->run->interrupted,
+    .host = x->run->host };
   x->s.out = tp_calloc(sizeof *x->s.out * (size_t)(f->closed->outputs.n + 1));
   return x->s.out || tp_no_memory(err, f->pos);
 }
@@ -409,9 +494,11 @@ static bool cut_values(tp_fn *f, finish *x, tp_error *err) {
     int64_t shape[TP_MAXRANK];
     if (!f->fed[i]) continue;
     tp_array_unref(x->values[i]);
-    x->values[i] = tp_array_new(f->closed->inputs.v[i]->out[0].dtype, tp_fn_fed_shape(f, i, &x->q->run, shape), shape);
+    x->values[i] = tp_array_new(
+        f->closed->inputs.v[i]->out[0].dtype, tp_fn_fed_shape(f, i, &x->q->run, shape), shape);
     if (!x->values[i]) return tp_no_memory(err, f->pos);
-    move_part(f, f->closed->inputs.v[i]->ndom, f->closed->inputs.v[i]->dom, x->q->at, x->q->inputs[i], x->values[i], true);
+    move_part(f, f->closed->inputs.v[i]->ndom, f->closed->inputs.v[i]->dom, x->q->at,
+        x->q->inputs[i], x->values[i], true);
   }
   return true;
 }
@@ -433,7 +520,9 @@ static bool finish_exec(tp_fn *f, finish *x, tp_error *err) {
   q->run.cancel = x->run->cancel;
   q->run.interrupted = x->run->interrupted;
   q->run.host = x->run->host;
-  bool ok = tp_exec_split(q->exec, false, err) && tp_exec_go(q->exec, &(tp_goal){ .tick = false }, err) != TP_AT_ERROR && tp_fn_trim(f, &q->run, err);
+  bool ok = tp_exec_split(q->exec, false, err) &&
+      tp_exec_go(q->exec, &(tp_goal){ .tick = false }, err) != TP_AT_ERROR &&
+      tp_fn_trim(f, &q->run, err);
   if (ok && tp_exec_cancelled(q->exec)) drop_shown(f, &q->run);
   return ok;
 }
@@ -453,7 +542,9 @@ bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err) {
   return ok;
 }
 
-bool tp_fn_call_may_end(tp_fn *f, const int64_t *env, tp_error *err) { return !tp_fn_is_endless(f, env) || may_be_called_endless(f, err); }
+bool tp_fn_call_may_end(tp_fn *f, const int64_t *env, tp_error *err) {
+  return !tp_fn_is_endless(f, env) || may_be_called_endless(f, err);
+}
 
 /* Until a callback cancels it, or fails. */
 static bool run_on(tp_fn *f, void *arg, tp_error *err) {
@@ -491,9 +582,15 @@ static void end_session(tp_fn *f, tp_session *q) {
 
 bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   tp_session *q = f->session;
-  if (f->running) return tp_fail(err, TP_E_OPTION, f->pos, "this function is already running: a callback cannot step it");
-  if (!q) return tp_fail(err, TP_E_OPTION, f->pos, "nothing to step: f:start(inputs, bounds) comes first");
-  if (q->over) return tp_fail(err, TP_E_OPTION, f->pos, "the run is over: f:start(inputs, bounds) begins another");
+  if (f->running)
+    return tp_fail(
+        err, TP_E_OPTION, f->pos, "this function is already running: a callback cannot step it");
+  if (!q)
+    return tp_fail(
+        err, TP_E_OPTION, f->pos, "nothing to step: f:start(inputs, bounds) comes first");
+  if (q->over)
+    return tp_fail(
+        err, TP_E_OPTION, f->pos, "the run is over: f:start(inputs, bounds) begins another");
   if (!values_ok(f, s, err)) return false;
   f->running = true;
   bool ok = tp_guarded(f, step_it, s, err);

@@ -10,11 +10,14 @@ static bool is_used(const tp_graph *g, const tp_sym *d) {
 }
 
 static bool take_dim(tp_fn *f, const tp_sym *d, const tp_copts *o, tp_error *err) {
-  if (!is_used(f->graph, d)) return tp_fail(err, TP_E_OPTION, o->pos, "tick: nothing that is computed has dim '%s'", d->name);
+  if (!is_used(f->graph, d))
+    return tp_fail(
+        err, TP_E_OPTION, o->pos, "tick: nothing that is computed has dim '%s'", d->name);
   int i = f->ntick++;
   for (; i > 0 && f->tick[i - 1]->order > d->order; i--) f->tick[i] = f->tick[i - 1];
   f->tick[i] = d;
-  return i == 0 || f->tick[i - 1] != d || tp_fail(err, TP_E_OPTION, o->pos, "tick: '%s' is listed twice", d->name);
+  return i == 0 || f->tick[i - 1] != d ||
+      tp_fail(err, TP_E_OPTION, o->pos, "tick: '%s' is listed twice", d->name);
 }
 
 static int used_dims(const tp_fn *f, const tp_sym **last) {
@@ -22,7 +25,10 @@ static int used_dims(const tp_fn *f, const tp_sym **last) {
   int n = 0;
   for (int i = 0; i < tp_nsym(c); i++) {
     const tp_sym *s = tp_sym_at(c, i);
-    if (s->kind == TP_SYM_DIM && s->bound && is_used(f->graph, s)) { n++; *last = s; }
+    if (s->kind == TP_SYM_DIM && s->bound && is_used(f->graph, s)) {
+      n++;
+      *last = s;
+    }
   }
   return n;
 }
@@ -38,7 +44,12 @@ bool tp_choose_ticks(tp_fn *f, const tp_copts *o, tp_error *err) {
 
 /* ---- what is whole when ---- */
 
-typedef struct { tp_graph *g; int n; const tp_sym *dim[64]; bool *shown, *paced, *ends; } when;
+typedef struct {
+  tp_graph *g;
+  int n;
+  const tp_sym *dim[64];
+  bool *shown, *paced, *ends;
+} when;
 
 static bool judge_tick(when *w, tp_error *err) {
   w->shown = TP_NEWN(&w->g->arena, bool, w->g->outputs.n);
@@ -49,7 +60,9 @@ static bool judge_tick(when *w, tp_error *err) {
 
 static bool has_ticks(const when *w, const tp_node *n) {
   for (int k = 0; k < w->n; k++)
-    if (!tp_dom_has(n->ndom, n->dom, w->dim[k]) || tp_dom_has(n->attr.nover, n->attr.over, w->dim[k])) return false;
+    if (!tp_dom_has(n->ndom, n->dom, w->dim[k]) ||
+        tp_dom_has(n->attr.nover, n->attr.over, w->dim[k]))
+      return false;
   return true;
 }
 
@@ -59,31 +72,40 @@ static void add_dim(when *w, const tp_sym *d) {
   w->dim[i] = d;
 }
 
-static bool in_time(const when *w, const tp_node *n, int output) { return output >= 0 ? w->shown[output] : w->paced[n->id]; }
+static bool in_time(const when *w, const tp_node *n, int output) {
+  return output >= 0 ? w->shown[output] : w->paced[n->id];
+}
 
 static void list_dims(tp_buf *b, int n, const tp_sym *const *dim) {
   for (int i = 0; i < n; i++) tp_putf(b, "%s%s", i ? ", " : "{", dim[i]->name);
   tp_puts(b, "}");
 }
 
-static bool forbidden(const when *w, const when *more, const tp_node *n, const char *name, tp_pos pos, const tp_sym *added, tp_error *err) {
+static bool forbidden(const when *w, const when *more, const tp_node *n, const char *name,
+    tp_pos pos, const tp_sym *added, tp_error *err) {
   tp_buf b;
   tp_buf_init(&b);
   tp_putf(&b, "tick = ");
   list_dims(&b, w->n, w->dim);
-  tp_putf(&b, " is forbidden by a cycle: '%s' at a tick needs later ones, because '%s' goes outside: add it, tick = ", name, added ? added->name : "another dim");
+  tp_putf(&b,
+      " is forbidden by a cycle: '%s' at a tick needs later ones, because '%s' goes outside: add "
+      "it, tick = ",
+      name, added ? added->name : "another dim");
   list_dims(&b, more->n, more->dim);
   tp_fail(err, TP_E_OPTION, pos.file ? pos : n->pos, "%s", b.s ? b.s : "");
   tp_buf_free(&b);
   return false;
 }
 
-/* Late here and in time when further dims of its domain tick as well: these dims go outside, so the tick is no order of the program. */
-static bool allowed(const when *w, const tp_node *n, int output, const char *name, tp_pos pos, tp_error *err) {
+/* Late here and in time when further dims of its domain tick as well: these dims go outside, so the
+ * tick is no order of the program. */
+static bool allowed(
+    const when *w, const tp_node *n, int output, const char *name, tp_pos pos, tp_error *err) {
   if (!has_ticks(w, n) || in_time(w, n, output)) return true;
   when all = *w;
   for (int k = 0; k < n->ndom; k++) {
-    if (tp_dom_has(w->n, w->dim, n->dom[k]) || tp_dom_has(n->attr.nover, n->attr.over, n->dom[k])) continue;
+    if (tp_dom_has(w->n, w->dim, n->dom[k]) || tp_dom_has(n->attr.nover, n->attr.over, n->dom[k]))
+      continue;
     when one = *w;
     add_dim(&one, n->dom[k]);
     add_dim(&all, n->dom[k]);
@@ -100,12 +122,16 @@ static const char *label(const tp_node *n) { return n->name ? n->name : "a callb
 static bool inner_end(const when *w, const tp_stop *s, tp_error *err) {
   when more = *w;
   for (int d = 0; d < s->ndom; d++)
-    if (tp_stop_of(w->g, s->dom[d]) && !tp_dom_has(w->n, w->dim, s->dom[d])) add_dim(&more, s->dom[d]);
+    if (tp_stop_of(w->g, s->dom[d]) && !tp_dom_has(w->n, w->dim, s->dom[d]))
+      add_dim(&more, s->dom[d]);
   if (more.n == w->n) return true;
   tp_buf b;
   tp_buf_init(&b);
   list_dims(&b, w->n, w->dim);
-  tp_putf(&b, " is forbidden: '%s' ends by data at each point of a dim that ends by data itself: add it, tick = ", s->dim->name);
+  tp_putf(&b,
+      " is forbidden: '%s' ends by data at each point of a dim that ends by data itself: add it, "
+      "tick = ",
+      s->dim->name);
   list_dims(&b, more.n, more.dim);
   tp_fail(err, TP_E_OPTION, s->pos, "tick = %s", b.s ? b.s : "");
   tp_buf_free(&b);
@@ -116,7 +142,9 @@ static bool late_end(const when *w, const tp_stop *s, tp_error *err) {
   tp_buf b;
   tp_buf_init(&b);
   list_dims(&b, w->n, w->dim);
-  tp_fail(err, TP_E_OPTION, s->pos, "tick = %s is forbidden by a cycle: whether '%s' ends is known only after later ticks", b.s ? b.s : "", s->dim->name);
+  tp_fail(err, TP_E_OPTION, s->pos,
+      "tick = %s is forbidden by a cycle: whether '%s' ends is known only after later ticks",
+      b.s ? b.s : "", s->dim->name);
   tp_buf_free(&b);
   return false;
 }
@@ -132,7 +160,9 @@ static bool all_allowed(const when *w, tp_error *err) {
     if (!o->hidden && !allowed(w, o->val.node, i, o->name, o->pos, err)) return false;
   }
   for (int i = 0; i < w->g->nodes.n; i++)
-    if (w->g->nodes.v[i]->op == TP_OP_CALL && !allowed(w, w->g->nodes.v[i], -1, label(w->g->nodes.v[i]), w->g->nodes.v[i]->pos, err)) return false;
+    if (w->g->nodes.v[i]->op == TP_OP_CALL &&
+        !allowed(w, w->g->nodes.v[i], -1, label(w->g->nodes.v[i]), w->g->nodes.v[i]->pos, err))
+      return false;
   return true;
 }
 
@@ -145,7 +175,8 @@ static bool ticks_in(const when *w, const tp_node *n, const bool *part) {
   for (int k = 0; k < n->nin; k++) any |= part[n->in[k].src.node->id];
   for (int i = 0; i < w->g->stops.n && !any; i++) {
     const tp_stop *s = &w->g->stops.v[i];
-    any = part[s->done.node->id] && (tp_dom_has(n->ndom, n->dom, s->dim) || tp_node_mentions(n, s->sym));
+    any = part[s->done.node->id] &&
+        (tp_dom_has(n->ndom, n->dom, s->dim) || tp_node_mentions(n, s->sym));
   }
   return any;
 }
@@ -162,7 +193,9 @@ static const bool *ticked(const when *w) {
 }
 
 static void forget_flags(tp_fn *f) {
-  tp_free(f->fed); tp_free(f->shown); tp_free(f->first);
+  tp_free(f->fed);
+  tp_free(f->shown);
+  tp_free(f->first);
   f->fed = f->shown = f->first = NULL;
 }
 
@@ -173,8 +206,10 @@ static bool note_flags(tp_fn *f, const when *w, tp_error *err) {
   f->first = tp_calloc((size_t)w->g->outputs.n + 1);
   if (!f->fed || !f->shown || !f->first) return tp_no_memory(err, f->pos);
   const bool *part = ticked(w);
-  for (int i = 0; i < w->g->outputs.n; i++) f->first[i] = !w->g->outputs.v[i].hidden && !part[w->g->outputs.v[i].val.node->id];
-  for (int i = 0; i < w->g->inputs.n; i++) f->fed[i] = tp_fn_needs_input(f, i) && has_ticks(w, w->g->inputs.v[i]);
+  for (int i = 0; i < w->g->outputs.n; i++)
+    f->first[i] = !w->g->outputs.v[i].hidden && !part[w->g->outputs.v[i].val.node->id];
+  for (int i = 0; i < w->g->inputs.n; i++)
+    f->fed[i] = tp_fn_needs_input(f, i) && has_ticks(w, w->g->inputs.v[i]);
   memcpy(f->shown, w->shown, (size_t)w->g->outputs.n);
   return true;
 }
@@ -197,7 +232,9 @@ static bool make_with(tp_fn *f, bool promise, int *asks, tp_error *err) {
   }
   if (!note_flags(f, &w, err)) return false;
   tp_ticks t = { w.n, w.dim, f->fed, w.shown, w.paced, f->first };
-  bool ok = f->tier == TP_TIER_REFERENCE ? tp_has_order(f, w.g, &t, err) : tp_make_code(f, &f->steps.graph, &t, &f->steps.poly, &f->steps.plan, err);
+  bool ok = f->tier == TP_TIER_REFERENCE
+      ? tp_has_order(f, w.g, &t, err)
+      : tp_make_code(f, &f->steps.graph, &t, &f->steps.poly, &f->steps.plan, err);
   *asks = f->steps.graph->boundchecks.n - before;
   return ok;
 }
@@ -215,7 +252,8 @@ static bool try_ticks(tp_fn *f, bool promise, int *asks, tp_error *err) {
   return ok;
 }
 
-/* Small bounds do not show everything: where no order is found with what they promise, or only one for fewer bounds, nothing is promised. */
+/* Small bounds do not show everything: where no order is found with what they promise, or only one
+ * for fewer bounds, nothing is promised. */
 bool tp_make_ticks(tp_fn *f, tp_error *err) {
   tp_error mine = { 0 }, other = { 0 };
   int asks = 0, fewer = 0;
@@ -236,7 +274,9 @@ static bool make_later(tp_fn *f, void *arg, tp_error *err) {
 
 bool tp_fn_ticks(tp_fn *f, tp_error *err) {
   if (f->fed) return true;
-  if (!f->ntick) return tp_fail(err, TP_E_OPTION, f->pos, "steps need to know which dims they go through: compile{ tick = t } or tick = {i, t}");
+  if (!f->ntick)
+    return tp_fail(err, TP_E_OPTION, f->pos,
+        "steps need to know which dims they go through: compile{ tick = t } or tick = {i, t}");
   if (tp_making(f, make_later, NULL, err)) return true;
   drop_code(f);
   forget_flags(f);

@@ -1,13 +1,17 @@
 /* arena.c: where buffers lie, chosen for given bounds.
  *
- * Most lie in one arena, coloured by their lives. Under a limit of memory some lie in a file (file.c): where most is alive, the one that saves most, until the limit is kept;
- * then those go back that were not needed after all. What counts as memory is the arena and, at each moment, the pages of the file in which there are rows in use or rows
- * that wait to leave together (a chunk). */
+ * Most lie in one arena, coloured by their lives. Under a limit of memory some lie in a file
+ * (file.c): where most is alive, the one that saves most, until the limit is kept; then those go
+ * back that were not needed after all. What counts as memory is the arena and, at each moment, the
+ * pages of the file in which there are rows in use or rows that wait to leave together (a chunk).
+ */
 #include "run/priv.h"
 
 enum { LEAST_BYTES = 1 << 16, MOST_CHUNK = 1 << 20, TRIES = 64 };
 
-static int64_t grains(const tp_exec *x, int64_t bytes) { return (bytes + x->mem->grain - 1) / x->mem->grain * x->mem->grain; }
+static int64_t grains(const tp_exec *x, int64_t bytes) {
+  return (bytes + x->mem->grain - 1) / x->mem->grain * x->mem->grain;
+}
 
 /* As it would lie in the file; dim -1: one row. */
 static tp_spilled laid_out(const tp_exec *x, const tp_pbuf *b, int way, const int64_t *env) {
@@ -21,29 +25,42 @@ static tp_spilled laid_out(const tp_exec *x, const tp_pbuf *b, int way, const in
   }
   s.bytes = s.outer * s.count * s.row;
   s.ring = dim >= 0 && tp_ix_kind(b->slots[b->order ? b->order[dim] : dim]) != TP_IX_SYM;
-  s.chunk = TP_MAX(TP_MIN(TP_MAX(s.bytes / 64, x->mem->grain), MOST_CHUNK) / TP_MAX(s.row * s.outer, 1), 1);
+  s.chunk = TP_MAX(
+      TP_MIN(TP_MAX(s.bytes / 64, x->mem->grain), MOST_CHUNK) / TP_MAX(s.row * s.outer, 1), 1);
   return s;
 }
 
-/* Mapped at most while n rows are used at a time: what slides has a chunk that waits to leave, and one that is ahead. Each part may begin and end inside a grain. */
+/* Mapped at most while n rows are used at a time: what slides has a chunk that waits to leave, and
+ * one that is ahead. Each part may begin and end inside a grain. */
 static int64_t mapped(const tp_exec *x, const tp_spilled *s, int64_t n, bool slides) {
   int64_t rows = TP_MIN(TP_MIN(n, s->count) + (slides ? 2 * s->chunk : 0), s->count);
-  return n > 0 ? TP_MIN(s->outer * (grains(x, rows * s->row) + x->mem->grain), grains(x, s->bytes)) : 0;
+  return n > 0 ? TP_MIN(s->outer * (grains(x, rows * s->row) + x->mem->grain), grains(x, s->bytes))
+               : 0;
 }
 
 /* ---- what a run would take ---- */
 
-typedef struct spill_unit { int buf, way, first, last; int64_t most; } spill_unit;  /* positions at which so much of a buffer is mapped */
+/* positions at which so much of a buffer is mapped */
+typedef struct spill_unit {
+  int buf, way, first, last;
+  int64_t most;
+} spill_unit;
 typedef struct choice {
-  const tp_exec *x; const int64_t *env;
+  const tp_exec *x;
+  const int64_t *env;
   tp_arena a;
   TP_VEC(spill_unit) units;
-  int *from, *next;                             /* units of a buffer: the first by buffer, the next by unit, each -1 behind the last */
-  tp_spilled *as;                               /* by buffer: how it would lie; chunk 0: it cannot */
-  const tp_pnode ***since;                      /* by buffer and way: the first that uses it after the last SPILL */
-  int64_t *bytes, *live, *load, maxload;        /* by buffer; by position: alive in the arena, mapped */
+  /* units of a buffer: the first by buffer, the next by unit, each -1 behind the last */
+  int *from, *next;
+  /* by buffer: how it would lie; chunk 0: it cannot */
+  tp_spilled *as;
+  /* by buffer and way: the first that uses it after the last SPILL */
+  const tp_pnode ***since;
+  /* by buffer; by position: alive in the arena, mapped */
+  int64_t *bytes, *live, *load, maxload;
   tp_places p;
-  bool alone;                                   /* one thread runs everything, as the limit is not kept otherwise */
+  /* one thread runs everything, as the limit is not kept otherwise */
+  bool alone;
 } choice;
 
 static int ways(const choice *c, int buf) { return TP_WAY(c->x->plan->bufs.v[buf]->ndim, 0); }
@@ -64,11 +81,15 @@ static const tp_pnode *part_of(const tp_pnode *leaf, const tp_pnode *x) {
 static void note_spill(choice *c, const tp_pnode *x, const int64_t *lo, const int64_t *hi) {
   const tp_pbuf *b = c->x->plan->bufs.v[x->buf];
   const tp_pnode **since = &c->since[x->buf][TP_WAY(x->dim, x->inner)], *loop = x->up;
-  spill_unit u = { x->buf, TP_WAY(x->dim, x->inner), *since ? part_of(*since, x)->pos : x->pos, x->pos - 1, 0 };
+  spill_unit u = { x->buf, TP_WAY(x->dim, x->inner), *since ? part_of(*since, x)->pos : x->pos,
+    x->pos - 1, 0 };
   int64_t none, rows;
   tp_ix_range(x->hi, lo, hi, &none, &rows);
   while (x->step && loop && loop->kind != TP_P_FOR) loop = loop->up;
-  if (x->step && loop) { u.first = loop->pos; u.last = loop->lastpos; }
+  if (x->step && loop) {
+    u.first = loop->pos;
+    u.last = loop->lastpos;
+  }
   if (!x->step) *since = NULL;
   tp_spilled s = laid_out(c->x, b, u.way, c->env);
   u.most = mapped(c->x, &s, rows, x->step != 0);
@@ -90,7 +111,8 @@ static void note(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *
 static void choose_way(choice *c, int b) {
   int64_t *most = TP_NEWN(&c->a, int64_t, ways(c, b));
   int best = -1;
-  for (int i = c->from[b]; i >= 0; i = c->next[i]) most[c->units.v[i].way] = TP_MAX(most[c->units.v[i].way], c->units.v[i].most);
+  for (int i = c->from[b]; i >= 0; i = c->next[i])
+    most[c->units.v[i].way] = TP_MAX(most[c->units.v[i].way], c->units.v[i].most);
   for (int w = 0; w < ways(c, b); w++)
     if (most[w] && (best < 0 || most[w] < most[best])) best = w;
   if (best < 0) return;
@@ -100,7 +122,8 @@ static void choose_way(choice *c, int b) {
 
 static int64_t color(choice *c) {
   c->p.arena = tp_plan_color(c->x->plan, c->env, c->p.out, c->p.bytes, c->p.at);
-  if (c->p.arena >= 0 && !c->alone) c->p.arena = tp_sum_bytes(c->p.arena, tp_workers_room(c->x, c->p.bytes));
+  if (c->p.arena >= 0 && !c->alone)
+    c->p.arena = tp_sum_bytes(c->p.arena, tp_workers_room(c->x, c->p.bytes));
   return c->p.arena < 0 ? -1 : c->p.arena + c->maxload;
 }
 
@@ -135,7 +158,8 @@ static bool spill_look(choice *c) {
   }
   for (int b = 0; b < p->bufs.n; b++) {
     choose_way(c, b);
-    for (int k = p->bufs.v[b]->first; c->p.at[b] >= 0 && k <= p->bufs.v[b]->last; k++) c->live[k] += c->bytes[b];
+    for (int k = p->bufs.v[b]->first; c->p.at[b] >= 0 && k <= p->bufs.v[b]->last; k++)
+      c->live[k] += c->bytes[b];
   }
   return true;
 }
@@ -151,7 +175,8 @@ static int64_t load_with(const choice *c, int b) {
   int64_t most = c->maxload;
   for (int i = c->from[b]; i >= 0; i = c->next[i]) {
     const spill_unit *u = &c->units.v[i];
-    for (int k = u->first; u->way == c->as[b].way && k <= u->last; k++) most = TP_MAX(most, c->load[k] + u->most);
+    for (int k = u->first; u->way == c->as[b].way && k <= u->last; k++)
+      most = TP_MAX(most, c->load[k] + u->most);
   }
   return most;
 }
@@ -163,16 +188,19 @@ static void spill_move(choice *c, int b, bool out) {
   for (int k = x->first; k <= x->last; k++) c->live[k] -= sign * c->bytes[b];
   for (int i = c->from[b]; i >= 0; i = c->next[i]) {
     const spill_unit *u = &c->units.v[i];
-    for (int k = u->first; u->way == c->as[b].way && k <= u->last; k++) c->load[k] += sign * u->most;
+    for (int k = u->first; u->way == c->as[b].way && k <= u->last; k++)
+      c->load[k] += sign * u->most;
   }
   c->maxload = greatest(c->load, c->x->plan->npos);
 }
 
 static bool may_go(const choice *c, int b) {
-  return !c->p.out[b] && c->as[b].chunk && c->p.at[b] >= 0 && c->bytes[b] >= (c->x->plan->limit == TP_SPILL_ALL ? 1 : LEAST_BYTES);
+  return !c->p.out[b] && c->as[b].chunk && c->p.at[b] >= 0 &&
+      c->bytes[b] >= (c->x->plan->limit == TP_SPILL_ALL ? 1 : LEAST_BYTES);
 }
 
-/* The buffer that saves most where most is alive; -1: none. Several that are used one after the other save nothing until there are two of them. */
+/* The buffer that saves most where most is alive; -1: none. Several that are used one after the
+ * other save nothing until there are two of them. */
 static int best(const choice *c) {
   const tp_plan *p = c->x->plan;
   int64_t most = -1;
@@ -182,7 +210,10 @@ static int best(const choice *c) {
   for (int b = 0; b < p->bufs.n; b++) {
     if (!may_go(c, b) || p->bufs.v[b]->first > peak || p->bufs.v[b]->last < peak) continue;
     int64_t saved = c->bytes[b] - (load_with(c, b) - c->maxload);
-    if (saved > most || (saved == most && c->bytes[b] > c->bytes[found])) { most = saved; found = b; }
+    if (saved > most || (saved == most && c->bytes[b] > c->bytes[found])) {
+      most = saved;
+      found = b;
+    }
   }
   return found;
 }
@@ -193,7 +224,9 @@ static void take_back(choice *c) {
   for (int b = c->x->plan->bufs.n - 1; b >= 0 && tries < TRIES; b--) {
     if (!c->p.out[b]) continue;
     spill_move(c, b, false);
-    int64_t total = greatest(c->live, c->x->plan->npos) + c->maxload > c->x->plan->limit ? INT64_MAX : (tries++, color(c));
+    int64_t total = greatest(c->live, c->x->plan->npos) + c->maxload > c->x->plan->limit
+        ? INT64_MAX
+        : (tries++, color(c));
     if (total < 0 || total > c->x->plan->limit) spill_move(c, b, true);
   }
 }
@@ -226,13 +259,15 @@ static int64_t all_out(choice *c) {
 static int64_t spill_choose(choice *c, const tp_exec *x, const int64_t *env) {
   int64_t total = begin(c, x, env), limit = x->plan->limit;
   if (limit && total > limit) c->alone = true, total = color(c);
-  if (total >= 0 && limit && (limit == TP_SPILL_ALL || total > limit)) total = spill_look(c) ? limit == TP_SPILL_ALL ? all_out(c) : go_out(c, total) : -1;
+  if (total >= 0 && limit && (limit == TP_SPILL_ALL || total > limit))
+    total = spill_look(c) ? limit == TP_SPILL_ALL ? all_out(c) : go_out(c, total) : -1;
   c->p.total = total;
   return total;
 }
 
 /* With memory of the moment. False: out of memory, or fn says so. */
-static bool with_choice(const tp_exec *x, const int64_t *env, bool (*fn)(void *ud, choice *c), void *ud) {
+static bool with_choice(
+    const tp_exec *x, const int64_t *env, bool (*fn)(void *ud, choice *c), void *ud) {
   choice c = { 0 };
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return false;
@@ -255,16 +290,22 @@ int64_t tp_exec_memory(const tp_exec *x, const int64_t *env) {
   return total;
 }
 
-typedef struct { tp_atplaces *fn; void *ud; } shown;
+typedef struct {
+  tp_atplaces *fn;
+  void *ud;
+} shown;
 
 static bool show(void *ud, choice *c) {
   if (c->p.total >= 0) ((shown *)ud)->fn(((shown *)ud)->ud, &c->p);
   return c->p.total >= 0;
 }
 
-bool tp_exec_places(const tp_exec *x, const int64_t *env, tp_atplaces *fn, void *ud) { return with_choice(x, env, show, &(shown){ fn, ud }); }
+bool tp_exec_places(const tp_exec *x, const int64_t *env, tp_atplaces *fn, void *ud) {
+  return with_choice(x, env, show, &(shown){ fn, ud });
+}
 
-/* Places in the file, one buffer after the other, each where faults around its begin find nothing else. */
+/* Places in the file, one buffer after the other, each where faults around its begin find nothing
+ * else. */
 static bool place_out(tp_exec *x, const choice *c) {
   int64_t bytes = 0;
   for (int b = 0; b < x->plan->bufs.n; b++) {
@@ -290,10 +331,13 @@ static int pieces(const choice *c, tp_piece *v) {
   for (int b = 0; b < p->bufs.n; b++) {
     const tp_pbuf *x = p->bufs.v[b];
     tp_piece q = { "", x->name ? x->name : "?", x->pos, 0 };
-    if (x->kind == TP_BUF_WORK) q = (tp_piece){ "the working memory of an operator", NULL, { 0 }, 0 };
+    if (x->kind == TP_BUF_WORK)
+      q = (tp_piece){ "the working memory of an operator", NULL, { 0 }, 0 };
     if (c->p.at[b] >= 0 && x->first <= peak && peak <= x->last) q.bytes = c->bytes[b];
     for (int i = c->from[b]; i >= 0 && c->p.out[b]; i = c->next[i])
-      if (c->units.v[i].way == c->as[b].way && c->units.v[i].first <= peak && peak <= c->units.v[i].last) q.bytes += c->units.v[i].most;
+      if (c->units.v[i].way == c->as[b].way && c->units.v[i].first <= peak &&
+          peak <= c->units.v[i].last)
+        q.bytes += c->units.v[i].most;
     if (q.bytes) v[n++] = q;
   }
   return n;
@@ -304,10 +348,12 @@ static int64_t planned(void *ud, int64_t *env) { return tp_exec_memory(ud, env);
 static bool refuse(tp_exec *x, choice *c) {
   const tp_plan *p = x->plan;
   tp_piece *v = TP_NEWN(&c->a, tp_piece, p->bufs.n + 1);
-  tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "memory: these bounds need %lld bytes%s, more than memory = %lld", (long long)c->p.total, c->p.total > c->p.arena ? ", whatever a file can hold left out" : "",
-          (long long)p->limit);
+  tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 },
+      "memory: these bounds need %lld bytes%s, more than memory = %lld", (long long)c->p.total,
+      c->p.total > c->p.arena ? ", whatever a file can hold left out" : "", (long long)p->limit);
   tp_tell_pieces(x->err, v, pieces(c, v));
-  tp_tell_bounds(x->err, &(tp_demand){ p->ix, planned, x }, tp_dup(&c->a, c->env, sizeof *c->env * (size_t)x->nsym), p->limit);
+  tp_tell_bounds(x->err, &(tp_demand){ p->ix, planned, x },
+      tp_dup(&c->a, c->env, sizeof *c->env * (size_t)x->nsym), p->limit);
   return false;
 }
 
@@ -315,16 +361,19 @@ static bool refuse(tp_exec *x, choice *c) {
 
 static int64_t outputs(const tp_plan *p, const tp_run *run, tp_piece *v, int *n) {
   int64_t sum = 0;
-  for (int i = 0; i < p->products.n; i++) sum = tp_sum_bytes(sum, tp_product_piece(&p->products.v[i], run, i, v, n));
+  for (int i = 0; i < p->products.n; i++)
+    sum = tp_sum_bytes(sum, tp_product_piece(&p->products.v[i], run, i, v, n));
   return sum;
 }
 
 /* Dims that end by data have one step: where they will end is not known. */
 static void make_few(const tp_plan *p, int64_t *env) {
-  for (int i = 0; i < p->ends.n; i++) env[p->ends.v[i].bound->id] = TP_MIN(env[p->ends.v[i].bound->id], 1);
+  for (int i = 0; i < p->ends.n; i++)
+    env[p->ends.v[i].bound->id] = TP_MIN(env[p->ends.v[i].bound->id], 1);
 }
 
-/* Outputs and what is planned; of dims that end by data one step is planned, as nobody knows more, while outputs have room for all. */
+/* Outputs and what is planned; of dims that end by data one step is planned, as nobody knows more,
+ * while outputs have room for all. */
 static int64_t all_of_call(void *ud, int64_t *env) {
   const tp_exec *x = ud;
   tp_run run = *x->run;
@@ -348,12 +397,18 @@ static bool uncountable(tp_exec *x, choice *c) {
   outputs(p, x->run, v, &n);
   for (int b = 0; b < p->bufs.n; b++) {
     const tp_pbuf *q = p->bufs.v[b];
-    if (q->kind == TP_BUF_TEMP) v[n++] = (tp_piece){ "", q->name ? q->name : "?", q->pos, tp_sum_bytes(tp_pbuf_bytes(q, c->env), 0) };
+    if (q->kind == TP_BUF_TEMP)
+      v[n++] = (tp_piece){ "", q->name ? q->name : "?", q->pos,
+        tp_sum_bytes(tp_pbuf_bytes(q, c->env), 0) };
   }
-  return tp_run_refuse(x->err, &(tp_demand){ p->ix, all_of_call, x }, tp_dup(&c->a, c->env, sizeof *c->env * (size_t)x->nsym), &a, INT64_MAX, v, n);
+  return tp_run_refuse(x->err, &(tp_demand){ p->ix, all_of_call, x },
+      tp_dup(&c->a, c->env, sizeof *c->env * (size_t)x->nsym), &a, INT64_MAX, v, n);
 }
 
-typedef struct { tp_exec *x; const tp_allowance *a; } judged;
+typedef struct {
+  tp_exec *x;
+  const tp_allowance *a;
+} judged;
 
 static bool judge(void *ud, choice *c) {
   const judged *j = ud;
@@ -364,7 +419,8 @@ static bool judge(void *ud, choice *c) {
   if (need <= j->a->bytes) return true;
   if (!c->live && !spill_look(c)) return uncountable(x, c);
   n += pieces(c, v + n);
-  return tp_run_refuse(x->err, &(tp_demand){ x->plan->ix, all_of_call, x }, tp_dup(&c->a, x->env, sizeof *x->env * (size_t)x->nsym), j->a, need, v, n);
+  return tp_run_refuse(x->err, &(tp_demand){ x->plan->ix, all_of_call, x },
+      tp_dup(&c->a, x->env, sizeof *x->env * (size_t)x->nsym), j->a, need, v, n);
 }
 
 static bool few_steps(tp_exec *x, choice *c, const tp_allowance *a) {
@@ -398,7 +454,12 @@ static bool spill_settle(void *ud, choice *c) {
   tp_pages_free(x->mem->arena, (size_t)x->mem->total);
   x->mem->arena = tp_pages((size_t)arena);
   x->mem->total = x->mem->arena ? arena : 0;
-  return x->mem->arena || tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for the %lld bytes that these bounds need", (long long)arena);
+  return x->mem->arena ||
+      tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 },
+          "no memory for the %lld bytes that these bounds need", (long long)arena);
 }
 
-bool tp_take_memory(tp_exec *x) { return with_choice(x, x->env, spill_settle, x) || tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory"); }
+bool tp_take_memory(tp_exec *x) {
+  return with_choice(x, x->env, spill_settle, x) ||
+      tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+}

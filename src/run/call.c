@@ -1,12 +1,14 @@
 /* call.c: callbacks. */
 #include "run/priv.h"
 
-/* ---- callbacks ---- the arrays live as long as the region and are made anew only when a shape changes or somebody kept one */
+/* ---- callbacks ---- the arrays live as long as the region and are made anew only when a shape
+ * changes or somebody kept one */
 
 typedef struct tp_dcall {
   tp_drows *rows;
-  bool *gone; int64_t room;                     /* by rows of one call; of so many at most */
-  int64_t *reached;                             /* by dims in `over` */
+  bool *gone;
+  int64_t room;     /* by rows of one call; of so many at most */
+  int64_t *reached; /* by dims in `over` */
   int64_t *coord;
   tp_array **args, **res;
 } tp_dcall;
@@ -32,8 +34,12 @@ static tp_view view_of(const tp_array *a) {
   return v;
 }
 
-static const tp_callee *callee(const tp_exec *x, const tp_dreg *r) { return &x->plan->calls.v[r->rg->call]; }
-static tp_dtype result_dtype(const tp_exec *x, const tp_dreg *r, int i) { return r->out[i].buf >= 0 ? r->out[i].dtype : callee(x, r)->res[i]; }
+static const tp_callee *callee(const tp_exec *x, const tp_dreg *r) {
+  return &x->plan->calls.v[r->rg->call];
+}
+static tp_dtype result_dtype(const tp_exec *x, const tp_dreg *r, int i) {
+  return r->out[i].buf >= 0 ? r->out[i].dtype : callee(x, r)->res[i];
+}
 
 static bool gather_args(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   for (int i = 0; i < r->nin; i++) {
@@ -54,10 +60,12 @@ static void note_rows(tp_exec *x, tp_dreg *r, tp_dcall *c, tp_drows *rows) {
   int64_t row = 0;
   int nrow = tp_callee_nover(callee(x, r));
   tp_drows_place(x, rows);
-  for (tp_walk_start(&w, nrow, rows->nd.v.shape); w.ok; tp_walk_next(&w), row++) c->gone[row] |= !tp_drows_there(x, rows, nrow, &w);
+  for (tp_walk_start(&w, nrow, rows->nd.v.shape); w.ok; tp_walk_next(&w), row++)
+    c->gone[row] |= !tp_drows_there(x, rows, nrow, &w);
 }
 
-/* Those that have ended are zero in its arrays; dims that end are as long as the longest of the others. */
+/* Those that have ended are zero in its arrays; dims that end are as long as the longest of the
+ * others. */
 static bool clear_rows(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   int nrow = tp_callee_nover(callee(x, r));
   int64_t count = 1, row = 0;
@@ -79,7 +87,9 @@ static bool clear_rows(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   tp_walk w;
   for (tp_walk_start(&w, nrow, shape); w.ok; tp_walk_next(&w), row++) {
     for (int i = 0; i < r->rg->nrows; i++)
-      if (c->rows[i].along >= 0 && !c->gone[row]) c->reached[c->rows[i].along] = TP_MAX(c->reached[c->rows[i].along], w.at[c->rows[i].along] + 1);
+      if (c->rows[i].along >= 0 && !c->gone[row])
+        c->reached[c->rows[i].along] =
+            TP_MAX(c->reached[c->rows[i].along], w.at[c->rows[i].along] + 1);
     for (int i = 0; i < r->nin && c->gone[row]; i++) {
       size_t bytes = tp_array_bytes(c->args[i]) / (size_t)count;
       if (bytes) memset((char *)c->args[i]->data + (size_t)row * bytes, 0, bytes);
@@ -97,7 +107,9 @@ static bool same_array(const tp_array *a, tp_dtype d, const tp_view *v) {
 static bool scatter_results(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   for (int i = 0; i < r->nout; i++) {
     if (r->out[i].buf < 0) continue;
-    if (!same_array(c->res[i], r->out[i].dtype, &r->out[i].v)) return tp_rfail(x, r, TP_E_CALLBACK, "result %d of the callback has another dtype or shape than its spec", i + 1);
+    if (!same_array(c->res[i], r->out[i].dtype, &r->out[i].v))
+      return tp_rfail(x, r, TP_E_CALLBACK,
+          "result %d of the callback has another dtype or shape than its spec", i + 1);
     tp_dnd from = { .wrap = -1, .v = view_of(c->res[i]) };
     x->target->copy(x, r->out[i].size, &r->out[i], &from);
   }
@@ -123,10 +135,18 @@ static bool run_call(tp_exec *x, tp_dreg *r) {
   for (int i = 0; i < r->rg->ncoord; i++) c->coord[i] = tp_dx_get(&r->coord[i], x->env);
   if (!gather_args(x, r, c)) return false;
   if (!clear_rows(x, r, c)) return false;
-  tp_call call = { .of = callee(x, r), .nargs = r->nin, .args = c->args, .nres = r->nout, .res = c->res,
-                   .ndim = r->rg->ncoord, .dims = r->rg->dim, .coord = c->coord, .reached = c->reached };
+  tp_call call = { .of = callee(x, r),
+    .nargs = r->nin,
+    .args = c->args,
+    .nres = r->nout,
+    .res = c->res,
+    .ndim = r->rg->ncoord,
+    .dims = r->rg->dim,
+    .coord = c->coord,
+    .reached = c->reached };
   if (!x->run->call) return tp_rfail(x, r, TP_E_CALLBACK, "nothing runs callbacks here");
-  if (!x->run->call(x->run->ud, &call, x->err)) return tp_rfail(x, r, TP_E_CALLBACK, "the callback failed");
+  if (!x->run->call(x->run->ud, &call, x->err))
+    return tp_rfail(x, r, TP_E_CALLBACK, "the callback failed");
   leave_kept(r, c);
   return scatter_results(x, r, c);
 }
@@ -142,7 +162,9 @@ void tp_call_new(tp_exec *x, tp_dreg *r) {
   r->run = run_call;
 }
 
-void tp_call_bind(tp_exec *x, tp_dreg *r) { tp_drows_bind(((tp_dcall *)r->k)->rows, r->rg->nrows, x->env); }
+void tp_call_bind(tp_exec *x, tp_dreg *r) {
+  tp_drows_bind(((tp_dcall *)r->k)->rows, r->rg->nrows, x->env);
+}
 
 void tp_call_free(tp_dreg *r) {
   tp_dcall *c = r->k;

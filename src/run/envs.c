@@ -2,10 +2,16 @@
 #include "run/priv.h"
 #include "base/env.h"
 
-/* ---- environments ---- the last axis of each operand (none of a scalar) belongs to one of them; all other axes number them */
+/* ---- environments ---- the last axis of each operand (none of a scalar) belongs to one of them;
+ * all other axes number them */
 
 /* The vectors of one environment: in place where they are contiguous, else through `room`. */
-typedef struct lane { tp_dnd *d; tp_view rows; int64_t n, step; double *room; } lane;
+typedef struct lane {
+  tp_dnd *d;
+  tp_view rows;
+  int64_t n, step;
+  double *room;
+} lane;
 
 static bool make_lane(tp_exec *x, tp_dreg *r, const tp_env *e, lane *l, tp_dnd *d, bool scalar) {
   *l = (lane){ d, d->v, 1, 1, tp_work(x, r, tp_env_lane(e), sizeof(double)) };
@@ -19,11 +25,15 @@ static bool make_lane(tp_exec *x, tp_dreg *r, const tp_env *e, lane *l, tp_dnd *
 static bool make_lanes(tp_exec *x, tp_dreg *r, const tp_env *e, lane *l) {
   bool step = r->rg->op == TP_OP_ENV_STEP;
   for (int i = 0; i < r->nnd; i++)
-    if (!make_lane(x, r, e, &l[i], &r->in[i], step && (i >= r->nin + 2 || (i == 1 && e->nactions > 0)))) return false;
+    if (!make_lane(
+            x, r, e, &l[i], &r->in[i], step && (i >= r->nin + 2 || (i == 1 && e->nactions > 0))))
+      return false;
   return true;
 }
 
-static char *lane_at(const lane *l, const tp_walk *w) { return l->d->buf < 0 ? NULL : (char *)l->rows.p + tp_walk_offset(w, l->rows.stride) * l->d->size; }
+static char *lane_at(const lane *l, const tp_walk *w) {
+  return l->d->buf < 0 ? NULL : (char *)l->rows.p + tp_walk_offset(w, l->rows.stride) * l->d->size;
+}
 
 static bool dense(const lane *l) { return l->step == 1 || l->n == 1; }
 
@@ -40,18 +50,24 @@ static const void *read_lane(const lane *l, const tp_walk *w) {
   return l->room;
 }
 
-static void *write_lane(const lane *l, const tp_walk *w) { return l->d->buf >= 0 && dense(l) ? lane_at(l, w) : (void *)l->room; }
+static void *write_lane(const lane *l, const tp_walk *w) {
+  return l->d->buf >= 0 && dense(l) ? lane_at(l, w) : (void *)l->room;
+}
 
 static void store_lane(const lane *l, const tp_walk *w) {
-  if (l->d->buf >= 0 && !dense(l)) move_lane(l->d->size, lane_at(l, w), l->step, (const char *)l->room, 1, l->n);
+  if (l->d->buf >= 0 && !dense(l))
+    move_lane(l->d->size, lane_at(l, w), l->step, (const char *)l->room, 1, l->n);
 }
 
-static bool action_ok(tp_exec *x, tp_dreg *r, const tp_env *e, const tp_walk *w, const int64_t *action) {
+static bool action_ok(
+    tp_exec *x, tp_dreg *r, const tp_env *e, const tp_walk *w, const int64_t *action) {
   return !e->nactions || (*action >= 0 && *action < e->nactions) ||
-         tp_rfail_at(x, r, w->at, TP_E_INPUT, "action %lld of %s is outside 0 .. %d", (long long)*action, e->name, e->nactions - 1);
+      tp_rfail_at(x, r, w->at, TP_E_INPUT, "action %lld of %s is outside 0 .. %d",
+          (long long)*action, e->name, e->nactions - 1);
 }
 
-/* One environment. A state may be where the next one is written: the environment is given a copy of it then. */
+/* One environment. A state may be where the next one is written: the environment is given a copy of
+ * it then. */
 static bool run_lanes(tp_exec *x, tp_dreg *r, const tp_env *e, const lane *l, const tp_walk *w) {
   const void *v[3] = { NULL };
   void *o[5];
@@ -73,9 +89,11 @@ bool tp_run_env(tp_exec *x, tp_dreg *r) {
   lane l[8];
   if (!e) return tp_rfail(x, r, TP_E_OPTION, "no environment '%s'", r->rg->how.str);
   if (!make_lanes(x, r, e, l)) return false;
-  const tp_view *rows = &l[r->nin].rows;        /* of the first result: the state, or what is seen of it */
+  /* of the first result: the state, or what is seen of it */
+  const tp_view *rows = &l[r->nin].rows;
   bool ok = true;
   tp_walk w;
-  for (tp_walk_start(&w, rows->rank, rows->shape); ok && w.ok; tp_walk_next(&w)) ok = run_lanes(x, r, e, l, &w);
+  for (tp_walk_start(&w, rows->rank, rows->shape); ok && w.ok; tp_walk_next(&w))
+    ok = run_lanes(x, r, e, l, &w);
   return ok;
 }

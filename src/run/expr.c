@@ -19,7 +19,8 @@ tp_dx tp_dx_new(tp_arena *a, const tp_ix *e) {
   return d;
 }
 
-/* coef * atoms as one linear term, adding what is constant to d->c; false: not linear in variables. */
+/* coef * atoms as one linear term, adding what is constant to d->c; false: not linear in variables.
+ */
 static bool bind_term(tp_dx *d, int i, const int64_t *env) {
   const tp_ix *const *atom;
   int natom = tp_ix_term(d->e, i, &atom);
@@ -38,7 +39,10 @@ void tp_dx_bind(tp_dx *d, const int64_t *env) {
   if (!d->e) return;
   d->generic = false;
   d->n = 0;
-  if (!d->var) { d->c = tp_ix_evalq(d->e, env); return; }
+  if (!d->var) {
+    d->c = tp_ix_evalq(d->e, env);
+    return;
+  }
   d->generic = true;
   if (!d->t) return;
   d->c = tp_ix_cst(d->e);

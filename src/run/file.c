@@ -1,7 +1,9 @@
 /* file.c: buffers in a file, so that a run keeps to its limit of memory.
  *
- * They are parts of one unlinked temporary file that is mapped, so operators use them like any memory; the plan's SPILL and FETCH say what will not be used for long and
- * what soon. All space of the file is taken before the first region runs: a full disk is an error there and nowhere else. */
+ * They are parts of one unlinked temporary file that is mapped, so operators use them like any
+ * memory; the plan's SPILL and FETCH say what will not be used for long and what soon. All space of
+ * the file is taken before the first region runs: a full disk is an error there and nowhere else.
+ */
 #include "run/priv.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -19,14 +21,16 @@ enum { AHEAD = 128 << 10 };
 enum { MADV_POPULATE_READ = 22, MADV_POPULATE_WRITE = 23 };
 #endif
 
-/* Can pages be mapped before they are touched (Linux 5.14)? It is cheaper by far than a fault each. */
+/* Can pages be mapped before they are touched (Linux 5.14)? It is cheaper by far than a fault each.
+ */
 static bool populates(int64_t page) {
   static char here[1];
   return !madvise((void *)((intptr_t)here / page * page), 0, MADV_POPULATE_READ);
 }
 
-/* Where TEMPO_SPILL is set, counting is finer than pages, so that the smallest programs meet every edge. A fault that reads maps what is cached of the aligned 64 KiB around it:
- * a buffer begins at such a place, and where faults do the work memory is counted, and let go of, in these. */
+/* Where TEMPO_SPILL is set, counting is finer than pages, so that the smallest programs meet every
+ * edge. A fault that reads maps what is cached of the aligned 64 KiB around it: a buffer begins at
+ * such a place, and where faults do the work memory is counted, and let go of, in these. */
 enum { FINE = 64, AROUND = 1 << 16 };
 static bool fine(const tp_exec *x) { return x->plan->limit == TP_SPILL_ALL; }
 
@@ -37,7 +41,9 @@ void tp_spill_new(tp_exec *x) {
 }
 
 static int64_t up_to(int64_t bytes, int64_t g) { return (bytes + g - 1) / g * g; }
-int64_t tp_spill_space(const tp_exec *x, int64_t bytes) { return up_to(bytes, fine(x) ? FINE : TP_MAX(x->mem->page, AROUND)); }
+int64_t tp_spill_space(const tp_exec *x, int64_t bytes) {
+  return up_to(bytes, fine(x) ? FINE : TP_MAX(x->mem->page, AROUND));
+}
 
 /* ---- the file ---- */
 
@@ -50,14 +56,20 @@ void tp_spill_close(tp_exec *x) {
 }
 
 static bool no_file(tp_exec *x, const char *dir, int64_t bytes, int why) {
-  tp_fail(x->err, TP_E_FILE, (tp_pos){ 0 }, "file: the limit of memory leaves %lld bytes to a file, for which there is no place in '%s': %s", (long long)bytes, dir, strerror(why));
+  tp_fail(x->err, TP_E_FILE, (tp_pos){ 0 },
+      "file: the limit of memory leaves %lld bytes to a file, for which there is no place in '%s': "
+      "%s",
+      (long long)bytes, dir, strerror(why));
   tp_note(x->err, "TMPDIR in the environment names another directory; it should be on a disk");
   return false;
 }
 
 static int make_file(const char *dir) {
   char path[4096];
-  if (snprintf(path, sizeof path, "%s/tempo-XXXXXX", dir) >= (int)sizeof path) { errno = ENAMETOOLONG; return -1; }
+  if (snprintf(path, sizeof path, "%s/tempo-XXXXXX", dir) >= (int)sizeof path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
   int fd = mkostemp(path, O_CLOEXEC);
   if (fd >= 0) unlink(path);
   return fd;
@@ -66,18 +78,23 @@ static int make_file(const char *dir) {
 /* A file beyond what the process may write would end it by a signal. */
 static int reserve(int fd, int64_t bytes) {
   struct rlimit most;
-  if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY && (uint64_t)bytes > most.rlim_cur) return EFBIG;
+  if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY &&
+      (uint64_t)bytes > most.rlim_cur)
+    return EFBIG;
   return posix_fallocate(fd, 0, (off_t)bytes);
 }
 
 static bool map_file(tp_exec *x, int fd, int64_t bytes) {
-  void *room = mmap(NULL, (size_t)(bytes + AROUND), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *room = mmap(NULL, (size_t)(bytes + AROUND), PROT_NONE,
+      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED) return false;
   x->mem->mapping = room;
   x->mem->mapsize = bytes;
   x->mem->map = (char *)up_to((intptr_t)x->mem->mapping, AROUND);
-  if (mmap(x->mem->map, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) return false;
-  madvise(x->mem->map, (size_t)bytes, MADV_RANDOM);  /* nothing is read that was not asked for */
+  if (mmap(x->mem->map, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+      MAP_FAILED)
+    return false;
+  madvise(x->mem->map, (size_t)bytes, MADV_RANDOM); /* nothing is read that was not asked for */
   return true;
 }
 
@@ -86,7 +103,7 @@ bool tp_spill_open(tp_exec *x, int64_t bytes) {
   if (!dir || !*dir) dir = access("/var/tmp", W_OK | X_OK) ? "/tmp" : "/var/tmp";
   int fd = make_file(dir), why = fd < 0 ? errno : reserve(fd, bytes);
   if (!why && !map_file(x, fd, bytes)) why = errno;
-  if (fd >= 0) close(fd);                       /* the map keeps it */
+  if (fd >= 0) close(fd); /* the map keeps it */
   if (!why) return true;
   tp_spill_close(x);
   return no_file(x, dir, bytes, why);
@@ -96,9 +113,11 @@ bool tp_spill_open(tp_exec *x, int64_t bytes) {
 
 /* The bytes [from, to) are not mapped any more. */
 static void unmap(tp_exec *x, int64_t from, int64_t to) {
-  int64_t first = (from + x->mem->page - 1) / x->mem->page * x->mem->page, last = to == x->mem->mapsize ? to : to / x->mem->page * x->mem->page;
+  int64_t first = (from + x->mem->page - 1) / x->mem->page * x->mem->page,
+          last = to == x->mem->mapsize ? to : to / x->mem->page * x->mem->page;
   if (first < last) madvise(x->mem->map + first, (size_t)(last - first), MADV_DONTNEED);
-  for (int64_t g = from / x->mem->grain; x->mem->touched && g < (to + x->mem->grain - 1) / x->mem->grain; g++) {
+  for (int64_t g = from / x->mem->grain;
+       x->mem->touched && g < (to + x->mem->grain - 1) / x->mem->grain; g++) {
     x->mem->ntouched -= x->mem->touched[g];
     x->mem->touched[g] = 0;
   }
@@ -109,7 +128,8 @@ static void leave_all(tp_exec *x, tp_spilled *s) {
   s->lo = s->hi = 0;
 }
 
-/* Rows [lo, hi) leave, in whole grains: those on the side where nothing is in use, as far as no row beyond the other side is in them. */
+/* Rows [lo, hi) leave, in whole grains: those on the side where nothing is in use, as far as no row
+ * beyond the other side is in them. */
 static void spill_leave(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, bool up) {
   int64_t g = x->mem->grain, end = s->at + s->bytes;
   for (int64_t o = 0; o < s->outer; o++) {
@@ -120,15 +140,20 @@ static void spill_leave(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi,
   }
 }
 
-/* What is done to rows: they leave, are asked for (as much at a time as a system reads ahead), or are mapped for reading or writing. */
+/* What is done to rows: they leave, are asked for (as much at a time as a system reads ahead), or
+ * are mapped for reading or writing. */
 typedef enum { LEAVE_UP, LEAVE_DOWN, ASK, MAP, MAKE } deed;
 
 static void advise(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, deed what) {
-  static const int advice[] = { [ASK] = MADV_WILLNEED, [MAP] = MADV_POPULATE_READ, [MAKE] = MADV_POPULATE_WRITE };
+  static const int advice[] = {
+    [ASK] = MADV_WILLNEED, [MAP] = MADV_POPULATE_READ, [MAKE] = MADV_POPULATE_WRITE
+  };
   if (what != ASK && !x->mem->populates) return;
   for (int64_t o = 0; o < s->outer; o++) {
-    int64_t from = (s->at + (o * s->count + lo) * s->row) / x->mem->page * x->mem->page, to = s->at + (o * s->count + hi) * s->row, most = what == ASK ? AHEAD : to - from;
-    for (; from < to; from += most) madvise(x->mem->map + from, (size_t)TP_MIN(to - from, most), advice[what]);
+    int64_t from = (s->at + (o * s->count + lo) * s->row) / x->mem->page * x->mem->page,
+            to = s->at + (o * s->count + hi) * s->row, most = what == ASK ? AHEAD : to - from;
+    for (; from < to; from += most)
+      madvise(x->mem->map + from, (size_t)TP_MIN(to - from, most), advice[what]);
   }
 }
 
@@ -143,9 +168,12 @@ static void each_run(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, de
   }
 }
 
-static int64_t row_inside(const tp_spilled *s, int64_t row) { return s->ring ? row : TP_MIN(TP_MAX(row, 0), s->count); }
+static int64_t row_inside(const tp_spilled *s, int64_t row) {
+  return s->ring ? row : TP_MIN(TP_MAX(row, 0), s->count);
+}
 
-static bool rows_within(const tp_exec *x, const tp_inst *i, const tp_spilled *s, int64_t *lo, int64_t *hi) {
+static bool rows_within(
+    const tp_exec *x, const tp_inst *i, const tp_spilled *s, int64_t *lo, int64_t *hi) {
   int64_t from = tp_dx_get(&i->lo, x->env);
   *lo = row_inside(s, from);
   *hi = row_inside(s, from + tp_dx_get(&i->hi, x->env));
@@ -159,13 +187,20 @@ void tp_run_spill(tp_exec *x, const tp_inst *i) {
   if (!i->step || !rows_within(x, i, s, &lo, &hi)) return;
   if (s->lo == s->hi) {
     leave_all(x, s);
-    s->lo = lo; s->hi = hi;
+    s->lo = lo;
+    s->hi = hi;
     s->ready = s->asked = i->step > 0 ? lo : hi;
   }
   s->lo = TP_MIN(s->lo, lo);
   s->hi = TP_MAX(s->hi, hi);
-  if (i->step > 0 && lo - s->lo >= s->chunk) { each_run(x, s, s->lo, lo, LEAVE_UP); s->lo = lo; }
-  if (i->step < 0 && s->hi - hi >= s->chunk) { each_run(x, s, hi, s->hi, LEAVE_DOWN); s->hi = hi; }
+  if (i->step > 0 && lo - s->lo >= s->chunk) {
+    each_run(x, s, s->lo, lo, LEAVE_UP);
+    s->lo = lo;
+  }
+  if (i->step < 0 && s->hi - hi >= s->chunk) {
+    each_run(x, s, hi, s->hi, LEAVE_DOWN);
+    s->hi = hi;
+  }
 }
 
 /* From the edge `*from` on to `to`. */
@@ -220,14 +255,18 @@ bool tp_spill_poison(tp_exec *x) {
   return x->mem->touched || tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
 }
 
-int64_t tp_spill_most(const tp_exec *x) { return x->poison ? x->mem->mosttouched * x->mem->grain : x->mem->beside; }
+int64_t tp_spill_most(const tp_exec *x) {
+  return x->poison ? x->mem->mosttouched * x->mem->grain : x->mem->beside;
+}
 
 /* A window on a buffer in the file, v without axis `axis` and those before. */
 static void touch_window(tp_exec *x, const tp_view *v, int axis, const char *p, int size) {
   int64_t lo = 0, hi = 0, g = x->mem->grain;
-  for (int i = axis; i < v->rank; i++) *(v->stride[i] < 0 ? &lo : &hi) += (v->shape[i] - 1) * v->stride[i];
+  for (int i = axis; i < v->rank; i++)
+    *(v->stride[i] < 0 ? &lo : &hi) += (v->shape[i] - 1) * v->stride[i];
   if ((hi - lo + 1) * size > g && axis < v->rank) {
-    for (int64_t k = 0; k < v->shape[axis]; k++) touch_window(x, v, axis + 1, p + k * v->stride[axis] * size, size);
+    for (int64_t k = 0; k < v->shape[axis]; k++)
+      touch_window(x, v, axis + 1, p + k * v->stride[axis] * size, size);
     return;
   }
   int64_t from = p + lo * size - x->mem->map, to = p + (hi + 1) * size - x->mem->map;
@@ -242,5 +281,8 @@ bool tp_spill_touch(tp_exec *x, const tp_dreg *r, const tp_dnd *d) {
   if (!x->mem->touched || !x->mem->spilled[d->buf].chunk) return true;
   touch_window(x, &d->v, 0, d->v.p, d->size);
   const char *name = x->plan->bufs.v[d->buf]->name;
-  return tp_spill_most(x) <= x->mem->beside || tp_rfail(x, r, TP_E_DEVICE, "internal: %lld bytes of the file are mapped with buffer %d (%s), %lld were said", (long long)tp_spill_most(x), d->buf, name ? name : "", (long long)x->mem->beside);
+  return tp_spill_most(x) <= x->mem->beside ||
+      tp_rfail(x, r, TP_E_DEVICE,
+          "internal: %lld bytes of the file are mapped with buffer %d (%s), %lld were said",
+          (long long)tp_spill_most(x), d->buf, name ? name : "", (long long)x->mem->beside);
 }

@@ -1,4 +1,5 @@
-/* flow.c: the plan's tree as a row of instructions, and running it. A run can stop between any two of them and go on later. */
+/* flow.c: the plan's tree as a row of instructions, and running it. A run can stop between any two
+ * of them and go on later. */
 #include "run/priv.h"
 
 /* ---- laying out ---- */
@@ -16,8 +17,15 @@ static tp_dx condition(tp_exec *x, const tp_ix *c, tp_dtest *test) {
   return tp_dx_new(&x->a, *test == TP_TEST_TRUE ? c : tp_ix_arg(c, 0));
 }
 
-/* Where laying out stands: the plan's next position, the FOR and the BEHIND around it, the part that comes next and where it begins. */
-typedef struct { tp_exec *x; tp_inst *inst; int n, npos, around, side, npart, parting, partat; tp_part *part; int teaming, teamat; } layout;
+/* Where laying out stands: the plan's next position, the FOR and the BEHIND around it, the part
+ * that comes next and where it begins. */
+typedef struct {
+  tp_exec *x;
+  tp_inst *inst;
+  int n, npos, around, side, npart, parting, partat;
+  tp_part *part;
+  int teaming, teamat;
+} layout;
 
 static int put(layout *l, tp_inst i) {
   i.pos = l->npos;
@@ -40,13 +48,18 @@ static void note_entry(layout *l, const tp_pnode *p, int next) {
 }
 
 static bool lay_loop(layout *l, const tp_pnode *p) {
-  tp_inst i = { .op = TP_I_FOR, .var = p->var->id, .step = p->step, .lo = tp_dx_new(&l->x->a, p->lo), .hi = tp_dx_new(&l->x->a, p->hi), .node = p };
+  tp_inst i = { .op = TP_I_FOR,
+    .var = p->var->id,
+    .step = p->step,
+    .lo = tp_dx_new(&l->x->a, p->lo),
+    .hi = tp_dx_new(&l->x->a, p->hi),
+    .node = p };
   int begin = put(l, i), around = l->around;
   l->around = begin;
   if (!lay(l, p->kid[0])) return false;
   i.op = TP_I_NEXT;
   i.to = begin + 1;
-  i.lo = tp_dx_new(&l->x->a, p->lo);               /* each is bound on its own */
+  i.lo = tp_dx_new(&l->x->a, p->lo); /* each is bound on its own */
   i.hi = tp_dx_new(&l->x->a, p->hi);
   int next = put(l, i);
   l->inst[begin].to = next + 1;
@@ -84,28 +97,42 @@ static tp_dop op_of(const tp_plan *p, const tp_region *r) {
 
 static bool lay_node(layout *l, const tp_pnode *p) {
   switch (p->kind) {
-    case TP_P_REGION: {
-      int at = put(l, (tp_inst){ .op = op_of(l->x->plan, p->rg), .rg = tp_dreg_new(l->x, p) });
-      l->npos++;
-      return l->inst[at].rg != NULL;
-    }
-    case TP_P_LOAD:
-      l->x->flow->loadat[p->pos] = &l->inst[put(l, (tp_inst){ .op = TP_I_LOAD, .var = p->var->id, .hi = tp_dx_new(&l->x->a, p->given), .end = tp_dend_new(l->x, p) })];
-      l->npos++;
-      return true;
-    case TP_P_SPILL: case TP_P_FETCH:
-      put(l, (tp_inst){ .op = p->kind == TP_P_SPILL ? TP_I_SPILL : TP_I_FETCH, .var = p->buf, .way = TP_WAY(p->dim, p->inner), .made = p->made, .step = p->step, .lo = tp_dx_new(&l->x->a, p->lo), .hi = tp_dx_new(&l->x->a, p->hi) });
-      return true;
-    case TP_P_FOR: return lay_loop(l, p);
-    case TP_P_IF: return lay_if(l, p);
-    case TP_P_BEHIND: return lay_behind(l, p);
-    case TP_P_WAIT:
-      put(l, (tp_inst){ .op = TP_I_WAIT, .lo = p->lo ? tp_dx_new(&l->x->a, p->lo) : (tp_dx){ .c = INT64_MAX } });
-      return true;
-    case TP_P_SEQ:
-      for (int i = 0; i < p->n; i++)
-        if (!lay(l, p->kid[i])) return false;
-      return true;
+  case TP_P_REGION: {
+    int at = put(l, (tp_inst){ .op = op_of(l->x->plan, p->rg), .rg = tp_dreg_new(l->x, p) });
+    l->npos++;
+    return l->inst[at].rg != NULL;
+  }
+  case TP_P_LOAD:
+    l->x->flow->loadat[p->pos] = &l->inst[put(l,
+        (tp_inst){ .op = TP_I_LOAD,
+            .var = p->var->id,
+            .hi = tp_dx_new(&l->x->a, p->given),
+            .end = tp_dend_new(l->x, p) })];
+    l->npos++;
+    return true;
+  case TP_P_SPILL:
+  case TP_P_FETCH:
+    put(l,
+        (tp_inst){ .op = p->kind == TP_P_SPILL ? TP_I_SPILL : TP_I_FETCH,
+            .var = p->buf,
+            .way = TP_WAY(p->dim, p->inner),
+            .made = p->made,
+            .step = p->step,
+            .lo = tp_dx_new(&l->x->a, p->lo),
+            .hi = tp_dx_new(&l->x->a, p->hi) });
+    return true;
+  case TP_P_FOR: return lay_loop(l, p);
+  case TP_P_IF: return lay_if(l, p);
+  case TP_P_BEHIND: return lay_behind(l, p);
+  case TP_P_WAIT:
+    put(l,
+        (tp_inst){ .op = TP_I_WAIT,
+            .lo = p->lo ? tp_dx_new(&l->x->a, p->lo) : (tp_dx){ .c = INT64_MAX } });
+    return true;
+  case TP_P_SEQ:
+    for (int i = 0; i < p->n; i++)
+      if (!lay(l, p->kid[i])) return false;
+    return true;
   }
   return true;
 }
@@ -120,7 +147,8 @@ static void lay_team(layout *l, const tp_pnode *p, int at) {
   l->inst[l->teamat].beyond = l->n;
 }
 
-/* Notes where parts begin and end: the instructions from which a compiled one may go on know what is behind it. */
+/* Notes where parts begin and end: the instructions from which a compiled one may go on know what
+ * is behind it. */
 static bool lay(layout *l, const tp_pnode *p) {
   int at = l->n;
   const tp_part *part = l->parting < l->npart ? &l->part[l->parting] : NULL;
@@ -133,9 +161,11 @@ static bool lay(layout *l, const tp_pnode *p) {
   lay_team(l, p, at);
   if (last) {
     tp_inst *begin = &l->inst[l->partat];
-    for (int i = l->partat; i < l->n; i++) begin->mixed |= l->inst[i].op == TP_I_BEHIND || l->inst[i].op == TP_I_WAIT;
     for (int i = l->partat; i < l->n; i++)
-      if (l->inst[i].part == l->parting + 1) l->inst[i].next = l->n, l->inst[i].mixed = begin->mixed;
+      begin->mixed |= l->inst[i].op == TP_I_BEHIND || l->inst[i].op == TP_I_WAIT;
+    for (int i = l->partat; i < l->n; i++)
+      if (l->inst[i].part == l->parting + 1)
+        l->inst[i].next = l->n, l->inst[i].mixed = begin->mixed;
     l->parting++;
   }
   return true;
@@ -154,11 +184,14 @@ bool tp_flow_new(tp_exec *x) {
   return true;
 }
 
-/* Where a loop goes on: behind the statements of its body's begin that have nothing to do, as long as no buffer is in a file. */
+/* Where a loop goes on: behind the statements of its body's begin that have nothing to do, as long
+ * as no buffer is in a file. */
 static void enter_body(tp_exec *x, tp_inst *loop) {
   int *to = &x->flow->inst[loop->to - 1].to;
   *to = (int)(loop - x->flow->inst) + 1;
-  while (!x->mem->map && (x->flow->inst[*to].op == TP_I_SPILL || x->flow->inst[*to].op == TP_I_FETCH)) ++*to;
+  while (
+      !x->mem->map && (x->flow->inst[*to].op == TP_I_SPILL || x->flow->inst[*to].op == TP_I_FETCH))
+    ++*to;
 }
 
 void tp_flow_bind(tp_exec *x) {
@@ -180,7 +213,8 @@ static bool holds(const tp_exec *x, const tp_inst *i) {
 
 /* Is the loop's variable still inside? */
 static bool is_inside(const tp_exec *x, const tp_inst *i) {
-  return i->step > 0 ? x->env[i->var] < tp_dx_get(&i->hi, x->env) : x->env[i->var] >= tp_dx_get(&i->lo, x->env);
+  return i->step > 0 ? x->env[i->var] < tp_dx_get(&i->hi, x->env)
+                     : x->env[i->var] >= tp_dx_get(&i->lo, x->env);
 }
 
 static const tp_inst *begin_loop(tp_exec *x, const tp_inst *i) {
@@ -204,18 +238,20 @@ static void keep_rows(tp_exec *x, const tp_inst *i) {
 /* An instruction that is no region. leaves: what may wait is left out. */
 static const tp_inst *turn(tp_exec *x, const tp_inst *i, bool leaves) {
   switch (i->op) {
-    case TP_I_FOR: return begin_loop(x, i);
-    case TP_I_NEXT: return next_iteration(x, i);
-    case TP_I_IF: return holds(x, i) ? i + 1 : x->flow->inst + i->to;
-    case TP_I_JUMP: return x->flow->inst + i->to;
-    case TP_I_BEHIND: return leaves ? x->flow->inst + i->to : i + 1;
-    case TP_I_LOAD: x->env[i->var] = tp_dend_most(x, i->end, tp_dx_get(&i->hi, x->env)); return i + 1;
-    case TP_I_SPILL: case TP_I_FETCH: keep_rows(x, i); return i + 1;
-    default: return i + 1;
+  case TP_I_FOR: return begin_loop(x, i);
+  case TP_I_NEXT: return next_iteration(x, i);
+  case TP_I_IF: return holds(x, i) ? i + 1 : x->flow->inst + i->to;
+  case TP_I_JUMP: return x->flow->inst + i->to;
+  case TP_I_BEHIND: return leaves ? x->flow->inst + i->to : i + 1;
+  case TP_I_LOAD: x->env[i->var] = tp_dend_most(x, i->end, tp_dx_get(&i->hi, x->env)); return i + 1;
+  case TP_I_SPILL:
+  case TP_I_FETCH: keep_rows(x, i); return i + 1;
+  default: return i + 1;
   }
 }
 
-bool tp_flow_through(tp_exec *x, const tp_inst *i, const tp_inst *to, bool (*fn)(void *ud, const tp_inst *i), void *ud) {
+bool tp_flow_through(tp_exec *x, const tp_inst *i, const tp_inst *to,
+    bool (*fn)(void *ud, const tp_inst *i), void *ud) {
   while (i < to) {
     if (i->op != TP_I_REGION) i = turn(x, i, false);
     else if (!fn(ud, i++)) return false;
@@ -241,10 +277,13 @@ static bool passes(tp_exec *x, const tp_inst *i, int pc) {
   return holds(x, i) == (pc < i->to);
 }
 
-static bool is_leaf(const tp_inst *i) { return i->op == TP_I_REGION || i->op == TP_I_SHOW || i->op == TP_I_TICK; }
+static bool is_leaf(const tp_inst *i) {
+  return i->op == TP_I_REGION || i->op == TP_I_SHOW || i->op == TP_I_TICK;
+}
 static bool is_stop(const tp_inst *i) { return is_leaf(i) || i->op == TP_I_WAIT; }
 
-/* The next stop from i on, or the end. A run waits nowhere else: behind the last region of a loop it may come round again (tp_exec_complete). */
+/* The next stop from i on, or the end. A run waits nowhere else: behind the last region of a loop
+ * it may come round again (tp_exec_complete). */
 static const tp_inst *next_stop(tp_exec *x, const tp_inst *i) {
   while (i < x->flow->inst + x->flow->ninst && !is_stop(i)) i = turn(x, i, x->flow->split);
   return i;
@@ -256,7 +295,9 @@ void tp_flow_settle(tp_exec *x, tp_cursor *c) {
   int64_t *was = x->env;
   bool front = c == &f->front;
   x->env = c->env;
-  while (c->pc < f->ninst && !is_stop(&f->inst[c->pc]) && (front || tp_flow_before(x, c, &f->front))) c->pc = (int)(turn(x, &f->inst[c->pc], front && f->split) - f->inst);
+  while (
+      c->pc < f->ninst && !is_stop(&f->inst[c->pc]) && (front || tp_flow_before(x, c, &f->front)))
+    c->pc = (int)(turn(x, &f->inst[c->pc], front && f->split) - f->inst);
   x->env = was;
 }
 
@@ -287,7 +328,8 @@ static int order(const tp_exec *x, int loop, const int64_t *a, const int64_t *b)
 
 bool tp_flow_before(const tp_exec *x, const tp_cursor *a, const tp_cursor *b) {
   int loop = a->pc < x->flow->ninst ? x->flow->inst[a->pc].up : -1;
-  while (loop >= 0 && (b->pc <= loop || b->pc >= x->flow->inst[loop].to)) loop = x->flow->inst[loop].up;
+  while (loop >= 0 && (b->pc <= loop || b->pc >= x->flow->inst[loop].to))
+    loop = x->flow->inst[loop].up;
   int o = order(x, loop, a->env, b->env);
   return o < 0 || (o == 0 && a->pc < b->pc);
 }
@@ -298,8 +340,12 @@ static bool follow(tp_exec *x, int64_t row, double until) {
   const tp_inst *i = f->inst + f->back.pc;
   bool ok = true;
   enter_back(x, true);
-  for (bool more = true; ok && more && tp_flow_before(x, &f->back, &f->front); f->back.pc = (int)(i - f->inst)) {
-    if (!is_leaf(i)) { i = turn(x, i, false); continue; }
+  for (bool more = true; ok && more && tp_flow_before(x, &f->back, &f->front);
+       f->back.pc = (int)(i - f->inst)) {
+    if (!is_leaf(i)) {
+      i = turn(x, i, false);
+      continue;
+    }
     if (i->side >= 0) {
       f->backrow = tp_dx_get(&f->inst[i->side].lo, x->env);
       if (f->backrow > row) break;
@@ -312,14 +358,17 @@ static bool follow(tp_exec *x, int64_t row, double until) {
   return ok;
 }
 
-bool tp_flow_catch_up(tp_exec *x, double until) { return !x->flow->split || follow(x, INT64_MAX, until); }
+bool tp_flow_catch_up(tp_exec *x, double until) {
+  return !x->flow->split || follow(x, INT64_MAX, until);
+}
 
 /* What is left must not lag so far that what follows would meet it. */
 static bool wait_for_back(tp_exec *x, const tp_inst *i) {
   tp_flow *f = x->flow;
   int64_t row = tp_dx_get(&i->lo, x->env);
-  bool ok = !f->split || !tp_flow_before(x, &f->back, &f->front) || row < f->backrow || follow(x, row, 0);
-  if (row == INT64_MAX) f->backrow = INT64_MIN;                 /* rows count anew */
+  bool ok =
+      !f->split || !tp_flow_before(x, &f->back, &f->front) || row < f->backrow || follow(x, row, 0);
+  if (row == INT64_MAX) f->backrow = INT64_MIN; /* rows count anew */
   return ok;
 }
 
@@ -367,23 +416,42 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
     if (i->entry && f->ask) tp_native_ask(x);
     if (x->track) tp_track_stand(x, i);
     if (tp_native_takes(x, i, g)) {
-      if (i->entry) turn(x, i, f->split);                 /* an iteration is over: the next one is env's, if there is one */
-      if (!tp_native_run(x, i)) { s = TP_AT_ERROR; break; }
+      /* an iteration is over: the next one is env's, if there is one */
+      if (i->entry) turn(x, i, f->split);
+      if (!tp_native_run(x, i)) {
+        s = TP_AT_ERROR;
+        break;
+      }
       i = f->inst + i->next;
     } else if (tp_team_takes(x, i, g) && tp_team_run(x, i, &ok)) {
-      if (!ok) { s = TP_AT_ERROR; break; }
+      if (!ok) {
+        s = TP_AT_ERROR;
+        break;
+      }
       i = f->inst + i->beyond;
     } else if (i->op == TP_I_REGION || i->op == TP_I_SHOW) {
-      if (!front_region(x, i)) { s = TP_AT_ERROR; break; }
+      if (!front_region(x, i)) {
+        s = TP_AT_ERROR;
+        break;
+      }
       i++;
-      if (g->shown && f->nshown == g->shown) { s = TP_AT_SHOWN; break; }
-      if (g->until && tp_now() >= g->until) { s = TP_AT_TIME; break; }
+      if (g->shown && f->nshown == g->shown) {
+        s = TP_AT_SHOWN;
+        break;
+      }
+      if (g->until && tp_now() >= g->until) {
+        s = TP_AT_TIME;
+        break;
+      }
     } else if (i->op == TP_I_TICK && g->tick) {
       s = TP_AT_TICK;
       break;
     } else {
       f->front.pc = (int)(i - f->inst);
-      if (i->op == TP_I_WAIT && !wait_for_back(x, i)) { s = TP_AT_ERROR; break; }
+      if (i->op == TP_I_WAIT && !wait_for_back(x, i)) {
+        s = TP_AT_ERROR;
+        break;
+      }
       i = turn(x, i, f->split);
     }
   }

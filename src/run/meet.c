@@ -1,17 +1,41 @@
-/* meet.c: whether it is worth it for threads to share a team at these bounds, and where they have to meet.
+/* meet.c: whether it is worth it for threads to share a team at these bounds, and where they have
+ * to meet.
  *
- * A window of a cut leaf is *the thread's own* if all that it touches of its buffer, wherever it stands, lies in the thread's share: let the cut move it by s, of a whole of N places;
- * then what else moves it goes by multiples of s N, or stays below s. Places of the buffer belong to threads by (place / s) mod N then, so threads that touch it by windows that
- * are their own, with one s and one share, never meet in it. Two leaves that touch the same memory otherwise, one of them writing, have a meeting between them, unless
- * the first thread runs both. Buffers of different lives may lie at one place. Loops are gone through twice: what one iteration leaves to the next. */
+ * A window of a cut leaf is *the thread's own* if all that it touches of its buffer, wherever it
+ * stands, lies in the thread's share: let the cut move it by s, of a whole of N places; then what
+ * else moves it goes by multiples of s N, or stays below s. Places of the buffer belong to threads
+ * by (place / s) mod N then, so threads that touch it by windows that are their own, with one s and
+ * one share, never meet in it. Two leaves that touch the same memory otherwise, one of them
+ * writing, have a meeting between them, unless the first thread runs both. Buffers of different
+ * lives may lie at one place. Loops are gone through twice: what one iteration leaves to the next.
+ */
 #include "run/priv.h"
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct { int buf, share; bool written, own; int64_t step; } team_access;
-typedef struct { bool runs, cut; int n; team_access *v; double ns; int64_t times; } team_leaf_use;
-typedef struct { tp_workers *all; tp_arena a; team_leaf_use *use; int64_t *bytes; const tp_teams *t; const int64_t *lo, *hi; } team_judge;
-typedef struct { int n, *v; } pending;
+typedef struct {
+  int buf, share;
+  bool written, own;
+  int64_t step;
+} team_access;
+typedef struct {
+  bool runs, cut;
+  int n;
+  team_access *v;
+  double ns;
+  int64_t times;
+} team_leaf_use;
+typedef struct {
+  tp_workers *all;
+  tp_arena a;
+  team_leaf_use *use;
+  int64_t *bytes;
+  const tp_teams *t;
+  const int64_t *lo, *hi;
+} team_judge;
+typedef struct {
+  int n, *v;
+} pending;
 
 /* ---- what is whose ---- */
 
@@ -22,8 +46,11 @@ static bool known(const team_judge *j, const tp_ix *e, int64_t *v) {
   return *v == most;
 }
 
-/* Multiples of `period` left out, what the rest of it is between; *base: its constant. False: it cannot be said. */
-typedef struct { int64_t lo, hi; } span;
+/* Multiples of `period` left out, what the rest of it is between; *base: its constant. False: it
+ * cannot be said. */
+typedef struct {
+  int64_t lo, hi;
+} span;
 
 static bool term_span(const team_judge *j, const tp_ix *e, int i, int64_t period, span *s) {
   const tp_ix *const *atom;
@@ -64,17 +91,24 @@ static int64_t most_of(const team_judge *j, const tp_ix *e) {
   return hi;
 }
 
-static bool add_axes(const team_judge *j, const tp_region *r, const tp_nd *w, const tp_ix *moves, span *s, int64_t period) {
+static bool add_axes(const team_judge *j, const tp_region *r, const tp_nd *w, const tp_ix *moves,
+    span *s, int64_t period) {
   int64_t step;
-  bool left = false;                            /* the cut's axis is left out once */
+  bool left = false; /* the cut's axis is left out once */
   for (int k = 0; k < r->nlead + w->rank; k++) {
     const tp_ix *e = k >= r->nlead ? w->stride[k - r->nlead] : w->lead ? w->lead[k] : NULL;
-    if (e == moves && !left) { left = true; continue; }
-    int64_t n = k == w->wrap ? most_of(j, w->wmod) : most_of(j, k < r->nlead ? r->lead[k] : w->shape[k - r->nlead]);
+    if (e == moves && !left) {
+      left = true;
+      continue;
+    }
+    int64_t n = k == w->wrap ? most_of(j, w->wmod)
+                             : most_of(j, k < r->nlead ? r->lead[k] : w->shape[k - r->nlead]);
     if (!known(j, e, &step) || !add_places(s, step, n, period)) return false;
   }
   for (int k = 0; k < w->nring; k++)
-    if (!known(j, w->ring[k].stride, &step) || !add_places(s, step, most_of(j, w->ring[k].width), period)) return false;
+    if (!known(j, w->ring[k].stride, &step) ||
+        !add_places(s, step, most_of(j, w->ring[k].width), period))
+      return false;
   return true;
 }
 
@@ -83,9 +117,12 @@ static bool is_own(const team_judge *j, const tp_region *r, const tp_cut *c, int
   const tp_ix *moves = tp_cut_stride(r, c, w);
   int64_t whole, period;
   span s;
-  if (!moves || !known(j, moves, step) || *step <= 0 || !known(j, tp_cut_extent(r, c), &whole) || whole < 1) return false;
+  if (!moves || !known(j, moves, step) || *step <= 0 || !known(j, tp_cut_extent(r, c), &whole) ||
+      whole < 1)
+    return false;
   if (__builtin_mul_overflow(*step, whole, &period)) return false;
-  return offset_span(j, x->off, period, &s) && add_axes(j, r, x, moves, &s, period) && s.lo >= 0 && s.hi < *step;
+  return offset_span(j, x->off, period, &s) && add_axes(j, r, x, moves, &s, period) && s.lo >= 0 &&
+      s.hi < *step;
 }
 
 /* ---- leaves ---- */
@@ -97,7 +134,8 @@ static double cost(const team_judge *j, const tp_region *r) {
   const tp_nd *o = &r->out[0];
   for (int k = 0; k < o->rank; k++) own *= (double)TP_MAX(most_of(j, o->shape[k]), 0);
   if (r->op != TP_OP_MATMUL) return all * own * TP_TUNE_TEAM_OTHER * 1e-3;
-  return all * own * (double)most_of(j, r->in[0].shape[r->in[0].rank - 1]) * TP_TUNE_TEAM_PRODUCT * 1e-3;
+  return all * own * (double)most_of(j, r->in[0].shape[r->in[0].rank - 1]) * TP_TUNE_TEAM_PRODUCT *
+      1e-3;
 }
 
 static bool is_top(const tp_teams *t, const tp_pnode *x) {
@@ -111,7 +149,8 @@ static bool is_top(const tp_teams *t, const tp_pnode *x) {
 static int64_t times(const team_judge *j, const tp_pnode *leaf) {
   int64_t n = 1;
   for (const tp_pnode *x = leaf; x; x = is_top(j->t, x) ? NULL : x->up)
-    if (x->kind == TP_P_FOR) n *= TP_MAX(j->hi[x->var->id] - j->lo[x->var->id], 0) / abs(x->step) + 1;
+    if (x->kind == TP_P_FOR)
+      n *= TP_MAX(j->hi[x->var->id] - j->lo[x->var->id], 0) / abs(x->step) + 1;
   return n;
 }
 
@@ -140,7 +179,8 @@ static void note_use(void *ud, const tp_pnode *x, const int64_t *lo, const int64
 
 static bool overlap(const team_judge *j, int a, int b) {
   const int64_t *at = j->all->x->mem->offset;
-  return a == b || (at[a] >= 0 && at[b] >= 0 && at[a] < at[b] + j->bytes[b] && at[b] < at[a] + j->bytes[a]);
+  return a == b ||
+      (at[a] >= 0 && at[b] >= 0 && at[a] < at[b] + j->bytes[b] && at[b] < at[a] + j->bytes[a]);
 }
 
 static bool conflict(const team_judge *j, const team_leaf_use *a, const team_leaf_use *b) {
@@ -149,7 +189,8 @@ static bool conflict(const team_judge *j, const team_leaf_use *a, const team_lea
     for (int k = 0; k < b->n; k++) {
       const team_access *p = &a->v[i], *q = &b->v[k];
       if ((!p->written && !q->written) || !overlap(j, p->buf, q->buf)) continue;
-      if (p->buf != q->buf || !p->own || !q->own || p->step != q->step || p->share != q->share) return true;
+      if (p->buf != q->buf || !p->own || !q->own || p->step != q->step || p->share != q->share)
+        return true;
     }
   return false;
 }
@@ -177,9 +218,13 @@ static pending copy_pending(team_judge *j, const pending *p) {
 }
 
 static void find_meetings(team_judge *j, const tp_pnode *x, pending *p) {
-  if (x->kind == TP_P_REGION) { reach_leaf(j, x->pos, p); return; }
+  if (x->kind == TP_P_REGION) {
+    reach_leaf(j, x->pos, p);
+    return;
+  }
   bool branch = x->kind == TP_P_IF || x->kind == TP_P_FOR;
-  pending was = branch ? copy_pending(j, p) : (pending){ 0 }, all = branch ? copy_pending(j, p) : (pending){ 0 };
+  pending was = branch ? copy_pending(j, p) : (pending){ 0 },
+          all = branch ? copy_pending(j, p) : (pending){ 0 };
   for (int i = 0; i < x->n; i++) {
     if (x->kind == TP_P_IF) *p = copy_pending(j, &was);
     find_meetings(j, x->kid[i], p);
@@ -203,7 +248,8 @@ static bool has_meetings(const team_judge *j, const tp_pnode *x) {
 static void weigh(const team_judge *j, const tp_pnode *x, double *shared, double *meeting) {
   if (x->kind == TP_P_REGION) {
     *shared += j->use[x->pos].ns;
-    *meeting += j->all->meets[x->pos] ? (double)TP_TUNE_TEAM_MEET * (double)j->use[x->pos].times : 0;
+    *meeting +=
+        j->all->meets[x->pos] ? (double)TP_TUNE_TEAM_MEET * (double)j->use[x->pos].times : 0;
   }
   for (int i = 0; i < x->n; i++) weigh(j, x->kid[i], shared, meeting);
 }
@@ -222,7 +268,9 @@ static void judge_all(team_judge *j) {
   j->use = TP_NEWN(&j->a, team_leaf_use, p->npos + 1);
   j->bytes = TP_NEWN(&j->a, int64_t, p->bufs.n);
   for (int i = 0; i < p->bufs.n; i++)
-    j->bytes[i] = p->bufs.v[i]->kind == TP_BUF_WORK ? all->x->count[i] : p->bufs.v[i]->kind == TP_BUF_TEMP ? tp_pbuf_bytes(p->bufs.v[i], all->x->env) : 0;
+    j->bytes[i] = p->bufs.v[i]->kind == TP_BUF_WORK ? all->x->count[i]
+        : p->bufs.v[i]->kind == TP_BUF_TEMP         ? tp_pbuf_bytes(p->bufs.v[i], all->x->env)
+                                                    : 0;
   if (!tp_plan_reach(p, all->x->env, note_use, j)) tp_oom();
   memset(all->meets, 0, sizeof *all->meets * (size_t)p->npos);
   for (int i = 0; i < j->t->nteam; i++) {
@@ -231,7 +279,8 @@ static void judge_all(team_judge *j) {
     all->works[i] = pays(j, &j->t->team[i]);
     all->gather[i] = 0;
     for (int k = 0; k < j->t->team[i].n; k++)
-      if (has_meetings(j, j->t->team[i].v[k].as)) all->gather[i] = tp_setting("TEMPO_SHARE") ? HUGE_VAL : MEET_PATIENCE;
+      if (has_meetings(j, j->t->team[i].v[k].as))
+        all->gather[i] = tp_setting("TEMPO_SHARE") ? HUGE_VAL : MEET_PATIENCE;
   }
 }
 

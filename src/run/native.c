@@ -1,5 +1,7 @@
-/* native.c: parts of the plan that are compiled. Where a run comes to the begin of one, its function runs all of it; it calls back for what the interpreter does. A run
- * that is split, poisoned, or keeps a buffer in a file goes through the instructions of the part instead: both leave the same behind. */
+/* native.c: parts of the plan that are compiled. Where a run comes to the begin of one, its
+ * function runs all of it; it calls back for what the interpreter does. A run that is split,
+ * poisoned, or keeps a buffer in a file goes through the instructions of the part instead: both
+ * leave the same behind. */
 #include "run/priv.h"
 
 static int native_leaf(void *exec, int pos) {
@@ -25,7 +27,9 @@ bool tp_native_fault(tp_exec *x, int pos, int what, const int64_t *lead) {
 
 static int inst_of_loop(const tp_exec *x, int pos, int loop) {
   int i = 0;
-  while (x->flow->inst[i].op != TP_I_FOR || x->flow->inst[i].var != loop || x->flow->inst[i].node->pos != pos) i++;
+  while (x->flow->inst[i].op != TP_I_FOR || x->flow->inst[i].var != loop ||
+      x->flow->inst[i].node->pos != pos)
+    i++;
   return i;
 }
 
@@ -45,7 +49,9 @@ void tp_native_enter(tp_exec *x, int pos, int loop) {
 
 void tp_native_leave(tp_exec *x, int pos, int loop) {
   if (x->timed) tp_clock_end(x, clock_at(x, pos, loop), x->entered);
-  if (x->track) tp_track_put(x, loop < 0 ? TP_EV_LEAF : TP_EV_LOOP, loop < 0 ? pos : x->flow->loopclock[pos].inst, x->entered);
+  if (x->track)
+    tp_track_put(x, loop < 0 ? TP_EV_LEAF : TP_EV_LOOP,
+        loop < 0 ? pos : x->flow->loopclock[pos].inst, x->entered);
 }
 
 static void native_enter(void *exec, int pos, int loop) { tp_native_enter(exec, pos, loop); }
@@ -54,12 +60,15 @@ static void native_leave(void *exec, int pos, int loop) { tp_native_leave(exec, 
 /* ---- parts ---- */
 
 static int native_cancelled(void *exec, int pos) { return tp_native_cancelled(exec, pos); }
-static int native_fault(void *exec, int pos, int what, const int64_t *lead) { return tp_native_fault(exec, pos, what, lead); }
-static int native_meet(void *exec) { return exec == NULL; }    /* nobody else is there */
+static int native_fault(void *exec, int pos, int what, const int64_t *lead) {
+  return tp_native_fault(exec, pos, what, lead);
+}
+static int native_meet(void *exec) { return exec == NULL; } /* nobody else is there */
 
 bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
   tp_flow *f = x->flow;
-  bool may = i->part && f->native && (!f->split || !i->mixed) && !x->poison && !x->mem->map && !g->until;
+  bool may =
+      i->part && f->native && (!f->split || !i->mixed) && !x->poison && !x->mem->map && !g->until;
   return may && (!f->late || (i->entry && !--f->late));
 }
 
@@ -82,9 +91,21 @@ static bool run_part(tp_exec *x, int part, const tp_host *h) {
 bool tp_native_run(tp_exec *x, const tp_inst *i) {
   static const unsigned char goes_on;
   x->flow->front.pc = (int)(i - x->flow->inst);
-  tp_host h = { .env = x->env, .base = x->base, .entry = i->entry, .cancel = x->run->cancel ? (const volatile unsigned char *)x->run->cancel : &goes_on, .exec = x,
-                .leaf = native_leaf, .cancelled = native_cancelled, .fault = native_fault, .seed = x->run->seed, .turn = x->target->turn,
-                .meets = x->workers ? x->workers->never : NULL, .meet = native_meet, .enter = native_enter, .leave = native_leave, .team = tp_native_team };
+  tp_host h = { .env = x->env,
+    .base = x->base,
+    .entry = i->entry,
+    .cancel = x->run->cancel ? (const volatile unsigned char *)x->run->cancel : &goes_on,
+    .exec = x,
+    .leaf = native_leaf,
+    .cancelled = native_cancelled,
+    .fault = native_fault,
+    .seed = x->run->seed,
+    .turn = x->target->turn,
+    .meets = x->workers ? x->workers->never : NULL,
+    .meet = native_meet,
+    .enter = native_enter,
+    .leave = native_leave,
+    .team = tp_native_team };
   return run_part(x, i->part - 1, &h);
 }
 
@@ -98,7 +119,7 @@ void tp_exec_native(tp_exec *x, tp_native *const *fn) {
 
 /* ---- code that comes later ---- */
 
-#define ASK_EACH 1e-3                           /* seconds */
+#define ASK_EACH 1e-3 /* seconds */
 
 void tp_exec_ask(tp_exec *x, tp_codeask *ask, void *ud) {
   x->flow->ask = ask;

@@ -1,9 +1,14 @@
-/* newest.c: new values of parameters, which lie where the last one will when somebody asks between ticks. Copies of large ones are put off: where one was due is noted (the
- * variables' values), and the last of those is made when it is asked for. Their source lies until then: the buffer lives as long as there are ticks (plan/life.c), and in it an
- * element gives way to newer ones alone. What else writes that place makes a copy that is due unnecessary. */
+/* newest.c: new values of parameters, which lie where the last one will when somebody asks between
+ * ticks. Copies of large ones are put off: where one was due is noted (the variables' values), and
+ * the last of those is made when it is asked for. Their source lies until then: the buffer lives as
+ * long as there are ticks (plan/life.c), and in it an element gives way to newer ones alone. What
+ * else writes that place makes a copy that is due unnecessary. */
 #include "run/priv.h"
 
-struct tp_later { bool (*run)(tp_exec *, tp_dreg *); int64_t *env; };
+struct tp_later {
+  bool (*run)(tp_exec *, tp_dreg *);
+  int64_t *env;
+};
 
 static bool put_off(tp_exec *x, tp_dreg *r) {
   if (x->asking || x->mem->map) return r->later->run(x, r);
@@ -43,7 +48,7 @@ bool tp_exec_newest(tp_exec *x, tp_error *err) {
   int64_t *was = x->env;
   bool ok = true, poison = x->poison;
   x->err = err;
-  x->poison = false;                            /* it is at no place of the run */
+  x->poison = false; /* it is at no place of the run */
   x->asking = true;
   for (int i = 0; x->due && i < x->plan->bufs.n && ok; i++) {
     tp_dreg *r = x->due[i];

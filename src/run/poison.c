@@ -2,7 +2,8 @@
 #include "run/priv.h"
 
 static void poison_range(tp_exec *x, const tp_pbuf *b) {
-  if (x->count[b->id] > 0) memset(x->base[b->id], 0xff, (size_t)(x->count[b->id] * tp_dtype_size(b->dtype)));
+  if (x->count[b->id] > 0)
+    memset(x->base[b->id], 0xff, (size_t)(x->count[b->id] * tp_dtype_size(b->dtype)));
 }
 
 /* Poisons buffers that were live at the last position and are dead at pos. */
@@ -11,25 +12,34 @@ static void poison_dead(tp_exec *x, int pos) {
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
     bool was = b->first <= c->pos && c->pos <= b->last, is = b->first <= pos && pos <= b->last;
-    if (b->kind == TP_BUF_TEMP && x->mem->offset[i] >= 0 && was && !is && (!x->flow->split || b->far == x->flow->inback)) poison_range(x, b);
+    if (b->kind == TP_BUF_TEMP && x->mem->offset[i] >= 0 && was && !is &&
+        (!x->flow->split || b->far == x->flow->inback))
+      poison_range(x, b);
   }
   c->pos = pos;
 }
 
-/* Does the window stay inside its buffer? Asked when poisoning: a plan that is wrong here would write anywhere. */
+/* Does the window stay inside its buffer? Asked when poisoning: a plan that is wrong here would
+ * write anywhere. */
 static bool window_inside(tp_exec *x, const tp_dreg *r, const tp_dnd *d) {
-  if (d->buf < 0 || tp_view_count(&d->v) == 0 || (r->rg->kind == TP_RG_PINIT && x->plan->bufs.v[d->buf]->kind == TP_BUF_PARAM)) return true;
+  if (d->buf < 0 || tp_view_count(&d->v) == 0 ||
+      (r->rg->kind == TP_RG_PINIT && x->plan->bufs.v[d->buf]->kind == TP_BUF_PARAM))
+    return true;
   int64_t lo = ((char *)d->v.p - x->base[d->buf]) / d->size, hi = lo;
   for (int i = 0; i < d->v.rank; i++) {
-    int64_t reach = ((i == d->wrap ? TP_MIN(tp_dx_get(&d->wmod, x->env), d->v.shape[i]) : d->v.shape[i]) - 1) * d->v.stride[i];
+    int64_t reach =
+        ((i == d->wrap ? TP_MIN(tp_dx_get(&d->wmod, x->env), d->v.shape[i]) : d->v.shape[i]) - 1) *
+        d->v.stride[i];
     if (reach < 0) lo += reach;
     else hi += reach;
   }
   const tp_pbuf *b = x->plan->bufs.v[d->buf];
-  if (b->kind == TP_BUF_TEMP && x->mem->offset[d->buf] >= 0) x->mem->top = TP_MAX(x->mem->top, (x->mem->offset[d->buf] + (hi + 1) * d->size + 63) / 64 * 64);
+  if (b->kind == TP_BUF_TEMP && x->mem->offset[d->buf] >= 0)
+    x->mem->top = TP_MAX(x->mem->top, (x->mem->offset[d->buf] + (hi + 1) * d->size + 63) / 64 * 64);
   if (lo >= 0 && hi < x->count[d->buf]) return tp_spill_touch(x, r, d);
   const char *name = b->name;
-  return tp_rfail(x, r, TP_E_DEVICE, "internal: elements %lld .. %lld of buffer %d (%s) of %lld", (long long)lo, (long long)hi, d->buf, name ? name : "", (long long)x->count[d->buf]);
+  return tp_rfail(x, r, TP_E_DEVICE, "internal: elements %lld .. %lld of buffer %d (%s) of %lld",
+      (long long)lo, (long long)hi, d->buf, name ? name : "", (long long)x->count[d->buf]);
 }
 
 bool tp_poison_begin(tp_exec *x) {

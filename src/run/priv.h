@@ -8,167 +8,286 @@
 
 /* ---- what ran when (trace.c), on one thread ---- */
 typedef enum { TP_EV_LEAF, TP_EV_LOOP, TP_EV_ITERATION, TP_EV_PART, TP_EV_TEAM } tp_evkind;
-enum { TP_TRACK_DEEP = 32 };                    /* loops further inside leave no events */
-typedef struct { tp_evkind kind; int id; int64_t value; double from, to; } tp_event;       /* id: a position, an instruction (value: of its variable), a part, a team */
-typedef struct { int loop; int64_t value; double began, turned; } tp_open;
+enum { TP_TRACK_DEEP = 32 }; /* loops further inside leave no events */
+/* id: a position, an instruction (value: of its variable), a part, a team */
+typedef struct {
+  tp_evkind kind;
+  int id;
+  int64_t value;
+  double from, to;
+} tp_event;
+typedef struct {
+  int loop;
+  int64_t value;
+  double began, turned;
+} tp_open;
 typedef struct tp_track {
-  int n, room, most; tp_event *v; bool full;    /* full: what came after most of them is not there */
-  double origin;                                /* when it began */
-  int nopen; tp_open open[TP_TRACK_DEEP];       /* loops that the thread is in, outermost first */
+  /* full: what came after most of them is not there */
+  int n, room, most;
+  tp_event *v;
+  bool full;
+  double origin; /* when it began */
+  int nopen;
+  tp_open open[TP_TRACK_DEEP]; /* loops that the thread is in, outermost first */
 } tp_track;
 
 /* Ends by data: whether a row is there (tp_rows), and the greatest end of those which are. */
-typedef struct { tp_dx at, given; int along; tp_dnd nd; } tp_drows;
-typedef struct { tp_dnd nd; int nrow; tp_drows *rows; } tp_dend;
+typedef struct {
+  tp_dx at, given;
+  int along;
+  tp_dnd nd;
+} tp_drows;
+typedef struct {
+  tp_dnd nd;
+  int nrow;
+  tp_drows *rows;
+} tp_dend;
 
-/* ---- the plan's tree laid out flat (flow.c): where a run is, is an instruction and the values of the loop variables ---- */
-typedef enum { TP_I_REGION, TP_I_SHOW, TP_I_TICK, TP_I_FOR, TP_I_NEXT, TP_I_IF, TP_I_JUMP, TP_I_LOAD, TP_I_SPILL, TP_I_FETCH, TP_I_BEHIND, TP_I_WAIT } tp_dop;   /* SHOW: a region that gives a point of an output away */
+/* ---- the plan's tree laid out flat (flow.c): where a run is, is an instruction and the values of
+ * the loop variables ---- */
+/* SHOW: a region that gives a point of an output away */
+typedef enum {
+  TP_I_REGION,
+  TP_I_SHOW,
+  TP_I_TICK,
+  TP_I_FOR,
+  TP_I_NEXT,
+  TP_I_IF,
+  TP_I_JUMP,
+  TP_I_LOAD,
+  TP_I_SPILL,
+  TP_I_FETCH,
+  TP_I_BEHIND,
+  TP_I_WAIT
+} tp_dop;
 typedef enum { TP_TEST_TRUE, TP_TEST_GE0, TP_TEST_EQ0 } tp_dtest;
 typedef struct tp_inst {
-  tp_dop op; tp_dtest test;                     /* IF: what must hold of cond's value */
-  int to;                                       /* FOR: behind its NEXT; NEXT: the first of the body; IF: where to go on if not; JUMP; BEHIND: what follows it */
-  int up;                                       /* the FOR around it; -1: none */
-  int var, step, way; bool made;                /* SPILL, FETCH: var is the buffer */
-  tp_dx lo, hi, cond;                           /* FOR, NEXT: hi is looked at in each iteration; LOAD: hi is the bound given; SPILL, FETCH: hi rows from lo on; BEHIND, WAIT: lo is the row */
-  int pos;                                      /* of the next region from here on, in the plan's positions */
-  int side;                                     /* the BEHIND around it; -1: none */
-  int part, next; bool mixed;                   /* a part of the plan begins here: its number, from 1 on, and the instruction after it; 0: none. mixed: something of it runs behind or waits for that */
-  int team, beyond;                             /* what threads share begins here: its number, from 1 on, and the instruction after it; 0: nothing does */
-  const tp_pnode *node;                         /* FOR: of the plan */
-  int entry;                                    /* NEXT of a loop at which the part may be entered: its number there, from 1 on */
+  tp_dop op;
+  tp_dtest test; /* IF: what must hold of cond's value */
+  /* FOR: behind its NEXT; NEXT: the first of the body; IF: where to go on if not; JUMP; BEHIND:
+   * what follows it */
+  int to;
+  int up; /* the FOR around it; -1: none */
+  int var, step, way;
+  bool made; /* SPILL, FETCH: var is the buffer */
+  /* FOR, NEXT: hi is looked at in each iteration; LOAD: hi is the bound given; SPILL, FETCH: hi
+   * rows from lo on; BEHIND, WAIT: lo is the row */
+  tp_dx lo, hi, cond;
+  /* of the next region from here on, in the plan's positions */
+  int pos;
+  int side; /* the BEHIND around it; -1: none */
+  /* a part of the plan begins here: its number, from 1 on, and the instruction after it; 0: none.
+   * mixed: something of it runs behind or waits for that */
+  int part, next;
+  bool mixed;
+  /* what threads share begins here: its number, from 1 on, and the instruction after it; 0: nothing
+   * does */
+  int team, beyond;
+  const tp_pnode *node; /* FOR: of the plan */
+  /* NEXT of a loop at which the part may be entered: its number there, from 1 on */
+  int entry;
   tp_dreg *rg;
-  tp_dend *end;                                 /* LOAD */
+  tp_dend *end; /* LOAD */
 } tp_inst;
-#define TP_WAY(dim, inner) (2 * (dim) + 2 + (inner))   /* in which a buffer may lie in the file */
-/* Somebody who goes through the instructions. Where dims end by data, one who comes later may meet fewer regions. pos: of the last one run. */
-typedef struct tp_cursor { int pc, pos; int64_t *env; } tp_cursor;
+#define TP_WAY(dim, inner) (2 * (dim) + 2 + (inner)) /* in which a buffer may lie in the file */
+/* Somebody who goes through the instructions. Where dims end by data, one who comes later may meet
+ * fewer regions. pos: of the last one run. */
+typedef struct tp_cursor {
+  int pc, pos;
+  int64_t *env;
+} tp_cursor;
 
-typedef struct tp_loopclock { tp_clock clock; int inst; } tp_loopclock;         /* inst: the loop's FOR, once it ran */
+/* inst: the loop's FOR, once it ran */
+typedef struct tp_loopclock {
+  tp_clock clock;
+  int inst;
+} tp_loopclock;
 
 typedef struct tp_flow {
-  int ninst; tp_inst *inst;
-  const tp_inst **loadat;                       /* by position: a LOAD */
-  tp_native *const *native;                     /* by part; NULL: not compiled */
-  tp_clock *partclock;                          /* by part; NULL: none has run */
-  tp_loopclock *loopclock;                      /* by position of a loop inside of a part that has a clock; NULL: there was no code with clocks */
-  tp_codeask *ask; void *asked;                 /* whether it is by now; NULL: it is, or never will be */
-  double ran, asking;                           /* seconds of running since it was asked; when running was last looked at */
-  int skip, skips;                              /* iterations until it is looked at again; of that many */
-  int late;                                     /* TEMPO_LATE: iterations until a run may go on in native code */
-  tp_cursor front, back; bool behind;           /* split: front leaves BEHIND, of which there is some, to back, which follows it */
-  bool split, inback; int64_t backrow;          /* all that is left of rows below that is done */
-  int nshown;                                   /* since the last tick */
-  tp_track track;                               /* of the thread that runs */
-  int later;                                    /* going on with larger bounds: the instruction from which on what is written is taken from the state */
+  int ninst;
+  tp_inst *inst;
+  const tp_inst **loadat;   /* by position: a LOAD */
+  tp_native *const *native; /* by part; NULL: not compiled */
+  tp_clock *partclock;      /* by part; NULL: none has run */
+  /* by position of a loop inside of a part that has a clock; NULL: there was no code with clocks */
+  tp_loopclock *loopclock;
+  /* whether it is by now; NULL: it is, or never will be */
+  tp_codeask *ask;
+  void *asked;
+  /* seconds of running since it was asked; when running was last looked at */
+  double ran, asking;
+  /* iterations until it is looked at again; of that many */
+  int skip, skips;
+  /* TEMPO_LATE: iterations until a run may go on in native code */
+  int late;
+  /* split: front leaves BEHIND, of which there is some, to back, which follows it */
+  tp_cursor front, back;
+  bool behind;
+  bool split, inback;
+  int64_t backrow; /* all that is left of rows below that is done */
+  int nshown;      /* since the last tick */
+  tp_track track;  /* of the thread that runs */
+  /* going on with larger bounds: the instruction from which on what is written is taken from the
+   * state */
+  int later;
 } tp_flow;
 
 typedef struct tp_store {
-  int64_t *offset; int64_t total; char *arena;  /* TEMP buffers */
-  tp_spilled *spilled; char *mapping, *map; int64_t mapsize;     /* by buffer; the file, mapped: all that was reserved, its begin */
-  int64_t page, grain; bool populates;          /* bytes that are mapped and counted together; pages can be mapped ahead */
-  bool alone;                                   /* there is no room for threads to work in */
-  int64_t beside;                               /* bytes of it that are mapped at a time, at most */
-  unsigned char *touched; int64_t ntouched, mosttouched;        /* where poisoned: its grains, and how many of them, are mapped */
-  int64_t top;                                  /* where poisoned: the end of what was used */
+  int64_t *offset;
+  int64_t total;
+  char *arena; /* TEMP buffers */
+  /* by buffer; the file, mapped: all that was reserved, its begin */
+  tp_spilled *spilled;
+  char *mapping, *map;
+  int64_t mapsize;
+  /* bytes that are mapped and counted together; pages can be mapped ahead */
+  int64_t page, grain;
+  bool populates;
+  bool alone;     /* there is no room for threads to work in */
+  int64_t beside; /* bytes of it that are mapped at a time, at most */
+  /* where poisoned: its grains, and how many of them, are mapped */
+  unsigned char *touched;
+  int64_t ntouched, mosttouched;
+  int64_t top; /* where poisoned: the end of what was used */
 } tp_store;
 
 /* native.c */
-bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);    /* does a compiled part begin here, or may it be entered, and may it run? */
+/* does a compiled part begin here, or may it be entered, and may it run? */
+bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);
 bool tp_native_run(tp_exec *x, const tp_inst *i);
-void tp_native_ask(tp_exec *x);                                /* now and then */
-void tp_native_begin(tp_exec *x);                              /* around what runs */
+void tp_native_ask(tp_exec *x);   /* now and then */
+void tp_native_begin(tp_exec *x); /* around what runs */
 void tp_native_end(tp_exec *x);
-void tp_native_enter(tp_exec *x, int pos, int loop);           /* tp_host's, of the thread that runs */
+/* tp_host's, of the thread that runs */
+void tp_native_enter(tp_exec *x, int pos, int loop);
 void tp_native_leave(tp_exec *x, int pos, int loop);
-int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h);        /* team.c */
+int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h); /* team.c */
 bool tp_native_cancelled(tp_exec *x, int pos);
-bool tp_native_fault(tp_exec *x, int pos, int what, const int64_t *lead);      /* true */
-/* team.c: what threads share. Each has an exec of its own: regions that are cut, variables, blocks */
-typedef struct tp_worker { struct tp_workers *all; int who; tp_exec x; tp_error err; tp_cursor at; tp_track track; } tp_worker;     /* at: where it failed */
+bool tp_native_fault(tp_exec *x, int pos, int what, const int64_t *lead); /* true */
+/* team.c: what threads share. Each has an exec of its own: regions that are cut, variables, blocks
+ */
+/* at: where it failed */
+typedef struct tp_worker {
+  struct tp_workers *all;
+  int who;
+  tp_exec x;
+  tp_error err;
+  tp_cursor at;
+  tp_track track;
+} tp_worker;
 typedef struct tp_workers {
-  tp_exec *x; int n; tp_worker *w;              /* w[0]: the thread that runs x, with its variables */
+  /* w[0]: the thread that runs x, with its variables */
+  tp_exec *x;
+  int n;
+  tp_worker *w;
   const tp_teams *teams;
-  bool *works;                                  /* by team: is it worth it for these bounds? */
-  double *gather;                               /* by team: seconds that it waits for threads, which meet in it; 0: they do not */
-  unsigned char *meets, *never;                 /* by position: they meet before it; never: all 0, for one thread alone */
-  bool *alone;                                  /* by position: a cut leaf whose parts are not bit for bit what the whole makes: the first thread runs that */
-  bool over;                                    /* the run is cancelled */
-  tp_crew *crew;                                /* while it runs; NULL: none was asked for yet */
+  bool *works; /* by team: is it worth it for these bounds? */
+  /* by team: seconds that it waits for threads, which meet in it; 0: they do not */
+  double *gather;
+  /* by position: they meet before it; never: all 0, for one thread alone */
+  unsigned char *meets, *never;
+  /* by position: a cut leaf whose parts are not bit for bit what the whole makes: the first thread
+   * runs that */
+  bool *alone;
+  bool over;     /* the run is cancelled */
+  tp_crew *crew; /* while it runs; NULL: none was asked for yet */
 } tp_workers;
 void tp_workers_free(tp_exec *x);
 bool tp_workers_bind(tp_exec *x);
-void tp_workers_rest(tp_exec *x);                              /* threads go to others */
-int64_t tp_workers_room(const tp_exec *x, const int64_t *bytes);       /* what they work in, all together; bytes: of each buffer */
+void tp_workers_rest(tp_exec *x); /* threads go to others */
+/* what they work in, all together; bytes: of each buffer */
+int64_t tp_workers_room(const tp_exec *x, const int64_t *bytes);
 bool tp_team_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);
-bool tp_team_run(tp_exec *x, const tp_inst *i, bool *ok);       /* false: not all threads are there, and nothing ran */
+/* false: not all threads are there, and nothing ran */
+bool tp_team_run(tp_exec *x, const tp_inst *i, bool *ok);
 /* meet.c: fills works and meets */
 bool tp_team_judge(tp_workers *all);
 /* watch.c */
-void tp_watch_new(tp_exec *x, tp_dreg *r);                     /* takes the place of r->run */
+void tp_watch_new(tp_exec *x, tp_dreg *r); /* takes the place of r->run */
 void tp_watch_free(tp_dreg *r);
 /* newest.c */
 void tp_newest_new(tp_exec *x);
 void tp_newest_forget(tp_exec *x);
 /* exec.c */
-bool tp_dreg_here(tp_exec *x, tp_dreg *r);                     /* with the variables' values in x->env, whoever has cancelled the run */
+/* with the variables' values in x->env, whoever has cancelled the run */
+bool tp_dreg_here(tp_exec *x, tp_dreg *r);
 tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p);
-bool tp_dreg_bind(tp_exec *x, tp_dreg *r);                     /* to the bounds in x->env */
+bool tp_dreg_bind(tp_exec *x, tp_dreg *r); /* to the bounds in x->env */
 bool tp_dreg_execute(tp_exec *x, tp_dreg *r);
-bool tp_dreg_run(tp_exec *x, tp_dreg *r);                      /* the same by the clock; profile.c */
-double tp_clock_begin(tp_exec *x, tp_clock *c);                /* around an execution that is timed, and counted already */
+/* the same by the clock; profile.c */
+bool tp_dreg_run(tp_exec *x, tp_dreg *r);
+/* around an execution that is timed, and counted already */
+double tp_clock_begin(tp_exec *x, tp_clock *c);
 void tp_clock_end(tp_exec *x, tp_clock *c, double from);
-tp_pos tp_pnode_line(const tp_pnode *x);                        /* of the first leaf of it that has one */
-const char *tp_profile_name(const tp_exec *x, const tp_region *r);             /* of the tensor that it makes; NULL: none */
-void tp_profile_work(tp_buf *b, const tp_region *r);           /* what it does, in few words */
+/* of the first leaf of it that has one */
+tp_pos tp_pnode_line(const tp_pnode *x);
+/* of the tensor that it makes; NULL: none */
+const char *tp_profile_name(const tp_exec *x, const tp_region *r);
+void tp_profile_work(tp_buf *b, const tp_region *r); /* what it does, in few words */
 /* trace.c */
-void tp_track_begin(tp_track *t, int most);                    /* nothing is noted so far */
+void tp_track_begin(tp_track *t, int most); /* nothing is noted so far */
 void tp_track_free(tp_track *t);
-void tp_track_put(tp_exec *x, tp_evkind kind, int id, double from);            /* what ran from then to now; where nothing is noted, nothing */
-void tp_track_stand(tp_exec *x, const tp_inst *i);             /* x notes: loops around i, with x's variables, are open and others are not; NULL: none is */
+/* what ran from then to now; where nothing is noted, nothing */
+void tp_track_put(tp_exec *x, tp_evkind kind, int id, double from);
+/* x notes: loops around i, with x's variables, are open and others are not; NULL: none is */
+void tp_track_stand(tp_exec *x, const tp_inst *i);
 /* flow.c */
-bool tp_flow_new(tp_exec *x);                  /* lays the plan out */
+bool tp_flow_new(tp_exec *x); /* lays the plan out */
 void tp_flow_bind(tp_exec *x);
 tp_stand tp_flow_run(tp_exec *x, const tp_goal *g);
-bool tp_flow_catch_up(tp_exec *x, double until);               /* back, to where front is or until that time */
+/* back, to where front is or until that time */
+bool tp_flow_catch_up(tp_exec *x, double until);
 /* From one instruction to another, with x's variables; fn at each region, until it is false. */
-bool tp_flow_through(tp_exec *x, const tp_inst *i, const tp_inst *to, bool (*fn)(void *ud, const tp_inst *i), void *ud);
+bool tp_flow_through(tp_exec *x, const tp_inst *i, const tp_inst *to,
+    bool (*fn)(void *ud, const tp_inst *i), void *ud);
 void tp_flow_begin(tp_exec *x);
 void tp_flow_split(tp_exec *x, bool split);
-void tp_flow_settle(tp_exec *x, tp_cursor *c);                 /* to the next region or tick */
-const tp_inst *tp_flow_side(const tp_exec *x, const tp_cursor *c);     /* the BEHIND that it is in; NULL: none */
+void tp_flow_settle(tp_exec *x, tp_cursor *c); /* to the next region or tick */
+/* the BEHIND that it is in; NULL: none */
+const tp_inst *tp_flow_side(const tp_exec *x, const tp_cursor *c);
 /* Is the cursor at a place where its loop variables may have their values? */
 bool tp_flow_possible(const tp_exec *x, const tp_cursor *c);
-/* Goes from the start to where so many regions and ticks are behind it, running none. False: there is no such place. */
+/* Goes from the start to where so many regions and ticks are behind it, running none. False: there
+ * is no such place. */
 bool tp_flow_before(const tp_exec *x, const tp_cursor *a, const tp_cursor *b);
 
 /* longer.c: a state of smaller bounds, in a plan in which dims end by data */
-/* Runs what lies before the first tick, and goes to the tick at this point; false: what ran there is not the same for both bounds. */
-bool tp_longer_takes(const tp_exec *x, int buf);               /* is it written after the first tick? */
+/* Runs what lies before the first tick, and goes to the tick at this point; false: what ran there
+ * is not the same for both bounds. */
+/* is it written after the first tick? */
+bool tp_longer_takes(const tp_exec *x, int buf);
 bool tp_longer_buffer(tp_exec *x, const tp_pbuf *b, const int64_t *was, tp_reader *r, size_t n);
-void tp_longer_ends(tp_exec *x);                               /* as the buffers say */
+void tp_longer_ends(tp_exec *x); /* as the buffers say */
 
 /* resolve.c */
-void tp_dreg_windows(tp_exec *x, tp_dreg *r);                  /* compiles operands; sets dynamic, wrapped */
+/* compiles operands; sets dynamic, wrapped */
+void tp_dreg_windows(tp_exec *x, tp_dreg *r);
 tp_drows *tp_drows_new(tp_exec *x, int n, const tp_rows *rows);
 void tp_drows_bind(tp_drows *r, int n, const int64_t *env);
-void tp_drows_place(const tp_exec *x, tp_drows *r);            /* before tp_drows_there */
-bool tp_drows_there(const tp_exec *x, const tp_drows *r, int naxis, const tp_walk *at);         /* the row `at` of so many axes */
+void tp_drows_place(const tp_exec *x, tp_drows *r); /* before tp_drows_there */
+/* the row `at` of so many axes */
+bool tp_drows_there(const tp_exec *x, const tp_drows *r, int naxis, const tp_walk *at);
 tp_dend *tp_dend_new(tp_exec *x, const tp_pnode *load);
-int64_t tp_dend_most(const tp_exec *x, tp_dend *e, int64_t given);             /* the greatest of it, at most what was given */
-bool tp_dreg_resolve(tp_exec *x, tp_dreg *r);                  /* extents and strides for env */
+/* the greatest of it, at most what was given */
+int64_t tp_dend_most(const tp_exec *x, tp_dend *e, int64_t given);
+bool tp_dreg_resolve(tp_exec *x, tp_dreg *r); /* extents and strides for env */
 void tp_dnd_bind(tp_dnd *d, const int64_t *env);
 /* arena.c */
-bool tp_take_memory(tp_exec *x);                                /* for x->env: the arena, and the file where the limit wants one */
+/* for x->env: the arena, and the file where the limit wants one */
+bool tp_take_memory(tp_exec *x);
 /* file.c */
 void tp_spill_new(tp_exec *x);
-int64_t tp_spill_space(const tp_exec *x, int64_t bytes);        /* what so many bytes of a buffer take in it */
+/* what so many bytes of a buffer take in it */
+int64_t tp_spill_space(const tp_exec *x, int64_t bytes);
 bool tp_spill_open(tp_exec *x, int64_t bytes);
 void tp_spill_close(tp_exec *x);
-void tp_run_spill(tp_exec *x, const tp_inst *i);                /* of buffers in the file */
+void tp_run_spill(tp_exec *x, const tp_inst *i); /* of buffers in the file */
 void tp_run_fetch(tp_exec *x, const tp_inst *i);
-void tp_spill_rest(tp_exec *x);                                 /* nothing of the file stays mapped */
+/* nothing of the file stays mapped */
+void tp_spill_rest(tp_exec *x);
 bool tp_spill_poison(tp_exec *x);
-bool tp_spill_touch(tp_exec *x, const tp_dreg *r, const tp_dnd *d);     /* where poisoned: is no more mapped than was said? */
+/* where poisoned: is no more mapped than was said? */
+bool tp_spill_touch(tp_exec *x, const tp_dreg *r, const tp_dnd *d);
 int64_t tp_spill_most(const tp_exec *x);
 /* Of dense or strided windows. */
 static inline void tp_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in) {
@@ -182,5 +301,6 @@ void tp_call_free(tp_dreg *r);
 bool tp_run_env(tp_exec *x, tp_dreg *r);
 /* poison.c: memory that nothing has written yet, or whose value is over, is NaN (TEMPO_POISON) */
 bool tp_poison_begin(tp_exec *x);
-bool tp_poison_region(tp_exec *x, const tp_dreg *r);            /* before it runs; false: a window of it leaves its buffer */
+/* before it runs; false: a window of it leaves its buffer */
+bool tp_poison_region(tp_exec *x, const tp_dreg *r);
 #endif

@@ -1,13 +1,15 @@
-/* profile.c: how often each region and each compiled part ran and how long that took. It is always on, so it may cost next to nothing: the first executions are timed,
- * then about one in 64, at irregular distances (a loop whose last iteration is the dear one shall not hide), and these stand for the others. What a thread waits for a
- * processor is not its time: asking the system how long it ran is dear, so that is done for executions of some length, and now and then. */
+/* profile.c: how often each region and each compiled part ran and how long that took. It is always
+ * on, so it may cost next to nothing: the first executions are timed, then about one in 64, at
+ * irregular distances (a loop whose last iteration is the dear one shall not hide), and these stand
+ * for the others. What a thread waits for a processor is not its time: asking the system how long
+ * it ran is dear, so that is done for executions of some length, and now and then. */
 #include "run/priv.h"
 #include <stdlib.h>
 #include <time.h>
 
 enum { FIRST = 16 };
-#define LONG_ENOUGH 2e-5                        /* seconds: an execution in which it may have waited */
-#define LOOK_EACH 1e-3
+#define LONG_ENOUGH 2e-5 /* seconds: an execution in which it may have waited */
+#define LOOK_EACH   1e-3
 
 /* Seconds that this thread has not run. */
 static double waited(void) {
@@ -46,7 +48,9 @@ static bool run_timed(tp_exec *x, tp_dreg *r) {
   return ok;
 }
 
-static bool run_counted(tp_exec *x, tp_dreg *r) { return r->clock->calls++ == r->clock->next ? run_timed(x, r) : tp_dreg_execute(x, r); }
+static bool run_counted(tp_exec *x, tp_dreg *r) {
+  return r->clock->calls++ == r->clock->next ? run_timed(x, r) : tp_dreg_execute(x, r);
+}
 
 bool tp_dreg_run(tp_exec *x, tp_dreg *r) {
   if (!x->track) return run_counted(x, r);
@@ -58,7 +62,8 @@ bool tp_dreg_run(tp_exec *x, tp_dreg *r) {
 
 /* ---- the table ---- */
 
-/* Of a few, the longest is left out: a host that takes the processor away is not seen from inside. */
+/* Of a few, the longest is left out: a host that takes the processor away is not seen from inside.
+ */
 static double seconds(const tp_clock *c) {
   enum { TRIMMED = 4 };
   bool trims = c->nlater >= TRIMMED;
@@ -67,15 +72,25 @@ static double seconds(const tp_clock *c) {
 }
 
 /* A region, a loop that has a clock, or what a part does beside these. */
-typedef struct { const tp_dreg *r; const tp_inst *loop; int part; tp_clock clock; double s; } profile_row;
+typedef struct {
+  const tp_dreg *r;
+  const tp_inst *loop;
+  int part;
+  tp_clock clock;
+  double s;
+} profile_row;
 
 static int dearest_first(const void *a, const void *b) {
   const profile_row *p = a, *q = b;
-  return p->s != q->s ? (p->s < q->s) - (p->s > q->s) : p->part != q->part ? p->part - q->part : p->r && q->r ? p->r->pos - q->r->pos : 0;
+  return p->s != q->s      ? (p->s < q->s) - (p->s > q->s)
+      : p->part != q->part ? p->part - q->part
+      : p->r && q->r       ? p->r->pos - q->r->pos
+                           : 0;
 }
 
 const char *tp_profile_name(const tp_exec *x, const tp_region *r) {
-  return !r->who.name && r->nout && r->out[0].buf >= 0 ? x->plan->bufs.v[r->out[0].buf]->name : r->who.name;
+  return !r->who.name && r->nout && r->out[0].buf >= 0 ? x->plan->bufs.v[r->out[0].buf]->name
+                                                       : r->who.name;
 }
 
 void tp_profile_work(tp_buf *b, const tp_region *r) {
@@ -84,7 +99,8 @@ void tp_profile_work(tp_buf *b, const tp_region *r) {
   if (r->kind == TP_RG_OP) tp_puts(b, tp_ops[r->op].text);
   else if (r->kind != TP_RG_LOOP) tp_puts(b, kinds[r->kind]);
   else if (!r->nmicro) tp_puts(b, r->sums ? tp_red_name(r->red) : "copy");
-  for (int i = 0; i < TP_MIN(r->nmicro, SHOWN); i++) tp_putf(b, "%s%s", i ? ", " : "", tp_ops[r->micro[i].op].text);
+  for (int i = 0; i < TP_MIN(r->nmicro, SHOWN); i++)
+    tp_putf(b, "%s%s", i ? ", " : "", tp_ops[r->micro[i].op].text);
   if (r->nmicro > SHOWN) tp_putf(b, ", %d more", r->nmicro - SHOWN);
   if (r->acc) tp_puts(b, ", summed up");
 }
@@ -114,17 +130,25 @@ static void put_loop_name(tp_buf *b, const tp_pnode *x) {
   tp_putf(b, "loop over %s, leaves: %d\n", x->var->name, tp_plan_leaves(x));
 }
 
-static void put_row(tp_buf *b, const tp_exec *x, const profile_row *w, const tp_counted *at, double total) {
+static void put_row(
+    tp_buf *b, const tp_exec *x, const profile_row *w, const tp_counted *at, double total) {
   tp_counted loop = { 0 };
   const tp_counted *c = at && w->r && at[w->r->pos].runs ? &at[w->r->pos] : NULL;
   if (w->loop && count_loop_once(x, w->loop->node, &loop)) c = &loop;
   double n = (double)w->clock.calls;
-  tp_putf(b, "%10.3f %6.1f%% %10lld %10.2f", w->s * 1e3, total > 0 ? 100 * w->s / total : 0, (long long)w->clock.calls, w->s * 1e6 / n);
+  tp_putf(b, "%10.3f %6.1f%% %10lld %10.2f", w->s * 1e3, total > 0 ? 100 * w->s / total : 0,
+      (long long)w->clock.calls, w->s * 1e6 / n);
   put_rate(b, c ? c->bytes / (double)c->runs : 0, w->s, n);
   put_rate(b, c ? c->flops / (double)c->runs : 0, w->s, n);
   tp_puts(b, "  ");
-  if (w->loop) { put_loop_name(b, w->loop->node); return; }
-  if (!w->r) { tp_putf(b, "native code, part %d of the plan\n", w->part); return; }
+  if (w->loop) {
+    put_loop_name(b, w->loop->node);
+    return;
+  }
+  if (!w->r) {
+    tp_putf(b, "native code, part %d of the plan\n", w->part);
+    return;
+  }
   tp_pos pos = w->r->rg->pos;
   const char *name = tp_profile_name(x, w->r->rg);
   if (pos.file) tp_putf(b, "%s:%d  ", pos.file, pos.line);
@@ -137,7 +161,8 @@ static void put_row(tp_buf *b, const tp_exec *x, const profile_row *w, const tp_
 static double called(const tp_exec *x, const tp_pnode *n) {
   const tp_loopclock *l = &x->flow->loopclock[n->pos];
   double s = n->kind == TP_P_REGION && x->regat[n->pos] ? seconds(x->regat[n->pos]->clock) : 0;
-  if (n->kind == TP_P_FOR && l->clock.calls && x->flow->inst[l->inst].node == n) s += seconds(&l->clock);
+  if (n->kind == TP_P_FOR && l->clock.calls && x->flow->inst[l->inst].node == n)
+    s += seconds(&l->clock);
   for (int i = 0; i < n->n; i++) s += called(x, n->kid[i]);
   return s;
 }
@@ -146,10 +171,12 @@ static int list_rows(const tp_exec *x, tp_arena *a, profile_row *row) {
   tp_part *part;
   int n = 0, nparts = x->flow->partclock ? tp_plan_parts(x->plan, a, &part) : 0;
   for (int i = 0; i < x->nreg; i++)
-    if (x->reg[i]->clock->calls) row[n++] = (profile_row){ x->reg[i], NULL, -1, *x->reg[i]->clock, seconds(x->reg[i]->clock) };
+    if (x->reg[i]->clock->calls)
+      row[n++] = (profile_row){ x->reg[i], NULL, -1, *x->reg[i]->clock, seconds(x->reg[i]->clock) };
   for (int i = 0; nparts && i < x->plan->npos; i++) {
     const tp_loopclock *l = &x->flow->loopclock[i];
-    if (l->clock.calls) row[n++] = (profile_row){ NULL, &x->flow->inst[l->inst], -1, l->clock, seconds(&l->clock) };
+    if (l->clock.calls)
+      row[n++] = (profile_row){ NULL, &x->flow->inst[l->inst], -1, l->clock, seconds(&l->clock) };
   }
   for (int i = 0; i < nparts; i++) {
     const tp_clock *c = &x->flow->partclock[i];
@@ -177,8 +204,12 @@ void tp_exec_profile(const tp_exec *x, int rows, tp_buf *b) {
   for (int i = 0; i < n; i++)
     if (i < rows) put_row(b, x, &row[i], n ? at : NULL, total);
     else rest += row[i].s;
-  if (n > rows) tp_putf(b, "%10.3f %6.1f%%  of %d more\n", rest * 1e3, total > 0 ? 100 * rest / total : 0, n - rows);
-  tp_putf(b, "%38s %8.1f %8.1f  one core of this machine: memory read and written, products of f32\n", "", most->bytes * 1e-9, most->flops * 1e-9);
+  if (n > rows)
+    tp_putf(b, "%10.3f %6.1f%%  of %d more\n", rest * 1e3, total > 0 ? 100 * rest / total : 0,
+        n - rows);
+  tp_putf(b,
+      "%38s %8.1f %8.1f  one core of this machine: memory read and written, products of f32\n", "",
+      most->bytes * 1e-9, most->flops * 1e-9);
   tp_putf(b, "%10.3f in %lld calls of %d regions\n", total * 1e3, calls, n);
   tp_arena_free(&a);
 }

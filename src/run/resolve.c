@@ -13,7 +13,8 @@ static void compile_rings(tp_exec *x, tp_dnd *d, const tp_nd *nd) {
   d->ring = TP_NEWN(&x->a, tp_dring, nd->nring);
   for (int i = 0; i < nd->nring; i++) {
     tp_dring *r = &d->ring[i];
-    *r = (tp_dring){ tp_dx_new(&x->a, nd->ring[i].idx), tp_dx_new(&x->a, nd->ring[i].width), tp_dx_new(&x->a, nd->ring[i].stride), 1, 0 };
+    *r = (tp_dring){ tp_dx_new(&x->a, nd->ring[i].idx), tp_dx_new(&x->a, nd->ring[i].width),
+      tp_dx_new(&x->a, nd->ring[i].stride), 1, 0 };
     d->ragged |= r->width.var || r->stride.var;
   }
 }
@@ -94,7 +95,10 @@ void tp_dnd_bind(tp_dnd *d, const int64_t *env) {
 /* Rings whose width or stride varies (none the builder makes): found again with the rest. */
 static void resolve_rings(tp_dnd *d, const int64_t *env) {
   for (int i = 0; i < d->nring; i++)
-    if (d->ring[i].width.var || d->ring[i].stride.var) { bind_rings(d, env); return; }
+    if (d->ring[i].width.var || d->ring[i].stride.var) {
+      bind_rings(d, env);
+      return;
+    }
 }
 
 bool tp_dreg_resolve(tp_exec *x, tp_dreg *r) {
@@ -104,7 +108,8 @@ bool tp_dreg_resolve(tp_exec *x, tp_dreg *r) {
     d->v.rank = d->rank;
     for (int i = 0; i < d->rank; i++) {
       int64_t n = tp_dx_get(&d->shape[i], x->env);
-      d->v.shape[i] = TP_MAX(n, 0);             /* T - 1 at T = 0: a region that never runs, legality was judged before */
+      /* T - 1 at T = 0: a region that never runs, legality was judged before */
+      d->v.shape[i] = TP_MAX(n, 0);
       d->v.stride[i] = tp_dx_get(&d->stride[i], x->env);
     }
   }
@@ -120,7 +125,9 @@ static tp_dnd end_new(tp_exec *x, const tp_nd *nd) {
 
 tp_drows *tp_drows_new(tp_exec *x, int n, const tp_rows *rows) {
   tp_drows *all = TP_NEWN(&x->a, tp_drows, n);
-  for (int i = 0; i < n; i++) all[i] = (tp_drows){ tp_dx_new(&x->a, rows[i].at), tp_dx_new(&x->a, rows[i].given), rows[i].along, end_new(x, &rows[i].nd) };
+  for (int i = 0; i < n; i++)
+    all[i] = (tp_drows){ tp_dx_new(&x->a, rows[i].at), tp_dx_new(&x->a, rows[i].given),
+      rows[i].along, end_new(x, &rows[i].nd) };
   return all;
 }
 
@@ -153,16 +160,19 @@ void tp_drows_place(const tp_exec *x, tp_drows *r) { end_place(x, &r->nd); }
 static int64_t end_at(const tp_view *v, int64_t first, int naxis) {
   int64_t most = 0;
   tp_walk w;
-  for (tp_walk_start(&w, v->rank - naxis, v->shape + naxis); w.ok; tp_walk_next(&w)) most = TP_MAX(most, ((const int64_t *)v->p)[first + tp_walk_offset(&w, v->stride + naxis)]);
+  for (tp_walk_start(&w, v->rank - naxis, v->shape + naxis); w.ok; tp_walk_next(&w))
+    most = TP_MAX(most, ((const int64_t *)v->p)[first + tp_walk_offset(&w, v->stride + naxis)]);
   return most;
 }
 
 bool tp_drows_there(const tp_exec *x, const tp_drows *r, int naxis, const tp_walk *at) {
   int64_t t = tp_dx_get(&r->at, x->env) + (r->along < 0 ? 0 : at->at[r->along]);
-  return t < TP_MIN(tp_dx_get(&r->given, x->env), end_at(&r->nd.v, tp_walk_offset(at, r->nd.v.stride), naxis));
+  return t < TP_MIN(tp_dx_get(&r->given, x->env),
+                 end_at(&r->nd.v, tp_walk_offset(at, r->nd.v.stride), naxis));
 }
 
-/* Is the window that of rows which are there? A loop looks at the ends of all that can run in it, for other bounds too: b[J - 2] at J = 1 is nobody's. */
+/* Is the window that of rows which are there? A loop looks at the ends of all that can run in it,
+ * for other bounds too: b[J - 2] at J = 1 is nobody's. */
 static bool has_rows(const tp_exec *x, const tp_dnd *d) {
   int64_t first = ((char *)d->v.p - x->base[d->buf]) / d->size, last = first;
   for (int i = 0; i < d->rank; i++) last += (d->v.shape[i] - 1) * d->v.stride[i];
@@ -176,7 +186,7 @@ int64_t tp_dend_most(const tp_exec *x, tp_dend *e, int64_t given) {
   end_place(x, d);
   if (!has_rows(x, d)) return 0;
   const int64_t *p = d->v.p;
-  if (d->dtype == TP_BOOL) return TP_MIN(*(const uint8_t *)d->v.p, given);     /* of rank 0 */
+  if (d->dtype == TP_BOOL) return TP_MIN(*(const uint8_t *)d->v.p, given); /* of rank 0 */
   for (int i = 0; i < e->nrow; i++) tp_drows_place(x, &e->rows[i]);
   for (tp_walk_start(&w, d->rank, d->v.shape); w.ok; tp_walk_next(&w)) {
     bool there = true;

@@ -1,5 +1,7 @@
-/* run: executes plans. Rank 7. What every target needs: regions with everything that does not depend on loop variables resolved once per bounds, memory and the file
- * beside it, callbacks and environments, where a run stands. The target (target.h) gives regions their functions. No allocation per step. */
+/* run: executes plans. Rank 7. What every target needs: regions with everything that does not
+ * depend on loop variables resolved once per bounds, memory and the file beside it, callbacks and
+ * environments, where a run stands. The target (target.h) gives regions their functions. No
+ * allocation per step. */
 #ifndef TP_EXEC_H
 #define TP_EXEC_H
 #include "plan/plan.h"
@@ -8,57 +10,91 @@
 typedef struct tp_exec tp_exec;
 typedef struct tp_target tp_target;
 tp_exec *tp_exec_new(const tp_plan *p, const tp_target *t, tp_error *err);
-tp_exec *tp_exec_free(tp_exec *x);              /* NULL */
-/* Before its first run: n threads share what the plan's teams say, the caller's one of them. False: no memory. */
+tp_exec *tp_exec_free(tp_exec *x); /* NULL */
+/* Before its first run: n threads share what the plan's teams say, the caller's one of them. False:
+ * no memory. */
 bool tp_exec_threads(tp_exec *x, int n, tp_error *err);
-/* Do threads share this team at the bounds of the last run? meetings: leaves before which they meet; -1: there was no run. */
+/* Do threads share this team at the bounds of the last run? meetings: leaves before which they
+ * meet; -1: there was no run. */
 bool tp_exec_shares(const tp_exec *x, int team, int *meetings);
-/* Colours the arena for run->env (kept while the bounds stay the same), binds inputs and outputs, runs. run->outputs exist. */
+/* Colours the arena for run->env (kept while the bounds stay the same), binds inputs and outputs,
+ * runs. run->outputs exist. */
 bool tp_exec_run(tp_exec *x, tp_run *run, tp_error *err);
-/* The same in parts. begin: everything up to the first region. go: on to what the goal says, whatever comes first; `run` may have got other callbacks in
- * between, but no other arrays. pass: over the tick that it stands at. */
+/* The same in parts. begin: everything up to the first region. go: on to what the goal says,
+ * whatever comes first; `run` may have got other callbacks in between, but no other arrays. pass:
+ * over the tick that it stands at. */
 typedef enum { TP_AT_ERROR, TP_AT_END, TP_AT_TICK, TP_AT_SHOWN, TP_AT_TIME } tp_stand;
-typedef struct tp_goal { bool tick; int shown; double until; } tp_goal;      /* the next tick; so many SHOWs since the last; tp_now(), 0: no limit */
-bool tp_exec_room(tp_exec *x, tp_run *run, tp_error *err);     /* the memory for these bounds, outputs counted; they need not be there yet */
+/* the next tick; so many SHOWs since the last; tp_now(), 0: no limit */
+typedef struct tp_goal {
+  bool tick;
+  int shown;
+  double until;
+} tp_goal;
+/* the memory for these bounds, outputs counted; they need not be there yet */
+bool tp_exec_room(tp_exec *x, tp_run *run, tp_error *err);
 bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err);
 tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err);
 void tp_exec_pass(tp_exec *x);
 /* Whether regions that can wait are left for later; leaving none first does what was left. */
 bool tp_exec_split(tp_exec *x, bool split, tp_error *err);
-bool tp_exec_rest(tp_exec *x, double until, tp_error *err);    /* what was left, oldest first; until 0: all of it */
-/* Compiled parts of its plan, in the order of tp_plan_parts (kern/prelude/native.h): they run from now on wherever a run goes through a whole part. NULL: none. */
+/* what was left, oldest first; until 0: all of it */
+bool tp_exec_rest(tp_exec *x, double until, tp_error *err);
+/* Compiled parts of its plan, in the order of tp_plan_parts (kern/prelude/native.h): they run from
+ * now on wherever a run goes through a whole part. NULL: none. */
 struct tp_host;
 typedef int tp_native(const struct tp_host *h);
 void tp_exec_native(tp_exec *x, tp_native *const *fn);
-/* For code that comes while a run goes on. Asked with the seconds of running since the last time, where a run or step begins, and between iterations of outermost loops about each
- * millisecond. False: there is none yet; true: *fn is what tp_exec_native is given, and it is asked no more. */
+/* For code that comes while a run goes on. Asked with the seconds of running since the last time,
+ * where a run or step begins, and between iterations of outermost loops about each millisecond.
+ * False: there is none yet; true: *fn is what tp_exec_native is given, and it is asked no more. */
 typedef bool tp_codeask(void *ud, double ran, tp_native *const **fn);
 void tp_exec_ask(tp_exec *x, tp_codeask *ask, void *ud);
-/* Brings the outputs that are last values of parameters up to date, as far as copies were put off. */
+/* Brings the outputs that are last values of parameters up to date, as far as copies were put off.
+ */
 bool tp_exec_newest(tp_exec *x, tp_error *err);
-/* Where it stands and the buffers that are alive there. get: after a begin with the same bounds (was NULL), or with greater ones that change nothing before that place;
- * false: what is there does not fit this plan (r->bad), or an error. */
+/* Where it stands and the buffers that are alive there. get: after a begin with the same bounds
+ * (was NULL), or with greater ones that change nothing before that place; false: what is there does
+ * not fit this plan (r->bad), or an error. */
 void tp_exec_put(tp_exec *x, tp_buf *b);
 bool tp_exec_get(tp_exec *x, tp_reader *r, const int64_t *was);
-/* Before a get with greater bounds, and before the state's outputs are in their places: to the tick at `at`. */
+/* Before a get with greater bounds, and before the state's outputs are in their places: to the tick
+ * at `at`. */
 bool tp_exec_longer(tp_exec *x, const int64_t *was, const int64_t *at, tp_error *err);
-bool tp_exec_made_anew(const tp_exec *x, int output);          /* then the state's is not to be taken */
+/* then the state's is not to be taken */
+bool tp_exec_made_anew(const tp_exec *x, int output);
 /* The point of the tick that it stands at; false: it stands at none. */
 bool tp_exec_tick(const tp_exec *x, int64_t *at);
 bool tp_exec_cancelled(const tp_exec *x);
-int64_t tp_exec_peak(const tp_exec *x);         /* bytes of arena of the last run; where TEMPO_POISON is set those that it came to use: up to the highest */
-void tp_exec_profile(const tp_exec *x, int rows, tp_buf *out);   /* where the time of all runs so far went, dearest region first; beside what the machine can do */
-/* Writes what the runs since the last trace did and when, as JSON for chrome://tracing and Perfetto; of a function without one, the begin of its first run. Not while it runs. */
+/* bytes of arena of the last run; where TEMPO_POISON is set those that it came to use: up to the
+ * highest */
+int64_t tp_exec_peak(const tp_exec *x);
+/* where the time of all runs so far went, dearest region first; beside what the machine can do */
+void tp_exec_profile(const tp_exec *x, int rows, tp_buf *out);
+/* Writes what the runs since the last trace did and when, as JSON for chrome://tracing and
+ * Perfetto; of a function without one, the begin of its first run. Not while it runs. */
 bool tp_exec_trace(tp_exec *x, const char *path, tp_error *err);
-/* Bytes of memory that a run for env takes: buffers, working memory of regions, and what is mapped of buffers in a file; -1: too many. Changes nothing. */
+/* Bytes of memory that a run for env takes: buffers, working memory of regions, and what is mapped
+ * of buffers in a file; -1: too many. Changes nothing. */
 int64_t tp_exec_memory(const tp_exec *x, const int64_t *env);
-/* A buffer that lies in the file: `outer` parts of `count` rows of `row` bytes each, from place `at`; rows of a ring go round. Rows from lo to hi are in use or
- * wait to leave, `chunk` of them together; those from there to `ready` are mapped, those to `asked` asked for. most: bytes mapped at a time.
- * chunk 0: it is in the arena. */
-typedef struct tp_spilled { int dim, way; bool ring; int64_t at, bytes, outer, count, row, chunk, most, lo, hi, ready, asked; } tp_spilled;
-/* Where everything would lie: by buffer, whether it is in the file, its bytes and place in the arena (-1: none), and how it lies in the file; by position,
- * what is mapped of the file. total: arena and the most that is mapped. */
-typedef struct tp_places { bool *out; int64_t *at; tp_spilled *as; int64_t *bytes, *load, arena, total; } tp_places;
+/* A buffer that lies in the file: `outer` parts of `count` rows of `row` bytes each, from place
+ * `at`; rows of a ring go round. Rows from lo to hi are in use or wait to leave, `chunk` of them
+ * together; those from there to `ready` are mapped, those to `asked` asked for. most: bytes mapped
+ * at a time. chunk 0: it is in the arena. */
+typedef struct tp_spilled {
+  int dim, way;
+  bool ring;
+  int64_t at, bytes, outer, count, row, chunk, most, lo, hi, ready, asked;
+} tp_spilled;
+/* Where everything would lie: by buffer, whether it is in the file, its bytes and place in the
+ * arena (-1: none), and how it lies in the file; by position, what is mapped of the file. total:
+ * arena and the most that is mapped. */
+typedef struct tp_places {
+  bool *out;
+  int64_t *at;
+  tp_spilled *as;
+  int64_t *bytes, *load, arena, total;
+} tp_places;
 typedef void tp_atplaces(void *ud, const tp_places *p);
-bool tp_exec_places(const tp_exec *x, const int64_t *env, tp_atplaces *fn, void *ud);  /* calls fn once; false: out of memory, or too many bytes */
+/* calls fn once; false: out of memory, or too many bytes */
+bool tp_exec_places(const tp_exec *x, const int64_t *env, tp_atplaces *fn, void *ud);
 #endif

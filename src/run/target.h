@@ -1,26 +1,45 @@
 /* What a target sees of a plan that runs, and what it gives: the functions of regions.
  *
- * A run makes each region ready once: every expression becomes a tp_dx. When bounds change it binds: expressions over bounds become numbers, those over loop variables
- * become linear forms where they are ones, windows get extents and strides, kernels their loops. A region whose extents or strides mention loop variables (dynamic) is
- * bound again each time it runs. What is left for each execution are the offsets. */
+ * A run makes each region ready once: every expression becomes a tp_dx. When bounds change it
+ * binds: expressions over bounds become numbers, those over loop variables become linear forms
+ * where they are ones, windows get extents and strides, kernels their loops. A region whose extents
+ * or strides mention loop variables (dynamic) is bound again each time it runs. What is left for
+ * each execution are the offsets. */
 #ifndef TP_TARGET_H
 #define TP_TARGET_H
 #include "run/run.h"
 
 /* ---- windows (view.c) ---- */
-typedef struct tp_view { void *p; int rank; int64_t shape[TP_MAXRANK], stride[TP_MAXRANK]; } tp_view;     /* p at element 0 of the window; strides in elements; leading axes first */
+/* p at element 0 of the window; strides in elements; leading axes first */
+typedef struct tp_view {
+  void *p;
+  int rank;
+  int64_t shape[TP_MAXRANK], stride[TP_MAXRANK];
+} tp_view;
 int64_t tp_view_count(const tp_view *v);
 bool tp_view_dense(const tp_view *v);
-void tp_view_strides(tp_view *v);                              /* row major */
-int64_t tp_dense_strides(tp_view *v);                          /* row major, but axes that do not move still don't: elements that are one stay one. How many there are */
+void tp_view_strides(tp_view *v); /* row major */
+/* row major, but axes that do not move still don't: elements that are one stay one. How many there
+ * are */
+int64_t tp_dense_strides(tp_view *v);
 tp_view tp_view_part(const tp_view *v, int axis, int64_t lo, int64_t n, int size);
-tp_view tp_view_spatial(const tp_view *v, int nlead);           /* without the leading axes */
-tp_view tp_view_dense_as(const tp_view *like, void *p);        /* of that shape, over dense elements */
+tp_view tp_view_spatial(const tp_view *v, int nlead); /* without the leading axes */
+/* of that shape, over dense elements */
+tp_view tp_view_dense_as(const tp_view *like, void *p);
 
 /* ---- expressions (expr.c) ---- value = c + sum of coef * env[sym], or tp_ix_evalq */
-typedef struct tp_dxterm { int64_t coef; int sym; } tp_dxterm;
-typedef struct tp_dx { const tp_ix *e; bool var, generic; int n; int64_t c; tp_dxterm *t; } tp_dx;
-tp_dx tp_dx_new(tp_arena *a, const tp_ix *e);                  /* NULL is 0 */
+typedef struct tp_dxterm {
+  int64_t coef;
+  int sym;
+} tp_dxterm;
+typedef struct tp_dx {
+  const tp_ix *e;
+  bool var, generic;
+  int n;
+  int64_t c;
+  tp_dxterm *t;
+} tp_dx;
+tp_dx tp_dx_new(tp_arena *a, const tp_ix *e); /* NULL is 0 */
 void tp_dx_bind(tp_dx *d, const int64_t *env);
 static inline int64_t tp_dx_get(const tp_dx *d, const int64_t *env) {
   if (d->generic) return tp_ix_evalq(d->e, env);
@@ -30,78 +49,123 @@ static inline int64_t tp_dx_get(const tp_dx *d, const int64_t *env) {
 }
 
 /* ---- operands (resolve.c) ---- */
-typedef struct tp_dring { tp_dx idx, width, stride; int64_t w, s; } tp_dring;
+typedef struct tp_dring {
+  tp_dx idx, width, stride;
+  int64_t w, s;
+} tp_dring;
 typedef struct tp_dnd {
-  int buf; tp_dtype dtype; int size;            /* buf < 0: nobody wants this result */
-  tp_dx off; int nring, nlive; tp_dring *ring;  /* live: of width > 1, first */
-  int rank; tp_dx *shape, *stride;              /* the region's leading axes first */
-  bool ragged;                                  /* extents or strides mention loop variables */
-  int wrap; tp_dx wlo, wmod;                    /* axis of the view that lies on a ring; -1 */
-  tp_view v;                                    /* p: found anew by each execution */
+  int buf;
+  tp_dtype dtype;
+  int size; /* buf < 0: nobody wants this result */
+  tp_dx off;
+  int nring, nlive;
+  tp_dring *ring; /* live: of width > 1, first */
+  int rank;
+  tp_dx *shape, *stride; /* the region's leading axes first */
+  bool ragged;           /* extents or strides mention loop variables */
+  int wrap;
+  tp_dx wlo, wmod; /* axis of the view that lies on a ring; -1 */
+  tp_view v;       /* p: found anew by each execution */
 } tp_dnd;
 
 /* ---- regions ---- */
-/* next: the execution that is timed next. first, later: seconds of the first executions and of the nlater timed ones after them, without what the thread waited for a processor; most: the longest of these. away: what it had waited when the execution began that is timed. */
-typedef struct tp_clock { int64_t calls, next, nlater; double first, later, most, away; } tp_clock;
+/* next: the execution that is timed next. first, later: seconds of the first executions and of the
+ * nlater timed ones after them, without what the thread waited for a processor; most: the longest
+ * of these. away: what it had waited when the execution began that is timed. */
+typedef struct tp_clock {
+  int64_t calls, next, nlater;
+  double first, later, most, away;
+} tp_clock;
 typedef struct tp_dreg tp_dreg;
 typedef struct tp_watch tp_watch;
 struct tp_dreg {
   const tp_region *rg;
-  bool (*bind)(tp_exec *x, tp_dreg *r);         /* may be NULL */
+  bool (*bind)(tp_exec *x, tp_dreg *r); /* may be NULL */
   bool (*run)(tp_exec *x, tp_dreg *r);
-  int nin, nout, nnd, nlead, npoint;            /* npoint: axes that are dims */
-  tp_dnd *in, *out;                             /* one array: inputs, then outputs */
-  bool dynamic, wrapped, halved;                /* halved: what it makes in f32 goes on into a 16-bit float */
+  int nin, nout, nnd, nlead, npoint; /* npoint: axes that are dims */
+  tp_dnd *in, *out;                  /* one array: inputs, then outputs */
+  /* halved: what it makes in f32 goes on into a 16-bit float */
+  bool dynamic, wrapped, halved;
   tp_dx *lead, *leadlo, *ix, *coord;
   int pos;
   tp_clock *clock;
-  struct tp_watch *watch;                       /* of a region that is checked */
-  struct tp_later *later;                       /* of one that writes what another may put off */
-  void *k;                                      /* what its functions keep: tp_ew, tp_dcall, ... */
+  struct tp_watch *watch; /* of a region that is checked */
+  struct tp_later *later; /* of one that writes what another may put off */
+  void *k;                /* what its functions keep: tp_ew, tp_dcall, ... */
 };
 
 /* ---- the table ---- */
-typedef struct tp_speed { double bytes, flops; } tp_speed;      /* a second */
+typedef struct tp_speed {
+  double bytes, flops;
+} tp_speed; /* a second */
 struct tp_target {
-  bool (*open)(tp_exec *x);                     /* before any region is made */
-  void (*make)(tp_exec *x, tp_dreg *r);         /* gives a LOOP, OP or PINIT its functions */
-  bool (*ready)(tp_exec *x);                    /* all regions are made */
-  void (*close)(tp_exec *x);                    /* also where open failed, or never was */
-  bool (*alike)(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part);     /* both bound: does the part make the bits that the whole would make there? */
-  void (*copy)(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);        /* elements of one shape; either may lie on a ring */
-  void (*turn)(int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n);   /* rows x n elements: o[i * orow + j] = a[j * arow + i] */
-  const tp_speed *(*speed)(void);               /* what it can do at most: memory read and written, products of f32; 0: not known */
+  bool (*open)(tp_exec *x);             /* before any region is made */
+  void (*make)(tp_exec *x, tp_dreg *r); /* gives a LOOP, OP or PINIT its functions */
+  bool (*ready)(tp_exec *x);            /* all regions are made */
+  void (*close)(tp_exec *x);            /* also where open failed, or never was */
+  /* both bound: does the part make the bits that the whole would make there? */
+  bool (*alike)(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part);
+  /* elements of one shape; either may lie on a ring */
+  void (*copy)(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);
+  /* rows x n elements: o[i * orow + j] = a[j * arow + i] */
+  void (*turn)(
+      int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n);
+  /* what it can do at most: memory read and written, products of f32; 0: not known */
+  const tp_speed *(*speed)(void);
 };
 
 struct tp_exec {
-  const tp_plan *plan; const tp_target *target;
-  tp_arena a;                                   /* until it is freed */
-  struct tp_cpu *cpu;                           /* the target's own (cpu/kernels.h) */
-  tp_run *run; tp_error *err;                   /* of the run in progress */
-  int nsym; int64_t *env;                       /* of the cursor that runs */
-  int nbound; int *bound; bool bound_once;      /* ids of bounds */
-  char **base; int64_t *count;                  /* every buffer: its first element, its elements */
-  int nreg; tp_dreg **reg, **regat;             /* in order; by position */
-  int *written;                                 /* by buffer: position after which nothing writes it */
-  char *work, *workend;                         /* what is left of the region's work buffer */
-  char *room;                                   /* of a thread of a team: where its regions work; else NULL */
-  struct tp_workers *workers;                   /* what runs beside this thread (team.c); NULL: nothing */
-  tp_dreg **due;                                /* by buffer: the copy into it that was put off; NULL: there are none such (newest.c) */
-  bool poison, running, cancelled, asking;      /* running: loop variables have their values; asking: what was put off is made */
-  struct tp_track *track;                       /* where what runs is noted; NULL: it is not (run/trace.c) */
-  double entered; bool timed;                   /* code with clocks: when what runs began, if anybody asks; it is timed */
-  double away, looked;                          /* seconds that this thread has not run, and when that was asked (run/profile.c) */
-  struct tp_store *mem; struct tp_flow *flow;   /* where buffers lie; where it stands (run/priv.h) */
+  const tp_plan *plan;
+  const tp_target *target;
+  tp_arena a;         /* until it is freed */
+  struct tp_cpu *cpu; /* the target's own (cpu/kernels.h) */
+  tp_run *run;
+  tp_error *err; /* of the run in progress */
+  int nsym;
+  int64_t *env; /* of the cursor that runs */
+  int nbound;
+  int *bound;
+  bool bound_once; /* ids of bounds */
+  char **base;
+  int64_t *count; /* every buffer: its first element, its elements */
+  int nreg;
+  tp_dreg **reg, **regat; /* in order; by position */
+  /* by buffer: position after which nothing writes it */
+  int *written;
+  char *work, *workend; /* what is left of the region's work buffer */
+  /* of a thread of a team: where its regions work; else NULL */
+  char *room;
+  /* what runs beside this thread (team.c); NULL: nothing */
+  struct tp_workers *workers;
+  /* by buffer: the copy into it that was put off; NULL: there are none such (newest.c) */
+  tp_dreg **due;
+  /* running: loop variables have their values; asking: what was put off is made */
+  bool poison, running, cancelled, asking;
+  /* where what runs is noted; NULL: it is not (run/trace.c) */
+  struct tp_track *track;
+  /* code with clocks: when what runs began, if anybody asks; it is timed */
+  double entered;
+  bool timed;
+  /* seconds that this thread has not run, and when that was asked (run/profile.c) */
+  double away, looked;
+  /* where buffers lie; where it stands (run/priv.h) */
+  struct tp_store *mem;
+  struct tp_flow *flow;
 };
 
-/* "class: 'h' at t = 3: text". lead: place of the point along the leading axes, nlead of them; tp_rfail knows none. axis: place along the axes of rg->along. */
+/* "class: 'h' at t = 3: text". lead: place of the point along the leading axes, nlead of them;
+ * tp_rfail knows none. axis: place along the axes of rg->along. */
 bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
-bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code, const char *fmt, ...) TP_PRINTF(5, 6);
-bool tp_rfail_on(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis, tp_code code, const char *fmt, ...) TP_PRINTF(6, 7);
+bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code, const char *fmt,
+    ...) TP_PRINTF(5, 6);
+bool tp_rfail_on(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis,
+    tp_code code, const char *fmt, ...) TP_PRINTF(6, 7);
 /* Integers that have no value: TP_K_DIVZERO, TP_K_NEGPOW, or 3: the least or greatest of none. */
 bool tp_rfault(tp_exec *x, const tp_dreg *r, const int64_t *lead, int what);
-bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r);          /* false: the run ends at this region without an error */
-/* Aligned memory until the region ends, in its work buffer; NULL (and the error filled): none left. */
+/* false: the run ends at this region without an error */
+bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r);
+/* Aligned memory until the region ends, in its work buffer; NULL (and the error filled): none left.
+ */
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size);
 
 /* The operand's place for this execution. */

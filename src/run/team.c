@@ -1,8 +1,10 @@
 /* team.c: threads that go through a part of the plan together (plan/team.c).
  *
- * Each has an exec of its own: the regions that are cut, made and bound again for its share of an axis, blocks to work in, and a copy of the variables, taken where a team begins.
- * Everything else (buffers, instructions) is that of the run. The first is the thread that runs: its variables are the run's, and it alone runs what is not cut. What it finds, an error
- * or that the run is cancelled, ends the others at their next region. */
+ * Each has an exec of its own: the regions that are cut, made and bound again for its share of an
+ * axis, blocks to work in, and a copy of the variables, taken where a team begins. Everything else
+ * (buffers, instructions) is that of the run. The first is the thread that runs: its variables are
+ * the run's, and it alone runs what is not cut. What it finds, an error or that the run is
+ * cancelled, ends the others at their next region. */
 #include "run/priv.h"
 
 /* ---- making ---- */
@@ -78,16 +80,20 @@ void tp_workers_rest(tp_exec *x) {
 static int64_t room_of_one(const tp_workers *all, const int64_t *bytes) {
   int64_t most = 0;
   for (int pos = 0; pos < all->x->plan->npos; pos++)
-    if (is_cut(all->teams, pos) && all->teams->leaf[pos]->rg->work) most = TP_MAX(most, bytes[all->teams->leaf[pos]->rg->work->id]);
+    if (is_cut(all->teams, pos) && all->teams->leaf[pos]->rg->work)
+      most = TP_MAX(most, bytes[all->teams->leaf[pos]->rg->work->id]);
   return most;
 }
 
-int64_t tp_workers_room(const tp_exec *x, const int64_t *bytes) { return x->workers ? tp_times_bytes(room_of_one(x->workers, bytes), x->workers->n) : 0; }
+int64_t tp_workers_room(const tp_exec *x, const int64_t *bytes) {
+  return x->workers ? tp_times_bytes(room_of_one(x->workers, bytes), x->workers->n) : 0;
+}
 
 /* At the end of the arena. */
 static void place_workers(tp_exec *x) {
   int64_t each = room_of_one(x->workers, x->count);
-  for (int i = 0; i < x->workers->n; i++) x->workers->w[i].x.room = x->mem->arena + x->mem->total - each * (x->workers->n - i);
+  for (int i = 0; i < x->workers->n; i++)
+    x->workers->w[i].x.room = x->mem->arena + x->mem->total - each * (x->workers->n - i);
 }
 
 /* ---- binding ---- */
@@ -119,13 +125,22 @@ bool tp_workers_bind(tp_exec *x) {
   memset(all->alone, 0, sizeof *all->alone * (size_t)x->plan->npos);
   place_workers(x);
   for (int i = all->n - 1; i >= 0; i--)
-    if (!bind_worker(&all->w[i])) { *x->err = all->w[i].err; return false; }
+    if (!bind_worker(&all->w[i])) {
+      *x->err = all->w[i].err;
+      return false;
+    }
   return tp_team_judge(all) || tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
 }
 
 /* ---- running ---- */
 
-typedef struct { tp_workers *all; const tp_inst *from; int id; tp_native *fn; bool ok; } team_job;
+typedef struct {
+  tp_workers *all;
+  const tp_inst *from;
+  int id;
+  tp_native *fn;
+  bool ok;
+} team_job;
 
 static bool cut_leaf(tp_worker *w, int pos) {
   tp_dreg *r = w->x.regat[pos];
@@ -156,7 +171,8 @@ static bool fails(tp_worker *w, int pos, bool alone) {
 
 static bool team_leaf(tp_worker *w, int pos) {
   tp_workers *all = w->all;
-  bool cut = w->x.regat[pos] && !all->alone[pos], ok = cut ? cut_leaf(w, pos) : w->who || tp_dreg_run(all->x, all->x->regat[pos]);
+  bool cut = w->x.regat[pos] && !all->alone[pos],
+       ok = cut ? cut_leaf(w, pos) : w->who || tp_dreg_run(all->x, all->x->regat[pos]);
   return ok || fails(w, pos, !cut);
 }
 
@@ -173,7 +189,8 @@ static int host_meet(void *exec) { return !tp_crew_meet(((tp_worker *)exec)->all
 
 static int host_cancelled(void *exec, int pos) {
   tp_worker *w = exec;
-  bool over = w->who ? __atomic_load_n(&w->all->over, __ATOMIC_RELAXED) : tp_native_cancelled(w->all->x, pos);
+  bool over = w->who ? __atomic_load_n(&w->all->over, __ATOMIC_RELAXED)
+                     : tp_native_cancelled(w->all->x, pos);
   if (over && !w->who) fails(w, pos, true);
   return over;
 }
@@ -199,9 +216,23 @@ static void host_leave(void *exec, int pos, int loop) {
 static bool run_native(tp_worker *w, const team_job *j) {
   static const unsigned char goes_on;
   const tp_run *run = w->all->x->run;
-  const volatile unsigned char *cancel = w->who ? (const volatile unsigned char *)&w->all->over : run->cancel ? (const volatile unsigned char *)run->cancel : &goes_on;
-  tp_host h = { .env = w->x.env, .base = w->x.base, .cancel = cancel, .exec = w, .leaf = host_leaf, .cancelled = host_cancelled, .fault = host_fault, .seed = run->seed,
-                .turn = w->x.target->turn, .who = w->who, .meets = w->all->meets, .meet = host_meet, .enter = host_enter, .leave = host_leave };
+  const volatile unsigned char *cancel = w->who ? (const volatile unsigned char *)&w->all->over
+      : run->cancel                             ? (const volatile unsigned char *)run->cancel
+                                                : &goes_on;
+  tp_host h = { .env = w->x.env,
+    .base = w->x.base,
+    .cancel = cancel,
+    .exec = w,
+    .leaf = host_leaf,
+    .cancelled = host_cancelled,
+    .fault = host_fault,
+    .seed = run->seed,
+    .turn = w->x.target->turn,
+    .who = w->who,
+    .meets = w->all->meets,
+    .meet = host_meet,
+    .enter = host_enter,
+    .leave = host_leave };
   return !j->fn(&h);
 }
 
@@ -217,7 +248,9 @@ static void work(void *ud, int who) {
   w->x.cancelled = false;
   w->x.track = !x->track ? NULL : who ? &w->track : x->track;
   double from = x->track ? tp_now() : 0;
-  bool ok = j->fn ? run_native(w, j) : tp_flow_through(&w->x, j->from, x->flow->inst + j->from->beyond, meet_at_leaf, w);
+  bool ok = j->fn
+      ? run_native(w, j)
+      : tp_flow_through(&w->x, j->from, x->flow->inst + j->from->beyond, meet_at_leaf, w);
   if (!ok) tp_crew_stop(all->crew);
   if (w->x.track && (who || j->from)) tp_track_stand(&w->x, who ? NULL : j->from);
   tp_track_put(&w->x, TP_EV_TEAM, j->id, from);
@@ -228,7 +261,8 @@ static bool ended(tp_workers *all) {
   const tp_worker *first = NULL;
   all->x->cancelled |= all->w[0].x.cancelled;
   for (int i = 0; i < all->n && !all->x->cancelled; i++)
-    if (all->w[i].err.code && (!first || tp_flow_before(all->x, &all->w[i].at, &first->at))) first = &all->w[i];
+    if (all->w[i].err.code && (!first || tp_flow_before(all->x, &all->w[i].at, &first->at)))
+      first = &all->w[i];
   if (first) *all->x->err = first->err;
   return false;
 }
@@ -248,10 +282,13 @@ static bool has_crew(tp_workers *all) {
   return all->crew;
 }
 
-static bool may_share(const tp_exec *x) { return x->workers && !x->flow->split && !x->poison && !x->mem->map && !x->mem->alone; }
+static bool may_share(const tp_exec *x) {
+  return x->workers && !x->flow->split && !x->poison && !x->mem->map && !x->mem->alone;
+}
 
 bool tp_team_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
-  return i->team && may_share(x) && !g->until && x->workers->works[i->team - 1] && !tp_run_ends(x->run) && has_crew(x->workers);
+  return i->team && may_share(x) && !g->until && x->workers->works[i->team - 1] &&
+      !tp_run_ends(x->run) && has_crew(x->workers);
 }
 
 bool tp_team_run(tp_exec *x, const tp_inst *i, bool *ok) {
@@ -264,7 +301,9 @@ int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h) {
   tp_exec *x = exec;
   tp_workers *all = x->workers;
   bool ok;
-  if (may_share(x) && all->works[id] && has_crew(all) && run_job(all, &(team_job){ .all = all, .fn = fn, .id = id }, &ok)) return !ok;
+  if (may_share(x) && all->works[id] && has_crew(all) &&
+      run_job(all, &(team_job){ .all = all, .fn = fn, .id = id }, &ok))
+    return !ok;
   put_shares(x->plan->teams, x->env, 0, 1);
   return fn(h);
 }

@@ -1,5 +1,8 @@
-/* trace.c: what ran when, for chrome://tracing and Perfetto. A thread that runs a plan has a track: events of regions, compiled parts, what threads share, loops and their iterations, noted when they
- * end. The first few of a function are always noted, so that a trace may be asked for after a run; who asks gets many of what runs later. Of what is inside of compiled parts there are events where code has clocks (native.c). */
+/* trace.c: what ran when, for chrome://tracing and Perfetto. A thread that runs a plan has a track:
+ * events of regions, compiled parts, what threads share, loops and their iterations, noted when
+ * they end. The first few of a function are always noted, so that a trace may be asked for after a
+ * run; who asks gets many of what runs later. Of what is inside of compiled parts there are events
+ * where code has clocks (native.c). */
 #include "run/priv.h"
 #include "io/io.h"
 
@@ -19,7 +22,8 @@ void tp_track_free(tp_track *t) {
 
 static bool has_room(tp_track *t) {
   if (t->n < t->room) return true;
-  int room = TP_MAX(2 * t->room, TP_TUNE_TRACE_FIRST + 4 * TP_TRACK_DEEP);     /* loops may end, twice over */
+  /* loops may end, twice over */
+  int room = TP_MAX(2 * t->room, TP_TUNE_TRACE_FIRST + 4 * TP_TRACK_DEEP);
   tp_event *v = tp_realloc(t->v, sizeof *v * (size_t)room);
   if (!v) return false;
   t->v = v;
@@ -68,7 +72,9 @@ static int loops_around(const tp_exec *x, const tp_inst *i, int *loop) {
 void tp_track_stand(tp_exec *x, const tp_inst *i) {
   tp_track *t = x->track;
   int loop[TP_TRACK_DEEP], n = loops_around(x, i, loop), same = 0;
-  while (same < n && same < t->nopen && t->open[same].loop == loop[same] && t->open[same].value == x->env[x->flow->inst[loop[same]].var]) same++;
+  while (same < n && same < t->nopen && t->open[same].loop == loop[same] &&
+      t->open[same].value == x->env[x->flow->inst[loop[same]].var])
+    same++;
   if (same == n && same == t->nopen) return;
   double now = tp_now();
   bool turns = same < n && same < t->nopen && t->open[same].loop == loop[same];
@@ -80,7 +86,8 @@ void tp_track_stand(tp_exec *x, const tp_inst *i) {
     o->turned = now;
     same++;
   }
-  for (; same < n; same++) t->open[t->nopen++] = (tp_open){ loop[same], x->env[x->flow->inst[loop[same]].var], now, now };
+  for (; same < n; same++)
+    t->open[t->nopen++] = (tp_open){ loop[same], x->env[x->flow->inst[loop[same]].var], now, now };
   if (t->n >= t->most) end_track(x);
 }
 
@@ -88,10 +95,15 @@ void tp_track_stand(tp_exec *x, const tp_inst *i) {
 
 /* What is no text in UTF-8 is a question mark. */
 static int utf8_length(const unsigned char *s) {
-  int n = *s < 0x80 ? 1 : *s >= 0xc2 && *s < 0xe0 ? 2 : *s >= 0xe0 && *s < 0xf0 ? 3 : *s >= 0xf0 && *s < 0xf5 ? 4 : 0;
+  int n = *s < 0x80             ? 1
+      : *s >= 0xc2 && *s < 0xe0 ? 2
+      : *s >= 0xe0 && *s < 0xf0 ? 3
+      : *s >= 0xf0 && *s < 0xf5 ? 4
+                                : 0;
   for (int k = 1; k < n; k++)
     if ((s[k] & 0xc0) != 0x80) return 0;
-  bool longer = (*s == 0xe0 && s[1] < 0xa0) || (*s == 0xf0 && s[1] < 0x90), none = (*s == 0xed && s[1] >= 0xa0) || (*s == 0xf4 && s[1] >= 0x90);
+  bool longer = (*s == 0xe0 && s[1] < 0xa0) || (*s == 0xf0 && s[1] < 0x90),
+       none = (*s == 0xed && s[1] >= 0xa0) || (*s == 0xf4 && s[1] >= 0x90);
   return longer || none ? 0 : n;
 }
 
@@ -107,8 +119,17 @@ static void put_escaped(tp_buf *b, const char *text) {
 }
 
 /* What is written of each event of a thing. An iteration's name goes on with its number. */
-typedef struct { const char *name, *rest; } event_label;
-typedef struct { const tp_exec *x; tp_arena a; tp_counted *at; event_label *region, *loop, *part, *team; tp_part *parts; int nparts; } event_labels;
+typedef struct {
+  const char *name, *rest;
+} event_label;
+typedef struct {
+  const tp_exec *x;
+  tp_arena a;
+  tp_counted *at;
+  event_label *region, *loop, *part, *team;
+  tp_part *parts;
+  int nparts;
+} event_labels;
 
 static const char *escaped(tp_arena *a, const char *text) {
   tp_buf b;
@@ -117,10 +138,13 @@ static const char *escaped(tp_arena *a, const char *text) {
   return tp_buf_give(a, &b);
 }
 
-static event_label new_label(event_labels *l, const char *kind, const char *name, const char *tensor, tp_pos pos, tp_counted c) {
+static event_label new_label(event_labels *l, const char *kind, const char *name,
+    const char *tensor, tp_pos pos, tp_counted c) {
   const char *what = tensor ? tp_printf(&l->a, "\"tensor\":\"%s\",", escaped(&l->a, tensor)) : "";
-  const char *line = pos.file ? tp_printf(&l->a, "\"line\":\"%s:%d\",", escaped(&l->a, pos.file), pos.line) : "";
-  const char *rest = tp_printf(&l->a, "\"cat\":\"%s\",\"args\":{%s%s\"bytes\":%.0f,\"flops\":%.0f}", kind, what, line, c.bytes, c.flops);
+  const char *line =
+      pos.file ? tp_printf(&l->a, "\"line\":\"%s:%d\",", escaped(&l->a, pos.file), pos.line) : "";
+  const char *rest = tp_printf(&l->a, "\"cat\":\"%s\",\"args\":{%s%s\"bytes\":%.0f,\"flops\":%.0f}",
+      kind, what, line, c.bytes, c.flops);
   return (event_label){ escaped(&l->a, name), rest };
 }
 
@@ -130,7 +154,8 @@ static event_label region_label(event_labels *l, const tp_dreg *r) {
   tp_buf b;
   tp_buf_init(&b);
   tp_profile_work(&b, r->rg);
-  return new_label(l, "leaf", tp_buf_give(&l->a, &b), tp_profile_name(l->x, r->rg), r->rg->pos, (tp_counted){ .bytes = c->bytes / n, .flops = c->flops / n });
+  return new_label(l, "leaf", tp_buf_give(&l->a, &b), tp_profile_name(l->x, r->rg), r->rg->pos,
+      (tp_counted){ .bytes = c->bytes / n, .flops = c->flops / n });
 }
 
 tp_pos tp_pnode_line(const tp_pnode *x) {
@@ -140,7 +165,8 @@ tp_pos tp_pnode_line(const tp_pnode *x) {
 }
 
 /* Neighbours in the plan, gone through once. */
-static event_label label_of(event_labels *l, const char *kind, const char *name, int n, const tp_pnode *const *v) {
+static event_label label_of(
+    event_labels *l, const char *kind, const char *name, int n, const tp_pnode *const *v) {
   tp_counted all = { 0 }, *at = TP_NEWN(&l->a, tp_counted, l->x->plan->npos + 1);
   int64_t turns;
   for (int k = 0; k < n; k++) {
@@ -154,7 +180,8 @@ static void label_loops(event_labels *l) {
   const tp_flow *f = l->x->flow;
   l->loop = TP_NEWN(&l->a, event_label, f->ninst + 1);
   for (int i = 0; i < f->ninst; i++)
-    if (f->inst[i].op == TP_I_FOR) l->loop[i] = label_of(l, "loop", f->inst[i].node->var->name, 1, &f->inst[i].node);
+    if (f->inst[i].op == TP_I_FOR)
+      l->loop[i] = label_of(l, "loop", f->inst[i].node->var->name, 1, &f->inst[i].node);
 }
 
 static void label_teams(event_labels *l, const tp_teams *t) {
@@ -176,25 +203,38 @@ static void label_all(event_labels *l) {
   label_loops(l);
   l->nparts = x->flow->partclock ? tp_plan_parts(x->plan, &l->a, &l->parts) : 0;
   l->part = TP_NEWN(&l->a, event_label, l->nparts + 1);
-  for (int i = 0; i < l->nparts; i++) l->part[i] = label_of(l, "part", tp_printf(&l->a, "native code, part %d", i), l->parts[i].n, l->parts[i].node);
+  for (int i = 0; i < l->nparts; i++)
+    l->part[i] = label_of(
+        l, "part", tp_printf(&l->a, "native code, part %d", i), l->parts[i].n, l->parts[i].node);
   label_teams(l, x->plan->teams);
 }
 
 /* Of integers differences are exact: what lies inside stays inside. */
-static int64_t nanoseconds(const event_labels *l, double at) { return (int64_t)((at - l->x->flow->track.origin) * 1e9); }
+static int64_t nanoseconds(const event_labels *l, double at) {
+  return (int64_t)((at - l->x->flow->track.origin) * 1e9);
+}
 
 static void write_event(FILE *f, const event_labels *l, int thread, const tp_event *e) {
-  const event_label *by[] = { [TP_EV_LEAF] = l->region, [TP_EV_LOOP] = l->loop, [TP_EV_ITERATION] = l->loop, [TP_EV_PART] = l->part, [TP_EV_TEAM] = l->team };
+  const event_label *by[] = { [TP_EV_LEAF] = l->region,
+    [TP_EV_LOOP] = l->loop,
+    [TP_EV_ITERATION] = l->loop,
+    [TP_EV_PART] = l->part,
+    [TP_EV_TEAM] = l->team };
   const event_label *is = &by[e->kind][e->id];
   fprintf(f, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":", thread);
   int64_t from = nanoseconds(l, e->from), to = nanoseconds(l, e->to);
-  fprintf(f, "%lld.%03d,\"dur\":%lld.%03d,\"name\":\"%s", (long long)(from / 1000), (int)(from % 1000), (long long)((to - from) / 1000), (int)((to - from) % 1000), is->name);
-  if (e->kind == TP_EV_ITERATION) fprintf(f, " = %lld\",\"cat\":\"iteration\"}", (long long)e->value);
+  fprintf(f, "%lld.%03d,\"dur\":%lld.%03d,\"name\":\"%s", (long long)(from / 1000),
+      (int)(from % 1000), (long long)((to - from) / 1000), (int)((to - from) % 1000), is->name);
+  if (e->kind == TP_EV_ITERATION)
+    fprintf(f, " = %lld\",\"cat\":\"iteration\"}", (long long)e->value);
   else fprintf(f, "\",%s}", is->rest);
 }
 
 static void write_track(FILE *f, const event_labels *l, const tp_track *t, int thread) {
-  fprintf(f, "%s\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"thread %d\"}}", thread ? "," : "", thread, thread);
+  fprintf(f,
+      "%s\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":\"thread "
+      "%d\"}}",
+      thread ? "," : "", thread, thread);
   for (int i = 0; i < t->n; i++) write_event(f, l, thread, &t->v[i]);
 }
 
@@ -214,7 +254,8 @@ static bool write_trace(FILE *f, void *ud) {
 
 static void track_anew(tp_exec *x) {
   tp_track_begin(x->track = &x->flow->track, TP_TUNE_TRACE_MOST);
-  for (int i = 1; x->workers && i < x->workers->n; i++) tp_track_begin(&x->workers->w[i].track, TP_TUNE_TRACE_MOST);
+  for (int i = 1; x->workers && i < x->workers->n; i++)
+    tp_track_begin(&x->workers->w[i].track, TP_TUNE_TRACE_MOST);
 }
 
 bool tp_exec_trace(tp_exec *x, const char *path, tp_error *err) {

@@ -50,6 +50,7 @@ tp_view tp_view_dense_as(const tp_view *like, void *p) {
 
 tp_view tp_view_spatial(const tp_view *v, int nlead) {
   tp_view s = { .p = v->p, .rank = v->rank - nlead };
-  for (int i = 0; i < s.rank; i++) s.shape[i] = v->shape[nlead + i], s.stride[i] = v->stride[nlead + i];
+  for (int i = 0; i < s.rank; i++)
+    s.shape[i] = v->shape[nlead + i], s.stride[i] = v->stride[nlead + i];
   return s;
 }

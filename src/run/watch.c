@@ -1,15 +1,20 @@
-/* watch.c: regions that are checked: what one has made is looked at when it is done, and NaN or infinity that arose there ends the run. Only such regions come here
- * (tp_dreg_new), so that the others pay nothing. */
+/* watch.c: regions that are checked: what one has made is looked at when it is done, and NaN or
+ * infinity that arose there ends the run. Only such regions come here (tp_dreg_new), so that the
+ * others pay nothing. */
 #include "run/priv.h"
 #include "kern/made.h"
 #include <math.h>
 
-/* kept: inputs that the run may write over, and the result of an accumulation, as they were before; dense. */
+/* kept: inputs that the run may write over, and the result of an accumulation, as they were before;
+ * dense. */
 struct tp_watch {
   bool (*run)(tp_exec *, tp_dreg *);
-  char **kept; size_t *room;                    /* by operand */
-  int nin; const tp_micro *micro;               /* the operator's operands; what an elementwise region does, NULL: the region's operator */
-  uint64_t *cell;                               /* numbers among them */
+  char **kept;
+  size_t *room; /* by operand */
+  /* the operator's operands; what an elementwise region does, NULL: the region's operator */
+  int nin;
+  const tp_micro *micro;
+  uint64_t *cell; /* numbers among them */
 };
 
 /* ---- what was there before ---- */
@@ -70,7 +75,8 @@ static tp_lens number_of(const tp_micro *m, uint64_t *cell) {
 static tp_lens source_of(const tp_dreg *r, int k, const int64_t *lead) {
   const tp_watch *w = r->watch;
   int i = w->micro ? w->micro->in[k] : k;
-  tp_lens l = i < r->nin ? lens_of(r, i, lead, is_written(r, i)) : number_of(&r->rg->micro[i - r->nin], &w->cell[k]);
+  tp_lens l = i < r->nin ? lens_of(r, i, lead, is_written(r, i))
+                         : number_of(&r->rg->micro[i - r->nin], &w->cell[k]);
   if (k < r->rg->nsaid) l.name = tp_who_name(&r->rg->said[k]);
   return l;
 }
@@ -99,7 +105,8 @@ static bool look_at(tp_exec *x, tp_dreg *r, int o, const int64_t *lead) {
   int axes[TP_MAXRANK];
   tp_how a;
   for (int k = 0; k < w->nin; k++) in[k] = source_of(r, k, lead);
-  tp_made m = { w->micro ? w->micro->op : tp_region_op(r->rg), &r->rg->how, w->nin, o, in, lens_of(r, r->nin + o, lead, false) };
+  tp_made m = { w->micro ? w->micro->op : tp_region_op(r->rg), &r->rg->how, w->nin, o, in,
+    lens_of(r, r->nin + o, lead, false) };
   if (r->rg->sums) as_reduction(r, &m, &a, axes);
   if (!tp_made_find(&m, at)) return true;
   tp_buf b;
@@ -123,9 +130,15 @@ static bool look(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
-/* ---- an accumulation: what was there, and what is added to one element at all places along the leading axes that do not move it ---- */
+/* ---- an accumulation: what was there, and what is added to one element at all places along the
+ * leading axes that do not move it ---- */
 
-typedef struct terms { int64_t n; bool finite; tp_dtype d[TP_TOLD]; double v[TP_TOLD]; } terms;
+typedef struct terms {
+  int64_t n;
+  bool finite;
+  tp_dtype d[TP_TOLD];
+  double v[TP_TOLD];
+} terms;
 
 static void take_term(terms *t, tp_dtype d, double v) {
   t->finite &= isfinite(v);
@@ -148,7 +161,8 @@ static void take_terms(const tp_dreg *r, const int64_t *at, terms *t) {
   tp_walk w;
   for (tp_walk_start(&w, r->nlead, shape); w.ok; tp_walk_next(&w)) {
     for (int k = 0; k < v->rank; k++) place[k] = r->rg->sums >> k & 1 ? w.at[k] : at[k];
-    if (r->nin < 2 || element(r, 1, place)) take_term(t, r->in[0].dtype, element(r, 0, place));       /* rows that go on */
+    /* rows that go on */
+    if (r->nin < 2 || element(r, 1, place)) take_term(t, r->in[0].dtype, element(r, 0, place));
   }
 }
 
@@ -156,7 +170,8 @@ static bool tell_sum(tp_exec *x, tp_dreg *r, const int64_t *at, const terms *t) 
   int along = __builtin_popcount(r->rg->along), skip = r->npoint + along;
   tp_lens l = lens_of(r, r->nin, at, false);
   l.rank -= along;
-  for (int k = 0; k < along; k++) l.data = (const char *)l.data + at[r->npoint + k] * l.stride[k] * r->out[0].size;
+  for (int k = 0; k < along; k++)
+    l.data = (const char *)l.data + at[r->npoint + k] * l.stride[k] * r->out[0].size;
   memmove(l.shape, l.shape + along, sizeof *l.shape * (size_t)l.rank);
   memmove(l.stride, l.stride + along, sizeof *l.stride * (size_t)l.rank);
   tp_buf b;
@@ -172,7 +187,8 @@ static bool look_sum(tp_exec *x, tp_dreg *r) {
   tp_lens all = lens_of(r, r->nin, NULL, false), old = lens_of(r, r->nin, NULL, true);
   int64_t shape[TP_MAXRANK];
   if (tp_lens_finite(&all)) return true;
-  for (int k = 0; k < d->v.rank; k++) shape[k] = r->rg->sums >> k & 1 ? TP_MIN(d->v.shape[k], 1) : d->v.shape[k];
+  for (int k = 0; k < d->v.rank; k++)
+    shape[k] = r->rg->sums >> k & 1 ? TP_MIN(d->v.shape[k], 1) : d->v.shape[k];
   tp_walk w;
   for (tp_walk_start(&w, d->v.rank, shape); w.ok; tp_walk_next(&w)) {
     if (tp_lens_finite_at(&all, w.at) || !tp_lens_finite_at(&old, w.at)) continue;

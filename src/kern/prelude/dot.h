@@ -7,8 +7,10 @@
     for (int l = 0; l < lanes; l++) r[l] = 0; \
     for (; p + lanes <= k; p += lanes) \
       for (int l = 0; l < lanes; l++) r[l] = tp_mad_##sfx(x[p + l], y[p + l], r[l]); \
-    for (int l = 0; p < k && l < lanes; l++) r[l] = l < k - p ? tp_mad_##sfx(x[p + l], y[p + l], r[l]) : r[l] + 0; \
-    for (int h = lanes / 2; h; h /= 2) for (int l = 0; l < h; l++) r[l] += r[l + h]; \
+    for (int l = 0; p < k && l < lanes; l++) \
+      r[l] = l < k - p ? tp_mad_##sfx(x[p + l], y[p + l], r[l]) : r[l] + 0; \
+    for (int h = lanes / 2; h; h /= 2) \
+      for (int l = 0; l < h; l++) r[l] += r[l + h]; \
     return r[0]; \
   }
 TP_DOT(f32, float, 16)

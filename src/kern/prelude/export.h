@@ -1,58 +1,72 @@
 /* > base */
-/* What exported code calls where an operator is no loop: C99 over the rest of the prelude. Windows are strided; what does not depend on speed goes by element and dtype.
- * A line "> name" begins a section, and a program has those that it uses. TPX_RANK, the most axes of a window, comes before. A function that is not 0 ends the run. */
+/* What exported code calls where an operator is no loop: C99 over the rest of the prelude. Windows
+ * are strided; what does not depend on speed goes by element and dtype. A line "> name" begins a
+ * section, and a program has those that it uses. TPX_RANK, the most axes of a window, comes before.
+ * A function that is not 0 ends the run. */
 enum { TPX_BOOL, TPX_U8, TPX_I32, TPX_I64, TPX_F16, TPX_BF16, TPX_F32, TPX_F64 };
 enum { TPX_FAULT_INDEX = 4, TPX_FAULT_RANGE, TPX_FAULT_NOTHING, TPX_FAULT_ACTION, TPX_FAULT_CALL };
 
-/* p: the first element; NULL: nobody wants it. Index j of axis wrap lies at ((lo + j) mod m) strides; m 0: none does. */
-typedef struct tpx_window { char *p; int type, rank; int64_t n[TPX_RANK], s[TPX_RANK]; int wrap; int64_t lo, m; } tpx_window;
+/* p: the first element; NULL: nobody wants it. Index j of axis wrap lies at ((lo + j) mod m)
+ * strides; m 0: none does. */
+typedef struct tpx_window {
+  char *p;
+  int type, rank;
+  int64_t n[TPX_RANK], s[TPX_RANK];
+  int wrap;
+  int64_t lo, m;
+} tpx_window;
 
-TP_FN int64_t tpx_size(int type) { return type < TPX_I32 ? 1 : type == TPX_I32 || type == TPX_F32 ? 4 : type == TPX_I64 || type == TPX_F64 ? 8 : 2; }
+TP_FN int64_t tpx_size(int type) {
+  return type < TPX_I32                    ? 1
+      : type == TPX_I32 || type == TPX_F32 ? 4
+      : type == TPX_I64 || type == TPX_F64 ? 8
+                                           : 2;
+}
 TP_FN int tpx_is_float(int type) { return type >= TPX_F16; }
 
 TP_FN double tpx_get(int type, const char *p, int64_t i) {
   switch (type) {
-    case TPX_BOOL: return ((const tpx_u8 *)p)[i] != 0;
-    case TPX_U8: return ((const tpx_u8 *)p)[i];
-    case TPX_I32: return ((const tpx_i32 *)p)[i];
-    case TPX_I64: return (double)((const tpx_i64 *)p)[i];
-    case TPX_F16: return (double)tp_load_f16(((const tpx_f16 *)p)[i]);
-    case TPX_BF16: return (double)tp_load_bf16(((const tpx_bf16 *)p)[i]);
-    case TPX_F32: return (double)((const tpx_f32 *)p)[i];
-    default: return ((const tpx_f64 *)p)[i];
+  case TPX_BOOL: return ((const tpx_u8 *)p)[i] != 0;
+  case TPX_U8: return ((const tpx_u8 *)p)[i];
+  case TPX_I32: return ((const tpx_i32 *)p)[i];
+  case TPX_I64: return (double)((const tpx_i64 *)p)[i];
+  case TPX_F16: return (double)tp_load_f16(((const tpx_f16 *)p)[i]);
+  case TPX_BF16: return (double)tp_load_bf16(((const tpx_bf16 *)p)[i]);
+  case TPX_F32: return (double)((const tpx_f32 *)p)[i];
+  default: return ((const tpx_f64 *)p)[i];
   }
 }
 TP_FN int64_t tpx_geti(int type, const char *p, int64_t i) {
   switch (type) {
-    case TPX_BOOL: return ((const tpx_u8 *)p)[i] != 0;
-    case TPX_U8: return ((const tpx_u8 *)p)[i];
-    case TPX_I32: return ((const tpx_i32 *)p)[i];
-    case TPX_I64: return ((const tpx_i64 *)p)[i];
-    default: return tp_cast_f64_i64(tpx_get(type, p, i));
+  case TPX_BOOL: return ((const tpx_u8 *)p)[i] != 0;
+  case TPX_U8: return ((const tpx_u8 *)p)[i];
+  case TPX_I32: return ((const tpx_i32 *)p)[i];
+  case TPX_I64: return ((const tpx_i64 *)p)[i];
+  default: return tp_cast_f64_i64(tpx_get(type, p, i));
   }
 }
 TP_FN void tpx_put(int type, char *p, int64_t i, double v) {
   switch (type) {
-    case TPX_BOOL: ((tpx_u8 *)p)[i] = v != 0; break;
-    case TPX_U8: ((tpx_u8 *)p)[i] = tp_cast_f64_u8(v); break;
-    case TPX_I32: ((tpx_i32 *)p)[i] = tp_cast_f64_i32(v); break;
-    case TPX_I64: ((tpx_i64 *)p)[i] = tp_cast_f64_i64(v); break;
-    case TPX_F16: ((tpx_f16 *)p)[i] = tp_store_f16(tp_sticky_f32(v)); break;
-    case TPX_BF16: ((tpx_bf16 *)p)[i] = tp_store_bf16(tp_sticky_f32(v)); break;
-    case TPX_F32: ((tpx_f32 *)p)[i] = (float)v; break;
-    default: ((tpx_f64 *)p)[i] = v; break;
+  case TPX_BOOL: ((tpx_u8 *)p)[i] = v != 0; break;
+  case TPX_U8: ((tpx_u8 *)p)[i] = tp_cast_f64_u8(v); break;
+  case TPX_I32: ((tpx_i32 *)p)[i] = tp_cast_f64_i32(v); break;
+  case TPX_I64: ((tpx_i64 *)p)[i] = tp_cast_f64_i64(v); break;
+  case TPX_F16: ((tpx_f16 *)p)[i] = tp_store_f16(tp_sticky_f32(v)); break;
+  case TPX_BF16: ((tpx_bf16 *)p)[i] = tp_store_bf16(tp_sticky_f32(v)); break;
+  case TPX_F32: ((tpx_f32 *)p)[i] = (float)v; break;
+  default: ((tpx_f64 *)p)[i] = v; break;
   }
 }
 TP_FN void tpx_puti(int type, char *p, int64_t i, int64_t v) {
   switch (type) {
-    case TPX_BOOL: ((tpx_u8 *)p)[i] = v != 0; break;
-    case TPX_U8: ((tpx_u8 *)p)[i] = (uint8_t)v; break;
-    case TPX_I32: ((tpx_i32 *)p)[i] = (int32_t)(uint32_t)v; break;
-    case TPX_I64: ((tpx_i64 *)p)[i] = v; break;
-    case TPX_F16: ((tpx_f16 *)p)[i] = tp_store_f16((float)v); break;
-    case TPX_BF16: ((tpx_bf16 *)p)[i] = tp_store_bf16((float)v); break;
-    case TPX_F32: ((tpx_f32 *)p)[i] = (float)v; break;
-    default: ((tpx_f64 *)p)[i] = (double)v; break;
+  case TPX_BOOL: ((tpx_u8 *)p)[i] = v != 0; break;
+  case TPX_U8: ((tpx_u8 *)p)[i] = (uint8_t)v; break;
+  case TPX_I32: ((tpx_i32 *)p)[i] = (int32_t)(uint32_t)v; break;
+  case TPX_I64: ((tpx_i64 *)p)[i] = v; break;
+  case TPX_F16: ((tpx_f16 *)p)[i] = tp_store_f16((float)v); break;
+  case TPX_BF16: ((tpx_bf16 *)p)[i] = tp_store_bf16((float)v); break;
+  case TPX_F32: ((tpx_f32 *)p)[i] = (float)v; break;
+  default: ((tpx_f64 *)p)[i] = (double)v; break;
   }
 }
 
@@ -74,7 +88,8 @@ TP_FN int64_t tpx_place(int rank, const int64_t *at, const int64_t *s) {
 }
 TP_FN int64_t tpx_at(const tpx_window *w, const int64_t *at) {
   int64_t place = 0;
-  for (int i = 0; i < w->rank; i++) place += (w->m && w->wrap == i ? tp_ring_at(w->lo + at[i], w->m) : at[i]) * w->s[i];
+  for (int i = 0; i < w->rank; i++)
+    place += (w->m && w->wrap == i ? tp_ring_at(w->lo + at[i], w->m) : at[i]) * w->s[i];
   return place;
 }
 TP_FN int64_t tpx_count(const tpx_window *w) {
@@ -108,7 +123,8 @@ TP_FN tpx_window tpx_rest(const tpx_window *v, int first, const int64_t *at) {
 /* Of the same shape. Elements keep their bits where the types are the same. */
 TP_FN void tpx_copy(const tpx_window *o, const tpx_window *in) {
   int64_t at[TPX_RANK], size = tpx_size(o->type), last = o->rank - 1, row = 1;
-  int flat = o->rank && !o->m && !in->m && o->s[last] == 1 && in->s[last] == 1 && o->type == in->type;
+  int flat =
+      o->rank && !o->m && !in->m && o->s[last] == 1 && in->s[last] == 1 && o->type == in->type;
   if (flat) row = o->n[last];
   for (int go = tpx_first(o->rank, o->n, at); go; go = tpx_next(o->rank - flat, o->n, at)) {
     int64_t to = tpx_at(o, at), from = tpx_at(in, at);
@@ -118,7 +134,8 @@ TP_FN void tpx_copy(const tpx_window *o, const tpx_window *in) {
 }
 TP_FN void tpx_clear(const tpx_window *o) {
   int64_t at[TPX_RANK];
-  for (int go = tpx_first(o->rank, o->n, at); go; go = tpx_next(o->rank, o->n, at)) memset(o->p + tpx_at(o, at) * tpx_size(o->type), 0, (size_t)tpx_size(o->type));
+  for (int go = tpx_first(o->rank, o->n, at); go; go = tpx_next(o->rank, o->n, at))
+    memset(o->p + tpx_at(o, at) * tpx_size(o->type), 0, (size_t)tpx_size(o->type));
 }
 /* Room in working memory. */
 TP_FN char *tpx_room(char **work, int64_t bytes) {
@@ -165,12 +182,14 @@ TP_FN void tpx_narrow(const tpx_window *to, const tpx_window *wide) {
   if (to->p && wide->type != to->type) tpx_copy(to, wide);
 }
 /* > matmul */
-/* c (+)= a b, sums in the order of k, TP_DOT_BLOCK terms at a time, each term fused; axes before the last two along which c stays are summed too. Loads of 16-bit floats are f32. */
+/* c (+)= a b, sums in the order of k, TP_DOT_BLOCK terms at a time, each term fused; axes before
+ * the last two along which c stays are summed too. Loads of 16-bit floats are f32. */
 enum { TPX_STRIP = 64 };
-#define TPX_LOAD(x) (x)
+#define TPX_LOAD(x)       (x)
 #define TPX_MADI(a, b, c) ((a) * (b) + (c))
 #define TPX_MATRIX(name, C, S, in, load, mad) \
-  TP_FN void name(int64_t m, int64_t n, int64_t k, const in *a, const int64_t *sa, const in *b, const int64_t *sb, C *c, const int64_t *sc, int add) { \
+  TP_FN void name(int64_t m, int64_t n, int64_t k, const in *a, const int64_t *sa, const in *b, \
+      const int64_t *sb, C *c, const int64_t *sc, int add) { \
     S sum[TPX_STRIP]; \
     for (int64_t from = 0; from < k || (from == 0 && !add); from += TP_DOT_BLOCK) { \
       const int64_t to = k - from < TP_DOT_BLOCK ? k : from + TP_DOT_BLOCK; \
@@ -181,8 +200,11 @@ enum { TPX_STRIP = 64 };
           for (int64_t p = from; p < to; p++) { \
             const S x = (S)load(a[i * sa[0] + p * sa[1]]); \
             const in *y = b + p * sb[0] + j * sb[1]; \
-            if (sb[1] == 1) for (int64_t q = 0; q < some; q++) sum[q] = (S)mad(x, (S)load(y[q]), sum[q]); \
-            else for (int64_t q = 0; q < some; q++) sum[q] = (S)mad(x, (S)load(y[q * sb[1]]), sum[q]); \
+            if (sb[1] == 1) \
+              for (int64_t q = 0; q < some; q++) sum[q] = (S)mad(x, (S)load(y[q]), sum[q]); \
+            else \
+              for (int64_t q = 0; q < some; q++) \
+                sum[q] = (S)mad(x, (S)load(y[q * sb[1]]), sum[q]); \
           } \
           for (int64_t q = 0; q < some; q++) { \
             C *o = c + i * sc[0] + (j + q) * sc[1]; \
@@ -199,20 +221,24 @@ TPX_MATRIX(tpx_matrix_u8, tpx_u8, uint32_t, tpx_u8, TPX_LOAD, TPX_MADI)
 TPX_MATRIX(tpx_matrix_i32, tpx_i32, uint32_t, tpx_i32, TPX_LOAD, TPX_MADI)
 TPX_MATRIX(tpx_matrix_i64, tpx_i64, uint64_t, tpx_i64, TPX_LOAD, TPX_MADI)
 
-#define TPX_MATRIX_OF(sfx, C, in) tpx_matrix_##sfx(m, n, k, (const in *)a + pa, sa, (const in *)b + pb, sb, (C *)c + pc, v[2].s + r, add)
-TP_FN void tpx_matrices(int type, int64_t m, int64_t n, int64_t k, const tpx_window *v, int r, const int64_t *at, const int64_t *sa, const int64_t *sb, int add) {
+#define TPX_MATRIX_OF(sfx, C, in) \
+  tpx_matrix_##sfx( \
+      m, n, k, (const in *)a + pa, sa, (const in *)b + pb, sb, (C *)c + pc, v[2].s + r, add)
+TP_FN void tpx_matrices(int type, int64_t m, int64_t n, int64_t k, const tpx_window *v, int r,
+    const int64_t *at, const int64_t *sa, const int64_t *sb, int add) {
   const char *a = v[0].p, *b = v[1].p;
   char *c = v[2].p;
   int64_t pa = 0, pb = 0, pc = tpx_place(r, at, v[2].s);
-  for (int i = 0; i < r; i++) pa += v[0].n[i] == 1 ? 0 : at[i] * v[0].s[i], pb += v[1].n[i] == 1 ? 0 : at[i] * v[1].s[i];
+  for (int i = 0; i < r; i++)
+    pa += v[0].n[i] == 1 ? 0 : at[i] * v[0].s[i], pb += v[1].n[i] == 1 ? 0 : at[i] * v[1].s[i];
   switch (type) {
-    case TPX_F16: TPX_MATRIX_OF(f16, tpx_f32, tpx_f16); break;
-    case TPX_BF16: TPX_MATRIX_OF(bf16, tpx_f32, tpx_bf16); break;
-    case TPX_F32: TPX_MATRIX_OF(f32, tpx_f32, tpx_f32); break;
-    case TPX_F64: TPX_MATRIX_OF(f64, tpx_f64, tpx_f64); break;
-    case TPX_I32: TPX_MATRIX_OF(i32, tpx_i32, tpx_i32); break;
-    case TPX_I64: TPX_MATRIX_OF(i64, tpx_i64, tpx_i64); break;
-    default: TPX_MATRIX_OF(u8, tpx_u8, tpx_u8); break;
+  case TPX_F16: TPX_MATRIX_OF(f16, tpx_f32, tpx_f16); break;
+  case TPX_BF16: TPX_MATRIX_OF(bf16, tpx_f32, tpx_bf16); break;
+  case TPX_F32: TPX_MATRIX_OF(f32, tpx_f32, tpx_f32); break;
+  case TPX_F64: TPX_MATRIX_OF(f64, tpx_f64, tpx_f64); break;
+  case TPX_I32: TPX_MATRIX_OF(i32, tpx_i32, tpx_i32); break;
+  case TPX_I64: TPX_MATRIX_OF(i64, tpx_i64, tpx_i64); break;
+  default: TPX_MATRIX_OF(u8, tpx_u8, tpx_u8); break;
   }
 }
 TP_FN void tpx_product(const tpx_window *v, int acc) {
@@ -236,7 +262,10 @@ TP_FN void tpx_part(tpx_window *v, int axis, int64_t from, int64_t n) {
 /* One operand may lie on a ring: what is behind the seam is a product of its own. */
 TP_FN void tpx_matmul(const tpx_window *v, int acc) {
   int i = v[0].m ? 0 : 1, w = v[i].wrap, last = v[2].rank - 1, summed = w == last - i;
-  if (!v[i].m) { tpx_product(v, acc); return; }
+  if (!v[i].m) {
+    tpx_product(v, acc);
+    return;
+  }
   int64_t lo = tp_ring_at(v[i].lo, v[i].m), n = v[i].n[w], first = tp_index_min(n, v[i].m - lo);
   for (int k = 0; k < (first < n ? 2 : 1); k++) {
     tpx_window part[3] = { v[0], v[1], v[2] };
@@ -249,9 +278,11 @@ TP_FN void tpx_matmul(const tpx_window *v, int acc) {
   }
 }
 /* > conv */
-/* y = conv(x, w), or what gives one of them from the other two. Axes: leading ones, image, group, channel, space. how: stride, dilation, padding of each axis of space. */
+/* y = conv(x, w), or what gives one of them from the other two. Axes: leading ones, image, group,
+ * channel, space. how: stride, dilation, padding of each axis of space. */
 #define TPX_CONVOLVE(name, T, S, mad) \
-  TP_FN void name(int which, int d, const int *how, const tpx_window *x, const tpx_window *w, const tpx_window *y, int64_t O, int64_t C) { \
+  TP_FN void name(int which, int d, const int *how, const tpx_window *x, const tpx_window *w, \
+      const tpx_window *y, int64_t O, int64_t C) { \
     T *X = (T *)x->p, *W = (T *)w->p, *Y = (T *)y->p; \
     int64_t q_at[TPX_RANK], p[TPX_RANK], k[TPX_RANK]; \
     const int64_t *P = y->n, *K = w->n; \
@@ -263,7 +294,8 @@ TP_FN void tpx_matmul(const tpx_window *v, int acc) {
         int terms = 0, cut = 0; \
         for (int64_t c = 0; c < C; c++) \
           for (int more = tpx_first(d, K, k); more; more = tpx_next(d, K, k)) { \
-            if (terms++ == TP_DOT_BLOCK) sum = cut ? (S)(sum + part) : part, part = 0, terms = cut = 1; \
+            if (terms++ == TP_DOT_BLOCK) \
+              sum = cut ? (S)(sum + part) : part, part = 0, terms = cut = 1; \
             int64_t from = c * x->s[d]; \
             int inside = 1; \
             for (int i = 0; i < d; i++) { \
@@ -279,7 +311,8 @@ TP_FN void tpx_matmul(const tpx_window *v, int acc) {
               S all = 0; \
               for (int64_t e = 0; e < O; e += TP_DOT_BLOCK) { \
                 part = 0; \
-                for (int64_t f = e; f < O && f < e + TP_DOT_BLOCK; f++) part = (S)mad((S)u[f * w->s[d]], (S)q[f * y->s[d]], part); \
+                for (int64_t f = e; f < O && f < e + TP_DOT_BLOCK; f++) \
+                  part = (S)mad((S)u[f * w->s[d]], (S)q[f * y->s[d]], part); \
                 all = e ? (S)(all + part) : part; \
               } \
               X[from] = (T)((S)X[from] + all); \
@@ -303,7 +336,8 @@ TP_FN tpx_window tpx_image(const tpx_window *v, int d, int channels) {
   return w;
 }
 /* which: 0 y is made, 1 x, 2 w. */
-TP_FN void tpx_conv(int which, int nlead, const int *how, const tpx_window *x, const tpx_window *w, const tpx_window *y, int acc) {
+TP_FN void tpx_conv(int which, int nlead, const int *how, const tpx_window *x, const tpx_window *w,
+    const tpx_window *y, int acc) {
   int d = x->rank - nlead - 3;
   int64_t at[TPX_RANK], ext[TPX_RANK];
   if (which == 1) tpx_clear(x);
@@ -313,21 +347,23 @@ TP_FN void tpx_conv(int which, int nlead, const int *how, const tpx_window *x, c
     int64_t inw[TPX_RANK];
     for (int i = 0; i < nlead; i++) inw[i] = at[i];
     inw[nlead] = at[nlead + 1];
-    tpx_window a = tpx_rest(x, nlead + 2, at), b = tpx_rest(w, nlead + 1, inw), c = tpx_rest(y, nlead + 2, at);
+    tpx_window a = tpx_rest(x, nlead + 2, at), b = tpx_rest(w, nlead + 1, inw),
+               c = tpx_rest(y, nlead + 2, at);
     int64_t O = c.n[0], C = a.n[0];
     a = tpx_image(&a, d, 1), b = tpx_image(&b, d, 2), c = tpx_image(&c, d, 1);
     switch (x->type) {
-      case TPX_F32: tpx_conv_f32(which, d, how, &a, &b, &c, O, C); break;
-      case TPX_F64: tpx_conv_f64(which, d, how, &a, &b, &c, O, C); break;
-      case TPX_I32: tpx_conv_i32(which, d, how, &a, &b, &c, O, C); break;
-      case TPX_I64: tpx_conv_i64(which, d, how, &a, &b, &c, O, C); break;
-      default: tpx_conv_u8(which, d, how, &a, &b, &c, O, C); break;
+    case TPX_F32: tpx_conv_f32(which, d, how, &a, &b, &c, O, C); break;
+    case TPX_F64: tpx_conv_f64(which, d, how, &a, &b, &c, O, C); break;
+    case TPX_I32: tpx_conv_i32(which, d, how, &a, &b, &c, O, C); break;
+    case TPX_I64: tpx_conv_i64(which, d, how, &a, &b, &c, O, C); break;
+    default: tpx_conv_u8(which, d, how, &a, &b, &c, O, C); break;
     }
   }
 }
 /* > fold */
 /* Windows of an axis are added where they lie, element j of each after the other. */
-TP_FN void tpx_fold(const tpx_window *in, const tpx_window *o, int axis, int64_t step, int64_t apart) {
+TP_FN void tpx_fold(
+    const tpx_window *in, const tpx_window *o, int axis, int64_t step, int64_t apart) {
   int64_t at[TPX_RANK], to[TPX_RANK];
   tpx_window lines = tpx_without(in, axis + 1);
   tpx_clear(o);
@@ -336,14 +372,18 @@ TP_FN void tpx_fold(const tpx_window *in, const tpx_window *o, int axis, int64_t
       int64_t from = tpx_place(lines.rank, at, lines.s) + j * in->s[axis + 1], p;
       for (int i = 0; i < o->rank; i++) to[i] = i == axis ? at[i] * step + j * apart : at[i];
       p = tpx_at(o, to);
-      if (!tpx_is_float(o->type)) tpx_puti(o->type, o->p, p, (int64_t)((uint64_t)tpx_geti(o->type, o->p, p) + (uint64_t)tpx_geti(in->type, in->p, from)));
+      if (!tpx_is_float(o->type))
+        tpx_puti(o->type, o->p, p,
+            (int64_t)((uint64_t)tpx_geti(o->type, o->p, p) +
+                (uint64_t)tpx_geti(in->type, in->p, from)));
       else if (o->type == TPX_F64) ((tpx_f64 *)o->p)[p] += ((const tpx_f64 *)in->p)[from];
       else ((tpx_f32 *)o->p)[p] += ((const tpx_f32 *)in->p)[from];
     }
 }
 /* > scan */
 /* Along an axis: c = f c + x, or c = c x. Floats in f64. */
-TP_FN void tpx_scan(const tpx_window *in, const tpx_window *o, int axis, int back, int prod, double f) {
+TP_FN void tpx_scan(
+    const tpx_window *in, const tpx_window *o, int axis, int back, int prod, double f) {
   int64_t at[TPX_RANK], n = o->n[axis], whole = tp_cast_f64_i64(f);
   tpx_window lo = tpx_without(o, axis), li = tpx_without(in, axis);
   for (int go = n && tpx_first(lo.rank, lo.n, at); go; go = tpx_next(lo.rank, lo.n, at)) {
@@ -366,15 +406,18 @@ TP_FN void tpx_scan(const tpx_window *in, const tpx_window *o, int axis, int bac
 }
 /* > recur */
 /* y[i] = c[i] y[i-1] + x[i] along an axis. Floats in f64. */
-TP_FN void tpx_recur(const tpx_window *in, const tpx_window *by, const tpx_window *o, int axis, int back) {
+TP_FN void tpx_recur(
+    const tpx_window *in, const tpx_window *by, const tpx_window *o, int axis, int back) {
   int64_t at[TPX_RANK], n = o->n[axis];
   tpx_window lo = tpx_without(o, axis), li = tpx_without(in, axis), lc = tpx_without(by, axis);
   for (int go = n && tpx_first(lo.rank, lo.n, at); go; go = tpx_next(lo.rank, lo.n, at)) {
-    int64_t to = tpx_place(lo.rank, at, lo.s), from = tpx_place(lo.rank, at, li.s), with = tpx_place(lo.rank, at, lc.s);
+    int64_t to = tpx_place(lo.rank, at, lo.s), from = tpx_place(lo.rank, at, li.s),
+            with = tpx_place(lo.rank, at, lc.s);
     double r = 0;
     uint64_t k = 0;
     for (int64_t i = 0; i < n; i++) {
-      int64_t j = back ? n - 1 - i : i, q = to + j * o->s[axis], p = from + j * in->s[axis], c = with + j * by->s[axis];
+      int64_t j = back ? n - 1 - i : i, q = to + j * o->s[axis], p = from + j * in->s[axis],
+              c = with + j * by->s[axis];
       if (tpx_is_float(o->type)) {
         double x = tpx_get(in->type, in->p, p);
         r = i ? tp_mad_f64(tpx_get(by->type, by->p, c), r, x) : x;
@@ -389,7 +432,8 @@ TP_FN void tpx_recur(const tpx_window *in, const tpx_window *by, const tpx_windo
 }
 /* > arg */
 /* The first of the most, or least, along an axis; the first NaN before all. */
-TP_FN int tpx_arg(const tp_host *h, int pos, const tpx_window *in, const tpx_window *o, int axis, int keepdim, int most) {
+TP_FN int tpx_arg(const tp_host *h, int pos, const tpx_window *in, const tpx_window *o, int axis,
+    int keepdim, int most) {
   int64_t at[TPX_RANK], n = in->n[axis];
   tpx_window li = tpx_without(in, axis), lo = keepdim ? tpx_without(o, axis) : *o;
   for (int go = tpx_first(li.rank, li.n, at); go; go = tpx_next(li.rank, li.n, at)) {
@@ -412,14 +456,19 @@ TP_FN int tpx_arg(const tp_host *h, int pos, const tpx_window *in, const tpx_win
 /* > sort */
 /* Stable; NaN last both ways: merged from runs of one up. */
 #define TPX_SORT(name, T, get, before) \
-  typedef struct name##_item { T v; int64_t at; } name##_item; \
-  TP_FN void name(const tpx_window *in, int64_t from, int64_t step, int64_t n, int down, char *room, const tpx_window *v, int64_t to, const tpx_window *k, int64_t kto, int axis) { \
+  typedef struct name##_item { \
+    T v; \
+    int64_t at; \
+  } name##_item; \
+  TP_FN void name(const tpx_window *in, int64_t from, int64_t step, int64_t n, int down, \
+      char *room, const tpx_window *v, int64_t to, const tpx_window *k, int64_t kto, int axis) { \
     name##_item *a = (name##_item *)(void *)room, *b = a + n, *t; \
     int64_t size = tpx_size(in->type); \
     for (int64_t i = 0; i < n; i++) a[i].v = get(in->type, in->p, from + i * step), a[i].at = i; \
     for (int64_t width = 1; width < n; width *= 2) { \
       for (int64_t lo = 0; lo < n; lo += 2 * width) { \
-        int64_t mid = lo + width < n ? lo + width : n, hi = mid + width < n ? mid + width : n, i = lo, j = mid, q = lo; \
+        int64_t mid = lo + width < n ? lo + width : n, hi = mid + width < n ? mid + width : n, \
+                i = lo, j = mid, q = lo; \
         while (i < mid && j < hi) { \
           const T l = a[i].v, r = a[j].v; \
           b[q++] = before(r, l) ? a[j++] : a[i++]; \
@@ -429,18 +478,23 @@ TP_FN int tpx_arg(const tp_host *h, int pos, const tpx_window *in, const tpx_win
       } \
       t = a, a = b, b = t; \
     } \
-    for (int64_t i = 0; i < n && v->p; i++) memcpy(v->p + (to + i * v->s[axis]) * size, in->p + (from + a[i].at * step) * size, (size_t)size); \
+    for (int64_t i = 0; i < n && v->p; i++) \
+      memcpy(v->p + (to + i * v->s[axis]) * size, in->p + (from + a[i].at * step) * size, \
+          (size_t)size); \
     for (int64_t i = 0; i < n && k->p; i++) ((tpx_i64 *)k->p)[kto + i * k->s[axis]] = a[i].at; \
   }
 #define TPX_BEFORE_F(x, y) ((down ? (x) > (y) : (x) < (y)) || ((y) != (y) && (x) == (x)))
 #define TPX_BEFORE_I(x, y) (down ? (x) > (y) : (x) < (y))
 TPX_SORT(tpx_sort_floats, double, tpx_get, TPX_BEFORE_F)
 TPX_SORT(tpx_sort_integers, int64_t, tpx_geti, TPX_BEFORE_I)
-TP_FN void tpx_sort(const tpx_window *in, const tpx_window *v, const tpx_window *k, int axis, int down, char *work) {
+TP_FN void tpx_sort(const tpx_window *in, const tpx_window *v, const tpx_window *k, int axis,
+    int down, char *work) {
   int64_t at[TPX_RANK], n = in->n[axis];
   tpx_window li = tpx_without(in, axis), lv = tpx_without(v, axis), lk = tpx_without(k, axis);
   for (int go = tpx_first(li.rank, li.n, at); go; go = tpx_next(li.rank, li.n, at))
-    (tpx_is_float(in->type) ? tpx_sort_floats : tpx_sort_integers)(in, tpx_place(li.rank, at, li.s), in->s[axis], n, down, work, v, tpx_place(li.rank, at, lv.s), k, tpx_place(li.rank, at, lk.s), axis);
+    (tpx_is_float(in->type) ? tpx_sort_floats : tpx_sort_integers)(in, tpx_place(li.rank, at, li.s),
+        in->s[axis], n, down, work, v, tpx_place(li.rank, at, lv.s), k,
+        tpx_place(li.rank, at, lk.s), axis);
 }
 /* > indices */
 /* Indices count from 0 and never wrap; 0: all are in 0 .. n-1. */
@@ -458,7 +512,8 @@ TP_FN void tpx_base(const tpx_window *o, const tpx_window *base) {
 }
 /* > index_select */
 /* Slices of x along an axis, by k of rank 0 (the axis is gone) or 1. */
-TP_FN int tpx_index_select(const tp_host *h, int pos, const tpx_window *x, const tpx_window *k, const tpx_window *o, int nlead, int axis) {
+TP_FN int tpx_index_select(const tp_host *h, int pos, const tpx_window *x, const tpx_window *k,
+    const tpx_window *o, int nlead, int axis) {
   int64_t at[TPX_RANK];
   int many = k->rank > nlead;
   tpx_window from = tpx_without(x, axis);
@@ -478,9 +533,14 @@ TP_FN int tpx_index_select(const tp_host *h, int pos, const tpx_window *x, const
   return 0;
 }
 /* > index_add */
-/* o = base with slices of src added at k. Of f32 and narrower floats those of a row that is hit more than once are summed in f64, in order, and rounded once. */
-typedef struct tpx_row { int64_t row, j; } tpx_row;
-TP_FN int tpx_row_after(const tpx_row *a, const tpx_row *b) { return a->row != b->row ? a->row > b->row : a->j > b->j; }
+/* o = base with slices of src added at k. Of f32 and narrower floats those of a row that is hit
+ * more than once are summed in f64, in order, and rounded once. */
+typedef struct tpx_row {
+  int64_t row, j;
+} tpx_row;
+TP_FN int tpx_row_after(const tpx_row *a, const tpx_row *b) {
+  return a->row != b->row ? a->row > b->row : a->j > b->j;
+}
 TP_FN void tpx_rows(tpx_row *a, int64_t n, const tpx_window *k, int64_t kat, int64_t apart) {
   int64_t gap = 1;
   for (int64_t j = 0; j < n; j++) a[j].row = ((const tpx_i64 *)k->p)[kat + j * apart], a[j].j = j;
@@ -494,7 +554,8 @@ TP_FN void tpx_rows(tpx_row *a, int64_t n, const tpx_window *k, int64_t kat, int
     }
 }
 /* The elements of n slices, `step` apart, are added to one at p. */
-TP_FN void tpx_add_row(const tpx_window *o, int64_t p, const tpx_window *s, int64_t q, int64_t step, const tpx_row *hit, int64_t n) {
+TP_FN void tpx_add_row(const tpx_window *o, int64_t p, const tpx_window *s, int64_t q, int64_t step,
+    const tpx_row *hit, int64_t n) {
   if (o->type == TPX_F64 || (tpx_is_float(o->type) && n > 1)) {
     double sum = tpx_get(o->type, o->p, p);
     for (int64_t i = 0; i < n; i++) sum += tpx_get(s->type, s->p, q + hit[i].j * step);
@@ -508,50 +569,61 @@ TP_FN void tpx_add_row(const tpx_window *o, int64_t p, const tpx_window *s, int6
     tpx_puti(o->type, o->p, p, (int64_t)sum);
   }
 }
-TP_FN int tpx_index_add(const tp_host *h, int pos, const tpx_window *base, const tpx_window *k, const tpx_window *src, const tpx_window *o, int nlead, int axis, char *work) {
+TP_FN int tpx_index_add(const tp_host *h, int pos, const tpx_window *base, const tpx_window *k,
+    const tpx_window *src, const tpx_window *o, int nlead, int axis, char *work) {
   int64_t lead[TPX_RANK], at[TPX_RANK];
   int many = k->rank > nlead;
-  int64_t n = many ? k->n[nlead] : 1, apart = many ? k->s[nlead] : 0, step = many ? src->s[axis] : 0, any = tpx_count(src);
+  int64_t n = many ? k->n[nlead] : 1, apart = many ? k->s[nlead] : 0,
+          step = many ? src->s[axis] : 0, any = tpx_count(src);
   tpx_row *hit = (tpx_row *)(void *)work;
   if (any && tpx_outside(k, o->n[axis])) return h->fault(h->exec, pos, TPX_FAULT_INDEX, NULL);
   tpx_base(o, base);
   for (int go = any && tpx_first(nlead, o->n, lead); go; go = tpx_next(nlead, o->n, lead)) {
-    tpx_window whole = tpx_rest(o, nlead, lead), from = tpx_rest(src, nlead, lead), to = tpx_without(&whole, axis - nlead);
+    tpx_window whole = tpx_rest(o, nlead, lead), from = tpx_rest(src, nlead, lead),
+               to = tpx_without(&whole, axis - nlead);
     if (many) from = tpx_without(&from, axis - nlead);
     tpx_rows(hit, n, k, tpx_place(nlead, lead, k->s), apart);
     for (int64_t j = 0, end; j < n; j = end) {
       for (end = j + 1; end < n && hit[end].row == hit[j].row;) end++;
       for (int more = tpx_first(to.rank, to.n, at); more; more = tpx_next(to.rank, to.n, at))
-        tpx_add_row(&to, tpx_place(to.rank, at, to.s) + hit[j].row * o->s[axis], &from, tpx_place(to.rank, at, from.s), step, hit + j, end - j);
+        tpx_add_row(&to, tpx_place(to.rank, at, to.s) + hit[j].row * o->s[axis], &from,
+            tpx_place(to.rank, at, from.s), step, hit + j, end - j);
     }
   }
   return 0;
 }
 /* > gather */
 /* o[.., i, ..] = x[.., k[.., i, ..], ..] along an axis. */
-TP_FN int tpx_gather(const tp_host *h, int pos, const tpx_window *x, const tpx_window *k, const tpx_window *o, int axis) {
+TP_FN int tpx_gather(const tp_host *h, int pos, const tpx_window *x, const tpx_window *k,
+    const tpx_window *o, int axis) {
   int64_t at[TPX_RANK], size = tpx_size(o->type);
   if (tpx_outside(k, x->n[axis])) return h->fault(h->exec, pos, TPX_FAULT_INDEX, NULL);
   for (int go = tpx_first(o->rank, o->n, at); go; go = tpx_next(o->rank, o->n, at)) {
     int64_t i = ((const tpx_i64 *)k->p)[tpx_place(k->rank, at, k->s)];
-    memcpy(o->p + tpx_place(o->rank, at, o->s) * size, x->p + (tpx_place(x->rank, at, x->s) + (i - at[axis]) * x->s[axis]) * size, (size_t)size);
+    memcpy(o->p + tpx_place(o->rank, at, o->s) * size,
+        x->p + (tpx_place(x->rank, at, x->s) + (i - at[axis]) * x->s[axis]) * size, (size_t)size);
   }
   return 0;
 }
 /* > put */
 /* src to where k says along an axis, and nowhere if that is outside. */
-TP_FN void tpx_put_at(const tpx_window *base, const tpx_window *k, const tpx_window *src, const tpx_window *o, int axis) {
+TP_FN void tpx_put_at(const tpx_window *base, const tpx_window *k, const tpx_window *src,
+    const tpx_window *o, int axis) {
   int64_t at[TPX_RANK], size = tpx_size(o->type);
   tpx_base(o, base);
   for (int go = tpx_first(k->rank, k->n, at); go; go = tpx_next(k->rank, k->n, at)) {
     int64_t i = ((const tpx_i64 *)k->p)[tpx_place(k->rank, at, k->s)];
     if (i < 0 || i >= o->n[axis]) continue;
-    memcpy(o->p + (tpx_place(o->rank, at, o->s) + (i - at[axis]) * o->s[axis]) * size, src->p + tpx_place(src->rank, at, src->s) * size, (size_t)size);
+    memcpy(o->p + (tpx_place(o->rank, at, o->s) + (i - at[axis]) * o->s[axis]) * size,
+        src->p + tpx_place(src->rank, at, src->s) * size, (size_t)size);
   }
 }
 /* > scatter_add */
 /* Sums of what is hit, by place; twice as many places as hits. */
-typedef struct tpx_hit { int64_t at; double sum; } tpx_hit;
+typedef struct tpx_hit {
+  int64_t at;
+  double sum;
+} tpx_hit;
 TP_FN tpx_hit *tpx_hit_at(tpx_hit *t, int64_t places, int64_t at, const tpx_window *o) {
   int64_t i = (int64_t)(((uint64_t)at * 0x9e3779b97f4a7c15u >> 32) * (uint64_t)places >> 32);
   while (t[i].at != INT64_MIN && t[i].at != at) i = i + 1 < places ? i + 1 : 0;
@@ -564,9 +636,12 @@ TP_FN void tpx_hits_end(tpx_hit *t, int64_t places, const tpx_window *o) {
     t[i].at = INT64_MIN, t[i].sum = 0;
   }
 }
-/* f32 and narrower in f64, rounded once; where points add to the places of others, once for each point. */
-TP_FN int tpx_scatter_add(const tp_host *h, int pos, const tpx_window *base, const tpx_window *k, const tpx_window *src, const tpx_window *o, int axis, char *work) {
-  int64_t at[TPX_RANK], sum = tpx_is_float(o->type) && o->type != TPX_F64, own = 1, places, done = 0;
+/* f32 and narrower in f64, rounded once; where points add to the places of others, once for each
+ * point. */
+TP_FN int tpx_scatter_add(const tp_host *h, int pos, const tpx_window *base, const tpx_window *k,
+    const tpx_window *src, const tpx_window *o, int axis, char *work) {
+  int64_t at[TPX_RANK], sum = tpx_is_float(o->type) && o->type != TPX_F64, own = 1, places,
+                        done = 0;
   tpx_hit *t = (tpx_hit *)(void *)work;
   if (tpx_outside(k, o->n[axis])) return h->fault(h->exec, pos, TPX_FAULT_INDEX, NULL);
   for (int i = k->rank - 1; i >= 0 && (k->n[i] == 1 || o->s[i] || i == axis); i--) own *= k->n[i];
@@ -574,11 +649,15 @@ TP_FN int tpx_scatter_add(const tp_host *h, int pos, const tpx_window *base, con
   for (int64_t i = 0; i < places; i++) t[i].at = INT64_MIN, t[i].sum = 0;
   tpx_base(o, base);
   for (int go = tpx_first(k->rank, k->n, at); go; go = tpx_next(k->rank, k->n, at)) {
-    int64_t i = ((const tpx_i64 *)k->p)[tpx_place(k->rank, at, k->s)], q = tpx_place(src->rank, at, src->s);
+    int64_t i = ((const tpx_i64 *)k->p)[tpx_place(k->rank, at, k->s)],
+            q = tpx_place(src->rank, at, src->s);
     int64_t p = tpx_place(o->rank, at, o->s) + (i - at[axis]) * o->s[axis];
     if (places) tpx_hit_at(t, places, p, o)->sum += tpx_get(src->type, src->p, q);
     else if (o->type == TPX_F64) ((tpx_f64 *)o->p)[p] += ((const tpx_f64 *)src->p)[q];
-    else tpx_puti(o->type, o->p, p, (int64_t)((uint64_t)tpx_geti(o->type, o->p, p) + (uint64_t)tpx_geti(src->type, src->p, q)));
+    else
+      tpx_puti(o->type, o->p, p,
+          (int64_t)((uint64_t)tpx_geti(o->type, o->p, p) +
+              (uint64_t)tpx_geti(src->type, src->p, q)));
     if (++done % own == 0) tpx_hits_end(t, places, o);
   }
   return 0;
@@ -589,7 +668,8 @@ TP_FN int tpx_matmul_at(const tp_host *h, int pos, const tpx_window *v, int nlea
   const tpx_window *k = &v[1], *c = &v[3];
   int r = c->rank - 2;
   int64_t at[TPX_RANK], here[TPX_RANK];
-  if (tpx_count(c) && tpx_outside(k, v[2].n[nlead])) return h->fault(h->exec, pos, TPX_FAULT_INDEX, NULL);
+  if (tpx_count(c) && tpx_outside(k, v[2].n[nlead]))
+    return h->fault(h->exec, pos, TPX_FAULT_INDEX, NULL);
   for (int go = tpx_count(c) && tpx_first(r, c->n, at); go; go = tpx_next(r, c->n, at)) {
     int64_t i = ((const tpx_i64 *)k->p)[tpx_place(r, at, k->s)];
     tpx_window one[3] = { tpx_rest(&v[0], r, at), v[2], tpx_rest(c, r, at) };
@@ -603,9 +683,14 @@ TP_FN int tpx_matmul_at(const tp_host *h, int pos, const tpx_window *v, int nlea
 /* > rand */
 /* docs/random.md of tempo has the layout of counters. */
 enum { TPX_UNIFORM, TPX_NORMAL, TPX_BERNOULLI, TPX_RANDINT };
-TP_FN void tpx_draw(const tpx_window *o, uint64_t seed, uint64_t hash, int ncoord, const int64_t *coord, int kind, double p, int64_t lo, int64_t hi) {
+TP_FN void tpx_draw(const tpx_window *o, uint64_t seed, uint64_t hash, int ncoord,
+    const int64_t *coord, int kind, double p, int64_t lo, int64_t hi) {
   uint32_t key[2], c[4] = { 0, 0, 0, 0 };
-  int64_t at[TPX_RANK], e = 0, block = -1, per = kind == TPX_NORMAL || kind == TPX_RANDINT || (kind == TPX_UNIFORM && o->type == TPX_F64) ? 2 : 1;
+  int64_t at[TPX_RANK],
+      e = 0, block = -1,
+      per = kind == TPX_NORMAL || kind == TPX_RANDINT || (kind == TPX_UNIFORM && o->type == TPX_F64)
+      ? 2
+      : 1;
   key[0] = (uint32_t)seed, key[1] = (uint32_t)(seed >> 32);
   tp_philox_next(key, 0, (int64_t)hash);
   for (int i = 0; i < ncoord; i++) tp_philox_next(key, i + 1, coord[i]);
@@ -618,25 +703,39 @@ TP_FN void tpx_draw(const tpx_window *o, uint64_t seed, uint64_t hash, int ncoor
       tp_philox_block(c, key[0], key[1]);
     }
     uint64_t both = (uint64_t)w[per - 1] << 32 | w[0];
-    float u = tp_uniform_of(w[0]), steps = o->type == TPX_F16 ? 0x1p11f : o->type == TPX_BF16 ? 0x1p8f : 0x1p24f;
-    if (kind == TPX_UNIFORM) tpx_put(o->type, o->p, q, o->type == TPX_F64 ? (double)(int64_t)(both >> 11) * 0x1p-53 : (double)((float)(int32_t)(u * steps) / steps));
+    float u = tp_uniform_of(w[0]),
+          steps = o->type == TPX_F16 ? 0x1p11f
+        : o->type == TPX_BF16        ? 0x1p8f
+                                     : 0x1p24f;
+    if (kind == TPX_UNIFORM)
+      tpx_put(o->type, o->p, q,
+          o->type == TPX_F64 ? (double)(int64_t)(both >> 11) * 0x1p-53
+                             : (double)((float)(int32_t)(u * steps) / steps));
     else if (kind == TPX_NORMAL) tpx_put(o->type, o->p, q, tp_normal_of(w[0], w[1]));
     else if (kind == TPX_BERNOULLI) tpx_puti(o->type, o->p, q, (double)u < p);
     else tpx_puti(o->type, o->p, q, (int64_t)((uint64_t)lo + both % ((uint64_t)hi - (uint64_t)lo)));
   }
 }
 /* > end */
-/* The greatest of the ends in a window that is inside its buffer, at most what was given; a bool is itself. */
+/* The greatest of the ends in a window that is inside its buffer, at most what was given; a bool is
+ * itself. */
 TP_FN int64_t tpx_end(const tpx_window *w, int64_t off, int64_t count, int64_t given) {
   int64_t at[TPX_RANK], most = 0, last = off;
   for (int i = 0; i < w->rank; i++) last += (w->n[i] - 1) * w->s[i];
   if (off < 0 || last >= count) return 0;
-  for (int go = tpx_first(w->rank, w->n, at); go; go = tpx_next(w->rank, w->n, at)) most = tp_index_max(most, tpx_geti(w->type, w->p, off + tpx_place(w->rank, at, w->s)));
+  for (int go = tpx_first(w->rank, w->n, at); go; go = tpx_next(w->rank, w->n, at))
+    most = tp_index_max(most, tpx_geti(w->type, w->p, off + tpx_place(w->rank, at, w->s)));
   return tp_index_min(most, given);
 }
 /* > env */
-/* An environment's vectors lie along the last axes, unless a window is of scalars; the other axes number environments. */
-typedef struct tpx_lane { const tpx_window *v; tpx_window rows; int64_t n, step; char *room; } tpx_lane;
+/* An environment's vectors lie along the last axes, unless a window is of scalars; the other axes
+ * number environments. */
+typedef struct tpx_lane {
+  const tpx_window *v;
+  tpx_window rows;
+  int64_t n, step;
+  char *room;
+} tpx_lane;
 TP_FN tpx_lane tpx_lane_of(const tpx_window *v, int scalar, int64_t most, char **work) {
   tpx_lane l;
   l.v = v, l.rows = *v, l.n = 1, l.step = 1, l.room = tpx_room(work, most * 8);
@@ -645,40 +744,51 @@ TP_FN tpx_lane tpx_lane_of(const tpx_window *v, int scalar, int64_t most, char *
   l.n = v->n[l.rows.rank], l.step = v->s[l.rows.rank];
   return l;
 }
-TP_FN char *tpx_lane_at(const tpx_lane *l, const int64_t *at) { return l->v->p ? l->v->p + tpx_place(l->rows.rank, at, l->rows.s) * tpx_size(l->v->type) : NULL; }
+TP_FN char *tpx_lane_at(const tpx_lane *l, const int64_t *at) {
+  return l->v->p ? l->v->p + tpx_place(l->rows.rank, at, l->rows.s) * tpx_size(l->v->type) : NULL;
+}
 TP_FN void *tpx_lane_read(const tpx_lane *l, const int64_t *at) {
   char *p = tpx_lane_at(l, at);
   int64_t size = tpx_size(l->v->type);
-  for (int64_t i = 0; i < l->n; i++) memcpy(l->room + i * size, p + i * l->step * size, (size_t)size);
+  for (int64_t i = 0; i < l->n; i++)
+    memcpy(l->room + i * size, p + i * l->step * size, (size_t)size);
   return l->room;
 }
 TP_FN void tpx_lane_write(const tpx_lane *l, const int64_t *at) {
   char *p = tpx_lane_at(l, at);
   int64_t size = tpx_size(l->v->type);
-  for (int64_t i = 0; i < l->n && p; i++) memcpy(p + i * l->step * size, l->room + i * size, (size_t)size);
+  for (int64_t i = 0; i < l->n && p; i++)
+    memcpy(p + i * l->step * size, l->room + i * size, (size_t)size);
 }
 typedef struct tpx_env {
   int nactions;
   int64_t lane;
   void (*reset)(void *data, const double *u, double *s);
   void (*observe)(void *data, const double *s, float *obs);
-  void (*step)(void *data, const double *state, const void *action, const double *u, double *next, float *obs_next, float *reward, uint8_t *terminated, uint8_t *truncated);
+  void (*step)(void *data, const double *state, const void *action, const double *u, double *next,
+      float *obs_next, float *reward, uint8_t *terminated, uint8_t *truncated);
 } tpx_env;
 /* v: operands, then results. what: 0 resets, 1 observes, 2 steps. */
-TP_FN int tpx_env_run(const tp_host *h, int pos, const tpx_env *e, int what, const tpx_window *v, char *work) {
+TP_FN int tpx_env_run(
+    const tp_host *h, int pos, const tpx_env *e, int what, const tpx_window *v, char *work) {
   tpx_lane l[8];
   int64_t at[TPX_RANK];
   int nin = what == 2 ? 3 : 1, n = what == 2 ? 8 : 2;
-  for (int i = 0; i < n; i++) l[i] = tpx_lane_of(&v[i], what == 2 && (i >= 5 || (i == 1 && e->nactions > 0)), e->lane, &work);
-  for (int go = tpx_first(l[nin].rows.rank, l[nin].rows.n, at); go; go = tpx_next(l[nin].rows.rank, l[nin].rows.n, at)) {
+  for (int i = 0; i < n; i++)
+    l[i] = tpx_lane_of(&v[i], what == 2 && (i >= 5 || (i == 1 && e->nactions > 0)), e->lane, &work);
+  for (int go = tpx_first(l[nin].rows.rank, l[nin].rows.n, at); go;
+       go = tpx_next(l[nin].rows.rank, l[nin].rows.n, at)) {
     for (int i = 0; i < nin; i++) tpx_lane_read(&l[i], at);
     if (what == 0) e->reset(NULL, (const double *)(void *)l[0].room, (double *)(void *)l[1].room);
-    else if (what == 1) e->observe(NULL, (const double *)(void *)l[0].room, (float *)(void *)l[1].room);
+    else if (what == 1)
+      e->observe(NULL, (const double *)(void *)l[0].room, (float *)(void *)l[1].room);
     else {
       const tpx_i64 *action = (const tpx_i64 *)(void *)l[1].room;
-      if (e->nactions && (*action < 0 || *action >= e->nactions)) return h->fault(h->exec, pos, TPX_FAULT_ACTION, at);
-      e->step(NULL, (const double *)(void *)l[0].room, action, (const double *)(void *)l[2].room, (double *)(void *)l[3].room, (float *)(void *)l[4].room, (float *)(void *)l[5].room,
-              (uint8_t *)l[6].room, (uint8_t *)l[7].room);
+      if (e->nactions && (*action < 0 || *action >= e->nactions))
+        return h->fault(h->exec, pos, TPX_FAULT_ACTION, at);
+      e->step(NULL, (const double *)(void *)l[0].room, action, (const double *)(void *)l[2].room,
+          (double *)(void *)l[3].room, (float *)(void *)l[4].room, (float *)(void *)l[5].room,
+          (uint8_t *)l[6].room, (uint8_t *)l[7].room);
     }
     for (int i = nin; i < n; i++) tpx_lane_write(&l[i], at);
   }
@@ -686,7 +796,8 @@ TP_FN int tpx_env_run(const tp_host *h, int pos, const tpx_env *e, int what, con
 }
 /* > call */
 /* A function of the host's: dense arrays in, dense arrays out, which are zeroed before. */
-TP_FN int tpx_call(const tp_host *h, int pos, int which, const int64_t *point, const tpx_window *v, int nin, int nout, char *room) {
+TP_FN int tpx_call(const tp_host *h, int pos, int which, const int64_t *point, const tpx_window *v,
+    int nin, int nout, char *room) {
   tpx_window dense[TPX_OPERANDS];
   const void *in[TPX_OPERANDS];
   void *out[TPX_OPERANDS];
@@ -695,7 +806,8 @@ TP_FN int tpx_call(const tp_host *h, int pos, int which, const int64_t *point, c
     if (i < nin) tpx_copy(&dense[i], &v[i]), in[i] = dense[i].p;
     else tpx_clear(&dense[i]), out[i - nin] = dense[i].p;
   }
-  if (!tpx_host(h->exec, which, point, in, out)) return h->fault(h->exec, pos, TPX_FAULT_CALL, NULL);
+  if (!tpx_host(h->exec, which, point, in, out))
+    return h->fault(h->exec, pos, TPX_FAULT_CALL, NULL);
   for (int i = nin; i < nin + nout; i++)
     if (v[i].p) tpx_copy(&v[i], &dense[i]);
   return 0;

@@ -1,62 +1,70 @@
-/* Folds. A row goes by TP_FOLD_LANES partial results, element j to lane j mod TP_FOLD_LANES, which after each TP_FOLD_PART elements are joined, upper half to lower
- * half until one is left, and taken into the result; what is left over follows one by one. Native code and the interpreter's kernels have this order. Of floats the
- * most is a NaN where there is one: in lanes numbers and NaNs are kept apart. */
-#define TP_FOLD_LANES 32
-#define TP_FOLD_PART 1024
-#define TP_FOLD_ADD(x, y) ((x) + (y))
-#define TP_FOLD_MUL(x, y) ((x) * (y))
-#define TP_FOLD_MOST(x, y) ((y) > (x) ? (y) : (x))
-#define TP_FOLD_LEAST(x, y) ((y) < (x) ? (y) : (x))
-#define TP_FOLD_FMOST(x, y) ((x) != (x) ? (x) : (y) <= (x) ? (x) : (y))
+/* Folds. A row goes by TP_FOLD_LANES partial results, element j to lane j mod TP_FOLD_LANES, which
+ * after each TP_FOLD_PART elements are joined, upper half to lower half until one is left, and
+ * taken into the result; what is left over follows one by one. Native code and the interpreter's
+ * kernels have this order. Of floats the most is a NaN where there is one: in lanes numbers and
+ * NaNs are kept apart. */
+#define TP_FOLD_LANES        32
+#define TP_FOLD_PART         1024
+#define TP_FOLD_ADD(x, y)    ((x) + (y))
+#define TP_FOLD_MUL(x, y)    ((x) * (y))
+#define TP_FOLD_MOST(x, y)   ((y) > (x) ? (y) : (x))
+#define TP_FOLD_LEAST(x, y)  ((y) < (x) ? (y) : (x))
+#define TP_FOLD_FMOST(x, y)  ((x) != (x) ? (x) : (y) <= (x) ? (x) : (y))
 #define TP_FOLD_FLEAST(x, y) ((x) != (x) ? (x) : (y) >= (x) ? (x) : (y))
-#define TP_FOLD_ANY(x, y) ((x) | ((y) != 0))
-#define TP_FOLD_ALL(x, y) ((x) & ((y) != 0))
+#define TP_FOLD_ANY(x, y)    ((x) | ((y) != 0))
+#define TP_FOLD_ALL(x, y)    ((x) & ((y) != 0))
 
 /* An element y, of type P, to a lane: x and what is kept apart, odd. */
-#define TP_LANE_ADD(P, x, odd, y) ((x) = (P)((x) + (y)))
-#define TP_LANE_MUL(P, x, odd, y) ((x) = (P)((x) * (y)))
-#define TP_LANE_MOST(P, x, odd, y) ((x) = TP_FOLD_MOST(x, y))
-#define TP_LANE_LEAST(P, x, odd, y) ((x) = TP_FOLD_LEAST(x, y))
-#define TP_LANE_FMOST(P, x, odd, y) ((odd) = (y) != (y) ? (y) : (odd), (x) = (y) > (x) ? (y) : (x))
+#define TP_LANE_ADD(P, x, odd, y)    ((x) = (P)((x) + (y)))
+#define TP_LANE_MUL(P, x, odd, y)    ((x) = (P)((x) * (y)))
+#define TP_LANE_MOST(P, x, odd, y)   ((x) = TP_FOLD_MOST(x, y))
+#define TP_LANE_LEAST(P, x, odd, y)  ((x) = TP_FOLD_LEAST(x, y))
+#define TP_LANE_FMOST(P, x, odd, y)  ((odd) = (y) != (y) ? (y) : (odd), (x) = (y) > (x) ? (y) : (x))
 #define TP_LANE_FLEAST(P, x, odd, y) ((odd) = (y) != (y) ? (y) : (odd), (x) = (y) < (x) ? (y) : (x))
-#define TP_LANE_ANY(P, x, odd, y) ((x) = (P)TP_FOLD_ANY(x, y))
-#define TP_LANE_ALL(P, x, odd, y) ((x) = (P)TP_FOLD_ALL(x, y))
+#define TP_LANE_ANY(P, x, odd, y)    ((x) = (P)TP_FOLD_ANY(x, y))
+#define TP_LANE_ALL(P, x, odd, y)    ((x) = (P)TP_FOLD_ALL(x, y))
 /* What a lane has come to. */
-#define TP_LANE_END_ADD(x, odd) ((void)(odd), (x))
-#define TP_LANE_END_MUL(x, odd) ((void)(odd), (x))
-#define TP_LANE_END_MOST(x, odd) ((void)(odd), (x))
-#define TP_LANE_END_LEAST(x, odd) ((void)(odd), (x))
-#define TP_LANE_END_FMOST(x, odd) ((odd) != (odd) ? (odd) : (x))
+#define TP_LANE_END_ADD(x, odd)    ((void)(odd), (x))
+#define TP_LANE_END_MUL(x, odd)    ((void)(odd), (x))
+#define TP_LANE_END_MOST(x, odd)   ((void)(odd), (x))
+#define TP_LANE_END_LEAST(x, odd)  ((void)(odd), (x))
+#define TP_LANE_END_FMOST(x, odd)  ((odd) != (odd) ? (odd) : (x))
 #define TP_LANE_END_FLEAST(x, odd) ((odd) != (odd) ? (odd) : (x))
-#define TP_LANE_END_ANY(x, odd) ((void)(odd), (x))
-#define TP_LANE_END_ALL(x, odd) ((void)(odd), (x))
+#define TP_LANE_END_ANY(x, odd)    ((void)(odd), (x))
+#define TP_LANE_END_ALL(x, odd)    ((void)(odd), (x))
 
 #define TP_LANES_START(P, part, odd, unit) \
   P part[TP_FOLD_LANES], odd[TP_FOLD_LANES]; \
   for (int k = 0; k < TP_FOLD_LANES; k++) part[k] = (P)(unit), odd[k] = 0
-/* Each step by itself, of a known length: gcc makes one instruction of it, if it does not take it apart before. */
+/* Each step by itself, of a known length: gcc makes one instruction of it, if it does not take it
+ * apart before. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define TP_ROLLED _Pragma("GCC unroll 1")
 #else
 #define TP_ROLLED
 #endif
-#define TP_LANES_HALVE(A, fn, n) TP_ROLLED for (int k = 0; k < (n); k++) all_[k] = (A)TP_FOLD_##fn(all_[k], all_[k + (n)])
-#define TP_LANES_JOIN(A, fn, acc, part, odd) do { \
-  A all_[TP_FOLD_LANES]; \
-  for (int k = 0; k < TP_FOLD_LANES; k++) all_[k] = (A)TP_LANE_END_##fn(part[k], odd[k]); \
-  TP_LANES_HALVE(A, fn, 16); \
-  TP_LANES_HALVE(A, fn, 8); \
-  TP_LANES_HALVE(A, fn, 4); \
-  TP_LANES_HALVE(A, fn, 2); \
-  TP_LANES_HALVE(A, fn, 1); \
-  (acc) = (A)TP_FOLD_##fn(acc, all_[0]); \
-} while (0)
+#define TP_LANES_HALVE(A, fn, n) \
+  TP_ROLLED for (int k = 0; k < (n); k++) all_[k] = (A)TP_FOLD_##fn(all_[k], all_[k + (n)])
+#define TP_LANES_JOIN(A, fn, acc, part, odd) \
+  do { \
+    A all_[TP_FOLD_LANES]; \
+    for (int k = 0; k < TP_FOLD_LANES; k++) all_[k] = (A)TP_LANE_END_##fn(part[k], odd[k]); \
+    TP_LANES_HALVE(A, fn, 16); \
+    TP_LANES_HALVE(A, fn, 8); \
+    TP_LANES_HALVE(A, fn, 4); \
+    TP_LANES_HALVE(A, fn, 2); \
+    TP_LANES_HALVE(A, fn, 1); \
+    (acc) = (A)TP_FOLD_##fn(acc, all_[0]); \
+  } while (0)
 
-/* ---- products ---- each sum is of the dtype itself, a term fused into it by tp_mad. Its terms are added one by one, from 0 on, in blocks of TP_DOT_BLOCK whose sums are added
- * up. But where both operands lie contiguous along k, TP_DOT_LEAST terms at least, and there are less than TP_DOT_FEW rows or columns it is that of tp_dot: term p goes to lane
- * p mod TP_DOT_LEAST (f64: half as many lanes; a sum that stands alone: TP_DOT_ALONE times as many), zeros fill up the last row of lanes, and lanes are joined by halves. */
-#define TP_DOT_BLOCK 128
-#define TP_DOT_LEAST 16
-#define TP_DOT_FEW(k) ((k) < 4 * TP_DOT_LEAST ? 8 : 16)
-#define TP_DOT_ALONE 4
+/* ---- products ---- each sum is of the dtype itself, a term fused into it by tp_mad. Its terms are
+ * added one by one, from 0 on, in blocks of TP_DOT_BLOCK whose sums are added up. But where both
+ * operands lie contiguous along k, TP_DOT_LEAST terms at least, and there are less than TP_DOT_FEW
+ * rows or columns it is that of tp_dot: term p goes to lane p mod TP_DOT_LEAST (f64: half as many
+ * lanes; a sum that stands alone: TP_DOT_ALONE times as many), zeros fill up the last row of lanes,
+ * and lanes are joined by halves. */
+#define TP_DOT_BLOCK     128
+#define TP_DOT_LEAST     16
+#define TP_DOT_FEW(k)    ((k) < 4 * TP_DOT_LEAST ? 8 : 16)
+#define TP_DOT_ALONE     4
 #define TP_DOTS(m, n, k) ((k) >= TP_DOT_LEAST && ((m) < TP_DOT_FEW(k) || (n) < TP_DOT_FEW(k)))

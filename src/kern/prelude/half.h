@@ -1,7 +1,9 @@
 /* f16 and bf16 as their bits, to f32 and back: rounded to nearest even once. After math.h. */
 
 /* m >> s rounded to nearest even, s in 1 .. 31. */
-TP_FN uint32_t tp_shift_even(uint32_t m, uint32_t s) { return (m + ((1u << (s - 1)) - 1) + (m >> s & 1)) >> s; }
+TP_FN uint32_t tp_shift_even(uint32_t m, uint32_t s) {
+  return (m + ((1u << (s - 1)) - 1) + (m >> s & 1)) >> s;
+}
 
 TP_FN float tp_load_f16(uint16_t h) {
   uint32_t sign = (uint32_t)(h & 0x8000) << 16, mag = h & 0x7fff;
@@ -12,7 +14,8 @@ TP_FN float tp_load_f16(uint16_t h) {
 
 TP_FN uint16_t tp_store_f16(float x) {
   uint32_t u = tp_bits_f32(x), mag = u & 0x7fffffff;
-  uint32_t tiny = tp_bits_f32(tp_of_f32(mag) + 0.5f) - 0x3f000000u;         /* the sum's last place is 2^-24 */
+  /* the sum's last place is 2^-24 */
+  uint32_t tiny = tp_bits_f32(tp_of_f32(mag) + 0.5f) - 0x3f000000u;
   uint32_t h = mag < 0x38800000u ? tiny : tp_shift_even(mag - 0x38000000u, 13);
   h = mag >= 0x477ff000u ? 0x7c00 : h;
   h = mag > 0x7f800000u ? 0x7e00 | (mag >> 13 & 0x3ff) : h;
@@ -29,7 +32,8 @@ TP_FN uint16_t tp_store_bf16(float x) {
 TP_FN float tp_round_f16(float x) { return tp_load_f16(tp_store_f16(x)); }
 TP_FN float tp_round_bf16(float x) { return tp_load_bf16(tp_store_bf16(x)); }
 
-/* f64 to f32 on the way to one of them: what f32 cannot hold shows as an odd last bit, so that rounding on rounds once. */
+/* f64 to f32 on the way to one of them: what f32 cannot hold shows as an odd last bit, so that
+ * rounding on rounds once. */
 TP_FN float tp_sticky_f32(double x) {
   float f = (float)x;
   uint32_t u = tp_bits_f32(f), odd = (u - (tp_fabs_f64((double)f) > tp_fabs_f64(x))) | 1u;

@@ -1,4 +1,5 @@
-/* Philox 4x32-10 and the numbers made of its words (docs/random.md): the same bits everywhere. After math.h. */
+/* Philox 4x32-10 and the numbers made of its words (docs/random.md): the same bits everywhere.
+ * After math.h. */
 
 TP_FN void tp_philox_round(uint32_t c[4], uint32_t k0, uint32_t k1) {
   uint64_t p = (uint64_t)0xD2511F53u * c[0], q = (uint64_t)0xCD9E8D57u * c[2];
@@ -18,7 +19,8 @@ TP_FN void tp_philox_block(uint32_t c[4], uint32_t k0, uint32_t k1) {
 #define TP_PHILOX_COORD 0x74656d70
 TP_FN void tp_philox_next(uint32_t key[2], int ordinal, int64_t coord) {
   uint32_t c[4];
-  c[0] = (uint32_t)coord, c[1] = (uint32_t)((uint64_t)coord >> 32), c[2] = (uint32_t)ordinal, c[3] = TP_PHILOX_COORD;
+  c[0] = (uint32_t)coord, c[1] = (uint32_t)((uint64_t)coord >> 32), c[2] = (uint32_t)ordinal,
+  c[3] = TP_PHILOX_COORD;
   tp_philox_block(c, key[0], key[1]);
   key[0] = c[0], key[1] = c[1];
 }
@@ -40,20 +42,25 @@ TP_ONCE void tp_philox_many(uint32_t c[4][TP_PHILOX_LANES], uint32_t key[2][TP_P
 
 TP_FN float tp_uniform_of(uint32_t w) { return (float)(int32_t)(w >> 8) * 0x1p-24f; }
 
-/* sqrt(-2 ln u1) cos(2 pi u2), u1 = 2^n (1 + f). No tp_mad: its bits are a promise without TP_FMA too. A quarter turn is 2^22 units of u2, exactly. */
+/* sqrt(-2 ln u1) cos(2 pi u2), u1 = 2^n (1 + f). No tp_mad: its bits are a promise without TP_FMA
+ * too. A quarter turn is 2^22 units of u2, exactly. */
 TP_FN double tp_normal_of(uint32_t w1, uint32_t w2) {
   double u1 = (double)(int32_t)((w1 >> 8) + 1) * 0x1p-24;
   uint64_t e = tp_exponent_f64(u1);
-  double n = tp_exponent_of_f64(e), f = tp_of_f64(tp_bits_f64(u1) - e) - 1, s = f / (2 + f), z = s * s, h = 0.5 * f * f, p = 1.479819860511658591e-01;
+  double n = tp_exponent_of_f64(e), f = tp_of_f64(tp_bits_f64(u1) - e) - 1, s = f / (2 + f),
+         z = s * s, h = 0.5 * f * f, p = 1.479819860511658591e-01;
   p = p * z + 1.531383769920937332e-01;
   p = p * z + 1.818357216161805012e-01;
   p = p * z + 2.222219843214978396e-01;
   p = p * z + 2.857142874366239149e-01;
   p = p * z + 3.999999999940941908e-01;
   p = p * z + 6.666666666666735130e-01;
-  double ln = n * 6.93147180369123816490e-01 - ((h - (s * (h + p * z) + n * 1.90821492927058770002e-10)) - f);
-  uint32_t turn = (w2 >> 8) + (1u << 21), q = turn >> 22;                   /* quarters rounded to nearest */
-  double r = (double)((int32_t)(turn & 0x3fffff) - (1 << 21)) * (1.57079632679489661923 * 0x1p-22), v, sine = 1.58962301576546568060e-10, cosine = -1.13585365213876817300e-11;
+  double ln = n * 6.93147180369123816490e-01 -
+      ((h - (s * (h + p * z) + n * 1.90821492927058770002e-10)) - f);
+  /* quarters rounded to nearest */
+  uint32_t turn = (w2 >> 8) + (1u << 21), q = turn >> 22;
+  double r = (double)((int32_t)(turn & 0x3fffff) - (1 << 21)) * (1.57079632679489661923 * 0x1p-22),
+         v, sine = 1.58962301576546568060e-10, cosine = -1.13585365213876817300e-11;
   z = r * r;
   sine = sine * z - 2.50507477628578072866e-08;
   sine = sine * z + 2.75573136213857245213e-06;
