@@ -47,8 +47,8 @@ MAKEFLAGS += --no-print-directory
 
 # ---- flags ----------------------------------------------------------------------------------------------------------
 WARN    := -Wall -Wextra -Wno-unused-parameter
-CORE    := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -ffp-contract=off $(WARN) -Isrc -Iinclude
-# Kernels need no errno. Never -ffast-math, nor contraction: what may be fused is written so (src/kern/prelude/math.h).
+CORE    := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -ffp-contract=off $(WARN) -Isrc -Iinclude -I.
+# Kernels need no errno. Never -ffast-math, nor contraction: what may be fused is written so (kernels/prelude/math.h).
 KERNEL  := -O3 -fno-math-errno -fno-trapping-math
 # Asked anew by each make, so that `make run` sees the packages that `make deps` has just brought.
 pc       = $(shell pkg-config $(1) 2>/dev/null)
@@ -61,7 +61,7 @@ LIBS    := $(ISL_LIBS) -lm -ldl -lpthread
 
 # ---- what there is --------------------------------------------------------------------------------------------------
 CORE_SRC   := $(filter-out src/lua/%,$(sort $(wildcard src/*/*.c)))
-KERNEL_SRC := $(sort $(wildcard src/cpu/*kernel*.c kernels/cpu/*.c))
+KERNEL_SRC := $(sort $(wildcard kernels/cpu/*.c))
 LUA_SRC    := $(sort $(wildcard src/lua/*.c))
 CTEST_SRC  := $(sort $(wildcard spec/c/*_test.c))
 
@@ -84,12 +84,12 @@ all: $(B)/5.4/tempo.so $(B)/5.1/tempo.so $(B)/libtempo.a $(B)/libtempo-lua5.4.a 
 # ---- build ----------------------------------------------------------------------------------------------------------
 # Texts that go into other people's files, as strings: the prelude, with the rows of scalar.def where they are included, what exported code calls besides, and
 # environments. sed is wherever make is.
-PRELUDE := $(foreach h,math half philox scalar fold dot native,src/kern/prelude/$(h).h)
+PRELUDE := $(foreach h,math half philox scalar fold dot native,kernels/prelude/$(h).h)
 QUOTE := sed -e 's/["\\]/\\&/g' -e 's/^.*$$/"&\\n"/'
 $(B)/gen/prelude.inc: $(PRELUDE) src/kern/scalar.def Makefile
 	@mkdir -p $(@D)
 	$(Q)cat $(PRELUDE) | sed -e '/#include "kern.scalar.def"/{r src/kern/scalar.def' -e 'd' -e '}' | $(QUOTE) > $@
-$(B)/gen/export.inc: src/kern/prelude/export.h Makefile
+$(B)/gen/export.inc: kernels/prelude/export.h Makefile
 	@mkdir -p $(@D)
 	$(Q)$(QUOTE) $< > $@
 $(B)/gen/cartpole.inc: src/base/cartpole.h Makefile

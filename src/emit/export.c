@@ -1,5 +1,5 @@
 /* export.c: a plan for given bounds as C99 that stands alone. Loops are those of native code; every
- * other region is a call of the library (kern/prelude/export.h) over windows, of which a program
+ * other region is a call of the library (kernels/prelude/export.h) over windows, of which a program
  * has the sections that it uses. What waits for ticks is a function that is entered again: a switch
  * over where it stands, with the variables of the loops around in the object. Everything that a run
  * writes is in the object, or the caller's. */

@@ -5,7 +5,7 @@
  * in extents and strides; kernels take no more than that. */
 #include "plan/priv.h"
 #include "base/env.h"
-#include "kern/prelude/fold.h"
+#include "kernels/prelude/fold.h"
 
 typedef struct {
   const tp_plan *p;

@@ -4,7 +4,7 @@
 #include "run/target.h"
 #include "base/pool.h"
 #define TP_FN static inline
-#include "kern/prelude/native.h"
+#include "kernels/prelude/native.h"
 
 /* ---- what ran when (trace.c), on one thread ---- */
 typedef enum { TP_EV_LEAF, TP_EV_LOOP, TP_EV_ITERATION, TP_EV_PART, TP_EV_TEAM } tp_evkind;

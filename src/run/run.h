@@ -39,8 +39,8 @@ void tp_exec_pass(tp_exec *x);
 bool tp_exec_split(tp_exec *x, bool split, tp_error *err);
 /* what was left, oldest first; until 0: all of it */
 bool tp_exec_rest(tp_exec *x, double until, tp_error *err);
-/* Compiled parts of its plan, in the order of tp_plan_parts (kern/prelude/native.h): they run from
- * now on wherever a run goes through a whole part. NULL: none. */
+/* Compiled parts of its plan, in the order of tp_plan_parts (kernels/prelude/native.h): they run
+ * from now on wherever a run goes through a whole part. NULL: none. */
 struct tp_host;
 typedef int tp_native(const struct tp_host *h);
 void tp_exec_native(tp_exec *x, tp_native *const *fn);
