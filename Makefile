@@ -63,6 +63,7 @@ LIBS    := $(ISL_LIBS) -lm -ldl -lpthread
 CORE_SRC   := $(filter-out src/lua/%,$(sort $(wildcard src/*/*.c)))
 KERNEL_SRC := $(sort $(wildcard kernels/cpu/*.c))
 LUA_SRC    := $(sort $(wildcard src/lua/*.c))
+FUZZ_SRC   := $(filter-out $(KERNEL_SRC),$(CORE_SRC))
 CTEST_SRC  := $(sort $(wildcard spec/c/*_test.c))
 
 CORE_OBJ   := $(patsubst %.c,$(B)/obj/core/%.o,$(sort $(CORE_SRC) $(KERNEL_SRC)))
@@ -238,15 +239,13 @@ fuzz: all
 
 # Kernels are those of the usual build, without sanitizers: no parser calls one.
 PARSERS ?= graph plan state npy npz
-# An offset of 0 from NULL is what a list of nothing gives.
 FUZZED  := -w -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 FUZZ    := $(B)/fuzz
 FUZZ_CC ?= clang
-FUZZ_SRC := $(filter-out $(KERNEL_SRC),$(CORE_SRC))
 $(FUZZ)/obj/%.o: %.c | $(B)/gen/prelude.inc $(B)/gen/export.inc $(B)/gen/cartpole.inc
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  CC   $< (fuzz)")
-	$(Q)$(FUZZ_CC) $(FUZZED) -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow $(CORE) -I$(B)/gen $(ISL_CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(FUZZ_CC) $(FUZZED) -fsanitize=fuzzer-no-link,address,undefined $(CORE) -I$(B)/gen $(ISL_CFLAGS) -MMD -MP -c $< -o $@
 $(FUZZ)/parsers: spec/fuzz/parsers.c $(FUZZ_SRC:%.c=$(FUZZ)/obj/%.o) $(KERNEL_SRC:%.c=$(B)/obj/core/%.o)
 	$(Q)$(FUZZ_CC) $(FUZZED) -fsanitize=fuzzer,address,undefined $(CORE) $(ISL_CFLAGS) -o $@ $^ $(LIBS)
 # Seeds: texts and files of the specs, and of the examples' hosts in C.

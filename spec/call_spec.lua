@@ -350,6 +350,55 @@ describe("a run that Ctrl-C interrupts", function()
   end)
 end)
 
+describe("a compilation that Ctrl-C interrupts", function()
+  local script = [[
+    local tempo = require "tempo"
+    tempo.warn = function() end
+    local P = tempo.program()
+    local t = P:dim "t"
+    local x = P:input("x", { domain = { t } })
+    local last = x
+    for _ = 1, MANY do
+      local before, h = last, P:tensor { domain = { t } }
+      h[{ t = 0 }] = before
+      h:otherwise((h[t - 1] * 0.5 + before):tanh())
+      last = h
+    end
+    local p = io.popen "echo $PPID"
+    os.execute("(sleep 0.5; kill -INT " .. p:read "*n" .. ") &")
+    p:close()
+    local function compile() return P:compile { outputs = { y = last }, tier = "TIER" } end
+    local ok, why = WAY(compile)
+    print(ok, (tostring(why):gsub("^.*: ", "")))
+    print(P:compile { outputs = { y = x * 2 }, tier = "interpreter" } ({ x = { 1, 2 } }, { T = 2 }).y)
+  ]]
+  local ended = "false\tinterrupted!\n[2. 4.]\n"
+
+  local function run(many, tier, way, settings)
+    local words = { MANY = many, TIER = tier, WAY = way or "pcall", PPID = "PPID", INT = "INT" }
+    return helper.script(script:gsub("%u%u%u+", words), nil, settings)
+  end
+
+  it("ends between passes and between questions to isl, and leaves the program as it was", function()
+    for _, tier in ipairs { "reference", "interpreter" } do
+      assert.equal(ended, run(4000, tier))
+    end
+    assert.equal(ended, run(4000, "interpreter", "(function(f) return coroutine.resume(coroutine.create(f)) end)"))
+  end)
+
+  it("ends while the compiler is awaited, and leaves no file and no child", function()
+    local folder = os.tmpname()
+    os.remove(folder)
+    local cc = folder .. "/cc"
+    os.execute(("mkdir -p %s/cache; printf '#!/bin/sh\nsleep 77.%d\n' >%s; chmod +x %s"):format(folder, #folder, cc, cc))
+    assert.equal(ended, run(1, "native", nil, ("export TEMPO_CACHE=%s/cache CC=%s; "):format(folder, cc)))
+    local left = io.popen(("ls %s/cache; ps ax | grep '[s]leep 77.%d'"):format(folder, #folder))
+    assert.equal("", left:read "*a")
+    left:close()
+    os.execute("rm -rf " .. folder)
+  end)
+end)
+
 describe("a callback", function()
   it("gets arrays and the point, in order, once", function()
     each(function(tier)

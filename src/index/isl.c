@@ -34,6 +34,32 @@ bool tp_isl_check(tp_ictx *c, tp_pos pos, tp_error *err) {
   return false;
 }
 
+/* ---- work that a host may end ---- */
+
+void tp_ictx_watch(tp_ictx *c, bool (*interrupted)(void *host), void *host) {
+  c->interrupted = interrupted;
+  c->host = host;
+}
+
+bool tp_ictx_ended(tp_ictx *c) {
+  if (!c->ended && c->interrupted && c->interrupted(c->host)) {
+    c->ended = true;
+    isl_ctx_abort(tp_isl_ctx(c));
+  }
+  return c->ended;
+}
+
+bool tp_ictx_unwatch(tp_ictx *c) {
+  bool ended = c->ended;
+  c->interrupted = NULL;
+  c->ended = false;
+  if (!ended) return false;
+  isl_ctx_resume(c->isl);
+  isl_ctx_reset_error(c->isl);
+  tp_hmap_init(&c->memo, &c->arena);
+  return true;
+}
+
 static void *refuse(tp_ictx *c, const char *why) {
   isl_handle_error(tp_isl_ctx(c), isl_error_unsupported, why, __FILE__, __LINE__);
   return NULL;
@@ -45,6 +71,7 @@ long tp_isl_spaces(const tp_ictx *c) { return c->nspace; }
 
 isl_space *tp_isl_params(tp_ictx *c) {
   c->nspace++;
+  tp_ictx_ended(c);
   unsigned n = 0, at = 0;
   for (int i = 0; i < c->sym.n; i++) n += c->sym.v[i]->kind == TP_SYM_BOUND;
   isl_space *s = isl_space_params_alloc(tp_isl_ctx(c), n);

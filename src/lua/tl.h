@@ -307,6 +307,8 @@ void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *n
 void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need, tp_fn *step);
 /* pushes the three slots, watches the hook */
 void tl_run_prepare_calls(lua_State *L, tl_run *r);
+/* raises what the host's hook raises */
+tp_fn *tl_compile_watched(lua_State *L, tp_program *p, tp_copts *o, tp_error *e);
 bool tl_interrupted(void *r); /* tp_run.interrupted */
 /* releases first; a callback's own value if there is one */
 int tl_run_raise(lua_State *L, tl_run *r, const tp_error *e) __attribute__((noreturn));

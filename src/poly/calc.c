@@ -7,6 +7,7 @@ void tp_query_long(tp_sched *S, int64_t times) {
   isl_ctx_reset_operations(S->ctx);
   isl_ctx_set_max_operations(S->ctx, (unsigned long)(S->p->budget * times));
   S->p->nquery++;
+  tp_ictx_ended(S->ix);
 }
 
 void tp_query(tp_sched *S) { tp_query_long(S, 1); }

@@ -47,6 +47,9 @@ typedef struct tp_copts {
   /* dims that steps go through; 0: the program's only one, if it is ever stepped */
   int ntick;
   const tp_sym *const *tick;
+  /* asked now and then; true: compiling fails. NULL: nobody is asked */
+  bool (*interrupted)(void *host);
+  void *host;
   tp_pos pos; /* line of P:compile */
 } tp_copts;
 
