@@ -297,6 +297,13 @@ describe("a run that Ctrl-C interrupts", function()
       coroutine = function() assert(coroutine.resume(coroutine.create(function() f({}, { T = 3, K = LONG }) end))) end,
       peek = function() y:peek { bounds = { T = 1, K = 2000000 }, at = { t = 0, k = 1999999 } } end,
     }
+    local Q = tempo.program()
+    local q = Q:dim "q"
+    local w = Q:param("w", { along = { q }, shape = { 2 }, init = 0.1 })
+    local c = Q:param("c", { shape = { 2 }, init = 3.7 })
+    w:update(w * c * (1 - w))
+    local g = Q:compile { outputs = { w = w[{ q = q:upper() - 1 }] }, tier = "TIER", threads = THREADS }
+    ways.params = function() g({}, { Q = LONG }) end
     assert(#f({}, { T = 3, K = 3 }).y == 3 and calls == 3)
     debug.sethook()
     kill()
@@ -307,6 +314,8 @@ describe("a run that Ctrl-C interrupts", function()
     f:start({}, { T = 3, K = 3 })
     repeat done, out = f:step() until done
     print(out.y, f({}, { T = 3, K = 3 }).y)
+    local p = g:params()
+    if p.w then print(p.w:get(0) ~= p.c:get(0) and p.w:get(0) == p.w:get(1) and p.w:get(0) > 0 and p.w:get(0) < 1) end
   ]]
 
   local function run(way, tier, long, threads)
@@ -337,6 +346,12 @@ describe("a run that Ctrl-C interrupts", function()
     assert.equal(ended, run("step", "reference", "1e6"))
     assert.equal(ended, run("coroutine", "native", "1e15"))
     assert.equal(ended, run("peek", "native", "1e15"))
+  end)
+
+  -- The reference goes from the last point down to the first before it makes any.
+  it("leaves the newest values of parameters, where no callback looks at them", function()
+    assert.equal(ended .. "true\n", run("params", "interpreter", "1e15"))
+    assert.equal(ended .. "true\n", run("params", "native", "1e15"))
   end)
 
   it("goes on where a hook that is set meanwhile does not raise", function()

@@ -928,6 +928,13 @@ static void put_go(const exporter *w) {
   tp_puts(c,
       "  stands = tpx_run(&h);\n  a->own.at = h.at;\n  a->own.over = stands == TPX_WAITS ? 0 : "
       "stands == TPX_OVER ? 2 : 1;\n");
+  for (int i = 0; i < w->e.p->bufs.n; i++) {
+    const tp_pbuf *b = w->e.p->bufs.v[i];
+    const tp_export_array *o = b->holds < 0 ? NULL : &w->x->out[b->holds];
+    if (o && w->place[i] >= 0)
+      tp_putf(c, "  if (stands == TPX_WAITS) memcpy(a->own.last.b + %lld, base[%d], %lld);\n",
+          (long long)w->x->param[o->param].at, i, (long long)o->bytes);
+  }
   for (int k = 0; k < w->x->nparam; k++)
     tp_putf(c, "  if (stands != TPX_FAILED) a->own.made[%d] = 1;\n", k);
   tp_puts(c, "  return stands;\n}\n");

@@ -149,10 +149,6 @@ static int fn_call(lua_State *L) { /* f, inputs, bounds, options */
 }
 
 /* ---- parameters ---- */
-static void set_copy(lua_State *L, tl_array *copy, tp_array *from) {
-  tl_setarray(L, copy, tp_array_cast(from, from->dtype));
-}
-
 /* Puts the paths of a module, a parameter or a list of them, at index i, into the set at index
  * `set`. What was seen is a key of the set as well, so that modules which hold each other end. */
 static void name_params(lua_State *L, int i, int set) {
@@ -196,7 +192,8 @@ static void push_named(lua_State *L) {
   name_params(L, of, of + 1);
 }
 
-static int fn_params(lua_State *L) { /* copies: the script may write into them */
+/* Copies: the script may write into them. What it has loaded for a constant is its own already. */
+static int fn_params(lua_State *L) {
   static const char *const known[] = { "of", NULL };
   tl_fn *u = tl_fn_self(L, "params");
   tl_options(L, 2, "params", known);
@@ -213,8 +210,10 @@ static int fn_params(lua_State *L) { /* copies: the script may write into them *
       if (!is) continue;
     }
     if (!tp_fn_param_value(u->f, k)) continue;
-    tl_array *copy = tl_pusharray(L); /* may run finalizers, which may load others */
-    set_copy(L, copy, tp_fn_param_value(u->f, k));
+    tl_array *to = tl_pusharray(L); /* may run finalizers, which may load others */
+    tp_array *a = tp_fn_param_value(u->f, k);
+    tl_setarray(
+        L, to, tp_fn_param_borrowed(u->f, k) ? tp_array_ref(a) : tp_array_cast(a, a->dtype));
     lua_setfield(L, -2, name);
   }
   return 1;
@@ -238,14 +237,11 @@ static void no_param(lua_State *L, tl_fn *u, const char *name) {
       name, tp_hint(hint, name, names, n));
 }
 
-/* An array that the function may hold: the script's own where it is borrowed. */
+/* An array that the function may hold: the script's own. */
 static void push_loaded(lua_State *L, tl_fn *u, int k, int i) {
   const tp_node *w = tp_fn_param(u->f, k);
   tp_error e = { 0 };
-  if (tl_typeof(L, i) == TL_ARRAY && tp_param_evolves(w)) {
-    tl_array *copy = tl_pusharray(L);
-    set_copy(L, copy, tl_toarray(L, i, w->attr.str));
-  } else if (tl_typeof(L, i) == TL_ARRAY) {
+  if (tl_typeof(L, i) == TL_ARRAY) {
     tl_toarray(L, i, w->attr.str);
     lua_pushvalue(L, i);
   } else {

@@ -45,7 +45,7 @@ typedef struct pb {
   /* an ACC's where(c, x, nothing), c the same for all of the call: runs if c, and takes x; -1: none
    */
   int unless;
-  tp_pnodes leaves;
+  tp_pnodes leaves, copies; /* copies: of new values of parameters */
   const tp_sym **endvar;
   int nendvar; /* by poly's ends: the VAR that a LOAD sets */
   /* that stand for the place along axes of elements */

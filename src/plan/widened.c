@@ -158,7 +158,7 @@ static bool find_reader(const widener *w, tp_pnode *at, int buf, wide_reader *to
   const tp_region *r = at->rg;
   if (r->kind != TP_RG_LOOP && r->kind != TP_RG_OP) return false;
   int k = 0, rank = r->out[0].rank;
-  if (r->check || r->nrows || r->newest || tp_windows_on(r, buf) != 1) return false;
+  if (r->check || r->nrows || r->first || tp_windows_on(r, buf) != 1) return false;
   while (k < r->nin && r->in[k].buf != buf) k++;
   *to = (wide_reader){ .at = at, .operand = k, .axis = rank - 2 + k, .dim = -1 };
   if (k == r->nin || !is_placed_window(w, r, &r->in[k], to)) return false;

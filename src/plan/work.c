@@ -337,6 +337,7 @@ static void give_work(tp_plan *p, tp_pnode *x) {
     .size = size,
     .first = x->pos,
     .last = x->pos,
+    .holds = -1,
     .far = tp_is_behind(x) };
   TP_PUSH(p->a, &p->bufs, b);
 }

@@ -299,7 +299,7 @@ static bool output(low *l, int k) {
   if (!tp_resolve(l->p, o->val, at, 0, NULL, NULL, &r, l->err)) return false;
   tp_node *b = r.base.node;
   /* newer values of a parameter come to lie there */
-  bool apart = o->hidden && l->p->keeps && tp_output_param(l->g, k)->ndom;
+  bool apart = o->hidden && l->p->keeps && tp_param_evolves(tp_output_param(l->g, k));
   for (int a = 0; a < tp_outof(o->val)->rank; a++)
     apart |= tp_mentions_end(l->g, tp_outof(o->val)->shape[a]);
   bool same = !apart && r.identity && b->ndom == o->val.node->ndom &&

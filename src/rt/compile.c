@@ -344,6 +344,7 @@ tp_fn *tp_fn_free(tp_fn *f) {
   tp_poly_free(f->steps.poly);
   if (f->steps.graph) tp_graph_free(f->steps.graph);
   if (f->graph) tp_graph_free(f->graph);
+  tp_free(f->called);
   tp_free(f->fed);
   tp_free(f->shown);
   tp_free(f->first);

@@ -227,7 +227,7 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
     return false;
   if (!refer && !(s->exec = tp_fn_exec(f, f->steps.plan, err))) return false;
   if (!tp_fn_fits(f, s->exec, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
-  tp_mark_params(f, s->run.outputs);
+  tp_begin_params(f, s->exec, &s->run);
   s->ticks = (tp_ticks){ f->ntick, f->tick, f->fed, s->shown, NULL, f->first };
   return refer ? (s->ref = tp_ref_begin(g, &s->run, &s->ticks, err)) != NULL
                : tp_exec_begin(s->exec, &s->run, err);
@@ -261,6 +261,8 @@ bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err) {
   tp_settle_params(f);
   tp_session_free(f, f->session);
   f->session = s;
+  tp_free(f->called);
+  f->called = NULL;
   return true;
 }
 
@@ -538,6 +540,8 @@ bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err) {
   finish x = { .q = q, .run = run };
   bool ok = tp_guarded(f, finish_it, &x, err);
   if (!ok) take_outputs(&x);
+  if (q->exec && (!ok || tp_exec_cancelled(q->exec)))
+    tp_newest_params(f, q->exec, true, run->outputs);
   finish_free(f, &x);
   return ok;
 }
@@ -559,7 +563,8 @@ bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err) {
   if (!tp_fn_call_may_end(f, run->env, err) || !tp_fn_ticks(f, err)) return false;
   finish x = { .q = tp_calloc(sizeof *x.q), .run = run };
   bool ok = x.q ? tp_guarded(f, run_on, &x, err) : tp_no_memory(err, f->pos);
-  if (!ok && x.q) take_outputs(&x);
+  if (x.q && !ok) take_outputs(&x);
+  if (x.q && (!ok || x.s.cancelled)) tp_newest_params(f, x.q->exec, true, run->outputs);
   finish_free(f, &x);
   tp_session_free(f, x.q);
   return ok;
@@ -596,6 +601,7 @@ bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   bool ok = tp_guarded(f, step_it, s, err);
   f->running = false;
   if (ok && !s->done) return tp_params_stepped(f), true;
+  if (!ok || s->cancelled) tp_newest_params(f, q->exec, true, q->run.outputs);
   tp_keep_params(f, q->run.outputs);
   if (ok) return true;
   tp_step_drop(f, s);

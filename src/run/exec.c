@@ -22,6 +22,7 @@ static const char *where(
 static bool fail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis,
     tp_code code, const char *text) {
   char name[256], point[256] = "";
+  x->ended = x->torn = r->pos;
   if (x->running && (lead || r->npoint == 0)) where(x, r, lead, axis, point, sizeof point);
   return tp_fail(x->err, code, r->rg->pos, "%s: %s%s: %s", tp_code_word(code),
       tp_who_label(&r->rg->who, tp_region_op(r->rg), name, sizeof name), point, text);
@@ -136,7 +137,7 @@ static bool compile(tp_exec *x) {
   tp_spill_new(x);
   tp_track_begin(x->track = &x->flow->track, TP_TUNE_TRACE_FIRST);
   if (!x->target->open(x) || !tp_flow_new(x)) return false;
-  tp_newest_new(x);
+  tp_first_new(x);
   return x->target->ready(x);
 }
 
@@ -276,6 +277,7 @@ static bool unwrap(tp_exec *x, tp_dreg *r, tp_dnd *d) {
  * or round an enclosing loop, writes; parameters keep what was made. */
 bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r) {
   x->cancelled = true;
+  x->ended = r->pos;
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
     if (b->kind == TP_BUF_OUTPUT && !x->plan->products.v[b->slot].hidden && x->written[i] >= r->pos)
@@ -291,6 +293,7 @@ static bool bind_again(tp_exec *x, tp_dreg *r) {
 }
 
 bool tp_dreg_here(tp_exec *x, tp_dreg *r) {
+  if (r->first && !tp_first_runs(x, r)) return true;
   bool again = r->dynamic || r->wrapped;
   x->running = true;
   x->work = x->workend = x->mem->arena;
@@ -316,6 +319,7 @@ bool tp_dreg_execute(tp_exec *x, tp_dreg *r) {
 bool tp_exec_room(tp_exec *x, tp_run *run, tp_error *err) {
   x->run = run;
   x->err = err;
+  x->placed = false;
   x->env = x->flow->front.env;
   return !bounds_changed(x, run->env) || bind(x);
 }
@@ -328,17 +332,11 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
   x->flow->late = tp_setting("TEMPO_LATE") ? atoi(tp_setting("TEMPO_LATE")) : 0;
   if (!tp_poison_begin(x)) return false;
   x->cancelled = false;
-  tp_newest_forget(x);
+  x->placed = true;
+  x->ended = x->torn = -1;
+  memset(x->begun, 0, sizeof *x->begun * (size_t)x->plan->bufs.n);
   tp_flow_begin(x);
   return true;
-}
-
-/* Copies of parameters that were put off are made, so that the run's outputs hold the newest. */
-static void ended_early(tp_exec *x) {
-  tp_error none = { 0 }, *err = x->err;
-  tp_exec_newest(x, &none);
-  x->err = err;
-  tp_spill_rest(x);
 }
 
 tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
@@ -347,7 +345,7 @@ tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
   tp_stand s = tp_flow_run(x, g);
   tp_native_end(x);
   tp_workers_rest(x);
-  if (s == TP_AT_ERROR) ended_early(x);
+  if (s == TP_AT_ERROR) tp_spill_rest(x);
   return s == TP_AT_ERROR && x->cancelled ? TP_AT_END : s;
 }
 
@@ -359,7 +357,7 @@ void tp_exec_pass(tp_exec *x) {
 bool tp_exec_rest(tp_exec *x, double until, tp_error *err) {
   x->err = err;
   bool ok = tp_flow_catch_up(x, until);
-  if (!ok) ended_early(x);
+  if (!ok) tp_spill_rest(x);
   return ok || x->cancelled;
 }
 

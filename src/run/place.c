@@ -127,7 +127,9 @@ bool tp_exec_get(tp_exec *x, tp_reader *r, const int64_t *was) {
           (tp_flow_possible(x, &x->flow->back) &&
               !tp_flow_before(x, &x->flow->front, &x->flow->back)));
   ok = ok && !(x->flow->split && tp_flow_side(x, &x->flow->front));
-  tp_newest_forget(x); /* as the outputs that were read say */
+  if (ok)
+    tp_first_passed(x,
+        x->flow->front.pc < x->flow->ninst ? x->flow->inst[x->flow->front.pc].pos : x->plan->npos);
   if (!(r->bad = !ok)) (was ? take_longer(x, r, was) : take_buffers(x, r));
   if (ok) tp_spill_rest(x);
   return !r->bad;

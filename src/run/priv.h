@@ -143,7 +143,9 @@ typedef struct tp_store {
   /* bytes that are mapped and counted together; pages can be mapped ahead */
   int64_t page, grain;
   bool populates;
-  bool alone;     /* there is no room for threads to work in */
+  bool alone; /* there is no room for threads to work in */
+  /* bytes outside of it that count against the limit (tp_exec_hold) */
+  int64_t held;
   int64_t beside; /* bytes of it that are mapped at a time, at most */
   /* where poisoned: its grains, and how many of them, are mapped */
   unsigned char *touched;
@@ -205,9 +207,11 @@ bool tp_team_judge(tp_workers *all);
 /* watch.c */
 void tp_watch_new(tp_exec *x, tp_dreg *r); /* takes the place of r->run */
 void tp_watch_free(tp_dreg *r);
-/* newest.c */
-void tp_newest_new(tp_exec *x);
-void tp_newest_forget(tp_exec *x);
+/* first.c */
+void tp_first_new(tp_exec *x);
+bool tp_first_runs(tp_exec *x, const tp_dreg *r); /* of a region that has `first` */
+/* a run goes on there: what lies before has run */
+void tp_first_passed(tp_exec *x, int pos);
 /* exec.c */
 /* with the variables' values in x->env, whoever has cancelled the run */
 bool tp_dreg_here(tp_exec *x, tp_dreg *r);

@@ -90,8 +90,9 @@ struct tp_dreg {
   int pos;
   tp_clock *clock;
   struct tp_watch *watch; /* of a region that is checked */
-  struct tp_later *later; /* of one that writes what another may put off */
-  void *k;                /* what its functions keep: tp_ew, tp_dcall, ... */
+  /* of a PINIT, and of a leaf that makes what it takes: 1 + the parameter; else 0 */
+  int first;
+  void *k; /* what its functions keep: tp_ew, tp_dcall, ... */
 };
 
 /* ---- the table ---- */
@@ -137,10 +138,17 @@ struct tp_exec {
   char *room;
   /* what runs beside this thread (team.c); NULL: nothing */
   struct tp_workers *workers;
-  /* by buffer: the copy into it that was put off; NULL: there are none such (newest.c) */
-  tp_dreg **due;
-  /* running: loop variables have their values; asking: what was put off is made */
-  bool poison, running, cancelled, asking;
+  /* by buffer: a first value of a parameter was put there (first.c) */
+  bool *begun;
+  /* by output: the PINIT whose array it may be; its buffer; the one that holds its newest value.
+   * NULL, -1: none */
+  tp_dreg **lender;
+  int *last, *holder;
+  /* running: loop variables have their values; placed: buffers lie where the latest run put them */
+  bool poison, running, cancelled, placed;
+  /* the position at which it ended early, and the last one from there on that may be half done; -1
+   */
+  int ended, torn;
   /* where what runs is noted; NULL: it is not (run/trace.c) */
   struct tp_track *track;
   /* code with clocks: when what runs began, if anybody asks; it is timed */
