@@ -343,6 +343,7 @@ static void ended_early(tp_exec *x) {
 
 tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
   x->err = err;
+  x->looked = 0;
   tp_native_begin(x);
   tp_stand s = tp_flow_run(x, g);
   tp_native_end(x);
