@@ -47,6 +47,15 @@ const tp_ix **tp_pb_upper(
   return up;
 }
 
+/* At the points at which it is needed. */
+const tp_ix **tp_pb_upper_of(pb *b, tp_val v) {
+  const tp_out *t = tp_outof(v);
+  const tp_ix **up = tp_pb_upper(b, t->rank, t->shape, v.node->ndom, v.node->dom),
+              *most = tp_most_of(b->p, v);
+  if (most) up[0] = tp_ix_min(C(b), up[0], most);
+  return up;
+}
+
 static void array_bufs(pb *b) {
   static const tp_bufkind kinds[] = { TP_BUF_TEMP, TP_BUF_INPUT, TP_BUF_CONST, TP_BUF_OUTPUT,
     TP_BUF_PARAM };
@@ -57,7 +66,9 @@ static void array_bufs(pb *b) {
     x->slot = r->slot;
     x->order = r->order;
     if (r->kind == TP_ARR_CONST) x->data = r->val.node->attr.data;
-    layout(b, x, r->ndim, r->width, r->rank, tp_pb_upper(b, r->rank, r->shape, r->ndim, r->dim));
+    layout(b, x, r->ndim, r->width, r->rank,
+        r->kind == TP_ARR_TEMP ? tp_pb_upper_of(b, r->val)
+                               : tp_pb_upper(b, r->rank, r->shape, r->ndim, r->dim));
   }
   for (int i = 0; i < b->p->arrs.n; i++) b->bufof[i] = b->bufof[tp_lies_in(b->p->arrs.v[i])->id];
 }
@@ -347,8 +358,7 @@ static tp_pbuf *scratch_of(pb *b, int i) {
   if (b->scratch[i]) return b->scratch[i];
   const tp_node *n = b->s->node[i];
   tp_pbuf *x = tp_pb_buf(b, TP_BUF_TEMP, b->p->title[n->id], n->pos, n->out[0].dtype);
-  tp_pb_rows(
-      b, x, n->out[0].rank, tp_pb_upper(b, n->out[0].rank, n->out[0].shape, n->ndom, n->dom));
+  tp_pb_rows(b, x, n->out[0].rank, tp_pb_upper_of(b, (tp_val){ (tp_node *)n, 0 }));
   return b->scratch[i] = x;
 }
 

@@ -816,10 +816,11 @@ static bool analyse(life *f) {
 
 /* ---- versions ---- */
 
-static bool same_elements(const tp_arr *a, const tp_arr *b) {
+static bool same_elements(const tp_poly *p, const tp_arr *a, const tp_arr *b) {
   bool same = a->kind == TP_ARR_TEMP && b->kind == TP_ARR_TEMP && a->dtype == b->dtype &&
       a->rank == b->rank && a->ndim == b->ndim;
   for (int i = 0; same && i < a->rank; i++) same = a->shape[i] == b->shape[i];
+  same = same && tp_most_of(p, a->val) == tp_most_of(p, b->val);
   for (int d = 0; same && d < a->ndim; d++) {
     same = a->dim[d] == b->dim[d] && (a->order ? a->order[d] : d) == (b->order ? b->order[d] : d);
     same = same && (a->align ? a->align[d] : 0) == (b->align ? b->align[d] : 0);
@@ -887,7 +888,7 @@ static bool same_width(const tp_arr *a, const tp_arr *b) {
 /* Do they take less as one? A copy is left, too, where a point is kept along a dim: that is near at
  * hand, and what is kept may go to a file. */
 static void join(tp_sched *S, const life *all, tp_arr *a, tp_arr *b, bool copy) {
-  if (a == b || !same_elements(a, b) || (copy && !same_width(a, b))) return;
+  if (a == b || !same_elements(S->p, a, b) || (copy && !same_width(a, b))) return;
   life f = as_versions(S, all, a, b);
   const tp_ix **width = TP_NEWN(S->a, const tp_ix *, f.x->ndim);
   if (both_kinds(&f) || !one_version(&f, width)) return;

@@ -148,9 +148,35 @@ static bool endless(const tp_fn *f, const int64_t *env) {
   return env[f->tick[0]->bound->id] == TP_ENDLESS;
 }
 
-/* Nothing that has to be kept may mention the bound, and no whole output may wait for the end. */
-static bool may_be_endless(tp_fn *f, tp_error *err) {
+static bool has_no_end(const tp_ix *n, const int64_t *env) {
+  return tp_ix_evalq(n, env) > TP_ENDLESS / 2;
+}
+
+/* A loop without an end and without a tick, which is no more behind the last tick; NULL: there is
+ * none. */
+static const tp_pnode *endless_in_a_tick(const tp_plan *p, const tp_pnode *x, const int64_t *env) {
+  const tp_pnode *found = NULL;
+  bool any = x->kind == TP_P_FOR && has_no_end(x->hi, env) && !tp_plan_ticks(p, x);
+  for (int k = 0; x->kind == TP_P_REGION && k < x->rg->nlead; k++)
+    any |= has_no_end(x->rg->lead[k], env);
+  int last = x->n;
+  if (x == p->body)
+    while (last && !tp_plan_ticks(p, x->kid[last - 1])) last--;
+  for (int i = 0; i < last && !any && !found; i++) found = endless_in_a_tick(p, x->kid[i], env);
+  return any ? x : found;
+}
+
+/* Nothing that has to be kept may mention the bound, no input or output may be whole over the dim,
+ * and nothing run over all of it between two ticks. */
+bool tp_fn_may_be_endless(tp_fn *f, const int64_t *env, tp_error *err) {
   const tp_sym *b = f->tick[0]->bound;
+  for (int i = 0; i < f->closed->inputs.n; i++) {
+    const tp_node *n = f->closed->inputs.v[i];
+    if (tp_fn_needs_input(f, i) && !f->fed[i] && tp_dom_has(n->ndom, n->dom, f->tick[0]))
+      return tp_fail(err, TP_E_BOUND, n->pos,
+          "'%s' cannot be math.huge: input '%s' is given before the first tick", b->name,
+          n->attr.str);
+  }
   for (int i = 0; i < f->graph->outputs.n; i++) {
     const tp_output *o = &f->graph->outputs.v[i];
     if (!o->hidden && !f->shown[i] && tp_dom_has(o->val.node->ndom, o->val.node->dom, f->tick[0]))
@@ -164,7 +190,12 @@ static bool may_be_endless(tp_fn *f, tp_error *err) {
           "'%s' cannot be math.huge: '%s' is kept over all of '%s'", b->name,
           x->name ? x->name : "?", f->tick[0]->name);
   }
-  return true;
+  const tp_pnode *x =
+      f->steps.plan ? endless_in_a_tick(f->steps.plan, f->steps.plan->body, env) : NULL;
+  return !x ||
+      tp_fail(err, TP_E_BOUND, tp_pnode_line(x),
+          "'%s' cannot be math.huge: this goes through all of '%s' between two ticks", b->name,
+          f->tick[0]->name);
 }
 
 /* In a call, arrays over the tick dims would have no end. */
@@ -221,7 +252,7 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
     .seed = run->seed,
     .fed = whole ? NULL : f->fed,
     .shown = s->shown };
-  if (endless(f, s->env) && !may_be_endless(f, err)) return false;
+  if (endless(f, s->env) && !tp_fn_may_be_endless(f, s->env, err)) return false;
   bool refer = f->tier == TP_TIER_REFERENCE;
   if (!tp_run_check(g, &s->run, err) || !tp_run_check_bounds(f->steps.graph, &s->run, err))
     return false;

@@ -341,6 +341,7 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
 
 tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
   x->err = err;
+  x->looked = 0;
   tp_native_begin(x);
   tp_stand s = tp_flow_run(x, g);
   tp_native_end(x);

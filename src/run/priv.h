@@ -223,8 +223,6 @@ bool tp_dreg_run(tp_exec *x, tp_dreg *r);
 /* around an execution that is timed, and counted already */
 double tp_clock_begin(tp_exec *x, tp_clock *c);
 void tp_clock_end(tp_exec *x, tp_clock *c, double from);
-/* of the first leaf of it that has one */
-tp_pos tp_pnode_line(const tp_pnode *x);
 /* of the tensor that it makes; NULL: none */
 const char *tp_profile_name(const tp_exec *x, const tp_region *r);
 void tp_profile_work(tp_buf *b, const tp_region *r); /* what it does, in few words */

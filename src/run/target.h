@@ -71,10 +71,11 @@ typedef struct tp_dnd {
 /* ---- regions ---- */
 /* next: the execution that is timed next. first, later: seconds of the first executions and of the
  * nlater timed ones after them, without what the thread waited for a processor; most: the longest
- * of these. away: what it had waited when the execution began that is timed. */
+ * of these. ran: how long the thread had run when that was last asked before the execution that is
+ * timed. */
 typedef struct tp_clock {
   int64_t calls, next, nlater;
-  double first, later, most, away;
+  double first, later, most, ran;
 } tp_clock;
 typedef struct tp_dreg tp_dreg;
 typedef struct tp_watch tp_watch;
@@ -154,8 +155,9 @@ struct tp_exec {
   /* code with clocks: when what runs began, if anybody asks; it is timed */
   double entered;
   bool timed;
-  /* seconds that this thread has not run, and when that was asked (run/profile.c) */
-  double away, looked;
+  /* seconds that this thread has run, and when that was asked (run/profile.c); 0: another thread
+   * may have */
+  double ran, looked;
   /* where buffers lie; where it stands (run/priv.h) */
   struct tp_store *mem;
   struct tp_flow *flow;

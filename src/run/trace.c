@@ -158,12 +158,6 @@ static event_label region_label(event_labels *l, const tp_dreg *r) {
       (tp_counted){ .bytes = c->bytes / n, .flops = c->flops / n });
 }
 
-tp_pos tp_pnode_line(const tp_pnode *x) {
-  tp_pos pos = x->kind == TP_P_REGION ? x->rg->pos : (tp_pos){ 0 };
-  for (int i = 0; i < x->n && !pos.file; i++) pos = tp_pnode_line(x->kid[i]);
-  return pos;
-}
-
 /* Neighbours in the plan, gone through once. */
 static event_label label_of(
     event_labels *l, const char *kind, const char *name, int n, const tp_pnode *const *v) {
