@@ -571,13 +571,20 @@ tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto,
   return r ? r : tp_memo_make(c, false, key, sizeof key, rel_at(c, nfrom, from, nto, at));
 }
 
+/* Part by part: the few pieces of each meet those pairs that the parts before have left. */
 tp_rel *tp_rel_where(tp_ictx *c, tp_rel *r, int nfrom, const tp_sym *const *from, int nto,
     const tp_sym *const *to, const tp_ix *cond) {
   const tp_sym *dims[nfrom + nto + 1];
+  const tp_ix *part;
   for (int i = 0; i < nfrom + nto; i++) dims[i] = i < nfrom ? from[i] : to[i - nfrom];
-  isl_map *where = isl_map_from_domain(tp_isl_of_cond(c, nfrom + nto, dims, cond));
-  return isl_map_intersect(
-      r, isl_map_move_dims(where, isl_dim_out, 0, isl_dim_in, (unsigned)nfrom, (unsigned)nto));
+  for (int k = 0; (part = tp_ix_conjunct(cond, k)); k++) {
+    int was = r ? isl_map_n_basic_map(r) : 0;
+    isl_map *where = isl_map_from_domain(tp_isl_of_cond(c, nfrom + nto, dims, part));
+    r = isl_map_intersect(
+        r, isl_map_move_dims(where, isl_dim_out, 0, isl_dim_in, (unsigned)nfrom, (unsigned)nto));
+    if (r && isl_map_n_basic_map(r) > was) r = tp_isl_coalesce_map(r);
+  }
+  return r;
 }
 
 tp_rel *tp_rel_some(tp_ictx *c, tp_rel *r, const tp_sym *s, const tp_ix *cond) {
