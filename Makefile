@@ -226,7 +226,7 @@ format:
 # HARD also runs the wrong programs and short examples with a full collection at every step into or out of the binding (TEMPO_GC).
 HARD_PRELOAD = env ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$(shell gcc -print-file-name=libasan.so):$(shell gcc -print-file-name=libubsan.so)
 check-hard: deps
-	@$(MAKE) B=$(B)/hard all ctests c-examples PRELOAD="$(HARD_PRELOAD)" \
+	@$(MAKE) B=$(B)/hard all ctests c-examples PRELOAD="$(HARD_PRELOAD)" KERNEL="-O1 -fno-math-errno -fno-trapping-math" \
 	  CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -DTP_HARD"
 	@HARD=1 .ci/test.sh $(B)/hard lua5.4
 
