@@ -358,6 +358,7 @@ static const struct {
   { "for t1 = 0 .. T step 1 of t {", "for t1 = 0 .. T step 1 of t parallel {", "'{' is wanted" },
   { "ends T", "ends t", "a bound is wanted" },
   { "output f32 (t)", "output f32 (t1)", "a dim is wanted" },
+  { "b1 output 0", "b1 output 1", "there is no such output" },
   { "c0 fn 4 (t)", "c1 fn 4 (t)", "in order" },
   { "c0 fn 4 (t)", "c0 fun 4 (t)", "unknown word" },
   { "c0 fn 4 (t)", "c0 fn 4 (over t)", "points of other dims" },
