@@ -493,14 +493,6 @@ static bool *mentioning(ref *r, const int64_t *was, const int64_t *now) {
   return made;
 }
 
-/* Would it have been called with more? */
-static bool calls_over_more(const tp_node *n, const int64_t *was, const int64_t *now) {
-  bool more = false;
-  for (int k = 0; k < n->attr.nover; k++)
-    more |= was[n->attr.over[k]->bound->id] != now[n->attr.over[k]->bound->id];
-  return more;
-}
-
 /* Where calls go on that had come to the end of smaller bounds: behind their last row. False: rows
  * before it would have had more. */
 static bool goes_on(tp_refsteps *s, const tp_node *n, const int64_t *was, int64_t *at, bool *more) {
@@ -563,8 +555,7 @@ static bool get(tp_refsteps *s, void *arg) {
   take_ends(s, r);
   for (int64_t id; !r->bad && (id = tp_take_in(r, -1, s->r->g->nodes.n)) >= 0;) {
     const tp_node *n = s->r->g->nodes.v[id];
-    if (was && n->op == TP_OP_CALL && (again[id] || calls_over_more(n, was, s->r->run->env)))
-      return false;
+    if (was && n->op == TP_OP_CALL && again[id]) return false;
     if (!(again[id] ? leave_cell(n, r) : take_cell(s, n, r))) return false;
   }
   return !r->bad && r->left == 0;

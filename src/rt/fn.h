@@ -136,6 +136,9 @@ bool tp_make_ticks(tp_fn *f, tp_error *err);
 bool tp_fn_door(
     tp_fn *f, tp_run *run, bool (*execute)(tp_fn *, tp_run *, tp_error *), tp_error *err);
 bool tp_fn_is_endless(const tp_fn *f, const int64_t *env);
+/* May the bound of the first tick dim be any number? Nothing that has to be kept may mention it,
+ * and no whole output may wait for the end. what: it cannot, otherwise */
+bool tp_may_grow(tp_fn *f, const char *what, tp_error *err);
 bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err);
 /* whole: inputs with the tick dims are there too */
 bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_error *err);

@@ -148,21 +148,19 @@ static bool endless(const tp_fn *f, const int64_t *env) {
   return env[f->tick[0]->bound->id] == TP_ENDLESS;
 }
 
-/* Nothing that has to be kept may mention the bound, and no whole output may wait for the end. */
-static bool may_be_endless(tp_fn *f, tp_error *err) {
+bool tp_may_grow(tp_fn *f, const char *what, tp_error *err) {
   const tp_sym *b = f->tick[0]->bound;
   for (int i = 0; i < f->graph->outputs.n; i++) {
     const tp_output *o = &f->graph->outputs.v[i];
     if (!o->hidden && !f->shown[i] && tp_dom_has(o->val.node->ndom, o->val.node->dom, f->tick[0]))
       return tp_fail(err, TP_E_BOUND, o->pos,
-          "'%s' cannot be math.huge: output '%s' is whole only at the end", b->name, o->name);
+          "'%s' cannot %s: output '%s' is whole only at the end", b->name, what, o->name);
   }
   for (int i = 0; f->steps.plan && i < f->steps.plan->bufs.n; i++) {
     const tp_pbuf *x = f->steps.plan->bufs.v[i];
     if (tp_ix_mentions(x->size, b))
-      return tp_fail(err, TP_E_BOUND, f->pos,
-          "'%s' cannot be math.huge: '%s' is kept over all of '%s'", b->name,
-          x->name ? x->name : "?", f->tick[0]->name);
+      return tp_fail(err, TP_E_BOUND, f->pos, "'%s' cannot %s: '%s' is kept over all of '%s'",
+          b->name, what, x->name ? x->name : "?", f->tick[0]->name);
   }
   return true;
 }
@@ -221,7 +219,7 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
     .seed = run->seed,
     .fed = whole ? NULL : f->fed,
     .shown = s->shown };
-  if (endless(f, s->env) && !may_be_endless(f, err)) return false;
+  if (endless(f, s->env) && !tp_may_grow(f, "be math.huge", err)) return false;
   bool refer = f->tier == TP_TIER_REFERENCE;
   if (!tp_run_check(g, &s->run, err) || !tp_run_check_bounds(f->steps.graph, &s->run, err))
     return false;

@@ -127,9 +127,6 @@ typedef struct tp_flow {
   int64_t backrow; /* all that is left of rows below that is done */
   int nshown;      /* since the last tick */
   tp_track track;  /* of the thread that runs */
-  /* going on with larger bounds: the instruction from which on what is written is taken from the
-   * state */
-  int later;
 } tp_flow;
 
 typedef struct tp_store {
@@ -250,14 +247,6 @@ bool tp_flow_possible(const tp_exec *x, const tp_cursor *c);
 /* Goes from the start to where so many regions and ticks are behind it, running none. False: there
  * is no such place. */
 bool tp_flow_before(const tp_exec *x, const tp_cursor *a, const tp_cursor *b);
-
-/* longer.c: a state of smaller bounds, in a plan in which dims end by data */
-/* Runs what lies before the first tick, and goes to the tick at this point; false: what ran there
- * is not the same for both bounds. */
-/* is it written after the first tick? */
-bool tp_longer_takes(const tp_exec *x, int buf);
-bool tp_longer_buffer(tp_exec *x, const tp_pbuf *b, const int64_t *was, tp_reader *r, size_t n);
-void tp_longer_ends(tp_exec *x); /* as the buffers say */
 
 /* resolve.c */
 /* compiles operands; sets dynamic, wrapped */

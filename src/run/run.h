@@ -53,15 +53,10 @@ void tp_exec_ask(tp_exec *x, tp_codeask *ask, void *ud);
  */
 bool tp_exec_newest(tp_exec *x, tp_error *err);
 /* Where it stands and the buffers that are alive there. get: after a begin with the same bounds
- * (was NULL), or with greater ones that change nothing before that place; false: what is there does
- * not fit this plan (r->bad), or an error. */
+ * (was NULL), or where that of the first tick dim was less; false: what is there does not fit this
+ * plan and these bounds (r->bad). */
 void tp_exec_put(tp_exec *x, tp_buf *b);
 bool tp_exec_get(tp_exec *x, tp_reader *r, const int64_t *was);
-/* Before a get with greater bounds, and before the state's outputs are in their places: to the tick
- * at `at`. */
-bool tp_exec_longer(tp_exec *x, const int64_t *was, const int64_t *at, tp_error *err);
-/* then the state's is not to be taken */
-bool tp_exec_made_anew(const tp_exec *x, int output);
 /* The point of the tick that it stands at; false: it stands at none. */
 bool tp_exec_tick(const tp_exec *x, int64_t *at);
 bool tp_exec_cancelled(const tp_exec *x);

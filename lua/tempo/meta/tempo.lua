@@ -1919,7 +1919,7 @@ function Function:step(values, options) end
 ---@return tempo.State
 function Function:state() end
 
---- Goes on from a state. In a call, `state =` does, and may give a larger bound where no read mentions it (a `P:stop` is no mention).
+--- Goes on from a state. In a call, `state =` does, and may give a larger bound of the first tick dim where it could be `math.huge`.
 ---@param s tempo.State of this program: recording and compiling the same gives the same
 ---@return tempo.Function # itself
 function Function:load_state(s) end
@@ -1929,7 +1929,7 @@ function Function:load_state(s) end
 ---@return true
 function Function:save(path) end
 
---- Goes on from a state in a file: with `f:step`, or with a call, `f(inputs, bounds, { state = f:state() })`, which may give a larger bound where no read mentions it. After an error the function is as it was.
+--- Goes on from a state in a file: with `f:step`, or with a call, `f(inputs, bounds, { state = f:state() })`, which may give a larger bound of the first tick dim where it could be `math.huge`. After an error the function is as it was.
 ---@param path string
 ---@return tempo.Function # itself
 function Function:load(path) end
