@@ -409,16 +409,15 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
           .. "still to be read. To find bugs of ours; it takes a while where bounds are not small.", errors = "`bound`, what a call with these bounds is told, and `cycle` for what is wrong.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x[0 .. t + 1]:max(0) } }\nprint(f:simulate({ T = 5 }).loose)' },
       { name = "profile", args = { arg("rows?", "integer", "how many regions to name (20)") },
-        options = { arg("trace", "string", "a file: what ran when goes there, as JSON for Perfetto and chrome://tracing"),
+        options = { arg("trace", "string", "a file: the plan with its times goes there, as JSON for Perfetto and chrome://tracing"),
           arg("inside", "boolean", "from the next run on native code has clocks inside of its parts, or, with `false`, none") }, returns = { { "string" } },
         text = "Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, how many GB of its operands and results and how many "
           .. "operations it goes through a second (those of elementwise operators, sums and matrix products; of others none are counted), the script's line, the tensor and the operators in it. One line says what a core of this machine does, measured when first asked: "
           .. "memory read and written, and products. The clock is always on: the first executions of a region are timed, then about one in 64, of which the longest is left out, and what the thread waited for a processor. The reference tier has none; native code has a line for each of its parts, "
           .. "without the regions that it calls, which have their own. After `f:profile(0, { inside = true })` what runs is a second build of the parts, made then, in which leaves that are written out have clocks too, and loops of nothing but "
-          .. "leaves of a few points one for all; it computes the same bits, and takes some nanoseconds more for each. `f:profile(20, { trace = \"run.json\" })` also writes the file: a track for each thread; on it each leaf (a region), each compiled part, what threads share, and loops with "
-          .. "their iterations, one inside the other, with the tensor, the script's line, bytes and operations (of what is made of several leaves: all of theirs). It has what ran since the trace before, up to 262,144 events a thread; "
-          .. "the first one of a function has the first 2,048. `otherData.cut` says whether there was more. Of compiled parts it has what has a clock.",
-        errors = "`option` for a negative number of rows, for a trace of the reference tier, and for either option from a callback; `file` where it cannot be written: what was there before stays, and what ran is in the next trace still.",
+          .. "leaves of a few points one for all; it computes the same bits, and takes some nanoseconds more for each. `f:profile(20, { trace = \"run.json\" })` also writes the file: the plan's tree, in which each region, loop and compiled part is as long as it took in all runs so far, with the tensor, the script's line, "
+          .. "how often it ran, and the bytes and operations of one execution.",
+        errors = "`option` for a negative number of rows, for a trace of the reference tier, and for either option from a callback; `file` where it cannot be written: what was there before stays.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 } }\nf({ x = { 1, 2 } }, { T = 2 })\nprint(#f:profile(5) > 0)' },
       { name = "export", args = { arg("path", "string", 'a folder, and a name that C takes: "dir/agent"'), arg("bounds?", "table<string, integer>", "those that the function needs") }, returns = {},
         text = "Writes the function for these bounds as C99 that needs libm and nothing else: `agent.c`, `agent.h`, `agent.weights` with the newest parameters, and `agent_main.c`, which shows how they are used. "

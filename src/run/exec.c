@@ -134,7 +134,6 @@ static bool compile(tp_exec *x) {
   x->regat = TP_NEWN(&x->a, tp_dreg *, x->plan->npos);
   for (int i = 0; i < nbuf; i++) x->written[i] = -1;
   tp_spill_new(x);
-  tp_track_begin(x->track = &x->flow->track, TP_TUNE_TRACE_FIRST);
   if (!x->target->open(x) || !tp_flow_new(x)) return false;
   tp_newest_new(x);
   return x->target->ready(x);
@@ -168,7 +167,6 @@ tp_exec *tp_exec_free(tp_exec *x) {
     tp_pages_free(x->mem->arena, (size_t)x->mem->total);
     tp_spill_close(x);
   }
-  if (x->flow) tp_track_free(&x->flow->track);
   tp_arena_free(&x->a);
   tp_free(x);
   return NULL;

@@ -414,7 +414,6 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
   bool ok;
   while (i < end) {
     if (i->entry && f->ask) tp_native_ask(x);
-    if (x->track) tp_track_stand(x, i);
     if (tp_native_takes(x, i, g)) {
       /* an iteration is over: the next one is env's, if there is one */
       if (i->entry) turn(x, i, f->split);
@@ -455,7 +454,6 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
       i = turn(x, i, f->split);
     }
   }
-  if (x->track) tp_track_stand(x, NULL);
   f->front.pc = (int)((s == TP_AT_ERROR ? i : next_stop(x, i)) - f->inst);
   if (s == TP_AT_END && !tp_flow_catch_up(x, 0)) s = TP_AT_ERROR;
   return s;

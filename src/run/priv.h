@@ -6,31 +6,6 @@
 #define TP_FN static inline
 #include "kern/prelude/native.h"
 
-/* ---- what ran when (trace.c), on one thread ---- */
-typedef enum { TP_EV_LEAF, TP_EV_LOOP, TP_EV_ITERATION, TP_EV_PART, TP_EV_TEAM } tp_evkind;
-enum { TP_TRACK_DEEP = 32 }; /* loops further inside leave no events */
-/* id: a position, an instruction (value: of its variable), a part, a team */
-typedef struct {
-  tp_evkind kind;
-  int id;
-  int64_t value;
-  double from, to;
-} tp_event;
-typedef struct {
-  int loop;
-  int64_t value;
-  double began, turned;
-} tp_open;
-typedef struct tp_track {
-  /* full: what came after most of them is not there */
-  int n, room, most;
-  tp_event *v;
-  bool full;
-  double origin; /* when it began */
-  int nopen;
-  tp_open open[TP_TRACK_DEEP]; /* loops that the thread is in, outermost first */
-} tp_track;
-
 /* Ends by data: whether a row is there (tp_rows), and the greatest end of those which are. */
 typedef struct {
   tp_dx at, given;
@@ -126,7 +101,6 @@ typedef struct tp_flow {
   bool split, inback;
   int64_t backrow; /* all that is left of rows below that is done */
   int nshown;      /* since the last tick */
-  tp_track track;  /* of the thread that runs */
 } tp_flow;
 
 typedef struct tp_store {
@@ -170,7 +144,6 @@ typedef struct tp_worker {
   tp_exec x;
   tp_error err;
   tp_cursor at;
-  tp_track track;
 } tp_worker;
 typedef struct tp_workers {
   /* w[0]: the thread that runs x, with its variables */
@@ -216,18 +189,12 @@ bool tp_dreg_run(tp_exec *x, tp_dreg *r);
 /* around an execution that is timed, and counted already */
 double tp_clock_begin(tp_exec *x, tp_clock *c);
 void tp_clock_end(tp_exec *x, tp_clock *c, double from);
+double tp_clock_seconds(const tp_clock *c); /* of all executions */
 /* of the first leaf of it that has one */
 tp_pos tp_pnode_line(const tp_pnode *x);
 /* of the tensor that it makes; NULL: none */
 const char *tp_profile_name(const tp_exec *x, const tp_region *r);
 void tp_profile_work(tp_buf *b, const tp_region *r); /* what it does, in few words */
-/* trace.c */
-void tp_track_begin(tp_track *t, int most); /* nothing is noted so far */
-void tp_track_free(tp_track *t);
-/* what ran from then to now; where nothing is noted, nothing */
-void tp_track_put(tp_exec *x, tp_evkind kind, int id, double from);
-/* x notes: loops around i, with x's variables, are open and others are not; NULL: none is */
-void tp_track_stand(tp_exec *x, const tp_inst *i);
 /* flow.c */
 bool tp_flow_new(tp_exec *x); /* lays the plan out */
 void tp_flow_bind(tp_exec *x);

@@ -48,23 +48,15 @@ static bool run_timed(tp_exec *x, tp_dreg *r) {
   return ok;
 }
 
-static bool run_counted(tp_exec *x, tp_dreg *r) {
-  return r->clock->calls++ == r->clock->next ? run_timed(x, r) : tp_dreg_execute(x, r);
-}
-
 bool tp_dreg_run(tp_exec *x, tp_dreg *r) {
-  if (!x->track) return run_counted(x, r);
-  double from = tp_now();
-  bool ok = run_counted(x, r);
-  tp_track_put(x, TP_EV_LEAF, r->pos, from);
-  return ok;
+  return r->clock->calls++ == r->clock->next ? run_timed(x, r) : tp_dreg_execute(x, r);
 }
 
 /* ---- the table ---- */
 
 /* Of a few, the longest is left out: a host that takes the processor away is not seen from inside.
  */
-static double seconds(const tp_clock *c) {
+double tp_clock_seconds(const tp_clock *c) {
   enum { TRIMMED = 4 };
   bool trims = c->nlater >= TRIMMED;
   double each = c->nlater ? (c->later - (trims ? c->most : 0)) / (double)(c->nlater - trims) : 0;
@@ -86,6 +78,12 @@ static int dearest_first(const void *a, const void *b) {
       : p->part != q->part ? p->part - q->part
       : p->r && q->r       ? p->r->pos - q->r->pos
                            : 0;
+}
+
+tp_pos tp_pnode_line(const tp_pnode *x) {
+  tp_pos pos = x->kind == TP_P_REGION ? x->rg->pos : (tp_pos){ 0 };
+  for (int i = 0; i < x->n && !pos.file; i++) pos = tp_pnode_line(x->kid[i]);
+  return pos;
 }
 
 const char *tp_profile_name(const tp_exec *x, const tp_region *r) {
@@ -160,9 +158,10 @@ static void put_row(
 /* Seconds of the regions that it calls, and of what else has a clock. */
 static double called(const tp_exec *x, const tp_pnode *n) {
   const tp_loopclock *l = &x->flow->loopclock[n->pos];
-  double s = n->kind == TP_P_REGION && x->regat[n->pos] ? seconds(x->regat[n->pos]->clock) : 0;
+  double s =
+      n->kind == TP_P_REGION && x->regat[n->pos] ? tp_clock_seconds(x->regat[n->pos]->clock) : 0;
   if (n->kind == TP_P_FOR && l->clock.calls && x->flow->inst[l->inst].node == n)
-    s += seconds(&l->clock);
+    s += tp_clock_seconds(&l->clock);
   for (int i = 0; i < n->n; i++) s += called(x, n->kid[i]);
   return s;
 }
@@ -172,15 +171,17 @@ static int list_rows(const tp_exec *x, tp_arena *a, profile_row *row) {
   int n = 0, nparts = x->flow->partclock ? tp_plan_parts(x->plan, a, &part) : 0;
   for (int i = 0; i < x->nreg; i++)
     if (x->reg[i]->clock->calls)
-      row[n++] = (profile_row){ x->reg[i], NULL, -1, *x->reg[i]->clock, seconds(x->reg[i]->clock) };
+      row[n++] = (profile_row){ x->reg[i], NULL, -1, *x->reg[i]->clock,
+        tp_clock_seconds(x->reg[i]->clock) };
   for (int i = 0; nparts && i < x->plan->npos; i++) {
     const tp_loopclock *l = &x->flow->loopclock[i];
     if (l->clock.calls)
-      row[n++] = (profile_row){ NULL, &x->flow->inst[l->inst], -1, l->clock, seconds(&l->clock) };
+      row[n++] =
+          (profile_row){ NULL, &x->flow->inst[l->inst], -1, l->clock, tp_clock_seconds(&l->clock) };
   }
   for (int i = 0; i < nparts; i++) {
     const tp_clock *c = &x->flow->partclock[i];
-    double s = seconds(c);
+    double s = tp_clock_seconds(c);
     for (int k = 0; k < part[i].n; k++) s -= called(x, part[i].node[k]);
     if (c->calls) row[n++] = (profile_row){ NULL, NULL, i, *c, TP_MAX(s, 0) };
   }

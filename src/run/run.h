@@ -65,9 +65,8 @@ bool tp_exec_cancelled(const tp_exec *x);
 int64_t tp_exec_peak(const tp_exec *x);
 /* where the time of all runs so far went, dearest region first; beside what the machine can do */
 void tp_exec_profile(const tp_exec *x, int rows, tp_buf *out);
-/* Writes what the runs since the last trace did and when, as JSON for chrome://tracing and
- * Perfetto; of a function without one, the begin of its first run. Not while it runs. */
-bool tp_exec_trace(tp_exec *x, const char *path, tp_error *err);
+/* the same as JSON for chrome://tracing and Perfetto: the plan's tree, each as long as it took */
+bool tp_exec_trace(const tp_exec *x, const char *path, tp_error *err);
 /* Bytes of memory that a run for env takes: buffers, working memory of regions, and what is mapped
  * of buffers in a file; -1: too many. Changes nothing. */
 int64_t tp_exec_memory(const tp_exec *x, const int64_t *env);

@@ -141,8 +141,6 @@ struct tp_exec {
   tp_dreg **due;
   /* running: loop variables have their values; asking: what was put off is made */
   bool poison, running, cancelled, asking;
-  /* where what runs is noted; NULL: it is not (run/trace.c) */
-  struct tp_track *track;
   /* code with clocks: when what runs began, if anybody asks; it is timed */
   double entered;
   bool timed;
