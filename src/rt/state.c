@@ -30,7 +30,7 @@ static void put_list(tp_buf *b, tp_array *const *v, int n) {
   for (int i = 0; i < n; i++) tp_put_array_bytes(b, v ? v[i] : NULL);
 }
 
-static void put_session(tp_fn *f, const tp_session *s, tp_buf *b) {
+static bool put_session(tp_fn *f, tp_session *s, tp_buf *b, tp_error *err) {
   for (int i = 0; i < f->nbound; i++) tp_put_i64(b, s->env[f->bounds[i]->id]);
   tp_put_i64(b, (int64_t)s->run.seed);
   tp_put_i64(b, s->over);
@@ -40,9 +40,7 @@ static void put_session(tp_fn *f, const tp_session *s, tp_buf *b) {
   put_list(b, s->params, f->closed->params.n);
   put_list(b, s->values, f->closed->inputs.n);
   put_list(b, s->run.outputs, f->closed->outputs.n);
-  if (s->over) return;
-  if (s->exec) tp_exec_put(s->exec, b);
-  else tp_ref_put(s->ref, b);
+  return s->over || f->engine->put(s, b, err);
 }
 
 static void put_head(tp_fn *f, tp_buf *b) {
@@ -54,9 +52,8 @@ static void put_head(tp_fn *f, tp_buf *b) {
 static bool put_all(tp_fn *f, void *arg, tp_error *err) {
   static const char room[HEAD];
   tp_buf *out = arg;
-  if (f->session->exec && !f->session->over && !tp_exec_newest(f->session->exec, err)) return false;
   tp_put_bytes(out, room, sizeof room);
-  put_session(f, f->session, out);
+  if (!put_session(f, f->session, out, err)) return false;
   put_head(f, out);
   return true;
 }
@@ -258,7 +255,7 @@ static bool copy_output(const tp_array *from, tp_array *to) {
 static bool restore_value(tp_fn *f, tp_session *s, int i, tp_array *a) {
   int64_t shape[TP_MAXRANK];
   int rank = tp_fn_fed_shape(f, i, &s->run, shape);
-  if (!a) return !s->begun || s->over || s->ref;
+  if (!a) return !s->begun || s->over;
   if (a->dtype != f->closed->inputs.v[i]->out[0].dtype || a->rank != rank ||
       (rank && memcmp(a->shape, shape, sizeof *shape * (size_t)rank)))
     return false;
@@ -281,12 +278,8 @@ static bool restore(
     if (v->outputs[i] && to && !copy_output(v->outputs[i], to)) return broken(f, err);
   }
   if (s->over) return r->left == 0 || broken(f, err);
-  if (s->ref ? !tp_ref_get(s->ref, r, was, err) : !tp_exec_get(s->exec, r, was) || r->left)
-    return same ? broken(f, err) : none_longer(f, err);
-  int64_t at[TP_MAXTICK];
-  if (s->exec && tp_exec_tick(s->exec, at) && memcmp(at, s->at, sizeof *at * (size_t)f->ntick))
-    return broken(f, err);
-  return true;
+  bool ok = f->engine->get(s, r, was, err) && !r->left;
+  return ok || (same ? broken(f, err) : none_longer(f, err));
 }
 
 /* Inputs given now come before those of the state. */
