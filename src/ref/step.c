@@ -33,7 +33,7 @@ static bool attempt(ref *r, const tp_node *n, const int64_t *at, tp_cell **c, bo
 static ref_answer seek(
     ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at) {
   r->early = false;
-  ref_answer x = ref_seek(r, NULL, n, dims, lo, hi, at);
+  ref_answer x = ref_find(r, n, dims, lo, hi, at);
   if (x != REF_FAILED || !r->early) return x;
   give_up(r);
   return REF_WAIT;
@@ -176,7 +176,7 @@ static bool show(tp_refsteps *s, int i, tp_array **to) {
        more = ref_next(v.node->ndom, lo, hi, at), number++) {
     tp_cell *c;
     bool ready;
-    ref_answer alive = ref_alive(r, NULL, v.node->ndom, v.node->dom, at, NULL);
+    ref_answer alive = ref_is_alive(r, v.node->ndom, v.node->dom, at, NULL);
     if (alive == REF_FAILED) return false;
     if (alive == REF_NO) continue; /* a row that has ended: zeros */
     note_reached(s, v.node, at, reached);
@@ -329,7 +329,7 @@ static bool fill_outputs(tp_refsteps *s, double until) {
 static bool attempt_alive(
     tp_refsteps *s, const tp_node *n, const int64_t *at, tp_cell **c, bool *ready, bool *gone) {
   s->r->early = false;
-  ref_answer alive = ref_alive(s->r, NULL, n->ndom, n->dom, at, NULL);
+  ref_answer alive = ref_is_alive(s->r, n->ndom, n->dom, at, NULL);
   *ready = false;
   *gone = alive == REF_NO;
   if (alive == REF_FAILED && s->r->early) give_up(s->r);

@@ -108,6 +108,11 @@ struct tp_fn {
   tp_graph *trial, *other;
   tp_poly *order;
 };
+/* code.c */
+tp_work tp_work_on(tp_fn *f, tp_graph *g);
+/* Both graphs were judged: what one has more is behind that. */
+void tp_copy_checks(tp_graph *to, const tp_graph *from);
+bool tp_judge_graph(tp_fn *f, tp_error *err);        /* f->graph */
 tp_graph *tp_checked_graph(tp_fn *f, tp_error *err); /* a fresh one, swept and judged */
 /* The reference evaluator would meet a cycle while running; the contract says at compile, so an
  * order is looked for here as well, on a copy of g, which gets what the order asks of bounds. t: of
@@ -180,5 +185,6 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
 /* runs what is left; the outputs go to run */
 bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err);
 tp_session *tp_session_free(tp_fn *f, tp_session *s);
+bool tp_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err);
 void tp_dump_stage(const char *section, tp_fn *f); /* to stderr if TEMPO_DUMP names it */
 #endif

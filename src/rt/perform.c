@@ -1,18 +1,18 @@
 /* perform: runs by the executor of a plan. */
 #include "rt/fn.h"
 
-static bool room(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err) {
+static bool perform_room(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err) {
   (void)f;
   return tp_exec_room(x, run, err);
 }
 
-static bool run(tp_fn *f, tp_run *r, tp_error *err) {
+static bool perform_run(tp_fn *f, tp_run *r, tp_error *err) {
   bool ok = tp_exec_run(f->exec, r, err);
   f->peak = tp_exec_peak(f->exec);
   return ok;
 }
 
-static bool begin(tp_fn *f, tp_session *q, tp_error *err) {
+static bool perform_begin(tp_fn *f, tp_session *q, tp_error *err) {
   (void)f;
   return tp_exec_begin(q->exec, &q->run, err);
 }
@@ -73,35 +73,36 @@ static tp_stand one_tick(tp_fn *f, tp_session *q, const tp_step *s, tp_error *er
                                             : TP_AT_ERROR;
 }
 
-static tp_stand step(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
+static tp_stand perform_step(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
   tp_stand at = one_tick(f, q, s, err);
   f->peak = tp_exec_peak(q->exec);
   if (at != TP_AT_TICK || !tp_exec_tick(q->exec, q->next)) next_point(f, q);
   return at;
 }
 
-static bool rest(tp_session *q, tp_error *err) {
+static bool perform_rest(tp_session *q, tp_error *err) {
   return tp_exec_split(q->exec, false, err) &&
       tp_exec_go(q->exec, &(tp_goal){ .tick = false }, err) != TP_AT_ERROR;
 }
 
-static bool cancelled(const tp_session *q) { return tp_exec_cancelled(q->exec); }
+static bool perform_cancelled(const tp_session *q) { return tp_exec_cancelled(q->exec); }
 
 /* ---- states ---- */
 
-static bool put(tp_session *q, tp_buf *b, tp_error *err) {
+static bool perform_put(tp_session *q, tp_buf *b, tp_error *err) {
   if (!tp_exec_newest(q->exec, err)) return false;
   tp_exec_put(q->exec, b);
   return true;
 }
 
-static bool get(tp_session *q, tp_reader *r, const int64_t *was, tp_error *err) {
+static bool perform_get(tp_session *q, tp_reader *r, const int64_t *was, tp_error *err) {
   int64_t at[TP_MAXTICK];
   (void)err;
   if (!tp_exec_get(q->exec, r, was)) return false;
   return !tp_exec_tick(q->exec, at) || !memcmp(at, q->at, sizeof *at * (size_t)q->ticks.n);
 }
 
-static void end(tp_session *q) { q->exec = tp_exec_free(q->exec); }
+static void perform_end(tp_session *q) { q->exec = tp_exec_free(q->exec); }
 
-const tp_engine tp_engine_plan = { room, run, begin, step, rest, cancelled, put, get, end };
+const tp_engine tp_engine_plan = { perform_room, perform_run, perform_begin, perform_step,
+  perform_rest, perform_cancelled, perform_put, perform_get, perform_end };

@@ -11,7 +11,7 @@ static int64_t referred(void *ud, int64_t *env) {
       tp_ref_bytes(f->graph, f->whole, env, NULL, NULL));
 }
 
-static bool room(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err) {
+static bool refer_room(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err) {
   (void)x;
   tp_graph *g = f->graph;
   tp_allowance a;
@@ -34,9 +34,9 @@ static bool room(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err) {
 
 /* ---- runs ---- */
 
-static bool run(tp_fn *f, tp_run *r, tp_error *err) { return tp_ref_run(f->graph, r, err); }
+static bool refer_run(tp_fn *f, tp_run *r, tp_error *err) { return tp_ref_run(f->graph, r, err); }
 
-static bool begin(tp_fn *f, tp_session *q, tp_error *err) {
+static bool refer_begin(tp_fn *f, tp_session *q, tp_error *err) {
   return (q->ref = tp_ref_begin(f->graph, &q->run, &q->ticks, err)) != NULL;
 }
 
@@ -49,7 +49,7 @@ static void write_into(const tp_fn *f, const tp_step *s) {
   }
 }
 
-static tp_stand step(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
+static tp_stand refer_step(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
   double until = s->budget < 0 ? 0 : tp_now() + s->budget;
   bool none = tp_no_ticks(f, q), more = false;
   if (!none && !tp_hold_values(f, q, s, err)) return TP_AT_ERROR;
@@ -61,18 +61,19 @@ static tp_stand step(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
   return last || tp_ref_cancelled(q->ref) ? TP_AT_END : TP_AT_TICK;
 }
 
-static bool cancelled(const tp_session *q) { return tp_ref_cancelled(q->ref); }
+static bool refer_cancelled(const tp_session *q) { return tp_ref_cancelled(q->ref); }
 
-static bool put(tp_session *q, tp_buf *b, tp_error *err) {
+static bool refer_put(tp_session *q, tp_buf *b, tp_error *err) {
   (void)err;
   tp_ref_put(q->ref, b);
   return true;
 }
 
-static bool get(tp_session *q, tp_reader *r, const int64_t *was, tp_error *err) {
+static bool refer_get(tp_session *q, tp_reader *r, const int64_t *was, tp_error *err) {
   return tp_ref_get(q->ref, r, was, err);
 }
 
-static void end(tp_session *q) { q->ref = tp_ref_end(q->ref); }
+static void refer_end(tp_session *q) { q->ref = tp_ref_end(q->ref); }
 
-const tp_engine tp_engine_reference = { room, run, begin, step, NULL, cancelled, put, get, end };
+const tp_engine tp_engine_reference = { refer_room, refer_run, refer_begin, refer_step, NULL,
+  refer_cancelled, refer_put, refer_get, refer_end };

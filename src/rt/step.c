@@ -427,7 +427,7 @@ static bool step_on(tp_fn *f, finish *x, tp_error *err) {
   return ok;
 }
 
-static bool go_on(tp_fn *f, finish *x, tp_error *err) {
+static bool run_rest(tp_fn *f, finish *x, tp_error *err) {
   tp_session *q = x->q;
   door d = { f, &q->run, NULL, NULL, x->run->call, x->run->ud };
   q->run.call = pass_door;
@@ -442,7 +442,7 @@ static bool go_on(tp_fn *f, finish *x, tp_error *err) {
 
 static bool finish_it(tp_fn *f, void *arg, tp_error *err) {
   finish *x = arg;
-  bool ok = x->q->over || (f->engine->rest ? go_on(f, x, err) : step_on(f, x, err));
+  bool ok = x->q->over || (f->engine->rest ? run_rest(f, x, err) : step_on(f, x, err));
   if (ok) take_outputs(x);
   return ok;
 }

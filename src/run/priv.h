@@ -178,7 +178,7 @@ void tp_watch_free(tp_dreg *r);
 /* newest.c */
 void tp_newest_new(tp_exec *x);
 void tp_newest_forget(tp_exec *x);
-/* exec.c */
+/* region.c */
 /* with the variables' values in x->env, whoever has cancelled the run */
 bool tp_dreg_here(tp_exec *x, tp_dreg *r);
 tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p);
@@ -195,7 +195,12 @@ tp_pos tp_pnode_line(const tp_pnode *x);
 /* of the tensor that it makes; NULL: none */
 const char *tp_profile_name(const tp_exec *x, const tp_region *r);
 void tp_profile_work(tp_buf *b, const tp_region *r); /* what it does, in few words */
-/* flow.c */
+/* lay.c, turn.c, flow.c */
+static inline bool tp_is_leaf(const tp_inst *i) {
+  return i->op == TP_I_REGION || i->op == TP_I_SHOW || i->op == TP_I_TICK;
+}
+const tp_inst *tp_flow_turn(tp_exec *x, const tp_inst *i, bool leaves);
+const tp_inst *tp_flow_stop(tp_exec *x, const tp_inst *i);
 bool tp_flow_new(tp_exec *x); /* lays the plan out */
 void tp_flow_bind(tp_exec *x);
 tp_stand tp_flow_run(tp_exec *x, const tp_goal *g);
