@@ -47,8 +47,8 @@ MAKEFLAGS += --no-print-directory
 
 # ---- flags ----------------------------------------------------------------------------------------------------------
 WARN    := -Wall -Wextra -Wno-unused-parameter
-CORE    := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -ffp-contract=off $(WARN) -Isrc -Iinclude
-# Kernels need no errno. Never -ffast-math, nor contraction: what may be fused is written so (src/kern/prelude/math.h).
+CORE    := -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -ffp-contract=off $(WARN) -Isrc -Iinclude -I.
+# Kernels need no errno. Never -ffast-math, nor contraction: what may be fused is written so (kernels/prelude/math.h).
 KERNEL  := -O3 -fno-math-errno -fno-trapping-math
 # Asked anew by each make, so that `make run` sees the packages that `make deps` has just brought.
 pc       = $(shell pkg-config $(1) 2>/dev/null)
@@ -61,8 +61,9 @@ LIBS    := $(ISL_LIBS) -lm -ldl -lpthread
 
 # ---- what there is --------------------------------------------------------------------------------------------------
 CORE_SRC   := $(filter-out src/lua/%,$(sort $(wildcard src/*/*.c)))
-KERNEL_SRC := $(sort $(wildcard src/cpu/*kernel*.c kernels/cpu/*.c))
+KERNEL_SRC := $(sort $(wildcard kernels/cpu/*.c))
 LUA_SRC    := $(sort $(wildcard src/lua/*.c))
+FUZZ_SRC   := $(filter-out $(KERNEL_SRC),$(CORE_SRC))
 CTEST_SRC  := $(sort $(wildcard spec/c/*_test.c))
 
 CORE_OBJ   := $(patsubst %.c,$(B)/obj/core/%.o,$(sort $(CORE_SRC) $(KERNEL_SRC)))
@@ -84,12 +85,12 @@ all: $(B)/5.4/tempo.so $(B)/5.1/tempo.so $(B)/libtempo.a $(B)/libtempo-lua5.4.a 
 # ---- build ----------------------------------------------------------------------------------------------------------
 # Texts that go into other people's files, as strings: the prelude, with the rows of scalar.def where they are included, what exported code calls besides, and
 # environments. sed is wherever make is.
-PRELUDE := $(foreach h,math half philox scalar fold dot native,src/kern/prelude/$(h).h)
+PRELUDE := $(foreach h,math half philox scalar fold dot native,kernels/prelude/$(h).h)
 QUOTE := sed -e 's/["\\]/\\&/g' -e 's/^.*$$/"&\\n"/'
 $(B)/gen/prelude.inc: $(PRELUDE) src/kern/scalar.def Makefile
 	@mkdir -p $(@D)
 	$(Q)cat $(PRELUDE) | sed -e '/#include "kern.scalar.def"/{r src/kern/scalar.def' -e 'd' -e '}' | $(QUOTE) > $@
-$(B)/gen/export.inc: src/kern/prelude/export.h Makefile
+$(B)/gen/export.inc: kernels/prelude/export.h Makefile
 	@mkdir -p $(@D)
 	$(Q)$(QUOTE) $< > $@
 $(B)/gen/cartpole.inc: src/base/cartpole.h Makefile
@@ -225,7 +226,7 @@ format:
 # HARD also runs the wrong programs and short examples with a full collection at every step into or out of the binding (TEMPO_GC).
 HARD_PRELOAD = env ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$(shell gcc -print-file-name=libasan.so):$(shell gcc -print-file-name=libubsan.so)
 check-hard: deps
-	@$(MAKE) B=$(B)/hard all ctests c-examples PRELOAD="$(HARD_PRELOAD)" \
+	@$(MAKE) B=$(B)/hard all ctests c-examples PRELOAD="$(HARD_PRELOAD)" KERNEL="-O1 -fno-math-errno -fno-trapping-math" \
 	  CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -DTP_HARD"
 	@HARD=1 .ci/test.sh $(B)/hard lua5.4
 
@@ -238,15 +239,13 @@ fuzz: all
 
 # Kernels are those of the usual build, without sanitizers: no parser calls one.
 PARSERS ?= graph plan state npy npz
-# An offset of 0 from NULL is what a list of nothing gives.
 FUZZED  := -w -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 FUZZ    := $(B)/fuzz
 FUZZ_CC ?= clang
-FUZZ_SRC := $(filter-out $(KERNEL_SRC),$(CORE_SRC))
 $(FUZZ)/obj/%.o: %.c | $(B)/gen/prelude.inc $(B)/gen/export.inc $(B)/gen/cartpole.inc
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  CC   $< (fuzz)")
-	$(Q)$(FUZZ_CC) $(FUZZED) -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow $(CORE) -I$(B)/gen $(ISL_CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(FUZZ_CC) $(FUZZED) -fsanitize=fuzzer-no-link,address,undefined $(CORE) -I$(B)/gen $(ISL_CFLAGS) -MMD -MP -c $< -o $@
 $(FUZZ)/parsers: spec/fuzz/parsers.c $(FUZZ_SRC:%.c=$(FUZZ)/obj/%.o) $(KERNEL_SRC:%.c=$(B)/obj/core/%.o)
 	$(Q)$(FUZZ_CC) $(FUZZED) -fsanitize=fuzzer,address,undefined $(CORE) $(ISL_CFLAGS) -o $@ $^ $(LIBS)
 # Seeds: texts and files of the specs, and of the examples' hosts in C.

@@ -3,7 +3,7 @@
 -- a name (`inside`, `fits`: 200 do, each plain in its own place); types, enumerators and macros may not, as they meet
 -- in headers and in a reader's mind: every one is unique over all of src, but for macros that the file, or a .def that
 -- it includes, undefines.
--- Kernels (src/cpu/kernel_*.c) are built one by one, with flags of their own, from headers that their macros set.
+-- Kernels (kernels/cpu) are no part of it: they are built one by one from headers that their macros set.
 local out = assert(arg[1], "amalgam.lua FOLDER")
 
 local find = assert(io.popen "find src -type f -name '*.[ch]' | sort")
@@ -77,13 +77,11 @@ end
 
 for file in find:lines() do
   local folder, name = file:match "^src/([^/]+)/(.*)$"
-  if not name:find "^kernel" then
-    local f = assert(io.open(file))
-    declarations(file, plain(file, f:read "a"))
-    f:close()
-    if name:find "%.c$" then
-      units[folder] = (units[folder] or "") .. ('#include "%s/%s"\n'):format(folder, name)
-    end
+  local f = assert(io.open(file))
+  declarations(file, plain(file, f:read "a"))
+  f:close()
+  if name:find "%.c$" then
+    units[folder] = (units[folder] or "") .. ('#include "%s/%s"\n'):format(folder, name)
   end
 end
 find:close()

@@ -1,4 +1,4 @@
-"""Makes the coefficients of src/kern/prelude/math.h: minimax polynomials by Remez' exchange in 200 bits, each coefficient rounded
+"""Makes the coefficients of kernels/prelude/math.h: minimax polynomials by Remez' exchange in 200 bits, each coefficient rounded
 to its type from the lowest power on and the others fitted again; one quotient of polynomials; constants in parts. Needs mpmath.
     python3 .ci/coefficients.py [name]          prints one line a polynomial: name, largest error that it causes in the result, coefficients
 """

@@ -37,10 +37,16 @@ local function normal(path)
   return table.concat(parts, "/")
 end
 
--- The folder of src that an include written in `file` reaches; nil for a header outside src.
+-- Kernels are files of the folder that calls them, the prelude of the one that says what operators are.
+local kernels = { prelude = "kern", cpu = "cpu" }
+
+-- The folder of src that a path belongs to; nil for a header outside.
+local function folder_of(path) return path:match "^src/([^/]+)/" or kernels[path:match "^kernels/([^/]+)/"] end
+
 local function target(file, quoted, name)
   local beside = normal(file:match "^(.*)/" .. "/" .. name)
-  if quoted and exists(beside) then return beside:match "^src/([^/]+)/" end
+  if quoted and exists(beside) then return folder_of(beside) end
+  if name:find "^kernels/" then return folder_of(name) end
   local folder = normal(name):match "^([^/]+)/"
   if folder and (rank[folder] or exists("src/" .. normal(name))) then return folder end
 end
@@ -71,11 +77,11 @@ local function check_outside(file, line, from, name)
   end
 end
 
-local find = assert(io.popen(("cd '%s' && find src -type f \\( -name '*.[ch]' -o -name '*.def' \\) | sort")
+local find = assert(io.popen(("cd '%s' && find src kernels -type f \\( -name '*.[ch]' -o -name '*.def' \\) | sort")
   :format(root:gsub("'", "'\\''"))))
 for file in find:lines() do
   files = files + 1
-  local from = file:match "^src/([^/]+)/"
+  local from = folder_of(file)
   if not rank[from or ""] then offend(file, 1, "src/%s has no rank in .ci/layers.lua", from or "") end
   local n = 0
   for text in io.lines(root .. "/" .. file) do

@@ -3,7 +3,7 @@
  * measured is arithmetic. The best of many short runs, so that other processes do not matter. cc
  * -O2 -D_GNU_SOURCE -Isrc -Iinclude bench/kernels.c build/libtempo.a -lisl -lgmp -lz -lm -ldl
  * -lpthread -o /tmp/kernels && /tmp/kernels [table [row]] */
-#include "cpu/kernels.h"
+#include "kernels/cpu/kernels.h"
 #include <math.h>
 #include <stdio.h>
 #include <time.h>

@@ -4,7 +4,7 @@
  * /tmp/products && taskset -c 1 /tmp/products TEMPO_ISA=base|avx2|avx512 chooses the table;
  * OPENBLAS_CORETYPE theirs. */
 #include "cpu/contract.h"
-#include "cpu/kernels.h"
+#include "kernels/cpu/kernels.h"
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>

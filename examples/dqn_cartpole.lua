@@ -71,7 +71,8 @@ if not opt.quiet then print(("compiled in %.2f s"):format(logger.clock() - start
 start = logger.clock()
 local ok, e = pcall(f, {}, { T = opt.iterations * opt.steps, B = opt.envs })
 log:close()
-tempo.save(opt.out .. "/params.npz", f:params { of = net })  -- also when it is solved early, or after Ctrl-C
+local params = f:params { of = net }                        -- also when it is solved early, or after Ctrl-C
+if next(params) then tempo.save(opt.out .. "/params.npz", params) end
 if not ok then error(e, 0) end
 print(("seed %d: mean return %.1f after %d iterations of %d steps of %d environments, %.1f s")
   :format(opt.seed, last[2], last[1] + 1, opt.steps, opt.envs, last[4]))

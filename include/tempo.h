@@ -239,8 +239,8 @@ TP_API int tempo_set_callback(
  * error in a callback, or what was loaded since. TEMPO_E_OPTION: unknown, or there is no value yet.
  */
 TP_API TEMPO_GIVE tempo_array *tempo_param(tempo_function *f, const char *name, tempo_error *err);
-/* Its first value in runs to come: copied where the parameter evolves. A constant is borrowed: the
- * function holds the array, and runs see what the host writes into it later. */
+/* Its first value in runs to come, borrowed: the function holds the array, and runs see what the
+ * host writes into it later. */
 TP_API int tempo_load_param(
     tempo_function *f, const char *name, TEMPO_KEEP const tempo_array *a, tempo_error *err);
 /* All that have a value, as NumPy's .npz, which Lua's tempo.load reads and tempo.save writes. Loads

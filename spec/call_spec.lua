@@ -297,6 +297,13 @@ describe("a run that Ctrl-C interrupts", function()
       coroutine = function() assert(coroutine.resume(coroutine.create(function() f({}, { T = 3, K = LONG }) end))) end,
       peek = function() y:peek { bounds = { T = 1, K = 2000000 }, at = { t = 0, k = 1999999 } } end,
     }
+    local Q = tempo.program()
+    local q = Q:dim "q"
+    local w = Q:param("w", { along = { q }, shape = { 2 }, init = 0.1 })
+    local c = Q:param("c", { shape = { 2 }, init = 3.7 })
+    w:update(w * c * (1 - w))
+    local g = Q:compile { outputs = { w = w[{ q = q:upper() - 1 }] }, tier = "TIER", threads = THREADS }
+    ways.params = function() g({}, { Q = LONG }) end
     assert(#f({}, { T = 3, K = 3 }).y == 3 and calls == 3)
     debug.sethook()
     kill()
@@ -307,6 +314,8 @@ describe("a run that Ctrl-C interrupts", function()
     f:start({}, { T = 3, K = 3 })
     repeat done, out = f:step() until done
     print(out.y, f({}, { T = 3, K = 3 }).y)
+    local p = g:params()
+    if p.w then print(p.w:get(0) ~= p.c:get(0) and p.w:get(0) == p.w:get(1) and p.w:get(0) > 0 and p.w:get(0) < 1) end
   ]]
 
   local function run(way, tier, long, threads)
@@ -339,6 +348,12 @@ describe("a run that Ctrl-C interrupts", function()
     assert.equal(ended, run("peek", "native", "1e15"))
   end)
 
+  -- The reference goes from the last point down to the first before it makes any.
+  it("leaves the newest values of parameters, where no callback looks at them", function()
+    assert.equal(ended .. "true\n", run("params", "interpreter", "1e15"))
+    assert.equal(ended .. "true\n", run("params", "native", "1e15"))
+  end)
+
   it("goes on where a hook that is set meanwhile does not raise", function()
     local P = tempo.program()
     local t = P:dim "t"
@@ -347,6 +362,55 @@ describe("a run that Ctrl-C interrupts", function()
       assert.same({ 0, 1, 2 }, P:compile { outputs = { y = y * 1 }, tier = tier } ({}, { T = 3 }).y:totable())
       debug.sethook()
     end)
+  end)
+end)
+
+describe("a compilation that Ctrl-C interrupts", function()
+  local script = [[
+    local tempo = require "tempo"
+    tempo.warn = function() end
+    local P = tempo.program()
+    local t = P:dim "t"
+    local x = P:input("x", { domain = { t } })
+    local last = x
+    for _ = 1, MANY do
+      local before, h = last, P:tensor { domain = { t } }
+      h[{ t = 0 }] = before
+      h:otherwise((h[t - 1] * 0.5 + before):tanh())
+      last = h
+    end
+    local p = io.popen "echo $PPID"
+    os.execute("(sleep 0.5; kill -INT " .. p:read "*n" .. ") &")
+    p:close()
+    local function compile() return P:compile { outputs = { y = last }, tier = "TIER" } end
+    local ok, why = WAY(compile)
+    print(ok, (tostring(why):gsub("^.*: ", "")))
+    print(P:compile { outputs = { y = x * 2 }, tier = "interpreter" } ({ x = { 1, 2 } }, { T = 2 }).y)
+  ]]
+  local ended = "false\tinterrupted!\n[2. 4.]\n"
+
+  local function run(many, tier, way, settings)
+    local words = { MANY = many, TIER = tier, WAY = way or "pcall", PPID = "PPID", INT = "INT" }
+    return helper.script(script:gsub("%u%u%u+", words), nil, settings)
+  end
+
+  it("ends between passes and between questions to isl, and leaves the program as it was", function()
+    for _, tier in ipairs { "reference", "interpreter" } do
+      assert.equal(ended, run(4000, tier))
+    end
+    assert.equal(ended, run(4000, "interpreter", "(function(f) return coroutine.resume(coroutine.create(f)) end)"))
+  end)
+
+  it("ends while the compiler is awaited, and leaves no file and no child", function()
+    local folder = os.tmpname()
+    os.remove(folder)
+    local cc = folder .. "/cc"
+    os.execute(("mkdir -p %s/cache; printf '#!/bin/sh\nsleep 77.%d\n' >%s; chmod +x %s"):format(folder, #folder, cc, cc))
+    assert.equal(ended, run(1, "native", nil, ("export TEMPO_CACHE=%s/cache CC=%s; "):format(folder, cc)))
+    local left = io.popen(("ls %s/cache; ps ax | grep '[s]leep 77.%d'"):format(folder, #folder))
+    assert.equal("", left:read "*a")
+    left:close()
+    os.execute("rm -rf " .. folder)
   end)
 end)
 

@@ -319,6 +319,41 @@ describe("export", function()
     end })
   end)
 
+  it("goes on without an end, in steps", function()
+    local P, t, T = program()
+    local x = P:input("x", { domain = { t }, shape = { 3 } })
+    local w = P:param("w", { along = { t }, shape = { 3 }, init = tempo.ones { 3 } })
+    local loss = (w * x):square():sum()
+    tempo.optim.Adam({ w }, { lr = 0.1 }):step(loss)
+    local values = rows(40, 3)
+    local want = compile(P, { loss = loss }, { tick = t })({ x = values }, { T = 40 })
+    local f = compile(P, { loss = loss }, { tick = t })
+    compiled(f, { x = values }, { T = math.huge }, function(out)
+      assert.equal(bytes(want.loss), out "loss")
+    end, { all = true, body = function()
+      write(folder .. "/x.in", bytes(values))
+      return [[
+  static float x[120], loss[40];
+  int done = 0;
+  get("x.in", x, sizeof x);
+  agent_inputs in = { 0 };
+  agent_outputs out = { 0 };
+  if (!agent_start(&a, &in, &out)) return 5;
+  for (int k = 0; k < 40; k++) {
+    agent_values v = { x + 3 * k };
+    agent_shown s = { loss + k };
+    if (!agent_step(&a, &v, &s, &done) || done) return 6;
+  }
+  put("loss.out", loss, sizeof loss);]]
+    end })
+    local function refused(outputs, what, opts)
+      local g = compile(P, outputs, opts)
+      helper.fails(function() g:export(folder .. "/agent", { T = math.huge }) end, "bound", what)
+    end
+    refused({ loss = loss }, "code without steps: compile{ tick = t }")
+    refused({ y = x[t .. T]:sum(0) }, "output 'y' is whole only at the end", { tick = t })
+  end)
+
   it("calls the host's functions, and says what failed and where", function()
     local P, t = program()
     local x = P:input("x", { domain = { t }, dtype = "i64" })

@@ -212,6 +212,34 @@ describe("steps", function()
     fails(function() f:start({}, { T = math.huge }) end, "bound", "math.huge")
   end)
 
+  it("refuse to go through all of an endless dim between two ticks", function()
+    local P, t, T, x = accumulator()
+    local h = P:tensor { domain = { t } }
+    h[0] = 1
+    h[t] = (h[t - 1] * 0.5):cos()
+    for _, sum in ipairs { h[T - 1], h[0 .. T]:sum(0), t:value():to "f32":sin()[0 .. T]:sum(0) } do
+      for _, tier in ipairs { "interpreter", "native" } do
+        local f = P:compile { outputs = { y = x * sum }, tick = t, tier = tier }
+        fails(function() f:start({}, { T = math.huge }) end, "bound", "goes through all of 't' between two ticks")
+      end
+    end
+  end)
+
+  it("learn without end at some points only", function()
+    local P = tempo.program()
+    local t = P:dim "t"
+    local w = P:param("w", { along = { t }, init = 1 })
+    tempo.optim.Adam({ w }, { lr = 0.1 }):step(w * w, { when = t:eq(3) })
+    each(function(tier)
+      local f = P:compile { outputs = { y = w * 1 }, tick = t, tier = tier }
+      f:start({}, { T = math.huge })
+      for k = 0, 9 do
+        local _, out = f:step()
+        same(k > 3 and 0.9 or 1, out.y:item())
+      end
+    end)
+  end)
+
   it("learn without end: the memory stays", function()
     local P = tempo.program()
     local t = P:dim "t"

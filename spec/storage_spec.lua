@@ -201,9 +201,9 @@ describe("windows read under a condition", function()
     if case.stop then P:stop(t, x:sum():gt(case.stop)) end
     local h = P:tensor { domain = { t }, shape = { 4 }, name = "h" }
     local function spread(window) return (window - x):abs():max(0) end
-    case[2](h, x, t, spread, W, T, V)
-    h:otherwise(x)
-    return P, { y = h[range(0, T)]:sum(0) }
+    local all = case[2](h, x, t, spread, W, T, V)
+    if not all then h:otherwise(x) end
+    return P, { y = (all or h)[range(0, T)]:sum(0) }
   end
 
   local function past(x, t, n) return x[range(max(0, t - n + 1), t + 1)] end
@@ -237,6 +237,28 @@ describe("windows read under a condition", function()
     { "both ways", function(h, x, t, spread, W, T)
       h:when((t % 4):eq(0), spread(x[range(max(0, t - W), min(T, t + W))]))
     end, function(W) return 2 * W + 2 end },
+    { "into the future, with an end by data", function(h, x, t, spread, W, T)
+      h:when((t % 4):eq(0), spread(x[range(t, min(T, t + W))]))
+    end, function(W) return W end, stop = 1.5 },
+    { "both ways, with an end by data", function(h, x, t, spread, W, T)
+      h:when((t % 4):eq(0), spread(x[range(max(0, t - W), min(T, t + W))]))
+    end, function(W) return 2 * W + 2 end, stop = 1.5 },
+    { "at each point into the future, with an end by data", function(_, x, t, spread, W, T)
+      return spread(x[range(t, min(T, t + W))]) * x + x[range(t, min(T, t + W))]:sum(0)
+    end, function(W) return 2 * W end, stop = 1.5 },
+    { "a prefix, up to a bound", function(h, x, t, spread, W)
+      h:when(t:lt(W), spread(x[range(0, t + 1)]))
+    end, function(W) return W end },
+    { "a prefix, up to a bound, with an end by data", function(h, x, t, spread, W)
+      h:when(t:lt(W), spread(x[range(0, t + 1)]))
+    end, function(W) return W end, stop = 1.5 },
+    { "a prefix, then a window", function(h, x, t, _, W)
+      h:when(t:lt(W), (x[range(0, t + 1)] - x):softmax(0):cumsum(0):max(0))
+      h:when((t % 3):eq(0), (x[range(t - W, t + 1)] - x):softmax(0):cumsum(0):max(0))
+    end, function(W) return 4 * W end },
+    { "a suffix, from a bound on", function(h, x, t, spread, W, T)
+      h:when(t:ge(T - W), spread(x[range(t, T)]))
+    end, function(W) return W end },
     { "of a number", function(h, x, t, spread)
       h:when((t % 4):eq(0), spread(past(x, t, 7)))
     end, function() return 7 end, plain = true },
@@ -1291,6 +1313,26 @@ describe("what is wider than what it is made of", function()
       local W = P:input("W", { shape = { 2, N / 2, N / 2 }, dtype = "bf16" })
       return x:reshape(2, 1, N / 2):matmul(W:to "f32"):reshape(N)
     end, W = { 2, N / 2, N / 2 } },
+    ["parts of the columns"] = { function(P, x)
+      local W = P:input("W", { shape = { N, 3 * N }, dtype = "bf16" }):to "f32"
+      local q, k, v = W:narrow(1, 0, N), W:narrow(1, N, N), W:slice(1, 2 * N, 3 * N)
+      return x:matmul(q) * x:matmul(k):tanh() + x:matmul(v)
+    end, W = { N, 3 * N } },
+    ["parts of the rows, turned"] = { function(P, x)
+      local W = P:input("W", { shape = { 2 * N, N }, dtype = "bf16" }):to "f32"
+      return x:matmul(W:narrow(0, N, N):mT()):tanh():matmul(W:narrow(0, 0, N))
+    end, W = { 2 * N, N } },
+    ["matrices of one array"] = { function(P, x)
+      local W = P:input("W", { shape = { 3, N, N }, dtype = "bf16" }):to "f32"
+      return x:matmul(W:select(0, 1)):tanh():matmul(W:select(0, 2):mT()) + (W:select(0, 0) * x):sum(-1)
+    end, W = { 3, N, N } },
+    ["one matrix in a sum"] = { function(P, x)
+      local W = P:input("W", { shape = { 2, N, N }, dtype = "bf16" }):to "f32"
+      return (x * W:select(0, 1)):sum(-1)
+    end, W = { 2, N, N } },
+    ["parts of what is scaled"] = { function(P, x)
+      return x:matmul((u8(P, N, 2 * N) * scale(P, N, 1)):narrow(1, N, N))
+    end, W = { N, 2 * N }, scale = { N, 1 } },
     ["scales of rows"] = { function(P, x) return x:matmul(u8(P, N, N) * scale(P, N, 1)) end,
       scale = { N, 1 } },
     ["scales of columns"] = { function(P, x) return x:matmul(u8(P, N, N) * scale(P, N)) end, scale = { N } },
@@ -1350,6 +1392,26 @@ describe("what is wider than what it is made of", function()
       local one, two = compile(1), compile(2)
       assert.same(one(given, bounds).y:totable(), two(given, bounds).y:totable())
       assert.is_true(one:memory { T = 5, L = 40 } < N * N / 2 + 16 * N)
+    end
+  end)
+
+  it("is made of the slices that a layer reads", function()
+    local P = tempo.program()
+    local t, T = P:dim "t"
+    local l, L = P:dim "l"
+    local x = P:tensor { domain = { t }, shape = { N }, name = "x" }
+    local h = P:tensor { domain = { t, l }, shape = { N }, name = "h" }
+    local W = P:input("W", { domain = { l }, shape = { 2, N, N }, dtype = "bf16" }):to "f32"
+    h[{ t, 0 }] = x:matmul(W[{ l = 0 }]:select(0, 1))
+    h[{ t, l + 1 }] = h:matmul(W:select(0, 1)):tanh():matmul(W[{ l = l + 1 }]:select(0, 0):mT()):tanh()
+    x[0] = tempo.ones { N }
+    x[t + 1] = h[{ t, L - 1 }] * 0.5
+    local outputs, bounds = { y = x[T - 1] }, { T = 3, L = 3 }
+    local given = inputs { W = { 3, 2, N, N } }
+    helper.run(P, outputs, given, bounds, { tol = 1e-4 })
+    for _, tier in ipairs { "interpreter", "native" } do
+      local f = P:compile { outputs = outputs, tier = tier }
+      assert.is_true(f:memory { T = 5, L = 40 } < N * N / 2 + 16 * N)
     end
   end)
 

@@ -353,7 +353,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
       { name = "start", args = { arg("inputs", "table<string, tempo.Data>", "those without the tick dims; kept while the run lasts"), arg("bounds", "table<string, integer>", "the bound of the first tick dim may be `math.huge`") },
         options = { arg("seed", "integer", "replaces the program's") }, returns = { { "tempo.Function", "itself" } },
         text = "Begins a run that `f:step` goes through, tick by tick. In a program with one dim `tick` may be left out of `P:compile`. A run equals start and steps. Calls of f in between do not disturb it.",
-        errors = "as a call; `option` without tick dims; `bound` for `math.huge` where something is kept over the whole of it.",
+        errors = "as a call; `option` without tick dims; `bound` for `math.huge` where something is kept over the whole of it, or goes through all of it between two ticks.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 }, tick = t }\nf:start({}, { T = 2 })\nprint(select(2, f:step { x = 3 }).y)' },
       { name = "step", args = { arg("values?", "table<string, tempo.Data>", "the inputs with the tick dims, at this tick: without these dims") },
         options = { arg("budget_ms", "number", "this tick's outputs are computed whatever it takes; then what later ticks need, oldest first, while time is left"),
@@ -382,11 +382,11 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
       { name = "cancel", args = {}, returns = {}, text = "From a callback: ends the run. It gives the outputs that are complete and `cancelled = true`.", errors = "`option` where nothing runs.",
         example = 'local f\nP:sink({ t:value() }, function(a) if a[1]:item() == 2 then f:cancel() end end)\nf = P:compile {}\nprint(f({}, { T = math.huge }).cancelled)' },
       { name = "params", args = { arg("options?", "{ of?: any }", "of: a module, a parameter, or a list of them: these alone") }, returns = { { "table<string, tempo.Array>" } },
-        text = "The newest parameters there are, copies, by path: between ticks, after a run, a cancel or an error in a callback (Ctrl-C), or as loaded. A run that ended early leaves of each the newest value that was computed whole.",
+        text = "The newest parameters there are, by path: between ticks, after a run, a cancel, an error or Ctrl-C, or as loaded. Copies, but for constants that were loaded, which are the loaded arrays themselves. A run that ended early leaves of each the newest value that was computed whole.",
         example = 'local w = P:param("w", { along = { t }, init = 1 })\nw:update(w + 1)\nlocal f = P:compile { outputs = { w = w } }\nf({}, { T = 5 })\nprint(f:params().w)' },
       { name = "load_params", args = { arg("params", "table<string, tempo.Data>", "by path, as `f:params()` gives them; any of them"), arg("options?", "{ strict?: boolean }", "strict = false leaves out paths that the function lacks (true)") },
         returns = { { "tempo.Function|string[]", "itself; with strict = false the paths that were missing" }, { "string[]?", "with strict = false the paths left over" } },
-        text = "First values for runs to come: copies, where they evolve; an array for a constant is borrowed, and runs see what the script writes into it later. A net goes from the program that trained it into another by "
+        text = "First values for runs to come. Arrays are borrowed: runs see what the script writes into them later. A net goes from the program that trained it into another by "
           .. "`g:load_params(f:params{ of = net })`. A run with them starts again at the first point: random numbers, which are keyed by seed and point, are those of the run before, and what is written in the "
           .. "index of `along` (a schedule of lr) begins anew. To go on, give it another `seed =`, or go on from the whole state (`f:save`, `f:load`, `f:state`), which has the point, the draws to come and everything kept, "
           .. "with a larger bound if need be: `examples/going_on.lua` does both.", errors = "`option` for an unknown path, with the nearest; `shape`, `dtype`.",

@@ -2,6 +2,8 @@
  * loops. */
 #include "plans.h"
 #include "base/env.h"
+#include "run/priv.h"
+#include <time.h>
 
 /* ---- elementwise ---- */
 
@@ -808,6 +810,20 @@ static void test_faults(void) {
   prog_close(&p);
 }
 
+/* An execution before which its thread waited took more than nothing. */
+static void a_wait_before_takes_nothing_off(void) {
+  for (int i = 0; i < 20; i++) {
+    tp_exec x = { 0 };
+    tp_clock c = { .calls = 1, .next = 0 };
+    tp_clock_begin(&x, &c); /* asks how long the thread has run */
+    nanosleep(&(struct timespec){ .tv_nsec = 300000 }, NULL);
+    double from = tp_clock_begin(&x, &c);
+    for (volatile int k = 0; k < 200000; k++) {}
+    tp_clock_end(&x, &c, from);
+    CHECK(c.first > 0);
+  }
+}
+
 int main(int argc, char **argv) {
   /* other programs than the usual ones */
   if (argc > 1) seed += strtoull(argv[1], NULL, 10) * 0x9e3779b97f4a7c15ull;
@@ -825,6 +841,7 @@ int main(int argc, char **argv) {
       test_env(false);
     }
   }
+  a_wait_before_takes_nothing_off();
   test_bounds();
   test_call(false);
   test_call(true);

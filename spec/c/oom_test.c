@@ -9,6 +9,7 @@
 #include "rt/rt.h"
 #include "tempo.h"
 #include "check.h"
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -284,6 +285,47 @@ static void quotas(const life *l, const char *tier, int most) {
   free(text);
 }
 
+/* The host ends compiling when it is asked the n-th time: always that error, and then the same
+ * plan. */
+static bool asked(void *left) { return --*(long *)left < 0; }
+
+static char *plan_of(tp_program *p, tp_copts *o, tp_error *err) {
+  tp_buf b;
+  tp_fn *f = tp_compile(p, o, err);
+  tp_buf_init(&b);
+  if (f && !tp_fn_explain(f, "plan", NULL, &b, err)) tp_puts(&b, "?");
+  tp_fn_free(f);
+  return b.s;
+}
+
+static void ends(const life *l, tp_tier tier, int most) {
+  char *text = slurp(l->name);
+  tempo_error e = { 0 };
+  tp_error err = { 0 };
+  tp_program *p = (tp_program *)tempo_program_parse(text, &e);
+  long left = LONG_MAX, n = 0;
+  tp_copts o = { .tier = tier, .interrupted = asked, .host = &left };
+  char *want = plan_of(p, &o, &err), *got;
+  long all = LONG_MAX - left;
+  for (n = 0; n < all; n += 1 + all / most) {
+    err = (tp_error){ 0 };
+    left = n;
+    got = plan_of(p, &o, &err);
+    CHECKF(!got && strstr(err.msg, "the host has ended"), "%s, question %ld of %ld: %s", l->name, n,
+        all, err.msg);
+    free(got);
+  }
+  left = LONG_MAX;
+  err = (tp_error){ 0 };
+  got = plan_of(p, &o, &err);
+  CHECKF(want && got && !strcmp(want, got) && all > 20, "%s, after %ld questions: %s", l->name, all,
+      err.msg);
+  free(want);
+  free(got);
+  tempo_program_free((tempo_program *)p);
+  free(text);
+}
+
 /* ---- steps that ask for nothing ---- */
 
 /* y[t] = y[t-1] / 2 + x[t], its sum, and what a callback makes of it. */
@@ -348,6 +390,7 @@ int main(int argc, char **argv) {
     faults(&lives[i], "reference", most);
     faults(&lives[i], "interpreter", most);
     quotas(&lives[i], "interpreter", most / 5);
+    ends(&lives[i], TP_TIER_INTERPRETER, most);
   }
   steps_ask_nothing("interpreter");
   steps_ask_nothing("native");

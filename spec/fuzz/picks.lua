@@ -157,7 +157,8 @@ function G:state()
   local last = ("%s[{ %s = %s - 1 }]"):format(h, n, n)
   local function k()
     if self:chance(0.3) then return ("%s:%s(0)"):format(last, self:pick { "argmax", "argmin" }) end
-    return ("(%s %% %d)"):format(self:input(dom, {}, "i64"), classes)
+    local where = self:chance(0.7) and dom or {}        -- or the same place at each step
+    return ("(%s %% %d)"):format(self:input(where, {}, "i64"), classes)
   end
   local v = self:input(dom, {}, self.float)
   local at = k()
@@ -166,6 +167,9 @@ function G:state()
     ("%s:scatter_add(0, %s:reshape { 1 }, %s:reshape { 1 })"):format(last, at, v),
     put(last, classes, at, ("%s * 0.5 + %s"):format(last, v)),
   }
+  for _ = 1, self:pick { 0, 0, 1, 2 } do      -- further rows of this step, often the same one: the last wins
+    step = put(step, classes, self:chance(0.3) and at or k(), self:input(dom, {}, self.float))
+  end
   self:emit("z", nil, { of = h, code = ("%s[{ %s = 0 }] = %s"):format(h, n, init) })
   self:emit("z", nil, { of = h, code = ("%s:otherwise(%s)"):format(h, step) })
   if self:chance(0.3) then return ("tempo.grad(%s[{ %s = %s - 1 }]:square():sum(), { %s })[1]"):format(h, n, BOUNDS[d], init) end

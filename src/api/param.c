@@ -43,13 +43,9 @@ int tempo_load_param(tempo_function *f, const char *name, const tempo_array *a, 
       !api_given(a, "tempo_load_param", "the array", err))
     return 0;
   int k = fitting(f, name, api_array(a), &e);
-  bool borrowed = k >= 0 && !tp_param_evolves(tp_fn_param(f->f, k));
-  tp_array *own = k < 0 ? NULL
-      : borrowed        ? tp_array_ref(api_array(a))
-                        : tp_array_cast(api_array(a), api_array(a)->dtype);
-  if (own) return tp_fn_load_param(f->f, k, own), 1;
-  tp_fail(&e, TP_E_MEMORY, TP_NOWHERE, "no memory for parameter '%s'", name);
-  return api_fail(err, &e);
+  if (k < 0) return api_fail(err, &e);
+  tp_fn_load_param(f->f, k, tp_array_ref(api_array(a)));
+  return 1;
 }
 
 /* ---- files ---- */

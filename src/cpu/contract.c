@@ -8,7 +8,7 @@
  * around it, the summed ones innermost. What a reproducible plan sums does not merge: the product
  * has the last summed axis, whatever its extent. */
 #include "cpu/contract.h"
-#include "kern/prelude/fold.h"
+#include "kernels/prelude/fold.h"
 #include <limits.h>
 
 enum { M, N, K, LOOP };

@@ -3,7 +3,7 @@
 #ifndef TP_CPU_H
 #define TP_CPU_H
 #include "run/target.h"
-#include "cpu/kernels.h"
+#include "kernels/cpu/kernels.h"
 
 /* ---- copy.c ---- */
 /* Two windows of one shape, squeezed and merged; the axis along which the result is contiguous is

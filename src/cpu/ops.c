@@ -1,7 +1,7 @@
 /* ops.c: which function runs which operator, operands that need something done to them first, and
  * matmul's roles. */
 #include "cpu/contract.h"
-#include "kern/prelude/fold.h"
+#include "kernels/prelude/fold.h"
 
 /* ---- matmul ---- */
 

@@ -35,7 +35,7 @@ typedef struct tp_export {
   int nin, nout, nparam;
   tp_export_array *in, *out, *param;
   int64_t weights; /* bytes of parameters */
-  bool ticks;
+  bool ticks, endless;
 } tp_export;
 typedef struct tp_export_text {
   tp_buf c, h, example, weights;

@@ -1,5 +1,5 @@
 /* export.c: a plan for given bounds as C99 that stands alone. Loops are those of native code; every
- * other region is a call of the library (kern/prelude/export.h) over windows, of which a program
+ * other region is a call of the library (kernels/prelude/export.h) over windows, of which a program
  * has the sections that it uses. What waits for ticks is a function that is entered again: a switch
  * over where it stands, with the variables of the loops around in the object. Everything that a run
  * writes is in the object, or the caller's. */
@@ -452,12 +452,6 @@ void tp_emit_leaf(tp_emit *e, const tp_pnode *x) {
 /* ---- what runs when ---- a function for what has no tick inside, one that is entered again for
  * the rest */
 
-static bool ticks(const tp_plan *p, const tp_pnode *x) {
-  bool any = fn_of(p, x) == TP_FN_TICK;
-  for (int i = 0; i < x->n && !any; i++) any = ticks(p, x->kid[i]);
-  return any;
-}
-
 typedef TP_VEC(const tp_pnode *) nodes;
 
 static void put_group(exporter *w, nodes *group) {
@@ -507,7 +501,7 @@ static void collect(exporter *w, const tp_pnode *x, nodes *group) {
     for (int i = 0; i < x->n; i++) collect(w, x->kid[i], group);
     return;
   }
-  if (!ticks(w->e.p, x)) {
+  if (!tp_plan_ticks(w->e.p, x)) {
     TP_PUSH(w->e.a, group, x);
     return;
   }
@@ -928,6 +922,13 @@ static void put_go(const exporter *w) {
   tp_puts(c,
       "  stands = tpx_run(&h);\n  a->own.at = h.at;\n  a->own.over = stands == TPX_WAITS ? 0 : "
       "stands == TPX_OVER ? 2 : 1;\n");
+  for (int i = 0; i < w->e.p->bufs.n; i++) {
+    const tp_pbuf *b = w->e.p->bufs.v[i];
+    const tp_export_array *o = b->holds < 0 ? NULL : &w->x->out[b->holds];
+    if (o && w->place[i] >= 0)
+      tp_putf(c, "  if (stands == TPX_WAITS) memcpy(a->own.last.b + %lld, base[%d], %lld);\n",
+          (long long)w->x->param[o->param].at, i, (long long)o->bytes);
+  }
   for (int k = 0; k < w->x->nparam; k++)
     tp_putf(c, "  if (stands != TPX_FAILED) a->own.made[%d] = 1;\n", k);
   tp_puts(c, "  return stands;\n}\n");
@@ -1039,9 +1040,13 @@ static void put_example(const exporter *w, tp_buf *b) {
       "  if (!%n_load(&a, weights, n)) return fputs(\"%n.weights is not what it was\\n\", stderr), "
       "1;\n");
   put_text(w, b,
-      x->ticks ? "  int done = 0, ok = %n_start(&a, &in, &out);\n  while (ok && !done) ok = "
-                 "%n_step(&a, &values, &shown, &done);\n"
+      x->ticks ? "  int done = 0, ok = %n_start(&a, &in, &out);\n"
                : "  int ok = %n_run(&a, &in, &out);\n");
+  if (x->ticks)
+    put_text(w, b,
+        x->endless ? "  for (int tick = 0; tick < 100 && ok && !done; tick++) ok = %n_step(&a, "
+                     "&values, &shown, &done);\n"
+                   : "  while (ok && !done) ok = %n_step(&a, &values, &shown, &done);\n");
   put_text(w, b, "  if (!ok) return fprintf(stderr, \"%%s: %%s\\n\", a.where, a.error), 1;\n");
   for (int i = 0; i < x->nout; i++)
     if (x->out[i].as && x->out[i].bytes && !tp_half(x->out[i].dtype))

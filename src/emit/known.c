@@ -227,7 +227,7 @@ static bool leaves(const tp_emit *e, const tp_region *r) {
  * time where it is small. */
 bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
-  if (x->rg->newest && !e->given) return false;
+  if (x->rg->first && !e->given) return false;
   bool cold = e->looped && !e->given && !in_loop(x) &&
       (tp_emit_count(r) >= 0 || (e->teamed && has_extents(r)));
   if (tp_emit_is_pointwise(e, r)) return !cold;

@@ -7,7 +7,7 @@
  * other axes keeps a result for each of up to COLUMNS places: f32 in f64, but for lanes, as the
  * interpreter's kernels do. A few points of known extents are written out without loops. */
 #include "emit/priv.h"
-#include "kern/prelude/fold.h"
+#include "kernels/prelude/fold.h"
 #include <math.h>
 
 enum {

@@ -4,7 +4,7 @@
  * interpreter's kernels add it up. A batch of products of such matrices, however many, is one as
  * well: 256 of 4 x 4 take 4 ns each, by a kernel 92. */
 #include "emit/priv.h"
-#include "kern/prelude/fold.h"
+#include "kernels/prelude/fold.h"
 
 /* fewer terms: with more a library may be called, which adds them up as it likes */
 enum { PRODUCT_TERMS = 4096, TINY = 8 };

@@ -62,7 +62,9 @@ void tp_attr_copy(tp_graph *g, tp_attr *to, const tp_attr *from) {
 #undef A
 #undef W
 #undef L
-  for (tp_out *s = (tp_out *)to->spec, *end = s + to->nspec; s < end; s++)
+  for (int i = 0; i < to->nspec; i++) {
+    tp_out *s = (tp_out *)&to->spec[i];
     s->shape = tp_dup(&g->arena, s->shape, sizeof *s->shape * (size_t)s->rank);
+  }
   to->data = from->data ? tp_array_ref(from->data) : NULL;
 }

@@ -521,8 +521,8 @@ bool tp_infer(tp_graph *g, tp_node *n, tp_error *err) {
 
 /* Sizes are computed before the node that has them, and while it is inferred. */
 static bool sizes_fit(tp_graph *g, const tp_node *n, tp_error *err) {
-  return !tp_ictx_overflowed(g->ix) ||
-      tp_fail(err, TP_E_AFFINE, n->pos, "affine: a size of '%s' is beyond 64 bits", tp_label(n));
+  const char *why = tp_ictx_overflowed(g->ix);
+  return !why || tp_fail(err, TP_E_AFFINE, n->pos, "affine: a size of '%s' %s", tp_label(n), why);
 }
 
 /* ---- tp_build ---- */

@@ -49,19 +49,25 @@ static void add_bound(check *c, const char **list, const tp_sym *s) {
     *list = tp_printf(&c->g->arena, "%s%s%s", *list, **list ? ", " : "", item);
 }
 
-/* "T = 3, I = 2": the bounds of n's dims, of its operand's, and those its index mentions. */
+static void add_bounds_of(check *c, const char **list, const tp_ix *e) {
+  const tp_sym *const *syms;
+  int n = tp_ix_syms(e, &syms);
+  for (int i = 0; i < n; i++) add_bound(c, list, syms[i]);
+}
+
+/* "T = 3, I = 2": the bounds of n's dims, of its operand's, and those that its index or the extents
+ * of a view mention. */
 static const char *bounds_text(check *c, const tp_node *n) {
   const char *list = "";
-  const tp_sym *const *syms;
   for (int k = 0; k < n->ndom; k++) add_bound(c, &list, n->dom[k]->bound);
+  for (int i = 0; tp_ops[n->op].cls == TP_CLS_MOVE && i < tp_rankof(n->in[0].src); i++)
+    add_bounds_of(c, &list, tp_outof(n->in[0].src)->shape[i]);
   if (n->op != TP_OP_READ) return list;
   const tp_node *x = n->in[0].src.node;
   for (int k = 0; k < x->ndom; k++) {
     add_bound(c, &list, x->dom[k]->bound);
-    for (int e = 0; e <= n->attr.at[k].range; e++) {
-      int ns = tp_ix_syms(e ? n->attr.at[k].hi : n->attr.at[k].lo, &syms);
-      for (int i = 0; i < ns; i++) add_bound(c, &list, syms[i]);
-    }
+    for (int e = 0; e <= n->attr.at[k].range; e++)
+      add_bounds_of(c, &list, e ? n->attr.at[k].hi : n->attr.at[k].lo);
   }
   return list;
 }
@@ -393,31 +399,139 @@ static bool check_gathers(check *c, const tp_node *n) {
   return true;
 }
 
-/* ---- slices: index expressions inside a shape are judged like reads; where an extent is no affine
- * expression, at run time ---- */
+/* ---- views and windows: index expressions inside a shape are judged like reads ---- */
+
+/* When e >= 0 at all points, as a condition on bounds: e is so at the first and the last of each
+ * dim, if it is linear in it. NULL: it is not, or hangs on an end by data. */
+static const tp_ix *nonneg_when(check *c, const tp_ix *e, int n, const tp_sym *const *dom) {
+  tp_ictx *ix = c->g->ix;
+  if (tp_ix_prove_ge0(ix, e, n, dom)) return tp_ix_bool(ix, true);
+  while (n > 0 && !tp_ix_mentions(e, dom[n - 1])) n--;
+  if (n == 0) return tp_mentions_end(c->g, e) ? NULL : tp_ix_cmp(ix, TP_GE, e, tp_ix_const(ix, 0));
+  const tp_ix *d = tp_ix_sym(ix, dom[n - 1]), *v[3];
+  const tp_ix *end = tp_ix_addc(ix, tp_ix_sym(ix, dom[n - 1]->bound), -1);
+  const tp_ix *at[] = { tp_ix_const(ix, 0), tp_ix_const(ix, 1), end };
+  for (int i = 0; i < 3; i++) v[i] = tp_ix_subst(ix, e, 1, &dom[n - 1], &at[i]);
+  if (tp_ix_add(ix, v[0], tp_ix_mul(ix, d, tp_ix_sub(ix, v[1], v[0]))) != e) return NULL;
+  const tp_ix *first = nonneg_when(c, v[0], n - 1, dom), *last = nonneg_when(c, v[2], n - 1, dom);
+  return first && last ? tp_ix_and(ix, first, last) : NULL;
+}
+
+static const tp_ix *has_none(tp_ictx *ix, const tp_ix *count) {
+  return tp_ix_cmp(ix, TP_LT, count, tp_ix_const(ix, 1));
+}
+
+/* Products of symbols are no sets: what is about bounds alone is for the call. */
+static bool fits_on_bounds(check *c, const tp_node *n, const tp_ix *none, const tp_ix *const *least,
+    tp_code code, const char *late) {
+  tp_ictx *ix = c->g->ix;
+  const tp_ix *fits = none;
+  for (int i = 0; i < n->ndom; i++)
+    if (n->dom[i]->bound) fits = tp_ix_or(ix, fits, has_none(ix, tp_ix_sym(ix, n->dom[i]->bound)));
+  const tp_ix *a = nonneg_when(c, least[0], n->ndom, n->dom);
+  const tp_ix *b = nonneg_when(c, least[1], n->ndom, n->dom);
+  for (int i = 0; i < n->ndom; i++)
+    if (tp_ix_mentions(none, n->dom[i])) a = NULL;
+  if (!a || !b)
+    return tp_fail(c->err, TP_E_AFFINE, n->pos, "affine: it cannot be told whether %s", late);
+  add_check(c, tp_ix_or(ix, fits, tp_ix_and(ix, a, b)), code, n->pos, late);
+  return true;
+}
+
+/* Both of least are >= 0 wherever n is needed, unless there is nothing (none). */
+static bool fits_inside(check *c, const tp_node *n, const tp_ix *none, const tp_ix *const *least,
+    tp_code code, const char *late) {
+  tp_ictx *ix = c->g->ix;
+  const tp_ix *zero = tp_ix_const(ix, 0);
+  bool known = true, affine = tp_affine(none);
+  for (int i = 0; i < 2; i++) {
+    known &= tp_ix_prove_ge0(ix, least[i], n->ndom, n->dom);
+    affine &= tp_affine(least[i]);
+  }
+  if (known) return true;
+  if (!affine) return fits_on_bounds(c, n, none, least, code, late);
+  const tp_ix *before = tp_ix_cmp(ix, TP_LT, least[0], zero),
+              *out = tp_ix_or(ix, before, tp_ix_cmp(ix, TP_LT, least[1], zero));
+  tp_set *bad = tp_set_and(needed(c, n), where(c, n, tp_ix_and(ix, tp_ix_not(ix, none), out)));
+  if (settled(c, n, bad, code, n->pos, late)) return true;
+  tp_fail(c->err, code, n->pos, "%s: %s, %s", tp_code_word(code), late, example(c, n));
+  note_consumer(c, n);
+  return false;
+}
+
+/* The last of count places, so far apart, counted from the first. */
+static const tp_ix *last_place(tp_ictx *ix, const tp_ix *count, int64_t step) {
+  return tp_ix_mulc(ix, tp_ix_addc(ix, count, -1), step);
+}
+
+static const tp_ix *behind(tp_ictx *ix, const tp_ix *extent, const tp_ix *last) {
+  return tp_ix_addc(ix, tp_ix_sub(ix, extent, last), -1);
+}
 
 static bool check_slice(check *c, const tp_node *n) {
   if (!is_needed(c, n)) return true;
   tp_ictx *ix = c->g->ix;
   const tp_attr *a = &n->attr;
-  const tp_ix *size = tp_outof(n->in[0].src)->shape[a->axis], *lo = a->ix[0],
-              *zero = tp_ix_const(ix, 0);
-  const tp_ix *last = tp_ix_add(ix, lo, tp_ix_mulc(ix, tp_ix_addc(ix, a->ix[1], -1), a->i[0]));
-  const tp_ix *room = tp_ix_addc(ix, tp_ix_sub(ix, size, last), -1);
-  if (tp_ix_prove_ge0(ix, lo, n->ndom, n->dom) && tp_ix_prove_ge0(ix, room, n->ndom, n->dom))
-    return true;
-  if (!tp_affine(size) || !tp_affine(lo) || !tp_affine(a->ix[1])) return true;
-  const tp_ix *out = tp_ix_or(ix, tp_ix_cmp(ix, TP_LT, lo, zero), tp_ix_cmp(ix, TP_LT, room, zero));
-  tp_set *bad = tp_set_and(
-      needed(c, n), where(c, n, tp_ix_and(ix, tp_ix_cmp(ix, TP_GT, a->ix[1], zero), out)));
+  const tp_ix *size = tp_outof(n->in[0].src)->shape[a->axis], *lo = a->ix[0];
+  const tp_ix *last = tp_ix_add(ix, lo, last_place(ix, a->ix[1], a->i[0])),
+              *least[] = { lo, behind(ix, size, last) };
   const char *late =
       tp_printf(&c->g->arena, "elements %s .. %s of axis %d of %s (extent %s) are not all there",
           tp_ix_str(ix, lo), tp_ix_str(ix, tp_ix_addc(ix, last, 1)), a->axis,
           called(c, n->in[0].src.node), tp_ix_str(ix, size));
-  if (settled(c, n, bad, TP_E_DOMAIN, n->pos, late)) return true;
-  tp_fail(c->err, TP_E_DOMAIN, n->pos, "domain: %s, %s", late, example(c, n));
-  note_consumer(c, n);
+  return fits_inside(c, n, has_none(ix, a->ix[1]), least, TP_E_DOMAIN, late);
+}
+
+static bool check_windows(check *c, const tp_node *n) {
+  if (!is_needed(c, n)) return true;
+  tp_ictx *ix = c->g->ix;
+  const tp_attr *a = &n->attr;
+  const tp_ix *const *x = tp_outof(n->in[0].src)->shape + a->axis;
+  bool unfold = n->op == TP_OP_UNFOLD;
+  const tp_ix *extent = unfold ? x[0] : a->ix[0], *count = unfold ? a->ix[0] : x[0];
+  const tp_ix *size = unfold ? a->ix[1] : x[1],
+              *none = tp_ix_or(ix, has_none(ix, count), has_none(ix, size));
+  const tp_ix *last = tp_ix_add(ix, last_place(ix, count, a->i[0]), last_place(ix, size, a->i[1]));
+  const tp_ix *least[] = { tp_ix_const(ix, 0), behind(ix, extent, last) };
+  const char *late = tp_printf(&c->g->arena, "%s windows of %s of %s are not in an axis of %s",
+      tp_ix_str(ix, count), tp_ix_str(ix, size), called(c, n->in[0].src.node),
+      tp_ix_str(ix, extent));
+  return fits_inside(c, n, none, least, TP_E_DOMAIN, late);
+}
+
+static bool check_pad(check *c, const tp_node *n) {
+  if (!is_needed(c, n)) return true;
+  tp_ictx *ix = c->g->ix;
+  const char *late = tp_printf(&c->g->arena, "%s is padded by %s and %s, which may not be negative",
+      called(c, n->in[0].src.node), tp_ix_str(ix, n->attr.ix[0]), tp_ix_str(ix, n->attr.ix[1]));
+  return fits_inside(c, n, tp_ix_bool(ix, false), n->attr.ix, TP_E_DOMAIN, late);
+}
+
+/* Is it an extent of an operand, which is judged already? */
+static bool is_operands(const tp_node *n, const tp_ix *e) {
+  for (int k = 0; k < n->nin; k++)
+    for (int i = 0; i < tp_rankof(n->in[k].src); i++)
+      if (tp_outof(n->in[k].src)->shape[i] == e) return true;
   return false;
+}
+
+static bool check_extent(check *c, const tp_node *n, const tp_ix *e) {
+  tp_ictx *ix = c->g->ix;
+  if (tp_ix_prove_ge0(ix, e, n->ndom, n->dom) || is_operands(n, e) || !is_needed(c, n)) return true;
+  const char *late =
+      tp_printf(&c->g->arena, "the extent %s of %s is negative", tp_ix_str(ix, e), called(c, n));
+  return fits_inside(c, n, tp_ix_bool(ix, false), (const tp_ix *[]){ e, e }, TP_E_SHAPE, late);
+}
+
+static bool check_extents(check *c) {
+  for (int i = 0; i < c->g->nodes.n; i++) {
+    const tp_node *n = c->g->nodes.v[i];
+    bool sums = n->op == TP_OP_CONCAT || n->op == TP_OP_PAD; /* of what is judged */
+    for (int k = 0; k < n->nout && !sums; k++)
+      for (int j = 0; j < n->out[k].rank; j++)
+        if (!check_extent(c, n, n->out[k].shape[j])) return false;
+  }
+  return true;
 }
 
 /* ---- all ---- */
@@ -449,11 +563,14 @@ static bool check_greatest(check *c) {
 
 static bool stays(check *c) {
   return every(c, TP_OP_READ, check_read) && every(c, TP_OP_ACCUM, check_gathers) &&
-      every(c, TP_OP_SLICE, check_slice);
+      every(c, TP_OP_SLICE, check_slice) && every(c, TP_OP_PAD, check_pad) &&
+      every(c, TP_OP_UNFOLD, check_windows) && every(c, TP_OP_FOLD, check_windows);
 }
 
 /* undefined comes before domain. */
-static bool check_all(check *c) { return every(c, TP_OP_MERGE, check_merge) && stays(c); }
+static bool check_all(check *c) {
+  return every(c, TP_OP_MERGE, check_merge) && stays(c) && check_extents(c);
+}
 
 static check start(tp_graph *g, const tp_need *need, tp_error *err) {
   return (check){

@@ -138,7 +138,7 @@ static int64_t behind_last(int64_t lo, int64_t n, int64_t step) {
   return beyond ? INT64_MAX : at + 1;
 }
 
-/* Constants are judged here; what is symbolic is judged with the reads (need.c) or at run time. */
+/* Constants are judged here; what is symbolic is judged with the reads (legal.c). */
 static bool slice(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   const tp_attr *a = &n->attr;
   const tp_ix *shape[TP_MAXRANK];
@@ -180,7 +180,7 @@ static bool pad(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
 }
 
 /* The last element that windows see, i (count - 1) + j (size - 1), lies inside; what is symbolic is
- * the builder's to know. */
+ * judged with the reads (legal.c). */
 static bool windows(
     const tp_node *n, const tp_ix *extent, const tp_ix *count, const tp_ix *size, tp_error *err) {
   int64_t e, c, s;

@@ -92,8 +92,8 @@ tp_sym *tp_sym_find(tp_ictx *c, const char *name);      /* dim or bound or var, 
 int tp_nsym(const tp_ictx *c);
 tp_sym *tp_sym_at(const tp_ictx *c, int id);
 
-/* ---- expressions ---- (never NULL unless an argument was NULL; overflow of a coefficient marks
- * the context: tp_ictx_overflowed) */
+/* ---- expressions ---- (never NULL unless an argument was NULL; what is too large or too deep
+ * marks the context: tp_ictx_overflowed) */
 const tp_ix *tp_ix_const(tp_ictx *c, int64_t v);
 const tp_ix *tp_ix_sym(tp_ictx *c, const tp_sym *s);
 const tp_ix *tp_ix_add(tp_ictx *c, const tp_ix *a, const tp_ix *b);
@@ -109,8 +109,17 @@ const tp_ix *tp_ix_max(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 /* Exact quotient of polynomials a / b, NULL if b does not divide a. Division by a literal constant
  * that divides all coefficients included. */
 const tp_ix *tp_ix_divexact(tp_ictx *c, const tp_ix *a, const tp_ix *b);
-/* since it was last asked: takes the mark away */
-bool tp_ictx_overflowed(tp_ictx *c);
+/* Work that a host may end. It is asked between questions to isl and by tp_ictx_ended; from its
+ * first yes on isl gives nothing. tp_ictx_unwatch says whether it ended: what was not known since
+ * is forgotten. */
+void tp_ictx_watch(tp_ictx *c, bool (*interrupted)(void *host), void *host);
+bool tp_ictx_ended(tp_ictx *c);
+bool tp_ictx_unwatch(tp_ictx *c);
+/* What was too large or nested too deep since this was last asked, in words; NULL: nothing was.
+ * Takes the mark away. */
+enum { TP_MAXNEST = 100 };
+#define TP_NESTED "is nested too deep"
+const char *tp_ictx_overflowed(tp_ictx *c);
 
 /* ---- conditions ---- */
 const tp_ix *tp_ix_bool(tp_ictx *c, bool v);

@@ -34,6 +34,32 @@ bool tp_isl_check(tp_ictx *c, tp_pos pos, tp_error *err) {
   return false;
 }
 
+/* ---- work that a host may end ---- */
+
+void tp_ictx_watch(tp_ictx *c, bool (*interrupted)(void *host), void *host) {
+  c->interrupted = interrupted;
+  c->host = host;
+}
+
+bool tp_ictx_ended(tp_ictx *c) {
+  if (!c->ended && c->interrupted && c->interrupted(c->host)) {
+    c->ended = true;
+    isl_ctx_abort(tp_isl_ctx(c));
+  }
+  return c->ended;
+}
+
+bool tp_ictx_unwatch(tp_ictx *c) {
+  bool ended = c->ended;
+  c->interrupted = NULL;
+  c->ended = false;
+  if (!ended) return false;
+  isl_ctx_resume(c->isl);
+  isl_ctx_reset_error(c->isl);
+  tp_hmap_init(&c->memo, &c->arena);
+  return true;
+}
+
 static void *refuse(tp_ictx *c, const char *why) {
   isl_handle_error(tp_isl_ctx(c), isl_error_unsupported, why, __FILE__, __LINE__);
   return NULL;
@@ -45,6 +71,7 @@ long tp_isl_spaces(const tp_ictx *c) { return c->nspace; }
 
 isl_space *tp_isl_params(tp_ictx *c) {
   c->nspace++;
+  tp_ictx_ended(c);
   unsigned n = 0, at = 0;
   for (int i = 0; i < c->sym.n; i++) n += c->sym.v[i]->kind == TP_SYM_BOUND;
   isl_space *s = isl_space_params_alloc(tp_isl_ctx(c), n);
@@ -544,13 +571,20 @@ tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto,
   return r ? r : tp_memo_make(c, false, key, sizeof key, rel_at(c, nfrom, from, nto, at));
 }
 
+/* Part by part: the few pieces of each meet those pairs that the parts before have left. */
 tp_rel *tp_rel_where(tp_ictx *c, tp_rel *r, int nfrom, const tp_sym *const *from, int nto,
     const tp_sym *const *to, const tp_ix *cond) {
   const tp_sym *dims[nfrom + nto + 1];
+  const tp_ix *part;
   for (int i = 0; i < nfrom + nto; i++) dims[i] = i < nfrom ? from[i] : to[i - nfrom];
-  isl_map *where = isl_map_from_domain(tp_isl_of_cond(c, nfrom + nto, dims, cond));
-  return isl_map_intersect(
-      r, isl_map_move_dims(where, isl_dim_out, 0, isl_dim_in, (unsigned)nfrom, (unsigned)nto));
+  for (int k = 0; (part = tp_ix_conjunct(cond, k)); k++) {
+    int was = r ? isl_map_n_basic_map(r) : 0;
+    isl_map *where = isl_map_from_domain(tp_isl_of_cond(c, nfrom + nto, dims, part));
+    r = isl_map_intersect(
+        r, isl_map_move_dims(where, isl_dim_out, 0, isl_dim_in, (unsigned)nfrom, (unsigned)nto));
+    if (r && isl_map_n_basic_map(r) > was) r = tp_isl_coalesce_map(r);
+  }
+  return r;
 }
 
 tp_rel *tp_rel_some(tp_ictx *c, tp_rel *r, const tp_sym *s, const tp_ix *cond) {

@@ -112,6 +112,7 @@ static void add_sym(tp_ictx *c, symvec *v, const tp_sym *s) {
 }
 
 static void collect(tp_ictx *c, tp_ix *e, symvec *v, const tp_ix *child) {
+  e->depth = TP_MAX(e->depth, child->depth);
   for (int i = 0; i < child->nsym; i++) add_sym(c, v, child->syms[i]);
   e->affine &= child->affine;
 }
@@ -121,6 +122,7 @@ static void derive(tp_ictx *c, tp_ix *e) {
   e->affine = true;
   if (e->sym) add_sym(c, &v, e->sym);
   for (int i = 0; i < e->narg; i++) collect(c, e, &v, e->arg[i]);
+  e->depth += e->narg > 0;
   for (int i = 0; i < e->nterm; i++) {
     const tp_mono *m = e->term[i].m;
     e->affine &= m->n == 1;
@@ -130,10 +132,19 @@ static void derive(tp_ictx *c, tp_ix *e) {
   e->nsym = v.n;
 }
 
+/* Goes through the tree of an expression call themselves: something flat stands for it until the
+ * mark is seen. */
+static const tp_ix *too_deep(tp_ictx *c, const tp_ix *proto) {
+  c->overflowed |= TP_TOO_DEEP;
+  return tp_ix_is_cond(proto) ? tp_ix_bool(c, true) : tp_ix_const(c, 0);
+}
+
 const tp_ix *tp_ix_intern(tp_ictx *c, const tp_ix *proto) {
   make_key(c, proto);
   tp_ix *e = find_key(c, &c->nodes);
   if (e) return e;
+  for (int i = 0; i < proto->narg; i++)
+    if (proto->arg[i]->depth >= TP_MAXNEST) return too_deep(c, proto);
   e = tp_dup(&c->arena, proto, sizeof *proto);
   e->id = c->nnode++;
   e->arg = tp_dup(&c->arena, proto->arg, (size_t)proto->narg * sizeof *proto->arg);
@@ -164,9 +175,8 @@ static const tp_mono *mono_mul(tp_ictx *c, const tp_mono *a, const tp_mono *b) {
 
 /* The polynomial of the terms on the stack from base on; pops them. */
 static const tp_ix *poly_pop(tp_ictx *c, int base, int64_t cst) {
-  tp_ix p = {
-    .kind = TP_IX_POLY, .cst = cst, .term = c->stack.v + base, .nterm = c->stack.n - base
-  };
+  tp_ix p = { .kind = TP_IX_POLY, .cst = cst, .nterm = c->stack.n - base };
+  if (p.nterm) p.term = c->stack.v + base;
   bool atom = p.nterm == 1 && cst == 0 && p.term->coef == 1 && p.term->m->n == 1;
   const tp_ix *e = atom ? p.term->m->atom[0] : tp_ix_intern(c, &p);
   c->stack.n = base;
@@ -289,8 +299,8 @@ static const tp_ix *divide(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
 
 const tp_ix *tp_ix_divexact(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
   if (!a || !b) return NULL;
-  bool before = c->overflowed;
-  c->overflowed = false;
+  int before = c->overflowed;
+  c->overflowed = 0;
   const tp_ix *q = divide(c, a, b);
   if (c->overflowed) q = NULL;
   c->overflowed = before;

@@ -74,6 +74,7 @@ void tp_memo_close(tp_ictx *c) {
 /* Ready to take an answer. */
 static tp_memo *ready(tp_memo *m) {
   int n = m->nbound;
+  tp_ictx_ended(m->c);
   for (; m->nsym < m->c->sym.n; m->nsym++) n += m->c->sym.v[m->nsym]->kind == TP_SYM_BOUND;
   if (m->held.n > TP_TUNE_MEMO_OBJECTS || n != m->nbound) memo_empty(m);
   m->nbound = n;

@@ -23,7 +23,8 @@ struct tp_ix {
   tp_ixkind kind;
   int id; /* dense, in order of creation */
   bool affine;
-  int nsym; /* symbols mentioned, ascending ids */
+  int depth; /* min, max, floordiv, mod and conditions one inside another */
+  int nsym;  /* symbols mentioned, ascending ids */
   const tp_sym *const *syms;
   const tp_sym *sym; /* SYM */
   int64_t cst, div;  /* POLY: the constant; FDIV, MOD: the divisor */
@@ -33,6 +34,8 @@ struct tp_ix {
   const tp_term *term;
 };
 
+enum { TP_TOO_LARGE = 1, TP_TOO_DEEP = 2 };
+
 struct tp_ictx {
   tp_arena arena;
   tp_hmap names, nodes, monos, memo;
@@ -41,11 +44,14 @@ struct tp_ictx {
   TP_VEC(tp_term) stack; /* scratch: polynomials under construction */
   int nnode, ndim;
   int compilation, ncompilation; /* the one at work, 0: none; and how many there were */
-  bool overflowed;
+  int overflowed;                /* TP_TOO_LARGE, TP_TOO_DEEP: what was made since it was asked */
   tp_buf text;
   struct isl_ctx *isl;
   long nspace;
   struct tp_memo *asked; /* memo.c */
+  bool (*interrupted)(void *host);
+  void *host; /* NULL: nothing is watched */
+  bool ended; /* the host has said so: isl gives nothing any more */
 };
 
 /* ---- ix.c ---- */

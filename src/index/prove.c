@@ -149,11 +149,12 @@ static bool prove_by_isl(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *co
 }
 
 static bool settle(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) {
-  bool before = c->overflowed, ok;
-  c->overflowed = false;
+  int before = c->overflowed;
+  bool ok;
+  c->overflowed = 0;
   prover p = { c, e, ndims, dims, TP_TUNE_PROVE_STEPS };
   ok = prove(&p, e, 0) && !c->overflowed;
-  c->overflowed = false;
+  c->overflowed = 0;
   if (!ok && e->affine && next_atom(e)) ok = prove_by_isl(c, e, ndims, dims) && !c->overflowed;
   c->overflowed = before;
   return ok;

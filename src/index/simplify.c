@@ -29,8 +29,8 @@ static bool is_nonneg(const domain *d, const tp_ix *e) {
 
 /* a <= b. A difference that overflows proves nothing and is no error. */
 static bool below(const domain *d, const tp_ix *a, const tp_ix *b) {
-  bool before = d->c->overflowed;
-  d->c->overflowed = false;
+  int before = d->c->overflowed;
+  d->c->overflowed = 0;
   const tp_ix *gap = tp_ix_sub(d->c, b, a);
   bool ok = !d->c->overflowed && is_nonneg(d, gap);
   d->c->overflowed = before;

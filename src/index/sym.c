@@ -25,10 +25,10 @@ tp_ictx *tp_ictx_free(tp_ictx *c) {
 }
 
 tp_arena *tp_ictx_arena(tp_ictx *c) { return &c->arena; }
-bool tp_ictx_overflowed(tp_ictx *c) {
-  bool was = c->overflowed;
-  c->overflowed = false;
-  return was;
+const char *tp_ictx_overflowed(tp_ictx *c) {
+  int was = c->overflowed;
+  c->overflowed = 0;
+  return was & TP_TOO_DEEP ? TP_NESTED : was ? "is beyond 64 bits" : NULL;
 }
 
 int tp_nsym(const tp_ictx *c) { return c->sym.n; }

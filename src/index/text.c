@@ -312,5 +312,5 @@ const tp_ix *tp_ix_parse(tp_ictx *c, const char **s, tp_error *err) {
   ix_parser p = { c, *s, err, 0 };
   const tp_ix *e = parse_or(&p);
   *s = p.s;
-  return e;
+  return e && (c->overflowed & TP_TOO_DEEP) ? fail(&p, "nested too deeply") : e;
 }

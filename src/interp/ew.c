@@ -1,6 +1,6 @@
 /* ew.c: binding and running elementwise chains and reductions (see ew.h). */
 #include "interp/ew.h"
-#include "kern/prelude/fold.h"
+#include "kernels/prelude/fold.h"
 #include <math.h>
 
 /* ---- the iteration space ---- */

@@ -189,6 +189,32 @@ bool tl_interrupted(void *ud) {
   return r->interrupted;
 }
 
+/* Compiling runs no Lua: it is left as soon as there is another hook, and begun anew, then without
+ * a look, where that hook does not raise. */
+typedef struct {
+  lua_State *main;
+  lua_Hook hook;
+} watched;
+
+static bool is_hooked(void *ud) {
+  return lua_gethook(((watched *)ud)->main) != ((watched *)ud)->hook;
+}
+
+tp_fn *tl_compile_watched(lua_State *L, tp_program *p, tp_copts *o, tp_error *e) {
+  watched w = { tl_mainthread(L), NULL };
+  w.hook = lua_gethook(w.main);
+  o->interrupted = is_hooked;
+  o->host = &w;
+  tp_fn *f = tp_compile(p, o, e);
+  if (f || !is_hooked(&w)) return f;
+  take_hook(L, w.main, w.hook);
+  lua_pushcfunction(L, run_hook);
+  tl_call(L, 0, 0);
+  o->interrupted = NULL;
+  *e = (tp_error){ 0 };
+  return tp_compile(p, o, e);
+}
+
 /* A coroutine cannot be left from inside a run: say whose callback tried. */
 static bool is_yield(lua_State *L, const char **text) {
   *text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";

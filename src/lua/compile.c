@@ -170,7 +170,7 @@ int tl_compile(lua_State *L) {
   int told = lp->p->g->warnings.n;
   tl_name_variables(L, lp);
   tl_fn *u = tl_pushfn(L, lp);
-  u->f = tp_compile(lp->p, &o, &e);
+  u->f = tl_compile_watched(L, lp->p, &o, &e);
   if (!u->f) tl_raise(L, &e);
   warn_all(L, tp_fn_graph(u->f), told);
   return 1;

@@ -76,11 +76,11 @@ static void give_inputs(lua_State *L, tl_run *r, tl_fn *u, int i, bool resumes) 
 }
 
 /* The results exist, empty, before the run: { name = array }. */
-tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs) {
+tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs, bool endless) {
   const tp_sym *const *need;
   tl_run *r = tl_run_new(L, u->lp, runs ? tp_fn_graph(u->f)->inputs.n : 0, 0);
   int n = tp_fn_bounds(u->f, &need);
-  if (runs) r->endless = tp_fn_endless(u->f);
+  if (endless) r->endless = tp_fn_endless(u->f);
   tl_run_bounds(L, r, i, n, need);
   return r;
 }
@@ -119,7 +119,7 @@ static int fn_call(lua_State *L) { /* f, inputs, bounds, options */
   tl_fn *u = tl_fn_alone(L, "call", "call it again");
   tp_error e = { 0 };
   tp_graph *g = tp_fn_graph(u->f);
-  tl_run *r = tl_fn_run(L, u, 3, true);
+  tl_run *r = tl_fn_run(L, u, 3, true, true);
   if (!tp_fn_call_may_end(u->f, r->env, &e)) tl_raise(L, &e);
   tl_options(L, 4, "a call", known);
   tl_fn_seed(L, r, 4);
@@ -149,10 +149,6 @@ static int fn_call(lua_State *L) { /* f, inputs, bounds, options */
 }
 
 /* ---- parameters ---- */
-static void set_copy(lua_State *L, tl_array *copy, tp_array *from) {
-  tl_setarray(L, copy, tp_array_cast(from, from->dtype));
-}
-
 /* Puts the paths of a module, a parameter or a list of them, at index i, into the set at index
  * `set`. What was seen is a key of the set as well, so that modules which hold each other end. */
 static void name_params(lua_State *L, int i, int set) {
@@ -196,7 +192,8 @@ static void push_named(lua_State *L) {
   name_params(L, of, of + 1);
 }
 
-static int fn_params(lua_State *L) { /* copies: the script may write into them */
+/* Copies: the script may write into them. What it has loaded for a constant is its own already. */
+static int fn_params(lua_State *L) {
   static const char *const known[] = { "of", NULL };
   tl_fn *u = tl_fn_self(L, "params");
   tl_options(L, 2, "params", known);
@@ -213,8 +210,10 @@ static int fn_params(lua_State *L) { /* copies: the script may write into them *
       if (!is) continue;
     }
     if (!tp_fn_param_value(u->f, k)) continue;
-    tl_array *copy = tl_pusharray(L); /* may run finalizers, which may load others */
-    set_copy(L, copy, tp_fn_param_value(u->f, k));
+    tl_array *to = tl_pusharray(L); /* may run finalizers, which may load others */
+    tp_array *a = tp_fn_param_value(u->f, k);
+    tl_setarray(
+        L, to, tp_fn_param_borrowed(u->f, k) ? tp_array_ref(a) : tp_array_cast(a, a->dtype));
     lua_setfield(L, -2, name);
   }
   return 1;
@@ -238,14 +237,11 @@ static void no_param(lua_State *L, tl_fn *u, const char *name) {
       name, tp_hint(hint, name, names, n));
 }
 
-/* An array that the function may hold: the script's own where it is borrowed. */
+/* An array that the function may hold: the script's own. */
 static void push_loaded(lua_State *L, tl_fn *u, int k, int i) {
   const tp_node *w = tp_fn_param(u->f, k);
   tp_error e = { 0 };
-  if (tl_typeof(L, i) == TL_ARRAY && tp_param_evolves(w)) {
-    tl_array *copy = tl_pusharray(L);
-    set_copy(L, copy, tl_toarray(L, i, w->attr.str));
-  } else if (tl_typeof(L, i) == TL_ARRAY) {
+  if (tl_typeof(L, i) == TL_ARRAY) {
     tl_toarray(L, i, w->attr.str);
     lua_pushvalue(L, i);
   } else {
@@ -348,7 +344,7 @@ static int fn_explain(lua_State *L) {
   tp_error e = { 0 };
   tp_buf b;
   const char *section = lua_isnil(L, 2) ? NULL : tl_string(L, 2, "explain");
-  tl_run *r = lua_isnil(L, 3) ? NULL : tl_fn_run(L, u, 3, false);
+  tl_run *r = lua_isnil(L, 3) ? NULL : tl_fn_run(L, u, 3, false, false);
   tp_buf_init(&b);
   bool ok = tp_fn_explain(u->f, section, r ? r->env : NULL, &b, &e);
   if (r) tl_run_release(r);
@@ -395,7 +391,7 @@ static int fn_export(lua_State *L) {
   tl_fn *u = tl_fn_self(L, "export");
   tp_error e = { 0 };
   const char *path = tl_string(L, 2, "export");
-  tl_run *r = tl_fn_run(L, u, 3, false);
+  tl_run *r = tl_fn_run(L, u, 3, false, true);
   bool ok = tp_fn_export(u->f, path, r->env, &e);
   tl_run_release(r);
   if (!ok) tl_raise(L, &e);
@@ -411,7 +407,7 @@ static int push_bytes(lua_State *L, int64_t n) { /* nil: not known */
 static int fn_memory(lua_State *L) {
   tl_fn *u = tl_fn_self(L, "memory");
   tp_error e = { 0 };
-  tl_run *r = tl_fn_run(L, u, 2, false);
+  tl_run *r = tl_fn_run(L, u, 2, false, false);
   int64_t bytes = tp_fn_memory(u->f, r->env, &e);
   tl_run_release(r);
   if (e.code) tl_raise(L, &e);
@@ -422,7 +418,7 @@ static int fn_simulate(lua_State *L) {
   tl_fn *u = tl_fn_self(L, "simulate");
   tp_error e = { 0 };
   tp_kept k;
-  tl_run *r = tl_fn_run(L, u, 2, false);
+  tl_run *r = tl_fn_run(L, u, 2, false, false);
   bool ok = tp_fn_simulate(u->f, r->env, &k, &e);
   tl_run_release(r);
   if (!ok) tl_raise(L, &e);

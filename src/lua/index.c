@@ -18,8 +18,8 @@ static const char *index_text(lua_State *L, int i) { /* for messages */
 }
 
 static int push_checked(lua_State *L, tl_prog *lp, const tp_ix *e) {
-  if (tp_ictx_overflowed(lp->p->ix))
-    tl_fail(L, TP_E_AFFINE, "affine: an index expression's coefficient is beyond 64 bits");
+  const char *why = tp_ictx_overflowed(lp->p->ix);
+  if (why) tl_fail(L, TP_E_AFFINE, "affine: a number or a part of an index expression %s", why);
   tl_pushix(L, lp, e);
   return 1;
 }

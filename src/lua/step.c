@@ -8,7 +8,7 @@ int tl_fn_start(lua_State *L) { /* f, inputs, bounds, options */
   tp_error e = { 0 };
   if (!tp_fn_ticks(u->f, &e)) tl_raise(L, &e);
   tp_graph *g = tp_fn_graph(u->f);
-  tl_run *r = tl_fn_run(L, u, 3, true);
+  tl_run *r = tl_fn_run(L, u, 3, true, true);
   bool *given = lua_newuserdata(L, (size_t)g->inputs.n + 1);
   for (int k = 0; k < g->inputs.n; k++)
     given[k] = tp_fn_needs_input(u->f, k) && !tp_fn_fed(u->f, k);

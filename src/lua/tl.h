@@ -300,13 +300,16 @@ tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput, int nout);
 /* no arrays any more, but for numbers that a step was given */
 void tl_run_clear(tl_run *r);
 void tl_run_release(tl_run *r);
-/* of the bounds at i; runs: with places for inputs */
-tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs);
+/* of the bounds at i, of which the first tick dim's may be math.huge if `endless`; runs: with
+ * places for inputs */
+tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs, bool endless);
 void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need);
 /* step: their values at a tick (need NULL); NULL: whole arrays */
 void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need, tp_fn *step);
 /* pushes the three slots, watches the hook */
 void tl_run_prepare_calls(lua_State *L, tl_run *r);
+/* raises what the host's hook raises */
+tp_fn *tl_compile_watched(lua_State *L, tp_program *p, tp_copts *o, tp_error *e);
 bool tl_interrupted(void *r); /* tp_run.interrupted */
 /* releases first; a callback's own value if there is one */
 int tl_run_raise(lua_State *L, tl_run *r, const tp_error *e) __attribute__((noreturn));

@@ -71,11 +71,11 @@ static bool evolution(closing *c) {
   c->p->op = TP_OP_MERGE;
   c->p->nin = 0;
   const tp_ix *first = tp_ix_bool(c->g->ix, true);
-  for (int j = 0; j < a->nalong && c->update.node; j++)
+  for (int j = 0; j < a->nalong; j++)
     first = tp_ix_and(c->g->ix, first,
         tp_ix_cmp(c->g->ix, TP_EQ, tp_ix_sym(c->g->ix, a->along[j]), tp_ix_const(c->g->ix, 0)));
   if (!tp_merge_add(c->g, c->p, first, c->init, c->err)) return false;
-  for (int j = a->nalong - 1; j >= 0 && c->update.node; j--)
+  for (int j = a->nalong - 1; j >= 0; j--)
     if (!step(c, c->p, j)) return false;
   return true;
 }
@@ -86,6 +86,20 @@ static bool constant(closing *c, int k) {
   c->p->attr.i[0] = k;
   c->p->attr.nix = 0; /* its type says it */
   c->p->nin = 1;
+  return true;
+}
+
+/* Along dims but without an update: a view of it. */
+static bool constant_along(closing *c) {
+  int rank = c->p->out[0].rank;
+  c->p->op = TP_OP_PERMUTE;
+  c->p->in[0].src = c->init;
+  c->p->nin = 1;
+  c->p->attr.nix = 0;
+  c->p->attr.naxes = rank;
+  int *axes = TP_NEWN(&c->g->arena, int, rank);
+  for (int i = 0; i < rank; i++) axes[i] = i;
+  c->p->attr.axes = axes;
   return true;
 }
 
@@ -152,7 +166,8 @@ static bool close_one(tp_graph *g, int k, tp_error *err) {
     if (!init) return false;
     c.init = tp_v(init);
   }
-  if (!(p->attr.nalong ? evolution(&c) : constant(&c, k))) return false;
+  if (!(!p->attr.nalong ? constant(&c, k) : c.update.node ? evolution(&c) : constant_along(&c)))
+    return false;
   tp_val end = after_the_last(&c);
   if (!end.node) return false;
   TP_PUSH(&g->arena, &g->outputs,

@@ -430,6 +430,82 @@ static const tp_ix *asks(ends *l, const tp_node *n) {
   return cond ? cond : alive;
 }
 
+/* The dims that n lacks of those over which its own dims end. */
+static int lacked(ends *l, const tp_node *n, const tp_sym *const **dims) {
+  const tp_ix *alive = tp_ends_alive(l, n);
+  const tp_node about = tp_ends_about(l, alive);
+  const tp_sym **left = TP_NEWN(&l->g->arena, const tp_sym *, about.ndom + 1);
+  int m = 0;
+  for (int d = 0; d < about.ndom; d++)
+    if (!tp_dom_has(n->ndom, n->dom, about.dom[d])) left[m++] = about.dom[d];
+  *dims = left;
+  return m;
+}
+
+static bool reads_one_of(const tp_node *n, const bool *some) {
+  bool any = false;
+  for (int k = 0; k < n->nin; k++) any |= some[n->in[k].src.node->id];
+  return any;
+}
+
+/* Does n need to run wherever a row goes on? */
+static bool runs_in_all(const ends *l, const tp_node *n) {
+  bool all = tp_ends_feeds(l, n) || n->op == TP_OP_CALL;
+  for (int i = 0; i < l->g->outputs.n; i++) all |= l->g->outputs.v[i].val.node == n;
+  return all;
+}
+
+/* The points of dims that n lacks at which it is read: by what has these dims, or by what else
+ * lacks them. False: it may be anywhere. */
+static bool rows_that_read(
+    ends *l, const tp_node *n, int m, const tp_sym *const *dims, tp_set **rows) {
+  bool *lacks = TP_NEWN(&l->g->arena, bool, l->n), *met = TP_NEWN(&l->g->arena, bool, l->n);
+  lacks[n->id] = true;
+  if (runs_in_all(l, n)) return false;
+  for (bool more = true; more;) {
+    more = false;
+    for (int i = 0; i < l->n; i++) {
+      const tp_node *by = l->g->nodes.v[i];
+      int has = 0;
+      if (met[i] || !reads_one_of(by, lacks)) continue;
+      met[i] = more = true;
+      for (int d = 0; d < m; d++) has += tp_dom_has(by->ndom, by->dom, dims[d]);
+      lacks[i] |= !has;
+      if (has ? has < m : runs_in_all(l, by)) return false;
+      if (!has) continue;
+      tp_rel *row = tp_rel_at(l->ix, by->ndom, by->dom, m, dims, tp_at_own(l->g, m, dims));
+      *rows = tp_set_or(*rows, tp_set_apply(tp_ends_project(l, tp_ends_need(l, by)), row));
+    }
+  }
+  return true;
+}
+
+/* A condition on the dims that n lacks; NULL: none. Asked of the graph as it was. */
+static const tp_ix *rows_read(ends *l, const tp_node *n) {
+  const tp_sym *const *dims;
+  double safe;
+  int m = fails_by(n, &safe) < 0 ? 0 : lacked(l, n, &dims);
+  if (!m) return NULL;
+  tp_set *rows = tp_set_empty(l->ix, m, dims), *all = tp_set_box(l->ix, m, dims);
+  bool some = rows_that_read(l, n, m, dims, &rows) && rows && !tp_set_subset(l->ix, all, rows);
+  const tp_ix *cond = some ? tp_set_told(l->ix, m, dims, rows, all) : NULL;
+  if (!some) tp_set_free(all);
+  tp_set_free(rows);
+  return cond;
+}
+
+/* Does cond hold for one of these rows? */
+static tp_val in_some_row(ends *l, const tp_node *n, const tp_ix *cond, const tp_ix *rows) {
+  const tp_sym *const *dims, *const *wide;
+  int m = lacked(l, n, &dims), w = tp_dom_union(l->g, n->ndom, n->dom, m, dims, &wide);
+  cond = tp_ix_and(
+      l->ix, cond, tp_ix_and(l->ix, rows, tp_ends_alive(l, &(tp_node){ .ndom = m, .dom = dims })));
+  tp_val x = mk_select(
+      l->mk, tp_ends_cond(l, cond, w, wide), mk_num(l->mk, 1, TP_I64), mk_num(l->mk, 0, TP_I64));
+  return mk_bin(
+      l->mk, TP_OP_GT, reduced(l, TP_RED_MAX, x, n->ndom, n->dom), mk_num(l->mk, 0, TP_I64));
+}
+
 /* What done is made of runs at each point that is there: who needs its value at the last ones only
  * would be known too late. */
 static bool guard(ends *l, tp_node *n) {
@@ -437,11 +513,12 @@ static bool guard(ends *l, tp_node *n) {
   int k = fails_by(n, &safe);
   if (k < 0 || n->in[k].src.node->op == TP_OP_FILL || n->in[k].src.node->op == TP_OP_CONST)
     return true;
-  const tp_ix *cond = asks(l, n);
+  const tp_ix *cond = asks(l, n), *rows = n->id < l->n ? l->rows[n->id] : NULL;
   if (tp_ix_kind(cond) == TP_IX_TRUE) return true;
   if (tp_ends_feeds(l, n)) cond = tp_ends_alive(l, n);
   l->g->pos = n->pos;
-  tp_val x = n->in[k].src, c = tp_ends_cond(l, cond, n->ndom, n->dom);
+  tp_val x = n->in[k].src,
+         c = rows ? in_some_row(l, n, cond, rows) : tp_ends_cond(l, cond, n->ndom, n->dom);
   tp_val y = mk_select(l->mk, c, x, mk_num(l->mk, safe, tp_dtypeof(x)));
   if (y.node) n->in[k].src = y;
   return y.node;
@@ -537,6 +614,7 @@ static bool lower(ends *l, bool apart) {
   find_alone(l);
   for (int i = 0; i < l->g->stops.n; i++) tp_reach(&l->g->arena, stop(l, i)->done.node, l->feeds);
   rename_ends(l);
+  for (int i = 0; i < l->n; i++) l->rows[i] = rows_read(l, l->g->nodes.v[i]);
   for (int i = 0; i < l->g->stops.n; i++)
     if (!make_end(l, i)) return false;
   if (apart && !tp_ends_parts(l)) return false;
@@ -564,6 +642,7 @@ bool tp_lower_ends(tp_graph *g, bool apart, tp_error *err) {
   l.end = TP_NEWN(&g->arena, tp_node *, g->stops.n);
   l.alone = TP_NEWN(&g->arena, bool, g->stops.n);
   l.feeds = TP_NEWN(&g->arena, bool, l.n);
+  l.rows = TP_NEWN(&g->arena, const tp_ix *, l.n);
   int asked = g->shapechecks.n;
   bool ok = lower(&l, apart);
   /* what is made asks nothing of sizes that was not asked where the script wrote it */

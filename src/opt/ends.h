@@ -23,9 +23,11 @@ typedef struct ends {
   /* of the graph as it was: needed points, how many nodes */
   tp_need *need;
   int n;
-  tp_node **end;           /* by stop */
-  bool *alone;             /* by stop: calls run over no dim of its domain */
-  bool *feeds;             /* by node id: is some done made of it? */
+  tp_node **end; /* by stop */
+  bool *alone;   /* by stop: calls run over no dim of its domain */
+  bool *feeds;   /* by node id: is some done made of it? */
+  /* by node id: at which points of the dims that it lacks it is read, NULL: any */
+  const tp_ix **rows;
   TP_VEC(ends_read) reads; /* made so far */
   /* new nodes, with needed points of their own, which are lowered last */
   TP_VEC(ends_part) parts;

@@ -30,17 +30,23 @@ typedef struct evolve_work {
 
 /* What a recurrence's step is made of, as far as that hangs on the recurrence, by node id: of what
  * lies in its component, each hangs on it. */
-static void mark_cone(const evolve_work *v, const tp_node *m, const tp_node *n, char *cone) {
-  if (n->id >= v->n0 || v->scc[n->id] != v->scc[m->id] || cone[n->id]) return;
+static bool mark_cone(const evolve_work *v, const tp_node *m, const tp_node *n, char *cone) {
+  if (n->id >= v->n0 || v->scc[n->id] != v->scc[m->id] || cone[n->id]) return false;
   cone[n->id] = true;
-  for (int k = 0; n != m && k < n->nin; k++) mark_cone(v, m, n->in[k].src.node, cone);
+  return true;
 }
 
 /* NULL: m does not step from itself. */
 static const char *cone_of(const evolve_work *v, const tp_node *m, const tp_node *step) {
   if (step->id >= v->n0 || v->scc[step->id] != v->scc[m->id]) return NULL;
   char *cone = TP_NEWN(&v->g->arena, char, v->n0);
-  mark_cone(v, m, step, cone);
+  TP_VEC(const tp_node *) left = { 0 };
+  if (mark_cone(v, m, step, cone)) TP_PUSH(&v->g->arena, &left, step);
+  while (left.n) {
+    const tp_node *n = left.v[--left.n];
+    for (int k = 0; n != m && k < n->nin; k++)
+      if (mark_cone(v, m, n->in[k].src.node, cone)) TP_PUSH(&v->g->arena, &left, n->in[k].src.node);
+  }
   return cone[m->id] ? cone : NULL;
 }
 

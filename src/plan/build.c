@@ -18,7 +18,8 @@ tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtyp
     .dtype = d,
     .size = K(b, 1),
     .first = -1,
-    .last = -1 };
+    .last = -1,
+    .holds = -1 };
   TP_PUSH(b->a, &b->pl->bufs, x);
   return x;
 }
@@ -46,6 +47,15 @@ const tp_ix **tp_pb_upper(
   return up;
 }
 
+/* At the points at which it is needed. */
+const tp_ix **tp_pb_upper_of(pb *b, tp_val v) {
+  const tp_out *t = tp_outof(v);
+  const tp_ix **up = tp_pb_upper(b, t->rank, t->shape, v.node->ndom, v.node->dom),
+              *most = tp_most_of(b->p, v);
+  if (most) up[0] = tp_ix_min(C(b), up[0], most);
+  return up;
+}
+
 static void array_bufs(pb *b) {
   static const tp_bufkind kinds[] = { TP_BUF_TEMP, TP_BUF_INPUT, TP_BUF_CONST, TP_BUF_OUTPUT,
     TP_BUF_PARAM };
@@ -56,7 +66,9 @@ static void array_bufs(pb *b) {
     x->slot = r->slot;
     x->order = r->order;
     if (r->kind == TP_ARR_CONST) x->data = r->val.node->attr.data;
-    layout(b, x, r->ndim, r->width, r->rank, tp_pb_upper(b, r->rank, r->shape, r->ndim, r->dim));
+    layout(b, x, r->ndim, r->width, r->rank,
+        r->kind == TP_ARR_TEMP ? tp_pb_upper_of(b, r->val)
+                               : tp_pb_upper(b, r->rank, r->shape, r->ndim, r->dim));
   }
   for (int i = 0; i < b->p->arrs.n; i++) b->bufof[i] = b->bufof[tp_lies_in(b->p->arrs.v[i])->id];
 }
@@ -346,8 +358,7 @@ static tp_pbuf *scratch_of(pb *b, int i) {
   if (b->scratch[i]) return b->scratch[i];
   const tp_node *n = b->s->node[i];
   tp_pbuf *x = tp_pb_buf(b, TP_BUF_TEMP, b->p->title[n->id], n->pos, n->out[0].dtype);
-  tp_pb_rows(
-      b, x, n->out[0].rank, tp_pb_upper(b, n->out[0].rank, n->out[0].shape, n->ndom, n->dom));
+  tp_pb_rows(b, x, n->out[0].rank, tp_pb_upper_of(b, (tp_val){ (tp_node *)n, 0 }));
   return b->scratch[i] = x;
 }
 
@@ -655,6 +666,15 @@ static bool add_padded(pb *b, int i, const tp_nd *in, const tp_nd *out) {
   return add_to(b, x, to);
 }
 
+/* Leaves of this statement that make, for pinit, what a loaded array takes the place of. */
+static void mark_first(pb *b, const tp_region *pinit) {
+  for (int i = 0; i < b->leaves.n; i++) {
+    tp_region *r = b->leaves.v[i]->rg;
+    bool own = r && (r->kind == TP_RG_LOOP || r->kind == TP_RG_OP) && !r->check && r->nout == 1;
+    if (own && r->out[0].buf == pinit->in[0].buf) r->first = true;
+  }
+}
+
 static bool op_region(pb *b, int i) {
   tp_node *n = b->s->node[i];
   tp_nd *in = NULL, *out = NULL;
@@ -684,6 +704,7 @@ static bool op_region(pb *b, int i) {
   r->in = in, r->nin = nin;
   r->out = out, r->nout = nout;
   if (r->kind == TP_RG_OP) r->op = n->op, r->how = n->attr.how;
+  if (n->op == TP_OP_PINIT && i == b->s->nnode - 1) mark_first(b, r);
   exprs(b, r, i);
   if (n->op == TP_OP_CALL) call_of(b, r, n);
   if (i == b->final && i != b->adder) r->acc = b->final_acc, r->red = b->final_red;
@@ -850,8 +871,8 @@ static bool final_copy(pb *b) {
   return add_to(b, in, to);
 }
 
-/* ---- parameters between ticks: each new value goes to the place of the last one too, where
- * whoever asks finds the newest ---- */
+/* ---- the newest values of parameters: they lie in a buffer that holds nothing else, or are copied
+ * to the place of the last one too ---- */
 
 /* Is a new value made whole, by one leaf, in a place of its own? */
 static bool is_made_at_once(const pb *b, int arr) {
@@ -859,33 +880,87 @@ static bool is_made_at_once(const pb *b, int arr) {
   for (int i = 0; i < b->p->arrs.n; i++) n += b->bufof[i] == b->bufof[arr];
   for (int i = 0; i < b->leaves.n; i++) {
     const tp_region *r = b->leaves.v[i]->rg;
-    for (int o = 0; r && o < r->nout; o++) n += r->out[o].buf == b->bufof[arr]->id;
+    for (int o = 0; r && !r->first && o < r->nout; o++) n += r->out[o].buf == b->bufof[arr]->id;
     n += !r;
   }
   return n == 2;
 }
 
-/* Does the copy cost more than noting that it is due? */
-static bool is_dear(const pb *b, const tp_arr *to) {
-  int64_t n = 0;
-  return to->ndim == 0 && tp_ix_is_const(b->bufof[to->id]->size, &n) && n >= TP_TUNE_NEWEST_LEAST;
+/* Do both buffers have one value, laid out alike? */
+static bool lies_alike(const pb *b, const tp_arr *from, const tp_arr *to) {
+  const tp_pbuf *x = b->bufof[from->id], *y = b->bufof[to->id];
+  int k = 0;
+  for (int d = 0; d < from->ndim; d++)
+    if (k < to->ndim && from->dim[d] == to->dim[k] && x->slots[d] == y->slots[k]) k++;
+    else if (x->slots[d] != K(b, 1)) return false;
+  for (int i = 0; i < to->rank; i++)
+    if (x->slots[x->ndim + i] != y->slots[y->ndim + i]) return false;
+  return x->kind == TP_BUF_TEMP && x->size == y->size && k == to->ndim && !x->order && !y->order;
+}
+
+static bool reads_array(const tp_stmt *s, int arr) {
+  bool any = false;
+  for (int a = 0; a < s->nacc; a++) any |= s->acc[a].kind == TP_ACC_READ && s->acc[a].arr == arr;
+  return any;
+}
+
+/* Does anything read the array? Where only the last value is wanted, what the new one is made of
+ * must, as then each value stays until the next. */
+static bool is_carried(const pb *b, int arr) {
+  bool any = reads_array(b->s, arr);
+  for (int i = 0; i < b->p->stmts.n && !any; i++) {
+    const tp_stmt *s = b->p->stmts.v[i];
+    any = reads_array(s, arr) &&
+        (b->p->keeps ||
+            (s->nacc && s->acc[0].kind != TP_ACC_READ && reads_array(b->s, s->acc[0].arr)));
+  }
+  return any;
+}
+
+enum { NEVER_HOLDS = -2 };
+
+static void hold_newest(pb *b, const tp_arr *from, const tp_arr *to) {
+  tp_pbuf *x = b->bufof[from->id];
+  if (x->holds == NEVER_HOLDS || !lies_alike(b, from, to) || !is_carried(b, from->id)) return;
+  x->holds = is_made_at_once(b, from->id) ? to->slot : NEVER_HOLDS;
+}
+
+/* What several leaves of a statement write, or one adds to, is in between no value. */
+static void note_parts(pb *b) {
+  for (int i = 0; i < b->leaves.n; i++) {
+    const tp_region *r = b->leaves.v[i]->rg, *s;
+    for (int o = 0; r && !r->first && o < r->nout; o++) {
+      bool part = r->acc && r->out[o].buf >= 0;
+      for (int j = 0; j < i && r->out[o].buf >= 0; j++)
+        for (int q = 0; (s = b->leaves.v[j]->rg) && !s->first && q < s->nout; q++)
+          part |= s->out[q].buf == r->out[o].buf;
+      if (part) b->pl->bufs.v[r->out[o].buf]->holds = NEVER_HOLDS;
+    }
+  }
 }
 
 static bool copy_newest(pb *b) {
   const tp_stmt *s = b->s;
-  const tp_arr *to = b->p->keeps ? tp_newest_in(b->p, s) : NULL;
+  const tp_arr *to = tp_newest_in(b->p, s);
   const tp_access *w = target(s);
   if (!to) return true;
   const tp_arr *from = b->p->arrs.v[w->arr];
+  if (!b->s->nnode || b->s->node[b->s->nnode - 1]->op != TP_OP_PINIT) hold_newest(b, from, to);
+  if (!b->p->keeps) return true;
   const tp_ix **idx = TP_NEWN(b->a, const tp_ix *, to->ndim);
   for (int d = 0; d < to->ndim; d++)
     for (int e = 0; e < from->ndim; e++)
       if (from->dim[e] == to->dim[d]) idx[d] = w->at[e].lo;
   tp_opnd o = whole(b, to->val, to->ndim, to->dim, idx);
-  bool later = is_dear(b, to) && is_made_at_once(b, w->arr);
   if (!tp_pb_copy(b, s->into, tp_pb_write(b, w), nd_array(b, to, &o, true))) return false;
-  b->leaves.v[b->leaves.n - 1]->rg->newest = later;
+  TP_PUSH(b->a, &b->copies, b->leaves.v[b->leaves.n - 1]);
   return true;
+}
+
+static void drop_copies(pb *b) {
+  for (int i = 0; i < b->copies.n; i++)
+    if (b->pl->bufs.v[b->copies.v[i]->rg->in[0].buf]->holds >= 0)
+      *b->copies.v[i] = (tp_pnode){ .kind = TP_P_SEQ };
 }
 
 static tp_pnode *seq(pb *b, int n, tp_pnode **kid) {
@@ -935,6 +1010,7 @@ static bool stmt_regions(pb *b, const tp_tree *t) {
       return false;
   }
   if (!group_close(b) || !final_copy(b)) return false;
+  note_parts(b);
   if (b->unless >= 0) run_if(b, cond);
   return copy_newest(b) && !b->err->code;
 }
@@ -1091,6 +1167,7 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, const tp_planned *asked, tp_erro
   note_products(&b);
   pl->body = build(&b, p->tree);
   if (!pl->body) return NULL;
+  drop_copies(&b);
   if (p->lag) tp_plan_behind(pl);
   if (asked->fuse) tp_plan_fuse(pl);
   tp_plan_rows(pl);

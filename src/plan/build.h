@@ -45,7 +45,7 @@ typedef struct pb {
   /* an ACC's where(c, x, nothing), c the same for all of the call: runs if c, and takes x; -1: none
    */
   int unless;
-  tp_pnodes leaves;
+  tp_pnodes leaves, copies; /* copies: of new values of parameters */
   const tp_sym **endvar;
   int nendvar; /* by poly's ends: the VAR that a LOAD sets */
   /* that stand for the place along axes of elements */
@@ -67,6 +67,7 @@ void tp_pb_rows(pb *b, tp_pbuf *x, int rank, const tp_ix *const *shape);
 /* extents over bounds, at least these */
 const tp_ix **tp_pb_upper(
     pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims);
+const tp_ix **tp_pb_upper_of(pb *b, tp_val v);
 /* what the access writes, as a window */
 tp_nd tp_pb_write(pb *b, const tp_access *w);
 /* does a callback get all of the dim at once? */

@@ -112,7 +112,7 @@ static bool never_meet(
 /* What result k is without being computed: an input, or a number; else NULL. */
 static const tp_nd *copied(const tp_region *r, int k, const tp_micro **number) {
   *number = NULL;
-  if (r->kind != TP_RG_LOOP || r->sums || r->acc || r->check || r->newest || r->ncoord) return NULL;
+  if (r->kind != TP_RG_LOOP || r->sums || r->acc || r->check || r->first || r->ncoord) return NULL;
   if (!r->nmicro) return &r->in[0];
   const tp_micro *m = &r->micro[r->outmicro[k]];
   if (m->op == TP_OP_FILL) *number = m;
@@ -258,7 +258,7 @@ typedef struct {
 } forwarding;
 
 static bool may_be_cut(const tp_region *r) {
-  if (r->kind != TP_RG_LOOP || r->sums || r->check || r->newest || r->ncoord || r->nrows)
+  if (r->kind != TP_RG_LOOP || r->sums || r->check || r->first || r->ncoord || r->nrows)
     return false;
   for (int k = 0; k < r->nin + r->nout; k++)
     if (tp_window_at(r, k)->wrap >= 0 || tp_window_at(r, k)->buf < 0) return false;

@@ -105,8 +105,7 @@ static bool same_axes(const tp_region *a, const tp_region *b) {
 }
 
 static bool joins(const tp_region *a, const tp_region *b) {
-  if (!is_plain(a) || !is_plain(b) || a->sums || a->acc || a->newest || b->newest ||
-      !same_axes(a, b))
+  if (!is_plain(a) || !is_plain(b) || a->sums || a->acc || a->first || b->first || !same_axes(a, b))
     return false;
   if (a->nmicro + b->nmicro + 2 > TP_TUNE_FUSE_OPERATORS ||
       a->nin + b->nin > TP_TUNE_FUSE_WINDOWS || a->nout + b->nout > TP_TUNE_FUSE_WINDOWS)
@@ -326,23 +325,9 @@ static void count_row(fuser *f, const tp_pnode *x, int n) {
     if (x->kid[i]->kind == TP_P_REGION) count_windows(f->here, x->kid[i]->rg, n);
 }
 
-/* Copies that are put off stand in nobody's way: as late as what they read is still there, and
- * before all that calls. */
-static void put_last(tp_pnode **v, int n) {
-  for (int i = n - 2; i >= 0; i--)
-    for (int k = i; k + 1 < n && v[k]->kind == TP_P_REGION && v[k]->rg->newest &&
-         !tp_is_wall(v[k + 1]) && can_sink(v, k, k + 2);
-         k++) {
-      tp_pnode *copy = v[k];
-      v[k] = v[k + 1];
-      v[k + 1] = copy;
-    }
-}
-
 static void fuse_node(fuser *f, tp_pnode *x) {
   for (int i = 0; i < x->n; i++) fuse_node(f, x->kid[i]);
   if (x->kind != TP_P_SEQ) return;
-  put_last(x->kid, x->n);
   count_row(f, x, 1);
   for (int j = 1; j < x->n; j++)
     if (!tp_is_wall(x->kid[j])) take_in(f, x->kid, j);
@@ -369,7 +354,7 @@ static bool covers(const fuser *f, const writer *by, const tp_region *r, const t
 
 static void see_window(fuser *f, const writer *by, const tp_region *r, const tp_nd *x) {
   if (f->own[x->buf])
-    f->own[x->buf] = r->kind == TP_RG_LOOP && !r->newest && covers(f, &by[x->buf], r, x);
+    f->own[x->buf] = r->kind == TP_RG_LOOP && !r->first && covers(f, &by[x->buf], r, x);
 }
 
 static void see_region(fuser *f, writer *by, const tp_region *r) {
@@ -424,6 +409,7 @@ static void add_uses(int *uses, const tp_pnode *x) {
 int *tp_plan_uses(const tp_plan *p) {
   int *uses = TP_NEWN(p->a, int, p->bufs.n);
   add_uses(uses, p->body);
+  for (int i = 0; i < p->bufs.n; i++) uses[i] += p->bufs.v[i]->holds >= 0;
   return uses;
 }
 
@@ -434,7 +420,8 @@ void tp_plan_fuse(tp_plan *p) {
     .uses = tp_plan_uses(p),
     .here = TP_NEWN(p->a, int, n),
     .own = TP_NEWN(p->a, bool, n) };
-  for (int i = 0; i < n; i++) f.own[i] = p->bufs.v[i]->kind == TP_BUF_TEMP;
+  for (int i = 0; i < n; i++)
+    f.own[i] = p->bufs.v[i]->kind == TP_BUF_TEMP && p->bufs.v[i]->holds < 0;
   flatten(&f, p->body);
   find_own(&f, p->body, TP_NEWN(p->a, writer, n));
   fuse_node(&f, p->body);

@@ -145,28 +145,36 @@ static void keep_apart(tp_plan *p) {
   }
 }
 
-/* ---- what is copied when somebody asks (run/newest.c) ---- */
+/* ---- the newest values of parameters ---- */
 
-static void last_tick(const tp_plan *p, const tp_pnode *x, int *last) {
-  if (x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL && p->calls.v[x->rg->call].fn < 0)
-    *last = x->pos;
-  for (int i = 0; i < x->n; i++) last_tick(p, x->kid[i], last);
+/* The position at which the last write of an output is over. */
+static void last_write(const tp_pnode *x, const tp_plan *p, int output, int end, int *last) {
+  if (x->kind == TP_P_FOR && end < 0) end = x->lastpos;
+  for (int o = 0; x->kind == TP_P_REGION && o < x->rg->nout; o++) {
+    const tp_pbuf *b = x->rg->out[o].buf >= 0 ? p->bufs.v[x->rg->out[o].buf] : NULL;
+    if (b && b->kind == TP_BUF_OUTPUT && b->slot == output)
+      *last = TP_MAX(*last, TP_MAX(end, x->pos));
+  }
+  for (int i = 0; i < x->n; i++) last_write(x->kid[i], p, output, end, last);
 }
 
-static void keep_for_ticks(tp_plan *p, const tp_pnode *x, int last) {
-  if (x->kind == TP_P_REGION && x->rg->newest)
-    p->bufs.v[x->rg->in[0].buf]->last = TP_MAX(p->bufs.v[x->rg->in[0].buf]->last, last);
-  for (int i = 0; i < x->n; i++) keep_for_ticks(p, x->kid[i], last);
+/* They stay where they lie until the last one is there. One of which passes have left a part, or
+ * nothing, holds none. */
+static void keep_newest(tp_plan *p) {
+  for (int i = 0; i < p->bufs.n; i++) {
+    tp_pbuf *b = p->bufs.v[i];
+    if (b->scope || b->first < 0) b->holds = -1;
+    if (b->holds >= 0) last_write(p->body, p, b->holds, -1, &b->last);
+  }
 }
 
 void tp_plan_lifetimes(tp_plan *p, const int *inside) {
   tp_plan_number(p);
   ctx c = { p, TP_NEWN(p->a, common_loops, p->bufs.n) };
   each(p->body, visit_join, &c);
-  for (int i = 0; i < p->bufs.n; i++) find_scope(p->bufs.v[i], &c.s[i], inside[i]);
+  for (int i = 0; i < p->bufs.n; i++)
+    find_scope(p->bufs.v[i], &c.s[i], p->bufs.v[i]->holds < 0 ? inside[i] : 0);
   each(p->body, visit_stretch, &c);
-  int last = -1;
-  last_tick(p, p->body, &last);
-  keep_for_ticks(p, p->body, last);
+  keep_newest(p);
   if (tp_has_behind(p->body)) keep_apart(p);
 }

@@ -217,7 +217,7 @@ bool tp_pb_reshape(pb *b, const tp_node *n, tp_nd in, tp_nd out) {
   if (!is_line(b, &in) && !is_line(b, &out)) {
     tp_pbuf *x = tp_pb_buf(b, TP_BUF_TEMP, b->p->title[n->id], n->pos, n->out[0].dtype);
     tp_nd mid = { .buf = x->id, .off = K(b, 0), .wrap = -1 };
-    tp_pb_rows(b, x, out.rank, tp_pb_upper(b, n->out[0].rank, n->out[0].shape, n->ndom, n->dom));
+    tp_pb_rows(b, x, out.rank, tp_pb_upper_of(b, (tp_val){ (tp_node *)n, 0 }));
     mid.lead = TP_NEWN(b->a, const tp_ix *, b->nlead);
     for (int k = 0; k < b->nlead; k++) mid.lead[k] = tp_pbuf_stride(C(b), x, k);
     if (!tp_pb_copy(b, n, in, row_major(b, &mid, in.rank, in.shape))) return false;

@@ -10,11 +10,22 @@ typedef struct {
   TP_VEC(const tp_pnode *) group;
 } part_cutter;
 
-bool tp_part_waits(const tp_plan *p, const tp_pnode *x) {
-  int fn = x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL ? p->calls.v[x->rg->call].fn : 0;
-  bool any = fn == TP_FN_TICK || fn == TP_FN_SHOW;
-  for (int i = 0; i < x->n && !any; i++) any = tp_part_waits(p, x->kid[i]);
+tp_pos tp_pnode_line(const tp_pnode *x) {
+  tp_pos pos = x->kind == TP_P_REGION ? x->rg->pos : (tp_pos){ 0 };
+  for (int i = 0; i < x->n && !pos.file; i++) pos = tp_pnode_line(x->kid[i]);
+  return pos;
+}
+
+static bool calls(const tp_plan *p, const tp_pnode *x, int fn) {
+  bool any =
+      x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL && p->calls.v[x->rg->call].fn == fn;
+  for (int i = 0; i < x->n && !any; i++) any = calls(p, x->kid[i], fn);
   return any;
+}
+
+bool tp_plan_ticks(const tp_plan *p, const tp_pnode *x) { return calls(p, x, TP_FN_TICK); }
+bool tp_part_waits(const tp_plan *p, const tp_pnode *x) {
+  return tp_plan_ticks(p, x) || calls(p, x, TP_FN_SHOW);
 }
 
 /* Something that is more than a call. */

@@ -257,6 +257,8 @@ typedef struct tp_part {
   int nloop;
   const tp_pnode **loop;
 } tp_part;
+tp_pos tp_pnode_line(const tp_pnode *x);                 /* of the first leaf of it that has one */
+bool tp_plan_ticks(const tp_plan *p, const tp_pnode *x); /* is there a tick in it? */
 /* is there a place in it at which a run may wait? */
 bool tp_part_waits(const tp_plan *p, const tp_pnode *x);
 /* of x, into v from n on, unless it is NULL; n and as many more */

@@ -65,7 +65,7 @@ static bool is_outer(const tp_region *r) {
 
 static bool is_joined(const tp_plan *p, const tp_region *r) {
   bool matrix = r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && (!r->acc || r->red == TP_RED_SUM);
-  bool plain = r->nout == 1 && r->nin == 2 && !r->check && !r->newest && !r->ncoord && !r->nrows;
+  bool plain = r->nout == 1 && r->nin == 2 && !r->check && !r->first && !r->ncoord && !r->nrows;
   if (!plain || (!matrix && !is_outer(r))) return false;
   tp_dtype d = p->bufs.v[r->out[0].buf]->dtype;
   for (int i = 0; i < r->nin; i++)

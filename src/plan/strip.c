@@ -43,7 +43,7 @@ typedef struct {
 
 /* A product all of whose axes are the region's own (rows.c). */
 static bool is_all_axes(const tp_region *r) {
-  bool is = r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && !r->check && !r->newest && !r->ncoord &&
+  bool is = r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && !r->check && !r->first && !r->ncoord &&
       !r->nrows;
   for (int i = 0; is && i < r->nin + r->nout; i++) {
     const tp_nd *x = tp_window_at(r, i);

@@ -94,7 +94,7 @@ static bool op_takes_parts(const tp_region *r) {
 }
 
 static bool takes_parts(const tp_plan *p, const tp_region *r) {
-  if (r->check || r->newest || r->nrows || !r->nout) return false;
+  if (r->check || r->first || r->nrows || !r->nout) return false;
   for (int i = 0; i < r->nin + r->nout; i++)
     if (tp_window_at(r, i)->buf < 0 && i < r->nin + 1) return false;
   return r->kind == TP_RG_LOOP ? !tp_loop_fails(p, r) : r->kind == TP_RG_OP && op_takes_parts(r);
@@ -335,7 +335,7 @@ static void end_team(teamster *t) {
 /* May all threads go through it? A callback is the first one's, at its time. */
 static bool is_for_all(const tp_pnode *x) {
   bool ok = x->kind != TP_P_LOAD && x->kind != TP_P_BEHIND && x->kind != TP_P_WAIT &&
-      (x->kind != TP_P_REGION || (x->rg->kind != TP_RG_CALL && !x->rg->newest));
+      (x->kind != TP_P_REGION || (x->rg->kind != TP_RG_CALL && !x->rg->first));
   for (int i = 0; i < x->n && ok; i++) ok = is_for_all(x->kid[i]);
   return ok;
 }

@@ -778,7 +778,7 @@ static const value_kind kind_DATA = { 0, put_data, scan_data, NULL, NULL };
 
 static bool buffer_line(parser *p) {
   tp_pbuf *b = TP_NEW(p->pl->a, tp_pbuf);
-  b->first = b->last = -1;
+  b->first = b->last = b->holds = -1;
   if (!scan_text(p, buffer_rows(), b)) return false;
   if (b->kind != TP_BUF_CONST) TP_PUSH(p->pl->a, &p->pl->bufs, b);
   return true;

@@ -108,7 +108,7 @@ static int64_t points(const tp_region *r) {
 
 /* Which rows of a file's buffer it uses is still said of all tiles at once (spill.c). */
 bool tp_fits_tile(const tp_region *r) {
-  if (r->kind != TP_RG_LOOP || r->check || r->newest || r->ncoord) return false;
+  if (r->kind != TP_RG_LOOP || r->check || r->first || r->ncoord) return false;
   for (int k = 0; k < r->nin + r->nout; k++)
     if (tp_window_at(r, k)->wrap >= 0) return false;
   return true;

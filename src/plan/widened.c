@@ -6,11 +6,11 @@
  *                                       y[m, B v + j] = x[m, k] u[k, j] } }
  *
  * Nothing of w varies along t, so it was made before the loop and kept for all of it: f32 of a bf16
- * matrix, twice what was given. Here only a tile u of it is there. f is a loop of a few cheap
- * operators that folds nothing and cannot fail, so each element is the same number again; each
- * element of the product is one sum, in a tile as in the whole. What f reads must be what it was
- * when w was made: nothing writes it at all, or nothing does so from w on until the last product
- * has read it. */
+ * matrix, twice what was given. Here only a tile u of it is there, of a reader's own rows and
+ * columns where it reads a slice. f is a loop of a few cheap operators that folds nothing and
+ * cannot fail, so each element is the same number again; each element of the product is one sum, in
+ * a tile as in the whole. What f reads must be what it was when w was made: nothing writes it at
+ * all, or nothing does so from w on until the last product has read it. */
 #include "plan/priv.h"
 
 typedef struct {
@@ -30,6 +30,7 @@ typedef struct {
   int operand;
   dims along[TP_MAXRANK]; /* by axis of the window, the region's first */
   uint64_t seen;          /* all of these dims */
+  const tp_ix *first[TP_MAXRANK], *places[TP_MAXRANK]; /* by dim: from which place on, how many */
   /* of a product: the result's axis, the dim that tiles cut; -1: it is a loop */
   int axis, dim;
 } wide_reader;
@@ -111,17 +112,22 @@ static bool is_wider(const widener *w, const tp_region *r) {
 
 /* ---- products that read it ---- */
 
-/* The dims of the buffer, all of them, that n places of the stride go along. False: not known. */
+/* The dims of the buffer that n places of the stride go along: all of them, or n of one. False: not
+ * known. */
 static bool dims_along(
     const widener *w, const tp_pbuf *b, const tp_ix *stride, const tp_ix *n, dims *to) {
   int d = b->ndim + b->rank - 1;
+  int64_t slots, some;
   *to = (dims){ -1, -1 };
   if (tp_is_number(stride, 0) || tp_is_number(n, 1)) return true;
   while (d >= 0 && (tp_pbuf_stride(w->ix, b, d) != stride || tp_is_number(b->slots[d], 1))) d--;
   if (d < 0) return false;
   *to = (dims){ d, d };
   for (const tp_ix *all = b->slots[d]; all != n; all = tp_ix_mul(w->ix, all, b->slots[to->outer]))
-    if (--to->outer < b->ndim) return false; /* dims of points may lie in another order */
+    if (--to->outer < b->ndim) { /* dims of points may lie in another order */
+      *to = (dims){ d, d };
+      return tp_ix_is_const(b->slots[d], &slots) && tp_ix_is_const(n, &some) && some <= slots;
+    }
   return true;
 }
 
@@ -131,26 +137,77 @@ static uint64_t dims_bits(dims d) {
   return bits;
 }
 
-/* Which dims the window's axes go along, and whether it lies at one known place of all others. */
+/* The dim that lies furthest out of those in `left`; -1: of one it is not known how far its places
+ * are apart. */
+static int outermost_of(const widener *w, const tp_pbuf *b, uint64_t left, int64_t *apart) {
+  int best = -1;
+  for (int d = 0; d < b->ndim + b->rank; d++) {
+    int64_t s;
+    if (!(left >> d & 1)) continue;
+    if (!tp_ix_is_const(tp_pbuf_stride(w->ix, b, d), &s)) return -1;
+    if (best < 0 || s > *apart) best = d, *apart = s;
+  }
+  return best;
+}
+
+/* Places of the dims in `left` that are `off` together: numbers, or what one dim alone has. */
+static bool find_first_places(
+    const widener *w, const tp_pbuf *b, const tp_ix *off, uint64_t left, wide_reader *to) {
+  int64_t rest, apart, slots, n;
+  if (!tp_ix_is_const(off, &rest)) {
+    for (int d = 0; d < b->ndim + b->rank; d++) {
+      if (!(left >> d & 1) || (to->seen >> d & 1)) continue;
+      const tp_ix *at = tp_ix_divexact(w->ix, off, tp_pbuf_stride(w->ix, b, d));
+      if (at) return to->first[d] = at, true;
+    }
+    return false;
+  }
+  if (rest == 0) return true;
+  while (left) {
+    int d = outermost_of(w, b, left, &apart);
+    if (d < 0 || rest < 0) return false;
+    left &= ~((uint64_t)1 << d);
+    to->first[d] = tp_ix_const(w->ix, rest / apart);
+    if (rest / apart) {
+      bool known = tp_ix_is_const(b->slots[d], &slots) && tp_ix_is_const(to->places[d], &n);
+      if (!known || rest / apart + n > slots) return false;
+    }
+    rest %= apart;
+  }
+  return rest == 0;
+}
+
+/* Which dims the window's axes go along, and at which known place of all others it lies. */
 static bool is_placed_window(
     const widener *w, const tp_region *r, const tp_nd *x, wide_reader *to) {
   const tp_pbuf *b = w->p->bufs.v[x->buf];
-  const tp_ix *off = tp_ix_const(w->ix, 0);
+  const tp_ix *off = x->off;
+  uint64_t left = 0;
   if (x->nring || x->wrap >= 0 || r->nlead + x->rank > TP_MAXRANK) return false;
+  if (b->ndim + b->rank > TP_MAXRANK) return false;
+  for (int d = 0; d < b->ndim + b->rank; d++) {
+    to->first[d] = tp_ix_const(w->ix, 0), to->places[d] = tp_ix_const(w->ix, 1);
+    if (!tp_is_number(b->slots[d], 1)) left |= (uint64_t)1 << d;
+  }
   for (int k = 0; k < r->nlead + x->rank; k++) {
     bool lead = k < r->nlead;
     const tp_ix *stride = lead ? x->lead[k] : x->stride[k - r->nlead];
     const tp_ix *places = lead ? r->lead[k] : x->shape[k - r->nlead];
-    if (!dims_along(w, b, stride, places, &to->along[k])) return false;
-    if (to->seen & dims_bits(to->along[k])) return false;
-    to->seen |= dims_bits(to->along[k]);
+    dims *along = &to->along[k];
+    if (!dims_along(w, b, stride, places, along)) return false;
+    if (to->seen & dims_bits(*along)) return false;
+    to->seen |= dims_bits(*along);
+    for (int d = along->outer; d >= 0 && d <= along->inner; d++)
+      to->places[d] = along->outer < along->inner ? b->slots[d] : places;
   }
   for (int d = 0; d < b->ndim; d++) {
     if (to->seen >> d & 1 || tp_is_number(b->slots[d], 1)) continue;
     if (!x->span || !x->span[2 * d] || x->span[2 * d] != x->span[2 * d + 1]) return false;
-    off = tp_ix_add(w->ix, off, tp_ix_mul(w->ix, x->span[2 * d], tp_pbuf_stride(w->ix, b, d)));
+    to->first[d] = x->span[2 * d];
+    off = tp_ix_sub(w->ix, off, tp_ix_mul(w->ix, x->span[2 * d], tp_pbuf_stride(w->ix, b, d)));
+    left &= ~((uint64_t)1 << d);
   }
-  return off == x->off;
+  return find_first_places(w, b, off, left, to);
 }
 
 /* A loop, or a product whose operand has rows or columns of its own along what tiles can cut. */
@@ -158,7 +215,7 @@ static bool find_reader(const widener *w, tp_pnode *at, int buf, wide_reader *to
   const tp_region *r = at->rg;
   if (r->kind != TP_RG_LOOP && r->kind != TP_RG_OP) return false;
   int k = 0, rank = r->out[0].rank;
-  if (r->check || r->nrows || r->newest || tp_windows_on(r, buf) != 1) return false;
+  if (r->check || r->nrows || r->first || tp_windows_on(r, buf) != 1) return false;
   while (k < r->nin && r->in[k].buf != buf) k++;
   *to = (wide_reader){ .at = at, .operand = k, .axis = rank - 2 + k, .dim = -1 };
   if (k == r->nin || !is_placed_window(w, r, &r->in[k], to)) return false;
@@ -255,17 +312,17 @@ static const tp_ix *inner_places(const widener *w, const tp_pbuf *b, const wide_
  * 0: it does not pay. */
 static int64_t places_of(const widener *w, const tp_region *made, const wide_reader *by) {
   const tp_pbuf *b = w->p->bufs.v[made->out[0].buf];
-  int64_t all = tp_extent_of_tiles(b->slots[by->dim]), least = TP_TUNE_WIDENED_LINE;
+  int64_t all = tp_extent_of_tiles(by->places[by->dim]), least = TP_TUNE_WIDENED_LINE;
   double each = (double)tp_dtype_size(b->dtype);
   for (int k = 0; k < made->nlead; k++) {
     int d = tp_moves_along(w->p, made, &made->out[0], k);
-    if (d >= 0 && d != by->dim && by->seen >> d & 1) each *= usual_value(w, made->lead[k]);
+    if (d >= 0 && d != by->dim && by->seen >> d & 1) each *= usual_value(w, by->places[d]);
   }
   least = TP_MAX(least / (int64_t)usual_value(w, inner_places(w, b, by)), 1);
   double part = source_bytes(w, made) / window_bytes(w, made, &made->out[0]);
-  double most = TP_MIN(TP_TUNE_WIDENED_TILE, part * each * usual_value(w, b->slots[by->dim]) / 4);
+  double most = TP_MIN(TP_TUNE_WIDENED_TILE, part * each * usual_value(w, by->places[by->dim]) / 4);
   int64_t n = TP_MAX((int64_t)(most / each) / least, 1) * least;
-  if (!tp_ix_is_const(b->slots[by->dim], NULL)) n = TP_MIN(n, 4 * least);
+  if (!tp_ix_is_const(by->places[by->dim], NULL)) n = TP_MIN(n, 4 * least);
   return all >= 2 * n ? n : 0;
 }
 
@@ -274,9 +331,8 @@ static tp_pbuf *tile_buffer(
     widener *w, const tp_pbuf *b, const wide_reader *by, const tp_ix *n, const tp_sym *scope) {
   tp_pbuf *u = tp_dup(w->p->a, b, sizeof *b);
   u->slots = tp_dup(w->p->a, b->slots, sizeof *b->slots * (size_t)(b->ndim + b->rank));
-  for (int d = 0; d < b->ndim; d++)
-    if (!(by->seen >> d & 1)) u->slots[d] = tp_ix_const(w->ix, 1);
-  if (n) u->slots[by->dim] = tp_ix_min(w->ix, n, b->slots[by->dim]);
+  for (int d = 0; d < b->ndim + b->rank; d++) u->slots[d] = by->places[d];
+  if (n) u->slots[by->dim] = tp_ix_min(w->ix, n, by->places[by->dim]);
   u->size = tp_pbuf_size(w->ix, u);
   u->scope = scope;
   u->id = w->p->bufs.n;
@@ -290,23 +346,44 @@ static tp_pnode *region_node(const widener *w, tp_region *r) {
   return x;
 }
 
+static void *without_one(tp_arena *a, const void *v, size_t size, int k, int n) {
+  char *to = tp_dup(a, v, size * (size_t)n);
+  memmove(to + size * (size_t)k, to + size * (size_t)(k + 1), size * (size_t)(n - k - 1));
+  return to;
+}
+
+/* Axis k, of one place, goes. */
+static void drop_axis(tp_arena *a, tp_region *r, int k) {
+  for (int i = 0; i < r->nin + r->nout; i++) {
+    tp_nd *x = (tp_nd *)tp_window_at(r, i);
+    x->lead = without_one(a, x->lead, sizeof *x->lead, k, r->nlead);
+  }
+  r->lead = without_one(a, r->lead, sizeof *r->lead, k, r->nlead);
+  r->leadvar = without_one(a, r->leadvar, sizeof *r->leadvar, k, r->nlead);
+  r->leadlo = without_one(a, r->leadlo, sizeof *r->leadlo, k, r->nlead);
+  r->npoint -= k < r->npoint;
+  r->nlead--;
+}
+
 /* n places of the dim from `first` on; n NULL: all. */
 static tp_pnode *make_tile(widener *w, const tp_region *made, const wide_reader *by,
     const tp_pbuf *u, const tp_ix *first, const tp_ix *n) {
   tp_region *m = tp_dup(w->p->a, made, sizeof *made);
-  const tp_nd *seen = &by->at->rg->in[by->operand];
   bool *small = TP_NEWN(w->p->a, bool, w->p->bufs.n);
   small[u->id] = true;
   m->out = tp_dup(w->p->a, made->out, sizeof *made->out);
   m->out[0].buf = u->id, m->out[0].span = NULL;
   m->out[0].lead = tp_dup(w->p->a, m->out[0].lead, sizeof *m->out[0].lead * (size_t)m->nlead);
-  for (int k = 0; k < m->nlead; k++) {
+  for (int k = m->nlead - 1; k >= 0; k--) {
     int d = tp_moves_along(w->p, made, &made->out[0], k);
-    if (d < 0) continue;
-    m->out[0].lead[k] = tp_pbuf_stride(w->ix, u, d);
-    if (n && d == by->dim) tp_cut_axis(w->p, m, k, first, n, small);
-    else if (!(by->seen >> d & 1))
-      tp_cut_axis(w->p, m, k, seen->span[2 * d], tp_ix_const(w->ix, 1), small);
+    if (d >= 0) {
+      m->out[0].lead[k] = tp_pbuf_stride(w->ix, u, d);
+      if (n && d == by->dim)
+        tp_cut_axis(w->p, m, k, tp_ix_add(w->ix, by->first[d], first), n, small);
+      else if (by->places[d] != w->p->bufs.v[made->out[0].buf]->slots[d])
+        tp_cut_axis(w->p, m, k, by->first[d], by->places[d], small);
+    }
+    if (tp_is_number(m->lead[k], 1)) drop_axis(w->p->a, m, k);
   }
   return region_node(w, m);
 }
@@ -344,7 +421,7 @@ static tp_pnode *read_tile(
 static void go_by_tiles(widener *w, const tp_region *made, const wide_reader *by, int64_t b) {
   const tp_sym *var = tp_sym_var(w->ix, "tile");
   const tp_pbuf *was = w->p->bufs.v[made->out[0].buf];
-  const tp_ix *all = was->slots[by->dim], *inner = inner_places(w, was, by);
+  const tp_ix *all = by->places[by->dim], *inner = inner_places(w, was, by);
   const tp_ix *first = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, var), b);
   const tp_ix *n = tp_places_of_tile(w->ix, all, b, first);
   const tp_pbuf *u = tile_buffer(w, was, by, tp_ix_const(w->ix, b), var);

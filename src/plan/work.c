@@ -5,7 +5,7 @@
  * in extents and strides; kernels take no more than that. */
 #include "plan/priv.h"
 #include "base/env.h"
-#include "kern/prelude/fold.h"
+#include "kernels/prelude/fold.h"
 
 typedef struct {
   const tp_plan *p;
@@ -337,6 +337,7 @@ static void give_work(tp_plan *p, tp_pnode *x) {
     .size = size,
     .first = x->pos,
     .last = x->pos,
+    .holds = -1,
     .far = tp_is_behind(x) };
   TP_PUSH(p->a, &p->bufs, b);
 }

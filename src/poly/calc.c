@@ -7,6 +7,7 @@ void tp_query_long(tp_sched *S, int64_t times) {
   isl_ctx_reset_operations(S->ctx);
   isl_ctx_set_max_operations(S->ctx, (unsigned long)(S->p->budget * times));
   S->p->nquery++;
+  tp_ictx_ended(S->ix);
 }
 
 void tp_query(tp_sched *S) { tp_query_long(S, 1); }
@@ -284,6 +285,18 @@ static isl_stat try_row_piece(isl_set *dom, isl_aff *a, void *ud) {
   return isl_stat_ok;
 }
 
+/* Several pieces with divisions (K - K % 2 where K > 2, else 0) without these: isl finds no loops
+ * for rows that far apart. */
+static tp_wt without_divisions(tp_sched *S, isl_pw_aff *p) {
+  isl_set *values = isl_set_from_pw_aff(isl_pw_aff_copy(p));
+  tp_wt w = tp_wt_bad();
+  tp_query(S);
+  if (tp_isl_divided(values))
+    w = tp_wt_of(S, isl_set_dim_max(isl_set_remove_divs(isl_set_copy(values)), 0));
+  isl_set_free(values);
+  return tp_query_end(S) ? w : tp_wt_bad();
+}
+
 tp_wt tp_wt_above(tp_sched *S, tp_wt w) {
   if (w.bad || !w.p || isl_pw_aff_n_piece(w.p) < 2) return w;
   key k = make_key(w.p, OF_ABOVE, 0, 0, 0);
@@ -292,7 +305,7 @@ tp_wt tp_wt_above(tp_sched *S, tp_wt w) {
   if (fresh) {
     above a = { S, { .p = w.p }, tp_wt_bad() };
     isl_pw_aff_foreach_piece(w.p, try_row_piece, &a);
-    x->w = a.best;
+    x->w = a.best.bad ? without_divisions(S, w.p) : a.best;
   }
   return x->w.bad ? w : plus(x->w, w.c);
 }

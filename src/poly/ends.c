@@ -241,10 +241,86 @@ const tp_sym *tp_stop_sym(const tp_poly *p, int arr) {
   return NULL;
 }
 
-/* Any element where data says which. */
+/* e is the same for all values of `end` from some number on: *from becomes that or more, where e
+ * mentions it. */
+static bool is_settled_from(tp_ictx *c, const tp_ix *e, const tp_sym *end, const tp_ix **from) {
+  const tp_ix *const *atom, *limit = NULL, *over = NULL, *rest;
+  int64_t coef;
+  bool is = true;
+  if (!tp_ix_mentions(e, end)) return true;
+  for (int i = 0; tp_ix_kind(e) == TP_IX_MIN && i < tp_ix_narg(e); i++) {
+    const tp_ix *x = tp_ix_arg(e, i);
+    if (!tp_ix_mentions(x, end)) limit = limit ? tp_ix_min(c, limit, x) : x;
+    else if (over || !tp_ix_linear_in(c, x, end, &coef, &over) || coef != 1) is = false;
+  }
+  if (is && over && limit) {
+    rest = tp_ix_sub(c, limit, over);
+    *from = *from ? tp_ix_max(c, *from, rest) : rest;
+    return true;
+  }
+  switch (tp_ix_kind(e)) {
+  case TP_IX_MIN:
+  case TP_IX_MAX:
+  case TP_IX_FDIV:
+  case TP_IX_MOD:
+    is = true;
+    for (int i = 0; i < tp_ix_narg(e); i++)
+      is = is && is_settled_from(c, tp_ix_arg(e, i), end, from);
+    return is;
+  case TP_IX_POLY:
+    for (int i = 0; i < tp_ix_nterm(e); i++)
+      for (int k = tp_ix_term(e, i, &atom) - 1; k >= 0; k--)
+        is = is && is_settled_from(c, atom[k], end, from);
+    return is;
+  default: return false;
+  }
+}
+
+/* Is e nowhere less for a greater `end`? */
+static bool grows_with(const tp_ix *e, const tp_sym *end) {
+  const tp_ix *const *atom;
+  bool does = true;
+  if (!tp_ix_mentions(e, end) || tp_ix_as_sym(e)) return true;
+  switch (tp_ix_kind(e)) {
+  case TP_IX_MIN:
+  case TP_IX_MAX:
+  case TP_IX_FDIV:
+    for (int i = 0; i < tp_ix_narg(e); i++) does = does && grows_with(tp_ix_arg(e, i), end);
+    return does;
+  case TP_IX_POLY:
+    for (int i = 0; i < tp_ix_nterm(e); i++) {
+      int n = tp_ix_term(e, i, &atom);
+      for (int k = 0; k < n; k++)
+        does = does &&
+            (!tp_ix_mentions(atom[k], end) ||
+                (n == 1 && tp_ix_coef(e, i) > 0 && grows_with(atom[k], end)));
+    }
+    return does;
+  default: return false;
+  }
+}
+
+/* e has its value when it is known what ends points before this; NULL: all must be known. */
+const tp_ix *tp_end_wanted(tp_poly *p, const tp_ix *e, int end) {
+  const tp_ix *from = NULL;
+  bool is = is_settled_from(p->g->ix, e, p->ends.v[end].sym, &from) && tp_ix_is_affine(from);
+  from = is ? tp_ix_addc(p->g->ix, from, -1) : NULL;
+  return from && tp_ix_is_const(from, NULL) ? tp_ix_max(p->g->ix, from, tp_ix_const(p->g->ix, 1))
+                                            : from;
+}
+
+/* Any element where data says which: up to the one there is if nothing ends early, if no other lies
+ * further. */
 tp_at tp_any_end(const tp_poly *p, tp_at at, const tp_sym *dim) {
+  tp_ictx *c = p->g->ix;
+  const tp_ix *zero = tp_ix_const(c, 0), *all = tp_ix_sym(c, dim->bound);
   bool lo = tp_next_end(p, at.lo, 0) >= 0, hi = at.range && tp_next_end(p, at.hi, 0) >= 0;
   if (!lo && !hi) return at;
-  return (tp_at){ true, lo ? tp_ix_const(p->g->ix, 0) : at.lo,
-    hi || !at.range ? tp_ix_sym(p->g->ix, dim->bound) : at.hi };
+  const tp_ix *top = hi ? at.hi : all;
+  for (int i = hi ? tp_next_end(p, top, 0) : -1; i >= 0; i = tp_next_end(p, top, i + 1)) {
+    const tp_end *e = &p->ends.v[i];
+    const tp_ix *bound = tp_ix_sym(c, p->g->stops.v[e->stop].dim->bound);
+    top = grows_with(top, e->sym) ? tp_ix_subst(c, top, 1, &e->sym, &bound) : all;
+  }
+  return (tp_at){ true, lo ? zero : at.lo, hi || !at.range ? top : at.hi };
 }

@@ -255,13 +255,14 @@ static isl_set *zero_set(const life *f) {
   return z;
 }
 
-/* Differences of conflicting elements, both ways; dense dims equal, as those never share a slot. */
+/* Differences of conflicting elements, both ways; dense dims equal, as those never share a slot.
+ * isl's coalescing may add some, which costs slots at most. */
 static isl_set *differences(const life *f, isl_map *m) {
   isl_set *d = isl_map_deltas(m);
   for (int k = 0; k < f->x->ndim; k++)
     if (f->x->dense >> k & 1) d = isl_set_fix_si(d, isl_dim_set, k, 0);
   isl_set *neg = isl_set_neg(isl_set_copy(d));
-  return isl_set_intersect_params(tp_isl_coalesce(isl_set_union(d, neg)), own_context(f));
+  return isl_set_intersect_params(isl_set_coalesce(isl_set_union(d, neg)), own_context(f));
 }
 
 /* Does one call write several elements that are not dense? */
@@ -303,7 +304,7 @@ static bool conflicts(life *f) {
   isl_map *back = isl_map_reverse(isl_map_copy(W));
   isl_map *later = isl_map_apply_range(
       W, by_blocks(f) ? isl_map_lex_le(time_space(f)) : isl_map_lex_lt(time_space(f)));
-  later = but_copies(f, tp_isl_coalesce_map(isl_map_apply_range(later, isl_map_copy(back))));
+  later = but_copies(f, isl_map_coalesce(isl_map_apply_range(later, isl_map_copy(back))));
   bool ok = later != NULL;
   for (int i = 0; i < f->last.n && ok; i++) {
     tp_place r = f->reads.v[f->last.v[i]];
@@ -550,7 +551,7 @@ static isl_set *all_deltas(const life *f) {
   isl_set *D = zero_set(f);
   for (int i = 0; i < f->a->delta.n; i++) D = isl_set_union(D, isl_set_copy(f->a->delta.v[i]));
   if (f->late) D = isl_set_union(D, isl_set_copy(f->late));
-  return tp_isl_coalesce(D);
+  return isl_set_coalesce(D);
 }
 
 static bool width_successive(const life *f, bool outermost_first, const tp_ix **width) {
@@ -565,7 +566,7 @@ static bool width_successive(const life *f, bool outermost_first, const tp_ix **
       isl_set_free(D);
       return false;
     }
-    D = tp_isl_coalesce(isl_set_fix_si(D, isl_dim_set, k, 0));
+    D = isl_set_coalesce(isl_set_fix_si(D, isl_dim_set, k, 0));
   }
   isl_set_free(D);
   return true;
@@ -816,10 +817,11 @@ static bool analyse(life *f) {
 
 /* ---- versions ---- */
 
-static bool same_elements(const tp_arr *a, const tp_arr *b) {
+static bool same_elements(const tp_poly *p, const tp_arr *a, const tp_arr *b) {
   bool same = a->kind == TP_ARR_TEMP && b->kind == TP_ARR_TEMP && a->dtype == b->dtype &&
       a->rank == b->rank && a->ndim == b->ndim;
   for (int i = 0; same && i < a->rank; i++) same = a->shape[i] == b->shape[i];
+  same = same && tp_most_of(p, a->val) == tp_most_of(p, b->val);
   for (int d = 0; same && d < a->ndim; d++) {
     same = a->dim[d] == b->dim[d] && (a->order ? a->order[d] : d) == (b->order ? b->order[d] : d);
     same = same && (a->align ? a->align[d] : 0) == (b->align ? b->align[d] : 0);
@@ -887,7 +889,7 @@ static bool same_width(const tp_arr *a, const tp_arr *b) {
 /* Do they take less as one? A copy is left, too, where a point is kept along a dim: that is near at
  * hand, and what is kept may go to a file. */
 static void join(tp_sched *S, const life *all, tp_arr *a, tp_arr *b, bool copy) {
-  if (a == b || !same_elements(a, b) || (copy && !same_width(a, b))) return;
+  if (a == b || !same_elements(S->p, a, b) || (copy && !same_width(a, b))) return;
   life f = as_versions(S, all, a, b);
   const tp_ix **width = TP_NEWN(S->a, const tp_ix *, f.x->ndim);
   if (both_kinds(&f) || !one_version(&f, width)) return;

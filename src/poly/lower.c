@@ -17,15 +17,46 @@ bool tp_picks_rows(const tp_node *n, int k) {
   return (one || n->op == TP_OP_INDEX_SELECT) && k == 0 && n->attr.axis == 0;
 }
 
-/* Do both ends of some range of it move? */
-static bool slides(const tp_node *n) {
-  for (int d = 0; d < n->in[0].src.node->ndom; d++)
-    if (n->attr.at[d].range && tp_moves(n, n->attr.at[d].lo) && tp_moves(n, n->attr.at[d].hi))
+/* The most that an extent of n is at the points at which n is needed, however far its dims go.
+ * NULL: more for longer dims, or not known. */
+static const tp_ix *most_needed(const low *l, const tp_node *n, const tp_ix *e) {
+  enum { PIECES = 4 };
+  tp_set *need = l->need->set[n->id];
+  if (!need || isl_set_n_basic_set(need) > PIECES || !tp_moves(n, e) || !tp_ix_is_affine(e) ||
+      tp_mentions_end(l->g, e))
+    return NULL;
+  isl_pw_aff *at =
+      isl_pw_aff_intersect_domain(tp_isl_of_ix(l->g->ix, n->ndom, n->dom, e), isl_set_copy(need));
+  isl_set *all = isl_map_range(isl_map_from_pw_aff(at));
+  for (int d = 0; d < n->ndom; d++)
+    if (n->dom[d]->bound && tp_ix_mentions(e, n->dom[d]))
+      all = isl_set_eliminate(
+          all, isl_dim_param, (unsigned)tp_isl_place(isl_set_get_space(all), n->dom[d]->bound), 1);
+  bool ends = isl_set_is_empty(all) == isl_bool_false &&
+      isl_set_dim_has_upper_bound(all, isl_dim_set, 0) == isl_bool_true;
+  isl_pw_aff *most = ends ? isl_set_dim_max(isl_set_copy(all), 0) : NULL;
+  isl_ctx *ctx = tp_isl_ctx(l->g->ix);
+  if (ends && !most && isl_ctx_last_error(ctx) != isl_error_quota)
+    isl_ctx_reset_error(ctx); /* unbounded */
+  const tp_ix *x = most ? tp_ix_of_pw_aff(l->g->ix, 0, NULL, most) : NULL;
+  isl_pw_aff_free(most);
+  isl_set_free(all);
+  return x;
+}
+
+/* Do both ends of some range of it move, or one, but not further the longer the dim is? */
+static bool slides(const low *l, const tp_node *n) {
+  for (int d = 0; d < n->in[0].src.node->ndom; d++) {
+    const tp_at *at = &n->attr.at[d];
+    if (!at->range) continue;
+    bool lo = tp_moves(n, at->lo), hi = tp_moves(n, at->hi);
+    if ((lo && hi) || ((lo || hi) && most_needed(l, n, tp_ix_sub(l->g->ix, at->hi, at->lo))))
       return true;
+  }
   return false;
 }
 
-static tp_vmode first_mode(const tp_node *n) {
+static tp_vmode first_mode(const low *l, const tp_node *n) {
   switch (n->op) {
   case TP_OP_FILL:
   case TP_OP_VALUE: return TP_V_INLINE;
@@ -39,15 +70,13 @@ static tp_vmode first_mode(const tp_node *n) {
   case TP_OP_READ: break;
   default: return TP_V_STORED;
   }
-  return slides(n) ? TP_V_STORED : TP_V_VIEW;
+  return l->window[n->id] ? TP_V_STORED : TP_V_VIEW;
 }
-
-static bool is_window(const tp_node *n) { return n->op == TP_OP_READ && slides(n); }
 
 /* The sliding window that a value shows, through views; NULL: none, or one row of it. */
 static const tp_node *window_under(const low *l, const tp_node *x) {
-  for (; !is_window(x); x = x->in[0].src.node)
-    if (l->p->mode[x->id] != TP_V_VIEW || (tp_picks_rows(x, 0) && is_window(x->in[0].src.node)))
+  for (; !l->window[x->id]; x = x->in[0].src.node)
+    if (l->p->mode[x->id] != TP_V_VIEW || (tp_picks_rows(x, 0) && l->window[x->in[0].src.node->id]))
       return NULL;
   return x;
 }
@@ -161,7 +190,7 @@ static bool mark_windows(const low *l, bool *whole) {
 static void begin_modes(low *l, const bool *whole) {
   for (int i = 0; i < l->g->nodes.n; i++) {
     const tp_node *n = l->g->nodes.v[i];
-    l->p->mode[i] = is_window(n) && !whole[i] ? TP_V_VIEW : first_mode(n);
+    l->p->mode[i] = l->window[i] && !whole[i] ? TP_V_VIEW : first_mode(l, n);
   }
 }
 
@@ -169,6 +198,13 @@ static void begin_modes(low *l, const bool *whole) {
  * one piece: a view that cannot be one, too. */
 static bool choose_modes(low *l) {
   bool *whole = TP_NEWN(l->a, bool, l->g->nodes.n);
+  l->window = TP_NEWN(l->a, bool, l->g->nodes.n);
+  l->p->most = TP_NEWN(l->a, const tp_ix *, l->g->nodes.n);
+  for (int i = 0; i < l->g->nodes.n; i++) {
+    const tp_node *n = l->g->nodes.v[i];
+    l->window[i] = n->op == TP_OP_READ && slides(l, n);
+    if (n->nout && n->out[0].rank) l->p->most[i] = most_needed(l, n, n->out[0].shape[0]);
+  }
   begin_modes(l, whole);
   mark_windows(l, whole);
   do {
@@ -299,7 +335,7 @@ static bool output(low *l, int k) {
   if (!tp_resolve(l->p, o->val, at, 0, NULL, NULL, &r, l->err)) return false;
   tp_node *b = r.base.node;
   /* newer values of a parameter come to lie there */
-  bool apart = o->hidden && l->p->keeps && tp_output_param(l->g, k)->ndom;
+  bool apart = o->hidden && l->p->keeps && tp_param_evolves(tp_output_param(l->g, k));
   for (int a = 0; a < tp_outof(o->val)->rank; a++)
     apart |= tp_mentions_end(l->g, tp_outof(o->val)->shape[a]);
   bool same = !apart && r.identity && b->ndom == o->val.node->ndom &&

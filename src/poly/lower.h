@@ -15,6 +15,7 @@ typedef struct {
   const tp_need *need;
   tp_error *err;
   bool *live, *queued; /* by node id */
+  bool *window;        /* READs of a range that slides: copied where it is wanted whole */
   /* distinct reading nodes, views looked through; the last one */
   int *nreader;
   tp_node **reader;
@@ -39,6 +40,8 @@ bool tp_call_operand(
 /* ---- ends.c ---- */
 /* that n has the point; at[d] NULL: not asked; NULL: no dim ends */
 const tp_ix *tp_guard_of(tp_poly *p, const tp_node *n, const tp_ix *const *at);
+/* how much must be known of an end where e is looked at: upto of an access */
+const tp_ix *tp_end_wanted(tp_poly *p, const tp_ix *e, int end);
 /* an index into dim, whatever the ends that it mentions */
 tp_at tp_any_end(const tp_poly *p, tp_at at, const tp_sym *dim);
 #endif

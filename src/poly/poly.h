@@ -203,6 +203,8 @@ typedef struct tp_poly {
   tp_tree *tree;
   tp_vmode *mode;
   tp_arr *const **arrof; /* by node id; arrof by node id and output */
+  /* by node id: of its first extent where it is needed; NULL: what its dims allow */
+  const tp_ix **most;
   /* by node id: what explain calls it, no two unnamed ones alike */
   const char **title;
   /* bits of tp_relax: set before tp_schedule, what is not wanted; what had to be given up (also in
@@ -227,6 +229,9 @@ typedef struct tp_poly {
   TP_VEC(const char *) unknown;
   double ms_schedule, ms_proof, ms_tree, ms_live;
 } tp_poly;
+static inline const tp_ix *tp_most_of(const tp_poly *p, tp_val v) {
+  return v.out ? NULL : p->most[v.node->id];
+}
 
 /* ---- how an operand lies on the value that holds its elements (resolve.c) ----
  * Views (point and range reads, permute, expand, slice, flip, detach, reshapes that only regroup)

@@ -318,12 +318,17 @@ void tp_poly_print_unknown(tp_buf *b, const tp_poly *p) {
 
 /* ---- storage ---- */
 
+static const tp_ix *upper_extent(const tp_poly *p, const tp_arr *x, int i) {
+  const tp_ix *up = tp_ix_upper(p->g->ix, x->shape[i], x->ndim, x->dim);
+  const tp_ix *most = i || x->kind != TP_ARR_TEMP ? NULL : tp_most_of(p, x->val);
+  return most ? tp_ix_min(p->g->ix, up, most) : up;
+}
+
 const tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x) {
   tp_ictx *ix = p->g->ix;
   const tp_ix *n = tp_ix_const(ix, x->in ? 0 : tp_dtype_size(x->dtype));
   for (int d = 0; d < x->ndim; d++) n = tp_ix_mul(ix, n, x->width[d]);
-  for (int i = 0; i < x->rank; i++)
-    n = tp_ix_mul(ix, n, tp_ix_upper(ix, x->shape[i], x->ndim, x->dim));
+  for (int i = 0; i < x->rank; i++) n = tp_ix_mul(ix, n, upper_extent(p, x, i));
   return n;
 }
 
@@ -331,7 +336,7 @@ static void put_shape(tp_buf *b, const tp_poly *p, const tp_arr *x) {
   tp_putf(b, "; %s", tp_dtype_name(x->dtype));
   for (int i = 0; i < x->rank; i++) {
     tp_puts(b, i ? ", " : "[");
-    tp_ix_print(b, tp_ix_upper(p->g->ix, x->shape[i], x->ndim, x->dim));
+    tp_ix_print(b, upper_extent(p, x, i));
   }
   if (x->rank) tp_puts(b, "]");
 }

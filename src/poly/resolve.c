@@ -37,7 +37,7 @@ static const tp_ix **at_operand(
   return out;
 }
 
-static bool base(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o) {
+static void base(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o) {
   tp_arena *a = w->p->a;
   const tp_out *t = tp_outof(v);
   *o = (tp_opnd){ .base = v,
@@ -69,7 +69,6 @@ static bool base(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o) {
         lies && lies->apart ? tp_extent_upper(w->p->g, t->shape[i], v.node->ndom, v.node->dom)
                             : o->shape[k]);
   }
-  return true;
 }
 
 static void permute(view_walk *w, const tp_node *n, tp_opnd *o, int lead) {
@@ -235,13 +234,10 @@ static void reshape(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_o
   if (!regroup(w, o, lead, n->out[0].rank, want)) o->bad = n;
 }
 
-static bool follow(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, tp_error *err);
-
-static bool follow_read(
-    view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, tp_error *err) {
-  tp_val src = n->in[0].src;
-  const tp_ix **sat = TP_NEWN(w->p->a, const tp_ix *, src.node->ndom);
-  for (int d = 0; d < src.node->ndom; d++) {
+/* Where the operand of a read is read. */
+static bool through_read(
+    view_walk *w, const tp_node *n, const tp_ix *const *at, const tp_ix **sat, tp_error *err) {
+  for (int d = 0; d < n->in[0].src.node->ndom; d++) {
     const tp_at *e = &n->attr.at[d];
     sat[d] = at_point(w, n, e->lo, at);
     if (!e->range) continue;
@@ -257,31 +253,50 @@ static bool follow_read(
     w->ext[w->nvar++] = at_point(w, n, n->out[0].shape[nr], at);
     sat[d] = tp_ix_add(w->p->g->ix, sat[d], tp_ix_sym(w->p->g->ix, a));
   }
-  return follow(w, src, sat, o, err);
+  return true;
 }
 
-static bool follow(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, tp_error *err) {
-  const tp_node *n = v.node;
-  if (w->p->mode[n->id] != TP_V_VIEW) return base(w, v, at, o);
-  int lead = w->nvar;
+/* A view that was followed: where it is read, and how many axis variables there were. */
+typedef struct {
+  const tp_node *n;
+  const tp_ix *const *at;
+  int lead;
+} passed_view;
+
+/* o, which lies as v's operand does, lies as v. */
+static void apply_view(view_walk *w, const passed_view *v, tp_opnd *o) {
+  const tp_node *n = v->n;
   if (n->op == TP_OP_READ) {
-    if (!follow_read(w, n, at, o, err)) return false;
-    if (n->attr.nix) o->upto = at_point(w, n, n->attr.ix[0], at);
+    if (n->attr.nix) o->upto = at_point(w, n, n->attr.ix[0], v->at);
     o->identity = o->identity && o->nvar == 0;
-    return true;
+    return;
   }
-  if (!follow(w, n->in[0].src, at_operand(w, n, at, n->in[0].src.node), o, err)) return false;
-  if (o->bad || n->op == TP_OP_DETACH) return true;
+  if (o->bad || n->op == TP_OP_DETACH) return;
   o->identity = false;
   switch (n->op) {
-  case TP_OP_PERMUTE: permute(w, n, o, lead); break;
-  case TP_OP_EXPAND: expand(w, n, at, o, lead); break;
-  case TP_OP_SLICE: slice(w, n, at, o, lead); break;
-  case TP_OP_FLIP: flip(w, n, o, lead); break;
-  case TP_OP_UNFOLD: unfold(w, n, at, o, lead); break;
-  case TP_OP_RESHAPE: reshape(w, n, at, o, lead); break;
+  case TP_OP_PERMUTE: permute(w, n, o, v->lead); break;
+  case TP_OP_EXPAND: expand(w, n, v->at, o, v->lead); break;
+  case TP_OP_SLICE: slice(w, n, v->at, o, v->lead); break;
+  case TP_OP_FLIP: flip(w, n, o, v->lead); break;
+  case TP_OP_UNFOLD: unfold(w, n, v->at, o, v->lead); break;
+  case TP_OP_RESHAPE: reshape(w, n, v->at, o, v->lead); break;
   default: (void)TP_NEVER(true);
   }
+}
+
+/* There may be thousands of views in a row: no recursion. */
+static bool follow(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, tp_error *err) {
+  TP_VEC(passed_view) way = { 0 };
+  for (; w->p->mode[v.node->id] == TP_V_VIEW; v = v.node->in[0].src) {
+    const tp_node *n = v.node, *src = n->in[0].src.node;
+    TP_PUSH(w->p->a, &way, ((passed_view){ n, at, w->nvar }));
+    const tp_ix **sat = n->op == TP_OP_READ ? TP_NEWN(w->p->a, const tp_ix *, src->ndom)
+                                            : at_operand(w, n, at, src);
+    if (n->op == TP_OP_READ && !through_read(w, n, at, sat, err)) return false;
+    at = sat;
+  }
+  base(w, v, at, o);
+  while (way.n) apply_view(w, &way.v[--way.n], o);
   return true;
 }
 

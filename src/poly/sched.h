@@ -136,7 +136,7 @@ tp_wt tp_wt_sub(tp_sched *S, tp_wt a, tp_wt b);
 bool tp_wt_le(tp_sched *S, tp_wt a, tp_wt b); /* proved for all bounds */
 tp_wt tp_wt_max(tp_sched *S, tp_wt a, tp_wt b);
 tp_wt tp_wt_min(tp_sched *S, tp_wt a, tp_wt b);
-/* one affine function nowhere smaller, if one of its pieces is */
+/* one affine function nowhere smaller, if one of its pieces is; else without divisions */
 tp_wt tp_wt_above(tp_sched *S, tp_wt w);
 /* where every dim's bound is v, other bounds 3 */
 int64_t tp_wt_at(tp_sched *S, tp_wt w, int64_t v);

@@ -595,13 +595,19 @@ static int last_writer(const sb *b) {
 
 /* ---- what ends it waits for ---- */
 
-typedef TP_VEC(int) end_list;
+typedef struct {
+  int end;
+  const tp_ix *upto;
+} end_wait; /* upto: as that of an access */
+typedef TP_VEC(end_wait) end_list;
 
 static void note(sb *b, end_list *v, const tp_ix *e) {
   for (int i = tp_next_end(b->l->p, e, 0); i >= 0; i = tp_next_end(b->l->p, e, i + 1)) {
-    bool known = false;
-    for (int k = 0; k < v->n; k++) known |= v->v[k] == i;
-    if (!known) TP_PUSH(b->l->a, v, i);
+    const tp_ix *upto = tp_end_wanted(b->l->p, e, i);
+    int k = 0;
+    while (k < v->n && v->v[k].end != i) k++;
+    if (k == v->n) TP_PUSH(b->l->a, v, (end_wait){ i, upto });
+    else if (v->v[k].upto) v->v[k].upto = upto ? tp_ix_max(b->l->g->ix, v->v[k].upto, upto) : NULL;
   }
 }
 
@@ -680,7 +686,7 @@ static bool wait_for_ends(sb *b) {
   for (int i = 0; i < b->acc.n; i++)
     for (int a = 0; a < l->p->arrs.v[b->acc.v[i].arr]->rank; a++)
       note(b, &v, extent_at(b, &b->acc.v[i], a));
-  for (int i = 0; i < v.n; i++) end_access(b, v.v[i], NULL);
+  for (int i = 0; i < v.n; i++) end_access(b, v.v[i].end, v.v[i].upto);
   b->s->exact = is_exact(b);
   for (int k = 0; b->s->exact && tp_guard_part(l->p, b->s->guard, k, &end, &least); k++)
     rows_access(b, end);

@@ -213,21 +213,42 @@ static uint64_t said(const ref *r, const tp_node *n) {
   return x.h;
 }
 
+static bool same_alone(ref *r, const tp_node *n, const tp_sym *t, int64_t least) {
+  int64_t *end = &r->env[t->bound->id], was = *end;
+  uint64_t first = 0;
+  bool same = true;
+  for (*end = least; same && *end <= ref_bound(r, t); ++*end) {
+    uint64_t h = said(r, n);
+    first = *end == least ? h : first;
+    same = h == first;
+  }
+  *end = was;
+  return same;
+}
+
+/* Whatever the other ends are that n mentions, from stop k on; those that are known are what they
+ * are. */
+static bool same_beside(
+    ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t, int64_t least, int k) {
+  while (k < g->stops.n && (g->stops.v[k].dim == t || !ref_mentions(n, g->stops.v[k].dim->bound)))
+    k++;
+  if (k == g->stops.n) return same_alone(r, n, t, least);
+  const tp_sym *d = g->stops.v[k].dim;
+  const tp_cell *c = r->g->stops.n ? ref_cell_here(r, r->ending[k].end) : NULL;
+  bool known = c && c->state == CELL_DONE, same = true;
+  int64_t *end = &r->env[d->bound->id], was = *end,
+          hi = known ? *(int64_t *)c->data[0] : ref_bound(r, d);
+  for (*end = known ? hi : TP_MIN(1, hi); same && *end <= hi; ++*end)
+    same = same_beside(r, g, n, t, least, k + 1);
+  *end = was;
+  return same;
+}
+
 /* The end itself makes a difference also where it can be one number only: it is known when it has
  * been asked for. */
 bool ref_says_same(ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t, int64_t least) {
-  int64_t was = r->env[t->bound->id], k = least;
-  int mentioned = n->op == TP_OP_VALUE && tp_ix_as_sym(n->attr.ix[0]) == t->bound ? 2 : 0;
-  for (int i = 0; i < g->stops.n; i++) mentioned += ref_mentions(n, g->stops.v[i].dim->bound);
-  uint64_t first = 0;
-  for (bool same = mentioned < 2; same && k <= ref_bound(r, t); k += same) {
-    r->env[t->bound->id] = k;
-    uint64_t h = said(r, n);
-    same = k == least || h == first;
-    first = k == least ? h : first;
-  }
-  r->env[t->bound->id] = was;
-  return mentioned < 2 && k > ref_bound(r, t);
+  bool itself = n->op == TP_OP_VALUE && tp_ix_as_sym(n->attr.ix[0]) == t->bound;
+  return !itself && same_beside(r, g, n, t, least, 0);
 }
 
 /* Then the least that it can be stands for it. */

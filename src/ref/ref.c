@@ -23,6 +23,9 @@ bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err) {
 static bool fill_output(ref *r, int i) {
   tp_val v = r->g->outputs.v[i].val;
   int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM], at[TP_MAXDIM];
+  if (v.node->op == TP_OP_PINIT && r->run->params &&
+      r->run->outputs[i] == r->run->params[v.node->attr.i[0]])
+    return true;
   for (int k = 0; k < v.node->ndom; k++) hi[k] = ref_bound(r, v.node->dom[k]);
   for (bool more = ref_first(v.node->ndom, lo, hi, at); more;
        more = ref_next(v.node->ndom, lo, hi, at)) {

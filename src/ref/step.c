@@ -314,7 +314,8 @@ static bool fill_outputs(tp_refsteps *s, double until) {
   ref *r = s->r;
   for (int i = 0, k = 0; i < r->g->outputs.n; i++) {
     tp_val v = r->g->outputs.v[i].val;
-    bool early = r->g->outputs.v[i].hidden && !has_last(s, r->g->params.v[k++]);
+    const tp_node *w = r->g->outputs.v[i].hidden ? r->g->params.v[k++] : NULL;
+    bool early = w && tp_param_evolves(w) && !has_last(s, w);
     if (early || s->complete[i] || r->ticks->shown[i] || !r->run->outputs[i]) continue;
     if (!fill_some(s, v.node, v.out, s->at[i], r->run->outputs[i], &s->complete[i],
             r->ticks->first[i] ? 0 : until))
@@ -396,7 +397,7 @@ static bool newest_params(tp_refsteps *s, double until) {
     if (!r->g->outputs.v[i].hidden) continue;
     const tp_node *w = r->g->params.v[k];
     int64_t *at = s->at[r->g->outputs.n + k];
-    bool ready = w->id >= 0 && w->op == TP_OP_MERGE && w->attr.nalong > 0;
+    bool ready = w->id >= 0 && tp_param_evolves(w);
     for (int d = 0; d < w->ndom && ready; d++) ready = ref_bound(r, w->dom[d]) > 0;
     while (ready && !s->updated[k] && !s->complete[i] && is_next(s, w, at) && !over(until)) {
       if (!copy_state(s, w, at, r->g->outputs.v[i].val.node, r->run->outputs[i], &ready))

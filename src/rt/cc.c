@@ -525,7 +525,10 @@ static void *build_in(const char *dir, const char *name, const tp_cc_source *s, 
     char path[TP_CC_PATH], tp_buf *why) {
   tp_cc_job *j = begin_in(dir, name, s, until, why);
   void *lib = NULL;
-  while (j && !tp_cc_ended(j, &lib, path, why)) poll(&(struct pollfd){ j->told, POLLIN, 0 }, 1, 2);
+  while (j && !tp_cc_ended(j, &lib, path, why)) {
+    if (tp_ictx_ended(s->ix)) j->until = 0; /* its time is over */
+    poll(&(struct pollfd){ j->told, POLLIN, 0 }, 1, 2);
+  }
   tp_cc_drop(j);
   return lib;
 }
@@ -553,7 +556,7 @@ void *tp_cc_open(const tp_cc_source *s, char path[TP_CC_PATH], tp_buf *why) {
   name_of(s, name);
   if (!cache_folder(dir, why)) return build_for_now(name, s, until, path, why);
   lib = build_in(dir, name, s, until, path, why);
-  if (lib || tp_now() > until) return lib;
+  if (lib || tp_now() > until || tp_ictx_ended(s->ix)) return lib;
   tp_buf_free(why);
   return build_for_now(name, s, until, path, why);
 }

@@ -1,14 +1,16 @@
 /* Inside src/rt: C that becomes code of this process. */
 #ifndef TP_RT_CC_H
 #define TP_RT_CC_H
-#include "base/base.h"
+#include "index/index.h"
 
 enum { TP_CC_PATH = 1024 };
-/* C; flags of whoever asked, behind those of this version */
+/* C; flags of the script, behind those of this version; whose host may end the waiting
+ * (tp_ictx_ended). */
 typedef struct tp_cc_source {
   const char *text;
   size_t n;
   const char *flags;
+  tp_ictx *ix;
 } tp_cc_source;
 /* Compiles it by $CC, or cc, unless the cache has it; opens what comes out. NULL: `why` says why
  * not, and a compiler that does not end within TEMPO_NATIVE_LIMIT is stopped; else `why` is empty

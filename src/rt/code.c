@@ -161,8 +161,14 @@ bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_
   int was = tp_sym_begin(f->program->ix);
   bool ok = tp_guarded(f, fn, arg, err);
   tp_sym_end(f->program->ix, was);
+  if (tp_ictx_unwatch(f->program->ix)) {
+    *err = (tp_error){ 0 };
+    ok = tp_fail(err, TP_E_CALLBACK, f->pos, "callback: the host has ended this compilation");
+  }
   if (!ok) drop_attempt(f);
   tp_isl_forget(f->program->ix);
-  tp_ictx_overflowed(f->program->ix); /* sizes of a plan are judged at the call */
+  const char *why = tp_ictx_overflowed(f->program->ix);
+  if (ok && why && !strcmp(why, TP_NESTED)) /* sizes of a plan are judged at the call */
+    ok = tp_fail(err, TP_E_AFFINE, f->pos, "affine: an index expression %s", why);
   return ok;
 }

@@ -146,6 +146,7 @@ tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
   }
   f->program = tp_program_ref(p);
   f->pos = o->pos;
+  tp_ictx_watch(p->ix, o->interrupted, o->host);
   if (!tp_making(f, pipeline, (void *)o, err)) {
     if (!err->pos.file) err->pos = o->pos;
     return tp_fn_free(f);
@@ -172,6 +173,7 @@ tp_fn *tp_fn_free(tp_fn *f) {
   tp_poly_free(f->steps.poly);
   if (f->steps.graph) tp_graph_free(f->steps.graph);
   if (f->graph) tp_graph_free(f->graph);
+  tp_free(f->called);
   tp_free(f->fed);
   tp_free(f->shown);
   tp_free(f->first);

@@ -185,6 +185,11 @@ static bool may_be_exported(exporting *q, tp_error *err) {
     return tp_fail(err, TP_E_DEVICE, TP_NOWHERE,
         "device: export: the reference evaluator has no plan: compile with tier = \"interpreter\" "
         "or \"native\"");
+  if (q->x.endless && !f->ticking)
+    return tp_fail(err, TP_E_BOUND, f->pos,
+        "export: '%s' cannot be math.huge in code without steps: compile{ tick = %s }",
+        f->tick[0]->bound->name, f->tick[0]->name);
+  if (q->x.endless && !tp_fn_may_be_endless(f, q->env, "be math.huge", err)) return false;
   return tp_run_check_bounds(f->ticking ? f->steps.graph : f->graph, &q->run, err);
 }
 
@@ -208,7 +213,8 @@ bool tp_fn_export(tp_fn *f, const char *path, const int64_t *given, tp_error *er
     .env = runs,
     .seed = f->closed->seed,
     .nbound = f->nbound,
-    .bounds = f->bounds };
+    .bounds = f->bounds,
+    .endless = tp_fn_is_endless(f, given) };
   for (int i = 0; i < 4; i++) tp_buf_init(b[i]);
   bool ok = tp_guarded(f, export_now, &q, err);
   for (int i = 0; i < 4; i++) tp_buf_free(b[i]);

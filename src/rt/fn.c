@@ -4,14 +4,9 @@
 tp_graph *tp_fn_graph(tp_fn *f) { return f->closed; }
 
 /* Loaded parameters are held by the function, whatever it runs. */
-static int64_t loaded_bytes(const tp_fn *f) {
-  int64_t n = 0;
-  for (int k = 0; k < f->closed->params.n; k++)
-    n += f->loaded[k] ? (int64_t)tp_array_bytes(f->loaded[k]) : 0;
-  return n;
+int64_t tp_fn_peak(const tp_fn *f) {
+  return f->peak ? tp_sum_bytes(f->peak, tp_loaded_bytes(f)) : 0;
 }
-
-int64_t tp_fn_peak(const tp_fn *f) { return f->peak ? f->peak + loaded_bytes(f) : 0; }
 
 int tp_fn_bounds(tp_fn *f, const tp_sym *const **out) {
   *out = f->bounds;
@@ -25,7 +20,7 @@ static bool execute(tp_fn *f, void *given, tp_error *err) {
   if (tp_fn_is_endless(f, run->env)) return tp_fn_run_endless(f, run, err);
   if (!tp_run_check(f->graph, run, err) || !tp_fn_fits(f, f->exec, run, err)) return false;
   bool ok = tp_run_alloc(f->graph, run, err);
-  if (ok) tp_mark_params(f, run->outputs);
+  if (ok) tp_begin_params(f, f->exec, run);
   if (ok)
     ok = f->plan && f->ticking ? tp_fn_door(f, run, f->engine->run, err)
                                : f->engine->run(f, run, err);
@@ -46,10 +41,16 @@ bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
   bool ok = tp_guarded(g, execute, &inner, err);
   f->running = false;
   f->peak = g->peak;
-  if (ok || tp_params_whole(g)) tp_keep_params(f, inner.outputs);
+  bool early = g->exec && !tp_fn_is_endless(g, env) && (!ok || tp_exec_cancelled(g->exec));
+  if (early) tp_newest_params(f, g->exec, g->poly && g->poly->keeps, inner.outputs);
+  tp_keep_params(f, inner.outputs);
+  bool ran = inner.outputs;
   if (!ok) tp_run_free_outputs(f->graph, &inner);
   run->outputs = ok ? inner.outputs : NULL;
-  tp_free(env);
+  if (ran) {
+    tp_free(f->called);
+    f->called = env;
+  } else tp_free(env);
   return ok;
 }
 
@@ -57,7 +58,7 @@ void tp_fn_outputs_free(tp_fn *f, tp_run *run) { tp_run_free_outputs(f->graph, r
 
 int64_t tp_fn_memory(tp_fn *f, const int64_t *env, tp_error *err) {
   if (!f->plan) return -1;
-  int64_t loaded = loaded_bytes(f);
+  int64_t loaded = tp_loaded_bytes(f);
   f = tp_fn_within(f, env);
   int64_t *all = tp_full_env(f, env);
   int64_t n = all ? tp_exec_memory(f->exec, all) : -1;

@@ -101,6 +101,8 @@ struct tp_fn {
   /* of steps; when ticking it is that of plain runs */
   tp_stages steps;
   tp_session *session;
+  /* bounds of the latest call, which came after the session; NULL: none did */
+  int64_t *called;
   /* reference: by node id of graph, is it needed at every point? */
   const bool *whole;
   /* what compiling works with at the moment: a failed allocation leaves it here */
@@ -150,11 +152,17 @@ void tp_fn_threads(tp_buf *b, const tp_fn *f); /* who runs what, of a plan */
 bool tp_choose_options(tp_fn *f, const tp_copts *o, tp_error *err);
 /* params.c */
 void tp_params_free(tp_fn *f);
-void tp_mark_params(tp_fn *f, tp_array *const *outputs); /* before a run: none is made */
+int64_t tp_loaded_bytes(const tp_fn *f);
+/* counts them against the limit of whatever f runs */
+void tp_hold_loaded(tp_fn *f);
+/* Between tp_run_alloc and the run: none is made, but those for which another array stands
+ * (tp_exec_lent). x NULL: the reference. */
+void tp_begin_params(tp_fn *f, const tp_exec *x, tp_run *run);
+/* After a run that ended early: outputs that are parameters hold the newest, or are NULL. copied:
+ * the plan copies each value there. x NULL: they do. */
+void tp_newest_params(tp_fn *f, tp_exec *x, bool copied, tp_array **outputs);
 /* after it: those that were made; NULL: nothing ran */
 void tp_keep_params(tp_fn *f, tp_array *const *outputs);
-/* do the outputs of a run that fails hold whole values? */
-bool tp_params_whole(const tp_fn *f);
 void tp_params_stepped(tp_fn *f); /* the session's are the newest from now on */
 void tp_put_latest(tp_fn *f, int k, tp_array *a);
 void tp_settle_params(tp_fn *f); /* the session is about to go: its newest stay */
@@ -168,9 +176,9 @@ bool tp_make_ticks(tp_fn *f, tp_error *err);
 bool tp_fn_door(
     tp_fn *f, tp_run *run, bool (*execute)(tp_fn *, tp_run *, tp_error *), tp_error *err);
 bool tp_fn_is_endless(const tp_fn *f, const int64_t *env);
-/* May the bound of the first tick dim be any number? Nothing that has to be kept may mention it,
- * and no whole output may wait for the end. what: it cannot, otherwise */
-bool tp_may_grow(tp_fn *f, const char *what, tp_error *err);
+/* In steps, of which the code is there: may the bound of the first tick dim be any number? what: it
+ * cannot, otherwise. */
+bool tp_fn_may_be_endless(tp_fn *f, const int64_t *env, const char *what, tp_error *err);
 bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err);
 bool tp_no_ticks(const tp_fn *f, const tp_session *s);
 int tp_tick_depth_of(const tp_fn *f, int output);

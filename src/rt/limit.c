@@ -39,6 +39,7 @@ static int64_t rows_of(const tp_fn *f, int k) {
 static tp_fn *shorter(tp_fn *f, int k) {
   if (!f->asked[k]) f->shorter[k] = made_shorter(f, rows_of(f, k));
   f->asked[k] = true;
+  tp_hold_loaded(f);
   return f->shorter[k];
 }
 
@@ -46,12 +47,13 @@ typedef enum { NOT_AT_ALL, WITH_A_FILE, IN_MEMORY } fitting;
 
 static void look_where(void *ud, const tp_places *p) { *(tp_places *)ud = *p; }
 
-static fitting fits(tp_fn *f, const int64_t *given) {
+static fitting fits(tp_fn *f, int64_t held, const int64_t *given) {
   tp_places p = { .total = INT64_MAX };
   int64_t *env = tp_full_env(f, given);
   if (env) tp_exec_places(f->exec, env, look_where, &p);
   tp_free(env);
-  return p.total > f->limit ? NOT_AT_ALL : p.total > p.arena ? WITH_A_FILE : IN_MEMORY;
+  int64_t limit = f->limit - held;
+  return p.total > limit ? NOT_AT_ALL : p.total > p.arena ? WITH_A_FILE : IN_MEMORY;
 }
 
 /* The longest blocks with which all is in memory; where the shortest do not do that, a file with
@@ -60,13 +62,15 @@ tp_fn *tp_fn_within(tp_fn *f, const int64_t *given) {
   if (f->limit <= 0 || f->limit == TP_SPILL_ALL || f->ticking || !f->exec ||
       tp_fn_is_endless(f, given))
     return f;
-  fitting own = fits(f, given);
+  int64_t held = tp_loaded_bytes(f);
+  fitting own = fits(f, held, given);
   int last = 0;
   if (own == IN_MEMORY) return f;
   while (rows_of(f, last) > 1 && last + 1 < TP_MAXSHORTER) last++;
   tp_fn *least = shorter(f, last);
-  if (!least || fits(least, given) != IN_MEMORY) return least && own == NOT_AT_ALL ? least : f;
+  if (!least || fits(least, held, given) != IN_MEMORY)
+    return least && own == NOT_AT_ALL ? least : f;
   for (int k = 0; k < last; k++)
-    if (shorter(f, k) && fits(f->shorter[k], given) == IN_MEMORY) return f->shorter[k];
+    if (shorter(f, k) && fits(f->shorter[k], held, given) == IN_MEMORY) return f->shorter[k];
   return least;
 }

@@ -79,7 +79,7 @@ static void with_text(
   tp_buf_hold(&why, &hw);
   int n = put_code(&text, c->plan, c->clocks);
   if (text.failed) tp_oom();
-  if (n) fn(c, &(tp_cc_source){ text.s, text.n, c->f->cflags }, &why);
+  if (n) fn(c, &(tp_cc_source){ text.s, text.n, c->f->cflags, c->f->program->ix }, &why);
   else c->stage = CODE_NEVER;
   if (why.n) snprintf(c->why, sizeof c->why, "%s", why.s);
   tp_buf_drop(&why, &hw);
@@ -171,7 +171,7 @@ static tp_native_code *code_of(tp_fn *f, const tp_plan *p) {
   *c = (tp_native_code){ .f = f, .plan = p, .clocks = f->clocks };
   if (f->tier != TP_TIER_NATIVE && !f->clocks) return c;
   with_text(c, code_build);
-  if (*c->why)
+  if (*c->why && !tp_ictx_ended(f->program->ix))
     warn_once(f, &warned, "no native code", c->why, "; the interpreter runs the same plan");
   return c;
 }

@@ -37,10 +37,30 @@ static void put(tp_array **to, tp_array *a) {
   *to = a;
 }
 
+bool tp_fn_param_borrowed(tp_fn *f, int k) {
+  return f->loaded[k] && !tp_param_evolves(tp_fn_param(f, k)) &&
+      tp_fn_param_value(f, k) == f->loaded[k];
+}
+
+int64_t tp_loaded_bytes(const tp_fn *f) {
+  int64_t n = 0;
+  for (int k = 0; k < f->closed->params.n; k++)
+    n = tp_sum_bytes(n, f->loaded[k] ? (int64_t)tp_array_bytes(f->loaded[k]) : 0);
+  return n;
+}
+
+void tp_hold_loaded(tp_fn *f) {
+  int64_t n = tp_loaded_bytes(f);
+  if (f->exec) tp_exec_hold(f->exec, n);
+  for (int i = 0; i < TP_MAXSHORTER; i++)
+    if (f->shorter[i]) tp_exec_hold(f->shorter[i]->exec, n);
+}
+
 void tp_fn_load_param(tp_fn *f, int k, tp_array *a) {
   put(&f->latest[k], tp_array_ref(a));
   put(&f->loaded[k], a);
   f->stepped[k] = false;
+  tp_hold_loaded(f);
 }
 
 void tp_put_latest(tp_fn *f, int k, tp_array *a) { put(&f->latest[k], tp_array_ref(a)); }
@@ -72,11 +92,21 @@ static param_rows param_rows_of(tp_fn *f, int k, const tp_array *a) {
   return r;
 }
 
-void tp_mark_params(tp_fn *f, tp_array *const *outputs) {
+/* The array that stands for output i, the last value of parameter k; NULL: the run's own. */
+static tp_array *lent_to(const tp_fn *f, const tp_exec *x, const tp_run *run, int k, int i) {
+  if (x) return tp_exec_lent(x, run, i);
+  bool same =
+      run->params && f->graph->outputs.v[i].val.node->op == TP_OP_PINIT && !f->graph->stops.n;
+  return same ? run->params[k] : NULL;
+}
+
+void tp_begin_params(tp_fn *f, const tp_exec *x, tp_run *run) {
   for (int k = 0; k < tp_fn_nparam(f); k++) {
-    tp_array *a = outputs[final_of(f, k)];
-    param_rows r = a ? param_rows_of(f, k, a) : (param_rows){ 0 };
-    for (int64_t i = 0; i < r.n; i++) memcpy((char *)a->data + (size_t)i * r.row, marks, r.mark);
+    tp_array **to = &run->outputs[final_of(f, k)], *lent = lent_to(f, x, run, k, final_of(f, k));
+    if (lent) put(to, tp_array_ref(lent));
+    param_rows r = *to && !lent ? param_rows_of(f, k, *to) : (param_rows){ 0 };
+    for (int64_t i = 0; i < r.n; i++)
+      memcpy((char *)(*to)->data + (size_t)i * r.row, marks, r.mark);
   }
 }
 
@@ -100,15 +130,14 @@ void tp_keep_params(tp_fn *f, tp_array *const *outputs) {
   for (int k = 0; outputs && k < tp_fn_nparam(f); k++) {
     tp_array *a = outputs[final_of(f, k)];
     if (!is_made(f, k, a)) continue;
-    put(&f->latest[k], tp_array_ref(a));
+    tp_put_latest(f, k, a);
     f->stepped[k] = false;
   }
 }
 
-bool tp_params_whole(const tp_fn *f) {
-  bool whole = true;
-  for (int k = 0; k < f->closed->params.n; k++) whole &= !tp_param_evolves(f->closed->params.v[k]);
-  return whole || f->tier == TP_TIER_REFERENCE || (f->poly && f->poly->keeps);
+void tp_newest_params(tp_fn *f, tp_exec *x, bool copied, tp_array **outputs) {
+  for (int k = 0; x && outputs && k < tp_fn_nparam(f); k++)
+    if (!tp_exec_newest(x, final_of(f, k)) && !copied) put(&outputs[final_of(f, k)], NULL);
 }
 
 void tp_params_stepped(tp_fn *f) {
@@ -125,9 +154,8 @@ void tp_settle_params(tp_fn *f) {
 
 tp_array *tp_fn_param_value(tp_fn *f, int k) {
   const tp_session *s = f->session;
-  tp_error err = { 0 };
   if (!s || !f->stepped[k]) return f->latest[k];
-  if (s->exec && !tp_exec_newest(s->exec, &err)) return NULL;
+  if (s->exec) tp_exec_newest(s->exec, final_of(f, k));
   tp_array *a = s->run.outputs[final_of(f, k)];
   return is_made(f, k, a) ? a : f->latest[k];
 }

@@ -149,6 +149,7 @@ void tp_dump_graph(const tp_graph *g, const char *after) {
 
 bool tp_pass_run(const tp_work *w, int row, tp_error *err) {
   int before = w->g->nodes.n;
+  if (tp_ictx_ended(w->g->ix)) return tp_fail(err, TP_E_CALLBACK, w->g->pos, "callback: ended");
   if (!tp_passes[row].fn(w, err) || !tp_verify(w->g, err)) return false;
   if (w->did) {
     w->did[row][0] = before;

@@ -90,7 +90,7 @@ static bool perform_cancelled(const tp_session *q) { return tp_exec_cancelled(q-
 /* ---- states ---- */
 
 static bool perform_put(tp_session *q, tp_buf *b, tp_error *err) {
-  if (!tp_exec_newest(q->exec, err)) return false;
+  (void)err;
   tp_exec_put(q->exec, b);
   return true;
 }

@@ -47,6 +47,9 @@ typedef struct tp_copts {
   /* dims that steps go through; 0: the program's only one, if it is ever stepped */
   int ntick;
   const tp_sym *const *tick;
+  /* asked now and then; true: compiling fails. NULL: nobody is asked */
+  bool (*interrupted)(void *host);
+  void *host;
   tp_pos pos; /* line of P:compile */
 } tp_copts;
 
@@ -67,6 +70,8 @@ const tp_node *tp_fn_param(tp_fn *f, int k);
 bool tp_fn_param_fits(tp_fn *f, int k, const tp_array *a, tp_error *err);
 /* the first value of runs to come; it fits */
 void tp_fn_load_param(tp_fn *f, int k, TP_TAKE tp_array *a);
+/* is its newest value the array that was loaded, not one of f's own? */
+bool tp_fn_param_borrowed(tp_fn *f, int k);
 /* Borrowed: the newest value, of a step, a run (also one that ended early), or loaded since; NULL:
  * none. */
 tp_array *tp_fn_param_value(tp_fn *f, int k);

@@ -9,7 +9,7 @@
 #include "rt/fn.h"
 #include "io/io.h"
 
-enum { VERSION = 5, HEAD = 32 };
+enum { VERSION = 6, HEAD = 32 };
 static const char magic[8] = "tempo\0st";
 
 /* Of everything that decides where a state's bytes belong. */
@@ -49,11 +49,25 @@ static void put_head(tp_fn *f, tp_buf *b) {
   memcpy(b->s + sizeof magic, head, sizeof head);
 }
 
+/* The latest call is a run that is over: it has left parameters. */
+static bool put_call(tp_fn *f, tp_buf *out, tp_error *err) {
+  tp_session s = { .env = f->called, .params = f->loaded, .begun = true, .over = true };
+  s.run.outputs = tp_calloc(sizeof *s.run.outputs * (size_t)(f->closed->outputs.n + 1));
+  if (!s.run.outputs) return tp_no_memory(err, f->pos);
+  for (int i = 0, k = 0; i < f->closed->outputs.n; i++)
+    if (f->closed->outputs.v[i].hidden) s.run.outputs[i] = f->latest[k++];
+  bool ok = put_session(f, &s, out, err);
+  tp_free(s.run.outputs);
+  return ok;
+}
+
 static bool put_all(tp_fn *f, void *arg, tp_error *err) {
   static const char room[HEAD];
   tp_buf *out = arg;
   tp_put_bytes(out, room, sizeof room);
-  if (!put_session(f, f->session, out, err)) return false;
+  if (!(!f->called || tp_fn_stepping(f) ? put_session(f, f->session, out, err)
+                                        : put_call(f, out, err)))
+    return false;
   put_head(f, out);
   return true;
 }
@@ -61,7 +75,7 @@ static bool put_all(tp_fn *f, void *arg, tp_error *err) {
 bool tp_fn_state(tp_fn *f, tp_buf *out, tp_error *err) {
   if (f->running)
     return tp_fail(err, TP_E_OPTION, f->pos, "a state is taken between ticks, not by a callback");
-  if (!f->session)
+  if (!f->session && !f->called)
     return tp_fail(
         err, TP_E_OPTION, f->pos, "there is no state: f:start(inputs, bounds) begins a run");
   return tp_guarded(f, put_all, out, err);
@@ -236,7 +250,7 @@ static bool may_grow(tp_fn *f, const saved *v, const int64_t *env, bool *same, t
     return tp_fail(err, TP_E_BOUND, f->pos,
         "the state is of a run that has ended: a longer one goes on from a state before its last "
         "tick");
-  return tp_may_grow(f, "be larger than in the state", err) &&
+  return tp_fn_may_be_endless(f, env, "be larger than in the state", err) &&
       (!in_last_row(f, v) || none_longer(f, err));
 }
 
@@ -291,9 +305,34 @@ static void prefer(tp_fn *f, saved *v, const tp_run *with) {
   }
 }
 
+/* Nothing runs any more: parameters are all that is asked for. */
+static bool take_over(tp_fn *f, tp_session *s, saved *v, tp_reader *r, tp_error *err) {
+  tp_error none = { 0 };
+  bool ok = r->left == 0;
+  *s = (tp_session){ .env = v->env,
+    .inputs = v->inputs,
+    .params = v->params,
+    .values = v->values,
+    .begun = true,
+    .over = true };
+  s->run = (tp_run){ .env = s->env, .outputs = v->outputs };
+  memcpy(s->at, v->at, sizeof s->at);
+  *v = (saved){ .over = true };
+  for (int i = 0, k = 0; i < f->closed->outputs.n; i++) {
+    const tp_array *a = f->closed->outputs.v[i].hidden ? s->run.outputs[i] : NULL;
+    if (a) ok &= tp_fn_param_fits(f, k, a, &none);
+    k += f->closed->outputs.v[i].hidden;
+  }
+  for (int k = 0; k < f->closed->params.n; k++)
+    ok &= !s->params[k] || tp_fn_param_fits(f, k, s->params[k], &none);
+  return ok || broken(f, err);
+}
+
 static bool go_on(
     tp_fn *f, tp_session *s, saved *v, tp_reader *r, const tp_run *with, tp_error *err) {
   bool same = true;
+  if (v->over && !with) return take_over(f, s, v, r, err);
+  if (!tp_fn_ticks(f, err)) return false;
   if (with && !may_grow(f, v, with->env, &same, err)) return false;
   if (with) prefer(f, v, with);
   tp_run run = { .env = with ? with->env : v->env,
@@ -319,7 +358,8 @@ static bool load_it(tp_fn *f, void *arg, tp_error *err) {
 }
 
 static tp_session *load(tp_fn *f, const void *p, size_t n, const tp_run *with, tp_error *err) {
-  if (!tp_fn_ticks(f, err)) return NULL;
+  tp_error none = { 0 };
+  tp_fn_ticks(f, &none); /* a run that is over may be of a program without */
   loading x = { .p = p, .n = n, .with = with, .s = tp_calloc(sizeof *x.s) };
   bool ok = x.s ? tp_guarded(f, load_it, &x, err) : tp_no_memory(err, f->pos);
   saved_free(f, &x.v);
@@ -334,6 +374,8 @@ bool tp_fn_load_state(tp_fn *f, const void *p, size_t n, tp_error *err) {
   tp_settle_params(f);
   tp_session_free(f, f->session);
   f->session = s;
+  tp_free(f->called);
+  f->called = NULL;
   for (int k = 0; k < tp_fn_nparam(f); k++)
     if (s->params[k]) tp_put_latest(f, k, s->params[k]);
   if (s->over) tp_keep_params(f, s->run.outputs);
@@ -375,6 +417,9 @@ bool tp_fn_resume(tp_fn *f, tp_run *run, const void *p, size_t n, tp_error *err)
   f->running = false;
   tp_keep_params(f, run->outputs);
   if (!ok) tp_run_free_outputs(f->graph, run);
+  tp_free(f->called);
+  f->called = s->env;
+  s->env = NULL;
   tp_session_free(f, s);
   return ok;
 }

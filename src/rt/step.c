@@ -145,8 +145,34 @@ static bool endless(const tp_fn *f, const int64_t *env) {
   return env[f->tick[0]->bound->id] == TP_ENDLESS;
 }
 
-bool tp_may_grow(tp_fn *f, const char *what, tp_error *err) {
+static bool has_no_end(const tp_ix *n, const int64_t *env) {
+  return tp_ix_evalq(n, env) > TP_ENDLESS / 2;
+}
+
+/* A loop without an end and without a tick, which is no more behind the last tick; NULL: there is
+ * none. */
+static const tp_pnode *endless_in_a_tick(const tp_plan *p, const tp_pnode *x, const int64_t *env) {
+  const tp_pnode *found = NULL;
+  bool any = x->kind == TP_P_FOR && has_no_end(x->hi, env) && !tp_plan_ticks(p, x);
+  for (int k = 0; x->kind == TP_P_REGION && k < x->rg->nlead; k++)
+    any |= has_no_end(x->rg->lead[k], env);
+  int last = x->n;
+  if (x == p->body)
+    while (last && !tp_plan_ticks(p, x->kid[last - 1])) last--;
+  for (int i = 0; i < last && !any && !found; i++) found = endless_in_a_tick(p, x->kid[i], env);
+  return any ? x : found;
+}
+
+/* Nothing that has to be kept may mention the bound, no input or output may be whole over the dim,
+ * and nothing run over all of it between two ticks. */
+bool tp_fn_may_be_endless(tp_fn *f, const int64_t *env, const char *what, tp_error *err) {
   const tp_sym *b = f->tick[0]->bound;
+  for (int i = 0; i < f->closed->inputs.n; i++) {
+    const tp_node *n = f->closed->inputs.v[i];
+    if (tp_fn_needs_input(f, i) && !f->fed[i] && tp_dom_has(n->ndom, n->dom, f->tick[0]))
+      return tp_fail(err, TP_E_BOUND, n->pos,
+          "'%s' cannot %s: input '%s' is given before the first tick", b->name, what, n->attr.str);
+  }
   for (int i = 0; i < f->graph->outputs.n; i++) {
     const tp_output *o = &f->graph->outputs.v[i];
     if (!o->hidden && !f->shown[i] && tp_dom_has(o->val.node->ndom, o->val.node->dom, f->tick[0]))
@@ -159,7 +185,12 @@ bool tp_may_grow(tp_fn *f, const char *what, tp_error *err) {
       return tp_fail(err, TP_E_BOUND, f->pos, "'%s' cannot %s: '%s' is kept over all of '%s'",
           b->name, what, x->name ? x->name : "?", f->tick[0]->name);
   }
-  return true;
+  const tp_pnode *x =
+      f->steps.plan ? endless_in_a_tick(f->steps.plan, f->steps.plan->body, env) : NULL;
+  return !x ||
+      tp_fail(err, TP_E_BOUND, tp_pnode_line(x),
+          "'%s' cannot %s: this goes through all of '%s' between two ticks", b->name, what,
+          f->tick[0]->name);
 }
 
 /* In a call, arrays over the tick dims would have no end. */
@@ -216,12 +247,12 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
     .seed = run->seed,
     .fed = whole ? NULL : f->fed,
     .shown = s->shown };
-  if (endless(f, s->env) && !tp_may_grow(f, "be math.huge", err)) return false;
+  if (endless(f, s->env) && !tp_fn_may_be_endless(f, s->env, "be math.huge", err)) return false;
   if (!tp_run_check(g, &s->run, err) || !tp_run_check_bounds(f->steps.graph, &s->run, err))
     return false;
   if (f->steps.plan && !(s->exec = tp_fn_exec(f, f->steps.plan, err))) return false;
   if (!tp_fn_fits(f, s->exec, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
-  tp_mark_params(f, s->run.outputs);
+  tp_begin_params(f, s->exec, &s->run);
   s->ticks = (tp_ticks){ f->ntick, f->tick, f->fed, s->shown, NULL, f->first };
   return f->engine->begin(f, s, err);
 }
@@ -254,6 +285,8 @@ bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err) {
   tp_settle_params(f);
   tp_session_free(f, f->session);
   f->session = s;
+  tp_free(f->called);
+  f->called = NULL;
   return true;
 }
 
@@ -451,6 +484,8 @@ bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err) {
   finish x = { .q = q, .run = run };
   bool ok = tp_guarded(f, finish_it, &x, err);
   if (!ok) take_outputs(&x);
+  if (q->exec && (!ok || tp_exec_cancelled(q->exec)))
+    tp_newest_params(f, q->exec, true, run->outputs);
   finish_free(f, &x);
   return ok;
 }
@@ -472,7 +507,8 @@ bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err) {
   if (!tp_fn_call_may_end(f, run->env, err) || !tp_fn_ticks(f, err)) return false;
   finish x = { .q = tp_calloc(sizeof *x.q), .run = run };
   bool ok = x.q ? tp_guarded(f, run_on, &x, err) : tp_no_memory(err, f->pos);
-  if (!ok && x.q) take_outputs(&x);
+  if (x.q && !ok) take_outputs(&x);
+  if (x.q && (!ok || x.s.cancelled)) tp_newest_params(f, x.q->exec, true, run->outputs);
   finish_free(f, &x);
   tp_session_free(f, x.q);
   return ok;
@@ -508,6 +544,7 @@ bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   bool ok = tp_guarded(f, step_it, s, err);
   f->running = false;
   if (ok && !s->done) return tp_params_stepped(f), true;
+  if (!ok || s->cancelled) tp_newest_params(f, q->exec, true, q->run.outputs);
   tp_keep_params(f, q->run.outputs);
   if (ok) return true;
   tp_step_drop(f, s);

@@ -9,6 +9,17 @@
 
 enum { LEAST_BYTES = 1 << 16, MOST_CHUNK = 1 << 20, TRIES = 64 };
 
+/* What is held besides counts against the limit. */
+static int64_t limit_of(const tp_exec *x) {
+  int64_t limit = x->plan->limit;
+  return limit == TP_SPILL_ALL || !limit ? limit : TP_MAX(limit - x->mem->held, 1);
+}
+
+void tp_exec_hold(tp_exec *x, int64_t bytes) {
+  if (x->plan->limit && bytes != x->mem->held) x->bound_once = false;
+  x->mem->held = bytes;
+}
+
 static int64_t grains(const tp_exec *x, int64_t bytes) {
   return (bytes + x->mem->grain - 1) / x->mem->grain * x->mem->grain;
 }
@@ -224,10 +235,10 @@ static void take_back(choice *c) {
   for (int b = c->x->plan->bufs.n - 1; b >= 0 && tries < TRIES; b--) {
     if (!c->p.out[b]) continue;
     spill_move(c, b, false);
-    int64_t total = greatest(c->live, c->x->plan->npos) + c->maxload > c->x->plan->limit
+    int64_t total = greatest(c->live, c->x->plan->npos) + c->maxload > limit_of(c->x)
         ? INT64_MAX
         : (tries++, color(c));
-    if (total < 0 || total > c->x->plan->limit) spill_move(c, b, true);
+    if (total < 0 || total > limit_of(c->x)) spill_move(c, b, true);
   }
 }
 
@@ -236,7 +247,7 @@ static int64_t go_out(choice *c, int64_t total) {
   const tp_plan *p = c->x->plan;
   bool *kept = TP_NEWN(&c->a, bool, p->bufs.n);
   int64_t least = total;
-  for (int b; total > p->limit && (b = best(c)) >= 0;) {
+  for (int b; total > limit_of(c->x) && (b = best(c)) >= 0;) {
     spill_move(c, b, true);
     if (greatest(c->live, p->npos) + c->maxload >= least) continue;
     total = color(c);
@@ -246,7 +257,7 @@ static int64_t go_out(choice *c, int64_t total) {
   }
   for (int b = 0; b < p->bufs.n; b++)
     if (c->p.out[b] && !kept[b]) spill_move(c, b, false);
-  if (least <= p->limit) take_back(c);
+  if (least <= limit_of(c->x)) take_back(c);
   return color(c);
 }
 
@@ -257,7 +268,7 @@ static int64_t all_out(choice *c) {
 }
 
 static int64_t spill_choose(choice *c, const tp_exec *x, const int64_t *env) {
-  int64_t total = begin(c, x, env), limit = x->plan->limit;
+  int64_t total = begin(c, x, env), limit = limit_of(x);
   if (limit && total > limit) c->alone = true, total = color(c);
   if (total >= 0 && limit && (limit == TP_SPILL_ALL || total > limit))
     total = spill_look(c) ? limit == TP_SPILL_ALL ? all_out(c) : go_out(c, total) : -1;
@@ -347,22 +358,26 @@ static int64_t planned(void *ud, int64_t *env) { return tp_exec_memory(ud, env);
 
 static bool refuse(tp_exec *x, choice *c) {
   const tp_plan *p = x->plan;
-  tp_piece *v = TP_NEWN(&c->a, tp_piece, p->bufs.n + 1);
+  tp_piece *v = TP_NEWN(&c->a, tp_piece, p->bufs.n + 2);
+  int n = pieces(c, v);
+  if (x->mem->held) v[n++] = (tp_piece){ "loaded parameters", NULL, { 0 }, x->mem->held };
   tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 },
-      "memory: these bounds need %lld bytes%s, more than memory = %lld", (long long)c->p.total,
+      "memory: these bounds need %lld bytes%s, more than memory = %lld",
+      (long long)(c->p.total + x->mem->held),
       c->p.total > c->p.arena ? ", whatever a file can hold left out" : "", (long long)p->limit);
-  tp_tell_pieces(x->err, v, pieces(c, v));
+  tp_tell_pieces(x->err, v, n);
   tp_tell_bounds(x->err, &(tp_demand){ p->ix, planned, x },
-      tp_dup(&c->a, c->env, sizeof *c->env * (size_t)x->nsym), p->limit);
+      tp_dup(&c->a, c->env, sizeof *c->env * (size_t)x->nsym), limit_of(x));
   return false;
 }
 
 /* ---- more than there is ---- */
 
-static int64_t outputs(const tp_plan *p, const tp_run *run, tp_piece *v, int *n) {
+static int64_t outputs(const tp_exec *x, const tp_run *run, tp_piece *v, int *n) {
   int64_t sum = 0;
-  for (int i = 0; i < p->products.n; i++)
-    sum = tp_sum_bytes(sum, tp_product_piece(&p->products.v[i], run, i, v, n));
+  for (int i = 0; i < x->plan->products.n; i++)
+    if (!tp_exec_lent(x, run, i))
+      sum = tp_sum_bytes(sum, tp_product_piece(&x->plan->products.v[i], run, i, v, n));
   return sum;
 }
 
@@ -378,7 +393,7 @@ static int64_t all_of_call(void *ud, int64_t *env) {
   const tp_exec *x = ud;
   tp_run run = *x->run;
   run.env = env;
-  int64_t sum = outputs(x->plan, &run, NULL, NULL);
+  int64_t sum = outputs(x, &run, NULL, NULL);
   int64_t *few = tp_alloc(sizeof *few * (size_t)x->nsym);
   if (!few) return -1;
   memcpy(few, env, sizeof *few * (size_t)x->nsym);
@@ -394,7 +409,7 @@ static bool uncountable(tp_exec *x, choice *c) {
   tp_piece *v = TP_NEWN(&c->a, tp_piece, p->bufs.n + p->products.n);
   tp_allowance a = tp_run_allowance(x->run, 0);
   int n = 0;
-  outputs(p, x->run, v, &n);
+  outputs(x, x->run, v, &n);
   for (int b = 0; b < p->bufs.n; b++) {
     const tp_pbuf *q = p->bufs.v[b];
     if (q->kind == TP_BUF_TEMP)
@@ -415,7 +430,7 @@ static bool judge(void *ud, choice *c) {
   tp_exec *x = j->x;
   tp_piece *v = TP_NEWN(&c->a, tp_piece, x->plan->bufs.n + x->plan->products.n + 1);
   int n = 0;
-  int64_t need = tp_sum_bytes(outputs(x->plan, x->run, v, &n), c->p.total);
+  int64_t need = tp_sum_bytes(outputs(x, x->run, v, &n), c->p.total);
   if (need <= j->a->bytes) return true;
   if (!c->live && !spill_look(c)) return uncountable(x, c);
   n += pieces(c, v + n);
@@ -431,7 +446,7 @@ static bool few_steps(tp_exec *x, choice *c, const tp_allowance *a) {
 
 static bool there_is(tp_exec *x, choice *c) {
   tp_allowance a;
-  int64_t need = tp_sum_bytes(outputs(x->plan, x->run, NULL, NULL), c->p.total);
+  int64_t need = tp_sum_bytes(outputs(x, x->run, NULL, NULL), c->p.total);
   if (tp_run_may(x->run, need, x->mem->total + x->mem->mapsize, &a)) return true;
   return x->plan->ends.n ? few_steps(x, c, &a) : judge(&(judged){ x, &a }, c);
 }
@@ -442,7 +457,7 @@ static bool spill_settle(void *ud, choice *c) {
   tp_exec *x = ud;
   int64_t arena = c->p.arena;
   if (c->p.total < 0) return uncountable(x, c);
-  if (x->plan->limit && c->p.total > x->plan->limit) return refuse(x, c);
+  if (x->plan->limit && c->p.total > limit_of(x)) return refuse(x, c);
   if (!there_is(x, c)) return false;
   memcpy(x->mem->offset, c->p.at, sizeof *x->mem->offset * (size_t)x->plan->bufs.n);
   for (int b = 0; b < x->plan->bufs.n; b++)

@@ -29,7 +29,7 @@ static bool compile(tp_exec *x) {
   for (int i = 0; i < nbuf; i++) x->written[i] = -1;
   tp_spill_new(x);
   if (!x->target->open(x) || !tp_flow_new(x)) return false;
-  tp_newest_new(x);
+  tp_first_new(x);
   return x->target->ready(x);
 }
 
@@ -136,6 +136,7 @@ static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
 bool tp_exec_room(tp_exec *x, tp_run *run, tp_error *err) {
   x->run = run;
   x->err = err;
+  x->placed = false;
   x->env = x->flow->front.env;
   return !bounds_changed(x, run->env) || bind(x);
 }
@@ -148,26 +149,21 @@ bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {
   x->flow->late = tp_setting("TEMPO_LATE") ? atoi(tp_setting("TEMPO_LATE")) : 0;
   if (!tp_poison_begin(x)) return false;
   x->cancelled = false;
-  tp_newest_forget(x);
+  x->placed = true;
+  x->ended = x->torn = -1;
+  memset(x->begun, 0, sizeof *x->begun * (size_t)x->plan->bufs.n);
   tp_flow_begin(x);
   return true;
 }
 
-/* Copies of parameters that were put off are made, so that the run's outputs hold the newest. */
-static void ended_early(tp_exec *x) {
-  tp_error none = { 0 }, *err = x->err;
-  tp_exec_newest(x, &none);
-  x->err = err;
-  tp_spill_rest(x);
-}
-
 tp_stand tp_exec_go(tp_exec *x, const tp_goal *g, tp_error *err) {
   x->err = err;
+  x->looked = 0;
   tp_native_begin(x);
   tp_stand s = tp_flow_run(x, g);
   tp_native_end(x);
   tp_workers_rest(x);
-  if (s == TP_AT_ERROR) ended_early(x);
+  if (s == TP_AT_ERROR) tp_spill_rest(x);
   return s == TP_AT_ERROR && x->cancelled ? TP_AT_END : s;
 }
 
@@ -179,7 +175,7 @@ void tp_exec_pass(tp_exec *x) {
 bool tp_exec_rest(tp_exec *x, double until, tp_error *err) {
   x->err = err;
   bool ok = tp_flow_catch_up(x, until);
-  if (!ok) ended_early(x);
+  if (!ok) tp_spill_rest(x);
   return ok || x->cancelled;
 }
 

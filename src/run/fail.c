@@ -19,6 +19,7 @@ static const char *where(
 static bool fail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis,
     tp_code code, const char *text) {
   char name[256], point[256] = "";
+  x->ended = x->torn = r->pos;
   if (x->running && (lead || r->npoint == 0)) where(x, r, lead, axis, point, sizeof point);
   return tp_fail(x->err, code, r->rg->pos, "%s: %s%s: %s", tp_code_word(code),
       tp_who_label(&r->rg->who, tp_region_op(r->rg), name, sizeof name), point, text);

@@ -190,7 +190,8 @@ bool tp_exec_get(tp_exec *x, tp_reader *r, const int64_t *was) {
   x->flow->backrow = INT64_MIN;
   bool ok = !r->bad && tp_flow_possible(x, front) && tp_flow_possible(x, back) &&
       !tp_flow_before(x, front, back) && !(x->flow->split && tp_flow_side(x, front));
-  tp_newest_forget(x); /* as the outputs that were read say */
+  if (ok)
+    tp_first_passed(x, front->pc < x->flow->ninst ? x->flow->inst[front->pc].pos : x->plan->npos);
   if (!(r->bad = !ok)) take_buffers(x, r);
   if (was && !r->bad)
     r->bad = !goes_on(x, front, was) || (x->flow->split && !goes_on(x, back, was));

@@ -4,7 +4,7 @@
 #include "run/target.h"
 #include "base/pool.h"
 #define TP_FN static inline
-#include "kern/prelude/native.h"
+#include "kernels/prelude/native.h"
 
 /* Ends by data: whether a row is there (tp_rows), and the greatest end of those which are. */
 typedef struct {
@@ -114,7 +114,9 @@ typedef struct tp_store {
   /* bytes that are mapped and counted together; pages can be mapped ahead */
   int64_t page, grain;
   bool populates;
-  bool alone;     /* there is no room for threads to work in */
+  bool alone; /* there is no room for threads to work in */
+  /* bytes outside of it that count against the limit (tp_exec_hold) */
+  int64_t held;
   int64_t beside; /* bytes of it that are mapped at a time, at most */
   /* where poisoned: its grains, and how many of them, are mapped */
   unsigned char *touched;
@@ -175,9 +177,11 @@ bool tp_team_judge(tp_workers *all);
 /* watch.c */
 void tp_watch_new(tp_exec *x, tp_dreg *r); /* takes the place of r->run */
 void tp_watch_free(tp_dreg *r);
-/* newest.c */
-void tp_newest_new(tp_exec *x);
-void tp_newest_forget(tp_exec *x);
+/* first.c */
+void tp_first_new(tp_exec *x);
+bool tp_first_runs(tp_exec *x, const tp_dreg *r); /* of a region that has `first` */
+/* a run goes on there: what lies before has run */
+void tp_first_passed(tp_exec *x, int pos);
 /* region.c */
 /* with the variables' values in x->env, whoever has cancelled the run */
 bool tp_dreg_here(tp_exec *x, tp_dreg *r);
@@ -190,8 +194,6 @@ bool tp_dreg_run(tp_exec *x, tp_dreg *r);
 double tp_clock_begin(tp_exec *x, tp_clock *c);
 void tp_clock_end(tp_exec *x, tp_clock *c, double from);
 double tp_clock_seconds(const tp_clock *c); /* of all executions */
-/* of the first leaf of it that has one */
-tp_pos tp_pnode_line(const tp_pnode *x);
 /* of the tensor that it makes; NULL: none */
 const char *tp_profile_name(const tp_exec *x, const tp_region *r);
 void tp_profile_work(tp_buf *b, const tp_region *r); /* what it does, in few words */

@@ -1,41 +1,47 @@
 /* profile.c: how often each region and each compiled part ran and how long that took. It is always
  * on, so it may cost next to nothing: the first executions are timed, then about one in 64, at
  * irregular distances (a loop whose last iteration is the dear one shall not hide), and these stand
- * for the others. What a thread waits for a processor is not its time: asking the system how long
- * it ran is dear, so that is done for executions of some length, and now and then. */
+ * for the others. What a thread waits for a processor is not its time: an execution of some length
+ * takes no longer than the thread has run since it was last asked how long, shortly before. Asking
+ * is dear, so it is done at such executions, and now and then. Both clocks may say too much, and
+ * neither too little: no rate is larger than the true one. */
 #include "run/priv.h"
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
 enum { FIRST = 16 };
 #define LONG_ENOUGH 2e-5 /* seconds: an execution in which it may have waited */
 #define LOOK_EACH   1e-3
+#define SHORTEST    1e-7 /* seconds: clocks tell that from none */
 
-/* Seconds that this thread has not run. */
-static double waited(void) {
-  struct timespec t;
-  double now = tp_now();
-  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t)) return 0;
-  return now - ((double)t.tv_sec + (double)t.tv_nsec / 1e9);
+/* Seconds that this thread has run. Infinite: its clock does not tell one moment from the next. */
+static double ran(void) {
+  struct timespec t, u;
+  bool known =
+      !clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) && !clock_gettime(CLOCK_THREAD_CPUTIME_ID, &u);
+  if (!known || (t.tv_sec == u.tv_sec && t.tv_nsec == u.tv_nsec)) return INFINITY;
+  return (double)u.tv_sec + (double)u.tv_nsec / 1e9;
 }
 
-static void see_waits(tp_exec *x) {
-  x->away = waited();
+static void see_run(tp_exec *x) {
+  x->ran = ran();
   x->looked = tp_now();
 }
 
 double tp_clock_begin(tp_exec *x, tp_clock *c) {
   c->next += c->calls <= FIRST ? 1 : 33 + (int64_t)((uint32_t)c->calls * 2654435761u >> 26);
-  if (tp_now() - x->looked > LOOK_EACH) see_waits(x);
-  c->away = x->away;
+  if (tp_now() - x->looked > LOOK_EACH) see_run(x);
+  c->ran = x->ran;
   return tp_now();
 }
 
 void tp_clock_end(tp_exec *x, tp_clock *c, double from) {
   double took = tp_now() - from;
   if (took > LONG_ENOUGH) {
-    see_waits(x);
-    took -= TP_MIN(TP_MAX(x->away - c->away, 0), took);
+    see_run(x);
+    double most = x->ran - c->ran; /* NaN and infinity: not known */
+    if (most < took) took = most;
   }
   if (c->calls <= FIRST) c->first += took;
   else c->later += took, c->nlater++, c->most = TP_MAX(c->most, took);
@@ -54,13 +60,16 @@ bool tp_dreg_run(tp_exec *x, tp_dreg *r) {
 
 /* ---- the table ---- */
 
+static double seconds_with(const tp_clock *c, bool trims) {
+  double each = c->nlater ? (c->later - (trims ? c->most : 0)) / (double)(c->nlater - trims) : 0;
+  return c->first + each * (double)TP_MAX(c->calls - FIRST, 0);
+}
+
 /* Of a few, the longest is left out: a host that takes the processor away is not seen from inside.
  */
 double tp_clock_seconds(const tp_clock *c) {
   enum { TRIMMED = 4 };
-  bool trims = c->nlater >= TRIMMED;
-  double each = c->nlater ? (c->later - (trims ? c->most : 0)) / (double)(c->nlater - trims) : 0;
-  return c->first + each * (double)TP_MAX(c->calls - FIRST, 0);
+  return seconds_with(c, c->nlater >= TRIMMED);
 }
 
 /* A region, a loop that has a clock, or what a part does beside these. */
@@ -80,12 +89,6 @@ static int dearest_first(const void *a, const void *b) {
                            : 0;
 }
 
-tp_pos tp_pnode_line(const tp_pnode *x) {
-  tp_pos pos = x->kind == TP_P_REGION ? x->rg->pos : (tp_pos){ 0 };
-  for (int i = 0; i < x->n && !pos.file; i++) pos = tp_pnode_line(x->kid[i]);
-  return pos;
-}
-
 const char *tp_profile_name(const tp_exec *x, const tp_region *r) {
   return !r->who.name && r->nout && r->out[0].buf >= 0 ? x->plan->bufs.v[r->out[0].buf]->name
                                                        : r->who.name;
@@ -103,9 +106,11 @@ void tp_profile_work(tp_buf *b, const tp_region *r) {
   if (r->acc) tp_puts(b, ", summed up");
 }
 
-/* Of one execution on the average; nothing where nobody counts it. */
-static void put_rate(tp_buf *b, double each, double s, double calls) {
-  if (each > 0 && s > 0) tp_putf(b, " %8.1f", each * calls / s * 1e-9);
+/* Of one execution on the average: with the longest, which may be that with most work. Nothing
+ * where nothing is counted, or what was timed is too short to be told from no time. */
+static void put_rate(tp_buf *b, double each, const tp_clock *c) {
+  bool known = each > 0 && c->first + c->later >= SHORTEST;
+  if (known) tp_putf(b, " %8.1f", each * (double)c->calls / seconds_with(c, false) * 1e-9);
   else tp_puts(b, "        -");
 }
 
@@ -136,8 +141,8 @@ static void put_row(
   double n = (double)w->clock.calls;
   tp_putf(b, "%10.3f %6.1f%% %10lld %10.2f", w->s * 1e3, total > 0 ? 100 * w->s / total : 0,
       (long long)w->clock.calls, w->s * 1e6 / n);
-  put_rate(b, c ? c->bytes / (double)c->runs : 0, w->s, n);
-  put_rate(b, c ? c->flops / (double)c->runs : 0, w->s, n);
+  put_rate(b, c ? c->bytes / (double)c->runs : 0, &w->clock);
+  put_rate(b, c ? c->flops / (double)c->runs : 0, &w->clock);
   tp_puts(b, "  ");
   if (w->loop) {
     put_loop_name(b, w->loop->node);

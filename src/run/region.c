@@ -74,6 +74,7 @@ static bool unwrap(tp_exec *x, tp_dreg *r, tp_dnd *d) {
  * or round an enclosing loop, writes; parameters keep what was made. */
 bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r) {
   x->cancelled = true;
+  x->ended = r->pos;
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *b = x->plan->bufs.v[i];
     if (b->kind == TP_BUF_OUTPUT && !x->plan->products.v[b->slot].hidden && x->written[i] >= r->pos)
@@ -89,6 +90,7 @@ static bool bind_again(tp_exec *x, tp_dreg *r) {
 }
 
 bool tp_dreg_here(tp_exec *x, tp_dreg *r) {
+  if (r->first && !tp_first_runs(x, r)) return true;
   bool again = r->dynamic || r->wrapped;
   x->running = true;
   x->work = x->workend = x->mem->arena;

@@ -39,8 +39,8 @@ void tp_exec_pass(tp_exec *x);
 bool tp_exec_split(tp_exec *x, bool split, tp_error *err);
 /* what was left, oldest first; until 0: all of it */
 bool tp_exec_rest(tp_exec *x, double until, tp_error *err);
-/* Compiled parts of its plan, in the order of tp_plan_parts (kern/prelude/native.h): they run from
- * now on wherever a run goes through a whole part. NULL: none. */
+/* Compiled parts of its plan, in the order of tp_plan_parts (kernels/prelude/native.h): they run
+ * from now on wherever a run goes through a whole part. NULL: none. */
 struct tp_host;
 typedef int tp_native(const struct tp_host *h);
 void tp_exec_native(tp_exec *x, tp_native *const *fn);
@@ -49,9 +49,16 @@ void tp_exec_native(tp_exec *x, tp_native *const *fn);
  * False: there is none yet; true: *fn is what tp_exec_native is given, and it is asked no more. */
 typedef bool tp_codeask(void *ud, double ran, tp_native *const **fn);
 void tp_exec_ask(tp_exec *x, tp_codeask *ask, void *ud);
-/* Brings the outputs that are last values of parameters up to date, as far as copies were put off.
- */
-bool tp_exec_newest(tp_exec *x, tp_error *err);
+/* Between ticks, or after a run that ended early: output i, a parameter's last value, becomes the
+ * newest where that lies in a buffer. False: it may hold less than a whole value, unless the plan
+ * copies each one there (tp_poly.keeps). */
+bool tp_exec_newest(tp_exec *x, int i);
+/* After tp_exec_room, before the outputs are made: the array that may stand for output i, as the
+ * run's own would have the same elements: what was loaded for a parameter that does not evolve, or
+ * the constant that it begins with; NULL. */
+tp_array *tp_exec_lent(const tp_exec *x, const tp_run *run, int i);
+/* so many count against its limit of memory besides */
+void tp_exec_hold(tp_exec *x, int64_t bytes);
 /* Where it stands and the buffers that are alive there. get: after a begin with the same bounds
  * (was NULL), or where that of the first tick dim was less; false: what is there does not fit this
  * plan and these bounds (r->bad). */

@@ -71,10 +71,11 @@ typedef struct tp_dnd {
 /* ---- regions ---- */
 /* next: the execution that is timed next. first, later: seconds of the first executions and of the
  * nlater timed ones after them, without what the thread waited for a processor; most: the longest
- * of these. away: what it had waited when the execution began that is timed. */
+ * of these. ran: how long the thread had run when that was last asked before the execution that is
+ * timed. */
 typedef struct tp_clock {
   int64_t calls, next, nlater;
-  double first, later, most, away;
+  double first, later, most, ran;
 } tp_clock;
 typedef struct tp_dreg tp_dreg;
 typedef struct tp_watch tp_watch;
@@ -90,8 +91,9 @@ struct tp_dreg {
   int pos;
   tp_clock *clock;
   struct tp_watch *watch; /* of a region that is checked */
-  struct tp_later *later; /* of one that writes what another may put off */
-  void *k;                /* what its functions keep: tp_ew, tp_dcall, ... */
+  /* of a PINIT, and of a leaf that makes what it takes: 1 + the parameter; else 0 */
+  int first;
+  void *k; /* what its functions keep: tp_ew, tp_dcall, ... */
 };
 
 /* ---- the table ---- */
@@ -137,15 +139,23 @@ struct tp_exec {
   char *room;
   /* what runs beside this thread (team.c); NULL: nothing */
   struct tp_workers *workers;
-  /* by buffer: the copy into it that was put off; NULL: there are none such (newest.c) */
-  tp_dreg **due;
-  /* running: loop variables have their values; asking: what was put off is made */
-  bool poison, running, cancelled, asking;
+  /* by buffer: a first value of a parameter was put there (first.c) */
+  bool *begun;
+  /* by output: the PINIT whose array it may be; its buffer; the one that holds its newest value.
+   * NULL, -1: none */
+  tp_dreg **lender;
+  int *last, *holder;
+  /* running: loop variables have their values; placed: buffers lie where the latest run put them */
+  bool poison, running, cancelled, placed;
+  /* the position at which it ended early, and the last one from there on that may be half done; -1
+   */
+  int ended, torn;
   /* code with clocks: when what runs began, if anybody asks; it is timed */
   double entered;
   bool timed;
-  /* seconds that this thread has not run, and when that was asked (run/profile.c) */
-  double away, looked;
+  /* seconds that this thread has run, and when that was asked (run/profile.c); 0: another thread
+   * may have */
+  double ran, looked;
   /* where buffers lie; where it stands (run/priv.h) */
   struct tp_store *mem;
   struct tp_flow *flow;

@@ -24,7 +24,6 @@ static bool make_worker(tp_workers *all, int who) {
   w->x.reg = TP_NEWN(&w->x.a, tp_dreg *, x->nreg);
   w->x.regat = TP_NEWN(&w->x.a, tp_dreg *, x->plan->npos);
   w->x.written = TP_NEWN(&w->x.a, int, x->plan->bufs.n);
-  w->x.due = NULL;
   w->x.running = true;
   if (who) w->x.env = TP_NEWN(&w->x.a, int64_t, x->nsym);
   if (!x->target->open(&w->x)) return false;
@@ -112,7 +111,7 @@ static bool bind_worker(tp_worker *w) {
   for (int i = 0; i < w->x.nreg; i++) {
     tp_dreg *r = w->x.reg[i];
     if (!tp_dreg_bind(&w->x, r)) return false;
-    w->all->alone[r->pos] |= x->regat[r->pos]->later || !x->target->alike(x, x->regat[r->pos], r);
+    w->all->alone[r->pos] |= !x->target->alike(x, x->regat[r->pos], r);
   }
   return true;
 }
@@ -244,13 +243,15 @@ static void work(void *ud, int who) {
 }
 
 /* The error that one thread alone would have met first; of one leaf, in the first share. */
-static bool ended(tp_workers *all) {
+static bool ended(tp_workers *all, const tp_team *team) {
   const tp_worker *first = NULL;
   all->x->cancelled |= all->w[0].x.cancelled;
   for (int i = 0; i < all->n && !all->x->cancelled; i++)
     if (all->w[i].err.code && (!first || tp_flow_before(all->x, &all->w[i].at, &first->at)))
       first = &all->w[i];
   if (first) *all->x->err = first->err;
+  all->x->ended = team->v[0].node->pos;
+  all->x->torn = team->v[team->n - 1].node->lastpos;
   return false;
 }
 
@@ -258,7 +259,7 @@ static bool run_job(tp_workers *all, team_job *j, bool *ok) {
   for (int i = 0; i < all->n; i++) all->w[i].err.code = TP_OK;
   all->over = false;
   if (!tp_crew_run(all->crew, work, j, all->gather[j->id])) return false;
-  *ok = !*tp_crew_stopped(all->crew) || ended(all);
+  *ok = !*tp_crew_stopped(all->crew) || ended(all, &all->teams->team[j->id]);
   return true;
 }
 

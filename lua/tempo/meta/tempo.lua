@@ -1937,12 +1937,12 @@ function Function:load(path) end
 --- From a callback: ends the run. It gives the outputs that are complete and `cancelled = true`.
 function Function:cancel() end
 
---- The newest parameters there are, copies, by path: between ticks, after a run, a cancel or an error in a callback (Ctrl-C), or as loaded. A run that ended early leaves of each the newest value that was computed whole.
+--- The newest parameters there are, by path: between ticks, after a run, a cancel, an error or Ctrl-C, or as loaded. Copies, but for constants that were loaded, which are the loaded arrays themselves. A run that ended early leaves of each the newest value that was computed whole.
 ---@param options? { of?: any } of: a module, a parameter, or a list of them: these alone
 ---@return table<string, tempo.Array>
 function Function:params(options) end
 
---- First values for runs to come: copies, where they evolve; an array for a constant is borrowed, and runs see what the script writes into it later. A net goes from the program that trained it into another by `g:load_params(f:params{ of = net })`. A run with them starts again at the first point: random numbers, which are keyed by seed and point, are those of the run before, and what is written in the index of `along` (a schedule of lr) begins anew. To go on, give it another `seed =`, or go on from the whole state (`f:save`, `f:load`, `f:state`), which has the point, the draws to come and everything kept, with a larger bound if need be: `examples/going_on.lua` does both.
+--- First values for runs to come. Arrays are borrowed: runs see what the script writes into them later. A net goes from the program that trained it into another by `g:load_params(f:params{ of = net })`. A run with them starts again at the first point: random numbers, which are keyed by seed and point, are those of the run before, and what is written in the index of `along` (a schedule of lr) begins anew. To go on, give it another `seed =`, or go on from the whole state (`f:save`, `f:load`, `f:state`), which has the point, the draws to come and everything kept, with a larger bound if need be: `examples/going_on.lua` does both.
 ---@param params table<string, tempo.Data> by path, as `f:params()` gives them; any of them
 ---@param options? { strict?: boolean } strict = false leaves out paths that the function lacks (true)
 ---@return tempo.Function|string[] # itself; with strict = false the paths that were missing

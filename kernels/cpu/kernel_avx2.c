@@ -6,7 +6,7 @@
 #define ISA    "avx2"
 #define VBYTES 32
 #define FMA    1
-#include "cpu/kernel.h"
+#include "kernels/cpu/kernel.h"
 #else
 typedef int tp_no_x86;
 #endif

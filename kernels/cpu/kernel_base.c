@@ -1,5 +1,5 @@
 /* Inner loops for any processor, and the choice among the tables. */
-#include "cpu/kernels.h"
+#include "kernels/cpu/kernels.h"
 #include <stdatomic.h>
 #include <stdlib.h>
 #define TABLE  tp_kernels_base
@@ -10,7 +10,7 @@
 #else
 #define FMA 0
 #endif
-#include "cpu/kernel.h"
+#include "kernels/cpu/kernel.h"
 
 typedef enum { BASE, AVX2, AVX512 } isa_level;
 static isa_level isa_of(void) {

@@ -6,7 +6,7 @@
 #define ISA    "avx512, plain"
 #define VBYTES 64
 #define FMA    0
-#include "cpu/kernel.h"
+#include "kernels/cpu/kernel.h"
 #else
 typedef int tp_no_x86;
 #endif

@@ -4,7 +4,7 @@
 #define ISA    "plain"
 #define VBYTES 16
 #define FMA    0
-#include "cpu/kernel.h"
+#include "kernels/cpu/kernel.h"
 #else
 typedef int tp_no_fma;
 #endif

@@ -1,7 +1,7 @@
-/* Matrix products of any strides; prelude/fold.h says how terms are added up. B is taken in panels
- * of up to NR columns (packed unless its rows are contiguous and few), MR rows of a panel of C are
- * held in registers, MM_TALL where that is one vector wide or two of four. Where there are many
- * panels, A is packed as well, and what of B and C comes next is fetched meanwhile. */
+/* Matrix products of any strides; kernels/prelude/fold.h says how terms are added up. B is taken in
+ * panels of up to NR columns (packed unless its rows are contiguous and few), MR rows of a panel of
+ * C are held in registers, MM_TALL where that is one vector wide or two of four. Where there are
+ * many panels, A is packed as well, and what of B and C comes next is fetched meanwhile. */
 #ifndef VBYTES
 #define VBYTES 16
 #endif
