@@ -310,8 +310,8 @@ TP_API void tempo_bytes_free(TEMPO_TAKE void *bytes); /* NULL is fine */
 TP_API int tempo_save(tempo_function *f, const char *path, tempo_error *err);
 TP_API int tempo_load(tempo_function *f, const char *path, tempo_error *err);
 /* What is left of a state's run, at once: as tempo_run, with the inputs that have the tick dims;
- * others that are not given are the state's. A bound may be larger where nothing that is computed
- * mentions it. A run of f that was started stays where it is. */
+ * others that are not given are the state's. The bound of the first tick dim may be larger where
+ * it could have no end. A run of f that was started stays where it is. */
 TP_API int tempo_resume(tempo_function *f, TEMPO_KEEP const void *state, size_t size, int ninput,
     const char *const *input_name, tempo_array *const *input, int nbound,
     const char *const *bound_name, const int64_t *bound, TEMPO_GIVE tempo_array **outputs,

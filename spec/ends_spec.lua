@@ -518,24 +518,15 @@ describe("steps of what ends by data", function()
     for _, n in ipairs { 1, 3, 4 } do
       longer(training(false, true), inputs, { I = n, T = 6 }, { I = 5, T = 6 }, rows(5, 6))
       longer(training(true, true), inputs, { I = n, T = 6 }, { I = 5, T = 6 }, in_order(6))
-      longer(training(true, true), inputs, { I = n, T = 6 }, { I = 5, T = 7 }, in_order(6), function() return "mentions it" end)
+      longer(training(true, true), inputs, { I = n, T = 6 }, { I = 5, T = 7 }, in_order(6), function() return "only the bound of the first tick dim" end)
     end
   end)
 
-  it("go on with longer episodes, as long as none has ended by the bound", function()
-    local function inputs(b) return { x = tempo.array(rows(b.I, b.T), "f64") } end
-    local function over(k) return function(n) return n >= k and "a row has ended there, which would go on" or nil end end
-    longer(training(false), inputs, { I = 3, T = 5 }, { I = 5, T = 6 }, rows(5, 5), over(2))       -- row 1 ends at the bound's last point
-    longer(training(true), inputs, { I = 3, T = 5 }, { I = 5, T = 6 }, in_order(5), over(8))
-    longer(training(true), inputs, { I = 5, T = 4 }, { I = 5, T = 6 }, in_order(4), over(7))
-    longer(training(false), inputs, { I = 2, T = 1 }, { I = 5, T = 6 }, rows(5, 1), over(1))
-  end)
-
-  it("go on with rows of which some have ended, what is kept grown", function()
+  it("go on with rows of which some have ended", function()
     local K = { 3, 9, 5 }
     local function y(r, c) return (r + 1) * (c + 1) * 7 % 5 end
     local kinds = {
-      function(P, t, _, _, x, h) P:stop(t, h:gt(10)) return { h = h, all = x[{ t = 0 .. t + 1 }]:cumsum(0):sum(0) } end,
+      function(P, t, _, _, x, h) P:stop(t, h:gt(10)) return { h = h } end,
       function(P, t, _, _, x, h, k) P:stop(t, t:value():ge(k)) return { h = h, last = x[{ t = tempo.max(0, t - 3) .. t + 1 }]:sum(0) } end,
       function(P, t, _, _, x, h, k)
         P:stop(t, t:value():ge(k[0]))
@@ -570,18 +561,27 @@ describe("steps of what ends by data", function()
     end
   end)
 
-  it("say of a larger bound that ticks have been there", function()
+  it("are refused with a larger bound of another dim, or of one that is kept whole", function()
     each(function(tier)
       local P = tempo.program()
-      local t = P:dim "t"
+      local t, T = P:dim "t"
       local j = P:dim "j"
-      local f = P:compile { outputs = { y = (t * 10 + j):value() }, tick = t, tier = tier }
-      f:start({}, { T = 4, J = 2 })
-      assert.same({ { 0, 1, 2 }, { 10, 11, 12 }, { 20, 21, 22 }, { 30, 31, 32 } }, f({}, { T = 4, J = 3 }, { state = f:state() }).y:totable())
-      f:step {}
-      local ok, why = pcall(f, {}, { T = 4, J = 3 }, { state = f:state() })
-      assert.is_false(ok)
-      assert.truthy(tostring(why):find("bound: 'J' was 2 in the state and cannot become 3: ticks are over that went that far", 1, true))
+      local y = (t * 10 + j):value():to "f32"
+      local f = P:compile { outputs = { y = y, z = y[{ t = 0 .. t + 1 }]:softmax(0):max(0) }, tick = t, tier = tier }
+      local g = P:compile { outputs = { y = y, z = y[{ t = T - 1 }] }, tick = t, tier = tier }
+      local function refused(h, bounds, why)
+        local ok, e = pcall(h, {}, bounds, { state = h:state() })
+        assert.is_false(ok)
+        assert.truthy(tostring(e):find(why, 1, true), tostring(e))
+      end
+      for k = 0, 1 do
+        f:start({}, { T = 4, J = 2 })
+        g:start({}, { T = 4, J = 2 })
+        for _ = 1, k do f:step {} g:step {} end
+        refused(f, { T = 4, J = 3 }, "bound: 'J' was 2 in the state and cannot become 3: only the bound of the first tick dim may be larger")
+        if tier ~= "reference" then refused(f, { T = 5, J = 2 }, "bound: 'T' cannot be larger than in the state: ") end
+        refused(g, { T = 5, J = 2 }, "bound: 'T' was 4 in the state and cannot become 5: what is computed here mentions it")
+      end
     end)
   end)
 end)

@@ -1,5 +1,5 @@
 -- Holds a program in steps to the same program in one call: for each set of tick dims that its outputs offer, on both tiers, with budgets, with states
--- that are taken and loaded between steps, also by what is compiled with a limit of memory, and with states that go on with larger bounds.
+-- that are taken and loaded between steps, also by what is compiled with a limit of memory, and with states that go on with a larger bound of the first dim.
 -- ticks.check(case) gives what check.check does.
 local tempo = require "tempo"
 local S = require "spec.support"
@@ -247,13 +247,11 @@ local function corners(case, inputs, bounds)
   return small
 end
 
-local function larger(bounds, r)
-  local grown, more = {}, false
-  for k, n in pairs(bounds) do grown[k] = n end
-  for _, k in ipairs { "I", "J", "K" } do
-    if grown[k] and r(2) == 0 then grown[k], more = grown[k] + 1 + r(3), true end
-  end
-  return more and grown or nil
+local function larger(bounds, dim, r)
+  local grown, k = {}, dim:upper()
+  for name, n in pairs(bounds) do grown[name] = n end
+  if grown[k] then grown[k] = grown[k] + 1 + r(3) end
+  return grown[k] and grown
 end
 
 -- Twice the same without what adds up all bounds, so that not each of them is mentioned: one for steps, whose parameters are those of the step.
@@ -282,7 +280,7 @@ end
 
 -- Some ticks, then the rest with larger bounds: what a run with these gives, or an error that says why not.
 local function grow(pair, case, set, bounds, r)
-  local grown = larger(bounds, r)
+  local grown = larger(bounds, set.names[1], r)
   if not pair or not grown then return end
   local f, g = pair[1], pair[2]
   local inputs = check.inputs(case, grown)
@@ -298,7 +296,8 @@ local function grow(pair, case, set, bounds, r)
   local ok, out = pcall(f, inputs, grown, { state = g:state() })
   local why = ("then with %s"):format(text_of(grown))
   if not ok then
-    local refused = tostring(out):match "cannot become [^:]*: ([^\n]*)" or tostring(out):match "a larger bound than the state's"
+    local refused = tostring(out):match "cannot become [^:]*: ([^\n]*)" or tostring(out):match "cannot be larger than in the state"
+      or tostring(out):match "a larger bound than the state's"
     if fine and not refused then error(("%s: %s"):format(why, tostring(out)), 0) end
     check.count(fine and "larger bounds refused: " .. refused or "larger bounds that do not run")
     return

@@ -513,3 +513,12 @@ bool tp_ew_run(tp_exec *x, tp_dreg *r) {
   point_fixed(e);
   return e->folds ? run_fold(x, r, e) : run_map(x, r, e);
 }
+
+void tp_put_numbers(tp_exec *x, const tp_dreg *r, const tp_dx *e, tp_dtype d, const tp_view *v) {
+  tp_walk w;
+  for (tp_walk_start(&w, r->nlead, v->shape); w.ok; tp_walk_next(&w)) {
+    for (int k = 0; k < r->nlead; k++)
+      x->env[r->rg->leadvar[k]->id] = tp_dx_get(&r->leadlo[k], x->env) + w.at[k];
+    tp_puti(d, v->p, tp_walk_offset(&w, v->stride), tp_dx_get(e, x->env));
+  }
+}

@@ -51,15 +51,6 @@ static void fill_new(tp_exec *x, tp_dreg *r) {
   r->run = run_fill;
 }
 
-void tp_put_numbers(tp_exec *x, const tp_dreg *r, const tp_dx *e, tp_dtype d, const tp_view *v) {
-  tp_walk w;
-  for (tp_walk_start(&w, r->nlead, v->shape); w.ok; tp_walk_next(&w)) {
-    for (int k = 0; k < r->nlead; k++)
-      x->env[r->rg->leadvar[k]->id] = tp_dx_get(&r->leadlo[k], x->env) + w.at[k];
-    tp_puti(d, v->p, tp_walk_offset(&w, v->stride), tp_dx_get(e, x->env));
-  }
-}
-
 /* Numbers that are all there is go to their place without working memory. */
 static bool run_value(tp_exec *x, tp_dreg *r) {
   tp_put_numbers(x, r, r->k, r->out[0].dtype, &r->out[0].v);

@@ -3,7 +3,6 @@
  * run's. */
 #include "plan/plan.h"
 #include "base/env.h"
-#include "kern/made.h"
 
 typedef struct {
   const tp_plan *p;
@@ -304,8 +303,7 @@ static bool looked_at(const look *l) {
           along > r->nlead - r->npoint))
     return bad(l, "a coordinate along an axis that is not there");
   if (!r->check) return true;
-  if (r->kind == TP_RG_OP)
-    return (!r->acc && tp_made_known(r->op)) || bad(l, "an operator that cannot be checked");
+  if (r->kind == TP_RG_OP) return !r->acc || bad(l, "an operator that cannot be checked");
   if (r->acc)
     return r->nin == 1 || (r->nin == 2 && dtype_of(l, &r->in[1]) == TP_BOOL) ||
         bad(l, "a checked sum takes one input, and rows");

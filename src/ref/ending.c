@@ -46,13 +46,6 @@ bool ref_mentions(const tp_node *n, const tp_sym *s) {
 
 /* ---- cells ---- */
 
-/* What env's dims say of dom. */
-static tp_cell *cell_here(ref *r, const tp_node *n) {
-  int64_t at[TP_MAXDIM];
-  for (int k = 0; k < n->ndom; k++) at[k] = r->env[n->dom[k]->id];
-  return ref_cell(r, n, at);
-}
-
 /* Is the row itself there, which may be a point of dims that end? at: of done's domain. */
 static ref_answer row_alive(ref *r, tp_cell *by, const tp_stop *s, const int64_t *at) {
   const tp_node *done = s->done.node;
@@ -103,7 +96,7 @@ static bool end_step(ref *r, tp_cell *c, const ref_ending *e) {
   for (; *t < given; ++*t) {
     ref_point(r, c->node, ref_at(c));
     r->env[e->stop->dim->id] = *t;
-    tp_cell *a = cell_here(r, e->alive);
+    tp_cell *a = ref_cell_here(r, e->alive);
     if (!ref_want(r, a)) return false;
     if (r->waiting) return true;
     if (!a->data[0]) break;
@@ -120,21 +113,17 @@ bool ref_stop_step(ref *r, tp_cell *c) {
   return k % 2 ? end_step(r, c, e) : alive_step(r, c, e);
 }
 
-/* ---- questions ---- the one at work is a cell's step (by), which then waits; without one the
- * machine runs until the answer is there */
+/* ---- questions ---- of a cell's step (by), or from outside: an answer that waits does so for what
+ * it has put on the stack */
 
-static ref_answer ask(ref *r, tp_cell *by, tp_cell *a) {
-  if (a->state != CELL_DONE && by) {
-    if (!ref_want(r, a)) return REF_FAILED;
-    return REF_WAIT;
-  }
-  if (a->state != CELL_DONE && !ref_eval(r, a->node, ref_at(a), &a)) return REF_FAILED;
+static ref_answer ask(ref *r, tp_cell *a) {
+  if (a->state != CELL_DONE) return ref_want(r, a) ? REF_WAIT : REF_FAILED;
   return a->data[0] ? REF_YES : REF_NO;
 }
 
 /* Is the point alive for one of the points of the dims that it lacks? */
 static ref_answer alive_for(
-    ref *r, tp_cell *by, const ref_ending *e, int n, const tp_sym *const *dims, const int64_t *at) {
+    ref *r, const ref_ending *e, int n, const tp_sym *const *dims, const int64_t *at) {
   const tp_node *a = e->alive;
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], p[TP_MAXDIM];
   for (int k = 0; k < a->ndom; k++) {
@@ -143,7 +132,7 @@ static ref_answer alive_for(
       if (dims[d] == a->dom[k]) lo[k] = at[d], hi[k] = at[d] + 1;
   }
   for (bool more = ref_first(a->ndom, lo, hi, p); more; more = ref_next(a->ndom, lo, hi, p)) {
-    ref_answer x = ask(r, by, ref_cell(r, a, p));
+    ref_answer x = ask(r, ref_cell(r, a, p));
     if (x != REF_NO) return x;
   }
   return REF_NO;
@@ -174,43 +163,30 @@ ref_answer ref_alive(
     if (position(n, dims, r->ending[i].stop->dim) < 0 ||
         is_implied(r, by, &r->ending[i], n, dims, at))
       continue;
-    ref_answer x = alive_for(r, by, &r->ending[i], n, dims, at);
+    ref_answer x = alive_for(r, &r->ending[i], n, dims, at);
     if (x == REF_NO && which) *which = i;
     if (x != REF_YES) return x;
   }
   return REF_YES;
 }
 
-/* Nothing from dim p of the point on is alive: the row has ended. */
-static ref_answer row_ended(
-    ref *r, tp_cell *by, const ref_ending *e, int p, const tp_sym *const *dims, const int64_t *at) {
-  ref_answer x = alive_for(r, by, e, p + 1, dims, at);
-  return x == REF_YES ? REF_NO : x == REF_NO ? REF_YES : x;
-}
-
-/* Answers may run callbacks, which move `at` when it is a callback's own: then everything is asked
- * again. */
 ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *lo,
     const int64_t *hi, int64_t *at) {
-  int64_t was[TP_MAXDIM];
   for (;;) {
     int which = 0;
-    memcpy(was, at, sizeof *at * (size_t)n);
-    ref_answer x = ref_alive(r, by, n, dims, was, &which);
-    bool moved = memcmp(was, at, sizeof *at * (size_t)n) != 0;
-    if (!moved && x != REF_NO) return x;
-    if (moved) continue;
+    ref_answer x = ref_alive(r, by, n, dims, at, &which);
+    if (x != REF_NO) return x;
     const ref_ending *e = &r->ending[which];
     int p = position(n, dims, e->stop->dim);
-    x = row_ended(r, by, e, p, dims, was);
-    if (memcmp(was, at, sizeof *at * (size_t)n)) continue;
+    x = alive_for(r, e, p + 1, dims, at);
     if (x == REF_WAIT || x == REF_FAILED) return x;
-    for (int k = p; x == REF_YES && k < n; k++) at[k] = hi[k] - 1;
+    /* nothing from dim p of the point on is alive: the row has ended */
+    for (int k = p; x == REF_NO && k < n; k++) at[k] = hi[k] - 1;
     if (!ref_next(n, lo, hi, at)) return REF_NO;
   }
 }
 
-bool ref_want_end(ref *r, const ref_ending *e) { return ref_want(r, cell_here(r, e->end)); }
+bool ref_want_end(ref *r, const ref_ending *e) { return ref_want(r, ref_cell_here(r, e->end)); }
 
 /* ---- what a node says of an end ---- */
 
@@ -237,20 +213,6 @@ static uint64_t said(const ref *r, const tp_node *n) {
   return x.h;
 }
 
-/* The least that an end can be at env's point, which is there: that later ones are may be known. */
-static int64_t at_least(ref *r, const tp_node *n, const ref_ending *e) {
-  const tp_sym *t = e->stop->dim;
-  int64_t was = r->env[t->id],
-          least = TP_MIN(tp_dom_has(n->ndom, n->dom, t) ? was + 1 : 1, ref_bound(r, t));
-  for (bool more = true; more && least < ref_bound(r, t); least += more) {
-    r->env[t->id] = least;
-    const tp_cell *c = cell_here(r, e->alive);
-    more = c->state == CELL_DONE && c->data[0];
-  }
-  r->env[t->id] = was;
-  return least;
-}
-
 static bool same_alone(ref *r, const tp_node *n, const tp_sym *t, int64_t least) {
   int64_t *end = &r->env[t->bound->id], was = *end;
   uint64_t first = 0;
@@ -272,7 +234,7 @@ static bool same_beside(
     k++;
   if (k == g->stops.n) return same_alone(r, n, t, least);
   const tp_sym *d = g->stops.v[k].dim;
-  const tp_cell *c = r->g->stops.n ? cell_here(r, r->ending[k].end) : NULL;
+  const tp_cell *c = r->g->stops.n ? ref_cell_here(r, r->ending[k].end) : NULL;
   bool known = c && c->state == CELL_DONE, same = true;
   int64_t *end = &r->env[d->bound->id], was = *end,
           hi = known ? *(int64_t *)c->data[0] : ref_bound(r, d);
@@ -291,7 +253,7 @@ bool ref_says_same(ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t,
 
 /* Then the least that it can be stands for it. */
 static bool is_settled(ref *r, const tp_node *n, const ref_ending *e) {
-  int64_t least = at_least(r, n, e);
+  int64_t least = ref_end_least(r, n, e);
   bool same = ref_says_same(r, r->g, n, e->stop->dim, least);
   if (same) r->env[e->stop->dim->bound->id] = least;
   return same;
@@ -301,22 +263,9 @@ static bool is_settled(ref *r, const tp_node *n, const ref_ending *e) {
 bool ref_demand_ends(ref *r, const tp_node *n) {
   for (int i = 0; i < r->g->stops.n; i++) {
     const ref_ending *e = &r->ending[i];
-    if (r->ending[i].own[n->id] && cell_here(r, e->end)->state != CELL_DONE &&
+    if (r->ending[i].own[n->id] && ref_cell_here(r, e->end)->state != CELL_DONE &&
         !is_settled(r, n, e) && !ref_want_end(r, e))
       return false;
   }
   return true;
-}
-
-/* Ends that are known at env's point, for a node that has their dims. */
-void ref_set_ends(ref *r, const tp_node *n) {
-  for (int i = 0; i < r->g->stops.n; i++) {
-    const ref_ending *e = &r->ending[i];
-    bool has = true;
-    for (int k = 0; k < e->end->ndom; k++) has &= tp_dom_has(n->ndom, n->dom, e->end->dom[k]);
-    if (!has) continue;
-    tp_cell *c = cell_here(r, e->end);
-    r->env[e->stop->dim->bound->id] =
-        c->state == CELL_DONE ? *(int64_t *)c->data[0] : at_least(r, n, e);
-  }
 }

@@ -2,7 +2,6 @@
  */
 #include "ref/machine.h"
 #include "kern/made.h"
-#include <math.h>
 
 static tp_lens lens_of(const ref_data *v, const tp_node *n) {
   tp_lens l = {
@@ -26,7 +25,7 @@ bool ref_look(ref *r, tp_cell *c, const ref_data *out, const ref_data *in) {
   tp_lens *l = TP_NEWN(&r->arena, tp_lens, n->nin);
   for (int k = 0; k < n->nin; k++) l[k] = lens_of(&in[k], n->in[k].src.node);
   for (int o = 0; o < n->nout; o++) {
-    tp_made m = { n->op, &n->attr.how, n->nin, o, l, lens_of(&out[o], NULL) };
+    tp_made m = { n->op, n->nin, l, lens_of(&out[o], NULL) };
     if (!tp_made_find(&m, at)) continue;
     tp_buf b;
     tp_buf_init(&b);
@@ -36,32 +35,27 @@ bool ref_look(ref *r, tp_cell *c, const ref_data *out, const ref_data *in) {
   return true;
 }
 
-/* The elements that were added up: number e of each contribution. */
-static bool all_finite(ref *r, tp_dtype d, int64_t e) {
-  for (int i = 0; i < r->ops.n; i++)
-    if (!isfinite(tp_get(d, r->ops.v[i].cell->data[r->ops.v[i].out], r->ops.v[i].row + e)))
-      return false;
-  return r->ops.n > 0;
-}
-
+/* What was added up are elements of cells; the first few are told. */
 bool ref_look_sum(ref *r, tp_cell *c, const ref_data *out) {
-  tp_lens l = lens_of(out, NULL);
-  int64_t at[TP_MAXRANK];
-  tp_walk w;
-  int64_t e = 0;
-  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), e++) {
-    if (isfinite(tp_get(out->dtype, out->data, e)) || !all_finite(r, out->dtype, e)) continue;
-    double v[TP_TOLD];
-    tp_dtype d[TP_TOLD];
-    for (int i = 0; i < r->ops.n && i < TP_TOLD; i++) {
-      d[i] = out->dtype;
-      v[i] = tp_get(d[i], r->ops.v[i].cell->data[r->ops.v[i].out], r->ops.v[i].row + e);
+  enum { TOLD = 8 };
+  int64_t at[TP_MAXRANK] = { 0 }, e = 0, size = tp_dtype_size(out->dtype);
+  tp_lens l[TOLD];
+  tp_made m = { c->node->attr.red == TP_RED_PROD ? TP_OP_PROD : TP_OP_SUM, TP_MIN(r->ops.n, TOLD),
+    l, lens_of(out, NULL) };
+  tp_buf b;
+  if (!r->ops.n || tp_lens_finite(&m.out)) return true;
+  do {
+    bool finite = !tp_lens_finite_at(&m.out, at);
+    for (int i = r->ops.n - 1; i >= 0 && finite; i--) {
+      const ref_op *x = &r->ops.v[i];
+      const char *data = x->cell->data[x->out];
+      l[i % TOLD] = (tp_lens){ .dtype = out->dtype, .data = data + (x->row + e) * size };
+      finite = tp_lens_finite(&l[i % TOLD]);
     }
-    tp_buf b;
+    if (!finite) continue;
     tp_buf_init(&b);
-    memcpy(at, w.at, sizeof at);
-    tp_made_tell_list(&b, tp_red_name(c->node->attr.red), r->ops.n, d, v, &l, at);
+    tp_made_tell(&b, &m, at);
     return found(r, c, &b);
-  }
+  } while (e++, tp_next_index(out->rank, out->shape, at));
   return true;
 }

@@ -94,17 +94,19 @@ typedef struct ref {
 /* ---- ref.c ---- */
 bool ref_open(ref *r, tp_error *err); /* r: zeroed; NULL: error memory */
 void ref_close(ref *r);
-bool ref_early(ref *r, tp_cell *c); /* is it an input or a callback of a later tick? */
 /* of a run that ended early: the last values that are made; complete: by output */
 void ref_newest(ref *r, const bool *complete);
 bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err);
 /* runs the stack until the cell is done */
 bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);
+/* ref_alive, ref_seek, ref_call_ask, which run the stack where they would wait */
+ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at, int *which);
+ref_answer ref_find(
+    ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at);
+ref_answer ref_call_seek(ref *r, const tp_node *n);
 
 /* ---- memo.c ---- */
 tp_cell *ref_cell(ref *r, const tp_node *n, const int64_t *at); /* found or made */
-/* dims of n := at, in env */
-void ref_point(ref *r, const tp_node *n, const int64_t *at);
 /* false: a negative or overflowing extent */
 bool ref_view(ref *r, tp_cell *c, int out, ref_data *v);
 /* the view, with fresh zeroed data */
@@ -130,11 +132,19 @@ const char *ref_where(ref *r, const tp_node *n, const int64_t *at);
 /* "'h' at t = 3: " and the text */
 bool ref_fail(ref *r, tp_cell *c, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
 
+/* ---- points.c ---- */
+/* dims of n := at, in env; ends that are known there, too */
+void ref_point(ref *r, const tp_node *n, const int64_t *at);
+tp_cell *ref_cell_here(ref *r, const tp_node *n); /* at env's point */
+/* The least that an end can be at env's point, which is there: that later ones are may be known. */
+int64_t ref_end_least(ref *r, const tp_node *n, const ref_ending *e);
+
 /* ---- ending.c ---- */
 void ref_stops_open(ref *r);
 bool ref_mentions(const tp_node *n, const tp_sym *s);
 bool ref_stop_step(ref *r, tp_cell *c);
-/* Is this point alive? NO: *which stop has ended it. by NULL: asked from outside any step. */
+/* Is this point alive? NO: *which stop has ended it. by NULL: asked from outside any step. WAIT:
+ * for what is on the stack now. */
 ref_answer ref_alive(
     ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *at, int *which);
 /* at moves on, in lexicographic order, to the first point that is alive, if it isn't one itself;
@@ -147,7 +157,6 @@ bool ref_says_same(ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t,
 bool ref_contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end);
 bool ref_demand_ends(ref *r, const tp_node *n);
 bool ref_want_end(ref *r, const ref_ending *e); /* at env's point */
-void ref_set_ends(ref *r, const tp_node *n);
 
 /* ---- demand.c ---- */
 /* done, or r->waiting for it */
@@ -200,8 +209,9 @@ bool ref_call_demand(ref *r, tp_cell *c); /* what one call at c's point takes */
 /* those that are not in `over` */
 int ref_call_dims(const tp_node *n, const tp_sym **dims);
 const tp_node **ref_calls_reached(ref *r, int *n);
+ref_calls *ref_calls_of(ref *r, const tp_node *n);
 /* on to a point that is alive; NO: it has been called everywhere */
-ref_answer ref_call_seek(ref *r, const tp_node *n);
+ref_answer ref_call_ask(ref *r, const tp_node *n);
 /* The next point of a callback, all dims; false: it has been called everywhere. */
 bool ref_call_next(ref *r, const tp_node *n, int64_t *at);
 /* that point is the next */

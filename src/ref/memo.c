@@ -1,4 +1,4 @@
-/* memo.c: cells and their table, points, boxes, shapes at a point, the words of errors. */
+/* memo.c: cells and their table, boxes, shapes at a point, the words of errors. */
 #include "ref/machine.h"
 
 /* ---- cells ---- */
@@ -85,11 +85,6 @@ int64_t tp_ref_bytes(
 }
 
 /* ---- points and boxes ---- */
-
-void ref_point(ref *r, const tp_node *n, const int64_t *at) {
-  for (int k = 0; k < n->ndom; k++) r->env[n->dom[k]->id] = at[k];
-  if (r->g->stops.n) ref_set_ends(r, n);
-}
 
 int64_t ref_bound(const ref *r, const tp_sym *dim) { return r->run->env[dim->bound->id]; }
 

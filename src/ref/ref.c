@@ -1,166 +1,5 @@
-/* ref.c: the stack machine, what each class of operator does when its operands are there, and the
- * entry points. */
+/* ref.c: the entry points. */
 #include "ref/machine.h"
-
-/* ---- computing one cell ---- */
-
-/* The data of the only operand, seen at another point or in another shape. */
-static bool alias(ref *r, tp_cell *c) {
-  c->data[0] = r->ops.v[0].cell->data[r->ops.v[0].out];
-  return true;
-}
-
-static bool compute_read(ref *r, tp_cell *c) {
-  const tp_node *n = c->node;
-  bool range = false;
-  for (int k = 0; k < n->in[0].src.node->ndom; k++) range |= n->attr.at[k].range;
-  if (!range) return alias(r, c);
-  ref_data out;
-  if (!ref_new(r, c, 0, &out)) return false;
-  if (!r->ops.n || !out.n) return true;
-  size_t bytes = (size_t)(out.n / r->ops.n) * (size_t)tp_dtype_size(out.dtype);
-  for (int i = 0; i < r->ops.n; i++)
-    memcpy((char *)out.data + (size_t)i * bytes, r->ops.v[i].cell->data[r->ops.v[i].out], bytes);
-  return true;
-}
-
-static bool compute_accum(ref *r, tp_cell *c) {
-  ref_data out;
-  if (!ref_new(r, c, 0, &out)) return false;
-  for (int64_t e = 0; e < out.n; e++) {
-    ref_acc a = ref_acc_start(c->node->attr.red, out.dtype);
-    for (int i = 0; i < r->ops.n; i++)
-      ref_acc_add(&a, out.dtype, r->ops.v[i].cell->data[r->ops.v[i].out], r->ops.v[i].row + e);
-    if (!ref_acc_end(&a, out.dtype, out.data, e))
-      return ref_fail(r, c, TP_E_INPUT, "max or min of no integers");
-  }
-  return c->node->attr.check != TP_CHECK_NAN || ref_look_sum(r, c, &out);
-}
-
-static bool compute_init(ref *r, tp_cell *c) {
-  tp_array *loaded = r->run->params ? r->run->params[c->node->attr.i[0]] : NULL;
-  return loaded ? ref_from_array(r, c, loaded) : alias(r, c);
-}
-
-static bool compute_time(ref *r, tp_cell *c) {
-  switch (c->node->op) {
-  case TP_OP_READ: return compute_read(r, c);
-  case TP_OP_MERGE: return alias(r, c);
-  case TP_OP_ACCUM: return compute_accum(r, c);
-  case TP_OP_PINIT: return compute_init(r, c);
-  default: return ref_fail(r, c, TP_E_OPTION, "%s reached the evaluator", tp_ops[c->node->op].text);
-  }
-}
-
-/* Views of operands and results, then the kernel. */
-static bool compute_kernel(
-    ref *r, tp_cell *c, bool (*kernel)(ref *, tp_cell *, ref_data *, const ref_data *)) {
-  ref_data out[8];
-  TP_ASSERT(c->node->nout <= (int)TP_LEN(out));
-  r->in.n = 0;
-  for (int k = 0; k < r->ops.n; k++) {
-    ref_data v;
-    if (!ref_view(r, r->ops.v[k].cell, r->ops.v[k].out, &v)) return false;
-    TP_PUSH(&r->arena, &r->in, v);
-  }
-  for (int o = 0; o < c->node->nout; o++)
-    if (!ref_new(r, c, o, &out[o])) return false;
-  ref_point(r, c->node, ref_at(c));
-  return kernel(r, c, out, r->in.v) &&
-      (c->node->attr.check != TP_CHECK_NAN || ref_look(r, c, out, r->in.v));
-}
-
-static bool compute(ref *r, tp_cell *c) {
-  switch (tp_ops[c->node->op].cls) {
-  case TP_CLS_SRC: return ref_source(r, c);
-  case TP_CLS_TIME: return compute_time(r, c);
-  case TP_CLS_UN:
-  case TP_CLS_UNF:
-  case TP_CLS_LOG:
-  case TP_CLS_CAST:
-  case TP_CLS_BIN:
-  case TP_CLS_CMP:
-  case TP_CLS_SEL:
-    return c->node->op == TP_OP_DETACH ? alias(r, c) : compute_kernel(r, c, ref_elementwise);
-  case TP_CLS_RED:
-  case TP_CLS_ARG:
-  case TP_CLS_SCAN:
-  case TP_CLS_MM: return compute_kernel(r, c, ref_fold);
-  case TP_CLS_CONV: return compute_kernel(r, c, ref_conv);
-  case TP_CLS_MOVE:
-    return c->node->op == TP_OP_RESHAPE ? alias(r, c) : compute_kernel(r, c, ref_move);
-  case TP_CLS_GATH:
-  case TP_CLS_SORT: return compute_kernel(r, c, ref_pick);
-  case TP_CLS_ENV: return compute_kernel(r, c, ref_env);
-  case TP_CLS_FX:
-  case TP_CLS_GRAD: break;
-  }
-  return ref_fail(r, c, TP_E_OPTION, "%s reached the evaluator", tp_ops[c->node->op].text);
-}
-
-/* ---- the stack ---- */
-
-/* A call for a later point makes all earlier ones first, so the point of the next one decides. */
-bool ref_early(ref *r, tp_cell *c) {
-  const tp_node *n = c->node;
-  int64_t at[TP_MAXDIM];
-  if (n->op != TP_OP_INPUT && n->op != TP_OP_CALL) return false;
-  if (n->op == TP_OP_CALL) ref_call_next(r, n, at);
-  else memcpy(at, ref_at(c), sizeof *at * (size_t)n->ndom);
-  for (int k = 0; k < r->ticks->n; k++)
-    if (!tp_dom_has(n->ndom, n->dom, r->ticks->dim[k]) ||
-        tp_dom_has(n->attr.nover, n->attr.over, r->ticks->dim[k]))
-      return false;
-  ref_point(r, n, at);
-  for (int k = 0; k < r->ticks->n; k++) {
-    int64_t x = r->env[r->ticks->dim[k]->id];
-    if (x != r->now[k]) return x > r->now[k];
-  }
-  return n->op == TP_OP_INPUT;
-}
-
-/* What was demanded first is made first: of several points that fail the first in lexicographic
- * order is met. Not between ticks, where what comes of a later tick should be met soon: a
- * recurrence from the last point on would be followed to its beginning. */
-static void turn_round(ref *r, int from) {
-  for (int i = from, j = r->stack.n - 1; i < j; i++, j--) {
-    tp_cell *c = r->stack.v[i];
-    r->stack.v[i] = r->stack.v[j];
-    r->stack.v[j] = c;
-  }
-}
-
-/* Done, or r->waiting for what was pushed. */
-static bool take_step(ref *r, tp_cell *c) {
-  int from = r->stack.n;
-  r->ops.n = 0;
-  r->waiting = false;
-  c->state = CELL_WORK;
-  if (c->node->id >= r->g->nodes.n) return ref_stop_step(r, c);
-  if (r->now && ref_early(r, c)) return !(r->early = true);
-  if (c->node->op == TP_OP_CALL) return ref_call_step(r, c);
-  if (!ref_demand_operands(r, c)) return false;
-  if (r->waiting && !r->now) turn_round(r, from);
-  if (r->waiting) return true;
-  if (!compute(r, c)) return false;
-  c->state = CELL_DONE;
-  return true;
-}
-
-bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) {
-  *out = ref_cell(r, n, at);
-  TP_PUSH(&r->arena, &r->stack, *out);
-  while (r->stack.n) {
-    tp_cell *c = r->stack.v[r->stack.n - 1];
-    if (c->state == CELL_DONE) {
-      r->stack.n--;
-      continue;
-    }
-    if (tp_run_ends(r->run)) return !(r->cancelled = true);
-    if (!take_step(r, c)) return false;
-  }
-  return true;
-}
 
 /* ---- a run ---- */
 
@@ -191,7 +30,7 @@ static bool fill_output(ref *r, int i) {
   for (bool more = ref_first(v.node->ndom, lo, hi, at); more;
        more = ref_next(v.node->ndom, lo, hi, at)) {
     tp_cell *c;
-    ref_answer x = ref_seek(r, NULL, v.node->ndom, v.node->dom, lo, hi, at);
+    ref_answer x = ref_find(r, v.node->ndom, v.node->dom, lo, hi, at);
     if (x != REF_YES) return x == REF_NO;
     if (!ref_eval(r, v.node, at, &c) || !ref_to_array(r, c, v.out, r->run->outputs[i]))
       return false;
@@ -321,7 +160,7 @@ static bool is_there(ref *r, const tp_node *n, const int64_t *at) {
       return false;
     }
   int which = 0;
-  ref_answer alive = ref_alive(r, NULL, n->ndom, n->dom, at, &which);
+  ref_answer alive = ref_is_alive(r, n->ndom, n->dom, at, &which);
   if (alive == REF_NO)
     tp_fail(r->err, TP_E_DOMAIN, n->pos, "domain: %s has no point%s: '%s' has ended there",
         ref_label(r, n), ref_where(r, n, at), r->ending[which].stop->dim->name);

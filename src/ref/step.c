@@ -33,7 +33,7 @@ static bool attempt(ref *r, const tp_node *n, const int64_t *at, tp_cell **c, bo
 static ref_answer seek(
     ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at) {
   r->early = false;
-  ref_answer x = ref_seek(r, NULL, n, dims, lo, hi, at);
+  ref_answer x = ref_find(r, n, dims, lo, hi, at);
   if (x != REF_FAILED || !r->early) return x;
   give_up(r);
   return REF_WAIT;
@@ -176,7 +176,7 @@ static bool show(tp_refsteps *s, int i, tp_array **to) {
        more = ref_next(v.node->ndom, lo, hi, at), number++) {
     tp_cell *c;
     bool ready;
-    ref_answer alive = ref_alive(r, NULL, v.node->ndom, v.node->dom, at, NULL);
+    ref_answer alive = ref_is_alive(r, v.node->ndom, v.node->dom, at, NULL);
     if (alive == REF_FAILED) return false;
     if (alive == REF_NO) continue; /* a row that has ended: zeros */
     note_reached(s, v.node, at, reached);
@@ -330,7 +330,7 @@ static bool fill_outputs(tp_refsteps *s, double until) {
 static bool attempt_alive(
     tp_refsteps *s, const tp_node *n, const int64_t *at, tp_cell **c, bool *ready, bool *gone) {
   s->r->early = false;
-  ref_answer alive = ref_alive(s->r, NULL, n->ndom, n->dom, at, NULL);
+  ref_answer alive = ref_is_alive(s->r, n->ndom, n->dom, at, NULL);
   *ready = false;
   *gone = alive == REF_NO;
   if (alive == REF_FAILED && s->r->early) give_up(s->r);
@@ -494,14 +494,6 @@ static bool *mentioning(ref *r, const int64_t *was, const int64_t *now) {
   return made;
 }
 
-/* Would it have been called with more? */
-static bool calls_over_more(const tp_node *n, const int64_t *was, const int64_t *now) {
-  bool more = false;
-  for (int k = 0; k < n->attr.nover; k++)
-    more |= was[n->attr.over[k]->bound->id] != now[n->attr.over[k]->bound->id];
-  return more;
-}
-
 /* Where calls go on that had come to the end of smaller bounds: behind their last row. False: rows
  * before it would have had more. */
 static bool goes_on(tp_refsteps *s, const tp_node *n, const int64_t *was, int64_t *at, bool *more) {
@@ -564,8 +556,7 @@ static bool get(tp_refsteps *s, void *arg) {
   take_ends(s, r);
   for (int64_t id; !r->bad && (id = tp_take_in(r, -1, s->r->g->nodes.n)) >= 0;) {
     const tp_node *n = s->r->g->nodes.v[id];
-    if (was && n->op == TP_OP_CALL && (again[id] || calls_over_more(n, was, s->r->run->env)))
-      return false;
+    if (was && n->op == TP_OP_CALL && again[id]) return false;
     if (!(again[id] ? leave_cell(n, r) : take_cell(s, n, r))) return false;
   }
   return !r->bad && r->left == 0;

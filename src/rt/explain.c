@@ -490,14 +490,13 @@ static bool tell(tp_fn *f, void *arg, tp_error *err) {
 
 static bool with_bounds(
     tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
-  f = env ? tp_fn_within(f, env) : f;
   telling t = { section, env ? tp_full_env(f, env) : NULL, out };
   bool ok = env && !t.env ? tp_no_memory(err, f->pos) : tp_guarded(f, tell, &t, err);
   tp_free(t.env);
   return ok;
 }
 
-bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
+bool tp_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
   if (!section) return with_bounds(f, NULL, env, out, err);
   for (int i = 0; i < (int)TP_LEN(sections); i++)
     if (!strcmp(section, sections[i])) return with_bounds(f, section, env, out, err);

@@ -189,7 +189,7 @@ static bool may_be_exported(exporting *q, tp_error *err) {
     return tp_fail(err, TP_E_BOUND, f->pos,
         "export: '%s' cannot be math.huge in code without steps: compile{ tick = %s }",
         f->tick[0]->bound->name, f->tick[0]->name);
-  if (q->x.endless && !tp_fn_may_be_endless(f, q->env, err)) return false;
+  if (q->x.endless && !tp_fn_may_be_endless(f, q->env, "be math.huge", err)) return false;
   return tp_run_check_bounds(f->ticking ? f->steps.graph : f->graph, &q->run, err);
 }
 

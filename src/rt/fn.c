@@ -13,94 +13,17 @@ int tp_fn_bounds(tp_fn *f, const tp_sym *const **out) {
   return f->nbound;
 }
 
-/* Inputs keep their places in every clone; a dropped one has id -1. */
-bool tp_fn_needs_input(tp_fn *f, int i) { return f->graph->inputs.v[i]->id >= 0; }
-
-bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err) {
-  tp_guard oom;
-  volatile bool ok = false;
-  if (TP_GUARDED(&oom)) {
-    ok = fn(f, arg, err);
-    tp_unguard(&oom);
-  } else tp_no_memory(err, f->pos);
-  return ok;
-}
-
-/* ---- memory ---- */
-
-static int64_t referred(void *ud, int64_t *env) {
-  const tp_fn *f = ud;
-  tp_run_given(f->graph, env);
-  tp_run run = { .env = env };
-  return tp_sum_bytes(tp_run_outputs(f->graph, &run, NULL, NULL),
-      tp_ref_bytes(f->graph, f->whole, env, NULL, NULL));
-}
-
-static bool reference_fits(tp_fn *f, tp_run *run, tp_error *err) {
-  tp_graph *g = f->graph;
-  tp_allowance a;
-  int n = 0;
-  if (tp_fn_is_endless(f, run->env)) return true;
-  tp_arena mine;
-  tp_scratch_init(&mine);
-  int64_t *env = tp_dup(&mine, run->env, sizeof *env * (size_t)tp_nsym(g->ix)),
-          need = referred(f, env);
-  bool fits = tp_run_may(run, need, 0, &a);
-  if (!fits) {
-    tp_piece *v = TP_NEWN(&mine, tp_piece, g->outputs.n + g->nodes.n);
-    tp_run_outputs(g, run, v, &n);
-    tp_ref_bytes(g, f->whole, run->env, v, &n);
-    tp_run_refuse(err, &(tp_demand){ g->ix, referred, f }, env, &a, need, v, n);
-  }
-  tp_arena_free(&mine);
-  return fits;
-}
-
-bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err) {
-  run->memory = f->most;
-  return x ? tp_exec_room(x, run, err) : reference_fits(f, run, err);
-}
-
 /* ---- running ---- */
-
-/* The environment has a place for every symbol, loop variables included; the caller's has the
- * bounds. */
-int64_t *tp_full_env(tp_fn *f, const int64_t *given) {
-  int n = tp_nsym(f->graph->ix);
-  int64_t *env = tp_calloc(sizeof *env * (size_t)TP_MAX(n, 1));
-  for (int i = 0; env && i < f->nbound; i++) env[f->bounds[i]->id] = given[f->bounds[i]->id];
-  if (env) tp_run_given(f->graph, env);
-  return env;
-}
-
-/* In an environment of its own: symbols that callbacks have made since the run began have no place
- * in the run's. */
-bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err) {
-  tp_run inner = *run;
-  int64_t *env = tp_full_env(f, run->env);
-  inner.env = env;
-  bool ok = env ? tp_run_trim(f->closed, &inner, err) : tp_no_memory(err, f->pos);
-  tp_free(env);
-  return ok;
-}
-
-static bool interpret(tp_fn *f, tp_run *run, tp_error *err) {
-  return tp_exec_run(f->exec, run, err);
-}
 
 static bool execute(tp_fn *f, void *given, tp_error *err) {
   tp_run *run = given;
   if (tp_fn_is_endless(f, run->env)) return tp_fn_run_endless(f, run, err);
-  if (!tp_run_check(f->graph, run, err) ||
-      !tp_fn_fits(f, f->tier == TP_TIER_REFERENCE ? NULL : f->exec, run, err))
-    return false;
+  if (!tp_run_check(f->graph, run, err) || !tp_fn_fits(f, f->exec, run, err)) return false;
   bool ok = tp_run_alloc(f->graph, run, err);
-  if (ok) tp_begin_params(f, f->tier == TP_TIER_REFERENCE ? NULL : f->exec, run);
+  if (ok) tp_begin_params(f, f->exec, run);
   if (ok)
-    ok = f->tier == TP_TIER_REFERENCE ? tp_ref_run(f->graph, run, err)
-        : f->ticking                  ? tp_fn_door(f, run, interpret, err)
-                                      : interpret(f, run, err);
-  f->peak = f->exec ? tp_exec_peak(f->exec) : 0;
+    ok = f->plan && f->ticking ? tp_fn_door(f, run, f->engine->run, err)
+                               : f->engine->run(f, run, err);
   return ok && tp_fn_trim(f, run, err);
 }
 
@@ -216,4 +139,8 @@ tp_array *tp_program_peek(tp_program *p, tp_val v, tp_run *run, const int64_t *a
   } else tp_no_memory(err, g->pos);
   tp_graph_free(g);
   return a;
+}
+
+bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
+  return tp_explain(env ? tp_fn_within(f, env) : f, section, env, out, err);
 }

@@ -14,11 +14,11 @@ typedef struct tp_stages {
   tp_poly *poly;
   tp_plan *plan;
 } tp_stages;
-/* A run in steps (step.c). */
+/* A run in steps (step.c). exec, ref: one of the two, the engine's. */
 typedef struct tp_session {
   tp_exec *exec;
   tp_refsteps *ref;
-  tp_ticks ticks; /* one of the two */
+  tp_ticks ticks;
   /* values: copies, of the tick that is at work */
   tp_run run;
   int64_t *env;
@@ -29,6 +29,31 @@ typedef struct tp_session {
    * point does not */
   bool *shown;
 } tp_session;
+/* What goes through a function's runs: the reference (refer.c), or the executor of its plan
+ * (perform.c). */
+typedef struct tp_engine {
+  /* a call: asks for its memory, of this executor; runs it */
+  bool (*room)(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);
+  bool (*run)(tp_fn *f, tp_run *run, tp_error *err);
+  /* A session: up to the first tick; then one tick at a time, at q->next afterwards. rest: all that
+   * is left at once; NULL: step by step. */
+  bool (*begin)(tp_fn *f, tp_session *q, tp_error *err);
+  tp_stand (*step)(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err);
+  bool (*rest)(tp_session *q, tp_error *err);
+  bool (*cancelled)(const tp_session *q);
+  /* get: see tp_exec_get */
+  bool (*put)(tp_session *q, tp_buf *b, tp_error *err);
+  bool (*get)(tp_session *q, tp_reader *r, const int64_t *was, tp_error *err);
+  void (*end)(tp_session *q);
+} tp_engine;
+extern const tp_engine tp_engine_reference, tp_engine_plan;
+/* A device, and the target that runs plans on it (backend.c). */
+typedef struct tp_backend {
+  const char *name;
+  const tp_target *target;
+} tp_backend;
+const tp_backend *tp_backend_find(
+    const char *name, tp_pos pos, tp_error *err); /* NULL: the first */
 /* what a plan became, or that it became nothing (native.c) */
 typedef struct tp_native_code tp_native_code;
 /* lengths of blocks that a limit of memory may come to */
@@ -38,6 +63,8 @@ struct tp_fn {
   tp_pos pos;
   /* did: by pass, operators before and after; most: tp_run.memory */
   tp_tier tier;
+  const tp_engine *engine;
+  const tp_backend *backend;
   tp_switches opt;
   int did[TP_NPASS][2];
   int threads;
@@ -83,6 +110,11 @@ struct tp_fn {
   tp_graph *trial, *other;
   tp_poly *order;
 };
+/* code.c */
+tp_work tp_work_on(tp_fn *f, tp_graph *g);
+/* Both graphs were judged: what one has more is behind that. */
+void tp_copy_checks(tp_graph *to, const tp_graph *from);
+bool tp_judge_graph(tp_fn *f, tp_error *err);        /* f->graph */
 tp_graph *tp_checked_graph(tp_fn *f, tp_error *err); /* a fresh one, swept and judged */
 /* The reference evaluator would meet a cycle while running; the contract says at compile, so an
  * order is looked for here as well, on a copy of g, which gets what the order asks of bounds. t: of
@@ -98,7 +130,7 @@ bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp
 bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);
 int64_t *tp_full_env(tp_fn *f, const int64_t *env);
 bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err); /* outputs to the ends reached */
-/* memory for a call before its outputs are made; x NULL: by the reference */
+/* memory for a call before its outputs are made */
 bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);
 /* f has its options: of a function's closed graph */
 bool tp_compile_again(tp_fn *f, tp_graph *closed, tp_error *err);
@@ -144,13 +176,23 @@ bool tp_make_ticks(tp_fn *f, tp_error *err);
 bool tp_fn_door(
     tp_fn *f, tp_run *run, bool (*execute)(tp_fn *, tp_run *, tp_error *), tp_error *err);
 bool tp_fn_is_endless(const tp_fn *f, const int64_t *env);
-bool tp_fn_may_be_endless(
-    tp_fn *f, const int64_t *env, tp_error *err); /* in steps, of which the code is there */
+/* In steps, of which the code is there: may the bound of the first tick dim be any number? what: it
+ * cannot, otherwise. */
+bool tp_fn_may_be_endless(tp_fn *f, const int64_t *env, const char *what, tp_error *err);
 bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err);
+bool tp_no_ticks(const tp_fn *f, const tp_session *s);
+int tp_tick_depth_of(const tp_fn *f, int output);
+/* Copies, until the next tick: what takes them may be done by the next step, when the host has
+ * written the next values in its arrays. */
+bool tp_hold_values(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err);
+/* The first elements of a, of this shape: in the array that was given for output i if they fit
+ * there. */
+tp_array *tp_take_shown(const tp_step *s, int i, tp_array *a, const int64_t *shape);
 /* whole: inputs with the tick dims are there too */
 bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_error *err);
 /* runs what is left; the outputs go to run */
 bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err);
 tp_session *tp_session_free(tp_fn *f, tp_session *s);
+bool tp_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err);
 void tp_dump_stage(const char *section, tp_fn *f); /* to stderr if TEMPO_DUMP names it */
 #endif

@@ -19,6 +19,8 @@ static tp_fn *made_shorter(tp_fn *f, int64_t rows) {
   *g = (tp_fn){ .program = tp_program_ref(f->program),
     .pos = f->pos,
     .tier = f->tier,
+    .engine = f->engine,
+    .backend = f->backend,
     .opt = f->opt,
     .threads = f->threads,
     .cflags = f->cflags,

@@ -185,7 +185,7 @@ static void give_code(tp_exec *x, tp_fn *f, const tp_plan *p) {
 
 tp_exec *tp_fn_exec(tp_fn *f, const tp_plan *p, tp_error *err) {
   tp_cc_reap();
-  tp_exec *x = tp_exec_new(p, &tp_interp, err);
+  tp_exec *x = tp_exec_new(p, f->backend->target, err);
   if (x && !tp_exec_threads(x, f->threads, err)) return tp_exec_free(x);
   if (x) give_code(x, f, p);
   return x;

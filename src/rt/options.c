@@ -21,18 +21,8 @@ static bool choose_tier(tp_fn *f, const tp_copts *o, tp_error *err) {
   if (env && !tp_tier_parse(env, &f->tier))
     return tp_fail(err, TP_E_OPTION, o->pos,
         "option: TEMPO_TIER is '%s'; it may be auto, reference, interpreter or native", env);
-  static const char *const known[] = { "cpu", "cuda" };
-  if (o->device && strcmp(o->device, "cpu")) {
-    bool there = !strcmp(o->device, "cuda");
-    const char *near = there ? NULL : tp_nearest(o->device, known, TP_LEN(known));
-    if (near)
-      return tp_fail(
-          err, TP_E_DEVICE, o->pos, "device '%s' is unknown; did you mean '%s'?", o->device, near);
-    return tp_fail(err, TP_E_DEVICE, o->pos,
-        there ? "device '%s' is not in this build: use 'cpu'" : "device '%s' is unknown: use 'cpu'",
-        o->device);
-  }
-  return true;
+  f->engine = f->tier == TP_TIER_REFERENCE ? &tp_engine_reference : &tp_engine_plan;
+  return (f->backend = tp_backend_find(o->device, o->pos, err)) != NULL;
 }
 
 static bool choose_threads(tp_fn *f, const tp_copts *o, tp_error *err) {

@@ -142,7 +142,7 @@ bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *ou
 bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err);
 /* profiles and traces see what native code does inside of its parts, between runs */
 bool tp_fn_inside(tp_fn *f, bool on, tp_error *err);
-/* writes what ran when since the last one */
+/* writes it as a file */
 bool tp_fn_trace(tp_fn *f, const char *path, tp_error *err);
 /* Writes path.h, path.c, path.weights and path_main.c: f for these bounds as C99 that needs no
  * tempo, with its newest parameters. */

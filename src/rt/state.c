@@ -30,7 +30,7 @@ static void put_list(tp_buf *b, tp_array *const *v, int n) {
   for (int i = 0; i < n; i++) tp_put_array_bytes(b, v ? v[i] : NULL);
 }
 
-static void put_session(tp_fn *f, const tp_session *s, tp_buf *b) {
+static bool put_session(tp_fn *f, tp_session *s, tp_buf *b, tp_error *err) {
   for (int i = 0; i < f->nbound; i++) tp_put_i64(b, s->env[f->bounds[i]->id]);
   tp_put_i64(b, (int64_t)s->run.seed);
   tp_put_i64(b, s->over);
@@ -40,9 +40,7 @@ static void put_session(tp_fn *f, const tp_session *s, tp_buf *b) {
   put_list(b, s->params, f->closed->params.n);
   put_list(b, s->values, f->closed->inputs.n);
   put_list(b, s->run.outputs, f->closed->outputs.n);
-  if (s->over) return;
-  if (s->exec) tp_exec_put(s->exec, b);
-  else tp_ref_put(s->ref, b);
+  return s->over || f->engine->put(s, b, err);
 }
 
 static void put_head(tp_fn *f, tp_buf *b) {
@@ -58,17 +56,18 @@ static bool put_call(tp_fn *f, tp_buf *out, tp_error *err) {
   if (!s.run.outputs) return tp_no_memory(err, f->pos);
   for (int i = 0, k = 0; i < f->closed->outputs.n; i++)
     if (f->closed->outputs.v[i].hidden) s.run.outputs[i] = f->latest[k++];
-  put_session(f, &s, out);
+  bool ok = put_session(f, &s, out, err);
   tp_free(s.run.outputs);
-  return true;
+  return ok;
 }
 
 static bool put_all(tp_fn *f, void *arg, tp_error *err) {
   static const char room[HEAD];
   tp_buf *out = arg;
   tp_put_bytes(out, room, sizeof room);
-  if (!f->called || tp_fn_stepping(f)) put_session(f, f->session, out);
-  else if (!put_call(f, out, err)) return false;
+  if (!(!f->called || tp_fn_stepping(f) ? put_session(f, f->session, out, err)
+                                        : put_call(f, out, err)))
+    return false;
   put_head(f, out);
   return true;
 }
@@ -151,12 +150,13 @@ static bool take_saved(tp_fn *f, tp_reader *r, saved *v, tp_error *err) {
   return !r->bad || broken(f, err);
 }
 
-/* ---- larger bounds ---- */
+/* ---- a larger bound of the first tick dim ---- */
 
-/* Is something added up there over all points of a dim with this bound? Where the points go
- * elsewhere, a target of now gets more from those that a larger bound brings. */
-static bool adds_over(const tp_node *n, const tp_sym *b) {
+/* Is something made over all points of a dim with this bound? Added up elsewhere, a target of now
+ * gets more from those that a larger bound brings. */
+static bool goes_over(const tp_node *n, const tp_sym *b) {
   bool any = false;
+  for (int k = 0; k < n->attr.nover; k++) any |= n->attr.over[k]->bound == b;
   for (int k = 0; n->op == TP_OP_ACCUM && k < n->nin; k++) {
     const tp_edge *e = &n->in[k];
     for (int d = 0; d < e->src.node->ndom && !e->gather; d++) {
@@ -188,24 +188,12 @@ static void meet(met_nodes *m, tp_node *n) {
   m->seen[n->id] = true;
 }
 
-/* Is each dim that the parameter evolves along, outside of that with this bound, one of ticks? Then
- * what was made of the last point is over with the tick (is_past). */
-static bool steps_with_ticks(const tp_fn *f, const tp_node *n, const tp_sym *b) {
-  bool all = true;
-  for (int j = 0; j < n->attr.nalong && n->attr.along[j]->bound != b; j++) {
-    bool ticks = false;
-    for (int t = 0; t < f->ntick; t++) ticks |= f->tick[t] == n->attr.along[j];
-    all &= ticks;
-  }
-  return all;
-}
-
 /* Of a parameter its first value and the step along the innermost of its dims, which has all of the
  * update: the last points of these dims, which its other branches read, are no mention of them. */
-static int own_inputs(const tp_fn *f, const tp_node *n, const tp_sym *b) {
+static int own_inputs(const tp_fn *f, const tp_node *n) {
   bool param = false;
   for (int k = 0; k < f->closed->params.n; k++) param |= f->closed->params.v[k] == n;
-  return param && steps_with_ticks(f, n, b) ? TP_MIN(n->nin, 2) : n->nin;
+  return param && n->attr.nalong && n->attr.along[0] == f->tick[0] ? TP_MIN(n->nin, 2) : n->nin;
 }
 
 /* A node that mentions it, computed for more than to give back lengths and last values, which alone
@@ -221,56 +209,24 @@ static const tp_node *reader_of(tp_fn *f, const tp_sym *b) {
   for (int i = 0; i < g->params.n; i++) meet(&m, g->params.v[i]);
   for (int i = 0; i < g->stops.n; i++) meet(&m, g->stops.v[i].done.node);
   for (int i = 0; i < m.n; i++) {
-    if (tp_node_mentions(m.node[i], b) || adds_over(m.node[i], b)) return m.node[i];
-    for (int k = 0; k < own_inputs(f, m.node[i], b); k++) meet(&m, m.node[i]->in[k].src.node);
+    if (tp_node_mentions(m.node[i], b) || goes_over(m.node[i], b)) return m.node[i];
+    for (int k = 0; k < own_inputs(f, m.node[i]); k++) meet(&m, m.node[i]->in[k].src.node);
   }
   return NULL;
 }
 
-/* Is the k-th row of the ends over? Ticks outside the dim that ends say it: the state stands at one
- * behind it. */
-static bool row_over(
-    tp_fn *f, const saved *v, const tp_stop *s, const tp_node *n, const tp_array *ends, int64_t k) {
-  int64_t at[TP_MAXRANK], c = 0;
-  for (int d = n->ndom - 1; d >= 0; k /= ends->shape[d--]) at[d] = k % ends->shape[d];
-  for (int t = 0; t < f->ntick && f->tick[t] != s->dim && c == 0; t++) {
-    int64_t row = 0;
-    for (int d = 0; d < n->ndom; d++)
-      if (n->dom[d] == f->tick[t]) row = at[d];
-    c = row - v->at[t];
-  }
-  return c < 0;
+/* Has the row begun that was the last one, of a dim that ends by data? By the state's bound it may
+ * have ended. */
+static bool in_last_row(const tp_fn *f, const saved *v) {
+  const tp_sym *d = f->tick[0];
+  bool inside = false;
+  for (int k = 1; k < f->ntick; k++) inside |= v->at[k] > 0;
+  return inside && tp_stop_of(f->closed, d->bound) && v->at[0] + 1 >= v->env[d->bound->id];
 }
 
-/* Has a row ended by the bound that the state had, and would it go on with another? An end that
- * nobody has asked for yet, 0, may have been that. */
-static bool is_reached(tp_fn *f, const saved *v, const tp_stop *s) {
-  const tp_graph *g = f->closed;
-  bool any = false;
-  for (int i = 0; i < g->outputs.n; i++) {
-    const tp_node *n = g->outputs.v[i].val.node;
-    const tp_array *ends =
-        gives_end(g, &g->outputs.v[i]) && tp_stop_of(g, tp_ix_as_sym(n->attr.ix[0])) == s
-        ? v->outputs[i]
-        : NULL;
-    for (int64_t k = 0; ends && ends->dtype == TP_I64 && ends->rank == n->ndom && k < ends->count;
-         k++) {
-      int64_t end = ((const int64_t *)ends->data)[k];
-      any |= (!end || end == v->env[s->dim->bound->id]) && row_over(f, v, s, n, ends, k);
-    }
-  }
-  return any;
-}
-
-/* Did ticks that are over go through all of the dim with this bound? Those inside the first tick
- * dim did, and those that do not tick. */
-static bool is_past(tp_fn *f, const saved *v, const tp_sym *b) {
-  bool past = false, any = false;
-  for (int k = 0; k < f->ntick && f->tick[k]->bound != b; k++) past |= v->at[k] > 0;
-  for (int i = 0; i < f->closed->nodes.n; i++)
-    for (int d = 0; d < f->closed->nodes.v[i]->ndom; d++)
-      any |= f->closed->nodes.v[i]->dom[d]->bound == b;
-  return past && any;
+static bool none_longer(tp_fn *f, tp_error *err) {
+  return tp_fail(err, TP_E_BOUND, f->pos,
+      "a larger bound than the state's is possible only where nothing was left out because of it");
 }
 
 static bool may_grow(tp_fn *f, const saved *v, const int64_t *env, bool *same, tp_error *err) {
@@ -278,31 +234,24 @@ static bool may_grow(tp_fn *f, const saved *v, const int64_t *env, bool *same, t
   for (int i = 0; i < f->nbound; i++) {
     const tp_sym *b = f->bounds[i];
     int64_t was = v->env[b->id], now = env[b->id];
+    const tp_node *x = b == f->tick[0]->bound && was < now ? reader_of(f, b) : NULL;
     if (was == now) continue;
     *same = false;
-    if (now < was)
-      return tp_fail(err, TP_E_BOUND, f->pos, "'%s' was %lld in the state and cannot become %lld",
-          b->name, (long long)was, (long long)now);
-    const tp_node *x = reader_of(f, b);
-    if (x)
-      return tp_fail(err, TP_E_BOUND, x->pos,
-          "'%s' was %lld in the state and cannot become %lld: what is computed here mentions it",
-          b->name, (long long)was, (long long)now);
-    const tp_stop *s = tp_stop_of(f->closed, b);
-    if (!s && is_past(f, v, b))
-      return tp_fail(err, TP_E_BOUND, f->pos,
-          "'%s' was %lld in the state and cannot become %lld: ticks are over that went that far",
-          b->name, (long long)was, (long long)now);
-    if (s && is_reached(f, v, s))
-      return tp_fail(err, TP_E_BOUND, s->pos,
-          "'%s' was %lld in the state and cannot become %lld: a row has ended there, which would "
-          "go on",
-          b->name, (long long)was, (long long)now);
+    if (x || b != f->tick[0]->bound || now < was)
+      return tp_fail(err, TP_E_BOUND, x ? x->pos : f->pos,
+          "'%s' was %lld in the state and cannot become %lld%s", b->name, (long long)was,
+          (long long)now,
+          x               ? ": what is computed here mentions it"
+              : now < was ? ""
+                          : ": only the bound of the first tick dim may be larger");
   }
-  if (*same || !v->over) return true;
-  return tp_fail(err, TP_E_BOUND, f->pos,
-      "the state is of a run that has ended: a longer one goes on from a state before its last "
-      "tick");
+  if (*same) return true;
+  if (v->over)
+    return tp_fail(err, TP_E_BOUND, f->pos,
+        "the state is of a run that has ended: a longer one goes on from a state before its last "
+        "tick");
+  return tp_fn_may_be_endless(f, env, "be larger than in the state", err) &&
+      (!in_last_row(f, v) || none_longer(f, err));
 }
 
 /* ---- going on ---- */
@@ -316,38 +265,16 @@ static bool copy_output(const tp_array *from, tp_array *to) {
   return true;
 }
 
-/* A run that has begun holds a value, of the shape of one tick; of another shape (larger bounds)
- * the next tick's takes its place. */
-static bool restore_value(tp_fn *f, tp_session *s, int i, tp_array *a, bool same) {
+/* A run that has begun holds a value, of the shape of one tick. */
+static bool restore_value(tp_fn *f, tp_session *s, int i, tp_array *a) {
   int64_t shape[TP_MAXRANK];
   int rank = tp_fn_fed_shape(f, i, &s->run, shape);
-  if (!a) return !s->begun || s->over || s->ref;
+  if (!a) return !s->begun || s->over;
   if (a->dtype != f->closed->inputs.v[i]->out[0].dtype || a->rank != rank ||
       (rank && memcmp(a->shape, shape, sizeof *shape * (size_t)rank)))
-    return !same;
+    return false;
   s->values[i] = tp_array_ref(a);
   return true;
-}
-
-/* Are ticks over of what was the last row of a dim that ends by data, along which a parameter
- * evolves? What the update there gave may stand as the last value. */
-static bool has_last_values(tp_fn *f, const saved *v, const int64_t *now) {
-  bool any = false, inside = false;
-  for (int k = f->ntick - 1; k >= 0; inside |= v->at[k--] > 0) {
-    const tp_sym *d = f->tick[k];
-    if (!inside || !tp_stop_of(f->closed, d->bound) || v->env[d->bound->id] == now[d->bound->id] ||
-        v->at[k] + 1 < v->env[d->bound->id])
-      continue;
-    for (int i = 0; i < f->closed->params.n; i++)
-      any |= tp_dom_has(f->closed->params.v[i]->attr.nalong, f->closed->params.v[i]->attr.along, d);
-  }
-  return any;
-}
-
-static bool none_longer(tp_fn *f, tp_error *err) {
-  return tp_fail(err, TP_E_BOUND, f->pos,
-      "a larger bound than the state's is possible only where nothing that is kept is as large, "
-      "nothing was left out because of it, and all work of the tick is done");
 }
 
 static bool restore(
@@ -359,25 +286,14 @@ static bool restore(
   for (int k = 0; k < f->ntick; k++)
     if (s->at[k] >= TP_MAX(s->env[f->tick[k]->bound->id], 1)) return broken(f, err);
   for (int i = 0; i < f->closed->inputs.n; i++)
-    if (f->fed[i] && !restore_value(f, s, i, v->values[i], same)) return broken(f, err);
-  if (was && s->exec && !s->begun) return true; /* nothing has run */
-  if (was && s->exec &&
-      (has_last_values(f, v, s->env) || !tp_exec_longer(s->exec, was, s->at, err)))
-    return none_longer(f, err);
+    if (f->fed[i] && !restore_value(f, s, i, v->values[i])) return broken(f, err);
   for (int i = 0; i < f->closed->outputs.n; i++) {
     tp_array *to = s->run.outputs[i];
-    if (v->outputs[i] && to && !(s->exec && tp_exec_made_anew(s->exec, i)) &&
-        !copy_output(v->outputs[i], to))
-      return broken(f, err);
+    if (v->outputs[i] && to && !copy_output(v->outputs[i], to)) return broken(f, err);
   }
   if (s->over) return r->left == 0 || broken(f, err);
-  if (s->ref)
-    return tp_ref_get(s->ref, r, was, err) || (same ? broken(f, err) : none_longer(f, err));
-  int64_t at[TP_MAXTICK];
-  if (!tp_exec_get(s->exec, r, was) || r->left) return same ? broken(f, err) : none_longer(f, err);
-  if (tp_exec_tick(s->exec, at) && memcmp(at, s->at, sizeof *at * (size_t)f->ntick))
-    return broken(f, err);
-  return true;
+  bool ok = f->engine->get(s, r, was, err) && !r->left;
+  return ok || (same ? broken(f, err) : none_longer(f, err));
 }
 
 /* Inputs given now come before those of the state. */

@@ -53,9 +53,7 @@ static bool same_shape(const tp_array *a, const int64_t *shape) {
   return !a->rank || !memcmp(a->shape, shape, sizeof *shape * (size_t)a->rank);
 }
 
-/* The first elements of a, of this shape: in the array that was given for output i if they fit
- * there. */
-static tp_array *take_shown(const tp_step *s, int i, tp_array *a, const int64_t *shape) {
+tp_array *tp_take_shown(const tp_step *s, int i, tp_array *a, const int64_t *shape) {
   tp_array *to = s->into ? s->into[i] : NULL;
   bool fits =
       to && to->refs == 2 && to->dtype == a->dtype && to->rank == a->rank && same_shape(to, shape);
@@ -71,7 +69,7 @@ static bool hand(tp_step *s, int i, const tp_call *c, tp_error *err) {
   memcpy(shape, c->args[0]->shape, sizeof shape);
   memcpy(shape, c->reached, sizeof *shape * (size_t)tp_callee_nover(c->of));
   tp_array_unref(s->out[i]); /* of a broken state may come twice */
-  s->out[i] = take_shown(s, i, c->args[0], shape);
+  s->out[i] = tp_take_shown(s, i, c->args[0], shape);
   return s->out[i] ||
       tp_fail(err, TP_E_MEMORY, c->of->pos, "memory: no room for what a tick shows");
 }
@@ -122,8 +120,7 @@ bool tp_fn_door(
 
 tp_session *tp_session_free(tp_fn *f, tp_session *s) {
   if (!s) return NULL;
-  tp_exec_free(s->exec);
-  tp_ref_end(s->ref);
+  f->engine->end(s);
   tp_run_free_outputs(f->graph, &s->run);
   for (int i = 0; s->inputs && i < f->closed->inputs.n; i++) tp_array_unref(s->inputs[i]);
   for (int i = 0; s->params && i < f->closed->params.n; i++) tp_array_unref(s->params[i]);
@@ -168,33 +165,31 @@ static const tp_pnode *endless_in_a_tick(const tp_plan *p, const tp_pnode *x, co
 
 /* Nothing that has to be kept may mention the bound, no input or output may be whole over the dim,
  * and nothing run over all of it between two ticks. */
-bool tp_fn_may_be_endless(tp_fn *f, const int64_t *env, tp_error *err) {
+bool tp_fn_may_be_endless(tp_fn *f, const int64_t *env, const char *what, tp_error *err) {
   const tp_sym *b = f->tick[0]->bound;
   for (int i = 0; i < f->closed->inputs.n; i++) {
     const tp_node *n = f->closed->inputs.v[i];
     if (tp_fn_needs_input(f, i) && !f->fed[i] && tp_dom_has(n->ndom, n->dom, f->tick[0]))
       return tp_fail(err, TP_E_BOUND, n->pos,
-          "'%s' cannot be math.huge: input '%s' is given before the first tick", b->name,
-          n->attr.str);
+          "'%s' cannot %s: input '%s' is given before the first tick", b->name, what, n->attr.str);
   }
   for (int i = 0; i < f->graph->outputs.n; i++) {
     const tp_output *o = &f->graph->outputs.v[i];
     if (!o->hidden && !f->shown[i] && tp_dom_has(o->val.node->ndom, o->val.node->dom, f->tick[0]))
       return tp_fail(err, TP_E_BOUND, o->pos,
-          "'%s' cannot be math.huge: output '%s' is whole only at the end", b->name, o->name);
+          "'%s' cannot %s: output '%s' is whole only at the end", b->name, what, o->name);
   }
   for (int i = 0; f->steps.plan && i < f->steps.plan->bufs.n; i++) {
     const tp_pbuf *x = f->steps.plan->bufs.v[i];
     if (tp_ix_mentions(x->size, b))
-      return tp_fail(err, TP_E_BOUND, f->pos,
-          "'%s' cannot be math.huge: '%s' is kept over all of '%s'", b->name,
-          x->name ? x->name : "?", f->tick[0]->name);
+      return tp_fail(err, TP_E_BOUND, f->pos, "'%s' cannot %s: '%s' is kept over all of '%s'",
+          b->name, what, x->name ? x->name : "?", f->tick[0]->name);
   }
   const tp_pnode *x =
       f->steps.plan ? endless_in_a_tick(f->steps.plan, f->steps.plan->body, env) : NULL;
   return !x ||
       tp_fail(err, TP_E_BOUND, tp_pnode_line(x),
-          "'%s' cannot be math.huge: this goes through all of '%s' between two ticks", b->name,
+          "'%s' cannot %s: this goes through all of '%s' between two ticks", b->name, what,
           f->tick[0]->name);
 }
 
@@ -219,22 +214,22 @@ static bool may_be_called_endless(tp_fn *f, tp_error *err) {
   return true;
 }
 
-static bool no_ticks(const tp_fn *f, const tp_session *s) {
+bool tp_no_ticks(const tp_fn *f, const tp_session *s) {
   for (int k = 0; k < f->ntick; k++)
     if (s->env[f->tick[k]->bound->id] == 0) return true;
   return false;
 }
 
-static int tick_depth(const tp_fn *f, int output) {
+int tp_tick_depth_of(const tp_fn *f, int output) {
   const tp_node *n = f->graph->outputs.v[output].val.node;
   return tp_tick_depth(f->ntick, f->tick, n->ndom, n->dom);
 }
 
 static bool *shown_of(const tp_fn *f, const tp_session *s) {
   int n = f->graph->outputs.n;
-  bool *shown = tp_calloc((size_t)n + 1), none = no_ticks(f, s);
+  bool *shown = tp_calloc((size_t)n + 1), none = tp_no_ticks(f, s);
   for (int i = 0; shown && i < n; i++)
-    shown[i] = f->shown[i] && !(none && tick_depth(f, i) < f->ntick);
+    shown[i] = f->shown[i] && !(none && tp_tick_depth_of(f, i) < f->ntick);
   return shown;
 }
 
@@ -252,16 +247,14 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
     .seed = run->seed,
     .fed = whole ? NULL : f->fed,
     .shown = s->shown };
-  if (endless(f, s->env) && !tp_fn_may_be_endless(f, s->env, err)) return false;
-  bool refer = f->tier == TP_TIER_REFERENCE;
+  if (endless(f, s->env) && !tp_fn_may_be_endless(f, s->env, "be math.huge", err)) return false;
   if (!tp_run_check(g, &s->run, err) || !tp_run_check_bounds(f->steps.graph, &s->run, err))
     return false;
-  if (!refer && !(s->exec = tp_fn_exec(f, f->steps.plan, err))) return false;
+  if (f->steps.plan && !(s->exec = tp_fn_exec(f, f->steps.plan, err))) return false;
   if (!tp_fn_fits(f, s->exec, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
   tp_begin_params(f, s->exec, &s->run);
   s->ticks = (tp_ticks){ f->ntick, f->tick, f->fed, s->shown, NULL, f->first };
-  return refer ? (s->ref = tp_ref_begin(g, &s->run, &s->ticks, err)) != NULL
-               : tp_exec_begin(s->exec, &s->run, err);
+  return f->engine->begin(f, s, err);
 }
 
 bool tp_fn_is_endless(const tp_fn *f, const int64_t *env) { return f->ntick && endless(f, env); }
@@ -318,7 +311,7 @@ int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape) {
 
 /* ---- a step ---- */
 
-bool tp_fn_wants(const tp_fn *f, int i) { return f->fed[i] && !no_ticks(f, f->session); }
+bool tp_fn_wants(const tp_fn *f, int i) { return f->fed[i] && !tp_no_ticks(f, f->session); }
 
 static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
   for (int i = 0; i < f->closed->inputs.n; i++) {
@@ -342,68 +335,7 @@ static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
   return true;
 }
 
-/* No tick is left inside the point of the outer `depth` tick dims. */
-static bool last_inside(const tp_fn *f, const tp_session *s, int depth) {
-  for (int k = depth; k < f->ntick; k++)
-    if (s->at[k] + 1 < s->env[f->tick[k]->bound->id]) return false;
-  return true;
-}
-
-/* How many outputs go with this tick, where no dim ends by data. */
-static int count_shown(const tp_fn *f, const tp_session *s) {
-  int n = 0;
-  for (int i = 0; i < f->graph->outputs.n; i++)
-    n += s->shown[i] && last_inside(f, s, tick_depth(f, i));
-  return n;
-}
-
-static void next_point(const tp_fn *f, tp_session *s) {
-  for (int k = f->ntick - 1; k >= 0; k--) {
-    if (++s->at[k] < s->env[f->tick[k]->bound->id]) return;
-    s->at[k] = 0;
-  }
-}
-
-/* This tick's outputs first, then what others will need: oldest first, as long as there is time.
- * Where dims end by data, how many outputs there are is not known: all that cannot wait. */
-static tp_stand within_budget(
-    const tp_fn *f, tp_session *q, const tp_step *s, int nshow, double began, tp_error *err) {
-  double until = began + s->budget;
-  tp_stand at = TP_AT_SHOWN;
-  if (!tp_exec_split(q->exec, true, err)) return TP_AT_ERROR;
-  if (nshow || f->graph->stops.n)
-    at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .shown = nshow }, err);
-  if (at == TP_AT_ERROR || at == TP_AT_END || tp_now() >= until) return at;
-  if (!tp_exec_rest(q->exec, until, err)) return TP_AT_ERROR;
-  if (at != TP_AT_TICK && tp_now() < until)
-    at = tp_exec_go(q->exec, &(tp_goal){ .tick = true, .until = until }, err);
-  return at != TP_AT_TICK || tp_now() >= until || tp_exec_rest(q->exec, until, err) ? at
-                                                                                    : TP_AT_ERROR;
-}
-
-/* What the reference shows is fresh. */
-static void write_into(const tp_fn *f, const tp_step *s) {
-  for (int i = 0; i < f->closed->outputs.n; i++) {
-    tp_array *fresh = s->out[i];
-    if (fresh) s->out[i] = take_shown(s, i, fresh, fresh->shape);
-    tp_array_unref(fresh);
-  }
-}
-
-static tp_stand refer(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
-  double until = s->budget < 0 ? 0 : tp_now() + s->budget;
-  bool none = no_ticks(f, q), more = false;
-  if (!none && !tp_ref_show(q->ref, q->at, s->values, s->out, q->next, &more, err))
-    return TP_AT_ERROR;
-  write_into(f, s);
-  bool last = !more;
-  if (!tp_ref_rest(q->ref, last, last ? 0 : until, err)) return TP_AT_ERROR;
-  return last || tp_ref_cancelled(q->ref) ? TP_AT_END : TP_AT_TICK;
-}
-
-/* Copies, until the next tick: what takes them may be done by the next step, when the host has
- * written the next values in its arrays. */
-static bool hold_values(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
+bool tp_hold_values(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
   for (int i = 0; i < f->closed->inputs.n; i++) {
     const tp_array *from = s->values ? s->values[i] : NULL;
     if (!f->fed[i]) continue;
@@ -412,21 +344,6 @@ static bool hold_values(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err
     memcpy(q->values[i]->data, from->data, tp_array_bytes(from));
   }
   return true;
-}
-
-static tp_stand one_tick(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
-  double began = tp_now();
-  if (q->ref) return refer(f, q, s, err);
-  tp_stand at = tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err);
-  if (at != TP_AT_TICK) return at;
-  tp_exec_tick(q->exec, q->at);
-  bool last = last_inside(f, q, 0);
-  int nshow = f->graph->stops.n ? 0 : count_shown(f, q);
-  if (!hold_values(f, q, s, err)) return TP_AT_ERROR;
-  tp_exec_pass(q->exec);
-  if (s->budget >= 0 && !last) return within_budget(f, q, s, nshow, began, err);
-  return tp_exec_split(q->exec, false, err) ? tp_exec_go(q->exec, &(tp_goal){ .tick = true }, err)
-                                            : TP_AT_ERROR;
 }
 
 /* What leaves with the first tick, cut to the ends reached, which do as well: copies, as the run
@@ -465,19 +382,17 @@ static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   q->run.interrupted = s->interrupted;
   q->run.host = s->host;
   double began = tp_now();
-  tp_stand at = one_tick(f, q, s, err);
+  tp_stand at = f->engine->step(f, q, s, err);
   q->run.call = NULL;
   q->run.cancel = NULL;
   q->run.interrupted = NULL;
-  s->cancelled = q->ref ? tp_ref_cancelled(q->ref) : tp_exec_cancelled(q->exec);
+  s->cancelled = f->engine->cancelled(q);
   s->done = q->over = at == TP_AT_END;
   s->late = s->budget < 0 ? 0 : TP_MAX(tp_now() - began - s->budget, 0);
-  f->peak = q->exec ? tp_exec_peak(q->exec) : 0;
   if (at == TP_AT_ERROR) return false;
   bool first = !q->begun;
   q->begun = true;
-  if (q->ref) memcpy(q->at, q->next, sizeof q->at);
-  else if (at != TP_AT_TICK || !tp_exec_tick(q->exec, q->at)) next_point(f, q);
+  memcpy(q->at, q->next, sizeof q->at);
   if ((first && !hand_first(f, q, s, err)) || (s->done && !tp_fn_trim(f, &q->run, err)))
     return false;
   if (s->done) hand_last(f, q, s);
@@ -536,16 +451,16 @@ static bool cut_values(tp_fn *f, finish *x, tp_error *err) {
   return true;
 }
 
-static bool finish_ref(tp_fn *f, finish *x, tp_error *err) {
+static bool step_on(tp_fn *f, finish *x, tp_error *err) {
   x->values = tp_calloc(sizeof *x->values * (size_t)(f->closed->inputs.n + 1));
   if (!x->values) return tp_no_memory(err, f->pos);
   bool ok = finish_open(f, x, err);
   while (ok && !x->q->over) ok = cut_values(f, x, err) && next_step(f, x, err);
-  if (ok && tp_ref_cancelled(x->q->ref)) drop_shown(f, &x->q->run);
+  if (ok && f->engine->cancelled(x->q)) drop_shown(f, &x->q->run);
   return ok;
 }
 
-static bool finish_exec(tp_fn *f, finish *x, tp_error *err) {
+static bool run_rest(tp_fn *f, finish *x, tp_error *err) {
   tp_session *q = x->q;
   door d = { f, &q->run, NULL, NULL, x->run->call, x->run->ud };
   q->run.call = pass_door;
@@ -553,16 +468,14 @@ static bool finish_exec(tp_fn *f, finish *x, tp_error *err) {
   q->run.cancel = x->run->cancel;
   q->run.interrupted = x->run->interrupted;
   q->run.host = x->run->host;
-  bool ok = tp_exec_split(q->exec, false, err) &&
-      tp_exec_go(q->exec, &(tp_goal){ .tick = false }, err) != TP_AT_ERROR &&
-      tp_fn_trim(f, &q->run, err);
-  if (ok && tp_exec_cancelled(q->exec)) drop_shown(f, &q->run);
+  bool ok = f->engine->rest(q, err) && tp_fn_trim(f, &q->run, err);
+  if (ok && f->engine->cancelled(q)) drop_shown(f, &q->run);
   return ok;
 }
 
 static bool finish_it(tp_fn *f, void *arg, tp_error *err) {
   finish *x = arg;
-  bool ok = x->q->over || (x->q->ref ? finish_ref(f, x, err) : finish_exec(f, x, err));
+  bool ok = x->q->over || (f->engine->rest ? run_rest(f, x, err) : step_on(f, x, err));
   if (ok) take_outputs(x);
   return ok;
 }
@@ -610,8 +523,7 @@ static bool step_it(tp_fn *f, void *s, tp_error *err) { return run_step(f, f->se
 /* After an error: a state of it holds the parameters, as of any run that is over. */
 static void end_session(tp_fn *f, tp_session *q) {
   q->over = true;
-  q->exec = tp_exec_free(q->exec);
-  q->ref = tp_ref_end(q->ref);
+  f->engine->end(q);
   for (int i = 0; i < f->closed->outputs.n; i++)
     if (!f->closed->outputs.v[i].hidden) q->run.outputs[i] = tp_array_unref(q->run.outputs[i]);
 }

@@ -3,114 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- errors and working memory ---- */
-
-/* " at t = 3, i = 2"; "" where the region has no coordinates. */
-static const char *where(
-    tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis, char *buf, size_t n) {
-  *buf = 0;
-  for (int i = 0; i < r->npoint; i++)
-    x->env[r->rg->leadvar[i]->id] = tp_dx_get(&r->leadlo[i], x->env) + lead[i];
-  for (int k = 0, at = 0; k < r->rg->ncoord && at < (int)n; k++) {
-    int64_t v = tp_dx_get(&r->coord[k], x->env) + (r->rg->along >> k & 1 && axis ? *axis++ : 0);
-    at += snprintf(buf + at, n - (size_t)at, "%s%s = %lld", k ? ", " : " at ",
-        r->rg->dim ? r->rg->dim[k]->name : "?", (long long)v);
-  }
-  return buf;
-}
-
-static bool fail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis,
-    tp_code code, const char *text) {
-  char name[256], point[256] = "";
-  x->ended = x->torn = r->pos;
-  if (x->running && (lead || r->npoint == 0)) where(x, r, lead, axis, point, sizeof point);
-  return tp_fail(x->err, code, r->rg->pos, "%s: %s%s: %s", tp_code_word(code),
-      tp_who_label(&r->rg->who, tp_region_op(r->rg), name, sizeof name), point, text);
-}
-
-#define TEXT(text, fmt) \
-  char text[512]; \
-  va_list ap; \
-  va_start(ap, fmt); \
-  vsnprintf(text, sizeof text, fmt, ap); \
-  va_end(ap)
-
-bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) {
-  TEXT(text, fmt);
-  return fail_at(x, r, NULL, NULL, code, text);
-}
-
-bool tp_rfail_at(
-    tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code, const char *fmt, ...) {
-  TEXT(text, fmt);
-  return fail_at(x, r, lead, NULL, code, text);
-}
-
-bool tp_rfail_on(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis,
-    tp_code code, const char *fmt, ...) {
-  TEXT(text, fmt);
-  return fail_at(x, r, lead, axis, code, text);
-}
-
-bool tp_rfault(tp_exec *x, const tp_dreg *r, const int64_t *lead, int what) {
-  if (what > TP_K_NEGPOW)
-    return tp_rfail_at(
-        x, r, lead, TP_E_INPUT, "%s of an empty range of integers", tp_red_name(r->rg->red));
-  return tp_rfail_at(x, r, lead, TP_E_INPUT,
-      what == TP_K_DIVZERO ? "integer division by zero" : "integer power with a negative exponent");
-}
-
-void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size) {
-  int64_t n = (count * size + TP_WORK_LINE - 1) / TP_WORK_LINE * TP_WORK_LINE,
-          left = x->workend - x->work;
-  if (n > left) {
-    tp_rfail(x, r, TP_E_MEMORY, "internal: %lld bytes of working memory, %lld are left",
-        (long long)n, (long long)left);
-    return NULL;
-  }
-  x->work += n;
-  return x->work - n;
-}
-
 /* ---- making ---- */
-
-static bool ranks_fit(tp_exec *x, tp_dreg *r) {
-  for (int i = 0; i < r->nnd; i++)
-    if (r->in[i].rank > TP_MAXRANK)
-      return tp_rfail(x, r, TP_E_DEVICE,
-          "an operand has %d axes, leading ones included; at most %d are possible", r->in[i].rank,
-          TP_MAXRANK);
-  return true;
-}
-
-/* The position at which the last write is over: of the outermost loop around it. */
-static void note_writes(tp_exec *x, const tp_pnode *p) {
-  int end = p->pos;
-  for (const tp_pnode *q = p->up; q; q = q->up)
-    if (q->kind == TP_P_FOR) end = q->lastpos;
-  for (int i = 0; i < p->rg->nout; i++)
-    if (p->rg->out[i].buf >= 0)
-      x->written[p->rg->out[i].buf] = TP_MAX(x->written[p->rg->out[i].buf], end);
-}
-
-static bool is_env(const tp_region *g) {
-  return g->kind == TP_RG_OP && tp_ops[g->op].cls == TP_CLS_ENV;
-}
-
-tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p) {
-  tp_dreg *r = TP_NEW(&x->a, tp_dreg);
-  r->rg = p->rg;
-  r->pos = p->pos;
-  r->clock = TP_NEW(&x->a, tp_clock);
-  tp_dreg_windows(x, r);
-  if (!ranks_fit(x, r)) return NULL;
-  note_writes(x, p);
-  if (p->rg->kind == TP_RG_CALL) tp_call_new(x, r);
-  else if (is_env(p->rg)) r->run = tp_run_env;
-  else x->target->make(x, r);
-  if (p->rg->check) tp_watch_new(x, r);
-  return x->regat[p->pos] = x->reg[x->nreg++] = r;
-}
 
 static void list_bounds(tp_exec *x) {
   const tp_ictx *c = x->plan->ix;
@@ -135,7 +28,6 @@ static bool compile(tp_exec *x) {
   x->regat = TP_NEWN(&x->a, tp_dreg *, x->plan->npos);
   for (int i = 0; i < nbuf; i++) x->written[i] = -1;
   tp_spill_new(x);
-  tp_track_begin(x->track = &x->flow->track, TP_TUNE_TRACE_FIRST);
   if (!x->target->open(x) || !tp_flow_new(x)) return false;
   tp_first_new(x);
   return x->target->ready(x);
@@ -169,7 +61,6 @@ tp_exec *tp_exec_free(tp_exec *x) {
     tp_pages_free(x->mem->arena, (size_t)x->mem->total);
     tp_spill_close(x);
   }
-  if (x->flow) tp_track_free(&x->flow->track);
   tp_arena_free(&x->a);
   tp_free(x);
   return NULL;
@@ -191,21 +82,6 @@ static bool bounds_changed(tp_exec *x, const int64_t *env) {
   }
   tp_plan_given(x->plan, x->env);
   return changed;
-}
-
-static void bind_dxs(tp_dx *d, int n, const int64_t *env) {
-  for (int i = 0; i < n; i++) tp_dx_bind(&d[i], env);
-}
-
-bool tp_dreg_bind(tp_exec *x, tp_dreg *r) {
-  for (int i = 0; i < r->nnd; i++) tp_dnd_bind(&r->in[i], x->env);
-  bind_dxs(r->lead, r->rg->nlead, x->env);
-  bind_dxs(r->leadlo, r->rg->nlead, x->env);
-  bind_dxs(r->ix, r->rg->nix, x->env);
-  bind_dxs(r->coord, r->rg->ncoord, x->env);
-  if (r->rg->kind == TP_RG_CALL) tp_call_bind(x, r);
-  if (r->dynamic || r->wrapped) return true;
-  return tp_dreg_resolve(x, r) && (!r->bind || r->bind(x, r));
 }
 
 static bool bind(tp_exec *x) {
@@ -256,65 +132,6 @@ static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
 }
 
 /* ---- running ---- */
-
-/* A window on a ring becomes an ordinary one: where it is if it doesn't cross the seam, else a
- * copy. */
-static bool unwrap(tp_exec *x, tp_dreg *r, tp_dnd *d) {
-  int64_t m = TP_MAX(tp_dx_get(&d->wmod, x->env), 1),
-          lo = tp_floormod(tp_dx_get(&d->wlo, x->env), m), n = d->v.shape[d->wrap];
-  if (lo + n <= m) {
-    d->v.p = (char *)d->v.p + lo * d->v.stride[d->wrap] * d->size;
-    return true;
-  }
-  tp_dnd dense = { .wrap = -1, .v = d->v };
-  if (!(dense.v.p = tp_work(x, r, tp_dense_strides(&dense.v), d->size))) return false;
-  x->target->copy(x, d->size, &dense, d);
-  d->v = dense.v;
-  return true;
-}
-
-/* The run ends here without an error. Complete are those outputs that nothing from this region on,
- * or round an enclosing loop, writes; parameters keep what was made. */
-bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r) {
-  x->cancelled = true;
-  x->ended = r->pos;
-  for (int i = 0; i < x->plan->bufs.n; i++) {
-    const tp_pbuf *b = x->plan->bufs.v[i];
-    if (b->kind == TP_BUF_OUTPUT && !x->plan->products.v[b->slot].hidden && x->written[i] >= r->pos)
-      x->run->outputs[b->slot] = tp_array_unref(x->run->outputs[b->slot]);
-  }
-  return false;
-}
-
-static bool bind_again(tp_exec *x, tp_dreg *r) {
-  for (int i = 0; i < r->nin && r->wrapped; i++)
-    if (r->in[i].wrap >= 0 && !unwrap(x, r, &r->in[i])) return false;
-  return !r->bind || r->bind(x, r);
-}
-
-bool tp_dreg_here(tp_exec *x, tp_dreg *r) {
-  if (r->first && !tp_first_runs(x, r)) return true;
-  bool again = r->dynamic || r->wrapped;
-  x->running = true;
-  x->work = x->workend = x->mem->arena;
-  if (r->rg->work && x->room) {
-    x->work = x->room;
-    x->workend = x->work + x->count[r->rg->work->id];
-  } else if (r->rg->work) {
-    x->work += x->mem->offset[r->rg->work->id];
-    x->workend = x->work + x->count[r->rg->work->id];
-  }
-  if (again && !tp_dreg_resolve(x, r)) return false;
-  for (tp_dnd *d = r->in, *end = d + r->nnd; d < end; d++)
-    if (d->buf >= 0) tp_dnd_place(x, d);
-  if (x->poison && !tp_poison_region(x, r)) return false;
-  if (again && !bind_again(x, r)) return false;
-  return r->run(x, r);
-}
-
-bool tp_dreg_execute(tp_exec *x, tp_dreg *r) {
-  return tp_run_ends(x->run) ? tp_dreg_cancelled(x, r) : tp_dreg_here(x, r);
-}
 
 bool tp_exec_room(tp_exec *x, tp_run *run, tp_error *err) {
   x->run = run;

@@ -44,14 +44,10 @@ void tp_native_enter(tp_exec *x, int pos, int loop) {
   tp_clock *c = clock_at(x, pos, loop);
   x->timed = c->calls++ == c->next;
   if (x->timed) x->entered = tp_clock_begin(x, c);
-  else if (x->track) x->entered = tp_now();
 }
 
 void tp_native_leave(tp_exec *x, int pos, int loop) {
   if (x->timed) tp_clock_end(x, clock_at(x, pos, loop), x->entered);
-  if (x->track)
-    tp_track_put(x, loop < 0 ? TP_EV_LEAF : TP_EV_LOOP,
-        loop < 0 ? pos : x->flow->loopclock[pos].inst, x->entered);
 }
 
 static void native_enter(void *exec, int pos, int loop) { tp_native_enter(exec, pos, loop); }
@@ -72,19 +68,12 @@ bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
   return may && (!f->late || (i->entry && !--f->late));
 }
 
-static bool run_counted_part(tp_exec *x, int part, const tp_host *h) {
+static bool run_part(tp_exec *x, int part, const tp_host *h) {
   tp_clock *c = &x->flow->partclock[part];
   if (c->calls++ != c->next) return !x->flow->native[part](h);
   double from = tp_clock_begin(x, c);
   bool ok = !x->flow->native[part](h);
   tp_clock_end(x, c, from);
-  return ok;
-}
-
-static bool run_part(tp_exec *x, int part, const tp_host *h) {
-  double from = x->track ? tp_now() : 0;
-  bool ok = run_counted_part(x, part, h);
-  tp_track_put(x, TP_EV_PART, part, from);
   return ok;
 }
 

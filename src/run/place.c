@@ -90,47 +90,111 @@ static void take_buffers(tp_exec *x, tp_reader *r) {
   }
 }
 
-/* Those that matter at the place which was found; all of these have to be there. */
-static void take_longer(tp_exec *x, tp_reader *r, const int64_t *was) {
-  bool *taken = TP_NEWN(&x->a, bool, x->plan->bufs.n);
-  for (int64_t i; !r->bad && (i = tp_take_in(r, -1, x->plan->bufs.n)) >= 0;) {
-    const tp_pbuf *p = x->plan->bufs.v[i];
-    size_t n = (size_t)tp_take_i64(r);
-    taken[i] = true;
-    if (!alive(x, p) || !tp_longer_takes(x, (int)i)) tp_take(r, n);
-    else if (!tp_longer_buffer(x, p, was, r, n)) r->bad = true;
-  }
-  for (int i = 0; !r->bad && i < x->plan->bufs.n; i++)
-    r->bad = alive(x, x->plan->bufs.v[i]) && !taken[i] && tp_longer_takes(x, i);
-  if (!r->bad) tp_longer_ends(x);
+/* ---- with a larger bound ---- */
+
+/* A cursor's variables with the state's bounds and with these, and the outermost loop around it. */
+typedef struct {
+  const tp_exec *x;
+  int loop;
+  int64_t *was, *now;
+} growth;
+
+static int64_t value(const tp_dx *d, const int64_t *env) {
+  return d->e ? tp_ix_evalq(d->e, env) : d->c;
 }
 
-/* With larger bounds front is found already (tp_exec_longer): the state's is read and left, if it
- * stands at the tick, with nothing of the row before to do. */
-static bool take_front(tp_exec *x, tp_reader *r, bool found) {
-  tp_cursor *c = found ? &x->flow->back : &x->flow->front;
-  take_cursor(x, c, r);
-  return !r->bad &&
-      (found ? c->pc < x->flow->ninst && x->flow->inst[c->pc].op == TP_I_TICK
-             : tp_flow_possible(x, c));
+static bool mentions(const growth *g, const tp_dx *d, int id) {
+  return tp_ix_mentions(d->e, tp_sym_at(g->x->plan->ix, id));
+}
+
+static bool varies_inside(const growth *g, const tp_dx *d) {
+  const tp_flow *f = g->x->flow;
+  bool any = false;
+  for (int k = 0; k < f->ninst; k++)
+    any |= k != g->loop && f->inst[k].op == TP_I_FOR && mentions(g, d, f->inst[k].var);
+  return any;
+}
+
+/* Does it say the same with both, in the whole row? */
+static bool is_same(const growth *g, const tp_dx *d, tp_dtest test) {
+  bool asks = false;
+  for (int id = 0; d->e && id < g->x->nsym; id++)
+    asks |= g->was[id] != g->now[id] && mentions(g, d, id);
+  if (!asks) return true;
+  int64_t was = value(d, g->was), now = value(d, g->now);
+  bool same = test == TP_TEST_GE0 ? (was >= 0) == (now >= 0)
+      : test == TP_TEST_EQ0       ? (was == 0) == (now == 0)
+                                  : was == now;
+  return same && !varies_inside(g, d);
+}
+
+static bool all_same(const growth *g, int from, int to) {
+  bool same = true;
+  for (int k = from; k < to && same; k++) {
+    const tp_inst *i = &g->x->flow->inst[k];
+    if (i->op == TP_I_IF) same = is_same(g, &i->cond, i->test);
+    if (i->op == TP_I_FOR && k != g->loop)
+      same = is_same(g, &i->lo, TP_TEST_TRUE) && is_same(g, &i->hi, TP_TEST_TRUE);
+  }
+  return same;
+}
+
+/* The instruction up to which the cursor's row may have run: of a loop that it was in already, all
+ * of it. */
+static int run_up_to(const growth *g, const tp_cursor *c) {
+  int to = c->pc;
+  for (int k = g->x->flow->inst[c->pc].up; k >= 0 && k != g->loop; k = g->x->flow->inst[k].up)
+    if (g->was[g->x->flow->inst[k].var] != value(&g->x->flow->inst[k].lo, g->was))
+      to = g->x->flow->inst[k].to;
+  return to;
+}
+
+/* Ends as the buffers say, no longer cut at the state's bound. */
+static void take_ends(tp_exec *x, tp_cursor *c) {
+  int64_t *was = x->env;
+  x->env = c->env;
+  for (int k = 0; k < c->pc; k++) {
+    const tp_inst *l = &x->flow->inst[k];
+    bool around = l->op == TP_I_LOAD && l->end->nd.dtype != TP_BOOL;
+    for (int up = l->up; around && up >= 0; up = x->flow->inst[up].up)
+      around = up < c->pc && c->pc < x->flow->inst[up].to;
+    if (around) x->env[l->var] = tp_dend_most(x, l->end, tp_dx_get(&l->hi, x->env));
+  }
+  x->env = was;
+}
+
+/* Would all that ran have run with these bounds, and no more? A condition that asks how far the
+ * bound is says in the last row that ran whether it did in those before. */
+static bool goes_on(tp_exec *x, tp_cursor *c, const int64_t *bounds) {
+  if (c->pc >= x->flow->ninst) return false;
+  growth g = { x, c->pc, tp_dup(&x->a, c->env, sizeof *c->env * (size_t)x->nsym), c->env };
+  for (int i = 0; i < x->nbound; i++) g.was[x->bound[i]] = bounds[x->bound[i]];
+  tp_plan_given(x->plan, g.was);
+  take_ends(x, c);
+  while (x->flow->inst[g.loop].up >= 0) g.loop = x->flow->inst[g.loop].up;
+  const tp_inst *l = &x->flow->inst[g.loop];
+  if (!all_same(&g, 0, run_up_to(&g, c))) return false;
+  if (l->op != TP_I_FOR || c->env[l->var] <= value(&l->lo, g.was)) return true;
+  g.now = tp_dup(&x->a, c->env, sizeof *c->env * (size_t)x->nsym);
+  g.now[l->var] = --g.was[l->var];
+  return all_same(&g, g.loop, l->to);
 }
 
 bool tp_exec_get(tp_exec *x, tp_reader *r, const int64_t *was) {
-  memcpy(x->flow->back.env, x->flow->front.env, sizeof *x->env * (size_t)x->nsym);
+  tp_cursor *front = &x->flow->front, *back = &x->flow->back;
+  memcpy(back->env, front->env, sizeof *x->env * (size_t)x->nsym);
   x->flow->split = tp_take_in(r, 0, x->flow->behind ? 2 : 1);
   x->flow->nshown = (int)tp_take_in(r, 0, INT32_MAX);
-  bool ok = take_front(x, r, was);
-  take_cursor(x, &x->flow->back, r);
+  take_cursor(x, front, r);
+  take_cursor(x, back, r);
   x->flow->backrow = INT64_MIN;
-  ok = ok && !r->bad &&
-      ((was && !x->flow->split) ||
-          (tp_flow_possible(x, &x->flow->back) &&
-              !tp_flow_before(x, &x->flow->front, &x->flow->back)));
-  ok = ok && !(x->flow->split && tp_flow_side(x, &x->flow->front));
+  bool ok = !r->bad && tp_flow_possible(x, front) && tp_flow_possible(x, back) &&
+      !tp_flow_before(x, front, back) && !(x->flow->split && tp_flow_side(x, front));
   if (ok)
-    tp_first_passed(x,
-        x->flow->front.pc < x->flow->ninst ? x->flow->inst[x->flow->front.pc].pos : x->plan->npos);
-  if (!(r->bad = !ok)) (was ? take_longer(x, r, was) : take_buffers(x, r));
+    tp_first_passed(x, front->pc < x->flow->ninst ? x->flow->inst[front->pc].pos : x->plan->npos);
+  if (!(r->bad = !ok)) take_buffers(x, r);
+  if (was && !r->bad)
+    r->bad = !goes_on(x, front, was) || (x->flow->split && !goes_on(x, back, was));
   if (ok) tp_spill_rest(x);
   return !r->bad;
 }

@@ -6,31 +6,6 @@
 #define TP_FN static inline
 #include "kernels/prelude/native.h"
 
-/* ---- what ran when (trace.c), on one thread ---- */
-typedef enum { TP_EV_LEAF, TP_EV_LOOP, TP_EV_ITERATION, TP_EV_PART, TP_EV_TEAM } tp_evkind;
-enum { TP_TRACK_DEEP = 32 }; /* loops further inside leave no events */
-/* id: a position, an instruction (value: of its variable), a part, a team */
-typedef struct {
-  tp_evkind kind;
-  int id;
-  int64_t value;
-  double from, to;
-} tp_event;
-typedef struct {
-  int loop;
-  int64_t value;
-  double began, turned;
-} tp_open;
-typedef struct tp_track {
-  /* full: what came after most of them is not there */
-  int n, room, most;
-  tp_event *v;
-  bool full;
-  double origin; /* when it began */
-  int nopen;
-  tp_open open[TP_TRACK_DEEP]; /* loops that the thread is in, outermost first */
-} tp_track;
-
 /* Ends by data: whether a row is there (tp_rows), and the greatest end of those which are. */
 typedef struct {
   tp_dx at, given;
@@ -126,10 +101,6 @@ typedef struct tp_flow {
   bool split, inback;
   int64_t backrow; /* all that is left of rows below that is done */
   int nshown;      /* since the last tick */
-  tp_track track;  /* of the thread that runs */
-  /* going on with larger bounds: the instruction from which on what is written is taken from the
-   * state */
-  int later;
 } tp_flow;
 
 typedef struct tp_store {
@@ -175,7 +146,6 @@ typedef struct tp_worker {
   tp_exec x;
   tp_error err;
   tp_cursor at;
-  tp_track track;
 } tp_worker;
 typedef struct tp_workers {
   /* w[0]: the thread that runs x, with its variables */
@@ -212,7 +182,7 @@ void tp_first_new(tp_exec *x);
 bool tp_first_runs(tp_exec *x, const tp_dreg *r); /* of a region that has `first` */
 /* a run goes on there: what lies before has run */
 void tp_first_passed(tp_exec *x, int pos);
-/* exec.c */
+/* region.c */
 /* with the variables' values in x->env, whoever has cancelled the run */
 bool tp_dreg_here(tp_exec *x, tp_dreg *r);
 tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p);
@@ -223,17 +193,16 @@ bool tp_dreg_run(tp_exec *x, tp_dreg *r);
 /* around an execution that is timed, and counted already */
 double tp_clock_begin(tp_exec *x, tp_clock *c);
 void tp_clock_end(tp_exec *x, tp_clock *c, double from);
+double tp_clock_seconds(const tp_clock *c); /* of all executions */
 /* of the tensor that it makes; NULL: none */
 const char *tp_profile_name(const tp_exec *x, const tp_region *r);
 void tp_profile_work(tp_buf *b, const tp_region *r); /* what it does, in few words */
-/* trace.c */
-void tp_track_begin(tp_track *t, int most); /* nothing is noted so far */
-void tp_track_free(tp_track *t);
-/* what ran from then to now; where nothing is noted, nothing */
-void tp_track_put(tp_exec *x, tp_evkind kind, int id, double from);
-/* x notes: loops around i, with x's variables, are open and others are not; NULL: none is */
-void tp_track_stand(tp_exec *x, const tp_inst *i);
-/* flow.c */
+/* lay.c, turn.c, flow.c */
+static inline bool tp_is_leaf(const tp_inst *i) {
+  return i->op == TP_I_REGION || i->op == TP_I_SHOW || i->op == TP_I_TICK;
+}
+const tp_inst *tp_flow_turn(tp_exec *x, const tp_inst *i, bool leaves);
+const tp_inst *tp_flow_stop(tp_exec *x, const tp_inst *i);
 bool tp_flow_new(tp_exec *x); /* lays the plan out */
 void tp_flow_bind(tp_exec *x);
 tp_stand tp_flow_run(tp_exec *x, const tp_goal *g);
@@ -252,14 +221,6 @@ bool tp_flow_possible(const tp_exec *x, const tp_cursor *c);
 /* Goes from the start to where so many regions and ticks are behind it, running none. False: there
  * is no such place. */
 bool tp_flow_before(const tp_exec *x, const tp_cursor *a, const tp_cursor *b);
-
-/* longer.c: a state of smaller bounds, in a plan in which dims end by data */
-/* Runs what lies before the first tick, and goes to the tick at this point; false: what ran there
- * is not the same for both bounds. */
-/* is it written after the first tick? */
-bool tp_longer_takes(const tp_exec *x, int buf);
-bool tp_longer_buffer(tp_exec *x, const tp_pbuf *b, const int64_t *was, tp_reader *r, size_t n);
-void tp_longer_ends(tp_exec *x); /* as the buffers say */
 
 /* resolve.c */
 /* compiles operands; sets dynamic, wrapped */

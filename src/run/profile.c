@@ -54,16 +54,8 @@ static bool run_timed(tp_exec *x, tp_dreg *r) {
   return ok;
 }
 
-static bool run_counted(tp_exec *x, tp_dreg *r) {
-  return r->clock->calls++ == r->clock->next ? run_timed(x, r) : tp_dreg_execute(x, r);
-}
-
 bool tp_dreg_run(tp_exec *x, tp_dreg *r) {
-  if (!x->track) return run_counted(x, r);
-  double from = tp_now();
-  bool ok = run_counted(x, r);
-  tp_track_put(x, TP_EV_LEAF, r->pos, from);
-  return ok;
+  return r->clock->calls++ == r->clock->next ? run_timed(x, r) : tp_dreg_execute(x, r);
 }
 
 /* ---- the table ---- */
@@ -75,7 +67,7 @@ static double seconds_with(const tp_clock *c, bool trims) {
 
 /* Of a few, the longest is left out: a host that takes the processor away is not seen from inside.
  */
-static double seconds(const tp_clock *c) {
+double tp_clock_seconds(const tp_clock *c) {
   enum { TRIMMED = 4 };
   return seconds_with(c, c->nlater >= TRIMMED);
 }
@@ -173,9 +165,9 @@ static double called(const tp_exec *x, const tp_pnode *n) {
   double s = 0;
   TP_EACH_NODE (k, n) {
     const tp_loopclock *l = &x->flow->loopclock[k.x->pos];
-    if (k.x->rg && x->regat[k.x->pos]) s += seconds(x->regat[k.x->pos]->clock);
+    if (k.x->rg && x->regat[k.x->pos]) s += tp_clock_seconds(x->regat[k.x->pos]->clock);
     if (k.x->kind == TP_P_FOR && l->clock.calls && x->flow->inst[l->inst].node == k.x)
-      s += seconds(&l->clock);
+      s += tp_clock_seconds(&l->clock);
   }
   return s;
 }
@@ -185,15 +177,17 @@ static int list_rows(const tp_exec *x, tp_arena *a, profile_row *row) {
   int n = 0, nparts = x->flow->partclock ? tp_plan_parts(x->plan, a, &part) : 0;
   for (int i = 0; i < x->nreg; i++)
     if (x->reg[i]->clock->calls)
-      row[n++] = (profile_row){ x->reg[i], NULL, -1, *x->reg[i]->clock, seconds(x->reg[i]->clock) };
+      row[n++] = (profile_row){ x->reg[i], NULL, -1, *x->reg[i]->clock,
+        tp_clock_seconds(x->reg[i]->clock) };
   for (int i = 0; nparts && i < x->plan->npos; i++) {
     const tp_loopclock *l = &x->flow->loopclock[i];
     if (l->clock.calls)
-      row[n++] = (profile_row){ NULL, &x->flow->inst[l->inst], -1, l->clock, seconds(&l->clock) };
+      row[n++] =
+          (profile_row){ NULL, &x->flow->inst[l->inst], -1, l->clock, tp_clock_seconds(&l->clock) };
   }
   for (int i = 0; i < nparts; i++) {
     const tp_clock *c = &x->flow->partclock[i];
-    double s = seconds(c);
+    double s = tp_clock_seconds(c);
     for (int k = 0; k < part[i].n; k++) s -= called(x, part[i].node[k]);
     if (c->calls) row[n++] = (profile_row){ NULL, NULL, i, *c, TP_MAX(s, 0) };
   }

@@ -60,15 +60,10 @@ tp_array *tp_exec_lent(const tp_exec *x, const tp_run *run, int i);
 /* so many count against its limit of memory besides */
 void tp_exec_hold(tp_exec *x, int64_t bytes);
 /* Where it stands and the buffers that are alive there. get: after a begin with the same bounds
- * (was NULL), or with greater ones that change nothing before that place; false: what is there does
- * not fit this plan (r->bad), or an error. */
+ * (was NULL), or where that of the first tick dim was less; false: what is there does not fit this
+ * plan and these bounds (r->bad). */
 void tp_exec_put(tp_exec *x, tp_buf *b);
 bool tp_exec_get(tp_exec *x, tp_reader *r, const int64_t *was);
-/* Before a get with greater bounds, and before the state's outputs are in their places: to the tick
- * at `at`. */
-bool tp_exec_longer(tp_exec *x, const int64_t *was, const int64_t *at, tp_error *err);
-/* then the state's is not to be taken */
-bool tp_exec_made_anew(const tp_exec *x, int output);
 /* The point of the tick that it stands at; false: it stands at none. */
 bool tp_exec_tick(const tp_exec *x, int64_t *at);
 bool tp_exec_cancelled(const tp_exec *x);
@@ -77,9 +72,8 @@ bool tp_exec_cancelled(const tp_exec *x);
 int64_t tp_exec_peak(const tp_exec *x);
 /* where the time of all runs so far went, dearest region first; beside what the machine can do */
 void tp_exec_profile(const tp_exec *x, int rows, tp_buf *out);
-/* Writes what the runs since the last trace did and when, as JSON for chrome://tracing and
- * Perfetto; of a function without one, the begin of its first run. Not while it runs. */
-bool tp_exec_trace(tp_exec *x, const char *path, tp_error *err);
+/* the same as JSON for chrome://tracing and Perfetto: the plan's tree, each as long as it took */
+bool tp_exec_trace(const tp_exec *x, const char *path, tp_error *err);
 /* Bytes of memory that a run for env takes: buffers, working memory of regions, and what is mapped
  * of buffers in a file; -1: too many. Changes nothing. */
 int64_t tp_exec_memory(const tp_exec *x, const int64_t *env);

@@ -150,8 +150,6 @@ struct tp_exec {
   /* the position at which it ended early, and the last one from there on that may be half done; -1
    */
   int ended, torn;
-  /* where what runs is noted; NULL: it is not (run/trace.c) */
-  struct tp_track *track;
   /* code with clocks: when what runs began, if anybody asks; it is timed */
   double entered;
   bool timed;

@@ -25,7 +25,6 @@ static bool make_worker(tp_workers *all, int who) {
   w->x.regat = TP_NEWN(&w->x.a, tp_dreg *, x->plan->npos);
   w->x.written = TP_NEWN(&w->x.a, int, x->plan->bufs.n);
   w->x.running = true;
-  tp_track_begin(&w->track, TP_TUNE_TRACE_FIRST);
   if (who) w->x.env = TP_NEWN(&w->x.a, int64_t, x->nsym);
   if (!x->target->open(&w->x)) return false;
   for (int pos = 0; pos < x->plan->npos; pos++) {
@@ -65,7 +64,6 @@ void tp_workers_free(tp_exec *x) {
   tp_workers_rest(x);
   for (int i = 0; all && all->w && i < all->n; i++) {
     x->target->close(&all->w[i].x);
-    tp_track_free(&all->w[i].track);
     tp_arena_free(&all->w[i].x.a);
   }
 }
@@ -145,11 +143,7 @@ static bool cut_leaf(tp_worker *w, int pos) {
   tp_dreg *r = w->x.regat[pos];
   if (__atomic_load_n(&w->all->over, __ATOMIC_RELAXED)) return false;
   if (!w->x.env[w->all->teams->share[w->all->teams->cut[pos].share].n->id]) return true;
-  if (!w->who) return tp_dreg_run(&w->x, r);
-  double from = w->x.track ? tp_now() : 0;
-  bool ok = tp_dreg_here(&w->x, r);
-  tp_track_put(&w->x, TP_EV_LEAF, pos, from);
-  return ok;
+  return w->who ? tp_dreg_here(&w->x, r) : tp_dreg_run(&w->x, r);
 }
 
 static int inst_at(const tp_exec *x, int pos) {
@@ -178,7 +172,6 @@ static bool team_leaf(tp_worker *w, int pos) {
 static bool meet_at_leaf(void *ud, const tp_inst *i) {
   tp_worker *w = ud;
   int pos = i->rg->pos;
-  if (w->x.track) tp_track_stand(&w->x, i);
   return (!w->all->meets[pos] || tp_crew_meet(w->all->crew)) && team_leaf(w, pos);
 }
 
@@ -199,17 +192,15 @@ static int host_fault(void *exec, int pos, int what, const int64_t *lead) {
   return tp_native_fault(w->all->x, pos, what, lead) && !fails(w, pos, true);
 }
 
-/* Clocks are those of the run, and the first thread's to read; the others note events. */
+/* Clocks are those of the run, and the first thread's to read. */
 static void host_enter(void *exec, int pos, int loop) {
   tp_worker *w = exec;
   if (!w->who) tp_native_enter(w->all->x, pos, loop);
-  else if (w->x.track) w->x.entered = tp_now();
 }
 
 static void host_leave(void *exec, int pos, int loop) {
   tp_worker *w = exec;
   if (!w->who) tp_native_leave(w->all->x, pos, loop);
-  else if (loop < 0) tp_track_put(&w->x, TP_EV_LEAF, pos, w->x.entered);
 }
 
 static bool run_native(tp_worker *w, const team_job *j) {
@@ -245,14 +236,10 @@ static void work(void *ud, int who) {
   w->x.run = x->run;
   w->x.base = x->base;
   w->x.cancelled = false;
-  w->x.track = !x->track ? NULL : who ? &w->track : x->track;
-  double from = x->track ? tp_now() : 0;
   bool ok = j->fn
       ? run_native(w, j)
       : tp_flow_through(&w->x, j->from, x->flow->inst + j->from->beyond, meet_at_leaf, w);
   if (!ok) tp_crew_stop(all->crew);
-  if (w->x.track && (who || j->from)) tp_track_stand(&w->x, who ? NULL : j->from);
-  tp_track_put(&w->x, TP_EV_TEAM, j->id, from);
 }
 
 /* The error that one thread alone would have met first; of one leaf, in the first share. */

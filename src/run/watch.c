@@ -3,7 +3,6 @@
  * others pay nothing. */
 #include "run/priv.h"
 #include "kern/made.h"
-#include <math.h>
 
 /* kept: inputs that the run may write over, and the result of an accumulation, as they were before;
  * dense. */
@@ -83,38 +82,37 @@ static tp_lens source_of(const tp_dreg *r, int k, const int64_t *lead) {
 
 /* ---- an operator ---- */
 
-/* A fold as its operator. The result has one place along what is folded, or lacks the axis. */
-static void as_reduction(const tp_dreg *r, tp_made *m, tp_how *a, int *axes) {
-  *a = (tp_how){ .axes = axes, .keepdim = r->rg->how.keepdim };
-  int rank = m->out.rank, n = 0;
-  for (int k = 0; k < rank; k++) {
+/* A fold's result lacks the axes that are folded, or has one place along them. */
+static void without_folded(const tp_dreg *r, tp_lens *out) {
+  int n = 0;
+  for (int k = 0; k < out->rank; k++) {
     bool gone = r->rg->sums >> (r->npoint + k) & 1;
-    if (gone) axes[a->naxes++] = k;
-    if (gone && !a->keepdim) continue;
-    m->out.shape[n] = gone ? 1 : m->out.shape[k];
-    m->out.stride[n++] = m->out.stride[k];
+    if (gone && !r->rg->how.keepdim) continue;
+    out->shape[n] = gone ? 1 : out->shape[k];
+    out->stride[n++] = out->stride[k];
   }
-  m->out.rank = n;
-  m->how = a;
+  out->rank = n;
+}
+
+static bool tell(tp_exec *x, tp_dreg *r, const int64_t *lead, const int64_t *along,
+    const tp_made *m, const int64_t *at) {
+  tp_buf b;
+  tp_buf_init(&b);
+  tp_made_tell(&b, m, at);
+  tp_rfail_on(x, r, lead, along, TP_E_NAN, "%s", b.failed ? "" : b.s);
+  tp_buf_free(&b);
+  return false;
 }
 
 static bool look_at(tp_exec *x, tp_dreg *r, int o, const int64_t *lead) {
   const tp_watch *w = r->watch;
   tp_lens in[w->nin + 1];
   int64_t at[TP_MAXRANK];
-  int axes[TP_MAXRANK];
-  tp_how a;
   for (int k = 0; k < w->nin; k++) in[k] = source_of(r, k, lead);
-  tp_made m = { w->micro ? w->micro->op : tp_region_op(r->rg), &r->rg->how, w->nin, o, in,
+  tp_made m = { w->micro ? w->micro->op : tp_region_op(r->rg), w->nin, in,
     lens_of(r, r->nin + o, lead, false) };
-  if (r->rg->sums) as_reduction(r, &m, &a, axes);
-  if (!tp_made_find(&m, at)) return true;
-  tp_buf b;
-  tp_buf_init(&b);
-  tp_made_tell(&b, &m, at);
-  tp_rfail_at(x, r, lead, TP_E_NAN, "%s", b.failed ? "" : b.s);
-  tp_buf_free(&b);
-  return false;
+  if (r->rg->sums) without_folded(r, &m.out);
+  return !tp_made_find(&m, at) || tell(x, r, lead, NULL, &m, at);
 }
 
 static bool look(tp_exec *x, tp_dreg *r) {
@@ -130,74 +128,34 @@ static bool look(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
-/* ---- an accumulation: what was there, and what is added to one element at all places along the
- * leading axes that do not move it ---- */
+/* ---- an accumulation: what was there, and all that was added ---- */
 
-typedef struct terms {
-  int64_t n;
-  bool finite;
-  tp_dtype d[TP_TOLD];
-  double v[TP_TOLD];
-} terms;
-
-static void take_term(terms *t, tp_dtype d, double v) {
-  t->finite &= isfinite(v);
-  if (t->n < TP_TOLD) t->d[t->n] = d, t->v[t->n] = v;
-  t->n++;
-}
-
-/* Of an operand. */
-static double element(const tp_dreg *r, int i, const int64_t *at) {
-  const tp_view *v = &r->in[i].v;
-  int64_t o = 0;
-  for (int k = 0; k < v->rank; k++) o += at[k] * v->stride[k];
-  return tp_get(r->in[i].dtype, v->p, o);
-}
-
-static void take_terms(const tp_dreg *r, const int64_t *at, terms *t) {
-  const tp_view *v = &r->out[0].v;
-  int64_t shape[TP_MAXRANK], place[TP_MAXRANK];
-  for (int k = 0; k < r->nlead; k++) shape[k] = r->rg->sums >> k & 1 ? v->shape[k] : 1;
-  tp_walk w;
-  for (tp_walk_start(&w, r->nlead, shape); w.ok; tp_walk_next(&w)) {
-    for (int k = 0; k < v->rank; k++) place[k] = r->rg->sums >> k & 1 ? w.at[k] : at[k];
-    /* rows that go on */
-    if (r->nin < 2 || element(r, 1, place)) take_term(t, r->in[0].dtype, element(r, 0, place));
-  }
-}
-
-static bool tell_sum(tp_exec *x, tp_dreg *r, const int64_t *at, const terms *t) {
-  int along = __builtin_popcount(r->rg->along), skip = r->npoint + along;
-  tp_lens l = lens_of(r, r->nin, at, false);
-  l.rank -= along;
+static bool tell_sum(tp_exec *x, tp_dreg *r, const int64_t *at, int nin, const tp_lens *in) {
+  int along = __builtin_popcount(r->rg->along);
+  tp_made m = { r->rg->red == TP_RED_PROD ? TP_OP_PROD : TP_OP_SUM, nin, in,
+    lens_of(r, r->nin, at, false) };
+  m.out.rank -= along;
   for (int k = 0; k < along; k++)
-    l.data = (const char *)l.data + at[r->npoint + k] * l.stride[k] * r->out[0].size;
-  memmove(l.shape, l.shape + along, sizeof *l.shape * (size_t)l.rank);
-  memmove(l.stride, l.stride + along, sizeof *l.stride * (size_t)l.rank);
-  tp_buf b;
-  tp_buf_init(&b);
-  tp_made_tell_list(&b, tp_red_name(r->rg->red), t->n, t->d, t->v, &l, at + skip);
-  tp_rfail_on(x, r, at, at + r->npoint, TP_E_NAN, "%s", b.failed ? "" : b.s);
-  tp_buf_free(&b);
-  return false;
+    m.out.data = (const char *)m.out.data + at[r->npoint + k] * m.out.stride[k] * r->out[0].size;
+  memmove(m.out.shape, m.out.shape + along, sizeof *m.out.shape * (size_t)m.out.rank);
+  memmove(m.out.stride, m.out.stride + along, sizeof *m.out.stride * (size_t)m.out.rank);
+  return tell(x, r, at, at + r->npoint, &m, at + r->npoint + along);
 }
 
 static bool look_sum(tp_exec *x, tp_dreg *r) {
-  const tp_dnd *d = &r->out[0];
+  const tp_view *v = &r->out[0].v;
   tp_lens all = lens_of(r, r->nin, NULL, false), old = lens_of(r, r->nin, NULL, true);
+  tp_lens in[2] = { { .dtype = old.dtype }, lens_of(r, 0, NULL, is_written(r, 0)) };
   int64_t shape[TP_MAXRANK];
-  if (tp_lens_finite(&all)) return true;
-  for (int k = 0; k < d->v.rank; k++)
-    shape[k] = r->rg->sums >> k & 1 ? TP_MIN(d->v.shape[k], 1) : d->v.shape[k];
+  if (tp_lens_finite(&all) || !tp_lens_finite(&in[1])) return true;
+  for (int k = 0; k < v->rank; k++)
+    shape[k] = r->rg->sums >> k & 1 ? TP_MIN(v->shape[k], 1) : v->shape[k];
   tp_walk w;
-  for (tp_walk_start(&w, d->v.rank, shape); w.ok; tp_walk_next(&w)) {
+  for (tp_walk_start(&w, v->rank, shape); w.ok; tp_walk_next(&w)) {
     if (tp_lens_finite_at(&all, w.at) || !tp_lens_finite_at(&old, w.at)) continue;
-    double before = tp_get(old.dtype, old.data, tp_walk_offset(&w, old.stride));
-    terms t = { .finite = true };
-    if (before != (r->rg->red == TP_RED_PROD)) take_term(&t, old.dtype, before);
-    int64_t had = t.n;
-    take_terms(r, w.at, &t);
-    if (t.finite && t.n > had) return tell_sum(x, r, w.at, &t);
+    in[0].data = (const char *)old.data + tp_walk_offset(&w, old.stride) * r->out[0].size;
+    bool none = tp_get(old.dtype, in[0].data, 0) == (r->rg->red == TP_RED_PROD);
+    return tell_sum(x, r, w.at, 2 - none, in + none);
   }
   return true;
 }

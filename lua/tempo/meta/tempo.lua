@@ -1919,7 +1919,7 @@ function Function:step(values, options) end
 ---@return tempo.State
 function Function:state() end
 
---- Goes on from a state. In a call, `state =` does, and may give a larger bound where no read mentions it (a `P:stop` is no mention).
+--- Goes on from a state. In a call, `state =` does, and may give a larger bound of the first tick dim where it could be `math.huge`.
 ---@param s tempo.State of this program: recording and compiling the same gives the same
 ---@return tempo.Function # itself
 function Function:load_state(s) end
@@ -1929,7 +1929,7 @@ function Function:load_state(s) end
 ---@return true
 function Function:save(path) end
 
---- Goes on from a state in a file: with `f:step`, or with a call, `f(inputs, bounds, { state = f:state() })`, which may give a larger bound where no read mentions it. After an error the function is as it was.
+--- Goes on from a state in a file: with `f:step`, or with a call, `f(inputs, bounds, { state = f:state() })`, which may give a larger bound of the first tick dim where it could be `math.huge`. After an error the function is as it was.
 ---@param path string
 ---@return tempo.Function # itself
 function Function:load(path) end
@@ -1969,7 +1969,7 @@ function Function:peak() end
 ---@return table<string, integer>? # `kept` slots of all `arrays`, slots `needed` by brute force, and how many arrays are `loose`, more than two slots of a dim wider; nil where the tier has no schedule or a dim ends by data
 function Function:simulate(bounds) end
 
---- Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, how many GB of its operands and results and how many operations it goes through a second (those of elementwise operators, sums and matrix products; of others none are counted), the script's line, the tensor and the operators in it. One line says what a core of this machine does, measured when first asked: memory read and written, and products. The clock is always on: the first executions of a region are timed, then about one in 64, of which the longest is left out, and what the thread waited for a processor. The reference tier has none; native code has a line for each of its parts, without the regions that it calls, which have their own. After `f:profile(0, { inside = true })` what runs is a second build of the parts, made then, in which leaves that are written out have clocks too, and loops of nothing but leaves of a few points one for all; it computes the same bits, and takes some nanoseconds more for each. `f:profile(20, { trace = "run.json" })` also writes the file: a track for each thread; on it each leaf (a region), each compiled part, what threads share, and loops with their iterations, one inside the other, with the tensor, the script's line, bytes and operations (of what is made of several leaves: all of theirs). It has what ran since the trace before, up to 262,144 events a thread; the first one of a function has the first 2,048. `otherData.cut` says whether there was more. Of compiled parts it has what has a clock.
+--- Where the time of all runs so far went, or after `f:start` of its steps: for each region of the plan, the dearest first, milliseconds, its share, how often it ran, how many GB of its operands and results and how many operations it goes through a second (those of elementwise operators, sums and matrix products; of others none are counted), the script's line, the tensor and the operators in it. One line says what a core of this machine does, measured when first asked: memory read and written, and products. The clock is always on: the first executions of a region are timed, then about one in 64, of which the longest is left out, and what the thread waited for a processor. The reference tier has none; native code has a line for each of its parts, without the regions that it calls, which have their own. After `f:profile(0, { inside = true })` what runs is a second build of the parts, made then, in which leaves that are written out have clocks too, and loops of nothing but leaves of a few points one for all; it computes the same bits, and takes some nanoseconds more for each. `f:profile(20, { trace = "run.json" })` also writes the file: the plan's tree, in which each region, loop and compiled part is as long as it took in all runs so far, with the tensor, the script's line, how often it ran, and the bytes and operations of one execution.
 ---@param rows? integer how many regions to name (20)
 ---@param options? { trace?: string, inside?: boolean }
 ---@return string

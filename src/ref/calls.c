@@ -1,0 +1,68 @@
+/* calls.c: all callbacks of a run, in order. */
+#include "ref/machine.h"
+
+/* Which of two next calls comes first: by the dims in the order of P:dim, a coordinate before none.
+ */
+static bool earlier(const ref_calls *a, const ref_calls *b) {
+  for (int i = 0, j = 0; i < a->ndim || j < b->ndim; i++, j++) {
+    if (j == b->ndim) return true;
+    if (i == a->ndim) return false;
+    if (a->dims[i] != b->dims[j]) return a->dims[i]->order < b->dims[j]->order;
+    if (a->at[i] != b->at[j]) return a->at[i] < b->at[j];
+  }
+  return false;
+}
+
+static void mark_reached(tp_graph *g, bool *reached, const tp_node **stack) {
+  int n = 0;
+  for (int i = 0; i < g->outputs.n; i++) stack[n++] = g->outputs.v[i].val.node;
+  for (int i = 0; i < g->sinks.n; i++) stack[n++] = g->sinks.v[i];
+  for (int i = 0; i < g->stops.n; i++) stack[n++] = g->stops.v[i].done.node;
+  for (int i = 0; i < n; i++) reached[stack[i]->id] = true;
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < stack[i]->nin; k++) {
+      const tp_node *m = stack[i]->in[k].src.node;
+      if (!reached[m->id]) reached[m->id] = true, stack[n++] = m;
+    }
+}
+
+const tp_node **ref_calls_reached(ref *r, int *count) {
+  bool *reached = TP_NEWN(&r->arena, bool, r->g->nodes.n);
+  mark_reached(r->g, reached,
+      TP_NEWN(&r->arena, const tp_node *,
+          r->g->nodes.n + r->g->outputs.n + r->g->sinks.n + r->g->stops.n));
+  const tp_node **call = TP_NEWN(&r->arena, const tp_node *, r->g->nodes.n);
+  *count = 0;
+  /* at one point parameters are kept first: a callback may end the run */
+  for (int rest = 0; rest < 2; rest++)
+    for (int i = 0; i < r->g->nodes.n; i++) {
+      const tp_node *n = r->g->nodes.v[i];
+      if (n->op == TP_OP_CALL && reached[i] && (n->attr.fn != TP_FN_KEEP) == rest)
+        call[(*count)++] = n;
+    }
+  return call;
+}
+
+static const tp_node *first_call(ref *r, int count, const tp_node **call) {
+  const tp_node *best = NULL;
+  for (int i = 0; i < count; i++) {
+    if (ref_call_seek(r, call[i]) == REF_NO) continue;
+    if (r->err->code || r->cancelled) return NULL;
+    if (!best || earlier(ref_calls_of(r, call[i]), ref_calls_of(r, best))) best = call[i];
+  }
+  return best;
+}
+
+bool ref_call_all(ref *r) {
+  int count;
+  const tp_node **call = ref_calls_reached(r, &count);
+  for (const tp_node *n; (n = first_call(r, count, call));) {
+    int64_t at[TP_MAXDIM];
+    tp_cell *c;
+    /* looking for the first may have made calls */
+    if (ref_call_seek(r, n) == REF_NO) continue;
+    ref_call_next(r, n, at);
+    if (!ref_eval(r, n, at, &c)) return false;
+  }
+  return !r->err->code && !r->cancelled;
+}

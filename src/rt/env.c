@@ -1,0 +1,41 @@
+/* env: what all parts of rt ask of a function. */
+#include "rt/fn.h"
+
+/* Inputs keep their places in every clone; a dropped one has id -1. */
+bool tp_fn_needs_input(tp_fn *f, int i) { return f->graph->inputs.v[i]->id >= 0; }
+
+bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err) {
+  tp_guard oom;
+  volatile bool ok = false;
+  if (TP_GUARDED(&oom)) {
+    ok = fn(f, arg, err);
+    tp_unguard(&oom);
+  } else tp_no_memory(err, f->pos);
+  return ok;
+}
+
+bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err) {
+  run->memory = f->most;
+  return f->engine->room(f, x, run, err);
+}
+
+/* The environment has a place for every symbol, loop variables included; the caller's has the
+ * bounds. */
+int64_t *tp_full_env(tp_fn *f, const int64_t *given) {
+  int n = tp_nsym(f->graph->ix);
+  int64_t *env = tp_calloc(sizeof *env * (size_t)TP_MAX(n, 1));
+  for (int i = 0; env && i < f->nbound; i++) env[f->bounds[i]->id] = given[f->bounds[i]->id];
+  if (env) tp_run_given(f->graph, env);
+  return env;
+}
+
+/* In an environment of its own: symbols that callbacks have made since the run began have no place
+ * in the run's. */
+bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err) {
+  tp_run inner = *run;
+  int64_t *env = tp_full_env(f, run->env);
+  inner.env = env;
+  bool ok = env ? tp_run_trim(f->closed, &inner, err) : tp_no_memory(err, f->pos);
+  tp_free(env);
+  return ok;
+}
