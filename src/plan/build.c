@@ -774,6 +774,7 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, const tp_planned *asked, tp_erro
   tp_plan *pl = TP_NEW(p->a, tp_plan);
   pl->ix = g->ix;
   pl->a = p->a;
+  pl->machine = asked->machine;
   pl->reproducible = asked->reproducible;
   pb b = {
     .pl = pl, .graph = g, .p = p, .a = p->a, .err = err, .begun = TP_NEWN(p->a, bool, g->stops.n)

@@ -1020,12 +1020,13 @@ static bool read_all(tp_plan *pl, const char *text, tp_error *err) {
   return ok;
 }
 
-tp_plan *tp_plan_parse(tp_ictx *ix, const char *text, tp_error *err) {
+tp_plan *tp_plan_parse(tp_ictx *ix, const tp_machine *m, const char *text, tp_error *err) {
   tp_plan *pl = tp_calloc(sizeof *pl);
   tp_error own = { 0 };
   if (!err) err = &own;
   if (!pl) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for a plan"), NULL;
   tp_arena_init(&pl->own);
+  pl->machine = m;
   pl->ix = ix;
   pl->a = &pl->own;
   return read_all(pl, text, err) ? pl : tp_plan_free(pl);

@@ -5,6 +5,7 @@
  * the compiled tiers rewritten by the passes. Inputs, parameters and outputs keep their places in
  * both. */
 #include "rt/fn.h"
+#include "cpu/machine.h"
 #include <stdlib.h>
 
 /* ---- bounds that must be given ---- */
@@ -231,7 +232,8 @@ bool tp_make_code(
     tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
   tp_work w = work_on(f, *g);
   w.ticks = t;
-  const tp_planned asked = { .fuse = f->opt.on[TP_PASS_FUSE],
+  const tp_planned asked = { .machine = &tp_cpu_machine,
+    .fuse = f->opt.on[TP_PASS_FUSE],
     .by_rows = f->limit || t,
     .reproducible = f->opt.reproducible,
     .precise = f->opt.precise,
