@@ -98,12 +98,36 @@ bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, con
 
 /* ---- along dims ---- */
 
-int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k) {
-  const tp_pbuf *b = p->bufs.v[x->buf];
-  if (tp_is_number(x->lead[k], 0) || tp_is_number(r->lead[k], 1)) return -2;
+int tp_pbuf_dim(const tp_plan *p, const tp_pbuf *b, const tp_ix *stride) {
   for (int d = 0; d < b->ndim + b->rank; d++)
-    if (tp_pbuf_stride(p->ix, b, d) == x->lead[k] && !tp_is_number(b->slots[d], 1)) return d;
+    if (tp_pbuf_stride(p->ix, b, d) == stride && !tp_is_number(b->slots[d], 1)) return d;
   return -1;
+}
+
+int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k) {
+  if (tp_is_number(x->lead[k], 0) || tp_is_number(r->lead[k], 1)) return -2;
+  return tp_pbuf_dim(p, p->bufs.v[x->buf], x->lead[k]);
+}
+
+tp_pbuf tp_shrink_dim(const tp_plan *p, tp_pbuf *b, int d, int64_t places) {
+  tp_pbuf was = *b;
+  b->slots = tp_dup(p->a, b->slots, sizeof *b->slots * (size_t)(b->ndim + b->rank));
+  b->slots[d] = tp_ix_const(p->ix, places);
+  b->size = tp_pbuf_size(p->ix, b);
+  return was;
+}
+
+void tp_lie_anew(
+    const tp_plan *p, const tp_region *r, tp_nd *x, const tp_pbuf *was, const tp_pbuf *now) {
+  for (int k = 0; k < r->nlead + x->rank + x->nring; k++) {
+    int own = k - r->nlead, ring = own - x->rank;
+    const tp_ix **stride = own < 0 ? &x->lead[k]
+        : ring < 0                 ? &x->stride[own]
+                                   : &x->ring[ring].stride;
+    bool moves = ring >= 0 || !tp_is_number(own < 0 ? r->lead[k] : x->shape[own], 1);
+    int d = moves && !tp_is_number(*stride, 0) ? tp_pbuf_dim(p, was, *stride) : -1;
+    if (d >= 0) *stride = tp_pbuf_stride(p->ix, now, d);
+  }
 }
 
 bool tp_is_regular(const tp_plan *p, const tp_region *r, const tp_nd *x) {

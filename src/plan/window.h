@@ -22,6 +22,13 @@ int tp_windows_on(const tp_region *r, int buf); /* windows of a region */
 typedef bool tp_pairfn(
     const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud);
 bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, const void *ud);
+/* The dim, shape after slots, whose places are so far apart; -1: none. */
+int tp_pbuf_dim(const tp_plan *p, const tp_pbuf *b, const tp_ix *stride);
+/* Dim d of b has so many places from now on; how it lay before. */
+tp_pbuf tp_shrink_dim(const tp_plan *p, tp_pbuf *b, int d, int64_t places);
+/* Strides of a window that a copied region has on a buffer that lies anew: along the same dims. */
+void tp_lie_anew(
+    const tp_plan *p, const tp_region *r, tp_nd *x, const tp_pbuf *was, const tp_pbuf *now);
 /* The dim of its buffer, shape after slots, along which the window moves with axis k; -1: it is not
  * known, -2: it does not move. Every axis moves along a dim of its own. */
 int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k);
