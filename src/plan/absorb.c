@@ -57,29 +57,13 @@ static bool strides_along(
   return reads_own(r, *folds);
 }
 
-static void move_along(const absorber *w, const tp_pnode *x, int nlead, tp_nd *v, const tp_ix *by) {
-  const tp_pbuf *b = v->buf < 0 ? NULL : w->p->bufs.v[v->buf];
-  v->lead = tp_with_first(w->p->a, &by, v->lead, sizeof by, nlead);
-  v->off = at_value(w->ix, v->off, x->var, x->lo);
-  if (!v->span) return;
-  for (int d = 0; d < 2 * b->ndim; d++)
-    if (v->span[d] && tp_ix_mentions(v->span[d], x->var)) v->span[d] = NULL;
-}
-
 /* The loop becomes its leaf. */
-static void absorb_loop(absorber *w, tp_pnode *x, const tp_region *was, const tp_ix *n,
-    const tp_ix *const *by, bool folds) {
-  tp_arena *a = w->p->a;
+static void absorb_loop(
+    absorber *w, tp_pnode *x, const tp_region *was, const tp_ix *const *by, bool folds) {
   tp_region *r = tp_region_copy(w->p, was);
-  for (int i = 0; i < r->nin + r->nout; i++)
-    move_along(w, x, was->nlead, tp_window_at(r, i), by[i]);
-  r->lead = tp_with_first(a, &n, was->lead, sizeof n, was->nlead);
-  r->leadvar = tp_with_first(a, &x->var, was->leadvar, sizeof x->var, was->nlead);
-  r->leadlo = tp_with_first(a, &x->lo, was->leadlo, sizeof x->lo, was->nlead);
-  r->sums = was->sums << 1 | folds;
-  r->nlead++;
-  r->npoint++;
-  tp_become(x, tp_plan_leaf(a, r));
+  tp_add_axis(w->p, r, x, by);
+  r->sums |= folds;
+  tp_become(x, tp_plan_leaf(w->p->a, r));
   w->any = true;
 }
 
@@ -92,7 +76,7 @@ static bool absorb_one(absorber *w, tp_pnode *x, bool varies) {
   const tp_ix **by = TP_NEWN(w->p->a, const tp_ix *, r->nin + r->nout);
   bool folds, whole = x->step == 1 || x->step == -1;
   if (!whole || (varies && tp_ix_of_bounds(n)) || !strides_along(w, x, r, by, &folds)) return false;
-  absorb_loop(w, x, r, n, by, folds);
+  absorb_loop(w, x, r, by, folds);
   return true;
 }
 

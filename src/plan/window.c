@@ -222,9 +222,42 @@ void tp_cut_axis(
   }
 }
 
-void *tp_with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n) {
+static void *with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n) {
   char *to = TP_NEWN(a, char, size *(size_t)(n + 1));
   memcpy(to, first, size);
   if (n) memcpy(to + size, rest, size * (size_t)n);
   return to;
+}
+
+/* Least and greatest index of all iterations; NULL where they do not go along with them. */
+static void span_all(const tp_plan *p, tp_nd *x, const tp_pnode *loop) {
+  const tp_ix *last = tp_ix_addc(p->ix, loop->hi, -1), *rest;
+  for (int k = 0; x->span && k < 2 * p->bufs.v[x->buf]->ndim; k++) {
+    int64_t by = 0;
+    const tp_ix **e = &x->span[k];
+    if (!*e || !tp_ix_mentions(*e, loop->var)) continue;
+    bool known =
+        tp_ix_linear_in(p->ix, *e, loop->var, &by, &rest) && !tp_ix_mentions(rest, loop->var);
+    const tp_ix *at = (by > 0) == (k % 2 == 1) ? last : loop->lo;
+    *e = known ? tp_ix_subst(p->ix, *e, 1, &loop->var, &at) : NULL;
+  }
+}
+
+void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, const tp_ix *const *by) {
+  const tp_sym *const *var = &loop->var;
+  const tp_ix *n = tp_ix_max(p->ix, tp_ix_const(p->ix, 0), tp_ix_sub(p->ix, loop->hi, loop->lo));
+  for (int i = 0; i < r->nin + r->nout; i++) {
+    tp_nd *x = tp_window_at(r, i);
+    x->off = tp_ix_subst(p->ix, x->off, 1, var, &loop->lo);
+    for (int k = 0; k < x->nring; k++)
+      x->ring[k].idx = tp_ix_subst(p->ix, x->ring[k].idx, 1, var, &loop->lo);
+    x->lead = with_first(p->a, &by[i], x->lead, sizeof by[i], r->nlead);
+    span_all(p, x, loop);
+  }
+  r->lead = with_first(p->a, &n, r->lead, sizeof n, r->nlead);
+  r->leadvar = with_first(p->a, var, r->leadvar, sizeof *var, r->nlead);
+  r->leadlo = with_first(p->a, &loop->lo, r->leadlo, sizeof loop->lo, r->nlead);
+  r->sums <<= 1;
+  r->nlead++;
+  r->npoint++;
 }

@@ -46,6 +46,7 @@ tp_region *tp_region_copy(const tp_plan *p, const tp_region *r);
  * that are small (by number) they are the first ones; small NULL: none are. */
 void tp_cut_axis(
     const tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small);
-void *tp_with_first(
-    tp_arena *a, const void *first, const void *rest, size_t size, int n); /* n + 1 */
+/* The loop around the region, which is such a copy, becomes its first axis, along which window i
+ * moves by by[i]. */
+void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, const tp_ix *const *by);
 #endif
