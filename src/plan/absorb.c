@@ -16,22 +16,6 @@ typedef struct {
   bool any;
 } absorber;
 
-static const tp_ix *at_value(tp_ictx *ix, const tp_ix *e, const tp_sym *var, const tp_ix *v) {
-  return tp_ix_subst(ix, e, 1, &var, &v);
-}
-
-/* How far the window moves from one iteration to the next; NULL: not by one stride. */
-static const tp_ix *stride_of(
-    const absorber *w, const tp_region *r, const tp_nd *x, const tp_sym *var) {
-  bool still = true;
-  for (int i = 0; i < x->nring; i++) still &= !tp_ix_mentions(x->ring[i].idx, var);
-  for (int k = 0; k < r->nlead; k++) still &= !tp_ix_mentions(x->lead[k], var);
-  if (!still) return NULL;
-  const tp_ix *next = tp_ix_addc(w->ix, tp_ix_sym(w->ix, var), 1);
-  const tp_ix *by = tp_ix_sub(w->ix, at_value(w->ix, x->off, var, next), x->off);
-  return tp_ix_mentions(by, var) ? NULL : by;
-}
-
 /* Does it read what it writes at the very same places only, or not at all? */
 static bool reads_own(const tp_region *r, bool folds) {
   for (int i = 0; i < r->nin; i++)
@@ -50,7 +34,7 @@ static bool strides_along(
   for (int k = 0; k < r->nmicro; k++)
     if (r->micro[k].ix && tp_ix_mentions(r->micro[k].ix, x->var)) return false;
   for (int i = 0; i < r->nin + r->nout; i++)
-    if (!(by[i] = stride_of(w, r, tp_window_at(r, i), x->var))) return false;
+    if (!(by[i] = tp_step_of(w->p, r, tp_window_at(r, i), x->var, false))) return false;
   *folds = r->acc && r->nout == 1 && tp_is_number(by[r->nin], 0);
   for (int i = r->nin; i < r->nin + r->nout && !*folds; i++)
     if (!x->independent || tp_is_number(by[i], 0)) return false;

@@ -147,16 +147,10 @@ static bool find_axis(rower *w) {
 }
 
 static bool find_steps(rower *w) {
-  const tp_ix *next = tp_ix_addc(w->ix, tp_ix_sym(w->ix, w->var), 1);
   for (int i = 0; i < WINDOWS; i++) {
-    const tp_nd *v = row_window(w, i);
-    w->step[i] = row_difference(w, at(w, v->off, next), v->off);
-    for (int k = 0; k < v->nring; k++)
-      if (follows(w, v->ring[k].idx)) w->step[i] = row_sum(w, w->step[i], v->ring[k].stride);
-    if (follows(w, w->step[i])) return false;
-    for (int k = 0; k < w->r->nlead; k++)
-      if (follows(w, v->lead[k])) return false;
-    w->each[i] = v->lead[w->along];
+    w->step[i] = tp_step_of(w->p, w->r, row_window(w, i), w->var, true);
+    if (!w->step[i]) return false;
+    w->each[i] = row_window(w, i)->lead[w->along];
   }
   return true;
 }

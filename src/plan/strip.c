@@ -55,13 +55,11 @@ static bool is_all_axes(const tp_region *r) {
 
 /* The dim of its buffer along which the window goes by one index from an iteration to the next; -1:
  * by none, or by others. */
-static int steps_along(const strip *s, const tp_nd *x, const tp_sym *var) {
-  tp_ictx *ix = s->p->ix;
+static int steps_along(const strip *s, const tp_region *r, const tp_nd *x, const tp_sym *var) {
   const tp_pbuf *b = s->p->bufs.v[x->buf];
-  const tp_ix *next = tp_ix_addc(ix, tp_ix_sym(ix, var), 1),
-              *by = tp_ix_sub(ix, tp_ix_subst(ix, x->off, 1, &var, &next), x->off);
-  int d = tp_pbuf_dim(s->p, b, by);
-  if (d < 0) d = tp_pbuf_dim(s->p, b, tp_ix_neg(ix, by));
+  const tp_ix *by = tp_step_of(s->p, r, x, var, false);
+  int d = by ? tp_pbuf_dim(s->p, b, by) : -1;
+  if (by && d < 0) d = tp_pbuf_dim(s->p, b, tp_ix_neg(s->p->ix, by));
   return d < b->ndim ? d : -1;
 }
 
@@ -76,7 +74,7 @@ static bool has_own_places(const strip *s, const tp_region *r) {
     if (d >= 0) seen |= (uint64_t)1 << d;
   }
   for (int i = 0; i < s->nloop; i++) {
-    int d = steps_along(s, x, s->loop[i]->var);
+    int d = steps_along(s, r, x, s->loop[i]->var);
     if (d < 0 || (seen >> d & 1)) return false;
     seen |= (uint64_t)1 << d;
   }

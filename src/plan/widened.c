@@ -136,23 +136,10 @@ static uint64_t dims_bits(dims d) {
   return bits;
 }
 
-/* The dim that lies furthest out of those in `left`; -1: of one it is not known how far its places
- * are apart. */
-static int outermost_of(const widener *w, const tp_pbuf *b, uint64_t left, int64_t *apart) {
-  int best = -1;
-  for (int d = 0; d < b->ndim + b->rank; d++) {
-    int64_t s;
-    if (!(left >> d & 1)) continue;
-    if (!tp_ix_is_const(tp_pbuf_stride(w->ix, b, d), &s)) return -1;
-    if (best < 0 || s > *apart) best = d, *apart = s;
-  }
-  return best;
-}
-
 /* Places of the dims in `left` that are `off` together: numbers, or what one dim alone has. */
 static bool find_first_places(
     const widener *w, const tp_pbuf *b, const tp_ix *off, uint64_t left, wide_reader *to) {
-  int64_t rest, apart, slots, n;
+  int64_t rest, slots, n[TP_MAXRANK], lo[TP_MAXRANK];
   if (!tp_ix_is_const(off, &rest)) {
     for (int d = 0; d < b->ndim + b->rank; d++) {
       if (!(left >> d & 1) || (to->seen >> d & 1)) continue;
@@ -161,19 +148,16 @@ static bool find_first_places(
     }
     return false;
   }
-  if (rest == 0) return true;
-  while (left) {
-    int d = outermost_of(w, b, left, &apart);
-    if (d < 0 || rest < 0) return false;
-    left &= ~((uint64_t)1 << d);
-    to->first[d] = tp_ix_const(w->ix, rest / apart);
-    if (rest / apart) {
-      bool known = tp_ix_is_const(b->slots[d], &slots) && tp_ix_is_const(to->places[d], &n);
-      if (!known || rest / apart + n > slots) return false;
-    }
-    rest %= apart;
+  for (int d = 0; d < b->ndim + b->rank; d++)
+    if (!tp_ix_is_const(to->places[d], &n[d])) n[d] = -1;
+  if (!tp_places_of(w->p, b, rest, n, lo)) return false;
+  for (int d = 0; d < b->ndim + b->rank; d++) {
+    if (lo[d] == 0) continue;
+    bool known = left >> d & 1 && n[d] >= 0 && tp_ix_is_const(b->slots[d], &slots);
+    if (!known || lo[d] < 0 || lo[d] + n[d] > slots) return false;
+    to->first[d] = tp_ix_const(w->ix, lo[d]);
   }
-  return rest == 0;
+  return true;
 }
 
 /* Which dims the window's axes go along, and at which known place of all others it lies. */

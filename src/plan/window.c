@@ -109,6 +109,36 @@ int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k) 
   return tp_pbuf_dim(p, p->bufs.v[x->buf], x->lead[k]);
 }
 
+const tp_ix *tp_step_of(
+    const tp_plan *p, const tp_region *r, const tp_nd *x, const tp_sym *var, bool rings) {
+  const tp_ix *next = tp_ix_addc(p->ix, tp_ix_sym(p->ix, var), 1),
+              *by = tp_ix_sub(p->ix, tp_ix_subst(p->ix, x->off, 1, &var, &next), x->off);
+  bool known = true;
+  for (int i = 0; i < x->nring; i++)
+    if (tp_ix_mentions(x->ring[i].idx, var))
+      known &= rings, by = tp_ix_add(p->ix, by, x->ring[i].stride);
+  for (int k = 0; k < r->nlead; k++) known &= !tp_ix_mentions(x->lead[k], var);
+  return known && !tp_ix_mentions(by, var) ? by : NULL;
+}
+
+bool tp_places_of(const tp_plan *p, const tp_pbuf *b, int64_t off, const int64_t *n, int64_t *lo) {
+  bool outermost = true;
+  for (int k = 0; k < b->ndim + b->rank; k++) {
+    int d = k < b->ndim && b->order ? b->order[k] : k;
+    int64_t stride, slots;
+    lo[d] = 0;
+    if (tp_is_number(b->slots[d], 1)) continue;
+    if (!tp_ix_is_const(tp_pbuf_stride(p->ix, b, d), &stride)) stride = INT64_MAX;
+    if (stride < 1) return false; /* there are no elements */
+    lo[d] = tp_floordiv(off, stride);
+    off -= lo[d] * stride;
+    bool inside = lo[d] >= 0 && (!tp_ix_is_const(b->slots[d], &slots) || lo[d] + n[d] <= slots);
+    if (!inside && !outermost) return false;
+    outermost = false;
+  }
+  return off == 0;
+}
+
 tp_pbuf tp_shrink_dim(const tp_plan *p, tp_pbuf *b, int d, int64_t places) {
   tp_pbuf was = *b;
   b->slots = tp_dup(p->a, b->slots, sizeof *b->slots * (size_t)(b->ndim + b->rank));

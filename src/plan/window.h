@@ -24,6 +24,13 @@ typedef bool tp_pairfn(
 bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, const void *ud);
 /* The dim, shape after slots, whose places are so far apart; -1: none. */
 int tp_pbuf_dim(const tp_plan *p, const tp_pbuf *b, const tp_ix *stride);
+/* How far a window moves from one iteration over var to the next; NULL: not always as far, or along
+ * a ring, unless it goes over those by one. */
+const tp_ix *tp_step_of(
+    const tp_plan *p, const tp_region *r, const tp_nd *x, const tp_sym *var, bool rings);
+/* The place in each dim, `off` elements into the buffer, from which on n places (< 0: not known)
+ * lie inside of each but the outermost, so that no two are one element. False: there is none. */
+bool tp_places_of(const tp_plan *p, const tp_pbuf *b, int64_t off, const int64_t *n, int64_t *lo);
 /* Dim d of b has so many places from now on; how it lay before. */
 tp_pbuf tp_shrink_dim(const tp_plan *p, tp_pbuf *b, int d, int64_t places);
 /* Strides of a window that a copied region has on a buffer that lies anew: along the same dims. */
