@@ -587,16 +587,13 @@ static void mark_region(const exporter *w, const tp_region *r, bool *on) {
   if (r->op == TP_OP_MATMUL_AT) need_section(on, "matmul");
 }
 
-static void mark_sections_of(exporter *w, const tp_pnode *x, bool *on) {
-  if (x->kind == TP_P_LOAD) need_section(on, "end");
-  if (x->kind == TP_P_REGION && (x->rg->kind != TP_RG_OP || !tp_emit_knows(&w->e, x)))
-    mark_region(w, x->rg, on);
-  for (int i = 0; i < x->n; i++) mark_sections_of(w, x->kid[i], on);
-}
-
 static void put_library(exporter *w) {
   bool on[NSECTION] = { true };
-  mark_sections_of(w, w->e.p->body, on);
+  TP_EACH_NODE (k, w->e.p->body) {
+    if (k.x->kind == TP_P_LOAD) need_section(on, "end");
+    if (k.x->rg && (k.x->rg->kind != TP_RG_OP || !tp_emit_knows(&w->e, k.x)))
+      mark_region(w, k.x->rg, on);
+  }
   for (const char *s = tp_prelude_export, *next; s; s = next) {
     int name = 0;
     next = strstr(s + 1, "/* > ");
@@ -768,16 +765,17 @@ static void put_quoted(tp_buf *b, const char *s) {
     else tp_putf(b, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
 }
 
-static void put_where(exporter *w, const tp_pnode *x) {
+static void put_where(exporter *w) {
   char name[256];
-  if (x->kind == TP_P_REGION) {
-    tp_putf(w->c, "    case %d: return \"", x->pos);
-    put_quoted(w->c, x->rg->pos.file ? x->rg->pos.file : "?");
-    tp_putf(w->c, ":%d: ", x->rg->pos.line);
-    put_quoted(w->c, tp_who_label(&x->rg->who, tp_region_op(x->rg), name, sizeof name));
+  TP_EACH_NODE (k, w->e.p->body) {
+    const tp_region *r = k.x->rg;
+    if (!r) continue;
+    tp_putf(w->c, "    case %d: return \"", k.x->pos);
+    put_quoted(w->c, r->pos.file ? r->pos.file : "?");
+    tp_putf(w->c, ":%d: ", r->pos.line);
+    put_quoted(w->c, tp_who_label(&r->who, tp_region_op(r), name, sizeof name));
     tp_puts(w->c, "\";\n");
   }
-  for (int i = 0; i < x->n; i++) put_where(w, x->kid[i]);
 }
 
 static const char head[] =
@@ -987,7 +985,7 @@ static void put_code(exporter *w) {
   tp_emit_environments(w->c, w->e.p, w->e.a);
   put_runs(w);
   tp_puts(w->c, "\nstatic const char *tpx_where(int pos) {\n  switch (pos) {\n");
-  put_where(w, w->e.p->body);
+  put_where(w);
   tp_puts(w->c, "  }\n  return \"\";\n}\n");
   put_text(w, w->c, foot);
   put_doors(w);

@@ -661,20 +661,15 @@ void tp_emit_pointwise(tp_emit *e, const tp_pnode *x) {
 
 /* ---- texts ---- */
 
-static void put_texts(tp_buf *b, const tp_pnode *x, int *n, const tp_envtext **done) {
-  const tp_envtext *t = x->kind == TP_P_REGION && x->rg->kind == TP_RG_OP && tp_op_is_env(x->rg->op)
-      ? tp_env_text(x->rg->how.str)
-      : NULL;
-  for (int i = 0; i < *n && t; i++)
-    if (done[i] == t) t = NULL;
-  if (t) {
-    done[(*n)++] = t;
-    tp_putf(b, "\n%s", t->text);
-  }
-  for (int i = 0; i < x->n; i++) put_texts(b, x->kid[i], n, done);
-}
-
 void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a) {
   int n = 0;
-  put_texts(b, p->body, &n, TP_NEWN(a, const tp_envtext *, p->npos + 1));
+  const tp_envtext **done = TP_NEWN(a, const tp_envtext *, p->npos + 1);
+  TP_EACH_NODE (k, p->body) {
+    const tp_region *r = k.x->rg;
+    const tp_envtext *t =
+        r && r->kind == TP_RG_OP && tp_op_is_env(r->op) ? tp_env_text(r->how.str) : NULL;
+    for (int i = 0; i < n && t; i++)
+      if (done[i] == t) t = NULL;
+    if (t) tp_putf(b, "\n%s", (done[n++] = t)->text);
+  }
 }

@@ -10,12 +10,6 @@
  * by the loops around it, so it stays as it is. */
 #include "plan/priv.h"
 
-typedef struct {
-  tp_plan *p;
-  tp_ictx *ix;
-  bool any;
-} absorber;
-
 /* Does it read what it writes at the very same places only, or not at all? */
 static bool reads_own(const tp_region *r, bool folds) {
   for (int i = 0; i < r->nin; i++)
@@ -28,50 +22,35 @@ static bool reads_own(const tp_region *r, bool folds) {
 
 /* Strides of the windows along the loop. False: it stays. */
 static bool strides_along(
-    const absorber *w, const tp_pnode *x, const tp_region *r, const tp_ix **by, bool *folds) {
+    const tp_plan *p, const tp_pnode *x, const tp_region *r, const tp_ix **by, bool *folds) {
   for (int k = 0; k < r->nlead; k++)
     if (tp_ix_mentions(r->lead[k], x->var) || tp_ix_mentions(r->leadlo[k], x->var)) return false;
   for (int k = 0; k < r->nmicro; k++)
     if (r->micro[k].ix && tp_ix_mentions(r->micro[k].ix, x->var)) return false;
   for (int i = 0; i < r->nin + r->nout; i++)
-    if (!(by[i] = tp_step_of(w->p, r, tp_window_at(r, i), x->var, false))) return false;
+    if (!(by[i] = tp_step_of(p, r, tp_window_at(r, i), x->var, false))) return false;
   *folds = r->acc && r->nout == 1 && tp_is_number(by[r->nin], 0);
   for (int i = r->nin; i < r->nin + r->nout && !*folds; i++)
     if (!x->independent || tp_is_number(by[i], 0)) return false;
   return reads_own(r, *folds);
 }
 
-/* The loop becomes its leaf. */
-static void absorb_loop(
-    absorber *w, tp_pnode *x, const tp_region *was, const tp_ix *const *by, bool folds) {
-  tp_region *r = tp_region_copy(w->p, was);
-  tp_add_axis(w->p, r, x, by);
-  r->sums |= folds;
-  tp_become(x, tp_plan_leaf(w->p->a, r));
-  w->any = true;
-}
-
-/* Only where it turns a number of times that bounds do not say, if so asked. */
-static bool absorb_one(absorber *w, tp_pnode *x, bool varies) {
-  const tp_region *r = x->kind == TP_P_FOR && !x->cond ? tp_only_leaf(x->kid[0]) : NULL;
-  if (!r || !tp_fits_tile(r) || r->nlead == TP_MAXRANK || tp_loop_fails(w->p, r)) return false;
-  tp_ictx *ix = w->ix;
-  const tp_ix *n = tp_ix_max(ix, tp_ix_const(ix, 0), tp_ix_sub(ix, x->hi, x->lo));
-  const tp_ix **by = TP_NEWN(w->p->a, const tp_ix *, r->nin + r->nout);
+bool tp_absorb_loop(tp_plan *p, tp_pnode *x, bool varies) {
+  tp_region *r = x->kind == TP_P_FOR && !x->cond ? tp_only_leaf(x->kid[0]) : NULL;
+  if (!r || !tp_fits_tile(r) || r->nlead == TP_MAXRANK || tp_loop_fails(p, r)) return false;
+  const tp_ix *n = tp_ix_sub(p->ix, x->hi, x->lo);
+  const tp_ix **by = TP_NEWN(p->a, const tp_ix *, r->nin + r->nout);
   bool folds, whole = x->step == 1 || x->step == -1;
-  if (!whole || (varies && tp_ix_of_bounds(n)) || !strides_along(w, x, r, by, &folds)) return false;
-  absorb_loop(w, x, r, by, folds);
+  if (!whole || (varies && tp_ix_of_bounds(n)) || !strides_along(p, x, r, by, &folds)) return false;
+  r = tp_region_copy(p, r);
+  tp_add_axis(p, r, x, by);
+  r->sums |= folds;
+  tp_become(x, tp_plan_leaf(p->a, r));
   return true;
 }
 
-bool tp_absorb_loop(tp_plan *p, tp_pnode *x) {
-  absorber w = { .p = p, .ix = p->ix };
-  return absorb_one(&w, x, false);
-}
-
 void tp_plan_absorb(tp_plan *p, const tp_planned *asked) {
-  absorber w = { .p = p, .ix = p->ix };
-  TP_KIDS_FIRST (k, p->body)
-    if (!asked->by_rows) absorb_one(&w, k.x, true);
-  if (w.any) tp_plan_fuse(p, asked);
+  bool any = false;
+  TP_KIDS_FIRST (k, p->body) any |= !asked->by_rows && tp_absorb_loop(p, k.x, true);
+  if (any) tp_plan_fuse(p, asked);
 }

@@ -514,11 +514,9 @@ void tp_plan_forward(tp_plan *p, const tp_planned *asked) {
     .ix = p->ix,
     .reads = TP_NEWN(p->a, int, p->bufs.n),
     .least = set ? atoll(set) : TP_TUNE_FORWARD_PIECE };
-  TP_EACH_NODE (k, p->body) {
+  TP_EACH_NODE (k, p->body)
     if (k.x->rg) count_reads(&f, k.x->rg, 1);
-    for (int i = 0; i < tp_node_windows(k.x) && !k.x->rg; i++)
-      f.reads[tp_node_window(k.x, i)->buf]++;
-  }
+  TP_EACH_WINDOW (k, p->body) f.reads[k.nd->buf] += !k.x->rg;
   TP_KIDS_FIRST (k, p->body)
     if (k.x->kind == TP_P_SEQ && k.x->n > 2) forward_row(&f, k.x);
 }

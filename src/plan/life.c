@@ -80,12 +80,10 @@ static void span_of_ticks(const tp_pnode *x, int *first, int *last) {
 static void keep_apart(tp_plan *p) {
   bool *far = TP_NEWN(p->a, bool, p->bufs.n), *near = TP_NEWN(p->a, bool, p->bufs.n);
   int first = p->npos, last = -1;
-  TP_EACH_NODE (k, p->body)
-    for (int i = 0; i < tp_node_windows(k.x); i++) {
-      int buf = tp_node_window(k.x, i)->buf;
-      bool behind = tp_is_behind(k.x), both = !k.x->rg; /* an end, or a condition */
-      if (buf >= 0) far[buf] |= behind || both, near[buf] |= !behind || both;
-    }
+  TP_EACH_WINDOW (k, p->body) {
+    bool behind = tp_is_behind(k.x), both = !k.x->rg; /* an end, or a condition */
+    far[k.nd->buf] |= behind || both, near[k.nd->buf] |= !behind || both;
+  }
   span_of_ticks(p->body, &first, &last);
   for (int i = 0; i < p->bufs.n; i++) {
     tp_pbuf *x = p->bufs.v[i];
@@ -119,17 +117,9 @@ void tp_plan_lifetimes(tp_plan *p, const tp_planned *asked) {
   (void)asked;
   tp_plan_number(p);
   common_loops *s = TP_NEWN(p->a, common_loops, p->bufs.n);
-  TP_EACH_NODE (k, p->body)
-    for (int i = 0; i < tp_node_windows(k.x); i++) {
-      int buf = tp_node_window(k.x, i)->buf;
-      if (buf >= 0) join(&s[buf], k.x);
-    }
+  TP_EACH_WINDOW (k, p->body) join(&s[k.nd->buf], k.x);
   for (int i = 0; i < p->bufs.n; i++) find_scope(p->bufs.v[i], &s[i]);
-  TP_EACH_NODE (k, p->body)
-    for (int i = 0; i < tp_node_windows(k.x); i++) {
-      int buf = tp_node_window(k.x, i)->buf;
-      if (buf >= 0) stretch(p->bufs.v[buf], k.x, s[buf].common);
-    }
+  TP_EACH_WINDOW (k, p->body) stretch(p->bufs.v[k.nd->buf], k.x, s[k.nd->buf].common);
   keep_newest(p);
   if (tp_has(p->body, TP_P_BEHIND)) keep_apart(p);
 }

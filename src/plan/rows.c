@@ -32,16 +32,6 @@ typedef struct {
   const tp_ix *first, *last;                  /* places that all rows go over */
 } rower;
 
-static const tp_ix *row_number(const rower *w, int64_t v) { return tp_ix_const(w->ix, v); }
-static const tp_ix *row_sum(const rower *w, const tp_ix *a, const tp_ix *b) {
-  return tp_ix_add(w->ix, a, b);
-}
-static const tp_ix *row_product(const rower *w, const tp_ix *a, const tp_ix *b) {
-  return tp_ix_mul(w->ix, a, b);
-}
-static const tp_ix *row_difference(const rower *w, const tp_ix *a, const tp_ix *b) {
-  return tp_ix_sub(w->ix, a, b);
-}
 static const tp_ix *at(const rower *w, const tp_ix *e, const tp_ix *v) {
   return tp_ix_subst(w->ix, e, 1, &w->var, &v);
 }
@@ -80,11 +70,11 @@ typedef struct {
 } product_axis;
 
 static product_axis axis_at(const rower *w, const tp_region *r, const int *own) {
-  product_axis x = { .n = row_number(w, 1) };
+  product_axis x = { .n = tp_ix_const(w->ix, 1) };
   for (int i = 0; i < WINDOWS; i++) {
     const tp_nd *v = tp_window_at(r, i);
     bool moves = own[i] >= 0 && !tp_is_number(v->shape[own[i]], 1);
-    x.stride[i] = moves ? v->stride[own[i]] : row_number(w, 0);
+    x.stride[i] = moves ? v->stride[own[i]] : tp_ix_const(w->ix, 0);
     if (moves) x.n = v->shape[own[i]];
   }
   return x;
@@ -115,7 +105,7 @@ static tp_region *over_all_axes(rower *w, const tp_region *r) {
   for (int k = 0; k < all; k++) {
     bool is = k < r->nlead;
     o->lead[k] = is ? r->lead[k] : own[k - r->nlead].n;
-    o->leadlo[k] = is ? r->leadlo[k] : row_number(w, 0);
+    o->leadlo[k] = is ? r->leadlo[k] : tp_ix_const(w->ix, 0);
     o->leadvar[k] = is ? r->leadvar[k] : tp_sym_var(w->ix, "a");
   }
   for (int i = 0; i < WINDOWS; i++) {
@@ -126,7 +116,8 @@ static tp_region *over_all_axes(rower *w, const tp_region *r) {
     v->rank = 2;
     v->shape = TP_NEWN(a, const tp_ix *, 2);
     v->stride = TP_NEWN(a, const tp_ix *, 2);
-    for (int k = 0; k < 2; k++) v->shape[k] = row_number(w, 1), v->stride[k] = row_number(w, 0);
+    for (int k = 0; k < 2; k++)
+      v->shape[k] = tp_ix_const(w->ix, 1), v->stride[k] = tp_ix_const(w->ix, 0);
   }
   o->nlead = all;
   return o;
@@ -157,7 +148,7 @@ static bool find_steps(rower *w) {
 
 /* From row to row, at one place. */
 static const tp_ix *step_at_place(const rower *w, int i, int64_t moves) {
-  return row_difference(w, w->step[i], tp_ix_mulc(w->ix, w->each[i], moves));
+  return tp_ix_sub(w->ix, w->step[i], tp_ix_mulc(w->ix, w->each[i], moves));
 }
 
 /* Windows that stay as they are from row to row, where rows begin at such places; -1: that cannot
@@ -185,7 +176,7 @@ static bool find_places(rower *w) {
   if (!most) return false;
   int64_t ends = w->moves + w->grows;
   const tp_ix *begin = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves),
-              *end = row_sum(w, begin, w->extent);
+              *end = tp_ix_add(w->ix, begin, w->extent);
   w->first = at(w, begin, w->moves > 0 ? last_row(w) : w->x->lo);
   w->last = tp_ix_max(w->ix, w->first, at(w, end, ends > 0 ? w->x->lo : last_row(w)));
   return true;
@@ -200,10 +191,10 @@ static tp_region *part(const rower *w, const tp_region *r, const tp_ix *from, co
   to->lead[w->along] = n;
   for (int i = 0; from && i < WINDOWS; i++) {
     tp_nd *v = tp_window_at(to, i);
-    const tp_ix *ahead = row_product(w, w->each[i], row_difference(w, from, begin));
+    const tp_ix *ahead = tp_ix_mul(w->ix, w->each[i], tp_ix_sub(w->ix, from, begin));
     v->axis = tp_moves_along(w->p, w->r, row_window(w, i), w->along);
     v->ahead = v->axis < 0 ? NULL : ahead;
-    v->off = row_sum(w, v->off, ahead);
+    v->off = tp_ix_add(w->ix, v->off, ahead);
   }
   return to;
 }
@@ -219,16 +210,16 @@ static tp_region *of_all_rows(const rower *w, tp_region *r) {
 /* What the rows do not share, of the region as it was. */
 static tp_pnode *rests(const rower *w, const tp_region *was) {
   const tp_ix *begin = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves),
-              *end = row_sum(w, begin, w->extent);
+              *end = tp_ix_add(w->ix, begin, w->extent);
   tp_pnode *v[2];
   int n = 0;
   if (w->moves) {
-    tp_region *r = part(w, was, NULL, row_difference(w, tp_ix_min(w->ix, w->first, end), begin));
+    tp_region *r = part(w, was, NULL, tp_ix_sub(w->ix, tp_ix_min(w->ix, w->first, end), begin));
     v[n++] = tp_plan_leaf(w->p->a, r);
   }
   if (w->moves + w->grows) {
-    tp_region *r =
-        part(w, was, w->last, tp_ix_max(w->ix, row_number(w, 0), row_difference(w, end, w->last)));
+    tp_region *r = part(
+        w, was, w->last, tp_ix_max(w->ix, tp_ix_const(w->ix, 0), tp_ix_sub(w->ix, end, w->last)));
     v[n++] = tp_plan_leaf(w->p->a, r);
   }
   for (int i = 0; i < n && tp_is_number(w->each[OUT], 0); i++)
@@ -245,7 +236,7 @@ static void join_rows(tp_plan *p, tp_pnode *x) {
   if (x->cond || (x->step != 1 && x->step != -1) || !was || !is_joined(p, was)) return;
   w.r = over_all_axes(&w, was);
   if (w.r->nlead + 3 > TP_MAXRANK || !find_axis(&w) || !find_steps(&w) || !find_places(&w)) return;
-  tp_region *all = of_all_rows(&w, part(&w, w.r, w.first, row_difference(&w, w.last, w.first)));
+  tp_region *all = of_all_rows(&w, part(&w, w.r, w.first, tp_ix_sub(w.ix, w.last, w.first)));
   tp_pnode *v[] = { tp_plan_leaf(p->a, all), rests(&w, was->kind == TP_RG_LOOP ? was : w.r) };
   tp_become(x, tp_plan_seq(p->a, 2, v));
 }

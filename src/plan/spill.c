@@ -50,14 +50,12 @@ typedef struct spiller {
 /* ---- uses ---- */
 
 static void collect_uses(spiller *s, tp_pnode *body, uselist *l) {
-  TP_EACH_NODE (k, body) {
+  TP_EACH_NODE (k, body)
     if (k.x->kind == TP_P_LOAD) TP_PUSH(s->p->a, &s->loads, k.x);
-    for (int i = 0; i < tp_node_windows(k.x); i++) {
-      const tp_nd *x = tp_node_window(k.x, i);
-      const tp_region *r = k.x->rg;
-      bool made = r && i >= r->nin && i < r->nin + r->nout;
-      if (x->buf >= 0) TP_PUSH(s->p->a, &l[x->buf], ((row_use){ k.x, x, made }));
-    }
+  TP_EACH_WINDOW (k, body) {
+    const tp_region *r = k.x->rg;
+    bool made = r && k.window > r->nin && k.window <= r->nin + r->nout;
+    TP_PUSH(s->p->a, &l[k.nd->buf], ((row_use){ k.x, k.nd, made }));
   }
 }
 
@@ -422,9 +420,5 @@ void tp_plan_limit(tp_plan *p, const tp_planned *asked) {
     tp_plan_number(p);
   }
   /* runs do not ask for them */
-  TP_EACH_NODE (k, p->body)
-    for (int i = 0; i < tp_node_windows(k.x); i++) {
-      tp_nd *x = (tp_nd *)tp_node_window(k.x, i);
-      x->span = NULL, x->ahead = NULL;
-    }
+  TP_EACH_WINDOW (k, p->body) k.nd->span = NULL, k.nd->ahead = NULL;
 }

@@ -235,9 +235,9 @@ static int64_t place_bytes(const strip *s, int buf) {
 }
 
 static bool has_products(const strip *s) {
-  bool any = false;
-  for (int j = 0; j < s->n; j++) any |= s->leaf[j]->rg->kind == TP_RG_OP;
-  return any;
+  for (int j = 0; j < s->n; j++)
+    if (s->leaf[j]->rg->kind == TP_RG_OP) return true;
+  return false;
 }
 
 /* Elements that one place of the strip has in a row of the buffer. */

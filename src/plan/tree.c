@@ -17,6 +17,15 @@ bool tp_tour_next(tp_tour *t) {
   return false;
 }
 
+bool tp_tour_window(tp_tour *t) {
+  do {
+    while (!t->x || t->window == tp_node_windows(t->x))
+      if (t->window = 0, !tp_tour_next(t)) return false;
+    t->nd = tp_node_window(t->x, t->window++);
+  } while (t->nd->buf < 0);
+  return true;
+}
+
 void tp_tour_skip(tp_tour *t) { t->at[t->n - 1].next = t->x->n; }
 
 bool tp_has(const tp_pnode *x, tp_pkind kind) {
@@ -36,18 +45,16 @@ int tp_node_windows(const tp_pnode *x) {
   return r ? r->nin + r->nout + r->nrows : x->kind == TP_P_LOAD ? 1 + x->nrows : 0;
 }
 
-const tp_nd *tp_node_window(const tp_pnode *x, int i) {
+tp_nd *tp_node_window(const tp_pnode *x, int i) {
   const tp_region *r = x->rg;
   int own = r ? r->nin + r->nout : 1;
-  if (i < own) return r ? tp_window_at(r, i) : &x->nd;
+  if (i < own) return r ? tp_window_at(r, i) : (tp_nd *)&x->nd;
   return &(r ? r->rows : x->rows)[i - own].nd;
 }
 
 int *tp_plan_uses(const tp_plan *p) {
   int *uses = TP_NEWN(p->a, int, p->bufs.n);
-  TP_EACH_NODE (k, p->body)
-    for (int i = 0; i < tp_node_windows(k.x); i++)
-      if (tp_node_window(k.x, i)->buf >= 0) uses[tp_node_window(k.x, i)->buf]++;
+  TP_EACH_WINDOW (k, p->body) uses[k.nd->buf]++;
   for (int i = 0; i < p->bufs.n; i++) uses[i] += p->bufs.v[i]->holds >= 0;
   return uses;
 }

@@ -8,8 +8,9 @@
 enum { TP_DEEP = 256 };
 typedef struct tp_tour {
   tp_pnode *x;
+  tp_nd *nd; /* TP_EACH_WINDOW */
   bool kids_first;
-  int n;
+  int n, window;
   struct {
     tp_pnode *x;
     int next;
@@ -21,12 +22,16 @@ bool tp_tour_next(tp_tour *t);
        tp_tour_next(&k);)
 #define TP_EACH_NODE(k, root)  TP_TOUR (k, root, false)
 #define TP_KIDS_FIRST(k, root) TP_TOUR (k, root, true)
+/* All windows on buffers of all nodes, in order: k.nd, which is window k.window - 1 of its node. */
+bool tp_tour_window(tp_tour *t);
+#define TP_EACH_WINDOW(k, root) \
+  for (tp_tour k = { .n = 1, .at[0] = { (tp_pnode *)(root), -1 } }; tp_tour_window(&k);)
 void tp_tour_skip(tp_tour *t); /* goes on behind the node at hand, not into it */
 
 bool tp_has(const tp_pnode *x, tp_pkind kind); /* is it one, or is there one below? */
 /* Windows of a node: a region's, inputs first, or what a LOAD reads; then those of its rows. */
 int tp_node_windows(const tp_pnode *x);
-const tp_nd *tp_node_window(const tp_pnode *x, int i);
+tp_nd *tp_node_window(const tp_pnode *x, int i);
 
 typedef TP_VEC(tp_pnode *) tp_pnodes;
 void tp_put_row(tp_arena *a, tp_pnodes *to, tp_pnode *x);      /* x, sequences taken apart */

@@ -438,7 +438,7 @@ static bool make_again_of_loops(widener *w, int i) {
     while (up && up->kind == TP_P_SEQ && up->n == 1) up = up->up;
     if (!up || up->kind != TP_P_FOR) break;
     at[n] = up, was[n] = *up;
-    if (!tp_absorb_loop(w->p, up)) break;
+    if (!tp_absorb_loop(w->p, up, false)) break;
     up->pos = up->lastpos = leaf->pos;
     w->leaf[i] = at[n++];
     if (covers_buffer(w, up->rg) && make_again(w, up)) return true;
