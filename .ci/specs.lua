@@ -16,9 +16,10 @@ local only = { capi = "luajit", capi_host = "luajit", graph_text = "luajit" }   
 local listed = {
   errors = { lua = "err" },
   schedules = { lua = "want" },
-  graph = { sdg = "want err" },
+  graph = { sdg = "want err late" },
   opt = { sdg = "want" },
   plan = { sdg = "want ''" },
+  passes = { plan = "want" },
   found = { lua = "''" },
 }
 

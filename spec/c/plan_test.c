@@ -1,7 +1,8 @@
 /* The plan's text. Programs lie in spec/plan as x.sdg: each is compiled, its plan printed, read and
  * printed again, in its own context and in a fresh one, and both plans run on the same inputs:
  * outputs and calls of callbacks are the same bit for bit. Where there is x.want it holds the
- * plan's text. A second argument names a folder into which the texts are written. */
+ * plan's text. A second argument names a folder into which the texts are written, a third one that
+ * of what the passes make. */
 #include "interp/interp.h"
 #include "poly/poly.h"
 #include "opt/opt.h"
@@ -56,13 +57,14 @@ static bool schedule(prog *p) {
   return p->poly && tp_schedule(p->poly, &p->err);
 }
 
-static bool prog_open(prog *p, const char *text) {
+static bool prog_open(prog *p, const char *text, int64_t limit) {
   memset(p, 0, sizeof *p);
   p->ix = tp_ictx_new();
   p->g = tp_graph_parse(p->ix, text, &p->err);
   bool ok = p->g && (strncmp(text, "-- stepped", 10) != 0 || insert_ticks(p->g, &p->err));
   return ok && schedule(p) &&
-      (p->plan = tp_plan_build(p->g, p->poly, &(tp_planned){ .fuse = true }, &p->err));
+      (p->plan =
+              tp_plan_build(p->g, p->poly, &(tp_planned){ .fuse = true, .limit = limit }, &p->err));
 }
 
 static void prog_close(prog *p) {
@@ -216,19 +218,22 @@ static void here_and_back(const char *name, const prog *p, const char *text) {
 
 /* With everything that may be in a file: the same results as the plan of that text, and a text that
  * reads back; so does that of a plan that is reproducible, too. */
-static void in_a_file(const char *name, prog *p, const char *text) {
+static void in_a_file(const char *name, const char *in, const char *text) {
+  prog p;
   tp_error err = { 0 };
-  tp_plan *q = tp_plan_parse(p->ix, text, &err);
-  if (!CHECKF(q && tp_plan_limit(p->plan, TP_SPILL_ALL, &err) && tp_plan_check(p->plan, &err),
-          "%s:%d %s", name, err.pos.line, err.msg))
-    return;
-  for (int i = 0; i < 3; i++) compare_runs(name, p, q, (int64_t[]){ 5, 1, 8 }[i], i == 2);
-  p->plan->reproducible = true;
-  char *limited = text_of(p->plan);
-  here_and_back(name, p, limited);
-  round_trip(name, limited);
-  free(limited);
-  tp_plan_free(q);
+  if (CHECKF(prog_open(&p, in, TP_SPILL_ALL), "%s: %s", name, p.err.msg)) {
+    tp_plan *q = tp_plan_parse(p.ix, text, &err);
+    if (CHECKF(q && tp_plan_check(p.plan, &err), "%s:%d %s", name, err.pos.line, err.msg)) {
+      for (int i = 0; i < 3; i++) compare_runs(name, &p, q, (int64_t[]){ 5, 1, 8 }[i], i == 2);
+      p.plan->reproducible = true;
+      char *limited = text_of(p.plan);
+      here_and_back(name, &p, limited);
+      round_trip(name, limited);
+      free(limited);
+    }
+    tp_plan_free(q);
+  }
+  prog_close(&p);
 }
 
 /* ---- wrong texts ---- */
@@ -353,6 +358,7 @@ static const struct {
   { "for t1 = 0 .. T step 1 of t {", "for t1 = 0 .. T step 1 of t parallel {", "'{' is wanted" },
   { "ends T", "ends t", "a bound is wanted" },
   { "output f32 (t)", "output f32 (t1)", "a dim is wanted" },
+  { "b1 output 0", "b1 output 1", "there is no such output" },
   { "c0 fn 4 (t)", "c1 fn 4 (t)", "in order" },
   { "c0 fn 4 (t)", "c0 fun 4 (t)", "unknown word" },
   { "c0 fn 4 (t)", "c0 fn 4 (over t)", "points of other dims" },
@@ -451,7 +457,7 @@ static void test_program(const char *dir, const char *name, const char *into) {
   int n = (int)strlen(name) - 4;
   char *in = slurp(dir, name, n, ".sdg"), *want = slurp(dir, name, n, ".want");
   prog p;
-  if (CHECKF(in && prog_open(&p, in), "%s: %s", name, p.err.msg)) {
+  if (CHECKF(in && prog_open(&p, in, 0), "%s: %s", name, p.err.msg)) {
     char *text = text_of(p.plan);
     CHECKF(tp_plan_check(p.plan, &p.err), "%s: %s", name, p.err.msg);
     if (want) CHECK(same_text(name, text, want));
@@ -459,7 +465,7 @@ static void test_program(const char *dir, const char *name, const char *into) {
     round_trip(name, text);
     test_mutations(text);
     if (into) write_text(into, name, n, text);
-    in_a_file(name, &p, text);
+    in_a_file(name, in, text);
     free(text);
   }
   prog_close(&p);
@@ -480,8 +486,35 @@ static void test_programs(const char *dir, const char *into) {
   if (all) closedir(all);
 }
 
+/* Each pass of passes.def by itself, on a text: x.plan becomes x.want. */
+static void test_passes(const char *dir, const char *into) {
+  static const char *const names[] = {
+#define P(name, fn, when, says) name,
+#include "plan/passes.def"
+  };
+  for (size_t i = 0; i < TP_LEN(names); i++) {
+    int n = (int)strlen(names[i]);
+    char *before = slurp(dir, names[i], n, ".plan"), *want = slurp(dir, names[i], n, ".want");
+    tp_ictx *ix = tp_ictx_new();
+    tp_error err = { 0 };
+    const tp_planned asked = { .fuse = true, .threads = 2, .limit = TP_SPILL_ALL };
+    tp_plan *p = before ? tp_plan_parse(ix, before, &err) : NULL;
+    if (CHECKF(p && tp_plan_passes(p, &asked, names[i], &err), "%s: %s", names[i], err.msg)) {
+      char *text = text_of(p->teams ? &p->teams->plan : p);
+      if (into) write_text(into, names[i], n, text);
+      else CHECKF(want && same_text(names[i], text, want), "%s", names[i]);
+      round_trip(names[i], text);
+      free(text);
+    }
+    tp_plan_free(p);
+    tp_ictx_free(ix);
+    free(before), free(want);
+  }
+}
+
 int main(int argc, char **argv) {
   test_wrong();
   test_programs(argc > 1 ? argv[1] : "spec/plan", argc > 2 ? argv[2] : NULL);
+  test_passes("spec/plan/passes", argc > 3 ? argv[3] : NULL);
   return check_report();
 }

@@ -283,5 +283,6 @@ int64_t tp_group_memory(const char *root);
 
 /* ---- settings (settings.c): the TEMPO_* environment ---- */
 const char *tp_setting(const char *name); /* getenv, "" counts as unset */
+bool tp_dump_wanted(const char *name);    /* does TEMPO_DUMP name it? */
 
 #endif

@@ -8,3 +8,10 @@ const char *tp_setting(const char *name) {
   const char *s = getenv(name);
   return s && *s ? s : NULL;
 }
+
+bool tp_dump_wanted(const char *name) {
+  size_t n = strlen(name);
+  for (const char *list = tp_setting("TEMPO_DUMP"), *s = list; s && (s = strstr(s, name)); s += n)
+    if ((s == list || s[-1] == ',') && (!s[n] || s[n] == ',')) return true;
+  return false;
+}

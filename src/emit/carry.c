@@ -60,19 +60,12 @@ static const tp_ix *moved(const tp_emit *e, const tp_pnode *loop, const tp_ix *x
   return k ? tp_ix_subst(e->ix, x, 1, &loop->var, &to) : x;
 }
 
-static bool same_rings(
-    const tp_emit *e, const tp_pnode *loop, const tp_nd *a, const tp_nd *b, int k) {
-  bool same = a->nring == b->nring;
-  for (int i = 0; same && i < a->nring; i++)
-    same = moved(e, loop, a->ring[i].idx, k) == b->ring[i].idx &&
-        a->ring[i].width == b->ring[i].width && a->ring[i].stride == b->ring[i].stride;
-  return same;
-}
-
 /* Is what lies at nd, off now what the other wrote k iterations ago? */
 static bool is_ago(const tp_emit *e, const tp_pnode *loop, const tp_nd *nd, const tp_ix *off,
     const tp_nd *other, const tp_ix *at, int k) {
-  return nd->buf == other->buf && moved(e, loop, off, k) == at && same_rings(e, loop, nd, other, k);
+  const tp_ix *to = moved(e, loop, tp_ix_sym(e->ix, loop->var), k);
+  return nd->buf == other->buf && moved(e, loop, off, k) == at &&
+      tp_same_rings(nd, other, e->ix, 1, &loop->var, &to);
 }
 
 /* Does the place depend on nothing but bounds and loops around? */
@@ -121,7 +114,7 @@ static bool is_alone(const touches *t, int k) {
     const touch *b = &t->v.v[i];
     int64_t d = 0;
     if (i == k || !b->write || b->nd->buf != a->nd->buf) continue;
-    ok = b->direct && same_rings(t->e, t->loop, a->nd, b->nd, 0) &&
+    ok = b->direct && tp_same_rings(a->nd, b->nd, NULL, 0, NULL, NULL) &&
         tp_ix_is_const(tp_ix_sub(t->e->ix, a->off, b->off), &d) && never_meet(t, a, d);
   }
   return ok;

@@ -18,8 +18,8 @@ void tp_emit_indent(tp_emit *e) { tp_putf(e->b, "%*s", 2 * e->depth, ""); }
 /* ---- how much there is ---- */
 
 static int weight(tp_emit *e, const tp_pnode *x) {
-  int n = x->kind == TP_P_REGION && tp_emit_knows(e, x) ? 1 + x->rg->nmicro / 8 : 0;
-  for (int i = 0; i < x->n; i++) n += weight(e, x->kid[i]);
+  int n = 0;
+  TP_EACH_NODE (k, x) n += k.x->rg && tp_emit_knows(e, k.x) ? 1 + k.x->rg->nmicro / 8 : 0;
   return n;
 }
 
@@ -32,9 +32,9 @@ static const tp_team *team_at(const tp_emit *e, const tp_pnode *x) {
 }
 
 static bool has_team(const tp_emit *e, const tp_pnode *x) {
-  bool any = team_at(e, x) != NULL;
-  for (int i = 0; i < x->n && !any; i++) any = has_team(e, x->kid[i]);
-  return any;
+  TP_EACH_NODE (k, x)
+    if (team_at(e, k.x)) return true;
+  return false;
 }
 
 /* Does it leave this function? */
@@ -114,17 +114,17 @@ static void put_body(tp_emit *e, const tp_pnode *x, bool top) {
 
 /* What it loaded, there or in a function that was called. */
 static void take_loaded(tp_emit *e, const tp_pnode *x) {
-  if (x->kind == TP_P_LOAD) {
-    e->sym[x->var->id] = true;
-    tp_emit_line(e, "s%d = env[%d];\n", x->var->id, x->var->id);
+  TP_EACH_NODE (k, x) {
+    if (k.x->kind != TP_P_LOAD) continue;
+    e->sym[k.x->var->id] = true;
+    tp_emit_line(e, "s%d = env[%d];\n", k.x->var->id, k.x->var->id);
   }
-  for (int i = 0; i < x->n; i++) take_loaded(e, x->kid[i]);
 }
 
 static bool loads(const tp_pnode *x, const tp_sym *s) {
-  bool any = x->kind == TP_P_LOAD && x->var == s;
-  for (int i = 0; i < x->n && !any; i++) any = loads(x->kid[i], s);
-  return any;
+  TP_EACH_NODE (k, x)
+    if (k.x->kind == TP_P_LOAD && k.x->var == s) return true;
+  return false;
 }
 
 /* Is the loop's end known when it begins? */
@@ -486,19 +486,13 @@ static void put_part(tp_emit *e, const tp_part *p, int k) {
   end_function(e, &f, head);
 }
 
-static bool has_for(const tp_pnode *x) {
-  bool any = x->kind == TP_P_FOR;
-  for (int i = 0; i < x->n && !any; i++) any = has_for(x->kid[i]);
-  return any;
-}
-
 static void put_parts(tp_buf *b, const tp_plan *p, tp_arena *a, const tp_part *part, int n,
     tp_hmap *texts, bool counts, bool clocks) {
   tp_emit e = { .p = p,
     .clocks = clocks,
     .ix = p->ix,
     .a = a,
-    .looped = has_for(p->body),
+    .looped = tp_has(p->body, TP_P_FOR),
     .done = b,
     .texts = texts,
     .counts = counts };

@@ -75,25 +75,25 @@ static bool region_goes(tp_emit *e, const tp_pnode *x, tp_error *err) {
 }
 
 static bool all_go(tp_emit *e, const tp_pnode *x, tp_error *err) {
-  if (x->kind == TP_P_REGION && !region_goes(e, x, err)) return false;
-  if (x->kind == TP_P_LOAD && x->nrows)
-    return tp_fail(err, TP_E_DEVICE, e->p->bufs.v[x->nd.buf]->pos,
-        "device: export: an end that is the greatest of rows that may have ended cannot be "
-        "exported");
-  for (int i = 0; i < x->n; i++)
-    if (!all_go(e, x->kid[i], err)) return false;
+  TP_EACH_NODE (k, x) {
+    if (k.x->rg && !region_goes(e, k.x, err)) return false;
+    if (k.x->kind == TP_P_LOAD && k.x->nrows)
+      return tp_fail(err, TP_E_DEVICE, e->p->bufs.v[k.x->nd.buf]->pos,
+          "device: export: an end that is the greatest of rows that may have ended cannot be "
+          "exported");
+  }
   return true;
 }
 
 /* ---- sizes ---- */
 
 static void measure_windows(exporter *w, const tp_pnode *x) {
-  if (x->kind == TP_P_LOAD) w->rank = TP_MAX(w->rank, x->nd.rank);
-  for (int i = 0; x->kind == TP_P_REGION && i < x->rg->nin + x->rg->nout; i++)
-    w->rank = TP_MAX(w->rank, x->rg->nlead + tp_window_at(x->rg, i)->rank);
-  if (x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL)
-    w->operands = TP_MAX(w->operands, x->rg->nin + x->rg->nout);
-  for (int i = 0; i < x->n; i++) measure_windows(w, x->kid[i]);
+  TP_EACH_NODE (k, x) {
+    const tp_region *r = k.x->rg;
+    for (int i = 0; i < tp_node_windows(k.x); i++)
+      w->rank = TP_MAX(w->rank, (r ? r->nlead : 0) + tp_node_window(k.x, i)->rank);
+    if (r && r->kind == TP_RG_CALL) w->operands = TP_MAX(w->operands, r->nin + r->nout);
+  }
 }
 
 static int64_t most_of(const tp_ix *e, const int64_t *lo, const int64_t *hi) {
@@ -959,9 +959,9 @@ static void put_doors(const exporter *w) {
 }
 
 static bool calls_host(const tp_plan *p, const tp_pnode *x) {
-  bool any = x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL && fn_of(p, x) >= 0;
-  for (int i = 0; i < x->n && !any; i++) any = calls_host(p, x->kid[i]);
-  return any;
+  TP_EACH_NODE (k, x)
+    if (k.x->rg && k.x->rg->kind == TP_RG_CALL && fn_of(p, k.x) >= 0) return true;
+  return false;
 }
 
 static void put_file(exporter *w) {

@@ -40,23 +40,15 @@ tp_dtype tp_emit_result_type(const tp_emit *e, const tp_region *r, int k) {
   return r->nmicro ? r->micro[r->outmicro[k]].dtype : tp_emit_dtype(e, &r->in[0]);
 }
 
-/* The one leading axis along which windows wrap; -1: none does, -2: several do. */
-static int wrapped_axis(const tp_region *r) {
-  int at = -1;
-  for (int i = 0; i < r->nin + r->nout; i++) {
-    int wrap = tp_window_at(r, i)->wrap;
-    if (wrap >= 0 && at != wrap) at = at == -1 ? wrap : -2;
-  }
-  return at;
-}
-
-int tp_emit_seam(const tp_region *r) {
-  return r->sums || r->acc ? -1 : TP_MAX(wrapped_axis(r), -1);
+static bool wraps(const tp_region *r) {
+  for (int i = 0; i < r->nin + r->nout; i++)
+    if (tp_window_at(r, i)->wrap >= 0) return true;
+  return false;
 }
 
 static bool all_known(const tp_emit *e, const tp_region *r) {
   bool ok = r->kind == TP_RG_LOOP && !r->check && r->nlead < TP_MAXRANK && r->nout > 0 &&
-      (e->given || wrapped_axis(r) == -1 || tp_emit_seam(r) >= 0);
+      (e->given || !wraps(r));
   for (int i = 0; ok && i < r->nin; i++) ok = r->in[i].buf >= 0 && r->in[i].rank == 0;
   for (int i = 0; ok && i < r->nout; i++) ok = (r->out[i].buf >= 0 || i) && r->out[i].rank == 0;
   for (int i = 0; ok && i < r->nmicro; i++) ok = micro_known(e, r, &r->micro[i]);
@@ -185,7 +177,7 @@ static bool is_small(const tp_region *r) {
 /* Does a chain go over tiles? Plain copies the target makes better, and which point without a value
  * is the first one is the target's to say. */
 static bool has_tiles(const tp_emit *e, const tp_region *r, const tp_nest *n) {
-  bool chain = r->nmicro && !r->sums && !r->acc && wrapped_axis(r) == -1 && !tp_emit_faults(e, r);
+  bool chain = r->nmicro && !r->sums && !r->acc && !wraps(r) && !tp_emit_faults(e, r);
   return !e->given && chain && !is_small(r) && turns(r) && axis_across(r, n) >= 0;
 }
 
@@ -237,6 +229,6 @@ bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
 bool tp_emit_is_points(tp_emit *e, const tp_pnode *x) {
   if (x->kind != TP_P_REGION || tp_emit_is_pointwise(e, x->rg)) return false;
   const tp_region *r = tp_emit_region(e, x);
-  int64_t n = wrapped_axis(r) == -1 ? tp_emit_count(r) : -1;
+  int64_t n = !wraps(r) ? tp_emit_count(r) : -1;
   return n >= 0 && n <= (r == x->rg || !r->sums ? POINTS : TERMS) && tp_emit_knows(e, x);
 }

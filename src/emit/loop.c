@@ -35,8 +35,6 @@ typedef struct {
    * is made again */
   bool near, again;
   int across; /* the axis along which turned windows lie */
-  /* the axis along which windows wrap, that is gone through from one seam to the next; -1: none */
-  int seam;
   /* by window: its elements of a tile stand in t<w> as the others' do; NULL: there are no tiles */
   const bool *turned;
 } nest;
@@ -51,16 +49,12 @@ static void find_axes(nest *l) {
   l->nax = n->nax;
   l->ax = n->ax;
   l->stride = n->stride;
-  for (int k = 0, seam = tp_emit_seam(l->r); k < l->nax; k++)
-    if (seam >= 0 && l->ax[k].of[0] == seam) l->seam = k;
   l->turned = tp_emit_turned(l->e, l->r, n, &l->across);
 }
 
 static nest nest_of(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
-  nest l = {
-    .e = e, .r = r, .pos = x->pos, .nw = r->nin + r->nout, .product = r != x->rg, .seam = -1
-  };
+  nest l = { .e = e, .r = r, .pos = x->pos, .nw = r->nin + r->nout, .product = r != x->rg };
   l.w = TP_NEWN(e->a, const tp_nd *, l.nw);
   for (int i = 0; i < l.nw; i++) l.w[i] = tp_window_at(r, i);
   l.folds = r->sums && (!r->acc || l.product);
@@ -100,13 +94,13 @@ static void put_element(const nest *l, int w) {
     return;
   }
   bool any = false;
-  tp_putf(e->b, nd->wrap >= 0 && l->seam >= 0 ? "u%d[" : "w%d[", w);
+  tp_putf(e->b, "w%d[", w);
   for (int k = 0; k < l->nax; k++) {
     if (tp_is_number(l->stride[w][k], 0)) continue;
     tp_puts(e->b, any ? " + " : "");
     char place[24];
     snprintf(place, sizeof place, " + x%d", k);
-    if (nd->wrap >= 0 && l->seam < 0 && l->ax[k].of[0] == nd->wrap) put_wrapped(l, nd, place);
+    if (nd->wrap >= 0 && l->ax[k].of[0] == nd->wrap) put_wrapped(l, nd, place);
     else tp_puts(e->b, place + 3);
     any = true;
     if (tp_is_number(l->stride[w][k], 1)) continue;
@@ -417,9 +411,8 @@ static void put_results(const nest *l, int first) {
 static void open_axis(const nest *l, int k) {
   tp_emit *e = l->e;
   tp_emit_indent(l->e);
-  tp_putf(e->b, "for (int64_t x%d = %s, n%d = ", k, k == l->seam ? "lo" : "0", k);
-  if (k == l->seam) tp_puts(e->b, "hi");
-  else tp_emit_ix(e, l->ax[k].n);
+  tp_putf(e->b, "for (int64_t x%d = 0, n%d = ", k, k);
+  tp_emit_ix(e, l->ax[k].n);
   tp_putf(e->b, "; x%d < n%d; x%d++) {\n", k, k, k);
   e->depth++;
 }
@@ -449,12 +442,11 @@ static int open_pieces(const nest *l, int axis, int most) {
   tp_emit *e = l->e;
   int64_t n;
   tp_emit_indent(e);
-  tp_putf(e->b, "for (int64_t j = %s, all = ", axis == l->seam ? "lo" : "0");
-  if (axis == l->seam) tp_puts(e->b, "hi");
-  else tp_emit_ix(e, l->ax[axis].n);
+  tp_puts(e->b, "for (int64_t j = 0, all = ");
+  tp_emit_ix(e, l->ax[axis].n);
   tp_putf(e->b, "; j < all; j += %d) {\n", most);
   e->depth++;
-  bool known = axis != l->seam && tp_ix_is_const(l->ax[axis].n, &n) && n > 0 && n <= most;
+  bool known = tp_ix_is_const(l->ax[axis].n, &n) && n > 0 && n <= most;
   if (known) tp_emit_line(e, "enum { some = %d };\n", (int)n);
   else tp_emit_line(e, "const int64_t some = all - j < %d ? all - j : %d;\n", most, most);
   return known ? (int)n : most;
@@ -525,9 +517,9 @@ enum { ABREAST = 64 }; /* places: four vectors of the widest */
  * waits for its own results the processor has the others. */
 static bool goes_abreast(const nest *l, int in) {
   int64_t n;
-  return l->r->nmicro >= TP_TUNE_ABREAST_MICROS && in != l->seam &&
-      tp_ix_is_const(l->ax[in].n, &n) && n >= TP_TUNE_ABREAST_PLACES && n % ABREAST == 0 &&
-      !tp_emit_faults(l->e, l->r) && is_axis_alone(l, in, 0, l->r->nout);
+  return l->r->nmicro >= TP_TUNE_ABREAST_MICROS && tp_ix_is_const(l->ax[in].n, &n) &&
+      n >= TP_TUNE_ABREAST_PLACES && n % ABREAST == 0 && !tp_emit_faults(l->e, l->r) &&
+      is_axis_alone(l, in, 0, l->r->nout);
 }
 
 static void open_abreast(const nest *l, int in) {
@@ -542,36 +534,7 @@ static void open_abreast(const nest *l, int in) {
   open_elements(l, in, "some");
 }
 
-/* Elements lo .. hi of the seam's axis, along which no window wraps; u<w>: where a window that does
- * would begin for these. */
-static void open_seams(const nest *l) {
-  tp_emit *e = l->e;
-  tp_emit_indent(e);
-  tp_puts(e->b, "for (int64_t lo = 0, hi, seams = ");
-  tp_emit_ix(e, l->ax[l->seam].n);
-  tp_puts(e->b, "; lo < seams; lo = hi) {\n");
-  e->depth++;
-  tp_emit_line(e, "hi = seams;\n");
-  for (int w = 0; w < l->nw; w++) {
-    if (l->w[w]->buf < 0 || l->w[w]->wrap < 0) continue;
-    tp_emit_indent(e);
-    tp_putf(e->b, "const int64_t r%d = ", w);
-    put_wrapped(l, l->w[w], " + lo");
-    tp_puts(e->b, ";\n");
-    tp_emit_indent(e);
-    tp_puts(e->b, "hi = tp_index_min(hi, lo + tp_index_max(1, ");
-    tp_emit_ix(e, l->w[w]->wmod);
-    tp_putf(e->b, ") - r%d);\n", w);
-    tp_emit_indent(e);
-    tp_putf(e->b, "%s%s *const u%d = w%d + (r%d - lo)*", w < l->r->nin ? "const " : "",
-        tp_emit_cell(e, tp_emit_dtype(e, l->w[w])), w, w, w);
-    tp_emit_ix(e, l->stride[w][l->seam]);
-    tp_puts(e->b, ";\n");
-  }
-}
-
 static void put_map(const nest *l) {
-  if (l->seam >= 0) open_seams(l);
   int in = l->nax - 1;
   bool strips = in >= 0 && is_branched(l), abreast = in >= 0 && !strips && goes_abreast(l, in);
   for (int k = 0; k < in + !(strips || abreast); k++) {
@@ -589,7 +552,7 @@ static void put_map(const nest *l) {
     put_work(l);
   }
   put_results(l, 0);
-  for (int k = 0; k < l->nax + (strips || abreast) + (l->seam >= 0); k++) shut(l);
+  for (int k = 0; k < l->nax + (strips || abreast); k++) shut(l);
 }
 
 /* ---- maps with windows that are turned ---- a tile at a time, in which each line is gone through

@@ -121,8 +121,6 @@ tp_dtype tp_emit_dtype(const tp_emit *e, const tp_nd *nd); /* of a window's elem
 /* of an operand of a micro, or of what a region makes */
 tp_dtype tp_emit_type_of(const tp_emit *e, const tp_region *r, int in);
 tp_dtype tp_emit_result_type(const tp_emit *e, const tp_region *r, int k);
-/* the one leading axis along which windows of a map wrap; -1: there is none, or several are */
-int tp_emit_seam(const tp_region *r);
 int64_t tp_emit_count(const tp_region *r); /* points of all its axes; -1: not known, or many */
 /* Which windows of a chain that goes over tiles lie along one axis, `across`, and jump along n's
  * innermost one, which is chosen here; NULL: it goes over none. */

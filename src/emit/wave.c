@@ -45,22 +45,13 @@ static bool window_mentions(const tp_nd *nd, const tp_sym *s) {
 
 /* ---- is it one? ---- */
 
-static const tp_ix *wave_moved(const wave *w, const tp_ix *e, int dp, int dq) {
-  const tp_sym *from[] = { w->p->var, w->q->var };
-  const tp_ix *to[] = { tp_ix_addc(w->e->ix, tp_ix_sym(w->e->ix, from[0]), dp),
-    tp_ix_addc(w->e->ix, tp_ix_sym(w->e->ix, from[1]), dq) };
-  return tp_ix_subst(w->e->ix, e, 2, from, to);
-}
-
 /* Is a, dp rows and dq columns on, where o is? Both are of one buffer. */
 static bool is_there(const wave *w, const tp_nd *a, int dp, int dq, const tp_nd *o) {
-  bool same = a->nring == o->nring && wave_moved(w, a->off, dp, dq) == o->off;
-  for (int i = 0; same && i < a->nring; i++) {
-    const tp_ring *r = &a->ring[i], *at = &o->ring[i];
-    same = wave_moved(w, r->idx, dp, dq) == at->idx && r->width == at->width &&
-        r->stride == at->stride;
-  }
-  return same;
+  tp_ictx *ix = w->e->ix;
+  const tp_sym *from[] = { w->p->var, w->q->var };
+  const tp_ix *to[] = { tp_ix_addc(ix, tp_ix_sym(ix, from[0]), dp),
+    tp_ix_addc(ix, tp_ix_sym(ix, from[1]), dq) };
+  return tp_ix_subst(ix, a->off, 2, from, to) == o->off && tp_same_rings(a, o, ix, 2, from, to);
 }
 
 static wave_cell cell_of(const wave *w, const tp_nd *a) {
@@ -82,11 +73,8 @@ static bool makes_left(const wave *w, const tp_pnode *x) {
       x->rg->nlead || x->rg->nout != 1 || x->rg->acc)
     return false;
   const tp_nd *o = &x->rg->out[0];
-  bool ok = o->buf == w->x->buf && o->nring == w->x->nring &&
+  bool ok = o->buf == w->x->buf && tp_same_rings(o, w->x, NULL, 0, NULL, NULL) &&
       o->off == tp_ix_subst(w->e->ix, w->x->off, 1, &w->q->var, &left);
-  for (int i = 0; ok && i < o->nring; i++)
-    ok = o->ring[i].idx == w->x->ring[i].idx && o->ring[i].width == w->x->ring[i].width &&
-        o->ring[i].stride == w->x->ring[i].stride;
   for (int i = 0; ok && i < x->rg->nin; i++)
     ok = x->rg->in[i].buf != w->x->buf || is_there(w, &x->rg->in[i], 1, 0, o);
   return ok;

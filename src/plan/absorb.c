@@ -16,12 +16,6 @@ typedef struct {
   bool any;
 } absorber;
 
-/* The one leaf inside; NULL: there is more, or another thing. */
-static tp_region *only_leaf(const tp_pnode *x) {
-  while (x->kind == TP_P_SEQ && x->n == 1) x = x->kid[0];
-  return x->kind == TP_P_REGION ? x->rg : NULL;
-}
-
 static const tp_ix *at_value(tp_ictx *ix, const tp_ix *e, const tp_sym *var, const tp_ix *v) {
   return tp_ix_subst(ix, e, 1, &var, &v);
 }
@@ -63,19 +57,11 @@ static bool strides_along(
   return reads_own(r, *folds);
 }
 
-void *tp_with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n) {
-  char *to = TP_NEWN(a, char, size *(size_t)(n + 1));
-  memcpy(to, first, size);
-  if (n) memcpy(to + size, rest, size * (size_t)n);
-  return to;
-}
-
 static void move_along(const absorber *w, const tp_pnode *x, int nlead, tp_nd *v, const tp_ix *by) {
   const tp_pbuf *b = v->buf < 0 ? NULL : w->p->bufs.v[v->buf];
   v->lead = tp_with_first(w->p->a, &by, v->lead, sizeof by, nlead);
   v->off = at_value(w->ix, v->off, x->var, x->lo);
   if (!v->span) return;
-  v->span = tp_dup(w->p->a, v->span, sizeof *v->span * 2 * (size_t)b->ndim);
   for (int d = 0; d < 2 * b->ndim; d++)
     if (v->span[d] && tp_ix_mentions(v->span[d], x->var)) v->span[d] = NULL;
 }
@@ -84,24 +70,22 @@ static void move_along(const absorber *w, const tp_pnode *x, int nlead, tp_nd *v
 static void absorb_loop(absorber *w, tp_pnode *x, const tp_region *was, const tp_ix *n,
     const tp_ix *const *by, bool folds) {
   tp_arena *a = w->p->a;
-  tp_region *r = tp_dup(a, was, sizeof *was);
-  r->in = tp_dup(a, was->in, sizeof *was->in * (size_t)was->nin);
-  r->out = tp_dup(a, was->out, sizeof *was->out * (size_t)was->nout);
+  tp_region *r = tp_region_copy(w->p, was);
   for (int i = 0; i < r->nin + r->nout; i++)
-    move_along(w, x, was->nlead, (tp_nd *)tp_window_at(r, i), by[i]);
+    move_along(w, x, was->nlead, tp_window_at(r, i), by[i]);
   r->lead = tp_with_first(a, &n, was->lead, sizeof n, was->nlead);
   r->leadvar = tp_with_first(a, &x->var, was->leadvar, sizeof x->var, was->nlead);
   r->leadlo = tp_with_first(a, &x->lo, was->leadlo, sizeof x->lo, was->nlead);
   r->sums = was->sums << 1 | folds;
   r->nlead++;
   r->npoint++;
-  *x = (tp_pnode){ .kind = TP_P_REGION, .rg = r, .up = x->up };
+  tp_become(x, tp_plan_leaf(a, r));
   w->any = true;
 }
 
 /* Only where it turns a number of times that bounds do not say, if so asked. */
 static bool absorb_one(absorber *w, tp_pnode *x, bool varies) {
-  const tp_region *r = x->kind == TP_P_FOR && !x->cond ? only_leaf(x->kid[0]) : NULL;
+  const tp_region *r = x->kind == TP_P_FOR && !x->cond ? tp_only_leaf(x->kid[0]) : NULL;
   if (!r || !tp_fits_tile(r) || r->nlead == TP_MAXRANK || tp_loop_fails(w->p, r)) return false;
   tp_ictx *ix = w->ix;
   const tp_ix *n = tp_ix_max(ix, tp_ix_const(ix, 0), tp_ix_sub(ix, x->hi, x->lo));
@@ -112,18 +96,14 @@ static bool absorb_one(absorber *w, tp_pnode *x, bool varies) {
   return true;
 }
 
-static void absorb_node(absorber *w, tp_pnode *x) {
-  for (int i = 0; i < x->n; i++) absorb_node(w, x->kid[i]);
-  absorb_one(w, x, true);
-}
-
 bool tp_absorb_loop(tp_plan *p, tp_pnode *x) {
   absorber w = { .p = p, .ix = p->ix };
   return absorb_one(&w, x, false);
 }
 
-bool tp_plan_absorb(tp_plan *p) {
+void tp_plan_absorb(tp_plan *p, const tp_planned *asked) {
   absorber w = { .p = p, .ix = p->ix };
-  absorb_node(&w, p->body);
-  return w.any;
+  TP_KIDS_FIRST (k, p->body)
+    if (!asked->by_rows) absorb_one(&w, k.x, true);
+  if (w.any) tp_plan_fuse(p, asked);
 }

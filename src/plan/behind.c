@@ -6,68 +6,34 @@
  * statements. */
 #include "plan/priv.h"
 
-typedef struct {
-  tp_arena *a;
-  TP_VEC(tp_pnode *) kids;
-} side_by_side;
-
-bool tp_has_behind(const tp_pnode *x) {
-  bool any = x->kind == TP_P_BEHIND;
-  for (int i = 0; i < x->n && !any; i++) any = tp_has_behind(x->kid[i]);
-  return any;
-}
-
-bool tp_is_behind(const tp_pnode *x) {
-  while (x && x->kind != TP_P_BEHIND) x = x->up;
-  return x != NULL;
-}
-
-static bool has_load(const tp_pnode *x) {
-  bool any = x->kind == TP_P_LOAD;
-  for (int i = 0; i < x->n && !any; i++) any = has_load(x->kid[i]);
-  return any;
-}
-
-/* What neighbours in a sequence are; one that stands alone, itself. */
-static void put_kids(side_by_side *s, tp_pnode *x) {
-  for (int i = 0; i < x->n && x->kind == TP_P_SEQ; i++) put_kids(s, x->kid[i]);
-  if (x->kind != TP_P_SEQ) TP_PUSH(s->a, &s->kids, x);
-}
-
-static tp_pnode *together(side_by_side *s) {
-  if (s->kids.n == 1) return s->kids.v[0];
-  tp_pnode *x = TP_NEW(s->a, tp_pnode);
-  *x = (tp_pnode){ .kind = TP_P_SEQ, .n = s->kids.n, .kid = s->kids.v };
-  return x;
-}
+static tp_pnode *together(tp_arena *a, const tp_pnodes *s) { return tp_plan_seq(a, s->n, s->v); }
 
 static tp_pnode *two(tp_arena *a, tp_pnode *x, tp_pnode *y) {
-  side_by_side s = { .a = a };
-  put_kids(&s, x);
-  put_kids(&s, y);
-  return together(&s);
+  tp_pnodes s = { 0 };
+  tp_put_row(a, &s, x);
+  tp_put_row(a, &s, y);
+  return together(a, &s);
 }
 
 /* ---- one row ---- */
 
-static bool waits_for(const side_by_side *s, const tp_ix *row) {
+static bool waits_for(const tp_pnodes *s, const tp_ix *row) {
   bool any = false;
-  for (int i = 0; i < s->kids.n; i++)
-    any |= s->kids.v[i]->kind == TP_P_WAIT && s->kids.v[i]->lo == row;
+  for (int i = 0; i < s->n; i++) any |= s->v[i]->kind == TP_P_WAIT && s->v[i]->lo == row;
   return any;
 }
 
 static tp_pnode *join_neighbours(tp_arena *a, tp_pnode *x) {
-  side_by_side all = { .a = a }, s = { .a = a };
-  put_kids(&all, x);
-  for (int i = 0; i < all.kids.n; i++) {
-    tp_pnode *k = all.kids.v[i], *last = s.kids.n ? s.kids.v[s.kids.n - 1] : NULL;
+  tp_pnodes all = { 0 }, s = { 0 };
+  tp_put_row(a, &all, x);
+  for (int i = 0; i < all.n; i++) {
+    tp_pnode *k = all.v[i], *last = s.n ? s.v[s.n - 1] : NULL;
     if (k->kind == TP_P_WAIT && waits_for(&s, k->lo)) continue;
     if (last && k->kind == TP_P_BEHIND && last->kind == TP_P_BEHIND && last->lo == k->lo)
       last->kid[0] = two(a, last->kid[0], k->kid[0]);
-    else TP_PUSH(a, &s.kids, k);
+    else TP_PUSH(a, &s, k);
   }
-  return together(&s);
+  return together(a, &s);
 }
 
 /* Is x the loop of rows? */
@@ -88,9 +54,9 @@ static bool is_around_rows(const tp_pnode *x, const tp_pnode *in) {
 }
 
 static bool has_loop_around(const tp_pnode *x) {
-  bool any = is_around_rows(x, x);
-  for (int i = 0; i < x->n && !any; i++) any = has_loop_around(x->kid[i]);
-  return any;
+  TP_EACH_NODE (k, x)
+    if (is_around_rows(k.x, k.x)) return true;
+  return false;
 }
 
 /* A row that x's variable does not move, or none. */
@@ -107,9 +73,9 @@ static tp_pnode *take_out_wait(tp_arena *a, tp_pnode *x) {
         (out && out->lo != first->lo))
       continue;
     out = first;
-    side_by_side rest = { .a = a };
-    for (int j = 1; j < k->n; j++) TP_PUSH(a, &rest.kids, k->kid[j]);
-    x->kid[i] = together(&rest);
+    tp_pnodes rest = { 0 };
+    for (int j = 1; j < k->n; j++) TP_PUSH(a, &rest, k->kid[j]);
+    x->kid[i] = together(a, &rest);
   }
   return out;
 }
@@ -117,7 +83,7 @@ static tp_pnode *take_out_wait(tp_arena *a, tp_pnode *x) {
 /* A loop, or condition, of nothing else is left out as a whole. */
 static tp_pnode *turn_inside_out(tp_pnode *x) {
   tp_pnode *k = x->kid[0];
-  if (x->n != 1 || k->kind != TP_P_BEHIND || !stays(x, k->lo) || has_load(k)) return x;
+  if (x->n != 1 || k->kind != TP_P_BEHIND || !stays(x, k->lo) || tp_has(k, TP_P_LOAD)) return x;
   x->kid[0] = k->kid[0];
   k->kid[0] = x;
   return k;
@@ -136,28 +102,32 @@ static tp_pnode *gather(tp_arena *a, tp_pnode *x) {
  * and behind each that is no last one where rows count anew: beside a loop around one of rows
  * others are iterations of that by themselves. comes_back: x is run again. */
 static tp_pnode *end_with_wait(tp_arena *a, tp_pnode *x, bool comes_back) {
-  side_by_side s = { .a = a }, all = { .a = a };
+  tp_pnodes s = { 0 }, all = { 0 };
   bool around = is_around_rows(x, x);
-  if (!tp_has_behind(x)) return x;
+  if (!tp_has(x, TP_P_BEHIND)) return x;
   for (int i = 0; i < x->n && (x->kind == TP_P_IF || around); i++)
     x->kid[i] = end_with_wait(a, x->kid[i], comes_back || around);
   if (x->kind != TP_P_SEQ && !(comes_back && x->kind == TP_P_FOR)) return x;
-  put_kids(&s, x);
-  int last = s.kids.n;
+  tp_put_row(a, &s, x);
+  int last = s.n;
   bool anew = x->kind == TP_P_SEQ && has_loop_around(x);
-  while (!tp_has_behind(s.kids.v[last - 1])) last--;
-  for (int i = 0; i < s.kids.n; i++) {
-    tp_pnode *k = s.kids.v[i];
+  while (!tp_has(s.v[last - 1], TP_P_BEHIND)) last--;
+  for (int i = 0; i < s.n; i++) {
+    tp_pnode *k = s.v[i];
     bool inner = k != x && has_loop_around(k);
-    TP_PUSH(a, &all.kids, (i + 1 == last && k != x) || inner ? end_with_wait(a, k, false) : k);
-    if (i + 1 == last ? last == s.kids.n && !comes_back : !anew || inner || !tp_has_behind(k))
+    TP_PUSH(a, &all, (i + 1 == last && k != x) || inner ? end_with_wait(a, k, false) : k);
+    if (i + 1 == last ? last == s.n && !comes_back : !anew || inner || !tp_has(k, TP_P_BEHIND))
       continue;
     tp_pnode *wait = TP_NEW(a, tp_pnode);
     wait->kind = TP_P_WAIT;
-    TP_PUSH(a, &all.kids, wait);
+    TP_PUSH(a, &all, wait);
   }
-  return together(&all);
+  return together(a, &all);
 }
 
 /* What stands behind the loop of rows, or looks at ends there, finds all of it done. */
-void tp_plan_behind(tp_plan *p) { p->body = end_with_wait(p->a, gather(p->a, p->body), false); }
+void tp_plan_behind(tp_plan *p, const tp_planned *asked) {
+  (void)asked;
+  if (tp_has(p->body, TP_P_BEHIND) || tp_has(p->body, TP_P_WAIT))
+    p->body = end_with_wait(p->a, gather(p->a, p->body), false);
+}

@@ -1,372 +1,6 @@
-/* build: the loop tree becomes a plan: each statement's cluster a row of regions on buffers.
- *
- * Layout of an array: [slots of each dim, in the order that poly found][spatial shape]. A dim with
- * one slot adds nothing to an address, a dense dim index * stride, a ring (index mod width) *
- * stride. Dims that a call runs over become leading axes with the index's coefficient as stride.
- * Values inside a cluster live in scratch: [leading extents][shape]. Elementwise operators of one
- * shape that follow each other become one EW region. */
+/* build: the loop tree becomes a plan: each statement's cluster a row of regions on buffers
+ * (operand.c). Elementwise operators of one shape that follow each other become one EW region. */
 #include "plan/build.h"
-
-/* ---- buffers ---- */
-
-tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtype d) {
-  tp_pbuf *x = TP_NEW(b->a, tp_pbuf);
-  *x = (tp_pbuf){ .id = b->pl->bufs.n,
-    .kind = kind,
-    .name = name,
-    .pos = pos,
-    .dtype = d,
-    .size = K(b, 1),
-    .first = -1,
-    .last = -1,
-    .holds = -1 };
-  TP_PUSH(b->a, &b->pl->bufs, x);
-  return x;
-}
-
-const tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x) {
-  const tp_ix *n = tp_ix_const(c, 1), *none = tp_ix_const(c, 0);
-  for (int i = 0; i < x->ndim + x->rank; i++) /* T - 1 slots at T = 0 are none */
-    n = tp_ix_mul(c, n, tp_ix_simplify(c, tp_ix_max(c, none, x->slots[i]), 0, NULL));
-  return n;
-}
-
-static void layout(
-    pb *b, tp_pbuf *x, int ndim, const tp_ix *const *slots, int rank, const tp_ix *const *shape) {
-  x->ndim = ndim;
-  x->rank = rank;
-  x->slots = TP_NEWN(b->a, const tp_ix *, ndim + rank);
-  for (int i = 0; i < ndim + rank; i++) x->slots[i] = i < ndim ? slots[i] : shape[i - ndim];
-  x->size = tp_pbuf_size(C(b), x);
-}
-
-const tp_ix **tp_pb_upper(
-    pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims) {
-  const tp_ix **up = TP_NEWN(b->a, const tp_ix *, rank);
-  for (int i = 0; i < rank; i++) up[i] = tp_extent_upper(b->graph, shape[i], nd, dims);
-  return up;
-}
-
-/* At the points at which it is needed. */
-const tp_ix **tp_pb_upper_of(pb *b, tp_val v) {
-  const tp_out *t = tp_outof(v);
-  const tp_ix **up = tp_pb_upper(b, t->rank, t->shape, v.node->ndom, v.node->dom),
-              *most = tp_most_of(b->p, v);
-  if (most) up[0] = tp_ix_min(C(b), up[0], most);
-  return up;
-}
-
-static void array_bufs(pb *b) {
-  static const tp_bufkind kinds[] = { TP_BUF_TEMP, TP_BUF_INPUT, TP_BUF_CONST, TP_BUF_OUTPUT,
-    TP_BUF_PARAM };
-  b->bufof = TP_NEWN(b->a, tp_pbuf *, b->p->arrs.n);
-  for (int i = 0; i < b->p->arrs.n; i++) {
-    tp_arr *r = b->p->arrs.v[i];
-    tp_pbuf *x = b->bufof[i] = tp_pb_buf(b, kinds[r->kind], r->name, r->val.node->pos, r->dtype);
-    x->slot = r->slot;
-    x->order = r->order;
-    if (r->kind == TP_ARR_CONST) x->data = r->val.node->attr.data;
-    layout(b, x, r->ndim, r->width, r->rank,
-        r->kind == TP_ARR_TEMP ? tp_pb_upper_of(b, r->val)
-                               : tp_pb_upper(b, r->rank, r->shape, r->ndim, r->dim));
-  }
-  for (int i = 0; i < b->p->arrs.n; i++) b->bufof[i] = b->bufof[tp_lies_in(b->p->arrs.v[i])->id];
-}
-
-const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i) {
-  const tp_ix *s = tp_ix_const(c, 1);
-  for (int k = x->ndim + x->rank - 1; k >= 0; k--) {
-    int axis = k < x->ndim && x->order ? x->order[k] : k;
-    if (axis == i) break;
-    s = tp_ix_mul(c, s, x->slots[axis]);
-  }
-  return s;
-}
-
-/* ---- the statement at hand ---- */
-
-/* e with ends as variables, which the node at work wants loaded. */
-static const tp_ix *ends_loaded(pb *b, const tp_ix *e) {
-  const tp_sym *from[TP_GROUP];
-  const tp_ix *to[TP_GROUP];
-  int n = 0;
-  for (int i = tp_next_end(b->p, e, 0); i >= 0 && n < TP_GROUP; i = tp_next_end(b->p, e, i + 1)) {
-    if (i >= b->nendvar) { /* the table has grown */
-      int cap = 2 * b->p->ends.n;
-      const tp_sym **v = TP_NEWN(b->a, const tp_sym *, cap);
-      bool *w = TP_NEWN(b->a, bool, cap);
-      for (int k = 0; k < b->nendvar; k++) v[k] = b->endvar[k], w[k] = b->wanted[k];
-      b->endvar = v, b->wanted = w, b->nendvar = cap;
-    }
-    if (!b->endvar[i])
-      b->endvar[i] = tp_sym_var(C(b), b->p->g->stops.v[b->p->ends.v[i].stop].dim->bound->name);
-    b->wanted[i] = true;
-    from[n] = b->p->ends.v[i].sym;
-    to[n++] = tp_ix_sym(C(b), b->endvar[i]);
-  }
-  return tp_ix_subst(C(b), e, n, from, to);
-}
-
-const tp_ix *tp_pb_here(pb *b, const tp_ix *e) {
-  return b->p->ends.n ? ends_loaded(b, tp_move_ends(b->p, e, b->s->ndim, b->s->dim, b->arg, 0))
-                      : tp_ix_subst(C(b), e, b->s->ndim, b->s->dim, b->arg);
-}
-
-/* Scratch lies as arrays do: a block's rows outermost. */
-static void order_leads(pb *b) {
-  int n = 0, *order = TP_NEWN(b->a, int, b->nlead);
-  for (int first = 1; first >= 0; first--)
-    for (int d = 0, k = 0; d < b->s->ndim; d++) {
-      if (!(b->s->vec >> d & 1)) continue;
-      if ((d == b->s->bdim) == first) order[n++] = k;
-      k++;
-    }
-  b->leadorder = order;
-}
-
-static void open_stmt(pb *b, const tp_tree *t) {
-  const tp_stmt *s = b->s = b->p->stmts.v[t->stmt];
-  b->nlead = 0;
-  b->arg = TP_NEWN(b->a, const tp_ix *, s->ndim);
-  for (int d = 0; d < s->ndim; d++) {
-    b->arg[d] = t->arg[d];
-    if (!(s->vec >> d & 1)) continue;
-    const tp_sym *v = tp_sym_var(C(b), s->label[d]->name);
-    int k = b->nlead++;
-    const tp_ix *hi;
-    b->leadvar[k] = v;
-    tp_run_range(C(b), s, t, d, &b->leadlo[k], &hi);
-    hi = ends_loaded(b, hi);
-    /* 0 .. T-2 at T = 0 */
-    b->lead[k] =
-        tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), hi, b->leadlo[k])), 0, NULL);
-    b->leadcap[k] = d == s->bdim
-        ? tp_ix_max(
-              C(b), K(b, 0), tp_ix_min(C(b), K(b, s->block), tp_ix_sub(C(b), s->vhi[d], s->vlo[d])))
-        : tp_ix_simplify(
-              C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), s->vhi[d], s->vlo[d])), 0, NULL);
-    b->arg[d] = tp_ix_sym(C(b), v);
-  }
-  order_leads(b);
-  b->scratch = TP_NEWN(b->a, tp_pbuf *, s->nnode);
-  b->uses = TP_NEWN(b->a, int, s->nnode);
-}
-
-/* e over lead variables: adds coefficient * stride to each lead stride, gives the value at lead
- * index 0. */
-static const tp_ix *split_lead(pb *b, const tp_ix *e, const tp_ix *stride, const tp_ix **lead) {
-  for (int k = 0; k < b->nlead; k++) {
-    int64_t c;
-    const tp_ix *rest;
-    if (!tp_ix_mentions(e, b->leadvar[k])) continue;
-    if (TP_NEVER(!tp_steps(b->p, e, b->leadvar[k], &c, &rest))) continue;
-    lead[k] = tp_ix_add(C(b), lead[k], tp_ix_mulc(C(b), stride, c));
-    e = tp_ix_add(C(b), rest, tp_ix_mulc(C(b), b->leadlo[k], c));
-  }
-  return e;
-}
-
-/* ---- operands ---- */
-
-static tp_nd nd_new(pb *b, const tp_pbuf *x, const tp_opnd *o) {
-  tp_nd n = { .buf = x->id, .rank = o->rank, .wrap = -1 };
-  n.shape = TP_NEWN(b->a, const tp_ix *, o->rank);
-  n.stride = TP_NEWN(b->a, const tp_ix *, o->rank);
-  n.lead = TP_NEWN(b->a, const tp_ix *, b->nlead);
-  for (int i = 0; i < o->rank; i++) {
-    n.shape[i] = tp_pb_here(b, o->shape[i]);
-    n.stride[i] = tp_pb_here(b, o->stride[i]);
-  }
-  for (int k = 0; k < b->nlead; k++) n.lead[k] = K(b, 0);
-  n.off = split_lead(b, tp_pb_here(b, o->off), K(b, 1), n.lead);
-  return n;
-}
-
-static int axis_of(const tp_opnd *o, int var) {
-  for (int i = 0; i < o->rank; i++)
-    if (o->axisvar[i] == var) return i;
-  return -1;
-}
-
-static bool is_dense(pb *b, const tp_pbuf *x, const tp_arr *r, int d) {
-  return x->slots[d] == tp_ix_sym(C(b), r->dim[d]->bound);
-}
-static bool is_point(const tp_pbuf *x, int d) { return tp_is_number(x->slots[d], 1); }
-
-/* e without a max(0, e) around it: rows of what is empty are none either way. */
-static const tp_ix *unclipped(const tp_ix *e) {
-  int64_t v;
-  for (int i = 0; tp_ix_kind(e) == TP_IX_MAX && tp_ix_narg(e) == 2 && i < 2; i++)
-    if (tp_ix_is_const(tp_ix_arg(e, i), &v) && v == 0) return tp_ix_arg(e, 1 - i);
-  return e;
-}
-
-/* Least and greatest value of e over what the call runs over, where its last term moves over
- * `extent` more; NULL: not known. */
-static void span(pb *b, const tp_ix *e, const tp_ix *extent, const tp_ix **lo, const tp_ix **hi) {
-  *lo = *hi = e;
-  for (int k = 0; k < b->nlead; k++) {
-    int64_t c;
-    const tp_ix *rest;
-    if (!tp_ix_mentions(e, b->leadvar[k])) continue;
-    if (!tp_steps(b->p, e, b->leadvar[k], &c, &rest)) {
-      *lo = *hi = NULL;
-      return;
-    }
-    const tp_ix *first = b->leadlo[k],
-                *last = tp_ix_addc(C(b), tp_ix_add(C(b), first, unclipped(b->lead[k])), -1);
-    *lo = tp_ix_subst(C(b), *lo, 1, &b->leadvar[k], c > 0 ? &first : &last);
-    *hi = tp_ix_subst(C(b), *hi, 1, &b->leadvar[k], c > 0 ? &last : &first);
-  }
-  if (extent) *hi = tp_ix_addc(C(b), tp_ix_add(C(b), *hi, unclipped(extent)), -1);
-}
-
-/* Of the places at which a call over a block may begin, is the one that moves with the blocks where
- * a block begins? Nothing moves in the first block. */
-static bool at_block(tp_ictx *c, const tp_ix *e) {
-  const tp_ix *const *atom;
-  bool begins = tp_ix_is_const(e, NULL);
-  for (int i = 0; i < tp_ix_nterm(e); i++) {
-    int64_t n = tp_ix_coef(e, i);
-    int atoms = tp_ix_term(e, i, &atom);
-    const tp_sym *s = atoms == 1 ? tp_ix_as_sym(atom[0]) : NULL;
-    if (s && s->kind == TP_SYM_VAR && n > 1) {
-      begins = tp_ix_cst(e) % n == 0;
-      continue;
-    }
-    if (atoms != 1 || n != 1 || tp_ix_kind(atom[0]) != TP_IX_MAX) return false;
-    for (int k = 0; k < tp_ix_narg(atom[0]); k++)
-      if (!tp_ix_is_const(tp_ix_arg(atom[0], k), NULL))
-        begins |= at_block(c, tp_ix_add(c, tp_ix_arg(atom[0], k), tp_ix_sub(c, e, atom[0])));
-  }
-  return begins;
-}
-
-/* Along a dim that lies on a ring. Calls over blocks begin with one, and lie in a row; some read
- * from elsewhere on, round the ring. */
-static void on_ring(
-    pb *b, bool reads, tp_nd *n, const tp_ix *e, const tp_ix *width, const tp_ix *stride) {
-  int along = -1;
-  for (int k = 0; k < b->nlead; k++)
-    if (tp_ix_mentions(e, b->leadvar[k])) along = k;
-  const tp_ix *first = split_lead(b, e, stride, n->lead);
-  if (!reads || along < 0 || n->wrap >= 0 || at_block(C(b), first))
-    n->ring[n->nring++] = (tp_ring){ first, width, stride };
-  else n->wrap = along, n->wlo = first, n->wmod = width;
-}
-
-static tp_nd nd_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
-  const tp_pbuf *x = b->bufof[r->id];
-  tp_nd n = nd_new(b, x, o);
-  n.span = TP_NEWN(b->a, const tp_ix *, 2 * r->ndim);
-  n.ring = TP_NEWN(b->a, tp_ring, r->ndim);
-  for (int d = 0; d < r->ndim; d++) {
-    const tp_ix *e = tp_pb_here(b, o->idx[d]), *st = tp_pbuf_stride(C(b), x, d);
-    int axis = -1;
-    for (int k = 0; k < o->nvar; k++) {
-      if (!tp_ix_mentions(e, o->var[k])) continue;
-      axis = axis_of(o, k);
-      e = tp_ix_sub(C(b), e, tp_ix_sym(C(b), o->var[k]));
-    }
-    span(b, e, axis < 0 ? NULL : n.shape[axis], &n.span[2 * d], &n.span[2 * d + 1]);
-    if (is_point(x, d)) continue;
-    if (is_dense(b, x, r, d)) {
-      n.off = tp_ix_add(C(b), n.off, tp_ix_mul(C(b), split_lead(b, e, st, n.lead), st));
-    } else if (axis < 0) {
-      on_ring(b, reads, &n, e, x->slots[d], st);
-    } else {
-      n.wrap = b->nlead + axis;
-      n.wlo = e;
-      n.wmod = x->slots[d];
-    }
-    if (axis >= 0) n.stride[axis] = st;
-  }
-  return n;
-}
-
-static tp_nd nd_scratch(pb *b, const tp_pbuf *x, const tp_opnd *o) {
-  tp_nd n = nd_new(b, x, o);
-  for (int k = 0; k < b->nlead; k++)
-    n.lead[k] = tp_ix_add(C(b), n.lead[k], tp_pbuf_stride(C(b), x, k));
-  return n;
-}
-
-/* The whole of a value as it is, for writing. */
-static tp_opnd whole(
-    pb *b, tp_val v, int ndim, const tp_sym *const *dims, const tp_ix *const *idx) {
-  const tp_out *t = tp_outof(v);
-  tp_opnd o = {
-    .base = v, .rank = t->rank, .off = K(b, 0), .identity = true, .idx = (const tp_ix **)idx
-  };
-  o.shape = TP_NEWN(b->a, const tp_ix *, t->rank);
-  o.axisvar = TP_NEWN(b->a, int, t->rank);
-  for (int i = 0; i < t->rank; i++) {
-    o.shape[i] = tp_at_dims(b->p, t->shape[i], ndim, dims, idx);
-    o.axisvar[i] = -1;
-  }
-  const tp_arr *r = tp_array_of(b->p, v);
-  bool apart = r && r->apart;
-  o.stride = tp_pb_row_major(
-      b, t->rank, apart ? tp_pb_upper(b, t->rank, t->shape, v.node->ndom, v.node->dom) : o.shape);
-  return o;
-}
-
-tp_nd tp_pb_write(pb *b, const tp_access *w) {
-  const tp_arr *r = b->p->arrs.v[w->arr];
-  const tp_ix **idx = TP_NEWN(b->a, const tp_ix *, r->ndim);
-  tp_opnd o;
-  int nv = 0;
-  for (int d = 0; d < r->ndim; d++) {
-    idx[d] = w->at[d].lo;
-    nv += w->at[d].range;
-  }
-  o = whole(b, r->val, r->ndim, r->dim, idx);
-  for (int i = 0; i < o.rank && r->kind == TP_ARR_OUTPUT; i++)
-    o.stride[i] = tp_pbuf_stride(C(b), b->bufof[r->id], r->ndim + i);
-  if (!nv) return nd_array(b, r, &o, false);
-  /* ranges (dims in a CALL's `over`, what an update stretches over) lead */
-  tp_opnd q = o;
-  q.rank = nv + o.rank;
-  q.nvar = nv;
-  nv = 0;
-  q.shape = TP_NEWN(b->a, const tp_ix *, q.rank);
-  q.stride = TP_NEWN(b->a, const tp_ix *, q.rank);
-  q.axisvar = TP_NEWN(b->a, int, q.rank);
-  q.var = TP_NEWN(b->a, const tp_sym *, q.nvar);
-  for (int d = 0; d < r->ndim; d++) {
-    if (!w->at[d].range) continue;
-    q.var[nv] = tp_sym_var(C(b), "a");
-    q.shape[nv] = tp_ix_extent(C(b), w->at[d].lo, w->at[d].hi, b->s->ndim, b->s->dim);
-    q.stride[nv] = K(b, 0);
-    q.axisvar[nv] = nv;
-    idx[d] = tp_ix_add(C(b), idx[d], tp_ix_sym(C(b), q.var[nv++]));
-  }
-  for (int i = 0; i < o.rank; i++) {
-    q.shape[nv + i] = o.shape[i];
-    q.stride[nv + i] = o.stride[i];
-    q.axisvar[nv + i] = -1;
-  }
-  return nd_array(b, r, &q, false);
-}
-
-void tp_pb_rows(pb *b, tp_pbuf *x, int rank, const tp_ix *const *shape) {
-  layout(b, x, b->nlead, b->leadcap, rank, shape);
-  x->order = b->leadorder;
-}
-
-static tp_pbuf *scratch_of(pb *b, int i) {
-  if (b->scratch[i]) return b->scratch[i];
-  const tp_node *n = b->s->node[i];
-  tp_pbuf *x = tp_pb_buf(b, TP_BUF_TEMP, b->p->title[n->id], n->pos, n->out[0].dtype);
-  tp_pb_rows(b, x, n->out[0].rank, tp_pb_upper_of(b, (tp_val){ (tp_node *)n, 0 }));
-  return b->scratch[i] = x;
-}
-
-static tp_nd nd_scratch_out(pb *b, int i) {
-  tp_node *n = b->s->node[i];
-  tp_opnd o = whole(b, tp_v(n), n->ndom, n->dom, b->s->nodeat[i]);
-  return nd_scratch(b, scratch_of(b, i), &o);
-}
 
 /* ---- regions ---- */
 
@@ -383,11 +17,11 @@ static tp_nd nd_there(pb *b, const tp_opnd *o) {
   q.base = r->val;
   q.idx = TP_NEWN(b->a, const tp_ix *, r->ndim);
   for (int d = 0; d < r->ndim; d++) q.idx[d] = w->at[d].lo;
-  return nd_array(b, r, &q, false);
+  return tp_pb_array(b, r, &q, false);
 }
 
 static tp_nd nd_value(pb *b, int i) {
-  return is_in_place(b, i) ? tp_pb_write(b, target(b->s)) : nd_scratch_out(b, i);
+  return is_in_place(b, i) ? tp_pb_write(b, target(b->s)) : tp_pb_scratch_out(b, i);
 }
 
 /* A value that lies where the result does is seen once. */
@@ -402,9 +36,9 @@ static tp_nd nd_operand(pb *b, const tp_opnd *o) {
     /* b->err, if it cannot be */
     if (b->s->node[i]->op == TP_OP_FILL) (void)fill_value(b, i);
     if (is_in_place(b, i)) return nd_there(b, o);
-    return nd_scratch(b, scratch_of(b, i), o);
+    return tp_pb_scratch(b, tp_pb_scratch_of(b, i), o);
   }
-  return nd_array(b, tp_array_of(b->p, o->base), o, true);
+  return tp_pb_array(b, tp_array_of(b->p, o->base), o, true);
 }
 
 static bool is_ew(const tp_node *n) { return tp_op_is_elementwise(n->op); }
@@ -421,10 +55,6 @@ static bool harmless(tp_op op, tp_val v) {
     if (op == TP_OP_POW ? x < 0 : x == 0) return false;
   }
   return true;
-}
-
-bool tp_pb_is_over(const tp_node *n, const tp_sym *d) {
-  return tp_dom_has(n->attr.nover, n->attr.over, d);
 }
 
 /* It is a region of its own, whose operands and result can be looked at. */
@@ -479,7 +109,7 @@ static void group_open(pb *b, int i) {
   b->g.first = b->g.n = 0;
   b->g.open = true;
   tp_node *n = b->s->node[i];
-  b->g.shape = whole(b, tp_v(n), n->ndom, n->dom, b->s->nodeat[i]);
+  b->g.shape = tp_pb_whole(b, tp_v(n), n->ndom, n->dom, b->s->nodeat[i]);
   b->g.nin = 0;
   b->g.in = NULL;
 }
@@ -526,7 +156,7 @@ static bool group_close(pb *b) {
 
 static bool group_add(pb *b, int i) {
   const tp_node *n = b->s->node[i];
-  tp_opnd o[3], self = whole(b, tp_v((tp_node *)n), n->ndom, n->dom, b->s->nodeat[i]);
+  tp_opnd o[3], self = tp_pb_whole(b, tp_v((tp_node *)n), n->ndom, n->dom, b->s->nodeat[i]);
   bool fits = b->g.open && !watched(n) && same_shape(&b->g.shape, &self) && b->g.n < TP_GROUP - 1 &&
       b->g.nmicro < 3 * TP_GROUP;
   if (b->final_acc && b->final == i) /* an accumulation is its region's only result */
@@ -660,7 +290,7 @@ static bool add_padded(pb *b, int i, const tp_nd *in, const tp_nd *out) {
   const tp_node *n = b->s->node[i];
   const tp_ix *lo = tp_pb_here(b, tp_at_point(b->p, n, n->attr.ix[0], b->s->nodeat[i]));
   tp_nd x = *in, to = *out;
-  const tp_ix *at = split_lead(b, lo, out->stride[n->attr.axis], to.lead);
+  const tp_ix *at = tp_pb_split(b, lo, out->stride[n->attr.axis], to.lead);
   if (at == lo) tp_pb_inside(b, n->attr.axis, lo, &x, &to);
   else to = tp_pb_part(b, &to, n->attr.axis, at, x.shape[n->attr.axis]);
   return add_to(b, x, to);
@@ -735,11 +365,11 @@ static bool find_unless(pb *b, tp_nd *c) {
   if (i < 0 || i != s->nnode - 1 || !o.identity || s->node[i]->op != TP_OP_SELECT ||
       !is_identity(s->node[i]->in[2].src, s->into->attr.red))
     return true;
-  tp_opnd self = whole(b, tp_v(s->node[i]), s->node[i]->ndom, s->node[i]->dom, s->nodeat[i]);
+  tp_opnd self = tp_pb_whole(b, tp_v(s->node[i]), s->node[i]->ndom, s->node[i]->dom, s->nodeat[i]);
   if (!tp_stmt_operand(b->p, s, i, 0, &o, b->err) || !tp_stmt_operand(b->p, s, i, 1, &x, b->err))
     return false;
   if (tp_stmt_find(s, &o) >= 0 || !same_shape(&self, &x)) return true;
-  tp_nd cond = nd_array(b, tp_array_of(b->p, o.base), &o, true);
+  tp_nd cond = tp_pb_array(b, tp_array_of(b->p, o.base), &o, true);
   if (!same_for_all(b, &cond)) return true;
   *c = cond;
   b->unless = i;
@@ -833,7 +463,7 @@ static bool count_uses(pb *b) {
 
 static void drop_rows(pb *b, tp_nd *n) {
   for (int k = 0; k < b->s->nrow; k++) {
-    const tp_ix *e = split_lead(b, tp_pb_here(b, b->s->row[k]), n->stride[k], n->lead);
+    const tp_ix *e = tp_pb_split(b, tp_pb_here(b, b->s->row[k]), n->stride[k], n->lead);
     n->off = tp_ix_add(C(b), n->off, tp_ix_mul(C(b), e, n->stride[k]));
   }
   n->rank -= b->s->nrow;
@@ -843,14 +473,6 @@ static void drop_rows(pb *b, tp_nd *n) {
 
 static bool fill_target(pb *b, const tp_node *n) {
   return tp_pb_fill(b, n, n->attr.f[0], tp_pb_write(b, target(b->s)));
-}
-
-/* A value that keeps its place. */
-static bool is_there(const tp_nd *from, const tp_nd *to) {
-  bool same = tp_same_start(from, to) && from->rank == to->rank;
-  for (int k = 0; same && k < from->rank; k++)
-    same = from->stride[k] == to->stride[k] && from->shape[k] == to->shape[k];
-  return same;
 }
 
 static bool final_copy(pb *b) {
@@ -866,7 +488,7 @@ static bool final_copy(pb *b) {
   tp_nd in = nd_operand(b, &o);
   drop_rows(b, &in);
   tp_nd to = tp_pb_write(b, target(s));
-  if (s->kind != TP_ST_ACC && !b->nlead && is_there(&in, &to)) return true;
+  if (s->kind != TP_ST_ACC && !b->nlead && tp_same_elements(&in, &to, 0)) return true;
   if (s->kind != TP_ST_ACC) return tp_pb_copy(b, s->src.node, in, to);
   return add_to(b, in, to);
 }
@@ -951,8 +573,8 @@ static bool copy_newest(pb *b) {
   for (int d = 0; d < to->ndim; d++)
     for (int e = 0; e < from->ndim; e++)
       if (from->dim[e] == to->dim[d]) idx[d] = w->at[e].lo;
-  tp_opnd o = whole(b, to->val, to->ndim, to->dim, idx);
-  if (!tp_pb_copy(b, s->into, tp_pb_write(b, w), nd_array(b, to, &o, true))) return false;
+  tp_opnd o = tp_pb_whole(b, to->val, to->ndim, to->dim, idx);
+  if (!tp_pb_copy(b, s->into, tp_pb_write(b, w), tp_pb_array(b, to, &o, true))) return false;
   TP_PUSH(b->a, &b->copies, b->leaves.v[b->leaves.n - 1]);
   return true;
 }
@@ -961,13 +583,6 @@ static void drop_copies(pb *b) {
   for (int i = 0; i < b->copies.n; i++)
     if (b->pl->bufs.v[b->copies.v[i]->rg->in[0].buf]->holds >= 0)
       *b->copies.v[i] = (tp_pnode){ .kind = TP_P_SEQ };
-}
-
-static tp_pnode *seq(pb *b, int n, tp_pnode **kid) {
-  if (n == 1) return kid[0];
-  tp_pnode *x = TP_NEW(b->a, tp_pnode);
-  *x = (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = kid };
-  return x;
 }
 
 /* The leaves that there are now run only if c holds. */
@@ -979,7 +594,7 @@ static void run_if(pb *b, tp_nd c) {
     .n = 1,
     .kid = TP_NEW(b->a, tp_pnode *),
     .cond = tp_ix_cmp(C(b), TP_GE, tp_ix_sym(C(b), v), K(b, 1)) };
-  *cond->kid = seq(b, b->leaves.n, b->leaves.v);
+  *cond->kid = tp_plan_seq(b->a, b->leaves.n, b->leaves.v);
   b->leaves.v = NULL;
   b->leaves.n = b->leaves.cap = 0;
   TP_PUSH(b->a, &b->leaves, load);
@@ -987,7 +602,7 @@ static void run_if(pb *b, tp_nd c) {
 }
 
 static bool stmt_regions(pb *b, const tp_tree *t) {
-  open_stmt(b, t);
+  tp_pb_open(b, t);
   const tp_stmt *s = b->s;
   tp_nd cond = { .buf = -1 };
   if (s->kind == TP_ST_INIT) {
@@ -1021,7 +636,7 @@ static tp_pnode *after_loads(pb *b, tp_pnode *x) {
   tp_pnodes v = { 0 };
   tp_pb_loads(b, &v);
   TP_PUSH(b->a, &v, x);
-  return seq(b, v.n, v.v);
+  return tp_plan_seq(b->a, v.n, v.v);
 }
 
 /* A loop's end is looked at after each iteration, and may have come nearer by then. What is wanted
@@ -1033,7 +648,7 @@ static tp_pnode *before_loads(pb *b, tp_pnode *x) {
   TP_PUSH(b->a, &v, x);
   tp_pb_loads(b, &v);
   if (n) memcpy(b->wanted, wanted, sizeof *wanted * (size_t)n);
-  return seq(b, v.n, v.v);
+  return tp_plan_seq(b->a, v.n, v.v);
 }
 
 /* In the loop of ticks: what may wait, or what waits for it (behind.c). */
@@ -1044,14 +659,14 @@ static tp_pnode *in_its_body(pb *b, tp_pnode *x) {
   if (b->s->far)
     *side = (tp_pnode){ .kind = TP_P_BEHIND, .n = 1, .kid = tp_dup(b->a, &x, sizeof x), .lo = row };
   else *side = (tp_pnode){ .kind = TP_P_WAIT, .lo = tp_ix_addc(C(b), row, -b->p->lag) };
-  return b->s->far ? side : seq(b, 2, tp_dup(b->a, kid, sizeof kid));
+  return b->s->far ? side : tp_plan_seq(b->a, 2, kid);
 }
 
 static tp_pnode *build_run(pb *b, const tp_tree *t) {
   b->leaves.v = NULL;
   b->leaves.n = b->leaves.cap = 0;
   if (!stmt_regions(b, t)) return NULL;
-  tp_pnode *x = after_loads(b, in_its_body(b, seq(b, b->leaves.n, b->leaves.v)));
+  tp_pnode *x = after_loads(b, in_its_body(b, tp_plan_seq(b->a, b->leaves.n, b->leaves.v)));
   for (int i = 0; b->s->kind == TP_ST_INIT && i < b->p->g->stops.n; i++)
     b->begun[i] |= b->p->g->stops.v[i].end == b->s->into;
   return x;
@@ -1107,7 +722,7 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
   for (int i = 0; i < t->n; i++)
     if (!(kid[i] = build(b, t->kid[i]))) return NULL;
   if (t->kind == TP_T_SEQ || are_empty(t->n, kid))
-    return seq(b, t->kind == TP_T_SEQ ? t->n : 0, kid);
+    return tp_plan_seq(b->a, t->kind == TP_T_SEQ ? t->n : 0, kid);
   int n = t->n == 2 && are_empty(1, kid + 1) ? 1 : t->n; /* an `else` with nothing in it */
   tp_pnode *x = TP_NEW(b->a, tp_pnode);
   *x = (tp_pnode){ .kind = t->kind == TP_T_FOR ? TP_P_FOR : TP_P_IF,
@@ -1122,7 +737,7 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
     .cond = t->kind == TP_T_IF ? t->cond : NULL };
   x->block = is_of_rows(b, t, kid[0]);
   if (!b->p->ends.n) return x;
-  x->lo = ends_loaded(b, x->lo), x->hi = ends_loaded(b, x->hi), x->cond = ends_loaded(b, x->cond);
+  x->lo = tp_pb_ends(b, x->lo), x->hi = tp_pb_ends(b, x->hi), x->cond = tp_pb_ends(b, x->cond);
   if (t->kind == TP_T_FOR && t->step > 0) kid[0] = before_loads(b, kid[0]);
   b->begun = begun;
   x = after_loads(b, x);
@@ -1163,32 +778,14 @@ tp_plan *tp_plan_build(tp_graph *g, tp_poly *p, const tp_planned *asked, tp_erro
   pb b = {
     .pl = pl, .graph = g, .p = p, .a = p->a, .err = err, .begun = TP_NEWN(p->a, bool, g->stops.n)
   };
-  array_bufs(&b);
+  tp_pb_arrays(&b);
   note_products(&b);
   pl->body = build(&b, p->tree);
   if (!pl->body) return NULL;
   drop_copies(&b);
-  if (p->lag) tp_plan_behind(pl);
-  if (asked->fuse) tp_plan_fuse(pl);
-  tp_plan_rows(pl);
-  if (asked->fuse && !asked->by_rows && tp_plan_absorb(pl)) tp_plan_fuse(pl);
-  tp_plan_widened(pl, asked->fuse);
-  int *inside = TP_NEWN(b.a, int, pl->bufs.n);
-  for (int i = 0; i < pl->bufs.n; i++)
-    inside[i] = i < p->arrs.n ? p->arrs.v[i]->cross : TP_INSIDE_ALL;
   for (int i = 0; i < p->arrs.n; i++) {
-    int in = tp_lies_in(p->arrs.v[i])->id;
-    inside[in] = TP_MIN(inside[in], inside[i]);
+    int *in = &pl->bufs.v[tp_lies_in(p->arrs.v[i])->id]->inside;
+    *in = TP_MIN(*in, p->arrs.v[i]->cross);
   }
-  if (asked->fuse) {
-    tp_plan_forward(pl);
-    inside = tp_plan_strips(pl, inside, asked->precise);
-    tp_plan_tile(pl);
-  }
-  tp_plan_lifetimes(pl, inside);
-  tp_plan_work(pl);
-#ifdef TP_HARD
-  if (!tp_plan_check(pl, err)) return NULL;
-#endif
-  return pl;
+  return tp_plan_passes(pl, asked, NULL, err) ? pl : NULL;
 }

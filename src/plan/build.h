@@ -14,7 +14,6 @@ typedef struct { /* an EW region being made */
   tp_nd *in;
   tp_opnd shape;
 } tp_group;
-typedef TP_VEC(tp_pnode *) tp_pnodes;
 typedef struct pb {
   tp_plan *pl;
   tp_graph *graph;
@@ -58,16 +57,30 @@ typedef struct pb {
 } pb;
 static inline tp_ictx *C(const pb *b) { return b->pl->ix; }
 static inline const tp_ix *K(const pb *b, int64_t v) { return tp_ix_const(C(b), v); }
-/* build.c */
+/* operand.c */
 /* at the statement's point, ends as variables that are loaded */
 const tp_ix *tp_pb_here(pb *b, const tp_ix *e);
+/* e with ends as variables, which the node at work wants loaded */
+const tp_ix *tp_pb_ends(pb *b, const tp_ix *e);
+void tp_pb_open(pb *b, const tp_tree *t); /* the statement at hand */
+/* e over lead variables: adds coefficient * stride to each lead stride, gives the value at lead
+ * index 0. */
+const tp_ix *tp_pb_split(pb *b, const tp_ix *e, const tp_ix *stride, const tp_ix **lead);
 tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtype d);
+void tp_pb_arrays(pb *b); /* a buffer for each of poly's */
 /* laid out for what the call runs over */
 void tp_pb_rows(pb *b, tp_pbuf *x, int rank, const tp_ix *const *shape);
 /* extents over bounds, at least these */
 const tp_ix **tp_pb_upper(
     pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims);
-const tp_ix **tp_pb_upper_of(pb *b, tp_val v);
+const tp_ix **tp_pb_upper_of(pb *b, tp_val v); /* at the points at which it is needed */
+const tp_ix **tp_pb_row_major(pb *b, int rank, const tp_ix *const *shape); /* strides */
+/* The whole of a value as it is, for writing. */
+tp_opnd tp_pb_whole(pb *b, tp_val v, int ndim, const tp_sym *const *dims, const tp_ix *const *idx);
+tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads);
+tp_nd tp_pb_scratch(pb *b, const tp_pbuf *x, const tp_opnd *o);
+tp_pbuf *tp_pb_scratch_of(pb *b, int i);
+tp_nd tp_pb_scratch_out(pb *b, int i);
 /* what the access writes, as a window */
 tp_nd tp_pb_write(pb *b, const tp_access *w);
 /* does a callback get all of the dim at once? */
@@ -87,7 +100,6 @@ const tp_sym *tp_pb_axis(pb *b, int i);
  * are folded by red, and the result lacks them. */
 bool tp_pb_loop(
     pb *b, tp_region *r, int rank, const tp_ix *const *ext, uint32_t gone, bool keepdim);
-const tp_ix **tp_pb_row_major(pb *b, int rank, const tp_ix *const *shape); /* strides */
 void tp_pb_whose(tp_region *r, const tp_node *n); /* its name, and line if it has one */
 bool tp_pb_fill(pb *b, const tp_node *n, double value, tp_nd to);
 bool tp_pb_copy(pb *b, const tp_node *n, tp_nd from, tp_nd to);

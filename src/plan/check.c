@@ -329,14 +329,14 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
   return !TP_NEVER(true);
 }
 
-static bool check_node(const tp_plan *p, const tp_pnode *x, tp_error *err) {
-  if (x->kind == TP_P_REGION) return tp_region_check(p, x->rg, x->rg->pos, err);
-  if (x->kind == TP_P_LOAD) return tp_load_check(p, x, (tp_pos){ 0 }, err);
-  if (x->kind == TP_P_SPILL || x->kind == TP_P_FETCH)
-    return tp_kept_check(p, x, (tp_pos){ 0 }, err);
-  for (int i = 0; i < x->n; i++)
-    if (!check_node(p, x->kid[i], err)) return false;
+bool tp_plan_check(const tp_plan *p, tp_error *err) {
+  bool ok = true;
+  TP_EACH_NODE (k, p->body) {
+    if (k.x->rg) ok = tp_region_check(p, k.x->rg, k.x->rg->pos, err);
+    if (k.x->kind == TP_P_LOAD) ok = tp_load_check(p, k.x, (tp_pos){ 0 }, err);
+    if (k.x->kind == TP_P_SPILL || k.x->kind == TP_P_FETCH)
+      ok = tp_kept_check(p, k.x, (tp_pos){ 0 }, err);
+    if (!ok) return false;
+  }
   return true;
 }
-
-bool tp_plan_check(const tp_plan *p, tp_error *err) { return check_node(p, p->body, err); }

@@ -37,10 +37,6 @@ typedef struct {
   int64_t *bytes;
 } running;
 
-static void use(bool *used, const tp_nd *x) {
-  if (x->buf >= 0) used[x->buf] = true;
-}
-
 /* The most that it is here. */
 static int64_t bytes_there(const tp_pbuf *b, const int64_t *lo, const int64_t *hi) {
   int64_t least, most;
@@ -51,13 +47,9 @@ static int64_t bytes_there(const tp_pbuf *b, const int64_t *lo, const int64_t *h
 static void note(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *hi) {
   running *r = ud;
   const tp_region *g = x->rg;
-  if (x->kind == TP_P_LOAD) use(r->used, &x->nd);
-  for (int i = 0; i < x->nrows; i++) use(r->used, &x->rows[i].nd);
-  if (x->kind != TP_P_REGION) return;
-  for (int i = 0; i < g->nin; i++) use(r->used, &g->in[i]);
-  for (int i = 0; i < g->nout; i++) use(r->used, &g->out[i]);
-  for (int i = 0; i < g->nrows; i++) use(r->used, &g->rows[i].nd);
-  if (!g->work) return;
+  for (int i = 0; i < tp_node_windows(x); i++)
+    if (tp_node_window(x, i)->buf >= 0) r->used[tp_node_window(x, i)->buf] = true;
+  if (!g || !g->work) return;
   r->used[g->work->id] = true;
   r->bytes[g->work->id] = bytes_there(g->work, lo, hi);
 }

@@ -20,11 +20,14 @@ static bool region_moves(const tp_region *r, const tp_sym *v) {
 
 /* Does what x counts depend on v? */
 static bool count_moves(const tp_pnode *x, const tp_sym *v) {
-  bool any = x->kind == TP_P_FOR ? tp_ix_mentions(x->lo, v) || tp_ix_mentions(x->hi, v)
-                                 : x->kind == TP_P_IF && tp_ix_mentions(x->cond, v);
-  if (x->kind == TP_P_REGION) return region_moves(x->rg, v);
-  for (int i = 0; i < x->n && !any; i++) any = count_moves(x->kid[i], v);
-  return any;
+  TP_EACH_NODE (k, x) {
+    const tp_pnode *y = k.x;
+    if (y->kind == TP_P_FOR      ? tp_ix_mentions(y->lo, v) || tp_ix_mentions(y->hi, v)
+            : y->kind == TP_P_IF ? tp_ix_mentions(y->cond, v)
+                                 : y->rg && region_moves(y->rg, v))
+      return true;
+  }
+  return false;
 }
 
 static int64_t volume(int n, const tp_ix *const *extent, const int64_t *env) {

@@ -379,11 +379,10 @@ static void read_number(const forwarder *f, tp_region *r, int i, const tp_micro 
 }
 
 static tp_region *make_piece(const forwarder *f, const forwarding *w, const forward_piece *q) {
-  tp_region *r = tp_dup(f->a, w->r, sizeof *r);
+  tp_region *r = tp_region_copy(f->p, w->r);
   for (int k = 0; k < r->nlead; k++)
     if (w->cut[k].n)
       tp_cut_axis(f->p, r, k, tp_ix_const(f->ix, q->lo[k]), tp_ix_const(f->ix, q->n[k]), NULL);
-  r->in = tp_dup(f->a, r->in, sizeof *r->in * (size_t)r->nin);
   /* from the last on: a number takes its input's place away */
   for (int i = w->n - 1; i >= 0; i--) {
     const tp_micro *number;
@@ -508,9 +507,7 @@ static int forward_leaf(forwarder *f, const forwarding *w) {
   return n;
 }
 
-static void forward_node(forwarder *f, tp_pnode *x) {
-  for (int i = 0; i < x->n; i++) forward_node(f, x->kid[i]);
-  if (x->kind != TP_P_SEQ || x->n < 3) return;
+static void forward_row(forwarder *f, tp_pnode *x) {
   forwarding w;
   tp_pnode **row = f->row = TP_NEWN(f->a, tp_pnode *, x->n * MOST_PIECES);
   int n = 0;
@@ -522,20 +519,19 @@ static void forward_node(forwarder *f, tp_pnode *x) {
   x->n = n;
 }
 
-static void count_all(forwarder *f, const tp_pnode *x) {
-  if (x->kind == TP_P_REGION) count_reads(f, x->rg, 1);
-  if (x->kind == TP_P_LOAD) f->reads[x->nd.buf]++;
-  for (int i = 0; i < x->nrows; i++) f->reads[x->rows[i].nd.buf]++;
-  for (int i = 0; i < x->n; i++) count_all(f, x->kid[i]);
-}
-
-void tp_plan_forward(tp_plan *p) {
+void tp_plan_forward(tp_plan *p, const tp_planned *asked) {
+  (void)asked;
   const char *set = p->reproducible ? NULL : tp_setting("TEMPO_FORWARD");
   forwarder f = { .p = p,
     .a = p->a,
     .ix = p->ix,
     .reads = TP_NEWN(p->a, int, p->bufs.n),
     .least = set ? atoll(set) : TP_TUNE_FORWARD_PIECE };
-  count_all(&f, p->body);
-  forward_node(&f, p->body);
+  TP_EACH_NODE (k, p->body) {
+    if (k.x->rg) count_reads(&f, k.x->rg, 1);
+    for (int i = 0; i < tp_node_windows(k.x) && !k.x->rg; i++)
+      f.reads[tp_node_window(k.x, i)->buf]++;
+  }
+  TP_KIDS_FIRST (k, p->body)
+    if (k.x->kind == TP_P_SEQ && k.x->n > 2) forward_row(&f, k.x);
 }

@@ -24,43 +24,6 @@ typedef struct {
   int row;
 } fuser;
 
-/* ---- windows ---- */
-
-int tp_windows_on(const tp_region *r, int buf) {
-  int n = 0;
-  for (int k = 0; k < r->nin + r->nout; k++) n += tp_window_at(r, k)->buf == buf;
-  return n;
-}
-
-bool tp_same_start(const tp_nd *a, const tp_nd *b) {
-  bool same =
-      a->buf == b->buf && a->off == b->off && a->nring == b->nring && a->wrap < 0 && b->wrap < 0;
-  for (int i = 0; same && i < a->nring; i++) {
-    const tp_ring *x = &a->ring[i], *y = &b->ring[i];
-    same = x->idx == y->idx && x->width == y->width && x->stride == y->stride;
-  }
-  return same;
-}
-
-bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, const void *ud) {
-  for (int i = 0; i < a->nin + a->nout; i++)
-    for (int k = 0; k < b->nin + b->nout; k++) {
-      const tp_nd *x = tp_window_at(a, i), *y = tp_window_at(b, k);
-      bool written = i >= a->nin || k >= b->nin;
-      if (written && x->buf == y->buf && x->buf >= 0 && !fn(a, x, b, y, ud)) return false;
-    }
-  for (int i = 0; i < b->nrows; i++)
-    for (int k = 0; k < a->nout; k++)
-      if (a->out[k].buf == b->rows[i].nd.buf) return false;
-  return true;
-}
-
-bool tp_same_window(const tp_nd *a, const tp_nd *b, int n) {
-  bool same = tp_same_start(a, b);
-  for (int k = 0; k < n; k++) same = same && a->lead[k] == b->lead[k];
-  return same;
-}
-
 /* Has each point an element of its own? */
 static bool apart(const tp_region *r, const tp_nd *x) {
   for (int k = 0; k < r->nlead; k++)
@@ -139,20 +102,16 @@ static void *reordered(fuser *f, const void *v, size_t size, int n, const int *o
   return to;
 }
 
-static tp_nd *turn_windows(fuser *f, const tp_nd *v, int count, int n, const int *order) {
-  tp_nd *to = tp_dup(f->a, v, sizeof *v * (size_t)count);
-  for (int i = 0; i < count; i++) to[i].lead = reordered(f, v[i].lead, sizeof *v->lead, n, order);
-  return to;
-}
-
 /* a with its axes in this order, which is as good as any where nothing is folded. */
 static tp_region *turned(fuser *f, const tp_region *a, const int *order) {
-  tp_region *r = tp_dup(f->a, a, sizeof *a);
+  tp_region *r = tp_region_copy(f->p, a);
   r->lead = reordered(f, a->lead, sizeof *a->lead, a->nlead, order);
   r->leadvar = reordered(f, a->leadvar, sizeof *a->leadvar, a->nlead, order);
   r->leadlo = reordered(f, a->leadlo, sizeof *a->leadlo, a->nlead, order);
-  r->in = turn_windows(f, a->in, a->nin, a->nlead, order);
-  r->out = turn_windows(f, a->out, a->nout, a->nlead, order);
+  for (int i = 0; i < r->nin + r->nout; i++) {
+    tp_nd *x = tp_window_at(r, i);
+    x->lead = reordered(f, x->lead, sizeof *x->lead, a->nlead, order);
+  }
   return r;
 }
 
@@ -260,9 +219,8 @@ static void put_results(
 }
 
 static void count_windows(int *uses, const tp_region *r, int n) {
-  for (int k = 0; k < r->nin; k++) uses[r->in[k].buf] += n;
-  for (int k = 0; k < r->nout; k++)
-    if (r->out[k].buf >= 0) uses[r->out[k].buf] += n;
+  for (int k = 0; k < r->nin + r->nout; k++)
+    if (tp_window_at(r, k)->buf >= 0) uses[tp_window_at(r, k)->buf] += n;
   for (int k = 0; k < r->nrows; k++) uses[r->rows[k].nd.buf] += n;
 }
 
@@ -298,10 +256,6 @@ static tp_region *join_loops(fuser *f, const tp_region *a, const tp_region *b) {
 
 /* ---- rows of leaves ---- */
 
-bool tp_is_wall(const tp_pnode *x) {
-  return x->kind != TP_P_REGION || x->rg->kind == TP_RG_CALL || x->rg->kind == TP_RG_PINIT;
-}
-
 static bool can_sink(tp_pnode *const *v, int from, int to) {
   for (int k = from + 1; k < to; k++)
     if (v[k] && !tp_all_conflicts(v[from]->rg, v[k]->rg, never, NULL)) return false;
@@ -325,9 +279,7 @@ static void count_row(fuser *f, const tp_pnode *x, int n) {
     if (x->kid[i]->kind == TP_P_REGION) count_windows(f->here, x->kid[i]->rg, n);
 }
 
-static void fuse_node(fuser *f, tp_pnode *x) {
-  for (int i = 0; i < x->n; i++) fuse_node(f, x->kid[i]);
-  if (x->kind != TP_P_SEQ) return;
+static void fuse_row(fuser *f, tp_pnode *x) {
   count_row(f, x, 1);
   for (int j = 1; j < x->n; j++)
     if (!tp_is_wall(x->kid[j])) take_in(f, x->kid, j);
@@ -371,8 +323,8 @@ static void see_region(fuser *f, writer *by, const tp_region *r) {
 /* A row ends where something stands that is no leaf. */
 static void find_own(fuser *f, const tp_pnode *x, writer *by) {
   if (x->kind == TP_P_REGION) see_region(f, by, x->rg);
-  if (x->kind == TP_P_LOAD) f->own[x->nd.buf] = false;
-  for (int i = 0; i < x->nrows; i++) f->own[x->rows[i].nd.buf] = false;
+  for (int i = 0; i < tp_node_windows(x) && x->kind == TP_P_LOAD; i++)
+    f->own[tp_node_window(x, i)->buf] = false;
   for (int i = 0; i < x->n; i++) {
     const tp_pnode *k = x->kid[i];
     find_own(f, k, by);
@@ -381,39 +333,8 @@ static void find_own(fuser *f, const tp_pnode *x, writer *by) {
   }
 }
 
-/* A SEQ in a SEQ is part of it. */
-static void flatten(fuser *f, tp_pnode *x) {
-  TP_VEC(tp_pnode *) l = { 0 };
-  bool any = false;
-  for (int i = 0; i < x->n; i++) {
-    flatten(f, x->kid[i]);
-    any |= x->kid[i]->kind == TP_P_SEQ;
-  }
-  if (x->kind != TP_P_SEQ || !any) return;
-  for (int i = 0; i < x->n; i++) {
-    tp_pnode *k = x->kid[i];
-    if (k->kind != TP_P_SEQ) TP_PUSH(f->a, &l, k);
-    for (int c = 0; c < k->n && k->kind == TP_P_SEQ; c++) TP_PUSH(f->a, &l, k->kid[c]);
-  }
-  x->kid = l.v;
-  x->n = l.n;
-}
-
-static void add_uses(int *uses, const tp_pnode *x) {
-  if (x->kind == TP_P_REGION) count_windows(uses, x->rg, 1);
-  if (x->kind == TP_P_LOAD) uses[x->nd.buf]++;
-  for (int i = 0; i < x->nrows; i++) uses[x->rows[i].nd.buf]++;
-  for (int i = 0; i < x->n; i++) add_uses(uses, x->kid[i]);
-}
-
-int *tp_plan_uses(const tp_plan *p) {
-  int *uses = TP_NEWN(p->a, int, p->bufs.n);
-  add_uses(uses, p->body);
-  for (int i = 0; i < p->bufs.n; i++) uses[i] += p->bufs.v[i]->holds >= 0;
-  return uses;
-}
-
-void tp_plan_fuse(tp_plan *p) {
+void tp_plan_fuse(tp_plan *p, const tp_planned *asked) {
+  (void)asked;
   int n = p->bufs.n;
   fuser f = { .p = p,
     .a = p->a,
@@ -422,7 +343,13 @@ void tp_plan_fuse(tp_plan *p) {
     .own = TP_NEWN(p->a, bool, n) };
   for (int i = 0; i < n; i++)
     f.own[i] = p->bufs.v[i]->kind == TP_BUF_TEMP && p->bufs.v[i]->holds < 0;
-  flatten(&f, p->body);
+  TP_KIDS_FIRST (k, p->body)
+    if (k.x->kind == TP_P_SEQ) {
+      tp_pnodes row = { 0 };
+      tp_put_row(p->a, &row, k.x);
+      k.x->kid = row.v, k.x->n = row.n;
+    }
   find_own(&f, p->body, TP_NEWN(p->a, writer, n));
-  fuse_node(&f, p->body);
+  TP_KIDS_FIRST (k, p->body)
+    if (k.x->kind == TP_P_SEQ) fuse_row(&f, k.x);
 }

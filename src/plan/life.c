@@ -1,4 +1,4 @@
-/* life: positions of regions and lifetimes of buffers.
+/* life: lifetimes of buffers.
  *
  * Let a buffer's accesses lie inside k common loops, and let its values cross no iteration of the
  * outermost m of them (tp_arr.cross; m <= k; a tile's buffers: tile.c). Then loop m is its scope:
@@ -7,31 +7,11 @@
  * crosses anything. */
 #include "plan/priv.h"
 
-typedef struct {
-  tp_plan *p;
-  int n;
-  tp_pnode **leaf;
-} leaves;
-
-static void number(tp_plan *p, tp_pnode *x, tp_pnode *up) {
-  x->up = up;
-  x->pos = p->npos;
-  if (x->kind == TP_P_REGION || x->kind == TP_P_LOAD) p->npos++;
-  for (int i = 0; i < x->n; i++) number(p, x->kid[i], x);
-  x->lastpos = p->npos - 1;
-}
-
 /* Rows may be points of dims that end themselves, and ends of ends have no circles. */
 void tp_plan_given(const tp_plan *p, int64_t *env) {
   for (int round = 0; round < p->ends.n; round++)
     for (int i = 0; i < p->ends.n; i++)
       if (p->ends.v[i].row && env[p->ends.v[i].row->id] == 0) env[p->ends.v[i].bound->id] = 0;
-}
-
-void tp_plan_number(tp_plan *p) {
-  p->npos = 0;
-  p->nsym = tp_nsym(p->ix);
-  number(p, p->body, NULL);
 }
 
 static int loops(const tp_pnode *x, const tp_pnode **path, int max) {
@@ -75,32 +55,10 @@ static void stretch(tp_pbuf *x, const tp_pnode *leaf, int m) {
   x->last = TP_MAX(x->last, hi);
 }
 
-static void each(tp_pnode *x, void (*fn)(void *, tp_pnode *, const tp_nd *), void *ud) {
-  if (x->kind == TP_P_REGION) {
-    for (int i = 0; i < x->rg->nin; i++) fn(ud, x, &x->rg->in[i]);
-    for (int i = 0; i < x->rg->nout; i++) fn(ud, x, &x->rg->out[i]);
-    for (int i = 0; i < x->rg->nrows; i++) fn(ud, x, &x->rg->rows[i].nd);
-  }
-  if (x->kind == TP_P_LOAD) fn(ud, x, &x->nd);
-  for (int i = 0; i < x->nrows; i++) fn(ud, x, &x->rows[i].nd);
-  for (int i = 0; i < x->n; i++) each(x->kid[i], fn, ud);
-}
-
-typedef struct {
-  tp_plan *p;
-  common_loops *s;
-} ctx;
-static void visit_join(void *ud, tp_pnode *leaf, const tp_nd *n) {
-  join(&((ctx *)ud)->s[n->buf], leaf);
-}
-static void visit_stretch(void *ud, tp_pnode *leaf, const tp_nd *n) {
-  ctx *c = ud;
-  stretch(c->p->bufs.v[n->buf], leaf, c->s[n->buf].common);
-}
-
 /* Of the common loops those stay that its values never leave. */
-static void find_scope(tp_pbuf *x, common_loops *s, int inside) {
-  int m = TP_MIN(inside, s->common);
+static void find_scope(tp_pbuf *x, common_loops *s) {
+  int m = x->holds < 0 ? TP_MIN(x->inside, s->common) : 0;
+  x->inside = -1;
   for (int k = m; x->scope && k < s->common; k++)
     if (s->path[k]->var == x->scope) m = k + 1;
   s->common = m;
@@ -109,22 +67,10 @@ static void find_scope(tp_pbuf *x, common_loops *s, int inside) {
 
 /* ---- what runs behind (behind.c) ---- */
 
-typedef struct {
-  bool *far, *near;
-} sides;
-
-/* An end, or a condition, is looked at by both. */
-static void visit_side(void *ud, tp_pnode *leaf, const tp_nd *n) {
-  sides *s = ud;
-  bool behind = tp_is_behind(leaf);
-  if (!leaf->rg || behind) s->far[n->buf] = true;
-  if (!leaf->rg || !behind) s->near[n->buf] = true;
-}
-
 /* Of the outermost nodes with something that runs behind. */
 static void span_of_ticks(const tp_pnode *x, int *first, int *last) {
   for (int i = 0; i < x->n && x->kind == TP_P_SEQ; i++) span_of_ticks(x->kid[i], first, last);
-  if (x->kind == TP_P_SEQ || !tp_has_behind(x)) return;
+  if (x->kind == TP_P_SEQ || !tp_has(x, TP_P_BEHIND)) return;
   *first = TP_MIN(*first, x->pos);
   *last = TP_MAX(*last, x->lastpos);
 }
@@ -132,14 +78,19 @@ static void span_of_ticks(const tp_pnode *x, int *first, int *last) {
 /* What runs behind and the rest go through the loop of ticks at different times: what both touch
  * lives all through it, what only the former touches has places of its own (color.c). */
 static void keep_apart(tp_plan *p) {
-  sides s = { TP_NEWN(p->a, bool, p->bufs.n), TP_NEWN(p->a, bool, p->bufs.n) };
+  bool *far = TP_NEWN(p->a, bool, p->bufs.n), *near = TP_NEWN(p->a, bool, p->bufs.n);
   int first = p->npos, last = -1;
-  each(p->body, visit_side, &s);
+  TP_EACH_NODE (k, p->body)
+    for (int i = 0; i < tp_node_windows(k.x); i++) {
+      int buf = tp_node_window(k.x, i)->buf;
+      bool behind = tp_is_behind(k.x), both = !k.x->rg; /* an end, or a condition */
+      if (buf >= 0) far[buf] |= behind || both, near[buf] |= !behind || both;
+    }
   span_of_ticks(p->body, &first, &last);
   for (int i = 0; i < p->bufs.n; i++) {
     tp_pbuf *x = p->bufs.v[i];
-    x->far = s.far[i] && !s.near[i];
-    if (!s.far[i] || !s.near[i] || x->kind != TP_BUF_TEMP) continue;
+    x->far = far[i] && !near[i];
+    if (!far[i] || !near[i] || x->kind != TP_BUF_TEMP) continue;
     x->first = TP_MIN(x->first, first);
     x->last = TP_MAX(x->last, last);
   }
@@ -147,34 +98,38 @@ static void keep_apart(tp_plan *p) {
 
 /* ---- the newest values of parameters ---- */
 
-/* The position at which the last write of an output is over. */
-static void last_write(const tp_pnode *x, const tp_plan *p, int output, int end, int *last) {
-  if (x->kind == TP_P_FOR && end < 0) end = x->lastpos;
-  for (int o = 0; x->kind == TP_P_REGION && o < x->rg->nout; o++) {
-    const tp_pbuf *b = x->rg->out[o].buf >= 0 ? p->bufs.v[x->rg->out[o].buf] : NULL;
-    if (b && b->kind == TP_BUF_OUTPUT && b->slot == output)
-      *last = TP_MAX(*last, TP_MAX(end, x->pos));
-  }
-  for (int i = 0; i < x->n; i++) last_write(x->kid[i], p, output, end, last);
-}
-
-/* They stay where they lie until the last one is there. One of which passes have left a part, or
- * nothing, holds none. */
+/* They stay where they lie until the last write of the output is over. One of which passes have
+ * left a part, or nothing, holds none. */
 static void keep_newest(tp_plan *p) {
   for (int i = 0; i < p->bufs.n; i++) {
-    tp_pbuf *b = p->bufs.v[i];
-    if (b->scope || b->first < 0) b->holds = -1;
-    if (b->holds >= 0) last_write(p->body, p, b->holds, -1, &b->last);
+    tp_pbuf *x = p->bufs.v[i];
+    if (x->scope || x->first < 0) x->holds = -1;
+    TP_EACH_NODE (k, p->body)
+      for (int o = 0; x->holds >= 0 && k.x->rg && o < k.x->rg->nout; o++) {
+        const tp_pbuf *b = k.x->rg->out[o].buf >= 0 ? p->bufs.v[k.x->rg->out[o].buf] : NULL;
+        int end = k.x->pos;
+        for (const tp_pnode *q = k.x->up; q; q = q->up)
+          if (q->kind == TP_P_FOR) end = q->lastpos;
+        if (b && b->kind == TP_BUF_OUTPUT && b->slot == x->holds) x->last = TP_MAX(x->last, end);
+      }
   }
 }
 
-void tp_plan_lifetimes(tp_plan *p, const int *inside) {
+void tp_plan_lifetimes(tp_plan *p, const tp_planned *asked) {
+  (void)asked;
   tp_plan_number(p);
-  ctx c = { p, TP_NEWN(p->a, common_loops, p->bufs.n) };
-  each(p->body, visit_join, &c);
-  for (int i = 0; i < p->bufs.n; i++)
-    find_scope(p->bufs.v[i], &c.s[i], p->bufs.v[i]->holds < 0 ? inside[i] : 0);
-  each(p->body, visit_stretch, &c);
+  common_loops *s = TP_NEWN(p->a, common_loops, p->bufs.n);
+  TP_EACH_NODE (k, p->body)
+    for (int i = 0; i < tp_node_windows(k.x); i++) {
+      int buf = tp_node_window(k.x, i)->buf;
+      if (buf >= 0) join(&s[buf], k.x);
+    }
+  for (int i = 0; i < p->bufs.n; i++) find_scope(p->bufs.v[i], &s[i]);
+  TP_EACH_NODE (k, p->body)
+    for (int i = 0; i < tp_node_windows(k.x); i++) {
+      int buf = tp_node_window(k.x, i)->buf;
+      if (buf >= 0) stretch(p->bufs.v[buf], k.x, s[buf].common);
+    }
   keep_newest(p);
-  if (tp_has_behind(p->body)) keep_apart(p);
+  if (tp_has(p->body, TP_P_BEHIND)) keep_apart(p);
 }

@@ -10,10 +10,7 @@ tp_region *tp_pb_region(pb *b, tp_rgkind kind, const tp_node *n) {
   r->leadvar = tp_dup(b->a, b->leadvar, sizeof *b->leadvar * (size_t)b->nlead);
   r->leadlo = tp_dup(b->a, b->leadlo, sizeof *b->leadlo * (size_t)b->nlead);
   if (n) tp_pb_whose(r, n);
-  tp_pnode *leaf = TP_NEW(b->a, tp_pnode);
-  leaf->kind = TP_P_REGION;
-  leaf->rg = r;
-  TP_PUSH(b->a, &b->leaves, leaf);
+  TP_PUSH(b->a, &b->leaves, tp_plan_leaf(b->a, r));
   return r;
 }
 
@@ -154,23 +151,6 @@ bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const 
   return true;
 }
 
-static bool same_exprs(int n, const tp_ix *const *x, const tp_ix *const *y) {
-  for (int i = 0; i < n; i++)
-    if (x[i] != y[i]) return false;
-  return true;
-}
-
-/* Do both see the same elements? */
-static bool is_same_window(const pb *b, const tp_nd *x, const tp_nd *y) {
-  bool same = x->buf == y->buf && x->off == y->off && x->nring == y->nring && x->rank == y->rank &&
-      x->wrap < 0 && y->wrap < 0;
-  for (int i = 0; same && i < x->nring; i++)
-    same = x->ring[i].idx == y->ring[i].idx && x->ring[i].width == y->ring[i].width &&
-        x->ring[i].stride == y->ring[i].stride;
-  return same && same_exprs(b->nlead, x->lead, y->lead) &&
-      same_exprs(x->rank, x->shape, y->shape) && same_exprs(x->rank, x->stride, y->stride);
-}
-
 /* A part that lies there already is left as it is; of a concatenation of nothing else the last one
  * is copied. */
 bool tp_pb_concat(pb *b, const tp_node *n, int nin, const tp_nd *in, const tp_nd *out) {
@@ -179,21 +159,12 @@ bool tp_pb_concat(pb *b, const tp_node *n, int nin, const tp_nd *in, const tp_nd
   for (int k = 0; k < nin; k++) {
     const tp_ix *count = in[k].shape[n->attr.axis];
     tp_nd to = tp_pb_part(b, out, n->attr.axis, at, count);
-    bool there = is_same_window(b, &in[k], &to) && (made || k < nin - 1);
+    bool there = tp_same_elements(&in[k], &to, b->nlead) && (made || k < nin - 1);
     if (!there && !tp_pb_copy(b, n, in[k], to)) return false;
     made |= !there;
     at = tp_ix_add(C(b), at, count);
   }
   return true;
-}
-
-const tp_ix **tp_pb_row_major(pb *b, int rank, const tp_ix *const *shape) {
-  const tp_ix **stride = TP_NEWN(b->a, const tp_ix *, rank), *s = K(b, 1);
-  for (int i = rank - 1; i >= 0; i--) {
-    stride[i] = s;
-    s = tp_ix_mul(C(b), s, shape[i]);
-  }
-  return stride;
 }
 
 static tp_nd row_major(pb *b, const tp_nd *x, int rank, const tp_ix **shape) {

@@ -11,16 +11,15 @@ typedef struct {
 } part_cutter;
 
 tp_pos tp_pnode_line(const tp_pnode *x) {
-  tp_pos pos = x->kind == TP_P_REGION ? x->rg->pos : (tp_pos){ 0 };
-  for (int i = 0; i < x->n && !pos.file; i++) pos = tp_pnode_line(x->kid[i]);
-  return pos;
+  TP_EACH_NODE (k, x)
+    if (k.x->rg && k.x->rg->pos.file) return k.x->rg->pos;
+  return (tp_pos){ 0 };
 }
 
 static bool calls(const tp_plan *p, const tp_pnode *x, int fn) {
-  bool any =
-      x->kind == TP_P_REGION && x->rg->kind == TP_RG_CALL && p->calls.v[x->rg->call].fn == fn;
-  for (int i = 0; i < x->n && !any; i++) any = calls(p, x->kid[i], fn);
-  return any;
+  TP_EACH_NODE (k, x)
+    if (k.x->rg && k.x->rg->kind == TP_RG_CALL && p->calls.v[k.x->rg->call].fn == fn) return true;
+  return false;
 }
 
 bool tp_plan_ticks(const tp_plan *p, const tp_pnode *x) { return calls(p, x, TP_FN_TICK); }
@@ -30,17 +29,18 @@ bool tp_part_waits(const tp_plan *p, const tp_pnode *x) {
 
 /* Something that is more than a call. */
 static bool has_loop(const tp_pnode *x) {
-  bool any = x->kind == TP_P_FOR || (x->kind == TP_P_REGION && x->rg->kind == TP_RG_LOOP);
-  for (int i = 0; i < x->n && !any; i++) any = has_loop(x->kid[i]);
-  return any;
+  TP_EACH_NODE (k, x)
+    if (k.x->kind == TP_P_FOR || (k.x->rg && k.x->rg->kind == TP_RG_LOOP)) return true;
+  return false;
 }
 
 int tp_part_loops(const tp_pnode *x, const tp_pnode **v, int n) {
-  if (x->kind == TP_P_FOR) {
-    if (v) v[n] = x;
-    return n + 1;
+  TP_EACH_NODE (k, x) {
+    if (k.x->kind != TP_P_FOR) continue;
+    if (v) v[n] = k.x;
+    n++;
+    tp_tour_skip(&k);
   }
-  for (int i = 0; i < x->n; i++) n = tp_part_loops(x->kid[i], v, n);
   return n;
 }
 

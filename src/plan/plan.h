@@ -105,8 +105,8 @@ struct tp_pnode {
   const tp_sym *var;
   const tp_ix *lo, *hi;
   int step; /* as tp_tree */
-  /* while a plan is built: FOR over rows of one block, of one statement, rings going round between
-   * blocks only */
+  /* FOR over rows of one block, of one statement, rings going round between blocks only; until
+   * rows.c */
   bool block;
   /* FOR over strips of what all of its leaves go over (strip.c) */
   bool strip;
@@ -125,13 +125,13 @@ struct tp_pnode {
   tp_nd nd;
   tp_rows *rows;
   int nrows;
-  /* linear position: 0, 1, ... in print order; a FOR covers first..last of its body (life.c) */
+  /* linear position: 0, 1, ... in print order; a FOR covers first..last of its body (tree.c) */
   int pos;
   int lastpos;
   tp_pnode *up; /* parent */
 };
 /* Inputs before results. */
-static inline const tp_nd *tp_window_at(const tp_region *r, int i) {
+static inline tp_nd *tp_window_at(const tp_region *r, int i) {
   return i < r->nin ? &r->in[i] : &r->out[i - r->nin];
 }
 
@@ -161,29 +161,20 @@ typedef struct tp_plan {
 } tp_plan;
 
 void tp_plan_given(const tp_plan *p, int64_t *env);
-void tp_plan_number(tp_plan *p); /* positions of the nodes (life.c) */
 struct tp_graph;
 struct tp_poly;
 /* What was asked. fuse: loops are joined, become axes of their leaves and go over tiles. by_rows:
- * loops over rows stay, as a limit of memory will be given, or may be where a state of these steps
- * goes on. */
+ * loops over rows stay, as there may be a limit of memory where a state of these steps goes on.
+ * limit: as tp_plan's. threads: that share the work, if more than one. */
 typedef struct {
   bool fuse, by_rows, reproducible, precise;
+  int threads;
+  int64_t limit;
 } tp_planned;
 tp_plan *tp_plan_build(
     struct tp_graph *g, struct tp_poly *p, const tp_planned *asked, tp_error *err);
-/* Before it has positions: behind.c, fuse.c, tile.c */
-void tp_plan_behind(tp_plan *p);
-void tp_plan_fuse(tp_plan *p);
-void tp_plan_tile(tp_plan *p);
-int tp_plan_leaves(const tp_pnode *x); /* regions in it */
-int *tp_plan_uses(const tp_plan *p);   /* windows on each buffer */
-/* buffer, offset and rings; no axis wraps */
-bool tp_same_start(const tp_nd *a, const tp_nd *b);
-/* and the strides along the first n axes */
-bool tp_same_window(const tp_nd *a, const tp_nd *b, int n);
-/* of axis i, slots before shape */
-const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);
+/* The passes of passes.def, or only that one, whatever was asked; false: err. */
+bool tp_plan_passes(tp_plan *p, const tp_planned *asked, const char *only, tp_error *err);
 /* What threads do side by side: team.c. Of each extent that is cut a thread has n places, from
  * `from` on. */
 typedef struct tp_share {
@@ -217,16 +208,12 @@ typedef struct tp_teams {
   tp_cut *cut;
   const tp_pnode **leaf;
 } tp_teams;
-tp_teams *tp_plan_teams(const tp_plan *p); /* of one that has its positions */
 /* why the first thread runs it */
 const char *tp_why_alone(const tp_plan *p, const tp_region *r);
 const tp_ix *tp_cut_extent(const tp_region *r, const tp_cut *c);
 /* of window w along the cut; NULL: it does not move */
 const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w);
 int64_t tp_share_from(int64_t whole, int who, int n); /* who = n: its end */
-/* Gives a built plan a limit of memory, and the statements by which a run may keep to it. spill.c
- */
-bool tp_plan_limit(tp_plan *p, int64_t bytes, tp_error *err); /* true */
 void tp_plan_print(tp_buf *b, const tp_plan *p);
 /* what became of recurrences, in words: scans.c */
 void tp_plan_scans(tp_buf *b, const tp_plan *p);
@@ -242,12 +229,6 @@ bool tp_load_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err
 /* SPILL, FETCH */
 bool tp_kept_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err);
 bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err);
-/* Does what is inside run once, in order? */
-static inline bool tp_is_row(const tp_pnode *x) {
-  return x->kind == TP_P_SEQ || x->kind == TP_P_BEHIND;
-}
-bool tp_has_behind(const tp_pnode *x); /* in it or below */
-bool tp_is_behind(const tp_pnode *x);  /* is it inside of one? It has its parents */
 /* Neighbours, sequences taken apart, that hold no place at which a run may wait. loop: those that
  * lie in no other loop of the part, in order: whoever runs a part may begin it at any iteration of
  * one of them. parts.c */
@@ -309,8 +290,6 @@ int64_t tp_plan_color(
 static inline bool tp_in_arena(const tp_pbuf *b) {
   return b->kind == TP_BUF_TEMP || b->kind == TP_BUF_WORK;
 }
-/* What regions work in becomes buffers: when they have positions. work.c */
-void tp_plan_work(tp_plan *p);
 /* What kernels take, and plan/work.c counts: alignment; words of a short stream, points drawn
  * together; bytes of a value with its place; columns of a convolution, bytes of its pieces; blocks
  * of a product of 16-bit floats. */
@@ -333,4 +312,6 @@ bool tp_knows_rings(const tp_plan *p, const tp_region *r);
 int64_t tp_work_columns(int64_t row_bytes); /* of a chunk, at most */
 /* columns of each when P are cut into parts of about `fit` */
 int64_t tp_work_equal_parts(int64_t P, int64_t fit);
+#include "plan/tree.h"
+#include "plan/window.h"
 #endif

@@ -106,11 +106,9 @@ static int own_axes(const rower *w, const tp_region *r, product_axis *to) {
 static tp_region *over_all_axes(rower *w, const tp_region *r) {
   tp_arena *a = w->p->a;
   product_axis own[TP_MAXRANK + 1];
-  tp_region *o = tp_dup(a, r, sizeof *r);
+  tp_region *o = tp_region_copy(w->p, r);
   int n = own_axes(w, r, own), all = r->nlead + n;
   o->kind = TP_RG_OP, o->op = TP_OP_MATMUL, o->npoint = o->nmicro = 0;
-  o->in = tp_dup(a, r->in, sizeof *r->in * 2);
-  o->out = tp_dup(a, r->out, sizeof *r->out);
   o->lead = TP_NEWN(a, const tp_ix *, all);
   o->leadlo = TP_NEWN(a, const tp_ix *, all);
   o->leadvar = TP_NEWN(a, const tp_sym *, all);
@@ -121,7 +119,7 @@ static tp_region *over_all_axes(rower *w, const tp_region *r) {
     o->leadvar[k] = is ? r->leadvar[k] : tp_sym_var(w->ix, "a");
   }
   for (int i = 0; i < WINDOWS; i++) {
-    tp_nd *v = (tp_nd *)tp_window_at(o, i);
+    tp_nd *v = tp_window_at(o, i);
     const tp_ix *const *lead = v->lead;
     v->lead = TP_NEWN(a, const tp_ix *, all);
     for (int k = 0; k < all; k++) v->lead[k] = k < r->nlead ? lead[k] : own[k - r->nlead].stride[i];
@@ -203,18 +201,15 @@ static bool find_places(rower *w) {
 
 /* The region over n places of the axis from `from` on, which is a row's own first place if NULL. */
 static tp_region *part(const rower *w, const tp_region *r, const tp_ix *from, const tp_ix *n) {
-  tp_region *to = tp_dup(w->p->a, r, sizeof *r);
-  tp_arena *a = w->p->a;
+  tp_region *to = tp_region_copy(w->p, r);
   const tp_ix *begin = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves);
-  to->in = tp_dup(a, r->in, sizeof *r->in * 2);
-  to->out = tp_dup(a, r->out, sizeof *r->out);
-  to->lead = tp_dup(a, r->lead, sizeof *r->lead * (size_t)r->nlead);
   to->lead[w->along] = n;
   for (int i = 0; from && i < WINDOWS; i++) {
-    tp_nd *v = (tp_nd *)tp_window_at(to, i);
-    v->ahead = row_product(w, w->each[i], row_difference(w, from, begin));
+    tp_nd *v = tp_window_at(to, i);
+    const tp_ix *ahead = row_product(w, w->each[i], row_difference(w, from, begin));
     v->axis = tp_moves_along(w->p, w->r, row_window(w, i), w->along);
-    v->off = row_sum(w, v->off, v->ahead);
+    v->ahead = v->axis < 0 ? NULL : ahead;
+    v->off = row_sum(w, v->off, ahead);
   }
   return to;
 }
@@ -222,7 +217,6 @@ static tp_region *part(const rower *w, const tp_region *r, const tp_ix *from, co
 /* Least and greatest index of all rows; NULL where they do not go along with them. */
 static void span_all_rows(const rower *w, tp_nd *v) {
   int n = v->span ? 2 * w->p->bufs.v[v->buf]->ndim : 0;
-  v->span = n ? tp_dup(w->p->a, v->span, sizeof *v->span * (size_t)n) : NULL;
   for (int k = 0; k < n; k++) {
     int64_t by = 0;
     const tp_ix *rest, *e = v->span[k];
@@ -237,10 +231,9 @@ static tp_region *of_all_rows(const rower *w, tp_region *r) {
   tp_arena *a = w->p->a;
   const tp_ix *n = tp_ix_max(w->ix, row_number(w, 0), row_difference(w, w->x->hi, w->x->lo));
   for (int i = 0; i < WINDOWS; i++) {
-    tp_nd *v = (tp_nd *)tp_window_at(r, i);
+    tp_nd *v = tp_window_at(r, i);
     const tp_ix *by = step_at_place(w, i, w->moves);
     v->off = at(w, v->off, w->x->lo);
-    v->ring = tp_dup(a, v->ring, sizeof *v->ring * (size_t)v->nring);
     for (int k = 0; k < v->nring; k++) v->ring[k].idx = at(w, v->ring[k].idx, w->x->lo);
     v->lead = tp_with_first(a, &by, v->lead, sizeof by, r->nlead);
     span_all_rows(w, v);
@@ -252,18 +245,6 @@ static tp_region *of_all_rows(const rower *w, tp_region *r) {
   return r;
 }
 
-static tp_pnode *leaf(const rower *w, tp_region *r) {
-  tp_pnode *x = TP_NEW(w->p->a, tp_pnode);
-  *x = (tp_pnode){ .kind = TP_P_REGION, .rg = r };
-  return x;
-}
-
-static tp_pnode *row_of(const rower *w, int n, tp_pnode **v) {
-  tp_pnode *x = TP_NEW(w->p->a, tp_pnode);
-  *x = (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = tp_dup(w->p->a, v, sizeof *v * (size_t)n) };
-  return x;
-}
-
 /* What the rows do not share, of the region as it was. */
 static tp_pnode *rests(const rower *w, const tp_region *was) {
   const tp_ix *begin = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves),
@@ -272,44 +253,36 @@ static tp_pnode *rests(const rower *w, const tp_region *was) {
   int n = 0;
   if (w->moves) {
     tp_region *r = part(w, was, NULL, row_difference(w, tp_ix_min(w->ix, w->first, end), begin));
-    v[n++] = leaf(w, r);
+    v[n++] = tp_plan_leaf(w->p->a, r);
   }
   if (w->moves + w->grows) {
     tp_region *r =
         part(w, was, w->last, tp_ix_max(w->ix, row_number(w, 0), row_difference(w, end, w->last)));
-    v[n++] = leaf(w, r);
+    v[n++] = tp_plan_leaf(w->p->a, r);
   }
   for (int i = 0; i < n && tp_is_number(w->each[OUT], 0); i++)
     v[i]->rg->acc = true, v[i]->rg->red = TP_RED_SUM;
-  tp_pnode *x = tp_dup(w->p->a, w->x, sizeof *w->x), *body = row_of(w, n, v);
+  tp_pnode *x = tp_dup(w->p->a, w->x, sizeof *w->x), *body = tp_plan_seq(w->p->a, n, v);
   x->kid = tp_dup(w->p->a, &body, sizeof body);
   x->block = false;
-  return n ? x : row_of(w, 0, NULL);
-}
-
-static tp_region *only_region(const tp_pnode *x) {
-  while (x->kind == TP_P_SEQ && x->n == 1) x = x->kid[0];
-  return x->kind == TP_P_REGION ? x->rg : NULL;
+  return n ? x : body;
 }
 
 static void join_rows(tp_plan *p, tp_pnode *x) {
-  const tp_region *was = only_region(x->kid[0]);
+  const tp_region *was = tp_only_leaf(x->kid[0]);
   rower w = { .p = p, .ix = p->ix, .x = tp_dup(p->a, x, sizeof *x), .var = x->var };
   if (x->cond || (x->step != 1 && x->step != -1) || !was || !is_joined(p, was)) return;
   w.r = over_all_axes(&w, was);
   if (w.r->nlead + 3 > TP_MAXRANK || !find_axis(&w) || !find_steps(&w) || !find_places(&w)) return;
   tp_region *all = of_all_rows(&w, part(&w, w.r, w.first, row_difference(&w, w.last, w.first)));
-  tp_pnode *v[] = { leaf(&w, all), rests(&w, was->kind == TP_RG_LOOP ? was : w.r) };
-  tp_pnode *up = x->up;
-  *x = *row_of(&w, 2, v);
-  x->up = up;
+  tp_pnode *v[] = { tp_plan_leaf(p->a, all), rests(&w, was->kind == TP_RG_LOOP ? was : w.r) };
+  tp_become(x, tp_plan_seq(p->a, 2, v));
 }
 
-static void rows_in(tp_plan *p, tp_pnode *x) {
-  for (int i = 0; i < x->n; i++) rows_in(p, x->kid[i]);
-  if (x->kind != TP_P_FOR || !x->block) return;
-  join_rows(p, x);
-  x->block = false;
+void tp_plan_rows(tp_plan *p, const tp_planned *asked) {
+  (void)asked;
+  TP_KIDS_FIRST (k, p->body) {
+    if (k.x->kind == TP_P_FOR && k.x->block) join_rows(p, k.x);
+    k.x->block = false;
+  }
 }
-
-void tp_plan_rows(tp_plan *p) { rows_in(p, p->body); }

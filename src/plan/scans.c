@@ -15,8 +15,10 @@ typedef struct scan_teller {
 
 /* Leaves that each iteration of the loop runs once at most, in order. */
 static void leaves_of(scan_teller *w, const tp_pnode *x) {
-  if (x->kind == TP_P_REGION && w->n < SCAN_LEAVES) w->leaf[w->n++] = x->rg;
-  for (int i = 0; i < x->n && x->kind != TP_P_FOR; i++) leaves_of(w, x->kid[i]);
+  TP_EACH_NODE (k, x) {
+    if (k.x->rg && w->n < SCAN_LEAVES) w->leaf[w->n++] = k.x->rg;
+    if (k.x->kind == TP_P_FOR) tp_tour_skip(&k);
+  }
 }
 
 /* Does `in`, of leaf i, read what an iteration before wrote, at `out` of leaf k? */

@@ -25,10 +25,9 @@ typedef struct row_use {
   bool made;
 } row_use;
 typedef TP_VEC(row_use) uselist;
-typedef TP_VEC(tp_pnode *) nodelist;
 /* statements around a part; inside: where a loop's body begins */
 typedef struct spot {
-  nodelist before, inside, after;
+  tp_pnodes before, inside, after;
 } spot;
 /* rows lo .. lo + n - 1, where the loop's variable has factor k; made: some are written */
 typedef struct range {
@@ -40,7 +39,7 @@ typedef struct spiller {
   tp_plan *p;
   tp_ictx *ix;
   tp_hmap spots; /* of parts */
-  nodelist loads;
+  tp_pnodes loads;
   const tp_pbuf *buf;
   const uselist *uses;
   int dim;
@@ -50,23 +49,16 @@ typedef struct spiller {
 
 /* ---- uses ---- */
 
-static void note_use(spiller *s, uselist *l, tp_pnode *leaf, const tp_nd *x, bool made) {
-  if (x->buf >= 0) TP_PUSH(s->p->a, &l[x->buf], ((row_use){ leaf, x, made }));
-}
-
-static void collect_uses(spiller *s, tp_pnode *x, uselist *l) {
-  if (x->kind == TP_P_LOAD) {
-    note_use(s, l, x, &x->nd, false);
-    for (int i = 0; i < x->nrows; i++) note_use(s, l, x, &x->rows[i].nd, false);
-    TP_PUSH(s->p->a, &s->loads, x);
+static void collect_uses(spiller *s, tp_pnode *body, uselist *l) {
+  TP_EACH_NODE (k, body) {
+    if (k.x->kind == TP_P_LOAD) TP_PUSH(s->p->a, &s->loads, k.x);
+    for (int i = 0; i < tp_node_windows(k.x); i++) {
+      const tp_nd *x = tp_node_window(k.x, i);
+      const tp_region *r = k.x->rg;
+      bool made = r && i >= r->nin && i < r->nin + r->nout;
+      if (x->buf >= 0) TP_PUSH(s->p->a, &l[x->buf], ((row_use){ k.x, x, made }));
+    }
   }
-  if (x->kind == TP_P_REGION) {
-    const tp_region *r = x->rg;
-    for (int i = 0; i < r->nin; i++) note_use(s, l, x, &r->in[i], false);
-    for (int i = 0; i < r->nout; i++) note_use(s, l, x, &r->out[i], true);
-    for (int i = 0; i < r->nrows; i++) note_use(s, l, x, &r->rows[i].nd, false);
-  }
-  for (int i = 0; i < x->n; i++) collect_uses(s, x->kid[i], l);
 }
 
 /* Those inside x are uses [*from, *to). */
@@ -293,12 +285,9 @@ static void around_parts(spiller *s, const tp_pnode *const *part, int n) {
 /* ---- which parts ---- */
 
 static bool has_sliding(spiller *s, const tp_pnode *x) {
-  int from, to;
   range r;
-  if (!within(s, x, &from, &to)) return false;
-  if (slides(s, x, &r)) return true;
-  for (int i = 0; i < x->n; i++)
-    if (has_sliding(s, x->kid[i])) return true;
+  TP_EACH_NODE (k, x)
+    if (slides(s, k.x, &r)) return true;
   return false;
 }
 
@@ -344,12 +333,12 @@ static void spill_visit(spiller *s, const tp_pnode *x) {
 
 /* Is there a loop that slides in another that does? */
 static bool nested(spiller *s, const tp_pnode *x) {
-  int from, to;
   range r;
-  if (!within(s, x, &from, &to)) return false;
-  if (slides(s, x, &r)) return slides_inside(s, x);
-  for (int i = 0; i < x->n; i++)
-    if (nested(s, x->kid[i])) return true;
+  TP_EACH_NODE (k, x) {
+    if (!slides(s, k.x, &r)) continue;
+    if (slides_inside(s, k.x)) return true;
+    tp_tour_skip(&k);
+  }
   return false;
 }
 
@@ -390,20 +379,13 @@ static void offer(spiller *s, const tp_pbuf *b, const uselist *uses) {
 
 /* ---- the new tree ---- */
 
-static void append(spiller *s, nodelist *l, const nodelist *more) {
+static void append(spiller *s, tp_pnodes *l, const tp_pnodes *more) {
   for (int i = 0; i < more->n; i++) TP_PUSH(s->p->a, l, more->v[i]);
-}
-
-static tp_pnode *sequence(spiller *s, const nodelist *l) {
-  if (l->n == 1) return l->v[0];
-  tp_pnode *x = TP_NEW(s->p->a, tp_pnode);
-  *x = (tp_pnode){ .kind = TP_P_SEQ, .n = l->n, .kid = l->v };
-  return x;
 }
 
 static void rebuild(spiller *s, tp_pnode *x);
 
-static void put_around(spiller *s, tp_pnode *x, nodelist *l) {
+static void put_around(spiller *s, tp_pnode *x, tp_pnodes *l) {
   const spot *at = tp_hmap_get(&s->spots, &x, sizeof x);
   rebuild(s, x);
   if (at) append(s, l, &at->before);
@@ -413,13 +395,13 @@ static void put_around(spiller *s, tp_pnode *x, nodelist *l) {
 
 static void rebuild(spiller *s, tp_pnode *x) {
   const spot *at = tp_hmap_get(&s->spots, &x, sizeof x);
-  nodelist l = { 0 };
+  tp_pnodes l = { 0 };
   if (at) append(s, &l, &at->inside);
   for (int i = 0; i < x->n; i++) {
     put_around(s, x->kid[i], &l);
     if (x->kind == TP_P_SEQ) continue;
-    x->kid[i] = sequence(s, &l);
-    l = (nodelist){ 0 };
+    x->kid[i] = tp_plan_seq(s->p->a, l.n, l.v);
+    l = (tp_pnodes){ 0 };
   }
   if (x->kind == TP_P_SEQ) {
     x->n = l.n;
@@ -427,21 +409,22 @@ static void rebuild(spiller *s, tp_pnode *x) {
   }
 }
 
-bool tp_plan_limit(tp_plan *p, int64_t bytes, tp_error *err) {
+void tp_plan_limit(tp_plan *p, const tp_planned *asked) {
   spiller s = { .p = p, .ix = p->ix };
-  nodelist l = { 0 };
-  p->limit = bytes;
-  if (!bytes) return true;
-  uselist *uses = TP_NEWN(p->a, uselist, p->bufs.n);
-  tp_hmap_init(&s.spots, p->a);
-  collect_uses(&s, p->body, uses);
-  for (int i = 0; i < p->bufs.n; i++) offer(&s, p->bufs.v[i], &uses[i]);
-  put_around(&s, p->body, &l);
-  p->body = sequence(&s, &l);
-  tp_plan_number(p);
-#ifdef TP_HARD
-  return tp_plan_check(p, err);
-#endif
-  (void)err;
-  return true;
+  tp_pnodes l = { 0 };
+  if ((p->limit = asked->limit)) {
+    uselist *uses = TP_NEWN(p->a, uselist, p->bufs.n);
+    tp_hmap_init(&s.spots, p->a);
+    collect_uses(&s, p->body, uses);
+    for (int i = 0; i < p->bufs.n; i++) offer(&s, p->bufs.v[i], &uses[i]);
+    put_around(&s, p->body, &l);
+    p->body = tp_plan_seq(p->a, l.n, l.v);
+    tp_plan_number(p);
+  }
+  /* runs do not ask for them */
+  TP_EACH_NODE (k, p->body)
+    for (int i = 0; i < tp_node_windows(k.x); i++) {
+      tp_nd *x = (tp_nd *)tp_node_window(k.x, i);
+      x->span = NULL, x->ahead = NULL;
+    }
 }

@@ -26,8 +26,8 @@ enum { STRIP_LEAVES = 64, SUMMED = -2 };
 /* leaf: n of them; own: are its first result's places others in each iteration of the loops that
  * are gone along? axis: of leaves. dim: by buffer, that moves with the axis, -1 where nothing is
  * written, SUMMED, TP_MAXRANK where it is not known yet; beside: by buffer, in which its sums are
- * kept, or 0; uses: windows in all of the plan; inside: as tp_plan_lifetimes; depth: loops around
- * the row; loop: around the leaf that is looked at, nloop of them. */
+ * kept, or 0; uses: windows in all of the plan; depth: loops around the row; loop: around the leaf
+ * that is looked at, nloop of them. */
 typedef struct {
   tp_plan *p;
   const tp_ix *extent;
@@ -36,7 +36,7 @@ typedef struct {
   tp_pnode *leaf[STRIP_LEAVES];
   bool own[STRIP_LEAVES];
   int axis[STRIP_LEAVES];
-  int *dim, *uses, *inside, *beside, depth;
+  int *dim, *uses, *beside, depth;
   int nloop;
   const tp_pnode *loop[TP_MAXRANK];
 } strip;
@@ -215,7 +215,8 @@ static bool is_placed(const strip *s, const tp_nd *x) {
 /* Only seen here, and not from one iteration of a loop around to the next. */
 static bool is_small(const strip *s, int buf) {
   int n = 0;
-  if (s->dim[buf] < 0 || s->p->bufs.v[buf]->kind != TP_BUF_TEMP || s->inside[buf] < s->depth)
+  if (s->dim[buf] < 0 || s->p->bufs.v[buf]->kind != TP_BUF_TEMP ||
+      s->p->bufs.v[buf]->inside < s->depth)
     return false;
   for (int j = 0; j < s->n; j++)
     for (int i = 0; i < s->leaf[j]->rg->nin + s->leaf[j]->rg->nout; i++) {
@@ -296,8 +297,6 @@ static void shrink_window(
     const strip *s, const tp_region *r, tp_nd *x, const tp_pbuf *was, const tp_ix *n) {
   const tp_pbuf *b = s->p->bufs.v[x->buf];
   tp_ictx *ix = s->p->ix;
-  x->lead = tp_dup(s->p->a, x->lead, sizeof *x->lead * (size_t)r->nlead);
-  x->ring = tp_dup(s->p->a, x->ring, sizeof *x->ring * (size_t)x->nring);
   x->off = offset_in(s, x, was, b);
   for (int k = 0; k < r->nlead; k++)
     for (int d = 0; d < b->ndim + b->rank; d++)
@@ -310,7 +309,6 @@ static void shrink_window(
     x->ring[i].stride =
         tp_pbuf_stride(ix, b, dim_of_stride(&(strip){ .p = s->p }, was, x->ring[i].stride));
   if (!x->span || s->dim[x->buf] >= b->ndim) return;
-  x->span = tp_dup(s->p->a, x->span, sizeof *x->span * 2 * (size_t)b->ndim);
   x->span[2 * s->dim[x->buf] + 1] = tp_ix_addc(ix, n, -1);
 }
 
@@ -323,24 +321,12 @@ static void shrink_buffer(
   if (!b->scope) b->scope = var;
   for (int j = 0; j < s->n; j++)
     for (int i = 0; i < s->leaf[j]->rg->nin + s->leaf[j]->rg->nout; i++) {
-      tp_nd *x = (tp_nd *)tp_window_at(s->leaf[j]->rg, i);
+      tp_nd *x = tp_window_at(s->leaf[j]->rg, i);
       if (x->buf == buf) shrink_window(s, s->leaf[j]->rg, x, &was, n);
     }
 }
 
 /* ---- what is summed up ---- */
-
-static tp_pnode *strip_leaf(const strip *s, const tp_region *r) {
-  tp_pnode *x = TP_NEW(s->p->a, tp_pnode);
-  *x = (tp_pnode){ .kind = TP_P_REGION, .rg = tp_dup(s->p->a, r, sizeof *r) };
-  return x;
-}
-
-static tp_pnode *strip_row(const strip *s, int n, tp_pnode **kid) {
-  tp_pnode *x = TP_NEW(s->p->a, tp_pnode);
-  *x = (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = kid };
-  return x;
-}
 
 /* A buffer as that of the sum, for what its strips have added up to. */
 static int buffer_beside(strip *s, int buf) {
@@ -348,10 +334,10 @@ static int buffer_beside(strip *s, int buf) {
   b->id = s->p->bufs.n;
   b->kind = TP_BUF_TEMP;
   b->slot = 0;
-  b->scope = NULL;
+  b->scope = NULL, b->holds = -1;
   if (tp_dtype_float(b->dtype)) b->dtype = TP_F64;
+  b->inside = s->depth;
   TP_PUSH(s->p->a, &s->p->bufs, b);
-  s->inside[b->id] = s->depth;
   return b->id;
 }
 
@@ -385,7 +371,7 @@ static tp_pnode *cleared(strip *s, int buf, const tp_region *of) {
     .out = tp_dup(s->p->a, &out, sizeof out),
     .who = of->who,
     .pos = of->pos };
-  return strip_leaf(s, &r);
+  return tp_plan_leaf(s->p->a, tp_region_copy(s->p, &r));
 }
 
 /* The sum so far goes to where it belongs. */
@@ -405,7 +391,7 @@ static tp_pnode *delivered(
   r.nin = r.nout = 1;
   r.in = tp_dup(s->p->a, from, sizeof *from);
   r.out = tp_dup(s->p->a, to, sizeof *to);
-  return strip_leaf(s, &r);
+  return tp_plan_leaf(s->p->a, tp_region_copy(s->p, &r));
 }
 
 /* Leaf j adds what it sums up of a strip to what is kept beside. */
@@ -422,8 +408,8 @@ static void join_strips(strip *s, int j, int beside) {
   r->acc = true;
   r->out[0].buf = beside;
   r->out[0].span = NULL;
-  tp_pnode *kids[] = { strip_leaf(s, r), delivered(s, r, &r->out[0], &to) };
-  *s->leaf[j] = (tp_pnode){ .kind = TP_P_SEQ, .n = 2, .kid = tp_dup(s->p->a, kids, sizeof kids) };
+  tp_pnode *kids[] = { tp_plan_leaf(s->p->a, r), delivered(s, r, &r->out[0], &to) };
+  tp_become(s->leaf[j], tp_plan_seq(s->p->a, 2, kids));
 }
 
 /* Around the loop over strips what is kept beside is cleared; where there is no strip the sums are
@@ -444,7 +430,7 @@ static tp_pnode *with_sums(strip *s, tp_pnode *loop) {
   if (!n) return loop;
   loop->hi = tp_ix_max(s->p->ix, loop->hi, tp_ix_const(s->p->ix, 1));
   kid[n++] = loop;
-  return strip_row(s, n, kid);
+  return tp_plan_seq(s->p->a, n, kid);
 }
 
 static tp_pnode *make_strips(strip *s, tp_pnode **v, int n, int64_t places, const bool *small) {
@@ -452,27 +438,17 @@ static tp_pnode *make_strips(strip *s, tp_pnode **v, int n, int64_t places, cons
   const tp_sym *var = tp_sym_var(ix, "strip");
   const tp_ix *first = tp_ix_mulc(ix, tp_ix_sym(ix, var), places),
               *all = tp_places_of_tile(ix, s->extent, places, first);
-  for (int j = 0; j < s->n; j++) {
-    tp_region *r = s->leaf[j]->rg;
-    r->in = tp_dup(s->p->a, r->in, sizeof *r->in * (size_t)r->nin);
-    r->out = tp_dup(s->p->a, r->out, sizeof *r->out * (size_t)r->nout);
-  }
+  for (int j = 0; j < s->n; j++) s->leaf[j]->rg = tp_region_copy(s->p, s->leaf[j]->rg);
   for (int i = 0; i < s->p->bufs.n; i++)
     if (small[i]) {
       shrink_buffer(s, i, places, all, var);
       /* the new loop is around those that it counts */
-      s->inside[i] += s->inside[i] < TP_INSIDE_ALL;
+      s->p->bufs.v[i]->inside += s->p->bufs.v[i]->inside < TP_INSIDE_ALL;
     }
   for (int j = 0; j < s->n; j++) tp_cut_axis(s->p, s->leaf[j]->rg, s->axis[j], first, all, small);
   tp_pnode *loop = tp_loop_over_tiles(s->p, var, s->extent, places, n, v);
   loop->strip = true;
   return with_sums(s, loop);
-}
-
-bool tp_holds_loop(const tp_pnode *x) {
-  bool any = x->kind == TP_P_FOR;
-  for (int i = 0; i < x->n && !any; i++) any = tp_holds_loop(x->kid[i]);
-  return any;
 }
 
 /* Node `at` of the row v and the neighbours that go with it become a loop over strips of this
@@ -494,7 +470,7 @@ static bool strip_along(
 
 static bool strip_node(strip *s, tp_pnode **v, int n, int at, int *from, int *to) {
   s->n = 0;
-  if (!tp_holds_loop(v[at]) || !collect_leaves(s, v[at]) || !s->n) return false;
+  if (!tp_has(v[at], TP_P_FOR) || !collect_leaves(s, v[at]) || !s->n) return false;
   const tp_region *first = s->leaf[0]->rg;
   bool done = false;
   for (int k = 0; k < first->nlead && !done; k++)
@@ -520,27 +496,14 @@ static int strips_in(strip *s, tp_pnode **v, int n) {
   return n;
 }
 
-int tp_plan_leaves(const tp_pnode *x) {
-  int n = x->kind == TP_P_REGION;
-  for (int i = 0; i < x->n; i++) n += tp_plan_leaves(x->kid[i]);
-  return n;
-}
-
-static int *with_room(tp_plan *p, const int *v, int n) {
-  int *to = TP_NEWN(p->a, int, n);
-  if (v) memcpy(to, v, sizeof *v * (size_t)p->bufs.n);
-  return to;
-}
-
-int *tp_plan_strips(tp_plan *p, const int *inside, bool precise) {
+void tp_plan_strips(tp_plan *p, const tp_planned *asked) {
   /* a sum that is kept beside for each leaf */
-  int room = p->bufs.n + tp_plan_leaves(p->body);
+  int n = p->bufs.n, room = n + tp_plan_leaves(p->body);
   strip s = { .p = p,
-    .precise = precise,
-    .inside = with_room(p, inside, room),
-    .dim = with_room(p, NULL, room),
-    .uses = with_room(p, tp_plan_uses(p), room),
-    .beside = with_room(p, NULL, room) };
+    .precise = asked->precise,
+    .dim = TP_NEWN(p->a, int, room),
+    .uses = TP_NEWN(p->a, int, room),
+    .beside = TP_NEWN(p->a, int, room) };
+  memcpy(s.uses, tp_plan_uses(p), sizeof *s.uses * (size_t)n);
   if (!p->calls.n) strips_in(&s, &p->body, 1);
-  return s.inside;
 }

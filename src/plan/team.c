@@ -31,23 +31,6 @@ typedef struct {
 
 /* ---- what may be cut ---- */
 
-static bool is_integer(tp_dtype d) { return !tp_dtype_float(d) && d != TP_BOOL; }
-
-static tp_dtype operand_type(const tp_plan *p, const tp_region *r, int in) {
-  return in < r->nin ? p->bufs.v[r->in[in].buf]->dtype : r->micro[in - r->nin].dtype;
-}
-
-bool tp_loop_fails(const tp_plan *p, const tp_region *r) {
-  static const bool faults[TP_NOP] = {
-    [TP_OP_MOD] = true, [TP_OP_FLOORDIV] = true, [TP_OP_POW] = true
-  };
-  bool any = r->sums && (r->red == TP_RED_MAX || r->red == TP_RED_MIN) &&
-      is_integer(p->bufs.v[r->out[0].buf]->dtype);
-  for (int k = 0; k < r->nmicro && !any; k++)
-    any = faults[r->micro[k].op] && is_integer(operand_type(p, r, r->micro[k].in[0]));
-  return any;
-}
-
 static bool most_of_some(const tp_region *r) {
   int64_t n;
   return tp_ix_is_const(r->in[0].shape[r->how.axis], &n) && n > 0;
@@ -216,8 +199,8 @@ static void vote(void *ud, const tp_cut *c, const tp_ix *extent) {
 }
 
 static void vote_all(const teamster *t, const tp_pnode *x, ballot *b) {
-  if (x->kind == TP_P_REGION) each_cut(t, x->rg, vote, b);
-  for (int i = 0; i < x->n; i++) vote_all(t, x->kid[i], b);
+  TP_EACH_NODE (k, x)
+    if (k.x->rg) each_cut(t, k.x->rg, vote, b);
 }
 
 typedef struct {
@@ -257,24 +240,21 @@ static int share_of(teamster *t, const tp_ix *whole) {
 }
 
 static void cut_own(teamster *t, tp_region *r, const tp_cut *c, const tp_ix *from, const tp_ix *n) {
-  r->in = tp_dup(t->a, r->in, sizeof *r->in * (size_t)r->nin);
-  r->out = tp_dup(t->a, r->out, sizeof *r->out * (size_t)r->nout);
   for (int i = 0; i <= r->nin; i++) {
-    tp_nd *x = (tp_nd *)tp_window_at(r, i);
+    tp_nd *x = tp_window_at(r, i);
     int k = own_axis(r, c, i);
     if (k < 0) continue;
-    x->shape = tp_dup(t->a, x->shape, sizeof *x->shape * (size_t)x->rank);
     x->shape[k] = n;
     x->off = tp_ix_add(t->ix, x->off, tp_ix_mul(t->ix, x->stride[k], from));
   }
 }
 
 static tp_region *cut_region(teamster *t, const tp_region *whole, const tp_cut *c) {
-  tp_region *r = tp_dup(t->a, whole, sizeof *r);
+  tp_region *r = tp_region_copy(t->p, whole);
   const tp_ix *from = tp_ix_sym(t->ix, t->share.v[c->share].from),
               *n = tp_ix_sym(t->ix, t->share.v[c->share].n);
   if (is_own(c)) cut_own(t, r, c, from, n);
-  else tp_cut_axis((tp_plan *)t->p, r, c->lead, from, n, NULL);
+  else tp_cut_axis(t->p, r, c->lead, from, n, NULL);
   return r;
 }
 
@@ -288,18 +268,17 @@ static tp_pnode *copy_tree(teamster *t, const tp_pnode *x, tp_pnode *up) {
 
 /* ---- teams ---- */
 
-static int cut_leaves(teamster *t, tp_pnode *x, const ballot *b) {
-  int n = 0;
-  for (int i = 0; i < x->n; i++) n += cut_leaves(t, x->kid[i], b);
-  if (x->kind != TP_P_REGION) return n;
-  t->t->leaf[x->pos] = x;
-  winner w = { .b = b };
-  each_cut(t, x->rg, choose, &w);
-  if (!w.extent) return 0;
-  w.best.share = share_of(t, w.extent);
-  t->t->cut[x->pos] = w.best;
-  x->rg = cut_region(t, x->rg, &w.best);
-  return 1;
+static void cut_leaves(teamster *t, tp_pnode *x, const ballot *b) {
+  TP_EACH_NODE (k, x) {
+    if (k.x->kind != TP_P_REGION) continue;
+    t->t->leaf[k.x->pos] = k.x;
+    winner w = { .b = b };
+    each_cut(t, k.x->rg, choose, &w);
+    if (!w.extent) continue;
+    w.best.share = share_of(t, w.extent);
+    t->t->cut[k.x->pos] = w.best;
+    k.x->rg = cut_region(t, k.x->rg, &w.best);
+  }
 }
 
 static bool may_have_cut(const teamster *t, const tp_pnode *x) {
@@ -309,9 +288,9 @@ static bool may_have_cut(const teamster *t, const tp_pnode *x) {
 }
 
 static bool may_pay(const tp_pnode *x) {
-  bool any = x->kind == TP_P_REGION && may_pay_leaf(x->rg);
-  for (int i = 0; i < x->n && !any; i++) any = may_pay(x->kid[i]);
-  return any;
+  TP_EACH_NODE (k, x)
+    if (k.x->rg && may_pay_leaf(k.x->rg)) return true;
+  return false;
 }
 
 /* What no leaf is cut of, at the begin and the end, stays outside. */
@@ -334,10 +313,13 @@ static void end_team(teamster *t) {
 
 /* May all threads go through it? A callback is the first one's, at its time. */
 static bool is_for_all(const tp_pnode *x) {
-  bool ok = x->kind != TP_P_LOAD && x->kind != TP_P_BEHIND && x->kind != TP_P_WAIT &&
-      (x->kind != TP_P_REGION || (x->rg->kind != TP_RG_CALL && !x->rg->first));
-  for (int i = 0; i < x->n && ok; i++) ok = is_for_all(x->kid[i]);
-  return ok;
+  TP_EACH_NODE (k, x) {
+    tp_pkind kind = k.x->kind;
+    if (kind == TP_P_LOAD || kind == TP_P_BEHIND || kind == TP_P_WAIT ||
+        (k.x->rg && (k.x->rg->kind == TP_RG_CALL || k.x->rg->first)))
+      return false;
+  }
+  return true;
 }
 
 /* inside: of a loop of the same part. One that is in no other stays outside of teams: a run may go
@@ -347,7 +329,7 @@ static void find_teams(teamster *t, const tp_pnode *x, tp_pnode *as, bool inside
     for (int i = 0; i < x->n; i++) find_teams(t, x->kid[i], as->kid[i], inside);
     return;
   }
-  if (is_for_all(x) && (inside || !tp_holds_loop(x))) {
+  if (is_for_all(x) && (inside || !tp_has(x, TP_P_FOR))) {
     TP_PUSH(t->a, &t->group, ((tp_teamed){ x, as }));
     return;
   }
@@ -359,8 +341,9 @@ static void find_teams(teamster *t, const tp_pnode *x, tp_pnode *as, bool inside
   }
 }
 
-tp_teams *tp_plan_teams(const tp_plan *p) {
+void tp_plan_teams(tp_plan *p, const tp_planned *asked) {
   teamster t = { .p = p, .ix = p->ix, .a = p->a };
+  if (asked->threads < 2) return;
   tp_teams *all = t.t = TP_NEW(p->a, tp_teams);
   all->plan = *p;
   all->cut = TP_NEWN(p->a, tp_cut, p->npos + 1);
@@ -374,7 +357,7 @@ tp_teams *tp_plan_teams(const tp_plan *p) {
   all->nteam = t.team.n;
   all->plan.teams = all;
   all->team = t.team.v;
-  return all;
+  p->teams = all;
 }
 
 /* The place at which the part of thread `who` of n begins. Both ends of all are places of the

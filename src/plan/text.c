@@ -39,6 +39,7 @@ typedef struct {
   tp_buf *b;
   bool *used;
   const tp_region *rg;
+  const tp_plan *p;
 } text_writer;
 typedef struct {
   tp_plan *pl;
@@ -89,8 +90,8 @@ static bool numbered(parser *p, char c, int *v) {
 
 static const value_kind kind_IX, kind_COND, kind_EXTENT, kind_VAR, kind_DIM, kind_PLACE, kind_FLAG,
     kind_DTYPE, kind_TITLE, kind_NAME, kind_WHO, kind_POS, kind_STEP, kind_WAY, kind_RING,
-    kind_NUMBER, kind_BUFFER, kind_LEADS, kind_WINDOW, kind_ENDS, kind_WORK, kind_HOW, kind_AXES,
-    kind_MICROS, kind_ACC, kind_COORDS, kind_ROWS, kind_BUFKIND, kind_LAYOUT, kind_DATA,
+    kind_NUMBER, kind_BUFFER, kind_LEADS, kind_SPAN, kind_WINDOW, kind_ENDS, kind_WORK, kind_HOW,
+    kind_AXES, kind_MICROS, kind_ACC, kind_COORDS, kind_ROWS, kind_BUFKIND, kind_LAYOUT, kind_DATA,
     kind_CALLEE;
 
 #define BEGIN(name, type) \
@@ -371,6 +372,36 @@ static bool scan_leads(parser *p, void *x) {
           fail(p, "as many strides as leading axes are wanted before this"));
 }
 
+static void put_edge(text_writer *w, const void *x) {
+  const tp_ix *e = *(const tp_ix *const *)x;
+  if (e) put_expr(w, e);
+  else tp_puts(w->b, "?");
+}
+static bool scan_edge(parser *p, void *x) { return accept(p, "?") || scan_ix(p, x); }
+
+/* "; span 0 to T - 1, ? to 3" */
+static void put_span(text_writer *w, const void *x) {
+  const tp_nd *nd = x;
+  for (int i = 0; nd->span && i < w->p->bufs.v[nd->buf]->ndim; i++) {
+    tp_puts(w->b, i ? ", " : "; span ");
+    put_edge(w, &nd->span[2 * i]);
+    tp_puts(w->b, " to ");
+    put_edge(w, &nd->span[2 * i + 1]);
+  }
+}
+
+static bool scan_span(parser *p, void *x) {
+  tp_nd *nd = x;
+  if (!accept_text(p, "; span ")) return true;
+  int n = nd->buf >= 0 && nd->buf < p->pl->bufs.n ? p->pl->bufs.v[nd->buf]->ndim : 0;
+  nd->span = TP_NEWN(p->pl->a, const tp_ix *, 2 * n + 1);
+  for (int i = 0; i < n; i++)
+    if ((i && !expect(p, ",")) || !scan_edge(p, &nd->span[2 * i]) || !expect(p, "to") ||
+        !scan_edge(p, &nd->span[2 * i + 1]))
+      return false;
+  return true;
+}
+
 static void put_number(text_writer *w, const void *x) {
   tp_putf(w->b, "b%d", (*(tp_pbuf *const *)x)->id);
 }
@@ -388,7 +419,8 @@ static const value_kind kind_NUMBER = { sizeof(tp_pbuf *), put_number, scan_numb
   NULL };
 static const value_kind kind_RING = { sizeof(tp_ring), put_ring, scan_ring, NULL, NULL },
                         kind_BUFFER = { sizeof(int), put_buffer, scan_buffer, NULL, NULL };
-static const value_kind kind_LEADS = { 0, put_leads, scan_leads, NULL, NULL };
+static const value_kind kind_LEADS = { 0, put_leads, scan_leads, NULL, NULL },
+                        kind_SPAN = { 0, put_span, scan_span, NULL, NULL };
 
 static void put_window(text_writer *w, const void *x) {
   tp_puts(w->b, " ");
@@ -402,7 +434,7 @@ static bool scan_window(parser *p, void *x) {
 
 /* Without axes of a region. */
 static void put_ends(text_writer *w, const void *x) {
-  put_text(&(text_writer){ w->b, w->used, NULL }, window_rows(), x);
+  put_text(&(text_writer){ w->b, w->used, NULL, w->p }, window_rows(), x);
 }
 
 static bool scan_ends(parser *p, void *x) {
@@ -417,32 +449,6 @@ static const value_kind kind_WINDOW = { sizeof(tp_nd), put_window, scan_window, 
                         kind_ENDS = { sizeof(tp_nd), put_ends, scan_ends, NULL, NULL };
 
 /* ---- what a region does ---- */
-
-const char *const tp_rg_names[TP_NRG] = {
-#define K(NAME, text, op) text,
-#include "plan/rgkinds.def"
-#undef K
-};
-const char *const tp_bufkind_names[TP_NBUFKIND] = {
-#define B(NAME, text) text,
-#include "plan/bufkinds.def"
-#undef B
-};
-
-tp_op tp_region_op(const tp_region *r) {
-  static const tp_op folds[TP_NRED] = { TP_OP_SUM, TP_OP_PROD, TP_OP_MAX, TP_OP_MIN },
-                     kinds[TP_NRG] = {
-#define K(NAME, text, op) op,
-#include "plan/rgkinds.def"
-#undef K
-                     };
-  if (r->kind == TP_RG_OP) return r->op;
-  if (r->kind != TP_RG_LOOP) return kinds[r->kind];
-  return r->acc   ? TP_OP_ACCUM
-      : r->sums   ? folds[r->red]
-      : r->nmicro ? r->micro[r->nmicro - 1].op
-                  : TP_OP_DETACH;
-}
 
 static void put_work(text_writer *w, const void *x) {
   const tp_region *r = x;
@@ -778,8 +784,11 @@ static const value_kind kind_DATA = { 0, put_data, scan_data, NULL, NULL };
 
 static bool buffer_line(parser *p) {
   tp_pbuf *b = TP_NEW(p->pl->a, tp_pbuf);
-  b->first = b->last = b->holds = -1;
+  b->first = b->last = b->inside = b->holds = -1;
+  int outputs = p->pl->products.n;
   if (!scan_text(p, buffer_rows(), b)) return false;
+  if ((b->kind == TP_BUF_OUTPUT && b->slot >= outputs) || b->holds >= outputs)
+    return fail(p, "there is no such output");
   if (b->kind != TP_BUF_CONST) TP_PUSH(p->pl->a, &p->pl->bufs, b);
   return true;
 }
@@ -938,7 +947,7 @@ static bool declaration(parser *p, bool *told) {
 
 /* Lines up to the one that closes the block, whose rest is left, or to the end of the text. */
 static tp_pnode *block(parser *p, const char **text, bool inner) {
-  TP_VEC(tp_pnode *) l = { 0 };
+  tp_pnodes l = { 0 };
   bool told, closed = false;
   if (++p->depth > DEPTH) return fail(p, "blocks are nested too deeply"), NULL;
   while (!closed && tp_scan_line(&p->in, text)) {
@@ -951,10 +960,7 @@ static tp_pnode *block(parser *p, const char **text, bool inner) {
   }
   p->depth--;
   if (closed != inner) return fail(p, "'}' is wanted"), NULL;
-  if (l.n == 1) return l.v[0];
-  tp_pnode *x = TP_NEW(p->pl->a, tp_pnode);
-  *x = (tp_pnode){ .kind = TP_P_SEQ, .n = l.n, .kid = l.v };
-  return x;
+  return tp_plan_seq(p->pl->a, l.n, l.v);
 }
 
 /* ---- the whole ---- */
@@ -972,7 +978,7 @@ void tp_plan_print(tp_buf *b, const tp_plan *p) {
   tp_buf text;
   tp_scratch_init(&scratch);
   tp_buf_init(&text);
-  text_writer w = { &text, TP_NEWN(&scratch, bool, tp_nsym(p->ix)), NULL };
+  text_writer w = { &text, TP_NEWN(&scratch, bool, tp_nsym(p->ix)), NULL, p };
   for (int i = 0; i < p->ends.n; i++) put_end(&w, &p->ends.v[i]);
   for (int i = 0; i < p->products.n; i++)
     tp_puts(&text, p->products.v[i].hidden ? "parameter " : "output "),

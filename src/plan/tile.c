@@ -31,65 +31,10 @@ typedef struct {
   const tp_ix *extent;
 } tiled;
 
-/* ---- windows ---- */
-
 static bool is_one(const tp_ix *e) { return tp_is_number(e, 1); }
 static bool is_still(const tp_ix *e) { return tp_is_number(e, 0); }
 
-int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k) {
-  const tp_pbuf *b = p->bufs.v[x->buf];
-  if (is_still(x->lead[k]) || is_one(r->lead[k])) return -2;
-  for (int d = 0; d < b->ndim + b->rank; d++)
-    if (tp_pbuf_stride(p->ix, b, d) == x->lead[k] && !is_one(b->slots[d])) return d;
-  return -1;
-}
-
-bool tp_is_regular(const tp_plan *p, const tp_region *r, const tp_nd *x) {
-  uint64_t seen = 0;
-  for (int k = 0; k < r->nlead; k++) {
-    int d = tp_moves_along(p, r, x, k);
-    if (d == -1 || d >= 63 || (d >= 0 && seen >> d & 1) || x->wrap >= 0) return false;
-    if (d >= 0) seen |= (uint64_t)1 << d;
-  }
-  return true;
-}
-
-typedef struct {
-  tiler *t;
-  int ka, kb;
-} axis_pair;
-
-static bool at_one_place(
-    const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud) {
-  const axis_pair *m = ud;
-  int d = tp_moves_along(m->t->p, a, x, m->ka);
-  return d >= 0 && d == tp_moves_along(m->t->p, b, y, m->kb) && tp_same_start(x, y) &&
-      tp_is_regular(m->t->p, a, x) && tp_is_regular(m->t->p, b, y);
-}
-
-/* Do the two leaves meet at one place of the axis only, wherever they meet? */
-static bool meet(tiler *t, const tp_region *a, int ka, const tp_region *b, int kb) {
-  return tp_all_conflicts(a, b, at_one_place, &(axis_pair){ t, ka, kb });
-}
-
-bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region *b, int kb) {
-  tiler t = { .p = (tp_plan *)p, .a = p->a, .ix = p->ix };
-  return meet(&t, a, ka, b, kb);
-}
-
 /* ---- which leaves ---- */
-
-/* -1: not known, and the bound of a dim: what goes over tiles of it could not go on with a larger
- * one. */
-int64_t tp_extent_of_tiles(const tp_ix *e) {
-  const tp_sym *const *sym;
-  int64_t n;
-  if (tp_ix_is_const(e, &n)) return n;
-  n = TP_TUNE_TILE_UNKNOWN;
-  for (int i = 0, all = tp_ix_syms(e, &sym); i < all; i++)
-    if (sym[i]->kind != TP_SYM_BOUND || sym[i]->dim) n = -1;
-  return n;
-}
 
 static bool is_free(const tp_region *r, int k, const tp_ix *e) {
   return r->lead[k] == e && !(r->sums >> k & 1);
@@ -106,22 +51,14 @@ static int64_t points(const tp_region *r) {
   return all;
 }
 
-/* Which rows of a file's buffer it uses is still said of all tiles at once (spill.c). */
-bool tp_fits_tile(const tp_region *r) {
-  if (r->kind != TP_RG_LOOP || r->check || r->first || r->ncoord) return false;
-  for (int k = 0; k < r->nin + r->nout; k++)
-    if (tp_window_at(r, k)->wrap >= 0) return false;
-  return true;
-}
-
 static bool fits(const tp_region *r) { return tp_fits_tile(r) && points(r) >= 0; }
 
 /* An axis of leaf j along which it goes with those before it; -1: none. */
 static int axis_of_leaf(tiler *t, tp_pnode *const *v, const tiled *run, int j) {
   for (int k = v[j]->rg->npoint; k < v[j]->rg->nlead; k++) {
     bool ok = is_free(v[j]->rg, k, run->extent);
-    for (int i = 0; i < j && ok; i++) ok = meet(t, v[i]->rg, run->axis[i], v[j]->rg, k);
-    if (ok && meet(t, v[j]->rg, k, v[j]->rg, k)) return k;
+    for (int i = 0; i < j && ok; i++) ok = tp_meet_along(t->p, v[i]->rg, run->axis[i], v[j]->rg, k);
+    if (ok && tp_meet_along(t->p, v[j]->rg, k, v[j]->rg, k)) return k;
   }
   return -1;
 }
@@ -129,7 +66,7 @@ static int axis_of_leaf(tiler *t, tp_pnode *const *v, const tiled *run, int j) {
 /* The longest run of leaves from v on, at most n, along axis k of the first. */
 static tiled run_along(tiler *t, tp_pnode *const *v, int n, int k) {
   tiled run = { .n = 1, .axis = { k }, .extent = v[0]->rg->lead[k] };
-  if (!meet(t, v[0]->rg, k, v[0]->rg, k)) return (tiled){ 0 };
+  if (!tp_meet_along(t->p, v[0]->rg, k, v[0]->rg, k)) return (tiled){ 0 };
   for (int j = 1; j < n && j < (int)TP_LEN(run.axis); j++) {
     const tp_region *r = v[j]->kind == TP_P_REGION ? v[j]->rg : NULL;
     if (!r || !fits(r)) break;
@@ -202,7 +139,7 @@ static void shrink(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int 
   int dims[SEEN][TP_MAXRANK], nlead[SEEN];
   for (int i = 0; i < run->n; i++)
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
-      tp_nd *w = (tp_nd *)tp_window_at(v[i]->rg, k);
+      tp_nd *w = tp_window_at(v[i]->rg, k);
       if (w->buf != buf) continue;
       for (int j = 0; j < v[i]->rg->nlead; j++) dims[nw][j] = tp_moves_along(t->p, v[i]->rg, w, j);
       nlead[nw] = v[i]->rg->nlead;
@@ -211,48 +148,9 @@ static void shrink(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int 
   x->slots = tp_dup(t->a, x->slots, sizeof *x->slots * (size_t)n);
   x->slots[d] = tp_ix_const(t->ix, b);
   x->size = tp_pbuf_size(t->ix, x);
-  for (int k = 0; k < nw; k++) {
-    seen[k]->lead = tp_dup(t->a, seen[k]->lead, sizeof *seen[k]->lead * (size_t)nlead[k]);
+  for (int k = 0; k < nw; k++)
     for (int j = 0; j < nlead[k]; j++)
       if (dims[k][j] >= 0) seen[k]->lead[j] = tp_pbuf_stride(t->ix, x, dims[k][j]);
-  }
-}
-
-void tp_cut_axis(
-    tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small) {
-  r->in = tp_dup(p->a, r->in, sizeof *r->in * (size_t)r->nin);
-  r->out = tp_dup(p->a, r->out, sizeof *r->out * (size_t)r->nout);
-  r->lead = tp_dup(p->a, r->lead, sizeof *r->lead * (size_t)r->nlead);
-  r->leadlo = tp_dup(p->a, r->leadlo, sizeof *r->leadlo * (size_t)r->nlead);
-  r->lead[k] = n;
-  r->leadlo[k] = tp_ix_add(p->ix, r->leadlo[k], first);
-  for (int i = 0; i < r->nin + r->nout; i++) {
-    tp_nd *x = (tp_nd *)tp_window_at(r, i);
-    if (x->buf >= 0 && !(small && small[x->buf]))
-      x->off = tp_ix_add(p->ix, x->off, tp_ix_mul(p->ix, x->lead[k], first));
-  }
-}
-
-const tp_ix *tp_places_of_tile(tp_ictx *ix, const tp_ix *all, int64_t b, const tp_ix *first) {
-  const tp_ix *n = tp_ix_const(ix, b);
-  int64_t known;
-  return tp_ix_is_const(all, &known) && known % b == 0
-      ? n
-      : tp_ix_min(ix, n, tp_ix_sub(ix, all, first));
-}
-
-tp_pnode *tp_loop_over_tiles(
-    tp_plan *p, const tp_sym *var, const tp_ix *all, int64_t b, int n, tp_pnode **v) {
-  tp_pnode *body = TP_NEW(p->a, tp_pnode), *x = TP_NEW(p->a, tp_pnode);
-  *body = (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = tp_dup(p->a, v, sizeof *v * (size_t)n) };
-  *x = (tp_pnode){ .kind = TP_P_FOR,
-    .n = 1,
-    .kid = tp_dup(p->a, &body, sizeof body),
-    .var = var,
-    .lo = tp_ix_const(p->ix, 0),
-    .hi = tp_ix_fdiv(p->ix, tp_ix_add(p->ix, all, tp_ix_const(p->ix, b - 1)), b),
-    .step = 1 };
-  return x;
 }
 
 static tp_pnode *loop_of(tiler *t, tp_pnode **v, const tiled *run, int64_t b) {
@@ -260,6 +158,7 @@ static tp_pnode *loop_of(tiler *t, tp_pnode **v, const tiled *run, int64_t b) {
   const tp_ix *first = tp_ix_mulc(t->ix, tp_ix_sym(t->ix, var), b), *all = run->extent,
               *n = tp_places_of_tile(t->ix, all, b, first);
   bool *small = TP_NEWN(t->a, bool, t->p->bufs.n);
+  for (int i = 0; i < run->n; i++) v[i]->rg = tp_region_copy(t->p, v[i]->rg);
   for (int i = 0; i < run->n; i++)
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
       int d, buf = tp_window_at(v[i]->rg, k)->buf;
@@ -288,9 +187,7 @@ static int tile_from(tiler *t, tp_pnode **v, int n) {
   return best.n;
 }
 
-static void tile_node(tiler *t, tp_pnode *x) {
-  for (int i = 0; i < x->n; i++) tile_node(t, x->kid[i]);
-  if (x->kind != TP_P_SEQ) return;
+static void tile_row(tiler *t, tp_pnode *x) {
   int n = 0;
   for (int i = 0; i < x->n;) {
     int took = tile_from(t, x->kid + i, x->n - i);
@@ -300,10 +197,12 @@ static void tile_node(tiler *t, tp_pnode *x) {
   x->n = n;
 }
 
-void tp_plan_tile(tp_plan *p) {
+void tp_plan_tile(tp_plan *p, const tp_planned *asked) {
+  (void)asked;
   const char *set = p->reproducible ? NULL : tp_setting("TEMPO_TILE");
   tiler t = { p, p->a, p->ix, tp_plan_uses(p), TP_TUNE_TILE_ELEMENTS, TP_TUNE_TILE_LEAST,
     TP_TUNE_TILE_LINE };
   if (set) t.tile = TP_MAX(atoll(set), 1), t.least = 2, t.apart = 1;
-  tile_node(&t, p->body);
+  TP_KIDS_FIRST (k, p->body)
+    if (k.x->kind == TP_P_SEQ) tile_row(&t, k.x);
 }

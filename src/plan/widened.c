@@ -334,33 +334,22 @@ static tp_pbuf *tile_buffer(
   for (int d = 0; d < b->ndim + b->rank; d++) u->slots[d] = by->places[d];
   if (n) u->slots[by->dim] = tp_ix_min(w->ix, n, by->places[by->dim]);
   u->size = tp_pbuf_size(w->ix, u);
-  u->scope = scope;
+  u->scope = scope, u->inside = TP_INSIDE_ALL;
   u->id = w->p->bufs.n;
   TP_PUSH(w->p->a, &w->p->bufs, u);
   return u;
 }
 
-static tp_pnode *region_node(const widener *w, tp_region *r) {
-  tp_pnode *x = TP_NEW(w->p->a, tp_pnode);
-  *x = (tp_pnode){ .kind = TP_P_REGION, .rg = r };
-  return x;
-}
-
-static void *without_one(tp_arena *a, const void *v, size_t size, int k, int n) {
-  char *to = tp_dup(a, v, size * (size_t)n);
-  memmove(to + size * (size_t)k, to + size * (size_t)(k + 1), size * (size_t)(n - k - 1));
-  return to;
-}
-
 /* Axis k, of one place, goes. */
-static void drop_axis(tp_arena *a, tp_region *r, int k) {
+static void drop_axis(tp_region *r, int k) {
+  size_t rest = sizeof *r->lead * (size_t)(r->nlead - k - 1);
   for (int i = 0; i < r->nin + r->nout; i++) {
-    tp_nd *x = (tp_nd *)tp_window_at(r, i);
-    x->lead = without_one(a, x->lead, sizeof *x->lead, k, r->nlead);
+    tp_nd *x = tp_window_at(r, i);
+    memmove(x->lead + k, x->lead + k + 1, rest);
   }
-  r->lead = without_one(a, r->lead, sizeof *r->lead, k, r->nlead);
-  r->leadvar = without_one(a, r->leadvar, sizeof *r->leadvar, k, r->nlead);
-  r->leadlo = without_one(a, r->leadlo, sizeof *r->leadlo, k, r->nlead);
+  memmove(r->lead + k, r->lead + k + 1, rest);
+  memmove(r->leadvar + k, r->leadvar + k + 1, rest);
+  memmove(r->leadlo + k, r->leadlo + k + 1, rest);
   r->npoint -= k < r->npoint;
   r->nlead--;
 }
@@ -368,12 +357,10 @@ static void drop_axis(tp_arena *a, tp_region *r, int k) {
 /* n places of the dim from `first` on; n NULL: all. */
 static tp_pnode *make_tile(widener *w, const tp_region *made, const wide_reader *by,
     const tp_pbuf *u, const tp_ix *first, const tp_ix *n) {
-  tp_region *m = tp_dup(w->p->a, made, sizeof *made);
+  tp_region *m = tp_region_copy(w->p, made);
   bool *small = TP_NEWN(w->p->a, bool, w->p->bufs.n);
   small[u->id] = true;
-  m->out = tp_dup(w->p->a, made->out, sizeof *made->out);
   m->out[0].buf = u->id, m->out[0].span = NULL;
-  m->out[0].lead = tp_dup(w->p->a, m->out[0].lead, sizeof *m->out[0].lead * (size_t)m->nlead);
   for (int k = m->nlead - 1; k >= 0; k--) {
     int d = tp_moves_along(w->p, made, &made->out[0], k);
     if (d >= 0) {
@@ -383,19 +370,16 @@ static tp_pnode *make_tile(widener *w, const tp_region *made, const wide_reader 
       else if (by->places[d] != w->p->bufs.v[made->out[0].buf]->slots[d])
         tp_cut_axis(w->p, m, k, by->first[d], by->places[d], small);
     }
-    if (tp_is_number(m->lead[k], 1)) drop_axis(w->p->a, m, k);
+    if (tp_is_number(m->lead[k], 1)) drop_axis(m, k);
   }
-  return region_node(w, m);
+  return tp_plan_leaf(w->p->a, m);
 }
 
 /* The reader, as it sees all of u. */
 static tp_region *read_all_of(widener *w, const wide_reader *by, const tp_pbuf *u) {
-  tp_region *r = tp_dup(w->p->a, by->at->rg, sizeof *by->at->rg);
-  r->in = tp_dup(w->p->a, r->in, sizeof *r->in * (size_t)r->nin);
+  tp_region *r = tp_region_copy(w->p, by->at->rg);
   tp_nd *x = &r->in[by->operand];
   x->buf = u->id, x->off = tp_ix_const(w->ix, 0), x->span = NULL;
-  x->lead = tp_dup(w->p->a, x->lead, sizeof *x->lead * (size_t)r->nlead);
-  x->stride = tp_dup(w->p->a, x->stride, sizeof *x->stride * (size_t)x->rank);
   for (int k = 0; k < r->nlead + x->rank; k++) {
     const tp_ix **stride = k < r->nlead ? &x->lead[k] : &x->stride[k - r->nlead];
     if (by->along[k].outer >= 0) *stride = tp_pbuf_stride(w->ix, u, by->along[k].inner);
@@ -407,15 +391,10 @@ static tp_region *read_all_of(widener *w, const wide_reader *by, const tp_pbuf *
 static tp_pnode *read_tile(
     widener *w, const wide_reader *by, const tp_pbuf *u, const tp_ix *first, const tp_ix *n) {
   tp_region *r = read_all_of(w, by, u);
-  r->out = tp_dup(w->p->a, r->out, sizeof *r->out);
-  tp_nd *const cut[] = { &r->in[by->operand], &r->out[0] };
-  for (int i = 0; i < 2; i++) {
-    cut[i]->shape = tp_dup(w->p->a, cut[i]->shape, sizeof *cut[i]->shape * (size_t)cut[i]->rank);
-    cut[i]->shape[by->axis] = n;
-  }
   tp_nd *y = &r->out[0];
+  y->shape[by->axis] = r->in[by->operand].shape[by->axis] = n;
   y->off = tp_ix_add(w->ix, y->off, tp_ix_mul(w->ix, y->stride[by->axis], first));
-  return region_node(w, r);
+  return tp_plan_leaf(w->p->a, r);
 }
 
 static void go_by_tiles(widener *w, const tp_region *made, const wide_reader *by, int64_t b) {
@@ -427,25 +406,18 @@ static void go_by_tiles(widener *w, const tp_region *made, const wide_reader *by
   const tp_pbuf *u = tile_buffer(w, was, by, tp_ix_const(w->ix, b), var);
   const tp_ix *row = tp_ix_mul(w->ix, first, inner), *rows = tp_ix_mul(w->ix, n, inner);
   tp_pnode *v[] = { make_tile(w, made, by, u, first, n), read_tile(w, by, u, row, rows) };
-  tp_pnode *up = by->at->up;
-  *by->at = *tp_loop_over_tiles(w->p, var, all, b, 2, v);
-  by->at->up = up;
+  tp_become(by->at, tp_loop_over_tiles(w->p, var, all, b, 2, v));
 }
 
 /* A loop has it made right before: they become one (fuse.c). */
 static void go_together(widener *w, const tp_region *made, const wide_reader *by) {
   const tp_pbuf *u = tile_buffer(w, w->p->bufs.v[made->out[0].buf], by, NULL, NULL);
-  tp_pnode *v[] = { make_tile(w, made, by, u, NULL, NULL), region_node(w, read_all_of(w, by, u)) };
-  tp_pnode *up = by->at->up, **kid = tp_dup(w->p->a, v, sizeof v);
-  *by->at = (tp_pnode){ .kind = TP_P_SEQ, .n = 2, .kid = kid, .up = up };
+  tp_pnode *v[] = { make_tile(w, made, by, u, NULL, NULL),
+    tp_plan_leaf(w->p->a, read_all_of(w, by, u)) };
+  tp_become(by->at, tp_plan_seq(w->p->a, 2, v));
 }
 
 /* ---- all of them ---- */
-
-static void collect_leaves_of(widener *w, tp_pnode *x) {
-  if (x->kind == TP_P_REGION) w->leaf[w->nleaf++] = x;
-  for (int i = 0; i < x->n; i++) collect_leaves_of(w, x->kid[i]);
-}
 
 static void take_out(tp_pnode *x) {
   *x = (tp_pnode){ .kind = TP_P_SEQ, .up = x->up };
@@ -497,14 +469,15 @@ static bool make_again_of_loops(widener *w, int i) {
   return false;
 }
 
-void tp_plan_widened(tp_plan *p, bool fuse) {
-  widener w = { .p = p, .ix = p->ix, .nbuf = p->bufs.n, .fuse = fuse };
+void tp_plan_widened(tp_plan *p, const tp_planned *asked) {
+  widener w = { .p = p, .ix = p->ix, .nbuf = p->bufs.n, .fuse = asked->fuse };
   for (bool again = true; again;) {
     tp_plan_number(p);
     w.uses = tp_plan_uses(p);
     w.nleaf = 0;
     w.leaf = TP_NEWN(p->a, tp_pnode *, tp_plan_leaves(p->body) + 1);
-    collect_leaves_of(&w, p->body);
+    TP_EACH_NODE (k, p->body)
+      if (k.x->rg) w.leaf[w.nleaf++] = k.x;
     again = false;
     for (int i = 0; i < w.nleaf && !again; i++) {
       if (!is_wider(&w, w.leaf[i]->rg)) continue;
@@ -512,5 +485,5 @@ void tp_plan_widened(tp_plan *p, bool fuse) {
       again = covers ? make_again(&w, w.leaf[i]) : make_again_of_loops(&w, i);
     }
   }
-  if (w.together) tp_plan_fuse(p);
+  if (w.together) tp_plan_fuse(p, asked);
 }

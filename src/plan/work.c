@@ -324,8 +324,6 @@ static const tp_ix *work_of(const worker *w) {
 }
 
 static void give_work(tp_plan *p, tp_pnode *x) {
-  for (int i = 0; i < x->n; i++) give_work(p, x->kid[i]);
-  if (x->kind != TP_P_REGION) return;
   const tp_ix *size = work_of(&(worker){ p, p->ix, x->rg });
   if (tp_is_number(size, 0)) return;
   tp_pbuf *b = x->rg->work = TP_NEW(p->a, tp_pbuf);
@@ -337,9 +335,14 @@ static void give_work(tp_plan *p, tp_pnode *x) {
     .size = size,
     .first = x->pos,
     .last = x->pos,
+    .inside = -1,
     .holds = -1,
     .far = tp_is_behind(x) };
   TP_PUSH(p->a, &p->bufs, b);
 }
 
-void tp_plan_work(tp_plan *p) { give_work(p, p->body); }
+void tp_plan_work(tp_plan *p, const tp_planned *asked) {
+  (void)asked;
+  TP_EACH_NODE (k, p->body)
+    if (k.x->rg) give_work(p, k.x);
+}

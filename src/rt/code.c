@@ -142,11 +142,12 @@ bool tp_make_code(
   const tp_planned asked = { .fuse = f->opt.on[TP_PASS_FUSE],
     .by_rows = f->limit || t,
     .reproducible = f->opt.reproducible,
-    .precise = f->opt.precise };
+    .precise = f->opt.precise,
+    .limit = f->limit,
+    .threads = f->threads };
   return tp_passes_run(&w, TP_MARKED, err) && tp_passes_run(&w, TP_ORDERED, err) &&
       tp_passes_run(&w, TP_KEPT, err) && (*poly = order_graph(f, g, err)) &&
-      (*plan = tp_plan_build(*g, *poly, &asked, err)) && tp_plan_limit(*plan, f->limit, err) &&
-      (((*plan)->teams = f->threads > 1 ? tp_plan_teams(*plan) : NULL), true);
+      (*plan = tp_plan_build(*g, *poly, &asked, err));
 }
 
 /* isl objects of the moment leak, everything of ours is freed with f. */

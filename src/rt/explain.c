@@ -373,9 +373,9 @@ typedef struct {
 typedef TP_VEC(worked) worked_list;
 
 static void list_regions(tp_arena *a, worked_list *to, const tp_pnode *x, const tp_counted *at) {
-  if (x->kind == TP_P_REGION && (!at || at[x->pos].runs))
-    TP_PUSH(a, to, (worked){ x, at ? at[x->pos] : (tp_counted){ 0 } });
-  for (int i = 0; i < x->n; i++) list_regions(a, to, x->kid[i], at);
+  TP_EACH_NODE (k, x)
+    if (k.x->rg && (!at || at[k.x->pos].runs))
+      TP_PUSH(a, to, (worked){ k.x, at ? at[k.x->pos] : (tp_counted){ 0 } });
 }
 
 static int by_elements(const void *pa, const void *pb) {

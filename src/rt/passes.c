@@ -131,13 +131,6 @@ int tp_pass_named(const char *s, size_t n) {
   return i;
 }
 
-bool tp_dump_wanted(const char *name) {
-  size_t n = strlen(name);
-  for (const char *list = tp_setting("TEMPO_DUMP"), *s = list; s && (s = strstr(s, name)); s += n)
-    if ((s == list || s[-1] == ',') && (!s[n] || s[n] == ',')) return true;
-  return false;
-}
-
 void tp_dump_graph(const tp_graph *g, const char *after) {
   if (!tp_dump_wanted(after)) return;
   tp_buf b;

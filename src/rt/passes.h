@@ -50,6 +50,5 @@ bool tp_pass_run(const tp_work *w, int row, tp_error *err); /* and verify, and d
 bool tp_passes_run(const tp_work *w, tp_stage stage, tp_error *err);
 /* the graph has changed: what nothing reaches goes, and what is needed is found out again */
 bool tp_needed_anew(const tp_work *w, tp_error *err);
-bool tp_dump_wanted(const char *name); /* does TEMPO_DUMP name it? */
 void tp_dump_graph(const tp_graph *g, const char *after);
 #endif

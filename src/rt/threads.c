@@ -1,17 +1,14 @@
 /* threads: what f:explain says of them. */
 #include "rt/fn.h"
 
-static int count_cut(const tp_teams *t, const tp_pnode *x, int share) {
-  int n = x->kind == TP_P_REGION && t->cut[x->pos].share >= 0 &&
-      (share < 0 || t->cut[x->pos].share == share);
-  for (int i = 0; i < x->n; i++) n += count_cut(t, x->kid[i], share);
-  return n;
-}
-
 /* Leaves of a team that are cut along one extent; -1: along any. */
 static int cut_in(const tp_teams *t, const tp_team *m, int share) {
   int n = 0;
-  for (int i = 0; i < m->n; i++) n += count_cut(t, m->v[i].as, share);
+  for (int i = 0; i < m->n; i++)
+    TP_EACH_NODE (k, m->v[i].as) {
+      int own = k.x->rg ? t->cut[k.x->pos].share : -1;
+      n += own >= 0 && (share < 0 || own == share);
+    }
   return n;
 }
 
@@ -25,13 +22,14 @@ enum { ALONE_SHOWN = 8 };
 
 static void put_alone(tp_buf *b, const tp_plan *p, const tp_pnode *x, int *n) {
   char name[256];
-  if (x->kind == TP_P_REGION && p->teams->cut[x->pos].share < 0 && (*n)++ < ALONE_SHOWN) {
+  TP_EACH_NODE (k, x) {
+    const tp_region *r = k.x->rg;
+    if (!r || p->teams->cut[k.x->pos].share >= 0 || (*n)++ >= ALONE_SHOWN) continue;
     tp_puts(b, "  by the first thread: ");
-    if (x->rg->pos.file) tp_putf(b, "%s:%d ", x->rg->pos.file, x->rg->pos.line);
-    tp_putf(b, "%s, as %s\n", tp_who_label(&x->rg->who, tp_region_op(x->rg), name, sizeof name),
-        tp_why_alone(p, x->rg));
+    if (r->pos.file) tp_putf(b, "%s:%d ", r->pos.file, r->pos.line);
+    tp_putf(b, "%s, as %s\n", tp_who_label(&r->who, tp_region_op(r), name, sizeof name),
+        tp_why_alone(p, r));
   }
-  for (int i = 0; i < x->n; i++) put_alone(b, p, x->kid[i], n);
 }
 
 static void put_team(tp_buf *b, const tp_plan *p, int k, const tp_exec *x) {
@@ -54,12 +52,6 @@ static void put_team(tp_buf *b, const tp_plan *p, int k, const tp_exec *x) {
   if (alone > ALONE_SHOWN) tp_putf(b, "  and %d more\n", alone - ALONE_SHOWN);
 }
 
-static int leaf_count(const tp_pnode *x) {
-  int n = x->kind == TP_P_REGION;
-  for (int i = 0; i < x->n; i++) n += leaf_count(x->kid[i]);
-  return n;
-}
-
 void tp_fn_threads(tp_buf *b, const tp_fn *f) {
   const tp_plan *p = f->plan;
   int n = 0;
@@ -69,6 +61,6 @@ void tp_fn_threads(tp_buf *b, const tp_fn *f) {
   }
   for (int i = 0; i < p->teams->nteam; i++) n += cut_in(p->teams, &p->teams->team[i], -1);
   tp_putf(b, "%d threads share %d teams: %d of %d leaves in all are cut among them\n", f->threads,
-      p->teams->nteam, n, leaf_count(p->body));
+      p->teams->nteam, n, tp_plan_leaves(p->body));
   for (int i = 0; i < p->teams->nteam; i++) put_team(b, p, i, f->exec);
 }

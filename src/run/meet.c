@@ -240,18 +240,18 @@ static void find_meetings(team_judge *j, const tp_pnode *x, pending *p) {
 #define MEET_PATIENCE 1e-3
 
 static bool has_meetings(const team_judge *j, const tp_pnode *x) {
-  bool any = x->kind == TP_P_REGION && j->all->meets[x->pos];
-  for (int i = 0; i < x->n; i++) any |= has_meetings(j, x->kid[i]);
-  return any;
+  TP_EACH_NODE (k, x)
+    if (k.x->rg && j->all->meets[k.x->pos]) return true;
+  return false;
 }
 
 static void weigh(const team_judge *j, const tp_pnode *x, double *shared, double *meeting) {
-  if (x->kind == TP_P_REGION) {
-    *shared += j->use[x->pos].ns;
-    *meeting +=
-        j->all->meets[x->pos] ? (double)TP_TUNE_TEAM_MEET * (double)j->use[x->pos].times : 0;
+  TP_EACH_NODE (k, x) {
+    int at = k.x->pos;
+    if (!k.x->rg) continue;
+    *shared += j->use[at].ns;
+    *meeting += j->all->meets[at] ? (double)TP_TUNE_TEAM_MEET * (double)j->use[at].times : 0;
   }
-  for (int i = 0; i < x->n; i++) weigh(j, x->kid[i], shared, meeting);
 }
 
 static bool pays(team_judge *j, const tp_team *m) {

@@ -162,12 +162,13 @@ static void put_row(
 
 /* Seconds of the regions that it calls, and of what else has a clock. */
 static double called(const tp_exec *x, const tp_pnode *n) {
-  const tp_loopclock *l = &x->flow->loopclock[n->pos];
-  double s =
-      n->kind == TP_P_REGION && x->regat[n->pos] ? tp_clock_seconds(x->regat[n->pos]->clock) : 0;
-  if (n->kind == TP_P_FOR && l->clock.calls && x->flow->inst[l->inst].node == n)
-    s += tp_clock_seconds(&l->clock);
-  for (int i = 0; i < n->n; i++) s += called(x, n->kid[i]);
+  double s = 0;
+  TP_EACH_NODE (k, n) {
+    const tp_loopclock *l = &x->flow->loopclock[k.x->pos];
+    if (k.x->rg && x->regat[k.x->pos]) s += tp_clock_seconds(x->regat[k.x->pos]->clock);
+    if (k.x->kind == TP_P_FOR && l->clock.calls && x->flow->inst[l->inst].node == k.x)
+      s += tp_clock_seconds(&l->clock);
+  }
   return s;
 }
 

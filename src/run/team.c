@@ -298,17 +298,12 @@ int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h) {
 
 /* ---- what is said about it ---- */
 
-static int count_meetings(const tp_workers *all, const tp_pnode *x) {
-  int n = x->kind == TP_P_REGION && all->meets[x->pos];
-  for (int i = 0; i < x->n; i++) n += count_meetings(all, x->kid[i]);
-  return n;
-}
-
 bool tp_exec_shares(const tp_exec *x, int team, int *meetings) {
   const tp_workers *all = x->workers;
   *meetings = all && x->bound_once ? 0 : -1;
   if (*meetings < 0) return false;
   const tp_team *m = &all->teams->team[team];
-  for (int i = 0; i < m->n; i++) *meetings += count_meetings(all, m->v[i].as);
+  for (int i = 0; i < m->n; i++)
+    TP_EACH_NODE (k, m->v[i].as) *meetings += k.x->rg && all->meets[k.x->pos];
   return all->works[team];
 }

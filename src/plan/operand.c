@@ -1,0 +1,359 @@
+/* operand: what a statement's operands and results are as windows on buffers.
+ *
+ * Layout of an array: [slots of each dim, in the order that poly found][spatial shape]. A dim with
+ * one slot adds nothing to an address, a dense dim index * stride, a ring (index mod width) *
+ * stride. Dims that a call runs over become leading axes with the index's coefficient as stride.
+ * Values inside a cluster live in scratch: [leading extents][shape]. */
+#include "plan/build.h"
+
+/* ---- buffers ---- */
+
+tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtype d) {
+  tp_pbuf *x = TP_NEW(b->a, tp_pbuf);
+  *x = (tp_pbuf){ .id = b->pl->bufs.n,
+    .kind = kind,
+    .name = name,
+    .pos = pos,
+    .dtype = d,
+    .size = K(b, 1),
+    .inside = TP_INSIDE_ALL,
+    .holds = -1,
+    .first = -1,
+    .last = -1 };
+  TP_PUSH(b->a, &b->pl->bufs, x);
+  return x;
+}
+
+static void layout(
+    pb *b, tp_pbuf *x, int ndim, const tp_ix *const *slots, int rank, const tp_ix *const *shape) {
+  x->ndim = ndim;
+  x->rank = rank;
+  x->slots = TP_NEWN(b->a, const tp_ix *, ndim + rank);
+  for (int i = 0; i < ndim + rank; i++) x->slots[i] = i < ndim ? slots[i] : shape[i - ndim];
+  x->size = tp_pbuf_size(C(b), x);
+}
+
+const tp_ix **tp_pb_upper(
+    pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims) {
+  const tp_ix **up = TP_NEWN(b->a, const tp_ix *, rank);
+  for (int i = 0; i < rank; i++) up[i] = tp_extent_upper(b->graph, shape[i], nd, dims);
+  return up;
+}
+
+const tp_ix **tp_pb_upper_of(pb *b, tp_val v) {
+  const tp_out *t = tp_outof(v);
+  const tp_ix **up = tp_pb_upper(b, t->rank, t->shape, v.node->ndom, v.node->dom),
+              *most = tp_most_of(b->p, v);
+  if (most) up[0] = tp_ix_min(C(b), up[0], most);
+  return up;
+}
+
+void tp_pb_arrays(pb *b) {
+  static const tp_bufkind kinds[] = { TP_BUF_TEMP, TP_BUF_INPUT, TP_BUF_CONST, TP_BUF_OUTPUT,
+    TP_BUF_PARAM };
+  b->bufof = TP_NEWN(b->a, tp_pbuf *, b->p->arrs.n);
+  for (int i = 0; i < b->p->arrs.n; i++) {
+    tp_arr *r = b->p->arrs.v[i];
+    tp_pbuf *x = b->bufof[i] = tp_pb_buf(b, kinds[r->kind], r->name, r->val.node->pos, r->dtype);
+    x->slot = r->slot;
+    x->order = r->order;
+    if (r->kind == TP_ARR_CONST) x->data = r->val.node->attr.data;
+    layout(b, x, r->ndim, r->width, r->rank,
+        r->kind == TP_ARR_TEMP ? tp_pb_upper_of(b, r->val)
+                               : tp_pb_upper(b, r->rank, r->shape, r->ndim, r->dim));
+  }
+  for (int i = 0; i < b->p->arrs.n; i++) b->bufof[i] = b->bufof[tp_lies_in(b->p->arrs.v[i])->id];
+}
+
+/* ---- the statement at hand ---- */
+
+const tp_ix *tp_pb_ends(pb *b, const tp_ix *e) {
+  const tp_sym *from[TP_GROUP];
+  const tp_ix *to[TP_GROUP];
+  int n = 0;
+  for (int i = tp_next_end(b->p, e, 0); i >= 0 && n < TP_GROUP; i = tp_next_end(b->p, e, i + 1)) {
+    if (i >= b->nendvar) { /* the table has grown */
+      int cap = 2 * b->p->ends.n;
+      const tp_sym **v = TP_NEWN(b->a, const tp_sym *, cap);
+      bool *w = TP_NEWN(b->a, bool, cap);
+      for (int k = 0; k < b->nendvar; k++) v[k] = b->endvar[k], w[k] = b->wanted[k];
+      b->endvar = v, b->wanted = w, b->nendvar = cap;
+    }
+    if (!b->endvar[i])
+      b->endvar[i] = tp_sym_var(C(b), b->p->g->stops.v[b->p->ends.v[i].stop].dim->bound->name);
+    b->wanted[i] = true;
+    from[n] = b->p->ends.v[i].sym;
+    to[n++] = tp_ix_sym(C(b), b->endvar[i]);
+  }
+  return tp_ix_subst(C(b), e, n, from, to);
+}
+
+const tp_ix *tp_pb_here(pb *b, const tp_ix *e) {
+  return b->p->ends.n ? tp_pb_ends(b, tp_move_ends(b->p, e, b->s->ndim, b->s->dim, b->arg, 0))
+                      : tp_ix_subst(C(b), e, b->s->ndim, b->s->dim, b->arg);
+}
+
+/* Scratch lies as arrays do: a block's rows outermost. */
+static void order_leads(pb *b) {
+  int n = 0, *order = TP_NEWN(b->a, int, b->nlead);
+  for (int first = 1; first >= 0; first--)
+    for (int d = 0, k = 0; d < b->s->ndim; d++) {
+      if (!(b->s->vec >> d & 1)) continue;
+      if ((d == b->s->bdim) == first) order[n++] = k;
+      k++;
+    }
+  b->leadorder = order;
+}
+
+void tp_pb_open(pb *b, const tp_tree *t) {
+  const tp_stmt *s = b->s = b->p->stmts.v[t->stmt];
+  b->nlead = 0;
+  b->arg = TP_NEWN(b->a, const tp_ix *, s->ndim);
+  for (int d = 0; d < s->ndim; d++) {
+    b->arg[d] = t->arg[d];
+    if (!(s->vec >> d & 1)) continue;
+    const tp_sym *v = tp_sym_var(C(b), s->label[d]->name);
+    int k = b->nlead++;
+    const tp_ix *hi;
+    b->leadvar[k] = v;
+    tp_run_range(C(b), s, t, d, &b->leadlo[k], &hi);
+    hi = tp_pb_ends(b, hi);
+    /* 0 .. T-2 at T = 0 */
+    b->lead[k] =
+        tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), hi, b->leadlo[k])), 0, NULL);
+    b->leadcap[k] = d == s->bdim
+        ? tp_ix_max(
+              C(b), K(b, 0), tp_ix_min(C(b), K(b, s->block), tp_ix_sub(C(b), s->vhi[d], s->vlo[d])))
+        : tp_ix_simplify(
+              C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), s->vhi[d], s->vlo[d])), 0, NULL);
+    b->arg[d] = tp_ix_sym(C(b), v);
+  }
+  order_leads(b);
+  b->scratch = TP_NEWN(b->a, tp_pbuf *, s->nnode);
+  b->uses = TP_NEWN(b->a, int, s->nnode);
+}
+
+const tp_ix *tp_pb_split(pb *b, const tp_ix *e, const tp_ix *stride, const tp_ix **lead) {
+  for (int k = 0; k < b->nlead; k++) {
+    int64_t c;
+    const tp_ix *rest;
+    if (!tp_ix_mentions(e, b->leadvar[k])) continue;
+    if (TP_NEVER(!tp_steps(b->p, e, b->leadvar[k], &c, &rest))) continue;
+    lead[k] = tp_ix_add(C(b), lead[k], tp_ix_mulc(C(b), stride, c));
+    e = tp_ix_add(C(b), rest, tp_ix_mulc(C(b), b->leadlo[k], c));
+  }
+  return e;
+}
+
+const tp_ix **tp_pb_row_major(pb *b, int rank, const tp_ix *const *shape) {
+  const tp_ix **stride = TP_NEWN(b->a, const tp_ix *, rank), *s = K(b, 1);
+  for (int i = rank - 1; i >= 0; i--) {
+    stride[i] = s;
+    s = tp_ix_mul(C(b), s, shape[i]);
+  }
+  return stride;
+}
+
+bool tp_pb_is_over(const tp_node *n, const tp_sym *d) {
+  return tp_dom_has(n->attr.nover, n->attr.over, d);
+}
+
+/* ---- operands ---- */
+
+static tp_nd nd_new(pb *b, const tp_pbuf *x, const tp_opnd *o) {
+  tp_nd n = { .buf = x->id, .rank = o->rank, .wrap = -1 };
+  n.shape = TP_NEWN(b->a, const tp_ix *, o->rank);
+  n.stride = TP_NEWN(b->a, const tp_ix *, o->rank);
+  n.lead = TP_NEWN(b->a, const tp_ix *, b->nlead);
+  for (int i = 0; i < o->rank; i++) {
+    n.shape[i] = tp_pb_here(b, o->shape[i]);
+    n.stride[i] = tp_pb_here(b, o->stride[i]);
+  }
+  for (int k = 0; k < b->nlead; k++) n.lead[k] = K(b, 0);
+  n.off = tp_pb_split(b, tp_pb_here(b, o->off), K(b, 1), n.lead);
+  return n;
+}
+
+static int axis_of(const tp_opnd *o, int var) {
+  for (int i = 0; i < o->rank; i++)
+    if (o->axisvar[i] == var) return i;
+  return -1;
+}
+
+static bool is_dense(pb *b, const tp_pbuf *x, const tp_arr *r, int d) {
+  return x->slots[d] == tp_ix_sym(C(b), r->dim[d]->bound);
+}
+static bool is_point(const tp_pbuf *x, int d) { return tp_is_number(x->slots[d], 1); }
+
+/* e without a max(0, e) around it: rows of what is empty are none either way. */
+static const tp_ix *unclipped(const tp_ix *e) {
+  int64_t v;
+  for (int i = 0; tp_ix_kind(e) == TP_IX_MAX && tp_ix_narg(e) == 2 && i < 2; i++)
+    if (tp_ix_is_const(tp_ix_arg(e, i), &v) && v == 0) return tp_ix_arg(e, 1 - i);
+  return e;
+}
+
+/* Least and greatest value of e over what the call runs over, where its last term moves over
+ * `extent` more; NULL: not known. */
+static void span(pb *b, const tp_ix *e, const tp_ix *extent, const tp_ix **lo, const tp_ix **hi) {
+  *lo = *hi = e;
+  for (int k = 0; k < b->nlead; k++) {
+    int64_t c;
+    const tp_ix *rest;
+    if (!tp_ix_mentions(e, b->leadvar[k])) continue;
+    if (!tp_steps(b->p, e, b->leadvar[k], &c, &rest)) {
+      *lo = *hi = NULL;
+      return;
+    }
+    const tp_ix *first = b->leadlo[k],
+                *last = tp_ix_addc(C(b), tp_ix_add(C(b), first, unclipped(b->lead[k])), -1);
+    *lo = tp_ix_subst(C(b), *lo, 1, &b->leadvar[k], c > 0 ? &first : &last);
+    *hi = tp_ix_subst(C(b), *hi, 1, &b->leadvar[k], c > 0 ? &last : &first);
+  }
+  if (extent) *hi = tp_ix_addc(C(b), tp_ix_add(C(b), *hi, unclipped(extent)), -1);
+}
+
+/* Of the places at which a call over a block may begin, is the one that moves with the blocks where
+ * a block begins? Nothing moves in the first block. */
+static bool at_block(tp_ictx *c, const tp_ix *e) {
+  const tp_ix *const *atom;
+  bool begins = tp_ix_is_const(e, NULL);
+  for (int i = 0; i < tp_ix_nterm(e); i++) {
+    int64_t n = tp_ix_coef(e, i);
+    int atoms = tp_ix_term(e, i, &atom);
+    const tp_sym *s = atoms == 1 ? tp_ix_as_sym(atom[0]) : NULL;
+    if (s && s->kind == TP_SYM_VAR && n > 1) {
+      begins = tp_ix_cst(e) % n == 0;
+      continue;
+    }
+    if (atoms != 1 || n != 1 || tp_ix_kind(atom[0]) != TP_IX_MAX) return false;
+    for (int k = 0; k < tp_ix_narg(atom[0]); k++)
+      if (!tp_ix_is_const(tp_ix_arg(atom[0], k), NULL))
+        begins |= at_block(c, tp_ix_add(c, tp_ix_arg(atom[0], k), tp_ix_sub(c, e, atom[0])));
+  }
+  return begins;
+}
+
+/* Along a dim that lies on a ring. Calls over blocks begin with one, and lie in a row; some read
+ * from elsewhere on, round the ring. */
+static void on_ring(
+    pb *b, bool reads, tp_nd *n, const tp_ix *e, const tp_ix *width, const tp_ix *stride) {
+  int along = -1;
+  for (int k = 0; k < b->nlead; k++)
+    if (tp_ix_mentions(e, b->leadvar[k])) along = k;
+  const tp_ix *first = tp_pb_split(b, e, stride, n->lead);
+  if (!reads || along < 0 || n->wrap >= 0 || at_block(C(b), first))
+    n->ring[n->nring++] = (tp_ring){ first, width, stride };
+  else n->wrap = along, n->wlo = first, n->wmod = width;
+}
+
+tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
+  const tp_pbuf *x = b->bufof[r->id];
+  tp_nd n = nd_new(b, x, o);
+  n.span = TP_NEWN(b->a, const tp_ix *, 2 * r->ndim);
+  n.ring = TP_NEWN(b->a, tp_ring, r->ndim);
+  for (int d = 0; d < r->ndim; d++) {
+    const tp_ix *e = tp_pb_here(b, o->idx[d]), *st = tp_pbuf_stride(C(b), x, d);
+    int axis = -1;
+    for (int k = 0; k < o->nvar; k++) {
+      if (!tp_ix_mentions(e, o->var[k])) continue;
+      axis = axis_of(o, k);
+      e = tp_ix_sub(C(b), e, tp_ix_sym(C(b), o->var[k]));
+    }
+    span(b, e, axis < 0 ? NULL : n.shape[axis], &n.span[2 * d], &n.span[2 * d + 1]);
+    if (is_point(x, d)) continue;
+    if (is_dense(b, x, r, d)) {
+      n.off = tp_ix_add(C(b), n.off, tp_ix_mul(C(b), tp_pb_split(b, e, st, n.lead), st));
+    } else if (axis < 0) {
+      on_ring(b, reads, &n, e, x->slots[d], st);
+    } else {
+      n.wrap = b->nlead + axis;
+      n.wlo = e;
+      n.wmod = x->slots[d];
+    }
+    if (axis >= 0) n.stride[axis] = st;
+  }
+  return n;
+}
+
+tp_nd tp_pb_scratch(pb *b, const tp_pbuf *x, const tp_opnd *o) {
+  tp_nd n = nd_new(b, x, o);
+  for (int k = 0; k < b->nlead; k++)
+    n.lead[k] = tp_ix_add(C(b), n.lead[k], tp_pbuf_stride(C(b), x, k));
+  return n;
+}
+
+tp_opnd tp_pb_whole(pb *b, tp_val v, int ndim, const tp_sym *const *dims, const tp_ix *const *idx) {
+  const tp_out *t = tp_outof(v);
+  tp_opnd o = {
+    .base = v, .rank = t->rank, .off = K(b, 0), .identity = true, .idx = (const tp_ix **)idx
+  };
+  o.shape = TP_NEWN(b->a, const tp_ix *, t->rank);
+  o.axisvar = TP_NEWN(b->a, int, t->rank);
+  for (int i = 0; i < t->rank; i++) {
+    o.shape[i] = tp_at_dims(b->p, t->shape[i], ndim, dims, idx);
+    o.axisvar[i] = -1;
+  }
+  const tp_arr *r = tp_array_of(b->p, v);
+  bool apart = r && r->apart;
+  o.stride = tp_pb_row_major(
+      b, t->rank, apart ? tp_pb_upper(b, t->rank, t->shape, v.node->ndom, v.node->dom) : o.shape);
+  return o;
+}
+
+tp_nd tp_pb_write(pb *b, const tp_access *w) {
+  const tp_arr *r = b->p->arrs.v[w->arr];
+  const tp_ix **idx = TP_NEWN(b->a, const tp_ix *, r->ndim);
+  tp_opnd o;
+  int nv = 0;
+  for (int d = 0; d < r->ndim; d++) {
+    idx[d] = w->at[d].lo;
+    nv += w->at[d].range;
+  }
+  o = tp_pb_whole(b, r->val, r->ndim, r->dim, idx);
+  for (int i = 0; i < o.rank && r->kind == TP_ARR_OUTPUT; i++)
+    o.stride[i] = tp_pbuf_stride(C(b), b->bufof[r->id], r->ndim + i);
+  if (!nv) return tp_pb_array(b, r, &o, false);
+  /* ranges (dims in a CALL's `over`, what an update stretches over) lead */
+  tp_opnd q = o;
+  q.rank = nv + o.rank;
+  q.nvar = nv;
+  nv = 0;
+  q.shape = TP_NEWN(b->a, const tp_ix *, q.rank);
+  q.stride = TP_NEWN(b->a, const tp_ix *, q.rank);
+  q.axisvar = TP_NEWN(b->a, int, q.rank);
+  q.var = TP_NEWN(b->a, const tp_sym *, q.nvar);
+  for (int d = 0; d < r->ndim; d++) {
+    if (!w->at[d].range) continue;
+    q.var[nv] = tp_sym_var(C(b), "a");
+    q.shape[nv] = tp_ix_extent(C(b), w->at[d].lo, w->at[d].hi, b->s->ndim, b->s->dim);
+    q.stride[nv] = K(b, 0);
+    q.axisvar[nv] = nv;
+    idx[d] = tp_ix_add(C(b), idx[d], tp_ix_sym(C(b), q.var[nv++]));
+  }
+  for (int i = 0; i < o.rank; i++) {
+    q.shape[nv + i] = o.shape[i];
+    q.stride[nv + i] = o.stride[i];
+    q.axisvar[nv + i] = -1;
+  }
+  return tp_pb_array(b, r, &q, false);
+}
+
+void tp_pb_rows(pb *b, tp_pbuf *x, int rank, const tp_ix *const *shape) {
+  layout(b, x, b->nlead, b->leadcap, rank, shape);
+  x->order = b->leadorder;
+}
+
+tp_pbuf *tp_pb_scratch_of(pb *b, int i) {
+  if (b->scratch[i]) return b->scratch[i];
+  const tp_node *n = b->s->node[i];
+  tp_pbuf *x = tp_pb_buf(b, TP_BUF_TEMP, b->p->title[n->id], n->pos, n->out[0].dtype);
+  tp_pb_rows(b, x, n->out[0].rank, tp_pb_upper_of(b, (tp_val){ (tp_node *)n, 0 }));
+  return b->scratch[i] = x;
+}
+
+tp_nd tp_pb_scratch_out(pb *b, int i) {
+  tp_node *n = b->s->node[i];
+  tp_opnd o = tp_pb_whole(b, tp_v(n), n->ndom, n->dom, b->s->nodeat[i]);
+  return tp_pb_scratch(b, tp_pb_scratch_of(b, i), &o);
+}

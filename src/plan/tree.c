@@ -1,0 +1,127 @@
+/* tree: walks over the nodes of a plan, and what makes nodes. */
+#include "plan/tree.h"
+
+bool tp_tour_next(tp_tour *t) {
+  while (t->n) {
+    tp_pnode *x = t->at[t->n - 1].x;
+    int *next = &t->at[t->n - 1].next;
+    if (*next < 0 && ++*next == 0 && !t->kids_first) return t->x = x, true;
+    if (*next < x->n && !TP_NEVER(t->n == TP_DEEP)) {
+      t->at[t->n].next = -1;
+      t->at[t->n++].x = x->kid[(*next)++];
+      continue;
+    }
+    t->n--;
+    if (t->kids_first) return t->x = x, true;
+  }
+  return false;
+}
+
+void tp_tour_skip(tp_tour *t) { t->at[t->n - 1].next = t->x->n; }
+
+bool tp_has(const tp_pnode *x, tp_pkind kind) {
+  TP_EACH_NODE (k, x)
+    if (k.x->kind == kind) return true;
+  return false;
+}
+
+int tp_plan_leaves(const tp_pnode *x) {
+  int n = 0;
+  TP_EACH_NODE (k, x) n += k.x->kind == TP_P_REGION;
+  return n;
+}
+
+int tp_node_windows(const tp_pnode *x) {
+  const tp_region *r = x->rg;
+  return r ? r->nin + r->nout + r->nrows : x->kind == TP_P_LOAD ? 1 + x->nrows : 0;
+}
+
+const tp_nd *tp_node_window(const tp_pnode *x, int i) {
+  const tp_region *r = x->rg;
+  int own = r ? r->nin + r->nout : 1;
+  if (i < own) return r ? tp_window_at(r, i) : &x->nd;
+  return &(r ? r->rows : x->rows)[i - own].nd;
+}
+
+int *tp_plan_uses(const tp_plan *p) {
+  int *uses = TP_NEWN(p->a, int, p->bufs.n);
+  TP_EACH_NODE (k, p->body)
+    for (int i = 0; i < tp_node_windows(k.x); i++)
+      if (tp_node_window(k.x, i)->buf >= 0) uses[tp_node_window(k.x, i)->buf]++;
+  for (int i = 0; i < p->bufs.n; i++) uses[i] += p->bufs.v[i]->holds >= 0;
+  return uses;
+}
+
+tp_region *tp_only_leaf(const tp_pnode *x) {
+  while (x->kind == TP_P_SEQ && x->n == 1) x = x->kid[0];
+  return x->kind == TP_P_REGION ? x->rg : NULL;
+}
+
+bool tp_is_behind(const tp_pnode *x) {
+  while (x && x->kind != TP_P_BEHIND) x = x->up;
+  return x != NULL;
+}
+
+bool tp_is_wall(const tp_pnode *x) {
+  return x->kind != TP_P_REGION || x->rg->kind == TP_RG_CALL || x->rg->kind == TP_RG_PINIT;
+}
+
+static void number(tp_plan *p, tp_pnode *x, tp_pnode *up) {
+  x->up = up;
+  x->pos = p->npos;
+  if (x->kind == TP_P_REGION || x->kind == TP_P_LOAD) p->npos++;
+  for (int i = 0; i < x->n; i++) number(p, x->kid[i], x);
+  x->lastpos = p->npos - 1;
+}
+
+void tp_plan_number(tp_plan *p) {
+  p->npos = 0;
+  p->nsym = tp_nsym(p->ix);
+  number(p, p->body, NULL);
+}
+
+/* ---- what makes nodes ---- */
+
+void tp_put_row(tp_arena *a, tp_pnodes *to, tp_pnode *x) {
+  for (int i = 0; i < x->n && x->kind == TP_P_SEQ; i++) tp_put_row(a, to, x->kid[i]);
+  if (x->kind != TP_P_SEQ) TP_PUSH(a, to, x);
+}
+
+static tp_pnode *node(tp_arena *a, tp_pnode x) { return tp_dup(a, &x, sizeof x); }
+
+tp_pnode *tp_plan_seq(tp_arena *a, int n, tp_pnode *const *v) {
+  if (n == 1) return v[0];
+  return node(
+      a, (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = tp_dup(a, v, sizeof *v * (size_t)n) });
+}
+
+tp_pnode *tp_plan_leaf(tp_arena *a, tp_region *r) {
+  return node(a, (tp_pnode){ .kind = TP_P_REGION, .rg = r });
+}
+
+void tp_become(tp_pnode *x, const tp_pnode *y) {
+  tp_pnode *up = x->up;
+  *x = *y;
+  x->up = up;
+}
+
+const tp_ix *tp_places_of_tile(tp_ictx *ix, const tp_ix *all, int64_t b, const tp_ix *first) {
+  const tp_ix *n = tp_ix_const(ix, b);
+  int64_t known;
+  return tp_ix_is_const(all, &known) && known % b == 0
+      ? n
+      : tp_ix_min(ix, n, tp_ix_sub(ix, all, first));
+}
+
+tp_pnode *tp_loop_over_tiles(
+    tp_plan *p, const tp_sym *var, const tp_ix *all, int64_t b, int n, tp_pnode **v) {
+  tp_pnode *body = tp_plan_seq(p->a, n, v);
+  return node(p->a,
+      (tp_pnode){ .kind = TP_P_FOR,
+          .n = 1,
+          .kid = tp_dup(p->a, &body, sizeof body),
+          .var = var,
+          .lo = tp_ix_const(p->ix, 0),
+          .hi = tp_ix_fdiv(p->ix, tp_ix_add(p->ix, all, tp_ix_const(p->ix, b - 1)), b),
+          .step = 1 });
+}

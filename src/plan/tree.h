@@ -1,0 +1,52 @@
+/* The tree of a plan: walks over its nodes, and what makes nodes. tree.c */
+#ifndef TP_PLAN_TREE_H
+#define TP_PLAN_TREE_H
+#include "plan/plan.h"
+
+/* A walk through x and all below: `for each node`, parents first, or kids first, whose parents may
+ * then be changed. In the loop k.x is the node at hand. */
+enum { TP_DEEP = 256 };
+typedef struct tp_tour {
+  tp_pnode *x;
+  bool kids_first;
+  int n;
+  struct {
+    tp_pnode *x;
+    int next;
+  } at[TP_DEEP];
+} tp_tour;
+bool tp_tour_next(tp_tour *t);
+#define TP_TOUR(k, root, up) \
+  for (tp_tour k = { .kids_first = up, .n = 1, .at[0] = { (tp_pnode *)(root), -1 } }; \
+       tp_tour_next(&k);)
+#define TP_EACH_NODE(k, root)  TP_TOUR (k, root, false)
+#define TP_KIDS_FIRST(k, root) TP_TOUR (k, root, true)
+void tp_tour_skip(tp_tour *t); /* goes on behind the node at hand, not into it */
+
+bool tp_has(const tp_pnode *x, tp_pkind kind); /* is it one, or is there one below? */
+/* Windows of a node: a region's, inputs first, or what a LOAD reads; then those of its rows. */
+int tp_node_windows(const tp_pnode *x);
+const tp_nd *tp_node_window(const tp_pnode *x, int i);
+
+typedef TP_VEC(tp_pnode *) tp_pnodes;
+void tp_put_row(tp_arena *a, tp_pnodes *to, tp_pnode *x);      /* x, sequences taken apart */
+tp_pnode *tp_plan_seq(tp_arena *a, int n, tp_pnode *const *v); /* of one: itself */
+tp_pnode *tp_plan_leaf(tp_arena *a, tp_region *r);
+/* x becomes y, and keeps its parent. */
+void tp_become(tp_pnode *x, const tp_pnode *y);
+tp_region *tp_only_leaf(const tp_pnode *x); /* NULL: there is more in it, or another thing */
+int tp_plan_leaves(const tp_pnode *x);      /* regions in it */
+int *tp_plan_uses(const tp_plan *p);  /* windows on each buffer, and 1 where it holds an output */
+bool tp_is_behind(const tp_pnode *x); /* is it inside of one? It has its parents */
+/* Nothing goes past a callback: what is there when it runs is seen. */
+bool tp_is_wall(const tp_pnode *x);
+/* Does what is inside run once, in order? */
+static inline bool tp_is_row(const tp_pnode *x) {
+  return x->kind == TP_P_SEQ || x->kind == TP_P_BEHIND;
+}
+void tp_plan_number(tp_plan *p); /* positions of the nodes */
+/* How many of `all` places a tile of b from `first` on has; a loop over tiles around n nodes. */
+const tp_ix *tp_places_of_tile(tp_ictx *ix, const tp_ix *all, int64_t b, const tp_ix *first);
+tp_pnode *tp_loop_over_tiles(
+    tp_plan *p, const tp_sym *var, const tp_ix *all, int64_t b, int n, tp_pnode **v);
+#endif

@@ -1,0 +1,206 @@
+/* window: what passes ask of regions and their windows. */
+#include "plan/window.h"
+
+const char *const tp_rg_names[TP_NRG] = {
+#define K(NAME, text, op) text,
+#include "plan/rgkinds.def"
+#undef K
+};
+const char *const tp_bufkind_names[TP_NBUFKIND] = {
+#define B(NAME, text) text,
+#include "plan/bufkinds.def"
+#undef B
+};
+
+tp_op tp_region_op(const tp_region *r) {
+  static const tp_op folds[TP_NRED] = { TP_OP_SUM, TP_OP_PROD, TP_OP_MAX, TP_OP_MIN },
+                     kinds[TP_NRG] = {
+#define K(NAME, text, op) op,
+#include "plan/rgkinds.def"
+#undef K
+                     };
+  if (r->kind == TP_RG_OP) return r->op;
+  if (r->kind != TP_RG_LOOP) return kinds[r->kind];
+  return r->acc   ? TP_OP_ACCUM
+      : r->sums   ? folds[r->red]
+      : r->nmicro ? r->micro[r->nmicro - 1].op
+                  : TP_OP_DETACH;
+}
+
+/* ---- buffers ---- */
+
+const tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x) {
+  const tp_ix *n = tp_ix_const(c, 1), *none = tp_ix_const(c, 0);
+  for (int i = 0; i < x->ndim + x->rank; i++) /* T - 1 slots at T = 0 are none */
+    n = tp_ix_mul(c, n, tp_ix_simplify(c, tp_ix_max(c, none, x->slots[i]), 0, NULL));
+  return n;
+}
+
+const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i) {
+  const tp_ix *s = tp_ix_const(c, 1);
+  for (int k = x->ndim + x->rank - 1; k >= 0; k--) {
+    int axis = k < x->ndim && x->order ? x->order[k] : k;
+    if (axis == i) break;
+    s = tp_ix_mul(c, s, x->slots[axis]);
+  }
+  return s;
+}
+
+/* ---- the same ---- */
+
+bool tp_same_rings(const tp_nd *a, const tp_nd *b, tp_ictx *ix, int n, const tp_sym *const *from,
+    const tp_ix *const *to) {
+  bool same = a->nring == b->nring;
+  for (int i = 0; same && i < a->nring; i++) {
+    const tp_ring *x = &a->ring[i], *y = &b->ring[i];
+    same = (n ? tp_ix_subst(ix, x->idx, n, from, to) : x->idx) == y->idx && x->width == y->width &&
+        x->stride == y->stride;
+  }
+  return same;
+}
+
+bool tp_same_start(const tp_nd *a, const tp_nd *b) {
+  return a->buf == b->buf && a->off == b->off && a->wrap < 0 && b->wrap < 0 &&
+      tp_same_rings(a, b, NULL, 0, NULL, NULL);
+}
+
+static bool same_exprs(int n, const tp_ix *const *x, const tp_ix *const *y) {
+  return !n || !memcmp(x, y, sizeof *x * (size_t)n);
+}
+
+bool tp_same_window(const tp_nd *a, const tp_nd *b, int n) {
+  return tp_same_start(a, b) && same_exprs(n, a->lead, b->lead);
+}
+
+bool tp_same_elements(const tp_nd *a, const tp_nd *b, int n) {
+  return tp_same_window(a, b, n) && a->rank == b->rank && same_exprs(a->rank, a->shape, b->shape) &&
+      same_exprs(a->rank, a->stride, b->stride);
+}
+
+int tp_windows_on(const tp_region *r, int buf) {
+  int n = 0;
+  for (int k = 0; k < r->nin + r->nout; k++) n += tp_window_at(r, k)->buf == buf;
+  return n;
+}
+
+bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, const void *ud) {
+  for (int i = 0; i < a->nin + a->nout; i++)
+    for (int k = 0; k < b->nin + b->nout; k++) {
+      const tp_nd *x = tp_window_at(a, i), *y = tp_window_at(b, k);
+      bool written = i >= a->nin || k >= b->nin;
+      if (written && x->buf == y->buf && x->buf >= 0 && !fn(a, x, b, y, ud)) return false;
+    }
+  for (int i = 0; i < b->nrows; i++)
+    for (int k = 0; k < a->nout; k++)
+      if (a->out[k].buf == b->rows[i].nd.buf) return false;
+  return true;
+}
+
+/* ---- along dims ---- */
+
+int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k) {
+  const tp_pbuf *b = p->bufs.v[x->buf];
+  if (tp_is_number(x->lead[k], 0) || tp_is_number(r->lead[k], 1)) return -2;
+  for (int d = 0; d < b->ndim + b->rank; d++)
+    if (tp_pbuf_stride(p->ix, b, d) == x->lead[k] && !tp_is_number(b->slots[d], 1)) return d;
+  return -1;
+}
+
+bool tp_is_regular(const tp_plan *p, const tp_region *r, const tp_nd *x) {
+  uint64_t seen = 0;
+  for (int k = 0; k < r->nlead; k++) {
+    int d = tp_moves_along(p, r, x, k);
+    if (d == -1 || d >= 63 || (d >= 0 && seen >> d & 1) || x->wrap >= 0) return false;
+    if (d >= 0) seen |= (uint64_t)1 << d;
+  }
+  return true;
+}
+
+typedef struct {
+  const tp_plan *p;
+  int ka, kb;
+} axis_pair;
+
+static bool at_one_place(
+    const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud) {
+  const axis_pair *m = ud;
+  int d = tp_moves_along(m->p, a, x, m->ka);
+  return d >= 0 && d == tp_moves_along(m->p, b, y, m->kb) && tp_same_start(x, y) &&
+      tp_is_regular(m->p, a, x) && tp_is_regular(m->p, b, y);
+}
+
+bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region *b, int kb) {
+  return tp_all_conflicts(a, b, at_one_place, &(axis_pair){ p, ka, kb });
+}
+
+/* ---- regions that are cut ---- */
+
+/* A dim that ends could not go on with a larger bound if tiles went over it. */
+int64_t tp_extent_of_tiles(const tp_ix *e) {
+  const tp_sym *const *sym;
+  int64_t n;
+  if (tp_ix_is_const(e, &n)) return n;
+  n = TP_TUNE_TILE_UNKNOWN;
+  for (int i = 0, all = tp_ix_syms(e, &sym); i < all; i++)
+    if (sym[i]->kind != TP_SYM_BOUND || sym[i]->dim) n = -1;
+  return n;
+}
+
+/* Which rows of a file's buffer it uses is still said of all tiles at once (spill.c). */
+bool tp_fits_tile(const tp_region *r) {
+  if (r->kind != TP_RG_LOOP || r->check || r->first || r->ncoord) return false;
+  for (int k = 0; k < r->nin + r->nout; k++)
+    if (tp_window_at(r, k)->wrap >= 0) return false;
+  return true;
+}
+
+static bool is_integer(tp_dtype d) { return !tp_dtype_float(d) && d != TP_BOOL; }
+
+static tp_dtype operand_type(const tp_plan *p, const tp_region *r, int in) {
+  return in < r->nin ? p->bufs.v[r->in[in].buf]->dtype : r->micro[in - r->nin].dtype;
+}
+
+bool tp_loop_fails(const tp_plan *p, const tp_region *r) {
+  static const bool faults[TP_NOP] = {
+    [TP_OP_MOD] = true, [TP_OP_FLOORDIV] = true, [TP_OP_POW] = true
+  };
+  bool any = r->sums && (r->red == TP_RED_MAX || r->red == TP_RED_MIN) &&
+      is_integer(p->bufs.v[r->out[0].buf]->dtype);
+  for (int k = 0; k < r->nmicro && !any; k++)
+    any = faults[r->micro[k].op] && is_integer(operand_type(p, r, r->micro[k].in[0]));
+  return any;
+}
+
+#define OWN(a, v, n) ((v) = (v) ? tp_dup(a, v, sizeof *(v) * (size_t)(n)) : NULL)
+
+tp_region *tp_region_copy(const tp_plan *p, const tp_region *r) {
+  tp_arena *a = p->a;
+  tp_region *c = tp_dup(a, r, sizeof *r);
+  OWN(a, c->lead, c->nlead), OWN(a, c->leadlo, c->nlead), OWN(a, c->leadvar, c->nlead);
+  OWN(a, c->in, c->nin), OWN(a, c->out, c->nout);
+  for (int i = 0; i < c->nin + c->nout; i++) {
+    tp_nd *x = tp_window_at(c, i);
+    OWN(a, x->lead, c->nlead), OWN(a, x->ring, x->nring);
+    OWN(a, x->shape, x->rank), OWN(a, x->stride, x->rank);
+    if (x->buf >= 0) OWN(a, x->span, 2 * p->bufs.v[x->buf]->ndim);
+  }
+  return c;
+}
+
+void tp_cut_axis(
+    const tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small) {
+  r->lead[k] = n;
+  r->leadlo[k] = tp_ix_add(p->ix, r->leadlo[k], first);
+  for (int i = 0; i < r->nin + r->nout; i++) {
+    tp_nd *x = tp_window_at(r, i);
+    if (x->buf >= 0 && !(small && small[x->buf]))
+      x->off = tp_ix_add(p->ix, x->off, tp_ix_mul(p->ix, x->lead[k], first));
+  }
+}
+
+void *tp_with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n) {
+  char *to = TP_NEWN(a, char, size *(size_t)(n + 1));
+  memcpy(to, first, size);
+  if (n) memcpy(to + size, rest, size * (size_t)n);
+  return to;
+}

@@ -1,0 +1,44 @@
+/* Windows of regions: whether two are the same, which dims of its buffer one goes along, what cuts
+ * an axis means for them. window.c */
+#ifndef TP_PLAN_WINDOW_H
+#define TP_PLAN_WINDOW_H
+#include "plan/plan.h"
+
+const tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x); /* of its slots and shape */
+/* of axis i, slots before shape */
+const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);
+/* Do both lie on the same rings, a with n symbols replaced where b does? */
+bool tp_same_rings(const tp_nd *a, const tp_nd *b, tp_ictx *ix, int n, const tp_sym *const *from,
+    const tp_ix *const *to);
+/* buffer, offset and rings; no axis wraps */
+bool tp_same_start(const tp_nd *a, const tp_nd *b);
+/* and the strides along the first n axes */
+bool tp_same_window(const tp_nd *a, const tp_nd *b, int n);
+/* and their own axes: both see the same elements */
+bool tp_same_elements(const tp_nd *a, const tp_nd *b, int n);
+int tp_windows_on(const tp_region *r, int buf); /* windows of a region */
+/* fn of all pairs of windows on one buffer of which one is written, until it is false. Rows that
+ * end are never written. */
+typedef bool tp_pairfn(
+    const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud);
+bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, const void *ud);
+/* The dim of its buffer, shape after slots, along which the window moves with axis k; -1: it is not
+ * known, -2: it does not move. Every axis moves along a dim of its own. */
+int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k);
+bool tp_is_regular(const tp_plan *p, const tp_region *r, const tp_nd *x);
+/* Do two leaves meet at one place of an axis of each only, wherever one of them writes? */
+bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region *b, int kb);
+
+int64_t tp_extent_of_tiles(const tp_ix *e); /* places; -1: not known, and the bound of a dim */
+bool tp_fits_tile(const tp_region *r);      /* may it go over tiles, whatever it touches? */
+/* may it make an integer without a value, or the most of none? */
+bool tp_loop_fails(const tp_plan *p, const tp_region *r);
+/* A copy whose windows, axes and all that these consist of may be changed. */
+tp_region *tp_region_copy(const tp_plan *p, const tp_region *r);
+/* Of its axis k the region, which is such a copy, goes over n places from `first` on; in buffers
+ * that are small (by number) they are the first ones; small NULL: none are. */
+void tp_cut_axis(
+    const tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small);
+void *tp_with_first(
+    tp_arena *a, const void *first, const void *rest, size_t size, int n); /* n + 1 */
+#endif
