@@ -128,6 +128,14 @@ static bool is_same(const growth *g, const tp_dx *d, tp_dtest test) {
   return same && !varies_inside(g, d);
 }
 
+static bool same_region(const growth *g, const tp_dreg *r) {
+  bool same = true;
+  for (int k = 0; k < r->rg->nix; k++) same &= is_same(g, &r->ix[k], TP_TEST_TRUE);
+  for (int k = 0; k < r->nlead; k++)
+    same &= is_same(g, &r->lead[k], TP_TEST_TRUE) && is_same(g, &r->leadlo[k], TP_TEST_TRUE);
+  return same;
+}
+
 static bool all_same(const growth *g, int from, int to) {
   bool same = true;
   for (int k = from; k < to && same; k++) {
@@ -135,6 +143,7 @@ static bool all_same(const growth *g, int from, int to) {
     if (i->op == TP_I_IF) same = is_same(g, &i->cond, i->test);
     if (i->op == TP_I_FOR && k != g->loop)
       same = is_same(g, &i->lo, TP_TEST_TRUE) && is_same(g, &i->hi, TP_TEST_TRUE);
+    if (tp_is_leaf(i)) same = same_region(g, i->rg);
   }
   return same;
 }
