@@ -4,6 +4,7 @@
  * plan's text. A second argument names a folder into which the texts are written, a third one that
  * of what the passes make. */
 #include "interp/interp.h"
+#include "cpu/machine.h"
 #include "poly/poly.h"
 #include "opt/opt.h"
 #include "check.h"
@@ -63,8 +64,8 @@ static bool prog_open(prog *p, const char *text, int64_t limit) {
   p->g = tp_graph_parse(p->ix, text, &p->err);
   bool ok = p->g && (strncmp(text, "-- stepped", 10) != 0 || insert_ticks(p->g, &p->err));
   return ok && schedule(p) &&
-      (p->plan =
-              tp_plan_build(p->g, p->poly, &(tp_planned){ .fuse = true, .limit = limit }, &p->err));
+      (p->plan = tp_plan_build(p->g, p->poly,
+           &(tp_planned){ .machine = &tp_cpu_machine, .fuse = true, .limit = limit }, &p->err));
 }
 
 static void prog_close(prog *p) {
@@ -195,7 +196,7 @@ static bool same_text(const char *name, const char *have, const char *want) {
 static void round_trip(const char *name, const char *text) {
   tp_ictx *ix = tp_ictx_new();
   tp_error err = { 0 };
-  tp_plan *p = tp_plan_parse(ix, text, &err);
+  tp_plan *p = tp_plan_parse(ix, &tp_cpu_machine, text, &err);
   char *again = p ? text_of(p) : NULL;
   CHECKF(same_text(name, again, text), "%s:%d %s", err.pos.file ? err.pos.file : "", err.pos.line,
       err.msg);
@@ -207,7 +208,7 @@ static void round_trip(const char *name, const char *text) {
 static void here_and_back(const char *name, const prog *p, const char *text) {
   tp_error err = { 0 };
   int nsym = tp_nsym(p->ix);
-  tp_plan *q = tp_plan_parse(p->ix, text, &err);
+  tp_plan *q = tp_plan_parse(p->ix, &tp_cpu_machine, text, &err);
   if (!CHECKF(q && tp_nsym(p->ix) == nsym, "%s:%d %s", name, err.pos.line, err.msg)) return;
   char *again = text_of(q);
   CHECK(same_text(name, again, text) && q->npos == p->plan->npos);
@@ -222,7 +223,7 @@ static void in_a_file(const char *name, const char *in, const char *text) {
   prog p;
   tp_error err = { 0 };
   if (CHECKF(prog_open(&p, in, TP_SPILL_ALL), "%s: %s", name, p.err.msg)) {
-    tp_plan *q = tp_plan_parse(p.ix, text, &err);
+    tp_plan *q = tp_plan_parse(p.ix, &tp_cpu_machine, text, &err);
     if (CHECKF(q && tp_plan_check(p.plan, &err), "%s:%d %s", name, err.pos.line, err.msg)) {
       for (int i = 0; i < 3; i++) compare_runs(name, &p, q, (int64_t[]){ 5, 1, 8 }[i], i == 2);
       p.plan->reproducible = true;
@@ -243,7 +244,7 @@ static void in_a_file(const char *name, const char *in, const char *text) {
 static bool survive(const char *text) {
   tp_ictx *ix = tp_ictx_new();
   tp_error err = { 0 };
-  tp_plan *p = tp_plan_parse(ix, text, &err);
+  tp_plan *p = tp_plan_parse(ix, &tp_cpu_machine, text, &err);
   if (!p) CHECKF(err.code == TP_E_FILE, "%s: %s\n%s", tp_code_word(err.code), err.msg, text);
   bool ok = p != NULL;
   if (p) {
@@ -415,7 +416,7 @@ static void test_wrong(void) {
     char *text = replaced(base, wrong[i].from, wrong[i].to);
     tp_ictx *ix = tp_ictx_new();
     tp_error err = { 0 };
-    tp_plan *p = text ? tp_plan_parse(ix, text, &err) : NULL;
+    tp_plan *p = text ? tp_plan_parse(ix, &tp_cpu_machine, text, &err) : NULL;
     CHECKF(!p && err.code == TP_E_FILE && strstr(err.msg, wrong[i].why) && err.pos.line > 0,
         "%s -> %s: line %d, %s", wrong[i].from, wrong[i].to, err.pos.line, err.msg);
     tp_plan_free(p);
@@ -498,7 +499,7 @@ static void test_passes(const char *dir, const char *into) {
     tp_ictx *ix = tp_ictx_new();
     tp_error err = { 0 };
     const tp_planned asked = { .fuse = true, .threads = 2, .limit = TP_SPILL_ALL };
-    tp_plan *p = before ? tp_plan_parse(ix, before, &err) : NULL;
+    tp_plan *p = before ? tp_plan_parse(ix, &tp_cpu_machine, before, &err) : NULL;
     if (CHECKF(p && tp_plan_passes(p, &asked, names[i], &err), "%s: %s", names[i], err.msg)) {
       char *text = text_of(p->teams ? &p->teams->plan : p);
       if (into) write_text(into, names[i], n, text);

@@ -3,6 +3,7 @@
 #ifndef TP_PLANS_H
 #define TP_PLANS_H
 #include "interp/interp.h"
+#include "cpu/machine.h"
 #include "plan/plan.h"
 #include "check.h"
 #include <math.h>
@@ -42,6 +43,7 @@ static inline void prog_open(prog *p) {
   memset(p, 0, sizeof *p);
   p->c = tp_ictx_new();
   tp_arena_init(&p->a);
+  p->plan.machine = &tp_cpu_machine;
   p->plan.ix = p->c;
   p->plan.a = &p->a;
   p->env = calloc(256, sizeof *p->env);
@@ -265,7 +267,7 @@ static inline bool prog_go(prog *p, int times) {
   for (int i = 0; i < p->plan.bufs.n; i++)
     if (p->plan.bufs.v[i]->kind == TP_BUF_TEMP)
       p->plan.bufs.v[i]->first = 0, p->plan.bufs.v[i]->last = p->plan.npos - 1;
-  tp_plan_work(&p->plan);
+  tp_plan_passes(&p->plan, &(tp_planned){ .threads = 1 }, "work", &p->err);
   tp_exec *x = tp_exec_new(&p->plan, &tp_interp, &p->err);
   bool ok = x != NULL;
   p->run.env = p->env;

@@ -4,6 +4,7 @@
  * state: of a function that steps along two dims. npy, npz. */
 #include "graph/graph.h"
 #include "io/io.h"
+#include "cpu/machine.h"
 #include "plan/plan.h"
 #include "tempo.h"
 #include <stdlib.h>
@@ -55,7 +56,7 @@ static void read_graph(reading *r, const char *text) {
 
 static void read_plan(reading *r, const char *text) {
   tp_error err = { 0 };
-  tp_plan *p = tp_plan_parse(r->ix, text, &err);
+  tp_plan *p = tp_plan_parse(r->ix, &tp_cpu_machine, text, &err);
   if (p) tp_plan_print(&r->b, p);
   else if (!err.code) abort();
   tp_plan_free(p);

@@ -23,7 +23,7 @@ typedef struct image_axes {
 typedef struct piece {
   int64_t x, y, at[MAXD], col, n;
 } piece;
-_Static_assert(sizeof(piece) <= TP_WORK_PIECE, "pieces are larger than plan/work.c counts");
+_Static_assert(sizeof(piece) <= TP_WORK_PIECE, "pieces are larger than cpu/workspace.c counts");
 /* a matrix whose columns are contiguous */
 typedef struct block {
   char *p;

@@ -2,6 +2,7 @@
  * products, convolutions, sorts, picks, draws. Rank 8. */
 #ifndef TP_CPU_H
 #define TP_CPU_H
+#include "cpu/machine.h"
 #include "run/target.h"
 #include "kernels/cpu/kernels.h"
 
@@ -49,4 +50,24 @@ bool tp_run_pinit(tp_exec *x, tp_dreg *r);
 void tp_contract(tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb,
     const int64_t *sc, const void *a, const void *b, void *c, bool acc);
 const tp_speed *tp_cpu_speed(void); /* of one core, measured when somebody asks first */
+
+/* ---- workspace.c ---- */
+/* What operators take of what they work in: words of a short stream, points drawn together; bytes
+ * of a value with its place; columns of a convolution, bytes of its pieces; blocks of a product of
+ * 16-bit floats. */
+enum {
+  TP_WORK_DRAWN = 64,
+  TP_WORK_POINTS = 16,
+  TP_WORK_PAIR = 16,
+  TP_WORK_CHUNK = 1 << 19,
+  TP_WORK_FEWEST = 64,
+  TP_WORK_PIECE = 8 * (TP_MAXRANK + 1),
+  TP_WORK_TAKEN = 128,
+  TP_WORK_BLOCK_M = 1024,
+  TP_WORK_BLOCK_N = 256,
+  TP_WORK_BLOCK_K = 256
+};
+int64_t tp_work_columns(int64_t row_bytes); /* of a chunk, at most */
+/* columns of each when P are cut into parts of about `fit` */
+int64_t tp_work_equal_parts(int64_t P, int64_t fit);
 #endif

@@ -16,22 +16,6 @@ typedef struct {
   bool any;
 } absorber;
 
-static const tp_ix *at_value(tp_ictx *ix, const tp_ix *e, const tp_sym *var, const tp_ix *v) {
-  return tp_ix_subst(ix, e, 1, &var, &v);
-}
-
-/* How far the window moves from one iteration to the next; NULL: not by one stride. */
-static const tp_ix *stride_of(
-    const absorber *w, const tp_region *r, const tp_nd *x, const tp_sym *var) {
-  bool still = true;
-  for (int i = 0; i < x->nring; i++) still &= !tp_ix_mentions(x->ring[i].idx, var);
-  for (int k = 0; k < r->nlead; k++) still &= !tp_ix_mentions(x->lead[k], var);
-  if (!still) return NULL;
-  const tp_ix *next = tp_ix_addc(w->ix, tp_ix_sym(w->ix, var), 1);
-  const tp_ix *by = tp_ix_sub(w->ix, at_value(w->ix, x->off, var, next), x->off);
-  return tp_ix_mentions(by, var) ? NULL : by;
-}
-
 /* Does it read what it writes at the very same places only, or not at all? */
 static bool reads_own(const tp_region *r, bool folds) {
   for (int i = 0; i < r->nin; i++)
@@ -50,36 +34,20 @@ static bool strides_along(
   for (int k = 0; k < r->nmicro; k++)
     if (r->micro[k].ix && tp_ix_mentions(r->micro[k].ix, x->var)) return false;
   for (int i = 0; i < r->nin + r->nout; i++)
-    if (!(by[i] = stride_of(w, r, tp_window_at(r, i), x->var))) return false;
+    if (!(by[i] = tp_step_of(w->p, r, tp_window_at(r, i), x->var, false))) return false;
   *folds = r->acc && r->nout == 1 && tp_is_number(by[r->nin], 0);
   for (int i = r->nin; i < r->nin + r->nout && !*folds; i++)
     if (!x->independent || tp_is_number(by[i], 0)) return false;
   return reads_own(r, *folds);
 }
 
-static void move_along(const absorber *w, const tp_pnode *x, int nlead, tp_nd *v, const tp_ix *by) {
-  const tp_pbuf *b = v->buf < 0 ? NULL : w->p->bufs.v[v->buf];
-  v->lead = tp_with_first(w->p->a, &by, v->lead, sizeof by, nlead);
-  v->off = at_value(w->ix, v->off, x->var, x->lo);
-  if (!v->span) return;
-  for (int d = 0; d < 2 * b->ndim; d++)
-    if (v->span[d] && tp_ix_mentions(v->span[d], x->var)) v->span[d] = NULL;
-}
-
 /* The loop becomes its leaf. */
-static void absorb_loop(absorber *w, tp_pnode *x, const tp_region *was, const tp_ix *n,
-    const tp_ix *const *by, bool folds) {
-  tp_arena *a = w->p->a;
+static void absorb_loop(
+    absorber *w, tp_pnode *x, const tp_region *was, const tp_ix *const *by, bool folds) {
   tp_region *r = tp_region_copy(w->p, was);
-  for (int i = 0; i < r->nin + r->nout; i++)
-    move_along(w, x, was->nlead, tp_window_at(r, i), by[i]);
-  r->lead = tp_with_first(a, &n, was->lead, sizeof n, was->nlead);
-  r->leadvar = tp_with_first(a, &x->var, was->leadvar, sizeof x->var, was->nlead);
-  r->leadlo = tp_with_first(a, &x->lo, was->leadlo, sizeof x->lo, was->nlead);
-  r->sums = was->sums << 1 | folds;
-  r->nlead++;
-  r->npoint++;
-  tp_become(x, tp_plan_leaf(a, r));
+  tp_add_axis(w->p, r, x, by);
+  r->sums |= folds;
+  tp_become(x, tp_plan_leaf(w->p->a, r));
   w->any = true;
 }
 
@@ -92,7 +60,7 @@ static bool absorb_one(absorber *w, tp_pnode *x, bool varies) {
   const tp_ix **by = TP_NEWN(w->p->a, const tp_ix *, r->nin + r->nout);
   bool folds, whole = x->step == 1 || x->step == -1;
   if (!whole || (varies && tp_ix_of_bounds(n)) || !strides_along(w, x, r, by, &folds)) return false;
-  absorb_loop(w, x, r, n, by, folds);
+  absorb_loop(w, x, r, by, folds);
   return true;
 }
 

@@ -85,6 +85,18 @@ tp_nd tp_pb_scratch_out(pb *b, int i);
 tp_nd tp_pb_write(pb *b, const tp_access *w);
 /* does a callback get all of the dim at once? */
 bool tp_pb_is_over(const tp_node *n, const tp_sym *d);
+/* what the statement writes */
+static inline const tp_access *tp_pb_target(const tp_stmt *s) {
+  for (int k = 0; k < s->nacc; k++)
+    if (s->acc[k].kind != TP_ACC_READ) return &s->acc[k];
+  return NULL;
+}
+/* statement.c: its leaves; false: b->err */
+bool tp_pb_statement(pb *b, const tp_tree *t);
+/* newest.c. Of the statement at hand: a copy of the parameter's new value, if one is wanted; */
+bool tp_pb_copy_newest(pb *b);
+void tp_pb_note_parts(pb *b);  /* what several leaves write is in between no value */
+void tp_pb_drop_copies(pb *b); /* of all that are held elsewhere */
 /* ended.c */
 /* of the ends that are wanted, to stand in front of what wants them */
 void tp_pb_loads(pb *b, tp_pnodes *to);

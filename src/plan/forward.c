@@ -44,22 +44,9 @@ static bool find_box(const forwarder *f, const tp_region *r, const tp_nd *x, box
     o->along[d] = k, o->all[d] = r->lead[k];
     if (!tp_ix_is_const(r->lead[k], &o->n[d])) o->n[d] = -1;
   }
-  int64_t off = tp_ix_cst(x->off), stride, slots;
+  int64_t off = tp_ix_cst(x->off);
   o->rest = tp_ix_addc(f->ix, x->off, -off);
-  bool outermost = true;
-  for (int k = 0; k < o->ndim; k++) {
-    int d = k < b->ndim && b->order ? b->order[k] : k;
-    if (tp_is_number(b->slots[d], 1)) continue;
-    if (!tp_ix_is_const(tp_pbuf_stride(f->ix, b, d), &stride)) stride = INT64_MAX;
-    if (stride < 1) return false; /* there are no elements */
-    o->lo[d] = tp_floordiv(off, stride);
-    off -= o->lo[d] * stride;
-    bool inside =
-        o->lo[d] >= 0 && (!tp_ix_is_const(b->slots[d], &slots) || o->lo[d] + o->n[d] <= slots);
-    if (!inside && !outermost) return false;
-    outermost = false;
-  }
-  return off == 0;
+  return tp_places_of(f->p, b, off, o->n, o->lo);
 }
 
 static bool same_slots(const tp_nd *a, const tp_nd *b) {

@@ -2,13 +2,13 @@
 #include "plan/priv.h"
 #include <stdio.h>
 
-enum { ALWAYS, FUSED };
+enum { PLAN_ALWAYS, PLAN_FUSED, PLAN_CACHED };
 static const struct {
   const char *name;
   void (*fn)(tp_plan *p, const tp_planned *asked);
-  bool fused;
+  int when;
 } passes[] = {
-#define P(name, fn, when, says) { name, fn, when },
+#define P(name, fn, when, says) { name, fn, PLAN_##when },
 #include "plan/passes.def"
 };
 
@@ -29,7 +29,10 @@ static bool done(const char *name, const tp_plan *p, tp_error *err) {
 bool tp_plan_passes(tp_plan *p, const tp_planned *asked, const char *only, tp_error *err) {
   if (!only && !done("build", p, err)) return false;
   for (size_t i = 0; i < TP_LEN(passes); i++) {
-    if (only ? strcmp(only, passes[i].name) != 0 : passes[i].fused && !asked->fuse) continue;
+    if (only ? strcmp(only, passes[i].name) != 0
+             : (passes[i].when && !asked->fuse) ||
+                (passes[i].when == PLAN_CACHED && !p->machine->caches))
+      continue;
     passes[i].fn(p, asked);
     if (!done(passes[i].name, p, err)) return false;
   }

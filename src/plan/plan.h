@@ -4,6 +4,7 @@
 #ifndef TP_PLAN_H
 #define TP_PLAN_H
 #include "kern/run.h"
+#include "plan/machine.h"
 
 typedef enum { /* TEMP: in the arena */
 #define B(NAME, text) TP_BUF_##NAME,
@@ -142,6 +143,7 @@ typedef struct {
 } tp_pend;
 
 typedef struct tp_plan {
+  const tp_machine *machine; /* it is made for */
   tp_ictx *ix;
   tp_arena *a, own; /* own: of a parsed plan */
   TP_VEC(tp_callee) calls;
@@ -167,6 +169,7 @@ struct tp_poly;
  * loops over rows stay, as there may be a limit of memory where a state of these steps goes on.
  * limit: as tp_plan's. threads: that share the work, if more than one. */
 typedef struct {
+  const tp_machine *machine;
   bool fuse, by_rows, reproducible, precise;
   int threads;
   int64_t limit;
@@ -220,7 +223,7 @@ void tp_plan_scans(tp_buf *b, const tp_plan *p);
 /* Reads what prints, into symbols of ix by their names (made where they are missing), and checks
  * it: class file, "plan:line". Of a text it is known then that it is well formed, not that its
  * windows stay inside their buffers: the run asks that where TEMPO_POISON is set. */
-tp_plan *tp_plan_parse(tp_ictx *ix, const char *text, tp_error *err);
+tp_plan *tp_plan_parse(tp_ictx *ix, const tp_machine *m, const char *text, tp_error *err);
 /* a parsed plan; NULL. A built one goes with its poly */
 tp_plan *tp_plan_free(tp_plan *p);
 /* What every region has to keep: numbers of buffers, of operands and of axes, dtypes. check.c */
@@ -290,28 +293,9 @@ int64_t tp_plan_color(
 static inline bool tp_in_arena(const tp_pbuf *b) {
   return b->kind == TP_BUF_TEMP || b->kind == TP_BUF_WORK;
 }
-/* What kernels take, and plan/work.c counts: alignment; words of a short stream, points drawn
- * together; bytes of a value with its place; columns of a convolution, bytes of its pieces; blocks
- * of a product of 16-bit floats. */
-enum {
-  TP_WORK_LINE = 64,
-  TP_WORK_DRAWN = 64,
-  TP_WORK_POINTS = 16,
-  TP_WORK_PAIR = 16,
-  TP_WORK_CHUNK = 1 << 19,
-  TP_WORK_FEWEST = 64,
-  TP_WORK_PIECE = 8 * (TP_MAXRANK + 1),
-  TP_WORK_TAKEN = 128,
-  TP_WORK_BLOCK_M = 1024,
-  TP_WORK_BLOCK_N = 256,
-  TP_WORK_BLOCK_K = 256
-};
-/* it reads operands on rings where they lie: a copy, picked rows, a product with one such operand
- */
-bool tp_knows_rings(const tp_plan *p, const tp_region *r);
-int64_t tp_work_columns(int64_t row_bytes); /* of a chunk, at most */
-/* columns of each when P are cut into parts of about `fit` */
-int64_t tp_work_equal_parts(int64_t P, int64_t fit);
+static inline bool tp_knows_rings(const tp_plan *p, const tp_region *r) {
+  return p->machine->reads_rings(p, r);
+}
 #include "plan/tree.h"
 #include "plan/window.h"
 #endif

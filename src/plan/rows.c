@@ -147,16 +147,10 @@ static bool find_axis(rower *w) {
 }
 
 static bool find_steps(rower *w) {
-  const tp_ix *next = tp_ix_addc(w->ix, tp_ix_sym(w->ix, w->var), 1);
   for (int i = 0; i < WINDOWS; i++) {
-    const tp_nd *v = row_window(w, i);
-    w->step[i] = row_difference(w, at(w, v->off, next), v->off);
-    for (int k = 0; k < v->nring; k++)
-      if (follows(w, v->ring[k].idx)) w->step[i] = row_sum(w, w->step[i], v->ring[k].stride);
-    if (follows(w, w->step[i])) return false;
-    for (int k = 0; k < w->r->nlead; k++)
-      if (follows(w, v->lead[k])) return false;
-    w->each[i] = v->lead[w->along];
+    w->step[i] = tp_step_of(w->p, w->r, row_window(w, i), w->var, true);
+    if (!w->step[i]) return false;
+    w->each[i] = row_window(w, i)->lead[w->along];
   }
   return true;
 }
@@ -214,34 +208,11 @@ static tp_region *part(const rower *w, const tp_region *r, const tp_ix *from, co
   return to;
 }
 
-/* Least and greatest index of all rows; NULL where they do not go along with them. */
-static void span_all_rows(const rower *w, tp_nd *v) {
-  int n = v->span ? 2 * w->p->bufs.v[v->buf]->ndim : 0;
-  for (int k = 0; k < n; k++) {
-    int64_t by = 0;
-    const tp_ix *rest, *e = v->span[k];
-    if (!e || !follows(w, e)) continue;
-    bool known = tp_ix_linear_in(w->ix, e, w->var, &by, &rest) && !follows(w, rest);
-    v->span[k] = known ? at(w, e, (by > 0) == (k % 2 == 1) ? last_row(w) : w->x->lo) : NULL;
-  }
-}
-
 /* Of all rows, which are its first axis. */
 static tp_region *of_all_rows(const rower *w, tp_region *r) {
-  tp_arena *a = w->p->a;
-  const tp_ix *n = tp_ix_max(w->ix, row_number(w, 0), row_difference(w, w->x->hi, w->x->lo));
-  for (int i = 0; i < WINDOWS; i++) {
-    tp_nd *v = tp_window_at(r, i);
-    const tp_ix *by = step_at_place(w, i, w->moves);
-    v->off = at(w, v->off, w->x->lo);
-    for (int k = 0; k < v->nring; k++) v->ring[k].idx = at(w, v->ring[k].idx, w->x->lo);
-    v->lead = tp_with_first(a, &by, v->lead, sizeof by, r->nlead);
-    span_all_rows(w, v);
-  }
-  r->lead = tp_with_first(a, &n, r->lead, sizeof n, r->nlead);
-  r->leadvar = tp_with_first(a, &w->var, r->leadvar, sizeof w->var, r->nlead);
-  r->leadlo = tp_with_first(a, &w->x->lo, r->leadlo, sizeof w->x->lo, r->nlead);
-  r->nlead++;
+  const tp_ix *by[WINDOWS];
+  for (int i = 0; i < WINDOWS; i++) by[i] = step_at_place(w, i, w->moves);
+  tp_add_axis(w->p, r, w->x, by);
   return r;
 }
 

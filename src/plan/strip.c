@@ -55,16 +55,12 @@ static bool is_all_axes(const tp_region *r) {
 
 /* The dim of its buffer along which the window goes by one index from an iteration to the next; -1:
  * by none, or by others. */
-static int steps_along(const strip *s, const tp_nd *x, const tp_sym *var) {
-  tp_ictx *ix = s->p->ix;
+static int steps_along(const strip *s, const tp_region *r, const tp_nd *x, const tp_sym *var) {
   const tp_pbuf *b = s->p->bufs.v[x->buf];
-  const tp_ix *next = tp_ix_addc(ix, tp_ix_sym(ix, var), 1),
-              *by = tp_ix_sub(ix, tp_ix_subst(ix, x->off, 1, &var, &next), x->off);
-  for (int d = 0; d < b->ndim; d++) {
-    const tp_ix *stride = tp_pbuf_stride(ix, b, d);
-    if ((by == stride || by == tp_ix_neg(ix, stride)) && !tp_is_number(b->slots[d], 1)) return d;
-  }
-  return -1;
+  const tp_ix *by = tp_step_of(s->p, r, x, var, false);
+  int d = by ? tp_pbuf_dim(s->p, b, by) : -1;
+  if (by && d < 0) d = tp_pbuf_dim(s->p, b, tp_ix_neg(s->p->ix, by));
+  return d < b->ndim ? d : -1;
 }
 
 /* Has each iteration of the loops around the leaf places of its own for its first result? A dim of
@@ -78,7 +74,7 @@ static bool has_own_places(const strip *s, const tp_region *r) {
     if (d >= 0) seen |= (uint64_t)1 << d;
   }
   for (int i = 0; i < s->nloop; i++) {
-    int d = steps_along(s, x, s->loop[i]->var);
+    int d = steps_along(s, r, x, s->loop[i]->var);
     if (d < 0 || (seen >> d & 1)) return false;
     seen |= (uint64_t)1 << d;
   }
@@ -177,13 +173,6 @@ static bool goes_along(strip *s, const tp_ix *extent, tp_pnode *const *v, int n)
 
 /* ---- what shrinks ---- */
 
-/* The dim whose stride this is; -1: none. */
-static int dim_of_stride(const strip *s, const tp_pbuf *b, const tp_ix *stride) {
-  for (int d = 0; d < b->ndim; d++)
-    if (tp_pbuf_stride(s->p->ix, b, d) == stride && !tp_is_number(b->slots[d], 1)) return d;
-  return -1;
-}
-
 /* A window's offset when the buffer, which was laid out as `was`, is laid out as b, shorter along
  * the strip's dim: all that lies outside of that dim moves by multiples of what lies inside of an
  * index outside. NULL: it is not known what of the offset does. */
@@ -208,7 +197,7 @@ static const tp_ix *offset_in(
 static bool is_placed(const strip *s, const tp_nd *x) {
   const tp_pbuf *b = s->p->bufs.v[x->buf];
   bool ok = offset_in(s, x, b, b);
-  for (int i = 0; i < x->nring; i++) ok &= dim_of_stride(s, b, x->ring[i].stride) >= 0;
+  for (int i = 0; i < x->nring; i++) ok &= tp_pbuf_dim(s->p, b, x->ring[i].stride) >= 0;
   return ok;
 }
 
@@ -296,28 +285,15 @@ static int64_t strip_places(const strip *s, const bool *small) {
 static void shrink_window(
     const strip *s, const tp_region *r, tp_nd *x, const tp_pbuf *was, const tp_ix *n) {
   const tp_pbuf *b = s->p->bufs.v[x->buf];
-  tp_ictx *ix = s->p->ix;
   x->off = offset_in(s, x, was, b);
-  for (int k = 0; k < r->nlead; k++)
-    for (int d = 0; d < b->ndim + b->rank; d++)
-      if (tp_pbuf_stride(ix, was, d) == x->lead[k] && !tp_is_number(was->slots[d], 1) &&
-          !tp_is_number(r->lead[k], 1)) {
-        x->lead[k] = tp_pbuf_stride(ix, b, d);
-        break;
-      }
-  for (int i = 0; i < x->nring; i++)
-    x->ring[i].stride =
-        tp_pbuf_stride(ix, b, dim_of_stride(&(strip){ .p = s->p }, was, x->ring[i].stride));
-  if (!x->span || s->dim[x->buf] >= b->ndim) return;
-  x->span[2 * s->dim[x->buf] + 1] = tp_ix_addc(ix, n, -1);
+  tp_lie_anew(s->p, r, x, was, b);
+  if (x->span && s->dim[x->buf] < b->ndim)
+    x->span[2 * s->dim[x->buf] + 1] = tp_ix_addc(s->p->ix, n, -1);
 }
 
 static void shrink_buffer(
     const strip *s, int buf, int64_t places, const tp_ix *n, const tp_sym *var) {
-  tp_pbuf *b = s->p->bufs.v[buf], was = *b;
-  b->slots = tp_dup(s->p->a, b->slots, sizeof *b->slots * (size_t)(b->ndim + b->rank));
-  b->slots[s->dim[buf]] = tp_ix_const(s->p->ix, places);
-  b->size = tp_pbuf_size(s->p->ix, b);
+  tp_pbuf *b = s->p->bufs.v[buf], was = tp_shrink_dim(s->p, b, s->dim[buf], places);
   if (!b->scope) b->scope = var;
   for (int j = 0; j < s->n; j++)
     for (int i = 0; i < s->leaf[j]->rg->nin + s->leaf[j]->rg->nout; i++) {

@@ -24,7 +24,6 @@ typedef struct {
   int *uses;
   int64_t tile, least, apart;
 } tiler;
-enum { SEEN = 128 }; /* windows on a buffer that shrinks */
 /* n leaves of the row from some on, and which axis of each */
 typedef struct {
   int n, axis[64];
@@ -117,7 +116,7 @@ static bool shrinks(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int
   int n = 0;
   for (int i = 0; i < run->n; i++) n += tp_windows_on(v[i]->rg, buf);
   *d = -1;
-  if (t->p->bufs.v[buf]->kind != TP_BUF_TEMP || n != t->uses[buf] || n > SEEN) return false;
+  if (t->p->bufs.v[buf]->kind != TP_BUF_TEMP || n != t->uses[buf]) return false;
   for (int i = 0; i < run->n; i++)
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
       const tp_nd *x = tp_window_at(v[i]->rg, k);
@@ -131,26 +130,13 @@ static bool shrinks(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int
   return *d >= 0;
 }
 
-/* Strides of what sees the buffer after one of its dims has become shorter. */
 static void shrink(tiler *t, tp_pnode *const *v, const tiled *run, int buf, int d, int64_t b) {
-  tp_pbuf *x = t->p->bufs.v[buf];
-  int n = x->ndim + x->rank, nw = 0;
-  tp_nd *seen[SEEN];
-  int dims[SEEN][TP_MAXRANK], nlead[SEEN];
+  tp_pbuf *now = t->p->bufs.v[buf], was = tp_shrink_dim(t->p, now, d, b);
   for (int i = 0; i < run->n; i++)
     for (int k = 0; k < v[i]->rg->nin + v[i]->rg->nout; k++) {
-      tp_nd *w = tp_window_at(v[i]->rg, k);
-      if (w->buf != buf) continue;
-      for (int j = 0; j < v[i]->rg->nlead; j++) dims[nw][j] = tp_moves_along(t->p, v[i]->rg, w, j);
-      nlead[nw] = v[i]->rg->nlead;
-      seen[nw++] = w;
+      tp_nd *x = tp_window_at(v[i]->rg, k);
+      if (x->buf == buf) tp_lie_anew(t->p, v[i]->rg, x, &was, now);
     }
-  x->slots = tp_dup(t->a, x->slots, sizeof *x->slots * (size_t)n);
-  x->slots[d] = tp_ix_const(t->ix, b);
-  x->size = tp_pbuf_size(t->ix, x);
-  for (int k = 0; k < nw; k++)
-    for (int j = 0; j < nlead[k]; j++)
-      if (dims[k][j] >= 0) seen[k]->lead[j] = tp_pbuf_stride(t->ix, x, dims[k][j]);
 }
 
 static tp_pnode *loop_of(tiler *t, tp_pnode **v, const tiled *run, int64_t b) {

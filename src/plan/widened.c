@@ -116,11 +116,10 @@ static bool is_wider(const widener *w, const tp_region *r) {
  * known. */
 static bool dims_along(
     const widener *w, const tp_pbuf *b, const tp_ix *stride, const tp_ix *n, dims *to) {
-  int d = b->ndim + b->rank - 1;
+  int d = tp_pbuf_dim(w->p, b, stride);
   int64_t slots, some;
   *to = (dims){ -1, -1 };
   if (tp_is_number(stride, 0) || tp_is_number(n, 1)) return true;
-  while (d >= 0 && (tp_pbuf_stride(w->ix, b, d) != stride || tp_is_number(b->slots[d], 1))) d--;
   if (d < 0) return false;
   *to = (dims){ d, d };
   for (const tp_ix *all = b->slots[d]; all != n; all = tp_ix_mul(w->ix, all, b->slots[to->outer]))
@@ -137,23 +136,10 @@ static uint64_t dims_bits(dims d) {
   return bits;
 }
 
-/* The dim that lies furthest out of those in `left`; -1: of one it is not known how far its places
- * are apart. */
-static int outermost_of(const widener *w, const tp_pbuf *b, uint64_t left, int64_t *apart) {
-  int best = -1;
-  for (int d = 0; d < b->ndim + b->rank; d++) {
-    int64_t s;
-    if (!(left >> d & 1)) continue;
-    if (!tp_ix_is_const(tp_pbuf_stride(w->ix, b, d), &s)) return -1;
-    if (best < 0 || s > *apart) best = d, *apart = s;
-  }
-  return best;
-}
-
 /* Places of the dims in `left` that are `off` together: numbers, or what one dim alone has. */
 static bool find_first_places(
     const widener *w, const tp_pbuf *b, const tp_ix *off, uint64_t left, wide_reader *to) {
-  int64_t rest, apart, slots, n;
+  int64_t rest, slots, n[TP_MAXRANK], lo[TP_MAXRANK];
   if (!tp_ix_is_const(off, &rest)) {
     for (int d = 0; d < b->ndim + b->rank; d++) {
       if (!(left >> d & 1) || (to->seen >> d & 1)) continue;
@@ -162,19 +148,16 @@ static bool find_first_places(
     }
     return false;
   }
-  if (rest == 0) return true;
-  while (left) {
-    int d = outermost_of(w, b, left, &apart);
-    if (d < 0 || rest < 0) return false;
-    left &= ~((uint64_t)1 << d);
-    to->first[d] = tp_ix_const(w->ix, rest / apart);
-    if (rest / apart) {
-      bool known = tp_ix_is_const(b->slots[d], &slots) && tp_ix_is_const(to->places[d], &n);
-      if (!known || rest / apart + n > slots) return false;
-    }
-    rest %= apart;
+  for (int d = 0; d < b->ndim + b->rank; d++)
+    if (!tp_ix_is_const(to->places[d], &n[d])) n[d] = -1;
+  if (!tp_places_of(w->p, b, rest, n, lo)) return false;
+  for (int d = 0; d < b->ndim + b->rank; d++) {
+    if (lo[d] == 0) continue;
+    bool known = left >> d & 1 && n[d] >= 0 && tp_ix_is_const(b->slots[d], &slots);
+    if (!known || lo[d] < 0 || lo[d] + n[d] > slots) return false;
+    to->first[d] = tp_ix_const(w->ix, lo[d]);
   }
-  return rest == 0;
+  return true;
 }
 
 /* Which dims the window's axes go along, and at which known place of all others it lies. */
@@ -358,18 +341,17 @@ static void drop_axis(tp_region *r, int k) {
 static tp_pnode *make_tile(widener *w, const tp_region *made, const wide_reader *by,
     const tp_pbuf *u, const tp_ix *first, const tp_ix *n) {
   tp_region *m = tp_region_copy(w->p, made);
+  const tp_pbuf *was = w->p->bufs.v[made->out[0].buf];
   bool *small = TP_NEWN(w->p->a, bool, w->p->bufs.n);
   small[u->id] = true;
   m->out[0].buf = u->id, m->out[0].span = NULL;
+  tp_lie_anew(w->p, m, &m->out[0], was, u);
   for (int k = m->nlead - 1; k >= 0; k--) {
     int d = tp_moves_along(w->p, made, &made->out[0], k);
-    if (d >= 0) {
-      m->out[0].lead[k] = tp_pbuf_stride(w->ix, u, d);
-      if (n && d == by->dim)
-        tp_cut_axis(w->p, m, k, tp_ix_add(w->ix, by->first[d], first), n, small);
-      else if (by->places[d] != w->p->bufs.v[made->out[0].buf]->slots[d])
-        tp_cut_axis(w->p, m, k, by->first[d], by->places[d], small);
-    }
+    if (n && d >= 0 && d == by->dim)
+      tp_cut_axis(w->p, m, k, tp_ix_add(w->ix, by->first[d], first), n, small);
+    else if (d >= 0 && by->places[d] != was->slots[d])
+      tp_cut_axis(w->p, m, k, by->first[d], by->places[d], small);
     if (tp_is_number(m->lead[k], 1)) drop_axis(m, k);
   }
   return tp_plan_leaf(w->p->a, m);
@@ -379,11 +361,8 @@ static tp_pnode *make_tile(widener *w, const tp_region *made, const wide_reader 
 static tp_region *read_all_of(widener *w, const wide_reader *by, const tp_pbuf *u) {
   tp_region *r = tp_region_copy(w->p, by->at->rg);
   tp_nd *x = &r->in[by->operand];
+  tp_lie_anew(w->p, r, x, w->p->bufs.v[x->buf], u);
   x->buf = u->id, x->off = tp_ix_const(w->ix, 0), x->span = NULL;
-  for (int k = 0; k < r->nlead + x->rank; k++) {
-    const tp_ix **stride = k < r->nlead ? &x->lead[k] : &x->stride[k - r->nlead];
-    if (by->along[k].outer >= 0) *stride = tp_pbuf_stride(w->ix, u, by->along[k].inner);
-  }
   return r;
 }
 

@@ -98,12 +98,66 @@ bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, con
 
 /* ---- along dims ---- */
 
-int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k) {
-  const tp_pbuf *b = p->bufs.v[x->buf];
-  if (tp_is_number(x->lead[k], 0) || tp_is_number(r->lead[k], 1)) return -2;
+int tp_pbuf_dim(const tp_plan *p, const tp_pbuf *b, const tp_ix *stride) {
   for (int d = 0; d < b->ndim + b->rank; d++)
-    if (tp_pbuf_stride(p->ix, b, d) == x->lead[k] && !tp_is_number(b->slots[d], 1)) return d;
+    if (tp_pbuf_stride(p->ix, b, d) == stride && !tp_is_number(b->slots[d], 1)) return d;
   return -1;
+}
+
+int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k) {
+  if (tp_is_number(x->lead[k], 0) || tp_is_number(r->lead[k], 1)) return -2;
+  return tp_pbuf_dim(p, p->bufs.v[x->buf], x->lead[k]);
+}
+
+const tp_ix *tp_step_of(
+    const tp_plan *p, const tp_region *r, const tp_nd *x, const tp_sym *var, bool rings) {
+  const tp_ix *next = tp_ix_addc(p->ix, tp_ix_sym(p->ix, var), 1),
+              *by = tp_ix_sub(p->ix, tp_ix_subst(p->ix, x->off, 1, &var, &next), x->off);
+  bool known = true;
+  for (int i = 0; i < x->nring; i++)
+    if (tp_ix_mentions(x->ring[i].idx, var))
+      known &= rings, by = tp_ix_add(p->ix, by, x->ring[i].stride);
+  for (int k = 0; k < r->nlead; k++) known &= !tp_ix_mentions(x->lead[k], var);
+  return known && !tp_ix_mentions(by, var) ? by : NULL;
+}
+
+bool tp_places_of(const tp_plan *p, const tp_pbuf *b, int64_t off, const int64_t *n, int64_t *lo) {
+  bool outermost = true;
+  for (int k = 0; k < b->ndim + b->rank; k++) {
+    int d = k < b->ndim && b->order ? b->order[k] : k;
+    int64_t stride, slots;
+    lo[d] = 0;
+    if (tp_is_number(b->slots[d], 1)) continue;
+    if (!tp_ix_is_const(tp_pbuf_stride(p->ix, b, d), &stride)) stride = INT64_MAX;
+    if (stride < 1) return false; /* there are no elements */
+    lo[d] = tp_floordiv(off, stride);
+    off -= lo[d] * stride;
+    bool inside = lo[d] >= 0 && (!tp_ix_is_const(b->slots[d], &slots) || lo[d] + n[d] <= slots);
+    if (!inside && !outermost) return false;
+    outermost = false;
+  }
+  return off == 0;
+}
+
+tp_pbuf tp_shrink_dim(const tp_plan *p, tp_pbuf *b, int d, int64_t places) {
+  tp_pbuf was = *b;
+  b->slots = tp_dup(p->a, b->slots, sizeof *b->slots * (size_t)(b->ndim + b->rank));
+  b->slots[d] = tp_ix_const(p->ix, places);
+  b->size = tp_pbuf_size(p->ix, b);
+  return was;
+}
+
+void tp_lie_anew(
+    const tp_plan *p, const tp_region *r, tp_nd *x, const tp_pbuf *was, const tp_pbuf *now) {
+  for (int k = 0; k < r->nlead + x->rank + x->nring; k++) {
+    int own = k - r->nlead, ring = own - x->rank;
+    const tp_ix **stride = own < 0 ? &x->lead[k]
+        : ring < 0                 ? &x->stride[own]
+                                   : &x->ring[ring].stride;
+    bool moves = ring >= 0 || !tp_is_number(own < 0 ? r->lead[k] : x->shape[own], 1);
+    int d = moves && !tp_is_number(*stride, 0) ? tp_pbuf_dim(p, was, *stride) : -1;
+    if (d >= 0) *stride = tp_pbuf_stride(p->ix, now, d);
+  }
 }
 
 bool tp_is_regular(const tp_plan *p, const tp_region *r, const tp_nd *x) {
@@ -198,9 +252,42 @@ void tp_cut_axis(
   }
 }
 
-void *tp_with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n) {
+static void *with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n) {
   char *to = TP_NEWN(a, char, size *(size_t)(n + 1));
   memcpy(to, first, size);
   if (n) memcpy(to + size, rest, size * (size_t)n);
   return to;
+}
+
+/* Least and greatest index of all iterations; NULL where they do not go along with them. */
+static void span_all(const tp_plan *p, tp_nd *x, const tp_pnode *loop) {
+  const tp_ix *last = tp_ix_addc(p->ix, loop->hi, -1), *rest;
+  for (int k = 0; x->span && k < 2 * p->bufs.v[x->buf]->ndim; k++) {
+    int64_t by = 0;
+    const tp_ix **e = &x->span[k];
+    if (!*e || !tp_ix_mentions(*e, loop->var)) continue;
+    bool known =
+        tp_ix_linear_in(p->ix, *e, loop->var, &by, &rest) && !tp_ix_mentions(rest, loop->var);
+    const tp_ix *at = (by > 0) == (k % 2 == 1) ? last : loop->lo;
+    *e = known ? tp_ix_subst(p->ix, *e, 1, &loop->var, &at) : NULL;
+  }
+}
+
+void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, const tp_ix *const *by) {
+  const tp_sym *const *var = &loop->var;
+  const tp_ix *n = tp_ix_max(p->ix, tp_ix_const(p->ix, 0), tp_ix_sub(p->ix, loop->hi, loop->lo));
+  for (int i = 0; i < r->nin + r->nout; i++) {
+    tp_nd *x = tp_window_at(r, i);
+    x->off = tp_ix_subst(p->ix, x->off, 1, var, &loop->lo);
+    for (int k = 0; k < x->nring; k++)
+      x->ring[k].idx = tp_ix_subst(p->ix, x->ring[k].idx, 1, var, &loop->lo);
+    x->lead = with_first(p->a, &by[i], x->lead, sizeof by[i], r->nlead);
+    span_all(p, x, loop);
+  }
+  r->lead = with_first(p->a, &n, r->lead, sizeof n, r->nlead);
+  r->leadvar = with_first(p->a, var, r->leadvar, sizeof *var, r->nlead);
+  r->leadlo = with_first(p->a, &loop->lo, r->leadlo, sizeof loop->lo, r->nlead);
+  r->sums <<= 1;
+  r->nlead++;
+  r->npoint++;
 }

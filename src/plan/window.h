@@ -22,6 +22,20 @@ int tp_windows_on(const tp_region *r, int buf); /* windows of a region */
 typedef bool tp_pairfn(
     const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud);
 bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, const void *ud);
+/* The dim, shape after slots, whose places are so far apart; -1: none. */
+int tp_pbuf_dim(const tp_plan *p, const tp_pbuf *b, const tp_ix *stride);
+/* How far a window moves from one iteration over var to the next; NULL: not always as far, or along
+ * a ring, unless it goes over those by one. */
+const tp_ix *tp_step_of(
+    const tp_plan *p, const tp_region *r, const tp_nd *x, const tp_sym *var, bool rings);
+/* The place in each dim, `off` elements into the buffer, from which on n places (< 0: not known)
+ * lie inside of each but the outermost, so that no two are one element. False: there is none. */
+bool tp_places_of(const tp_plan *p, const tp_pbuf *b, int64_t off, const int64_t *n, int64_t *lo);
+/* Dim d of b has so many places from now on; how it lay before. */
+tp_pbuf tp_shrink_dim(const tp_plan *p, tp_pbuf *b, int d, int64_t places);
+/* Strides of a window that a copied region has on a buffer that lies anew: along the same dims. */
+void tp_lie_anew(
+    const tp_plan *p, const tp_region *r, tp_nd *x, const tp_pbuf *was, const tp_pbuf *now);
 /* The dim of its buffer, shape after slots, along which the window moves with axis k; -1: it is not
  * known, -2: it does not move. Every axis moves along a dim of its own. */
 int tp_moves_along(const tp_plan *p, const tp_region *r, const tp_nd *x, int k);
@@ -39,6 +53,7 @@ tp_region *tp_region_copy(const tp_plan *p, const tp_region *r);
  * that are small (by number) they are the first ones; small NULL: none are. */
 void tp_cut_axis(
     const tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small);
-void *tp_with_first(
-    tp_arena *a, const void *first, const void *rest, size_t size, int n); /* n + 1 */
+/* The loop around the region, which is such a copy, becomes its first axis, along which window i
+ * moves by by[i]. */
+void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, const tp_ix *const *by);
 #endif

@@ -1,5 +1,6 @@
 /* code: from a graph to an order of it and a plan, and what is legal. */
 #include "rt/fn.h"
+#include "cpu/machine.h"
 #include <stdlib.h>
 
 tp_work tp_work_on(tp_fn *f, tp_graph *g) {
@@ -139,7 +140,8 @@ bool tp_make_code(
     tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
   tp_work w = tp_work_on(f, *g);
   w.ticks = t;
-  const tp_planned asked = { .fuse = f->opt.on[TP_PASS_FUSE],
+  const tp_planned asked = { .machine = &tp_cpu_machine,
+    .fuse = f->opt.on[TP_PASS_FUSE],
     .by_rows = f->limit || t,
     .reproducible = f->opt.reproducible,
     .precise = f->opt.precise,

@@ -1,0 +1,327 @@
+/* workspace: what a region needs here beside its windows while it runs: operands on rings as they
+ * would lie elsewhere, 16-bit floats in f32, and what its operator works in. Here is said which way
+ * of working is taken, as far as it shows in extents and strides; operators take no more than that.
+ */
+#include "cpu/cpu.h"
+#include "base/env.h"
+#include "kernels/prelude/fold.h"
+
+typedef struct {
+  const tp_plan *p;
+  tp_ictx *c;
+  const tp_region *r;
+} worker;
+
+/* ---- sizes ---- */
+
+static const tp_ix *num(const worker *w, int64_t v) { return tp_ix_const(w->c, v); }
+static const tp_ix *times(const worker *w, const tp_ix *a, const tp_ix *b) {
+  return tp_ix_mul(w->c, a, b);
+}
+static const tp_ix *plus(const worker *w, const tp_ix *a, const tp_ix *b) {
+  return tp_ix_add(w->c, a, b);
+}
+static const tp_ix *least(const worker *w, const tp_ix *a, const tp_ix *b) {
+  return tp_ix_min(w->c, a, b);
+}
+static const tp_ix *most(const worker *w, const tp_ix *a, const tp_ix *b) {
+  return tp_ix_max(w->c, a, b);
+}
+
+/* Pieces begin at lines of the cache. */
+static const tp_ix *bytes(const worker *w, const tp_ix *count, int64_t size) {
+  const tp_ix *lines = tp_ix_fdiv(
+      w->c, tp_ix_addc(w->c, tp_ix_mulc(w->c, count, size), TP_WORK_LINE - 1), TP_WORK_LINE);
+  return tp_ix_mulc(w->c, lines, TP_WORK_LINE);
+}
+
+static int rank_of(const worker *w, const tp_nd *x) { return w->r->nlead + x->rank; }
+
+/* Along axis i, the region's first. An expression for itself: ranges of products are those of their
+ * factors. */
+static const tp_ix *window_extent(const worker *w, const tp_nd *x, int i) {
+  return most(w, num(w, 0), i < w->r->nlead ? w->r->lead[i] : x->shape[i - w->r->nlead]);
+}
+
+static const tp_ix *window_stride(const worker *w, const tp_nd *x, int i) {
+  return i >= w->r->nlead ? x->stride[i - w->r->nlead] : x->lead ? x->lead[i] : num(w, 0);
+}
+
+static const tp_ix *window_count(const worker *w, const tp_nd *x, int from) {
+  const tp_ix *n = num(w, 1);
+  for (int i = from; i < rank_of(w, x); i++) n = times(w, n, window_extent(w, x, i));
+  return n;
+}
+
+/* Its elements, those that are one counted once. */
+static const tp_ix *moving(const worker *w, const tp_nd *x) {
+  const tp_ix *n = num(w, 1);
+  for (int i = 0; i < rank_of(w, x); i++)
+    if (!tp_is_number(window_stride(w, x, i), 0))
+      n = times(w, n,
+          i == x->wrap ? tp_ix_min(w->c, window_extent(w, x, i), x->wmod) : window_extent(w, x, i));
+  return n;
+}
+
+static tp_dtype window_dtype(const worker *w, const tp_nd *x) {
+  return x->buf < 0 ? TP_NDTYPE : w->p->bufs.v[x->buf]->dtype;
+}
+static bool is_half(const worker *w, const tp_nd *x) { return tp_half(window_dtype(w, x)); }
+
+/* ---- operators ---- */
+
+/* A stream is drawn a point at a time, short ones for several points together. */
+static const tp_ix *draws(const worker *w) {
+  const tp_nd *o = &w->r->out[0];
+  const tp_ix *n = window_count(w, o, w->r->nlead);
+  int64_t per = tp_words_per_draw(&w->r->how, window_dtype(w, o));
+  return bytes(w,
+      most(w, n, tp_ix_mulc(w->c, least(w, n, num(w, TP_WORK_DRAWN / per)), TP_WORK_POINTS)),
+      tp_dtype_size(window_dtype(w, o)));
+}
+
+static const tp_ix *sorted(const worker *w) {
+  return bytes(w, window_extent(w, &w->r->in[0], w->r->nlead + w->r->how.axis), 2 * TP_WORK_PAIR);
+}
+
+/* Which rows are hit, and one row in f64. */
+static const tp_ix *added_rows(const worker *w) {
+  const tp_nd *o = &w->r->out[0], *k = &w->r->in[1];
+  const tp_ix *row = num(w, 1),
+              *hits =
+                  bytes(w, k->rank ? window_extent(w, k, w->r->nlead) : num(w, 1), TP_WORK_PAIR);
+  for (int i = 0; i < o->rank; i++)
+    if (i != w->r->how.axis) row = times(w, row, window_extent(w, o, w->r->nlead + i));
+  return tp_compute(window_dtype(w, o)) == TP_F32 ? plus(w, hits, bytes(w, row, sizeof(double)))
+                                                  : hits;
+}
+
+/* A table of the places that are hit, half empty, in f64. */
+static const tp_ix *added_elements(const worker *w) {
+  return tp_compute(window_dtype(w, &w->r->out[0])) == TP_F32
+      ? bytes(w, window_count(w, &w->r->in[1], 0), 2 * TP_WORK_PAIR)
+      : num(w, 0);
+}
+
+/* Who takes which matrix, and the rows, read and made, of some that take the same. */
+static const tp_ix *taken_rows(const worker *w) {
+  const tp_nd *x = &w->r->in[0], *k = &w->r->in[1], *m = &w->r->in[2];
+  int last = rank_of(w, x) - 1, first = w->r->nlead;
+  const tp_ix *points = window_count(w, k, 0),
+              *rows =
+                  least(w, times(w, points, window_extent(w, x, last - 1)), num(w, TP_WORK_TAKEN));
+  int64_t size = tp_dtype_size(tp_compute(window_dtype(w, x)));
+  const tp_ix *lists =
+      plus(w, bytes(w, tp_ix_addc(w->c, window_extent(w, m, first), 1), sizeof(int64_t)),
+          bytes(w, points, TP_WORK_PAIR));
+  return plus(w, lists,
+      plus(w, bytes(w, times(w, rows, window_extent(w, x, last)), size),
+          bytes(w, times(w, rows, window_extent(w, m, first + 2)), size)));
+}
+
+/* Blocks of both operands in f32. Roles depend on strides: at most this. */
+static const tp_ix *work_product(const worker *w) {
+  const tp_nd *a = &w->r->in[0], *o = &w->r->out[0];
+  const tp_ix *depth = window_extent(w, a, rank_of(w, a) - 1), *n = window_count(w, o, 0);
+  if (!is_half(w, a)) return num(w, 0);
+  for (int i = 0; i < w->r->nlead; i++)
+    if (tp_is_number(window_stride(w, o, i), 0))
+      depth = times(w, depth, most(w, num(w, 1), window_extent(w, o, i)));
+  const tp_ix *sides =
+      plus(w, least(w, n, num(w, TP_WORK_BLOCK_M)), least(w, n, num(w, TP_WORK_BLOCK_N)));
+  return bytes(w, times(w, least(w, depth, num(w, TP_WORK_BLOCK_K)), sides), sizeof(float));
+}
+
+static const tp_ix *environment(const worker *w) {
+  const tp_env *e = tp_env_find(w->r->how.str);
+  return e
+      ? tp_ix_mulc(w->c, bytes(w, num(w, tp_env_lane(e)), sizeof(double)), w->r->nin + w->r->nout)
+      : num(w, 0);
+}
+
+/* ---- convolutions: columns are gathered a chunk at a time ---- */
+
+/* rows: of an image */
+typedef struct {
+  const tp_nd *v[3];
+  int d;
+  const tp_ix *O, *P, *rows, *CK, *columns;
+  int64_t size;
+} conv_sizes;
+
+/* The axes of a window from i on lie as one of unit stride, as far as it shows. */
+static bool lies_dense(const worker *w, const tp_nd *x, int i) {
+  const tp_ix *want = num(w, 1);
+  for (int k = x->rank - 1; k >= i; k--) {
+    if (!tp_is_number(x->shape[k], 1) && x->stride[k] != want) return false;
+    want = times(w, want, x->shape[k]);
+  }
+  return true;
+}
+
+static bool is_pointwise(const worker *w, const conv_sizes *s) {
+  const int *how = w->r->how.axes;
+  for (int i = 0; i < s->d; i++)
+    if (!tp_is_number(s->v[TP_CW]->shape[3 + i], 1) || how[3 * i] != 1 || how[3 * i + 2] != 0 ||
+        s->v[TP_CX]->shape[3 + i] != s->v[TP_CY]->shape[3 + i])
+      return false;
+  return lies_dense(w, s->v[TP_CX], 3);
+}
+
+static conv_sizes conv_of(const worker *w) {
+  const tp_region *r = w->r;
+  const int *role = tp_conv_roles(r->op);
+  conv_sizes s = { .d = r->in[0].rank - 3,
+    .P = num(w, 1),
+    .rows = num(w, 1),
+    .columns = num(w, 1),
+    .size = tp_dtype_size(tp_compute(window_dtype(w, &r->out[0]))) };
+  for (int i = 0; i < 3; i++) s.v[role[i]] = i < 2 ? &r->in[i] : &r->out[0];
+  s.O = window_extent(w, s.v[TP_CY], r->nlead + 2);
+  s.CK = window_extent(w, s.v[TP_CX], r->nlead + 2);
+  for (int i = 0; i < s.d; i++) {
+    s.CK = times(w, s.CK, window_extent(w, s.v[TP_CW], r->nlead + 3 + i));
+    s.rows = s.P;
+    s.P = times(w, s.P, window_extent(w, s.v[TP_CY], r->nlead + 3 + i));
+  }
+  for (int i = 0; i < r->nlead; i++)
+    if (tp_is_number(window_stride(w, s.v[TP_CW], i), 0))
+      s.columns = times(w, s.columns, window_extent(w, s.v[TP_CX], i));
+  s.columns = times(w, times(w, s.columns, window_extent(w, s.v[TP_CX], r->nlead)), s.P);
+  return s;
+}
+
+int64_t tp_work_columns(int64_t row_bytes) {
+  return TP_MAX(TP_WORK_CHUNK / TP_MAX(row_bytes, 1), TP_WORK_FEWEST);
+}
+
+int64_t tp_work_equal_parts(int64_t P, int64_t fit) {
+  int64_t parts = (P + fit - 1) / fit;
+  return TP_MIN(((P + parts - 1) / parts + 15) & ~(int64_t)15, P);
+}
+
+/* With a number of rows that is not known: elements of a chunk, at most. */
+static const tp_ix *chunk_of(const worker *w, const conv_sizes *s) {
+  const tp_ix *rounded = tp_ix_mulc(w->c, s->CK, 15),
+              *fewest = tp_ix_mulc(w->c, s->CK, TP_WORK_FEWEST);
+  return plus(w, most(w, num(w, TP_WORK_CHUNK / s->size), fewest), rounded);
+}
+
+/* What lies as it is wanted is gathered only where images have so few columns that a chunk has some
+ * of several. */
+static const tp_ix *work_columns_of(const worker *w) {
+  conv_sizes s = conv_of(w);
+  const tp_ix *few, *n,
+      *seldom =
+          most(w, num(w, 0), least(w, num(w, 1), tp_ix_sub(w->c, num(w, TP_WORK_FEWEST), s.P)));
+  bool one = is_pointwise(w, &s), y_dense = lies_dense(w, s.v[TP_CY], 3);
+  int64_t P, CK, row, fit = tp_work_columns(tp_ix_is_const(s.CK, &CK) ? CK * s.size : s.size);
+  n = few = least(w, num(w, fit), s.columns);
+  if (!tp_ix_is_const(s.P, &P))
+    n = least(w, one ? s.columns : least(w, num(w, fit + 15), s.columns),
+        most(w, s.P, times(w, seldom, few)));
+  else if (P >= TP_WORK_FEWEST) n = num(w, one ? P : tp_work_equal_parts(P, fit));
+  const tp_ix *cols = times(w, s.CK, n),
+              *ycols = times(w, s.O, y_dense ? times(w, seldom, few) : n);
+  if (one) cols = times(w, s.CK, times(w, seldom, few));
+  else if (!tp_ix_is_const(s.CK, &CK)) cols = least(w, cols, chunk_of(w, &s));
+  const tp_ix *pieces = tp_ix_is_const(s.v[TP_CY]->shape[s.d + 2], &row) && row > 0
+      ? tp_ix_fdiv(w->c, n, row)
+      : most(w, s.rows, times(w, seldom, few));
+  const tp_ix *sum = bytes(w, tp_ix_addc(w->c, pieces, 2), TP_WORK_PIECE);
+  sum = plus(w, sum, plus(w, bytes(w, cols, s.size), bytes(w, ycols, s.size)));
+  return lies_dense(w, s.v[TP_CW], 1) ? sum : plus(w, sum, bytes(w, times(w, s.O, s.CK), s.size));
+}
+
+/* ---- regions ---- */
+
+/* Numbers that differ between points, of loops that do more than to write them. */
+static const tp_ix *work_numbers(const worker *w) {
+  const tp_region *r = w->r;
+  const tp_ix *sum = num(w, 0);
+  bool alone = !r->acc && !r->sums && r->nout == 1 && r->nmicro == 1;
+  for (int k = 0; k < r->nmicro && !alone; k++) {
+    const tp_ix *n = num(w, 1);
+    bool moves = false;
+    for (int i = 0; i < r->nlead && r->micro[k].op == TP_OP_VALUE; i++) {
+      if (!tp_ix_mentions(r->micro[k].ix, r->leadvar[i])) continue;
+      moves = true;
+      n = times(w, n, window_extent(w, &r->out[0], i));
+    }
+    if (moves) sum = plus(w, sum, bytes(w, n, tp_dtype_size(tp_compute(r->micro[k].dtype))));
+  }
+  return sum;
+}
+
+/* Without kernels for 16-bit floats. */
+static bool is_arithmetic(tp_op op) {
+  switch (tp_ops[op].cls) {
+  case TP_CLS_ARG:
+  case TP_CLS_SCAN:
+  case TP_CLS_MM:
+  case TP_CLS_CONV:
+  case TP_CLS_MOVE: return true;
+  default: return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD || op == TP_OP_MATMUL_AT;
+  }
+}
+
+static const tp_ix *operator_work(const worker *w) {
+  if (w->r->kind == TP_RG_LOOP) return work_numbers(w);
+  if (w->r->kind != TP_RG_OP) return num(w, 0);
+  switch (w->r->op) {
+  case TP_OP_RAND: return draws(w);
+  case TP_OP_SORT: return sorted(w);
+  case TP_OP_INDEX_ADD: return added_rows(w);
+  case TP_OP_SCATTER_ADD: return added_elements(w);
+  case TP_OP_MATMUL_AT: return taken_rows(w);
+  case TP_OP_MATMUL: return work_product(w);
+  case TP_OP_CONV:
+  case TP_OP_CONV_DATA:
+  case TP_OP_CONV_WEIGHT: return work_columns_of(w);
+  case TP_OP_ENV_RESET:
+  case TP_OP_ENV_OBS:
+  case TP_OP_ENV_STEP: return environment(w);
+  default: return num(w, 0);
+  }
+}
+
+/* Is the axis of a product's operand that wraps summed? */
+static bool sums_ring(const tp_region *r, int operand) {
+  const tp_nd *x = &r->in[operand], *o = &r->out[0];
+  int own = x->wrap - r->nlead;
+  if (own == x->rank - 1 - operand) return true;
+  return own >= 0 ? tp_is_number(o->stride[own], 0) : !o->lead || tp_is_number(o->lead[x->wrap], 0);
+}
+
+/* A sum that is made in two parts is not added up in the order that a reproducible plan promises.
+ */
+static bool multiplies_ring(const tp_plan *p, const tp_region *r) {
+  int n = 0, at = 0;
+  for (int i = 0; i < 2; i++)
+    if (r->in[i].wrap >= 0) at = i, n++;
+  return n == 0 || (n == 1 && !(p->reproducible && sums_ring(r, at)));
+}
+
+static bool cpu_reads_rings(const tp_plan *p, const tp_region *r) {
+  if (r->kind == TP_RG_LOOP) return !r->nmicro && !r->acc && !r->sums;
+  if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL) return multiplies_ring(p, r);
+  return r->kind == TP_RG_OP && r->op == TP_OP_INDEX_SELECT &&
+      r->in[0].wrap == r->nlead + r->how.axis && r->in[1].wrap < 0;
+}
+
+static const tp_ix *cpu_workspace(const tp_plan *p, const tp_region *r) {
+  const worker at = { p, p->ix, r }, *w = &at;
+  const tp_ix *sum = operator_work(w);
+  for (int i = 0; i < r->nin && !cpu_reads_rings(w->p, r); i++)
+    if (r->in[i].wrap >= 0)
+      sum = plus(w, sum, bytes(w, moving(w, &r->in[i]), tp_dtype_size(window_dtype(w, &r->in[i]))));
+  for (int i = r->op == TP_OP_MATMUL ? r->nin : 0;
+       i < r->nin + r->nout && r->kind == TP_RG_OP && is_arithmetic(r->op); i++)
+    if (is_half(w, tp_window_at(r, i)))
+      sum = plus(w, sum, bytes(w, moving(w, tp_window_at(r, i)), sizeof(float)));
+  return sum;
+}
+
+const tp_machine tp_cpu_machine = {
+  .name = "cpu", .caches = true, .reads_rings = cpu_reads_rings, .workspace = cpu_workspace
+};

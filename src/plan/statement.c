@@ -1,0 +1,531 @@
+/* statement: a statement's cluster becomes a row of regions on buffers (operand.c). Elementwise
+ * operators of one shape that follow each other become one region. */
+#include "plan/build.h"
+
+/* ---- regions ---- */
+
+/* Does node i's value lie where the result comes to lie? */
+static bool is_in_place(const pb *b, int i) { return i < TP_PLACES && b->s->there >> i & 1; }
+
+/* What an operand shows of the value that lies there. */
+static tp_nd nd_there(pb *b, const tp_opnd *o) {
+  const tp_access *w = tp_pb_target(b->s);
+  const tp_arr *r = b->p->arrs.v[w->arr];
+  tp_opnd q = *o;
+  q.base = r->val;
+  q.idx = TP_NEWN(b->a, const tp_ix *, r->ndim);
+  for (int d = 0; d < r->ndim; d++) q.idx[d] = w->at[d].lo;
+  return tp_pb_array(b, r, &q, false);
+}
+
+static tp_nd nd_value(pb *b, int i) {
+  return is_in_place(b, i) ? tp_pb_write(b, tp_pb_target(b->s)) : tp_pb_scratch_out(b, i);
+}
+
+/* A value that lies where the result does is seen once. */
+static bool fill_value(pb *b, int i) {
+  return b->scratch[i] || tp_pb_fill(b, b->s->node[i], b->s->node[i]->attr.f[0], nd_value(b, i));
+}
+
+/* Where an operand's elements are: an array, or the scratch of a node of the cluster. */
+static tp_nd nd_operand(pb *b, const tp_opnd *o) {
+  int i = tp_stmt_find(b->s, o);
+  if (i >= 0) {
+    /* b->err, if it cannot be */
+    if (b->s->node[i]->op == TP_OP_FILL) (void)fill_value(b, i);
+    if (is_in_place(b, i)) return nd_there(b, o);
+    return tp_pb_scratch(b, tp_pb_scratch_of(b, i), o);
+  }
+  return tp_pb_array(b, tp_array_of(b->p, o->base), o, true);
+}
+
+static bool is_ew(const tp_node *n) { return tp_op_is_elementwise(n->op); }
+
+/* ---- points of errors ---- */
+
+/* Is every element of v known and, as a divisor or an exponent, harmless? */
+static bool harmless(tp_op op, tp_val v) {
+  const tp_node *n = v.node;
+  const tp_array *a = n->op == TP_OP_CONST ? n->attr.data : NULL;
+  if (n->op != TP_OP_FILL && !a) return false;
+  for (int64_t i = 0; i < (a ? a->count : 1); i++) {
+    int64_t x = a ? tp_geti(a->dtype, a->data, i) : tp_f64_to_i64(n->attr.f[0]);
+    if (op == TP_OP_POW ? x < 0 : x == 0) return false;
+  }
+  return true;
+}
+
+/* It is a region of its own, whose operands and result can be looked at. */
+static bool watched(const tp_node *n) { return n->attr.check == TP_CHECK_NAN; }
+
+/* Can data make it fail while running? Then its region knows its point. Of extents nothing is known
+ * here, nor of an environment's actions. */
+static bool may_fail(const tp_node *n) {
+  if (watched(n)) return true;
+  switch (tp_ops[n->op].cls) {
+  case TP_CLS_BIN:
+    return (n->op == TP_OP_MOD || n->op == TP_OP_FLOORDIV || n->op == TP_OP_POW) &&
+        !tp_dtype_float(n->out[0].dtype) && !harmless(n->op, n->in[1].src);
+  case TP_CLS_RED:
+    return (n->op == TP_OP_MAX || n->op == TP_OP_MIN) && !tp_dtype_float(n->out[0].dtype);
+  case TP_CLS_ARG:
+  case TP_CLS_GATH:
+  case TP_CLS_ENV: return true;
+  default: return n->op == TP_OP_RAND;
+  }
+}
+
+static void point(pb *b, tp_region *r, int i) {
+  const tp_node *n = b->s->node[i];
+  r->coord = TP_NEWN(b->a, const tp_ix *, n->ndom);
+  r->dim = TP_NEWN(b->a, const tp_sym *, n->ndom);
+  for (int d = 0; d < n->ndom; d++) {
+    if (tp_pb_is_over(n, n->dom[d])) continue;
+    r->dim[r->ncoord] = n->dom[d];
+    r->coord[r->ncoord++] = tp_pb_here(b, b->s->nodeat[i][d]);
+  }
+}
+
+/* Messages name its operands. */
+static void watch(pb *b, tp_region *r, const tp_node *n) {
+  if (!(r->check = watched(n))) return;
+  r->said = TP_NEWN(b->a, tp_who, n->nin);
+  for (r->nsaid = 0; r->nsaid < n->nin; r->nsaid++)
+    r->said[r->nsaid] = tp_who_of(n->in[r->nsaid].src.node);
+}
+
+/* ---- elementwise groups ---- */
+
+static bool same_shape(const tp_opnd *a, const tp_opnd *c) {
+  if (a->rank != c->rank) return false;
+  for (int i = 0; i < a->rank; i++)
+    if (a->shape[i] != c->shape[i]) return false;
+  return true;
+}
+
+static void group_open(pb *b, int i) {
+  b->g.first = b->g.n = 0;
+  b->g.open = true;
+  tp_node *n = b->s->node[i];
+  b->g.shape = tp_pb_whole(b, tp_v(n), n->ndom, n->dom, b->s->nodeat[i]);
+  b->g.nin = 0;
+  b->g.in = NULL;
+}
+
+static int group_find(const pb *b, int i) {
+  for (int k = 0; k < b->g.n; k++)
+    if (b->g.node[k] == i) return k;
+  return -1;
+}
+
+/* Results that something outside the group wants go out; then the region is made. Inputs that
+ * mention scratch come first (fill). */
+static bool group_close(pb *b) {
+  if (!b->g.open) return true;
+  b->g.open = false;
+  tp_region *r = tp_pb_region(b, TP_RG_LOOP, NULL);
+  const tp_node *last = b->s->node[b->g.node[b->g.n - 1]];
+  tp_pb_whose(r, last);
+  if (may_fail(last)) point(b, r, b->g.node[b->g.n - 1]);
+  watch(b, r, last);
+  r->in = b->g.in;
+  r->nin = b->g.nin;
+  r->micro = tp_dup(b->a, b->g.micro, sizeof *b->g.micro * (size_t)b->g.nmicro);
+  r->nmicro = b->g.nmicro;
+  /* micro references were kept as negative numbers until nin was known */
+  for (int k = 0; k < r->nmicro; k++)
+    for (int j = 0; j < 3; j++)
+      if (r->micro[k].in[j] < 0) r->micro[k].in[j] = r->nin + (-1 - r->micro[k].in[j]);
+  int outs[TP_GROUP];
+  for (int k = 0; k < b->g.n; k++) {
+    int i = b->g.node[k];
+    bool final = i == b->final;
+    if (final) {
+      r->acc = b->final_acc;
+      r->red = b->final_red;
+    }
+    if (!final && b->uses[i] <= b->g.node[b->g.n - 1] && !b->g.leaks[k]) continue;
+    tp_pb_put(b, &r->out, &r->nout, final ? b->final_nd : nd_value(b, i));
+    outs[r->nout - 1] = b->g.micro_of[k];
+  }
+  r->outmicro = tp_dup(b->a, outs, sizeof *outs * (size_t)r->nout);
+  return tp_pb_loop(b, r, r->out[0].rank, r->out[0].shape, 0, false);
+}
+
+static bool group_add(pb *b, int i) {
+  const tp_node *n = b->s->node[i];
+  tp_opnd o[3], self = tp_pb_whole(b, tp_v((tp_node *)n), n->ndom, n->dom, b->s->nodeat[i]);
+  bool fits = b->g.open && !watched(n) && same_shape(&b->g.shape, &self) && b->g.n < TP_GROUP - 1 &&
+      b->g.nmicro < 3 * TP_GROUP;
+  if (b->final_acc && b->final == i) /* an accumulation is its region's only result */
+    for (int k = 0; k < b->g.n && fits; k++) fits = b->uses[b->g.node[k]] <= i && !b->g.leaks[k];
+  for (int k = 0; k < n->nin; k++) {
+    if (!tp_stmt_operand(b->p, b->s, i, k, &o[k], b->err)) return false;
+    int j = tp_stmt_find(b->s, &o[k]);
+    if (fits && j >= 0 && group_find(b, j) >= 0 && !o[k].identity) fits = false;
+  }
+  if (!fits) {
+    if (!group_close(b)) return false;
+    group_open(b, i);
+    b->g.nmicro = 0;
+  }
+  tp_micro m = { .op = n->op, .dtype = n->out[0].dtype };
+  for (int k = 0; k < n->nin; k++) {
+    int j = tp_stmt_find(b->s, &o[k]), at = j < 0 ? -1 : group_find(b, j);
+    if (at >= 0) m.in[k] = -1 - b->g.micro_of[at];
+    else if (j >= 0 && b->s->node[j]->op == TP_OP_FILL) {
+      b->g.micro[b->g.nmicro] = (tp_micro){
+        .op = TP_OP_FILL, .dtype = b->s->node[j]->out[0].dtype, .f = b->s->node[j]->attr.f[0]
+      };
+      m.in[k] = -1 - b->g.nmicro++;
+    } else {
+      tp_pb_put(b, &b->g.in, &b->g.nin, nd_operand(b, &o[k]));
+      m.in[k] = b->g.nin - 1;
+    }
+  }
+  b->g.leaks[b->g.n] = b->leaks[i];
+  b->g.micro_of[b->g.n] = b->g.nmicro;
+  b->g.node[b->g.n++] = i;
+  b->g.micro[b->g.nmicro++] = m;
+  /* the region's name, line and point are those of its last operator */
+  return !may_fail(n) || group_close(b);
+}
+
+static void call_of(pb *b, tp_region *r, const tp_node *n) {
+  r->call = b->pl->calls.n;
+  TP_PUSH(b->a, &b->pl->calls, tp_callee_of(b->a, n));
+  if (n->attr.nover && b->graph->stops.n) tp_pb_ended_rows(b, r, n);
+}
+
+/* ---- other operators ---- */
+
+static void exprs(pb *b, tp_region *r, int i) {
+  const tp_node *n = b->s->node[i];
+  r->nix = n->attr.nix;
+  r->ix = TP_NEWN(b->a, const tp_ix *, r->nix);
+  for (int k = 0; k < r->nix; k++)
+    r->ix[k] = tp_pb_here(b, tp_at_point(b->p, n, n->attr.ix[k], b->s->nodeat[i]));
+  if (n->op == TP_OP_CALL || may_fail(n)) point(b, r, i);
+  watch(b, r, n);
+}
+
+/* The loaded array of a PINIT of this cluster. */
+static tp_nd nd_loaded(pb *b, const tp_node *n) {
+  for (int k = 0; k < b->s->nacc; k++) {
+    const tp_access *x = &b->s->acc[k];
+    if (x->kind == TP_ACC_READ && b->p->arrs.v[x->arr]->kind == TP_ARR_PARAM &&
+        b->p->arrs.v[x->arr]->val.node == n)
+      return tp_pb_write(b, x);
+  }
+  (void)TP_NEVER(true);
+  return (tp_nd){ .buf = -1, .wrap = -1 };
+}
+
+static bool is_loop(tp_op op) {
+  return tp_ops[op].cls == TP_CLS_RED || op == TP_OP_READ || op == TP_OP_DETACH ||
+      op == TP_OP_VALUE || op == TP_OP_IOTA;
+}
+
+/* Numbers that a node stands for, over variables. */
+static tp_micro number_of(pb *b, int i, const tp_ix *e) {
+  return (tp_micro){ .op = TP_OP_VALUE, .dtype = b->s->node[i]->out[0].dtype, .ix = e };
+}
+
+/* Reductions, numbers, and what is stored as it is. */
+static bool op_loop(pb *b, tp_region *r, int i) {
+  const tp_node *n = b->s->node[i];
+  uint32_t gone = 0;
+  if (n->op == TP_OP_VALUE || n->op == TP_OP_IOTA) {
+    tp_micro m = number_of(
+        b, i, n->op == TP_OP_VALUE ? r->ix[0] : tp_ix_sym(C(b), tp_pb_axis(b, n->attr.axis)));
+    r->nix = 0;
+    tp_pb_micros(b, r, 1, &m);
+    return tp_pb_loop(b, r, r->out[0].rank, r->out[0].shape, 0, false);
+  }
+  bool reduces = tp_ops[n->op].cls == TP_CLS_RED;
+  for (int k = 0; k < n->attr.naxes && reduces; k++) gone |= 1u << n->attr.axes[k];
+  if (reduces) r->red = tp_op_red(n->op), r->how.keepdim = r->check && n->attr.keepdim;
+  r->outmicro = TP_NEW(b->a, int);
+  return tp_pb_loop(b, r, r->in[0].rank, r->in[0].shape, gone, n->attr.keepdim);
+}
+
+static void result_windows(pb *b, int i, tp_nd **out, int *nout) {
+  if (i == b->final) tp_pb_put(b, out, nout, b->final_nd);
+  else if (i < b->s->nnode - 1 || b->s->src.node) tp_pb_put(b, out, nout, nd_value(b, i));
+  else
+    for (int k = 0; k < b->s->nacc; k++)
+      if (b->s->acc[k].kind == TP_ACC_WRITE) tp_pb_put(b, out, nout, tp_pb_write(b, &b->s->acc[k]));
+}
+
+/* Where it adds: the first axes of what is added go along the dims of a range. */
+static void point_of_sum(pb *b, tp_region *r) {
+  const tp_access *w = tp_pb_target(b->s);
+  const tp_node *n = b->s->into;
+  r->check = true;
+  tp_pb_whose(r, n);
+  r->coord = TP_NEWN(b->a, const tp_ix *, n->ndom);
+  r->dim = (const tp_sym **)n->dom;
+  for (int d = 0; d < n->ndom; d++) {
+    r->along |= (uint32_t)w->at[d].range << d;
+    r->coord[r->ncoord++] = tp_pb_here(b, w->at[d].lo);
+  }
+}
+
+static bool add_to(pb *b, tp_nd in, tp_nd to) {
+  tp_region *r = tp_pb_region(b, TP_RG_LOOP, b->s->src.node);
+  if (b->s->pos.file) r->pos = b->s->pos;
+  if (watched(b->s->into)) point_of_sum(b, r);
+  tp_pb_put(b, &r->in, &r->nin, in);
+  tp_pb_put(b, &r->out, &r->nout, to);
+  r->acc = true;
+  r->red = b->s->into->attr.red;
+  tp_pb_micros(b, r, 1, &(tp_micro){ .op = TP_OP_DETACH, .dtype = tp_dtypeof(b->s->src) });
+  return tp_pb_loop(b, r, to.rank, to.shape, 0, false);
+}
+
+/* What zeros lie around is added where it is. */
+static bool add_padded(pb *b, int i, const tp_nd *in, const tp_nd *out) {
+  const tp_node *n = b->s->node[i];
+  const tp_ix *lo = tp_pb_here(b, tp_at_point(b->p, n, n->attr.ix[0], b->s->nodeat[i]));
+  tp_nd x = *in, to = *out;
+  const tp_ix *at = tp_pb_split(b, lo, out->stride[n->attr.axis], to.lead);
+  if (at == lo) tp_pb_inside(b, n->attr.axis, lo, &x, &to);
+  else to = tp_pb_part(b, &to, n->attr.axis, at, x.shape[n->attr.axis]);
+  return add_to(b, x, to);
+}
+
+/* Leaves of this statement that make, for pinit, what a loaded array takes the place of. */
+static void mark_first(pb *b, const tp_region *pinit) {
+  for (int i = 0; i < b->leaves.n; i++) {
+    tp_region *r = b->leaves.v[i]->rg;
+    bool own = r && (r->kind == TP_RG_LOOP || r->kind == TP_RG_OP) && !r->check && r->nout == 1;
+    if (own && r->out[0].buf == pinit->in[0].buf) r->first = true;
+  }
+}
+
+static bool op_region(pb *b, int i) {
+  tp_node *n = b->s->node[i];
+  tp_nd *in = NULL, *out = NULL;
+  int nin = 0, nout = 0;
+  /* to what there is, in place of zeros */
+  bool adds = i == b->adder && n->op != TP_OP_PAD;
+  if (adds) tp_pb_put(b, &in, &nin, b->final_nd);
+  for (int k = adds; k < n->nin; k++) {
+    tp_opnd o;
+    if (!tp_stmt_operand(b->p, b->s, i, k, &o, b->err)) return false;
+    tp_pb_put(b, &in, &nin, nd_operand(b, &o));
+  }
+  result_windows(b, i, &out, &nout);
+  if (n->op == TP_OP_PAD && i == b->adder) return add_padded(b, i, in, out);
+  if (n->op == TP_OP_PAD)
+    return tp_pb_pad(
+        b, n, tp_pb_here(b, tp_at_point(b->p, n, n->attr.ix[0], b->s->nodeat[i])), in, out);
+  if (n->op == TP_OP_CONCAT) return tp_pb_concat(b, n, nin, in, out);
+  if (n->op == TP_OP_RESHAPE) return tp_pb_reshape(b, n, *in, *out);
+  if (n->op == TP_OP_PINIT) tp_pb_put(b, &in, &nin, nd_loaded(b, n));
+  tp_region *r = tp_pb_region(b,
+      is_loop(n->op)             ? TP_RG_LOOP
+          : n->op == TP_OP_CALL  ? TP_RG_CALL
+          : n->op == TP_OP_PINIT ? TP_RG_PINIT
+                                 : TP_RG_OP,
+      n);
+  r->in = in, r->nin = nin;
+  r->out = out, r->nout = nout;
+  if (r->kind == TP_RG_OP) r->op = n->op, r->how = n->attr.how;
+  if (n->op == TP_OP_PINIT && i == b->s->nnode - 1) mark_first(b, r);
+  exprs(b, r, i);
+  if (n->op == TP_OP_CALL) call_of(b, r, n);
+  if (i == b->final && i != b->adder) r->acc = b->final_acc, r->red = b->final_red;
+  return !is_loop(n->op) || op_loop(b, r, i);
+}
+
+/* ---- contributions under a condition ---- */
+
+static bool is_identity(tp_val v, tp_red red) {
+  while (v.node->op == TP_OP_EXPAND) v = v.node->in[0].src;
+  return v.node->op == TP_OP_FILL && v.node->attr.f[0] == tp_red_identity(red, tp_dtypeof(v));
+}
+
+static bool same_for_all(const pb *b, const tp_nd *x) {
+  bool same = x->rank == 0;
+  for (int k = 0; k < b->nlead; k++) same &= x->lead[k] == K(b, 0);
+  return same;
+}
+
+/* Is what is added where(c, x, nothing), with an array's c that the call does not vary? Then *c is
+ * where it lies. */
+static bool find_unless(pb *b, tp_nd *c) {
+  const tp_stmt *s = b->s;
+  tp_opnd o, x;
+  b->unless = -1;
+  if (s->kind != TP_ST_ACC || s->nrow || !tp_stmt_src(b->p, s, &o, b->err)) return !b->err->code;
+  int i = tp_stmt_find(s, &o);
+  if (i < 0 || i != s->nnode - 1 || !o.identity || s->node[i]->op != TP_OP_SELECT ||
+      !is_identity(s->node[i]->in[2].src, s->into->attr.red))
+    return true;
+  tp_opnd self = tp_pb_whole(b, tp_v(s->node[i]), s->node[i]->ndom, s->node[i]->dom, s->nodeat[i]);
+  if (!tp_stmt_operand(b->p, s, i, 0, &o, b->err) || !tp_stmt_operand(b->p, s, i, 1, &x, b->err))
+    return false;
+  if (tp_stmt_find(s, &o) >= 0 || !same_shape(&self, &x)) return true;
+  tp_nd cond = tp_pb_array(b, tp_array_of(b->p, o.base), &o, true);
+  if (!same_for_all(b, &cond)) return true;
+  *c = cond;
+  b->unless = i;
+  return true;
+}
+
+/* What the statement finally writes. */
+static bool source(pb *b, tp_opnd *o) {
+  return b->unless >= 0 ? tp_stmt_operand(b->p, b->s, b->unless, 1, o, b->err)
+                        : tp_stmt_src(b->p, b->s, o, b->err);
+}
+
+/* ---- the result ---- */
+
+static bool find_adder(pb *b) {
+  tp_opnd o;
+  b->adder = -1;
+  if (b->s->kind != TP_ST_ACC) return true;
+  if (!source(b, &o)) return false;
+  int i = tp_stmt_find(b->s, &o);
+  if (i >= 0 && o.identity && tp_adds_part(b->p->g, b->s, b->s->node[i])) b->adder = i;
+  return true;
+}
+
+static bool accumulates_itself(const pb *b, int i, const tp_node *into, tp_red red) {
+  const tp_node *n = b->s->node[i];
+  if (watched(n) || watched(into)) return false;
+  return i == b->adder || is_ew(n) ||
+      (red == TP_RED_SUM &&
+          (n->op == TP_OP_MATMUL || n->op == TP_OP_CONV_WEIGHT || n->op == TP_OP_SUM));
+}
+
+/* Can the cluster's node write the result itself? Then b->final is it. */
+static bool choose_final(pb *b) {
+  const tp_stmt *s = b->s;
+  b->final = -1;
+  b->final_acc = false;
+  /* a plain operator: the last node writes; several outputs are op_region's */
+  if (!s->src.node) {
+    if (s->nnode && is_ew(s->node[s->nnode - 1])) {
+      b->final = s->nnode - 1;
+      b->final_nd = tp_pb_write(b, tp_pb_target(s));
+    }
+    return true;
+  }
+  tp_opnd o;
+  if (!source(b, &o)) return false;
+  int i = tp_stmt_find(s, &o);
+  if (i < 0) return true;
+  b->uses[i] = s->nnode;
+  tp_red red = s->kind == TP_ST_ACC ? s->into->attr.red : TP_RED_SUM;
+  if (!o.identity || s->nrow || s->node[i]->op == TP_OP_FILL ||
+      (s->kind == TP_ST_ACC && !accumulates_itself(b, i, s->into, red))) {
+    b->leaks[i] = true;
+    return true;
+  }
+  if (b->nuse[i]) {
+    b->leaks[i] = true;
+    return true;
+  }
+  b->final = i;
+  b->final_nd = tp_pb_write(b, tp_pb_target(s));
+  b->final_acc = s->kind == TP_ST_ACC;
+  b->final_red = red;
+  return true;
+}
+
+static bool count_uses(pb *b) {
+  const tp_stmt *s = b->s;
+  b->leaks = TP_NEWN(b->a, bool, s->nnode);
+  b->nuse = TP_NEWN(b->a, int, s->nnode);
+  for (int i = 0; i < s->nnode; i++)
+    for (int k = i == b->adder && s->node[i]->op != TP_OP_PAD;
+         k < s->node[i]->nin && i != b->unless; k++) {
+      tp_opnd o;
+      if (!tp_stmt_operand(b->p, s, i, k, &o, b->err)) return false;
+      int j = tp_stmt_find(s, &o);
+      if (j < 0) continue;
+      b->uses[j] = TP_MAX(b->uses[j], i);
+      b->nuse[j]++;
+      if (!o.identity || !is_ew(s->node[i])) b->leaks[j] = true;
+    }
+  return true;
+}
+
+static void drop_rows(pb *b, tp_nd *n) {
+  for (int k = 0; k < b->s->nrow; k++) {
+    const tp_ix *e = tp_pb_split(b, tp_pb_here(b, b->s->row[k]), n->stride[k], n->lead);
+    n->off = tp_ix_add(C(b), n->off, tp_ix_mul(C(b), e, n->stride[k]));
+  }
+  n->rank -= b->s->nrow;
+  n->shape += b->s->nrow;
+  n->stride += b->s->nrow;
+}
+
+static bool fill_target(pb *b, const tp_node *n) {
+  return tp_pb_fill(b, n, n->attr.f[0], tp_pb_write(b, tp_pb_target(b->s)));
+}
+
+static bool final_copy(pb *b) {
+  const tp_stmt *s = b->s;
+  if (!s->src.node || b->final >= 0) return true;
+  tp_opnd o;
+  if (!source(b, &o)) return false;
+  int i = tp_stmt_find(s, &o);
+  if (i >= 0 && s->node[i]->op == TP_OP_FILL && s->kind != TP_ST_ACC)
+    return fill_target(b, s->node[i]);
+  /* of these axes one row is taken */
+  for (int k = 0; k < s->nrow; k++) o.shape[k] = K(b, 1);
+  tp_nd in = nd_operand(b, &o);
+  drop_rows(b, &in);
+  tp_nd to = tp_pb_write(b, tp_pb_target(s));
+  if (s->kind != TP_ST_ACC && !b->nlead && tp_same_elements(&in, &to, 0)) return true;
+  if (s->kind != TP_ST_ACC) return tp_pb_copy(b, s->src.node, in, to);
+  return add_to(b, in, to);
+}
+
+/* The leaves that there are now run only if c holds. */
+static void run_if(pb *b, tp_nd c) {
+  const tp_sym *v = tp_sym_var(C(b), "c");
+  tp_pnode *load = TP_NEW(b->a, tp_pnode), *cond = TP_NEW(b->a, tp_pnode);
+  *load = (tp_pnode){ .kind = TP_P_LOAD, .var = v, .given = K(b, 1), .nd = c };
+  *cond = (tp_pnode){ .kind = TP_P_IF,
+    .n = 1,
+    .kid = TP_NEW(b->a, tp_pnode *),
+    .cond = tp_ix_cmp(C(b), TP_GE, tp_ix_sym(C(b), v), K(b, 1)) };
+  *cond->kid = tp_plan_seq(b->a, b->leaves.n, b->leaves.v);
+  b->leaves.v = NULL;
+  b->leaves.n = b->leaves.cap = 0;
+  TP_PUSH(b->a, &b->leaves, load);
+  TP_PUSH(b->a, &b->leaves, cond);
+}
+
+bool tp_pb_statement(pb *b, const tp_tree *t) {
+  tp_pb_open(b, t);
+  const tp_stmt *s = b->s;
+  tp_nd cond = { .buf = -1 };
+  if (s->kind == TP_ST_INIT) {
+    bool ok = tp_pb_fill(b, s->into, tp_red_identity(s->into->attr.red, s->into->out[0].dtype),
+        tp_pb_write(b, tp_pb_target(s)));
+    if (s->pos.file) b->leaves.v[b->leaves.n - 1]->rg->pos = s->pos;
+    return ok;
+  }
+  if (!find_unless(b, &cond) || !find_adder(b) || !count_uses(b) || !choose_final(b)) return false;
+  for (int i = 0; i < s->nnode; i++) {
+    tp_node *n = s->node[i];
+    if (i == b->unless) continue;
+    if (is_ew(n)) {
+      if (!group_add(b, i)) return false;
+      continue;
+    }
+    /* made where it is wanted */
+    if (n->op == TP_OP_FILL && (s->src.node || i < s->nnode - 1)) continue;
+    if (!group_close(b) || !(n->op == TP_OP_FILL ? fill_target(b, n) : op_region(b, i)))
+      return false;
+  }
+  if (!group_close(b) || !final_copy(b)) return false;
+  tp_pb_note_parts(b);
+  if (b->unless >= 0) run_if(b, cond);
+  return tp_pb_copy_newest(b) && !b->err->code;
+}

@@ -1,0 +1,213 @@
+/* textrows: rows of fields.def as text, and the values that they share: expressions, symbols,
+ * numbers, words. */
+#include "plan/text.h"
+
+/* ---- rows of fields ---- */
+
+/* The words and signs of a text, one after the other. */
+static bool each_token(parser *p, const char *text, bool (*one)(parser *, const char *)) {
+  char token[16];
+  while (*(text += strspn(text, " "))) {
+    size_t n = isalpha((unsigned char)*text) ? strcspn(text, " ([{")
+                                             : strcspn(text, " abcdefghijklmnopqrstuvwxyz");
+    snprintf(token, sizeof token, "%.*s", (int)n, text);
+    if (!one(p, token)) return false;
+    text += n;
+  }
+  return true;
+}
+
+bool tp_expect_text(parser *p, const char *text) { return each_token(p, text, expect); }
+
+/* All of it, or nothing is taken. */
+bool tp_accept_text(parser *p, const char *text) {
+  const char *at = p->in.s;
+  bool all = each_token(p, text, accept);
+  if (!all) p->in.s = at;
+  return all;
+}
+
+static void put_values(text_writer *w, const text_row *r, int n, const char *v) {
+  if (r->many != EACH) tp_puts(w->b, r->text);
+  for (int i = 0; i < n && r->kind; i++) {
+    if (r->many == EACH) tp_puts(w->b, r->text);
+    if (r->many == COMMAS && i) tp_puts(w->b, ", ");
+    r->kind->put(w, v + r->kind->size * (size_t)i);
+  }
+}
+
+void tp_put_text(text_writer *w, text_rows t, const void *x) {
+  bool there = false;
+  for (const text_row *r = t.v; r < t.v + t.n; r++) {
+    const void *v = (const char *)x + r->at;
+    int n = 1;
+    if (r->many) n = *(const int *)((const char *)x + r->count), memcpy(&v, v, sizeof v);
+    if (r->when != WITH) there = r->when == MUST || (r->many ? n > 0 : r->kind->has(v));
+    if (there) put_values(w, r, n, v);
+  }
+}
+
+static bool begins(parser *p, const value_kind *k) { return !k->next || k->next(p); }
+
+bool tp_scan_items(parser *p, const text_row *r, int *count, void *list) {
+  char *v = NULL;
+  int n = 0, cap = 0;
+  bool more = r->many != FOLLOW || begins(p, r->kind);
+  while (more) {
+    if (n == LISTED) return fail(p, "too many items");
+    tp_vec_grow(p->pl->a, (void **)&v, n, &cap, r->kind->size);
+    if (!r->kind->scan(p, memset(v + r->kind->size * (size_t)n, 0, r->kind->size))) return false;
+    n++;
+    more = r->many == COMMAS ? accept(p, ",")
+        : r->many == EACH    ? tp_accept_text(p, r->text)
+                             : begins(p, r->kind);
+  }
+  if ((r->when == WITH || *count) && n != *count)
+    return fail(p, "as many as were said are wanted before this");
+  *count = n;
+  memcpy(list, &v, sizeof v);
+  return true;
+}
+
+bool tp_scan_text(parser *p, text_rows t, void *x) {
+  bool there = false;
+  for (const text_row *r = t.v; r < t.v + t.n; r++) {
+    const char *at = p->in.s;
+    if (r->when == MAY) there = tp_accept_text(p, r->text) && begins(p, r->kind);
+    else if (r->when == MUST) there = tp_expect_text(p, r->text);
+    if (r->when == MAY && !there) p->in.s = at;
+    if ((r->when == MUST && !there) || (r->when == WITH && there && !tp_expect_text(p, r->text)))
+      return false;
+    if (!there || !r->kind) continue;
+    void *v = (char *)x + r->at;
+    if (!(r->many ? tp_scan_items(p, r, (int *)((char *)x + r->count), v) : r->kind->scan(p, v)))
+      return false;
+  }
+  return true;
+}
+
+/* ---- expressions and symbols ---- */
+
+static void mark_used(text_writer *w, const tp_sym *s) {
+  const tp_sym *const *of;
+  if (!s || w->used[s->id]) return;
+  w->used[s->id] = true;
+  for (int k = 0; k < s->nleast; k++)
+    for (int i = 0, n = tp_ix_syms(s->least[k], &of); i < n; i++) mark_used(w, of[i]);
+  mark_used(w, s->bound);
+  mark_used(w, s->dim);
+}
+
+void tp_put_expr(text_writer *w, const tp_ix *e) {
+  const tp_sym *const *syms;
+  tp_ix_print(w->b, e);
+  for (int i = 0, n = tp_ix_syms(e, &syms); i < n; i++) mark_used(w, syms[i]);
+}
+
+static void put_ix(text_writer *w, const void *x) { tp_put_expr(w, *(const tp_ix *const *)x); }
+static bool scan_extent(parser *p, void *x) {
+  return tp_scan_ix(&p->in, p->ix, x) || (!p->in.err->code && fail(p, "an expression is wanted"));
+}
+
+/* Over bounds and variables: a number or a condition. */
+bool tp_scan_any(parser *p, const tp_ix **e) {
+  const tp_sym *const *s;
+  if (!scan_extent(p, e)) return false;
+  for (int i = 0, n = tp_ix_syms(*e, &s); i < n; i++)
+    if (s[i]->kind == TP_SYM_DIM) return fail(p, "a dim has no value in a plan, before this");
+  return true;
+}
+
+static bool scan_ix(parser *p, void *x) {
+  return tp_scan_any(p, x) &&
+      (!tp_ix_is_cond(*(const tp_ix **)x) || fail(p, "a number is wanted before this"));
+}
+static bool scan_cond(parser *p, void *x) {
+  return tp_scan_any(p, x) &&
+      (tp_ix_is_cond(*(const tp_ix **)x) || fail(p, "a condition is wanted before this"));
+}
+
+bool tp_scan_symbol(parser *p, tp_symkind kind, void *x) {
+  static const char *const wanted[] = { "a dim is wanted before this",
+    "a bound is wanted before this", "a variable is wanted before this" };
+  const char *name = tp_scan_word(&p->in);
+  const tp_sym *s = name ? tp_sym_find(p->ix, name) : NULL;
+  *(const tp_sym **)x = s;
+  return name && ((s && s->kind == kind) || fail(p, wanted[kind]));
+}
+
+void tp_put_symbol(text_writer *w, const void *x) {
+  const tp_sym *s = *(const tp_sym *const *)x;
+  tp_puts(w->b, s->name);
+  mark_used(w, s);
+}
+
+static bool scan_dim(parser *p, void *x) {
+  return tp_scan_symbol(p, TP_SYM_DIM, x) &&
+      ((*(const tp_sym **)x)->bound || fail(p, "a dim without a bound before this"));
+}
+static bool scan_var(parser *p, void *x) { return tp_scan_symbol(p, TP_SYM_VAR, x); }
+
+const value_kind tp_kind_IX = { sizeof(const tp_ix *), put_ix, scan_ix, has_pointer, no_close },
+                 tp_kind_COND = { sizeof(const tp_ix *), put_ix, scan_cond, NULL, NULL };
+const value_kind tp_kind_EXTENT = { sizeof(const tp_ix *), put_ix, scan_extent, NULL, no_close },
+                 tp_kind_VAR = { sizeof(const tp_sym *), tp_put_symbol, scan_var, has_pointer,
+                   NULL };
+const value_kind tp_kind_DIM = { sizeof(const tp_sym *), tp_put_symbol, scan_dim, has_pointer,
+  no_close };
+
+/* ---- numbers, words, names ---- */
+
+static void put_place(text_writer *w, const void *x) { tp_putf(w->b, "%d", *(const int *)x); }
+static bool scan_place(parser *p, void *x) { return tp_scan_small(&p->in, x); }
+static bool has_place(const void *x) { return *(const int *)x >= 0; }
+static void put_flag(text_writer *w, const void *x) { (void)w, (void)x; }
+static bool scan_flag(parser *p, void *x) {
+  (void)p;
+  return *(bool *)x = true;
+}
+static bool has_flag(const void *x) { return *(const bool *)x; }
+static void put_dtype(text_writer *w, const void *x) {
+  tp_puts(w->b, tp_dtype_name(*(const tp_dtype *)x));
+}
+static bool scan_dtype(parser *p, void *x) { return tp_scan_dtype(&p->in, x); }
+static void put_title(text_writer *w, const void *x) {
+  tp_put_string(w->b, *(const char *const *)x ? *(const char *const *)x : "");
+}
+static bool scan_title(parser *p, void *x) {
+  return (*(const char **)x = tp_scan_string(&p->in)) != NULL;
+}
+static bool is_string(parser *p) { return next_char(p) == '"'; }
+static void put_pos(text_writer *w, const void *x) { tp_put_where(w->b, *(const tp_pos *)x); }
+static bool scan_pos(parser *p, void *x) { return tp_scan_where(&p->in, x) && tp_scan_end(&p->in); }
+
+static bool scan_who(parser *p, void *x) {
+  tp_who *w = x;
+  if (!scan_title(p, &w->name)) return false;
+  if (!*w->name) w->name = NULL;
+  return true;
+}
+
+static bool scan_step(parser *p, void *x) {
+  int64_t v;
+  if (!tp_scan_int(&p->in, &v)) return false;
+  *(int *)x = (int)v;
+  return (v && v == *(int *)x) || fail(p, "no such step before this");
+}
+
+static void put_way(text_writer *w, const void *x) {
+  tp_puts(w->b, *(const int *)x > 0 ? " up" : *(const int *)x < 0 ? " down" : "");
+}
+static bool scan_way(parser *p, void *x) {
+  return *(int *)x = accept(p, "up") ? 1 : accept(p, "down") ? -1 : 0, true;
+}
+
+const value_kind tp_kind_PLACE = { sizeof(int), put_place, scan_place, has_place, NULL },
+                 tp_kind_FLAG = { sizeof(bool), put_flag, scan_flag, has_flag, NULL };
+const value_kind tp_kind_DTYPE = { sizeof(tp_dtype), put_dtype, scan_dtype, NULL, NULL },
+                 tp_kind_TITLE = { sizeof(char *), put_title, scan_title, NULL, NULL };
+const value_kind tp_kind_NAME = { sizeof(char *), put_title, scan_title, has_pointer, is_string },
+                 tp_kind_WHO = { sizeof(tp_who), put_title, scan_who, has_pointer, is_string };
+const value_kind tp_kind_POS = { sizeof(tp_pos), put_pos, scan_pos, NULL, NULL },
+                 tp_kind_STEP = { sizeof(int), put_place, scan_step, NULL, NULL };
+const value_kind tp_kind_WAY = { sizeof(int), put_way, scan_way, NULL, NULL };
