@@ -857,6 +857,27 @@ describe("states", function()
     end)
   end)
 
+  it("leave last values to the larger bound, which they may mention", function()
+    each(function(tier)
+      local function compile()
+        local P = tempo.program()
+        local i = P:dim "i"
+        local w = P:param("w", { along = { i }, init = 1, dtype = "f64" })
+        local v = P:param("v", { along = { i }, init = 1, dtype = "f64" })
+        w:update(w * 2)
+        v:update(v + i)
+        return P:compile { outputs = { y = P:input("x", { domain = { i }, dtype = "f64" }) + 1 }, tick = i, tier = tier }
+      end
+      local f, g = compile(), compile()
+      for n = 0, 2 do
+        g:start({}, { I = 3 })
+        for k = 1, n do g:step { x = k } end
+        f({ x = { 1, 2, 3, 4, 5 } }, { I = 5 }, { state = g:state() })
+        assert.same({ 32, 11 }, { f:params().w:item(), f:params().v:item() })
+      end
+    end)
+  end)
+
   it("belong to one program", function()
     each(function(tier)
       local f = compiled(tier)

@@ -201,14 +201,4 @@ describe("a trace", function()
     assert.is_false(ok)
     assert.is_truthy(tostring(e):find("the reference evaluator has no trace", 1, true))
   end)
-
-  it("is not written by a callback", function()
-    local P = tempo.program()
-    local t = P:dim "t"
-    local f, why
-    P:sink({ t:value() * 2 }, function() why = select(2, pcall(f.profile, f, 3, { trace = path })) end)
-    f = P:compile { tier = "interpreter" }
-    f({}, { T = 2 })
-    assert.is_truthy(tostring(why):find("a trace is written between runs, not by a callback", 1, true))
-  end)
 end)

@@ -417,7 +417,7 @@ print(P:compile { outputs = { last = x:at { t = T - 1 } } }({ x = { 1, 2, 3 } },
           .. "without the regions that it calls, which have their own. After `f:profile(0, { inside = true })` what runs is a second build of the parts, made then, in which leaves that are written out have clocks too, and loops of nothing but "
           .. "leaves of a few points one for all; it computes the same bits, and takes some nanoseconds more for each. `f:profile(20, { trace = \"run.json\" })` also writes the file: the plan's tree, in which each region, loop and compiled part is as long as it took in all runs so far, with the tensor, the script's line, "
           .. "how often it ran, and the bytes and operations of one execution.",
-        errors = "`option` for a negative number of rows, for a trace of the reference tier, and for either option from a callback; `file` where it cannot be written: what was there before stays.",
+        errors = "`option` for a negative number of rows, for a trace of the reference tier, and for `inside` from a callback; `file` where it cannot be written: what was there before stays.",
         example = 'local x = P:input("x", { domain = { t } })\nlocal f = P:compile { outputs = { y = x * 2 } }\nf({ x = { 1, 2 } }, { T = 2 })\nprint(#f:profile(5) > 0)' },
       { name = "export", args = { arg("path", "string", 'a folder, and a name that C takes: "dir/agent"'), arg("bounds?", "table<string, integer>", "those that the function needs") }, returns = {},
         text = "Writes the function for these bounds as C99 that needs libm and nothing else: `agent.c`, `agent.h`, `agent.weights` with the newest parameters, and `agent_main.c`, which shows how they are used. "

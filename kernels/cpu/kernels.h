@@ -98,14 +98,6 @@ struct tp_kernels {
 };
 
 const tp_kernels *tp_kernels_get(void);
-/* What the interpreter keeps with a run: the table, and blocks of elementwise chains. same: of a
- * plan that is reproducible, products are added up in one order, by our kernels. */
-struct tp_cpu {
-  const tp_kernels *K;
-  bool same;
-  char *scratch;
-  size_t scratch_size;
-};
 extern const tp_kernels tp_kernels_base;
 /* The best of those without fma: the same bits on all processors. */
 const tp_kernels *tp_kernels_plain_get(void);

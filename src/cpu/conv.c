@@ -203,7 +203,7 @@ static seen look_around(const conv *c, const piece *q, const int64_t *k) {
 /* Between x and the chunk's columns in c->cols (row length n), for one element of the window and
  * one piece all channels at once. */
 static void move_columns(const conv *c, int64_t n, bool gather) {
-  const tp_kernels *K = c->x->cpu->K;
+  const tp_kernels *K = tp_cpu(c->x)->K;
   int64_t channel = c->v[TP_CX].stride[2], row = c->K * n, k = 0;
   tp_walk w;
   for (tp_walk_start(&w, c->d, c->v[TP_CW].shape + 3); w.ok; tp_walk_next(&w), k++)
@@ -253,7 +253,7 @@ static void move_y(const conv *c, block b, bool out) {
 static void product_of(const conv *c, const int64_t *ext, const int64_t *sa, const int64_t *sb,
     const int64_t *sc, char *a, char *b, char *to, bool acc) {
   tp_contraction t;
-  tp_contraction_make(&t, c->x->cpu, c->dtype, c->dtype, 3, ext, sa, sb, sc);
+  tp_contraction_make(&t, tp_cpu(c->x), c->dtype, c->dtype, 3, ext, sa, sb, sc);
   tp_contraction_run(&t, a, b, to, acc, NULL);
 }
 

@@ -56,7 +56,7 @@ static void copy_across(
     const tp_exec *x, int size, int log, const pair_rows *r, char *o, const char *a) {
   for (int64_t i = 0; i < r->count; i += TP_SQUARE)
     for (int64_t k = 0; k < r->n; k += TP_SQUARE)
-      x->cpu->K->turn[log](o + (i * r->ro + k) * size, r->ro, a + (i + k * r->si) * size, r->si,
+      tp_cpu(x)->K->turn[log](o + (i * r->ro + k) * size, r->ro, a + (i + k * r->si) * size, r->si,
           TP_MIN(r->count - i, TP_SQUARE), TP_MIN(r->n - k, TP_SQUARE));
 }
 
@@ -68,8 +68,8 @@ static void copy_rows(const tp_exec *x, int size, const pair_rows *r, char *o, c
   }
   for (int64_t i = 0; i < r->count; i++, o += r->ro * size, a += r->ri * size) {
     if (r->so == 1 && r->si == 1) memmove(o, a, (size_t)(r->n * size));
-    else if (r->so == 1) x->cpu->K->load[log](o, a, 0, r->si, 1, r->n);
-    else if (r->si == 1) x->cpu->K->store[log](o, 0, r->so, a, 1, r->n);
+    else if (r->so == 1) tp_cpu(x)->K->load[log](o, a, 0, r->si, 1, r->n);
+    else if (r->si == 1) tp_cpu(x)->K->store[log](o, 0, r->so, a, 1, r->n);
     else
       for (int64_t k = 0; k < r->n; k++)
         memcpy(o + k * r->so * size, a + k * r->si * size, (size_t)size);
@@ -124,7 +124,7 @@ void tp_view_add(const tp_exec *x, tp_dtype d, const tp_view *out, const tp_view
   tp_pair_make(&p, out, in);
   int last = p.rank - 1, size = tp_dtype_size(d);
   bool flat = p.so[last] == 1 && p.si[last] == 1;
-  tp_kfn *add = x->cpu->K->ew[TP_OP_ADD][d];
+  tp_kfn *add = tp_cpu(x)->K->ew[TP_OP_ADD][d];
   tp_walk w;
   for (tp_walk_start(&w, p.empty ? 0 : last, p.ext); w.ok && !p.empty; tp_walk_next(&w)) {
     char *o = (char *)out->p + tp_walk_offset(&w, p.so) * size;
@@ -154,10 +154,10 @@ void tp_view_convert(
     const char *a = (const char *)in->p + tp_walk_offset(&w, in->stride) * si;
     if (tp_half(from)) {
       TP_ASSERT(n == 1 || ko == 1 || ki == 0);
-      x->cpu->K->loadhalf[from](o, a, 0, ki, 1, ko ? n : 1);
+      tp_cpu(x)->K->loadhalf[from](o, a, 0, ki, 1, ko ? n : 1);
     } else {
       TP_ASSERT(n == 1 || ki == 1 || ko == 0);
-      x->cpu->K->storehalf[to](o, 0, ko, a, 1, ko ? n : 1);
+      tp_cpu(x)->K->storehalf[to](o, 0, ko, a, 1, ko ? n : 1);
     }
   }
 }

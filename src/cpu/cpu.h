@@ -6,6 +6,16 @@
 #include "run/target.h"
 #include "kernels/cpu/kernels.h"
 
+/* What the interpreter keeps with a run: the table, and blocks of elementwise chains. same: of a
+ * plan that is reproducible, products are added up in one order, by our kernels. */
+struct tp_cpu {
+  const tp_kernels *K;
+  bool same;
+  char *scratch;
+  size_t scratch_size;
+};
+static inline struct tp_cpu *tp_cpu(const tp_exec *x) { return x->own; }
+
 /* ---- copy.c ---- */
 /* Two windows of one shape, squeezed and merged; the axis along which the result is contiguous is
  * last. */

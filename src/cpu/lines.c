@@ -32,7 +32,7 @@ bool tp_run_scan(tp_exec *x, tp_dreg *r) {
   int axis = r->nlead + a->axis, size = o->size;
   int64_t n = o->v.shape[axis], so = o->v.stride[axis], si = in->v.stride[axis];
   bool prod = r->rg->op == TP_OP_CUMPROD;
-  tp_kscan *scan = prod ? x->cpu->K->prod_scan[o->dtype] : x->cpu->K->sum_scan[o->dtype];
+  tp_kscan *scan = prod ? tp_cpu(x)->K->prod_scan[o->dtype] : tp_cpu(x)->K->sum_scan[o->dtype];
   if (!scan)
     return tp_rfail(x, r, TP_E_DEVICE, "no kernel for scans of %s", tp_dtype_name(o->dtype));
   tp_view lo = across(&o->v, axis), li = across(&in->v, axis);
@@ -58,7 +58,7 @@ bool tp_run_recur(tp_exec *x, tp_dreg *r) {
   const tp_view *o = &r->out[0].v, *in = &r->in[0].v, *c = &r->in[1].v;
   int axis = r->nlead + a->axis, size = r->out[0].size;
   int64_t n = o->shape[axis], first = a->flag ? n - 1 : 0, dir = a->flag ? -1 : 1;
-  tp_krecur *recur = x->cpu->K->recur[r->out[0].dtype];
+  tp_krecur *recur = tp_cpu(x)->K->recur[r->out[0].dtype];
   tp_view lo = across(o, axis), li = across(in, axis), lc = across(c, axis);
   int lane = n ? lanes_of(&lo, &li) : -1;
   if (lane >= 0 && lc.stride[lane] != 1) lane = -1;
@@ -92,7 +92,7 @@ static void best_of_columns(const tp_exec *x, bool max, const tp_dnd *in, int64_
     for (int64_t j = 0; j < total; j += TP_BLOCK) {
       int64_t lanes = TP_MIN(total - j, TP_BLOCK),
               *to = (int64_t *)mo.p + tp_walk_offset(&w, mo.stride) + j * lo->stride[lane];
-      x->cpu->K->best[max][in->dtype](
+      tp_cpu(x)->K->best[max][in->dtype](
           at, (const char *)mi.p + (tp_walk_offset(&w, mi.stride) + j) * in->size, step, n, lanes);
       for (int64_t k = 0; k < lanes; k++) to[k * lo->stride[lane]] = at[k];
     }
@@ -114,8 +114,8 @@ bool tp_run_arg(tp_exec *x, tp_dreg *r) {
       return tp_rfail_at(x, r, w.at, TP_E_INPUT, "%s of an empty range", tp_ops[r->rg->op].text);
     const char *line = (const char *)li.p + tp_walk_offset(&w, li.stride) * in->size;
     int64_t *at = (int64_t *)lo.p + tp_walk_offset(&w, lo.stride);
-    if (step == 1 || n == 1) *at = x->cpu->K->bestof[max][in->dtype](line, n);
-    else x->cpu->K->best[max][in->dtype](at, line, step, n, 1);
+    if (step == 1 || n == 1) *at = tp_cpu(x)->K->bestof[max][in->dtype](line, n);
+    else tp_cpu(x)->K->best[max][in->dtype](at, line, step, n, 1);
   }
   return true;
 }

@@ -32,7 +32,7 @@ static void bind_product(tp_exec *x, tp_dreg *r) {
   axis(&s, c->shape[last - 1], a->stride[last - 1], 0, c->stride[last - 1]);
   axis(&s, c->shape[last], 0, b->stride[last], c->stride[last]);
   axis(&s, a->shape[last], a->stride[last], b->stride[last - 1], 0);
-  tp_contraction_make(r->k, x->cpu, r->out[0].dtype, r->in[0].dtype, s.n, s.ext, s.a, s.b, s.c);
+  tp_contraction_make(r->k, tp_cpu(x), r->out[0].dtype, r->in[0].dtype, s.n, s.ext, s.a, s.b, s.c);
 }
 
 static bool run_product(tp_exec *x, tp_dreg *r, bool acc) {
@@ -243,7 +243,7 @@ static bool has_rows(const tp_dreg *r, int64_t few) {
 static bool alike_later(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {
   const tp_dnd *c = &whole->out[0];
   const tp_dx *k = &whole->in[0].shape[whole->in[0].rank - 1];
-  bool ours = (x->cpu->same || x->cpu->K->wide) && !k->var;
+  bool ours = (tp_cpu(x)->same || tp_cpu(x)->K->wide) && !k->var;
   return ours && c->shape[c->rank - 1].e == part->out[0].shape[c->rank - 1].e &&
       has_rows(whole, TP_DOT_FEW(k->c)) && has_rows(part, TP_DOT_FEW(k->c));
 }

@@ -28,7 +28,7 @@ bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
   tp_walk w;
   for (tp_walk_start(&w, last, k->shape); w.ok; tp_walk_next(&w)) {
     const int64_t *p = (const int64_t *)k->p + tp_walk_offset(&w, k->stride);
-    bool bad = x->cpu->K->outside(p, step, count, n);
+    bool bad = tp_cpu(x)->K->outside(p, step, count, n);
     for (int64_t j = 0; bad && j < count; j++) {
       if (k->rank) w.at[last] = j;
       if ((uint64_t)p[j * step] >= (uint64_t)n) return bad_index(x, r, w.at, p[j * step], n);
@@ -182,8 +182,8 @@ enum { PICK_LINE = 256 };
 static void sum_start(const tp_exec *x, double *sum, const tp_view *v) {
   float line[PICK_LINE];
   EACH_LINE(v, sum) {
-    x->cpu->K->load[2](line, PLACE(v), 0, step, 1, m);
-    x->cpu->K->cast[TP_F32][TP_F64](sum, line, line, line, m);
+    tp_cpu(x)->K->load[2](line, PLACE(v), 0, step, 1, m);
+    tp_cpu(x)->K->cast[TP_F32][TP_F64](sum, line, line, line, m);
   }
 }
 
@@ -191,18 +191,18 @@ static void sum_add(const tp_exec *x, double *sum, const tp_view *v) {
   float line[PICK_LINE];
   double wide[PICK_LINE];
   EACH_LINE(v, sum) {
-    x->cpu->K->load[2](line, PLACE(v), 0, step, 1, m);
-    x->cpu->K->cast[TP_F32][TP_F64](wide, line, line, line, m);
-    x->cpu->K->ew[TP_OP_ADD][TP_F64](sum, sum, wide, sum, m);
+    tp_cpu(x)->K->load[2](line, PLACE(v), 0, step, 1, m);
+    tp_cpu(x)->K->cast[TP_F32][TP_F64](wide, line, line, line, m);
+    tp_cpu(x)->K->ew[TP_OP_ADD][TP_F64](sum, sum, wide, sum, m);
   }
 }
 
 static void sum_end(const tp_exec *x, const tp_dreg *r, const tp_view *v, const double *sum) {
   float line[PICK_LINE];
-  tp_kfn *narrow = r->halved ? x->cpu->K->sticky : x->cpu->K->cast[TP_F64][TP_F32];
+  tp_kfn *narrow = r->halved ? tp_cpu(x)->K->sticky : tp_cpu(x)->K->cast[TP_F64][TP_F32];
   EACH_LINE(v, sum) {
     narrow(line, sum, sum, sum, m);
-    x->cpu->K->store[2](PLACE(v), 0, step, line, 1, m);
+    tp_cpu(x)->K->store[2](PLACE(v), 0, step, line, 1, m);
   }
 }
 
@@ -215,7 +215,7 @@ static void sum_end(const tp_exec *x, const tp_dreg *r, const tp_view *v, const 
 static bool goes_around(const tp_exec *x, const int64_t *at, int64_t n, int64_t m) {
   if (n < 2) return true;
   int64_t by = tp_floormod(at[1] - at[0], m);
-  return x->cpu->K->even(at, n, by, m) && n <= m / (int64_t)tp_gcd((uint64_t)m, (uint64_t)by);
+  return tp_cpu(x)->K->even(at, n, by, m) && n <= m / (int64_t)tp_gcd((uint64_t)m, (uint64_t)by);
 }
 
 /* was: a row's first element; next: who hits the row next, 0 where nobody does; later: somebody did
@@ -446,7 +446,7 @@ static int64_t sum_places(const hits *h, int64_t marked) {
 /* In f64, rounded once: of two numbers it is what f32 makes. Whether places are hit again is asked
  * of a few first. */
 static void add_hits(const tp_exec *x, const tp_dreg *r, const hits *h, int64_t m) {
-  tp_kfn *narrow = r->halved ? x->cpu->K->sticky : x->cpu->K->cast[TP_F64][TP_F32];
+  tp_kfn *narrow = r->halved ? tp_cpu(x)->K->sticky : tp_cpu(x)->K->cast[TP_F64][TP_F32];
   if (!r->halved && goes_around(x, h->at, h->n, m)) {
     for (int64_t j = 0; j < h->n; j++) h->first[h->at[j]].f += h->v[j];
     return;
@@ -455,7 +455,7 @@ static void add_hits(const tp_exec *x, const tp_dreg *r, const hits *h, int64_t 
   bool again = mark_places(h, 0, marked);
   if (!again && marked < h->n) again = mark_places(h, marked, h->n), marked = h->n;
   if (!again && !r->halved) {
-    x->cpu->K->ew[TP_OP_ADD][TP_F32](h->was, h->was, h->v, h->was, h->n);
+    tp_cpu(x)->K->ew[TP_OP_ADD][TP_F32](h->was, h->was, h->v, h->was, h->n);
     for (int64_t j = 0; j < h->n; j++) h->first[h->at[j]] = h->was[j];
   } else {
     int64_t n = sum_places(h, marked);

@@ -15,8 +15,8 @@ static void numbers(
   float u[DRAW];
   double g[DRAW];
   if (tp_words_per_draw(a, d) == 1)
-    x->cpu->K->uniform(d == TP_F32 && a->rand == TP_RAND_UNIFORM ? out : u, w, n);
-  if (a->rand == TP_RAND_NORMAL) x->cpu->K->normal(d == TP_F64 ? out : g, w, n);
+    tp_cpu(x)->K->uniform(d == TP_F32 && a->rand == TP_RAND_UNIFORM ? out : u, w, n);
+  if (a->rand == TP_RAND_NORMAL) tp_cpu(x)->K->normal(d == TP_F64 ? out : g, w, n);
   switch (a->rand) {
   case TP_RAND_UNIFORM:
     if (d == TP_F32) return;
@@ -109,7 +109,7 @@ static void next_lanes(tp_exec *x, tp_dreg *r, tp_walk *w, const points *p, lane
       c.w[0][j] = (uint32_t)v, c.w[1][j] = (uint32_t)((uint64_t)v >> 32);
       c.w[2][j] = (uint32_t)i + 1, c.w[3][j] = 0x74656d70;
     }
-    x->cpu->K->philox_lanes(&c, (const uint32_t(*)[TP_LANES])l->key);
+    tp_cpu(x)->K->philox_lanes(&c, (const uint32_t(*)[TP_LANES])l->key);
     memcpy(l->key, c.w, sizeof l->key);
   }
 }
@@ -138,7 +138,7 @@ static void draw_short(const tp_exec *x, const tp_dnd *o, const draw *d, const l
   for (int64_t b = 0; b < words; b += 4) {
     tp_philox_lanes c = { { { 0 } } };
     for (int j = 0; j < TP_LANES; j++) c.w[0][j] = (uint32_t)(b / 4);
-    x->cpu->K->philox_lanes(&c, l->key);
+    tp_cpu(x)->K->philox_lanes(&c, l->key);
     for (int j = 0; j < l->n; j++)
       for (int64_t q = b; q < TP_MIN(b + 4, words); q++) w[j * words + q] = c.w[q - b][j];
   }
@@ -157,7 +157,7 @@ static void draw_long(const tp_exec *x, const tp_dnd *o, const draw *d, const la
     char *to = d->dense ? (char *)o->v.p + l->at[j] * o->size : d->mid;
     for (int64_t i = 0; i < d->n; i += DRAW) {
       int64_t n = TP_MIN(d->n - i, DRAW);
-      x->cpu->K->philox(key, (uint64_t)(i * d->per / 4), (n * d->per + 3) / 4, w);
+      tp_cpu(x)->K->philox(key, (uint64_t)(i * d->per / 4), (n * d->per + 3) / 4, w);
       numbers(x, d->a, o->dtype, to + i * o->size, w, n);
     }
     if (!d->dense) put_point(x, o, d, l->at[j], d->mid);

@@ -26,7 +26,7 @@ static void one_product(const taking *t, int64_t m, const char *x, const int64_t
   int64_t ext[] = { m, t->n, t->k }, a[] = { sx[0], 0, sx[1] }, b[] = { 0, t->sw[2], t->sw[1] },
           c[] = { sy[0], sy[1], 0 };
   tp_contraction q;
-  tp_contraction_make(&q, t->exec->cpu, t->d, t->d, 3, ext, a, b, c);
+  tp_contraction_make(&q, tp_cpu(t->exec), t->d, t->d, 3, ext, a, b, c);
   q.s.ordered = true;
   tp_contraction_run(&q, x, w, y, false, NULL);
 }
@@ -35,7 +35,7 @@ static void joined_product(
     const taking *t, const taker *at, int64_t points, const char *x, const char *w, char *y) {
   int log = t->size == 8 ? 3 : t->size == 4 ? 2 : t->size == 2, size = t->size;
   int64_t m = points * t->m, row = t->k * size, made = t->n * size;
-  const tp_kernels *K = t->exec->cpu->K;
+  const tp_kernels *K = tp_cpu(t->exec)->K;
   for (int64_t i = 0; i < points; i++)
     K->load[log](t->rows + i * t->m * row, x + at[i].x * size, t->sx[0], t->sx[1], t->m, t->k);
   one_product(t, m, t->rows, (int64_t[]){ t->k, 1 }, w, t->made, (int64_t[]){ t->n, 1 });

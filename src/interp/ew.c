@@ -271,7 +271,7 @@ static void tile_sources(tp_exec *x, tp_ew *e) {
         (!tp_half(s->d) &&
             (e->n0 * e->n1 == 1 || (s->step == 1 && (e->n1 == 1 || s->row == e->n0))));
     s->fixed = !moved(e, s->stride);
-    s->tmp = x->cpu->scratch + s->tmpoff;
+    s->tmp = tp_cpu(x)->scratch + s->tmpoff;
     if (s->nd < 0 && !s->is_value) s->base = (char *)&s->cell;
   }
 }
@@ -285,7 +285,7 @@ static void tile_results(tp_exec *x, tp_ew *e) {
     t->direct = dense && (i || (!e->folds && !e->acc)) && !tp_half(t->d) && !t->mayalias &&
         t->slot >= e->nsrc;
     for (int k = 0; k < i; k++) t->direct &= !(e->dst[k].direct && e->dst[k].slot == t->slot);
-    t->tmp = x->cpu->scratch + t->tmpoff;
+    t->tmp = tp_cpu(x)->scratch + t->tmpoff;
   }
 }
 
@@ -316,7 +316,7 @@ bool tp_ew_bind(tp_exec *x, tp_dreg *r) {
   choose_loops(e);
   tile_sources(x, e);
   tile_results(x, e);
-  for (int i = e->nsrc; i < e->nslot; i++) e->p[i] = x->cpu->scratch + e->slottmp[i];
+  for (int i = e->nsrc; i < e->nslot; i++) e->p[i] = tp_cpu(x)->scratch + e->slottmp[i];
   return true;
 }
 
@@ -469,10 +469,10 @@ static bool fold_block(tp_exec *x, tp_dreg *r, tp_ew *e, int64_t *at, char *acc)
 
 static void fold_deliver(tp_exec *x, tp_ew *e, const int64_t *at, int64_t keep1, int64_t keep0) {
   tp_ewdst *t = &e->dst[0];
-  char *acc = x->cpu->scratch + e->accoff, *v = acc,
+  char *acc = tp_cpu(x)->scratch + e->accoff, *v = acc,
        *place = t->base + offset(e, t->stride, at) * tp_dtype_size(t->d);
   if (e->narrow) {
-    v = x->cpu->scratch + e->outoff;
+    v = tp_cpu(x)->scratch + e->outoff;
     e->narrow(v, acc, acc, acc, keep1 * keep0);
   }
   if (e->red0) deliver(t, e->acc, place, v, 0, t->row, 1, keep1);
@@ -481,7 +481,7 @@ static void fold_deliver(tp_exec *x, tp_ew *e, const int64_t *at, int64_t keep1,
 
 static bool run_fold(tp_exec *x, tp_dreg *r, tp_ew *e) {
   int64_t at[TP_MAXRANK] = { 0 };
-  char *acc = x->cpu->scratch + e->accoff;
+  char *acc = tp_cpu(x)->scratch + e->accoff;
   do {
     int64_t keep0 = e->red0 ? 1 : cut(e->n0, e->e0, at[e->rank - 1]);
     int64_t keep1 = e->red1 || e->n1 == 1 ? 1 : cut(e->n1, e->e1, at[e->rank - 2]);

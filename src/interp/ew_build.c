@@ -32,13 +32,13 @@ static bool is_number(tp_op op) { return op == TP_OP_FILL || op == TP_OP_VALUE; 
 
 static void source_operand(tp_ewsrc *s, const tp_exec *x, const tp_dnd *d, int nd) {
   *s = (tp_ewsrc){ .nd = nd, .d = d->dtype, .c = tp_compute(d->dtype) };
-  s->load =
-      tp_half(d->dtype) ? x->cpu->K->loadhalf[d->dtype] : x->cpu->K->load[tp_log2size(d->dtype)];
+  s->load = tp_half(d->dtype) ? tp_cpu(x)->K->loadhalf[d->dtype]
+                              : tp_cpu(x)->K->load[tp_log2size(d->dtype)];
 }
 
 static void source_number(tp_ewsrc *s, tp_exec *x, const tp_micro *m) {
   *s = (tp_ewsrc){ .nd = -1, .d = tp_compute(m->dtype), .c = tp_compute(m->dtype) };
-  s->load = x->cpu->K->load[tp_log2size(s->c)];
+  s->load = tp_cpu(x)->K->load[tp_log2size(s->c)];
   if (m->op == TP_OP_VALUE) {
     s->is_value = true;
     s->value = tp_dx_new(&x->a, m->ix);
@@ -77,9 +77,9 @@ static void lifetimes(builder *b) {
 
 static tp_kfn *kernel_of(const builder *b, const tp_micro *m, const int *in) {
   tp_dtype from = tp_compute(b->dtype[in[m->op == TP_OP_SELECT]]);
-  if (m->op == TP_OP_CAST && from == TP_F64 && tp_half(m->dtype)) return b->x->cpu->K->sticky;
-  if (m->op == TP_OP_CAST) return b->x->cpu->K->cast[from][tp_compute(m->dtype)];
-  return b->x->cpu->K->ew[m->op][from];
+  if (m->op == TP_OP_CAST && from == TP_F64 && tp_half(m->dtype)) return tp_cpu(b->x)->K->sticky;
+  if (m->op == TP_OP_CAST) return tp_cpu(b->x)->K->cast[from][tp_compute(m->dtype)];
+  return tp_cpu(b->x)->K->ew[m->op][from];
 }
 
 /* A block for slot o: one of an operand of its size that dies here, else a new one. Kernels may
@@ -111,7 +111,7 @@ static bool add_micro(builder *b, int k) {
   e->step[e->nstep++] =
       (tp_ewstep){ fn, o, { in[0], n > 1 ? in[1] : in[0], n > 2 ? in[2] : in[0] } };
   if (tp_half(m->dtype) && tp_op_rounds(m->op))
-    e->step[e->nstep++] = (tp_ewstep){ b->x->cpu->K->round[m->dtype], o, { o, o, o } };
+    e->step[e->nstep++] = (tp_ewstep){ tp_cpu(b->x)->K->round[m->dtype], o, { o, o, o } };
   if (b->last[o] < 0) b->b.free[b->b.nfree++] = e->slottmp[o]; /* nobody reads it */
   return true;
 }
@@ -179,9 +179,9 @@ static void dest(builder *b, int i, int slot) {
   const tp_dnd *d = &b->r->out[i];
   tp_ewdst *t = &e->dst[i];
   *t = (tp_ewdst){ .nd = b->r->nin + i, .slot = slot, .d = d->dtype, .c = tp_compute(d->dtype) };
-  t->load = tp_half(t->d) ? x->cpu->K->loadhalf[t->d] : x->cpu->K->load[tp_log2size(t->d)];
-  t->store = tp_half(t->d) ? x->cpu->K->storehalf[t->d] : x->cpu->K->store[tp_log2size(t->d)];
-  t->combine = e->acc && i == 0 ? x->cpu->K->ew[ops_of[e->red]][t->c] : NULL;
+  t->load = tp_half(t->d) ? tp_cpu(x)->K->loadhalf[t->d] : tp_cpu(x)->K->load[tp_log2size(t->d)];
+  t->store = tp_half(t->d) ? tp_cpu(x)->K->storehalf[t->d] : tp_cpu(x)->K->store[tp_log2size(t->d)];
+  t->combine = e->acc && i == 0 ? tp_cpu(x)->K->ew[ops_of[e->red]][t->c] : NULL;
   t->tmpoff = block_new(&b->b);
   bool lastly = e->nstep && e->step[e->nstep - 1].o == slot;
   for (int k = 0; k < b->r->nin; k++) t->mayalias |= b->r->in[k].buf == d->buf && !lastly;
@@ -193,11 +193,11 @@ static void folding(builder *b, tp_dtype c) {
   bool wide = g->nmicro && is_passed(b, g->nmicro - 1) && is_widened(b, g->nmicro - 1);
   e->acct = tp_acctype(e->red, c);
   e->folded = wide ? TP_F32 : c;
-  e->across = wide ? b->x->cpu->K->across_wide : b->x->cpu->K->across[e->red][c];
-  e->down = wide ? b->x->cpu->K->down_wide : b->x->cpu->K->down[e->red][c];
+  e->across = wide ? tp_cpu(b->x)->K->across_wide : tp_cpu(b->x)->K->across[e->red][c];
+  e->down = wide ? tp_cpu(b->x)->K->down_wide : tp_cpu(b->x)->K->down[e->red][c];
   e->narrow = e->acct == c   ? NULL
-      : tp_half(e->dst[0].d) ? b->x->cpu->K->sticky
-                             : b->x->cpu->K->cast[e->acct][c];
+      : tp_half(e->dst[0].d) ? tp_cpu(b->x)->K->sticky
+                             : tp_cpu(b->x)->K->cast[e->acct][c];
   e->accoff = block_new(&b->b);
   e->outoff = block_new(&b->b);
 }
@@ -224,7 +224,7 @@ static void finish(builder *b) {
   e->p = TP_NEWN(&b->x->a, void *, e->nslot + 1);
   if (e->ndst) folding(b, e->dst[0].c);
   order_walk(b, e);
-  b->x->cpu->scratch_size = TP_MAX(b->x->cpu->scratch_size, (size_t)b->b.next);
+  tp_cpu(b->x)->scratch_size = TP_MAX(tp_cpu(b->x)->scratch_size, (size_t)b->b.next);
   bool known = !b->r->rg->sums || e->across;
   if (e->acc) known &= e->dst[0].combine && e->across;
   b->r->bind = known ? tp_ew_bind : NULL;

@@ -81,9 +81,9 @@ static void loop_new(tp_exec *x, tp_dreg *r) {
 /* ---- the table ---- */
 
 static bool open_cpu(tp_exec *x) {
-  x->cpu = TP_NEW(&x->a, struct tp_cpu);
-  x->cpu->same = x->plan->reproducible;
-  x->cpu->K = x->cpu->same ? tp_kernels_plain_get() : tp_kernels_get();
+  x->own = TP_NEW(&x->a, struct tp_cpu);
+  tp_cpu(x)->same = x->plan->reproducible;
+  tp_cpu(x)->K = tp_cpu(x)->same ? tp_kernels_plain_get() : tp_kernels_get();
   return true;
 }
 
@@ -94,15 +94,15 @@ static void make(tp_exec *x, tp_dreg *r) {
 }
 
 static bool take_scratch(tp_exec *x) {
-  size_t n = x->cpu->scratch_size;
-  x->cpu->scratch = tp_alloc_aligned(n);
-  return x->cpu->scratch ||
+  size_t n = tp_cpu(x)->scratch_size;
+  tp_cpu(x)->scratch = tp_alloc_aligned(n);
+  return tp_cpu(x)->scratch ||
       tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "no memory for %lld bytes of working space",
           (long long)n);
 }
 
 static void close_cpu(tp_exec *x) {
-  if (x->cpu) tp_free_aligned(x->cpu->scratch);
+  if (tp_cpu(x)) tp_free_aligned(tp_cpu(x)->scratch);
 }
 
 static bool is_alike(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {

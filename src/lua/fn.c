@@ -351,13 +351,6 @@ static int fn_explain(lua_State *L) {
   return push_buf(L, &b, ok, &e);
 }
 
-static void write_trace(lua_State *L, tl_fn *u, const char *path) {
-  tp_error e = { 0 };
-  if (u->running)
-    tl_fail(L, TP_E_OPTION, "option: profile: a trace is written between runs, not by a callback");
-  if (!tp_fn_trace(u->f, path, &e)) tl_raise(L, &e);
-}
-
 static void look_inside(lua_State *L, tl_fn *u) {
   tp_error e = { 0 };
   if (!lua_isboolean(L, -1))
@@ -380,7 +373,8 @@ static int fn_profile(lua_State *L) { /* f, rows, options */
     tl_fail(L, TP_E_OPTION, "option: profile: the number of rows must not be negative, got %lld",
         (long long)rows);
   tl_options(L, 3, "profile", known);
-  if (tl_option(L, 3, "trace")) write_trace(L, u, tl_string(L, lua_gettop(L), "trace"));
+  if (tl_option(L, 3, "trace") && !tp_fn_trace(u->f, tl_string(L, lua_gettop(L), "trace"), &e))
+    tl_raise(L, &e);
   if (tl_option(L, 3, "inside")) look_inside(L, u);
   tp_buf_init(&b);
   bool ok = tp_fn_profile(u->f, (int)TP_MIN(rows, INT32_MAX), &b, &e);

@@ -164,29 +164,24 @@ bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) {
 
 /* ---- questions from outside any step: the machine runs until the answer is there ---- */
 
-static ref_answer answered(ref *r, ref_answer x, bool *more) {
-  *more = x == REF_WAIT && run_stack(r);
-  return x == REF_WAIT ? REF_FAILED : x;
-}
-
 ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at, int *which) {
-  bool more = true;
-  ref_answer x = REF_FAILED;
-  while (more) x = answered(r, ref_alive(r, NULL, n, dims, at, which), &more);
+  ref_answer x;
+  while ((x = ref_alive(r, NULL, n, dims, at, which)) == REF_WAIT)
+    if (!run_stack(r)) return REF_FAILED;
   return x;
 }
 
 ref_answer ref_find(
     ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at) {
-  bool more = true;
-  ref_answer x = REF_FAILED;
-  while (more) x = answered(r, ref_seek(r, NULL, n, dims, lo, hi, at), &more);
+  ref_answer x;
+  while ((x = ref_seek(r, NULL, n, dims, lo, hi, at)) == REF_WAIT)
+    if (!run_stack(r)) return REF_FAILED;
   return x;
 }
 
 ref_answer ref_call_seek(ref *r, const tp_node *n) {
-  bool more = true;
-  ref_answer x = REF_FAILED;
-  while (more) x = answered(r, ref_call_ask(r, n), &more);
+  ref_answer x;
+  while ((x = ref_call_ask(r, n)) == REF_WAIT)
+    if (!run_stack(r)) return REF_FAILED;
   return x;
 }

@@ -94,8 +94,6 @@ typedef struct ref {
 /* ---- ref.c ---- */
 bool ref_open(ref *r, tp_error *err); /* r: zeroed; NULL: error memory */
 void ref_close(ref *r);
-/* of a run that ended early: the last values that are made; complete: by output */
-void ref_newest(ref *r, const bool *complete);
 bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err);
 /* runs the stack until the cell is done */
 bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);

@@ -1,14 +1,12 @@
 /* points.c: where a cell is: its dims in env, and the ends that are known there. */
 #include "ref/machine.h"
 
-/* What env's dims say of dom. */
 tp_cell *ref_cell_here(ref *r, const tp_node *n) {
   int64_t at[TP_MAXDIM];
   for (int k = 0; k < n->ndom; k++) at[k] = r->env[n->dom[k]->id];
   return ref_cell(r, n, at);
 }
 
-/* The least that an end can be at env's point, which is there: that later ones are may be known. */
 int64_t ref_end_least(ref *r, const tp_node *n, const ref_ending *e) {
   const tp_sym *t = e->stop->dim;
   int64_t was = r->env[t->id],

@@ -97,7 +97,7 @@ static bool copy_made(ref *r, const tp_node *w, const int64_t *point, tp_array *
   return true;
 }
 
-void ref_newest(ref *r, const bool *complete) {
+static void keep_newest(ref *r, const bool *complete) {
   for (int i = 0, k = 0; i < r->g->outputs.n; i++) {
     if (!r->g->outputs.v[i].hidden) continue;
     const tp_node *w = r->g->params.v[k++];
@@ -121,7 +121,7 @@ static bool run_all(ref *r) {
   bool ok = fill_first(r) && (!has_callbacks(r->g) || ref_call_all(r)),
        *complete = TP_NEWN(&r->arena, bool, r->g->outputs.n);
   for (; ok && done < r->g->outputs.n; done += ok) complete[done] = ok = fill_output(r, done);
-  if (!ok) ref_newest(r, complete);
+  if (!ok) keep_newest(r, complete);
   if (r->cancelled) drop_outputs(r, done);
   return ok || r->cancelled;
 }

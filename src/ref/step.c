@@ -476,16 +476,14 @@ void tp_ref_put(tp_refsteps *s, tp_buf *b) {
   tp_put_i64(b, -1);
 }
 
-/* By node: is it made of what mentions a bound that is larger now? Last values of parameters and
+/* By node: is it made of what mentions the bound that is larger now? Last values of parameters and
  * lengths are (rt/state.c): they are made again. */
-static bool *mentioning(ref *r, const int64_t *was, const int64_t *now) {
+static bool *mentioning(ref *r) {
   tp_graph *g = r->g;
   bool *made = TP_NEWN(&r->arena, bool, g->nodes.n);
-  for (int b = 0; was && b < tp_nsym(g->ix); b++)
-    for (int i = 0; tp_sym_at(g->ix, b)->kind == TP_SYM_BOUND && was[b] != now[b] && i < g->nodes.n;
-         i++)
-      made[i] |= tp_node_mentions(g->nodes.v[i], tp_sym_at(g->ix, b));
-  for (bool more = was != NULL; more;) {
+  for (int i = 0; i < g->nodes.n; i++)
+    made[i] = tp_node_mentions(g->nodes.v[i], r->ticks->dim[0]->bound);
+  for (bool more = true; more;) {
     more = false;
     for (int i = 0; i < g->nodes.n; i++)
       for (int k = 0; k < g->nodes.v[i]->nin && !made[i]; k++)
@@ -494,22 +492,14 @@ static bool *mentioning(ref *r, const int64_t *was, const int64_t *now) {
   return made;
 }
 
-/* Where calls go on that had come to the end of smaller bounds: behind their last row. False: rows
- * before it would have had more. */
+/* Where calls go on that had come to the end of the smaller bound: behind their last row. False:
+ * rows before it would have had more. */
 static bool goes_on(tp_refsteps *s, const tp_node *n, const int64_t *was, int64_t *at, bool *more) {
-  const tp_sym *dims[TP_MAXDIM];
+  const tp_sym *dims[TP_MAXDIM], *d = s->r->ticks->dim[0];
   int ndim = ref_call_dims(n, dims);
-  for (int k = 0; k < ndim && !*more; k++) {
-    const int64_t *now = s->r->run->env;
-    int b = dims[k]->bound->id;
-    if (was[b] == now[b]) continue;
-    if (k > 0) return false;
-    memset(at, 0, sizeof *at * (size_t)n->ndom);
-    for (int d = 0; d < n->ndom; d++)
-      if (n->dom[d] == dims[0]) at[d] = was[b];
-    *more = true;
-  }
-  return true;
+  if (*more || !tp_dom_has(ndim, dims, d)) return true;
+  for (int k = 0; k < n->ndom; k++) at[k] = n->dom[k] == d ? was[d->bound->id] : 0;
+  return *more = dims[0] == d;
 }
 
 static bool leave_cell(const tp_node *n, tp_reader *r) {
@@ -544,7 +534,7 @@ typedef struct {
 static bool get(tp_refsteps *s, void *arg) {
   tp_reader *r = ((getting *)arg)->r;
   const int64_t *was = ((getting *)arg)->was;
-  const bool *again = mentioning(s->r, was, s->r->run->env);
+  const bool *again = was ? mentioning(s->r) : NULL;
   for (int i = 0; i < s->ncall; i++) {
     int64_t at[TP_MAXDIM];
     bool more = tp_take_in(r, 0, 2);
@@ -556,8 +546,9 @@ static bool get(tp_refsteps *s, void *arg) {
   take_ends(s, r);
   for (int64_t id; !r->bad && (id = tp_take_in(r, -1, s->r->g->nodes.n)) >= 0;) {
     const tp_node *n = s->r->g->nodes.v[id];
-    if (was && n->op == TP_OP_CALL && again[id]) return false;
-    if (!(again[id] ? leave_cell(n, r) : take_cell(s, n, r))) return false;
+    bool leaves = was && again[id];
+    if (leaves && n->op == TP_OP_CALL) return false;
+    if (!(leaves ? leave_cell(n, r) : take_cell(s, n, r))) return false;
   }
   return !r->bad && r->left == 0;
 }

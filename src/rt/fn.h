@@ -42,7 +42,7 @@ typedef struct tp_engine {
   bool (*rest)(tp_session *q, tp_error *err);
   bool (*cancelled)(const tp_session *q);
   /* get: see tp_exec_get */
-  bool (*put)(tp_session *q, tp_buf *b, tp_error *err);
+  void (*put)(tp_session *q, tp_buf *b);
   bool (*get)(tp_session *q, tp_reader *r, const int64_t *was, tp_error *err);
   void (*end)(tp_session *q);
 } tp_engine;

@@ -2,7 +2,6 @@
 #include "rt/fn.h"
 
 static bool perform_room(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err) {
-  (void)f;
   return tp_exec_room(x, run, err);
 }
 
@@ -13,7 +12,6 @@ static bool perform_run(tp_fn *f, tp_run *r, tp_error *err) {
 }
 
 static bool perform_begin(tp_fn *f, tp_session *q, tp_error *err) {
-  (void)f;
   return tp_exec_begin(q->exec, &q->run, err);
 }
 
@@ -89,15 +87,10 @@ static bool perform_cancelled(const tp_session *q) { return tp_exec_cancelled(q-
 
 /* ---- states ---- */
 
-static bool perform_put(tp_session *q, tp_buf *b, tp_error *err) {
-  (void)err;
-  tp_exec_put(q->exec, b);
-  return true;
-}
+static void perform_put(tp_session *q, tp_buf *b) { tp_exec_put(q->exec, b); }
 
 static bool perform_get(tp_session *q, tp_reader *r, const int64_t *was, tp_error *err) {
   int64_t at[TP_MAXTICK];
-  (void)err;
   if (!tp_exec_get(q->exec, r, was)) return false;
   return !tp_exec_tick(q->exec, at) || !memcmp(at, q->at, sizeof *at * (size_t)q->ticks.n);
 }

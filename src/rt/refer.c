@@ -12,7 +12,6 @@ static int64_t referred(void *ud, int64_t *env) {
 }
 
 static bool refer_room(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err) {
-  (void)x;
   tp_graph *g = f->graph;
   tp_allowance a;
   int n = 0;
@@ -63,11 +62,7 @@ static tp_stand refer_step(tp_fn *f, tp_session *q, const tp_step *s, tp_error *
 
 static bool refer_cancelled(const tp_session *q) { return tp_ref_cancelled(q->ref); }
 
-static bool refer_put(tp_session *q, tp_buf *b, tp_error *err) {
-  (void)err;
-  tp_ref_put(q->ref, b);
-  return true;
-}
+static void refer_put(tp_session *q, tp_buf *b) { tp_ref_put(q->ref, b); }
 
 static bool refer_get(tp_session *q, tp_reader *r, const int64_t *was, tp_error *err) {
   return tp_ref_get(q->ref, r, was, err);

@@ -103,8 +103,7 @@ typedef struct tp_step {
 /* an error ends the run, unless it is one of the values given */
 bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err);
 void tp_step_drop(tp_fn *f, tp_step *s);
-const int64_t *tp_fn_started(const tp_fn *f); /* the bounds it was started with, by symbol */
-bool tp_fn_stepping(const tp_fn *f);          /* between start and the last tick */
+bool tp_fn_stepping(const tp_fn *f); /* between start and the last tick */
 int tp_fn_tick_dims(const tp_fn *f, const tp_sym *const **out);
 /* the point of the next step; false: no run is going on. at: NULL, or a place for each tick dim */
 bool tp_fn_next_tick(const tp_fn *f, int64_t *at);
@@ -142,7 +141,7 @@ bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *ou
 bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err);
 /* profiles and traces see what native code does inside of its parts, between runs */
 bool tp_fn_inside(tp_fn *f, bool on, tp_error *err);
-/* writes it as a file */
+
 bool tp_fn_trace(tp_fn *f, const char *path, tp_error *err);
 /* Writes path.h, path.c, path.weights and path_main.c: f for these bounds as C99 that needs no
  * tempo, with its newest parameters. */

@@ -30,7 +30,7 @@ static void put_list(tp_buf *b, tp_array *const *v, int n) {
   for (int i = 0; i < n; i++) tp_put_array_bytes(b, v ? v[i] : NULL);
 }
 
-static bool put_session(tp_fn *f, tp_session *s, tp_buf *b, tp_error *err) {
+static void put_session(tp_fn *f, tp_session *s, tp_buf *b) {
   for (int i = 0; i < f->nbound; i++) tp_put_i64(b, s->env[f->bounds[i]->id]);
   tp_put_i64(b, (int64_t)s->run.seed);
   tp_put_i64(b, s->over);
@@ -40,7 +40,7 @@ static bool put_session(tp_fn *f, tp_session *s, tp_buf *b, tp_error *err) {
   put_list(b, s->params, f->closed->params.n);
   put_list(b, s->values, f->closed->inputs.n);
   put_list(b, s->run.outputs, f->closed->outputs.n);
-  return s->over || f->engine->put(s, b, err);
+  if (!s->over) f->engine->put(s, b);
 }
 
 static void put_head(tp_fn *f, tp_buf *b) {
@@ -56,18 +56,17 @@ static bool put_call(tp_fn *f, tp_buf *out, tp_error *err) {
   if (!s.run.outputs) return tp_no_memory(err, f->pos);
   for (int i = 0, k = 0; i < f->closed->outputs.n; i++)
     if (f->closed->outputs.v[i].hidden) s.run.outputs[i] = f->latest[k++];
-  bool ok = put_session(f, &s, out, err);
+  put_session(f, &s, out);
   tp_free(s.run.outputs);
-  return ok;
+  return true;
 }
 
 static bool put_all(tp_fn *f, void *arg, tp_error *err) {
   static const char room[HEAD];
   tp_buf *out = arg;
   tp_put_bytes(out, room, sizeof room);
-  if (!(!f->called || tp_fn_stepping(f) ? put_session(f, f->session, out, err)
-                                        : put_call(f, out, err)))
-    return false;
+  if (!f->called || tp_fn_stepping(f)) put_session(f, f->session, out);
+  else if (!put_call(f, out, err)) return false;
   put_head(f, out);
   return true;
 }

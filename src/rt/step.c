@@ -297,8 +297,6 @@ bool tp_fn_next_tick(const tp_fn *f, int64_t *at) {
   return tp_fn_stepping(f);
 }
 
-const int64_t *tp_fn_started(const tp_fn *f) { return f->session->env; }
-
 int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape) {
   if (!run) run = &f->session->run;
   const tp_node *n = f->closed->inputs.v[i];

@@ -76,25 +76,20 @@ static bool in_time(const when *w, const tp_node *n, int output) {
   return output >= 0 ? w->shown[output] : w->paced[n->id];
 }
 
-static void list_dims(tp_buf *b, int n, const tp_sym *const *dim) {
-  for (int i = 0; i < n; i++) tp_putf(b, "%s%s", i ? ", " : "{", dim[i]->name);
-  tp_puts(b, "}");
+static const char *dims_of(const when *w) {
+  tp_buf b;
+  tp_buf_init(&b);
+  for (int i = 0; i < w->n; i++) tp_putf(&b, "%s%s", i ? ", " : "{", w->dim[i]->name);
+  tp_puts(&b, "}");
+  return tp_buf_give(&w->g->arena, &b);
 }
 
 static bool forbidden(const when *w, const when *more, const tp_node *n, const char *name,
     tp_pos pos, const tp_sym *added, tp_error *err) {
-  tp_buf b;
-  tp_buf_init(&b);
-  tp_putf(&b, "tick = ");
-  list_dims(&b, w->n, w->dim);
-  tp_putf(&b,
-      " is forbidden by a cycle: '%s' at a tick needs later ones, because '%s' goes outside: add "
-      "it, tick = ",
-      name, added ? added->name : "another dim");
-  list_dims(&b, more->n, more->dim);
-  tp_fail(err, TP_E_OPTION, pos.file ? pos : n->pos, "%s", b.s ? b.s : "");
-  tp_buf_free(&b);
-  return false;
+  return tp_fail(err, TP_E_OPTION, pos.file ? pos : n->pos,
+      "tick = %s is forbidden by a cycle: '%s' at a tick needs later ones, because '%s' goes "
+      "outside: add it, tick = %s",
+      dims_of(w), name, added ? added->name : "another dim", dims_of(more));
 }
 
 /* Late here and in time when further dims of its domain tick as well: these dims go outside, so the
@@ -125,28 +120,16 @@ static bool inner_end(const when *w, const tp_stop *s, tp_error *err) {
     if (tp_stop_of(w->g, s->dom[d]) && !tp_dom_has(w->n, w->dim, s->dom[d]))
       add_dim(&more, s->dom[d]);
   if (more.n == w->n) return true;
-  tp_buf b;
-  tp_buf_init(&b);
-  list_dims(&b, w->n, w->dim);
-  tp_putf(&b,
-      " is forbidden: '%s' ends by data at each point of a dim that ends by data itself: add it, "
-      "tick = ",
-      s->dim->name);
-  list_dims(&b, more.n, more.dim);
-  tp_fail(err, TP_E_OPTION, s->pos, "tick = %s", b.s ? b.s : "");
-  tp_buf_free(&b);
-  return false;
+  return tp_fail(err, TP_E_OPTION, s->pos,
+      "tick = %s is forbidden: '%s' ends by data at each point of a dim that ends by data itself: "
+      "add it, tick = %s",
+      dims_of(w), s->dim->name, dims_of(&more));
 }
 
 static bool late_end(const when *w, const tp_stop *s, tp_error *err) {
-  tp_buf b;
-  tp_buf_init(&b);
-  list_dims(&b, w->n, w->dim);
-  tp_fail(err, TP_E_OPTION, s->pos,
+  return tp_fail(err, TP_E_OPTION, s->pos,
       "tick = %s is forbidden by a cycle: whether '%s' ends is known only after later ticks",
-      b.s ? b.s : "", s->dim->name);
-  tp_buf_free(&b);
-  return false;
+      dims_of(w), s->dim->name);
 }
 
 static bool all_allowed(const when *w, tp_error *err) {

@@ -103,29 +103,29 @@ static int64_t value(const tp_dx *d, const int64_t *env) {
   return d->e ? tp_ix_evalq(d->e, env) : d->c;
 }
 
-static bool mentions(const growth *g, const tp_dx *d, int id) {
-  return tp_ix_mentions(d->e, tp_sym_at(g->x->plan->ix, id));
-}
-
-static bool varies_inside(const growth *g, const tp_dx *d) {
-  const tp_flow *f = g->x->flow;
-  bool any = false;
-  for (int k = 0; k < f->ninst; k++)
-    any |= k != g->loop && f->inst[k].op == TP_I_FOR && mentions(g, d, f->inst[k].var);
-  return any;
-}
-
 /* Does it say the same with both, in the whole row? */
 static bool is_same(const growth *g, const tp_dx *d, tp_dtest test) {
-  bool asks = false;
+  const tp_flow *f = g->x->flow;
+  bool asks = false, varies = false;
   for (int id = 0; d->e && id < g->x->nsym; id++)
-    asks |= g->was[id] != g->now[id] && mentions(g, d, id);
+    asks |= g->was[id] != g->now[id] && tp_ix_mentions(d->e, tp_sym_at(g->x->plan->ix, id));
   if (!asks) return true;
+  for (int k = 0; k < f->ninst; k++)
+    varies |= k != g->loop && f->inst[k].op == TP_I_FOR &&
+        tp_ix_mentions(d->e, tp_sym_at(g->x->plan->ix, f->inst[k].var));
   int64_t was = value(d, g->was), now = value(d, g->now);
-  bool same = test == TP_TEST_GE0 ? (was >= 0) == (now >= 0)
-      : test == TP_TEST_EQ0       ? (was == 0) == (now == 0)
-                                  : was == now;
-  return same && !varies_inside(g, d);
+  return !varies &&
+      (test == TP_TEST_GE0          ? (was >= 0) == (now >= 0)
+              : test == TP_TEST_EQ0 ? (was == 0) == (now == 0)
+                                    : was == now);
+}
+
+static bool same_region(const growth *g, const tp_dreg *r) {
+  bool same = true;
+  for (int k = 0; k < r->rg->nix; k++) same &= is_same(g, &r->ix[k], TP_TEST_TRUE);
+  for (int k = 0; k < r->nlead; k++)
+    same &= is_same(g, &r->lead[k], TP_TEST_TRUE) && is_same(g, &r->leadlo[k], TP_TEST_TRUE);
+  return same;
 }
 
 static bool all_same(const growth *g, int from, int to) {
@@ -135,6 +135,7 @@ static bool all_same(const growth *g, int from, int to) {
     if (i->op == TP_I_IF) same = is_same(g, &i->cond, i->test);
     if (i->op == TP_I_FOR && k != g->loop)
       same = is_same(g, &i->lo, TP_TEST_TRUE) && is_same(g, &i->hi, TP_TEST_TRUE);
+    if (tp_is_leaf(i)) same = same_region(g, i->rg);
   }
   return same;
 }

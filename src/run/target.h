@@ -119,8 +119,8 @@ struct tp_target {
 struct tp_exec {
   const tp_plan *plan;
   const tp_target *target;
-  tp_arena a;         /* until it is freed */
-  struct tp_cpu *cpu; /* the target's own (cpu/kernels.h) */
+  tp_arena a; /* until it is freed */
+  void *own;  /* the target's */
   tp_run *run;
   tp_error *err; /* of the run in progress */
   int nsym;

@@ -16,7 +16,7 @@ static bool make_worker(tp_workers *all, int who) {
   tp_exec *x = all->x;
   *w = (tp_worker){ .all = all, .who = who, .x = *x };
   w->x.workers = NULL;
-  w->x.cpu = NULL;
+  w->x.own = NULL;
   w->x.nreg = 0;
   w->x.err = &w->err;
   tp_arena_init(&w->x.a);

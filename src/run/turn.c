@@ -117,7 +117,6 @@ bool tp_flow_before(const tp_exec *x, const tp_cursor *a, const tp_cursor *b) {
   return o < 0 || (o == 0 && a->pc < b->pc);
 }
 
-/* The BEHIND that it is in; NULL: none. */
 const tp_inst *tp_flow_side(const tp_exec *x, const tp_cursor *c) {
   const tp_flow *f = x->flow;
   return c->pc < f->ninst && f->inst[c->pc].side >= 0 ? &f->inst[f->inst[c->pc].side] : NULL;
