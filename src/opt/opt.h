@@ -38,11 +38,8 @@ bool tp_take_matrices(tp_graph *g, tp_error *err);
 /* Inputs and outputs that a recurrence would walk at a stride are copied, a block at a time
  * (layout.c). */
 bool tp_turn_edges(tp_graph *g, tp_error *err);
-/* Products of several matrices in the order that takes fewest multiplications, which bounds may
- * choose (products.c); if it changed anything, graph and need are to be made anew. */
-bool tp_order_products(tp_graph *g, bool precise, bool *changed, tp_error *err);
-/* Matrices that a recurrence multiplies by and sees turned are turned before it (turned.c); graph
- * and need are to be made anew if it changed anything. */
+/* Matrices that a recurrence multiplies by and sees turned are turned before it (turned.c); if it
+ * changed anything, graph and need are to be made anew. */
 bool tp_turn_matrices(tp_graph *g, bool *changed, tp_error *err);
 /* What branches of a tensor have in common each makes of its own (branches.c); as above. */
 bool tp_part_branches(tp_graph *g, bool *changed, tp_error *err);

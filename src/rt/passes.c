@@ -97,13 +97,6 @@ static bool evolve_pass(const tp_work *w, tp_error *err) {
   return !any || (tp_part_points(w->g, *w->need, err) && tp_needed_anew(w, err));
 }
 
-static bool products_pass(const tp_work *w, tp_error *err) {
-  bool changed = false;
-  return w->o->check ||
-      (tp_order_products(w->g, w->o->precise, &changed, err) &&
-          (!changed || tp_needed_anew(w, err)));
-}
-
 static bool turn_pass(const tp_work *w, tp_error *err) {
   bool changed = false;
   return w->o->precise || w->o->check ||
