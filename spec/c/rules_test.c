@@ -202,7 +202,7 @@ static tp_val picked(const tp_ruleterm *x, tp_dtype d, form f) {
   int axis = below(f.rank + 1);
   const tp_ix *e = size();
   form whole = inserted(f, axis, e), one = { 0 };
-  bool all = x->kid[1]->kind == TP_TERM_OP && f.rank;
+  bool all = f.rank && (x->kid[1]->kind == TP_TERM_OP || chance(30));
   if (all)
     axis = below(f.rank), whole = f, one = (form){ 1, { chance(80) ? f.shape[axis] : size() } };
   tp_val in[2] = { gen(x->kid[0], d, whole), gen(x->kid[1], TP_I64, one) };

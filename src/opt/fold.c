@@ -228,9 +228,10 @@ static void take_in(tp_rewriter *r) {
   }
 }
 
-/* The root's, or that of an operator like it within. */
+/* The root's, or that of an operator like it within; a name that a maker gave stays. */
 static void take_name(const tp_match *m, tp_node *y) {
   const tp_node *of = m->root;
+  if (y->name || y->what || y->var) return;
   for (int i = 1; i < m->nmet && !of->name && !of->what; i++)
     if (m->met[i]->op == y->op) of = m->met[i];
   y->name = of->name, y->what = of->what, y->var = of->var;

@@ -33,8 +33,6 @@ bool tp_incremental(tp_graph *g, bool precise, tp_error *err);
 bool tp_is_small(const tp_out *o); /* a sum of it is kept in f64 */
 /* Where a carried state changes along one index of an axis, that is written (rows.c). */
 bool tp_put_rows(tp_graph *g, tp_error *err);
-/* Matrices that data picks are multiplied where they lie (takes.c). */
-bool tp_take_matrices(tp_graph *g, tp_error *err);
 /* Inputs and outputs that a recurrence would walk at a stride are copied, a block at a time
  * (layout.c). */
 bool tp_turn_edges(tp_graph *g, tp_error *err);
@@ -51,9 +49,6 @@ bool tp_widen_sums(tp_graph *g, tp_error *err);
 bool tp_hold_states(tp_graph *g, const tp_need *need, bool *changed, tp_error *err);
 /* A recurrence of which few points are needed is a formula (evolve.c); as above. */
 bool tp_evolve(tp_graph *g, const tp_need *need, bool precise, bool *changed, tp_error *err);
-/* Formulas that few points far from each other are needed of are made at each by itself (points.c);
- * graph and need are to be made anew. */
-bool tp_part_points(tp_graph *g, const tp_need *need, tp_error *err);
 /* Accumulations that add at most one thing at a point become values (direct.c); graph and need are
  * to be made anew if it changed anything. Then values that a branch stores are read where they are
  * stored (share.c); need stays right. */

@@ -30,7 +30,6 @@ static bool incremental_pass(const tp_work *w, tp_error *err) {
   return w->o->check || tp_incremental(w->g, w->o->precise, err);
 }
 static bool rows_pass(const tp_work *w, tp_error *err) { return tp_put_rows(w->g, err); }
-static bool takes_pass(const tp_work *w, tp_error *err) { return tp_take_matrices(w->g, err); }
 static bool layout_pass(const tp_work *w, tp_error *err) {
   return w->o->precise || !w->o->on[TP_PASS_TILE] || !w->o->on[TP_PASS_VECTORIZE] ||
       tp_turn_edges(w->g, err);
@@ -86,15 +85,14 @@ static bool algebra_pass(const tp_work *w, tp_error *err) {
 
 /* A tensor that is a formula may leave few points of another. */
 static bool evolve_pass(const tp_work *w, tp_error *err) {
-  bool changed = !w->o->check, any = false;
+  bool changed = !w->o->check;
   while (changed) {
     changed = false;
     if (!tp_evolve(w->g, *w->need, w->o->precise, &changed, err) ||
         (changed && !tp_needed_anew(w, err)))
       return false;
-    any |= changed;
   }
-  return !any || (tp_part_points(w->g, *w->need, err) && tp_needed_anew(w, err));
+  return true;
 }
 
 static bool turn_pass(const tp_work *w, tp_error *err) {
