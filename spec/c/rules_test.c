@@ -361,8 +361,8 @@ static bool compares(void) {
   tp_array *was = ran ? tp_array_ref(run.outputs[0]) : NULL;
   tp_error first = err;
   memset(&err, 0, sizeof err);
-  if (!CHECKF(tp_fold(g, &(tp_rulings){ off, false, false }, &err) && tp_verify(g, &err), "%s: %s",
-          rule->name, err.msg))
+  if (!CHECKF(tp_pass_fold(&(tp_work){ .g = g, .rule_off = off }, &err) && tp_verify(g, &err),
+          "%s: %s", rule->name, err.msg))
     show("fails", text.s);
   else if ((did = fired())) {
     bool same = go() == ran && (ran ? same_array(was, run.outputs[0]) : err.code == first.code);

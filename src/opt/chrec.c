@@ -102,33 +102,6 @@ static bool one_shape_of_many(const tp_out *a, const tp_out *b) {
   }
 }
 
-/* Operands by which the operator is linear, as bits; 0: none. */
-static unsigned linear_in(const tp_node *n) {
-  switch (n->op) {
-  case TP_OP_NEG:
-  case TP_OP_SUM:
-  case TP_OP_SCAN:
-  case TP_OP_RESHAPE:
-  case TP_OP_PERMUTE:
-  case TP_OP_EXPAND:
-  case TP_OP_SLICE:
-  case TP_OP_FLIP:
-  case TP_OP_PAD:
-  case TP_OP_UNFOLD:
-  case TP_OP_FOLD:
-  case TP_OP_DETACH:
-  case TP_OP_INDEX_SELECT:
-  case TP_OP_GATHER:
-  case TP_OP_RECUR:
-  case TP_OP_DIV: return 1;
-  case TP_OP_INDEX_ADD:
-  case TP_OP_SCATTER_ADD: return 1 | 4;
-  case TP_OP_SELECT: return 2 | 4;
-  case TP_OP_CONCAT: return n->nin < 32 ? (1u << n->nin) - 1 : 0;
-  default: return 0;
-  }
-}
-
 enum { LINEAR_OPERANDS = 32 };
 
 /* A coefficient may lack axes of the value: who moves elements sees them. */
@@ -138,12 +111,12 @@ static tp_val whole_of(tp_evolving *e, const tp_node *n, int k, tp_val c) {
 }
 
 /* The operator of term j of what varies and of what does not. */
-static tp_val of_terms(tp_evolving *e, const tp_node *n, unsigned lin, const tp_form *f, int j) {
+static tp_val of_terms(tp_evolving *e, const tp_node *n, const tp_form *f, int j) {
   tp_val in[LINEAR_OPERANDS];
   tp_attr at = n->attr;
   if (j > 0 && n->op == TP_OP_PAD) at.f[0] = 0;
   for (int k = 0; k < n->nin; k++) {
-    bool varying = lin >> k & 1;
+    bool varying = tp_op_is_linear(n->op, k);
     in[k] = varying && j >= f[k].n ? mk_zeros_like(e->mk, n->in[k].src)
                                    : whole_of(e, n, k, f[k].c[varying ? j : 0]);
   }
@@ -196,14 +169,14 @@ static bool states_of(tp_evolving *e, const tp_node *n, const tp_form *f, tp_for
 }
 
 static bool linear_form(
-    tp_evolving *e, tp_system *s, const tp_node *n, unsigned lin, int64_t shift, tp_form *out) {
+    tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
   tp_form *f = TP_NEWN(&e->mk.g->arena, tp_form, n->nin + 1);
   int terms = n->op == TP_OP_PAD && n->attr.f[0] != 0;
   if (n->nin > LINEAR_OPERANDS || tp_node_mentions(n, e->dim))
     return not_form(e, n, "its shape varies along the dim");
   for (int k = 0; k < n->nin; k++) {
     if (!form_of(e, s, n->in[k].src, shift, &f[k])) return false;
-    bool varying = lin >> k & 1;
+    bool varying = tp_op_is_linear(n->op, k);
     if (!varying && (f[k].n != 1 || has_states(&f[k])))
       return not_form(e, n,
           n->op == TP_OP_SELECT ? "what it chooses by varies along the dim"
@@ -211,7 +184,7 @@ static bool linear_form(
     if (varying) terms = TP_MAX(terms, f[k].n);
   }
   *out = (tp_form){ .n = terms };
-  for (int j = 0; j < terms; j++) out->c[j] = of_terms(e, n, lin, f, j);
+  for (int j = 0; j < terms; j++) out->c[j] = of_terms(e, n, f, j);
   return is_ok(e) && states_of(e, n, f, out);
 }
 
@@ -444,8 +417,7 @@ static bool reads_elsewhere(const tp_evolving *e, const tp_node *n) {
   const tp_node *x = n->op == TP_OP_READ ? n->in[0].src.node : NULL;
   bool any = false;
   for (int d = 0; x && d < x->ndom; d++)
-    any |=
-        x->dom[d] != e->dim && (n->attr.at[d].range || tp_ix_as_sym(n->attr.at[d].lo) != x->dom[d]);
+    any |= x->dom[d] != e->dim && (!tp_at_is_own(&n->attr.at[d], x->dom[d]));
   return any;
 }
 
@@ -518,8 +490,7 @@ static bool form_of(tp_evolving *e, tp_system *s, tp_val v, int64_t shift, tp_fo
     return not_form(e, n, "its coefficients are made of it");
   if (!varies(e, n)) return *out = constant_form(v), true;
   if (--e->left < 0) return not_form(e, n, "it is too large");
-  unsigned lin = linear_in(n);
-  if (lin) return linear_form(e, s, n, lin, shift, out);
+  if (tp_op_is(n->op, 1 | 2 | 4)) return linear_form(e, s, n, shift, out);
   switch (n->op) {
   case TP_OP_ADD:
   case TP_OP_SUB: return sum_form(e, s, n, shift, out);

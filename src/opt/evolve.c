@@ -278,21 +278,22 @@ static bool evolve_round(evolve_work *v, bool *changed) {
   return true;
 }
 
-bool tp_evolve(tp_graph *g, const tp_need *need, bool precise, bool *changed, tp_error *err) {
+bool tp_pass_evolve(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
   int dims = 0;
   for (int i = 0; i < tp_nsym(g->ix); i++) dims += tp_sym_at(g->ix, i)->kind == TP_SYM_DIM;
   tp_arena *a = &g->arena;
   int n = g->nodes.n;
   evolve_work v = { .g = g,
-    .need = need,
-    .precise = precise,
+    .need = *job->need,
+    .precise = job->precise,
     .n0 = n,
     .scc = TP_NEWN(a, int, n),
     .size = TP_NEWN(a, int, n + 1),
     .course = TP_NEWN(a, tp_evolving, 2 * dims + 1),
     .err = err };
-  if (!evolve_round(&v, changed)) return false;
-  if (*changed) return true;
+  if (!evolve_round(&v, &job->changed)) return false;
+  if (job->changed) return true;
   g->nodes.n = v.n0; /* what was tried is in nobody's way */
   for (int i = 0; i < v.stays.n; i++)
     tp_tell(g, v.stays.v[i].pass, v.stays.v[i].pos, v.stays.v[i].text);

@@ -355,7 +355,7 @@ static tp_val make_matmul_at(const tp_match *m, const tp_val *v) {
   const tp_ix *shape[TP_MAXRANK];
   int rank = tp_rankof(x), nk = tp_rankof(k);
   int64_t summed;
-  if (m->r->o->check || by->attr.axis || tp_rankof(w) != 3 || nk != rank - 2 ||
+  if (m->r->job->check || by->attr.axis || tp_rankof(w) != 3 || nk != rank - 2 ||
       (turn && (nk != 1 || turn->attr.axes[0])) || tp_half(tp_dtypeof(w)) ||
       !tp_ix_is_const(mk_extent(x, rank - 1), &summed))
     return tp_none;

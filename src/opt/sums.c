@@ -74,7 +74,8 @@ static tp_val accumulate(
   return tp_reshape(g, tp_v(acc), n->out[0].rank, n->out[0].shape, err);
 }
 
-bool tp_lower_sums(tp_graph *g, tp_error *err) {
+bool tp_pass_sums(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
   int n0 = g->nodes.n;
   for (int i = 0; i < n0; i++) {
     tp_node *n = g->nodes.v[i];
@@ -241,7 +242,8 @@ static bool widen(tp_graph *g, tp_node *n, tp_dtype d, tp_error *err) {
   return true;
 }
 
-bool tp_widen_sums(tp_graph *g, tp_error *err) {
+bool tp_pass_widen(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
   int n0 = g->nodes.n;
   for (int i = 0; i < n0; i++) {
     tp_node *n = g->nodes.v[i];
