@@ -353,14 +353,10 @@ static bool operands_lead(changes *c, tp_node *n) {
 }
 
 static bool node_leads(changes *c, tp_node *n) {
-  switch (n->op) {
-  case TP_OP_SELECT: return choice_leads(c, n);
-  case TP_OP_PUT:
-  case TP_OP_INDEX_ADD:
-  case TP_OP_SCATTER_ADD: return leads(c, n->in[0].src);
-  case TP_OP_CONCAT: return parts_lead(c, n);
-  default: return tp_ops[n->op].batch == TP_BATCH_E && operands_lead(c, n);
-  }
+  if (n->op == TP_OP_SELECT) return choice_leads(c, n);
+  if (n->op == TP_OP_CONCAT) return parts_lead(c, n);
+  return tp_op_is(n->op, TP_PART) ? leads(c, n->in[0].src)
+                                  : tp_ops[n->op].batch == TP_BATCH_E && operands_lead(c, n);
 }
 
 /* Is v the state at some point, or made of it by a row of changes? The choices among these are puts
@@ -379,7 +375,7 @@ static bool leads(changes *c, tp_val v) {
   return *is == no + 1;
 }
 
-static bool changes_part(const tp_node *n) {
+static bool may_write_part(const tp_node *n) {
   return n->op == TP_OP_SELECT || tp_ops[n->op].batch != TP_BATCH_E;
 }
 
@@ -391,7 +387,7 @@ bool tp_pass_rows(tp_work *job, tp_error *err) {
     c.m = g->nodes.v[i];
     for (int k = 0; c.m->op == TP_OP_MERGE && k < c.m->nin; k++)
       if (tp_same_type(tp_outof(c.m->in[k].src), &c.m->out[0]) &&
-          changes_part(shown(c.m->in[k].src).node))
+          may_write_part(shown(c.m->in[k].src).node))
         (void)leads(&c, c.m->in[k].src);
   }
   tp_graph_prune(g);

@@ -64,10 +64,8 @@ static bool evolve_pass(tp_work *w, tp_error *err) {
 
 enum { ON, ALWAYS = 1, NOT_PRECISE = 2, NOT_CHECKED = 4, CHECKED = 8, BLOCKS = 16, NEEDS = 32 };
 const tp_pass tp_passes[TP_NPASS] = {
-#define L(name)
 #define P(ID, name, stage, fn, when, says) { name, TP_##stage, fn, when, (when)&ALWAYS, says },
 #include "rt/passes.def"
-#undef L
 #undef P
 };
 

@@ -4,10 +4,8 @@
 #include "opt/opt.h"
 
 enum { /* a pass's row */
-#define L(name)
 #define P(ID, name, stage, fn, when, says) TP_PASS_##ID,
 #include "rt/passes.def"
-#undef L
 #undef P
   TP_NPASS
 };
