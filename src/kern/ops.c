@@ -9,7 +9,7 @@ enum {
   FAILS = TP_FAILS,
   PART = TP_PART,
   ADDS = TP_ADDS,
-  OWN = TP_OWN
+  ALONE = TP_ALONE
 };
 
 const tp_oprow tp_ops[TP_NOP] = {

@@ -49,7 +49,7 @@ bool tp_pass_cse(tp_work *job, tp_error *err) {
   for (int i = 0; i < n; i++) {
     tp_node *x = g->nodes.v[order[i]];
     rewire(x);
-    if (tp_op_is(x->op, TP_OWN)) continue;
+    if (tp_op_is(x->op, TP_ALONE)) continue;
     put_node(&b, x);
     tp_node *twin = tp_hmap_get(&seen, b.s, b.n);
     if (twin) {
