@@ -37,7 +37,7 @@ typedef struct power_system {
 
 /* ---- the system ---- */
 
-static tp_val as_state(const power_system *d, tp_val v, const tp_out *of) {
+static tp_val power_state(const power_system *d, tp_val v, const tp_out *of) {
   v = mk_expand(d->mk, mk_cast(d->mk, v, d->dtype), of->rank, of->shape);
   return mk_reshape(d->mk, v, d->o->rank, d->o->shape);
 }
@@ -79,14 +79,14 @@ static tp_val one_of(const power_system *d) {
   return d->side ? tp_identity_times(d->mk, one, d->shape[d->rank - 1]) : one;
 }
 
-static tp_val as_factor(const power_system *d, tp_val v) {
+static tp_val power_factor(const power_system *d, tp_val v) {
   return mk_expand(d->mk, with_axes(d, mk_cast(d->mk, v, d->dtype)), d->rank, d->shape);
 }
 
-static void put_factor(power_system *d, int i, int j, tp_val by, char side) {
+static void put_power(power_system *d, int i, int j, tp_val by, char side) {
   d->has[i][j] = true;
   if (by.node && d->side && !side) by = tp_identity_times(d->mk, by, d->shape[d->rank - 1]);
-  d->by[i][j] = by.node ? as_factor(d, by) : by;
+  d->by[i][j] = by.node ? power_factor(d, by) : by;
 }
 
 /* What is added at step n, {c0,+,c1,..}: states of its own but for the last, which is added. */
@@ -94,12 +94,12 @@ static bool put_added(power_system *d, int i, const tp_form *f, const tp_out *of
   if (d->n + f->n > POWER_STATES) return false;
   for (int j = 0; j + 1 < f->n; j++) {
     int u = d->n++;
-    d->init[u] = as_state(d, f->c[j], of);
-    put_factor(d, u, u, tp_none, 0);
-    put_factor(d, i, u, tp_none, 0);
+    d->init[u] = power_state(d, f->c[j], of);
+    put_power(d, u, u, tp_none, 0);
+    put_power(d, i, u, tp_none, 0);
     i = u;
   }
-  if (f->n) d->add[i] = as_state(d, f->c[f->n - 1], of);
+  if (f->n) d->add[i] = power_state(d, f->c[f->n - 1], of);
   return true;
 }
 
@@ -113,10 +113,10 @@ static bool put_system(power_system *d, const tp_system *s) {
   }
   if (!find_shape(d, s)) return false;
   for (d->n = 0; d->n < s->n; d->n++)
-    d->init[d->n] = as_state(d, s->of[d->n].init, &s->state[d->n]->out[0]);
+    d->init[d->n] = power_state(d, s->of[d->n].init, &s->state[d->n]->out[0]);
   for (int i = 0; i < s->n; i++) {
     for (int j = 0; j < s->n; j++)
-      if (s->row[i].has[j]) put_factor(d, i, j, s->row[i].by[j], s->row[i].side[j]);
+      if (s->row[i].has[j]) put_power(d, i, j, s->row[i].by[j], s->row[i].side[j]);
     if (!put_added(d, i, &s->row[i], &s->state[i]->out[0])) return false;
   }
   return true;
@@ -163,7 +163,7 @@ static tp_val digit_before(const power_system *d, tp_val v) {
   return v.node ? mk_at(d->mk, v, d->digit, tp_ix_addc(ix, tp_ix_sym(ix, d->digit), -1)) : v;
 }
 
-static bool define(const power_system *d, tp_val v, tp_val first, tp_val next) {
+static bool power_define(const power_system *d, tp_val v, tp_val first, tp_val next) {
   tp_ictx *ix = d->mk.g->ix;
   const tp_ix *begins = tp_ix_cmp(ix, TP_EQ, tp_ix_sym(ix, d->digit), tp_ix_const(ix, 0));
   return v.node && first.node && next.node &&
@@ -179,7 +179,8 @@ static tp_val digit_is_one(const power_system *d, const tp_ix *n) {
   join_dims(d, &over, 1, &d->digit);
   join_dims(d, &over, 1, &d->dim);
   tp_val h = mk_declared(d->mk, TP_I64, 0, NULL, over.n, over.dim);
-  if (!define(d, h, first, mk_binc(d->mk, TP_OP_FLOORDIV, digit_before(d, h), 2))) return tp_none;
+  if (!power_define(d, h, first, mk_binc(d->mk, TP_OP_FLOORDIV, digit_before(d, h), 2)))
+    return tp_none;
   return mk_binc(d->mk, TP_OP_EQ, mk_binc(d->mk, TP_OP_MOD, h, 2), 1);
 }
 
@@ -205,13 +206,13 @@ static bool define_factor(power_system *d, int i, int j) {
   tp_val next = tp_none, nothing = nothing_of(d, d->rank, d->shape),
          first = !d->has[i][j] ? nothing
       : d->by[i][j].node       ? d->by[i][j]
-                               : as_factor(d, one_of(d));
+                               : power_factor(d, one_of(d));
   for (int l = 0; l < d->n; l++) {
     if (!d->far[i][l] || !d->far[l][j]) continue;
     tp_val a = factor_before(d, i, l), b = factor_before(d, l, j);
     next = plus_product(d, next, a.node || b.node ? a : one_of(d), b);
   }
-  return define(d, d->p[i][j], first, next.node ? as_factor(d, next) : nothing);
+  return power_define(d, d->p[i][j], first, next.node ? power_factor(d, next) : nothing);
 }
 
 static bool define_sum(power_system *d, int i) {
@@ -220,7 +221,7 @@ static bool define_sum(power_system *d, int i) {
   for (int l = 0; l < d->n; l++)
     if (d->far[i][l] && d->q[l].node)
       next = plus_product(d, next, factor_before(d, i, l), digit_before(d, d->q[l]));
-  return define(
+  return power_define(
       d, d->q[i], d->add[i].node ? d->add[i] : nothing_of(d, d->o->rank, d->o->shape), next);
 }
 
@@ -254,7 +255,7 @@ static bool define_all(power_system *d) {
     make_step(d, i);
   }
   for (int i = 0; i < d->n && ok; i++)
-    ok = define(d, d->s[i], d->init[i], digit_before(d, d->step[i]));
+    ok = power_define(d, d->s[i], d->init[i], digit_before(d, d->step[i]));
   return ok;
 }
 
