@@ -285,34 +285,6 @@ describe("every section of explain", function()
     end
   end)
 
-  it("says of recurrences that go step by step over how much each goes, and what would let steps be joined", function()
-    local P = tempo.program()
-    local t, T = P:dim "t"
-    local x = P:input("x", { domain = { t }, shape = { 3, 5 } })
-    local function declared(name, first, step)
-      local h = P:tensor { domain = { t }, shape = { 3, 5 }, name = name }
-      h[0] = first
-      h[t] = step(h[t - 1])
-      return h
-    end
-    local outputs = {
-      a = declared("a", x[0], function(h) return tempo.where(x:gt(0), 0.5 * x * h, h) - x end),
-      b = declared("b", x[0], function(h) return tempo.maximum(h, x) end),
-      c = declared("c", x[0], function(h) return (h + x):tanh() end),
-      d = declared("d", x[0], function(h) return h:matmul(tempo.ones { 5, 5 }) + x end),
-    }
-    local text = P:compile { outputs = outputs }:explain "evolution"
-    local function says(what) assert.truthy(text:find(what, 1, true), text) end
-    says "a (spec/explain_spec.lua"
-    says "along t: a loop, 3 x 5 places side by side; linear in what it was: joined in blocks"
-    says "; the larger or smaller of what it was and another: joined in blocks"
-    says "; not linear in what it was: steps cannot be joined"
-    says "; a step is more than one loop over these places"
-    assert.equal(4, select(2, text:gsub(" along t: a loop, ", "")))
-    local f = P:compile { outputs = { last = outputs.c[T - 1], y = x * 2 } }
-    assert.equal(1, select(2, f:explain("evolution"):gsub(" along t: a loop, ", "")))
-  end)
-
   it("lists what bounds must keep to", function()
     local P = tempo.program()
     local t = P:dim "t"

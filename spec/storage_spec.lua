@@ -1137,7 +1137,6 @@ describe("a recurrence and its gradient over channels", function()
         local whole = P:compile { outputs = outputs, tier = tier, passes = { fuse = false } }
         local precise = P:compile { outputs = outputs, tier = tier, precise = true }
         assert.is_truthy(f:explain("plan"):find("for strip = 0", 1, true))
-        assert.is_truthy(f:explain("evolution"):find("a strip of them through all steps before the next", 1, true))
         assert.is_nil(precise:explain("plan"):find("for strip = 0", 1, true))        -- its sums over channels are made in one go
         for _, at in ipairs(known and { { C, 1 }, { C, 7 } } or { { C, 7 }, { 16, 5 }, { 17, 2 }, { 1, 3 } }) do
           local bounds, x = { T = at[2] }, inputs(at[1], at[2])

@@ -202,7 +202,7 @@ function reference.settings(root, source)
   for _, s in ipairs(rows.read(root .. "src/base/settings.def", "S")) do out:add("| `%s` | %s |\n", s[1], s[2]) end
   out:add(source.pages.passes)
   for _, p in ipairs(rows.read(root .. "src/rt/passes.def", "P")) do
-    out:add("| `%s` | %s | %s |\n", p[2], p[5] == "ON" and "yes" or "no", p[6])
+    out:add("| `%s` | %s | %s |\n", p[2], p[5]:find "^ON" and "yes" or "no", p[6])
   end
   out:add(source.pages.rules)
   local class = { EXACT = "none", SIGN = "sign of a zero", REASSOC = "rounding" }

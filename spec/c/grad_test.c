@@ -51,8 +51,8 @@ static tp_val grad_of(tp_val loss, tp_val wrt) {
 
 static bool prepare(tp_graph *h) {
   memset(&err, 0, sizeof err);
-  if (!tp_grad_expand(h, &err) || !tp_verify(h, &err) || !tp_close_params(h, &err) ||
-      !tp_verify(h, &err))
+  if (!tp_grad_expand(h, &err) || !tp_verify(h, &err) ||
+      !tp_pass_params(&(tp_work){ .g = h }, &err) || !tp_verify(h, &err))
     return false;
   tp_need *need = tp_need_outputs(h, &err);
   bool ok = need && tp_need_check(h, need, &err);

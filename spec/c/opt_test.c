@@ -31,12 +31,13 @@ static tp_ticks stepped(tp_graph *g) {
 }
 
 static bool applied(tp_graph *g, int row, tp_error *err) {
-  tp_switches o = { .check = row == TP_PASS_WATCH };
-  for (int i = 0; i < TP_NPASS; i++) o.on[i] = true;
+  bool on[TP_NPASS];
+  for (int i = 0; i < TP_NPASS; i++) on[i] = true;
   tp_need *need = NULL;
   tp_ticks t = stepped(g);
   bool ok = tp_passes[row].stage != TP_NEEDED || (need = tp_need_outputs(g, err));
-  ok = ok && tp_pass_run(&(tp_work){ .g = g, .o = &o, .ticks = &t, .need = &need }, row, err);
+  tp_work w = { .g = g, .check = row == TP_PASS_WATCH, .on = on, .ticks = &t, .need = &need };
+  ok = ok && tp_pass_run(&w, row, err);
   tp_need_free(need);
   if (ok) tp_graph_prune(g);
   return ok;

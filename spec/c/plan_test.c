@@ -38,19 +38,18 @@ static bool insert_ticks(tp_graph *g, tp_error *err) {
        *shown = TP_NEWN(&g->arena, bool, g->outputs.n + 1);
   for (int i = 0; i < g->inputs.n; i++) fed[i] = g->inputs.v[i]->ndom == n;
   for (int i = 0; i < g->outputs.n; i++) shown[i] = g->outputs.v[i].val.node->ndom == n;
-  return tp_insert_ticks(g,
-             &(tp_ticks){ n, dim, fed, shown, TP_NEWN(&g->arena, bool, g->nodes.n + 1),
-                 TP_NEWN(&g->arena, bool, g->outputs.n + 1) },
-             err) &&
-      tp_keep_newest(g, true, err);
+  tp_ticks t = { n, dim, fed, shown, TP_NEWN(&g->arena, bool, g->nodes.n + 1),
+    TP_NEWN(&g->arena, bool, g->outputs.n + 1) };
+  tp_work w = { .g = g, .ticks = &t };
+  return tp_pass_ticks(&w, err) && tp_pass_keep(&w, err);
 }
 
 static bool schedule(prog *p) {
+  tp_work w = { .g = p->g };
   tp_need *need = tp_need_outputs(p->g, &p->err);
   bool ok = need && tp_need_check(p->g, need, &p->err);
   tp_need_free(need);
-  if (!ok || !tp_lower_sums(p->g, &p->err) || !tp_lower_ends(p->g, false, &p->err) ||
-      !tp_verify(p->g, &p->err))
+  if (!ok || !tp_pass_sums(&w, &p->err) || !tp_pass_ends(&w, &p->err) || !tp_verify(p->g, &p->err))
     return false;
   need = tp_need_outputs(p->g, &p->err);
   p->poly = need ? tp_lower(p->g, need, &p->err) : NULL;

@@ -202,7 +202,7 @@ static tp_val picked(const tp_ruleterm *x, tp_dtype d, form f) {
   int axis = below(f.rank + 1);
   const tp_ix *e = size();
   form whole = inserted(f, axis, e), one = { 0 };
-  bool all = x->kid[1]->kind == TP_TERM_OP && f.rank;
+  bool all = f.rank && (x->kid[1]->kind == TP_TERM_OP || chance(30));
   if (all)
     axis = below(f.rank), whole = f, one = (form){ 1, { chance(80) ? f.shape[axis] : size() } };
   tp_val in[2] = { gen(x->kid[0], d, whole), gen(x->kid[1], TP_I64, one) };
@@ -361,8 +361,8 @@ static bool compares(void) {
   tp_array *was = ran ? tp_array_ref(run.outputs[0]) : NULL;
   tp_error first = err;
   memset(&err, 0, sizeof err);
-  if (!CHECKF(tp_fold(g, &(tp_rulings){ off, false, false }, &err) && tp_verify(g, &err), "%s: %s",
-          rule->name, err.msg))
+  if (!CHECKF(tp_pass_fold(&(tp_work){ .g = g, .rule_off = off }, &err) && tp_verify(g, &err),
+          "%s: %s", rule->name, err.msg))
     show("fails", text.s);
   else if ((did = fired())) {
     bool same = go() == ran && (ran ? same_array(was, run.outputs[0]) : err.code == first.code);

@@ -47,9 +47,7 @@ static bool takes_best(const tp_emit *e, const tp_region *r) {
 /* Windows of an operator that moves each element of PICK_EACH to, or from, where PICK_BY says in
  * another window. */
 enum { PICK_BY = 1, PICK_EACH = 2 };
-static bool is_adding(const tp_region *r) {
-  return r->op == TP_OP_SCATTER_ADD || r->op == TP_OP_INDEX_ADD;
-}
+static bool is_adding(const tp_region *r) { return tp_op_is(r->op, TP_ADDS); }
 static int target_of(const tp_region *r) { return r->op == TP_OP_PUT || is_adding(r) ? r->nin : 0; }
 
 static bool moves_along(const tp_nd *nd, int i) {

@@ -2,7 +2,7 @@
 #ifndef TP_GRAD_H
 #define TP_GRAD_H
 #include "graph/graph.h"
-#include "graph/methods.h"
+#include "graph/build.h"
 
 /* Replaces every GRAD node (operands: losses.., leafs.., wrt) by the gradient of the sum of the
  * losses over all their points with respect to wrt, and rewires its readers. `loss:backward()` +

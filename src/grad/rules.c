@@ -3,10 +3,10 @@
 #include "grad/rules.h"
 #include <math.h>
 
-#define RULE(name) static tp_val name(tp_mk mk, const tp_node *n, int k, tp_val dy)
-#define X          (n->in[0].src)
-#define Y          ((tp_val){ (tp_node *)n, 0 })
-#define IN(i)      (n->in[i].src)
+#define RULE(OP) static tp_val d_##OP(tp_mk mk, const tp_node *n, int k, tp_val dy)
+#define X        (n->in[0].src)
+#define Y        ((tp_val){ (tp_node *)n, 0 })
+#define IN(i)    (n->in[i].src)
 
 /* d summed down to the shape of operand k, which may have been broadcast. */
 static tp_val down(tp_mk mk, const tp_node *n, int k, tp_val d) {
@@ -15,41 +15,39 @@ static tp_val down(tp_mk mk, const tp_node *n, int k, tp_val d) {
 }
 
 /* ---- one operand ---- */
-RULE(d_neg) { return (void)n, (void)k, mk_neg(mk, dy); }
-RULE(d_abs) { return (void)k, mk_mul(mk, dy, mk_un(mk, TP_OP_SIGN, X)); }
-RULE(d_exp) { return (void)k, mk_mul(mk, dy, Y); }
-RULE(d_expm1) { return (void)k, mk_mul(mk, dy, mk_addc(mk, Y, 1)); }
-RULE(d_log) { return (void)k, mk_div(mk, dy, X); }
-RULE(d_log1p) { return (void)k, mk_div(mk, dy, mk_addc(mk, X, 1)); }
-RULE(d_sqrt) { return (void)k, mk_div(mk, mk_mulc(mk, dy, 0.5), Y); }
-RULE(d_rsqrt) {
-  return (void)k, mk_mul(mk, mk_mulc(mk, dy, -0.5), mk_mul(mk, Y, mk_mul(mk, Y, Y)));
-}
-RULE(d_sin) { return (void)k, mk_mul(mk, dy, mk_un(mk, TP_OP_COS, X)); }
-RULE(d_cos) { return (void)k, mk_neg(mk, mk_mul(mk, dy, mk_un(mk, TP_OP_SIN, X))); }
-RULE(d_tan) { return (void)k, mk_mul(mk, dy, mk_addc(mk, mk_mul(mk, Y, Y), 1)); }
-RULE(d_tanh) { return (void)k, mk_mul(mk, dy, mk_cbin(mk, TP_OP_SUB, 1, mk_mul(mk, Y, Y))); }
-RULE(d_sigmoid) { return (void)k, mk_mul(mk, dy, mk_mul(mk, Y, mk_cbin(mk, TP_OP_SUB, 1, Y))); }
-RULE(d_erf) {
+RULE(NEG) { return (void)n, (void)k, mk_neg(mk, dy); }
+RULE(ABS) { return (void)k, mk_mul(mk, dy, mk_un(mk, TP_OP_SIGN, X)); }
+RULE(EXP) { return (void)k, mk_mul(mk, dy, Y); }
+RULE(EXPM1) { return (void)k, mk_mul(mk, dy, mk_addc(mk, Y, 1)); }
+RULE(LOG) { return (void)k, mk_div(mk, dy, X); }
+RULE(LOG1P) { return (void)k, mk_div(mk, dy, mk_addc(mk, X, 1)); }
+RULE(SQRT) { return (void)k, mk_div(mk, mk_mulc(mk, dy, 0.5), Y); }
+RULE(RSQRT) { return (void)k, mk_mul(mk, mk_mulc(mk, dy, -0.5), mk_mul(mk, Y, mk_mul(mk, Y, Y))); }
+RULE(SIN) { return (void)k, mk_mul(mk, dy, mk_un(mk, TP_OP_COS, X)); }
+RULE(COS) { return (void)k, mk_neg(mk, mk_mul(mk, dy, mk_un(mk, TP_OP_SIN, X))); }
+RULE(TAN) { return (void)k, mk_mul(mk, dy, mk_addc(mk, mk_mul(mk, Y, Y), 1)); }
+RULE(TANH) { return (void)k, mk_mul(mk, dy, mk_cbin(mk, TP_OP_SUB, 1, mk_mul(mk, Y, Y))); }
+RULE(SIGMOID) { return (void)k, mk_mul(mk, dy, mk_mul(mk, Y, mk_cbin(mk, TP_OP_SUB, 1, Y))); }
+RULE(ERF) {
   return (void)k,
          mk_mul(mk, mk_mulc(mk, dy, 2 / sqrt(3.14159265358979323846)),
              mk_exp(mk, mk_neg(mk, mk_mul(mk, X, X))));
 }
-RULE(d_cast) { return (void)k, mk_cast(mk, dy, tp_dtypeof(X)); }
+RULE(CAST) { return (void)k, mk_cast(mk, dy, tp_dtypeof(X)); }
 
 /* ---- two and three ---- */
-RULE(d_add) { return down(mk, n, k, dy); }
-RULE(d_sub) { return down(mk, n, k, k ? mk_neg(mk, dy) : dy); }
-RULE(d_mul) { return down(mk, n, k, mk_mul(mk, dy, IN(1 - k))); }
+RULE(ADD) { return down(mk, n, k, dy); }
+RULE(SUB) { return down(mk, n, k, k ? mk_neg(mk, dy) : dy); }
+RULE(MUL) { return down(mk, n, k, mk_mul(mk, dy, IN(1 - k))); }
 
-RULE(d_div) {
+RULE(DIV) {
   tp_val d = mk_div(mk, dy, IN(1));
   return down(mk, n, k, k ? mk_neg(mk, mk_mul(mk, d, Y)) : d);
 }
 
 /* a^b: b a^(b-1), which is 0 at b = 0 whatever a;  a^b log a, which is 0 at a = 0 for b >= 0. No
  * side that is not taken may be inf or NaN. */
-RULE(d_pow) {
+RULE(POW) {
   tp_val a = IN(0), b = IN(1), one = mk_num(mk, 1, tp_dtypeof(a));
   if (k == 0) {
     tp_val flat = mk_binc(mk, TP_OP_EQ, b, 0);
@@ -62,21 +60,20 @@ RULE(d_pow) {
 }
 
 /* a - b floor(a/b) */
-RULE(d_mod) {
+RULE(MOD) {
   return down(
       mk, n, k, k ? mk_neg(mk, mk_mul(mk, dy, mk_bin(mk, TP_OP_FLOORDIV, IN(0), IN(1)))) : dy);
 }
 
 /* The second operand has it where it is strictly beyond the first, so the result is; which readers
  * keep for their own gradients. */
-RULE(d_extreme) {
+RULE(MINIMUM) {
   tp_val second = mk_bin(mk, n->op == TP_OP_MAXIMUM ? TP_OP_GT : TP_OP_LT, Y, IN(0));
   return down(mk, n, k, k ? mk_where(mk, second, dy) : mk_unless(mk, second, dy));
 }
+RULE(MAXIMUM) { return d_MINIMUM(mk, n, k, dy); }
 
-RULE(d_select) {
-  return down(mk, n, k, k == 1 ? mk_where(mk, IN(0), dy) : mk_unless(mk, IN(0), dy));
-}
+RULE(SELECT) { return down(mk, n, k, k == 1 ? mk_where(mk, IN(0), dy) : mk_unless(mk, IN(0), dy)); }
 
 /* ---- reductions ---- */
 
@@ -84,7 +81,7 @@ static tp_val spread(tp_mk mk, const tp_node *n, tp_val v) {
   return mk_spread(mk, v, X, n->attr.naxes, n->attr.axes, n->attr.keepdim);
 }
 
-RULE(d_sum) { return (void)k, spread(mk, n, dy); }
+RULE(SUM) { return (void)k, spread(mk, n, dy); }
 
 /* Is the axis, of one extent, a range that moves along one of these dims? */
 static bool moves_below(tp_val v, int axis, const tp_node *of, int depth) {
@@ -122,12 +119,12 @@ static tp_val others(tp_mk mk, tp_val x, int axis) {
   return mk_mul(mk, mk_product_beside(mk, x, axis, false), mk_product_beside(mk, x, axis, true));
 }
 
-RULE(d_prod) {
+RULE(PROD) {
   (void)k;
   const tp_attr *a = &n->attr;
   if (a->naxes > 1 && is_range(mk, n, a->axes[0])) {
     tp_val rows = mk_reduce(mk, n->op, X, a->naxes - 1, a->axes + 1, true);
-    return rows.node ? d_prod(mk, rows.node, 0,
+    return rows.node ? d_PROD(mk, rows.node, 0,
                            mk_mul(mk, mk_spread(mk, dy, rows, a->naxes, a->axes, a->keepdim),
                                others(mk, rows, a->axes[0])))
                      : rows;
@@ -179,14 +176,14 @@ static tp_val to_the_first(tp_mk mk, const tp_node *n, tp_val x, int axis, tp_va
 }
 
 /* All of it to the first element (row major) that equals the result: the least place of these. */
-RULE(d_max) {
+RULE(MAX) {
   (void)k;
   const tp_attr *a = &n->attr;
   bool range = a->naxes > 0 && is_range(mk, n, a->axes[0]);
   if (range && a->naxes == 1) return to_the_first(mk, n, X, a->axes[0], dy);
   if (range) {
     tp_val rows = mk_reduce(mk, n->op, X, a->naxes - 1, a->axes + 1, true);
-    return rows.node ? d_max(mk, rows.node, 0, to_the_first(mk, n, rows, a->axes[0], dy)) : rows;
+    return rows.node ? d_MAX(mk, rows.node, 0, to_the_first(mk, n, rows, a->axes[0], dy)) : rows;
   }
   tp_val hit = mk_bin(mk, TP_OP_EQ, X, spread(mk, n, Y)), place = places(mk, X, a->naxes, a->axes);
   if (!place.node) return place;
@@ -194,9 +191,10 @@ RULE(d_max) {
       mk_select(mk, hit, place, mk_num(mk, INFINITY, tp_dtypeof(place))), a->naxes, a->axes, true);
   return mk_where(mk, mk_bin(mk, TP_OP_EQ, place, first), spread(mk, n, dy));
 }
+RULE(MIN) { return d_MAX(mk, n, k, dy); }
 
 /* y[i] = f y[i-1] + x[i]: the same scan from the other end. */
-RULE(d_scan) { return (void)k, mk_scan(mk, dy, n->attr.axis, n->attr.f[0], !n->attr.flag); }
+RULE(SCAN) { return (void)k, mk_scan(mk, dy, n->attr.axis, n->attr.f[0], !n->attr.flag); }
 
 /* The adjoint of y in y[i] = c[i] y[i-1] + ..:  a[i] = dy[i] + c[i+1] a[i+1], from the other end.
  */
@@ -206,20 +204,20 @@ static tp_val recurred(tp_mk mk, const tp_node *n, tp_val dy, tp_val c) {
       &(tp_attr){ .axis = n->attr.axis, .flag = !n->attr.flag });
 }
 
-RULE(d_recur) {
+RULE(RECUR) {
   tp_val a = recurred(mk, n, dy, IN(1));
   return k ? mk_mul(mk, a, mk_moved(mk, Y, n->attr.axis, n->attr.flag, 0)) : a;
 }
 
 /* y[i] = x[i] y[i-1], y[-1] = 1: without division, so that zeros are no exception. */
-RULE(d_cumprod) {
+RULE(CUMPROD) {
   return (void)k,
          mk_mul(mk, recurred(mk, n, dy, X), mk_moved(mk, Y, n->attr.axis, n->attr.flag, 1));
 }
 
 /* ---- contraction ---- */
 
-RULE(d_matmul) {
+RULE(MATMUL) {
   int r = tp_rankof(Y);
   tp_val other = mk_swap(mk, IN(1 - k), r - 2, r - 1);
   return down(mk, n, k, k ? mk_matmul(mk, other, dy) : mk_matmul(mk, dy, other));
@@ -235,26 +233,26 @@ static tp_val conv(tp_mk mk, const tp_node *n, tp_op op, tp_val a, tp_val b, tp_
           .ix = tp_outof(like)->shape });
 }
 
-RULE(d_conv) {
+RULE(CONV) {
   return k ? conv(mk, n, TP_OP_CONV_WEIGHT, IN(0), dy, IN(1))
            : conv(mk, n, TP_OP_CONV_DATA, dy, IN(1), IN(0));
 }
-RULE(d_conv_data) {
+RULE(CONV_DATA) {
   return k ? conv(mk, n, TP_OP_CONV_WEIGHT, dy, IN(0), IN(1))
            : conv(mk, n, TP_OP_CONV, dy, IN(1), IN(0));
 }
-RULE(d_conv_weight) {
+RULE(CONV_WEIGHT) {
   return k ? conv(mk, n, TP_OP_CONV, IN(0), dy, IN(1))
            : conv(mk, n, TP_OP_CONV_DATA, IN(1), dy, IN(0));
 }
 
 /* ---- movement ---- */
 
-RULE(d_reshape) { return (void)k, mk_reshape(mk, dy, tp_rankof(X), tp_outof(X)->shape); }
-RULE(d_expand) { return down(mk, n, k, dy); }
-RULE(d_flip) { return (void)k, mk_flip(mk, dy, n->attr.axis); }
+RULE(RESHAPE) { return (void)k, mk_reshape(mk, dy, tp_rankof(X), tp_outof(X)->shape); }
+RULE(EXPAND) { return down(mk, n, k, dy); }
+RULE(FLIP) { return (void)k, mk_flip(mk, dy, n->attr.axis); }
 
-RULE(d_permute) {
+RULE(PERMUTE) {
   (void)k;
   int back[TP_MAXRANK];
   for (int i = 0; i < n->attr.naxes; i++) back[n->attr.axes[i]] = i;
@@ -262,7 +260,7 @@ RULE(d_permute) {
 }
 
 /* Zeros around; with a step, between as well: added at lo, lo + step, ... */
-RULE(d_slice) {
+RULE(SLICE) {
   (void)k;
   tp_ictx *c = mk.g->ix;
   int axis = n->attr.axis;
@@ -275,23 +273,23 @@ RULE(d_slice) {
       &(tp_attr){ .axis = axis });
 }
 
-RULE(d_pad) {
+RULE(PAD) {
   return (void)k, mk_slice(mk, dy, n->attr.axis, n->attr.ix[0], mk_extent(X, n->attr.axis), 1);
 }
 
-RULE(d_unfold) {
+RULE(UNFOLD) {
   return (void)k,
          mk_fold(mk, dy, n->attr.axis, mk_extent(X, n->attr.axis), n->attr.i[0], n->attr.i[1]);
 }
 
-RULE(d_fold) {
+RULE(FOLD) {
   (void)k;
   int axis = n->attr.axis;
   return mk_unfold(
       mk, dy, axis, mk_extent(X, axis), mk_extent(X, axis + 1), n->attr.i[0], n->attr.i[1]);
 }
 
-RULE(d_concat) {
+RULE(CONCAT) {
   const tp_ix *lo = mk_int(mk, 0);
   for (int i = 0; i < k; i++) lo = tp_ix_add(mk.g->ix, lo, mk_extent(IN(i), n->attr.axis));
   return mk_slice(mk, dy, n->attr.axis, lo, mk_extent(IN(k), n->attr.axis), 1);
@@ -303,25 +301,25 @@ static tp_val with_axis(tp_mk mk, tp_op op, const tp_node *n, int nin, const tp_
   return mk_op(mk, op, nin, in, &(tp_attr){ .axis = n->attr.axis });
 }
 
-RULE(d_index_select) {
+RULE(INDEX_SELECT) {
   return (void)k,
          with_axis(mk, TP_OP_INDEX_ADD, n, 3, (tp_val[]){ mk_zeros_like(mk, X), IN(1), dy });
 }
-RULE(d_index_add) {
+RULE(INDEX_ADD) {
   return k ? with_axis(mk, TP_OP_INDEX_SELECT, n, 2, (tp_val[]){ dy, IN(1) }) : dy;
 }
-RULE(d_gather) {
+RULE(GATHER) {
   return (void)k,
          with_axis(mk, TP_OP_SCATTER_ADD, n, 3, (tp_val[]){ mk_zeros_like(mk, X), IN(1), dy });
 }
-RULE(d_sort) {
+RULE(SORT) {
   return (void)k,
          with_axis(mk, TP_OP_SCATTER_ADD, n, 3,
              (tp_val[]){ mk_zeros_like(mk, X), (tp_val){ (tp_node *)n, 1 }, dy });
 }
 
 /* What is added may be larger than the indices: the rest has no gradient. */
-RULE(d_scatter_add) {
+RULE(SCATTER_ADD) {
   if (k == 0) return dy;
   tp_val d = with_axis(mk, TP_OP_GATHER, n, 2, (tp_val[]){ dy, IN(1) });
   for (int i = 0; d.node && i < tp_rankof(d); i++)
@@ -330,57 +328,14 @@ RULE(d_scatter_add) {
   return d;
 }
 
-/* ---- the table: every row of ops.def marked D ---- */
+/* ---- every row of ops.def marked D ---- */
 static tp_vjp *const rules[TP_NOP] = {
-  [TP_OP_NEG] = d_neg,
-  [TP_OP_ABS] = d_abs,
-  [TP_OP_EXP] = d_exp,
-  [TP_OP_EXPM1] = d_expm1,
-  [TP_OP_LOG] = d_log,
-  [TP_OP_LOG1P] = d_log1p,
-  [TP_OP_SQRT] = d_sqrt,
-  [TP_OP_RSQRT] = d_rsqrt,
-  [TP_OP_SIN] = d_sin,
-  [TP_OP_COS] = d_cos,
-  [TP_OP_TAN] = d_tan,
-  [TP_OP_TANH] = d_tanh,
-  [TP_OP_SIGMOID] = d_sigmoid,
-  [TP_OP_ERF] = d_erf,
-  [TP_OP_CAST] = d_cast,
-  [TP_OP_ADD] = d_add,
-  [TP_OP_SUB] = d_sub,
-  [TP_OP_MUL] = d_mul,
-  [TP_OP_DIV] = d_div,
-  [TP_OP_POW] = d_pow,
-  [TP_OP_MOD] = d_mod,
-  [TP_OP_MINIMUM] = d_extreme,
-  [TP_OP_MAXIMUM] = d_extreme,
-  [TP_OP_SELECT] = d_select,
-  [TP_OP_SUM] = d_sum,
-  [TP_OP_PROD] = d_prod,
-  [TP_OP_MAX] = d_max,
-  [TP_OP_MIN] = d_max,
-  [TP_OP_SCAN] = d_scan,
-  [TP_OP_CUMPROD] = d_cumprod,
-  [TP_OP_RECUR] = d_recur,
-  [TP_OP_MATMUL] = d_matmul,
-  [TP_OP_CONV] = d_conv,
-  [TP_OP_CONV_DATA] = d_conv_data,
-  [TP_OP_CONV_WEIGHT] = d_conv_weight,
-  [TP_OP_RESHAPE] = d_reshape,
-  [TP_OP_PERMUTE] = d_permute,
-  [TP_OP_EXPAND] = d_expand,
-  [TP_OP_SLICE] = d_slice,
-  [TP_OP_FLIP] = d_flip,
-  [TP_OP_PAD] = d_pad,
-  [TP_OP_UNFOLD] = d_unfold,
-  [TP_OP_FOLD] = d_fold,
-  [TP_OP_CONCAT] = d_concat,
-  [TP_OP_INDEX_SELECT] = d_index_select,
-  [TP_OP_INDEX_ADD] = d_index_add,
-  [TP_OP_GATHER] = d_gather,
-  [TP_OP_SCATTER_ADD] = d_scatter_add,
-  [TP_OP_SORT] = d_sort,
+#define RULE_D(N) [TP_OP_##N] = d_##N,
+#define RULE_N(N)
+#define RULE_S(N)
+#define O(N, text, cls, nin, nout, batch, diff, facts) RULE_##diff(N)
+#include "kern/ops.def"
+#undef O
 };
 
 tp_vjp *tp_vjp_of(tp_op op) { return rules[op]; }

@@ -188,10 +188,6 @@ static bool lay_out(grad_sweep *s, tp_val v) {
 
 /* ---- parts ---- */
 
-static const tp_ix *both(grad_sweep *s, const tp_ix *a, const tp_ix *b) {
-  return tp_ix_both(s->g->ix, a, b);
-}
-
 /* A part of v's ACCUM; nothing where its condition never holds. */
 static bool contribute(grad_sweep *s, tp_val v, tp_edge e) {
   if (!e.src.node) return false;
@@ -231,7 +227,7 @@ static bool through_merge(grad_sweep *s, tp_val v, const tp_node *n, int k, tp_v
   return contribute(s, v,
       (tp_edge){ .src = dy,
           .at = tp_at_own(s->g, v.node->ndom, v.node->dom),
-          .cond = both(s, cond, support_of(s, n)->cond) });
+          .cond = tp_ix_both(s->g->ix, cond, support_of(s, n)->cond) });
 }
 
 /* y[u] += x[p], u in at(p): dx[p] is dy read at at(p). x may have dims that at(p) does not mention.
@@ -307,7 +303,7 @@ static bool through_gather(
       contribute(s, v,
           (tp_edge){ .src = over_ranges(s, d.node, &e, d),
               .at = e.at,
-              .cond = both(s, e.cond, support_of(s, n)->cond) });
+              .cond = tp_ix_both(s->g->ix, e.cond, support_of(s, n)->cond) });
 }
 
 static bool pass(grad_sweep *s, tp_val y, int k) {

@@ -28,7 +28,7 @@ tp_set *tp_branch_set(tp_graph *g, const tp_node *m, int k) {
 
 /* w at a point is the update at the one before: i - 1 of its only `along` dim. With several
  * (lexicographic order) the row before, or all of a row: a superset, exact only after
- * tp_close_params has made branches of it. */
+ * tp_pass_params has made branches of it. */
 static tp_rel *update_rel(tp_graph *g, const tp_node *n) {
   const tp_node *x = n->in[1].src.node;
   const tp_attr *a = &n->attr;

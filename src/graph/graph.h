@@ -181,6 +181,11 @@ static inline const tp_out *tp_outof(tp_val v) { return &v.node->out[v.out]; }
 static inline tp_dtype tp_dtypeof(tp_val v) { return v.node->out[v.out].dtype; }
 static inline int tp_rankof(tp_val v) { return v.node->out[v.out].rank; }
 
+/* A view: its elements are some of its operand's, where these lie. */
+static inline bool tp_shows(const tp_node *n) {
+  return tp_ops[n->op].batch == TP_BATCH_V && n->op != TP_OP_PINIT && !n->attr.stored;
+}
+
 /* Declared tensors: MERGE, branch by branch. e: dims a subset of the declared domain. A NULL cond
  * is `otherwise`. */
 bool tp_merge_add(tp_graph *g, tp_node *merge, const tp_ix *cond, tp_val e, tp_error *err);
@@ -208,11 +213,15 @@ tp_set *tp_set_reached(tp_graph *g, TP_TAKE tp_set *a, int n, const tp_sym *cons
 /* Does operand k of n lie at other points of the stop's dom than n does, or on fewer or more of
  * these dims? */
 bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s);
-/* No dim of s->dom is moved by at (of x's dims). */
+/* the point of d itself */
+static inline bool tp_at_is_own(const tp_at *at, const tp_sym *d) {
+  return !at->range && tp_ix_as_sym(at->lo) == d;
+}
 /* each dim at its own value */
 tp_at *tp_at_own(tp_graph *g, int n, const tp_sym *const *dom);
 /* of x's dims each but d */
 tp_at *tp_at_but(tp_graph *g, const tp_node *x, const tp_sym *d, tp_at at);
+/* No dim of s->dom is moved by at (of x's dims). */
 bool tp_at_stays(const tp_node *x, const tp_at *at, const tp_stop *s);
 /* Every index expression that n says becomes what fn makes of it, in lists of a's; a NULL: fn only
  * looks at them. exprs.c */

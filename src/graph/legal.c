@@ -361,8 +361,7 @@ static bool check_index(check *c, const tp_node *r, int k, const tp_ix *somethin
   tp_ictx *ix = c->g->ix;
   const tp_sym *d = r->in[0].src.node->dom[k];
   const tp_at *at = &r->attr.at[k];
-  if (!d->bound || (!at->range && tp_ix_as_sym(at->lo) == d && end_there(c, r, d) == d->bound))
-    return true;
+  if (!d->bound || (tp_at_is_own(at, d) && end_there(c, r, d) == d->bound)) return true;
   const tp_ix *end = tp_ix_sym(ix, end_there(c, r, d)),
               *top = at->range ? at->hi : tp_ix_addc(ix, at->lo, 1);
   const tp_ix *out = tp_ix_or(

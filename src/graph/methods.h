@@ -19,7 +19,7 @@
  */
 #ifndef TP_METHODS_H
 #define TP_METHODS_H
-#include "graph/graph.h"
+#include "graph/build.h"
 
 typedef struct tp_arg {
   /* 0: absent; T I F B N X S A L D O as in the signature (W: 'A', 'N' or 'F'; X: 'I', 'X' or 'T')
@@ -73,34 +73,4 @@ tp_dtype tp_weak_beside(const tp_arg *w, tp_dtype d);
 tp_val tp_weak_as(tp_graph *g, const tp_arg *w, tp_dtype d, tp_error *err);
 /* a number in w that d does not hold: what is wrong with it */
 const char *tp_weak_refused(const tp_arg *w, tp_dtype d, double *v);
-
-/* ---- the builder's own vocabulary (build.c), for methods, src/grad and src/opt: results are never
- * half made; {NULL} on error ---- */
-/* FILL of rank 0, domain () */
-tp_val tp_number(tp_graph *g, double v, tp_dtype d, tp_error *err);
-tp_val tp_full(
-    tp_graph *g, double v, tp_dtype d, int rank, const tp_ix *const *shape, tp_error *err);
-/* VALUE: i64 or bool scalar */
-tp_val tp_ixvalue(tp_graph *g, const tp_ix *e, tp_error *err);
-/* x itself if it is d */
-tp_val tp_cast(tp_graph *g, tp_val x, tp_dtype d, tp_error *err);
-/* casts to f32 for UNF */
-tp_val tp_un(tp_graph *g, tp_op op, tp_val x, tp_error *err);
-/* promotes by docs/language.md, section 4 (no weak operands here) */
-tp_val tp_bin(tp_graph *g, tp_op op, tp_val a, tp_val b, tp_error *err);
-tp_val tp_select(tp_graph *g, tp_val c, tp_val a, tp_val b, tp_error *err);
-tp_val tp_reduce(
-    tp_graph *g, tp_op op, tp_val x, int naxes, const int *axes, bool keepdim, tp_error *err);
-tp_val tp_reshape(tp_graph *g, tp_val x, int rank, const tp_ix *const *shape, tp_error *err);
-tp_val tp_permute(tp_graph *g, tp_val x, const int *order, tp_error *err);
-tp_val tp_expand(tp_graph *g, tp_val x, int rank, const tp_ix *const *shape, tp_error *err);
-tp_val tp_slice(tp_graph *g, tp_val x, int axis, const tp_ix *lo, const tp_ix *extent, int64_t step,
-    tp_error *err);
-tp_val tp_squeeze(tp_graph *g, tp_val x, int axis, tp_error *err);
-tp_val tp_unsqueeze(tp_graph *g, tp_val x, int axis, tp_error *err);
-/* torch.matmul: ranks 1 and up, broadcasting */
-tp_val tp_matmul(tp_graph *g, tp_val a, tp_val b, tp_error *err);
-tp_val tp_detach(tp_graph *g, tp_val x, tp_error *err);
-/* inverse of broadcasting: sums x down to shape */
-tp_val tp_sum_to(tp_graph *g, tp_val x, int rank, const tp_ix *const *shape, tp_error *err);
 #endif

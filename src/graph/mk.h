@@ -3,7 +3,7 @@
  * the result is then {NULL} too. */
 #ifndef TP_MK_H
 #define TP_MK_H
-#include "graph/methods.h"
+#include "graph/build.h"
 
 typedef struct tp_mk {
   tp_graph *g;

@@ -93,10 +93,7 @@ void tp_node_print(tp_buf *b, const tp_node *n, int flags) {
 
 /* A dim and its bound are one line. */
 static void use(bool *used, const tp_sym *s) {
-  const tp_sym *const *of;
   used[s->id] = true;
-  for (int k = 0; k < s->nleast; k++)
-    for (int i = 0, n = tp_ix_syms(s->least[k], &of); i < n; i++) use(used, of[i]);
   if (s->bound) used[s->bound->id] = true;
   if (s->dim) used[s->dim->id] = true;
 }

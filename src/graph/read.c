@@ -6,7 +6,7 @@
 
 static bool at_identity(int n, const tp_sym *const *dom, const tp_at *at) {
   for (int i = 0; i < n; i++)
-    if (at[i].range || !at[i].lo || tp_ix_as_sym(at[i].lo) != dom[i]) return false;
+    if (!at[i].lo || !tp_at_is_own(&at[i], dom[i])) return false;
   return true;
 }
 

@@ -2,6 +2,7 @@
  * out, nout); } with k over its graph and error. */
 #ifndef TP_ROWS_H
 #define TP_ROWS_H
+#include "graph/methods.h"
 #include "graph/mk.h"
 
 typedef bool tp_method_body(

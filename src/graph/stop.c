@@ -37,9 +37,7 @@ bool tp_end_known(const tp_graph *g, const tp_sym *s, int ndom, const tp_sym *co
 
 bool tp_at_stays(const tp_node *x, const tp_at *at, const tp_stop *s) {
   for (int i = 0; i < x->ndom; i++)
-    if (tp_dom_has(s->ndom, s->dom, x->dom[i]) &&
-        (at[i].range || tp_ix_as_sym(at[i].lo) != x->dom[i]))
-      return false;
+    if (tp_dom_has(s->ndom, s->dom, x->dom[i]) && (!tp_at_is_own(&at[i], x->dom[i]))) return false;
   return true;
 }
 

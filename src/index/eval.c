@@ -110,36 +110,6 @@ bool tp_ix_eval(const tp_ix *e, const int64_t *env, int64_t *out) {
   return ok;
 }
 
-/* ---- in doubles ---- */
-
-static double real_poly(const tp_ix *e, const int64_t *env) {
-  double sum = (double)e->cst;
-  for (int i = 0; i < e->nterm; i++) {
-    double v = (double)e->term[i].coef;
-    for (int k = 0; k < e->term[i].m->n; k++) v *= tp_ix_evald(e->term[i].m->atom[k], env);
-    sum += v;
-  }
-  return sum;
-}
-
-static double real_extremum(const tp_ix *e, const int64_t *env) {
-  double best = tp_ix_evald(e->arg[0], env);
-  for (int i = 1; i < e->narg; i++) {
-    double v = tp_ix_evald(e->arg[i], env);
-    if (e->kind == TP_IX_MIN ? v < best : v > best) best = v;
-  }
-  return best;
-}
-
-double tp_ix_evald(const tp_ix *e, const int64_t *env) {
-  switch (e->kind) {
-  case TP_IX_POLY: return real_poly(e, env);
-  case TP_IX_MIN:
-  case TP_IX_MAX: return real_extremum(e, env);
-  default: return (double)tp_ix_evalq(e, env);
-  }
-}
-
 /* ---- ranges ---- */
 
 typedef struct {

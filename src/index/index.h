@@ -36,10 +36,6 @@ struct tp_sym {
   /* of a hidden bound: it is how many binary digits this bound has, at least 1 (tp_sym_digits);
    * else NULL */
   const tp_sym *digits;
-  /* of a hidden bound: it is the place of the least of these, the first of equals (tp_sym_least);
-   * else none */
-  int nleast;
-  const struct tp_ix *const *least;
   tp_pos pos;
 };
 
@@ -84,9 +80,6 @@ tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name);
 /* the hidden dim that goes over the binary digits of a bound, which each evaluation gives it anew
  */
 tp_sym *tp_sym_digits(tp_ictx *c, const tp_sym *bound);
-/* the hidden bound that is the place of the least of these, which are made of bounds; each
- * evaluation gives it anew */
-tp_sym *tp_sym_least(tp_ictx *c, int n, const struct tp_ix *const *of);
 void tp_sym_set_hidden(const tp_ictx *c, int64_t *env); /* these, of the bounds in env */
 tp_sym *tp_sym_find(tp_ictx *c, const char *name);      /* dim or bound or var, NULL */
 int tp_nsym(const tp_ictx *c);
@@ -194,8 +187,6 @@ bool tp_ix_eval(const tp_ix *e, const int64_t *env, int64_t *out);
  * is anywhere in its domain. */
 void tp_ix_range(
     const tp_ix *e, const int64_t *lo, const int64_t *hi, int64_t *least, int64_t *most);
-/* sums and products in doubles: too large is never less; not for conditions */
-double tp_ix_evald(const tp_ix *e, const int64_t *env);
 /* unchecked, fast; conditions give 0 or 1 */
 int64_t tp_ix_evalq(const tp_ix *e, const int64_t *env);
 

@@ -170,36 +170,10 @@ tp_sym *tp_sym_digits(tp_ictx *c, const tp_sym *bound) {
   return d;
 }
 
-static bool has_least(const tp_sym *s, int n, const tp_ix *const *of) {
-  bool same = s->nleast == n;
-  for (int k = 0; k < n && same; k++) same = s->least[k] == of[k];
-  return same;
-}
-
-tp_sym *tp_sym_least(tp_ictx *c, int n, const tp_ix *const *of) {
-  for (int i = 0; i < c->sym.n; i++)
-    if (has_least(c->sym.v[i], n, of)) return c->sym.v[i];
-  tp_sym *s = tp_sym_hidden_bound(c, fresh_name(c, "least_work"));
-  s->nleast = n;
-  s->least = tp_dup(&c->arena, of, sizeof *of * (size_t)n);
-  return s;
-}
-
-static int least_of(const tp_sym *s, const int64_t *env) {
-  int found = 0;
-  double least = tp_ix_evald(s->least[0], env);
-  for (int k = 1; k < s->nleast; k++) {
-    double v = tp_ix_evald(s->least[k], env);
-    if (v < least) least = v, found = k;
-  }
-  return found;
-}
-
 void tp_sym_set_hidden(const tp_ictx *c, int64_t *env) {
   for (int i = 0; i < c->sym.n; i++) {
     const tp_sym *s = c->sym.v[i];
     if (s->digits)
       env[s->id] = 64 - __builtin_clzll((unsigned long long)TP_MAX(env[s->digits->id], 1));
-    if (s->nleast) env[s->id] = least_of(s, env);
   }
 }

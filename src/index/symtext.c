@@ -1,13 +1,6 @@
 /* The lines of a text form that name symbols. */
 #include "index/priv.h"
 
-static void put_bound(tp_buf *b, const tp_sym *s) {
-  tp_putf(b, "bound %s%s", s->name, s->hidden ? " hidden" : "");
-  for (int i = 0; i < s->nleast; i++)
-    tp_puts(b, i ? ", " : " least ["), tp_ix_print(b, s->least[i]);
-  tp_puts(b, s->nleast ? "]\n" : "\n");
-}
-
 void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used) {
   for (int i = 0; i < tp_nsym(c); i++) {
     const tp_sym *s = tp_sym_at(c, i);
@@ -19,7 +12,7 @@ void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used) {
       tp_putf(b, "dim %s%s%s%s\n", s->name, s->bound ? ":" : "", s->bound ? s->bound->name : "",
           hidden);
     else if (s->kind == TP_SYM_VAR) tp_putf(b, "var %s\n", s->name);
-    else if (!s->dim) put_bound(b, s);
+    else if (!s->dim) tp_putf(b, "bound %s%s\n", s->name, hidden);
   }
 }
 
@@ -59,22 +52,6 @@ static bool dim_line(tp_ictx *c, tp_scan *in, const char *name) {
   return true;
 }
 
-enum { LEAST_OF = 16 };
-
-static bool least_line(tp_ictx *c, tp_scan *in, tp_sym *s) {
-  const tp_ix *of[LEAST_OF];
-  int n = 0;
-  if (!tp_expect(in, "[")) return false;
-  do {
-    if (n == LEAST_OF) return tp_scan_fail(in, "too many");
-    if (!(of[n++] = tp_ix_parse(c, &in->s, in->err))) return false;
-    if (!tp_ix_of_bounds(of[n - 1])) return tp_scan_fail(in, "bounds alone are wanted before this");
-  } while (tp_accept(in, ","));
-  s->nleast = n;
-  s->least = tp_dup(&c->arena, of, sizeof *of * (size_t)n);
-  return tp_expect(in, "]");
-}
-
 static bool bound_line(tp_ictx *c, tp_scan *in, const char *name) {
   tp_sym *s = tp_sym_find(c, name);
   tp_error e = { 0 };
@@ -82,7 +59,7 @@ static bool bound_line(tp_ictx *c, tp_scan *in, const char *name) {
   if (!s) return false;
   if (s->kind != TP_SYM_BOUND) return tp_scan_fail(in, "this is no bound");
   s->hidden |= tp_accept(in, "hidden");
-  return !tp_accept(in, "least") || least_line(c, in, s);
+  return true;
 }
 
 static bool var_line(tp_ictx *c, tp_scan *in, const char *name) {

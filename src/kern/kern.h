@@ -7,7 +7,7 @@
 #include "index/fields.h"
 
 typedef enum {
-#define O(N, text, cls, nin, nout, batch, diff) TP_OP_##N,
+#define O(N, text, cls, nin, nout, batch, diff, facts) TP_OP_##N,
 #include "kern/ops.def"
 #undef O
   TP_NOP
@@ -50,8 +50,13 @@ typedef struct {
   int nin, nout;
   tp_batch batch;
   tp_diff diff;
+  int facts;
 } tp_oprow;
 extern const tp_oprow tp_ops[TP_NOP];
+/* facts, as ops.def says; below them one bit for each operand in which an operator is linear */
+enum { TP_COMMUTES = 8, TP_FAILS = 16, TP_PART = 32, TP_ADDS = 64, TP_ALONE = 128 };
+static inline bool tp_op_is(tp_op op, int fact) { return (tp_ops[op].facts & fact) != 0; }
+static inline bool tp_op_is_linear(tp_op op, int k) { return tp_op_is(op, 1 << TP_MIN(k, 2)); }
 bool tp_op_parse(const char *text, tp_op *out);
 static inline bool tp_op_is_elementwise(tp_op op) {
   return tp_ops[op].batch == TP_BATCH_E && tp_ops[op].cls != TP_CLS_SRC;

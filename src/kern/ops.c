@@ -1,9 +1,20 @@
 /* The table of operators, names to operators, and how each works (how.def). */
 #include "kern/kern.h"
 
+enum {
+  LINEAR0 = 1,
+  LINEAR1 = 2,
+  LINEAR2 = 4,
+  COMMUTES = TP_COMMUTES,
+  FAILS = TP_FAILS,
+  PART = TP_PART,
+  ADDS = TP_ADDS,
+  ALONE = TP_ALONE
+};
+
 const tp_oprow tp_ops[TP_NOP] = {
-#define O(N, text, cls, nin, nout, batch, diff) \
-  [TP_OP_##N] = { text, TP_CLS_##cls, nin, nout, TP_BATCH_##batch, TP_DIFF_##diff },
+#define O(N, text, cls, nin, nout, batch, diff, facts) \
+  [TP_OP_##N] = { text, TP_CLS_##cls, nin, nout, TP_BATCH_##batch, TP_DIFF_##diff, facts },
 #include "kern/ops.def"
 #undef O
 };

@@ -160,7 +160,8 @@ static void index_readers(parter *b, tp_graph *g) {
           (part_reader){ g->nodes.v[i], k });
 }
 
-bool tp_part_branches(tp_graph *g, bool *changed, tp_error *err) {
+bool tp_pass_branches(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
   tp_arena *a = &g->arena;
   int n = g->nodes.n, *scc = TP_NEWN(a, int, n), *order = TP_NEWN(a, int, n);
   parter b = { .mk = { g, err },
@@ -181,5 +182,5 @@ bool tp_part_branches(tp_graph *g, bool *changed, tp_error *err) {
     b.carried[order[i]] = carried_by(&b, x);
   }
   for (int i = n - 1; i >= 0; i--) b.apart[order[i]] = made_apart(&b, g->nodes.v[order[i]]);
-  return give_parts(&b, changed);
+  return give_parts(&b, &job->changed);
 }

@@ -177,7 +177,8 @@ static bool close_one(tp_graph *g, int k, tp_error *err) {
 
 /* In a graph that was read from the text of a closed one, parameters are closed already: no PARAM
  * is left, and the hidden outputs are there. */
-bool tp_close_params(tp_graph *g, tp_error *err) {
+bool tp_pass_params(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
   int n = g->params.n;
   for (int k = 0; k < n; k++)
     if (g->params.v[k]->op == TP_OP_PARAM && !close_one(g, k, err)) return false;

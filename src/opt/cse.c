@@ -4,21 +4,6 @@
  * identity), ENV_* are pure and may. */
 #include "opt/opt.h"
 
-static bool shareable(const tp_node *n) {
-  switch (n->op) {
-  case TP_OP_RAND:
-  case TP_OP_CALL:
-  case TP_OP_INPUT:
-  case TP_OP_CONST:
-  case TP_OP_MERGE:
-  case TP_OP_ACCUM:
-  case TP_OP_PARAM:
-  case TP_OP_PINIT:
-  case TP_OP_GRAD: return false;
-  default: return true;
-  }
-}
-
 static void put(tp_buf *b, const void *p, size_t n) { tp_putn(b, p, n); }
 static void put_ptrs(tp_buf *b, int n, const void *v) {
   put(b, &n, sizeof n);
@@ -49,7 +34,9 @@ static void rewire(tp_node *n) {
 
 static void drop_text(void *b) { tp_buf_free(b); }
 
-bool tp_share_equal(tp_graph *g) {
+bool tp_pass_cse(tp_work *job, tp_error *err) {
+  (void)err;
+  tp_graph *g = job->g;
   int n = g->nodes.n, *scc = TP_NEWN(&g->arena, int, n), *order = TP_NEWN(&g->arena, int, n);
   tp_graph_sccs(g, scc, order);
   tp_hmap seen;
@@ -62,7 +49,7 @@ bool tp_share_equal(tp_graph *g) {
   for (int i = 0; i < n; i++) {
     tp_node *x = g->nodes.v[order[i]];
     rewire(x);
-    if (!shareable(x)) continue;
+    if (tp_op_is(x->op, TP_ALONE)) continue;
     put_node(&b, x);
     tp_node *twin = tp_hmap_get(&seen, b.s, b.n);
     if (twin) {

@@ -233,11 +233,13 @@ static bool take(turn *w, bool *changed) {
   return !w->err->code;
 }
 
-bool tp_direct_sums(tp_graph *g, const tp_need *need, bool *changed, tp_error *err) {
+bool tp_pass_direct(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
   int n0 = g->nodes.n;
   for (int i = 0; i < n0; i++) {
-    turn w = { g, need, g->nodes.v[i], 0, NULL, err };
-    if (w.n->op == TP_OP_ACCUM && w.n->attr.red == TP_RED_SUM && !take(&w, changed)) return false;
+    turn w = { g, *job->need, g->nodes.v[i], 0, NULL, err };
+    if (w.n->op == TP_OP_ACCUM && w.n->attr.red == TP_RED_SUM && !take(&w, &job->changed))
+      return false;
   }
   return true;
 }

@@ -382,24 +382,6 @@ tp_val tp_ends_masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const 
 
 /* ---- operators that can fail ---- */
 
-/* The operand that makes it fail, by data; -1: none. *safe: what does not. */
-static int fails_by(const tp_node *n, double *safe) {
-  bool integer = n->nout && !tp_dtype_float(n->out[0].dtype);
-  *safe = n->op == TP_OP_MOD || n->op == TP_OP_FLOORDIV;
-  switch (n->op) {
-  case TP_OP_MOD:
-  case TP_OP_FLOORDIV:
-  case TP_OP_POW: return integer ? 1 : -1;
-  case TP_OP_INDEX_SELECT:
-  case TP_OP_INDEX_ADD:
-  case TP_OP_ENV_STEP: return 1;
-  case TP_OP_GATHER:
-  case TP_OP_SCATTER_ADD:
-  case TP_OP_MATMUL_AT: return 1;
-  default: return -1;
-  }
-}
-
 /* Is all of a, where cond holds, in b? */
 static bool told(
     ends *l, const tp_node *n, TP_KEEP tp_set *a, const tp_ix *cond, TP_KEEP tp_set *b) {
@@ -483,8 +465,7 @@ static bool rows_that_read(
 /* A condition on the dims that n lacks; NULL: none. Asked of the graph as it was. */
 static const tp_ix *rows_read(ends *l, const tp_node *n) {
   const tp_sym *const *dims;
-  double safe;
-  int m = fails_by(n, &safe) < 0 ? 0 : lacked(l, n, &dims);
+  int m = tp_may_fail(n) ? lacked(l, n, &dims) : 0;
   if (!m) return NULL;
   tp_set *rows = tp_set_empty(l->ix, m, dims), *all = tp_set_box(l->ix, m, dims);
   bool some = rows_that_read(l, n, m, dims, &rows) && rows && !tp_set_subset(l->ix, all, rows);
@@ -509,18 +490,17 @@ static tp_val in_some_row(ends *l, const tp_node *n, const tp_ix *cond, const tp
 /* What done is made of runs at each point that is there: who needs its value at the last ones only
  * would be known too late. */
 static bool guard(ends *l, tp_node *n) {
-  double safe;
-  int k = fails_by(n, &safe);
-  if (k < 0 || n->in[k].src.node->op == TP_OP_FILL || n->in[k].src.node->op == TP_OP_CONST)
-    return true;
+  if (!tp_may_fail(n)) return true;
+  tp_val x = n->in[1].src;
+  double safe = n->op == TP_OP_MOD || n->op == TP_OP_FLOORDIV;
+  if (x.node->op == TP_OP_FILL || x.node->op == TP_OP_CONST) return true;
   const tp_ix *cond = asks(l, n), *rows = n->id < l->n ? l->rows[n->id] : NULL;
   if (tp_ix_kind(cond) == TP_IX_TRUE) return true;
   if (tp_ends_feeds(l, n)) cond = tp_ends_alive(l, n);
   l->g->pos = n->pos;
-  tp_val x = n->in[k].src,
-         c = rows ? in_some_row(l, n, cond, rows) : tp_ends_cond(l, cond, n->ndom, n->dom);
+  tp_val c = rows ? in_some_row(l, n, cond, rows) : tp_ends_cond(l, cond, n->ndom, n->dom);
   tp_val y = mk_select(l->mk, c, x, mk_num(l->mk, safe, tp_dtypeof(x)));
-  if (y.node) n->in[k].src = y;
+  if (y.node) n->in[1].src = y;
   return y.node;
 }
 
@@ -571,8 +551,7 @@ static bool is_carried(ends *l, const int *scc, const tp_sym *d) {
   for (int i = 0; i < l->n; i++) {
     const tp_node *n = l->g->nodes.v[i], *x = n->op == TP_OP_READ ? n->in[0].src.node : NULL;
     for (int k = 0; x && scc[n->id] == scc[x->id] && k < x->ndom; k++)
-      if (x->dom[k] == d && (n->attr.at[k].range || tp_ix_as_sym(n->attr.at[k].lo) != d))
-        return true;
+      if (x->dom[k] == d && (!tp_at_is_own(&n->attr.at[k], d))) return true;
   }
   return false;
 }
@@ -633,7 +612,8 @@ static void drop(void *x) {
   for (int i = 0; i < l->parts.n; i++) tp_set_free(l->parts.v[i].need);
 }
 
-bool tp_lower_ends(tp_graph *g, bool apart, tp_error *err) {
+bool tp_pass_ends(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
   if (!g->stops.n) return true;
   ends l = { .g = g, .ix = g->ix, .err = err, .mk = { g, err }, .n = g->nodes.n };
   if (!(l.need = tp_need_outputs(g, err))) return false;
@@ -644,7 +624,7 @@ bool tp_lower_ends(tp_graph *g, bool apart, tp_error *err) {
   l.feeds = TP_NEWN(&g->arena, bool, l.n);
   l.rows = TP_NEWN(&g->arena, const tp_ix *, l.n);
   int asked = g->shapechecks.n;
-  bool ok = lower(&l, apart);
+  bool ok = lower(&l, job->apart);
   /* what is made asks nothing of sizes that was not asked where the script wrote it */
   g->shapechecks.n = asked;
   tp_hold_end(&mine);

@@ -7,8 +7,7 @@ static const tp_ix *zero(const ends *l) { return tp_ix_const(l->ix, 0); }
 /* ---- reads ---- */
 
 static bool is_given(const tp_node *n) {
-  while (tp_ops[n->op].batch == TP_BATCH_V && n->op != TP_OP_READ && n->op != TP_OP_PINIT)
-    n = n->in[0].src.node;
+  while (tp_shows(n) && n->op != TP_OP_READ) n = n->in[0].src.node;
   return n->op == TP_OP_INPUT || n->op == TP_OP_CONST;
 }
 

@@ -130,7 +130,7 @@ static bool only_reader(const sum *s) {
 
 static bool stays(const sum *s, const tp_sym *d) {
   for (int k = 0; k < s->ndom; k++)
-    if (s->dom[k] == d) return !s->e.at[k].range && tp_ix_as_sym(s->e.at[k].lo) == d;
+    if (s->dom[k] == d) return tp_at_is_own(&s->e.at[k], d);
   return true;
 }
 

@@ -4,13 +4,13 @@
  *   x[0] = a, x[t] = x[t-1] + b         =>   x[t] = a + t b            at every point of x, of
  * which what reads x[T-1] then needs one
  *
- * Chains of recurrences (chain.c) tell what a step is made of, evolved.c the formulas and their
- * errors. Done where who reads the tensor from outside of its recurrence needs few points of it
- * along the dim; of integers that grow by the same at each step all points, too: no point waits for
- * another then. One recurrence may hand on to the next, so this is done until nothing changes. Left
- * alone: dims that end by data, bools and halves (whose rounding at each step is what one sees),
- * floats where `precise` asks for the order in which sums are written. Why others stay is kept for
- * explain "evolution". */
+ * Chains of recurrences (chrec.c) tell what a step is made of, closed_form.c and binary_power.c
+ * have the formulas and their errors. Done where who reads the tensor from outside of its
+ * recurrence needs few points of it along the dim; of integers that grow by the same at each step
+ * all points, too: no point waits for another then. One recurrence may hand on to the next, so this
+ * is done until nothing changes. Left alone: dims that end by data, bools and halves (whose
+ * rounding at each step is what one sees), floats where `precise` asks for the order in which sums
+ * are written. Why others stay is kept for explain "evolution". */
 #include "opt/evolve.h"
 
 enum { FEW_POINTS = 4 }; /* pieces of one point each, that a reader needs */
@@ -91,7 +91,7 @@ static bool may_reorder_steps(const evolve_work *v, const tp_node *n) {
 }
 
 static bool may_evolve(const evolve_work *v, const tp_node *m) {
-  return m->op == TP_OP_MERGE && m->nin >= 2 && m->ndom && !m->attr.flag && !tp_is_kept(v->g, m) &&
+  return m->op == TP_OP_MERGE && m->nin >= 2 && m->ndom && !tp_is_kept(v->g, m) &&
       may_reorder_steps(v, m);
 }
 
@@ -232,7 +232,7 @@ static tp_val evolved(evolve_work *v, tp_evolving *e, tp_node *m, const char *co
     r = tp_evolved_form(e, m, &y->form);
     if (r.node) tell_form(v, m, e->dim, &y->form);
   } else if (few && y->is == SOLVE_SYSTEM) {
-    r = tp_steps_where_few(e, m, y->sys, cone, tp_evolved_system(e, m, y->sys));
+    r = tp_evolved_system(e, m, y->sys);
     if (r.node) tell_system(v, m, e->dim, y->sys);
   }
   if (!r.node)
@@ -244,96 +244,17 @@ static tp_val evolved(evolve_work *v, tp_evolving *e, tp_node *m, const char *co
   return r;
 }
 
-/* The recurrence m that steps from several points; {NULL}: it is none, or stays. */
-static tp_val try_lagged(evolve_work *v, tp_evolving *e, tp_node *m) {
-  tp_val first[EVOLVE_STATES], step;
-  int n = tp_lagged_course(e, m, first, &step);
-  const char *cone = n ? cone_of(v, m, step.node) : NULL;
-  if (!cone || !needs_few(v, cone, e->dim)) return tp_none;
-  v->g->pos = m->pos;
-  tp_node *now = tp_lagged_states(e, m, n, first, step, cone);
-  tp_solution y = { 0 };
-  if (now) tp_evolution_of_new(e, &y, now);
-  tp_val r = y.is == SOLVE_SYSTEM ? tp_evolved_system(e, now, y.sys) : tp_none;
-  if (r.node) tell_system(v, m, e->dim, y.sys);
-  return r;
-}
-
 /* {NULL}: it stays. */
 static tp_val try_merge(evolve_work *v, tp_node *m) {
   for (int d = 0; d < m->ndom; d++)
     for (int back = 0; back < 2 && may_along(v, m->dom[d]); back++) {
       tp_evolving *e = course_along(v, m->dom[d], back);
       tp_course c;
-      bool one = tp_course_of(e, m, &c);
-      const char *cone = one ? cone_of(v, m, c.step.node) : NULL;
-      tp_val y = cone ? evolved(v, e, m, cone) : one ? tp_none : try_lagged(v, e, m);
+      const char *cone = tp_course_of(e, m, &c) ? cone_of(v, m, c.step.node) : NULL;
+      tp_val y = cone ? evolved(v, e, m, cone) : tp_none;
       if (y.node || v->err->code) return y;
     }
   return tp_none;
-}
-
-/* ---- sums over a dim ---- */
-
-static tp_val try_total(evolve_work *v, const tp_node *n, const tp_edge *e, const tp_ix **cond) {
-  int64_t lo, less;
-  int axis;
-  tp_val y = tp_none;
-  const tp_sym *d = may_reorder_steps(v, n) ? tp_totals_along(v->g, n, e, &lo, &less) : NULL;
-  if (!d || !may_along(v, d) || tp_varies(tp_rankof(e->src), tp_outof(e->src)->shape, 1, &d, &axis))
-    return y;
-  v->g->pos = n->pos;
-  for (int back = 0; back < 2 && !y.node && !v->err->code; back++)
-    y = tp_evolved_total(course_along(v, d, back), e->src, lo, less, cond);
-  if (y.node)
-    tp_tell(v->g, "evolve", n->pos,
-        tp_printf(&v->g->arena, "%s: the sum along %s evolves with what it sums",
-            tp_title(&v->g->arena, n), d->name));
-  return y;
-}
-
-/* Of a sum along rows of a range; {NULL}: it stays. */
-static tp_val try_rows(evolve_work *v, const tp_node *n) {
-  int r;
-  v->g->pos = n->pos;
-  const tp_sym *d = may_reorder_steps(v, n) ? tp_rows_along((tp_mk){ v->g, v->err }, n, &r) : NULL;
-  tp_val y = tp_none;
-  for (int back = 0; back < 2 && d && may_along(v, d) && !y.node && !v->err->code; back++)
-    y = tp_evolved_rows(course_along(v, d, back), n);
-  if (y.node)
-    tp_tell(v->g, "evolve", n->pos,
-        tp_printf(&v->g->arena, "%s: the sum along %s evolves with what it sums",
-            tp_title(&v->g->arena, n), d->name));
-  return y;
-}
-
-typedef struct {
-  tp_node *n;
-  int k;
-  tp_val now;
-  const tp_ix *cond;
-} total;
-typedef TP_VEC(total) totals;
-
-static bool find_totals(evolve_work *v, totals *found) {
-  for (int i = 0; i < v->n0; i++) {
-    tp_node *n = v->g->nodes.v[i];
-    for (int k = 0; n->op == TP_OP_ACCUM && k < n->nin; k++) {
-      total t = { n, k, tp_none, NULL };
-      t.now = try_total(v, n, &n->in[k], &t.cond);
-      if (v->err->code) return false;
-      if (t.now.node) TP_PUSH(&v->g->arena, found, t);
-    }
-  }
-  return true;
-}
-
-static void put_total(evolve_work *v, const total *t) {
-  tp_edge *e = &t->n->in[t->k];
-  bool gather = e->gather;
-  e->src = t->now;
-  e->cond = t->cond;
-  if (gather) e->at = tp_at_own(v->g, t->now.node->ndom, t->now.node->dom);
 }
 
 static void put_in_place(evolve_work *v, const tp_node *m, tp_val now) {
@@ -349,34 +270,30 @@ static bool evolve_round(evolve_work *v, bool *changed) {
   for (int i = 0; i < v->n0; i++) {
     tp_node *m = v->g->nodes.v[i];
     if (v->size[v->scc[i]] > 1 && may_evolve(v, m)) now[i] = try_merge(v, m);
-    else if (m->op == TP_OP_SUM || m->op == TP_OP_MATMUL) now[i] = try_rows(v, m);
     if (v->err->code) return false;
     *changed |= now[i].node != NULL;
   }
-  totals sums = { 0 };
-  if (!find_totals(v, &sums)) return false;
-  *changed |= sums.n > 0;
-  for (int i = 0; i < sums.n; i++) put_total(v, &sums.v[i]);
   for (int i = 0; i < v->n0; i++)
     if (now[i].node) put_in_place(v, v->g->nodes.v[i], now[i]);
   return true;
 }
 
-bool tp_evolve(tp_graph *g, const tp_need *need, bool precise, bool *changed, tp_error *err) {
+bool tp_pass_evolve(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
   int dims = 0;
   for (int i = 0; i < tp_nsym(g->ix); i++) dims += tp_sym_at(g->ix, i)->kind == TP_SYM_DIM;
   tp_arena *a = &g->arena;
   int n = g->nodes.n;
   evolve_work v = { .g = g,
-    .need = need,
-    .precise = precise,
+    .need = *job->need,
+    .precise = job->precise,
     .n0 = n,
     .scc = TP_NEWN(a, int, n),
     .size = TP_NEWN(a, int, n + 1),
     .course = TP_NEWN(a, tp_evolving, 2 * dims + 1),
     .err = err };
-  if (!evolve_round(&v, changed)) return false;
-  if (*changed) return true;
+  if (!evolve_round(&v, &job->changed)) return false;
+  if (job->changed) return true;
   g->nodes.n = v.n0; /* what was tried is in nobody's way */
   for (int i = 0; i < v.stays.n; i++)
     tp_tell(g, v.stays.v[i].pass, v.stays.v[i].pos, v.stays.v[i].text);

@@ -61,60 +61,17 @@ typedef struct tp_evolving {
   int left;  /* operators that may still be looked at */
 } tp_evolving;
 
-/* chain.c. False: it is none, and why says so, or there is an error. */
-/* the dim after them: 0 + steps, or its last point less steps */
-const tp_ix *tp_point_after(const tp_evolving *e, int64_t steps);
+/* chrec.c. False: it is none, and why says so, or there is an error. */
 bool tp_course_of(tp_evolving *e, const tp_node *m, tp_course *out);
-/* The same of one that steps from several points, and from how many; first: its values at these. 0:
- * it is none. */
-int tp_lagged_course(tp_evolving *e, const tp_node *m, tp_val *first, tp_val *step);
-/* How many steps on the read n reads, -1 for a step back. other: at other points of other dims too.
- */
-bool tp_steps_of(tp_evolving *e, const tp_node *n, int64_t *steps, bool *other);
-/* lags.c. m as one of n states that step from one point; NULL: its step is made of something else
- * too, or there is an error. */
-tp_node *tp_lagged_states(
-    tp_evolving *e, tp_node *m, int n, const tp_val *first, tp_val step, const char *cone);
 const tp_solution *tp_evolution_of(tp_evolving *e, tp_node *m);
+/* the number times the matrix of m rows that changes nothing */
+tp_val tp_identity_times(tp_mk mk, tp_val number, const tp_ix *m);
 
-/* Of a merge that is no part of the graph yet. */
-void tp_evolution_of_new(tp_evolving *e, tp_solution *y, tp_node *m);
-
-/* evolved.c. The value at every point of m's domain, without a step between them; {NULL}: not
+/* closed_form.c. The value at every point of m's domain, without a step between them; {NULL}: not
  * found. */
 tp_val tp_evolved_form(tp_evolving *e, const tp_node *m, const tp_form *f);
 tp_val tp_evolved_system(tp_evolving *e, const tp_node *m, const tp_system *s);
-/* totals.c. The sum of x over the points lo .. (the dim's bound - less) of e's dim, as a
- * contribution that is there where cond holds, which is over bounds; {NULL}: not found. */
-tp_val tp_evolved_total(tp_evolving *e, tp_val x, int64_t lo, int64_t less, const tp_ix **cond);
-/* Does the edge of an accumulation sum up such points, and of which of its operand's dims? NULL: it
- * does not. */
-const tp_sym *tp_totals_along(
-    tp_graph *g, const tp_node *n, const tp_edge *e, int64_t *lo, int64_t *less);
-/* The same of what is summed along rows of a range of a dim that n does not have: which dim, and
- * the sum; NULL, {NULL}: it is none such, or not found. */
-const tp_sym *tp_rows_along(tp_mk mk, const tp_node *n, int *r);
-tp_val tp_evolved_rows(tp_evolving *e, const tp_node *n);
-/* digits.c. The binary digits of how many steps lie before a point: a hidden dim k. */
-typedef struct tp_digits {
-  tp_mk mk;
-  const tp_sym *dim, *k;
-  tp_dtype dtype;
-} tp_digits;
-tp_digits tp_digits_along(const tp_evolving *e, tp_dtype dtype);
-/* declared: like's type, the dims of all three ({NULL}: none), and k */
-tp_val tp_over_digits(const tp_digits *d, tp_val like, tp_val a, tp_val b, bool with_dim);
-tp_val tp_digit_before(const tp_digits *d, tp_val v); /* at k - 1 */
-bool tp_digits_define(const tp_digits *d, tp_val v, tp_val first, tp_val next);
-tp_val tp_digit_of(const tp_digits *d, const tp_ix *n); /* bool: is digit k of n 1? */
-tp_val tp_digits_last(const tp_digits *d, tp_val v);
-/* matrix.c. Of a system whose states matrices multiply; it goes step by step where steps are few,
- * from m, whose step is made of what cone marks by id. */
-tp_val tp_evolved_matrix(
-    tp_evolving *e, tp_node *m, const tp_system *s, const tp_ix *n, tp_dtype dtype);
-tp_val tp_steps_where_few(
-    tp_evolving *e, tp_node *m, const tp_system *s, const char *cone, tp_val evolved);
-/* digits.c. The system's first state after n steps; n varies along e's dim. */
-tp_val tp_evolved_digits(
+/* binary_power.c. The system's first state after n steps; n varies along e's dim. */
+tp_val tp_evolved_power(
     tp_evolving *e, const tp_node *m, const tp_system *s, const tp_ix *n, tp_dtype dtype);
 #endif

@@ -69,15 +69,6 @@ static bool guarded(tp_match *m, const tp_ruleform *f) {
 
 /* ---- what is lost, and who reads ---- */
 
-bool tp_may_fail(const tp_node *n) {
-  switch (n->op) {
-  case TP_OP_POW:
-  case TP_OP_MOD:
-  case TP_OP_FLOORDIV: return !tp_dtype_float(n->out[0].dtype);
-  default: return tp_ops[n->op].cls == TP_CLS_GATH;
-  }
-}
-
 static bool has_effect(const tp_node *n) {
   switch (n->op) {
   case TP_OP_MERGE:
@@ -108,7 +99,7 @@ static bool *effects(const tp_graph *g, int n) {
 
 bool tp_may_leave(const tp_match *m, tp_val v) {
   tp_rewriter *r = m->r;
-  if (r->o->check || m->mk.g->stops.n) return false;
+  if (r->job->check || m->mk.g->stops.n) return false;
   if (!r->stays) r->stays = effects(m->mk.g, r->before);
   if (v.node->id < r->before) return !r->stays[v.node->id];
   bool may = !has_effect(v.node);
@@ -228,9 +219,10 @@ static void take_in(tp_rewriter *r) {
   }
 }
 
-/* The root's, or that of an operator like it within. */
+/* The root's, or that of an operator like it within; a name that a maker gave stays. */
 static void take_name(const tp_match *m, tp_node *y) {
   const tp_node *of = m->root;
+  if (y->name || y->what || y->var) return;
   for (int i = 1; i < m->nmet && !of->name && !of->what; i++)
     if (m->met[i]->op == y->op) of = m->met[i];
   y->name = of->name, y->what = of->what, y->var = of->var;
@@ -239,7 +231,7 @@ static void take_name(const tp_match *m, tp_node *y) {
 static tp_val fire(tp_rewriter *r, tp_ruleform *f, tp_node *n) {
   tp_match m;
   m.mk = r->mk, m.r = r, m.root = n, m.bound = 0, m.nmet = 0;
-  if (r->o->precise && f->rule->cls != TP_RULE_EXACT && tp_dtype_float(n->out[0].dtype))
+  if (r->job->precise && f->rule->cls != TP_RULE_EXACT && tp_dtype_float(n->out[0].dtype))
     return tp_none;
   if (!matches(&m, f->pattern, tp_v(n)) || !tp_rule_ready(r, f) || !guarded(&m, f)) return tp_none;
   r->mk.g->pos = n->pos;
@@ -298,9 +290,10 @@ static void count_readers(tp_rewriter *r) {
 
 enum { REWRITES_EACH = 32 }; /* of an operator, more than which no program has */
 
-bool tp_fold(tp_graph *g, const tp_rulings *o, tp_error *err) {
+bool tp_pass_fold(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
   int n = g->nodes.n, *scc = TP_NEWN(&g->arena, int, n), *order = TP_NEWN(&g->arena, int, n);
-  tp_rewriter r = { .mk = { g, err }, .o = o, .before = n, .left = n * REWRITES_EACH };
+  tp_rewriter r = { .mk = { g, err }, .job = job, .before = n, .left = n * REWRITES_EACH };
   tp_rules_begin(&r);
   take_in(&r);
   count_readers(&r);

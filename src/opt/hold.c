@@ -48,7 +48,7 @@ static int moved_dim(tp_ictx *ix, const tp_node *read, steps *s) {
   int moved = -1;
   for (int d = 0; d < w->ndom; d++) {
     const tp_at *at = &read->attr.at[d];
-    if (!at->range && tp_ix_as_sym(at->lo) == w->dom[d]) continue;
+    if (tp_at_is_own(at, w->dom[d])) continue;
     if (moved >= 0 || at->range || !tp_dom_has(read->ndom, read->dom, w->dom[d]) ||
         !is_steps(ix, at->lo, w->dom[d], s))
       return -1;
@@ -86,7 +86,8 @@ static bool hold(tp_mk mk, const tp_node *read, const tp_sym *dim, const steps *
   return true;
 }
 
-bool tp_hold_states(tp_graph *g, const tp_need *need, bool *changed, tp_error *err) {
+bool tp_pass_hold(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
   int n = g->nodes.n, *scc = TP_NEWN(&g->arena, int, n);
   const bool *whole = NULL;
   tp_graph_sccs(g, scc, NULL);
@@ -95,10 +96,10 @@ bool tp_hold_states(tp_graph *g, const tp_need *need, bool *changed, tp_error *e
     steps s;
     int dim = w && scc[i] == scc[w->id] ? moved_dim(g->ix, r, &s) : -1;
     if (dim < 0 || is_output(g, w)) continue;
-    if (!whole) whole = tp_need_whole(need, &g->arena);
+    if (!whole) whole = tp_need_whole(*job->need, &g->arena);
     if (!whole[w->id]) continue;
     if (!hold((tp_mk){ g, err }, r, w->dom[dim], &s)) return false;
-    *changed = true;
+    job->changed = true;
   }
   return true;
 }

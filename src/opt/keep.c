@@ -15,7 +15,7 @@ static bool may_end_early(const tp_graph *g) {
 }
 
 static bool keep(tp_graph *g, tp_node *w, tp_error *err) {
-  tp_attr a = { .fn = TP_FN_KEEP, .flag = true, .ndom = w->ndom, .dom = w->dom };
+  tp_attr a = { .fn = TP_FN_KEEP, .paced = true, .ndom = w->ndom, .dom = w->dom };
   tp_val v = tp_v(w);
   g->pos = w->pos;
   tp_node *c = tp_build(g, TP_OP_CALL, 1, &v, &a, err);
@@ -23,8 +23,9 @@ static bool keep(tp_graph *g, tp_node *w, tp_error *err) {
   return c != NULL;
 }
 
-bool tp_keep_newest(tp_graph *g, bool always, tp_error *err) {
-  bool all = always || may_end_early(g);
+bool tp_pass_keep(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
+  bool all = job->ticks || job->check || may_end_early(g);
   for (int k = 0; all && k < g->params.n; k++)
     if (tp_param_evolves(g->params.v[k]) && !keep(g, g->params.v[k], err)) return false;
   return true;

@@ -78,7 +78,7 @@ static bool is_seen_near(const layer *l, const tp_node *n) {
 
 static tp_val stored_copy(layer *l, tp_val v, tp_error *err) {
   l->g->pos = v.node->pos;
-  return mk_op((tp_mk){ l->g, err }, TP_OP_DETACH, 1, &v, &(tp_attr){ .flag = true });
+  return mk_op((tp_mk){ l->g, err }, TP_OP_DETACH, 1, &v, &(tp_attr){ .stored = true });
 }
 
 /* Who sees an input from afar goes on to see it as it lies. */
@@ -99,8 +99,8 @@ static bool turn_input(layer *l, tp_node *n, tp_error *err) {
 
 static bool turn_output(layer *l, tp_output *o, tp_error *err) {
   tp_val v = o->val;
-  while (v.node->op == TP_OP_DETACH && !v.node->attr.flag) v = v.node->in[0].src;
-  bool made = v.node->op != TP_OP_INPUT && v.node->op != TP_OP_CONST && !v.node->attr.flag;
+  while (v.node->op == TP_OP_DETACH && !v.node->attr.stored) v = v.node->in[0].src;
+  bool made = v.node->op != TP_OP_INPUT && v.node->op != TP_OP_CONST && !v.node->attr.stored;
   if (!made || !is_strided(l, v) || !is_seen_near(l, v.node)) return true;
   tp_val now = stored_copy(l, v, err);
   if (!now.node) return false;
@@ -109,7 +109,8 @@ static bool turn_output(layer *l, tp_output *o, tp_error *err) {
   return true;
 }
 
-bool tp_turn_edges(tp_graph *g, tp_error *err) {
+bool tp_pass_layout(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
   int n = g->nodes.n;
   layer l = { g, TP_NEWN(&g->arena, int, n), TP_NEWN(&g->arena, int, tp_nsym(g->ix)) };
   tp_graph_sccs(g, l.scc, NULL);

@@ -3,12 +3,9 @@
 #ifndef TP_OPT_H
 #define TP_OPT_H
 #include "graph/graph.h"
-#include "graph/methods.h"
+#include "graph/build.h"
 #include "graph/run.h"
 
-/* cse.c; nothing can fail. dce is tp_graph_prune: right because nothing else is needed; callbacks
- * without readers are not needed either (docs/language.md, section 7). */
-bool tp_share_equal(tp_graph *g);
 /* rules.c: the rows of rules.def. */
 enum {
 #define R(name, cls, pattern, result, guards) TP_RULE_ROW_##name,
@@ -17,51 +14,35 @@ enum {
 };
 const char *tp_rule_name(int row);
 int tp_rule_named(const char *s, size_t n); /* its row; -1: none */
-/* off: by row, what is left out */
-typedef struct tp_rulings {
-  const bool *off;
+/* What a pass works on. */
+typedef struct tp_work {
+  tp_graph *g;
   bool precise, check;
-} tp_rulings;
-bool tp_fold(tp_graph *g, const tp_rulings *o, tp_error *err);
-/* PARAM becomes MERGE of READs of its update, and one hidden output with its final value. After
- * tp_grad_expand. */
-bool tp_close_params(tp_graph *g, tp_error *err);
-/* Reductions over range axes become accumulations (sums.c). */
-bool tp_lower_sums(tp_graph *g, tp_error *err);
+  const bool *on;       /* by row of src/rt/passes.def */
+  const bool *rule_off; /* by row of rules.def; NULL: none */
+  /* ORDERED: of a program that is stepped, else NULL */
+  const tp_ticks *ticks;
+  /* ENDED: who reads what is known only at an end reads it by itself (ends_parts.c) */
+  bool apart;
+  /* NEEDED: its points; found anew when a pass has said that it changed something */
+  tp_need **need;
+  bool changed;
+  /* by row of passes.def: operators before and after; NULL: not asked */
+  int (*did)[2];
+} tp_work;
+/* Passes, which passes.def describes. False: an error. Private to an option of it or to its
+ * neighbour: share (of algebra, behind direct; need stays right). */
+typedef bool tp_passfn(tp_work *job, tp_error *err);
+tp_passfn tp_pass_params; /* close.c: after tp_grad_expand; PARAM becomes MERGE of READs */
+tp_passfn tp_pass_cse, tp_pass_fold, tp_pass_watch, tp_pass_keep, tp_pass_rows, tp_pass_layout,
+    tp_pass_ends, tp_pass_hold, tp_pass_evolve, tp_pass_branches;
+tp_passfn tp_pass_ticks;               /* tick.c */
+tp_passfn tp_pass_sums, tp_pass_widen; /* sums.c */
+tp_passfn tp_pass_direct, tp_pass_share;
+tp_passfn tp_pass_turn; /* turned.c */
 /* Reductions over ranges that move along a dim become recurrences (incremental.c). */
 bool tp_incremental(tp_graph *g, bool precise, tp_error *err);
 bool tp_is_small(const tp_out *o); /* a sum of it is kept in f64 */
-/* Where a carried state changes along one index of an axis, that is written (rows.c). */
-bool tp_put_rows(tp_graph *g, tp_error *err);
-/* Matrices that data picks are multiplied where they lie (takes.c). */
-bool tp_take_matrices(tp_graph *g, tp_error *err);
-/* Inputs and outputs that a recurrence would walk at a stride are copied, a block at a time
- * (layout.c). */
-bool tp_turn_edges(tp_graph *g, tp_error *err);
-/* Products of several matrices in the order that takes fewest multiplications, which bounds may
- * choose (products.c); if it changed anything, graph and need are to be made anew. */
-bool tp_order_products(tp_graph *g, bool precise, bool *changed, tp_error *err);
-/* Matrices that a recurrence multiplies by and sees turned are turned before it (turned.c); graph
- * and need are to be made anew if it changed anything. */
-bool tp_turn_matrices(tp_graph *g, bool *changed, tp_error *err);
-/* What branches of a tensor have in common each makes of its own (branches.c); as above. */
-bool tp_part_branches(tp_graph *g, bool *changed, tp_error *err);
-/* Accumulations of f16 and bf16 are kept in f32, small sums over many points in f64, and rounded
- * once (sums.c). */
-bool tp_widen_sums(tp_graph *g, tp_error *err);
-/* A state that is read at every n-th point only is held (hold.c); if it changed anything, graph and
- * need are to be made anew. */
-bool tp_hold_states(tp_graph *g, const tp_need *need, bool *changed, tp_error *err);
-/* A recurrence of which few points are needed is a formula (evolve.c); as above. */
-bool tp_evolve(tp_graph *g, const tp_need *need, bool precise, bool *changed, tp_error *err);
-/* Formulas that few points far from each other are needed of are made at each by itself (points.c);
- * graph and need are to be made anew. */
-bool tp_part_points(tp_graph *g, const tp_need *need, tp_error *err);
-/* Accumulations that add at most one thing at a point become values (direct.c); graph and need are
- * to be made anew if it changed anything. Then values that a branch stores are read where they are
- * stored (share.c); need stays right. */
-bool tp_direct_sums(tp_graph *g, const tp_need *need, bool *changed, tp_error *err);
-bool tp_share_branches(tp_graph *g, tp_need *need, tp_error *err);
 /* Who reads, in which loop, what is made again there, and the nodes that make such values, by id
  * (again.c; which: poly/again.c). */
 typedef struct tp_again_reader {
@@ -74,22 +55,17 @@ typedef struct tp_again {
   bool *chain;
 } tp_again;
 bool tp_make_again(tp_graph *g, const tp_again *w, tp_error *err);
-/* check = "nan": marks the operators that are looked at (watch.c); later those that were made
- * since. */
-bool tp_watch(tp_graph *g, tp_error *err);
+/* check = "nan": marks the operators made since the pass that are looked at (watch.c) */
 void tp_watch_rest(tp_graph *g);
-/* Ends by data become data (ends.c). apart: what is read only where some branches count is read
- * from these (ends_parts.c). */
-bool tp_lower_ends(tp_graph *g, bool apart, tp_error *err);
-/* Each value of a parameter is wanted, if it may be asked for before the last point (keep.c):
- * always, or as there are callbacks. */
-bool tp_keep_newest(tp_graph *g, bool always, tp_error *err);
 bool tp_is_kept(const tp_graph *g, const tp_node *n);
-/* What comes and goes at each tick becomes callbacks (tick.c). */
-bool tp_insert_ticks(tp_graph *g, const tp_ticks *t, tp_error *err);
 static inline bool tp_one_shape(const tp_out *a, const tp_out *b) {
   return a->rank == b->rank &&
       (!a->rank || !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank));
+}
+/* Does what data holds make it fail? */
+static inline bool tp_may_fail(const tp_node *n) {
+  return tp_op_is(n->op, TP_FAILS) &&
+      !(tp_op_is_elementwise(n->op) && tp_dtype_float(n->out[0].dtype));
 }
 /* A view of its one operand: no work of its own. */
 static inline bool tp_is_view(const tp_node *n) {

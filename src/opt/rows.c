@@ -223,11 +223,6 @@ static bool leads(changes *c, tp_val v);
 
 /* ---- what is written over is seen before ---- */
 
-static bool only_shows(tp_val v) {
-  return tp_ops[v.node->op].batch == TP_BATCH_V && v.node->op != TP_OP_PINIT &&
-      !(v.node->op == TP_OP_DETACH && v.node->attr.flag);
-}
-
 /* At most a quarter of y's elements, whatever is not known before the call. */
 static bool is_small(tp_val x, tp_val y) {
   int64_t n, part = 1, all = 1;
@@ -245,12 +240,12 @@ static bool is_small(tp_val x, tp_val y) {
  * small one is copied before. */
 static void see_before(changes *c, tp_node *n, int k) {
   tp_val x = n->in[k].src, v = x;
-  while (only_shows(v) && !(tp_same_type(tp_outof(v), &n->out[0]) && leads(c, v))) v = arg(v, 0);
+  while (tp_shows(v.node) && !(tp_same_type(tp_outof(v), &n->out[0]) && leads(c, v))) v = arg(v, 0);
   if (x.node == v.node || !tp_same_type(tp_outof(v), &n->out[0]) || !is_small(x, tp_v(n)) ||
       !leads(c, v))
     return;
   c->mk.g->pos = n->pos;
-  tp_val y = mk_op(c->mk, TP_OP_DETACH, 1, &x, &(tp_attr){ .flag = true });
+  tp_val y = mk_op(c->mk, TP_OP_DETACH, 1, &x, &(tp_attr){ .stored = true });
   if (y.node) n->in[k].src = y;
   else c->failed = true;
 }
@@ -358,14 +353,10 @@ static bool operands_lead(changes *c, tp_node *n) {
 }
 
 static bool node_leads(changes *c, tp_node *n) {
-  switch (n->op) {
-  case TP_OP_SELECT: return choice_leads(c, n);
-  case TP_OP_PUT:
-  case TP_OP_INDEX_ADD:
-  case TP_OP_SCATTER_ADD: return leads(c, n->in[0].src);
-  case TP_OP_CONCAT: return parts_lead(c, n);
-  default: return tp_ops[n->op].batch == TP_BATCH_E && operands_lead(c, n);
-  }
+  if (n->op == TP_OP_SELECT) return choice_leads(c, n);
+  if (n->op == TP_OP_CONCAT) return parts_lead(c, n);
+  return tp_op_is(n->op, TP_PART) ? leads(c, n->in[0].src)
+                                  : tp_ops[n->op].batch == TP_BATCH_E && operands_lead(c, n);
 }
 
 /* Is v the state at some point, or made of it by a row of changes? The choices among these are puts
@@ -384,18 +375,19 @@ static bool leads(changes *c, tp_val v) {
   return *is == no + 1;
 }
 
-static bool changes_part(const tp_node *n) {
+static bool may_write_part(const tp_node *n) {
   return n->op == TP_OP_SELECT || tp_ops[n->op].batch != TP_BATCH_E;
 }
 
-bool tp_put_rows(tp_graph *g, tp_error *err) {
+bool tp_pass_rows(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
   changes c = { { g, err }, .nnode = g->nodes.n };
   c.found = TP_NEWN(&g->arena, int, c.nnode);
   for (int i = 0; i < c.nnode && !c.failed; i++) {
     c.m = g->nodes.v[i];
     for (int k = 0; c.m->op == TP_OP_MERGE && k < c.m->nin; k++)
       if (tp_same_type(tp_outof(c.m->in[k].src), &c.m->out[0]) &&
-          changes_part(shown(c.m->in[k].src).node))
+          may_write_part(shown(c.m->in[k].src).node))
         (void)leads(&c, c.m->in[k].src);
   }
   tp_graph_prune(g);

@@ -43,20 +43,6 @@ static int named_in(const char *const *names, int n, const char *s, size_t len) 
   return i;
 }
 
-static bool commutes(tp_op op) {
-  switch (op) {
-  case TP_OP_ADD:
-  case TP_OP_MUL:
-  case TP_OP_MINIMUM:
-  case TP_OP_MAXIMUM:
-  case TP_OP_EQ:
-  case TP_OP_NE:
-  case TP_OP_LAND:
-  case TP_OP_LOR: return true;
-  default: return false;
-  }
-}
-
 /* The word behind '(': an operator, a family of them, a maker behind '!', else a guard. */
 static void read_head(rule_text *t, tp_ruleterm *x) {
   bool makes = *t->s == '!';
@@ -83,7 +69,7 @@ static void read_operands(rule_text *t, tp_ruleterm *x) {
     x->kid[x->nkid++] = read_term(t);
   }
   t->s++;
-  if (x->kind != TP_TERM_OP || !commutes(x->op)) return;
+  if (x->kind != TP_TERM_OP || !tp_op_is(x->op, TP_COMMUTES)) return;
   if (t->mask >> t->swaps++ & 1) {
     const tp_ruleterm *first = x->kid[0];
     x->kid[0] = x->kid[1];
@@ -153,7 +139,7 @@ bool tp_rule_at(const tp_ruleterm *x, tp_op op) {
 /* Where it is looked at what operators make, those that are blamed stay. */
 static bool is_on(const tp_rewriter *r, const tp_ruleform *f) {
   bool moves = f->result->kind == TP_TERM_HOLE || f->result->kind == TP_TERM_CALL;
-  return !r->o->check || (moves && !f->leaves && f->rule->cls == TP_RULE_EXACT);
+  return !r->job->check || (moves && !f->leaves && f->rule->cls == TP_RULE_EXACT);
 }
 
 bool tp_rule_ready(const tp_rewriter *r, tp_ruleform *f) {
@@ -185,7 +171,8 @@ static void add_forms(tp_rewriter *r, tp_op op, const tp_rule *rule) {
 const tp_ruleforms *tp_rules_of(tp_rewriter *r, tp_op op) {
   tp_ruleforms *at = &r->at[op];
   for (int i = 0; i < TP_NRULE && !at->read; i++)
-    if (!(r->o->off && r->o->off[i]) && tp_rule_at(&r->head[i], op)) add_forms(r, op, &tp_rules[i]);
+    if (!(r->job->rule_off && r->job->rule_off[i]) && tp_rule_at(&r->head[i], op))
+      add_forms(r, op, &tp_rules[i]);
   at->read = true;
   return at;
 }

@@ -52,7 +52,7 @@ typedef struct tp_ruleforms {
 
 typedef struct tp_rewriter {
   tp_mk mk;
-  const tp_rulings *o;
+  const tp_work *job;
   tp_ruleterm *head;       /* by row: the root of its pattern */
   tp_ruleforms at[TP_NOP]; /* by the operator at the root */
   int before;              /* operators that there were */
@@ -89,7 +89,6 @@ typedef tp_val tp_rulemaker(const tp_match *m, const tp_val *v);
 extern tp_ruleguard *const tp_rule_guards[];
 extern tp_rulemaker *const tp_rule_makers[];
 int tp_readers(const tp_match *m, tp_val v); /* how many operands and outputs it is */
-bool tp_may_fail(const tp_node *n);          /* by what its operands are */
 /* who reads the root takes it element by element, through views or not */
 bool tp_by_element(const tp_match *m);
 bool tp_may_leave(const tp_match *m, tp_val v); /* nothing is lost where v is not computed */

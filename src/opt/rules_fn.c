@@ -345,6 +345,32 @@ static tp_val make_turned(const tp_match *m, const tp_val *v) {
   return mk_swap(m->mk, v[0], tp_rankof(v[0]) - 2, tp_rankof(v[0]) - 1);
 }
 
+/* x times the matrices of a stack that k picks, seen turned or not. An index that names none is
+ * blamed on who picks, whose place and name the product gets; a product without elements would
+ * blame none. Not along an axis that may be a range of points, whose terms are added one by one. */
+static tp_val make_matmul_at(const tp_match *m, const tp_val *v) {
+  const tp_node *turn = v[1].node->op == TP_OP_PERMUTE ? v[1].node : NULL,
+                *by = turn ? turn->in[0].src.node : v[1].node;
+  tp_val x = v[0], w = by->in[0].src, k = by->in[1].src;
+  const tp_ix *shape[TP_MAXRANK];
+  int rank = tp_rankof(x), nk = tp_rankof(k);
+  int64_t summed;
+  if (m->r->job->check || by->attr.axis || tp_rankof(w) != 3 || nk != rank - 2 ||
+      (turn && (nk != 1 || turn->attr.axes[0])) || tp_half(tp_dtypeof(w)) ||
+      !tp_ix_is_const(mk_extent(x, rank - 1), &summed))
+    return tp_none;
+  for (int i = rank - 2; i < rank; i++)
+    if (summed < 1 || !at_least(m, m->root->out[0].shape[i], mk_int(m->mk, 1))) return tp_none;
+  if (nk && mk_extent(k, 0) != m->root->out[0].shape[0]) return tp_none;
+  for (int i = 0; i < rank; i++) shape[i] = i < nk ? m->root->out[0].shape[i] : mk_extent(x, i);
+  if (turn) w = mk_permute(m->mk, w, turn->attr.axes);
+  x = mk_expand(m->mk, x, rank, shape);
+  m->mk.g->pos = by->pos;
+  tp_val y = mk_op(m->mk, TP_OP_MATMUL_AT, 3, (tp_val[]){ x, k, w }, NULL);
+  if (y.node) y.node->name = by->name, y.node->what = by->what, y.node->var = by->var;
+  return y;
+}
+
 /* ---- reductions ---- */
 
 static bool is_reduced(const tp_node *n, int axis) {

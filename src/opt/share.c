@@ -135,12 +135,13 @@ static bool share_reads(stored *s, tp_error *err) {
   return extend(s->need, g, s->v.node, err);
 }
 
-bool tp_share_branches(tp_graph *g, tp_need *need, tp_error *err) {
+bool tp_pass_share(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
   int n0 = g->nodes.n;
   for (int i = 0; i < n0; i++) {
     tp_node *m = g->nodes.v[i];
     for (int k = 0; m->op == TP_OP_MERGE && k < m->nin; k++) {
-      stored s = { .g = g, .need = need, .m = m, .branch = k };
+      stored s = { .g = g, .need = *job->need, .m = m, .branch = k };
       if (find_value(&s) && has_others(&s) && is_kept(&s) && !share_reads(&s, err)) return false;
     }
   }

@@ -74,7 +74,8 @@ static tp_val accumulate(
   return tp_reshape(g, tp_v(acc), n->out[0].rank, n->out[0].shape, err);
 }
 
-bool tp_lower_sums(tp_graph *g, tp_error *err) {
+bool tp_pass_sums(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
   int n0 = g->nodes.n;
   for (int i = 0; i < n0; i++) {
     tp_node *n = g->nodes.v[i];
@@ -117,16 +118,9 @@ static int64_t elements(const tp_out *o) { /* SMALL + 1: more, or not known */
 bool tp_is_small(const tp_out *o) { return elements(o) <= TP_TUNE_SMALL_SUM; }
 
 static bool in_place(const tp_node *x, bool gather) {
-  switch (x->op) {
-  case TP_OP_MATMUL:
-  case TP_OP_INDEX_ADD:
-  case TP_OP_SCATTER_ADD:
-  case TP_OP_CONV:
-  case TP_OP_CONV_DATA:
-  case TP_OP_CONV_WEIGHT: return true;
-  case TP_OP_SUM: return !gather;
-  default: return false;
-  }
+  tp_cls cls = tp_ops[x->op].cls;
+  return cls == TP_CLS_MM || cls == TP_CLS_CONV || tp_op_is(x->op, TP_ADDS) ||
+      (x->op == TP_OP_SUM && !gather);
 }
 
 static bool pins(const tp_ix *cond, const tp_sym *d) {
@@ -241,7 +235,8 @@ static bool widen(tp_graph *g, tp_node *n, tp_dtype d, tp_error *err) {
   return true;
 }
 
-bool tp_widen_sums(tp_graph *g, tp_error *err) {
+bool tp_pass_widen(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
   int n0 = g->nodes.n;
   for (int i = 0; i < n0; i++) {
     tp_node *n = g->nodes.v[i];

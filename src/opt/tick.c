@@ -26,7 +26,7 @@ static tp_node *call(tp_graph *g, const tp_ticks *t, int fn, int which, tp_val f
   tp_out spec = { o->dtype, o->rank, o->shape };
   tp_attr a = { .fn = fn,
     .i = { which, 0 },
-    .flag = true,
+    .paced = true,
     .ndom = n->ndom,
     .dom = n->dom,
     .nover = nover,
@@ -52,9 +52,12 @@ static bool show(tp_graph *g, const tp_ticks *t, int i, tp_error *err) {
   return call(g, t, TP_FN_SHOW, i, o->val, false, o->name, err) != NULL;
 }
 
-bool tp_insert_ticks(tp_graph *g, const tp_ticks *t, tp_error *err) {
+bool tp_pass_ticks(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
+  const tp_ticks *t = job->ticks;
+  if (!t) return true;
   for (int i = 0; i < g->nodes.n; i++)
-    if (g->nodes.v[i]->op == TP_OP_CALL) g->nodes.v[i]->attr.flag = t->paced[i];
+    if (g->nodes.v[i]->op == TP_OP_CALL) g->nodes.v[i]->attr.paced = t->paced[i];
   tp_attr a = { .fn = TP_FN_TICK, .ndom = t->n, .dom = t->dim };
   g->pos = TP_NOWHERE; /* no line of the script's */
   tp_node *tick = tp_build(g, TP_OP_CALL, 0, NULL, &a, err);

@@ -23,7 +23,7 @@ static int summed_axis(const tp_node *n, int k) { return tp_rankof(n->in[k].src)
 /* Does v lie in memory along this axis, as far as views tell? */
 static bool lies_along(tp_val v, int axis) {
   while (v.node->op == TP_OP_PERMUTE || v.node->op == TP_OP_READ ||
-      (v.node->op == TP_OP_DETACH && !v.node->attr.flag)) {
+      (v.node->op == TP_OP_DETACH && !v.node->attr.stored)) {
     if (v.node->op == TP_OP_PERMUTE) axis = v.node->attr.axes[axis];
     axis += tp_rankof(v.node->in[0].src) - tp_rankof(v);
     v = v.node->in[0].src;
@@ -73,12 +73,13 @@ static tp_val turned_before(turner *t, tp_val v, int k, tp_error *err) {
   int last = tp_rankof(v) - 1;
   t->g->pos = v.node->pos;
   tp_val x = k ? v : mk_swap(mk, v, last - 1, last),
-         y = x.node ? mk_op(mk, TP_OP_DETACH, 1, &x, &(tp_attr){ .flag = true }) : x;
+         y = x.node ? mk_op(mk, TP_OP_DETACH, 1, &x, &(tp_attr){ .stored = true }) : x;
   if (y.node) y.node->name = v.node->name, y.node->what = v.node->what;
   return k || !y.node ? y : mk_swap(mk, y, last - 1, last);
 }
 
-bool tp_turn_matrices(tp_graph *g, bool *changed, tp_error *err) {
+bool tp_pass_turn(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
   int n = g->nodes.n;
   turner t = { .g = g };
   for (int i = 0; i < n; i++) {
@@ -96,7 +97,7 @@ bool tp_turn_matrices(tp_graph *g, bool *changed, tp_error *err) {
           !(t.made[k][v.node->id] = turned_before(&t, v, k, err)).node)
         return false;
       x->in[k].src = t.made[k][v.node->id];
-      *changed = true;
+      job->changed = true;
     }
   }
   return true;

@@ -36,7 +36,7 @@ static bool can_make(const tp_node *n) {
   case TP_CLS_BIN: return n->op != TP_OP_MINIMUM && n->op != TP_OP_MAXIMUM;
   case TP_CLS_RED: return n->op == TP_OP_SUM || n->op == TP_OP_PROD;
   case TP_CLS_MOVE: return n->op == TP_OP_FOLD;
-  case TP_CLS_GATH: return n->op == TP_OP_INDEX_ADD || n->op == TP_OP_SCATTER_ADD;
+  case TP_CLS_GATH: return tp_op_is(n->op, TP_ADDS);
   case TP_CLS_TIME:
     return n->op == TP_OP_ACCUM && (n->attr.red == TP_RED_SUM || n->attr.red == TP_RED_PROD);
   default: return false;
@@ -120,7 +120,8 @@ void tp_watch_rest(tp_graph *g) {
     if (is_new(g->nodes.v[i])) g->nodes.v[i]->attr.check = TP_CHECK_NAN;
 }
 
-bool tp_watch(tp_graph *g, tp_error *err) {
+bool tp_pass_watch(tp_work *job, tp_error *err) {
+  tp_graph *g = job->g;
   for (int i = 0, n0 = g->nodes.n; i < n0; i++) {
     tp_node *n = g->nodes.v[i];
     if (!is_new(n)) continue;

@@ -218,8 +218,6 @@ const tp_ix *tp_cut_extent(const tp_region *r, const tp_cut *c);
 const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w);
 int64_t tp_share_from(int64_t whole, int who, int n); /* who = n: its end */
 void tp_plan_print(tp_buf *b, const tp_plan *p);
-/* what became of recurrences, in words: scans.c */
-void tp_plan_scans(tp_buf *b, const tp_plan *p);
 /* Reads what prints, into symbols of ix by their names (made where they are missing), and checks
  * it: class file, "plan:line". Of a text it is known then that it is well formed, not that its
  * windows stay inside their buffers: the run asks that where TEMPO_POISON is set. */

@@ -64,8 +64,8 @@ static bool may_fail(const tp_node *n) {
   if (watched(n)) return true;
   switch (tp_ops[n->op].cls) {
   case TP_CLS_BIN:
-    return (n->op == TP_OP_MOD || n->op == TP_OP_FLOORDIV || n->op == TP_OP_POW) &&
-        !tp_dtype_float(n->out[0].dtype) && !harmless(n->op, n->in[1].src);
+    return tp_op_is(n->op, TP_FAILS) && !tp_dtype_float(n->out[0].dtype) &&
+        !harmless(n->op, n->in[1].src);
   case TP_CLS_RED:
     return (n->op == TP_OP_MAX || n->op == TP_OP_MIN) && !tp_dtype_float(n->out[0].dtype);
   case TP_CLS_ARG:

@@ -89,11 +89,8 @@ bool tp_scan_text(parser *p, text_rows t, void *x) {
 /* ---- expressions and symbols ---- */
 
 static void mark_used(text_writer *w, const tp_sym *s) {
-  const tp_sym *const *of;
   if (!s || w->used[s->id]) return;
   w->used[s->id] = true;
-  for (int k = 0; k < s->nleast; k++)
-    for (int i = 0, n = tp_ix_syms(s->least[k], &of); i < n; i++) mark_used(w, of[i]);
   mark_used(w, s->bound);
   mark_used(w, s->dim);
 }

@@ -215,13 +215,10 @@ static tp_dtype operand_type(const tp_plan *p, const tp_region *r, int in) {
 }
 
 bool tp_loop_fails(const tp_plan *p, const tp_region *r) {
-  static const bool faults[TP_NOP] = {
-    [TP_OP_MOD] = true, [TP_OP_FLOORDIV] = true, [TP_OP_POW] = true
-  };
   bool any = r->sums && (r->red == TP_RED_MAX || r->red == TP_RED_MIN) &&
       is_integer(p->bufs.v[r->out[0].buf]->dtype);
   for (int k = 0; k < r->nmicro && !any; k++)
-    any = faults[r->micro[k].op] && is_integer(operand_type(p, r, r->micro[k].in[0]));
+    any = tp_op_is(r->micro[k].op, TP_FAILS) && is_integer(operand_type(p, r, r->micro[k].in[0]));
   return any;
 }
 

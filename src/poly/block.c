@@ -210,7 +210,7 @@ static bool multiplies(const cutter *c, int st) {
 
 /* Does it copy what lies otherwise (opt/layout.c)? */
 static bool turns(const tp_stmt *s) {
-  return s->through && s->src.node->op == TP_OP_DETACH && s->src.node->attr.flag;
+  return s->through && s->src.node->op == TP_OP_DETACH && s->src.node->attr.stored;
 }
 
 /* Worth it are rows that become matrices, and copies that turn them. What else can, goes along

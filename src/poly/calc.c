@@ -73,46 +73,19 @@ void tp_pools_free(tp_sched *S) {
 /* ---- memo ---- */
 
 typedef struct {
-  const void *obj, *with;
-  int64_t by;
-  int what, a, b, s;
-} key;
-typedef struct {
   tp_wt w;
   bool known;
   int64_t lo, hi;
 } row_answer;
-/* key.what */
-enum {
-  OF_EXTREME,
-  OF_CONST_DISTANCE,
-  OF_DISTANCE,
-  OF_ABOVE,
-  OF_LE,
-  OF_ADD,
-  OF_SUB,
-  OF_MAX,
-  OF_MIN,
-  OF_ROW,
-  OF_BLOCKS
-};
-
-static row_answer *recall(tp_sched *S, key *k, bool *fresh) {
-  row_answer *x = tp_hmap_get(&S->memo, k, sizeof *k);
+void *tp_recall(tp_sched *S, const tp_question *q, size_t size, bool *fresh) {
+  void *x = tp_hmap_get(&S->memo, q, sizeof *q);
   *fresh = !x;
-  if (!x) tp_hmap_set(&S->memo, k, sizeof *k, x = TP_NEW(S->a, row_answer));
+  if (!x) tp_hmap_set(&S->memo, q, sizeof *q, x = tp_new_bytes(S->a, size));
   return x;
 }
 
-static key make_key(const void *obj, int what, int a, int b, int s) {
-  key k;
-  memset(&k, 0, sizeof k);
-  k.obj = obj;
-  k.what = what;
-  k.a = a;
-  k.b = b;
-  k.s = s;
-  return k;
+static row_answer *recall(tp_sched *S, tp_question q, bool *fresh) {
+  return tp_recall(S, &q, sizeof(row_answer), fresh);
 }
 
 /* ---- weights ---- */
@@ -164,18 +137,17 @@ typedef struct alike {
 
 /* The one object that is p. */
 static isl_pw_aff *the_function(tp_sched *S, TP_TAKE isl_pw_aff *p, uint64_t hash) {
-  struct {
-    uint64_t hash;
-    char what[8];
-  } k = { hash, "alike" };
-  alike *first = tp_hmap_get(&S->memo, &k, sizeof k), *x;
-  for (x = first; x; x = x->next)
+  bool fresh;
+  alike **first =
+      tp_recall(S, &(tp_question){ .what = OF_ALIKE, .by = (int64_t)hash }, sizeof *first, &fresh);
+  for (const alike *x = *first; x; x = x->next)
     if (isl_pw_aff_plain_is_equal(x->p, p) == isl_bool_true) {
       isl_pw_aff_free(p);
       return x->p;
     }
-  *(x = TP_NEW(S->a, alike)) = (alike){ first, tp_keep_aff(S, p) };
-  tp_hmap_set(&S->memo, &k, sizeof k, x);
+  alike *x = TP_NEW(S->a, alike);
+  *x = (alike){ *first, tp_keep_aff(S, p) };
+  *first = x;
   return p;
 }
 
@@ -206,11 +178,8 @@ typedef isl_pw_aff *binary(isl_pw_aff *, isl_pw_aff *);
 
 /* op(a, b + by), of functions without constants. */
 static tp_wt combine(tp_sched *S, isl_pw_aff *a, isl_pw_aff *b, int64_t by, int what, binary *op) {
-  key k = make_key(a, what, 0, 0, 0);
   bool fresh;
-  k.with = b;
-  k.by = by;
-  row_answer *x = recall(S, &k, &fresh);
+  row_answer *x = recall(S, (tp_question){ .what = what, .of = a, .with = b, .by = by }, &fresh);
   if (!fresh) return x->w;
   tp_query(S);
   isl_pw_aff *p = isl_pw_aff_coalesce(
@@ -241,11 +210,9 @@ tp_wt tp_wt_sub(tp_sched *S, tp_wt a, tp_wt b) {
 bool tp_wt_le(tp_sched *S, tp_wt a, tp_wt b) {
   if (a.bad || b.bad) return false;
   if (a.p == b.p) return a.c <= b.c;
-  key k = make_key(a.p, OF_LE, 0, 0, 0);
   bool fresh;
-  k.with = b.p;
-  k.by = b.c - a.c;
-  row_answer *x = recall(S, &k, &fresh);
+  row_answer *x =
+      recall(S, (tp_question){ .what = OF_LE, .of = a.p, .with = b.p, .by = b.c - a.c }, &fresh);
   if (!fresh) return x->known;
   tp_query(S);
   isl_set *where = isl_pw_aff_le_set(tp_wt_pw(S, a), tp_wt_pw(S, b));
@@ -299,9 +266,8 @@ static tp_wt without_divisions(tp_sched *S, isl_pw_aff *p) {
 
 tp_wt tp_wt_above(tp_sched *S, tp_wt w) {
   if (w.bad || !w.p || isl_pw_aff_n_piece(w.p) < 2) return w;
-  key k = make_key(w.p, OF_ABOVE, 0, 0, 0);
   bool fresh;
-  row_answer *x = recall(S, &k, &fresh);
+  row_answer *x = recall(S, (tp_question){ .what = OF_ABOVE, .of = w.p }, &fresh);
   if (fresh) {
     above a = { S, { .p = w.p }, tp_wt_bad() };
     isl_pw_aff_foreach_piece(w.p, try_row_piece, &a);
@@ -409,9 +375,9 @@ isl_space *tp_stmt_space(tp_sched *S, int st) {
 
 tp_wt tp_extreme(tp_sched *S, int st, int dim, bool last) {
   tp_set *dom = S->p->stmts.v[st]->dom;
-  key k = make_key(dom, OF_EXTREME, dim, last, 0);
   bool fresh;
-  row_answer *x = recall(S, &k, &fresh);
+  row_answer *x =
+      recall(S, (tp_question){ .what = OF_EXTREME, .of = dom, .a = dim, .b = last }, &fresh);
   if (!fresh) return x->w;
   tp_ask(S, "where '%s' starts and ends", S->p->stmts.v[st]->name, NULL);
   tp_query(S);
@@ -549,9 +515,9 @@ static isl_stat apart_map(isl_basic_map *m, void *ud) {
 }
 
 bool tp_const_distance(tp_sched *S, isl_map *m, int du, int dv, int64_t *lo, int64_t *hi) {
-  key k = make_key(m, OF_CONST_DISTANCE, du, dv, 0);
   bool fresh;
-  row_answer *x = recall(S, &k, &fresh);
+  row_answer *x =
+      recall(S, (tp_question){ .what = OF_CONST_DISTANCE, .of = m, .a = du, .b = dv }, &fresh);
   if (fresh) {
     distance_apart d = { .du = du, .dv = dv, .all = true };
     isl_map_foreach_basic_map(m, apart_map, &d);
@@ -578,9 +544,9 @@ static isl_set *dim_differences(tp_sched *S, isl_map *m, int du, int dv) {
 tp_wt tp_distance(tp_sched *S, isl_map *m, int du, int dv, int s) {
   int64_t lo, hi;
   if (tp_const_distance(S, m, du, dv, &lo, &hi)) return tp_wt_c(s > 0 ? lo : -hi);
-  key k = make_key(m, OF_DISTANCE, du, dv, s);
   bool fresh;
-  row_answer *x = recall(S, &k, &fresh);
+  row_answer *x =
+      recall(S, (tp_question){ .what = OF_DISTANCE, .of = m, .a = du, .b = dv, .s = s }, &fresh);
   if (!fresh) return x->w;
   tp_query(S);
   x->w = least(S, dim_differences(S, m, du, dv), 0, s, true);
@@ -606,19 +572,23 @@ static isl_pw_aff *shifted_row(tp_sched *S, int st, int dim, int s, tp_wt shift)
 }
 
 tp_mem tp_mem_make(tp_sched *S, int st, int dim, int s, tp_wt shift) {
-  key k = make_key(shift.p, OF_ROW, S->p->stmts.v[st]->ndim, dim, shift.bad ? 0 : s);
   bool fresh;
-  k.by = shift.c;
-  row_answer *x = recall(S, &k, &fresh);
+  row_answer *x = recall(S,
+      (tp_question){ .what = OF_ROW,
+          .of = shift.p,
+          .a = S->p->stmts.v[st]->ndim,
+          .b = dim,
+          .s = shift.bad ? 0 : s,
+          .by = shift.c },
+      &fresh);
   if (fresh) x->w.p = shifted_row(S, st, dim, s, shift);
   return (tp_mem){ .st = st, .dim = dim, .s = s, .shift = shift, .row = x->w.p };
 }
 
 tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size) {
-  key k = make_key(m->row, OF_BLOCKS, 0, 0, m->s);
   bool fresh;
-  k.by = size;
-  row_answer *x = recall(S, &k, &fresh);
+  row_answer *x =
+      recall(S, (tp_question){ .what = OF_BLOCKS, .of = m->row, .s = m->s, .by = size }, &fresh);
   if (fresh) {
     isl_pw_aff *row = isl_pw_aff_copy(m->row);
     if (m->s < 0) row = isl_pw_aff_neg(row);

@@ -63,15 +63,11 @@ static isl_map *few(tp_sched *S, TP_KEEP isl_map *m) {
 /* {point of one access -> point of the other} at the same element; the same objects give the same
  * one. NULL: isl failed. */
 static isl_map *through(tp_sched *S, const tp_access *w, const tp_access *r) {
-  struct {
-    const void *w, *r;
-    char what[8];
-  } key = { w->rel, r->rel, "through" };
-  isl_map *m = tp_hmap_get(&S->memo, &key, sizeof key);
-  if (m) return m;
-  m = in_bounds(S, isl_map_apply_range(few(S, w->rel), isl_map_reverse(few(S, r->rel))));
-  if (m) tp_hmap_set(&S->memo, &key, sizeof key, m);
-  return m;
+  bool fresh;
+  isl_map **m = tp_recall(
+      S, &(tp_question){ .what = OF_THROUGH, .of = w->rel, .with = r->rel }, sizeof *m, &fresh);
+  if (!*m) *m = in_bounds(S, isl_map_apply_range(few(S, w->rel), isl_map_reverse(few(S, r->rel))));
+  return *m;
 }
 
 /* Of an end that is read before it is final. */
@@ -234,7 +230,7 @@ static bool pace_call(tp_sched *S, int call, int tick) {
       isl_map_apply_range(isl_map_copy(at), isl_map_lex_lt(isl_space_range(isl_map_get_space(at))));
   isl_map *own = isl_map_apply_range(at, isl_map_copy(ticks));
   after = isl_map_apply_range(after, ticks);
-  if (s->node[s->nnode - 1]->attr.flag)
+  if (s->node[s->nnode - 1]->attr.paced)
     return pace(S, tick, call, isl_map_reverse(own)) & pace(S, call, tick, after);
   isl_map_free(after);
   return pace(S, tick, call, isl_map_reverse(own));

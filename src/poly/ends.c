@@ -196,7 +196,7 @@ static const tp_ix *end_of_run(tp_poly *p, const tp_stmt *s, const tp_tree *run,
   tp_at at[p->g->stops.v[e.stop].ndom + 1];
   for (int d = 0; d < p->g->stops.v[e.stop].ndom; d++) {
     at[d] = moved(p, &e, d, s->ndim, s->dim, run->arg, s->vec);
-    if (s->bdim < 0 || e.at[d].range || tp_ix_as_sym(e.at[d].lo) != s->dim[s->bdim]) continue;
+    if (s->bdim < 0 || !tp_at_is_own(&e.at[d], s->dim[s->bdim])) continue;
     tp_run_range(p->g->ix, s, &uncut, s->bdim, &at[d].lo, &at[d].hi);
   }
   return the_end(p, e.stop, at);

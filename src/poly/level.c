@@ -376,13 +376,10 @@ typedef struct {
 
 /* The pairs of m in equal rows; the same objects give the same answer. */
 static const meeting *meeting_of(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_aff *v) {
-  struct {
-    const void *m, *u, *v;
-    char what[8];
-  } key = { m, u, v, "meeting" };
-  meeting *x = tp_hmap_get(&S->memo, &key, sizeof key);
-  if (x) return x;
-  tp_hmap_set(&S->memo, &key, sizeof key, x = TP_NEW(S->a, meeting));
+  bool fresh;
+  tp_question q = { .what = OF_MEETING, .of = m, .with = u, .third = v };
+  meeting *x = tp_recall(S, &q, sizeof *x, &fresh);
+  if (!fresh) return x;
   tp_query(S);
   isl_map *same =
       isl_map_intersect(isl_map_copy(m), isl_pw_aff_eq_map(isl_pw_aff_copy(u), isl_pw_aff_copy(v)));

@@ -57,20 +57,8 @@ static bool slides(const low *l, const tp_node *n) {
 }
 
 static tp_vmode first_mode(const low *l, const tp_node *n) {
-  switch (n->op) {
-  case TP_OP_FILL:
-  case TP_OP_VALUE: return TP_V_INLINE;
-  case TP_OP_DETACH: return n->attr.flag ? TP_V_STORED : TP_V_VIEW;
-  case TP_OP_PERMUTE:
-  case TP_OP_EXPAND:
-  case TP_OP_SLICE:
-  case TP_OP_FLIP:
-  case TP_OP_UNFOLD:
-  case TP_OP_RESHAPE: return TP_V_VIEW;
-  case TP_OP_READ: break;
-  default: return TP_V_STORED;
-  }
-  return l->window[n->id] ? TP_V_STORED : TP_V_VIEW;
+  if (n->op == TP_OP_FILL || n->op == TP_OP_VALUE) return TP_V_INLINE;
+  return tp_shows(n) && !l->window[n->id] ? TP_V_VIEW : TP_V_STORED;
 }
 
 /* The sliding window that a value shows, through views; NULL: none, or one row of it. */
@@ -101,7 +89,7 @@ bool tp_reads_ring(const low *l, const tp_node *n, int k) {
 
 bool tp_low_needed(const low *l, const tp_node *n) { return l->need->set[n->id] && l->live[n->id]; }
 
-static const tp_ix **identity(low *l, int n, const tp_sym *const *dims) {
+const tp_ix **tp_low_point(low *l, int n, const tp_sym *const *dims) {
   const tp_ix **at = TP_NEWN(l->a, const tp_ix *, n);
   for (int d = 0; d < n; d++) at[d] = tp_ix_sym(l->g->ix, dims[d]);
   return at;
@@ -112,14 +100,14 @@ static const tp_ix **identity(low *l, int n, const tp_sym *const *dims) {
 static bool glance(low *l, tp_node *n, int k, tp_opnd *o) {
   tp_val v = n->in[k].src;
   if (n->op == TP_OP_CALL)
-    return tp_call_operand(l->p, n, identity(l, n->ndom, n->dom), k, o, l->err);
-  return tp_resolve(l->p, v, identity(l, v.node->ndom, v.node->dom), 0, NULL, NULL, o, l->err);
+    return tp_call_operand(l->p, n, tp_low_point(l, n->ndom, n->dom), k, o, l->err);
+  return tp_resolve(l->p, v, tp_low_point(l, v.node->ndom, v.node->dom), 0, NULL, NULL, o, l->err);
 }
 
 /* A stored view looks through itself once. */
 static bool glance_self(low *l, tp_node *n, tp_opnd *o) {
   l->p->mode[n->id] = TP_V_VIEW;
-  bool ok = tp_resolve(l->p, tp_v(n), identity(l, n->ndom, n->dom), 0, NULL, NULL, o, l->err);
+  bool ok = tp_resolve(l->p, tp_v(n), tp_low_point(l, n->ndom, n->dom), 0, NULL, NULL, o, l->err);
   l->p->mode[n->id] = TP_V_STORED;
   return ok;
 }
@@ -158,7 +146,8 @@ static bool settle_modes(low *l) {
       tp_opnd o;
       tp_val v = l->g->outputs.v[i].val;
       if (l->g->outputs.v[i].shown) continue;
-      if (!tp_resolve(l->p, v, identity(l, v.node->ndom, v.node->dom), 0, NULL, NULL, &o, l->err) ||
+      if (!tp_resolve(
+              l->p, v, tp_low_point(l, v.node->ndom, v.node->dom), 0, NULL, NULL, &o, l->err) ||
           !demote(l, &o, &changed))
         return false;
     }
@@ -276,7 +265,7 @@ static bool count_readers(low *l) {
     tp_opnd o;
     tp_val v = l->g->outputs.v[i].val;
     if (l->g->outputs.v[i].shown) continue;
-    if (!tp_resolve(l->p, v, identity(l, v.node->ndom, v.node->dom), 0, NULL, NULL, &o, l->err))
+    if (!tp_resolve(l->p, v, tp_low_point(l, v.node->ndom, v.node->dom), 0, NULL, NULL, &o, l->err))
       return false;
     note_reader(l, &o, NULL);
     note_reader(l, &o, NULL);
@@ -331,7 +320,7 @@ tp_arr *tp_low_stored(low *l, tp_val v) {
 static bool output(low *l, int k) {
   tp_output *o = &l->g->outputs.v[k];
   tp_opnd r;
-  const tp_ix **at = identity(l, o->val.node->ndom, o->val.node->dom);
+  const tp_ix **at = tp_low_point(l, o->val.node->ndom, o->val.node->dom);
   if (!tp_resolve(l->p, o->val, at, 0, NULL, NULL, &r, l->err)) return false;
   tp_node *b = r.base.node;
   /* newer values of a parameter come to lie there */

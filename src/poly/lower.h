@@ -25,6 +25,8 @@ typedef struct {
   TP_VEC(tp_node *) queue; /* stored nodes whose statements are to be made */
 } low;
 bool tp_low_needed(const low *l, const tp_node *n);
+/* the own point of these dims */
+const tp_ix **tp_low_point(low *l, int n, const tp_sym *const *dims);
 /* Is operand k of n seen at rows of its first axis only that another operand names, or at one row?
  */
 bool tp_picks_rows(const tp_node *n, int k);

@@ -215,7 +215,7 @@ typedef struct tp_poly {
   int64_t block, rows;
   /* set before tp_schedule: whether there is an order is all that is asked */
   bool judge;
-  bool ticks, keeps; /* tp_insert_ticks, tp_keep_newest were there */
+  bool ticks, keeps; /* the passes ticks, keep were there */
   /* far statements of row r are over before anything of row r + lag; 0: there are none. How many
    * loops are around that of the rows */
   int lag, lagdepth;

@@ -48,15 +48,10 @@ static int step_row(tp_sched *S, isl_map **m, const tp_mem *u, const tp_mem *v) 
     if (least > 0) return 1;
     if (lo == hi && least == 0) return 0;
   }
-  struct {
-    const void *m, *u, *v;
-    char what[8];
-  } key = { *m, u->row, v->row, "forward" };
-  step *x = tp_hmap_get(&S->memo, &key, sizeof key);
-  if (!x) {
-    tp_hmap_set(&S->memo, &key, sizeof key, x = TP_NEW(S->a, step));
-    *x = compare_step(S, *m, u->row, v->row);
-  }
+  bool fresh;
+  tp_question q = { .what = OF_FORWARD, .of = *m, .with = u->row, .third = v->row };
+  step *x = tp_recall(S, &q, sizeof *x, &fresh);
+  if (fresh) *x = compare_step(S, *m, u->row, v->row);
   if (x->rest) *m = x->rest;
   return x->is;
 }

@@ -93,8 +93,7 @@ typedef struct tp_sched {
   tp_sst *st; /* by statement */
   TP_VEC(tp_dep) deps;
   tp_items top;
-  /* answers, by address: pools keep addresses unique */
-  tp_hmap memo;
+  tp_hmap memo; /* tp_recall */
   TP_VEC(isl_map *) maps;
   tp_sets sets;
   TP_VEC(isl_pw_aff *) affs;
@@ -114,6 +113,33 @@ typedef struct tp_sched {
 typedef enum { TP_S_OK, TP_S_RESTART, TP_S_FAIL } tp_sres;
 
 /* ---- calc.c: weights and queries ---- */
+/* A question to isl; pools keep addresses unique, so the same objects are the same question. */
+typedef struct tp_question {
+  const void *of, *with, *third;
+  int64_t by;
+  enum {
+    OF_EXTREME,
+    OF_CONST_DISTANCE,
+    OF_DISTANCE,
+    OF_ABOVE,
+    OF_LE,
+    OF_ADD,
+    OF_SUB,
+    OF_MAX,
+    OF_MIN,
+    OF_ROW,
+    OF_BLOCKS,
+    OF_ALIKE,
+    OF_THROUGH,
+    OF_MEETING,
+    OF_FORWARD,
+    OF_RANGE,
+    OF_LINKED
+  } what;
+  int a, b, s;
+} tp_question;
+/* the answer's place, of zeros when it is first asked for */
+void *tp_recall(tp_sched *S, const tp_question *q, size_t size, bool *fresh);
 void tp_query(tp_sched *S); /* before a query: the budget starts anew */
 /* before one that may take so many times the budget */
 void tp_query_long(tp_sched *S, int64_t times);

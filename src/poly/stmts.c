@@ -55,12 +55,6 @@ static sb start(low *l, tp_stkind kind, int n, const tp_sym *const *dim, const t
   return (sb){ .l = l, .s = s };
 }
 
-static const tp_ix **own_point(low *l, int n, const tp_sym *const *dims) {
-  const tp_ix **at = TP_NEWN(l->a, const tp_ix *, n);
-  for (int d = 0; d < n; d++) at[d] = tp_ix_sym(l->g->ix, dims[d]);
-  return at;
-}
-
 static const tp_ix **subset(low *l, const tp_node *n, const tp_ix *const *at, const tp_node *src) {
   const tp_ix **out = TP_NEWN(l->a, const tp_ix *, src->ndom);
   for (int d = 0; d < src->ndom; d++)
@@ -197,19 +191,14 @@ static bool decides(const sb *b, const tp_node *n, int k) {
   return k == 0 && n->op == TP_OP_SELECT && b->s->kind == TP_ST_ACC && b->s->src.node == n;
 }
 
-/* Does operator n leave alone, of its first operand, whatever it does not change? */
-static bool changes_part(tp_op op) {
-  return op == TP_OP_INDEX_ADD || op == TP_OP_SCATTER_ADD || op == TP_OP_PUT;
-}
-
 static bool is_elementwise(const tp_node *n) { return tp_ops[n->op].batch == TP_BATCH_E; }
 
 /* May n's result lie where its operand k does? What else n needs is made first, of what is there
  * before. */
 static bool may_change(const tp_node *n, int k, const tp_opnd *o) {
   const tp_node *x = o->base.node;
-  if (changes_part(n->op) || n->op == TP_OP_PINIT) return k == 0;
-  bool after = is_elementwise(n) && (changes_part(x->op) || x->op == TP_OP_CONCAT);
+  if (tp_op_is(n->op, TP_PART) || n->op == TP_OP_PINIT) return k == 0;
+  bool after = is_elementwise(n) && (tp_op_is(x->op, TP_PART) || x->op == TP_OP_CONCAT);
   return (after || n->op == TP_OP_CONCAT) && tp_same_type(tp_outof(o->base), &n->out[0]);
 }
 
@@ -287,8 +276,7 @@ bool tp_adds_part(const tp_graph *g, const tp_stmt *s, const tp_node *n) {
       s->into->attr.red != TP_RED_SUM || s->into->attr.check || n->attr.check ||
       tp_dtype_size(n->out[0].dtype) < 4)
     return false;
-  const tp_node *base =
-      n->op == TP_OP_INDEX_ADD || n->op == TP_OP_SCATTER_ADD ? n->in[0].src.node : NULL;
+  const tp_node *base = tp_op_is(n->op, TP_ADDS) ? n->in[0].src.node : NULL;
   while (base && base->op == TP_OP_EXPAND) base = base->in[0].src.node;
   return base ? base->op == TP_OP_FILL && base->attr.f[0] == 0
               : n->op == TP_OP_PAD && n->attr.f[0] == 0;
@@ -448,7 +436,7 @@ static uint32_t may_vectorise(sb *b) {
 bool tp_is_version(const tp_poly *p, const tp_stmt *s, const tp_access *r, const tp_access *w) {
   const tp_arr *a = p->arrs.v[r->arr], *b = p->arrs.v[w->arr];
   bool is = r->kind == TP_ACC_READ && r->alias && a != b &&
-      (r->by ? changes_part(r->by->op) || r->by->op == TP_OP_CONCAT : tp_is_copy(s));
+      (r->by ? tp_op_is(r->by->op, TP_PART) || r->by->op == TP_OP_CONCAT : tp_is_copy(s));
   is = is && a->rank == b->rank && a->dtype == b->dtype && a->kind == TP_ARR_TEMP &&
       b->kind == TP_ARR_TEMP;
   for (int i = 0; is && i < a->rank; i++) is = a->shape[i] == b->shape[i];
@@ -511,13 +499,13 @@ static bool writes_over(const sb *b, const tp_access *x, int first, const tp_out
   if (by && x->by == by && by->op == TP_OP_CONCAT) return all_stay(b, first, x->arr);
   if (!x->alias) return false;
   if (x->by != by || !by || is_elementwise(by)) return true;
-  return changes_part(by->op) && x->operand == 0 && readings(b, by, x->arr) == 1;
+  return tp_op_is(by->op, TP_PART) && x->operand == 0 && readings(b, by, x->arr) == 1;
 }
 
 /* Values that elementwise operators may change where they lie: of operators whose own operands are
  * over, or that have none. */
 static bool is_source(const tp_node *x) {
-  return changes_part(x->op) || x->op == TP_OP_CONCAT || x->op == TP_OP_RAND;
+  return tp_op_is(x->op, TP_PART) || x->op == TP_OP_CONCAT || x->op == TP_OP_RAND;
 }
 
 /* By place: how many operands of the cluster show its value. */
@@ -790,10 +778,10 @@ bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos) {
   if (n->ndom) take_there(l, n->ndom, n->dom, &x);
   sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, x.dom, v.node);
   if (pos.file) b.s->pos = pos;
-  b.s->guard = tp_guard_of(l->p, n, own_point(l, n->ndom, n->dom));
+  b.s->guard = tp_guard_of(l->p, n, tp_low_point(l, n->ndom, n->dom));
   b.s->src = x.src;
   b.s->srcat = x.srcat;
-  write_first(&b, TP_ACC_WRITE, to, own_point(l, n->ndom, n->dom));
+  write_first(&b, TP_ACC_WRITE, to, tp_low_point(l, n->ndom, n->dom));
   tp_opnd o;
   if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false, true)) return false;
   return finish(&b, NULL);
@@ -838,12 +826,12 @@ static bool lower_branch(low *l, tp_node *m, int k) {
   sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, x.dom, m);
   b.s->into = m;
   b.s->k = k;
-  b.s->guard = tp_guard_of(l->p, m, own_point(l, m->ndom, m->dom));
+  b.s->guard = tp_guard_of(l->p, m, tp_low_point(l, m->ndom, m->dom));
   if (m->in[k].pos.file) b.s->pos = m->in[k].pos;
   b.pinned = renumbered(m, &x, pins(m, m->in[k].cond));
   b.s->src = x.src;
   b.s->srcat = x.srcat;
-  write_first(&b, TP_ACC_WRITE, to, own_point(l, m->ndom, m->dom));
+  write_first(&b, TP_ACC_WRITE, to, tp_low_point(l, m->ndom, m->dom));
   tp_opnd o;
   if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false, true)) return false;
   return finish(&b, &m->out[0]);
@@ -852,8 +840,8 @@ static bool lower_branch(low *l, tp_node *m, int k) {
 static bool init(low *l, tp_node *n, tp_arr *x) {
   sb b = start(l, TP_ST_INIT, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
   b.s->into = n;
-  b.s->guard = tp_guard_of(l->p, n, own_point(l, n->ndom, n->dom));
-  write_first(&b, TP_ACC_WRITE, x, own_point(l, n->ndom, n->dom));
+  b.s->guard = tp_guard_of(l->p, n, tp_low_point(l, n->ndom, n->dom));
+  write_first(&b, TP_ACC_WRITE, x, tp_low_point(l, n->ndom, n->dom));
   return finish(&b, NULL);
 }
 
@@ -906,17 +894,15 @@ static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
   return s;
 }
 
-static const tp_ix *both(tp_ictx *c, const tp_ix *a, const tp_ix *b) { return tp_ix_both(c, a, b); }
-
 /* What a contribution's condition says but for ends. */
 static const tp_ix *plain(low *l, const tp_ix *cond) {
-  return both(l->g->ix, tp_ix_bool(l->g->ix, true), tp_end_parts(l->g, cond, false));
+  return tp_ix_both(l->g->ix, tp_ix_bool(l->g->ix, true), tp_end_parts(l->g, cond, false));
 }
 
 static const tp_ix *in_box(low *l, const tp_sym *d) {
   tp_ictx *c = l->g->ix;
   const tp_ix *x = tp_ix_sym(c, d);
-  return both(
+  return tp_ix_both(
       c, tp_ix_cmp(c, TP_GE, x, tp_ix_const(c, 0)), tp_ix_cmp(c, TP_LT, x, tp_ix_sym(c, d->bound)));
 }
 
@@ -930,14 +916,14 @@ static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space 
   tp_ictx *c = l->g->ix;
   const tp_node *p = e->src.node;
   const tp_ix *cond = plain(l, e->cond);
-  for (int d = 0; d < p->ndom; d++) cond = both(c, cond, in_box(l, p->dom[d]));
+  for (int d = 0; d < p->ndom; d++) cond = tp_ix_both(c, cond, in_box(l, p->dom[d]));
   for (int d = 0; d < n->ndom; d++) {
     const tp_ix *u = s->u[d].lo;
     if (s->u[d].range || u == e->at[d].lo) continue;
-    if (!e->at[d].range) cond = both(c, cond, tp_ix_cmp(c, TP_EQ, u, e->at[d].lo));
+    if (!e->at[d].range) cond = tp_ix_both(c, cond, tp_ix_cmp(c, TP_EQ, u, e->at[d].lo));
     else
-      cond = both(c, cond,
-          both(c, tp_ix_cmp(c, TP_GE, u, e->at[d].lo), tp_ix_cmp(c, TP_LT, u, e->at[d].hi)));
+      cond = tp_ix_both(c, cond,
+          tp_ix_both(c, tp_ix_cmp(c, TP_GE, u, e->at[d].lo), tp_ix_cmp(c, TP_LT, u, e->at[d].hi)));
   }
   return tp_set_and(tp_set_cond(c, s->n, s->dim, cond), where_needed(l, n, s));
 }
@@ -947,7 +933,7 @@ static const tp_ix *contribution_guard(low *l, const tp_node *n, const space *s,
     const tp_ix *const *pat, const tp_ix *asks) {
   const tp_ix *at[TP_MAXDIM], *there = tp_guard_of(l->p, p, pat);
   for (int d = 0; d < n->ndom; d++) at[d] = s->u[d].range ? NULL : s->u[d].lo;
-  return both(l->g->ix, both(l->g->ix, tp_guard_of(l->p, n, at), there), asks);
+  return tp_ix_both(l->g->ix, tp_ix_both(l->g->ix, tp_guard_of(l->p, n, at), there), asks);
 }
 
 static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
@@ -972,8 +958,8 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
       if (!tp_dom_has(n->ndom, n->dom, p->dom[d]))
         cond = tp_ix_subst(c, cond, 1, &p->dom[d], &pat[d]);
       s.n = add_dim(s.dim, s.label, s.n, h, p->dom[d]);
-      cond = both(c, cond,
-          both(c, tp_ix_cmp(c, TP_GE, pat[d], e->at[d].lo),
+      cond = tp_ix_both(c, cond,
+          tp_ix_both(c, tp_ix_cmp(c, TP_GE, pat[d], e->at[d].lo),
               tp_ix_cmp(c, TP_LT, pat[d], e->at[d].hi)));
     }
     dom = tp_set_and(tp_set_cond(c, s.n, s.dim, cond), where_needed(l, n, &s));
@@ -1050,7 +1036,7 @@ static bool lower_call(low *l, tp_node *n) {
     if (!is_over(n, n->dom[d])) dims[nd++] = n->dom[d];
   sb b = start(l, TP_ST_OP, nd, dims, dims, tp_set_box(l->g->ix, nd, dims), n);
   b.s->effect = true;
-  b.s->guard = tp_guard_of(l->p, &(tp_node){ .ndom = nd, .dom = dims }, own_point(l, nd, dims));
+  b.s->guard = tp_guard_of(l->p, &(tp_node){ .ndom = nd, .dom = dims }, tp_low_point(l, nd, dims));
   for (int o = 0; o < n->nout; o++) {
     tp_arr *x = tp_low_stored(l, (tp_val){ n, o });
     tp_at *w = TP_NEWN(l->a, tp_at, n->ndom);
@@ -1063,15 +1049,15 @@ static bool lower_call(low *l, tp_node *n) {
     }
     add_access(&b, TP_ACC_WRITE, x, w, n->pos);
   }
-  if (!emit(&b, n, own_point(l, n->ndom, n->dom))) return false;
+  if (!emit(&b, n, tp_low_point(l, n->ndom, n->dom))) return false;
   return finish(&b, NULL);
 }
 
 static bool view_itself(low *l, tp_node *n) {
   sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
-  b.s->guard = tp_guard_of(l->p, n, own_point(l, n->ndom, n->dom));
+  b.s->guard = tp_guard_of(l->p, n, tp_low_point(l, n->ndom, n->dom));
   b.s->src = tp_v(n);
-  b.s->srcat = own_point(l, n->ndom, n->dom);
+  b.s->srcat = tp_low_point(l, n->ndom, n->dom);
   b.s->through = true;
   write_first(&b, TP_ACC_WRITE, tp_low_stored(l, tp_v(n)), b.s->srcat);
   tp_opnd o;
@@ -1082,7 +1068,7 @@ static bool view_itself(low *l, tp_node *n) {
 
 static bool operator(low *l, tp_node *n) {
   sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
-  const tp_ix **at = own_point(l, n->ndom, n->dom);
+  const tp_ix **at = tp_low_point(l, n->ndom, n->dom);
   b.s->guard = tp_guard_of(l->p, n, at);
   for (int o = 0; o < n->nout; o++)
     write_first(&b, TP_ACC_WRITE, tp_low_stored(l, (tp_val){ n, o }), at);

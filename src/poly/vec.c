@@ -129,17 +129,12 @@ static const tp_ix *end_of(tp_sched *S, const tp_stmt *s, int d, bool last) {
 }
 
 bool tp_vector_range(tp_sched *S, const tp_stmt *s, int d, const tp_ix **lo, const tp_ix **hi) {
-  struct {
-    const void *dom;
-    int64_t d;
-    char what[8];
-  } key = { s->dom, d, "range" };
-  const tp_ix **e = tp_hmap_get(&S->memo, &key, sizeof key);
-  if (!e) {
-    tp_hmap_set(&S->memo, &key, sizeof key, e = TP_NEWN(S->a, const tp_ix *, 2));
-    if (product(S, s, d) && (e[0] = end_of(S, s, d, false)) && (e[1] = end_of(S, s, d, true)))
-      e[1] = tp_ix_addc(S->ix, e[1], 1);
-  }
+  bool fresh;
+  tp_question q = { .what = OF_RANGE, .of = s->dom, .a = d };
+  const tp_ix **e = tp_recall(S, &q, 2 * sizeof *e, &fresh);
+  if (fresh && product(S, s, d) && (e[0] = end_of(S, s, d, false)) &&
+      (e[1] = end_of(S, s, d, true)))
+    e[1] = tp_ix_addc(S->ix, e[1], 1);
   if (e[0]) *lo = e[0];
   if (e[1]) *hi = e[1];
   return e[0] && e[1];
@@ -290,17 +285,13 @@ static bool ask_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d,
 }
 
 bool tp_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) {
-  static bool answers[] = { false, true };
   if (x->at)
     return tp_ix_mentions(x->at[k].lo, s->dim[d]) ||
         (x->at[k].range && tp_ix_mentions(x->at[k].hi, s->dim[d]));
-  struct {
-    const void *rel;
-    int64_t d, k;
-    char what[8];
-  } key = { x->rel, d, k, "linked" };
-  bool *known = tp_hmap_get(&S->memo, &key, sizeof key);
-  if (!known) tp_hmap_set(&S->memo, &key, sizeof key, known = &answers[ask_linked(S, s, x, d, k)]);
+  bool fresh;
+  bool *known = tp_recall(
+      S, &(tp_question){ .what = OF_LINKED, .of = x->rel, .a = d, .b = k }, sizeof *known, &fresh);
+  if (fresh) *known = ask_linked(S, s, x, d, k);
   return *known;
 }
 

@@ -186,7 +186,7 @@ typedef struct {
 static int fixed_by(const tp_node *n, const tp_edge *e, int d) {
   const tp_sym *dim = e->src.node->dom[d];
   for (int j = 0; j < n->ndom; j++)
-    if (n->dom[j] == dim && !e->at[j].range && tp_ix_as_sym(e->at[j].lo) == dim) return j;
+    if (n->dom[j] == dim && tp_at_is_own(&e->at[j], dim)) return j;
   return -1;
 }
 

@@ -4,7 +4,13 @@
 #include <stdlib.h>
 
 tp_work tp_work_on(tp_fn *f, tp_graph *g) {
-  return (tp_work){ .g = g, .o = &f->opt, .need = &f->need, .did = f->did };
+  return (tp_work){ .g = g,
+    .precise = f->opt.precise,
+    .check = f->opt.check,
+    .on = f->opt.on,
+    .rule_off = f->opt.rule_off,
+    .need = &f->need,
+    .did = f->did };
 }
 
 bool tp_sweep_graph(tp_fn *f, tp_graph *g, tp_error *err) {

@@ -456,8 +456,7 @@ static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b)
   else if (!strcmp(s, "dot")) tp_graph_dot(b, f->closed);
   else if (!strcmp(s, "passes")) passes(b, f);
   else if (!strcmp(s, "evolution") && f->poly)
-    told(b, f, "evolve", "nothing is a recurrence whose points a formula could tell"),
-        tp_plan_scans(b, f->plan);
+    told(b, f, "evolve", "nothing is a recurrence whose points a formula could tell");
   else if (!strcmp(s, "rules") && f->poly) told(b, f, NULL, "no rule has changed anything");
   else if (!f->poly)
     tp_putf(b,

@@ -123,8 +123,9 @@ static tp_array *peek_closed(tp_graph *g, tp_run *run, int nsym, const int64_t *
 static tp_array *peek_at(
     tp_graph *g, tp_node *x, int out, tp_run *run, int nsym, const int64_t *at, tp_error *err) {
   TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = "peek", .val = { x, out }, .pos = x->pos });
-  return tp_grad_expand(g, err) && tp_close_params(g, err) ? peek_closed(g, run, nsym, at, err)
-                                                           : NULL;
+  return tp_grad_expand(g, err) && tp_pass_params(&(tp_work){ .g = g }, err)
+      ? peek_closed(g, run, nsym, at, err)
+      : NULL;
 }
 
 tp_array *tp_program_peek(tp_program *p, tp_val v, tp_run *run, const int64_t *at, tp_error *err) {

@@ -64,21 +64,11 @@ static bool choose_check(tp_fn *f, const tp_copts *o, tp_error *err) {
 
 /* ---- options of passes: "none", "evolve=false,cse=true" ---- */
 
-/* Passes that are to come: naming them is legal and changes nothing. */
-static const char *const later[] = {
-#define P(ID, name, stage, fn, when, says)
-#define L(name) name,
-#include "rt/passes.def"
-#undef P
-#undef L
-};
-
 static bool unknown_pass(const tp_copts *o, const char *s, size_t n, tp_error *err) {
   char word[64];
-  const char *names[TP_NPASS + TP_LEN(later) + TP_NRULE];
+  const char *names[TP_NPASS + TP_NRULE];
   int have = 0;
   for (int i = 0; i < TP_NPASS; i++) names[have++] = tp_passes[i].name;
-  for (int i = 0; i < (int)TP_LEN(later); i++) names[have++] = later[i];
   for (int i = 0; i < TP_NRULE; i++) names[have++] = tp_rule_name(i);
   memcpy(word, s, TP_MIN(n, sizeof word - 1));
   word[TP_MIN(n, sizeof word - 1)] = 0;
@@ -88,17 +78,11 @@ static bool unknown_pass(const tp_copts *o, const char *s, size_t n, tp_error *e
       near ? "'?" : "");
 }
 
-static bool known_later(const char *s, size_t n) {
-  for (int i = 0; i < (int)TP_LEN(later); i++)
-    if (strlen(later[i]) == n && !memcmp(later[i], s, n)) return true;
-  return false;
-}
-
 static bool choose_pass(
     tp_fn *f, const tp_copts *o, const char *s, size_t n, bool on, tp_error *err) {
   int i = tp_pass_named(s, n), rule = i < 0 ? tp_rule_named(s, n) : -1;
   if (rule >= 0) return f->opt.rule_off[rule] = !on, true;
-  if (i < 0) return known_later(s, n) || unknown_pass(o, s, n, err);
+  if (i < 0) return unknown_pass(o, s, n, err);
   if (tp_passes[i].always && !on)
     return tp_fail(
         err, TP_E_OPTION, o->pos, "option: pass '%s' cannot be left out", tp_passes[i].name);

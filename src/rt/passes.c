@@ -2,42 +2,14 @@
 #include "rt/passes.h"
 #include "grad/grad.h"
 
-static bool grad_pass(const tp_work *w, tp_error *err) { return tp_grad_expand(w->g, err); }
-static bool params_pass(const tp_work *w, tp_error *err) { return tp_close_params(w->g, err); }
-static bool cse_pass(const tp_work *w, tp_error *err) {
-  (void)err;
-  return tp_share_equal(w->g);
-}
-static bool fold_pass(const tp_work *w, tp_error *err) {
-  return tp_fold(w->g, &(tp_rulings){ w->o->rule_off, w->o->precise, w->o->check }, err);
-}
-static bool dce_pass(const tp_work *w, tp_error *err) {
+static bool grad_pass(tp_work *w, tp_error *err) { return tp_grad_expand(w->g, err); }
+static bool dce_pass(tp_work *w, tp_error *err) {
   (void)err;
   tp_graph_prune(w->g);
   return true;
 }
-static bool watch_pass(const tp_work *w, tp_error *err) {
-  return !w->o->check || tp_watch(w->g, err);
-}
-static bool ticks_pass(const tp_work *w, tp_error *err) {
-  return !w->ticks || tp_insert_ticks(w->g, w->ticks, err);
-}
-static bool keep_pass(const tp_work *w, tp_error *err) {
-  return tp_keep_newest(w->g, w->ticks || w->o->check, err);
-}
-static bool sums_pass(const tp_work *w, tp_error *err) { return tp_lower_sums(w->g, err); }
-static bool incremental_pass(const tp_work *w, tp_error *err) {
-  return w->o->check || tp_incremental(w->g, w->o->precise, err);
-}
-static bool rows_pass(const tp_work *w, tp_error *err) { return tp_put_rows(w->g, err); }
-static bool takes_pass(const tp_work *w, tp_error *err) { return tp_take_matrices(w->g, err); }
-static bool layout_pass(const tp_work *w, tp_error *err) {
-  return w->o->precise || !w->o->on[TP_PASS_TILE] || !w->o->on[TP_PASS_VECTORIZE] ||
-      tp_turn_edges(w->g, err);
-}
-static bool widen_pass(const tp_work *w, tp_error *err) { return tp_widen_sums(w->g, err); }
-static bool ends_pass(const tp_work *w, tp_error *err) {
-  return tp_lower_ends(w->g, w->apart, err);
+static bool incremental_pass(tp_work *w, tp_error *err) {
+  return tp_incremental(w->g, w->precise, err);
 }
 
 /* The text of a closed graph has it already. */
@@ -59,7 +31,7 @@ static bool record_length(tp_graph *g, const tp_stop *s, tp_error *err) {
   return v.node != NULL;
 }
 
-static bool lengths_pass(const tp_work *w, tp_error *err) {
+static bool lengths_pass(tp_work *w, tp_error *err) {
   if (w->g->stops.n) tp_graph_sweep(w->g);
   for (int i = 0; i < w->g->stops.n; i++)
     if (!record_length(w->g, &w->g->stops.v[i], err)) return false;
@@ -67,61 +39,33 @@ static bool lengths_pass(const tp_work *w, tp_error *err) {
   return true;
 }
 
-bool tp_needed_anew(const tp_work *w, tp_error *err) {
+bool tp_needed_anew(tp_work *w, tp_error *err) {
   *w->need = tp_need_free(*w->need);
   tp_graph_prune(w->g);
   return (*w->need = tp_need_outputs(w->g, err));
 }
 
-static bool hold_pass(const tp_work *w, tp_error *err) {
-  bool changed = false;
-  return tp_hold_states(w->g, *w->need, &changed, err) && (!changed || tp_needed_anew(w, err));
+static bool with_needs(tp_work *w, tp_passfn *fn, tp_error *err) {
+  w->changed = false;
+  return fn(w, err) && (!w->changed || tp_needed_anew(w, err));
 }
 
-static bool algebra_pass(const tp_work *w, tp_error *err) {
-  bool changed = false;
-  return tp_direct_sums(w->g, *w->need, &changed, err) && (!changed || tp_needed_anew(w, err)) &&
-      tp_share_branches(w->g, *w->need, err);
+static bool algebra_pass(tp_work *w, tp_error *err) {
+  return with_needs(w, tp_pass_direct, err) && tp_pass_share(w, err);
 }
 
 /* A tensor that is a formula may leave few points of another. */
-static bool evolve_pass(const tp_work *w, tp_error *err) {
-  bool changed = !w->o->check, any = false;
-  while (changed) {
-    changed = false;
-    if (!tp_evolve(w->g, *w->need, w->o->precise, &changed, err) ||
-        (changed && !tp_needed_anew(w, err)))
-      return false;
-    any |= changed;
-  }
-  return !any || (tp_part_points(w->g, *w->need, err) && tp_needed_anew(w, err));
+static bool evolve_pass(tp_work *w, tp_error *err) {
+  do
+    if (!with_needs(w, tp_pass_evolve, err)) return false;
+  while (w->changed);
+  return true;
 }
 
-static bool products_pass(const tp_work *w, tp_error *err) {
-  bool changed = false;
-  return w->o->check ||
-      (tp_order_products(w->g, w->o->precise, &changed, err) &&
-          (!changed || tp_needed_anew(w, err)));
-}
-
-static bool turn_pass(const tp_work *w, tp_error *err) {
-  bool changed = false;
-  return w->o->precise || w->o->check ||
-      (tp_turn_matrices(w->g, &changed, err) && (!changed || tp_needed_anew(w, err)));
-}
-
-static bool branches_pass(const tp_work *w, tp_error *err) {
-  bool changed = false;
-  return w->o->check ||
-      (tp_part_branches(w->g, &changed, err) && (!changed || tp_needed_anew(w, err)));
-}
-
-enum { ALWAYS = true, ON = false };
+enum { ON, ALWAYS = 1, NOT_PRECISE = 2, NOT_CHECKED = 4, CHECKED = 8, BLOCKS = 16, NEEDS = 32 };
 const tp_pass tp_passes[TP_NPASS] = {
-#define L(name)
-#define P(ID, name, stage, fn, when, says) { name, TP_##stage, fn, when, says },
+#define P(ID, name, stage, fn, when, says) { name, TP_##stage, fn, when, (when)&ALWAYS, says },
 #include "rt/passes.def"
-#undef L
 #undef P
 };
 
@@ -140,10 +84,18 @@ void tp_dump_graph(const tp_graph *g, const char *after) {
   tp_buf_free(&b);
 }
 
-bool tp_pass_run(const tp_work *w, int row, tp_error *err) {
+static bool applies(const tp_work *w, int when) {
+  return !((when & NOT_PRECISE) && w->precise) && !((when & NOT_CHECKED) && w->check) &&
+      !((when & CHECKED) && !w->check) &&
+      !((when & BLOCKS) && !(w->on[TP_PASS_TILE] && w->on[TP_PASS_VECTORIZE]));
+}
+
+bool tp_pass_run(tp_work *w, int row, tp_error *err) {
   int before = w->g->nodes.n;
   if (tp_ictx_ended(w->g->ix)) return tp_fail(err, TP_E_CALLBACK, w->g->pos, "callback: ended");
-  if (!tp_passes[row].fn(w, err) || !tp_verify(w->g, err)) return false;
+  const tp_pass *p = &tp_passes[row];
+  bool ok = !applies(w, p->when) || (p->when & NEEDS ? with_needs(w, p->fn, err) : p->fn(w, err));
+  if (!ok || !tp_verify(w->g, err)) return false;
   if (w->did) {
     w->did[row][0] = before;
     w->did[row][1] = w->g->nodes.n;
@@ -152,8 +104,8 @@ bool tp_pass_run(const tp_work *w, int row, tp_error *err) {
   return true;
 }
 
-bool tp_passes_run(const tp_work *w, tp_stage stage, tp_error *err) {
+bool tp_passes_run(tp_work *w, tp_stage stage, tp_error *err) {
   for (int i = 0; i < TP_NPASS; i++)
-    if (tp_passes[i].stage == stage && w->o->on[i] && !tp_pass_run(w, i, err)) return false;
+    if (tp_passes[i].stage == stage && w->on[i] && !tp_pass_run(w, i, err)) return false;
   return true;
 }

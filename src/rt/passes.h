@@ -4,10 +4,8 @@
 #include "opt/opt.h"
 
 enum { /* a pass's row */
-#define L(name)
 #define P(ID, name, stage, fn, when, says) TP_PASS_##ID,
 #include "rt/passes.def"
-#undef L
 #undef P
   TP_NPASS
 };
@@ -24,31 +22,20 @@ typedef enum {
 typedef struct tp_switches {
   bool on[TP_NPASS], precise, reproducible, check, rule_off[TP_NRULE];
 } tp_switches;
-typedef struct tp_work {
-  tp_graph *g;
-  const tp_switches *o;
-  /* ORDERED: of a program that is stepped, else NULL */
-  const tp_ticks *ticks;
-  /* ENDED: who reads what is known only at an end reads it by itself */
-  bool apart;
-  /* NEEDED: its points, made anew where the graph changes */
-  tp_need **need;
-  /* by row: operators before and after; NULL: not asked */
-  int (*did)[2];
-} tp_work;
 typedef struct tp_pass {
   const char *name;
   tp_stage stage;
-  bool (*fn)(const tp_work *, tp_error *);
+  tp_passfn *fn;
+  int when; /* as passes.def says */
   bool always;
   const char *says;
 } tp_pass;
 extern const tp_pass tp_passes[TP_NPASS];
-int tp_pass_named(const char *s, size_t n);                 /* its row; -1: none */
-bool tp_pass_run(const tp_work *w, int row, tp_error *err); /* and verify, and dump */
+int tp_pass_named(const char *s, size_t n);           /* its row; -1: none */
+bool tp_pass_run(tp_work *w, int row, tp_error *err); /* and verify, and dump */
 /* those of the stage that are on */
-bool tp_passes_run(const tp_work *w, tp_stage stage, tp_error *err);
+bool tp_passes_run(tp_work *w, tp_stage stage, tp_error *err);
 /* the graph has changed: what nothing reaches goes, and what is needed is found out again */
-bool tp_needed_anew(const tp_work *w, tp_error *err);
+bool tp_needed_anew(tp_work *w, tp_error *err);
 void tp_dump_graph(const tp_graph *g, const char *after);
 #endif

@@ -161,8 +161,7 @@ static bool goes_over(const tp_node *n, const tp_sym *b) {
     for (int d = 0; d < e->src.node->ndom && !e->gather; d++) {
       bool stays = false;
       for (int u = 0; u < n->ndom; u++)
-        stays |= n->dom[u] == e->src.node->dom[d] && !e->at[u].range &&
-            tp_ix_as_sym(e->at[u].lo) == n->dom[u];
+        stays |= n->dom[u] == e->src.node->dom[d] && tp_at_is_own(&e->at[u], n->dom[u]);
       any |= e->src.node->dom[d]->bound == b && !stays;
     }
   }

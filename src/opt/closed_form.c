@@ -1,4 +1,4 @@
-/* evolved: values after n steps, without the steps (evolve.h).
+/* closed_form: values after n steps, without the steps (evolve.h).
  *
  *   {c0,+,c1,+,..}                 sum of c[j] * C(n, j)
  *   x' = a x + b, |a| <= 1         x0 a^n + b S,  S = 1 + a + .. + a^(n-1) = (a^n - 1) / (a - 1), n
@@ -167,9 +167,8 @@ static tp_val affine(const formula *k, tp_val x, tp_val a, tp_val b) {
 tp_val tp_evolved_system(tp_evolving *e, const tp_node *m, const tp_system *s) {
   formula k = formula_of(e, m);
   const tp_form *f = &s->row[0];
-  if (s->matrix) return as_of(&k, m, tp_evolved_matrix(e, (tp_node *)m, s, k.n, k.dtype));
-  if (s->n != 1 || f->n > (k.dtype == TP_F64) || !f->has[0] || !f->by[0].node)
-    return as_of(&k, m, tp_evolved_digits(e, m, s, k.n, k.dtype));
+  if (s->matrix || s->n != 1 || f->n > (k.dtype == TP_F64) || !f->has[0] || !f->by[0].node)
+    return as_of(&k, m, tp_evolved_power(e, m, s, k.n, k.dtype));
   tp_val x = plain(&k, s->of[0].init), a = plain(&k, f->by[0]),
          b = plain(&k, f->n ? f->c[0] : tp_none);
   if (k.dtype == TP_I64)

@@ -1,4 +1,4 @@
-/* chain: values as functions of how many steps a dim has gone (evolve.h).
+/* chrec: values as functions of how many steps a dim has gone (evolve.h).
  *
  *   {a0,+,a1,..} + {b0,+,b1,..}  =>  {a0+b0,+,a1+b1,..}                     L {a0,+,a1,..}  =>  {L
  * a0,+,L a1,..}   for every linear L that does not vary with the dim {a0,..} * {b0,..} =>  c[k] =
@@ -42,21 +42,21 @@ static tp_val factor(const tp_evolving *e, tp_val by, tp_dtype d) {
   return by.node ? by : mk_num(e->mk, 1, d);
 }
 
-/* The matrix that multiplies by a number, of the size of another. */
-static bool number_as_matrix(tp_evolving *e, tp_form *f, int i, tp_val like, tp_dtype d) {
-  if (f->by[i].node && tp_rankof(f->by[i])) return false;
-  const tp_ix *m = mk_extent(like, tp_rankof(like) - 1), *shape[2] = { m, m };
-  tp_val same = mk_bin(
-      e->mk, TP_OP_EQ, mk_iota(e->mk, 0, 2, shape, 0, NULL), mk_iota(e->mk, 1, 2, shape, 0, NULL));
-  f->by[i] = mk_mul(e->mk, factor(e, f->by[i], d), mk_cast(e->mk, same, d));
-  return true;
+tp_val tp_identity_times(tp_mk mk, tp_val number, const tp_ix *m) {
+  const tp_ix *shape[2] = { m, m };
+  tp_val same =
+      mk_bin(mk, TP_OP_EQ, mk_iota(mk, 0, 2, shape, 0, NULL), mk_iota(mk, 1, 2, shape, 0, NULL));
+  return mk_mul(mk, number, mk_cast(mk, same, tp_dtypeof(number)));
 }
 
 /* Both factors of the same kind. */
 static bool alike(tp_evolving *e, tp_form *a, tp_form *b, int i, tp_dtype d) {
   if (a->side[i] == b->side[i]) return true;
   tp_form *number = a->side[i] ? b : a, *matrix = a->side[i] ? a : b;
-  if (number->side[i] || !number_as_matrix(e, number, i, matrix->by[i], d)) return false;
+  tp_val by = factor(e, number->by[i], d);
+  if (number->side[i] || tp_rankof(by)) return false;
+  number->by[i] =
+      tp_identity_times(e->mk, by, mk_extent(matrix->by[i], tp_rankof(matrix->by[i]) - 1));
   number->side[i] = matrix->side[i];
   return true;
 }
@@ -102,33 +102,6 @@ static bool one_shape_of_many(const tp_out *a, const tp_out *b) {
   }
 }
 
-/* Operands by which the operator is linear, as bits; 0: none. */
-static unsigned linear_in(const tp_node *n) {
-  switch (n->op) {
-  case TP_OP_NEG:
-  case TP_OP_SUM:
-  case TP_OP_SCAN:
-  case TP_OP_RESHAPE:
-  case TP_OP_PERMUTE:
-  case TP_OP_EXPAND:
-  case TP_OP_SLICE:
-  case TP_OP_FLIP:
-  case TP_OP_PAD:
-  case TP_OP_UNFOLD:
-  case TP_OP_FOLD:
-  case TP_OP_DETACH:
-  case TP_OP_INDEX_SELECT:
-  case TP_OP_GATHER:
-  case TP_OP_RECUR:
-  case TP_OP_DIV: return 1;
-  case TP_OP_INDEX_ADD:
-  case TP_OP_SCATTER_ADD: return 1 | 4;
-  case TP_OP_SELECT: return 2 | 4;
-  case TP_OP_CONCAT: return n->nin < 32 ? (1u << n->nin) - 1 : 0;
-  default: return 0;
-  }
-}
-
 enum { LINEAR_OPERANDS = 32 };
 
 /* A coefficient may lack axes of the value: who moves elements sees them. */
@@ -138,12 +111,12 @@ static tp_val whole_of(tp_evolving *e, const tp_node *n, int k, tp_val c) {
 }
 
 /* The operator of term j of what varies and of what does not. */
-static tp_val of_terms(tp_evolving *e, const tp_node *n, unsigned lin, const tp_form *f, int j) {
+static tp_val of_terms(tp_evolving *e, const tp_node *n, const tp_form *f, int j) {
   tp_val in[LINEAR_OPERANDS];
   tp_attr at = n->attr;
   if (j > 0 && n->op == TP_OP_PAD) at.f[0] = 0;
   for (int k = 0; k < n->nin; k++) {
-    bool varying = lin >> k & 1;
+    bool varying = tp_op_is_linear(n->op, k);
     in[k] = varying && j >= f[k].n ? mk_zeros_like(e->mk, n->in[k].src)
                                    : whole_of(e, n, k, f[k].c[varying ? j : 0]);
   }
@@ -196,14 +169,14 @@ static bool states_of(tp_evolving *e, const tp_node *n, const tp_form *f, tp_for
 }
 
 static bool linear_form(
-    tp_evolving *e, tp_system *s, const tp_node *n, unsigned lin, int64_t shift, tp_form *out) {
+    tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
   tp_form *f = TP_NEWN(&e->mk.g->arena, tp_form, n->nin + 1);
   int terms = n->op == TP_OP_PAD && n->attr.f[0] != 0;
   if (n->nin > LINEAR_OPERANDS || tp_node_mentions(n, e->dim))
     return not_form(e, n, "its shape varies along the dim");
   for (int k = 0; k < n->nin; k++) {
     if (!form_of(e, s, n->in[k].src, shift, &f[k])) return false;
-    bool varying = lin >> k & 1;
+    bool varying = tp_op_is_linear(n->op, k);
     if (!varying && (f[k].n != 1 || has_states(&f[k])))
       return not_form(e, n,
           n->op == TP_OP_SELECT ? "what it chooses by varies along the dim"
@@ -211,7 +184,7 @@ static bool linear_form(
     if (varying) terms = TP_MAX(terms, f[k].n);
   }
   *out = (tp_form){ .n = terms };
-  for (int j = 0; j < terms; j++) out->c[j] = of_terms(e, n, lin, f, j);
+  for (int j = 0; j < terms; j++) out->c[j] = of_terms(e, n, f, j);
   return is_ok(e) && states_of(e, n, f, out);
 }
 
@@ -337,7 +310,7 @@ static bool cast_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t sh
 
 /* ---- time ---- */
 
-const tp_ix *tp_point_after(const tp_evolving *e, int64_t steps) {
+static const tp_ix *point_after(const tp_evolving *e, int64_t steps) {
   tp_ictx *ix = e->mk.g->ix;
   return e->back ? tp_ix_addc(ix, tp_ix_sym(ix, e->dim->bound), -1 - steps)
                  : tp_ix_const(ix, steps);
@@ -348,8 +321,7 @@ static bool value_form(tp_evolving *e, const tp_node *n, int64_t shift, tp_form 
   tp_ictx *ix = e->mk.g->ix;
   const tp_ix *d = tp_ix_sym(ix, e->dim), *zero = tp_ix_const(ix, 0), *next = tp_ix_addc(ix, d, 1),
               *x = n->attr.ix[0];
-  const tp_ix *from =
-      e->back ? tp_ix_sub(ix, tp_point_after(e, shift), d) : tp_ix_addc(ix, d, shift);
+  const tp_ix *from = e->back ? tp_ix_sub(ix, point_after(e, shift), d) : tp_ix_addc(ix, d, shift);
   *out = (tp_form){ 0 };
   if (tp_ix_is_cond(x)) return not_form(e, n, "it depends on where the dim is");
   for (x = tp_ix_subst(ix, x, 1, &e->dim, &from); out->n < EVOLVE_TERMS && !tp_is_number(x, 0);
@@ -358,28 +330,17 @@ static bool value_form(tp_evolving *e, const tp_node *n, int64_t shift, tp_form 
   return tp_is_number(x, 0) ? is_ok(e) : not_form(e, n, "it is no polynomial in the dim");
 }
 
-/* c, which lacks the dim, where x, of which it is a coefficient, is read at `at`. */
-static tp_val read_coefficient(tp_evolving *e, const tp_node *x, const tp_at *at, tp_val c) {
-  tp_at *mine = TP_NEWN(&e->mk.g->arena, tp_at, c.node ? c.node->ndom + 1 : 1);
-  for (int k = 0; c.node && k < c.node->ndom; k++) {
-    mine[k] = (tp_at){ .lo = tp_ix_sym(e->mk.g->ix, c.node->dom[k]) };
-    for (int d = 0; d < x->ndom; d++)
-      if (x->dom[d] == c.node->dom[k]) mine[k] = at[d];
-  }
-  return c.node ? tp_read(e->mk.g, c, mine, e->mk.err) : c;
-}
-
-bool tp_steps_of(tp_evolving *e, const tp_node *n, int64_t *steps, bool *other) {
+/* How many steps on a read reads, at the same point of all other dims. */
+static bool steps_of(tp_evolving *e, const tp_node *n, int64_t *steps) {
   const tp_node *x = n->in[0].src.node;
-  *other = false;
   for (int d = 0; d < x->ndom; d++) {
     const tp_at *at = &n->attr.at[d];
     int64_t k;
     const tp_ix *rest;
     if (at->range) return not_form(e, n, "it reads a range");
     if (x->dom[d] != e->dim) {
-      *other |= tp_ix_as_sym(at->lo) != x->dom[d];
-      if (tp_ix_mentions(at->lo, e->dim)) return not_form(e, n, "it reads along two dims at once");
+      if (tp_ix_as_sym(at->lo) != x->dom[d])
+        return not_form(e, n, "it steps from another point of another dim");
       continue;
     }
     if (!tp_ix_linear_in(e->mk.g->ix, at->lo, e->dim, &k, &rest) || k != 1 ||
@@ -391,42 +352,17 @@ bool tp_steps_of(tp_evolving *e, const tp_node *n, int64_t *steps, bool *other) 
 }
 
 static bool read_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
-  const tp_node *x = n->in[0].src.node;
   int64_t steps = 0;
-  bool other;
-  if (!varies(e, x)) return not_form(e, n, "it reads where the dim says");
-  if (!tp_steps_of(e, n, &steps, &other) || !form_of(e, s, n->in[0].src, shift + steps, out))
-    return false;
-  if (!other) return true;
-  if (has_states(out)) return not_form(e, n, "it steps from another point of another dim");
-  for (int j = 0; j < out->n; j++) out->c[j] = read_coefficient(e, x, n->attr.at, out->c[j]);
-  return is_ok(e);
-}
-
-/* An accumulation to which each operand adds itself at its own point. */
-static bool accum_form(
-    tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
-  *out = (tp_form){ 0 };
-  for (int k = 0; k < n->nin; k++) {
-    const tp_edge *x = &n->in[k];
-    int nat = x->gather ? x->src.node->ndom : n->ndom;
-    tp_form f;
-    bool own = n->attr.red == TP_RED_SUM && !x->cond &&
-        tp_same_type(&n->out[0], tp_outof(x->src)) && x->src.node->ndom == n->ndom;
-    for (int d = 0; own && d < nat; d++)
-      own = !x->at[d].range && tp_ix_as_sym(x->at[d].lo) == n->dom[d];
-    if (!own) return not_form(e, n, "it adds up other points");
-    if (!form_of(e, s, x->src, shift, &f) || !combine(e, n, out, &f)) return false;
-  }
-  return true;
+  if (!varies(e, n->in[0].src.node)) return not_form(e, n, "it reads where the dim says");
+  return steps_of(e, n, &steps) && form_of(e, s, n->in[0].src, shift + steps, out);
 }
 
 /* ---- recurrences ---- */
 
-/* m after so many steps, over its other dims, from all branches but the step. */
-static tp_val first_of(tp_evolving *e, const tp_node *m, int step, int steps) {
+/* m at the first point, over its other dims, from all branches but the step. */
+static tp_val first_of(tp_evolving *e, const tp_node *m, int step) {
   tp_graph *g = e->mk.g;
-  const tp_ix *p = tp_point_after(e, steps);
+  const tp_ix *p = point_after(e, 0);
   const tp_sym **left = TP_NEWN(&g->arena, const tp_sym *, m->ndom + 1);
   int n = 0;
   for (int d = 0; d < m->ndom; d++)
@@ -447,12 +383,12 @@ static tp_val first_of(tp_evolving *e, const tp_node *m, int step, int steps) {
   return y;
 }
 
-/* The branch that holds everywhere but at the first points of the dim; -1: none. */
-static int step_of(tp_evolving *e, const tp_node *m, int points) {
+/* The branch that holds everywhere but at the first point of the dim; -1: none. */
+static int step_of(tp_evolving *e, const tp_node *m) {
   tp_graph *g = e->mk.g;
   tp_set *box = tp_set_box(g->ix, m->ndom, m->dom);
-  const tp_ix *behind = tp_ix_cmp(
-      g->ix, e->back ? TP_LE : TP_GE, tp_ix_sym(g->ix, e->dim), tp_point_after(e, points));
+  const tp_ix *behind =
+      tp_ix_cmp(g->ix, e->back ? TP_LE : TP_GE, tp_ix_sym(g->ix, e->dim), point_after(e, 1));
   tp_set *rest = tp_set_and(tp_set_copy(box), tp_set_cond(g->ix, m->ndom, m->dom, behind));
   int found = -1;
   for (int k = 0; k < m->nin && found < 0; k++) {
@@ -481,8 +417,7 @@ static bool reads_elsewhere(const tp_evolving *e, const tp_node *n) {
   const tp_node *x = n->op == TP_OP_READ ? n->in[0].src.node : NULL;
   bool any = false;
   for (int d = 0; x && d < x->ndom; d++)
-    any |=
-        x->dom[d] != e->dim && (n->attr.at[d].range || tp_ix_as_sym(n->attr.at[d].lo) != x->dom[d]);
+    any |= x->dom[d] != e->dim && (!tp_at_is_own(&n->attr.at[d], x->dom[d]));
   return any;
 }
 
@@ -512,21 +447,11 @@ static bool begins_with_itself(const tp_evolving *e, const tp_node *m, int step)
 }
 
 bool tp_course_of(tp_evolving *e, const tp_node *m, tp_course *out) {
-  int step = may_step(e, m) ? step_of(e, m, 1) : -1;
+  int step = may_step(e, m) ? step_of(e, m) : -1;
   if (step < 0) return false;
   if (begins_with_itself(e, m, step)) return not_form(e, m, "its first value is made of it");
-  *out = (tp_course){ first_of(e, m, step, 0), m->in[step].src };
+  *out = (tp_course){ first_of(e, m, step), m->in[step].src };
   return is_ok(e) && out->init.node;
-}
-
-int tp_lagged_course(tp_evolving *e, const tp_node *m, tp_val *first, tp_val *step) {
-  int found = -1, n = 1;
-  while (found < 0 && n < EVOLVE_STATES && may_step(e, m)) found = step_of(e, m, ++n);
-  if (found < 0 || begins_with_itself(e, m, found)) return 0;
-  *step = m->in[found].src;
-  for (int k = 0; k < n; k++)
-    if (!(first[k] = first_of(e, m, found, k)).node) return 0;
-  return is_ok(e) ? n : 0;
 }
 
 /* The state's number in the system; -1: it has too many. */
@@ -565,20 +490,15 @@ static bool form_of(tp_evolving *e, tp_system *s, tp_val v, int64_t shift, tp_fo
     return not_form(e, n, "its coefficients are made of it");
   if (!varies(e, n)) return *out = constant_form(v), true;
   if (--e->left < 0) return not_form(e, n, "it is too large");
-  unsigned lin = linear_in(n);
-  if (lin) return linear_form(e, s, n, lin, shift, out);
+  if (tp_op_is(n->op, 1 | 2 | 4)) return linear_form(e, s, n, shift, out);
   switch (n->op) {
   case TP_OP_ADD:
   case TP_OP_SUB: return sum_form(e, s, n, shift, out);
   case TP_OP_MUL:
-  case TP_OP_MATMUL:
-  case TP_OP_CONV:
-  case TP_OP_CONV_DATA:
-  case TP_OP_CONV_WEIGHT: return product_form(e, s, n, shift, out);
+  case TP_OP_MATMUL: return product_form(e, s, n, shift, out);
   case TP_OP_CAST: return cast_form(e, s, n, shift, out);
   case TP_OP_VALUE: return value_form(e, n, shift, out);
   case TP_OP_READ: return read_form(e, s, n, shift, out);
-  case TP_OP_ACCUM: return accum_form(e, s, n, shift, out);
   case TP_OP_MERGE: return merge_form(e, s, n, shift, out);
   default:
     return not_form(e, n,
@@ -615,12 +535,6 @@ static void solve(tp_evolving *e, tp_solution *y, tp_node *m) {
   memcpy(y->form.c + 1, s->row[0].c, sizeof *y->form.c * (size_t)s->row[0].n);
 }
 
-void tp_evolution_of_new(tp_evolving *e, tp_solution *y, tp_node *m) {
-  e->why = NULL;
-  e->left = LOOKED_AT;
-  solve(e, y, m);
-}
-
 const tp_solution *tp_evolution_of(tp_evolving *e, tp_node *m) {
   static const tp_solution never = { .is = SOLVE_NOT };
   if (m->id >= e->n0 || m->op != TP_OP_MERGE) return &never;
@@ -629,7 +543,9 @@ const tp_solution *tp_evolution_of(tp_evolving *e, tp_node *m) {
   tp_evolving was = *e;
   y->is = SOLVE_BUSY;
   e->in = e->scc[m->id];
-  tp_evolution_of_new(e, y, m);
+  e->why = NULL;
+  e->left = LOOKED_AT;
+  solve(e, y, m);
   y->why = e->why, y->at = e->at;
   e->why = was.why, e->at = was.at, e->left = was.left, e->in = was.in;
   return y;

@@ -1,0 +1,280 @@
+/* binary_power: a linear system after n steps, by the binary digits of n.
+ *
+ *   s' = A s + b   =>   2^k steps at once: P[k] s + q[k],
+ *     P[0] = A, P[k] = P[k-1] P[k-1]      q[0] = b, q[k] = P[k-1] q[k-1] + q[k-1]
+ *     s[k+1] = P[k] s[k] + q[k] where digit k of n is 1, else s[k]
+ *
+ * over a hidden dim whose bound is how many digits the bound of the dim has, which the call tells:
+ * O(log n), no division, valid where A is 1. A has a factor for each pair of states: a number, one
+ * for each element, or a matrix where matrices multiply the states; what is 0 or 1 for ever has no
+ * place. Integers are exact modulo 2^64. Floats, in f64: each P[k] has 2 k units more than P[0] at
+ * most, times its condition; of matrices 2^k, as many as steps have. */
+#include "opt/evolve.h"
+
+enum { POWER_STATES = 8 };
+typedef struct power_dims {
+  int n;
+  const tp_sym *const *dim;
+} power_dims;
+typedef struct power_system {
+  tp_mk mk;
+  const tp_sym *dim, *digit; /* digit: the hidden dim */
+  tp_dtype dtype;
+  const tp_out *o; /* of each state: where matrices multiply, its matrix */
+  char side;       /* of matrices, as in tp_form; 0: there are none */
+  int rank;        /* of factors */
+  const tp_ix *shape[TP_MAXRANK];
+  int n;
+  tp_val init[POWER_STATES], add[POWER_STATES]; /* add {NULL}: 0 */
+  /* by {NULL}: 1; far: in some power of A */
+  tp_val by[POWER_STATES][POWER_STATES];
+  bool has[POWER_STATES][POWER_STATES], far[POWER_STATES][POWER_STATES];
+  /* p {NULL}, where far: 1; q {NULL}: 0 */
+  tp_val p[POWER_STATES][POWER_STATES], q[POWER_STATES], s[POWER_STATES], step[POWER_STATES],
+      is_one;
+  power_dims factors, sums, states;
+} power_system;
+
+/* ---- the system ---- */
+
+static tp_val power_state(const power_system *d, tp_val v, const tp_out *of) {
+  v = mk_expand(d->mk, mk_cast(d->mk, v, d->dtype), of->rank, of->shape);
+  return mk_reshape(d->mk, v, d->o->rank, d->o->shape);
+}
+
+static tp_val with_axes(const power_system *d, tp_val v) {
+  while (v.node && tp_rankof(v) < d->rank) v = mk_unsqueeze(d->mk, v, 0);
+  return v;
+}
+
+/* The shape of factors: of numbers, of elements, or of the matrices; false: some do not agree, or
+ * are too large for their powers to gain anything. */
+static bool find_shape(power_system *d, const tp_system *s) {
+  int64_t rows;
+  tp_val matrix = tp_none;
+  bool ok = true;
+  for (int i = 0; i < s->n; i++)
+    for (int j = 0; j < s->n; j++) {
+      tp_val by = s->row[i].by[j];
+      char side = s->row[i].side[j];
+      if (!s->row[i].has[j]) continue;
+      if (side && !matrix.node) matrix = by, d->side = side;
+      if (side) ok &= side == d->side && tp_one_shape(tp_outof(by), tp_outof(matrix));
+      else if (by.node && tp_rankof(by)) d->rank = d->o->rank;
+    }
+  if (!s->matrix || !ok) {
+    memcpy(d->shape, d->o->shape, sizeof *d->shape * (size_t)d->rank);
+    return !s->matrix && ok;
+  }
+  if (!matrix.node || d->rank) return false;
+  d->rank = d->o->rank;
+  matrix = with_axes(d, matrix);
+  memcpy(d->shape, tp_outof(matrix)->shape, sizeof *d->shape * (size_t)d->rank);
+  return tp_rankof(matrix) == d->rank && tp_ix_is_const(d->shape[d->rank - 1], &rows) &&
+      rows * s->n <= TP_TUNE_MATRIX_ROWS;
+}
+
+static tp_val one_of(const power_system *d) {
+  tp_val one = mk_num(d->mk, 1, d->dtype);
+  return d->side ? tp_identity_times(d->mk, one, d->shape[d->rank - 1]) : one;
+}
+
+static tp_val power_factor(const power_system *d, tp_val v) {
+  return mk_expand(d->mk, with_axes(d, mk_cast(d->mk, v, d->dtype)), d->rank, d->shape);
+}
+
+static void put_power(power_system *d, int i, int j, tp_val by, char side) {
+  d->has[i][j] = true;
+  if (by.node && d->side && !side) by = tp_identity_times(d->mk, by, d->shape[d->rank - 1]);
+  d->by[i][j] = by.node ? power_factor(d, by) : by;
+}
+
+/* What is added at step n, {c0,+,c1,..}: states of its own but for the last, which is added. */
+static bool put_added(power_system *d, int i, const tp_form *f, const tp_out *of) {
+  if (d->n + f->n > POWER_STATES) return false;
+  for (int j = 0; j + 1 < f->n; j++) {
+    int u = d->n++;
+    d->init[u] = power_state(d, f->c[j], of);
+    put_power(d, u, u, tp_none, 0);
+    put_power(d, i, u, tp_none, 0);
+    i = u;
+  }
+  if (f->n) d->add[i] = power_state(d, f->c[f->n - 1], of);
+  return true;
+}
+
+static bool put_system(power_system *d, const tp_system *s) {
+  const tp_ix *count = mk_numel(d->mk, tp_v(s->state[0]), s->state[0]->out[0].rank, NULL);
+  for (int i = 0; i < s->n; i++) {
+    const tp_out *o = &s->state[i]->out[0];
+    if (s->matrix ? mk_numel(d->mk, tp_v(s->state[i]), o->rank, NULL) != count
+                  : !tp_one_shape(o, d->o))
+      return false;
+  }
+  if (!find_shape(d, s)) return false;
+  for (d->n = 0; d->n < s->n; d->n++)
+    d->init[d->n] = power_state(d, s->of[d->n].init, &s->state[d->n]->out[0]);
+  for (int i = 0; i < s->n; i++) {
+    for (int j = 0; j < s->n; j++)
+      if (s->row[i].has[j]) put_power(d, i, j, s->row[i].by[j], s->row[i].side[j]);
+    if (!put_added(d, i, &s->row[i], &s->state[i]->out[0])) return false;
+  }
+  return true;
+}
+
+static void find_far(power_system *d) {
+  memcpy(d->far, d->has, sizeof d->far);
+  for (int l = 0; l < d->n; l++)
+    for (int i = 0; i < d->n; i++)
+      for (int j = 0; j < d->n; j++) d->far[i][j] |= d->far[i][l] && d->far[l][j];
+}
+
+/* A state that goes over into itself once, and by no other way. */
+static bool is_one_for_ever(const power_system *d, int i, int j) {
+  if (i != j || !d->has[i][i] || d->by[i][i].node) return false;
+  for (int l = 0; l < d->n; l++)
+    if (l != i && d->far[i][l] && d->far[l][i]) return false;
+  return true;
+}
+
+static void join_dims(const power_system *d, power_dims *to, int n, const tp_sym *const *dim) {
+  to->n = tp_dom_union(d->mk.g, to->n, to->dim, n, dim, &to->dim);
+}
+
+static void join_dims_of(const power_system *d, power_dims *to, tp_val v) {
+  if (v.node) join_dims(d, to, v.node->ndom, v.node->dom);
+}
+
+static void find_dims(power_system *d) {
+  join_dims(d, &d->factors, 1, &d->digit);
+  for (int i = 0; i < d->n; i++)
+    for (int j = 0; j < d->n; j++) join_dims_of(d, &d->factors, d->by[i][j]);
+  d->sums = d->factors;
+  for (int i = 0; i < d->n; i++) join_dims_of(d, &d->sums, d->add[i]);
+  d->states = d->sums;
+  for (int i = 0; i < d->n; i++) join_dims_of(d, &d->states, d->init[i]);
+  join_dims(d, &d->states, 1, &d->dim);
+}
+
+/* ---- its recurrences over digits ---- */
+
+static tp_val digit_before(const power_system *d, tp_val v) {
+  tp_ictx *ix = d->mk.g->ix;
+  return v.node ? mk_at(d->mk, v, d->digit, tp_ix_addc(ix, tp_ix_sym(ix, d->digit), -1)) : v;
+}
+
+static bool power_define(const power_system *d, tp_val v, tp_val first, tp_val next) {
+  tp_ictx *ix = d->mk.g->ix;
+  const tp_ix *begins = tp_ix_cmp(ix, TP_EQ, tp_ix_sym(ix, d->digit), tp_ix_const(ix, 0));
+  return v.node && first.node && next.node &&
+      tp_merge_add(d->mk.g, v.node, begins, first, d->mk.err) &&
+      tp_merge_add(d->mk.g, v.node, NULL, next, d->mk.err);
+}
+
+/* bool: is the digit of n 1? */
+static tp_val digit_is_one(const power_system *d, const tp_ix *n) {
+  tp_val first = tp_ixvalue(d->mk.g, n, d->mk.err);
+  power_dims over = { 0 };
+  join_dims_of(d, &over, first);
+  join_dims(d, &over, 1, &d->digit);
+  join_dims(d, &over, 1, &d->dim);
+  tp_val h = mk_declared(d->mk, TP_I64, 0, NULL, over.n, over.dim);
+  if (!power_define(d, h, first, mk_binc(d->mk, TP_OP_FLOORDIV, digit_before(d, h), 2)))
+    return tp_none;
+  return mk_binc(d->mk, TP_OP_EQ, mk_binc(d->mk, TP_OP_MOD, h, 2), 1);
+}
+
+static tp_val nothing_of(const power_system *d, int rank, const tp_ix *const *shape) {
+  return mk_fill(d->mk, 0, d->dtype, rank, shape, 0, NULL);
+}
+
+/* y plus a b, which a matrix b stands before or behind; factors {NULL} are 1. */
+static tp_val plus_product(const power_system *d, tp_val y, tp_val a, tp_val b) {
+  tp_val in[2] = { d->side == 'r' ? b : a, d->side == 'r' ? a : b };
+  tp_val ab = !a.node ? b
+      : !b.node       ? a
+                      : mk_op(d->mk, d->side ? TP_OP_MATMUL : TP_OP_MUL, 2, in, NULL);
+  return y.node ? mk_add(d->mk, y, ab) : ab;
+}
+
+static tp_val factor_before(const power_system *d, int i, int j) {
+  return digit_before(d, d->p[i][j]);
+}
+
+static bool define_factor(power_system *d, int i, int j) {
+  if (!d->p[i][j].node) return true;
+  tp_val next = tp_none, nothing = nothing_of(d, d->rank, d->shape),
+         first = !d->has[i][j] ? nothing
+      : d->by[i][j].node       ? d->by[i][j]
+                               : power_factor(d, one_of(d));
+  for (int l = 0; l < d->n; l++) {
+    if (!d->far[i][l] || !d->far[l][j]) continue;
+    tp_val a = factor_before(d, i, l), b = factor_before(d, l, j);
+    next = plus_product(d, next, a.node || b.node ? a : one_of(d), b);
+  }
+  return power_define(d, d->p[i][j], first, next.node ? power_factor(d, next) : nothing);
+}
+
+static bool define_sum(power_system *d, int i) {
+  if (!d->q[i].node) return true;
+  tp_val next = digit_before(d, d->q[i]);
+  for (int l = 0; l < d->n; l++)
+    if (d->far[i][l] && d->q[l].node)
+      next = plus_product(d, next, factor_before(d, i, l), digit_before(d, d->q[l]));
+  return power_define(
+      d, d->q[i], d->add[i].node ? d->add[i] : nothing_of(d, d->o->rank, d->o->shape), next);
+}
+
+static void make_step(power_system *d, int i) {
+  tp_val y = d->q[i];
+  for (int l = 0; l < d->n; l++)
+    if (d->far[i][l]) y = plus_product(d, y, d->p[i][l], d->s[l]);
+  if (!y.node) y = nothing_of(d, d->o->rank, d->o->shape);
+  d->step[i] = mk_select(d->mk, d->is_one, y, d->s[i]);
+}
+
+static void declare_all(power_system *d) {
+  const tp_out *o = d->o;
+  for (int i = 0; i < d->n; i++) {
+    bool adds = d->add[i].node;
+    for (int j = 0; j < d->n; j++) {
+      if (d->far[i][j] && !is_one_for_ever(d, i, j))
+        d->p[i][j] = mk_declared(d->mk, d->dtype, d->rank, d->shape, d->factors.n, d->factors.dim);
+      adds |= d->far[i][j] && d->add[j].node;
+    }
+    if (adds) d->q[i] = mk_declared(d->mk, d->dtype, o->rank, o->shape, d->sums.n, d->sums.dim);
+    d->s[i] = mk_declared(d->mk, d->dtype, o->rank, o->shape, d->states.n, d->states.dim);
+  }
+}
+
+static bool define_all(power_system *d) {
+  bool ok = !d->mk.err->code;
+  for (int i = 0; i < d->n && ok; i++) {
+    for (int j = 0; j < d->n && ok; j++) ok = define_factor(d, i, j);
+    ok = ok && define_sum(d, i);
+    make_step(d, i);
+  }
+  for (int i = 0; i < d->n && ok; i++)
+    ok = power_define(d, d->s[i], d->init[i], digit_before(d, d->step[i]));
+  return ok;
+}
+
+tp_val tp_evolved_power(
+    tp_evolving *e, const tp_node *m, const tp_system *s, const tp_ix *n, tp_dtype dtype) {
+  tp_ictx *ix = e->mk.g->ix;
+  const tp_out *o = &m->out[0];
+  power_system *d = TP_NEW(&e->mk.g->arena, power_system);
+  *d = (power_system){ .mk = e->mk,
+    .dim = e->dim,
+    .digit = tp_sym_digits(ix, e->dim->bound),
+    .dtype = dtype,
+    .o = s->matrix ? s->matrix : o };
+  if (!put_system(d, s)) return tp_none;
+  find_far(d);
+  find_dims(d);
+  declare_all(d);
+  d->is_one = digit_is_one(d, n);
+  if (!d->is_one.node || !define_all(d)) return tp_none;
+  const tp_ix *last = tp_ix_addc(ix, tp_ix_sym(ix, d->digit->bound), -1);
+  return mk_reshape(d->mk, mk_at(d->mk, d->step[0], d->digit, last), o->rank, o->shape);
+}
