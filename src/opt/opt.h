@@ -29,7 +29,7 @@ bool tp_close_params(tp_graph *g, tp_error *err);
 /* Reductions over range axes become accumulations (sums.c). */
 bool tp_lower_sums(tp_graph *g, tp_error *err);
 /* Reductions over ranges that move along a dim become recurrences (incremental.c). */
-bool tp_incremental(tp_graph *g, bool precise, tp_error *err);
+bool tp_incremental(tp_graph *g, bool precise, bool *changed, tp_error *err);
 bool tp_is_small(const tp_out *o); /* a sum of it is kept in f64 */
 /* Where a carried state changes along one index of an axis, that is written (rows.c). */
 bool tp_put_rows(tp_graph *g, tp_error *err);

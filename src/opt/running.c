@@ -19,6 +19,15 @@ static tp_op combining(const moving *m) {
   }
 }
 
+static tp_op reducing(const moving *m) {
+  switch (m->red) {
+  case TP_RED_SUM: return TP_OP_SUM;
+  case TP_RED_PROD: return TP_OP_PROD;
+  case TP_RED_MAX: return TP_OP_MAX;
+  default: return TP_OP_MIN;
+  }
+}
+
 tp_val tp_running_pair(const moving *m, tp_val a, tp_val b) {
   return mk_op(m->mk, combining(m), 2, (tp_val[]){ a, b }, NULL);
 }
@@ -159,14 +168,17 @@ static running_parts gone_through(
   const tp_ix *n = tp_ix_extent(g->ix, lo, hi, ndom, dom);
   if (tp_is_number(n, 0)) return tp_parts_none(m);
   if (tp_is_number(n, 1)) return tp_parts_row(m, lo);
-  tp_val x = mk_cast(m->mk, m->x, m->dtype),
-         acc = mk_op(m->mk, TP_OP_ACCUM, 0, NULL,
-             &(tp_attr){ .dtype = m->dtype,
-                 .ndom = ndom,
-                 .dom = dom,
-                 .nix = o->rank,
-                 .ix = o->shape,
-                 .red = m->red });
+  tp_val x = mk_cast(m->mk, m->x, m->dtype);
+  if (m->open)
+    return tp_parts_whole(
+        m, mk_reduce(m->mk, reducing(m), tp_read(g, x, at, m->mk.err), 1, &(int){ 0 }, false), at);
+  tp_val acc = mk_op(m->mk, TP_OP_ACCUM, 0, NULL,
+      &(tp_attr){ .dtype = m->dtype,
+          .ndom = ndom,
+          .dom = dom,
+          .nix = o->rank,
+          .ix = o->shape,
+          .red = m->red });
   bool ok = x.node && acc.node &&
       tp_accum_add(
           g, acc.node, (tp_edge){ .src = x, .at = at, .gather = true, .pos = g->pos }, m->mk.err);
@@ -282,12 +294,18 @@ static tp_val finite_top(const moving *m, tp_val top) {
   return mk_where(m->mk, mk_binc(m->mk, TP_OP_LT, mk_un(m->mk, TP_OP_ABS, top), INFINITY), top);
 }
 
+/* Results do not depend on it, so derivatives do not pass it. */
+static tp_val constant(const moving *m, tp_val top) {
+  return m->open ? mk_detach(m->mk, top) : top;
+}
+
 tp_val tp_running_risen(const moving *m, tp_val v, tp_val x, tp_val top) {
-  tp_val e = mk_exp(m->mk, mk_sub(m->mk, x, finite_top(m, top)));
+  tp_val e = mk_exp(m->mk, mk_sub(m->mk, x, finite_top(m, constant(m, top))));
   return v.node ? mk_mul(m->mk, mk_cast(m->mk, v, m->dtype), e) : e;
 }
 
 tp_val tp_running_scale(const moving *m, tp_val top0, tp_val top) {
+  top0 = constant(m, top0), top = constant(m, top);
   return mk_select(m->mk, mk_bin(m->mk, TP_OP_EQ, top0, top), mk_num(m->mk, 1, m->dtype),
       mk_exp(m->mk, mk_sub(m->mk, top0, top)));
 }
@@ -302,6 +320,7 @@ static tp_val exp_parts(const moving *m, tp_val v, tp_val *top) {
   both.kind = RUNNING_EXP, both.red = TP_RED_MAX, both.weight = v;
   running_parts y = tp_running_parts(&both);
   *top = y.n ? finite_top(m, y.v[0]) : tp_none;
+  *top = constant(m, *top);
   return y.v[1];
 }
 
@@ -313,7 +332,7 @@ tp_val tp_running_exp(const moving *m, tp_val v, tp_val *top) {
   if (!lo) return exp_parts(m, v, top);
   most.red = TP_RED_MAX, most.kind = RUNNING_RED;
   sum.red = TP_RED_SUM, sum.kind = RUNNING_RED;
-  *top = tp_running(&most);
+  *top = constant(m, tp_running(&most));
   tp_val s = declared(&sum), t0 = neighbour(m, *top, -k.steps);
   if (!s.node || !t0.node) return tp_none;
   tp_val before = neighbour(m, s, -k.steps),

@@ -31,6 +31,7 @@ typedef struct moving {
   /* of RUNNING_FADE: by those of the rows behind it, else of those before */
   bool behind;
   tp_dtype dtype; /* that it is carried in */
+  bool open;      /* gradients of it are still to be built */
   bool keep;      /* the result stays in it; else it may be of x's */
   int ndom;
   const tp_sym *const *dom;
@@ -103,23 +104,6 @@ moving tp_moving_all(const moving *m);
 bool tp_is_window(const moving *m); /* both ends move: running_window.c */
 running_parts tp_running_window(const moving *m);
 
-/* What is sent from points c to rows of dim d that the range of c holds, m being these ranges: the
- * value at each row that is `from` points c. cond: it is sent where that holds; NULL: everywhere.
- * running_routes.c */
-typedef struct running_route {
-  const moving *m;
-  const tp_sym *d;
-  const tp_ix *cond;
-  tp_at from;
-} running_route;
-/* v to row `place`, which moves as the range does; some: below 0 it is none */
-tp_val tp_route_picked(const running_route *r, tp_val v, tp_val place, bool some);
-/* v to each row, times `by` of the rows before it, or of those behind it; of ranges of which that
- * end moves */
-tp_val tp_route_fading(const running_route *r, tp_val v, tp_val by, bool behind);
-/* v to each row, times `before` of the rows before it and `behind` of those behind it; of windows
- */
-tp_val tp_route_beside(const running_route *r, tp_val v, tp_val before, tp_val behind);
 /* point by point, of what the call is given */
 bool tp_made_of_inputs(tp_graph *g, tp_val a, tp_val b);
 
@@ -127,27 +111,23 @@ bool tp_made_of_inputs(tp_graph *g, tp_val a, tp_val b);
  * is read. running_terms.c */
 /* The reduction of out * in * exp(up - off): in and up vary along the axis and not with c, out and
  * off the other way round; NULL: 1, and no exp. In place of that exp it may be multiplied by `by`
- * of all rows of the range before it (behind: behind it) and of `with` of those on its other side,
- * or be of row number `pick` alone, which varies as out does and is where the largest or smallest
- * of the range is. only: it is 0 for rows at which that does not hold. later: the first axis of in
- * and out is still to be summed, when the rows are. */
+ * of all rows of the range before it (behind: behind it). later: the first axis of in and out is
+ * still to be summed, when the rows are. */
 typedef struct running_term {
-  tp_val in, out, up, off, by, with, pick, only;
+  tp_val in, out, up, off, by;
   bool behind, later;
 } running_term;
-enum { RUNNING_TERMS = 6, RUNNING_TERM_PARTS = 8 };
+enum { RUNNING_TERMS = 6, RUNNING_TERM_PARTS = 5 };
 /* begin, end: of the range, where these do not move; NULL. many: where the range has more than a
  * few rows, if only the call says how many it has, else NULL. sums: of sums of products each is a
  * term; differences too: a difference cancels after it is summed, for what is summed in f64 and
- * rounded to less. counted: one was found that is counted from a row of the range, which f64 too
- * may sum apart; so it may what is added, as no order of a sum is better, but not what is negated:
- * it is there to cancel. */
+ * rounded to less. */
 typedef struct running_terms {
   tp_mk mk;
   const tp_at *range;
   const tp_sym *d, *c;
   const tp_ix *begin, *end, *many;
-  bool sums, differences, counted, negated;
+  bool sums, differences;
   int n;
   running_term v[RUNNING_TERMS];
 } running_terms;

@@ -1,14 +1,13 @@
 /* running_scans: rows of what is scanned along a range.
  *
- *   From an end that does not move, a row of the scan is that of a recurrence along the rows: y[s]
- * = x[s] + k[s] y[s-1] From an end that does, a product of rows up to each weighs the row
- * (running_term.by); so does exp of a sum of rows, as the product of their exp. The row in which a
- * scan ends is the sum of all rows, each times the factor as often as rows follow it. A scan from
- * the other end, which does not move, of what is so weighed:       sum of x[s'] w(s'), s' >= s   =>
- * w(s) y[s],  y[s] = x[s] + by[s] y[s+1],  w(s) = product of by of the rows before s
+ *   From an end that does not move a row of the scan is that of a recurrence along the rows:
+ *     y[s] = x[s] + k[s] y[s-1]
+ *   From an end that moves a product of rows up to each weighs the row (running_term.by), and so
+ *     does exp of a sum of rows, as the product of their exp.
+ *   The row in which a scan ends is the sum of all rows, each times the factor as often as rows
+ *     follow it.
  *
- * so that derivatives of products and of sums that fade are sums over ranges that move, without
- * division: zeros are no exception. */
+ * There is no division: zeros are no exception. */
 #include "opt/running.h"
 #include <math.h>
 
@@ -51,33 +50,6 @@ static tp_val scanned(const running_terms *t, tp_val first, tp_val more, tp_val 
   return ok ? mk_cast(mk, y, is) : tp_none;
 }
 
-/* ---- rows moved by one ---- */
-
-/* n's operand, moved (mk_moved) so that `value` falls in; NULL: it is none such. */
-static const tp_edge *moved_by_one(const tp_node *n, bool *ahead, double *value) {
-  if (n->op != TP_OP_SLICE || n->attr.axis != 0 || n->attr.i[0] != 1) return NULL;
-  const tp_node *pad = n->in[0].src.node;
-  *ahead = tp_is_number(n->attr.ix[0], 1);
-  if (pad->op != TP_OP_PAD || pad->attr.axis != 0 || !tp_is_number(n->attr.ix[0], *ahead) ||
-      !tp_is_number(pad->attr.ix[*ahead], 1) || !tp_is_number(pad->attr.ix[!*ahead], 0))
-    return NULL;
-  *value = pad->attr.f[0];
-  return n->out[0].shape[0] == mk_extent(pad->in[0].src, 0) ? &pad->in[0] : NULL;
-}
-
-static tp_val moved_row(running_terms *t, const tp_node *n, int rank, bool *in) {
-  bool ahead;
-  double value;
-  const tp_edge *x = moved_by_one(n, &ahead, &value);
-  const tp_ix *start = x ? at_start(t, ahead) : NULL;
-  tp_val row = start ? tp_terms_row(t, x->src, rank, in) : tp_none;
-  if (!row.node || !*in) return tp_none;
-  const tp_out *o = tp_outof(row);
-  return mk_either(t->mk, row.node->ndom, row.node->dom, start,
-      mk_fill(t->mk, value, o->dtype, o->rank, o->shape, 0, NULL),
-      mk_at(t->mk, row, t->d, row_at(t, ahead ? 1 : -1)));
-}
-
 /* ---- rows of scans ---- */
 
 /* A row of v, along d though it may be the same for all. */
@@ -101,7 +73,6 @@ static bool factor_of_step(running_terms *t, const tp_node *n, int rank, tp_val 
 
 tp_val tp_scanned_row(running_terms *t, const tp_node *n, int rank, bool *in) {
   if (n->out[0].rank != rank) return tp_none;
-  if (n->op == TP_OP_SLICE) return moved_row(t, n, rank, in);
   tp_val x = at_start(t, n->attr.flag) ? row_along(t, n->in[0].src, rank) : tp_none, by = x;
   if (!x.node || (n->op != TP_OP_CUMPROD && !factor_of_step(t, n, rank, &by))) return tp_none;
   *in = true;
@@ -110,32 +81,20 @@ tp_val tp_scanned_row(running_terms *t, const tp_node *n, int rank, bool *in) {
 
 /* ---- scans from an end that moves ---- */
 
-/* n is `op` of the rows up to each, or up to that before it, from which on: those rows; NULL: it is
- * none such. */
-static const tp_edge *rows_up_to(
-    const tp_node *n, tp_op op, double nothing, bool *without, bool *back) {
-  bool outer = false, inner = false;
-  double value = nothing;
-  const tp_edge *x = moved_by_one(n, &outer, &value), *y;
-  *without = x != NULL;
-  if (x) n = x->src.node;
-  if (n->op != op || n->attr.axis != 0 || (op == TP_OP_SCAN && n->attr.f[0] != 1)) return NULL;
-  *back = n->attr.flag;
-  if (x) return value == nothing && outer == *back ? &n->in[0] : NULL;
-  y = moved_by_one(n->in[0].src.node, &inner, &value);
-  *without = y && value == nothing && inner == *back;
-  return *without ? y : &n->in[0];
+/* n is `op` of the rows up to each: those rows; NULL: it is none such. */
+static const tp_edge *rows_up_to(const tp_node *n, tp_op op) {
+  bool is = n->op == op && n->attr.axis == 0 && (op != TP_OP_SCAN || n->attr.f[0] == 1);
+  return is ? &n->in[0] : NULL;
 }
 
-static bool fading_term(running_terms *t, tp_val by, bool without, bool back) {
+static bool fading_term(running_terms *t, tp_val by, bool back) {
   if (!by.node || t->n == RUNNING_TERMS) return false;
-  t->v[t->n++] = (running_term){ .in = without ? tp_none : by, .by = by, .behind = back };
+  t->v[t->n++] = (running_term){ .in = by, .by = by, .behind = back };
   return true;
 }
 
 bool tp_exp_of_sums(running_terms *t, tp_val v, double k, int rank) {
   const tp_node *n = v.node;
-  bool without, back;
   double a;
   if (tp_rankof(v) != rank) return false;
   if (n->op == TP_OP_NEG) return tp_exp_of_sums(t, n->in[0].src, -k, rank);
@@ -143,11 +102,11 @@ bool tp_exp_of_sums(running_terms *t, tp_val v, double k, int rank) {
     return tp_dtype_float(tp_dtypeof(n->in[0].src)) && tp_exp_of_sums(t, n->in[0].src, k, rank);
   if (n->op == TP_OP_MUL && tp_number_of(n->in[1].src, &a))
     return tp_exp_of_sums(t, n->in[0].src, k * a, rank);
-  const tp_edge *x = rows_up_to(n, TP_OP_SCAN, 0, &without, &back);
+  const tp_edge *x = rows_up_to(n, TP_OP_SCAN);
   return x &&
       fading_term(t,
           mk_exp(t->mk, mk_mulc(t->mk, mk_cast(t->mk, row_along(t, x->src, rank), TP_F64), k)),
-          without, back);
+          n->attr.flag);
 }
 
 /* The term times k as often as rows lie between one and the first of the range (back: the last). */
@@ -158,55 +117,9 @@ static void weigh_by_distance(const running_terms *t, running_term *e, double k,
 
 static bool is_factor(double k) { return k > 0 && k < HUGE_VAL; }
 
-/* One row, and nothing else, from the end where the scan begins: each row is that, times the factor
- * as often as it has gone. */
-static bool first_row_terms(running_terms *t, const tp_node *n) {
-  const tp_node *pad = n->in[0].src.node;
-  double k = n->attr.f[0];
-  bool is = n->op == TP_OP_SCAN && tp_dtype_float(n->out[0].dtype) && is_factor(k) &&
-      pad->op == TP_OP_PAD && pad->attr.axis == 0 && pad->attr.f[0] == 0 &&
-      tp_is_number(pad->attr.ix[n->attr.flag], 0);
-  if (!is || t->n == RUNNING_TERMS || !tp_is_number(mk_extent(pad->in[0].src, 0), 1)) return false;
-  tp_val row = mk_squeeze(t->mk, pad->in[0].src, 0);
-  if (!row.node || (t->c != t->d && tp_dom_has(row.node->ndom, row.node->dom, t->d))) return false;
-  running_term *e = &t->v[t->n++];
-  *e = (running_term){ .out = row };
-  if (k != 1) weigh_by_distance(t, e, k, n->attr.flag);
-  return true;
-}
-
-/* Each of the terms scanned: its rows are, and what it is weighed by joins what they are carried
- * by. */
-static bool linear_terms(running_terms *t, const tp_node *n, int rank) {
-  int first = t->n;
-  tp_val by;
-  if (!at_start(t, n->attr.flag) || !factor_of_step(t, n, rank, &by) ||
-      !tp_terms_of(t, n->in[0].src, rank))
-    return false;
-  for (int i = first; i < t->n; i++) {
-    running_term *e = &t->v[i];
-    if (e->up.node || e->pick.node || e->with.node || e->only.node ||
-        (e->by.node && e->behind == n->attr.flag))
-      return false;
-    tp_dtype d = n->out[0].dtype;
-    tp_val in = e->in.node ? e->in : mk_fill(t->mk, 1, d, 0, NULL, 1, &t->d),
-           each = mk_cast(t->mk, e->by, d);
-    if (by.node) each = each.node ? mk_mul(t->mk, each, by) : by;
-    if (!tp_dom_has(in.node->ndom, in.node->dom, t->d)) return false;
-    e->in = scanned(t, in, in, each, n->attr.flag);
-    if (!e->in.node) return false;
-  }
-  return true;
-}
-
 bool tp_scanned_terms(running_terms *t, const tp_node *n, int rank) {
-  bool without, back;
-  const tp_edge *x;
-  if (n->out[0].rank != rank || n->attr.axis != 0) return false;
-  if (n->op == TP_OP_SCAN || n->op == TP_OP_RECUR)
-    return first_row_terms(t, n) || linear_terms(t, n, rank);
-  x = rows_up_to(n, TP_OP_CUMPROD, 1, &without, &back);
-  return x && fading_term(t, row_along(t, x->src, rank), without, back);
+  const tp_edge *x = n->out[0].rank == rank ? rows_up_to(n, TP_OP_CUMPROD) : NULL;
+  return x && fading_term(t, row_along(t, x->src, rank), n->attr.flag);
 }
 
 /* ---- where scans end ---- */

@@ -153,7 +153,7 @@ tp_val tp_terms_row(running_terms *t, tp_val v, int rank, bool *in) {
   case TP_OP_EXPAND:
   case TP_OP_RESHAPE:
   case TP_OP_PERMUTE: return row_moved(t, n, rank, in);
-  case TP_OP_SLICE:
+  case TP_OP_SLICE: return n->attr.axis == 0 ? tp_none : row_within(t, n, rank, in);
   case TP_OP_SCAN:
   case TP_OP_CUMPROD:
   case TP_OP_RECUR:
@@ -191,12 +191,11 @@ static bool row_term(running_terms *t, tp_val v, int rank) {
 }
 
 void tp_term_parts(running_term *e, tp_val *part[RUNNING_TERM_PARTS]) {
-  memcpy(part,
-      (tp_val *[]){ &e->in, &e->out, &e->up, &e->off, &e->by, &e->with, &e->pick, &e->only },
+  memcpy(part, (tp_val *[]){ &e->in, &e->out, &e->up, &e->off, &e->by },
       sizeof(tp_val *) * RUNNING_TERM_PARTS);
 }
 
-bool tp_is_weighed(const running_term *e) { return e->up.node || e->by.node || e->pick.node; }
+bool tp_is_weighed(const running_term *e) { return e->up.node || e->by.node; }
 
 /* Has the product more elements than both, as an outer product has? A small one may be carried,
  * where rows only come. */
@@ -206,30 +205,19 @@ static bool has_grown(const running_terms *t, tp_val both, tp_val a, tp_val b) {
   return grown && !((t->begin || t->end) && tp_is_small(tp_outof(both)));
 }
 
-/* By the rows before and by those behind. */
-static bool both_beside(const running_term *x, const running_term *y, running_term *e) {
-  if (!x->by.node || !y->by.node || x->behind == y->behind || x->with.node || y->with.node)
-    return false;
-  *e = (running_term){ .by = x->by, .behind = x->behind, .with = y->by };
-  return true;
-}
-
 static bool product_terms(running_terms *t, const tp_node *n, int rank) {
   running_terms a = *t, b = *t;
   a.n = b.n = 0;
   if (!tp_terms_of(&a, n->in[0].src, rank) || !tp_terms_of(&b, n->in[1].src, rank) ||
       t->n + a.n * b.n > RUNNING_TERMS)
     return false;
-  t->counted |= a.counted || b.counted, t->negated |= a.negated || b.negated;
   /* squares of differences cancel beyond what f64 has */
   if (a.n > 1 && b.n > 1) return false;
   for (int i = 0; i < a.n; i++)
     for (int k = 0; k < b.n; k++) {
       const running_term *x = &a.v[i], *y = &b.v[k];
       running_term e = tp_is_weighed(x) ? *x : *y;
-      if (tp_is_weighed(x) && tp_is_weighed(y) && !both_beside(x, y, &e)) return false;
-      if (x->later && y->later) return false;
-      e.only = !x->only.node ? y->only : !y->only.node ? x->only : mk_and(t->mk, x->only, y->only);
+      if ((tp_is_weighed(x) && tp_is_weighed(y)) || (x->later && y->later)) return false;
       e.in = times(t, x->in, y->in), e.out = times(t, x->out, y->out),
       e.later = x->later || y->later;
       if (e.later && (has_grown(t, e.in, x->in, y->in) || has_grown(t, e.out, x->out, y->out)))
@@ -367,53 +355,6 @@ static bool exp_term(running_terms *t, const tp_node *n, int rank) {
   if (base > 0) scale_rows(t, &x, log(base));
   t->v[t->n++] = (running_term){ .up = x.up, .off = x.off };
   return true;
-}
-
-/* `a` where a row is where the largest or smallest is, and 0 elsewhere. */
-static bool picked_terms(running_terms *t, const tp_node *n, int rank) {
-  const tp_node *hit = n->in[0].src.node;
-  double other;
-  int first = t->n;
-  if (hit->op != TP_OP_EQ || hit->out[0].rank != rank || !tp_number_of(n->in[2].src, &other) ||
-      other != 0)
-    return false;
-  bool in = false, inner = false;
-  int k = tp_spread(hit->in[0].src).node->op == TP_OP_IOTA;
-  const tp_node *count = tp_spread(hit->in[1 - k].src).node, *arg = tp_spread(hit->in[k].src).node,
-                *some =
-                    arg->op == TP_OP_MERGE && arg->nin == 2 && arg->in[0].cond && !arg->in[1].cond
-      ? arg
-      : NULL;
-  if (some) arg = some->in[0].src.node;
-  if (count->op != TP_OP_IOTA || count->attr.axis != 0 || count->out[0].rank != rank ||
-      tp_ops[arg->op].cls != TP_CLS_ARG || arg->attr.axis != 0)
-    return false;
-  tp_val place = tp_terms_row(t, hit->in[k].src, rank, &in),
-         of = tp_terms_row(t, arg->in[0].src, tp_rankof(arg->in[0].src), &inner);
-  if (!place.node || in || !of.node || !inner || !tp_terms_of(t, n->in[1].src, rank)) return false;
-  place = mk_add(t->mk, place, tp_ixvalue(t->mk.g, t->range->lo, t->mk.err));
-  if (some && place.node)
-    place = mk_either(t->mk, place.node->ndom, place.node->dom, some->in[0].cond, place,
-        mk_fill(t->mk, -1, TP_I64, tp_rankof(place), tp_outof(place)->shape, 0, NULL));
-  for (int i = first; i < t->n; i++) {
-    if (tp_is_weighed(&t->v[i])) return false;
-    t->v[i].pick = place;
-  }
-  return place.node;
-}
-
-/* The terms of what is 0 where the rows say so. */
-static bool masked_terms(running_terms *t, const tp_node *n, int rank) {
-  double other;
-  int first = t->n, none = tp_number_of(n->in[2].src, &other) && other == 0 ? 2 : 1;
-  bool in = false;
-  if (none == 1 && !(tp_number_of(n->in[1].src, &other) && other == 0)) return false;
-  tp_val only = n->out[0].rank == rank ? tp_terms_row(t, n->in[0].src, rank, &in) : tp_none;
-  if (!only.node || !in || !tp_terms_of(t, n->in[3 - none].src, rank)) return false;
-  if (none == 1) only = mk_un(t->mk, TP_OP_LNOT, only);
-  for (int i = first; i < t->n; i++)
-    t->v[i].only = t->v[i].only.node ? mk_and(t->mk, t->v[i].only, only) : only;
-  return only.node;
 }
 
 /* The axes of a row, behind the one that is summed later. */
@@ -576,30 +517,6 @@ static bool widens(const tp_node *n) {
       tp_dtype_size(to) >= tp_dtype_size(from);
 }
 
-static bool is_only(const running_term *e, bool in) {
-  return !e->later && !tp_is_weighed(e) &&
-      (in ? e->in.node && !e->out.node : e->out.node && !e->in.node);
-}
-
-/* x - y in f64, x another for each row and y the same for all: both counted from the row at the end
- * of the range that stays. What cancels then is as large as rows are apart, and not as they are
- * large. False: it is none, or there is no such row. */
-static bool count_from_row(running_terms *t, running_term *a, running_term *b) {
-  tp_ictx *ix = t->mk.g->ix;
-  const tp_ix *row = t->begin && tp_is_number(t->begin, 0) ? t->begin
-      : t->end && tp_ix_as_sym(t->end) == t->d->bound      ? tp_ix_addc(ix, t->end, -1)
-                                                           : NULL;
-  running_term *x = is_only(a, true) && is_only(b, false) ? a
-      : is_only(b, true) && is_only(a, false)             ? b
-                                                          : NULL,
-               *y = x == a ? b : a;
-  if (!row || !x || tp_dtypeof(x->in) != TP_F64) return false;
-  tp_val r = mk_at(t->mk, x->in, t->d, row);
-  x->in = mk_sub(t->mk, x->in, r);
-  y->out = mk_sub(t->mk, y->out, r);
-  return t->counted = x->in.node && y->out.node;
-}
-
 static bool sum_terms(running_terms *t, const tp_node *n, int rank) {
   tp_val a = n->in[0].src, b = n->in[1].src;
   bool twice = n->op == TP_OP_ADD && a.node == b.node && a.out == b.out;
@@ -611,10 +528,8 @@ static bool sum_terms(running_terms *t, const tp_node *n, int rank) {
   }
   first = t->n;
   if (!tp_terms_of(t, b, rank)) return false;
-  bool two = n->op == TP_OP_SUB && first == before + 1 && t->n == first + 1;
-  bool apart = t->differences || (n->op == TP_OP_ADD && !t->negated) ||
-      (two && count_from_row(t, &t->v[before], &t->v[first])) || t->counted;
-  if (!apart) return false;
+  bool cancels = n->op == TP_OP_SUB || a.node->op == TP_OP_NEG || b.node->op == TP_OP_NEG;
+  if (cancels && !t->differences) return false;
   if (n->op == TP_OP_SUB) scale_terms(t, first, -1);
   return true;
 }
@@ -635,11 +550,7 @@ bool tp_terms_of(running_terms *t, tp_val v, int rank) {
   case TP_OP_PERMUTE: return turned_terms(t, n);
   case TP_OP_SUM:
     return n->attr.naxes == 1 && summed_terms(t, n->in[0].src, n->attr.axes[0], n->attr.keepdim);
-  case TP_OP_SELECT: return picked_terms(t, n, rank) || (t->n == first && masked_terms(t, n, rank));
-  case TP_OP_SLICE:
-  case TP_OP_SCAN:
-  case TP_OP_CUMPROD:
-  case TP_OP_RECUR: return tp_scanned_terms(t, n, rank);
+  case TP_OP_CUMPROD: return tp_scanned_terms(t, n, rank);
   case TP_OP_EXP:
   case TP_OP_POW: return exp_term(t, n, rank);
   case TP_OP_CAST: return widens(n) ? tp_terms_of(t, n->in[0].src, rank) : counted_terms(t, v);
@@ -650,7 +561,7 @@ bool tp_terms_of(running_terms *t, tp_val v, int rank) {
   case TP_OP_NEG:
     if (!tp_terms_of(t, n->in[0].src, rank)) return false;
     scale_terms(t, first, -1);
-    return t->negated = true;
+    return true;
   default: return false;
   }
 }

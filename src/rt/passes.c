@@ -27,7 +27,8 @@ static bool keep_pass(const tp_work *w, tp_error *err) {
 }
 static bool sums_pass(const tp_work *w, tp_error *err) { return tp_lower_sums(w->g, err); }
 static bool incremental_pass(const tp_work *w, tp_error *err) {
-  return w->o->check || tp_incremental(w->g, w->o->precise, err);
+  bool changed;
+  return w->o->check || tp_incremental(w->g, w->o->precise, &changed, err);
 }
 static bool rows_pass(const tp_work *w, tp_error *err) { return tp_put_rows(w->g, err); }
 static bool takes_pass(const tp_work *w, tp_error *err) { return tp_take_matrices(w->g, err); }
