@@ -87,7 +87,7 @@ static tp_val over_range(
   if (ranges(x.node->ndom, at, &m.r) != 1 || !tp_moving_range(&m)) return tp_none;
   if (!is_taken(s, of, &m)) return tp_none;
   m.dtype = carried_in(&m);
-  tp_val y = tp_running(&m);
+  tp_val y = tp_running_parts(&m).v[0];
   bool picks = red == TP_RED_MAX || red == TP_RED_MIN;
   return s->open && picks && tp_dtype_float(m.dtype)
       ? mk_select(s->mk, mk_bin(s->mk, TP_OP_EQ, y, y), y, mk_detach(s->mk, y))
@@ -232,7 +232,7 @@ static tp_val fade_run(incremental *s, const tp_node *of, tp_val in, tp_val by, 
     .open = s->open,
     .of = of,
     .red = TP_RED_SUM,
-    .kind = RUNNING_FADE,
+    .kind = RUNNING_AFFINE,
     .x = in,
     .weight = by,
     .behind = behind,
@@ -241,7 +241,7 @@ static tp_val fade_run(incremental *s, const tp_node *of, tp_val in, tp_val by, 
     .keep = true };
   if (ranges(in.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, of, &m))
     return tp_none;
-  return tp_running(&m);
+  return tp_running_parts(&m).v[0];
 }
 
 /* Summed along what the term left for then. */

@@ -7,17 +7,6 @@
  * Nothing is read that the range does not hold, so what is needed of x stays the same, and a point
  * waits for nothing new: where there was an order of the points there is one. */
 #include "opt/running.h"
-#include <math.h>
-
-static tp_op combining(const moving *m) {
-  bool logical = tp_dtypeof(m->x) == TP_BOOL;
-  switch (m->red) {
-  case TP_RED_SUM: return TP_OP_ADD;
-  case TP_RED_PROD: return TP_OP_MUL;
-  case TP_RED_MAX: return logical ? TP_OP_LOR : TP_OP_MAXIMUM;
-  default: return logical ? TP_OP_LAND : TP_OP_MINIMUM;
-  }
-}
 
 static tp_op reducing(const moving *m) {
   switch (m->red) {
@@ -26,10 +15,6 @@ static tp_op reducing(const moving *m) {
   case TP_RED_MAX: return TP_OP_MAX;
   default: return TP_OP_MIN;
   }
-}
-
-tp_val tp_running_pair(const moving *m, tp_val a, tp_val b) {
-  return mk_op(m->mk, combining(m), 2, (tp_val[]){ a, b }, NULL);
 }
 
 /* ---- what moves, and how ---- */
@@ -154,11 +139,6 @@ tp_val tp_running_row(const moving *m, const tp_ix *p) {
       m->mk, tp_read(m->mk.g, m->x, with_row(m, (tp_at){ .lo = p }), m->mk.err), m->dtype);
 }
 
-tp_val tp_running_nothing(const moving *m) {
-  const tp_out *o = tp_outof(m->x);
-  return mk_fill(m->mk, tp_red_identity(m->red, m->dtype), m->dtype, o->rank, o->shape, 0, NULL);
-}
-
 /* The reduction over rows lo .. hi in one go, at the points of dom. */
 static running_parts gone_through(
     const moving *m, const tp_ix *lo, const tp_ix *hi, int ndom, const tp_sym *const *dom) {
@@ -209,18 +189,6 @@ moving tp_moving_over(const moving *m, const tp_ix *lo, const tp_ix *hi) {
 
 /* ---- the recurrence ---- */
 
-static tp_val declared(const moving *m) {
-  tp_val s = mk_declared(m->mk, m->dtype, tp_rankof(m->x), tp_outof(m->x)->shape, m->ndom, m->dom);
-  if (s.node) s.node->what = m->of->name ? m->of->name : m->of->what;
-  return s;
-}
-
-static running_parts one_part(tp_val v) { return (running_parts){ v.node != NULL, { v } }; }
-
-static tp_val neighbour(const moving *m, tp_val s, int64_t steps) {
-  return mk_at(m->mk, s, m->c, c_at(m, steps));
-}
-
 /* Without points where the range is never empty. */
 static bool empty_branch(const moving *m, running_parts s, running_parts none) {
   tp_ictx *ix = m->mk.g->ix;
@@ -257,22 +225,6 @@ static running_parts carried(const moving *m, const course *k, running_parts s, 
   return ok ? s : (running_parts){ 0, { tp_none } };
 }
 
-static tp_val carried_sum(
-    const moving *m, const course *k, tp_val s, tp_val base, tp_val before, tp_val next) {
-  return carried(m, k, one_part(s), one_part(tp_running_nothing(m)), one_part(base),
-      one_part(before), one_part(next))
-      .v[0];
-}
-
-/* The one row that the range begins with; NULL: a window, or it begins otherwise. */
-static const tp_ix *begin_row(const moving *m, const course *k) {
-  tp_ictx *ix = m->mk.g->ix;
-  const tp_at *at = &m->at[m->r];
-  const tp_ix *lo = tp_ix_subst(ix, at->lo, 1, &m->c, &k->first),
-              *hi = tp_ix_subst(ix, at->hi, 1, &m->c, &k->first);
-  return !(m->l && m->h) && tp_is_number(tp_ix_extent(ix, lo, hi, m->ndom, m->dom), 1) ? lo : NULL;
-}
-
 running_parts tp_running_parts(const moving *m) {
   if (m->l && m->h) return tp_running_window(m);
   course k = course_of(m);
@@ -280,106 +232,4 @@ running_parts tp_running_parts(const moving *m) {
                 before = tp_parts_at(m, s, m->c, c_at(m, -k.steps)), row = tp_parts_row(m, k.p);
   return carried(m, &k, s, tp_parts_none(m), base, before,
       k.steps > 0 ? tp_parts_join(m, before, row) : tp_parts_join(m, row, before));
-}
-
-tp_val tp_running(const moving *m) { return tp_running_parts(m).v[0]; }
-
-/* ---- sums of exponentials, each as far below the greatest as it is ----
- *
- *   r[c] = r[c-1] * exp(top[c-1] - top[c]) + v * exp(x - top[c]),  top the running maximum of x
- *
- * exp(-inf - -inf) must not arise, so a step that leaves the maximum as it was multiplies by 1, and
- * where it is not finite exponents count from 0. */
-static tp_val finite_top(const moving *m, tp_val top) {
-  return mk_where(m->mk, mk_binc(m->mk, TP_OP_LT, mk_un(m->mk, TP_OP_ABS, top), INFINITY), top);
-}
-
-/* Results do not depend on it, so derivatives do not pass it. */
-static tp_val constant(const moving *m, tp_val top) {
-  return m->open ? mk_detach(m->mk, top) : top;
-}
-
-tp_val tp_running_risen(const moving *m, tp_val v, tp_val x, tp_val top) {
-  tp_val e = mk_exp(m->mk, mk_sub(m->mk, x, finite_top(m, constant(m, top))));
-  return v.node ? mk_mul(m->mk, mk_cast(m->mk, v, m->dtype), e) : e;
-}
-
-tp_val tp_running_scale(const moving *m, tp_val top0, tp_val top) {
-  top0 = constant(m, top0), top = constant(m, top);
-  return mk_select(m->mk, mk_bin(m->mk, TP_OP_EQ, top0, top), mk_num(m->mk, 1, m->dtype),
-      mk_exp(m->mk, mk_sub(m->mk, top0, top)));
-}
-
-/* v read as x is at row p, which lacks dims that x has, or not. */
-static tp_val beside(const moving *m, tp_val v, const tp_ix *p) {
-  return mk_at(m->mk, v, m->x.node->dom[m->r], p);
-}
-
-static tp_val exp_parts(const moving *m, tp_val v, tp_val *top) {
-  moving both = *m;
-  both.kind = RUNNING_EXP, both.red = TP_RED_MAX, both.weight = v;
-  running_parts y = tp_running_parts(&both);
-  *top = y.n ? finite_top(m, y.v[0]) : tp_none;
-  *top = constant(m, *top);
-  return y.v[1];
-}
-
-tp_val tp_running_exp(const moving *m, tp_val v, tp_val *top) {
-  moving most = *m, sum = *m;
-  course k = course_of(m);
-  tp_mk mk = m->mk;
-  const tp_ix *lo = begin_row(m, &k);
-  if (!lo) return exp_parts(m, v, top);
-  most.red = TP_RED_MAX, most.kind = RUNNING_RED;
-  sum.red = TP_RED_SUM, sum.kind = RUNNING_RED;
-  *top = constant(m, tp_running(&most));
-  tp_val s = declared(&sum), t0 = neighbour(m, *top, -k.steps);
-  if (!s.node || !t0.node) return tp_none;
-  tp_val before = neighbour(m, s, -k.steps),
-         next = mk_add(mk, mk_mul(mk, before, tp_running_scale(m, t0, *top)),
-             tp_running_risen(m, beside(m, v, k.p), tp_running_row(m, k.p), *top));
-  tp_val x0 = tp_running_row(m, lo),
-         y = carried_sum(&sum, &k, s, tp_running_risen(m, beside(m, v, lo), x0, x0), before, next);
-  *top = finite_top(m, *top);
-  return y;
-}
-
-/* ---- squares of deviations, or products of those of two ----
- *
- *   m2[c] = m2[c-1] + (x - mean[c-1])^2 (k - 1) / k,  k rows from the first to x (Welford): what is
- * added never cancels
- */
-static tp_val squares_parts(const moving *m, tp_val mean[2], tp_val *count) {
-  moving all = *m;
-  all.kind = RUNNING_SQUARES;
-  running_parts y = tp_running_parts(&all);
-  mean[0] = y.v[0], mean[1] = y.v[3], *count = y.v[2];
-  return y.v[1];
-}
-
-/* Row p of x, which is m's or its weight, counted from the mean of the rows before it. */
-static tp_val deviation(
-    const moving *m, const course *k, tp_val x, tp_val count, tp_val less, tp_val *mean) {
-  moving one = *m;
-  one.kind = RUNNING_RED, one.x = x;
-  tp_val sum = tp_running(&one);
-  *mean = mk_div(m->mk, sum, count);
-  return mk_sub(
-      m->mk, tp_running_row(&one, k->p), mk_div(m->mk, neighbour(m, sum, -k->steps), less));
-}
-
-tp_val tp_running_squares(const moving *m, tp_val mean[2], tp_val *count) {
-  tp_mk mk = m->mk;
-  tp_graph *g = mk.g;
-  course k = course_of(m);
-  const tp_at *at = &m->at[m->r];
-  if (!begin_row(m, &k)) return squares_parts(m, mean, count);
-  tp_val s = declared(m), n = tp_ixvalue(g, tp_ix_sub(g->ix, at->hi, at->lo), mk.err);
-  *count = mk_cast(mk, n, m->dtype);
-  tp_val less = mk_addc(mk, *count, -1), d = deviation(m, &k, m->x, *count, less, &mean[0]),
-         e = m->weight.node ? deviation(m, &k, m->weight, *count, less, &mean[1]) : d;
-  if (!s.node || !e.node) return tp_none;
-  tp_val before = neighbour(m, s, -k.steps),
-         step = mk_mul(mk, mk_mul(mk, d, e), mk_div(mk, less, *count));
-  return carried_sum(m, &k, s, tp_running_nothing(m), before, mk_add(mk, before, step));
 }

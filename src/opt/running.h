@@ -9,13 +9,10 @@
  * value at each point of dom. Along dim `c` of dom the range moves: its lower end is max(L, c + l)
  * or L alone, the upper one min(H, c + h) or H alone; NULL: there is none such. Nothing else of at
  * mentions c. */
-/* running_parts.c */
 typedef enum {
-  RUNNING_RED,
-  RUNNING_PLACE,
-  RUNNING_SQUARES,
-  RUNNING_EXP,
-  RUNNING_FADE
+#define M(NAME, name) RUNNING_##NAME,
+#include "opt/monoid.def"
+#undef M
 } running_kind;
 typedef struct moving {
   tp_mk mk;
@@ -25,10 +22,10 @@ typedef struct moving {
   tp_val x;
   const tp_at *at;
   int r;
-  /* of RUNNING_EXP: v; NULL: 1. Of RUNNING_FADE: the factors. Of RUNNING_SQUARES: what deviates
+  /* of RUNNING_EXP: v; NULL: 1. Of RUNNING_AFFINE: the factors. Of RUNNING_SQUARES: what deviates
    * with x; NULL: x itself */
   tp_val weight;
-  /* of RUNNING_FADE: by those of the rows behind it, else of those before */
+  /* of RUNNING_AFFINE: by those of the rows behind it, else of those before */
   bool behind;
   tp_dtype dtype; /* that it is carried in */
   bool open;      /* gradients of it are still to be built */
@@ -43,23 +40,17 @@ typedef struct moving {
 bool tp_moving_range(moving *m);
 bool tp_moving_ends(moving *m, const tp_at *range); /* the ends alone, along m->c */
 /* The recurrence's value over m->dom. */
-tp_val tp_running(const moving *m); /* the first of its parts */
+
 /* The sum of v * exp(x - top) over the range, x being what m is of, top its maximum, over m->dom,
  * and 0 where that is not finite: carried as sums are. v {NULL}: 1. */
 tp_val tp_running_exp(const moving *m, tp_val v, tp_val *top);
 /* The sum of (x - mean)^2, or of (x - mean[0]) (weight - mean[1]), over the range, the means and
  * how many rows that is, over m->dom. */
 tp_val tp_running_squares(const moving *m, tp_val mean[2], tp_val *count);
-/* v exp(x - top), from 0 where top is not finite */
-tp_val tp_running_risen(const moving *m, tp_val v, tp_val x, tp_val top);
-/* exp(top0 - top), 1 where they are the same */
-tp_val tp_running_scale(const moving *m, tp_val top0, tp_val top);
-tp_val tp_running_pair(const moving *m, tp_val a, tp_val b); /* red(a, b) */
-tp_val tp_running_nothing(const moving *m);                  /* of no rows */
-tp_val tp_running_row(const moving *m, const tp_ix *p);      /* row p, in what is carried */
+tp_val tp_running_row(const moving *m, const tp_ix *p); /* row p, in what is carried */
 
 /* What is carried of rows that lie side by side: one value, or several. n 0: an error is in err.
- * running_parts.c */
+ * monoid.c */
 enum { RUNNING_PARTS = 4 };
 typedef struct running_parts {
   int n;
