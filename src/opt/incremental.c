@@ -1,9 +1,9 @@
 /* incremental: a reduction over a range that moves along a dim is a recurrence along that dim.
  *
- *   y[t] = sum(x[0 .. t+1])          =>   y[t] = y[t-1] + x[t]      (running.c)
+ *   y[t] = sum(x[0 .. t+1])          =>   y[t] = y[t-1] + x[t]      (prefix.c)
  *     and prod, max, min, any, all, and suffixes backwards
  *   y[t] = a[t] * sum(f(x[t .. T]))  =>   y[t] = a[t] * s[t],  s[t] = f(x[t]) + s[t+1]
- *     (running_terms.c)
+ *     (factor_rows.c)
  *   y[t] = x[0 .. t+1]:mT() @ z[0 .. t+1]   =>   y[t] = y[t-1] + x[t] z[t]
  *     each element of a row of x with each of the same row of z
  *
@@ -14,7 +14,7 @@
  *
  * It runs before gradients are built where there are any, so derivatives are those of recurrences.
  * A largest value that is a NaN passes no derivative to any row. */
-#include "opt/running.h"
+#include "opt/prefix.h"
 
 static const char MOVING_RULE[] = "a reduction over a range that moves => a recurrence";
 
@@ -29,7 +29,7 @@ typedef struct incremental {
 } incremental;
 
 /* The sum of a window is one of a tree. */
-static tp_dtype carried_in(const moving *m) {
+static tp_dtype carried_in(const moving_range *m) {
   const tp_out *o = tp_outof(m->x);
   bool window = m->l && m->h;
   if (!tp_dtype_float(o->dtype) || (m->red != TP_RED_SUM && m->red != TP_RED_PROD)) return o->dtype;
@@ -50,9 +50,9 @@ static int ranges(int n, const tp_at *at, int *last) {
 
 /* ---- sums over ranges ---- */
 
-/* A ring takes up all rows from the first on (running_ring.c): are these rows of n's windows
+/* A ring takes up all rows from the first on (two_stacks.c): are these rows of n's windows
  * anyway, and none of them made of n? */
-static bool takes_only_windows(incremental *s, const tp_node *n, const moving *m) {
+static bool takes_only_windows(incremental *s, const tp_node *n, const moving_range *m) {
   tp_graph *g = s->mk.g;
   const tp_node *x = m->x.node;
   bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
@@ -62,7 +62,7 @@ static bool takes_only_windows(incremental *s, const tp_node *n, const moving *m
   if (!s->need) s->need = tp_need_outputs(g, s->mk.err);
   if (!s->need || s->need->rough) return false;
   unsigned long before = tp_isl_budget(g->ix, TP_TUNE_NEED_HULLS);
-  moving all = tp_moving_all(m);
+  moving_range all = tp_moving_all(m);
   tp_set *at = tp_set_and(
       tp_set_copy(s->need->set[n->id]), tp_set_cond(g->ix, n->ndom, n->dom, tp_window_is_long(m)));
   tp_set *needed =
@@ -74,20 +74,22 @@ static bool takes_only_windows(incremental *s, const tp_node *n, const moving *m
   return tp_isl_within(g->ix, before) && only;
 }
 
-static bool is_taken(incremental *s, const tp_node *n, const moving *m) {
+static bool is_taken(incremental *s, const tp_node *n, const moving_range *m) {
   bool ring = tp_takes_ring(m);
-  s->apart |= ring && m->kind != RUNNING_RED;
+  s->apart |= ring && m->kind != MONOID_RED;
   return !ring || takes_only_windows(s, n, m);
 }
 
 /* Of x at `at`; {NULL}, without an error: it is no recurrence. keep: in what it is carried in. */
 static tp_val over_range(
     incremental *s, const tp_node *of, tp_red red, tp_val x, const tp_at *at, bool keep) {
-  moving m = { .mk = s->mk, .open = s->open, .of = of, .red = red, .x = x, .at = at, .keep = keep };
+  moving_range m = {
+    .mk = s->mk, .open = s->open, .of = of, .red = red, .x = x, .at = at, .keep = keep
+  };
   if (ranges(x.node->ndom, at, &m.r) != 1 || !tp_moving_range(&m)) return tp_none;
   if (!is_taken(s, of, &m)) return tp_none;
   m.dtype = carried_in(&m);
-  tp_val y = tp_running_parts(&m).v[0];
+  tp_val y = tp_moving_reduced(&m).v[0];
   bool picks = red == TP_RED_MAX || red == TP_RED_MIN;
   return s->open && picks && tp_dtype_float(m.dtype)
       ? mk_select(s->mk, mk_bin(s->mk, TP_OP_EQ, y, y), y, mk_detach(s->mk, y))
@@ -141,8 +143,10 @@ const tp_node *tp_range_below(tp_val v, int *r) {
 
 /* The dim along which range r of the read moves, and, if only the call says how many rows it has,
  * where these are more than a few. */
-static bool moves_with(const incremental *s, const tp_node *read, int r, running_terms *t) {
-  moving m = { .mk = s->mk, .open = s->open, .x = read->in[0].src, .at = read->attr.at, .r = r };
+static bool moves_with(const incremental *s, const tp_node *read, int r, factor_rows *t) {
+  moving_range m = {
+    .mk = s->mk, .open = s->open, .x = read->in[0].src, .at = read->attr.at, .r = r
+  };
   if (!tp_moving_range(&m)) return false;
   t->c = m.c;
   t->begin = m.l ? NULL : m.L;
@@ -153,8 +157,8 @@ static bool moves_with(const incremental *s, const tp_node *read, int r, running
 
 /* The rows of the read's range r, to be taken apart for n. False: no range that moves so. */
 static bool rows_of(
-    incremental *s, const tp_node *n, const tp_node *read, int r, bool sums, running_terms *t) {
-  *t = (running_terms){ .mk = s->mk,
+    incremental *s, const tp_node *n, const tp_node *read, int r, bool sums, factor_rows *t) {
+  *t = (factor_rows){ .mk = s->mk,
     .range = &read->attr.at[r],
     .d = read->in[0].src.node->dom[r],
     .sums = sums,
@@ -174,9 +178,10 @@ static tp_val times_one(const incremental *s, tp_val by, tp_val y) {
 /* The sum of `in` times exp(up - off), of rows at `range` of d. Rows of both have one shape, in
  * what is carried. */
 static tp_val exp_run(
-    incremental *s, const tp_node *of, const running_term *e, const tp_sym *d, const tp_at *range) {
+    incremental *s, const tp_node *of, const factor_row *e, const tp_sym *d, const tp_at *range) {
   tp_mk mk = s->mk;
-  tp_val both = e->in.node ? mk_mul(mk, e->in, e->up) : e->up, up = e->up, in = e->in, top;
+  tp_val both = e->row.node ? mk_mul(mk, e->row, e->exponent) : e->exponent, up = e->exponent,
+         in = e->row, top;
   if (!both.node || !tp_dom_same(both.node->ndom, both.node->dom, up.node->ndom, up.node->dom) ||
       !tp_dom_has(up.node->ndom, up.node->dom, d))
     return tp_none;
@@ -185,20 +190,20 @@ static tp_val exp_run(
       o->dtype == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32);
   if (in.node) in = mk_expand(mk, in, o->rank, o->shape);
   if (!up.node) return up;
-  moving m = { .mk = mk,
+  moving_range m = { .mk = mk,
     .open = s->open,
     .of = of,
     .red = TP_RED_SUM,
     .x = up,
     .at = own_but(s, up, d, range),
     .dtype = tp_dtypeof(up),
-    .kind = RUNNING_EXP,
+    .kind = MONOID_EXP,
     .weight = in };
   if (ranges(up.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, of, &m))
     return tp_none;
-  tp_val y = tp_running_exp(&m, in, &top);
+  tp_val y = tp_moving_exp(&m, in, &top);
   if (!y.node) return y;
-  tp_val z = mk_mul(mk, y, mk_exp(mk, mk_sub(mk, top, mk_cast(mk, e->off, m.dtype))));
+  tp_val z = mk_mul(mk, y, mk_exp(mk, mk_sub(mk, top, mk_cast(mk, e->below, m.dtype))));
   /* off is of more than these rows, all of which may be -inf */
   bool apart = tp_ops[of->op].cls == TP_CLS_RED && of->attr.naxes > 1;
   return apart ? mk_select(mk, mk_binc(mk, TP_OP_EQ, y, 0), y, z) : z;
@@ -228,11 +233,11 @@ static bool side_by_side(incremental *s, tp_val *a, tp_val *b) {
 static tp_val fade_run(incremental *s, const tp_node *of, tp_val in, tp_val by, bool behind,
     const tp_sym *d, const tp_at *range) {
   if (!side_by_side(s, &in, &by) || !tp_dom_has(in.node->ndom, in.node->dom, d)) return tp_none;
-  moving m = { .mk = s->mk,
+  moving_range m = { .mk = s->mk,
     .open = s->open,
     .of = of,
     .red = TP_RED_SUM,
-    .kind = RUNNING_AFFINE,
+    .kind = MONOID_AFFINE,
     .x = in,
     .weight = by,
     .behind = behind,
@@ -241,37 +246,38 @@ static tp_val fade_run(incremental *s, const tp_node *of, tp_val in, tp_val by, 
     .keep = true };
   if (ranges(in.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, of, &m))
     return tp_none;
-  return tp_running_parts(&m).v[0];
+  return tp_moving_reduced(&m).v[0];
 }
 
 /* Summed along what the term left for then. */
-static tp_val settled(incremental *s, const running_term *e, tp_val y) {
+static tp_val settled(incremental *s, const factor_row *e, tp_val y) {
   return e->later ? mk_reduce(s->mk, TP_OP_SUM, y, 1, &(int){ 0 }, false) : y;
 }
 
 /* The term's reduction over the range of d, spatial axes `axes` of its rows first. */
-static tp_val run_of(incremental *s, const tp_node *n, const running_terms *t,
-    const running_term *e, int naxes, const int *axes) {
+static tp_val run_of(incremental *s, const tp_node *n, const factor_rows *t, const factor_row *e,
+    int naxes, const int *axes) {
   tp_red red = tp_ops[n->op].cls == TP_CLS_RED ? tp_op_red(n->op) : TP_RED_SUM;
-  tp_val x = e->in, y;
-  if (e->up.node) {
+  tp_val x = e->row, y;
+  if (e->exponent.node) {
     if (naxes) return tp_none;
     y = exp_run(s, n, e, t->d, t->range);
-    return settled(s, e, times_one(s, e->out, y));
+    return settled(s, e, times_one(s, e->outside, y));
   }
-  if ((e->by.node || e->later) && naxes) return tp_none;
+  if ((e->factor.node || e->later) && naxes) return tp_none;
   if (!x.node) x = mk_fill(s->mk, 1, n->out[0].dtype, 0, NULL, 1, &t->d);
-  if (e->by.node)
-    return settled(s, e, times_one(s, e->out, fade_run(s, n, x, e->by, e->behind, t->d, t->range)));
+  if (e->factor.node)
+    return settled(
+        s, e, times_one(s, e->outside, fade_run(s, n, x, e->factor, e->behind, t->d, t->range)));
   if (naxes) x = mk_reduce(s->mk, n->op, x, naxes, axes, false);
   if (!x.node || !tp_dom_has(x.node->ndom, x.node->dom, t->d)) return tp_none;
   y = over_range(s, n, red, x, own_but(s, x, t->d, t->range), t->n > 1);
-  return settled(s, e, times_one(s, e->out, y));
+  return settled(s, e, times_one(s, e->outside, y));
 }
 
 /* Is there always a row, where there are more than a few if only the call says how many? If not,
  * what was there before sees to where there is none. */
-static bool never_empty(incremental *s, running_terms *t, const tp_node *n) {
+static bool never_empty(incremental *s, factor_rows *t, const tp_node *n) {
   tp_ictx *ix = s->mk.g->ix;
   const tp_at *at = t->range;
   if (tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, at->hi, at->lo), -1), n->ndom, n->dom))
@@ -281,10 +287,11 @@ static bool never_empty(incremental *s, running_terms *t, const tp_node *n) {
 }
 
 static tp_val sum_of_terms(
-    incremental *s, const tp_node *n, running_terms *t, int naxes, const int *axes) {
+    incremental *s, const tp_node *n, factor_rows *t, int naxes, const int *axes) {
   tp_val all = tp_none;
   for (int i = 0; i < t->n; i++) {
-    if ((t->v[i].out.node || t->v[i].up.node) && (naxes || !never_empty(s, t, n))) return tp_none;
+    if ((t->v[i].outside.node || t->v[i].exponent.node) && (naxes || !never_empty(s, t, n)))
+      return tp_none;
     tp_val y = run_of(s, n, t, &t->v[i], naxes, axes);
     if (!y.node) return y;
     all = all.node ? mk_add(s->mk, all, y) : y;
@@ -295,17 +302,17 @@ static tp_val sum_of_terms(
 /* sum((x - from)^2) = sum((x - mean)^2) + count * (mean - from)^2, whatever `from` is; two that
  * deviate alike */
 static tp_val deviations_run(
-    incremental *s, const tp_node *n, running_terms *t, running_off a, running_off b) {
+    incremental *s, const tp_node *n, factor_rows *t, row_deviation a, row_deviation b) {
   tp_mk mk = s->mk;
   tp_val mean[2], count, x = a.x, weight = b.x;
   if (!tp_dtype_float(tp_dtypeof(x)) ||
       (weight.node && (!tp_dtype_float(tp_dtypeof(weight)) || !side_by_side(s, &x, &weight))))
     return tp_none;
-  moving m = { .mk = mk,
+  moving_range m = { .mk = mk,
     .open = s->open,
     .of = n,
     .red = TP_RED_SUM,
-    .kind = RUNNING_SQUARES,
+    .kind = MONOID_SQUARES,
     .x = x,
     .weight = weight,
     .at = own_but(s, x, t->d, t->range),
@@ -313,7 +320,7 @@ static tp_val deviations_run(
   if (!tp_dom_has(x.node->ndom, x.node->dom, t->d) || ranges(x.node->ndom, m.at, &m.r) != 1 ||
       !tp_moving_range(&m) || !is_taken(s, n, &m) || !never_empty(s, t, n))
     return tp_none;
-  tp_val y = tp_running_squares(&m, mean, &count);
+  tp_val y = tp_moving_squares(&m, mean, &count);
   if (!y.node) return y;
   tp_val off = a.from.node ? mk_sub(mk, mean[0], mk_cast(mk, a.from, m.dtype)) : mean[0],
          other = !weight.node ? off
@@ -323,21 +330,21 @@ static tp_val deviations_run(
 }
 
 /* Do these cancel, if they are summed term by term, beyond what that is done in? */
-static bool deviate(const running_terms *t, const running_off *a, const running_off *b) {
+static bool deviate(const factor_rows *t, const row_deviation *a, const row_deviation *b) {
   return (a->from.node && b->from.node) || (!t->differences && (a->from.node || b->from.node));
 }
 
-static tp_val squares_run(incremental *s, const tp_node *n, running_terms *t) {
+static tp_val squares_run(incremental *s, const tp_node *n, factor_rows *t) {
   const tp_node *v = n->in[0].src.node;
-  running_off a, b;
-  if (n->op != TP_OP_SUM || v->op != TP_OP_MUL || !tp_running_off(t, v->in[0].src, &a) ||
-      !tp_running_off(t, v->in[1].src, &b) || !deviate(t, &a, &b))
+  row_deviation a, b;
+  if (n->op != TP_OP_SUM || v->op != TP_OP_MUL || !tp_row_deviation(t, v->in[0].src, &a) ||
+      !tp_row_deviation(t, v->in[1].src, &b) || !deviate(t, &a, &b))
     return tp_none;
   if (v->in[0].src.node == v->in[1].src.node) b.x = tp_none;
   return deviations_run(s, n, t, a, b);
 }
 
-static bool is_whole(incremental *s, const tp_node *n, running_terms *t) {
+static bool is_whole(incremental *s, const tp_node *n, factor_rows *t) {
   return n->op == TP_OP_SUM || n->op == TP_OP_PROD || n->out[0].dtype == TP_BOOL ||
       tp_dtype_float(n->out[0].dtype) || never_empty(s, t, n);
 }
@@ -350,9 +357,9 @@ static tp_val unless_few(incremental *s, const tp_node *n, const tp_ix *many, tp
 
 /* Is each term what rows have, and nothing else? Then axes of a row may be reduced before the rows
  * are. */
-static bool are_plain(const running_terms *t) {
+static bool are_plain(const factor_rows *t) {
   for (int i = 0; i < t->n; i++)
-    if (t->v[i].out.node || t->v[i].later || tp_is_weighed(&t->v[i])) return false;
+    if (t->v[i].outside.node || t->v[i].later || tp_is_weighed(&t->v[i])) return false;
   return true;
 }
 
@@ -368,12 +375,12 @@ static tp_val reduced_run(incremental *s, const tp_node *n) {
   int r = 0, axes[TP_MAXRANK];
   const tp_node *read = tp_range_below(n->in[0].src, &r);
   if (!read || !n->attr.naxes || n->attr.axes[0] != 0) return tp_none;
-  running_terms t;
+  factor_rows t;
   if (!rows_of(s, n, read, r, n->op == TP_OP_SUM, &t) || !is_whole(s, n, &t)) return tp_none;
   for (int i = 1; i < n->attr.naxes; i++) axes[i - 1] = n->attr.axes[i] - 1;
   int naxes = n->attr.naxes - 1;
   tp_val y = summed_along(s, n, squares_run(s, n, &t), naxes, axes);
-  if (!y.node && !s->mk.err->code && tp_running_terms(&t, n->in[0].src))
+  if (!y.node && !s->mk.err->code && tp_factor_rows(&t, n->in[0].src))
     y = n->op != TP_OP_SUM || are_plain(&t)
         ? sum_of_terms(s, n, &t, naxes, axes)
         : summed_along(s, n, sum_of_terms(s, n, &t, 0, NULL), naxes, axes);
@@ -385,7 +392,7 @@ static tp_val scan_end_run(incremental *s, const tp_node *n) {
   const tp_node *read =
       n->in[0].src.node->op == TP_OP_SCAN ? tp_range_below(n->in[0].src, &r) : NULL;
   if (!read) return tp_none;
-  running_terms t;
+  factor_rows t;
   return rows_of(s, n, read, r, true, &t) && tp_scan_end_terms(&t, n)
       ? unless_few(s, n, t.many, mk_cast(s->mk, sum_of_terms(s, n, &t, 0, NULL), n->out[0].dtype))
       : tp_none;
@@ -397,31 +404,31 @@ static tp_val placed_run(incremental *s, const tp_node *n) {
   int r = 0;
   const tp_node *read = n->attr.axis == 0 ? tp_range_below(n->in[0].src, &r) : NULL;
   if (!read) return tp_none;
-  running_terms t;
+  factor_rows t;
   if (!rows_of(s, n, read, r, false, &t) || !never_empty(s, &t, n) ||
-      !tp_running_terms(&t, n->in[0].src))
+      !tp_factor_rows(&t, n->in[0].src))
     return tp_none;
-  tp_val x = t.v[0].in;
+  tp_val x = t.v[0].row;
   if (tp_dtypeof(x) == TP_BOOL) x = mk_cast(mk, x, TP_U8);
   if (!x.node || !tp_dom_has(x.node->ndom, x.node->dom, t.d)) return tp_none;
-  moving m = { .mk = mk,
+  moving_range m = { .mk = mk,
     .open = s->open,
     .of = n,
     .red = n->op == TP_OP_ARGMAX ? TP_RED_MAX : TP_RED_MIN,
-    .kind = RUNNING_PLACE,
+    .kind = MONOID_PLACE,
     .x = x,
     .at = own_but(s, x, t.d, t.range),
     .dtype = tp_dtypeof(x) };
   if (ranges(x.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, n, &m))
     return tp_none;
-  running_parts y = tp_running_parts(&m);
+  partial y = tp_moving_reduced(&m);
   return unless_few(
       s, n, t.many, y.n ? mk_sub(mk, y.v[1], tp_ixvalue(mk.g, t.range->lo, mk.err)) : tp_none);
 }
 
 /* Rows of one axis, as column or row of a matrix. */
-static bool as_factor(running_terms *t, tp_val v, int axis, running_off *d) {
-  if (tp_rankof(v) != 2 || !tp_running_off(t, v, d)) return false;
+static bool as_factor(factor_rows *t, tp_val v, int axis, row_deviation *d) {
+  if (tp_rankof(v) != 2 || !tp_row_deviation(t, v, d)) return false;
   if (d->from.node)
     d->from = mk_unsqueeze(t->mk, mk_expand(t->mk, d->from, 1, tp_outof(d->x)->shape), axis);
   d->x = mk_unsqueeze(t->mk, d->x, axis);
@@ -453,14 +460,14 @@ static tp_val products_run(incremental *s, const tp_node *n) {
   tp_val a = tp_rows_first(mk, n), b = n->in[1].src;
   const tp_node *read = a.node ? tp_range_below(b, &r) : NULL;
   if (!read) return tp_none;
-  running_terms t;
-  running_off left, right;
+  factor_rows t;
+  row_deviation left, right;
   if (!rows_of(s, n, read, r, true, &t)) return tp_none;
   bool apart =
       as_factor(&t, a, 1, &left) && as_factor(&t, b, 0, &right) && deviate(&t, &left, &right);
   tp_val y = apart ? deviations_run(s, n, &t, left, right) : tp_none;
   if (!apart && (t.begin || t.end || is_line(n)) &&
-      tp_running_terms(&t, mk_mul(mk, mk_unsqueeze(mk, a, 2), mk_unsqueeze(mk, b, 1))))
+      tp_factor_rows(&t, mk_mul(mk, mk_unsqueeze(mk, a, 2), mk_unsqueeze(mk, b, 1))))
     y = sum_of_terms(s, n, &t, 0, NULL);
   return unless_few(s, n, t.many, mk_cast(mk, y, n->out[0].dtype));
 }

@@ -1,12 +1,12 @@
 /* monoid: what is carried of rows that lie side by side (monoid.def), and how two such that follow
  * each other are joined. */
-#include "opt/running.h"
+#include "opt/prefix.h"
 #include <math.h>
 
-static running_parts parts_of(int n, const tp_val *v) {
-  running_parts p = { n, { tp_none } };
+static partial parts_of(int n, const tp_val *v) {
+  partial p = { n, { tp_none } };
   for (int i = 0; i < n; i++) {
-    if (!v[i].node) return (running_parts){ 0, { tp_none } };
+    if (!v[i].node) return (partial){ 0, { tp_none } };
     p.v[i] = v[i];
   }
   return p;
@@ -14,35 +14,35 @@ static running_parts parts_of(int n, const tp_val *v) {
 #define PARTS(...) \
   parts_of((int)(sizeof((tp_val[]){ __VA_ARGS__ }) / sizeof(tp_val)), (tp_val[]){ __VA_ARGS__ })
 
-static running_parts no_parts(void) { return (running_parts){ 0, { tp_none } }; }
+static partial no_parts(void) { return (partial){ 0, { tp_none } }; }
 
-static tp_val weight_row(const moving *m, const tp_ix *p) {
+static tp_val weight_row(const moving_range *m, const tp_ix *p) {
   return m->weight.node ? mk_cast(m->mk, mk_at(m->mk, m->weight, m->x.node->dom[m->r], p), m->dtype)
                         : tp_none;
 }
 
-static tp_val rows_at(const moving *m, const tp_at *at) {
+static tp_val rows_at(const moving_range *m, const tp_at *at) {
   return mk_cast(m->mk, tp_read(m->mk.g, m->x, at, m->mk.err), m->dtype);
 }
 
-static tp_val rows_sum(const moving *m, tp_val rows) {
+static tp_val rows_sum(const moving_range *m, tp_val rows) {
   return mk_reduce(m->mk, TP_OP_SUM, rows, 1, &(int){ 0 }, false);
 }
 
 /* The weights have dims of x, which are read where x is. */
-static tp_val weights_at(const moving *m, const tp_at *at) {
+static tp_val weights_at(const moving_range *m, const tp_at *at) {
   return tp_read(m->mk.g, m->weight,
       tp_at_but(m->mk.g, m->weight.node, m->x.node->dom[m->r], at[m->r]), m->mk.err);
 }
 
-static tp_val filled(const moving *m, double v, tp_dtype d) {
+static tp_val filled(const moving_range *m, double v, tp_dtype d) {
   const tp_out *o = tp_outof(m->x);
   return mk_fill(m->mk, v, d, o->rank, o->shape, 0, NULL);
 }
 
 /* ---- sums, products, largest and smallest ---- */
 
-static tp_op combining(const moving *m) {
+static tp_op combining(const moving_range *m) {
   bool logical = tp_dtypeof(m->x) == TP_BOOL;
   switch (m->red) {
   case TP_RED_SUM: return TP_OP_ADD;
@@ -52,30 +52,28 @@ static tp_op combining(const moving *m) {
   }
 }
 
-static running_parts red_row(const moving *m, const tp_ix *p) {
-  return PARTS(tp_running_row(m, p));
-}
-static running_parts red_rows(const moving *m, tp_val red, const tp_at *at) {
+static partial red_row(const moving_range *m, const tp_ix *p) { return PARTS(tp_moving_row(m, p)); }
+static partial red_rows(const moving_range *m, tp_val red, const tp_at *at) {
   (void)m, (void)at;
   return PARTS(red);
 }
-static running_parts red_none(const moving *m) {
+static partial red_none(const moving_range *m) {
   return PARTS(filled(m, tp_red_identity(m->red, m->dtype), m->dtype));
 }
-static running_parts red_join(const moving *m, running_parts a, running_parts b) {
+static partial red_join(const moving_range *m, partial a, partial b) {
   return PARTS(mk_op(m->mk, combining(m), 2, (tp_val[]){ a.v[0], b.v[0] }, NULL));
 }
 
 /* ---- places ---- */
 
-static running_parts place_row(const moving *m, const tp_ix *p) {
+static partial place_row(const moving_range *m, const tp_ix *p) {
   const tp_out *o = tp_outof(m->x);
-  return PARTS(tp_running_row(m, p),
-      mk_expand(m->mk, tp_ixvalue(m->mk.g, p, m->mk.err), o->rank, o->shape));
+  return PARTS(
+      tp_moving_row(m, p), mk_expand(m->mk, tp_ixvalue(m->mk.g, p, m->mk.err), o->rank, o->shape));
 }
 
 /* Where the first of the rows with that value is. */
-static tp_val first_of(const moving *m, const tp_at *at) {
+static tp_val first_of(const moving_range *m, const tp_at *at) {
   tp_mk mk = m->mk;
   tp_val rows = rows_at(m, at),
          k = mk_op(mk, m->red == TP_RED_MAX ? TP_OP_ARGMAX : TP_OP_ARGMIN, 1, &rows,
@@ -83,13 +81,13 @@ static tp_val first_of(const moving *m, const tp_at *at) {
   return mk_add(mk, k, tp_ixvalue(mk.g, at[m->r].lo, mk.err));
 }
 
-static running_parts place_rows(const moving *m, tp_val red, const tp_at *at) {
+static partial place_rows(const moving_range *m, tp_val red, const tp_at *at) {
   return PARTS(red, first_of(m, at));
 }
-static running_parts place_none(const moving *m) {
+static partial place_none(const moving_range *m) {
   return PARTS(red_none(m).v[0], filled(m, -1, TP_I64));
 }
-static running_parts place_join(const moving *m, running_parts a, running_parts b) {
+static partial place_join(const moving_range *m, partial a, partial b) {
   tp_mk mk = m->mk;
   tp_val after = mk_bin(mk, m->red == TP_RED_MAX ? TP_OP_GT : TP_OP_LT, b.v[0], a.v[0]);
   if (tp_dtype_float(m->dtype))
@@ -99,35 +97,35 @@ static running_parts place_join(const moving *m, running_parts a, running_parts 
                 mk, mk_bin(mk, TP_OP_NE, b.v[0], b.v[0]), mk_bin(mk, TP_OP_EQ, a.v[0], a.v[0])) },
         NULL);
   after = mk_op(mk, TP_OP_LOR, 2, (tp_val[]){ after, mk_binc(mk, TP_OP_LT, a.v[1], 0) }, NULL);
-  return tp_parts_select(m, after, b, a);
+  return tp_partial_select(m, after, b, a);
 }
 
 /* ---- squares of deviations, or products of those of two ---- */
 
 /* Sums and not means are carried: no error grows from row to row, and infinities stay. */
-static running_parts deviations(const moving *m, tp_val n, tp_val q, tp_val sum, tp_val other) {
+static partial deviations(const moving_range *m, tp_val n, tp_val q, tp_val sum, tp_val other) {
   return parts_of(m->weight.node ? 4 : 3, (tp_val[]){ n, q, sum, other });
 }
 
-static tp_val mean_of(const moving *m, tp_val sum, tp_val n) {
+static tp_val mean_of(const moving_range *m, tp_val sum, tp_val n) {
   return mk_div(m->mk, sum, mk_binc(m->mk, TP_OP_MAXIMUM, n, 1));
 }
 
-static running_parts squares_row(const moving *m, const tp_ix *p) {
-  return deviations(m, mk_num(m->mk, 1, m->dtype), filled(m, 0, m->dtype), tp_running_row(m, p),
-      weight_row(m, p));
+static partial squares_row(const moving_range *m, const tp_ix *p) {
+  return deviations(
+      m, mk_num(m->mk, 1, m->dtype), filled(m, 0, m->dtype), tp_moving_row(m, p), weight_row(m, p));
 }
-static running_parts squares_none(const moving *m) {
+static partial squares_none(const moving_range *m) {
   tp_val none = filled(m, 0, m->dtype);
   return deviations(m, mk_num(m->mk, 0, m->dtype), none, none, none);
 }
 
-static tp_val deviating(const moving *m, tp_val rows, tp_val n, tp_val *sum) {
+static tp_val deviating(const moving_range *m, tp_val rows, tp_val n, tp_val *sum) {
   *sum = rows_sum(m, rows);
   return mk_sub(m->mk, rows, mean_of(m, *sum, n));
 }
 
-static running_parts squares_rows(const moving *m, tp_val red, const tp_at *at) {
+static partial squares_rows(const moving_range *m, tp_val red, const tp_at *at) {
   (void)red;
   tp_mk mk = m->mk;
   tp_val n = mk_size(mk, tp_ix_sub(mk.g->ix, at[m->r].hi, at[m->r].lo), m->dtype), sum,
@@ -137,11 +135,11 @@ static running_parts squares_rows(const moving *m, tp_val red, const tp_at *at) 
 }
 
 /* The mean of b less that of a; their sums are number i of the parts. */
-static tp_val apart(const moving *m, running_parts a, running_parts b, int i) {
+static tp_val apart(const moving_range *m, partial a, partial b, int i) {
   return mk_sub(m->mk, mean_of(m, b.v[i], b.v[0]), mean_of(m, a.v[i], a.v[0]));
 }
 
-static running_parts squares_join(const moving *m, running_parts a, running_parts b) {
+static partial squares_join(const moving_range *m, partial a, partial b) {
   tp_mk mk = m->mk;
   bool two = m->weight.node;
   tp_val n = mk_add(mk, a.v[0], b.v[0]), off = apart(m, a, b, 2),
@@ -151,10 +149,10 @@ static running_parts squares_join(const moving *m, running_parts a, running_part
       mk_add(mk, a.v[2], b.v[2]), two ? mk_add(mk, a.v[3], b.v[3]) : tp_none);
 }
 
-tp_val tp_running_squares(const moving *m, tp_val mean[2], tp_val *count) {
-  moving all = *m;
-  all.kind = RUNNING_SQUARES;
-  running_parts y = tp_running_parts(&all);
+tp_val tp_moving_squares(const moving_range *m, tp_val mean[2], tp_val *count) {
+  moving_range all = *m;
+  all.kind = MONOID_SQUARES;
+  partial y = tp_moving_reduced(&all);
   *count = y.v[0], mean[0] = mean_of(m, y.v[2], y.v[0]);
   mean[1] = y.v[3].node ? mean_of(m, y.v[3], y.v[0]) : tp_none;
   return y.v[1];
@@ -165,35 +163,35 @@ tp_val tp_running_squares(const moving *m, tp_val mean[2], tp_val *count) {
  * exp(-inf - -inf) must not arise: where both maxima are the same, a sum is multiplied by 1, and
  * where one is not finite exponents count from 0. */
 
-static tp_val finite_top(const moving *m, tp_val top) {
+static tp_val finite_top(const moving_range *m, tp_val top) {
   return mk_where(m->mk, mk_binc(m->mk, TP_OP_LT, mk_un(m->mk, TP_OP_ABS, top), INFINITY), top);
 }
 
 /* Results do not depend on it, so derivatives do not pass it. */
-static tp_val constant(const moving *m, tp_val top) {
+static tp_val constant(const moving_range *m, tp_val top) {
   return m->open ? mk_detach(m->mk, top) : top;
 }
 
 /* v exp(x - top), from 0 where top is not finite */
-static tp_val risen(const moving *m, tp_val v, tp_val x, tp_val top) {
+static tp_val risen(const moving_range *m, tp_val v, tp_val x, tp_val top) {
   tp_val e = mk_exp(m->mk, mk_sub(m->mk, x, finite_top(m, constant(m, top))));
   return v.node ? mk_mul(m->mk, mk_cast(m->mk, v, m->dtype), e) : e;
 }
 
-static running_parts exp_row(const moving *m, const tp_ix *p) {
-  tp_val x = tp_running_row(m, p);
+static partial exp_row(const moving_range *m, const tp_ix *p) {
+  tp_val x = tp_moving_row(m, p);
   return PARTS(x, risen(m, weight_row(m, p), x, x));
 }
-static running_parts exp_rows(const moving *m, tp_val red, const tp_at *at) {
+static partial exp_rows(const moving_range *m, tp_val red, const tp_at *at) {
   tp_val v = m->weight.node ? weights_at(m, at) : tp_none;
   return PARTS(red, rows_sum(m, risen(m, v, rows_at(m, at), red)));
 }
-static running_parts exp_none(const moving *m) {
+static partial exp_none(const moving_range *m) {
   return PARTS(red_none(m).v[0], filled(m, 0, m->dtype));
 }
 
 /* s counted from top in place of its own. */
-static tp_val lowered(const moving *m, running_parts a, tp_val top) {
+static tp_val lowered(const moving_range *m, partial a, tp_val top) {
   tp_mk mk = m->mk;
   tp_val own = constant(m, a.v[0]);
   top = constant(m, top);
@@ -201,35 +199,35 @@ static tp_val lowered(const moving *m, running_parts a, tp_val top) {
       mk_select(mk, mk_bin(mk, TP_OP_EQ, own, top), mk_num(mk, 1, m->dtype),
           mk_exp(mk, mk_sub(mk, own, top))));
 }
-static running_parts exp_join(const moving *m, running_parts a, running_parts b) {
+static partial exp_join(const moving_range *m, partial a, partial b) {
   tp_val top = mk_bin(m->mk, TP_OP_MAXIMUM, a.v[0], b.v[0]);
   return PARTS(top, mk_add(m->mk, lowered(m, a, top), lowered(m, b, top)));
 }
 
-tp_val tp_running_exp(const moving *m, tp_val v, tp_val *top) {
-  moving both = *m;
-  both.kind = RUNNING_EXP, both.red = TP_RED_MAX, both.weight = v;
-  running_parts y = tp_running_parts(&both);
+tp_val tp_moving_exp(const moving_range *m, tp_val v, tp_val *top) {
+  moving_range both = *m;
+  both.kind = MONOID_EXP, both.red = TP_RED_MAX, both.weight = v;
+  partial y = tp_moving_reduced(&both);
   *top = y.n ? constant(m, finite_top(m, y.v[0])) : tp_none;
   return y.v[1];
 }
 
 /* ---- sums that fade ---- */
 
-static running_parts affine_row(const moving *m, const tp_ix *p) {
-  return PARTS(tp_running_row(m, p), weight_row(m, p));
+static partial affine_row(const moving_range *m, const tp_ix *p) {
+  return PARTS(tp_moving_row(m, p), weight_row(m, p));
 }
-static running_parts affine_rows(const moving *m, tp_val red, const tp_at *at) {
+static partial affine_rows(const moving_range *m, tp_val red, const tp_at *at) {
   (void)red;
   tp_mk mk = m->mk;
   tp_val by = mk_cast(mk, weights_at(m, at), m->dtype);
   return PARTS(rows_sum(m, mk_mul(mk, rows_at(m, at), mk_product_beside(mk, by, 0, m->behind))),
       mk_reduce(mk, TP_OP_PROD, by, 1, &(int){ 0 }, false));
 }
-static running_parts affine_none(const moving *m) {
+static partial affine_none(const moving_range *m) {
   return PARTS(red_none(m).v[0], filled(m, 1, m->dtype));
 }
-static running_parts affine_join(const moving *m, running_parts a, running_parts b) {
+static partial affine_join(const moving_range *m, partial a, partial b) {
   tp_mk mk = m->mk;
   tp_val s = m->behind ? mk_add(mk, mk_mul(mk, a.v[0], b.v[1]), b.v[0])
                        : mk_add(mk, a.v[0], mk_mul(mk, a.v[1], b.v[0]));
@@ -239,34 +237,34 @@ static running_parts affine_join(const moving *m, running_parts a, running_parts
 /* ---- the table ---- */
 
 static const struct {
-  running_parts (*row)(const moving *m, const tp_ix *p);
-  running_parts (*rows)(const moving *m, tp_val red, const tp_at *at);
-  running_parts (*none)(const moving *m);
-  running_parts (*join)(const moving *m, running_parts a, running_parts b);
+  partial (*row)(const moving_range *m, const tp_ix *p);
+  partial (*rows)(const moving_range *m, tp_val red, const tp_at *at);
+  partial (*none)(const moving_range *m);
+  partial (*join)(const moving_range *m, partial a, partial b);
 } monoids[] = {
-#define M(NAME, name) [RUNNING_##NAME] = { name##_row, name##_rows, name##_none, name##_join },
+#define M(NAME, name) [MONOID_##NAME] = { name##_row, name##_rows, name##_none, name##_join },
 #include "opt/monoid.def"
 #undef M
 };
 
-running_parts tp_parts_row(const moving *m, const tp_ix *p) { return monoids[m->kind].row(m, p); }
-running_parts tp_parts_none(const moving *m) { return monoids[m->kind].none(m); }
-running_parts tp_parts_whole(const moving *m, tp_val red, const tp_at *at) {
+partial tp_partial_row(const moving_range *m, const tp_ix *p) { return monoids[m->kind].row(m, p); }
+partial tp_partial_none(const moving_range *m) { return monoids[m->kind].none(m); }
+partial tp_partial_whole(const moving_range *m, tp_val red, const tp_at *at) {
   return monoids[m->kind].rows(m, red, at);
 }
-running_parts tp_parts_join(const moving *m, running_parts a, running_parts b) {
+partial tp_partial_join(const moving_range *m, partial a, partial b) {
   return a.n && b.n ? monoids[m->kind].join(m, a, b) : no_parts();
 }
 
 /* ---- part by part ---- */
 
-static void name_part(const moving *m, tp_val v) {
+static void name_part(const moving_range *m, tp_val v) {
   if (v.node) v.node->what = m->of->name ? m->of->name : m->of->what;
 }
 
-running_parts tp_parts_either(const moving *m, int ndom, const tp_sym *const *dom,
-    const tp_ix *cond, running_parts yes, running_parts no) {
-  running_parts y = { yes.n && no.n ? yes.n : 0, { tp_none } };
+partial tp_partial_either(const moving_range *m, int ndom, const tp_sym *const *dom,
+    const tp_ix *cond, partial yes, partial no) {
+  partial y = { yes.n && no.n ? yes.n : 0, { tp_none } };
   for (int i = 0; i < y.n; i++) {
     y.v[i] = mk_either(m->mk, ndom, dom, cond, yes.v[i], no.v[i]);
     name_part(m, y.v[i]);
@@ -274,19 +272,19 @@ running_parts tp_parts_either(const moving *m, int ndom, const tp_sym *const *do
   return parts_of(y.n, y.v);
 }
 
-running_parts tp_parts_select(const moving *m, tp_val cond, running_parts yes, running_parts no) {
-  running_parts y = { yes.n && no.n ? yes.n : 0, { tp_none } };
+partial tp_partial_select(const moving_range *m, tp_val cond, partial yes, partial no) {
+  partial y = { yes.n && no.n ? yes.n : 0, { tp_none } };
   for (int i = 0; i < y.n; i++) y.v[i] = mk_select(m->mk, cond, yes.v[i], no.v[i]);
   return parts_of(y.n, y.v);
 }
 
-running_parts tp_parts_at(const moving *m, running_parts a, const tp_sym *d, const tp_ix *p) {
+partial tp_partial_at(const moving_range *m, partial a, const tp_sym *d, const tp_ix *p) {
   for (int i = 0; i < a.n; i++) a.v[i] = mk_at(m->mk, a.v[i], d, p);
   return parts_of(a.n, a.v);
 }
 
-running_parts tp_parts_declared(const moving *m, int ndom, const tp_sym *const *dom) {
-  running_parts s = tp_parts_none(m);
+partial tp_partial_declared(const moving_range *m, int ndom, const tp_sym *const *dom) {
+  partial s = tp_partial_none(m);
   for (int i = 0; i < s.n; i++) {
     const tp_out *o = tp_outof(s.v[i]);
     s.v[i] = mk_declared(m->mk, o->dtype, o->rank, o->shape, ndom, dom);
@@ -295,7 +293,7 @@ running_parts tp_parts_declared(const moving *m, int ndom, const tp_sym *const *
   return parts_of(s.n, s.v);
 }
 
-bool tp_parts_branch(const moving *m, running_parts s, const tp_ix *cond, running_parts e) {
+bool tp_partial_branch(const moving_range *m, partial s, const tp_ix *cond, partial e) {
   for (int i = 0; i < s.n; i++) {
     tp_val v = e.n ? mk_cast(m->mk, e.v[i], tp_dtypeof(s.v[i])) : tp_none;
     if (!v.node || !tp_merge_add(m->mk.g, s.v[i].node, cond, v, m->mk.err)) return false;

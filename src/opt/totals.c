@@ -9,7 +9,7 @@
  *   sum(f(x[lo .. T - less]), axis 0), x[lo .. T - less]' @ x[lo .. T - less]   =>   the same of
  * z[t] = f(x[t]), of x[t] x[t]' */
 #include "opt/evolve.h"
-#include "opt/running.h"
+#include "opt/prefix.h"
 
 /* ---- which points are summed ---- */
 
@@ -129,22 +129,21 @@ tp_val tp_evolved_total(tp_evolving *e, tp_val x, int64_t lo, int64_t less, cons
 /* ---- rows of a range ---- */
 
 /* The terms of what n sums along the range r of the read. */
-static bool row_terms_of(tp_mk mk, const tp_node *n, const tp_node *read, int r, running_terms *t) {
+static bool row_terms_of(tp_mk mk, const tp_node *n, const tp_node *read, int r, factor_rows *t) {
   const tp_sym *d = read->in[0].src.node->dom[r];
-  *t = (running_terms){ .mk = mk, .range = &read->attr.at[r], .d = d, .c = d, .sums = true };
+  *t = (factor_rows){ .mk = mk, .range = &read->attr.at[r], .d = d, .c = d, .sums = true };
   tp_val rows = n->in[0].src;
   if (n->op == TP_OP_MATMUL)
     rows = mk_mul(mk, mk_unsqueeze(mk, tp_rows_first(mk, n), 2), mk_unsqueeze(mk, n->in[1].src, 1));
-  return rows.node && tp_running_terms(t, rows);
+  return rows.node && tp_factor_rows(t, rows);
 }
 
 /* A row of the term, along d, with the other axes summed. */
-static tp_val row_of_term(
-    tp_mk mk, const tp_node *n, const running_terms *t, const running_term *e) {
+static tp_val row_of_term(tp_mk mk, const tp_node *n, const factor_rows *t, const factor_row *e) {
   int axes[TP_MAXRANK], more = n->op == TP_OP_SUM ? n->attr.naxes - 1 : 0;
-  if (tp_is_weighed(e) || e->later || (e->out.node && more)) return tp_none;
+  if (tp_is_weighed(e) || e->later || (e->outside.node && more)) return tp_none;
   for (int i = 0; i < more; i++) axes[i] = n->attr.axes[i + 1] - 1;
-  tp_val x = mk_cast(mk, e->in.node ? e->in : mk_num(mk, 1, n->out[0].dtype), n->out[0].dtype);
+  tp_val x = mk_cast(mk, e->row.node ? e->row : mk_num(mk, 1, n->out[0].dtype), n->out[0].dtype);
   if (more) x = mk_reduce(mk, TP_OP_SUM, x, more, axes, false);
   if (x.node && !tp_dom_has(x.node->ndom, x.node->dom, t->d))
     x = mk_mul(mk, x, mk_fill(mk, 1, tp_dtypeof(x), 0, NULL, 1, &t->d));
@@ -165,7 +164,7 @@ const tp_sym *tp_rows_along(tp_mk mk, const tp_node *n, int *r) {
 
 tp_val tp_evolved_rows(tp_evolving *e, const tp_node *n) {
   tp_mk mk = e->mk;
-  running_terms t;
+  factor_rows t;
   int r = 0, axis;
   int64_t lo, less;
   const tp_ix *cond = NULL;
@@ -179,7 +178,7 @@ tp_val tp_evolved_rows(tp_evolving *e, const tp_node *n) {
     if (!x.node || tp_varies(tp_rankof(x), tp_outof(x)->shape, 1, &e->dim, &axis)) return tp_none;
     tp_val y = tp_evolved_total(e, x, lo, less, &cond);
     if (!y.node) return y;
-    if (t.v[i].out.node) y = mk_mul(mk, mk_cast(mk, t.v[i].out, tp_dtypeof(y)), y);
+    if (t.v[i].outside.node) y = mk_mul(mk, mk_cast(mk, t.v[i].outside, tp_dtypeof(y)), y);
     all = all.node ? mk_add(mk, all, y) : y;
   }
   all = mk_reshape(mk, mk_cast(mk, all, n->out[0].dtype), n->out[0].rank, n->out[0].shape);

@@ -1,29 +1,29 @@
-/* running_scans: rows of what is scanned along a range.
+/* scan_weights: rows of what is scanned along a range.
  *
  *   From an end that does not move a row of the scan is that of a recurrence along the rows:
  *     y[s] = x[s] + k[s] y[s-1]
- *   From an end that moves a product of rows up to each weighs the row (running_term.by), and so
+ *   From an end that moves a product of rows up to each weighs the row (factor_row.factor), and so
  *     does exp of a sum of rows, as the product of their exp.
  *   The row in which a scan ends is the sum of all rows, each times the factor as often as rows
  *     follow it.
  *
  * There is no division: zeros are no exception. */
-#include "opt/running.h"
+#include "opt/prefix.h"
 #include <math.h>
 
-static const tp_ix *row_at(const running_terms *t, int64_t steps) {
+static const tp_ix *row_at(const factor_rows *t, int64_t steps) {
   return tp_ix_addc(t->mk.g->ix, tp_ix_sym(t->mk.g->ix, t->d), steps);
 }
 
 /* Is it the first row that a scan goes through, from an end that does not move? NULL: that moves.
  */
-static const tp_ix *at_start(const running_terms *t, bool back) {
+static const tp_ix *at_start(const factor_rows *t, bool back) {
   tp_ictx *ix = t->mk.g->ix;
   if (back) return t->end ? tp_ix_cmp(ix, TP_GE, row_at(t, 1), t->end) : NULL;
   return t->begin ? tp_ix_cmp(ix, TP_LE, row_at(t, 0), t->begin) : NULL;
 }
 
-static bool is_along_rows(const running_terms *t, tp_val v) {
+static bool is_along_rows(const factor_rows *t, tp_val v) {
   for (int a = 0; a < tp_rankof(v); a++)
     if (tp_ix_mentions(mk_extent(v, a), t->c) || tp_ix_mentions(mk_extent(v, a), t->d))
       return false;
@@ -32,7 +32,7 @@ static bool is_along_rows(const running_terms *t, tp_val v) {
 
 /* y = first, and then more + by * y of the row before (NULL: 0 and 1); {NULL}, without an error:
  * not from there. */
-static tp_val scanned(const running_terms *t, tp_val first, tp_val more, tp_val by, bool back) {
+static tp_val scanned(const factor_rows *t, tp_val first, tp_val more, tp_val by, bool back) {
   tp_mk mk = t->mk;
   const tp_ix *start = at_start(t, back);
   tp_dtype is = tp_dtypeof(first);
@@ -53,7 +53,7 @@ static tp_val scanned(const running_terms *t, tp_val first, tp_val more, tp_val 
 /* ---- rows of scans ---- */
 
 /* A row of v, along d though it may be the same for all. */
-static tp_val row_along(running_terms *t, tp_val v, int rank) {
+static tp_val row_along(factor_rows *t, tp_val v, int rank) {
   bool in = false;
   tp_val row = tp_terms_row(t, v, rank, &in);
   if (!row.node || in) return row;
@@ -64,14 +64,14 @@ static tp_val row_along(running_terms *t, tp_val v, int rank) {
 }
 
 /* What what was scanned so far is multiplied by at each row; {NULL}: by 1. */
-static bool factor_of_step(running_terms *t, const tp_node *n, int rank, tp_val *by) {
+static bool factor_of_step(factor_rows *t, const tp_node *n, int rank, tp_val *by) {
   *by = n->op == TP_OP_RECUR                     ? row_along(t, n->in[1].src, rank)
       : n->op == TP_OP_SCAN && n->attr.f[0] != 1 ? mk_num(t->mk, n->attr.f[0], n->out[0].dtype)
                                                  : tp_none;
   return by->node || n->op == TP_OP_SCAN;
 }
 
-tp_val tp_scanned_row(running_terms *t, const tp_node *n, int rank, bool *in) {
+tp_val tp_scanned_row(factor_rows *t, const tp_node *n, int rank, bool *in) {
   if (n->out[0].rank != rank) return tp_none;
   tp_val x = at_start(t, n->attr.flag) ? row_along(t, n->in[0].src, rank) : tp_none, by = x;
   if (!x.node || (n->op != TP_OP_CUMPROD && !factor_of_step(t, n, rank, &by))) return tp_none;
@@ -87,13 +87,13 @@ static const tp_edge *rows_up_to(const tp_node *n, tp_op op) {
   return is ? &n->in[0] : NULL;
 }
 
-static bool fading_term(running_terms *t, tp_val by, bool back) {
-  if (!by.node || t->n == RUNNING_TERMS) return false;
-  t->v[t->n++] = (running_term){ .in = by, .by = by, .behind = back };
+static bool fading_term(factor_rows *t, tp_val by, bool back) {
+  if (!by.node || t->n == FACTOR_ROWS) return false;
+  t->v[t->n++] = (factor_row){ .row = by, .factor = by, .behind = back };
   return true;
 }
 
-bool tp_exp_of_sums(running_terms *t, tp_val v, double k, int rank) {
+bool tp_exp_of_sums(factor_rows *t, tp_val v, double k, int rank) {
   const tp_node *n = v.node;
   double a;
   if (tp_rankof(v) != rank) return false;
@@ -110,21 +110,21 @@ bool tp_exp_of_sums(running_terms *t, tp_val v, double k, int rank) {
 }
 
 /* The term times k as often as rows lie between one and the first of the range (back: the last). */
-static void weigh_by_distance(const running_terms *t, running_term *e, double k, bool back) {
-  e->by = mk_fill(t->mk, k, TP_F64, 0, NULL, 1, &t->d);
+static void weigh_by_distance(const factor_rows *t, factor_row *e, double k, bool back) {
+  e->factor = mk_fill(t->mk, k, TP_F64, 0, NULL, 1, &t->d);
   e->behind = back;
 }
 
 static bool is_factor(double k) { return k > 0 && k < HUGE_VAL; }
 
-bool tp_scanned_terms(running_terms *t, const tp_node *n, int rank) {
+bool tp_scanned_terms(factor_rows *t, const tp_node *n, int rank) {
   const tp_edge *x = n->out[0].rank == rank ? rows_up_to(n, TP_OP_CUMPROD) : NULL;
   return x && fading_term(t, row_along(t, x->src, rank), n->attr.flag);
 }
 
 /* ---- where scans end ---- */
 
-static bool is_last_row(const running_terms *t, const tp_node *n, const tp_node *scan) {
+static bool is_last_row(const factor_rows *t, const tp_node *n, const tp_node *scan) {
   bool one = n->attr.axis == 0 && scan->op == TP_OP_SCAN && scan->attr.axis == 0 &&
       tp_is_number(n->attr.ix[1], 1);
   return one &&
@@ -133,7 +133,7 @@ static bool is_last_row(const running_terms *t, const tp_node *n, const tp_node 
               : tp_is_number(tp_ix_sub(t->mk.g->ix, scan->out[0].shape[0], n->attr.ix[0]), 1));
 }
 
-bool tp_scan_end_terms(running_terms *t, const tp_node *n) {
+bool tp_scan_end_terms(factor_rows *t, const tp_node *n) {
   const tp_node *scan = n->in[0].src.node;
   double k = scan->attr.f[0];
   if (!is_last_row(t, n, scan) || !is_factor(k) ||

@@ -1,14 +1,14 @@
-/* running: the recurrence that a reduction over a moving range is.
+/* prefix: the recurrence that a reduction over a moving range is.
  *
- *   grows:    y[c] = red(x[L .. c+h])     =>   y[0] = red(x[L .. h]), y[c] = red(y[c-1], x[c+h-1])
- *   shrinks:  y[c] = red(x[c+l .. H])     =>   y[C-1] = red(x[C-1+l .. H]), y[c] = red(x[c+l],
- * y[c+1]) slides:   running_window.c
+ *   grows:    y[c] = red(x[L .. c+h])  =>  y[0] = red(x[L .. h]), y[c] = red(y[c-1], x[c+h-1])
+ *   shrinks:  y[c] = red(x[c+l .. H])  =>  y[C-1] = red(x[C-1+l .. H]), y[c] = red(x[c+l], y[c+1])
+ *   slides:   window.c
  *
  * Nothing is read that the range does not hold, so what is needed of x stays the same, and a point
  * waits for nothing new: where there was an order of the points there is one. */
-#include "opt/running.h"
+#include "opt/prefix.h"
 
-static tp_op reducing(const moving *m) {
+static tp_op reducing(const moving_range *m) {
   switch (m->red) {
   case TP_RED_SUM: return TP_OP_SUM;
   case TP_RED_PROD: return TP_OP_PROD;
@@ -56,7 +56,7 @@ static bool split_end(tp_ictx *ix, const tp_ix *e, const tp_sym *c, bool upper, 
 }
 
 /* The dims of the value: those of x that are not gone through, as `at` has them. */
-static void find_dom(moving *m) {
+static void find_dom(moving_range *m) {
   tp_node dims = { 0 };
   const tp_node *x = m->x.node;
   for (int k = 0; k < x->ndom; k++) {
@@ -69,7 +69,8 @@ static void find_dom(moving *m) {
 
 /* An end, without what clips it only where the range is empty anyway: an upper one of max(a, c + h)
  * with a never above `other`, a lower one of min(a, c + l) with a never below it. */
-static const tp_ix *loosened(const moving *m, const tp_ix *e, const tp_ix *other, bool upper) {
+static const tp_ix *loosened(
+    const moving_range *m, const tp_ix *e, const tp_ix *other, bool upper) {
   tp_ictx *ix = m->mk.g->ix;
   const tp_ix *rest, *left = NULL,
                      *of = clipping(ix, e, m->c, upper ? TP_IX_MAX : TP_IX_MIN, &rest);
@@ -84,7 +85,7 @@ static const tp_ix *loosened(const moving *m, const tp_ix *e, const tp_ix *other
   return left ? left : e;
 }
 
-bool tp_moving_ends(moving *m, const tp_at *range) {
+bool tp_moving_ends(moving_range *m, const tp_at *range) {
   const tp_graph *g = m->mk.g;
   if (!m->c->bound || tp_stop_of(g, m->c) || tp_mentions_end(g, range->lo) ||
       tp_mentions_end(g, range->hi))
@@ -97,7 +98,7 @@ bool tp_moving_ends(moving *m, const tp_at *range) {
       split_end(g->ix, end, m->c, true, &m->h, &m->H) && (m->l || m->h);
 }
 
-static bool moves_along(moving *m, const tp_sym *c) {
+static bool moves_along(moving_range *m, const tp_sym *c) {
   const tp_at *at = &m->at[m->r];
   const tp_node *x = m->x.node;
   for (int k = 0; k < x->ndom; k++)
@@ -109,7 +110,7 @@ static bool moves_along(moving *m, const tp_sym *c) {
   return tp_moving_ends(m, at);
 }
 
-bool tp_moving_range(moving *m) {
+bool tp_moving_range(moving_range *m) {
   const tp_graph *g = m->mk.g;
   if (tp_stop_of(g, m->x.node->dom[m->r])) return false;
   find_dom(m);
@@ -120,37 +121,37 @@ bool tp_moving_range(moving *m) {
 
 /* ---- pieces ---- */
 
-static const tp_ix *c_at(const moving *m, int64_t steps) {
+static const tp_ix *c_at(const moving_range *m, int64_t steps) {
   return tp_ix_addc(m->mk.g->ix, tp_ix_sym(m->mk.g->ix, m->c), steps);
 }
-static const tp_ix *plus(const moving *m, const tp_ix *off, int64_t steps) {
+static const tp_ix *plus(const moving_range *m, const tp_ix *off, int64_t steps) {
   return tp_ix_add(m->mk.g->ix, c_at(m, steps), off);
 }
 
-static tp_at *with_row(const moving *m, tp_at row) {
+static tp_at *with_row(const moving_range *m, tp_at row) {
   tp_at *at = TP_NEWN(&m->mk.g->arena, tp_at, m->x.node->ndom + 1);
   memcpy(at, m->at, sizeof *at * (size_t)m->x.node->ndom);
   at[m->r] = row;
   return at;
 }
 
-tp_val tp_running_row(const moving *m, const tp_ix *p) {
+tp_val tp_moving_row(const moving_range *m, const tp_ix *p) {
   return mk_cast(
       m->mk, tp_read(m->mk.g, m->x, with_row(m, (tp_at){ .lo = p }), m->mk.err), m->dtype);
 }
 
 /* The reduction over rows lo .. hi in one go, at the points of dom. */
-static running_parts gone_through(
-    const moving *m, const tp_ix *lo, const tp_ix *hi, int ndom, const tp_sym *const *dom) {
+static partial gone_through(
+    const moving_range *m, const tp_ix *lo, const tp_ix *hi, int ndom, const tp_sym *const *dom) {
   tp_graph *g = m->mk.g;
   const tp_out *o = tp_outof(m->x);
   tp_at *at = with_row(m, (tp_at){ true, lo, hi });
   const tp_ix *n = tp_ix_extent(g->ix, lo, hi, ndom, dom);
-  if (tp_is_number(n, 0)) return tp_parts_none(m);
-  if (tp_is_number(n, 1)) return tp_parts_row(m, lo);
+  if (tp_is_number(n, 0)) return tp_partial_none(m);
+  if (tp_is_number(n, 1)) return tp_partial_row(m, lo);
   tp_val x = mk_cast(m->mk, m->x, m->dtype);
   if (m->open)
-    return tp_parts_whole(
+    return tp_partial_whole(
         m, mk_reduce(m->mk, reducing(m), tp_read(g, x, at, m->mk.err), 1, &(int){ 0 }, false), at);
   tp_val acc = mk_op(m->mk, TP_OP_ACCUM, 0, NULL,
       &(tp_attr){ .dtype = m->dtype,
@@ -162,11 +163,11 @@ static running_parts gone_through(
   bool ok = x.node && acc.node &&
       tp_accum_add(
           g, acc.node, (tp_edge){ .src = x, .at = at, .gather = true, .pos = g->pos }, m->mk.err);
-  return ok ? tp_parts_whole(m, acc, at) : (running_parts){ 0, { tp_none } };
+  return ok ? tp_partial_whole(m, acc, at) : (partial){ 0, { tp_none } };
 }
 
 /* The whole reduction at one value of c. */
-static running_parts reduced_at(const moving *m, const tp_ix *v) {
+static partial reduced_at(const moving_range *m, const tp_ix *v) {
   tp_graph *g = m->mk.g;
   const tp_ix *lo = tp_ix_subst(g->ix, m->at[m->r].lo, 1, &m->c, &v),
               *hi = tp_ix_subst(g->ix, m->at[m->r].hi, 1, &m->c, &v);
@@ -177,12 +178,12 @@ static running_parts reduced_at(const moving *m, const tp_ix *v) {
   return gone_through(m, lo, hi, nleft, left);
 }
 
-running_parts tp_running_through(const moving *m, const tp_ix *lo, const tp_ix *hi) {
+partial tp_moving_through(const moving_range *m, const tp_ix *lo, const tp_ix *hi) {
   return gone_through(m, lo, hi, m->ndom, m->dom);
 }
 
-moving tp_moving_over(const moving *m, const tp_ix *lo, const tp_ix *hi) {
-  moving y = *m;
+moving_range tp_moving_over(const moving_range *m, const tp_ix *lo, const tp_ix *hi) {
+  moving_range y = *m;
   y.at = with_row(m, (tp_at){ true, lo, hi });
   return y;
 }
@@ -190,12 +191,12 @@ moving tp_moving_over(const moving *m, const tp_ix *lo, const tp_ix *hi) {
 /* ---- the recurrence ---- */
 
 /* Without points where the range is never empty. */
-static bool empty_branch(const moving *m, running_parts s, running_parts none) {
+static bool empty_branch(const moving_range *m, partial s, partial none) {
   tp_ictx *ix = m->mk.g->ix;
   const tp_at *at = &m->at[m->r];
   if (tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, at->hi, at->lo), -1), m->ndom, m->dom))
     return true;
-  return tp_parts_branch(m, s, tp_ix_cmp(ix, TP_LE, at->hi, at->lo), none);
+  return tp_partial_branch(m, s, tp_ix_cmp(ix, TP_LE, at->hi, at->lo), none);
 }
 
 /* What a recurrence along c begins with, goes through and takes up: the range grows by row p as c
@@ -205,7 +206,7 @@ typedef struct course {
   int64_t steps;
 } course;
 
-static course course_of(const moving *m) {
+static course course_of(const moving_range *m) {
   tp_ictx *ix = m->mk.g->ix;
   if (m->h) {
     const tp_ix *p = plus(m, m->h, -1);
@@ -217,19 +218,19 @@ static course course_of(const moving *m) {
 }
 
 /* s, whose first value is `base`, and which is `next` where the range has grown. */
-static running_parts carried(const moving *m, const course *k, running_parts s, running_parts none,
-    running_parts base, running_parts before, running_parts next) {
+static partial carried(const moving_range *m, const course *k, partial s, partial none,
+    partial base, partial before, partial next) {
   const tp_ix *begin = tp_ix_cmp(m->mk.g->ix, TP_EQ, c_at(m, 0), k->first);
-  bool ok = s.n && empty_branch(m, s, none) && tp_parts_branch(m, s, begin, base) &&
-      (!k->clip || tp_parts_branch(m, s, k->clip, before)) && tp_parts_branch(m, s, NULL, next);
-  return ok ? s : (running_parts){ 0, { tp_none } };
+  bool ok = s.n && empty_branch(m, s, none) && tp_partial_branch(m, s, begin, base) &&
+      (!k->clip || tp_partial_branch(m, s, k->clip, before)) && tp_partial_branch(m, s, NULL, next);
+  return ok ? s : (partial){ 0, { tp_none } };
 }
 
-running_parts tp_running_parts(const moving *m) {
-  if (m->l && m->h) return tp_running_window(m);
+partial tp_moving_reduced(const moving_range *m) {
+  if (m->l && m->h) return tp_window_reduced(m);
   course k = course_of(m);
-  running_parts s = tp_parts_declared(m, m->ndom, m->dom), base = reduced_at(m, k.first),
-                before = tp_parts_at(m, s, m->c, c_at(m, -k.steps)), row = tp_parts_row(m, k.p);
-  return carried(m, &k, s, tp_parts_none(m), base, before,
-      k.steps > 0 ? tp_parts_join(m, before, row) : tp_parts_join(m, row, before));
+  partial s = tp_partial_declared(m, m->ndom, m->dom), base = reduced_at(m, k.first),
+          before = tp_partial_at(m, s, m->c, c_at(m, -k.steps)), row = tp_partial_row(m, k.p);
+  return carried(m, &k, s, tp_partial_none(m), base, before,
+      k.steps > 0 ? tp_partial_join(m, before, row) : tp_partial_join(m, row, before));
 }
