@@ -73,7 +73,7 @@ static partial place_row(const moving_range *m, const tp_ix *p) {
 }
 
 /* Where the first of the rows with that value is. */
-static tp_val first_of(const moving_range *m, const tp_at *at) {
+static tp_val first_place(const moving_range *m, const tp_at *at) {
   tp_mk mk = m->mk;
   tp_val rows = rows_at(m, at),
          k = mk_op(mk, m->red == TP_RED_MAX ? TP_OP_ARGMAX : TP_OP_ARGMIN, 1, &rows,
@@ -82,7 +82,7 @@ static tp_val first_of(const moving_range *m, const tp_at *at) {
 }
 
 static partial place_rows(const moving_range *m, tp_val red, const tp_at *at) {
-  return PARTS(red, first_of(m, at));
+  return PARTS(red, first_place(m, at));
 }
 static partial place_none(const moving_range *m) {
   return PARTS(red_none(m).v[0], filled(m, -1, TP_I64));
@@ -135,16 +135,16 @@ static partial squares_rows(const moving_range *m, tp_val red, const tp_at *at) 
 }
 
 /* The mean of b less that of a; their sums are number i of the parts. */
-static tp_val apart(const moving_range *m, partial a, partial b, int i) {
+static tp_val means_apart(const moving_range *m, partial a, partial b, int i) {
   return mk_sub(m->mk, mean_of(m, b.v[i], b.v[0]), mean_of(m, a.v[i], a.v[0]));
 }
 
 static partial squares_join(const moving_range *m, partial a, partial b) {
   tp_mk mk = m->mk;
   bool two = m->weight.node;
-  tp_val n = mk_add(mk, a.v[0], b.v[0]), off = apart(m, a, b, 2),
+  tp_val n = mk_add(mk, a.v[0], b.v[0]), off = means_apart(m, a, b, 2),
          weight = mk_mul(mk, a.v[0], mean_of(m, b.v[0], n)),
-         between = mk_mul(mk, mk_mul(mk, off, two ? apart(m, a, b, 3) : off), weight);
+         between = mk_mul(mk, mk_mul(mk, off, two ? means_apart(m, a, b, 3) : off), weight);
   return deviations(m, n, mk_add(mk, mk_add(mk, a.v[1], b.v[1]), between),
       mk_add(mk, a.v[2], b.v[2]), two ? mk_add(mk, a.v[3], b.v[3]) : tp_none);
 }
@@ -168,13 +168,13 @@ static tp_val finite_top(const moving_range *m, tp_val top) {
 }
 
 /* Results do not depend on it, so derivatives do not pass it. */
-static tp_val constant(const moving_range *m, tp_val top) {
+static tp_val undifferentiated(const moving_range *m, tp_val top) {
   return m->open ? mk_detach(m->mk, top) : top;
 }
 
 /* v exp(x - top), from 0 where top is not finite */
 static tp_val risen(const moving_range *m, tp_val v, tp_val x, tp_val top) {
-  tp_val e = mk_exp(m->mk, mk_sub(m->mk, x, finite_top(m, constant(m, top))));
+  tp_val e = mk_exp(m->mk, mk_sub(m->mk, x, finite_top(m, undifferentiated(m, top))));
   return v.node ? mk_mul(m->mk, mk_cast(m->mk, v, m->dtype), e) : e;
 }
 
@@ -193,8 +193,8 @@ static partial exp_none(const moving_range *m) {
 /* s counted from top in place of its own. */
 static tp_val lowered(const moving_range *m, partial a, tp_val top) {
   tp_mk mk = m->mk;
-  tp_val own = constant(m, a.v[0]);
-  top = constant(m, top);
+  tp_val own = undifferentiated(m, a.v[0]);
+  top = undifferentiated(m, top);
   return mk_mul(mk, a.v[1],
       mk_select(mk, mk_bin(mk, TP_OP_EQ, own, top), mk_num(mk, 1, m->dtype),
           mk_exp(mk, mk_sub(mk, own, top))));
@@ -208,7 +208,7 @@ tp_val tp_moving_exp(const moving_range *m, tp_val v, tp_val *top) {
   moving_range both = *m;
   both.kind = MONOID_EXP, both.red = TP_RED_MAX, both.weight = v;
   partial y = tp_moving_reduced(&both);
-  *top = y.n ? constant(m, finite_top(m, y.v[0])) : tp_none;
+  *top = y.n ? undifferentiated(m, finite_top(m, y.v[0])) : tp_none;
   return y.v[1];
 }
 
