@@ -1,6 +1,7 @@
 -- What a program explains as its graph is the program: every example, read back from that text through the C interface
 -- (spec/roundtrip.lua), makes the same calls and gives the same outputs and parameters, on both tiers; random programs
 -- have the same text and plan again. Skipped where there is no FFI.
+local tempo = require "tempo"
 local capi = require "spec.capi"
 if not capi then return end
 local generate = require "spec.fuzz.generate"
@@ -61,4 +62,25 @@ describe("the text of a random program's graph", function()
       assert.equal(f:explain "plan", capi.text(capi.C.tempo_explain(g, "plan", capi.err)))
     end)
   end
+end)
+
+-- The text is what was recorded: gradients are built behind what makes ranges recurrences.
+describe("the text of a program with gradients of ranges", function()
+  it("is that of the program it is read as, and has its plan", function()
+    local P = tempo.program()
+    local i = P:dim "i"
+    local t, T = P:dim "t"
+    local x = P:input("x", { domain = { t } })
+    local w = P:param("w", { along = { i }, init = 0.5 })
+    local r = x[0 .. t + 1] * w
+    local loss = (r:max(0) + r:var(0, { correction = 0 }))[{ t = 0 .. T }]:sum(0)
+    w:update(w - 0.01 * tempo.grad(loss, w))
+    local f = P:compile { outputs = { loss = loss }, tick = { i } }
+    local text = f:explain "graph"
+    local g = capi.compile(text, { tick = { "i" } })
+    assert(g, capi.ffi.string(capi.err.message))
+    assert.truthy(text:find(" = grad ", 1, true))
+    assert.equal(text, capi.text(capi.C.tempo_explain(g, "graph", capi.err)))
+    assert.equal(f:explain "plan", capi.text(capi.C.tempo_explain(g, "plan", capi.err)))
+  end)
 end)

@@ -1,17 +1,20 @@
 /* incremental: a reduction over a range that moves along a dim is a recurrence along that dim.
  *
- *   y[t] = sum(x[0 .. t+1])             =>   y[t] = y[t-1] + x[t]                      (running.c;
- * so do prod, max, min, any, all, and suffixes backwards) y[t] = a[t] * sum(f(x[t .. T]))     =>
- * y[t] = a[t] * s[t], s[t] = f(x[t]) + s[t+1]       (running_terms.c) y[t] = x[0 .. t+1]:mT() @ z[0
- * .. t+1]   =>   y[t] = y[t-1] + x[t] z[t], each element of x's row with each of z's dx[p] += dy[t]
- * * f'(x[p]), p in lo[t] .. hi[t]   =>   dx[p] = f'(x[p]) * sum(dy[t] of all t with p in their
- * ranges), a range of t that moves along p
+ *   y[t] = sum(x[0 .. t+1])          =>   y[t] = y[t-1] + x[t]      (prefix.c)
+ *     and prod, max, min, any, all, and suffixes backwards
+ *   y[t] = a[t] * sum(f(x[t .. T]))  =>   y[t] = a[t] * s[t],  s[t] = f(x[t]) + s[t+1]
+ *     (factor_rows.c)
+ *   y[t] = x[0 .. t+1]:mT() @ z[0 .. t+1]   =>   y[t] = y[t-1] + x[t] z[t]
+ *     each element of a row of x with each of the same row of z
  *
  * so that work is linear in the dim's length. What is carried is a point. Integers, largest and
  * smallest values and bools stay the same bit for bit. Sums and products of floats are carried in
  * f64, up to as many elements as other sums are, which is no worse than a sum of the range in any
- * order; they are left alone where `precise` asks for the order in which they were written. */
-#include "opt/running.h"
+ * order; they are left alone where `precise` asks for the order in which they were written.
+ *
+ * It runs before gradients are built where there are any, so derivatives are those of recurrences.
+ * A largest value that is a NaN passes no derivative to any row. */
+#include "opt/prefix.h"
 
 static const char MOVING_RULE[] = "a reduction over a range that moves => a recurrence";
 
@@ -22,10 +25,11 @@ typedef struct incremental {
   bool precise;
   tp_need *need;
   bool apart;
+  bool open; /* gradients are still to be built */
 } incremental;
 
 /* The sum of a window is one of a tree. */
-static tp_dtype carried_in(const moving *m) {
+static tp_dtype carried_in(const moving_range *m) {
   const tp_out *o = tp_outof(m->x);
   bool window = m->l && m->h;
   if (!tp_dtype_float(o->dtype) || (m->red != TP_RED_SUM && m->red != TP_RED_PROD)) return o->dtype;
@@ -46,24 +50,19 @@ static int ranges(int n, const tp_at *at, int *last) {
 
 /* ---- sums over ranges ---- */
 
-/* Is it known which points of n are needed, and none of these values ({NULL}: none) made of n? Then
- * more points of these may be asked for. */
-static bool may_ask_more(incremental *s, const tp_node *n, int nv, const tp_val *v) {
-  tp_graph *g = s->mk.g;
-  bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
-  for (int i = 0; i < nv; i++)
-    if (v[i].node) tp_reach(&g->arena, v[i].node, seen);
-  return !seen[n->id] && (s->need || (s->need = tp_need_outputs(g, s->mk.err))) && !s->need->rough;
-}
-
-/* A ring takes up all rows from the first on (running_ring.c): are these rows of n's windows
+/* A ring takes up all rows from the first on (two_stacks.c): are these rows of n's windows
  * anyway, and none of them made of n? */
-static bool takes_only_windows(incremental *s, const tp_node *n, const moving *m) {
+static bool takes_only_windows(incremental *s, const tp_node *n, const moving_range *m) {
   tp_graph *g = s->mk.g;
   const tp_node *x = m->x.node;
-  if (!may_ask_more(s, n, 2, (tp_val[]){ m->x, m->weight })) return false;
+  bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
+  tp_reach(&g->arena, m->x.node, seen);
+  if (m->weight.node) tp_reach(&g->arena, m->weight.node, seen);
+  if (s->open || seen[n->id]) return false;
+  if (!s->need) s->need = tp_need_outputs(g, s->mk.err);
+  if (!s->need || s->need->rough) return false;
   unsigned long before = tp_isl_budget(g->ix, TP_TUNE_NEED_HULLS);
-  moving all = tp_moving_all(m);
+  moving_range all = tp_moving_all(m);
   tp_set *at = tp_set_and(
       tp_set_copy(s->need->set[n->id]), tp_set_cond(g->ix, n->ndom, n->dom, tp_window_is_long(m)));
   tp_set *needed =
@@ -75,20 +74,26 @@ static bool takes_only_windows(incremental *s, const tp_node *n, const moving *m
   return tp_isl_within(g->ix, before) && only;
 }
 
-static bool is_taken(incremental *s, const tp_node *n, const moving *m) {
+static bool is_taken(incremental *s, const tp_node *n, const moving_range *m) {
   bool ring = tp_takes_ring(m);
-  s->apart |= ring && m->kind != RUNNING_RED;
+  s->apart |= ring && m->kind != MONOID_RED;
   return !ring || takes_only_windows(s, n, m);
 }
 
 /* Of x at `at`; {NULL}, without an error: it is no recurrence. keep: in what it is carried in. */
 static tp_val over_range(
     incremental *s, const tp_node *of, tp_red red, tp_val x, const tp_at *at, bool keep) {
-  moving m = { .mk = s->mk, .of = of, .red = red, .x = x, .at = at, .keep = keep };
+  moving_range m = {
+    .mk = s->mk, .open = s->open, .of = of, .red = red, .x = x, .at = at, .keep = keep
+  };
   if (ranges(x.node->ndom, at, &m.r) != 1 || !tp_moving_range(&m)) return tp_none;
   if (!is_taken(s, of, &m)) return tp_none;
   m.dtype = carried_in(&m);
-  return tp_running(&m);
+  tp_val y = tp_moving_reduced(&m).v[0];
+  bool picks = red == TP_RED_MAX || red == TP_RED_MIN;
+  return s->open && picks && tp_dtype_float(m.dtype)
+      ? mk_select(s->mk, mk_bin(s->mk, TP_OP_EQ, y, y), y, mk_detach(s->mk, y))
+      : y;
 }
 
 /* A value of which each edge is a sum: nothing but v, or v among others. */
@@ -138,8 +143,10 @@ const tp_node *tp_range_below(tp_val v, int *r) {
 
 /* The dim along which range r of the read moves, and, if only the call says how many rows it has,
  * where these are more than a few. */
-static bool moves_with(const incremental *s, const tp_node *read, int r, running_terms *t) {
-  moving m = { .mk = s->mk, .x = read->in[0].src, .at = read->attr.at, .r = r };
+static bool moves_with(const incremental *s, const tp_node *read, int r, factor_rows *t) {
+  moving_range m = {
+    .mk = s->mk, .open = s->open, .x = read->in[0].src, .at = read->attr.at, .r = r
+  };
   if (!tp_moving_range(&m)) return false;
   t->c = m.c;
   t->begin = m.l ? NULL : m.L;
@@ -150,8 +157,8 @@ static bool moves_with(const incremental *s, const tp_node *read, int r, running
 
 /* The rows of the read's range r, to be taken apart for n. False: no range that moves so. */
 static bool rows_of(
-    incremental *s, const tp_node *n, const tp_node *read, int r, bool sums, running_terms *t) {
-  *t = (running_terms){ .mk = s->mk,
+    incremental *s, const tp_node *n, const tp_node *read, int r, bool sums, factor_rows *t) {
+  *t = (factor_rows){ .mk = s->mk,
     .range = &read->attr.at[r],
     .d = read->in[0].src.node->dom[r],
     .sums = sums,
@@ -171,9 +178,10 @@ static tp_val times_one(const incremental *s, tp_val by, tp_val y) {
 /* The sum of `in` times exp(up - off), of rows at `range` of d. Rows of both have one shape, in
  * what is carried. */
 static tp_val exp_run(
-    incremental *s, const tp_node *of, const running_term *e, const tp_sym *d, const tp_at *range) {
+    incremental *s, const tp_node *of, const factor_row *e, const tp_sym *d, const tp_at *range) {
   tp_mk mk = s->mk;
-  tp_val both = e->in.node ? mk_mul(mk, e->in, e->up) : e->up, up = e->up, in = e->in, top;
+  tp_val both = e->row.node ? mk_mul(mk, e->row, e->exponent) : e->exponent, up = e->exponent,
+         in = e->row, top;
   if (!both.node || !tp_dom_same(both.node->ndom, both.node->dom, up.node->ndom, up.node->dom) ||
       !tp_dom_has(up.node->ndom, up.node->dom, d))
     return tp_none;
@@ -182,19 +190,20 @@ static tp_val exp_run(
       o->dtype == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32);
   if (in.node) in = mk_expand(mk, in, o->rank, o->shape);
   if (!up.node) return up;
-  moving m = { .mk = mk,
+  moving_range m = { .mk = mk,
+    .open = s->open,
     .of = of,
     .red = TP_RED_SUM,
     .x = up,
     .at = own_but(s, up, d, range),
     .dtype = tp_dtypeof(up),
-    .kind = RUNNING_EXP,
+    .kind = MONOID_EXP,
     .weight = in };
   if (ranges(up.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, of, &m))
     return tp_none;
-  tp_val y = tp_running_exp(&m, in, &top);
+  tp_val y = tp_moving_exp(&m, in, &top);
   if (!y.node) return y;
-  tp_val z = mk_mul(mk, y, mk_exp(mk, mk_sub(mk, top, mk_cast(mk, e->off, m.dtype))));
+  tp_val z = mk_mul(mk, y, mk_exp(mk, mk_sub(mk, top, mk_cast(mk, e->below, m.dtype))));
   /* off is of more than these rows, all of which may be -inf */
   bool apart = tp_ops[of->op].cls == TP_CLS_RED && of->attr.naxes > 1;
   return apart ? mk_select(mk, mk_binc(mk, TP_OP_EQ, y, 0), y, z) : z;
@@ -224,10 +233,11 @@ static bool side_by_side(incremental *s, tp_val *a, tp_val *b) {
 static tp_val fade_run(incremental *s, const tp_node *of, tp_val in, tp_val by, bool behind,
     const tp_sym *d, const tp_at *range) {
   if (!side_by_side(s, &in, &by) || !tp_dom_has(in.node->ndom, in.node->dom, d)) return tp_none;
-  moving m = { .mk = s->mk,
+  moving_range m = { .mk = s->mk,
+    .open = s->open,
     .of = of,
     .red = TP_RED_SUM,
-    .kind = RUNNING_FADE,
+    .kind = MONOID_AFFINE,
     .x = in,
     .weight = by,
     .behind = behind,
@@ -236,39 +246,38 @@ static tp_val fade_run(incremental *s, const tp_node *of, tp_val in, tp_val by, 
     .keep = true };
   if (ranges(in.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, of, &m))
     return tp_none;
-  return tp_running(&m);
+  return tp_moving_reduced(&m).v[0];
 }
 
 /* Summed along what the term left for then. */
-static tp_val settled(incremental *s, const running_term *e, tp_val y) {
-  if (e->only.node) y = mk_where(s->mk, e->only, y);
+static tp_val settled(incremental *s, const factor_row *e, tp_val y) {
   return e->later ? mk_reduce(s->mk, TP_OP_SUM, y, 1, &(int){ 0 }, false) : y;
 }
 
 /* The term's reduction over the range of d, spatial axes `axes` of its rows first. */
-static tp_val run_of(incremental *s, const tp_node *n, const running_terms *t,
-    const running_term *e, int naxes, const int *axes) {
+static tp_val run_of(incremental *s, const tp_node *n, const factor_rows *t, const factor_row *e,
+    int naxes, const int *axes) {
   tp_red red = tp_ops[n->op].cls == TP_CLS_RED ? tp_op_red(n->op) : TP_RED_SUM;
-  tp_val x = e->in, y;
-  if (e->only.node || e->with.node) return tp_none;
-  if (e->up.node) {
+  tp_val x = e->row, y;
+  if (e->exponent.node) {
     if (naxes) return tp_none;
     y = exp_run(s, n, e, t->d, t->range);
-    return settled(s, e, times_one(s, e->out, y));
+    return settled(s, e, times_one(s, e->outside, y));
   }
-  if (e->pick.node || ((e->by.node || e->later) && naxes)) return tp_none;
+  if ((e->factor.node || e->later) && naxes) return tp_none;
   if (!x.node) x = mk_fill(s->mk, 1, n->out[0].dtype, 0, NULL, 1, &t->d);
-  if (e->by.node)
-    return settled(s, e, times_one(s, e->out, fade_run(s, n, x, e->by, e->behind, t->d, t->range)));
+  if (e->factor.node)
+    return settled(
+        s, e, times_one(s, e->outside, fade_run(s, n, x, e->factor, e->behind, t->d, t->range)));
   if (naxes) x = mk_reduce(s->mk, n->op, x, naxes, axes, false);
   if (!x.node || !tp_dom_has(x.node->ndom, x.node->dom, t->d)) return tp_none;
   y = over_range(s, n, red, x, own_but(s, x, t->d, t->range), t->n > 1);
-  return settled(s, e, times_one(s, e->out, y));
+  return settled(s, e, times_one(s, e->outside, y));
 }
 
 /* Is there always a row, where there are more than a few if only the call says how many? If not,
  * what was there before sees to where there is none. */
-static bool never_empty(incremental *s, running_terms *t, const tp_node *n) {
+static bool never_empty(incremental *s, factor_rows *t, const tp_node *n) {
   tp_ictx *ix = s->mk.g->ix;
   const tp_at *at = t->range;
   if (tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, at->hi, at->lo), -1), n->ndom, n->dom))
@@ -278,10 +287,11 @@ static bool never_empty(incremental *s, running_terms *t, const tp_node *n) {
 }
 
 static tp_val sum_of_terms(
-    incremental *s, const tp_node *n, running_terms *t, int naxes, const int *axes) {
+    incremental *s, const tp_node *n, factor_rows *t, int naxes, const int *axes) {
   tp_val all = tp_none;
   for (int i = 0; i < t->n; i++) {
-    if ((t->v[i].out.node || t->v[i].up.node) && (naxes || !never_empty(s, t, n))) return tp_none;
+    if ((t->v[i].outside.node || t->v[i].exponent.node) && (naxes || !never_empty(s, t, n)))
+      return tp_none;
     tp_val y = run_of(s, n, t, &t->v[i], naxes, axes);
     if (!y.node) return y;
     all = all.node ? mk_add(s->mk, all, y) : y;
@@ -292,16 +302,17 @@ static tp_val sum_of_terms(
 /* sum((x - from)^2) = sum((x - mean)^2) + count * (mean - from)^2, whatever `from` is; two that
  * deviate alike */
 static tp_val deviations_run(
-    incremental *s, const tp_node *n, running_terms *t, running_off a, running_off b) {
+    incremental *s, const tp_node *n, factor_rows *t, row_deviation a, row_deviation b) {
   tp_mk mk = s->mk;
   tp_val mean[2], count, x = a.x, weight = b.x;
   if (!tp_dtype_float(tp_dtypeof(x)) ||
       (weight.node && (!tp_dtype_float(tp_dtypeof(weight)) || !side_by_side(s, &x, &weight))))
     return tp_none;
-  moving m = { .mk = mk,
+  moving_range m = { .mk = mk,
+    .open = s->open,
     .of = n,
     .red = TP_RED_SUM,
-    .kind = RUNNING_SQUARES,
+    .kind = MONOID_SQUARES,
     .x = x,
     .weight = weight,
     .at = own_but(s, x, t->d, t->range),
@@ -309,7 +320,7 @@ static tp_val deviations_run(
   if (!tp_dom_has(x.node->ndom, x.node->dom, t->d) || ranges(x.node->ndom, m.at, &m.r) != 1 ||
       !tp_moving_range(&m) || !is_taken(s, n, &m) || !never_empty(s, t, n))
     return tp_none;
-  tp_val y = tp_running_squares(&m, mean, &count);
+  tp_val y = tp_moving_squares(&m, mean, &count);
   if (!y.node) return y;
   tp_val off = a.from.node ? mk_sub(mk, mean[0], mk_cast(mk, a.from, m.dtype)) : mean[0],
          other = !weight.node ? off
@@ -319,21 +330,21 @@ static tp_val deviations_run(
 }
 
 /* Do these cancel, if they are summed term by term, beyond what that is done in? */
-static bool deviate(const running_terms *t, const running_off *a, const running_off *b) {
+static bool deviate(const factor_rows *t, const row_deviation *a, const row_deviation *b) {
   return (a->from.node && b->from.node) || (!t->differences && (a->from.node || b->from.node));
 }
 
-static tp_val squares_run(incremental *s, const tp_node *n, running_terms *t) {
+static tp_val squares_run(incremental *s, const tp_node *n, factor_rows *t) {
   const tp_node *v = n->in[0].src.node;
-  running_off a, b;
-  if (n->op != TP_OP_SUM || v->op != TP_OP_MUL || !tp_running_off(t, v->in[0].src, &a) ||
-      !tp_running_off(t, v->in[1].src, &b) || !deviate(t, &a, &b))
+  row_deviation a, b;
+  if (n->op != TP_OP_SUM || v->op != TP_OP_MUL || !tp_row_deviation(t, v->in[0].src, &a) ||
+      !tp_row_deviation(t, v->in[1].src, &b) || !deviate(t, &a, &b))
     return tp_none;
   if (v->in[0].src.node == v->in[1].src.node) b.x = tp_none;
   return deviations_run(s, n, t, a, b);
 }
 
-static bool is_whole(incremental *s, const tp_node *n, running_terms *t) {
+static bool is_whole(incremental *s, const tp_node *n, factor_rows *t) {
   return n->op == TP_OP_SUM || n->op == TP_OP_PROD || n->out[0].dtype == TP_BOOL ||
       tp_dtype_float(n->out[0].dtype) || never_empty(s, t, n);
 }
@@ -346,9 +357,9 @@ static tp_val unless_few(incremental *s, const tp_node *n, const tp_ix *many, tp
 
 /* Is each term what rows have, and nothing else? Then axes of a row may be reduced before the rows
  * are. */
-static bool are_plain(const running_terms *t) {
+static bool are_plain(const factor_rows *t) {
   for (int i = 0; i < t->n; i++)
-    if (t->v[i].out.node || t->v[i].later || tp_is_weighed(&t->v[i])) return false;
+    if (t->v[i].outside.node || t->v[i].later || tp_is_weighed(&t->v[i])) return false;
   return true;
 }
 
@@ -364,12 +375,12 @@ static tp_val reduced_run(incremental *s, const tp_node *n) {
   int r = 0, axes[TP_MAXRANK];
   const tp_node *read = tp_range_below(n->in[0].src, &r);
   if (!read || !n->attr.naxes || n->attr.axes[0] != 0) return tp_none;
-  running_terms t;
+  factor_rows t;
   if (!rows_of(s, n, read, r, n->op == TP_OP_SUM, &t) || !is_whole(s, n, &t)) return tp_none;
   for (int i = 1; i < n->attr.naxes; i++) axes[i - 1] = n->attr.axes[i] - 1;
   int naxes = n->attr.naxes - 1;
   tp_val y = summed_along(s, n, squares_run(s, n, &t), naxes, axes);
-  if (!y.node && !s->mk.err->code && tp_running_terms(&t, n->in[0].src))
+  if (!y.node && !s->mk.err->code && tp_factor_rows(&t, n->in[0].src))
     y = n->op != TP_OP_SUM || are_plain(&t)
         ? sum_of_terms(s, n, &t, naxes, axes)
         : summed_along(s, n, sum_of_terms(s, n, &t, 0, NULL), naxes, axes);
@@ -381,7 +392,7 @@ static tp_val scan_end_run(incremental *s, const tp_node *n) {
   const tp_node *read =
       n->in[0].src.node->op == TP_OP_SCAN ? tp_range_below(n->in[0].src, &r) : NULL;
   if (!read) return tp_none;
-  running_terms t;
+  factor_rows t;
   return rows_of(s, n, read, r, true, &t) && tp_scan_end_terms(&t, n)
       ? unless_few(s, n, t.many, mk_cast(s->mk, sum_of_terms(s, n, &t, 0, NULL), n->out[0].dtype))
       : tp_none;
@@ -393,30 +404,31 @@ static tp_val placed_run(incremental *s, const tp_node *n) {
   int r = 0;
   const tp_node *read = n->attr.axis == 0 ? tp_range_below(n->in[0].src, &r) : NULL;
   if (!read) return tp_none;
-  running_terms t;
+  factor_rows t;
   if (!rows_of(s, n, read, r, false, &t) || !never_empty(s, &t, n) ||
-      !tp_running_terms(&t, n->in[0].src))
+      !tp_factor_rows(&t, n->in[0].src))
     return tp_none;
-  tp_val x = t.v[0].in;
+  tp_val x = t.v[0].row;
   if (tp_dtypeof(x) == TP_BOOL) x = mk_cast(mk, x, TP_U8);
   if (!x.node || !tp_dom_has(x.node->ndom, x.node->dom, t.d)) return tp_none;
-  moving m = { .mk = mk,
+  moving_range m = { .mk = mk,
+    .open = s->open,
     .of = n,
     .red = n->op == TP_OP_ARGMAX ? TP_RED_MAX : TP_RED_MIN,
-    .kind = RUNNING_PLACE,
+    .kind = MONOID_PLACE,
     .x = x,
     .at = own_but(s, x, t.d, t.range),
     .dtype = tp_dtypeof(x) };
   if (ranges(x.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, n, &m))
     return tp_none;
-  running_parts y = tp_running_parts(&m);
+  partial y = tp_moving_reduced(&m);
   return unless_few(
       s, n, t.many, y.n ? mk_sub(mk, y.v[1], tp_ixvalue(mk.g, t.range->lo, mk.err)) : tp_none);
 }
 
 /* Rows of one axis, as column or row of a matrix. */
-static bool as_factor(running_terms *t, tp_val v, int axis, running_off *d) {
-  if (tp_rankof(v) != 2 || !tp_running_off(t, v, d)) return false;
+static bool as_factor(factor_rows *t, tp_val v, int axis, row_deviation *d) {
+  if (tp_rankof(v) != 2 || !tp_row_deviation(t, v, d)) return false;
   if (d->from.node)
     d->from = mk_unsqueeze(t->mk, mk_expand(t->mk, d->from, 1, tp_outof(d->x)->shape), axis);
   d->x = mk_unsqueeze(t->mk, d->x, axis);
@@ -448,324 +460,26 @@ static tp_val products_run(incremental *s, const tp_node *n) {
   tp_val a = tp_rows_first(mk, n), b = n->in[1].src;
   const tp_node *read = a.node ? tp_range_below(b, &r) : NULL;
   if (!read) return tp_none;
-  running_terms t;
-  running_off left, right;
+  factor_rows t;
+  row_deviation left, right;
   if (!rows_of(s, n, read, r, true, &t)) return tp_none;
   bool apart =
       as_factor(&t, a, 1, &left) && as_factor(&t, b, 0, &right) && deviate(&t, &left, &right);
   tp_val y = apart ? deviations_run(s, n, &t, left, right) : tp_none;
   if (!apart && (t.begin || t.end || is_line(n)) &&
-      tp_running_terms(&t, mk_mul(mk, mk_unsqueeze(mk, a, 2), mk_unsqueeze(mk, b, 1))))
+      tp_factor_rows(&t, mk_mul(mk, mk_unsqueeze(mk, a, 2), mk_unsqueeze(mk, b, 1))))
     y = sum_of_terms(s, n, &t, 0, NULL);
   return unless_few(s, n, t.many, mk_cast(mk, y, n->out[0].dtype));
 }
 
-/* ---- derivatives of reads ---- */
-
-/* A scatter over ranges of dim d of the target, from points p that have the target's other dims and
- * one more, c. */
-typedef struct scatter {
-  const tp_node *n;
-  const tp_edge *e;
-  int d;
-  moving m;
-} scatter;
-
-/* Where the scatter is done; NULL: everywhere. */
-static const tp_ix *done_where(const scatter *x) { return is_always(x->e) ? NULL : x->e->cond; }
-
-/* Where it is, and there is a row; NULL: everywhere. */
-static const tp_ix *sends(const scatter *x) {
-  tp_ictx *ix = x->m.mk.g->ix;
-  const tp_node *p = x->e->src.node;
-  const tp_at *rows = &x->e->at[x->d];
-  const tp_ix *cond = done_where(x);
-  return tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, rows->hi, rows->lo), -1), p->ndom, p->dom)
-      ? cond
-      : tp_ix_both(ix, cond, tp_ix_cmp(ix, TP_LT, rows->lo, rows->hi));
-}
-
-static bool find_scatter(incremental *s, scatter *x) {
-  const tp_node *p = x->e->src.node;
-  int other = -1;
-  if (ranges(x->n->ndom, x->e->at, &x->d) != 1) return false;
-  for (int k = 0; k < p->ndom; k++) {
-    bool told = false;
-    for (int u = 0; u < x->n->ndom; u++)
-      told |= u != x->d && x->n->dom[u] == p->dom[k] && tp_ix_as_sym(x->e->at[u].lo) == p->dom[k];
-    if (!told && other >= 0) return false;
-    if (!told) other = k;
-  }
-  for (int u = 0; u < x->n->ndom; u++)
-    if (u != x->d &&
-        (!tp_ix_as_sym(x->e->at[u].lo) || tp_ix_as_sym(x->e->at[u].lo) != x->n->dom[u]))
-      return false;
-  if (other < 0) return false;
-  x->m = (moving){ .mk = s->mk, .of = x->n, .c = p->dom[other], .ndom = p->ndom, .dom = p->dom };
-  return true;
-}
-
-/* The term's part that varies with p, where cond holds; NULL: everywhere. */
-static tp_val scattered_part(
-    incremental *s, const scatter *x, const running_term *e, const tp_ix *cond) {
-  tp_val v = e->out.node ? e->out : mk_fill(s->mk, 1, tp_dtypeof(x->e->src), 0, NULL, 1, &x->m.c);
-  const tp_node *p = x->e->src.node;
-  return cond ? mk_either(s->mk, p->ndom, p->dom, cond, v, mk_zeros_like(s->mk, v)) : v;
-}
-
-/* What a row weighs at c is what it weighs at the point that its range begins to hold it (behind),
- * or holds it last, times the factors of the rows that come in between. */
-static tp_val factors_between(incremental *s, const scatter *x, const running_term *e) {
-  tp_ictx *ix = s->mk.g->ix;
-  const moving *m = &x->m;
-  const tp_sym *d = x->n->dom[x->d];
-  const tp_ix *c = tp_ix_sym(ix, m->c), *end = tp_ix_sym(ix, m->c->bound),
-              *L = m->L ? m->L : tp_ix_const(ix, 0), *H = m->H ? m->H : tp_ix_sym(ix, d->bound);
-  const tp_ix *row =
-      e->behind ? tp_ix_add(ix, c, m->h) : tp_ix_addc(ix, tp_ix_add(ix, c, m->l), -1);
-  const tp_ix *at_once = e->behind ? tp_ix_addc(ix, tp_ix_sub(ix, L, m->h), 1)
-                                   : tp_ix_add(ix, tp_ix_sub(ix, end, H), m->l);
-  if (!tp_ix_prove_ge0(ix, at_once, x->n->ndom, x->n->dom)) return tp_none;
-  tp_val by = mk_at(s->mk, e->by, d, row);
-  if (!by.node) return by;
-  const tp_ix *comes = tp_ix_and(ix, tp_ix_cmp(ix, TP_GE, row, L), tp_ix_cmp(ix, TP_LT, row, H));
-  comes = tp_ix_and(ix, comes,
-      e->behind ? tp_ix_cmp(ix, TP_LT, tp_ix_addc(ix, c, 1), end)
-                : tp_ix_cmp(ix, TP_GT, c, tp_ix_const(ix, 0)));
-  const tp_out *o = tp_outof(by);
-  return mk_either(s->mk, by.node->ndom, by.node->dom, comes, by,
-      mk_fill(s->mk, 1, o->dtype, o->rank, o->shape, 0, NULL));
-}
-
-/* A route takes up what all points send, so far as they need it: is what they send needed for n
- * anyway, and none of it made of n? rows: of the target's dim d, if these are asked for too. */
-static bool sends_what_is_needed(
-    incremental *s, const scatter *x, const tp_at *from, tp_val a, tp_val b, tp_val rows) {
-  tp_graph *g = s->mk.g;
-  const tp_node *n = x->n, *p = x->e->src.node;
-  if (!may_ask_more(s, n, 3, (tp_val[]){ a, b, rows })) return false;
-  unsigned long before = tp_isl_budget(g->ix, TP_TUNE_NEED_HULLS);
-  const tp_at all = { true, tp_ix_const(g->ix, 0), tp_ix_sym(g->ix, x->m.c->bound) };
-  const tp_ix *cond = sends(x);
-  tp_set *where =
-             cond ? tp_set_cond(g->ix, p->ndom, p->dom, cond) : tp_set_box(g->ix, p->ndom, p->dom),
-         *at = s->need->set[n->id];
-  tp_set *needed = tp_set_and(tp_set_apply(tp_set_copy(at),
-                                  tp_rel_at(g->ix, n->ndom, n->dom, p->ndom, p->dom,
-                                      tp_at_but(g, (tp_node *)p, x->m.c, *from))),
-      tp_set_copy(where));
-  tp_set *sent = tp_set_and(tp_set_apply(tp_set_copy(at),
-                                tp_rel_at(g->ix, n->ndom, n->dom, p->ndom, p->dom,
-                                    tp_at_but(g, (tp_node *)p, x->m.c, all))),
-      where);
-  bool ok = tp_set_subset(g->ix, sent, needed);
-  tp_set_free(sent);
-  if (ok && rows.node && !tp_made_of_inputs(g, rows, tp_none)) {
-    tp_set *read = tp_set_apply(
-               tp_set_copy(needed), tp_rel_at(g->ix, p->ndom, p->dom, n->ndom, n->dom, x->e->at)),
-           *taken = tp_set_copy(at);
-    ok = tp_set_subset(g->ix, taken, read);
-    tp_set_free(taken);
-    tp_set_free(read);
-  }
-  tp_set_free(needed);
-  return tp_isl_within(g->ix, before) && ok;
-}
-
-/* Of a window, of so many rows at least; right only of more than a few where the call says how
- * many. */
-static bool may_route(incremental *s, const scatter *x, const tp_at *from, int64_t least, tp_val a,
-    tp_val b, tp_val rows) {
-  int64_t w;
-  if (!x->m.l || !x->m.h) return true;
-  bool number = tp_ix_is_const(tp_ix_sub(s->mk.g->ix, x->m.h, x->m.l), &w);
-  s->apart |= !number;
-  return (!number || w >= least) && sends_what_is_needed(s, x, from, a, b, rows);
-}
-
-static tp_val in_carried(incremental *s, tp_val v, tp_val like) {
-  tp_val both =
-      v.node && like.node ? mk_mul(s->mk, v, mk_cast(s->mk, like, tp_dtypeof(v))) : tp_none;
-  if (!both.node) return both;
-  const tp_out *o = tp_outof(both);
-  return mk_expand(s->mk, mk_cast(s->mk, v, o->dtype == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32),
-      o->rank, o->shape);
-}
-
-static running_route route_of(const scatter *x, const tp_ix *cond, const tp_at *from) {
-  return (running_route){ .m = &x->m, .d = x->n->dom[x->d], .cond = cond, .from = *from };
-}
-
-static tp_val scattered_pick(
-    incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
-  const tp_node *p = x->e->src.node;
-  tp_val place = e->pick, v = in_carried(s, scattered_part(s, x, e, sends(x)), place);
-  if (!v.node || !tp_dom_has(place.node->ndom, place.node->dom, x->m.c) ||
-      !may_route(s, x, from, TP_TUNE_WINDOW_PICKED, v, place, tp_none))
-    return tp_none;
-  running_route r = route_of(x, sends(x), from);
-  if (r.cond)
-    place = mk_either(s->mk, p->ndom, p->dom, r.cond, place,
-        mk_fill(s->mk, -1, TP_I64, tp_rankof(place), tp_outof(place)->shape, 0, NULL));
-  return tp_route_picked(&r, v, place, r.cond != NULL);
-}
-
-static tp_val scattered_beside(
-    incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
-  tp_val before = e->behind ? e->with : e->by, behind = e->behind ? e->by : e->with,
-         v = scattered_part(s, x, e, sends(x));
-  if (!x->m.l || !x->m.h || !v.node) return tp_none;
-  v = in_carried(s, v,
-      mk_mul(s->mk, mk_at(s->mk, before, x->n->dom[x->d], from->lo),
-          mk_at(s->mk, behind, x->n->dom[x->d], from->lo)));
-  if (!v.node || !tp_dom_has(v.node->ndom, v.node->dom, x->m.c) ||
-      !may_route(s, x, from, 2, v, v, mk_mul(s->mk, before, behind)))
-    return tp_none;
-  running_route r = route_of(x, sends(x), from);
-  return tp_route_beside(&r, v, before, behind);
-}
-
-/* Of a window by its parts. */
-static tp_val scattered_fading(
-    incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
-  const tp_ix *cond = done_where(x);
-  if (x->m.l && x->m.h) {
-    tp_val by = cond ? tp_none : factors_between(s, x, e);
-    return by.node ? fade_run(s, x->n, scattered_part(s, x, e, NULL), by, !e->behind, x->m.c, from)
-                   : by;
-  }
-  tp_val v =
-      in_carried(s, scattered_part(s, x, e, cond), mk_at(s->mk, e->by, x->n->dom[x->d], from->lo));
-  if (!(e->behind ? x->m.h : x->m.l) || !v.node || !tp_dom_has(v.node->ndom, v.node->dom, x->m.c) ||
-      (cond && !sends_what_is_needed(s, x, from, v, v, e->by)))
-    return tp_none;
-  running_route r = route_of(x, cond, from);
-  return tp_route_fading(&r, v, e->by, e->behind);
-}
-
-static tp_val scattered_weighed(
-    incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
-  if (e->pick.node) return scattered_pick(s, x, e, from);
-  if (e->with.node) return scattered_beside(s, x, e, from);
-  if (e->by.node) return scattered_fading(s, x, e, from);
-  /* of all p, in the order of -off */
-  if (e->up.node && is_always(x->e))
-    return exp_run(s, x->n,
-        &(running_term){ .in = e->out, .up = mk_neg(s->mk, e->off), .off = mk_neg(s->mk, e->up) },
-        x->m.c, from);
-  return tp_none; /* it may not be known where the scatter is not done */
-}
-
-static tp_val scattered_term(
-    incremental *s, const scatter *x, const running_term *e, const tp_at *from) {
-  tp_val y;
-  if (tp_is_weighed(e)) return settled(s, e, times_one(s, e->in, scattered_weighed(s, x, e, from)));
-  tp_val v = scattered_part(s, x, e, done_where(x)), one;
-  if (v.node && !tp_dom_has(v.node->ndom, v.node->dom, x->m.c)) {
-    one = mk_fill(s->mk, 1, tp_dtypeof(v), 0, NULL, 1, &x->m.c);
-    v = mk_mul(s->mk, v, one);
-  }
-  if (!v.node) return v;
-  y = over_range(s, x->n, TP_RED_SUM, v, own_but(s, v, x->m.c, from), true);
-  return settled(s, e, times_one(s, e->in, y));
-}
-
-/* The rows that are reached from where the scatter is done. */
-static const tp_ix *reached_when(incremental *s, const scatter *x) {
-  tp_ictx *ix = s->mk.g->ix;
-  const tp_node *n = x->n, *p = x->e->src.node;
-  unsigned long before = tp_isl_budget(ix, TP_TUNE_NEED_HULLS);
-  tp_set *from =
-      tp_set_and(tp_set_box(ix, p->ndom, p->dom), tp_set_cond(ix, p->ndom, p->dom, x->e->cond));
-  tp_set *to = tp_set_apply(from, tp_rel_at(ix, p->ndom, p->dom, n->ndom, n->dom, x->e->at));
-  const tp_ix *cond = tp_set_to_cond(ix, n->ndom, n->dom, to, true);
-  tp_set_free(to);
-  return tp_isl_within(ix, before) ? cond : NULL;
-}
-
-/* Nothing where no p reaches; {NULL}, without an error: where that is cannot be said. */
-static tp_val where_reached(incremental *s, const scatter *x, const tp_at *from, tp_val y) {
-  tp_ictx *ix = s->mk.g->ix;
-  const tp_node *n = x->n;
-  const tp_ix *u = tp_ix_sym(ix, n->dom[x->d]), *cond = NULL;
-  if (!is_always(x->e) && !(cond = reached_when(s, x))) return tp_none;
-  if (is_always(x->e) && x->m.L && !tp_ix_prove_ge0(ix, tp_ix_sub(ix, u, x->m.L), n->ndom, n->dom))
-    cond = tp_ix_cmp(ix, TP_GE, u, x->m.L);
-  if (is_always(x->e) && x->m.H &&
-      !tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, x->m.H, u), -1), n->ndom, n->dom))
-    cond = tp_ix_both(ix, cond, tp_ix_cmp(ix, TP_LT, u, x->m.H));
-  if (is_always(x->e) &&
-      !tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, from->hi, from->lo), -1), n->ndom, n->dom))
-    cond = tp_ix_both(ix, cond, tp_ix_cmp(ix, TP_LT, from->lo, from->hi));
-  return cond && tp_ix_kind(cond) != TP_IX_TRUE && y.node
-      ? mk_either(s->mk, n->ndom, n->dom, cond, y, mk_zeros_like(s->mk, y))
-      : y;
-}
-
-/* From where the target's point is reached. */
-static tp_at reached_from(incremental *s, const scatter *x) {
-  tp_ictx *ix = s->mk.g->ix;
-  const tp_ix *u = tp_ix_sym(ix, x->n->dom[x->d]), *zero = tp_ix_const(ix, 0),
-              *end = tp_ix_sym(ix, x->m.c->bound);
-  tp_at at = { true, zero, end };
-  if (x->m.h)
-    at.lo = tp_ix_simplify(ix, tp_ix_max(ix, zero, tp_ix_addc(ix, tp_ix_sub(ix, u, x->m.h), 1)),
-        x->n->ndom, x->n->dom);
-  if (x->m.l)
-    at.hi = tp_ix_simplify(
-        ix, tp_ix_min(ix, end, tp_ix_addc(ix, tp_ix_sub(ix, u, x->m.l), 1)), x->n->ndom, x->n->dom);
-  return at;
-}
-
-/* What the edge adds. */
-static tp_val alone(incremental *s, const tp_node *n, const tp_edge *e) {
-  if (n->nin == 1) return tp_v((tp_node *)n);
-  tp_val y = mk_op(s->mk, TP_OP_ACCUM, 0, NULL,
-      &(tp_attr){ .dtype = n->out[0].dtype,
-          .ndom = n->ndom,
-          .dom = n->dom,
-          .nix = n->out[0].rank,
-          .ix = n->out[0].shape,
-          .red = n->attr.red });
-  return y.node && tp_accum_add(s->mk.g, y.node, *e, s->mk.err) ? y : tp_none;
-}
-
-static tp_val scattered_run(incremental *s, const tp_node *n, const tp_edge *e) {
-  s->apart = false;
-  scatter x = { .n = n, .e = e };
-  if (n->attr.red != TP_RED_SUM || !find_scatter(s, &x) || !tp_moving_ends(&x.m, &e->at[x.d]))
-    return tp_none;
-  running_terms t = { .mk = s->mk,
-    .range = &e->at[x.d],
-    .d = n->dom[x.d],
-    .c = x.m.c,
-    .begin = x.m.l ? NULL : x.m.L,
-    .end = x.m.h ? NULL : x.m.H,
-    .sums = true,
-    .differences = tp_dtypeof(e->src) != TP_F64 && tp_is_small(&n->out[0]) };
-  if (!tp_running_terms(&t, e->src)) return tp_none;
-  tp_at from = reached_from(s, &x);
-  tp_val all = tp_none;
-  for (int i = 0; i < t.n; i++) {
-    tp_val y = scattered_term(s, &x, &t.v[i], &from);
-    if (!y.node) return y;
-    all = all.node ? mk_add(s->mk, all, y) : y;
-  }
-  all = where_reached(s, &x, &from, all);
-  return s->apart && all.node ? mk_either(s->mk, n->ndom, n->dom, tp_window_is_long(&x.m),
-                                    mk_cast(s->mk, all, n->out[0].dtype), alone(s, n, e))
-                              : all;
-}
-
 /* ---- all ---- */
 
-/* Its derivatives of reads, or what it gathers. */
-static bool try_accum(incremental *s, tp_node *n, bool gathers) {
+/* What it gathers. */
+static bool try_accum(incremental *s, tp_node *n) {
   if (!may_reorder(s, n->attr.red, n->out[0].dtype)) return true;
   for (int k = 0; k < n->nin; k++) {
-    tp_edge *e = &n->in[k];
-    if (e->gather != gathers) continue;
-    tp_val y = gathers ? gathered_run(s, n, e) : scattered_run(s, n, e);
+    if (!n->in[k].gather) continue;
+    tp_val y = gathered_run(s, n, &n->in[k]);
     if (y.node ? !take_place(s, n, k, y) : s->mk.err->code != 0) return false;
   }
   return true;
@@ -789,19 +503,19 @@ static bool try_reduction(incremental *s, tp_node *n) {
   return y.node || !s->mk.err->code;
 }
 
-bool tp_incremental(tp_graph *g, bool precise, tp_error *err) {
+bool tp_incremental(tp_graph *g, bool precise, bool *changed, tp_error *err) {
   incremental s = { .mk = { g, err }, .precise = precise };
+  for (int i = 0; i < g->nodes.n; i++) s.open |= g->nodes.v[i]->op == TP_OP_GRAD;
   int n0 = g->nodes.n;
   bool ok = true;
-  /* derivatives first: they look at what is reduced */
-  for (int k = 0; k < 2 * n0 && ok; k++) {
-    tp_node *n = g->nodes.v[k % n0];
-    bool first = k < n0;
+  for (int k = 0; k < n0 && ok; k++) {
+    tp_node *n = g->nodes.v[k];
     g->pos = n->pos;
-    if (n->op == TP_OP_ACCUM) ok = try_accum(&s, n, !first);
-    if (!first && is_reduction(n)) ok = try_reduction(&s, n);
+    if (n->op == TP_OP_ACCUM) ok = try_accum(&s, n);
+    if (is_reduction(n)) ok = try_reduction(&s, n);
   }
   tp_need_free(s.need);
-  if (ok && g->nodes.n > n0) tp_graph_prune(g);
+  *changed = g->nodes.n > n0;
+  if (ok && *changed) tp_graph_prune(g);
   return ok;
 }

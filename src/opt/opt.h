@@ -41,7 +41,7 @@ tp_passfn tp_pass_sums, tp_pass_widen; /* sums.c */
 tp_passfn tp_pass_direct, tp_pass_share;
 tp_passfn tp_pass_turn; /* turned.c */
 /* Reductions over ranges that move along a dim become recurrences (incremental.c). */
-bool tp_incremental(tp_graph *g, bool precise, tp_error *err);
+bool tp_incremental(tp_graph *g, bool precise, bool *changed, tp_error *err);
 bool tp_is_small(const tp_out *o); /* a sum of it is kept in f64 */
 /* Who reads, in which loop, what is made again there, and the nodes that make such values, by id
  * (again.c; which: poly/again.c). */

@@ -128,10 +128,23 @@ static bool judge(tp_fn *f, tp_graph *g, const bool **whole, tp_error *err) {
   return ok;
 }
 
+/* The graph of which ranges are recurrences takes the place of the one that was judged: it reads
+ * nothing else. */
+static bool executed(tp_fn *f, tp_graph **g, tp_error *err) {
+  tp_graph *judged = *g;
+  if (!f->ranges) return true;
+  if (!(f->other = tp_graph_clone(f->ranges, err))) return false;
+  tp_copy_checks(f->other, judged);
+  *g = f->other;
+  f->other = NULL;
+  tp_graph_free(judged);
+  return true;
+}
+
 bool tp_judge_graph(tp_fn *f, tp_error *err) {
   bool ok = judge(f, f->graph, f->tier == TP_TIER_REFERENCE ? &f->whole : NULL, err);
   if (!ok) prefer_cycle(f, err);
-  return ok;
+  return ok && executed(f, &f->graph, err);
 }
 
 tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
@@ -139,6 +152,7 @@ tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
   if (!g) return NULL;
   bool ok = judge(f, g, NULL, err);
   f->trial = NULL;
+  ok = ok && executed(f, &g, err);
   return ok ? g : tp_graph_free(g);
 }
 

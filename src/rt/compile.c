@@ -1,9 +1,11 @@
 /* compile: the pipeline, as a column of calls, and what a compiled function keeps.
  *
- * Two graphs. `closed` is the recording with gradients built and parameters closed: what the
- * function's inputs, outputs and parameters are. `graph` is what the tier executes: swept, and for
- * the compiled tiers rewritten by the passes. Inputs, parameters and outputs keep their places in
- * both. */
+ * Two graphs. `closed` is the recording with gradients built and parameters closed: what is judged
+ * and hashed, and what the function's inputs, outputs and parameters are. `graph` is what the tier
+ * executes: swept, and for the compiled tiers rewritten by the passes. Where gradients of ranges
+ * that move are asked for, compiled tiers execute `ranges` in place of `closed`: the recording
+ * whose ranges were made recurrences, closed like it. Inputs, parameters and outputs keep their
+ * places in all. */
 #include "rt/fn.h"
 
 /* ---- bounds that must be given ---- */
@@ -76,12 +78,37 @@ static bool make_params(tp_fn *f) {
   return true;
 }
 
+static bool has_gradients(const tp_graph *g) {
+  for (int i = 0; i < g->nodes.n; i++)
+    if (g->nodes.v[i]->op == TP_OP_GRAD) return true;
+  return false;
+}
+
+/* Where gradients are asked for, ranges become recurrences before, on a copy: gradients are then
+ * those of recurrences. A host in C is given what was recorded, of which the same is made. */
+static bool ranges_first(tp_fn *f, tp_error *err) {
+  const tp_switches *o = &f->opt;
+  bool changed = false;
+  if (f->tier == TP_TIER_REFERENCE || o->check || o->precise || !o->on[TP_PASS_INCREMENTAL] ||
+      !has_gradients(f->closed))
+    return true;
+  if (!(f->recorded = tp_graph_clone(f->closed, err))) return false;
+  tp_graph_sweep(f->recorded);
+  tp_graph *g = f->ranges = tp_graph_clone(f->recorded, err);
+  tp_work w = tp_work_on(f, g);
+  if (!g || !tp_incremental(g, false, &changed, err) || !tp_verify(g, err)) return false;
+  tp_dump_graph(g, "incremental");
+  if (changed) return tp_passes_run(&w, TP_CLOSED, err);
+  f->ranges = tp_graph_free(g), f->recorded = tp_graph_free(f->recorded);
+  return true;
+}
+
 static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
   if (!(f->closed = tp_graph_clone(f->program->g, err))) return false;
   f->closed->fixed_bits = f->opt.reproducible;
   if (!record_outputs(f, o, err)) return false;
   tp_work w = tp_work_on(f, f->closed);
-  return tp_passes_run(&w, TP_CLOSED, err) && make_params(f);
+  return ranges_first(f, err) && tp_passes_run(&w, TP_CLOSED, err) && make_params(f);
 }
 
 /* ---- legality ---- */
@@ -155,12 +182,14 @@ tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
 }
 
 static bool again(tp_fn *f, void *of, tp_error *err) {
-  return (f->closed = tp_graph_clone(of, err)) && make_params(f) && check_graph(f, err) &&
+  const tp_fn *from = of;
+  if (from->ranges && !(f->ranges = tp_graph_clone(from->ranges, err))) return false;
+  return (f->closed = tp_graph_clone(from->closed, err)) && make_params(f) && check_graph(f, err) &&
       interpreter(f, err);
 }
 
-bool tp_compile_again(tp_fn *f, tp_graph *closed, tp_error *err) {
-  return tp_making(f, again, closed, err);
+bool tp_compile_again(tp_fn *f, const tp_fn *of, tp_error *err) {
+  return tp_making(f, again, (void *)of, err);
 }
 
 tp_fn *tp_fn_free(tp_fn *f) {
@@ -178,6 +207,8 @@ tp_fn *tp_fn_free(tp_fn *f) {
   tp_free(f->shown);
   tp_free(f->first);
   tp_params_free(f);
+  if (f->ranges) tp_graph_free(f->ranges);
+  if (f->recorded) tp_graph_free(f->recorded);
   if (f->closed) tp_graph_free(f->closed);
   tp_program_unref(f->program);
   tp_free(f);

@@ -72,6 +72,8 @@ struct tp_fn {
   int64_t limit, most;
   /* graph: what plain runs execute; with ticks given, what was judged: steps.graph is executed */
   tp_graph *closed, *graph;
+  /* ranges: as closed, but made of `recorded` with its ranges as recurrences; NULL: as closed */
+  tp_graph *ranges, *recorded;
   int nbound;
   const tp_sym **bounds;
   tp_poly *poly;
@@ -132,8 +134,8 @@ int64_t *tp_full_env(tp_fn *f, const int64_t *env);
 bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err); /* outputs to the ends reached */
 /* memory for a call before its outputs are made */
 bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);
-/* f has its options: of a function's closed graph */
-bool tp_compile_again(tp_fn *f, tp_graph *closed, tp_error *err);
+/* f has its options: of what `of` was made of */
+bool tp_compile_again(tp_fn *f, const tp_fn *of, tp_error *err);
 /* which runs with these bounds: f, or the same with shorter blocks, as its limit of memory wants
  * (limit.c) */
 tp_fn *tp_fn_within(tp_fn *f, const int64_t *given);

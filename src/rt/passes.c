@@ -9,7 +9,7 @@ static bool dce_pass(tp_work *w, tp_error *err) {
   return true;
 }
 static bool incremental_pass(tp_work *w, tp_error *err) {
-  return tp_incremental(w->g, w->precise, err);
+  return tp_incremental(w->g, w->precise, &w->changed, err);
 }
 
 /* The text of a closed graph has it already. */

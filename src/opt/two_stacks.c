@@ -1,4 +1,4 @@
-/* running_ring: a reduction over the last w rows, of which only the call says how many: the rows
+/* two_stacks: a reduction over the last w rows, of which only the call says how many: the rows
  * lie on a ring of two halves, h = w // 2 rows each.
  *
  *   .. | the half before the last | the last half | this half, up to row p
@@ -9,52 +9,52 @@
  * ring, from where it is read as s when the next half fills. So each row is joined four times,
  * whatever w is, no operation needs an inverse, and nothing waits for a row that the window does
  * not hold. */
-#include "opt/running.h"
+#include "opt/prefix.h"
 
 /* Values along r->d. in: the row's place in its half; half: where that half begins on the ring;
  * back: the place of the row that g takes up. w is 2 h + odd. */
-typedef struct running_ring {
-  const running_rows *r;
+typedef struct two_stacks {
+  const window_rows *r;
   const tp_ix *h;
   int ndom;
   const tp_sym *const *dom;
   tp_val in, half, back, begins, odd;
-} running_ring;
+} two_stacks;
 
-static tp_mk mk_of(const running_ring *k) { return k->r->m->mk; }
-static const tp_ix *row_now(const running_ring *k) { return tp_ix_sym(mk_of(k).g->ix, k->r->d); }
-static const tp_ix *row_before(const running_ring *k) {
+static tp_mk mk_of(const two_stacks *k) { return k->r->m->mk; }
+static const tp_ix *row_now(const two_stacks *k) { return tp_ix_sym(mk_of(k).g->ix, k->r->d); }
+static const tp_ix *row_before(const two_stacks *k) {
   return tp_ix_addc(mk_of(k).g->ix, row_now(k), -1);
 }
-static const tp_ix *at_first(const running_ring *k) {
+static const tp_ix *at_first(const two_stacks *k) {
   return tp_ix_cmp(mk_of(k).g->ix, TP_EQ, row_now(k), tp_ix_const(mk_of(k).g->ix, 0));
 }
-static tp_val before(const running_ring *k, tp_val v) {
+static tp_val before(const two_stacks *k, tp_val v) {
   return mk_at(mk_of(k), v, k->r->d, row_before(k));
 }
-static running_parts parts_before(const running_ring *k, running_parts a) {
-  return tp_parts_at(k->r->m, a, k->r->d, row_before(k));
+static partial parts_before(const two_stacks *k, partial a) {
+  return tp_partial_at(k->r->m, a, k->r->d, row_before(k));
 }
-static tp_val size_of(const running_ring *k, int64_t more) {
+static tp_val size_of(const two_stacks *k, int64_t more) {
   return mk_size(mk_of(k), tp_ix_addc(mk_of(k).g->ix, k->h, more), TP_I64);
 }
 
 /* v is `first`, and then `next`. */
-static bool goes_on(const running_ring *k, tp_val v, tp_val first, tp_val next) {
+static bool goes_on(const two_stacks *k, tp_val v, tp_val first, tp_val next) {
   tp_mk mk = mk_of(k);
   return v.node && first.node && next.node &&
       tp_merge_add(mk.g, v.node, at_first(k), first, mk.err) &&
       tp_merge_add(mk.g, v.node, NULL, next, mk.err);
 }
 
-static bool parts_go_on(
-    const running_ring *k, running_parts v, running_parts first, running_parts next) {
-  return tp_parts_branch(k->r->m, v, at_first(k), first) && tp_parts_branch(k->r->m, v, NULL, next);
+static bool parts_go_on(const two_stacks *k, partial v, partial first, partial next) {
+  return tp_partial_branch(k->r->m, v, at_first(k), first) &&
+      tp_partial_branch(k->r->m, v, NULL, next);
 }
 
 /* ---- places on the ring: each half has one more, of no rows ---- */
 
-static bool count_places(running_ring *k, const tp_ix *w) {
+static bool count_places(two_stacks *k, const tp_ix *w) {
   tp_mk mk = mk_of(k);
   tp_node dims = { 0 };
   tp_dom_add(mk.g, &dims, tp_ix_sym(mk.g->ix, k->r->d));
@@ -74,7 +74,7 @@ static bool count_places(running_ring *k, const tp_ix *w) {
 
 /* ---- the ring of one part ---- */
 
-static const tp_ix *const *ring_shape(const running_ring *k, const tp_ix *rows, tp_val like) {
+static const tp_ix *const *ring_shape(const two_stacks *k, const tp_ix *rows, tp_val like) {
   tp_mk mk = mk_of(k);
   const tp_ix **shape = TP_NEWN(&mk.g->arena, const tp_ix *, tp_rankof(like) + 1);
   shape[0] = rows;
@@ -82,7 +82,7 @@ static const tp_ix *const *ring_shape(const running_ring *k, const tp_ix *rows, 
   return shape;
 }
 
-static tp_val put_at(const running_ring *k, tp_val ring, tp_val place, tp_val row) {
+static tp_val put_at(const two_stacks *k, tp_val ring, tp_val place, tp_val row) {
   tp_mk mk = mk_of(k);
   if (!ring.node || !place.node || !row.node) return tp_none;
   const tp_ix *const *one = ring_shape(k, tp_ix_const(mk.g->ix, 1), row);
@@ -92,21 +92,21 @@ static tp_val put_at(const running_ring *k, tp_val ring, tp_val place, tp_val ro
       &(tp_attr){ .axis = 0 });
 }
 
-static tp_val taken_at(const running_ring *k, tp_val ring, tp_val place) {
+static tp_val taken_at(const two_stacks *k, tp_val ring, tp_val place) {
   return mk_op(mk_of(k), TP_OP_INDEX_SELECT, 2, (tp_val[]){ ring, place }, &(tp_attr){ .axis = 0 });
 }
 
-static running_parts all_taken_at(const running_ring *k, const tp_val *ring, int n, tp_val place) {
-  running_parts y = { n, { tp_none } };
+static partial all_taken_at(const two_stacks *k, const tp_val *ring, int n, tp_val place) {
+  partial y = { n, { tp_none } };
   for (int i = 0; i < n; i++) {
     y.v[i] = taken_at(k, before(k, ring[i]), place);
-    if (!y.v[i].node) return (running_parts){ 0, { tp_none } };
+    if (!y.v[i].node) return (partial){ 0, { tp_none } };
   }
   return y;
 }
 
 /* Empty but for the first row; then the row, and g. */
-static bool ring_goes_on(const running_ring *k, tp_val ring, tp_val none, tp_val row, tp_val g) {
+static bool ring_goes_on(const two_stacks *k, tp_val ring, tp_val none, tp_val row, tp_val g) {
   tp_mk mk = mk_of(k);
   tp_val empty = mk_expand(mk, none, tp_rankof(none) + 1, tp_outof(ring)->shape);
   tp_val place = mk_add(mk, k->half, k->in);
@@ -114,23 +114,22 @@ static bool ring_goes_on(const running_ring *k, tp_val ring, tp_val none, tp_val
       put_at(k, put_at(k, before(k, ring), place, row), k->back, g));
 }
 
-running_parts tp_running_ring(const running_rows *r, const tp_ix *w) {
-  const moving *m = r->m;
+partial tp_two_stacks(const window_rows *r, const tp_ix *w) {
+  const moving_range *m = r->m;
   tp_mk mk = m->mk;
   tp_ictx *ix = mk.g->ix;
-  running_ring k = { .r = r, .h = tp_ix_max(ix, tp_ix_fdiv(ix, w, 2), tp_ix_const(ix, 1)) };
-  running_parts nothing = { 0, { tp_none } }, row = tp_parts_row(m, row_now(&k)),
-                none = tp_parts_none(m);
+  two_stacks k = { .r = r, .h = tp_ix_max(ix, tp_ix_fdiv(ix, w, 2), tp_ix_const(ix, 1)) };
+  partial nothing = { 0, { tp_none } }, row = tp_partial_row(m, row_now(&k)),
+          none = tp_partial_none(m);
   if (!count_places(&k, w) || !row.n || !none.n) return nothing;
   if (r->clip)
-    row =
-        tp_parts_either(m, r->ndom, r->dom, tp_ix_cmp(ix, TP_GE, row_now(&k), r->clip), row, none);
-  running_parts q = tp_parts_declared(m, r->ndom, r->dom),
-                all = tp_parts_declared(m, r->ndom, r->dom),
-                g = tp_parts_declared(m, r->ndom, r->dom),
-                s = tp_parts_declared(m, r->ndom, r->dom);
+    row = tp_partial_either(
+        m, r->ndom, r->dom, tp_ix_cmp(ix, TP_GE, row_now(&k), r->clip), row, none);
+  partial q = tp_partial_declared(m, r->ndom, r->dom),
+          all = tp_partial_declared(m, r->ndom, r->dom),
+          g = tp_partial_declared(m, r->ndom, r->dom), s = tp_partial_declared(m, r->ndom, r->dom);
   if (!row.n || !q.n || !all.n || !g.n || !s.n) return nothing;
-  tp_val ring[RUNNING_PARTS];
+  tp_val ring[PARTIALS];
   for (int i = 0; i < row.n; i++) {
     const tp_ix *const *shape =
         ring_shape(&k, tp_ix_addc(ix, tp_ix_mulc(ix, k.h, 2), 2), none.v[i]);
@@ -138,14 +137,16 @@ running_parts tp_running_ring(const running_rows *r, const tp_ix *w) {
         mk_declared(mk, tp_dtypeof(none.v[i]), tp_rankof(none.v[i]) + 1, shape, r->ndom, r->dom);
     if (!ring[i].node) return nothing;
   }
-  running_parts full = parts_before(&k, q), taken = all_taken_at(&k, ring, row.n, k.back);
+  partial full = parts_before(&k, q), taken = all_taken_at(&k, ring, row.n, k.back);
   tp_val begin = mk_sub(mk, mk_addc(mk, mk_add(mk, k.half, k.in), 1), k.odd);
-  bool ok = parts_go_on(&k, q, row, tp_parts_select(m, k.begins, row, tp_parts_join(m, full, row)));
-  ok = ok && parts_go_on(&k, all, none, tp_parts_select(m, k.begins, full, parts_before(&k, all)));
+  bool ok =
+      parts_go_on(&k, q, row, tp_partial_select(m, k.begins, row, tp_partial_join(m, full, row)));
+  ok =
+      ok && parts_go_on(&k, all, none, tp_partial_select(m, k.begins, full, parts_before(&k, all)));
   ok = ok &&
       parts_go_on(&k, g, none,
-          tp_parts_select(m, k.begins, taken, tp_parts_join(m, taken, parts_before(&k, g))));
+          tp_partial_select(m, k.begins, taken, tp_partial_join(m, taken, parts_before(&k, g))));
   ok = ok && parts_go_on(&k, s, none, all_taken_at(&k, ring, row.n, begin));
   for (int i = 0; i < row.n && ok; i++) ok = ring_goes_on(&k, ring[i], none.v[i], row.v[i], g.v[i]);
-  return ok ? tp_parts_join(m, tp_parts_join(m, s, all), q) : nothing;
+  return ok ? tp_partial_join(m, tp_partial_join(m, s, all), q) : nothing;
 }

@@ -1,18 +1,18 @@
-/* running_terms: what is reduced along a range, taken apart row by row.
+/* factor_rows: what is reduced along a range, taken apart row by row.
  *
  *   sum(out * f(x[lo .. hi]), axis 0)   =>   out * sum(z[lo .. hi]),  z[p] = f(x[p])
  *
  * An operator that works on each row by itself works on one row; what is the same for all rows is
  * told by its one row. */
-#include "opt/running.h"
+#include "opt/prefix.h"
 #include <math.h>
 
-static bool varies_along(const running_terms *t, const tp_node *n) {
+static bool varies_along(const factor_rows *t, const tp_node *n) {
   return tp_dom_has(n->ndom, n->dom, t->c) || tp_dom_has(n->ndom, n->dom, t->d);
 }
 
 /* A range of the rows that the axis stands for: the row at the point d. */
-static tp_val row_read(running_terms *t, const tp_node *n, bool *in) {
+static tp_val row_read(factor_rows *t, const tp_node *n, bool *in) {
   const tp_node *x = n->in[0].src.node;
   tp_at *at = TP_NEWN(&t->mk.g->arena, tp_at, x->ndom + 1);
   int ranges = 0;
@@ -32,13 +32,13 @@ static tp_val row_read(running_terms *t, const tp_node *n, bool *in) {
 }
 
 /* v, in which all rows are one. */
-static tp_val only_row(running_terms *t, tp_val v, int rank) {
+static tp_val only_row(factor_rows *t, tp_val v, int rank) {
   int64_t n;
   if (tp_rankof(v) < rank) return v;
   return tp_ix_is_const(mk_extent(v, 0), &n) && n == 1 ? mk_squeeze(t->mk, v, 0) : tp_none;
 }
 
-static tp_val rows_apart(running_terms *t, const tp_node *n, int rank, bool *in) {
+static tp_val rows_apart(factor_rows *t, const tp_node *n, int rank, bool *in) {
   tp_val row[8];
   bool inner[8], any = false;
   if (n->nin > (int)TP_LEN(row) || n->nout != 1) return tp_none;
@@ -55,7 +55,7 @@ static tp_val rows_apart(running_terms *t, const tp_node *n, int rank, bool *in)
 }
 
 /* The operand's rows, whose first axis is n's own, in n's shape. */
-static tp_val row_moved(running_terms *t, const tp_node *n, int rank, bool *in) {
+static tp_val row_moved(factor_rows *t, const tp_node *n, int rank, bool *in) {
   tp_val x = n->in[0].src, row;
   const tp_out *o = &n->out[0];
   bool whole = n->op == TP_OP_EXPAND ? tp_rankof(x) <= rank
@@ -71,7 +71,7 @@ static tp_val row_moved(running_terms *t, const tp_node *n, int rank, bool *in) 
   return mk_permute(t->mk, row, order);
 }
 
-static tp_val row_reduced(running_terms *t, const tp_node *n, int rank, bool *in) {
+static tp_val row_reduced(factor_rows *t, const tp_node *n, int rank, bool *in) {
   int axes[TP_MAXRANK], nx = tp_rankof(n->in[0].src);
   if (n->out[0].rank != rank || !n->attr.naxes || n->attr.axes[0] == 0) return tp_none;
   for (int i = 0; i < n->attr.naxes; i++) axes[i] = n->attr.axes[i] - 1;
@@ -80,7 +80,7 @@ static tp_val row_reduced(running_terms *t, const tp_node *n, int rank, bool *in
 }
 
 /* What goes along another axis than the rows'. */
-static tp_val row_within(running_terms *t, const tp_node *n, int rank, bool *in) {
+static tp_val row_within(factor_rows *t, const tp_node *n, int rank, bool *in) {
   tp_attr at = n->attr;
   if (n->out[0].rank != rank || n->nin != 1 || at.axis == 0) return tp_none;
   tp_val row = tp_terms_row(t, n->in[0].src, rank, in);
@@ -89,7 +89,7 @@ static tp_val row_within(running_terms *t, const tp_node *n, int rank, bool *in)
 }
 
 /* Rows times a matrix, or matrices of which each row has its own. */
-static tp_val row_multiplied(running_terms *t, const tp_node *n, int rank, bool *in) {
+static tp_val row_multiplied(factor_rows *t, const tp_node *n, int rank, bool *in) {
   tp_val b = n->in[1].src, row;
   if (rank > 2) return rows_apart(t, n, rank, in);
   if (n->out[0].rank != 2 || tp_rankof(n->in[0].src) != 2 || varies_along(t, b.node))
@@ -110,7 +110,7 @@ static bool is_same(const tp_node *n) {
 }
 
 /* v counts the rows from the range's begin, or down to its end: sign * row + off. */
-static bool counts_rows(const running_terms *t, tp_val v, int *sign, const tp_ix **off) {
+static bool counts_rows(const factor_rows *t, tp_val v, int *sign, const tp_ix **off) {
   tp_ictx *ix = t->mk.g->ix;
   const tp_node *n = v.node;
   *sign = 1;
@@ -126,16 +126,16 @@ static bool counts_rows(const running_terms *t, tp_val v, int *sign, const tp_ix
   return true;
 }
 
-static tp_val counted(const running_terms *t, const tp_ix *e, tp_dtype d) {
+static tp_val counted(const factor_rows *t, const tp_ix *e, tp_dtype d) {
   return mk_cast(t->mk, tp_ixvalue(t->mk.g, e, t->mk.err), d);
 }
 
-static const tp_ix *signed_row(const running_terms *t, int sign) {
+static const tp_ix *signed_row(const factor_rows *t, int sign) {
   return tp_ix_mulc(t->mk.g->ix, tp_ix_sym(t->mk.g->ix, t->d), sign);
 }
 
 /* From an end that does not move. */
-static tp_val counted_row(const running_terms *t, tp_val v, bool *in) {
+static tp_val counted_row(const factor_rows *t, tp_val v, bool *in) {
   int sign;
   const tp_ix *off;
   if (!counts_rows(t, v, &sign, &off) || tp_ix_mentions(off, t->c) || tp_ix_mentions(off, t->d))
@@ -144,7 +144,7 @@ static tp_val counted_row(const running_terms *t, tp_val v, bool *in) {
   return counted(t, tp_ix_add(t->mk.g->ix, signed_row(t, sign), off), tp_dtypeof(v));
 }
 
-tp_val tp_terms_row(running_terms *t, tp_val v, int rank, bool *in) {
+tp_val tp_terms_row(factor_rows *t, tp_val v, int rank, bool *in) {
   const tp_node *n = v.node;
   tp_val only = tp_rankof(v) <= rank ? only_row(t, v, rank) : tp_none;
   if (only.node || t->mk.err->code || tp_rankof(v) > rank) return only;
@@ -153,7 +153,7 @@ tp_val tp_terms_row(running_terms *t, tp_val v, int rank, bool *in) {
   case TP_OP_EXPAND:
   case TP_OP_RESHAPE:
   case TP_OP_PERMUTE: return row_moved(t, n, rank, in);
-  case TP_OP_SLICE:
+  case TP_OP_SLICE: return n->attr.axis == 0 ? tp_none : row_within(t, n, rank, in);
   case TP_OP_SCAN:
   case TP_OP_CUMPROD:
   case TP_OP_RECUR:
@@ -175,77 +175,66 @@ tp_val tp_terms_row(running_terms *t, tp_val v, int rank, bool *in) {
 /* ---- sums of products ---- */
 
 /* In the wider of the two. */
-static tp_val times(running_terms *t, tp_val a, tp_val b) {
+static tp_val times(factor_rows *t, tp_val a, tp_val b) {
   if (!a.node || !b.node) return a.node ? a : b;
   tp_dtype d =
       tp_dtype_size(tp_dtypeof(a)) < tp_dtype_size(tp_dtypeof(b)) ? tp_dtypeof(b) : tp_dtypeof(a);
   return mk_mul(t->mk, mk_cast(t->mk, a, d), mk_cast(t->mk, b, d));
 }
 
-static bool row_term(running_terms *t, tp_val v, int rank) {
+static bool row_term(factor_rows *t, tp_val v, int rank) {
   bool in = false;
   tp_val row = tp_terms_row(t, v, rank, &in);
-  if (row.node && t->n < RUNNING_TERMS)
-    t->v[t->n++] = in ? (running_term){ .in = row } : (running_term){ .out = row };
-  return row.node && t->n <= RUNNING_TERMS;
+  if (row.node && t->n < FACTOR_ROWS)
+    t->v[t->n++] = in ? (factor_row){ .row = row } : (factor_row){ .outside = row };
+  return row.node && t->n <= FACTOR_ROWS;
 }
 
-void tp_term_parts(running_term *e, tp_val *part[RUNNING_TERM_PARTS]) {
-  memcpy(part,
-      (tp_val *[]){ &e->in, &e->out, &e->up, &e->off, &e->by, &e->with, &e->pick, &e->only },
-      sizeof(tp_val *) * RUNNING_TERM_PARTS);
+void tp_term_parts(factor_row *e, tp_val *part[FACTOR_ROW_PARTS]) {
+  memcpy(part, (tp_val *[]){ &e->row, &e->outside, &e->exponent, &e->below, &e->factor },
+      sizeof(tp_val *) * FACTOR_ROW_PARTS);
 }
 
-bool tp_is_weighed(const running_term *e) { return e->up.node || e->by.node || e->pick.node; }
+bool tp_is_weighed(const factor_row *e) { return e->exponent.node || e->factor.node; }
 
 /* Has the product more elements than both, as an outer product has? A small one may be carried,
  * where rows only come. */
-static bool has_grown(const running_terms *t, tp_val both, tp_val a, tp_val b) {
+static bool has_grown(const factor_rows *t, tp_val both, tp_val a, tp_val b) {
   bool grown = a.node && b.node && !tp_one_shape(tp_outof(both), tp_outof(a)) &&
       !tp_one_shape(tp_outof(both), tp_outof(b));
   return grown && !((t->begin || t->end) && tp_is_small(tp_outof(both)));
 }
 
-/* By the rows before and by those behind. */
-static bool both_beside(const running_term *x, const running_term *y, running_term *e) {
-  if (!x->by.node || !y->by.node || x->behind == y->behind || x->with.node || y->with.node)
-    return false;
-  *e = (running_term){ .by = x->by, .behind = x->behind, .with = y->by };
-  return true;
-}
-
-static bool product_terms(running_terms *t, const tp_node *n, int rank) {
-  running_terms a = *t, b = *t;
+static bool product_terms(factor_rows *t, const tp_node *n, int rank) {
+  factor_rows a = *t, b = *t;
   a.n = b.n = 0;
   if (!tp_terms_of(&a, n->in[0].src, rank) || !tp_terms_of(&b, n->in[1].src, rank) ||
-      t->n + a.n * b.n > RUNNING_TERMS)
+      t->n + a.n * b.n > FACTOR_ROWS)
     return false;
-  t->counted |= a.counted || b.counted, t->negated |= a.negated || b.negated;
   /* squares of differences cancel beyond what f64 has */
   if (a.n > 1 && b.n > 1) return false;
   for (int i = 0; i < a.n; i++)
     for (int k = 0; k < b.n; k++) {
-      const running_term *x = &a.v[i], *y = &b.v[k];
-      running_term e = tp_is_weighed(x) ? *x : *y;
-      if (tp_is_weighed(x) && tp_is_weighed(y) && !both_beside(x, y, &e)) return false;
-      if (x->later && y->later) return false;
-      e.only = !x->only.node ? y->only : !y->only.node ? x->only : mk_and(t->mk, x->only, y->only);
-      e.in = times(t, x->in, y->in), e.out = times(t, x->out, y->out),
+      const factor_row *x = &a.v[i], *y = &b.v[k];
+      factor_row e = tp_is_weighed(x) ? *x : *y;
+      if ((tp_is_weighed(x) && tp_is_weighed(y)) || (x->later && y->later)) return false;
+      e.row = times(t, x->row, y->row), e.outside = times(t, x->outside, y->outside),
       e.later = x->later || y->later;
-      if (e.later && (has_grown(t, e.in, x->in, y->in) || has_grown(t, e.out, x->out, y->out)))
+      if (e.later &&
+          (has_grown(t, e.row, x->row, y->row) || has_grown(t, e.outside, x->outside, y->outside)))
         return false;
       t->v[t->n++] = e;
     }
   return true;
 }
 
-static bool quotient_terms(running_terms *t, const tp_node *n, int rank) {
+static bool quotient_terms(factor_rows *t, const tp_node *n, int rank) {
   int first = t->n;
   bool in = false;
   tp_val by = tp_terms_row(t, n->in[1].src, rank, &in);
   if (!by.node || !tp_terms_of(t, n->in[0].src, rank)) return false;
   for (int i = first; i < t->n; i++) {
-    tp_val *to = in ? &t->v[i].in : &t->v[i].out;
+    tp_val *to = in ? &t->v[i].row : &t->v[i].outside;
     *to = to->node ? mk_div(t->mk, *to, by) : mk_cbin(t->mk, TP_OP_DIV, 1, by);
   }
   return true;
@@ -255,34 +244,35 @@ static bool quotient_terms(running_terms *t, const tp_node *n, int rank) {
 
 /* v = up - off; NULL: 0. */
 typedef struct {
-  tp_val up, off;
+  tp_val exponent, below;
 } apart_rows;
 
-static bool rows_differ(running_terms *t, tp_val v, int rank, apart_rows *x);
+static bool rows_differ(factor_rows *t, tp_val v, int rank, apart_rows *x);
 
-static tp_val in_f64(const running_terms *t, tp_val v) { return mk_cast(t->mk, v, TP_F64); }
+static tp_val in_f64(const factor_rows *t, tp_val v) { return mk_cast(t->mk, v, TP_F64); }
 
-static tp_val either_or_both(const running_terms *t, tp_op op, tp_val a, tp_val b) {
+static tp_val either_or_both(const factor_rows *t, tp_op op, tp_val a, tp_val b) {
   if (!b.node) return a;
   return a.node ? mk_bin(t->mk, op, a, b) : op == TP_OP_SUB ? mk_neg(t->mk, b) : b;
 }
 
 /* Counted from an end of the range: that moves, and so does the count. */
-static bool count_apart(running_terms *t, tp_val v, apart_rows *x) {
+static bool count_apart(factor_rows *t, tp_val v, apart_rows *x) {
   int sign;
   const tp_ix *off;
   if (!counts_rows(t, v, &sign, &off)) return false;
   *x = (apart_rows){ counted(t, signed_row(t, sign), TP_F64),
     counted(t, tp_ix_neg(t->mk.g->ix, off), TP_F64) };
-  return x->up.node && x->off.node;
+  return x->exponent.node && x->below.node;
 }
 
-static bool both_rows(running_terms *t, const tp_node *n, apart_rows *x) {
+static bool both_rows(factor_rows *t, const tp_node *n, apart_rows *x) {
   apart_rows a = { tp_none, tp_none }, b = a;
   if (!rows_differ(t, n->in[0].src, n->out[0].rank, &a) ||
       !rows_differ(t, n->in[1].src, n->out[0].rank, &b))
     return false;
-  *x = (apart_rows){ either_or_both(t, n->op, a.up, b.up), either_or_both(t, n->op, a.off, b.off) };
+  *x = (apart_rows){ either_or_both(t, n->op, a.exponent, b.exponent),
+    either_or_both(t, n->op, a.below, b.below) };
   return true;
 }
 
@@ -293,12 +283,12 @@ static double number_in(tp_val v) {
   return tp_dtype_float(d) && tp_dtype_size(d) >= 4 && tp_number_of(v, &c) ? c : NAN;
 }
 
-static void scale_rows(const running_terms *t, apart_rows *x, double k) {
-  if (x->up.node) x->up = mk_mulc(t->mk, in_f64(t, x->up), k);
-  if (x->off.node) x->off = mk_mulc(t->mk, in_f64(t, x->off), k);
+static void scale_rows(const factor_rows *t, apart_rows *x, double k) {
+  if (x->exponent.node) x->exponent = mk_mulc(t->mk, in_f64(t, x->exponent), k);
+  if (x->below.node) x->below = mk_mulc(t->mk, in_f64(t, x->below), k);
 }
 
-static bool times_number(running_terms *t, const tp_node *n, apart_rows *x) {
+static bool times_number(factor_rows *t, const tp_node *n, apart_rows *x) {
   double a = number_in(n->in[0].src), b = number_in(n->in[1].src);
   if (isnan(a) == isnan(b) || !rows_differ(t, n->in[isnan(a) ? 0 : 1].src, n->out[0].rank, x))
     return false;
@@ -306,7 +296,7 @@ static bool times_number(running_terms *t, const tp_node *n, apart_rows *x) {
   return true;
 }
 
-static bool rows_differ(running_terms *t, tp_val v, int rank, apart_rows *x) {
+static bool rows_differ(factor_rows *t, tp_val v, int rank, apart_rows *x) {
   const tp_node *n = v.node;
   bool in = false;
   tp_val row = tp_terms_row(t, v, rank, &in);
@@ -326,8 +316,8 @@ static bool rows_differ(running_terms *t, tp_val v, int rank, apart_rows *x) {
         rows_differ(t, n->in[0].src, rank, x);
   case TP_OP_NEG:
     if (!rows_differ(t, n->in[0].src, rank, x)) return false;
-    *x = (apart_rows){ x->up.node ? mk_neg(t->mk, x->up) : x->up,
-      x->off.node ? mk_neg(t->mk, x->off) : x->off };
+    *x = (apart_rows){ x->exponent.node ? mk_neg(t->mk, x->exponent) : x->exponent,
+      x->below.node ? mk_neg(t->mk, x->below) : x->below };
     return true;
   default: return false;
   }
@@ -335,7 +325,7 @@ static bool rows_differ(running_terms *t, tp_val v, int rank, apart_rows *x) {
 
 /* A power of a number, by how many rows lie between one and an end of the range: what is carried is
  * multiplied by the number from row to row. */
-static bool distance_term(running_terms *t, const tp_node *n) {
+static bool distance_term(factor_rows *t, const tp_node *n) {
   bool power = n->op == TP_OP_POW;
   double base = power ? number_in(n->in[0].src) : 0, k = 1, by;
   tp_val v = n->in[power].src;
@@ -348,77 +338,30 @@ static bool distance_term(running_terms *t, const tp_node *n) {
   }
   if (power && tp_dtypeof(n->in[0].src) == TP_F32) base = (float)base;
   base = power ? pow(base, k) : exp(k);
-  if (!(base > 0 && base < HUGE_VAL) || t->n == RUNNING_TERMS || !counts_rows(t, v, &sign, &off))
+  if (!(base > 0 && base < HUGE_VAL) || t->n == FACTOR_ROWS || !counts_rows(t, v, &sign, &off))
     return false;
   t->v[t->n++] =
-      (running_term){ .by = mk_fill(t->mk, base, TP_F64, 0, NULL, 1, &t->d), .behind = sign < 0 };
+      (factor_row){ .factor = mk_fill(t->mk, base, TP_F64, 0, NULL, 1, &t->d), .behind = sign < 0 };
   return true;
 }
 
 /* exp(up - off), or a power of a number above 0, which is one. */
-static bool exp_term(running_terms *t, const tp_node *n, int rank) {
+static bool exp_term(factor_rows *t, const tp_node *n, int rank) {
   double base = n->op == TP_OP_POW ? number_in(n->in[0].src) : 0;
   apart_rows x = { tp_none, tp_none };
   if (distance_term(t, n) || (n->op == TP_OP_EXP && tp_exp_of_sums(t, n->in[0].src, 1, rank)))
     return true;
-  if ((n->op == TP_OP_POW && !(base > 0 && base < HUGE_VAL)) || t->n == RUNNING_TERMS ||
-      !rows_differ(t, n->in[n->op == TP_OP_POW].src, rank, &x) || !x.up.node || !x.off.node)
+  if ((n->op == TP_OP_POW && !(base > 0 && base < HUGE_VAL)) || t->n == FACTOR_ROWS ||
+      !rows_differ(t, n->in[n->op == TP_OP_POW].src, rank, &x) || !x.exponent.node || !x.below.node)
     return false;
   if (base > 0) scale_rows(t, &x, log(base));
-  t->v[t->n++] = (running_term){ .up = x.up, .off = x.off };
+  t->v[t->n++] = (factor_row){ .exponent = x.exponent, .below = x.below };
   return true;
-}
-
-/* `a` where a row is where the largest or smallest is, and 0 elsewhere. */
-static bool picked_terms(running_terms *t, const tp_node *n, int rank) {
-  const tp_node *hit = n->in[0].src.node;
-  double other;
-  int first = t->n;
-  if (hit->op != TP_OP_EQ || hit->out[0].rank != rank || !tp_number_of(n->in[2].src, &other) ||
-      other != 0)
-    return false;
-  bool in = false, inner = false;
-  int k = tp_spread(hit->in[0].src).node->op == TP_OP_IOTA;
-  const tp_node *count = tp_spread(hit->in[1 - k].src).node, *arg = tp_spread(hit->in[k].src).node,
-                *some =
-                    arg->op == TP_OP_MERGE && arg->nin == 2 && arg->in[0].cond && !arg->in[1].cond
-      ? arg
-      : NULL;
-  if (some) arg = some->in[0].src.node;
-  if (count->op != TP_OP_IOTA || count->attr.axis != 0 || count->out[0].rank != rank ||
-      tp_ops[arg->op].cls != TP_CLS_ARG || arg->attr.axis != 0)
-    return false;
-  tp_val place = tp_terms_row(t, hit->in[k].src, rank, &in),
-         of = tp_terms_row(t, arg->in[0].src, tp_rankof(arg->in[0].src), &inner);
-  if (!place.node || in || !of.node || !inner || !tp_terms_of(t, n->in[1].src, rank)) return false;
-  place = mk_add(t->mk, place, tp_ixvalue(t->mk.g, t->range->lo, t->mk.err));
-  if (some && place.node)
-    place = mk_either(t->mk, place.node->ndom, place.node->dom, some->in[0].cond, place,
-        mk_fill(t->mk, -1, TP_I64, tp_rankof(place), tp_outof(place)->shape, 0, NULL));
-  for (int i = first; i < t->n; i++) {
-    if (tp_is_weighed(&t->v[i])) return false;
-    t->v[i].pick = place;
-  }
-  return place.node;
-}
-
-/* The terms of what is 0 where the rows say so. */
-static bool masked_terms(running_terms *t, const tp_node *n, int rank) {
-  double other;
-  int first = t->n, none = tp_number_of(n->in[2].src, &other) && other == 0 ? 2 : 1;
-  bool in = false;
-  if (none == 1 && !(tp_number_of(n->in[1].src, &other) && other == 0)) return false;
-  tp_val only = n->out[0].rank == rank ? tp_terms_row(t, n->in[0].src, rank, &in) : tp_none;
-  if (!only.node || !in || !tp_terms_of(t, n->in[3 - none].src, rank)) return false;
-  if (none == 1) only = mk_un(t->mk, TP_OP_LNOT, only);
-  for (int i = first; i < t->n; i++)
-    t->v[i].only = t->v[i].only.node ? mk_and(t->mk, t->v[i].only, only) : only;
-  return only.node;
 }
 
 /* The axes of a row, behind the one that is summed later. */
 static const tp_ix *const *row_shape(
-    running_terms *t, const tp_ix *later, const tp_out *o, int *rank) {
+    factor_rows *t, const tp_ix *later, const tp_out *o, int *rank) {
   const tp_ix **shape = TP_NEWN(&t->mk.g->arena, const tp_ix *, o->rank + 1);
   *rank = o->rank - 1 + (later != NULL);
   if (later) shape[0] = later;
@@ -428,7 +371,7 @@ static const tp_ix *const *row_shape(
 
 /* One row of what n, a reshape or an expansion, makes of rows like v. later: v may have an axis
  * before these. */
-static tp_val row_shaped(running_terms *t, const tp_node *n, tp_val v, bool later) {
+static tp_val row_shaped(factor_rows *t, const tp_node *n, tp_val v, bool later) {
   const tp_out *x = tp_outof(n->in[0].src), *o = &n->out[0];
   if (!v.node) return v;
   int rank, to;
@@ -439,17 +382,17 @@ static tp_val row_shaped(running_terms *t, const tp_node *n, tp_val v, bool late
   return mk_reshape(t->mk, mk_expand(t->mk, v, rank, shape), to, made);
 }
 
-static bool shaped_terms(running_terms *t, const tp_node *n) {
+static bool shaped_terms(factor_rows *t, const tp_node *n) {
   tp_val x = n->in[0].src;
   int first = t->n;
   if (tp_rankof(x) < 1 || mk_extent(x, 0) != n->out[0].shape[0] ||
       (n->op == TP_OP_EXPAND && tp_rankof(x) != n->out[0].rank) || !tp_terms_of(t, x, tp_rankof(x)))
     return false;
   for (int i = first; i < t->n; i++) {
-    running_term *e = &t->v[i];
-    tp_val *part[RUNNING_TERM_PARTS];
+    factor_row *e = &t->v[i];
+    tp_val *part[FACTOR_ROW_PARTS];
     tp_term_parts(e, part);
-    for (int k = 0; k < RUNNING_TERM_PARTS; k++) *part[k] = row_shaped(t, n, *part[k], e->later);
+    for (int k = 0; k < FACTOR_ROW_PARTS; k++) *part[k] = row_shaped(t, n, *part[k], e->later);
   }
   return true;
 }
@@ -458,7 +401,7 @@ static bool shaped_terms(running_terms *t, const tp_node *n) {
  * share ---- */
 
 /* v, a row of x, with the axis in front; keep: and 1 where it was. */
-static tp_val axis_first(running_terms *t, const tp_out *x, tp_val v, int axis, bool keep) {
+static tp_val axis_first(factor_rows *t, const tp_out *x, tp_val v, int axis, bool keep) {
   int order[TP_MAXRANK], rank = x->rank - 1;
   if (!v.node || tp_rankof(v) == 0) return v;
   order[0] = axis;
@@ -468,16 +411,16 @@ static tp_val axis_first(running_terms *t, const tp_out *x, tp_val v, int axis, 
   return keep ? mk_unsqueeze(t->mk, v, axis + 1) : v;
 }
 
-static bool summed_terms(running_terms *t, tp_val x, int axis, bool keep) {
+static bool summed_terms(factor_rows *t, tp_val x, int axis, bool keep) {
   int first = t->n;
   if (axis < 1 || !tp_terms_of(t, x, tp_rankof(x))) return false;
   for (int i = first; i < t->n; i++) {
-    running_term *e = &t->v[i];
-    tp_val *part[RUNNING_TERM_PARTS], *full = e->in.node ? &e->in : &e->out;
+    factor_row *e = &t->v[i];
+    tp_val *part[FACTOR_ROW_PARTS], *full = e->row.node ? &e->row : &e->outside;
     if (e->later || !full->node) return false;
     *full = mk_expand(t->mk, *full, tp_rankof(x) - 1, tp_outof(x)->shape + 1);
     tp_term_parts(e, part);
-    for (int k = 0; k < RUNNING_TERM_PARTS; k++)
+    for (int k = 0; k < FACTOR_ROW_PARTS; k++)
       *part[k] = axis_first(t, tp_outof(x), *part[k], axis - 1, keep);
     e->later = true;
   }
@@ -485,7 +428,7 @@ static bool summed_terms(running_terms *t, tp_val x, int axis, bool keep) {
 }
 
 /* Rows times one vector: a column, or the row that a vector makes with rows turned. */
-static bool dotted_terms(running_terms *t, const tp_node *n) {
+static bool dotted_terms(factor_rows *t, const tp_node *n) {
   const tp_node *p = n->in[0].src.node;
   if (n->out[0].rank != 1 || p->op != TP_OP_MATMUL || p->out[0].rank != 2) return false;
   bool row = tp_is_number(p->out[0].shape[0], 1);
@@ -498,7 +441,7 @@ static bool dotted_terms(running_terms *t, const tp_node *n) {
 
 /* Rows times one matrix, which is another at each point: left until the rows are summed, but for
  * what all rows share. */
-static bool rows_times(running_terms *t, const tp_node *n, int rank) {
+static bool rows_times(factor_rows *t, const tp_node *n, int rank) {
   tp_val x = n->in[0].src, w = n->in[1].src;
   const tp_ix *const *row = tp_outof(x)->shape + 1;
   int first = t->n;
@@ -507,28 +450,28 @@ static bool rows_times(running_terms *t, const tp_node *n, int rank) {
       (t->c != t->d && tp_dom_has(w.node->ndom, w.node->dom, t->d)) || !tp_terms_of(t, x, 2))
     return false;
   for (int i = first; i < t->n; i++) {
-    running_term *e = &t->v[i];
+    factor_row *e = &t->v[i];
     if (e->later || tp_is_weighed(e)) return false;
-    tp_val out = e->out.node ? mk_expand(t->mk, e->out, 1, row) : e->out;
-    if (!e->in.node) {
-      e->out = mk_squeeze(t->mk, mk_matmul(t->mk, mk_unsqueeze(t->mk, out, 0), w), 0);
+    tp_val out = e->outside.node ? mk_expand(t->mk, e->outside, 1, row) : e->outside;
+    if (!e->row.node) {
+      e->outside = mk_squeeze(t->mk, mk_matmul(t->mk, mk_unsqueeze(t->mk, out, 0), w), 0);
       continue;
     }
-    e->in = mk_unsqueeze(t->mk, mk_expand(t->mk, e->in, 1, row), 1);
-    e->out = out.node ? mk_mul(t->mk, mk_unsqueeze(t->mk, out, 1), w) : w;
+    e->row = mk_unsqueeze(t->mk, mk_expand(t->mk, e->row, 1, row), 1);
+    e->outside = out.node ? mk_mul(t->mk, mk_unsqueeze(t->mk, out, 1), w) : w;
     e->later = true;
   }
   return !t->mk.err->code;
 }
 
 /* A column times a row is each element with each. */
-static bool outer_terms(running_terms *t, tp_val a, tp_val b) {
+static bool outer_terms(factor_rows *t, tp_val a, tp_val b) {
   return tp_rankof(a) == 2 && tp_rankof(b) == 2 && tp_is_number(mk_extent(a, 1), 1) &&
       tp_terms_of(t, mk_mul(t->mk, a, b), 2);
 }
 
 /* The matrix v seen turned; a vector's row is its column. */
-static tp_val turned(running_terms *t, tp_val v) {
+static tp_val turned(factor_rows *t, tp_val v) {
   const tp_node *n = v.node;
   if (n->op == TP_OP_PERMUTE && n->attr.axes[0] == 1) return n->in[0].src;
   bool row =
@@ -536,7 +479,7 @@ static tp_val turned(running_terms *t, tp_val v) {
   return row ? mk_unsqueeze(t->mk, n->in[0].src, 1) : mk_permute(t->mk, v, (int[]){ 1, 0 });
 }
 
-static bool turned_terms(running_terms *t, const tp_node *n) {
+static bool turned_terms(factor_rows *t, const tp_node *n) {
   tp_val x = n->in[0].src;
   if (n->out[0].rank != 2 || n->attr.axes[0] != 1) return false;
   bool two = x.node->op == TP_OP_MATMUL || x.node->op == TP_OP_MUL;
@@ -549,23 +492,24 @@ static bool turned_terms(running_terms *t, const tp_node *n) {
 }
 
 /* From the first on, each times k. */
-static void scale_terms(running_terms *t, int first, double k) {
+static void scale_terms(factor_rows *t, int first, double k) {
   for (int i = first; i < t->n; i++) {
-    tp_val *to = t->v[i].in.node ? &t->v[i].in : &t->v[i].out;
-    if (!to->node) *to = mk_num(t->mk, 1, tp_dtypeof(t->v[i].up.node ? t->v[i].up : t->v[i].by));
+    tp_val *to = t->v[i].row.node ? &t->v[i].row : &t->v[i].outside;
+    if (!to->node)
+      *to = mk_num(t->mk, 1, tp_dtypeof(t->v[i].exponent.node ? t->v[i].exponent : t->v[i].factor));
     *to = k < 0 ? mk_neg(t->mk, *to) : mk_mulc(t->mk, *to, k);
   }
 }
 
 /* The count of a row less that at the end from which it counts, which moves: in f64, in which sums
  * of the two differ by no more than 2^-53 of so many times the sum of what they weigh. */
-static bool counted_terms(running_terms *t, tp_val v) {
+static bool counted_terms(factor_rows *t, tp_val v) {
   int sign;
   const tp_ix *off;
   tp_dtype d = tp_dtype_float(tp_dtypeof(v)) ? TP_F64 : TP_I64;
-  if (t->n + 2 > RUNNING_TERMS || !counts_rows(t, v, &sign, &off)) return false;
-  t->v[t->n++] = (running_term){ .in = counted(t, signed_row(t, sign), d) };
-  t->v[t->n++] = (running_term){ .out = counted(t, off, d) };
+  if (t->n + 2 > FACTOR_ROWS || !counts_rows(t, v, &sign, &off)) return false;
+  t->v[t->n++] = (factor_row){ .row = counted(t, signed_row(t, sign), d) };
+  t->v[t->n++] = (factor_row){ .outside = counted(t, off, d) };
   return !t->mk.err->code;
 }
 
@@ -576,31 +520,7 @@ static bool widens(const tp_node *n) {
       tp_dtype_size(to) >= tp_dtype_size(from);
 }
 
-static bool is_only(const running_term *e, bool in) {
-  return !e->later && !tp_is_weighed(e) &&
-      (in ? e->in.node && !e->out.node : e->out.node && !e->in.node);
-}
-
-/* x - y in f64, x another for each row and y the same for all: both counted from the row at the end
- * of the range that stays. What cancels then is as large as rows are apart, and not as they are
- * large. False: it is none, or there is no such row. */
-static bool count_from_row(running_terms *t, running_term *a, running_term *b) {
-  tp_ictx *ix = t->mk.g->ix;
-  const tp_ix *row = t->begin && tp_is_number(t->begin, 0) ? t->begin
-      : t->end && tp_ix_as_sym(t->end) == t->d->bound      ? tp_ix_addc(ix, t->end, -1)
-                                                           : NULL;
-  running_term *x = is_only(a, true) && is_only(b, false) ? a
-      : is_only(b, true) && is_only(a, false)             ? b
-                                                          : NULL,
-               *y = x == a ? b : a;
-  if (!row || !x || tp_dtypeof(x->in) != TP_F64) return false;
-  tp_val r = mk_at(t->mk, x->in, t->d, row);
-  x->in = mk_sub(t->mk, x->in, r);
-  y->out = mk_sub(t->mk, y->out, r);
-  return t->counted = x->in.node && y->out.node;
-}
-
-static bool sum_terms(running_terms *t, const tp_node *n, int rank) {
+static bool sum_terms(factor_rows *t, const tp_node *n, int rank) {
   tp_val a = n->in[0].src, b = n->in[1].src;
   bool twice = n->op == TP_OP_ADD && a.node == b.node && a.out == b.out;
   int before = t->n, first;
@@ -611,15 +531,13 @@ static bool sum_terms(running_terms *t, const tp_node *n, int rank) {
   }
   first = t->n;
   if (!tp_terms_of(t, b, rank)) return false;
-  bool two = n->op == TP_OP_SUB && first == before + 1 && t->n == first + 1;
-  bool apart = t->differences || (n->op == TP_OP_ADD && !t->negated) ||
-      (two && count_from_row(t, &t->v[before], &t->v[first])) || t->counted;
-  if (!apart) return false;
+  bool cancels = n->op == TP_OP_SUB || a.node->op == TP_OP_NEG || b.node->op == TP_OP_NEG;
+  if (cancels && !t->differences) return false;
   if (n->op == TP_OP_SUB) scale_terms(t, first, -1);
   return true;
 }
 
-bool tp_terms_of(running_terms *t, tp_val v, int rank) {
+bool tp_terms_of(factor_rows *t, tp_val v, int rank) {
   const tp_node *n = v.node;
   int first = t->n;
   if (row_term(t, v, rank)) return true;
@@ -635,11 +553,7 @@ bool tp_terms_of(running_terms *t, tp_val v, int rank) {
   case TP_OP_PERMUTE: return turned_terms(t, n);
   case TP_OP_SUM:
     return n->attr.naxes == 1 && summed_terms(t, n->in[0].src, n->attr.axes[0], n->attr.keepdim);
-  case TP_OP_SELECT: return picked_terms(t, n, rank) || (t->n == first && masked_terms(t, n, rank));
-  case TP_OP_SLICE:
-  case TP_OP_SCAN:
-  case TP_OP_CUMPROD:
-  case TP_OP_RECUR: return tp_scanned_terms(t, n, rank);
+  case TP_OP_CUMPROD: return tp_scanned_terms(t, n, rank);
   case TP_OP_EXP:
   case TP_OP_POW: return exp_term(t, n, rank);
   case TP_OP_CAST: return widens(n) ? tp_terms_of(t, n->in[0].src, rank) : counted_terms(t, v);
@@ -650,28 +564,28 @@ bool tp_terms_of(running_terms *t, tp_val v, int rank) {
   case TP_OP_NEG:
     if (!tp_terms_of(t, n->in[0].src, rank)) return false;
     scale_terms(t, first, -1);
-    return t->negated = true;
+    return true;
   default: return false;
   }
 }
 
-bool tp_running_terms(running_terms *t, tp_val v) {
+bool tp_factor_rows(factor_rows *t, tp_val v) {
   t->n = 0;
   if (tp_rankof(v) < 1) return false;
   if (t->sums) return tp_terms_of(t, v, tp_rankof(v)) && !t->mk.err->code;
-  return row_term(t, v, tp_rankof(v)) && t->v[0].in.node && !t->mk.err->code;
+  return row_term(t, v, tp_rankof(v)) && t->v[0].row.node && !t->mk.err->code;
 }
 
-bool tp_running_off(running_terms *t, tp_val v, running_off *d) {
+bool tp_row_deviation(factor_rows *t, tp_val v, row_deviation *d) {
   bool in = false, moves = false, sub = v.node->op == TP_OP_SUB;
   const tp_node *n = v.node;
-  *d = (running_off){ tp_none, tp_none };
+  *d = (row_deviation){ tp_none, tp_none };
   if (tp_rankof(v) < 1) return false;
   if ((n->op == TP_OP_RESHAPE ||
           (n->op == TP_OP_EXPAND && tp_rankof(n->in[0].src) == n->out[0].rank)) &&
       tp_rankof(n->in[0].src) > 0 && mk_extent(n->in[0].src, 0) == n->out[0].shape[0]) {
-    if (!tp_running_off(t, n->in[0].src, d)) return false;
-    *d = (running_off){ row_shaped(t, n, d->x, false), row_shaped(t, n, d->from, false) };
+    if (!tp_row_deviation(t, n->in[0].src, d)) return false;
+    *d = (row_deviation){ row_shaped(t, n, d->x, false), row_shaped(t, n, d->from, false) };
     return d->x.node;
   }
   d->x = tp_terms_row(t, sub ? v.node->in[0].src : v, tp_rankof(v), &in);

@@ -1,4 +1,4 @@
-/* running_window: a reduction over a window of w rows. Of a number of them, by windows of 1, 2, 4,
+/* window: a reduction over a window of w rows. Of a number of them, by windows of 1, 2, 4,
  * .. rows:
  *
  *   z[p] of 2n rows up to p = red(z[p] of n rows, z[p-n] of n rows)      y[c] = red of some of
@@ -9,13 +9,9 @@
  * is reduced, so large elements are left alone. At a clipped end a window has fewer rows: those
  * beyond it are left out. Windows are built towards the clipped end; of a window that is clipped at
  * both, what lies before a point inside it, and what lies from there on. Where only the call says
- * how many rows there are, few are gone through, and more are those of a ring (running_ring.c); at
+ * how many rows there are, few are gone through, and more are those of a ring (two_stacks.c); at
  * an upper end that clips what is left of them is a suffix, or gone through. */
-#include "opt/running.h"
-
-/* Rows over dim d of x that end at a row (way -1) or begin with it (1), up to the clip; NULL: none
- * clips. */
-typedef running_rows window_rows;
+#include "opt/prefix.h"
 
 static const tp_ix *row_by(const window_rows *w, const tp_ix *p, int64_t n) {
   return tp_ix_addc(w->m->mk.g->ix, p, w->way * n);
@@ -34,35 +30,34 @@ static bool surely_inside(const window_rows *w, const tp_ix *p) {
           w->m->ndom, w->m->dom);
 }
 
-static running_parts window_at(const window_rows *w, running_parts z, const tp_ix *p) {
-  return tp_parts_at(w->m, z, w->d, p);
+static partial window_at(const window_rows *w, partial z, const tp_ix *p) {
+  return tp_partial_at(w->m, z, w->d, p);
 }
 
-static running_parts joined_by(const window_rows *w, running_parts near, running_parts far) {
-  return w->way < 0 ? tp_parts_join(w->m, far, near) : tp_parts_join(w->m, near, far);
+static partial joined_by(const window_rows *w, partial near, partial far) {
+  return w->way < 0 ? tp_partial_join(w->m, far, near) : tp_partial_join(w->m, near, far);
 }
 
 /* Windows of twice the rows. */
-static running_parts doubled(const window_rows *w, running_parts z, int64_t n) {
+static partial doubled(const window_rows *w, partial z, int64_t n) {
   const tp_ix *p = tp_ix_sym(w->m->mk.g->ix, w->d), *far = row_by(w, p, n);
-  running_parts both = joined_by(w, z, window_at(w, z, far));
-  return w->clip ? tp_parts_either(w->m, w->ndom, w->dom, is_inside(w, far), both, z) : both;
+  partial both = joined_by(w, z, window_at(w, z, far));
+  return w->clip ? tp_partial_either(w->m, w->ndom, w->dom, is_inside(w, far), both, z) : both;
 }
 
 /* y and the window z whose row nearest to y is p; y may have no rows. */
-static running_parts joined(
-    const window_rows *w, running_parts y, running_parts z, const tp_ix *p) {
-  const moving *m = w->m;
-  running_parts there = window_at(w, z, p), both = y.n ? joined_by(w, y, there) : there;
+static partial joined(const window_rows *w, partial y, partial z, const tp_ix *p) {
+  const moving_range *m = w->m;
+  partial there = window_at(w, z, p), both = y.n ? joined_by(w, y, there) : there;
   if (surely_inside(w, p)) return both;
-  return tp_parts_either(m, m->ndom, m->dom, is_inside(w, p), both, y.n ? y : tp_parts_none(m));
+  return tp_partial_either(m, m->ndom, m->dom, is_inside(w, p), both, y.n ? y : tp_partial_none(m));
 }
 
 /* n rows from p on, p the first of them, by way. */
-static running_parts rows_from(const window_rows *w, const tp_ix *p, int64_t n) {
+static partial rows_from(const window_rows *w, const tp_ix *p, int64_t n) {
   /* a row may count twice */
-  bool again = w->m->kind != RUNNING_EXP && (w->m->red == TP_RED_MAX || w->m->red == TP_RED_MIN);
-  running_parts z = tp_parts_row(w->m, tp_ix_sym(w->m->mk.g->ix, w->d)), y = { 0, { tp_none } };
+  bool again = w->m->kind != MONOID_EXP && (w->m->red == TP_RED_MAX || w->m->red == TP_RED_MIN);
+  partial z = tp_partial_row(w->m, tp_ix_sym(w->m->mk.g->ix, w->d)), y = { 0, { tp_none } };
   int64_t size = 1;
   for (; z.n && size * 2 <= n; size *= 2) {
     if (n & size && !again) {
@@ -78,7 +73,7 @@ static running_parts rows_from(const window_rows *w, const tp_ix *p, int64_t n) 
 }
 
 static void find_rows(window_rows *w, const tp_ix *more) {
-  const moving *m = w->m;
+  const moving_range *m = w->m;
   tp_node dims = { 0 };
   tp_graph *g = m->mk.g;
   for (int k = 0; k < m->x.node->ndom; k++)
@@ -92,7 +87,7 @@ static void find_rows(window_rows *w, const tp_ix *more) {
 /* ---- where it is cut ---- */
 
 /* Does row c + s lie on the inner side of that end, or is there nothing that would ask? */
-static bool reaches(const moving *m, const tp_ix *s, bool upper) {
+static bool reaches(const moving_range *m, const tp_ix *s, bool upper) {
   tp_ictx *ix = m->mk.g->ix;
   const tp_ix *p = tp_ix_add(ix, tp_ix_sym(ix, m->c), s), *end = upper ? m->H : m->L;
   return s == (upper ? m->l : m->h) || !end ||
@@ -106,7 +101,7 @@ typedef struct window_cut {
 } window_cut;
 
 /* Is n never below 0, where the window has more than a few rows if only the call says how many? */
-static bool never_below(const moving *m, const tp_ix *n) {
+static bool never_below(const moving_range *m, const tp_ix *n) {
   tp_ictx *ix = m->mk.g->ix;
   if (tp_ix_prove_ge0(ix, n, m->ndom, m->dom)) return true;
   if (tp_ix_is_const(tp_ix_sub(ix, m->h, m->l), &(int64_t){ 0 })) return false;
@@ -119,7 +114,7 @@ static bool never_below(const moving *m, const tp_ix *n) {
   return never;
 }
 
-static bool cuts_at(const moving *m, const tp_ix *s, window_cut *cut) {
+static bool cuts_at(const moving_range *m, const tp_ix *s, window_cut *cut) {
   tp_ictx *ix = m->mk.g->ix;
   *cut = (window_cut){ s, tp_ix_sub(ix, s, m->l), tp_ix_sub(ix, m->h, s) };
   bool one = s == m->l || s == m->h;
@@ -127,7 +122,7 @@ static bool cuts_at(const moving *m, const tp_ix *s, window_cut *cut) {
       reaches(m, s, false) && reaches(m, s, true);
 }
 
-static bool find_cut(const moving *m, window_cut *cut) {
+static bool find_cut(const moving_range *m, window_cut *cut) {
   return cuts_at(m, m->h, cut) || cuts_at(m, m->l, cut) ||
       cuts_at(m, tp_ix_const(m->mk.g->ix, 0), cut);
 }
@@ -142,7 +137,7 @@ static bool is_count(const window_cut *cut, bool *numbers) {
       (!tp_ix_is_const(cut->after, &after) || after <= TP_TUNE_WINDOW);
 }
 
-bool tp_is_window(const moving *m) {
+bool tp_is_window(const moving_range *m) {
   const tp_sym *d = m->x.node->dom[m->r];
   window_cut cut;
   bool numbers;
@@ -155,16 +150,16 @@ bool tp_is_window(const moving *m) {
 /* ---- so many rows as the call says ---- */
 
 /* Before which no window has a row; NULL: it is the first row that there is. */
-static const tp_ix *first_row(const moving *m) {
+static const tp_ix *first_row(const moving_range *m) {
   const tp_ix *first = m->L ? m->L : m->l;
   return tp_ix_prove_ge0(m->mk.g->ix, tp_ix_neg(m->mk.g->ix, first), m->ndom, m->dom) ? NULL
                                                                                       : first;
 }
 
 /* y, or no rows where there are none. */
-static running_parts where_any(const moving *m, const tp_ix *lo, const tp_ix *hi, running_parts y) {
-  return tp_parts_either(
-      m, m->ndom, m->dom, tp_ix_cmp(m->mk.g->ix, TP_LT, lo, hi), y, tp_parts_none(m));
+static partial where_any(const moving_range *m, const tp_ix *lo, const tp_ix *hi, partial y) {
+  return tp_partial_either(
+      m, m->ndom, m->dom, tp_ix_cmp(m->mk.g->ix, TP_LT, lo, hi), y, tp_partial_none(m));
 }
 
 /* So all of it may be asked for at once. */
@@ -184,54 +179,52 @@ bool tp_made_of_inputs(tp_graph *g, tp_val a, tp_val b) {
 
 /* Rows from s on, up to where they are clipped: what is left of the window at the end of all. A
  * suffix, unless that made who makes x keep all of it. */
-static running_parts last_rows(const window_rows *w, const tp_ix *s) {
+static partial last_rows(const window_rows *w, const tp_ix *s) {
   tp_ictx *ix = w->m->mk.g->ix;
   const tp_ix *at = tp_ix_add(ix, tp_ix_sym(ix, w->m->c), s);
   if (!tp_made_of_inputs(w->m->mk.g, w->m->x, w->m->weight))
-    return where_any(w->m, at, w->clip, tp_running_through(w->m, at, w->clip));
-  moving rest = tp_moving_over(w->m, at, w->clip);
+    return where_any(w->m, at, w->clip, tp_moving_through(w->m, at, w->clip));
+  moving_range rest = tp_moving_over(w->m, at, w->clip);
   rest.l = s, rest.H = w->clip, rest.L = rest.h = NULL;
-  return tp_running_parts(&rest);
+  return tp_moving_reduced(&rest);
 }
 
 /* y: few rows where they are not more than so many, and else what follows. */
 static bool few_branch(
-    const moving *m, running_parts y, const tp_ix *n, int64_t many, running_parts few) {
-  return tp_parts_branch(
+    const moving_range *m, partial y, const tp_ix *n, int64_t many, partial few) {
+  return tp_partial_branch(
       m, y, tp_ix_cmp(m->mk.g->ix, TP_LE, n, tp_ix_const(m->mk.g->ix, many)), few);
 }
 
 /* y: the n rows of the window that lie before row c + s (way -1), or from there on; n above 1. */
-static bool ring_branches(const window_rows *w, const tp_ix *s, const tp_ix *n, running_parts y) {
-  const moving *m = w->m;
+static bool ring_branches(const window_rows *w, const tp_ix *s, const tp_ix *n, partial y) {
+  const moving_range *m = w->m;
   tp_ictx *ix = m->mk.g->ix;
   const tp_ix *at = tp_ix_add(ix, tp_ix_sym(ix, m->c), s),
               *end = w->way < 0 ? at : tp_ix_add(ix, at, n), *last = tp_ix_addc(ix, end, -1);
   window_rows up = { .m = m, .d = w->d, .way = -1, .clip = first_row(m) };
   find_rows(&up, n);
   if (w->way > 0 && w->clip &&
-      !tp_parts_branch(m, y, tp_ix_cmp(ix, TP_GT, end, w->clip), last_rows(w, s)))
+      !tp_partial_branch(m, y, tp_ix_cmp(ix, TP_GT, end, w->clip), last_rows(w, s)))
     return false;
   if (w->way < 0 && !surely_inside(w, last) &&
-      !tp_parts_branch(m, y, tp_ix_cmp(ix, TP_LT, last, w->clip), tp_parts_none(m)))
+      !tp_partial_branch(m, y, tp_ix_cmp(ix, TP_LT, last, w->clip), tp_partial_none(m)))
     return false;
-  return tp_parts_branch(m, y, NULL, window_at(&up, tp_running_ring(&up, n), last));
+  return tp_partial_branch(m, y, NULL, window_at(&up, tp_two_stacks(&up, n), last));
 }
 
 /* These rows, of a window that has others. */
-static running_parts rows_of_bound(const window_rows *w, const tp_ix *s, const tp_ix *n) {
-  const moving *m = w->m;
+static partial rows_of_bound(const window_rows *w, const tp_ix *s, const tp_ix *n) {
+  const moving_range *m = w->m;
   tp_ictx *ix = m->mk.g->ix;
   const tp_ix *at = tp_ix_add(ix, tp_ix_sym(ix, m->c), s);
   const tp_ix *lo = w->way < 0 ? m->at[m->r].lo : at, *hi = w->way < 0 ? at : m->at[m->r].hi;
-  running_parts y = tp_parts_declared(m, m->ndom, m->dom),
-                few = where_any(m, lo, hi, tp_parts_row(m, lo));
-  return few_branch(m, y, n, 1, few) && ring_branches(w, s, n, y)
-      ? y
-      : (running_parts){ 0, { tp_none } };
+  partial y = tp_partial_declared(m, m->ndom, m->dom),
+          few = where_any(m, lo, hi, tp_partial_row(m, lo));
+  return few_branch(m, y, n, 1, few) && ring_branches(w, s, n, y) ? y : (partial){ 0, { tp_none } };
 }
 
-static running_parts some_rows(const moving *m, int way, const window_cut *cut) {
+static partial some_rows(const moving_range *m, int way, const window_cut *cut) {
   int64_t count;
   tp_ictx *ix = m->mk.g->ix;
   const tp_ix *n = way < 0 ? cut->before : cut->after;
@@ -242,35 +235,35 @@ static running_parts some_rows(const moving *m, int way, const window_cut *cut) 
       &w, tp_ix_addc(ix, tp_ix_add(ix, tp_ix_sym(ix, m->c), cut->s), way < 0 ? -1 : 0), count);
 }
 
-const tp_ix *tp_window_is_long(const moving *m) {
+const tp_ix *tp_window_is_long(const moving_range *m) {
   tp_ictx *ix = m->mk.g->ix;
   return tp_ix_cmp(ix, TP_GT, tp_ix_sub(ix, m->h, m->l), tp_ix_const(ix, TP_TUNE_WINDOW_FEW));
 }
 
-bool tp_takes_ring(const moving *m) {
+bool tp_takes_ring(const moving_range *m) {
   window_cut cut;
   bool numbers = true;
   return m->l && m->h && find_cut(m, &cut) && is_count(&cut, &numbers) && !numbers;
 }
 
-moving tp_moving_all(const moving *m) {
+moving_range tp_moving_all(const moving_range *m) {
   const tp_ix *zero = tp_ix_const(m->mk.g->ix, 0), *first = first_row(m);
   return tp_moving_over(m, first ? tp_ix_max(m->mk.g->ix, zero, first) : zero, m->at[m->r].hi);
 }
 
 /* Few rows are gone through, as they are without all this, of one part; who asks for more sees to
  * them. */
-static running_parts few_or_many(const moving *m, const window_cut *cut, bool before, bool after) {
-  moving few = *m;
+static partial few_or_many(const moving_range *m, const window_cut *cut, bool before, bool after) {
+  moving_range few = *m;
   if (!m->keep) few.dtype = tp_dtypeof(m->x);
-  running_parts y = tp_parts_declared(&few, m->ndom, m->dom), none = { 0, { tp_none } };
-  if (m->kind == RUNNING_RED &&
+  partial y = tp_partial_declared(&few, m->ndom, m->dom), none = { 0, { tp_none } };
+  if (m->kind == MONOID_RED &&
       !few_branch(m, y, tp_ix_sub(m->mk.g->ix, m->h, m->l), TP_TUNE_WINDOW_FEW,
-          tp_running_through(&few, m->at[m->r].lo, m->at[m->r].hi)))
+          tp_moving_through(&few, m->at[m->r].lo, m->at[m->r].hi)))
     return none;
   if (before && after)
-    return tp_parts_branch(
-               m, y, NULL, tp_parts_join(m, some_rows(m, -1, cut), some_rows(m, 1, cut)))
+    return tp_partial_branch(
+               m, y, NULL, tp_partial_join(m, some_rows(m, -1, cut), some_rows(m, 1, cut)))
         ? y
         : none;
   window_rows w = {
@@ -279,14 +272,14 @@ static running_parts few_or_many(const moving *m, const window_cut *cut, bool be
   return ring_branches(&w, cut->s, before ? cut->before : cut->after, y) ? y : none;
 }
 
-running_parts tp_running_window(const moving *m) {
+partial tp_window_reduced(const moving_range *m) {
   window_cut cut;
   bool numbers;
-  running_parts a = { 0, { tp_none } }, b = a;
+  partial a = { 0, { tp_none } }, b = a;
   if (!find_cut(m, &cut) || !is_count(&cut, &numbers)) return a;
   bool before = !tp_is_number(cut.before, 0), after = !tp_is_number(cut.after, 0);
   if (!numbers) return few_or_many(m, &cut, before, after);
   if (before) a = some_rows(m, -1, &cut);
   if (after) b = some_rows(m, 1, &cut);
-  return before && after ? tp_parts_join(m, a, b) : before ? a : b;
+  return before && after ? tp_partial_join(m, a, b) : before ? a : b;
 }

@@ -1,0 +1,302 @@
+/* monoid: what is carried of rows that lie side by side (monoid.def), and how two such that follow
+ * each other are joined. */
+#include "opt/prefix.h"
+#include <math.h>
+
+static partial parts_of(int n, const tp_val *v) {
+  partial p = { n, { tp_none } };
+  for (int i = 0; i < n; i++) {
+    if (!v[i].node) return (partial){ 0, { tp_none } };
+    p.v[i] = v[i];
+  }
+  return p;
+}
+#define PARTS(...) \
+  parts_of((int)(sizeof((tp_val[]){ __VA_ARGS__ }) / sizeof(tp_val)), (tp_val[]){ __VA_ARGS__ })
+
+static partial no_parts(void) { return (partial){ 0, { tp_none } }; }
+
+static tp_val weight_row(const moving_range *m, const tp_ix *p) {
+  return m->weight.node ? mk_cast(m->mk, mk_at(m->mk, m->weight, m->x.node->dom[m->r], p), m->dtype)
+                        : tp_none;
+}
+
+static tp_val rows_at(const moving_range *m, const tp_at *at) {
+  return mk_cast(m->mk, tp_read(m->mk.g, m->x, at, m->mk.err), m->dtype);
+}
+
+static tp_val rows_sum(const moving_range *m, tp_val rows) {
+  return mk_reduce(m->mk, TP_OP_SUM, rows, 1, &(int){ 0 }, false);
+}
+
+/* The weights have dims of x, which are read where x is. */
+static tp_val weights_at(const moving_range *m, const tp_at *at) {
+  return tp_read(m->mk.g, m->weight,
+      tp_at_but(m->mk.g, m->weight.node, m->x.node->dom[m->r], at[m->r]), m->mk.err);
+}
+
+static tp_val filled(const moving_range *m, double v, tp_dtype d) {
+  const tp_out *o = tp_outof(m->x);
+  return mk_fill(m->mk, v, d, o->rank, o->shape, 0, NULL);
+}
+
+/* ---- sums, products, largest and smallest ---- */
+
+static tp_op combining(const moving_range *m) {
+  bool logical = tp_dtypeof(m->x) == TP_BOOL;
+  switch (m->red) {
+  case TP_RED_SUM: return TP_OP_ADD;
+  case TP_RED_PROD: return TP_OP_MUL;
+  case TP_RED_MAX: return logical ? TP_OP_LOR : TP_OP_MAXIMUM;
+  default: return logical ? TP_OP_LAND : TP_OP_MINIMUM;
+  }
+}
+
+static partial red_row(const moving_range *m, const tp_ix *p) { return PARTS(tp_moving_row(m, p)); }
+static partial red_rows(const moving_range *m, tp_val red, const tp_at *at) {
+  (void)m, (void)at;
+  return PARTS(red);
+}
+static partial red_none(const moving_range *m) {
+  return PARTS(filled(m, tp_red_identity(m->red, m->dtype), m->dtype));
+}
+static partial red_join(const moving_range *m, partial a, partial b) {
+  return PARTS(mk_op(m->mk, combining(m), 2, (tp_val[]){ a.v[0], b.v[0] }, NULL));
+}
+
+/* ---- places ---- */
+
+static partial place_row(const moving_range *m, const tp_ix *p) {
+  const tp_out *o = tp_outof(m->x);
+  return PARTS(
+      tp_moving_row(m, p), mk_expand(m->mk, tp_ixvalue(m->mk.g, p, m->mk.err), o->rank, o->shape));
+}
+
+/* Where the first of the rows with that value is. */
+static tp_val first_place(const moving_range *m, const tp_at *at) {
+  tp_mk mk = m->mk;
+  tp_val rows = rows_at(m, at),
+         k = mk_op(mk, m->red == TP_RED_MAX ? TP_OP_ARGMAX : TP_OP_ARGMIN, 1, &rows,
+             &(tp_attr){ .axis = 0 });
+  return mk_add(mk, k, tp_ixvalue(mk.g, at[m->r].lo, mk.err));
+}
+
+static partial place_rows(const moving_range *m, tp_val red, const tp_at *at) {
+  return PARTS(red, first_place(m, at));
+}
+static partial place_none(const moving_range *m) {
+  return PARTS(red_none(m).v[0], filled(m, -1, TP_I64));
+}
+static partial place_join(const moving_range *m, partial a, partial b) {
+  tp_mk mk = m->mk;
+  tp_val after = mk_bin(mk, m->red == TP_RED_MAX ? TP_OP_GT : TP_OP_LT, b.v[0], a.v[0]);
+  if (tp_dtype_float(m->dtype))
+    after = mk_op(mk, TP_OP_LOR, 2,
+        (tp_val[]){ after,
+            mk_and(
+                mk, mk_bin(mk, TP_OP_NE, b.v[0], b.v[0]), mk_bin(mk, TP_OP_EQ, a.v[0], a.v[0])) },
+        NULL);
+  after = mk_op(mk, TP_OP_LOR, 2, (tp_val[]){ after, mk_binc(mk, TP_OP_LT, a.v[1], 0) }, NULL);
+  return tp_partial_select(m, after, b, a);
+}
+
+/* ---- squares of deviations, or products of those of two ---- */
+
+/* Sums and not means are carried: no error grows from row to row, and infinities stay. */
+static partial deviations(const moving_range *m, tp_val n, tp_val q, tp_val sum, tp_val other) {
+  return parts_of(m->weight.node ? 4 : 3, (tp_val[]){ n, q, sum, other });
+}
+
+static tp_val mean_of(const moving_range *m, tp_val sum, tp_val n) {
+  return mk_div(m->mk, sum, mk_binc(m->mk, TP_OP_MAXIMUM, n, 1));
+}
+
+static partial squares_row(const moving_range *m, const tp_ix *p) {
+  return deviations(
+      m, mk_num(m->mk, 1, m->dtype), filled(m, 0, m->dtype), tp_moving_row(m, p), weight_row(m, p));
+}
+static partial squares_none(const moving_range *m) {
+  tp_val none = filled(m, 0, m->dtype);
+  return deviations(m, mk_num(m->mk, 0, m->dtype), none, none, none);
+}
+
+static tp_val deviating(const moving_range *m, tp_val rows, tp_val n, tp_val *sum) {
+  *sum = rows_sum(m, rows);
+  return mk_sub(m->mk, rows, mean_of(m, *sum, n));
+}
+
+static partial squares_rows(const moving_range *m, tp_val red, const tp_at *at) {
+  (void)red;
+  tp_mk mk = m->mk;
+  tp_val n = mk_size(mk, tp_ix_sub(mk.g->ix, at[m->r].hi, at[m->r].lo), m->dtype), sum,
+         other = tp_none, a = deviating(m, rows_at(m, at), n, &sum),
+         b = m->weight.node ? deviating(m, mk_cast(mk, weights_at(m, at), m->dtype), n, &other) : a;
+  return deviations(m, n, rows_sum(m, mk_mul(mk, a, b)), sum, other);
+}
+
+/* The mean of b less that of a; their sums are number i of the parts. */
+static tp_val means_apart(const moving_range *m, partial a, partial b, int i) {
+  return mk_sub(m->mk, mean_of(m, b.v[i], b.v[0]), mean_of(m, a.v[i], a.v[0]));
+}
+
+static partial squares_join(const moving_range *m, partial a, partial b) {
+  tp_mk mk = m->mk;
+  bool two = m->weight.node;
+  tp_val n = mk_add(mk, a.v[0], b.v[0]), off = means_apart(m, a, b, 2),
+         weight = mk_mul(mk, a.v[0], mean_of(m, b.v[0], n)),
+         between = mk_mul(mk, mk_mul(mk, off, two ? means_apart(m, a, b, 3) : off), weight);
+  return deviations(m, n, mk_add(mk, mk_add(mk, a.v[1], b.v[1]), between),
+      mk_add(mk, a.v[2], b.v[2]), two ? mk_add(mk, a.v[3], b.v[3]) : tp_none);
+}
+
+tp_val tp_moving_squares(const moving_range *m, tp_val mean[2], tp_val *count) {
+  moving_range all = *m;
+  all.kind = MONOID_SQUARES;
+  partial y = tp_moving_reduced(&all);
+  *count = y.v[0], mean[0] = mean_of(m, y.v[2], y.v[0]);
+  mean[1] = y.v[3].node ? mean_of(m, y.v[3], y.v[0]) : tp_none;
+  return y.v[1];
+}
+
+/* ---- sums of exponentials, each as far below the greatest as it is ----
+ *
+ * exp(-inf - -inf) must not arise: where both maxima are the same, a sum is multiplied by 1, and
+ * where one is not finite exponents count from 0. */
+
+static tp_val finite_top(const moving_range *m, tp_val top) {
+  return mk_where(m->mk, mk_binc(m->mk, TP_OP_LT, mk_un(m->mk, TP_OP_ABS, top), INFINITY), top);
+}
+
+/* Results do not depend on it, so derivatives do not pass it. */
+static tp_val undifferentiated(const moving_range *m, tp_val top) {
+  return m->open ? mk_detach(m->mk, top) : top;
+}
+
+/* v exp(x - top), from 0 where top is not finite */
+static tp_val risen(const moving_range *m, tp_val v, tp_val x, tp_val top) {
+  tp_val e = mk_exp(m->mk, mk_sub(m->mk, x, finite_top(m, undifferentiated(m, top))));
+  return v.node ? mk_mul(m->mk, mk_cast(m->mk, v, m->dtype), e) : e;
+}
+
+static partial exp_row(const moving_range *m, const tp_ix *p) {
+  tp_val x = tp_moving_row(m, p);
+  return PARTS(x, risen(m, weight_row(m, p), x, x));
+}
+static partial exp_rows(const moving_range *m, tp_val red, const tp_at *at) {
+  tp_val v = m->weight.node ? weights_at(m, at) : tp_none;
+  return PARTS(red, rows_sum(m, risen(m, v, rows_at(m, at), red)));
+}
+static partial exp_none(const moving_range *m) {
+  return PARTS(red_none(m).v[0], filled(m, 0, m->dtype));
+}
+
+/* s counted from top in place of its own. */
+static tp_val lowered(const moving_range *m, partial a, tp_val top) {
+  tp_mk mk = m->mk;
+  tp_val own = undifferentiated(m, a.v[0]);
+  top = undifferentiated(m, top);
+  return mk_mul(mk, a.v[1],
+      mk_select(mk, mk_bin(mk, TP_OP_EQ, own, top), mk_num(mk, 1, m->dtype),
+          mk_exp(mk, mk_sub(mk, own, top))));
+}
+static partial exp_join(const moving_range *m, partial a, partial b) {
+  tp_val top = mk_bin(m->mk, TP_OP_MAXIMUM, a.v[0], b.v[0]);
+  return PARTS(top, mk_add(m->mk, lowered(m, a, top), lowered(m, b, top)));
+}
+
+tp_val tp_moving_exp(const moving_range *m, tp_val v, tp_val *top) {
+  moving_range both = *m;
+  both.kind = MONOID_EXP, both.red = TP_RED_MAX, both.weight = v;
+  partial y = tp_moving_reduced(&both);
+  *top = y.n ? undifferentiated(m, finite_top(m, y.v[0])) : tp_none;
+  return y.v[1];
+}
+
+/* ---- sums that fade ---- */
+
+static partial affine_row(const moving_range *m, const tp_ix *p) {
+  return PARTS(tp_moving_row(m, p), weight_row(m, p));
+}
+static partial affine_rows(const moving_range *m, tp_val red, const tp_at *at) {
+  (void)red;
+  tp_mk mk = m->mk;
+  tp_val by = mk_cast(mk, weights_at(m, at), m->dtype);
+  return PARTS(rows_sum(m, mk_mul(mk, rows_at(m, at), mk_product_beside(mk, by, 0, m->behind))),
+      mk_reduce(mk, TP_OP_PROD, by, 1, &(int){ 0 }, false));
+}
+static partial affine_none(const moving_range *m) {
+  return PARTS(red_none(m).v[0], filled(m, 1, m->dtype));
+}
+static partial affine_join(const moving_range *m, partial a, partial b) {
+  tp_mk mk = m->mk;
+  tp_val s = m->behind ? mk_add(mk, mk_mul(mk, a.v[0], b.v[1]), b.v[0])
+                       : mk_add(mk, a.v[0], mk_mul(mk, a.v[1], b.v[0]));
+  return PARTS(s, mk_mul(mk, a.v[1], b.v[1]));
+}
+
+/* ---- the table ---- */
+
+static const struct {
+  partial (*row)(const moving_range *m, const tp_ix *p);
+  partial (*rows)(const moving_range *m, tp_val red, const tp_at *at);
+  partial (*none)(const moving_range *m);
+  partial (*join)(const moving_range *m, partial a, partial b);
+} monoids[] = {
+#define M(NAME, name) [MONOID_##NAME] = { name##_row, name##_rows, name##_none, name##_join },
+#include "opt/monoid.def"
+#undef M
+};
+
+partial tp_partial_row(const moving_range *m, const tp_ix *p) { return monoids[m->kind].row(m, p); }
+partial tp_partial_none(const moving_range *m) { return monoids[m->kind].none(m); }
+partial tp_partial_whole(const moving_range *m, tp_val red, const tp_at *at) {
+  return monoids[m->kind].rows(m, red, at);
+}
+partial tp_partial_join(const moving_range *m, partial a, partial b) {
+  return a.n && b.n ? monoids[m->kind].join(m, a, b) : no_parts();
+}
+
+/* ---- part by part ---- */
+
+static void name_part(const moving_range *m, tp_val v) {
+  if (v.node) v.node->what = m->of->name ? m->of->name : m->of->what;
+}
+
+partial tp_partial_either(const moving_range *m, int ndom, const tp_sym *const *dom,
+    const tp_ix *cond, partial yes, partial no) {
+  partial y = { yes.n && no.n ? yes.n : 0, { tp_none } };
+  for (int i = 0; i < y.n; i++) {
+    y.v[i] = mk_either(m->mk, ndom, dom, cond, yes.v[i], no.v[i]);
+    name_part(m, y.v[i]);
+  }
+  return parts_of(y.n, y.v);
+}
+
+partial tp_partial_select(const moving_range *m, tp_val cond, partial yes, partial no) {
+  partial y = { yes.n && no.n ? yes.n : 0, { tp_none } };
+  for (int i = 0; i < y.n; i++) y.v[i] = mk_select(m->mk, cond, yes.v[i], no.v[i]);
+  return parts_of(y.n, y.v);
+}
+
+partial tp_partial_at(const moving_range *m, partial a, const tp_sym *d, const tp_ix *p) {
+  for (int i = 0; i < a.n; i++) a.v[i] = mk_at(m->mk, a.v[i], d, p);
+  return parts_of(a.n, a.v);
+}
+
+partial tp_partial_declared(const moving_range *m, int ndom, const tp_sym *const *dom) {
+  partial s = tp_partial_none(m);
+  for (int i = 0; i < s.n; i++) {
+    const tp_out *o = tp_outof(s.v[i]);
+    s.v[i] = mk_declared(m->mk, o->dtype, o->rank, o->shape, ndom, dom);
+    name_part(m, s.v[i]);
+  }
+  return parts_of(s.n, s.v);
+}
+
+bool tp_partial_branch(const moving_range *m, partial s, const tp_ix *cond, partial e) {
+  for (int i = 0; i < s.n; i++) {
+    tp_val v = e.n ? mk_cast(m->mk, e.v[i], tp_dtypeof(s.v[i])) : tp_none;
+    if (!v.node || !tp_merge_add(m->mk.g, s.v[i].node, cond, v, m->mk.err)) return false;
+  }
+  return s.n;
+}

@@ -1,0 +1,236 @@
+/* prefix: the recurrence that a reduction over a moving range is.
+ *
+ *   grows:    y[c] = red(x[L .. c+h])  =>  y[0] = red(x[L .. h]), y[c] = red(y[c-1], x[c+h-1])
+ *   shrinks:  y[c] = red(x[c+l .. H])  =>  y[C-1] = red(x[C-1+l .. H]), y[c] = red(x[c+l], y[c+1])
+ *   slides:   window.c
+ *
+ * Nothing is read that the range does not hold, so what is needed of x stays the same, and a point
+ * waits for nothing new: where there was an order of the points there is one. */
+#include "opt/prefix.h"
+
+static tp_op reducing(const moving_range *m) {
+  switch (m->red) {
+  case TP_RED_SUM: return TP_OP_SUM;
+  case TP_RED_PROD: return TP_OP_PROD;
+  case TP_RED_MAX: return TP_OP_MAX;
+  default: return TP_OP_MIN;
+  }
+}
+
+/* ---- what moves, and how ---- */
+
+/* The max, or min, in e that mentions c, and is in it once: e is rest more. NULL: there is none. */
+static const tp_ix *clipping(
+    tp_ictx *ix, const tp_ix *e, const tp_sym *c, tp_ixkind kind, const tp_ix **rest) {
+  const tp_ix *const *atoms;
+  for (int i = 0; i < tp_ix_nterm(e); i++) {
+    if (tp_ix_term(e, i, &atoms) != 1 || tp_ix_coef(e, i) != 1 || tp_ix_kind(atoms[0]) != kind ||
+        !tp_ix_mentions(atoms[0], c))
+      continue;
+    *rest = tp_ix_sub(ix, e, atoms[0]);
+    return tp_ix_mentions(*rest, c) ? NULL : atoms[0];
+  }
+  return NULL;
+}
+
+/* e = max(clip, c + off), or the least of them, or one of the two alone. */
+static bool split_end(tp_ictx *ix, const tp_ix *e, const tp_sym *c, bool upper, const tp_ix **off,
+    const tp_ix **clip) {
+  int64_t k;
+  const tp_ix *rest, *of;
+  *off = *clip = NULL;
+  if (!tp_ix_mentions(e, c)) {
+    *clip = e;
+    return true;
+  }
+  if (tp_ix_linear_in(ix, e, c, &k, off)) return k == 1;
+  *off = NULL;
+  of = clipping(ix, e, c, upper ? TP_IX_MIN : TP_IX_MAX, &rest);
+  for (int i = 0; of && i < tp_ix_narg(of); i++) {
+    const tp_ix *a = tp_ix_add(ix, tp_ix_arg(of, i), rest);
+    if (!tp_ix_mentions(a, c))
+      *clip = !*clip ? a : upper ? tp_ix_min(ix, *clip, a) : tp_ix_max(ix, *clip, a);
+    else if (*off || !tp_ix_linear_in(ix, a, c, &k, off) || k != 1) return false;
+  }
+  return *off;
+}
+
+/* The dims of the value: those of x that are not gone through, as `at` has them. */
+static void find_dom(moving_range *m) {
+  tp_node dims = { 0 };
+  const tp_node *x = m->x.node;
+  for (int k = 0; k < x->ndom; k++) {
+    tp_dom_add(m->mk.g, &dims, m->at[k].lo);
+    if (m->at[k].range) tp_dom_add(m->mk.g, &dims, m->at[k].hi);
+  }
+  m->ndom = dims.ndom;
+  m->dom = dims.dom;
+}
+
+/* An end, without what clips it only where the range is empty anyway: an upper one of max(a, c + h)
+ * with a never above `other`, a lower one of min(a, c + l) with a never below it. */
+static const tp_ix *loosened(
+    const moving_range *m, const tp_ix *e, const tp_ix *other, bool upper) {
+  tp_ictx *ix = m->mk.g->ix;
+  const tp_ix *rest, *left = NULL,
+                     *of = clipping(ix, e, m->c, upper ? TP_IX_MAX : TP_IX_MIN, &rest);
+  for (int i = 0; of && i < tp_ix_narg(of); i++) {
+    const tp_ix *a = tp_ix_add(ix, tp_ix_arg(of, i), rest);
+    if (!tp_ix_mentions(a, m->c) &&
+        tp_ix_prove_ge0(
+            ix, upper ? tp_ix_sub(ix, other, a) : tp_ix_sub(ix, a, other), m->ndom, m->dom))
+      continue;
+    left = !left ? a : upper ? tp_ix_max(ix, left, a) : tp_ix_min(ix, left, a);
+  }
+  return left ? left : e;
+}
+
+bool tp_moving_ends(moving_range *m, const tp_at *range) {
+  const tp_graph *g = m->mk.g;
+  if (!m->c->bound || tp_stop_of(g, m->c) || tp_mentions_end(g, range->lo) ||
+      tp_mentions_end(g, range->hi))
+    return false;
+  const tp_ix *lo = tp_ix_simplify(g->ix, range->lo, m->ndom, m->dom),
+              *hi = tp_ix_simplify(g->ix, range->hi, m->ndom, m->dom),
+              *end = loosened(m, hi, lo, true);
+  lo = loosened(m, lo, hi, false);
+  return split_end(g->ix, lo, m->c, false, &m->l, &m->L) &&
+      split_end(g->ix, end, m->c, true, &m->h, &m->H) && (m->l || m->h);
+}
+
+static bool moves_along(moving_range *m, const tp_sym *c) {
+  const tp_at *at = &m->at[m->r];
+  const tp_node *x = m->x.node;
+  for (int k = 0; k < x->ndom; k++)
+    if (k != m->r && (m->at[k].range || tp_ix_mentions(m->at[k].lo, c))) return false;
+  for (int a = 0; a < tp_rankof(m->x); a++)
+    if (tp_ix_mentions(mk_extent(m->x, a), c) || tp_ix_mentions(mk_extent(m->x, a), x->dom[m->r]))
+      return false;
+  m->c = c;
+  return tp_moving_ends(m, at);
+}
+
+bool tp_moving_range(moving_range *m) {
+  const tp_graph *g = m->mk.g;
+  if (tp_stop_of(g, m->x.node->dom[m->r])) return false;
+  find_dom(m);
+  for (int i = 0; i < m->ndom; i++)
+    if (moves_along(m, m->dom[i])) return !m->l || !m->h || tp_is_window(m);
+  return false;
+}
+
+/* ---- pieces ---- */
+
+static const tp_ix *c_at(const moving_range *m, int64_t steps) {
+  return tp_ix_addc(m->mk.g->ix, tp_ix_sym(m->mk.g->ix, m->c), steps);
+}
+static const tp_ix *plus(const moving_range *m, const tp_ix *off, int64_t steps) {
+  return tp_ix_add(m->mk.g->ix, c_at(m, steps), off);
+}
+
+static tp_at *with_row(const moving_range *m, tp_at row) {
+  tp_at *at = TP_NEWN(&m->mk.g->arena, tp_at, m->x.node->ndom + 1);
+  memcpy(at, m->at, sizeof *at * (size_t)m->x.node->ndom);
+  at[m->r] = row;
+  return at;
+}
+
+tp_val tp_moving_row(const moving_range *m, const tp_ix *p) {
+  return mk_cast(
+      m->mk, tp_read(m->mk.g, m->x, with_row(m, (tp_at){ .lo = p }), m->mk.err), m->dtype);
+}
+
+/* The reduction over rows lo .. hi in one go, at the points of dom. */
+static partial gone_through(
+    const moving_range *m, const tp_ix *lo, const tp_ix *hi, int ndom, const tp_sym *const *dom) {
+  tp_graph *g = m->mk.g;
+  const tp_out *o = tp_outof(m->x);
+  tp_at *at = with_row(m, (tp_at){ true, lo, hi });
+  const tp_ix *n = tp_ix_extent(g->ix, lo, hi, ndom, dom);
+  if (tp_is_number(n, 0)) return tp_partial_none(m);
+  if (tp_is_number(n, 1)) return tp_partial_row(m, lo);
+  tp_val x = mk_cast(m->mk, m->x, m->dtype);
+  if (m->open)
+    return tp_partial_whole(
+        m, mk_reduce(m->mk, reducing(m), tp_read(g, x, at, m->mk.err), 1, &(int){ 0 }, false), at);
+  tp_val acc = mk_op(m->mk, TP_OP_ACCUM, 0, NULL,
+      &(tp_attr){ .dtype = m->dtype,
+          .ndom = ndom,
+          .dom = dom,
+          .nix = o->rank,
+          .ix = o->shape,
+          .red = m->red });
+  bool ok = x.node && acc.node &&
+      tp_accum_add(
+          g, acc.node, (tp_edge){ .src = x, .at = at, .gather = true, .pos = g->pos }, m->mk.err);
+  return ok ? tp_partial_whole(m, acc, at) : (partial){ 0, { tp_none } };
+}
+
+/* The whole reduction at one value of c. */
+static partial reduced_at(const moving_range *m, const tp_ix *v) {
+  tp_graph *g = m->mk.g;
+  const tp_ix *lo = tp_ix_subst(g->ix, m->at[m->r].lo, 1, &m->c, &v),
+              *hi = tp_ix_subst(g->ix, m->at[m->r].hi, 1, &m->c, &v);
+  const tp_sym **left = TP_NEWN(&g->arena, const tp_sym *, m->ndom + 1);
+  int nleft = 0;
+  for (int i = 0; i < m->ndom; i++)
+    if (m->dom[i] != m->c) left[nleft++] = m->dom[i];
+  return gone_through(m, lo, hi, nleft, left);
+}
+
+partial tp_moving_through(const moving_range *m, const tp_ix *lo, const tp_ix *hi) {
+  return gone_through(m, lo, hi, m->ndom, m->dom);
+}
+
+moving_range tp_moving_over(const moving_range *m, const tp_ix *lo, const tp_ix *hi) {
+  moving_range y = *m;
+  y.at = with_row(m, (tp_at){ true, lo, hi });
+  return y;
+}
+
+/* ---- the recurrence ---- */
+
+/* Without points where the range is never empty. */
+static bool empty_branch(const moving_range *m, partial s, partial none) {
+  tp_ictx *ix = m->mk.g->ix;
+  const tp_at *at = &m->at[m->r];
+  if (tp_ix_prove_ge0(ix, tp_ix_addc(ix, tp_ix_sub(ix, at->hi, at->lo), -1), m->ndom, m->dom))
+    return true;
+  return tp_partial_branch(m, s, tp_ix_cmp(ix, TP_LE, at->hi, at->lo), none);
+}
+
+/* What a recurrence along c begins with, goes through and takes up: the range grows by row p as c
+ * goes `steps` on from its first value; clip: where p is no row of it. */
+typedef struct course {
+  const tp_ix *first, *p, *clip;
+  int64_t steps;
+} course;
+
+static course course_of(const moving_range *m) {
+  tp_ictx *ix = m->mk.g->ix;
+  if (m->h) {
+    const tp_ix *p = plus(m, m->h, -1);
+    return (course){ tp_ix_const(ix, 0), p, m->H ? tp_ix_cmp(ix, TP_GE, p, m->H) : NULL, 1 };
+  }
+  const tp_ix *p = plus(m, m->l, 0);
+  return (course){ tp_ix_addc(ix, tp_ix_sym(ix, m->c->bound), -1), p,
+    m->L ? tp_ix_cmp(ix, TP_LT, p, m->L) : NULL, -1 };
+}
+
+/* s, whose first value is `base`, and which is `next` where the range has grown. */
+static partial carried(const moving_range *m, const course *k, partial s, partial none,
+    partial base, partial before, partial next) {
+  const tp_ix *begin = tp_ix_cmp(m->mk.g->ix, TP_EQ, c_at(m, 0), k->first);
+  bool ok = s.n && empty_branch(m, s, none) && tp_partial_branch(m, s, begin, base) &&
+      (!k->clip || tp_partial_branch(m, s, k->clip, before)) && tp_partial_branch(m, s, NULL, next);
+  return ok ? s : (partial){ 0, { tp_none } };
+}
+
+partial tp_moving_reduced(const moving_range *m) {
+  if (m->l && m->h) return tp_window_reduced(m);
+  course k = course_of(m);
+  partial s = tp_partial_declared(m, m->ndom, m->dom), base = reduced_at(m, k.first),
+          before = tp_partial_at(m, s, m->c, c_at(m, -k.steps)), row = tp_partial_row(m, k.p);
+  return carried(m, &k, s, tp_partial_none(m), base, before,
+      k.steps > 0 ? tp_partial_join(m, before, row) : tp_partial_join(m, row, before));
+}
