@@ -2,9 +2,9 @@
 -- .clang-format, and circles of files that call each other. A ceiling only ever goes down, until it is the goal.
 -- CIRCLES=1 prints every circle of more than two files.
 local ceiling = {
-  bytes = 3020000,          -- of src; the goal is 2600000
+  bytes = 2915000,          -- of src; the goal is 2600000
   columns = 100,            -- of .c, .h and .def
-  lines = 1140,             -- of a file of src; the goal is 600
+  lines = 1120,             -- of a file of src; the goal is 600
   circle = 9,              -- files of one folder that call each other in a circle; the goal is 2
 }
 local wrong = 0
