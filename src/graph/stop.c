@@ -90,7 +90,7 @@ static const tp_ix *is_zero(tp_graph *g, const tp_sym *s) {
   return tp_ix_cmp(g->ix, TP_EQ, bound(g, s), tp_ix_const(g->ix, 0));
 }
 
-/* Ends of ends have no circles (no_circle). */
+/* Ends of ends have no circles (stop_add.c). */
 bool tp_stop_needs(const tp_graph *g, const tp_stop *s, const tp_sym *dim) {
   bool needs = s->dim == dim;
   for (int i = 0; i < s->ndom && !needs; i++) {

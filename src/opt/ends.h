@@ -34,7 +34,8 @@ typedef struct ends {
 } ends;
 
 /* ---- ends_values.c ---- */
-bool tp_ends_make(ends *l, int i);
+bool tp_ends_make(ends *l, int i); /* the end of stop i, into l->end */
+/* does e mention an end? */
 bool tp_ends_mention(ends *l, const tp_ix *e);
 /* The end of stop i (a number beyond any where there is none), for nodes with these dims (the
  * greatest over those of the stop's domain that are missing), after what it takes for t < upto;
