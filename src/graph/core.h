@@ -11,8 +11,8 @@ void tp_edge_push(tp_graph *g, tp_node *n, tp_edge e);
 /* given name, input's name or tp_op_said */
 const char *tp_label(const tp_node *n);
 
-/* ---- inference (infer.c, move.c, time.c): fills dom and out of n from its edges and attributes,
- * checks everything, records shape checks ---- */
+/* ---- inference (infer.c, move.c, time.c, result.c): fills dom and out of n from its edges and
+ * attributes, checks everything, records shape checks ---- */
 bool tp_infer(tp_graph *g, tp_node *n, tp_error *err);
 typedef bool tp_infer_fn(tp_graph *g, tp_node *n, tp_error *err);
 tp_infer_fn tp_infer_move, tp_infer_matmul, tp_infer_conv, tp_infer_gather, tp_infer_sort,
@@ -44,6 +44,11 @@ bool tp_rank_ok(tp_node *n, int rank, tp_error *err);
 bool tp_bad_shape(const tp_node *n, tp_error *err, const char *why, ...) TP_PRINTF(3, 4);
 /* "bad operands of 'op': f32 and i64: <what to do>" */
 bool tp_bad_dtype(const tp_node *n, tp_error *err, const char *advice);
+
+/* ---- needed points (need.c) ---- */
+/* zero, widen, lost: see sweep there */
+tp_need *tp_need_sweep(tp_graph *g, int nroot, const tp_root *roots, const tp_sym *zero, bool widen,
+    bool *lost, tp_error *err);
 
 /* ---- shapes (shape.c) ---- */
 bool tp_is_one(const tp_ix *e);

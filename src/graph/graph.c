@@ -1,7 +1,6 @@
-/* Graphs: made, copied, swept, ordered. Invariants: nodes.v[i]->id == i; a node that a sweep
- * dropped has id -1 and no operands, and stays in `inputs` and `params` when it was there, because
- * callers of a run and PINIT count by these lists. The graph holds one reference to every CONST's
- * array. */
+/* Graphs: made, copied, ordered. Invariants: nodes.v[i]->id == i; a node that a sweep dropped has
+ * id -1 and no operands, and stays in `inputs` and `params` when it was there, because callers of a
+ * run and PINIT count by these lists. The graph holds one reference to every CONST's array. */
 #include "graph/core.h"
 
 tp_graph *tp_graph_new(tp_ictx *ix) {
@@ -180,103 +179,6 @@ tp_graph *tp_graph_clone(const tp_graph *g, tp_error *err) {
   if (c && copied(c, g)) return c;
   tp_fail(err, TP_E_MEMORY, g->pos, "no memory for a copy of the program");
   return tp_graph_free(c);
-}
-
-/* ---- sweep ---- */
-
-typedef TP_VEC(tp_node *) nodevec;
-
-static void visit(tp_arena *a, nodevec *work, tp_node *n) {
-  if (!n || n->mark) return;
-  n->mark = 1;
-  TP_PUSH(a, work, n);
-}
-
-/* What ends a dim of n, or one whose end n mentions. */
-static void visit_stops(tp_graph *g, tp_arena *a, nodevec *work, const tp_node *n) {
-  for (int i = 0; i < g->stops.n; i++) {
-    tp_stop *s = &g->stops.v[i];
-    if (s->live ||
-        !(tp_dom_has(n->ndom, n->dom, s->dim) || tp_node_mentions(n, s->sym) ||
-            tp_node_mentions(n, s->given)))
-      continue;
-    s->live = true;
-    visit(a, work, s->done.node);
-    visit(a, work, s->end);
-  }
-}
-
-static void reached(tp_arena *a, nodevec *work, tp_node *n, bool *seen) {
-  if (seen[n->id]) return;
-  seen[n->id] = true;
-  TP_PUSH(a, work, n);
-}
-
-void tp_reach(tp_arena *a, tp_node *n, bool *seen) {
-  nodevec work = { 0 };
-  reached(a, &work, n, seen);
-  while (work.n) {
-    n = work.v[--work.n];
-    for (int k = 0; k < n->nin; k++) reached(a, &work, n->in[k].src.node, seen);
-  }
-}
-
-/* A GRAD without losses of its own stands for the gradient of the graph's losses: while there is
- * one, they live. */
-static void mark_live(tp_graph *g, tp_arena *a) {
-  nodevec work = { 0 };
-  for (int i = 0; i < g->nodes.n; i++) g->nodes.v[i]->mark = 0;
-  for (int i = 0; i < g->stops.n; i++) g->stops.v[i].live = false;
-  for (int i = 0; i < g->outputs.n; i++) visit(a, &work, g->outputs.v[i].val.node);
-  for (int i = 0; i < g->sinks.n; i++) visit(a, &work, g->sinks.v[i]);
-  for (int i = 0; i < g->params.n; i++)
-    if (g->params.v[i]->id >= 0) visit(a, &work, g->params.v[i]);
-  while (work.n) {
-    tp_node *n = work.v[--work.n];
-    visit_stops(g, a, &work, n);
-    for (int k = 0; k < n->nin; k++) visit(a, &work, n->in[k].src.node);
-    if (n->op == TP_OP_GRAD && n->nin == 1)
-      for (int i = 0; i < g->losses.n; i++) visit(a, &work, g->losses.v[i].node);
-  }
-}
-
-static void drop_node(tp_node *n) {
-  n->id = -1;
-  n->nin = 0;
-  n->attr.nat = 0;
-  n->attr.data = tp_array_unref(n->attr.data);
-}
-
-/* A PARAM not yet closed is live by itself (its values are handed out after the run). Losses that
- * died and ends of dims that nothing has leave their lists. */
-void tp_graph_prune(tp_graph *g) {
-  tp_arena scratch;
-  tp_scratch_init(&scratch);
-  mark_live(g, &scratch);
-  tp_arena_free(&scratch);
-  int kept = 0, losses = 0;
-  for (int i = 0; i < g->nodes.n; i++) {
-    tp_node *n = g->nodes.v[i];
-    if (!n->mark) drop_node(n);
-    else {
-      n->id = kept;
-      g->nodes.v[kept++] = n;
-    }
-  }
-  g->nodes.n = kept;
-  for (int i = 0; i < g->losses.n; i++)
-    if (g->losses.v[i].node->id >= 0) g->losses.v[losses++] = g->losses.v[i];
-  g->losses.n = losses;
-  int stops = 0;
-  for (int i = 0; i < g->stops.n; i++)
-    if (g->stops.v[i].live) g->stops.v[stops++] = g->stops.v[i];
-  g->stops.n = stops;
-}
-
-void tp_graph_sweep(tp_graph *g) {
-  int before = g->nodes.n;
-  tp_graph_prune(g);
-  if (g->nodes.n < before && g->shapechecks.n) tp_recheck(g);
 }
 
 /* ---- order ---- */

@@ -2,82 +2,9 @@
  * bounds as parameters: empty for all bounds                      legal empty for no bounds that
  * are all >= 2     an error now, with the smallest bad point as witness otherwise a condition on
  * the bounds, looked at by each call (g->boundchecks) */
-#include "graph/core.h"
-
-typedef struct check {
-  tp_graph *g;
-  const tp_need *need;
-  tp_error *err;
-  int64_t *env; /* a witness, by symbol id */
-  /* the runs to which nothing is given for this dim; NULL: all others */
-  const tp_sym *zero;
-} check;
-
-/* ---- the words ---- */
+#include "graph/legal.h"
 
 static const char *called(check *c, const tp_node *n) { return tp_called(c->g, n); }
-
-static const char *index_text(check *c, const tp_at *at) {
-  tp_ictx *ix = c->g->ix;
-  return at->range
-      ? tp_printf(&c->g->arena, "%s .. %s", tp_ix_str(ix, at->lo), tp_ix_str(ix, at->hi))
-      : tp_ix_str(ix, at->lo);
-}
-
-/* x[t + 1]; with several dims x[{i, t + 1}] */
-static const char *read_text(check *c, const tp_node *r) {
-  const tp_node *x = r->in[0].src.node;
-  const char *name = tp_own_name(x) ? tp_own_name(x) : "it", *list = "";
-  for (int k = 0; k < x->ndom; k++)
-    list = tp_printf(&c->g->arena, "%s%s%s", list, k ? ", " : "", index_text(c, &r->attr.at[k]));
-  return tp_printf(&c->g->arena, x->ndom > 1 ? "%s[{%s}]" : "%s[%s]", name, list);
-}
-
-/* "t = 2, i = 0": the dims' values in the witness. */
-static const char *point_text(check *c, const tp_node *n) {
-  const char *list = "";
-  for (int k = 0; k < n->ndom; k++)
-    list = tp_printf(&c->g->arena, "%s%s%s = %lld", list, k ? ", " : "", n->dom[k]->name,
-        (long long)c->env[n->dom[k]->id]);
-  return list;
-}
-
-static void add_bound(check *c, const char **list, const tp_sym *s) {
-  if (!s || s->kind != TP_SYM_BOUND || s->hidden) return;
-  const char *item = tp_printf(&c->g->arena, "%s = %lld", s->name, (long long)c->env[s->id]);
-  if (!strstr(*list, item))
-    *list = tp_printf(&c->g->arena, "%s%s%s", *list, **list ? ", " : "", item);
-}
-
-static void add_bounds_of(check *c, const char **list, const tp_ix *e) {
-  const tp_sym *const *syms;
-  int n = tp_ix_syms(e, &syms);
-  for (int i = 0; i < n; i++) add_bound(c, list, syms[i]);
-}
-
-/* "T = 3, I = 2": the bounds of n's dims, of its operand's, and those that its index or the extents
- * of a view mention. */
-static const char *bounds_text(check *c, const tp_node *n) {
-  const char *list = "";
-  for (int k = 0; k < n->ndom; k++) add_bound(c, &list, n->dom[k]->bound);
-  for (int i = 0; tp_ops[n->op].cls == TP_CLS_MOVE && i < tp_rankof(n->in[0].src); i++)
-    add_bounds_of(c, &list, tp_outof(n->in[0].src)->shape[i]);
-  if (n->op != TP_OP_READ) return list;
-  const tp_node *x = n->in[0].src.node;
-  for (int k = 0; k < x->ndom; k++) {
-    add_bound(c, &list, x->dom[k]->bound);
-    for (int e = 0; e <= n->attr.at[k].range; e++)
-      add_bounds_of(c, &list, e ? n->attr.at[k].hi : n->attr.at[k].lo);
-  }
-  return list;
-}
-
-/* "e.g. at t = 2 with T = 3" */
-static const char *example(check *c, const tp_node *n) {
-  const char *point = point_text(c, n), *bounds = bounds_text(c, n);
-  return tp_printf(
-      &c->g->arena, "e.g.%s%s%s%s", *point ? " at " : "", point, *bounds ? " with " : "", bounds);
-}
 
 /* ---- the three answers ---- */
 
@@ -171,7 +98,7 @@ static bool defined(check *c, const tp_node *m) {
               "%s has points without a branch (%s:otherwise(...) takes the rest)", name,
               tp_own_name(m) ? tp_own_name(m) : "h")))
     return true;
-  const char *point = point_text(c, m), *bounds = bounds_text(c, m);
+  const char *point = tp_legal_point(c, m), *bounds = tp_legal_bounds(c, m);
   tp_fail(c->err, TP_E_UNDEFINED, m->pos, "undefined: %s has no branch%s%s%s%s", name,
       *point ? " at " : "", point, *bounds ? " with " : "", bounds);
   note_branch(c, m);
@@ -332,7 +259,7 @@ static bool note_end(check *c, const tp_node *r, const tp_sym *d) {
 static bool read_fail(check *c, const tp_node *r, int k) {
   const tp_node *x = r->in[0].src.node;
   const tp_sym *d = x->dom[k];
-  const char *eg = example(c, r), *text = read_text(c, r);
+  const char *eg = tp_legal_example(c, r), *text = tp_legal_read(c, r);
   outside_value(c, r, k);
   tp_fail(c->err, TP_E_DOMAIN, r->pos,
       "domain: %s is read at %s = %lld (%s), outside 0 .. %s-1, %s", called(c, x), d->name,
@@ -368,7 +295,7 @@ static bool check_index(check *c, const tp_node *r, int k, const tp_ix *somethin
       ix, tp_ix_cmp(ix, TP_LT, at->lo, tp_ix_const(ix, 0)), tp_ix_cmp(ix, TP_GT, top, end));
   tp_set *bad = tp_set_and(needed(c, r), where(c, r, tp_ix_and(ix, something, out)));
   const char *late = tp_printf(&c->g->arena, "%s leaves 0 .. %s-1 in dim '%s' of %s",
-      read_text(c, r), d->bound->name, d->name, called(c, r->in[0].src.node));
+      tp_legal_read(c, r), d->bound->name, d->name, called(c, r->in[0].src.node));
   return settled(c, r, bad, TP_E_DOMAIN, r->pos, late) || read_fail(c, r, k);
 }
 
@@ -393,7 +320,8 @@ static bool check_gathers(check *c, const tp_node *n) {
     const char *late =
         tp_printf(&c->g->arena, "%s leaves the domain of %s", called(c, n), called(c, x));
     if (!settled(c, n, bad, TP_E_DOMAIN, n->in[k].pos, late))
-      return tp_fail(c->err, TP_E_DOMAIN, n->in[k].pos, "domain: %s, %s", late, example(c, n));
+      return tp_fail(
+          c->err, TP_E_DOMAIN, n->in[k].pos, "domain: %s, %s", late, tp_legal_example(c, n));
   }
   return true;
 }
@@ -453,7 +381,7 @@ static bool fits_inside(check *c, const tp_node *n, const tp_ix *none, const tp_
               *out = tp_ix_or(ix, before, tp_ix_cmp(ix, TP_LT, least[1], zero));
   tp_set *bad = tp_set_and(needed(c, n), where(c, n, tp_ix_and(ix, tp_ix_not(ix, none), out)));
   if (settled(c, n, bad, code, n->pos, late)) return true;
-  tp_fail(c->err, code, n->pos, "%s: %s, %s", tp_code_word(code), late, example(c, n));
+  tp_fail(c->err, code, n->pos, "%s: %s, %s", tp_code_word(code), late, tp_legal_example(c, n));
   note_consumer(c, n);
   return false;
 }

@@ -17,7 +17,7 @@ typedef bool tp_method_body(
 #define GIVE(v) return tp_give(g, 1, (tp_val[]){ v }, out, nout)
 #define MK      ((tp_mk){ g, err })
 
-/* ---- methods.c ---- */
+/* ---- methods_args.c ---- */
 /* false if one is {NULL} */
 bool tp_give(tp_graph *g, int n, const tp_val *v, tp_val **out, int *nout);
 /* What may be left out. */

@@ -33,7 +33,10 @@ typedef struct ends {
   TP_VEC(ends_part) parts;
 } ends;
 
-/* ---- ends.c ---- */
+/* ---- ends_values.c ---- */
+bool tp_ends_make(ends *l, int i); /* the end of stop i, into l->end */
+/* does e mention an end? */
+bool tp_ends_mention(ends *l, const tp_ix *e);
 /* The end of stop i (a number beyond any where there is none), for nodes with these dims (the
  * greatest over those of the stop's domain that are missing), after what it takes for t < upto;
  * NULL: all. */
@@ -68,7 +71,8 @@ tp_at *tp_ends_whole(
     ends *l, int ndom, const tp_sym *const *dom, int nleft, const tp_sym *const *left);
 /* n's dims without t */
 int tp_ends_left(const tp_node *n, const tp_sym *t, const tp_sym **left);
-/* x reduced over all of t */
+/* x reduced over its dims but left, and over all of t */
+tp_val tp_ends_reduced(ends *l, tp_red red, tp_val x, int n, const tp_sym *const *left);
 tp_val tp_ends_over(ends *l, tp_red red, tp_val x, const tp_sym *t);
 /* x where cond holds, else what adds nothing, at points of dom; a contraction's operands are masked
  * instead of its result, if nobody else sees that (only). */

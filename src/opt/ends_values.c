@@ -1,0 +1,362 @@
+/* ends: ends by data, and conditions on them, as values, and what may be reached. ends.c says how
+ * they are used. */
+#include "opt/ends.h"
+
+static const tp_ix *sym(ends *l, const tp_sym *s) { return tp_ix_sym(l->ix, s); }
+static const tp_ix *num(ends *l, int64_t k) { return tp_ix_const(l->ix, k); }
+static tp_stop *stop(ends *l, int i) { return &l->g->stops.v[i]; }
+
+/* The stop that e mentions: its number from `from` on, -1: none. */
+static int next_end(ends *l, const tp_ix *e, int from) {
+  for (int i = from; i < l->g->stops.n; i++)
+    if (tp_ix_mentions(e, stop(l, i)->sym)) return i;
+  return -1;
+}
+
+bool tp_ends_mention(ends *l, const tp_ix *e) { return next_end(l, e, 0) >= 0; }
+
+/* ---- ends as values ---- */
+
+static tp_val value(ends *l, const tp_ix *e) { return tp_ixvalue(l->g, e, l->err); }
+
+tp_at *tp_ends_whole(
+    ends *l, int ndom, const tp_sym *const *dom, int nleft, const tp_sym *const *left) {
+  tp_at *at = tp_at_own(l->g, ndom, dom);
+  for (int d = 0; d < ndom; d++)
+    if (!tp_dom_has(nleft, left, dom[d])) at[d] = (tp_at){ true, num(l, 0), sym(l, dom[d]->bound) };
+  return at;
+}
+
+tp_val tp_ends_reduced(ends *l, tp_red red, tp_val x, int n, const tp_sym *const *left) {
+  if (!x.node) return x;
+  const tp_out *o = tp_outof(x);
+  const tp_at *at = tp_ends_whole(l, x.node->ndom, x.node->dom, n, left);
+  tp_val y = mk_op(l->mk, TP_OP_ACCUM, 0, NULL,
+      &(tp_attr){
+          .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n, .dom = left, .red = red });
+  return y.node &&
+          tp_accum_add(l->g, y.node,
+              (tp_edge){ .src = x, .at = at, .gather = true, .pos = l->g->pos }, l->err)
+      ? y
+      : tp_none;
+}
+
+int tp_ends_left(const tp_node *n, const tp_sym *t, const tp_sym **left) {
+  int m = 0;
+  for (int d = 0; d < n->ndom; d++)
+    if (n->dom[d] != t) left[m++] = n->dom[d];
+  return m;
+}
+
+tp_val tp_ends_over(ends *l, tp_red red, tp_val x, const tp_sym *t) {
+  const tp_sym *left[64];
+  return x.node ? tp_ends_reduced(l, red, x, tp_ends_left(x.node, t, left), left) : x;
+}
+
+bool tp_ends_make(ends *l, int i) {
+  tp_stop *s = stop(l, i);
+  l->g->pos = s->pos;
+  tp_val never = mk_num(l->mk, 9223372036854775808.0, TP_I64); /* saturates */
+  tp_val at = mk_select(l->mk, s->done, value(l, tp_ix_addc(l->ix, sym(l, s->dim), 1)), never);
+  tp_val end = tp_ends_reduced(l, TP_RED_MIN, at, s->ndom, s->dom);
+  if (!end.node) return false;
+  end.node->name = s->dim->bound->name;
+  l->end[i] = end.node;
+  return true;
+}
+
+/* The greatest over the dims that dom lacks. */
+static tp_val greatest(ends *l, const tp_stop *s, tp_val x, int ndom, const tp_sym *const *dom) {
+  const tp_sym *left[x.node->ndom + 1];
+  int n = 0;
+  for (int d = 0; d < x.node->ndom; d++)
+    if (!tp_dom_has(s->ndom, s->dom, x.node->dom[d]) || tp_dom_has(ndom, dom, x.node->dom[d]))
+      left[n++] = x.node->dom[d];
+  if (n == x.node->ndom) return x;
+  /* rows that may have ended themselves */
+  const tp_ix *alive = tp_ends_alive(l, &(tp_node){ .ndom = s->ndom, .dom = s->dom });
+  if (tp_ix_kind(alive) != TP_IX_TRUE)
+    x = tp_ends_masked(l, alive, x.node->ndom, x.node->dom, x, TP_RED_MAX, false);
+  return tp_ends_reduced(l, TP_RED_MAX, x, n, left);
+}
+
+static tp_val read_end(ends *l, int i, const tp_ix *upto) {
+  const tp_stop *s = stop(l, i);
+  tp_val x = tp_v(l->end[i]);
+  return upto
+      ? mk_op(l->mk, TP_OP_READ, 1, &x,
+            &(tp_attr){
+                .nat = s->ndom, .at = tp_at_own(l->g, s->ndom, s->dom), .nix = 1, .ix = &upto })
+      : x;
+}
+
+tp_val tp_ends_read(ends *l, int i, int ndom, const tp_sym *const *dom, const tp_ix *upto) {
+  for (int k = 0; k < l->reads.n; k++) {
+    const ends_read *r = &l->reads.v[k];
+    if (r->stop == i && r->upto == upto && tp_dom_same(r->ndom, r->dom, ndom, dom)) return r->val;
+  }
+  tp_val x = read_end(l, i, upto);
+  if (x.node) x = greatest(l, stop(l, i), x, ndom, dom);
+  TP_PUSH(&l->g->arena, &l->reads, (ends_read){ i, ndom, dom, upto, x });
+  return x;
+}
+
+static tp_val sum_of(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom) {
+  tp_val y = { 0 };
+  const tp_ix *plain = num(l, tp_ix_cst(e));
+  for (int i = 0; i < tp_ix_nterm(e); i++) {
+    const tp_ix *const *atom, *whole = num(l, tp_ix_coef(e, i));
+    int n = tp_ix_term(e, i, &atom);
+    bool any = false;
+    for (int k = 0; k < n; k++)
+      any |= tp_ends_mention(l, atom[k]), whole = tp_ix_mul(l->ix, whole, atom[k]);
+    if (!any) {
+      plain = tp_ix_add(l->ix, plain, whole);
+      continue;
+    }
+    tp_val x = tp_ends_value(l, atom[0], ndom, dom);
+    for (int k = 1; k < n; k++) x = mk_mul(l->mk, x, tp_ends_value(l, atom[k], ndom, dom));
+    if (tp_ix_coef(e, i) != 1) x = mk_mul(l->mk, value(l, num(l, tp_ix_coef(e, i))), x);
+    y = y.node ? mk_add(l->mk, y, x) : x;
+    if (!y.node) return y;
+  }
+  return plain == num(l, 0) ? y : mk_add(l->mk, y, value(l, plain));
+}
+
+tp_val tp_ends_value(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom) {
+  int i = next_end(l, e, 0);
+  if (i < 0) return value(l, e);
+  if (tp_ix_as_sym(e)) {
+    tp_val y = mk_bin(l->mk, TP_OP_MINIMUM, tp_ends_read(l, i, ndom, dom, NULL),
+        value(l, sym(l, stop(l, i)->given)));
+    if (y.node) y.node->pos = stop(l, i)->pos; /* it is the end */
+    return y;
+  }
+  bool most = tp_ix_kind(e) == TP_IX_MAX, mod = tp_ix_kind(e) == TP_IX_MOD;
+  switch (tp_ix_kind(e)) {
+  case TP_IX_POLY: return sum_of(l, e, ndom, dom);
+  case TP_IX_FDIV:
+  case TP_IX_MOD:
+    return mk_bin(l->mk, mod ? TP_OP_MOD : TP_OP_FLOORDIV,
+        tp_ends_value(l, tp_ix_arg(e, 0), ndom, dom), mk_num(l->mk, (double)tp_ix_div(e), TP_I64));
+  default: break;
+  }
+  tp_val y = tp_ends_value(l, tp_ix_arg(e, 0), ndom, dom);
+  for (int k = 1; k < tp_ix_narg(e); k++)
+    y = mk_bin(l->mk, most ? TP_OP_MAXIMUM : TP_OP_MINIMUM, y,
+        tp_ends_value(l, tp_ix_arg(e, k), ndom, dom));
+  return y;
+}
+
+/* ---- conditions as values ---- */
+
+/* e = k * end + rest with k 1 or -1 and no end in rest. */
+static bool linear(ends *l, const tp_ix *e, int *i, int64_t *k, const tp_ix **rest) {
+  *i = next_end(l, e, 0);
+  return tp_ix_linear_in(l->ix, e, stop(l, *i)->sym, k, rest) && (*k == 1 || *k == -1) &&
+      !tp_ends_mention(l, *rest);
+}
+
+/* (value of e) op end: known once done is for all points before e, which is below what was given or
+ * has to be compared with that too. */
+static tp_val compare(
+    ends *l, tp_op op, int i, const tp_ix *e, int ndom, const tp_sym *const *dom) {
+  tp_val end = tp_ends_read(l, i, ndom, dom, e);
+  const tp_ix *given = sym(l, stop(l, i)->given);
+  if (!tp_ix_prove_ge0(l->ix, tp_ix_addc(l->ix, tp_ix_sub(l->ix, given, e), -1), ndom, dom))
+    end = mk_bin(l->mk, TP_OP_MINIMUM, end, value(l, given));
+  return mk_bin(l->mk, op, value(l, e), end);
+}
+
+const tp_ix *tp_ends_extremum(ends *l, const tp_ix *e, int64_t *k) {
+  for (int i = 0; i < tp_ix_nterm(e); i++) {
+    const tp_ix *const *atom;
+    *k = tp_ix_coef(e, i);
+    if (tp_ix_term(e, i, &atom) == 1 &&
+        (tp_ix_kind(atom[0]) == TP_IX_MIN || tp_ix_kind(atom[0]) == TP_IX_MAX) &&
+        tp_ends_mention(l, atom[0]))
+      return atom[0];
+  }
+  return NULL;
+}
+
+/* e >= 0 with a min or max as a condition on each of its operands. */
+static const tp_ix *taken_apart(ends *l, const tp_ix *e) {
+  int64_t k;
+  const tp_ix *m = tp_ends_extremum(l, e, &k), *all = NULL;
+  if (!m) return NULL;
+  bool and = (tp_ix_kind(m) == TP_IX_MIN) == (k > 0);
+  const tp_ix *rest = tp_ix_sub(l->ix, e, tp_ix_mulc(l->ix, m, k));
+  for (int i = 0; i < tp_ix_narg(m); i++) {
+    const tp_ix *x = tp_ix_cmp(
+        l->ix, TP_GE, tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, tp_ix_arg(m, i), k)), num(l, 0));
+    all = !all ? x : and? tp_ix_and(l->ix, all, x) : tp_ix_or(l->ix, all, x);
+  }
+  return all;
+}
+
+static tp_val at_least_zero(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom) {
+  int i;
+  int64_t k;
+  const tp_ix *rest, *apart;
+  if (linear(l, e, &i, &k, &rest)) {
+    if (k > 0)
+      return compare(l, TP_OP_LT, i, tp_ix_addc(l->ix, tp_ix_neg(l->ix, rest), -1), ndom, dom);
+    return mk_un(l->mk, TP_OP_LNOT, compare(l, TP_OP_LT, i, rest, ndom, dom));
+  }
+  if ((apart = taken_apart(l, e))) return tp_ends_cond(l, apart, ndom, dom);
+  return mk_bin(l->mk, TP_OP_GE, tp_ends_value(l, e, ndom, dom), mk_num(l->mk, 0, TP_I64));
+}
+
+static tp_val equal_zero(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom) {
+  int i;
+  int64_t k;
+  const tp_ix *rest;
+  if (linear(l, e, &i, &k, &rest))
+    return compare(l, TP_OP_EQ, i, k > 0 ? tp_ix_neg(l->ix, rest) : rest, ndom, dom);
+  return mk_bin(l->mk, TP_OP_EQ, tp_ends_value(l, e, ndom, dom), mk_num(l->mk, 0, TP_I64));
+}
+
+static tp_val several(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom) {
+  tp_op op = tp_ix_kind(cond) == TP_IX_AND ? TP_OP_LAND : TP_OP_LOR;
+  tp_val y = { 0 };
+  const tp_ix *plain = NULL;
+  for (int i = 0; i < tp_ix_narg(cond); i++) {
+    const tp_ix *x = tp_ix_arg(cond, i);
+    if (!tp_ends_mention(l, x)) {
+      plain = !plain         ? x
+          : op == TP_OP_LAND ? tp_ix_and(l->ix, plain, x)
+                             : tp_ix_or(l->ix, plain, x);
+      continue;
+    }
+    tp_val v = tp_ends_cond(l, x, ndom, dom);
+    y = y.node ? mk_bin(l->mk, op, y, v) : v;
+    if (!y.node) return y;
+  }
+  return plain ? mk_bin(l->mk, op, y, value(l, plain)) : y;
+}
+
+/* One for each use: it goes into the operator that uses it, and is nowhere kept. */
+tp_val tp_ends_cond(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom) {
+  if (!tp_ends_mention(l, cond)) return value(l, cond);
+  switch (tp_ix_kind(cond)) {
+  case TP_IX_GE0: return at_least_zero(l, tp_ix_arg(cond, 0), ndom, dom);
+  case TP_IX_EQ0: return equal_zero(l, tp_ix_arg(cond, 0), ndom, dom);
+  case TP_IX_NOT: return mk_un(l->mk, TP_OP_LNOT, tp_ends_cond(l, tp_ix_arg(cond, 0), ndom, dom));
+  default: return several(l, cond, ndom, dom);
+  }
+}
+
+/* ---- whatever is reached ---- */
+
+const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most, const tp_sym *dim) {
+  e = tp_end_extreme(l->g, e, most, 0, NULL);
+  return e ? e : most ? sym(l, dim->bound) : num(l, 0);
+}
+
+tp_node tp_ends_about(ends *l, const tp_ix *e) {
+  tp_node n = { 0 };
+  tp_dom_add(l->g, &n, e);
+  return n;
+}
+
+bool tp_ends_shape_moves(tp_val x, const tp_sym *d) {
+  int axis;
+  return tp_varies(tp_rankof(x), tp_outof(x)->shape, 1, &d, &axis);
+}
+
+const tp_ix *tp_ends_clamped(ends *l, const tp_ix *e, const tp_sym *dim) {
+  return tp_ix_max(
+      l->ix, num(l, 0), tp_ix_min(l->ix, e, tp_ix_addc(l->ix, sym(l, dim->bound), -1)));
+}
+
+/* Any number from 1 on, up to what was given; 0 if that is 0. */
+static const tp_ix *within(ends *l, const tp_stop *s) {
+  const tp_ix *none = tp_ix_and(l->ix, tp_ix_cmp(l->ix, TP_EQ, sym(l, s->sym), num(l, 0)),
+      tp_ix_cmp(l->ix, TP_EQ, sym(l, s->given), num(l, 0)));
+  return tp_ix_or(l->ix, tp_end_within(l->g, s, 1), none);
+}
+
+const tp_ix *tp_ends_within(ends *l, TP_KEEP tp_set *a) {
+  const tp_ix *all = tp_ix_bool(l->ix, true);
+  for (int i = 0; i < l->g->stops.n; i++)
+    if (tp_set_mentions(l->ix, a, stop(l, i)->sym))
+      all = tp_ix_and(l->ix, all, within(l, stop(l, i)));
+  return all;
+}
+
+tp_set *tp_ends_project(ends *l, tp_set *a) {
+  for (int i = 0; i < l->g->stops.n; i++)
+    if (tp_set_mentions(l->ix, a, stop(l, i)->sym))
+      a = tp_set_some(l->ix, a, stop(l, i)->sym, within(l, stop(l, i)));
+  return a;
+}
+
+/* The sets are of the graph in which a dim's bound was what is reached. */
+tp_set *tp_ends_need(ends *l, const tp_node *n) {
+  for (int i = 0; i < l->parts.n; i++)
+    if (l->parts.v[i].node == n) return tp_set_copy(l->parts.v[i].need);
+  tp_set *a = n->id < l->n ? tp_set_copy(l->need->set[n->id]) : tp_set_box(l->ix, n->ndom, n->dom);
+  for (int i = 0; i < l->g->stops.n; i++) {
+    const tp_stop *s = stop(l, i);
+    if (tp_set_mentions(l->ix, a, s->dim->bound))
+      a = tp_set_some(
+          l->ix, a, s->dim->bound, tp_ix_cmp(l->ix, TP_EQ, sym(l, s->dim->bound), sym(l, s->sym)));
+  }
+  return a;
+}
+
+bool tp_ends_feeds(const ends *l, const tp_node *n) {
+  bool any = n->id < l->n && l->feeds[n->id];
+  for (int i = 0; i < l->parts.n; i++) any |= l->parts.v[i].node == n && l->parts.v[i].feeds;
+  return any;
+}
+
+const tp_ix *tp_ends_alive(ends *l, const tp_node *n) {
+  const tp_ix *all = tp_ix_bool(l->ix, true);
+  for (int i = 0; i < l->g->stops.n; i++)
+    if (tp_dom_has(n->ndom, n->dom, stop(l, i)->dim))
+      all = tp_ix_and(
+          l->ix, all, tp_ix_cmp(l->ix, TP_LT, sym(l, stop(l, i)->dim), sym(l, stop(l, i)->sym)));
+  return all;
+}
+
+tp_val tp_ends_same_dom(ends *l, tp_val v, int ndom, const tp_sym *const *dom) {
+  if (!v.node || tp_dom_same(v.node->ndom, v.node->dom, ndom, dom)) return v;
+  return mk_select(l->mk, mk_fill(l->mk, 1, TP_BOOL, 0, NULL, ndom, dom), v, v);
+}
+
+/* ---- masks ---- */
+
+/* Do the rows that cond tells apart come one after the other? Then what it excludes need not run at
+ * all, if it is made before (plan/build.c); else it goes into its user. */
+static bool comes_alone(const ends *l, const tp_ix *cond) {
+  bool alone = true;
+  for (int i = 0; i < l->g->stops.n; i++)
+    alone &= l->alone[i] || !tp_ix_mentions(cond, l->g->stops.v[i].sym);
+  return alone;
+}
+
+static tp_val masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom, tp_val x,
+    tp_red red, bool only) {
+  const tp_node *n = x.node;
+  if (!n) return tp_none;
+  if (n->op == TP_OP_FILL && n->attr.f[0] == tp_red_identity(red, tp_dtypeof(x))) return x;
+  bool contracts = n->op == TP_OP_MATMUL || n->op == TP_OP_CONV_WEIGHT || n->op == TP_OP_SUM;
+  if (!only || red != TP_RED_SUM || !contracts) {
+    tp_val mask = tp_ends_cond(l, cond, ndom, dom),
+           nothing = mk_num(l->mk, tp_red_identity(red, tp_dtypeof(x)), tp_dtypeof(x));
+    return comes_alone(l, cond) ? mk_select(l->mk, mask, x, nothing)
+                                : mk_select(l->mk, mk_un(l->mk, TP_OP_LNOT, mask), nothing, x);
+  }
+  tp_val in[2];
+  for (int k = 0; k < n->nin; k++)
+    in[k] = mk_select(l->mk, tp_ends_cond(l, cond, ndom, dom), n->in[k].src,
+        mk_num(l->mk, 0, tp_dtypeof(n->in[k].src)));
+  return mk_op(l->mk, n->op, n->nin, in, &n->attr);
+}
+
+tp_val tp_ends_masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom, tp_val x,
+    tp_red red, bool only) {
+  return tp_ends_same_dom(l, masked(l, cond, ndom, dom, x, red, only), ndom, dom);
+}
