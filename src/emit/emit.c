@@ -7,14 +7,6 @@
 /* of loops in a function: beyond, what stands one after the other is cut into functions */
 enum { FULL = 32 };
 
-void tp_emit_line(tp_emit *e, const char *fmt, ...) {
-  char text[512];
-  TP_FORMAT(text, fmt);
-  tp_putf(e->b, "%*s%s", 2 * e->depth, "", text);
-}
-
-void tp_emit_indent(tp_emit *e) { tp_putf(e->b, "%*s", 2 * e->depth, ""); }
-
 /* ---- how much there is ---- */
 
 static int weight(tp_emit *e, const tp_pnode *x) {
@@ -144,11 +136,6 @@ static bool is_short(tp_emit *e, const tp_pnode *x) {
   return ok;
 }
 
-void tp_emit_start(tp_emit *e, const tp_pnode *x, int entry) {
-  if (entry) tp_putf(e->b, "h->entry == %d ? env[%d] : ", entry, x->var->id);
-  tp_emit_ix(e, x->step > 0 ? x->lo : tp_ix_addc(e->ix, x->hi, -1));
-}
-
 /* end: its text; NULL: as the plan says, in each iteration anew. */
 static void put_for(tp_emit *e, const tp_pnode *x, const char *start, const char *end, int entry) {
   int v = x->var->id;
@@ -177,14 +164,6 @@ static void put_cancel(tp_emit *e, int pos) {
   tp_emit_ends(e);
   tp_emit_line(e, "TP_END_IF(h->cancelled(h->exec, %d));\n", pos);
   close(e);
-}
-
-void tp_emit_ends(tp_emit *e) {
-  for (int i = e->outer; i < e->nloop; i++) {
-    int v = e->loop[i]->var->id;
-    e->sym[v] = true;
-    tp_emit_line(e, "env[%d] = s%d;\n", v, v);
-  }
 }
 
 /* ---- rows far apart ---- processors foresee steps inside of a page */
