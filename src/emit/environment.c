@@ -24,8 +24,8 @@ bool emit_knows_env(const tp_emit *e, const tp_region *r) {
     const tp_nd *nd = tp_window_at(r, i);
     bool scalar = r->op == TP_OP_ENV_STEP && (i >= 5 || (i == 1 && v->nactions));
     if (nd->buf < 0 && i > r->nin) continue;
-    ok = nd->buf >= 0 && nd->wrap < 0 && e->p->bufs.v[nd->buf]->dtype == env_type(v, r->op, i) && nd->rank == !scalar &&
-        (scalar || tp_is_number(nd->shape[0], env_length(v, r->op, i)));
+    ok = nd->buf >= 0 && nd->wrap < 0 && e->p->bufs.v[nd->buf]->dtype == env_type(v, r->op, i) &&
+        nd->rank == !scalar && (scalar || tp_is_number(nd->shape[0], env_length(v, r->op, i)));
   }
   return ok;
 }

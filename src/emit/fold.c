@@ -1,6 +1,6 @@
-/* fold.c: loops that fold. A fold along the innermost axis goes by TP_FOLD_LANES partial results that
- * are joined after TP_FOLD_PART elements, one along other axes keeps a result for each of up to
- * COLUMNS places: f32 in f64, but for lanes, as the interpreter's kernels do. */
+/* fold.c: loops that fold. A fold along the innermost axis goes by TP_FOLD_LANES partial results
+ * that are joined after TP_FOLD_PART elements, one along other axes keeps a result for each of up
+ * to COLUMNS places: f32 in f64, but for lanes, as the interpreter's kernels do. */
 #include "emit/nest.h"
 #include "kernels/prelude/fold.h"
 #include <math.h>
