@@ -221,8 +221,7 @@ void emit_fault(const nest *l, int what, bool here) {
   }
   tp_puts(e->b, l->r->nlead && here ? " };\n" : "0 };\n");
   tp_emit_line(e, "return h->fault(h->exec, %s, %d, at);\n", tp_emit_pos(e, l->pos, pos), what);
-  e->depth--;
-  tp_emit_line(e, "}\n");
+  emit_shut(e, 1);
 }
 
 static void put_fault(const nest *l, const tp_micro *m) {

@@ -150,11 +150,6 @@ static void put_for(tp_emit *e, const tp_pnode *x, const char *start, const char
   e->depth++;
 }
 
-static void close(tp_emit *e) {
-  e->depth--;
-  tp_emit_line(e, "}\n");
-}
-
 /* Does the run end? Its flag is looked at each time, the host is asked (tp_run.interrupted) each
  * 256th. */
 static void put_cancel(tp_emit *e, int pos) {
@@ -163,7 +158,7 @@ static void put_cancel(tp_emit *e, int pos) {
   e->depth++;
   tp_emit_ends(e);
   tp_emit_line(e, "TP_END_IF(h->cancelled(h->exec, %d));\n", pos);
-  close(e);
+  emit_shut(e, 1);
 }
 
 /* ---- rows far apart ---- processors foresee steps inside of a page */
@@ -269,8 +264,7 @@ static void put_blocks(tp_emit *e, const tp_pnode *x, int carried, int entry) {
   if (!up) snprintf(to, sizeof to, "b%d_to + 1", v);
   put_for(e, x, from, to, 0);
   put_iteration(e, x, carried);
-  close(e);
-  close(e);
+  emit_shut(e, 2);
 }
 
 void tp_emit_rest(tp_emit *e, const tp_pnode *x) { put_iteration(e, x, e->carry.n); }
@@ -292,10 +286,10 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
     put_for(e, x, NULL, NULL, entry);
     put_cancel(e, x->pos);
     put_iteration(e, x, carried);
-    close(e);
+    emit_shut(e, 1);
   }
   e->carry.n = carried;
-  close(e);
+  emit_shut(e, 1);
   e->sym[v] = was;
 }
 
@@ -316,7 +310,7 @@ static void put_if(tp_emit *e, const tp_pnode *x, bool top) {
     e->depth++;
     put_body(e, x->kid[1], top);
   }
-  close(e);
+  emit_shut(e, 1);
 }
 
 static void put_leaf(tp_emit *e, const tp_pnode *x) {
@@ -339,7 +333,7 @@ static void put_region(tp_emit *e, const tp_pnode *x) {
     if (tp_emit_is_pointwise(e, x->rg)) tp_emit_pointwise(e, x);
     else tp_emit_loop(e, x);
   }
-  if (guarded) close(e);
+  if (guarded) emit_shut(e, 1);
 }
 
 static void put_untimed(tp_emit *e, const tp_pnode *x, bool top) {
@@ -390,7 +384,7 @@ static void put_member(tp_emit *e, const tp_pnode *x, bool top) {
   e->depth++;
   e->entry = x->kind == TP_P_FOR ? last : 0;
   put_statement(e, x, true);
-  close(e);
+  emit_shut(e, 1);
   e->entry = 0;
   e->passed = last;
 }

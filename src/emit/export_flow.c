@@ -27,8 +27,7 @@ static void put_flow_for(exporter *w, const tp_pnode *x) {
   tp_putf(e->b, "; s%d += %d) {\n", x->var->id, x->step);
   e->depth++;
   put_flow(w, x->kid[0]);
-  e->depth--;
-  tp_emit_line(e, "}\n");
+  emit_shut(e, 1);
 }
 
 static void put_flow_if(exporter *w, const tp_pnode *x) {
@@ -42,8 +41,7 @@ static void put_flow_if(exporter *w, const tp_pnode *x) {
     } else tp_puts(e->b, "else {\n");
     e->depth++;
     put_flow(w, x->kid[i]);
-    e->depth--;
-    tp_emit_line(e, "}\n");
+    emit_shut(e, 1);
   }
 }
 

@@ -243,10 +243,7 @@ static void put_draw(exporter *w, const tp_pnode *x) {
   tp_emit_line(e, "tpx_draw(&v[0], h->seed, %lluULL, %d, point, %d, %a, %lldLL, %lldLL);\n",
       (unsigned long long)h->hash, r->ncoord, (int)h->rand, h->f[0], (long long)h->i[0],
       (long long)h->i[1]);
-  for (int i = 0; i < r->nlead; i++) {
-    e->depth--;
-    tp_emit_line(e, "}\n");
-  }
+  emit_shut(e, r->nlead);
 }
 
 static void put_conv(exporter *w, const tp_region *r) {
@@ -383,8 +380,7 @@ void tp_emit_leaf(tp_emit *e, const tp_pnode *x) {
     for (int i = r->nin; i < r->nin + r->nout; i++)
       if (goes_wide(w, r, i)) tp_emit_line(e, "tpx_narrow(&o%d, &v[%d]);\n", i, i);
   }
-  e->depth--;
-  tp_emit_line(e, "}\n");
+  emit_shut(e, 1);
 }
 
 /* ---- the library ---- */

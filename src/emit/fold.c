@@ -120,7 +120,7 @@ static void put_rest(const nest *l, const fold_types *t, int axis) {
   put_folded_value(l);
   tp_puts(e->b, ";\n");
   emit_results(l, 1);
-  emit_shut_axis(l);
+  emit_shut(l->e, 1);
   tp_emit_line(e, "for (int64_t k = 0; k < rest; k++) acc = (%s)TP_FOLD_%s(acc, (%s)y[k]);\n",
       t->acc, t->fn, t->acc);
 }
@@ -158,10 +158,9 @@ static void put_row(const nest *l, const fold_types *t) {
     emit_open_work(l, k, "TP_FOLD_LANES", LANES, 1);
     put_lane_step(l, t);
     emit_results(l, 1);
-    emit_shut_axis(l);
-    emit_shut_axis(l);
+    emit_shut(l->e, 2);
     tp_emit_line(e, "TP_LANES_JOIN(%s, %s, acc, part, odd);\n", t->acc, t->fn);
-    emit_shut_axis(l);
+    emit_shut(l->e, 1);
   }
   if (!l->product && l->r->nmicro > 1) {
     put_rest(l, t, k);
@@ -174,7 +173,7 @@ static void put_row(const nest *l, const fold_types *t) {
   emit_work(l);
   put_fold_step(l, t, "acc");
   emit_results(l, 1);
-  emit_shut_axis(l);
+  emit_shut(l->e, 1);
 }
 
 static void put_acc(const nest *l, const fold_types *t) {
@@ -231,8 +230,7 @@ static void put_short_rows(const nest *l, const fold_types *t) {
   put_folded_value(l);
   tp_puts(e->b, ";\n");
   emit_results(l, 1);
-  emit_shut_axis(l);
-  emit_shut_axis(l);
+  emit_shut(l->e, 2);
   tp_emit_line(e, "tp_turn_16(y);\n");
   tp_emit_line(e, "double acc[%d] = { 0 };\n", TURN_SIDE);
   tp_emit_line(e, "for (int64_t k = 0; k < n%d; k++)\n", in);
@@ -245,7 +243,7 @@ static void put_short_rows(const nest *l, const fold_types *t) {
   e->depth++;
   tp_emit_line(e, "const int64_t x%d = top + row;\n", in - 1);
   put_delivery(l, t, "acc[row]");
-  for (int k = 0; k <= in; k++) emit_shut_axis(l);
+  emit_shut(l->e, in + 1);
 }
 
 /* Kept axes around, then the folded ones, the innermost axis being one of these. */
@@ -263,10 +261,10 @@ static void put_across(const nest *l, const fold_types *t) {
   tp_emit_line(l->e, "{\n");
   l->e->depth++;
   put_row(l, t);
-  emit_shut_axis(l);
-  for (int k = 0; k < inner; k++) emit_shut_axis(l);
+  emit_shut(l->e, 1);
+  emit_shut(l->e, inner);
   put_delivery(l, t, "acc");
-  for (int k = 0; k < opened; k++) emit_shut_axis(l);
+  emit_shut(l->e, opened);
 }
 
 /* Operators of floats alone take many instructions. */
@@ -308,17 +306,16 @@ static void put_down(const nest *l, const fold_types *t) {
     tp_puts(e->b, ";\n");
   } else put_fold_step(l, t, "acc[k]");
   emit_results(l, 1);
-  emit_shut_axis(l);
+  emit_shut(l->e, 1);
   if (apart)
     tp_emit_line(e,
         "for (int64_t k = 0; k < some; k++) acc[k] = TP_FOLD_%s(acc[k], (double)y[k]);\n", t->fn);
-  for (int k = 0; k < inner; k++) emit_shut_axis(l);
+  emit_shut(l->e, inner);
   emit_axis_alone(l, in, 0, 1);
   emit_open_elements(l, in, "some");
   put_delivery(l, t, "acc[k]");
-  emit_shut_axis(l);
-  emit_shut_axis(l);
-  for (int k = 0; k < opened; k++) emit_shut_axis(l);
+  emit_shut(l->e, 2);
+  emit_shut(l->e, opened);
 }
 
 /* No axis is left: one element, folded. */
@@ -358,7 +355,7 @@ void emit_fold(const nest *l) {
   if (!l->nax) put_single(l, &t);
   else if (l->ax[l->nax - 1].red) put_across(l, &t);
   else put_down(l, &t);
-  if (l->r->acc) emit_shut_axis(l);
+  if (l->r->acc) emit_shut(l->e, 1);
 }
 
 /* ---- written out ---- */
@@ -388,9 +385,9 @@ void emit_folded_point(nest *l, int64_t *at, const int64_t *shape) {
     emit_work(l);
     put_fold_step(l, &t, "acc");
     emit_results(l, 1);
-    emit_shut_axis(l);
+    emit_shut(l->e, 1);
   }
   for (int i = 0; i < n; i++) at[of[i]] = 0;
   put_delivery(l, &t, "acc");
-  emit_shut_axis(l);
+  emit_shut(l->e, 1);
 }

@@ -10,7 +10,7 @@ static void put_point(nest *l, const int64_t *at) {
   l->e->depth++;
   emit_work(l);
   emit_results(l, 0);
-  emit_shut_axis(l);
+  emit_shut(l->e, 1);
 }
 
 static void put_points(nest *l) {
@@ -68,6 +68,5 @@ void tp_emit_loop(tp_emit *e, const tp_pnode *x) {
     emit_windows(&l);
     put_nest(&l);
   }
-  e->depth--;
-  tp_emit_line(e, "}\n");
+  emit_shut(e, 1);
 }

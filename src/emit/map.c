@@ -15,11 +15,6 @@ void emit_open_axis(const nest *l, int k) {
   e->depth++;
 }
 
-void emit_shut_axis(const nest *l) {
-  l->e->depth--;
-  tp_emit_line(l->e, "}\n");
-}
-
 /* May iterations over places of axis k be taken as independent, if they read operands and store
  * results from..to? Turned windows stand in locals. */
 static bool is_axis_alone(const nest *l, int k, int from, int to) {
@@ -77,7 +72,7 @@ static void put_held(nest *l, int axis, const char *count, bool near) {
   emit_work(l);
   for (int k = 0; k < l->r->nout; k++)
     if (is_held(l, k)) tp_emit_line(l->e, "v%d[k] = m%d;\n", k, l->r->outmicro[k]);
-  emit_shut_axis(l);
+  emit_shut(l->e, 1);
   l->near = l->again = false;
 }
 
@@ -146,7 +141,7 @@ void emit_map(const nest *l) {
     emit_work(l);
   }
   emit_results(l, 0);
-  for (int k = 0; k < l->nax + (strips || abreast); k++) emit_shut_axis(l);
+  emit_shut(l->e, l->nax + (strips || abreast));
 }
 
 /* ---- maps with windows that are turned ---- a tile at a time, in which each line is gone through
@@ -185,8 +180,7 @@ static void put_tile_rows(const nest *l) {
   emit_inputs(l, true);
   emit_open_work(l, l->nax - 1, "some", TILE_ROW, 0);
   emit_results(l, 0);
-  emit_shut_axis(l);
-  emit_shut_axis(l);
+  emit_shut(l->e, 2);
 }
 
 void emit_tiles(const nest *l) {
@@ -208,5 +202,5 @@ void emit_tiles(const nest *l) {
   put_turns(l, 0, l->r->nin);
   put_tile_rows(l);
   put_turns(l, l->r->nin, l->nw);
-  for (int k = 0; k < l->nax; k++) emit_shut_axis(l);
+  emit_shut(l->e, l->nax);
 }

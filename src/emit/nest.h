@@ -44,7 +44,6 @@ void emit_results(const nest *l, int first);
 
 /* map.c */
 void emit_open_axis(const nest *l, int k);
-void emit_shut_axis(const nest *l);
 void emit_axis_alone(const nest *l, int k, int from, int to);
 /* Elements j .. j + some of an axis, `most` at a time; the largest `some`. */
 int emit_open_pieces(const nest *l, int axis, int most);

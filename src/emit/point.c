@@ -218,13 +218,6 @@ void emit_open_leads(tp_emit *e, const tp_region *r) {
   }
 }
 
-void emit_shut(tp_emit *e, int n) {
-  for (int i = 0; i < n; i++) {
-    e->depth--;
-    tp_emit_line(e, "}\n");
-  }
-}
-
 void emit_wrong(tp_emit *e, const tp_pnode *x, bool fails) {
   char pos[16];
   tp_emit_line(e, "if (__builtin_expect(wrong, 0)) {\n");

@@ -76,6 +76,7 @@ bool tp_emit_once(tp_emit *e, const tp_pnode *x);
 /* A line of the function that is being written. */
 void tp_emit_line(tp_emit *e, const char *fmt, ...) TP_PRINTF(2, 3);
 void tp_emit_indent(tp_emit *e);
+void emit_shut(tp_emit *e, int n); /* the last n braces */
 /* a loop variable's first value */
 void tp_emit_start(tp_emit *e, const tp_pnode *loop, int entry);
 /* loop variables go to the environment, before the run leaves native code for good */
@@ -156,7 +157,6 @@ void tp_emit_point_body(tp_emit *e, const tp_pnode *x);
 /* opens the loop over leading axis i */
 void tp_emit_lead(tp_emit *e, const tp_region *r, int i);
 void emit_open_leads(tp_emit *e, const tp_region *r); /* over all of them */
-void emit_shut(tp_emit *e, int n);
 /* The element of window i at the point, off further on. */
 void emit_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off);
 /* of place `at` along the window's own axes */

@@ -176,6 +176,13 @@ void tp_emit_line(tp_emit *e, const char *fmt, ...) {
 
 void tp_emit_indent(tp_emit *e) { tp_putf(e->b, "%*s", 2 * e->depth, ""); }
 
+void emit_shut(tp_emit *e, int n) {
+  for (; n > 0; n--) {
+    e->depth--;
+    tp_emit_line(e, "}\n");
+  }
+}
+
 void tp_emit_start(tp_emit *e, const tp_pnode *x, int entry) {
   if (entry) tp_putf(e->b, "h->entry == %d ? env[%d] : ", entry, x->var->id);
   tp_emit_ix(e, x->step > 0 ? x->lo : tp_ix_addc(e->ix, x->hi, -1));
