@@ -7,14 +7,6 @@
 /* of loops in a function: beyond, what stands one after the other is cut into functions */
 enum { FULL = 32 };
 
-void tp_emit_line(tp_emit *e, const char *fmt, ...) {
-  char text[512];
-  TP_FORMAT(text, fmt);
-  tp_putf(e->b, "%*s%s", 2 * e->depth, "", text);
-}
-
-void tp_emit_indent(tp_emit *e) { tp_putf(e->b, "%*s", 2 * e->depth, ""); }
-
 /* ---- how much there is ---- */
 
 static int weight(tp_emit *e, const tp_pnode *x) {
@@ -144,11 +136,6 @@ static bool is_short(tp_emit *e, const tp_pnode *x) {
   return ok;
 }
 
-void tp_emit_start(tp_emit *e, const tp_pnode *x, int entry) {
-  if (entry) tp_putf(e->b, "h->entry == %d ? env[%d] : ", entry, x->var->id);
-  tp_emit_ix(e, x->step > 0 ? x->lo : tp_ix_addc(e->ix, x->hi, -1));
-}
-
 /* end: its text; NULL: as the plan says, in each iteration anew. */
 static void put_for(tp_emit *e, const tp_pnode *x, const char *start, const char *end, int entry) {
   int v = x->var->id;
@@ -163,11 +150,6 @@ static void put_for(tp_emit *e, const tp_pnode *x, const char *start, const char
   e->depth++;
 }
 
-static void close(tp_emit *e) {
-  e->depth--;
-  tp_emit_line(e, "}\n");
-}
-
 /* Does the run end? Its flag is looked at each time, the host is asked (tp_run.interrupted) each
  * 256th. */
 static void put_cancel(tp_emit *e, int pos) {
@@ -176,15 +158,7 @@ static void put_cancel(tp_emit *e, int pos) {
   e->depth++;
   tp_emit_ends(e);
   tp_emit_line(e, "TP_END_IF(h->cancelled(h->exec, %d));\n", pos);
-  close(e);
-}
-
-void tp_emit_ends(tp_emit *e) {
-  for (int i = e->outer; i < e->nloop; i++) {
-    int v = e->loop[i]->var->id;
-    e->sym[v] = true;
-    tp_emit_line(e, "env[%d] = s%d;\n", v, v);
-  }
+  emit_shut(e, 1);
 }
 
 /* ---- rows far apart ---- processors foresee steps inside of a page */
@@ -290,8 +264,7 @@ static void put_blocks(tp_emit *e, const tp_pnode *x, int carried, int entry) {
   if (!up) snprintf(to, sizeof to, "b%d_to + 1", v);
   put_for(e, x, from, to, 0);
   put_iteration(e, x, carried);
-  close(e);
-  close(e);
+  emit_shut(e, 2);
 }
 
 void tp_emit_rest(tp_emit *e, const tp_pnode *x) { put_iteration(e, x, e->carry.n); }
@@ -313,10 +286,10 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
     put_for(e, x, NULL, NULL, entry);
     put_cancel(e, x->pos);
     put_iteration(e, x, carried);
-    close(e);
+    emit_shut(e, 1);
   }
   e->carry.n = carried;
-  close(e);
+  emit_shut(e, 1);
   e->sym[v] = was;
 }
 
@@ -337,7 +310,7 @@ static void put_if(tp_emit *e, const tp_pnode *x, bool top) {
     e->depth++;
     put_body(e, x->kid[1], top);
   }
-  close(e);
+  emit_shut(e, 1);
 }
 
 static void put_leaf(tp_emit *e, const tp_pnode *x) {
@@ -360,7 +333,7 @@ static void put_region(tp_emit *e, const tp_pnode *x) {
     if (tp_emit_is_pointwise(e, x->rg)) tp_emit_pointwise(e, x);
     else tp_emit_loop(e, x);
   }
-  if (guarded) close(e);
+  if (guarded) emit_shut(e, 1);
 }
 
 static void put_untimed(tp_emit *e, const tp_pnode *x, bool top) {
@@ -411,7 +384,7 @@ static void put_member(tp_emit *e, const tp_pnode *x, bool top) {
   e->depth++;
   e->entry = x->kind == TP_P_FOR ? last : 0;
   put_statement(e, x, true);
-  close(e);
+  emit_shut(e, 1);
   e->entry = 0;
   e->passed = last;
 }

@@ -16,40 +16,6 @@ typedef struct {
   bool *varies;
 } text;
 
-const char *tp_emit_pos(tp_emit *e, int pos, char to[16]) {
-  snprintf(to, 16, e->once ? "pos" : "%d", pos);
-  return to;
-}
-
-void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *text) {
-  int k = 0;
-  if (!e->once) {
-    tp_puts(e->b, text);
-    return;
-  }
-  while (k < e->arg.n && e->arg.v[k].of != of) k++;
-  if (k == e->arg.n) TP_PUSH(e->a, &e->arg, ((tp_emit_arg){ type, text, of }));
-  tp_putf(e->b, "k%d", k);
-}
-
-bool tp_emit_window(tp_emit *e, const char *type, int w, int buf) {
-  if (e->as_window == TP_AS_PARAMETER) {
-    tp_putf(e->b, ", %s *const w%d", type, w);
-    return false;
-  }
-  e->buf[buf] = true;
-  if (e->as_window == TP_AS_ARGUMENT) tp_putf(e->b, ", b%d + ", buf);
-  else {
-    tp_emit_indent(e);
-    tp_putf(e->b, "%s *const w%d = b%d + ", type, w, buf);
-  }
-  return true;
-}
-
-void tp_emit_window_end(tp_emit *e) {
-  if (e->as_window == TP_AS_LOCAL) tp_puts(e->b, ";\n");
-}
-
 static void put_windows_as(tp_emit *e, const tp_pnode *x, tp_emit_as as) {
   e->as_window = as;
   if (tp_emit_is_pointwise(e, x->rg)) tp_emit_point_windows(e, x->rg);

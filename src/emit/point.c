@@ -1,9 +1,8 @@
 /* point.c: operators that are no loops over elements and yet are worth no call: draws, places of
- * the largest, picks by data, environments. Each point of the region's axes is made by itself, of
- * few elements, so a loop over points is all there is. Where data may be wrong it is looked at
- * before anything is written; the target, which goes on then, says what is wrong. */
+ * the largest, picks by data, environments (environment.c). Each point of the region's axes is made
+ * by itself, of few elements, so a loop over points is all there is. Where data may be wrong it is
+ * looked at before anything is written; the target, which goes on then, says what is wrong. */
 #include "emit/priv.h"
-#include "base/env.h"
 #include "kern/kern.h"
 
 enum { FEW_WORDS = 16, FEW_ELEMENTS = 16, FEW_HITS = 8 }; /* of a point: more are no few */
@@ -121,37 +120,10 @@ static bool adds_short(const tp_emit *e, const tp_region *r) {
       !tp_half(cell_type(e, out)) && has_short_runs(r);
 }
 
-static tp_dtype env_type(const tp_env *v, tp_op op, int i) {
-  static const tp_dtype step[] = { TP_F64, TP_I64, TP_F64, TP_F64, TP_F32, TP_F32, TP_BOOL,
-    TP_BOOL };
-  if (op == TP_OP_ENV_RESET) return TP_F64;
-  if (op == TP_OP_ENV_OBS) return i ? TP_F32 : TP_F64;
-  return i == 1 && !v->nactions ? TP_F32 : step[i];
-}
-
-static int env_length(const tp_env *v, tp_op op, int i) {
-  const int reset[] = { v->nu, v->nstate }, obs[] = { v->nstate, v->nobs };
-  const int step[] = { v->nstate, v->nactions ? 1 : v->nact, v->nu, v->nstate, v->nobs, 1, 1, 1 };
-  return op == TP_OP_ENV_RESET ? reset[i] : op == TP_OP_ENV_OBS ? obs[i] : step[i];
-}
-
-static bool env_known(const tp_emit *e, const tp_region *r) {
-  const tp_env *v = tp_env_find(r->how.str);
-  bool ok = v && !v->data && tp_env_text(r->how.str);
-  for (int i = 0; i < r->nin + r->nout && ok; i++) {
-    const tp_nd *nd = tp_window_at(r, i);
-    bool scalar = r->op == TP_OP_ENV_STEP && (i >= 5 || (i == 1 && v->nactions));
-    if (nd->buf < 0 && i > r->nin) continue;
-    ok = is_straight(nd) && cell_type(e, nd) == env_type(v, r->op, i) && nd->rank == !scalar &&
-        (scalar || tp_is_number(nd->shape[0], env_length(v, r->op, i)));
-  }
-  return ok;
-}
-
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
   if (e->given || r->kind != TP_RG_OP || r->check || r->nlead >= TP_MAXRANK || !r->nout)
     return false;
-  if (tp_op_is_env(r->op)) return env_known(e, r);
+  if (tp_op_is_env(r->op)) return emit_knows_env(e, r);
   bool ok = is_straight(&r->out[0]);
   for (int i = 0; i < r->nin; i++) ok &= is_straight(&r->in[i]);
   if (!ok || r->acc) return false;
@@ -191,12 +163,12 @@ static void open_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *
   }
 }
 
-static void put_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off) {
+void emit_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off) {
   open_point_cell(e, r, i, off);
   tp_puts(e->b, "]");
 }
 
-static const tp_ix *own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at) {
+const tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at) {
   const tp_ix *off = tp_ix_const(e->ix, 0);
   for (int i = 0; i < nd->rank; i++)
     off = tp_ix_add(e->ix, off, tp_ix_mulc(e->ix, nd->stride[i], at[i]));
@@ -239,23 +211,14 @@ static void put_lead_alone(tp_emit *e, const tp_region *r, int i, bool points, i
   tp_emit_if_alone(e, r, points ? r->lead[i] : r->out[0].shape[i], step);
 }
 
-static void open_leads(tp_emit *e, const tp_region *r) {
+void emit_open_leads(tp_emit *e, const tp_region *r) {
   for (int i = 0; i < r->nlead; i++) {
     if (i == r->nlead - 1) put_lead_alone(e, r, i, true, -1);
     tp_emit_lead(e, r, i);
   }
 }
 
-static void shut_some(tp_emit *e, int n) {
-  for (int i = 0; i < n; i++) {
-    e->depth--;
-    tp_emit_line(e, "}\n");
-  }
-}
-
-/* What `wrong` found is for the target to say. fails: that ends the run for certain, so what
- * follows waits for nothing that the target might have written. */
-static void put_wrong(tp_emit *e, const tp_pnode *x, bool fails) {
+void emit_wrong(tp_emit *e, const tp_pnode *x, bool fails) {
   char pos[16];
   tp_emit_line(e, "if (__builtin_expect(wrong, 0)) {\n");
   e->depth++;
@@ -294,7 +257,7 @@ static void put_keys(tp_emit *e, const tp_region *r) {
         "c[0][k] = (uint32_t)at, c[1][k] = (uint32_t)((uint64_t)at >> 32), c[2][k] = %d, c[3][k] = "
         "TP_PHILOX_COORD;\n",
         i + 1);
-    shut_some(e, 1);
+    emit_shut(e, 1);
     tp_emit_line(e, "tp_philox_many(c, key);\n");
     tp_emit_line(
         e, "for (int k = 0; k < TP_PHILOX_LANES; k++) key[0][k] = c[0][k], key[1][k] = c[1][k];\n");
@@ -345,7 +308,7 @@ static void put_elements(tp_emit *e, const tp_region *r) {
   for (int i = 0; i < o->rank; i++) (void)tp_ix_is_const(o->shape[i], &shape[i]);
   for (tp_walk_start(&w, o->rank, shape); w.ok; tp_walk_next(&w), q += per) {
     tp_emit_indent(e);
-    put_point_cell(e, r, 0, own_offset(e, o, w.at));
+    emit_point_cell(e, r, 0, emit_own_offset(e, o, w.at));
     tp_puts(e->b, " = ");
     put_drawn(e, &r->how, d, q);
     tp_puts(e->b, ";\n");
@@ -388,7 +351,7 @@ static void put_stream(tp_emit *e, const tp_region *r) {
   e->depth++;
   if (last >= 0) tp_emit_line(e, "const int64_t x%d = j + k;\n", last);
   put_elements(e, r);
-  shut_some(e, 2 + (last > 0 ? last : 0));
+  emit_shut(e, 2 + (last > 0 ? last : 0));
 }
 
 /* ---- the place of the largest, the least ---- */
@@ -398,7 +361,7 @@ static void put_better(tp_emit *e, const tp_region *r, const tp_ix *off, int64_t
   tp_emit_line(e, "{\n");
   tp_emit_indent(e);
   tp_putf(e->b, "  const %s y = ", tp_emit_held(cell_type(e, &r->in[0])));
-  put_point_cell(e, r, 0, off);
+  emit_point_cell(e, r, 0, off);
   tp_puts(e->b, ";\n");
   tp_emit_line(
       e, "  const int is = y %s best%s;\n", than, flt ? " || (y != y && best == best)" : "");
@@ -411,7 +374,7 @@ static void put_best(tp_emit *e, const tp_region *r) {
   int axis = r->how.axis, n = 0;
   int64_t shape[TP_MAXRANK], along = 1;
   tp_walk w;
-  open_leads(e, r);
+  emit_open_leads(e, r);
   for (int i = 0; i < in->rank; i++)
     if (i != axis) (void)tp_ix_is_const(in->shape[i], &shape[n++]);
     else (void)tp_ix_is_const(in->shape[i], &along);
@@ -422,19 +385,19 @@ static void put_best(tp_emit *e, const tp_region *r) {
     tp_emit_line(e, "{\n");
     tp_emit_indent(e);
     tp_putf(e->b, "%s best = ", tp_emit_held(cell_type(e, in)));
-    put_point_cell(e, r, 0, own_offset(e, in, from));
+    emit_point_cell(e, r, 0, emit_own_offset(e, in, from));
     tp_puts(e->b, ";\n");
     tp_emit_line(e, "int64_t at = 0;\n");
     for (int64_t k = 1; k < along; k++) {
       from[axis] = k;
-      put_better(e, r, own_offset(e, in, from), k, tp_dtype_float(cell_type(e, in)));
+      put_better(e, r, emit_own_offset(e, in, from), k, tp_dtype_float(cell_type(e, in)));
     }
     tp_emit_indent(e);
-    put_point_cell(e, r, 1, own_offset(e, out, to));
+    emit_point_cell(e, r, 1, emit_own_offset(e, out, to));
     tp_puts(e->b, " = at;\n");
     tp_emit_line(e, "}\n");
   }
-  shut_some(e, r->nlead);
+  emit_shut(e, r->nlead);
 }
 
 /* ---- picks ---- loops over elements; in the other window data says where they are along an axis
@@ -484,14 +447,14 @@ static void put_looks(tp_emit *e, const tp_region *r) {
   tp_puts(e->b, " >= (uint64_t)");
   tp_emit_ix(e, r->in[0].shape[r->how.axis]);
   tp_puts(e->b, ";\n");
-  shut_some(e, n);
+  emit_shut(e, n);
 }
 
 /* What is added to. */
 static void put_base(tp_emit *e, const tp_region *r) {
   const tp_nd *out = &r->out[0];
   if (tp_emit_same_elements(r, &r->in[0], out)) return;
-  open_leads(e, r);
+  emit_open_leads(e, r);
   for (int i = 0; i < out->rank; i++) {
     if (i == out->rank - 1) put_lead_alone(e, r, i, false, -1);
     open_element(e, out, i);
@@ -501,7 +464,7 @@ static void put_base(tp_emit *e, const tp_region *r) {
   tp_puts(e->b, " = ");
   put_element_of(e, r, 0, with_itself, -1);
   tp_puts(e->b, ";\n");
-  shut_some(e, r->nlead + out->rank);
+  emit_shut(e, r->nlead + out->rank);
 }
 
 /* Has an element before this one hit its place; or what all from this one on add there. */
@@ -532,7 +495,7 @@ static void put_picks(tp_emit *e, const tp_region *r) {
   int rank = each->rank, inside = indexed_axes(r), to = target_of(r),
       by_data = to ? r->how.axis : -1;
   bool looks = r->op == TP_OP_PUT, sums = sums_hits(e, r);
-  open_leads(e, r);
+  emit_open_leads(e, r);
   for (int i = 0; i < inside; i++) {
     if (i == rank - 1) put_lead_alone(e, r, i, false, by_data);
     open_element(e, each, i);
@@ -568,7 +531,7 @@ static void put_picks(tp_emit *e, const tp_region *r) {
     tp_emit_indent(e);
     put_element_of(e, r, to, with_target, r->how.axis);
     tp_puts(e->b, " = (float)sum;\n");
-    shut_some(e, r->nlead + rank + 1);
+    emit_shut(e, r->nlead + rank + 1);
     return;
   }
   tp_emit_indent(e);
@@ -576,7 +539,7 @@ static void put_picks(tp_emit *e, const tp_region *r) {
   tp_puts(e->b, is_adding(r) ? " += " : " = ");
   put_element_of(e, r, to ? PICK_EACH : to, to ? with_itself : with_target, to ? -1 : r->how.axis);
   tp_puts(e->b, ";\n");
-  shut_some(e, r->nlead + rank + looks);
+  emit_shut(e, r->nlead + rank + looks);
 }
 
 static void put_pick(tp_emit *e, const tp_pnode *x) {
@@ -584,66 +547,15 @@ static void put_pick(tp_emit *e, const tp_pnode *x) {
   if (looks) {
     tp_emit_line(e, "int wrong = 0;\n");
     put_looks(e, x->rg);
-    put_wrong(e, x, true);
+    emit_wrong(e, x, true);
   }
   if (is_adding(x->rg)) put_base(e, x->rg);
   put_picks(e, x->rg);
-  shut_some(e, looks);
-}
-
-/* ---- environments ---- */
-
-static void put_lane(tp_emit *e, const tp_region *r, int i, int n, const char *type) {
-  const tp_nd *nd = tp_window_at(r, i);
-  tp_emit_line(e, "%s v%d[%d];\n", type, i, n);
-  for (int k = 0; k < n && i < r->nin; k++) {
-    int64_t at = k;
-    tp_emit_indent(e);
-    tp_putf(e->b, "v%d[%d] = ", i, k);
-    put_point_cell(e, r, i, own_offset(e, nd, &at));
-    tp_puts(e->b, ";\n");
-  }
-}
-
-static void put_results_of(tp_emit *e, const tp_region *r, int i, int n) {
-  const tp_nd *nd = tp_window_at(r, i);
-  for (int k = 0; k < n && nd->buf >= 0; k++) {
-    int64_t at = k;
-    tp_emit_indent(e);
-    put_point_cell(e, r, i, own_offset(e, nd, &at));
-    tp_putf(e->b, " = v%d[%d];\n", i, k);
-  }
-}
-
-static void put_actions_checked(tp_emit *e, const tp_pnode *x, int nactions) {
-  tp_emit_line(e, "int wrong = 0;\n");
-  open_leads(e, x->rg);
-  tp_emit_indent(e);
-  tp_puts(e->b, "wrong |= (uint64_t)");
-  put_point_cell(e, x->rg, 1, tp_ix_const(e->ix, 0));
-  tp_putf(e->b, " >= %d;\n", nactions);
-  shut_some(e, x->rg->nlead);
-  put_wrong(e, x, false);
-}
-
-static void put_environment(tp_emit *e, const tp_pnode *x) {
-  const tp_region *r = x->rg;
-  const tp_env *v = tp_env_find(r->how.str);
-  const char *p = tp_env_text(r->how.str)->prefix;
-  bool looks = r->op == TP_OP_ENV_STEP && v->nactions;
-  if (looks) put_actions_checked(e, x, v->nactions);
-  open_leads(e, r);
-  for (int i = 0; i < r->nin + r->nout; i++)
-    put_lane(e, r, i, env_length(v, r->op, i), tp_emit_type(env_type(v, r->op, i)));
-  if (r->op == TP_OP_ENV_RESET) tp_emit_line(e, "%s_reset(0, v0, v1);\n", p);
-  else if (r->op == TP_OP_ENV_OBS) tp_emit_line(e, "%s_observe(0, v0, v1);\n", p);
-  else tp_emit_line(e, "%s_step(0, v0, v1, v2, v3, v4, v5, v6, v7);\n", p);
-  for (int i = r->nin; i < r->nin + r->nout; i++) put_results_of(e, r, i, env_length(v, r->op, i));
-  shut_some(e, r->nlead + looks);
+  emit_shut(e, looks);
 }
 
 void tp_emit_point_body(tp_emit *e, const tp_pnode *x) {
-  if (tp_op_is_env(x->rg->op)) put_environment(e, x);
+  if (tp_op_is_env(x->rg->op)) emit_environment(e, x);
   else if (x->rg->op == TP_OP_RAND) put_stream(e, x->rg);
   else if (x->rg->op == TP_OP_ARGMAX || x->rg->op == TP_OP_ARGMIN) put_best(e, x->rg);
   else put_pick(e, x);
@@ -654,20 +566,5 @@ void tp_emit_pointwise(tp_emit *e, const tp_pnode *x) {
   e->depth++;
   tp_emit_point_windows(e, x->rg);
   tp_emit_point_body(e, x);
-  shut_some(e, 1);
-}
-
-/* ---- texts ---- */
-
-void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a) {
-  int n = 0;
-  const tp_envtext **done = TP_NEWN(a, const tp_envtext *, p->npos + 1);
-  TP_EACH_NODE (k, p->body) {
-    const tp_region *r = k.x->rg;
-    const tp_envtext *t =
-        r && r->kind == TP_RG_OP && tp_op_is_env(r->op) ? tp_env_text(r->how.str) : NULL;
-    for (int i = 0; i < n && t; i++)
-      if (done[i] == t) t = NULL;
-    if (t) tp_putf(b, "\n%s", (done[n++] = t)->text);
-  }
+  emit_shut(e, 1);
 }

@@ -62,29 +62,31 @@ typedef struct tp_emit {
   bool far[TP_NOP][TP_NDTYPE];
 } tp_emit;
 
-/* A line of the function that is being written. */
-void tp_emit_line(tp_emit *e, const char *fmt, ...) TP_PRINTF(2, 3);
-void tp_emit_indent(tp_emit *e);
+/* emit.c */
 /* an iteration as it stands, inside braces */
 void tp_emit_rest(tp_emit *e, const tp_pnode *loop);
-/* its variable's first value */
-void tp_emit_start(tp_emit *e, const tp_pnode *loop, int entry);
 /* of statements, in order */
 void tp_emit_function(tp_emit *e, const char *head, const tp_pnode *const *v, int n);
-/* loop variables go to the environment, before the run leaves native code for good */
-void tp_emit_ends(tp_emit *e);
 
 /* once.c: what several leaves do alike is one function */
 /* a call of that; false: it is alone, and nothing is printed */
 bool tp_emit_once(tp_emit *e, const tp_pnode *x);
+
+/* text.c */
+/* A line of the function that is being written. */
+void tp_emit_line(tp_emit *e, const char *fmt, ...) TP_PRINTF(2, 3);
+void tp_emit_indent(tp_emit *e);
+void emit_shut(tp_emit *e, int n); /* the last n braces */
+/* a loop variable's first value */
+void tp_emit_start(tp_emit *e, const tp_pnode *loop, int entry);
+/* loop variables go to the environment, before the run leaves native code for good */
+void tp_emit_ends(tp_emit *e);
 /* of a leaf; true: where it begins is to follow, and then */
 bool tp_emit_window(tp_emit *e, const char *type, int w, int buf);
 void tp_emit_window_end(tp_emit *e);
 /* prints the number, or what stands for it */
 void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *text);
 const char *tp_emit_pos(tp_emit *e, int pos, char to[16]); /* the leaf's, in its own text */
-
-/* text.c */
 void tp_emit_ix(tp_emit *e, const tp_ix *x);
 /* the element at which a window with that offset begins */
 void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off);
@@ -132,6 +134,8 @@ void tp_emit_loop_windows(tp_emit *e, const tp_pnode *x); /* of one that is no f
 void tp_emit_loop_body(tp_emit *e, const tp_pnode *x);
 /* is a call no less than what it does? */
 bool tp_emit_is_brief(tp_emit *e, const tp_pnode *x);
+
+/* body.c */
 /* of a point, over i0, i1, ..: m0, m1, .. */
 void tp_emit_micros(tp_emit *e, const tp_pnode *x);
 
@@ -152,10 +156,22 @@ void tp_emit_point_windows(tp_emit *e, const tp_region *r);
 void tp_emit_point_body(tp_emit *e, const tp_pnode *x);
 /* opens the loop over leading axis i */
 void tp_emit_lead(tp_emit *e, const tp_region *r, int i);
+void emit_open_leads(tp_emit *e, const tp_region *r); /* over all of them */
+/* The element of window i at the point, off further on. */
+void emit_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off);
+/* of place `at` along the window's own axes */
+const tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at);
+/* What `wrong` found is for the target to say. fails: that ends the run for certain, so what
+ * follows waits for nothing that the target might have written. */
+void emit_wrong(tp_emit *e, const tp_pnode *x, bool fails);
+
+/* environment.c */
+bool emit_knows_env(const tp_emit *e, const tp_region *r);
+void emit_environment(tp_emit *e, const tp_pnode *x);
 /* those whose source is known, each once */
 void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a);
 
-/* export.c */
+/* export_leaf.c */
 /* what is no loop, as a call of the library */
 void tp_emit_leaf(tp_emit *e, const tp_pnode *x);
 

@@ -165,3 +165,67 @@ const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, con
     off = tp_ix_add(e->ix, off, tp_ix_mulc(e->ix, nd->lead[i], at[i]));
   return off;
 }
+
+/* ---- lines, and what leaves may have in common (once.c) ---- */
+
+void tp_emit_line(tp_emit *e, const char *fmt, ...) {
+  char text[512];
+  TP_FORMAT(text, fmt);
+  tp_putf(e->b, "%*s%s", 2 * e->depth, "", text);
+}
+
+void tp_emit_indent(tp_emit *e) { tp_putf(e->b, "%*s", 2 * e->depth, ""); }
+
+void emit_shut(tp_emit *e, int n) {
+  for (; n > 0; n--) {
+    e->depth--;
+    tp_emit_line(e, "}\n");
+  }
+}
+
+void tp_emit_start(tp_emit *e, const tp_pnode *x, int entry) {
+  if (entry) tp_putf(e->b, "h->entry == %d ? env[%d] : ", entry, x->var->id);
+  tp_emit_ix(e, x->step > 0 ? x->lo : tp_ix_addc(e->ix, x->hi, -1));
+}
+
+void tp_emit_ends(tp_emit *e) {
+  for (int i = e->outer; i < e->nloop; i++) {
+    int v = e->loop[i]->var->id;
+    e->sym[v] = true;
+    tp_emit_line(e, "env[%d] = s%d;\n", v, v);
+  }
+}
+
+const char *tp_emit_pos(tp_emit *e, int pos, char to[16]) {
+  snprintf(to, 16, e->once ? "pos" : "%d", pos);
+  return to;
+}
+
+void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *text) {
+  int k = 0;
+  if (!e->once) {
+    tp_puts(e->b, text);
+    return;
+  }
+  while (k < e->arg.n && e->arg.v[k].of != of) k++;
+  if (k == e->arg.n) TP_PUSH(e->a, &e->arg, ((tp_emit_arg){ type, text, of }));
+  tp_putf(e->b, "k%d", k);
+}
+
+bool tp_emit_window(tp_emit *e, const char *type, int w, int buf) {
+  if (e->as_window == TP_AS_PARAMETER) {
+    tp_putf(e->b, ", %s *const w%d", type, w);
+    return false;
+  }
+  e->buf[buf] = true;
+  if (e->as_window == TP_AS_ARGUMENT) tp_putf(e->b, ", b%d + ", buf);
+  else {
+    tp_emit_indent(e);
+    tp_putf(e->b, "%s *const w%d = b%d + ", type, w, buf);
+  }
+  return true;
+}
+
+void tp_emit_window_end(tp_emit *e) {
+  if (e->as_window == TP_AS_LOCAL) tp_puts(e->b, ";\n");
+}

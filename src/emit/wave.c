@@ -157,11 +157,6 @@ static void open_wave(const wave *w, const char *text) {
   w->e->depth++;
 }
 
-static void shut_wave(const wave *w) {
-  w->e->depth--;
-  tp_emit_line(w->e, "}\n");
-}
-
 static void put_cell(const wave *w, const tp_nd *nd) {
   tp_dtype d = wave_type(w, nd->buf);
   w->e->buf[nd->buf] = true;
@@ -214,7 +209,7 @@ static void put_begin(const wave *w) {
     if (w->in[i] == CELL_ROW) put_read(w, to, &w->r->in[i], "row + l", "lo");
   }
   put_read(w, "cells[l]", w->x, "row + l", "lo - 1");
-  shut_wave(w);
+  emit_shut(w->e, 1);
   tp_emit_line(e, "above = TP_SHIFT_%d(cells);\n", w->lanes);
   tp_emit_line(e, "above[0] = before;\n");
 }
@@ -275,7 +270,7 @@ static void put_step(const wave *w, bool some) {
   tp_emit_line(e,
       some ? "made[l] = step - l >= lo && step - l < hi ? m%d : cells_[l];\n" : "made[l] = m%d;\n",
       w->r->outmicro[0]);
-  shut_wave(w);
+  emit_shut(w->e, 1);
   tp_emit_line(e, "__builtin_memcpy(&cells, made, sizeof cells);\n");
   snprintf(text, sizeof text, "for (int l = %d; l < %d; l++)", w->first, w->lanes);
   open_wave(w, text);
@@ -285,14 +280,14 @@ static void put_step(const wave *w, bool some) {
   e->buf[w->x->buf] = true;
   tp_emit_place(e, w->x, w->x->off);
   tp_puts(e->b, "] = made[l];\n");
-  shut_wave(w);
+  emit_shut(w->e, 1);
 }
 
 static void put_steps(const wave *w, const char *loop, bool reads, bool some) {
   open_wave(w, loop);
   put_enter(w, reads);
   put_step(w, some);
-  shut_wave(w);
+  emit_shut(w->e, 1);
 }
 
 static void put_limits(const wave *w, int entry) {
@@ -328,13 +323,12 @@ bool tp_emit_wave(tp_emit *e, const tp_pnode *x, int entry) {
   put_steps(&w, "for (; step < hi; step++)", true, false);
   snprintf(text, sizeof text, "for (; step < hi + %d; step++)", w.lanes - 1);
   put_steps(&w, text, false, true);
-  shut_wave(&w);
+  emit_shut(w.e, 1);
   snprintf(text, sizeof text, "for (int64_t s%d = row; s%d < end; s%d++)", x->var->id, x->var->id,
       x->var->id);
   open_wave(&w, text);
   tp_emit_rest(e, x);
-  shut_wave(&w);
-  shut_wave(&w);
+  emit_shut(w.e, 2);
   e->sym[x->var->id] = p;
   e->sym[w.q->var->id] = q;
   return true;

@@ -213,7 +213,7 @@ typedef struct tp_at {
   const tp_ix *lo, *hi;
 } tp_at;
 
-/* ---- sets of points (isl.c) ----
+/* ---- sets of points (sets.c, questions.c) ----
  * A tp_set lives in the space of an ordered list of dims (positional), its parameters are bounds.
  * NULL in, NULL out: a failed isl call gives NULL, and tp_isl_check() turns isl's last error into
  * ours. tp_set IS an isl_set and tp_rel an isl_map; index/isl.h says so to src/poly. */

@@ -97,6 +97,10 @@ isl_set *tp_isl_context(tp_ictx *c, int64_t least) {
   return s;
 }
 
+isl_set *tp_isl_with_bounds(tp_ictx *c, isl_set *s, int64_t least) {
+  return isl_set_intersect_params(isl_set_copy(s), tp_isl_context(c, least));
+}
+
 /* ---- expressions and conditions to isl ---- */
 
 /* what the set dims of a space are called */
@@ -226,8 +230,7 @@ isl_set *tp_isl_of_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_i
 
 /* ---- back ---- */
 
-/* An isl_val as i64; marks *ok false for fractions and what does not fit. */
-static int64_t take_val(isl_val *v, bool *ok) {
+int64_t tp_isl_val(isl_val *v, bool *ok) {
   bool is_int = v && isl_val_is_int(v) == isl_bool_true;
   isl_val *lo = v ? isl_val_int_from_si(isl_val_get_ctx(v), INT64_MIN) : NULL,
           *hi = v ? isl_val_int_from_si(isl_val_get_ctx(v), INT64_MAX) : NULL;
@@ -290,11 +293,11 @@ static const tp_ix *of_aff(const frame *f, isl_aff *a) {
   bool ok = true;
   isl_val *den = isl_aff_get_denominator_val(a);
   isl_aff *num = isl_aff_scale_val(isl_aff_copy(a), isl_val_copy(den));
-  int64_t k = take_val(den, &ok);
-  const tp_ix *e = tp_ix_const(f->c, take_val(isl_aff_get_constant_val(num), &ok));
+  int64_t k = tp_isl_val(den, &ok);
+  const tp_ix *e = tp_ix_const(f->c, tp_isl_val(isl_aff_get_constant_val(num), &ok));
   for (size_t t = 0; t < TP_LEN(types); t++)
     for (int i = 0, n = (int)isl_aff_dim(num, types[t]); i < n; i++) {
-      int64_t coef = take_val(isl_aff_get_coefficient_val(num, types[t], i), &ok);
+      int64_t coef = tp_isl_val(isl_aff_get_coefficient_val(num, types[t], i), &ok);
       if (coef) e = tp_ix_add(f->c, e, tp_ix_mulc(f->c, variable(f, num, types[t], i), coef));
     }
   isl_aff_free(num);
@@ -421,98 +424,6 @@ const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, isl_se
   return g.cond;
 }
 
-/* ---- sets ---- */
-
-/* The points of one dim. */
-static isl_set *side(tp_ictx *c, const tp_sym *dim) {
-  frame f = { c, 1, &dim };
-  if (!dim->bound) return isl_set_universe(tp_isl_space(c, 1));
-  const tp_ix *d = tp_ix_sym(c, dim), *bound = tp_ix_sym(c, dim->bound);
-  return of_cond(&f, tp_ix_and(c, tp_ix_ge0(c, d), tp_ix_cmp(c, TP_LT, d, bound)));
-}
-
-/* By place: a dim may be there twice. */
-static tp_set *box(tp_ictx *c, int n, const tp_sym *const *dims) {
-  isl_set *s = isl_set_universe(tp_isl_space(c, 0));
-  for (int i = 0; i < n; i++) s = isl_set_flat_product(s, side(c, dims[i]));
-  return s;
-}
-
-tp_set *tp_set_box(tp_ictx *c, int n, const tp_sym *const *dims) {
-  int64_t key[n + 2];
-  key[0] = TP_ASK_BOX;
-  key[1] = n;
-  for (int i = 0; i < n; i++) key[2 + i] = dims[i]->bound ? dims[i]->bound->id : -1;
-  tp_set *s = tp_memo_made(c, true, key, sizeof key);
-  return s ? s : tp_memo_make(c, true, key, sizeof key, box(c, n, dims));
-}
-
-tp_set *tp_set_outside(tp_ictx *c, int n, const tp_sym *const *dims) {
-  return tp_set_minus(tp_set_cond(c, n, dims, tp_ix_bool(c, true)), tp_set_box(c, n, dims));
-}
-
-tp_set *tp_set_empty(tp_ictx *c, int n, const tp_sym *const *dims) {
-  (void)dims;
-  return isl_set_empty(tp_isl_space(c, n));
-}
-tp_set *tp_set_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) {
-  int64_t key[n + 3];
-  if (!cond) return NULL;
-  key[0] = TP_ASK_COND;
-  key[1] = n;
-  key[2] = cond->id;
-  for (int i = 0; i < n; i++) key[3 + i] = dims[i]->id;
-  tp_set *s = tp_memo_made(c, true, key, sizeof key);
-  return s ? s : tp_memo_make(c, true, key, sizeof key, tp_isl_of_cond(c, n, dims, cond));
-}
-
-tp_set *tp_set_copy(tp_set *s) { return isl_set_copy(s); }
-tp_set *tp_set_free(tp_set *s) { return isl_set_free(s); }
-tp_set *tp_set_and(tp_set *a, tp_set *b) { return tp_memo_op(TP_ASK_AND, a, b); }
-tp_set *tp_set_or(tp_set *a, tp_set *b) { return tp_memo_op(TP_ASK_OR, a, b); }
-tp_set *tp_set_minus(tp_set *a, tp_set *b) { return tp_memo_op(TP_ASK_MINUS, a, b); }
-
-typedef struct {
-  isl_set *by, *kept;
-} widening;
-
-static void keep_side(widening *w, TP_TAKE isl_aff *a) {
-  isl_set *side = isl_pw_aff_nonneg_set(isl_pw_aff_from_aff(a));
-  if (isl_set_is_subset(w->by, side) == isl_bool_true)
-    w->kept = isl_set_intersect(w->kept, isl_set_copy(side));
-  isl_set_free(side);
-}
-
-static isl_stat keep_constraint(isl_constraint *c, void *ud) {
-  keep_side(ud, isl_constraint_get_aff(c));
-  if (isl_constraint_is_equality(c)) keep_side(ud, isl_aff_neg(isl_constraint_get_aff(c)));
-  isl_constraint_free(c);
-  return isl_stat_ok;
-}
-
-tp_set *tp_set_widen(tp_set *a, tp_set *by) {
-  widening w = { by, isl_set_universe(isl_set_get_space(a)) };
-  isl_basic_set *hull = isl_set_unshifted_simple_hull(a);
-  if (!hull || isl_basic_set_foreach_constraint(hull, keep_constraint, &w) < 0)
-    w.kept = isl_set_free(w.kept);
-  isl_basic_set_free(hull);
-  return w.kept;
-}
-
-bool tp_set_mentions(tp_ictx *c, tp_set *a, const tp_sym *s) {
-  int at = tp_isl_place(isl_set_get_space(a), s);
-  (void)c;
-  return at >= 0 && isl_set_involves_dims(a, isl_dim_param, (unsigned)at, 1) == isl_bool_true;
-}
-
-tp_set *tp_set_some(tp_ictx *c, tp_set *a, const tp_sym *s, const tp_ix *cond) {
-  a = isl_set_intersect_params(a, isl_set_params(tp_isl_of_cond(c, 0, NULL, cond)));
-  int at = tp_isl_place(isl_set_get_space(a), s);
-  return at < 0 ? a : tp_isl_coalesce(isl_set_project_out(a, isl_dim_param, (unsigned)at, 1));
-}
-
-tp_set *tp_set_apply(tp_set *s, tp_rel *r) { return tp_memo_op(TP_ASK_APPLY, s, r); }
-
 /* ---- relations ---- */
 
 /* u >= e (lower) or u < e, where u is dim `at`. Convex forms stay one basic set: u >= max(a, b) is
@@ -545,7 +456,7 @@ static isl_set *within(const frame *f, int at, const tp_at *a) {
   return isl_pw_aff_eq_set(u, of_ix(f, a->lo));
 }
 
-static tp_rel *rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, const tp_at *at) {
+tp_rel *tp_isl_of_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, const tp_at *at) {
   const tp_sym *dims[nfrom + nto + 1];
   for (int i = 0; i < nfrom + nto; i++) dims[i] = i < nfrom ? from[i] : NULL;
   frame f = { c, nfrom + nto, dims };
@@ -553,199 +464,6 @@ static tp_rel *rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto,
   for (int i = 0; i < nto; i++) s = isl_set_intersect(s, within(&f, nfrom + i, &at[i]));
   return isl_map_move_dims(
       isl_map_from_domain(s), isl_dim_out, 0, isl_dim_in, (unsigned)nfrom, (unsigned)nto);
-}
-
-tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto,
-    const tp_sym *const *to, const tp_at *at) {
-  int64_t key[nfrom + 2 * nto + 3];
-  (void)to;
-  key[0] = TP_ASK_REL;
-  key[1] = nfrom;
-  key[2] = nto;
-  for (int i = 0; i < nfrom; i++) key[3 + i] = from[i]->id;
-  for (int i = 0; i < nto; i++) {
-    key[3 + nfrom + 2 * i] = at[i].lo ? at[i].lo->id : -1;
-    key[4 + nfrom + 2 * i] = at[i].range ? at[i].hi->id : -1;
-  }
-  tp_rel *r = tp_memo_made(c, false, key, sizeof key);
-  return r ? r : tp_memo_make(c, false, key, sizeof key, rel_at(c, nfrom, from, nto, at));
-}
-
-/* Part by part: the few pieces of each meet those pairs that the parts before have left. */
-tp_rel *tp_rel_where(tp_ictx *c, tp_rel *r, int nfrom, const tp_sym *const *from, int nto,
-    const tp_sym *const *to, const tp_ix *cond) {
-  const tp_sym *dims[nfrom + nto + 1];
-  const tp_ix *part;
-  for (int i = 0; i < nfrom + nto; i++) dims[i] = i < nfrom ? from[i] : to[i - nfrom];
-  for (int k = 0; (part = tp_ix_conjunct(cond, k)); k++) {
-    int was = r ? isl_map_n_basic_map(r) : 0;
-    isl_map *where = isl_map_from_domain(tp_isl_of_cond(c, nfrom + nto, dims, part));
-    r = isl_map_intersect(
-        r, isl_map_move_dims(where, isl_dim_out, 0, isl_dim_in, (unsigned)nfrom, (unsigned)nto));
-    if (r && isl_map_n_basic_map(r) > was) r = tp_isl_coalesce_map(r);
-  }
-  return r;
-}
-
-tp_rel *tp_rel_some(tp_ictx *c, tp_rel *r, const tp_sym *s, const tp_ix *cond) {
-  return isl_set_unwrap(tp_set_some(c, isl_map_wrap(r), s, cond));
-}
-tp_set *tp_rel_points(tp_rel *r) { return tp_isl_coalesce(isl_map_domain(r)); }
-tp_rel *tp_rel_copy(tp_rel *r) { return isl_map_copy(r); }
-tp_rel *tp_rel_free(tp_rel *r) { return isl_map_free(r); }
-tp_rel *tp_rel_reverse(tp_rel *r) { return isl_map_reverse(r); }
-tp_rel *tp_rel_restrict(tp_rel *r, tp_set *from) { return tp_memo_op(TP_ASK_RESTRICT, r, from); }
-
-/* ---- questions ---- */
-
-static bool take_is_empty(isl_set *s) {
-  bool empty = isl_set_is_empty(s) == isl_bool_true;
-  isl_set_free(s);
-  return empty;
-}
-
-/* s where all bounds are >= least. */
-static isl_set *with_bounds(tp_ictx *c, isl_set *s, int64_t least) {
-  return isl_set_intersect_params(isl_set_copy(s), tp_isl_context(c, least));
-}
-
-static isl_bool meet_empty(tp_ictx *c, isl_set *s, isl_set *b) {
-  (void)b;
-  s = with_bounds(c, s, 0);
-  isl_bool yes = isl_set_is_empty(s);
-  isl_set_free(s);
-  return yes;
-}
-
-static isl_bool subset(tp_ictx *c, isl_set *a, isl_set *b) {
-  isl_set *in = with_bounds(c, a, 0);
-  isl_bool yes = isl_set_is_subset(in, b);
-  isl_set_free(in);
-  return yes;
-}
-
-bool tp_set_is_empty(tp_ictx *c, tp_set *s) {
-  return s && tp_memo_ask(c, TP_ASK_EMPTY, s, NULL, meet_empty);
-}
-bool tp_set_subset(tp_ictx *c, tp_set *a, tp_set *b) {
-  return a == b || (a && b && tp_memo_ask(c, TP_ASK_SUBSET, a, b, subset));
-}
-
-bool tp_set_equal(tp_ictx *c, tp_set *a, tp_set *b) {
-  return tp_set_subset(c, a, b) && tp_set_subset(c, b, a);
-}
-
-typedef struct {
-  int dim, n, left;
-} few_points;
-
-static isl_stat count_piece(isl_basic_set *b, void *ud) {
-  few_points *f = ud;
-  isl_map *m = isl_map_from_range(isl_set_from_basic_set(b));
-  m = isl_map_move_dims(m, isl_dim_in, 0, isl_dim_out, 0, (unsigned)f->dim);
-  m = isl_map_move_dims(
-      m, isl_dim_in, (unsigned)f->dim, isl_dim_out, 1, (unsigned)(f->n - f->dim - 1));
-  if (isl_map_is_single_valued(m) != isl_bool_true) f->left = 0;
-  isl_map_free(m);
-  return f->left-- > 0 ? isl_stat_ok : isl_stat_error;
-}
-
-bool tp_set_few(tp_ictx *c, tp_set *s, int dim, int most) {
-  few_points f = { dim, (int)isl_set_dim(s, isl_dim_set), most };
-  bool few = isl_set_foreach_basic_set(s, count_piece, &f) == isl_stat_ok;
-  isl_ctx_reset_error(tp_isl_ctx(c));
-  return few;
-}
-
-static isl_set *params_of(isl_set *s) { return isl_set_params(isl_set_copy(s)); }
-
-const tp_ix *tp_set_nonempty_when(tp_ictx *c, tp_set *s) {
-  isl_set *p = tp_isl_coalesce(isl_set_gist_params(
-      isl_set_compute_divs(isl_set_intersect_params(params_of(s), tp_isl_context(c, 0))),
-      tp_isl_context(c, 0)));
-  const tp_ix *cond = tp_cond_of_set(c, 0, NULL, p);
-  isl_set_free(p);
-  return tp_ix_simplify(c, cond, 0, NULL);
-}
-
-bool tp_set_can_be_empty(tp_ictx *c, tp_set *s, int64_t least) {
-  isl_set *rest = isl_set_subtract(tp_isl_context(c, least), params_of(s));
-  return rest && !take_is_empty(rest);
-}
-
-bool tp_set_can_have_point(tp_ictx *c, tp_set *s, int64_t least) {
-  isl_set *in = with_bounds(c, s, least);
-  return in && !take_is_empty(in);
-}
-
-const tp_ix *tp_set_to_cond(
-    tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, bool simplify) {
-  isl_set *t = isl_set_copy(s);
-  if (simplify)
-    t = tp_isl_gist(t, isl_set_intersect_params(tp_set_box(c, n, dims), tp_isl_context(c, 0)));
-  const tp_ix *cond = tp_cond_of_set(c, n, dims, t);
-  isl_set_free(t);
-  return cond && simplify ? tp_ix_simplify(c, cond, n, dims) : cond;
-}
-
-const tp_ix *tp_set_told(tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, tp_set *known) {
-  isl_set *t = tp_isl_gist(isl_set_copy(s), isl_set_intersect_params(known, tp_isl_context(c, 0)));
-  const tp_ix *cond = tp_cond_of_set(c, n, dims, t);
-  isl_set_free(t);
-  return cond;
-}
-
-/* ---- conditions on bounds in few words ---- */
-
-static bool set_implies(tp_ictx *c, const tp_ix *a, isl_set *b) {
-  isl_set *s = tp_set_cond(c, 0, NULL, a);
-  bool yes = tp_set_subset(c, s, b);
-  isl_set_free(s);
-  return yes;
-}
-
-static const tp_ix *joined(tp_ictx *c, int n, const tp_ix *const *v, int but, bool conj) {
-  const tp_ix *e = tp_ix_bool(c, conj);
-  for (int i = 0; i < n; i++)
-    if (i != but) e = conj ? tp_ix_and(c, e, v[i]) : tp_ix_or(c, e, v[i]);
-  return e;
-}
-
-/* (b >= 1 and a == 0) => b >= 1 where `all` holds for every such b: a literal goes if the rest
- * still lies in `all`. */
-static const tp_ix *widest(tp_ictx *c, const tp_ix *e, isl_set *all) {
-  for (int i = 0; e->kind == TP_IX_AND && e->narg <= TP_TUNE_COND_WORDS && i < e->narg;) {
-    const tp_ix *rest = joined(c, e->narg, e->arg, i, true);
-    if (set_implies(c, rest, all)) e = rest, i = 0;
-    else i++;
-  }
-  return e;
-}
-
-/* a or (b and not a) => a or b */
-static const tp_ix *fewest_words(tp_ictx *c, const tp_ix *e) {
-  const tp_ix *v[TP_TUNE_COND_WORDS];
-  int n = e->narg;
-  if (e->kind != TP_IX_OR || n > TP_TUNE_COND_WORDS) return e;
-  isl_set *all = tp_set_cond(c, 0, NULL, e);
-  for (int i = 0; i < n; i++) v[i] = widest(c, e->arg[i], all);
-  isl_set_free(all);
-  for (int i = n - 1; i >= 0 && n > 1; i--) { /* what the others say already goes */
-    isl_set *rest = tp_set_cond(c, 0, NULL, joined(c, n, v, i, false));
-    if (set_implies(c, v[i], rest)) memmove(v + i, v + i + 1, sizeof *v * (size_t)(--n - i));
-    isl_set_free(rest);
-  }
-  return joined(c, n, v, -1, false);
-}
-
-/* Not the negation of when it has a point, as bounds are not negative. */
-const tp_ix *tp_set_empty_when(tp_ictx *c, tp_set *s) {
-  const tp_ix *some = tp_set_nonempty_when(c, s);
-  if (!some) return NULL;
-  isl_set *rest = tp_set_minus(tp_set_box(c, 0, NULL), tp_set_cond(c, 0, NULL, some));
-  const tp_ix *cond = tp_set_to_cond(c, 0, NULL, rest, true);
-  isl_set_free(rest);
-  return cond ? fewest_words(c, cond) : tp_ix_not(c, some);
 }
 
 void tp_isl_point(isl_point *p, int n, int64_t *x) {
@@ -764,86 +482,4 @@ bool tp_isl_concerns(isl_constraint *c, int dim, bool *alone) {
       isl_constraint_involves_dims(
           c, isl_dim_div, 0, (unsigned)isl_constraint_dim(c, isl_dim_div)) == isl_bool_false;
   return isl_constraint_involves_dims(c, isl_dim_set, d, 1) == isl_bool_true;
-}
-
-/* ---- witnesses ---- */
-
-/* The lexicographically smallest point of a set of parameters, as a set of one point; empty if
- * there is none. */
-static isl_set *least_params(isl_set *params) {
-  unsigned n = (unsigned)nparam(params);
-  isl_space *space = isl_set_get_space(params);
-  isl_set *s = isl_set_lexmin(
-      isl_set_move_dims(isl_set_from_params(params), isl_dim_set, 0, isl_dim_param, 0, n));
-  s = isl_set_params(isl_set_move_dims(s, isl_dim_param, 0, isl_dim_set, 0, n));
-  for (unsigned i = 0; i < n; i++)
-    s = isl_set_set_dim_id(s, isl_dim_param, i, isl_space_get_dim_id(space, isl_dim_param, i));
-  isl_space_free(space);
-  return s;
-}
-
-/* The smallest point where that exists; a dim without a bound may have none: then any point, with
- * nonnegative such dims if possible. */
-static isl_point *least_point(isl_set *s, int n, const tp_sym *const *dims) {
-  bool open = false;
-  isl_set *t = isl_set_copy(s);
-  for (int i = 0; i < n; i++)
-    if (!dims[i]->bound) {
-      open = true;
-      t = isl_set_lower_bound_si(t, isl_dim_set, (unsigned)i, 0);
-    }
-  if (isl_set_is_empty(t) == isl_bool_true && open) {
-    isl_set_free(t);
-    return isl_set_sample_point(s);
-  }
-  isl_set_free(s);
-  return isl_set_sample_point(isl_set_lexmin(t));
-}
-
-static bool read_point(isl_point *p, int n, const tp_sym *const *dims, int64_t *env) {
-  bool ok = p != NULL;
-  isl_space *space = isl_point_get_space(p);
-  for (int i = 0; ok && i < (int)isl_space_dim(space, isl_dim_param); i++)
-    env[tp_isl_param(space, i)->id] =
-        take_val(isl_point_get_coordinate_val(p, isl_dim_param, i), &ok);
-  for (int i = 0; ok && i < n; i++)
-    env[dims[i]->id] = take_val(isl_point_get_coordinate_val(p, isl_dim_set, i), &ok);
-  isl_space_free(space);
-  return ok;
-}
-
-bool tp_set_witness(
-    tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, int64_t least, int64_t *env) {
-  if (!s) return false;
-  isl_set *t = with_bounds(c, s, tp_set_can_have_point(c, s, least) ? least : 0);
-  if (isl_set_is_empty(t) != isl_bool_false) {
-    isl_set_free(t);
-    return false;
-  }
-  isl_set *params = least_params(params_of(t));
-  t = isl_set_intersect_params(t, params);
-  isl_point *p = least_point(t, n, dims);
-  bool ok = read_point(p, n, dims, env);
-  isl_point_free(p);
-  return ok;
-}
-
-char *tp_set_str(tp_ictx *c, tp_set *s) {
-  char *text = s ? isl_set_to_str(s) : NULL, *r = tp_strdup(&c->arena, text ? text : "null");
-  free(text);
-  return r;
-}
-
-/* ---- for the prover ---- */
-
-bool tp_isl_impossible(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) {
-  /* an error of the caller's is pending: it is not ours to clear */
-  if (isl_ctx_last_error(tp_isl_ctx(c)) != isl_error_none) return false;
-  unsigned long before = tp_isl_budget(c, TP_TUNE_COND_BUDGET);
-  isl_set *s = isl_set_intersect(tp_set_box(c, n, dims), tp_set_cond(c, n, dims, cond));
-  bool never = tp_set_is_empty(c, s);
-  isl_set_free(s);
-  never &= tp_isl_within(c, before);
-  isl_ctx_reset_error(tp_isl_ctx(c));
-  return never;
 }

@@ -1,4 +1,4 @@
-/* The bridge to isl, for src/poly and src/index/isl.c alone. tp_set is isl_set, tp_rel is isl_map.
+/* The bridge to isl, for src/poly and src/index alone. tp_set is isl_set, tp_rel is isl_map.
  * Conventions. Spaces have no tuple ids unless src/poly sets them. A set of a tensor or statement
  * has its dims positionally in domain order. Parameters are bounds: an isl_id with the bound's name
  * and the tp_sym as user pointer. A product of bounds in an index is refused earlier (affine), so
@@ -31,6 +31,8 @@ TP_GIVE isl_space *tp_isl_params(tp_ictx *c);
 TP_GIVE isl_space *tp_isl_space(tp_ictx *c, int n);
 /* All bounds >= 0, as a parameter set. */
 TP_GIVE isl_set *tp_isl_context(tp_ictx *c, int64_t least);
+/* s where all bounds are >= least. */
+TP_GIVE isl_set *tp_isl_with_bounds(tp_ictx *c, TP_KEEP isl_set *s, int64_t least);
 /* The bound that parameter i stands for; where the parameter of a bound stands, -1: it has none. */
 const tp_sym *tp_isl_param(TP_KEEP isl_space *space, int i);
 int tp_isl_place(TP_TAKE isl_space *space, const tp_sym *bound);
@@ -45,7 +47,11 @@ bool tp_isl_concerns(TP_KEEP isl_constraint *c, int dim, bool *alone);
 /* e as a function on the space of dims (a set space with n dims). */
 TP_GIVE isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *e);
 TP_GIVE isl_set *tp_isl_of_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond);
-/* Back. The aff's input dims are named by dims[]; NULL if it has a division isl could not make
+TP_GIVE isl_map *tp_isl_of_at(
+    tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, const tp_at *at); /* tp_rel_at */
+/* Back. An isl_val as i64; marks *ok false for fractions and what does not fit. */
+int64_t tp_isl_val(TP_TAKE isl_val *v, bool *ok);
+/* The aff's input dims are named by dims[]; NULL if it has a division isl could not make
  * explicit. */
 const tp_ix *tp_ix_of_aff(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP isl_aff *a);
 /* One piece: its aff. Several: as a min or max of the pieces when it is one on its domain, else

@@ -4,19 +4,6 @@
  * object. */
 #include "index/memo.h"
 
-typedef struct {
-  bool set;
-  void *p;
-} held;
-struct tp_memo {
-  tp_ictx *c;
-  tp_arena arena;
-  tp_hmap answers, objects;
-  TP_VEC(held) held;
-  int nbound; /* answers are for these bounds, */
-  int nsym;   /* of so many symbols */
-};
-
 /* isl's context knows its memo: operations have no other argument that leads there. */
 struct options {
   struct isl_options *isl;
@@ -28,7 +15,7 @@ ISL_ARGS_END
 ISL_ARG_DEF(options, struct options, options_args)
 
 static void *hold(tp_memo *m, bool set, TP_TAKE void *p) {
-  TP_PUSH(&m->arena, &m->held, (held){ set, p });
+  TP_PUSH(&m->arena, &m->held, (tp_held){ set, p });
   return p;
 }
 
@@ -81,7 +68,7 @@ static tp_memo *ready(tp_memo *m) {
   return m;
 }
 
-static tp_memo *memo_of(isl_ctx *ctx) {
+tp_memo *tp_memo_of(isl_ctx *ctx) {
   return ready(((struct options *)isl_ctx_peek_options(ctx, &options_args))->memo);
 }
 
@@ -162,7 +149,7 @@ static void drop_answer(bool set, void *p) {
 
 void *tp_memo_op(tp_ask what, void *a, void *b) {
   if (!a || !b) return operate(what, a, b);
-  tp_memo *m = memo_of(is_set[what].a ? isl_set_get_ctx(a) : isl_map_get_ctx(a));
+  tp_memo *m = tp_memo_of(is_set[what].a ? isl_set_get_ctx(a) : isl_map_get_ctx(a));
   question q = ask(what, a, b);
   void *r = tp_hmap_get(&m->answers, &q, sizeof q);
   if (r) {
@@ -185,7 +172,7 @@ void *tp_memo_op(tp_ask what, void *a, void *b) {
 bool tp_memo_ask(tp_ictx *c, tp_ask what, tp_set *a, tp_set *b,
     isl_bool (*answer)(tp_ictx *, tp_set *, tp_set *)) {
   static const char yes, no;
-  tp_memo *m = memo_of(tp_isl_ctx(c));
+  tp_memo *m = tp_memo_of(tp_isl_ctx(c));
   question q = ask(what, a, b);
   const char *was = tp_hmap_get(&m->answers, &q, sizeof q);
   if (was) return was == &yes;
@@ -201,52 +188,14 @@ bool tp_memo_ask(tp_ictx *c, tp_ask what, tp_set *a, tp_set *b,
 /* ---- what is made of expressions ---- */
 
 void *tp_memo_made(tp_ictx *c, bool set, const void *key, size_t n) {
-  void *r = tp_hmap_get(&memo_of(tp_isl_ctx(c))->answers, key, n);
+  void *r = tp_hmap_get(&tp_memo_of(tp_isl_ctx(c))->answers, key, n);
   return r ? copy(set, r) : NULL;
 }
 
 void *tp_memo_make(tp_ictx *c, bool set, const void *key, size_t n, void *made) {
-  tp_memo *m = memo_of(tp_isl_ctx(c));
+  tp_memo *m = tp_memo_of(tp_isl_ctx(c));
   if (!made) return NULL;
   made = unique(m, set, made);
   tp_hmap_set(&m->answers, key, n, made);
   return copy(set, made);
-}
-
-/* ---- the first of several conditions that holds ---- */
-
-/* left: the points that this condition and those before it leave, held */
-typedef struct {
-  const tp_ix *cond;
-  tp_set *left;
-} passed;
-typedef TP_VEC(passed) chain;
-
-static chain *chain_of(tp_ictx *c, const void *key, size_t n) {
-  tp_memo *m = memo_of(tp_isl_ctx(c));
-  chain *x = tp_hmap_get(&m->answers, key, n);
-  if (!x) tp_hmap_set(&m->answers, key, n, x = TP_NEW(&m->arena, chain));
-  return x;
-}
-
-/* Each condition is taken away once, however many of the list are asked about. */
-tp_set *tp_set_first(tp_ictx *c, const void *list, int n, const tp_sym *const *dims, int k,
-    const tp_ix *(*cond)(const void *, int)) {
-  int64_t key[n + 2];
-  int at = 0;
-  key[0] = TP_ASK_FIRST;
-  key[1] = (int64_t)(intptr_t)list;
-  for (int i = 0; i < n; i++) key[2 + i] = dims[i]->id;
-  chain *x = chain_of(c, key, sizeof key);
-  while (at < k && at < x->n && x->v[at].cond == cond(list, at)) at++;
-  if (at < k) x->n = at;
-  tp_set *left = at ? isl_set_copy(x->v[at - 1].left) : tp_set_box(c, n, dims);
-  for (; at < k && left; at++) {
-    const tp_ix *e = cond(list, at);
-    left = tp_set_minus(left, e ? tp_set_cond(c, n, dims, e) : isl_set_copy(left));
-    x = chain_of(c, key, sizeof key); /* everything may have been forgotten meanwhile */
-    if (left && x->n == at) TP_PUSH(&memo_of(tp_isl_ctx(c))->arena, x, ((passed){ e, left }));
-  }
-  const tp_ix *e = cond(list, k);
-  return tp_isl_coalesce(e && left ? tp_set_and(left, tp_set_cond(c, n, dims, e)) : left);
 }

@@ -4,7 +4,19 @@
 #include "index/isl.h"
 #include "index/priv.h"
 
-typedef struct tp_memo tp_memo;
+typedef struct {
+  bool set;
+  void *p;
+} tp_held;
+typedef struct tp_memo {
+  tp_ictx *c;
+  tp_arena arena;
+  tp_hmap answers, objects;
+  TP_VEC(tp_held) held;
+  int nbound; /* answers are for these bounds, */
+  int nsym;   /* of so many symbols */
+} tp_memo;
+
 typedef enum {
   /* operations */
   TP_ASK_AND,
@@ -25,6 +37,7 @@ typedef enum {
 } tp_ask;
 
 TP_GIVE isl_ctx *tp_memo_ctx(tp_ictx *c); /* a new context of isl; NULL: no memory */
+tp_memo *tp_memo_of(isl_ctx *ctx);        /* ready to take an answer */
 void tp_memo_close(tp_ictx *c);
 void *tp_memo_op(tp_ask what, TP_TAKE void *a, TP_TAKE void *b);
 bool tp_memo_ask(tp_ictx *c, tp_ask what, tp_set *a, tp_set *b,

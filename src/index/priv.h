@@ -94,7 +94,7 @@ enum { TP_MEMO_PROVE, TP_MEMO_SIMPLIFY, TP_MEMO_NOT };
 /* ---- sym.c ---- */
 bool tp_sym_name_char(int ch, bool first);
 
-/* ---- isl.c ---- */
+/* ---- sets.c, isl.c ---- */
 /* No point of the box of dims and no bounds >= 0 satisfy cond: proved within a budget, else false.
  */
 bool tp_isl_impossible(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond);

@@ -1,0 +1,27 @@
+/* Inside src/emit: what files of a program that stands alone (export*.c) share. */
+#ifndef TP_EMIT_EXPORT_H
+#define TP_EMIT_EXPORT_H
+#include "emit/priv.h"
+
+typedef struct {
+  tp_emit e;
+  const tp_export *x;
+  tp_buf *c; /* the file */
+  /* bytes of callbacks' arrays, of the arena; by buffer where in it */
+  int64_t room, arena, *place;
+  int rank, operands, nstop, npart;
+} exporter;
+
+/* export_leaf.c */
+bool emit_all_go(tp_emit *e, const tp_pnode *x, tp_error *err); /* can all of it be exported? */
+tp_dtype emit_operand_type(const exporter *w, const tp_region *r, int i);
+void emit_library(exporter *w); /* the sections that it uses */
+
+/* export_flow.c */
+void emit_runs(exporter *w);
+
+/* export_files.c */
+void emit_code(exporter *w);
+void emit_header(const exporter *w, tp_buf *b);
+void emit_example(const exporter *w, tp_buf *b);
+#endif

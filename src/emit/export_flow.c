@@ -1,0 +1,114 @@
+/* export_flow.c: what runs when: a function for what has no tick inside, one that is entered again
+ * for the rest. That is a switch over where it stands, with the variables of the loops around in
+ * the object. */
+#include "emit/export.h"
+
+typedef TP_VEC(const tp_pnode *) nodes;
+
+static void put_group(exporter *w, nodes *group) {
+  char head[48];
+  if (!group->n) return;
+  snprintf(head, sizeof head, "static int tpx_part_%d", w->npart);
+  tp_emit_function(&w->e, head, group->v, group->n);
+  tp_emit_line(&w->e, "if (tpx_part_%d(h)) return TPX_FAILED;\n", w->npart++);
+  group->n = 0;
+}
+
+static void put_flow(exporter *w, const tp_pnode *x);
+
+static void put_flow_for(exporter *w, const tp_pnode *x) {
+  tp_emit *e = &w->e;
+  tp_emit_indent(e);
+  e->sym[x->var->id] = true;
+  tp_putf(e->b, "for (s%d = ", x->var->id);
+  tp_emit_ix(e, x->step > 0 ? x->lo : tp_ix_addc(e->ix, x->hi, -1));
+  tp_putf(e->b, "; s%d %s ", x->var->id, x->step > 0 ? "<" : ">=");
+  tp_emit_ix(e, x->step > 0 ? x->hi : x->lo);
+  tp_putf(e->b, "; s%d += %d) {\n", x->var->id, x->step);
+  e->depth++;
+  put_flow(w, x->kid[0]);
+  emit_shut(e, 1);
+}
+
+static void put_flow_if(exporter *w, const tp_pnode *x) {
+  tp_emit *e = &w->e;
+  for (int i = 0; i < x->n; i++) {
+    tp_emit_indent(e);
+    if (i == 0) {
+      tp_puts(e->b, "if (");
+      tp_emit_ix(e, x->cond);
+      tp_puts(e->b, ") {\n");
+    } else tp_puts(e->b, "else {\n");
+    e->depth++;
+    put_flow(w, x->kid[i]);
+    emit_shut(e, 1);
+  }
+}
+
+static void collect(exporter *w, const tp_pnode *x, nodes *group) {
+  if (tp_is_row(x)) {
+    for (int i = 0; i < x->n; i++) collect(w, x->kid[i], group);
+    return;
+  }
+  if (!tp_plan_ticks(w->e.p, x)) {
+    TP_PUSH(w->e.a, group, x);
+    return;
+  }
+  put_group(w, group);
+  if (x->kind == TP_P_FOR) put_flow_for(w, x);
+  else if (x->kind == TP_P_IF) put_flow_if(w, x);
+  else {
+    w->nstop++;
+    tp_emit_line(&w->e, "h->at = %d;\n", w->nstop);
+    tp_emit_line(&w->e, "return TPX_WAITS;\n");
+    tp_emit_line(&w->e, "case %d:;\n", w->nstop);
+  }
+}
+
+static void put_flow(exporter *w, const tp_pnode *x) {
+  nodes group = { 0 };
+  collect(w, x, &group);
+  put_group(w, &group);
+}
+
+/* Symbols are places in the object here: they outlive a step. */
+static void put_run(exporter *w, tp_buf *c) {
+  tp_emit *e = &w->e;
+  tp_buf b;
+  tp_hold hold;
+  tp_buf_hold(&b, &hold);
+  e->done = c;
+  e->b = &b;
+  w->nstop = w->npart = e->nfn = 0;
+  e->sym = TP_NEWN(e->a, bool, tp_nsym(e->ix));
+  e->buf = TP_NEWN(e->a, bool, e->p->bufs.n + 1);
+  e->depth = 1;
+  put_flow(w, e->p->body);
+  tp_puts(c, "\nenum { TPX_FAILED, TPX_WAITS, TPX_OVER };\n");
+  for (int i = 0; i < tp_nsym(e->ix); i++)
+    if (e->sym[i] && tp_sym_at(e->ix, i)->kind == TP_SYM_BOUND)
+      tp_putf(c, "#define s%d ((int64_t)%lld)\n", i, (long long)e->given[i]);
+    else if (e->sym[i]) tp_putf(c, "#define s%d (h->env[%d])\n", i, i);
+  tp_puts(c, "static int tpx_run(tp_host *h) {\n  switch (h->at) {\n  case 0:;\n");
+  tp_putn(c, b.s ? b.s : "", b.n);
+  tp_puts(c, "  }\n  return TPX_OVER;\n}\n");
+  for (int i = 0; i < tp_nsym(e->ix); i++)
+    if (e->sym[i]) tp_putf(c, "#undef s%d\n", i);
+  c->failed |= b.failed;
+  tp_buf_drop(&b, &hold);
+}
+
+/* Twice: for nobody, to count what is alike, and into the file. */
+void emit_runs(exporter *w) {
+  tp_buf nobody;
+  tp_hold hold;
+  tp_hmap texts;
+  tp_hmap_init(&texts, w->e.a);
+  w->e.texts = &texts;
+  w->e.counts = true;
+  tp_buf_hold(&nobody, &hold);
+  put_run(w, &nobody);
+  tp_buf_drop(&nobody, &hold);
+  w->e.counts = false;
+  put_run(w, w->c);
+}

@@ -1,0 +1,393 @@
+/* fold.c: loops that fold. A fold along the innermost axis goes by TP_FOLD_LANES partial results
+ * that are joined after TP_FOLD_PART elements, one along other axes keeps a result for each of up
+ * to COLUMNS places: f32 in f64, but for lanes, as the interpreter's kernels do. */
+#include "emit/nest.h"
+#include "kernels/prelude/fold.h"
+#include <math.h>
+
+enum { LANES = TP_FOLD_LANES, COLUMNS = 1024, TURN_SIDE = 16 };
+
+typedef struct {
+  const char *part, *acc, *fn;
+  tp_dtype c;
+} fold_types;
+
+static fold_types types_of(const nest *l) {
+  tp_dtype c = tp_compute(tp_emit_result_type(l->e, l->r, 0));
+  bool adds_up = l->r->red == TP_RED_SUM || l->r->red == TP_RED_PROD,
+       most = l->r->red == TP_RED_MAX;
+  const char *own = tp_emit_type(c),
+             *natural = c == TP_I32 ? "uint32_t"
+      : c == TP_I64                 ? "uint64_t"
+                                    : own;
+  fold_types t = { own, own, NULL, c };
+  if (adds_up) t.fn = l->r->red == TP_RED_SUM ? "ADD" : "MUL";
+  else if (c == TP_BOOL) t.fn = most ? "ANY" : "ALL";
+  else if (tp_dtype_float(c)) t.fn = most ? "FMOST" : "FLEAST";
+  else t.fn = most ? "MOST" : "LEAST";
+  if (adds_up) t.part = t.acc = natural;
+  if (adds_up && c == TP_F32 && !l->product)
+    t.acc = "double", t.part = l->r->red == TP_RED_SUM ? "float" : "double";
+  return t;
+}
+
+/* What a fold of nothing is. */
+static void put_identity(const nest *l, const fold_types *t) {
+  tp_emit *e = l->e;
+  static const double least[] = { [TP_U8] = 0, [TP_I32] = INT32_MIN, [TP_I64] = -0x1p63 },
+                      most[] = { [TP_U8] = 255, [TP_I32] = INT32_MAX };
+  if (l->r->red == TP_RED_SUM || l->r->red == TP_RED_PROD)
+    tp_puts(e->b, l->r->red == TP_RED_SUM ? "0" : "1");
+  else if (tp_dtype_float(t->c))
+    tp_puts(e->b, tp_emit_number(e, t->c, l->r->red == TP_RED_MAX ? -HUGE_VAL : HUGE_VAL));
+  else if (t->c == TP_BOOL) tp_puts(e->b, l->r->red == TP_RED_MAX ? "0" : "1");
+  else if (l->r->red == TP_RED_MIN && t->c == TP_I64) tp_puts(e->b, "9223372036854775807LL");
+  else tp_puts(e->b, tp_emit_number(e, t->c, l->r->red == TP_RED_MAX ? least[t->c] : most[t->c]));
+}
+
+/* What a fold takes at a point. */
+static void put_folded_value(const nest *l) {
+  if (l->r->nmicro) tp_putf(l->e->b, "m%d", l->r->outmicro[0]);
+  else tp_puts(l->e->b, "i0");
+}
+
+static void put_fold_step(const nest *l, const fold_types *t, const char *to) {
+  if (l->product && tp_dtype_float(t->c)) {
+    tp_emit_line(l->e, "%s = tp_mad_%s(i0, i1, %s);\n", to, tp_emit_sfx(t->c), to);
+    return;
+  }
+  tp_emit_indent(l->e);
+  tp_putf(l->e->b, "%s = (%s)TP_FOLD_%s(%s, (%s)", to, t->acc, t->fn, to, t->acc);
+  put_folded_value(l);
+  tp_puts(l->e->b, ");\n");
+}
+
+static void put_lane_step(const nest *l, const fold_types *t) {
+  if (l->product && tp_dtype_float(t->c)) {
+    put_fold_step(l, t, "part[k]");
+    return;
+  }
+  tp_emit_indent(l->e);
+  tp_putf(l->e->b, "const %s y = (%s)", t->part, t->part);
+  put_folded_value(l);
+  tp_putf(l->e->b, ";\n");
+  tp_emit_line(l->e, "TP_LANE_%s(%s, part[k], odd[k], y);\n", t->fn, t->part);
+}
+
+static void put_delivery(const nest *l, const fold_types *t, const char *acc) {
+  char value[64];
+  bool narrow = strcmp(t->acc, "double") == 0 && t->c == TP_F32;
+  const char *how = narrow && tp_half(tp_emit_result_type(l->e, l->r, 0)) ? "tp_sticky_f32(" : "(";
+  snprintf(value, sizeof value, narrow && how[0] == 't' ? "%s%s)" : "(%s)%s",
+      narrow && how[0] == 't' ? how : tp_emit_type(t->c), acc);
+  emit_store(l, 0, value);
+}
+
+/* Extents of the folded axes, as a product that is 0 where there is nothing to fold. */
+static void put_folded(const nest *l) {
+  bool any = false;
+  for (int k = 0; k < l->nax; k++) {
+    if (!l->ax[k].red) continue;
+    tp_puts(l->e->b, any ? " && " : "");
+    tp_emit_ix(l->e, l->ax[k].n);
+    tp_puts(l->e->b, " > 0");
+    any = true;
+  }
+  if (!any) tp_puts(l->e->b, "1");
+}
+
+static void put_kept(const nest *l) {
+  bool any = false;
+  for (int k = 0; k < l->nax; k++) {
+    if (l->ax[k].red) continue;
+    tp_puts(l->e->b, any ? " && " : "");
+    tp_emit_ix(l->e, l->ax[k].n);
+    tp_puts(l->e->b, " > 0");
+    any = true;
+  }
+  if (!any) tp_puts(l->e->b, "1");
+}
+
+/* What is left of a row, fewer than there are lanes: what is folded is made side by side, and then
+ * folded in order. */
+static void put_rest(const nest *l, const fold_types *t, int axis) {
+  tp_emit *e = l->e;
+  tp_emit_line(e, "%s y[TP_FOLD_LANES];\n", tp_emit_held(tp_emit_result_type(e, l->r, 0)));
+  tp_emit_line(e, "const int64_t rest = n%d - j;\n", axis);
+  emit_open_work(l, axis, "rest", LANES, 1);
+  tp_emit_indent(e);
+  tp_puts(e->b, "y[k] = ");
+  put_folded_value(l);
+  tp_puts(e->b, ";\n");
+  emit_results(l, 1);
+  emit_shut(l->e, 1);
+  tp_emit_line(e, "for (int64_t k = 0; k < rest; k++) acc = (%s)TP_FOLD_%s(acc, (%s)y[k]);\n",
+      t->acc, t->fn, t->acc);
+}
+
+/* Is more than one row folded into a result? Of short ones that are unrolled gcc 12 makes vectors,
+ * and adds terms of several rows up in another order: they stay loops. */
+static bool has_rows(const nest *l) {
+  bool any = false;
+  for (int k = 0; k < l->nax - 1; k++) any |= l->ax[k].red;
+  return any;
+}
+
+/* Along the innermost axis. */
+static void put_row(const nest *l, const fold_types *t) {
+  tp_emit *e = l->e;
+  int k = l->nax - 1;
+  int64_t known;
+  bool few = l->product || (tp_ix_is_const(l->ax[k].n, &known) && known < LANES);
+  emit_inputs(l, true);
+  tp_emit_indent(l->e);
+  tp_putf(e->b, "const int64_t n%d = ", k);
+  tp_emit_ix(e, l->ax[k].n);
+  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "int64_t j = 0;\n");
+  if (!few) {
+    tp_emit_line(e, "for (int64_t end; j + TP_FOLD_LANES <= n%d;) {\n", k);
+    e->depth++;
+    tp_emit_indent(l->e);
+    tp_putf(e->b, "TP_LANES_START(%s, part, odd, ", t->part);
+    put_identity(l, t);
+    tp_puts(e->b, ");\n");
+    tp_emit_line(e, "end = n%d - j > TP_FOLD_PART ? j + TP_FOLD_PART : n%d;\n", k, k);
+    tp_emit_line(e, "for (; j + TP_FOLD_LANES <= end; j += TP_FOLD_LANES) {\n");
+    e->depth++;
+    emit_open_work(l, k, "TP_FOLD_LANES", LANES, 1);
+    put_lane_step(l, t);
+    emit_results(l, 1);
+    emit_shut(l->e, 2);
+    tp_emit_line(e, "TP_LANES_JOIN(%s, %s, acc, part, odd);\n", t->acc, t->fn);
+    emit_shut(l->e, 1);
+  }
+  if (!l->product && l->r->nmicro > 1) {
+    put_rest(l, t, k);
+    return;
+  }
+  if (has_rows(l)) tp_emit_line(e, "TP_ROLLED\n");
+  tp_emit_line(e, "for (; j < n%d; j++) {\n", k);
+  e->depth++;
+  tp_emit_line(e, "const int64_t x%d = j;\n", k);
+  emit_work(l);
+  put_fold_step(l, t, "acc");
+  emit_results(l, 1);
+  emit_shut(l->e, 1);
+}
+
+static void put_acc(const nest *l, const fold_types *t) {
+  tp_emit_indent(l->e);
+  tp_putf(l->e->b, "%s acc = ", t->acc);
+  put_identity(l, t);
+  tp_puts(l->e->b, ";\n");
+}
+
+/* ---- short rows side by side ---- */
+
+/* Is each sum a short row of the innermost axis, and are there many side by side? One by one their
+ * terms would wait for each other; 16 rows are made, turned, and added up in lanes, each in its
+ * order. */
+static bool has_short_rows(const nest *l, const fold_types *t) {
+  int in = l->nax - 1;
+  int64_t n, rows;
+  bool few = in >= 1 && tp_ix_is_const(l->ax[in - 1].n, &rows) && rows < TURN_SIDE / 2;
+  if (l->e->given || l->product || in < 1 || few || strcmp(t->acc, "double") || t->c != TP_F32 ||
+      l->r->red != TP_RED_SUM || tp_emit_faults(l->e, l->r))
+    return false;
+  for (int k = 0; k < in; k++)
+    if (l->ax[k].red) return false;
+  return tp_ix_is_const(l->ax[in].n, &n) && n >= TURN_SIDE / 2 && n <= TURN_SIDE;
+}
+
+static void put_short_rows(const nest *l, const fold_types *t) {
+  tp_emit *e = l->e;
+  int in = l->nax - 1;
+  int64_t n, rows;
+  bool full = tp_ix_is_const(l->ax[in].n, &n) && n == TURN_SIDE &&
+      tp_ix_is_const(l->ax[in - 1].n, &rows) && rows % TURN_SIDE == 0;
+  for (int k = 0; k < in - 1; k++) emit_open_axis(l, k);
+  tp_emit_indent(e);
+  tp_puts(e->b, "for (int64_t top = 0, high = ");
+  tp_emit_ix(e, l->ax[in - 1].n);
+  tp_putf(e->b, "; top < high; top += %d) {\n", TURN_SIDE);
+  e->depth++;
+  if (full) tp_emit_line(e, "enum { rows = %d };\n", TURN_SIDE);
+  else
+    tp_emit_line(
+        e, "const int64_t rows = high - top < %d ? high - top : %d;\n", TURN_SIDE, TURN_SIDE);
+  tp_emit_line(e, "const int64_t j = 0, n%d = %d;\n", in, (int)n);
+  tp_emit_line(e, "float y[%d]%s;\n", TURN_SIDE * TURN_SIDE, full ? "" : " = { 0 }");
+  tp_emit_line(e, "for (int64_t row = 0; row < rows; row++) {\n");
+  e->depth++;
+  tp_emit_line(e, "const int64_t x%d = top + row;\n", in - 1);
+  emit_inputs(l, true);
+  char count[16];
+  snprintf(count, sizeof count, "n%d", in);
+  emit_open_work(l, in, count, TURN_SIDE, 1);
+  tp_emit_indent(e);
+  tp_putf(e->b, "y[row*%d + k] = ", TURN_SIDE);
+  put_folded_value(l);
+  tp_puts(e->b, ";\n");
+  emit_results(l, 1);
+  emit_shut(l->e, 2);
+  tp_emit_line(e, "tp_turn_16(y);\n");
+  tp_emit_line(e, "double acc[%d] = { 0 };\n", TURN_SIDE);
+  tp_emit_line(e, "for (int64_t k = 0; k < n%d; k++)\n", in);
+  tp_emit_line(e,
+      "  for (int64_t row = 0; row < %d; row++) acc[row] = TP_FOLD_%s(acc[row], (double)y[k*%d + "
+      "row]);\n",
+      TURN_SIDE, t->fn, TURN_SIDE);
+  emit_axis_alone(l, in - 1, 0, 1);
+  tp_emit_line(e, "for (int64_t row = 0; row < rows; row++) {\n");
+  e->depth++;
+  tp_emit_line(e, "const int64_t x%d = top + row;\n", in - 1);
+  put_delivery(l, t, "acc[row]");
+  emit_shut(l->e, in + 1);
+}
+
+/* Kept axes around, then the folded ones, the innermost axis being one of these. */
+static void put_across(const nest *l, const fold_types *t) {
+  int in = l->nax - 1, opened = 0, inner = 0;
+  if (has_short_rows(l, t)) {
+    put_short_rows(l, t);
+    return;
+  }
+  for (int k = 0; k < l->nax; k++)
+    if (!l->ax[k].red) emit_open_axis(l, k), opened++;
+  put_acc(l, t);
+  for (int k = 0; k < in; k++)
+    if (l->ax[k].red) emit_open_axis(l, k), inner++;
+  tp_emit_line(l->e, "{\n");
+  l->e->depth++;
+  put_row(l, t);
+  emit_shut(l->e, 1);
+  emit_shut(l->e, inner);
+  put_delivery(l, t, "acc");
+  emit_shut(l->e, opened);
+}
+
+/* Operators of floats alone take many instructions. */
+static bool is_long(const tp_region *r) {
+  bool any = false;
+  for (int i = 0; i < r->nmicro; i++) any |= tp_emit_rows[r->micro[i].op].types == OF_FLOAT;
+  return any;
+}
+
+/* The innermost axis is kept: results of a few of its places at a time. What takes long is made
+ * before it is added: a loop of f32 and f64 costs more than two. */
+static void put_down(const nest *l, const fold_types *t) {
+  tp_emit *e = l->e;
+  int in = l->nax - 1, opened = 0, inner = 0;
+  for (int k = 0; k < in; k++)
+    if (!l->ax[k].red) emit_open_axis(l, k), opened++;
+  int most = emit_open_pieces(l, in, COLUMNS);
+  bool apart = t->c == TP_F32 && strcmp(t->acc, "double") == 0 && is_long(l->r);
+  tp_emit_line(e, "%s acc[%d];\n", t->acc, most);
+  if (apart) tp_emit_line(e, "float y[%d];\n", most);
+  tp_emit_indent(l->e);
+  tp_puts(e->b, "for (int64_t k = 0; k < some; k++) acc[k] = ");
+  put_identity(l, t);
+  tp_puts(e->b, ";\n");
+  for (int k = 0; k < in; k++) {
+    int64_t rows;
+    if (!l->ax[k].red) continue;
+    /* written out, gcc 12 would make vectors of columns */
+    if (tp_ix_is_const(l->ax[k].n, &rows) && rows < LANES) tp_emit_line(e, "TP_ROLLED\n");
+    emit_open_axis(l, k);
+    inner++;
+  }
+  emit_inputs(l, true);
+  emit_open_work(l, in, "some", most, 1);
+  if (apart) {
+    tp_emit_indent(e);
+    tp_puts(e->b, "y[k] = ");
+    put_folded_value(l);
+    tp_puts(e->b, ";\n");
+  } else put_fold_step(l, t, "acc[k]");
+  emit_results(l, 1);
+  emit_shut(l->e, 1);
+  if (apart)
+    tp_emit_line(e,
+        "for (int64_t k = 0; k < some; k++) acc[k] = TP_FOLD_%s(acc[k], (double)y[k]);\n", t->fn);
+  emit_shut(l->e, inner);
+  emit_axis_alone(l, in, 0, 1);
+  emit_open_elements(l, in, "some");
+  put_delivery(l, t, "acc[k]");
+  emit_shut(l->e, 2);
+  emit_shut(l->e, opened);
+}
+
+/* No axis is left: one element, folded. */
+static void put_single(const nest *l, const fold_types *t) {
+  put_acc(l, t);
+  emit_work(l);
+  put_fold_step(l, t, "acc");
+  emit_results(l, 1);
+  put_delivery(l, t, "acc");
+}
+
+/* Integers have no least and no greatest of nothing. */
+static void put_empty(const nest *l, const fold_types *t) {
+  tp_emit *e = l->e;
+  if (l->r->acc || tp_dtype_float(t->c) || t->c == TP_BOOL || l->r->red == TP_RED_SUM ||
+      l->r->red == TP_RED_PROD)
+    return;
+  tp_emit_indent(l->e);
+  tp_puts(e->b, "if (!(");
+  put_folded(l);
+  tp_puts(e->b, ") && ");
+  put_kept(l);
+  tp_puts(e->b, ") {\n");
+  emit_fault(l, 3, false);
+}
+
+void emit_fold(const nest *l) {
+  fold_types t = types_of(l);
+  put_empty(l, &t);
+  if (l->r->acc) { /* nothing leaves what is there as it was */
+    tp_emit_indent(l->e);
+    tp_puts(l->e->b, "if (");
+    put_folded(l);
+    tp_puts(l->e->b, ") {\n");
+    l->e->depth++;
+  }
+  if (!l->nax) put_single(l, &t);
+  else if (l->ax[l->nax - 1].red) put_across(l, &t);
+  else put_down(l, &t);
+  if (l->r->acc) emit_shut(l->e, 1);
+}
+
+/* ---- written out ---- */
+
+/* The folded axes of extent other than 1 in the order in which they are walked; how many. */
+static int folded_axes(const nest *l, int *of) {
+  int n = 0;
+  for (int k = 0; k < l->nax; k++)
+    for (int i = 0; l->ax[k].red && i < l->ax[k].nof; i++) of[n++] = l->ax[k].of[i];
+  return n;
+}
+
+void emit_folded_point(nest *l, int64_t *at, const int64_t *shape) {
+  fold_types t = types_of(l);
+  int64_t ext[TP_MAXRANK];
+  int of[TP_MAXRANK], n = folded_axes(l, of);
+  tp_walk w;
+  for (int i = 0; i < n; i++) ext[i] = shape[of[i]];
+  l->at = at;
+  tp_emit_line(l->e, "{\n");
+  l->e->depth++;
+  put_acc(l, &t);
+  for (tp_walk_start(&w, n, ext); w.ok; tp_walk_next(&w)) {
+    for (int i = 0; i < n; i++) at[of[i]] = w.at[i];
+    tp_emit_line(l->e, "{\n");
+    l->e->depth++;
+    emit_work(l);
+    put_fold_step(l, &t, "acc");
+    emit_results(l, 1);
+    emit_shut(l->e, 1);
+  }
+  for (int i = 0; i < n; i++) at[of[i]] = 0;
+  put_delivery(l, &t, "acc");
+  emit_shut(l->e, 1);
+}
