@@ -68,7 +68,8 @@ bool tp_sb_writes_over(const sb *b, const tp_access *x, int first, const tp_out 
   const tp_arr *r = b->l->p->arrs.v[x->arr];
   const tp_node *by = first < 0 ? NULL : b->node.v[first];
   if (by && x->by && last_place(b, x->by) > first) return false;
-  if (x->by && x->by != by && !(tp_is_elementwise(x->by) && (!by || tp_is_elementwise(by)))) return true;
+  if (x->by && x->by != by && !(tp_is_elementwise(x->by) && (!by || tp_is_elementwise(by))))
+    return true;
   if (r->rank != res->rank || r->dtype != res->dtype) return false;
   for (int a = 0; a < r->rank; a++)
     if (r->shape[a] != res->shape[a]) return false;

@@ -1,4 +1,5 @@
-/* mayvec: which dims of a statement one call may run over, and whether its guard has to be exact. */
+/* mayvec: which dims of a statement one call may run over, and whether its guard has to be exact.
+ */
 #include "poly/stmts.h"
 
 static bool depends(const sb *b, const tp_ix *e, const tp_sym *d) {
@@ -59,7 +60,8 @@ const tp_ix *tp_sb_extent_at(const sb *b, const tp_access *x, int a) {
 static bool access_allows(const sb *b, const tp_access *x, const tp_sym *d) {
   const tp_arr *r = b->l->p->arrs.v[x->arr];
   for (int a = 0; a < r->rank; a++)
-    if (tp_next_end(b->l->p, tp_sb_extent_at(b, x, a), 0) >= 0 && depends(b, tp_sb_extent_at(b, x, a), d))
+    if (tp_next_end(b->l->p, tp_sb_extent_at(b, x, a), 0) >= 0 &&
+        depends(b, tp_sb_extent_at(b, x, a), d))
       return false;
   for (int a = 0; a < r->rank; a++) /* rows of one call have one shape */
     for (int k = 0; k < r->ndim; k++)

@@ -78,7 +78,9 @@ bool tp_reads_ring(const low *l, const tp_node *n, int k) {
   return picks_rows(n, k) || multiplies_window(l, n, k);
 }
 
-static bool low_needed(const low *l, const tp_node *n) { return l->need->set[n->id] && l->live[n->id]; }
+static bool low_needed(const low *l, const tp_node *n) {
+  return l->need->set[n->id] && l->live[n->id];
+}
 
 const tp_ix **tp_low_point(low *l, int n, const tp_sym *const *dims) {
   const tp_ix **at = TP_NEWN(l->a, const tp_ix *, n);

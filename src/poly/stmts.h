@@ -19,7 +19,8 @@ typedef struct { /* a statement being made */
 void tp_sb_access(sb *b, tp_acckind kind, tp_arr *x, const tp_at *at, tp_pos pos);
 /* what is read there: made inside the statement, or an access */
 bool tp_sb_use(sb *b, const tp_opnd *o, tp_pos pos, bool window, bool inside);
-bool tp_sb_emit(sb *b, tp_node *n, const tp_ix **at); /* n, after what goes inside of its operands */
+bool tp_sb_emit(
+    sb *b, tp_node *n, const tp_ix **at); /* n, after what goes inside of its operands */
 void tp_sb_sync(sb *b);
 bool tp_is_elementwise(const tp_node *n);
 /* May n's result lie where its operand k does? What else n needs is made first, of what is there
