@@ -9,7 +9,7 @@ static int by_number(const void *a, const void *b) { return *(const int *)a - *(
 static int seq_at(const tp_sst *s, int l) { return l < s->npath ? s->path[l].seq : 0; }
 static void mark_writes(life *f, int l) {
   tp_ints *m = &f->marks[l];
-  for (int i = 0; i < f->writes.n; i++) TP_PUSH(f->S->a, m, seq_at(life_way(f, f->writes.v[i]), l));
+  for (int i = 0; i < f->writes.n; i++) TP_PUSH(f->S->a, m, seq_at(way(f, f->writes.v[i]), l));
   qsort(m->v, (size_t)m->n, sizeof *m->v, by_number);
   int n = 0;
   for (int i = 0; i < m->n; i++)
@@ -19,7 +19,7 @@ static void mark_writes(life *f, int l) {
 
 int tp_life_place_at(const life *f, tp_place p, int l) {
   const tp_ints *m = &f->marks[l];
-  int seq = seq_at(life_way(f, p), l), lo = 0;
+  int seq = seq_at(way(f, p), l), lo = 0;
   for (int hi = m->n; lo < hi;) {
     int mid = (lo + hi) / 2;
     if (m->v[mid] < seq) lo = mid + 1;
@@ -30,16 +30,16 @@ int tp_life_place_at(const life *f, tp_place p, int l) {
 
 void tp_life_columns(life *f) {
   int deep = 0;
-  for (int i = 0; i < life_count(f); i++) deep = TP_MAX(deep, life_way(f, life_nth(f, i))->npath);
+  for (int i = 0; i < count(f); i++) deep = TP_MAX(deep, way(f, nth(f, i))->npath);
   f->level = TP_NEWN(f->S->a, int, 2 * deep);
   f->isrow = TP_NEWN(f->S->a, bool, 2 * deep);
   f->marks = TP_NEWN(f->S->a, tp_ints, deep);
   for (int l = 0; l < deep; l++) {
     bool differ = false, row = false;
     mark_writes(f, l);
-    for (int i = 0; i < life_count(f); i++) {
-      differ |= tp_life_place_at(f, life_nth(f, i), l) != tp_life_place_at(f, life_nth(f, 0), l);
-      row |= life_row_at(life_way(f, life_nth(f, i)), l) != NULL;
+    for (int i = 0; i < count(f); i++) {
+      differ |= tp_life_place_at(f, nth(f, i), l) != tp_life_place_at(f, nth(f, 0), l);
+      row |= row_at(way(f, nth(f, i)), l) != NULL;
     }
     if (differ) f->level[f->ncol++] = l;
     if (row) {
@@ -56,7 +56,7 @@ static isl_map *time_of(const life *f, tp_place at) {
   isl_multi_pw_aff *t = isl_multi_pw_aff_zero(
       isl_space_map_from_domain_and_range(isl_space_copy(dom), time_space(f)));
   for (int c = 0; c < f->ncol; c++) {
-    const tp_mem *m = f->isrow[c] ? life_row_at(life_way(f, at), f->level[c]) : NULL;
+    const tp_mem *m = f->isrow[c] ? row_at(way(f, at), f->level[c]) : NULL;
     int64_t seq = f->isrow[c] ? 0 : tp_life_place_at(f, at, f->level[c]);
     isl_pw_aff *v = m
         ? isl_pw_aff_copy(m->row)
@@ -70,12 +70,12 @@ static isl_map *time_of(const life *f, tp_place at) {
 
 /* {element -> points of the statement at which this access touches it, at least} */
 static isl_map *touching(const life *f, tp_place at) {
-  isl_map *rel = tp_isl_few(isl_map_copy(life_acc(f, at)->rel));
+  isl_map *rel = tp_isl_few(isl_map_copy(acc(f, at)->rel));
   if (f->outline && isl_map_n_basic_map(rel) > 1)
     rel = isl_map_from_basic_map(isl_map_simple_hull(isl_map_remove_divs(rel)));
   if (f->version)
     rel = isl_map_fix_si(isl_map_add_dims(rel, isl_dim_out, 1), isl_dim_out,
-        (unsigned)f->x->ndim - 1, f->version[life_acc(f, at)->arr]);
+        (unsigned)f->x->ndim - 1, f->version[acc(f, at)->arr]);
   return isl_map_reverse(rel);
 }
 
@@ -102,8 +102,8 @@ static bool is_of(const life *f, const tp_access *w, const tp_access *r) {
 
 /* Over vector dims only if each call's point writes where it has read. */
 bool tp_life_in_place(const life *f, tp_place p) {
-  const tp_stmt *s = life_stmt(f, p);
-  const tp_access *r = life_acc(f, p);
+  const tp_stmt *s = stmt(f, p);
+  const tp_access *r = acc(f, p);
   if (!r->alias) return false;
   for (int w = 0; w < s->nacc; w++) {
     if (s->acc[w].kind != TP_ACC_WRITE || !is_of(f, &s->acc[w], r)) continue;
@@ -148,16 +148,16 @@ static isl_set *differences(const life *f, isl_map *m) {
 
 bool tp_life_by_blocks(const life *f) {
   for (int i = 0; i < f->writes.n; i++)
-    if (life_stmt(f, f->writes.v[i])->bdim >= 0) return true;
+    if (stmt(f, f->writes.v[i])->bdim >= 0) return true;
   return false;
 }
 
 static bool exact(const life *f, tp_place at) {
-  return isl_map_n_basic_map(life_acc(f, at)->rel) <= TP_TUNE_MANY_PIECES;
+  return isl_map_n_basic_map(acc(f, at)->rel) <= TP_TUNE_MANY_PIECES;
 }
 
 int tp_life_copied_to(const life *f, tp_place r) {
-  if (!tp_is_copy(life_stmt(f, r)) || !life_acc(f, r)->alias || !exact(f, r)) return -1;
+  if (!tp_is_copy(stmt(f, r)) || !acc(f, r)->alias || !exact(f, r)) return -1;
   for (int w = 0; w < f->writes.n; w++)
     if (f->writes.v[w].st == r.st) return exact(f, f->writes.v[w]) ? w : -1;
   return -1;
@@ -204,9 +204,9 @@ bool tp_life_conflicts(life *f) {
 
 bool tp_life_both_kinds(const life *f) {
   bool far = false, near = false;
-  for (int i = 0; i < life_count(f); i++) {
-    far |= life_stmt(f, life_nth(f, i))->far;
-    near |= !life_stmt(f, life_nth(f, i))->far;
+  for (int i = 0; i < count(f); i++) {
+    far |= stmt(f, nth(f, i))->far;
+    near |= !stmt(f, nth(f, i))->far;
   }
   return far && near;
 }
@@ -238,17 +238,17 @@ bool tp_life_late_conflicts(life *f) {
           *near = isl_map_copy(all);
   for (int i = 0; i < f->writes.n; i++) {
     isl_map *w = touched(f, f->writes.v[i]);
-    if (!life_stmt(f, f->writes.v[i])->far) near = isl_map_union(near, isl_map_copy(w));
+    if (!stmt(f, f->writes.v[i])->far) near = isl_map_union(near, isl_map_copy(w));
     all = isl_map_union(all, w);
   }
   near = isl_map_reverse(near);
   isl_map *later = isl_map_apply_range(
       isl_map_apply_range(all, isl_map_lex_lt(time_space(f))), isl_map_copy(near));
   f->late = tp_life_zero(f);
-  for (int i = 0; i < life_count(f) && f->late; i++) {
-    if (!life_stmt(f, life_nth(f, i))->far) continue;
+  for (int i = 0; i < count(f) && f->late; i++) {
+    if (!stmt(f, nth(f, i))->far) continue;
     isl_map *m = isl_map_apply_range(
-        isl_map_apply_range(touched(f, life_nth(f, i)), before_the_limit(f)), isl_map_copy(near));
+        isl_map_apply_range(touched(f, nth(f, i)), before_the_limit(f)), isl_map_copy(near));
     f->late = isl_set_union(f->late, differences(f, isl_map_intersect(m, isl_map_copy(later))));
   }
   isl_map_free(later);

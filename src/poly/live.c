@@ -16,10 +16,10 @@
 /* ---- shared loops ---- */
 
 static int common_loops(const life *f) {
-  const tp_sst *a = life_way(f, life_nth(f, 0));
+  const tp_sst *a = way(f, nth(f, 0));
   int k = a->npath - 1;
-  for (int i = 1; i < life_count(f); i++) {
-    const tp_sst *b = life_way(f, life_nth(f, i));
+  for (int i = 1; i < count(f); i++) {
+    const tp_sst *b = way(f, nth(f, i));
     int j = 0;
     while (j < k && j < b->npath - 1 && a->path[j].loop == b->path[j].loop) j++;
     k = j;
@@ -35,10 +35,10 @@ typedef struct {
 } rowform;
 
 static bool width_row(const life *f, tp_place at, int l, int k, rowform *r) {
-  const tp_mem *m = life_way(f, at)->path[l].mem;
+  const tp_mem *m = way(f, at)->path[l].mem;
   int64_t lo, hi;
   if (m->dim < 0 || m->shift.bad ||
-      !tp_const_distance(f->S, life_acc(f, at)->rel, m->dim, k, &lo, &hi) || lo != hi)
+      !tp_const_distance(f->S, acc(f, at)->rel, m->dim, k, &lo, &hi) || lo != hi)
     return false;
   *r = (rowform){ m->s, m->shift.c - m->s * lo, m->shift.p };
   return true;
@@ -52,9 +52,9 @@ static bool same_row(const rowform *a, const rowform *b) {
  * over dim k of the element. */
 static bool one_iteration(const life *f, int k, int l) {
   rowform first, r;
-  bool ok = width_row(f, life_nth(f, 0), l, k, &first);
-  for (int i = 1; i < life_count(f) && ok; i++)
-    ok = width_row(f, life_nth(f, i), l, k, &r) && same_row(&first, &r);
+  bool ok = width_row(f, nth(f, 0), l, k, &first);
+  for (int i = 1; i < count(f) && ok; i++)
+    ok = width_row(f, nth(f, i), l, k, &r) && same_row(&first, &r);
   return ok;
 }
 
@@ -63,8 +63,7 @@ static bool one_iteration(const life *f, int k, int l) {
 static bool all_points(const life *f) {
   int shared = common_loops(f), need = ((1 << f->x->ndim) - 1) & ~f->x->dense, have = 0;
   for (int l = 0; l < shared && need & ~have; l++) {
-    bool any =
-        life_way(f, life_nth(f, 0))->path[l].loop->block > 0; /* the loop over its rows says it */
+    bool any = way(f, nth(f, 0))->path[l].loop->block > 0; /* the loop over its rows says it */
     for (int k = 0; k < f->x->ndim; k++)
       if (one_iteration(f, k, l)) {
         any = true;
@@ -88,7 +87,7 @@ static double product_at(const life *f, const tp_ix *const *width, int64_t sampl
 /* ---- reasons ---- */
 
 static const char *read_text(const life *f, tp_place p) {
-  const tp_access *a = life_acc(f, p);
+  const tp_access *a = acc(f, p);
   tp_buf b;
   tp_buf_init(&b);
   tp_putf(
@@ -136,12 +135,11 @@ static int most_asking(const life *f, int k) {
 }
 
 static const char *dense_reason(const life *f, int k) {
-  for (int i = f->writes.n; i < life_count(f); i++)
-    if (life_acc(f, life_nth(f, i))->at && life_acc(f, life_nth(f, i))->at[k].range)
-      return read_text(f, life_nth(f, i));
-  for (int i = 0; i < life_count(f); i++) {
-    const tp_stmt *s = life_stmt(f, life_nth(f, i));
-    const tp_access *a = life_acc(f, life_nth(f, i));
+  for (int i = f->writes.n; i < count(f); i++)
+    if (acc(f, nth(f, i))->at && acc(f, nth(f, i))->at[k].range) return read_text(f, nth(f, i));
+  for (int i = 0; i < count(f); i++) {
+    const tp_stmt *s = stmt(f, nth(f, i));
+    const tp_access *a = acc(f, nth(f, i));
     for (int d = 0; d < s->ndim && a->at; d++)
       if ((s->vec >> d & 1) && tp_ix_mentions(a->at[k].lo, s->dim[d]))
         return s->pos.file ? tp_printf(f->S->a, "%s runs over all of it at %s:%d", s->name,
@@ -152,7 +150,7 @@ static const char *dense_reason(const life *f, int k) {
 }
 
 static const char *reason(const life *f, int k) {
-  if (life_dense(f, k)) return dense_reason(f, k);
+  if (dense(f, k)) return dense_reason(f, k);
   if (tp_ix_is_const(f->x->width[k], NULL) && tp_ix_cst(f->x->width[k]) == 1) return "";
   int at = most_asking(f, k);
   return at < 0 ? "" : read_text(f, f->reads.v[at]);
@@ -164,11 +162,11 @@ typedef TP_VEC(int64_t) words;
 
 /* What an access touches, and in which rows. */
 static void put_access(const life *f, words *w, tp_place p) {
-  TP_PUSH(f->S->a, w, (int64_t)(intptr_t)life_acc(f, p)->rel);
-  TP_PUSH(f->S->a, w, life_stmt(f, p)->far);
-  TP_PUSH(f->S->a, w, f->version ? f->version[life_acc(f, p)->arr] : -1);
+  TP_PUSH(f->S->a, w, (int64_t)(intptr_t)acc(f, p)->rel);
+  TP_PUSH(f->S->a, w, stmt(f, p)->far);
+  TP_PUSH(f->S->a, w, f->version ? f->version[acc(f, p)->arr] : -1);
   for (int c = 0; c < f->ncol; c++) {
-    const tp_mem *m = f->isrow[c] ? life_row_at(life_way(f, p), f->level[c]) : NULL;
+    const tp_mem *m = f->isrow[c] ? row_at(way(f, p), f->level[c]) : NULL;
     TP_PUSH(f->S->a, w, m ? (int64_t)(intptr_t)m->row : 0);
   }
 }
@@ -237,8 +235,8 @@ static answer *answer_of(const life *f, bool *fresh) {
 static const tp_ix *whole_blocks(const life *f, const tp_ix *width, int k) {
   tp_ictx *ix = f->S->ix;
   int64_t n = f->x->align ? f->x->align[k] : 0;
-  const tp_ix *full = life_extent(f, k);
-  if (!n || life_dense(f, k) || width == full) return width;
+  const tp_ix *full = extent(f, k);
+  if (!n || dense(f, k) || width == full) return width;
   width = tp_ix_mulc(ix, tp_ix_fdiv(ix, tp_ix_addc(ix, width, n - 1), n), n);
   return full ? tp_ix_min(ix, width, full) : width;
 }
@@ -250,7 +248,7 @@ static void settle(life *f, const tp_ix *const *width, const char *why) {
 
 static void kept_whole(life *f, const char *why) {
   for (int k = 0; k < f->x->ndim; k++) {
-    f->x->width[k] = life_whole(f, k);
+    f->x->width[k] = whole(f, k);
     f->x->why[k] = why;
   }
 }
@@ -303,7 +301,7 @@ static bool analyse(life *f) {
   bool fresh;
   if (!tp_life_both_kinds(f) && all_points(f)) {
     const tp_ix **w = TP_NEWN(S->a, const tp_ix *, n);
-    for (int k = 0; k < n; k++) w[k] = life_dense(f, k) ? life_whole(f, k) : tp_ix_const(S->ix, 1);
+    for (int k = 0; k < n; k++) w[k] = dense(f, k) ? whole(f, k) : tp_ix_const(S->ix, 1);
     settle(f, w, NULL);
     return true;
   }
@@ -419,7 +417,7 @@ static void join_versions(tp_sched *S, const life *all) {
 static void crossings(tp_sched *S, life *all) {
   /* guards read ends of any iteration, and are no dependences */
   for (int i = 0; i < S->p->arrs.n; i++)
-    all[i].x->cross = life_count(&all[i]) && !tp_stop_sym(S->p, i) ? common_loops(&all[i]) : 0;
+    all[i].x->cross = count(&all[i]) && !tp_stop_sym(S->p, i) ? common_loops(&all[i]) : 0;
   for (int i = 0; i < S->deps.n; i++)
     if (S->deps.v[i].arr >= 0) {
       tp_arr *x = S->p->arrs.v[S->deps.v[i].arr];

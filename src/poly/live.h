@@ -36,29 +36,27 @@ typedef struct {
 } life;
 enum { NOT_ASKED = -2 };
 
-static inline const tp_stmt *life_stmt(const life *f, tp_place p) { return f->S->p->stmts.v[p.st]; }
-static inline const tp_access *life_acc(const life *f, tp_place p) {
-  return &life_stmt(f, p)->acc[p.acc];
-}
-static inline const tp_sst *life_way(const life *f, tp_place p) { return &f->S->st[p.st]; }
-static inline tp_place life_nth(const life *f, int i) {
+static inline const tp_stmt *stmt(const life *f, tp_place p) { return f->S->p->stmts.v[p.st]; }
+static inline const tp_access *acc(const life *f, tp_place p) { return &stmt(f, p)->acc[p.acc]; }
+static inline const tp_sst *way(const life *f, tp_place p) { return &f->S->st[p.st]; }
+static inline tp_place nth(const life *f, int i) {
   return i < f->writes.n ? f->writes.v[i] : f->reads.v[i - f->writes.n];
 }
-static inline int life_count(const life *f) { return f->writes.n + f->reads.n; }
+static inline int count(const life *f) { return f->writes.n + f->reads.n; }
 
-static inline const tp_ix *life_extent(const life *f, int k) {
+static inline const tp_ix *extent(const life *f, int k) {
   const tp_sym *b = f->x->dim[k]->bound;
   return b ? tp_ix_sym(f->S->ix, b) : NULL;
 }
 
-static inline const tp_ix *life_whole(const life *f, int k) {
-  const tp_ix *e = life_extent(f, k);
+static inline const tp_ix *whole(const life *f, int k) {
+  const tp_ix *e = extent(f, k);
   return e ? e : tp_ix_const(f->S->ix, 1);
 }
 
-static inline bool life_dense(const life *f, int k) { return f->x->dense >> k & 1; }
+static inline bool dense(const life *f, int k) { return f->x->dense >> k & 1; }
 
-static inline const tp_mem *life_row_at(const tp_sst *s, int l) {
+static inline const tp_mem *row_at(const tp_sst *s, int l) {
   return l + 1 < s->npath ? s->path[l].mem : NULL;
 }
 

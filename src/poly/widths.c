@@ -68,7 +68,7 @@ static bool within(const life *f, const tp_ix *e, const tp_ix *full) {
 }
 
 static const tp_ix *capped(const life *f, const tp_ix *e, int k) {
-  const tp_ix *full = life_extent(f, k);
+  const tp_ix *full = extent(f, k);
   if (!full || tp_ix_is_const(e, NULL)) return e;
   /* then a slot is the index itself */
   if (within(f, full, tp_ix_addc(f->S->ix, e, TP_TUNE_WIDTH_NEARLY))) return full;
@@ -168,9 +168,9 @@ bool tp_life_widths(const life *f, bool outermost_first, const tp_ix **width) {
   isl_set *D = all_deltas(f);
   for (int i = 0; i < n; i++) {
     int k = outermost_first ? i : n - 1 - i;
-    width[k] = life_dense(f, k) ? life_whole(f, k) : width_of(f, D, k);
+    width[k] = dense(f, k) ? whole(f, k) : width_of(f, D, k);
     /* the other dims may still be rings */
-    if (!width[k] && f->outline) width[k] = life_whole(f, k);
+    if (!width[k] && f->outline) width[k] = whole(f, k);
     if (!width[k]) {
       isl_set_free(D);
       return false;
