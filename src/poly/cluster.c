@@ -5,14 +5,6 @@
  * stack of 256 KiB must hold; their number (TP_TUNE_CLUSTER) is known only on the way back. */
 enum { CLUSTER_DEPTH = 96 };
 
-static const tp_ix **subset(low *l, const tp_node *n, const tp_ix *const *at, const tp_node *src) {
-  const tp_ix **out = TP_NEWN(l->a, const tp_ix *, src->ndom);
-  for (int d = 0; d < src->ndom; d++)
-    for (int e = 0; e < n->ndom; e++)
-      if (n->dom[e] == src->dom[d]) out[d] = at[e];
-  return out;
-}
-
 /* ---- what goes inside ---- */
 
 static double sample_bytes(const sb *b, tp_val v) { /* at sample bounds */
@@ -152,10 +144,7 @@ bool tp_may_change(const tp_node *n, int k, const tp_opnd *o) {
 
 static bool use_operand(sb *b, const tp_node *n, const tp_ix **at, int k, bool last) {
   tp_opnd o;
-  bool ok = n->op == TP_OP_CALL
-      ? tp_call_operand(b->l->p, n, at, k, &o, b->l->err)
-      : tp_resolve(b->l->p, n->in[k].src, subset(b->l, n, at, n->in[k].src.node), 0, NULL, NULL, &o,
-            b->l->err);
+  bool ok = tp_node_operand(b->l->p, n, at, k, &o, b->l->err);
   if (!ok || last != tp_may_change(n, k, &o)) return ok;
   b->by = n, b->operand = k;
   return tp_sb_use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, tp_reads_ring(b->l, n, k),

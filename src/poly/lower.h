@@ -37,8 +37,8 @@ tp_arr *tp_low_stored(low *l, tp_val v); /* its array, made and queued if new */
 bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos);
 bool tp_low_statements(low *l, tp_node *n);
 /* ---- resolve.c ---- */
-/* Operand k of CALL n at its dims' values: dims in `over` lead as axes. */
-bool tp_call_operand(
+/* Operand k of n at its dims' values. */
+bool tp_node_operand(
     tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err);
 /* ---- ends.c ---- */
 /* that n has the point; at[d] NULL: not asked; NULL: no dim ends */

@@ -93,7 +93,7 @@ const tp_ix **tp_low_point(low *l, int n, const tp_sym *const *dims) {
 static bool glance(low *l, tp_node *n, int k, tp_opnd *o) {
   tp_val v = n->in[k].src;
   if (n->op == TP_OP_CALL)
-    return tp_call_operand(l->p, n, tp_low_point(l, n->ndom, n->dom), k, o, l->err);
+    return tp_node_operand(l->p, n, tp_low_point(l, n->ndom, n->dom), k, o, l->err);
   return tp_resolve(l->p, v, tp_low_point(l, v.node->ndom, v.node->dom), 0, NULL, NULL, o, l->err);
 }
 

@@ -353,7 +353,8 @@ bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead,
 
 /* ---- the operands of statements ---- */
 
-bool tp_call_operand(
+/* dims in `over` lead as axes */
+static bool call_operand(
     tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
   tp_ictx *c = p->g->ix;
   const tp_sym *var[TP_MAXDIM];
@@ -374,15 +375,19 @@ bool tp_call_operand(
   return tp_resolve(p, v, vat, nl, var, ext, o, err);
 }
 
-bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err) {
-  const tp_node *n = s->node[i];
-  if (n->op == TP_OP_CALL) return tp_call_operand(p, n, s->nodeat[i], k, out, err);
+bool tp_node_operand(
+    tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
+  if (n->op == TP_OP_CALL) return call_operand(p, n, at, k, o, err);
   tp_val v = n->in[k].src;
-  const tp_ix **at = TP_NEWN(p->a, const tp_ix *, v.node->ndom);
+  const tp_ix **vat = TP_NEWN(p->a, const tp_ix *, v.node->ndom);
   for (int d = 0; d < v.node->ndom; d++)
     for (int e = 0; e < n->ndom; e++)
-      if (n->dom[e] == v.node->dom[d]) at[d] = s->nodeat[i][e];
-  return tp_resolve(p, v, at, 0, NULL, NULL, out, err);
+      if (n->dom[e] == v.node->dom[d]) vat[d] = at[e];
+  return tp_resolve(p, v, vat, 0, NULL, NULL, o, err);
+}
+
+bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err) {
+  return tp_node_operand(p, s->node[i], s->nodeat[i], k, out, err);
 }
 
 bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err) {
