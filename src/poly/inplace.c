@@ -33,7 +33,7 @@ static bool stays_put(const sb *b, int i, int k) {
   const tp_node *n = b->s->node[i];
   const tp_ix *before = tp_ix_const(c, 0), *stride = tp_ix_const(c, 1);
   tp_opnd o;
-  if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || o.nvar) return false;
+  if (!sb_operand(b, i, k, &o) || o.nvar) return false;
   for (int j = 0; j < k; j++)
     before = tp_ix_add(c, before, tp_outof(n->in[j].src)->shape[n->attr.axis]);
   before = tp_at_point(b->l->p, n, before, b->s->nodeat[i]);
@@ -91,7 +91,7 @@ static void count_showings(const sb *b, int *shown) {
   memset(shown, 0, sizeof *shown * (size_t)b->s->nnode);
   for (int i = 0; i < b->s->nnode; i++)
     for (int k = 0; k < b->s->node[i]->nin; k++) {
-      int j = tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) ? tp_stmt_find(b->s, &o) : -1;
+      int j = sb_operand(b, i, k, &o) ? tp_stmt_find(b->s, &o) : -1;
       if (j >= 0 && j < i) shown[j]++;
     }
 }
@@ -101,9 +101,7 @@ static int changed_through(const sb *b, const int *shown, int i) {
   tp_opnd o;
   const tp_node *n = b->s->node[i];
   for (int k = 0; k < n->nin; k++) {
-    int j = tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) && o.identity
-        ? tp_stmt_find(b->s, &o)
-        : -1;
+    int j = sb_operand(b, i, k, &o) && o.identity ? tp_stmt_find(b->s, &o) : -1;
     if (j < 0 || shown[j] != 1 || !tp_same_type(tp_outof(o.base), &n->out[0])) continue;
     if (is_source(b->s->node[j])) return j;
     int found = tp_is_elementwise(b->s->node[j]) ? changed_through(b, shown, j) : -1;
@@ -120,7 +118,7 @@ static int changed_by(const sb *b, const int *shown, int i) {
   tp_opnd o;
   if (tp_is_elementwise(n)) return changed_through(b, shown, i);
   for (int k = 0; k < n->nin; k++) {
-    if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || !tp_may_change(n, k, &o)) continue;
+    if (!sb_operand(b, i, k, &o) || !tp_may_change(n, k, &o)) continue;
     int j = tp_stmt_find(b->s, &o);
     if (j < 0 || (found >= 0 && j != found) ||
         !(n->op == TP_OP_CONCAT ? stays_put(b, i, k) : o.identity))
@@ -146,7 +144,7 @@ static bool varies(const sb *b, const tp_out *res) {
 static int last_writer(const sb *b) {
   tp_opnd o;
   if (!b->s->src.node) return b->node.n - 1;
-  return tp_stmt_src(b->l->p, b->s, &o, b->l->err) && o.identity ? tp_stmt_find(b->s, &o) : -1;
+  return sb_src(b, &o) && o.identity ? tp_stmt_find(b->s, &o) : -1;
 }
 
 /* From the operator that writes the result back to the first whose value lies there. */

@@ -21,7 +21,7 @@ static bool adds_apart(const sb *b, int i, const tp_sym *d) {
   if (n->op != TP_OP_PAD || !tp_adds_part(b->l->g, b->s, n) || b->l->g->stops.n ||
       !tp_ix_is_const(tp_outof(n->in[0].src)->shape[n->attr.axis], &rows))
     return false;
-  if (!tp_stmt_src(b->l->p, b->s, &o, b->l->err) || !o.identity || o.base.node != n) return false;
+  if (!sb_src(b, &o) || !o.identity || o.base.node != n) return false;
   const tp_ix *lo = tp_at_point(b->l->p, n, n->attr.ix[0], b->s->nodeat[i]), *rest;
   if (!tp_steps(b->l->p, lo, d, &by, &rest) || by == 0 || (by < 0 ? -by : by) < rows) return false;
   for (int k = 0; k < b->s->ndim; k++)
@@ -87,12 +87,10 @@ static bool operands_allow(sb *b, const tp_sym *d) {
   tp_opnd o;
   for (int i = 0; i < b->s->nnode; i++)
     for (int k = 0; k < b->s->node[i]->nin; k++)
-      if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || !view_allows(b, &o, 0, d))
-        return false;
+      if (!sb_operand(b, i, k, &o) || !view_allows(b, &o, 0, d)) return false;
   for (int r = 0; r < b->s->nrow; r++)
     if (!linear(b, b->s->row[r], d)) return false;
-  return !b->s->src.node ||
-      (tp_stmt_src(b->l->p, b->s, &o, b->l->err) && view_allows(b, &o, b->s->nrow, d));
+  return !b->s->src.node || (sb_src(b, &o) && view_allows(b, &o, b->s->nrow, d));
 }
 
 /* Can it fail where its extents, which vary from point to point, are too small? */

@@ -88,19 +88,24 @@ const tp_ix **tp_low_point(low *l, int n, const tp_sym *const *dims) {
   return at;
 }
 
+static bool glance_at(low *l, tp_val v, tp_opnd *o) {
+  const tp_ix **at = tp_low_point(l, v.node->ndom, v.node->dom);
+  return tp_resolve(l->p, v, at, 0, NULL, NULL, o, l->err);
+}
+
 /* Operand k of n as n's own points see it (for marking and counting; statements resolve again with
  * their own dims). */
 static bool glance(low *l, tp_node *n, int k, tp_opnd *o) {
   tp_val v = n->in[k].src;
   if (n->op == TP_OP_CALL)
     return tp_node_operand(l->p, n, tp_low_point(l, n->ndom, n->dom), k, o, l->err);
-  return tp_resolve(l->p, v, tp_low_point(l, v.node->ndom, v.node->dom), 0, NULL, NULL, o, l->err);
+  return glance_at(l, v, o);
 }
 
 /* A stored view looks through itself once. */
 static bool glance_self(low *l, tp_node *n, tp_opnd *o) {
   l->p->mode[n->id] = TP_V_VIEW;
-  bool ok = tp_resolve(l->p, tp_v(n), tp_low_point(l, n->ndom, n->dom), 0, NULL, NULL, o, l->err);
+  bool ok = glance_at(l, tp_v(n), o);
   l->p->mode[n->id] = TP_V_STORED;
   return ok;
 }
@@ -137,12 +142,8 @@ static bool settle_modes(low *l) {
     }
     for (int i = 0; i < l->g->outputs.n; i++) {
       tp_opnd o;
-      tp_val v = l->g->outputs.v[i].val;
       if (l->g->outputs.v[i].shown) continue;
-      if (!tp_resolve(
-              l->p, v, tp_low_point(l, v.node->ndom, v.node->dom), 0, NULL, NULL, &o, l->err) ||
-          !demote(l, &o, &changed))
-        return false;
+      if (!glance_at(l, l->g->outputs.v[i].val, &o) || !demote(l, &o, &changed)) return false;
     }
   }
   return true;
@@ -256,10 +257,8 @@ bool tp_low_readers(low *l) {
   }
   for (int i = 0; i < l->g->outputs.n; i++) {
     tp_opnd o;
-    tp_val v = l->g->outputs.v[i].val;
     if (l->g->outputs.v[i].shown) continue;
-    if (!tp_resolve(l->p, v, tp_low_point(l, v.node->ndom, v.node->dom), 0, NULL, NULL, &o, l->err))
-      return false;
+    if (!glance_at(l, l->g->outputs.v[i].val, &o)) return false;
     note_reader(l, &o, NULL);
     note_reader(l, &o, NULL);
   }

@@ -82,7 +82,7 @@ static bool note_node(sb *b, end_list *v, int i) {
   for (int k = 0; k < n->attr.nix; k++) note(b, v, tp_at_point(b->l->p, n, n->attr.ix[k], at));
   if (n->op == TP_OP_CALL) note_over(b, v, n);
   for (int k = 0; k < n->nin; k++) {
-    if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err)) return false;
+    if (!sb_operand(b, i, k, &o)) return false;
     note_operand(b, v, &o, 0);
   }
   return true;
@@ -158,6 +158,11 @@ static bool finish(sb *b, const tp_out *res) {
   s->mayvec = tp_sb_may_vectorise(b);
   TP_PUSH(l->a, &l->p->stmts, s);
   return true;
+}
+
+static bool finish_src(sb *b, bool window, const tp_out *res) {
+  tp_opnd o;
+  return sb_src(b, &o) && tp_sb_use(b, &o, b->s->pos, window, true) && finish(b, res);
 }
 
 static void write_first(sb *b, tp_acckind kind, tp_arr *x, const tp_ix *const *at) {
@@ -236,10 +241,7 @@ bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos) {
   b.s->src = x.src;
   b.s->srcat = x.srcat;
   write_first(&b, TP_ACC_WRITE, to, tp_low_point(l, n->ndom, n->dom));
-  tp_opnd o;
-  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !tp_sb_use(&b, &o, b.s->pos, false, true))
-    return false;
-  return finish(&b, NULL);
+  return finish_src(&b, false, NULL);
 }
 
 /* Dims that a branch's condition sets equal to something without dims. */
@@ -287,10 +289,7 @@ static bool lower_branch(low *l, tp_node *m, int k) {
   b.s->src = x.src;
   b.s->srcat = x.srcat;
   write_first(&b, TP_ACC_WRITE, to, tp_low_point(l, m->ndom, m->dom));
-  tp_opnd o;
-  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !tp_sb_use(&b, &o, b.s->pos, false, true))
-    return false;
-  return finish(&b, &m->out[0]);
+  return finish_src(&b, false, &m->out[0]);
 }
 
 static bool init(low *l, tp_node *n, tp_arr *x) {
@@ -447,10 +446,7 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   b.s->nrow = s.nrow;
   b.s->row = tp_dup(l->a, s.row, sizeof *s.row * (size_t)s.nrow);
   tp_sb_access(&b, TP_ACC_UPDATE, x, tp_dup(l->a, s.u, sizeof *s.u * (size_t)n->ndom), b.s->pos);
-  tp_opnd o;
-  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !tp_sb_use(&b, &o, b.s->pos, false, true))
-    return false;
-  return finish(&b, NULL);
+  return finish_src(&b, false, NULL);
 }
 
 static bool accum(low *l, tp_node *n) {
@@ -496,10 +492,7 @@ static bool view_itself(low *l, tp_node *n) {
   b.s->srcat = tp_low_point(l, n->ndom, n->dom);
   b.s->through = true;
   write_first(&b, TP_ACC_WRITE, tp_low_stored(l, tp_v(n)), b.s->srcat);
-  tp_opnd o;
-  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !tp_sb_use(&b, &o, n->pos, n->op == TP_OP_READ, true))
-    return false;
-  return finish(&b, NULL);
+  return finish_src(&b, n->op == TP_OP_READ, NULL);
 }
 
 static bool operator(low *l, tp_node *n) {

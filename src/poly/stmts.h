@@ -15,6 +15,12 @@ typedef struct { /* a statement being made */
   TP_VEC(const tp_ix **) at;
   TP_VEC(tp_access) acc;
 } sb;
+static inline bool sb_operand(const sb *b, int i, int k, tp_opnd *o) {
+  return tp_stmt_operand(b->l->p, b->s, i, k, o, b->l->err);
+}
+static inline bool sb_src(const sb *b, tp_opnd *o) {
+  return tp_stmt_src(b->l->p, b->s, o, b->l->err);
+}
 /* ---- cluster.c ---- */
 void tp_sb_access(sb *b, tp_acckind kind, tp_arr *x, const tp_at *at, tp_pos pos);
 /* what is read there: made inside the statement, or an access */
