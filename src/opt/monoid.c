@@ -40,6 +40,24 @@ static tp_val filled(const moving_range *m, double v, tp_dtype d) {
   return mk_fill(m->mk, v, d, o->rank, o->shape, 0, NULL);
 }
 
+static tp_at *with_row(const moving_range *m, tp_at row) {
+  tp_at *at = TP_NEWN(&m->mk.g->arena, tp_at, m->x.node->ndom + 1);
+  memcpy(at, m->at, sizeof *at * (size_t)m->x.node->ndom);
+  at[m->r] = row;
+  return at;
+}
+
+tp_val tp_moving_row(const moving_range *m, const tp_ix *p) {
+  return mk_cast(
+      m->mk, tp_read(m->mk.g, m->x, with_row(m, (tp_at){ .lo = p }), m->mk.err), m->dtype);
+}
+
+moving_range tp_moving_over(const moving_range *m, const tp_ix *lo, const tp_ix *hi) {
+  moving_range y = *m;
+  y.at = with_row(m, (tp_at){ true, lo, hi });
+  return y;
+}
+
 /* ---- sums, products, largest and smallest ---- */
 
 static tp_op combining(const moving_range *m) {
@@ -107,7 +125,7 @@ static partial deviations(const moving_range *m, tp_val n, tp_val q, tp_val sum,
   return parts_of(m->weight.node ? 4 : 3, (tp_val[]){ n, q, sum, other });
 }
 
-static tp_val mean_of(const moving_range *m, tp_val sum, tp_val n) {
+tp_val tp_partial_mean(const moving_range *m, tp_val sum, tp_val n) {
   return mk_div(m->mk, sum, mk_binc(m->mk, TP_OP_MAXIMUM, n, 1));
 }
 
@@ -122,7 +140,7 @@ static partial squares_none(const moving_range *m) {
 
 static tp_val deviating(const moving_range *m, tp_val rows, tp_val n, tp_val *sum) {
   *sum = rows_sum(m, rows);
-  return mk_sub(m->mk, rows, mean_of(m, *sum, n));
+  return mk_sub(m->mk, rows, tp_partial_mean(m, *sum, n));
 }
 
 static partial squares_rows(const moving_range *m, tp_val red, const tp_at *at) {
@@ -136,26 +154,17 @@ static partial squares_rows(const moving_range *m, tp_val red, const tp_at *at) 
 
 /* The mean of b less that of a; their sums are number i of the parts. */
 static tp_val means_apart(const moving_range *m, partial a, partial b, int i) {
-  return mk_sub(m->mk, mean_of(m, b.v[i], b.v[0]), mean_of(m, a.v[i], a.v[0]));
+  return mk_sub(m->mk, tp_partial_mean(m, b.v[i], b.v[0]), tp_partial_mean(m, a.v[i], a.v[0]));
 }
 
 static partial squares_join(const moving_range *m, partial a, partial b) {
   tp_mk mk = m->mk;
   bool two = m->weight.node;
   tp_val n = mk_add(mk, a.v[0], b.v[0]), off = means_apart(m, a, b, 2),
-         weight = mk_mul(mk, a.v[0], mean_of(m, b.v[0], n)),
+         weight = mk_mul(mk, a.v[0], tp_partial_mean(m, b.v[0], n)),
          between = mk_mul(mk, mk_mul(mk, off, two ? means_apart(m, a, b, 3) : off), weight);
   return deviations(m, n, mk_add(mk, mk_add(mk, a.v[1], b.v[1]), between),
       mk_add(mk, a.v[2], b.v[2]), two ? mk_add(mk, a.v[3], b.v[3]) : tp_none);
-}
-
-tp_val tp_moving_squares(const moving_range *m, tp_val mean[2], tp_val *count) {
-  moving_range all = *m;
-  all.kind = MONOID_SQUARES;
-  partial y = tp_moving_reduced(&all);
-  *count = y.v[0], mean[0] = mean_of(m, y.v[2], y.v[0]);
-  mean[1] = y.v[3].node ? mean_of(m, y.v[3], y.v[0]) : tp_none;
-  return y.v[1];
 }
 
 /* ---- sums of exponentials, each as far below the greatest as it is ----
@@ -163,18 +172,17 @@ tp_val tp_moving_squares(const moving_range *m, tp_val mean[2], tp_val *count) {
  * exp(-inf - -inf) must not arise: where both maxima are the same, a sum is multiplied by 1, and
  * where one is not finite exponents count from 0. */
 
-static tp_val finite_top(const moving_range *m, tp_val top) {
+tp_val tp_finite_top(const moving_range *m, tp_val top) {
   return mk_where(m->mk, mk_binc(m->mk, TP_OP_LT, mk_un(m->mk, TP_OP_ABS, top), INFINITY), top);
 }
 
-/* Results do not depend on it, so derivatives do not pass it. */
-static tp_val undifferentiated(const moving_range *m, tp_val top) {
+tp_val tp_undifferentiated(const moving_range *m, tp_val top) {
   return m->open ? mk_detach(m->mk, top) : top;
 }
 
 /* v exp(x - top), from 0 where top is not finite */
 static tp_val risen(const moving_range *m, tp_val v, tp_val x, tp_val top) {
-  tp_val e = mk_exp(m->mk, mk_sub(m->mk, x, finite_top(m, undifferentiated(m, top))));
+  tp_val e = mk_exp(m->mk, mk_sub(m->mk, x, tp_finite_top(m, tp_undifferentiated(m, top))));
   return v.node ? mk_mul(m->mk, mk_cast(m->mk, v, m->dtype), e) : e;
 }
 
@@ -193,8 +201,8 @@ static partial exp_none(const moving_range *m) {
 /* s counted from top in place of its own. */
 static tp_val lowered(const moving_range *m, partial a, tp_val top) {
   tp_mk mk = m->mk;
-  tp_val own = undifferentiated(m, a.v[0]);
-  top = undifferentiated(m, top);
+  tp_val own = tp_undifferentiated(m, a.v[0]);
+  top = tp_undifferentiated(m, top);
   return mk_mul(mk, a.v[1],
       mk_select(mk, mk_bin(mk, TP_OP_EQ, own, top), mk_num(mk, 1, m->dtype),
           mk_exp(mk, mk_sub(mk, own, top))));
@@ -202,14 +210,6 @@ static tp_val lowered(const moving_range *m, partial a, tp_val top) {
 static partial exp_join(const moving_range *m, partial a, partial b) {
   tp_val top = mk_bin(m->mk, TP_OP_MAXIMUM, a.v[0], b.v[0]);
   return PARTS(top, mk_add(m->mk, lowered(m, a, top), lowered(m, b, top)));
-}
-
-tp_val tp_moving_exp(const moving_range *m, tp_val v, tp_val *top) {
-  moving_range both = *m;
-  both.kind = MONOID_EXP, both.red = TP_RED_MAX, both.weight = v;
-  partial y = tp_moving_reduced(&both);
-  *top = y.n ? undifferentiated(m, finite_top(m, y.v[0])) : tp_none;
-  return y.v[1];
 }
 
 /* ---- sums that fade ---- */

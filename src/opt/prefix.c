@@ -128,24 +128,12 @@ static const tp_ix *plus(const moving_range *m, const tp_ix *off, int64_t steps)
   return tp_ix_add(m->mk.g->ix, c_at(m, steps), off);
 }
 
-static tp_at *with_row(const moving_range *m, tp_at row) {
-  tp_at *at = TP_NEWN(&m->mk.g->arena, tp_at, m->x.node->ndom + 1);
-  memcpy(at, m->at, sizeof *at * (size_t)m->x.node->ndom);
-  at[m->r] = row;
-  return at;
-}
-
-tp_val tp_moving_row(const moving_range *m, const tp_ix *p) {
-  return mk_cast(
-      m->mk, tp_read(m->mk.g, m->x, with_row(m, (tp_at){ .lo = p }), m->mk.err), m->dtype);
-}
-
 /* The reduction over rows lo .. hi in one go, at the points of dom. */
 static partial gone_through(
     const moving_range *m, const tp_ix *lo, const tp_ix *hi, int ndom, const tp_sym *const *dom) {
   tp_graph *g = m->mk.g;
   const tp_out *o = tp_outof(m->x);
-  tp_at *at = with_row(m, (tp_at){ true, lo, hi });
+  const tp_at *at = tp_moving_over(m, lo, hi).at;
   const tp_ix *n = tp_ix_extent(g->ix, lo, hi, ndom, dom);
   if (tp_is_number(n, 0)) return tp_partial_none(m);
   if (tp_is_number(n, 1)) return tp_partial_row(m, lo);
@@ -180,12 +168,6 @@ static partial reduced_at(const moving_range *m, const tp_ix *v) {
 
 partial tp_moving_through(const moving_range *m, const tp_ix *lo, const tp_ix *hi) {
   return gone_through(m, lo, hi, m->ndom, m->dom);
-}
-
-moving_range tp_moving_over(const moving_range *m, const tp_ix *lo, const tp_ix *hi) {
-  moving_range y = *m;
-  y.at = with_row(m, (tp_at){ true, lo, hi });
-  return y;
 }
 
 /* ---- the recurrence ---- */
@@ -233,4 +215,21 @@ partial tp_moving_reduced(const moving_range *m) {
           before = tp_partial_at(m, s, m->c, c_at(m, -k.steps)), row = tp_partial_row(m, k.p);
   return carried(m, &k, s, tp_partial_none(m), base, before,
       k.steps > 0 ? tp_partial_join(m, before, row) : tp_partial_join(m, row, before));
+}
+
+tp_val tp_moving_squares(const moving_range *m, tp_val mean[2], tp_val *count) {
+  moving_range all = *m;
+  all.kind = MONOID_SQUARES;
+  partial y = tp_moving_reduced(&all);
+  *count = y.v[0], mean[0] = tp_partial_mean(m, y.v[2], y.v[0]);
+  mean[1] = y.v[3].node ? tp_partial_mean(m, y.v[3], y.v[0]) : tp_none;
+  return y.v[1];
+}
+
+tp_val tp_moving_exp(const moving_range *m, tp_val v, tp_val *top) {
+  moving_range both = *m;
+  both.kind = MONOID_EXP, both.red = TP_RED_MAX, both.weight = v;
+  partial y = tp_moving_reduced(&both);
+  *top = y.n ? tp_undifferentiated(m, tp_finite_top(m, y.v[0])) : tp_none;
+  return y.v[1];
 }

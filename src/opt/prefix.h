@@ -69,6 +69,11 @@ partial tp_partial_declared(const moving_range *m, int ndom, const tp_sym *const
 /* in the dtypes of s */
 bool tp_partial_branch(const moving_range *m, partial s, const tp_ix *cond, partial e);
 
+tp_val tp_partial_mean(const moving_range *m, tp_val sum, tp_val n);
+tp_val tp_finite_top(const moving_range *m, tp_val top); /* 0 where it is not finite */
+/* Results do not depend on it, so derivatives do not pass it. */
+tp_val tp_undifferentiated(const moving_range *m, tp_val top);
+
 /* Rows of dim d of what is reduced that end at a row (way -1) or begin with it (1), up to the clip
  * (NULL: none clips), with the other dims that a value at one of them has. */
 typedef struct window_rows {

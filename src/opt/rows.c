@@ -3,7 +3,7 @@
  *   h[t] = where(index along an axis == k, v, h[t-1])   =>   h[t] = put(h[t-1], axis, k, v where
  * the index is k)
  *
- * so that it costs what changes where h is updated in place (poly/stmts.c). The comparison may
+ * so that it costs what changes where h is updated in place (poly/inplace.c). The comparison may
  * stand either way round, as `ne` and `lnot` with the sides swapped, under `land` with conditions
  * that do not vary along the axis, and behind views. A k that no index equals writes nothing. Only
  * in rows of changes from a state to its branch: elsewhere the choice fuses with its neighbours. */

@@ -1,4 +1,4 @@
-/* Inside src/poly: what lower.c and stmts.c share. */
+/* Inside src/poly: what the files that make statements of the graph share. */
 #ifndef TP_POLY_LOWER_H
 #define TP_POLY_LOWER_H
 #include "poly/poly.h"
@@ -24,20 +24,21 @@ typedef struct {
   bool *apart;
   TP_VEC(tp_node *) queue; /* stored nodes whose statements are to be made */
 } low;
-bool tp_low_needed(const low *l, const tp_node *n);
+/* ---- modes.c ---- */
+bool tp_low_modes(low *l);
+bool tp_low_readers(low *l); /* counts them */
 /* the own point of these dims */
 const tp_ix **tp_low_point(low *l, int n, const tp_sym *const *dims);
-/* Is operand k of n seen at rows of its first axis only that another operand names, or at one row?
- */
-bool tp_picks_rows(const tp_node *n, int k);
 /* May a sliding window that operand k shows lie on a ring? */
 bool tp_reads_ring(const low *l, const tp_node *n, int k);
 tp_arr *tp_low_array(low *l, tp_val v, tp_arrkind kind, int slot);
 tp_arr *tp_low_stored(low *l, tp_val v); /* its array, made and queued if new */
+/* ---- stmts.c ---- */
 bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos);
 bool tp_low_statements(low *l, tp_node *n);
-/* Operand k of CALL n at its dims' values: dims in `over` lead as axes. */
-bool tp_call_operand(
+/* ---- resolve.c ---- */
+/* Operand k of n at its dims' values. */
+bool tp_node_operand(
     tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err);
 /* ---- ends.c ---- */
 /* that n has the point; at[d] NULL: not asked; NULL: no dim ends */

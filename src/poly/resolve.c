@@ -7,7 +7,9 @@
  * refused (`bad`: the node that must be stored instead) when an axis variable would leave the form
  * lo + a  in exactly one index, when it reaches a shape or an offset, or when a reshape does not
  * regroup strides. Slicing or flipping a range's axis stores the read. */
-#include "poly/poly.h"
+#include "poly/lower.h"
+
+tp_arr *tp_array_of(const tp_poly *p, tp_val v) { return p->arrof[v.node->id][v.out]; }
 
 typedef struct { /* the walk's state: leading axis variables */
   tp_poly *p;
@@ -347,4 +349,52 @@ bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead,
   if (!follow(&w, v, at, out, err)) return false;
   if (!out->bad) judge(&w, out);
   return true;
+}
+
+/* ---- the operands of statements ---- */
+
+/* dims in `over` lead as axes */
+static bool call_operand(
+    tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
+  tp_ictx *c = p->g->ix;
+  const tp_sym *var[TP_MAXDIM];
+  const tp_ix *ext[TP_MAXDIM], *vat[TP_MAXDIM];
+  int nl = 0;
+  tp_val v = n->in[k].src;
+  for (int d = 0; d < n->ndom; d++)
+    if (tp_dom_has(n->attr.nover, n->attr.over, n->dom[d])) {
+      var[nl] = tp_sym_var(c, "a");
+      ext[nl++] = tp_ix_sym(c, n->dom[d]->bound);
+    }
+  for (int d = 0; d < v.node->ndom; d++)
+    for (int e = 0, q = 0; e < n->ndom; e++) {
+      bool over = tp_dom_has(n->attr.nover, n->attr.over, n->dom[e]);
+      if (n->dom[e] == v.node->dom[d]) vat[d] = over ? tp_ix_sym(c, var[q]) : at[e];
+      q += over;
+    }
+  return tp_resolve(p, v, vat, nl, var, ext, o, err);
+}
+
+bool tp_node_operand(
+    tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
+  if (n->op == TP_OP_CALL) return call_operand(p, n, at, k, o, err);
+  tp_val v = n->in[k].src;
+  const tp_ix **vat = TP_NEWN(p->a, const tp_ix *, v.node->ndom);
+  for (int d = 0; d < v.node->ndom; d++)
+    for (int e = 0; e < n->ndom; e++)
+      if (n->dom[e] == v.node->dom[d]) vat[d] = at[e];
+  return tp_resolve(p, v, vat, 0, NULL, NULL, o, err);
+}
+
+bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err) {
+  return tp_node_operand(p, s->node[i], s->nodeat[i], k, out, err);
+}
+
+bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err) {
+  tp_node *n = s->src.node;
+  tp_vmode was = p->mode[n->id];
+  if (s->through) p->mode[n->id] = TP_V_VIEW;
+  bool ok = tp_resolve(p, s->src, s->srcat, 0, NULL, NULL, out, err);
+  p->mode[n->id] = was;
+  return ok;
 }

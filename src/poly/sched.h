@@ -76,8 +76,8 @@ typedef struct tp_sst {
   int then;
   bool follows;
   bool asked;
-  const tp_ix *asks; /* tree.c: what each call asks of its point */
-  /* tree.c: the points that need a call of their own, and as isl gets them; made when asked for */
+  const tp_ix *asks; /* calls.c: what each call asks of its point */
+  /* calls.c: the points that need a call of their own, and as isl gets them; made when asked for */
   isl_set *calls, *told;
 } tp_sst;
 
@@ -107,7 +107,7 @@ typedef struct tp_sched {
   /* tree.c: these rows are loops inside each other to isl, not one band, which has been tried */
   bool nested;
   bool hulled;   /* some dependence is larger than it is (deps.c) */
-  bool outlined; /* points of several pieces count as one (tree.c) */
+  bool outlined; /* points of several pieces count as one (calls.c) */
 } tp_sched;
 
 typedef enum { TP_S_OK, TP_S_RESTART, TP_S_FAIL } tp_sres;

@@ -1,25 +1,5 @@
 /* stmts: the statements of one stored node, with the clusters that go into them. */
-#include "poly/lower.h"
-
-/* Operators of a statement, each an operand of the one before. They are found by recursion, which a
- * stack of 256 KiB must hold; their number (TP_TUNE_CLUSTER) is known only on the way back. */
-enum { CLUSTER_DEPTH = 96 };
-
-typedef struct { /* a statement being made */
-  low *l;
-  tp_stmt *s;
-  uint32_t pinned; /* dims that its domain fixes to one value */
-  bool exact;      /* its guard has to be */
-  const tp_node *by;
-  int operand; /* for whom what is met now is read */
-  /* operators around what is met now; their numbers come after its own */
-  int depth;
-  TP_VEC(tp_node *) node;
-  TP_VEC(const tp_ix **) at;
-  TP_VEC(tp_access) acc;
-} sb;
-
-static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window, bool inside);
+#include "poly/stmts.h"
 
 /* ---- dims ---- */
 
@@ -53,532 +33,6 @@ static sb start(low *l, tp_stkind kind, int n, const tp_sym *const *dim, const t
   s->dom = dom;
   s->name = l->p->title[node->id];
   return (sb){ .l = l, .s = s };
-}
-
-static const tp_ix **subset(low *l, const tp_node *n, const tp_ix *const *at, const tp_node *src) {
-  const tp_ix **out = TP_NEWN(l->a, const tp_ix *, src->ndom);
-  for (int d = 0; d < src->ndom; d++)
-    for (int e = 0; e < n->ndom; e++)
-      if (n->dom[e] == src->dom[d]) out[d] = at[e];
-  return out;
-}
-
-/* ---- what goes inside ---- */
-
-static double sample_bytes(const sb *b, tp_val v) { /* at sample bounds */
-  int n = tp_nsym(b->l->g->ix);
-  tp_arena scratch;
-  tp_scratch_init(&scratch);
-  int64_t *env = TP_NEWN(&scratch, int64_t, n);
-  for (int i = 0; i < n; i++) env[i] = tp_sym_at(b->l->g->ix, i)->kind == TP_SYM_BOUND ? 64 : 32;
-  double s = tp_dtype_size(tp_dtypeof(v));
-  const tp_out *t = tp_outof(v);
-  for (int a = 0; a < t->rank; a++) s *= (double)tp_ix_evalq(t->shape[a], env);
-  tp_arena_free(&scratch);
-  return s;
-}
-
-/* Operands that have all the node's dims must wait for the reader: not worth it when they are
- * larger than the result. */
-static bool worth(const sb *b, const tp_node *u) {
-  if (b->s->kind == TP_ST_ACC) return true;
-  double in = 0, out = sample_bytes(b, (tp_val){ (tp_node *)u, 0 });
-  for (int k = 0; k < u->nin; k++)
-    if (u->in[k].src.node->ndom == u->ndom) in += sample_bytes(b, u->in[k].src);
-  return in <= 2 * out + 64;
-}
-
-/* Each dim of the statement that isn't pinned appears as dim + constant in exactly one index; the
- * other indices are constant. */
-static bool one_to_one(const sb *b, const tp_opnd *o) {
-  uint32_t seen = b->pinned;
-  for (int d = 0; d < o->base.node->ndom; d++)
-    for (int e = 0; e < b->s->ndim; e++) {
-      int64_t c;
-      const tp_ix *rest;
-      if (!tp_ix_mentions(o->idx[d], b->s->dim[e])) continue;
-      if (!tp_ix_linear_in(b->l->g->ix, o->idx[d], b->s->dim[e], &c, &rest) || c != 1 ||
-          !tp_ix_is_const(rest, NULL) || (seen >> e & 1))
-        return false;
-      seen |= 1u << e;
-    }
-  return seen == (1u << b->s->ndim) - 1u;
-}
-
-bool tp_is_outer(const tp_node *n) {
-  bool a = false, b = false;
-  if (n->op != TP_OP_MUL) return false;
-  const tp_out *x = tp_outof(n->in[0].src), *y = tp_outof(n->in[1].src);
-  for (int i = 0; i < x->rank && x->rank == y->rank; i++) {
-    a |= tp_is_number(x->shape[i], 1) && !tp_is_number(y->shape[i], 1);
-    b |= tp_is_number(y->shape[i], 1) && !tp_is_number(x->shape[i], 1);
-  }
-  return a && b;
-}
-
-static bool has_shape_that_follows(tp_val v) {
-  const tp_out *t = tp_outof(v);
-  int axis;
-  return tp_varies(t->rank, t->shape, v.node->ndom, v.node->dom, &axis);
-}
-
-/* A product along rows that follow its point, added up if it is an outer one: alone in its
- * statement, so that those of a block can be one (block.c). */
-static bool multiplies_rows(const sb *b, const tp_node *n) {
-  bool product = n->op == TP_OP_MATMUL || (b->s->kind == TP_ST_ACC && tp_is_outer(n)),
-       follows = false;
-  for (int k = 0; product && k < n->nin; k++) follows |= has_shape_that_follows(n->in[k].src);
-  return follows;
-}
-
-static bool goes_inside(sb *b, const tp_opnd *o) {
-  tp_node *u = o->base.node;
-  low *l = b->l;
-  if (u->nout != 1 || (l->nreader[u->id] != 1 && !l->apart[u->id]) || l->queued[u->id] || o->nvar ||
-      b->node.n >= TP_TUNE_CLUSTER || b->depth >= CLUSTER_DEPTH || b->s->ndim >= TP_MAXDIM)
-    return false;
-  switch (tp_ops[u->op].cls) {
-  case TP_CLS_TIME:
-    if (u->op != TP_OP_PINIT) return false;
-    break;
-  case TP_CLS_FX:
-  case TP_CLS_ENV:
-  case TP_CLS_SORT: return false;
-  case TP_CLS_SRC:
-    if (u->op == TP_OP_INPUT || u->op == TP_OP_CONST) return false;
-    break;
-  case TP_CLS_MOVE:
-    if (u->op != TP_OP_PAD && u->op != TP_OP_CONCAT && u->op != TP_OP_FOLD) return false;
-    break;
-  default: break;
-  }
-  if (u->op == TP_OP_DETACH ||
-      (u->op == TP_OP_MATMUL && b->s->kind != TP_ST_ACC && multiplies_rows(b, u)))
-    return false;
-  return one_to_one(b, o) && worth(b, u);
-}
-
-int tp_stmt_find(const tp_stmt *s, const tp_opnd *o) {
-  for (int i = 0; i < s->nnode; i++) {
-    if (s->node[i] != o->base.node) continue;
-    bool same = true;
-    for (int d = 0; d < o->base.node->ndom; d++) same &= s->nodeat[i][d] == o->idx[d];
-    if (same) return i;
-  }
-  return -1;
-}
-
-static void sync(sb *b) {
-  b->s->nnode = b->node.n;
-  b->s->node = b->node.v;
-  b->s->nodeat = (const tp_ix *const **)b->at.v;
-}
-
-/* The loaded array that may take the place of a parameter's first value. */
-static void parameter_access(sb *b, tp_node *n, const tp_ix *const *at) {
-  tp_at *w = TP_NEWN(b->l->a, tp_at, n->ndom);
-  for (int d = 0; d < n->ndom; d++) w[d] = (tp_at){ .lo = at[d] };
-  TP_PUSH(b->l->a, &b->acc,
-      (tp_access){ .kind = TP_ACC_READ,
-          .arr = tp_low_array(b->l, tp_v(n), TP_ARR_PARAM, (int)n->attr.i[0])->id,
-          .at = w,
-          .pos = n->pos });
-}
-
-/* Is it the condition under which something is added? It is made before, so that nothing else runs
- * where it does not hold (plan/build.c). */
-static bool decides(const sb *b, const tp_node *n, int k) {
-  return k == 0 && n->op == TP_OP_SELECT && b->s->kind == TP_ST_ACC && b->s->src.node == n;
-}
-
-static bool is_elementwise(const tp_node *n) { return tp_ops[n->op].batch == TP_BATCH_E; }
-
-/* May n's result lie where its operand k does? What else n needs is made first, of what is there
- * before. */
-static bool may_change(const tp_node *n, int k, const tp_opnd *o) {
-  const tp_node *x = o->base.node;
-  if (tp_op_is(n->op, TP_PART) || n->op == TP_OP_PINIT) return k == 0;
-  bool after = is_elementwise(n) && (tp_op_is(x->op, TP_PART) || x->op == TP_OP_CONCAT);
-  return (after || n->op == TP_OP_CONCAT) && tp_same_type(tp_outof(o->base), &n->out[0]);
-}
-
-static bool use_operand(sb *b, const tp_node *n, const tp_ix **at, int k, bool last) {
-  tp_opnd o;
-  bool ok = n->op == TP_OP_CALL
-      ? tp_call_operand(b->l->p, n, at, k, &o, b->l->err)
-      : tp_resolve(b->l->p, n->in[k].src, subset(b->l, n, at, n->in[k].src.node), 0, NULL, NULL, &o,
-            b->l->err);
-  if (!ok || last != may_change(n, k, &o)) return ok;
-  b->by = n, b->operand = k;
-  return use(b, &o, n->in[k].pos.line ? n->in[k].pos : n->pos, tp_reads_ring(b->l, n, k),
-      !decides(b, n, k) && !multiplies_rows(b, n));
-}
-
-static bool emit(sb *b, tp_node *n, const tp_ix **at) {
-  b->depth++;
-  for (int k = 0; k < 2 * n->nin; k++)
-    if (!use_operand(b, n, at, k % n->nin, k >= n->nin)) return false;
-  b->depth--;
-  if (n->op == TP_OP_PINIT) parameter_access(b, n, at);
-  TP_PUSH(b->l->a, &b->node, n);
-  TP_PUSH(b->l->a, &b->at, at);
-  sync(b);
-  return true;
-}
-
-/* ---- accesses ---- */
-
-static void add_access(sb *b, tp_acckind kind, tp_arr *x, const tp_at *at, tp_pos pos) {
-  TP_PUSH(b->l->a, &b->acc, (tp_access){ .kind = kind, .arr = x->id, .at = at, .pos = pos });
-}
-
-static const tp_at *ats_of(sb *b, const tp_opnd *o, tp_arr *x, bool window) {
-  tp_at *at = TP_NEWN(b->l->a, tp_at, x->ndim);
-  int left = 0;
-  for (int k = 0; k < o->nvar; k++)
-    for (int d = 0; d < x->ndim; d++) left += tp_ix_mentions(o->idx[d], o->var[k]);
-  for (int d = 0; d < x->ndim; d++) {
-    at[d] = tp_any_end(b->l->p, (tp_at){ .lo = o->idx[d] }, x->dim[d]);
-    if (at[d].range) x->dense |= 1u << d;
-    for (int k = 0; k < o->nvar; k++) {
-      if (!tp_ix_mentions(o->idx[d], o->var[k])) continue;
-      const tp_ix *lo = tp_ix_sub(b->l->g->ix, o->idx[d], tp_ix_sym(b->l->g->ix, o->var[k]));
-      at[d] = tp_any_end(b->l->p,
-          (tp_at){ .range = true,
-              .lo = lo,
-              .hi = tp_ix_add(b->l->g->ix, o->hi[k], tp_ix_sub(b->l->g->ix, lo, o->lo[k])) },
-          x->dim[d]);
-      /* one axis of a copied window may lie on a ring */
-      if (!window || --left > 0) x->dense |= 1u << d;
-    }
-  }
-  return at;
-}
-
-static bool use(sb *b, const tp_opnd *o, tp_pos pos, bool window, bool inside) {
-  low *l = b->l;
-  if (TP_NEVER(o->bad)) return tp_fail(l->err, TP_E_SHAPE, pos, "a view that cannot be one");
-  if (l->p->mode[o->base.node->id] == TP_V_INLINE || (inside && goes_inside(b, o))) {
-    if (tp_stmt_find(b->s, o) >= 0) return true;
-    return emit(b, o->base.node, o->idx);
-  }
-  tp_arr *x = tp_low_stored(l, o->base);
-  add_access(b, TP_ACC_READ, x, ats_of(b, o, x, window), pos);
-  tp_access *made = &b->acc.v[b->acc.n - 1];
-  made->upto = o->upto;
-  made->by = b->by, made->operand = b->operand;
-  made->alias = o->identity;
-  return true;
-}
-
-bool tp_adds_part(const tp_graph *g, const tp_stmt *s, const tp_node *n) {
-  if (s->kind != TP_ST_ACC || s->nrow || tp_graph_setting(g, "TEMPO_APART") ||
-      s->into->attr.red != TP_RED_SUM || s->into->attr.check || n->attr.check ||
-      tp_dtype_size(n->out[0].dtype) < 4)
-    return false;
-  const tp_node *base = tp_op_is(n->op, TP_ADDS) ? n->in[0].src.node : NULL;
-  while (base && base->op == TP_OP_EXPAND) base = base->in[0].src.node;
-  return base ? base->op == TP_OP_FILL && base->attr.f[0] == 0
-              : n->op == TP_OP_PAD && n->attr.f[0] == 0;
-}
-
-/* ---- which dims one call may run over ---- */
-
-static bool depends(const sb *b, const tp_ix *e, const tp_sym *d) {
-  return tp_depends(b->l->p, e, d);
-}
-
-static bool linear(const sb *b, const tp_ix *e, const tp_sym *d) {
-  int64_t by;
-  const tp_ix *rest;
-  return tp_steps(b->l->p, e, d, &by, &rest);
-}
-
-/* Does number i add a row at a place that goes along d alone, another for each point? All lie
- * inside, unless rows go on beyond an end. */
-static bool adds_apart(const sb *b, int i, const tp_sym *d) {
-  const tp_node *n = b->s->node[i];
-  int64_t rows, by;
-  tp_opnd o;
-  if (n->op != TP_OP_PAD || !tp_adds_part(b->l->g, b->s, n) || b->l->g->stops.n ||
-      !tp_ix_is_const(tp_outof(n->in[0].src)->shape[n->attr.axis], &rows))
-    return false;
-  if (!tp_stmt_src(b->l->p, b->s, &o, b->l->err) || !o.identity || o.base.node != n) return false;
-  const tp_ix *lo = tp_at_point(b->l->p, n, n->attr.ix[0], b->s->nodeat[i]), *rest;
-  if (!tp_steps(b->l->p, lo, d, &by, &rest) || by == 0 || (by < 0 ? -by : by) < rows) return false;
-  for (int k = 0; k < b->s->ndim; k++)
-    if (depends(b, rest, b->s->dim[k])) return false;
-  return true;
-}
-
-static bool node_allows(const sb *b, int i, const tp_sym *d) {
-  const tp_node *n = b->s->node[i];
-  const tp_ix *const *at = b->s->nodeat[i];
-  if (tp_ops[n->op].batch == TP_BATCH_X && n->op != TP_OP_CONST) return false;
-  for (int k = 0; k < n->ndom; k++)
-    if (!linear(b, at[k], d)) return false;
-  for (int o = 0; o < n->nout; o++)
-    for (int a = 0; a < n->out[o].rank; a++)
-      if (depends(b, tp_at_point(b->l->p, n, n->out[o].shape[a], at), d)) return false;
-  if (n->op == TP_OP_VALUE)
-    return linear(b, tp_at_point(b->l->p, n, n->attr.ix[0], at), d) ||
-        !tp_mentions_end(b->l->g, n->attr.ix[0]);
-  for (int k = 0; k < n->attr.nix; k++)
-    if (depends(b, tp_at_point(b->l->p, n, n->attr.ix[k], at), d) && !adds_apart(b, i, d))
-      return false;
-  return true;
-}
-
-/* Axis a of what is accessed, over the statement's dims. */
-static const tp_ix *extent_at(const sb *b, const tp_access *x, int a) {
-  const tp_arr *r = b->l->p->arrs.v[x->arr];
-  const tp_ix *at[r->ndim + 1];
-  for (int k = 0; k < r->ndim; k++) at[k] = x->at[k].range ? NULL : x->at[k].lo;
-  return tp_mentions_end(b->l->g, r->shape[a])
-      ? tp_at_dims(b->l->p, r->shape[a], r->ndim, r->dim, at)
-      : r->shape[a];
-}
-
-static bool access_allows(const sb *b, const tp_access *x, const tp_sym *d) {
-  const tp_arr *r = b->l->p->arrs.v[x->arr];
-  for (int a = 0; a < r->rank; a++)
-    if (tp_next_end(b->l->p, extent_at(b, x, a), 0) >= 0 && depends(b, extent_at(b, x, a), d))
-      return false;
-  for (int a = 0; a < r->rank; a++) /* rows of one call have one shape */
-    for (int k = 0; k < r->ndim; k++)
-      if (tp_ix_mentions(r->shape[a], r->dim[k]) && (depends(b, x->at[k].lo, d) || x->at[k].range))
-        return false;
-  for (int k = 0; k < r->ndim; k++) {
-    if (!linear(b, x->at[k].lo, d)) return false;
-    if (x->at[k].range && (depends(b, x->at[k].lo, d) || depends(b, x->at[k].hi, d))) return false;
-  }
-  return true;
-}
-
-/* Of the first `rows` axes one row is taken, however many there are. */
-static bool view_allows(const sb *b, const tp_opnd *o, int rows, const tp_sym *d) {
-  bool ok = linear(b, o->off, d);
-  for (int k = 0; k < o->base.node->ndom; k++) ok = ok && linear(b, o->idx[k], d);
-  for (int a = 0; a < o->rank; a++)
-    ok = ok && (a < rows || !depends(b, o->shape[a], d)) && !depends(b, o->stride[a], d);
-  return ok;
-}
-
-static bool operands_allow(sb *b, const tp_sym *d) {
-  tp_opnd o;
-  for (int i = 0; i < b->s->nnode; i++)
-    for (int k = 0; k < b->s->node[i]->nin; k++)
-      if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || !view_allows(b, &o, 0, d))
-        return false;
-  for (int r = 0; r < b->s->nrow; r++)
-    if (!linear(b, b->s->row[r], d)) return false;
-  return !b->s->src.node ||
-      (tp_stmt_src(b->l->p, b->s, &o, b->l->err) && view_allows(b, &o, b->s->nrow, d));
-}
-
-/* Can it fail where its extents, which vary from point to point, are too small? */
-static bool fails_by_extent(const tp_node *n) {
-  bool integer = n->nout && !tp_dtype_float(n->out[0].dtype), varies = false;
-  if (tp_ops[n->op].cls != TP_CLS_ARG && !((n->op == TP_OP_MAX || n->op == TP_OP_MIN) && integer))
-    return false;
-  for (int a = 0; a < tp_rankof(n->in[0].src); a++)
-    varies |= !tp_ix_is_const(tp_outof(n->in[0].src)->shape[a], NULL);
-  return varies;
-}
-
-static bool is_exact(const sb *b) {
-  bool exact = b->s->effect || b->exact;
-  for (int i = 0; i < b->s->nnode; i++)
-    exact |= fails_by_extent(b->s->node[i]) || b->s->node[i]->attr.check == TP_CHECK_NAN;
-  return exact;
-}
-
-/* An exact guard cuts a call's range, and says the same of all its rows. */
-static bool guard_allows(const sb *b, const tp_sym *d) {
-  const tp_ix *least, *rest;
-  int64_t coef;
-  int end, n = 0;
-  if (!is_exact(b)) return true;
-  for (int k = 0; tp_guard_part(b->l->p, b->s->guard, k, &end, &least); k++) {
-    const tp_ix *e = tp_ix_sym(b->l->g->ix, b->l->p->ends.v[end].sym);
-    if (depends(b, e, d) ||
-        (tp_ix_mentions(least, d) &&
-            (n++ || !tp_ix_linear_in(b->l->g->ix, least, d, &coef, &rest) || coef != 1)))
-      return false;
-    for (int k2 = 0; tp_ix_mentions(least, d) && k2 < b->s->ndim; k2++)
-      if (b->s->dim[k2] != d && tp_ix_mentions(least, b->s->dim[k2])) return false;
-  }
-  return true;
-}
-
-static uint32_t may_vectorise(sb *b) {
-  uint32_t may = 0;
-  if (b->s->effect) return 0;
-  for (int d = 0; d < b->s->ndim; d++) {
-    const tp_sym *s = b->s->dim[d];
-    bool ok = guard_allows(b, s);
-    for (int i = 0; i < b->s->nnode && ok; i++) ok = node_allows(b, i, s);
-    for (int i = 0; i < b->acc.n && ok; i++) ok = access_allows(b, &b->acc.v[i], s);
-    if (ok && operands_allow(b, s)) may |= 1u << d;
-  }
-  return may;
-}
-
-/* ---- in place ----
- * The operators of a statement run one after the other, elementwise ones that follow each other
- * together, and only the last writes the result. Who does not run together with the last has read
- * its operands by then. Who is elementwise, or copies, may write over what it sees as it sees its
- * result; so may an operator that begins with a copy of its first operand and changes a part of
- * that, and a concatenation over parts that lie where it puts them. What such an operator changes
- * may be another's value, which then lies where the result comes to lie (`there`): so of a row of
- * changes the first is the one that writes over what was read before. */
-
-bool tp_is_version(const tp_poly *p, const tp_stmt *s, const tp_access *r, const tp_access *w) {
-  const tp_arr *a = p->arrs.v[r->arr], *b = p->arrs.v[w->arr];
-  bool is = r->kind == TP_ACC_READ && r->alias && a != b &&
-      (r->by ? tp_op_is(r->by->op, TP_PART) || r->by->op == TP_OP_CONCAT : tp_is_copy(s));
-  is = is && a->rank == b->rank && a->dtype == b->dtype && a->kind == TP_ARR_TEMP &&
-      b->kind == TP_ARR_TEMP;
-  for (int i = 0; is && i < a->rank; i++) is = a->shape[i] == b->shape[i];
-  return is;
-}
-
-static int readings(const sb *b, const tp_node *by, int arr) {
-  int n = 0;
-  for (int i = 0; i < b->acc.n; i++)
-    n += b->acc.v[i].kind == TP_ACC_READ && b->acc.v[i].arr == arr && b->acc.v[i].by == by;
-  return n;
-}
-
-/* Is part k of the concatenation, number i of the cluster, a part of an array of the result's shape
- * just where the result has it? */
-static bool stays_put(const sb *b, int i, int k) {
-  tp_ictx *c = b->l->g->ix;
-  const tp_node *n = b->s->node[i];
-  const tp_ix *before = tp_ix_const(c, 0), *stride = tp_ix_const(c, 1);
-  tp_opnd o;
-  if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || o.nvar) return false;
-  for (int j = 0; j < k; j++)
-    before = tp_ix_add(c, before, tp_outof(n->in[j].src)->shape[n->attr.axis]);
-  before = tp_at_point(b->l->p, n, before, b->s->nodeat[i]);
-  for (int a = o.rank - 1; a >= 0; a--) {
-    if (o.stride[a] != stride && !tp_is_number(o.shape[a], 1)) return false;
-    if (a == n->attr.axis && o.off != tp_ix_mul(c, before, stride)) return false;
-    stride = tp_ix_mul(c, stride, tp_outof(o.base)->shape[a]);
-  }
-  return true;
-}
-
-/* What number i, a concatenation, sees of the array lies where it will see it in the result. */
-static bool all_stay(const sb *b, int i, int arr) {
-  for (int k = 0; k < b->acc.n; k++) {
-    const tp_access *x = &b->acc.v[k];
-    if (x->kind == TP_ACC_READ && x->arr == arr && x->by == b->node.v[i] &&
-        !stays_put(b, i, x->operand))
-      return false;
-  }
-  return true;
-}
-
-static int last_place(const sb *b, const tp_node *n) {
-  int i = b->node.n - 1;
-  while (i >= 0 && b->node.v[i] != n) i--;
-  return i;
-}
-
-/* first: the operator that writes where the result comes to lie, before others that do; -1: a copy
- * does. */
-static bool writes_over(const sb *b, const tp_access *x, int first, const tp_out *res) {
-  const tp_arr *r = b->l->p->arrs.v[x->arr];
-  const tp_node *by = first < 0 ? NULL : b->node.v[first];
-  if (by && x->by && last_place(b, x->by) > first) return false;
-  if (x->by && x->by != by && !(is_elementwise(x->by) && (!by || is_elementwise(by)))) return true;
-  if (r->rank != res->rank || r->dtype != res->dtype) return false;
-  for (int a = 0; a < r->rank; a++)
-    if (r->shape[a] != res->shape[a]) return false;
-  if (by && x->by == by && by->op == TP_OP_CONCAT) return all_stay(b, first, x->arr);
-  if (!x->alias) return false;
-  if (x->by != by || !by || is_elementwise(by)) return true;
-  return tp_op_is(by->op, TP_PART) && x->operand == 0 && readings(b, by, x->arr) == 1;
-}
-
-/* Values that elementwise operators may change where they lie: of operators whose own operands are
- * over, or that have none. */
-static bool is_source(const tp_node *x) {
-  return tp_op_is(x->op, TP_PART) || x->op == TP_OP_CONCAT || x->op == TP_OP_RAND;
-}
-
-/* By place: how many operands of the cluster show its value. */
-static void count_showings(const sb *b, int *shown) {
-  tp_opnd o;
-  memset(shown, 0, sizeof *shown * (size_t)b->s->nnode);
-  for (int i = 0; i < b->s->nnode; i++)
-    for (int k = 0; k < b->s->node[i]->nin; k++) {
-      int j = tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) ? tp_stmt_find(b->s, &o) : -1;
-      if (j >= 0 && j < i) shown[j]++;
-    }
-}
-
-/* Of the elementwise number i, through such as only serve it. */
-static int changed_through(const sb *b, const int *shown, int i) {
-  tp_opnd o;
-  const tp_node *n = b->s->node[i];
-  for (int k = 0; k < n->nin; k++) {
-    int j = tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) && o.identity
-        ? tp_stmt_find(b->s, &o)
-        : -1;
-    if (j < 0 || shown[j] != 1 || !tp_same_type(tp_outof(o.base), &n->out[0])) continue;
-    if (is_source(b->s->node[j])) return j;
-    int found = is_elementwise(b->s->node[j]) ? changed_through(b, shown, j) : -1;
-    if (found >= 0) return found;
-  }
-  return -1;
-}
-
-/* The operator of the cluster whose value number i changes where it lies, as nobody else sees it;
- * -1: none. */
-static int changed_by(const sb *b, const int *shown, int i) {
-  const tp_node *n = b->s->node[i];
-  int found = -1, seen = 0;
-  tp_opnd o;
-  if (is_elementwise(n)) return changed_through(b, shown, i);
-  for (int k = 0; k < n->nin; k++) {
-    if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err) || !may_change(n, k, &o)) continue;
-    int j = tp_stmt_find(b->s, &o);
-    if (j < 0 || (found >= 0 && j != found) ||
-        !(n->op == TP_OP_CONCAT ? stays_put(b, i, k) : o.identity))
-      continue;
-    found = j;
-    seen++;
-  }
-  return found >= 0 && (b->s->node[found]->op != TP_OP_FILL || seen == 1) && shown[found] == seen
-      ? found
-      : -1;
-}
-
-static bool varies(const sb *b, const tp_out *res) {
-  bool any = false;
-  for (int a = 0; a < res->rank; a++) {
-    any |= tp_mentions_end(b->l->g, res->shape[a]);
-    for (int d = 0; d < b->s->ndim; d++) any |= tp_ix_mentions(res->shape[a], b->s->dim[d]);
-  }
-  return any;
-}
-
-/* From the operator that writes the result back to the first whose value lies there. */
-static int find_there(sb *b, int last, const tp_out *res) {
-  int shown[TP_PLACES];
-  if (last < 0 || b->s->nnode > TP_PLACES || varies(b, res)) return last;
-  count_showings(b, shown);
-  for (int i; (i = changed_by(b, shown, last)) >= 0; last = i) b->s->there |= 1ull << i;
-  return last;
-}
-
-/* The operator that writes the result; -1: a copy does. */
-static int last_writer(const sb *b) {
-  tp_opnd o;
-  if (!b->s->src.node) return b->node.n - 1;
-  return tp_stmt_src(b->l->p, b->s, &o, b->l->err) && o.identity ? tp_stmt_find(b->s, &o) : -1;
 }
 
 /* ---- what ends it waits for ---- */
@@ -628,7 +82,7 @@ static bool note_node(sb *b, end_list *v, int i) {
   for (int k = 0; k < n->attr.nix; k++) note(b, v, tp_at_point(b->l->p, n, n->attr.ix[k], at));
   if (n->op == TP_OP_CALL) note_over(b, v, n);
   for (int k = 0; k < n->nin; k++) {
-    if (!tp_stmt_operand(b->l->p, b->s, i, k, &o, b->l->err)) return false;
+    if (!sb_operand(b, i, k, &o)) return false;
     note_operand(b, v, &o, 0);
   }
   return true;
@@ -673,9 +127,9 @@ static bool wait_for_ends(sb *b) {
   if (b->s->src.node) note_operand(b, &v, &o, b->s->nrow);
   for (int i = 0; i < b->acc.n; i++)
     for (int a = 0; a < l->p->arrs.v[b->acc.v[i].arr]->rank; a++)
-      note(b, &v, extent_at(b, &b->acc.v[i], a));
+      note(b, &v, tp_sb_extent_at(b, &b->acc.v[i], a));
   for (int i = 0; i < v.n; i++) end_access(b, v.v[i].end, v.v[i].upto);
-  b->s->exact = is_exact(b);
+  b->s->exact = tp_sb_is_exact(b);
   for (int k = 0; b->s->exact && tp_guard_part(l->p, b->s->guard, k, &end, &least); k++)
     rows_access(b, end);
   b->s->gacc = b->acc.n;
@@ -688,28 +142,33 @@ static bool wait_for_ends(sb *b) {
 static bool finish(sb *b, const tp_out *res) {
   low *l = b->l;
   tp_stmt *s = b->s;
-  sync(b);
+  tp_sb_sync(b);
   if (!wait_for_ends(b)) return false;
-  int first = res ? find_there(b, last_writer(b), res) : -1;
+  int first = res ? tp_sb_find_there(b, res) : -1;
   bool apart = tp_graph_setting(l->g, "TEMPO_APART");
   for (int i = 0; i < b->acc.n; i++) {
     tp_access *x = &b->acc.v[i];
     tp_arr *r = l->p->arrs.v[x->arr];
     x->rel = tp_rel_restrict(
         tp_rel_at(b->l->g->ix, s->ndim, s->dim, r->ndim, r->dim, x->at), tp_set_copy(s->dom));
-    x->alias = res && !apart && x->kind == TP_ACC_READ && writes_over(b, x, first, res);
+    x->alias = res && !apart && x->kind == TP_ACC_READ && tp_sb_writes_over(b, x, first, res);
   }
   s->acc = b->acc.v;
   s->nacc = b->acc.n;
-  s->mayvec = may_vectorise(b);
+  s->mayvec = tp_sb_may_vectorise(b);
   TP_PUSH(l->a, &l->p->stmts, s);
   return true;
+}
+
+static bool finish_src(sb *b, bool window, const tp_out *res) {
+  tp_opnd o;
+  return sb_src(b, &o) && tp_sb_use(b, &o, b->s->pos, window, true) && finish(b, res);
 }
 
 static void write_first(sb *b, tp_acckind kind, tp_arr *x, const tp_ix *const *at) {
   tp_at *w = TP_NEWN(b->l->a, tp_at, x->ndim);
   for (int d = 0; d < x->ndim; d++) w[d] = (tp_at){ .lo = at[d] };
-  add_access(b, kind, x, w, b->s->pos);
+  tp_sb_access(b, kind, x, w, b->s->pos);
 }
 
 /* ---- what outputs take ---- */
@@ -782,9 +241,7 @@ bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos) {
   b.s->src = x.src;
   b.s->srcat = x.srcat;
   write_first(&b, TP_ACC_WRITE, to, tp_low_point(l, n->ndom, n->dom));
-  tp_opnd o;
-  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false, true)) return false;
-  return finish(&b, NULL);
+  return finish_src(&b, false, NULL);
 }
 
 /* Dims that a branch's condition sets equal to something without dims. */
@@ -832,9 +289,7 @@ static bool lower_branch(low *l, tp_node *m, int k) {
   b.s->src = x.src;
   b.s->srcat = x.srcat;
   write_first(&b, TP_ACC_WRITE, to, tp_low_point(l, m->ndom, m->dom));
-  tp_opnd o;
-  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false, true)) return false;
-  return finish(&b, &m->out[0]);
+  return finish_src(&b, false, &m->out[0]);
 }
 
 static bool init(low *l, tp_node *n, tp_arr *x) {
@@ -990,10 +445,8 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   b.s->srcat = tp_dup(l->a, pat, sizeof *pat * (size_t)p->ndom);
   b.s->nrow = s.nrow;
   b.s->row = tp_dup(l->a, s.row, sizeof *s.row * (size_t)s.nrow);
-  add_access(&b, TP_ACC_UPDATE, x, tp_dup(l->a, s.u, sizeof *s.u * (size_t)n->ndom), b.s->pos);
-  tp_opnd o;
-  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, b.s->pos, false, true)) return false;
-  return finish(&b, NULL);
+  tp_sb_access(&b, TP_ACC_UPDATE, x, tp_dup(l->a, s.u, sizeof *s.u * (size_t)n->ndom), b.s->pos);
+  return finish_src(&b, false, NULL);
 }
 
 static bool accum(low *l, tp_node *n) {
@@ -1006,27 +459,6 @@ static bool accum(low *l, tp_node *n) {
 
 static bool is_over(const tp_node *n, const tp_sym *d) {
   return tp_dom_has(n->attr.nover, n->attr.over, d);
-}
-
-bool tp_call_operand(
-    tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
-  tp_ictx *c = p->g->ix;
-  const tp_sym *var[TP_MAXDIM];
-  const tp_ix *ext[TP_MAXDIM], *vat[TP_MAXDIM];
-  int nl = 0;
-  tp_val v = n->in[k].src;
-  for (int d = 0; d < n->ndom; d++)
-    if (is_over(n, n->dom[d])) {
-      var[nl] = tp_sym_var(c, "a");
-      ext[nl++] = tp_ix_sym(c, n->dom[d]->bound);
-    }
-  for (int d = 0; d < v.node->ndom; d++)
-    for (int e = 0, q = 0; e < n->ndom; e++) {
-      bool over = is_over(n, n->dom[e]);
-      if (n->dom[e] == v.node->dom[d]) vat[d] = over ? tp_ix_sym(c, var[q]) : at[e];
-      q += over;
-    }
-  return tp_resolve(p, v, vat, nl, var, ext, o, err);
 }
 
 static bool lower_call(low *l, tp_node *n) {
@@ -1047,9 +479,9 @@ static bool lower_call(low *l, tp_node *n) {
         .hi = over ? tp_ix_sym(l->g->ix, n->dom[d]->bound) : NULL };
       if (over) x->dense |= 1u << d;
     }
-    add_access(&b, TP_ACC_WRITE, x, w, n->pos);
+    tp_sb_access(&b, TP_ACC_WRITE, x, w, n->pos);
   }
-  if (!emit(&b, n, tp_low_point(l, n->ndom, n->dom))) return false;
+  if (!tp_sb_emit(&b, n, tp_low_point(l, n->ndom, n->dom))) return false;
   return finish(&b, NULL);
 }
 
@@ -1060,10 +492,7 @@ static bool view_itself(low *l, tp_node *n) {
   b.s->srcat = tp_low_point(l, n->ndom, n->dom);
   b.s->through = true;
   write_first(&b, TP_ACC_WRITE, tp_low_stored(l, tp_v(n)), b.s->srcat);
-  tp_opnd o;
-  if (!tp_stmt_src(l->p, b.s, &o, l->err) || !use(&b, &o, n->pos, n->op == TP_OP_READ, true))
-    return false;
-  return finish(&b, NULL);
+  return finish_src(&b, n->op == TP_OP_READ, NULL);
 }
 
 static bool operator(low *l, tp_node *n) {
@@ -1072,7 +501,7 @@ static bool operator(low *l, tp_node *n) {
   b.s->guard = tp_guard_of(l->p, n, at);
   for (int o = 0; o < n->nout; o++)
     write_first(&b, TP_ACC_WRITE, tp_low_stored(l, (tp_val){ n, o }), at);
-  if (!emit(&b, n, at)) return false;
+  if (!tp_sb_emit(&b, n, at)) return false;
   return finish(&b, n->nout == 1 ? &n->out[0] : NULL);
 }
 
@@ -1095,24 +524,4 @@ bool tp_low_statements(low *l, tp_node *n) {
   case TP_OP_UNFOLD: return view_itself(l, n);
   default: return operator(l, n);
   }
-}
-
-bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err) {
-  const tp_node *n = s->node[i];
-  if (n->op == TP_OP_CALL) return tp_call_operand(p, n, s->nodeat[i], k, out, err);
-  tp_val v = n->in[k].src;
-  const tp_ix **at = TP_NEWN(p->a, const tp_ix *, v.node->ndom);
-  for (int d = 0; d < v.node->ndom; d++)
-    for (int e = 0; e < n->ndom; e++)
-      if (n->dom[e] == v.node->dom[d]) at[d] = s->nodeat[i][e];
-  return tp_resolve(p, v, at, 0, NULL, NULL, out, err);
-}
-
-bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err) {
-  tp_node *n = s->src.node;
-  tp_vmode was = p->mode[n->id];
-  if (s->through) p->mode[n->id] = TP_V_VIEW;
-  bool ok = tp_resolve(p, s->src, s->srcat, 0, NULL, NULL, out, err);
-  p->mode[n->id] = was;
-  return ok;
 }
