@@ -78,10 +78,22 @@ static bool make_params(tp_fn *f) {
   return true;
 }
 
+/* Are there gradients, all of what no pass replaces? A sum over a range that became a recurrence
+ * would get what reaches it through its later points, too. */
 static bool has_gradients(const tp_graph *g) {
-  for (int i = 0; i < g->nodes.n; i++)
-    if (g->nodes.v[i]->op == TP_OP_GRAD) return true;
-  return false;
+  bool any = false;
+  for (int i = 0; i < g->nodes.n; i++) {
+    const tp_node *n = g->nodes.v[i];
+    if (n->op != TP_OP_GRAD) continue;
+    any = true;
+    for (int k = 0; k < n->nin; k++) {
+      tp_op of = n->in[k].src.node->op;
+      bool sure = of == TP_OP_PARAM || of == TP_OP_INPUT || of == TP_OP_MERGE || of == TP_OP_CALL ||
+          tp_ops[of].cls == TP_CLS_SRC;
+      if (k >= n->nin - 1 - n->attr.i[0] && !sure) return false;
+    }
+  }
+  return any;
 }
 
 /* Where gradients are asked for, ranges become recurrences before, on a copy: gradients are then
