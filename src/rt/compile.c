@@ -78,19 +78,20 @@ static bool make_params(tp_fn *f) {
   return true;
 }
 
-/* Are there gradients, all of what no pass replaces? A sum over a range that became a recurrence
- * would get what reaches it through its later points, too. */
-static bool has_gradients(const tp_graph *g) {
+/* Are there gradients, each by values that no pass replaces? A sum over a range that became a
+ * recurrence would also get what reaches it through its later points. */
+static bool differentiates_sources(const tp_graph *g) {
   bool any = false;
   for (int i = 0; i < g->nodes.n; i++) {
     const tp_node *n = g->nodes.v[i];
     if (n->op != TP_OP_GRAD) continue;
     any = true;
-    for (int k = 0; k < n->nin; k++) {
+    /* behind the losses: leaves, then the tensor by which it differentiates */
+    for (int k = n->nin - 1 - (int)n->attr.i[0]; k < n->nin; k++) {
       tp_op of = n->in[k].src.node->op;
-      bool sure = of == TP_OP_PARAM || of == TP_OP_INPUT || of == TP_OP_MERGE || of == TP_OP_CALL ||
-          tp_ops[of].cls == TP_CLS_SRC;
-      if (k >= n->nin - 1 - n->attr.i[0] && !sure) return false;
+      if (of != TP_OP_PARAM && of != TP_OP_MERGE && of != TP_OP_CALL &&
+          tp_ops[of].cls != TP_CLS_SRC)
+        return false;
     }
   }
   return any;
@@ -102,7 +103,7 @@ static bool ranges_first(tp_fn *f, tp_error *err) {
   const tp_switches *o = &f->opt;
   bool changed = false;
   if (f->tier == TP_TIER_REFERENCE || o->check || o->precise || !o->on[TP_PASS_INCREMENTAL] ||
-      !has_gradients(f->closed))
+      !differentiates_sources(f->closed))
     return true;
   if (!(f->recorded = tp_graph_clone(f->closed, err))) return false;
   tp_graph_sweep(f->recorded);
