@@ -63,7 +63,7 @@ static bool find_shape(power_system *d, const tp_system *s) {
       else if (by.node && tp_rankof(by)) d->rank = d->o->rank;
     }
   if (!s->matrix || !ok) {
-    memcpy(d->shape, d->o->shape, sizeof *d->shape * (size_t)d->rank);
+    if (d->rank) memcpy(d->shape, d->o->shape, sizeof *d->shape * (size_t)d->rank);
     return !s->matrix && ok;
   }
   if (!matrix.node || d->rank) return false;

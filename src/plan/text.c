@@ -227,8 +227,9 @@ static void put_end(text_writer *w, const tp_pend *e) {
 void tp_plan_print(tp_buf *b, const tp_plan *p) {
   tp_arena scratch;
   tp_buf text;
+  tp_hold hold;
   tp_scratch_init(&scratch);
-  tp_buf_init(&text);
+  tp_buf_hold(&text, &hold);
   text_writer w = { &text, TP_NEWN(&scratch, bool, tp_nsym(p->ix)), NULL, p };
   for (int i = 0; i < p->ends.n; i++) put_end(&w, &p->ends.v[i]);
   for (int i = 0; i < p->products.n; i++)
@@ -244,7 +245,7 @@ void tp_plan_print(tp_buf *b, const tp_plan *p) {
   tp_syms_print(b, p->ix, w.used);
   tp_putn(b, text.s, text.n);
   b->failed |= text.failed;
-  tp_buf_free(&text);
+  tp_buf_drop(&text, &hold);
   tp_arena_free(&scratch);
 }
 
