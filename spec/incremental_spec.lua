@@ -229,6 +229,30 @@ describe("incremental", function()
     end
   end)
 
+  it("derivatives of softmax-weighted sums by what the weights are of lose little far from 0", function()
+    local function derivative(of, dtype, tier)
+      local P = tempo.program()
+      local t, T = P:dim "t"
+      local v = P:input("v", { domain = { t }, shape = { 3 }, dtype = dtype })
+      local q = P:input("q", { domain = {}, shape = { 3 }, dtype = dtype })
+      local r = ({ grows = v[0 .. t + 1], shrinks = v[t .. T], slides = v[tempo.max(0, t - 2) .. t + 1] })[of]
+      local y = r:matmul(q):softmax(0):matmul(r)
+      return P:compile { outputs = { by = tempo.grad(y:sum(), { q })[1] }, tier = tier }
+    end
+    local function inputs(dtype)
+      local a = sample(900)
+      for k, y in ipairs(a) do a[k] = 400 + math.floor(y * 64) / 256 end
+      return { v = tempo.array(a, dtype, { 300, 3 }), q = tempo.array({ 0.25, -0.125, 0.5 }, dtype, { 3 }) }
+    end
+    for _, of in ipairs { "grows", "shrinks", "slides" } do
+      local got = derivative(of, "f32", "interpreter")(inputs "f32", { T = 300 }).by
+      local want = derivative(of, "f64", "reference")(inputs "f64", { T = 300 }).by
+      for k = 0, 2 do
+        assert.is_true(math.abs(got:get(k) - want:get(k)) < 0.005 * math.abs(want:get(k)), of .. " " .. k)
+      end
+    end
+  end)
+
   it("derivatives of histories and covariances, second derivatives, what is added: the reference's, and linear work", function()
     for _, dtype in ipairs { "f32", "f64" } do
       local P = tempo.program()

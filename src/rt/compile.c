@@ -89,16 +89,16 @@ static bool differentiates_sources(const tp_graph *g) {
     /* behind the losses: leaves, then the tensor by which it differentiates */
     for (int k = n->nin - 1 - (int)n->attr.i[0]; k < n->nin; k++) {
       tp_op of = n->in[k].src.node->op;
-      if (of != TP_OP_PARAM && of != TP_OP_MERGE && of != TP_OP_CALL &&
-          tp_ops[of].cls != TP_CLS_SRC)
-        return false;
+      if (!tp_op_is(of, TP_ALONE) || of == TP_OP_ACCUM || of == TP_OP_GRAD) return false;
     }
   }
   return any;
 }
 
 /* Where gradients are asked for, ranges become recurrences before, on a copy: gradients are then
- * those of recurrences. A host in C is given what was recorded, of which the same is made. */
+ * those of recurrences. Several of them are made of the same rows, of which the derivatives are
+ * added before they go on to what makes these: alone they may be large, and cancel. A host in C is
+ * given what was recorded, of which the same is made. */
 static bool ranges_first(tp_fn *f, tp_error *err) {
   const tp_switches *o = &f->opt;
   bool changed = false;
@@ -111,7 +111,7 @@ static bool ranges_first(tp_fn *f, tp_error *err) {
   tp_work w = tp_work_on(f, g);
   if (!g || !tp_incremental(g, false, &changed, err) || !tp_verify(g, err)) return false;
   tp_dump_graph(g, "incremental");
-  if (changed) return tp_passes_run(&w, TP_CLOSED, err);
+  if (changed) return tp_pass_run(&w, TP_PASS_CSE, err) && tp_passes_run(&w, TP_CLOSED, err);
   f->ranges = tp_graph_free(g), f->recorded = tp_graph_free(f->recorded);
   return true;
 }
