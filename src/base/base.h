@@ -60,7 +60,8 @@ typedef enum {
 #undef E
   TP_NERR
 } tp_code;
-const char *tp_code_word(tp_code c); /* "cycle" */
+const char *tp_code_word(tp_code c);  /* "cycle" */
+tp_code tp_code_of(const char *text); /* whose word the text begins with; else OPTION */
 
 /* file interned or static, NULL: unknown */
 typedef struct {

@@ -11,6 +11,12 @@ static const char *const words[TP_NERR] = {
 
 const char *tp_code_word(tp_code c) { return (unsigned)c < TP_NERR ? words[c] : "unknown"; }
 
+tp_code tp_code_of(const char *text) {
+  int c = TP_OK + 1;
+  while (c < TP_NERR && strncmp(text, words[c], strlen(words[c]))) c++;
+  return c < TP_NERR ? (tp_code)c : TP_E_OPTION;
+}
+
 /* Puts "word: " in front of msg, cutting its tail where the room ends. */
 static void prefix_word(char *msg, size_t room, const char *word) {
   size_t w = strlen(word), n = strlen(msg), keep = TP_MIN(n, room - w - 3);

@@ -3,11 +3,11 @@
 #include "lua/tl.h"
 #include <limits.h>
 
-/* The collector sees a few words of a userdata that may hold gigabytes. It gets the bytes as steps;
- * and since steps of the generational mode may leave dead userdata for long, a full collection when
- * the bytes held have doubled since the last one. A step for each large array would find it and the
- * one before alive twice, so old: steps are made for four of them, and the next output lies where
- * one of these lay, still in a cache. */
+/* Tells the collector, which sees a few words of a userdata, the bytes that it holds: as steps, and
+ * as steps of the generational mode may leave dead userdata for long, by a full collection when the
+ * bytes have doubled since the last. A step for each large array would find it and the one before
+ * alive twice, so old: there is one for four of them, and the next output lies where one of these
+ * lay, still in a cache. */
 void tl_charge(lua_State *L, tl_array *u) {
   tl_state *S = tl_stateof(L);
   if (u->a->borrowed) return;
@@ -28,7 +28,7 @@ void tl_charge(lua_State *L, tl_array *u) {
 tl_array *tl_pusharray(lua_State *L) { return tl_new(L, TL_ARRAY, sizeof(tl_array)); }
 
 void tl_setarray(lua_State *L, tl_array *u, tp_array *a) {
-  if (!a) tl_fail(L, TP_E_MEMORY, "memory: no memory for an array");
+  if (!a) tl_fail(L, "memory: no memory for an array");
   u->a = a;
   tl_charge(L, u);
 }
@@ -40,10 +40,10 @@ void tl_lease_drop(tl_lease *l) {
 tp_array *tl_toarray(lua_State *L, int i, const char *what) {
   tl_array *u = tl_check(L, i, TL_ARRAY, what);
   if (u->lease && u->lease->over)
-    tl_fail(L, TP_E_CALLBACK,
+    tl_fail(L,
         "callback: %s: this array was lent to a callback that has returned; a:clone() keeps one",
         what);
-  if (!u->a) tl_fail(L, TP_E_OPTION, "option: %s: this array has been freed", what);
+  if (!u->a) tl_fail(L, "option: %s: this array has been freed", what);
   return u->a;
 }
 
@@ -53,16 +53,19 @@ void tl_array_empty(lua_State *L, tl_array *u) {
   u->charged = 0;
 }
 
-/* Pushes a reference to the array at 1. Whatever allocates in Lua may run finalizers, which may
- * free the array meanwhile; who asked for the reference empties it, so that a:free() gives the
- * memory back at once. */
+/* Pushes a reference to the array at 1, as finalizers, which any allocation in Lua may run, may
+ * free it meanwhile. The caller empties it, so that a:free() gives the memory back at once. */
+static void no_rows(lua_State *L) {
+  tl_fail(L, "shape: a scalar array has no rows; write a:item()");
+}
+
 static tl_array *push_held(lua_State *L, const char *what) {
   tl_array *held = tl_pusharray(L);
   held->a = tp_array_ref(tl_toarray(L, 1, what));
   return held;
 }
 
-/* __gc, __close and free: any number of times */
+/* __gc, __close, free */
 static int array_release(lua_State *L) {
   tl_array *u = tl_object(L, 1, TL_ARRAY, "free");
   tl_array_empty(L, u);
@@ -71,7 +74,6 @@ static int array_release(lua_State *L) {
   return 0;
 }
 
-/* ---- questions ---- */
 static int array_shape(lua_State *L) {
   const tp_array *a = tl_toarray(L, 1, "shape");
   int rank = a->rank;
@@ -92,8 +94,7 @@ static int array_dtype(lua_State *L) {
 
 static int array_len(lua_State *L) {
   const tp_array *a = tl_toarray(L, 1, "#");
-  if (a->rank == 0)
-    tl_fail(L, TP_E_SHAPE, "shape: '#': a scalar array has no extent; write a:item()");
+  if (a->rank == 0) tl_fail(L, "shape: '#': a scalar array has no extent; write a:item()");
   lua_pushinteger(L, (lua_Integer)a->shape[0]);
   return 1;
 }
@@ -104,12 +105,7 @@ static int array_tostring(lua_State *L) {
   tp_buf b;
   tp_buf_init(&b);
   tp_array_print(&b, u->a);
-  if (b.failed) {
-    tp_buf_free(&b);
-    tl_fail(L, TP_E_MEMORY, "memory: out of memory");
-  }
-  lua_pushlstring(L, b.s ? b.s : "", b.n);
-  tp_buf_free(&b);
+  tl_pushbuf(L, &b);
   return 1;
 }
 
@@ -123,8 +119,7 @@ static int array_totable(lua_State *L) {
 static int array_item(lua_State *L) {
   const tp_array *a = tl_toarray(L, 1, "item");
   if (a->count != 1)
-    tl_fail(
-        L, TP_E_SHAPE, "shape: item: the array has %lld elements, not one", (long long)a->count);
+    tl_fail(L, "shape: item: the array has %lld elements, not one", (long long)a->count);
   tl_pushelem(L, a, 0);
   return 1;
 }
@@ -148,7 +143,7 @@ static int array_int64(lua_State *L) {
       "return (nest(ffi.cast('int64_t *', (...)), select(2, ...), 1, 0))";
   tl_array *held = push_held(L, "int64");
   if (held->a->dtype != TP_I64)
-    tl_fail(L, TP_E_DTYPE, "dtype: int64: the array is %s", tp_dtype_name(held->a->dtype));
+    tl_fail(L, "dtype: int64: the array is %s", tp_dtype_name(held->a->dtype));
   if (luaL_loadbuffer(L, source, strlen(source), "=tempo.int64") != 0) lua_error(L);
   lua_pushlightuserdata(L, held->a->data);
   array_shape(L);
@@ -159,8 +154,7 @@ static int array_int64(lua_State *L) {
 #else
 static int array_int64(lua_State *L) {
   const tp_array *a = tl_toarray(L, 1, "int64");
-  if (a->dtype != TP_I64)
-    tl_fail(L, TP_E_DTYPE, "dtype: int64: the array is %s", tp_dtype_name(a->dtype));
+  if (a->dtype != TP_I64) tl_fail(L, "dtype: int64: the array is %s", tp_dtype_name(a->dtype));
   return array_totable(L);
 }
 #endif
@@ -176,7 +170,7 @@ static int array_orthonormal(lua_State *L) {
   tl_array *wide = tl_pusharray(L), *u = tl_pusharray(L);
   tp_array *a = tl_toarray(L, 1, "orthonormal");
   if (a->rank != 2 || !tp_dtype_float(a->dtype))
-    tl_fail(L, TP_E_SHAPE, "shape: orthonormal: a matrix of floats is wanted, not %s of %d axes",
+    tl_fail(L, "shape: orthonormal: a matrix of floats is wanted, not %s of %d axes",
         tp_dtype_name(a->dtype), a->rank);
   tp_dtype dtype = a->dtype;
   tl_setarray(L, wide, tp_array_orthonormal(a));
@@ -184,16 +178,14 @@ static int array_orthonormal(lua_State *L) {
   return 1;
 }
 
-/* ---- elements and rows ---- */
 static int64_t offset(lua_State *L, const tp_array *a, int first, const char *what) {
   int64_t k = 0;
   int n = lua_gettop(L) - first + 1;
-  if (n != a->rank)
-    tl_fail(L, TP_E_SHAPE, "shape: %s: %d indices for an array of %d axes", what, n, a->rank);
+  if (n != a->rank) tl_fail(L, "shape: %s: %d indices for an array of %d axes", what, n, a->rank);
   for (int j = 0; j < n; j++) {
     int64_t i = tl_integer(L, first + j, what);
     if (i < 0 || i >= a->shape[j])
-      tl_fail(L, TP_E_INPUT,
+      tl_fail(L,
           "input: %s: index %lld is out of range: axis %d has extent %lld, indices 0 to %lld count "
           "from 0",
           what, (long long)i, j, (long long)a->shape[j], (long long)a->shape[j] - 1);
@@ -211,11 +203,10 @@ static int array_get(lua_State *L) {
 static int array_set(lua_State *L) {
   tp_array *a = tl_toarray(L, 1, "set");
   if (((tl_array *)lua_touserdata(L, 1))->lease)
-    tl_fail(L, TP_E_CALLBACK,
-        "callback: set: an array lent to a callback is read only; a:clone() first");
+    tl_fail(L, "callback: set: an array lent to a callback is read only; a:clone() first");
   luaL_checkany(L, 2);
   int64_t k = offset(L, a, 3, "set");
-  /* LuaJIT's own integers: Lua is asked for them */
+  /* for LuaJIT's own integers Lua is called */
   tl_array *held = lua_type(L, 2) == LUA_TNUMBER ? NULL : push_held(L, "set");
   tl_putelem(L, "set", 0, a, k, 2);
   if (held) tl_array_empty(L, held);
@@ -238,10 +229,10 @@ static int array_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING) return tl_lookup(L);
   const tp_array *a = tl_toarray(L, 1, "index");
   if (!tl_isint(L, 2, &row))
-    tl_fail(L, TP_E_OPTION, "option: an array is indexed by integers, got %s", tl_describe(L, 2));
-  if (a->rank == 0) tl_fail(L, TP_E_SHAPE, "shape: a scalar array has no rows; write a:item()");
+    tl_fail(L, "option: an array is indexed by integers, got %s", tl_describe(L, 2));
+  if (a->rank == 0) no_rows(L);
   if (row < 0 || row >= a->shape[0])
-    tl_fail(L, TP_E_INPUT,
+    tl_fail(L,
         "input: row %lld is out of range: the array has %lld rows, which count from 0 (use "
         "a:rows() or a:totable(), not ipairs)",
         (long long)row, (long long)a->shape[0]);
@@ -249,7 +240,7 @@ static int array_index(lua_State *L) {
 }
 
 static int array_newindex(lua_State *L) {
-  return tl_fail(L, TP_E_OPTION, "option: a[i] = v: to change an element write a:set(v, i, ...)");
+  return tl_fail(L, "option: a[i] = v: to change an element write a:set(v, i, ...)");
 }
 
 static int next_row(lua_State *L) {
@@ -261,25 +252,23 @@ static int next_row(lua_State *L) {
 }
 
 static int array_rows(lua_State *L) {
-  const tp_array *a = tl_toarray(L, 1, "rows");
-  if (a->rank == 0) tl_fail(L, TP_E_SHAPE, "shape: a scalar array has no rows; write a:item()");
+  if (tl_toarray(L, 1, "rows")->rank == 0) no_rows(L);
   tl_pushfunction(L, tl_stateof(L), next_row, 0);
   lua_pushvalue(L, 1);
   lua_pushinteger(L, -1);
   return 3;
 }
 
-/* ---- tempo.array(number | table | bytes | array, dtype, shape) ---- */
+/* ---- tempo.array ---- */
 static int read_shape(lua_State *L, int i, int64_t *shape) {
   int n = tl_sequence(L, i, "shape of array", "{3, 4}");
-  if (n > TP_MAXRANK) tl_fail(L, TP_E_SHAPE, "shape: array: %d axes, at most %d", n, TP_MAXRANK);
+  if (n > TP_MAXRANK) tl_fail(L, "shape: array: %d axes, at most %d", n, TP_MAXRANK);
   for (int k = 0; k < n; k++) {
     lua_rawgeti(L, i, k + 1);
     shape[k] = tl_integer(L, lua_gettop(L), "extent of array");
     lua_pop(L, 1);
     if (shape[k] < 0)
-      tl_fail(L, TP_E_SHAPE, "shape: array: extent %lld of axis %d is negative",
-          (long long)shape[k], k);
+      tl_fail(L, "shape: array: extent %lld of axis %d is negative", (long long)shape[k], k);
   }
   return n;
 }
@@ -288,10 +277,10 @@ static void reshape(lua_State *L, tp_array *a, int rank, const int64_t *shape) {
   int64_t count = 1;
   for (int k = 0; k < rank; k++)
     if (__builtin_mul_overflow(count, shape[k], &count))
-      tl_fail(L, TP_E_SHAPE, "shape: array: the shape's size is beyond 64 bits");
+      tl_fail(L, "shape: array: the shape's size is beyond 64 bits");
   if (count != a->count)
-    tl_fail(L, TP_E_SHAPE, "shape: array: %lld elements do not fill a shape of %lld",
-        (long long)a->count, (long long)count);
+    tl_fail(L, "shape: array: %lld elements do not fill a shape of %lld", (long long)a->count,
+        (long long)count);
   a->rank = rank;
   memcpy(a->shape, shape, sizeof *shape * (size_t)rank);
 }
@@ -303,8 +292,7 @@ static void from_bytes(lua_State *L, tl_array *u, tp_dtype d, int rank, const in
   if (rank < 0) rank = 1, shape = &whole;
   tl_setarray(L, u, tp_array_new(d, rank, shape));
   if (tp_array_bytes(u->a) != n)
-    tl_fail(L, TP_E_SHAPE,
-        "shape: array: %zu bytes for a %s array of %lld elements, which takes %zu", n,
+    tl_fail(L, "shape: array: %zu bytes for a %s array of %lld elements, which takes %zu", n,
         tp_dtype_name(d), (long long)u->a->count, tp_array_bytes(u->a));
   memcpy(u->a->data, s, n);
   tp_array_tidy(u->a);
@@ -337,7 +325,7 @@ int tl_array_new(lua_State *L) {
     tl_setarray(L, u, tp_array_cast(a, lua_isnil(L, 2) ? a->dtype : d));
     if (rank >= 0) reshape(L, u->a, rank, shape);
   } else
-    tl_fail(L, TP_E_OPTION,
+    tl_fail(L,
         "option: array: expected a number, a nested table, a string of bytes or an array, got %s",
         tl_describe(L, 1));
   return 1;
@@ -368,10 +356,7 @@ static const tl_reg array_methods[] = {
 
 void tl_open_array(lua_State *L, tl_state *S) {
   tl_class(L, S, TL_ARRAY, "tempo.Array", array_meta, array_methods, array_index);
-  tl_pushclass(L, TL_ARRAY);
-  lua_pushcfunction(L, array_release);
-  lua_setfield(L, -2, "__gc");
-  lua_pushcfunction(L, array_release);
-  lua_setfield(L, -2, "__close");
-  lua_pop(L, 2);
+  tl_setraw(L, TL_ARRAY, "__gc", array_release);
+  tl_setraw(L, TL_ARRAY, "__close", array_release);
+  lua_pop(L, 1);
 }

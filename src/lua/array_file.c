@@ -14,22 +14,20 @@ int tl_array_save(lua_State *L) {
   return done(L, tp_npy_save(tl_string(L, 2, "save"), a, &e), &e);
 }
 
-/* The entries of the table at i in the order of their names, so that one table always gives one
- * file. Pushes what holds them. */
+/* Pushes the table's entries in the order of their names, so that one table gives one file. */
 static tp_named *named_arrays(lua_State *L, int i, int *n) {
+  int most = tl_count(L, i);
+  tp_named *v = lua_newuserdata(L, sizeof *v * (size_t)(most + 1));
   *n = 0;
-  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) ++*n;
-  tp_named *v = lua_newuserdata(L, sizeof *v * (size_t)(*n + 1));
-  int k = 0;
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
+    if (*n == most) continue; /* a finalizer's */
     size_t len;
     if (lua_type(L, -2) != LUA_TSTRING)
-      tl_fail(L, TP_E_OPTION, "option: save: arrays go by name, { x = a }; got %s as a key",
-          tl_describe(L, -2));
+      tl_fail(L, "option: save: arrays go by name, { x = a }; got %s as a key", tl_describe(L, -2));
     const char *name = lua_tolstring(L, -2, &len);
     if (strlen(name) != len)
-      tl_fail(L, TP_E_OPTION, "option: save: the name '%s...' contains a zero byte", name);
-    v[k++] = (tp_named){ name, tl_toarray(L, lua_gettop(L), name) };
+      tl_fail(L, "option: save: the name '%s...' contains a zero byte", name);
+    v[(*n)++] = (tp_named){ name, tl_toarray(L, lua_gettop(L), name) };
   }
   qsort(v, (size_t)*n, sizeof *v, tp_by_text);
   return v;
@@ -42,7 +40,7 @@ int tl_array_save_named(lua_State *L) {
   if (tl_typeof(L, 2) == TL_ARRAY)
     return done(L, tp_npy_save(path, tl_toarray(L, 2, "save"), &e), &e);
   if (!lua_istable(L, 2))
-    tl_fail(L, TP_E_OPTION, "option: save: expected an array or a table of arrays by name, got %s",
+    tl_fail(L, "option: save: expected an array or a table of arrays by name, got %s",
         tl_describe(L, 2));
   const tp_named *v = named_arrays(L, 2, &n);
   return done(L, tp_npz_save(path, n, v, &e), &e);
@@ -53,7 +51,7 @@ static int arrays_gc(lua_State *L) {
   return 0;
 }
 
-/* what was read belongs to Lua before anything can raise */
+/* owned by Lua before anything can raise */
 static tp_arrays *new_arrays(lua_State *L) {
   tp_arrays *a = memset(lua_newuserdata(L, sizeof *a), 0, sizeof *a);
   lua_newtable(L);

@@ -1,14 +1,12 @@
 /* branch: h[...] = e, h:otherwise(e), h:when(cond, e) for declared tensors; w[i+1] = e, w:update(e)
- * for parameters.
- *
- * A left side is, per dim d: d itself; d + c, where h at d is e at d - c, for the d with d - c in
- * the domain; or an expression without dims, k, where d == k and in e the dim is replaced by k. So
- * a branch is a condition over h's dims and e read at `at`. */
+ * for parameters. Per dim d the left side is d; d + c: h at d is e at d - c where d - c is in the
+ * domain; or k without dims: where d == k, h is e with k for d. So a branch is a condition over h's
+ * dims and e read at `sub`. */
 #include "lua/tl.h"
 
 typedef struct {
   const tp_ix *cond; /* NULL: at every point */
-  const tp_ix **sub; /* by dim of h: what stands for it in e */
+  const tp_ix **sub; /* by dim of h: its value in e */
   bool identity;
 } left_t;
 
@@ -26,7 +24,7 @@ static void left_dim(
   int64_t coef, shift;
   l->sub[k] = self;
   if (at->range)
-    tl_fail(L, TP_E_OPTION,
+    tl_fail(L,
         "option: a range cannot stand on the left; write h:when(%s:ge(lo):land(%s:lt(hi)), e)",
         d->name, d->name);
   if (at->lo == self) return;
@@ -41,14 +39,14 @@ static void left_dim(
         shift > 0 ? tp_ix_cmp(c, TP_GE, self, tp_ix_const(c, shift))
                   : tp_ix_cmp(c, TP_LT, l->sub[k], tp_ix_sym(c, d->bound)));
   } else {
-    tl_fail(L, TP_E_OPTION,
+    tl_fail(L,
         "option: '%s' on the left: per dim it is %s, %s + constant or an expression without dims; "
         "for anything else write h:when(cond, e)",
         tp_ix_str(c, at->lo), d->name, d->name);
   }
 }
 
-/* e at the points that the left side gives. */
+/* e at the points of the left side. */
 static tp_val substituted(lua_State *L, tl_prog *lp, const tp_node *h, const left_t *l, tp_val v) {
   tp_error e = { 0 };
   tp_graph *g = lp->p->g;
@@ -77,7 +75,7 @@ static int add_branch(lua_State *L, tl_prog *lp, tp_node *h, const tp_ix *cond, 
 static tl_tensor *declared(lua_State *L, const char *what) {
   tl_tensor *u = tl_check(L, 1, TL_TENSOR, what);
   if (u->v.node->op != TP_OP_MERGE)
-    tl_fail(L, TP_E_OPTION, "option: %s: only a tensor made by P:tensor has branches%s", what,
+    tl_fail(L, "option: %s: only a tensor made by P:tensor has branches%s", what,
         u->v.node->op == TP_OP_PARAM ? "; a parameter's next value is w:update(e)" : "");
   tl_mark(L, u->lp);
   return u;
@@ -90,13 +88,12 @@ int tl_otherwise(lua_State *L) {
 
 static const tp_ix *condition(lua_State *L, tl_prog *lp, int i) {
   tl_not_boolean(L, i, "when");
-  if (tl_typeof(L, i) == TL_TENSOR || tl_typeof(L, i) == TL_LOOSE)
-    tl_fail(L, TP_E_OPTION,
-        "option: when: the condition is a tensor; for data write tempo.where(c, a, b)");
+  if (tl_is_tensor(L, i))
+    tl_fail(L, "option: when: the condition is a tensor; for data write tempo.where(c, a, b)");
   tl_sameprog(L, lp, i, "when");
   const tl_index *u = tl_check(L, i, TL_INDEX, "when");
   if (!tp_ix_is_cond(u->e))
-    tl_fail(L, TP_E_OPTION, "option: when: '%s' is no condition; write t:eq(k), t:lt(k) ...",
+    tl_fail(L, "option: when: '%s' is no condition; write t:eq(k), t:lt(k) ...",
         tp_ix_str(lp->p->ix, u->e));
   return u->e;
 }
@@ -107,15 +104,13 @@ int tl_when(lua_State *L) {
   return add_branch(L, u->lp, u->v.node, cond, right_side(L, u->lp, u->v.node, 3));
 }
 
-/* For libraries, whose conditions come from elsewhere: a branch of the tensor may have no points.
- */
+/* For libraries: a branch may have no points. */
 int tl_may_miss(lua_State *L) {
   declared(L, "when")->v.node->attr.i[0] = 1;
   lua_settop(L, 1);
   return 1;
 }
 
-/* ---- parameters ---- */
 static int update(lua_State *L, tl_tensor *u, int i) {
   tp_error e = { 0 };
   tp_node *w = u->v.node;
@@ -129,9 +124,9 @@ static int update(lua_State *L, tl_tensor *u, int i) {
 int tl_update(lua_State *L) {
   tl_tensor *u = tl_check(L, 1, TL_TENSOR, "update");
   if (u->v.node->op != TP_OP_PARAM)
-    tl_fail(L, TP_E_OPTION, "option: update: only a parameter, made by P:param, has an update");
+    tl_fail(L, "option: update: only a parameter, made by P:param, has an update");
   if (!u->v.node->attr.nalong)
-    tl_fail(L, TP_E_OPTION, "option: update: '%s' evolves along nothing; give P:param along = {i}",
+    tl_fail(L, "option: update: '%s' evolves along nothing; give P:param along = {i}",
         u->v.node->attr.str);
   tl_mark(L, u->lp);
   return update(L, u, 2);
@@ -140,20 +135,19 @@ int tl_update(lua_State *L) {
 static void check_next(lua_State *L, tl_prog *lp, const tp_node *w, const tp_at *at) {
   tp_ictx *c = lp->p->ix;
   if (w->attr.nalong != 1)
-    tl_fail(L, TP_E_OPTION, "option: '%s' evolves along %d dims: write w:update(e)", w->attr.str,
-        w->attr.nalong);
+    tl_fail(
+        L, "option: '%s' evolves along %d dims: write w:update(e)", w->attr.str, w->attr.nalong);
   for (int k = 0; k < w->ndom; k++) {
     const tp_ix *self = tp_ix_sym(c, w->dom[k]);
     bool along = w->dom[k] == w->attr.along[0];
     if (at[k].range || at[k].lo != (along ? tp_ix_addc(c, self, 1) : self))
-      tl_fail(L, TP_E_OPTION,
+      tl_fail(L,
           "option: the update of a parameter is w[%s+1] = e or w:update(e); its first value is "
           "init = in P:param",
           w->attr.along[0]->name);
   }
 }
 
-/* ---- x[key] = e ---- */
 static int branch(lua_State *L, tl_tensor *u, const tp_at *at) {
   tl_prog *lp = u->lp;
   tp_node *h = u->v.node;
@@ -166,7 +160,7 @@ int tl_assign(lua_State *L) {
   tl_tensor *u = tl_check(L, 1, TL_TENSOR, "assignment");
   if (lua_type(L, 2) == LUA_TSTRING && tl_is_digits(L, 2)) tl_range_trap(L, 2);
   if (u->v.node->op != TP_OP_MERGE && u->v.node->op != TP_OP_PARAM)
-    tl_fail(L, TP_E_OPTION,
+    tl_fail(L,
         "option: x[...] = e defines a tensor made by P:tensor or updates a parameter; this one "
         "(%s) is a value already",
         tp_called(u->lp->p->g, u->v.node));

@@ -1,6 +1,5 @@
-/* callback: the core calls back into Lua. Nothing may jump over the core's frames, so all of it
- * runs protected; the error value that a callback raises waits in a stack slot until the core has
- * returned. */
+/* callback: the core calls Lua, protected, as nothing may jump over the core's frames; the
+ * callback's error value waits in a stack slot until the core has returned. */
 #include "lua/tl.h"
 
 typedef struct {
@@ -22,8 +21,8 @@ static void push_arguments(lua_State *L, const frame_t *f) {
   }
 }
 
-/* What was lent goes back at once, so that the next call can use it again; only rows that the
- * script took wait for the collector. */
+/* Lent arrays go back at once, so that the next call can use them again; rows that the script took
+ * wait for the collector. */
 static void return_arguments(lua_State *L, const frame_t *f, int arrays) {
   for (int k = 0; k < f->c->nargs; k++) {
     lua_rawgeti(L, arrays, k + 1);
@@ -35,13 +34,9 @@ static void return_arguments(lua_State *L, const frame_t *f, int arrays) {
 
 static void push_point(lua_State *L, const tp_call *c) {
   lua_createtable(L, 0, c->ndim);
-  for (int k = 0; k < c->ndim; k++) {
-    lua_pushinteger(L, (lua_Integer)c->coord[k]);
-    lua_setfield(L, -2, c->dims[k]->name);
-  }
+  for (int k = 0; k < c->ndim; k++) tl_set_integer(L, c->dims[k]->name, c->coord[k]);
 }
 
-/* ---- results ---- */
 static void shape_text(char *out, size_t n, const tp_array *a) {
   tp_buf b;
   tp_buf_init(&b);
@@ -114,7 +109,7 @@ static int call_it(lua_State *L) { /* callbacks, frame */
     refuse_call(L, c, "the function returned %d value%s for %d spec%s", n, n == 1 ? "" : "s",
         c->nres, c->nres == 1 ? "" : "s");
   luaL_checkstack(L, 8, "callback");
-  /* what is wrong with a result is wrong with the line of P:call */
+  /* errors of results are at the line of P:call */
   f->r->lp->S->at = c->of->pos;
   for (int k = 0; k < c->nres; k++) store(L, c, k, base + 1 + k, c->res[k]);
   if (c->nargs) return_arguments(L, f, base);
@@ -122,17 +117,16 @@ static int call_it(lua_State *L) { /* callbacks, frame */
   return 0;
 }
 
-/* The run's guard is on the other side of a protected call of Lua's, which must be left by an
- * error. */
+/* A protected call of Lua's lies before the run's guard: it must be left by an error. */
 static int protected_call(lua_State *L) {
   tp_guard oom;
-  if (!TP_GUARDED(&oom)) return tl_fail(L, TP_E_MEMORY, "memory: out of memory");
+  if (!TP_GUARDED(&oom)) return tl_fail(L, "memory: out of memory");
   int n = call_it(L);
   tp_unguard(&oom);
   return n;
 }
 
-/* registry: protected_call, which LuaJIT makes an object of */
+/* registry: protected_call, an object in LuaJIT */
 static const char thunk_key;
 
 static void push_thunk(lua_State *L) {
@@ -158,18 +152,17 @@ void tl_run_prepare_calls(lua_State *L, tl_run *r) {
   r->interrupted = false;
 }
 
-/* ---- interruptions ---- a host that wants a script to stop sets a hook, from a signal handler or
- * from another thread (Ctrl-C in the standalone interpreters). Lua calls hooks between its own
- * instructions, of which a run has none: it looks whether there is another hook, lets that one run,
- * and ends if it raises. */
+/* ---- interruptions ---- to stop a script a host sets a hook, from a signal handler or another
+ * thread (Ctrl-C). Lua calls hooks between its own instructions, of which a run has none: so a run
+ * looks for a new hook, calls it, and ends if it raises. */
 
-/* of this function's call, or of the chunk's instructions */
+/* calls the hook: of this function's call, or of the chunk's instructions */
 static int run_hook(lua_State *L) {
   if (luaL_loadstring(L, "return") == LUA_OK) lua_call(L, 0, 0);
   return 0;
 }
 
-/* A coroutine has a hook of its own where threads have: it gets the main thread's. */
+/* A coroutine has a hook of its own and gets the main thread's. */
 static void take_hook(lua_State *L, lua_State *from, lua_Hook was) {
   if (lua_gethook(L) == lua_gethook(from)) return;
   lua_sethook(L, lua_gethook(from), lua_gethookmask(from), lua_gethookcount(from));
@@ -189,8 +182,8 @@ bool tl_interrupted(void *ud) {
   return r->interrupted;
 }
 
-/* Compiling runs no Lua: it is left as soon as there is another hook, and begun anew, then without
- * a look, where that hook does not raise. */
+/* Compiling runs no Lua: a new hook ends it, and if that does not raise it begins anew, unwatched.
+ */
 typedef struct {
   lua_State *main;
   lua_Hook hook;
@@ -215,7 +208,7 @@ tp_fn *tl_compile_watched(lua_State *L, tp_program *p, tp_copts *o, tp_error *e)
   return tp_compile(p, o, e);
 }
 
-/* A coroutine cannot be left from inside a run: say whose callback tried. */
+/* A coroutine cannot be left inside a run. */
 static bool is_yield(lua_State *L, const char **text) {
   *text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
   return strstr(*text, "attempt to yield") != NULL;
@@ -252,6 +245,6 @@ bool tl_callback(void *ud, const tp_call *c, tp_error *err) {
   f.lease->over = true;
   tl_lease_drop(f.lease);
   S->at = TP_NOWHERE;
-  r->hook = lua_gethook(r->main); /* the script may have set one */
+  r->hook = lua_gethook(r->main);
   return ok;
 }

@@ -1,20 +1,12 @@
 /* checkpoint: f:state(), f:load_state(s), f:save(path), f:load(path). A state is a userdata that
- * holds its bytes itself, so the collector knows its size. */
+ * holds the bytes, so the collector knows its size. */
 #include "lua/tl.h"
 
 tl_saved *tl_tosaved(lua_State *L, int i, const char *what) {
   return tl_check(L, i, TL_STATE, what);
 }
 
-static void make(lua_State *L, tl_fn *u, tp_buf *b) {
-  tp_error e = { 0 };
-  tp_buf_init(b);
-  if (tp_fn_state(u->f, b, &e)) return;
-  tp_buf_free(b);
-  tl_raise(L, &e);
-}
-
-static int protected_new(lua_State *L) { /* the bytes as light userdata */
+static int protected_new(lua_State *L) { /* the bytes: light userdata */
   const tp_buf *b = lua_touserdata(L, 1);
   tl_saved *s = tl_new(L, TL_STATE, sizeof *s + b->n);
   s->n = b->n;
@@ -24,12 +16,14 @@ static int protected_new(lua_State *L) { /* the bytes as light userdata */
 
 int tl_fn_state(lua_State *L) {
   tl_fn *u = tl_fn_self(L, "state");
+  tp_error e = { 0 };
   tp_buf b;
+  tp_buf_init(&b);
   lua_pushcfunction(L, protected_new);
-  make(L, u, &b);
   lua_pushlightuserdata(L, &b);
-  bool ok = lua_pcall(L, 1, 1, 0) == LUA_OK;
+  bool made = tp_fn_state(u->f, &b, &e), ok = made && lua_pcall(L, 1, 1, 0) == LUA_OK;
   tp_buf_free(&b);
+  if (!made) tl_raise(L, &e);
   return ok ? 1 : lua_error(L);
 }
 
@@ -41,8 +35,6 @@ int tl_fn_load_state(lua_State *L) {
   lua_settop(L, 1);
   return 1;
 }
-
-/* ---- files ---- */
 
 static int with_path(
     lua_State *L, const char *what, bool (*fn)(tp_fn *, const char *, tp_error *)) {
@@ -61,8 +53,6 @@ int tl_fn_load(lua_State *L) {
   lua_settop(L, 1);
   return 1;
 }
-
-/* ---- the class ---- */
 
 static int saved_tostring(lua_State *L) {
   const tl_saved *s = tl_tosaved(L, 1, "tostring");

@@ -1,28 +1,20 @@
-/* compile: P:compile{ outputs =, tier =, passes =, ... } gives a function object. */
+/* compile: P:compile{ outputs =, tier =, passes =, ... } */
 #include "lua/tl.h"
 #include <stdlib.h>
 
 static const char *const known[] = { "outputs", "device", "tier", "threads", "memory", "passes",
   "precise", "reproducible", "cflags", "check", "tick", NULL };
 
-static int count_keys(lua_State *L, int i) {
-  int n = 0;
-  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) n++;
-  return n;
-}
-
 static tp_pos output_pos(const tl_prog *lp, tp_val v) {
   return v.node->pos.file ? v.node->pos : lp->pos;
 }
 
-/* In the order of their names: a table's own order differs from run to run, and lifting a random
- * literal gives it its ordinal. */
+/* By name: a table's own order varies, and lifting a random literal gives it its ordinal. */
 static int take_names(lua_State *L, tp_arena *a, int t, tp_output *out) {
   int n = 0;
   for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING)
-      tl_fail(L, TP_E_OPTION, "option: outputs go by name, { h = h }; got %s as a key",
-          tl_describe(L, -2));
+      tl_fail(L, "option: outputs go by name, { h = h }; got %s as a key", tl_describe(L, -2));
     out[n++].name = tp_strdup(a, lua_tostring(L, -2));
   }
   qsort(out, (size_t)n, sizeof *out, tp_by_text);
@@ -34,9 +26,8 @@ static void take_outputs(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
   int t = lua_gettop(L);
   tp_arena *a = &lp->p->g->arena;
   if (!lua_istable(L, t))
-    tl_fail(L, TP_E_OPTION, "option: outputs: expected a table by name, {h = h}; got %s",
-        tl_describe(L, t));
-  tp_output *out = TP_NEWN(a, tp_output, count_keys(L, t) + 1);
+    tl_fail(L, "option: outputs: expected a table by name, {h = h}; got %s", tl_describe(L, t));
+  tp_output *out = TP_NEWN(a, tp_output, tl_count(L, t) + 1);
   o->nout = take_names(L, a, t, out);
   for (int k = 0; k < o->nout; k++) {
     lua_getfield(L, t, out[k].name);
@@ -55,15 +46,14 @@ static void take_tier(lua_State *L, int i, tp_copts *o) {
   lua_pop(L, 1);
 }
 
-/* { evolve = false, cse = true } becomes "cse=true,evolve=false": sorted, so that a script has one
- * text. */
+/* { evolve = false, cse = true } => "cse=true,evolve=false" */
 static const char *passes_text(lua_State *L, tl_prog *lp, int t) {
   tp_arena *a = &lp->p->g->arena;
   int n = 0;
-  const char **item = TP_NEWN(a, const char *, count_keys(L, t) + 1), *text = "";
+  const char **item = TP_NEWN(a, const char *, tl_count(L, t) + 1), *text = "";
   for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING || !lua_isboolean(L, -1))
-      tl_fail(L, TP_E_OPTION, "option: passes: expected \"none\" or a table like {evolve = false}");
+      tl_fail(L, "option: passes: expected \"none\" or a table like {evolve = false}");
     item[n++] = tp_printf(a, "%s=%s", lua_tostring(L, -2), lua_toboolean(L, -1) ? "true" : "false");
   }
   qsort(item, (size_t)n, sizeof *item, tp_by_text);
@@ -88,26 +78,22 @@ static void take_memory(lua_State *L, int i, tp_copts *o) {
     bool any = strcmp(s, "none") == 0;
     o->memory = any ? TP_MEMORY_ANY : tp_bytes_parse(s);
     if (o->memory < 0 && !any)
-      tl_fail(L, TP_E_OPTION,
+      tl_fail(L,
           "option: memory: '%s' is no number of bytes; write \"2GiB\", \"512MiB\", \"1.5GB\" (KiB, "
           "MiB, GiB, TiB are powers of 1024, KB, MB, GB, TB of 1000) or a number",
           s);
   } else if (type == LUA_TNUMBER && n >= 1 && n < 0x1p62) {
     o->memory = (int64_t)n;
   } else {
-    tl_fail(L, TP_E_OPTION,
-        "option: memory: expected a number of bytes, or a text like \"2GiB\"; got %s",
+    tl_fail(L, "option: memory: expected a number of bytes, or a text like \"2GiB\"; got %s",
         type == LUA_TNUMBER ? lua_tostring(L, at) : tl_describe(L, at));
   }
   lua_pop(L, 1);
 }
 
 static bool take_switch(lua_State *L, int i, const char *name) {
-  bool on = false;
   if (!tl_option(L, i, name)) return false;
-  if (!lua_isboolean(L, -1))
-    tl_fail(L, TP_E_OPTION, "option: %s: expected true or false, got %s", name, tl_describe(L, -1));
-  on = lua_toboolean(L, -1);
+  bool on = tl_boolean(L, -1, name);
   lua_pop(L, 1);
   return on;
 }
@@ -116,22 +102,13 @@ static void take_rest(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
   take_memory(L, i, o);
   o->precise = take_switch(L, i, "precise");
   o->reproducible = take_switch(L, i, "reproducible");
-  if (tl_option(L, i, "cflags")) {
-    o->cflags = tp_strdup(&lp->p->g->arena, tl_string(L, lua_gettop(L), "cflags"));
-    lua_pop(L, 1);
-  }
-  if (tl_option(L, i, "check")) {
-    o->check = tp_strdup(&lp->p->g->arena, tl_string(L, lua_gettop(L), "check"));
-    lua_pop(L, 1);
-  }
-  if (tl_option(L, i, "device")) {
-    o->device = tp_strdup(&lp->p->g->arena, tl_string(L, lua_gettop(L), "device"));
-    lua_pop(L, 1);
-  }
+  o->cflags = tl_option_string(L, lp, i, "cflags");
+  o->check = tl_option_string(L, lp, i, "check");
+  o->device = tl_option_string(L, lp, i, "device");
   if (tl_option(L, i, "threads")) {
     int64_t n = tl_integer(L, lua_gettop(L), "threads");
     if (n < 1 || n > 4096)
-      tl_fail(L, TP_E_OPTION, "option: threads: expected 1 to 4096, got %lld", (long long)n);
+      tl_fail(L, "option: threads: expected 1 to 4096, got %lld", (long long)n);
     o->threads = (int)n;
     lua_pop(L, 1);
   }
@@ -139,15 +116,14 @@ static void take_rest(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
 
 static void take_tick(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
   if (!tl_option(L, i, "tick")) return;
-  if (!lua_istable(L, -1)) { /* one dim */
+  if (!lua_istable(L, -1)) {
     lua_createtable(L, 1, 0);
     lua_insert(L, -2);
     lua_rawseti(L, -2, 1);
   }
   o->ntick = tl_domain(L, lp, lua_gettop(L), "tick", false, &o->tick);
   if (!o->ntick)
-    tl_fail(
-        L, TP_E_OPTION, "option: tick: expected a dim or a sequence of dims, got an empty table");
+    tl_fail(L, "option: tick: expected a dim or a sequence of dims, got an empty table");
   lua_pop(L, 1);
 }
 

@@ -1,13 +1,11 @@
-/* error: tp_error becomes a Lua error object at the script's line.
- *
- * The object is a table { code, message, where = { file, line }, notes = { ... }, text } that
- * stands for its text wherever Lua asks: tostring, print,
- * .., the standalone interpreters, and every method of strings (e:find "cycle"). A function that
- * insists on a string is given tostring(e). */
+/* error: tp_error becomes a Lua error object at the script's line: a table { code, message, where =
+ * { file, line }, notes = { ... }, text } that acts as its text in tostring, print, .., the
+ * standalone interpreters, and every method of strings (e:find "cycle"). A function that insists on
+ * a string is given tostring(e). */
 #include "lua/tl.h"
 #include <stdlib.h>
 
-/* registry: the metatable of error objects and of their places */
+/* registry: metatable of error objects and of their places */
 static const char error_key;
 
 static bool is_library_source(const tl_state *S, const char *source) {
@@ -31,7 +29,6 @@ bool tl_by_library(lua_State *L) {
   return lua_getstack(L, 1, &ar) && lua_getinfo(L, "S", &ar) && tl_is_library(L, ar.source);
 }
 
-/* ---- the object as text ---- */
 static bool is_error(lua_State *L, int i) {
   if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return false;
   tl_rawgetp(L, LUA_REGISTRYINDEX, &error_key);
@@ -40,7 +37,7 @@ static bool is_error(lua_State *L, int i) {
   return same;
 }
 
-static void push_text(lua_State *L, int i) { /* of an error; anything else as it is */
+static void push_text(lua_State *L, int i) { /* an error's; else the value */
   lua_pushvalue(L, i);
   if (!is_error(L, i)) return;
   lua_pushliteral(L, "text");
@@ -111,8 +108,7 @@ static void set_text(lua_State *L, const char *key, const char *s) {
 static void push_where(lua_State *L, tp_pos pos) {
   lua_createtable(L, 0, 3);
   set_text(L, "file", pos.file);
-  lua_pushinteger(L, pos.line);
-  lua_setfield(L, -2, "line");
+  tl_set_integer(L, "line", pos.line);
   lua_pushfstring(L, "%s:%d", pos.file, pos.line);
   lua_setfield(L, -2, "text");
   push_class(L);
@@ -129,9 +125,7 @@ static void push_notes(lua_State *L, const char *s) {
   }
 }
 
-/* ---- raising ---- */
-
-/* with the line of the script, if the error has none of its own */
+/* adds the line of the script if the error has none */
 static void push_error(lua_State *L, const tp_error *e) {
   char text[4096];
   tp_error copy = *e;
@@ -160,7 +154,13 @@ int tl_raise(lua_State *L, const tp_error *e) {
   __builtin_unreachable();
 }
 
-int tl_fail(lua_State *L, tp_code code, const char *fmt, ...) {
+int tl_fail(lua_State *L, const char *fmt, ...) {
+  char text[1024];
+  TP_FORMAT(text, fmt);
+  tl_fail_as(L, tp_code_of(text), "%s", text);
+}
+
+int tl_fail_as(lua_State *L, tp_code code, const char *fmt, ...) {
   char text[1024];
   TP_FORMAT(text, fmt);
   tp_error e = { 0 };
@@ -170,27 +170,21 @@ int tl_fail(lua_State *L, tp_code code, const char *fmt, ...) {
 
 int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n) {
   char hint[TP_HINT];
-  tl_fail(L, TP_E_OPTION, "option: %s has no '%s'%s", what, name, tp_hint(hint, name, names, n));
+  tl_fail(L, "option: %s has no '%s'%s", what, name, tp_hint(hint, name, names, n));
 }
 
-/* word, { [name] = anything }: the libraries in Lua */
+/* word, { [name] = anything } */
 int tl_nearest(lua_State *L) {
-  const char *word = luaL_checkstring(L, 1), *names[512];
-  int n = 0;
-  for (lua_pushnil(L); lua_next(L, 2) && n < (int)TP_LEN(names); lua_pop(L, 1))
-    if (lua_type(L, -2) == LUA_TSTRING) names[n++] = lua_tostring(L, -2);
-  lua_pushstring(L, tp_nearest(word, names, n));
+  const char *word = luaL_checkstring(L, 1), *names[TL_NAMES];
+  lua_pushstring(L, tp_nearest(word, names, tl_names(L, 2, names)));
   return 1;
 }
 
-int tl_error(lua_State *L) { /* word, text: how the libraries in Lua raise */
-  const char *word = luaL_checkstring(L, 1), *text = luaL_checkstring(L, 2);
-  int code = TP_NERR - 1;
-  while (code > TP_OK + 1 && strcmp(tp_code_word((tp_code)code), word) != 0) code--;
-  return tl_fail(L, (tp_code)code, "%s: %s", word, text);
+int tl_error(lua_State *L) { /* word, text */
+  return tl_fail(L, "%s: %s", luaL_checkstring(L, 1), luaL_checkstring(L, 2));
 }
 
-/* ---- warnings: tempo.warn(text), which a script may replace, set to error or silence with false
+/* ---- warnings: tempo.warn(text); a script may replace it, make it raise, or silence it with false
  * ---- */
 int tl_default_warn(lua_State *L) {
   fprintf(stderr, "tempo: warning: %s\n", luaL_checkstring(L, 1));

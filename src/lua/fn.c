@@ -1,23 +1,23 @@
-/* fn: a compiled function: f(inputs, bounds, { seed = }), f:params(), f:load_params(t),
- * f:explain(), f:memory(). */
+/* fn: compiled functions: f(inputs, bounds, { seed = }), f:params(), f:load_params(t), f:explain(),
+ * f:memory(). */
 #include "lua/tl.h"
+#include <stdlib.h>
 
 tl_fn *tl_fn_self(lua_State *L, const char *what) {
   tl_fn *u = tl_check(L, 1, TL_FN, what);
-  if (!u->f) tl_fail(L, TP_E_OPTION, "option: %s: this function has been freed", what);
+  if (!u->f) tl_fail(L, "option: %s: this function has been freed", what);
   return u;
 }
 
 tl_fn *tl_fn_alone(lua_State *L, const char *what, const char *may_not) {
   tl_fn *u = tl_fn_self(L, what);
   if (u->uses > 1)
-    tl_fail(
-        L, TP_E_OPTION, "option: this function is already running: a callback cannot %s", may_not);
+    tl_fail(L, "option: this function is already running: a callback cannot %s", may_not);
   return u;
 }
 
-/* Protected, as a method that an error leaves uses the function no more. Below its arguments the
- * function stays on the stack. */
+/* Protected: a method that an error leaves no longer uses the function, which stays on the stack
+ * below its arguments. */
 int tl_fn_use(lua_State *L, int method) {
   tl_fn *u = tl_object(L, 1, TL_FN, "a method of a function");
   lua_pushvalue(L, 1);
@@ -30,9 +30,9 @@ int tl_fn_use(lua_State *L, int method) {
   return status == LUA_OK ? lua_gettop(L) - 1 : lua_error(L);
 }
 
-static int release(lua_State *L, const char *what, int own) { /* own: of its uses is this */
+static int release(lua_State *L, const char *what, int own) { /* own: uses that are this call's */
   tl_fn *u = tl_object(L, 1, TL_FN, what);
-  if (u->uses > own) tl_fail(L, TP_E_OPTION, "option: %s: this function is running", what);
+  if (u->uses > own) tl_fail(L, "option: %s: this function is running", what);
   u->f = tp_fn_free(u->f);
   return 0;
 }
@@ -51,14 +51,13 @@ tl_fn *tl_pushfn(lua_State *L, tl_prog *lp) {
   return u;
 }
 
-/* ---- calling ---- */
 void tl_fn_seed(lua_State *L, tl_run *r, int i) {
   if (!tl_option(L, i, "seed")) return;
   r->run.seed = (uint64_t)tl_integer(L, lua_gettop(L), "seed");
   lua_pop(L, 1);
 }
 
-/* Going on from a state, which has the inputs that do not tick. */
+/* The state of a run that goes on has the inputs that do not tick. */
 static bool in_state(lua_State *L, tl_fn *u, int i, int k) {
   if (tp_fn_fed(u->f, k)) return false;
   bool given = lua_istable(L, i) && tl_option(L, i, tp_fn_graph(u->f)->inputs.v[k]->attr.str);
@@ -75,7 +74,7 @@ static void give_inputs(lua_State *L, tl_run *r, tl_fn *u, int i, bool resumes) 
   lua_pop(L, 1);
 }
 
-/* The results exist, empty, before the run: { name = array }. */
+/* { name = array } before the run, empty. */
 tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs, bool endless) {
   const tp_sym *const *need;
   tl_run *r = tl_run_new(L, u->lp, runs ? tp_fn_graph(u->f)->inputs.n : 0, 0);
@@ -100,7 +99,7 @@ static void keep_outputs(tl_array **slot, const tp_graph *g, const tp_run *run) 
     if (slot[k] && run->outputs[k]) slot[k]->a = tp_array_ref(run->outputs[k]);
 }
 
-/* A run that was cancelled has no arrays for what is not complete. */
+/* A cancelled run has no arrays for incomplete outputs. */
 static void charge_outputs(lua_State *L, int outputs, tl_array **slot, const tp_graph *g) {
   for (int k = 0; k < g->outputs.n; k++) {
     if (!slot[k]) continue;
@@ -148,9 +147,8 @@ static int fn_call(lua_State *L) { /* f, inputs, bounds, options */
   return 1;
 }
 
-/* ---- parameters ---- */
-/* Puts the paths of a module, a parameter or a list of them, at index i, into the set at index
- * `set`. What was seen is a key of the set as well, so that modules which hold each other end. */
+/* Puts the paths of a module, a parameter or a list of them into the set. All that was seen is in
+ * it too, for modules that hold each other. */
 static void name_params(lua_State *L, int i, int set) {
   luaL_checkstack(L, 8, "modules lie too deep");
   if (tl_typeof(L, i) == TL_TENSOR) {
@@ -181,18 +179,17 @@ static void name_params(lua_State *L, int i, int set) {
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) name_params(L, lua_gettop(L), set);
 }
 
-/* The set of paths that `of` names; pushed. */
+/* Pushes the set of the paths of the value on top. */
 static void push_named(lua_State *L) {
   int of = lua_gettop(L);
   lua_newtable(L);
   if (!lua_istable(L, of) && tl_typeof(L, of) != TL_TENSOR)
-    tl_fail(L, TP_E_OPTION,
-        "option: of of params: expected a module, a parameter or a list of them, got %s",
+    tl_fail(L, "option: of of params: expected a module, a parameter or a list of them, got %s",
         tl_describe(L, of));
   name_params(L, of, of + 1);
 }
 
-/* Copies: the script may write into them. What it has loaded for a constant is its own already. */
+/* Copies, as the script may write into them; a loaded constant is the script's own already. */
 static int fn_params(lua_State *L) {
   static const char *const known[] = { "of", NULL };
   tl_fn *u = tl_fn_self(L, "params");
@@ -203,14 +200,10 @@ static int fn_params(lua_State *L) {
   lua_newtable(L);
   for (int k = 0; k < tp_fn_nparam(u->f); k++) {
     const char *name = tp_fn_param(u->f, k)->attr.str;
-    if (some) {
-      lua_getfield(L, names, name);
-      bool is = !lua_isnil(L, -1);
-      lua_pop(L, 1);
-      if (!is) continue;
-    }
+    if (some && !tl_option(L, names, name)) continue;
+    lua_settop(L, names + 1);
     if (!tp_fn_param_value(u->f, k)) continue;
-    tl_array *to = tl_pusharray(L); /* may run finalizers, which may load others */
+    tl_array *to = tl_pusharray(L); /* a finalizer may load others */
     tp_array *a = tp_fn_param_value(u->f, k);
     tl_setarray(
         L, to, tp_fn_param_borrowed(u->f, k) ? tp_array_ref(a) : tp_array_cast(a, a->dtype));
@@ -230,14 +223,13 @@ static void no_param(lua_State *L, tl_fn *u, const char *name) {
   char hint[TP_HINT];
   int n = TP_MIN(tp_fn_nparam(u->f), (int)TP_LEN(names));
   for (int k = 0; k < n; k++) names[k] = tp_fn_param(u->f, k)->attr.str;
-  tl_fail(L, TP_E_OPTION,
+  tl_fail(L,
       "option: load_params: the function has no parameter '%s'%s; f:params{ of = net } gives those "
-      "of a net alone, "
-      "and load_params(t, { strict = false }) leaves out what the function lacks",
+      "of a net alone, and load_params(t, { strict = false }) leaves out what the function lacks",
       name, tp_hint(hint, name, names, n));
 }
 
-/* An array that the function may hold: the script's own. */
+/* Pushes the script's array, or one of its value. */
 static void push_loaded(lua_State *L, tl_fn *u, int k, int i) {
   const tp_node *w = tp_fn_param(u->f, k);
   tp_error e = { 0 };
@@ -252,90 +244,70 @@ static void push_loaded(lua_State *L, tl_fn *u, int k, int i) {
   if (!tp_fn_param_fits(u->f, k, ((tl_array *)lua_touserdata(L, -1))->a, &e)) tl_raise(L, &e);
 }
 
-static void sort_names(lua_State *L) { /* the list on top */
-  for (int n = (int)lua_rawlen(L, -1), i = 2; i <= n; i++)
-    for (int j = i; j > 1; j--) {
-      lua_rawgeti(L, -1, j);
-      lua_rawgeti(L, -2, j - 1);
-      if (strcmp(lua_tostring(L, -2), lua_tostring(L, -1)) >= 0) {
-        lua_pop(L, 2);
-        break;
-      }
-      lua_rawseti(L, -3, j);
-      lua_rawseti(L, -2, j - 1);
-    }
-}
-
-/* A sorted list of the names for which the table at index i has no value; pushed. */
-static void push_missing(lua_State *L, tl_fn *u, int i) {
-  lua_newtable(L);
-  for (int k = 0, n = 0; k < tp_fn_nparam(u->f); k++) {
-    const char *name = tp_fn_param(u->f, k)->attr.str;
-    lua_getfield(L, i, name);
-    bool has = !lua_isnil(L, -1);
-    lua_pop(L, 1);
-    if (has) continue;
-    lua_pushstring(L, name);
-    lua_rawseti(L, -2, ++n);
+static void push_sorted(lua_State *L, int n, const char **name) {
+  qsort(name, (size_t)n, sizeof *name, tp_by_text);
+  lua_createtable(L, n, 0);
+  for (int k = 0; k < n; k++) {
+    lua_pushstring(L, name[k]);
+    lua_rawseti(L, -2, k + 1);
   }
-  sort_names(L);
 }
 
-/* All or nothing: whatever may be wrong is found before the first is replaced. Stack: f, t,
- * options, what is loaded, what is left over. */
+/* Pushes sorted lists of the function's names that the table lacks, and of its names that the
+ * function lacks. */
+static void push_differences(lua_State *L, tl_fn *u, int i) {
+  int most = tl_count(L, i) + tp_fn_nparam(u->f), n = 0;
+  const char **name = lua_newuserdata(L, sizeof *name * (size_t)(most + 1)), *own;
+  for (int k = 0; k < tp_fn_nparam(u->f); k++) {
+    own = tp_fn_param(u->f, k)->attr.str;
+    if (tl_option(L, i, own)) lua_pop(L, 1);
+    else name[n++] = own;
+  }
+  push_sorted(L, n, name);
+  n = 0;
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1))
+    if (lua_type(L, -2) == LUA_TSTRING && find_param(u, lua_tostring(L, -2)) < 0 && n < most)
+      name[n++] = lua_tostring(L, -2);
+  push_sorted(L, n, name);
+}
+
+/* All or nothing: finds mistakes before it replaces the first. Stack: f, t, options, loaded arrays.
+ */
 static int fn_load_params(lua_State *L) {
   static const char *const known[] = { "strict", NULL };
   tl_fn *u = tl_fn_self(L, "load_params");
-  bool strict = true;
   if (!lua_istable(L, 2))
-    tl_fail(L, TP_E_OPTION,
-        "option: load_params takes a table by name, as f:params() gives; got %s",
+    tl_fail(L, "option: load_params takes a table by name, as f:params() gives; got %s",
         tl_describe(L, 2));
   lua_settop(L, 3);
   tl_options(L, 3, "load_params", known);
-  if (tl_option(L, 3, "strict")) {
-    if (!lua_isboolean(L, -1))
-      tl_fail(L, TP_E_OPTION, "option: strict of load_params: expected true or false, got %s",
-          tl_describe(L, -1));
-    strict = lua_toboolean(L, -1);
-  }
+  bool strict = !tl_option(L, 3, "strict") || tl_boolean(L, -1, "strict of load_params");
   lua_settop(L, 3);
   lua_newtable(L);
-  lua_newtable(L);
-  int left = 0;
-  for (lua_pushnil(L); lua_next(L, 2); lua_settop(L, 6)) {
-    if (lua_type(L, 6) != LUA_TSTRING)
-      tl_fail(L, TP_E_OPTION, "option: load_params: parameters go by name, got %s as a key",
-          tl_describe(L, 6));
-    int k = find_param(u, lua_tostring(L, 6));
-    if (k < 0 && strict) no_param(L, u, lua_tostring(L, 6));
-    if (k < 0) {
-      lua_pushvalue(L, 6);
-      lua_rawseti(L, 5, ++left);
-      continue;
-    }
-    push_loaded(L, u, k, 7);
-    lua_setfield(L, 4, lua_tostring(L, 6));
+  for (lua_pushnil(L); lua_next(L, 2); lua_settop(L, 5)) {
+    if (lua_type(L, 5) != LUA_TSTRING)
+      tl_fail(L, "option: load_params: parameters go by name, got %s as a key", tl_describe(L, 5));
+    const char *name = lua_tostring(L, 5);
+    int k = find_param(u, name);
+    if (k < 0 && strict) no_param(L, u, name);
+    if (k < 0) continue;
+    push_loaded(L, u, k, 6);
+    lua_setfield(L, 4, name);
   }
-  for (lua_pushnil(L); lua_next(L, 4); lua_settop(L, 6))
-    tp_fn_load_param(u->f, find_param(u, lua_tostring(L, 6)),
-        tp_array_ref(((tl_array *)lua_touserdata(L, 7))->a));
+  for (lua_pushnil(L); lua_next(L, 4); lua_settop(L, 5))
+    tp_fn_load_param(u->f, find_param(u, lua_tostring(L, 5)),
+        tp_array_ref(((tl_array *)lua_touserdata(L, 6))->a));
   if (strict) return lua_settop(L, 1), 1;
-  push_missing(L, u, 2);
-  lua_pushvalue(L, 5);
-  sort_names(L);
+  push_differences(L, u, 2);
   return 2;
 }
 
-/* ---- questions ---- */
 static int push_buf(lua_State *L, tp_buf *b, bool ok, tp_error *e) { /* takes b */
-  if (ok && b->failed) ok = tp_fail(e, TP_E_MEMORY, TP_NOWHERE, "memory: out of memory");
   if (!ok) {
     tp_buf_free(b);
     tl_raise(L, e);
   }
-  lua_pushlstring(L, b->s ? b->s : "", b->n);
-  tp_buf_free(b);
+  tl_pushbuf(L, b);
   return 1;
 }
 
@@ -353,14 +325,12 @@ static int fn_explain(lua_State *L) {
 
 static void look_inside(lua_State *L, tl_fn *u) {
   tp_error e = { 0 };
-  if (!lua_isboolean(L, -1))
-    tl_fail(L, TP_E_OPTION, "option: inside of profile: expected true or false, got %s",
-        tl_describe(L, -1));
+  bool inside = tl_boolean(L, -1, "inside of profile");
   if (u->running)
-    tl_fail(L, TP_E_OPTION,
+    tl_fail(L,
         "option: profile: what is inside of native code is looked at from one run on, not by a "
         "callback");
-  if (!tp_fn_inside(u->f, lua_toboolean(L, -1), &e)) tl_raise(L, &e);
+  if (!tp_fn_inside(u->f, inside, &e)) tl_raise(L, &e);
 }
 
 static int fn_profile(lua_State *L) { /* f, rows, options */
@@ -370,8 +340,8 @@ static int fn_profile(lua_State *L) { /* f, rows, options */
   tp_buf b;
   int64_t rows = lua_isnoneornil(L, 2) ? 20 : tl_integer(L, 2, "profile");
   if (rows < 0)
-    tl_fail(L, TP_E_OPTION, "option: profile: the number of rows must not be negative, got %lld",
-        (long long)rows);
+    tl_fail(
+        L, "option: profile: the number of rows must not be negative, got %lld", (long long)rows);
   tl_options(L, 3, "profile", known);
   if (tl_option(L, 3, "trace") && !tp_fn_trace(u->f, tl_string(L, lua_gettop(L), "trace"), &e))
     tl_raise(L, &e);
@@ -418,14 +388,10 @@ static int fn_simulate(lua_State *L) {
   if (!ok) tl_raise(L, &e);
   if (k.kept < 0) return lua_pushnil(L), 1;
   lua_createtable(L, 0, 4);
-  lua_pushinteger(L, (lua_Integer)k.kept);
-  lua_setfield(L, -2, "kept");
-  lua_pushinteger(L, (lua_Integer)k.needed);
-  lua_setfield(L, -2, "needed");
-  lua_pushinteger(L, k.narray);
-  lua_setfield(L, -2, "arrays");
-  lua_pushinteger(L, k.nloose);
-  lua_setfield(L, -2, "loose");
+  tl_set_integer(L, "kept", k.kept);
+  tl_set_integer(L, "needed", k.needed);
+  tl_set_integer(L, "arrays", k.narray);
+  tl_set_integer(L, "loose", k.nloose);
   return 1;
 }
 
@@ -467,9 +433,7 @@ void tl_open_fn(lua_State *L, tl_state *S) {
   tl_class(L, S, TL_FN, "tempo.Function", fn_meta, fn_methods, NULL);
   tl_pushclass(L, TL_FN);
   tl_setnamed(L, S, TL_FN, &(tl_reg){ "__call", fn_call, 0 }, 0);
-  lua_pushcfunction(L, fn_gc);
-  lua_setfield(L, -2, "__gc");
-  lua_pushcfunction(L, fn_close);
-  lua_setfield(L, -2, "__close");
+  tl_setraw(L, TL_FN, "__gc", fn_gc);
+  tl_setraw(L, TL_FN, "__close", fn_close);
   lua_pop(L, 2);
 }

@@ -1,11 +1,10 @@
-/* index: dims, bounds, index expressions, conditions and ranges. What Lua cannot say here is
- * answered by what to write instead. */
+/* index: dims, bounds, index expressions, conditions and ranges. Traps for what Lua cannot say here
+ * tell what to write instead. */
 #include "lua/tl.h"
 
-/* with these, an index expression is its value */
+/* makes an index expression a value */
 static bool is_tensor(lua_State *L, int i) {
-  tl_type t = tl_typeof(L, i);
-  return t == TL_TENSOR || t == TL_LOOSE || t == TL_ARRAY || lua_istable(L, i);
+  return tl_is_tensor(L, i) || tl_typeof(L, i) == TL_ARRAY || lua_istable(L, i);
 }
 
 static const char *index_text(lua_State *L, int i) { /* for messages */
@@ -19,7 +18,7 @@ static const char *index_text(lua_State *L, int i) { /* for messages */
 
 static int push_checked(lua_State *L, tl_prog *lp, const tp_ix *e) {
   const char *why = tp_ictx_overflowed(lp->p->ix);
-  if (why) tl_fail(L, TP_E_AFFINE, "affine: a number or a part of an index expression %s", why);
+  if (why) tl_fail(L, "affine: a number or a part of an index expression %s", why);
   tl_pushix(L, lp, e);
   return 1;
 }
@@ -27,13 +26,13 @@ static int push_checked(lua_State *L, tl_prog *lp, const tp_ix *e) {
 static void check_integral(lua_State *L, int i, const char *op) {
   int64_t k;
   if (lua_type(L, i) == LUA_TNUMBER && !tl_isint(L, i, &k))
-    tl_fail(L, TP_E_AFFINE,
+    tl_fail(L,
         "affine: '%s' with %g: index expressions are made of integers; for arithmetic on values "
         "write t:value()",
         op, lua_tonumber(L, i));
 }
 
-/* Operands of + - * // %: false if it is tensor arithmetic. */
+/* false: tensor arithmetic */
 static bool operands(lua_State *L, const char *op, tl_prog **lp, const tp_ix **a, const tp_ix **b) {
   if (is_tensor(L, 1) || is_tensor(L, 2)) return false;
   *lp = tl_findprog(L, 1, 2);
@@ -63,13 +62,12 @@ static int divide(lua_State *L, const char *op, const char *method,
   int64_t k;
   if (!operands(L, op, &lp, &a, &b)) return tl_operator(L, method);
   if (!tp_ix_is_const(b, &k))
-    tl_fail(L, TP_E_AFFINE,
+    tl_fail(L,
         "affine: %s %s %s: the divisor of an index expression is a positive integer; on values "
         "write t:value()",
         index_text(L, 1), op, index_text(L, 2));
   if (k <= 0)
-    tl_fail(L, TP_E_AFFINE,
-        "affine: %s by %lld: the divisor of an index expression is a positive integer", op,
+    tl_fail(L, "affine: %s by %lld: the divisor of an index expression is a positive integer", op,
         (long long)k);
   return push_checked(L, lp, f(lp->p->ix, a, k));
 }
@@ -93,7 +91,7 @@ static const char *value_text(lua_State *L, int i, char *out, size_t n) {
 static int not_an_index(lua_State *L, const char *op, const char *method, const char *also) {
   char a[128], b[128];
   if (is_tensor(L, 1) || is_tensor(L, 2)) return tl_operator(L, method);
-  return tl_fail(L, TP_E_AFFINE,
+  return tl_fail(L,
       "affine: '%s' gives no index expression: for arithmetic on values write %s %s %s%s", op,
       value_text(L, 1, a, sizeof a), op, value_text(L, 2, b, sizeof b), also);
 }
@@ -110,17 +108,15 @@ static int trap_compare(lua_State *L, bool strict) {
   const char *method = left ? strict ? "lt" : "le" : strict ? "gt" : "ge";
   const char *a = index_text(L, left ? 1 : 2), *b = index_text(L, left ? 2 : 1);
   bool plain = tp_ix_as_sym(((tl_index *)lua_touserdata(L, left ? 1 : 2))->e);
-  return tl_fail(L, TP_E_OPTION,
-      plain ? "option: '%s %s %s' gives a Lua boolean at once and no condition: write %s:%s(%s)"
-            : "option: '%s %s %s' gives a Lua boolean at once and no condition: write (%s):%s(%s)",
-      a, op, b, a, method, b);
+  return tl_fail(L,
+      "option: '%s %s %s' gives a Lua boolean at once and no condition: write %s%s%s:%s(%s)", a, op,
+      b, plain ? "" : "(", a, plain ? "" : ")", method, b);
 }
 static int index_lt(lua_State *L) { return trap_compare(L, true); }
 static int index_le(lua_State *L) { return trap_compare(L, false); }
 
 static int index_len(lua_State *L) {
-  return tl_fail(L, TP_E_OPTION,
-      "option: '#%s': an index expression has no length; a dim's bound is t:upper()",
+  return tl_fail(L, "option: '#%s': an index expression has no length; a dim's bound is t:upper()",
       index_text(L, 1));
 }
 
@@ -129,7 +125,6 @@ static int index_tostring(lua_State *L) {
   return 1;
 }
 
-/* ---- ranges ---- */
 static int push_range(lua_State *L, tl_prog *lp) { /* of the values at 1 and 2 */
   tl_range *r = tl_new(L, TL_RANGE, sizeof *r);
   if (!lp) {
@@ -142,7 +137,7 @@ static int push_range(lua_State *L, tl_prog *lp) { /* of the values at 1 and 2 *
   r->lo = tl_toix(L, lp, 1, "range");
   r->hi = tl_toix(L, lp, 2, "range");
   if (!tp_ix_is_affine(r->lo) || !tp_ix_is_affine(r->hi))
-    tl_fail(L, TP_E_AFFINE,
+    tl_fail(L,
         "affine: the range %s .. %s is not affine: a product of dims or bounds is a size (for "
         "shapes and :value()), not an index",
         index_text(L, 1), index_text(L, 2));
@@ -155,24 +150,23 @@ static int push_range(lua_State *L, tl_prog *lp) { /* of the values at 1 and 2 *
 static int index_concat(lua_State *L) {
   for (int i = 1; i <= 2; i++) {
     if (tl_typeof(L, i) == TL_RANGE)
-      tl_fail(L, TP_E_OPTION, "option: '..' of a range: a range has two ends, write lo .. hi once");
+      tl_fail(L, "option: '..' of a range: a range has two ends, write lo .. hi once");
     if (lua_type(L, i) == LUA_TSTRING)
-      tl_fail(L, TP_E_OPTION,
+      tl_fail(L,
           "option: '..' of an index expression and the string \"%s\": '..' makes a range; for text "
           "write tostring(t)",
           lua_tostring(L, i));
-    if (tl_typeof(L, i) == TL_TENSOR || tl_typeof(L, i) == TL_LOOSE)
-      tl_fail(L, TP_E_OPTION,
+    if (tl_is_tensor(L, i))
+      tl_fail(L,
           "option: '..' of a tensor: the ends of a range are index expressions; to choose by data "
-          "write "
-          "x[lo .. hi]:index_select(0, k)");
+          "write x[lo .. hi]:index_select(0, k)");
   }
   return push_range(L, tl_findprog(L, 1, 2));
 }
 
 int tl_index_range(lua_State *L) {
   if (lua_gettop(L) != 2)
-    tl_fail(L, TP_E_OPTION,
+    tl_fail(L,
         "option: tempo.range(lo, hi) takes the two ends, got %d argument%s; a range has no step",
         lua_gettop(L), lua_gettop(L) == 1 ? "" : "s");
   return push_range(L, tl_findprog(L, 1, 2));
@@ -187,17 +181,17 @@ static int range_tostring(lua_State *L) {
 }
 
 static int range_trap(lua_State *L) {
-  return tl_fail(L, TP_E_OPTION,
+  return tl_fail(L,
       "option: a range takes no arithmetic, no comparison and no '#': write (lo + k) .. (hi + k)");
 }
 
-/* ---- min, max, // and % as functions ---- */
+/* ---- min, max, // and % of numbers too ---- */
 static int extreme(lua_State *L, const char *name, const char *method, ix_binary f) {
   int n = lua_gettop(L);
-  if (n == 0) tl_fail(L, TP_E_OPTION, "option: tempo.%s takes index expressions and numbers", name);
+  if (n == 0) tl_fail(L, "option: tempo.%s takes index expressions and numbers", name);
   for (int i = 1; i <= n; i++)
     if (is_tensor(L, i))
-      tl_fail(L, TP_E_OPTION,
+      tl_fail(L,
           "option: tempo.%s takes index expressions and numbers; of two tensors write tempo.%s(a, "
           "b), along an axis x:max() or x:min()",
           name, method);
@@ -221,10 +215,10 @@ static int extreme(lua_State *L, const char *name, const char *method, ix_binary
 int tl_index_min(lua_State *L) { return extreme(L, "min", "minimum", tp_ix_min); }
 int tl_index_max(lua_State *L) { return extreme(L, "max", "maximum", tp_ix_max); }
 
-static int numbers(lua_State *L, bool mod) { /* plain numbers stay numbers */
+static int numbers(lua_State *L, bool mod) {
   int64_t a, b;
   double x = lua_tonumber(L, 1), y = lua_tonumber(L, 2);
-  if (y == 0) tl_fail(L, TP_E_INPUT, "input: %s by 0", mod ? "mod" : "floordiv");
+  if (y == 0) tl_fail(L, "input: %s by 0", mod ? "mod" : "floordiv");
   if (tl_isint(L, 1, &a) && tl_isint(L, 2, &b) && b != -1) {
     int64_t q = a / b - (a % b != 0 && (a < 0) != (b < 0));
     lua_pushinteger(L, (lua_Integer)(mod ? a - q * b : q));
@@ -241,7 +235,6 @@ static int quotient(lua_State *L, const char *method, lua_CFunction f) {
 int tl_index_floordiv(lua_State *L) { return quotient(L, "floordiv", index_idiv); }
 int tl_index_mod(lua_State *L) { return quotient(L, "mod", index_imod); }
 
-/* ---- conditions ---- */
 static int compare(lua_State *L, tp_cmp op, const char *method) {
   tl_prog *lp;
   const tp_ix *a, *b;
@@ -259,7 +252,7 @@ static const tp_ix *to_cond(lua_State *L, tl_prog *lp, int i, const char *what) 
   tl_not_boolean(L, i, what);
   const tp_ix *e = ((tl_index *)tl_check(L, i, TL_INDEX, what))->e;
   if (!tp_ix_is_cond(e))
-    tl_fail(L, TP_E_OPTION, "option: %s: '%s' is no condition; write t:eq(k), t:lt(k) ...", what,
+    tl_fail(L, "option: %s: '%s' is no condition; write t:eq(k), t:lt(k) ...", what,
         tp_ix_str(lp->p->ix, e));
   return e;
 }
@@ -279,7 +272,6 @@ static int index_lnot(lua_State *L) {
   return 1;
 }
 
-/* ---- methods ---- */
 static int index_value(lua_State *L) {
   tl_index *u = tl_check(L, 1, TL_INDEX, "value");
   tl_mark(L, u->lp);
@@ -291,17 +283,13 @@ static int index_upper(lua_State *L) {
   tl_index *u = tl_check(L, 1, TL_INDEX, "upper");
   const tp_sym *s = tp_ix_as_sym(u->e);
   if (!s || !s->bound)
-    tl_fail(L, TP_E_OPTION, "option: upper: '%s' is no dim, so it has no bound", index_text(L, 1));
+    tl_fail(L, "option: upper: '%s' is no dim, so it has no bound", index_text(L, 1));
   tl_pushix(L, u->lp, tp_ix_sym(u->lp->p->ix, s->bound));
   return 1;
 }
 
-static int index_name(lua_State *L) { return index_tostring(L); }
-
 static int index_program(lua_State *L) {
-  tl_index *u = tl_check(L, 1, TL_INDEX, "program");
-  tl_pushprogtable(L, u->lp);
-  lua_rawgeti(L, -1, TL_PT_PROGRAM);
+  tl_push_program(L, ((tl_index *)tl_check(L, 1, TL_INDEX, "program"))->lp);
   return 1;
 }
 
@@ -335,22 +323,13 @@ static const tl_reg index_methods[] = {
   { "mod", index_imod, 2 },
   { "value", index_value, 1 },
   { "upper", index_upper, 1 },
-  { "name", index_name, 1 },
+  { "name", index_tostring, 1 },
   { "program", index_program, 1 },
   { 0 },
 };
+static const char *const range_traps[] = { "__add", "__sub", "__mul", "__div", "__unm", "__idiv",
+  "__mod", "__pow", "__lt", "__le", "__len" };
 static const tl_reg range_meta[] = {
-  { "__add", range_trap, 0 },
-  { "__sub", range_trap, 0 },
-  { "__mul", range_trap, 0 },
-  { "__div", range_trap, 0 },
-  { "__unm", range_trap, 0 },
-  { "__idiv", range_trap, 0 },
-  { "__mod", range_trap, 0 },
-  { "__pow", range_trap, 0 },
-  { "__lt", range_trap, 0 },
-  { "__le", range_trap, 0 },
-  { "__len", range_trap, 0 },
   { "__concat", index_concat, 0 },
   { "__tostring", range_tostring, 0 },
   { 0 },
@@ -361,5 +340,8 @@ void tl_open_index(lua_State *L, tl_state *S) {
   tl_class(L, S, TL_INDEX, "tempo.Index", index_meta, index_methods, NULL);
   lua_pop(L, 1);
   tl_class(L, S, TL_RANGE, "tempo.Range", range_meta, none, NULL);
-  lua_pop(L, 1);
+  tl_pushclass(L, TL_RANGE);
+  for (size_t k = 0; k < TP_LEN(range_traps); k++)
+    tl_setnamed(L, S, TL_NONE, &(tl_reg){ range_traps[k], range_trap, 0 }, 0);
+  lua_pop(L, 2);
 }

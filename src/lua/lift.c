@@ -1,12 +1,11 @@
-/* lift: what is no tensor yet becomes one: numbers, booleans, index expressions, conditions, host
- * arrays, nested tables, loose literals. */
+/* lift: numbers, booleans, index expressions, conditions, host arrays, nested tables and loose
+ * literals become tensors. */
 #include "lua/tl.h"
 
 static tp_val constant(lua_State *L, tl_prog *lp, const tp_array *a) {
   tp_error e = { 0 };
   tp_array *copy = tp_array_cast((tp_array *)a, a->dtype);
-  if (!copy)
-    tl_fail(L, TP_E_MEMORY, "memory: no memory for a constant of %zu bytes", tp_array_bytes(a));
+  if (!copy) tl_fail(L, "memory: no memory for a constant of %zu bytes", tp_array_bytes(a));
   tp_node *n =
       tp_build(lp->p->g, TP_OP_CONST, 0, NULL, &(tp_attr){ .data = copy, .dtype = a->dtype }, &e);
   tp_array_unref(copy);
@@ -14,18 +13,17 @@ static tp_val constant(lua_State *L, tl_prog *lp, const tp_array *a) {
   return tp_v(n);
 }
 
-/* An integer that no double is: a weak constant. */
+/* No double is this integer: a weak constant. */
 static void lift_long(lua_State *L, tl_prog *lp, int64_t k, tp_arg *out) {
   tp_array *a = tp_array_wrap(TP_I64, 0, NULL, &k);
-  if (!a) tl_fail(L, TP_E_MEMORY, "memory: no memory for a number");
+  if (!a) tl_fail(L, "memory: no memory for a number");
   out->val = constant(L, lp, a);
   tp_array_unref(a);
   out->weak = true;
   out->num = (double)k;
 }
 
-/* One node for each number of a program: most methods make the number anew in the other operand's
- * dtype and never look at this one. */
+/* One node a number and program: most methods make it anew in the other operand's dtype. */
 static void lift_number(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
   int64_t k;
   tp_error e = { 0 };
@@ -83,14 +81,13 @@ static void lift_loose(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
 
 static int not_a_tensor(lua_State *L, int i, const char *what) {
   if (tl_typeof(L, i) == TL_RANGE)
-    tl_fail(L, TP_E_OPTION,
-        "option: %s: a range is no tensor; read a tensor there, as in x[0 .. t+1]", what);
-  return tl_fail(L, TP_E_OPTION, "option: %s: expected a tensor, got %s", what, tl_describe(L, i));
+    tl_fail(L, "option: %s: a range is no tensor; read a tensor there, as in x[0 .. t+1]", what);
+  return tl_fail(L, "option: %s: expected a tensor, got %s", what, tl_describe(L, i));
 }
 
 void tl_not_boolean(lua_State *L, int i, const char *what) {
   if (lua_isboolean(L, i))
-    tl_fail(L, TP_E_OPTION,
+    tl_fail(L,
         "option: %s: a Lua boolean is no condition ('==' asks whether two objects are one): write "
         "t:eq(k), x:eq(y), or x:ne(0)",
         what);
@@ -133,7 +130,7 @@ static tp_val fill_tensor(lua_State *L, tl_prog *lp, tp_arg *a, const char *what
   double num;
   const char *no = tp_weak_refused(a, d, &num);
   if (no)
-    tl_fail(L, TP_E_DTYPE, "dtype: the %s is %s, and %s is %s: declare %s", what, tp_dtype_name(d),
+    tl_fail(L, "dtype: the %s is %s, and %s is %s: declare %s", what, tp_dtype_name(d),
         tl_numeral(num, text), no, num == floor(num) ? "a wider dtype" : "dtype = \"f32\"");
   if (a->isnum) v = tp_full(g, a->num, d, rank, shape, &e);
   else if ((v = tp_weak_as(g, a, d, &e)).node && !a->where) v = tp_expand(g, v, rank, shape, &e);

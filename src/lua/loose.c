@@ -1,20 +1,19 @@
-/* loose: creations and operations that know no program yet. A loose tensor is a row of methods.def
- * with its arguments (a table, its user value); it becomes nodes once per program, when it meets
- * one. It is tried out in a scratch program when it is made, so that mistakes raise at their line.
- */
+/* loose: creations and operations without a program. A loose tensor is a row of methods.def with
+ * its arguments (a table, its user value); each program that it meets makes nodes of it once. A
+ * scratch program tries it out when it is made, so that mistakes raise at their line. */
 #include "lua/tl.h"
 
-static const char scratch_key; /* registry: the scratch program */
+static const char scratch_key;
 
-/* Tables are copied (the script may change them later), handles and arrays are not. */
+/* Copies tables, which the script may change later, but no handles and arrays. */
 static void copy_value(lua_State *L, int i, int depth) {
   if (!lua_istable(L, i)) {
     lua_pushvalue(L, i);
     return;
   }
-  /* one of lists around one of numbers; or one that holds itself */
+  /* or it holds itself */
   if (depth > TP_MAXRANK + 1)
-    tl_fail(L, TP_E_SHAPE, "shape: tables are nested more than %d deep", TP_MAXRANK + 1);
+    tl_fail(L, "shape: tables are nested more than %d deep", TP_MAXRANK + 1);
   luaL_checkstack(L, 8, "nested tables");
   lua_newtable(L);
   int copy = lua_gettop(L);
@@ -38,8 +37,8 @@ static tl_prog *scratch(lua_State *L) {
   return lp;
 }
 
-/* Pushes the sequence of results of the loose tensor at i in lp. Its siblings (sort gives two)
- * share the table of arguments. */
+/* Pushes the sequence of results of the loose tensor at i in lp. Siblings (sort gives two) share
+ * the table of arguments. */
 static void push_loose(lua_State *L, tl_prog *lp, int i) {
   i = lua_absindex(L, i);
   const tl_loose *u = lua_touserdata(L, i);
@@ -95,7 +94,7 @@ static void new_loose(lua_State *L, const tp_method *m, int args, int out) {
   lua_setuservalue(L, -2);
 }
 
-/* Arguments are kept as { {a}, {b}, ... }, so that nil keeps its place. */
+/* { {a}, {b}, ... }: nil keeps its place. */
 static int pack_arguments(lua_State *L, int first, int last) {
   lua_createtable(L, last - first + 1, 0);
   for (int i = first; i <= last; i++) {
@@ -110,7 +109,7 @@ static int pack_arguments(lua_State *L, int first, int last) {
 int tl_loose_new(lua_State *L, const tp_method *m, int first) {
   int args = pack_arguments(L, first, lua_gettop(L));
   new_loose(L, m, args, 0);
-  /* another takes its place when it is full: nothing may run until push_loose holds it */
+  /* the scratch program may be a new one next time: nothing may run before push_loose holds it */
   tl_prog *lp = scratch(L);
   tl_mark(L, lp);
   push_loose(L, lp, -1);
@@ -126,7 +125,7 @@ int tl_loose_new(lua_State *L, const tp_method *m, int first) {
   return sequence ? 1 : n;
 }
 
-/* ---- questions are answered by the scratch program ---- */
+/* ---- the scratch program answers questions ---- */
 static int forward(lua_State *L, const char *method) {
   tl_check(L, 1, TL_LOOSE, method);
   tl_materialise(L, scratch(L), 1);
@@ -157,7 +156,7 @@ static int loose_name(lua_State *L) {
     return 1;
   }
   tl_string(L, 2, "name");
-  lua_getuservalue(L, 1); /* keeps the string, for each of the siblings */
+  lua_getuservalue(L, 1); /* keeps the string */
   lua_pushvalue(L, 2);
   lua_rawseti(L, -2, -1 - u->out);
   u->name = lua_tostring(L, 2);
@@ -168,14 +167,13 @@ static int loose_name(lua_State *L) {
 static int loose_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING && tl_is_digits(L, 2)) return tl_range_trap(L, 2);
   if (lua_type(L, 2) == LUA_TSTRING) return tl_lookup(L);
-  return tl_fail(L, TP_E_DOMAIN,
+  return tl_fail(L,
       "domain: this tensor belongs to no program yet and has no dims to index; give it a domain, { "
       "domain = {t} }");
 }
 
 static int loose_newindex(lua_State *L) {
-  return tl_fail(
-      L, TP_E_OPTION, "option: x[...] = e defines tensors made by P:tensor; this one is a literal");
+  return tl_fail(L, "option: x[...] = e defines tensors made by P:tensor; this one is a literal");
 }
 
 static const tl_reg loose_methods[] = {
@@ -187,7 +185,7 @@ static const tl_reg loose_methods[] = {
   { 0 },
 };
 
-/* Operators are those of tensors: the metatable's fields are copied. */
+/* From the metatable of tensors. */
 static void copy_operators(lua_State *L, int from, int to) {
   static const char *const op[] = { "__add", "__sub", "__mul", "__div", "__mod", "__pow", "__idiv",
     "__unm", "__lt", "__le", "__len", "__concat" };

@@ -1,5 +1,4 @@
-/* method: one call for all rows of methods.def: arguments by the row's signature, results as
- * handles. */
+/* method: calls a row of methods.def: arguments by its signature, results as handles. */
 #include "lua/tl.h"
 
 typedef struct {
@@ -12,14 +11,14 @@ typedef struct {
   char what[96]; /* "bad argument #2 to 'matmul'" */
 } call_t;
 
-static void to_limit(call_t *c, int i, tp_arg *a) { /* X */
+static void to_limit(call_t *c, int i, tp_arg *a) {
   int64_t k;
   if (tl_isint(c->L, i, &k)) {
     a->kind = 'I';
     a->i = k;
     return;
   }
-  if (tl_typeof(c->L, i) == TL_TENSOR || tl_typeof(c->L, i) == TL_LOOSE) {
+  if (tl_is_tensor(c->L, i)) {
     tl_lift(c->L, c->lp, i, c->what, a);
     return;
   }
@@ -27,41 +26,31 @@ static void to_limit(call_t *c, int i, tp_arg *a) { /* X */
   a->ix = tl_toix(c->L, c->lp, i, c->what);
 }
 
-static void to_axes(call_t *c, int i, tp_arg *a) {
+/* A, E: integers or sizes, several or one alone. */
+static void to_sizes(call_t *c, int i, tp_arg *a, bool integers) {
   lua_State *L = c->L;
   tp_graph *g = c->lp->p->g;
-  a->n = lua_istable(L, i) ? tl_sequence(L, i, c->what, "{0, 1}") : 1;
+  bool list = lua_istable(L, i);
+  a->n = list ? tl_sequence(L, i, c->what, integers ? "{0, 1}" : "{1, 2}") : 1;
   const tp_ix **v = TP_NEWN(&g->arena, const tp_ix *, a->n + 1);
   for (int k = 0; k < a->n; k++) {
-    if (lua_istable(L, i)) lua_rawgeti(L, i, k + 1);
+    if (list) lua_rawgeti(L, i, k + 1);
     else lua_pushvalue(L, i);
-    v[k] = tp_ix_const(g->ix, tl_integer(L, lua_gettop(L), c->what));
+    int top = lua_gettop(L);
+    v[k] = integers ? tp_ix_const(g->ix, tl_integer(L, top, c->what))
+                    : tl_toix(L, c->lp, top, c->what);
     lua_pop(L, 1);
   }
   a->ixs = v;
 }
 
-static void to_word(call_t *c, int i, tp_arg *a) { /* W */
+static void to_word(call_t *c, int i, tp_arg *a) { /* W: a word, a number, axes */
   int64_t k;
   bool number = lua_type(c->L, i) == LUA_TNUMBER;
   a->kind = lua_type(c->L, i) == LUA_TSTRING ? 'N' : number && !tl_isint(c->L, i, &k) ? 'F' : 'A';
   if (a->kind == 'N') a->s = tp_strdup(&c->lp->p->g->arena, lua_tostring(c->L, i));
   else if (a->kind == 'F') a->f = lua_tonumber(c->L, i);
-  else to_axes(c, i, a);
-}
-
-static void to_sizes(call_t *c, int i, tp_arg *a) { /* E */
-  lua_State *L = c->L;
-  bool list = lua_istable(L, i);
-  a->n = list ? tl_sequence(L, i, c->what, "{1, 2}") : 1;
-  const tp_ix **v = TP_NEWN(&c->lp->p->g->arena, const tp_ix *, a->n + 1);
-  for (int k = 0; k < a->n; k++) {
-    if (list) lua_rawgeti(L, i, k + 1);
-    else lua_pushvalue(L, i);
-    v[k] = tl_toix(L, c->lp, lua_gettop(L), c->what);
-    lua_pop(L, 1);
-  }
-  a->ixs = v;
+  else to_sizes(c, i, a, true);
 }
 
 static void to_shape(call_t *c, int i, tp_arg *a) { /* S: {n, m}, or n alone */
@@ -76,7 +65,7 @@ static void to_shape(call_t *c, int i, tp_arg *a) { /* S: {n, m}, or n alone */
   lua_pop(L, 1);
 }
 
-/* J: a nested table holds indices, i64, where a tensor's default is f32. */
+/* J: integers by default, unlike tensors. */
 static void to_indices(call_t *c, int i, tp_arg *a) {
   lua_State *L = c->L;
   if (!lua_istable(L, i)) {
@@ -88,7 +77,7 @@ static void to_indices(call_t *c, int i, tp_arg *a) {
   lua_pop(L, 1);
 }
 
-/* what weak operands of a list become */
+/* the dtype of the weak operands */
 static tp_dtype common_dtype(int n, const tp_arg *v) {
   tp_dtype d = TP_F32, least;
   bool any = false;
@@ -101,7 +90,6 @@ static tp_dtype common_dtype(int n, const tp_arg *v) {
   return d;
 }
 
-/* values first .. first + n - 1 of the stack */
 static void to_list(call_t *c, tp_arg *a, int n, int first) {
   tp_error e = { 0 };
   tp_graph *g = c->lp->p->g;
@@ -143,21 +131,16 @@ static void convert(call_t *c, int k, int i) {
     break;
   case 'F':
     if (lua_type(L, i) != LUA_TNUMBER)
-      tl_fail(L, TP_E_OPTION, "option: %s: expected a number, got %s", c->what, tl_describe(L, i));
+      tl_fail(L, "option: %s: expected a number, got %s", c->what, tl_describe(L, i));
     a->f = lua_tonumber(L, i);
     break;
-  case 'B':
-    if (!lua_isboolean(L, i))
-      tl_fail(
-          L, TP_E_OPTION, "option: %s: expected true or false, got %s", c->what, tl_describe(L, i));
-    a->b = lua_toboolean(L, i);
-    break;
+  case 'B': a->b = tl_boolean(L, i, c->what); break;
   case 'N': a->s = tp_strdup(&c->lp->p->g->arena, tl_string(L, i, c->what)); break;
   case 'X': to_limit(c, i, a); break;
   case 'S': to_shape(c, i, a); break;
   case 'W': to_word(c, i, a); break;
-  case 'E': to_sizes(c, i, a); break;
-  case 'A': to_axes(c, i, a); break;
+  case 'E': to_sizes(c, i, a, false); break;
+  case 'A': to_sizes(c, i, a, true); break;
   case 'L': to_table_list(c, i, a); break;
   case 'D': a->dtype = tl_dtype(L, i, c->what); break;
   case 'O': a->n = tl_domain(L, c->lp, i, c->what, false, &a->dom); break;
@@ -165,7 +148,7 @@ static void convert(call_t *c, int k, int i) {
   }
 }
 
-/* A table whose keys are names; the empty table only where nothing else can be meant. */
+/* A table with names as keys; an empty one only where nothing else can be meant. */
 static bool is_options(lua_State *L, int i, bool empty_too) {
   if (!lua_istable(L, i)) return false;
   lua_pushnil(L);
@@ -175,10 +158,10 @@ static bool is_options(lua_State *L, int i, bool empty_too) {
   return named;
 }
 
-/* What may stand in the table of options: also arguments that may be left out, and were. */
+/* May the table of options hold it? Also an optional argument that was left out. */
 static bool is_by_name(const call_t *c, int k) {
   if (c->sig[k].option) return true;
-  for (int j = k + 1; j < c->nsig; j++) /* an option of the same name takes it */
+  for (int j = k + 1; j < c->nsig; j++) /* that option takes it */
     if (strcmp(c->sig[j].name, c->sig[k].name) == 0) return false;
   return c->sig[k].optional && !c->a[k].kind;
 }
@@ -201,8 +184,8 @@ static void take_options(call_t *c, int i) {
   }
 }
 
-/* A list that has to be given and comes last may also be spread over the arguments, reshape(2, 3),
- * as PyTorch has it. What is spread is put into a table; gives the index behind it. */
+/* A required list that comes last may be spread over the arguments, reshape(2, 3): it becomes a
+ * table. Gives the index behind it. */
 static int gather_spread(call_t *c, int k, int npos, int i) {
   lua_State *L = c->L;
   int end = i;
@@ -220,15 +203,15 @@ static int gather_spread(call_t *c, int k, int npos, int i) {
   return end;
 }
 
-/* Argument k, which should be at i. With a dot for the colon all have moved by one. */
+/* A dot in place of the colon moves all arguments by one. */
 static void refuse_missing(const call_t *c, int k, int i) {
   lua_State *L = c->L;
   const char *name = c->m->name,
              *got = lua_isnil(L, i) ? "nil (is a variable's name misspelled?)" : "nothing";
   const char *dot =
       tl_dotted(L) ? lua_pushfstring(L, ": a method is called with a colon, x:%s(...)", name) : "";
-  tl_fail(L, TP_E_OPTION, "option: bad argument #%d to '%s' ('%s'): expected a value, got %s%s",
-      k + 1, name, c->sig[k].name, got, dot);
+  tl_fail(L, "option: bad argument #%d to '%s' ('%s'): expected a value, got %s%s", k + 1, name,
+      c->sig[k].name, got, dot);
 }
 
 static void take_arguments(call_t *c, int first) {
@@ -261,15 +244,14 @@ static void take_arguments(call_t *c, int first) {
   bool spread = c->m->kinds[0] == 'c' && lua_type(L, first) == LUA_TNUMBER; /* zeros(2, 3) */
   for (; i <= top; i++)
     if (!lua_isnil(L, i) && spread)
-      tl_fail(L, TP_E_OPTION,
-          "option: '%s' takes the whole shape as its first argument: write %s { n, m }", c->m->name,
-          c->m->name);
+      tl_fail(L, "option: '%s' takes the whole shape as its first argument: write %s { n, m }",
+          c->m->name, c->m->name);
     else if (!lua_isnil(L, i))
-      tl_fail(L, TP_E_OPTION, "option: '%s' takes %d arguments%s, got %s as #%d", c->m->name, npos,
+      tl_fail(L, "option: '%s' takes %d arguments%s, got %s as #%d", c->m->name, npos,
           options ? " and a table of options" : "", tl_describe(L, i), i - first + 1);
 }
 
-/* A draw without a domain inside a larger one is the same at every point: rarely what was meant. */
+/* A draw without a domain inside a larger one is the same at every point, rarely on purpose. */
 static void warn_random(call_t *c) {
   bool larger = false;
   const tp_node *draw = NULL;
@@ -288,8 +270,8 @@ static void warn_random(call_t *c) {
   lua_pop(c->L, 1);
 }
 
-/* A scalar at each point of its domain has nothing to reduce: the points were meant. Libraries,
- * written for any shape, may mean it. */
+/* A scalar at each point of its domain has nothing to reduce: the points were meant, but for
+ * libraries, written for any shape. */
 static void warn_scalar(const call_t *c) {
   const tp_val x = c->a[0].val;
   bool all_axes = strcmp(c->m->shape, "reduced") == 0 || strstr(c->m->name, "softmax");
@@ -306,7 +288,7 @@ static void warn_scalar(const call_t *c) {
           c->m->name, d->name, it, range, c->m->name, d->name));
 }
 
-/* A where among numbers is weak as they are. */
+/* A where among numbers is weak as well. */
 static const tp_arg *weak_result(const call_t *c) {
   bool weak = strcmp(c->m->name, "where") == 0 && c->a[1].weak && c->a[2].weak;
   return weak ? tp_dup(&c->lp->p->g->arena, c->a, 3 * sizeof *c->a) : NULL;
@@ -370,7 +352,7 @@ int tl_callmethod(lua_State *L, const tp_method *m, int first) {
 int tl_operator(lua_State *L, const char *method) {
   lua_settop(L, 2);
   const tp_method *m = tp_method_find(method);
-  if (TP_NEVER(!m)) tl_fail(L, TP_E_OPTION, "option: no method '%s'", method);
+  if (TP_NEVER(!m)) tl_fail(L, "option: no method '%s'", method);
   return tl_callmethod(L, m, 1);
 }
 

@@ -1,14 +1,13 @@
-/* module: luaopen_tempo. Opening prints nothing and reads nothing but where the Lua libraries are.
- */
+/* module: luaopen_tempo. Opening prints nothing and reads only where the Lua libraries are. */
 #include "lua/tl.h"
 
-static const char module_key; /* registry: the module */
+static const char module_key;
 
 static const char *const libraries[] = { "nn", "optim", "dist", "rl", "llm", "data", "logger",
   "viz", "associative_scan" };
 
-/* Where tempo/nn.lua is, its folder's chunks are ours: errors and nodes get the line of the script
- * that called them. */
+/* Errors and nodes of chunks in the folder of tempo/nn.lua get the line of the script that called
+ * them. */
 static void find_libraries(lua_State *L, tl_state *S) {
   lua_getglobal(L, "package");
   lua_getfield(L, -1, "searchpath");
@@ -40,7 +39,7 @@ static void load_library(lua_State *L, const char *name) {
     lua_pushfstring(L, "module 'tempo.%s' not found", name);
     const char *why = lua_tostring(L, -2), *none = lua_tostring(L, -1);
     if (why && strncmp(why, none, strlen(none)) == 0)
-      tl_fail(L, TP_E_OPTION, "option: the library tempo.%s is not in this version", name);
+      tl_fail(L, "option: the library tempo.%s is not in this version", name);
     lua_pop(L, 1);
     lua_error(L);
   }
@@ -52,23 +51,20 @@ static void load_library(lua_State *L, const char *name) {
 static int module_index(lua_State *L) {
   lua_settop(L, 2);
   if (lua_type(L, 2) != LUA_TSTRING) return lua_pushnil(L), 1;
-  const char *name = lua_tostring(L, 2), *names[512];
+  const char *name = lua_tostring(L, 2), *names[TL_NAMES + TP_LEN(libraries)];
   if (is_library(name)) return load_library(L, name), 1;
-  int n = 0;
-  for (lua_pushnil(L); lua_next(L, 1) && n < 500; lua_pop(L, 1))
-    if (lua_type(L, -2) == LUA_TSTRING) names[n++] = lua_tostring(L, -2);
+  int n = tl_names(L, 1, names);
   for (size_t k = 0; k < TP_LEN(libraries); k++) names[n++] = libraries[k];
   return tl_unknown(L, "tempo", name, names, n);
 }
 
-/* tempo.shape(x) is x:shape(): for what only handles have, by the name of the function. */
+/* tempo.shape(x) is x:shape(); the upvalue is its name. */
 static int module_method(lua_State *L) {
   const char *name = lua_tostring(L, TL_UPVALUE);
-  tl_type t = tl_typeof(L, 1);
-  if (t != TL_TENSOR && t != TL_LOOSE &&
-      !(t == TL_ARRAY && (strcmp(name, "shape") == 0 || strcmp(name, "dtype") == 0)))
-    tl_fail(L, TP_E_OPTION, "option: bad argument #1 to '%s': expected a tensor, got %s", name,
-        tl_describe(L, 1));
+  bool array = tl_typeof(L, 1) == TL_ARRAY;
+  if (!tl_is_tensor(L, 1) && !(array && (strcmp(name, "shape") == 0 || strcmp(name, "dtype") == 0)))
+    tl_fail(
+        L, "option: bad argument #1 to '%s': expected a tensor, got %s", name, tl_describe(L, 1));
   int n = lua_gettop(L);
   lua_getfield(L, 1, name);
   lua_insert(L, 1);
@@ -76,7 +72,7 @@ static int module_method(lua_State *L) {
   return lua_gettop(L);
 }
 
-/* into the table on top; grad and program are other things there */
+/* grad and program are other things in tempo */
 static void push_handle_methods(lua_State *L, tl_state *S) {
   static const char *const names[] = { "shape", "dtype", "domain", "name", "at", "backward",
     "peek" };
@@ -86,13 +82,13 @@ static void push_handle_methods(lua_State *L, tl_state *S) {
   }
 }
 
-/* Seconds of a clock that never goes back; for rates and durations. */
+/* Seconds of a clock that never goes back. */
 static int module_clock(lua_State *L) {
   lua_pushnumber(L, tp_now());
   return 1;
 }
 
-static int push_environments(lua_State *L) { /* the names of all */
+static int push_environments(lua_State *L) { /* their names */
   int n = 16, found;
   const char **names = lua_newuserdata(L, sizeof *names * (size_t)n);
   while ((found = tp_env_names(names, n)) == n)
@@ -105,26 +101,27 @@ static int push_environments(lua_State *L) { /* the names of all */
   return 1;
 }
 
-/* For tempo.rl: what is known of an environment, one of ours or of the host's; nil: there is none.
- * Without a name: the names of all. */
+/* For tempo.rl: what is known of an environment, nil: there is none; without a name all names. */
 static int module_environment(lua_State *L) {
   if (lua_isnoneornil(L, 1)) return push_environments(L);
   const tp_env *e = tp_env_find(tl_string(L, 1, "environment"));
   if (!e) return 0;
   lua_createtable(L, 0, 3);
-  lua_pushinteger(L, e->nu);
-  lua_setfield(L, -2, "uniforms");
+  tl_set_integer(L, "uniforms", e->nu);
   lua_createtable(L, 1, 0);
   lua_pushinteger(L, e->nobs);
   lua_rawseti(L, -2, 1);
   lua_setfield(L, -2, "observation");
-  if (!e->nactions) return 1;
-  lua_pushinteger(L, e->nactions);
-  lua_setfield(L, -2, "actions");
+  if (e->nactions) tl_set_integer(L, "actions", e->nactions);
   return 1;
 }
 
 void tl_pushmodule(lua_State *L) { tl_rawgetp(L, LUA_REGISTRYINDEX, &module_key); }
+
+/* for tempo's libraries in Lua */
+static const luaL_Reg hidden[] = { { "__index", module_index }, { "fail", tl_error },
+  { "environment", module_environment }, { "nearest", tl_nearest }, { "step", tl_grad_step },
+  { "may_miss", tl_may_miss } };
 
 static const tl_reg functions[] = {
   { "program", tl_program, 1 },
@@ -142,9 +139,8 @@ static const tl_reg functions[] = {
   { 0 },
 };
 
-/* lua/tempo/init.lua refuses other Luas before this module is loaded; this is for whoever loads it
- * by itself. The module for LuaJIT would even run under PUC-Rio's 5.1, up to the first thing that
- * it lacks. */
+/* lua/tempo/init.lua refuses other Luas before; this is for loading the module alone. LuaJIT's
+ * would run under PUC-Rio's 5.1 up to the first thing that it lacks. */
 #if LUA_VERSION_NUM < 502
 extern int luaJIT_setmode(lua_State *L, int index, int mode) __attribute__((weak));
 static void check_version(lua_State *L) {
@@ -170,23 +166,15 @@ int luaopen_tempo(lua_State *L) {
   lua_newtable(L);
   tl_push_methods(L, S, "mfc", TL_NONE);
   push_handle_methods(L, S);
-  /* after the rows: floordiv and mod take index expressions too */
+  /* last: floordiv and mod take index expressions too */
   tl_setfuncs(L, S, functions);
   lua_pushliteral(L, "tempo " TP_VERSION);
   lua_setfield(L, -2, "_VERSION");
   lua_newtable(L);
-  tl_pushfunction(L, S, module_index, 0);
-  lua_setfield(L, -2, "__index");
-  tl_pushfunction(L, S, tl_error, 0); /* for tempo.util */
-  lua_setfield(L, -2, "fail");
-  tl_pushfunction(L, S, module_environment, 0);
-  lua_setfield(L, -2, "environment");
-  tl_pushfunction(L, S, tl_nearest, 0);
-  lua_setfield(L, -2, "nearest");
-  tl_pushfunction(L, S, tl_grad_step, 0); /* for tempo.optim */
-  lua_setfield(L, -2, "step");
-  tl_pushfunction(L, S, tl_may_miss, 0);
-  lua_setfield(L, -2, "may_miss");
+  for (size_t k = 0; k < TP_LEN(hidden); k++) {
+    tl_pushfunction(L, S, hidden[k].func, 0);
+    lua_setfield(L, -2, hidden[k].name);
+  }
   lua_setmetatable(L, -2);
   lua_pushvalue(L, -1);
   tl_rawsetp(L, LUA_REGISTRYINDEX, &module_key);

@@ -1,10 +1,7 @@
-/* names: the script's own names of unnamed tensors, for messages: the local, upvalue, field or
- * global that holds one while a message is made.
- *
- * Nothing is done where tensors are made. When a program is compiled, and when recording meets a
- * mistake, the frames of the script are looked through once, the innermost first, for locals, then
- * for upvalues. A local names a tensor only in the function whose lines made it: a parameter of a
- * helper is another's name for it. */
+/* names: messages call an unnamed tensor by the script's local, upvalue, field or global that holds
+ * it. When a program is compiled, or recording meets a mistake, the script's frames are looked
+ * through once, the innermost first, for locals, then for upvalues. A local names a tensor only in
+ * the function whose lines made it: a helper's parameter is another name for it. */
 #include "lua/tl.h"
 
 enum { ALIASES = 64 }; /* parameters of helpers */
@@ -23,7 +20,7 @@ static bool is_alias(const names_t *n, const tp_node *x) {
   return false;
 }
 
-/* Upvalues come from around the function: from anywhere in its file, but from no parameter. */
+/* An upvalue may name a tensor of its whole file, but for parameters. */
 static bool made_here(const names_t *n, const tp_node *x, bool upvalue) {
   if (!x->pos.file || strcmp(x->pos.file, n->ar.short_src) != 0) return false;
   if (upvalue) return !is_alias(n, x);
@@ -36,8 +33,7 @@ static tp_node *tensor(const names_t *n, int i) { /* of our program, without a n
   return u && u->lp == n->lp && !tp_own_name(u->v.node) ? u->v.node : NULL;
 }
 
-/* layers[2] or net.h for the key at i; "" if it is neither. It is not converted, as that would end
- * the traversal. */
+/* layers[2] or net.h; else "". Converting the key would end the traversal. */
 static const char *field_name(const names_t *n, const char *table, int i, char *out, size_t room) {
   int64_t at;
   *out = 0;
@@ -47,7 +43,7 @@ static const char *field_name(const names_t *n, const char *table, int i, char *
   return out;
 }
 
-static bool is_module(lua_State *L, int i) { /* tempo, which holds no tensors */
+static bool is_module(lua_State *L, int i) { /* tempo holds no tensors */
   tl_pushmodule(L);
   bool is = lua_rawequal(L, i, -1);
   lua_pop(L, 1);
@@ -69,7 +65,7 @@ static void name_fields(names_t *n, int i, const char *table, int depth) {
   lua_settop(L, top);
 }
 
-/* of the variable, on top; pops it */
+/* pops the variable */
 static void name_value(names_t *n, const char *name, bool upvalue) {
   tp_node *x = tensor(n, -1);
   if (x && made_here(n, x, upvalue)) x->var = tp_strdup(&n->lp->p->g->arena, name);

@@ -1,7 +1,7 @@
-/* nested: arrays to and from nested Lua tables, element by element. */
+/* nested: arrays to and from nested Lua tables. */
 #include "lua/tl.h"
 
-#define EXACT 9007199254740992LL /* 2^53: beyond it a double skips integers */
+#define EXACT 9007199254740992LL /* 2^53: beyond it doubles skip integers */
 
 void tl_pushelem(lua_State *L, const tp_array *a, int64_t k) {
   if (a->dtype == TP_BOOL) {
@@ -17,16 +17,15 @@ void tl_pushelem(lua_State *L, const tp_array *a, int64_t k) {
   lua_pushinteger(L, v);
 #else
   if (v > EXACT || v < -EXACT)
-    tl_fail(L, TP_E_DTYPE,
-        "dtype: an i64 beyond 2^53 has no exact Lua number here; a:int64() gives cdata");
+    tl_fail(L, "dtype: an i64 beyond 2^53 has no exact Lua number here; a:int64() gives cdata");
   lua_pushnumber(L, (double)v);
 #endif
 }
 
 #if LUA_VERSION_NUM < 503
-enum { CDATA = 10 }; /* LuaJIT's own type, beyond those of lua.h */
+enum { CDATA = 10 }; /* LuaJIT's own type */
 
-/* a cdata integer, as a:int64() gives */
+/* as a:int64() gives */
 static bool is_int64(lua_State *L, int i, int64_t *out) {
   if (lua_type(L, i) != CDATA) return false;
   i = lua_absindex(L, i);
@@ -76,7 +75,7 @@ tp_code tl_setelem(lua_State *L, tp_array *a, int64_t k, int i, const char *at, 
 void tl_putelem(lua_State *L, const char *what, tp_code code, tp_array *a, int64_t k, int i) {
   char why[TP_HINT];
   tp_code own = tl_setelem(L, a, k, i, "", why);
-  if (own) tl_fail(L, code ? code : own, "%s: %s", what, why);
+  if (own) tl_fail_as(L, code ? code : own, "%s: %s", what, why);
 }
 
 static void push_level(lua_State *L, const tp_array *a, int level, int64_t *k) {
@@ -98,7 +97,6 @@ void tl_pushnested(lua_State *L, const tp_array *a) {
   push_level(L, a, 0, &k);
 }
 
-/* ---- tables in ---- */
 typedef struct {
   lua_State *L;
   const char *what;
@@ -109,7 +107,7 @@ typedef struct {
   bool boolean;
 } nest_t;
 
-/* The place of element k as the script writes it: [2][1]. */
+/* [2][1], as the script writes it. */
 static const char *entry_place(int levels, const int64_t *at, char *out, size_t room) {
   *out = 0;
   for (int k = 0; k < levels; k++) {
@@ -119,16 +117,16 @@ static const char *entry_place(int levels, const int64_t *at, char *out, size_t 
   return out;
 }
 
-/* Of the class of what the table is for, else of the fault's own. */
+/* own: the class, unless the caller has one. */
 static int refuse(const nest_t *n, tp_code own, const char *fmt, ...) TP_PRINTF(3, 4)
     __attribute__((noreturn));
 static int refuse(const nest_t *n, tp_code own, const char *fmt, ...) {
   char text[512];
   TP_FORMAT(text, fmt);
-  tl_fail(n->L, n->code ? n->code : own, "%s: %s", n->what, text);
+  tl_fail_as(n->L, n->code ? n->code : own, "%s: %s", n->what, text);
 }
 
-/* the first row of every level says the shape */
+/* by the first row of every level */
 static void measure(nest_t *n, int i) {
   lua_State *L = n->L;
   luaL_checkstack(L, 4, n->what);
@@ -145,7 +143,7 @@ static void measure(nest_t *n, int i) {
   lua_pop(L, 1);
 }
 
-static int refuse_key(const nest_t *n, int level, int64_t len) { /* the key is at -2 */
+static int refuse_key(const nest_t *n, int level, int64_t len) { /* key at -2 */
   lua_State *L = n->L;
   char where[128], key[128];
   if (lua_type(L, -2) == LUA_TNUMBER) snprintf(key, sizeof key, "%.17g", lua_tonumber(L, -2));
@@ -157,7 +155,7 @@ static int refuse_key(const nest_t *n, int level, int64_t len) { /* the key is a
       level ? " at " : "", entry_place(level, n->at, where, sizeof where), key, (long long)len);
 }
 
-/* the entry at i goes to element `to` on */
+/* into elements from `to` on */
 static void fill_level(nest_t *n, int i, int level, int64_t to) {
   char where[128], at[160], why[TP_HINT];
   lua_State *L = n->L;
@@ -181,7 +179,7 @@ static void fill_level(nest_t *n, int i, int level, int64_t to) {
         (long long)len, entry_place(level, n->at, where, sizeof where), (long long)n->shape[level]);
   for (int j = level + 1; j < n->rank; j++) stride *= n->shape[j];
   luaL_checkstack(L, 8, n->what);
-  /* not 1 to len: no other key may be there */
+  /* finds other keys */
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1), seen++) {
     if (!tl_isint(L, -2, &k) || k < 1 || k > len) refuse_key(n, level, len);
     n->at[level] = k;
@@ -192,7 +190,7 @@ static void fill_level(nest_t *n, int i, int level, int64_t to) {
         (long long)len, level ? " at " : "", entry_place(level, n->at, where, sizeof where));
 }
 
-/* {} says nothing about the axes behind the extent 0: they are those expected. */
+/* {} leaves the axes behind the extent 0 open: they are as expected. */
 static void complete_empty(nest_t *n, int rank, const int64_t *shape) {
   if (n->rank == 0 || n->shape[n->rank - 1] != 0 || rank <= n->rank) return;
   for (int k = 0; k < n->rank; k++)

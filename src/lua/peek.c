@@ -1,7 +1,7 @@
-/* peek: x:peek{ inputs =, bounds =, at = {t = 3} }: one point on demand, without compiling. */
+/* peek: x:peek{ inputs =, bounds =, at = {t = 3} }: one point, without compiling. */
 #include "lua/tl.h"
 
-/* What the value's expression mentions: the inputs and bounds that must be given. */
+/* The inputs and bounds that the value needs. */
 typedef struct {
   tp_graph *g;
   bool *node, *sym;
@@ -11,7 +11,7 @@ typedef struct {
 
 static void reach_val(reach_t *r, tp_val v);
 
-/* What ends a dim by data belongs to whatever has the dim or mentions its bound. */
+/* An end by data belongs to all that has the dim or mentions its bound. */
 static void reach_sym(reach_t *r, const tp_sym *s) {
   const tp_stop *stop = tp_stop_of(r->g, s);
   r->sym[s->id] = true;
@@ -35,7 +35,7 @@ static void reach_node(reach_t *r, tp_node *n) {
   for (int k = 0; k < n->ndom; k++) reach_sym(r, n->dom[k]);
   for (int k = 0; k < n->nin; k++) reach_val(r, n->in[k].src);
   tp_node_map(NULL, n, reach_ix, r);
-  if (n->op == TP_OP_GRAD) /* of the marked losses too */
+  if (n->op == TP_OP_GRAD) /* and of the marked losses */
     for (int k = 0; k < r->g->losses.n; k++) reach_val(r, r->g->losses.v[k]);
 }
 
@@ -74,8 +74,8 @@ static void take_point(lua_State *L, const tp_node *x, int i, int64_t *at) {
   tl_options(L, i, "at of peek", known);
   for (int k = 0; k < x->ndom; k++) {
     if (!tl_option(L, i, x->dom[k]->name))
-      tl_fail(L, TP_E_OPTION, "option: peek: the point lacks dim '%s': at = {%s = 0}",
-          x->dom[k]->name, x->dom[k]->name);
+      tl_fail(L, "option: peek: the point lacks dim '%s': at = {%s = 0}", x->dom[k]->name,
+          x->dom[k]->name);
     at[k] = tl_integer(L, lua_gettop(L), "at of peek");
     lua_pop(L, 1);
   }
@@ -90,10 +90,10 @@ int tl_peek(lua_State *L) {
   tl_tensor *u = tl_check(L, 1, TL_TENSOR, "peek");
   tp_graph *g = u->lp->p->g;
   tl_options(L, 2, "peek", known);
-  push_option(L, 2, "inputs"); /* 3 */
-  push_option(L, 2, "bounds"); /* 4 */
-  push_option(L, 2, "at");     /* 5 */
-  push_option(L, 2, "seed");   /* 6 */
+  push_option(L, 2, "inputs");
+  push_option(L, 2, "bounds");
+  push_option(L, 2, "at");
+  push_option(L, 2, "seed");
   reach_t r;
   tp_error e = { 0 };
   reach(L, g, u->v, &r);
@@ -104,7 +104,7 @@ int tl_peek(lua_State *L) {
   take_bounds(L, run, &r, 4);
   take_reach_inputs(L, run, &r, 3);
   if (g->inputs.n != run->ninput || tp_nsym(g->ix) != nsym)
-    tl_fail(L, TP_E_OPTION,
+    tl_fail(L,
         "option: peek: while its inputs were read, the program was given another input, dim or "
         "bound");
   if (!lua_isnil(L, 6)) run->run.seed = (uint64_t)tl_integer(L, 6, "seed");

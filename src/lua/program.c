@@ -13,8 +13,7 @@ int tl_program(lua_State *L) {
 static int program_gc(lua_State *L) {
   tl_prog *lp = tl_object(L, 1, TL_PROGRAM, "__gc");
   if (lp->watched && !lp->over)
-    tl_fail(
-        L, TP_E_OPTION, "option: __gc: a program is freed by the collector, when nothing uses it");
+    tl_fail(L, "option: __gc: a program is freed by the collector, when nothing uses it");
   lp->p = tp_program_unref(lp->p);
   return 0;
 }
@@ -32,7 +31,6 @@ static int program_seed(lua_State *L) {
   return 1;
 }
 
-/* ---- symbols ---- */
 static const char *symbol_name(lua_State *L, int i, const char *what) {
   const char *s = tl_string(L, i, what), *p = s;
   if (*p == '_' || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z'))
@@ -40,8 +38,7 @@ static const char *symbol_name(lua_State *L, int i, const char *what) {
         (*p >= '0' && *p <= '9'))
       p++;
   if (*p || p == s)
-    tl_fail(
-        L, TP_E_OPTION, "option: %s: '%s' is no name: letters, digits and _, as in Lua", what, s);
+    tl_fail(L, "option: %s: '%s' is no name: letters, digits and _, as in Lua", what, s);
   return s;
 }
 
@@ -72,28 +69,11 @@ static int program_stop(lua_State *L) {
   const tp_ix *dim = tl_typeof(L, 2) == TL_INDEX ? tl_toix(L, lp, 2, "stop") : NULL;
   const tp_sym *s = dim ? tp_ix_as_sym(dim) : NULL;
   if (!s || s->kind != TP_SYM_DIM)
-    tl_fail(L, TP_E_OPTION, "option: stop: the dim that ends comes first, P:stop(t, done); got %s",
+    tl_fail(L, "option: stop: the dim that ends comes first, P:stop(t, done); got %s",
         tl_describe(L, 2));
   tp_val done = tl_lifted(L, lp, 3, "stop");
   if (!tp_stop_add(lp->p->g, s, done, &e)) tl_raise(L, &e);
   return 0;
-}
-
-/* ---- what inputs, tensors and parameters have in common ---- */
-static void tensor_spec(lua_State *L, tl_prog *lp, int i, bool ordered, tp_attr *a) {
-  a->dtype = TP_F32;
-  if (tl_option(L, i, "dtype")) {
-    a->dtype = tl_dtype(L, lua_gettop(L), "dtype");
-    lua_pop(L, 1);
-  }
-  if (tl_option(L, i, "shape")) {
-    a->nix = tl_shape(L, lp, lua_gettop(L), "shape", false, &a->ix);
-    lua_pop(L, 1);
-  }
-  if (tl_option(L, i, "domain")) {
-    a->ndom = tl_domain(L, lp, lua_gettop(L), "domain", ordered, &a->dom);
-    lua_pop(L, 1);
-  }
 }
 
 static int push_node(
@@ -105,12 +85,12 @@ static int push_node(
   return 1;
 }
 
-/* An input is one array for all points: rows of one length. */
+/* An input is one array: its rows have one length. */
 static void equal_rows(lua_State *L, tl_prog *lp, const tp_attr *a) {
   int i;
   const tp_sym *d = tp_varies(a->nix, a->ix, a->ndom, a->dom, &i);
   if (d)
-    tl_fail(L, TP_E_RAGGED,
+    tl_fail(L,
         "ragged: input '%s' has extent %s, which varies with '%s': pad it to the largest, and read "
         "x:slice(%d, 0, %s)",
         a->str, tp_ix_str(lp->p->ix, a->ix[i]), d->name, i, tp_ix_str(lp->p->ix, a->ix[i]));
@@ -122,11 +102,11 @@ static int program_input(lua_State *L) {
   tp_attr a = { .str = tl_string(L, 2, "name of input") };
   for (int k = 0; k < lp->p->g->inputs.n; k++)
     if (strcmp(lp->p->g->inputs.v[k]->attr.str, a.str) == 0)
-      tl_fail(L, TP_E_OPTION, "option: there is an input '%s' already, made at %s:%d", a.str,
+      tl_fail(L, "option: there is an input '%s' already, made at %s:%d", a.str,
           lp->p->g->inputs.v[k]->pos.file ? lp->p->g->inputs.v[k]->pos.file : "?",
           lp->p->g->inputs.v[k]->pos.line);
   tl_options(L, 3, "input", known);
-  tensor_spec(L, lp, 3, true, &a);
+  tl_spec(L, lp, 3, true, &a);
   equal_rows(L, lp, &a);
   return push_node(L, lp, TP_OP_INPUT, 0, NULL, &a);
 }
@@ -136,23 +116,18 @@ static int program_tensor(lua_State *L) {
   tl_prog *lp = tl_self(L, "tensor");
   tp_attr a = { 0 };
   tl_options(L, 2, "tensor", known);
-  tensor_spec(L, lp, 2, false, &a);
+  tl_spec(L, lp, 2, false, &a);
   push_node(L, lp, TP_OP_MERGE, 0, NULL, &a);
-  if (tl_option(L, 2, "name")) {
-    tl_tensor *u = lua_touserdata(L, 3);
-    u->v.node->name = tp_strdup(&lp->p->g->arena, tl_string(L, 4, "name"));
-    lua_pop(L, 1);
-  }
+  ((tl_tensor *)lua_touserdata(L, 3))->v.node->name = tl_option_string(L, lp, 2, "name");
   return 1;
 }
 
-/* ---- parameters ---- */
 static void take_along(lua_State *L, tl_prog *lp, int i, tp_attr *a) {
   if (!tl_option(L, i, "along")) return;
   a->nalong = tl_domain(L, lp, lua_gettop(L), "along", false, &a->along);
   for (int k = 0; k < a->nalong; k++)
     if (tp_dom_has(a->ndom, a->dom, a->along[k]))
-      tl_fail(L, TP_E_OPTION,
+      tl_fail(L,
           "option: param: '%s' is in along and in domain; along says what it evolves over, domain "
           "for what there is one each",
           a->along[k]->name);
@@ -166,16 +141,15 @@ static bool given(lua_State *L, int i, const char *name) {
   return true;
 }
 
-/* Without a shape of its own it has that of a nested table, array or tensor given as init; without
- * a dtype, that of the latter two. */
+/* Takes the shape, unless there is one, of a nested table, array or tensor, and the dtype of the
+ * latter two. */
 static void shape_of_init(lua_State *L, tl_prog *lp, int i, tp_attr *a) {
   bool shaped = given(L, 3, "shape");
   if (lua_istable(L, i) && !shaped) {
     tl_nested(L, i, "init", 0, &a->dtype, -1, NULL);
     lua_replace(L, i);
   }
-  tl_type t = tl_typeof(L, i);
-  if (t != TL_ARRAY && t != TL_TENSOR && t != TL_LOOSE) return;
+  if (tl_typeof(L, i) != TL_ARRAY && !tl_is_tensor(L, i)) return;
   tp_val v = tl_lifted(L, lp, i, "init");
   if (!given(L, 3, "dtype")) a->dtype = tp_dtypeof(v);
   if (shaped) return;
@@ -188,11 +162,10 @@ static int program_param(lua_State *L) {
   tl_prog *lp = tl_self(L, "param");
   tp_attr a = { .str = tl_string(L, 2, "name of param") };
   tl_options(L, 3, "param", known);
-  tensor_spec(L, lp, 3, false, &a);
+  tl_spec(L, lp, 3, false, &a);
   take_along(L, lp, 3, &a);
   if (!tl_option(L, 3, "init"))
-    tl_fail(L, TP_E_OPTION,
-        "option: param '%s' needs a first value: init = a number, an array or an expression",
+    tl_fail(L, "option: param '%s' needs a first value: init = a number, an array or an expression",
         a.str);
   shape_of_init(L, lp, 4, &a);
   tp_val init = tl_lift_as(L, lp, 4, "init", a.dtype, a.nix, a.ix);
@@ -201,14 +174,12 @@ static int program_param(lua_State *L) {
 
 static int program_constant(lua_State *L) {
   tl_prog *lp = tl_self(L, "constant");
-  tl_type t = tl_typeof(L, 2);
-  if (t != TL_ARRAY && !lua_istable(L, 2) && lua_type(L, 2) != LUA_TNUMBER && !lua_isboolean(L, 2))
-    tl_fail(L, TP_E_OPTION,
-        "option: constant: expected an array, a nested table or a number, got %s",
+  bool number = lua_type(L, 2) == LUA_TNUMBER;
+  if (!number && tl_typeof(L, 2) != TL_ARRAY && !lua_istable(L, 2) && !lua_isboolean(L, 2))
+    tl_fail(L, "option: constant: expected an array, a nested table or a number, got %s",
         tl_describe(L, 2));
   tl_pushtensor(L, lp,
-      lua_type(L, 2) == LUA_TNUMBER ? tl_lift_as(L, lp, 2, "constant", TP_F32, 0, NULL)
-                                    : tl_lifted(L, lp, 2, "constant"));
+      number ? tl_lift_as(L, lp, 2, "constant", TP_F32, 0, NULL) : tl_lifted(L, lp, 2, "constant"));
   return 1;
 }
 
@@ -238,8 +209,6 @@ static const tl_reg program_methods[] = {
 
 void tl_open_program(lua_State *L, tl_state *S) {
   tl_class(L, S, TL_PROGRAM, "tempo.Program", program_meta, program_methods, NULL);
-  tl_pushclass(L, TL_PROGRAM);
-  lua_pushcfunction(L, program_gc);
-  lua_setfield(L, -2, "__gc");
-  lua_pop(L, 2);
+  tl_setraw(L, TL_PROGRAM, "__gc", program_gc);
+  lua_pop(L, 1);
 }

@@ -1,5 +1,4 @@
-/* read: x[...] in every form: what stands in the brackets becomes one entry (a point or a range)
- * for each dim of x's domain. */
+/* read: x[...]: an entry, a point or a range, for each dim of x's domain. */
 #include "lua/tl.h"
 #include <stdlib.h>
 
@@ -24,23 +23,21 @@ int tl_range_trap(lua_State *L, int i) {
     char lo[16];
     snprintf(lo, sizeof lo, "%.*s", (int)k, s);
     if (atol(lo) < atol(s + k))
-      tl_fail(L, TP_E_OPTION,
+      tl_fail(L,
           "option: the index is the string \"%s\", which is what Lua makes of two numbers with "
-          "'..' between: "
-          "did you mean tempo.range(%s, %s)?",
+          "'..' between: did you mean tempo.range(%s, %s)?",
           s, lo, s + k);
   }
-  tl_fail(L, TP_E_OPTION,
+  tl_fail(L,
       "option: the index is the string \"%s\": write the number %s, or tempo.range(lo, hi) for a "
       "range of numbers",
       s, s);
 }
 
-/* ---- one entry ---- */
 static const tp_ix *to_affine(lua_State *L, tl_prog *lp, int i) {
   const tp_ix *e = tl_toix(L, lp, i, "index");
   if (!tp_ix_is_affine(e))
-    tl_fail(L, TP_E_AFFINE,
+    tl_fail(L,
         "affine: the index %s is not affine: a product of dims or bounds is a size (for shapes and "
         ":value()), not an index",
         tp_ix_str(lp->p->ix, e));
@@ -66,7 +63,6 @@ static const char *dims_text(tl_prog *lp, const tp_node *x) {
   return s;
 }
 
-/* ---- which dim a single index belongs to ---- */
 static bool occurs(const tp_at *at, const tp_sym *dim) {
   const tp_ix *e[2] = { at->lo, at->range ? at->hi : NULL };
   for (int k = 0; k < 2; k++)
@@ -78,7 +74,7 @@ static bool occurs(const tp_at *at, const tp_sym *dim) {
 static int only_dim(lua_State *L, tl_prog *lp, const tp_node *x, const tp_at *at) {
   if (x->ndom == 1) return 0;
   if (x->ndom == 0)
-    tl_fail(L, TP_E_DOMAIN,
+    tl_fail(L,
         "domain: %s has no dims to index; axes of its shape are read by x:select(axis, i), "
         "x:slice(axis, lo, hi)",
         tp_called(lp->p->g, x));
@@ -86,13 +82,12 @@ static int only_dim(lua_State *L, tl_prog *lp, const tp_node *x, const tp_at *at
   for (int k = 0; k < x->ndom; k++)
     if (occurs(at, x->dom[k])) found = k, n++;
   if (n == 1) return found;
-  return tl_fail(L, TP_E_DOMAIN,
+  return tl_fail(L,
       "domain: the single index belongs to %s dim of %s, whose dims are (%s): name it, as in x[{%s "
       "= ...}]",
       n ? "more than one" : "no", tp_called(lp->p->g, x), dims_text(lp, x), x->dom[0]->name);
 }
 
-/* ---- tables ---- */
 static int named_dim(lua_State *L, tl_prog *lp, const tp_node *x, const char *name) {
   const char *names[64];
   int n = 0;
@@ -102,29 +97,26 @@ static int named_dim(lua_State *L, tl_prog *lp, const tp_node *x, const char *na
   }
   const tp_sym *s = tp_sym_find(lp->p->ix, name);
   if (s && s->kind == TP_SYM_BOUND && s->dim)
-    tl_fail(L, TP_E_OPTION, "option: '%s' is a bound; an index names dims, here '%s'", name,
-        s->dim->name);
+    tl_fail(L, "option: '%s' is a bound; an index names dims, here '%s'", name, s->dim->name);
   const char *near = tp_nearest(name, names, n);
   const char *it = tp_called(lp->p->g, x);
   if (near)
-    tl_fail(L, TP_E_DOMAIN, "domain: %s has no dim '%s'; did you mean '%s'? Its dims are (%s)", it,
-        name, near, dims_text(lp, x));
-  return tl_fail(
-      L, TP_E_DOMAIN, "domain: %s has no dim '%s'; its dims are (%s)", it, name, dims_text(lp, x));
+    tl_fail(L, "domain: %s has no dim '%s'; did you mean '%s'? Its dims are (%s)", it, name, near,
+        dims_text(lp, x));
+  return tl_fail(L, "domain: %s has no dim '%s'; its dims are (%s)", it, name, dims_text(lp, x));
 }
 
 static int key_dim(lua_State *L, tl_prog *lp, const tp_node *x, int i) {
   if (lua_type(L, i) == LUA_TSTRING) return named_dim(L, lp, x, lua_tostring(L, i));
   if (tl_typeof(L, i) != TL_INDEX)
-    tl_fail(L, TP_E_OPTION,
+    tl_fail(L,
         "option: %s as a key of an index: keys are names of dims, {t = ...}, or dims, {[t] = ...}",
         tl_describe(L, i));
   tl_sameprog(L, lp, i, "index");
   const tl_index *u = tl_check(L, i, TL_INDEX, "index");
   const tp_sym *s = tp_ix_as_sym(u->e);
   if (!s || s->kind != TP_SYM_DIM)
-    tl_fail(
-        L, TP_E_OPTION, "option: '%s' as a key of an index is no dim", tp_ix_str(lp->p->ix, u->e));
+    tl_fail(L, "option: '%s' as a key of an index is no dim", tp_ix_str(lp->p->ix, u->e));
   for (int k = 0; k < x->ndom; k++)
     if (x->dom[k] == s) return k;
   return named_dim(L, lp, x, s->name);
@@ -135,7 +127,7 @@ static void named(lua_State *L, tl_prog *lp, const tp_node *x, int i, tp_at *at)
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
     int top = lua_gettop(L), k = key_dim(L, lp, x, top - 1);
     if (k < (int)TP_LEN(given) && given[k])
-      tl_fail(L, TP_E_OPTION, "option: the index names dim '%s' twice", x->dom[k]->name);
+      tl_fail(L, "option: the index names dim '%s' twice", x->dom[k]->name);
     if (k < (int)TP_LEN(given)) given[k] = true;
     at[k] = read_entry(L, lp, top);
   }
@@ -143,7 +135,7 @@ static void named(lua_State *L, tl_prog *lp, const tp_node *x, int i, tp_at *at)
 
 static void positional(lua_State *L, tl_prog *lp, const tp_node *x, int i, int n, tp_at *at) {
   if (n != x->ndom)
-    tl_fail(L, TP_E_DOMAIN,
+    tl_fail(L,
         "domain: %d positional ind%s for the %d dims (%s) of %s: give all in this order, or name "
         "some, as in x[{t = ...}]",
         n, n == 1 ? "ex" : "ices", x->ndom, dims_text(lp, x), tp_called(lp->p->g, x));
@@ -160,16 +152,14 @@ static void from_table(lua_State *L, tl_prog *lp, const tp_node *x, int i, tp_at
     if (lua_type(L, -2) == LUA_TNUMBER) npos++;
     else nname++;
   if (npos && nname)
-    tl_fail(L, TP_E_OPTION,
-        "option: an index mixes positions and names: write all dims in order, or names only");
+    tl_fail(
+        L, "option: an index mixes positions and names: write all dims in order, or names only");
   if (npos && npos != (int)lua_rawlen(L, i))
-    tl_fail(L, TP_E_OPTION,
-        "option: an index with holes: write all dims in order, or names, {t = ...}");
-  for (int k = 1; k <= npos; k++) { /* rawlen may accept a border behind a hole */
+    tl_fail(L, "option: an index with holes: write all dims in order, or names, {t = ...}");
+  for (int k = 1; k <= npos; k++) { /* rawlen may be a border behind a hole */
     lua_rawgeti(L, i, k);
     if (lua_isnil(L, -1))
-      tl_fail(L, TP_E_OPTION,
-          "option: an index with holes: write all dims in order, or names, {t = ...}");
+      tl_fail(L, "option: an index with holes: write all dims in order, or names, {t = ...}");
     lua_pop(L, 1);
   }
   if (npos) positional(L, lp, x, i, npos, at);

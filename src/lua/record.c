@@ -1,7 +1,6 @@
 /* record: the outside world in the graph: P:call, P:source, P:sink and environments. */
 #include "lua/tl.h"
 
-/* ---- callbacks ---- */
 /* fn: stack index of the function */
 typedef struct {
   tl_prog *lp;
@@ -14,8 +13,7 @@ typedef struct {
 
 static void check_function(lua_State *L, const record_t *r) {
   if (!lua_isfunction(L, r->fn) && !luaL_getmetafield(L, r->fn, "__call"))
-    tl_fail(
-        L, TP_E_OPTION, "option: %s: expected a function, got %s", r->what, tl_describe(L, r->fn));
+    tl_fail(L, "option: %s: expected a function, got %s", r->what, tl_describe(L, r->fn));
   if (!lua_isfunction(L, r->fn)) lua_pop(L, 1);
 }
 
@@ -31,33 +29,21 @@ static void take_inputs(lua_State *L, record_t *r, int i) {
 
 static void take_spec(lua_State *L, record_t *r, int i, tp_out *s, bool first) {
   static const char *const known[] = { "domain", "shape", "dtype", NULL };
-  const tp_sym *const *dom = NULL;
-  int n = 0;
+  tp_attr a = { 0 };
   tl_options(L, i, r->what, known);
-  s->dtype = TP_F32;
-  if (tl_option(L, i, "dtype")) {
-    s->dtype = tl_dtype(L, lua_gettop(L), "dtype");
-    lua_pop(L, 1);
-  }
-  if (tl_option(L, i, "shape")) {
-    s->rank = tl_shape(L, r->lp, lua_gettop(L), "shape", false, &s->shape);
-    lua_pop(L, 1);
-  }
-  if (tl_option(L, i, "domain")) {
-    n = tl_domain(L, r->lp, lua_gettop(L), "domain", true, &dom);
-    lua_pop(L, 1);
-  }
-  bool same = first || n == r->a.ndom;
-  for (int k = 0; !first && same && k < n; k++) same = dom[k] == r->a.dom[k];
-  if (!same) tl_fail(L, TP_E_DOMAIN, "domain: %s: all specs have the same domain", r->what);
-  r->a.ndom = n;
-  r->a.dom = dom;
+  tl_spec(L, r->lp, i, true, &a);
+  *s = (tp_out){ .dtype = a.dtype, .rank = a.nix, .shape = a.ix };
+  bool same = first || a.ndom == r->a.ndom;
+  for (int k = 0; !first && same && k < a.ndom; k++) same = a.dom[k] == r->a.dom[k];
+  if (!same) tl_fail(L, "domain: %s: all specs have the same domain", r->what);
+  r->a.ndom = a.ndom;
+  r->a.dom = a.dom;
 }
 
 static void take_specs(lua_State *L, record_t *r, int i) {
   int n = tl_sequence(L, i, r->what, "{{domain = {t}, shape = {3}}}");
   if (n == 0)
-    tl_fail(L, TP_E_OPTION,
+    tl_fail(L,
         "option: %s: expected a sequence of specs, {{domain = {t}, shape = {3}}}; without results "
         "it is P:sink",
         r->what);
@@ -84,8 +70,7 @@ static void take_over(lua_State *L, record_t *r, int i) {
   r->a.nover = tl_domain(L, r->lp, lua_gettop(L), "over", false, &r->a.over);
   for (int k = 0; k < r->a.nover; k++)
     if (!tp_dom_has(r->a.ndom, r->a.dom, r->a.over[k]))
-      tl_fail(L, TP_E_DOMAIN, "domain: %s: '%s' in over is no dim of the call", r->what,
-          r->a.over[k]->name);
+      tl_fail(L, "domain: %s: '%s' in over is no dim of the call", r->what, r->a.over[k]->name);
   lua_pop(L, 1);
 }
 
@@ -109,8 +94,8 @@ static int push_outputs(lua_State *L, tl_prog *lp, tp_node *n) {
   return n->nout;
 }
 
-/* The core calls what has no inputs with the point alone, as P:source is told; the function of
- * P:call gets the empty sequence of arrays before it. */
+/* The core calls P:source's functions, without inputs, with the point alone; P:call's gets an empty
+ * sequence before it. */
 static int call_with_none(lua_State *L) {
   lua_settop(L, 1);
   lua_pushvalue(L, lua_upvalueindex(1));
@@ -154,16 +139,14 @@ int tl_record_sink(lua_State *L) { /* P:sink({a, b}, fn[, {over =}]) */
   check_function(L, &r);
   take_inputs(L, &r, 2);
   if (r.nin == 0)
-    tl_fail(
-        L, TP_E_OPTION, "option: sink: the table of tensors is empty: {a, b} are what fn is given");
+    tl_fail(L, "option: sink: the table of tensors is empty: {a, b} are what fn is given");
   domain_of_inputs(&r);
   take_over(L, &r, 4);
   build(L, &r);
   return 0;
 }
 
-/* ---- environments ---- */
-int tl_record_env(lua_State *L, tp_op op) { /* P:env_...(name, operands) */
+int tl_record_env(lua_State *L, tp_op op) { /* name, operands */
   static const int count[] = { 1, 1, 3 };
   const char *what = tp_ops[op].text;
   int n = count[op - TP_OP_ENV_RESET];

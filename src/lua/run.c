@@ -1,8 +1,7 @@
-/* run: what one execution is given: bounds by name, inputs as arrays. Shared by calls of compiled
- * functions and by peek. */
+/* run: bounds and inputs of one execution, of a compiled function or peek. */
 #include "lua/tl.h"
 
-static const char run_key; /* registry: metatable of tl_run */
+static const char run_key;
 
 static bool is_own_number(const tp_array *a) { return a && a->refs == 1 && a->rank == 0; }
 
@@ -19,15 +18,8 @@ void tl_run_clear(tl_run *r) { clear_arrays(r, false); }
 
 void tl_run_release(tl_run *r) {
   clear_arrays(r, true);
-  tp_free(r->inputs);
-  tp_free(r->out);
-  tp_free(r->into);
-  tp_free(r->env);
-  tp_free(r->given);
-  r->inputs = r->out = r->into = NULL;
-  r->env = NULL;
-  r->given = NULL;
   r->ninput = r->nout = 0;
+  tp_arena_free(&r->arena);
 }
 
 static int run_gc(lua_State *L) {
@@ -47,16 +39,14 @@ tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput, int nout) {
     tl_rawsetp(L, LUA_REGISTRYINDEX, &run_key);
   }
   lua_setmetatable(L, -2);
-  size_t nsym = (size_t)tp_nsym(lp->p->ix) + 1;
+  int nsym = tp_nsym(lp->p->ix);
   r->L = L;
   r->lp = lp;
-  r->env = tp_calloc(nsym * sizeof *r->env);
-  r->given = tp_calloc(nsym * sizeof *r->given);
-  r->inputs = tp_calloc(((size_t)ninput + 1) * sizeof *r->inputs);
-  r->out = tp_calloc(((size_t)nout + 1) * sizeof *r->out);
-  r->into = tp_calloc(((size_t)nout + 1) * sizeof *r->into);
-  if (!r->env || !r->given || !r->inputs || !r->out || !r->into)
-    tl_fail(L, TP_E_MEMORY, "memory: no memory for a call");
+  r->env = TP_NEWN(&r->arena, int64_t, nsym);
+  r->given = TP_NEWN(&r->arena, bool, nsym);
+  r->inputs = TP_NEWN(&r->arena, tp_array *, ninput);
+  r->out = TP_NEWN(&r->arena, tp_array *, nout);
+  r->into = TP_NEWN(&r->arena, tp_array *, nout);
   r->ninput = ninput;
   r->nout = nout;
   r->run = (tp_run){ .env = r->env,
@@ -69,24 +59,21 @@ tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput, int nout) {
   return r;
 }
 
-/* ---- bounds ---- */
 static int64_t bound_value(lua_State *L, tl_run *r, int i, const tp_sym *s) {
   int64_t k;
   const char *name = s->name;
   if (lua_type(L, i) != LUA_TNUMBER)
-    tl_fail(L, TP_E_BOUND, "bound: '%s' must be an integer, got %s", name, tl_describe(L, i));
+    tl_fail(L, "bound: '%s' must be an integer, got %s", name, tl_describe(L, i));
   double d = lua_tonumber(L, i);
   if (d == HUGE_VAL && s == r->endless) return TP_ENDLESS;
   if (d == HUGE_VAL)
-    tl_fail(L, TP_E_BOUND,
+    tl_fail(L,
         "bound: '%s' cannot be math.huge: only the bound of the first tick dim can, compile{ tick "
         "= ... }",
         name);
-  if (isnan(d)) tl_fail(L, TP_E_BOUND, "bound: '%s' must be an integer, got nan", name);
-  if (!tl_isint(L, i, &k))
-    tl_fail(L, TP_E_BOUND, "bound: '%s' must be an integer, got %.17g", name, d);
-  if (k < 0)
-    tl_fail(L, TP_E_BOUND, "bound: '%s' must not be negative, got %lld", name, (long long)k);
+  if (isnan(d)) tl_fail(L, "bound: '%s' must be an integer, got nan", name);
+  if (!tl_isint(L, i, &k)) tl_fail(L, "bound: '%s' must be an integer, got %.17g", name, d);
+  if (k < 0) tl_fail(L, "bound: '%s' must not be negative, got %lld", name, (long long)k);
   return k;
 }
 
@@ -97,7 +84,7 @@ static const tp_sym *find_bound(
   const tp_sym *s = tp_bound_named(r->lp->p->ix, name, n, need, &e);
   for (int k = 0; !s && !tp_sym_find(r->lp->p->ix, name) && k < g->inputs.n; k++)
     if (strcmp(g->inputs.v[k]->attr.str, name) == 0)
-      tl_fail(L, TP_E_BOUND,
+      tl_fail(L,
           "bound: unknown bound '%s': it is an input, and inputs come first: f(inputs, bounds)",
           name);
   if (!s) tl_raise(L, &e);
@@ -106,13 +93,12 @@ static const tp_sym *find_bound(
 
 void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need) {
   if (!lua_isnoneornil(L, i) && !lua_istable(L, i))
-    tl_fail(
-        L, TP_E_BOUND, "bound: bounds are a table by name, {T = 100}; got %s", tl_describe(L, i));
+    tl_fail(L, "bound: bounds are a table by name, {T = 100}; got %s", tl_describe(L, i));
   if (lua_istable(L, i)) {
     for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
       if (lua_type(L, -2) != LUA_TSTRING)
-        tl_fail(L, TP_E_BOUND, "bound: bounds are given by name, {T = 100}; got %s as a key",
-            tl_describe(L, -2));
+        tl_fail(
+            L, "bound: bounds are given by name, {T = 100}; got %s as a key", tl_describe(L, -2));
       const char *name = lua_tostring(L, -2);
       const tp_sym *s = find_bound(L, r, name, n, need);
       r->env[s->id] = bound_value(L, r, lua_gettop(L), s);
@@ -121,19 +107,17 @@ void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *n
   }
   for (int k = 0; k < n; k++)
     if (!r->given[need[k]->id])
-      tl_fail(L, TP_E_BOUND,
-          "bound: '%s' is missing: give it by name in the table of bounds, {%s = ...}",
+      tl_fail(L, "bound: '%s' is missing: give it by name in the table of bounds, {%s = ...}",
           need[k]->name, need[k]->name);
 }
 
-/* ---- inputs ---- */
-/* Into the array that is there, if it is one of an earlier step. */
+/* Into the array of an earlier step, if there is one. */
 static void put_number(lua_State *L, tp_array **to, const char *what, tp_dtype d, int i) {
   if (!is_own_number(*to)) {
     tp_array_unref(*to);
     *to = tp_array_new(d, 0, NULL);
   }
-  if (!*to) tl_fail(L, TP_E_MEMORY, "memory: no memory for a number");
+  if (!*to) tl_fail(L, "memory: no memory for a number");
   tl_putelem(L, what, TP_E_INPUT, *to, 0, i);
 }
 
@@ -144,7 +128,7 @@ static void convert_input(
   if (tl_typeof(L, i) == TL_ARRAY) {
     tp_array *a = tl_toarray(L, i, name);
     if (a->dtype != o->dtype)
-      tl_fail(L, TP_E_INPUT,
+      tl_fail(L,
           "input: '%s' is declared with dtype %s, the array has dtype %s: tempo.array(a, \"%s\") "
           "converts",
           name, tp_dtype_name(o->dtype), tp_dtype_name(a->dtype), tp_dtype_name(o->dtype));
@@ -162,20 +146,19 @@ static void convert_input(
   } else if (lua_type(L, i) == LUA_TNUMBER || lua_isboolean(L, i))
     put_number(L, to, what, o->dtype, i);
   else
-    tl_fail(L, TP_E_INPUT, "input: '%s': expected an array, a nested table or a number, got %s",
-        name, tl_describe(L, i));
+    tl_fail(L, "input: '%s': expected an array, a nested table or a number, got %s", name,
+        tl_describe(L, i));
 }
 
 static void check_input_names(lua_State *L, tl_run *r, int i, tp_graph *g) {
-  /* the second knows inputs that nothing needed when it was compiled */
+  /* lp's graph has inputs that nothing compiled needs, too */
   tp_graph *all[2] = { g, r->lp->p->g };
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
     const char *names[256], *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
     int n = 0;
     bool known = false;
     if (!name)
-      tl_fail(L, TP_E_INPUT, "input: inputs are given by name, {x = ...}; got %s as a key",
-          tl_describe(L, -2));
+      tl_fail(L, "input: inputs are given by name, {x = ...}; got %s as a key", tl_describe(L, -2));
     for (int j = 0; j < 2; j++)
       for (int k = 0; k < all[j]->inputs.n; k++) {
         const char *s = all[j]->inputs.v[k]->attr.str;
@@ -184,23 +167,22 @@ static void check_input_names(lua_State *L, tl_run *r, int i, tp_graph *g) {
       }
     if (known) continue;
     char hint[TP_HINT];
-    tl_fail(L, TP_E_INPUT, "input: unknown input '%s'%s", name, tp_hint(hint, name, names, n));
+    tl_fail(L, "input: unknown input '%s'%s", name, tp_hint(hint, name, names, n));
   }
 }
 
 void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need, tp_fn *step) {
   if (!lua_isnoneornil(L, i) && !lua_istable(L, i))
-    tl_fail(
-        L, TP_E_INPUT, "input: inputs are a table by name, {x = array}; got %s", tl_describe(L, i));
+    tl_fail(L, "input: inputs are a table by name, {x = array}; got %s", tl_describe(L, i));
   if (lua_istable(L, i)) check_input_names(L, r, i, g);
-  /* of an open program there may be more by now: __index of the table may record */
+  /* __index of the table may record more inputs */
   for (int k = 0; k < r->ninput; k++) {
     if (step ? !tp_fn_wants(step, k) : !need[k]) continue;
     const tp_node *x = g->inputs.v[k];
     int64_t shape[TP_MAXRANK];
     if (!tl_option(L, i, x->attr.str))
-      tl_fail(L, TP_E_INPUT, "input '%s' is missing: give it by name, %s({ %s = ... })",
-          x->attr.str, step ? "f:step" : "f", x->attr.str);
+      tl_fail(L, "input '%s' is missing: give it by name, %s({ %s = ... })", x->attr.str,
+          step ? "f:step" : "f", x->attr.str);
     int rank = step ? tp_fn_fed_shape(step, k, NULL, shape)
                     : tp_run_shape(&r->run, x->ndom, x->dom, &x->out[0], shape);
     convert_input(L, &r->inputs[k], lua_gettop(L), x, rank, shape);

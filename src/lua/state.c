@@ -1,8 +1,8 @@
-/* state: the one entry of all functions, the classes, and what handles have in common. */
+/* state: the one entry of all functions, classes, handles. */
 #include "lua/tl.h"
 #include <stdlib.h>
 
-/* addresses: keys of the registry and of metatables */
+/* keys, by address */
 static const char state_key, tag_key, programs_key;
 static const char class_key[TL_NTYPE];
 static const char *const class_name[TL_NTYPE] = {
@@ -37,8 +37,7 @@ tl_state *tl_stateof(lua_State *L) {
   return S;
 }
 
-/* Hostile builds: TEMPO_GC=n collects everything at each n-th way into or out of an entry, and
- * after each callback, so that what nothing holds is gone. */
+/* TEMPO_GC=n: collects all at each n-th way into or out of an entry, and after each callback. */
 void tl_stress(lua_State *L) {
 #ifdef TP_HARD
   static long every = -1, left;
@@ -52,13 +51,13 @@ void tl_stress(lua_State *L) {
 #endif
 }
 
-/* Upvalues: state, function, and one of the function's own; of a method of functions also the plain
- * C function, made once, as LuaJIT would make an object at each call. */
+/* Upvalues: state, function, one of the function's own. LuaJIT would make an object of the plain C
+ * function at each call, so methods of functions have it as well. */
 #define UP_PLAIN lua_upvalueindex(6)
 static int run_entry(lua_State *L, bool uses) {
   lua_CFunction f = (lua_CFunction)lua_touserdata(L, lua_upvalueindex(2));
   tp_guard oom;
-  if (!TP_GUARDED(&oom)) return tl_fail(L, TP_E_MEMORY, "memory: out of memory");
+  if (!TP_GUARDED(&oom)) return tl_fail(L, "memory: out of memory");
   tl_stress(L);
   ((tl_state *)lua_touserdata(L, lua_upvalueindex(1)))->L = L;
   int n = uses ? tl_fn_use(L, UP_PLAIN) : f(L);
@@ -79,12 +78,9 @@ void tl_pushfunction(lua_State *L, tl_state *S, lua_CFunction f, int extra) {
   lua_pushcclosure(L, entry, 2 + extra);
 }
 
-/* ---- what is called by a name ---- */
-
-/* Upvalues behind those of an entry: what is called, and the metatable of a method's object. */
+/* Further upvalues: the called_t, the metatable of a method's object. */
 #define UP_CALLED lua_upvalueindex(4)
 #define UP_CLASS  lua_upvalueindex(5)
-/* of: a method's object; TL_NONE: a function */
 typedef struct {
   const char *name;
   int takes;
@@ -97,7 +93,7 @@ void tl_takes(lua_State *L, const char *name, int takes, bool method) {
   int given = takes - method;
   for (int i = takes + 1; i <= lua_gettop(L); i++)
     if (!lua_isnil(L, i))
-      tl_fail(L, TP_E_OPTION, "option: %s takes %s argument%s, got %s as #%d", name,
+      tl_fail(L, "option: %s takes %s argument%s, got %s as #%d", name,
           given ? lua_pushfstring(L, "%d", given) : "no", given == 1 ? "" : "s", tl_describe(L, i),
           i - method);
   lua_settop(L, takes);
@@ -108,11 +104,11 @@ bool tl_dotted(lua_State *L) {
   const called_t *f = lua_touserdata(L, UP_CALLED);
   if (!f || !f->of || !lua_getstack(L, 0, &ar) || !lua_getinfo(L, "n", &ar) || !ar.name)
     return false;
-  /* after a tail call the name is another's */
+  /* a tail call shows another's name */
   return strcmp(ar.namewhat, "field") == 0 && strcmp(ar.name, f->name) == 0;
 }
 
-static bool is_object(lua_State *L) { /* value 1, of the very class */
+static bool is_object(lua_State *L) { /* value 1, quick */
   if (!lua_getmetatable(L, 1)) return false;
   bool same = lua_rawequal(L, -1, UP_CLASS);
   lua_pop(L, 1);
@@ -122,9 +118,8 @@ static bool is_object(lua_State *L) { /* value 1, of the very class */
 static int named_entry(lua_State *L) {
   const called_t *f = lua_touserdata(L, UP_CALLED);
   if (f->of && !is_object(L) && strcmp(class_name[tl_typeof(L, 1)], class_name[f->of]) != 0)
-    tl_fail(L, TP_E_OPTION,
-        "option: %s: expected %s, got %s: a method is called with a colon, %s:%s(...)", f->name,
-        class_name[f->of], tl_describe(L, 1), object_name[f->of], f->name);
+    tl_fail(L, "option: %s: expected %s, got %s: a method is called with a colon, %s:%s(...)",
+        f->name, class_name[f->of], tl_describe(L, 1), object_name[f->of], f->name);
   if (f->takes && lua_gettop(L) != f->takes) tl_takes(L, f->name, f->takes, f->of);
   return run_entry(L, f->of == TL_FN);
 }
@@ -135,7 +130,7 @@ void tl_setnamed(lua_State *L, tl_state *S, tl_type of, const tl_reg *r, int ext
   if (extra) lua_pushvalue(L, -3);
   else lua_pushnil(L);
   *(called_t *)lua_newuserdata(L, sizeof(called_t)) = (called_t){ r->name, r->takes, of };
-  tl_pushclass(L, of); /* nil for functions */
+  tl_pushclass(L, of); /* functions: nil */
   lua_pushcfunction(L, r->f);
   lua_pushcclosure(L, named_entry, 6);
   lua_setfield(L, -2 - extra, r->name);
@@ -147,7 +142,7 @@ void tl_setfuncs(lua_State *L, tl_state *S, const tl_reg *r) {
 }
 
 static int no_assignment(lua_State *L) {
-  return tl_fail(L, TP_E_OPTION, "option: nothing can be assigned to %s", tl_describe(L, 1));
+  return tl_fail(L, "option: nothing can be assigned to %s", tl_describe(L, 1));
 }
 
 void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const tl_reg *meta,
@@ -170,17 +165,21 @@ void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const tl_r
 
 void tl_pushclass(lua_State *L, tl_type t) { tl_rawgetp(L, LUA_REGISTRYINDEX, &class_key[t]); }
 
+void tl_setraw(lua_State *L, tl_type t, const char *name, lua_CFunction f) {
+  tl_pushclass(L, t);
+  lua_pushcfunction(L, f);
+  lua_setfield(L, -2, name);
+  lua_pop(L, 1);
+}
+
 int tl_lookup(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING)
-    tl_fail(
-        L, TP_E_OPTION, "option: %s cannot be indexed by %s", tl_describe(L, 1), tl_describe(L, 2));
+    tl_fail(L, "option: %s cannot be indexed by %s", tl_describe(L, 1), tl_describe(L, 2));
   lua_pushvalue(L, 2);
   lua_rawget(L, TL_UPVALUE);
   if (!lua_isnil(L, -1)) return 1;
-  const char *names[512];
-  int n = 0;
-  for (lua_pushnil(L); lua_next(L, TL_UPVALUE) && n < (int)TP_LEN(names); lua_pop(L, 1))
-    names[n++] = lua_tostring(L, -2);
+  const char *names[TL_NAMES];
+  int n = tl_names(L, TL_UPVALUE, names);
   return tl_unknown(L, tl_describe(L, 1), lua_tostring(L, 2), names, n);
 }
 
@@ -190,6 +189,11 @@ tl_type tl_typeof(lua_State *L, int i) {
   tl_type t = (tl_type)lua_tointeger(L, -1);
   lua_pop(L, 2);
   return t;
+}
+
+bool tl_is_tensor(lua_State *L, int i) {
+  tl_type t = tl_typeof(L, i);
+  return t == TL_TENSOR || t == TL_LOOSE;
 }
 
 void *tl_new(lua_State *L, tl_type t, size_t n) {
@@ -216,19 +220,18 @@ const char *tl_describe(lua_State *L, int i) {
 
 void *tl_object(lua_State *L, int i, tl_type t, const char *what) {
   if (tl_typeof(L, i) != t)
-    tl_fail(
-        L, TP_E_OPTION, "option: %s: expected %s, got %s", what, class_name[t], tl_describe(L, i));
+    tl_fail(L, "option: %s: expected %s, got %s", what, class_name[t], tl_describe(L, i));
   return lua_touserdata(L, i);
 }
 
 void *tl_check(lua_State *L, int i, tl_type t, const char *what) {
   void *u = tl_object(L, i, t, what);
   const tl_prog *lp = tl_progof(L, i);
-  if (lp && !lp->p) tl_fail(L, TP_E_OPTION, "option: %s: its program is gone", what);
+  if (lp && !lp->p) tl_fail(L, "option: %s: its program is gone", what);
   return u;
 }
 
-/* Entries inside that a Lua error left have not taken their guards away. */
+/* A Lua error leaves the guards of entries inside in place. */
 int tl_pcall(lua_State *L, int nargs, int nresults) {
   tp_guard *ours = tp_guard_now();
   int status = lua_pcall(L, nargs, nresults, 0);
@@ -244,11 +247,9 @@ void tl_call(lua_State *L, int nargs, int nresults) {
   tl_stateof(L)->L = L;
 }
 
-/* ---- programs and their handles ---- */
-
-/* Whoever has a program may call its __gc, which would take it from under all that is running. So
- * it frees nothing until the collector came: what the program's table alone holds, made after the
- * program, is finalized before it. */
+/* A script may call a program's __gc while things use it: so that frees nothing until the collector
+ * came to this value, which only the program's table holds: being made later, it is finalized
+ * before the program. */
 static int program_ends(lua_State *L) {
   (*(tl_prog **)lua_touserdata(L, 1))->over = true;
   return 0;
@@ -266,7 +267,7 @@ tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
   tl_prog *lp = tl_new(L, TL_PROGRAM, sizeof *lp);
   lp->S = S;
   lp->p = tp_program_new(seed);
-  if (!lp->p) tl_fail(L, TP_E_MEMORY, "memory: no memory for a program");
+  if (!lp->p) tl_fail(L, "memory: no memory for a program");
   lp->p->g->learn = tl_learn_names;
   lp->p->g->host = lp;
   lua_createtable(L, 4, 0);
@@ -294,8 +295,7 @@ tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
 void tl_pushprogtable(lua_State *L, tl_prog *lp) {
   tl_rawgetp(L, LUA_REGISTRYINDEX, &programs_key);
   tl_rawgetp(L, -1, lp);
-  if (lua_isnil(L, -1))
-    tl_fail(L, TP_E_OPTION, "option: the program is gone: the collector is freeing it");
+  if (lua_isnil(L, -1)) tl_fail(L, "option: the program is gone: the collector is freeing it");
   lua_getuservalue(L, -1);
   lua_insert(L, -3);
   lua_pop(L, 2);
@@ -314,9 +314,8 @@ tl_prog *tl_progof(lua_State *L, int i) {
 
 static void find(lua_State *L, int i, int depth, tl_prog **lp) {
   tl_prog *q = tl_progof(L, i);
-  if (q && *lp && *lp != q)
-    tl_fail(L, TP_E_OPTION, "option: tensors, dims or bounds of two programs are mixed");
-  if (q && !q->p) tl_fail(L, TP_E_OPTION, "option: the program of %s is gone", tl_describe(L, i));
+  if (q && *lp && *lp != q) tl_fail(L, "option: tensors, dims or bounds of two programs are mixed");
+  if (q && !q->p) tl_fail(L, "option: the program of %s is gone", tl_describe(L, i));
   if (q) *lp = q;
   if (!lua_istable(L, i) || depth == 4) return;
   luaL_checkstack(L, 8, "nested tables");
@@ -339,14 +338,8 @@ tl_prog *tl_self(lua_State *L, const char *what) {
 
 tl_prog *tl_sameprog(lua_State *L, tl_prog *lp, int i, const char *what) {
   tl_prog *q = tl_progof(L, i);
-  if (q && q != lp)
-    tl_fail(L, TP_E_OPTION, "option: %s: %s of another program", what, tl_describe(L, i));
+  if (q && q != lp) tl_fail(L, "option: %s: %s of another program", what, tl_describe(L, i));
   return lp;
-}
-
-static void set_progtable(lua_State *L, tl_prog *lp) { /* of the handle on top */
-  tl_pushprogtable(L, lp);
-  lua_setuservalue(L, -2);
 }
 
 void tl_pushix(lua_State *L, tl_prog *lp, const tp_ix *e) {
@@ -366,6 +359,16 @@ void tl_pushix(lua_State *L, tl_prog *lp, const tp_ix *e) {
   lua_pop(L, 2);
 }
 
+void tl_push_program(lua_State *L, tl_prog *lp) {
+  tl_pushprogtable(L, lp);
+  lua_rawgeti(L, -1, TL_PT_PROGRAM);
+}
+
+void tl_pushbuf(lua_State *L, tp_buf *b) {
+  lua_pushlstring(L, b->s ? b->s : "", b->n);
+  tp_buf_free(b);
+}
+
 void tl_pushextent(lua_State *L, tl_prog *lp, const tp_ix *e) {
   int64_t k;
   if (tp_ix_is_const(e, &k)) lua_pushinteger(L, (lua_Integer)k);
@@ -375,7 +378,8 @@ void tl_pushextent(lua_State *L, tl_prog *lp, const tp_ix *e) {
 void tl_pushtensor(lua_State *L, tl_prog *lp, tp_val v) {
   tl_tensor *u = tl_new(L, TL_TENSOR, sizeof *u);
   *u = (tl_tensor){ lp, v, NULL };
-  set_progtable(L, lp);
+  tl_pushprogtable(L, lp);
+  lua_setuservalue(L, -2);
 }
 
 void tl_pushdims(lua_State *L, tl_prog *lp, int n, const tp_sym *const *dims) {
@@ -386,7 +390,6 @@ void tl_pushdims(lua_State *L, tl_prog *lp, int n, const tp_sym *const *dims) {
   }
 }
 
-/* ---- where the script is ---- */
 const char *tl_intern(tl_prog *lp, const char *file) {
   size_t n = strlen(file) + 1;
   char *s = tp_hmap_get(&lp->lines, file, n);

@@ -1,8 +1,7 @@
-/* step: f:start(inputs, bounds), f:step(values, { budget_ms = }): a compiled function run tick by
- * tick. */
+/* step: f:start(inputs, bounds), f:step(values, { budget_ms = }): runs tick by tick. */
 #include "lua/tl.h"
 
-int tl_fn_start(lua_State *L) { /* f, inputs, bounds, options */
+int tl_fn_start(lua_State *L) {
   static const char *const known[] = { "seed", NULL };
   tl_fn *u = tl_fn_alone(L, "start", "start it again");
   tp_error e = { 0 };
@@ -22,9 +21,8 @@ int tl_fn_start(lua_State *L) { /* f, inputs, bounds, options */
   return 1;
 }
 
-/* ---- what steps use again ---- the function's own table holds it: "step", the names that a step
- * looks up, so that the collector leaves them, and by number of output an array that waits for its
- * next tick */
+/* ---- reuse ---- the function's own table holds "step", the names that a step looks up, and by
+ * number of output an array that waits for its next tick */
 
 static void hold_name(lua_State *L, const char *name) {
   lua_pushboolean(L, 1);
@@ -59,8 +57,8 @@ static void take_values(lua_State *L, tl_fn *u, tl_run *r, int i) {
   for (int k = 0; k < g->inputs.n; k++)
     if (!tp_fn_fed(u->f, k) && tp_fn_needs_input(u->f, k) &&
         tl_option(L, i, g->inputs.v[k]->attr.str))
-      tl_fail(L, TP_E_INPUT, "input: '%s' does not have the tick dims: f:start takes it",
-          g->inputs.v[k]->attr.str);
+      tl_fail(
+          L, "input: '%s' does not have the tick dims: f:start takes it", g->inputs.v[k]->attr.str);
   tl_run_inputs(L, r, i, g, NULL, u->f);
 }
 
@@ -70,17 +68,14 @@ static double take_budget(lua_State *L, int i) {
   double ms = number ? lua_tonumber(L, -1) : -1;
   char text[32];
   if (!(ms >= 0))
-    tl_fail(L, TP_E_OPTION,
-        "option: budget_ms: expected a number of milliseconds, 0 or more, got %s",
+    tl_fail(L, "option: budget_ms: expected a number of milliseconds, 0 or more, got %s",
         number ? tl_numeral(ms, text) : tl_describe(L, lua_gettop(L)));
   lua_pop(L, 1);
   return ms / 1e3;
 }
 
-/* ---- results ---- */
-
-/* Output k's array of an earlier step: of the table at `out`, else the one that waits; pushes it,
- * or nil. */
+/* Pushes output k's array of an earlier step, from the table at `out`, else the waiting one, or
+ * nil. */
 static tp_array *push_earlier(lua_State *L, const tp_output *o, int k, int own, int out) {
   lua_getfield(L, out, o->name);
   if (lua_isnil(L, -1)) {
@@ -89,19 +84,16 @@ static tp_array *push_earlier(lua_State *L, const tp_output *o, int k, int own, 
     if (lua_isnil(L, -1)) return NULL;
   }
   if (tl_typeof(L, -1) != TL_ARRAY)
-    tl_fail(L, TP_E_OPTION, "option: into: '%s': expected the array of an earlier step, got %s",
-        o->name, tl_describe(L, -1));
+    tl_fail(L, "option: into: '%s': expected the array of an earlier step, got %s", o->name,
+        tl_describe(L, -1));
   tl_array *u = lua_touserdata(L, -1);
-  if (u->lease)
-    tl_fail(
-        L, TP_E_CALLBACK, "callback: into: '%s' was lent to a callback and is read only", o->name);
+  if (u->lease) tl_fail(L, "callback: into: '%s' was lent to a callback and is read only", o->name);
   return u->a;
 }
 
 static void take_into(lua_State *L, const tp_graph *g, tl_run *r, int own, int out) {
   if (!lua_istable(L, out))
-    tl_fail(L, TP_E_OPTION,
-        "option: into: expected the table that an earlier step returned, got %s",
+    tl_fail(L, "option: into: expected the table that an earlier step returned, got %s",
         tl_describe(L, out));
   for (int k = 0; k < r->nout; k++) {
     if (g->outputs.v[k].hidden) continue;
@@ -111,7 +103,7 @@ static void take_into(lua_State *L, const tp_graph *g, tl_run *r, int own, int o
   }
 }
 
-/* An array that this tick does not give waits, and nil stands in its place. */
+/* Without a value at this tick the array waits, and nil takes its place. */
 static void put_away(lua_State *L, const tp_output *o, int k, int own, int out) {
   lua_getfield(L, out, o->name);
   if (lua_isnil(L, -1)) {
@@ -135,7 +127,7 @@ static void put_result(lua_State *L, tl_run *r, const tp_output *o, int k, int o
   lua_rawseti(L, own, k + 1);
 }
 
-/* The value on top, or none where an earlier step left one. */
+/* Pops the value; not there: removes an earlier step's. */
 static void put_field(lua_State *L, int out, const char *name, bool there) {
   if (!there && !tl_option(L, out, name)) return;
   if (!there) {
@@ -163,7 +155,7 @@ int tl_fn_step(lua_State *L) { /* f, values, options */
   tl_fn *u = tl_fn_alone(L, "step", "step it");
   tp_error e = { 0 };
   if (!tp_fn_stepping(u->f))
-    tl_fail(L, TP_E_OPTION, "option: step: no run is going on: f:start(inputs, bounds) begins one");
+    tl_fail(L, "option: step: no run is going on: f:start(inputs, bounds) begins one");
   const tp_graph *g = tp_fn_graph(u->f);
   tl_run *r = step_frame(L, u);
   int own = lua_gettop(L);
@@ -200,8 +192,7 @@ int tl_fn_step(lua_State *L) { /* f, values, options */
 int tl_fn_cancel(lua_State *L) {
   tl_fn *u = tl_fn_self(L, "cancel");
   if (!u->running)
-    tl_fail(L, TP_E_OPTION,
-        "option: cancel: the function is not running; a callback may cancel its run");
+    tl_fail(L, "option: cancel: the function is not running; a callback may cancel its run");
   u->cancel = true;
   return 0;
 }

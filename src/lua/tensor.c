@@ -1,4 +1,4 @@
-/* tensor: the handle (program, value) and what is asked of it that is no row of methods.def. */
+/* tensor: the handle (program, value) and its methods that are no rows of methods.def. */
 #include "lua/tl.h"
 
 static tl_tensor *self(lua_State *L, const char *what) { return tl_check(L, 1, TL_TENSOR, what); }
@@ -33,8 +33,7 @@ static int tensor_along(lua_State *L) {
 }
 
 static int tensor_program(lua_State *L) {
-  tl_pushprogtable(L, self(L, "program")->lp);
-  lua_rawgeti(L, -1, TL_PT_PROGRAM);
+  tl_push_program(L, self(L, "program")->lp);
   return 1;
 }
 
@@ -43,9 +42,7 @@ static int tensor_name(lua_State *L) {
   tp_node *n = u->v.node;
   if (lua_isnoneornil(L, 2)) {
     bool called = n->op == TP_OP_INPUT || n->op == TP_OP_PARAM;
-    const char *name = n->name ? n->name : called ? n->attr.str : NULL;
-    if (name) lua_pushstring(L, name);
-    else lua_pushnil(L);
+    lua_pushstring(L, n->name ? n->name : called ? n->attr.str : NULL); /* NULL: nil */
     return 1;
   }
   n->name = tp_strdup(&u->lp->p->g->arena, tl_string(L, 2, "name"));
@@ -55,33 +52,36 @@ static int tensor_name(lua_State *L) {
 
 static int tensor_at(lua_State *L) {
   if (!lua_istable(L, 2))
-    tl_fail(L, TP_E_OPTION, "option: at takes a table, x:at{t = 0}; got %s", tl_describe(L, 2));
+    tl_fail(L, "option: at takes a table, x:at{t = 0}; got %s", tl_describe(L, 2));
   return tl_read(L);
-}
-
-/* ---- gradients ---- */
-static int tensor_backward(lua_State *L) {
-  tl_tensor *u = self(L, "backward");
-  tp_graph *g = u->lp->p->g;
-  if (!tp_dtype_float(tp_dtypeof(u->v)))
-    tl_fail(L, TP_E_DTYPE,
-        "dtype: backward: a loss is a float tensor, this one is %s: convert with :to(\"f32\")",
-        tp_dtype_name(tp_dtypeof(u->v)));
-  TP_PUSH(&g->arena, &g->losses, u->v);
-  lua_settop(L, 1);
-  return 1;
 }
 
 static void push_gradient(lua_State *L, tl_prog *lp, int n, const tp_val *in, int nleaf) {
   tp_error e = { 0 };
   if (!tp_dtype_float(tp_dtypeof(in[n - 1])))
-    tl_fail(L, TP_E_DTYPE,
+    tl_fail(L,
         "dtype: a gradient exists for float tensors, this one is %s: differentiate by a float "
         "tensor that it is made from",
         tp_dtype_name(tp_dtypeof(in[n - 1])));
   tp_node *g = tp_build(lp->p->g, TP_OP_GRAD, n, in, &(tp_attr){ .i = { nleaf, 0 } }, &e);
   if (!g) tl_raise(L, &e);
   tl_pushtensor(L, lp, tp_v(g));
+}
+
+static tp_val checked_loss(lua_State *L, tp_val loss, const char *what) {
+  tp_dtype d = tp_dtypeof(loss);
+  if (!tp_dtype_float(d))
+    tl_fail(L, "dtype: %s: a loss is a float tensor, this one is %s: convert with :to(\"f32\")",
+        what, tp_dtype_name(d));
+  return loss;
+}
+
+static int tensor_backward(lua_State *L) {
+  tl_tensor *u = self(L, "backward");
+  tp_graph *g = u->lp->p->g;
+  TP_PUSH(&g->arena, &g->losses, checked_loss(L, u->v, "backward"));
+  lua_settop(L, 1);
+  return 1;
 }
 
 static int tensor_grad(lua_State *L) {
@@ -91,34 +91,21 @@ static int tensor_grad(lua_State *L) {
   return 1;
 }
 
-static tp_val loss_of_grad(lua_State *L, tl_prog *lp) {
-  tp_val loss = tl_lifted(L, lp, 1, "loss of grad");
-  if (!tp_dtype_float(tp_dtypeof(loss)))
-    tl_fail(L, TP_E_DTYPE,
-        "dtype: grad: a loss is a float tensor, this one is %s: convert with :to(\"f32\")",
-        tp_dtype_name(tp_dtypeof(loss)));
-  return loss;
-}
-
 static bool takes_leafs(lua_State *L, int i) {
   static const char *const known[] = { "leaf", NULL };
   tl_options(L, i, "grad", known);
-  if (!tl_option(L, i, "leaf")) return false;
-  if (!lua_isboolean(L, -1))
-    tl_fail(
-        L, TP_E_OPTION, "option: leaf of grad: expected true or false, got %s", tl_describe(L, -1));
-  return lua_toboolean(L, -1);
+  return tl_option(L, i, "leaf") && tl_boolean(L, -1, "leaf of grad");
 }
 
-/* Operands of GRAD: the loss, then with `leaf` all that are asked about, then the one. */
+/* Operands of GRAD: the loss, with `leaf` all tensors asked for, then one of them. */
 int tl_grad(lua_State *L) { /* loss, x or {x, y}, options */
   tl_prog *lp = tl_findprog(L, 1, 2);
-  if (!lp) tl_fail(L, TP_E_OPTION, "option: tempo.grad(loss, {x, y}) takes tensors of a program");
+  if (!lp) tl_fail(L, "option: tempo.grad(loss, {x, y}) takes tensors of a program");
   tl_mark(L, lp);
   bool list = lua_istable(L, 2);
   int n = list ? tl_sequence(L, 2, "grad", "{x, y}") : 1, nleaf = takes_leafs(L, 3) ? n : 0;
   tp_val *x = lua_newuserdata(L, sizeof *x * (size_t)(2 * n + 2)), *in = x + n;
-  in[0] = loss_of_grad(L, lp);
+  in[0] = checked_loss(L, tl_lifted(L, lp, 1, "loss of grad"), "grad");
   for (int k = 0; k < n; k++) {
     if (list) lua_rawgeti(L, 2, k + 1);
     else lua_pushvalue(L, 2);
@@ -136,7 +123,7 @@ int tl_grad(lua_State *L) { /* loss, x or {x, y}, options */
   return 1;
 }
 
-/* a sequence of gradients: they are one optimiser's step */
+/* of one optimiser's step */
 int tl_grad_step(lua_State *L) {
   for (int k = 1, step = 0; k <= (int)lua_rawlen(L, 1); k++, lua_pop(L, 1)) {
     lua_rawgeti(L, 1, k);
@@ -148,12 +135,10 @@ int tl_grad_step(lua_State *L) {
   return 1;
 }
 
-/* ---- metamethods ---- */
-/* registry: the function that ipairs gives to a loop */
+/* registry: the iterator of ipairs */
 static const char ipairs_key;
 
-/* Lua 5.4's takes anything with __index, and goes on until that gives nil, which a tensor never
- * does. */
+/* Lua 5.4's ipairs takes anything with __index and goes on until nil, which no tensor gives. */
 static void keep_iterator(lua_State *L) {
   lua_getglobal(L, "ipairs");
   lua_newtable(L);
@@ -173,8 +158,7 @@ static bool asked_by_ipairs(lua_State *L) {
 
 static int ipairs_trap(lua_State *L) {
   const tl_tensor *u = self(L, "ipairs");
-  tl_fail(L, TP_E_OPTION,
-      "option: ipairs finds no end in %s: x[1], x[2], ... are its points in time; %s",
+  tl_fail(L, "option: ipairs finds no end in %s: x[1], x[2], ... are its points in time; %s",
       tp_called(u->lp->p->g, u->v.node),
       tp_rankof(u->v)
           ? "for the parts of an axis write ipairs(x:split(1)), or x:select(0, k) for each k"
@@ -190,9 +174,9 @@ static int tensor_index(lua_State *L) {
 
 static int tensor_newindex(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING || tl_is_digits(L, 2)) return tl_assign(L);
-  tl_lookup(L); /* an unknown name: the nearest */
+  tl_lookup(L); /* raises for unknown names */
   const char *s = lua_tostring(L, 2);
-  return tl_fail(L, TP_E_OPTION,
+  return tl_fail(L,
       "option: '%s' is a method of tensors and cannot be assigned to; a dim is named by x[{%s = "
       "...}]",
       s, s);
@@ -203,39 +187,35 @@ static int tensor_tostring(lua_State *L) {
   tp_buf b;
   tp_buf_init(&b);
   tp_val_print(&b, u->v);
-  if (b.failed) {
-    tp_buf_free(&b);
-    tl_fail(L, TP_E_MEMORY, "memory: out of memory");
-  }
   const char *end = strchr(b.s, ']');
   size_t n = end ? (size_t)(end - b.s) + 1 : b.n;
-  const char *rest = tp_strdup(&u->lp->p->g->arena, b.s + n);
-  const char *head = tp_printf(&u->lp->p->g->arena, "%.*s", (int)n, b.s);
+  lua_pushliteral(L, "tempo.Tensor<");
+  lua_pushlstring(L, b.s, n);
+  lua_pushliteral(L, ">");
+  lua_pushlstring(L, b.s + n, b.n - n);
   tp_buf_free(&b);
-  lua_pushfstring(L, "tempo.Tensor<%s>%s", head, rest);
+  lua_concat(L, 4);
   return 1;
 }
 
 static int tensor_len(lua_State *L) {
-  return tl_fail(L, TP_E_OPTION,
-      "option: '#': a recurrent tensor has no length; write x:shape()[1], or the bound T");
+  return tl_fail(
+      L, "option: '#': a recurrent tensor has no length; write x:shape()[1], or the bound T");
 }
 
 static int tensor_concat(lua_State *L) {
   for (int i = 1; i <= 2; i++)
     if (lua_type(L, i) == LUA_TSTRING)
-      tl_fail(L, TP_E_OPTION,
-          "option: '..' of a tensor and the string \"%s\": for text write tostring(x)",
+      tl_fail(L, "option: '..' of a tensor and the string \"%s\": for text write tostring(x)",
           lua_tostring(L, i));
-  return tl_fail(L, TP_E_OPTION,
+  return tl_fail(L,
       "option: '..' of a tensor: the ends of a range are index expressions; to choose by data "
-      "write "
-      "x[lo .. hi]:index_select(0, k); to join write tempo.cat({a, b}, 0)");
+      "write x[lo .. hi]:index_select(0, k); to join write tempo.cat({a, b}, 0)");
 }
 
-/* Lua turns a > b into b < a; which of them was written is known where one is no tensor. */
+/* Lua turns a > b into b < a: known only where one is no tensor. */
 static int compare_trap(lua_State *L, bool strict) {
-  bool left = tl_typeof(L, 1) == TL_TENSOR || tl_typeof(L, 1) == TL_LOOSE;
+  bool left = tl_is_tensor(L, 1);
   const char *op = left ? strict ? "<" : "<="
       : strict          ? ">"
                         : ">=",
@@ -244,24 +224,21 @@ static int compare_trap(lua_State *L, bool strict) {
                             : "ge";
   int other = left ? 2 : 1;
   const char *b = lua_type(L, other) == LUA_TNUMBER ? lua_tostring(L, other) : "b";
-  return tl_fail(L, TP_E_OPTION,
-      "option: 'a %s %s' gives a Lua boolean at once and no tensor: write a:%s(%s)", op, b, method,
-      b);
+  return tl_fail(L, "option: 'a %s %s' gives a Lua boolean at once and no tensor: write a:%s(%s)",
+      op, b, method, b);
 }
 static int tensor_lt(lua_State *L) { return compare_trap(L, true); }
 static int tensor_le(lua_State *L) { return compare_trap(L, false); }
 
-static int tensor_add(lua_State *L) { return tl_operator(L, "add"); }
-static int tensor_sub(lua_State *L) { return tl_operator(L, "sub"); }
-static int tensor_mul(lua_State *L) { return tl_operator(L, "mul"); }
-static int tensor_div(lua_State *L) { return tl_operator(L, "div"); }
-static int tensor_mod(lua_State *L) { return tl_operator(L, "mod"); }
-static int tensor_pow(lua_State *L) { return tl_operator(L, "pow"); }
-static int tensor_idiv(lua_State *L) { return tl_operator(L, "floordiv"); }
+static int tensor_binary(lua_State *L) { return tl_operator(L, lua_tostring(L, TL_UPVALUE)); }
 static int tensor_unm(lua_State *L) {
   lua_settop(L, 1);
   return tl_callmethod(L, tp_method_find("neg"), 1);
 }
+
+static const char *const binaries[][2] = { { "__add", "add" }, { "__sub", "sub" },
+  { "__mul", "mul" }, { "__div", "div" }, { "__mod", "mod" }, { "__pow", "pow" },
+  { "__idiv", "floordiv" } };
 
 static const tl_reg tensor_meta[] = {
   { "__tostring", tensor_tostring, 0 },
@@ -269,13 +246,6 @@ static const tl_reg tensor_meta[] = {
   { "__concat", tensor_concat, 0 },
   { "__lt", tensor_lt, 0 },
   { "__le", tensor_le, 0 },
-  { "__add", tensor_add, 0 },
-  { "__sub", tensor_sub, 0 },
-  { "__mul", tensor_mul, 0 },
-  { "__div", tensor_div, 0 },
-  { "__mod", tensor_mod, 0 },
-  { "__pow", tensor_pow, 0 },
-  { "__idiv", tensor_idiv, 0 },
   { "__unm", tensor_unm, 0 },
   { 0 },
 };
@@ -304,5 +274,9 @@ void tl_open_tensor(lua_State *L, tl_state *S) {
   lua_insert(L, -2);
   tl_pushfunction(L, S, tensor_newindex, 1); /* with the methods, for their names */
   lua_setfield(L, -2, "__newindex");
+  for (size_t k = 0; k < TP_LEN(binaries); k++) {
+    lua_pushstring(L, binaries[k][1]);
+    tl_setnamed(L, S, TL_NONE, &(tl_reg){ binaries[k][0], tensor_binary, 0 }, 1);
+  }
   lua_pop(L, 1);
 }
