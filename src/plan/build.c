@@ -16,7 +16,7 @@ static tp_pnode *after_loads(pb *b, tp_pnode *x) {
 static tp_pnode *before_loads(pb *b, tp_pnode *x) {
   tp_pnodes v = { 0 };
   int n = b->nendvar;
-  bool *wanted = tp_dup(b->a, b->wanted, sizeof *wanted * (size_t)n);
+  bool *wanted = TP_DUPN(b->a, b->wanted, n);
   TP_PUSH(b->a, &v, x);
   tp_pb_loads(b, &v);
   if (n) memcpy(b->wanted, wanted, sizeof *wanted * (size_t)n);
@@ -89,8 +89,7 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
   if (t->kind == TP_T_RUN) return build_run(b, t);
   tp_pnode **kid = TP_NEWN(b->a, tp_pnode *, t->n);
   /* as it is in front */
-  bool *begun = tp_dup(b->a, b->begun, sizeof *begun * (size_t)b->p->g->stops.n),
-       *inside = b->begun;
+  bool *begun = TP_DUPN(b->a, b->begun, b->p->g->stops.n), *inside = b->begun;
   for (int i = 0; i < t->n; i++)
     if (!(kid[i] = build(b, t->kid[i]))) return NULL;
   if (t->kind == TP_T_SEQ || are_empty(t->n, kid))

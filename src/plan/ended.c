@@ -15,8 +15,7 @@ static tp_nd nd_end(pb *b, int i, const tp_at *at) {
   b->s = &nothing;
   b->nlead = 0;
   tp_nd n = tp_pb_write(b,
-      &(tp_access){ .arr = tp_array_of(b->p, tp_v(s->end))->id,
-          .at = tp_dup(b->a, at, sizeof *at * (size_t)s->ndom) });
+      &(tp_access){ .arr = tp_array_of(b->p, tp_v(s->end))->id, .at = TP_DUPN(b->a, at, s->ndom) });
   b->s = was;
   b->nlead = nlead;
   return n;

@@ -246,7 +246,7 @@ static tp_region *join_loops(fuser *f, const tp_region *a, const tp_region *b) {
   for (int k = 0; k < j.nm; k++)
     for (int i = 0; i < tp_ops[m[k].op].nin; i++)
       if (m[k].in[i] < 0) m[k].in[i] = r->nin + (-1 - m[k].in[i]);
-  r->micro = tp_dup(f->a, m, sizeof *m * (size_t)j.nm);
+  r->micro = TP_DUPN(f->a, m, j.nm);
   r->nmicro = j.nm;
   count_both(f, a, -1);
   count_both(f, b, -1);

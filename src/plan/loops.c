@@ -6,9 +6,9 @@
 tp_region *tp_pb_region(pb *b, tp_rgkind kind, const tp_node *n) {
   tp_region *r = TP_NEW(b->a, tp_region);
   *r = (tp_region){ .kind = kind, .pos = b->s->pos, .nlead = b->nlead };
-  r->lead = tp_dup(b->a, b->lead, sizeof *b->lead * (size_t)b->nlead);
-  r->leadvar = tp_dup(b->a, b->leadvar, sizeof *b->leadvar * (size_t)b->nlead);
-  r->leadlo = tp_dup(b->a, b->leadlo, sizeof *b->leadlo * (size_t)b->nlead);
+  r->lead = TP_DUPN(b->a, b->lead, b->nlead);
+  r->leadvar = TP_DUPN(b->a, b->leadvar, b->nlead);
+  r->leadlo = TP_DUPN(b->a, b->leadlo, b->nlead);
   if (n) tp_pb_whose(r, n);
   TP_PUSH(b->a, &b->leaves, tp_plan_leaf(b->a, r));
   return r;
@@ -91,7 +91,7 @@ bool tp_pb_loop(
 }
 
 void tp_pb_micros(pb *b, tp_region *r, int n, const tp_micro *m) {
-  r->micro = tp_dup(b->a, m, sizeof *m * (size_t)n);
+  r->micro = TP_DUPN(b->a, m, n);
   r->nmicro = n;
   r->outmicro = TP_NEW(b->a, int);
   *r->outmicro = n - 1;
@@ -122,7 +122,7 @@ static const tp_ix *clip(pb *b, const tp_ix *e, const tp_ix *lo, const tp_ix *hi
 
 tp_nd tp_pb_part(pb *b, const tp_nd *x, int axis, const tp_ix *lo, const tp_ix *n) {
   tp_nd p = *x;
-  p.shape = tp_dup(b->a, x->shape, sizeof *x->shape * (size_t)x->rank);
+  p.shape = TP_DUPN(b->a, x->shape, x->rank);
   p.shape[axis] = n;
   if (x->wrap == b->nlead + axis) p.wlo = tp_ix_add(C(b), x->wlo, lo);
   else p.off = tp_ix_add(C(b), x->off, tp_ix_mul(C(b), x->stride[axis], lo));

@@ -195,22 +195,20 @@ static const tp_ix *unclipped(const tp_ix *e) {
 
 /* Least and greatest value of e over what the call runs over, where its last term moves over
  * `extent` more; NULL: not known. */
-static void span(pb *b, const tp_ix *e, const tp_ix *extent, const tp_ix **lo, const tp_ix **hi) {
-  *lo = *hi = e;
+static tp_span span(pb *b, const tp_ix *e, const tp_ix *extent) {
+  tp_span s = { e, e };
   for (int k = 0; k < b->nlead; k++) {
     int64_t c;
     const tp_ix *rest;
     if (!tp_ix_mentions(e, b->leadvar[k])) continue;
-    if (!tp_steps(b->p, e, b->leadvar[k], &c, &rest)) {
-      *lo = *hi = NULL;
-      return;
-    }
+    if (!tp_steps(b->p, e, b->leadvar[k], &c, &rest)) return (tp_span){ NULL, NULL };
     const tp_ix *first = b->leadlo[k],
                 *last = tp_ix_addc(C(b), tp_ix_add(C(b), first, unclipped(b->lead[k])), -1);
-    *lo = tp_ix_subst(C(b), *lo, 1, &b->leadvar[k], c > 0 ? &first : &last);
-    *hi = tp_ix_subst(C(b), *hi, 1, &b->leadvar[k], c > 0 ? &last : &first);
+    s.lo = tp_ix_subst(C(b), s.lo, 1, &b->leadvar[k], c > 0 ? &first : &last);
+    s.hi = tp_ix_subst(C(b), s.hi, 1, &b->leadvar[k], c > 0 ? &last : &first);
   }
-  if (extent) *hi = tp_ix_addc(C(b), tp_ix_add(C(b), *hi, unclipped(extent)), -1);
+  if (extent) s.hi = tp_ix_addc(C(b), tp_ix_add(C(b), s.hi, unclipped(extent)), -1);
+  return s;
 }
 
 /* Of the places at which a call over a block may begin, is the one that moves with the blocks where
@@ -250,7 +248,8 @@ static void on_ring(
 tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
   const tp_pbuf *x = b->bufof[r->id];
   tp_nd n = nd_new(b, x, o);
-  n.span = TP_NEWN(b->a, const tp_ix *, 2 * r->ndim);
+  n.nspan = r->ndim;
+  n.span = TP_NEWN(b->a, tp_span, r->ndim);
   n.ring = TP_NEWN(b->a, tp_ring, r->ndim);
   for (int d = 0; d < r->ndim; d++) {
     const tp_ix *e = tp_pb_here(b, o->idx[d]), *st = tp_pbuf_stride(C(b), x, d);
@@ -260,7 +259,7 @@ tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
       axis = axis_of(o, k);
       e = tp_ix_sub(C(b), e, tp_ix_sym(C(b), o->var[k]));
     }
-    span(b, e, axis < 0 ? NULL : n.shape[axis], &n.span[2 * d], &n.span[2 * d + 1]);
+    n.span[d] = span(b, e, axis < 0 ? NULL : n.shape[axis]);
     if (is_point(x, d)) continue;
     if (is_dense(b, x, r, d)) {
       n.off = tp_ix_add(C(b), n.off, tp_ix_mul(C(b), tp_pb_split(b, e, st, n.lead), st));

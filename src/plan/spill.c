@@ -118,9 +118,9 @@ static const tp_ix *beyond(
 static bool rows_of(
     spiller *s, const row_use *u, const tp_pnode *top, const tp_ix **lo, const tp_ix **hi) {
   *lo = *hi = NULL;
-  if (!u->nd->span || s->dim < 0) return false;
-  *lo = beyond(s, u->nd->span[2 * s->dim], u->leaf, top, false);
-  *hi = beyond(s, u->nd->span[2 * s->dim + 1], u->leaf, top, true);
+  if (!u->nd->nspan || s->dim < 0) return false;
+  *lo = beyond(s, u->nd->span[s->dim].lo, u->leaf, top, false);
+  *hi = beyond(s, u->nd->span[s->dim].hi, u->leaf, top, true);
   return *lo && *hi;
 }
 
@@ -420,5 +420,5 @@ void tp_plan_limit(tp_plan *p, const tp_planned *asked) {
     tp_plan_number(p);
   }
   /* runs do not ask for them */
-  TP_EACH_WINDOW (k, p->body) k.nd->span = NULL, k.nd->ahead = NULL;
+  TP_EACH_WINDOW (k, p->body) k.nd->nspan = 0, k.nd->ahead = NULL;
 }

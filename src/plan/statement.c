@@ -130,7 +130,7 @@ static bool group_close(pb *b) {
   watch(b, r, last);
   r->in = b->g.in;
   r->nin = b->g.nin;
-  r->micro = tp_dup(b->a, b->g.micro, sizeof *b->g.micro * (size_t)b->g.nmicro);
+  r->micro = TP_DUPN(b->a, b->g.micro, b->g.nmicro);
   r->nmicro = b->g.nmicro;
   /* micro references were kept as negative numbers until nin was known */
   for (int k = 0; k < r->nmicro; k++)
@@ -148,7 +148,7 @@ static bool group_close(pb *b) {
     tp_pb_put(b, &r->out, &r->nout, final ? b->final_nd : nd_value(b, i));
     outs[r->nout - 1] = b->g.micro_of[k];
   }
-  r->outmicro = tp_dup(b->a, outs, sizeof *outs * (size_t)r->nout);
+  r->outmicro = TP_DUPN(b->a, outs, r->nout);
   return tp_pb_loop(b, r, r->out[0].rank, r->out[0].shape, 0, false);
 }
 

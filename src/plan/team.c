@@ -301,8 +301,7 @@ static void end_team(teamster *t) {
   bool pays = false;
   for (int i = first; i <= last && !pays; i++) pays = may_pay(t->group.v[i].as);
   if (pays) {
-    tp_team m = { .n = last - first + 1,
-      .v = tp_dup(t->a, t->group.v + first, sizeof *m.v * (size_t)(last - first + 1)) };
+    tp_team m = { .n = last - first + 1, .v = TP_DUPN(t->a, t->group.v + first, last - first + 1) };
     ballot b = { .a = t->a };
     for (int i = 0; i < m.n; i++) vote_all(t, m.v[i].as, &b);
     for (int i = 0; i < m.n; i++) cut_leaves(t, m.v[i].as, &b);

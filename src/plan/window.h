@@ -31,8 +31,6 @@ const tp_ix *tp_step_of(
 /* The place in each dim, `off` elements into the buffer, from which on n places (< 0: not known)
  * lie inside of each but the outermost, so that no two are one element. False: there is none. */
 bool tp_places_of(const tp_plan *p, const tp_pbuf *b, int64_t off, const int64_t *n, int64_t *lo);
-/* Dim d of b has so many places from now on; how it lay before. */
-tp_pbuf tp_shrink_dim(const tp_plan *p, tp_pbuf *b, int d, int64_t places);
 /* Strides of a window that a copied region has on a buffer that lies anew: along the same dims. */
 void tp_lie_anew(
     const tp_plan *p, const tp_region *r, tp_nd *x, const tp_pbuf *was, const tp_pbuf *now);
@@ -56,4 +54,20 @@ void tp_cut_axis(
 /* The loop around the region, which is such a copy, becomes its first axis, along which window i
  * moves by by[i]. */
 void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, const tp_ix *const *by);
+
+enum { TP_TILED = 64 };
+/* n leaves that go over an axis of one extent; dim: by buffer, the one that shrinks to a tile of it
+ * where only these leaves see the buffer; < 0: none */
+typedef struct tp_tiled {
+  tp_plan *p;
+  const tp_ix *extent;
+  int n;
+  tp_pnode *leaf[TP_TILED];
+  int axis[TP_TILED];
+  int *dim;
+} tp_tiled;
+/* Is it known where the window lies along each dim, should dim d of its buffer shrink? */
+bool tp_may_shrink(const tp_plan *p, const tp_nd *x, int d);
+/* The n nodes at v, which hold the leaves, in a loop over tiles of so many places. */
+tp_pnode *tp_over_tiles(const tp_tiled *t, const char *name, int64_t places, int n, tp_pnode **v);
 #endif
