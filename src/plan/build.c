@@ -122,7 +122,7 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
 static void note_products(pb *b) {
   const tp_graph *g = b->graph;
   const tp_sym **from = TP_NEWN(b->a, const tp_sym *, g->stops.n);
-  const tp_ix **to = TP_NEWN(b->a, const tp_ix *, g->stops.n);
+  const tp_ix **to = tp_pb_exprs(b, g->stops.n);
   for (int i = 0; i < g->stops.n; i++) {
     const tp_sym *bound = g->stops.v[i].dim->bound;
     if (!g->stops.v[i].ndom) TP_PUSH(b->a, &b->pl->ends, (tp_pend){ bound, NULL });
@@ -133,7 +133,7 @@ static void note_products(pb *b) {
   }
   for (int i = 0; i < g->outputs.n; i++) {
     tp_product o = tp_product_of(g, i);
-    const tp_ix **shape = TP_NEWN(b->a, const tp_ix *, o.type.rank);
+    const tp_ix **shape = tp_pb_exprs(b, o.type.rank);
     for (int k = 0; k < o.type.rank; k++)
       shape[k] = tp_ix_subst(C(b), o.type.shape[k], g->stops.n, from, to);
     o.type.shape = shape;

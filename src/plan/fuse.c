@@ -243,11 +243,9 @@ static tp_region *join_loops(fuser *f, const tp_region *a, const tp_region *b) {
   take_over(&j, b, vb);
   put_results(f, &j, a, b, va, vb);
   r->nin = j.nin;
-  for (int k = 0; k < j.nm; k++)
-    for (int i = 0; i < tp_ops[m[k].op].nin; i++)
-      if (m[k].in[i] < 0) m[k].in[i] = r->nin + (-1 - m[k].in[i]);
   r->micro = TP_DUPN(f->a, m, j.nm);
   r->nmicro = j.nm;
+  tp_settle_micros(r);
   count_both(f, a, -1);
   count_both(f, b, -1);
   count_both(f, r, 1);

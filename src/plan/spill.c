@@ -6,8 +6,8 @@
  * than 0. Then what lies behind them is let go as the loop goes on, and what comes after them is
  * asked for ahead. A part of the plan that has no such loop uses its rows all the time:
  *
- *   for v { spill x rows .. up; fetch x rows .. up; body }  spill x;      fetch x rows ..; part;
- * spill x rows ..
+ *   for v { spill x rows .. up; fetch x rows .. up; body }  spill x;
+ *   fetch x rows ..; part; spill x rows ..
  *
  * Every dim with such loops is offered, where they are nested the outermost and the innermost of
  * them, and all of the buffer where no dim has them. Which buffers go to a file, and by which of
@@ -114,103 +114,114 @@ static const tp_ix *beyond(
   return e;
 }
 
-/* What one use takes of the dim, as it is in the body of `top`. */
-static bool rows_of(
-    spiller *s, const row_use *u, const tp_pnode *top, const tp_ix **lo, const tp_ix **hi) {
-  *lo = *hi = NULL;
-  if (!u->nd->nspan || s->dim < 0) return false;
-  *lo = beyond(s, u->nd->span[s->dim].lo, u->leaf, top, false);
-  *hi = beyond(s, u->nd->span[s->dim].hi, u->leaf, top, true);
-  return *lo && *hi;
+/* What one use takes of the dim, as it is in the body of `top`; lo NULL: not known. */
+static tp_span rows_of(spiller *s, const row_use *u, const tp_pnode *top) {
+  tp_span r = { NULL, NULL };
+  if (!u->nd->nspan || s->dim < 0) return r;
+  r.lo = beyond(s, u->nd->span[s->dim].lo, u->leaf, top, false);
+  r.hi = beyond(s, u->nd->span[s->dim].hi, u->leaf, top, true);
+  return r.lo && r.hi ? r : (tp_span){ NULL, NULL };
 }
 
-/* Is the loop's variable a constant where the condition holds? */
+static void stretch_rows(spiller *s, tp_span *all, tp_span more) {
+  all->lo = all->lo ? tp_ix_min(s->ix, all->lo, more.lo) : more.lo;
+  all->hi = all->hi ? tp_ix_max(s->ix, all->hi, more.hi) : more.hi;
+}
+
+static const tp_ix *number_of_rows(spiller *s, tp_span r) {
+  return tp_ix_addc(s->ix, tp_ix_sub(s->ix, r.hi, r.lo), 1);
+}
+
+/* Part i of what the condition says; NULL: there are no more. */
+static const tp_ix *said(const tp_ix *cond, int i) {
+  bool all = tp_ix_kind(cond) == TP_IX_AND;
+  return i >= (all ? tp_ix_narg(cond) : 1) ? NULL : all ? tp_ix_arg(cond, i) : cond;
+}
+
+/* The loop's variable where the condition holds, if it is a constant there. */
 static const tp_ix *fixed(spiller *s, const tp_ix *cond, const tp_sym *v) {
   int64_t k;
-  const tp_ix *rest, *found = NULL;
-  if (tp_ix_kind(cond) == TP_IX_EQ0 && tp_ix_linear_in(s->ix, tp_ix_arg(cond, 0), v, &k, &rest) &&
-      (k == 1 || k == -1))
-    return tp_ix_mulc(s->ix, rest, -k);
-  for (int i = 0; tp_ix_kind(cond) == TP_IX_AND && !found && i < tp_ix_narg(cond); i++)
-    found = fixed(s, tp_ix_arg(cond, i), v);
-  return found;
+  const tp_ix *rest, *c;
+  for (int i = 0; (c = said(cond, i)); i++)
+    if (tp_ix_kind(c) == TP_IX_EQ0 && tp_ix_linear_in(s->ix, tp_ix_arg(c, 0), v, &k, &rest) &&
+        (k == 1 || k == -1))
+      return tp_ix_mulc(s->ix, rest, -k);
+  return NULL;
 }
 
 /* At most e, which lacks v, less k * v where the condition holds: it says k * v + rest >= 0. NULL:
  * it does not. */
 static const tp_ix *ahead(
     spiller *s, const tp_ix *cond, const tp_sym *v, int64_t k, const tp_ix *e) {
-  int64_t c;
-  const tp_ix *rest, *found = NULL;
-  if (tp_ix_kind(cond) == TP_IX_GE0 && tp_ix_linear_in(s->ix, tp_ix_arg(cond, 0), v, &c, &rest) &&
-      c == k && !tp_ix_mentions(rest, v))
-    return tp_ix_add(s->ix, e, rest);
-  for (int i = 0; tp_ix_kind(cond) == TP_IX_AND && !found && i < tp_ix_narg(cond); i++)
-    found = ahead(s, tp_ix_arg(cond, i), v, k, e);
-  return found;
+  int64_t by;
+  const tp_ix *rest, *c;
+  for (int i = 0; (c = said(cond, i)); i++)
+    if (tp_ix_kind(c) == TP_IX_GE0 && tp_ix_linear_in(s->ix, tp_ix_arg(c, 0), v, &by, &rest) &&
+        by == k && !tp_ix_mentions(rest, v))
+      return tp_ix_add(s->ix, e, rest);
+  return NULL;
 }
 
 /* Rows of a use as k * v + lo .. k * v + hi. One that always takes the same rows, but only where v
  * is c, has any k: these are k * v + rows - k * c there; and one that takes them only from some v
  * on (in the last block) is at most so far ahead, and behind as in the loop's last iteration. */
-static bool linear_rows(spiller *s, const row_use *u, const tp_pnode *loop, int64_t *k,
-    const tp_ix **lo, const tp_ix **hi) {
-  const tp_ix *last = tp_ix_addc(s->ix, loop->hi, -1), *at = NULL;
+static bool linear_rows(
+    spiller *s, const row_use *u, const tp_pnode *loop, int64_t *k, tp_span *r) {
+  const tp_sym *v = loop->var;
+  const tp_ix *last = tp_ix_addc(s->ix, loop->hi, -1), *at = NULL, *most = NULL;
   int64_t kl, kh;
-  if (!rows_of(s, u, loop, lo, hi)) return false;
-  *lo = tp_ix_edge(s->ix, *lo, loop->var, loop->lo, last, false);
-  *hi = tp_ix_edge(s->ix, *hi, loop->var, loop->lo, last, true);
-  if (!*lo || !*hi || !tp_ix_linear_in(s->ix, *lo, loop->var, &kl, lo) ||
-      !tp_ix_linear_in(s->ix, *hi, loop->var, &kh, hi) || kl != kh)
+  *r = rows_of(s, u, loop);
+  if (!r->lo) return false;
+  r->lo = tp_ix_edge(s->ix, r->lo, v, loop->lo, last, false);
+  r->hi = tp_ix_edge(s->ix, r->hi, v, loop->lo, last, true);
+  if (!r->lo || !r->hi || !tp_ix_linear_in(s->ix, r->lo, v, &kl, &r->lo) ||
+      !tp_ix_linear_in(s->ix, r->hi, v, &kh, &r->hi) || kl != kh)
     return false;
-  if (*k == 0 || kl == *k) *k = kl;
-  if (kl == *k) return true;
-  for (const tp_pnode *q = u->leaf; q != loop && !at; q = q->up)
-    if (q->up->kind == TP_P_IF && q->up->kid[0] == q) at = fixed(s, q->up->cond, loop->var);
-  if (kl) return false;
-  if (!at) {
-    const tp_ix *most = NULL;
-    for (const tp_pnode *q = u->leaf; q != loop && !most && *k > 0; q = q->up)
-      if (q->up->kind == TP_P_IF && q->up->kid[0] == q)
-        most = ahead(s, q->up->cond, loop->var, *k, *hi);
-    *lo = tp_ix_sub(s->ix, *lo, tp_ix_mulc(s->ix, last, *k));
-    *hi = most;
-    return most && !tp_ix_mentions(*lo, loop->var) && !tp_ix_mentions(*hi, loop->var);
+  if (*k == 0) *k = kl;
+  if (kl) return kl == *k;
+  if (*k == 0) return true;
+  for (const tp_pnode *q = u->leaf; q != loop; q = q->up) {
+    if (q->up->kind != TP_P_IF || q->up->kid[0] != q) continue;
+    if (!at) at = fixed(s, q->up->cond, v);
+    if (!most && *k > 0) most = ahead(s, q->up->cond, v, *k, r->hi);
   }
-  if (tp_ix_mentions(at, loop->var)) return false;
-  *lo = tp_ix_sub(s->ix, *lo, tp_ix_mulc(s->ix, at, *k));
-  *hi = tp_ix_sub(s->ix, *hi, tp_ix_mulc(s->ix, at, *k));
-  return true;
+  if (at) {
+    r->lo = tp_ix_sub(s->ix, r->lo, tp_ix_mulc(s->ix, at, *k));
+    r->hi = tp_ix_sub(s->ix, r->hi, tp_ix_mulc(s->ix, at, *k));
+    return !tp_ix_mentions(at, v);
+  }
+  r->lo = tp_ix_sub(s->ix, r->lo, tp_ix_mulc(s->ix, last, *k));
+  r->hi = most;
+  return most && !tp_ix_mentions(r->lo, v) && !tp_ix_mentions(most, v);
 }
 
 /* Does the loop go through the rows? */
 static bool slides(spiller *s, const tp_pnode *loop, range *r) {
   int from, to;
-  const tp_ix *least = NULL, *most = NULL, *lo, *hi;
+  tp_span all = { NULL, NULL }, one;
   *r = (range){ 0 };
   if (loop->kind != TP_P_FOR || !within(s, loop, &from, &to)) return false;
   for (int i = from; i < to && !r->k; i++)
-    if (!linear_rows(s, &s->uses->v[i], loop, &r->k, &lo, &hi)) return false;
+    if (!linear_rows(s, &s->uses->v[i], loop, &r->k, &one)) return false;
   for (int i = from; i < to; i++) {
-    if (!r->k || !linear_rows(s, &s->uses->v[i], loop, &r->k, &lo, &hi)) return false;
+    if (!r->k || !linear_rows(s, &s->uses->v[i], loop, &r->k, &one)) return false;
     r->made |= s->uses->v[i].made;
-    least = least ? tp_ix_min(s->ix, least, lo) : lo;
-    most = most ? tp_ix_max(s->ix, most, hi) : hi;
+    stretch_rows(s, &all, one);
   }
-  r->lo = tp_ix_add(s->ix, tp_ix_mulc(s->ix, tp_ix_sym(s->ix, loop->var), r->k), least);
-  r->n = tp_ix_addc(s->ix, tp_ix_sub(s->ix, most, least), 1);
+  r->lo = tp_ix_add(s->ix, tp_ix_mulc(s->ix, tp_ix_sym(s->ix, loop->var), r->k), all.lo);
+  r->n = number_of_rows(s, all);
   return true;
 }
 
-/* A little more than lo .. hi, whose number does not depend on the loops around `x` where they only
- * move it: clipped blocks are not. */
-static void unclip(spiller *s, const tp_pnode *x, const tp_ix **lo, const tp_ix **hi) {
+/* A few more rows, whose number does not depend on the loops around `x` where they only move them:
+ * clipped blocks do. */
+static void unclip(spiller *s, const tp_pnode *x, tp_span *r) {
   for (const tp_pnode *q = x->up; q; q = q->up) {
     if (q->kind != TP_P_FOR) continue;
     const tp_ix *last = tp_ix_addc(s->ix, q->hi, -1);
-    const tp_ix *a = tp_ix_edge(s->ix, *lo, q->var, q->lo, last, false),
-                *b = tp_ix_edge(s->ix, *hi, q->var, q->lo, last, true);
-    if (a && b && !tp_ix_mentions(tp_ix_sub(s->ix, b, a), q->var)) *lo = a, *hi = b;
+    tp_span w = { tp_ix_edge(s->ix, r->lo, q->var, q->lo, last, false),
+      tp_ix_edge(s->ix, r->hi, q->var, q->lo, last, true) };
+    if (w.lo && w.hi && !tp_ix_mentions(tp_ix_sub(s->ix, w.hi, w.lo), q->var)) *r = w;
   }
 }
 
@@ -218,24 +229,20 @@ static void unclip(spiller *s, const tp_pnode *x, const tp_ix **lo, const tp_ix 
 static range hull(spiller *s, const tp_pnode *const *part, int n) {
   range all = { tp_ix_const(s->ix, 0), s->dim < 0 ? tp_ix_const(s->ix, 1) : s->buf->slots[s->dim],
     0, false };
-  const tp_ix *least = NULL, *most = NULL;
+  tp_span rows = { NULL, NULL };
   bool known = true;
   for (int k = 0; k < n; k++) {
     int from, to;
     if (!within(s, part[k], &from, &to)) continue;
     for (int i = from; i < to; i++) {
-      const tp_ix *lo, *hi;
+      tp_span one = rows_of(s, &s->uses->v[i], part[k]->up);
       all.made |= s->uses->v[i].made;
-      known = known && rows_of(s, &s->uses->v[i], part[k]->up, &lo, &hi);
-      if (!known) continue;
-      least = least ? tp_ix_min(s->ix, least, lo) : lo;
-      most = most ? tp_ix_max(s->ix, most, hi) : hi;
+      if ((known &= one.lo != NULL)) stretch_rows(s, &rows, one);
     }
   }
-  if (known && least) unclip(s, part[0], &least, &most);
-  return known && least
-      ? (range){ least, tp_ix_addc(s->ix, tp_ix_sub(s->ix, most, least), 1), 0, all.made }
-      : all;
+  if (!known || !rows.lo) return all;
+  unclip(s, part[0], &rows);
+  return (range){ rows.lo, number_of_rows(s, rows), 0, all.made };
 }
 
 /* ---- statements ---- */

@@ -212,6 +212,14 @@ bool tp_loop_fails(const tp_plan *p, const tp_region *r) {
   return any;
 }
 
+void tp_settle_micros(tp_region *r) {
+  for (int k = 0; k < r->nmicro; k++)
+    for (int j = 0; j < 3; j++) {
+      int *in = &r->micro[k].in[j];
+      if (*in < 0) *in = r->nin - 1 - *in;
+    }
+}
+
 #define OWN(a, v, n) ((v) = (v) ? TP_DUPN(a, v, n) : NULL)
 
 tp_region *tp_region_copy(const tp_plan *p, const tp_region *r) {
