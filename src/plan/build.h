@@ -45,7 +45,7 @@ typedef struct pb {
   int unless;
   tp_pnodes leaves, copies; /* copies: of new values of parameters */
   const tp_sym **endvar;
-  int nendvar; /* by poly's ends: the VAR that a LOAD sets */
+  int nendvar;  /* by poly's ends: the VAR that a LOAD sets */
   int naxisvar; /* variables that stand for the place along axes of elements */
   const tp_sym *axisvar[TP_MAXRANK];
   bool *wanted; /* by poly's ends: does the node at work mention it? */
@@ -91,7 +91,7 @@ bool tp_pb_copy_newest(pb *b);
 void tp_pb_note_parts(pb *b);  /* what several leaves write is in between no value */
 void tp_pb_drop_copies(pb *b); /* of all that are held elsewhere */
 /* ended.c */
-void tp_pb_loads(pb *b, tp_pnodes *to); /* of the ends that are wanted */
+void tp_pb_loads(pb *b, tp_pnodes *to);                       /* of the ends that are wanted */
 void tp_pb_ended_rows(pb *b, tp_region *r, const tp_node *n); /* of a callback over rows */
 /* loops.c. A region becomes a leaf when it is made; false: b->err */
 tp_region *tp_pb_region(pb *b, tp_rgkind kind, const tp_node *n);

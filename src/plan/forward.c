@@ -117,8 +117,7 @@ typedef struct {
   int leaf, result;
 } forward_source;
 
-static forward_source maker(
-    const forwarder *f, int j, const tp_nd *x, const box *o, box *made) {
+static forward_source maker(const forwarder *f, int j, const tp_nd *x, const box *o, box *made) {
   static const forward_source none = { -1, 0 };
   const tp_micro *number;
   for (int i = j - 1; i >= 0 && !tp_is_wall(f->row[i]); i--) {
@@ -221,8 +220,8 @@ static bool cut_pieces(const forwarder *f, forwarding *w, forward_piece q, int *
 static bool may_be_cut(const tp_region *r) {
   if (r->kind != TP_RG_LOOP || r->sums || r->check || r->first || r->ncoord || r->nrows)
     return false;
-  TP_WINDOWS (x, r)
-    if (x->wrap >= 0 || x->buf < 0) return false;
+  TP_WINDOWS(x, r)
+  if (x->wrap >= 0 || x->buf < 0) return false;
   return true;
 }
 
@@ -328,8 +327,8 @@ static tp_region *make_piece(const forwarder *f, const forwarding *w, const forw
 static bool is_read(const forwarder *f, int i, int j, const tp_region *r, const tp_nd *y) {
   for (int k = i; k <= j; k++) {
     const tp_region *s = f->row[k]->rg;
-    TP_WINDOWS (x, s)
-      if ((s->acc || x < s->out || x >= s->out + s->nout) && !never_meet(f, r, y, s, x)) return true;
+    TP_WINDOWS(x, s)
+    if ((s->acc || x < s->out || x >= s->out + s->nout) && !never_meet(f, r, y, s, x)) return true;
   }
   return false;
 }

@@ -73,7 +73,7 @@ typedef struct tp_span { /* NULL: not known */
  * used at a time (dim -1: all of it is one row). Where a run keeps the buffer in a file that way, a
  * SPILL lets go of memory: with a step, at the begin of a loop's body that goes through the rows,
  * of what lies behind them; with step 0, after the last use for now, of everything. A FETCH asks
- * for the rows that come next, or, with step 0, for these. For other buffers, and other ways, both
+ * for the rows that come next, or, with step 0, for these. For other buffers, and other dims, both
  * do nothing.
  * BEHIND: what is inside, of row `lo` of the loop of ticks, may wait. WAIT: what was left of rows
  * up to `lo` (NULL: of all) is over before what follows. behind.c */
@@ -103,9 +103,9 @@ struct tp_pnode {
   const tp_sym *label;
   const tp_ix *cond; /* IF */
   tp_region *rg;
-  /* SPILL, FETCH. inner: another way to go by the same dim; made: the rows will be written */
+  /* SPILL, FETCH. made: the rows will be written */
   int buf, dim;
-  bool inner, made;
+  bool made;
   /* LOAD var = min(given, the greatest of the i64 in nd whose rows are there): an end by data, read
    * again wherever it is used; or a bool */
   const tp_ix *given;

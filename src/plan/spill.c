@@ -9,10 +9,10 @@
  *   for v { spill x rows .. up; fetch x rows .. up; body }  spill x;
  *   fetch x rows ..; part; spill x rows ..
  *
- * Every dim with such loops is offered, where they are nested the outermost and the innermost of
- * them, and all of the buffer where no dim has them. Which buffers go to a file, and by which of
- * these, is chosen for given bounds (run/file.c); for the others these statements do nothing. None
- * of them takes a position or decides what a region reads: they only say what will be used. */
+ * Every dim with such loops is offered, the outermost of them, and all of the buffer where no dim
+ * has them. Which buffers go to a file, and by which of these, is chosen for given bounds
+ * (run/file.c); for the others these statements do nothing. None of them takes a position or
+ * decides what a region reads: they only say what will be used. */
 #include "plan/priv.h"
 
 /* bytes, slots: what is known to be less is never worth a file; regions between two uses */
@@ -43,8 +43,6 @@ typedef struct spiller {
   const tp_pbuf *buf;
   const uselist *uses;
   int dim;
-  /* of loops that slide one inside the other the innermost are meant, else the outermost */
-  bool inner;
 } spiller;
 
 /* ---- uses ---- */
@@ -132,79 +130,24 @@ static const tp_ix *number_of_rows(spiller *s, tp_span r) {
   return tp_ix_addc(s->ix, tp_ix_sub(s->ix, r.hi, r.lo), 1);
 }
 
-/* Part i of what the condition says; NULL: there are no more. */
-static const tp_ix *said(const tp_ix *cond, int i) {
-  bool all = tp_ix_kind(cond) == TP_IX_AND;
-  return i >= (all ? tp_ix_narg(cond) : 1) ? NULL : all ? tp_ix_arg(cond, i) : cond;
-}
-
-/* The loop's variable where the condition holds, if it is a constant there. */
-static const tp_ix *fixed(spiller *s, const tp_ix *cond, const tp_sym *v) {
-  int64_t k;
-  const tp_ix *rest, *c;
-  for (int i = 0; (c = said(cond, i)); i++)
-    if (tp_ix_kind(c) == TP_IX_EQ0 && tp_ix_linear_in(s->ix, tp_ix_arg(c, 0), v, &k, &rest) &&
-        (k == 1 || k == -1))
-      return tp_ix_mulc(s->ix, rest, -k);
-  return NULL;
-}
-
-/* At most e, which lacks v, less k * v where the condition holds: it says k * v + rest >= 0. NULL:
- * it does not. */
-static const tp_ix *ahead(
-    spiller *s, const tp_ix *cond, const tp_sym *v, int64_t k, const tp_ix *e) {
-  int64_t by;
-  const tp_ix *rest, *c;
-  for (int i = 0; (c = said(cond, i)); i++)
-    if (tp_ix_kind(c) == TP_IX_GE0 && tp_ix_linear_in(s->ix, tp_ix_arg(c, 0), v, &by, &rest) &&
-        by == k && !tp_ix_mentions(rest, v))
-      return tp_ix_add(s->ix, e, rest);
-  return NULL;
-}
-
-/* Rows of a use as k * v + lo .. k * v + hi. One that always takes the same rows, but only where v
- * is c, has any k: these are k * v + rows - k * c there; and one that takes them only from some v
- * on (in the last block) is at most so far ahead, and behind as in the loop's last iteration. */
-static bool linear_rows(
-    spiller *s, const row_use *u, const tp_pnode *loop, int64_t *k, tp_span *r) {
-  const tp_sym *v = loop->var;
-  const tp_ix *last = tp_ix_addc(s->ix, loop->hi, -1), *at = NULL, *most = NULL;
-  int64_t kl, kh;
-  *r = rows_of(s, u, loop);
-  if (!r->lo) return false;
-  r->lo = tp_ix_edge(s->ix, r->lo, v, loop->lo, last, false);
-  r->hi = tp_ix_edge(s->ix, r->hi, v, loop->lo, last, true);
-  if (!r->lo || !r->hi || !tp_ix_linear_in(s->ix, r->lo, v, &kl, &r->lo) ||
-      !tp_ix_linear_in(s->ix, r->hi, v, &kh, &r->hi) || kl != kh)
-    return false;
-  if (*k == 0) *k = kl;
-  if (kl) return kl == *k;
-  if (*k == 0) return true;
-  for (const tp_pnode *q = u->leaf; q != loop; q = q->up) {
-    if (q->up->kind != TP_P_IF || q->up->kid[0] != q) continue;
-    if (!at) at = fixed(s, q->up->cond, v);
-    if (!most && *k > 0) most = ahead(s, q->up->cond, v, *k, r->hi);
-  }
-  if (at) {
-    r->lo = tp_ix_sub(s->ix, r->lo, tp_ix_mulc(s->ix, at, *k));
-    r->hi = tp_ix_sub(s->ix, r->hi, tp_ix_mulc(s->ix, at, *k));
-    return !tp_ix_mentions(at, v);
-  }
-  r->lo = tp_ix_sub(s->ix, r->lo, tp_ix_mulc(s->ix, last, *k));
-  r->hi = most;
-  return most && !tp_ix_mentions(r->lo, v) && !tp_ix_mentions(most, v);
-}
-
 /* Does the loop go through the rows? */
 static bool slides(spiller *s, const tp_pnode *loop, range *r) {
   int from, to;
-  tp_span all = { NULL, NULL }, one;
+  tp_span all = { NULL, NULL };
   *r = (range){ 0 };
   if (loop->kind != TP_P_FOR || !within(s, loop, &from, &to)) return false;
-  for (int i = from; i < to && !r->k; i++)
-    if (!linear_rows(s, &s->uses->v[i], loop, &r->k, &one)) return false;
+  const tp_ix *last = tp_ix_addc(s->ix, loop->hi, -1);
   for (int i = from; i < to; i++) {
-    if (!r->k || !linear_rows(s, &s->uses->v[i], loop, &r->k, &one)) return false;
+    int64_t kl, kh;
+    tp_span one = rows_of(s, &s->uses->v[i], loop);
+    if (!one.lo) return false;
+    one.lo = tp_ix_edge(s->ix, one.lo, loop->var, loop->lo, last, false);
+    one.hi = tp_ix_edge(s->ix, one.hi, loop->var, loop->lo, last, true);
+    if (!one.lo || !one.hi || !tp_ix_linear_in(s->ix, one.lo, loop->var, &kl, &one.lo) ||
+        !tp_ix_linear_in(s->ix, one.hi, loop->var, &kh, &one.hi))
+      return false;
+    if (!kl || kl != kh || (r->k && r->k != kl)) return false;
+    r->k = kl;
     r->made |= s->uses->v[i].made;
     stretch_rows(s, &all, one);
   }
@@ -255,7 +198,6 @@ static tp_pnode *spill_statement(spiller *s, tp_pkind kind, const range *r, int 
   *x = (tp_pnode){ .kind = kind,
     .buf = s->buf->id,
     .dim = dim,
-    .inner = s->inner,
     .lo = r->lo,
     .hi = r->n,
     .step = step,
@@ -322,29 +264,12 @@ static void visit_kids(spiller *s, const tp_pnode *x) {
   if (first >= 0) around_parts(s, (const tp_pnode *const *)x->kid + first, last + 1 - first);
 }
 
-static bool slides_inside(spiller *s, const tp_pnode *x) {
-  for (int i = 0; i < x->n; i++)
-    if (has_sliding(s, x->kid[i])) return true;
-  return false;
-}
-
 /* A part with something inside that slides, or into which a buffer without such loops is looked
  * for. */
 static void spill_visit(spiller *s, const tp_pnode *x) {
   range r;
-  if (slides(s, x, &r) && !(s->inner && slides_inside(s, x))) around_loop(s, x, &r);
+  if (slides(s, x, &r)) around_loop(s, x, &r);
   else visit_kids(s, x);
-}
-
-/* Is there a loop that slides in another that does? */
-static bool nested(spiller *s, const tp_pnode *x) {
-  range r;
-  TP_EACH_NODE (k, x) {
-    if (!slides(s, k.x, &r)) continue;
-    if (slides_inside(s, k.x)) return true;
-    tp_tour_skip(&k);
-  }
-  return false;
 }
 
 static bool is_few(const tp_ix *e) {
@@ -374,9 +299,6 @@ static void offer(spiller *s, const tp_pbuf *b, const uselist *uses) {
     if (is_few(b->slots[s->dim]) || !has_sliding(s, s->p->body)) continue;
     any = true;
     spill_visit(s, s->p->body);
-    s->inner = nested(s, s->p->body);
-    if (s->inner) spill_visit(s, s->p->body);
-    s->inner = false;
   }
   s->dim = -1;
   if (!any && has_gap(uses) && s->p->body->n) spill_visit(s, s->p->body);

@@ -488,8 +488,8 @@ bool tp_pb_statement(pb *b, const tp_tree *t) {
   const tp_stmt *s = b->s;
   tp_nd cond = { .buf = -1 };
   if (s->kind == TP_ST_INIT) {
-    bool ok = tp_pb_fill(b, s->into, tp_red_identity(s->into->attr.red, s->into->out[0].dtype),
-        tp_pb_result(b));
+    bool ok = tp_pb_fill(
+        b, s->into, tp_red_identity(s->into->attr.red, s->into->out[0].dtype), tp_pb_result(b));
     if (s->pos.file) b->leaves.v[b->leaves.n - 1]->rg->pos = s->pos;
     return ok;
   }

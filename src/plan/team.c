@@ -49,8 +49,7 @@ static bool op_takes_parts(const tp_region *r) {
   case TP_CLS_GATH: return r->op != TP_OP_MATMUL_AT;
   case TP_CLS_ENV: return is_pure_env(r);
   default:
-    return r->op == TP_OP_RAND &&
-        (r->how.rand != TP_RAND_RANDINT || r->how.i[0] < r->how.i[1]);
+    return r->op == TP_OP_RAND && (r->how.rand != TP_RAND_RANDINT || r->how.i[0] < r->how.i[1]);
   }
 }
 
@@ -121,17 +120,19 @@ static bool may_cut(const teamster *t, const tp_region *r, const tp_cut *c) {
   if (is_own(c)) return may_cut_own(r, c);
   /* the first share that fails has the first point, along the axis that is gone through first */
   if (r->kind == TP_RG_OP && tp_op_is(r->op, TP_FAILS) && c->lead) return false;
-  TP_WINDOWS (x, r)
-    if (x->wrap == c->lead) return false;
+  TP_WINDOWS(x, r)
+  if (x->wrap == c->lead) return false;
   return !(r->sums >> c->lead & 1) && tp_meet_along(t->p, r, c->lead, r, c->lead);
 }
 
 enum { MOST_WAYS = TP_MAXLEAD + 2 };
-/* The ways to cut the leaf. Of matrices and images that a dim lays side by side each stays whole. */
+/* The ways to cut the leaf. Of matrices and images that a dim lays side by side each stays whole.
+ */
 static int ways_to_cut(const teamster *t, const tp_region *r, tp_cut *to) {
-  int n = 0, own = r->kind != TP_RG_OP ? 0
-      : r->op == TP_OP_MATMUL          ? 2
-                                       : r->op == TP_OP_CONV || r->op == TP_OP_CONV_DATA;
+  int n = 0,
+      own = r->kind != TP_RG_OP ? 0
+      : r->op == TP_OP_MATMUL   ? 2
+                                : r->op == TP_OP_CONV || r->op == TP_OP_CONV_DATA;
   for (int k = 0; takes_parts(t->p, r) && k < r->nlead + own; k++) {
     tp_cut c = { .lead = k < r->nlead ? k : -1, .columns = k > r->nlead };
     if (!may_cut(t, r, &c)) continue;

@@ -28,7 +28,7 @@
  * added. `of "x", "" checked`: NaN that is made of finite operands, of these names, ends the run.
  * `load T1 of T b3{..}` sets a variable to what a dim that ends by data has reached; `rows t1 of T
  * b3{..}` says which rows of a callback have ended at t1. `spill b1 by 0 rows lo for n up` and
- * `fetch b1 ..` are of a dim (`inner`: another way), `up`, `down` or neither, of a whole buffer
+ * `fetch b1 ..` are of a dim, `up`, `down` or neither, of a whole buffer
  * without `by` (plan.h); a plan that has them has a `limit` in bytes. */
 #include "plan/text.h"
 #define TP_FIELDS_OF_TEXT
