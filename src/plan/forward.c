@@ -105,12 +105,6 @@ static const tp_nd *copied(const tp_region *r, int k, const tp_micro **number) {
   return m->op == TP_OP_DETACH && m->in[0] < r->nin ? &r->in[m->in[0]] : NULL;
 }
 
-static bool writes(const tp_region *r, int buf) {
-  for (int k = 0; k < r->nout; k++)
-    if (r->out[k].buf == buf) return true;
-  return false;
-}
-
 /* The leaf before j, and which of its results, that put there last some of what j's window x covers
  * (o); *made: all that it put there. leaf -1: none that copies. */
 typedef struct {
@@ -252,7 +246,7 @@ static bool find_plan(const forwarder *f, int j, forwarding *w) {
   for (int i = 0; i < w->r->nin && w->n < MOST_WINDOWS; i++) {
     bool written = false;
     for (int k = 0; k < j; k++)
-      written |= f->row[k]->kind == TP_P_REGION && writes(f->row[k]->rg, w->r->in[i].buf);
+      written |= f->row[k]->rg && tp_region_writes(f->row[k]->rg, w->r->in[i].buf);
     if (written && find_box(f, w->r, &w->r->in[i], &w->o[w->n])) w->in[w->n++] = i;
   }
   while (w->n) {

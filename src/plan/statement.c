@@ -99,10 +99,7 @@ static void watch(pb *b, tp_region *r, const tp_node *n) {
 /* ---- elementwise groups ---- */
 
 static bool same_shape(const tp_opnd *a, const tp_opnd *c) {
-  if (a->rank != c->rank) return false;
-  for (int i = 0; i < a->rank; i++)
-    if (a->shape[i] != c->shape[i]) return false;
-  return true;
+  return a->rank == c->rank && tp_same_exprs(a->rank, a->shape, c->shape);
 }
 
 static int group_find(const pb *b, int i) {

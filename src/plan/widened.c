@@ -21,43 +21,25 @@ typedef struct {
   int nbuf; /* buffers that there were; others are made again */
   bool fuse, together;
 } widener;
-/* Of a buffer, that follow each other in memory; outer < 0: none. */
+/* Dims of a buffer that follow each other in memory; outer < 0: none. */
 typedef struct {
   int outer, inner;
 } dims;
+/* along: by axis of the window, the region's first; seen: all of these dims. first, places: by dim,
+ * from which place on, how many. axis: of a product's result; dim: that tiles cut, -1: of a loop */
 typedef struct {
   tp_pnode *at;
-  int operand;
-  dims along[TP_MAXRANK]; /* by axis of the window, the region's first */
-  uint64_t seen;          /* all of these dims */
-  const tp_ix *first[TP_MAXRANK], *places[TP_MAXRANK]; /* by dim: from which place on, how many */
-  /* of a product: the result's axis, the dim that tiles cut; -1: it is a loop */
-  int axis, dim;
+  int operand, axis, dim;
+  dims along[TP_MAXRANK];
+  uint64_t seen;
+  const tp_ix *first[TP_MAXRANK], *places[TP_MAXRANK];
 } wide_reader;
 
 /* ---- what makes it ---- */
 
 static bool is_cheap(tp_op op) {
-  switch (op) {
-  case TP_OP_CAST:
-  case TP_OP_FILL:
-  case TP_OP_NEG:
-  case TP_OP_ABS:
-  case TP_OP_ADD:
-  case TP_OP_SUB:
-  case TP_OP_MUL:
-  case TP_OP_DIV:
-  case TP_OP_MINIMUM:
-  case TP_OP_MAXIMUM:
-  case TP_OP_SELECT:
-  case TP_OP_EQ:
-  case TP_OP_NE:
-  case TP_OP_LT:
-  case TP_OP_LE:
-  case TP_OP_GT:
-  case TP_OP_GE: return true;
-  default: return false;
-  }
+  return op == TP_OP_FILL ||
+      (tp_op_is_elementwise(op) && tp_ops[op].cls != TP_CLS_UNF && !tp_op_is(op, TP_FAILS));
 }
 
 static double usual_value(const widener *w, const tp_ix *e) {
@@ -225,30 +207,23 @@ static const tp_pnode *apart_from(const tp_pnode *at, const tp_pnode *other) {
 
 /* Is it written before the product is reached, or while that may run again? */
 static bool writes_between(const widener *w, int buf, const tp_pnode *made, const tp_pnode *until) {
-  for (int i = 0; i < w->nleaf; i++) {
-    const tp_region *r = w->leaf[i]->rg;
-    bool between = w->leaf[i]->pos >= made->pos && w->leaf[i]->pos <= until->lastpos;
-    for (int k = 0; k < r->nout && between; k++)
-      if (r->out[k].buf == buf) return true;
-  }
+  for (int i = 0; i < w->nleaf; i++)
+    if (w->leaf[i]->pos >= made->pos && w->leaf[i]->pos <= until->lastpos &&
+        tp_region_writes(w->leaf[i]->rg, buf))
+      return true;
   return false;
 }
 
 static bool is_written(const widener *w, int buf) {
-  bool any = false;
-  for (int i = 0; i < w->nleaf && !any; i++)
-    for (int k = 0; k < w->leaf[i]->rg->nout; k++) any |= w->leaf[i]->rg->out[k].buf == buf;
-  return any;
+  return writes_between(w, buf, w->p->body, w->p->body);
 }
 
 /* Does each loop around the one lie around the other, and is it made whenever that is reached? */
 static bool same_turn(const tp_pnode *made, const tp_pnode *at) {
-  bool is = true;
-  for (const tp_pnode *x = made->up; x && is; x = x->up) {
-    bool free = tp_is_row(x) || (x->kind == TP_P_IF && tp_ix_of_bounds(x->cond));
-    is = free || encloses(x, at);
-  }
-  return is;
+  for (const tp_pnode *x = made->up; x; x = x->up)
+    if (!tp_is_row(x) && !(x->kind == TP_P_IF && tp_ix_of_bounds(x->cond)) && !encloses(x, at))
+      return false;
+  return true;
 }
 
 /* Is there a loop around the one that is not around the other? */

@@ -64,23 +64,29 @@ bool tp_same_start(const tp_nd *a, const tp_nd *b) {
       tp_same_rings(a, b, NULL, 0, NULL, NULL);
 }
 
-static bool same_exprs(int n, const tp_ix *const *x, const tp_ix *const *y) {
+bool tp_same_exprs(int n, const tp_ix *const *x, const tp_ix *const *y) {
   return !n || !memcmp(x, y, sizeof *x * (size_t)n);
 }
 
 bool tp_same_window(const tp_nd *a, const tp_nd *b, int n) {
-  return tp_same_start(a, b) && same_exprs(n, a->lead, b->lead);
+  return tp_same_start(a, b) && tp_same_exprs(n, a->lead, b->lead);
 }
 
 bool tp_same_elements(const tp_nd *a, const tp_nd *b, int n) {
-  return tp_same_window(a, b, n) && a->rank == b->rank && same_exprs(a->rank, a->shape, b->shape) &&
-      same_exprs(a->rank, a->stride, b->stride);
+  return tp_same_window(a, b, n) && a->rank == b->rank && tp_same_exprs(a->rank, a->shape, b->shape) &&
+      tp_same_exprs(a->rank, a->stride, b->stride);
 }
 
 int tp_windows_on(const tp_region *r, int buf) {
   int n = 0;
   TP_WINDOWS(x, r) n += x->buf == buf;
   return n;
+}
+
+bool tp_region_writes(const tp_region *r, int buf) {
+  for (int k = 0; k < r->nout; k++)
+    if (r->out[k].buf == buf) return true;
+  return false;
 }
 
 bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, const void *ud) {
@@ -90,8 +96,7 @@ bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, con
       if (x->buf == y->buf && x->buf >= 0 && !fn(a, x, b, y, ud)) return false;
     }
   for (int i = 0; i < b->nrows; i++)
-    for (int k = 0; k < a->nout; k++)
-      if (a->out[k].buf == b->rows[i].nd.buf) return false;
+    if (tp_region_writes(a, b->rows[i].nd.buf)) return false;
   return true;
 }
 

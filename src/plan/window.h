@@ -10,6 +10,7 @@ const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);
 /* Do both lie on the same rings, a with n symbols replaced where b does? */
 bool tp_same_rings(const tp_nd *a, const tp_nd *b, tp_ictx *ix, int n, const tp_sym *const *from,
     const tp_ix *const *to);
+bool tp_same_exprs(int n, const tp_ix *const *x, const tp_ix *const *y);
 /* buffer, offset and rings; no axis wraps */
 bool tp_same_start(const tp_nd *a, const tp_nd *b);
 /* and the strides along the first n axes */
@@ -17,6 +18,7 @@ bool tp_same_window(const tp_nd *a, const tp_nd *b, int n);
 /* and their own axes: both see the same elements */
 bool tp_same_elements(const tp_nd *a, const tp_nd *b, int n);
 int tp_windows_on(const tp_region *r, int buf); /* windows of a region */
+bool tp_region_writes(const tp_region *r, int buf);
 /* fn of all pairs of windows on one buffer of which one is written, until it is false. Rows that
  * end are never written. */
 typedef bool tp_pairfn(
