@@ -148,6 +148,7 @@ void *tp_new_bytes(tp_arena *a, size_t n); /* zeroed, 16-byte aligned; n = 0 is 
 char *tp_strdup(tp_arena *a, const char *s);
 char *tp_printf(tp_arena *a, const char *fmt, ...) TP_PRINTF(2, 3);
 void *tp_dup(tp_arena *a, const void *p, size_t n);
+#define TP_DUPN(a, v, n) tp_dup((a), (v), sizeof *(v) * (size_t)(n))
 
 /* Growing vectors inside an arena: struct { T *v; int n, cap; }.  TP_PUSH(a, &vec, value) */
 #define TP_VEC(T) \

@@ -16,7 +16,7 @@ static tp_pnode *after_loads(pb *b, tp_pnode *x) {
 static tp_pnode *before_loads(pb *b, tp_pnode *x) {
   tp_pnodes v = { 0 };
   int n = b->nendvar;
-  bool *wanted = tp_dup(b->a, b->wanted, sizeof *wanted * (size_t)n);
+  bool *wanted = TP_DUPN(b->a, b->wanted, n);
   TP_PUSH(b->a, &v, x);
   tp_pb_loads(b, &v);
   if (n) memcpy(b->wanted, wanted, sizeof *wanted * (size_t)n);
@@ -54,8 +54,8 @@ static bool are_empty(int n, tp_pnode *const *kid) {
  * follow each other. */
 static bool goes_straight(const pb *b, const tp_stmt *s, const tp_region *r, const tp_sym *var) {
   bool straight = true;
-  for (int i = 0; i < r->nin + r->nout && straight; i++) {
-    const tp_nd *x = tp_window_at(r, i);
+  TP_WINDOWS (x, r) {
+    if (!straight) break;
     const tp_arr *arr = x->buf >= 0 && x->buf < b->p->arrs.n ? b->p->arrs.v[x->buf] : NULL;
     straight = x->wrap < 0;
     for (int k = 0; k < x->nring && straight; k++) {
@@ -89,8 +89,7 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
   if (t->kind == TP_T_RUN) return build_run(b, t);
   tp_pnode **kid = TP_NEWN(b->a, tp_pnode *, t->n);
   /* as it is in front */
-  bool *begun = tp_dup(b->a, b->begun, sizeof *begun * (size_t)b->p->g->stops.n),
-       *inside = b->begun;
+  bool *begun = TP_DUPN(b->a, b->begun, b->p->g->stops.n), *inside = b->begun;
   for (int i = 0; i < t->n; i++)
     if (!(kid[i] = build(b, t->kid[i]))) return NULL;
   if (t->kind == TP_T_SEQ || are_empty(t->n, kid))
@@ -123,7 +122,7 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
 static void note_products(pb *b) {
   const tp_graph *g = b->graph;
   const tp_sym **from = TP_NEWN(b->a, const tp_sym *, g->stops.n);
-  const tp_ix **to = TP_NEWN(b->a, const tp_ix *, g->stops.n);
+  const tp_ix **to = tp_pb_exprs(b, g->stops.n);
   for (int i = 0; i < g->stops.n; i++) {
     const tp_sym *bound = g->stops.v[i].dim->bound;
     if (!g->stops.v[i].ndom) TP_PUSH(b->a, &b->pl->ends, (tp_pend){ bound, NULL });
@@ -134,7 +133,7 @@ static void note_products(pb *b) {
   }
   for (int i = 0; i < g->outputs.n; i++) {
     tp_product o = tp_product_of(g, i);
-    const tp_ix **shape = TP_NEWN(b->a, const tp_ix *, o.type.rank);
+    const tp_ix **shape = tp_pb_exprs(b, o.type.rank);
     for (int k = 0; k < o.type.rank; k++)
       shape[k] = tp_ix_subst(C(b), o.type.shape[k], g->stops.n, from, to);
     o.type.shape = shape;

@@ -5,11 +5,10 @@
 #include "graph/run.h"
 #include "poly/poly.h"
 #define TP_GROUP 64
-typedef struct { /* an EW region being made */
+typedef struct { /* a LOOP being made of a row of elementwise nodes */
   bool open;
-  int first, n, nmicro, nin;
+  int n, nmicro, nin;
   int node[TP_GROUP], micro_of[TP_GROUP];
-  bool leaks[TP_GROUP];
   tp_micro micro[4 * TP_GROUP];
   tp_nd *in;
   tp_opnd shape;
@@ -23,40 +22,38 @@ typedef struct pb {
   tp_pbuf **bufof; /* by array */
   const tp_stmt *s;
   const tp_ix **arg; /* the statement and its dims' values */
-  /* leadcap: over bounds, at least lead */
+  /* what the call runs over; leadcap: over bounds, at least lead */
   int nlead;
   const tp_sym *leadvar[TP_MAXLEAD];
   const tp_ix *leadlo[TP_MAXLEAD], *lead[TP_MAXLEAD], *leadcap[TP_MAXLEAD];
-  /* from the outermost to the innermost in scratch */
-  const int *leadorder;
-  /* per node of the cluster: scratch, last using node, uses, used by more than a region */
+  const int *leadorder; /* outermost first in scratch */
+  /* by node of the cluster: scratch, last using node, uses, used by more than one region */
   tp_pbuf **scratch;
   int *uses, *nuse;
   bool *leaks;
+  /* the node that writes the result itself, or -1; where; whether it adds, and how */
   int final;
   tp_nd final_nd;
   bool final_acc;
   tp_red final_red;
   tp_group g;
-  /* what an ACC adds, where that is 0 but for a part, which is all that it adds (tp_adds_part); -1:
-   * none */
+  /* the node of an ACC that is 0 but for a part, which is all that it adds (tp_adds_part); -1: none
+   */
   int adder;
   /* an ACC's where(c, x, nothing), c the same for all of the call: runs if c, and takes x; -1: none
    */
   int unless;
   tp_pnodes leaves, copies; /* copies: of new values of parameters */
   const tp_sym **endvar;
-  int nendvar; /* by poly's ends: the VAR that a LOAD sets */
-  /* that stand for the place along axes of elements */
-  int naxisvar;
+  int nendvar;  /* by poly's ends: the VAR that a LOAD sets */
+  int naxisvar; /* variables that stand for the place along axes of elements */
   const tp_sym *axisvar[TP_MAXRANK];
-  /* ends that the node at work mentions, by the same numbers */
-  bool *wanted;
-  /* by stop: is its end begun in front of the node at work? */
-  bool *begun;
+  bool *wanted; /* by poly's ends: does the node at work mention it? */
+  bool *begun;  /* by stop: is its end begun in front of the node at work? */
 } pb;
 static inline tp_ictx *C(const pb *b) { return b->pl->ix; }
 static inline const tp_ix *K(const pb *b, int64_t v) { return tp_ix_const(C(b), v); }
+static inline const tp_ix **tp_pb_exprs(pb *b, int n) { return TP_NEWN(b->a, const tp_ix *, n); }
 /* operand.c */
 /* at the statement's point, ends as variables that are loaded */
 const tp_ix *tp_pb_here(pb *b, const tp_ix *e);
@@ -68,21 +65,16 @@ void tp_pb_open(pb *b, const tp_tree *t); /* the statement at hand */
 const tp_ix *tp_pb_split(pb *b, const tp_ix *e, const tp_ix *stride, const tp_ix **lead);
 tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtype d);
 void tp_pb_arrays(pb *b); /* a buffer for each of poly's */
-/* laid out for what the call runs over */
-void tp_pb_rows(pb *b, tp_pbuf *x, int rank, const tp_ix *const *shape);
-/* extents over bounds, at least these */
-const tp_ix **tp_pb_upper(
-    pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims);
-const tp_ix **tp_pb_upper_of(pb *b, tp_val v); /* at the points at which it is needed */
+/* a temp for a node's value, for all that the call runs over */
+tp_pbuf *tp_pb_rows(pb *b, const tp_node *n);
 const tp_ix **tp_pb_row_major(pb *b, int rank, const tp_ix *const *shape); /* strides */
 /* The whole of a value as it is, for writing. */
 tp_opnd tp_pb_whole(pb *b, tp_val v, int ndim, const tp_sym *const *dims, const tp_ix *const *idx);
+tp_opnd tp_pb_self(pb *b, int i); /* of node i's value */
 tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads);
 tp_nd tp_pb_scratch(pb *b, const tp_pbuf *x, const tp_opnd *o);
 tp_pbuf *tp_pb_scratch_of(pb *b, int i);
-tp_nd tp_pb_scratch_out(pb *b, int i);
-/* what the access writes, as a window */
-tp_nd tp_pb_write(pb *b, const tp_access *w);
+tp_nd tp_pb_write(pb *b, const tp_access *w); /* what the access writes */
 /* does a callback get all of the dim at once? */
 bool tp_pb_is_over(const tp_node *n, const tp_sym *d);
 /* what the statement writes */
@@ -91,6 +83,7 @@ static inline const tp_access *tp_pb_target(const tp_stmt *s) {
     if (s->acc[k].kind != TP_ACC_READ) return &s->acc[k];
   return NULL;
 }
+static inline tp_nd tp_pb_result(pb *b) { return tp_pb_write(b, tp_pb_target(b->s)); }
 /* statement.c: its leaves; false: b->err */
 bool tp_pb_statement(pb *b, const tp_tree *t);
 /* newest.c. Of the statement at hand: a copy of the parameter's new value, if one is wanted; */
@@ -98,16 +91,14 @@ bool tp_pb_copy_newest(pb *b);
 void tp_pb_note_parts(pb *b);  /* what several leaves write is in between no value */
 void tp_pb_drop_copies(pb *b); /* of all that are held elsewhere */
 /* ended.c */
-/* of the ends that are wanted, to stand in front of what wants them */
-void tp_pb_loads(pb *b, tp_pnodes *to);
+void tp_pb_loads(pb *b, tp_pnodes *to);                       /* of the ends that are wanted */
 void tp_pb_ended_rows(pb *b, tp_region *r, const tp_node *n); /* of a callback over rows */
 /* loops.c. A region becomes a leaf when it is made; false: b->err */
 tp_region *tp_pb_region(pb *b, tp_rgkind kind, const tp_node *n);
 void tp_pb_put(pb *b, tp_nd **v, int *n, tp_nd x); /* to the end of a list */
 /* the last one is its result */
 void tp_pb_micros(pb *b, tp_region *r, int n, const tp_micro *m);
-/* stands for the place along axis i of elements */
-const tp_sym *tp_pb_axis(pb *b, int i);
+const tp_sym *tp_pb_axis(pb *b, int i); /* stands for the place along axis i of elements */
 /* Axes of operands become axes of the region: dims of the call and these; `gone`, of its own axes,
  * are folded by red, and the result lacks them. */
 bool tp_pb_loop(

@@ -25,6 +25,8 @@ static tp_dtype dtype_of(const look *l, const tp_nd *x) {
 static bool window(const look *l, const tp_nd *x) {
   if (x->buf >= l->p->bufs.n) return bad(l, "there is no such buffer");
   if (x->rank < 0 || l->r->nlead + x->rank > TP_MAXRANK) return bad(l, "too many axes");
+  if (x->nspan && (x->buf < 0 || x->nspan != l->p->bufs.v[x->buf]->ndim))
+    return bad(l, "a span of other dims");
   if (l->r->kind == TP_RG_LOOP && x->rank) return bad(l, "a window has axes of its own");
   return x->wrap < l->r->nlead + x->rank || bad(l, "the axis that wraps is missing");
 }
@@ -64,19 +66,9 @@ static bool windows(const look *l) {
 
 static bool counts(const look *l) {
   const tp_region *r = l->r;
-  int nin = -1, nout = 1, least = 0;
-  switch (r->kind) {
-  case TP_RG_LOOP: nout = -1; break;
-  case TP_RG_CALL: nout = -1; break;
-  case TP_RG_PINIT: least = 1; break;
-  case TP_RG_OP:
-    nin = tp_ops[r->op].nin;
-    nout = tp_ops[r->op].nout;
-    least = r->op == TP_OP_CONCAT;
-    break;
-  case TP_NRG: break;
-  }
-  if ((nin >= 0 ? r->nin != nin : r->nin < least) || (r->kind == TP_RG_PINIT && r->nin > 2))
+  bool is = r->kind == TP_RG_OP, pinit = r->kind == TP_RG_PINIT;
+  int nin = is ? tp_ops[r->op].nin : -1, nout = is ? tp_ops[r->op].nout : pinit ? 1 : -1;
+  if ((nin >= 0 && r->nin != nin) || (pinit && (r->nin < 1 || r->nin > 2)))
     return bad(l, "the number of inputs is wrong");
   if (nout >= 0 ? r->nout != nout : r->kind == TP_RG_LOOP && r->nout < 1)
     return bad(l, "the number of results is wrong");
@@ -88,16 +80,7 @@ static bool counts(const look *l) {
 /* ---- elementwise ---- */
 
 static bool elementwise(tp_op op) {
-  switch (tp_ops[op].cls) {
-  case TP_CLS_UN:
-  case TP_CLS_UNF:
-  case TP_CLS_LOG:
-  case TP_CLS_CAST:
-  case TP_CLS_BIN:
-  case TP_CLS_CMP:
-  case TP_CLS_SEL: return true;
-  default: return op == TP_OP_FILL || op == TP_OP_VALUE;
-  }
+  return tp_op_is_elementwise(op) || op == TP_OP_DETACH || op == TP_OP_FILL || op == TP_OP_VALUE;
 }
 
 static tp_dtype ref_dtype(const look *l, int in) {
@@ -147,13 +130,13 @@ static bool loop_ok(const look *l) {
 
 /* ---- other operators: dtypes ---- */
 
-/* One letter a window, inputs before results: x a dtype of its own, s the same as all other s, i an
- * index, b bool, f f32, d f64, any. */
+/* One letter a window, inputs before results, the last for all further ones: s the same as all
+ * other s, i an index, b bool, f f32, d f64, x any. */
 static bool types(const look *l, const char *letters) {
   const tp_region *r = l->r;
   tp_dtype same = TP_NDTYPE;
-  for (int k = 0; k < r->nin + r->nout; k++) {
-    tp_dtype d = dtype_of(l, tp_window_at(r, k));
+  TP_WINDOWS(x, r) {
+    tp_dtype d = dtype_of(l, x);
     char c = *letters;
     if (letters[1]) letters++;
     if (d == TP_NDTYPE) continue;
@@ -209,10 +192,8 @@ static bool picks(const tp_region *r) {
 }
 
 static bool all_of_rank(const tp_region *r, int rank) {
-  for (int k = 0; k < r->nin; k++)
-    if (r->in[k].rank != rank) return false;
-  for (int k = 0; k < r->nout; k++)
-    if (r->out[k].rank != rank) return false;
+  TP_WINDOWS(x, r)
+  if (x->rank != rank) return false;
   return true;
 }
 
@@ -255,7 +236,7 @@ static bool end_ok(const tp_plan *p, const tp_nd *x, tp_pos at, tp_error *err) {
   return ok || tp_fail(err, TP_E_FILE, at, "file: an end is read from a temp of i64");
 }
 
-bool tp_load_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err) {
+static bool load_ok(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err) {
   const tp_nd *d = &x->nd;
   if (!x->nrows && d->buf >= 0 && d->buf < p->bufs.n && p->bufs.v[d->buf]->dtype == TP_BOOL)
     return d->rank == 0 || tp_fail(err, TP_E_FILE, at, "file: one bool is loaded");
@@ -267,7 +248,7 @@ bool tp_load_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err
   return ok;
 }
 
-bool tp_kept_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err) {
+static bool kept_ok(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err) {
   bool ok = x->buf >= 0 && x->buf < p->bufs.n && p->bufs.v[x->buf]->kind == TP_BUF_TEMP &&
       x->dim >= -1 && x->dim < p->bufs.v[x->buf]->ndim;
   return ok ||
@@ -284,8 +265,8 @@ static bool call_ok(const look *l) {
   if (r->ncoord != c->ndom - nover || (r->ncoord && !r->dim))
     return bad(l, "it is called at points of other dims");
   if (r->nout != c->nres) return bad(l, "the number of results is wrong");
-  for (int i = 0; i < r->nin + r->nout; i++)
-    if (tp_window_at(r, i)->rank < nover) return bad(l, "an operand without its rows");
+  TP_WINDOWS(x, r)
+  if (x->rank < nover) return bad(l, "an operand without its rows");
   for (int k = 0; k < r->nrows; k++) {
     if (!end_ok(l->p, &r->rows[k].nd, l->at, l->err)) return false;
     if (!rows_fit(&r->rows[k], nover))
@@ -314,7 +295,7 @@ static bool looked_at(const look *l) {
   return true;
 }
 
-bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err) {
+static bool region_ok(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err) {
   look l = { p, r, at, err };
   if (!counts(&l) || !windows(&l)) return false;
   if (r->kind != TP_RG_CALL && r->nrows) return bad(&l, "only a call has rows that end");
@@ -329,14 +310,18 @@ bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *
   return !TP_NEVER(true);
 }
 
-bool tp_plan_check(const tp_plan *p, tp_error *err) {
-  bool ok = true;
-  TP_EACH_NODE (k, p->body) {
-    if (k.x->rg) ok = tp_region_check(p, k.x->rg, k.x->rg->pos, err);
-    if (k.x->kind == TP_P_LOAD) ok = tp_load_check(p, k.x, (tp_pos){ 0 }, err);
-    if (k.x->kind == TP_P_SPILL || k.x->kind == TP_P_FETCH)
-      ok = tp_kept_check(p, k.x, (tp_pos){ 0 }, err);
-    if (!ok) return false;
+bool tp_node_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err) {
+  switch (x->kind) {
+  case TP_P_REGION: return region_ok(p, x->rg, at, err);
+  case TP_P_LOAD: return load_ok(p, x, at, err);
+  case TP_P_SPILL:
+  case TP_P_FETCH: return kept_ok(p, x, at, err);
+  default: return true;
   }
+}
+
+bool tp_plan_check(const tp_plan *p, tp_error *err) {
+  TP_EACH_NODE (k, p->body)
+    if (!tp_node_check(p, k.x, k.x->rg ? k.x->rg->pos : (tp_pos){ 0 }, err)) return false;
   return true;
 }

@@ -12,9 +12,8 @@ typedef struct {
 static bool region_moves(const tp_region *r, const tp_sym *v) {
   bool any = false;
   for (int i = 0; i < r->nlead; i++) any |= tp_ix_mentions(r->lead[i], v);
-  for (int i = 0; i < r->nin + r->nout; i++)
-    for (int k = 0; k < tp_window_at(r, i)->rank; k++)
-      any |= tp_ix_mentions(tp_window_at(r, i)->shape[k], v);
+  TP_WINDOWS (x, r)
+    for (int k = 0; k < x->rank; k++) any |= tp_ix_mentions(x->shape[k], v);
   return any;
 }
 

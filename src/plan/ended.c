@@ -15,8 +15,7 @@ static tp_nd nd_end(pb *b, int i, const tp_at *at) {
   b->s = &nothing;
   b->nlead = 0;
   tp_nd n = tp_pb_write(b,
-      &(tp_access){ .arr = tp_array_of(b->p, tp_v(s->end))->id,
-          .at = tp_dup(b->a, at, sizeof *at * (size_t)s->ndom) });
+      &(tp_access){ .arr = tp_array_of(b->p, tp_v(s->end))->id, .at = TP_DUPN(b->a, at, s->ndom) });
   b->s = was;
   b->nlead = nlead;
   return n;
@@ -34,8 +33,8 @@ static tp_nd nd_ends(
   const tp_stop *s = &b->p->g->stops.v[i];
   tp_nd all = nd_end(b, i, at), x = all;
   x.rank = naxis;
-  x.shape = TP_NEWN(b->a, const tp_ix *, naxis + all.rank);
-  x.stride = TP_NEWN(b->a, const tp_ix *, naxis + all.rank);
+  x.shape = tp_pb_exprs(b, naxis + all.rank);
+  x.stride = tp_pb_exprs(b, naxis + all.rank);
   for (int k = 0; k < naxis; k++) x.shape[k] = extent_of(b, along[k]), x.stride[k] = K(b, 0);
   for (int d = 0, e = 0; d < s->ndom; e += at[d++].range) {
     if (!at[d].range) continue;

@@ -6,16 +6,15 @@
  * A roll, a pad or a concatenation is such a row of copies and numbers, a stencil reads several of
  * them. The loop that reads them is cut where copies meet, along each axis, so that of each piece
  * every such window lies in what one of them put there last; what that had read nothing has changed
- * since. It is done where nobody else reads the buffer, or where the loop writes over it: then the
+ * since. It is done where nothing else reads the buffer, or where the loop writes over it: then the
  * copies go. Elements are made by the same operators of the same numbers. */
 #include "plan/priv.h"
 #include <stdlib.h>
 
-enum { MOST_PIECES = 27, MOST_CUTS = 8, MOST_WINDOWS = 16 };
+enum { MOST_PIECES = 27, MOST_WINDOWS = 16 };
 /* reads: of each buffer; least: points a piece */
 typedef struct {
   tp_plan *p;
-  tp_arena *a;
   tp_ictx *ix;
   int *reads;
   int64_t least;
@@ -106,38 +105,26 @@ static const tp_nd *copied(const tp_region *r, int k, const tp_micro **number) {
   return m->op == TP_OP_DETACH && m->in[0] < r->nin ? &r->in[m->in[0]] : NULL;
 }
 
-static bool writes(const tp_region *r, int buf) {
-  for (int k = 0; k < r->nout; k++)
-    if (r->out[k].buf == buf) return true;
-  return false;
-}
-
-/* Leaf j's window x covers o: the leaf that made all of that, and which of its results; -1: no copy
- * did. met: told of copies that made a part. */
+/* The leaf before j, and which of its results, that put there last some of what j's window x covers
+ * (o); *made: all that it put there. leaf -1: none that copies. */
 typedef struct {
   int leaf, result;
 } forward_source;
-typedef void forward_meeting(void *ud, const box *part);
 
-static forward_source maker(
-    const forwarder *f, int j, const tp_nd *x, const box *o, forward_meeting *met, void *ud) {
+static forward_source maker(const forwarder *f, int j, const tp_nd *x, const box *o, box *made) {
+  static const forward_source none = { -1, 0 };
   const tp_micro *number;
-  box w;
   for (int i = j - 1; i >= 0 && !tp_is_wall(f->row[i]); i--) {
     const tp_region *r = f->row[i]->rg;
     for (int k = 0; k < r->nout; k++) {
       const tp_nd *y = &r->out[k];
       if (y->buf != x->buf || in_other_slots(f, x, y)) continue;
-      if (!same_slots(x, y) || !find_box(f, r, y, &w) || w.rest != o->rest)
-        return (forward_source){ -1, 0 };
-      if (boxes_apart(&w, o)) continue;
-      if (!copied(r, k, &number) && !number) return (forward_source){ -1, 0 };
-      if (holds(&w, o)) return (forward_source){ i, k };
-      if (!met) return (forward_source){ -1, 0 };
-      met(ud, &w);
+      if (!same_slots(x, y) || !find_box(f, r, y, made) || made->rest != o->rest) return none;
+      if (boxes_apart(made, o)) continue;
+      return copied(r, k, &number) || number ? (forward_source){ i, k } : none;
     }
   }
-  return (forward_source){ -1, 0 };
+  return none;
 }
 
 /* Neighbours lie side by side there too: a copy that turns a matrix is worth its time. */
@@ -164,43 +151,19 @@ static bool still_there(const forwarder *f, forward_source m, int j) {
 
 /* ---- where a loop is cut ---- */
 
-typedef struct {
-  int n;
-  int64_t at[MOST_CUTS];
-} cuts;
-typedef struct {
-  const box *o;
-  cuts *cut;
-  bool ok;
-} forward_cutter;
-
-static void cut_at(forward_cutter *c, int k, int64_t at) {
-  cuts *x = &c->cut[k];
-  int i = 0;
-  while (i < x->n && x->at[i] < at) i++;
-  if (i < x->n && x->at[i] == at) return;
-  if (x->n == MOST_CUTS) {
-    c->ok = false;
-    return;
-  }
-  memmove(x->at + i + 1, x->at + i, sizeof *x->at * (size_t)(x->n - i));
-  x->at[i] = at, x->n++;
-}
-
-static void cut_there(void *ud, const box *w) {
-  forward_cutter *c = ud;
-  for (int d = 0; d < w->ndim; d++) {
-    int64_t from = w->lo[d] - c->o->lo[d], to = from + w->n[d];
-    if (w->n[d] < 0 || c->o->n[d] < 0) continue;
-    if (from > 0 && from < c->o->n[d]) cut_at(c, c->o->along[d], from);
-    if (to > 0 && to < c->o->n[d]) cut_at(c, c->o->along[d], to);
-  }
-}
-
-/* Of the loop n places from lo on, along each axis. */
+/* Of the loop n places from lo on, along each axis; n < 0: all that the call knows of. */
 typedef struct {
   int64_t lo[TP_MAXLEAD], n[TP_MAXLEAD];
 } forward_piece;
+/* in: which of its inputs are read elsewhere, and what they cover */
+typedef struct {
+  const tp_region *r;
+  int j, n, in[MOST_WINDOWS], npiece;
+  box o[MOST_WINDOWS];
+  forward_piece piece[MOST_PIECES];
+} forwarding;
+
+static const tp_nd *window_of(const forwarding *w, int i) { return &w->r->in[w->in[i]]; }
 
 static box part_of(const box *o, const forward_piece *q) {
   box x = *o;
@@ -209,138 +172,109 @@ static box part_of(const box *o, const forward_piece *q) {
   return x;
 }
 
-static forward_piece piece_at(const tp_region *r, const cuts *cut, const int *at) {
-  forward_piece q = { 0 };
-  for (int k = 0; k < r->nlead; k++) {
-    int64_t all = -1;
-    tp_ix_is_const(r->lead[k], &all);
-    q.lo[k] = at[k] ? cut[k].at[at[k] - 1] : 0;
-    q.n[k] = (at[k] < cut[k].n ? cut[k].at[at[k]] : all) - q.lo[k];
+/* Where, and along which axis, to cut what covers o so that a part of it is all made, or not at
+ * all. */
+static int64_t edge_inside(const box *made, const box *o, int *axis) {
+  for (int d = 0; d < o->ndim; d++) {
+    int64_t from = made->lo[d] - o->lo[d], to = from + made->n[d], n = o->n[d];
+    if (made->n[d] < 0 || n < 0) continue;
+    *axis = o->along[d];
+    if (from > 0 && from < n) return from;
+    if (to > 0 && to < n) return to;
   }
-  return q;
+  return 0;
 }
 
-static bool step(const tp_region *r, const cuts *cut, int *at) {
-  for (int k = r->nlead - 1; k >= 0; k--) {
-    if (++at[k] <= cut[k].n) return true;
-    at[k] = 0;
+/* Cuts the piece until all its windows are made by one copy each. False: *bad is one that is not,
+ * or there are too many pieces. */
+static bool cut_pieces(const forwarder *f, forwarding *w, forward_piece q, int *bad) {
+  box made;
+  int axis = -1;
+  for (*bad = 0; *bad < w->n; ++*bad) {
+    box o = part_of(&w->o[*bad], &q);
+    forward_source m = maker(f, w->j, window_of(w, *bad), &o, &made);
+    if (m.leaf < 0) return false;
+    if (holds(&made, &o)) {
+      if (!still_there(f, m, w->j)) return false;
+      continue;
+    }
+    int64_t at = edge_inside(&made, &o, &axis);
+    if (!at || axis < 0) return false;
+    forward_piece rest = q;
+    q.n[axis] = at;
+    rest.lo[axis] += at, rest.n[axis] -= at;
+    return cut_pieces(f, w, q, bad) && cut_pieces(f, w, rest, bad);
   }
-  return false;
-}
-
-static int pieces(const tp_region *r, const cuts *cut) {
-  int n = 1;
-  for (int k = 0; k < r->nlead; k++) n = n > MOST_PIECES ? n : n * (cut[k].n + 1);
-  return n;
+  if (w->npiece == MOST_PIECES) return false;
+  return w->piece[w->npiece++] = q, true;
 }
 
 /* ---- one loop ---- */
 
-/* Which of its inputs are read elsewhere, and what they cover. */
-typedef struct {
-  const tp_region *r;
-  int j, n, in[MOST_WINDOWS];
-  box o[MOST_WINDOWS];
-  cuts cut[TP_MAXLEAD];
-} forwarding;
-
 static bool may_be_cut(const tp_region *r) {
   if (r->kind != TP_RG_LOOP || r->sums || r->check || r->first || r->ncoord || r->nrows)
     return false;
-  for (int k = 0; k < r->nin + r->nout; k++)
-    if (tp_window_at(r, k)->wrap >= 0 || tp_window_at(r, k)->buf < 0) return false;
+  TP_WINDOWS(x, r)
+  if (x->wrap >= 0 || x->buf < 0) return false;
   return true;
-}
-
-static bool is_written_over(const tp_region *r, const tp_nd *x) {
-  for (int k = 0; k < r->nout && !r->acc; k++)
-    if (tp_same_window(x, &r->out[k], r->nlead)) return true;
-  return false;
 }
 
 /* Would the buffer have no reader, or be written over? */
 static bool is_over(const forwarder *f, const forwarding *w, int i) {
-  const tp_nd *x = &w->r->in[w->in[i]];
+  const tp_nd *x = window_of(w, i);
   int here = 0;
-  for (int k = 0; k < w->n; k++) here += w->r->in[w->in[k]].buf == x->buf;
-  return (f->p->bufs.v[x->buf]->kind == TP_BUF_TEMP && here == f->reads[x->buf]) ||
-      is_written_over(w->r, x);
-}
-
-static bool find_cuts(const forwarder *f, forwarding *w) {
-  forward_cutter c = { NULL, w->cut, true };
-  memset(w->cut, 0, sizeof w->cut);
-  for (int i = 0; i < w->n; i++) {
-    c.o = &w->o[i];
-    maker(f, w->j, &w->r->in[w->in[i]], c.o, cut_there, &c);
-  }
-  return c.ok && pieces(w->r, w->cut) <= MOST_PIECES;
-}
-
-/* Input i of each piece is there elsewhere. */
-static bool all_made(const forwarder *f, const forwarding *w, int i) {
-  int at[TP_MAXLEAD] = { 0 };
-  do {
-    forward_piece q = piece_at(w->r, w->cut, at);
-    box o = part_of(&w->o[i], &q);
-    forward_source m = maker(f, w->j, &w->r->in[w->in[i]], &o, NULL, NULL);
-    if (m.leaf < 0 || !still_there(f, m, w->j)) return false;
-  } while (step(w->r, w->cut, at));
-  return true;
-}
-
-static bool drop_others(const forwarder *f, forwarding *w) {
-  bool kept[MOST_WINDOWS];
-  int n = 0;
-  for (int i = 0; i < w->n; i++) kept[i] = is_over(f, w, i) && all_made(f, w, i);
-  for (int i = 0; i < w->n; i++) {
-    if (!kept[i]) continue;
-    w->in[n] = w->in[i];
-    w->o[n++] = w->o[i];
-  }
-  bool any = n < w->n;
-  w->n = n;
-  return any;
+  for (int k = 0; k < w->n; k++) here += window_of(w, k)->buf == x->buf;
+  bool over = f->p->bufs.v[x->buf]->kind == TP_BUF_TEMP && here == f->reads[x->buf];
+  for (int k = 0; k < w->r->nout && !w->r->acc; k++)
+    over |= tp_same_window(x, &w->r->out[k], w->r->nlead);
+  return over;
 }
 
 static bool pays(const forwarder *f, const forwarding *w) {
   int64_t points = 1, n;
   for (int k = 0; k < w->r->nlead; k++)
     points *= tp_ix_is_const(w->r->lead[k], &n) ? TP_MIN(n, 1 << 20) : TP_TUNE_TILE_UNKNOWN;
-  return w->n && points >= f->least * pieces(w->r, w->cut);
+  return points >= f->least * w->npiece;
 }
 
 static bool find_plan(const forwarder *f, int j, forwarding *w) {
+  forward_piece all = { 0 };
   *w = (forwarding){ .r = f->row[j]->rg, .j = j };
   if (!may_be_cut(w->r)) return false;
+  for (int k = 0; k < w->r->nlead; k++)
+    if (!tp_ix_is_const(w->r->lead[k], &all.n[k])) all.n[k] = -1;
   for (int i = 0; i < w->r->nin && w->n < MOST_WINDOWS; i++) {
     bool written = false;
     for (int k = 0; k < j; k++)
-      written |= f->row[k]->kind == TP_P_REGION && writes(f->row[k]->rg, w->r->in[i].buf);
+      written |= f->row[k]->rg && tp_region_writes(f->row[k]->rg, w->r->in[i].buf);
     if (written && find_box(f, w->r, &w->r->in[i], &w->o[w->n])) w->in[w->n++] = i;
   }
-  do
-    if (!w->n || !find_cuts(f, w)) return false;
-  while (drop_others(f, w));
-  return pays(f, w);
+  while (w->n) {
+    int bad = 0;
+    while (bad < w->n && is_over(f, w, bad)) bad++;
+    w->npiece = 0;
+    if (bad == w->n && cut_pieces(f, w, all, &bad)) return pays(f, w);
+    if (bad == w->n) return false;
+    w->n--; /* without that input */
+    memmove(w->in + bad, w->in + bad + 1, sizeof *w->in * (size_t)(w->n - bad));
+    memmove(w->o + bad, w->o + bad + 1, sizeof *w->o * (size_t)(w->n - bad));
+  }
+  return false;
 }
 
 /* ---- its pieces ---- */
 
-/* In place of input i: what `from` reads, seen through the box that the piece sees of what that
- * makes. */
-static void read_source(const forwarder *f, tp_region *r, int i, const box *seen,
-    const tp_region *from, int result, const tp_nd *z) {
+/* In place of input i: what the maker reads through z, seen through the box o of what that made. */
+static void read_source(
+    const forwarder *f, tp_region *r, int i, const box *o, const box *made, const tp_nd *z) {
   tp_nd x = *z;
-  box made_there;
-  find_box(f, from, &from->out[result], &made_there);
-  x.lead = TP_NEWN(f->a, const tp_ix *, r->nlead);
+  x.lead = TP_NEWN(f->p->a, const tp_ix *, r->nlead);
   for (int k = 0; k < r->nlead; k++) x.lead[k] = tp_ix_const(f->ix, 0);
-  for (int d = 0; d < seen->ndim; d++) {
-    int k = made_there.along[d];
+  for (int d = 0; d < o->ndim; d++) {
+    int k = made->along[d];
     if (k < 0) continue;
-    x.off = tp_ix_add(f->ix, x.off, tp_ix_mulc(f->ix, z->lead[k], seen->lo[d] - made_there.lo[d]));
-    if (seen->along[d] >= 0) x.lead[seen->along[d]] = z->lead[k];
+    x.off = tp_ix_add(f->ix, x.off, tp_ix_mulc(f->ix, z->lead[k], o->lo[d] - made->lo[d]));
+    if (o->along[d] >= 0) x.lead[o->along[d]] = z->lead[k];
   }
   r->in[i] = x;
 }
@@ -348,8 +282,8 @@ static void read_source(const forwarder *f, tp_region *r, int i, const box *seen
 /* In place of input i a number, the first operator. */
 static void read_number(const forwarder *f, tp_region *r, int i, const tp_micro *number) {
   int nin = r->nin - 1;
-  tp_micro *m = TP_NEWN(f->a, tp_micro, r->nmicro + 1);
-  int *outs = TP_NEWN(f->a, int, r->nout);
+  tp_micro *m = TP_NEWN(f->p->a, tp_micro, r->nmicro + 1);
+  int *outs = TP_NEWN(f->p->a, int, r->nout);
   m[0] = *number;
   for (int k = 0; k < r->nmicro; k++) {
     m[k + 1] = r->micro[k];
@@ -368,28 +302,27 @@ static void read_number(const forwarder *f, tp_region *r, int i, const tp_micro 
 static tp_region *make_piece(const forwarder *f, const forwarding *w, const forward_piece *q) {
   tp_region *r = tp_region_copy(f->p, w->r);
   for (int k = 0; k < r->nlead; k++)
-    if (w->cut[k].n)
+    if (q->n[k] >= 0 && !tp_is_number(r->lead[k], q->n[k]))
       tp_cut_axis(f->p, r, k, tp_ix_const(f->ix, q->lo[k]), tp_ix_const(f->ix, q->n[k]), NULL);
   /* from the last on: a number takes its input's place away */
   for (int i = w->n - 1; i >= 0; i--) {
     const tp_micro *number;
-    box o = part_of(&w->o[i], q);
-    forward_source m = maker(f, w->j, &w->r->in[w->in[i]], &o, NULL, NULL);
-    const tp_region *from = f->row[m.leaf]->rg;
-    const tp_nd *z = copied(from, m.result, &number);
+    box o = part_of(&w->o[i], q), made;
+    forward_source m = maker(f, w->j, window_of(w, i), &o, &made);
+    const tp_nd *z = copied(f->row[m.leaf]->rg, m.result, &number);
     if (number) read_number(f, r, w->in[i], number);
-    else read_source(f, r, w->in[i], &o, from, m.result, z);
+    else read_source(f, r, w->in[i], &o, &made, z);
   }
   return r;
 }
 
-/* ---- copies that nobody reads ---- */
+/* ---- copies that are not read ---- */
 
 static bool is_read(const forwarder *f, int i, int j, const tp_region *r, const tp_nd *y) {
   for (int k = i; k <= j; k++) {
     const tp_region *s = f->row[k]->rg;
-    for (int q = 0; q < s->nin + (s->acc ? s->nout : 0); q++)
-      if (!never_meet(f, r, y, s, tp_window_at(s, q))) return true;
+    TP_WINDOWS(x, s)
+    if ((s->acc || x < s->out || x >= s->out + s->nout) && !never_meet(f, r, y, s, x)) return true;
   }
   return false;
 }
@@ -405,41 +338,32 @@ static bool all_over(const forwarder *f, const tp_region *r, const tp_nd *y, con
   return false;
 }
 
-/* Without the operators, and the inputs, that none of its results needs. */
-static void prune(forwarder *f, tp_region *r) {
-  int all = r->nin + r->nmicro, n = 0, *to = TP_NEWN(f->a, int, all);
-  if (!r->nmicro) return;
-  bool *needed = TP_NEWN(f->a, bool, all);
-  for (int k = 0; k < r->nout; k++) needed[r->nin + r->outmicro[k]] = true;
-  for (int k = r->nmicro - 1; k >= 0; k--)
-    for (int i = 0; i < tp_ops[r->micro[k].op].nin && needed[r->nin + k]; i++)
-      needed[r->micro[k].in[i]] = true;
-  for (int k = 0; k < all; k++) to[k] = needed[k] ? n++ : -1;
-  int nin = 0, nmicro = 0;
-  tp_nd *in = TP_NEWN(f->a, tp_nd, r->nin);
-  tp_micro *m = TP_NEWN(f->a, tp_micro, r->nmicro);
-  for (int k = 0; k < r->nin; k++)
-    if (needed[k]) in[nin++] = r->in[k];
-  for (int k = 0; k < r->nmicro; k++) {
-    if (!needed[r->nin + k]) continue;
-    m[nmicro] = r->micro[k];
-    for (int i = 0; i < tp_ops[m[nmicro].op].nin; i++) m[nmicro].in[i] = to[m[nmicro].in[i]];
-    nmicro++;
-  }
-  for (int k = 0; k < r->nout; k++) r->outmicro[k] = to[r->nin + r->outmicro[k]] - nin;
-  r->in = in, r->nin = nin;
-  r->micro = m, r->nmicro = nmicro;
-}
-
+/* Without result k, and the operators and inputs that no other needs. */
 static void drop_result(forwarder *f, tp_region *r, int k) {
-  tp_nd *out = TP_NEWN(f->a, tp_nd, r->nout);
-  int *outs = TP_NEWN(f->a, int, r->nout), n = 0;
-  for (int i = 0; i < r->nout; i++) {
-    if (i == k) continue;
-    out[n] = r->out[i];
-    outs[n++] = r->nmicro ? r->outmicro[i] : 0;
+  int all = r->nin + r->nmicro, nin = 0, nmicro = 0, *to = TP_NEWN(f->p->a, int, all);
+  bool *needed = TP_NEWN(f->p->a, bool, all);
+  tp_region was = *r;
+  r->out = TP_DUPN(f->p->a, r->out, r->nout--);
+  memmove(r->out + k, r->out + k + 1, sizeof *r->out * (size_t)(r->nout - k));
+  if (!r->nmicro) return;
+  r->outmicro = TP_DUPN(f->p->a, r->outmicro, was.nout);
+  memmove(r->outmicro + k, r->outmicro + k + 1, sizeof *r->outmicro * (size_t)(r->nout - k));
+  for (int i = 0; i < r->nout; i++) needed[r->nin + r->outmicro[i]] = true;
+  for (int m = r->nmicro - 1; m >= 0; m--)
+    for (int i = 0; i < tp_ops[was.micro[m].op].nin && needed[r->nin + m]; i++)
+      needed[was.micro[m].in[i]] = true;
+  r->in = TP_NEWN(f->p->a, tp_nd, was.nin);
+  r->micro = TP_NEWN(f->p->a, tp_micro, was.nmicro);
+  for (int i = 0; i < all; i++) {
+    if (!needed[i]) continue;
+    to[i] = nin + nmicro;
+    if (i < was.nin) r->in[nin++] = was.in[i];
+    else r->micro[nmicro++] = was.micro[i - was.nin];
   }
-  r->out = out, r->outmicro = outs, r->nout = n;
+  for (int m = 0; m < nmicro; m++)
+    for (int i = 0; i < tp_ops[r->micro[m].op].nin; i++) r->micro[m].in[i] = to[r->micro[m].in[i]];
+  for (int i = 0; i < r->nout; i++) r->outmicro[i] = to[was.nin + r->outmicro[i]] - nin;
+  r->nin = nin, r->nmicro = nmicro;
 }
 
 static void count_reads(forwarder *f, const tp_region *r, int by) {
@@ -449,23 +373,20 @@ static void count_reads(forwarder *f, const tp_region *r, int by) {
   for (int k = 0; k < r->nrows; k++) f->reads[r->rows[k].nd.buf] += by;
 }
 
-/* Of leaf i the results that nobody reads: of a buffer that has no reader, or before the loop,
+/* Of leaf i the results that are not read: of a buffer that has no reader, or before the loop,
  * whose last piece is `last`, writes over them. */
 static void drop_results(forwarder *f, const forwarding *w, int i, int last) {
   tp_region *r = f->row[i]->rg;
   const tp_micro *number;
-  int before = r->nout;
+  count_reads(f, r, -1);
   for (int k = r->nout - 1; k >= 0; k--) {
     const tp_nd *y = &r->out[k];
     bool seen = false;
-    for (int q = 0; q < w->n; q++) seen |= w->r->in[w->in[q]].buf == y->buf;
+    for (int q = 0; q < w->n; q++) seen |= window_of(w, q)->buf == y->buf;
     if (!seen || (!copied(r, k, &number) && !number)) continue;
     bool gone = f->p->bufs.v[y->buf]->kind == TP_BUF_TEMP && !f->reads[y->buf];
     if (gone || (all_over(f, r, y, w) && !is_read(f, i + 1, last, r, y))) drop_result(f, r, k);
   }
-  if (r->nout == before) return;
-  count_reads(f, r, -1);
-  prune(f, r);
   if (r->nout) count_reads(f, r, 1);
 }
 
@@ -473,22 +394,17 @@ static void drop_results(forwarder *f, const forwarding *w, int i, int last) {
 
 /* Leaf j, the last of the row, becomes its pieces; how many leaves there are then. */
 static int forward_leaf(forwarder *f, const forwarding *w) {
-  int at[TP_MAXLEAD] = { 0 }, n = 0, made_of = pieces(w->r, w->cut);
-  tp_region **piece_of = TP_NEWN(f->a, tp_region *, made_of);
-  for (int k = 0; k < made_of; k++, step(w->r, w->cut, at)) {
-    forward_piece q = piece_at(w->r, w->cut, at);
-    piece_of[k] = make_piece(f, w, &q);
-  }
+  int n = 0, end = w->j + w->npiece;
+  tp_pnode *piece[MOST_PIECES];
+  for (int k = 0; k < w->npiece; k++)
+    piece[k] = tp_plan_leaf(f->p->a, make_piece(f, w, &w->piece[k]));
   count_reads(f, w->r, -1);
-  for (int k = 0; k < made_of; k++) {
-    tp_pnode *x = tp_dup(f->a, f->row[w->j], sizeof *x);
-    if (k) f->row[w->j + k] = x;
-    f->row[w->j + k]->rg = piece_of[k];
-    count_reads(f, piece_of[k], 1);
+  for (int k = 0; k < w->npiece; k++) {
+    f->row[w->j + k] = piece[k];
+    count_reads(f, piece[k]->rg, 1);
   }
-  for (int i = w->j - 1; i >= 0 && !tp_is_wall(f->row[i]); i--)
-    drop_results(f, w, i, w->j + made_of - 1);
-  for (int i = 0; i < w->j + made_of; i++)
+  for (int i = w->j - 1; i >= 0 && !tp_is_wall(f->row[i]); i--) drop_results(f, w, i, end - 1);
+  for (int i = 0; i < end; i++)
     if (f->row[i]->kind != TP_P_REGION || f->row[i]->rg->nout || f->row[i]->rg->kind != TP_RG_LOOP)
       f->row[n++] = f->row[i];
   return n;
@@ -496,7 +412,7 @@ static int forward_leaf(forwarder *f, const forwarding *w) {
 
 static void forward_row(forwarder *f, tp_pnode *x) {
   forwarding w;
-  tp_pnode **row = f->row = TP_NEWN(f->a, tp_pnode *, x->n * MOST_PIECES);
+  tp_pnode **row = f->row = TP_NEWN(f->p->a, tp_pnode *, x->n * MOST_PIECES);
   int n = 0;
   for (int i = 0; i < x->n; i++) {
     row[n++] = x->kid[i];
@@ -510,7 +426,6 @@ void tp_plan_forward(tp_plan *p, const tp_planned *asked) {
   (void)asked;
   const char *set = p->reproducible ? NULL : tp_setting("TEMPO_FORWARD");
   forwarder f = { .p = p,
-    .a = p->a,
     .ix = p->ix,
     .reads = TP_NEWN(p->a, int, p->bufs.n),
     .least = set ? atoll(set) : TP_TUNE_FORWARD_PIECE };

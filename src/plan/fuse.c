@@ -61,10 +61,7 @@ static bool is_plain(const tp_region *r) {
 }
 
 static bool same_axes(const tp_region *a, const tp_region *b) {
-  if (a->nlead != b->nlead) return false;
-  for (int k = 0; k < a->nlead; k++)
-    if (a->lead[k] != b->lead[k]) return false;
-  return true;
+  return a->nlead == b->nlead && tp_same_exprs(a->nlead, a->lead, b->lead);
 }
 
 static bool joins(const tp_region *a, const tp_region *b) {
@@ -73,8 +70,7 @@ static bool joins(const tp_region *a, const tp_region *b) {
   if (a->nmicro + b->nmicro + 2 > TP_TUNE_FUSE_OPERATORS ||
       a->nin + b->nin > TP_TUNE_FUSE_WINDOWS || a->nout + b->nout > TP_TUNE_FUSE_WINDOWS)
     return false;
-  for (int k = 0; k < a->nout && b->acc; k++)
-    if (a->out[k].buf == b->out[0].buf) return false;
+  if (b->acc && tp_region_writes(a, b->out[0].buf)) return false;
   return tp_all_conflicts(a, b, meets, NULL);
 }
 
@@ -108,10 +104,7 @@ static tp_region *turned(fuser *f, const tp_region *a, const int *order) {
   r->lead = reordered(f, a->lead, sizeof *a->lead, a->nlead, order);
   r->leadvar = reordered(f, a->leadvar, sizeof *a->leadvar, a->nlead, order);
   r->leadlo = reordered(f, a->leadlo, sizeof *a->leadlo, a->nlead, order);
-  for (int i = 0; i < r->nin + r->nout; i++) {
-    tp_nd *x = tp_window_at(r, i);
-    x->lead = reordered(f, x->lead, sizeof *x->lead, a->nlead, order);
-  }
+  TP_WINDOWS (x, r) x->lead = reordered(f, x->lead, sizeof *x->lead, a->nlead, order);
   return r;
 }
 
@@ -192,9 +185,7 @@ static int made_by(fuser *f, joint *j, int value, int buf) {
 static bool is_passing(const fuser *f, const tp_region *a, const tp_region *b, int buf) {
   bool read = false;
   for (int k = 0; k < b->nin; k++) read |= b->in[k].buf == buf;
-  for (int k = 0; k < b->nout; k++)
-    if (b->out[k].buf == buf) return false;
-  return read && f->p->bufs.v[buf]->kind == TP_BUF_TEMP && tp_windows_on(a, buf) == 1 &&
+  return read && !tp_region_writes(b, buf) && f->p->bufs.v[buf]->kind == TP_BUF_TEMP && tp_windows_on(a, buf) == 1 &&
       (f->own[buf] ? f->here : f->uses)[buf] == tp_windows_on(a, buf) + tp_windows_on(b, buf);
 }
 
@@ -209,9 +200,8 @@ static void put_results(
     r->out[r->nout++] = b->out[k];
   }
   for (int k = 0; k < a->nout; k++) {
-    bool over = is_passing(f, a, b, a->out[k].buf);
-    for (int i = 0; i < b->nout; i++) over |= !b->acc && !b->sums && a->out[k].buf == b->out[i].buf;
-    if (over) continue;
+    int buf = a->out[k].buf;
+    if (is_passing(f, a, b, buf) || (!b->acc && !b->sums && tp_region_writes(b, buf))) continue;
     om[r->nout] = made_by(f, j, va[k], a->out[k].buf);
     r->out[r->nout++] = a->out[k];
   }
@@ -219,8 +209,8 @@ static void put_results(
 }
 
 static void count_windows(int *uses, const tp_region *r, int n) {
-  for (int k = 0; k < r->nin + r->nout; k++)
-    if (tp_window_at(r, k)->buf >= 0) uses[tp_window_at(r, k)->buf] += n;
+  TP_WINDOWS (x, r)
+    if (x->buf >= 0) uses[x->buf] += n;
   for (int k = 0; k < r->nrows; k++) uses[r->rows[k].nd.buf] += n;
 }
 
@@ -243,11 +233,9 @@ static tp_region *join_loops(fuser *f, const tp_region *a, const tp_region *b) {
   take_over(&j, b, vb);
   put_results(f, &j, a, b, va, vb);
   r->nin = j.nin;
-  for (int k = 0; k < j.nm; k++)
-    for (int i = 0; i < tp_ops[m[k].op].nin; i++)
-      if (m[k].in[i] < 0) m[k].in[i] = r->nin + (-1 - m[k].in[i]);
-  r->micro = tp_dup(f->a, m, sizeof *m * (size_t)j.nm);
+  r->micro = TP_DUPN(f->a, m, j.nm);
   r->nmicro = j.nm;
+  tp_settle_micros(r);
   count_both(f, a, -1);
   count_both(f, b, -1);
   count_both(f, r, 1);

@@ -6,9 +6,9 @@
 tp_region *tp_pb_region(pb *b, tp_rgkind kind, const tp_node *n) {
   tp_region *r = TP_NEW(b->a, tp_region);
   *r = (tp_region){ .kind = kind, .pos = b->s->pos, .nlead = b->nlead };
-  r->lead = tp_dup(b->a, b->lead, sizeof *b->lead * (size_t)b->nlead);
-  r->leadvar = tp_dup(b->a, b->leadvar, sizeof *b->leadvar * (size_t)b->nlead);
-  r->leadlo = tp_dup(b->a, b->leadlo, sizeof *b->leadlo * (size_t)b->nlead);
+  r->lead = TP_DUPN(b->a, b->lead, b->nlead);
+  r->leadvar = TP_DUPN(b->a, b->leadvar, b->nlead);
+  r->leadlo = TP_DUPN(b->a, b->leadlo, b->nlead);
   if (n) tp_pb_whose(r, n);
   TP_PUSH(b->a, &b->leaves, tp_plan_leaf(b->a, r));
   return r;
@@ -41,7 +41,7 @@ const tp_sym *tp_pb_axis(pb *b, int i) {
 /* Axis k of the window is axis of[k] of the loop. One of extent 1 does not move: on a ring it is
  * a place. */
 static void onto_axes(pb *b, const tp_region *r, tp_nd *x, const int *of) {
-  const tp_ix **stride = TP_NEWN(b->a, const tp_ix *, r->nlead);
+  const tp_ix **stride = tp_pb_exprs(b, r->nlead);
   for (int k = 0; k < r->nlead; k++) stride[k] = k < r->npoint ? x->lead[k] : K(b, 0);
   for (int k = 0; k < x->rank; k++)
     if (x->shape[k] != K(b, 1)) stride[of[k]] = x->stride[k];
@@ -74,7 +74,7 @@ bool tp_pb_loop(
     return tp_fail(b->err, TP_E_DEVICE, r->pos,
         "device: an operand has %d axes, leading ones included; at most %d are possible", n,
         TP_MAXRANK);
-  const tp_ix **lead = TP_NEWN(b->a, const tp_ix *, n), **lo = TP_NEWN(b->a, const tp_ix *, n);
+  const tp_ix **lead = tp_pb_exprs(b, n), **lo = tp_pb_exprs(b, n);
   const tp_sym **var = TP_NEWN(b->a, const tp_sym *, n);
   for (int k = 0; k < n; k++) {
     lead[k] = k < np ? r->lead[k] : ext[k - np];
@@ -91,7 +91,7 @@ bool tp_pb_loop(
 }
 
 void tp_pb_micros(pb *b, tp_region *r, int n, const tp_micro *m) {
-  r->micro = tp_dup(b->a, m, sizeof *m * (size_t)n);
+  r->micro = TP_DUPN(b->a, m, n);
   r->nmicro = n;
   r->outmicro = TP_NEW(b->a, int);
   *r->outmicro = n - 1;
@@ -122,7 +122,7 @@ static const tp_ix *clip(pb *b, const tp_ix *e, const tp_ix *lo, const tp_ix *hi
 
 tp_nd tp_pb_part(pb *b, const tp_nd *x, int axis, const tp_ix *lo, const tp_ix *n) {
   tp_nd p = *x;
-  p.shape = tp_dup(b->a, x->shape, sizeof *x->shape * (size_t)x->rank);
+  p.shape = TP_DUPN(b->a, x->shape, x->rank);
   p.shape[axis] = n;
   if (x->wrap == b->nlead + axis) p.wlo = tp_ix_add(C(b), x->wlo, lo);
   else p.off = tp_ix_add(C(b), x->off, tp_ix_mul(C(b), x->stride[axis], lo));
@@ -186,10 +186,9 @@ static bool is_line(pb *b, const tp_nd *x) {
 /* What is a line is seen in the other's shape; if neither is, by way of one that is. */
 bool tp_pb_reshape(pb *b, const tp_node *n, tp_nd in, tp_nd out) {
   if (!is_line(b, &in) && !is_line(b, &out)) {
-    tp_pbuf *x = tp_pb_buf(b, TP_BUF_TEMP, b->p->title[n->id], n->pos, n->out[0].dtype);
+    const tp_pbuf *x = tp_pb_rows(b, n);
     tp_nd mid = { .buf = x->id, .off = K(b, 0), .wrap = -1 };
-    tp_pb_rows(b, x, out.rank, tp_pb_upper_of(b, (tp_val){ (tp_node *)n, 0 }));
-    mid.lead = TP_NEWN(b->a, const tp_ix *, b->nlead);
+    mid.lead = tp_pb_exprs(b, b->nlead);
     for (int k = 0; k < b->nlead; k++) mid.lead[k] = tp_pbuf_stride(C(b), x, k);
     if (!tp_pb_copy(b, n, in, row_major(b, &mid, in.rank, in.shape))) return false;
     in = row_major(b, &mid, out.rank, out.shape);

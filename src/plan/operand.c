@@ -28,21 +28,23 @@ static void layout(
     pb *b, tp_pbuf *x, int ndim, const tp_ix *const *slots, int rank, const tp_ix *const *shape) {
   x->ndim = ndim;
   x->rank = rank;
-  x->slots = TP_NEWN(b->a, const tp_ix *, ndim + rank);
+  x->slots = tp_pb_exprs(b, ndim + rank);
   for (int i = 0; i < ndim + rank; i++) x->slots[i] = i < ndim ? slots[i] : shape[i - ndim];
   x->size = tp_pbuf_size(C(b), x);
 }
 
-const tp_ix **tp_pb_upper(
+/* Extents over bounds, at least these. */
+static const tp_ix **upper(
     pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims) {
-  const tp_ix **up = TP_NEWN(b->a, const tp_ix *, rank);
+  const tp_ix **up = tp_pb_exprs(b, rank);
   for (int i = 0; i < rank; i++) up[i] = tp_extent_upper(b->graph, shape[i], nd, dims);
   return up;
 }
 
-const tp_ix **tp_pb_upper_of(pb *b, tp_val v) {
+/* At the points at which it is needed. */
+static const tp_ix **upper_of(pb *b, tp_val v) {
   const tp_out *t = tp_outof(v);
-  const tp_ix **up = tp_pb_upper(b, t->rank, t->shape, v.node->ndom, v.node->dom),
+  const tp_ix **up = upper(b, t->rank, t->shape, v.node->ndom, v.node->dom),
               *most = tp_most_of(b->p, v);
   if (most) up[0] = tp_ix_min(C(b), up[0], most);
   return up;
@@ -59,8 +61,8 @@ void tp_pb_arrays(pb *b) {
     x->order = r->order;
     if (r->kind == TP_ARR_CONST) x->data = r->val.node->attr.data;
     layout(b, x, r->ndim, r->width, r->rank,
-        r->kind == TP_ARR_TEMP ? tp_pb_upper_of(b, r->val)
-                               : tp_pb_upper(b, r->rank, r->shape, r->ndim, r->dim));
+        r->kind == TP_ARR_TEMP ? upper_of(b, r->val)
+                               : upper(b, r->rank, r->shape, r->ndim, r->dim));
   }
   for (int i = 0; i < b->p->arrs.n; i++) b->bufof[i] = b->bufof[tp_lies_in(b->p->arrs.v[i])->id];
 }
@@ -108,7 +110,7 @@ static void order_leads(pb *b) {
 void tp_pb_open(pb *b, const tp_tree *t) {
   const tp_stmt *s = b->s = b->p->stmts.v[t->stmt];
   b->nlead = 0;
-  b->arg = TP_NEWN(b->a, const tp_ix *, s->ndim);
+  b->arg = tp_pb_exprs(b, s->ndim);
   for (int d = 0; d < s->ndim; d++) {
     b->arg[d] = t->arg[d];
     if (!(s->vec >> d & 1)) continue;
@@ -121,11 +123,9 @@ void tp_pb_open(pb *b, const tp_tree *t) {
     /* 0 .. T-2 at T = 0 */
     b->lead[k] =
         tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), hi, b->leadlo[k])), 0, NULL);
-    b->leadcap[k] = d == s->bdim
-        ? tp_ix_max(
-              C(b), K(b, 0), tp_ix_min(C(b), K(b, s->block), tp_ix_sub(C(b), s->vhi[d], s->vlo[d])))
-        : tp_ix_simplify(
-              C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), s->vhi[d], s->vlo[d])), 0, NULL);
+    const tp_ix *all = tp_ix_sub(C(b), s->vhi[d], s->vlo[d]);
+    b->leadcap[k] = d == s->bdim ? tp_ix_max(C(b), K(b, 0), tp_ix_min(C(b), K(b, s->block), all))
+                                 : tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), all), 0, NULL);
     b->arg[d] = tp_ix_sym(C(b), v);
   }
   order_leads(b);
@@ -146,7 +146,7 @@ const tp_ix *tp_pb_split(pb *b, const tp_ix *e, const tp_ix *stride, const tp_ix
 }
 
 const tp_ix **tp_pb_row_major(pb *b, int rank, const tp_ix *const *shape) {
-  const tp_ix **stride = TP_NEWN(b->a, const tp_ix *, rank), *s = K(b, 1);
+  const tp_ix **stride = tp_pb_exprs(b, rank), *s = K(b, 1);
   for (int i = rank - 1; i >= 0; i--) {
     stride[i] = s;
     s = tp_ix_mul(C(b), s, shape[i]);
@@ -162,9 +162,9 @@ bool tp_pb_is_over(const tp_node *n, const tp_sym *d) {
 
 static tp_nd nd_new(pb *b, const tp_pbuf *x, const tp_opnd *o) {
   tp_nd n = { .buf = x->id, .rank = o->rank, .wrap = -1 };
-  n.shape = TP_NEWN(b->a, const tp_ix *, o->rank);
-  n.stride = TP_NEWN(b->a, const tp_ix *, o->rank);
-  n.lead = TP_NEWN(b->a, const tp_ix *, b->nlead);
+  n.shape = tp_pb_exprs(b, o->rank);
+  n.stride = tp_pb_exprs(b, o->rank);
+  n.lead = tp_pb_exprs(b, b->nlead);
   for (int i = 0; i < o->rank; i++) {
     n.shape[i] = tp_pb_here(b, o->shape[i]);
     n.stride[i] = tp_pb_here(b, o->stride[i]);
@@ -195,22 +195,20 @@ static const tp_ix *unclipped(const tp_ix *e) {
 
 /* Least and greatest value of e over what the call runs over, where its last term moves over
  * `extent` more; NULL: not known. */
-static void span(pb *b, const tp_ix *e, const tp_ix *extent, const tp_ix **lo, const tp_ix **hi) {
-  *lo = *hi = e;
+static tp_span span(pb *b, const tp_ix *e, const tp_ix *extent) {
+  tp_span s = { e, e };
   for (int k = 0; k < b->nlead; k++) {
     int64_t c;
     const tp_ix *rest;
     if (!tp_ix_mentions(e, b->leadvar[k])) continue;
-    if (!tp_steps(b->p, e, b->leadvar[k], &c, &rest)) {
-      *lo = *hi = NULL;
-      return;
-    }
+    if (!tp_steps(b->p, e, b->leadvar[k], &c, &rest)) return (tp_span){ NULL, NULL };
     const tp_ix *first = b->leadlo[k],
                 *last = tp_ix_addc(C(b), tp_ix_add(C(b), first, unclipped(b->lead[k])), -1);
-    *lo = tp_ix_subst(C(b), *lo, 1, &b->leadvar[k], c > 0 ? &first : &last);
-    *hi = tp_ix_subst(C(b), *hi, 1, &b->leadvar[k], c > 0 ? &last : &first);
+    s.lo = tp_ix_subst(C(b), s.lo, 1, &b->leadvar[k], c > 0 ? &first : &last);
+    s.hi = tp_ix_subst(C(b), s.hi, 1, &b->leadvar[k], c > 0 ? &last : &first);
   }
-  if (extent) *hi = tp_ix_addc(C(b), tp_ix_add(C(b), *hi, unclipped(extent)), -1);
+  if (extent) s.hi = tp_ix_addc(C(b), tp_ix_add(C(b), s.hi, unclipped(extent)), -1);
+  return s;
 }
 
 /* Of the places at which a call over a block may begin, is the one that moves with the blocks where
@@ -250,7 +248,8 @@ static void on_ring(
 tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
   const tp_pbuf *x = b->bufof[r->id];
   tp_nd n = nd_new(b, x, o);
-  n.span = TP_NEWN(b->a, const tp_ix *, 2 * r->ndim);
+  n.nspan = r->ndim;
+  n.span = TP_NEWN(b->a, tp_span, r->ndim);
   n.ring = TP_NEWN(b->a, tp_ring, r->ndim);
   for (int d = 0; d < r->ndim; d++) {
     const tp_ix *e = tp_pb_here(b, o->idx[d]), *st = tp_pbuf_stride(C(b), x, d);
@@ -260,7 +259,7 @@ tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
       axis = axis_of(o, k);
       e = tp_ix_sub(C(b), e, tp_ix_sym(C(b), o->var[k]));
     }
-    span(b, e, axis < 0 ? NULL : n.shape[axis], &n.span[2 * d], &n.span[2 * d + 1]);
+    n.span[d] = span(b, e, axis < 0 ? NULL : n.shape[axis]);
     if (is_point(x, d)) continue;
     if (is_dense(b, x, r, d)) {
       n.off = tp_ix_add(C(b), n.off, tp_ix_mul(C(b), tp_pb_split(b, e, st, n.lead), st));
@@ -288,7 +287,7 @@ tp_opnd tp_pb_whole(pb *b, tp_val v, int ndim, const tp_sym *const *dims, const 
   tp_opnd o = {
     .base = v, .rank = t->rank, .off = K(b, 0), .identity = true, .idx = (const tp_ix **)idx
   };
-  o.shape = TP_NEWN(b->a, const tp_ix *, t->rank);
+  o.shape = tp_pb_exprs(b, t->rank);
   o.axisvar = TP_NEWN(b->a, int, t->rank);
   for (int i = 0; i < t->rank; i++) {
     o.shape[i] = tp_at_dims(b->p, t->shape[i], ndim, dims, idx);
@@ -297,20 +296,24 @@ tp_opnd tp_pb_whole(pb *b, tp_val v, int ndim, const tp_sym *const *dims, const 
   const tp_arr *r = tp_array_of(b->p, v);
   bool apart = r && r->apart;
   o.stride = tp_pb_row_major(
-      b, t->rank, apart ? tp_pb_upper(b, t->rank, t->shape, v.node->ndom, v.node->dom) : o.shape);
+      b, t->rank, apart ? upper(b, t->rank, t->shape, v.node->ndom, v.node->dom) : o.shape);
   return o;
+}
+
+tp_opnd tp_pb_self(pb *b, int i) {
+  tp_node *n = b->s->node[i];
+  return tp_pb_whole(b, tp_v(n), n->ndom, n->dom, b->s->nodeat[i]);
 }
 
 tp_nd tp_pb_write(pb *b, const tp_access *w) {
   const tp_arr *r = b->p->arrs.v[w->arr];
-  const tp_ix **idx = TP_NEWN(b->a, const tp_ix *, r->ndim);
-  tp_opnd o;
+  const tp_ix **idx = tp_pb_exprs(b, r->ndim);
   int nv = 0;
   for (int d = 0; d < r->ndim; d++) {
     idx[d] = w->at[d].lo;
     nv += w->at[d].range;
   }
-  o = tp_pb_whole(b, r->val, r->ndim, r->dim, idx);
+  tp_opnd o = tp_pb_whole(b, r->val, r->ndim, r->dim, idx);
   for (int i = 0; i < o.rank && r->kind == TP_ARR_OUTPUT; i++)
     o.stride[i] = tp_pbuf_stride(C(b), b->bufof[r->id], r->ndim + i);
   if (!nv) return tp_pb_array(b, r, &o, false);
@@ -319,8 +322,8 @@ tp_nd tp_pb_write(pb *b, const tp_access *w) {
   q.rank = nv + o.rank;
   q.nvar = nv;
   nv = 0;
-  q.shape = TP_NEWN(b->a, const tp_ix *, q.rank);
-  q.stride = TP_NEWN(b->a, const tp_ix *, q.rank);
+  q.shape = tp_pb_exprs(b, q.rank);
+  q.stride = tp_pb_exprs(b, q.rank);
   q.axisvar = TP_NEWN(b->a, int, q.rank);
   q.var = TP_NEWN(b->a, const tp_sym *, q.nvar);
   for (int d = 0; d < r->ndim; d++) {
@@ -339,21 +342,14 @@ tp_nd tp_pb_write(pb *b, const tp_access *w) {
   return tp_pb_array(b, r, &q, false);
 }
 
-void tp_pb_rows(pb *b, tp_pbuf *x, int rank, const tp_ix *const *shape) {
-  layout(b, x, b->nlead, b->leadcap, rank, shape);
+tp_pbuf *tp_pb_rows(pb *b, const tp_node *n) {
+  tp_pbuf *x = tp_pb_buf(b, TP_BUF_TEMP, b->p->title[n->id], n->pos, n->out[0].dtype);
+  layout(b, x, b->nlead, b->leadcap, n->out[0].rank, upper_of(b, tp_v((tp_node *)n)));
   x->order = b->leadorder;
+  return x;
 }
 
 tp_pbuf *tp_pb_scratch_of(pb *b, int i) {
-  if (b->scratch[i]) return b->scratch[i];
-  const tp_node *n = b->s->node[i];
-  tp_pbuf *x = tp_pb_buf(b, TP_BUF_TEMP, b->p->title[n->id], n->pos, n->out[0].dtype);
-  tp_pb_rows(b, x, n->out[0].rank, tp_pb_upper_of(b, (tp_val){ (tp_node *)n, 0 }));
-  return b->scratch[i] = x;
-}
-
-tp_nd tp_pb_scratch_out(pb *b, int i) {
-  tp_node *n = b->s->node[i];
-  tp_opnd o = tp_pb_whole(b, tp_v(n), n->ndom, n->dom, b->s->nodeat[i]);
-  return tp_pb_scratch(b, tp_pb_scratch_of(b, i), &o);
+  if (!b->scratch[i]) b->scratch[i] = tp_pb_rows(b, b->s->node[i]);
+  return b->scratch[i];
 }

@@ -45,8 +45,7 @@ int tp_part_loops(const tp_pnode *x, const tp_pnode **v, int n) {
 }
 
 static void add_part(part_cutter *c) {
-  tp_part p = { .n = c->group.n,
-    .node = tp_dup(c->a, c->group.v, sizeof *c->group.v * (size_t)c->group.n) };
+  tp_part p = { .n = c->group.n, .node = TP_DUPN(c->a, c->group.v, c->group.n) };
   for (int i = 0; i < p.n; i++) p.nloop = tp_part_loops(p.node[i], NULL, p.nloop);
   p.loop = TP_NEWN(c->a, const tp_pnode *, p.nloop + 1);
   for (int i = 0, n = 0; i < p.n; i++) n = tp_part_loops(p.node[i], p.loop, n);

@@ -1,6 +1,6 @@
 /* plan: what runs. Rank 6. Loops over regions over buffers; every size, offset and extent is an
- * expression over bounds and loop VARs. One plan serves any bounds. The interpreter runs it, the
- * emitters print it as code. It prints and parses. */
+ * expression over bounds and loop variables, so one plan serves any bounds. The interpreter runs
+ * it, the emitters print it as code. It prints and parses. */
 #ifndef TP_PLAN_H
 #define TP_PLAN_H
 #include "kern/run.h"
@@ -14,78 +14,68 @@ typedef enum { /* TEMP: in the arena */
 } tp_bufkind;
 
 /* LOOP: a straight line of elementwise operators (its micros; none: in[0] as it is) at each point
- * of its axes, whose windows have one stride an axis and no axes of their own; over axes in `sums`
- * what it makes is folded by `red`: of its results the first is folded, or added to what is there,
+ * of its axes. Over axes in `sums` its first result is folded by `red`, or added to what is there;
  * the others are stored at each point. Copies, fills, reductions, accumulations and chains are
- * LOOPs. OP: one operator of another class (matmul, gather, ...) on operands that have their axes
- * after the region's. */
+ * LOOPs. OP: one operator of another class, on operands that have axes of their own after the
+ * region's. */
 typedef enum {
 #define K(NAME, text, op) TP_RG_##NAME,
 #include "plan/rgkinds.def"
 #undef K
   TP_NRG
 } tp_rgkind;
-extern const char *const tp_rg_names[TP_NRG], *const tp_callee_words[4]; /* by -fn */
-extern const char *const tp_bufkind_names[];
-/* in < nin: region input; else micro in - nin. dtype of its result. f: of FILL; ix: of VALUE.
- * MATMUL, in emit alone: a dot product of ix terms by f rows of lanes */
+extern const char *const tp_rg_names[TP_NRG], *const tp_bufkind_names[TP_NBUFKIND];
+/* in < nin: region input; else micro in - nin. f: of FILL; ix: of VALUE. MATMUL, in emit alone: a
+ * dot product of ix terms by f rows of lanes */
 typedef struct tp_micro {
   tp_op op;
-  tp_dtype dtype;
+  tp_dtype dtype; /* of its result */
   int in[3];
   double f;
   const tp_ix *ix;
 } tp_micro;
 
+typedef struct tp_span { /* NULL: not known */
+  const tp_ix *lo, *hi;
+} tp_span;
 /* tp_ring, tp_nd: one operand, a strided window on a buffer; strides count elements and may be 0
  * (broadcast) or negative (flip). tp_rows, tp_region, tp_pbuf. */
-#define TP_IS_IX          const tp_ix *
-#define TP_IS_PLACE       int
-#define TP_IS_BUFFER      int
-#define TP_IS_FLAG        bool
-#define TP_IS_VAR         const tp_sym *
-#define TP_IS_NUMBER      struct tp_pbuf *
-#define TP_IS_DTYPE       tp_dtype
-#define TP_IS_TITLE       const char *
-#define TP_IS_POS         tp_pos
-#define TP_IS_WHO         tp_who
-#define TP_IS_RING        tp_ring
-#define TP_IS_WINDOW      tp_nd
-#define TP_IS_ENDS        tp_nd
-#define TP_IS_ROWS        tp_rows
+#define TP_IS_IX         const tp_ix *
+#define TP_IS_PLACE      int
+#define TP_IS_BUFFER     int
+#define TP_IS_FLAG       bool
+#define TP_IS_VAR        const tp_sym *
+#define TP_IS_NUMBER     struct tp_pbuf *
+#define TP_IS_DTYPE      tp_dtype
+#define TP_IS_TITLE      const char *
+#define TP_IS_POS        tp_pos
+#define TP_IS_WHO        tp_who
+#define TP_IS_RING       tp_ring
+#define TP_IS_SPAN       tp_span
+#define TP_IS_WINDOW     tp_nd
+#define TP_IS_ENDS       tp_nd
+#define TP_IS_ROWS       tp_rows
+#define TP_COUNT_MUST(n) int n;
+#define TP_COUNT_MAY(n)  int n;
+#define TP_COUNT_WITH(n)
 #define BEGIN(name, type) typedef struct type {
 #define END(type) \
   } \
   type;
-#define F(kind, name, text) TP_IS_##kind name;
-#define O(kind, name, text) TP_IS_##kind name;
-#define W(kind, name, text) TP_IS_##kind name;
-#define L(kind, name, count, text) \
-  int count; \
-  TP_IS_##kind *name;
-#define S(kind, name, count, text) TP_IS_##kind *name;
-#define E(kind, name, count, text) \
-  int count; \
-  TP_IS_##kind *name;
-#define V(kind, name, count, text) \
-  int count; \
-  TP_IS_##kind *name;
-#define I(kind, name, count, text) \
-  int count; \
-  TP_IS_##kind *name;
+#define F(when, kind, name, text)              TP_IS_##kind name;
+#define M(when, many, kind, name, count, text) TP_COUNT_##when(count) TP_IS_##kind *name;
+#define T(when, text)
 #define C(kind)
-#define T(text)
-#define X(text)
 #define U(...) __VA_ARGS__
 #include "plan/fields.def"
 
-/* SPILL and FETCH: of buffer `buf` the `hi` rows from `lo` on of its dim `dim` (as they lie in
- * memory) are used at a time (-1: all of it is one row). Where a run keeps the buffer in a file
- * that way, a SPILL lets go of memory: with a step, at the begin of a loop's body that goes through
- * the rows that way, of what lies behind them; with step 0, after the last use for now, of
- * everything. A FETCH asks for the rows that come next, or, with step 0, for these. For other
- * buffers, and other ways, both do nothing. */
-/* BEHIND: what is inside, of row `lo` of the loop of ticks, may wait. WAIT: what was left of rows
+/* SPILL and FETCH: `hi` rows of dim `dim` of buffer `buf`, from `lo` on, as they lie in memory, are
+ * used at a time (dim -1: all of it is one row). Where a run keeps the buffer in a file that way, a
+ * SPILL lets go of memory: with a step, at the begin of a loop's body that goes through the rows,
+ * of what lies behind them; with step 0, after the last use for now, of everything. A FETCH asks
+ * for the rows that come next, or, with step 0, for these. For other buffers, and other dims, both
+ * do nothing.
+ * BEHIND: what is inside, of row `lo` of the loop of ticks, may wait. WAIT: what was left of rows
  * up to `lo` (NULL: of all) is over before what follows. behind.c */
 typedef enum {
   TP_P_SEQ,
@@ -106,35 +96,37 @@ struct tp_pnode {
   const tp_sym *var;
   const tp_ix *lo, *hi;
   int step; /* as tp_tree */
-  /* FOR over rows of one block, of one statement, rings going round between blocks only; until
-   * rows.c */
+  /* until rows.c: FOR over rows of one block, of one statement, rings going round between blocks */
   bool block;
-  /* FOR over strips of what all of its leaves go over (strip.c) */
-  bool strip;
   /* no iteration reads or writes what another one writes, were each value an element of its own */
-  const tp_sym *label;
   bool independent;
-  const tp_ix *cond;
+  const tp_sym *label;
+  const tp_ix *cond; /* IF */
   tp_region *rg;
-  /* SPILL, FETCH; with lo, hi, step. inner: another way to go by the same dim; made: FETCH of rows
-   * that will be written */
+  /* SPILL, FETCH. made: the rows will be written */
   int buf, dim;
-  bool inner, made;
+  bool made;
   /* LOAD var = min(given, the greatest of the i64 in nd whose rows are there): an end by data, read
    * again wherever it is used; or a bool */
   const tp_ix *given;
   tp_nd nd;
   tp_rows *rows;
   int nrows;
-  /* linear position: 0, 1, ... in print order; a FOR covers first..last of its body (tree.c) */
-  int pos;
-  int lastpos;
+  /* positions 0, 1, .. in print order; a FOR covers pos .. lastpos */
+  int pos, lastpos;
   tp_pnode *up; /* parent */
 };
 /* Inputs before results. */
 static inline tp_nd *tp_window_at(const tp_region *r, int i) {
   return i < r->nin ? &r->in[i] : &r->out[i - r->nin];
 }
+static inline tp_nd *tp_next_window(const tp_region *r, const tp_nd *x) {
+  if (x && x >= r->out && x < r->out + r->nout)
+    return x + 1 < r->out + r->nout ? (tp_nd *)x + 1 : NULL;
+  x = x ? x + 1 : r->in;
+  return x < r->in + r->nin ? (tp_nd *)x : r->nout ? r->out : NULL;
+}
+#define TP_WINDOWS(x, r) for (tp_nd *x = tp_next_window(r, NULL); x; x = tp_next_window(r, x))
 
 /* The bound of a dim that ends by data, and that of a dim of its rows; NULL: it has one row. Where
  * there are no rows nothing is given either (tp_plan_given). */
@@ -150,24 +142,22 @@ typedef struct tp_plan {
   TP_VEC(tp_product) products; /* the program's outputs */
   TP_VEC(tp_pend) ends;
   TP_VEC(tp_pbuf *) bufs;
-  /* nsym: symbols that there were; some of its program's may be younger */
   tp_pnode *body;
-  int npos, nsym;
+  int npos, nsym; /* nsym: symbols that there were; its program may have younger ones */
   /* the same bits on every processor: nothing is fused, products are added up in one order */
   bool reproducible;
   /* of memory, in bytes; 0: none; TP_SPILL_ALL: everything that may lies in the file */
   int64_t limit;
 #define TP_SPILL_ALL INT64_MAX
-  /* what several threads share; NULL: one runs everything */
-  struct tp_teams *teams;
+  struct tp_teams *teams; /* what several threads share; NULL: one runs everything */
 } tp_plan;
 
 void tp_plan_given(const tp_plan *p, int64_t *env);
 struct tp_graph;
 struct tp_poly;
-/* What was asked. fuse: loops are joined, become axes of their leaves and go over tiles. by_rows:
- * loops over rows stay, as there may be a limit of memory where a state of these steps goes on.
- * limit: as tp_plan's. threads: that share the work, if more than one. */
+/* fuse: loops are joined, become axes of their leaves and go over tiles. by_rows: loops over rows
+ * stay, as there may be a limit of memory where a state of these steps goes on. threads: that share
+ * the work, if more than one. */
 typedef struct {
   const tp_machine *machine;
   bool fuse, by_rows, reproducible, precise;
@@ -178,8 +168,9 @@ tp_plan *tp_plan_build(
     struct tp_graph *g, struct tp_poly *p, const tp_planned *asked, tp_error *err);
 /* The passes of passes.def, or only that one, whatever was asked; false: err. */
 bool tp_plan_passes(tp_plan *p, const tp_planned *asked, const char *only, tp_error *err);
-/* What threads do side by side: team.c. Of each extent that is cut a thread has n places, from
- * `from` on. */
+
+/* ---- what threads do side by side: team.c ---- */
+/* An extent that is cut: a thread has n places of the whole, from `from` on. */
 typedef struct tp_share {
   const tp_ix *whole;
   const tp_sym *from, *n;
@@ -190,19 +181,16 @@ typedef struct tp_cut {
   int share, lead;
   bool columns;
 } tp_cut;
-/* of the plan, and as threads run it */
-typedef struct tp_teamed {
+typedef struct tp_teamed { /* of the plan, and as threads run it */
   const tp_pnode *node;
   tp_pnode *as;
 } tp_teamed;
-/* neighbours, sequences taken apart */
-typedef struct tp_team {
+typedef struct tp_team { /* neighbours, sequences taken apart */
   int n;
   tp_teamed *v;
 } tp_team;
 typedef struct tp_teams {
-  /* as the plan that it was made of, but that cut leaves go over a thread's share */
-  tp_plan plan;
+  tp_plan plan; /* as the one that it was made of, but that cut leaves go over a thread's share */
   int nshare;
   tp_share *share;
   int nteam;
@@ -217,22 +205,24 @@ const tp_ix *tp_cut_extent(const tp_region *r, const tp_cut *c);
 /* of window w along the cut; NULL: it does not move */
 const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w);
 int64_t tp_share_from(int64_t whole, int who, int n); /* who = n: its end */
+
+/* ---- text, checks ---- */
 void tp_plan_print(tp_buf *b, const tp_plan *p);
 /* Reads what prints, into symbols of ix by their names (made where they are missing), and checks
- * it: class file, "plan:line". Of a text it is known then that it is well formed, not that its
- * windows stay inside their buffers: the run asks that where TEMPO_POISON is set. */
+ * it: class file, "plan:line". That windows stay inside their buffers is asked by runs, where
+ * TEMPO_POISON is set. */
 tp_plan *tp_plan_parse(tp_ictx *ix, const tp_machine *m, const char *text, tp_error *err);
 /* a parsed plan; NULL. A built one goes with its poly */
 tp_plan *tp_plan_free(tp_plan *p);
-/* What every region has to keep: numbers of buffers, of operands and of axes, dtypes. check.c */
+/* What regions, LOADs, SPILLs and FETCHs have to keep: numbers of buffers, operands, axes; dtypes
+ */
 bool tp_plan_check(const tp_plan *p, tp_error *err);
-bool tp_load_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err);
-/* SPILL, FETCH */
-bool tp_kept_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err);
-bool tp_region_check(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err);
+bool tp_node_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err);
+
+/* ---- parts, axes, counts ---- */
 /* Neighbours, sequences taken apart, that hold no place at which a run may wait. loop: those that
- * lie in no other loop of the part, in order: whoever runs a part may begin it at any iteration of
- * one of them. parts.c */
+ * lie in no other loop of the part, in order; a run of a part may begin at any iteration of one of
+ * them. parts.c */
 typedef struct tp_part {
   int n;
   const tp_pnode **node;
@@ -247,8 +237,7 @@ bool tp_part_waits(const tp_plan *p, const tp_pnode *x);
 int tp_part_loops(const tp_pnode *x, const tp_pnode **v, int n);
 int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out);
 /* The axes of a LOOP of extent other than 1, outermost first, in the order in which its folds are
- * made, whoever runs it. walk.c */
-/* of: axes of the region that are one here, outermost first */
+ * made on every tier. of: axes of the region that are one here, outermost first. walk.c */
 typedef struct tp_axis {
   const tp_ix *n;
   bool red;
@@ -272,8 +261,8 @@ tp_op tp_region_op(const tp_region *r); /* what messages call it by, where it ha
 typedef void tp_atregion(void *ud, const tp_pnode *region, const int64_t *lo, const int64_t *hi);
 bool tp_plan_reach(const tp_plan *p, const int64_t *env, tp_atregion *fn, void *ud);
 /* By position of a region: how often it runs for these bounds, how many elements that is, how many
- * bytes its windows have, what is calculated; turns: iterations of loops. Of what stands at a node,
- * with the variables around it as in env; of all: the body. False: out of memory. count.c */
+ * bytes its windows have, how many operations; turns: iterations of loops. It counts what stands at
+ * `of`, with the variables around it as in env. False: out of memory. count.c */
 typedef struct tp_counted {
   int64_t runs, elements;
   double bytes, flops;
@@ -282,10 +271,9 @@ bool tp_plan_count(
     const tp_plan *p, const tp_pnode *of, const int64_t *env, tp_counted *at, int64_t *turns);
 /* a multiple of 64; -1: too many */
 int64_t tp_pbuf_bytes(const tp_pbuf *b, const int64_t *env);
-/* First fit of TEMP buffers by lifetime for given bounds: offsets[buf] in bytes (64-aligned; -1:
- * takes none, as nothing runs that uses it), returns the arena's size; -1 on overflow. No memory:
- * to the latest guard. out[buf]: it lies elsewhere; NULL: none does. bytes[buf]: of TEMP and WORK.
- */
+/* First fit of TEMP and WORK buffers by lifetime for given bounds: bytes and offsets by buffer (-1:
+ * nothing runs that uses it); returns the arena's size, -1 on overflow. No memory: to the latest
+ * guard. out[buf]: it lies elsewhere; NULL: none does. */
 int64_t tp_plan_color(
     const tp_plan *p, const int64_t *env, const bool *out, int64_t *bytes, int64_t *offsets);
 static inline bool tp_in_arena(const tp_pbuf *b) {

@@ -6,13 +6,13 @@
  * than 0. Then what lies behind them is let go as the loop goes on, and what comes after them is
  * asked for ahead. A part of the plan that has no such loop uses its rows all the time:
  *
- *   for v { spill x rows .. up; fetch x rows .. up; body }  spill x;      fetch x rows ..; part;
- * spill x rows ..
+ *   for v { spill x rows .. up; fetch x rows .. up; body }  spill x;
+ *   fetch x rows ..; part; spill x rows ..
  *
- * Every dim with such loops is offered, where they are nested the outermost and the innermost of
- * them, and all of the buffer where no dim has them. Which buffers go to a file, and by which of
- * these, is chosen for given bounds (run/file.c); for the others these statements do nothing. None
- * of them takes a position or decides what a region reads: they only say what will be used. */
+ * Every dim with such loops is offered, the outermost of them, and all of the buffer where no dim
+ * has them. Which buffers go to a file, and by which of these, is chosen for given bounds
+ * (run/file.c); for the others these statements do nothing. None of them takes a position or
+ * decides what a region reads: they only say what will be used. */
 #include "plan/priv.h"
 
 /* bytes, slots: what is known to be less is never worth a file; regions between two uses */
@@ -43,8 +43,6 @@ typedef struct spiller {
   const tp_pbuf *buf;
   const uselist *uses;
   int dim;
-  /* of loops that slide one inside the other the innermost are meant, else the outermost */
-  bool inner;
 } spiller;
 
 /* ---- uses ---- */
@@ -114,103 +112,59 @@ static const tp_ix *beyond(
   return e;
 }
 
-/* What one use takes of the dim, as it is in the body of `top`. */
-static bool rows_of(
-    spiller *s, const row_use *u, const tp_pnode *top, const tp_ix **lo, const tp_ix **hi) {
-  *lo = *hi = NULL;
-  if (!u->nd->span || s->dim < 0) return false;
-  *lo = beyond(s, u->nd->span[2 * s->dim], u->leaf, top, false);
-  *hi = beyond(s, u->nd->span[2 * s->dim + 1], u->leaf, top, true);
-  return *lo && *hi;
+/* What one use takes of the dim, as it is in the body of `top`; lo NULL: not known. */
+static tp_span rows_of(spiller *s, const row_use *u, const tp_pnode *top) {
+  tp_span r = { NULL, NULL };
+  if (!u->nd->nspan || s->dim < 0) return r;
+  r.lo = beyond(s, u->nd->span[s->dim].lo, u->leaf, top, false);
+  r.hi = beyond(s, u->nd->span[s->dim].hi, u->leaf, top, true);
+  return r.lo && r.hi ? r : (tp_span){ NULL, NULL };
 }
 
-/* Is the loop's variable a constant where the condition holds? */
-static const tp_ix *fixed(spiller *s, const tp_ix *cond, const tp_sym *v) {
-  int64_t k;
-  const tp_ix *rest, *found = NULL;
-  if (tp_ix_kind(cond) == TP_IX_EQ0 && tp_ix_linear_in(s->ix, tp_ix_arg(cond, 0), v, &k, &rest) &&
-      (k == 1 || k == -1))
-    return tp_ix_mulc(s->ix, rest, -k);
-  for (int i = 0; tp_ix_kind(cond) == TP_IX_AND && !found && i < tp_ix_narg(cond); i++)
-    found = fixed(s, tp_ix_arg(cond, i), v);
-  return found;
+static void stretch_rows(spiller *s, tp_span *all, tp_span more) {
+  all->lo = all->lo ? tp_ix_min(s->ix, all->lo, more.lo) : more.lo;
+  all->hi = all->hi ? tp_ix_max(s->ix, all->hi, more.hi) : more.hi;
 }
 
-/* At most e, which lacks v, less k * v where the condition holds: it says k * v + rest >= 0. NULL:
- * it does not. */
-static const tp_ix *ahead(
-    spiller *s, const tp_ix *cond, const tp_sym *v, int64_t k, const tp_ix *e) {
-  int64_t c;
-  const tp_ix *rest, *found = NULL;
-  if (tp_ix_kind(cond) == TP_IX_GE0 && tp_ix_linear_in(s->ix, tp_ix_arg(cond, 0), v, &c, &rest) &&
-      c == k && !tp_ix_mentions(rest, v))
-    return tp_ix_add(s->ix, e, rest);
-  for (int i = 0; tp_ix_kind(cond) == TP_IX_AND && !found && i < tp_ix_narg(cond); i++)
-    found = ahead(s, tp_ix_arg(cond, i), v, k, e);
-  return found;
-}
-
-/* Rows of a use as k * v + lo .. k * v + hi. One that always takes the same rows, but only where v
- * is c, has any k: these are k * v + rows - k * c there; and one that takes them only from some v
- * on (in the last block) is at most so far ahead, and behind as in the loop's last iteration. */
-static bool linear_rows(spiller *s, const row_use *u, const tp_pnode *loop, int64_t *k,
-    const tp_ix **lo, const tp_ix **hi) {
-  const tp_ix *last = tp_ix_addc(s->ix, loop->hi, -1), *at = NULL;
-  int64_t kl, kh;
-  if (!rows_of(s, u, loop, lo, hi)) return false;
-  *lo = tp_ix_edge(s->ix, *lo, loop->var, loop->lo, last, false);
-  *hi = tp_ix_edge(s->ix, *hi, loop->var, loop->lo, last, true);
-  if (!*lo || !*hi || !tp_ix_linear_in(s->ix, *lo, loop->var, &kl, lo) ||
-      !tp_ix_linear_in(s->ix, *hi, loop->var, &kh, hi) || kl != kh)
-    return false;
-  if (*k == 0 || kl == *k) *k = kl;
-  if (kl == *k) return true;
-  for (const tp_pnode *q = u->leaf; q != loop && !at; q = q->up)
-    if (q->up->kind == TP_P_IF && q->up->kid[0] == q) at = fixed(s, q->up->cond, loop->var);
-  if (kl) return false;
-  if (!at) {
-    const tp_ix *most = NULL;
-    for (const tp_pnode *q = u->leaf; q != loop && !most && *k > 0; q = q->up)
-      if (q->up->kind == TP_P_IF && q->up->kid[0] == q)
-        most = ahead(s, q->up->cond, loop->var, *k, *hi);
-    *lo = tp_ix_sub(s->ix, *lo, tp_ix_mulc(s->ix, last, *k));
-    *hi = most;
-    return most && !tp_ix_mentions(*lo, loop->var) && !tp_ix_mentions(*hi, loop->var);
-  }
-  if (tp_ix_mentions(at, loop->var)) return false;
-  *lo = tp_ix_sub(s->ix, *lo, tp_ix_mulc(s->ix, at, *k));
-  *hi = tp_ix_sub(s->ix, *hi, tp_ix_mulc(s->ix, at, *k));
-  return true;
+static const tp_ix *number_of_rows(spiller *s, tp_span r) {
+  return tp_ix_addc(s->ix, tp_ix_sub(s->ix, r.hi, r.lo), 1);
 }
 
 /* Does the loop go through the rows? */
 static bool slides(spiller *s, const tp_pnode *loop, range *r) {
   int from, to;
-  const tp_ix *least = NULL, *most = NULL, *lo, *hi;
+  tp_span all = { NULL, NULL };
   *r = (range){ 0 };
   if (loop->kind != TP_P_FOR || !within(s, loop, &from, &to)) return false;
-  for (int i = from; i < to && !r->k; i++)
-    if (!linear_rows(s, &s->uses->v[i], loop, &r->k, &lo, &hi)) return false;
+  const tp_ix *last = tp_ix_addc(s->ix, loop->hi, -1);
   for (int i = from; i < to; i++) {
-    if (!r->k || !linear_rows(s, &s->uses->v[i], loop, &r->k, &lo, &hi)) return false;
+    int64_t kl, kh;
+    tp_span one = rows_of(s, &s->uses->v[i], loop);
+    if (!one.lo) return false;
+    one.lo = tp_ix_edge(s->ix, one.lo, loop->var, loop->lo, last, false);
+    one.hi = tp_ix_edge(s->ix, one.hi, loop->var, loop->lo, last, true);
+    if (!one.lo || !one.hi || !tp_ix_linear_in(s->ix, one.lo, loop->var, &kl, &one.lo) ||
+        !tp_ix_linear_in(s->ix, one.hi, loop->var, &kh, &one.hi))
+      return false;
+    if (!kl || kl != kh || (r->k && r->k != kl)) return false;
+    r->k = kl;
     r->made |= s->uses->v[i].made;
-    least = least ? tp_ix_min(s->ix, least, lo) : lo;
-    most = most ? tp_ix_max(s->ix, most, hi) : hi;
+    stretch_rows(s, &all, one);
   }
-  r->lo = tp_ix_add(s->ix, tp_ix_mulc(s->ix, tp_ix_sym(s->ix, loop->var), r->k), least);
-  r->n = tp_ix_addc(s->ix, tp_ix_sub(s->ix, most, least), 1);
+  r->lo = tp_ix_add(s->ix, tp_ix_mulc(s->ix, tp_ix_sym(s->ix, loop->var), r->k), all.lo);
+  r->n = number_of_rows(s, all);
   return true;
 }
 
-/* A little more than lo .. hi, whose number does not depend on the loops around `x` where they only
- * move it: clipped blocks are not. */
-static void unclip(spiller *s, const tp_pnode *x, const tp_ix **lo, const tp_ix **hi) {
+/* A few more rows, whose number does not depend on the loops around `x` where they only move them:
+ * clipped blocks do. */
+static void unclip(spiller *s, const tp_pnode *x, tp_span *r) {
   for (const tp_pnode *q = x->up; q; q = q->up) {
     if (q->kind != TP_P_FOR) continue;
     const tp_ix *last = tp_ix_addc(s->ix, q->hi, -1);
-    const tp_ix *a = tp_ix_edge(s->ix, *lo, q->var, q->lo, last, false),
-                *b = tp_ix_edge(s->ix, *hi, q->var, q->lo, last, true);
-    if (a && b && !tp_ix_mentions(tp_ix_sub(s->ix, b, a), q->var)) *lo = a, *hi = b;
+    tp_span w = { tp_ix_edge(s->ix, r->lo, q->var, q->lo, last, false),
+      tp_ix_edge(s->ix, r->hi, q->var, q->lo, last, true) };
+    if (w.lo && w.hi && !tp_ix_mentions(tp_ix_sub(s->ix, w.hi, w.lo), q->var)) *r = w;
   }
 }
 
@@ -218,24 +172,20 @@ static void unclip(spiller *s, const tp_pnode *x, const tp_ix **lo, const tp_ix 
 static range hull(spiller *s, const tp_pnode *const *part, int n) {
   range all = { tp_ix_const(s->ix, 0), s->dim < 0 ? tp_ix_const(s->ix, 1) : s->buf->slots[s->dim],
     0, false };
-  const tp_ix *least = NULL, *most = NULL;
+  tp_span rows = { NULL, NULL };
   bool known = true;
   for (int k = 0; k < n; k++) {
     int from, to;
     if (!within(s, part[k], &from, &to)) continue;
     for (int i = from; i < to; i++) {
-      const tp_ix *lo, *hi;
+      tp_span one = rows_of(s, &s->uses->v[i], part[k]->up);
       all.made |= s->uses->v[i].made;
-      known = known && rows_of(s, &s->uses->v[i], part[k]->up, &lo, &hi);
-      if (!known) continue;
-      least = least ? tp_ix_min(s->ix, least, lo) : lo;
-      most = most ? tp_ix_max(s->ix, most, hi) : hi;
+      if ((known &= one.lo != NULL)) stretch_rows(s, &rows, one);
     }
   }
-  if (known && least) unclip(s, part[0], &least, &most);
-  return known && least
-      ? (range){ least, tp_ix_addc(s->ix, tp_ix_sub(s->ix, most, least), 1), 0, all.made }
-      : all;
+  if (!known || !rows.lo) return all;
+  unclip(s, part[0], &rows);
+  return (range){ rows.lo, number_of_rows(s, rows), 0, all.made };
 }
 
 /* ---- statements ---- */
@@ -248,7 +198,6 @@ static tp_pnode *spill_statement(spiller *s, tp_pkind kind, const range *r, int 
   *x = (tp_pnode){ .kind = kind,
     .buf = s->buf->id,
     .dim = dim,
-    .inner = s->inner,
     .lo = r->lo,
     .hi = r->n,
     .step = step,
@@ -315,29 +264,12 @@ static void visit_kids(spiller *s, const tp_pnode *x) {
   if (first >= 0) around_parts(s, (const tp_pnode *const *)x->kid + first, last + 1 - first);
 }
 
-static bool slides_inside(spiller *s, const tp_pnode *x) {
-  for (int i = 0; i < x->n; i++)
-    if (has_sliding(s, x->kid[i])) return true;
-  return false;
-}
-
 /* A part with something inside that slides, or into which a buffer without such loops is looked
  * for. */
 static void spill_visit(spiller *s, const tp_pnode *x) {
   range r;
-  if (slides(s, x, &r) && !(s->inner && slides_inside(s, x))) around_loop(s, x, &r);
+  if (slides(s, x, &r)) around_loop(s, x, &r);
   else visit_kids(s, x);
-}
-
-/* Is there a loop that slides in another that does? */
-static bool nested(spiller *s, const tp_pnode *x) {
-  range r;
-  TP_EACH_NODE (k, x) {
-    if (!slides(s, k.x, &r)) continue;
-    if (slides_inside(s, k.x)) return true;
-    tp_tour_skip(&k);
-  }
-  return false;
 }
 
 static bool is_few(const tp_ix *e) {
@@ -367,9 +299,6 @@ static void offer(spiller *s, const tp_pbuf *b, const uselist *uses) {
     if (is_few(b->slots[s->dim]) || !has_sliding(s, s->p->body)) continue;
     any = true;
     spill_visit(s, s->p->body);
-    s->inner = nested(s, s->p->body);
-    if (s->inner) spill_visit(s, s->p->body);
-    s->inner = false;
   }
   s->dim = -1;
   if (!any && has_gap(uses) && s->p->body->n) spill_visit(s, s->p->body);
@@ -420,5 +349,5 @@ void tp_plan_limit(tp_plan *p, const tp_planned *asked) {
     tp_plan_number(p);
   }
   /* runs do not ask for them */
-  TP_EACH_WINDOW (k, p->body) k.nd->span = NULL, k.nd->ahead = NULL;
+  TP_EACH_WINDOW (k, p->body) k.nd->nspan = 0, k.nd->ahead = NULL;
 }

@@ -13,13 +13,15 @@ static tp_nd nd_there(pb *b, const tp_opnd *o) {
   const tp_arr *r = b->p->arrs.v[w->arr];
   tp_opnd q = *o;
   q.base = r->val;
-  q.idx = TP_NEWN(b->a, const tp_ix *, r->ndim);
+  q.idx = tp_pb_exprs(b, r->ndim);
   for (int d = 0; d < r->ndim; d++) q.idx[d] = w->at[d].lo;
   return tp_pb_array(b, r, &q, false);
 }
 
 static tp_nd nd_value(pb *b, int i) {
-  return is_in_place(b, i) ? tp_pb_write(b, tp_pb_target(b->s)) : tp_pb_scratch_out(b, i);
+  if (is_in_place(b, i)) return tp_pb_result(b);
+  tp_opnd o = tp_pb_self(b, i);
+  return tp_pb_scratch(b, tp_pb_scratch_of(b, i), &o);
 }
 
 /* A value that lies where the result does is seen once. */
@@ -77,7 +79,7 @@ static bool may_fail(const tp_node *n) {
 
 static void point(pb *b, tp_region *r, int i) {
   const tp_node *n = b->s->node[i];
-  r->coord = TP_NEWN(b->a, const tp_ix *, n->ndom);
+  r->coord = tp_pb_exprs(b, n->ndom);
   r->dim = TP_NEWN(b->a, const tp_sym *, n->ndom);
   for (int d = 0; d < n->ndom; d++) {
     if (tp_pb_is_over(n, n->dom[d])) continue;
@@ -97,19 +99,7 @@ static void watch(pb *b, tp_region *r, const tp_node *n) {
 /* ---- elementwise groups ---- */
 
 static bool same_shape(const tp_opnd *a, const tp_opnd *c) {
-  if (a->rank != c->rank) return false;
-  for (int i = 0; i < a->rank; i++)
-    if (a->shape[i] != c->shape[i]) return false;
-  return true;
-}
-
-static void group_open(pb *b, int i) {
-  b->g.first = b->g.n = 0;
-  b->g.open = true;
-  tp_node *n = b->s->node[i];
-  b->g.shape = tp_pb_whole(b, tp_v(n), n->ndom, n->dom, b->s->nodeat[i]);
-  b->g.nin = 0;
-  b->g.in = NULL;
+  return a->rank == c->rank && tp_same_exprs(a->rank, a->shape, c->shape);
 }
 
 static int group_find(const pb *b, int i) {
@@ -130,12 +120,9 @@ static bool group_close(pb *b) {
   watch(b, r, last);
   r->in = b->g.in;
   r->nin = b->g.nin;
-  r->micro = tp_dup(b->a, b->g.micro, sizeof *b->g.micro * (size_t)b->g.nmicro);
+  r->micro = TP_DUPN(b->a, b->g.micro, b->g.nmicro);
   r->nmicro = b->g.nmicro;
-  /* micro references were kept as negative numbers until nin was known */
-  for (int k = 0; k < r->nmicro; k++)
-    for (int j = 0; j < 3; j++)
-      if (r->micro[k].in[j] < 0) r->micro[k].in[j] = r->nin + (-1 - r->micro[k].in[j]);
+  tp_settle_micros(r);
   int outs[TP_GROUP];
   for (int k = 0; k < b->g.n; k++) {
     int i = b->g.node[k];
@@ -144,21 +131,22 @@ static bool group_close(pb *b) {
       r->acc = b->final_acc;
       r->red = b->final_red;
     }
-    if (!final && b->uses[i] <= b->g.node[b->g.n - 1] && !b->g.leaks[k]) continue;
+    if (!final && b->uses[i] <= b->g.node[b->g.n - 1] && !b->leaks[i]) continue;
     tp_pb_put(b, &r->out, &r->nout, final ? b->final_nd : nd_value(b, i));
     outs[r->nout - 1] = b->g.micro_of[k];
   }
-  r->outmicro = tp_dup(b->a, outs, sizeof *outs * (size_t)r->nout);
+  r->outmicro = TP_DUPN(b->a, outs, r->nout);
   return tp_pb_loop(b, r, r->out[0].rank, r->out[0].shape, 0, false);
 }
 
 static bool group_add(pb *b, int i) {
   const tp_node *n = b->s->node[i];
-  tp_opnd o[3], self = tp_pb_whole(b, tp_v((tp_node *)n), n->ndom, n->dom, b->s->nodeat[i]);
+  tp_opnd o[3], self = tp_pb_self(b, i);
   bool fits = b->g.open && !watched(n) && same_shape(&b->g.shape, &self) && b->g.n < TP_GROUP - 1 &&
       b->g.nmicro < 3 * TP_GROUP;
   if (b->final_acc && b->final == i) /* an accumulation is its region's only result */
-    for (int k = 0; k < b->g.n && fits; k++) fits = b->uses[b->g.node[k]] <= i && !b->g.leaks[k];
+    for (int k = 0; k < b->g.n && fits; k++)
+      fits = b->uses[b->g.node[k]] <= i && !b->leaks[b->g.node[k]];
   for (int k = 0; k < n->nin; k++) {
     if (!tp_stmt_operand(b->p, b->s, i, k, &o[k], b->err)) return false;
     int j = tp_stmt_find(b->s, &o[k]);
@@ -166,8 +154,10 @@ static bool group_add(pb *b, int i) {
   }
   if (!fits) {
     if (!group_close(b)) return false;
-    group_open(b, i);
-    b->g.nmicro = 0;
+    b->g.open = true;
+    b->g.n = b->g.nmicro = b->g.nin = 0;
+    b->g.in = NULL;
+    b->g.shape = self;
   }
   tp_micro m = { .op = n->op, .dtype = n->out[0].dtype };
   for (int k = 0; k < n->nin; k++) {
@@ -183,7 +173,6 @@ static bool group_add(pb *b, int i) {
       m.in[k] = b->g.nin - 1;
     }
   }
-  b->g.leaks[b->g.n] = b->leaks[i];
   b->g.micro_of[b->g.n] = b->g.nmicro;
   b->g.node[b->g.n++] = i;
   b->g.micro[b->g.nmicro++] = m;
@@ -191,20 +180,18 @@ static bool group_add(pb *b, int i) {
   return !may_fail(n) || group_close(b);
 }
 
-static void call_of(pb *b, tp_region *r, const tp_node *n) {
-  r->call = b->pl->calls.n;
-  TP_PUSH(b->a, &b->pl->calls, tp_callee_of(b->a, n));
-  if (n->attr.nover && b->graph->stops.n) tp_pb_ended_rows(b, r, n);
-}
-
 /* ---- other operators ---- */
+
+static const tp_ix *expr(pb *b, int i, int k) {
+  const tp_node *n = b->s->node[i];
+  return tp_pb_here(b, tp_at_point(b->p, n, n->attr.ix[k], b->s->nodeat[i]));
+}
 
 static void exprs(pb *b, tp_region *r, int i) {
   const tp_node *n = b->s->node[i];
   r->nix = n->attr.nix;
-  r->ix = TP_NEWN(b->a, const tp_ix *, r->nix);
-  for (int k = 0; k < r->nix; k++)
-    r->ix[k] = tp_pb_here(b, tp_at_point(b->p, n, n->attr.ix[k], b->s->nodeat[i]));
+  r->ix = tp_pb_exprs(b, r->nix);
+  for (int k = 0; k < r->nix; k++) r->ix[k] = expr(b, i, k);
   if (n->op == TP_OP_CALL || may_fail(n)) point(b, r, i);
   watch(b, r, n);
 }
@@ -226,18 +213,13 @@ static bool is_loop(tp_op op) {
       op == TP_OP_VALUE || op == TP_OP_IOTA;
 }
 
-/* Numbers that a node stands for, over variables. */
-static tp_micro number_of(pb *b, int i, const tp_ix *e) {
-  return (tp_micro){ .op = TP_OP_VALUE, .dtype = b->s->node[i]->out[0].dtype, .ix = e };
-}
-
 /* Reductions, numbers, and what is stored as it is. */
 static bool op_loop(pb *b, tp_region *r, int i) {
   const tp_node *n = b->s->node[i];
   uint32_t gone = 0;
   if (n->op == TP_OP_VALUE || n->op == TP_OP_IOTA) {
-    tp_micro m = number_of(
-        b, i, n->op == TP_OP_VALUE ? r->ix[0] : tp_ix_sym(C(b), tp_pb_axis(b, n->attr.axis)));
+    tp_micro m = { .op = TP_OP_VALUE, .dtype = n->out[0].dtype };
+    m.ix = n->op == TP_OP_VALUE ? r->ix[0] : tp_ix_sym(C(b), tp_pb_axis(b, n->attr.axis));
     r->nix = 0;
     tp_pb_micros(b, r, 1, &m);
     return tp_pb_loop(b, r, r->out[0].rank, r->out[0].shape, 0, false);
@@ -263,7 +245,7 @@ static void point_of_sum(pb *b, tp_region *r) {
   const tp_node *n = b->s->into;
   r->check = true;
   tp_pb_whose(r, n);
-  r->coord = TP_NEWN(b->a, const tp_ix *, n->ndom);
+  r->coord = tp_pb_exprs(b, n->ndom);
   r->dim = (const tp_sym **)n->dom;
   for (int d = 0; d < n->ndom; d++) {
     r->along |= (uint32_t)w->at[d].range << d;
@@ -285,12 +267,11 @@ static bool add_to(pb *b, tp_nd in, tp_nd to) {
 
 /* What zeros lie around is added where it is. */
 static bool add_padded(pb *b, int i, const tp_nd *in, const tp_nd *out) {
-  const tp_node *n = b->s->node[i];
-  const tp_ix *lo = tp_pb_here(b, tp_at_point(b->p, n, n->attr.ix[0], b->s->nodeat[i]));
+  int axis = b->s->node[i]->attr.axis;
   tp_nd x = *in, to = *out;
-  const tp_ix *at = tp_pb_split(b, lo, out->stride[n->attr.axis], to.lead);
-  if (at == lo) tp_pb_inside(b, n->attr.axis, lo, &x, &to);
-  else to = tp_pb_part(b, &to, n->attr.axis, at, x.shape[n->attr.axis]);
+  const tp_ix *lo = expr(b, i, 0), *at = tp_pb_split(b, lo, out->stride[axis], to.lead);
+  if (at == lo) tp_pb_inside(b, axis, lo, &x, &to);
+  else to = tp_pb_part(b, &to, axis, at, x.shape[axis]);
   return add_to(b, x, to);
 }
 
@@ -317,9 +298,7 @@ static bool op_region(pb *b, int i) {
   }
   result_windows(b, i, &out, &nout);
   if (n->op == TP_OP_PAD && i == b->adder) return add_padded(b, i, in, out);
-  if (n->op == TP_OP_PAD)
-    return tp_pb_pad(
-        b, n, tp_pb_here(b, tp_at_point(b->p, n, n->attr.ix[0], b->s->nodeat[i])), in, out);
+  if (n->op == TP_OP_PAD) return tp_pb_pad(b, n, expr(b, i, 0), in, out);
   if (n->op == TP_OP_CONCAT) return tp_pb_concat(b, n, nin, in, out);
   if (n->op == TP_OP_RESHAPE) return tp_pb_reshape(b, n, *in, *out);
   if (n->op == TP_OP_PINIT) tp_pb_put(b, &in, &nin, nd_loaded(b, n));
@@ -334,7 +313,11 @@ static bool op_region(pb *b, int i) {
   if (r->kind == TP_RG_OP) r->op = n->op, r->how = n->attr.how;
   if (n->op == TP_OP_PINIT && i == b->s->nnode - 1) mark_first(b, r);
   exprs(b, r, i);
-  if (n->op == TP_OP_CALL) call_of(b, r, n);
+  if (n->op == TP_OP_CALL) {
+    r->call = b->pl->calls.n;
+    TP_PUSH(b->a, &b->pl->calls, tp_callee_of(b->a, n));
+    if (n->attr.nover && b->graph->stops.n) tp_pb_ended_rows(b, r, n);
+  }
   if (i == b->final && i != b->adder) r->acc = b->final_acc, r->red = b->final_red;
   return !is_loop(n->op) || op_loop(b, r, i);
 }
@@ -363,7 +346,7 @@ static bool find_unless(pb *b, tp_nd *c) {
   if (i < 0 || i != s->nnode - 1 || !o.identity || s->node[i]->op != TP_OP_SELECT ||
       !is_identity(s->node[i]->in[2].src, s->into->attr.red))
     return true;
-  tp_opnd self = tp_pb_whole(b, tp_v(s->node[i]), s->node[i]->ndom, s->node[i]->dom, s->nodeat[i]);
+  tp_opnd self = tp_pb_self(b, i);
   if (!tp_stmt_operand(b->p, s, i, 0, &o, b->err) || !tp_stmt_operand(b->p, s, i, 1, &x, b->err))
     return false;
   if (tp_stmt_find(s, &o) >= 0 || !same_shape(&self, &x)) return true;
@@ -409,7 +392,7 @@ static bool choose_final(pb *b) {
   if (!s->src.node) {
     if (s->nnode && is_ew(s->node[s->nnode - 1])) {
       b->final = s->nnode - 1;
-      b->final_nd = tp_pb_write(b, tp_pb_target(s));
+      b->final_nd = tp_pb_result(b);
     }
     return true;
   }
@@ -419,17 +402,13 @@ static bool choose_final(pb *b) {
   if (i < 0) return true;
   b->uses[i] = s->nnode;
   tp_red red = s->kind == TP_ST_ACC ? s->into->attr.red : TP_RED_SUM;
-  if (!o.identity || s->nrow || s->node[i]->op == TP_OP_FILL ||
+  if (!o.identity || s->nrow || b->nuse[i] || s->node[i]->op == TP_OP_FILL ||
       (s->kind == TP_ST_ACC && !accumulates_itself(b, i, s->into, red))) {
     b->leaks[i] = true;
     return true;
   }
-  if (b->nuse[i]) {
-    b->leaks[i] = true;
-    return true;
-  }
   b->final = i;
-  b->final_nd = tp_pb_write(b, tp_pb_target(s));
+  b->final_nd = tp_pb_result(b);
   b->final_acc = s->kind == TP_ST_ACC;
   b->final_red = red;
   return true;
@@ -464,7 +443,7 @@ static void drop_rows(pb *b, tp_nd *n) {
 }
 
 static bool fill_target(pb *b, const tp_node *n) {
-  return tp_pb_fill(b, n, n->attr.f[0], tp_pb_write(b, tp_pb_target(b->s)));
+  return tp_pb_fill(b, n, n->attr.f[0], tp_pb_result(b));
 }
 
 static bool final_copy(pb *b) {
@@ -479,7 +458,7 @@ static bool final_copy(pb *b) {
   for (int k = 0; k < s->nrow; k++) o.shape[k] = K(b, 1);
   tp_nd in = nd_operand(b, &o);
   drop_rows(b, &in);
-  tp_nd to = tp_pb_write(b, tp_pb_target(s));
+  tp_nd to = tp_pb_result(b);
   if (s->kind != TP_ST_ACC && !b->nlead && tp_same_elements(&in, &to, 0)) return true;
   if (s->kind != TP_ST_ACC) return tp_pb_copy(b, s->src.node, in, to);
   return add_to(b, in, to);
@@ -506,8 +485,8 @@ bool tp_pb_statement(pb *b, const tp_tree *t) {
   const tp_stmt *s = b->s;
   tp_nd cond = { .buf = -1 };
   if (s->kind == TP_ST_INIT) {
-    bool ok = tp_pb_fill(b, s->into, tp_red_identity(s->into->attr.red, s->into->out[0].dtype),
-        tp_pb_write(b, tp_pb_target(s)));
+    bool ok = tp_pb_fill(
+        b, s->into, tp_red_identity(s->into->attr.red, s->into->out[0].dtype), tp_pb_result(b));
     if (s->pos.file) b->leaves.v[b->leaves.n - 1]->rg->pos = s->pos;
     return ok;
   }

@@ -9,45 +9,38 @@
  *
  * leaves the order of everything that depends on each other as it was. A leaf may also sum up along
  * the axis, into elements that each iteration of the loops around it has for itself and that the
- * others do not touch: what its strips add up to is kept beside, floats in f64, and after each
- * strip goes to where the sum belongs, so the last one leaves it there (not under `precise`: terms
- * are added up strip by strip). Backpropagation through a state-space model goes there and back
- * over a few channels at a time, and the states of these are all that is kept. Leaves are loops,
- * and products whose axes are all the region's own (rows.c). Buffers that nothing else touches
- * shrink to B places: what a recurrence turns, makes and carries for a block of its steps stays in
- * the cache. It pays where these are larger than that; of an extent that only the call knows that
- * is taken for granted.
- *
- * Not where callbacks see what runs when. */
+ * others do not touch: the sums of strips are added up in a buffer beside, floats in f64, and after
+ * each strip this goes to where the sum belongs, so the last one leaves it there (not under
+ * `precise`: terms are added up strip by strip). Leaves are loops, and products whose axes are all
+ * the region's own (rows.c). Buffers that nothing else touches shrink to B places, so what a
+ * recurrence turns, makes and carries for a block of its steps stays in the cache. It pays where
+ * these are larger than that; of an extent that only the call knows that is taken for granted.
+ * Programs with callbacks are left as they are: these see what runs when. */
 #include "plan/priv.h"
 #include <stdlib.h>
 
-enum { STRIP_LEAVES = 64, SUMMED = -2 };
-/* leaf: n of them; own: are its first result's places others in each iteration of the loops that
- * are gone along? axis: of leaves. dim: by buffer, that moves with the axis, -1 where nothing is
- * written, SUMMED, TP_MAXRANK where it is not known yet; beside: by buffer, in which its sums are
- * kept, or 0; uses: windows in all of the plan; depth: loops around the row; loop: around the leaf
- * that is looked at, nloop of them. */
+enum { SUMMED = -2 };
+/* The dims in t are those along which places of the axis move, for all buffers: -1 where nothing is
+ * written, SUMMED, TP_MAXRANK where it is not known yet. own: by leaf, has each iteration of the
+ * loops around places of its own for the first result? uses: by buffer, windows in all of the plan;
+ * beside: by buffer, the one in which its sums are kept, or 0. depth: loops around the row; loop:
+ * those around the leaf at hand, inside of the row. */
 typedef struct {
   tp_plan *p;
-  const tp_ix *extent;
-  bool precise;
-  int n;
-  tp_pnode *leaf[STRIP_LEAVES];
-  bool own[STRIP_LEAVES];
-  int axis[STRIP_LEAVES];
-  int *dim, *uses, *beside, depth;
-  int nloop;
+  tp_tiled t;
+  bool precise, own[TP_TILED];
+  int *uses, *beside, depth, nloop;
   const tp_pnode *loop[TP_MAXRANK];
 } strip;
+
+static tp_region *strip_leaf(const strip *s, int j) { return s->t.leaf[j]->rg; }
 
 /* A product all of whose axes are the region's own (rows.c). */
 static bool is_all_axes(const tp_region *r) {
   bool is = r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && !r->check && !r->first && !r->ncoord &&
       !r->nrows;
-  for (int i = 0; is && i < r->nin + r->nout; i++) {
-    const tp_nd *x = tp_window_at(r, i);
-    is = x->wrap < 0;
+  TP_WINDOWS(x, r) {
+    is &= x->wrap < 0;
     for (int k = 0; k < x->rank; k++) is &= tp_is_number(x->shape[k], 1);
   }
   return is;
@@ -88,17 +81,16 @@ static bool collect_leaves(strip *s, tp_pnode *x) {
   for (int i = 0; i < x->n && ok; i++) ok = collect_leaves(s, x->kid[i]);
   s->nloop -= loop;
   if (x->kind == TP_P_SEQ || loop || x->kind == TP_P_IF) return ok;
-  if (x->kind != TP_P_REGION || s->n == STRIP_LEAVES ||
-      (!tp_fits_tile(x->rg) && !is_all_axes(x->rg)))
+  if (x->kind != TP_P_REGION || s->t.n == TP_TILED || !(tp_fits_tile(x->rg) || is_all_axes(x->rg)))
     return false;
-  s->own[s->n] = x->rg->nout && has_own_places(s, x->rg);
-  s->leaf[s->n++] = x;
+  s->own[s->t.n] = x->rg->nout && has_own_places(s, x->rg);
+  s->t.leaf[s->t.n++] = x;
   return true;
 }
 
 /* May what the leaf sums up be added up strip by strip? */
 static bool is_sum(const strip *s, int j) {
-  const tp_region *r = s->leaf[j]->rg;
+  const tp_region *r = strip_leaf(s, j);
   bool reorders = s->precise && r->nout && r->out[0].buf >= 0 &&
       tp_dtype_float(s->p->bufs.v[r->out[0].buf]->dtype);
   return r->kind == TP_RG_LOOP && r->sums && !r->acc && r->red == TP_RED_SUM &&
@@ -108,111 +100,76 @@ static bool is_sum(const strip *s, int j) {
 /* The elements of what it writes are such sums all of them, each made once, and nothing here reads
  * them. */
 static bool may_join(const strip *s, int j) {
-  int buf = s->leaf[j]->rg->out[0].buf, others = 0;
-  for (int k = 0; k < s->n; k++)
-    others +=
-        tp_windows_on(s->leaf[k]->rg, buf) - (is_sum(s, k) && s->leaf[k]->rg->out[0].buf == buf);
+  int buf = strip_leaf(s, j)->out[0].buf, others = 0;
+  for (int k = 0; k < s->t.n; k++)
+    others += tp_windows_on(strip_leaf(s, k), buf) -
+        (is_sum(s, k) && strip_leaf(s, k)->out[0].buf == buf);
   return is_sum(s, j) && !others;
 }
 
-/* Is place i of axis k index i of the dim? It is where it goes over all of an axis of elements: a
+/* Is place i of axis k index i of dim d? It is where it goes over all of an axis of elements: a
  * window lies inside its value. */
 static bool is_index(const strip *s, const tp_region *r, const tp_nd *x, int k, int d) {
   const tp_pbuf *b = s->p->bufs.v[x->buf];
   if (!tp_is_number(r->leadlo[k], 0) || d < 0 || !tp_is_regular(s->p, r, x)) return false;
-  if (d >= b->ndim) return b->slots[d] == s->extent;
-  if (!x->span) return !x->nring && tp_is_number(x->off, 0);
-  return x->span[2 * d] && tp_is_number(x->span[2 * d], 0) &&
-      x->span[2 * d + 1] == tp_ix_addc(s->p->ix, s->extent, -1);
+  if (d >= b->ndim) return b->slots[d] == s->t.extent;
+  if (!x->nspan) return !x->nring && tp_is_number(x->off, 0);
+  return x->span[d].lo && tp_is_number(x->span[d].lo, 0) &&
+      x->span[d].hi == tp_ix_addc(s->p->ix, s->t.extent, -1);
 }
 
-static bool sums_up(const strip *s, int j) { return s->leaf[j]->rg->sums >> s->axis[j] & 1; }
+static bool sums_up(const strip *s, int j) { return strip_leaf(s, j)->sums >> s->t.axis[j] & 1; }
 
 /* Does all that leaf j says to others move along with its axis k? */
 static bool moves_with(const strip *s, int j, int k) {
-  const tp_region *r = s->leaf[j]->rg;
+  const tp_region *r = strip_leaf(s, j);
   bool sums = r->sums >> k & 1;
-  if (r->lead[k] != s->extent || (sums && !may_join(s, j))) return false;
-  for (int i = 0; i < r->nin + r->nout; i++) {
-    const tp_nd *x = tp_window_at(r, i);
-    if (x->buf < 0 || s->dim[x->buf] == -1 || (sums && i == r->nin)) continue;
-    int d = tp_moves_along(s->p, r, x, k);
-    if (!is_index(s, r, x, k, d) || (s->dim[x->buf] != TP_MAXRANK && s->dim[x->buf] != d))
-      return false;
+  if (r->lead[k] != s->t.extent || (sums && !may_join(s, j))) return false;
+  TP_WINDOWS(x, r) {
+    int at = x->buf < 0 ? -1 : s->t.dim[x->buf], d;
+    if (at == -1 || (sums && x == r->out)) continue;
+    d = tp_moves_along(s->p, r, x, k);
+    if (!is_index(s, r, x, k, d) || (at != TP_MAXRANK && at != d)) return false;
   }
   return true;
 }
 
 static bool take_leaf(strip *s, int j) {
-  const tp_region *r = s->leaf[j]->rg;
+  const tp_region *r = strip_leaf(s, j);
   int k = 0;
   while (k < r->nlead && !moves_with(s, j, k)) k++;
   if (k == r->nlead) return false;
-  s->axis[j] = k;
-  for (int i = 0; i < r->nin + r->nout; i++) {
-    const tp_nd *x = tp_window_at(r, i);
-    if (x->buf >= 0 && s->dim[x->buf] >= 0)
-      s->dim[x->buf] = sums_up(s, j) && i == r->nin ? SUMMED : tp_moves_along(s->p, r, x, k);
-  }
+  s->t.axis[j] = k;
+  TP_WINDOWS(x, r)
+  if (x->buf >= 0 && s->t.dim[x->buf] >= 0)
+    s->t.dim[x->buf] = sums_up(s, j) && x == r->out ? SUMMED : tp_moves_along(s->p, r, x, k);
   return true;
 }
 
 /* Do all leaves of n nodes, along an axis of this extent? */
 static bool goes_along(strip *s, const tp_ix *extent, tp_pnode *const *v, int n) {
   bool ok = true;
-  s->extent = extent;
-  s->n = 0;
+  s->t.extent = extent;
+  s->t.n = 0;
   for (int i = 0; i < n && ok; i++) ok = collect_leaves(s, v[i]);
-  for (int i = 0; i < s->p->bufs.n; i++) s->dim[i] = -1;
-  for (int j = 0; j < s->n; j++)
-    for (int i = 0; i < s->leaf[j]->rg->nout; i++)
-      if (s->leaf[j]->rg->out[i].buf >= 0) s->dim[s->leaf[j]->rg->out[i].buf] = TP_MAXRANK;
-  for (int j = 0; j < s->n && ok; j++) ok = take_leaf(s, j);
+  for (int i = 0; i < s->p->bufs.n; i++) s->t.dim[i] = -1;
+  for (int j = 0; j < s->t.n; j++)
+    for (int i = 0; i < strip_leaf(s, j)->nout; i++)
+      if (strip_leaf(s, j)->out[i].buf >= 0) s->t.dim[strip_leaf(s, j)->out[i].buf] = TP_MAXRANK;
+  for (int j = 0; j < s->t.n && ok; j++) ok = take_leaf(s, j);
   return ok;
 }
 
 /* ---- what shrinks ---- */
 
-/* A window's offset when the buffer, which was laid out as `was`, is laid out as b, shorter along
- * the strip's dim: all that lies outside of that dim moves by multiples of what lies inside of an
- * index outside. NULL: it is not known what of the offset does. */
-static const tp_ix *offset_in(
-    const strip *s, const tp_nd *x, const tp_pbuf *was, const tp_pbuf *b) {
-  tp_ictx *ix = s->p->ix;
-  int d = s->dim[x->buf];
-  const tp_ix *stride = tp_pbuf_stride(ix, was, d), *outer = tp_ix_mul(ix, stride, was->slots[d]);
-  int64_t inside = 0, each, all;
-  if (x->ahead == x->off && x->axis >= b->ndim && x->axis > d) return x->off;
-  if (tp_ix_is_const(stride, &each) && tp_ix_is_const(outer, &all) && all > 0) {
-    inside = tp_floormod(tp_ix_cst(x->off), all);
-    if (inside >= each) return NULL;
-  }
-  const tp_ix *outside = tp_ix_divexact(ix, tp_ix_addc(ix, x->off, -inside), outer);
-  return outside
-      ? tp_ix_addc(ix, tp_ix_mul(ix, outside, tp_ix_mul(ix, stride, b->slots[d])), inside)
-      : NULL;
-}
-
-/* Is it known where the window lies along each dim? */
-static bool is_placed(const strip *s, const tp_nd *x) {
-  const tp_pbuf *b = s->p->bufs.v[x->buf];
-  bool ok = offset_in(s, x, b, b);
-  for (int i = 0; i < x->nring; i++) ok &= tp_pbuf_dim(s->p, b, x->ring[i].stride) >= 0;
-  return ok;
-}
-
 /* Only seen here, and not from one iteration of a loop around to the next. */
 static bool is_small(const strip *s, int buf) {
-  int n = 0;
-  if (s->dim[buf] < 0 || s->p->bufs.v[buf]->kind != TP_BUF_TEMP ||
-      s->p->bufs.v[buf]->inside < s->depth)
-    return false;
-  for (int j = 0; j < s->n; j++)
-    for (int i = 0; i < s->leaf[j]->rg->nin + s->leaf[j]->rg->nout; i++) {
-      const tp_nd *x = tp_window_at(s->leaf[j]->rg, i);
-      if (x->buf != buf) continue;
-      if (!is_placed(s, x)) return false;
-      n++;
+  const tp_pbuf *b = s->p->bufs.v[buf];
+  int n = 0, d = s->t.dim[buf];
+  if (d < 0 || b->kind != TP_BUF_TEMP || b->inside < s->depth) return false;
+  for (int j = 0; j < s->t.n; j++) TP_WINDOWS(x, strip_leaf(s, j)) {
+      if (x->buf == buf && !tp_may_shrink(s->p, x, d)) return false;
+      n += x->buf == buf;
     }
   return n == s->uses[buf];
 }
@@ -225,7 +182,7 @@ static int64_t place_bytes(const strip *s, int buf) {
   for (int d = 0; d < b->ndim + b->rank; d++) {
     int64_t n, least = TP_TUNE_TILE_UNKNOWN;
     const tp_ix *e = b->slots[d];
-    if (d == s->dim[buf]) continue;
+    if (d == s->t.dim[buf]) continue;
     if (tp_ix_is_const(e, &n)) least = n;
     for (int i = 0; tp_ix_kind(e) == TP_IX_MIN && i < tp_ix_narg(e); i++)
       if (tp_ix_is_const(tp_ix_arg(e, i), &n)) least = TP_MIN(least, n);
@@ -235,8 +192,8 @@ static int64_t place_bytes(const strip *s, int buf) {
 }
 
 static bool has_products(const strip *s) {
-  for (int j = 0; j < s->n; j++)
-    if (s->leaf[j]->rg->kind == TP_RG_OP) return true;
+  for (int j = 0; j < s->t.n; j++)
+    if (strip_leaf(s, j)->kind == TP_RG_OP) return true;
   return false;
 }
 
@@ -245,7 +202,7 @@ static int64_t place_elements(const strip *s, int buf) {
   const tp_pbuf *b = s->p->bufs.v[buf];
   int64_t all = 1, n;
   for (int d = b->ndim; d < b->ndim + b->rank; d++)
-    if (d != s->dim[buf] && tp_ix_is_const(b->slots[d], &n))
+    if (d != s->t.dim[buf] && tp_ix_is_const(b->slots[d], &n))
       all = TP_MIN(all * TP_MAX(n, 1), INT32_MAX);
   return all;
 }
@@ -253,23 +210,23 @@ static int64_t place_elements(const strip *s, int buf) {
 /* Bytes of what sums are kept in beside. */
 static int64_t joined_bytes(const strip *s) {
   int64_t bytes = 0;
-  for (int j = 0; j < s->n; j++)
-    if (sums_up(s, j))
-      bytes = TP_MIN(bytes +
-              8 * place_bytes(s, s->leaf[j]->rg->out[0].buf) /
-                  tp_dtype_size(s->p->bufs.v[s->leaf[j]->rg->out[0].buf]->dtype),
-          INT32_MAX);
+  for (int j = 0; j < s->t.n; j++) {
+    int buf = sums_up(s, j) ? strip_leaf(s, j)->out[0].buf : -1;
+    if (buf < 0) continue;
+    bytes += 8 * place_bytes(s, buf) / tp_dtype_size(s->p->bufs.v[buf]->dtype);
+    bytes = TP_MIN(bytes, INT32_MAX);
+  }
   return bytes;
 }
 
 /* Places of a strip: an odd number of vectors, so that rows lie in different lines of the cache, of
  * four at least in the longest rows. 0: it does not pay. */
-static int64_t strip_places(const strip *s, const bool *small) {
+static int64_t strip_places(const strip *s) {
   const char *set = s->p->reproducible ? NULL : tp_setting("TEMPO_TILE");
   int64_t bytes = 0, each = 1, all = INT64_MAX, vector = TP_TUNE_TILE_LINE / 4;
   for (int i = 0; i < s->p->bufs.n; i++)
-    if (small[i]) bytes += place_bytes(s, i), each = TP_MAX(each, place_elements(s, i));
-  tp_ix_is_const(s->extent, &all);
+    if (s->t.dim[i] >= 0) bytes += place_bytes(s, i), each = TP_MAX(each, place_elements(s, i));
+  tp_ix_is_const(s->t.extent, &all);
   if (!bytes || (set && all < 2) || joined_bytes(s) > bytes * TP_MIN(all, INT32_MAX) / 2) return 0;
   if (set) return TP_MAX(atoll(set), 1);
   if (has_products(s))
@@ -278,28 +235,6 @@ static int64_t strip_places(const strip *s, const bool *small) {
         : 0;
   int64_t b = TP_MAX(TP_TUNE_STRIP_BYTES / bytes / vector, 4 / TP_MIN(each, 4)) | 1;
   return b * vector * 2 <= all ? b * vector : 0;
-}
-
-/* ---- the new loop ---- */
-
-static void shrink_window(
-    const strip *s, const tp_region *r, tp_nd *x, const tp_pbuf *was, const tp_ix *n) {
-  const tp_pbuf *b = s->p->bufs.v[x->buf];
-  x->off = offset_in(s, x, was, b);
-  tp_lie_anew(s->p, r, x, was, b);
-  if (x->span && s->dim[x->buf] < b->ndim)
-    x->span[2 * s->dim[x->buf] + 1] = tp_ix_addc(s->p->ix, n, -1);
-}
-
-static void shrink_buffer(
-    const strip *s, int buf, int64_t places, const tp_ix *n, const tp_sym *var) {
-  tp_pbuf *b = s->p->bufs.v[buf], was = tp_shrink_dim(s->p, b, s->dim[buf], places);
-  if (!b->scope) b->scope = var;
-  for (int j = 0; j < s->n; j++)
-    for (int i = 0; i < s->leaf[j]->rg->nin + s->leaf[j]->rg->nout; i++) {
-      tp_nd *x = tp_window_at(s->leaf[j]->rg, i);
-      if (x->buf == buf) shrink_window(s, s->leaf[j]->rg, x, &was, n);
-    }
 }
 
 /* ---- what is summed up ---- */
@@ -326,80 +261,72 @@ static tp_micro *cast_to(const strip *s, tp_dtype d, int from, const tp_micro *b
 
 /* All of the buffer is 0. */
 static tp_pnode *cleared(strip *s, int buf, const tp_region *of) {
-  tp_ictx *ix = s->p->ix;
   const tp_pbuf *b = s->p->bufs.v[buf];
-  const tp_ix *one = tp_ix_const(ix, 1), *zero = tp_ix_const(ix, 0);
-  const tp_sym *var = tp_sym_var(ix, "a");
+  const tp_ix *one = tp_ix_const(s->p->ix, 1), *zero = tp_ix_const(s->p->ix, 0), *all = b->size;
+  const tp_sym *var = tp_sym_var(s->p->ix, "a");
   tp_micro fill = { .op = TP_OP_FILL, .dtype = b->dtype };
-  tp_nd out = {
-    .buf = buf, .off = zero, .lead = tp_dup(s->p->a, &one, sizeof one), .wrap = -1, .axis = -1
-  };
-  int first = 0;
+  tp_nd out = { .buf = buf, .off = zero, .lead = &one, .wrap = -1, .axis = -1 };
   tp_region r = { .kind = TP_RG_LOOP,
     .nlead = 1,
-    .lead = tp_dup(s->p->a, &b->size, sizeof b->size),
-    .leadvar = tp_dup(s->p->a, &var, sizeof var),
-    .leadlo = tp_dup(s->p->a, &zero, sizeof zero),
+    .lead = &all,
+    .leadvar = &var,
+    .leadlo = &zero,
     .nmicro = 1,
-    .micro = tp_dup(s->p->a, &fill, sizeof fill),
-    .outmicro = tp_dup(s->p->a, &first, sizeof first),
+    .micro = TP_DUPN(s->p->a, &fill, 1),
+    .outmicro = TP_NEW(s->p->a, int),
     .nout = 1,
-    .out = tp_dup(s->p->a, &out, sizeof out),
+    .out = &out,
     .who = of->who,
     .pos = of->pos };
   return tp_plan_leaf(s->p->a, tp_region_copy(s->p, &r));
 }
 
 /* The sum so far goes to where it belongs. */
-static tp_pnode *delivered(
-    const strip *s, const tp_region *of, const tp_nd *from, const tp_nd *to) {
-  tp_region r = *of;
-  tp_dtype have = s->p->bufs.v[from->buf]->dtype, want = s->p->bufs.v[to->buf]->dtype;
-  int first = 0;
-  r.lead = tp_dup(s->p->a, r.lead, sizeof *r.lead * (size_t)r.nlead);
-  for (int k = 0; k < r.nlead; k++)
-    if (of->sums >> k & 1) r.lead[k] = tp_ix_const(s->p->ix, 1);
-  r.sums = 0;
-  r.acc = false;
-  r.nmicro = have != want;
-  r.micro = have != want ? cast_to(s, want, 0, NULL, 0) : NULL;
-  r.outmicro = tp_dup(s->p->a, &first, sizeof first);
+static tp_pnode *delivered(const strip *s, const tp_region *of, tp_nd from, tp_nd to) {
+  tp_region r = *of, *copy;
+  tp_dtype want = s->p->bufs.v[to.buf]->dtype;
+  r.nmicro = s->p->bufs.v[from.buf]->dtype != want;
+  r.micro = cast_to(s, want, 0, NULL, 0);
+  r.outmicro = TP_NEW(s->p->a, int);
   r.nin = r.nout = 1;
-  r.in = tp_dup(s->p->a, from, sizeof *from);
-  r.out = tp_dup(s->p->a, to, sizeof *to);
-  return tp_plan_leaf(s->p->a, tp_region_copy(s->p, &r));
+  r.in = &from, r.out = &to;
+  copy = tp_region_copy(s->p, &r);
+  for (int k = 0; k < r.nlead; k++)
+    if (r.sums >> k & 1) copy->lead[k] = tp_ix_const(s->p->ix, 1);
+  copy->sums = 0, copy->acc = false;
+  return tp_plan_leaf(s->p->a, copy);
 }
 
 /* Leaf j adds what it sums up of a strip to what is kept beside. */
 static void join_strips(strip *s, int j, int beside) {
-  tp_region *r = s->leaf[j]->rg;
+  tp_region *r = strip_leaf(s, j);
   tp_nd to = r->out[0];
   int was = r->nmicro ? r->outmicro[0] : -r->nin;
   if (s->p->bufs.v[beside]->dtype != s->p->bufs.v[to.buf]->dtype) {
     r->micro = cast_to(s, TP_F64, r->nin + was, r->micro, r->nmicro);
-    r->outmicro = r->nmicro ? tp_dup(s->p->a, r->outmicro, sizeof *r->outmicro * (size_t)r->nout)
-                            : TP_NEWN(s->p->a, int, r->nout);
+    r->outmicro =
+        r->nmicro ? TP_DUPN(s->p->a, r->outmicro, r->nout) : TP_NEWN(s->p->a, int, r->nout);
     r->outmicro[0] = r->nmicro++;
   }
   r->acc = true;
   r->out[0].buf = beside;
-  r->out[0].span = NULL;
-  tp_pnode *kids[] = { tp_plan_leaf(s->p->a, r), delivered(s, r, &r->out[0], &to) };
-  tp_become(s->leaf[j], tp_plan_seq(s->p->a, 2, kids));
+  r->out[0].nspan = 0;
+  tp_pnode *kids[] = { tp_plan_leaf(s->p->a, r), delivered(s, r, r->out[0], to) };
+  tp_become(s->t.leaf[j], tp_plan_seq(s->p->a, 2, kids));
 }
 
 /* Around the loop over strips what is kept beside is cleared; where there is no strip the sums are
  * still made, of nothing. */
 static tp_pnode *with_sums(strip *s, tp_pnode *loop) {
-  tp_pnode **kid = TP_NEWN(s->p->a, tp_pnode *, s->n + 1);
+  tp_pnode **kid = TP_NEWN(s->p->a, tp_pnode *, s->t.n + 1);
   int n = 0;
   memset(s->beside, 0, sizeof *s->beside * (size_t)s->p->bufs.n);
-  for (int j = 0; j < s->n; j++) {
+  for (int j = 0; j < s->t.n; j++) {
     if (!sums_up(s, j)) continue;
-    int *beside = &s->beside[s->leaf[j]->rg->out[0].buf];
+    int buf = strip_leaf(s, j)->out[0].buf, *beside = &s->beside[buf];
     if (!*beside) {
-      *beside = buffer_beside(s, s->leaf[j]->rg->out[0].buf);
-      kid[n++] = cleared(s, *beside, s->leaf[j]->rg);
+      *beside = buffer_beside(s, buf);
+      kid[n++] = cleared(s, *beside, strip_leaf(s, j));
     }
     join_strips(s, j, *beside);
   }
@@ -409,21 +336,14 @@ static tp_pnode *with_sums(strip *s, tp_pnode *loop) {
   return tp_plan_seq(s->p->a, n, kid);
 }
 
-static tp_pnode *make_strips(strip *s, tp_pnode **v, int n, int64_t places, const bool *small) {
-  tp_ictx *ix = s->p->ix;
-  const tp_sym *var = tp_sym_var(ix, "strip");
-  const tp_ix *first = tp_ix_mulc(ix, tp_ix_sym(ix, var), places),
-              *all = tp_places_of_tile(ix, s->extent, places, first);
-  for (int j = 0; j < s->n; j++) s->leaf[j]->rg = tp_region_copy(s->p, s->leaf[j]->rg);
-  for (int i = 0; i < s->p->bufs.n; i++)
-    if (small[i]) {
-      shrink_buffer(s, i, places, all, var);
-      /* the new loop is around those that it counts */
-      s->p->bufs.v[i]->inside += s->p->bufs.v[i]->inside < TP_INSIDE_ALL;
-    }
-  for (int j = 0; j < s->n; j++) tp_cut_axis(s->p, s->leaf[j]->rg, s->axis[j], first, all, small);
-  tp_pnode *loop = tp_loop_over_tiles(s->p, var, s->extent, places, n, v);
-  loop->strip = true;
+static tp_pnode *make_strips(strip *s, tp_pnode **v, int n, int64_t places) {
+  tp_pnode *loop = tp_over_tiles(&s->t, "strip", places, n, v);
+  for (int i = 0; i < s->p->bufs.n; i++) {
+    tp_pbuf *b = s->p->bufs.v[i];
+    if (s->t.dim[i] < 0) continue;
+    if (!b->scope) b->scope = loop->var;
+    b->inside += b->inside < TP_INSIDE_ALL; /* the new loop is around those that it counts */
+  }
   return with_sums(s, loop);
 }
 
@@ -431,23 +351,23 @@ static tp_pnode *make_strips(strip *s, tp_pnode **v, int n, int64_t places, cons
  * extent: at node *from, `to` is behind the last. */
 static bool strip_along(
     strip *s, const tp_ix *extent, tp_pnode **v, int n, int at, int *from, int *to) {
-  bool *small = TP_NEWN(s->p->a, bool, s->p->bufs.n);
   *from = at, *to = at + 1;
   if (!tp_ix_of_bounds(extent) || tp_is_number(extent, 1) || !goes_along(s, extent, v + at, 1))
     return false;
   while (*from > 0 && goes_along(s, extent, v + *from - 1, *to - *from + 1)) --*from;
   while (*to < n && goes_along(s, extent, v + *from, *to - *from + 1)) ++*to;
   goes_along(s, extent, v + *from, *to - *from);
-  for (int i = 0; i < s->p->bufs.n; i++) small[i] = is_small(s, i);
-  int64_t places = strip_places(s, small);
-  if (places) v[*from] = make_strips(s, v + *from, *to - *from, places, small);
+  for (int i = 0; i < s->p->bufs.n; i++)
+    if (!is_small(s, i)) s->t.dim[i] = -1;
+  int64_t places = strip_places(s);
+  if (places) v[*from] = make_strips(s, v + *from, *to - *from, places);
   return places;
 }
 
 static bool strip_node(strip *s, tp_pnode **v, int n, int at, int *from, int *to) {
-  s->n = 0;
-  if (!tp_has(v[at], TP_P_FOR) || !collect_leaves(s, v[at]) || !s->n) return false;
-  const tp_region *first = s->leaf[0]->rg;
+  s->t.n = 0;
+  if (!tp_has(v[at], TP_P_FOR) || !collect_leaves(s, v[at]) || !s->t.n) return false;
+  const tp_region *first = strip_leaf(s, 0);
   bool done = false;
   for (int k = 0; k < first->nlead && !done; k++)
     done = strip_along(s, first->lead[k], v, n, at, from, to);
@@ -473,11 +393,10 @@ static int strips_in(strip *s, tp_pnode **v, int n) {
 }
 
 void tp_plan_strips(tp_plan *p, const tp_planned *asked) {
-  /* a sum that is kept beside for each leaf */
-  int n = p->bufs.n, room = n + tp_plan_leaves(p->body);
+  int n = p->bufs.n, room = n + tp_plan_leaves(p->body); /* a sum beside for each leaf */
   strip s = { .p = p,
     .precise = asked->precise,
-    .dim = TP_NEWN(p->a, int, room),
+    .t = { .p = p, .dim = TP_NEWN(p->a, int, room) },
     .uses = TP_NEWN(p->a, int, room),
     .beside = TP_NEWN(p->a, int, room) };
   memcpy(s.uses, tp_plan_uses(p), sizeof *s.uses * (size_t)n);

@@ -1,11 +1,10 @@
 /* team: what threads do side by side.
  *
  * A team is a run of neighbours of the plan (sequences taken apart) that all threads of a run go
- * through together: each goes through the same loops and conditions with loop variables of its own.
- * A leaf of it is cut: each thread runs it over its share of one axis, from .. from + n; or it is
- * left alone, and the first thread runs it. Where one leaf touches what another one has made, and
- * not in the same share, they meet before it; whoever runs a team finds out where, as bounds and
- * places in memory decide that (run/team.c).
+ * through together, each with loop variables of its own. A leaf of it is cut: each thread runs it
+ * over its share of one axis, from .. from + n; or it is left alone, and the first thread runs it.
+ * Where a leaf touches what another one has made, and not in the same share, threads meet before
+ * it; where, bounds and places in memory decide (run/team.c).
  *
  * An axis may be cut where nothing is folded along it, its extent is one over bounds, each place of
  * it writes elements of its own, and reads of what the leaf writes itself only these. Elements are
@@ -15,7 +14,7 @@
  * to be named), is checked, or folds everything.
  *
  * The plan itself stays as it is. Cut leaves stand in a copy of its tree, with two symbols for each
- * extent that is cut: they have the values of the thread that asks. */
+ * extent that is cut, whose values differ from thread to thread. */
 #include "plan/priv.h"
 #include "base/env.h"
 
@@ -31,55 +30,31 @@ typedef struct {
 
 /* ---- what may be cut ---- */
 
-static bool most_of_some(const tp_region *r) {
-  int64_t n;
-  return tp_ix_is_const(r->in[0].shape[r->how.axis], &n) && n > 0;
-}
-
 /* One that is known to depend on nothing else. */
 static bool is_pure_env(const tp_region *r) {
   const tp_env *v = tp_env_find(r->how.str);
   return v && !v->data && tp_env_text(r->how.str);
 }
 
-/* It may fail: along the axis that it goes through first, the first share that does has the first
- * point. */
-static bool op_may_fail(tp_op op) {
-  return op == TP_OP_INDEX_SELECT || op == TP_OP_GATHER || op == TP_OP_SCATTER_ADD ||
-      op == TP_OP_INDEX_ADD || op == TP_OP_ENV_STEP;
-}
-
-/* Operators that make each result of the same numbers in the same order, whatever other results are
- * made with it. */
+/* Does it make each result of the same numbers in the same order, whatever other results are made
+ * with it? */
 static bool op_takes_parts(const tp_region *r) {
-  switch (r->op) {
-  case TP_OP_CONV:
-  case TP_OP_CONV_DATA:
-  case TP_OP_CONV_WEIGHT:
-  case TP_OP_MATMUL:
-  case TP_OP_SCAN:
-  case TP_OP_CUMPROD:
-  case TP_OP_RECUR:
-  case TP_OP_SORT: return true;
-  case TP_OP_RAND: return r->how.rand != TP_RAND_RANDINT || r->how.i[0] < r->how.i[1];
-  case TP_OP_ARGMAX:
-  case TP_OP_ARGMIN: return most_of_some(r);
-  case TP_OP_INDEX_SELECT:
-  case TP_OP_GATHER:
-  case TP_OP_PUT:
-  case TP_OP_SCATTER_ADD:
-  case TP_OP_INDEX_ADD: return true;
-  case TP_OP_ENV_RESET:
-  case TP_OP_ENV_OBS:
-  case TP_OP_ENV_STEP: return is_pure_env(r);
-  default: return false;
+  int64_t n;
+  switch (tp_ops[r->op].cls) {
+  case TP_CLS_CONV:
+  case TP_CLS_MM:
+  case TP_CLS_SCAN:
+  case TP_CLS_SORT: return true;
+  case TP_CLS_ARG: return tp_ix_is_const(r->in[0].shape[r->how.axis], &n) && n > 0;
+  case TP_CLS_GATH: return r->op != TP_OP_MATMUL_AT;
+  case TP_CLS_ENV: return is_pure_env(r);
+  default:
+    return r->op == TP_OP_RAND && (r->how.rand != TP_RAND_RANDINT || r->how.i[0] < r->how.i[1]);
   }
 }
 
 static bool takes_parts(const tp_plan *p, const tp_region *r) {
-  if (r->check || r->first || r->nrows || !r->nout) return false;
-  for (int i = 0; i < r->nin + r->nout; i++)
-    if (tp_window_at(r, i)->buf < 0 && i < r->nin + 1) return false;
+  if (r->check || r->first || r->nrows || !r->nout || r->out[0].buf < 0) return false;
   return r->kind == TP_RG_LOOP ? !tp_loop_fails(p, r) : r->kind == TP_RG_OP && op_takes_parts(r);
 }
 
@@ -109,12 +84,6 @@ const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w) {
 
 static bool is_product(const tp_region *r) { return r->kind == TP_RG_OP && r->op == TP_OP_MATMUL; }
 
-/* How many axes of its own may be cut. */
-static int own_cuts(const tp_region *r) {
-  return is_product(r) ? 2
-                       : r->kind == TP_RG_OP && (r->op == TP_OP_CONV || r->op == TP_OP_CONV_DATA);
-}
-
 /* A matrix's rows and columns, and images, lie apart, those that are cut on no ring, and what makes
  * them reads nothing of what it writes. */
 static bool may_cut_own(const tp_region *r, const tp_cut *c) {
@@ -138,7 +107,7 @@ static bool may_pay_leaf(const tp_region *r) {
   for (int k = 0; k < r->nlead; k++) all *= extent_about(r->lead[k]);
   for (int k = 0; r->kind == TP_RG_OP && k < r->out[0].rank; k++)
     all *= extent_about(r->out[0].shape[k]);
-  if (r->kind == TP_RG_OP && r->op == TP_OP_MATMUL)
+  if (is_product(r))
     return all * extent_about(r->in[0].shape[r->in[0].rank - 1]) >= TP_TUNE_TEAM_LEAST;
   return all >= TP_TUNE_TEAM_LEAST || tp_setting("TEMPO_SHARE");
 }
@@ -149,24 +118,28 @@ static bool may_cut(const teamster *t, const tp_region *r, const tp_cut *c) {
   if (is_product(r) && !may_pay_leaf(r)) return false;
   if ((tp_ix_is_const(e, &n) && n < 2) || !tp_ix_of_bounds(e)) return false;
   if (is_own(c)) return may_cut_own(r, c);
-  if (r->kind == TP_RG_OP && op_may_fail(r->op) && c->lead) return false;
-  for (int i = 0; i < r->nin + r->nout; i++)
-    if (tp_window_at(r, i)->wrap == c->lead) return false;
+  /* the first share that fails has the first point, along the axis that is gone through first */
+  if (r->kind == TP_RG_OP && tp_op_is(r->op, TP_FAILS) && c->lead) return false;
+  TP_WINDOWS(x, r)
+  if (x->wrap == c->lead) return false;
   return !(r->sums >> c->lead & 1) && tp_meet_along(t->p, r, c->lead, r, c->lead);
 }
 
-/* Calls fn with each way to cut the leaf. Of matrices and images that a dim lays side by side each
- * stays whole. */
-static void each_cut(const teamster *t, const tp_region *r,
-    void (*fn)(void *ud, const tp_cut *c, const tp_ix *extent), void *ud) {
-  if (!takes_parts(t->p, r)) return;
-  int own = own_cuts(r);
-  for (int k = 0; k < r->nlead + own; k++) {
+enum { MOST_WAYS = TP_MAXLEAD + 2 };
+/* The ways to cut the leaf. Of matrices and images that a dim lays side by side each stays whole.
+ */
+static int ways_to_cut(const teamster *t, const tp_region *r, tp_cut *to) {
+  int n = 0,
+      own = r->kind != TP_RG_OP ? 0
+      : r->op == TP_OP_MATMUL   ? 2
+                                : r->op == TP_OP_CONV || r->op == TP_OP_CONV_DATA;
+  for (int k = 0; takes_parts(t->p, r) && k < r->nlead + own; k++) {
     tp_cut c = { .lead = k < r->nlead ? k : -1, .columns = k > r->nlead };
     if (!may_cut(t, r, &c)) continue;
-    fn(ud, &c, tp_cut_extent(r, &c));
+    to[n++] = c;
     if (k < r->nlead) own = 0;
   }
+  return n;
 }
 
 /* ---- which of the ways ---- */
@@ -187,37 +160,32 @@ static int64_t worth_of(const tp_ix *e) {
   return tp_ix_is_const(e, &n) ? TP_MIN(n, TP_TUNE_TEAM_GRAIN) : TP_TUNE_TEAM_GRAIN;
 }
 
-static void vote(void *ud, const tp_cut *c, const tp_ix *extent) {
-  ballot *b = ud;
-  (void)c;
+static candidate *candidate_of(const ballot *b, const tp_ix *extent) {
   for (int i = 0; i < b->v.n; i++)
-    if (b->v.v[i].extent == extent) {
-      b->v.v[i].worth += worth_of(extent);
-      return;
-    }
-  TP_PUSH(b->a, &b->v, ((candidate){ extent, worth_of(extent) }));
+    if (b->v.v[i].extent == extent) return &b->v.v[i];
+  return NULL;
 }
 
 static void vote_all(const teamster *t, const tp_pnode *x, ballot *b) {
+  tp_cut way[MOST_WAYS];
   TP_EACH_NODE (k, x)
-    if (k.x->rg) each_cut(t, k.x->rg, vote, b);
+    for (int i = 0, n = k.x->rg ? ways_to_cut(t, k.x->rg, way) : 0; i < n; i++) {
+      const tp_ix *e = tp_cut_extent(k.x->rg, &way[i]);
+      candidate *c = candidate_of(b, e);
+      if (c) c->worth += worth_of(e);
+      else TP_PUSH(b->a, &b->v, ((candidate){ e, worth_of(e) }));
+    }
 }
 
-typedef struct {
-  const ballot *b;
-  tp_cut best;
-  const tp_ix *extent;
-  int64_t worth;
-} winner;
-
-static void choose(void *ud, const tp_cut *c, const tp_ix *extent) {
-  winner *w = ud;
-  for (int i = 0; i < w->b->v.n; i++)
-    if (w->b->v.v[i].extent == extent && w->b->v.v[i].worth > w->worth) {
-      w->best = *c;
-      w->extent = extent;
-      w->worth = w->b->v.v[i].worth;
-    }
+/* The way along the extent that is worth most. */
+static bool choose_way(const teamster *t, const tp_region *r, const ballot *b, tp_cut *best) {
+  tp_cut way[MOST_WAYS];
+  int64_t worth = 0;
+  for (int i = 0, n = ways_to_cut(t, r, way); i < n; i++) {
+    const candidate *c = candidate_of(b, tp_cut_extent(r, &way[i]));
+    if (c && c->worth > worth) worth = c->worth, *best = way[i];
+  }
+  return worth > 0;
 }
 
 const char *tp_why_alone(const tp_plan *p, const tp_region *r) {
@@ -272,19 +240,19 @@ static void cut_leaves(teamster *t, tp_pnode *x, const ballot *b) {
   TP_EACH_NODE (k, x) {
     if (k.x->kind != TP_P_REGION) continue;
     t->t->leaf[k.x->pos] = k.x;
-    winner w = { .b = b };
-    each_cut(t, k.x->rg, choose, &w);
-    if (!w.extent) continue;
-    w.best.share = share_of(t, w.extent);
-    t->t->cut[k.x->pos] = w.best;
-    k.x->rg = cut_region(t, k.x->rg, &w.best);
+    tp_cut way;
+    if (!choose_way(t, k.x->rg, b, &way)) continue;
+    way.share = share_of(t, tp_cut_extent(k.x->rg, &way));
+    t->t->cut[k.x->pos] = way;
+    k.x->rg = cut_region(t, k.x->rg, &way);
   }
 }
 
 static bool may_have_cut(const teamster *t, const tp_pnode *x) {
-  ballot b = { .a = t->a };
-  vote_all(t, x, &b);
-  return b.v.n > 0;
+  tp_cut way[MOST_WAYS];
+  TP_EACH_NODE (k, x)
+    if (k.x->rg && ways_to_cut(t, k.x->rg, way)) return true;
+  return false;
 }
 
 static bool may_pay(const tp_pnode *x) {
@@ -301,8 +269,7 @@ static void end_team(teamster *t) {
   bool pays = false;
   for (int i = first; i <= last && !pays; i++) pays = may_pay(t->group.v[i].as);
   if (pays) {
-    tp_team m = { .n = last - first + 1,
-      .v = tp_dup(t->a, t->group.v + first, sizeof *m.v * (size_t)(last - first + 1)) };
+    tp_team m = { .n = last - first + 1, .v = TP_DUPN(t->a, t->group.v + first, last - first + 1) };
     ballot b = { .a = t->a };
     for (int i = 0; i < m.n; i++) vote_all(t, m.v[i].as, &b);
     for (int i = 0; i < m.n; i++) cut_leaves(t, m.v[i].as, &b);

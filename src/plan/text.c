@@ -1,34 +1,35 @@
-/* text: a plan as it prints and is read: symbols, what it stands on, buffers, then the loops: one
- * line a region. Rows of fields.def say what a line consists of, textvalues.c what values look
- * like.
+/* text: a plan as it prints and is read: symbols, ends, outputs, callbacks, buffers, then the
+ * loops, one line a region. Rows of fields.def say what a line consists of, textvalues.c what
+ * values look like.
  *
  *   dim t:T
  *   var t1
- *   ends T of B                                               a bound whose dim ends by data, for
- * each point of the dim with bound B output f32 (t) [4] "y" @ rnn.lua:5                        what
- * a call gives, a hidden `parameter` too c0 fn 2 (over b, t) gives f32 "act" @ rnn.lua:4 a
- * callback: number, dims, results; with ticks `tick`, `feed 0`, `show 1` b0 input 0 f32 "x" [T][4]
- * size 4*T                        kind, slot in tp_run, dtype, name, [slots][shape], the order of
- * dims in memory if it is another, elements b1 temp f32 "h" [2][4] size 8 life 0..1 with `scope
- * t1`: its values leave no iteration of t1 b2 const f32 "" [][2] size 2 data [2] 0.5 1 for t1 = 0
- * .. T step 1 of t { loop over a0 = 0 for 4 [mul:f32(i0,i1)] -> m0 out b1{0; ring t1 mod 2 by 4;
- * lead 1} in b0{4*t1; lead 1} b1{...} "h" @ rnn.lua:3
+ *   ends T of B
+ *   output f32 (t) [4] "y" @ rnn.lua:5
+ *   c0 fn 2 (over b, t) gives f32 "act" @ rnn.lua:4
+ *   b0 input 0 f32 "x" [T][4] size 4*T
+ *   b1 temp f32 "h" [2][4] size 8 life 0..1
+ *   b2 const f32 "" [][2] size 2 data [2] 0.5 1
+ *   for t1 = 0 .. T step 1 of t {
+ *     loop over a0 = 0 for 4 [mul:f32(i0,i1)] -> m0 out b1{0; ring t1 mod 2 by 4; lead 1}
+ *       in b0{4*t1; lead 1} b1{...} "h" @ rnn.lua:3
  *   }
  *   loop over i1 = 0 for I | sum a0 = 0 for 4 out b3{0; lead 1, 0} in b0{0; lead 4, 1} @ rnn.lua:4
  *
+ * `ends T of B`: T is the bound of a dim that ends by data, for each point of the dim with bound B.
+ * A callback has its number, dims, results; with ticks it may be `tick`, `feed 0`, `show 1`. A
+ * buffer has its kind, slot in tp_run, dtype, name, [slots][shape], the order of dims in memory if
+ * it is another, elements, life; with `scope t1` its values leave no iteration of t1.
+ *
  * A region goes over its axes, dims before those of elements (|); what is made along `sum`, `prod`,
  * `max`, `min` axes is folded. A micro's operands are the region's inputs (i0) and micros before it
- * (m0); without micros it is the input. A window is its offset, rings, strides along these axes,
- * shape by strides of its own axes, and `wrap axis at lo mod width`. `+=` after the results
- * accumulates; ix(..) and at(t = t1) are expressions of the operator and coordinates. A loop is
- * `independent` if no iteration needs another one's values. `load T1 of T b3{..}` sets a variable
- * to what a dim that ends by data has reached; `rows t1 of T b3{..}` says which rows of a callback
- * have ended at t1. `spill b1 by 0 rows lo for n up` and `fetch b1 ..` are of a dim (`inner`:
- * another way), `up`, `down` or neither, `made` where they will be written, and of a whole buffer
- * without `by` (plan.h); a plan that has them has a `limit` in bytes. `of "x", "" checked`: NaN
- * that is made of finite operands, of these names, ends the run; `at(t = 1 ..)`: the result's first
- * axis is added. With ticks there may be `behind e {`, `wait for e` and `wait`; buffers that only
- * what runs behind touches are `far`. */
+ * (m0); without micros it is the input. `+=` after the results accumulates; ix(..) and at(t = t1)
+ * are expressions of the operator and coordinates, `at(t = 1 ..)`: the result's first axis is
+ * added. `of "x", "" checked`: NaN that is made of finite operands, of these names, ends the run.
+ * `load T1 of T b3{..}` sets a variable to what a dim that ends by data has reached; `rows t1 of T
+ * b3{..}` says which rows of a callback have ended at t1. `spill b1 by 0 rows lo for n up` and
+ * `fetch b1 ..` are of a dim, `up`, `down` or neither, of a whole buffer
+ * without `by` (plan.h); a plan that has them has a `limit` in bytes. */
 #include "plan/text.h"
 #define TP_FIELDS_OF_TEXT
 #include "plan/textfields.def"
@@ -143,14 +144,11 @@ static bool add_block(parser *p, const char **text, tp_pnode *x) {
 }
 
 static bool statement_rest(parser *p, const char **text, tp_pnode *x) {
-  if (x->kind == TP_P_REGION) return (x->rg = tp_scan_region(p)) != NULL;
+  bool region = x->kind == TP_P_REGION;
   p->rg = NULL;
-  if (!tp_scan_text(p, rows_of_kind(x->kind), x)) return false;
-  if (x->kind == TP_P_LOAD && !tp_load_check(p->pl, x, tp_scan_pos(&p->in), p->in.err))
+  if (region ? !(x->rg = tp_scan_region(p)) : !tp_scan_text(p, rows_of_kind(x->kind), x))
     return false;
-  if ((x->kind == TP_P_SPILL || x->kind == TP_P_FETCH) &&
-      !tp_kept_check(p->pl, x, tp_scan_pos(&p->in), p->in.err))
-    return false;
+  if (!tp_node_check(p->pl, x, tp_scan_pos(&p->in), p->in.err)) return false;
   if ((x->kind == TP_P_FOR || x->kind == TP_P_IF || x->kind == TP_P_BEHIND) &&
       !add_block(p, text, x))
     return false;

@@ -40,34 +40,23 @@ static bool scan_leads(parser *p, void *x) {
           fail(p, "as many strides as leading axes are wanted before this"));
 }
 
-static void put_edge(text_writer *w, const void *x) {
-  const tp_ix *e = *(const tp_ix *const *)x;
+static void put_edge(text_writer *w, const tp_ix *e) {
   if (e) tp_put_expr(w, e);
   else tp_puts(w->b, "?");
 }
 static bool scan_edge(parser *p, void *x) { return accept(p, "?") || tp_kind_IX.scan(p, x); }
 
-/* "; span 0 to T - 1, ? to 3" */
+/* "0 to T - 1", "? to 3" */
 static void put_span(text_writer *w, const void *x) {
-  const tp_nd *nd = x;
-  for (int i = 0; nd->span && i < w->p->bufs.v[nd->buf]->ndim; i++) {
-    tp_puts(w->b, i ? ", " : "; span ");
-    put_edge(w, &nd->span[2 * i]);
-    tp_puts(w->b, " to ");
-    put_edge(w, &nd->span[2 * i + 1]);
-  }
+  const tp_span *s = x;
+  put_edge(w, s->lo);
+  tp_puts(w->b, " to ");
+  put_edge(w, s->hi);
 }
 
 static bool scan_span(parser *p, void *x) {
-  tp_nd *nd = x;
-  if (!tp_accept_text(p, "; span ")) return true;
-  int n = nd->buf >= 0 && nd->buf < p->pl->bufs.n ? p->pl->bufs.v[nd->buf]->ndim : 0;
-  nd->span = TP_NEWN(p->pl->a, const tp_ix *, 2 * n + 1);
-  for (int i = 0; i < n; i++)
-    if ((i && !expect(p, ",")) || !scan_edge(p, &nd->span[2 * i]) || !expect(p, "to") ||
-        !scan_edge(p, &nd->span[2 * i + 1]))
-      return false;
-  return true;
+  tp_span *s = x;
+  return scan_edge(p, &s->lo) && expect(p, "to") && scan_edge(p, &s->hi);
 }
 
 static void put_number(text_writer *w, const void *x) {
@@ -87,7 +76,7 @@ const value_kind tp_kind_NUMBER = { sizeof(tp_pbuf *), put_number, scan_number, 
 const value_kind tp_kind_RING = { sizeof(tp_ring), put_ring, scan_ring, NULL, NULL },
                  tp_kind_BUFFER = { sizeof(int), put_buffer, scan_buffer, NULL, NULL };
 const value_kind tp_kind_LEADS = { 0, put_leads, scan_leads, NULL, NULL },
-                 tp_kind_SPAN = { 0, put_span, scan_span, NULL, NULL };
+                 tp_kind_SPAN = { sizeof(tp_span), put_span, scan_span, NULL, NULL };
 
 static void put_window(text_writer *w, const void *x) {
   tp_puts(w->b, " ");
@@ -361,7 +350,7 @@ tp_region *tp_scan_region(parser *p) {
   p->rg = r;
   if (!tp_scan_text(p, region_rows(), r)) return NULL;
   settle_references(r);
-  return tp_region_check(p->pl, r, tp_scan_pos(&p->in), p->in.err) ? r : NULL;
+  return r;
 }
 
 /* ---- buffers ---- */

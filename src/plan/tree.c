@@ -98,8 +98,7 @@ static tp_pnode *node(tp_arena *a, tp_pnode x) { return tp_dup(a, &x, sizeof x);
 
 tp_pnode *tp_plan_seq(tp_arena *a, int n, tp_pnode *const *v) {
   if (n == 1) return v[0];
-  return node(
-      a, (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = tp_dup(a, v, sizeof *v * (size_t)n) });
+  return node(a, (tp_pnode){ .kind = TP_P_SEQ, .n = n, .kid = TP_DUPN(a, v, n) });
 }
 
 tp_pnode *tp_plan_leaf(tp_arena *a, tp_region *r) {
@@ -112,23 +111,23 @@ void tp_become(tp_pnode *x, const tp_pnode *y) {
   x->up = up;
 }
 
-const tp_ix *tp_places_of_tile(tp_ictx *ix, const tp_ix *all, int64_t b, const tp_ix *first) {
-  const tp_ix *n = tp_ix_const(ix, b);
+tp_tile tp_tile_of(tp_plan *p, const char *name, const tp_ix *all, int64_t b) {
+  tp_tile t = { .var = tp_sym_var(p->ix, name), .all = all, .n = tp_ix_const(p->ix, b), .b = b };
   int64_t known;
-  return tp_ix_is_const(all, &known) && known % b == 0
-      ? n
-      : tp_ix_min(ix, n, tp_ix_sub(ix, all, first));
+  t.first = tp_ix_mulc(p->ix, tp_ix_sym(p->ix, t.var), b);
+  if (!tp_ix_is_const(all, &known) || known % b)
+    t.n = tp_ix_min(p->ix, t.n, tp_ix_sub(p->ix, all, t.first));
+  return t;
 }
 
-tp_pnode *tp_loop_over_tiles(
-    tp_plan *p, const tp_sym *var, const tp_ix *all, int64_t b, int n, tp_pnode **v) {
+tp_pnode *tp_loop_over_tiles(tp_plan *p, const tp_tile *t, int n, tp_pnode **v) {
   tp_pnode *body = tp_plan_seq(p->a, n, v);
   return node(p->a,
       (tp_pnode){ .kind = TP_P_FOR,
           .n = 1,
-          .kid = tp_dup(p->a, &body, sizeof body),
-          .var = var,
+          .kid = TP_DUPN(p->a, &body, 1),
+          .var = t->var,
           .lo = tp_ix_const(p->ix, 0),
-          .hi = tp_ix_fdiv(p->ix, tp_ix_add(p->ix, all, tp_ix_const(p->ix, b - 1)), b),
+          .hi = tp_ix_fdiv(p->ix, tp_ix_addc(p->ix, t->all, t->b - 1), t->b),
           .step = 1 });
 }

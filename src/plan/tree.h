@@ -50,8 +50,12 @@ static inline bool tp_is_row(const tp_pnode *x) {
   return x->kind == TP_P_SEQ || x->kind == TP_P_BEHIND;
 }
 void tp_plan_number(tp_plan *p); /* positions of the nodes */
-/* How many of `all` places a tile of b from `first` on has; a loop over tiles around n nodes. */
-const tp_ix *tp_places_of_tile(tp_ictx *ix, const tp_ix *all, int64_t b, const tp_ix *first);
-tp_pnode *tp_loop_over_tiles(
-    tp_plan *p, const tp_sym *var, const tp_ix *all, int64_t b, int n, tp_pnode **v);
+/* A tile of b places of `all`, n of them from `first` on; a loop over such tiles around n nodes. */
+typedef struct tp_tile {
+  const tp_sym *var;
+  const tp_ix *all, *first, *n;
+  int64_t b;
+} tp_tile;
+tp_tile tp_tile_of(tp_plan *p, const char *name, const tp_ix *all, int64_t b);
+tp_pnode *tp_loop_over_tiles(tp_plan *p, const tp_tile *t, int n, tp_pnode **v);
 #endif

@@ -21,43 +21,25 @@ typedef struct {
   int nbuf; /* buffers that there were; others are made again */
   bool fuse, together;
 } widener;
-/* Of a buffer, that follow each other in memory; outer < 0: none. */
+/* Dims of a buffer that follow each other in memory; outer < 0: none. */
 typedef struct {
   int outer, inner;
 } dims;
+/* along: by axis of the window, the region's first; seen: all of these dims. first, places: by dim,
+ * from which place on, how many. axis: of a product's result; dim: that tiles cut, -1: of a loop */
 typedef struct {
   tp_pnode *at;
-  int operand;
-  dims along[TP_MAXRANK]; /* by axis of the window, the region's first */
-  uint64_t seen;          /* all of these dims */
-  const tp_ix *first[TP_MAXRANK], *places[TP_MAXRANK]; /* by dim: from which place on, how many */
-  /* of a product: the result's axis, the dim that tiles cut; -1: it is a loop */
-  int axis, dim;
+  int operand, axis, dim;
+  dims along[TP_MAXRANK];
+  uint64_t seen;
+  const tp_ix *first[TP_MAXRANK], *places[TP_MAXRANK];
 } wide_reader;
 
 /* ---- what makes it ---- */
 
 static bool is_cheap(tp_op op) {
-  switch (op) {
-  case TP_OP_CAST:
-  case TP_OP_FILL:
-  case TP_OP_NEG:
-  case TP_OP_ABS:
-  case TP_OP_ADD:
-  case TP_OP_SUB:
-  case TP_OP_MUL:
-  case TP_OP_DIV:
-  case TP_OP_MINIMUM:
-  case TP_OP_MAXIMUM:
-  case TP_OP_SELECT:
-  case TP_OP_EQ:
-  case TP_OP_NE:
-  case TP_OP_LT:
-  case TP_OP_LE:
-  case TP_OP_GT:
-  case TP_OP_GE: return true;
-  default: return false;
-  }
+  return op == TP_OP_FILL ||
+      (tp_op_is_elementwise(op) && tp_ops[op].cls != TP_CLS_UNF && !tp_op_is(op, TP_FAILS));
 }
 
 static double usual_value(const widener *w, const tp_ix *e) {
@@ -185,9 +167,10 @@ static bool is_placed_window(
   }
   for (int d = 0; d < b->ndim; d++) {
     if (to->seen >> d & 1 || tp_is_number(b->slots[d], 1)) continue;
-    if (!x->span || !x->span[2 * d] || x->span[2 * d] != x->span[2 * d + 1]) return false;
-    to->first[d] = x->span[2 * d];
-    off = tp_ix_sub(w->ix, off, tp_ix_mul(w->ix, x->span[2 * d], tp_pbuf_stride(w->ix, b, d)));
+    const tp_ix *at = x->nspan ? x->span[d].lo : NULL;
+    if (!at || at != x->span[d].hi) return false;
+    to->first[d] = at;
+    off = tp_ix_sub(w->ix, off, tp_ix_mul(w->ix, at, tp_pbuf_stride(w->ix, b, d)));
     left &= ~((uint64_t)1 << d);
   }
   return find_first_places(w, b, off, left, to);
@@ -224,30 +207,23 @@ static const tp_pnode *apart_from(const tp_pnode *at, const tp_pnode *other) {
 
 /* Is it written before the product is reached, or while that may run again? */
 static bool writes_between(const widener *w, int buf, const tp_pnode *made, const tp_pnode *until) {
-  for (int i = 0; i < w->nleaf; i++) {
-    const tp_region *r = w->leaf[i]->rg;
-    bool between = w->leaf[i]->pos >= made->pos && w->leaf[i]->pos <= until->lastpos;
-    for (int k = 0; k < r->nout && between; k++)
-      if (r->out[k].buf == buf) return true;
-  }
+  for (int i = 0; i < w->nleaf; i++)
+    if (w->leaf[i]->pos >= made->pos && w->leaf[i]->pos <= until->lastpos &&
+        tp_region_writes(w->leaf[i]->rg, buf))
+      return true;
   return false;
 }
 
 static bool is_written(const widener *w, int buf) {
-  bool any = false;
-  for (int i = 0; i < w->nleaf && !any; i++)
-    for (int k = 0; k < w->leaf[i]->rg->nout; k++) any |= w->leaf[i]->rg->out[k].buf == buf;
-  return any;
+  return writes_between(w, buf, w->p->body, w->p->body);
 }
 
 /* Does each loop around the one lie around the other, and is it made whenever that is reached? */
 static bool same_turn(const tp_pnode *made, const tp_pnode *at) {
-  bool is = true;
-  for (const tp_pnode *x = made->up; x && is; x = x->up) {
-    bool free = tp_is_row(x) || (x->kind == TP_P_IF && tp_ix_of_bounds(x->cond));
-    is = free || encloses(x, at);
-  }
-  return is;
+  for (const tp_pnode *x = made->up; x; x = x->up)
+    if (!tp_is_row(x) && !(x->kind == TP_P_IF && tp_ix_of_bounds(x->cond)) && !encloses(x, at))
+      return false;
+  return true;
 }
 
 /* Is there a loop around the one that is not around the other? */
@@ -313,7 +289,7 @@ static int64_t places_of(const widener *w, const tp_region *made, const wide_rea
 static tp_pbuf *tile_buffer(
     widener *w, const tp_pbuf *b, const wide_reader *by, const tp_ix *n, const tp_sym *scope) {
   tp_pbuf *u = tp_dup(w->p->a, b, sizeof *b);
-  u->slots = tp_dup(w->p->a, b->slots, sizeof *b->slots * (size_t)(b->ndim + b->rank));
+  u->slots = TP_DUPN(w->p->a, b->slots, b->ndim + b->rank);
   for (int d = 0; d < b->ndim + b->rank; d++) u->slots[d] = by->places[d];
   if (n) u->slots[by->dim] = tp_ix_min(w->ix, n, by->places[by->dim]);
   u->size = tp_pbuf_size(w->ix, u);
@@ -326,10 +302,7 @@ static tp_pbuf *tile_buffer(
 /* Axis k, of one place, goes. */
 static void drop_axis(tp_region *r, int k) {
   size_t rest = sizeof *r->lead * (size_t)(r->nlead - k - 1);
-  for (int i = 0; i < r->nin + r->nout; i++) {
-    tp_nd *x = tp_window_at(r, i);
-    memmove(x->lead + k, x->lead + k + 1, rest);
-  }
+  TP_WINDOWS(x, r) memmove(x->lead + k, x->lead + k + 1, rest);
   memmove(r->lead + k, r->lead + k + 1, rest);
   memmove(r->leadvar + k, r->leadvar + k + 1, rest);
   memmove(r->leadlo + k, r->leadlo + k + 1, rest);
@@ -344,7 +317,7 @@ static tp_pnode *make_tile(widener *w, const tp_region *made, const wide_reader 
   const tp_pbuf *was = w->p->bufs.v[made->out[0].buf];
   bool *small = TP_NEWN(w->p->a, bool, w->p->bufs.n);
   small[u->id] = true;
-  m->out[0].buf = u->id, m->out[0].span = NULL;
+  m->out[0].buf = u->id, m->out[0].nspan = 0;
   tp_lie_anew(w->p, m, &m->out[0], was, u);
   for (int k = m->nlead - 1; k >= 0; k--) {
     int d = tp_moves_along(w->p, made, &made->out[0], k);
@@ -362,7 +335,7 @@ static tp_region *read_all_of(widener *w, const wide_reader *by, const tp_pbuf *
   tp_region *r = tp_region_copy(w->p, by->at->rg);
   tp_nd *x = &r->in[by->operand];
   tp_lie_anew(w->p, r, x, w->p->bufs.v[x->buf], u);
-  x->buf = u->id, x->off = tp_ix_const(w->ix, 0), x->span = NULL;
+  x->buf = u->id, x->off = tp_ix_const(w->ix, 0), x->nspan = 0;
   return r;
 }
 
@@ -377,15 +350,13 @@ static tp_pnode *read_tile(
 }
 
 static void go_by_tiles(widener *w, const tp_region *made, const wide_reader *by, int64_t b) {
-  const tp_sym *var = tp_sym_var(w->ix, "tile");
   const tp_pbuf *was = w->p->bufs.v[made->out[0].buf];
-  const tp_ix *all = by->places[by->dim], *inner = inner_places(w, was, by);
-  const tp_ix *first = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, var), b);
-  const tp_ix *n = tp_places_of_tile(w->ix, all, b, first);
-  const tp_pbuf *u = tile_buffer(w, was, by, tp_ix_const(w->ix, b), var);
-  const tp_ix *row = tp_ix_mul(w->ix, first, inner), *rows = tp_ix_mul(w->ix, n, inner);
-  tp_pnode *v[] = { make_tile(w, made, by, u, first, n), read_tile(w, by, u, row, rows) };
-  tp_become(by->at, tp_loop_over_tiles(w->p, var, all, b, 2, v));
+  const tp_ix *inner = inner_places(w, was, by);
+  tp_tile t = tp_tile_of(w->p, "tile", by->places[by->dim], b);
+  const tp_pbuf *u = tile_buffer(w, was, by, tp_ix_const(w->ix, b), t.var);
+  const tp_ix *row = tp_ix_mul(w->ix, t.first, inner), *rows = tp_ix_mul(w->ix, t.n, inner);
+  tp_pnode *v[] = { make_tile(w, made, by, u, t.first, t.n), read_tile(w, by, u, row, rows) };
+  tp_become(by->at, tp_loop_over_tiles(w->p, &t, 2, v));
 }
 
 /* A loop has it made right before: they become one (fuse.c). */

@@ -64,35 +64,39 @@ bool tp_same_start(const tp_nd *a, const tp_nd *b) {
       tp_same_rings(a, b, NULL, 0, NULL, NULL);
 }
 
-static bool same_exprs(int n, const tp_ix *const *x, const tp_ix *const *y) {
+bool tp_same_exprs(int n, const tp_ix *const *x, const tp_ix *const *y) {
   return !n || !memcmp(x, y, sizeof *x * (size_t)n);
 }
 
 bool tp_same_window(const tp_nd *a, const tp_nd *b, int n) {
-  return tp_same_start(a, b) && same_exprs(n, a->lead, b->lead);
+  return tp_same_start(a, b) && tp_same_exprs(n, a->lead, b->lead);
 }
 
 bool tp_same_elements(const tp_nd *a, const tp_nd *b, int n) {
-  return tp_same_window(a, b, n) && a->rank == b->rank && same_exprs(a->rank, a->shape, b->shape) &&
-      same_exprs(a->rank, a->stride, b->stride);
+  return tp_same_window(a, b, n) && a->rank == b->rank && tp_same_exprs(a->rank, a->shape, b->shape) &&
+      tp_same_exprs(a->rank, a->stride, b->stride);
 }
 
 int tp_windows_on(const tp_region *r, int buf) {
   int n = 0;
-  for (int k = 0; k < r->nin + r->nout; k++) n += tp_window_at(r, k)->buf == buf;
+  TP_WINDOWS(x, r) n += x->buf == buf;
   return n;
+}
+
+bool tp_region_writes(const tp_region *r, int buf) {
+  for (int k = 0; k < r->nout; k++)
+    if (r->out[k].buf == buf) return true;
+  return false;
 }
 
 bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, const void *ud) {
   for (int i = 0; i < a->nin + a->nout; i++)
-    for (int k = 0; k < b->nin + b->nout; k++) {
+    for (int k = i < a->nin ? b->nin : 0; k < b->nin + b->nout; k++) {
       const tp_nd *x = tp_window_at(a, i), *y = tp_window_at(b, k);
-      bool written = i >= a->nin || k >= b->nin;
-      if (written && x->buf == y->buf && x->buf >= 0 && !fn(a, x, b, y, ud)) return false;
+      if (x->buf == y->buf && x->buf >= 0 && !fn(a, x, b, y, ud)) return false;
     }
   for (int i = 0; i < b->nrows; i++)
-    for (int k = 0; k < a->nout; k++)
-      if (a->out[k].buf == b->rows[i].nd.buf) return false;
+    if (tp_region_writes(a, b->rows[i].nd.buf)) return false;
   return true;
 }
 
@@ -137,14 +141,6 @@ bool tp_places_of(const tp_plan *p, const tp_pbuf *b, int64_t off, const int64_t
     outermost = false;
   }
   return off == 0;
-}
-
-tp_pbuf tp_shrink_dim(const tp_plan *p, tp_pbuf *b, int d, int64_t places) {
-  tp_pbuf was = *b;
-  b->slots = tp_dup(p->a, b->slots, sizeof *b->slots * (size_t)(b->ndim + b->rank));
-  b->slots[d] = tp_ix_const(p->ix, places);
-  b->size = tp_pbuf_size(p->ix, b);
-  return was;
 }
 
 void tp_lie_anew(
@@ -192,9 +188,8 @@ bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region
 /* A dim that ends could not go on with a larger bound if tiles went over it. */
 int64_t tp_extent_of_tiles(const tp_ix *e) {
   const tp_sym *const *sym;
-  int64_t n;
+  int64_t n = TP_TUNE_TILE_UNKNOWN;
   if (tp_ix_is_const(e, &n)) return n;
-  n = TP_TUNE_TILE_UNKNOWN;
   for (int i = 0, all = tp_ix_syms(e, &sym); i < all; i++)
     if (sym[i]->kind != TP_SYM_BOUND || sym[i]->dim) n = -1;
   return n;
@@ -203,8 +198,8 @@ int64_t tp_extent_of_tiles(const tp_ix *e) {
 /* Which rows of a file's buffer it uses is still said of all tiles at once (spill.c). */
 bool tp_fits_tile(const tp_region *r) {
   if (r->kind != TP_RG_LOOP || r->check || r->first || r->ncoord) return false;
-  for (int k = 0; k < r->nin + r->nout; k++)
-    if (tp_window_at(r, k)->wrap >= 0) return false;
+  TP_WINDOWS(x, r)
+  if (x->wrap >= 0) return false;
   return true;
 }
 
@@ -222,18 +217,24 @@ bool tp_loop_fails(const tp_plan *p, const tp_region *r) {
   return any;
 }
 
-#define OWN(a, v, n) ((v) = (v) ? tp_dup(a, v, sizeof *(v) * (size_t)(n)) : NULL)
+void tp_settle_micros(tp_region *r) {
+  for (int k = 0; k < r->nmicro; k++)
+    for (int j = 0; j < 3; j++) {
+      int *in = &r->micro[k].in[j];
+      if (*in < 0) *in = r->nin - 1 - *in;
+    }
+}
+
+#define OWN(a, v, n) ((v) = (v) ? TP_DUPN(a, v, n) : NULL)
 
 tp_region *tp_region_copy(const tp_plan *p, const tp_region *r) {
   tp_arena *a = p->a;
   tp_region *c = tp_dup(a, r, sizeof *r);
   OWN(a, c->lead, c->nlead), OWN(a, c->leadlo, c->nlead), OWN(a, c->leadvar, c->nlead);
   OWN(a, c->in, c->nin), OWN(a, c->out, c->nout);
-  for (int i = 0; i < c->nin + c->nout; i++) {
-    tp_nd *x = tp_window_at(c, i);
-    OWN(a, x->lead, c->nlead), OWN(a, x->ring, x->nring);
+  TP_WINDOWS(x, c) {
+    OWN(a, x->lead, c->nlead), OWN(a, x->ring, x->nring), OWN(a, x->span, x->nspan);
     OWN(a, x->shape, x->rank), OWN(a, x->stride, x->rank);
-    if (x->buf >= 0) OWN(a, x->span, 2 * p->bufs.v[x->buf]->ndim);
   }
   return c;
 }
@@ -242,11 +243,9 @@ void tp_cut_axis(
     const tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small) {
   r->lead[k] = n;
   r->leadlo[k] = tp_ix_add(p->ix, r->leadlo[k], first);
-  for (int i = 0; i < r->nin + r->nout; i++) {
-    tp_nd *x = tp_window_at(r, i);
-    if (x->buf >= 0 && !(small && small[x->buf]))
-      x->off = tp_ix_add(p->ix, x->off, tp_ix_mul(p->ix, x->lead[k], first));
-  }
+  TP_WINDOWS(x, r)
+  if (x->buf >= 0 && !(small && small[x->buf]))
+    x->off = tp_ix_add(p->ix, x->off, tp_ix_mul(p->ix, x->lead[k], first));
 }
 
 static void *with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n) {
@@ -256,18 +255,15 @@ static void *with_first(tp_arena *a, const void *first, const void *rest, size_t
   return to;
 }
 
-/* Least and greatest index of all iterations; NULL where they do not go along with them. */
-static void span_all(const tp_plan *p, tp_nd *x, const tp_pnode *loop) {
-  const tp_ix *last = tp_ix_addc(p->ix, loop->hi, -1), *rest;
-  for (int k = 0; x->span && k < 2 * p->bufs.v[x->buf]->ndim; k++) {
-    int64_t by = 0;
-    const tp_ix **e = &x->span[k];
-    if (!*e || !tp_ix_mentions(*e, loop->var)) continue;
-    bool known =
-        tp_ix_linear_in(p->ix, *e, loop->var, &by, &rest) && !tp_ix_mentions(rest, loop->var);
-    const tp_ix *at = (by > 0) == (k % 2 == 1) ? last : loop->lo;
-    *e = known ? tp_ix_subst(p->ix, *e, 1, &loop->var, &at) : NULL;
-  }
+/* An end of a span over all iterations; NULL where it does not go along with them. */
+static const tp_ix *end_of_span(
+    const tp_plan *p, const tp_ix *e, const tp_pnode *loop, bool greatest) {
+  int64_t by = 0;
+  const tp_ix *rest;
+  if (!e || !tp_ix_mentions(e, loop->var)) return e;
+  bool known = tp_ix_linear_in(p->ix, e, loop->var, &by, &rest) && !tp_ix_mentions(rest, loop->var);
+  const tp_ix *at = (by > 0) == greatest ? tp_ix_addc(p->ix, loop->hi, -1) : loop->lo;
+  return known ? tp_ix_subst(p->ix, e, 1, &loop->var, &at) : NULL;
 }
 
 void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, const tp_ix *const *by) {
@@ -279,7 +275,9 @@ void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, const tp_
     for (int k = 0; k < x->nring; k++)
       x->ring[k].idx = tp_ix_subst(p->ix, x->ring[k].idx, 1, var, &loop->lo);
     x->lead = with_first(p->a, &by[i], x->lead, sizeof by[i], r->nlead);
-    span_all(p, x, loop);
+    for (int d = 0; d < x->nspan; d++)
+      x->span[d] = (tp_span){ end_of_span(p, x->span[d].lo, loop, false),
+        end_of_span(p, x->span[d].hi, loop, true) };
   }
   r->lead = with_first(p->a, &n, r->lead, sizeof n, r->nlead);
   r->leadvar = with_first(p->a, var, r->leadvar, sizeof *var, r->nlead);
@@ -287,4 +285,58 @@ void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, const tp_
   r->sums <<= 1;
   r->nlead++;
   r->npoint++;
+}
+
+/* ---- loops over tiles ---- */
+
+/* The offset of a window when its buffer, which was laid out as `was`, is laid out as b, shorter
+ * along dim d: what lies outside of that dim moves by multiples of what lies inside of an index
+ * outside. NULL: it is not known what of the offset does. */
+static const tp_ix *offset_in(
+    const tp_plan *p, const tp_nd *x, const tp_pbuf *was, const tp_pbuf *b, int d) {
+  tp_ictx *ix = p->ix;
+  const tp_ix *stride = tp_pbuf_stride(ix, was, d), *outer = tp_ix_mul(ix, stride, was->slots[d]);
+  int64_t inside = 0, each, all;
+  if (x->ahead == x->off && x->axis >= b->ndim && x->axis > d) return x->off;
+  if (tp_ix_is_const(stride, &each) && tp_ix_is_const(outer, &all) && all > 0) {
+    inside = tp_floormod(tp_ix_cst(x->off), all);
+    if (inside >= each) return NULL;
+  }
+  const tp_ix *outside = tp_ix_divexact(ix, tp_ix_addc(ix, x->off, -inside), outer);
+  return outside
+      ? tp_ix_addc(ix, tp_ix_mul(ix, outside, tp_ix_mul(ix, stride, b->slots[d])), inside)
+      : NULL;
+}
+
+bool tp_may_shrink(const tp_plan *p, const tp_nd *x, int d) {
+  const tp_pbuf *b = p->bufs.v[x->buf];
+  bool ok = offset_in(p, x, b, b, d);
+  for (int i = 0; i < x->nring; i++) ok &= tp_pbuf_dim(p, b, x->ring[i].stride) >= 0;
+  return ok;
+}
+
+/* Places of the buffer that a tile has, n of them in this one. */
+static void shrink_buffer(const tp_tiled *t, int buf, int64_t places, const tp_ix *n) {
+  tp_pbuf *b = t->p->bufs.v[buf], was = *b;
+  int d = t->dim[buf];
+  b->slots = TP_DUPN(t->p->a, b->slots, b->ndim + b->rank);
+  b->slots[d] = tp_ix_const(t->p->ix, places);
+  b->size = tp_pbuf_size(t->p->ix, b);
+  for (int j = 0; j < t->n; j++) TP_WINDOWS(x, t->leaf[j]->rg) {
+      if (x->buf != buf) continue;
+      x->off = offset_in(t->p, x, &was, b, d);
+      tp_lie_anew(t->p, t->leaf[j]->rg, x, &was, b);
+      if (d < x->nspan) x->span[d].hi = tp_ix_addc(t->p->ix, n, -1);
+    }
+}
+
+tp_pnode *tp_over_tiles(const tp_tiled *t, const char *name, int64_t places, int n, tp_pnode **v) {
+  tp_plan *p = t->p;
+  tp_tile q = tp_tile_of(p, name, t->extent, places);
+  bool *small = TP_NEWN(p->a, bool, p->bufs.n);
+  for (int j = 0; j < t->n; j++) t->leaf[j]->rg = tp_region_copy(p, t->leaf[j]->rg);
+  for (int i = 0; i < p->bufs.n; i++)
+    if ((small[i] = t->dim[i] >= 0)) shrink_buffer(t, i, places, q.n);
+  for (int j = 0; j < t->n; j++) tp_cut_axis(p, t->leaf[j]->rg, t->axis[j], q.first, q.n, small);
+  return tp_loop_over_tiles(p, &q, n, v);
 }

@@ -10,6 +10,7 @@ const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);
 /* Do both lie on the same rings, a with n symbols replaced where b does? */
 bool tp_same_rings(const tp_nd *a, const tp_nd *b, tp_ictx *ix, int n, const tp_sym *const *from,
     const tp_ix *const *to);
+bool tp_same_exprs(int n, const tp_ix *const *x, const tp_ix *const *y);
 /* buffer, offset and rings; no axis wraps */
 bool tp_same_start(const tp_nd *a, const tp_nd *b);
 /* and the strides along the first n axes */
@@ -17,6 +18,7 @@ bool tp_same_window(const tp_nd *a, const tp_nd *b, int n);
 /* and their own axes: both see the same elements */
 bool tp_same_elements(const tp_nd *a, const tp_nd *b, int n);
 int tp_windows_on(const tp_region *r, int buf); /* windows of a region */
+bool tp_region_writes(const tp_region *r, int buf);
 /* fn of all pairs of windows on one buffer of which one is written, until it is false. Rows that
  * end are never written. */
 typedef bool tp_pairfn(
@@ -31,8 +33,6 @@ const tp_ix *tp_step_of(
 /* The place in each dim, `off` elements into the buffer, from which on n places (< 0: not known)
  * lie inside of each but the outermost, so that no two are one element. False: there is none. */
 bool tp_places_of(const tp_plan *p, const tp_pbuf *b, int64_t off, const int64_t *n, int64_t *lo);
-/* Dim d of b has so many places from now on; how it lay before. */
-tp_pbuf tp_shrink_dim(const tp_plan *p, tp_pbuf *b, int d, int64_t places);
 /* Strides of a window that a copied region has on a buffer that lies anew: along the same dims. */
 void tp_lie_anew(
     const tp_plan *p, const tp_region *r, tp_nd *x, const tp_pbuf *was, const tp_pbuf *now);
@@ -47,6 +47,8 @@ int64_t tp_extent_of_tiles(const tp_ix *e); /* places; -1: not known, and the bo
 bool tp_fits_tile(const tp_region *r);      /* may it go over tiles, whatever it touches? */
 /* may it make an integer without a value, or the most of none? */
 bool tp_loop_fails(const tp_plan *p, const tp_region *r);
+/* Operands of the body that are micros were -1 - k until its inputs were known. */
+void tp_settle_micros(tp_region *r);
 /* A copy whose windows, axes and all that these consist of may be changed. */
 tp_region *tp_region_copy(const tp_plan *p, const tp_region *r);
 /* Of its axis k the region, which is such a copy, goes over n places from `first` on; in buffers
@@ -56,4 +58,20 @@ void tp_cut_axis(
 /* The loop around the region, which is such a copy, becomes its first axis, along which window i
  * moves by by[i]. */
 void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, const tp_ix *const *by);
+
+enum { TP_TILED = 64 };
+/* n leaves that go over an axis of one extent; dim: by buffer, the one that shrinks to a tile of it
+ * where only these leaves see the buffer; < 0: none */
+typedef struct tp_tiled {
+  tp_plan *p;
+  const tp_ix *extent;
+  int n;
+  tp_pnode *leaf[TP_TILED];
+  int axis[TP_TILED];
+  int *dim;
+} tp_tiled;
+/* Is it known where the window lies along each dim, should dim d of its buffer shrink? */
+bool tp_may_shrink(const tp_plan *p, const tp_nd *x, int d);
+/* The n nodes at v, which hold the leaves, in a loop over tiles of so many places. */
+tp_pnode *tp_over_tiles(const tp_tiled *t, const char *name, int64_t places, int n, tp_pnode **v);
 #endif

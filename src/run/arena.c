@@ -26,7 +26,7 @@ static int64_t grains(const tp_exec *x, int64_t bytes) {
 
 /* As it would lie in the file; dim -1: one row. */
 static tp_spilled laid_out(const tp_exec *x, const tp_pbuf *b, int way, const int64_t *env) {
-  int dim = way / 2 - 1;
+  int dim = way - 1;
   tp_spilled s = { .dim = dim, .way = way, .outer = 1, .count = 1, .row = tp_dtype_size(b->dtype) };
   bool inside = dim < 0;
   for (int k = 0; k < b->ndim + b->rank; k++) {
@@ -74,7 +74,7 @@ typedef struct choice {
   bool alone;
 } choice;
 
-static int ways(const choice *c, int buf) { return TP_WAY(c->x->plan->bufs.v[buf]->ndim, 0); }
+static int ways(const choice *c, int buf) { return TP_WAY(c->x->plan->bufs.v[buf]->ndim); }
 
 static void touch(choice *c, const tp_nd *nd, const tp_pnode *x) {
   for (int d = 0; nd->buf >= 0 && d < ways(c, nd->buf); d++)
@@ -91,9 +91,9 @@ static const tp_pnode *part_of(const tp_pnode *leaf, const tp_pnode *x) {
 
 static void note_spill(choice *c, const tp_pnode *x, const int64_t *lo, const int64_t *hi) {
   const tp_pbuf *b = c->x->plan->bufs.v[x->buf];
-  const tp_pnode **since = &c->since[x->buf][TP_WAY(x->dim, x->inner)], *loop = x->up;
-  spill_unit u = { x->buf, TP_WAY(x->dim, x->inner), *since ? part_of(*since, x)->pos : x->pos,
-    x->pos - 1, 0 };
+  const tp_pnode **since = &c->since[x->buf][TP_WAY(x->dim)], *loop = x->up;
+  spill_unit u = { x->buf, TP_WAY(x->dim), *since ? part_of(*since, x)->pos : x->pos, x->pos - 1,
+    0 };
   int64_t none, rows;
   tp_ix_range(x->hi, lo, hi, &none, &rows);
   while (x->step && loop && loop->kind != TP_P_FOR) loop = loop->up;

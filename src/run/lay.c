@@ -112,7 +112,7 @@ static bool lay_node(layout *l, const tp_pnode *p) {
     put(l,
         (tp_inst){ .op = p->kind == TP_P_SPILL ? TP_I_SPILL : TP_I_FETCH,
             .var = p->buf,
-            .way = TP_WAY(p->dim, p->inner),
+            .way = TP_WAY(p->dim),
             .made = p->made,
             .step = p->step,
             .lo = tp_dx_new(&l->x->a, p->lo),

@@ -64,7 +64,7 @@ typedef struct tp_inst {
   tp_dreg *rg;
   tp_dend *end; /* LOAD */
 } tp_inst;
-#define TP_WAY(dim, inner) (2 * (dim) + 2 + (inner)) /* in which a buffer may lie in the file */
+#define TP_WAY(dim) ((dim) + 1) /* in which a buffer may lie in the file */
 /* Somebody who goes through the instructions. Where dims end by data, one who comes later may meet
  * fewer regions. pos: of the last one run. */
 typedef struct tp_cursor {
