@@ -220,8 +220,14 @@ static void find_widths(life *f) {
   const tp_ix **a = TP_NEWN(S->a, const tp_ix *, n), **b = TP_NEWN(S->a, const tp_ix *, n);
   bool other;
   f->a->asks = TP_NEWN(S->a, int, n);
-  for (int k = 0; k < n; k++) f->a->asks[k] = NOT_ASKED;
   tp_ask(S, NULL, NULL, NULL);
+  tp_query(S);
+  int all = tp_life_phase(f);
+  f->a->ok = tp_query_end(S) && all >= 0;
+  for (int k = 0; k < n; k++) f->a->asks[k] = f->a->ok ? all : NOT_ASKED;
+  f->a->width = a;
+  for (int k = 0; k < n; k++) a[k] = f->passed >> k & 1 ? tp_ix_const(S->ix, 1) : whole(f, k);
+  if (f->a->ok) return;
   f->a->ok = widths_within(f, false, a, b, &other);
   if (!f->a->ok) {
     ++*f->hard;

@@ -70,6 +70,9 @@ void tp_life_passed(life *f);     /* fills passed, skip */
 bool tp_life_follows(const life *f, tp_place p, tp_place q, bool strictly);
 /* No other element is written by `next` after `first` has written this one and not after `read`. */
 bool tp_life_apart(const life *f, tp_place first, tp_place next, tp_place read);
+/* Which of the last reads comes after all writes, wherever the skipped loops are, and reads all
+ * elements: so all are there at once. -1: none. */
+int tp_life_phase(const life *f);
 /* ---- conflicts.c ---- */
 void tp_life_columns(life *f);
 /* The place at level l, in which sequence it ever is: odd at a write's, even between two. */

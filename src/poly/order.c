@@ -1,9 +1,9 @@
 /* order: when accesses of an array happen, as far as the rows of their loops say it without isl.
  *
- * In a loop whose row is s * e_k + by + p for each access of an element e, with the same s and p, the
- * times of an access of e and of one of e + d are s * d_k + (difference of their by) apart. So whether
- * e + d may be written (at w) after e was (at w0) and not after a read of e (at r) is a walk over the
- * columns of the times, in each of which few d_k keep both orders possible. */
+ * In a loop whose row is s * e_k + by + p for each access of an element e, with the same s and p,
+ * the times of an access of e and of one of e + d are s * d_k + (difference of their by) apart. So
+ * whether e + d may be written (at w) after e was (at w0) and not after a read of e (at r) is a
+ * walk over the columns of the times, in each of which few d_k keep both orders possible. */
 #include "poly/live.h"
 
 int tp_life_loops(const life *f) {
@@ -141,8 +141,8 @@ typedef struct {
 
 /* d_k by where the accesses are. */
 static interval differ_by(const meeting *s, int k, bool from_end) {
-  interval e = both(coordinates(s->f, s->first, k, from_end),
-               coordinates(s->f, s->read, k, from_end)),
+  interval e = both(
+               coordinates(s->f, s->first, k, from_end), coordinates(s->f, s->read, k, from_end)),
            other = coordinates(s->f, s->next, k, from_end);
   return (interval){ other.lo == INT64_MIN || e.hi == INT64_MAX ? INT64_MIN : other.lo - e.hi,
     other.hi == INT64_MAX || e.lo == INT64_MIN ? INT64_MAX : other.hi - e.lo };
@@ -205,4 +205,33 @@ bool tp_life_follows(const life *f, tp_place p, tp_place q, bool strictly) {
     if (g.by < 0) return false;
   }
   return !strictly;
+}
+
+/* ---- elements that are there together ---- */
+
+static bool reads_all(const life *f, tp_place r) {
+  const tp_sym *dims[f->x->ndim + 1];
+  int n = 0;
+  isl_set *here = isl_map_range(isl_map_copy(acc(f, r)->rel));
+  for (int k = f->x->ndim - 1; k >= 0; k--)
+    if ((f->x->dense | f->passed) >> k & 1) here = isl_set_project_out(here, isl_dim_set, k, 1);
+  for (int k = 0; k < f->x->ndim; k++)
+    if (!((f->x->dense | f->passed) >> k & 1)) dims[n++] = f->x->dim[k];
+  isl_set *all = isl_set_intersect_params(tp_set_box(f->S->ix, n, dims), tp_life_context(f));
+  bool yes = isl_set_is_subset(all, here) == isl_bool_true;
+  isl_set_free(all);
+  isl_set_free(here);
+  return yes;
+}
+
+int tp_life_phase(const life *f) {
+  for (int i = 0; i < f->last.n && f->ncol && !f->isrow[0]; i++) {
+    tp_place r = f->reads.v[f->last.v[i]];
+    bool after = true;
+    for (int w = 0; w < f->writes.n; w++)
+      after &=
+          tp_life_place_at(f, f->writes.v[w], f->level[0]) < tp_life_place_at(f, r, f->level[0]);
+    if (after && reads_all(f, r)) return i;
+  }
+  return -1;
 }
