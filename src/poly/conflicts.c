@@ -34,7 +34,7 @@ void tp_life_columns(life *f) {
   f->level = TP_NEWN(f->S->a, int, 2 * deep);
   f->isrow = TP_NEWN(f->S->a, bool, 2 * deep);
   f->marks = TP_NEWN(f->S->a, tp_ints, deep);
-  for (int l = 0; l < deep; l++) {
+  for (int l = f->skip; l < deep; l++) {
     bool differ = false, row = false;
     mark_writes(f, l);
     for (int i = 0; i < count(f); i++) {
@@ -141,7 +141,7 @@ isl_set *tp_life_zero(const life *f) {
 static isl_set *differences(const life *f, isl_map *m) {
   isl_set *d = isl_map_deltas(m);
   for (int k = 0; k < f->x->ndim; k++)
-    if (f->x->dense >> k & 1) d = isl_set_fix_si(d, isl_dim_set, k, 0);
+    if ((f->x->dense | f->passed) >> k & 1) d = isl_set_fix_si(d, isl_dim_set, k, 0);
   isl_set *neg = isl_set_neg(isl_set_copy(d));
   return isl_set_intersect_params(isl_set_coalesce(isl_set_union(d, neg)), tp_life_context(f));
 }
@@ -165,7 +165,7 @@ int tp_life_copied_to(const life *f, tp_place r) {
 
 /* Without the pairs of elements of which the second is a copy of the first: both are one value. */
 static isl_map *but_copies(const life *f, isl_map *later) {
-  for (int i = 0; i < f->reads.n && f->version; i++) {
+  for (int i = 0; i < f->reads.n; i++) {
     int w = tp_life_copied_to(f, f->reads.v[i]);
     if (w >= 0)
       later = isl_map_subtract(later,
@@ -175,29 +175,125 @@ static isl_map *but_copies(const life *f, isl_map *later) {
   return later;
 }
 
+static isl_map *no_times(const life *f) {
+  return isl_map_empty(
+      isl_space_map_from_domain_and_range(tp_isl_space(f->S->ix, f->x->ndim), time_space(f)));
+}
+
+/* {element -> time of its write} of these writes. */
+static isl_map *written(const life *f, const bool *these) {
+  isl_map *all = no_times(f);
+  for (int w = 0; w < f->writes.n; w++)
+    if (these[w]) all = isl_map_union(all, touched(f, f->writes.v[w]));
+  return all;
+}
+
+/* The writes that may conflict with what r reads, and those of what is there before. */
+static bool find_conflicts(const life *f, tp_place r, bool *next, bool *firsts, bool *nexts) {
+  bool any = false;
+  for (int w = 0; w < f->writes.n; w++)
+    for (int i = 0; i < f->writes.n; i++) {
+      tp_place first = f->writes.v[i];
+      if ((f->version && acc(f, first)->arr != acc(f, r)->arr) ||
+          tp_life_apart(f, first, f->writes.v[w], r))
+        continue;
+      any = next[w] = nexts[w] = firsts[i] = true;
+    }
+  return any;
+}
+
+/* {element -> element that is written later}, not a copy of it. */
+static isl_map *written_later(const life *f, const bool *first, const bool *next) {
+  isl_map *later = isl_map_apply_range(written(f, first),
+      tp_life_by_blocks(f) ? isl_map_lex_le(time_space(f)) : isl_map_lex_lt(time_space(f)));
+  later = isl_map_apply_range(later, isl_map_reverse(written(f, next)));
+  for (int k = 0; k < f->x->ndim; k++)
+    if (f->passed >> k & 1) later = isl_map_equate(later, isl_dim_in, k, isl_dim_out, k);
+  return f->version ? but_copies(f, later) : isl_map_coalesce(later);
+}
+
+static isl_set *conflicts_of(const life *f, tp_place r, const bool *next, isl_map *later) {
+  isl_map *m = isl_map_apply_range(touched(f, r),
+      tp_life_in_place(f, r) ? isl_map_lex_gt(time_space(f)) : isl_map_lex_ge(time_space(f)));
+  m = isl_map_apply_range(m, isl_map_reverse(written(f, next)));
+  return differences(f, isl_map_intersect(m, isl_map_copy(later)));
+}
+
 bool tp_life_conflicts(life *f) {
-  tp_sched *S = f->S;
-  isl_map *W = isl_map_empty(
-      isl_space_map_from_domain_and_range(tp_isl_space(S->ix, f->x->ndim), time_space(f)));
-  for (int i = 0; i < f->writes.n; i++) W = isl_map_union(W, touched(f, f->writes.v[i]));
-  isl_map *back = isl_map_reverse(isl_map_copy(W));
-  isl_map *later = isl_map_apply_range(
-      W, tp_life_by_blocks(f) ? isl_map_lex_le(time_space(f)) : isl_map_lex_lt(time_space(f)));
-  later = but_copies(f, isl_map_coalesce(isl_map_apply_range(later, isl_map_copy(back))));
-  bool ok = later != NULL;
-  for (int i = 0; i < f->last.n && ok; i++) {
-    tp_place r = f->reads.v[f->last.v[i]];
-    isl_map *until =
-        tp_life_in_place(f, r) ? isl_map_lex_gt(time_space(f)) : isl_map_lex_ge(time_space(f));
-    isl_map *m = isl_map_apply_range(touched(f, r), until);
-    m = isl_map_apply_range(m, isl_map_copy(back));
-    isl_set *d = differences(f, isl_map_intersect(m, isl_map_copy(later)));
+  int nw = f->writes.n, nr = f->last.n;
+  bool *next = TP_NEWN(f->S->a, bool, nw *(nr + 2)), *firsts = next + nw * nr, *nexts = firsts + nw;
+  bool *any = TP_NEWN(f->S->a, bool, nr + 1), ok = true;
+  for (int i = 0; i < nr; i++)
+    any[nr] |= any[i] = find_conflicts(f, f->reads.v[f->last.v[i]], next + i * nw, firsts, nexts);
+  isl_map *later = any[nr] ? written_later(f, firsts, nexts) : NULL;
+  for (int i = 0; i < nr && ok; i++) {
+    isl_set *d =
+        any[i] ? conflicts_of(f, f->reads.v[f->last.v[i]], next + i * nw, later) : tp_life_zero(f);
     ok = d != NULL;
-    if (ok) TP_PUSH(S->a, &f->a->delta, tp_keep_set(S, d));
+    if (ok) TP_PUSH(f->S->a, &f->a->delta, tp_keep_set(f->S, d));
   }
   isl_map_free(later);
-  isl_map_free(back);
   return ok;
+}
+
+/* {element -> time}, whatever the version. */
+static isl_map *times(const life *f, tp_place at) {
+  life one = *f;
+  one.version = NULL;
+  return touched(&one, at);
+}
+
+/* {element: its first time is `order` of its second}. */
+static isl_set *ordered(TP_TAKE isl_map *first, TP_TAKE isl_map *second, TP_TAKE isl_map *order) {
+  isl_map *both = isl_map_range_product(first, second);
+  return isl_map_domain(isl_map_intersect_range(both, isl_map_wrap(order)));
+}
+
+/* The elements that a statement reads in one version and writes in the next. */
+static isl_set *copied(const life *f, tp_place r, tp_place w) {
+  life one = *f;
+  one.version = NULL;
+  return isl_map_domain(isl_map_intersect(touching(&one, r), touching(&one, w)));
+}
+
+/* The elements that the array read by r has, that are written by w before r is done with them. */
+static isl_set *meet_at(const life *f, tp_place r, tp_place w, isl_set *before) {
+  int mine = acc(f, r)->arr, other = acc(f, w)->arr;
+  isl_set *at = ordered(times(f, r), times(f, w),
+      tp_life_in_place(f, r) ? isl_map_lex_gt(time_space(f)) : isl_map_lex_ge(time_space(f)));
+  at = isl_set_intersect_params(isl_set_intersect(at, before), tp_life_context(f));
+  for (int i = 0; i < f->reads.n; i++) {
+    int to = acc(f, f->reads.v[i])->arr == mine ? tp_life_copied_to(f, f->reads.v[i]) : -1;
+    if (to >= 0 && acc(f, f->writes.v[to])->arr == other)
+      at = isl_set_subtract(at, copied(f, f->reads.v[i], f->writes.v[to]));
+  }
+  return at;
+}
+
+static bool meets(const life *f, tp_place r, tp_place w) {
+  isl_set *before = NULL;
+  bool blocks = tp_life_by_blocks(f);
+  if (acc(f, r)->arr == acc(f, w)->arr || !tp_life_follows(f, w, r, tp_life_in_place(f, r)))
+    return false;
+  for (int i = 0; i < f->writes.n; i++) {
+    tp_place first = f->writes.v[i];
+    if (acc(f, first)->arr != acc(f, r)->arr || !tp_life_follows(f, first, w, !blocks)) continue;
+    isl_set *s = ordered(times(f, first), times(f, w),
+        blocks ? isl_map_lex_le(time_space(f)) : isl_map_lex_lt(time_space(f)));
+    before = before ? isl_set_union(before, s) : s;
+  }
+  if (!before) return false;
+  isl_set *at = meet_at(f, r, w, before);
+  bool none = isl_set_is_empty(at) == isl_bool_true;
+  isl_set_free(at);
+  return !none;
+}
+
+bool tp_life_versions_meet(const life *f) {
+  for (int i = 0; i < f->last.n; i++)
+    for (int w = 0; w < f->writes.n; w++)
+      if (meets(f, f->reads.v[f->last.v[i]], f->writes.v[w])) return true;
+  return false;
 }
 
 /* ---- far statements, which may run up to `lag` rows later (behind.c) ---- */
@@ -233,9 +329,7 @@ static isl_map *before_the_limit(const life *f) {
 /* What the others write in place of an element that a far statement still has to touch. */
 bool tp_life_late_conflicts(life *f) {
   tp_sched *S = f->S;
-  isl_map *all = isl_map_empty(
-              isl_space_map_from_domain_and_range(tp_isl_space(S->ix, f->x->ndim), time_space(f))),
-          *near = isl_map_copy(all);
+  isl_map *all = no_times(f), *near = no_times(f);
   for (int i = 0; i < f->writes.n; i++) {
     isl_map *w = touched(f, f->writes.v[i]);
     if (!stmt(f, f->writes.v[i])->far) near = isl_map_union(near, isl_map_copy(w));

@@ -13,67 +13,6 @@
  * one lies in the other. */
 #include "poly/live.h"
 
-/* ---- shared loops ---- */
-
-static int common_loops(const life *f) {
-  const tp_sst *a = way(f, nth(f, 0));
-  int k = a->npath - 1;
-  for (int i = 1; i < count(f); i++) {
-    const tp_sst *b = way(f, nth(f, i));
-    int j = 0;
-    while (j < k && j < b->npath - 1 && a->path[j].loop == b->path[j].loop) j++;
-    k = j;
-  }
-  return k;
-}
-
-/* Row of element coordinate k at level l: s * e_k + by + p. False: not of this form. */
-typedef struct {
-  int s;
-  int64_t by;
-  isl_pw_aff *p;
-} rowform;
-
-static bool width_row(const life *f, tp_place at, int l, int k, rowform *r) {
-  const tp_mem *m = way(f, at)->path[l].mem;
-  int64_t lo, hi;
-  if (m->dim < 0 || m->shift.bad ||
-      !tp_const_distance(f->S, acc(f, at)->rel, m->dim, k, &lo, &hi) || lo != hi)
-    return false;
-  *r = (rowform){ m->s, m->shift.c - m->s * lo, m->shift.p };
-  return true;
-}
-
-static bool same_row(const rowform *a, const rowform *b) {
-  return a->s == b->s && a->by == b->by && a->p == b->p;
-}
-
-/* All accesses of an element are in one iteration of the shared loop at level l, because it runs
- * over dim k of the element. */
-static bool one_iteration(const life *f, int k, int l) {
-  rowform first, r;
-  bool ok = width_row(f, nth(f, 0), l, k, &first);
-  for (int i = 1; i < count(f) && ok; i++)
-    ok = width_row(f, nth(f, i), l, k, &r) && same_row(&first, &r);
-  return ok;
-}
-
-/* Every dim is dense or gone through by a loop that leaves an element behind for good: so must each
- * loop around that one. */
-static bool all_points(const life *f) {
-  int shared = common_loops(f), need = ((1 << f->x->ndim) - 1) & ~f->x->dense, have = 0;
-  for (int l = 0; l < shared && need & ~have; l++) {
-    bool any = way(f, nth(f, 0))->path[l].loop->block > 0; /* the loop over its rows says it */
-    for (int k = 0; k < f->x->ndim; k++)
-      if (one_iteration(f, k, l)) {
-        any = true;
-        have |= 1 << k;
-      }
-    if (!any) return false;
-  }
-  return !(need & ~have);
-}
-
 static double product_at(const life *f, const tp_ix *const *width, int64_t sample) {
   int n = tp_nsym(f->S->ix);
   int64_t *env = TP_NEWN(f->S->a, int64_t, n);
@@ -207,6 +146,7 @@ static answer *answer_of(const life *f, bool *fresh) {
   for (int k = 0; k < f->x->ndim; k++) TP_PUSH(a, &w, (int64_t)(intptr_t)f->x->dim[k]->bound);
   TP_PUSH(a, &w, f->writes.n);
   TP_PUSH(a, &w, f->last.n);
+  TP_PUSH(a, &w, f->passed);
   TP_PUSH(a, &w, tp_life_by_blocks(f));
   TP_PUSH(a, &w, f->ncol);
   for (int i = 0; i < f->writes.n + f->last.n; i++) {
@@ -280,8 +220,14 @@ static void find_widths(life *f) {
   const tp_ix **a = TP_NEWN(S->a, const tp_ix *, n), **b = TP_NEWN(S->a, const tp_ix *, n);
   bool other;
   f->a->asks = TP_NEWN(S->a, int, n);
-  for (int k = 0; k < n; k++) f->a->asks[k] = NOT_ASKED;
   tp_ask(S, NULL, NULL, NULL);
+  tp_query(S);
+  int all = tp_life_phase(f);
+  f->a->ok = tp_query_end(S) && all >= 0;
+  for (int k = 0; k < n; k++) f->a->asks[k] = f->a->ok ? all : NOT_ASKED;
+  f->a->width = a;
+  for (int k = 0; k < n; k++) a[k] = f->passed >> k & 1 ? tp_ix_const(S->ix, 1) : whole(f, k);
+  if (f->a->ok) return;
   f->a->ok = widths_within(f, false, a, b, &other);
   if (!f->a->ok) {
     ++*f->hard;
@@ -299,7 +245,8 @@ static bool analyse(life *f) {
   int n = f->x->ndim;
   tp_sched *S = f->S;
   bool fresh;
-  if (!tp_life_both_kinds(f) && all_points(f)) {
+  tp_life_passed(f);
+  if (((f->passed | f->x->dense) & ((1u << n) - 1)) == (1u << n) - 1) {
     const tp_ix **w = TP_NEWN(S->a, const tp_ix *, n);
     for (int k = 0; k < n; k++) w[k] = dense(f, k) ? whole(f, k) : tp_ix_const(S->ix, 1);
     settle(f, w, NULL);
@@ -358,7 +305,8 @@ static void find_version_widths(life *f) {
   f->a->width = TP_NEWN(f->S->a, const tp_ix *, f->x->ndim);
   tp_ask(f->S, "whether changes of '%s' lie in one place", f->x->name, NULL);
   query_exactly(f);
-  bool ok = tp_life_conflicts(f) && tp_life_widths(f, true, f->a->width),
+  bool ok = !tp_life_versions_meet(f) && tp_life_conflicts(f) &&
+      tp_life_widths(f, true, f->a->width),
        known = tp_query_end(f->S);
   *f->hard += !known;
   f->a->ok = known && ok && tp_is_number(f->a->width[f->x->ndim - 1], 1);
@@ -367,6 +315,7 @@ static void find_version_widths(life *f) {
 /* Slots of the dims, if no two versions are wanted at once in one of them. */
 static bool one_version(life *f, const tp_ix **width) {
   bool fresh;
+  tp_life_passed(f);
   tp_life_columns(f);
   last_reads(f);
   f->a = answer_of(f, &fresh);
@@ -417,7 +366,7 @@ static void join_versions(tp_sched *S, const life *all) {
 static void crossings(tp_sched *S, life *all) {
   /* guards read ends of any iteration, and are no dependences */
   for (int i = 0; i < S->p->arrs.n; i++)
-    all[i].x->cross = count(&all[i]) && !tp_stop_sym(S->p, i) ? common_loops(&all[i]) : 0;
+    all[i].x->cross = count(&all[i]) && !tp_stop_sym(S->p, i) ? tp_life_loops(&all[i]) : 0;
   for (int i = 0; i < S->deps.n; i++)
     if (S->deps.v[i].arr >= 0) {
       tp_arr *x = S->p->arrs.v[S->deps.v[i].arr];

@@ -19,7 +19,10 @@ typedef struct {
   /* by level: the places of its writes in their sequences, ascending; a read's place counts by
    * these only */
   tp_ints *marks;
-  /* columns of the times that tell its accesses apart */
+  /* dims along which elements that differ never meet, by the outermost `skip` loops */
+  uint32_t passed;
+  int skip;
+  /* columns of the times that tell its accesses apart, without those of these loops */
   int ncol, *level;
   bool *isrow;
   /* reads that no other one comes after whatever is written in between */
@@ -60,6 +63,16 @@ static inline const tp_mem *row_at(const tp_sst *s, int l) {
   return l + 1 < s->npath ? s->path[l].mem : NULL;
 }
 
+/* ---- order.c ---- */
+int tp_life_loops(const life *f); /* how many of the outermost loops all accesses are in */
+void tp_life_passed(life *f);     /* fills passed, skip */
+/* May q touch an element after p has, or at the same time? */
+bool tp_life_follows(const life *f, tp_place p, tp_place q, bool strictly);
+/* No other element is written by `next` after `first` has written this one and not after `read`. */
+bool tp_life_apart(const life *f, tp_place first, tp_place next, tp_place read);
+/* Which of the last reads comes after all writes, wherever the skipped loops are, and reads all
+ * elements: so all are there at once. -1: none. */
+int tp_life_phase(const life *f);
 /* ---- conflicts.c ---- */
 void tp_life_columns(life *f);
 /* The place at level l, in which sequence it ever is: odd at a write's, even between two. */
@@ -73,6 +86,8 @@ bool tp_life_by_blocks(const life *f);
 /* The write of what this read's statement copies among the versions; -1: none. */
 int tp_life_copied_to(const life *f, tp_place r);
 bool tp_life_conflicts(life *f);
+/* Is an element of one version read after it is written in another, not as a copy? Or unknown. */
+bool tp_life_versions_meet(const life *f);
 bool tp_life_both_kinds(const life *f); /* do both kinds of statements touch it? */
 bool tp_life_late_conflicts(life *f);
 /* ---- widths.c ---- */

@@ -134,6 +134,7 @@ typedef struct tp_question {
     OF_MEETING,
     OF_FORWARD,
     OF_RANGE,
+    OF_COORDINATES,
     OF_LINKED
   } what;
   int a, b, s;

@@ -168,7 +168,9 @@ bool tp_life_widths(const life *f, bool outermost_first, const tp_ix **width) {
   isl_set *D = all_deltas(f);
   for (int i = 0; i < n; i++) {
     int k = outermost_first ? i : n - 1 - i;
-    width[k] = dense(f, k) ? whole(f, k) : width_of(f, D, k);
+    width[k] = dense(f, k)   ? whole(f, k)
+        : f->passed >> k & 1 ? tp_ix_const(f->S->ix, 1)
+                             : width_of(f, D, k);
     /* the other dims may still be rings */
     if (!width[k] && f->outline) width[k] = whole(f, k);
     if (!width[k]) {
