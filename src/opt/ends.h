@@ -24,7 +24,6 @@ typedef struct ends {
   tp_need *need;
   int n;
   tp_node **end; /* by stop */
-  bool *alone;   /* by stop: calls run over no dim of its domain */
   bool *feeds;   /* by node id: is some done made of it? */
   /* by node id: at which points of the dims that it lacks it is read, NULL: any */
   const tp_ix **rows;
