@@ -215,7 +215,8 @@ static bool lower(ends *l, bool apart) {
   for (int i = 0; i < l->n; i++) l->rows[i] = rows_read(l, l->g->nodes.v[i]);
   for (int i = 0; i < l->g->stops.n; i++)
     if (!tp_ends_make(l, i)) return false;
-  if (apart && !tp_ends_parts(l)) return false;
+  for (int i = 0; i < l->n && apart; i++)
+    if (!tp_ends_apart(l, l->g->nodes.v[i])) return false;
   for (int i = 0; i < l->n; i++)
     if (!lower_node(l, l->g->nodes.v[i])) return false;
   for (int i = 0; i < l->parts.n; i++)
