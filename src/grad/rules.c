@@ -83,57 +83,17 @@ static tp_val spread(tp_mk mk, const tp_node *n, tp_val v) {
 
 RULE(SUM) { return (void)k, spread(mk, n, dy); }
 
-/* Is the axis, of one extent, a range that moves along one of these dims? */
-static bool moves_below(tp_val v, int axis, const tp_node *of, int depth) {
-  const tp_node *n = v.node;
-  if (n->op == TP_OP_READ) {
-    for (int k = 0, r = 0; k < n->in[0].src.node->ndom; k++)
-      if (n->attr.at[k].range && r++ == axis)
-        return tp_moves(of, n->attr.at[k].lo) || tp_moves(of, n->attr.at[k].hi);
-    return false;
-  }
-  if (depth == 0 ||
-      !(tp_op_is_elementwise(n->op) || n->op == TP_OP_DETACH || n->op == TP_OP_EXPAND ||
-          (n->op == TP_OP_RESHAPE && axis == 0) || n->op == TP_OP_PERMUTE))
-    return false;
-  if (n->op == TP_OP_PERMUTE) return moves_below(IN(0), n->attr.axes[axis], of, depth - 1);
-  for (int k = 0; k < n->nin; k++) {
-    int at = n->op == TP_OP_RESHAPE ? 0 : axis - tp_rankof(v) + tp_rankof(IN(k));
-    if (at >= 0 && at < tp_rankof(IN(k)) && mk_extent(IN(k), at) == mk_extent(v, axis) &&
-        moves_below(IN(k), at, of, depth - 1))
-      return true;
-  }
-  return false;
-}
-
-/* Does the axis stand for a range that moves? Then where the largest is can be carried
- * (opt/incremental.c). */
-static bool is_range(tp_mk mk, const tp_node *n, int axis) {
-  const tp_ix *rows = mk_extent(X, axis);
-  return !tp_mentions_end(mk.g, rows) && (tp_moves(n, rows) || moves_below(X, axis, n, 12));
-}
-
-/* dy times the product of all others: without division, so that zeros are no exception. Of a range
- * row by row. */
-static tp_val others(tp_mk mk, tp_val x, int axis) {
-  return mk_mul(mk, mk_product_beside(mk, x, axis, false), mk_product_beside(mk, x, axis, true));
-}
-
+/* dy times the product of all others: without division, so that zeros are no exception. */
 RULE(PROD) {
   (void)k;
   const tp_attr *a = &n->attr;
-  if (a->naxes > 1 && is_range(mk, n, a->axes[0])) {
-    tp_val rows = mk_reduce(mk, n->op, X, a->naxes - 1, a->axes + 1, true);
-    return rows.node ? d_PROD(mk, rows.node, 0,
-                           mk_mul(mk, mk_spread(mk, dy, rows, a->naxes, a->axes, a->keepdim),
-                               others(mk, rows, a->axes[0])))
-                     : rows;
-  }
-  tp_val x = a->naxes == 1 ? X : mk_gather_axes(mk, X, a->naxes, a->axes);
+  bool one = a->naxes == 1;
+  tp_val x = one ? X : mk_gather_axes(mk, X, a->naxes, a->axes);
   if (!x.node) return x;
-  tp_val y = others(mk, x, a->naxes == 1 ? a->axes[0] : tp_rankof(x) - 1);
-  return mk_mul(
-      mk, spread(mk, n, dy), a->naxes == 1 ? y : mk_scatter_axes(mk, y, X, a->naxes, a->axes));
+  int axis = one ? a->axes[0] : tp_rankof(x) - 1;
+  tp_val y =
+      mk_mul(mk, mk_product_beside(mk, x, axis, false), mk_product_beside(mk, x, axis, true));
+  return mk_mul(mk, spread(mk, n, dy), one ? y : mk_scatter_axes(mk, y, X, a->naxes, a->axes));
 }
 
 /* The place of each element of x among those along axes, row major, as floats that count them
@@ -154,37 +114,10 @@ static tp_val places(tp_mk mk, tp_val x, int naxes, const int *axes) {
   return sum;
 }
 
-/* Of the element that op finds first along the axis; -1 where there is none. */
-static tp_val place_of(tp_mk mk, const tp_node *n, tp_val x, int axis) {
-  const tp_ix *some = tp_ix_addc(mk.g->ix, mk_extent(x, axis), -1);
-  tp_val place = mk_reduce(mk, n->op == TP_OP_MAX ? TP_OP_ARGMAX : TP_OP_ARGMIN, x, 1, &axis, true);
-  if (!place.node || tp_ix_prove_ge0(mk.g->ix, some, n->ndom, n->dom)) return place;
-  return mk_either(mk, n->ndom, n->dom, tp_ix_cmp(mk.g->ix, TP_GE, some, mk_int(mk, 0)), place,
-      mk_fill(mk, -1, TP_I64, tp_rankof(place), tp_outof(place)->shape, 0, NULL));
-}
-
-/* To where the result was found, unless that is NaN. x: the largest along the other axes. */
-static tp_val to_the_first(tp_mk mk, const tp_node *n, tp_val x, int axis, tp_val dy) {
-  int rank = tp_rankof(x);
-  const tp_ix *shape[TP_MAXRANK];
-  for (int i = 0; i < rank; i++) shape[i] = i == axis ? mk_extent(x, i) : mk_int(mk, 1);
-  tp_val hit =
-      mk_bin(mk, TP_OP_EQ, mk_iota(mk, axis, rank, shape, 0, NULL), place_of(mk, n, x, axis));
-  return mk_where(mk, hit,
-      mk_spread(mk, mk_where(mk, mk_bin(mk, TP_OP_EQ, Y, Y), dy), x, n->attr.naxes, n->attr.axes,
-          n->attr.keepdim));
-}
-
 /* All of it to the first element (row major) that equals the result: the least place of these. */
 RULE(MAX) {
   (void)k;
   const tp_attr *a = &n->attr;
-  bool range = a->naxes > 0 && is_range(mk, n, a->axes[0]);
-  if (range && a->naxes == 1) return to_the_first(mk, n, X, a->axes[0], dy);
-  if (range) {
-    tp_val rows = mk_reduce(mk, n->op, X, a->naxes - 1, a->axes + 1, true);
-    return rows.node ? d_MAX(mk, rows.node, 0, to_the_first(mk, n, rows, a->axes[0], dy)) : rows;
-  }
   tp_val hit = mk_bin(mk, TP_OP_EQ, X, spread(mk, n, Y)), place = places(mk, X, a->naxes, a->axes);
   if (!place.node) return place;
   tp_val first = mk_reduce(mk, TP_OP_MIN,

@@ -1,20 +1,18 @@
-/* branches: what branches of a tensor have in common, each makes of its own.
+/* branches: an elementwise operator that only branches of one tensor read is made by each of them.
  *
  *   c = |a[i] - b[j]|    d = merge c + d[0, j-1] if i == 0, c + min(..)    =>    either makes its c
  *
- * A point has one branch, so an elementwise operator that only branches read, each at its own
- * points, is made no more often, and a branch's statement, which waited for an array that all of
- * them read, has it in a register. A read at a point of some dim counts as a branch: what it asks
- * for is few beside the others. Only what is made of smaller things (a has not the dim j), so that
- * no loop reads more instead, and what is made of the tensor's own points: it has no loop but the
- * tensor's. */
+ * A point has one branch, so if each reads c at its own points it is made no more often, and a
+ * branch's statement, which waited for an array that all of them read, has it in a register. A read
+ * at a point of some dim counts as a branch: it asks for few points. Only operators made of smaller
+ * things (a has not the dim j), so that no loop reads more instead, or of the tensor's own points:
+ * these have no loop but the tensor's. */
 #include "opt/opt.h"
 #include "graph/mk.h"
 
 enum { MOST_PARTS = 4, PART_OPERANDS = 3, PART_BRANCHES = 32, PART_READS = 32 };
-/* parts: branches of one tensor, then reads */
+/* The parts that read it: branches of the tensor `of`, then reads. 0: something else does. */
 typedef struct {
-  enum { NOT_LOOKED, NOBODY, SOME_PARTS } is;
   const tp_node *of;
   uint64_t parts;
 } owner;
@@ -27,15 +25,12 @@ typedef struct {
   tp_mk mk;
   /* by id, as the others; the read's number, 0: none yet */
   int n, nread, *read, *largest;
-  /* the tensor of whose points it is made by elementwise operators, one of them; NULL */
-  const tp_node **carried;
+  const tp_node **carried; /* a tensor of whose points elementwise operators make it; NULL */
   part_readers *readers;
   owner *own;
   bool *root, *apart;
   tp_val *made[PART_BRANCHES + PART_READS]; /* by part, then id */
 } parter;
-
-static const owner nobody = { NOBODY, NULL, 0 };
 
 static bool made_of_few(const tp_node *n) {
   return tp_op_is_elementwise(n->op) && n->nin <= PART_OPERANDS;
@@ -52,36 +47,28 @@ static bool reads_points(const tp_node *by, const tp_node *n) {
   return ok;
 }
 
-static owner joined_parts(owner a, owner b) {
-  if (a.is == NOT_LOOKED) return b;
-  if (a.is == NOBODY || b.is == NOBODY || (a.of && b.of && a.of != b.of)) return nobody;
-  return (owner){ SOME_PARTS, a.of ? a.of : b.of, a.parts | b.parts };
-}
-
-static owner parts_served(parter *b, const tp_node *n);
-
-/* Whom n serves by this reader. */
+/* Who is served by n through this reader of it. Readers were looked at before. */
 static owner serves(parter *b, const tp_node *n, const part_reader *r) {
   const tp_node *by = r->by;
   if (reads_points(by, n)) {
     if (!b->read[by->id]) b->read[by->id] = ++b->nread;
-    int number = b->read[by->id], part = PART_BRANCHES + number - 1;
-    return number <= PART_READS ? (owner){ SOME_PARTS, NULL, (uint64_t)1 << part } : nobody;
+    int number = b->read[by->id];
+    return (owner){ NULL, number <= PART_READS ? (uint64_t)1 << (PART_BRANCHES + number - 1) : 0 };
   }
-  if (!tp_dom_same(n->ndom, n->dom, by->ndom, by->dom)) return nobody;
-  if (by->op == TP_OP_MERGE && by->nin <= PART_BRANCHES)
-    return (owner){ SOME_PARTS, by, (uint64_t)1 << r->k };
-  return moves_points(by) ? nobody : parts_served(b, by);
+  if (!tp_dom_same(n->ndom, n->dom, by->ndom, by->dom)) return (owner){ 0 };
+  if (by->op == TP_OP_MERGE && by->nin <= PART_BRANCHES) return (owner){ by, (uint64_t)1 << r->k };
+  return moves_points(by) ? (owner){ 0 } : b->own[by->id];
 }
 
 static owner parts_served(parter *b, const tp_node *n) {
-  owner *mine = &b->own[n->id], o = { NOT_LOOKED, NULL, 0 };
-  if (mine->is != NOT_LOOKED) return *mine;
-  mine->is = NOBODY;
-  const part_readers *r = &b->readers[n->id];
-  for (int i = 0; i < r->n && !b->root[n->id]; i++) o = joined_parts(o, serves(b, n, &r->v[i]));
-  if (o.is != NOT_LOOKED) *mine = o;
-  return *mine;
+  owner all = { 0 };
+  for (int i = 0; i < b->readers[n->id].n; i++) {
+    owner o = serves(b, n, &b->readers[n->id].v[i]);
+    if (b->root[n->id] || !o.parts || (o.of && all.of && o.of != all.of)) return (owner){ 0 };
+    if (o.of) all.of = o.of;
+    all.parts |= o.parts;
+  }
+  return all;
 }
 
 /* Dims of the largest that it is made of, by elementwise operators of inputs, of what is read
@@ -103,15 +90,13 @@ static const tp_node *carried_by(const parter *b, const tp_node *n) {
   return of;
 }
 
-/* Each part makes it, as all that read it are one part's or are made by each. Readers were looked
- * at before. */
+/* Does each part make it? All that reads it is one part's, or is made by each. */
 static bool made_apart(parter *b, const tp_node *n) {
-  owner o = parts_served(b, n);
+  owner o = b->own[n->id];
   int parts = __builtin_popcountll(o.parts);
   bool smaller = b->largest[n->id] >= 0 && b->largest[n->id] < n->ndom,
        carried = o.of && b->carried[n->id] == o.of;
-  bool ok = made_of_few(n) && (smaller || carried) && o.is == SOME_PARTS && parts > 1 &&
-      parts <= MOST_PARTS;
+  bool ok = made_of_few(n) && (smaller || carried) && parts > 1 && parts <= MOST_PARTS;
   for (int i = 0; ok && i < b->readers[n->id].n; i++) {
     const part_reader *r = &b->readers[n->id].v[i];
     ok = b->apart[r->by->id] || __builtin_popcountll(serves(b, n, r).parts) == 1;
@@ -119,7 +104,7 @@ static bool made_apart(parter *b, const tp_node *n) {
   return ok;
 }
 
-/* What the part makes in v's place. */
+/* The part's own value in v's place. */
 static tp_val made_by_part(parter *b, tp_val v, int part) {
   tp_node *n = v.node;
   tp_val in[PART_OPERANDS];
@@ -181,6 +166,9 @@ bool tp_pass_branches(tp_work *job, tp_error *err) {
     b.largest[order[i]] = largest_of(&b, x);
     b.carried[order[i]] = carried_by(&b, x);
   }
-  for (int i = n - 1; i >= 0; i--) b.apart[order[i]] = made_apart(&b, g->nodes.v[order[i]]);
+  for (int i = n - 1; i >= 0; i--) {
+    b.own[order[i]] = parts_served(&b, g->nodes.v[order[i]]);
+    b.apart[order[i]] = made_apart(&b, g->nodes.v[order[i]]);
+  }
   return give_parts(&b, &job->changed);
 }

@@ -185,28 +185,6 @@ static void rename_ends(ends *l) {
   for (int i = 0; i < l->g->nodes.n; i++) tp_node_map(&l->g->arena, l->g->nodes.v[i], renamed, &r);
 }
 
-/* ---- rows ---- */
-
-/* Is something carried along the dim, so that its points come one after the other? */
-static bool is_carried(ends *l, const int *scc, const tp_sym *d) {
-  for (int i = 0; i < l->n; i++) {
-    const tp_node *n = l->g->nodes.v[i], *x = n->op == TP_OP_READ ? n->in[0].src.node : NULL;
-    for (int k = 0; x && scc[n->id] == scc[x->id] && k < x->ndom; k++)
-      if (x->dom[k] == d && (!tp_at_is_own(&n->attr.at[k], d))) return true;
-  }
-  return false;
-}
-
-static void find_alone(ends *l) {
-  int *scc = TP_NEWN(&l->g->arena, int, l->n);
-  tp_graph_sccs(l->g, scc, NULL);
-  for (int i = 0; i < l->g->stops.n; i++) {
-    const tp_stop *s = &l->g->stops.v[i];
-    l->alone[i] = true;
-    for (int d = 0; d < s->ndom; d++) l->alone[i] &= is_carried(l, scc, s->dom[d]);
-  }
-}
-
 /* ---- the whole ---- */
 
 static bool lower_value(ends *l, tp_node *n) {
@@ -231,14 +209,14 @@ static bool lower_node(ends *l, tp_node *n) {
 }
 
 static bool lower(ends *l, bool apart) {
-  find_alone(l);
   for (int i = 0; i < l->g->stops.n; i++)
     tp_reach(&l->g->arena, l->g->stops.v[i].done.node, l->feeds);
   rename_ends(l);
   for (int i = 0; i < l->n; i++) l->rows[i] = rows_read(l, l->g->nodes.v[i]);
   for (int i = 0; i < l->g->stops.n; i++)
     if (!tp_ends_make(l, i)) return false;
-  if (apart && !tp_ends_parts(l)) return false;
+  for (int i = 0; i < l->n && apart; i++)
+    if (!tp_ends_apart(l, l->g->nodes.v[i])) return false;
   for (int i = 0; i < l->n; i++)
     if (!lower_node(l, l->g->nodes.v[i])) return false;
   for (int i = 0; i < l->parts.n; i++)
@@ -262,7 +240,6 @@ bool tp_pass_ends(tp_work *job, tp_error *err) {
   tp_hold mine;
   tp_hold_set(&mine, drop, &l);
   l.end = TP_NEWN(&g->arena, tp_node *, g->stops.n);
-  l.alone = TP_NEWN(&g->arena, bool, g->stops.n);
   l.feeds = TP_NEWN(&g->arena, bool, l.n);
   l.rows = TP_NEWN(&g->arena, const tp_ix *, l.n);
   int asked = g->shapechecks.n;

@@ -24,7 +24,6 @@ typedef struct ends {
   tp_need *need;
   int n;
   tp_node **end; /* by stop */
-  bool *alone;   /* by stop: calls run over no dim of its domain */
   bool *feeds;   /* by node id: is some done made of it? */
   /* by node id: at which points of the dims that it lacks it is read, NULL: any */
   const tp_ix **rows;
@@ -79,13 +78,12 @@ tp_val tp_ends_over(ends *l, tp_red red, tp_val x, const tp_sym *t);
 tp_val tp_ends_masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom, tp_val x,
     tp_red red, bool only);
 
-/* ---- ends_parts.c ---- */
-bool tp_ends_parts(ends *l);
 /* ---- ends_sums.c ---- */
 bool tp_ends_sum(ends *l, tp_node *n);
 /* ---- ends_points.c ---- */
 bool tp_ends_point(ends *l, tp_node *n);    /* READ */
 bool tp_ends_branches(ends *l, tp_node *n); /* MERGE */
+bool tp_ends_apart(ends *l, tp_node *n);    /* before these: where n reads one branch, of that */
 /* x read where `at` may mention ends */
 tp_val tp_ends_read_at(ends *l, tp_val x, const tp_at *at);
 #endif

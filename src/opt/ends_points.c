@@ -87,6 +87,42 @@ tp_val tp_ends_read_at(ends *l, tp_val x, const tp_at *at) {
   return tp_read(l->g, x, at, l->err);
 }
 
+/* ---- reads of one branch ---- */
+
+/* The branch of the tensor that alone may be meant where n, a read, is needed; -1: not one. What
+ * was reached is a parameter. */
+static int only_branch(ends *l, const tp_node *n) {
+  const tp_node *m = n->in[0].src.node;
+  int only = -1, count = 0;
+  for (int i = 0; i < l->g->stops.n; i++)
+    if (tp_edge_crosses(n, 0, &l->g->stops.v[i])) return -1;
+  tp_set *at = tp_set_and(tp_set_apply(tp_ends_need(l, n), tp_edge_rel(l->g, n, 0)),
+      tp_set_and(tp_set_box(l->ix, m->ndom, m->dom),
+          tp_set_cond(l->ix, m->ndom, m->dom, tp_ends_alive(l, m))));
+  for (int j = 0; j < m->nin && count < 2; j++) {
+    tp_set *here = tp_set_and(tp_set_copy(at), tp_branch_set(l->g, m, j));
+    if (here) here = tp_set_and(here, tp_set_cond(l->ix, m->ndom, m->dom, tp_ends_within(l, here)));
+    if (!tp_set_is_empty(l->ix, here)) only = j, count++;
+    tp_set_free(here);
+  }
+  tp_set_free(at);
+  return count == 1 ? only : -1;
+}
+
+/* h[T-1] = e;  h:otherwise(f(h[T-1]))   =>   f(e)
+ *
+ * As values, where(t == T - 1, e, ..) would need at each point what it needs at one, and there
+ * would be a cycle that the program does not have. Done where no order is found without, for e is
+ * then kept beside h. */
+bool tp_ends_apart(ends *l, tp_node *n) {
+  const tp_node *m = n->op == TP_OP_READ ? n->in[0].src.node : NULL;
+  int k = m && m->op == TP_OP_MERGE ? only_branch(l, n) : -1;
+  if (k >= 0) n->in[0].src = tp_ends_same_dom(l, m->in[k].src, m->ndom, m->dom);
+  return k < 0 || n->in[0].src.node;
+}
+
+/* ---- reads at the less or the greater of two points ---- */
+
 /* v is made for n, and is lowered in its turn. where: the points of n's at which it is needed;
  * NULL: all of its own. */
 static tp_val later(ends *l, tp_val v, const tp_node *n, TP_TAKE tp_set *where) {

@@ -134,33 +134,6 @@ static bool stays(const sum *s, const tp_sym *d) {
   return true;
 }
 
-static bool same_in_u(const sum *s, const tp_sym *d) {
-  return !s->e.gather || !tp_dom_has(s->n->ndom, s->n->dom, d) || stays(s, d);
-}
-
-/* Is all that is asked `T >= e`, of rows that come one after the other? Then it stays a condition,
- * under which the contribution runs or not. */
-static bool is_condition(const sum *s, const tp_ix *ask) {
-  ends *l = s->l;
-  const tp_ix *x, *rest;
-  const tp_node about = tp_ends_about(s->l, ask);
-  int64_t coef;
-  for (int d = 0; d < about.ndom; d++)
-    if (!tp_dom_has(s->ndom, s->dom, about.dom[d]) || !same_in_u(s, about.dom[d])) return false;
-  for (int k = 0; (x = tp_ix_conjunct(ask, k)); k++) {
-    int found = 0;
-    if (tp_ix_kind(x) != TP_IX_GE0) return false;
-    for (int i = 0; i < l->g->stops.n; i++) {
-      const tp_sym *end = l->g->stops.v[i].sym;
-      if (!tp_ix_mentions(x, end)) continue;
-      if (found++ || !l->alone[i] || !tp_ix_linear_in(l->ix, tp_ix_arg(x, 0), end, &coef, &rest) ||
-          coef != 1)
-        return false;
-    }
-  }
-  return true;
-}
-
 /* `alive` is about p's own point, s->parts about either. */
 static bool settle(sum *s, tp_edge *to) {
   ends *l = s->l;
@@ -174,7 +147,6 @@ static bool settle(sum *s, tp_edge *to) {
   allowed(s, pairs, &range);
   ask = both(s, asked(s, alive, true), asked(s, s->parts, !s->own));
   s->e.cond = both(s, s->plain, range);
-  if (ask && is_condition(s, ask)) s->e.cond = both(s, s->e.cond, ask), ask = NULL;
   s->e.src = ask ? tp_ends_masked(l, ask, s->ndom, s->dom, s->e.src, s->n->attr.red, only_reader(s))
                  : tp_ends_same_dom(l, s->e.src, s->ndom, s->dom);
   if (s->e.src.node) *to = s->e;

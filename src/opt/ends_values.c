@@ -328,15 +328,6 @@ tp_val tp_ends_same_dom(ends *l, tp_val v, int ndom, const tp_sym *const *dom) {
 
 /* ---- masks ---- */
 
-/* Do the rows that cond tells apart come one after the other? Then what it excludes need not run at
- * all, if it is made before (plan/build.c); else it goes into its user. */
-static bool comes_alone(const ends *l, const tp_ix *cond) {
-  bool alone = true;
-  for (int i = 0; i < l->g->stops.n; i++)
-    alone &= l->alone[i] || !tp_ix_mentions(cond, l->g->stops.v[i].sym);
-  return alone;
-}
-
 static tp_val masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom, tp_val x,
     tp_red red, bool only) {
   const tp_node *n = x.node;
@@ -344,10 +335,8 @@ static tp_val masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *
   if (n->op == TP_OP_FILL && n->attr.f[0] == tp_red_identity(red, tp_dtypeof(x))) return x;
   bool contracts = n->op == TP_OP_MATMUL || n->op == TP_OP_CONV_WEIGHT || n->op == TP_OP_SUM;
   if (!only || red != TP_RED_SUM || !contracts) {
-    tp_val mask = tp_ends_cond(l, cond, ndom, dom),
-           nothing = mk_num(l->mk, tp_red_identity(red, tp_dtypeof(x)), tp_dtypeof(x));
-    return comes_alone(l, cond) ? mk_select(l->mk, mask, x, nothing)
-                                : mk_select(l->mk, mk_un(l->mk, TP_OP_LNOT, mask), nothing, x);
+    return mk_select(l->mk, tp_ends_cond(l, cond, ndom, dom), x,
+        mk_num(l->mk, tp_red_identity(red, tp_dtypeof(x)), tp_dtypeof(x)));
   }
   tp_val in[2];
   for (int k = 0; k < n->nin; k++)

@@ -17,20 +17,6 @@ bool tp_number_of(tp_val v, double *c) {
 
 static bool same_number(double a, double b) { return a == b && signbit(a) == signbit(b); }
 
-static bool is_of_sort(tp_val v, char sort) {
-  tp_dtype d = tp_dtypeof(v);
-  bool fraction = tp_dtype_float(d);
-  return !sort || (sort == 'f' ? fraction : sort == 'b' ? d == TP_BOOL : d != TP_BOOL && !fraction);
-}
-
-static bool takes_letter(tp_match *m, int letter, tp_val v) {
-  const tp_val *at = &m->at[letter];
-  if (m->bound >> letter & 1) return at->node == v.node && at->out == v.out;
-  m->bound |= 1u << letter;
-  m->at[letter] = v;
-  return true;
-}
-
 static bool matches(tp_match *m, const tp_ruleterm *x, tp_val v);
 
 static bool operands_match(tp_match *m, const tp_ruleterm *x, const tp_node *n) {
@@ -43,9 +29,9 @@ static bool operands_match(tp_match *m, const tp_ruleterm *x, const tp_node *n) 
 
 static bool matches(tp_match *m, const tp_ruleterm *x, tp_val v) {
   double c;
-  if (x->letter >= 0 && !takes_letter(m, x->letter, v)) return false;
+  if (x->letter >= 0) m->at[x->letter] = v;
   switch (x->kind) {
-  case TP_TERM_HOLE: return is_of_sort(v, x->sort);
+  case TP_TERM_HOLE: return !x->floats || tp_dtype_float(tp_dtypeof(v));
   case TP_TERM_NUMBER: return tp_number_of(v, &c);
   case TP_TERM_LITERAL: return tp_number_of(v, &c) && same_number(c, x->value);
   default: return tp_rule_at(x, v.node->op) && operands_match(m, x, v.node);
@@ -62,50 +48,10 @@ static bool guarded(tp_match *m, const tp_ruleform *f) {
     arguments(m, f->guard[i], v);
     if (!tp_rule_guards[f->guard[i]->fn](m, v)) return false;
   }
-  for (int l = 0; l < TP_RULE_LETTERS; l++)
-    if ((f->leaves >> l & 1) && !tp_may_leave(m, m->at[l])) return false;
   return true;
 }
 
-/* ---- what is lost, and who reads ---- */
-
-static bool has_effect(const tp_node *n) {
-  switch (n->op) {
-  case TP_OP_MERGE:
-  case TP_OP_ACCUM:
-  case TP_OP_CALL:
-  case TP_OP_PARAM:
-  case TP_OP_GRAD: return true;
-  /* in steps it comes with its points: who calls knows that */
-  case TP_OP_INPUT: return n->ndom > 0;
-  default: return tp_may_fail(n);
-  }
-}
-
-/* By id of the operators that there were: it or what it is made of has an effect. */
-static bool *effects(const tp_graph *g, int n) {
-  bool *has = TP_NEWN(&((tp_graph *)g)->arena, bool, n), more = true;
-  for (int i = 0; i < n; i++) has[i] = has_effect(g->nodes.v[i]);
-  while (more) {
-    more = false;
-    for (int i = 0; i < n; i++)
-      for (int k = 0; k < g->nodes.v[i]->nin && !has[i]; k++) {
-        int id = g->nodes.v[i]->in[k].src.node->id;
-        if (id < n && has[id]) has[i] = more = true;
-      }
-  }
-  return has;
-}
-
-bool tp_may_leave(const tp_match *m, tp_val v) {
-  tp_rewriter *r = m->r;
-  if (r->job->check || m->mk.g->stops.n) return false;
-  if (!r->stays) r->stays = effects(m->mk.g, r->before);
-  if (v.node->id < r->before) return !r->stays[v.node->id];
-  bool may = !has_effect(v.node);
-  for (int k = 0; k < v.node->nin && may; k++) may = tp_may_leave(m, v.node->in[k].src);
-  return may;
-}
+/* ---- who reads ---- */
 
 int tp_readers(const tp_match *m, tp_val v) { return m->r->readers.v[v.node->id]; }
 
@@ -155,7 +101,7 @@ bool tp_by_element(const tp_match *m) {
 
 /* ---- results ---- */
 
-static tp_val result_of(tp_match *m, const tp_ruleterm *x, tp_dtype d);
+static tp_val result_of(tp_match *m, const tp_ruleterm *x);
 
 /* An operator's attributes are those of its like in the pattern. */
 static tp_val operator_of(tp_match *m, const tp_ruleterm *x) {
@@ -164,17 +110,12 @@ static tp_val operator_of(tp_match *m, const tp_ruleterm *x) {
   for (int i = m->nmet; i-- > 0;)
     if (tp_rule_at(x, m->met[i]->op)) like = m->met[i];
   for (int k = 0; k < x->nkid; k++)
-    if (x->kid[k]->kind != TP_TERM_LITERAL && !(in[k] = result_of(m, x->kid[k], 0)).node)
-      return tp_none;
-  for (int k = 0; k < x->nkid; k++)
-    if (x->kid[k]->kind == TP_TERM_LITERAL)
-      in[k] = mk_num(m->mk, x->kid[k]->value, tp_dtypeof(in[!k]));
+    if (!(in[k] = result_of(m, x->kid[k])).node) return tp_none;
   return mk_op(
       m->mk, x->kind == TP_TERM_OP ? x->op : like->op, x->nkid, in, like ? &like->attr : NULL);
 }
 
-static tp_val result_of(tp_match *m, const tp_ruleterm *x, tp_dtype d) {
-  const tp_out *o = &m->root->out[0];
+static tp_val result_of(tp_match *m, const tp_ruleterm *x) {
   tp_val v[TP_TERM_KIDS];
   double c;
   switch (x->kind) {
@@ -182,8 +123,6 @@ static tp_val result_of(tp_match *m, const tp_ruleterm *x, tp_dtype d) {
   case TP_TERM_NUMBER:
     tp_number_of(m->at[x->letter], &c);
     return mk_num(m->mk, c, tp_dtypeof(m->at[x->letter]));
-  case TP_TERM_LITERAL:
-    return mk_fill(m->mk, x->value, d, o->rank, o->shape, m->root->ndom, m->root->dom);
   case TP_TERM_CALL: arguments(m, x, v); return tp_rule_makers[x->fn](m, v);
   default: return operator_of(m, x);
   }
@@ -228,15 +167,15 @@ static void take_name(const tp_match *m, tp_node *y) {
   y->name = of->name, y->what = of->what, y->var = of->var;
 }
 
-static tp_val fire(tp_rewriter *r, tp_ruleform *f, tp_node *n) {
+static tp_val fire(tp_rewriter *r, const tp_ruleform *f, tp_node *n) {
   tp_match m;
-  m.mk = r->mk, m.r = r, m.root = n, m.bound = 0, m.nmet = 0;
+  m.mk = r->mk, m.r = r, m.root = n, m.nmet = 0;
   if (r->job->precise && f->rule->cls != TP_RULE_EXACT && tp_dtype_float(n->out[0].dtype))
     return tp_none;
-  if (!matches(&m, f->pattern, tp_v(n)) || !tp_rule_ready(r, f) || !guarded(&m, f)) return tp_none;
+  if (!matches(&m, f->pattern, tp_v(n)) || !guarded(&m, f)) return tp_none;
   r->mk.g->pos = n->pos;
   int from = r->mk.g->nodes.n;
-  tp_val y = fitted_result(&m, result_of(&m, f->result, n->out[0].dtype));
+  tp_val y = fitted_result(&m, result_of(&m, f->result));
   if (y.node && y.node->id >= from) take_name(&m, y.node);
   return y;
 }
@@ -264,9 +203,9 @@ static void retire(tp_rewriter *r, const tp_ruleform *f, tp_node *n, tp_val y, i
 static void settle_node(tp_rewriter *r, tp_node *n) {
   tp_val y = tp_none;
   rewire_operands(r, n);
-  const tp_ruleforms *at = tp_rules_of(r, n->op);
-  for (int i = 0; n->nout == 1 && i < at->forms.n && !y.node && r->left > 0; i++) {
-    tp_ruleform *f = at->forms.v[i];
+  const tp_ruleforms *at = &r->at[n->op];
+  for (int i = 0; n->nout == 1 && i < at->n && !y.node && r->left > 0; i++) {
+    const tp_ruleform *f = at->v[i];
     int from = r->mk.g->nodes.n;
     y = fire(r, f, n);
     if (r->mk.err->code) return;

@@ -22,7 +22,7 @@ typedef struct tp_work {
   const bool *rule_off; /* by row of rules.def; NULL: none */
   /* ORDERED: of a program that is stepped, else NULL */
   const tp_ticks *ticks;
-  /* ENDED: who reads what is known only at an end reads it by itself (ends_parts.c) */
+  /* ENDED: what is read at points of one branch alone is read of that branch (ends_points.c) */
   bool apart;
   /* NEEDED: its points; found anew when a pass has said that it changed something */
   tp_need **need;

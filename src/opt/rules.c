@@ -43,7 +43,7 @@ static int named_in(const char *const *names, int n, const char *s, size_t len) 
   return i;
 }
 
-/* The word behind '(': an operator, a family of them, a maker behind '!', else a guard. */
+/* The word behind '(': an operator, `unary`, a maker behind '!', else a guard. */
 static void read_head(rule_text *t, tp_ruleterm *x) {
   bool makes = *t->s == '!';
   t->s += makes;
@@ -53,7 +53,6 @@ static void read_head(rule_text *t, tp_ruleterm *x) {
   word[TP_MIN(n, sizeof word - 1)] = 0;
   t->s += n;
   if (!strcmp(word, "unary")) x->kind = TP_TERM_UNARY;
-  else if (!strcmp(word, "binary")) x->kind = TP_TERM_BINARY;
   else if (!makes && tp_op_parse(word, &x->op)) x->kind = TP_TERM_OP;
   else {
     x->kind = TP_TERM_CALL;
@@ -93,7 +92,8 @@ static const tp_ruleterm *read_term(rule_text *t) {
     x->kind = *t->s == '#' ? TP_TERM_NUMBER : TP_TERM_HOLE;
     t->s += *t->s == '#';
     x->letter = *t->s++ - 'a';
-    if (*t->s == ':') x->sort = t->s[1], t->s += 2;
+    x->floats = *t->s == ':';
+    t->s += 2 * x->floats;
   } else {
     char *end;
     x->kind = TP_TERM_LITERAL;
@@ -113,72 +113,36 @@ const tp_ruleterm *tp_rule_read(tp_arena *a, const char *text, unsigned mask, in
 
 /* ---- the rows that are on, by the operator at the root ---- */
 
-static unsigned letters_of(const tp_ruleterm *x) {
-  unsigned m = x->letter >= 0 ? 1u << x->letter : 0;
-  for (int k = 0; k < x->nkid; k++) m |= letters_of(x->kid[k]);
-  return m;
-}
-
-/* Of a pattern whose letters `used` a result has: the holes that nothing there is made of. */
-static unsigned left_out(const tp_ruleterm *x, unsigned used) {
-  if (x->letter >= 0 && (used >> x->letter & 1)) return 0;
-  unsigned m = x->kind == TP_TERM_HOLE ? 1u << x->letter : 0;
-  for (int k = 0; k < x->nkid; k++) m |= left_out(x->kid[k], used);
-  return m;
-}
-
-static bool is_unary(tp_op op) { return tp_op_is_elementwise(op) && tp_ops[op].nin == 1; }
-static bool is_binary(tp_op op) { return tp_op_is_elementwise(op) && tp_ops[op].nin == 2; }
-
 bool tp_rule_at(const tp_ruleterm *x, tp_op op) {
-  return x->kind == TP_TERM_OP   ? x->op == op
-      : x->kind == TP_TERM_UNARY ? is_unary(op)
-                                 : is_binary(op);
+  return x->kind == TP_TERM_OP ? x->op == op : tp_op_is_elementwise(op) && tp_ops[op].nin == 1;
 }
 
 /* Where it is looked at what operators make, those that are blamed stay. */
-static bool is_on(const tp_rewriter *r, const tp_ruleform *f) {
-  bool moves = f->result->kind == TP_TERM_HOLE || f->result->kind == TP_TERM_CALL;
-  return !r->job->check || (moves && !f->leaves && f->rule->cls == TP_RULE_EXACT);
+static bool is_on(const tp_work *job, int row, const tp_ruleterm *result) {
+  bool moves = result->kind == TP_TERM_HOLE || result->kind == TP_TERM_CALL;
+  return !(job->rule_off && job->rule_off[row]) &&
+      (!job->check || (moves && tp_rules[row].cls == TP_RULE_EXACT));
 }
 
-bool tp_rule_ready(const tp_rewriter *r, tp_ruleform *f) {
-  tp_arena *a = &r->mk.g->arena;
-  if (f->result) return f->on;
-  f->result = tp_rule_read(a, f->rule->result, 0, NULL);
-  rule_text t = { a, f->rule->guards, 0, 0 };
-  for (skip_blanks(&t); *t.s; skip_blanks(&t)) {
-    TP_ASSERT(f->nguard < TP_TERM_KIDS);
-    f->guard[f->nguard++] = read_term(&t);
-  }
-  f->leaves = left_out(f->pattern, letters_of(f->result));
-  return f->on = is_on(r, f);
-}
-
-static void add_forms(tp_rewriter *r, tp_op op, const tp_rule *rule) {
-  tp_arena *a = &r->mk.g->arena;
-  int swaps = 0;
-  for (unsigned mask = 0; mask < 1u << swaps; mask++) {
-    tp_ruleform *f = TP_NEW(a, tp_ruleform);
-    f->rule = rule;
-    f->pattern = tp_rule_read(a, rule->pattern, mask, &swaps);
-    TP_PUSH(a, &r->at[op].forms, f);
-  }
-}
-
-/* Heads of patterns are read at once, patterns when an operator is met, all else when a pattern
- * matches. */
-const tp_ruleforms *tp_rules_of(tp_rewriter *r, tp_op op) {
-  tp_ruleforms *at = &r->at[op];
-  for (int i = 0; i < TP_NRULE && !at->read; i++)
-    if (!(r->job->rule_off && r->job->rule_off[i]) && tp_rule_at(&r->head[i], op))
-      add_forms(r, op, &tp_rules[i]);
-  at->read = true;
-  return at;
+static void add_form(tp_rewriter *r, const tp_ruleform *f) {
+  for (int op = 0; op < TP_NOP; op++)
+    if (tp_rule_at(f->pattern, op)) TP_PUSH(&r->mk.g->arena, &r->at[op], f);
 }
 
 void tp_rules_begin(tp_rewriter *r) {
-  r->head = TP_NEWN(&r->mk.g->arena, tp_ruleterm, TP_NRULE);
-  for (int i = 0; i < TP_NRULE; i++)
-    read_head(&(rule_text){ &r->mk.g->arena, tp_rules[i].pattern + 1, 0, 0 }, &r->head[i]);
+  tp_arena *a = &r->mk.g->arena;
+  for (int i = 0; i < TP_NRULE; i++) {
+    tp_ruleform form = { .rule = &tp_rules[i],
+      .result = tp_rule_read(a, tp_rules[i].result, 0, NULL) };
+    rule_text t = { a, tp_rules[i].guards, 0, 0 };
+    int swaps = 0;
+    for (skip_blanks(&t); *t.s; skip_blanks(&t)) {
+      TP_ASSERT(form.nguard < TP_TERM_KIDS);
+      form.guard[form.nguard++] = read_term(&t);
+    }
+    for (unsigned mask = 0; is_on(r->job, i, form.result) && mask < 1u << swaps; mask++) {
+      form.pattern = tp_rule_read(a, form.rule->pattern, mask, &swaps);
+      add_form(r, tp_dup(a, &form, sizeof form));
+    }
+  }
 }

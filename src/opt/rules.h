@@ -20,52 +20,40 @@ typedef enum {
   TP_TERM_LITERAL,
   TP_TERM_OP,
   TP_TERM_UNARY,
-  TP_TERM_BINARY,
   TP_TERM_CALL
 } tp_termkind;
 typedef struct tp_ruleterm {
   tp_termkind kind;
-  tp_op op;   /* OP */
-  int letter; /* HOLE, NUMBER; a name before others; -1: none */
-  /* HOLE: 'f' floats, 'i' integers, 'b' bools, 0 any */
-  char sort;
+  tp_op op;     /* OP */
+  int letter;   /* HOLE, NUMBER; a name before others; -1: none */
+  bool floats;  /* HOLE: of these alone */
   double value; /* LITERAL */
   int fn;       /* CALL: a row G or B */
   int nkid;
   const struct tp_ruleterm *kid[TP_TERM_KIDS];
 } tp_ruleterm;
 
-/* A row as it was read, once for each order of operands; what follows the pattern is there from
- * tp_rule_ready on. */
+/* A row as it was read, once for each order of operands. */
 typedef struct tp_ruleform {
   const tp_rule *rule;
   const tp_ruleterm *pattern, *result;
   int nguard;
   const tp_ruleterm *guard[TP_TERM_KIDS];
-  unsigned leaves; /* letters of values that the result leaves out */
-  bool on;
 } tp_ruleform;
-typedef struct tp_ruleforms {
-  bool read;
-  TP_VEC(tp_ruleform *) forms;
-} tp_ruleforms;
+typedef TP_VEC(const tp_ruleform *) tp_ruleforms;
 
 typedef struct tp_rewriter {
   tp_mk mk;
   const tp_work *job;
-  tp_ruleterm *head;       /* by row: the root of its pattern */
   tp_ruleforms at[TP_NOP]; /* by the operator at the root */
   int before;              /* operators that there were */
   TP_VEC(tp_val) now;      /* by node id: what took its place, or nothing */
   TP_VEC(int) readers;     /* by node id */
-  /* by id of those: tp_may_leave, tp_by_element say no; NULL: nobody asked */
-  bool *stays, *other;
+  bool *other;             /* by id of those: tp_by_element says no; NULL: not asked yet */
   /* rewrites: more than there can be would be a circle */
   int left;
 } tp_rewriter;
 void tp_rules_begin(tp_rewriter *r);
-const tp_ruleforms *tp_rules_of(tp_rewriter *r, tp_op op);
-bool tp_rule_ready(const tp_rewriter *r, tp_ruleform *f);
 bool tp_rule_at(const tp_ruleterm *x, tp_op op); /* may the operator be what the term says? */
 
 /* What a pattern matched: at the root and within, outermost first. */
@@ -73,8 +61,7 @@ typedef struct tp_match {
   tp_mk mk;
   tp_rewriter *r;
   tp_node *root;
-  unsigned bound; /* letters whose value `at` has */
-  tp_val at[TP_RULE_LETTERS];
+  tp_val at[TP_RULE_LETTERS]; /* by letter */
   int nmet;
   const tp_node *met[TP_TERM_KIDS * TP_TERM_KIDS];
 } tp_match;
@@ -91,5 +78,4 @@ extern tp_rulemaker *const tp_rule_makers[];
 int tp_readers(const tp_match *m, tp_val v); /* how many operands and outputs it is */
 /* who reads the root takes it element by element, through views or not */
 bool tp_by_element(const tp_match *m);
-bool tp_may_leave(const tp_match *m, tp_val v); /* nothing is lost where v is not computed */
 #endif

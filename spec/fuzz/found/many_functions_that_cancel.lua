@@ -20,7 +20,7 @@ w18 = P:param("w18", { along = {i}, domain = {}, shape = {}, dtype = "f32", init
 v21 = P:input("v21", { domain = {i}, shape = {}, dtype = "f32" })
 w18:update((v21):tanh())
 local case = { P = P, outputs = { w18 = w18, bounds = w:value() + I:value() + J:value() },
-  options = { passes = { mul_zero = false, or_true = false, max_self = false, div_minus = false, num_neg = false, where_same = false, where_false = false, where_bool = false, not_true = false, not_eq = false, not_and = false, cast_same = false, select_all = false, binary_num_expand = false, matmul_right = false } },
+  options = { passes = { num_neg = false, matmul_right = false } },
   inputs = { { "x2", { "I", "J" }, {}, "i64" }, { "x9", { "J" }, {}, "f32" }, { "v21", { "I" }, {}, "f32" } },
   bounds = { { I = 0, J = 0, w = 0 } },
 }
