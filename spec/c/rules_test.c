@@ -65,12 +65,12 @@ static form smaller(form f) {
 }
 
 static tp_val in_form(tp_val v, form f) {
-  return v.node ? tp_expand(g, v, f.rank, f.shape, &err) : v;
+  return v.node ? mk_expand(MK(&err), v, f.rank, f.shape) : v;
 }
 
 static tp_val a_number(double v, tp_dtype d, form f) {
   form s = smaller(f);
-  tp_val one = chance(50) ? num(v, d) : tp_full(g, v, d, s.rank, s.shape, &err);
+  tp_val one = chance(50) ? num(v, d) : mk_fill(MK(&err), v, d, s.rank, s.shape, 0, NULL);
   return chance(50) ? one : in_form(one, f);
 }
 
@@ -165,7 +165,7 @@ static tp_val sliced(const tp_ruleterm *x, tp_dtype d, form f) {
   s.shape[axis] = tp_ix_addc(ix, span, lo + rest);
   return un(TP_OP_SLICE, gen(x->kid[0], d, s),
       (tp_attr){
-          .axis = axis, .nix = 2, .ix = (const tp_ix *[]){ K(lo), f.shape[axis] }, .i = { step } });
+          .axis = axis, .nix = 2, .ix = (const tp_ix *[]){ K(lo), f.shape[axis] }, .step = step });
 }
 
 static tp_val padded(const tp_ruleterm *x, tp_dtype d, form f) {
@@ -255,7 +255,7 @@ static tp_val an_operator(const tp_ruleterm *x, tp_dtype d, form f) {
   case TP_OP_IOTA: return node(op, 0, NULL, (tp_attr){ .nix = f.rank, .ix = f.shape });
   case TP_OP_INDEX_SELECT: return picked(x, d, f);
   case TP_OP_MATMUL: return multiplied(x, d, f);
-  case TP_OP_DETACH: return tp_detach(g, gen(x->kid[0], d, f), &err);
+  case TP_OP_DETACH: return mk_detach(MK(&err), gen(x->kid[0], d, f));
   default:
     CHECKF(tp_ops[op].cls == TP_CLS_RED, "%s: no program is made of '%s'", rule->name,
         tp_ops[op].text);

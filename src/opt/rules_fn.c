@@ -44,7 +44,7 @@ static bool rule_turns(const tp_match *m, const tp_val *v) {
 
 static bool rule_whole(const tp_match *m, const tp_val *v) {
   const tp_attr *s = &m->root->attr;
-  return tp_is_number(s->ix[0], 0) && s->i[0] == 1 && s->ix[1] == mk_extent(v[0], s->axis);
+  return tp_is_number(s->ix[0], 0) && s->step == 1 && s->ix[1] == mk_extent(v[0], s->axis);
 }
 
 static bool rule_all_rows(const tp_match *m, const tp_val *v) {
@@ -250,8 +250,8 @@ static tp_val make_sliced(const tp_match *m, const tp_val *v) {
   const tp_attr *s = &m->root->attr, *t = &inner_of(v[0])->attr;
   tp_ictx *c = m->mk.g->ix;
   if (s->axis != t->axis) return tp_none;
-  const tp_ix *lo = tp_ix_add(c, t->ix[0], tp_ix_mulc(c, s->ix[0], t->i[0]));
-  return mk_slice(m->mk, v[1], s->axis, lo, s->ix[1], s->i[0] * t->i[0]);
+  const tp_ix *lo = tp_ix_add(c, t->ix[0], tp_ix_mulc(c, s->ix[0], t->step));
+  return mk_slice(m->mk, v[1], s->axis, lo, s->ix[1], s->step * t->step);
 }
 
 static tp_val make_padded(const tp_match *m, const tp_val *v) {
@@ -267,10 +267,10 @@ static tp_val make_padded(const tp_match *m, const tp_val *v) {
 static tp_val slice_part(const tp_match *m, tp_val x, const tp_ix *from) {
   const tp_attr *s = &m->root->attr;
   tp_ictx *c = m->mk.g->ix;
-  const tp_ix *last = tp_ix_add(c, s->ix[0], tp_ix_mulc(c, tp_ix_addc(c, s->ix[1], -1), s->i[0]));
+  const tp_ix *last = tp_ix_add(c, s->ix[0], tp_ix_mulc(c, tp_ix_addc(c, s->ix[1], -1), s->step));
   const tp_ix *end = tp_ix_addc(c, tp_ix_add(c, from, mk_extent(x, s->axis)), -1);
   if (!at_least(m, s->ix[0], from) || !at_least(m, end, last)) return tp_none;
-  return mk_slice(m->mk, x, s->axis, tp_ix_sub(c, s->ix[0], from), s->ix[1], s->i[0]);
+  return mk_slice(m->mk, x, s->axis, tp_ix_sub(c, s->ix[0], from), s->ix[1], s->step);
 }
 
 static tp_val make_slice_inside(const tp_match *m, const tp_val *v) {

@@ -61,7 +61,7 @@ static bool op_takes_parts(const tp_region *r) {
   case TP_OP_CUMPROD:
   case TP_OP_RECUR:
   case TP_OP_SORT: return true;
-  case TP_OP_RAND: return r->how.rand != TP_RAND_RANDINT || r->how.i[0] < r->how.i[1];
+  case TP_OP_RAND: return r->how.rand != TP_RAND_RANDINT || r->how.limits[0] < r->how.limits[1];
   case TP_OP_ARGMAX:
   case TP_OP_ARGMIN: return most_of_some(r);
   case TP_OP_INDEX_SELECT:
