@@ -31,7 +31,7 @@ static tp_val made_anew(giver *m, tp_val v) {
   attr.anew = chain;
   m->g->pos = n->pos;
   tp_node *c = tp_build(m->g, n->op, n->nin, in, &attr, m->err);
-  if (c) c->name = n->name, c->what = n->what;
+  if (c) tp_name_as(c, n);
   return (tp_val){ c, v.out };
 }
 

@@ -116,7 +116,7 @@ static tp_val made_by_part(parter *b, tp_val v, int part) {
     if (!(in[k] = made_by_part(b, n->in[k].src, part)).node) return tp_none;
   b->mk.g->pos = n->pos;
   *made = mk_op(b->mk, n->op, n->nin, in, &n->attr);
-  if (made->node) made->node->name = n->name, made->node->what = n->what;
+  if (made->node) tp_name_as(made->node, n);
   return *made;
 }
 

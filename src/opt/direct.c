@@ -85,20 +85,6 @@ static bool invert(
   return true;
 }
 
-static bool direct_gathered(
-    tp_graph *g, const tp_node *n, const tp_edge *e, const tp_ix **to, const tp_ix **cond) {
-  const tp_node *x = e->src.node;
-  for (int j = 0; j < x->ndom; j++) {
-    if (e->at[j].range ||
-        (e->cond && !tp_dom_has(n->ndom, n->dom, x->dom[j]) && tp_ix_mentions(e->cond, x->dom[j])))
-      return false;
-    to[j] = e->at[j].lo;
-  }
-  *cond = inside(g, n, x, to);
-  if (e->cond) *cond = tp_ix_and(g->ix, *cond, e->cond);
-  return true;
-}
-
 static bool over_ends(const tp_graph *g, int n, const tp_sym *const *dims) {
   for (int i = 0; i < n; i++)
     if (!dims[i]->bound || tp_stop_of(g, dims[i])) return true;
@@ -110,8 +96,7 @@ static bool term_of(turn *w, const tp_edge *e, term *out) {
   const tp_node *x = e->src.node;
   const tp_ix *to[x->ndom + 1];
   tp_at at[x->ndom + 1];
-  if (over_ends(g, x->ndom, x->dom) ||
-      !(e->gather ? direct_gathered : invert)(g, w->n, e, to, &out->cond) ||
+  if (over_ends(g, x->ndom, x->dom) || e->gather || !invert(g, w->n, e, to, &out->cond) ||
       tp_mentions_end(g, out->cond))
     return false;
   for (int j = 0; j < x->ndom; j++) {
@@ -221,10 +206,7 @@ static bool take(turn *w, bool *changed) {
     int made = g->nodes.n;
     tp_val y = value_of(w);
     if (y.node) {
-      if (y.node->id >= made && y.node->op != TP_OP_READ) {
-        y.node->name = n->name;
-        y.node->what = n->what;
-      }
+      if (y.node->id >= made && y.node->op != TP_OP_READ) { tp_name_as(y.node, n); }
       tp_rewrite(g, tp_v(n), y, "algebra", "a sum of one term at each point => a value");
       *changed = true;
     }

@@ -73,9 +73,7 @@ static bool reads_one_of(const tp_node *n, const bool *some) {
 
 /* Does n need to run wherever a row goes on? */
 static bool runs_in_all(const ends *l, const tp_node *n) {
-  bool all = tp_ends_feeds(l, n) || n->op == TP_OP_CALL;
-  for (int i = 0; i < l->g->outputs.n; i++) all |= l->g->outputs.v[i].val.node == n;
-  return all;
+  return tp_ends_feeds(l, n) || n->op == TP_OP_CALL || tp_is_output(l->g, n);
 }
 
 /* The points of dims that n lacks at which it is read: by what has these dims, or by what else

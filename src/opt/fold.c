@@ -164,7 +164,7 @@ static void take_name(const tp_match *m, tp_node *y) {
   if (y->name || y->what || y->var) return;
   for (int i = 1; i < m->nmet && !of->name && !of->what; i++)
     if (m->met[i]->op == y->op) of = m->met[i];
-  y->name = of->name, y->what = of->what, y->var = of->var;
+  tp_name_as(y, of), y->var = of->var;
 }
 
 static tp_val fire(tp_rewriter *r, const tp_ruleform *f, tp_node *n) {

@@ -57,12 +57,6 @@ static int moved_dim(tp_ictx *ix, const tp_node *read, steps *s) {
   return moved;
 }
 
-static bool is_output(const tp_graph *g, const tp_node *w) {
-  bool any = false;
-  for (int i = 0; i < g->outputs.n; i++) any |= g->outputs.v[i].val.node == w;
-  return any;
-}
-
 static bool hold(tp_mk mk, const tp_node *read, const tp_sym *dim, const steps *s) {
   tp_graph *g = mk.g;
   tp_ictx *ix = g->ix;
@@ -95,7 +89,7 @@ bool tp_pass_hold(tp_work *job, tp_error *err) {
     const tp_node *r = g->nodes.v[i], *w = r->op == TP_OP_READ ? r->in[0].src.node : NULL;
     steps s;
     int dim = w && scc[i] == scc[w->id] ? moved_dim(g->ix, r, &s) : -1;
-    if (dim < 0 || is_output(g, w)) continue;
+    if (dim < 0 || tp_is_output(g, w)) continue;
     if (!whole) whole = tp_need_whole(*job->need, &g->arena);
     if (!whole[w->id]) continue;
     if (!hold((tp_mk){ g, err }, r, w->dom[dim], &s)) return false;

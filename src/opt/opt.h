@@ -58,6 +58,10 @@ bool tp_make_again(tp_graph *g, const tp_again *w, tp_error *err);
 /* check = "nan": marks the operators made since the pass that are looked at (watch.c) */
 void tp_watch_rest(tp_graph *g);
 bool tp_is_kept(const tp_graph *g, const tp_node *n);
+bool tp_is_output(const tp_graph *g, const tp_node *n);
+static inline void tp_name_as(tp_node *y, const tp_node *n) {
+  y->name = n->name, y->what = n->what;
+}
 static inline bool tp_one_shape(const tp_out *a, const tp_out *b) {
   return a->rank == b->rank &&
       (!a->rank || !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank));

@@ -128,8 +128,7 @@ static tp_node *put_row(tp_mk mk, tp_node *n, row_place p) {
                  arg(all, 2), spread(mk, p.k, all, p.end), spread(mk, arg(all, 1), all, p.end) },
              &(tp_attr){ .axis = tp_rankof(all) - p.end });
   if (!y.node) return NULL;
-  y.node->name = n->name;
-  y.node->what = n->what;
+  tp_name_as(y.node, n);
   tp_rewrite(mk.g, all, y, "rows", "a choice of one row => that row is written");
   return y.node;
 }

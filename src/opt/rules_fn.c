@@ -179,7 +179,7 @@ static tp_val make_matmul_at(const tp_match *m, const tp_val *v) {
   x = mk_expand(m->mk, x, rank, shape);
   m->mk.g->pos = by->pos;
   tp_val y = mk_op(m->mk, TP_OP_MATMUL_AT, 3, (tp_val[]){ x, k, w }, NULL);
-  if (y.node) y.node->name = by->name, y.node->what = by->what, y.node->var = by->var;
+  if (y.node) tp_name_as(y.node, by), y.node->var = by->var;
   return y;
 }
 

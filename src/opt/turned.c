@@ -74,7 +74,7 @@ static tp_val turned_before(turner *t, tp_val v, int k, tp_error *err) {
   t->g->pos = v.node->pos;
   tp_val x = k ? v : mk_swap(mk, v, last - 1, last),
          y = x.node ? mk_op(mk, TP_OP_DETACH, 1, &x, &(tp_attr){ .stored = true }) : x;
-  if (y.node) y.node->name = v.node->name, y.node->what = v.node->what;
+  if (y.node) tp_name_as(y.node, v.node);
   return k || !y.node ? y : mk_swap(mk, y, last - 1, last);
 }
 
