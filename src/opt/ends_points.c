@@ -89,8 +89,8 @@ tp_val tp_ends_read_at(ends *l, tp_val x, const tp_at *at) {
 
 /* ---- reads of one branch ---- */
 
-/* The branch of the tensor that alone may be meant where n, a read, is needed; -1: not one. What
- * was reached is a parameter. */
+/* The only branch of which n, a read, needs points, the ends being parameters; -1: there are more.
+ */
 static int only_branch(ends *l, const tp_node *n) {
   const tp_node *m = n->in[0].src.node;
   int only = -1, count = 0;

@@ -1,13 +1,12 @@
 /* hold: a state that is read at every n-th point only is held.
  *
- *   w[n * ((k + c) // n) + b]   =>   h[k],  h = w[k + c + b] where (k + c) % n == 0, w[n * (c // n)
- * + b] where k == 0, otherwise h[k-1]
+ *   w[n * ((k + c) // n) + b]   =>   h[k],  h = w[k + c + b] where (k + c) % n == 0,
+ *                                           w[n * (c // n) + b] where k == 0, otherwise h[k-1]
  *
- * so that two states are kept and not n (target networks). Both are the same value at each point,
- * and h, which keeps its place, is no work between two of these points (plan/loops.c). Only where w
- * and who reads it there are made in one recurrence, so that h adds no order; where w is needed
- * everywhere, so that h asks for no point of it that nothing else does; and where w is no output
- * along k, which is kept whole as it is. */
+ * so two states are kept, not n (target networks). Both are the same value at each point, and h,
+ * which keeps its place, is no work between two of these points. Only where the read and w are of
+ * one recurrence, so that h adds no order; where w is needed everywhere, so that h needs no further
+ * point of it; and where w is no output along k, which is kept whole. */
 #include "opt/opt.h"
 #include "graph/mk.h"
 
@@ -42,7 +41,7 @@ static bool is_steps(tp_ictx *ix, const tp_ix *e, const tp_sym *dim, steps *s) {
   return same && s->n >= FEWEST && s->c - tp_floormod(s->c, s->n) + s->b >= 0 && s->c + s->b <= 0;
 }
 
-/* Which of its dims the read moves, by steps; -1: it is no such read. */
+/* The dim that the read moves by steps; -1: not one alone. */
 static int moved_dim(tp_ictx *ix, const tp_node *read, steps *s) {
   const tp_node *w = read->in[0].src.node;
   int moved = -1;

@@ -112,7 +112,7 @@ static row_place find_place(tp_mk mk, tp_val c, int depth) {
 
 /* ---- the state ---- */
 
-/* What v shows point by point. */
+/* The value that v shows point by point. */
 static tp_val shown(tp_val v) {
   for (; v.node->op == TP_OP_DETACH || v.node->op == TP_OP_READ; v = arg(v, 0))
     for (int d = 0; v.node->op == TP_OP_READ && d < arg(v, 0).node->ndom; d++)
@@ -150,9 +150,9 @@ typedef struct {
 
 static bool leads(changes *c, tp_val v);
 
-/* ---- what is written over is seen before ---- */
+/* ---- views of what is written over ---- */
 
-/* At most a quarter of y's elements, whatever is not known before the call. */
+/* At most a quarter of y's elements, for all bounds. */
 static bool is_small(tp_val x, tp_val y) {
   int64_t n, part = 1, all = 1;
   for (int i = 0; i < tp_rankof(x); i++) {
@@ -165,8 +165,8 @@ static bool is_small(tp_val x, tp_val y) {
   return 4 * part <= all;
 }
 
-/* A view of some version, so of what is about to be written over, which is read while it is: a
- * small one is copied before. */
+/* Operand k of a change may show a version of the state that the change writes over: a small view
+ * is copied before. */
 static void see_before(changes *c, tp_node *n, int k) {
   tp_val x = n->in[k].src, v = x;
   while (tp_shows(v.node) && !(tp_same_type(tp_outof(v), &n->out[0]) && leads(c, v))) v = arg(v, 0);
@@ -228,9 +228,8 @@ static bool node_leads(changes *c, tp_node *n) {
   return tp_op_is(n->op, TP_PART) && leads(c, n->in[0].src);
 }
 
-/* Is v the state at some point, or made of it by a row of changes? The choices among these are puts
- * then. Elementwise operators may stand before changes, as these need not look at each element once
- * more. */
+/* Is v the state at some point, or made of it by a row of changes? The choices among these become
+ * puts. Elementwise operators may stand before changes, which then look at no element once more. */
 static bool leads(changes *c, tp_val v) {
   tp_node *n = shown(v).node;
   if (n == c->m) return true;

@@ -1,10 +1,10 @@
-/* share: what a branch stores is read where it is stored.
+/* share: a value that a branch stores is read where it is stored.
  *
  *   h[t+1] = v[t], and others read v[t]   =>   they read h[t+1]
  *
- * so that v is no array beside h: of a recurrent layer whose values are kept for its gradient, one
- * is kept and not two. Right where every needed point of v is a needed point of that branch, one
- * for one; `need` stays what it was. */
+ * so v is no array beside h: of a recurrent layer whose values are kept for its gradient, one is
+ * kept, not two. Right where every needed point of v is a needed point of that branch; `need` stays
+ * the same. */
 #include "opt/opt.h"
 
 /* m at a point is v (by way of the read q, or q NULL) shift[j] further along each dim. */

@@ -1,12 +1,12 @@
 /* turned: a matrix that a recurrence multiplies by and sees turned is turned before it.
  *
- *   h[t] = f(h[t-1] @ permute w), w the same for all t   =>   h[t] = f(h[t-1] @ detach (permute
- * w)), the detach to be stored
+ *   h[t] = f(h[t-1] @ permute w), w the same for all t
+ *       =>   h[t] = f(h[t-1] @ detach (permute w)), the detach to be stored
  *
- * The product of few rows goes along the rows of its right operand; where that lies along the
- * summed axis instead, each step gathers it anew. Of a @ b this holds for b with few rows of a, and
- * for a with few columns of b. With many, a product packs what it reads anyway, and a single row by
- * a large matrix is faster as dot products (TP_TUNE_TURN_*). */
+ * A product of few rows goes along the rows of its right operand; where that lies along the summed
+ * axis, each step gathers it anew. Of a @ b this holds for b with few rows of a, and for a with few
+ * columns of b. With many, a product packs what it reads anyway, and a single row by a large matrix
+ * is faster as dot products (TP_TUNE_TURN_*). */
 #include "opt/opt.h"
 #include "graph/mk.h"
 
