@@ -2,8 +2,8 @@
  *
  * GRADs of the same losses share one sweep. Sweeps go in the order in which they depend on each
  * other: a gradient inside the ancestors of a loss first. Ancestors are those that a gradient
- * passes: what a loss has behind a parameter, a leaf, a detach or an operator that stops gradients
- * is not looked into. */
+ * passes: not what lies behind a parameter, a leaf, a detach or an operator that stops gradients.
+ */
 #include "grad/rules.h"
 
 /* GRADs of the same losses that stop at the same leafs */
@@ -79,8 +79,8 @@ static family *next_ready(tp_graph *g, families *all) {
   return NULL;
 }
 
-/* What a GRAD among its own ancestors runs through: the tensor asked about if it has a name, else a
- * declared tensor on the way, else anything named. */
+/* A name for what a GRAD among its own ancestors runs through: of the tensor it differentiates by,
+ * else of a declared tensor on the way, else of anything there. */
 static const char *culprit(tp_graph *g, const family *f) {
   const tp_node *best = NULL;
   mark_ancestors(g, &f->of);
@@ -112,7 +112,7 @@ static void follow(tp_val *v) {
   while (v->node->op == TP_OP_GRAD && v->node->subst) *v = tp_v(v->node->subst);
 }
 
-/* Everything that reads an expanded GRAD reads what it became. */
+/* All that reads an expanded GRAD reads its gradient. */
 static void rewire(tp_graph *g, families *all) {
   for (int i = 0; i < g->nodes.n; i++)
     for (int k = 0; k < g->nodes.v[i]->nin; k++) follow(&g->nodes.v[i]->in[k].src);
@@ -128,10 +128,10 @@ static void rewire(tp_graph *g, families *all) {
 
 static tp_node *asked(const tp_node *n) { return n->in[n->nin - 1].src.node; }
 
-/* ---- gradients by what the losses do not contain: 0 ---- */
+/* ---- gradients that are 0: the losses do not contain the tensor ---- */
 
-/* Of the GRADs that are not reached and not told yet: those of one optimiser's step, or of one
- * line. Marks them as told. "'v', 'w' and 3 more" */
+/* "'v', 'w' and 3 more": the tensors of those GRADs, not told yet, that stand in one optimiser's
+ * step, or one line, with `like`. Marks them as told. */
 static const char *names_of(
     tp_graph *g, const family *f, const tp_node *like, bool *told, int *count) {
   enum { SHOWN = 8 };

@@ -251,7 +251,7 @@ RULE(SORT) {
              (tp_val[]){ mk_zeros_like(mk, X), (tp_val){ (tp_node *)n, 1 }, dy });
 }
 
-/* What is added may be larger than the indices: the rest has no gradient. */
+/* The values may be larger than the indices: the rest has no gradient. */
 RULE(SCATTER_ADD) {
   if (k == 0) return dy;
   tp_val d = with_axis(mk, TP_OP_GATHER, n, 2, (tp_val[]){ dy, IN(1) });

@@ -1,4 +1,4 @@
-/* rules: what the files of src/grad share. */
+/* rules: shared by the files of src/grad. */
 #ifndef TP_GRAD_RULES_H
 #define TP_GRAD_RULES_H
 #include "grad/grad.h"
@@ -11,7 +11,7 @@
 typedef tp_val tp_vjp(tp_mk mk, const tp_node *n, int k, tp_val dy);
 tp_vjp *tp_vjp_of(tp_op op); /* NULL: not in the table */
 
-/* What gradients are taken of, and the values at which they end, as at parameters. */
+/* The losses, and the values at which gradients end, as at parameters. */
 typedef struct {
   int nloss;
   tp_val *loss;

@@ -1,17 +1,16 @@
 /* sweep: one reverse sweep through the graph.
  *
- * Only values on a way from a loss down to something asked about take part ("active"), and only
- * points that the losses need through such ways: the need is computed on the graph with all other
- * nodes cut off from their operands.
+ * Only values on a way from a loss down to a tensor that is asked about take part ("active"), and
+ * only points that the losses need through such ways: the need is computed on the graph with all
+ * other nodes cut off from their operands.
  *
  * The adjoint of a value is either
- *   an ACCUM    over its domain, made before anything flows and filled as its readers come up: zero
- * where nothing arrives. So adjoints of recurrences may be recurrences, and every cycle passes
- * through one, because it passes through a READ, a MERGE or an ACCUM, whose operands always get
- * one; or direct      the sum of what its readers pass on, where all readers are joined to it by
- * identity edges in one domain and are needed at the same points. It is meant at these points only
- * (`partial`, unless they are all): whoever takes it further does so under a condition that implies
- * them.
+ *   an ACCUM   over its domain, made before anything flows and filled as its readers come up: zero
+ *              where nothing arrives. So adjoints of recurrences may be recurrences, and every
+ * cycle passes through one: it has a READ, a MERGE or an ACCUM, whose operands get one or direct
+ * the sum of the parts of its readers, where identity edges in one domain join all of them to it
+ * and they are needed at the same points. It holds at these points only: whatever takes it further
+ * does so under a condition that implies them
  *
  * A reader passes its part on once its own adjoint is complete as a value: at once for an ACCUM,
  * after the last reader of its own for a direct one. */

@@ -1,5 +1,5 @@
-/* again: who reads one of these values in another loop than makes it, through views or not, gets
- * the chain that makes it anew, one for all in that loop. Which: poly/again.c. */
+/* again: a value that is read in another loop than makes it, through views or not, is made again
+ * there: its chain anew, once for all readers in that loop. Which values: poly/again.c. */
 #include "opt/opt.h"
 
 typedef struct {
@@ -14,8 +14,7 @@ enum { CHAIN_OPERANDS = 3 }; /* of an elementwise operator, at most */
 
 static tp_val copied(giver *m, tp_val v);
 
-/* v with the chain that it is made of, through views, made anew; v itself if there is none in it.
- */
+/* v with its chain, through views, made anew; v itself if it has none. */
 static tp_val made_anew(giver *m, tp_val v) {
   tp_node *n = v.node;
   tp_val in[CHAIN_OPERANDS];
@@ -31,7 +30,7 @@ static tp_val made_anew(giver *m, tp_val v) {
   attr.anew = chain;
   m->g->pos = n->pos;
   tp_node *c = tp_build(m->g, n->op, n->nin, in, &attr, m->err);
-  if (c) c->name = n->name, c->what = n->what;
+  if (c) tp_name_as(c, n);
   return (tp_val){ c, v.out };
 }
 

@@ -47,7 +47,7 @@ static bool reads_points(const tp_node *by, const tp_node *n) {
   return ok;
 }
 
-/* Who is served by n through this reader of it. Readers were looked at before. */
+/* The parts that read n through this reader. Readers were looked at before. */
 static owner serves(parter *b, const tp_node *n, const part_reader *r) {
   const tp_node *by = r->by;
   if (reads_points(by, n)) {
@@ -71,8 +71,8 @@ static owner parts_served(parter *b, const tp_node *n) {
   return all;
 }
 
-/* Dims of the largest that it is made of, by elementwise operators of inputs, of what is read
- * anyway and of numbers; -1: of something else too. Operands were looked at before. */
+/* The dims of the largest input, read or number of which elementwise operators make it; -1: of
+ * something else too. Operands were looked at before. */
 static int largest_of(const parter *b, const tp_node *n) {
   if (!made_of_few(n)) return n->op == TP_OP_READ || tp_ops[n->op].cls == TP_CLS_SRC ? n->ndom : -1;
   int most = 0;
@@ -116,7 +116,7 @@ static tp_val made_by_part(parter *b, tp_val v, int part) {
     if (!(in[k] = made_by_part(b, n->in[k].src, part)).node) return tp_none;
   b->mk.g->pos = n->pos;
   *made = mk_op(b->mk, n->op, n->nin, in, &n->attr);
-  if (made->node) made->node->name = n->name, made->node->what = n->what;
+  if (made->node) tp_name_as(made->node, n);
   return *made;
 }
 

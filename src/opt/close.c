@@ -8,6 +8,7 @@
  * some bound is 0. `init` goes through PINIT, which a loaded array replaces. Runs after the
  * gradients are built: to them a parameter is a leaf. */
 #include "opt/opt.h"
+#include "graph/mk.h"
 
 typedef struct {
   tp_graph *g;
@@ -15,15 +16,23 @@ typedef struct {
   tp_val init, update;
   tp_pos updated;
   int nrest;
-  const tp_sym *rest[64];
+  const tp_sym *rest[TP_MAXDIM];
   tp_error *err;
 } closing;
 
 static bool is_along(const tp_node *p, const tp_sym *d) {
   return tp_dom_has(p->attr.nalong, p->attr.along, d);
 }
-static const tp_ix *last(closing *c, const tp_sym *d) {
-  return tp_ix_addc(c->g->ix, tp_ix_sym(c->g->ix, d->bound), -1);
+
+static const tp_ix *moved(closing *c, const tp_sym *d, int64_t by) {
+  return tp_ix_addc(c->g->ix, tp_ix_sym(c->g->ix, d), by);
+}
+
+/* cond, and d is there. */
+static const tp_ix *and_is(
+    closing *c, const tp_ix *cond, const tp_sym *d, tp_cmp is, int64_t there) {
+  tp_ictx *ix = c->g->ix;
+  return tp_ix_and(ix, cond, tp_ix_cmp(ix, is, tp_ix_sym(ix, d), tp_ix_const(ix, there)));
 }
 
 /* e with dims lo .. hi-1 of along at the indices given. */
@@ -48,16 +57,11 @@ static tp_val read_update(closing *c, const tp_ix *const *along_at) {
 /* The branch in which dim j of along steps and those inside it start anew. */
 static bool step(closing *c, tp_node *m, int j) {
   const tp_attr *a = &c->p->attr;
-  tp_ictx *ix = c->g->ix;
-  const tp_ix *cond = tp_ix_cmp(ix, TP_GE, tp_ix_sym(c->g->ix, a->along[j]), tp_ix_const(ix, 1)),
-              *at[64];
+  const tp_ix *cond = tp_ix_bool(c->g->ix, true), *at[TP_MAXDIM];
   for (int k = 0; k < a->nalong; k++) {
-    at[k] = k < j ? tp_ix_sym(c->g->ix, a->along[k])
-        : k == j  ? tp_ix_addc(ix, tp_ix_sym(c->g->ix, a->along[k]), -1)
-                  : last(c, a->along[k]);
-    if (k > j)
-      cond = tp_ix_and(
-          ix, cond, tp_ix_cmp(ix, TP_EQ, tp_ix_sym(c->g->ix, a->along[k]), tp_ix_const(ix, 0)));
+    const tp_sym *d = a->along[k];
+    at[k] = k > j ? moved(c, d->bound, -1) : moved(c, d, -(k == j));
+    if (k >= j) cond = k > j ? and_is(c, cond, d, TP_EQ, 0) : and_is(c, cond, d, TP_GE, 1);
   }
   c->g->pos = c->updated.file ? c->updated : c->p->pos;
   tp_val e = read_update(c, at);
@@ -71,9 +75,7 @@ static bool evolution(closing *c) {
   c->p->op = TP_OP_MERGE;
   c->p->nin = 0;
   const tp_ix *first = tp_ix_bool(c->g->ix, true);
-  for (int j = 0; j < a->nalong; j++)
-    first = tp_ix_and(c->g->ix, first,
-        tp_ix_cmp(c->g->ix, TP_EQ, tp_ix_sym(c->g->ix, a->along[j]), tp_ix_const(c->g->ix, 0)));
+  for (int j = 0; j < a->nalong; j++) first = and_is(c, first, a->along[j], TP_EQ, 0);
   if (!tp_merge_add(c->g, c->p, first, c->init, c->err)) return false;
   for (int j = a->nalong - 1; j >= 0; j--)
     if (!step(c, c->p, j)) return false;
@@ -91,39 +93,31 @@ static bool constant(closing *c, int k) {
 
 /* Along dims but without an update: a view of it. */
 static bool constant_along(closing *c) {
-  int rank = c->p->out[0].rank;
-  c->p->op = TP_OP_PERMUTE;
+  c->p->op = TP_OP_DETACH;
   c->p->in[0].src = c->init;
   c->p->nin = 1;
-  c->p->attr.nix = 0;
-  c->p->attr.naxes = rank;
-  int *axes = TP_NEWN(&c->g->arena, int, rank);
-  for (int i = 0; i < rank; i++) axes[i] = i;
-  c->p->attr.axes = axes;
+  c->p->attr.nix = 0; /* its type says it */
   return true;
 }
 
 static tp_val after_the_last(closing *c) {
   if (!c->update.node) return c->init;
   const tp_attr *a = &c->p->attr;
-  tp_ictx *ix = c->g->ix;
-  tp_attr ma = { .dtype = a->dtype, .nix = a->nix, .ix = a->ix, .ndom = c->nrest, .dom = c->rest };
-  tp_node *m = tp_build(c->g, TP_OP_MERGE, 0, NULL, &ma, c->err);
-  const tp_ix *ran = tp_ix_bool(ix, true), *at[64];
+  tp_mk mk = { c->g, c->err };
+  tp_val m = mk_declared(mk, a->dtype, a->nix, a->ix, c->nrest, c->rest);
+  const tp_ix *ran = tp_ix_bool(c->g->ix, true), *at[TP_MAXDIM];
   for (int j = 0; j < a->nalong; j++) {
-    at[j] = last(c, a->along[j]);
+    at[j] = moved(c, a->along[j]->bound, -1);
     /* something was reached if anything was given */
     const tp_stop *s = tp_stop_of(c->g, a->along[j]);
-    ran = tp_ix_and(ix, ran,
-        tp_ix_cmp(
-            ix, TP_GE, tp_ix_sym(c->g->ix, s ? s->given : a->along[j]->bound), tp_ix_const(ix, 1)));
+    ran = and_is(c, ran, s ? s->given : a->along[j]->bound, TP_GE, 1);
   }
-  tp_val e = m ? read_update(c, at) : (tp_val){ 0 };
-  if (!e.node || !tp_merge_add(c->g, m, ran, e, c->err) ||
-      !tp_merge_add(c->g, m, NULL, c->init, c->err))
-    return (tp_val){ 0 };
-  m->name = a->str;
-  return tp_v(m);
+  tp_val e = m.node ? read_update(c, at) : m;
+  if (!e.node || !tp_merge_add(c->g, m.node, ran, e, c->err) ||
+      !tp_merge_add(c->g, m.node, NULL, c->init, c->err))
+    return tp_none;
+  m.node->name = a->str;
+  return m;
 }
 
 /* The last point along a dim that ends by data is the one of its own point of the end's domain. */

@@ -1,16 +1,17 @@
-/* direct: an accumulation to which each contribution adds at most one thing at a point, and at most
- * one of those that leave points out, is no accumulation.
+/* direct: an accumulation that gets at most one thing at a point from each contribution, and from
+ * at most one of those that leave points out, is a value.
  *
  *   y = accum  a[p] to [p]  and  b[p] to [p - 1] if p >= 1   =>   y[t] = a[t] + b[t+1] if t+1 < T,
- * else a[t]
+ *                                                                 else a[t]
  *
- * Contributions to the same points are one. Derivatives of reads come as accumulations; most are
- * such. As values they are stored where they are used, or not at all, and not next to the statement
- * that clears them. Right on the points that something needs: `need` judges which contributions
- * reach all of those. Sums over rows that end by data stay. */
+ * Contributions to the same points are one. Most derivatives of reads are such accumulations. As
+ * values they are stored where they are used, or not at all, and not beside a statement that clears
+ * them. Right at needed points: `need` judges which contributions reach all of those. Sums over
+ * rows that end by data stay. */
 #include "opt/opt.h"
 
-/* at: the needed points that it reaches; group: the first term that reaches the same */
+/* A contribution as a value. at: the needed points that it reaches, none or all; group: the first
+ * term that reaches the same. */
 typedef struct term {
   tp_val value;
   const tp_ix *cond;
@@ -35,7 +36,7 @@ static const tp_ix *and_ge0(tp_graph *g, const tp_node *n, const tp_ix *all, con
       : tp_ix_and(g->ix, all, tp_ix_cmp(g->ix, TP_GE, e, tp_ix_const(g->ix, 0)));
 }
 
-/* That x has the point, as a condition at n's. */
+/* The condition that x has this point, at points of n. */
 static const tp_ix *inside(
     tp_graph *g, const tp_node *n, const tp_node *x, const tp_ix *const *at) {
   const tp_ix *all = tp_ix_bool(g->ix, true);
@@ -47,7 +48,7 @@ static const tp_ix *inside(
   return all;
 }
 
-/* A dim of the node's may tell an index of the operand's: u = p_j + rest or u = rest - p_j. */
+/* An index u of the node's may tell one of the operand's: u = p_j + rest or u = rest - p_j. */
 static bool tells_u(
     tp_graph *g, const tp_node *x, const tp_ix *e, const tp_ix *u, const tp_ix **to) {
   for (int j = 0; j < x->ndom; j++) {
@@ -85,20 +86,6 @@ static bool invert(
   return true;
 }
 
-static bool direct_gathered(
-    tp_graph *g, const tp_node *n, const tp_edge *e, const tp_ix **to, const tp_ix **cond) {
-  const tp_node *x = e->src.node;
-  for (int j = 0; j < x->ndom; j++) {
-    if (e->at[j].range ||
-        (e->cond && !tp_dom_has(n->ndom, n->dom, x->dom[j]) && tp_ix_mentions(e->cond, x->dom[j])))
-      return false;
-    to[j] = e->at[j].lo;
-  }
-  *cond = inside(g, n, x, to);
-  if (e->cond) *cond = tp_ix_and(g->ix, *cond, e->cond);
-  return true;
-}
-
 static bool over_ends(const tp_graph *g, int n, const tp_sym *const *dims) {
   for (int i = 0; i < n; i++)
     if (!dims[i]->bound || tp_stop_of(g, dims[i])) return true;
@@ -110,8 +97,7 @@ static bool term_of(turn *w, const tp_edge *e, term *out) {
   const tp_node *x = e->src.node;
   const tp_ix *to[x->ndom + 1];
   tp_at at[x->ndom + 1];
-  if (over_ends(g, x->ndom, x->dom) ||
-      !(e->gather ? direct_gathered : invert)(g, w->n, e, to, &out->cond) ||
+  if (over_ends(g, x->ndom, x->dom) || e->gather || !invert(g, w->n, e, to, &out->cond) ||
       tp_mentions_end(g, out->cond))
     return false;
   for (int j = 0; j < x->ndom; j++) {
@@ -140,7 +126,7 @@ static void group_terms(turn *w) {
   }
 }
 
-/* Those of two groups that leave points out must not meet. */
+/* No two groups that leave points out meet. */
 static bool apart(turn *w) {
   group_terms(w);
   for (int i = 0; i < w->nterm; i++)
@@ -155,8 +141,8 @@ static bool apart(turn *w) {
   return true;
 }
 
-/* What arrives everywhere, and of the others group k (-1: none), in the order of contributions;
- * {NULL} where there is nothing. */
+/* The sum of terms that arrive everywhere and those of group k (-1: none), in the order of
+ * contributions; {NULL} if there are none. */
 static tp_val turned_sum(turn *w, int k) {
   tp_val y = { 0 };
   for (int i = 0; i < w->nterm; i++) {
@@ -221,10 +207,7 @@ static bool take(turn *w, bool *changed) {
     int made = g->nodes.n;
     tp_val y = value_of(w);
     if (y.node) {
-      if (y.node->id >= made && y.node->op != TP_OP_READ) {
-        y.node->name = n->name;
-        y.node->what = n->what;
-      }
+      if (y.node->id >= made && y.node->op != TP_OP_READ) { tp_name_as(y.node, n); }
       tp_rewrite(g, tp_v(n), y, "algebra", "a sum of one term at each point => a value");
       *changed = true;
     }

@@ -1,46 +1,38 @@
-/* ends: what is reached by data becomes data, so that nothing below knows of it but as values.
+/* ends: a dim's end by data becomes data, so that all stages below see it as values.
  *
  *   stop t done        =>   end = accum(min) of where(done, t + 1, a number beyond any) gathered
- * over 0 .. given T >= e             =>   value(e - 1) < (end, after what it takes from t < e - 1)
- *   t == T - 1         =>   value(t + 1) == (end, after what it takes from t < t + 1)
+ * over 0 .. given
+ *   T >= e             =>   value(e - 1) < (end, read once done is known for t < e - 1)
+ *   t == T - 1         =>   value(t + 1) == (end, read once done is known for t < t + 1)
  *
- * From here on a dim goes to the bound that the call gave, which is the end where no done holds:
- * end stands for min(end, given). Read early, it is a number not less than the final one, and
- * whether t lies before it is known for good once done is for all points before t. So a condition
- * on an end is a bool that waits for no more than it asks, and what had a condition becomes a
- * value:
+ * From here on a dim goes to the bound that the call gives, and `end` stands for min(end, given).
+ * Read early, end is not less than the final one, and whether t lies before it is known for good
+ * once done is known for all points before t. So a condition on an end is a bool that waits for no
+ * more than it asks, and what had such a condition becomes a value:
  *
- *   contributions      where(condition, x, what adds nothing)                        (ends_sums.c)
+ *   contributions      where(condition, x, what adds nothing)    (ends_sums.c)
  *   branches           where(condition, first, second), over the points that several may take;
- * points that only one may take keep it      (ends_points.c) x[T - 1]           the sum of x where
- * t is the last: one point is kept and not all; other points: index_select of the whole dim
+ *                      points of one branch keep it    (ends_points.c)
+ *   x[T - 1]           the greatest of x where t is the last: one point is kept, not all; other
+ *                      points: index_select of the whole dim    (ends_points.c)
  *
- * What is computed beyond an end has no effect, and is thrown away by those masks. An operator that
- * can fail there gets operands that cannot. Only extents still mention what was reached (a hidden
- * bound: tp_stop.sym), as a range over 0 .. T that nothing reduces: they wait for all of it. Runs
- * on the compiled path only. */
+ * Those masks throw away what is computed beyond an end. Only extents still mention the end (a
+ * hidden bound: tp_stop.sym), as a range over 0 .. T that nothing reduces: they wait for all of
+ * done. Runs on the compiled path only. */
 #include "opt/ends.h"
 
 /* ---- operators that can fail ---- */
 
-/* Is all of a, where cond holds, in b? */
-static bool told(
-    ends *l, const tp_node *n, TP_KEEP tp_set *a, const tp_ix *cond, TP_KEEP tp_set *b) {
-  tp_set *some = tp_set_and(tp_set_copy(a), tp_set_cond(l->ix, n->ndom, n->dom, cond));
-  bool yes = some && b && tp_set_subset(l->ix, some, b);
-  tp_set_free(some);
-  return yes;
-}
-
-/* Where n is needed, as far as ends say it; TRUE: everywhere. One piece around it if that is the
- * same. */
-static const tp_ix *asks(ends *l, const tp_node *n) {
-  const tp_ix *alive = tp_ends_alive(l, n), *cond = NULL;
+/* The condition on ends under which a point of n's is needed, among the points that some end needs;
+ * as one piece if that says the same, TRUE: all are. */
+static const tp_ix *needed_where(ends *l, const tp_node *n) {
+  const tp_ix *alive = tp_ends_alive(l, n->ndom, n->dom), *cond = NULL;
   tp_set *own = tp_ends_need(l, n),
          *known = tp_set_and(tp_ends_project(l, tp_set_copy(own)),
-             tp_set_cond(l->ix, n->ndom, n->dom, tp_ends_within(l, own)));
+             tp_set_cond(l->ix, n->ndom, n->dom, tp_ends_within(l, own))),
+         *there = tp_set_and(tp_set_copy(known), tp_set_cond(l->ix, n->ndom, n->dom, alive));
   if (own && tp_set_subset(l->ix, known, own)) cond = tp_ix_bool(l->ix, true);
-  else if (own && !told(l, n, known, alive, own)) {
+  else if (own && !(there && tp_set_subset(l->ix, there, own))) {
     tp_set *hull = tp_set_widen(tp_set_copy(own), own),
            *in = tp_set_and(tp_set_copy(known), tp_set_copy(hull));
     cond = tp_set_told(
@@ -50,13 +42,13 @@ static const tp_ix *asks(ends *l, const tp_node *n) {
   }
   tp_set_free(own);
   tp_set_free(known);
+  tp_set_free(there);
   return cond ? cond : alive;
 }
 
-/* The dims that n lacks of those over which its own dims end. */
+/* The dims that n lacks of those on which the ends of its own dims depend. */
 static int lacked(ends *l, const tp_node *n, const tp_sym *const **dims) {
-  const tp_ix *alive = tp_ends_alive(l, n);
-  const tp_node about = tp_ends_about(l, alive);
+  const tp_node about = tp_ends_about(l, tp_ends_alive(l, n->ndom, n->dom));
   const tp_sym **left = TP_NEWN(&l->g->arena, const tp_sym *, about.ndom + 1);
   int m = 0;
   for (int d = 0; d < about.ndom; d++)
@@ -71,15 +63,13 @@ static bool reads_one_of(const tp_node *n, const bool *some) {
   return any;
 }
 
-/* Does n need to run wherever a row goes on? */
+/* Does n run wherever some row goes on? */
 static bool runs_in_all(const ends *l, const tp_node *n) {
-  bool all = tp_ends_feeds(l, n) || n->op == TP_OP_CALL;
-  for (int i = 0; i < l->g->outputs.n; i++) all |= l->g->outputs.v[i].val.node == n;
-  return all;
+  return tp_ends_feeds(l, n) || n->op == TP_OP_CALL || tp_is_output(l->g, n);
 }
 
-/* The points of dims that n lacks at which it is read: by what has these dims, or by what else
- * lacks them. False: it may be anywhere. */
+/* *rows gets the points of dims that n lacks at which nodes that have these dims read it, through
+ * others that lack them too. False: it may be read anywhere. */
 static bool rows_that_read(
     ends *l, const tp_node *n, int m, const tp_sym *const *dims, tp_set **rows) {
   bool *lacks = TP_NEWN(&l->g->arena, bool, l->n), *met = TP_NEWN(&l->g->arena, bool, l->n);
@@ -103,7 +93,7 @@ static bool rows_that_read(
   return true;
 }
 
-/* A condition on the dims that n lacks; NULL: none. Asked of the graph as it was. */
+/* A condition on the dims that n lacks; NULL: none. Asked of the graph before it is lowered. */
 static const tp_ix *rows_read(ends *l, const tp_node *n) {
   const tp_sym *const *dims;
   int m = tp_may_fail(n) ? lacked(l, n, &dims) : 0;
@@ -116,28 +106,28 @@ static const tp_ix *rows_read(ends *l, const tp_node *n) {
   return cond;
 }
 
-/* Does cond hold for one of these rows? */
+/* Does cond hold in one of these rows? */
 static tp_val in_some_row(ends *l, const tp_node *n, const tp_ix *cond, const tp_ix *rows) {
   const tp_sym *const *dims, *const *wide;
   int m = lacked(l, n, &dims), w = tp_dom_union(l->g, n->ndom, n->dom, m, dims, &wide);
-  cond = tp_ix_and(
-      l->ix, cond, tp_ix_and(l->ix, rows, tp_ends_alive(l, &(tp_node){ .ndom = m, .dom = dims })));
+  cond = tp_ix_and(l->ix, cond, tp_ix_and(l->ix, rows, tp_ends_alive(l, m, dims)));
   tp_val x = mk_select(
       l->mk, tp_ends_cond(l, cond, w, wide), mk_num(l->mk, 1, TP_I64), mk_num(l->mk, 0, TP_I64));
   return mk_bin(l->mk, TP_OP_GT, tp_ends_reduced(l, TP_RED_MAX, x, n->ndom, n->dom),
       mk_num(l->mk, 0, TP_I64));
 }
 
-/* What done is made of runs at each point that is there: who needs its value at the last ones only
+/* An operator that fails on its second operand gets one that cannot fail where it is not needed. A
+ * node that some done is made of runs at each point before the end: that only later points need it
  * would be known too late. */
 static bool guard(ends *l, tp_node *n) {
   if (!tp_may_fail(n)) return true;
   tp_val x = n->in[1].src;
   double safe = n->op == TP_OP_MOD || n->op == TP_OP_FLOORDIV;
   if (x.node->op == TP_OP_FILL || x.node->op == TP_OP_CONST) return true;
-  const tp_ix *cond = asks(l, n), *rows = n->id < l->n ? l->rows[n->id] : NULL;
+  const tp_ix *cond = needed_where(l, n), *rows = n->id < l->n ? l->rows[n->id] : NULL;
   if (tp_ix_kind(cond) == TP_IX_TRUE) return true;
-  if (tp_ends_feeds(l, n)) cond = tp_ends_alive(l, n);
+  if (tp_ends_feeds(l, n)) cond = tp_ends_alive(l, n->ndom, n->dom);
   l->g->pos = n->pos;
   tp_val c = rows ? in_some_row(l, n, cond, rows) : tp_ends_cond(l, cond, n->ndom, n->dom);
   tp_val y = mk_select(l->mk, c, x, mk_num(l->mk, safe, tp_dtypeof(x)));
@@ -145,7 +135,7 @@ static bool guard(ends *l, tp_node *n) {
   return y.node;
 }
 
-/* ---- what was reached under its own name ---- */
+/* ---- names ---- */
 
 typedef struct {
   tp_ictx *ix;
@@ -159,7 +149,7 @@ static const tp_ix *renamed(void *r, const tp_ix *e) {
       ((renaming *)r)->ix, e, ((renaming *)r)->n, ((renaming *)r)->from, ((renaming *)r)->to);
 }
 
-/* T => the hidden bound of what is reached; that of what was given => T. */
+/* T => a hidden bound, which is the end; the hidden bound of what the call gives => T. */
 static void rename_ends(ends *l) {
   int m = l->g->stops.n;
   renaming r = { l->ix, 2 * m, TP_NEWN(&l->g->arena, const tp_sym *, 2 * m),
@@ -188,7 +178,7 @@ static void rename_ends(ends *l) {
 /* ---- the whole ---- */
 
 static bool lower_value(ends *l, tp_node *n) {
-  if (!tp_ends_mention(l, n->attr.ix[0])) return true;
+  if (!tp_mentions_end(l->g, n->attr.ix[0])) return true;
   const tp_ix *e = n->attr.ix[0];
   l->g->pos = n->pos;
   tp_val v =
@@ -244,7 +234,7 @@ bool tp_pass_ends(tp_work *job, tp_error *err) {
   l.rows = TP_NEWN(&g->arena, const tp_ix *, l.n);
   int asked = g->shapechecks.n;
   bool ok = lower(&l, job->apart);
-  /* what is made asks nothing of sizes that was not asked where the script wrote it */
+  /* sizes were judged where the script wrote them */
   g->shapechecks.n = asked;
   tp_hold_end(&mine);
   drop(&l);

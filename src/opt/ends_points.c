@@ -1,4 +1,4 @@
-/* ends_points: reads at a point that is known by data, and branches whose conditions are. */
+/* ends_points: reads at points that ends say, and branches under conditions on ends. */
 #include "opt/ends.h"
 
 static const tp_ix *dim_ix(const ends *l, const tp_sym *d) { return tp_ix_sym(l->ix, d); }
@@ -11,7 +11,7 @@ static bool is_given(const tp_node *n) {
   return n->op == TP_OP_INPUT || n->op == TP_OP_CONST;
 }
 
-/* x[T - c] with c a constant and T that of x's own row: which stop, -1: it is something else. */
+/* The stop of x[T - c], c a constant, T the end of x's own row; -1: it is something else. */
 static int last_of(const ends *l, tp_val x, const tp_at *at, int d, int64_t *c) {
   const tp_node *n = x.node;
   const tp_ix *rest;
@@ -27,8 +27,8 @@ static int last_of(const ends *l, tp_val x, const tp_at *at, int d, int64_t *c) 
   return -1;
 }
 
-/* The value at T - c, kept where it is made: what adds to the sum is x there, and nothing
- * elsewhere. A greatest value, for it gives back what it took bit for bit. */
+/* x at T - c, kept when it is made: the greatest of x there and of nothing elsewhere, which gives
+ * back the bits of x. */
 static tp_val last_value(ends *l, tp_val x, int i, int64_t c) {
   const tp_stop *s = &l->g->stops.v[i];
   const tp_sym *const *dom;
@@ -41,7 +41,7 @@ static tp_val last_value(ends *l, tp_val x, int i, int64_t c) {
   return y;
 }
 
-/* Other constant points are taken before, ranges and what moves after. */
+/* Constant points of other dims are taken before, ranges and points that move after. */
 static tp_val read_last(ends *l, tp_val x, const tp_at *at, int i, int64_t c) {
   const tp_node *n = x.node;
   tp_at *first = tp_at_own(l->g, n->ndom, n->dom);
@@ -58,7 +58,7 @@ static tp_val read_last(ends *l, tp_val x, const tp_at *at, int i, int64_t c) {
   return tp_ends_read_at(l, y, left);
 }
 
-/* The row of the whole dim that data says. */
+/* index_select of the whole dim. */
 static tp_val pick(ends *l, tp_val x, const tp_at *at, int d) {
   const tp_node *n = x.node;
   tp_node reader = { 0 };
@@ -75,7 +75,7 @@ static tp_val pick(ends *l, tp_val x, const tp_at *at, int d) {
   return mk_op(l->mk, TP_OP_INDEX_SELECT, 2, (tp_val[]){ rows, k }, &(tp_attr){ .axis = axis });
 }
 
-/* Points first; ranges keep the ends that they mention. */
+/* Ranges keep the ends that they mention. */
 tp_val tp_ends_read_at(ends *l, tp_val x, const tp_at *at) {
   for (int d = 0; x.node && d < x.node->ndom; d++) {
     int64_t c;
@@ -89,8 +89,8 @@ tp_val tp_ends_read_at(ends *l, tp_val x, const tp_at *at) {
 
 /* ---- reads of one branch ---- */
 
-/* The branch of the tensor that alone may be meant where n, a read, is needed; -1: not one. What
- * was reached is a parameter. */
+/* The only branch of which n, a read, needs points, the ends being parameters; -1: there are more.
+ */
 static int only_branch(ends *l, const tp_node *n) {
   const tp_node *m = n->in[0].src.node;
   int only = -1, count = 0;
@@ -98,7 +98,7 @@ static int only_branch(ends *l, const tp_node *n) {
     if (tp_edge_crosses(n, 0, &l->g->stops.v[i])) return -1;
   tp_set *at = tp_set_and(tp_set_apply(tp_ends_need(l, n), tp_edge_rel(l->g, n, 0)),
       tp_set_and(tp_set_box(l->ix, m->ndom, m->dom),
-          tp_set_cond(l->ix, m->ndom, m->dom, tp_ends_alive(l, m))));
+          tp_set_cond(l->ix, m->ndom, m->dom, tp_ends_alive(l, m->ndom, m->dom))));
   for (int j = 0; j < m->nin && count < 2; j++) {
     tp_set *here = tp_set_and(tp_set_copy(at), tp_branch_set(l->g, m, j));
     if (here) here = tp_set_and(here, tp_set_cond(l->ix, m->ndom, m->dom, tp_ends_within(l, here)));
@@ -123,8 +123,8 @@ bool tp_ends_apart(ends *l, tp_node *n) {
 
 /* ---- reads at the less or the greater of two points ---- */
 
-/* v is made for n, and is lowered in its turn. where: the points of n's at which it is needed;
- * NULL: all of its own. */
+/* v, made for n, is lowered in its turn. where: the points of n's that need it; NULL: all of v's.
+ */
 static tp_val later(ends *l, tp_val v, const tp_node *n, TP_TAKE tp_set *where) {
   tp_set *need =
       where ? tp_set_and(where, tp_ends_need(l, n)) : tp_set_box(l->ix, v.node->ndom, v.node->dom);
@@ -132,7 +132,7 @@ static tp_val later(ends *l, tp_val v, const tp_node *n, TP_TAKE tp_set *where) 
   return v;
 }
 
-/* A read instead of n where cond holds: another min or max may be left in it. */
+/* A read at e in place of n, where cond holds. Another min or max may be left in e. */
 static tp_val side(ends *l, const tp_node *n, int d, const tp_ix *e, const tp_ix *cond) {
   const tp_node *x = n->in[0].src.node;
   tp_at *at = tp_dup(&l->g->arena, n->attr.at, sizeof *at * (size_t)x->ndom);
@@ -144,7 +144,7 @@ static tp_val side(ends *l, const tp_node *n, int d, const tp_ix *e, const tp_ix
       l, later(l, v, n, same ? tp_set_cond(l->ix, n->ndom, n->dom, cond) : NULL), n->ndom, n->dom);
 }
 
-/* x[min(a, b)] is x[a] where a <= b, else x[b]; the node becomes these branches. */
+/* x[min(a, b)] => x[a] where a <= b, else x[b]: n becomes these branches. */
 static bool in_branches(ends *l, tp_node *n, int d, const tp_ix *m, int64_t k) {
   const tp_ix *e = n->attr.at[d].lo, *rest = tp_ix_sub(l->ix, e, tp_ix_mulc(l->ix, m, k)),
               *a = tp_ix_arg(m, 0), *b = tp_ix_arg(m, 1);
@@ -167,8 +167,7 @@ static bool in_branches(ends *l, tp_node *n, int d, const tp_ix *m, int64_t k) {
       tp_merge_add(l->g, n, NULL, w, l->err) && tp_ends_branches(l, n);
 }
 
-/* What is given is picked from, at once for all rows; but not for what decides an end, which can
- * wait for none. */
+/* An input is picked from, for all rows at once; but not for a done, which can wait for no end. */
 bool tp_ends_point(ends *l, tp_node *n) {
   bool points = false;
   const tp_node *x = n->in[0].src.node;
@@ -196,7 +195,7 @@ bool tp_ends_point(ends *l, tp_node *n) {
 
 enum { MOST = 24 }; /* parts of a domain */
 
-/* the branches that some end makes first there */
+/* Points, and the branches that may be first there for some end. */
 typedef struct {
   tp_set *at;
   uint32_t may;
@@ -209,13 +208,13 @@ typedef struct {
   cell cell[MOST + 1];
 } branching;
 
-/* Points at which branch k is the first that holds, and that something needs, for any end. */
+/* The needed points at which branch k is the first that holds, for some end. */
 static tp_set *may_be_first(branching *b, int k) {
   return tp_ends_project(
       b->l, tp_set_and(tp_ends_need(b->l, b->n), tp_branch_set(b->l->g, b->n, k)));
 }
 
-/* Each cell in two: the points that branch k may take, and the others. */
+/* Cuts each cell in the points that branch k may take and the others. False: there are too many. */
 static bool split(branching *b, int k) {
   tp_set *first = may_be_first(b, k);
   tp_ictx *ix = b->l->ix;

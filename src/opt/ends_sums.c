@@ -1,21 +1,23 @@
 /* ends_sums: contributions whose points end by data.
  *
- * A contribution sends pairs of points (p of the operand, u of the target). What ends say of a
- * pair, that p is there, that its condition holds, that p lies in a range 0 .. T, are *parts*. A
- * part that holds wherever u is there and needed is left out: what is beyond an end may go there.
- * The others are one mask on the operand, and the pairs are all that some end allows. */
+ * A contribution goes from points p of the operand to points u of the target. Each condition that
+ * ends put on a pair (p lies before its end, the contribution's condition, a range 0 .. T) is a
+ * *part*. A part that holds for all pairs whose u is needed is left out: values beyond an end may
+ * go to other u. The other parts are one mask on the operand, and the pairs are those that some end
+ * allows. */
 #include "opt/ends.h"
 
-typedef struct sum { /* one contribution, as it becomes */
+/* A contribution to n, as it becomes. */
+typedef struct sum {
   ends *l;
   tp_node *n;
   tp_edge e;
   /* of the operand, with dims that the mask brings in */
   int ndom;
   const tp_sym *const *dom;
-  const tp_ix *plain, *parts; /* conjunctions; NULL: nothing */
-  /* by stop: `parts` ask the end of the target's point */
-  uint32_t own;
+  /* its conditions without and with ends; NULL: none */
+  const tp_ix *plain, *parts;
+  uint32_t own; /* by stop: `parts` mean the end at u */
 } sum;
 
 static const tp_ix *sum_sym(const sum *s, const tp_sym *d) { return tp_ix_sym(s->l->ix, d); }
@@ -51,7 +53,7 @@ static bool sum_crosses(const sum *s, const tp_stop *stop) {
 
 /* ---- pairs ---- */
 
-/* {p -> u}, p and u within the bounds given. */
+/* {p -> u}, both within the bounds given. */
 static tp_rel *all_pairs(const sum *s) {
   tp_ictx *c = s->l->ix;
   const tp_node *n = s->n;
@@ -67,7 +69,7 @@ static tp_rel *all_pairs(const sum *s) {
   return tp_rel_into(tp_rel_reverse(tp_rel_into(r, p)), u);
 }
 
-/* Those that a target which is needed takes. at_p: ends are those of p's point, else of u's. */
+/* The pairs whose u is needed. at_p: ends are those at p, else at u. */
 static tp_rel *needed_pairs(const sum *s, bool at_p) {
   ends *l = s->l;
   tp_set *need = tp_ends_need(l, s->n);
@@ -99,8 +101,8 @@ static const tp_ix *asked(const sum *s, const tp_ix *parts, bool at_p) {
   return left;
 }
 
-/* What some end allows, of the points in one list: *cond gets what is to be asked of them, NULL if
- * nothing. */
+/* *cond gets a condition for the points, u's of a gather, else p's, of pairs that some end allows;
+ * NULL: these are all. */
 static void allowed(sum *s, TP_TAKE tp_rel *pairs, const tp_ix **cond) {
   ends *l = s->l;
   const tp_node *n = s->n;
@@ -134,12 +136,10 @@ static bool stays(const sum *s, const tp_sym *d) {
   return true;
 }
 
-/* `alive` is about p's own point, s->parts about either. */
+/* `alive` means the end at p, s->parts the end at u for those of `own`, else at p. */
 static bool settle(sum *s, tp_edge *to) {
   ends *l = s->l;
-  const tp_ix *alive = tp_end_parts(
-                  l->g, tp_ends_alive(l, &(tp_node){ .ndom = s->ndom, .dom = s->dom }), true),
-              *range, *ask;
+  const tp_ix *alive = tp_end_parts(l->g, tp_ends_alive(l, s->ndom, s->dom), true), *range, *ask;
   tp_rel *pairs = needed_pairs(s, !s->own);
   if (s->parts)
     pairs = tp_rel_where(l->ix, pairs, s->ndom, s->dom, s->n->ndom, s->n->dom, s->parts);
@@ -153,7 +153,7 @@ static bool settle(sum *s, tp_edge *to) {
   return s->e.src.node;
 }
 
-/* A dim of p that u has, or that the mask brings in. */
+/* The dims join those of p: it is at their points of u. */
 static void bring_in(sum *s, int n, const tp_sym *const *dims) {
   const tp_sym *const *was = s->dom;
   int nwas = s->ndom, d = 0;
@@ -167,7 +167,7 @@ static void bring_in(sum *s, int n, const tp_sym *const *dims) {
 
 /* ---- gathers: ends stand in the ranges ---- */
 
-/* All that e mentions is the same at p and at u, or can be brought in. */
+/* Do all dims that e mentions stay from u to p, or can join p's? */
 static bool tells(const sum *s, const tp_ix *e) {
   const tp_node about = tp_ends_about(s->l, e);
   for (int d = 0; d < about.ndom; d++)
@@ -182,8 +182,8 @@ static void bring_all(sum *s, const tp_ix *e) {
     if (tp_ix_mentions(e, s->l->g->stops.v[i].sym)) s->own |= 1u << i;
 }
 
-/* lo <= p < hi with an end in lo or hi becomes a part, and the range all that may be. False: as it
- * is it cannot be a mask. */
+/* lo <= p < hi with an end in lo or hi becomes a part, and the range goes as far as any end allows.
+ * False: the part can be no mask on the operand. */
 static bool widen_range(sum *s, int k) {
   tp_ictx *c = s->l->ix;
   const tp_sym *d = s->dom[k];
@@ -214,8 +214,8 @@ static bool stacked(sum *s) {
   return becomes(s, y);
 }
 
-/* Ends that the condition and the ranges ask about are those of u's point: do they become a mask on
- * the operand? */
+/* The condition and the ranges of a gather mean the ends at u. False: they cannot be a mask on the
+ * operand. */
 static bool masks(sum *s, const tp_edge *e) {
   const tp_node *x = e->src.node;
   if (s->parts && !tells(s, s->parts)) return false;
@@ -243,8 +243,8 @@ static bool gathered(sum *s, tp_edge *to) {
 
 /* ---- scatters: ends stand in the map ---- */
 
-/* The one row that all of the axis are, as the derivative of a sum over all of dim t is; {NULL}:
- * they differ. */
+/* The row that is repeated along the axis, as in the derivative of a sum over all of dim t; {NULL}:
+ * rows differ, or an error. */
 static tp_val one_row(const sum *s, int axis) {
   const tp_node *x = operand(s);
   int64_t one;
@@ -255,8 +255,7 @@ static tp_val one_row(const sum *s, int axis) {
   return tp_ix_is_const(mk_extent(y, a), &one) && one == 1 ? mk_squeeze(s->l->mk, y, a) : tp_none;
 }
 
-/* A range lo .. hi of rows that are one and the same: that one at each point of u's dim, which p
- * lacks. */
+/* One row for all of the range lo .. hi: it goes to each point of u's dim, which p lacks. */
 static bool repeated(sum *s, int d, int axis, tp_val row) {
   ends *l = s->l;
   const tp_sym *t = s->n->dom[d];
@@ -275,7 +274,7 @@ static bool repeated(sum *s, int d, int axis, tp_val row) {
   return true;
 }
 
-/* A range with an end in it: rows before and after it are nothing. */
+/* A range with an end in it: rows of zeros stand before and after it. */
 static bool padded(sum *s, int d, int axis) {
   ends *l = s->l;
   tp_at r = s->e.at[d];
@@ -304,8 +303,7 @@ static bool elsewhere(const sum *s, int d, const tp_sym *t) {
   return tp_ends_shape_moves(s->e.src, t);
 }
 
-/* x where cond may hold, whatever is reached, and nothing elsewhere, where x need not be anything.
- */
+/* x where cond holds for some end, elsewhere what adds nothing: there x is not needed. */
 static tp_val only_where(const sum *s, const tp_ix *cond, tp_val x) {
   ends *l = s->l;
   const tp_node *n = x.node;
@@ -323,10 +321,11 @@ static tp_val only_where(const sum *s, const tp_ix *cond, tp_val x) {
   return mk_either(l->mk, n->ndom, n->dom, there, x, none);
 }
 
-/* All that ends say of p, now: the operand is nothing where it does not count. */
+/* The operand adds nothing where its conditions do not hold. */
 static bool mask_now(sum *s) {
   ends *l = s->l;
-  const tp_ix *cond = both(s, both(s, s->parts, s->plain), tp_ends_alive(l, operand(s)));
+  const tp_ix *cond =
+      both(s, both(s, s->parts, s->plain), tp_ends_alive(l, operand(s)->ndom, operand(s)->dom));
   s->parts = s->plain = NULL;
   s->e.src = only_where(s, cond,
       tp_ends_masked(l, cond, operand(s)->ndom, operand(s)->dom, s->e.src, s->n->attr.red, false));
@@ -334,12 +333,12 @@ static bool mask_now(sum *s) {
   return s->e.src.node;
 }
 
-/* Where all of dim t goes to one point: the sum over it does. */
+/* All of dim t goes to one point: the sum over t does. */
 static bool sum_first(sum *s, const tp_sym *t) {
   return mask_now(s) && becomes(s, tp_ends_over(s->l, s->n->attr.red, s->e.src, t));
 }
 
-/* Rows of all of dim t, of which those beyond its end were perhaps never made: nothing instead. */
+/* Rows of all of dim t. Those beyond its end may never have been made: zeros instead. */
 static tp_val made_rows(const sum *s, tp_val rows, const tp_sym *t) {
   ends *l = s->l;
   for (int i = 0; rows.node && i < l->g->stops.n; i++) {
@@ -352,7 +351,7 @@ static tp_val made_rows(const sum *s, tp_val rows, const tp_sym *t) {
   return rows;
 }
 
-/* Rows added where data says: all of dim t in one go. */
+/* All of dim t as rows, each added to the row of u that data says. */
 static bool add_rows(sum *s, int d, const tp_sym *t) {
   ends *l = s->l;
   const tp_sym *to = s->n->dom[d];

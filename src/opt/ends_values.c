@@ -1,19 +1,16 @@
-/* ends: ends by data, and conditions on them, as values, and what may be reached. ends.c says how
- * they are used. */
+/* ends_values: ends by data and conditions on them as values; sets of points for any end. */
 #include "opt/ends.h"
 
 static const tp_ix *sym(ends *l, const tp_sym *s) { return tp_ix_sym(l->ix, s); }
 static const tp_ix *num(ends *l, int64_t k) { return tp_ix_const(l->ix, k); }
 static tp_stop *stop(ends *l, int i) { return &l->g->stops.v[i]; }
 
-/* The stop that e mentions: its number from `from` on, -1: none. */
-static int next_end(ends *l, const tp_ix *e, int from) {
-  for (int i = from; i < l->g->stops.n; i++)
+/* The first stop whose end e mentions; -1: none. */
+static int first_end(ends *l, const tp_ix *e) {
+  for (int i = 0; i < l->g->stops.n; i++)
     if (tp_ix_mentions(e, stop(l, i)->sym)) return i;
   return -1;
 }
-
-bool tp_ends_mention(ends *l, const tp_ix *e) { return next_end(l, e, 0) >= 0; }
 
 /* ---- ends as values ---- */
 
@@ -65,7 +62,7 @@ bool tp_ends_make(ends *l, int i) {
   return true;
 }
 
-/* The greatest over the dims that dom lacks. */
+/* The greatest end over the stop's dims that dom lacks, of rows that are there themselves. */
 static tp_val greatest(ends *l, const tp_stop *s, tp_val x, int ndom, const tp_sym *const *dom) {
   const tp_sym *left[x.node->ndom + 1];
   int n = 0;
@@ -73,8 +70,7 @@ static tp_val greatest(ends *l, const tp_stop *s, tp_val x, int ndom, const tp_s
     if (!tp_dom_has(s->ndom, s->dom, x.node->dom[d]) || tp_dom_has(ndom, dom, x.node->dom[d]))
       left[n++] = x.node->dom[d];
   if (n == x.node->ndom) return x;
-  /* rows that may have ended themselves */
-  const tp_ix *alive = tp_ends_alive(l, &(tp_node){ .ndom = s->ndom, .dom = s->dom });
+  const tp_ix *alive = tp_ends_alive(l, s->ndom, s->dom);
   if (tp_ix_kind(alive) != TP_IX_TRUE)
     x = tp_ends_masked(l, alive, x.node->ndom, x.node->dom, x, TP_RED_MAX, false);
   return tp_ends_reduced(l, TP_RED_MAX, x, n, left);
@@ -109,7 +105,7 @@ static tp_val sum_of(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom
     int n = tp_ix_term(e, i, &atom);
     bool any = false;
     for (int k = 0; k < n; k++)
-      any |= tp_ends_mention(l, atom[k]), whole = tp_ix_mul(l->ix, whole, atom[k]);
+      any |= tp_mentions_end(l->g, atom[k]), whole = tp_ix_mul(l->ix, whole, atom[k]);
     if (!any) {
       plain = tp_ix_add(l->ix, plain, whole);
       continue;
@@ -124,7 +120,7 @@ static tp_val sum_of(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom
 }
 
 tp_val tp_ends_value(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom) {
-  int i = next_end(l, e, 0);
+  int i = first_end(l, e);
   if (i < 0) return value(l, e);
   if (tp_ix_as_sym(e)) {
     tp_val y = mk_bin(l->mk, TP_OP_MINIMUM, tp_ends_read(l, i, ndom, dom, NULL),
@@ -152,13 +148,13 @@ tp_val tp_ends_value(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom
 
 /* e = k * end + rest with k 1 or -1 and no end in rest. */
 static bool linear(ends *l, const tp_ix *e, int *i, int64_t *k, const tp_ix **rest) {
-  *i = next_end(l, e, 0);
+  *i = first_end(l, e);
   return tp_ix_linear_in(l->ix, e, stop(l, *i)->sym, k, rest) && (*k == 1 || *k == -1) &&
-      !tp_ends_mention(l, *rest);
+      !tp_mentions_end(l->g, *rest);
 }
 
-/* (value of e) op end: known once done is for all points before e, which is below what was given or
- * has to be compared with that too. */
+/* (value of e) op end, which is known once done is for all points before e. Where e may be what was
+ * given, end is compared with that first. */
 static tp_val compare(
     ends *l, tp_op op, int i, const tp_ix *e, int ndom, const tp_sym *const *dom) {
   tp_val end = tp_ends_read(l, i, ndom, dom, e);
@@ -174,13 +170,13 @@ const tp_ix *tp_ends_extremum(ends *l, const tp_ix *e, int64_t *k) {
     *k = tp_ix_coef(e, i);
     if (tp_ix_term(e, i, &atom) == 1 &&
         (tp_ix_kind(atom[0]) == TP_IX_MIN || tp_ix_kind(atom[0]) == TP_IX_MAX) &&
-        tp_ends_mention(l, atom[0]))
+        tp_mentions_end(l->g, atom[0]))
       return atom[0];
   }
   return NULL;
 }
 
-/* e >= 0 with a min or max as a condition on each of its operands. */
+/* e >= 0, e with a min or max, as conditions on each operand of that; NULL: it has none. */
 static const tp_ix *taken_apart(ends *l, const tp_ix *e) {
   int64_t k;
   const tp_ix *m = tp_ends_extremum(l, e, &k), *all = NULL;
@@ -223,7 +219,7 @@ static tp_val several(ends *l, const tp_ix *cond, int ndom, const tp_sym *const 
   const tp_ix *plain = NULL;
   for (int i = 0; i < tp_ix_narg(cond); i++) {
     const tp_ix *x = tp_ix_arg(cond, i);
-    if (!tp_ends_mention(l, x)) {
+    if (!tp_mentions_end(l->g, x)) {
       plain = !plain         ? x
           : op == TP_OP_LAND ? tp_ix_and(l->ix, plain, x)
                              : tp_ix_or(l->ix, plain, x);
@@ -236,9 +232,9 @@ static tp_val several(ends *l, const tp_ix *cond, int ndom, const tp_sym *const 
   return plain ? mk_bin(l->mk, op, y, value(l, plain)) : y;
 }
 
-/* One for each use: it goes into the operator that uses it, and is nowhere kept. */
+/* Made anew for each use: it goes into the operator that uses it, and is not kept. */
 tp_val tp_ends_cond(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom) {
-  if (!tp_ends_mention(l, cond)) return value(l, cond);
+  if (!tp_mentions_end(l->g, cond)) return value(l, cond);
   switch (tp_ix_kind(cond)) {
   case TP_IX_GE0: return at_least_zero(l, tp_ix_arg(cond, 0), ndom, dom);
   case TP_IX_EQ0: return equal_zero(l, tp_ix_arg(cond, 0), ndom, dom);
@@ -247,7 +243,7 @@ tp_val tp_ends_cond(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *d
   }
 }
 
-/* ---- whatever is reached ---- */
+/* ---- for any end ---- */
 
 const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most, const tp_sym *dim) {
   e = tp_end_extreme(l->g, e, most, 0, NULL);
@@ -270,7 +266,7 @@ const tp_ix *tp_ends_clamped(ends *l, const tp_ix *e, const tp_sym *dim) {
       l->ix, num(l, 0), tp_ix_min(l->ix, e, tp_ix_addc(l->ix, sym(l, dim->bound), -1)));
 }
 
-/* Any number from 1 on, up to what was given; 0 if that is 0. */
+/* The end is a number from 1 up to what was given, or both are 0. */
 static const tp_ix *within(ends *l, const tp_stop *s) {
   const tp_ix *none = tp_ix_and(l->ix, tp_ix_cmp(l->ix, TP_EQ, sym(l, s->sym), num(l, 0)),
       tp_ix_cmp(l->ix, TP_EQ, sym(l, s->given), num(l, 0)));
@@ -292,7 +288,7 @@ tp_set *tp_ends_project(ends *l, tp_set *a) {
   return a;
 }
 
-/* The sets are of the graph in which a dim's bound was what is reached. */
+/* Sets of the graph before say a dim's bound for the end. */
 tp_set *tp_ends_need(ends *l, const tp_node *n) {
   for (int i = 0; i < l->parts.n; i++)
     if (l->parts.v[i].node == n) return tp_set_copy(l->parts.v[i].need);
@@ -312,10 +308,10 @@ bool tp_ends_feeds(const ends *l, const tp_node *n) {
   return any;
 }
 
-const tp_ix *tp_ends_alive(ends *l, const tp_node *n) {
+const tp_ix *tp_ends_alive(ends *l, int ndom, const tp_sym *const *dom) {
   const tp_ix *all = tp_ix_bool(l->ix, true);
   for (int i = 0; i < l->g->stops.n; i++)
-    if (tp_dom_has(n->ndom, n->dom, stop(l, i)->dim))
+    if (tp_dom_has(ndom, dom, stop(l, i)->dim))
       all = tp_ix_and(
           l->ix, all, tp_ix_cmp(l->ix, TP_LT, sym(l, stop(l, i)->dim), sym(l, stop(l, i)->sym)));
   return all;

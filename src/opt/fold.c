@@ -1,6 +1,6 @@
-/* fold: the pass that applies the rows of rules.def. Operands come before who reads them, and
- * whatever a row makes is gone through at once, so one way through the graph leaves nothing that a
- * row would change; it costs a look at each operator and at those that a pattern names below it. */
+/* fold: the pass that applies the rows of rules.def. It goes through the graph once, operands
+ * first, and through the operators that a row makes at once, so no row matches what it leaves. It
+ * costs a look at each operator and at those that a pattern names below it. */
 #include "opt/rules.h"
 #include <math.h>
 
@@ -51,7 +51,7 @@ static bool guarded(tp_match *m, const tp_ruleform *f) {
   return true;
 }
 
-/* ---- who reads ---- */
+/* ---- readers ---- */
 
 int tp_readers(const tp_match *m, tp_val v) { return m->r->readers.v[v.node->id]; }
 
@@ -59,22 +59,21 @@ static void count_operands(tp_rewriter *r, const tp_node *n) {
   for (int k = 0; k < n->nin; k++) r->readers.v[n->in[k].src.node->id]++;
 }
 
-/* n has one reader less; who is not read reads nothing. */
+/* n has so many readers less; a node without readers reads nothing. */
 static void unread(tp_rewriter *r, const tp_node *n, int times) {
   r->readers.v[n->id] -= times;
   if (r->readers.v[n->id] > 0) return;
   for (int k = 0; k < n->nin; k++) unread(r, n->in[k].src.node, 1);
 }
 
-/* Taken element by element, at each point for itself: not a sum over points, which is one product
- * for many. */
+/* Does `by` take x element by element at each point? A sum over points is one product for many. */
 static bool is_by_element(const tp_node *by, const tp_node *x) {
   bool all = by->op == TP_OP_ACCUM;
   for (int i = 0; i < x->ndom && all; i++) all = tp_dom_has(by->ndom, by->dom, x->dom[i]);
   return all || tp_ops[by->op].batch == TP_BATCH_E;
 }
 
-/* By id of the operators that there were: something else reads it. */
+/* By id of the operators before the pass: is it read in another way? */
 static bool *read_otherwise(const tp_rewriter *r) {
   const tp_graph *g = r->mk.g;
   bool *other = TP_NEWN(&r->mk.g->arena, bool, g->nodes.n), more = true;
@@ -158,13 +157,13 @@ static void take_in(tp_rewriter *r) {
   }
 }
 
-/* The root's, or that of an operator like it within; a name that a maker gave stays. */
+/* y gets the name of the root, or of an operator like it within; a name that a maker gave stays. */
 static void take_name(const tp_match *m, tp_node *y) {
   const tp_node *of = m->root;
   if (y->name || y->what || y->var) return;
   for (int i = 1; i < m->nmet && !of->name && !of->what; i++)
     if (m->met[i]->op == y->op) of = m->met[i];
-  y->name = of->name, y->what = of->what, y->var = of->var;
+  tp_name_as(y, of), y->var = of->var;
 }
 
 static tp_val fire(tp_rewriter *r, const tp_ruleform *f, tp_node *n) {

@@ -1,13 +1,12 @@
 /* hold: a state that is read at every n-th point only is held.
  *
- *   w[n * ((k + c) // n) + b]   =>   h[k],  h = w[k + c + b] where (k + c) % n == 0, w[n * (c // n)
- * + b] where k == 0, otherwise h[k-1]
+ *   w[n * ((k + c) // n) + b]   =>   h[k],  h = w[k + c + b] where (k + c) % n == 0,
+ *                                           w[n * (c // n) + b] where k == 0, otherwise h[k-1]
  *
- * so that two states are kept and not n (target networks). Both are the same value at each point,
- * and h, which keeps its place, is no work between two of these points (plan/loops.c). Only where w
- * and who reads it there are made in one recurrence, so that h adds no order; where w is needed
- * everywhere, so that h asks for no point of it that nothing else does; and where w is no output
- * along k, which is kept whole as it is. */
+ * so two states are kept, not n (target networks). Both are the same value at each point, and h,
+ * which keeps its place, is no work between two of these points. Only where the read and w are of
+ * one recurrence, so that h adds no order; where w is needed everywhere, so that h needs no further
+ * point of it; and where w is no output along k, which is kept whole. */
 #include "opt/opt.h"
 #include "graph/mk.h"
 
@@ -42,7 +41,7 @@ static bool is_steps(tp_ictx *ix, const tp_ix *e, const tp_sym *dim, steps *s) {
   return same && s->n >= FEWEST && s->c - tp_floormod(s->c, s->n) + s->b >= 0 && s->c + s->b <= 0;
 }
 
-/* Which of its dims the read moves, by steps; -1: it is no such read. */
+/* The dim that the read moves by steps; -1: not one alone. */
 static int moved_dim(tp_ictx *ix, const tp_node *read, steps *s) {
   const tp_node *w = read->in[0].src.node;
   int moved = -1;
@@ -55,12 +54,6 @@ static int moved_dim(tp_ictx *ix, const tp_node *read, steps *s) {
     moved = d;
   }
   return moved;
-}
-
-static bool is_output(const tp_graph *g, const tp_node *w) {
-  bool any = false;
-  for (int i = 0; i < g->outputs.n; i++) any |= g->outputs.v[i].val.node == w;
-  return any;
 }
 
 static bool hold(tp_mk mk, const tp_node *read, const tp_sym *dim, const steps *s) {
@@ -95,7 +88,7 @@ bool tp_pass_hold(tp_work *job, tp_error *err) {
     const tp_node *r = g->nodes.v[i], *w = r->op == TP_OP_READ ? r->in[0].src.node : NULL;
     steps s;
     int dim = w && scc[i] == scc[w->id] ? moved_dim(g->ix, r, &s) : -1;
-    if (dim < 0 || is_output(g, w)) continue;
+    if (dim < 0 || tp_is_output(g, w)) continue;
     if (!whole) whole = tp_need_whole(*job->need, &g->arena);
     if (!whole[w->id]) continue;
     if (!hold((tp_mk){ .g = g, .err = err }, r, w->dom[dim], &s)) return false;

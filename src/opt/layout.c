@@ -1,19 +1,19 @@
-/* layout: what lies with the dim of a recurrence inside others is turned at the edge.
+/* layout: inputs and outputs with the dim of a recurrence inside other dims are copied at the edge.
  *
  *   over (b, t), t carried and b not:   y[t] = f(y[t+1], x), an output   =>   z[t] = f(z[t+1],
  * detach x), detach z an output; both to be stored
  *
  * Calls over b at each t would walk such an array at the stride of t, a line of the cache for each
- * number. A copy that is stored lies as loops want it (poly/vec.c) and is made a block of t at a
- * time (poly/block.c). Only elements smaller than a line: larger ones are read as they lie. Only
- * where all goes along t one way and is seen near its own point, so that a copy is kept for a block
- * and not whole; and not among callbacks, whose time has a say in what runs when. */
+ * number. A stored copy lies as loops want it (poly/vec.c) and is made a block of t at a time
+ * (poly/block.c). Only elements smaller than a line: larger ones are read as they lie. Only where
+ * all reads go along t one way and are near their own point, so that a block of the copy is kept,
+ * not all; and not among callbacks, whose time decides what runs when. */
 #include "opt/opt.h"
 #include "graph/mk.h"
 
 enum { WAY_BACK = 1, WAY_AHEAD = 2, ANY_WAY = WAY_BACK | WAY_AHEAD };
 
-/* way: by symbol of a dim, whither reads inside recurrences go along it */
+/* way: by symbol of a dim, in which direction reads inside recurrences go along it */
 typedef struct layer {
   tp_graph *g;
   int *scc;
@@ -64,7 +64,7 @@ static bool looks_near(const layer *l, const tp_node *by, int k) {
   return true;
 }
 
-/* Does all that reads n, through what only shows it? */
+/* Do all readers of n look near, through detaches too? */
 static bool is_seen_near(const layer *l, const tp_node *n) {
   for (int i = 0; i < l->g->nodes.n; i++) {
     const tp_node *by = l->g->nodes.v[i];
@@ -81,7 +81,7 @@ static tp_val stored_copy(layer *l, tp_val v, tp_error *err) {
   return mk_op((tp_mk){ .g = l->g, .err = err }, TP_OP_DETACH, 1, &v, &(tp_attr){ .stored = true });
 }
 
-/* Who sees an input from afar goes on to see it as it lies. */
+/* Readers that look at an input from afar go on reading it as it lies. */
 static bool turn_input(layer *l, tp_node *n, tp_error *err) {
   tp_val now = { 0 };
   int n0 = l->g->nodes.n;

@@ -14,7 +14,7 @@ enum {
 };
 const char *tp_rule_name(int row);
 int tp_rule_named(const char *s, size_t n); /* its row; -1: none */
-/* What a pass works on. */
+/* The work of a pass. */
 typedef struct tp_work {
   tp_graph *g;
   bool precise, check;
@@ -43,8 +43,8 @@ tp_passfn tp_pass_turn; /* turned.c */
 /* Reductions over ranges that move along a dim become recurrences (incremental.c). */
 bool tp_incremental(tp_graph *g, bool precise, bool *changed, tp_error *err);
 bool tp_is_small(const tp_out *o); /* a sum of it is kept in f64 */
-/* Who reads, in which loop, what is made again there, and the nodes that make such values, by id
- * (again.c; which: poly/again.c). */
+/* The readers, each in its loop, of values that are made again there, and the nodes, by id, that
+ * make such values (again.c; poly/again.c chooses). */
 typedef struct tp_again_reader {
   tp_node *by;
   const void *loop;
@@ -58,6 +58,10 @@ bool tp_make_again(tp_graph *g, const tp_again *w, tp_error *err);
 /* check = "nan": marks the operators made since the pass that are looked at (watch.c) */
 void tp_watch_rest(tp_graph *g);
 bool tp_is_kept(const tp_graph *g, const tp_node *n);
+bool tp_is_output(const tp_graph *g, const tp_node *n);
+static inline void tp_name_as(tp_node *y, const tp_node *n) {
+  y->name = n->name, y->what = n->what;
+}
 static inline bool tp_one_shape(const tp_out *a, const tp_out *b) {
   return a->rank == b->rank &&
       (!a->rank || !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank));
@@ -71,8 +75,8 @@ static inline bool tp_may_fail(const tp_node *n) {
 static inline bool tp_is_view(const tp_node *n) {
   return tp_ops[n->op].batch == TP_BATCH_V && n->nin == 1;
 }
-/* What v's elements are taken from, the same number everywhere if that is one. Not a parameter's
- * first value, whose place another may take. */
+/* The value of which v shows elements: a number, if v is that everywhere. Not a parameter's first
+ * value, which a loaded one may replace. */
 static inline tp_val tp_spread(tp_val v) {
   while (tp_is_view(v.node) && tp_ops[v.node->op].cls == TP_CLS_MOVE) v = v.node->in[0].src;
   return v;

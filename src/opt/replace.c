@@ -9,6 +9,12 @@ void tp_each_root(tp_graph *g, tp_rootfn *fn, void *ud) {
   for (int i = 0; i < g->losses.n; i++) fn(ud, &g->losses.v[i]);
 }
 
+bool tp_is_output(const tp_graph *g, const tp_node *n) {
+  bool is = false;
+  for (int i = 0; i < g->outputs.n; i++) is |= g->outputs.v[i].val.node == n;
+  return is;
+}
+
 typedef struct {
   tp_val old, now;
 } replacement;

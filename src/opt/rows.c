@@ -112,7 +112,7 @@ static row_place find_place(tp_mk mk, tp_val c, int depth) {
 
 /* ---- the state ---- */
 
-/* What v shows point by point. */
+/* The value that v shows point by point. */
 static tp_val shown(tp_val v) {
   for (; v.node->op == TP_OP_DETACH || v.node->op == TP_OP_READ; v = arg(v, 0))
     for (int d = 0; v.node->op == TP_OP_READ && d < arg(v, 0).node->ndom; d++)
@@ -128,8 +128,7 @@ static tp_node *put_row(tp_mk mk, tp_node *n, row_place p) {
                  arg(all, 2), spread(mk, p.k, all, p.end), spread(mk, arg(all, 1), all, p.end) },
              &(tp_attr){ .axis = tp_rankof(all) - p.end });
   if (!y.node) return NULL;
-  y.node->name = n->name;
-  y.node->what = n->what;
+  tp_name_as(y.node, n);
   tp_rewrite(mk.g, all, y, "rows", "a choice of one row => that row is written");
   return y.node;
 }
@@ -151,9 +150,9 @@ typedef struct {
 
 static bool leads(changes *c, tp_val v);
 
-/* ---- what is written over is seen before ---- */
+/* ---- views of what is written over ---- */
 
-/* At most a quarter of y's elements, whatever is not known before the call. */
+/* At most a quarter of y's elements, for all bounds. */
 static bool is_small(tp_val x, tp_val y) {
   int64_t n, part = 1, all = 1;
   for (int i = 0; i < tp_rankof(x); i++) {
@@ -166,8 +165,8 @@ static bool is_small(tp_val x, tp_val y) {
   return 4 * part <= all;
 }
 
-/* A view of some version, so of what is about to be written over, which is read while it is: a
- * small one is copied before. */
+/* Operand k of a change may show a version of the state that the change writes over: a small view
+ * is copied before. */
 static void see_before(changes *c, tp_node *n, int k) {
   tp_val x = n->in[k].src, v = x;
   while (tp_shows(v.node) && !(tp_same_type(tp_outof(v), &n->out[0]) && leads(c, v))) v = arg(v, 0);
@@ -229,9 +228,8 @@ static bool node_leads(changes *c, tp_node *n) {
   return tp_op_is(n->op, TP_PART) && leads(c, n->in[0].src);
 }
 
-/* Is v the state at some point, or made of it by a row of changes? The choices among these are puts
- * then. Elementwise operators may stand before changes, as these need not look at each element once
- * more. */
+/* Is v the state at some point, or made of it by a row of changes? The choices among these become
+ * puts. Elementwise operators may stand before changes, which then look at no element once more. */
 static bool leads(changes *c, tp_val v) {
   tp_node *n = shown(v).node;
   if (n == c->m) return true;

@@ -117,7 +117,7 @@ bool tp_rule_at(const tp_ruleterm *x, tp_op op) {
   return x->kind == TP_TERM_OP ? x->op == op : tp_op_is_elementwise(op) && tp_ops[op].nin == 1;
 }
 
-/* Where it is looked at what operators make, those that are blamed stay. */
+/* Under check = "nan" operators that may be blamed stay. */
 static bool is_on(const tp_work *job, int row, const tp_ruleterm *result) {
   bool moves = result->kind == TP_TERM_HOLE || result->kind == TP_TERM_CALL;
   return !(job->rule_off && job->rule_off[row]) &&

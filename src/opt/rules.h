@@ -56,7 +56,7 @@ typedef struct tp_rewriter {
 void tp_rules_begin(tp_rewriter *r);
 bool tp_rule_at(const tp_ruleterm *x, tp_op op); /* may the operator be what the term says? */
 
-/* What a pattern matched: at the root and within, outermost first. */
+/* A match of a pattern. met: operators at the root and within, outermost first. */
 typedef struct tp_match {
   tp_mk mk;
   tp_rewriter *r;
@@ -76,6 +76,6 @@ typedef tp_val tp_rulemaker(const tp_match *m, const tp_val *v);
 extern tp_ruleguard *const tp_rule_guards[];
 extern tp_rulemaker *const tp_rule_makers[];
 int tp_readers(const tp_match *m, tp_val v); /* how many operands and outputs it is */
-/* who reads the root takes it element by element, through views or not */
+/* readers take the root element by element, through views or not */
 bool tp_by_element(const tp_match *m);
 #endif

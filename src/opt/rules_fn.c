@@ -157,9 +157,10 @@ static tp_val make_turned(const tp_match *m, const tp_val *v) {
   return mk_swap(m->mk, v[0], tp_rankof(v[0]) - 2, tp_rankof(v[0]) - 1);
 }
 
-/* x times the matrices of a stack that k picks, seen turned or not. An index that names none is
- * blamed on who picks, whose place and name the product gets; a product without elements would
- * blame none. Not along an axis that may be a range of points, whose terms are added one by one. */
+/* x times the matrices of a stack that k picks, seen turned or not. The
+ * product gets the place and name of the pick, which is blamed for an index that names no matrix; a
+ * product without elements would blame nothing. Not along an axis that may be a range of points,
+ * whose terms are added one by one. */
 static tp_val make_matmul_at(const tp_match *m, const tp_val *v) {
   const tp_node *turn = v[1].node->op == TP_OP_PERMUTE ? v[1].node : NULL,
                 *by = turn ? turn->in[0].src.node : v[1].node;
@@ -179,7 +180,7 @@ static tp_val make_matmul_at(const tp_match *m, const tp_val *v) {
   x = mk_expand(m->mk, x, rank, shape);
   m->mk.g->pos = by->pos;
   tp_val y = mk_op(m->mk, TP_OP_MATMUL_AT, 3, (tp_val[]){ x, k, w }, NULL);
-  if (y.node) y.node->name = by->name, y.node->what = by->what, y.node->var = by->var;
+  if (y.node) tp_name_as(y.node, by), y.node->var = by->var;
   return y;
 }
 

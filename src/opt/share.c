@@ -1,10 +1,10 @@
-/* share: what a branch stores is read where it is stored.
+/* share: a value that a branch stores is read where it is stored.
  *
  *   h[t+1] = v[t], and others read v[t]   =>   they read h[t+1]
  *
- * so that v is no array beside h: of a recurrent layer whose values are kept for its gradient, one
- * is kept and not two. Right where every needed point of v is a needed point of that branch, one
- * for one; `need` stays what it was. */
+ * so v is no array beside h: of a recurrent layer whose values are kept for its gradient, one is
+ * kept, not two. Right where every needed point of v is a needed point of that branch; `need` stays
+ * the same. */
 #include "opt/opt.h"
 
 /* m at a point is v (by way of the read q, or q NULL) shift[j] further along each dim. */
@@ -87,9 +87,7 @@ static bool has_others(const stored *s) {
       if (is_other(s, s->g->nodes.v[i], k, s->v) ||
           (s->q && is_other(s, s->g->nodes.v[i], k, tp_v(s->q))))
         return true;
-  for (int i = 0; i < s->g->outputs.n; i++)
-    if (s->g->outputs.v[i].val.node == s->v.node) return true;
-  return false;
+  return tp_is_output(s->g, s->v.node);
 }
 
 static bool extend(tp_need *need, tp_graph *g, const tp_node *like, tp_error *err) {
@@ -98,17 +96,6 @@ static bool extend(tp_need *need, tp_graph *g, const tp_node *like, tp_error *er
   need->set = more;
   while (need->n < g->nodes.n) need->set[need->n++] = tp_set_copy(need->set[like->id]);
   return true;
-}
-
-static void move_read(const stored *s, tp_node *u) {
-  tp_at *at = TP_NEWN(&s->g->arena, tp_at, u->in[0].src.node->ndom);
-  for (int j = 0; j < s->v.node->ndom; j++) {
-    at[j] = u->attr.at[j];
-    at[j].lo = tp_ix_sub(s->g->ix, at[j].lo, s->shift[j]);
-    if (at[j].range) at[j].hi = tp_ix_sub(s->g->ix, at[j].hi, s->shift[j]);
-  }
-  u->attr.at = at;
-  u->in[0].src = tp_v(s->m);
 }
 
 static bool share_reads(stored *s, tp_error *err) {
@@ -120,10 +107,6 @@ static bool share_reads(stored *s, tp_error *err) {
     for (int k = 0; k < u->nin; k++) {
       if (s->q && is_other(s, u, k, tp_v(s->q))) u->in[k].src = tp_v(s->m);
       if (!is_other(s, u, k, s->v)) continue;
-      if (u->op == TP_OP_READ) {
-        move_read(s, u);
-        continue;
-      }
       g->pos = s->v.node->pos;
       if (!here.node && !(here = tp_read(g, tp_v(s->m), back(s), err)).node) return false;
       u->in[k].src = here;

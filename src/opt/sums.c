@@ -70,8 +70,7 @@ static tp_val accumulate(
       !tp_accum_add(
           g, acc, (tp_edge){ .src = x, .at = read->attr.at, .gather = true, .pos = n->pos }, err))
     return (tp_val){ 0 };
-  acc->name = n->name;
-  acc->what = n->what;
+  tp_name_as(acc, n);
   return mk_reshape(k, tp_v(acc), n->out[0].rank, n->out[0].shape);
 }
 
@@ -141,46 +140,20 @@ static bool is_few(const tp_ix *count) {
   return count && tp_ix_is_const(count, &n) && n <= FEW_TERMS;
 }
 
-/* For how many values of d does e, which has one operand that is d + c, take the value of another
- * operand? min(d + c, E): for D - E + c of them; max(d + c, E): for E - c + 1. */
-static bool clips_few(tp_ictx *c, const tp_ix *e, const tp_sym *d) {
-  const tp_ix *own = NULL, *limit = NULL, *rest;
-  int64_t step;
-  if (tp_ix_narg(e) != 2) return false;
-  for (int i = 0; i < 2; i++)
-    *(tp_ix_mentions(tp_ix_arg(e, i), d) ? &own : &limit) = tp_ix_arg(e, i);
-  if (!own || !limit || !tp_ix_linear_in(c, own, d, &step, &rest) || step != 1) return false;
-  const tp_ix *count = tp_ix_sub(c, limit, rest);
-  return is_few(tp_ix_kind(e) == TP_IX_MIN ? tp_ix_sub(c, tp_ix_sym(c, d->bound), count)
-                                           : tp_ix_addc(c, count, 1));
-}
-
-/* Does the value of e, with the other symbols given, leave only a few values of d? */
-static bool leaves_few(tp_ictx *c, const tp_ix *e, const tp_sym *d) {
-  const tp_ix *rest;
-  int64_t step;
-  if (!tp_ix_mentions(e, d)) return false;
-  if (tp_ix_linear_in(c, e, d, &step, &rest)) return true;
-  switch (tp_ix_kind(e)) {
-  case TP_IX_FDIV:
-    return tp_ix_div(e) <= FEW_TERMS && tp_ix_linear_in(c, tp_ix_arg(e, 0), d, &step, &rest);
-  case TP_IX_MIN:
-  case TP_IX_MAX: return clips_few(c, e, d);
-  default: return false;
-  }
-}
-
 /* Do more than a few points of the source add to one point of n, in the scatter direction? Each
  * index of the target, or its range if that is short, gives away one dim of the source. */
 static bool scatters_many(tp_ictx *c, const tp_node *n, const tp_edge *e) {
   const tp_node *x = e->src.node;
   bool used[TP_MAXDIM] = { false };
+  const tp_ix *rest;
+  int64_t step;
   for (int k = 0; k < x->ndom; k++) {
     bool told = pins(e->cond, x->dom[k]);
     for (int d = 0; d < n->ndom && !told; d++) {
       const tp_at *at = &e->at[d];
       if (used[d] || (at->range && !is_few(tp_ix_sub(c, at->hi, at->lo)))) continue;
-      told = used[d] = leaves_few(c, at->lo, x->dom[k]);
+      told = used[d] =
+          tp_ix_mentions(at->lo, x->dom[k]) && tp_ix_linear_in(c, at->lo, x->dom[k], &step, &rest);
     }
     if (!told) return true;
   }
@@ -226,8 +199,8 @@ static bool widen(tp_graph *g, tp_node *n, tp_dtype d, tp_error *err) {
   tp_mk mk = { .g = g, .err = err };
   tp_val y = mk_cast(mk, tp_v(wide), n->out[0].dtype);
   if (!y.node) return false;
-  wide->name = y.node->name = n->name;
-  wide->what = y.node->what = n->what;
+  tp_name_as(wide, n);
+  tp_name_as(y.node, n);
   tp_replace(g, tp_v(n), y);
   for (int k = 0; k < n->nin; k++) {
     tp_edge e = n->in[k];

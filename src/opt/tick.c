@@ -1,12 +1,12 @@
-/* tick: a program that is stepped through. What enters and leaves at each tick becomes a callback:
+/* tick: a program that is stepped through. Values that come or go with a tick become callbacks:
  *
- *   x(t) fed    =>  x = call()            at each point of the tick dims; dims that do not tick are
- * in `over` output y    =>  call(y)               the same way; one that has only the outer ones of
- * several tick dims, once all inside are over and one call without operands or results over the
- * tick dims, where execution waits for the next step
+ *   x(t) fed    =>  x = call()   at each point of the tick dims; dims that do not tick are in
+ * `over` output y    =>  call(y)      likewise; an output with only the outer ones of several tick
+ * dims: once all inside are over
  *
- * so storage of x and y is what their readers need, and no array over the tick dims. The scheduler
- * keeps these calls in order (deps.c). */
+ * and one call without operands or results over the tick dims, where execution waits for the next
+ * step. So x and y are stored as far as their readers need, and no array is kept over the tick
+ * dims. The scheduler keeps these calls in order (deps.c). */
 #include "opt/opt.h"
 
 static int others(tp_graph *g, const tp_ticks *t, const tp_node *n, const tp_sym ***over) {

@@ -1,12 +1,12 @@
 /* turned: a matrix that a recurrence multiplies by and sees turned is turned before it.
  *
- *   h[t] = f(h[t-1] @ permute w), w the same for all t   =>   h[t] = f(h[t-1] @ detach (permute
- * w)), the detach to be stored
+ *   h[t] = f(h[t-1] @ permute w), w the same for all t
+ *       =>   h[t] = f(h[t-1] @ detach (permute w)), the detach to be stored
  *
- * The product of few rows goes along the rows of its right operand; where that lies along the
- * summed axis instead, each step gathers it anew. Of a @ b this holds for b with few rows of a, and
- * for a with few columns of b. With many, a product packs what it reads anyway, and a single row by
- * a large matrix is faster as dot products (TP_TUNE_TURN_*). */
+ * A product of few rows goes along the rows of its right operand; where that lies along the summed
+ * axis, each step gathers it anew. Of a @ b this holds for b with few rows of a, and for a with few
+ * columns of b. With many, a product packs what it reads anyway, and a single row by a large matrix
+ * is faster as dot products (TP_TUNE_TURN_*). */
 #include "opt/opt.h"
 #include "graph/mk.h"
 
@@ -74,7 +74,7 @@ static tp_val turned_before(turner *t, tp_val v, int k, tp_error *err) {
   t->g->pos = v.node->pos;
   tp_val x = k ? v : mk_swap(mk, v, last - 1, last),
          y = x.node ? mk_op(mk, TP_OP_DETACH, 1, &x, &(tp_attr){ .stored = true }) : x;
-  if (y.node) y.node->name = v.node->name, y.node->what = v.node->what;
+  if (y.node) tp_name_as(y.node, v.node);
   return k || !y.node ? y : mk_swap(mk, y, last - 1, last);
 }
 

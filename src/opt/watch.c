@@ -1,17 +1,17 @@
-/* watch: what check = "nan" asks of a graph: operators that can make NaN or infinity of finite
- * operands are marked, and nothing else changes.
+/* watch: check = "nan" marks the operators that can make NaN or infinity of finite operands.
+ * Nothing else changes.
  *
- * A marked operator can fail while running, and is treated like others that can (integer division):
- * it is a region of its own that knows its point, nobody runs it where a row has ended, and the
- * tier looks at what it made (run/watch.c, ref). Unmarked stay those that move or choose values,
- * and those whose NaN or infinity is what the function is defined to be where there is nothing:
+ * A marked operator can fail while running, like integer division: it is a region of its own that
+ * knows its point, it does not run where a row has ended, and the tier looks at its result
+ * (run/watch.c, ref). Operators that move or choose values stay unmarked, and those that are
+ * defined to give NaN or infinity of nothing:
  *
- *   sum(x) / size of x             mean of nothing is NaN
- *   sum((x - m)^2) / max(0, size of x - 1)   var of nothing is NaN, of one element it is made: the
- * divisor becomes where(size == 0, NaN, ..) log(sum(exp(x - top)))         logsumexp of nothing, or
- * of -inf alone, is -inf
+ *   sum(x) / size of x                        mean of nothing is NaN
+ *   sum((x - m)^2) / max(0, size of x - 1)    var of nothing is NaN, of one element it is made: the
+ *                                             divisor becomes where(size == 0, NaN, ..)
+ *   log(sum(exp(x - top)))                    logsumexp of nothing, or of -inf alone, is -inf
  *
- * Run on what the script wrote; what lowering makes of it is marked later (tp_watch_rest). */
+ * Runs on the recorded program; operators made by lowering are marked later (tp_watch_rest). */
 #include "opt/opt.h"
 #include "graph/mk.h"
 #include <math.h>
@@ -101,7 +101,8 @@ static void logsumexp_of_nothing(tp_node *n) {
   if (is_top(x->in[1].src.node)) n->attr.check = TP_CHECK_MEANT;
 }
 
-/* ---- names ---- what a branch of h stores is h; what a later point of it stores becomes it */
+/* ---- names: the value of a branch of h is h; one that a later point of h stores becomes it ----
+ */
 
 static void name_branches(tp_graph *g, const tp_node *m) {
   for (int k = 0; m->op == TP_OP_MERGE && tp_own_name(m) && k < m->nin; k++) {
