@@ -772,13 +772,12 @@ describe("places and statistics", function()
     assert.is_truthy(b)
   end)
 
-  -- Rows weighed by one number each, however that is written; what is summed along a row is summed after the rows are.
+  -- Rows weighed by one number each, however that is written.
   local weighing = {
     summed = function(q, u) return (q:softmax(0):unsqueeze(1) * u):sum(0) end,
     matmul = function(q, u) return q:softmax(0):matmul(u) end,
     turned = function(q, u) return u:mT():matmul(q:softmax(0)) end,
     row = function(q, u) return q:unsqueeze(0):matmul(u):reshape(2) end,
-    dots = function(q, u) return ((u * u:mean(0, { keepdim = true })):sum(1) * q):sum(0) + u:mean(0) end,
     fading = function(q, u) return q:sigmoid():cumprod(0):matmul(u) end,
   }
   for of, weigh in pairs(weighing) do

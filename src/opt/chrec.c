@@ -102,8 +102,6 @@ static bool one_shape_of_many(const tp_out *a, const tp_out *b) {
   }
 }
 
-enum { LINEAR_OPERANDS = 32 };
-
 /* A coefficient may lack axes of the value, which operators that move elements need. */
 static tp_val whole_of(tp_evolving *e, const tp_node *n, int k, tp_val c) {
   const tp_out *o = tp_outof(n->in[k].src);
@@ -112,7 +110,7 @@ static tp_val whole_of(tp_evolving *e, const tp_node *n, int k, tp_val c) {
 
 /* n of term j of what varies, and of what does not vary. */
 static tp_val of_terms(tp_evolving *e, const tp_node *n, const tp_form *f, int j) {
-  tp_val in[LINEAR_OPERANDS];
+  tp_val *in = TP_NEWN(&e->mk.g->arena, tp_val, n->nin + 1);
   tp_attr at = n->attr;
   if (j > 0 && n->op == TP_OP_PAD) at.f[0] = 0;
   for (int k = 0; k < n->nin; k++) {
@@ -172,8 +170,7 @@ static bool linear_form(
     tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
   tp_form *f = TP_NEWN(&e->mk.g->arena, tp_form, n->nin + 1);
   int terms = n->op == TP_OP_PAD && n->attr.f[0] != 0;
-  if (n->nin > LINEAR_OPERANDS || tp_node_mentions(n, e->dim))
-    return not_form(e, n, "its shape varies along the dim");
+  if (tp_node_mentions(n, e->dim)) return not_form(e, n, "its shape varies along the dim");
   for (int k = 0; k < n->nin; k++) {
     if (!form_of(e, s, n->in[k].src, shift, &f[k])) return false;
     bool varying = tp_op_is_linear(n->op, k);

@@ -130,41 +130,27 @@ static const tp_node *range_below(tp_val v, int depth) {
   return found;
 }
 
-/* The dim along which range r of the read moves, and, if only the call says how many rows it has,
- * where these are more than a few. */
-static bool moves_with(const incremental *s, const tp_node *read, int r, factor_rows *t) {
-  moving_range m = {
-    .mk = s->mk, .open = s->open, .x = read->in[0].src, .at = read->attr.at, .r = r
-  };
-  if (!tp_moving_range(&m)) return false;
-  t->c = m.c;
-  t->begin = m.l ? NULL : m.L;
-  t->end = m.h ? NULL : m.H;
-  t->many = tp_takes_ring(&m) ? tp_window_is_long(&m) : NULL;
-  return true;
-}
-
 /* The rows of the range of which v is made, to be taken apart for n. False: no range that moves. */
 static bool rows_of(const incremental *s, const tp_node *n, tp_val v, bool sums, factor_rows *t) {
   const tp_node *read = range_below(v, RANGE_DEPTH);
-  int r = 0;
   if (!read) return false;
-  ranges(read->in[0].src.node->ndom, read->attr.at, &r);
+  moving_range m = { .mk = s->mk, .open = s->open, .x = read->in[0].src, .at = read->attr.at };
+  ranges(m.x.node->ndom, m.at, &m.r);
+  if (!tp_moving_range(&m)) return false;
   *t = (factor_rows){ .mk = s->mk,
-    .range = &read->attr.at[r],
-    .d = read->in[0].src.node->dom[r],
+    .range = &m.at[m.r],
+    .d = m.x.node->dom[m.r],
+    .c = m.c,
+    .begin = m.l ? NULL : m.L,
+    .end = m.h ? NULL : m.H,
+    .many = tp_takes_ring(&m) ? tp_window_is_long(&m) : NULL,
     .sums = sums,
     .differences = n->out[0].dtype != TP_F64 && tp_is_small(&n->out[0]) };
-  return moves_with(s, read, r, t) && (t->c == t->d || !tp_dom_has(n->ndom, n->dom, t->d));
+  return t->c == t->d || !tp_dom_has(n->ndom, n->dom, t->d);
 }
 
 static const tp_at *at_rows(const factor_rows *t, tp_val x) {
   return tp_at_but(t->mk.g, x.node, t->d, *t->range);
-}
-
-/* Times what does not vary with the rows, where there is such. */
-static tp_val times_one(const incremental *s, tp_val by, tp_val y) {
-  return y.node && by.node ? mk_mul(s->mk, mk_cast(s->mk, by, tp_dtypeof(y)), y) : y;
 }
 
 /* The sum of e's row times exp(exponent - below). Rows of both have one shape, in what is carried.
@@ -239,7 +225,8 @@ static tp_val run_of(incremental *s, const tp_node *n, const factor_rows *t, con
       : !x.node        ? x
       : e->factor.node ? fade_run(s, n, t, e, x)
                        : over_range(s, n, red, x, at_rows(t, x), t->n > 1);
-  return times_one(s, e->outside, y);
+  return y.node && e->outside.node ? mk_mul(s->mk, mk_cast(s->mk, e->outside, tp_dtypeof(y)), y)
+                                   : y;
 }
 
 /* Is there always a row, where there are more than a few if only the call says how many? If not,

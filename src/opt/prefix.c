@@ -112,13 +112,11 @@ static const tp_ix *plus(const moving_range *m, const tp_ix *off, int64_t steps)
   return tp_ix_add(m->mk.g->ix, c_at(m, steps), off);
 }
 
-/* The reduction over rows lo .. hi in one go, at the points of dom. */
-static partial gone_through(
-    const moving_range *m, const tp_ix *lo, const tp_ix *hi, int ndom, const tp_sym *const *dom) {
+partial tp_moving_through(const moving_range *m, const tp_ix *lo, const tp_ix *hi) {
   tp_graph *g = m->mk.g;
   const tp_out *o = tp_outof(m->x);
   const tp_at *at = tp_moving_over(m, lo, hi).at;
-  const tp_ix *n = tp_ix_extent(g->ix, lo, hi, ndom, dom);
+  const tp_ix *n = tp_ix_extent(g->ix, lo, hi, m->ndom, m->dom);
   if (tp_is_number(n, 0)) return tp_partial_none(m);
   if (tp_is_number(n, 1)) return tp_partial_row(m, lo);
   tp_val x = mk_cast(m->mk, m->x, m->dtype);
@@ -128,8 +126,8 @@ static partial gone_through(
         at);
   tp_val acc = mk_op(m->mk, TP_OP_ACCUM, 0, NULL,
       &(tp_attr){ .dtype = m->dtype,
-          .ndom = ndom,
-          .dom = dom,
+          .ndom = m->ndom,
+          .dom = m->dom,
           .nix = o->rank,
           .ix = o->shape,
           .red = m->red });
@@ -142,17 +140,13 @@ static partial gone_through(
 /* The whole reduction at one value of c. */
 static partial reduced_at(const moving_range *m, const tp_ix *v) {
   tp_graph *g = m->mk.g;
-  const tp_ix *lo = tp_ix_subst(g->ix, m->at[m->r].lo, 1, &m->c, &v),
-              *hi = tp_ix_subst(g->ix, m->at[m->r].hi, 1, &m->c, &v);
   const tp_sym **left = TP_NEWN(&g->arena, const tp_sym *, m->ndom + 1);
-  int nleft = 0;
+  moving_range there = *m;
+  there.ndom = 0, there.dom = left;
   for (int i = 0; i < m->ndom; i++)
-    if (m->dom[i] != m->c) left[nleft++] = m->dom[i];
-  return gone_through(m, lo, hi, nleft, left);
-}
-
-partial tp_moving_through(const moving_range *m, const tp_ix *lo, const tp_ix *hi) {
-  return gone_through(m, lo, hi, m->ndom, m->dom);
+    if (m->dom[i] != m->c) left[there.ndom++] = m->dom[i];
+  return tp_moving_through(&there, tp_ix_subst(g->ix, m->at[m->r].lo, 1, &m->c, &v),
+      tp_ix_subst(g->ix, m->at[m->r].hi, 1, &m->c, &v));
 }
 
 /* ---- the recurrence ---- */

@@ -80,7 +80,7 @@ partial tp_two_stacks(const window_rows *r, const tp_ix *w);
 
 /* The reduction over m->dom. RED, PLACE, AFFINE: the first of its parts is the value. */
 partial tp_moving_reduced(const moving_range *m);
-/* over the rows lo .. hi, one after the other at each point */
+/* over the rows lo .. hi in one go at each point */
 partial tp_moving_through(const moving_range *m, const tp_ix *lo, const tp_ix *hi);
 /* m over the rows lo .. hi; the caller says how these move */
 moving_range tp_moving_over(const moving_range *m, const tp_ix *lo, const tp_ix *hi);
