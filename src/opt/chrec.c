@@ -1,9 +1,10 @@
 /* chrec: values as functions of how many steps a dim has gone (evolve.h).
  *
- *   {a0,+,a1,..} + {b0,+,b1,..}  =>  {a0+b0,+,a1+b1,..}                     L {a0,+,a1,..}  =>  {L
- * a0,+,L a1,..}   for every linear L that does not vary with the dim {a0,..} * {b0,..} =>  c[k] =
- * sum of a[i] b[j] k! / ((k-i)! (k-j)! (i+j-k)!),  also for products of matrices, in their order
- *   x[0] = a, x[n] = x[n-1] + f(n)  =>  {a,+,f0+f1,+,f1+f2,..}
+ *   {a0,+,a1,..} + {b0,+,b1,..}  =>  {a0+b0,+,a1+b1,..}
+ *   L {a0,+,a1,..}               =>  {L a0,+,L a1,..}, for every linear L without the dim
+ *   {a0,..} * {b0,..}            =>  c[k] = sum of a[i] b[j] k! / ((k-i)! (k-j)! (i+j-k)!), also
+ *                                    for products of matrices, in their order
+ *   x[0] = a, x[n] = x[n-1] + f(n)   =>   {a,+,f0+f1,+,f1+f2,..}
  *
  * Exact for integers, which wrap. For floats each coefficient is made by as many roundings as one
  * step takes. */
@@ -37,7 +38,6 @@ static tp_val sum_or_one(tp_mk mk, tp_op op, tp_val a, tp_val b) {
   return !b.node ? a : a.node ? mk_bin(mk, op, a, b) : op == TP_OP_SUB ? mk_neg(mk, b) : b;
 }
 
-/* by is a factor, and a state's own number where there is none. */
 static tp_val factor(const tp_evolving *e, tp_val by, tp_dtype d) {
   return by.node ? by : mk_num(e->mk, 1, d);
 }
@@ -91,7 +91,7 @@ static void shift_form(tp_mk mk, tp_form *f, int64_t steps) {
 
 /* ---- linear operators ---- */
 
-/* But for axes of 1. */
+/* Is it one shape but for axes of 1? */
 static bool one_shape_of_many(const tp_out *a, const tp_out *b) {
   int i = 0, j = 0;
   for (;; i++, j++) {
@@ -102,17 +102,15 @@ static bool one_shape_of_many(const tp_out *a, const tp_out *b) {
   }
 }
 
-enum { LINEAR_OPERANDS = 32 };
-
-/* A coefficient may lack axes of the value: who moves elements sees them. */
+/* A coefficient may lack axes of the value, which operators that move elements need. */
 static tp_val whole_of(tp_evolving *e, const tp_node *n, int k, tp_val c) {
   const tp_out *o = tp_outof(n->in[k].src);
   return tp_ops[n->op].batch == TP_BATCH_E ? c : mk_expand(e->mk, c, o->rank, o->shape);
 }
 
-/* The operator of term j of what varies and of what does not. */
+/* n of term j of what varies, and of what does not vary. */
 static tp_val of_terms(tp_evolving *e, const tp_node *n, const tp_form *f, int j) {
-  tp_val in[LINEAR_OPERANDS];
+  tp_val *in = TP_NEWN(&e->mk.g->arena, tp_val, n->nin + 1);
   tp_attr at = n->attr;
   if (j > 0 && n->op == TP_OP_PAD) at.f[0] = 0;
   for (int k = 0; k < n->nin; k++) {
@@ -172,8 +170,7 @@ static bool linear_form(
     tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
   tp_form *f = TP_NEWN(&e->mk.g->arena, tp_form, n->nin + 1);
   int terms = n->op == TP_OP_PAD && n->attr.f[0] != 0;
-  if (n->nin > LINEAR_OPERANDS || tp_node_mentions(n, e->dim))
-    return not_form(e, n, "its shape varies along the dim");
+  if (tp_node_mentions(n, e->dim)) return not_form(e, n, "its shape varies along the dim");
   for (int k = 0; k < n->nin; k++) {
     if (!form_of(e, s, n->in[k].src, shift, &f[k])) return false;
     bool varying = tp_op_is_linear(n->op, k);
@@ -282,7 +279,7 @@ static bool product_form(
   return product_terms_of(e, n, &f[0], &f[1], out);
 }
 
-/* Made of numbers of steps alone, which are far from wrapping. */
+/* Is v made of numbers of steps alone, which are far from wrapping? */
 static bool counts_steps(const tp_evolving *e, tp_val v) {
   const tp_node *n = v.node;
   if (!varies(e, n)) return true;
@@ -433,8 +430,7 @@ static bool is_made_of_states(
   return any;
 }
 
-/* Some branch but the step is made of the recurrence itself: of another state's first value, say.
- */
+/* Is a branch but the step made of the recurrence itself: of another state's first value, say? */
 static bool begins_with_itself(const tp_evolving *e, const tp_node *m, int step) {
   bool any = false, *seen = NULL;
   for (int k = 0; k < m->nin && m->id < e->n0 && !any; k++) {

@@ -1,16 +1,16 @@
 /* closed_form: values after n steps, without the steps (evolve.h).
  *
- *   {c0,+,c1,+,..}                 sum of c[j] * C(n, j)
- *   x' = a x + b, |a| <= 1         x0 a^n + b S,  S = 1 + a + .. + a^(n-1) = (a^n - 1) / (a - 1), n
- * where a is 1 x' = a x + b, |a| > 1          x0 + (x0 (a - 1) + b) S: at a point that stays,
- * nothing is added that cancels
+ *   {c0,+,c1,+,..}             sum of c[j] * C(n, j)
+ *   x' = a x + b, |a| <= 1     x0 a^n + b S
+ *   x' = a x + b, |a| > 1      x0 + (x0 (a - 1) + b) S: what stays has nothing added that cancels
+ *     S = 1 + a + .. + a^(n-1) = (a^n - 1) / (a - 1), or n where a is 1
  *
  * Integers: modulo 2^64, exact. C(n, j) needs no wider type: of j numbers that follow each other
  * every second is even, and their halves follow each other again, so that all factors of 2 in j! go
  * one by one; by the odd rest one divides by multiplying with its inverse modulo 2^64. Floats: in
- * f64, rounded once to the tensor's dtype. S near a = 1 is expm1(n log a) / (a - 1), which does not
- * cancel: a relative error of a few 1e-16 times 1 + |n log a|, where n steps in the tensor's own
- * dtype have one of n units of its last place. */
+ * f64, rounded once to the tensor's dtype. S near a = 1 is expm1(n log a) / (a - 1): a relative
+ * error of a few 1e-16 times 1 + |n log a|, where n steps in the tensor's own dtype have one of n
+ * units of its last place. */
 #include "opt/evolve.h"
 #include <math.h>
 

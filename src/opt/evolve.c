@@ -1,16 +1,15 @@
-/* evolve: a recurrence of which few points are needed is no loop: these points are told by a
- * formula of how many steps lie before them.
+/* evolve: a recurrence of which few points are needed is a formula of how many steps lie before a
+ * point.
  *
- *   x[0] = a, x[t] = x[t-1] + b         =>   x[t] = a + t b            at every point of x, of
- * which what reads x[T-1] then needs one
+ *   x[0] = a, x[t] = x[t-1] + b   =>   x[t] = a + t b, at every point of x
  *
- * Chains of recurrences (chrec.c) tell what a step is made of, closed_form.c and binary_power.c
- * have the formulas and their errors. Done where who reads the tensor from outside of its
- * recurrence needs few points of it along the dim; of integers that grow by the same at each step
- * all points, too: no point waits for another then. One recurrence may hand on to the next, so this
- * is done until nothing changes. Left alone: dims that end by data, bools and halves (whose
- * rounding at each step is what one sees), floats where `precise` asks for the order in which sums
- * are written. Why others stay is kept for explain "evolution". */
+ * so that work is that of the points which are needed. chrec.c tells of which form a step is,
+ * closed_form.c and binary_power.c have the formulas and their errors. Done where what lies outside
+ * of the recurrence reads few of its points along the dim; for integers that grow by the same at
+ * each step always: no point waits for another then. One recurrence may hand on to the next, so
+ * this is done until nothing changes. Left alone: dims that end by data, bools and halves (whose
+ * rounding at each step is seen), floats where `precise` asks for the order in which sums are
+ * written. Explain "evolution" says why others stay. */
 #include "opt/evolve.h"
 
 enum { FEW_POINTS = 4 }; /* pieces of one point each, that a reader needs */
@@ -28,15 +27,15 @@ typedef struct evolve_work {
 
 /* ---- who reads it ---- */
 
-/* What a recurrence's step is made of, as far as that hangs on the recurrence, by node id: of what
- * lies in its component, each hangs on it. */
 static bool mark_cone(const evolve_work *v, const tp_node *m, const tp_node *n, char *cone) {
   if (n->id >= v->n0 || v->scc[n->id] != v->scc[m->id] || cone[n->id]) return false;
   cone[n->id] = true;
   return true;
 }
 
-/* NULL: m does not step from itself. */
+/* By node id: the step depends on it and it on m, the recurrence; NULL: m does not step from
+ * itself.
+ */
 static const char *cone_of(const evolve_work *v, const tp_node *m, const tp_node *step) {
   if (step->id >= v->n0 || v->scc[step->id] != v->scc[m->id]) return NULL;
   char *cone = TP_NEWN(&v->g->arena, char, v->n0);
@@ -50,7 +49,7 @@ static const char *cone_of(const evolve_work *v, const tp_node *m, const tp_node
   return cone[m->id] ? cone : NULL;
 }
 
-/* Do these need few points along dim d of what they read there? */
+/* Does n need few points along dim of its operand k? */
 static bool reads_few(const evolve_work *v, const tp_node *n, int k, const tp_sym *dim) {
   const tp_node *x = n->in[k].src.node;
   int at = -1;
@@ -72,7 +71,7 @@ static bool is_shown(const evolve_work *v, const tp_node *n, const tp_sym *dim) 
   return any && tp_dom_has(n->ndom, n->dom, dim);
 }
 
-/* Few points are needed of the cone by what is not in it. */
+/* Does what lies outside of the cone need few points of it? */
 static bool needs_few(const evolve_work *v, const char *cone, const tp_sym *dim) {
   for (int i = 0; i < v->n0; i++) {
     const tp_node *n = v->g->nodes.v[i];
@@ -114,7 +113,7 @@ static tp_evolving *course_along(evolve_work *v, const tp_sym *dim, bool back) {
   return e;
 }
 
-/* ---- what is told ---- */
+/* ---- texts ---- */
 
 static const char *called_along(const evolve_work *v, const tp_node *m, const tp_sym *dim) {
   return tp_printf(&v->g->arena, "%s along %s", tp_title(&v->g->arena, m), dim->name);
@@ -181,11 +180,6 @@ static const char *said_form(const evolve_work *v, const tp_form *f) {
   return tp_printf(a, "{%s}", s);
 }
 
-static void tell_form(evolve_work *v, const tp_node *m, const tp_sym *dim, const tp_form *f) {
-  tp_tell(v->g, "evolve", m->pos,
-      tp_printf(&v->g->arena, "%s = %s", called_along(v, m, dim), said_form(v, f)));
-}
-
 /* a x + b y + {c0,+,c1} */
 static const char *said_row(const evolve_work *v, const tp_system *s, int i) {
   tp_arena *a = &v->g->arena;
@@ -205,20 +199,14 @@ static const char *said_row(const evolve_work *v, const tp_system *s, int i) {
   return tp_printf(a, "%s%s%s", y, *y ? " + " : "", f->n == 1 ? said(v, f->c[0]) : said_form(v, f));
 }
 
-/* x = {x0,+,(a-1) x0 + b,*,a}, or {x0,*,a}, or what it steps by and from. */
+/* x' = a x + b from x0 */
 static void tell_system(evolve_work *v, const tp_node *m, const tp_sym *dim, const tp_system *s) {
   tp_arena *a = &v->g->arena;
-  const tp_form *f = &s->row[0];
-  const char *x0 = said(v, s->of[0].init), *by = f->by[0].node ? said(v, f->by[0]) : "1",
-             *text = "";
-  if (s->n == 1 && f->n == 0 && !s->matrix) text = tp_printf(a, " = {%s,*,%s}", x0, by);
-  else if (s->n == 1 && f->n == 1 && !s->matrix)
-    text = tp_printf(a, " = {%s,+,(%s - 1) %s + %s,*,%s}", x0, by, x0, said(v, f->c[0]), by);
-  else
-    for (int i = 0; i < s->n; i++)
-      text = tp_printf(a, "%s%s %s' = %s from %s", text, i ? "," : ":", tp_title(a, s->state[i]),
-          said_row(v, s, i), said(v, s->of[i].init));
-  tp_tell(v->g, "evolve", m->pos, tp_printf(a, "%s%s", called_along(v, m, dim), text));
+  const char *text = called_along(v, m, dim);
+  for (int i = 0; i < s->n; i++)
+    text = tp_printf(a, "%s%s %s' = %s from %s", text, i ? "," : ":", tp_title(a, s->state[i]),
+        said_row(v, s, i), said(v, s->of[i].init));
+  tp_tell(v->g, "evolve", m->pos, text);
 }
 
 /* ---- a recurrence ---- */
@@ -230,7 +218,9 @@ static tp_val evolved(evolve_work *v, tp_evolving *e, tp_node *m, const char *co
   tp_val r = tp_none;
   if (y && y->is == SOLVE_FORM && (few || y->form.n <= 2)) {
     r = tp_evolved_form(e, m, &y->form);
-    if (r.node) tell_form(v, m, e->dim, &y->form);
+    if (r.node)
+      tp_tell(v->g, "evolve", m->pos,
+          tp_printf(&v->g->arena, "%s = %s", called_along(v, m, e->dim), said_form(v, &y->form)));
   } else if (few && y->is == SOLVE_SYSTEM) {
     r = tp_evolved_system(e, m, y->sys);
     if (r.node) tell_system(v, m, e->dim, y->sys);
@@ -257,11 +247,6 @@ static tp_val try_merge(evolve_work *v, tp_node *m) {
   return tp_none;
 }
 
-static void put_in_place(evolve_work *v, const tp_node *m, tp_val now) {
-  if (now.node->id >= v->n0 && !now.node->name) now.node->name = m->name, now.node->what = m->what;
-  tp_replace(v->g, tp_v((tp_node *)m), now);
-}
-
 /* All are looked for before one is put in place. */
 static bool evolve_round(evolve_work *v, bool *changed) {
   tp_val *now = TP_NEWN(&v->g->arena, tp_val, v->n0 + 1);
@@ -273,8 +258,12 @@ static bool evolve_round(evolve_work *v, bool *changed) {
     if (v->err->code) return false;
     *changed |= now[i].node != NULL;
   }
-  for (int i = 0; i < v->n0; i++)
-    if (now[i].node) put_in_place(v, v->g->nodes.v[i], now[i]);
+  for (int i = 0; i < v->n0; i++) {
+    tp_node *m = v->g->nodes.v[i], *y = now[i].node;
+    if (!y) continue;
+    if (y->id >= v->n0 && !y->name) y->name = m->name, y->what = m->what;
+    tp_replace(v->g, tp_v(m), now[i]);
+  }
   return true;
 }
 
@@ -294,7 +283,7 @@ bool tp_pass_evolve(tp_work *job, tp_error *err) {
     .err = err };
   if (!evolve_round(&v, &job->changed)) return false;
   if (job->changed) return true;
-  g->nodes.n = v.n0; /* what was tried is in nobody's way */
+  g->nodes.n = v.n0; /* without what was tried */
   for (int i = 0; i < v.stays.n; i++)
     tp_tell(g, v.stays.v[i].pass, v.stays.v[i].pos, v.stays.v[i].text);
   return true;

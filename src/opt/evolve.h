@@ -2,11 +2,10 @@
  * opt.
  *
  * A form is the value at n steps from the first point of the dim, in Newton's basis: sum of c[j] *
- * C(n, j), none of which has the dim. In the notation of chains of recurrences it is
- * {c0,+,c1,+,..,+,ck}, read before the step (pre form), and a recurrence x[n+1] = x[n] + f(n) puts
- * x[0] in front of f. Shifted by one step, c[j] becomes c[j] + c[j+1]. While the step of a
- * recurrence is looked at, a form may also hold the states of that step, each times a factor that
- * does not have the dim. */
+ * C(n, j), none of which has the dim; as a chain of recurrences {c0,+,c1,+,..,+,ck}, read before
+ * the step. A recurrence x[n+1] = x[n] + f(n) puts x[0] in front of f. Shifted by one step, c[j]
+ * becomes c[j] + c[j+1]. The form of a step may also hold the step's states, each times a factor
+ * that does not have the dim. */
 #ifndef TP_OPT_EVOLVE_H
 #define TP_OPT_EVOLVE_H
 #include "opt/opt.h"

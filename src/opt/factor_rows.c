@@ -1,7 +1,12 @@
 /* factor_rows: what is reduced along a range, taken apart row by row.
  *
- *   sum(out * f(x[lo .. hi]), axis 0)   =>   out * sum(z[lo .. hi]),  z[p] = f(x[p])
+ *   sum(out * f(x[lo .. hi]), axis 0)          =>   out * sum(z[lo .. hi]),  z[p] = f(x[p])
+ *   sum(exp(x[lo .. hi] - m), axis 0)          =>   sum(exp(x[lo .. hi])) counted from m
+ *   sum(cumprod(x[lo .. hi]) * v[lo .. hi])    =>   x v, each times x of all rows before it; so
+ * does exp of sums of rows up to each, as the product of their exp discounted_cumsum(x[lo .. hi],
+ * k)[last]    =>   x, each times k as often as rows follow it
  *
+ * There is no division: zeros are no exception.
  * An operator that works on each row by itself works on one row; what is the same for all rows is
  * told by its one row. */
 #include "opt/prefix.h"
@@ -98,20 +103,8 @@ static tp_val row_multiplied(factor_rows *t, const tp_node *n, int rank, bool *i
   return row.node ? mk_squeeze(t->mk, mk_matmul(t->mk, mk_unsqueeze(t->mk, row, 0), b), 0) : row;
 }
 
-/* An accumulation that is its operand, as the derivative of a view often is. */
-static bool is_same(const tp_node *n) {
-  const tp_edge *e = &n->in[0];
-  if (n->op != TP_OP_ACCUM || n->nin != 1 || !e->gather || e->cond ||
-      !tp_same_type(&n->out[0], tp_outof(e->src)) || n->ndom != e->src.node->ndom)
-    return false;
-  for (int k = 0; k < n->ndom; k++)
-    if (e->at[k].range || tp_ix_as_sym(e->at[k].lo) != n->dom[k]) return false;
-  return true;
-}
-
-/* v counts the rows from the range's begin, or down to its end: sign * row + off. */
-static bool counts_rows(const factor_rows *t, tp_val v, int *sign, const tp_ix **off) {
-  tp_ictx *ix = t->mk.g->ix;
+/* v counts the rows from the range's begin, or (sign -1) down to its end. */
+static bool counts_rows(const factor_rows *t, tp_val v, int *sign) {
   const tp_node *n = v.node;
   *sign = 1;
   for (; n->op == TP_OP_CAST || (n->op == TP_OP_FLIP && n->attr.axis == 0); n = n->in[0].src.node) {
@@ -119,29 +112,19 @@ static bool counts_rows(const factor_rows *t, tp_val v, int *sign, const tp_ix *
     if (d != TP_I64 && (!tp_dtype_float(d) || tp_dtype_size(d) < 4)) return false;
     if (n->op == TP_OP_FLIP) *sign = -*sign;
   }
-  if (n->op != TP_OP_IOTA || n->attr.axis != 0 || n->out[0].rank != 1 ||
-      n->out[0].shape[0] != tp_ix_sub(ix, t->range->hi, t->range->lo))
-    return false;
-  *off = *sign > 0 ? tp_ix_neg(ix, t->range->lo) : tp_ix_addc(ix, t->range->hi, -1);
-  return true;
-}
-
-static tp_val counted(const factor_rows *t, const tp_ix *e, tp_dtype d) {
-  return mk_cast(t->mk, tp_ixvalue(t->mk.g, e, t->mk.err), d);
-}
-
-static const tp_ix *signed_row(const factor_rows *t, int sign) {
-  return tp_ix_mulc(t->mk.g->ix, tp_ix_sym(t->mk.g->ix, t->d), sign);
+  return n->op == TP_OP_IOTA && n->attr.axis == 0 && n->out[0].rank == 1 &&
+      n->out[0].shape[0] == tp_ix_sub(t->mk.g->ix, t->range->hi, t->range->lo);
 }
 
 /* From an end that does not move. */
 static tp_val counted_row(const factor_rows *t, tp_val v, bool *in) {
+  tp_ictx *ix = t->mk.g->ix;
+  const tp_ix *row = tp_ix_sym(ix, t->d), *end;
   int sign;
-  const tp_ix *off;
-  if (!counts_rows(t, v, &sign, &off) || tp_ix_mentions(off, t->c) || tp_ix_mentions(off, t->d))
-    return tp_none;
+  if (!counts_rows(t, v, &sign) || !(end = sign > 0 ? t->begin : t->end)) return tp_none;
   *in = true;
-  return counted(t, tp_ix_add(t->mk.g->ix, signed_row(t, sign), off), tp_dtypeof(v));
+  row = sign > 0 ? tp_ix_sub(ix, row, end) : tp_ix_addc(ix, tp_ix_sub(ix, end, row), -1);
+  return mk_cast(t->mk, tp_ixvalue(t->mk.g, row, t->mk.err), tp_dtypeof(v));
 }
 
 tp_val tp_terms_row(factor_rows *t, tp_val v, int rank, bool *in) {
@@ -153,17 +136,15 @@ tp_val tp_terms_row(factor_rows *t, tp_val v, int rank, bool *in) {
   case TP_OP_EXPAND:
   case TP_OP_RESHAPE:
   case TP_OP_PERMUTE: return row_moved(t, n, rank, in);
-  case TP_OP_SLICE: return n->attr.axis == 0 ? tp_none : row_within(t, n, rank, in);
+  case TP_OP_SLICE:
   case TP_OP_SCAN:
   case TP_OP_CUMPROD:
   case TP_OP_RECUR:
-    return n->attr.axis == 0 ? tp_scanned_row(t, n, rank, in) : row_within(t, n, rank, in);
+  case TP_OP_PAD: return row_within(t, n, rank, in);
   case TP_OP_FLIP:
     if (n->attr.axis != 0) return row_within(t, n, rank, in); /* fall through */
   case TP_OP_IOTA: return rank == 1 ? counted_row(t, v, in) : tp_none;
-  case TP_OP_PAD: return row_within(t, n, rank, in);
   case TP_OP_MATMUL: return row_multiplied(t, n, rank, in);
-  case TP_OP_ACCUM: return is_same(n) ? tp_terms_row(t, n->in[0].src, rank, in) : tp_none;
   default: break;
   }
   if (tp_op_is_elementwise(n->op)) return rows_apart(t, n, rank, in);
@@ -174,12 +155,12 @@ tp_val tp_terms_row(factor_rows *t, tp_val v, int rank, bool *in) {
 
 /* ---- sums of products ---- */
 
-/* In the wider of the two. */
-static tp_val times(factor_rows *t, tp_val a, tp_val b) {
+/* In the wider dtype of the two; {NULL}: nothing there. */
+static tp_val joined(const factor_rows *t, tp_op op, tp_val a, tp_val b) {
   if (!a.node || !b.node) return a.node ? a : b;
   tp_dtype d =
       tp_dtype_size(tp_dtypeof(a)) < tp_dtype_size(tp_dtypeof(b)) ? tp_dtypeof(b) : tp_dtypeof(a);
-  return mk_mul(t->mk, mk_cast(t->mk, a, d), mk_cast(t->mk, b, d));
+  return mk_bin(t->mk, op, mk_cast(t->mk, a, d), mk_cast(t->mk, b, d));
 }
 
 static bool row_term(factor_rows *t, tp_val v, int rank) {
@@ -190,20 +171,7 @@ static bool row_term(factor_rows *t, tp_val v, int rank) {
   return row.node && t->n <= FACTOR_ROWS;
 }
 
-void tp_term_parts(factor_row *e, tp_val *part[FACTOR_ROW_PARTS]) {
-  memcpy(part, (tp_val *[]){ &e->row, &e->outside, &e->exponent, &e->below, &e->factor },
-      sizeof(tp_val *) * FACTOR_ROW_PARTS);
-}
-
 bool tp_is_weighed(const factor_row *e) { return e->exponent.node || e->factor.node; }
-
-/* Has the product more elements than both, as an outer product has? A small one may be carried,
- * where rows only come. */
-static bool has_grown(const factor_rows *t, tp_val both, tp_val a, tp_val b) {
-  bool grown = a.node && b.node && !tp_one_shape(tp_outof(both), tp_outof(a)) &&
-      !tp_one_shape(tp_outof(both), tp_outof(b));
-  return grown && !((t->begin || t->end) && tp_is_small(tp_outof(both)));
-}
 
 static bool product_terms(factor_rows *t, const tp_node *n, int rank) {
   factor_rows a = *t, b = *t;
@@ -217,12 +185,9 @@ static bool product_terms(factor_rows *t, const tp_node *n, int rank) {
     for (int k = 0; k < b.n; k++) {
       const factor_row *x = &a.v[i], *y = &b.v[k];
       factor_row e = tp_is_weighed(x) ? *x : *y;
-      if ((tp_is_weighed(x) && tp_is_weighed(y)) || (x->later && y->later)) return false;
-      e.row = times(t, x->row, y->row), e.outside = times(t, x->outside, y->outside),
-      e.later = x->later || y->later;
-      if (e.later &&
-          (has_grown(t, e.row, x->row, y->row) || has_grown(t, e.outside, x->outside, y->outside)))
-        return false;
+      if (tp_is_weighed(x) && tp_is_weighed(y)) return false;
+      e.row = joined(t, TP_OP_MUL, x->row, y->row);
+      e.outside = joined(t, TP_OP_MUL, x->outside, y->outside);
       t->v[t->n++] = e;
     }
   return true;
@@ -242,40 +207,6 @@ static bool quotient_terms(factor_rows *t, const tp_node *n, int rank) {
 
 /* ---- exponents: differences of what each row has and what is the same for all ---- */
 
-/* v = up - off; NULL: 0. */
-typedef struct {
-  tp_val exponent, below;
-} apart_rows;
-
-static bool rows_differ(factor_rows *t, tp_val v, int rank, apart_rows *x);
-
-static tp_val in_f64(const factor_rows *t, tp_val v) { return mk_cast(t->mk, v, TP_F64); }
-
-static tp_val either_or_both(const factor_rows *t, tp_op op, tp_val a, tp_val b) {
-  if (!b.node) return a;
-  return a.node ? mk_bin(t->mk, op, a, b) : op == TP_OP_SUB ? mk_neg(t->mk, b) : b;
-}
-
-/* Counted from an end of the range: that moves, and so does the count. */
-static bool count_apart(factor_rows *t, tp_val v, apart_rows *x) {
-  int sign;
-  const tp_ix *off;
-  if (!counts_rows(t, v, &sign, &off)) return false;
-  *x = (apart_rows){ counted(t, signed_row(t, sign), TP_F64),
-    counted(t, tp_ix_neg(t->mk.g->ix, off), TP_F64) };
-  return x->exponent.node && x->below.node;
-}
-
-static bool both_rows(factor_rows *t, const tp_node *n, apart_rows *x) {
-  apart_rows a = { tp_none, tp_none }, b = a;
-  if (!rows_differ(t, n->in[0].src, n->out[0].rank, &a) ||
-      !rows_differ(t, n->in[1].src, n->out[0].rank, &b))
-    return false;
-  *x = (apart_rows){ either_or_both(t, n->op, a.exponent, b.exponent),
-    either_or_both(t, n->op, a.below, b.below) };
-  return true;
-}
-
 /* A number in f32 or f64, through what only spreads it; NaN: it is none. */
 static double number_in(tp_val v) {
   double c;
@@ -283,44 +214,78 @@ static double number_in(tp_val v) {
   return tp_dtype_float(d) && tp_dtype_size(d) >= 4 && tp_number_of(v, &c) ? c : NAN;
 }
 
-static void scale_rows(const factor_rows *t, apart_rows *x, double k) {
-  if (x->exponent.node) x->exponent = mk_mulc(t->mk, in_f64(t, x->exponent), k);
-  if (x->below.node) x->below = mk_mulc(t->mk, in_f64(t, x->below), k);
-}
-
-static bool times_number(factor_rows *t, const tp_node *n, apart_rows *x) {
-  double a = number_in(n->in[0].src), b = number_in(n->in[1].src);
-  if (isnan(a) == isnan(b) || !rows_differ(t, n->in[isnan(a) ? 0 : 1].src, n->out[0].rank, x))
-    return false;
-  scale_rows(t, x, isnan(a) ? b : a);
-  return true;
-}
-
-static bool rows_differ(factor_rows *t, tp_val v, int rank, apart_rows *x) {
+/* k v = exponent - below, which are added to x's. */
+static bool add_rows(factor_rows *t, tp_val v, int rank, double k, factor_row *x) {
   const tp_node *n = v.node;
   bool in = false;
   tp_val row = tp_terms_row(t, v, rank, &in);
   if (row.node) {
-    *x = in ? (apart_rows){ row, tp_none } : (apart_rows){ tp_none, mk_neg(t->mk, row) };
-    return true;
+    tp_val *to = in ? &x->exponent : &x->below;
+    if (!in) k = -k;
+    *to = joined(t, TP_OP_ADD, *to,
+        k == 1        ? row
+            : k == -1 ? mk_neg(t->mk, row)
+                      : mk_mulc(t->mk, mk_cast(t->mk, row, TP_F64), k));
+    return to->node;
   }
   if (t->mk.err->code || n->out[0].rank != rank) return false;
   switch (n->op) {
-  case TP_OP_IOTA:
-  case TP_OP_FLIP: return count_apart(t, v, x);
   case TP_OP_ADD:
-  case TP_OP_SUB: return both_rows(t, n, x);
-  case TP_OP_MUL: return times_number(t, n, x);
+  case TP_OP_SUB:
+    return add_rows(t, n->in[0].src, rank, k, x) &&
+        add_rows(t, n->in[1].src, rank, n->op == TP_OP_SUB ? -k : k, x);
+  case TP_OP_MUL: {
+    double a = number_in(n->in[0].src), b = number_in(n->in[1].src);
+    return isnan(a) != isnan(b) &&
+        add_rows(t, n->in[isnan(a) ? 0 : 1].src, rank, k * (isnan(a) ? b : a), x);
+  }
   case TP_OP_CAST:
     return tp_dtype_float(n->attr.dtype) && tp_dtype_size(n->attr.dtype) >= 4 &&
-        rows_differ(t, n->in[0].src, rank, x);
-  case TP_OP_NEG:
-    if (!rows_differ(t, n->in[0].src, rank, x)) return false;
-    *x = (apart_rows){ x->exponent.node ? mk_neg(t->mk, x->exponent) : x->exponent,
-      x->below.node ? mk_neg(t->mk, x->below) : x->below };
-    return true;
+        add_rows(t, n->in[0].src, rank, k, x);
+  case TP_OP_NEG: return add_rows(t, n->in[0].src, rank, -k, x);
   default: return false;
   }
+}
+
+/* ---- what scans weigh rows by ---- */
+
+/* A row of v, along d though it may be the same for all. */
+static tp_val row_along(factor_rows *t, tp_val v, int rank) {
+  bool in = false;
+  tp_val row = tp_terms_row(t, v, rank, &in);
+  if (!row.node || in) return row;
+  if (tp_dom_has(row.node->ndom, row.node->dom, t->c) ||
+      tp_dom_has(row.node->ndom, row.node->dom, t->d))
+    return tp_none;
+  return mk_mul(t->mk, row, mk_fill(t->mk, 1, tp_dtypeof(row), 0, NULL, 1, &t->d));
+}
+
+/* Each row times all those that n, a scan, has gone through before it. */
+static bool fading_term(factor_rows *t, const tp_node *n, tp_val by) {
+  if (!by.node || t->n == FACTOR_ROWS) return false;
+  t->v[t->n++] = (factor_row){ .row = by, .factor = by, .behind = n->attr.flag };
+  return true;
+}
+
+/* exp(k v), v sums of rows up to each */
+static bool exp_of_sums(factor_rows *t, tp_val v, double k, int rank) {
+  const tp_node *n = v.node;
+  double a;
+  if (tp_rankof(v) != rank) return false;
+  if (n->op == TP_OP_NEG) return exp_of_sums(t, n->in[0].src, -k, rank);
+  if (n->op == TP_OP_CAST)
+    return tp_dtype_float(tp_dtypeof(n->in[0].src)) && exp_of_sums(t, n->in[0].src, k, rank);
+  if (n->op == TP_OP_MUL && tp_number_of(n->in[1].src, &a))
+    return exp_of_sums(t, n->in[0].src, k * a, rank);
+  if (n->op != TP_OP_SCAN || n->attr.axis != 0 || n->attr.f[0] != 1) return false;
+  tp_val x = mk_cast(t->mk, row_along(t, n->in[0].src, rank), TP_F64);
+  return fading_term(t, n, mk_exp(t->mk, mk_mulc(t->mk, x, k)));
+}
+
+/* products of rows up to each */
+static bool scanned_terms(factor_rows *t, const tp_node *n, int rank) {
+  return n->out[0].rank == rank && n->attr.axis == 0 &&
+      fading_term(t, n, row_along(t, n->in[0].src, rank));
 }
 
 /* A power of a number, by how many rows lie between one and an end of the range: what is carried is
@@ -330,7 +295,6 @@ static bool distance_term(factor_rows *t, const tp_node *n) {
   double base = power ? number_in(n->in[0].src) : 0, k = 1, by;
   tp_val v = n->in[power].src;
   int sign;
-  const tp_ix *off;
   for (;; v = v.node->in[0].src) {
     if (v.node->op == TP_OP_NEG) k = -k;
     else if (v.node->op == TP_OP_MUL && (by = number_in(v.node->in[1].src), !isnan(by))) k *= by;
@@ -338,48 +302,33 @@ static bool distance_term(factor_rows *t, const tp_node *n) {
   }
   if (power && tp_dtypeof(n->in[0].src) == TP_F32) base = (float)base;
   base = power ? pow(base, k) : exp(k);
-  if (!(base > 0 && base < HUGE_VAL) || t->n == FACTOR_ROWS || !counts_rows(t, v, &sign, &off))
+  if (!(base > 0 && base < HUGE_VAL) || t->n == FACTOR_ROWS || !counts_rows(t, v, &sign))
     return false;
   t->v[t->n++] =
       (factor_row){ .factor = mk_fill(t->mk, base, TP_F64, 0, NULL, 1, &t->d), .behind = sign < 0 };
   return true;
 }
 
-/* exp(up - off), or a power of a number above 0, which is one. */
+/* exp(exponent - below), or a power of a number above 0, which is one. */
 static bool exp_term(factor_rows *t, const tp_node *n, int rank) {
-  double base = n->op == TP_OP_POW ? number_in(n->in[0].src) : 0;
-  apart_rows x = { tp_none, tp_none };
-  if (distance_term(t, n) || (n->op == TP_OP_EXP && tp_exp_of_sums(t, n->in[0].src, 1, rank)))
-    return true;
-  if ((n->op == TP_OP_POW && !(base > 0 && base < HUGE_VAL)) || t->n == FACTOR_ROWS ||
-      !rows_differ(t, n->in[n->op == TP_OP_POW].src, rank, &x) || !x.exponent.node || !x.below.node)
+  bool power = n->op == TP_OP_POW;
+  double base = power ? number_in(n->in[0].src) : 1;
+  factor_row x = { 0 };
+  if (distance_term(t, n) || (!power && exp_of_sums(t, n->in[0].src, 1, rank))) return true;
+  if (!(base > 0 && base < HUGE_VAL) || t->n == FACTOR_ROWS ||
+      !add_rows(t, n->in[power].src, rank, power ? log(base) : 1, &x) || !x.exponent.node ||
+      !x.below.node)
     return false;
-  if (base > 0) scale_rows(t, &x, log(base));
-  t->v[t->n++] = (factor_row){ .exponent = x.exponent, .below = x.below };
+  t->v[t->n++] = x;
   return true;
 }
 
-/* The axes of a row, behind the one that is summed later. */
-static const tp_ix *const *row_shape(
-    factor_rows *t, const tp_ix *later, const tp_out *o, int *rank) {
-  const tp_ix **shape = TP_NEWN(&t->mk.g->arena, const tp_ix *, o->rank + 1);
-  *rank = o->rank - 1 + (later != NULL);
-  if (later) shape[0] = later;
-  for (int a = 1; a < o->rank; a++) shape[a - !later] = o->shape[a];
-  return shape;
-}
-
-/* One row of what n, a reshape or an expansion, makes of rows like v. later: v may have an axis
- * before these. */
-static tp_val row_shaped(factor_rows *t, const tp_node *n, tp_val v, bool later) {
+/* v, which has one row's elements of what n, a reshape or an expansion, is of, in n's shape. */
+static tp_val row_shaped(const factor_rows *t, const tp_node *n, tp_val v) {
   const tp_out *x = tp_outof(n->in[0].src), *o = &n->out[0];
-  if (!v.node) return v;
-  int rank, to;
-  const tp_ix *before = later && tp_rankof(v) == x->rank ? mk_extent(v, 0) : NULL,
-              *const *shape = row_shape(t, before, x, &rank),
-              *const *made = row_shape(t, before, o, &to);
-  if (n->op == TP_OP_EXPAND) return mk_expand(t->mk, v, to, made);
-  return mk_reshape(t->mk, mk_expand(t->mk, v, rank, shape), to, made);
+  if (n->op == TP_OP_EXPAND) return mk_expand(t->mk, v, o->rank - 1, o->shape + 1);
+  return mk_reshape(
+      t->mk, mk_expand(t->mk, v, x->rank - 1, x->shape + 1), o->rank - 1, o->shape + 1);
 }
 
 static bool shaped_terms(factor_rows *t, const tp_node *n) {
@@ -390,127 +339,19 @@ static bool shaped_terms(factor_rows *t, const tp_node *n) {
     return false;
   for (int i = first; i < t->n; i++) {
     factor_row *e = &t->v[i];
-    tp_val *part[FACTOR_ROW_PARTS];
-    tp_term_parts(e, part);
-    for (int k = 0; k < FACTOR_ROW_PARTS; k++) *part[k] = row_shaped(t, n, *part[k], e->later);
+    tp_val *part[] = { &e->row, &e->outside, &e->exponent, &e->below, &e->factor };
+    for (size_t k = 0; k < TP_LEN(part); k++) *part[k] = row_shaped(t, n, *part[k]);
   }
   return true;
 }
 
-/* ---- sums along the row, which are left for later where they are of what rows and all of them
- * share ---- */
-
-/* v, a row of x, with the axis in front; keep: and 1 where it was. */
-static tp_val axis_first(factor_rows *t, const tp_out *x, tp_val v, int axis, bool keep) {
-  int order[TP_MAXRANK], rank = x->rank - 1;
-  if (!v.node || tp_rankof(v) == 0) return v;
-  order[0] = axis;
-  for (int a = 0, next = 1; a < rank; a++)
-    if (a != axis) order[next++] = a;
-  v = mk_permute(t->mk, mk_expand(t->mk, v, rank, x->shape + 1), order);
-  return keep ? mk_unsqueeze(t->mk, v, axis + 1) : v;
-}
-
-static bool summed_terms(factor_rows *t, tp_val x, int axis, bool keep) {
-  int first = t->n;
-  if (axis < 1 || !tp_terms_of(t, x, tp_rankof(x))) return false;
+static void negate_terms(factor_rows *t, int first) {
   for (int i = first; i < t->n; i++) {
     factor_row *e = &t->v[i];
-    tp_val *part[FACTOR_ROW_PARTS], *full = e->row.node ? &e->row : &e->outside;
-    if (e->later || !full->node) return false;
-    *full = mk_expand(t->mk, *full, tp_rankof(x) - 1, tp_outof(x)->shape + 1);
-    tp_term_parts(e, part);
-    for (int k = 0; k < FACTOR_ROW_PARTS; k++)
-      *part[k] = axis_first(t, tp_outof(x), *part[k], axis - 1, keep);
-    e->later = true;
+    tp_val *to = e->row.node ? &e->row : &e->outside;
+    if (!to->node) *to = mk_num(t->mk, 1, tp_dtypeof(e->exponent.node ? e->exponent : e->factor));
+    *to = mk_neg(t->mk, *to);
   }
-  return !t->mk.err->code;
-}
-
-/* Rows times one vector: a column, or the row that a vector makes with rows turned. */
-static bool dotted_terms(factor_rows *t, const tp_node *n) {
-  const tp_node *p = n->in[0].src.node;
-  if (n->out[0].rank != 1 || p->op != TP_OP_MATMUL || p->out[0].rank != 2) return false;
-  bool row = tp_is_number(p->out[0].shape[0], 1);
-  tp_val a = p->in[row].src, b = p->in[!row].src;
-  if (row) a = a.node->op == TP_OP_PERMUTE ? a.node->in[0].src : tp_none;
-  else b = mk_permute(t->mk, b, (int[]){ 1, 0 });
-  return a.node && mk_extent(a, 0) == n->out[0].shape[0] && tp_is_number(mk_extent(b, 0), 1) &&
-      summed_terms(t, mk_mul(t->mk, a, b), 1, false);
-}
-
-/* Rows times one matrix, which is another at each point: left until the rows are summed, but for
- * what all rows share. */
-static bool rows_times(factor_rows *t, const tp_node *n, int rank) {
-  tp_val x = n->in[0].src, w = n->in[1].src;
-  const tp_ix *const *row = tp_outof(x)->shape + 1;
-  int first = t->n;
-  if (rank != 2 || tp_rankof(x) != 2 || tp_rankof(w) != 2 ||
-      mk_extent(x, 0) != n->out[0].shape[0] ||
-      (t->c != t->d && tp_dom_has(w.node->ndom, w.node->dom, t->d)) || !tp_terms_of(t, x, 2))
-    return false;
-  for (int i = first; i < t->n; i++) {
-    factor_row *e = &t->v[i];
-    if (e->later || tp_is_weighed(e)) return false;
-    tp_val out = e->outside.node ? mk_expand(t->mk, e->outside, 1, row) : e->outside;
-    if (!e->row.node) {
-      e->outside = mk_squeeze(t->mk, mk_matmul(t->mk, mk_unsqueeze(t->mk, out, 0), w), 0);
-      continue;
-    }
-    e->row = mk_unsqueeze(t->mk, mk_expand(t->mk, e->row, 1, row), 1);
-    e->outside = out.node ? mk_mul(t->mk, mk_unsqueeze(t->mk, out, 1), w) : w;
-    e->later = true;
-  }
-  return !t->mk.err->code;
-}
-
-/* A column times a row is each element with each. */
-static bool outer_terms(factor_rows *t, tp_val a, tp_val b) {
-  return tp_rankof(a) == 2 && tp_rankof(b) == 2 && tp_is_number(mk_extent(a, 1), 1) &&
-      tp_terms_of(t, mk_mul(t->mk, a, b), 2);
-}
-
-/* The matrix v seen turned; a vector's row is its column. */
-static tp_val turned(factor_rows *t, tp_val v) {
-  const tp_node *n = v.node;
-  if (n->op == TP_OP_PERMUTE && n->attr.axes[0] == 1) return n->in[0].src;
-  bool row =
-      n->op == TP_OP_RESHAPE && tp_rankof(n->in[0].src) == 1 && tp_is_number(mk_extent(v, 0), 1);
-  return row ? mk_unsqueeze(t->mk, n->in[0].src, 1) : mk_permute(t->mk, v, (int[]){ 1, 0 });
-}
-
-static bool turned_terms(factor_rows *t, const tp_node *n) {
-  tp_val x = n->in[0].src;
-  if (n->out[0].rank != 2 || n->attr.axes[0] != 1) return false;
-  bool two = x.node->op == TP_OP_MATMUL || x.node->op == TP_OP_MUL;
-  tp_val a = two ? x.node->in[0].src : x, b = two ? x.node->in[1].src : x;
-  if (tp_rankof(a) != 2 || tp_rankof(b) != 2) return false;
-  a = turned(t, a), b = turned(t, b);
-  if (x.node->op == TP_OP_MATMUL) return outer_terms(t, b, a);
-  return two ? tp_terms_of(t, mk_mul(t->mk, a, b), 2)
-             : a.node->op != TP_OP_PERMUTE && tp_terms_of(t, a, 2);
-}
-
-/* From the first on, each times k. */
-static void scale_terms(factor_rows *t, int first, double k) {
-  for (int i = first; i < t->n; i++) {
-    tp_val *to = t->v[i].row.node ? &t->v[i].row : &t->v[i].outside;
-    if (!to->node)
-      *to = mk_num(t->mk, 1, tp_dtypeof(t->v[i].exponent.node ? t->v[i].exponent : t->v[i].factor));
-    *to = k < 0 ? mk_neg(t->mk, *to) : mk_mulc(t->mk, *to, k);
-  }
-}
-
-/* The count of a row less that at the end from which it counts, which moves: in f64, in which sums
- * of the two differ by no more than 2^-53 of so many times the sum of what they weigh. */
-static bool counted_terms(factor_rows *t, tp_val v) {
-  int sign;
-  const tp_ix *off;
-  tp_dtype d = tp_dtype_float(tp_dtypeof(v)) ? TP_F64 : TP_I64;
-  if (t->n + 2 > FACTOR_ROWS || !counts_rows(t, v, &sign, &off)) return false;
-  t->v[t->n++] = (factor_row){ .row = counted(t, signed_row(t, sign), d) };
-  t->v[t->n++] = (factor_row){ .outside = counted(t, off, d) };
-  return !t->mk.err->code;
 }
 
 /* What is computed of it is computed in the wider one from the start. */
@@ -522,18 +363,11 @@ static bool widens(const tp_node *n) {
 
 static bool sum_terms(factor_rows *t, const tp_node *n, int rank) {
   tp_val a = n->in[0].src, b = n->in[1].src;
-  bool twice = n->op == TP_OP_ADD && a.node == b.node && a.out == b.out;
-  int before = t->n, first;
-  if (!tp_terms_of(t, a, rank)) return false;
-  if (twice) {
-    scale_terms(t, before, 2);
-    return true;
-  }
-  first = t->n;
-  if (!tp_terms_of(t, b, rank)) return false;
   bool cancels = n->op == TP_OP_SUB || a.node->op == TP_OP_NEG || b.node->op == TP_OP_NEG;
-  if (cancels && !t->differences) return false;
-  if (n->op == TP_OP_SUB) scale_terms(t, first, -1);
+  if ((cancels && !t->differences) || !tp_terms_of(t, a, rank)) return false;
+  int first = t->n;
+  if (!tp_terms_of(t, b, rank)) return false;
+  if (n->op == TP_OP_SUB) negate_terms(t, first);
   return true;
 }
 
@@ -546,24 +380,17 @@ bool tp_terms_of(factor_rows *t, tp_val v, int rank) {
   switch (n->op) {
   case TP_OP_MUL: return product_terms(t, n, rank);
   case TP_OP_DIV: return quotient_terms(t, n, rank);
-  case TP_OP_RESHAPE: return shaped_terms(t, n) || (t->n == first && dotted_terms(t, n));
+  case TP_OP_RESHAPE:
   case TP_OP_EXPAND: return shaped_terms(t, n);
-  case TP_OP_MATMUL:
-    return outer_terms(t, n->in[0].src, n->in[1].src) || (t->n == first && rows_times(t, n, rank));
-  case TP_OP_PERMUTE: return turned_terms(t, n);
-  case TP_OP_SUM:
-    return n->attr.naxes == 1 && summed_terms(t, n->in[0].src, n->attr.axes[0], n->attr.keepdim);
-  case TP_OP_CUMPROD: return tp_scanned_terms(t, n, rank);
+  case TP_OP_CUMPROD: return scanned_terms(t, n, rank);
   case TP_OP_EXP:
   case TP_OP_POW: return exp_term(t, n, rank);
-  case TP_OP_CAST: return widens(n) ? tp_terms_of(t, n->in[0].src, rank) : counted_terms(t, v);
-  case TP_OP_IOTA:
-  case TP_OP_FLIP: return counted_terms(t, v);
+  case TP_OP_CAST: return widens(n) && tp_terms_of(t, n->in[0].src, rank);
   case TP_OP_ADD:
   case TP_OP_SUB: return sum_terms(t, n, rank);
   case TP_OP_NEG:
     if (!tp_terms_of(t, n->in[0].src, rank)) return false;
-    scale_terms(t, first, -1);
+    negate_terms(t, first);
     return true;
   default: return false;
   }
@@ -585,7 +412,7 @@ bool tp_row_deviation(factor_rows *t, tp_val v, row_deviation *d) {
           (n->op == TP_OP_EXPAND && tp_rankof(n->in[0].src) == n->out[0].rank)) &&
       tp_rankof(n->in[0].src) > 0 && mk_extent(n->in[0].src, 0) == n->out[0].shape[0]) {
     if (!tp_row_deviation(t, n->in[0].src, d)) return false;
-    *d = (row_deviation){ row_shaped(t, n, d->x, false), row_shaped(t, n, d->from, false) };
+    *d = (row_deviation){ row_shaped(t, n, d->x), row_shaped(t, n, d->from) };
     return d->x.node;
   }
   d->x = tp_terms_row(t, sub ? v.node->in[0].src : v, tp_rankof(v), &in);
@@ -593,4 +420,29 @@ bool tp_row_deviation(factor_rows *t, tp_val v, row_deviation *d) {
   if (sub && d->from.node && moves) d->x = tp_terms_row(t, v, tp_rankof(v), &in), d->from = tp_none;
   else if (sub && !d->from.node) return false;
   return d->x.node && in;
+}
+
+/* ---- where scans end ---- */
+
+static bool is_last_row(const factor_rows *t, const tp_node *n, const tp_node *scan) {
+  bool one = n->attr.axis == 0 && scan->op == TP_OP_SCAN && scan->attr.axis == 0 &&
+      tp_is_number(n->attr.ix[1], 1);
+  return one &&
+      (scan->attr.flag
+              ? tp_is_number(n->attr.ix[0], 0)
+              : tp_is_number(tp_ix_sub(t->mk.g->ix, scan->out[0].shape[0], n->attr.ix[0]), 1));
+}
+
+bool tp_scan_end_terms(factor_rows *t, const tp_node *n) {
+  const tp_node *scan = n->in[0].src.node;
+  double k = scan->attr.f[0];
+  if (!is_last_row(t, n, scan) || !(k > 0 && k < HUGE_VAL) ||
+      !tp_terms_of(t, scan->in[0].src, scan->out[0].rank))
+    return false;
+  for (int i = 0; i < t->n && k != 1; i++) {
+    if (tp_is_weighed(&t->v[i]) || !tp_dtype_float(n->out[0].dtype)) return false;
+    t->v[i].factor = mk_fill(t->mk, k, TP_F64, 0, NULL, 1, &t->d);
+    t->v[i].behind = !scan->attr.flag;
+  }
+  return !t->mk.err->code;
 }

@@ -7,8 +7,8 @@
  *   y[t] = x[0 .. t+1]:mT() @ z[0 .. t+1]   =>   y[t] = y[t-1] + x[t] z[t]
  *     each element of a row of x with each of the same row of z
  *
- * so that work is linear in the dim's length. What is carried is a point. Integers, largest and
- * smallest values and bools stay the same bit for bit. Sums and products of floats are carried in
+ * so that work is linear in the dim's length. Integers, largest and smallest values and bools stay
+ * the same bit for bit. Sums and products of floats are carried in
  * f64, up to as many elements as other sums are, which is no worse than a sum of the range in any
  * order; they are left alone where `precise` asks for the order in which they were written.
  *
@@ -18,22 +18,23 @@
 
 static const char MOVING_RULE[] = "a reduction over a range that moves => a recurrence";
 
-/* need: of the graph as it came, made when it is first asked for. apart: what was made last is
- * right only of windows of more than a few rows. */
+/* need: of the graph as it came, made when it is first asked for. apart: the last result is right
+ * only of windows of more than a few rows. open: gradients are still to be built. */
 typedef struct incremental {
   tp_mk mk;
-  bool precise;
+  bool precise, open, apart;
   tp_need *need;
-  bool apart;
-  bool open; /* gradients are still to be built */
 } incremental;
+
+static tp_dtype summed_in(const tp_out *o) {
+  return o->dtype == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32;
+}
 
 /* The sum of a window is one of a tree. */
 static tp_dtype carried_in(const moving_range *m) {
   const tp_out *o = tp_outof(m->x);
-  bool window = m->l && m->h;
   if (!tp_dtype_float(o->dtype) || (m->red != TP_RED_SUM && m->red != TP_RED_PROD)) return o->dtype;
-  return o->dtype == TP_F64 || (window ? o->rank == 0 : tp_is_small(o)) ? TP_F64 : TP_F32;
+  return m->l && m->h && o->rank && o->dtype != TP_F64 ? TP_F32 : summed_in(o);
 }
 
 /* Largest and smallest values do not depend on the order. */
@@ -50,11 +51,11 @@ static int ranges(int n, const tp_at *at, int *last) {
 
 /* ---- sums over ranges ---- */
 
-/* A ring takes up all rows from the first on (two_stacks.c): are these rows of n's windows
- * anyway, and none of them made of n? */
-static bool takes_only_windows(incremental *s, const tp_node *n, const moving_range *m) {
+/* A ring takes up all rows from the first on (two_stacks.c): are these rows of the windows anyway,
+ * and none of them made of the result? */
+static bool takes_only_windows(incremental *s, const moving_range *m) {
   tp_graph *g = s->mk.g;
-  const tp_node *x = m->x.node;
+  const tp_node *x = m->x.node, *n = m->of;
   bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
   tp_reach(&g->arena, m->x.node, seen);
   if (m->weight.node) tp_reach(&g->arena, m->weight.node, seen);
@@ -74,20 +75,21 @@ static bool takes_only_windows(incremental *s, const tp_node *n, const moving_ra
   return tp_isl_within(g->ix, before) && only;
 }
 
-static bool is_taken(incremental *s, const tp_node *n, const moving_range *m) {
+/* Is a recurrence to be made of m, whose points are read at `at`? Fills in the rest of m. */
+static bool moves(incremental *s, moving_range *m, const tp_at *at) {
+  m->mk = s->mk, m->open = s->open, m->at = at;
+  if (ranges(m->x.node->ndom, at, &m->r) != 1 || !tp_moving_range(m)) return false;
   bool ring = tp_takes_ring(m);
   s->apart |= ring && m->kind != MONOID_RED;
-  return !ring || takes_only_windows(s, n, m);
+  return !ring || takes_only_windows(s, m);
 }
 
-/* Of x at `at`; {NULL}, without an error: it is no recurrence. keep: in what it is carried in. */
+/* Of x at `at`; {NULL}, without an error: it is no recurrence. keep: in the dtype that is carried.
+ */
 static tp_val over_range(
     incremental *s, const tp_node *of, tp_red red, tp_val x, const tp_at *at, bool keep) {
-  moving_range m = {
-    .mk = s->mk, .open = s->open, .of = of, .red = red, .x = x, .at = at, .keep = keep
-  };
-  if (ranges(x.node->ndom, at, &m.r) != 1 || !tp_moving_range(&m)) return tp_none;
-  if (!is_taken(s, of, &m)) return tp_none;
+  moving_range m = { .of = of, .red = red, .x = x, .keep = keep };
+  if (!moves(s, &m, at)) return tp_none;
   m.dtype = carried_in(&m);
   tp_val y = tp_moving_reduced(&m).v[0];
   bool picks = red == TP_RED_MAX || red == TP_RED_MIN;
@@ -96,7 +98,7 @@ static tp_val over_range(
       : y;
 }
 
-/* A value of which each edge is a sum: nothing but v, or v among others. */
+/* Edge k of n, an accumulation, becomes v, or all of n if it has no other. */
 static bool take_place(incremental *s, tp_node *n, int k, tp_val v) {
   tp_graph *g = s->mk.g;
   v = mk_expand(s->mk, mk_cast(s->mk, v, n->out[0].dtype), n->out[0].rank, n->out[0].shape);
@@ -112,101 +114,67 @@ static bool take_place(incremental *s, tp_node *n, int k, tp_val v) {
   return true;
 }
 
-static bool is_always(const tp_edge *e) { return !e->cond || tp_ix_kind(e->cond) == TP_IX_TRUE; }
-
-static tp_val gathered_run(incremental *s, const tp_node *n, const tp_edge *e) {
-  if (!is_always(e)) return tp_none;
-  return over_range(s, n, n->attr.red, e->src, e->at, false);
-}
-
 /* ---- what is reduced in one call with what makes it ---- */
 
 enum { RANGE_DEPTH = 12 };
 
-static const tp_node *range_below_at(tp_val v, int depth) {
+static const tp_node *range_below(tp_val v, int depth) {
   const tp_node *n = v.node, *found = NULL;
   int r;
   if (tp_rankof(v) < 1 || depth == 0) return NULL;
   if (n->op == TP_OP_READ) return ranges(n->in[0].src.node->ndom, n->attr.at, &r) == 1 ? n : NULL;
   for (int k = 0; k < n->nin && !found; k++) {
-    found = tp_rankof(n->in[k].src) ? range_below_at(n->in[k].src, depth - 1) : NULL;
+    found = tp_rankof(n->in[k].src) ? range_below(n->in[k].src, depth - 1) : NULL;
     if (found && found->out[0].shape[0] != tp_outof(v)->shape[0]) found = NULL;
   }
   return found;
 }
 
-const tp_node *tp_range_below(tp_val v, int *r) {
-  const tp_node *n = range_below_at(v, RANGE_DEPTH);
-  if (n) ranges(n->in[0].src.node->ndom, n->attr.at, r);
-  return n;
-}
-
-/* The dim along which range r of the read moves, and, if only the call says how many rows it has,
- * where these are more than a few. */
-static bool moves_with(const incremental *s, const tp_node *read, int r, factor_rows *t) {
-  moving_range m = {
-    .mk = s->mk, .open = s->open, .x = read->in[0].src, .at = read->attr.at, .r = r
-  };
+/* The rows of the range of which v is made, to be taken apart for n. False: no range that moves. */
+static bool rows_of(const incremental *s, const tp_node *n, tp_val v, bool sums, factor_rows *t) {
+  const tp_node *read = range_below(v, RANGE_DEPTH);
+  if (!read) return false;
+  moving_range m = { .mk = s->mk, .open = s->open, .x = read->in[0].src, .at = read->attr.at };
+  ranges(m.x.node->ndom, m.at, &m.r);
   if (!tp_moving_range(&m)) return false;
-  t->c = m.c;
-  t->begin = m.l ? NULL : m.L;
-  t->end = m.h ? NULL : m.H;
-  t->many = tp_takes_ring(&m) ? tp_window_is_long(&m) : NULL;
-  return true;
-}
-
-/* The rows of the read's range r, to be taken apart for n. False: no range that moves so. */
-static bool rows_of(
-    incremental *s, const tp_node *n, const tp_node *read, int r, bool sums, factor_rows *t) {
   *t = (factor_rows){ .mk = s->mk,
-    .range = &read->attr.at[r],
-    .d = read->in[0].src.node->dom[r],
+    .range = &m.at[m.r],
+    .d = m.x.node->dom[m.r],
+    .c = m.c,
+    .begin = m.l ? NULL : m.L,
+    .end = m.h ? NULL : m.H,
+    .many = tp_takes_ring(&m) ? tp_window_is_long(&m) : NULL,
     .sums = sums,
     .differences = n->out[0].dtype != TP_F64 && tp_is_small(&n->out[0]) };
-  return moves_with(s, read, r, t) && (t->c == t->d || !tp_dom_has(n->ndom, n->dom, t->d));
+  return t->c == t->d || !tp_dom_has(n->ndom, n->dom, t->d);
 }
 
-static tp_at *own_but(const incremental *s, tp_val x, const tp_sym *d, const tp_at *range) {
-  return tp_at_but(s->mk.g, x.node, d, *range);
+static const tp_at *at_rows(const factor_rows *t, tp_val x) {
+  return tp_at_but(t->mk.g, x.node, t->d, *t->range);
 }
 
-/* Times what does not vary with the rows, where there is such. */
-static tp_val times_one(const incremental *s, tp_val by, tp_val y) {
-  return y.node && by.node ? mk_mul(s->mk, mk_cast(s->mk, by, tp_dtypeof(y)), y) : y;
-}
-
-/* The sum of `in` times exp(up - off), of rows at `range` of d. Rows of both have one shape, in
- * what is carried. */
+/* The sum of e's row times exp(exponent - below). Rows of both have one shape, in what is carried.
+ */
 static tp_val exp_run(
-    incremental *s, const tp_node *of, const factor_row *e, const tp_sym *d, const tp_at *range) {
+    incremental *s, const tp_node *of, const factor_rows *t, const factor_row *e) {
   tp_mk mk = s->mk;
-  tp_val both = e->row.node ? mk_mul(mk, e->row, e->exponent) : e->exponent, up = e->exponent,
-         in = e->row, top;
-  if (!both.node || !tp_dom_same(both.node->ndom, both.node->dom, up.node->ndom, up.node->dom) ||
-      !tp_dom_has(up.node->ndom, up.node->dom, d))
+  tp_val both = e->row.node ? mk_mul(mk, e->row, e->exponent) : e->exponent, up = e->exponent;
+  if (!both.node || !tp_dom_same(both.node->ndom, both.node->dom, up.node->ndom, up.node->dom))
     return tp_none;
   const tp_out *o = tp_outof(both);
-  up = mk_cast(mk, mk_expand(mk, up, o->rank, o->shape),
-      o->dtype == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32);
-  if (in.node) in = mk_expand(mk, in, o->rank, o->shape);
-  if (!up.node) return up;
-  moving_range m = { .mk = mk,
-    .open = s->open,
-    .of = of,
-    .red = TP_RED_SUM,
-    .x = up,
-    .at = own_but(s, up, d, range),
-    .dtype = tp_dtypeof(up),
+  moving_range m = { .of = of,
+    .red = TP_RED_MAX,
+    .x = mk_cast(mk, mk_expand(mk, up, o->rank, o->shape), summed_in(o)),
+    .dtype = summed_in(o),
     .kind = MONOID_EXP,
-    .weight = in };
-  if (ranges(up.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, of, &m))
-    return tp_none;
-  tp_val y = tp_moving_exp(&m, in, &top);
-  if (!y.node) return y;
-  tp_val z = mk_mul(mk, y, mk_exp(mk, mk_sub(mk, top, mk_cast(mk, e->below, m.dtype))));
-  /* off is of more than these rows, all of which may be -inf */
+    .weight = mk_expand(mk, e->row, o->rank, o->shape) };
+  if (!m.x.node || !moves(s, &m, at_rows(t, m.x))) return tp_none;
+  partial y = tp_moving_reduced(&m);
+  tp_val top = tp_undifferentiated(&m, tp_finite_top(&m, y.v[0])),
+         z = mk_mul(mk, y.v[1], mk_exp(mk, mk_sub(mk, top, mk_cast(mk, e->below, m.dtype))));
+  /* below is of more than these rows, all of which may be -inf */
   bool apart = tp_ops[of->op].cls == TP_CLS_RED && of->attr.naxes > 1;
-  return apart ? mk_select(mk, mk_binc(mk, TP_OP_EQ, y, 0), y, z) : z;
+  return apart ? mk_select(mk, mk_binc(mk, TP_OP_EQ, y.v[1], 0), y.v[1], z) : z;
 }
 
 static tp_val spread_over(
@@ -223,56 +191,42 @@ static bool side_by_side(incremental *s, tp_val *a, tp_val *b) {
   tp_val both = mk_mul(mk, mk_cast(mk, *a, TP_F64), mk_cast(mk, *b, TP_F64));
   if (!both.node) return false;
   const tp_out *o = tp_outof(both);
-  tp_dtype t = tp_dtypeof(*a) == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32;
+  tp_dtype t = tp_is_small(o) ? TP_F64 : summed_in(tp_outof(*a));
   *a = spread_over(mk, *a, o, t, both.node->ndom, both.node->dom);
   *b = spread_over(mk, *b, o, t, both.node->ndom, both.node->dom);
   return a->node && b->node;
 }
 
-/* The sum of `in` times `by` of all rows before it (behind: behind it), of rows at `range` of d. */
-static tp_val fade_run(incremental *s, const tp_node *of, tp_val in, tp_val by, bool behind,
-    const tp_sym *d, const tp_at *range) {
-  if (!side_by_side(s, &in, &by) || !tp_dom_has(in.node->ndom, in.node->dom, d)) return tp_none;
-  moving_range m = { .mk = s->mk,
-    .open = s->open,
-    .of = of,
+/* The sum of `in` times e's factor of all rows before it (e->behind: behind it). */
+static tp_val fade_run(
+    incremental *s, const tp_node *of, const factor_rows *t, const factor_row *e, tp_val in) {
+  tp_val by = e->factor;
+  if (!side_by_side(s, &in, &by)) return tp_none;
+  moving_range m = { .of = of,
     .red = TP_RED_SUM,
     .kind = MONOID_AFFINE,
     .x = in,
     .weight = by,
-    .behind = behind,
-    .at = own_but(s, in, d, range),
+    .behind = e->behind,
     .dtype = tp_dtypeof(in),
     .keep = true };
-  if (ranges(in.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, of, &m))
-    return tp_none;
-  return tp_moving_reduced(&m).v[0];
+  return moves(s, &m, at_rows(t, in)) ? tp_moving_reduced(&m).v[0] : tp_none;
 }
 
-/* Summed along what the term left for then. */
-static tp_val settled(incremental *s, const factor_row *e, tp_val y) {
-  return e->later ? mk_reduce(s->mk, TP_OP_SUM, y, 1, &(int){ 0 }, false) : y;
-}
-
-/* The term's reduction over the range of d, spatial axes `axes` of its rows first. */
+/* The term's reduction over the range, spatial axes `axes` of its rows first. */
 static tp_val run_of(incremental *s, const tp_node *n, const factor_rows *t, const factor_row *e,
     int naxes, const int *axes) {
   tp_red red = tp_ops[n->op].cls == TP_CLS_RED ? tp_op_red(n->op) : TP_RED_SUM;
   tp_val x = e->row, y;
-  if (e->exponent.node) {
-    if (naxes) return tp_none;
-    y = exp_run(s, n, e, t->d, t->range);
-    return settled(s, e, times_one(s, e->outside, y));
-  }
-  if ((e->factor.node || e->later) && naxes) return tp_none;
+  if (naxes && tp_is_weighed(e)) return tp_none;
   if (!x.node) x = mk_fill(s->mk, 1, n->out[0].dtype, 0, NULL, 1, &t->d);
-  if (e->factor.node)
-    return settled(
-        s, e, times_one(s, e->outside, fade_run(s, n, x, e->factor, e->behind, t->d, t->range)));
   if (naxes) x = mk_reduce(s->mk, n->op, x, naxes, axes, false);
-  if (!x.node || !tp_dom_has(x.node->ndom, x.node->dom, t->d)) return tp_none;
-  y = over_range(s, n, red, x, own_but(s, x, t->d, t->range), t->n > 1);
-  return settled(s, e, times_one(s, e->outside, y));
+  y = e->exponent.node ? exp_run(s, n, t, e)
+      : !x.node        ? x
+      : e->factor.node ? fade_run(s, n, t, e, x)
+                       : over_range(s, n, red, x, at_rows(t, x), t->n > 1);
+  return y.node && e->outside.node ? mk_mul(s->mk, mk_cast(s->mk, e->outside, tp_dtypeof(y)), y)
+                                   : y;
 }
 
 /* Is there always a row, where there are more than a few if only the call says how many? If not,
@@ -299,34 +253,31 @@ static tp_val sum_of_terms(
   return all;
 }
 
+static tp_val mean_less(const moving_range *m, partial y, int sum, tp_val from) {
+  tp_val mean = tp_partial_mean(m, y.v[sum], y.v[0]);
+  return from.node ? mk_sub(m->mk, mean, mk_cast(m->mk, from, m->dtype)) : mean;
+}
+
 /* sum((x - from)^2) = sum((x - mean)^2) + count * (mean - from)^2, whatever `from` is; two that
  * deviate alike */
 static tp_val deviations_run(
     incremental *s, const tp_node *n, factor_rows *t, row_deviation a, row_deviation b) {
   tp_mk mk = s->mk;
-  tp_val mean[2], count, x = a.x, weight = b.x;
+  tp_val x = a.x, weight = b.x;
   if (!tp_dtype_float(tp_dtypeof(x)) ||
       (weight.node && (!tp_dtype_float(tp_dtypeof(weight)) || !side_by_side(s, &x, &weight))))
     return tp_none;
-  moving_range m = { .mk = mk,
-    .open = s->open,
-    .of = n,
+  moving_range m = { .of = n,
     .red = TP_RED_SUM,
     .kind = MONOID_SQUARES,
     .x = x,
     .weight = weight,
-    .at = own_but(s, x, t->d, t->range),
-    .dtype = tp_is_small(tp_outof(x)) ? TP_F64 : tp_dtypeof(x) };
-  if (!tp_dom_has(x.node->ndom, x.node->dom, t->d) || ranges(x.node->ndom, m.at, &m.r) != 1 ||
-      !tp_moving_range(&m) || !is_taken(s, n, &m) || !never_empty(s, t, n))
-    return tp_none;
-  tp_val y = tp_moving_squares(&m, mean, &count);
-  if (!y.node) return y;
-  tp_val off = a.from.node ? mk_sub(mk, mean[0], mk_cast(mk, a.from, m.dtype)) : mean[0],
-         other = !weight.node ? off
-      : b.from.node           ? mk_sub(mk, mean[1], mk_cast(mk, b.from, m.dtype))
-                              : mean[1];
-  return mk_add(mk, y, mk_mul(mk, count, mk_mul(mk, off, other)));
+    .dtype = summed_in(tp_outof(x)) };
+  if (!moves(s, &m, at_rows(t, x)) || !never_empty(s, t, n)) return tp_none;
+  partial y = tp_moving_reduced(&m);
+  if (!y.n) return tp_none;
+  tp_val off = mean_less(&m, y, 2, a.from), other = weight.node ? mean_less(&m, y, 3, b.from) : off;
+  return mk_add(mk, y.v[1], mk_mul(mk, y.v[0], mk_mul(mk, off, other)));
 }
 
 /* Do these cancel, if they are summed term by term, beyond what that is done in? */
@@ -359,7 +310,7 @@ static tp_val unless_few(incremental *s, const tp_node *n, const tp_ix *many, tp
  * are. */
 static bool are_plain(const factor_rows *t) {
   for (int i = 0; i < t->n; i++)
-    if (t->v[i].outside.node || t->v[i].later || tp_is_weighed(&t->v[i])) return false;
+    if (t->v[i].outside.node || tp_is_weighed(&t->v[i])) return false;
   return true;
 }
 
@@ -372,11 +323,11 @@ static tp_val summed_along(incremental *s, const tp_node *n, tp_val y, int naxes
 }
 
 static tp_val reduced_run(incremental *s, const tp_node *n) {
-  int r = 0, axes[TP_MAXRANK];
-  const tp_node *read = tp_range_below(n->in[0].src, &r);
-  if (!read || !n->attr.naxes || n->attr.axes[0] != 0) return tp_none;
+  int axes[TP_MAXRANK];
   factor_rows t;
-  if (!rows_of(s, n, read, r, n->op == TP_OP_SUM, &t) || !is_whole(s, n, &t)) return tp_none;
+  if (!n->attr.naxes || n->attr.axes[0] != 0 ||
+      !rows_of(s, n, n->in[0].src, n->op == TP_OP_SUM, &t) || !is_whole(s, n, &t))
+    return tp_none;
   for (int i = 1; i < n->attr.naxes; i++) axes[i - 1] = n->attr.axes[i] - 1;
   int naxes = n->attr.naxes - 1;
   tp_val y = summed_along(s, n, squares_run(s, n, &t), naxes, axes);
@@ -388,12 +339,9 @@ static tp_val reduced_run(incremental *s, const tp_node *n) {
 }
 
 static tp_val scan_end_run(incremental *s, const tp_node *n) {
-  int r = 0;
-  const tp_node *read =
-      n->in[0].src.node->op == TP_OP_SCAN ? tp_range_below(n->in[0].src, &r) : NULL;
-  if (!read) return tp_none;
   factor_rows t;
-  return rows_of(s, n, read, r, true, &t) && tp_scan_end_terms(&t, n)
+  return n->in[0].src.node->op == TP_OP_SCAN && rows_of(s, n, n->in[0].src, true, &t) &&
+          tp_scan_end_terms(&t, n)
       ? unless_few(s, n, t.many, mk_cast(s->mk, sum_of_terms(s, n, &t, 0, NULL), n->out[0].dtype))
       : tp_none;
 }
@@ -401,26 +349,19 @@ static tp_val scan_end_run(incremental *s, const tp_node *n) {
 /* Where the largest or smallest is, counted from the range's begin. */
 static tp_val placed_run(incremental *s, const tp_node *n) {
   tp_mk mk = s->mk;
-  int r = 0;
-  const tp_node *read = n->attr.axis == 0 ? tp_range_below(n->in[0].src, &r) : NULL;
-  if (!read) return tp_none;
   factor_rows t;
-  if (!rows_of(s, n, read, r, false, &t) || !never_empty(s, &t, n) ||
+  if (n->attr.axis != 0 || !rows_of(s, n, n->in[0].src, false, &t) || !never_empty(s, &t, n) ||
       !tp_factor_rows(&t, n->in[0].src))
     return tp_none;
   tp_val x = t.v[0].row;
   if (tp_dtypeof(x) == TP_BOOL) x = mk_cast(mk, x, TP_U8);
-  if (!x.node || !tp_dom_has(x.node->ndom, x.node->dom, t.d)) return tp_none;
-  moving_range m = { .mk = mk,
-    .open = s->open,
-    .of = n,
+  if (!x.node) return x;
+  moving_range m = { .of = n,
     .red = n->op == TP_OP_ARGMAX ? TP_RED_MAX : TP_RED_MIN,
     .kind = MONOID_PLACE,
     .x = x,
-    .at = own_but(s, x, t.d, t.range),
     .dtype = tp_dtypeof(x) };
-  if (ranges(x.node->ndom, m.at, &m.r) != 1 || !tp_moving_range(&m) || !is_taken(s, n, &m))
-    return tp_none;
+  if (!moves(s, &m, at_rows(&t, x))) return tp_none;
   partial y = tp_moving_reduced(&m);
   return unless_few(
       s, n, t.many, y.n ? mk_sub(mk, y.v[1], tp_ixvalue(mk.g, t.range->lo, mk.err)) : tp_none);
@@ -435,7 +376,9 @@ static bool as_factor(factor_rows *t, tp_val v, int axis, row_deviation *d) {
   return d->x.node && tp_dom_has(d->x.node->ndom, d->x.node->dom, t->d);
 }
 
-tp_val tp_rows_first(tp_mk mk, const tp_node *n) {
+/* Of a product of matrices the first operand with what is summed along as its first axis; {NULL}:
+ * that cannot be said. */
+static tp_val rows_first(tp_mk mk, const tp_node *n) {
   tp_val a = n->in[0].src;
   const tp_node *x = a.node;
   if (n->out[0].rank != 2) return tp_none;
@@ -456,13 +399,10 @@ static bool is_line(const tp_node *n) {
  * are rows of both counted from a mean, and a row of weights with rows */
 static tp_val products_run(incremental *s, const tp_node *n) {
   tp_mk mk = s->mk;
-  int r = 0;
-  tp_val a = tp_rows_first(mk, n), b = n->in[1].src;
-  const tp_node *read = a.node ? tp_range_below(b, &r) : NULL;
-  if (!read) return tp_none;
+  tp_val a = rows_first(mk, n), b = n->in[1].src;
   factor_rows t;
   row_deviation left, right;
-  if (!rows_of(s, n, read, r, true, &t)) return tp_none;
+  if (!a.node || !rows_of(s, n, b, true, &t)) return tp_none;
   bool apart =
       as_factor(&t, a, 1, &left) && as_factor(&t, b, 0, &right) && deviate(&t, &left, &right);
   tp_val y = apart ? deviations_run(s, n, &t, left, right) : tp_none;
@@ -474,12 +414,12 @@ static tp_val products_run(incremental *s, const tp_node *n) {
 
 /* ---- all ---- */
 
-/* What it gathers. */
 static bool try_accum(incremental *s, tp_node *n) {
   if (!may_reorder(s, n->attr.red, n->out[0].dtype)) return true;
   for (int k = 0; k < n->nin; k++) {
-    if (!n->in[k].gather) continue;
-    tp_val y = gathered_run(s, n, &n->in[k]);
+    const tp_edge *e = &n->in[k];
+    if (!e->gather || (e->cond && tp_ix_kind(e->cond) != TP_IX_TRUE)) continue;
+    tp_val y = over_range(s, n, n->attr.red, e->src, e->at, false);
     if (y.node ? !take_place(s, n, k, y) : s->mk.err->code != 0) return false;
   }
   return true;

@@ -6,15 +6,13 @@
 static partial parts_of(int n, const tp_val *v) {
   partial p = { n, { tp_none } };
   for (int i = 0; i < n; i++) {
-    if (!v[i].node) return (partial){ 0, { tp_none } };
+    if (!v[i].node) return tp_no_partial;
     p.v[i] = v[i];
   }
   return p;
 }
 #define PARTS(...) \
   parts_of((int)(sizeof((tp_val[]){ __VA_ARGS__ }) / sizeof(tp_val)), (tp_val[]){ __VA_ARGS__ })
-
-static partial no_parts(void) { return (partial){ 0, { tp_none } }; }
 
 static tp_val weight_row(const moving_range *m, const tp_ix *p) {
   return m->weight.node ? mk_cast(m->mk, mk_at(m->mk, m->weight, m->x.node->dom[m->r], p), m->dtype)
@@ -62,12 +60,10 @@ moving_range tp_moving_over(const moving_range *m, const tp_ix *lo, const tp_ix 
 
 static tp_op combining(const moving_range *m) {
   bool logical = tp_dtypeof(m->x) == TP_BOOL;
-  switch (m->red) {
-  case TP_RED_SUM: return TP_OP_ADD;
-  case TP_RED_PROD: return TP_OP_MUL;
-  case TP_RED_MAX: return logical ? TP_OP_LOR : TP_OP_MAXIMUM;
-  default: return logical ? TP_OP_LAND : TP_OP_MINIMUM;
-  }
+  return m->red == TP_RED_SUM ? TP_OP_ADD
+      : m->red == TP_RED_PROD ? TP_OP_MUL
+      : m->red == TP_RED_MAX  ? (logical ? TP_OP_LOR : TP_OP_MAXIMUM)
+                              : (logical ? TP_OP_LAND : TP_OP_MINIMUM);
 }
 
 static partial red_row(const moving_range *m, const tp_ix *p) { return PARTS(tp_moving_row(m, p)); }
@@ -90,17 +86,12 @@ static partial place_row(const moving_range *m, const tp_ix *p) {
       tp_moving_row(m, p), mk_expand(m->mk, tp_ixvalue(m->mk.g, p, m->mk.err), o->rank, o->shape));
 }
 
-/* Where the first of the rows with that value is. */
-static tp_val first_place(const moving_range *m, const tp_at *at) {
+static partial place_rows(const moving_range *m, tp_val red, const tp_at *at) {
   tp_mk mk = m->mk;
   tp_val rows = rows_at(m, at),
          k = mk_op(mk, m->red == TP_RED_MAX ? TP_OP_ARGMAX : TP_OP_ARGMIN, 1, &rows,
              &(tp_attr){ .axis = 0 });
-  return mk_add(mk, k, tp_ixvalue(mk.g, at[m->r].lo, mk.err));
-}
-
-static partial place_rows(const moving_range *m, tp_val red, const tp_at *at) {
-  return PARTS(red, first_place(m, at));
+  return PARTS(red, mk_add(mk, k, tp_ixvalue(mk.g, at[m->r].lo, mk.err)));
 }
 static partial place_none(const moving_range *m) {
   return PARTS(red_none(m).v[0], filled(m, -1, TP_I64));
@@ -253,7 +244,7 @@ partial tp_partial_whole(const moving_range *m, tp_val red, const tp_at *at) {
   return monoids[m->kind].rows(m, red, at);
 }
 partial tp_partial_join(const moving_range *m, partial a, partial b) {
-  return a.n && b.n ? monoids[m->kind].join(m, a, b) : no_parts();
+  return a.n && b.n ? monoids[m->kind].join(m, a, b) : tp_no_partial;
 }
 
 /* ---- part by part ---- */
@@ -264,18 +255,18 @@ static void name_part(const moving_range *m, tp_val v) {
 
 partial tp_partial_either(const moving_range *m, int ndom, const tp_sym *const *dom,
     const tp_ix *cond, partial yes, partial no) {
-  partial y = { yes.n && no.n ? yes.n : 0, { tp_none } };
-  for (int i = 0; i < y.n; i++) {
-    y.v[i] = mk_either(m->mk, ndom, dom, cond, yes.v[i], no.v[i]);
-    name_part(m, y.v[i]);
+  if (!yes.n || !no.n) return tp_no_partial;
+  for (int i = 0; i < yes.n; i++) {
+    yes.v[i] = mk_either(m->mk, ndom, dom, cond, yes.v[i], no.v[i]);
+    name_part(m, yes.v[i]);
   }
-  return parts_of(y.n, y.v);
+  return parts_of(yes.n, yes.v);
 }
 
 partial tp_partial_select(const moving_range *m, tp_val cond, partial yes, partial no) {
-  partial y = { yes.n && no.n ? yes.n : 0, { tp_none } };
-  for (int i = 0; i < y.n; i++) y.v[i] = mk_select(m->mk, cond, yes.v[i], no.v[i]);
-  return parts_of(y.n, y.v);
+  if (!yes.n || !no.n) return tp_no_partial;
+  for (int i = 0; i < yes.n; i++) yes.v[i] = mk_select(m->mk, cond, yes.v[i], no.v[i]);
+  return parts_of(yes.n, yes.v);
 }
 
 partial tp_partial_at(const moving_range *m, partial a, const tp_sym *d, const tp_ix *p) {

@@ -8,15 +8,6 @@
  * waits for nothing new: where there was an order of the points there is one. */
 #include "opt/prefix.h"
 
-static tp_op reducing(const moving_range *m) {
-  switch (m->red) {
-  case TP_RED_SUM: return TP_OP_SUM;
-  case TP_RED_PROD: return TP_OP_PROD;
-  case TP_RED_MAX: return TP_OP_MAX;
-  default: return TP_OP_MIN;
-  }
-}
-
 /* ---- what moves, and how ---- */
 
 /* The max, or min, in e that mentions c, and is in it once: e is rest more. NULL: there is none. */
@@ -85,20 +76,8 @@ static const tp_ix *loosened(
   return left ? left : e;
 }
 
-bool tp_moving_ends(moving_range *m, const tp_at *range) {
-  const tp_graph *g = m->mk.g;
-  if (!m->c->bound || tp_stop_of(g, m->c) || tp_mentions_end(g, range->lo) ||
-      tp_mentions_end(g, range->hi))
-    return false;
-  const tp_ix *lo = tp_ix_simplify(g->ix, range->lo, m->ndom, m->dom),
-              *hi = tp_ix_simplify(g->ix, range->hi, m->ndom, m->dom),
-              *end = loosened(m, hi, lo, true);
-  lo = loosened(m, lo, hi, false);
-  return split_end(g->ix, lo, m->c, false, &m->l, &m->L) &&
-      split_end(g->ix, end, m->c, true, &m->h, &m->H) && (m->l || m->h);
-}
-
 static bool moves_along(moving_range *m, const tp_sym *c) {
+  const tp_graph *g = m->mk.g;
   const tp_at *at = &m->at[m->r];
   const tp_node *x = m->x.node;
   for (int k = 0; k < x->ndom; k++)
@@ -107,7 +86,12 @@ static bool moves_along(moving_range *m, const tp_sym *c) {
     if (tp_ix_mentions(mk_extent(m->x, a), c) || tp_ix_mentions(mk_extent(m->x, a), x->dom[m->r]))
       return false;
   m->c = c;
-  return tp_moving_ends(m, at);
+  if (!c->bound || tp_stop_of(g, c) || tp_mentions_end(g, at->lo) || tp_mentions_end(g, at->hi))
+    return false;
+  const tp_ix *lo = tp_ix_simplify(g->ix, at->lo, m->ndom, m->dom),
+              *hi = tp_ix_simplify(g->ix, at->hi, m->ndom, m->dom);
+  return split_end(g->ix, loosened(m, lo, hi, false), c, false, &m->l, &m->L) &&
+      split_end(g->ix, loosened(m, hi, lo, true), c, true, &m->h, &m->H) && (m->l || m->h);
 }
 
 bool tp_moving_range(moving_range *m) {
@@ -128,46 +112,41 @@ static const tp_ix *plus(const moving_range *m, const tp_ix *off, int64_t steps)
   return tp_ix_add(m->mk.g->ix, c_at(m, steps), off);
 }
 
-/* The reduction over rows lo .. hi in one go, at the points of dom. */
-static partial gone_through(
-    const moving_range *m, const tp_ix *lo, const tp_ix *hi, int ndom, const tp_sym *const *dom) {
+partial tp_moving_through(const moving_range *m, const tp_ix *lo, const tp_ix *hi) {
   tp_graph *g = m->mk.g;
   const tp_out *o = tp_outof(m->x);
   const tp_at *at = tp_moving_over(m, lo, hi).at;
-  const tp_ix *n = tp_ix_extent(g->ix, lo, hi, ndom, dom);
+  const tp_ix *n = tp_ix_extent(g->ix, lo, hi, m->ndom, m->dom);
   if (tp_is_number(n, 0)) return tp_partial_none(m);
   if (tp_is_number(n, 1)) return tp_partial_row(m, lo);
   tp_val x = mk_cast(m->mk, m->x, m->dtype);
   if (m->open)
-    return tp_partial_whole(
-        m, mk_reduce(m->mk, reducing(m), tp_read(g, x, at, m->mk.err), 1, &(int){ 0 }, false), at);
+    return tp_partial_whole(m,
+        mk_reduce(m->mk, tp_red_op(m->red), tp_read(g, x, at, m->mk.err), 1, &(int){ 0 }, false),
+        at);
   tp_val acc = mk_op(m->mk, TP_OP_ACCUM, 0, NULL,
       &(tp_attr){ .dtype = m->dtype,
-          .ndom = ndom,
-          .dom = dom,
+          .ndom = m->ndom,
+          .dom = m->dom,
           .nix = o->rank,
           .ix = o->shape,
           .red = m->red });
   bool ok = x.node && acc.node &&
       tp_accum_add(
           g, acc.node, (tp_edge){ .src = x, .at = at, .gather = true, .pos = g->pos }, m->mk.err);
-  return ok ? tp_partial_whole(m, acc, at) : (partial){ 0, { tp_none } };
+  return ok ? tp_partial_whole(m, acc, at) : tp_no_partial;
 }
 
 /* The whole reduction at one value of c. */
 static partial reduced_at(const moving_range *m, const tp_ix *v) {
   tp_graph *g = m->mk.g;
-  const tp_ix *lo = tp_ix_subst(g->ix, m->at[m->r].lo, 1, &m->c, &v),
-              *hi = tp_ix_subst(g->ix, m->at[m->r].hi, 1, &m->c, &v);
   const tp_sym **left = TP_NEWN(&g->arena, const tp_sym *, m->ndom + 1);
-  int nleft = 0;
+  moving_range there = *m;
+  there.ndom = 0, there.dom = left;
   for (int i = 0; i < m->ndom; i++)
-    if (m->dom[i] != m->c) left[nleft++] = m->dom[i];
-  return gone_through(m, lo, hi, nleft, left);
-}
-
-partial tp_moving_through(const moving_range *m, const tp_ix *lo, const tp_ix *hi) {
-  return gone_through(m, lo, hi, m->ndom, m->dom);
+    if (m->dom[i] != m->c) left[there.ndom++] = m->dom[i];
+  return tp_moving_through(&there, tp_ix_subst(g->ix, m->at[m->r].lo, 1, &m->c, &v),
+      tp_ix_subst(g->ix, m->at[m->r].hi, 1, &m->c, &v));
 }
 
 /* ---- the recurrence ---- */
@@ -181,55 +160,18 @@ static bool empty_branch(const moving_range *m, partial s, partial none) {
   return tp_partial_branch(m, s, tp_ix_cmp(ix, TP_LE, at->hi, at->lo), none);
 }
 
-/* What a recurrence along c begins with, goes through and takes up: the range grows by row p as c
- * goes `steps` on from its first value; clip: where p is no row of it. */
-typedef struct course {
-  const tp_ix *first, *p, *clip;
-  int64_t steps;
-} course;
-
-static course course_of(const moving_range *m) {
-  tp_ictx *ix = m->mk.g->ix;
-  if (m->h) {
-    const tp_ix *p = plus(m, m->h, -1);
-    return (course){ tp_ix_const(ix, 0), p, m->H ? tp_ix_cmp(ix, TP_GE, p, m->H) : NULL, 1 };
-  }
-  const tp_ix *p = plus(m, m->l, 0);
-  return (course){ tp_ix_addc(ix, tp_ix_sym(ix, m->c->bound), -1), p,
-    m->L ? tp_ix_cmp(ix, TP_LT, p, m->L) : NULL, -1 };
-}
-
-/* s, whose first value is `base`, and which is `next` where the range has grown. */
-static partial carried(const moving_range *m, const course *k, partial s, partial none,
-    partial base, partial before, partial next) {
-  const tp_ix *begin = tp_ix_cmp(m->mk.g->ix, TP_EQ, c_at(m, 0), k->first);
-  bool ok = s.n && empty_branch(m, s, none) && tp_partial_branch(m, s, begin, base) &&
-      (!k->clip || tp_partial_branch(m, s, k->clip, before)) && tp_partial_branch(m, s, NULL, next);
-  return ok ? s : (partial){ 0, { tp_none } };
-}
-
 partial tp_moving_reduced(const moving_range *m) {
   if (m->l && m->h) return tp_window_reduced(m);
-  course k = course_of(m);
-  partial s = tp_partial_declared(m, m->ndom, m->dom), base = reduced_at(m, k.first),
-          before = tp_partial_at(m, s, m->c, c_at(m, -k.steps)), row = tp_partial_row(m, k.p);
-  return carried(m, &k, s, tp_partial_none(m), base, before,
-      k.steps > 0 ? tp_partial_join(m, before, row) : tp_partial_join(m, row, before));
-}
-
-tp_val tp_moving_squares(const moving_range *m, tp_val mean[2], tp_val *count) {
-  moving_range all = *m;
-  all.kind = MONOID_SQUARES;
-  partial y = tp_moving_reduced(&all);
-  *count = y.v[0], mean[0] = tp_partial_mean(m, y.v[2], y.v[0]);
-  mean[1] = y.v[3].node ? tp_partial_mean(m, y.v[3], y.v[0]) : tp_none;
-  return y.v[1];
-}
-
-tp_val tp_moving_exp(const moving_range *m, tp_val v, tp_val *top) {
-  moving_range both = *m;
-  both.kind = MONOID_EXP, both.red = TP_RED_MAX, both.weight = v;
-  partial y = tp_moving_reduced(&both);
-  *top = y.n ? tp_undifferentiated(m, tp_finite_top(m, y.v[0])) : tp_none;
-  return y.v[1];
+  tp_ictx *ix = m->mk.g->ix;
+  bool grows = m->h;
+  const tp_ix *first = grows ? tp_ix_const(ix, 0) : tp_ix_addc(ix, tp_ix_sym(ix, m->c->bound), -1),
+              *p = grows ? plus(m, m->h, -1) : plus(m, m->l, 0), *clip = grows ? m->H : m->L;
+  partial s = tp_partial_declared(m, m->ndom, m->dom), base = reduced_at(m, first),
+          before = tp_partial_at(m, s, m->c, c_at(m, grows ? -1 : 1)), row = tp_partial_row(m, p),
+          next = grows ? tp_partial_join(m, before, row) : tp_partial_join(m, row, before);
+  bool ok = s.n && empty_branch(m, s, tp_partial_none(m)) &&
+      tp_partial_branch(m, s, tp_ix_cmp(ix, TP_EQ, c_at(m, 0), first), base) &&
+      (!clip || tp_partial_branch(m, s, tp_ix_cmp(ix, grows ? TP_GE : TP_LT, p, clip), before)) &&
+      tp_partial_branch(m, s, NULL, next);
+  return ok ? s : tp_no_partial;
 }

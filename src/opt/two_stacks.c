@@ -97,10 +97,10 @@ static tp_val taken_at(const two_stacks *k, tp_val ring, tp_val place) {
 }
 
 static partial all_taken_at(const two_stacks *k, const tp_val *ring, int n, tp_val place) {
-  partial y = { n, { tp_none } };
+  partial y = { .n = n };
   for (int i = 0; i < n; i++) {
     y.v[i] = taken_at(k, before(k, ring[i]), place);
-    if (!y.v[i].node) return (partial){ 0, { tp_none } };
+    if (!y.v[i].node) return tp_no_partial;
   }
   return y;
 }
@@ -119,34 +119,31 @@ partial tp_two_stacks(const window_rows *r, const tp_ix *w) {
   tp_mk mk = m->mk;
   tp_ictx *ix = mk.g->ix;
   two_stacks k = { .r = r, .h = tp_ix_max(ix, tp_ix_fdiv(ix, w, 2), tp_ix_const(ix, 1)) };
-  partial nothing = { 0, { tp_none } }, row = tp_partial_row(m, row_now(&k)),
-          none = tp_partial_none(m);
-  if (!count_places(&k, w) || !row.n || !none.n) return nothing;
+  partial row = tp_partial_row(m, row_now(&k)), none = tp_partial_none(m);
+  if (!count_places(&k, w) || !row.n || !none.n) return tp_no_partial;
   if (r->clip)
     row = tp_partial_either(
         m, r->ndom, r->dom, tp_ix_cmp(ix, TP_GE, row_now(&k), r->clip), row, none);
   partial q = tp_partial_declared(m, r->ndom, r->dom),
           all = tp_partial_declared(m, r->ndom, r->dom),
           g = tp_partial_declared(m, r->ndom, r->dom), s = tp_partial_declared(m, r->ndom, r->dom);
-  if (!row.n || !q.n || !all.n || !g.n || !s.n) return nothing;
+  if (!row.n || !q.n || !all.n || !g.n || !s.n) return tp_no_partial;
   tp_val ring[PARTIALS];
   for (int i = 0; i < row.n; i++) {
     const tp_ix *const *shape =
         ring_shape(&k, tp_ix_addc(ix, tp_ix_mulc(ix, k.h, 2), 2), none.v[i]);
     ring[i] =
         mk_declared(mk, tp_dtypeof(none.v[i]), tp_rankof(none.v[i]) + 1, shape, r->ndom, r->dom);
-    if (!ring[i].node) return nothing;
+    if (!ring[i].node) return tp_no_partial;
   }
   partial full = parts_before(&k, q), taken = all_taken_at(&k, ring, row.n, k.back);
   tp_val begin = mk_sub(mk, mk_addc(mk, mk_add(mk, k.half, k.in), 1), k.odd);
   bool ok =
-      parts_go_on(&k, q, row, tp_partial_select(m, k.begins, row, tp_partial_join(m, full, row)));
-  ok =
-      ok && parts_go_on(&k, all, none, tp_partial_select(m, k.begins, full, parts_before(&k, all)));
-  ok = ok &&
+      parts_go_on(&k, q, row, tp_partial_select(m, k.begins, row, tp_partial_join(m, full, row))) &&
+      parts_go_on(&k, all, none, tp_partial_select(m, k.begins, full, parts_before(&k, all))) &&
       parts_go_on(&k, g, none,
-          tp_partial_select(m, k.begins, taken, tp_partial_join(m, taken, parts_before(&k, g))));
-  ok = ok && parts_go_on(&k, s, none, all_taken_at(&k, ring, row.n, begin));
+          tp_partial_select(m, k.begins, taken, tp_partial_join(m, taken, parts_before(&k, g)))) &&
+      parts_go_on(&k, s, none, all_taken_at(&k, ring, row.n, begin));
   for (int i = 0; i < row.n && ok; i++) ok = ring_goes_on(&k, ring[i], none.v[i], row.v[i], g.v[i]);
-  return ok ? tp_partial_join(m, tp_partial_join(m, s, all), q) : nothing;
+  return ok ? tp_partial_join(m, tp_partial_join(m, s, all), q) : tp_no_partial;
 }

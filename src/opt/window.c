@@ -57,7 +57,7 @@ static partial joined(const window_rows *w, partial y, partial z, const tp_ix *p
 static partial rows_from(const window_rows *w, const tp_ix *p, int64_t n) {
   /* a row may count twice */
   bool again = w->m->kind != MONOID_EXP && (w->m->red == TP_RED_MAX || w->m->red == TP_RED_MIN);
-  partial z = tp_partial_row(w->m, tp_ix_sym(w->m->mk.g->ix, w->d)), y = { 0, { tp_none } };
+  partial z = tp_partial_row(w->m, tp_ix_sym(w->m->mk.g->ix, w->d)), y = tp_no_partial;
   int64_t size = 1;
   for (; z.n && size * 2 <= n; size *= 2) {
     if (n & size && !again) {
@@ -95,9 +95,10 @@ static bool reaches(const moving_range *m, const tp_ix *s, bool upper) {
 }
 
 /* The window is c + l .. c + s, clipped below, and c + s .. c + h, clipped above: so many rows
- * before and after. */
+ * before and after, which may be numbers. */
 typedef struct window_cut {
   const tp_ix *s, *before, *after;
+  bool numbers;
 } window_cut;
 
 /* Is n never below 0, where the window has more than a few rows if only the call says how many? */
@@ -116,35 +117,33 @@ static bool never_below(const moving_range *m, const tp_ix *n) {
 
 static bool cuts_at(const moving_range *m, const tp_ix *s, window_cut *cut) {
   tp_ictx *ix = m->mk.g->ix;
-  *cut = (window_cut){ s, tp_ix_sub(ix, s, m->l), tp_ix_sub(ix, m->h, s) };
+  *cut = (window_cut){ s, tp_ix_sub(ix, s, m->l), tp_ix_sub(ix, m->h, s), true };
   bool one = s == m->l || s == m->h;
   return (one || (never_below(m, cut->before) && never_below(m, cut->after))) &&
       reaches(m, s, false) && reaches(m, s, true);
 }
 
-static bool find_cut(const moving_range *m, window_cut *cut) {
-  return cuts_at(m, m->h, cut) || cuts_at(m, m->l, cut) ||
-      cuts_at(m, tp_ix_const(m->mk.g->ix, 0), cut);
+/* Numbers of rows are not so many that doubling does not pay, and more than two. */
+static bool is_count(window_cut *cut) {
+  int64_t before = 0, after = 0;
+  cut->numbers = tp_ix_is_const(cut->before, &before) & tp_ix_is_const(cut->after, &after);
+  return before <= TP_TUNE_WINDOW && after <= TP_TUNE_WINDOW &&
+      (!cut->numbers ||
+          (before >= 0 && after >= 0 && before + after >= 2 && before + after <= TP_TUNE_WINDOW));
 }
 
-/* A number of rows is not so many that doubling does not pay, and more than two of it. */
-static bool is_count(const window_cut *cut, bool *numbers) {
-  int64_t before, after;
-  *numbers = tp_ix_is_const(cut->before, &before) && tp_ix_is_const(cut->after, &after);
-  if (*numbers)
-    return before >= 0 && after >= 0 && before + after >= 2 && before + after <= TP_TUNE_WINDOW;
-  return (!tp_ix_is_const(cut->before, &before) || before <= TP_TUNE_WINDOW) &&
-      (!tp_ix_is_const(cut->after, &after) || after <= TP_TUNE_WINDOW);
+static bool find_cut(const moving_range *m, window_cut *cut) {
+  return m->l && m->h &&
+      (cuts_at(m, m->h, cut) || cuts_at(m, m->l, cut) ||
+          cuts_at(m, tp_ix_const(m->mk.g->ix, 0), cut)) &&
+      is_count(cut);
 }
 
 bool tp_is_window(const moving_range *m) {
   const tp_sym *d = m->x.node->dom[m->r];
   window_cut cut;
-  bool numbers;
-  if (!m->l || !m->h || !tp_is_small(tp_outof(m->x)) || !find_cut(m, &cut) ||
-      !is_count(&cut, &numbers))
-    return false;
-  return d == m->c || !tp_dom_has(m->ndom, m->dom, d);
+  return tp_is_small(tp_outof(m->x)) && find_cut(m, &cut) &&
+      (d == m->c || !tp_dom_has(m->ndom, m->dom, d));
 }
 
 /* ---- so many rows as the call says ---- */
@@ -162,11 +161,12 @@ static partial where_any(const moving_range *m, const tp_ix *lo, const tp_ix *hi
       m, m->ndom, m->dom, tp_ix_cmp(m->mk.g->ix, TP_LT, lo, hi), y, tp_partial_none(m));
 }
 
-/* So all of it may be asked for at once. */
-bool tp_made_of_inputs(tp_graph *g, tp_val a, tp_val b) {
+/* Is x made point by point of what the call is given? Then all of it may be asked for at once. */
+static bool is_made_of_inputs(const moving_range *m) {
+  tp_graph *g = m->mk.g;
   bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
-  tp_reach(&g->arena, a.node, seen);
-  if (b.node) tp_reach(&g->arena, b.node, seen);
+  tp_reach(&g->arena, m->x.node, seen);
+  if (m->weight.node) tp_reach(&g->arena, m->weight.node, seen);
   for (int i = 0; i < g->nodes.n; i++) {
     const tp_node *n = g->nodes.v[i];
     if (seen[i] && n->op != TP_OP_READ &&
@@ -178,11 +178,11 @@ bool tp_made_of_inputs(tp_graph *g, tp_val a, tp_val b) {
 }
 
 /* Rows from s on, up to where they are clipped: what is left of the window at the end of all. A
- * suffix, unless that made who makes x keep all of it. */
+ * suffix, unless all of x would have to be kept for it. */
 static partial last_rows(const window_rows *w, const tp_ix *s) {
   tp_ictx *ix = w->m->mk.g->ix;
   const tp_ix *at = tp_ix_add(ix, tp_ix_sym(ix, w->m->c), s);
-  if (!tp_made_of_inputs(w->m->mk.g, w->m->x, w->m->weight))
+  if (!is_made_of_inputs(w->m))
     return where_any(w->m, at, w->clip, tp_moving_through(w->m, at, w->clip));
   moving_range rest = tp_moving_over(w->m, at, w->clip);
   rest.l = s, rest.H = w->clip, rest.L = rest.h = NULL;
@@ -221,7 +221,7 @@ static partial rows_of_bound(const window_rows *w, const tp_ix *s, const tp_ix *
   const tp_ix *lo = w->way < 0 ? m->at[m->r].lo : at, *hi = w->way < 0 ? at : m->at[m->r].hi;
   partial y = tp_partial_declared(m, m->ndom, m->dom),
           few = where_any(m, lo, hi, tp_partial_row(m, lo));
-  return few_branch(m, y, n, 1, few) && ring_branches(w, s, n, y) ? y : (partial){ 0, { tp_none } };
+  return few_branch(m, y, n, 1, few) && ring_branches(w, s, n, y) ? y : tp_no_partial;
 }
 
 static partial some_rows(const moving_range *m, int way, const window_cut *cut) {
@@ -242,8 +242,7 @@ const tp_ix *tp_window_is_long(const moving_range *m) {
 
 bool tp_takes_ring(const moving_range *m) {
   window_cut cut;
-  bool numbers = true;
-  return m->l && m->h && find_cut(m, &cut) && is_count(&cut, &numbers) && !numbers;
+  return find_cut(m, &cut) && !cut.numbers;
 }
 
 moving_range tp_moving_all(const moving_range *m) {
@@ -251,35 +250,30 @@ moving_range tp_moving_all(const moving_range *m) {
   return tp_moving_over(m, first ? tp_ix_max(m->mk.g->ix, zero, first) : zero, m->at[m->r].hi);
 }
 
-/* Few rows are gone through, as they are without all this, of one part; who asks for more sees to
- * them. */
+/* Few rows of one part are gone through, as they are without all this; for few rows of several
+ * parts the result is not asked. */
 static partial few_or_many(const moving_range *m, const window_cut *cut, bool before, bool after) {
   moving_range few = *m;
   if (!m->keep) few.dtype = tp_dtypeof(m->x);
-  partial y = tp_partial_declared(&few, m->ndom, m->dom), none = { 0, { tp_none } };
-  if (m->kind == MONOID_RED &&
-      !few_branch(m, y, tp_ix_sub(m->mk.g->ix, m->h, m->l), TP_TUNE_WINDOW_FEW,
-          tp_moving_through(&few, m->at[m->r].lo, m->at[m->r].hi)))
-    return none;
-  if (before && after)
-    return tp_partial_branch(
-               m, y, NULL, tp_partial_join(m, some_rows(m, -1, cut), some_rows(m, 1, cut)))
-        ? y
-        : none;
+  partial y = tp_partial_declared(&few, m->ndom, m->dom);
   window_rows w = {
     .m = m, .d = m->x.node->dom[m->r], .way = before ? -1 : 1, .clip = before ? m->L : m->H
   };
-  return ring_branches(&w, cut->s, before ? cut->before : cut->after, y) ? y : none;
+  bool ok = m->kind != MONOID_RED ||
+      few_branch(m, y, tp_ix_sub(m->mk.g->ix, m->h, m->l), TP_TUNE_WINDOW_FEW,
+          tp_moving_through(&few, m->at[m->r].lo, m->at[m->r].hi));
+  ok = ok &&
+      (before && after ? tp_partial_branch(m, y, NULL,
+                             tp_partial_join(m, some_rows(m, -1, cut), some_rows(m, 1, cut)))
+                       : ring_branches(&w, cut->s, before ? cut->before : cut->after, y));
+  return ok ? y : tp_no_partial;
 }
 
 partial tp_window_reduced(const moving_range *m) {
   window_cut cut;
-  bool numbers;
-  partial a = { 0, { tp_none } }, b = a;
-  if (!find_cut(m, &cut) || !is_count(&cut, &numbers)) return a;
+  if (!find_cut(m, &cut)) return tp_no_partial;
   bool before = !tp_is_number(cut.before, 0), after = !tp_is_number(cut.after, 0);
-  if (!numbers) return few_or_many(m, &cut, before, after);
-  if (before) a = some_rows(m, -1, &cut);
-  if (after) b = some_rows(m, 1, &cut);
-  return before && after ? tp_partial_join(m, a, b) : before ? a : b;
+  if (!cut.numbers) return few_or_many(m, &cut, before, after);
+  if (!before || !after) return some_rows(m, before ? -1 : 1, &cut);
+  return tp_partial_join(m, some_rows(m, -1, &cut), some_rows(m, 1, &cut));
 }
