@@ -40,9 +40,6 @@ typedef struct pb {
   /* the node of an ACC that is 0 but for a part, which is all that it adds (tp_adds_part); -1: none
    */
   int adder;
-  /* an ACC's where(c, x, nothing), c the same for all of the call: runs if c, and takes x; -1: none
-   */
-  int unless;
   tp_pnodes leaves, copies; /* copies: of new values of parameters */
   const tp_sym **endvar;
   int nendvar;  /* by poly's ends: the VAR that a LOAD sets */

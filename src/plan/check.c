@@ -238,8 +238,6 @@ static bool end_ok(const tp_plan *p, const tp_nd *x, tp_pos at, tp_error *err) {
 
 static bool load_ok(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err) {
   const tp_nd *d = &x->nd;
-  if (!x->nrows && d->buf >= 0 && d->buf < p->bufs.n && p->bufs.v[d->buf]->dtype == TP_BOOL)
-    return d->rank == 0 || tp_fail(err, TP_E_FILE, at, "file: one bool is loaded");
   bool ok = end_ok(p, d, at, err);
   for (int k = 0; k < x->nrows && ok; k++)
     ok = end_ok(p, &x->rows[k].nd, at, err) &&

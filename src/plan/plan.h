@@ -107,7 +107,7 @@ struct tp_pnode {
   int buf, dim;
   bool made;
   /* LOAD var = min(given, the greatest of the i64 in nd whose rows are there): an end by data, read
-   * again wherever it is used; or a bool */
+   * again wherever it is used */
   const tp_ix *given;
   tp_nd nd;
   tp_rows *rows;

@@ -322,54 +322,13 @@ static bool op_region(pb *b, int i) {
   return !is_loop(n->op) || op_loop(b, r, i);
 }
 
-/* ---- contributions under a condition ---- */
-
-static bool is_identity(tp_val v, tp_red red) {
-  while (v.node->op == TP_OP_EXPAND) v = v.node->in[0].src;
-  return v.node->op == TP_OP_FILL && v.node->attr.f[0] == tp_red_identity(red, tp_dtypeof(v));
-}
-
-static bool same_for_all(const pb *b, const tp_nd *x) {
-  bool same = x->rank == 0;
-  for (int k = 0; k < b->nlead; k++) same &= x->lead[k] == K(b, 0);
-  return same;
-}
-
-/* Is what is added where(c, x, nothing), with an array's c that the call does not vary? Then *c is
- * where it lies. */
-static bool find_unless(pb *b, tp_nd *c) {
-  const tp_stmt *s = b->s;
-  tp_opnd o, x;
-  b->unless = -1;
-  if (s->kind != TP_ST_ACC || s->nrow || !tp_stmt_src(b->p, s, &o, b->err)) return !b->err->code;
-  int i = tp_stmt_find(s, &o);
-  if (i < 0 || i != s->nnode - 1 || !o.identity || s->node[i]->op != TP_OP_SELECT ||
-      !is_identity(s->node[i]->in[2].src, s->into->attr.red))
-    return true;
-  tp_opnd self = tp_pb_self(b, i);
-  if (!tp_stmt_operand(b->p, s, i, 0, &o, b->err) || !tp_stmt_operand(b->p, s, i, 1, &x, b->err))
-    return false;
-  if (tp_stmt_find(s, &o) >= 0 || !same_shape(&self, &x)) return true;
-  tp_nd cond = tp_pb_array(b, tp_array_of(b->p, o.base), &o, true);
-  if (!same_for_all(b, &cond)) return true;
-  *c = cond;
-  b->unless = i;
-  return true;
-}
-
-/* What the statement finally writes. */
-static bool source(pb *b, tp_opnd *o) {
-  return b->unless >= 0 ? tp_stmt_operand(b->p, b->s, b->unless, 1, o, b->err)
-                        : tp_stmt_src(b->p, b->s, o, b->err);
-}
-
 /* ---- the result ---- */
 
 static bool find_adder(pb *b) {
   tp_opnd o;
   b->adder = -1;
   if (b->s->kind != TP_ST_ACC) return true;
-  if (!source(b, &o)) return false;
+  if (!tp_stmt_src(b->p, b->s, &o, b->err)) return false;
   int i = tp_stmt_find(b->s, &o);
   if (i >= 0 && o.identity && tp_adds_part(b->p->g, b->s, b->s->node[i])) b->adder = i;
   return true;
@@ -397,7 +356,7 @@ static bool choose_final(pb *b) {
     return true;
   }
   tp_opnd o;
-  if (!source(b, &o)) return false;
+  if (!tp_stmt_src(b->p, b->s, &o, b->err)) return false;
   int i = tp_stmt_find(s, &o);
   if (i < 0) return true;
   b->uses[i] = s->nnode;
@@ -419,8 +378,7 @@ static bool count_uses(pb *b) {
   b->leaks = TP_NEWN(b->a, bool, s->nnode);
   b->nuse = TP_NEWN(b->a, int, s->nnode);
   for (int i = 0; i < s->nnode; i++)
-    for (int k = i == b->adder && s->node[i]->op != TP_OP_PAD;
-         k < s->node[i]->nin && i != b->unless; k++) {
+    for (int k = i == b->adder && s->node[i]->op != TP_OP_PAD; k < s->node[i]->nin; k++) {
       tp_opnd o;
       if (!tp_stmt_operand(b->p, s, i, k, &o, b->err)) return false;
       int j = tp_stmt_find(s, &o);
@@ -450,7 +408,7 @@ static bool final_copy(pb *b) {
   const tp_stmt *s = b->s;
   if (!s->src.node || b->final >= 0) return true;
   tp_opnd o;
-  if (!source(b, &o)) return false;
+  if (!tp_stmt_src(b->p, b->s, &o, b->err)) return false;
   int i = tp_stmt_find(s, &o);
   if (i >= 0 && s->node[i]->op == TP_OP_FILL && s->kind != TP_ST_ACC)
     return fill_target(b, s->node[i]);
@@ -464,36 +422,18 @@ static bool final_copy(pb *b) {
   return add_to(b, in, to);
 }
 
-/* The leaves that there are now run only if c holds. */
-static void run_if(pb *b, tp_nd c) {
-  const tp_sym *v = tp_sym_var(C(b), "c");
-  tp_pnode *load = TP_NEW(b->a, tp_pnode), *cond = TP_NEW(b->a, tp_pnode);
-  *load = (tp_pnode){ .kind = TP_P_LOAD, .var = v, .given = K(b, 1), .nd = c };
-  *cond = (tp_pnode){ .kind = TP_P_IF,
-    .n = 1,
-    .kid = TP_NEW(b->a, tp_pnode *),
-    .cond = tp_ix_cmp(C(b), TP_GE, tp_ix_sym(C(b), v), K(b, 1)) };
-  *cond->kid = tp_plan_seq(b->a, b->leaves.n, b->leaves.v);
-  b->leaves.v = NULL;
-  b->leaves.n = b->leaves.cap = 0;
-  TP_PUSH(b->a, &b->leaves, load);
-  TP_PUSH(b->a, &b->leaves, cond);
-}
-
 bool tp_pb_statement(pb *b, const tp_tree *t) {
   tp_pb_open(b, t);
   const tp_stmt *s = b->s;
-  tp_nd cond = { .buf = -1 };
   if (s->kind == TP_ST_INIT) {
     bool ok = tp_pb_fill(
         b, s->into, tp_red_identity(s->into->attr.red, s->into->out[0].dtype), tp_pb_result(b));
     if (s->pos.file) b->leaves.v[b->leaves.n - 1]->rg->pos = s->pos;
     return ok;
   }
-  if (!find_unless(b, &cond) || !find_adder(b) || !count_uses(b) || !choose_final(b)) return false;
+  if (!find_adder(b) || !count_uses(b) || !choose_final(b)) return false;
   for (int i = 0; i < s->nnode; i++) {
     tp_node *n = s->node[i];
-    if (i == b->unless) continue;
     if (is_ew(n)) {
       if (!group_add(b, i)) return false;
       continue;
@@ -505,6 +445,5 @@ bool tp_pb_statement(pb *b, const tp_tree *t) {
   }
   if (!group_close(b) || !final_copy(b)) return false;
   tp_pb_note_parts(b);
-  if (b->unless >= 0) run_if(b, cond);
   return tp_pb_copy_newest(b) && !b->err->code;
 }

@@ -80,7 +80,7 @@ static bool scan_callee(parser *p, void *x) {
   return true;
 }
 
-const value_kind tp_kind_CALLEE = { 0, put_callee, scan_callee, NULL, NULL };
+const value_kind tp_kind_CALLEE = { 0, put_callee, scan_callee, NULL };
 
 static bool callee_line(parser *p) {
   tp_callee c = { 0 };

@@ -22,12 +22,12 @@ typedef struct {
   const tp_region *rg;
 } parser;
 
-/* How values of one kind are written. has: O rows; next: does a value begin here? NULL: it does. */
+/* How values of one kind are written; put NULL: as nothing. next: does a value begin here? NULL: it
+ * does. */
 typedef struct value_kind {
   size_t size;
   void (*put)(text_writer *w, const void *x);
   bool (*scan)(parser *p, void *x);
-  bool (*has)(const void *x);
   bool (*next)(parser *p);
 } value_kind;
 typedef struct {
@@ -59,7 +59,6 @@ static inline bool numbered(parser *p, char c, int *v) {
   return is_numbered(p, c) && (p->in.s++, tp_scan_small(&p->in, v));
 }
 
-static inline bool has_pointer(const void *x) { return *(const void *const *)x != NULL; }
 static inline bool no_close(parser *p) { return next_char(p) != ')' && next_char(p) != ']'; }
 
 /* textrows.c */

@@ -32,8 +32,15 @@ static void put_values(text_writer *w, const text_row *r, int n, const char *v) 
   for (int i = 0; i < n && r->kind; i++) {
     if (r->many == EACH) tp_puts(w->b, r->text);
     if (r->many == COMMAS && i) tp_puts(w->b, ", ");
-    r->kind->put(w, v + r->kind->size * (size_t)i);
+    if (r->kind->put) r->kind->put(w, v + r->kind->size * (size_t)i);
   }
+}
+
+/* A pointer that is not NULL, a place, a flag that is set. */
+static bool is_there(const value_kind *k, const void *x) {
+  return k->size >= sizeof(void *) ? *(const void *const *)x != NULL
+      : k->size == sizeof(int)     ? *(const int *)x >= 0
+                                   : *(const bool *)x;
 }
 
 void tp_put_text(text_writer *w, text_rows t, const void *x) {
@@ -42,7 +49,7 @@ void tp_put_text(text_writer *w, text_rows t, const void *x) {
     const void *v = (const char *)x + r->at;
     int n = 1;
     if (r->many) n = *(const int *)((const char *)x + r->count), memcpy(&v, v, sizeof v);
-    if (r->when != WITH) there = r->when == MUST || (r->many ? n > 0 : r->kind->has(v));
+    if (r->when != WITH) there = r->when == MUST || (r->many ? n > 0 : is_there(r->kind, v));
     if (there) put_values(w, r, n, v);
   }
 }
@@ -145,25 +152,20 @@ static bool scan_dim(parser *p, void *x) {
 }
 static bool scan_var(parser *p, void *x) { return tp_scan_symbol(p, TP_SYM_VAR, x); }
 
-const value_kind tp_kind_IX = { sizeof(const tp_ix *), put_ix, scan_ix, has_pointer, no_close },
-                 tp_kind_COND = { sizeof(const tp_ix *), put_ix, scan_cond, NULL, NULL };
-const value_kind tp_kind_EXTENT = { sizeof(const tp_ix *), put_ix, scan_extent, NULL, no_close },
-                 tp_kind_VAR = { sizeof(const tp_sym *), tp_put_symbol, scan_var, has_pointer,
-                   NULL };
-const value_kind tp_kind_DIM = { sizeof(const tp_sym *), tp_put_symbol, scan_dim, has_pointer,
-  no_close };
+const value_kind tp_kind_IX = { sizeof(const tp_ix *), put_ix, scan_ix, no_close },
+                 tp_kind_COND = { sizeof(const tp_ix *), put_ix, scan_cond, NULL },
+                 tp_kind_EXTENT = { sizeof(const tp_ix *), put_ix, scan_extent, no_close },
+                 tp_kind_VAR = { sizeof(const tp_sym *), tp_put_symbol, scan_var, NULL },
+                 tp_kind_DIM = { sizeof(const tp_sym *), tp_put_symbol, scan_dim, no_close };
 
 /* ---- numbers, words, names ---- */
 
 static void put_place(text_writer *w, const void *x) { tp_putf(w->b, "%d", *(const int *)x); }
 static bool scan_place(parser *p, void *x) { return tp_scan_small(&p->in, x); }
-static bool has_place(const void *x) { return *(const int *)x >= 0; }
-static void put_flag(text_writer *w, const void *x) { (void)w, (void)x; }
 static bool scan_flag(parser *p, void *x) {
   (void)p;
   return *(bool *)x = true;
 }
-static bool has_flag(const void *x) { return *(const bool *)x; }
 static void put_dtype(text_writer *w, const void *x) {
   tp_puts(w->b, tp_dtype_name(*(const tp_dtype *)x));
 }
@@ -199,12 +201,12 @@ static bool scan_way(parser *p, void *x) {
   return *(int *)x = accept(p, "up") ? 1 : accept(p, "down") ? -1 : 0, true;
 }
 
-const value_kind tp_kind_PLACE = { sizeof(int), put_place, scan_place, has_place, NULL },
-                 tp_kind_FLAG = { sizeof(bool), put_flag, scan_flag, has_flag, NULL };
-const value_kind tp_kind_DTYPE = { sizeof(tp_dtype), put_dtype, scan_dtype, NULL, NULL },
-                 tp_kind_TITLE = { sizeof(char *), put_title, scan_title, NULL, NULL };
-const value_kind tp_kind_NAME = { sizeof(char *), put_title, scan_title, has_pointer, is_string },
-                 tp_kind_WHO = { sizeof(tp_who), put_title, scan_who, has_pointer, is_string };
-const value_kind tp_kind_POS = { sizeof(tp_pos), put_pos, scan_pos, NULL, NULL },
-                 tp_kind_STEP = { sizeof(int), put_place, scan_step, NULL, NULL };
-const value_kind tp_kind_WAY = { sizeof(int), put_way, scan_way, NULL, NULL };
+const value_kind tp_kind_PLACE = { sizeof(int), put_place, scan_place, NULL },
+                 tp_kind_FLAG = { sizeof(bool), NULL, scan_flag, NULL },
+                 tp_kind_DTYPE = { sizeof(tp_dtype), put_dtype, scan_dtype, NULL },
+                 tp_kind_TITLE = { sizeof(char *), put_title, scan_title, NULL },
+                 tp_kind_NAME = { sizeof(char *), put_title, scan_title, is_string },
+                 tp_kind_WHO = { sizeof(tp_who), put_title, scan_who, is_string },
+                 tp_kind_POS = { sizeof(tp_pos), put_pos, scan_pos, NULL },
+                 tp_kind_STEP = { sizeof(int), put_place, scan_step, NULL },
+                 tp_kind_WAY = { sizeof(int), put_way, scan_way, NULL };

@@ -72,11 +72,11 @@ static bool scan_number(parser *p, void *x) {
   return true;
 }
 
-const value_kind tp_kind_NUMBER = { sizeof(tp_pbuf *), put_number, scan_number, has_pointer, NULL };
-const value_kind tp_kind_RING = { sizeof(tp_ring), put_ring, scan_ring, NULL, NULL },
-                 tp_kind_BUFFER = { sizeof(int), put_buffer, scan_buffer, NULL, NULL };
-const value_kind tp_kind_LEADS = { 0, put_leads, scan_leads, NULL, NULL },
-                 tp_kind_SPAN = { sizeof(tp_span), put_span, scan_span, NULL, NULL };
+const value_kind tp_kind_NUMBER = { sizeof(tp_pbuf *), put_number, scan_number, NULL },
+                 tp_kind_RING = { sizeof(tp_ring), put_ring, scan_ring, NULL },
+                 tp_kind_BUFFER = { sizeof(int), put_buffer, scan_buffer, NULL },
+                 tp_kind_LEADS = { 0, put_leads, scan_leads, NULL },
+                 tp_kind_SPAN = { sizeof(tp_span), put_span, scan_span, NULL };
 
 static void put_window(text_writer *w, const void *x) {
   tp_puts(w->b, " ");
@@ -101,8 +101,8 @@ static bool scan_ends(parser *p, void *x) {
   return ok;
 }
 
-const value_kind tp_kind_WINDOW = { sizeof(tp_nd), put_window, scan_window, NULL, is_window },
-                 tp_kind_ENDS = { sizeof(tp_nd), put_ends, scan_ends, NULL, NULL };
+const value_kind tp_kind_WINDOW = { sizeof(tp_nd), put_window, scan_window, is_window },
+                 tp_kind_ENDS = { sizeof(tp_nd), put_ends, scan_ends, NULL };
 
 /* ---- what a region does ---- */
 
@@ -261,8 +261,8 @@ static bool scan_made(parser *p, void *x) { return numbered(p, 'm', x); }
 
 /* As many windows must follow as there are results. */
 static bool scan_micros(parser *p, void *x) {
-  static const value_kind kind_micro = { sizeof(tp_micro), NULL, scan_micro, NULL, no_bracket },
-                          kind_made = { sizeof(int), NULL, scan_made, NULL, is_micro };
+  static const value_kind kind_micro = { sizeof(tp_micro), NULL, scan_micro, no_bracket },
+                          kind_made = { sizeof(int), NULL, scan_made, is_micro };
   static const text_row micro = { "", &kind_micro, MUST, FOLLOW, 0, 0 },
                         made = { "", &kind_made, MUST, FOLLOW, 0, 0 };
   tp_region *r = x;
@@ -337,13 +337,13 @@ static bool scan_ended(parser *p, void *x) {
   return tp_scan_text(p, rows_rows(), x);
 }
 
-const value_kind tp_kind_WORK = { 0, put_work, scan_work, NULL, NULL },
-                 tp_kind_HOW = { 0, put_how, scan_how, NULL, NULL },
-                 tp_kind_AXES = { 0, put_axes, scan_axes, NULL, NULL };
-const value_kind tp_kind_MICROS = { 0, put_micros, scan_micros, NULL, NULL },
-                 tp_kind_ACC = { 0, put_acc, scan_acc, NULL, NULL };
-const value_kind tp_kind_COORDS = { 0, put_coords, scan_coords, NULL, NULL },
-                 tp_kind_ROWS = { sizeof(tp_rows), put_ended, scan_ended, NULL, NULL };
+const value_kind tp_kind_WORK = { 0, put_work, scan_work, NULL },
+                 tp_kind_HOW = { 0, put_how, scan_how, NULL },
+                 tp_kind_AXES = { 0, put_axes, scan_axes, NULL },
+                 tp_kind_MICROS = { 0, put_micros, scan_micros, NULL },
+                 tp_kind_ACC = { 0, put_acc, scan_acc, NULL },
+                 tp_kind_COORDS = { 0, put_coords, scan_coords, NULL },
+                 tp_kind_ROWS = { sizeof(tp_rows), put_ended, scan_ended, NULL };
 
 tp_region *tp_scan_region(parser *p) {
   tp_region *r = TP_NEW(p->pl->a, tp_region);
@@ -435,9 +435,9 @@ static bool scan_data(parser *p, void *x) {
   return (b->data = tp_scan_array(&p->in, b->dtype, rank, shape)) != NULL && tp_scan_end(&p->in);
 }
 
-const value_kind tp_kind_BUFKIND = { 0, put_bufkind, scan_bufkind, NULL, NULL },
-                 tp_kind_LAYOUT = { 0, put_layout, scan_layout, NULL, NULL };
-const value_kind tp_kind_DATA = { 0, put_data, scan_data, NULL, NULL };
+const value_kind tp_kind_BUFKIND = { 0, put_bufkind, scan_bufkind, NULL },
+                 tp_kind_LAYOUT = { 0, put_layout, scan_layout, NULL },
+                 tp_kind_DATA = { 0, put_data, scan_data, NULL };
 
 text_rows tp_text_region(void) { return region_rows(); }
 text_rows tp_text_buffer(void) { return buffer_rows(); }

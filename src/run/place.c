@@ -156,7 +156,7 @@ static void take_ends(tp_exec *x, tp_cursor *c) {
   x->env = c->env;
   for (int k = 0; k < c->pc; k++) {
     const tp_inst *l = &x->flow->inst[k];
-    bool around = l->op == TP_I_LOAD && l->end->nd.dtype != TP_BOOL;
+    bool around = l->op == TP_I_LOAD;
     for (int up = l->up; around && up >= 0; up = x->flow->inst[up].up)
       around = up < c->pc && c->pc < x->flow->inst[up].to;
     if (around) x->env[l->var] = tp_dend_most(x, l->end, tp_dx_get(&l->hi, x->env));

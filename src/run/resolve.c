@@ -186,7 +186,6 @@ int64_t tp_dend_most(const tp_exec *x, tp_dend *e, int64_t given) {
   end_place(x, d);
   if (!has_rows(x, d)) return 0;
   const int64_t *p = d->v.p;
-  if (d->dtype == TP_BOOL) return TP_MIN(*(const uint8_t *)d->v.p, given); /* of rank 0 */
   for (int i = 0; i < e->nrow; i++) tp_drows_place(x, &e->rows[i]);
   for (tp_walk_start(&w, d->rank, d->v.shape); w.ok; tp_walk_next(&w)) {
     bool there = true;
