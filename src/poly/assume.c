@@ -187,7 +187,7 @@ static bool as_tried(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
 }
 
 bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c) {
-  tp_arcs in = tp_inner_arcs(S, L, L->of[c->st[0]]);
+  tp_arcs in = L->inner[L->of[c->st[0]]];
   const tp_stmt *s = S->p->stmts.v[c->st[0]];
   for (int d = 0; d < s->ndim; d++)
     for (int sign = 1; sign >= -1; sign -= 2) {

@@ -145,16 +145,16 @@ static const tp_ix *expr(ast_walk *c, isl_ast_expr *e) {
 
 /* ---- nodes ---- */
 
-tp_tree *tp_ast_new_tree(ast_walk *c, tp_tkind kind, int n) {
-  tp_tree *t = TP_NEW(c->S->a, tp_tree);
+tp_tree *tp_ast_new_tree(tp_sched *S, tp_tkind kind, int n) {
+  tp_tree *t = TP_NEW(S->a, tp_tree);
   t->kind = kind;
   t->n = n;
-  t->kid = TP_NEWN(c->S->a, tp_tree *, n + 1);
+  t->kid = TP_NEWN(S->a, tp_tree *, n + 1);
   return t;
 }
 
 static tp_tree *run_of(ast_walk *c, int st, const tp_ix *const *arg) {
-  tp_tree *t = tp_ast_new_tree(c, TP_T_RUN, 0);
+  tp_tree *t = tp_ast_new_tree(c->S, TP_T_RUN, 0);
   const tp_stmt *s = c->S->p->stmts.v[t->stmt = st];
   t->arg = TP_NEWN(c->S->a, const tp_ix *, s->ndim);
   for (int d = 0; d < s->ndim; d++)
@@ -166,7 +166,7 @@ static tp_tree *run_of(ast_walk *c, int st, const tp_ix *const *arg) {
     cond = tp_ix_both(c->ix, cond, own);
   }
   if (!cond) return t;
-  tp_tree *guarded = tp_ast_new_tree(c, TP_T_IF, 1);
+  tp_tree *guarded = tp_ast_new_tree(c->S, TP_T_IF, 1);
   guarded->cond = cond;
   guarded->kid[0] = t;
   return guarded;
@@ -184,7 +184,7 @@ static tp_tree *run_tree(ast_walk *c, isl_ast_node *n) {
   isl_ast_expr_free(e);
   for (int st = first; st >= 0; st = c->S->st[st].then) many++;
   if (many == 1) return run_of(c, first, arg);
-  tp_tree *t = tp_ast_new_tree(c, TP_T_SEQ, many);
+  tp_tree *t = tp_ast_new_tree(c->S, TP_T_SEQ, many);
   for (int st = first, k = 0; st >= 0; st = c->S->st[st].then) t->kid[k++] = run_of(c, st, arg);
   return t;
 }
@@ -231,7 +231,7 @@ static tp_tree *loop(ast_walk *c, isl_ast_node *n) {
     if (!tp_ix_is_const(inc, &step) || step <= 0) bad(c);
     bool down = item && item->s < 0;
     tp_sym *v = tp_sym_var(c->ix, item && item->label ? item->label->name : "c");
-    t = tp_ast_new_tree(c, TP_T_FOR, 1);
+    t = tp_ast_new_tree(c->S, TP_T_FOR, 1);
     t->var = v;
     t->label = item ? item->label : NULL;
     t->independent = item && item->independent;
@@ -256,7 +256,7 @@ static tp_tree *loop(ast_walk *c, isl_ast_node *n) {
 static tp_tree *block(ast_walk *c, isl_ast_node *n) {
   isl_ast_node_list *l = isl_ast_node_block_get_children(n);
   int k = (int)isl_ast_node_list_n_ast_node(l);
-  tp_tree *t = tp_ast_new_tree(c, TP_T_SEQ, k);
+  tp_tree *t = tp_ast_new_tree(c->S, TP_T_SEQ, k);
   for (int i = 0; i < k; i++) t->kid[i] = tp_ast_tree(c, isl_ast_node_list_get_at(l, i));
   isl_ast_node_list_free(l);
   return t;
@@ -264,7 +264,7 @@ static tp_tree *block(ast_walk *c, isl_ast_node *n) {
 
 static tp_tree *branch_tree(ast_walk *c, isl_ast_node *n) {
   bool other = isl_ast_node_if_has_else_node(n) == isl_bool_true;
-  tp_tree *t = tp_ast_new_tree(c, TP_T_IF, 1 + other);
+  tp_tree *t = tp_ast_new_tree(c->S, TP_T_IF, 1 + other);
   t->cond = as_cond(c, expr(c, isl_ast_node_if_get_cond(n)));
   t->kid[0] = tp_ast_tree(c, isl_ast_node_if_get_then_node(n));
   if (other) t->kid[1] = tp_ast_tree(c, isl_ast_node_if_get_else_node(n));
@@ -294,7 +294,7 @@ tp_tree *tp_ast_tree(ast_walk *c, isl_ast_node *n) {
   case isl_ast_node_block: t = block(c, n); break;
   case isl_ast_node_mark: t = marked(c, n); break;
   case isl_ast_node_user: t = run_tree(c, n); break;
-  default: c->failed = true; t = tp_ast_new_tree(c, TP_T_SEQ, 0);
+  default: c->failed = true; t = tp_ast_new_tree(c->S, TP_T_SEQ, 0);
   }
   isl_ast_node_free(n);
   return t;

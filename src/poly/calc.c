@@ -90,15 +90,19 @@ static row_answer *recall(tp_sched *S, tp_question q, bool *fresh) {
 
 /* ---- weights ---- */
 
+bool tp_whole(isl_val *v, int64_t *to) {
+  bool ok = v && isl_val_is_int(v) == isl_bool_true;
+  if (ok) *to = isl_val_get_num_si(v);
+  isl_val_free(v);
+  return ok;
+}
+
 static bool constant(isl_pw_aff *p, int64_t *c) {
   if (isl_pw_aff_n_piece(p) != 1 || isl_pw_aff_is_cst(p) != isl_bool_true ||
       isl_pw_aff_isa_aff(p) != isl_bool_true)
     return false;
   isl_aff *a = isl_pw_aff_as_aff(isl_pw_aff_copy(p));
-  isl_val *v = isl_aff_get_constant_val(a);
-  bool ok = isl_val_is_int(v) == isl_bool_true;
-  if (ok) *c = isl_val_get_num_si(v);
-  isl_val_free(v);
+  bool ok = tp_whole(isl_aff_get_constant_val(a), c);
   isl_aff_free(a);
   return ok;
 }
@@ -113,9 +117,7 @@ typedef struct {
 
 static isl_stat look_at(isl_set *dom, isl_aff *a, void *ud) {
   row_family *f = ud;
-  isl_val *c = isl_val_floor(isl_aff_get_constant_val(a));
-  if (!f->any && isl_val_is_int(c) == isl_bool_true) {
-    f->add = isl_val_get_num_si(c);
+  if (!f->any && tp_whole(isl_val_floor(isl_aff_get_constant_val(a)), &f->add)) {
     for (int i = 0, n = (int)isl_aff_dim(a, isl_dim_param); i < n; i++) {
       isl_val *v = isl_aff_get_coefficient_val(a, isl_dim_param, i);
       int64_t part[] = { isl_val_get_num_si(v), isl_val_get_den_si(v) };
@@ -124,7 +126,6 @@ static isl_stat look_at(isl_set *dom, isl_aff *a, void *ud) {
     }
   }
   f->any = true;
-  isl_val_free(c);
   isl_set_free(dom);
   isl_aff_free(a);
   return isl_stat_ok;
@@ -284,9 +285,8 @@ static int64_t value_at(tp_sched *S, isl_pw_aff *p, int64_t v) {
     at = isl_point_set_coordinate_val(
         at, isl_dim_param, k, isl_val_int_from_si(S->ctx, tp_isl_param(space, k)->dim ? v : 3));
   isl_space_free(space);
-  isl_val *r = isl_pw_aff_eval(isl_pw_aff_copy(p), at);
-  int64_t x = r && isl_val_is_int(r) == isl_bool_true ? isl_val_get_num_si(r) : 0;
-  isl_val_free(r);
+  int64_t x = 0;
+  (void)tp_whole(isl_pw_aff_eval(isl_pw_aff_copy(p), at), &x);
   return x;
 }
 
@@ -353,10 +353,11 @@ static isl_pw_aff *complete_row(tp_sched *S, isl_pw_aff *p) {
 static tp_wt least(tp_sched *S, TP_TAKE isl_set *s, int dim, int sign, bool rough) {
   tp_wt w = tp_wt_bad();
   if (!s) return w;
+  int64_t c;
   isl_val *v = !rough ? isl_val_nan(S->ctx)
       : sign > 0      ? isl_set_dim_min_val(isl_set_copy(s), dim)
                       : isl_set_dim_max_val(isl_set_copy(s), dim);
-  if (v && isl_val_is_int(v) == isl_bool_true) w = tp_wt_c(sign * isl_val_get_num_si(v));
+  if (tp_whole(isl_val_copy(v), &c)) w = tp_wt_c(sign * c);
   else if (v) {
     isl_pw_aff *p = sign > 0 ? isl_set_dim_min(isl_set_copy(s), dim)
                              : isl_pw_aff_neg(isl_set_dim_max(isl_set_copy(s), dim));
@@ -438,9 +439,8 @@ typedef struct {
 } distance_apart;
 
 static int64_t coef(isl_constraint *c, enum isl_dim_type t, int i) {
-  isl_val *v = isl_constraint_get_coefficient_val(c, t, i);
-  int64_t r = v ? isl_val_get_num_si(v) : 0;
-  isl_val_free(v);
+  int64_t r = 0;
+  (void)tp_whole(isl_constraint_get_coefficient_val(c, t, i), &r);
   return r;
 }
 
@@ -459,9 +459,8 @@ static bool tells(isl_constraint *c, enum isl_dim_type t, int d) {
 }
 
 static int64_t constant_of(isl_constraint *c) {
-  isl_val *v = isl_constraint_get_constant_val(c);
-  int64_t k = isl_val_get_num_si(v);
-  isl_val_free(v);
+  int64_t k = 0;
+  (void)tp_whole(isl_constraint_get_constant_val(c), &k);
   return k;
 }
 
@@ -530,15 +529,11 @@ bool tp_const_distance(tp_sched *S, isl_map *m, int du, int dv, int64_t *lo, int
   return x->known;
 }
 
-/* {y[dv] - x[du]} */
-static isl_set *dim_differences(tp_sched *S, isl_map *m, int du, int dv) {
+isl_map *tp_along(isl_map *m, int du, int dv) {
   int ni = (int)isl_map_dim(m, isl_dim_in), no = (int)isl_map_dim(m, isl_dim_out);
-  m = isl_map_copy(m);
-  m = isl_map_project_out(
-      isl_map_project_out(m, isl_dim_in, du + 1, ni - du - 1), isl_dim_in, 0, du);
-  m = isl_map_project_out(
-      isl_map_project_out(m, isl_dim_out, dv + 1, no - dv - 1), isl_dim_out, 0, dv);
-  return isl_set_intersect_params(isl_map_deltas(m), isl_set_copy(S->context));
+  m = isl_map_project_out(m, isl_dim_in, du + 1, ni - du - 1);
+  m = isl_map_project_out(m, isl_dim_out, dv + 1, no - dv - 1);
+  return isl_map_project_out(isl_map_project_out(m, isl_dim_in, 0, du), isl_dim_out, 0, dv);
 }
 
 tp_wt tp_distance(tp_sched *S, isl_map *m, int du, int dv, int s) {
@@ -549,9 +544,21 @@ tp_wt tp_distance(tp_sched *S, isl_map *m, int du, int dv, int s) {
       recall(S, (tp_question){ .what = OF_DISTANCE, .of = m, .a = du, .b = dv, .s = s }, &fresh);
   if (!fresh) return x->w;
   tp_query(S);
-  x->w = least(S, dim_differences(S, m, du, dv), 0, s, true);
+  isl_set *apart = isl_map_deltas(tp_along(isl_map_copy(m), du, dv));
+  x->w = least(S, isl_set_intersect_params(apart, isl_set_copy(S->context)), 0, s, true);
   if (!tp_query_end(S)) x->w = tp_wt_bad();
   return x->w;
+}
+
+bool tp_rows_apart(
+    tp_sched *S, isl_map *m, const tp_mem *u, const tp_mem *v, int64_t *lo, int64_t *hi) {
+  int64_t a, b, by = v->shift.c - u->shift.c;
+  if (u->dim < 0 || v->dim < 0 || u->s != v->s || u->shift.bad || v->shift.bad ||
+      u->shift.p != v->shift.p || !tp_const_distance(S, m, u->dim, v->dim, &a, &b))
+    return false;
+  *lo = by + (u->s > 0 ? a : -b);
+  *hi = by + (u->s > 0 ? b : -a);
+  return true;
 }
 
 bool tp_map_empty(tp_sched *S, isl_map *m) {

@@ -47,6 +47,23 @@ static isl_map *those_before(
   return m;
 }
 
+/* Adds d, whose map it takes, if that has points. False: isl failed. */
+static bool add(tp_sched *S, tp_dep d) {
+  if (d.map && !tp_map_empty(S, tp_keep_map(S, d.map))) TP_PUSH(S->a, &S->deps, d);
+  return d.map;
+}
+
+/* An order of the two statements that no array asks for. */
+static tp_dep ordered(int src, int dst, TP_TAKE isl_map *m) {
+  return (tp_dep){ .src = src, .dst = dst, .arr = -1, .acc = -1, .map = m };
+}
+
+static tp_dep wanted(int src, int dst, TP_TAKE isl_map *m) {
+  tp_dep d = ordered(src, dst, m);
+  d.soft = true;
+  return d;
+}
+
 static isl_map *in_bounds(tp_sched *S, TP_TAKE isl_map *m) {
   if (S->freectx) m = isl_map_intersect_params(m, isl_set_copy(S->freectx));
   return tp_keep_map(S, tp_isl_coalesce_map(m));
@@ -114,9 +131,7 @@ static void effect_deps(tp_sched *S, int st) {
     if (r != s &&
         (!r->effect || !s->nnode || !r->nnode || r->node[r->nnode - 1] != s->node[s->nnode - 1]))
       continue;
-    isl_map *m = tp_keep_map(S, isl_set_lex_lt_set(isl_set_copy(s->dom), isl_set_copy(r->dom)));
-    if (m && !tp_map_empty(S, m))
-      TP_PUSH(S->a, &S->deps, (tp_dep){ .src = st, .dst = i, .arr = -1, .acc = -1, .map = m });
+    add(S, ordered(st, i, isl_set_lex_lt_set(isl_set_copy(s->dom), isl_set_copy(r->dom))));
   }
 }
 
@@ -177,8 +192,7 @@ static void hold_update(tp_sched *S, tp_place old, int least, const uses *u) {
     if (q.st == old.st) continue;
     isl_map *m = through(S, access_at(S, q), access_at(S, old));
     if (m && !tp_map_empty(S, m) && (!s->nnode || !s->ndim || !lags(S, q.st, s, m, least)))
-      TP_PUSH(S->a, &S->deps,
-          (tp_dep){ .src = q.st, .dst = old.st, .arr = -1, .acc = -1, .map = m, .soft = true });
+      TP_PUSH(S->a, &S->deps, wanted(q.st, old.st, m));
   }
 }
 
@@ -212,11 +226,9 @@ static isl_map *outer_dims(tp_sched *S, const tp_stmt *s, const tp_stmt *tick, i
 }
 
 static bool pace(tp_sched *S, int src, int dst, TP_TAKE isl_map *m) {
-  if (!tp_keep_map(S, m)) return false;
-  if (isl_map_plain_is_empty(m) != isl_bool_true)
-    TP_PUSH(S->a, &S->deps,
-        (tp_dep){ .src = src, .dst = dst, .arr = -1, .acc = -1, .map = m, .pace = true });
-  return true;
+  tp_dep d = ordered(src, dst, m);
+  d.pace = true;
+  return add(S, d);
 }
 
 /* A call runs not before its tick, what is shown with the last one inside its point not before all
@@ -260,11 +272,7 @@ static bool pace_newest(tp_sched *S, int st, int call) {
       isl_map_apply_range(isl_map_copy(at), isl_map_lex_le(isl_space_range(isl_map_get_space(at))));
   isl_map_free(at);
   m = isl_map_apply_range(m, isl_map_reverse(outer_dims(S, t, t, n)));
-  if (!tp_keep_map(S, m)) return false;
-  if (!tp_map_empty(S, m))
-    TP_PUSH(S->a, &S->deps,
-        (tp_dep){ .src = st, .dst = call, .arr = -1, .acc = -1, .map = m, .soft = true });
-  return true;
+  return add(S, wanted(st, call, m));
 }
 
 static bool pace_deps(tp_sched *S) {
@@ -285,10 +293,8 @@ static bool is_begun(tp_sched *S, const uses *u, tp_place r) {
   for (int w = 0; w < u->writes.n; w++) {
     tp_query(S);
     isl_map *m = through(S, access_at(S, u->writes.v[w]), access_at(S, r));
-    if (!tp_query_end(S) || !m ||
-        !tp_is_forward(
-            S, &(tp_dep){ .src = u->writes.v[w].st, .dst = r.st, .arr = -1, .acc = -1, .map = m }))
-      return false;
+    tp_dep d = ordered(u->writes.v[w].st, r.st, m);
+    if (!tp_query_end(S) || !m || !tp_is_forward(S, &d)) return false;
     any = true;
   }
   return any;
@@ -334,10 +340,7 @@ static bool newest_deps(tp_sched *S, int st, const uses *u) {
     isl_map *same = tp_rel_at(S->ix, from->ndim, from->dim, to->ndim, to->dim, at);
     same = isl_map_apply_range(isl_map_apply_range(isl_map_copy(s->acc[0].rel), same),
         isl_map_reverse(isl_map_copy(access_at(S, last)->rel)));
-    if (!tp_keep_map(S, same)) return false;
-    if (!tp_map_empty(S, same))
-      TP_PUSH(
-          S->a, &S->deps, (tp_dep){ .src = st, .dst = last.st, .arr = -1, .acc = -1, .map = same });
+    if (!add(S, ordered(st, last.st, same))) return false;
   }
   return true;
 }
@@ -358,10 +361,8 @@ static void first_deps(tp_sched *S, int st) {
   for (int i = 0; w && !tp_param_evolves(w) && i < S->p->stmts.n; i++) {
     const tp_stmt *r = S->p->stmts.v[i];
     if (!r->effect || i == st) continue;
-    isl_map *m = isl_map_from_domain_and_range(isl_set_copy(s->dom), isl_set_copy(r->dom));
-    if (tp_keep_map(S, m))
-      TP_PUSH(S->a, &S->deps,
-          (tp_dep){ .src = st, .dst = i, .arr = -1, .acc = -1, .map = m, .soft = true });
+    add(S,
+        wanted(st, i, isl_map_from_domain_and_range(isl_set_copy(s->dom), isl_set_copy(r->dom))));
   }
 }
 

@@ -329,11 +329,6 @@ static tp_sres attempt(tp_sched *S) {
 
 typedef enum { MIDWAY, ORDER, STORAGE } relax_when;
 
-static bool has_none(const tp_sched *S) {
-  (void)S;
-  return false;
-}
-static bool has_cuts(const tp_sched *S) { return has_none(S); }
 static bool has_outlines(const tp_sched *S) { return S->hulled; }
 
 static bool has_calls(const tp_sched *S) {

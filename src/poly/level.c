@@ -45,11 +45,6 @@ static void sort_arcs(tp_sched *S, tp_level *L) {
   }
 }
 
-tp_arcs tp_inner_arcs(tp_sched *S, const tp_level *L, int scc) {
-  (void)S;
-  return L->inner[scc];
-}
-
 /* ---- turns: a heap of places in a list that is gone through again and again ---- */
 
 static bool sooner(tp_turn a, tp_turn b) {
@@ -309,7 +304,7 @@ static bool all_have(tp_sched *S, const tp_scc *c, const tp_sym *label) {
 static void candidates(tp_sched *S, tp_level *L, int k) {
   tp_scc *c = &L->scc[k];
   const tp_stmt *s = S->p->stmts.v[c->st[0]];
-  tp_arcs in = tp_inner_arcs(S, L, k);
+  tp_arcs in = L->inner[k];
   c->rec = in.n > 0;
   c->cand = TP_NEWN(S->a, tp_cand, s->ndim);
   for (int i = 0; i < c->n && !c->left; i++) {
@@ -354,20 +349,6 @@ tp_level *tp_level_make(tp_sched *S, int nst, const int *st, const tp_arcs *arcs
 
 /* ---- arcs between equal rows ---- */
 
-static bool by_distance(
-    tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, bool *keep) {
-  int64_t lo, hi;
-  if (u->dim < 0 || v->dim < 0 || u->s != v->s || u->shift.bad || v->shift.bad ||
-      u->shift.p != v->shift.p)
-    return false;
-  if (!tp_const_distance(S, e->map, u->dim, v->dim, &lo, &hi)) return false;
-  int64_t by = v->shift.c - u->shift.c;
-  lo = u->s * lo + by;
-  hi = u->s * hi + by;
-  *keep = lo == 0;
-  return lo == hi || (lo > 0 && hi > 0);
-}
-
 /* map NULL: all of it, or not known */
 typedef struct {
   bool never, exact;
@@ -396,11 +377,9 @@ bool tp_arc_at(
     tp_sched *S, const tp_arc *e, const tp_mem *u, const tp_mem *v, tp_arc *out, bool *exact) {
   *exact = false;
   *out = *e;
-  bool keep;
-  if (by_distance(S, e, u, v, &keep)) {
-    *exact = keep;
-    return keep;
-  }
+  int64_t lo, hi;
+  if (tp_rows_apart(S, e->map, u, v, &lo, &hi) && (lo == hi || lo > 0 || hi < 0))
+    return *exact = lo == 0 && hi == 0;
   tp_ask_dep(S, "in which iterations '%s' needs '%s'", tp_dep_of(S, e));
   const meeting *x = meeting_of(S, e->map, u->row, v->row);
   *exact = x->exact;
@@ -447,23 +426,30 @@ bool tp_acyclic(tp_sched *S, const tp_scc *c, const tp_arcs *arcs) {
   return !left;
 }
 
-/* Does a loop over this dim leave no cycle inside, so that all inner loops are parallel? */
-static bool carries_all(tp_sched *S, const tp_level *L, int k, int pick) {
+tp_arcs tp_arcs_inside(tp_sched *S, const tp_level *L, int k, int pick, tp_mem **mem) {
   const tp_scc *c = &L->scc[k];
   const tp_cand *x = &c->cand[pick];
   int s = x->ok[0] ? 0 : 1;
-  tp_mem *mem = TP_NEWN(S->a, tp_mem, c->n);
+  tp_mem *m = *mem = TP_NEWN(S->a, tp_mem, c->n);
+  tp_arcs rest = { 0 };
   for (int i = 0; i < c->n; i++)
-    mem[i] = tp_mem_make(S, c->st[i], tp_dim_of(S, c->st[i], x->label), s ? -1 : 1, x->off[s][i]);
-  tp_arcs in = tp_inner_arcs(S, L, k), rest = { 0 };
-  for (int e = 0; e < in.n; e++) {
+    m[i] = tp_mem_make(S, c->st[i], tp_dim_of(S, c->st[i], x->label), s ? -1 : 1, x->off[s][i]);
+  for (int e = 0; e < L->inner[k].n; e++) {
+    const tp_arc *arc = &L->inner[k].v[e];
+    const tp_dep *d = tp_dep_of(S, arc);
     tp_arc out;
     bool exact;
-    const tp_dep *d = tp_dep_of(S, &in.v[e]);
-    if (tp_arc_at(S, &in.v[e], &mem[L->at[d->src]], &mem[L->at[d->dst]], &out, &exact))
+    if (tp_arc_at(S, arc, &m[L->at[d->src]], &m[L->at[d->dst]], &out, &exact))
       TP_PUSH(S->a, &rest, out);
   }
-  return tp_acyclic(S, c, &rest);
+  return rest;
+}
+
+/* Does a loop over this dim leave no cycle inside, so that all inner loops are parallel? */
+static bool carries_all(tp_sched *S, const tp_level *L, int k, int pick) {
+  tp_mem *mem;
+  tp_arcs rest = tp_arcs_inside(S, L, k, pick, &mem);
+  return tp_acyclic(S, &L->scc[k], &rest);
 }
 
 /* Could a member run over this dim in one call? */

@@ -48,10 +48,8 @@ static const char *read_text(const life *f, tp_place p) {
 static int64_t greatest_at_sample(const life *f, isl_set *D, int k) {
   int64_t *env = TP_NEWN(f->S->a, int64_t, tp_nsym(f->S->ix));
   for (int i = 0; i < tp_nsym(f->S->ix); i++) env[i] = tp_sym_at(f->S->ix, i)->dim ? 50 : 5;
-  D = tp_isl_at(isl_set_copy(D), env);
-  isl_val *v = isl_set_dim_max_val(D, k);
-  int64_t r = v && isl_val_is_int(v) == isl_bool_true ? isl_val_get_num_si(v) : -1;
-  isl_val_free(v);
+  int64_t r = -1;
+  (void)tp_whole(isl_set_dim_max_val(tp_isl_at(isl_set_copy(D), env), k), &r);
   return r;
 }
 
@@ -90,7 +88,7 @@ static const char *dense_reason(const life *f, int k) {
 
 static const char *reason(const life *f, int k) {
   if (dense(f, k)) return dense_reason(f, k);
-  if (tp_ix_is_const(f->x->width[k], NULL) && tp_ix_cst(f->x->width[k]) == 1) return "";
+  if (tp_is_number(f->x->width[k], 1)) return "";
   int at = most_asking(f, k);
   return at < 0 ? "" : read_text(f, f->reads.v[at]);
 }
@@ -208,8 +206,7 @@ static bool widths_within(life *f, bool outline, const tp_ix **a, const tp_ix **
   else query_exactly(f);
   bool ok = tp_life_conflicts(f) && (!tp_life_both_kinds(f) || tp_life_late_conflicts(f)) &&
       tp_life_widths(f, true, a);
-  *other = ok && f->x->ndim > 1 && !(tp_ix_is_const(a[0], NULL) && tp_ix_cst(a[0]) == 1) &&
-      tp_life_widths(f, false, b);
+  *other = ok && f->x->ndim > 1 && !tp_is_number(a[0], 1) && tp_life_widths(f, false, b);
   return tp_query_end(S) && ok;
 }
 

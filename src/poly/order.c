@@ -98,12 +98,6 @@ typedef struct {
   int64_t lo, hi;
 } interval;
 
-static int64_t number_or(TP_TAKE isl_val *v, int64_t none) {
-  int64_t r = v && isl_val_is_int(v) == isl_bool_true ? isl_val_get_num_si(v) : none;
-  isl_val_free(v);
-  return r;
-}
-
 /* Coordinate k of the elements that an access touches, from 0 or from the dim's end, whatever the
  * bounds. */
 static interval coordinates(const life *f, tp_place p, int k, bool from_end) {
@@ -112,16 +106,16 @@ static interval coordinates(const life *f, tp_place p, int k, bool from_end) {
       &(tp_question){ .what = OF_COORDINATES, .of = acc(f, p)->rel, .a = k, .b = from_end },
       sizeof *x, &fresh);
   const tp_sym *bound = f->x->dim[k]->bound;
-  if (fresh && from_end && !bound) *x = (interval){ INT64_MIN, INT64_MAX };
-  else if (fresh) {
+  if (fresh) *x = (interval){ INT64_MIN, INT64_MAX };
+  if (fresh && (!from_end || bound)) {
     isl_set *all = isl_map_range(isl_map_copy(acc(f, p)->rel));
     isl_aff *e = isl_aff_var_on_domain(
         isl_local_space_from_space(isl_set_get_space(all)), isl_dim_set, (unsigned)k);
     if (from_end)
       e = isl_aff_set_coefficient_si(
           e, isl_dim_param, tp_isl_place(isl_set_get_space(all), bound), -1);
-    x->lo = number_or(isl_set_min_val(all, e), INT64_MIN);
-    x->hi = number_or(isl_set_max_val(all, e), INT64_MAX);
+    (void)tp_whole(isl_set_min_val(all, e), &x->lo);
+    (void)tp_whole(isl_set_max_val(all, e), &x->hi);
     isl_set_free(all);
     isl_aff_free(e);
   }

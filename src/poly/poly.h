@@ -343,6 +343,12 @@ const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d);
 const tp_ix *tp_arr_bytes(const tp_poly *p, const tp_arr *x); /* what it keeps */
 /* at these bounds, or some: to compare */
 double tp_arr_sample(const tp_poly *p, const tp_arr *x, const int64_t *env);
+typedef struct tp_sized {
+  const tp_arr *x;
+  double bytes; /* by tp_arr_sample */
+} tp_sized;
+/* All arrays: temporaries first, then by kind, of each kind the largest first. */
+tp_sized *tp_arrs_by_size(tp_arena *a, const tp_poly *p, const int64_t *env);
 /* Runs the loop tree at the given bounds symbolically and checks order (each read after its
  * writes), completeness (each statement point exactly once) and storage (slot holds the element
  * read), for every statement point. slots: by array, of temporaries; NULL: not asked. */

@@ -351,8 +351,7 @@ static void put_bytes(tp_buf *b, const tp_ix *n, const int64_t *env) {
 }
 
 const char *tp_arr_kind(const tp_poly *p, const tp_arr *x, int d) {
-  int64_t n;
-  if (tp_ix_is_const(x->width[d], &n) && n == 1) return "point";
+  if (tp_is_number(x->width[d], 1)) return "point";
   if (x->width[d] == tp_ix_sym(p->g->ix, x->dim[d]->bound)) return "dense";
   return x->align && x->align[d] ? "block" : "ring";
 }
@@ -415,17 +414,20 @@ static void put_array(tp_buf *b, const tp_poly *p, const tp_arr *x, const int64_
   tp_puts(b, "\n");
 }
 
-typedef struct {
-  const tp_arr *x;
-  double bytes;
-} sized;
-
 static int by_size(const void *pa, const void *pb) {
-  const sized *a = pa, *b = pb;
+  const tp_sized *a = pa, *b = pb;
   bool ta = a->x->kind == TP_ARR_TEMP, tb = b->x->kind == TP_ARR_TEMP;
   if (ta != tb) return tb - ta;
   if (!ta && a->x->kind != b->x->kind) return (int)a->x->kind - (int)b->x->kind;
   return a->bytes != b->bytes ? (a->bytes < b->bytes ? 1 : -1) : a->x->id - b->x->id;
+}
+
+tp_sized *tp_arrs_by_size(tp_arena *a, const tp_poly *p, const int64_t *env) {
+  tp_sized *v = TP_NEWN(a, tp_sized, p->arrs.n);
+  for (int i = 0; i < p->arrs.n; i++)
+    v[i] = (tp_sized){ p->arrs.v[i], tp_arr_sample(p, p->arrs.v[i], env) };
+  qsort(v, (size_t)p->arrs.n, sizeof *v, by_size);
+  return v;
 }
 
 double tp_arr_sample(const tp_poly *p, const tp_arr *x, const int64_t *env) {
@@ -456,11 +458,8 @@ static void put_fused(tp_buf *b, const tp_poly *p, const tp_stmt *s, bool *said)
 void tp_poly_print_storage(tp_buf *b, const tp_poly *p, const int64_t *env) {
   tp_arena a;
   tp_scratch_init(&a);
-  sized *v = TP_NEWN(&a, sized, p->arrs.n);
+  const tp_sized *v = tp_arrs_by_size(&a, p, env);
   bool *said = TP_NEWN(&a, bool, p->g->nodes.n);
-  for (int i = 0; i < p->arrs.n; i++)
-    v[i] = (sized){ p->arrs.v[i], tp_arr_sample(p, p->arrs.v[i], env) };
-  qsort(v, (size_t)p->arrs.n, sizeof *v, by_size);
   for (int i = 0; i < p->arrs.n; i++) put_array(b, p, v[i].x, env);
   for (int i = 0; i < p->stmts.n; i++) put_fused(b, p, p->stmts.v[i], said);
   tp_arena_free(&a);

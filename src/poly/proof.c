@@ -42,11 +42,9 @@ static step compare_step(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_aff *v) 
 /* Rows of one loop: never backwards; then m becomes the pairs of equal rows. As a step is. */
 static int step_row(tp_sched *S, isl_map **m, const tp_mem *u, const tp_mem *v) {
   int64_t lo, hi;
-  if (u->dim >= 0 && v->dim >= 0 && u->s == v->s && u->shift.p == v->shift.p &&
-      tp_const_distance(S, *m, u->dim, v->dim, &lo, &hi)) {
-    int64_t by = v->shift.c - u->shift.c, least = (u->s > 0 ? lo : -hi) + by;
-    if (least > 0) return 1;
-    if (lo == hi && least == 0) return 0;
+  if (tp_rows_apart(S, *m, u, v, &lo, &hi)) {
+    if (lo > 0) return 1;
+    if (!lo && !hi) return 0;
   }
   bool fresh;
   tp_question q = { .what = OF_FORWARD, .of = *m, .with = u->row, .third = v->row };

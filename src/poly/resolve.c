@@ -28,14 +28,11 @@ static const tp_ix *at_point(
 
 /* A node's at restricted to an operand whose dims are a subset. */
 static const tp_ix **at_operand(
-    const view_walk *w, const tp_node *n, const tp_ix *const *at, const tp_node *src) {
-  const tp_ix **out = TP_NEWN(w->p->a, const tp_ix *, src->ndom);
-  for (int d = 0; d < src->ndom; d++) {
-    out[d] = NULL;
+    tp_poly *p, const tp_node *n, const tp_ix *const *at, const tp_node *src) {
+  const tp_ix **out = TP_NEWN(p->a, const tp_ix *, src->ndom);
+  for (int d = 0; d < src->ndom; d++)
     for (int e = 0; e < n->ndom; e++)
       if (n->dom[e] == src->dom[d]) out[d] = at[e];
-    TP_ASSERT(out[d]);
-  }
   return out;
 }
 
@@ -293,7 +290,7 @@ static bool follow(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o, t
     const tp_node *n = v.node, *src = n->in[0].src.node;
     TP_PUSH(w->p->a, &way, ((passed_view){ n, at, w->nvar }));
     const tp_ix **sat = n->op == TP_OP_READ ? TP_NEWN(w->p->a, const tp_ix *, src->ndom)
-                                            : at_operand(w, n, at, src);
+                                            : at_operand(w->p, n, at, src);
     if (n->op == TP_OP_READ && !through_read(w, n, at, sat, err)) return false;
     at = sat;
   }
@@ -379,11 +376,7 @@ bool tp_node_operand(
     tp_poly *p, const tp_node *n, const tp_ix *const *at, int k, tp_opnd *o, tp_error *err) {
   if (n->op == TP_OP_CALL) return call_operand(p, n, at, k, o, err);
   tp_val v = n->in[k].src;
-  const tp_ix **vat = TP_NEWN(p->a, const tp_ix *, v.node->ndom);
-  for (int d = 0; d < v.node->ndom; d++)
-    for (int e = 0; e < n->ndom; e++)
-      if (n->dom[e] == v.node->dom[d]) vat[d] = at[e];
-  return tp_resolve(p, v, vat, 0, NULL, NULL, o, err);
+  return tp_resolve(p, v, at_operand(p, n, at, v.node), 0, NULL, NULL, o, err);
 }
 
 bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err) {

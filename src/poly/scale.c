@@ -29,27 +29,16 @@ static isl_map *multiplication(tp_sched *S, int64_t by) {
   return isl_map_from_aff(isl_aff_scale_val(x, isl_val_int_from_si(S->ctx, by)));
 }
 
-static bool whole_value(TP_TAKE isl_val *v, int64_t *to) {
-  bool ok = v && isl_val_is_int(v) == isl_bool_true;
-  if (ok) *to = isl_val_get_num_si(v);
-  isl_val_free(v);
-  return ok;
-}
-
 /* Least and greatest fv * y[dv] - fu * x[du], for all bounds; not asked for where NULL. */
 static bool scaled_range(
     tp_sched *S, isl_map *m, int du, int dv, int64_t fu, int64_t fv, int64_t *lo, int64_t *hi) {
-  int ni = (int)isl_map_dim(m, isl_dim_in), no = (int)isl_map_dim(m, isl_dim_out);
   tp_query(S);
   m = isl_map_intersect_params(isl_map_copy(m), isl_set_copy(S->context));
-  m = isl_map_project_out(
-      isl_map_project_out(m, isl_dim_in, du + 1, ni - du - 1), isl_dim_in, 0, du);
-  m = isl_map_project_out(
-      isl_map_project_out(m, isl_dim_out, dv + 1, no - dv - 1), isl_dim_out, 0, dv);
+  m = tp_along(m, du, dv);
   m = isl_map_apply_range(isl_map_apply_domain(m, multiplication(S, fu)), multiplication(S, fv));
   isl_set *d = isl_map_deltas(m);
-  bool ok = d && (!lo || whole_value(isl_set_dim_min_val(isl_set_copy(d), 0), lo));
-  ok = ok && (!hi || whole_value(isl_set_dim_max_val(isl_set_copy(d), 0), hi));
+  bool ok = d && (!lo || tp_whole(isl_set_dim_min_val(isl_set_copy(d), 0), lo));
+  ok = ok && (!hi || tp_whole(isl_set_dim_max_val(isl_set_copy(d), 0), hi));
   isl_set_free(d);
   return tp_query_end(S) && ok;
 }
@@ -150,7 +139,7 @@ static bool scaled_along(scaling *f, const tp_sym *label, tp_item *x) {
 
 bool tp_scaled_loop(tp_sched *S, const tp_level *L, int scc, tp_item *x, int *dim) {
   const tp_scc *c = &L->scc[scc];
-  tp_arcs in = tp_inner_arcs(S, L, scc);
+  tp_arcs in = L->inner[scc];
   const tp_stmt *first = S->p->stmts.v[c->st[0]];
   scaling f = { .S = S, .L = L, .c = c, .in = &in, .dim = dim, .left = MOST_TRIES };
   f.told = TP_NEWN(S->a, bool, in.n + 1);

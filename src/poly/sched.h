@@ -176,11 +176,17 @@ bool tp_pinned(tp_sched *S, int st, int dim); /* the domain fixes it to one valu
 bool tp_const_distance(tp_sched *S, isl_map *m, int du, int dv, int64_t *lo, int64_t *hi);
 /* least s * (y[dv] - x[du]) */
 tp_wt tp_distance(tp_sched *S, isl_map *m, int du, int dv, int s);
+/* lo <= v's row - u's row <= hi for the pairs of m, read off as above. */
+bool tp_rows_apart(
+    tp_sched *S, isl_map *m, const tp_mem *u, const tp_mem *v, int64_t *lo, int64_t *hi);
 bool tp_map_empty(tp_sched *S, isl_map *m); /* false if unknown */
 /* Equal rows are one object. */
 tp_mem tp_mem_make(tp_sched *S, int st, int dim, int s, tp_wt shift);
 tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size); /* of a loop over blocks */
 isl_space *tp_stmt_space(tp_sched *S, int st);
+
+bool tp_whole(TP_TAKE isl_val *v, int64_t *to);        /* false: no whole number */
+isl_map *tp_along(TP_TAKE isl_map *m, int du, int dv); /* {x[du] -> y[dv]} */
 
 /* ---- deps.c ---- */
 bool tp_deps(tp_sched *S);
@@ -233,7 +239,9 @@ tp_level *tp_level_make(tp_sched *S, int nst, const int *st, const tp_arcs *arcs
 int tp_dim_of(tp_sched *S, int st, const tp_sym *label);
 void tp_choose_recurrences(tp_sched *S, tp_level *L); /* stages 1 and 2 */
 void tp_choose_rest(tp_sched *S, tp_level *L);        /* stages 3 and 4 */
-tp_arcs tp_inner_arcs(tp_sched *S, const tp_level *L, int scc);
+/* The inner arcs of component k between points of equal rows of its candidate `pick`, these in mem.
+ */
+tp_arcs tp_arcs_inside(tp_sched *S, const tp_level *L, int k, int pick, tp_mem **mem);
 bool tp_acyclic(tp_sched *S, const tp_scc *c, const tp_arcs *arcs);
 /* The arc between points of equal rows; false: none. *exact: it is the whole arc. */
 bool tp_arc_at(

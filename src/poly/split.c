@@ -71,7 +71,7 @@ static bool cut_end(tp_sched *S, const tp_arc *e, bool src, bool guess) {
 
 bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c) {
   if (S->nsplit >= TP_TUNE_SPLITS) return false;
-  tp_arcs in = tp_inner_arcs(S, L, (int)(c - L->scc));
+  tp_arcs in = L->inner[c - L->scc];
   for (int guess = 0; guess < 2 && (!guess || S->nsplit < TP_TUNE_SPLIT_GUESSES); guess++)
     for (int e = 0; e < in.n; e++)
       if (cut_end(S, &in.v[e], true, guess) || cut_end(S, &in.v[e], false, guess)) return true;
@@ -165,7 +165,7 @@ static void cut_nest(tp_sched *S, const tp_scc *c, rows *r, tp_items *out) {
 
 tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out) {
   const tp_scc *c = &L->scc[scc];
-  tp_arcs in = tp_inner_arcs(S, L, scc);
+  tp_arcs in = L->inner[scc];
   tp_ask(S, "in which order '%s' and what it needs run", S->p->stmts.v[c->st[0]]->name, NULL);
   tp_query_long(S, TP_TUNE_NEST_BUDGETS);
   isl_schedule *sch = compute(S, c, &in);

@@ -3,13 +3,11 @@
 
 /* ---- dims ---- */
 
-static int by_label(const tp_sym *a) { return a->order; }
-
 /* Inserts a dim behind those of smaller or equal label. */
 static int add_dim(
     const tp_sym **dim, const tp_sym **label, int n, const tp_sym *d, const tp_sym *lab) {
   int i = n;
-  while (i > 0 && by_label(label[i - 1]) > by_label(lab)) {
+  while (i > 0 && label[i - 1]->order > lab->order) {
     dim[i] = dim[i - 1];
     label[i] = label[i - 1];
     i--;
@@ -354,11 +352,11 @@ static const tp_ix *plain(low *l, const tp_ix *cond) {
   return tp_ix_both(l->g->ix, tp_ix_bool(l->g->ix, true), tp_end_parts(l->g, cond, false));
 }
 
-static const tp_ix *in_box(low *l, const tp_sym *d) {
-  tp_ictx *c = l->g->ix;
-  const tp_ix *x = tp_ix_sym(c, d);
-  return tp_ix_both(
-      c, tp_ix_cmp(c, TP_GE, x, tp_ix_const(c, 0)), tp_ix_cmp(c, TP_LT, x, tp_ix_sym(c, d->bound)));
+/* cond, and lo <= x < hi. */
+static const tp_ix *within(
+    tp_ictx *c, const tp_ix *cond, const tp_ix *x, const tp_ix *lo, const tp_ix *hi) {
+  cond = tp_ix_both(c, cond, tp_ix_cmp(c, TP_GE, x, lo));
+  return tp_ix_both(c, cond, tp_ix_cmp(c, TP_LT, x, hi));
 }
 
 /* {statement point -> elements} that are needed, back to the points. */
@@ -371,14 +369,14 @@ static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space 
   tp_ictx *c = l->g->ix;
   const tp_node *p = e->src.node;
   const tp_ix *cond = plain(l, e->cond);
-  for (int d = 0; d < p->ndom; d++) cond = tp_ix_both(c, cond, in_box(l, p->dom[d]));
+  for (int d = 0; d < p->ndom; d++)
+    cond =
+        within(c, cond, tp_ix_sym(c, p->dom[d]), tp_ix_const(c, 0), tp_ix_sym(c, p->dom[d]->bound));
   for (int d = 0; d < n->ndom; d++) {
     const tp_ix *u = s->u[d].lo;
     if (s->u[d].range || u == e->at[d].lo) continue;
-    if (!e->at[d].range) cond = tp_ix_both(c, cond, tp_ix_cmp(c, TP_EQ, u, e->at[d].lo));
-    else
-      cond = tp_ix_both(c, cond,
-          tp_ix_both(c, tp_ix_cmp(c, TP_GE, u, e->at[d].lo), tp_ix_cmp(c, TP_LT, u, e->at[d].hi)));
+    cond = e->at[d].range ? within(c, cond, u, e->at[d].lo, e->at[d].hi)
+                          : tp_ix_both(c, cond, tp_ix_cmp(c, TP_EQ, u, e->at[d].lo));
   }
   return tp_set_and(tp_set_cond(c, s->n, s->dim, cond), where_needed(l, n, s));
 }
@@ -413,9 +411,7 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
       if (!tp_dom_has(n->ndom, n->dom, p->dom[d]))
         cond = tp_ix_subst(c, cond, 1, &p->dom[d], &pat[d]);
       s.n = add_dim(s.dim, s.label, s.n, h, p->dom[d]);
-      cond = tp_ix_both(c, cond,
-          tp_ix_both(c, tp_ix_cmp(c, TP_GE, pat[d], e->at[d].lo),
-              tp_ix_cmp(c, TP_LT, pat[d], e->at[d].hi)));
+      cond = within(c, cond, pat[d], e->at[d].lo, e->at[d].hi);
     }
     dom = tp_set_and(tp_set_cond(c, s.n, s.dim, cond), where_needed(l, n, &s));
   } else {

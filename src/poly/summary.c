@@ -97,35 +97,16 @@ static void put_nests(tp_buf *b, const tp_poly *p, bool far) {
 
 /* ---- what is kept ---- */
 
-typedef struct {
-  const tp_arr *x;
-  double bytes;
-} kept_array;
-
-static int by_bytes(const void *pa, const void *pb) {
-  const kept_array *a = pa, *b = pb;
-  return a->bytes != b->bytes ? (a->bytes < b->bytes ? 1 : -1) : a->x->id - b->x->id;
-}
-
 static bool is_point(const tp_arr *x) {
-  int64_t n;
   for (int d = 0; d < x->ndim; d++)
-    if (!tp_ix_is_const(x->width[d], &n) || n != 1) return false;
+    if (!tp_is_number(x->width[d], 1)) return false;
   return true;
 }
 
-static kept_array *temporaries(tp_arena *a, const tp_poly *p, const int64_t *env, int *n) {
-  kept_array *v = TP_NEWN(a, kept_array, p->arrs.n);
-  *n = 0;
-  for (int i = 0; i < p->arrs.n; i++)
-    if (p->arrs.v[i]->kind == TP_ARR_TEMP)
-      v[(*n)++] = (kept_array){ p->arrs.v[i], tp_arr_sample(p, p->arrs.v[i], env) };
-  qsort(v, (size_t)*n, sizeof *v, by_bytes);
-  return v;
-}
+static bool is_temporary(const tp_arr *x) { return x->kind == TP_ARR_TEMP; }
 
-static void put_kept(tp_buf *b, const tp_poly *p, const kept_array *v, int n, const int64_t *env) {
-  for (int i = 0, said = 0; i < n && said < KEPT; i++) {
+static void put_kept(tp_buf *b, const tp_poly *p, const tp_sized *v, const int64_t *env) {
+  for (int i = 0, said = 0; i < p->arrs.n && is_temporary(v[i].x) && said < KEPT; i++) {
     const tp_arr *x = v[i].x;
     if (!said++) tp_puts(b, "keeps most of\n");
     const char *name = x->name ? x->name : "?";
@@ -134,8 +115,7 @@ static void put_kept(tp_buf *b, const tp_poly *p, const kept_array *v, int n, co
     tp_puts(b, " bytes");
     if (env && !tp_ix_is_const(tp_arr_bytes(p, x), NULL)) tp_putf(b, " = %.0f", v[i].bytes);
     for (int d = 0; d < x->ndim; d++) {
-      int64_t w;
-      if (tp_ix_is_const(x->width[d], &w) && w == 1) continue;
+      if (tp_is_number(x->width[d], 1)) continue;
       tp_putf(b, "; %s of %s", tp_arr_kind(p, x, d), x->dim[d]->name);
       if (x->why[d] && *x->why[d]) tp_putf(b, ", %s", x->why[d]);
     }
@@ -194,8 +174,8 @@ static void put_reason(tp_buf *b, const tp_arr *x, const array_users *u) {
 }
 
 /* Temporaries that one operator makes, what they cost most first. */
-static void put_unfused(tp_buf *b, const kept_array *v, int n, const array_users *u) {
-  for (int i = 0, said = 0; i < n && said < UNFUSED; i++) {
+static void put_unfused(tp_buf *b, const tp_poly *p, const tp_sized *v, const array_users *u) {
+  for (int i = 0, said = 0; i < p->arrs.n && is_temporary(v[i].x) && said < UNFUSED; i++) {
     const tp_arr *x = v[i].x;
     const array_users *q = &u[x->id];
     if (q->nwriter != 1 || q->writer->kind != TP_ST_OP || !q->writer->nnode || !q->nreader)
@@ -216,11 +196,10 @@ void tp_poly_print_summary(tp_buf *b, const tp_poly *p, const int64_t *env) {
     tp_puts(b, "and, in a step with a budget, may leave for later steps\n");
     put_nests(b, p, true);
   }
-  int n;
   tp_arena a;
   tp_scratch_init(&a);
-  const kept_array *v = temporaries(&a, p, env, &n);
-  put_kept(b, p, v, n, env);
-  put_unfused(b, v, n, count_uses(&a, p));
+  const tp_sized *v = tp_arrs_by_size(&a, p, env);
+  put_kept(b, p, v, env);
+  put_unfused(b, p, v, count_uses(&a, p));
   tp_arena_free(&a);
 }

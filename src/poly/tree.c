@@ -226,8 +226,8 @@ static void flatten(tp_sched *S, trees *into, tp_tree *t) {
 
 static tp_tree *sequence(tp_sched *S, int n, tp_tree *const *kid) {
   if (n == 1) return kid[0];
-  tp_tree *t = TP_NEW(S->a, tp_tree);
-  *t = (tp_tree){ .kind = TP_T_SEQ, .n = n, .kid = tp_dup(S->a, kid, sizeof *kid * (size_t)n) };
+  tp_tree *t = tp_ast_new_tree(S, TP_T_SEQ, n);
+  for (int i = 0; i < n; i++) t->kid[i] = kid[i];
   return t;
 }
 
@@ -240,10 +240,8 @@ static void merge_ifs(tp_sched *S, trees *l) {
       l->v[n++] = t;
       continue;
     }
-    tp_tree *m = TP_NEW(S->a, tp_tree);
-    *m = (tp_tree){
-      .kind = TP_T_IF, .cond = t->cond, .n = TP_MAX(t->n, u->n), .kid = TP_NEWN(S->a, tp_tree *, 2)
-    };
+    tp_tree *m = tp_ast_new_tree(S, TP_T_IF, TP_MAX(t->n, u->n));
+    m->cond = t->cond;
     for (int k = 0; k < m->n; k++) {
       trees both = { 0 };
       if (k < u->n) flatten(S, &both, u->kid[k]);
@@ -353,7 +351,7 @@ static tp_tree *versions(ast_walk *c, tp_item *x) {
       some = tp_ix_and(
           c->ix, some, tp_ix_cmp(c->ix, TP_GE, tp_ix_sym(c->ix, b), tp_ix_const(c->ix, 1)));
   }
-  tp_tree *t = tp_ast_new_tree(c, TP_T_IF, 2);
+  tp_tree *t = tp_ast_new_tree(S, TP_T_IF, 2);
   isl_set *where = isl_set_params(tp_isl_of_cond(c->ix, 0, NULL, some));
   t->cond = some;
   t->kid[0] =

@@ -41,6 +41,6 @@ static inline bool tp_is_skewed(const tp_item *x) {
  * other have stood in another order than isl was told
  * (spec/fuzz/found/bands_inside_each_other.lua). */
 const tp_item *tp_band_end(const tp_sched *S, const tp_item *x);
-tp_tree *tp_ast_new_tree(ast_walk *c, tp_tkind kind, int n);
+tp_tree *tp_ast_new_tree(tp_sched *S, tp_tkind kind, int n);
 tp_tree *tp_ast_tree(ast_walk *c, TP_TAKE isl_ast_node *n);
 #endif

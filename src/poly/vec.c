@@ -28,20 +28,9 @@ static tp_sres collect(tp_sched *S, labels *C, int nst, const int *st, const tp_
 /* The inner arcs of a component at equal value of the dim chosen for it. */
 static tp_sres collect_inside(tp_sched *S, labels *C, const tp_level *L, int k) {
   const tp_scc *c = &L->scc[k];
-  const tp_cand *x = &c->cand[c->pick];
-  int s = x->ok[0] ? 0 : 1;
-  tp_mem *mem = TP_NEWN(S->a, tp_mem, c->n);
-  tp_arcs in = tp_inner_arcs(S, L, k), rest = { 0 };
-  need(S, C, x->label);
-  for (int i = 0; i < c->n; i++)
-    mem[i] = tp_mem_make(S, c->st[i], tp_dim_of(S, c->st[i], x->label), s ? -1 : 1, x->off[s][i]);
-  for (int e = 0; e < in.n; e++) {
-    const tp_dep *d = tp_dep_of(S, &in.v[e]);
-    tp_arc out;
-    bool exact;
-    if (tp_arc_at(S, &in.v[e], &mem[L->at[d->src]], &mem[L->at[d->dst]], &out, &exact))
-      TP_PUSH(S->a, &rest, out);
-  }
+  tp_mem *mem;
+  tp_arcs rest = tp_arcs_inside(S, L, k, c->pick, &mem);
+  need(S, C, c->cand[c->pick].label);
   for (int i = 0; i < c->n; i++) S->st[c->st[i]].used |= 1u << mem[i].dim;
   tp_sres r = rest.n ? collect(S, C, c->n, c->st, &rest) : TP_S_OK;
   for (int i = 0; i < c->n; i++) S->st[c->st[i]].used &= ~(1u << mem[i].dim);
@@ -269,13 +258,9 @@ tp_sres tp_vectors(tp_sched *S) {
 /* ---- arrays ---- */
 
 static bool ask_linked(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) {
-  int ni = (int)isl_map_dim(x->rel, isl_dim_in), no = (int)isl_map_dim(x->rel, isl_dim_out);
-  isl_map *m = isl_map_copy(x->rel);
   tp_ask(S, "whether '%s' walks along a dim of '%s'", s->name, S->p->arrs.v[x->arr]->name);
   tp_query(S);
-  m = isl_map_project_out(isl_map_project_out(m, isl_dim_in, d + 1, ni - d - 1), isl_dim_in, 0, d);
-  m = isl_map_project_out(
-      isl_map_project_out(m, isl_dim_out, k + 1, no - k - 1), isl_dim_out, 0, k);
+  isl_map *m = tp_along(isl_map_copy(x->rel), d, k);
   isl_map *free = isl_map_from_domain_and_range(
       isl_map_domain(isl_map_copy(m)), isl_map_range(isl_map_copy(m)));
   bool same = isl_map_is_equal(m, free) == isl_bool_true;
@@ -301,16 +286,6 @@ static bool aligned(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, in
   int64_t lo, hi, shift;
   return tp_const_distance(S, x->rel, d, k, &lo, &hi) && lo == hi &&
       tp_ix_is_const(s->bshift, &shift) && (lo - shift) % s->block == 0;
-}
-
-static int64_t lcm(int64_t a, int64_t b) {
-  int64_t x = a, y = b;
-  while (y) {
-    int64_t r = x % y;
-    x = y;
-    y = r;
-  }
-  return a / x * b;
 }
 
 /* 0: a loop goes along dim k, 1: blocks do, 2: calls run over all of it. */
@@ -365,7 +340,8 @@ bool tp_goes_round(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int
 
 static void align(tp_sched *S, tp_arr *r, int k, int64_t block) {
   if (!r->align) r->align = TP_NEWN(S->a, int64_t, r->ndim);
-  r->align[k] = r->align[k] ? lcm(r->align[k], block) : block;
+  int64_t had = r->align[k];
+  r->align[k] = had ? had / (int64_t)tp_gcd((uint64_t)had, (uint64_t)block) * block : block;
 }
 
 /* What a loop has for itself goes over whole blocks of a ring, if it may. */

@@ -37,10 +37,8 @@ static const tp_ix *bound_of_pieces(const width_pieces *p, isl_pw_aff *a, isl_pw
   isl_val *most = isl_pw_aff_max_val(isl_pw_aff_intersect_params(isl_pw_aff_copy(p->width), over));
   if (!most && isl_ctx_last_error(S->ctx) != isl_error_quota)
     isl_ctx_reset_error(S->ctx); /* unbounded */
-  bool fits = most && isl_val_is_int(most) == isl_bool_true;
-  if (fits) e = tp_ix_max(S->ix, e, tp_ix_const(S->ix, isl_val_get_num_si(most)));
-  isl_val_free(most);
-  return fits ? e : NULL;
+  int64_t n;
+  return tp_whole(most, &n) ? tp_ix_max(S->ix, e, tp_ix_const(S->ix, n)) : NULL;
 }
 
 /* The least bound of one piece, or of two of which neither is one. */
@@ -142,12 +140,8 @@ static isl_pw_aff *greatest(const life *f, TP_KEEP isl_set *D, int k) {
 /* 1 + the greatest D_k. NULL: not known. */
 static const tp_ix *width_of(const life *f, isl_set *D, int k) {
   tp_sched *S = f->S;
-  isl_val *v = isl_set_dim_max_val(isl_set_copy(D), k);
-  const tp_ix *w = v && isl_val_is_int(v) == isl_bool_true
-      ? tp_ix_const(S->ix, isl_val_get_num_si(v) + 1)
-      : NULL;
-  isl_val_free(v);
-  if (w) return w;
+  int64_t n;
+  if (tp_whole(isl_set_dim_max_val(isl_set_copy(D), k), &n)) return tp_ix_const(S->ix, n + 1);
   isl_pw_aff *most = isl_pw_aff_coalesce(greatest(f, D, k));
   width_pieces p = { .f = f, .width = isl_pw_aff_add_constant_val(most, isl_val_one(S->ctx)) };
   bool ok = p.width && isl_pw_aff_foreach_piece(p.width, add_width_piece, &p) == isl_stat_ok;
