@@ -49,16 +49,15 @@ static tp_val results[64];
 static inline tp_val call_(const char *name, int which, int n, const tp_arg *given) {
   const tp_method *m = tp_method_find(name);
   tp_arg a[TP_MAXARG] = { 0 };
-  tp_val *out = NULL;
-  int nout = 0;
+  tp_vals out = { 0 };
   if (!CHECKF(m && n <= TP_MAXARG, "no method %s", name)) return (tp_val){ 0 };
   for (int i = 0; i < n; i++) {
     a[i] = given[i];
     if (a[i].kind == 'T' && !a[i].val.node) return (tp_val){ 0 };
   }
-  if (!m->fn(g, m, a, &out, &nout, &err)) return (tp_val){ 0 };
-  nresults = nout;
-  memcpy(results, out, sizeof *out * (size_t)TP_MIN(nout, 64));
-  return out[which];
+  if (!m->fn((tp_mk){ g, &err, name }, a, &out)) return (tp_val){ 0 };
+  nresults = out.n;
+  memcpy(results, out.v, sizeof *out.v * (size_t)TP_MIN(out.n, 64));
+  return out.v[which];
 }
 #endif

@@ -249,7 +249,7 @@ static void test_random(void) {
                                          : all[4 + below(4)];
   win out = window(&p, TP_BUF_OUTPUT, d, nlead, rank, shape, 0, below(2));
   tp_region *r = region(&p, TP_RG_OP, TP_OP_RAND, nlead, shape, 0, NULL, 1, &out);
-  r->how = (tp_how){ .rand = kind, .f = { 0.3 }, .i = { -5, 40 }, .hash = 99 };
+  r->how = (tp_how){ .rand = kind, .f = { 0.3 }, .limits = { -5, 40 }, .hash = 99 };
   const tp_sym *i = tp_sym_var(p.c, "i");
   r->coord = TP_NEWN(&p.a, const tp_ix *, 3);
   r->ncoord = 1 + nlead;

@@ -311,7 +311,9 @@ static void test_lines(void) {
   }
   tp_region *r = region(&p, TP_RG_OP, op, nlead, shape, 1, &in, op == TP_OP_SORT ? 2 : 1, out);
   double f = tp_dtype_float(d) ? 0.5 : (double)below(3);
-  r->how = (tp_how){ .axis = axis - nlead, .keepdim = keepdim, .flag = flag, .f = { f } };
+  r->how = (tp_how){
+    .axis = axis - nlead, .keepdim = keepdim, .backwards = flag, .descending = flag, .f = { f }
+  };
   add(&p, leaf(&p, r));
   bool ok = prog_go(&p, 1);
   int64_t len = shape[axis], step = in.stride[axis];

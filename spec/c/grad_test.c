@@ -30,16 +30,17 @@ static tp_val weighted(tp_val v) {
   if (!v.node) return v;
   tp_val phase = num(1, TP_F64);
   for (int i = 0; i < v.node->ndom; i++)
-    phase = add(phase, mul(tp_cast(g, val(I(v.node->dom[i])), TP_F64, &err), num(2.3 + i, TP_F64)));
+    phase =
+        add(phase, mul(mk_cast(MK(&err), val(I(v.node->dom[i])), TP_F64), num(2.3 + i, TP_F64)));
   const tp_out *o = tp_outof(v);
   for (int i = 0; i < o->rank; i++) {
     tp_attr a = {
       .axis = i, .nix = o->rank, .ix = o->shape, .ndom = v.node->ndom, .dom = v.node->dom
     };
     phase = add(phase,
-        mul(tp_cast(g, node(TP_OP_IOTA, 0, NULL, a), TP_F64, &err), num(0.7 + 1.1 * i, TP_F64)));
+        mul(mk_cast(MK(&err), node(TP_OP_IOTA, 0, NULL, a), TP_F64), num(0.7 + 1.1 * i, TP_F64)));
   }
-  return mul(v, tp_un(g, TP_OP_SIN, phase, &err));
+  return mul(v, mk_un(MK(&err), TP_OP_SIN, phase));
 }
 
 static tp_val grad_of(tp_val loss, tp_val wrt) {
@@ -675,7 +676,7 @@ static void test_leaf(void) {
   g->inputs.n = g->nodes.n = 0;
   tp_val w =
       named(node(TP_OP_MERGE, 0, NULL, (tp_attr){ .dtype = TP_F64, .ndom = 1, .dom = &t }), "w");
-  tp_val d = node(TP_OP_GRAD, 3, (tp_val[]){ square(w), w, w }, (tp_attr){ .i = { 1, 0 } });
+  tp_val d = node(TP_OP_GRAD, 3, (tp_val[]){ square(w), w, w }, (tp_attr){ .leaves = 1 });
   branch(w, "t == 0", num(1, TP_F64));
   branch(w, NULL, at1(add(w, mul(d, num(-0.125, TP_F64))), pt(plus(t, -1))));
   output("w", w);

@@ -3,6 +3,7 @@
  * as x.want, fails with the text of x.err, or parses and is judged as x.late says. */
 #include "graph/core.h"
 #include "graph/methods.h"
+#define MK(e) ((tp_mk){ .g = g, .err = e })
 #include "graph/run.h"
 #include "golden.h"
 
@@ -98,24 +99,24 @@ static void test_elementwise(void) {
   begin();
   tp_val x = f32("x", DOM(dt), SHAPE(T, N(4))), y = f32("y", DOM(ds), SHAPE(N(4))),
          z = f32("z", NODOM, SHAPE(K, one)), b = input("b", TP_BOOL, NODOM, 0, NULL);
-  CHECK(is(tp_bin(g, TP_OP_ADD, x, y, &e), "(s t) (T, 4)"));
-  CHECK(is(tp_bin(g, TP_OP_MUL, y, z, &e), "(s) (K, 4)"));
+  CHECK(is(mk_bin(MK(&e), TP_OP_ADD, x, y), "(s t) (T, 4)"));
+  CHECK(is(mk_bin(MK(&e), TP_OP_MUL, y, z), "(s) (K, 4)"));
   CHECK(g->shapechecks.n == 0);
-  CHECK(is(tp_bin(g, TP_OP_ADD, x, z, &e), "(t) (T, 4)") && g->shapechecks.n == 1 &&
+  CHECK(is(mk_bin(MK(&e), TP_OP_ADD, x, z), "(t) (T, 4)") && g->shapechecks.n == 1 &&
       g->shapechecks.v[0].a == T && g->shapechecks.v[0].b == K);
-  CHECK(is(tp_bin(g, TP_OP_ADD, z, x, &e), "(t) (K, 4)") && g->shapechecks.n == 1);
-  CHECK(is(tp_un(g, TP_OP_TANH, b, &e), "() ()") &&
-      tp_dtypeof(tp_un(g, TP_OP_TANH, b, &e)) == TP_F32);
-  CHECK(tp_dtypeof(tp_bin(g, TP_OP_SUB, tp_number(g, 1, TP_I64, &e), b, &e)) == TP_I64);
-  CHECK(tp_dtypeof(tp_bin(g, TP_OP_ADD, b, b, &e)) == TP_I64 &&
-      tp_dtypeof(tp_bin(g, TP_OP_DIV, b, b, &e)) == TP_F32);
-  CHECK(tp_dtypeof(tp_bin(g, TP_OP_LT, x, b, &e)) == TP_BOOL);
-  CHECK(is(tp_select(g, b, x, tp_number(g, 0, TP_I64, &e), &e), "(t) (T, 4)"));
-  CHECK(!tp_bin(g, TP_OP_ADD, x, f32("x3", NODOM, SHAPE(N(3))), &e).node &&
+  CHECK(is(mk_bin(MK(&e), TP_OP_ADD, z, x), "(t) (K, 4)") && g->shapechecks.n == 1);
+  CHECK(is(mk_un(MK(&e), TP_OP_TANH, b), "() ()") &&
+      tp_dtypeof(mk_un(MK(&e), TP_OP_TANH, b)) == TP_F32);
+  CHECK(tp_dtypeof(mk_bin(MK(&e), TP_OP_SUB, mk_num(MK(&e), 1, TP_I64), b)) == TP_I64);
+  CHECK(tp_dtypeof(mk_bin(MK(&e), TP_OP_ADD, b, b)) == TP_I64 &&
+      tp_dtypeof(mk_bin(MK(&e), TP_OP_DIV, b, b)) == TP_F32);
+  CHECK(tp_dtypeof(mk_bin(MK(&e), TP_OP_LT, x, b)) == TP_BOOL);
+  CHECK(is(mk_select(MK(&e), b, x, mk_num(MK(&e), 0, TP_I64)), "(t) (T, 4)"));
+  CHECK(!mk_bin(MK(&e), TP_OP_ADD, x, f32("x3", NODOM, SHAPE(N(3)))).node &&
       failed(TP_E_SHAPE,
           "shape: bad operands of 'add': shapes do not broadcast (they align at the last axis, and "
           "only a literal 1 stretches): (T, 4) x (3)"));
-  CHECK(!tp_bin(g, TP_OP_LAND, x, b, &e).node &&
+  CHECK(!mk_bin(MK(&e), TP_OP_LAND, x, b).node &&
       failed(TP_E_DTYPE,
           "dtype: bad operands of 'land': f32 and bool: it takes bool: compare first, as in "
           "x:ne(0)"));
@@ -137,39 +138,39 @@ static void test_movement(void) {
   begin();
   tp_val x = f32("x", NODOM, SHAPE(T, N(6))), v = f32("v", NODOM, SHAPE(N(6))),
          w = f32("w", NODOM, SHAPE(N(5), N(3)));
-  CHECK(is(tp_matmul(g, x, v, &e), "() (T)") && is(tp_matmul(g, v, v, &e), "() ()"));
-  CHECK(is(tp_matmul(g, v, tp_permute(g, x, (int[]){ 1, 0 }, &e), &e), "() (T)"));
-  CHECK(!tp_matmul(g, x, w, &e).node &&
+  CHECK(is(mk_matmul(MK(&e), x, v), "() (T)") && is(mk_matmul(MK(&e), v, v), "() ()"));
+  CHECK(is(mk_matmul(MK(&e), v, mk_permute(MK(&e), x, (int[]){ 1, 0 })), "() (T)"));
+  CHECK(!mk_matmul(MK(&e), x, w).node &&
       failed(TP_E_SHAPE,
           "shape: bad operands of 'matmul': inner sizes 6 and 5 differ: (T, 6) x (5, 3)"));
-  CHECK(is(tp_reshape(g, x, SHAPE(N(-1), N(3)), &e), "() (2*T, 3)") &&
-      is(tp_reshape(g, x, SHAPE(N(2), N(-1)), &e), "() (2, 3*T)"));
-  CHECK(tp_reshape(g, x, SHAPE(T, N(-1)), &e).node == x.node);
-  CHECK(!tp_reshape(g, x, SHAPE(N(-1), N(4)), &e).node &&
+  CHECK(is(mk_reshape(MK(&e), x, SHAPE(N(-1), N(3))), "() (2*T, 3)") &&
+      is(mk_reshape(MK(&e), x, SHAPE(N(2), N(-1))), "() (2, 3*T)"));
+  CHECK(mk_reshape(MK(&e), x, SHAPE(T, N(-1))).node == x.node);
+  CHECK(!mk_reshape(MK(&e), x, SHAPE(N(-1), N(4))).node &&
       failed(TP_E_SHAPE,
           "shape: bad operand of 'reshape': 6*T elements are no exact multiple of 4: (T, 6)"));
-  CHECK(!tp_reshape(g, x, SHAPE(T, N(5)), &e).node &&
+  CHECK(!mk_reshape(MK(&e), x, SHAPE(T, N(5))).node &&
       failed(TP_E_SHAPE,
           "shape: bad operand of 'reshape': as many elements are not in (T, 5): (T, 6)"));
-  CHECK(is(tp_expand(g, tp_unsqueeze(g, v, 0, &e), SHAPE(K, N(-1)), &e), "() (K, 6)") &&
-      is(tp_expand(g, v, SHAPE(s, N(6)), &e), "(s) (s, 6)"));
-  CHECK(!tp_expand(g, v, SHAPE(N(7)), &e).node &&
+  CHECK(is(mk_expand(MK(&e), mk_unsqueeze(MK(&e), v, 0), SHAPE(K, N(-1))), "() (K, 6)") &&
+      is(mk_expand(MK(&e), v, SHAPE(s, N(6))), "(s) (s, 6)"));
+  CHECK(!mk_expand(MK(&e), v, SHAPE(N(7))).node &&
       failed(TP_E_SHAPE,
           "shape: bad operand of 'expand': does not expand to (7) (only a literal 1 or a missing "
           "axis grows): (6)"));
-  CHECK(is(tp_slice(g, x, -1, N(1), N(3), 2, &e), "() (T, 3)") &&
-      is(tp_slice(g, x, 0, t, one, 1, &e), "(t) (1, 6)"));
-  CHECK(!tp_slice(g, x, 1, N(2), N(3), 2, &e).node &&
+  CHECK(is(mk_slice(MK(&e), x, -1, N(1), N(3), 2), "() (T, 3)") &&
+      is(mk_slice(MK(&e), x, 0, t, one, 1), "(t) (1, 6)"));
+  CHECK(!mk_slice(MK(&e), x, 1, N(2), N(3), 2).node &&
       failed(TP_E_DOMAIN, "domain: elements 2 .. 7 of axis 1 of 'x' are outside 0 .. 6"));
-  CHECK(is(tp_squeeze(g, tp_unsqueeze(g, x, 1, &e), -2, &e), "() (T, 6)"));
-  CHECK(!tp_squeeze(g, x, 1, &e).node &&
+  CHECK(is(mk_squeeze(MK(&e), mk_unsqueeze(MK(&e), x, 1), -2), "() (T, 6)"));
+  CHECK(!mk_squeeze(MK(&e), x, 1).node &&
       failed(TP_E_SHAPE, "shape: bad operand of 'squeeze': axis 1 is not 1: (T, 6)"));
-  CHECK(is(tp_reduce(g, TP_OP_SUM, x, 1, (int[]){ -1 }, true, &e), "() (T, 1)") &&
-      is(tp_reduce(g, TP_OP_MAX, x, 2, (int[]){ 1, 0 }, false, &e), "() ()"));
-  CHECK(is(tp_reduce(g, TP_OP_ARGMAX, x, 1, (int[]){ 0 }, false, &e), "() (6)"));
-  CHECK(!tp_reduce(g, TP_OP_SUM, x, 2, (int[]){ 1, -1 }, false, &e).node &&
+  CHECK(is(mk_reduce(MK(&e), TP_OP_SUM, x, 1, (int[]){ -1 }, true), "() (T, 1)") &&
+      is(mk_reduce(MK(&e), TP_OP_MAX, x, 2, (int[]){ 1, 0 }, false), "() ()"));
+  CHECK(is(mk_reduce(MK(&e), TP_OP_ARGMAX, x, 1, (int[]){ 0 }, false), "() (6)"));
+  CHECK(!mk_reduce(MK(&e), TP_OP_SUM, x, 2, (int[]){ 1, -1 }, false).node &&
       failed(TP_E_SHAPE, "shape: bad operand of 'sum': axis -1 is named twice: (T, 6)"));
-  CHECK(is(tp_sum_to(g, f32("big", NODOM, SHAPE(K, T, N(6))), SHAPE(one, N(6)), &e), "() (1, 6)"));
+  CHECK(is(mk_sum_to(MK(&e), f32("big", NODOM, SHAPE(K, T, N(6))), SHAPE(one, N(6))), "() (1, 6)"));
   tp_attr cat = { .axis = 0 };
   tp_val pair[2] = { x, f32("x2", NODOM, SHAPE(K, N(6))) };
   CHECK(is(tp_v(tp_build(g, TP_OP_CONCAT, 2, pair, &cat, &e)), "() (T + K, 6)"));
@@ -248,7 +249,7 @@ static void test_branches(void) {
   CHECK(!tp_merge_add(g, h, X("s == 1"), rest, &e) &&
       failed(TP_E_DOMAIN,
           "domain: a branch of 'h' has a condition on 's', which is not in its domain"));
-  CHECK(!tp_merge_add(g, h, NULL, tp_cast(g, rest, TP_F64, &e), &e) &&
+  CHECK(!tp_merge_add(g, h, NULL, mk_cast(MK(&e), rest, TP_F64), &e) &&
       failed(
           TP_E_DTYPE, "dtype: the branch of 'h' is f64, declared f32: convert with :to(\"f32\")"));
   g->pos.line = 7;
@@ -289,9 +290,9 @@ static void test_params(void) {
     .ix = (const tp_ix *[]){ N(2) } };
   tp_node *w = tp_build(g, TP_OP_PARAM, 1, &init, &a, &e);
   CHECK(w && is(tp_v(w), "(s t) (2)"));
-  CHECK(!tp_param_update(g, w, tp_number(g, 1, TP_F32, &e), &e) &&
+  CHECK(!tp_param_update(g, w, mk_num(MK(&e), 1, TP_F32), &e) &&
       failed(TP_E_SHAPE, "shape: the update of 'w' has shape (), declared (2)"));
-  tp_val half = tp_bin(g, TP_OP_MUL, tp_v(w), tp_number(g, .5, TP_F32, &e), &e);
+  tp_val half = mk_bin(MK(&e), TP_OP_MUL, tp_v(w), mk_num(MK(&e), .5, TP_F32));
   CHECK(tp_param_update(g, w, half, &e) && w->nin == 2);
   CHECK(!tp_param_update(g, w, half, &e) &&
       failed(TP_E_UNDEFINED,
@@ -373,7 +374,7 @@ static void test_extents(void) {
 static void test_sweep(void) {
   begin();
   tp_val x = f32("x", DOM(dt), SHAPE(T)), y = f32("y", NODOM, SHAPE(K)),
-         dead = tp_bin(g, TP_OP_ADD, x, y, &e), z = tp_un(g, TP_OP_EXP, y, &e);
+         dead = mk_bin(MK(&e), TP_OP_ADD, x, y), z = mk_un(MK(&e), TP_OP_EXP, y);
   int64_t three = 3;
   tp_array *a = tp_array_new(TP_F32, 1, &three);
   tp_attr k = { .data = a };
@@ -408,7 +409,7 @@ static void test_order(void) {
   tp_val x = f32("x", DOM(dt), 0, NULL);
   tp_node *h = merge("h", DOM(dt), 0, NULL);
   tp_val prev = tp_read(g, tp_v(h), AT(POINT(X("t - 1"))), &e),
-         sum = tp_bin(g, TP_OP_ADD, prev, x, &e), out = tp_un(g, TP_OP_EXP, tp_v(h), &e);
+         sum = mk_bin(MK(&e), TP_OP_ADD, prev, x), out = mk_un(MK(&e), TP_OP_EXP, tp_v(h));
   CHECK(tp_merge_add(g, h, X("t == 0"), x, &e) && tp_merge_add(g, h, NULL, sum, &e));
   int scc[8], order[8], place[8], n = tp_graph_sccs(g, scc, order);
   for (int k = 0; k < g->nodes.n; k++) place[order[k]] = k;

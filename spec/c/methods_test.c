@@ -250,7 +250,7 @@ static void test_domains(void) {
   CHECK(r.node && r.node->attr.hash == tp_hash("r", 1, 0) && s.node &&
       s.node->attr.hash != r.node->attr.hash && g->nrand == 1);
   CHECK(!CALL("normal", SCALAR(), NONE, NONE, STR("r")).node && failed(TP_E_OPTION, "'r' already"));
-  tp_val d = CALL("dropout", T(mul(x, tp_cast(g, val(I(t)), TP_F64, &err))));
+  tp_val d = CALL("dropout", T(mul(x, mk_cast(MK(&err), val(I(t)), TP_F64))));
   CHECK(d.node && d.node->in[0].src.node->op == TP_OP_RAND && d.node->in[0].src.node->ndom == 1);
   tp_val m = CALL("mean", T(CALL("ones", SHAPE(X("T"), plus(t, 1)))));
   CHECK(m.node && m.node->ndom == 1 && tp_rankof(m) == 0);

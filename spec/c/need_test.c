@@ -133,7 +133,7 @@ static void test_two_dims(void) {
   tp_val up = at2(d, pt(plus(p, -1)), pt(I(q))), left = at2(d, pt(I(p)), pt(plus(q, -1)));
   branch(d, "p == 0", val(I(q)));
   branch(d, "q == 0", val(I(p)));
-  branch(d, NULL, tp_bin(g, TP_OP_MINIMUM, up, left, &err));
+  branch(d, NULL, mk_bin(MK(&err), TP_OP_MINIMUM, up, left));
   output("y", at2(d, pt(K(3)), pt(K(4))));
   CHECKF(judge(), "%s", err.msg);
   CHECK(needs(up, "p >= 1 and p <= 3 and q >= 1 and q <= 4 and P >= 4 and Q >= 5"));
@@ -203,9 +203,9 @@ static void test_slice(void) {
   const tp_ix *five = K(5);
   tp_val x = node(TP_OP_INPUT, 0, NULL,
       (tp_attr){ .str = "x", .dtype = TP_F32, .ndom = 1, .dom = &t, .nix = 1, .ix = &five });
-  output("y", tp_slice(g, x, 0, I(t), K(1), 1, &err));
+  output("y", mk_slice(MK(&err), x, 0, I(t), K(1), 1));
   CHECK(judge() && one_check(TP_E_DOMAIN, "T <= 5"));
-  output("z", tp_slice(g, x, 0, plus(t, 4), K(1), 1, &err));
+  output("z", mk_slice(MK(&err), x, 0, plus(t, 4), K(1), 1));
   CHECK(!judge() &&
       failed(TP_E_DOMAIN,
           "elements t + 4 .. t + 5 of axis 0 of 'x' (extent 5) are not all there, e.g. at t = 1 "

@@ -61,13 +61,13 @@ static void test_edit_distance(void) {
   tp_val a = input("a", TP_I64, DOM(p)), b = input("b", TP_I64, DOM(q)),
          d = declare("d", TP_I64, DOM(p, q)), one = num(1, TP_I64);
   tp_val u = at1(a, pt(plus(p, -1))), v = at1(b, pt(plus(q, -1))),
-         differ = tp_cast(g, tp_bin(g, TP_OP_NE, u, v, &err), TP_I64, &err);
+         differ = mk_cast(MK(&err), mk_bin(MK(&err), TP_OP_NE, u, v), TP_I64);
   tp_val up = add(at2(d, pt(plus(p, -1)), pt(I(q))), one),
          left = add(at2(d, pt(I(p)), pt(plus(q, -1))), one);
   tp_val diag = add(at2(d, pt(plus(p, -1)), pt(plus(q, -1))), differ);
   branch(d, "p == 0", val(I(q)));
   branch(d, "q == 0", val(I(p)));
-  branch(d, NULL, tp_bin(g, TP_OP_MINIMUM, tp_bin(g, TP_OP_MINIMUM, up, left, &err), diag, &err));
+  branch(d, NULL, mk_bin(MK(&err), TP_OP_MINIMUM, mk_bin(MK(&err), TP_OP_MINIMUM, up, left), diag));
   output("d", at2(d, pt(X("P - 1")), pt(X("Q - 1"))));
   set_bound(p, 7);
   set_bound(q, 8);
@@ -87,7 +87,7 @@ static void test_branches(void) {
   program_new();
   dim t = dim_new("t");
   tp_val h = declare("h", TP_I64, DOM(t)),
-         bad = tp_bin(g, TP_OP_FLOORDIV, val(I(t)), num(0, TP_I64), &err);
+         bad = mk_bin(MK(&err), TP_OP_FLOORDIV, val(I(t)), num(0, TP_I64));
   branch(h, "t == 0", num(7, TP_I64));
   branch(h, "t == T - 1", num(9, TP_I64));
   branch(h, "t >= 1", mul(val(I(t)), num(10, TP_I64)));
@@ -221,7 +221,7 @@ static tp_val draw(
           .ix = &shape,
           .hash = 77,
           .f = { 0.5 },
-          .i = { lo, hi } });
+          .limits = { lo, hi } });
 }
 
 static void test_random(void) {
@@ -280,18 +280,18 @@ static void test_elementwise(void) {
   program_new();
   tp_val a = VEC(TP_I64, 7, -7, 7, -7), b = VEC(TP_I64, 2, 2, -2, -2),
          x = VEC(TP_F32, 7, -7, NAN, 2.5), y = VEC(TP_F32, 2, 2, 1, NAN);
-  output("floordiv", tp_bin(g, TP_OP_FLOORDIV, a, b, &err));
-  output("mod", tp_bin(g, TP_OP_MOD, a, b, &err));
-  output("fmod", tp_bin(g, TP_OP_MOD, x, y, &err));
-  output("min", tp_bin(g, TP_OP_MINIMUM, x, y, &err));
-  output("max", tp_bin(g, TP_OP_MAXIMUM, x, y, &err));
-  output("ne", tp_bin(g, TP_OP_NE, x, x, &err));
-  output("round", tp_un(g, TP_OP_ROUND, VEC(TP_F32, 0.5, 1.5, 2.5, -0.5), &err));
+  output("floordiv", mk_bin(MK(&err), TP_OP_FLOORDIV, a, b));
+  output("mod", mk_bin(MK(&err), TP_OP_MOD, a, b));
+  output("fmod", mk_bin(MK(&err), TP_OP_MOD, x, y));
+  output("min", mk_bin(MK(&err), TP_OP_MINIMUM, x, y));
+  output("max", mk_bin(MK(&err), TP_OP_MAXIMUM, x, y));
+  output("ne", mk_bin(MK(&err), TP_OP_NE, x, x));
+  output("round", mk_un(MK(&err), TP_OP_ROUND, VEC(TP_F32, 0.5, 1.5, 2.5, -0.5)));
   output("wrap", add(VEC(TP_U8, 250, 3), VEC(TP_U8, 10, 4)));
-  output("cast", tp_cast(g, VEC(TP_F64, 300.7, -5.5, NAN, 1e30), TP_U8, &err));
-  output("pow", tp_bin(g, TP_OP_POW, VEC(TP_I64, 3, -2, 0), VEC(TP_I64, 4, 3, 0), &err));
+  output("cast", mk_cast(MK(&err), VEC(TP_F64, 300.7, -5.5, NAN, 1e30), TP_U8));
+  output("pow", mk_bin(MK(&err), TP_OP_POW, VEC(TP_I64, 3, -2, 0), VEC(TP_I64, 4, 3, 0)));
   output("select",
-      tp_select(g, tp_bin(g, TP_OP_GT, x, num(0, TP_F32), &err), x, num(0, TP_F32), &err));
+      mk_select(MK(&err), mk_bin(MK(&err), TP_OP_GT, x, num(0, TP_F32)), x, num(0, TP_F32)));
   output("f32", add(VEC(TP_F32, 16777216), VEC(TP_F32, 1)));
   output("bcast", add(data(TP_F32, SHAPE(2, 1), (double[]){ 10, 20 }), VEC(TP_F32, 1, 2, 3)));
   CHECKF(go(), "%s", err.msg);
@@ -308,31 +308,32 @@ static void test_elementwise(void) {
   HOLDS(10, 7, 0, 0, 2.5);
   HOLDS(11, 16777216);
   HOLDS(12, 11, 12, 13, 21, 22, 23);
-  output("bad", tp_bin(g, TP_OP_POW, a, b, &err));
+  output("bad", mk_bin(MK(&err), TP_OP_POW, a, b));
   CHECK(!go() && failed(TP_E_INPUT, "negative exponent"));
   program_free();
 }
 
 static tp_val axis(tp_op op, tp_val x, int ax, bool flag) {
-  return un(op, x, (tp_attr){ .axis = ax, .flag = flag, .f = { 1 } });
+  return un(op, x, (tp_attr){ .axis = ax, .backwards = flag, .descending = flag, .f = { 1 } });
 }
 
 static void test_folds(void) {
   program_new();
   tp_val m = data(TP_F32, SHAPE(2, 3), (double[]){ 3, 1, 2, 6, NAN, 5 }),
          empty = data(TP_F32, SHAPE(2, 0), NULL), k = data(TP_I64, SHAPE(2, 3), one_to_six);
-  output("sum", tp_reduce(g, TP_OP_SUM, k, 1, (int[]){ 0 }, false, &err));
-  output("all", tp_reduce(g, TP_OP_SUM, k, 2, (int[]){ 0, 1 }, true, &err));
-  output("max", tp_reduce(g, TP_OP_MAX, m, 1, (int[]){ 1 }, false, &err));
+  output("sum", mk_reduce(MK(&err), TP_OP_SUM, k, 1, (int[]){ 0 }, false));
+  output("all", mk_reduce(MK(&err), TP_OP_SUM, k, 2, (int[]){ 0, 1 }, true));
+  output("max", mk_reduce(MK(&err), TP_OP_MAX, m, 1, (int[]){ 1 }, false));
   output("argmax", axis(TP_OP_ARGMAX, m, 1, false));
   output("argmin", axis(TP_OP_ARGMIN, m, 0, false));
-  output("emptymax", tp_reduce(g, TP_OP_MAX, empty, 1, (int[]){ 1 }, false, &err));
-  output("emptyprod", tp_reduce(g, TP_OP_PROD, empty, 1, (int[]){ 1 }, false, &err));
+  output("emptymax", mk_reduce(MK(&err), TP_OP_MAX, empty, 1, (int[]){ 1 }, false));
+  output("emptyprod", mk_reduce(MK(&err), TP_OP_PROD, empty, 1, (int[]){ 1 }, false));
   output("cumsum", axis(TP_OP_SCAN, k, 1, false));
   output("back",
-      un(TP_OP_SCAN, VEC(TP_F32, 1, 1, 1), (tp_attr){ .axis = 0, .flag = true, .f = { 0.5 } }));
+      un(TP_OP_SCAN, VEC(TP_F32, 1, 1, 1),
+          (tp_attr){ .axis = 0, .backwards = true, .f = { 0.5 } }));
   output("cumprod", axis(TP_OP_CUMPROD, k, 0, false));
-  output("matmul", tp_matmul(g, k, data(TP_I64, SHAPE(3, 1), one_to_six), &err));
+  output("matmul", mk_matmul(MK(&err), k, data(TP_I64, SHAPE(3, 1), one_to_six)));
   output("sort", axis(TP_OP_SORT, m, 1, false));
   tp_val s = axis(TP_OP_SORT, VEC(TP_I64, 2, 1, 2, 3), 0, true);
   output("desc", s);
@@ -353,7 +354,7 @@ static void test_folds(void) {
   HOLDS(12, 3, 2, 2, 1);
   HOLDS(13, 3, 0, 2, 1);
   output(
-      "bad", tp_reduce(g, TP_OP_MAX, data(TP_I64, SHAPE(0), NULL), 1, (int[]){ 0 }, false, &err));
+      "bad", mk_reduce(MK(&err), TP_OP_MAX, data(TP_I64, SHAPE(0), NULL), 1, (int[]){ 0 }, false));
   CHECK(!go() && failed(TP_E_INPUT, "max of an empty range of integers"));
   program_free();
 }
@@ -361,16 +362,16 @@ static void test_folds(void) {
 static void test_moves(void) {
   program_new();
   tp_val k = data(TP_I64, SHAPE(2, 3), one_to_six), v = VEC(TP_I64, 7, 8, 9);
-  output("permute", tp_permute(g, k, (int[]){ 1, 0 }, &err));
-  output("expand", tp_expand(g, v, 2, (const tp_ix *[]){ K(2), K(3) }, &err));
-  output("slice", tp_slice(g, k, 1, K(0), K(2), 2, &err));
+  output("permute", mk_permute(MK(&err), k, (int[]){ 1, 0 }));
+  output("expand", mk_expand(MK(&err), v, 2, (const tp_ix *[]){ K(2), K(3) }));
+  output("slice", mk_slice(MK(&err), k, 1, K(0), K(2), 2));
   output("flip", axis(TP_OP_FLIP, k, 1, false));
   output("pad",
       un(TP_OP_PAD, v,
           (tp_attr){ .axis = 0, .nix = 2, .ix = (const tp_ix *[]){ K(1), K(2) }, .f = { -1 } }));
   output("concat",
       node(TP_OP_CONCAT, 2,
-          (tp_val[]){ k, tp_reshape(g, v, 2, (const tp_ix *[]){ K(1), K(3) }, &err) },
+          (tp_val[]){ k, mk_reshape(MK(&err), v, 2, (const tp_ix *[]){ K(1), K(3) }) },
           (tp_attr){ .axis = 0 }));
   output("concat1", node(TP_OP_CONCAT, 2, (tp_val[]){ k, k }, (tp_attr){ .axis = 1 }));
   output("iota",
@@ -565,7 +566,7 @@ static void test_call_chain(void) {
 static void test_params(void) {
   program_new();
   dim l = dim_new("l");
-  tp_val w = un(TP_OP_PINIT, val(I(l)), (tp_attr){ .i = { 0 } });
+  tp_val w = un(TP_OP_PINIT, val(I(l)), (tp_attr){ .number = 0 });
   output("w", w);
   set_bound(l, 3);
   CHECK(go());

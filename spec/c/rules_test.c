@@ -57,12 +57,12 @@ static form smaller(form f) {
 }
 
 static tp_val in_form(tp_val v, form f) {
-  return v.node ? tp_expand(g, v, f.rank, f.shape, &err) : v;
+  return v.node ? mk_expand(MK(&err), v, f.rank, f.shape) : v;
 }
 
 static tp_val a_number(double v, tp_dtype d, form f) {
   form s = smaller(f);
-  tp_val one = chance(50) ? num(v, d) : tp_full(g, v, d, s.rank, s.shape, &err);
+  tp_val one = chance(50) ? num(v, d) : mk_fill(MK(&err), v, d, s.rank, s.shape, 0, NULL);
   return chance(50) ? one : in_form(one, f);
 }
 

@@ -4,6 +4,7 @@
 #define TP_SCRIPT_H
 #include "graph/graph.h"
 #include "graph/methods.h"
+#define MK(e) ((tp_mk){ .g = g, .err = e })
 #include "graph/run.h"
 #include "ref/ref.h"
 #include "check.h"
@@ -62,9 +63,9 @@ static inline tp_val declare(const char *name, tp_dtype d, int ndom, const dim *
 static inline void branch(tp_val m, const char *cond, tp_val e) {
   CHECKF(tp_merge_add(g, m.node, cond ? X(cond) : NULL, e, &err), "%s", err.msg);
 }
-static inline tp_val num(double v, tp_dtype d) { return tp_number(g, v, d, &err); }
-static inline tp_val add(tp_val a, tp_val b) { return tp_bin(g, TP_OP_ADD, a, b, &err); }
-static inline tp_val mul(tp_val a, tp_val b) { return tp_bin(g, TP_OP_MUL, a, b, &err); }
+static inline tp_val num(double v, tp_dtype d) { return mk_num(MK(&err), v, d); }
+static inline tp_val add(tp_val a, tp_val b) { return mk_bin(MK(&err), TP_OP_ADD, a, b); }
+static inline tp_val mul(tp_val a, tp_val b) { return mk_bin(MK(&err), TP_OP_MUL, a, b); }
 static inline tp_val val(const tp_ix *e) { return tp_ixvalue(g, e, &err); }
 static inline tp_at pt(const tp_ix *e) { return (tp_at){ false, e, NULL }; }
 static inline tp_at rg(const tp_ix *lo, const tp_ix *hi) { return (tp_at){ true, lo, hi }; }
@@ -73,7 +74,7 @@ static inline tp_val at2(tp_val v, tp_at a, tp_at b) {
   return v.node ? tp_read(g, v, (tp_at[]){ a, b }, &err) : v;
 }
 static inline tp_val sum0(tp_val v) {
-  return tp_reduce(g, TP_OP_SUM, v, 1, (int[]){ 0 }, false, &err);
+  return mk_reduce(MK(&err), TP_OP_SUM, v, 1, (int[]){ 0 }, false);
 }
 /* The outputs of the last run go when the list of outputs changes. */
 static inline void outputs_drop(void) {

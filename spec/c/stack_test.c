@@ -25,7 +25,7 @@ typedef struct {
 static void chain(tp_buf *b, int n) {
   tp_puts(b, "%1 = fill {f 0.5} : () f32 []\n%2 = mul %0, %1\n");
   for (int i = 3; i < n; i++) tp_putf(b, "%%%d = mul %%%d, %%1\n", i, i - 1);
-  tp_putf(b, "%%%d = grad %%%d, %%0 {i 0}\noutput \"y\" %%%d\n", n, n - 1, n);
+  tp_putf(b, "%%%d = grad %%%d, %%0 {leaves 0}\noutput \"y\" %%%d\n", n, n - 1, n);
 }
 
 /* A tree of sums over n leaves. */

@@ -43,8 +43,8 @@ bool tp_run_scan(tp_exec *x, tp_dreg *r) {
   tp_walk w;
   for (tp_walk_start(&w, lo.rank, lo.shape); w.ok && n > 0; tp_walk_next(&w))
     for (int64_t at = 0; at < total; at += TP_BLOCK) {
-      int64_t lanes = TP_MIN(total - at, TP_BLOCK), first = a->flag ? n - 1 : 0,
-              dir = a->flag ? -1 : 1;
+      int64_t lanes = TP_MIN(total - at, TP_BLOCK), first = a->backwards ? n - 1 : 0,
+              dir = a->backwards ? -1 : 1;
       start_carry(o->dtype, prod, carry, lanes);
       scan((char *)lo.p + (tp_walk_offset(&w, lo.stride) + at + first * so) * size, dir * so,
           (const char *)li.p + (tp_walk_offset(&w, li.stride) + at + first * si) * size, dir * si,
@@ -57,7 +57,7 @@ bool tp_run_recur(tp_exec *x, tp_dreg *r) {
   const tp_how *a = &r->rg->how;
   const tp_view *o = &r->out[0].v, *in = &r->in[0].v, *c = &r->in[1].v;
   int axis = r->nlead + a->axis, size = r->out[0].size;
-  int64_t n = o->shape[axis], first = a->flag ? n - 1 : 0, dir = a->flag ? -1 : 1;
+  int64_t n = o->shape[axis], first = a->backwards ? n - 1 : 0, dir = a->backwards ? -1 : 1;
   tp_krecur *recur = tp_cpu(x)->K->recur[r->out[0].dtype];
   tp_view lo = across(o, axis), li = across(in, axis), lc = across(c, axis);
   int lane = n ? lanes_of(&lo, &li) : -1;
@@ -195,7 +195,7 @@ bool tp_run_sort(tp_exec *x, tp_dreg *r) {
     char *v = (char *)lv.p + tp_walk_offset(&w, lv.stride) * vd->size;
     int64_t *at = (int64_t *)lk.p + tp_walk_offset(&w, lk.stride);
     for (int64_t i = 0; i < n; i++)
-      a[i] = (sort_key){ key_of(in, p, i * step, r->rg->how.flag), i };
+      a[i] = (sort_key){ key_of(in, p, i * step, r->rg->how.descending), i };
     if (n) sort_items(a, a + n, n);
     for (int64_t i = 0; i < n && want_v; i++)
       memcpy(

@@ -165,11 +165,11 @@ bool tp_run_fold(tp_exec *x, tp_dreg *r) {
   tp_view_fill(x, o->dtype, &o->v, 0);
   for (int64_t j = 0; j < in->v.shape[axis + 1]; j++) {
     tp_view from = tp_view_part(&in->v, axis + 1, j, 1, in->size),
-            to = tp_view_part(&o->v, axis, j * a->i[1], from.shape[axis], o->size);
+            to = tp_view_part(&o->v, axis, j * a->dilation, from.shape[axis], o->size);
     from.rank--;
     for (int i = axis + 1; i < from.rank; i++)
       from.shape[i] = from.shape[i + 1], from.stride[i] = from.stride[i + 1];
-    to.stride[axis] *= a->i[0];
+    to.stride[axis] *= a->step;
     tp_view_add(x, o->dtype, &to, &from);
   }
   return true;

@@ -34,9 +34,9 @@ static void numbers(
     for (int64_t i = 0; i < n; i++) tp_puti(d, out, i, u[i] < a->f[0]);
     return;
   case TP_RAND_RANDINT: {
-    uint64_t width = (uint64_t)a->i[1] - (uint64_t)a->i[0];
+    uint64_t width = (uint64_t)a->limits[1] - (uint64_t)a->limits[0];
     for (int64_t i = 0; i < n; i++)
-      tp_puti(d, out, i, (int64_t)((uint64_t)a->i[0] + pair(w, i) % width));
+      tp_puti(d, out, i, (int64_t)((uint64_t)a->limits[0] + pair(w, i) % width));
     return;
   }
   }
@@ -171,9 +171,9 @@ bool tp_run_rand(tp_exec *x, tp_dreg *r) {
   d.per = tp_words_per_draw(d.a, o->dtype);
   d.dense = tp_view_dense(&d.each);
   if (tp_view_count(&o->v) == 0) return true;
-  if (d.a->rand == TP_RAND_RANDINT && d.a->i[0] >= d.a->i[1])
+  if (d.a->rand == TP_RAND_RANDINT && d.a->limits[0] >= d.a->limits[1])
     return tp_rfail_at(x, r, (int64_t[TP_MAXRANK]){ 0 }, TP_E_INPUT, "no integer in %lld .. %lld",
-        (long long)d.a->i[0], (long long)d.a->i[1]);
+        (long long)d.a->limits[0], (long long)d.a->limits[1]);
   if (r->rg->ncoord > MAXCOORD)
     return tp_rfail(x, r, TP_E_DEVICE, "random numbers over more than %d dims", MAXCOORD);
   bool small = d.n * d.per <= SHORT;

@@ -224,7 +224,7 @@ static void put_draw(exporter *w, const tp_pnode *x) {
   tp_emit *e = &w->e;
   const tp_region *r = x->rg;
   const tp_how *h = &r->how;
-  if (h->rand == TP_RAND_RANDINT && h->i[0] >= h->i[1]) {
+  if (h->rand == TP_RAND_RANDINT && h->limits[0] >= h->limits[1]) {
     tp_emit_line(e, "TP_END_IF(h->fault(h->exec, %d, TPX_FAULT_RANGE, NULL));\n", x->pos);
     return;
   }
@@ -241,8 +241,8 @@ static void put_draw(exporter *w, const tp_pnode *x) {
   put_operands(w, r, r->nlead);
   put_coordinates(e, r);
   tp_emit_line(e, "tpx_draw(&v[0], h->seed, %lluULL, %d, point, %d, %a, %lldLL, %lldLL);\n",
-      (unsigned long long)h->hash, r->ncoord, (int)h->rand, h->f[0], (long long)h->i[0],
-      (long long)h->i[1]);
+      (unsigned long long)h->hash, r->ncoord, (int)h->rand, h->f[0], (long long)h->limits[0],
+      (long long)h->limits[1]);
   emit_shut(e, r->nlead);
 }
 
@@ -274,16 +274,16 @@ static void put_operator(exporter *w, const tp_pnode *x) {
   case TP_OP_CONV_WEIGHT: put_conv(w, r); return;
   case TP_OP_MATMUL: snprintf(with, sizeof with, "v, %d", r->acc); break;
   case TP_OP_FOLD:
-    snprintf(with, sizeof with, "&v[0], &v[1], %d, %lld, %lld", axis, (long long)h->i[0],
-        (long long)h->i[1]);
+    snprintf(with, sizeof with, "&v[0], &v[1], %d, %lld, %lld", axis, (long long)h->step,
+        (long long)h->dilation);
     break;
   case TP_OP_SCAN:
   case TP_OP_CUMPROD:
-    snprintf(with, sizeof with, "&v[0], &v[1], %d, %d, %d, %a", axis, h->flag,
+    snprintf(with, sizeof with, "&v[0], &v[1], %d, %d, %d, %a", axis, h->backwards,
         r->op == TP_OP_CUMPROD, h->f[0]);
     break;
   case TP_OP_RECUR:
-    snprintf(with, sizeof with, "&v[0], &v[1], &v[2], %d, %d", axis, h->flag);
+    snprintf(with, sizeof with, "&v[0], &v[1], &v[2], %d, %d", axis, h->backwards);
     break;
   case TP_OP_ARGMAX:
   case TP_OP_ARGMIN:
@@ -291,7 +291,7 @@ static void put_operator(exporter *w, const tp_pnode *x) {
         with, sizeof with, "&v[0], &v[1], %d, %d, %d", axis, h->keepdim, r->op == TP_OP_ARGMAX);
     break;
   case TP_OP_SORT:
-    snprintf(with, sizeof with, "&v[0], &v[1], &v[2], %d, %d, work", axis, h->flag);
+    snprintf(with, sizeof with, "&v[0], &v[1], &v[2], %d, %d, work", axis, h->descending);
     break;
   case TP_OP_INDEX_SELECT:
     snprintf(with, sizeof with, "&v[0], &v[1], &v[2], %d, %d", r->nlead, axis);

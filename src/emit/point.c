@@ -34,7 +34,8 @@ static bool draws_few(const tp_emit *e, const tp_region *r) {
   int64_t n = elements_of(&r->out[0], FEW_ELEMENTS);
   bool type = !tp_half(d) &&
       (h->rand == TP_RAND_BERNOULLI ||
-          (h->rand == TP_RAND_RANDINT ? d != TP_BOOL && h->i[0] < h->i[1] : tp_dtype_float(d)));
+          (h->rand == TP_RAND_RANDINT ? d != TP_BOOL && h->limits[0] < h->limits[1]
+                                      : tp_dtype_float(d)));
   return type && n > 0 && n * tp_words_per_draw(h, d) <= FEW_WORDS;
 }
 
@@ -293,8 +294,8 @@ static void put_drawn(tp_emit *e, const tp_how *h, tp_dtype d, int q) {
     break;
   case TP_RAND_RANDINT:
     tp_putf(e->b, "(%s)(int64_t)(%lluULL + ((uint64_t)w[%d][k] << 32 | w[%d][k]) %% %lluULL)",
-        tp_emit_type(d), (unsigned long long)h->i[0], q + 1, q,
-        (unsigned long long)h->i[1] - (unsigned long long)h->i[0]);
+        tp_emit_type(d), (unsigned long long)h->limits[0], q + 1, q,
+        (unsigned long long)h->limits[1] - (unsigned long long)h->limits[0]);
     break;
   }
 }

@@ -22,7 +22,7 @@ static tp_val *sources(tp_graph *g, const tp_node *n, int from, int count) {
 
 /* The losses of a GRAD, its own or those that backward() marked, and its leafs. */
 static tp_aims aims_of(tp_graph *g, const tp_node *n) {
-  int nleaf = (int)n->attr.i[0], own = n->nin - 1 - nleaf;
+  int nleaf = n->attr.leaves, own = n->nin - 1 - nleaf;
   return (tp_aims){ .nloss = own ? own : g->losses.n,
     .loss = own ? sources(g, n, 0, own)
                 : tp_dup(&g->arena, g->losses.v, sizeof *g->losses.v * (size_t)g->losses.n),
@@ -139,7 +139,7 @@ static const char *names_of(
   *count = 0;
   for (int i = 0; i < f->grads.n; i++) {
     const tp_node *n = f->grads.v[i];
-    if (told[i] || n->attr.i[1] != like->attr.i[1] || n->pos.line != like->pos.line ||
+    if (told[i] || n->attr.optimiser != like->attr.optimiser || n->pos.line != like->pos.line ||
         n->pos.file != like->pos.file)
       continue;
     told[i] = true;
@@ -149,10 +149,10 @@ static const char *names_of(
   return *count > SHOWN ? tp_printf(&g->arena, "%s and %d more", list, *count - SHOWN) : list;
 }
 
-/* An optimiser's step numbers its GRADs: attr.i[1]. */
-static bool learns(const family *f, const bool *reached, int64_t step) {
+/* The GRADs of one step of an optimiser have one number. */
+static bool learns(const family *f, const bool *reached, int step) {
   for (int i = 0; i < f->grads.n; i++)
-    if (reached[i] && f->grads.v[i]->attr.i[1] == step) return true;
+    if (reached[i] && f->grads.v[i]->attr.optimiser == step) return true;
   return false;
 }
 
@@ -163,7 +163,7 @@ static bool tell_unreached(tp_graph *g, const family *f, const bool *reached, tp
     const tp_node *n = f->grads.v[i];
     if (told[i]) continue;
     const char *names = names_of(g, f, n, told, &count);
-    if (n->attr.i[1] && !learns(f, reached, n->attr.i[1])) {
+    if (n->attr.optimiser && !learns(f, reached, n->attr.optimiser)) {
       tp_fail(err, TP_E_OPTION, n->pos, "option: %s reaches none of the optimiser's parameters: %s",
           loss, names);
       tp_note(err, "a gradient does not pass detach, comparisons, indices and callbacks");

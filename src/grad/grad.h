@@ -2,15 +2,16 @@
 #ifndef TP_GRAD_H
 #define TP_GRAD_H
 #include "graph/graph.h"
-#include "graph/build.h"
+#include "graph/mk.h"
 
 /* Replaces every GRAD node (operands: losses.., leafs.., wrt) by the gradient of the sum of the
  * losses over all their points with respect to wrt, and rewires its readers. `loss:backward()` +
  * `x:grad()` is GRAD of g->losses, expanded here too (a GRAD whose only operand is wrt stands for
  * it). GRADs inside the ancestors of a loss are expanded first; a GRAD among its own ancestors is
  * the error `cycle` ("gradient runs through the update of 'w': make it a parameter, take it with
- * leaf = true, or detach (which drops terms)"). PARAM is a leaf at each point; so are the attr.i[0]
- * operands before wrt, for this GRAD alone. DETACH, CALL, ENV_*, RAND and rows marked N stop it.
+ * leaf = true, or detach (which drops terms)"). PARAM is a leaf at each point; so are the
+ * attr.leaves operands before wrt, for this GRAD alone. DETACH, CALL, ENV_*, RAND and rows marked N
+ * stop it.
  *
  * The adjoint of a tensor x is one ACCUM with x's domain, shape and dtype (made first, filled
  * after, because adjoints of recurrences are recurrences): one contribution for each reader:

@@ -127,25 +127,25 @@ RULE(MAX) {
 RULE(MIN) { return d_MAX(mk, n, k, dy); }
 
 /* y[i] = f y[i-1] + x[i]: the same scan from the other end. */
-RULE(SCAN) { return (void)k, mk_scan(mk, dy, n->attr.axis, n->attr.f[0], !n->attr.flag); }
+RULE(SCAN) { return (void)k, mk_scan(mk, dy, n->attr.axis, n->attr.f[0], !n->attr.backwards); }
 
 /* The adjoint of y in y[i] = c[i] y[i-1] + ..:  a[i] = dy[i] + c[i+1] a[i+1], from the other end.
  */
 static tp_val recurred(tp_mk mk, const tp_node *n, tp_val dy, tp_val c) {
   return mk_op(mk, TP_OP_RECUR, 2,
-      (tp_val[]){ dy, mk_moved(mk, c, n->attr.axis, !n->attr.flag, 0) },
-      &(tp_attr){ .axis = n->attr.axis, .flag = !n->attr.flag });
+      (tp_val[]){ dy, mk_moved(mk, c, n->attr.axis, !n->attr.backwards, 0) },
+      &(tp_attr){ .axis = n->attr.axis, .backwards = !n->attr.backwards });
 }
 
 RULE(RECUR) {
   tp_val a = recurred(mk, n, dy, IN(1));
-  return k ? mk_mul(mk, a, mk_moved(mk, Y, n->attr.axis, n->attr.flag, 0)) : a;
+  return k ? mk_mul(mk, a, mk_moved(mk, Y, n->attr.axis, n->attr.backwards, 0)) : a;
 }
 
 /* y[i] = x[i] y[i-1], y[-1] = 1: without division, so that zeros are no exception. */
 RULE(CUMPROD) {
   return (void)k,
-         mk_mul(mk, recurred(mk, n, dy, X), mk_moved(mk, Y, n->attr.axis, n->attr.flag, 1));
+         mk_mul(mk, recurred(mk, n, dy, X), mk_moved(mk, Y, n->attr.axis, n->attr.backwards, 1));
 }
 
 /* ---- contraction ---- */
@@ -199,8 +199,8 @@ RULE(SLICE) {
   int axis = n->attr.axis;
   const tp_ix *lo = n->attr.ix[0], *extent = n->attr.ix[1],
               *rest = tp_ix_sub(c, mk_extent(X, axis), tp_ix_add(c, lo, extent));
-  if (n->attr.i[0] == 1) return mk_pad(mk, dy, axis, lo, rest, 0);
-  tp_val at = mk_mulc(mk, mk_indices(mk, extent), (double)n->attr.i[0]);
+  if (n->attr.step == 1) return mk_pad(mk, dy, axis, lo, rest, 0);
+  tp_val at = mk_mulc(mk, mk_indices(mk, extent), (double)n->attr.step);
   at = mk_add(mk, at, tp_ixvalue(mk.g, lo, mk.err));
   return mk_op(mk, TP_OP_INDEX_ADD, 3, (tp_val[]){ mk_zeros_like(mk, X), at, dy },
       &(tp_attr){ .axis = axis });
@@ -212,14 +212,14 @@ RULE(PAD) {
 
 RULE(UNFOLD) {
   return (void)k,
-         mk_fold(mk, dy, n->attr.axis, mk_extent(X, n->attr.axis), n->attr.i[0], n->attr.i[1]);
+         mk_fold(mk, dy, n->attr.axis, mk_extent(X, n->attr.axis), n->attr.step, n->attr.dilation);
 }
 
 RULE(FOLD) {
   (void)k;
   int axis = n->attr.axis;
   return mk_unfold(
-      mk, dy, axis, mk_extent(X, axis), mk_extent(X, axis + 1), n->attr.i[0], n->attr.i[1]);
+      mk, dy, axis, mk_extent(X, axis), mk_extent(X, axis + 1), n->attr.step, n->attr.dilation);
 }
 
 RULE(CONCAT) {

@@ -395,7 +395,7 @@ static void drop(void *s) { tp_need_free(((grad_sweep *)s)->need); }
 
 bool tp_grad_sweep(tp_graph *g, const tp_aims *of, int nwrt, const tp_val *wrt, tp_val *out,
     bool *reached, tp_error *err) {
-  grad_sweep s = { .g = g, .mk = { g, err }, .of = of, .n = g->nodes.n };
+  grad_sweep s = { .g = g, .mk = { .g = g, .err = err }, .of = of, .n = g->nodes.n };
   s.slot = TP_NEWN(&g->arena, slot *, s.n);
   s.support = TP_NEWN(&g->arena, support, s.n);
   tp_hold mine;

@@ -45,13 +45,7 @@ bool tp_bad_shape(const tp_node *n, tp_error *err, const char *why, ...) TP_PRIN
 /* "bad operands of 'op': f32 and i64: <what to do>" */
 bool tp_bad_dtype(const tp_node *n, tp_error *err, const char *advice);
 
-/* ---- needed points (need.c) ---- */
-/* zero, widen, lost: see sweep there */
-tp_need *tp_need_sweep(tp_graph *g, int nroot, const tp_root *roots, const tp_sym *zero, bool widen,
-    bool *lost, tp_error *err);
-
 /* ---- shapes (shape.c) ---- */
-bool tp_is_one(const tp_ix *e);
 /* a == b at `points` (taken; NULL: everywhere on the dims a and b mention), over dims. As
  * tp_extent_eq otherwise. */
 bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int ndims,
@@ -66,6 +60,7 @@ bool tp_broadcast(tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape,
     const tp_ix *const *vshape);
 void tp_shapecheck_add(tp_graph *g, const tp_ix *a, const tp_ix *b, tp_pos pos, const char *what);
 void tp_extents_print(tp_buf *b, int rank, const tp_ix *const *shape); /* "T, 4" */
+const char *tp_extents(tp_graph *g, int rank, const tp_ix *const *shape);
 /* Shape checks of the nodes that are left; the list is made anew. (verify.c) */
 void tp_recheck(tp_graph *g);
 

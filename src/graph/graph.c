@@ -50,12 +50,15 @@ const char *tp_label(const tp_node *n) { return given_name(n) ? given_name(n) : 
 
 tp_who tp_who_of(const tp_node *n) { return (tp_who){ given_name(n), n->var, n->what }; }
 
+const char *tp_line_of(tp_graph *g, tp_pos pos) {
+  return tp_printf(&g->arena, "%s:%d", pos.file ? pos.file : "?", pos.line);
+}
+
 const char *tp_called(tp_graph *g, const tp_node *n) {
   if (!tp_own_name(n) && g->learn) g->learn(g->host);
   if (tp_own_name(n)) return tp_printf(&g->arena, "'%s'", tp_own_name(n));
-  return n->pos.file
-      ? tp_printf(&g->arena, "the %s of %s:%d", tp_label(n), n->pos.file, n->pos.line)
-      : tp_printf(&g->arena, "this %s", tp_label(n));
+  return n->pos.file ? tp_printf(&g->arena, "the %s of %s", tp_label(n), tp_line_of(g, n->pos))
+                     : tp_printf(&g->arena, "this %s", tp_label(n));
 }
 
 /* Without folders, which the position beside it has. */

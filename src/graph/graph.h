@@ -264,6 +264,7 @@ TP_GIVE tp_set *tp_branch_set(tp_graph *g, const tp_node *merge, int k);
 /* ---- checks and text ---- */
 /* the name the script gave it, as tensor, input or parameter, or its variable; NULL: none */
 const char *tp_own_name(const tp_node *n);
+const char *tp_line_of(tp_graph *g, tp_pos pos); /* for messages: net.lua:12 */
 /* for messages: 'x', or the add of net.lua:12 */
 const char *tp_called(tp_graph *g, const tp_node *n);
 /* every invariant above; run after each pass */

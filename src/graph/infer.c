@@ -109,9 +109,9 @@ static bool rand_ok(tp_node *n, tp_error *err) {
   if (a->rand == TP_RAND_RANDINT && (isfloat || a->dtype == TP_BOOL))
     return tp_fail(err, TP_E_DTYPE, n->pos,
         "dtype: randint draws integers, not %s: convert with :to", tp_dtype_name(a->dtype));
-  if (a->rand == TP_RAND_RANDINT && a->i[0] >= a->i[1])
+  if (a->rand == TP_RAND_RANDINT && a->limits[0] >= a->limits[1])
     return tp_fail(err, TP_E_OPTION, n->pos, "option: randint needs lo < hi, not %lld and %lld",
-        (long long)a->i[0], (long long)a->i[1]);
+        (long long)a->limits[0], (long long)a->limits[1]);
   if (a->rand == TP_RAND_BERNOULLI && !(a->f[0] >= 0 && a->f[0] <= 1))
     return tp_fail(err, TP_E_OPTION, n->pos,
         "option: the probability of bernoulli is %g, not in [0, 1]", a->f[0]);
@@ -361,16 +361,17 @@ static bool infer_env(tp_graph *g, tp_node *n, tp_error *err) {
 }
 
 static bool infer_grad(tp_graph *g, tp_node *n, tp_error *err) {
-  if (n->attr.i[0] < 0 || n->attr.i[0] > TP_MAX(n->nin - 2, 0))
+  if (n->attr.leaves < 0 || n->attr.leaves > TP_MAX(n->nin - 2, 0))
     return tp_fail(err, TP_E_OPTION, n->pos,
-        "option: 'grad' has %d operands, %lld of them leafs: a loss and what is asked about are "
+        "option: 'grad' has %d operands, %d of them leafs: a loss and what is asked about are "
         "missing",
-        n->nin, (long long)n->attr.i[0]);
+        n->nin, n->attr.leaves);
   for (int k = 0; k < n->nin; k++)
     if (!tp_dtype_float(tp_dtypeof(n->in[k].src)))
       return tp_bad_dtype(n, err,
-          k + 1 < n->nin - n->attr.i[0] ? "a loss must be a float: convert with :to(\"f32\")"
-                                        : "only floats have gradients: convert with :to(\"f32\")");
+          k + 1 < n->nin - n->attr.leaves
+              ? "a loss must be a float: convert with :to(\"f32\")"
+              : "only floats have gradients: convert with :to(\"f32\")");
   const tp_out *x = tp_outof(n->in[n->nin - 1].src);
   return tp_out1(g, n, x->dtype, x->rank, x->shape);
 }
@@ -492,9 +493,8 @@ static bool name_free(tp_graph *g, tp_op op, const tp_attr *at, tp_error *err) {
   tp_node *const *v = input ? g->inputs.v : g->params.v;
   for (int i = 0; i < n; i++)
     if (at->str && v[i]->attr.str && strcmp(v[i]->attr.str, at->str) == 0)
-      return tp_fail(err, TP_E_OPTION, g->pos, "option: there is %s '%s' already (%s:%d)",
-          input ? "an input" : "a parameter", at->str, v[i]->pos.file ? v[i]->pos.file : "?",
-          v[i]->pos.line);
+      return tp_fail(err, TP_E_OPTION, g->pos, "option: there is %s '%s' already (%s)",
+          input ? "an input" : "a parameter", at->str, tp_line_of(g, v[i]->pos));
   return true;
 }
 

@@ -1,10 +1,83 @@
 /* legal.c: legality on needed points. Each question is a set of bad points over a node's dims, with
- * bounds as parameters: empty for all bounds                      legal empty for no bounds that
- * are all >= 2     an error now, with the smallest bad point as witness otherwise a condition on
- * the bounds, looked at by each call (g->boundchecks) */
-#include "graph/legal.h"
+ * bounds as parameters. Empty for all bounds: legal. Empty for no bounds that are all at least 2:
+ * an error now, with the smallest bad point as witness. Else a condition on the bounds, looked at
+ * by each call (g->boundchecks). */
+#include "graph/core.h"
+
+typedef struct check {
+  tp_graph *g;
+  const tp_need *need;
+  tp_error *err;
+  int64_t *env; /* a witness, by symbol id */
+  /* the runs to which nothing is given for this dim; NULL: all others */
+  const tp_sym *zero;
+} check;
 
 static const char *called(check *c, const tp_node *n) { return tp_called(c->g, n); }
+
+/* ---- words, with a witness ---- */
+
+static const char *index_text(check *c, const tp_at *at) {
+  tp_ictx *ix = c->g->ix;
+  return at->range
+      ? tp_printf(&c->g->arena, "%s .. %s", tp_ix_str(ix, at->lo), tp_ix_str(ix, at->hi))
+      : tp_ix_str(ix, at->lo);
+}
+
+/* x[t + 1]; with several dims x[{i, t + 1}] */
+static const char *read_text(check *c, const tp_node *r) {
+  const tp_node *x = r->in[0].src.node;
+  const char *name = tp_own_name(x) ? tp_own_name(x) : "it", *list = "";
+  for (int k = 0; k < x->ndom; k++)
+    list = tp_printf(&c->g->arena, "%s%s%s", list, k ? ", " : "", index_text(c, &r->attr.at[k]));
+  return tp_printf(&c->g->arena, x->ndom > 1 ? "%s[{%s}]" : "%s[%s]", name, list);
+}
+
+/* "t = 2, i = 0": the dims' values in the witness. */
+static const char *point_text(check *c, const tp_node *n) {
+  const char *list = "";
+  for (int k = 0; k < n->ndom; k++)
+    list = tp_printf(&c->g->arena, "%s%s%s = %lld", list, k ? ", " : "", n->dom[k]->name,
+        (long long)c->env[n->dom[k]->id]);
+  return list;
+}
+
+static void add_bound(check *c, const char **list, const tp_sym *s) {
+  if (!s || s->kind != TP_SYM_BOUND || s->hidden) return;
+  const char *item = tp_printf(&c->g->arena, "%s = %lld", s->name, (long long)c->env[s->id]);
+  if (!strstr(*list, item))
+    *list = tp_printf(&c->g->arena, "%s%s%s", *list, **list ? ", " : "", item);
+}
+
+static void add_bounds_of(check *c, const char **list, const tp_ix *e) {
+  const tp_sym *const *syms;
+  int n = tp_ix_syms(e, &syms);
+  for (int i = 0; i < n; i++) add_bound(c, list, syms[i]);
+}
+
+/* "T = 3, I = 2": the bounds of n's dims, of its operand's, and those that its index or the extents
+ * of a view mention. */
+static const char *bounds_text(check *c, const tp_node *n) {
+  const char *list = "";
+  for (int k = 0; k < n->ndom; k++) add_bound(c, &list, n->dom[k]->bound);
+  for (int i = 0; tp_ops[n->op].cls == TP_CLS_MOVE && i < tp_rankof(n->in[0].src); i++)
+    add_bounds_of(c, &list, tp_outof(n->in[0].src)->shape[i]);
+  if (n->op != TP_OP_READ) return list;
+  const tp_node *x = n->in[0].src.node;
+  for (int k = 0; k < x->ndom; k++) {
+    add_bound(c, &list, x->dom[k]->bound);
+    for (int e = 0; e <= n->attr.at[k].range; e++)
+      add_bounds_of(c, &list, e ? n->attr.at[k].hi : n->attr.at[k].lo);
+  }
+  return list;
+}
+
+/* " at t = 2 with T = 3" */
+static const char *example(check *c, const tp_node *n) {
+  const char *point = point_text(c, n), *bounds = bounds_text(c, n);
+  return tp_printf(
+      &c->g->arena, "%s%s%s%s", *point ? " at " : "", point, *bounds ? " with " : "", bounds);
+}
 
 /* ---- the three answers ---- */
 
@@ -91,34 +164,34 @@ static void note_branch(check *c, const tp_node *m) {
 
 static bool defined(check *c, const tp_node *m) {
   if (m->nin && !m->in[m->nin - 1].cond) return true;
-  tp_set *rest = tp_branch_set(c->g, m, m->nin);
-  const char *name = called(c, m);
-  if (settled(c, m, rest, TP_E_UNDEFINED, m->pos,
+  const char *name = called(c, m), *own = tp_own_name(m);
+  if (settled(c, m, tp_branch_set(c->g, m, m->nin), TP_E_UNDEFINED, m->pos,
           tp_printf(&c->g->arena,
               "%s has points without a branch (%s:otherwise(...) takes the rest)", name,
-              tp_own_name(m) ? tp_own_name(m) : "h")))
+              own ? own : "h")))
     return true;
-  const char *point = tp_legal_point(c, m), *bounds = tp_legal_bounds(c, m);
-  tp_fail(c->err, TP_E_UNDEFINED, m->pos, "undefined: %s has no branch%s%s%s%s", name,
-      *point ? " at " : "", point, *bounds ? " with " : "", bounds);
+  tp_fail(c->err, TP_E_UNDEFINED, m->pos, "undefined: %s has no branch%s", name, example(c, m));
   note_branch(c, m);
   return false;
 }
 
-/* The first branch that takes every point of branch k by itself, else the last before it. */
+static tp_set *branch_points(check *c, const tp_node *m, int k) {
+  tp_set *box = tp_set_box(c->g->ix, m->ndom, m->dom);
+  return m->in[k].cond ? tp_set_and(box, where(c, m, m->in[k].cond)) : box;
+}
+
+/* The first branch that takes every point of branch k by itself, else the last before it; -1: it
+ * has none. */
 static int coverer(check *c, const tp_node *m, int k) {
-  tp_ictx *ix = c->g->ix;
-  int found = -1;
-  tp_set *points = tp_set_box(ix, m->ndom, m->dom);
-  if (m->in[k].cond) points = tp_set_and(points, where(c, m, m->in[k].cond));
-  for (int i = 0; i < k && found < 0; i++) {
-    tp_set *all = m->in[i].cond ? where(c, m, m->in[i].cond) : tp_set_box(ix, m->ndom, m->dom);
-    if (tp_set_subset(ix, points, all)) found = i;
+  tp_set *points = branch_points(c, m, k);
+  int found = tp_set_is_empty(c->g->ix, points) ? -1 : k - 1;
+  for (int i = found; i >= 0; i--) {
+    tp_set *all = branch_points(c, m, i);
+    if (tp_set_subset(c->g->ix, points, all)) found = i;
     tp_set_free(all);
   }
-  bool none = tp_set_is_empty(ix, points);
   tp_set_free(points);
-  return none ? -1 : found < 0 ? k - 1 : found;
+  return found;
 }
 
 static bool can_be_first(check *c, const tp_node *m, int k) {
@@ -133,15 +206,13 @@ static bool can_be_first(check *c, const tp_node *m, int k) {
         "undefined: this branch of %s can never be first: no point of its domain matches it "
         "(negative indices never wrap)",
         called(c, m));
-  tp_pos p = m->in[by].pos;
   return tp_fail(c->err, TP_E_UNDEFINED, pos,
-      "undefined: this branch of %s can never be first: the branch at %s:%d covers it",
-      called(c, m), p.file ? p.file : "?", p.line);
+      "undefined: this branch of %s can never be first: the branch at %s covers it", called(c, m),
+      tp_line_of(c->g, m->in[by].pos));
 }
 
 static bool check_merge(check *c, const tp_node *m) {
-  if (!is_read(c, m)) return true;
-  for (int k = 0; k < m->nin && !m->attr.i[0]; k++)
+  for (int k = 0; k < m->nin && !m->attr.sparse; k++)
     if (!can_be_first(c, m, k)) return false;
   return defined(c, m);
 }
@@ -150,20 +221,17 @@ static bool check_merge(check *c, const tp_node *m) {
 
 /* A named reader of n, or a reader's reader ...; NULL: none before an output. */
 static const tp_node *consumer(check *c, const tp_node *n) {
-  tp_graph *g = c->g;
-  bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
+  bool *seen = TP_NEWN(&c->g->arena, bool, c->g->nodes.n), more = true;
   seen[n->id] = true;
-  for (bool more = true; more;) {
+  while (more) {
     more = false;
-    for (int i = 0; i < g->nodes.n; i++) {
-      const tp_node *r = g->nodes.v[i];
-      for (int k = 0; k < r->nin && !seen[i]; k++) seen[i] = seen[r->in[k].src.node->id];
-      if (!seen[i] || r == n) continue;
-      if (tp_own_name(r)) return r;
+    for (int i = 0; i < c->g->nodes.n; i++) {
+      const tp_node *r = c->g->nodes.v[i];
+      if (seen[i]) continue;
+      for (int k = 0; k < r->nin; k++) seen[i] |= seen[r->in[k].src.node->id];
+      if (seen[i] && tp_own_name(r)) return r;
+      more |= seen[i];
     }
-    for (int i = 0; i < g->nodes.n && !more; i++)
-      for (int k = 0; k < g->nodes.v[i]->nin && !more; k++)
-        more = !seen[i] && seen[g->nodes.v[i]->in[k].src.node->id];
   }
   return NULL;
 }
@@ -194,37 +262,23 @@ static bool chosen(check *c, const tp_node *r) {
 static void note_advice(check *c, const tp_node *r, int k) {
   const tp_node *x = r->in[0].src.node;
   const tp_at *at = &r->attr.at[k];
-  const char *name = tp_own_name(x) ? tp_own_name(x) : "x", *dim = x->dom[k]->name,
-             *bound = x->dom[k]->bound->name, *text = tp_ix_str(c->g->ix, at->lo);
+  const char *name = tp_own_name(x) ? tp_own_name(x) : "x", *bound = x->dom[k]->bound->name;
   const tp_ix *rest;
   int64_t v, coef;
   if (tp_ix_is_const(at->lo, &v) && v < 0)
-    tp_note(c->err, "negative indices of dims never wrap: write %s[{%s = %s%lld}]", name, dim,
-        bound, (long long)v);
+    tp_note(c->err, "negative indices of dims never wrap: write %s[{%s = %s%lld}]", name,
+        x->dom[k]->name, bound, (long long)v);
   else if (at->range)
     tp_note(c->err, "clip the range with tempo.max(0, ...) and tempo.min(..., %s)", bound);
   else if (tp_ix_linear_in(c->g->ix, at->lo, x->dom[k]->bound, &coef, &rest) && coef == 1 &&
       tp_ix_is_const(rest, &v) && v >= 0)
     tp_note(c->err, "indices count from 0, so the last one is %s - 1: write %s[%s - 1]", bound,
         name, bound);
-  else if (c->env[x->dom[k]->id] < 0)
-    tp_note(c->err,
-        "clip it, tempo.max(%s, 0), or give the points where it leaves the domain a branch of "
-        "their own",
-        text);
   else
     tp_note(c->err,
-        "clip it, tempo.min(%s, %s - 1), or give the points where it leaves the domain a branch of "
-        "their own",
-        text, bound);
-}
-
-/* The index of dim k where it leaves the domain, put into the witness as the value of dim k. */
-static void outside_value(check *c, const tp_node *r, int k) {
-  const tp_at *at = &r->attr.at[k];
-  const tp_sym *d = r->in[0].src.node->dom[k];
-  int64_t lo = tp_ix_evalq(at->lo, c->env);
-  c->env[d->id] = at->range && lo >= 0 ? tp_ix_evalq(at->hi, c->env) - 1 : lo;
+        "clip it, tempo.%s, or give the points where it leaves the domain a branch of their own",
+        tp_printf(&c->g->arena, c->env[x->dom[k]->id] < 0 ? "max(%s, 0)" : "min(%s, %s - 1)",
+            tp_ix_str(c->g->ix, at->lo), bound));
 }
 
 /* The bound of dim d where r reads it. An end by data at another point of its domain is any number
@@ -238,31 +292,33 @@ static const tp_sym *end_there(check *c, const tp_node *r, const tp_sym *d) {
   return here ? d->bound : s->other;
 }
 
-/* What may be reached is not known here. True: no clipping helps, because it is about another point
- * of the end's domain. */
+/* How far an end by data gets is not known here. True: no clipping helps, because it is about
+ * another point of the end's domain. */
 static bool note_end(check *c, const tp_node *r, const tp_sym *d) {
   const tp_stop *s = tp_stop_of(c->g, d);
   if (!s) return false;
-  const char *file = s->pos.file ? s->pos.file : "?", *end = d->bound->name;
+  const char *end = d->bound->name,
+             *by = tp_printf(
+                 &c->g->arena, "'%s' ends by data (%s)", d->name, tp_line_of(c->g, s->pos));
   bool other = end_there(c, r, d) != d->bound;
   if (other)
     tp_note(c->err,
-        "'%s' ends by data (%s:%d), and %s at another point is a number of its own: read x[%s-1] "
-        "at its own point first, or reduce over '%s'",
-        d->name, file, s->pos.line, end, end, d->name);
-  else
-    tp_note(c->err, "'%s' ends by data (%s:%d): %s may be any number from 1 on", d->name, file,
-        s->pos.line, end);
+        "%s, and %s at another point is a number of its own: read x[%s-1] at its own point first, "
+        "or reduce over '%s'",
+        by, end, end, d->name);
+  else tp_note(c->err, "%s: %s may be any number from 1 on", by, end);
   return other;
 }
 
 static bool read_fail(check *c, const tp_node *r, int k) {
   const tp_node *x = r->in[0].src.node;
   const tp_sym *d = x->dom[k];
-  const char *eg = tp_legal_example(c, r), *text = tp_legal_read(c, r);
-  outside_value(c, r, k);
+  const char *eg = example(c, r), *text = read_text(c, r);
+  const tp_at *at = &r->attr.at[k];
+  int64_t lo = tp_ix_evalq(at->lo, c->env);
+  c->env[d->id] = at->range && lo >= 0 ? tp_ix_evalq(at->hi, c->env) - 1 : lo;
   tp_fail(c->err, TP_E_DOMAIN, r->pos,
-      "domain: %s is read at %s = %lld (%s), outside 0 .. %s-1, %s", called(c, x), d->name,
+      "domain: %s is read at %s = %lld (%s), outside 0 .. %s-1, e.g.%s", called(c, x), d->name,
       (long long)c->env[d->id], text, d->bound->name, eg);
   note_consumer(c, r);
   bool other = note_end(c, r, d);
@@ -272,16 +328,6 @@ static bool read_fail(check *c, const tp_node *r, int k) {
         "made by P:tensor");
   else if (!other) note_advice(c, r, k);
   return false;
-}
-
-/* The condition that nothing is empty: a read with an empty range reads nothing. */
-static const tp_ix *reads_something(check *c, const tp_node *r) {
-  tp_ictx *ix = c->g->ix;
-  const tp_ix *cond = tp_ix_bool(ix, true);
-  for (int k = 0; k < r->in[0].src.node->ndom; k++)
-    if (r->attr.at[k].range)
-      cond = tp_ix_and(ix, cond, tp_ix_cmp(ix, TP_LT, r->attr.at[k].lo, r->attr.at[k].hi));
-  return cond;
 }
 
 static bool check_index(check *c, const tp_node *r, int k, const tp_ix *something) {
@@ -295,14 +341,18 @@ static bool check_index(check *c, const tp_node *r, int k, const tp_ix *somethin
       ix, tp_ix_cmp(ix, TP_LT, at->lo, tp_ix_const(ix, 0)), tp_ix_cmp(ix, TP_GT, top, end));
   tp_set *bad = tp_set_and(needed(c, r), where(c, r, tp_ix_and(ix, something, out)));
   const char *late = tp_printf(&c->g->arena, "%s leaves 0 .. %s-1 in dim '%s' of %s",
-      tp_legal_read(c, r), d->bound->name, d->name, called(c, r->in[0].src.node));
+      read_text(c, r), d->bound->name, d->name, called(c, r->in[0].src.node));
   return settled(c, r, bad, TP_E_DOMAIN, r->pos, late) || read_fail(c, r, k);
 }
 
+/* With an empty range nothing is read. */
 static bool check_read(check *c, const tp_node *r) {
-  if (!is_needed(c, r)) return true;
-  const tp_ix *something = reads_something(c, r);
-  for (int k = 0; k < r->in[0].src.node->ndom; k++)
+  tp_ictx *ix = c->g->ix;
+  const tp_ix *something = tp_ix_bool(ix, true);
+  const tp_at *at = r->attr.at;
+  for (int k = 0; k < r->attr.nat; k++)
+    if (at[k].range) something = tp_ix_and(ix, something, tp_ix_cmp(ix, TP_LT, at[k].lo, at[k].hi));
+  for (int k = 0; k < r->attr.nat; k++)
     if (!check_index(c, r, k, something)) return false;
   return true;
 }
@@ -312,7 +362,7 @@ static bool check_read(check *c, const tp_node *r) {
 static bool check_gathers(check *c, const tp_node *n) {
   for (int k = 0; k < n->nin; k++) {
     const tp_node *x = n->in[k].src.node;
-    if (!n->in[k].gather || !is_needed(c, n)) continue;
+    if (!n->in[k].gather) continue;
     tp_ictx *ix = c->g->ix;
     tp_set *outside = tp_set_outside(ix, x->ndom, x->dom);
     tp_set *bad =
@@ -320,8 +370,7 @@ static bool check_gathers(check *c, const tp_node *n) {
     const char *late =
         tp_printf(&c->g->arena, "%s leaves the domain of %s", called(c, n), called(c, x));
     if (!settled(c, n, bad, TP_E_DOMAIN, n->in[k].pos, late))
-      return tp_fail(
-          c->err, TP_E_DOMAIN, n->in[k].pos, "domain: %s, %s", late, tp_legal_example(c, n));
+      return tp_fail(c->err, TP_E_DOMAIN, n->in[k].pos, "domain: %s, e.g.%s", late, example(c, n));
   }
   return true;
 }
@@ -381,7 +430,7 @@ static bool fits_inside(check *c, const tp_node *n, const tp_ix *none, const tp_
               *out = tp_ix_or(ix, before, tp_ix_cmp(ix, TP_LT, least[1], zero));
   tp_set *bad = tp_set_and(needed(c, n), where(c, n, tp_ix_and(ix, tp_ix_not(ix, none), out)));
   if (settled(c, n, bad, code, n->pos, late)) return true;
-  tp_fail(c->err, code, n->pos, "%s: %s, %s", tp_code_word(code), late, tp_legal_example(c, n));
+  tp_fail(c->err, code, n->pos, "%s: %s, e.g.%s", tp_code_word(code), late, example(c, n));
   note_consumer(c, n);
   return false;
 }
@@ -396,11 +445,10 @@ static const tp_ix *behind(tp_ictx *ix, const tp_ix *extent, const tp_ix *last) 
 }
 
 static bool check_slice(check *c, const tp_node *n) {
-  if (!is_needed(c, n)) return true;
   tp_ictx *ix = c->g->ix;
   const tp_attr *a = &n->attr;
   const tp_ix *size = tp_outof(n->in[0].src)->shape[a->axis], *lo = a->ix[0];
-  const tp_ix *last = tp_ix_add(ix, lo, last_place(ix, a->ix[1], a->i[0])),
+  const tp_ix *last = tp_ix_add(ix, lo, last_place(ix, a->ix[1], a->step)),
               *least[] = { lo, behind(ix, size, last) };
   const char *late =
       tp_printf(&c->g->arena, "elements %s .. %s of axis %d of %s (extent %s) are not all there",
@@ -410,7 +458,6 @@ static bool check_slice(check *c, const tp_node *n) {
 }
 
 static bool check_windows(check *c, const tp_node *n) {
-  if (!is_needed(c, n)) return true;
   tp_ictx *ix = c->g->ix;
   const tp_attr *a = &n->attr;
   const tp_ix *const *x = tp_outof(n->in[0].src)->shape + a->axis;
@@ -418,7 +465,8 @@ static bool check_windows(check *c, const tp_node *n) {
   const tp_ix *extent = unfold ? x[0] : a->ix[0], *count = unfold ? a->ix[0] : x[0];
   const tp_ix *size = unfold ? a->ix[1] : x[1],
               *none = tp_ix_or(ix, has_none(ix, count), has_none(ix, size));
-  const tp_ix *last = tp_ix_add(ix, last_place(ix, count, a->i[0]), last_place(ix, size, a->i[1]));
+  const tp_ix *last =
+      tp_ix_add(ix, last_place(ix, count, a->step), last_place(ix, size, a->dilation));
   const tp_ix *least[] = { tp_ix_const(ix, 0), behind(ix, extent, last) };
   const char *late = tp_printf(&c->g->arena, "%s windows of %s of %s are not in an axis of %s",
       tp_ix_str(ix, count), tp_ix_str(ix, size), called(c, n->in[0].src.node),
@@ -427,7 +475,6 @@ static bool check_windows(check *c, const tp_node *n) {
 }
 
 static bool check_pad(check *c, const tp_node *n) {
-  if (!is_needed(c, n)) return true;
   tp_ictx *ix = c->g->ix;
   const char *late = tp_printf(&c->g->arena, "%s is padded by %s and %s, which may not be negative",
       called(c, n->in[0].src.node), tp_ix_str(ix, n->attr.ix[0]), tp_ix_str(ix, n->attr.ix[1]));
@@ -466,7 +513,8 @@ static bool check_extents(check *c) {
 static bool every(check *c, tp_op op, bool (*fn)(check *, const tp_node *)) {
   for (int i = 0; i < c->g->nodes.n; i++) {
     const tp_node *n = c->g->nodes.v[i];
-    if (n->op == op && !fn(c, n)) return false;
+    if (n->op == op && (op == TP_OP_MERGE ? is_read(c, n) : is_needed(c, n)) && !fn(c, n))
+      return false;
   }
   return true;
 }

@@ -19,7 +19,7 @@
  */
 #ifndef TP_METHODS_H
 #define TP_METHODS_H
-#include "graph/build.h"
+#include "graph/mk.h"
 
 typedef struct tp_arg {
   /* 0: absent; T I F B N X S A L D O as in the signature (W: 'A', 'N' or 'F'; X: 'I', 'X' or 'T')
@@ -47,16 +47,17 @@ typedef struct tp_arg {
 } tp_arg;
 
 #define TP_MAXARG 16
-typedef struct tp_method tp_method;
-/* a[i] is the i-th entry of the signature (options included). Results in out (at most 8, or *nout
- * of an arena array for split). */
-typedef bool (*tp_method_fn)(
-    tp_graph *g, const tp_method *m, const tp_arg *a, tp_val **out, int *nout, tp_error *err);
-struct tp_method {
+typedef struct {
+  int n;
+  tp_val *v;
+} tp_vals;
+/* a[i] is the i-th entry of the signature (options included); k.who: the method's name. */
+typedef bool tp_method_fn(tp_mk k, const tp_arg *a, tp_vals *out);
+typedef struct tp_method {
   const char *name, *kinds, *sig;
-  tp_method_fn fn;
+  tp_method_fn *fn;
   const char *shape, *doc;
-};
+} tp_method;
 extern const tp_method tp_methods[];
 extern const int tp_nmethods;
 const tp_method *tp_method_find(const char *name);
@@ -70,7 +71,7 @@ int tp_sig_parse(const char *sig, tp_sigarg out[TP_MAXARG]); /* number of entrie
 /* ---- weak values ---- */
 /* what w becomes beside an operand of dtype d */
 tp_dtype tp_weak_beside(const tp_arg *w, tp_dtype d);
-tp_val tp_weak_as(tp_graph *g, const tp_arg *w, tp_dtype d, tp_error *err);
+tp_val tp_weak_as(tp_mk k, const tp_arg *w, tp_dtype d);
 /* a number in w that d does not hold: what is wrong with it */
 const char *tp_weak_refused(const tp_arg *w, tp_dtype d, double *v);
 #endif

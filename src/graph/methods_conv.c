@@ -12,22 +12,21 @@ typedef struct window {
   int64_t stride[SPATIAL], dilation[SPATIAL], lo[SPATIAL], hi[SPATIAL];
 } window;
 
-static int spatial_of(const tp_method *m) { return strchr(m->name, '1') ? 1 : 2; }
+static int spatial_of(tp_mk k) { return strchr(k.who, '1') ? 1 : 2; }
 
 /* One number for all spatial axes, or one for each. */
-static bool conv_numbers(tp_mk k, const tp_method *m, const tp_arg *a, const char *what, int d,
-    int64_t dflt, int64_t least, int64_t *out) {
+static bool conv_numbers(
+    tp_mk k, const tp_arg *a, const char *what, int d, int64_t dflt, int64_t least, int64_t *out) {
   for (int i = 0; i < d; i++) {
     out[i] = dflt;
     if (!a->kind) continue;
     if (a->kind != 'A')
-      return tp_wrong(k, m, TP_E_OPTION, "%s is an integer or a table of %d", what, d);
+      return tp_wrong(k, TP_E_OPTION, "%s is an integer or a table of %d", what, d);
     if (a->n != 1 && a->n != d)
-      return tp_wrong(
-          k, m, TP_E_OPTION, "%s is a number or a table of %d, not of %d", what, d, a->n);
+      return tp_wrong(k, TP_E_OPTION, "%s is a number or a table of %d, not of %d", what, d, a->n);
     tp_ix_is_const(a->ixs[a->n == 1 ? 0 : i], &out[i]);
     if (out[i] < least || out[i] >= 1 << 24)
-      return tp_wrong(k, m, TP_E_OPTION, "%s is %lld; it must be at least %lld", what,
+      return tp_wrong(k, TP_E_OPTION, "%s is %lld; it must be at least %lld", what,
           (long long)out[i], (long long)least);
   }
   return true;
@@ -46,23 +45,23 @@ static const tp_ix *count(tp_mk k, const window *w, int i, const tp_ix *extent) 
   return tp_ix_addc(c, tp_ix_fdiv(c, room, w->stride[i]), 1);
 }
 
-static bool window_fits(tp_mk k, const tp_method *m, const window *w, int i, const tp_ix *extent) {
+static bool window_fits(tp_mk k, const window *w, int i, const tp_ix *extent) {
   int64_t room;
   const tp_ix *all = tp_ix_addc(k.g->ix, extent, w->lo[i] + w->hi[i]), *r = reach(k, w, i);
   if (!tp_ix_is_const(tp_ix_sub(k.g->ix, all, r), &room) || room >= 0) return true;
-  return tp_wrong(k, m, TP_E_SHAPE,
+  return tp_wrong(k, TP_E_SHAPE,
       "the window reaches over %s elements, spatial axis %d has %s with its padding: there is no "
       "place for it (pad more, or make it smaller)",
-      tp_ix_str(k.g->ix, r), i, tp_ix_str(k.g->ix, all));
+      tp_text(k, r), i, tp_text(k, all));
 }
 
 /* Rank d + 2, with a batch of one where x has none. */
-static tp_val batched(tp_mk k, const tp_method *m, tp_val x, int d, bool *alone) {
+static tp_val batched(tp_mk k, tp_val x, int d, bool *alone) {
   int rank = tp_rankof(x);
   *alone = rank == d + 1;
   if (rank == d + 1) return mk_unsqueeze(k, x, 0);
   if (rank == d + 2) return x;
-  tp_wrong(k, m, TP_E_SHAPE,
+  tp_wrong(k, TP_E_SHAPE,
       "x has %d axes, must have %d (channels and space) or %d (a batch before them)", rank, d + 1,
       d + 2);
   return tp_none;
@@ -91,15 +90,14 @@ static bool dtypes(tp_mk k, conv_call *c) {
 }
 
 /* Axis `axis` of x split in groups. */
-static tp_val grouped(
-    tp_mk k, const tp_method *m, tp_val x, int axis, int64_t groups, const char *what) {
+static tp_val grouped(tp_mk k, tp_val x, int axis, int64_t groups, const char *what) {
   if (!x.node) return x;
   const tp_ix *shape[TP_MAXRANK],
       *each = tp_ix_divexact(k.g->ix, mk_extent(x, axis), mk_int(k, groups));
   int rank = tp_rankof(x);
   if (!each)
-    return tp_wrong(k, m, TP_E_SHAPE, "%s: %s channels are not in %lld equal groups", what,
-               tp_ix_str(k.g->ix, mk_extent(x, axis)), (long long)groups),
+    return tp_wrong(k, TP_E_SHAPE, "%s: %s channels are not in %lld equal groups", what,
+               tp_text(k, mk_extent(x, axis)), (long long)groups),
            tp_none;
   memcpy(shape, tp_outof(x)->shape, sizeof *shape * (size_t)axis);
   shape[axis] = mk_int(k, groups);
@@ -122,7 +120,7 @@ static tp_val form(
 }
 
 /* Groups joined, bias added, the batch of one gone. */
-static tp_val finished(tp_mk k, const tp_method *m, const conv_call *c, tp_val y) {
+static tp_val finished(tp_mk k, const conv_call *c, tp_val y) {
   const tp_ix *shape[TP_MAXRANK];
   int d = c->at.d;
   if (!y.node) return y;
@@ -131,9 +129,8 @@ static tp_val finished(tp_mk k, const tp_method *m, const conv_call *c, tp_val y
   memcpy(shape + 2, tp_outof(y)->shape + 3, sizeof *shape * (size_t)d);
   y = mk_reshape(k, y, d + 2, shape);
   if (c->bias.node) {
-    if (tp_rankof(c->bias) != 1 || !tp_extent_eq(k.g, mk_extent(c->bias, 0), shape[1], m->name))
-      return tp_wrong(k, m, TP_E_SHAPE, "bias must have shape (%s)", tp_ix_str(k.g->ix, shape[1])),
-             tp_none;
+    if (tp_rankof(c->bias) != 1 || !tp_equal(k, mk_extent(c->bias, 0), shape[1]))
+      return tp_wrong(k, TP_E_SHAPE, "bias must have shape (%s)", tp_text(k, shape[1])), tp_none;
     tp_val b = c->bias;
     for (int i = 0; i < d; i++) b = mk_unsqueeze(k, b, -1);
     y = mk_add(k, y, b);
@@ -142,47 +139,46 @@ static tp_val finished(tp_mk k, const tp_method *m, const conv_call *c, tp_val y
 }
 
 /* What all convolutions are given: a[0 .. 2] are x, weight, bias. */
-static bool given(tp_mk k, const tp_method *m, conv_call *c, const tp_arg *a, const tp_arg *stride,
+static bool given(tp_mk k, conv_call *c, const tp_arg *a, const tp_arg *stride,
     const tp_arg *dilation, const tp_arg *groups) {
-  int d = c->at.d = spatial_of(m);
+  int d = c->at.d = spatial_of(k);
   c->x = a[0].val;
   c->w = a[1].val;
   c->bias = tp_arg_t(&a[2]);
   c->groups = groups->kind ? groups->i : 1;
   if (c->groups < 1)
-    return tp_wrong(
-        k, m, TP_E_OPTION, "groups is %lld; it must be at least 1", (long long)c->groups);
+    return tp_wrong(k, TP_E_OPTION, "groups is %lld; it must be at least 1", (long long)c->groups);
   if (tp_rankof(c->w) != d + 2)
-    return tp_wrong(k, m, TP_E_SHAPE,
+    return tp_wrong(k, TP_E_SHAPE,
         "weight has %d axes, must have %d: channels of both sides and its size", tp_rankof(c->w),
         d + 2);
-  if (!dtypes(k, c) || !(c->x = batched(k, m, c->x, d, &c->alone)).node) return false;
+  if (!dtypes(k, c) || !(c->x = batched(k, c->x, d, &c->alone)).node) return false;
   for (int i = 0; i < d; i++) c->at.size[i] = mk_extent(c->w, 2 + i);
-  return conv_numbers(k, m, stride, "stride", d, 1, 1, c->at.stride) &&
-      conv_numbers(k, m, dilation, "dilation", d, 1, 1, c->at.dilation);
+  return conv_numbers(k, stride, "stride", d, 1, 1, c->at.stride) &&
+      conv_numbers(k, dilation, "dilation", d, 1, 1, c->at.dilation);
 }
 
-static bool channels_match(tp_mk k, const tp_method *m, const conv_call *c, const tp_ix *wanted) {
-  if (tp_extent_eq(k.g, mk_extent(c->x, 1), wanted, m->name)) return true;
-  return tp_wrong(k, m, TP_E_SHAPE, "x has %s channels, the weight with groups = %lld wants %s",
-      tp_ix_str(k.g->ix, mk_extent(c->x, 1)), (long long)c->groups, tp_ix_str(k.g->ix, wanted));
+static bool channels_match(tp_mk k, const conv_call *c, const tp_ix *wanted) {
+  if (tp_equal(k, mk_extent(c->x, 1), wanted)) return true;
+  return tp_wrong(k, TP_E_SHAPE, "x has %s channels, the weight with groups = %lld wants %s",
+      tp_text(k, mk_extent(c->x, 1)), (long long)c->groups, tp_text(k, wanted));
 }
 
 /* "same" pads so that as many come out as go in, the odd one behind. */
-static bool padding(tp_mk k, const tp_method *m, const tp_arg *p, window *w) {
+static bool padding(tp_mk k, const tp_arg *p, window *w) {
   bool same = p->kind == 'N' && strcmp(p->s, "same") == 0,
        valid = p->kind == 'N' && strcmp(p->s, "valid") == 0;
   static const tp_arg none;
   if (p->kind == 'N' && !same && !valid)
-    return tp_wrong(k, m, TP_E_OPTION,
+    return tp_wrong(k, TP_E_OPTION,
         "padding is a number, a table of numbers, \"same\" or \"valid\", not \"%s\"", p->s);
-  if (!conv_numbers(k, m, p->kind == 'N' ? &none : p, "padding", w->d, 0, 0, w->lo)) return false;
+  if (!conv_numbers(k, p->kind == 'N' ? &none : p, "padding", w->d, 0, 0, w->lo)) return false;
   memcpy(w->hi, w->lo, sizeof w->hi);
   for (int i = 0; same && i < w->d; i++) {
     int64_t all;
-    if (w->stride[i] != 1) return tp_wrong(k, m, TP_E_OPTION, "padding = \"same\" is for stride 1");
+    if (w->stride[i] != 1) return tp_wrong(k, TP_E_OPTION, "padding = \"same\" is for stride 1");
     if (!tp_ix_is_const(tp_ix_addc(k.g->ix, reach(k, w, i), -1), &all))
-      return tp_wrong(k, m, TP_E_OPTION, "padding = \"same\" is for a weight whose size is known");
+      return tp_wrong(k, TP_E_OPTION, "padding = \"same\" is for a weight whose size is known");
     w->lo[i] = all / 2;
     w->hi[i] = all - all / 2;
   }
@@ -192,19 +188,19 @@ static bool padding(tp_mk k, const tp_method *m, const tp_arg *p, window *w) {
 METHOD(tp_m_conv) {
   conv_call c = { 0 };
   const tp_ix *shape[SPATIAL + 3];
-  if (!given(MK, m, &c, a, &a[3], &a[5], &a[6]) || !padding(MK, m, &a[4], &c.at) ||
-      !channels_match(MK, m, &c, tp_ix_mulc(g->ix, mk_extent(c.w, 1), c.groups)))
+  if (!given(k, &c, a, &a[3], &a[5], &a[6]) || !padding(k, &a[4], &c.at) ||
+      !channels_match(k, &c, tp_ix_mulc(k.g->ix, mk_extent(c.w, 1), c.groups)))
     return false;
   for (int i = 0; i < c.at.d; i++) {
-    if (!window_fits(MK, m, &c.at, i, mk_extent(c.x, 2 + i))) return false;
-    shape[3 + i] = count(MK, &c.at, i, mk_extent(c.x, 2 + i));
+    if (!window_fits(k, &c.at, i, mk_extent(c.x, 2 + i))) return false;
+    shape[3 + i] = count(k, &c.at, i, mk_extent(c.x, 2 + i));
   }
-  tp_val x = grouped(MK, m, c.x, 1, c.groups, "x"), w = grouped(MK, m, c.w, 0, c.groups, "weight");
+  tp_val x = grouped(k, c.x, 1, c.groups, "x"), w = grouped(k, c.w, 0, c.groups, "weight");
   if (!x.node || !w.node) return false;
   shape[0] = mk_extent(x, 0);
-  shape[1] = mk_int(MK, c.groups);
+  shape[1] = mk_int(k, c.groups);
   shape[2] = mk_extent(w, 1);
-  GIVE(finished(MK, m, &c, form(MK, TP_OP_CONV, x, w, &c.at, shape)));
+  GIVE(finished(k, &c, form(k, TP_OP_CONV, x, w, &c.at, shape)));
 }
 
 /* (extent - 1) stride - 2 padding + reach + output_padding */
@@ -212,27 +208,27 @@ METHOD(tp_m_conv_transpose) {
   conv_call c = { 0 };
   int64_t more[SPATIAL];
   const tp_ix *shape[SPATIAL + 3];
-  if (!given(MK, m, &c, a, &a[3], &a[7], &a[6]) ||
-      !conv_numbers(MK, m, &a[4], "padding", c.at.d, 0, 0, c.at.lo) ||
-      !conv_numbers(MK, m, &a[5], "output_padding", c.at.d, 0, 0, more) ||
-      !channels_match(MK, m, &c, mk_extent(c.w, 0)))
+  if (!given(k, &c, a, &a[3], &a[7], &a[6]) ||
+      !conv_numbers(k, &a[4], "padding", c.at.d, 0, 0, c.at.lo) ||
+      !conv_numbers(k, &a[5], "output_padding", c.at.d, 0, 0, more) ||
+      !channels_match(k, &c, mk_extent(c.w, 0)))
     return false;
   for (int i = 0; i < c.at.d; i++) {
     if (more[i] >= TP_MAX(c.at.stride[i], c.at.dilation[i]))
-      return tp_wrong(MK, m, TP_E_OPTION,
+      return tp_wrong(k, TP_E_OPTION,
           "output_padding is %lld; it must be less than the stride or the dilation",
           (long long)more[i]);
     const tp_ix *e =
-        tp_ix_mulc(g->ix, tp_ix_addc(g->ix, mk_extent(c.x, 2 + i), -1), c.at.stride[i]);
+        tp_ix_mulc(k.g->ix, tp_ix_addc(k.g->ix, mk_extent(c.x, 2 + i), -1), c.at.stride[i]);
     shape[3 + i] =
-        tp_ix_addc(g->ix, tp_ix_add(g->ix, e, reach(MK, &c.at, i)), more[i] - 2 * c.at.lo[i]);
+        tp_ix_addc(k.g->ix, tp_ix_add(k.g->ix, e, reach(k, &c.at, i)), more[i] - 2 * c.at.lo[i]);
   }
-  tp_val x = grouped(MK, m, c.x, 1, c.groups, "x"), w = grouped(MK, m, c.w, 0, c.groups, "weight");
+  tp_val x = grouped(k, c.x, 1, c.groups, "x"), w = grouped(k, c.w, 0, c.groups, "weight");
   if (!x.node || !w.node) return false;
   shape[0] = mk_extent(x, 0);
-  shape[1] = mk_int(MK, c.groups);
+  shape[1] = mk_int(k, c.groups);
   shape[2] = mk_extent(w, 2);
-  GIVE(finished(MK, m, &c, form(MK, TP_OP_CONV_DATA, x, w, &c.at, shape)));
+  GIVE(finished(k, &c, form(k, TP_OP_CONV_DATA, x, w, &c.at, shape)));
 }
 
 /* ---- pooling: windows as two more axes, reduced ---- */
@@ -255,26 +251,26 @@ static const tp_ix *places(tp_mk k, const pool *p, int i, const tp_ix *extent) {
       tp_ix_addc(c, tp_ix_fdiv(c, tp_ix_addc(c, extent, w->lo[i] - 1), w->stride[i]), 1));
 }
 
-static bool pooled(tp_mk k, const tp_method *m, pool *p, const tp_arg *a, const tp_arg *stride,
-    const tp_arg *pad, const tp_arg *dilation, const tp_arg *ceil) {
+static bool pooled(tp_mk k, pool *p, const tp_arg *a, const tp_arg *stride, const tp_arg *pad,
+    const tp_arg *dilation, const tp_arg *ceil) {
   int64_t size[SPATIAL];
   window *w = &p->at;
-  w->d = spatial_of(m);
+  w->d = spatial_of(k);
   p->ceil = tp_arg_b(ceil, false);
-  p->x = batched(k, m, a[0].val, w->d, &p->alone);
-  if (!p->x.node || !conv_numbers(k, m, &a[1], "kernel_size", w->d, 1, 1, size) ||
-      !conv_numbers(k, m, stride, "stride", w->d, 0, 1, w->stride) ||
-      !conv_numbers(k, m, dilation, "dilation", w->d, 1, 1, w->dilation) ||
-      !conv_numbers(k, m, pad, "padding", w->d, 0, 0, w->lo))
+  p->x = batched(k, a[0].val, w->d, &p->alone);
+  if (!p->x.node || !conv_numbers(k, &a[1], "kernel_size", w->d, 1, 1, size) ||
+      !conv_numbers(k, stride, "stride", w->d, 0, 1, w->stride) ||
+      !conv_numbers(k, dilation, "dilation", w->d, 1, 1, w->dilation) ||
+      !conv_numbers(k, pad, "padding", w->d, 0, 0, w->lo))
     return false;
   memcpy(w->hi, w->lo, sizeof w->hi);
   for (int i = 0; i < w->d; i++) {
     if (!stride->kind) w->stride[i] = size[i];
     w->size[i] = mk_int(k, size[i]);
     if (2 * w->lo[i] > size[i])
-      return tp_wrong(k, m, TP_E_OPTION, "padding is %lld; it must be at most half of kernel_size",
+      return tp_wrong(k, TP_E_OPTION, "padding is %lld; it must be at most half of kernel_size",
           (long long)w->lo[i]);
-    if (!window_fits(k, m, w, i, mk_extent(p->x, 2 + i))) return false;
+    if (!window_fits(k, w, i, mk_extent(p->x, 2 + i))) return false;
     p->n[i] = places(k, p, i, mk_extent(p->x, 2 + i));
   }
   return true;
@@ -297,9 +293,9 @@ static tp_val over_windows(tp_mk k, const pool *p, tp_op op, double fill) {
 
 METHOD(tp_m_max_pool) {
   pool p;
-  if (!pooled(MK, m, &p, a, &a[2], &a[3], &a[4], &a[5])) return false;
-  tp_val y = over_windows(MK, &p, TP_OP_MAX, -INFINITY);
-  GIVE(p.alone ? mk_squeeze(MK, y, 0) : y);
+  if (!pooled(k, &p, a, &a[2], &a[3], &a[4], &a[5])) return false;
+  tp_val y = over_windows(k, &p, TP_OP_MAX, -INFINITY);
+  GIVE(p.alone ? mk_squeeze(k, y, 0) : y);
 }
 
 /* How many elements of axis i the windows see: [n, 1 ..] of f32 or f64. With padding counted, that
@@ -322,11 +318,10 @@ METHOD(tp_m_avg_pool) {
   static const tp_arg none;
   pool p;
   const tp_arg *counts = &a[5], *divisor = &a[6];
-  if (!pooled(MK, m, &p, a, &a[2], &a[3], &none, &a[4])) return false;
-  if (divisor->kind && divisor->i == 0)
-    return tp_wrong(MK, m, TP_E_OPTION, "divisor_override is 0");
-  p.x = tp_wide(MK, p.x);
-  tp_val y = over_windows(MK, &p, TP_OP_SUM, 0);
+  if (!pooled(k, &p, a, &a[2], &a[3], &none, &a[4])) return false;
+  if (divisor->kind && divisor->i == 0) return tp_wrong(k, TP_E_OPTION, "divisor_override is 0");
+  p.x = tp_wide(k, p.x);
+  tp_val y = over_windows(k, &p, TP_OP_SUM, 0);
   if (!y.node) return false;
   bool with_padding = tp_arg_b(counts, true), whole = !p.ceil;
   int64_t size = 1, n;
@@ -335,9 +330,9 @@ METHOD(tp_m_avg_pool) {
     if (tp_ix_is_const(p.at.size[i], &n)) size *= n;
   }
   if (divisor->kind || whole)
-    y = mk_binc(MK, TP_OP_DIV, y, (double)(divisor->kind ? divisor->i : size));
+    y = mk_binc(k, TP_OP_DIV, y, (double)(divisor->kind ? divisor->i : size));
   else
     for (int i = 0; i < p.at.d; i++)
-      y = mk_div(MK, y, seen_of(MK, &p, i, with_padding, tp_dtypeof(y)));
-  GIVE(mk_cast(MK, p.alone ? mk_squeeze(MK, y, 0) : y, tp_float_of(a[0].val)));
+      y = mk_div(k, y, seen_of(k, &p, i, with_padding, tp_dtypeof(y)));
+  GIVE_FLOAT(p.alone ? mk_squeeze(k, y, 0) : y);
 }

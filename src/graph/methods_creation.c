@@ -11,22 +11,21 @@ typedef struct making { /* what all of them are given */
   const tp_arg *name;
 } making;
 
-static bool creation_start(
-    tp_mk k, const tp_method *m, const tp_arg *a, int options, tp_dtype dflt, making *o) {
+static bool creation_start(tp_mk k, const tp_arg *a, int options, tp_dtype dflt, making *o) {
   const tp_arg *d = &a[options];
   *o = (making){ a[0].n, a[0].ixs, d[1].kind ? d[1].n : 0, d[1].dom, d[0].kind ? d[0].dtype : dflt,
     &d[2] };
   for (int i = 0; i < o->rank; i++) {
     int64_t v;
     if (tp_ix_is_const(o->shape[i], &v) && v < 0)
-      return tp_wrong(k, m, TP_E_SHAPE, "extent %lld of axis %d is negative", (long long)v, i);
+      return tp_wrong(k, TP_E_SHAPE, "extent %lld of axis %d is negative", (long long)v, i);
   }
   return true;
 }
 
-static bool vector(tp_mk k, const tp_method *m, const making *o) {
+static bool vector(tp_mk k, const making *o) {
   return o->rank == 1 ||
-      tp_wrong(k, m, TP_E_SHAPE, "the shape has one axis, as in %s {n}, not %d", m->name, o->rank);
+      tp_wrong(k, TP_E_SHAPE, "the shape has one axis, as in %s {n}, not %d", k.who, o->rank);
 }
 
 /* Calls a new node by its name option. Random ones have got theirs with the hash. */
@@ -41,14 +40,8 @@ static tp_val filled(tp_mk k, const making *o, double v) {
 
 METHOD(tp_m_zeros) {
   making o;
-  if (!creation_start(MK, m, a, 1, TP_F32, &o)) return false;
-  GIVE(filled(MK, &o, 0));
-}
-
-METHOD(tp_m_ones) {
-  making o;
-  if (!creation_start(MK, m, a, 1, TP_F32, &o)) return false;
-  GIVE(filled(MK, &o, 1));
+  if (!creation_start(k, a, 1, TP_F32, &o)) return false;
+  GIVE(filled(k, &o, IS("ones")));
 }
 
 /* v at every point of the domain given. */
@@ -61,33 +54,32 @@ static tp_val over(tp_mk k, tp_val v, const making *o) {
 
 METHOD(tp_m_full) {
   making o;
-  if (!creation_start(MK, m, a, 2, TP_F32, &o)) return false;
+  if (!creation_start(k, a, 2, TP_F32, &o)) return false;
   const tp_arg *v = &a[1];
   double num;
   const char *no = v->weak ? tp_weak_refused(v, o.dtype, &num) : NULL;
   if (no)
     return tp_wrong(
-        MK, m, TP_E_DTYPE, "%.14g is %s, and the dtype is %s", num, no, tp_dtype_name(o.dtype));
-  if (v->isnum) GIVE(filled(MK, &o, v->num));
+        k, TP_E_DTYPE, "%.14g is %s, and the dtype is %s", num, no, tp_dtype_name(o.dtype));
+  if (v->isnum) GIVE(filled(k, &o, v->num));
   if (tp_rankof(v->val) > 0)
-    return tp_wrong(MK, m, TP_E_SHAPE,
-        "the value is a number or a scalar tensor, not one with %d axes", tp_rankof(v->val));
-  GIVE(named(MK,
-      over(MK,
-          mk_expand(MK, v->weak ? tp_weak_as(g, v, o.dtype, err) : mk_cast(MK, v->val, o.dtype),
-              o.rank, o.shape),
+    return tp_wrong(k, TP_E_SHAPE, "the value is a number or a scalar tensor, not one with %d axes",
+        tp_rankof(v->val));
+  GIVE(named(k,
+      over(k,
+          mk_expand(k, v->weak ? tp_weak_as(k, v, o.dtype) : mk_cast(k, v->val, o.dtype), o.rank,
+              o.shape),
           &o),
       o.name));
 }
 
 METHOD(tp_m_eye) {
   making o;
-  if (!creation_start(MK, m, a, 1, TP_F32, &o)) return false;
-  if (o.rank < 1 || o.rank > 2) return tp_wrong(MK, m, TP_E_SHAPE, "the shape is {n} or {n, m}");
+  if (!creation_start(k, a, 1, TP_F32, &o)) return false;
+  if (o.rank < 1 || o.rank > 2) return tp_wrong(k, TP_E_SHAPE, "the shape is {n} or {n, m}");
   const tp_ix *shape[2] = { o.shape[0], o.shape[o.rank - 1] };
-  tp_val row = mk_iota(MK, 0, 2, shape, o.ndom, o.dom),
-         col = mk_iota(MK, 1, 2, shape, o.ndom, o.dom);
-  GIVE(named(MK, mk_cast(MK, mk_bin(MK, TP_OP_EQ, row, col), o.dtype), o.name));
+  tp_val row = mk_iota(k, 0, 2, shape, o.ndom, o.dom), col = mk_iota(k, 1, 2, shape, o.ndom, o.dom);
+  GIVE(named(k, mk_cast(k, mk_bin(k, TP_OP_EQ, row, col), o.dtype), o.name));
 }
 
 /* first + step * i, computed in f64, or in i64 for integers. */
@@ -98,29 +90,29 @@ static tp_val ramp(tp_mk k, const making *o, double first, tp_val step) {
 
 METHOD(tp_m_arange) {
   making o;
-  if (!creation_start(MK, m, a, 3, TP_F32, &o) || !vector(MK, m, &o)) return false;
+  if (!creation_start(k, a, 3, TP_F32, &o) || !vector(k, &o)) return false;
   double first = tp_arg_f(&a[1], 0), step = tp_arg_f(&a[2], 1);
   bool whole = first == floor(first) && step == floor(step);
   if (!whole && !tp_dtype_float(o.dtype))
-    return tp_wrong(MK, m, TP_E_DTYPE, "integers start and step by integers");
+    return tp_wrong(k, TP_E_DTYPE, "integers start and step by integers");
   if (first == 0 && step == 1)
-    GIVE(named(MK, mk_cast(MK, mk_iota(MK, 0, 1, o.shape, o.ndom, o.dom), o.dtype), o.name));
-  GIVE(named(MK, ramp(MK, &o, first, mk_num(MK, step, tp_dtype_float(o.dtype) ? TP_F64 : TP_I64)),
-      o.name));
+    GIVE(named(k, mk_cast(k, mk_iota(k, 0, 1, o.shape, o.ndom, o.dom), o.dtype), o.name));
+  GIVE(named(
+      k, ramp(k, &o, first, mk_num(k, step, tp_dtype_float(o.dtype) ? TP_F64 : TP_I64)), o.name));
 }
 
 METHOD(tp_m_linspace) {
   making o;
-  if (!creation_start(MK, m, a, 3, TP_F32, &o) || !vector(MK, m, &o)) return false;
-  const tp_ix *gaps = tp_ix_max(g->ix, tp_ix_addc(g->ix, o.shape[0], -1), mk_int(MK, 1));
-  tp_val step = mk_cbin(MK, TP_OP_DIV, a[2].f - a[1].f, mk_size(MK, gaps, TP_F64));
+  if (!creation_start(k, a, 3, TP_F32, &o) || !vector(k, &o)) return false;
+  const tp_ix *gaps = tp_ix_max(k.g->ix, tp_ix_addc(k.g->ix, o.shape[0], -1), mk_int(k, 1));
+  tp_val step = mk_cbin(k, TP_OP_DIV, a[2].f - a[1].f, mk_size(k, gaps, TP_F64));
   if (!step.node) return false;
-  GIVE(named(MK, ramp(MK, &o, a[1].f, step), o.name));
+  GIVE(named(k, ramp(k, &o, a[1].f, step), o.name));
 }
 
 /* ---- random ---- */
 
-bool tp_random_name(tp_mk k, const tp_method *m, const tp_arg *name, tp_attr *at) {
+bool tp_random_name(tp_mk k, const tp_arg *name, tp_attr *at) {
   if (!name->kind) {
     uint64_t n = (uint64_t)k.g->nrand++;
     uint8_t bytes[8];
@@ -133,75 +125,70 @@ bool tp_random_name(tp_mk k, const tp_method *m, const tp_arg *name, tp_attr *at
   for (int i = 0; i < k.g->nodes.n; i++) {
     const tp_node *n = k.g->nodes.v[i];
     if (n->op == TP_OP_RAND && n->attr.hash == at->hash)
-      return tp_wrong(k, m, TP_E_OPTION,
-          "there is a random tensor '%s' already (%s:%d); names tell the streams of numbers apart",
-          name->s, n->pos.file ? n->pos.file : "?", n->pos.line);
+      return tp_wrong(k, TP_E_OPTION,
+          "there is a random tensor '%s' already (%s); names tell the streams of numbers apart",
+          name->s, tp_line_of(k.g, n->pos));
   }
   return true;
 }
 
-static tp_val drawn(tp_mk k, const tp_method *m, const making *o, tp_attr at) {
+static tp_val drawn(tp_mk k, const making *o, tp_attr at) {
   at.nix = o->rank;
   at.ix = o->shape;
   at.ndom = o->ndom;
   at.dom = o->dom;
-  if (!tp_random_name(k, m, o->name, &at)) return tp_none;
+  if (!tp_random_name(k, o->name, &at)) return tp_none;
   return named(k, mk_op(k, TP_OP_RAND, 0, NULL, &at), o->name);
 }
 
-METHOD(tp_m_uniform) {
+METHOD(tp_m_random) {
   making o;
-  if (!creation_start(MK, m, a, 1, TP_F32, &o)) return false;
-  GIVE(drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_UNIFORM, .dtype = o.dtype }));
-}
-
-METHOD(tp_m_normal) {
-  making o;
-  if (!creation_start(MK, m, a, 1, TP_F32, &o)) return false;
-  GIVE(drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_NORMAL, .dtype = o.dtype }));
+  if (!creation_start(k, a, 1, TP_F32, &o)) return false;
+  tp_randkind rand = IS("normal") ? TP_RAND_NORMAL : TP_RAND_UNIFORM;
+  GIVE(drawn(k, &o, (tp_attr){ .rand = rand, .dtype = o.dtype }));
 }
 
 METHOD(tp_m_bernoulli) {
   making o;
-  if (!creation_start(MK, m, a, 2, TP_F32, &o)) return false;
+  if (!creation_start(k, a, 2, TP_F32, &o)) return false;
   const tp_arg *p = &a[1];
   if (!p->kind || p->isnum)
-    GIVE(drawn(MK, m, &o,
+    GIVE(drawn(k, &o,
         (tp_attr){ .rand = TP_RAND_BERNOULLI, .dtype = o.dtype, .f = { p->kind ? p->num : 0.5 } }));
-  tp_val u = drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_UNIFORM, .dtype = TP_F32 });
-  GIVE(mk_cast(MK, mk_bin(MK, TP_OP_LT, u, mk_cast(MK, p->val, TP_F32)), o.dtype));
+  tp_val u = drawn(k, &o, (tp_attr){ .rand = TP_RAND_UNIFORM, .dtype = TP_F32 });
+  GIVE(mk_cast(k, mk_bin(k, TP_OP_LT, u, mk_cast(k, p->val, TP_F32)), o.dtype));
 }
 
 /* A limit as an i64 scalar. */
-static tp_val limit(tp_mk k, const tp_method *m, const tp_arg *x) {
+static tp_val limit(tp_mk k, const tp_arg *x) {
   if (x->kind != 'T') return mk_size(k, tp_arg_ix(k, x), TP_I64);
   tp_val v = tp_index_arg(k, x->val);
   if (tp_rankof(x->val) == 0 && v.node && tp_dtypeof(v) == TP_I64) return v;
-  tp_wrong(k, m, TP_E_DTYPE, "a limit is an integer, an index expression or an i64 scalar tensor");
+  tp_wrong(k, TP_E_DTYPE, "a limit is an integer, an index expression or an i64 scalar tensor");
   return tp_none;
 }
 
 METHOD(tp_m_randint) {
   making o;
   static const tp_arg zero = { .kind = 'I' };
-  if (!creation_start(MK, m, a, 3, TP_I64, &o)) return false;
+  if (!creation_start(k, a, 3, TP_I64, &o)) return false;
   const tp_arg *lo = a[2].kind ? &a[1] : &zero, *hi = a[2].kind ? &a[2] : &a[1];
   if (lo->kind == 'I' && hi->kind == 'I')
     GIVE(drawn(
-        MK, m, &o, (tp_attr){ .rand = TP_RAND_RANDINT, .dtype = o.dtype, .i = { lo->i, hi->i } }));
-  tp_val from = limit(MK, m, lo), to = limit(MK, m, hi);
+        k, &o, (tp_attr){ .rand = TP_RAND_RANDINT, .dtype = o.dtype, .limits = { lo->i, hi->i } }));
+  tp_val from = limit(k, lo), to = limit(k, hi);
   /* by 0: an error at run time */
-  tp_val width = mk_binc(MK, TP_OP_MAXIMUM, mk_sub(MK, to, from), 0);
+  tp_val width = mk_binc(k, TP_OP_MAXIMUM, mk_sub(k, to, from), 0);
   tp_val bits = drawn(
-      MK, m, &o, (tp_attr){ .rand = TP_RAND_RANDINT, .dtype = TP_I64, .i = { 0, INT64_MAX } });
-  GIVE(mk_cast(MK, mk_add(MK, mk_bin(MK, TP_OP_MOD, bits, width), from), o.dtype));
+      k, &o, (tp_attr){ .rand = TP_RAND_RANDINT, .dtype = TP_I64, .limits = { 0, INT64_MAX } });
+  GIVE(mk_cast(k, mk_add(k, mk_bin(k, TP_OP_MOD, bits, width), from), o.dtype));
 }
 
 METHOD(tp_m_randperm) {
   making o;
-  if (!creation_start(MK, m, a, 1, TP_I64, &o) || !vector(MK, m, &o)) return false;
-  tp_val u = drawn(MK, m, &o, (tp_attr){ .rand = TP_RAND_UNIFORM, .dtype = TP_F64 });
-  tp_val order = mk_op(MK, TP_OP_SORT, 1, &u, &(tp_attr){ .axis = 0 });
+  if (!creation_start(k, a, 1, TP_I64, &o) || !vector(k, &o)) return false;
+  tp_val u = drawn(k, &o, (tp_attr){ .rand = TP_RAND_UNIFORM, .dtype = TP_F64 });
+  tp_val order = mk_op(k, TP_OP_SORT, 1, &u, &(tp_attr){ .axis = 0 });
   order.out = 1;
-  GIVE(mk_cast(MK, order, o.dtype));
+  GIVE(mk_cast(k, order, o.dtype));
 }

@@ -10,14 +10,14 @@
 #include "graph/rows.h"
 #include <ctype.h>
 
-METHOD(tp_m_matmul) { GIVE(mk_matmul(MK, a[0].val, a[1].val)); }
+METHOD(tp_m_matmul) { GIVE(mk_matmul(k, a[0].val, a[1].val)); }
 
 METHOD(tp_m_dot) {
   if (tp_rankof(a[0].val) != 1 || tp_rankof(a[1].val) != 1)
-    return tp_wrong(MK, m, TP_E_SHAPE, "takes two vectors, not tensors with %d and %d axes",
+    return tp_wrong(k, TP_E_SHAPE, "takes two vectors, not tensors with %d and %d axes",
         tp_rankof(a[0].val), tp_rankof(a[1].val));
-  if (strcmp(m->name, "dot") == 0) GIVE(mk_matmul(MK, a[0].val, a[1].val));
-  GIVE(mk_mul(MK, mk_unsqueeze(MK, a[0].val, 1), a[1].val));
+  if (IS("dot")) GIVE(mk_matmul(k, a[0].val, a[1].val));
+  GIVE(mk_mul(k, mk_unsqueeze(k, a[0].val, 1), a[1].val));
 }
 
 enum { ELLIPSIS = TP_MAXRANK }; /* code of the last axis of an ellipsis */
@@ -78,12 +78,12 @@ static void letters(
   out[n] = 0;
 }
 
-static bool agree(tp_mk k, const tp_method *m, const lettered *x, const lettered *y) {
+static bool agree(tp_mk k, const lettered *x, const lettered *y) {
   for (int i = 0; i < x->n; i++) {
     int j = letter_place(y, x->letter[i]);
-    if (j >= 0 && !tp_extent_eq(k.g, mk_extent(x->v, i), mk_extent(y->v, j), m->name))
-      return tp_wrong(k, m, TP_E_SHAPE, "'%c' is %s and %s", x->letter[i],
-          tp_ix_str(k.g->ix, mk_extent(x->v, i)), tp_ix_str(k.g->ix, mk_extent(y->v, j)));
+    if (j >= 0 && !tp_equal(k, mk_extent(x->v, i), mk_extent(y->v, j)))
+      return tp_wrong(k, TP_E_SHAPE, "'%c' is %s and %s", x->letter[i],
+          tp_text(k, mk_extent(x->v, i)), tp_text(k, mk_extent(y->v, j)));
   }
   return true;
 }
@@ -103,10 +103,10 @@ static void number_matrices(
 }
 
 /* x := x * y summed over the letters of both that `keep` lacks. */
-static bool contract(tp_mk k, const tp_method *m, lettered *x, lettered *y, const char *keep) {
+static bool contract(tp_mk k, lettered *x, lettered *y, const char *keep) {
   char batch[TP_MAXRANK + 1], inner[TP_MAXRANK + 1], rows[TP_MAXRANK + 1], cols[TP_MAXRANK + 1],
       front[TP_MAXRANK + 1], needed[TP_MAXRANK + 100];
-  if (!agree(k, m, x, y)) return false;
+  if (!agree(k, x, y)) return false;
   snprintf(needed, sizeof needed, "%s%.*s", keep, y->n, y->letter);
   sum_out(k, x, needed);
   snprintf(needed, sizeof needed, "%s%.*s", keep, x->n, x->letter);
@@ -137,16 +137,16 @@ static bool contract(tp_mk k, const tp_method *m, lettered *x, lettered *y, cons
 }
 
 /* One operand's letters up to ',' or '-' or the end; `hidden` axes are those of an ellipsis. */
-static bool read_letters(tp_mk k, const tp_method *m, const char **s, int hidden, lettered *x) {
+static bool read_letters(tp_mk k, const char **s, int hidden, lettered *x) {
   bool ellipsis = false;
   for (x->n = 0; **s && **s != ',' && **s != '-'; (*s)++) {
     if (**s == ' ') continue;
     bool dots = !ellipsis && strncmp(*s, "...", 3) == 0;
     if (!dots && !isalpha((unsigned char)**s))
       return tp_wrong(
-          k, m, TP_E_OPTION, "'%c' in an equation of letters such as \"bij,bjk->bik\"", **s);
+          k, TP_E_OPTION, "'%c' in an equation of letters such as \"bij,bjk->bik\"", **s);
     if (x->n + (dots ? hidden : 1) > TP_MAXRANK)
-      return tp_wrong(k, m, TP_E_SHAPE, "more than %d letters", TP_MAXRANK);
+      return tp_wrong(k, TP_E_SHAPE, "more than %d letters", TP_MAXRANK);
     if (dots) {
       for (int i = 0; i < hidden; i++) x->letter[x->n++] = (char)(ELLIPSIS - hidden + 1 + i);
       *s += 2;
@@ -178,13 +178,13 @@ static void diagonal(tp_mk k, lettered *x, int i, int j) {
   memmove(x->letter + j, x->letter + j + 1, (size_t)(--x->n - j));
 }
 
-static bool diagonals(tp_mk k, const tp_method *m, lettered *x) {
+static bool diagonals(tp_mk k, lettered *x) {
   for (int i = 0; i < x->n; i++)
     for (int j = x->n - 1; j > i && x->v.node; j--) {
       if (x->letter[i] != x->letter[j]) continue;
-      if (!tp_extent_eq(k.g, mk_extent(x->v, i), mk_extent(x->v, j), m->name))
-        return tp_wrong(k, m, TP_E_SHAPE, "'%c' is %s and %s", x->letter[i],
-            tp_ix_str(k.g->ix, mk_extent(x->v, i)), tp_ix_str(k.g->ix, mk_extent(x->v, j)));
+      if (!tp_equal(k, mk_extent(x->v, i), mk_extent(x->v, j)))
+        return tp_wrong(k, TP_E_SHAPE, "'%c' is %s and %s", x->letter[i],
+            tp_text(k, mk_extent(x->v, i)), tp_text(k, mk_extent(x->v, j)));
       diagonal(k, x, i, j);
     }
   return x->v.node;
@@ -207,11 +207,11 @@ static void drop_ones(tp_mk k, int n, lettered *op) {
 
 /* The letters of the result: given, or those of an ellipsis and, in alphabetical order, those that
  * stand once. */
-static bool read_result(tp_mk k, const tp_method *m, const char *s, int n, const lettered *op,
-    int hidden, const int *times, lettered *out) {
+static bool read_result(tp_mk k, const char *s, int n, const lettered *op, int hidden,
+    const int *times, lettered *out) {
   if (strncmp(s, "->", 2) == 0) {
     s += 2;
-    if (!read_letters(k, m, &s, hidden, out)) return false;
+    if (!read_letters(k, &s, hidden, out)) return false;
   } else
     for (int c = 1; c <= 'z'; c++)
       if ((c <= ELLIPSIS ? times[c] > 0 : times[c] == 1) && out->n < TP_MAXRANK)
@@ -220,39 +220,39 @@ static bool read_result(tp_mk k, const tp_method *m, const char *s, int n, const
     bool known = false;
     for (int j = 0; j < n; j++) known |= has(op[j].letter, op[j].n, out->letter[i]);
     if (!known)
-      return tp_wrong(k, m, TP_E_OPTION, "'%c' of the result is in no operand", out->letter[i]);
+      return tp_wrong(k, TP_E_OPTION, "'%c' of the result is in no operand", out->letter[i]);
     if (has(out->letter, i, out->letter[i]))
-      return tp_wrong(k, m, TP_E_OPTION, "'%c' twice in the result", out->letter[i]);
+      return tp_wrong(k, TP_E_OPTION, "'%c' twice in the result", out->letter[i]);
   }
-  return *s == 0 || tp_wrong(k, m, TP_E_OPTION, "cannot read the equation from \"%s\"", s);
+  return *s == 0 || tp_wrong(k, TP_E_OPTION, "cannot read the equation from \"%s\"", s);
 }
 
-static bool read_equation(tp_mk k, const tp_method *m, const char *s, int n, const tp_val *v,
-    lettered *op, lettered *out) {
+static bool read_equation(
+    tp_mk k, const char *s, int n, const tp_val *v, lettered *op, lettered *out) {
   int widest = 0, times['z' + 1] = { 0 };
   for (int i = 0; i < n; i++) {
     if (i && *s++ != ',')
-      return tp_wrong(k, m, TP_E_OPTION, "%d operands for an equation with fewer", n);
+      return tp_wrong(k, TP_E_OPTION, "%d operands for an equation with fewer", n);
     op[i].v = v[i];
     int hidden = hidden_axes(s, tp_rankof(v[i]));
     widest = TP_MAX(widest, hidden);
-    if (!read_letters(k, m, &s, hidden, &op[i])) return false;
+    if (!read_letters(k, &s, hidden, &op[i])) return false;
     if (op[i].n != tp_rankof(v[i]))
-      return tp_wrong(k, m, TP_E_SHAPE, "%d letters for operand %d, which has %d axes", op[i].n,
-          i + 1, tp_rankof(v[i]));
+      return tp_wrong(k, TP_E_SHAPE, "%d letters for operand %d, which has %d axes", op[i].n, i + 1,
+          tp_rankof(v[i]));
     for (int a = 0; a < op[i].n; a++) times[(int)op[i].letter[a]]++;
-    if (!diagonals(k, m, &op[i])) return false;
+    if (!diagonals(k, &op[i])) return false;
   }
-  if (*s == ',') return tp_wrong(k, m, TP_E_OPTION, "%d operands for an equation with more", n);
-  return read_result(k, m, s, n, op, widest, times, out);
+  if (*s == ',') return tp_wrong(k, TP_E_OPTION, "%d operands for an equation with more", n);
+  return read_result(k, s, n, op, widest, times, out);
 }
 
 METHOD(tp_m_einsum) {
   int n = a[1].n;
-  lettered *op = TP_NEWN(&g->arena, lettered, n + 1), result = { .n = 0 };
-  if (n < 1) return tp_wrong(MK, m, TP_E_OPTION, "takes an equation and tensors");
-  if (!read_equation(MK, m, a[0].s, n, a[1].vals, op, &result)) return false;
-  drop_ones(MK, n, op);
+  lettered *op = TP_NEWN(&k.g->arena, lettered, n + 1), result = { .n = 0 };
+  if (n < 1) return tp_wrong(k, TP_E_OPTION, "takes an equation and tensors");
+  if (!read_equation(k, a[0].s, n, a[1].vals, op, &result)) return false;
+  drop_ones(k, n, op);
   for (int i = 1; i < n; i++) {
     char keep[96]; /* letters needed after this operand */
     int have = 0;
@@ -262,12 +262,12 @@ METHOD(tp_m_einsum) {
       if (later) keep[have++] = (char)c;
     }
     keep[have] = 0;
-    if (!contract(MK, m, &op[0], &op[i], keep)) return false;
+    if (!contract(k, &op[0], &op[i], keep)) return false;
   }
   char keep[TP_MAXRANK + 1] = "";
   memcpy(keep, result.letter, (size_t)result.n);
-  sum_out(MK, &op[0], keep);
+  sum_out(k, &op[0], keep);
   int order[TP_MAXRANK];
   for (int i = 0; i < result.n; i++) order[i] = letter_place(&op[0], result.letter[i]);
-  GIVE(mk_permute(MK, op[0].v, order));
+  GIVE(mk_permute(k, op[0].v, order));
 }

@@ -3,14 +3,7 @@
 #include "graph/rows.h"
 #include <math.h>
 
-static tp_op op_of(const tp_method *m) {
-  tp_op op = TP_OP_ADD;
-  bool known = tp_op_parse(m->name, &op);
-  (void)TP_NEVER(!known);
-  return op;
-}
-
-METHOD(tp_m_un) { GIVE(mk_un(MK, op_of(m), a[0].val)); }
+METHOD(tp_m_un) { GIVE(mk_un(k, tp_named_op(k), a[0].val)); }
 
 /* A whole number beside integers that lack it wraps, as they do: u8 x + 300 is x + 44. (A limit, of
  * minimum, maximum or clamp, saturates instead.) */
@@ -35,49 +28,46 @@ static bool weak_wrapped(tp_mk k, const tp_arg *a, const tp_arg *b, tp_val *x, t
 
 METHOD(tp_m_bin) {
   tp_val x, y;
-  bool limits = op_of(m) == TP_OP_MINIMUM || op_of(m) == TP_OP_MAXIMUM;
-  if (!(limits ? tp_weak(MK, &a[0], &a[1], false, &x, &y) : weak_wrapped(MK, &a[0], &a[1], &x, &y)))
+  tp_op op = tp_named_op(k);
+  bool limits = op == TP_OP_MINIMUM || op == TP_OP_MAXIMUM, compares = tp_ops[op].cls == TP_CLS_CMP;
+  if (!(limits || compares ? tp_weak(k, &a[0], &a[1], compares, &x, &y)
+                           : weak_wrapped(k, &a[0], &a[1], &x, &y)))
     return false;
-  GIVE(mk_bin(MK, op_of(m), x, y));
-}
-
-METHOD(tp_m_cmp) {
-  tp_val x, y;
-  if (!tp_weak(MK, &a[0], &a[1], true, &x, &y)) return false;
-  GIVE(mk_bin(MK, op_of(m), x, y));
+  GIVE(mk_bin(k, op, x, y));
 }
 
 METHOD(tp_m_logic) {
-  GIVE(mk_op(MK, op_of(m), tp_ops[op_of(m)].nin, (tp_val[]){ a[0].val, a[1].val }, NULL));
+  GIVE(
+      mk_op(k, tp_named_op(k), tp_ops[tp_named_op(k)].nin, (tp_val[]){ a[0].val, a[1].val }, NULL));
 }
 
 /* x ^ 2 => x * x, exactly */
 METHOD(tp_m_pow) {
   tp_val x, y;
-  if (a[1].isnum && a[1].num == 2) GIVE(mk_mul(MK, a[0].val, a[0].val));
-  if (!weak_wrapped(MK, &a[0], &a[1], &x, &y)) return false;
+  if (a[1].isnum && a[1].num == 2) GIVE(mk_mul(k, a[0].val, a[0].val));
+  if (!weak_wrapped(k, &a[0], &a[1], &x, &y)) return false;
   if (a[1].isnum && a[1].num < 0 && !tp_dtype_float(tp_dtypeof(x)))
     return tp_wrong(
-        MK, m, TP_E_DTYPE, "integers have no power %g: convert with :to(\"f32\")", a[1].num);
-  GIVE(mk_bin(MK, TP_OP_POW, x, y));
+        k, TP_E_DTYPE, "integers have no power %g: convert with :to(\"f32\")", a[1].num);
+  GIVE(mk_bin(k, TP_OP_POW, x, y));
 }
 
-METHOD(tp_m_square) { GIVE(mk_mul(MK, a[0].val, a[0].val)); }
+METHOD(tp_m_square) { GIVE(mk_mul(k, a[0].val, a[0].val)); }
 
 METHOD(tp_m_reciprocal) {
-  GIVE(mk_cbin(MK, TP_OP_DIV, 1, mk_cast(MK, a[0].val, tp_float_of(a[0].val))));
+  GIVE(mk_cbin(k, TP_OP_DIV, 1, mk_cast(k, a[0].val, tp_float_of(a[0].val))));
 }
 
 /* In f64, where log(8) / log(2) is 3. */
 METHOD(tp_m_log2) {
-  tp_val y = mk_log(MK, mk_cast(MK, a[0].val, TP_F64));
-  GIVE(mk_cast(MK, mk_binc(MK, TP_OP_DIV, y, log(2)), tp_float_of(a[0].val)));
+  tp_val y = mk_log(k, mk_cast(k, a[0].val, TP_F64));
+  GIVE_FLOAT(mk_binc(k, TP_OP_DIV, y, log(2)));
 }
 
 METHOD(tp_m_where) {
   tp_val x, y;
-  if (!weak_wrapped(MK, &a[1], &a[2], &x, &y)) return false;
-  GIVE(mk_select(MK, a[0].val, x, y));
+  if (!weak_wrapped(k, &a[1], &a[2], &x, &y)) return false;
+  GIVE(mk_select(k, a[0].val, x, y));
 }
 
 /* The limit stands first: it has the gradient where x is equal to it. NaN stays. */
@@ -94,65 +84,62 @@ METHOD(tp_m_clamp) {
   const tp_arg *lo = &a[1], *hi = &a[2];
   tp_val x = a[0].val;
   if (!lo->kind && !hi->kind)
-    return tp_wrong(MK, m, TP_E_OPTION, "a limit is missing: x:clamp(lo, hi), x:clamp(nil, hi)");
-  if (!limited(MK, TP_OP_MAXIMUM, &x, lo) || !limited(MK, TP_OP_MINIMUM, &x, hi)) return false;
+    return tp_wrong(k, TP_E_OPTION, "a limit is missing: x:clamp(lo, hi), x:clamp(nil, hi)");
+  if (!limited(k, TP_OP_MAXIMUM, &x, lo) || !limited(k, TP_OP_MINIMUM, &x, hi)) return false;
   GIVE(x);
 }
 
 METHOD(tp_m_to) {
-  if (a[0].isnum) GIVE(mk_num(MK, a[0].num, a[1].dtype));
-  GIVE(mk_cast(MK, a[0].val, a[1].dtype));
+  if (a[0].isnum) GIVE(mk_num(k, a[0].num, a[1].dtype));
+  GIVE(mk_cast(k, a[0].val, a[1].dtype));
 }
 
-METHOD(tp_m_detach) { GIVE(mk_detach(MK, a[0].val)); }
+METHOD(tp_m_detach) { GIVE(mk_detach(k, a[0].val)); }
 
 /* ---- activations: computed in f32 at least, rounded once ---- */
 
 METHOD(tp_m_relu) {
-  tp_val x = tp_dtypeof(a[0].val) == TP_BOOL ? mk_cast(MK, a[0].val, TP_I64) : a[0].val;
-  GIVE(mk_cbin(MK, TP_OP_MAXIMUM, 0, x));
+  tp_val x = tp_dtypeof(a[0].val) == TP_BOOL ? mk_cast(k, a[0].val, TP_I64) : a[0].val;
+  GIVE(mk_cbin(k, TP_OP_MAXIMUM, 0, x));
 }
 
 METHOD(tp_m_leaky_relu) {
-  tp_val x = tp_wide(MK, a[0].val);
-  tp_val y = mk_select(MK, mk_binc(MK, TP_OP_GT, x, 0), x, mk_mulc(MK, x, tp_arg_f(&a[1], 0.01)));
-  GIVE(mk_cast(MK, y, tp_float_of(a[0].val)));
+  tp_val x = tp_wide(k, a[0].val);
+  tp_val y = mk_select(k, mk_binc(k, TP_OP_GT, x, 0), x, mk_mulc(k, x, tp_arg_f(&a[1], 0.01)));
+  GIVE_FLOAT(y);
 }
 
 /* The side not taken sees min(x, 0), so that it cannot overflow into the gradient. */
 METHOD(tp_m_elu) {
-  tp_val x = tp_wide(MK, a[0].val), low = mk_un(MK, TP_OP_EXPM1, mk_binc(MK, TP_OP_MINIMUM, x, 0));
-  tp_val y = mk_select(MK, mk_binc(MK, TP_OP_GT, x, 0), x, mk_mulc(MK, low, tp_arg_f(&a[1], 1)));
-  GIVE(mk_cast(MK, y, tp_float_of(a[0].val)));
+  tp_val x = tp_wide(k, a[0].val), low = mk_un(k, TP_OP_EXPM1, mk_binc(k, TP_OP_MINIMUM, x, 0));
+  tp_val y = mk_select(k, mk_binc(k, TP_OP_GT, x, 0), x, mk_mulc(k, low, tp_arg_f(&a[1], 1)));
+  GIVE_FLOAT(y);
 }
 
 /* x/2 (1 + erf(x / sqrt 2)), or x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
 METHOD(tp_m_gelu) {
-  tp_val x = tp_wide(MK, a[0].val), p;
-  if (!a[1].kind || strcmp(a[1].s, "none") == 0)
-    p = mk_un(MK, TP_OP_ERF, mk_mulc(MK, x, sqrt(0.5)));
+  tp_val x = tp_wide(k, a[0].val), p;
+  if (!a[1].kind || strcmp(a[1].s, "none") == 0) p = mk_un(k, TP_OP_ERF, mk_mulc(k, x, sqrt(0.5)));
   else if (strcmp(a[1].s, "tanh") == 0) {
-    tp_val cubic = mk_mulc(MK, mk_mul(MK, mk_mul(MK, x, x), x), 0.044715);
-    p = mk_un(MK, TP_OP_TANH, mk_mulc(MK, mk_add(MK, x, cubic), sqrt(2 / 3.14159265358979323846)));
-  } else
-    return tp_wrong(MK, m, TP_E_OPTION, "approximate is \"none\" or \"tanh\", not \"%s\"", a[1].s);
-  GIVE(mk_cast(MK, mk_mul(MK, mk_mulc(MK, x, 0.5), mk_addc(MK, p, 1)), tp_float_of(a[0].val)));
+    tp_val cubic = mk_mulc(k, mk_mul(k, mk_mul(k, x, x), x), 0.044715);
+    p = mk_un(k, TP_OP_TANH, mk_mulc(k, mk_add(k, x, cubic), sqrt(2 / 3.14159265358979323846)));
+  } else return tp_wrong(k, TP_E_OPTION, "approximate is \"none\" or \"tanh\", not \"%s\"", a[1].s);
+  GIVE_FLOAT(mk_mul(k, mk_mulc(k, x, 0.5), mk_addc(k, p, 1)));
 }
 
 METHOD(tp_m_silu) {
-  tp_val x = tp_wide(MK, a[0].val);
-  GIVE(mk_cast(MK, mk_mul(MK, x, mk_un(MK, TP_OP_SIGMOID, x)), tp_float_of(a[0].val)));
+  tp_val x = tp_wide(k, a[0].val);
+  GIVE_FLOAT(mk_mul(k, x, mk_un(k, TP_OP_SIGMOID, x)));
 }
 
 /* p + log1p(exp(n)) with p = x, n = -x for x >= 0, else p = 0, n = x: every derivative is right at
  * 0 too. */
 METHOD(tp_m_softplus) {
   double beta = tp_arg_f(&a[1], 1), threshold = tp_arg_f(&a[2], 20);
-  tp_val x = tp_wide(MK, a[0].val), z = beta == 1 ? x : mk_mulc(MK, x, beta),
-         up = mk_binc(MK, TP_OP_GE, z, 0);
-  tp_val n = mk_select(MK, up, mk_neg(MK, z), z);
-  tp_val y = mk_add(MK, mk_where(MK, up, z), mk_un(MK, TP_OP_LOG1P, mk_exp(MK, n)));
-  if (beta != 1) y = mk_binc(MK, TP_OP_DIV, y, beta);
-  GIVE(
-      mk_cast(MK, mk_select(MK, mk_binc(MK, TP_OP_GT, z, threshold), x, y), tp_float_of(a[0].val)));
+  tp_val x = tp_wide(k, a[0].val), z = beta == 1 ? x : mk_mulc(k, x, beta),
+         up = mk_binc(k, TP_OP_GE, z, 0);
+  tp_val n = mk_select(k, up, mk_neg(k, z), z);
+  tp_val y = mk_add(k, mk_where(k, up, z), mk_un(k, TP_OP_LOG1P, mk_exp(k, n)));
+  if (beta != 1) y = mk_binc(k, TP_OP_DIV, y, beta);
+  GIVE_FLOAT(mk_select(k, mk_binc(k, TP_OP_GT, z, threshold), x, y));
 }

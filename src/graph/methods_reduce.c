@@ -5,55 +5,36 @@
 
 /* Axes of argument 1. */
 #define AXES(axes) \
-  int axes[TP_MAXRANK], n = tp_axes(MK, m, a[0].val, &a[1], axes); \
+  int axes[TP_MAXRANK], n = tp_axes(k, a[0].val, &a[1], axes); \
   if (n < 0) return false
 #define KEEPDIM tp_arg_b(&a[2], false)
 
 /* y, in which the axes are 1, without them. */
 static tp_val dropped(tp_mk k, tp_val y, int n, const int *axes) {
   const tp_ix *shape[TP_MAXRANK];
-  int rank = 0;
-  for (int i = 0, next = 0; y.node && i < tp_rankof(y); i++) {
-    if (next < n && axes[next] == i) next++;
-    else shape[rank++] = mk_extent(y, i);
-  }
-  return n ? mk_reshape(k, y, rank, shape) : y;
+  return y.node && n ? mk_reshape(k, y, mk_shape_but(k, y, n, axes, false, shape), shape) : y;
 }
 
-METHOD(tp_m_sum) {
+METHOD(tp_m_reduce) {
   AXES(axes);
-  GIVE(mk_reduce(
-      MK, strcmp(m->name, "sum") == 0 ? TP_OP_SUM : TP_OP_PROD, a[0].val, n, axes, KEEPDIM));
-}
-
-METHOD(tp_m_max) {
-  AXES(axes);
-  GIVE(mk_reduce(
-      MK, strcmp(m->name, "max") == 0 ? TP_OP_MAX : TP_OP_MIN, a[0].val, n, axes, KEEPDIM));
+  GIVE(mk_reduce(k, tp_named_op(k), a[0].val, n, axes, KEEPDIM));
 }
 
 METHOD(tp_m_any) {
   AXES(axes);
   tp_val x = a[0].val;
-  if (tp_dtypeof(x) != TP_BOOL) x = mk_binc(MK, TP_OP_NE, x, 0);
-  GIVE(mk_reduce(MK, strcmp(m->name, "any") == 0 ? TP_OP_MAX : TP_OP_MIN, x, n, axes, KEEPDIM));
+  if (tp_dtypeof(x) != TP_BOOL) x = mk_binc(k, TP_OP_NE, x, 0);
+  GIVE(mk_reduce(k, IS("any") ? TP_OP_MAX : TP_OP_MIN, x, n, axes, KEEPDIM));
 }
 
 METHOD(tp_m_arg) {
   AXES(axes);
-  tp_op op = strcmp(m->name, "argmax") == 0 ? TP_OP_ARGMAX : TP_OP_ARGMIN;
-  if (n == 1) GIVE(mk_reduce(MK, op, a[0].val, 1, axes, KEEPDIM));
-  tp_val x = mk_gather_axes(MK, a[0].val, n, axes);
-  if (!x.node) return false;
-  tp_val y = mk_reduce(MK, op, x, 1, (int[]){ tp_rankof(x) - 1 }, false);
-  if (!KEEPDIM) GIVE(y);
   const tp_ix *shape[TP_MAXRANK];
-  for (int i = 0, next = 0; i < tp_rankof(a[0].val); i++) {
-    bool gone = next < n && axes[next] == i;
-    next += gone;
-    shape[i] = gone ? mk_int(MK, 1) : mk_extent(a[0].val, i);
-  }
-  GIVE(mk_reshape(MK, y, tp_rankof(a[0].val), shape));
+  if (n == 1) GIVE(mk_reduce(k, tp_named_op(k), a[0].val, 1, axes, KEEPDIM));
+  tp_val x = mk_gather_axes(k, a[0].val, n, axes);
+  if (!x.node) return false;
+  x = mk_reduce(k, tp_named_op(k), x, 1, (int[]){ tp_rankof(x) - 1 }, false);
+  GIVE(KEEPDIM ? mk_reshape(k, x, mk_shape_but(k, a[0].val, n, axes, true, shape), shape) : x);
 }
 
 /* ---- means ---- */
@@ -66,29 +47,28 @@ tp_val tp_mean_of(tp_mk k, tp_val x, int n, const int *axes, bool keepdim) {
 
 METHOD(tp_m_mean) {
   AXES(axes);
-  GIVE(mk_cast(MK, tp_mean_of(MK, tp_wide(MK, a[0].val), n, axes, KEEPDIM), tp_float_of(a[0].val)));
+  GIVE_FLOAT(tp_mean_of(k, tp_wide(k, a[0].val), n, axes, KEEPDIM));
 }
 
-/* sum((x - mean)^2) / max(0, n - correction): NaN where that is 0 / 0 */
 /* f(s) with the gradient 0 where s is 0. */
 static tp_val rooted(tp_mk k, tp_val s, double power) {
-  tp_val zero = mk_binc(k, TP_OP_EQ, s, 0);
-  tp_val safe = s.node ? mk_select(k, zero, mk_num(k, 1, tp_dtypeof(s)), s) : s;
+  tp_val zero = mk_binc(k, TP_OP_EQ, s, 0), safe = mk_select(k, zero, mk_like(k, 1, s), s);
   tp_val y = power == 0.5 ? mk_un(k, TP_OP_SQRT, safe) : mk_binc(k, TP_OP_POW, safe, power);
   return mk_unless(k, zero, y);
 }
 
+/* sum((x - mean)^2) / max(0, n - correction): NaN where that is 0 / 0 */
 METHOD(tp_m_var) {
   AXES(axes);
   int64_t correction = a[4].kind ? a[4].b : a[3].kind ? a[3].i : 1;
-  tp_val x = tp_wide(MK, a[0].val), d = mk_sub(MK, x, tp_mean_of(MK, x, n, axes, true));
+  tp_val x = tp_wide(k, a[0].val), d = mk_sub(k, x, tp_mean_of(k, x, n, axes, true));
   if (!d.node) return false;
   const tp_ix *count =
-      tp_ix_max(g->ix, mk_int(MK, 0), tp_ix_addc(g->ix, mk_numel(MK, x, n, axes), -correction));
-  tp_val y = mk_div(MK, mk_reduce(MK, TP_OP_SUM, mk_mul(MK, d, d), n, axes, KEEPDIM),
-      mk_size(MK, count, tp_dtypeof(x)));
-  if (strcmp(m->name, "std") == 0) y = rooted(MK, y, 0.5);
-  GIVE(mk_cast(MK, y, tp_float_of(a[0].val)));
+      tp_ix_max(k.g->ix, mk_int(k, 0), tp_ix_addc(k.g->ix, mk_numel(k, x, n, axes), -correction));
+  tp_val y = mk_div(k, mk_reduce(k, TP_OP_SUM, mk_mul(k, d, d), n, axes, KEEPDIM),
+      mk_size(k, count, tp_dtypeof(x)));
+  if (IS("std")) y = rooted(k, y, 0.5);
+  GIVE_FLOAT(y);
 }
 
 /* A table of axes, or one that a tensor of this rank has. */
@@ -97,40 +77,32 @@ static bool an_axis(const tp_arg *a, int rank) {
   return a->kind == 'A' && (a->n != 1 || (tp_ix_is_const(a->ixs[0], &v) && v >= -rank && v < rank));
 }
 
-static bool exponent(tp_mk k, const tp_method *m, const tp_arg *a, double *p) {
+static bool exponent(tp_mk k, const tp_arg *a, double *p) {
   int64_t v;
   if (a->kind == 'F') *p = a->f;
   else if (a->kind == 'A' && a->n == 1 && tp_ix_is_const(a->ixs[0], &v)) *p = (double)v;
   else if (a->kind == 'N' && strcmp(a->s, "fro") != 0)
-    return tp_wrong(k, m, TP_E_OPTION, "p is a number, not \"%s\"", a->s);
-  else if (a->kind == 'A') return tp_wrong(k, m, TP_E_OPTION, "p is a number, not a table");
+    return tp_wrong(k, TP_E_OPTION, "p is a number, not \"%s\"", a->s);
+  else if (a->kind == 'A') return tp_wrong(k, TP_E_OPTION, "p is a number, not a table");
   return true;
 }
 
 METHOD(tp_m_norm) {
   /* norm(axis), norm(axis, { p = 1 }) */
   bool named = a[4].kind != 0, lone = !a[2].kind && (named || an_axis(&a[1], tp_rankof(a[0].val)));
-  int axes[TP_MAXRANK], n = tp_axes(MK, m, a[0].val, lone ? &a[1] : &a[2], axes);
+  int axes[TP_MAXRANK], n = tp_axes(k, a[0].val, lone ? &a[1] : &a[2], axes);
   double p = 2;
-  if (n < 0 || (named ? !exponent(MK, m, &a[4], &p) : !lone && !exponent(MK, m, &a[1], &p)))
-    return false;
-  tp_val x = tp_wide(MK, a[0].val), y;
-  if (p == 2)
-    y = rooted(
-        MK, mk_reduce(MK, TP_OP_SUM, mk_mul(MK, x, x), n, axes, tp_arg_b(&a[3], false)), 0.5);
+  if (n < 0 || (named ? !exponent(k, &a[4], &p) : !lone && !exponent(k, &a[1], &p))) return false;
+  tp_val x = tp_wide(k, a[0].val);
+  tp_op op = !isinf(p) ? TP_OP_SUM : p > 0 ? TP_OP_MAX : TP_OP_MIN;
+  if (p == 2) x = mk_mul(k, x, x);
+  else if (p == 0) x = mk_cast(k, mk_binc(k, TP_OP_NE, x, 0), tp_dtypeof(x));
   else {
-    tp_val d = mk_un(MK, TP_OP_ABS, x);
-    if (isinf(p))
-      y = mk_reduce(MK, p > 0 ? TP_OP_MAX : TP_OP_MIN, d, n, axes, tp_arg_b(&a[3], false));
-    else if (p == 0)
-      y = mk_reduce(MK, TP_OP_SUM, mk_cast(MK, mk_binc(MK, TP_OP_NE, x, 0), tp_dtypeof(x)), n, axes,
-          tp_arg_b(&a[3], false));
-    else if (p == 1) y = mk_reduce(MK, TP_OP_SUM, d, n, axes, tp_arg_b(&a[3], false));
-    else
-      y = rooted(
-          MK, mk_reduce(MK, TP_OP_SUM, rooted(MK, d, p), n, axes, tp_arg_b(&a[3], false)), 1 / p);
+    x = mk_un(k, TP_OP_ABS, x);
+    if (p != 1 && !isinf(p)) x = rooted(k, x, p);
   }
-  GIVE(mk_cast(MK, y, tp_float_of(a[0].val)));
+  x = mk_reduce(k, op, x, n, axes, tp_arg_b(&a[3], false));
+  GIVE_FLOAT(p == 0 || p == 1 || isinf(p) ? x : rooted(k, x, 1 / p));
 }
 
 /* ---- softmax ---- */
@@ -141,12 +113,12 @@ static tp_val top(tp_mk k, tp_val x, int n, const int *axes) {
 
 METHOD(tp_m_logsumexp) {
   AXES(axes);
-  tp_val x = tp_wide(MK, a[0].val), t = top(MK, x, n, axes);
+  tp_val x = tp_wide(k, a[0].val), t = top(k, x, n, axes);
   /* inf - inf must not arise */
-  t = mk_where(MK, mk_binc(MK, TP_OP_LT, mk_un(MK, TP_OP_ABS, t), INFINITY), t);
-  tp_val y = mk_add(
-      MK, mk_log(MK, mk_reduce(MK, TP_OP_SUM, mk_exp(MK, mk_sub(MK, x, t)), n, axes, true)), t);
-  GIVE(mk_cast(MK, KEEPDIM ? y : dropped(MK, y, n, axes), tp_float_of(a[0].val)));
+  t = mk_where(k, mk_binc(k, TP_OP_LT, mk_un(k, TP_OP_ABS, t), INFINITY), t);
+  tp_val y =
+      mk_add(k, mk_log(k, mk_reduce(k, TP_OP_SUM, mk_exp(k, mk_sub(k, x, t)), n, axes, true)), t);
+  GIVE_FLOAT(KEEPDIM ? y : dropped(k, y, n, axes));
 }
 
 static tp_val log_softmax(tp_mk k, tp_val x, int n, const int *axes) {
@@ -157,26 +129,25 @@ static tp_val log_softmax(tp_mk k, tp_val x, int n, const int *axes) {
 tp_val tp_log_softmax_of(tp_mk k, tp_val x, int axis) { return log_softmax(k, x, 1, &axis); }
 
 METHOD(tp_m_softmax) {
-  int axes[TP_MAXRANK], n = tp_axes(MK, m, a[0].val, &a[1], axes);
+  int axes[TP_MAXRANK], n = tp_axes(k, a[0].val, &a[1], axes);
   if (n < 0) return false;
-  tp_val x = tp_wide(MK, a[0].val), y;
-  if (strcmp(m->name, "log_softmax") == 0) y = log_softmax(MK, x, n, axes);
+  tp_val x = tp_wide(k, a[0].val), y;
+  if (IS("log_softmax")) y = log_softmax(k, x, n, axes);
   else {
-    tp_val e = mk_exp(MK, mk_sub(MK, x, top(MK, x, n, axes)));
-    y = mk_div(MK, e, mk_reduce(MK, TP_OP_SUM, e, n, axes, true));
+    tp_val e = mk_exp(k, mk_sub(k, x, top(k, x, n, axes)));
+    y = mk_div(k, e, mk_reduce(k, TP_OP_SUM, e, n, axes, true));
   }
-  GIVE(mk_cast(MK, y, tp_float_of(a[0].val)));
+  GIVE_FLOAT(y);
 }
 
 /* ---- scans ---- */
 
 /* The one axis of argument `arg`; without it that of a vector, else `dflt` (-1: none). */
-static bool one_axis(
-    tp_mk k, const tp_method *m, tp_val x, const tp_arg *arg, int dflt, int *axis) {
-  int axes[TP_MAXRANK], n = tp_axes(k, m, x, arg, axes);
+static bool one_axis(tp_mk k, tp_val x, const tp_arg *arg, int dflt, int *axis) {
+  int axes[TP_MAXRANK], n = tp_axes(k, x, arg, axes);
   if (n < 0) return false;
   if (!arg->kind && dflt >= 0) axes[0] = dflt, n = TP_MIN(n, 1);
-  if (n != 1) return tp_wrong(k, m, TP_E_SHAPE, "needs one axis of a tensor with %d", tp_rankof(x));
+  if (n != 1) return tp_wrong(k, TP_E_SHAPE, "needs one axis of a tensor with %d", tp_rankof(x));
   *axis = axes[0];
   return true;
 }
@@ -187,14 +158,14 @@ static tp_val summable(tp_mk k, tp_val x) {
 
 METHOD(tp_m_cumsum) {
   int axis;
-  if (!one_axis(MK, m, a[0].val, &a[1], -1, &axis)) return false;
-  tp_val x = summable(MK, a[0].val);
-  if (strcmp(m->name, "cumsum") == 0) GIVE(mk_scan(MK, x, axis, 1, false));
-  GIVE(mk_op(MK, TP_OP_CUMPROD, 1, &x, &(tp_attr){ .axis = axis }));
+  if (!one_axis(k, a[0].val, &a[1], -1, &axis)) return false;
+  tp_val x = summable(k, a[0].val);
+  if (IS("cumsum")) GIVE(mk_scan(k, x, axis, 1, false));
+  GIVE(mk_op(k, TP_OP_CUMPROD, 1, &x, &(tp_attr){ .axis = axis }));
 }
 
 METHOD(tp_m_discounted) {
   int axis;
-  if (!one_axis(MK, m, a[0].val, &a[2], 0, &axis)) return false;
-  GIVE(mk_scan(MK, mk_cast(MK, a[0].val, tp_float_of(a[0].val)), axis, a[1].f, true));
+  if (!one_axis(k, a[0].val, &a[2], 0, &axis)) return false;
+  GIVE(mk_scan(k, mk_cast(k, a[0].val, tp_float_of(a[0].val)), axis, a[1].f, true));
 }

@@ -1,74 +1,69 @@
 /* methods: movement. */
 #include "graph/rows.h"
 
-static tp_ictx *ixof(tp_mk k) { return k.g->ix; }
-
-static bool constant(const tp_ix *e, int64_t *v) { return tp_ix_is_const(e, v); }
-
 static int64_t axis_number(const tp_ix *e) {
   int64_t v = 0;
   tp_ix_is_const(e, &v);
   return v;
 }
 
-METHOD(tp_m_reshape) { GIVE(mk_reshape(MK, a[0].val, a[1].n, a[1].ixs)); }
-METHOD(tp_m_expand) { GIVE(mk_expand(MK, a[0].val, a[1].n, a[1].ixs)); }
-METHOD(tp_m_unsqueeze) { GIVE(mk_unsqueeze(MK, a[0].val, (int)a[1].i)); }
+METHOD(tp_m_reshape) { GIVE(mk_reshape(k, a[0].val, a[1].n, a[1].ixs)); }
+METHOD(tp_m_expand) { GIVE(mk_expand(k, a[0].val, a[1].n, a[1].ixs)); }
+METHOD(tp_m_unsqueeze) { GIVE(mk_unsqueeze(k, a[0].val, (int)a[1].i)); }
 
 METHOD(tp_m_flatten) {
   tp_val x = a[0].val;
   int from, to, rank = tp_rankof(x), n = 0;
   const tp_ix *shape[TP_MAXRANK];
-  if (rank == 0) GIVE(mk_unsqueeze(MK, x, 0));
-  if (!tp_axis(MK, m, rank, a[1].kind ? a[1].i : 0, &from) ||
-      !tp_axis(MK, m, rank, a[2].kind ? a[2].i : -1, &to))
+  if (rank == 0) GIVE(mk_unsqueeze(k, x, 0));
+  if (!tp_axis(k, rank, a[1].kind ? a[1].i : 0, &from) ||
+      !tp_axis(k, rank, a[2].kind ? a[2].i : -1, &to))
     return false;
-  if (from > to) return tp_wrong(MK, m, TP_E_SHAPE, "axis %d comes after axis %d", from, to);
+  if (from > to) return tp_wrong(k, TP_E_SHAPE, "axis %d comes after axis %d", from, to);
   for (int i = 0; i < rank; i++) {
-    if (i > from && i <= to) shape[n - 1] = tp_ix_mul(g->ix, shape[n - 1], mk_extent(x, i));
+    if (i > from && i <= to) shape[n - 1] = tp_ix_mul(k.g->ix, shape[n - 1], mk_extent(x, i));
     else shape[n++] = mk_extent(x, i);
   }
-  GIVE(mk_reshape(MK, x, n, shape));
+  GIVE(mk_reshape(k, x, n, shape));
 }
 
 METHOD(tp_m_permute) {
   int order[TP_MAXRANK], rank = tp_rankof(a[0].val);
-  if (a[1].n != rank)
-    return tp_wrong(MK, m, TP_E_SHAPE, "%d axes of a tensor with %d", a[1].n, rank);
+  if (a[1].n != rank) return tp_wrong(k, TP_E_SHAPE, "%d axes of a tensor with %d", a[1].n, rank);
   for (int i = 0; i < rank; i++)
-    if (!tp_axis(MK, m, rank, axis_number(a[1].ixs[i]), &order[i])) return false;
-  GIVE(mk_permute(MK, a[0].val, order));
+    if (!tp_axis(k, rank, axis_number(a[1].ixs[i]), &order[i])) return false;
+  GIVE(mk_permute(k, a[0].val, order));
 }
 
 METHOD(tp_m_transpose) {
   int i, j, rank = tp_rankof(a[0].val);
-  if (!tp_axis(MK, m, rank, a[1].i, &i) || !tp_axis(MK, m, rank, a[2].i, &j)) return false;
-  GIVE(mk_swap(MK, a[0].val, i, j));
+  if (!tp_axis(k, rank, a[1].i, &i) || !tp_axis(k, rank, a[2].i, &j)) return false;
+  GIVE(mk_swap(k, a[0].val, i, j));
 }
 
 METHOD(tp_m_mt) {
   int rank = tp_rankof(a[0].val);
-  if (rank < 2) return tp_wrong(MK, m, TP_E_SHAPE, "a matrix has two axes, not %d", rank);
-  GIVE(mk_swap(MK, a[0].val, rank - 2, rank - 1));
+  if (rank < 2) return tp_wrong(k, TP_E_SHAPE, "a matrix has two axes, not %d", rank);
+  GIVE(mk_swap(k, a[0].val, rank - 2, rank - 1));
 }
 
 METHOD(tp_m_squeeze) {
-  int axes[TP_MAXRANK], n = tp_axes(MK, m, a[0].val, &a[1], axes);
+  int axes[TP_MAXRANK], n = tp_axes(k, a[0].val, &a[1], axes);
   if (n < 0) return false;
   const tp_ix *shape[TP_MAXRANK];
   int rank = 0;
   for (int i = 0, next = 0; i < tp_rankof(a[0].val); i++) {
     bool named = next < n && axes[next] == i;
     next += named;
-    if (!named || mk_extent(a[0].val, i) != mk_int(MK, 1)) shape[rank++] = mk_extent(a[0].val, i);
+    if (!named || mk_extent(a[0].val, i) != mk_int(k, 1)) shape[rank++] = mk_extent(a[0].val, i);
   }
-  GIVE(mk_reshape(MK, a[0].val, rank, shape));
+  GIVE(mk_reshape(k, a[0].val, rank, shape));
 }
 
 METHOD(tp_m_flip) {
-  int axes[TP_MAXRANK], n = tp_axes(MK, m, a[0].val, &a[1], axes);
+  int axes[TP_MAXRANK], n = tp_axes(k, a[0].val, &a[1], axes);
   tp_val x = n < 0 ? tp_none : a[0].val;
-  for (int i = 0; i < n; i++) x = mk_flip(MK, x, axes[i]);
+  for (int i = 0; i < n; i++) x = mk_flip(k, x, axes[i]);
   GIVE(x);
 }
 
@@ -78,66 +73,63 @@ static tp_val part(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *ex
   return mk_slice(k, x, axis, lo, extent, 1);
 }
 
-static bool parts(
-    tp_mk k, tp_val x, int axis, int n, const tp_ix *const *size, tp_val **out, int *nout) {
+static bool parts(tp_mk k, tp_val x, int axis, int n, const tp_ix *const *size, tp_vals *out) {
   tp_val *v = TP_NEWN(&k.g->arena, tp_val, n + 1);
   const tp_ix *lo = mk_int(k, 0);
   for (int i = 0; i < n; i++) {
     v[i] = part(k, x, axis, lo, size[i]);
-    lo = tp_ix_add(ixof(k), lo, size[i]);
+    lo = tp_ix_add(k.g->ix, lo, size[i]);
   }
-  return tp_give(k.g, n, v, out, nout);
+  return tp_give(k, n, v, out);
 }
 
 /* Parts of `size` and a smaller last one; an axis of 0 has one part. */
-static bool equal_parts(
-    tp_mk k, tp_val x, int axis, int64_t extent, int64_t size, tp_val **out, int *nout) {
+static bool equal_parts(tp_mk k, tp_val x, int axis, int64_t extent, int64_t size, tp_vals *out) {
   int n = extent ? (int)((extent + size - 1) / size) : 1;
   const tp_ix **v = TP_NEWN(&k.g->arena, const tp_ix *, n);
   for (int i = 0; i < n; i++) v[i] = mk_int(k, TP_MIN(size, extent - i * size));
-  return parts(k, x, axis, n, v, out, nout);
+  return parts(k, x, axis, n, v, out);
 }
 
 METHOD(tp_m_split) {
   int axis;
   int64_t extent = 0, size = 0;
-  if (!tp_axis(MK, m, tp_rankof(a[0].val), a[2].kind ? a[2].i : 0, &axis)) return false;
-  const tp_ix *e = mk_extent(a[0].val, axis), *sum = mk_int(MK, 0);
-  if (a[1].n == 1 && constant(a[1].ixs[0], &size) && constant(e, &extent)) {
-    if (size < 1) return tp_wrong(MK, m, TP_E_OPTION, "parts of %lld", (long long)size);
-    return equal_parts(MK, a[0].val, axis, extent, size, out, nout);
+  if (!tp_axis(k, tp_rankof(a[0].val), a[2].kind ? a[2].i : 0, &axis)) return false;
+  const tp_ix *e = mk_extent(a[0].val, axis), *sum = mk_int(k, 0);
+  if (a[1].n == 1 && tp_ix_is_const(a[1].ixs[0], &size) && tp_ix_is_const(e, &extent)) {
+    if (size < 1) return tp_wrong(k, TP_E_OPTION, "parts of %lld", (long long)size);
+    return equal_parts(k, a[0].val, axis, extent, size, out);
   }
-  for (int i = 0; i < a[1].n; i++) sum = tp_ix_add(g->ix, sum, a[1].ixs[i]);
-  if (!tp_extent_eq(g, sum, e, m->name))
-    return tp_wrong(MK, m, TP_E_SHAPE, "sizes that sum to %s of an axis of %s",
-        tp_ix_str(g->ix, sum), tp_ix_str(g->ix, e));
-  return parts(MK, a[0].val, axis, a[1].n, a[1].ixs, out, nout);
+  for (int i = 0; i < a[1].n; i++) sum = tp_ix_add(k.g->ix, sum, a[1].ixs[i]);
+  if (!tp_equal(k, sum, e))
+    return tp_wrong(
+        k, TP_E_SHAPE, "sizes that sum to %s of an axis of %s", tp_text(k, sum), tp_text(k, e));
+  return parts(k, a[0].val, axis, a[1].n, a[1].ixs, out);
 }
 
 METHOD(tp_m_chunk) {
   int axis;
   int64_t extent;
-  if (!tp_axis(MK, m, tp_rankof(a[0].val), a[2].kind ? a[2].i : 0, &axis)) return false;
+  if (!tp_axis(k, tp_rankof(a[0].val), a[2].kind ? a[2].i : 0, &axis)) return false;
   if (a[1].i < 1 || a[1].i > 65536)
-    return tp_wrong(MK, m, TP_E_OPTION, "%lld parts", (long long)a[1].i);
-  const tp_ix *e = mk_extent(a[0].val, axis), *each = tp_ix_divexact(g->ix, e, mk_int(MK, a[1].i));
-  if (constant(e, &extent))
-    return equal_parts(
-        MK, a[0].val, axis, extent, TP_MAX(1, (extent + a[1].i - 1) / a[1].i), out, nout);
+    return tp_wrong(k, TP_E_OPTION, "%lld parts", (long long)a[1].i);
+  const tp_ix *e = mk_extent(a[0].val, axis), *each = tp_ix_divexact(k.g->ix, e, mk_int(k, a[1].i));
+  if (tp_ix_is_const(e, &extent))
+    return equal_parts(k, a[0].val, axis, extent, TP_MAX(1, (extent + a[1].i - 1) / a[1].i), out);
   if (!each)
-    return tp_wrong(MK, m, TP_E_SHAPE, "an axis of %s is no multiple of %lld", tp_ix_str(g->ix, e),
-        (long long)a[1].i);
-  const tp_ix **size = TP_NEWN(&g->arena, const tp_ix *, a[1].i);
+    return tp_wrong(
+        k, TP_E_SHAPE, "an axis of %s is no multiple of %lld", tp_text(k, e), (long long)a[1].i);
+  const tp_ix **size = TP_NEWN(&k.g->arena, const tp_ix *, a[1].i);
   for (int i = 0; i < a[1].i; i++) size[i] = each;
-  return parts(MK, a[0].val, axis, (int)a[1].i, size, out, nout);
+  return parts(k, a[0].val, axis, (int)a[1].i, size, out);
 }
 
 /* Negative padding cuts. */
 static tp_val padded(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *hi, double value) {
   int64_t l = 0, h = 0;
-  bool cl = constant(lo, &l) && l < 0, ch = constant(hi, &h) && h < 0;
+  bool cl = tp_ix_is_const(lo, &l) && l < 0, ch = tp_ix_is_const(hi, &h) && h < 0;
   if (x.node && (cl || ch)) {
-    const tp_ix *extent = tp_ix_addc(ixof(k), mk_extent(x, axis), (cl ? l : 0) + (ch ? h : 0));
+    const tp_ix *extent = tp_ix_addc(k.g->ix, mk_extent(x, axis), (cl ? l : 0) + (ch ? h : 0));
     x = part(k, x, axis, mk_int(k, cl ? -l : 0), extent);
   }
   return x.node ? mk_pad(k, x, axis, cl ? mk_int(k, 0) : lo, ch ? mk_int(k, 0) : hi, value) : x;
@@ -147,12 +139,12 @@ METHOD(tp_m_pad) {
   tp_val x = a[0].val;
   int rank = tp_rankof(x);
   if (a[3].kind && strcmp(a[3].s, "constant") != 0)
-    return tp_wrong(MK, m, TP_E_OPTION, "mode is \"constant\", not \"%s\"", a[3].s);
+    return tp_wrong(k, TP_E_OPTION, "mode is \"constant\", not \"%s\"", a[3].s);
   if (a[1].n % 2 || a[1].n > 2 * rank)
-    return tp_wrong(MK, m, TP_E_SHAPE,
+    return tp_wrong(k, TP_E_SHAPE,
         "%d numbers for a tensor with %d axes: two for each, the last axis first", a[1].n, rank);
   for (int i = 0; i < a[1].n / 2; i++)
-    x = padded(MK, x, rank - 1 - i, a[1].ixs[2 * i], a[1].ixs[2 * i + 1], tp_arg_f(&a[2], 0));
+    x = padded(k, x, rank - 1 - i, a[1].ixs[2 * i], a[1].ixs[2 * i + 1], tp_arg_f(&a[2], 0));
   GIVE(x);
 }
 
@@ -161,10 +153,10 @@ static tp_val rolled(tp_mk k, tp_val x, int axis, int64_t shift) {
   if (!x.node) return x;
   int64_t n;
   const tp_ix *e = mk_extent(x, axis);
-  if (!constant(e, &n)) {
+  if (!tp_ix_is_const(e, &n)) {
     tp_val from =
         mk_bin(k, TP_OP_MOD, mk_addc(k, mk_indices(k, e), (double)-shift), mk_size(k, e, TP_I64));
-    return mk_op(k, TP_OP_INDEX_SELECT, 2, (tp_val[]){ x, from }, &(tp_attr){ .axis = axis });
+    return tp_pick(k, TP_OP_INDEX_SELECT, x, from, axis);
   }
   int64_t s = n ? ((shift % n) + n) % n : 0;
   if (s == 0) return x;
@@ -177,95 +169,92 @@ METHOD(tp_m_roll) {
   tp_val x = a[0].val;
   int rank = tp_rankof(x), axis;
   if (!a[2].kind) {
-    tp_val flat = mk_reshape(MK, x, 1, (const tp_ix *[]){ mk_numel(MK, x, rank, NULL) });
-    GIVE(mk_reshape(MK, rolled(MK, flat, 0, axis_number(a[1].ixs[0])), rank, tp_outof(x)->shape));
+    tp_val flat = mk_reshape(k, x, 1, (const tp_ix *[]){ mk_numel(k, x, rank, NULL) });
+    GIVE(mk_reshape(k, rolled(k, flat, 0, axis_number(a[1].ixs[0])), rank, tp_outof(x)->shape));
   }
-  if (a[1].n != a[2].n)
-    return tp_wrong(MK, m, TP_E_OPTION, "%d shifts for %d axes", a[1].n, a[2].n);
+  if (a[1].n != a[2].n) return tp_wrong(k, TP_E_OPTION, "%d shifts for %d axes", a[1].n, a[2].n);
   for (int i = 0; i < a[1].n; i++) {
-    if (!tp_axis(MK, m, rank, axis_number(a[2].ixs[i]), &axis)) return false;
-    x = rolled(MK, x, axis, axis_number(a[1].ixs[i]));
+    if (!tp_axis(k, rank, axis_number(a[2].ixs[i]), &axis)) return false;
+    x = rolled(k, x, axis, axis_number(a[1].ixs[i]));
   }
   GIVE(x);
 }
 
 /* ---- indices ---- */
 
-static bool no_tensor(tp_mk k, const tp_method *m, const tp_arg *x, const char *what) {
+static bool no_tensor(tp_mk k, const tp_arg *x, const char *what) {
   return x->kind != 'T' ||
-      tp_wrong(k, m, TP_E_OPTION,
+      tp_wrong(k, TP_E_OPTION,
           "%s is an integer or an index expression; to choose by data use narrow or index_select",
           what);
 }
 
 /* Ends never wrap: a negative one would silently give nothing. */
-static bool not_negative(tp_mk k, const tp_method *m, const tp_ix *e) {
+static bool not_negative(tp_mk k, const tp_ix *e) {
   int64_t v;
-  return !constant(e, &v) || v >= 0 ||
-      tp_wrong(k, m, TP_E_DOMAIN, "%lld: indices count from 0 and do not wrap", (long long)v);
+  return !tp_ix_is_const(e, &v) || v >= 0 ||
+      tp_wrong(k, TP_E_DOMAIN, "%lld: indices count from 0 and do not wrap", (long long)v);
 }
 
 METHOD(tp_m_slice) {
   tp_val x = a[0].val;
   int axis;
   int64_t step = a[4].kind ? a[4].i : 1;
-  if (!tp_axis(MK, m, tp_rankof(x), a[1].i, &axis) || !no_tensor(MK, m, &a[2], "lo") ||
-      !no_tensor(MK, m, &a[3], "hi"))
+  if (!tp_axis(k, tp_rankof(x), a[1].i, &axis) || !no_tensor(k, &a[2], "lo") ||
+      !no_tensor(k, &a[3], "hi"))
     return false;
-  if (step < 1)
-    return tp_wrong(MK, m, TP_E_OPTION, "step %lld; to reverse use flip", (long long)step);
-  const tp_ix *lo = a[2].kind ? tp_arg_ix(MK, &a[2]) : mk_int(MK, 0),
-              *hi = a[3].kind ? tp_arg_ix(MK, &a[3]) : mk_extent(x, axis);
-  if (!not_negative(MK, m, lo) || !not_negative(MK, m, hi)) return false;
-  const tp_ix *end = tp_ix_fdiv(g->ix, tp_ix_addc(g->ix, tp_ix_sub(g->ix, hi, lo), step - 1), step);
+  if (step < 1) return tp_wrong(k, TP_E_OPTION, "step %lld; to reverse use flip", (long long)step);
+  const tp_ix *lo = a[2].kind ? tp_arg_ix(k, &a[2]) : mk_int(k, 0),
+              *hi = a[3].kind ? tp_arg_ix(k, &a[3]) : mk_extent(x, axis);
+  if (!not_negative(k, lo) || !not_negative(k, hi)) return false;
+  const tp_ix *end =
+      tp_ix_fdiv(k.g->ix, tp_ix_addc(k.g->ix, tp_ix_sub(k.g->ix, hi, lo), step - 1), step);
   const tp_ix *extent = step == 1
-      ? tp_ix_extent(g->ix, lo, hi, x.node->ndom, x.node->dom)
-      : tp_ix_extent(g->ix, mk_int(MK, 0), end, x.node->ndom, x.node->dom);
-  GIVE(mk_slice(MK, x, axis, lo, extent, step));
+      ? tp_ix_extent(k.g->ix, lo, hi, x.node->ndom, x.node->dom)
+      : tp_ix_extent(k.g->ix, mk_int(k, 0), end, x.node->ndom, x.node->dom);
+  GIVE(mk_slice(k, x, axis, lo, extent, step));
 }
 
-static bool scalar_index(tp_mk k, const tp_method *m, tp_val *v) {
+static bool scalar_index(tp_mk k, tp_val *v) {
   *v = tp_index_arg(k, *v);
   if (!v->node) return false;
   return (tp_rankof(*v) == 0 && tp_dtypeof(*v) == TP_I64) ||
       tp_wrong(
-          k, m, TP_E_DTYPE, "an index is an integer, an index expression or an i64 scalar tensor");
+          k, TP_E_DTYPE, "an index is an integer, an index expression or an i64 scalar tensor");
 }
 
 METHOD(tp_m_select) {
   tp_val x = a[0].val, i = a[2].val;
   int axis;
-  if (!tp_axis(MK, m, tp_rankof(x), a[1].i, &axis)) return false;
+  if (!tp_axis(k, tp_rankof(x), a[1].i, &axis)) return false;
   if (a[2].kind == 'T') {
-    if (!scalar_index(MK, m, &i)) return false;
-    GIVE(mk_op(MK, TP_OP_INDEX_SELECT, 2, (tp_val[]){ x, i }, &(tp_attr){ .axis = axis }));
+    if (!scalar_index(k, &i)) return false;
+    GIVE(tp_pick(k, TP_OP_INDEX_SELECT, x, i, axis));
   }
-  const tp_ix *at = tp_arg_ix(MK, &a[2]);
-  if (!not_negative(MK, m, at)) return false;
-  GIVE(mk_squeeze(MK, part(MK, x, axis, at, mk_int(MK, 1)), axis));
+  const tp_ix *at = tp_arg_ix(k, &a[2]);
+  if (!not_negative(k, at)) return false;
+  GIVE(mk_squeeze(k, part(k, x, axis, at, mk_int(k, 1)), axis));
 }
 
 METHOD(tp_m_narrow) {
   tp_val x = a[0].val, i = a[2].val;
   int axis;
-  if (!tp_axis(MK, m, tp_rankof(x), a[1].i, &axis) || !no_tensor(MK, m, &a[3], "length"))
-    return false;
-  const tp_ix *n = tp_arg_ix(MK, &a[3]);
-  if (!not_negative(MK, m, n)) return false;
+  if (!tp_axis(k, tp_rankof(x), a[1].i, &axis) || !no_tensor(k, &a[3], "length")) return false;
+  const tp_ix *n = tp_arg_ix(k, &a[3]);
+  if (!not_negative(k, n)) return false;
   if (a[2].kind == 'T') {
-    if (!scalar_index(MK, m, &i)) return false;
-    GIVE(mk_op(MK, TP_OP_INDEX_SELECT, 2, (tp_val[]){ x, mk_add(MK, mk_indices(MK, n), i) },
-        &(tp_attr){ .axis = axis }));
+    if (!scalar_index(k, &i)) return false;
+    GIVE(tp_pick(k, TP_OP_INDEX_SELECT, x, mk_add(k, mk_indices(k, n), i), axis));
   }
-  const tp_ix *at = tp_arg_ix(MK, &a[2]);
-  if (!not_negative(MK, m, at)) return false;
-  GIVE(part(MK, x, axis, at, n));
+  const tp_ix *at = tp_arg_ix(k, &a[2]);
+  if (!not_negative(k, at)) return false;
+  GIVE(part(k, x, axis, at, n));
 }
 
 /* ---- several ---- */
 
-static bool same_dtypes(tp_mk k, const tp_method *m, const tp_arg *list, tp_val *v) {
-  if (list->n < 1) return tp_wrong(k, m, TP_E_OPTION, "a table of at least one tensor is wanted");
+static bool same_dtypes(tp_mk k, const tp_arg *list, tp_val *v) {
+  if (list->n < 1) return tp_wrong(k, TP_E_OPTION, "a table of at least one tensor is wanted");
   tp_dtype d = tp_dtypeof(list->vals[0]);
   for (int i = 1; i < list->n; i++) d = tp_dtype_promote(d, tp_dtypeof(list->vals[i]));
   for (int i = 0; i < list->n; i++)
@@ -276,28 +265,27 @@ static bool same_dtypes(tp_mk k, const tp_method *m, const tp_arg *list, tp_val 
 static int64_t join_axis(const tp_arg *a) { return a[1].kind ? a[1].i : 0; }
 
 METHOD(tp_m_cat) {
-  tp_val *v = TP_NEWN(&g->arena, tp_val, a[0].n + 1);
+  tp_val *v = TP_NEWN(&k.g->arena, tp_val, a[0].n + 1);
   int axis;
-  if (!same_dtypes(MK, m, &a[0], v) || !tp_axis(MK, m, tp_rankof(v[0]), join_axis(a), &axis))
-    return false;
-  GIVE(mk_concat(MK, a[0].n, v, axis));
+  if (!same_dtypes(k, &a[0], v) || !tp_axis(k, tp_rankof(v[0]), join_axis(a), &axis)) return false;
+  GIVE(mk_concat(k, a[0].n, v, axis));
 }
 
 METHOD(tp_m_stack) {
-  tp_val *v = TP_NEWN(&g->arena, tp_val, a[0].n + 1);
+  tp_val *v = TP_NEWN(&k.g->arena, tp_val, a[0].n + 1);
   int axis;
-  if (!same_dtypes(MK, m, &a[0], v) || !tp_axis(MK, m, tp_rankof(v[0]) + 1, join_axis(a), &axis))
+  if (!same_dtypes(k, &a[0], v) || !tp_axis(k, tp_rankof(v[0]) + 1, join_axis(a), &axis))
     return false;
   for (int i = 0; i < a[0].n; i++) {
     if (tp_rankof(v[i]) != tp_rankof(v[0]))
       return tp_wrong(
-          MK, m, TP_E_SHAPE, "tensors with %d and %d axes", tp_rankof(v[0]), tp_rankof(v[i]));
+          k, TP_E_SHAPE, "tensors with %d and %d axes", tp_rankof(v[0]), tp_rankof(v[i]));
     for (int j = 0; j < tp_rankof(v[i]); j++)
-      if (!tp_extent_eq(g, mk_extent(v[0], j), mk_extent(v[i], j), m->name))
-        return tp_wrong(MK, m, TP_E_SHAPE, "sizes of axis %d differ", j);
+      if (!tp_equal(k, mk_extent(v[0], j), mk_extent(v[i], j)))
+        return tp_wrong(k, TP_E_SHAPE, "sizes of axis %d differ", j);
   }
-  for (int i = 0; i < a[0].n; i++) v[i] = mk_unsqueeze(MK, v[i], axis);
+  for (int i = 0; i < a[0].n; i++) v[i] = mk_unsqueeze(k, v[i], axis);
   for (int i = 0; i < a[0].n; i++)
     if (!v[i].node) return false;
-  GIVE(mk_concat(MK, a[0].n, v, axis));
+  GIVE(mk_concat(k, a[0].n, v, axis));
 }

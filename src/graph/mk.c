@@ -17,7 +17,8 @@ tp_val mk_unfold(tp_mk k, tp_val x, int axis, const tp_ix *count, const tp_ix *s
       &(tp_attr){ .axis = axis,
           .nix = 2,
           .ix = (const tp_ix *const[]){ count, size },
-          .i = { step, dilation } });
+          .step = step,
+          .dilation = dilation });
 }
 
 /* Windows that lie side by side need no sum: they are one axis, with what no window covers behind
@@ -27,7 +28,7 @@ tp_val mk_fold(tp_mk k, tp_val x, int axis, const tp_ix *extent, int64_t step, i
   if (!x.node) return x;
   if (dilation != 1 || !tp_ix_is_const(mk_extent(x, axis + 1), &size) || size != step)
     return mk_op(k, TP_OP_FOLD, 1, &x,
-        &(tp_attr){ .axis = axis, .nix = 1, .ix = &extent, .i = { step, dilation } });
+        &(tp_attr){ .axis = axis, .nix = 1, .ix = &extent, .step = step, .dilation = dilation });
   const tp_ix *shape[TP_MAXRANK];
   memcpy(shape, tp_outof(x)->shape, sizeof *shape * (size_t)tp_rankof(x));
   shape[axis] = tp_ix_mulc(k.g->ix, shape[axis], size);
@@ -42,7 +43,7 @@ tp_val mk_concat(tp_mk k, int n, const tp_val *x, int axis) {
 
 tp_val mk_scan(tp_mk k, tp_val x, int axis, double factor, bool backwards) {
   return mk_op(
-      k, TP_OP_SCAN, 1, &x, &(tp_attr){ .axis = axis, .f = { factor }, .flag = backwards });
+      k, TP_OP_SCAN, 1, &x, &(tp_attr){ .axis = axis, .f = { factor }, .backwards = backwards });
 }
 
 tp_val mk_moved(tp_mk k, tp_val x, int axis, bool ahead, double value) {
@@ -54,7 +55,7 @@ tp_val mk_moved(tp_mk k, tp_val x, int axis, bool ahead, double value) {
 
 tp_val mk_product_beside(tp_mk k, tp_val x, int axis, bool behind) {
   tp_val y = mk_moved(k, x, axis, behind, 1);
-  return mk_op(k, TP_OP_CUMPROD, 1, &y, &(tp_attr){ .axis = axis, .flag = behind });
+  return mk_op(k, TP_OP_CUMPROD, 1, &y, &(tp_attr){ .axis = axis, .backwards = behind });
 }
 
 tp_val mk_swap(tp_mk k, tp_val x, int a, int b) {
@@ -65,36 +66,6 @@ tp_val mk_swap(tp_mk k, tp_val x, int a, int b) {
 }
 
 /* ---- sources ---- */
-
-/* The dims that the extents mention, added to dom. */
-static int dims_of(
-    tp_mk k, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const **dom) {
-  for (int i = 0; i < rank; i++) {
-    const tp_sym *const *syms;
-    for (int j = 0, n = tp_ix_syms(shape[i], &syms); j < n; j++)
-      if (syms[j]->kind == TP_SYM_DIM) ndom = tp_dom_union(k.g, ndom, *dom, 1, &syms[j], dom);
-  }
-  return ndom;
-}
-
-static tp_val source(tp_mk k, tp_op op, tp_attr at, int rank, const tp_ix *const *shape, int ndom,
-    const tp_sym *const *dom) {
-  at.nix = rank;
-  at.ix = shape;
-  at.ndom = dims_of(k, rank, shape, ndom, &dom);
-  at.dom = dom;
-  return mk_op(k, op, 0, NULL, &at);
-}
-
-tp_val mk_fill(tp_mk k, double v, tp_dtype d, int rank, const tp_ix *const *shape, int ndom,
-    const tp_sym *const *dom) {
-  return source(k, TP_OP_FILL, (tp_attr){ .dtype = d, .f = { v } }, rank, shape, ndom, dom);
-}
-
-tp_val mk_iota(
-    tp_mk k, int axis, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const *dom) {
-  return source(k, TP_OP_IOTA, (tp_attr){ .axis = axis, .dtype = TP_I64 }, rank, shape, ndom, dom);
-}
 
 tp_val mk_zeros_like(tp_mk k, tp_val x) {
   return x.node ? mk_fill(k, 0, tp_dtypeof(x), tp_rankof(x), tp_outof(x)->shape, 0, NULL) : x;
@@ -136,17 +107,21 @@ tp_val mk_size(tp_mk k, const tp_ix *n, tp_dtype d) {
 
 /* ---- axes of reductions ---- */
 
+int mk_shape_but(tp_mk k, tp_val x, int naxes, const int *axes, bool keepdim, const tp_ix **shape) {
+  int rank = 0;
+  for (int i = 0, next = 0; i < tp_rankof(x); i++) {
+    bool gone = next < naxes && axes[next] == i;
+    next += gone;
+    if (!gone || keepdim) shape[rank++] = gone ? mk_int(k, 1) : mk_extent(x, i);
+  }
+  return rank;
+}
+
 tp_val mk_spread(tp_mk k, tp_val y, tp_val x, int naxes, const int *axes, bool keepdim) {
   if (!y.node) return y;
-  const tp_out *o = tp_outof(x);
   const tp_ix *kept[TP_MAXRANK];
-  for (int i = 0, n = 0; i < o->rank; i++) {
-    bool gone = n < naxes && axes[n] == i;
-    n += gone;
-    kept[i] = gone ? mk_int(k, 1) : o->shape[i];
-  }
-  if (!keepdim) y = mk_reshape(k, y, o->rank, kept);
-  return mk_expand(k, y, o->rank, o->shape);
+  if (!keepdim) y = mk_reshape(k, y, mk_shape_but(k, x, naxes, axes, true, kept), kept);
+  return mk_expand(k, y, tp_rankof(x), tp_outof(x)->shape);
 }
 
 /* order[0 .. rank): the axes that are not in axes, then these. Gives how many come first. */

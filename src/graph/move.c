@@ -86,18 +86,12 @@ static const tp_ix *product(tp_graph *g, int n, const tp_ix *const *shape) {
   return p;
 }
 
-static const char *target_text(tp_graph *g, const tp_node *n) {
-  tp_buf b;
-  tp_buf_init(&b);
-  tp_extents_print(&b, n->attr.nix, n->attr.ix);
-  return tp_buf_give(&g->arena, &b);
-}
-
 static bool reshape(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   const tp_attr *a = &n->attr;
   if (!tp_rank_ok(n, a->nix, err)) return false;
   if (!eq(g, n, product(g, x->rank, x->shape), product(g, a->nix, a->ix)))
-    return tp_bad_shape(n, err, "as many elements are not in (%s)", target_text(g, n));
+    return tp_bad_shape(
+        n, err, "as many elements are not in (%s)", tp_extents(g, n->attr.nix, n->attr.ix));
   return tp_out1(g, n, x->dtype, a->nix, a->ix);
 }
 
@@ -122,11 +116,11 @@ static bool expand(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   int grow = a->nix - x->rank;
   bool fits = grow >= 0;
   for (int i = 0; fits && i < x->rank; i++)
-    fits = tp_is_one(x->shape[i]) || eq(g, n, x->shape[i], a->ix[grow + i]);
+    fits = tp_is_number(x->shape[i], 1) || eq(g, n, x->shape[i], a->ix[grow + i]);
   return fits
       ? tp_out1(g, n, x->dtype, a->nix, a->ix)
       : tp_bad_shape(n, err, "does not expand to (%s) (only a literal 1 or a missing axis grows)",
-            target_text(g, n));
+            tp_extents(g, n->attr.nix, n->attr.ix));
 }
 
 /* Of n elements from lo on, so far apart, the one behind the last; the largest number where it is
@@ -144,17 +138,17 @@ static bool slice(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   const tp_ix *shape[TP_MAXRANK];
   int64_t lo, extent, size;
   if (!axis_ok(n, x->rank, err)) return false;
-  if (a->i[0] < 1)
+  if (a->step < 1)
     return tp_fail(err, TP_E_OPTION, n->pos,
-        "option: the step of a slice is %lld, must be at least 1", (long long)a->i[0]);
+        "option: the step of a slice is %lld, must be at least 1", (long long)a->step);
   bool clo = tp_ix_is_const(a->ix[0], &lo), cext = tp_ix_is_const(a->ix[1], &extent),
        csize = tp_ix_is_const(x->shape[a->axis], &size);
   if ((clo && lo < 0) ||
       (clo && cext && csize && extent > 0 &&
-          (lo >= size || extent - 1 > (size - 1 - lo) / a->i[0])))
+          (lo >= size || extent - 1 > (size - 1 - lo) / a->step)))
     return tp_fail(err, TP_E_DOMAIN, n->pos,
         "domain: elements %lld .. %lld of axis %d of %s are outside 0 .. %s%s", (long long)lo,
-        (long long)behind_last(lo, cext ? extent : 1, a->i[0]), a->axis,
+        (long long)behind_last(lo, cext ? extent : 1, a->step), a->axis,
         tp_called(g, n->in[0].src.node), csize ? tp_ix_str(g->ix, x->shape[a->axis]) : "its extent",
         lo < 0 ? " (indices do not wrap)" : "");
   shape_of(n->in[0].src, shape);
@@ -184,12 +178,12 @@ static bool pad(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
 static bool windows(
     const tp_node *n, const tp_ix *extent, const tp_ix *count, const tp_ix *size, tp_error *err) {
   int64_t e, c, s;
-  if (n->attr.i[0] < 1 || n->attr.i[1] < 1)
+  if (n->attr.step < 1 || n->attr.dilation < 1)
     return tp_bad_shape(n, err, "step and dilation are at least 1");
   if (!tp_ix_is_const(extent, &e) || !tp_ix_is_const(count, &c) || !tp_ix_is_const(size, &s) ||
       c < 1 || s < 1)
     return true;
-  return behind_last(behind_last(0, c, n->attr.i[0]) - 1, s, n->attr.i[1]) <= e ||
+  return behind_last(behind_last(0, c, n->attr.step) - 1, s, n->attr.dilation) <= e ||
       tp_bad_shape(n, err, "%lld windows of %lld are not in %lld elements", (long long)c,
           (long long)s, (long long)e);
 }

@@ -1,42 +1,46 @@
-/* rows: what the files of methods share. A body is written METHOD(name) { ... return give(k, v,
- * out, nout); } with k over its graph and error. */
+/* rows: what the files of methods share. A body is METHOD(name) { ... GIVE(value); }. */
 #ifndef TP_ROWS_H
 #define TP_ROWS_H
 #include "graph/methods.h"
-#include "graph/mk.h"
 
-typedef bool tp_method_body(
-    tp_graph *g, const tp_method *m, const tp_arg *a, tp_val **out, int *nout, tp_error *err);
-#define M(name, kinds, sig, fn, shape, dtype, grad, ulp, doc) tp_method_body fn;
+#define M(name, kinds, sig, fn, shape, dtype, grad, ulp, doc) tp_method_fn fn;
 #include "graph/methods.def"
 #undef M
 
-#define METHOD(name) \
-  bool name( \
-      tp_graph *g, const tp_method *m, const tp_arg *a, tp_val **out, int *nout, tp_error *err)
-#define GIVE(v) return tp_give(g, 1, (tp_val[]){ v }, out, nout)
-#define MK      ((tp_mk){ g, err })
+#define METHOD(name)  bool name(tp_mk k, const tp_arg *a, tp_vals *out)
+#define GIVE(v)       return tp_give(k, 1, (tp_val[]){ v }, out)
+#define GIVE_FLOAT(v) GIVE(mk_cast(k, v, tp_float_of(a[0].val)))
+#define IS(name)      (strcmp(k.who, name) == 0)
+
+static inline const char *tp_text(tp_mk k, const tp_ix *e) { return tp_ix_str(k.g->ix, e); }
+static inline bool tp_equal(tp_mk k, const tp_ix *a, const tp_ix *b) {
+  return tp_extent_eq(k.g, a, b, k.who);
+}
+/* An operator of x and an index along an axis. */
+static inline tp_val tp_pick(tp_mk k, tp_op op, tp_val x, tp_val index, int axis) {
+  return mk_op(k, op, 2, (tp_val[]){ x, index }, &(tp_attr){ .axis = axis });
+}
 
 /* ---- methods_args.c ---- */
 /* false if one is {NULL} */
-bool tp_give(tp_graph *g, int n, const tp_val *v, tp_val **out, int *nout);
+bool tp_give(tp_mk k, int n, const tp_val *v, tp_vals *out);
+tp_op tp_named_op(tp_mk k); /* whose text is the method's name */
 /* What may be left out. */
 static inline double tp_arg_f(const tp_arg *a, double dflt) { return a->kind ? a->f : dflt; }
 static inline tp_val tp_arg_t(const tp_arg *a) { return a->kind ? a->val : tp_none; }
 static inline bool tp_arg_b(const tp_arg *a, bool dflt) { return a->kind ? a->b : dflt; }
 /* "<word>: 'name': ..." */
-bool tp_wrong(tp_mk k, const tp_method *m, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
+bool tp_wrong(tp_mk k, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4);
 /* Axes of x counted from 0; negative ones from the end of `rank`. */
-bool tp_axis(tp_mk k, const tp_method *m, int rank, int64_t axis, int *out);
+bool tp_axis(tp_mk k, int rank, int64_t axis, int *out);
 /* ascending; absent or {}: all; -1: error */
-int tp_axes(tp_mk k, const tp_method *m, tp_val x, const tp_arg *a, int *out);
+int tp_axes(tp_mk k, tp_val x, const tp_arg *a, int *out);
 /* Two operands of which a weak one takes the other's dtype. */
 bool tp_weak(tp_mk k, const tp_arg *a, const tp_arg *b, bool compares, tp_val *x, tp_val *y);
 /* Compositions compute f16 and bf16 (and integers) in f32 and round once at the end. */
 tp_val tp_wide(tp_mk k, tp_val x);
 /* dtype of the result: x's, f32 for integers */
 tp_dtype tp_float_of(tp_val x);
-/* x op y for methods that take numbers: promotes. */
 tp_val tp_index_arg(tp_mk k, tp_val x);           /* indices as i64 */
 const tp_ix *tp_arg_ix(tp_mk k, const tp_arg *a); /* of X that is no tensor */
 /* ---- methods_reduce.c ---- */
@@ -44,5 +48,5 @@ tp_val tp_mean_of(tp_mk k, tp_val x, int n, const int *axes, bool keepdim);
 tp_val tp_log_softmax_of(tp_mk k, tp_val x, int axis);
 /* ---- methods_creation.c ---- */
 /* attr.hash */
-bool tp_random_name(tp_mk k, const tp_method *m, const tp_arg *name, tp_attr *at);
+bool tp_random_name(tp_mk k, const tp_arg *name, tp_attr *at);
 #endif

@@ -11,8 +11,8 @@ tp_callee tp_callee_of(tp_arena *a, const tp_node *n) {
   for (int k = 0; k < n->nout; k++) res[k] = n->out[k].dtype;
   for (int d = 0; d < n->ndom; d++)
     over |= (uint32_t)tp_dom_has(n->attr.nover, n->attr.over, n->dom[d]) << d;
-  return (tp_callee){ n->attr.fn, (int)n->attr.i[0], n->name, n->pos, n->ndom, n->dom, over,
-    n->nout, res };
+  return (tp_callee){ n->attr.fn, n->attr.number, n->name, n->pos, n->ndom, n->dom, over, n->nout,
+    res };
 }
 
 tp_product tp_product_of(const tp_graph *g, int i) {

@@ -83,11 +83,6 @@ void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e) {
   tp_ends_add(g, n, e);
 }
 
-bool tp_is_one(const tp_ix *e) {
-  int64_t v;
-  return tp_ix_is_const(e, &v) && v == 1;
-}
-
 /* ---- equality of extents ---- */
 
 void tp_shapecheck_add(tp_graph *g, const tp_ix *a, const tp_ix *b, tp_pos pos, const char *what) {
@@ -207,8 +202,8 @@ bool tp_extent_same(tp_graph *g, const tp_ix *a, const tp_ix *b) {
  * ---- */
 
 static bool merge_axis(tp_graph *g, const tp_node *n, const tp_ix **a, const tp_ix *b) {
-  if (*a == b || tp_is_one(b)) return true;
-  if (!tp_is_one(*a)) {
+  if (*a == b || tp_is_number(b, 1)) return true;
+  if (!tp_is_number(*a, 1)) {
     if (!tp_extent_eq(g, *a, b, tp_ops[n->op].text)) return false;
     if (!tp_ix_is_const(b, NULL)) return true;
   }
@@ -237,6 +232,13 @@ void tp_extents_print(tp_buf *b, int rank, const tp_ix *const *shape) {
     if (i) tp_puts(b, ", ");
     tp_ix_print(b, shape[i]);
   }
+}
+
+const char *tp_extents(tp_graph *g, int rank, const tp_ix *const *shape) {
+  tp_buf b;
+  tp_buf_init(&b);
+  tp_extents_print(&b, rank, shape);
+  return tp_buf_give(&g->arena, &b);
 }
 
 void tp_shape_print(tp_buf *b, tp_val v) {

@@ -130,8 +130,8 @@ bool tp_stop_add(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err) {
   if (dim->kind != TP_SYM_DIM || !dim->bound)
     return tp_fail(err, TP_E_OPTION, g->pos, "option: stop: '%s' is no dim", dim->name);
   if (old)
-    return tp_fail(err, TP_E_OPTION, g->pos, "option: stop: '%s' ends by data already (%s:%d)",
-        dim->name, old->pos.file ? old->pos.file : "?", old->pos.line);
+    return tp_fail(err, TP_E_OPTION, g->pos, "option: stop: '%s' ends by data already (%s)",
+        dim->name, tp_line_of(g, old->pos));
   if (!done_ok(g, dim, done, err) || !over_ok(g, dim, err)) return false;
   tp_stop s = { .dim = dim, .done = done, .pos = g->pos, .sym = dim->bound };
   s.given = tp_sym_hidden_bound(g->ix, text_of(g, dim, "given"));

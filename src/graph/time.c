@@ -9,55 +9,41 @@ bool tp_affine(const tp_ix *e) {
   return true;
 }
 
-static bool not_affine(const tp_ix *e, const char *use, const char *of, tp_pos pos, tp_error *err) {
-  tp_buf b;
-  tp_buf_init(&b);
-  tp_ix_print(&b, e);
-  tp_fail(err, TP_E_AFFINE, pos,
+static bool not_affine(
+    tp_graph *g, const tp_ix *e, const char *use, const tp_node *of, tp_pos pos, tp_error *err) {
+  return tp_fail(err, TP_E_AFFINE, pos,
       "affine: %s %s of %s is not affine (a product of dims or bounds is a size, not an index)",
-      use, b.s, of);
-  tp_buf_free(&b);
-  return false;
-}
-
-static const char *shape_text(tp_graph *g, int rank, const tp_ix *const *shape) {
-  tp_buf b;
-  tp_buf_init(&b);
-  tp_puts(&b, "(");
-  tp_extents_print(&b, rank, shape);
-  tp_puts(&b, ")");
-  return tp_buf_give(&g->arena, &b);
+      use, tp_ix_str(g->ix, e), tp_called(g, of));
 }
 
 /* ---- index maps ---- */
 
-/* One entry a dim of `dom`, expressions over `over`. */
-static bool at_ok(
-    int n, const tp_sym *const *dom, const tp_at *at, const char *of, tp_pos pos, tp_error *err) {
-  for (int i = 0; i < n; i++) {
+/* One entry a dim of x. */
+static bool at_ok(tp_graph *g, const tp_node *x, const tp_at *at, tp_pos pos, tp_error *err) {
+  for (int i = 0; i < x->ndom; i++) {
+    const char *d = x->dom[i]->name;
     if (!at[i].lo || (at[i].range && !at[i].hi))
-      return tp_fail(err, TP_E_DOMAIN, pos, "domain: %s is read without an index for dim '%s'", of,
-          dom[i]->name);
+      return tp_fail(err, TP_E_DOMAIN, pos, "domain: %s is read without an index for dim '%s'",
+          tp_called(g, x), d);
     if (tp_ix_is_cond(at[i].lo) || (at[i].range && tp_ix_is_cond(at[i].hi)))
-      return tp_fail(err, TP_E_AFFINE, pos, "affine: dim '%s' of %s is indexed by a condition",
-          dom[i]->name, of);
-    if (!tp_affine(at[i].lo)) return not_affine(at[i].lo, "index", of, pos, err);
-    if (at[i].range && !tp_affine(at[i].hi)) return not_affine(at[i].hi, "end", of, pos, err);
+      return tp_fail(err, TP_E_AFFINE, pos, "affine: dim '%s' of %s is indexed by a condition", d,
+          tp_called(g, x));
+    if (!tp_affine(at[i].lo)) return not_affine(g, at[i].lo, "index", x, pos, err);
+    if (at[i].range && !tp_affine(at[i].hi)) return not_affine(g, at[i].hi, "end", x, pos, err);
   }
   return true;
 }
 
 /* An extent may mention an end only where it is the end at this very point. */
-static bool ends_stay(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *dom, const tp_at *at,
-    const char *of, tp_pos pos, tp_error *err) {
-  const tp_node x = { .ndom = n, .dom = dom };
+static bool ends_stay(
+    tp_graph *g, const tp_ix *e, const tp_node *x, const tp_at *at, tp_pos pos, tp_error *err) {
   for (int i = 0; i < g->stops.n; i++) {
     const tp_stop *s = &g->stops.v[i];
-    if (tp_ix_mentions(e, s->sym) && !tp_at_stays(&x, at, s))
+    if (tp_ix_mentions(e, s->sym) && !tp_at_stays(x, at, s))
       return tp_fail(err, TP_E_RAGGED, pos,
           "ragged: the extent %s of %s is another at each point of the dims of which '%s' is a "
           "function: reduce or pad first",
-          tp_ix_str(g->ix, e), of, s->dim->bound->name);
+          tp_ix_str(g->ix, e), tp_called(g, x), s->dim->bound->name);
   }
   return true;
 }
@@ -87,29 +73,27 @@ static bool rows_even(tp_graph *g, const tp_node *n, tp_error *err) {
   return true;
 }
 
-/* e with the dims of dom replaced by the points of at, canonical on the new dims. A dim that is a
- * range cannot be replaced: ragged. */
-static const tp_ix *through(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *dom,
-    const tp_at *at, int nnew, const tp_sym *const *newdom, const char *of, tp_pos pos,
-    tp_error *err) {
-  const tp_sym *from[n + 1];
-  const tp_ix *to[n + 1];
+/* Extents of x, axis by axis, with its dims replaced by the points of at, canonical on the dims of
+ * to. A dim that is a range cannot be replaced: ragged. */
+static bool through(tp_graph *g, int rank, const tp_ix *const *shape, const tp_node *x,
+    const tp_at *at, const tp_node *to, tp_pos pos, const tp_ix **out, tp_error *err) {
+  const tp_sym *from[x->ndom + 1];
+  const tp_ix *by[x->ndom + 1];
   int m = 0;
-  for (int i = 0; i < n; i++) {
-    if (!at[i].range) {
-      from[m] = dom[i];
-      to[m++] = at[i].lo;
-    } else if (tp_ix_mentions(e, dom[i])) {
-      const char *s = shape_text(g, 1, &e);
-      tp_fail(err, TP_E_RAGGED, pos,
-          "ragged: a range over '%s' of %s, whose shape depends on it (extent %s): reduce or pad "
-          "first",
-          dom[i]->name, of, s);
-      return NULL;
-    }
+  for (int i = 0; i < x->ndom; i++) {
+    if (!at[i].range) from[m] = x->dom[i], by[m++] = at[i].lo;
+    for (int a = 0; at[i].range && a < rank; a++)
+      if (tp_ix_mentions(shape[a], x->dom[i]))
+        return tp_fail(err, TP_E_RAGGED, pos,
+            "ragged: a range over '%s' of %s, whose shape depends on it (extent (%s)): reduce or "
+            "pad first",
+            x->dom[i]->name, tp_called(g, x), tp_ix_str(g->ix, shape[a]));
   }
-  if (!ends_stay(g, e, n, dom, at, of, pos, err)) return NULL;
-  return tp_ix_simplify(g->ix, tp_ix_subst(g->ix, e, m, from, to), nnew, newdom);
+  for (int a = 0; a < rank; a++) {
+    if (!ends_stay(g, shape[a], x, at, pos, err)) return false;
+    out[a] = tp_ix_simplify(g->ix, tp_ix_subst(g->ix, shape[a], m, from, by), to->ndom, to->dom);
+  }
+  return true;
 }
 
 static bool infer_read(tp_graph *g, tp_node *n, tp_error *err) {
@@ -117,19 +101,14 @@ static bool infer_read(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_out *o = tp_outof(n->in[0].src);
   const tp_at *at = n->attr.at;
   const tp_ix *shape[TP_MAXRANK];
-  int rank = 0, ranges = 0;
-  if (!at_ok(x->ndom, x->dom, at, tp_called(g, x), n->pos, err) || !rows_even(g, n, err))
-    return false;
+  int ranges = 0, rank = 0;
+  if (!at_ok(g, x, at, n->pos, err) || !rows_even(g, n, err)) return false;
   for (int i = 0; i < x->ndom; i++) ranges += at[i].range;
   if (!tp_rank_ok(n, ranges + o->rank, err)) return false;
   for (int i = 0; i < x->ndom; i++)
     if (at[i].range) shape[rank++] = tp_ix_extent(g->ix, at[i].lo, at[i].hi, n->ndom, n->dom);
-  for (int i = 0; i < o->rank; i++) {
-    shape[rank] =
-        through(g, o->shape[i], x->ndom, x->dom, at, n->ndom, n->dom, tp_called(g, x), n->pos, err);
-    if (!shape[rank++]) return false;
-  }
-  return tp_out1(g, n, o->dtype, rank, shape);
+  return through(g, o->rank, o->shape, x, at, n, n->pos, shape + rank, err) &&
+      tp_out1(g, n, o->dtype, rank + o->rank, shape);
 }
 
 /* ---- declared tensors ---- */
@@ -158,8 +137,8 @@ static bool same_dtype(
 static bool shape_differs(
     tp_graph *g, const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
   const tp_out *o = tp_outof(e);
-  return tp_fail(err, TP_E_SHAPE, pos, "shape: the %s of %s has shape %s, declared %s", what,
-      tp_called(g, n), shape_text(g, o->rank, o->shape), shape_text(g, n->attr.nix, n->attr.ix));
+  return tp_fail(err, TP_E_SHAPE, pos, "shape: the %s of %s has shape (%s), declared (%s)", what,
+      tp_called(g, n), tp_extents(g, o->rank, o->shape), tp_extents(g, n->attr.nix, n->attr.ix));
 }
 
 static bool lies_inside(
@@ -242,7 +221,7 @@ static bool cond_ok(tp_graph *g, const tp_node *m, const tp_ix *cond, tp_pos pos
           "that %s lacks",
           tp_called(g, m), syms[i]->name, tp_called(g, m));
   }
-  return tp_affine(cond) || not_affine(cond, "condition", tp_called(g, m), pos, err);
+  return tp_affine(cond) || not_affine(g, cond, "condition", m, pos, err);
 }
 
 static bool branch_ok(tp_graph *g, const tp_node *m, int k, tp_error *err) {
@@ -274,13 +253,11 @@ static bool operand_ok(tp_graph *g, tp_val e, tp_error *err) {
 
 bool tp_merge_add(tp_graph *g, tp_node *m, const tp_ix *cond, tp_val e, tp_error *err) {
   if (!operand_ok(g, e, err)) return false;
-  if (m->done) {
-    tp_pos p = m->in[m->nin - 1].pos;
+  if (m->done)
     return tp_fail(err, TP_E_UNDEFINED, g->pos,
-        "undefined: this branch of %s can never be first: the one at %s:%d takes every point; "
+        "undefined: this branch of %s can never be first: the one at %s takes every point; "
         "write it before that one",
-        tp_called(g, m), p.file ? p.file : "?", p.line);
-  }
+        tp_called(g, m), tp_line_of(g, m->in[m->nin - 1].pos));
   tp_edge_push(g, m, (tp_edge){ .src = e, .cond = cond, .pos = g->pos });
   if (!branch_ok(g, m, m->nin - 1, err)) {
     m->nin--;
@@ -346,13 +323,11 @@ static bool infer_param(tp_graph *g, tp_node *n, tp_error *err) {
 bool tp_param_update(tp_graph *g, tp_node *p, tp_val e, tp_error *err) {
   if (!operand_ok(g, e, err)) return false;
   if (!p->attr.nalong) return no_along(p, g->pos, err);
-  if (p->nin > 1) {
-    tp_pos q = p->in[1].pos;
+  if (p->nin > 1)
     return tp_fail(err, TP_E_UNDEFINED, g->pos,
-        "undefined: this update of parameter '%s' can never be first: %s:%d updates it already, "
+        "undefined: this update of parameter '%s' can never be first: %s updates it already, "
         "and a parameter has one update",
-        tp_label(p), q.file ? q.file : "?", q.line);
-  }
+        tp_label(p), tp_line_of(g, p->in[1].pos));
   tp_edge_push(g, p, (tp_edge){ .src = e, .pos = g->pos });
   if (param_edge(g, p, 1, err)) return true;
   p->nin--;
@@ -366,36 +341,23 @@ static bool infer_pinit(tp_graph *g, tp_node *n, tp_error *err) {
 
 /* ---- accumulations ---- */
 
-/* y[u] += x[p], u in at(p): the operand's leading axes are the ranges, the rest is y's shape at u.
- */
-static bool scatter_shape(tp_graph *g, const tp_node *n, const tp_edge *e, tp_error *err) {
+/* Scatter, y[u] += x[p] with u in at(p): x's leading axes are the ranges, the rest is y's shape at
+ * u. Gather, p in at(u): x's shape at p is y's. */
+static bool contribution_shape(tp_graph *g, const tp_node *n, const tp_edge *e, tp_error *err) {
   const tp_node *x = e->src.node;
   const tp_out *o = tp_outof(e->src);
-  const tp_ix *want[2 * TP_MAXRANK];
+  const tp_ix *shape[2 * TP_MAXRANK];
   int rank = 0;
-  for (int i = 0; i < n->ndom && rank < TP_MAXRANK; i++)
+  for (int i = 0; !e->gather && i < n->ndom && rank < TP_MAXRANK; i++)
     if (e->at[i].range)
-      want[rank++] = tp_ix_extent(g->ix, e->at[i].lo, e->at[i].hi, x->ndom, x->dom);
-  for (int i = 0; i < n->attr.nix; i++) {
-    want[rank] = through(
-        g, n->attr.ix[i], n->ndom, n->dom, e->at, x->ndom, x->dom, tp_called(g, n), e->pos, err);
-    if (!want[rank++]) return false;
-  }
-  return (o->rank == rank && shapes_equal(g, rank, o->shape, want, 0, NULL, NULL, tp_label(n))) ||
-      shape_differs(g, n, "contribution", e->src, e->pos, err);
-}
-
-/* y[u] += x[p], p in at(u): x's shape at p is y's. */
-static bool gather_shape(tp_graph *g, const tp_node *n, const tp_edge *e, tp_error *err) {
-  const tp_node *x = e->src.node;
-  const tp_out *o = tp_outof(e->src);
-  const tp_ix *have[TP_MAXRANK];
-  if (o->rank != n->attr.nix) return shape_differs(g, n, "contribution", e->src, e->pos, err);
-  for (int i = 0; i < o->rank; i++)
-    if (!(have[i] = through(g, o->shape[i], x->ndom, x->dom, e->at, n->ndom, n->dom,
-              tp_called(g, x), e->pos, err)))
-      return false;
-  return shapes_equal(g, o->rank, have, n->attr.ix, 0, NULL, NULL, tp_label(n)) ||
+      shape[rank++] = tp_ix_extent(g->ix, e->at[i].lo, e->at[i].hi, x->ndom, x->dom);
+  if (o->rank != rank + n->attr.nix)
+    return shape_differs(g, n, "contribution", e->src, e->pos, err);
+  if (!(e->gather ? through(g, o->rank, o->shape, x, e->at, n, e->pos, shape, err)
+                  : through(g, n->attr.nix, n->attr.ix, n, e->at, x, e->pos, shape + rank, err)))
+    return false;
+  return shapes_equal(g, o->rank, e->gather ? shape : o->shape, e->gather ? n->attr.ix : shape, 0,
+             NULL, NULL, tp_label(n)) ||
       shape_differs(g, n, "contribution", e->src, e->pos, err);
 }
 
@@ -415,8 +377,7 @@ static bool over_dims(const tp_graph *g, const tp_ix *e, const tp_node *a, const
 
 static bool contribution_ok(tp_graph *g, const tp_node *n, const tp_edge *e, tp_error *err) {
   const tp_node *x = e->src.node, *to = e->gather ? x : n, *over = e->gather ? n : x;
-  if (!at_ok(to->ndom, to->dom, e->at, tp_called(g, to), e->pos, err) ||
-      !same_dtype(g, n, "contribution", e->src, e->pos, err))
+  if (!at_ok(g, to, e->at, e->pos, err) || !same_dtype(g, n, "contribution", e->src, e->pos, err))
     return false;
   bool inside = !e->cond || over_dims(g, e->cond, over, e->gather ? x : NULL);
   for (int i = 0; i < to->ndom; i++)
@@ -425,9 +386,8 @@ static bool contribution_ok(tp_graph *g, const tp_node *n, const tp_edge *e, tp_
   if (!inside)
     return tp_fail(err, TP_E_DOMAIN, e->pos,
         "domain: a contribution to '%s' mentions a dim that neither side has", tp_label(n));
-  if (e->cond && !tp_affine(e->cond))
-    return not_affine(e->cond, "condition", tp_called(g, n), e->pos, err);
-  return e->gather ? gather_shape(g, n, e, err) : scatter_shape(g, n, e, err);
+  if (e->cond && !tp_affine(e->cond)) return not_affine(g, e->cond, "condition", n, e->pos, err);
+  return contribution_shape(g, n, e, err);
 }
 
 static bool infer_accum(tp_graph *g, tp_node *n, tp_error *err) {

@@ -163,9 +163,9 @@ static bool hidden_ok(const tp_graph *g, tp_graph *scratch, tp_error *err) {
 }
 
 static bool pinit_ok(const tp_graph *g, tp_graph *scratch, const tp_node *n, tp_error *err) {
-  if (n->attr.i[0] < 0 || n->attr.i[0] >= g->params.n)
+  if (n->attr.number < 0 || n->attr.number >= g->params.n)
     return wrong(n, err, "no parameter of its number");
-  return is_state(scratch, g->params.v[n->attr.i[0]], (tp_val){ (tp_node *)n, 0 }) ||
+  return is_state(scratch, g->params.v[n->attr.number], (tp_val){ (tp_node *)n, 0 }) ||
       wrong(n, err, "its parameter has another type");
 }
 

@@ -111,13 +111,14 @@ static void put_floats(tp_buf *b, const double *v) {
 }
 
 static void put_value(tp_buf *b, const tp_field *r, int n, const void *v) {
-  if (r->kind != TP_F_BOOL && r->kind != TP_F_INTS) tp_puts(b, " ");
+  if (r->kind != TP_F_BOOL && r->kind != TP_F_INTS && r->kind != TP_F_INTEGERS) tp_puts(b, " ");
   switch (r->kind) {
   case TP_F_STRING: tp_put_string(b, *(const char *const *)v); break;
   case TP_F_INT: tp_putf(b, "%d", *(const int *)v); break;
   case TP_F_FLOATS: put_floats(b, v); break;
   case TP_F_INTEGERS:
-    tp_putf(b, "%lld %lld", (long long)((const int64_t *)v)[0], (long long)((const int64_t *)v)[1]);
+    for (size_t i = 0; i < r->size / sizeof(int64_t); i++)
+      tp_putf(b, " %lld", (long long)((const int64_t *)v)[i]);
     break;
   case TP_F_BITS: tp_putf(b, "0x%llx", (unsigned long long)*(const uint64_t *)v); break;
   case TP_F_WORD: tp_puts(b, r->words[*(const int *)v]); break;
@@ -150,7 +151,9 @@ static bool scan_value(tp_scan *in, tp_ictx *c, const tp_field *r, int *n, void 
   case TP_F_FLOATS:
     return tp_scan_double(in, v) && (!tp_scan_more(in) || tp_scan_double(in, (double *)v + 1));
   case TP_F_INTEGERS:
-    return tp_scan_int(in, v) && (!tp_scan_more(in) || tp_scan_int(in, (int64_t *)v + 1));
+    for (size_t i = 0; i < r->size / sizeof(int64_t); i++)
+      if ((!i || tp_scan_more(in)) && !tp_scan_int(in, (int64_t *)v + i)) return false;
+    return true;
   case TP_F_BITS: return tp_scan_u64(in, v);
   case TP_F_WORD: return tp_scan_choice(in, r->words, r->nwords, v);
   case TP_F_INTS: return scan_ints(in, n, v);

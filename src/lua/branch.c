@@ -106,7 +106,7 @@ int tl_when(lua_State *L) {
 
 /* For libraries: a branch may have no points. */
 int tl_may_miss(lua_State *L) {
-  declared(L, "when")->v.node->attr.i[0] = 1;
+  declared(L, "when")->v.node->attr.sparse = true;
   lua_settop(L, 1);
   return 1;
 }

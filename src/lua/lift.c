@@ -38,7 +38,7 @@ static void lift_number(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
   } key = { lua_tonumber(L, i), d };
   tp_node *n = tp_hmap_get(&lp->numbers, &key, sizeof key);
   if (!n) {
-    n = tp_number(lp->p->g, key.v, d, &e).node;
+    n = mk_num((tp_mk){ .g = lp->p->g, .err = &e }, key.v, d).node;
     if (!n) tl_raise(L, &e);
     tp_hmap_set(&lp->numbers, &key, sizeof key, n);
   }
@@ -58,7 +58,7 @@ static void lift_index(lua_State *L, tl_prog *lp, int i, const char *what, tp_ar
 
 static void lift_boolean(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
   tp_error e = { 0 };
-  out->val = tp_number(lp->p->g, lua_toboolean(L, i), TP_BOOL, &e);
+  out->val = mk_num((tp_mk){ .g = lp->p->g, .err = &e }, lua_toboolean(L, i), TP_BOOL);
   if (!out->val.node) tl_raise(L, &e);
 }
 
@@ -124,7 +124,7 @@ tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what) {
 static tp_val fill_tensor(lua_State *L, tl_prog *lp, tp_arg *a, const char *what, tp_dtype d,
     int rank, const tp_ix *const *shape) {
   tp_error e = { 0 };
-  tp_graph *g = lp->p->g;
+  tp_mk k = { .g = lp->p->g, .err = &e };
   tp_val v = { 0 };
   char text[32];
   double num;
@@ -132,8 +132,8 @@ static tp_val fill_tensor(lua_State *L, tl_prog *lp, tp_arg *a, const char *what
   if (no)
     tl_fail(L, "dtype: the %s is %s, and %s is %s: declare %s", what, tp_dtype_name(d),
         tl_numeral(num, text), no, num == floor(num) ? "a wider dtype" : "dtype = \"f32\"");
-  if (a->isnum) v = tp_full(g, a->num, d, rank, shape, &e);
-  else if ((v = tp_weak_as(g, a, d, &e)).node && !a->where) v = tp_expand(g, v, rank, shape, &e);
+  if (a->isnum) v = mk_fill(k, a->num, d, rank, shape, 0, NULL);
+  else if ((v = tp_weak_as(k, a, d)).node && !a->where) v = mk_expand(k, v, rank, shape);
   if (!v.node) tl_raise(L, &e);
   return v;
 }

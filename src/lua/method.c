@@ -92,13 +92,13 @@ static tp_dtype common_dtype(int n, const tp_arg *v) {
 
 static void to_list(call_t *c, tp_arg *a, int n, int first) {
   tp_error e = { 0 };
-  tp_graph *g = c->lp->p->g;
-  tp_arg *v = TP_NEWN(&g->arena, tp_arg, n + 1);
-  tp_val *vals = TP_NEWN(&g->arena, tp_val, n + 1);
+  tp_mk mk = { .g = c->lp->p->g, .err = &e };
+  tp_arg *v = TP_NEWN(&mk.g->arena, tp_arg, n + 1);
+  tp_val *vals = TP_NEWN(&mk.g->arena, tp_val, n + 1);
   for (int k = 0; k < n; k++) tl_lift(c->L, c->lp, first + k, c->what, &v[k]);
   tp_dtype d = common_dtype(n, v);
   for (int k = 0; k < n; k++) {
-    vals[k] = v[k].weak ? tp_weak_as(g, &v[k], d, &e) : v[k].val;
+    vals[k] = v[k].weak ? tp_weak_as(mk, &v[k], d) : v[k].val;
     if (!vals[k].node) tl_raise(c->L, &e);
   }
   a->n = n;
@@ -294,8 +294,7 @@ static const tp_arg *weak_result(const call_t *c) {
   return weak ? tp_dup(&c->lp->p->g->arena, c->a, 3 * sizeof *c->a) : NULL;
 }
 
-static tp_val *run(
-    lua_State *L, tl_prog *lp, const tp_method *m, int first, int *n, const tp_arg **weak) {
+static tp_vals run(lua_State *L, tl_prog *lp, const tp_method *m, int first, const tp_arg **weak) {
   call_t c = { .L = L, .lp = lp, .m = m };
   tp_error e = { 0 };
   c.nsig = tp_sig_parse(m->sig, c.sig);
@@ -304,10 +303,9 @@ static tp_val *run(
     warn_random(&c);
     warn_scalar(&c);
   }
-  tp_val *out = NULL;
-  *n = 0;
+  tp_vals out = { 0 };
   *weak = weak_result(&c);
-  if (!m->fn(lp->p->g, m, c.a, &out, n, &e)) tl_raise(L, &e);
+  if (!m->fn((tp_mk){ lp->p->g, &e, m->name }, c.a, &out)) tl_raise(L, &e);
   return out;
 }
 
@@ -329,24 +327,22 @@ static void push_sequence(lua_State *L, tl_prog *lp, int n, const tp_val *out, c
 }
 
 int tl_method_results(lua_State *L, tl_prog *lp, const tp_method *m, int first) {
-  int n;
   const tp_arg *weak;
-  const tp_val *out = run(L, lp, m, first, &n, &weak);
-  push_sequence(L, lp, n, out, weak);
-  return n;
+  const tp_vals out = run(L, lp, m, first, &weak);
+  push_sequence(L, lp, out.n, out.v, weak);
+  return out.n;
 }
 
 int tl_callmethod(lua_State *L, const tp_method *m, int first) {
   tl_prog *lp = tl_findprog(L, first, lua_gettop(L));
   if (!lp) return tl_loose_new(L, m, first);
-  int n;
   const tp_arg *weak;
   tl_mark(L, lp);
-  const tp_val *out = run(L, lp, m, first, &n, &weak);
-  if (tl_method_sequence(m)) return push_sequence(L, lp, n, out, NULL), 1;
-  luaL_checkstack(L, n, m->name);
-  for (int k = 0; k < n; k++) push_result(L, lp, out[k], weak);
-  return n;
+  const tp_vals out = run(L, lp, m, first, &weak);
+  if (tl_method_sequence(m)) return push_sequence(L, lp, out.n, out.v, NULL), 1;
+  luaL_checkstack(L, out.n, m->name);
+  for (int k = 0; k < out.n; k++) push_result(L, lp, out.v[k], weak);
+  return out.n;
 }
 
 int tl_operator(lua_State *L, const char *method) {

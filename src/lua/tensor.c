@@ -63,7 +63,7 @@ static void push_gradient(lua_State *L, tl_prog *lp, int n, const tp_val *in, in
         "dtype: a gradient exists for float tensors, this one is %s: differentiate by a float "
         "tensor that it is made from",
         tp_dtype_name(tp_dtypeof(in[n - 1])));
-  tp_node *g = tp_build(lp->p->g, TP_OP_GRAD, n, in, &(tp_attr){ .i = { nleaf, 0 } }, &e);
+  tp_node *g = tp_build(lp->p->g, TP_OP_GRAD, n, in, &(tp_attr){ .leaves = nleaf }, &e);
   if (!g) tl_raise(L, &e);
   tl_pushtensor(L, lp, tp_v(g));
 }
@@ -129,7 +129,7 @@ int tl_grad_step(lua_State *L) {
     lua_rawgeti(L, 1, k);
     tp_node *n = ((tl_tensor *)tl_check(L, lua_gettop(L), TL_TENSOR, "step"))->v.node;
     if (k == 1) step = n->id + 1;
-    if (n->op == TP_OP_GRAD) n->attr.i[1] = step;
+    if (n->op == TP_OP_GRAD) n->attr.optimiser = step;
   }
   lua_settop(L, 1);
   return 1;

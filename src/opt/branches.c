@@ -149,7 +149,7 @@ bool tp_pass_branches(tp_work *job, tp_error *err) {
   tp_graph *g = job->g;
   tp_arena *a = &g->arena;
   int n = g->nodes.n, *scc = TP_NEWN(a, int, n), *order = TP_NEWN(a, int, n);
-  parter b = { .mk = { g, err },
+  parter b = { .mk = { .g = g, .err = err },
     .n = n,
     .read = TP_NEWN(a, int, n),
     .readers = TP_NEWN(a, part_readers, n),

@@ -83,7 +83,7 @@ static bool evolution(closing *c) {
 /* Without `along` it is its first value: PINIT in its own place. */
 static bool constant(closing *c, int k) {
   c->p->op = TP_OP_PINIT;
-  c->p->attr.i[0] = k;
+  c->p->attr.number = k;
   c->p->attr.nix = 0; /* its type says it */
   c->p->nin = 1;
   return true;
@@ -160,7 +160,7 @@ static bool close_one(tp_graph *g, int k, tp_error *err) {
   c.init = tp_v(p);
   if (p->attr.nalong) {
     tp_attr ia = {
-      .i = { k, 0 }, .dtype = p->attr.dtype, .str = p->attr.str, .ndom = c.nrest, .dom = c.rest
+      .number = k, .dtype = p->attr.dtype, .str = p->attr.str, .ndom = c.nrest, .dom = c.rest
     };
     tp_node *init = tp_build(g, TP_OP_PINIT, 1, &p->in[0].src, &ia, err);
     if (!init) return false;

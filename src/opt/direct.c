@@ -162,7 +162,7 @@ static tp_val turned_sum(turn *w, int k) {
   for (int i = 0; i < w->nterm; i++) {
     const term *t = &w->term[i];
     if (t->none || (!t->all && t->group != k)) continue;
-    y = y.node ? tp_bin(w->g, TP_OP_ADD, y, t->value, w->err) : t->value;
+    y = y.node ? mk_add((tp_mk){ .g = w->g, .err = w->err }, y, t->value) : t->value;
     if (!y.node) break;
   }
   return y;

@@ -235,7 +235,7 @@ static void drop(void *x) {
 bool tp_pass_ends(tp_work *job, tp_error *err) {
   tp_graph *g = job->g;
   if (!g->stops.n) return true;
-  ends l = { .g = g, .ix = g->ix, .err = err, .mk = { g, err }, .n = g->nodes.n };
+  ends l = { .g = g, .ix = g->ix, .err = err, .mk = { .g = g, .err = err }, .n = g->nodes.n };
   if (!(l.need = tp_need_outputs(g, err))) return false;
   tp_hold mine;
   tp_hold_set(&mine, drop, &l);

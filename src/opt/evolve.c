@@ -103,7 +103,7 @@ static tp_evolving *course_along(evolve_work *v, const tp_sym *dim, bool back) {
   for (int i = 0; i < v->ncourse; i++)
     if (v->course[i].dim == dim && v->course[i].back == back) return &v->course[i];
   tp_evolving *e = &v->course[v->ncourse++];
-  *e = (tp_evolving){ .mk = { v->g, v->err },
+  *e = (tp_evolving){ .mk = { .g = v->g, .err = v->err },
     .dim = dim,
     .back = back,
     .precise = v->precise,

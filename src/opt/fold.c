@@ -232,7 +232,9 @@ enum { REWRITES_EACH = 32 }; /* of an operator, more than which no program has *
 bool tp_pass_fold(tp_work *job, tp_error *err) {
   tp_graph *g = job->g;
   int n = g->nodes.n, *scc = TP_NEWN(&g->arena, int, n), *order = TP_NEWN(&g->arena, int, n);
-  tp_rewriter r = { .mk = { g, err }, .job = job, .before = n, .left = n * REWRITES_EACH };
+  tp_rewriter r = {
+    .mk = { .g = g, .err = err }, .job = job, .before = n, .left = n * REWRITES_EACH
+  };
   tp_rules_begin(&r);
   take_in(&r);
   count_readers(&r);

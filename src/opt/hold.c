@@ -98,7 +98,7 @@ bool tp_pass_hold(tp_work *job, tp_error *err) {
     if (dim < 0 || is_output(g, w)) continue;
     if (!whole) whole = tp_need_whole(*job->need, &g->arena);
     if (!whole[w->id]) continue;
-    if (!hold((tp_mk){ g, err }, r, w->dom[dim], &s)) return false;
+    if (!hold((tp_mk){ .g = g, .err = err }, r, w->dom[dim], &s)) return false;
     job->changed = true;
   }
   return true;

@@ -78,7 +78,7 @@ static bool is_seen_near(const layer *l, const tp_node *n) {
 
 static tp_val stored_copy(layer *l, tp_val v, tp_error *err) {
   l->g->pos = v.node->pos;
-  return mk_op((tp_mk){ l->g, err }, TP_OP_DETACH, 1, &v, &(tp_attr){ .stored = true });
+  return mk_op((tp_mk){ .g = l->g, .err = err }, TP_OP_DETACH, 1, &v, &(tp_attr){ .stored = true });
 }
 
 /* Who sees an input from afar goes on to see it as it lies. */

@@ -3,7 +3,7 @@
 #ifndef TP_OPT_H
 #define TP_OPT_H
 #include "graph/graph.h"
-#include "graph/build.h"
+#include "graph/mk.h"
 #include "graph/run.h"
 
 /* rules.c: the rows of rules.def. */

@@ -251,7 +251,7 @@ static bool may_write_part(const tp_node *n) {
 
 bool tp_pass_rows(tp_work *job, tp_error *err) {
   tp_graph *g = job->g;
-  changes c = { { g, err }, .nnode = g->nodes.n };
+  changes c = { .mk = { .g = g, .err = err }, .nnode = g->nodes.n };
   c.found = TP_NEWN(&g->arena, found, c.nnode);
   for (int i = 0; i < c.nnode && !c.failed; i++) {
     c.m = g->nodes.v[i];

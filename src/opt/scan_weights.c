@@ -73,10 +73,10 @@ static bool factor_of_step(factor_rows *t, const tp_node *n, int rank, tp_val *b
 
 tp_val tp_scanned_row(factor_rows *t, const tp_node *n, int rank, bool *in) {
   if (n->out[0].rank != rank) return tp_none;
-  tp_val x = at_start(t, n->attr.flag) ? row_along(t, n->in[0].src, rank) : tp_none, by = x;
+  tp_val x = at_start(t, n->attr.backwards) ? row_along(t, n->in[0].src, rank) : tp_none, by = x;
   if (!x.node || (n->op != TP_OP_CUMPROD && !factor_of_step(t, n, rank, &by))) return tp_none;
   *in = true;
-  return scanned(t, x, n->op == TP_OP_CUMPROD ? tp_none : x, by, n->attr.flag);
+  return scanned(t, x, n->op == TP_OP_CUMPROD ? tp_none : x, by, n->attr.backwards);
 }
 
 /* ---- scans from an end that moves ---- */
@@ -106,7 +106,7 @@ bool tp_exp_of_sums(factor_rows *t, tp_val v, double k, int rank) {
   return x &&
       fading_term(t,
           mk_exp(t->mk, mk_mulc(t->mk, mk_cast(t->mk, row_along(t, x->src, rank), TP_F64), k)),
-          n->attr.flag);
+          n->attr.backwards);
 }
 
 /* The term times k as often as rows lie between one and the first of the range (back: the last). */
@@ -119,7 +119,7 @@ static bool is_factor(double k) { return k > 0 && k < HUGE_VAL; }
 
 bool tp_scanned_terms(factor_rows *t, const tp_node *n, int rank) {
   const tp_edge *x = n->out[0].rank == rank ? rows_up_to(n, TP_OP_CUMPROD) : NULL;
-  return x && fading_term(t, row_along(t, x->src, rank), n->attr.flag);
+  return x && fading_term(t, row_along(t, x->src, rank), n->attr.backwards);
 }
 
 /* ---- where scans end ---- */
@@ -128,7 +128,7 @@ static bool is_last_row(const factor_rows *t, const tp_node *n, const tp_node *s
   bool one = n->attr.axis == 0 && scan->op == TP_OP_SCAN && scan->attr.axis == 0 &&
       tp_is_number(n->attr.ix[1], 1);
   return one &&
-      (scan->attr.flag
+      (scan->attr.backwards
               ? tp_is_number(n->attr.ix[0], 0)
               : tp_is_number(tp_ix_sub(t->mk.g->ix, scan->out[0].shape[0], n->attr.ix[0]), 1));
 }
@@ -141,7 +141,7 @@ bool tp_scan_end_terms(factor_rows *t, const tp_node *n) {
     return false;
   for (int i = 0; i < t->n && k != 1; i++) {
     if (tp_is_weighed(&t->v[i]) || !tp_dtype_float(n->out[0].dtype)) return false;
-    weigh_by_distance(t, &t->v[i], k, !scan->attr.flag);
+    weigh_by_distance(t, &t->v[i], k, !scan->attr.backwards);
   }
   return !t->mk.err->code;
 }

@@ -56,7 +56,8 @@ static tp_val accumulate(
     if (!gone) shape[rank++] = read->out[0].shape[a];
   }
   tp_val x = read->in[0].src;
-  if (ns) x = tp_reduce(g, n->op, x, ns, spatial, false, err);
+  tp_mk k = { .g = g, .err = err };
+  if (ns) x = mk_reduce(k, n->op, x, ns, spatial, false);
   if (!x.node) return x;
   tp_attr at = { .dtype = n->out[0].dtype,
     .ndom = read->ndom,
@@ -71,7 +72,7 @@ static tp_val accumulate(
     return (tp_val){ 0 };
   acc->name = n->name;
   acc->what = n->what;
-  return tp_reshape(g, tp_v(acc), n->out[0].rank, n->out[0].shape, err);
+  return mk_reshape(k, tp_v(acc), n->out[0].rank, n->out[0].shape);
 }
 
 bool tp_pass_sums(tp_work *job, tp_error *err) {
@@ -222,14 +223,15 @@ static bool widen(tp_graph *g, tp_node *n, tp_dtype d, tp_error *err) {
   at.dtype = d;
   tp_node *wide = tp_build(g, TP_OP_ACCUM, 0, NULL, &at, err);
   if (!wide) return false;
-  tp_val y = tp_cast(g, tp_v(wide), n->out[0].dtype, err);
+  tp_mk mk = { .g = g, .err = err };
+  tp_val y = mk_cast(mk, tp_v(wide), n->out[0].dtype);
   if (!y.node) return false;
   wide->name = y.node->name = n->name;
   wide->what = y.node->what = n->what;
   tp_replace(g, tp_v(n), y);
   for (int k = 0; k < n->nin; k++) {
     tp_edge e = n->in[k];
-    e.src = tp_cast(g, e.src, d, err);
+    e.src = mk_cast(mk, e.src, d);
     if (!e.src.node || !tp_accum_add(g, wide, e, err)) return false;
   }
   return true;

@@ -25,7 +25,7 @@ static tp_node *call(tp_graph *g, const tp_ticks *t, int fn, int which, tp_val f
   int nover = others(g, t, n, &over);
   tp_out spec = { o->dtype, o->rank, o->shape };
   tp_attr a = { .fn = fn,
-    .i = { which, 0 },
+    .number = which,
     .paced = true,
     .ndom = n->ndom,
     .dom = n->dom,

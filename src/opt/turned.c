@@ -69,7 +69,7 @@ static bool is_repeated(const turner *t, const tp_node *n, const tp_node *v) {
 }
 
 static tp_val turned_before(turner *t, tp_val v, int k, tp_error *err) {
-  tp_mk mk = { t->g, err };
+  tp_mk mk = { .g = t->g, .err = err };
   int last = tp_rankof(v) - 1;
   t->g->pos = v.node->pos;
   tp_val x = k ? v : mk_swap(mk, v, last - 1, last),

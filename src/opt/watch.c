@@ -76,7 +76,7 @@ static bool mean_of_nothing(tp_graph *g, tp_node *n, tp_error *err) {
       tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, count, -1), sum->ndom, sum->dom))
     return true;
   g->pos = n->pos;
-  tp_mk k = { g, err };
+  tp_mk k = { .g = g, .err = err };
   tp_val none = tp_ixvalue(g, tp_ix_cmp(g->ix, TP_EQ, count, tp_ix_const(g->ix, 0)), err),
          d = n->in[1].src;
   if (!none.node) return false;

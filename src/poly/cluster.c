@@ -122,7 +122,7 @@ static void parameter_access(sb *b, tp_node *n, const tp_ix *const *at) {
   for (int d = 0; d < n->ndom; d++) w[d] = (tp_at){ .lo = at[d] };
   TP_PUSH(b->l->a, &b->acc,
       (tp_access){ .kind = TP_ACC_READ,
-          .arr = tp_low_array(b->l, tp_v(n), TP_ARR_PARAM, (int)n->attr.i[0])->id,
+          .arr = tp_low_array(b->l, tp_v(n), TP_ARR_PARAM, (int)n->attr.number)->id,
           .at = w,
           .pos = n->pos });
 }

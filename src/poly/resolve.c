@@ -137,12 +137,12 @@ static void slice(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opn
     return;
   }
   if (o->axisvar[k] >= 0 &&
-      !(tp_ix_is_const(lo, &v) && v == 0 && n->attr.i[0] == 1 && ext == o->shape[k])) {
+      !(tp_ix_is_const(lo, &v) && v == 0 && n->attr.step == 1 && ext == o->shape[k])) {
     o->bad = w->by[o->axisvar[k]];
     return;
   }
   o->off = tp_ix_add(w->p->g->ix, o->off, tp_ix_mul(w->p->g->ix, lo, o->stride[k]));
-  o->stride[k] = tp_ix_mulc(w->p->g->ix, o->stride[k], n->attr.i[0]);
+  o->stride[k] = tp_ix_mulc(w->p->g->ix, o->stride[k], n->attr.step);
   o->shape[k] = ext;
 }
 
@@ -171,7 +171,7 @@ static void unfold(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_op
   memmove(o->axisvar + k + 2, o->axisvar + k + 1, sizeof *o->axisvar * (size_t)after);
   for (int i = 1; i >= 0; i--) {
     o->shape[k + i] = at_point(w, n, n->attr.ix[i], at);
-    o->stride[k + i] = tp_ix_mulc(w->p->g->ix, o->stride[k], n->attr.i[i]);
+    o->stride[k + i] = tp_ix_mulc(w->p->g->ix, o->stride[k], i ? n->attr.dilation : n->attr.step);
     o->axisvar[k + i] = -1;
   }
 }

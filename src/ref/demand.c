@@ -312,7 +312,7 @@ static bool demand_accum(ref *r, tp_cell *c) {
 /* A loaded parameter takes the place of its init. */
 static bool demand_init(ref *r, tp_cell *c) {
   tp_array *const *loaded = r->run->params;
-  return (loaded && loaded[c->node->attr.i[0]]) || demand_same(r, c, c->node->in[0].src);
+  return (loaded && loaded[c->node->attr.number]) || demand_same(r, c, c->node->in[0].src);
 }
 
 bool ref_demand_operands(ref *r, tp_cell *c) {

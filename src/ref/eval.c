@@ -35,7 +35,7 @@ static bool compute_accum(ref *r, tp_cell *c) {
 }
 
 static bool compute_init(ref *r, tp_cell *c) {
-  tp_array *loaded = r->run->params ? r->run->params[c->node->attr.i[0]] : NULL;
+  tp_array *loaded = r->run->params ? r->run->params[c->node->attr.number] : NULL;
   return loaded ? ref_from_array(r, c, loaded) : alias(r, c);
 }
 

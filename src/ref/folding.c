@@ -163,11 +163,11 @@ static bool scan(tp_cell *c, ref_data *out, const ref_data *x) {
   for (tp_walk_start(&w, x->rank, lines); w.ok; tp_walk_next(&w)) {
     int64_t base = tp_walk_offset(&w, s.kept);
     if (c->node->op == TP_OP_RECUR)
-      recur_line(out, &x[0], &x[1], a->flag ? base + (n - 1) * stride : base,
-          a->flag ? -stride : stride, n);
+      recur_line(out, &x[0], &x[1], a->backwards ? base + (n - 1) * stride : base,
+          a->backwards ? -stride : stride, n);
     else
-      scan_line(out, x, a->flag ? base + (n - 1) * stride : base, a->flag ? -stride : stride, n,
-          c->node->op == TP_OP_CUMPROD, a->f[0]);
+      scan_line(out, x, a->backwards ? base + (n - 1) * stride : base,
+          a->backwards ? -stride : stride, n, c->node->op == TP_OP_CUMPROD, a->f[0]);
   }
   return true;
 }

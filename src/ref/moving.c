@@ -32,7 +32,7 @@ static bool expand(ref_data *out, const ref_data *x) {
 static bool slice(ref *r, tp_cell *c, ref_data *out, const ref_data *x) {
   const tp_attr *a = &c->node->attr;
   int64_t stride[TP_MAXRANK], lo = tp_ix_evalq(a->ix[0], r->env), n = out->shape[a->axis],
-                              step = a->i[0];
+                              step = a->step;
   if (n > 0 && (lo < 0 || lo + (n - 1) * step >= x->shape[a->axis]))
     return ref_fail(r, c, TP_E_DOMAIN, "elements %lld .. %lld of an axis of %lld", (long long)lo,
         (long long)(lo + (n - 1) * step + 1), (long long)x->shape[a->axis]);
@@ -66,8 +66,8 @@ static bool unfold(const tp_attr *a, ref_data *out, const ref_data *x) {
   int64_t own[TP_MAXRANK], stride[TP_MAXRANK + 1];
   ref_strides(x, own);
   for (int k = 0; k < out->rank; k++) stride[k] = own[k <= a->axis ? k : k - 1];
-  stride[a->axis] *= a->i[0];
-  stride[a->axis + 1] *= a->i[1];
+  stride[a->axis] *= a->step;
+  stride[a->axis + 1] *= a->dilation;
   return strided(out, x, 0, stride);
 }
 
@@ -82,10 +82,10 @@ static bool fold(const tp_attr *a, ref_data *out, const ref_data *x) {
   for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++) {
     ref_acc acc = ref_acc_start(TP_RED_SUM, out->dtype);
     for (int64_t p = 0; p < n; p++) {
-      int64_t rest = w.at[a->axis] - p * a->i[0];
-      if (rest < 0 || rest % a->i[1] || rest / a->i[1] >= size) continue;
+      int64_t rest = w.at[a->axis] - p * a->step;
+      if (rest < 0 || rest % a->dilation || rest / a->dilation >= size) continue;
       ref_acc_add(&acc, x->dtype, x->data,
-          tp_walk_offset(&w, stride) + p * own[a->axis] + rest / a->i[1] * own[a->axis + 1]);
+          tp_walk_offset(&w, stride) + p * own[a->axis] + rest / a->dilation * own[a->axis + 1]);
     }
     ref_acc_end(&acc, out->dtype, out->data, i);
   }

@@ -150,7 +150,7 @@ static bool sort(ref *r, const tp_attr *a, ref_data *out, const ref_data *x) {
     for (int64_t i = 0; i < n; i++)
       line[i] = (sort_item){ flt ? tp_get(x->dtype, x->data, base + i * step) : 0,
         flt ? 0 : tp_geti(x->dtype, x->data, base + i * step), i };
-    qsort(line, (size_t)n, sizeof *line, a->flag ? descending : ascending);
+    qsort(line, (size_t)n, sizeof *line, a->descending ? descending : ascending);
     for (int64_t i = 0; i < n; i++) {
       if (flt) tp_put(out[0].dtype, out[0].data, base + i * step, line[i].f);
       else tp_puti(out[0].dtype, out[0].data, base + i * step, line[i].i);

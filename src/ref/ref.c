@@ -24,7 +24,7 @@ static bool fill_output(ref *r, int i) {
   tp_val v = r->g->outputs.v[i].val;
   int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM], at[TP_MAXDIM];
   if (v.node->op == TP_OP_PINIT && r->run->params &&
-      r->run->outputs[i] == r->run->params[v.node->attr.i[0]])
+      r->run->outputs[i] == r->run->params[v.node->attr.number])
     return true;
   for (int k = 0; k < v.node->ndom; k++) hi[k] = ref_bound(r, v.node->dom[k]);
   for (bool more = ref_first(v.node->ndom, lo, hi, at); more;

@@ -49,9 +49,9 @@ static bool draw(ref *r, tp_cell *c) {
   tp_philox_key k = key_at(r, c);
   ref_data v;
   if (!ref_new(r, c, 0, &v)) return false;
-  if (a->rand == TP_RAND_RANDINT && a->i[0] >= a->i[1] && v.n)
-    return ref_fail(
-        r, c, TP_E_INPUT, "no integer in %lld .. %lld", (long long)a->i[0], (long long)a->i[1]);
+  if (a->rand == TP_RAND_RANDINT && a->limits[0] >= a->limits[1] && v.n)
+    return ref_fail(r, c, TP_E_INPUT, "no integer in %lld .. %lld", (long long)a->limits[0],
+        (long long)a->limits[1]);
   for (int64_t i = 0; i < v.n; i++) switch (a->rand) {
     case TP_RAND_UNIFORM:
       tp_put(v.dtype, v.data, i,
@@ -61,7 +61,7 @@ static bool draw(ref *r, tp_cell *c) {
     case TP_RAND_NORMAL: tp_put(v.dtype, v.data, i, tp_philox_normal(k, i)); break;
     case TP_RAND_BERNOULLI: tp_puti(v.dtype, v.data, i, tp_philox_uniform(k, i) < a->f[0]); break;
     case TP_RAND_RANDINT:
-      tp_puti(v.dtype, v.data, i, tp_philox_randint(k, i, a->i[0], a->i[1]));
+      tp_puti(v.dtype, v.data, i, tp_philox_randint(k, i, a->limits[0], a->limits[1]));
       break;
     }
   return true;

@@ -87,7 +87,7 @@ static bool differentiates_sources(const tp_graph *g) {
     if (n->op != TP_OP_GRAD) continue;
     any = true;
     /* behind the losses: leaves, then the tensor by which it differentiates */
-    for (int k = n->nin - 1 - (int)n->attr.i[0]; k < n->nin; k++) {
+    for (int k = n->nin - 1 - (int)n->attr.leaves; k < n->nin; k++) {
       tp_op of = n->in[k].src.node->op;
       if (!tp_op_is(of, TP_ALONE) || of == TP_OP_ACCUM || of == TP_OP_GRAD) return false;
     }
