@@ -25,16 +25,34 @@ local function arguments(text, at)
   end
 end
 
+-- The file's own shorthands for rows: { parameters, arguments of MACRO } by name. Parameters are words in capitals.
+local function shorthands(text, macro)
+  local short = {}
+  for name, parameters, body in text:gsub("\\\n", ""):gmatch("#define (%u)%(([%u, ]+)%) +" .. macro .. "(%b())") do
+    short[name] = { parameters = parameters, row = arguments(body, 2) }
+  end
+  return short
+end
+
+local function expand(short, given)
+  local value, k, row = {}, 0, {}
+  for word in short.parameters:gmatch "%u+" do k = k + 1; value[word] = given[k] end
+  for i, text in ipairs(short.row) do row[i] = text:gsub("%f[%w]%u%u+%f[%W]", value) end
+  return row
+end
+
 --- { group =, arguments ... } for each row MACRO(...) of a file; a group is a comment /* ---- words ---- */.
 function rows.read(path, macro)
   local text, list, group = blocks.read(path), {}, nil
+  local short = shorthands(text, macro)
   local at = 1
   while at <= #text do
     local line = text:match("^[^\n]*", at)
     group = line:match "^/%* %-%-%-%- (.-) %-%-%-%- %*/" or group
-    local head = line:match("^" .. macro .. "%(")
-    if head then
-      local row = arguments(text, at + #head)
+    local name = line:match "^(%u)%("
+    if name and (name == macro or short[name]) then
+      local row = arguments(text, at + 2)
+      if name ~= macro then row = expand(short[name], row) end
       row.group = group
       list[#list + 1] = row
     end
@@ -81,7 +99,7 @@ function rows.methods(root)
   local list = {}
   for k, row in ipairs(rows.read(root .. "src/graph/methods.def", "M")) do
     local positional, options = rows.signature(row[3])
-    list[k] = { name = row[1], kinds = row[2], shape = row[5], dtype = row[6], differentiable = row[7] == "D",
+    list[k] = { name = row[1], kinds = row[2], sig = row[3], shape = row[5], dtype = row[6], differentiable = row[7] == "D",
       ulp = tonumber(row[8]), doc = row[9], group = row.group, positional = positional, options = options }
   end
   return list

@@ -302,17 +302,6 @@ static void test_accum(void) {
   done();
 }
 
-static void test_roots(void) {
-  program_new();
-  dim t = dim_new("t");
-  tp_val x = input("x", TP_F32, DOM(t)), y = add(at1(x, pt(plus(t, -1))), x);
-  tp_root root = { y, tp_set_cond(ix, 1, &t, X("t == 3")) };
-  need = tp_need_compute(g, 1, &root, &err);
-  CHECK(need && needs(x, "t >= 2 and t <= 3 and T >= 4") && needs(y, "t == 3"));
-  tp_set_free(root.set);
-  done();
-}
-
 /* ---- random programs against brute force ---- */
 
 enum { MAXB = 5, MAXNODE = 64 };
@@ -471,7 +460,6 @@ int main(void) {
   test_unread_is_not_judged();
   test_calls();
   test_accum();
-  test_roots();
   test_random_programs();
   return check_report();
 }

@@ -34,6 +34,7 @@ int api_raise(tempo_error *out, const tempo_error *e);
 int api_refuse(tempo_error *out, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4);
 /* fn is given p, `what`, and it is not NULL. */
 bool api_given(const void *p, const char *fn, const char *what, tempo_error *out);
+bool api_there(const tempo_function *f, const char *fn, tempo_error *out);
 /* fn is given f, which is not running. */
 bool api_ready(const tempo_function *f, const char *fn, tempo_error *out);
 tp_array *api_array(const tempo_array *a);
@@ -51,6 +52,8 @@ const tp_node *api_node(tempo_function *f, tempo_kind kind, int i, int *o);
 int api_visible(const tp_graph *g, int i);
 
 /* ---- bind.c ---- what a call names */
+/* The place of the input or parameter of this name; -1: hint names the one that is near. */
+int api_named(int n, tp_node *const *v, const char *name, char *hint);
 typedef struct bounds {
   int n;
   const char *const *name;

@@ -19,17 +19,15 @@ int64_t api_not_bool(const tp_array *a) {
   return -1;
 }
 
-static bool dtype_named(const char *fn, const char *name, tp_dtype *d) {
+static bool type_ok(
+    const char *fn, const char *dtype, int rank, const int64_t *shape, tp_dtype *d) {
   char hint[TP_HINT];
   const char *names[TP_NDTYPE];
-  if (!api_given(name, fn, "dtype", NULL)) return false;
-  if (tp_dtype_parse(name, d)) return true;
+  if (!api_given(dtype, fn, "dtype", NULL)) return false;
   for (int i = 0; i < TP_NDTYPE; i++) names[i] = tp_dtype_name((tp_dtype)i);
-  return api_refuse(NULL, TP_E_DTYPE, "%s: unknown dtype '%s'%s", fn, name,
-      tp_hint(hint, name, names, TP_NDTYPE));
-}
-
-static bool shape_ok(const char *fn, int rank, const int64_t *shape) {
+  if (!tp_dtype_parse(dtype, d))
+    return api_refuse(NULL, TP_E_DTYPE, "%s: unknown dtype '%s'%s", fn, dtype,
+        tp_hint(hint, dtype, names, TP_NDTYPE));
   if (rank < 0 || rank > TP_MAXRANK)
     return api_refuse(NULL, TP_E_SHAPE, "%s: %d axes; there may be 0 to %d", fn, rank, TP_MAXRANK);
   if (rank && !api_given(shape, fn, "shape", NULL)) return false;
@@ -42,29 +40,27 @@ static bool shape_ok(const char *fn, int rank, const int64_t *shape) {
 
 tempo_array *tempo_array_new(const char *dtype, int rank, const int64_t *shape) {
   tp_dtype d;
-  if (!dtype_named("tempo_array_new", dtype, &d) || !shape_ok("tempo_array_new", rank, shape))
-    return NULL;
-  return api_give(tp_array_new(d, rank, shape), NULL);
+  return type_ok(__func__, dtype, rank, shape, &d) ? api_give(tp_array_new(d, rank, shape), NULL)
+                                                   : NULL;
 }
 
 tempo_array *tempo_array_wrap(const char *dtype, int rank, const int64_t *shape, void *data) {
   tp_dtype d;
-  if (!dtype_named("tempo_array_wrap", dtype, &d) || !shape_ok("tempo_array_wrap", rank, shape))
-    return NULL;
+  if (!type_ok(__func__, dtype, rank, shape, &d)) return NULL;
   tp_array *a = tp_array_wrap(d, rank, shape, data);
   if (!a || data || !a->count) return api_give(a, NULL);
   tp_array_unref(a);
-  api_given(NULL, "tempo_array_wrap", "data", NULL);
+  api_given(NULL, __func__, "data", NULL);
   return NULL;
 }
 
 tempo_array *tempo_array_copy(const tempo_array *a) {
-  if (!api_given(a, "tempo_array_copy", "the array", NULL)) return NULL;
+  if (!api_given(a, __func__, "the array", NULL)) return NULL;
   return api_give(tp_array_cast(api_array(a), api_array(a)->dtype), NULL);
 }
 
 tempo_array *tempo_array_ref(tempo_array *a) {
-  if (!api_given(a, "tempo_array_ref", "the array", NULL)) return NULL;
+  if (!api_given(a, __func__, "the array", NULL)) return NULL;
   return (tempo_array *)tp_array_ref(api_array(a));
 }
 void tempo_array_free(tempo_array *a) { tp_array_unref(api_array(a)); }
@@ -95,12 +91,12 @@ static bool element_ok(const char *fn, const tp_array *x, int64_t i) {
 
 double tempo_array_get(const tempo_array *a, int64_t i) {
   const tp_array *x = looked_at(a);
-  return element_ok("tempo_array_get", x, i) ? tp_get(x->dtype, x->data, i) : NAN;
+  return element_ok(__func__, x, i) ? tp_get(x->dtype, x->data, i) : NAN;
 }
 
 int tempo_array_set(tempo_array *a, int64_t i, double v) {
   const tp_array *x = looked_at(a);
-  if (!element_ok("tempo_array_set", x, i)) return 0;
+  if (!element_ok(__func__, x, i)) return 0;
   tp_put(x->dtype, x->data, i, v);
   return 1;
 }
@@ -111,7 +107,7 @@ tempo_array *tempo_array_load(const char *path, tempo_error *err) {
   tp_error e = { 0 };
   tp_arrays all = { 0 };
   tp_array *a = NULL;
-  if (!api_given(path, "tempo_array_load", "path", err)) return NULL;
+  if (!api_given(path, __func__, "path", err)) return NULL;
   if (tp_arrays_load(path, &all, &e) && !all.single)
     tp_file_fail(&e, path, "several arrays by name: tempo_load_params reads such files");
   if (!e.code) a = tp_array_ref(all.v[0].a);
@@ -122,8 +118,7 @@ tempo_array *tempo_array_load(const char *path, tempo_error *err) {
 
 int tempo_array_save(const tempo_array *a, const char *path, tempo_error *err) {
   tp_error e = { 0 };
-  if (!api_given(a, "tempo_array_save", "the array", err) ||
-      !api_given(path, "tempo_array_save", "path", err))
+  if (!api_given(a, __func__, "the array", err) || !api_given(path, __func__, "path", err))
     return 0;
   return tp_npy_save(path, api_array(a), &e) || api_fail(err, &e);
 }

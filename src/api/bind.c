@@ -7,6 +7,17 @@ static int place_of(int n, const char *const *names, const char *want) {
   return -1;
 }
 
+int api_named(int n, tp_node *const *v, const char *name, char *hint) {
+  enum { MOST = 512 };
+  const char *names[MOST];
+  for (int i = 0; i < n; i++) {
+    if (strcmp(v[i]->attr.str, name) == 0) return i;
+    if (i < MOST) names[i] = v[i]->attr.str;
+  }
+  tp_hint(hint, name, names, TP_MIN(n, MOST));
+  return -1;
+}
+
 static bool names_ok(const char *what, tp_code code, int n, const char *const *names,
     const void *values, tp_error *e) {
   if (n < 0 || (n && (!names || !values)))
@@ -47,19 +58,7 @@ bool api_bind_bounds(tempo_function *f, bounds b, bool all, int64_t *env, tp_err
 
 /* ---- inputs ---- */
 
-static bool input_known(const tp_graph *g, const char *name, tp_error *e) {
-  enum { MOST = 256 };
-  const char *names[MOST];
-  char hint[TP_HINT];
-  for (int i = 0; i < g->inputs.n; i++) {
-    if (strcmp(g->inputs.v[i]->attr.str, name) == 0) return true;
-    if (i < MOST) names[i] = g->inputs.v[i]->attr.str;
-  }
-  return tp_fail(e, TP_E_INPUT, TP_NOWHERE, "unknown input '%s'%s", name,
-      tp_hint(hint, name, names, TP_MIN(g->inputs.n, MOST)));
-}
-
-/* A start does not take what comes with the steps, nor a step what was started with. */
+/* A start takes nothing that comes with the steps, a step nothing that the start took. */
 static bool input_taken(tempo_function *f, moment when, int i) {
   return when == ALL || when == RESUMING || tp_fn_fed(f->f, i) == (when == STEPPING);
 }
@@ -95,9 +94,11 @@ static bool bind_input(
 
 bool api_bind_inputs(tempo_function *f, moment when, arrays a, tp_array **in, tp_error *e) {
   const tp_graph *g = tp_fn_graph(f->f);
+  char hint[TP_HINT];
   if (!names_ok("input", TP_E_INPUT, a.n, a.name, a.v, e)) return false;
   for (int i = 0; i < a.n; i++)
-    if (!input_known(g, a.name[i], e)) return false;
+    if (api_named(g->inputs.n, g->inputs.v, a.name[i], hint) < 0)
+      return tp_fail(e, TP_E_INPUT, TP_NOWHERE, "unknown input '%s'%s", a.name[i], hint);
   for (int i = 0; i < g->inputs.n; i++)
     if (!bind_input(f, when, a, i, &in[i], e)) return false;
   return true;

@@ -5,7 +5,7 @@
 
 static const char *hook_name(tp_arena *a, const tp_node *n) {
   const char *name = n->name;
-  if (!name && !n->nout && n->nin) name = tp_own_name(n->in[0].src.node);
+  if (!name && !n->nout && n->nin) name = tp_own_name(tp_in(n, 0));
   if (name) return tp_strdup(a, name);
   return n->pos.file ? tp_printf(a, "%s:%d", n->pos.file, n->pos.line)
                      : tp_printf(a, "callback %d", n->attr.fn);
@@ -40,7 +40,7 @@ bool api_hooks(tempo_function *f, tp_error *e) {
 }
 
 int tempo_set_callback(tempo_function *f, int i, tempo_callback *fn, void *data, tempo_error *err) {
-  if (!api_ready(f, "tempo_set_callback", err)) return 0;
+  if (!api_ready(f, __func__, err)) return 0;
   if (i < 0 || i >= f->nhook)
     return api_refuse(err, TP_E_OPTION,
         "tempo_set_callback: there is no callback %d, the program has %d", i, f->nhook);
@@ -62,7 +62,7 @@ static bool results_ok(const tp_call *c, const hook *h, tp_error *e) {
   return true;
 }
 
-/* The run fails with the host's own words, or with ours where it left none. */
+/* With the host's own words, if it left some. */
 static bool ended(tempo_function *f, const tp_call *c, const hook *h, tp_error *e) {
   f->raised = f->error.message[0] != 0;
   return tp_fail(e, TP_E_CALLBACK, c->of->pos, "'%s' ended the run", h->name);

@@ -40,8 +40,12 @@ bool api_given(const void *p, const char *fn, const char *what, tempo_error *out
   return p || api_refuse(out, TP_E_OPTION, "%s: %s is NULL", fn, what);
 }
 
+bool api_there(const tempo_function *f, const char *fn, tempo_error *out) {
+  return api_given(f, fn, "the function", out);
+}
+
 bool api_ready(const tempo_function *f, const char *fn, tempo_error *out) {
-  return api_given(f, fn, "the function", out) &&
+  return api_there(f, fn, out) &&
       (!__atomic_load_n(&f->running, __ATOMIC_ACQUIRE) ||
           api_refuse(out, TP_E_OPTION,
               "%s: this function is running: its callbacks may only cancel it", fn));

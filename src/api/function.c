@@ -49,7 +49,7 @@ static const char *item_name(tempo_function *f, tempo_kind kind, int i) {
 }
 
 const char *tempo_function_name(tempo_function *f, tempo_kind kind, int i) {
-  return api_given(f, "tempo_function_name", "the function", NULL) ? item_name(f, kind, i) : NULL;
+  return api_there(f, __func__, NULL) ? item_name(f, kind, i) : NULL;
 }
 
 int tempo_function_count(tempo_function *f, tempo_kind kind) {
@@ -60,7 +60,7 @@ int tempo_function_count(tempo_function *f, tempo_kind kind) {
 
 int tempo_function_find(tempo_function *f, tempo_kind kind, const char *name) {
   const char *have;
-  if (!api_given(name, "tempo_function_find", "name", NULL)) return -1;
+  if (!api_given(name, __func__, "name", NULL)) return -1;
   for (int i = 0; (have = tempo_function_name(f, kind, i)); i++)
     if (strcmp(have, name) == 0) return i;
   return -1;
@@ -73,7 +73,7 @@ const char *tempo_function_output_name(const tempo_function *f, int i) {
   return tempo_function_name((tempo_function *)f, TEMPO_OUTPUT, i);
 }
 uint64_t tempo_function_seed(tempo_function *f) {
-  return api_given(f, "tempo_function_seed", "the function", NULL) ? tp_fn_graph(f->f)->seed : 0;
+  return api_there(f, __func__, NULL) ? tp_fn_graph(f->f)->seed : 0;
 }
 
 /* ---- types ---- */
@@ -93,13 +93,13 @@ const tp_node *api_node(tempo_function *f, tempo_kind kind, int i, int *o) {
 
 const char *tempo_function_dtype(tempo_function *f, tempo_kind kind, int i) {
   int o;
-  if (!api_given(f, "tempo_function_dtype", "the function", NULL)) return NULL;
+  if (!api_there(f, __func__, NULL)) return NULL;
   const tp_node *n = api_node(f, kind, i, &o);
   return n ? tp_dtype_name(n->out[o].dtype) : NULL;
 }
 
-/* The dims that lead its array: a value lacks those that tick, a parameter those along which it
- * evolves. */
+/* The dims of its array: a value lacks those that tick, a parameter those along which it evolves.
+ */
 static int array_dims(tempo_function *f, tempo_kind kind, const tp_node *n, const tp_sym **dom) {
   const tp_sym *const *tick;
   int ntick = tp_fn_tick_dims(f->f, &tick), count = 0;
@@ -152,9 +152,7 @@ int tempo_function_shape(tempo_function *f, tempo_kind kind, int i, int nbound,
     tempo_error *err) {
   tp_error e = { 0 };
   int o;
-  if (!api_given(f, "tempo_function_shape", "the function", err) ||
-      !api_given(shape, "tempo_function_shape", "shape", err))
-    return -1;
+  if (!api_there(f, __func__, err) || !api_given(shape, __func__, "shape", err)) return -1;
   const tp_node *n = api_node(f, kind, i, &o);
   if (!n) {
     api_refuse(

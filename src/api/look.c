@@ -16,8 +16,7 @@ static char *give_text(tp_buf *b, bool ok, tp_error *e, tempo_error *err) {
 void *tempo_state(tempo_function *f, size_t *size, tempo_error *err) {
   tp_error e = { 0 };
   tp_buf b;
-  if (!api_ready(f, "tempo_state", err) || !api_given(size, "tempo_state", "size", err))
-    return NULL;
+  if (!api_ready(f, __func__, err) || !api_given(size, __func__, "size", err)) return NULL;
   tp_buf_init(&b);
   bool ok = tp_fn_state(f->f, &b, &e);
   size_t n = b.n;
@@ -28,20 +27,19 @@ void *tempo_state(tempo_function *f, size_t *size, tempo_error *err) {
 
 int tempo_load_state(tempo_function *f, const void *state, size_t size, tempo_error *err) {
   tp_error e = { 0 };
-  return api_ready(f, "tempo_load_state", err) &&
-      api_given(state, "tempo_load_state", "the state", err) &&
+  return api_ready(f, __func__, err) && api_given(state, __func__, "the state", err) &&
       (tp_fn_load_state(f->f, state, size, &e) || api_fail(err, &e));
 }
 
 int tempo_save(tempo_function *f, const char *path, tempo_error *err) {
   tp_error e = { 0 };
-  return api_ready(f, "tempo_save", err) && api_given(path, "tempo_save", "path", err) &&
+  return api_ready(f, __func__, err) && api_given(path, __func__, "path", err) &&
       (tp_fn_save(f->f, path, &e) || api_fail(err, &e));
 }
 
 int tempo_load(tempo_function *f, const char *path, tempo_error *err) {
   tp_error e = { 0 };
-  return api_ready(f, "tempo_load", err) && api_given(path, "tempo_load", "path", err) &&
+  return api_ready(f, __func__, err) && api_given(path, __func__, "path", err) &&
       (tp_fn_load(f->f, path, &e) || api_fail(err, &e));
 }
 
@@ -52,8 +50,7 @@ void tempo_bytes_free(void *bytes) { tp_free(bytes); }
 int tempo_memory(tempo_function *f, int nbound, const char *const *bound_name, const int64_t *bound,
     int64_t *bytes, tempo_error *err) {
   tp_error e = { 0 };
-  if (!api_ready(f, "tempo_memory", err) || !api_given(bytes, "tempo_memory", "bytes", err))
-    return 0;
+  if (!api_ready(f, __func__, err) || !api_given(bytes, __func__, "bytes", err)) return 0;
   int64_t *env = api_env(f), n = -1;
   if (!env) tp_no_memory(&e, TP_NOWHERE);
   else if (api_bind_bounds(f, (bounds){ nbound, bound_name, bound }, true, env, &e))
@@ -65,7 +62,7 @@ int tempo_memory(tempo_function *f, int nbound, const char *const *bound_name, c
 }
 
 int64_t tempo_peak(const tempo_function *f) {
-  return api_given(f, "tempo_peak", "the function", NULL) ? tp_fn_peak(f->f) : 0;
+  return api_there(f, __func__, NULL) ? tp_fn_peak(f->f) : 0;
 }
 
 /* ---- texts ---- */
@@ -73,7 +70,7 @@ int64_t tempo_peak(const tempo_function *f) {
 char *tempo_explain(tempo_function *f, const char *section, tempo_error *err) {
   tp_error e = { 0 };
   tp_buf b;
-  if (!api_ready(f, "tempo_explain", err)) return NULL;
+  if (!api_ready(f, __func__, err)) return NULL;
   tp_buf_init(&b);
   return give_text(&b, tp_fn_explain(f->f, section, NULL, &b, &e), &e, err);
 }
@@ -82,7 +79,7 @@ char *tempo_explain_for(tempo_function *f, const char *section, int nbound,
     const char *const *bound_name, const int64_t *bound, tempo_error *err) {
   tp_error e = { 0 };
   tp_buf b;
-  if (!api_ready(f, "tempo_explain_for", err)) return NULL;
+  if (!api_ready(f, __func__, err)) return NULL;
   tp_buf_init(&b);
   int64_t *env = api_env(f);
   bool ok = env ? api_bind_bounds(f, (bounds){ nbound, bound_name, bound }, true, env, &e) &&
@@ -95,7 +92,7 @@ char *tempo_explain_for(tempo_function *f, const char *section, int nbound,
 char *tempo_profile(tempo_function *f, int rows, tempo_error *err) {
   tp_error e = { 0 };
   tp_buf b;
-  if (!api_ready(f, "tempo_profile", err)) return NULL;
+  if (!api_ready(f, __func__, err)) return NULL;
   if (rows < 0) return api_refuse(err, TP_E_OPTION, "tempo_profile: %d rows", rows), NULL;
   tp_buf_init(&b);
   return give_text(&b, tp_fn_profile(f->f, rows, &b, &e), &e, err);

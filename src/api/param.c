@@ -3,25 +3,17 @@
 #include "io/io.h"
 
 static int param_named(tempo_function *f, const char *name, tp_error *e) {
-  enum { MOST = 512 };
-  const char *names[MOST];
+  const tp_graph *g = tp_fn_graph(f->f);
   char hint[TP_HINT];
-  int n = tp_fn_nparam(f->f);
-  for (int k = 0; k < n; k++) {
-    const char *have = tp_fn_param(f->f, k)->attr.str;
-    if (strcmp(have, name) == 0) return k;
-    if (k < MOST) names[k] = have;
-  }
-  tp_fail(e, TP_E_OPTION, TP_NOWHERE, "the function has no parameter '%s'%s", name,
-      tp_hint(hint, name, names, TP_MIN(n, MOST)));
-  return -1;
+  int k = api_named(g->params.n, g->params.v, name, hint);
+  if (k < 0)
+    tp_fail(e, TP_E_OPTION, TP_NOWHERE, "the function has no parameter '%s'%s", name, hint);
+  return k;
 }
 
 tempo_array *tempo_param(tempo_function *f, const char *name, tempo_error *err) {
   tp_error e = { 0 };
-  if (!api_given(f, "tempo_param", "the function", err) ||
-      !api_given(name, "tempo_param", "name", err))
-    return NULL;
+  if (!api_there(f, __func__, err) || !api_given(name, __func__, "name", err)) return NULL;
   int k = param_named(f, name, &e);
   tp_array *a = k < 0 ? NULL : tp_fn_param_value(f->f, k);
   if (a) return api_give(tp_array_cast(a, a->dtype), err);
@@ -39,8 +31,8 @@ static int fitting(tempo_function *f, const char *name, const tp_array *a, tp_er
 
 int tempo_load_param(tempo_function *f, const char *name, const tempo_array *a, tempo_error *err) {
   tp_error e = { 0 };
-  if (!api_ready(f, "tempo_load_param", err) || !api_given(name, "tempo_load_param", "name", err) ||
-      !api_given(a, "tempo_load_param", "the array", err))
+  if (!api_ready(f, __func__, err) || !api_given(name, __func__, "name", err) ||
+      !api_given(a, __func__, "the array", err))
     return 0;
   int k = fitting(f, name, api_array(a), &e);
   if (k < 0) return api_fail(err, &e);
@@ -66,8 +58,7 @@ static bool save_params(tempo_function *f, const char *path, tp_error *e) {
 
 int tempo_save_params(tempo_function *f, const char *path, tempo_error *err) {
   tp_error e = { 0 };
-  return api_given(f, "tempo_save_params", "the function", err) &&
-      api_given(path, "tempo_save_params", "path", err) &&
+  return api_there(f, __func__, err) && api_given(path, __func__, "path", err) &&
       (save_params(f, path, &e) || api_fail(err, &e));
 }
 
@@ -86,8 +77,7 @@ static bool load_params(tempo_function *f, const char *path, const tp_arrays *al
 int tempo_load_params(tempo_function *f, const char *path, tempo_error *err) {
   tp_error e = { 0 };
   tp_arrays all = { 0 };
-  if (!api_ready(f, "tempo_load_params", err) || !api_given(path, "tempo_load_params", "path", err))
-    return 0;
+  if (!api_ready(f, __func__, err) || !api_given(path, __func__, "path", err)) return 0;
   bool ok = tp_arrays_load(path, &all, &e) && load_params(f, path, &all, &e);
   tp_arrays_free(&all);
   return ok || api_fail(err, &e);

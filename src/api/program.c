@@ -5,7 +5,7 @@
 
 int tempo_env_register(const tempo_env *env, tempo_error *err) {
   tp_error e = { 0 };
-  return api_given(env, "tempo_env_register", "the environment", err) &&
+  return api_given(env, __func__, "the environment", err) &&
       (tp_env_add(env, &e) || api_fail(err, &e));
 }
 
@@ -36,13 +36,13 @@ static tempo_program *parsed(const char *text, tempo_error *err) {
 }
 
 tempo_program *tempo_program_parse(const char *text, tempo_error *err) {
-  return api_given(text, "tempo_program_parse", "text", err) ? parsed(text, err) : NULL;
+  return api_given(text, __func__, "text", err) ? parsed(text, err) : NULL;
 }
 
 tempo_program *tempo_program_load(const char *path, tempo_error *err) {
   tp_error e = { 0 };
   size_t n;
-  if (!api_given(path, "tempo_program_load", "path", err)) return NULL;
+  if (!api_given(path, __func__, "path", err)) return NULL;
   char *text = tp_file_whole(path, &n, &e);
   if (text && strlen(text) != n) tp_file_fail(&e, path, "this is no text: it has a 0 in it");
   tempo_program *p = e.code ? (api_fail(err, &e), NULL) : parsed(text, err);
@@ -142,5 +142,5 @@ tempo_function *tempo_compile(tempo_program *p, const char *tier, tempo_error *e
 }
 
 void tempo_function_free(tempo_function *f) {
-  if (f && api_ready(f, "tempo_function_free", NULL)) function_drop(f);
+  if (f && api_ready(f, __func__, NULL)) function_drop(f);
 }

@@ -16,15 +16,13 @@ static int run_done(tempo_function *f, bool ok, const tp_error *e, tempo_error *
 }
 
 int tempo_cancel(tempo_function *f) {
-  if (!api_given(f, "tempo_cancel", "the function", NULL) ||
-      !__atomic_load_n(&f->running, __ATOMIC_ACQUIRE))
-    return 0;
+  if (!api_there(f, __func__, NULL) || !__atomic_load_n(&f->running, __ATOMIC_ACQUIRE)) return 0;
   __atomic_store_n(&f->cancel, true, __ATOMIC_RELAXED);
   return 1;
 }
 
 int tempo_cancelled(const tempo_function *f) {
-  return api_given(f, "tempo_cancelled", "the function", NULL) && f->cancelled;
+  return api_there(f, __func__, NULL) && f->cancelled;
 }
 
 /* ---- results ---- */
@@ -74,7 +72,7 @@ static int run_now(tempo_function *f, bounds b, arrays a, const void *state, siz
 int tempo_run(tempo_function *f, int ninput, const char *const *input_name,
     tempo_array *const *input, int nbound, const char *const *bound_name, const int64_t *bound,
     uint64_t seed, tempo_array **outputs, tempo_error *err) {
-  if (!api_ready(f, "tempo_run", err) || !room_for_results(f, "tempo_run", outputs, err)) return 0;
+  if (!api_ready(f, __func__, err) || !room_for_results(f, __func__, outputs, err)) return 0;
   return run_now(f, (bounds){ nbound, bound_name, bound }, (arrays){ ninput, input_name, input },
       NULL, 0, seed, outputs, err);
 }
@@ -82,8 +80,8 @@ int tempo_run(tempo_function *f, int ninput, const char *const *input_name,
 int tempo_resume(tempo_function *f, const void *state, size_t size, int ninput,
     const char *const *input_name, tempo_array *const *input, int nbound,
     const char *const *bound_name, const int64_t *bound, tempo_array **outputs, tempo_error *err) {
-  if (!api_ready(f, "tempo_resume", err) || !api_given(state, "tempo_resume", "the state", err) ||
-      !room_for_results(f, "tempo_resume", outputs, err))
+  if (!api_ready(f, __func__, err) || !api_given(state, __func__, "the state", err) ||
+      !room_for_results(f, __func__, outputs, err))
     return 0;
   return run_now(f, (bounds){ nbound, bound_name, bound }, (arrays){ ninput, input_name, input },
       state, size, 0, outputs, err);
@@ -96,7 +94,7 @@ int tempo_start(tempo_function *f, int ninput, const char *const *input_name,
     uint64_t seed, tempo_error *err) {
   tp_error e = { 0 };
   api_frame x;
-  if (!api_ready(f, "tempo_start", err)) return 0;
+  if (!api_ready(f, __func__, err)) return 0;
   enter(f);
   bool ok = api_open(&x, f, &e);
   x.run.seed = seed;
@@ -114,8 +112,7 @@ static void lend_results(tempo_function *f, tempo_array *const *to) {
     if (to[i]) f->into[k] = tp_array_ref(api_array(to[i]));
 }
 
-/* Puts each array that the step gave in the place of the one that the host lent; other places stay.
- */
+/* Arrays that the step made take the places of those that the host lent. */
 static void change_results(tempo_function *f, tempo_array **to, int *made) {
   for (int i = 0, k; (k = api_visible(tp_fn_graph(f->f), i)) >= 0; i++) {
     if (made) made[i] = f->out[k] != NULL;
@@ -164,7 +161,7 @@ static bool may_step(tempo_function *f, const char *fn, double budget_ms, const 
 int tempo_step(tempo_function *f, int nvalue, const char *const *value_name,
     tempo_array *const *value, double budget_ms, int *done, double *late_ms, tempo_array **outputs,
     tempo_error *err) {
-  if (!may_step(f, "tempo_step", budget_ms, done, outputs, err)) return 0;
+  if (!may_step(f, __func__, budget_ms, done, outputs, err)) return 0;
   no_results(f, outputs);
   return step_now(f, (arrays){ nvalue, value_name, value }, budget_ms, done, late_ms, outputs,
       false, NULL, err);
@@ -173,11 +170,11 @@ int tempo_step(tempo_function *f, int nvalue, const char *const *value_name,
 int tempo_step_into(tempo_function *f, int nvalue, const char *const *value_name,
     tempo_array *const *value, double budget_ms, int *done, double *late_ms, tempo_array **outputs,
     int *made, tempo_error *err) {
-  return may_step(f, "tempo_step_into", budget_ms, done, outputs, err) &&
+  return may_step(f, __func__, budget_ms, done, outputs, err) &&
       step_now(f, (arrays){ nvalue, value_name, value }, budget_ms, done, late_ms, outputs, true,
           made, err);
 }
 
 int tempo_next_tick(tempo_function *f, int64_t *at) {
-  return api_given(f, "tempo_next_tick", "the function", NULL) && tp_fn_next_tick(f->f, at);
+  return api_there(f, __func__, NULL) && tp_fn_next_tick(f->f, at);
 }

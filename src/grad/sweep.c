@@ -101,14 +101,12 @@ static bool any_active(grad_sweep *s, const tp_node *n) {
 static bool compute_need(grad_sweep *s) {
   tp_graph *g = s->g;
   int *nin = TP_NEWN(&g->arena, int, s->n);
-  tp_root *root = TP_NEWN(&g->arena, tp_root, s->of->nloss);
-  for (int i = 0; i < s->of->nloss; i++) root[i].val = s->of->loss[i];
   for (int i = 0; i < s->n; i++) {
     tp_node *n = g->nodes.v[i];
     nin[i] = n->nin;
     if (!any_active(s, n) || tp_grad_leaf(s->of, tp_v(n))) n->nin = 0;
   }
-  s->need = tp_need_compute(g, s->of->nloss, root, s->mk.err);
+  s->need = tp_need_compute(g, s->of->nloss, s->of->loss, s->mk.err);
   for (int i = 0; i < s->n; i++) g->nodes.v[i]->nin = nin[i];
   return s->need;
 }

@@ -1,4 +1,4 @@
-/* Attributes by the rows of kern/how.def and attrs.def: text, copies, what tells two apart. */
+/* attr: attributes by the rows of kern/how.def and attrs.def: text, copies, keys. */
 #include "graph/core.h"
 
 static const char *const check_words[] = { "none", "nan", "meant" };

@@ -86,7 +86,7 @@ tp_val mk_select(tp_mk k, tp_val c, tp_val a, tp_val b) {
 
 /* ---- axes ---- */
 
-/* axis counted from 0, negative ones from the end, of n; -1 after an error. */
+/* The axis of n, counted from 0; -1 after an error. */
 static int axis_in(tp_mk k, tp_val x, int axis, int n, const char *op) {
   if (axis >= -n && axis < n) return axis < 0 ? axis + n : axis;
   bad(k, x, op, tp_printf(&k.g->arena, "axis %d of rank %d", axis, tp_rankof(x)));
@@ -210,7 +210,7 @@ static tp_val lead_to(tp_mk k, tp_val x, int rank) {
   return x;
 }
 
-/* Told of the shapes that the script gave, before vectors become matrices. */
+/* Tells the shapes that the script gave, before vectors become matrices. */
 static bool inner_fits(tp_mk k, tp_val a, tp_val b) {
   int ra = tp_rankof(a), rb = tp_rankof(b);
   int64_t inner, other;

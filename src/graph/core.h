@@ -1,4 +1,4 @@
-/* core: what the files of src/graph share among themselves; nobody else includes it. */
+/* core: what the files of src/graph share. */
 #ifndef TP_GRAPH_CORE_H
 #define TP_GRAPH_CORE_H
 #include "graph/graph.h"
@@ -11,8 +11,7 @@ void tp_edge_push(tp_graph *g, tp_node *n, tp_edge e);
 /* given name, input's name or tp_op_said */
 const char *tp_label(const tp_node *n);
 
-/* ---- inference (infer.c, move.c, time.c, result.c): fills dom and out of n from its edges and
- * attributes, checks everything, records shape checks ---- */
+/* ---- inference (infer.c, move.c, time.c, result.c): dom and out of n, with all checks ---- */
 bool tp_infer(tp_graph *g, tp_node *n, tp_error *err);
 typedef bool tp_infer_fn(tp_graph *g, tp_node *n, tp_error *err);
 tp_infer_fn tp_infer_move, tp_infer_matmul, tp_infer_conv, tp_infer_gather, tp_infer_sort,
@@ -22,15 +21,16 @@ void tp_out_set(tp_graph *g, tp_node *n, int k, tp_dtype d, int rank, const tp_i
 bool tp_dims_ok(const tp_node *n, tp_error *err); /* no more than TP_MAXDIM */
 /* the usual case: one result */
 bool tp_out1(tp_graph *g, tp_node *n, tp_dtype d, int rank, const tp_ix *const *shape);
-/* the dims of which an end that e mentions is a function join n's domain */
+/* these join n's domain */
+void tp_dims_add(tp_graph *g, tp_node *n, int count, const tp_sym *const *dims);
+/* so do the dims of which an end that e mentions is a function */
 void tp_ends_add(tp_graph *g, tp_node *n, const tp_ix *e);
 /* ---- ends by data (stop.c) ---- */
 /* s is no reached end, or dom has the dims of which it is a function */
 bool tp_end_known(const tp_graph *g, const tp_sym *s, int ndom, const tp_sym *const *dom);
-/* without a say on the reached end; it keeps one on the number given */
+/* for any reached end; what it says of the number given stays */
 tp_set *tp_set_unended(tp_graph *g, TP_TAKE tp_set *a, const tp_stop *s);
-/* reached ends become any that there may be; zero: of runs to which nothing is given for it
- * (tp_need_without) */
+/* for any ends that there may be; zero: of runs to which nothing is given for it */
 tp_set *tp_set_given(tp_graph *g, TP_TAKE tp_set *a, const tp_sym *zero);
 /* where dim has no points, the dim of s has none either: it has no row, or is that dim */
 bool tp_stop_needs(const tp_graph *g, const tp_stop *s, const tp_sym *dim);
@@ -46,25 +46,24 @@ bool tp_bad_shape(const tp_node *n, tp_error *err, const char *why, ...) TP_PRIN
 bool tp_bad_dtype(const tp_node *n, tp_error *err, const char *advice);
 
 /* ---- shapes (shape.c) ---- */
-/* a == b at `points` (taken; NULL: everywhere on the dims a and b mention), over dims. As
- * tp_extent_eq otherwise. */
+/* As tp_extent_eq, at `points` over dims (taken; NULL: everywhere). */
 bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int ndims,
     const tp_sym *const *dims, TP_TAKE tp_set *points, const char *what);
-/* e >= least: known, or recorded as a check; false: it cannot be for all bounds of at least 2. */
+/* e >= least, known or recorded as a check; false: not for all bounds of at least 2. */
 bool tp_extent_least(tp_graph *g, const tp_ix *e, int64_t least, const char *what);
 /* provably equal; records nothing */
 bool tp_extent_same(tp_graph *g, const tp_ix *a, const tp_ix *b);
-/* shape := shape broadcast with v's leading `n` axes (n = rank: all); false: they do not fit. rank
- * grows. */
+/* shape := shape broadcast with vshape; false: they do not fit. rank grows. */
 bool tp_broadcast(tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape, int vrank,
     const tp_ix *const *vshape);
 void tp_shapecheck_add(tp_graph *g, const tp_ix *a, const tp_ix *b, tp_pos pos, const char *what);
 void tp_extents_print(tp_buf *b, int rank, const tp_ix *const *shape); /* "T, 4" */
 const char *tp_extents(tp_graph *g, int rank, const tp_ix *const *shape);
-/* Shape checks of the nodes that are left; the list is made anew. (verify.c) */
-void tp_recheck(tp_graph *g);
+/* Shape checks are made anew of the nodes that are left: those of dropped ones must not bind a run
+ * that never sees them. keep: or added to those that there are. (verify.c) */
+void tp_recheck(tp_graph *g, bool keep);
 
-/* what inference takes for granted: operands, indices, numbers of results, axes and dims */
+/* what inference takes for granted */
 bool tp_verify_structure(const tp_graph *g, tp_error *err);
 
 /* ---- attributes and lists (attr.c) ---- */

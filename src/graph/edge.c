@@ -26,30 +26,7 @@ tp_set *tp_branch_set(tp_graph *g, const tp_node *m, int k) {
   return tp_set_first(g->ix, m, m->ndom, m->dom, k, cond_of);
 }
 
-/* w at a point is the update at the one before: i - 1 of its only `along` dim. With several
- * (lexicographic order) the row before, or all of a row: a superset, exact only after
- * tp_pass_params has made branches of it. */
-static tp_rel *update_rel(tp_graph *g, const tp_node *n) {
-  const tp_node *x = n->in[1].src.node;
-  const tp_attr *a = &n->attr;
-  tp_ictx *c = g->ix;
-  tp_at *at = tp_at_own(g, x->ndom, x->dom);
-  for (int i = 0; i < x->ndom; i++) {
-    if (!tp_dom_has(a->nalong, a->along, x->dom[i])) continue;
-    const tp_ix *d = tp_ix_sym(c, x->dom[i]);
-    if (a->nalong == 1) at[i].lo = tp_ix_addc(c, d, -1);
-    else if (x->dom[i] == a->along[0])
-      at[i] = (tp_at){ true, tp_ix_max(c, tp_ix_addc(c, d, -1), tp_ix_const(c, 0)),
-        tp_ix_addc(c, d, 1) };
-    else at[i] = (tp_at){ true, tp_ix_const(c, 0), tp_ix_sym(c, x->dom[i]->bound) };
-  }
-  tp_rel *r = tp_rel_at(c, n->ndom, n->dom, x->ndom, x->dom, at);
-  if (a->nalong > 1) return r;
-  const tp_ix *later = tp_ix_cmp(c, TP_GE, tp_ix_sym(c, a->along[0]), tp_ix_const(c, 1));
-  return tp_rel_restrict(r, tp_set_cond(c, n->ndom, n->dom, later));
-}
-
-/* p -> u turned round; p ranges over the operand's domain where the contribution counts. */
+/* p -> u, turned round, for all p at which the contribution counts. */
 static tp_rel *scatter_rel(tp_graph *g, const tp_node *n, const tp_edge *e) {
   const tp_node *x = e->src.node;
   tp_set *from = tp_set_box(g->ix, x->ndom, x->dom);
@@ -70,7 +47,6 @@ static tp_rel *edge_rel(tp_graph *g, const tp_node *n, int k) {
   switch (n->op) {
   case TP_OP_READ: return tp_rel_at(g->ix, n->ndom, n->dom, x->ndom, x->dom, n->attr.at);
   case TP_OP_MERGE: return tp_rel_restrict(identity_rel(g, n, x), tp_branch_set(g, n, k));
-  case TP_OP_PARAM: return k ? update_rel(g, n) : identity_rel(g, n, x);
   case TP_OP_ACCUM: return e->gather ? gather_rel(g, n, e) : scatter_rel(g, n, e);
   default: return identity_rel(g, n, x);
   }

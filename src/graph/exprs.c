@@ -1,5 +1,4 @@
-/* exprs: every index expression that a node says: in its attributes, in shapes, in conditions, in
- * maps. */
+/* exprs: every index expression of a node. */
 #include "graph/core.h"
 
 /* a: new lists lie there; NULL: nothing is written */
@@ -34,7 +33,7 @@ void tp_node_map(tp_arena *a, tp_node *n, tp_ixfn *fn, void *ud) {
   tp_out *spec =
       a && n->attr.nspec ? tp_dup(a, n->attr.spec, sizeof *spec * (size_t)n->attr.nspec) : NULL;
   n->attr.ix = all(&v, n->attr.nix, n->attr.ix);
-  if (n->op == TP_OP_READ) n->attr.at = map(&v, n->in[0].src.node->ndom, n->attr.at);
+  if (n->op == TP_OP_READ) n->attr.at = map(&v, tp_in(n, 0)->ndom, n->attr.at);
   for (int o = 0; o < n->nout; o++) n->out[o].shape = all(&v, n->out[o].rank, n->out[o].shape);
   for (int o = 0; spec && o < n->attr.nspec; o++)
     spec[o].shape = all(&v, spec[o].rank, spec[o].shape);

@@ -1,6 +1,6 @@
-/* Graphs: made, copied, ordered. Invariants: nodes.v[i]->id == i; a node that a sweep dropped has
- * id -1 and no operands, and stays in `inputs` and `params` when it was there, because callers of a
- * run and PINIT count by these lists. The graph holds one reference to every CONST's array. */
+/* Graphs: made, copied, ordered. nodes.v[i]->id == i. A node that a sweep dropped has id -1 and no
+ * operands, and stays in `inputs` and `params`, by which callers of a run and PINIT count. The
+ * graph holds one reference to every CONST's array. */
 #include "graph/core.h"
 
 tp_graph *tp_graph_new(tp_ictx *ix) {
@@ -117,8 +117,7 @@ static void copy_edges(tp_graph *g, tp_node *c, const tp_node *n) {
   tp_attr_copy(g, &c->attr, &n->attr);
 }
 
-/* A node of a list: the copy of one that lives, or a copy of a dropped one, which is in no other
- * place. */
+/* Of a list, which alone has dropped nodes. */
 static tp_node *listed(tp_graph *g, const tp_node *n) {
   if (n->id >= 0) return g->nodes.v[n->id];
   tp_node *c = copy_node(g, n);
@@ -186,13 +185,12 @@ tp_graph *tp_graph_clone(const tp_graph *g, tp_error *err) {
 
 /* ---- order ---- */
 
-/* Edges that may carry a value through time: what an order inside a component may run against. */
+/* The order inside a component may run against what may carry a value through time. */
 static bool carries(const tp_node *n, int k) {
   return n->op == TP_OP_READ || n->op == TP_OP_ACCUM || (n->op == TP_OP_PARAM && k == 1);
 }
 
-/* Post order over the edges that stay inside one component and carry nothing. done[] doubles as the
- * frame's edge counter. */
+/* Post order over a component's edges that carry nothing; done[id] - 1 edges were followed. */
 static int place(
     const tp_graph *g, const int *scc, int root, int *done, int *todo, int *order, int n) {
   int depth = 0;
@@ -207,7 +205,7 @@ static int place(
       continue;
     }
     done[id]++;
-    int src = v->in[k].src.node->id;
+    int src = tp_in(v, k)->id;
     if (scc[src] == scc[id] && !carries(v, k) && !done[src]) {
       todo[depth++] = src;
       done[src] = 1;
@@ -232,7 +230,7 @@ int tp_graph_sccs(const tp_graph *g, int *scc, int *order) {
   tp_link *edge = TP_NEWN(&a, tp_link, nedge);
   for (int i = 0; i < n; i++)
     for (int k = 0; k < g->nodes.v[i]->nin; k++)
-      edge[e++] = (tp_link){ i, g->nodes.v[i]->in[k].src.node->id };
+      edge[e++] = (tp_link){ i, tp_in(g->nodes.v[i], k)->id };
   int nscc = tp_sccs(n, nedge, edge, scc);
   if (order) {
     int *first = TP_NEWN(&a, int, nscc + 2), *sorted = TP_NEWN(&a, int, n),

@@ -8,8 +8,8 @@
 #include "index/fields.h"
 #include "kern/kern.h"
 
-/* Is it looked whether an operator makes NaN or infinity of finite operands? MEANT: it may, as of a
- * mean of nothing. Set by tp_watch (opt), NONE without check = "nan". */
+/* Does a run look whether an operator makes NaN or infinity of finite operands? MEANT: it may, as a
+ * mean of nothing does. Set by tp_watch (opt); NONE without check = "nan". */
 typedef enum { TP_CHECK_NONE, TP_CHECK_NAN, TP_CHECK_MEANT } tp_check;
 
 /* dims of a domain, and of a statement: bits of a mask; tp_infer and poly refuse more */
@@ -21,8 +21,7 @@ typedef struct {
   int out;
 } tp_val; /* node == NULL: nothing */
 
-/* Everything an operator needs besides operands; unused fields are 0. Arrays are copied into the
- * graph by tp_build. */
+/* Everything an operator needs besides operands; unused fields are 0. tp_build copies arrays. */
 typedef struct tp_attr {
   union {
     tp_how how;
@@ -39,15 +38,16 @@ typedef struct tp_attr {
 #undef L
 } tp_attr;
 
-/* One operand. Identity but for ACCUM, where the edge is one contribution: with u the node's point
- * and p the operand's, scatter (gather == false): at has one entry per dim of the NODE's domain,
- * over the operand's dims: y[u] gets the operand at p for every p whose image holds u. Each range
- * entry consumes one leading axis of the operand (in order): at u it takes row u - lo. The node's
- * shape is the rest. gather: at has one entry per dim of the OPERAND's domain, over the node's
- * dims: y[u] gets the operand at every p in the box at(u); shapes equal. cond (NULL: true) is over
- * the operand's dims and bounds for scatter, over node's and operand's dims for gather: only such p
- * count. Order of summation, where it matters: lexicographic in p, contributions in order. MERGE:
- * cond over the node's dims and bounds. */
+/* One operand, at the node's own point but for ACCUM, where it is a contribution. With u the node's
+ * point and p the operand's:
+ *   scatter  at has an entry a dim of the NODE, over the operand's dims: y[u] gets the operand at
+ *            every p whose image holds u. Each range takes one leading axis of the operand, in
+ *            order: at u its row u - lo. The node's shape is the rest.
+ *   gather   at has an entry a dim of the OPERAND, over the node's dims: y[u] gets the operand at
+ *            every p in the box at(u); shapes are equal.
+ * Only such p count for which cond (NULL: true) holds, which is over the operand's dims, and of a
+ * gather the node's too. The order of sums is lexicographic in p, contributions in order. Of a
+ * MERGE cond is over the node's dims. */
 typedef struct tp_edge {
   tp_val src;
   const tp_ix *cond;
@@ -68,23 +68,22 @@ struct tp_node {
   const tp_sym *const *dom; /* in the order of P:dim */
   tp_pos pos;
   const char *name; /* NULL unless named */
-  /* the script's variable that held it when a message was made; NULL: none, or nobody looked */
+  /* the script's variable that held it when a message was made; NULL: none, or not looked for */
   const char *var;
   /* what explain calls it without a name: "grad of h"; NULL: by its operator and line */
   const char *what;
-  bool done;      /* MERGE: an `otherwise` came */
+  bool done;      /* MERGE: it has an `otherwise` */
   tp_node *subst; /* scratch of passes */
   int mark;       /* scratch */
 };
 
-/* Equality of two extents that canonical forms did not settle: checked at the call. b == NULL: a is
- * a condition over bounds that must hold. */
+/* Checked at each call: two extents are equal, or (b NULL) a condition over bounds holds. */
 typedef struct {
   const tp_ix *a, *b;
   tp_pos pos;
   const char *what;
 } tp_shapecheck;
-/* Legality that holds for some bounds only: cond over bounds must hold at the call. */
+/* The same of legality that only some bounds have. */
 typedef struct {
   const tp_ix *cond;
   tp_pos pos;
@@ -148,13 +147,13 @@ struct tp_graph {
   bool fixed_bits;
   int nrand;  /* ordinals of unnamed random ops */
   tp_pos pos; /* position given to nodes made now */
-  /* recording: finds out the variables of nodes, for a message; NULL: nobody knows */
+  /* recording: finds the variables of nodes, for a message; NULL: there are none */
   void (*learn)(void *);
   void *host;
 };
 
-/* A setting of the environment that shapes loops or storage, and so the order of sums: not asked
- * for where the script was promised the same bits whatever the environment says. */
+/* A setting of the environment that shapes loops or storage, and so the order of sums; NULL where
+ * the script was promised the same bits. */
 static inline const char *tp_graph_setting(const tp_graph *g, const char *name) {
   return g->fixed_bits ? NULL : tp_setting(name);
 }
@@ -163,21 +162,23 @@ tp_graph *tp_graph_new(tp_ictx *ix);
 tp_graph *tp_graph_free(tp_graph *g);
 /* Deep copy; nodes keep their ids. */
 tp_graph *tp_graph_clone(const tp_graph *g, tp_error *err);
-/* Drops nodes not reachable from outputs and sinks, renumbers; inputs and params lists keep dropped
- * ones as NULL-free compacted lists. */
+/* Drops nodes that outputs and sinks do not reach, and their shape checks; renumbers. Lists of
+ * inputs and params keep dropped ones. */
 void tp_graph_sweep(tp_graph *g);
-/* The same for passes: a node that they made superfluous goes, what the script's sizes have to keep
- * stays. */
+/* The same for passes: checks of the script's sizes stay. */
 void tp_graph_prune(tp_graph *g);
-/* Node ids in a topological order of the edges that are not time-carried back edges: SCCs in
- * reverse post order; scc[id] numbers them, sources first. */
-int tp_graph_sccs(const tp_graph *g, int *scc /* nodes.n */, int *order /* nodes.n, may be NULL */);
+/* Numbers the components by node id, sources first; order (NULL: not wanted): node ids, operands
+ * first but for what time carries back. */
+int tp_graph_sccs(const tp_graph *g, int *scc, int *order);
 
-/* ---- building: the only way nodes are made; infers domain, shape, dtype; checks ---- */
+/* ---- building: the only way nodes are made; infers domain, shape and dtype, and checks ---- */
 tp_node *tp_build(
     tp_graph *g, tp_op op, int nin, const tp_val *in, const tp_attr *attr, tp_error *err);
 static inline tp_val tp_v(tp_node *n) { return (tp_val){ n, 0 }; }
 static inline const tp_out *tp_outof(tp_val v) { return &v.node->out[v.out]; }
+/* operand k's node, and its type */
+static inline tp_node *tp_in(const tp_node *n, int k) { return n->in[k].src.node; }
+static inline const tp_out *tp_inof(const tp_node *n, int k) { return tp_outof(n->in[k].src); }
 static inline tp_dtype tp_dtypeof(tp_val v) { return v.node->out[v.out].dtype; }
 static inline int tp_rankof(tp_val v) { return v.node->out[v.out].rank; }
 
@@ -194,8 +195,7 @@ bool tp_param_update(tp_graph *g, tp_node *param, tp_val e, tp_error *err);
 /* ACCUM: one contribution. */
 bool tp_accum_add(tp_graph *g, tp_node *acc, tp_edge contribution, tp_error *err);
 
-/* dim ends where done first holds. Nodes made before are inferred again, for their domains may
- * grow. */
+/* dim ends where done first holds. Nodes are inferred again, for their domains may grow. */
 bool tp_stop_add(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err);
 /* of a dim or of its bound; NULL: none */
 const tp_stop *tp_stop_of(const tp_graph *g, const tp_sym *s);
@@ -223,18 +223,17 @@ tp_at *tp_at_own(tp_graph *g, int n, const tp_sym *const *dom);
 tp_at *tp_at_but(tp_graph *g, const tp_node *x, const tp_sym *d, tp_at at);
 /* No dim of s->dom is moved by at (of x's dims). */
 bool tp_at_stays(const tp_node *x, const tp_at *at, const tp_stop *s);
-/* Every index expression that n says becomes what fn makes of it, in lists of a's; a NULL: fn only
- * looks at them. exprs.c */
+/* Every index expression of n becomes what fn makes of it, in lists of a's; a NULL: fn only looks
+ * at them. (exprs.c) */
 typedef const tp_ix *tp_ixfn(void *ud, const tp_ix *e);
 void tp_node_map(tp_arena *a, tp_node *n, tp_ixfn *fn, void *ud);
 /* in an index, an extent, a condition or a value */
 bool tp_node_mentions(const tp_node *n, const tp_sym *s);
 
-/* v read at `at` (one entry per dim of v's domain; identity dims: {false, dim}). Gives v itself for
- * the identity; composes READ of READ when both are points. */
+/* v read at `at`, an entry a dim of v: v itself for the identity. (read.c) */
 tp_val tp_read(tp_graph *g, tp_val v, const tp_at *at, tp_error *err);
 
-/* Sums of domains, in order: dims of a and b. Result in g's arena. */
+/* Dims of a and b, in order. */
 int tp_dom_union(tp_graph *g, int na, const tp_sym *const *a, int nb, const tp_sym *const *b,
     const tp_sym *const **out);
 /* the dims that e mentions join n's domain, and those of which an end that it mentions is a
@@ -246,17 +245,19 @@ bool tp_dom_same(int n, const tp_sym *const *a, int m, const tp_sym *const *b);
 bool tp_same_type(const tp_out *a, const tp_out *b);
 /* its place in n's domain; -1: n lacks it */
 int tp_dim_at(const tp_node *n, const tp_sym *d);
+static inline bool tp_has_dim(const tp_node *n, const tp_sym *d) {
+  return tp_dom_has(n->ndom, n->dom, d);
+}
 bool tp_moves(const tp_node *n, const tp_ix *e); /* e mentions a dim of n's */
-/* Of these dims the first that an extent mentions, and which extent: points of it have no place in
+/* The first of these dims that an extent mentions, and which extent: its points have no place in
  * one array. NULL: none. */
 const tp_sym *tp_varies(
     int rank, const tp_ix *const *shape, int n, const tp_sym *const *dims, int *axis);
-/* Extents equal canonically; or records a shapecheck and says true; false: constants that differ.
- */
+/* They are equal, or a shape check is recorded; false: they differ. */
 bool tp_extent_eq(tp_graph *g, const tp_ix *a, const tp_ix *b, const char *what);
 
-/* The index map of operand k of n, as a relation {n's point -> operand's points} (READ, identity,
- * MERGE with its exclusive condition, ACCUM both ways). */
+/* Operand k of n as a relation {n's point -> operand's points}, of a MERGE where the branch is the
+ * first that holds. */
 TP_GIVE tp_rel *tp_edge_rel(tp_graph *g, const tp_node *n, int k);
 /* Points of a MERGE at which branch k is the first that holds; k == nin: at which none does. */
 TP_GIVE tp_set *tp_branch_set(tp_graph *g, const tp_node *merge, int k);
@@ -267,15 +268,15 @@ const char *tp_own_name(const tp_node *n);
 const char *tp_line_of(tp_graph *g, tp_pos pos); /* for messages: net.lua:12 */
 /* for messages: 'x', or the add of net.lua:12 */
 const char *tp_called(tp_graph *g, const tp_node *n);
-/* every invariant above; run after each pass */
+/* every invariant above */
 bool tp_verify(const tp_graph *g, tp_error *err);
 tp_who tp_who_of(const tp_node *n);
 /* What explain calls a node: its name, "grad of h", or operator and line. */
 const char *tp_title(tp_arena *a, const tp_node *n);
-/* all of which stay where they are */
+/* The texts stay where they are. */
 void tp_tell(tp_graph *g, const char *pass, tp_pos pos, const char *text);
 void tp_graph_print(tp_buf *b, const tp_graph *g);
-/* leave positions, and names made of them, out; hashes instead of CONST data (does not parse) */
+/* without positions, and names made of them; hashes for CONST data (does not parse) */
 enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2 };
 /* A closed parameter with an update: its values differ along `along`. */
 static inline bool tp_param_evolves(const tp_node *w) {
@@ -285,28 +286,20 @@ void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags);
 /* what prints parses; CONST data inline; CALL by number */
 tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err);
 void tp_graph_dot(tp_buf *b, const tp_graph *g);
-/* Attributes as items of a list in braces, of which *count have been written, and one item read by
- * its key. */
+/* Attributes as items of a list in braces, of which *count are written; one read by its key. */
 void tp_attr_print(tp_buf *b, const tp_attr *a, tp_op op, int *count);
 bool tp_attr_parse(tp_scan *in, tp_ictx *c, tp_attr *a, const char *key, bool *known);
-/* bytes that are the same of equal ones */
+/* bytes that equal ones share */
 void tp_attr_key(tp_buf *b, const tp_attr *a);
-/* Marks, by node id, what n is made of through edges, and n; what is marked already was gone
- * through. */
+/* Marks n and all that it is made of, by node id; what is marked was gone through before. */
 void tp_reach(tp_arena *a, tp_node *n, bool *seen);
 void tp_shape_print(tp_buf *b, tp_val v); /* "(T, 4)" */
 /* 'f32 (t:T) [4, 3] "h" at rnn.lua:12' */
 void tp_val_print(tp_buf *b, tp_val v);
 uint64_t tp_graph_hash(const tp_graph *g); /* of the text without positions */
 
-/* ---- needed points (need.c) ----
- * need[id]: the points of the node that something needs, starting from `roots` at every point of
- * their domain (each root's set NULL) or at the set given. One sweep from consumers to producers
- * over SCCs; inside an SCC a fixpoint, then isl's transitive closure (exact for shifts). */
-typedef struct {
-  tp_val val;
-  tp_set *set;
-} tp_root;
+/* ---- needed points (need.c): set[id] are those of a node that something needs; roots are needed
+ * at every point ---- */
 /* rough: some sets are larger than what is needed */
 typedef struct tp_need {
   tp_graph *g;
@@ -314,25 +307,24 @@ typedef struct tp_need {
   tp_set **set;
   bool rough;
 } tp_need;
-tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error *err);
+tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_val *roots, tp_error *err);
 tp_need *tp_need_free(tp_need *n);
-/* by node id: is it needed at every point, whatever the bounds? */
+/* by node id: needed at every point, whatever the bounds */
 bool *tp_need_whole(const tp_need *n, tp_arena *a);
-/* Roots of a graph: all outputs and sinks, and what ends dims. */
+/* of outputs, sinks, and what ends dims */
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err);
-/* The same, but for what ends dims, of the runs to which nothing is given for dim `zero`: bounds
- * are what they are in other programs. */
+/* The same of the runs to which nothing is given for dim `zero`. */
 tp_need *tp_need_without(tp_graph *g, const tp_sym *zero, tp_error *err);
-/* Legality on needed points: out-of-domain reads (domain), undefined points of MERGE (undefined),
- * branches that can never be first (undefined); errors with a witness; what holds for some bounds
- * only goes to g->boundchecks. */
+/* Legality on needed points: reads outside domains, points of a MERGE without a branch, branches
+ * that are never first; errors with a witness. What only some bounds have goes to g->boundchecks.
+ */
 bool tp_need_check(tp_graph *g, const tp_need *n, tp_error *err);
 /* of these the reads only */
 bool tp_need_stays(tp_graph *g, const tp_need *n, tp_error *err);
-/* Of rough sets: without the points that read outside a domain, or such points, if nothing that has
- * to be there reads them. Ends by data are lowered. */
+/* Rough sets lose points that read outside a domain, or such points, if nothing that has to be
+ * there reads them. Ends by data are lowered. */
 void tp_need_trim(tp_graph *g, tp_need *need);
-/* A check for each call: that the bounds are not in bad, a set without dims; `late` says what is
- * wrong there. False: isl could not say it as a condition. */
+/* A check for each call that the bounds are not in bad, a set without dims; `late` says what is
+ * wrong there. False: isl has no condition for it. */
 bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, const char *late);
 #endif

@@ -1,27 +1,20 @@
-/* Inference: tp_build and, for each class of ops.def, domain, shapes and dtypes from operands and
- * attributes, with every check that needs no points. Strict: conversions are the builder's affair
- * (build.c). Movement and gathers are in move.c, time in time.c, what all share in result.c.
- * tp_infer may be run again on a node (verify.c): it reads `in` and `attr` and writes `dom` and
- * `out`. */
+/* infer: tp_build and, for each class of ops.def, domain, shapes and dtypes, with every check that
+ * needs no points. Conversions are for build.c. tp_infer reads `in` and `attr` and writes `dom` and
+ * `out`, and may be run again. */
 #include "graph/core.h"
 #include "base/env.h"
 
 static bool same_shape(tp_graph *g, tp_node *n, tp_dtype d) {
-  const tp_out *x = tp_outof(n->in[0].src);
+  const tp_out *x = tp_inof(n, 0);
   return tp_out1(g, n, d, x->rank, x->shape);
 }
 
 /* ---- domains ---- */
 
-static bool same_order(const tp_node *n) {
-  for (int i = 0; i < n->ndom; i++)
-    if (i >= n->attr.ndom || n->dom[i] != n->attr.dom[i]) return false;
-  return n->attr.ndom == n->ndom;
-}
-
-/* The script lays out these arrays itself, so it must know the order. */
 static bool check_order(tp_node *n, tp_error *err) {
-  if ((n->op != TP_OP_INPUT && n->op != TP_OP_CALL) || same_order(n)) return true;
+  if ((n->op != TP_OP_INPUT && n->op != TP_OP_CALL) ||
+      tp_dom_same(n->ndom, n->dom, n->attr.ndom, n->attr.dom))
+    return true;
   char list[256] = "";
   size_t at = 0;
   for (int i = 0; i < n->ndom && at < sizeof list; i++)
@@ -33,9 +26,9 @@ static bool check_order(tp_node *n, tp_error *err) {
 
 static bool operands_inside(tp_node *n, tp_error *err) {
   for (int k = 0; k < n->nin; k++) {
-    const tp_node *x = n->in[k].src.node;
+    const tp_node *x = tp_in(n, k);
     for (int i = 0; i < x->ndom; i++)
-      if (!tp_dom_has(n->ndom, n->dom, x->dom[i]))
+      if (!tp_has_dim(n, x->dom[i]))
         return tp_fail(err, TP_E_DOMAIN, n->pos,
             "domain: '%s' has no dim '%s', which its operand '%s' has", tp_label(n),
             x->dom[i]->name, tp_label(x));
@@ -45,11 +38,9 @@ static bool operands_inside(tp_node *n, tp_error *err) {
 
 static void union_operands(tp_graph *g, tp_node *n) {
   for (int k = 0; k < n->nin; k++) {
-    const tp_node *x = n->in[k].src.node;
-    if (n->ndom == 0) {
-      n->ndom = x->ndom;
-      n->dom = x->dom;
-    } else if (x->ndom) n->ndom = tp_dom_union(g, n->ndom, n->dom, x->ndom, x->dom, &n->dom);
+    const tp_node *x = tp_in(n, k);
+    if (n->ndom == 0) n->ndom = x->ndom, n->dom = x->dom;
+    else if (x->ndom) tp_dims_add(g, n, x->ndom, x->dom);
   }
 }
 
@@ -57,25 +48,23 @@ static bool infer_dom(tp_graph *g, tp_node *n, tp_error *err) {
   const tp_attr *at = &n->attr;
   n->ndom = 0;
   n->dom = NULL;
-  if (at->ndom) n->ndom = tp_dom_union(g, at->ndom, at->dom, 0, NULL, &n->dom);
+  if (at->ndom) tp_dims_add(g, n, at->ndom, at->dom);
   switch (n->op) {
   case TP_OP_MERGE:
   case TP_OP_PARAM:
   case TP_OP_CALL: return check_order(n, err) && operands_inside(n, err);
   case TP_OP_ACCUM: return true;
   case TP_OP_READ:
-    for (int i = 0; i < n->in[0].src.node->ndom; i++) {
+    for (int i = 0; i < tp_in(n, 0)->ndom; i++) {
       tp_dom_add(g, n, at->at[i].lo);
       if (at->at[i].range) tp_dom_add(g, n, at->at[i].hi);
     }
     for (int i = 0; i < at->nix; i++) tp_dom_add(g, n, at->ix[i]);
     return true;
-  case TP_OP_GRAD: {
-    const tp_node *x = n->in[n->nin - 1].src.node;
-    n->ndom = x->ndom;
-    n->dom = x->dom;
+  case TP_OP_GRAD:
+    n->ndom = tp_in(n, n->nin - 1)->ndom;
+    n->dom = tp_in(n, n->nin - 1)->dom;
     return true;
-  }
   case TP_OP_FILL:
   case TP_OP_IOTA:
     for (int i = 0; i < at->nix; i++) tp_ends_add(g, n, at->ix[i]);
@@ -152,7 +141,7 @@ static bool infer_src(tp_graph *g, tp_node *n, tp_error *err) {
 
 static bool all_dtype(const tp_node *n, int from) {
   for (int k = from + 1; k < n->nin; k++)
-    if (tp_dtypeof(n->in[k].src) != tp_dtypeof(n->in[from].src)) return false;
+    if (tp_inof(n, k)->dtype != tp_inof(n, from)->dtype) return false;
   return true;
 }
 
@@ -160,7 +149,7 @@ static bool broadcast_all(tp_graph *g, tp_node *n, tp_dtype d, tp_error *err) {
   const tp_ix *shape[TP_MAXRANK];
   int rank = 0;
   for (int k = 0; k < n->nin; k++) {
-    const tp_out *x = tp_outof(n->in[k].src);
+    const tp_out *x = tp_inof(n, k);
     if (!tp_broadcast(g, n, &rank, shape, x->rank, x->shape))
       return tp_bad_shape(n, err,
           "shapes do not broadcast (they align at the last axis, and only a literal 1 stretches)");
@@ -169,14 +158,14 @@ static bool broadcast_all(tp_graph *g, tp_node *n, tp_dtype d, tp_error *err) {
 }
 
 static bool infer_un(tp_graph *g, tp_node *n, tp_error *err) {
-  tp_dtype d = tp_dtypeof(n->in[0].src);
+  tp_dtype d = tp_inof(n, 0)->dtype;
   if (d == TP_BOOL && n->op != TP_OP_DETACH)
     return tp_bad_dtype(n, err, "convert with :to(\"i64\")");
   return same_shape(g, n, d);
 }
 
 static bool infer_unf(tp_graph *g, tp_node *n, tp_error *err) {
-  tp_dtype d = tp_dtypeof(n->in[0].src);
+  tp_dtype d = tp_inof(n, 0)->dtype;
   return tp_dtype_float(d) ? same_shape(g, n, d)
                            : tp_bad_dtype(n, err, "it takes floats: convert with :to(\"f32\")");
 }
@@ -187,13 +176,13 @@ static bool infer_cast(tp_graph *g, tp_node *n, tp_error *err) {
 
 static bool infer_log(tp_graph *g, tp_node *n, tp_error *err) {
   for (int k = 0; k < n->nin; k++)
-    if (tp_dtypeof(n->in[k].src) != TP_BOOL)
+    if (tp_inof(n, k)->dtype != TP_BOOL)
       return tp_bad_dtype(n, err, "it takes bool: compare first, as in x:ne(0)");
   return broadcast_all(g, n, TP_BOOL, err);
 }
 
 static bool infer_bin(tp_graph *g, tp_node *n, tp_error *err) {
-  tp_dtype d = tp_dtypeof(n->in[0].src);
+  tp_dtype d = tp_inof(n, 0)->dtype;
   if (!all_dtype(n, 0)) return tp_bad_dtype(n, err, "convert one with :to");
   if (n->op == TP_OP_DIV && !tp_dtype_float(d))
     return tp_bad_dtype(
@@ -209,9 +198,9 @@ static bool infer_cmp(tp_graph *g, tp_node *n, tp_error *err) {
 }
 
 static bool infer_sel(tp_graph *g, tp_node *n, tp_error *err) {
-  if (tp_dtypeof(n->in[0].src) != TP_BOOL)
+  if (tp_inof(n, 0)->dtype != TP_BOOL)
     return tp_bad_dtype(n, err, "the condition must be bool: compare first, as in c:ne(0)");
-  return all_dtype(n, 1) ? broadcast_all(g, n, tp_dtypeof(n->in[1].src), err)
+  return all_dtype(n, 1) ? broadcast_all(g, n, tp_inof(n, 1)->dtype, err)
                          : tp_bad_dtype(n, err, "both sides need one dtype: convert one with :to");
 }
 
@@ -220,7 +209,7 @@ static bool infer_sel(tp_graph *g, tp_node *n, tp_error *err) {
 /* The shape of operand 0 without the axes (with 1 for them if keepdim). */
 static bool reduced(
     tp_graph *g, tp_node *n, int naxes, const int *axes, tp_dtype d, tp_error *err) {
-  const tp_out *x = tp_outof(n->in[0].src);
+  const tp_out *x = tp_inof(n, 0);
   const tp_ix *shape[TP_MAXRANK];
   int rank = 0, next = 0;
   for (int i = 0; i < naxes; i++)
@@ -236,7 +225,7 @@ static bool reduced(
 }
 
 static bool infer_red(tp_graph *g, tp_node *n, tp_error *err) {
-  tp_dtype d = tp_dtypeof(n->in[0].src);
+  tp_dtype d = tp_inof(n, 0)->dtype;
   if (d == TP_BOOL && (n->op == TP_OP_SUM || n->op == TP_OP_PROD))
     return tp_bad_dtype(n, err, "convert with :to(\"i64\"), or use any, all");
   return reduced(g, n, n->attr.naxes, n->attr.axes, d, err);
@@ -247,11 +236,11 @@ static bool infer_arg(tp_graph *g, tp_node *n, tp_error *err) {
 }
 
 static bool infer_scan(tp_graph *g, tp_node *n, tp_error *err) {
-  tp_dtype d = tp_dtypeof(n->in[0].src);
+  tp_dtype d = tp_inof(n, 0)->dtype;
   if (d == TP_BOOL) return tp_bad_dtype(n, err, "convert with :to(\"i64\")");
-  int rank = tp_rankof(n->in[0].src), axis = n->attr.axis;
+  int rank = tp_inof(n, 0)->rank, axis = n->attr.axis;
   if (n->nin == 2) {
-    const tp_out *x = tp_outof(n->in[0].src), *c = tp_outof(n->in[1].src);
+    const tp_out *x = tp_inof(n, 0), *c = tp_inof(n, 1);
     bool fits = x->rank == c->rank;
     if (x->dtype != c->dtype) return tp_bad_dtype(n, err, "convert one with :to");
     for (int i = 0; fits && i < rank; i++)
@@ -281,14 +270,14 @@ static bool infer_call(tp_graph *g, tp_node *n, tp_error *err) {
     if (a->fn >= 0 && tp_stop_of(g, a->over[i]))
       return tp_fail(err, TP_E_OPTION, n->pos, "option: 'over' names dim '%s', which ends by data",
           a->over[i]->name);
-    if (!tp_dom_has(n->ndom, n->dom, a->over[i]))
+    if (!tp_has_dim(n, a->over[i]))
       return tp_fail(err, TP_E_DOMAIN, n->pos,
           "domain: 'over' names dim '%s', which the call's domain lacks", a->over[i]->name);
   }
   for (int k = 0; k < n->nin; k++) {
-    const tp_out *x = tp_outof(n->in[k].src);
+    const tp_out *x = tp_inof(n, k);
     if (!tp_rank_ok(n, a->nover + x->rank, err) ||
-        !rows_equal(g, n, tp_called(g, n->in[k].src.node), x->rank, x->shape, err))
+        !rows_equal(g, n, tp_called(g, tp_in(n, k)), x->rank, x->shape, err))
       return false;
   }
   tp_outs(g, n, a->nspec);
@@ -367,12 +356,12 @@ static bool infer_grad(tp_graph *g, tp_node *n, tp_error *err) {
         "missing",
         n->nin, n->attr.leaves);
   for (int k = 0; k < n->nin; k++)
-    if (!tp_dtype_float(tp_dtypeof(n->in[k].src)))
+    if (!tp_dtype_float(tp_inof(n, k)->dtype))
       return tp_bad_dtype(n, err,
           k + 1 < n->nin - n->attr.leaves
               ? "a loss must be a float: convert with :to(\"f32\")"
               : "only floats have gradients: convert with :to(\"f32\")");
-  const tp_out *x = tp_outof(n->in[n->nin - 1].src);
+  const tp_out *x = tp_inof(n, n->nin - 1);
   return tp_out1(g, n, x->dtype, x->rank, x->shape);
 }
 
@@ -401,27 +390,23 @@ static tp_infer_fn *const by_class[] = {
   [TP_CLS_GRAD] = infer_grad,
 };
 
-static bool bad_extent(
-    const tp_node *n, const tp_ix *e, const char *why, const char *name, tp_error *err) {
-  tp_buf b;
-  tp_buf_init(&b);
-  tp_ix_print(&b, e);
-  tp_fail(err, TP_E_SHAPE, n->pos, "shape: extent %s of '%s' %s%s", b.s, tp_label(n), why, name);
-  tp_buf_free(&b);
-  return false;
+static bool bad_extent(tp_graph *g, const tp_node *n, const tp_ix *e, const char *why,
+    const char *name, tp_error *err) {
+  return tp_fail(err, TP_E_SHAPE, n->pos, "shape: extent %s of '%s' %s%s", tp_ix_str(g->ix, e),
+      tp_label(n), why, name);
 }
 
-static bool extent_ok(const tp_graph *g, const tp_node *n, const tp_ix *e, tp_error *err) {
+static bool extent_ok(tp_graph *g, const tp_node *n, const tp_ix *e, tp_error *err) {
   const tp_sym *const *syms;
   int64_t v;
-  if (tp_ix_is_cond(e)) return bad_extent(n, e, "is a condition", "", err);
-  if (tp_ix_is_const(e, &v)) return v >= 0 || bad_extent(n, e, "is negative", "", err);
+  if (tp_ix_is_cond(e)) return bad_extent(g, n, e, "is a condition", "", err);
+  if (tp_ix_is_const(e, &v)) return v >= 0 || bad_extent(g, n, e, "is negative", "", err);
   int ns = tp_ix_syms(e, &syms);
   for (int i = 0; i < ns; i++) {
-    if (syms[i]->kind != TP_SYM_BOUND && !tp_dom_has(n->ndom, n->dom, syms[i]))
-      return bad_extent(n, e, "mentions what is not in its domain: ", syms[i]->name, err);
+    if (syms[i]->kind != TP_SYM_BOUND && !tp_has_dim(n, syms[i]))
+      return bad_extent(g, n, e, "mentions what is not in its domain: ", syms[i]->name, err);
     if (!tp_end_known(g, syms[i], n->ndom, n->dom))
-      return bad_extent(n, e,
+      return bad_extent(g, n, e,
           "mentions an end that depends on data, at each point of dims that its domain lacks: ",
           syms[i]->name, err);
   }
@@ -439,10 +424,10 @@ static bool attrs_ok(const tp_node *n, tp_error *err) {
   case TP_OP_PAD:
   case TP_OP_UNFOLD: ok = a->nix == 2; break;
   case TP_OP_FOLD: ok = a->nix == 1; break;
-  case TP_OP_READ: ok = a->at || n->in[0].src.node->ndom == 0; break;
+  case TP_OP_READ: ok = a->at || tp_in(n, 0)->ndom == 0; break;
   case TP_OP_ACCUM:
     for (int k = 0; k < n->nin; k++)
-      ok &= n->in[k].at || (n->in[k].gather ? n->in[k].src.node->ndom : a->ndom) == 0;
+      ok &= n->in[k].at || (n->in[k].gather ? tp_in(n, k)->ndom : a->ndom) == 0;
     break;
   default: break;
   }
@@ -461,7 +446,6 @@ bool tp_infer(tp_graph *g, tp_node *n, tp_error *err) {
   return true;
 }
 
-/* Sizes are computed before the node that has them, and while it is inferred. */
 static bool sizes_fit(tp_graph *g, const tp_node *n, tp_error *err) {
   const char *why = tp_ictx_overflowed(g->ix);
   return !why || tp_fail(err, TP_E_AFFINE, n->pos, "affine: a size of '%s' %s", tp_label(n), why);

@@ -26,7 +26,7 @@ static const char *index_text(check *c, const tp_at *at) {
 
 /* x[t + 1]; with several dims x[{i, t + 1}] */
 static const char *read_text(check *c, const tp_node *r) {
-  const tp_node *x = r->in[0].src.node;
+  const tp_node *x = tp_in(r, 0);
   const char *name = tp_own_name(x) ? tp_own_name(x) : "it", *list = "";
   for (int k = 0; k < x->ndom; k++)
     list = tp_printf(&c->g->arena, "%s%s%s", list, k ? ", " : "", index_text(c, &r->attr.at[k]));
@@ -55,15 +55,15 @@ static void add_bounds_of(check *c, const char **list, const tp_ix *e) {
   for (int i = 0; i < n; i++) add_bound(c, list, syms[i]);
 }
 
-/* "T = 3, I = 2": the bounds of n's dims, of its operand's, and those that its index or the extents
- * of a view mention. */
+/* "T = 3, I = 2": bounds of n's dims and its operand's, and those in its index or a view's extents.
+ */
 static const char *bounds_text(check *c, const tp_node *n) {
   const char *list = "";
   for (int k = 0; k < n->ndom; k++) add_bound(c, &list, n->dom[k]->bound);
-  for (int i = 0; tp_ops[n->op].cls == TP_CLS_MOVE && i < tp_rankof(n->in[0].src); i++)
-    add_bounds_of(c, &list, tp_outof(n->in[0].src)->shape[i]);
+  for (int i = 0; tp_ops[n->op].cls == TP_CLS_MOVE && i < tp_inof(n, 0)->rank; i++)
+    add_bounds_of(c, &list, tp_inof(n, 0)->shape[i]);
   if (n->op != TP_OP_READ) return list;
-  const tp_node *x = n->in[0].src.node;
+  const tp_node *x = tp_in(n, 0);
   for (int k = 0; k < x->ndom; k++) {
     add_bound(c, &list, x->dom[k]->bound);
     for (int e = 0; e <= n->attr.at[k].range; e++)
@@ -97,9 +97,8 @@ bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, c
   return cond != NULL;
 }
 
-/* Takes bad. True: settled (legal, or a check at the call saying `late` and the condition). False:
- * illegal, the witness is in env. An end by data is any number from 1 on, up to what was given: bad
- * for one of them is bad. */
+/* Takes bad. True: legal, or checked at the call, which says `late` and the condition. False:
+ * illegal, with the witness in env. An end by data is any number from 1 to what was given. */
 static bool settled(
     check *c, const tp_node *n, TP_TAKE tp_set *bad, tp_code code, tp_pos pos, const char *late) {
   tp_ictx *ix = c->g->ix;
@@ -134,7 +133,7 @@ static bool is_read(check *c, const tp_node *m) {
   for (int i = 0; i < c->g->nodes.n; i++) {
     const tp_node *n = c->g->nodes.v[i];
     for (int k = 0; k < n->nin; k++)
-      if (n->in[k].src.node == m && is_needed(c, n)) return true;
+      if (tp_in(n, k) == m && is_needed(c, n)) return true;
   }
   return false;
 }
@@ -219,7 +218,7 @@ static bool check_merge(check *c, const tp_node *m) {
 
 /* ---- reads ---- */
 
-/* A named reader of n, or a reader's reader ...; NULL: none before an output. */
+/* A named reader of n, or a reader's reader ...; NULL: none. */
 static const tp_node *consumer(check *c, const tp_node *n) {
   bool *seen = TP_NEWN(&c->g->arena, bool, c->g->nodes.n), more = true;
   seen[n->id] = true;
@@ -228,7 +227,7 @@ static const tp_node *consumer(check *c, const tp_node *n) {
     for (int i = 0; i < c->g->nodes.n; i++) {
       const tp_node *r = c->g->nodes.v[i];
       if (seen[i]) continue;
-      for (int k = 0; k < r->nin; k++) seen[i] |= seen[r->in[k].src.node->id];
+      for (int k = 0; k < r->nin; k++) seen[i] |= seen[tp_in(r, k)->id];
       if (seen[i] && tp_own_name(r)) return r;
       more |= seen[i];
     }
@@ -249,10 +248,10 @@ static bool chosen(check *c, const tp_node *r) {
   for (int i = 0; i < c->g->nodes.n; i++) {
     const tp_node *n = c->g->nodes.v[i];
     for (int k = 1; n->op == TP_OP_SELECT && k < n->nin; k++) {
-      const tp_node *side = n->in[k].src.node;
+      const tp_node *side = tp_in(n, k);
       if (side == r) return true;
       for (int j = 0; j < side->nin; j++)
-        if (side->op != TP_OP_READ && side->in[j].src.node == r) return true;
+        if (side->op != TP_OP_READ && tp_in(side, j) == r) return true;
     }
   }
   return false;
@@ -260,7 +259,7 @@ static bool chosen(check *c, const tp_node *r) {
 
 /* What to write instead of the index of dim k. */
 static void note_advice(check *c, const tp_node *r, int k) {
-  const tp_node *x = r->in[0].src.node;
+  const tp_node *x = tp_in(r, 0);
   const tp_at *at = &r->attr.at[k];
   const char *name = tp_own_name(x) ? tp_own_name(x) : "x", *bound = x->dom[k]->bound->name;
   const tp_ix *rest;
@@ -281,19 +280,18 @@ static void note_advice(check *c, const tp_node *r, int k) {
             tp_ix_str(c->g->ix, at->lo), bound));
 }
 
-/* The bound of dim d where r reads it. An end by data at another point of its domain is any number
- * >= 1; where only r has dims of the domain, it is no smaller than r's. */
+/* The bound of dim d where r reads it. An end at another point of its domain is any number; where
+ * only r has dims of that domain, it is no smaller than r's. */
 static const tp_sym *end_there(check *c, const tp_node *r, const tp_sym *d) {
-  const tp_node *x = r->in[0].src.node;
+  const tp_node *x = tp_in(r, 0);
   const tp_stop *s = tp_stop_of(c->g, d);
   bool here = !s || c->zero || tp_at_stays(x, r->attr.at, s);
   for (int i = 0; s && i < s->ndom; i++)
-    here &= tp_dom_has(r->ndom, r->dom, s->dom[i]) || !tp_dom_has(x->ndom, x->dom, s->dom[i]);
+    here &= tp_has_dim(r, s->dom[i]) || !tp_has_dim(x, s->dom[i]);
   return here ? d->bound : s->other;
 }
 
-/* How far an end by data gets is not known here. True: no clipping helps, because it is about
- * another point of the end's domain. */
+/* True: no clipping helps, for it is another point's end. */
 static bool note_end(check *c, const tp_node *r, const tp_sym *d) {
   const tp_stop *s = tp_stop_of(c->g, d);
   if (!s) return false;
@@ -311,7 +309,7 @@ static bool note_end(check *c, const tp_node *r, const tp_sym *d) {
 }
 
 static bool read_fail(check *c, const tp_node *r, int k) {
-  const tp_node *x = r->in[0].src.node;
+  const tp_node *x = tp_in(r, 0);
   const tp_sym *d = x->dom[k];
   const char *eg = example(c, r), *text = read_text(c, r);
   const tp_at *at = &r->attr.at[k];
@@ -332,7 +330,7 @@ static bool read_fail(check *c, const tp_node *r, int k) {
 
 static bool check_index(check *c, const tp_node *r, int k, const tp_ix *something) {
   tp_ictx *ix = c->g->ix;
-  const tp_sym *d = r->in[0].src.node->dom[k];
+  const tp_sym *d = tp_in(r, 0)->dom[k];
   const tp_at *at = &r->attr.at[k];
   if (!d->bound || (tp_at_is_own(at, d) && end_there(c, r, d) == d->bound)) return true;
   const tp_ix *end = tp_ix_sym(ix, end_there(c, r, d)),
@@ -341,7 +339,7 @@ static bool check_index(check *c, const tp_node *r, int k, const tp_ix *somethin
       ix, tp_ix_cmp(ix, TP_LT, at->lo, tp_ix_const(ix, 0)), tp_ix_cmp(ix, TP_GT, top, end));
   tp_set *bad = tp_set_and(needed(c, r), where(c, r, tp_ix_and(ix, something, out)));
   const char *late = tp_printf(&c->g->arena, "%s leaves 0 .. %s-1 in dim '%s' of %s",
-      read_text(c, r), d->bound->name, d->name, called(c, r->in[0].src.node));
+      read_text(c, r), d->bound->name, d->name, called(c, tp_in(r, 0)));
   return settled(c, r, bad, TP_E_DOMAIN, r->pos, late) || read_fail(c, r, k);
 }
 
@@ -357,11 +355,10 @@ static bool check_read(check *c, const tp_node *r) {
   return true;
 }
 
-/* What a sum over time reads was a read before it was made one: legal where exact sets are, and
- * with a superset of the needed points not everywhere. */
+/* A sum over time was a read, which exact sets found legal; a superset of them may not. */
 static bool check_gathers(check *c, const tp_node *n) {
   for (int k = 0; k < n->nin; k++) {
-    const tp_node *x = n->in[k].src.node;
+    const tp_node *x = tp_in(n, k);
     if (!n->in[k].gather) continue;
     tp_ictx *ix = c->g->ix;
     tp_set *outside = tp_set_outside(ix, x->ndom, x->dom);
@@ -377,8 +374,8 @@ static bool check_gathers(check *c, const tp_node *n) {
 
 /* ---- views and windows: index expressions inside a shape are judged like reads ---- */
 
-/* When e >= 0 at all points, as a condition on bounds: e is so at the first and the last of each
- * dim, if it is linear in it. NULL: it is not, or hangs on an end by data. */
+/* When e >= 0 everywhere, as a condition on bounds: e is so at both ends of each dim in which it is
+ * linear. NULL: not known. */
 static const tp_ix *nonneg_when(check *c, const tp_ix *e, int n, const tp_sym *const *dom) {
   tp_ictx *ix = c->g->ix;
   if (tp_ix_prove_ge0(ix, e, n, dom)) return tp_ix_bool(ix, true);
@@ -397,7 +394,7 @@ static const tp_ix *has_none(tp_ictx *ix, const tp_ix *count) {
   return tp_ix_cmp(ix, TP_LT, count, tp_ix_const(ix, 1));
 }
 
-/* Products of symbols are no sets: what is about bounds alone is for the call. */
+/* Products of symbols are no sets. */
 static bool fits_on_bounds(check *c, const tp_node *n, const tp_ix *none, const tp_ix *const *least,
     tp_code code, const char *late) {
   tp_ictx *ix = c->g->ix;
@@ -447,20 +444,19 @@ static const tp_ix *behind(tp_ictx *ix, const tp_ix *extent, const tp_ix *last) 
 static bool check_slice(check *c, const tp_node *n) {
   tp_ictx *ix = c->g->ix;
   const tp_attr *a = &n->attr;
-  const tp_ix *size = tp_outof(n->in[0].src)->shape[a->axis], *lo = a->ix[0];
+  const tp_ix *size = tp_inof(n, 0)->shape[a->axis], *lo = a->ix[0];
   const tp_ix *last = tp_ix_add(ix, lo, last_place(ix, a->ix[1], a->step)),
               *least[] = { lo, behind(ix, size, last) };
-  const char *late =
-      tp_printf(&c->g->arena, "elements %s .. %s of axis %d of %s (extent %s) are not all there",
-          tp_ix_str(ix, lo), tp_ix_str(ix, tp_ix_addc(ix, last, 1)), a->axis,
-          called(c, n->in[0].src.node), tp_ix_str(ix, size));
+  const char *late = tp_printf(&c->g->arena,
+      "elements %s .. %s of axis %d of %s (extent %s) are not all there", tp_ix_str(ix, lo),
+      tp_ix_str(ix, tp_ix_addc(ix, last, 1)), a->axis, called(c, tp_in(n, 0)), tp_ix_str(ix, size));
   return fits_inside(c, n, has_none(ix, a->ix[1]), least, TP_E_DOMAIN, late);
 }
 
 static bool check_windows(check *c, const tp_node *n) {
   tp_ictx *ix = c->g->ix;
   const tp_attr *a = &n->attr;
-  const tp_ix *const *x = tp_outof(n->in[0].src)->shape + a->axis;
+  const tp_ix *const *x = tp_inof(n, 0)->shape + a->axis;
   bool unfold = n->op == TP_OP_UNFOLD;
   const tp_ix *extent = unfold ? x[0] : a->ix[0], *count = unfold ? a->ix[0] : x[0];
   const tp_ix *size = unfold ? a->ix[1] : x[1],
@@ -469,23 +465,22 @@ static bool check_windows(check *c, const tp_node *n) {
       tp_ix_add(ix, last_place(ix, count, a->step), last_place(ix, size, a->dilation));
   const tp_ix *least[] = { tp_ix_const(ix, 0), behind(ix, extent, last) };
   const char *late = tp_printf(&c->g->arena, "%s windows of %s of %s are not in an axis of %s",
-      tp_ix_str(ix, count), tp_ix_str(ix, size), called(c, n->in[0].src.node),
-      tp_ix_str(ix, extent));
+      tp_ix_str(ix, count), tp_ix_str(ix, size), called(c, tp_in(n, 0)), tp_ix_str(ix, extent));
   return fits_inside(c, n, none, least, TP_E_DOMAIN, late);
 }
 
 static bool check_pad(check *c, const tp_node *n) {
   tp_ictx *ix = c->g->ix;
   const char *late = tp_printf(&c->g->arena, "%s is padded by %s and %s, which may not be negative",
-      called(c, n->in[0].src.node), tp_ix_str(ix, n->attr.ix[0]), tp_ix_str(ix, n->attr.ix[1]));
+      called(c, tp_in(n, 0)), tp_ix_str(ix, n->attr.ix[0]), tp_ix_str(ix, n->attr.ix[1]));
   return fits_inside(c, n, tp_ix_bool(ix, false), n->attr.ix, TP_E_DOMAIN, late);
 }
 
 /* Is it an extent of an operand, which is judged already? */
 static bool is_operands(const tp_node *n, const tp_ix *e) {
   for (int k = 0; k < n->nin; k++)
-    for (int i = 0; i < tp_rankof(n->in[k].src); i++)
-      if (tp_outof(n->in[k].src)->shape[i] == e) return true;
+    for (int i = 0; i < tp_inof(n, k)->rank; i++)
+      if (tp_inof(n, k)->shape[i] == e) return true;
   return false;
 }
 
@@ -519,15 +514,14 @@ static bool every(check *c, tp_op op, bool (*fn)(check *, const tp_node *)) {
   return true;
 }
 
-/* A callback at the greatest end over a dim that ends by data itself would wait for both. */
+/* A callback at the greatest of ends over a dim that ends by data itself would wait for both. */
 static bool check_greatest(check *c) {
   for (int i = 0; i < c->g->nodes.n; i++)
     for (int k = 0; k < c->g->stops.n; k++) {
       const tp_node *n = c->g->nodes.v[i];
       const tp_stop *s = &c->g->stops.v[k];
-      for (int d = 0; d < s->ndom && n->op == TP_OP_CALL && tp_dom_has(n->ndom, n->dom, s->dim);
-           d++)
-        if (tp_stop_of(c->g, s->dom[d]) && !tp_dom_has(n->ndom, n->dom, s->dom[d]))
+      for (int d = 0; d < s->ndom && n->op == TP_OP_CALL && tp_has_dim(n, s->dim); d++)
+        if (tp_stop_of(c->g, s->dom[d]) && !tp_has_dim(n, s->dom[d]))
           return tp_fail(c->err, TP_E_DOMAIN, n->pos,
               "domain: %s has dim '%s', which ends by data at each point of '%s', and lacks '%s', "
               "which ends by data too: give it both",
@@ -553,8 +547,8 @@ static check start(tp_graph *g, const tp_need *need, tp_error *err) {
   };
 }
 
-/* Where nothing is given for a dim that ends, or for one of its rows, no done is asked and its end
- * is 0. What is not legal there is for the call to see. */
+/* Where nothing is given for a dim that ends, or for one of its rows, its end is 0. The call sees
+ * what is not legal there. */
 static bool check_nothing(check *c, const tp_sym *zero) {
   tp_need *need = tp_need_without(c->g, zero, c->err);
   check z = { .g = c->g, .need = need, .err = c->err, .env = c->env, .zero = zero };

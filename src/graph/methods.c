@@ -2,7 +2,8 @@
 #include "graph/rows.h"
 
 const tp_method tp_methods[] = {
-#define M(name, kinds, sig, fn, shape, dtype, grad, ulp, doc) { name, kinds, sig, fn, shape, doc },
+#define M(name, kinds, sig, fn, shape, dtype, grad, ulp, doc) \
+  { name, kinds, sig, tp_m_##fn, shape, doc },
 #include "graph/methods.def"
 #undef M
 };

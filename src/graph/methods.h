@@ -1,33 +1,33 @@
-/* methods: everything a script may call on tensors, primitive or composed, as one table of
- * functions over one kind of arguments. The binding, the docs and the annotations are generated
- * from the rows of methods.def; nothing else enumerates them.
- *
- *   M(name, kinds, signature, function, shape, dtype, grad, ulp, "one line for the docs")
+/* methods: all that a script may call on tensors, primitive or composed. The binding, the docs and
+ * the annotations come from the rows of methods.def:
+ *   M(name, kinds, signature, body, shape, dtype, grad, ulp, "one line for the docs")
  *   kinds      m: method of tensors and function on tempo; f: function on tempo only; c: creation
- * (on tempo, loose until it meets a program) signature  "x:T axis:A? | keepdim:B"   positional
- * arguments, then options after |.  ? may be left out (or nil). T tensor (numbers, index
- * expressions, conditions and host arrays are lifted)   C the same, but no Lua boolean   J the same
- * as T, of indices: a table of integers is i64   I integer   F number   B boolean   N string X
- * integer, index expression or i64 scalar tensor   S extents: one or a sequence of integers and
- * index expressions, also -1 A axis or table of axes   W the same, a word ("same") or any other
- * number E size or table of sizes, which may be negative or index expressions   L table of tensors
- * D dtype   O domain   V varargs: all remaining arguments are tensors (last) shape, dtype   of the
- * result, for the docs.  reduced: without the axes, 1 with keepdim   promoted: by docs/language.md,
- * section 4, bool as i64 float: integers become f32   sums: bool, u8 and i32 become i64 grad D
- * differentiable, N not differentiable ulp        how far a number may be from the exact one, in
- * units of its last place (of the largest term's for sums); 0: equal
- */
+ *              (on tempo, loose until it meets a program)
+ *   signature  "x:T axis:A? | keepdim:B": positional arguments, then options. ? may be left out.
+ *              T tensor (numbers, index expressions, conditions and host arrays are lifted); C the
+ *              same, but no Lua boolean; J the same of indices: a table of integers is i64
+ *              I integer; F number; B boolean; N string; D dtype; O domain
+ *              X integer, index expression or i64 scalar tensor
+ *              S extents: one or a sequence of integers and index expressions, also -1
+ *              A axis or table of axes; W the same, a word ("same") or any other number
+ *              E size or table of sizes, which may be negative or index expressions
+ *              L table of tensors; V all remaining arguments are tensors
+ *   shape, dtype of the result, for the docs. reduced: without the axes, 1 with keepdim; promoted:
+ *              by docs/language.md, section 4, bool as i64; float: integers become f32; sums: bool,
+ *              u8 and i32 become i64
+ *   grad       D differentiable; N not
+ *   ulp        how far a number may be from the exact one, in units of its last place (of the
+ *              largest term's for sums); 0: equal */
 #ifndef TP_METHODS_H
 #define TP_METHODS_H
 #include "graph/mk.h"
 
 typedef struct tp_arg {
-  /* 0: absent; T I F B N X S A L D O as in the signature (W: 'A', 'N' or 'F'; X: 'I', 'X' or 'T')
-   */
+  /* 0: absent; as in the signature (W: 'A', 'N' or 'F'; X: 'I', 'X' or 'T') */
   char kind;
   tp_val val; /* T */
-  /* T made of a plain number or index expression: takes the other operand's dtype; num its value if
-   * a number, or near it */
+  /* T made of a number or index expression: takes the other operand's dtype; num: its value, or
+   * near it */
   bool weak;
   double num;
   bool isnum; /* num is exact */

@@ -1,4 +1,4 @@
-/* methods: what the bodies share: results, errors, axes, and weak operands. */
+/* methods: what the bodies share. */
 #include "graph/rows.h"
 #include <math.h>
 
@@ -72,7 +72,7 @@ static bool representable(double v, tp_dtype d) {
   }
 }
 
-/* bool is i64 in arithmetic; a comparison with a number that d lacks is made wider, not wrapped. */
+/* bool is i64 in arithmetic; a comparison with a number that d lacks becomes wider. */
 static tp_dtype beside(const tp_arg *w, tp_dtype d, bool compares) {
   if (w->where)
     return tp_dtype_promote(beside(&w->where[1], d, compares), beside(&w->where[2], d, compares));

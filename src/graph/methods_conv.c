@@ -145,7 +145,7 @@ static bool given(tp_mk k, conv_call *c, const tp_arg *a, const tp_arg *stride,
   c->x = a[0].val;
   c->w = a[1].val;
   c->bias = tp_arg_t(&a[2]);
-  c->groups = groups->kind ? groups->i : 1;
+  c->groups = tp_arg_i(groups, 1);
   if (c->groups < 1)
     return tp_wrong(k, TP_E_OPTION, "groups is %lld; it must be at least 1", (long long)c->groups);
   if (tp_rankof(c->w) != d + 2)
@@ -185,7 +185,17 @@ static bool padding(tp_mk k, const tp_arg *p, window *w) {
   return true;
 }
 
-METHOD(tp_m_conv) {
+/* The operator of x and the weight, whose results lie along axis `out`. */
+static tp_val convolved(tp_mk k, const conv_call *c, tp_op op, int out, const tp_ix **shape) {
+  tp_val x = grouped(k, c->x, 1, c->groups, "x"), w = grouped(k, c->w, 0, c->groups, "weight");
+  if (!x.node || !w.node) return tp_none;
+  shape[0] = mk_extent(x, 0);
+  shape[1] = mk_int(k, c->groups);
+  shape[2] = mk_extent(w, out);
+  return finished(k, c, form(k, op, x, w, &c->at, shape));
+}
+
+METHOD(conv) {
   conv_call c = { 0 };
   const tp_ix *shape[SPATIAL + 3];
   if (!given(k, &c, a, &a[3], &a[5], &a[6]) || !padding(k, &a[4], &c.at) ||
@@ -195,16 +205,11 @@ METHOD(tp_m_conv) {
     if (!window_fits(k, &c.at, i, mk_extent(c.x, 2 + i))) return false;
     shape[3 + i] = count(k, &c.at, i, mk_extent(c.x, 2 + i));
   }
-  tp_val x = grouped(k, c.x, 1, c.groups, "x"), w = grouped(k, c.w, 0, c.groups, "weight");
-  if (!x.node || !w.node) return false;
-  shape[0] = mk_extent(x, 0);
-  shape[1] = mk_int(k, c.groups);
-  shape[2] = mk_extent(w, 1);
-  GIVE(finished(k, &c, form(k, TP_OP_CONV, x, w, &c.at, shape)));
+  GIVE(convolved(k, &c, TP_OP_CONV, 1, shape));
 }
 
 /* (extent - 1) stride - 2 padding + reach + output_padding */
-METHOD(tp_m_conv_transpose) {
+METHOD(conv_transpose) {
   conv_call c = { 0 };
   int64_t more[SPATIAL];
   const tp_ix *shape[SPATIAL + 3];
@@ -223,12 +228,7 @@ METHOD(tp_m_conv_transpose) {
     shape[3 + i] =
         tp_ix_addc(k.g->ix, tp_ix_add(k.g->ix, e, reach(k, &c.at, i)), more[i] - 2 * c.at.lo[i]);
   }
-  tp_val x = grouped(k, c.x, 1, c.groups, "x"), w = grouped(k, c.w, 0, c.groups, "weight");
-  if (!x.node || !w.node) return false;
-  shape[0] = mk_extent(x, 0);
-  shape[1] = mk_int(k, c.groups);
-  shape[2] = mk_extent(w, 2);
-  GIVE(finished(k, &c, form(k, TP_OP_CONV_DATA, x, w, &c.at, shape)));
+  GIVE(convolved(k, &c, TP_OP_CONV_DATA, 2, shape));
 }
 
 /* ---- pooling: windows as two more axes, reduced ---- */
@@ -291,7 +291,7 @@ static tp_val over_windows(tp_mk k, const pool *p, tp_op op, double fill) {
   return mk_reduce(k, op, x, w->d, axes, false);
 }
 
-METHOD(tp_m_max_pool) {
+METHOD(max_pool) {
   pool p;
   if (!pooled(k, &p, a, &a[2], &a[3], &a[4], &a[5])) return false;
   tp_val y = over_windows(k, &p, TP_OP_MAX, -INFINITY);
@@ -314,7 +314,7 @@ static tp_val seen_of(tp_mk k, const pool *p, int i, bool padding_counts, tp_dty
   return n;
 }
 
-METHOD(tp_m_avg_pool) {
+METHOD(avg_pool) {
   static const tp_arg none;
   pool p;
   const tp_arg *counts = &a[5], *divisor = &a[6];

@@ -23,12 +23,15 @@ static bool creation_start(tp_mk k, const tp_arg *a, int options, tp_dtype dflt,
   return true;
 }
 
+#define START(options, dflt) \
+  making o; \
+  if (!creation_start(k, a, options, dflt, &o)) return false
+
 static bool vector(tp_mk k, const making *o) {
   return o->rank == 1 ||
       tp_wrong(k, TP_E_SHAPE, "the shape has one axis, as in %s {n}, not %d", k.who, o->rank);
 }
 
-/* Calls a new node by its name option. Random ones have got theirs with the hash. */
 static tp_val named(tp_mk k, tp_val v, const tp_arg *name) {
   if (v.node && name->kind) v.node->name = tp_strdup(&k.g->arena, name->s);
   return v;
@@ -38,23 +41,21 @@ static tp_val filled(tp_mk k, const making *o, double v) {
   return named(k, mk_fill(k, v, o->dtype, o->rank, o->shape, o->ndom, o->dom), o->name);
 }
 
-METHOD(tp_m_zeros) {
-  making o;
-  if (!creation_start(k, a, 1, TP_F32, &o)) return false;
+METHOD(zeros) {
+  START(1, TP_F32);
   GIVE(filled(k, &o, IS("ones")));
 }
 
 /* v at every point of the domain given. */
 static tp_val over(tp_mk k, tp_val v, const making *o) {
   for (int i = 0; v.node && i < o->ndom; i++)
-    if (!tp_dom_has(v.node->ndom, v.node->dom, o->dom[i]))
+    if (!tp_has_dim(v.node, o->dom[i]))
       return mk_select(k, mk_fill(k, 1, TP_BOOL, 0, NULL, o->ndom, o->dom), v, v);
   return v;
 }
 
-METHOD(tp_m_full) {
-  making o;
-  if (!creation_start(k, a, 2, TP_F32, &o)) return false;
+METHOD(full) {
+  START(2, TP_F32);
   const tp_arg *v = &a[1];
   double num;
   const char *no = v->weak ? tp_weak_refused(v, o.dtype, &num) : NULL;
@@ -73,9 +74,8 @@ METHOD(tp_m_full) {
       o.name));
 }
 
-METHOD(tp_m_eye) {
-  making o;
-  if (!creation_start(k, a, 1, TP_F32, &o)) return false;
+METHOD(eye) {
+  START(1, TP_F32);
   if (o.rank < 1 || o.rank > 2) return tp_wrong(k, TP_E_SHAPE, "the shape is {n} or {n, m}");
   const tp_ix *shape[2] = { o.shape[0], o.shape[o.rank - 1] };
   tp_val row = mk_iota(k, 0, 2, shape, o.ndom, o.dom), col = mk_iota(k, 1, 2, shape, o.ndom, o.dom);
@@ -88,9 +88,9 @@ static tp_val ramp(tp_mk k, const making *o, double first, tp_val step) {
   return mk_cast(k, mk_addc(k, mk_mul(k, i, step), first), o->dtype);
 }
 
-METHOD(tp_m_arange) {
-  making o;
-  if (!creation_start(k, a, 3, TP_F32, &o) || !vector(k, &o)) return false;
+METHOD(arange) {
+  START(3, TP_F32);
+  if (!vector(k, &o)) return false;
   double first = tp_arg_f(&a[1], 0), step = tp_arg_f(&a[2], 1);
   bool whole = first == floor(first) && step == floor(step);
   if (!whole && !tp_dtype_float(o.dtype))
@@ -101,9 +101,9 @@ METHOD(tp_m_arange) {
       k, ramp(k, &o, first, mk_num(k, step, tp_dtype_float(o.dtype) ? TP_F64 : TP_I64)), o.name));
 }
 
-METHOD(tp_m_linspace) {
-  making o;
-  if (!creation_start(k, a, 3, TP_F32, &o) || !vector(k, &o)) return false;
+METHOD(linspace) {
+  START(3, TP_F32);
+  if (!vector(k, &o)) return false;
   const tp_ix *gaps = tp_ix_max(k.g->ix, tp_ix_addc(k.g->ix, o.shape[0], -1), mk_int(k, 1));
   tp_val step = mk_cbin(k, TP_OP_DIV, a[2].f - a[1].f, mk_size(k, gaps, TP_F64));
   if (!step.node) return false;
@@ -141,16 +141,14 @@ static tp_val drawn(tp_mk k, const making *o, tp_attr at) {
   return named(k, mk_op(k, TP_OP_RAND, 0, NULL, &at), o->name);
 }
 
-METHOD(tp_m_random) {
-  making o;
-  if (!creation_start(k, a, 1, TP_F32, &o)) return false;
+METHOD(random) {
+  START(1, TP_F32);
   tp_randkind rand = IS("normal") ? TP_RAND_NORMAL : TP_RAND_UNIFORM;
   GIVE(drawn(k, &o, (tp_attr){ .rand = rand, .dtype = o.dtype }));
 }
 
-METHOD(tp_m_bernoulli) {
-  making o;
-  if (!creation_start(k, a, 2, TP_F32, &o)) return false;
+METHOD(bernoulli) {
+  START(2, TP_F32);
   const tp_arg *p = &a[1];
   if (!p->kind || p->isnum)
     GIVE(drawn(k, &o,
@@ -168,10 +166,9 @@ static tp_val limit(tp_mk k, const tp_arg *x) {
   return tp_none;
 }
 
-METHOD(tp_m_randint) {
-  making o;
+METHOD(randint) {
   static const tp_arg zero = { .kind = 'I' };
-  if (!creation_start(k, a, 3, TP_I64, &o)) return false;
+  START(3, TP_I64);
   const tp_arg *lo = a[2].kind ? &a[1] : &zero, *hi = a[2].kind ? &a[2] : &a[1];
   if (lo->kind == 'I' && hi->kind == 'I')
     GIVE(drawn(
@@ -184,9 +181,9 @@ METHOD(tp_m_randint) {
   GIVE(mk_cast(k, mk_add(k, mk_bin(k, TP_OP_MOD, bits, width), from), o.dtype));
 }
 
-METHOD(tp_m_randperm) {
-  making o;
-  if (!creation_start(k, a, 1, TP_I64, &o) || !vector(k, &o)) return false;
+METHOD(randperm) {
+  START(1, TP_I64);
+  if (!vector(k, &o)) return false;
   tp_val u = drawn(k, &o, (tp_attr){ .rand = TP_RAND_UNIFORM, .dtype = TP_F64 });
   tp_val order = mk_op(k, TP_OP_SORT, 1, &u, &(tp_attr){ .axis = 0 });
   order.out = 1;

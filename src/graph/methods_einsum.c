@@ -10,9 +10,9 @@
 #include "graph/rows.h"
 #include <ctype.h>
 
-METHOD(tp_m_matmul) { GIVE(mk_matmul(k, a[0].val, a[1].val)); }
+METHOD(matmul) { GIVE(mk_matmul(k, a[0].val, a[1].val)); }
 
-METHOD(tp_m_dot) {
+METHOD(dot) {
   if (tp_rankof(a[0].val) != 1 || tp_rankof(a[1].val) != 1)
     return tp_wrong(k, TP_E_SHAPE, "takes two vectors, not tensors with %d and %d axes",
         tp_rankof(a[0].val), tp_rankof(a[1].val));
@@ -27,12 +27,6 @@ typedef struct lettered {
   int n;
   char letter[TP_MAXRANK];
 } lettered;
-
-static bool has(const char *letters, int n, char c) {
-  for (int i = 0; i < n; i++)
-    if (letters[i] == c) return true;
-  return false;
-}
 
 static int letter_place(const lettered *x, char c) {
   for (int i = 0; i < x->n; i++)
@@ -78,18 +72,21 @@ static void letters(
   out[n] = 0;
 }
 
+static bool same_size(tp_mk k, char letter, const tp_ix *a, const tp_ix *b) {
+  return tp_equal(k, a, b) ||
+      tp_wrong(k, TP_E_SHAPE, "'%c' is %s and %s", letter, tp_text(k, a), tp_text(k, b));
+}
+
 static bool agree(tp_mk k, const lettered *x, const lettered *y) {
-  for (int i = 0; i < x->n; i++) {
-    int j = letter_place(y, x->letter[i]);
-    if (j >= 0 && !tp_equal(k, mk_extent(x->v, i), mk_extent(y->v, j)))
-      return tp_wrong(k, TP_E_SHAPE, "'%c' is %s and %s", x->letter[i],
-          tp_text(k, mk_extent(x->v, i)), tp_text(k, mk_extent(y->v, j)));
-  }
+  for (int i = 0, j; i < x->n; i++)
+    if ((j = letter_place(y, x->letter[i])) >= 0 &&
+        !same_size(k, x->letter[i], mk_extent(x->v, i), mk_extent(y->v, j)))
+      return false;
   return true;
 }
 
-/* A vector times a stack of matrices: the letters of y before those that are summed number the
- * matrices, which stay as they lie. */
+/* A vector times a stack of matrices: y's letters before those that are summed number the matrices,
+ * which stay as they lie. */
 static void number_matrices(
     const lettered *y, const char *batch, const char *rows, char *inner, char *cols, char *front) {
   int n = 0, k = (int)strlen(inner);
@@ -100,6 +97,14 @@ static void number_matrices(
   if (!stack) return;
   memmove(cols, cols + n, strlen(cols + n) + 1);
   memcpy(inner, y->letter + n, (size_t)k);
+}
+
+/* z gets these letters of x, with their extents. */
+static void add_letters(lettered *z, const tp_ix **shape, const lettered *x, const char *letters) {
+  for (const char *c = letters; *c && z->n < TP_MAXRANK; c++) {
+    shape[z->n] = mk_extent(x->v, letter_place(x, *c));
+    z->letter[z->n++] = *c;
+  }
 }
 
 /* x := x * y summed over the letters of both that `keep` lacks. */
@@ -119,24 +124,19 @@ static bool contract(tp_mk k, lettered *x, lettered *y, const char *keep) {
   bool batched = *front || *batch;
   tp_val p = mk_matmul(k, folded(k, x, batched, (const char *[]){ batch, rows, inner }),
       folded(k, y, batched, (const char *[]){ *front ? front : batch, inner, cols }));
-  const tp_ix *shape[3 * TP_MAXRANK];
-  int n = 0;
-  lettered z = { .v = p };
-  for (const char *c = front; *c; c++)
-    z.letter[n] = *c, shape[n++] = mk_extent(y->v, letter_place(y, *c));
-  for (const char *c = batch; *c; c++)
-    z.letter[n] = *c, shape[n++] = mk_extent(x->v, letter_place(x, *c));
-  for (const char *c = rows; *c; c++)
-    z.letter[n] = *c, shape[n++] = mk_extent(x->v, letter_place(x, *c));
-  for (const char *c = cols; *c && n < TP_MAXRANK; c++)
-    z.letter[n] = *c, shape[n++] = mk_extent(y->v, letter_place(y, *c));
-  z.n = n;
-  z.v = mk_reshape(k, p, n, shape);
+  if (!p.node) return false;
+  const tp_ix *shape[TP_MAXRANK];
+  lettered z = { .n = 0 };
+  add_letters(&z, shape, y, front);
+  add_letters(&z, shape, x, batch);
+  add_letters(&z, shape, x, rows);
+  add_letters(&z, shape, y, cols);
+  z.v = mk_reshape(k, p, z.n, shape);
   *x = z;
   return z.v.node;
 }
 
-/* One operand's letters up to ',' or '-' or the end; `hidden` axes are those of an ellipsis. */
+/* An operand's letters, up to ',', '-' or the end; an ellipsis has `hidden` axes. */
 static bool read_letters(tp_mk k, const char **s, int hidden, lettered *x) {
   bool ellipsis = false;
   for (x->n = 0; **s && **s != ',' && **s != '-'; (*s)++) {
@@ -156,7 +156,7 @@ static bool read_letters(tp_mk k, const char **s, int hidden, lettered *x) {
   return true;
 }
 
-/* How many axes of an operand of this rank its ellipsis stands for. */
+/* Axes of an operand's ellipsis. */
 static int hidden_axes(const char *s, int rank) {
   int n = 0;
   bool ellipsis = false;
@@ -182,9 +182,7 @@ static bool diagonals(tp_mk k, lettered *x) {
   for (int i = 0; i < x->n; i++)
     for (int j = x->n - 1; j > i && x->v.node; j--) {
       if (x->letter[i] != x->letter[j]) continue;
-      if (!tp_equal(k, mk_extent(x->v, i), mk_extent(x->v, j)))
-        return tp_wrong(k, TP_E_SHAPE, "'%c' is %s and %s", x->letter[i],
-            tp_text(k, mk_extent(x->v, i)), tp_text(k, mk_extent(x->v, j)));
+      if (!same_size(k, x->letter[i], mk_extent(x->v, i), mk_extent(x->v, j))) return false;
       diagonal(k, x, i, j);
     }
   return x->v.node;
@@ -218,10 +216,10 @@ static bool read_result(tp_mk k, const char *s, int n, const lettered *op, int h
         out->letter[out->n++] = (char)c;
   for (int i = 0; i < out->n; i++) {
     bool known = false;
-    for (int j = 0; j < n; j++) known |= has(op[j].letter, op[j].n, out->letter[i]);
+    for (int j = 0; j < n; j++) known |= letter_place(&op[j], out->letter[i]) >= 0;
     if (!known)
       return tp_wrong(k, TP_E_OPTION, "'%c' of the result is in no operand", out->letter[i]);
-    if (has(out->letter, i, out->letter[i]))
+    if (letter_place(out, out->letter[i]) < i)
       return tp_wrong(k, TP_E_OPTION, "'%c' twice in the result", out->letter[i]);
   }
   return *s == 0 || tp_wrong(k, TP_E_OPTION, "cannot read the equation from \"%s\"", s);
@@ -247,7 +245,7 @@ static bool read_equation(
   return read_result(k, s, n, op, widest, times, out);
 }
 
-METHOD(tp_m_einsum) {
+METHOD(einsum) {
   int n = a[1].n;
   lettered *op = TP_NEWN(&k.g->arena, lettered, n + 1), result = { .n = 0 };
   if (n < 1) return tp_wrong(k, TP_E_OPTION, "takes an equation and tensors");
@@ -257,8 +255,8 @@ METHOD(tp_m_einsum) {
     char keep[96]; /* letters needed after this operand */
     int have = 0;
     for (int c = 1; c <= 'z'; c++) {
-      bool later = has(result.letter, result.n, (char)c);
-      for (int j = i + 1; j < n; j++) later |= has(op[j].letter, op[j].n, (char)c);
+      bool later = letter_place(&result, (char)c) >= 0;
+      for (int j = i + 1; j < n; j++) later |= letter_place(&op[j], (char)c) >= 0;
       if (later) keep[have++] = (char)c;
     }
     keep[have] = 0;

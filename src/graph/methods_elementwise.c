@@ -3,7 +3,7 @@
 #include "graph/rows.h"
 #include <math.h>
 
-METHOD(tp_m_un) { GIVE(mk_un(k, tp_named_op(k), a[0].val)); }
+METHOD(un) { GIVE(mk_un(k, tp_named_op(k), a[0].val)); }
 
 /* A whole number beside integers that lack it wraps, as they do: u8 x + 300 is x + 44. (A limit, of
  * minimum, maximum or clamp, saturates instead.) */
@@ -26,7 +26,7 @@ static bool weak_wrapped(tp_mk k, const tp_arg *a, const tp_arg *b, tp_val *x, t
   return tp_weak(k, &v[0], &v[1], false, x, y);
 }
 
-METHOD(tp_m_bin) {
+METHOD(bin) {
   tp_val x, y;
   tp_op op = tp_named_op(k);
   bool limits = op == TP_OP_MINIMUM || op == TP_OP_MAXIMUM, compares = tp_ops[op].cls == TP_CLS_CMP;
@@ -36,13 +36,13 @@ METHOD(tp_m_bin) {
   GIVE(mk_bin(k, op, x, y));
 }
 
-METHOD(tp_m_logic) {
+METHOD(logic) {
   GIVE(
       mk_op(k, tp_named_op(k), tp_ops[tp_named_op(k)].nin, (tp_val[]){ a[0].val, a[1].val }, NULL));
 }
 
 /* x ^ 2 => x * x, exactly */
-METHOD(tp_m_pow) {
+METHOD(pow) {
   tp_val x, y;
   if (a[1].isnum && a[1].num == 2) GIVE(mk_mul(k, a[0].val, a[0].val));
   if (!weak_wrapped(k, &a[0], &a[1], &x, &y)) return false;
@@ -52,19 +52,17 @@ METHOD(tp_m_pow) {
   GIVE(mk_bin(k, TP_OP_POW, x, y));
 }
 
-METHOD(tp_m_square) { GIVE(mk_mul(k, a[0].val, a[0].val)); }
+METHOD(square) { GIVE(mk_mul(k, a[0].val, a[0].val)); }
 
-METHOD(tp_m_reciprocal) {
-  GIVE(mk_cbin(k, TP_OP_DIV, 1, mk_cast(k, a[0].val, tp_float_of(a[0].val))));
-}
+METHOD(reciprocal) { GIVE(mk_cbin(k, TP_OP_DIV, 1, mk_cast(k, a[0].val, tp_float_of(a[0].val)))); }
 
 /* In f64, where log(8) / log(2) is 3. */
-METHOD(tp_m_log2) {
+METHOD(log2) {
   tp_val y = mk_log(k, mk_cast(k, a[0].val, TP_F64));
   GIVE_FLOAT(mk_binc(k, TP_OP_DIV, y, log(2)));
 }
 
-METHOD(tp_m_where) {
+METHOD(where) {
   tp_val x, y;
   if (!weak_wrapped(k, &a[1], &a[2], &x, &y)) return false;
   GIVE(mk_select(k, a[0].val, x, y));
@@ -80,7 +78,7 @@ static bool limited(tp_mk k, tp_op extreme, tp_val *x, const tp_arg *limit) {
   return x->node;
 }
 
-METHOD(tp_m_clamp) {
+METHOD(clamp) {
   const tp_arg *lo = &a[1], *hi = &a[2];
   tp_val x = a[0].val;
   if (!lo->kind && !hi->kind)
@@ -89,35 +87,35 @@ METHOD(tp_m_clamp) {
   GIVE(x);
 }
 
-METHOD(tp_m_to) {
+METHOD(to) {
   if (a[0].isnum) GIVE(mk_num(k, a[0].num, a[1].dtype));
   GIVE(mk_cast(k, a[0].val, a[1].dtype));
 }
 
-METHOD(tp_m_detach) { GIVE(mk_detach(k, a[0].val)); }
+METHOD(detach) { GIVE(mk_detach(k, a[0].val)); }
 
 /* ---- activations: computed in f32 at least, rounded once ---- */
 
-METHOD(tp_m_relu) {
+METHOD(relu) {
   tp_val x = tp_dtypeof(a[0].val) == TP_BOOL ? mk_cast(k, a[0].val, TP_I64) : a[0].val;
   GIVE(mk_cbin(k, TP_OP_MAXIMUM, 0, x));
 }
 
-METHOD(tp_m_leaky_relu) {
+METHOD(leaky_relu) {
   tp_val x = tp_wide(k, a[0].val);
   tp_val y = mk_select(k, mk_binc(k, TP_OP_GT, x, 0), x, mk_mulc(k, x, tp_arg_f(&a[1], 0.01)));
   GIVE_FLOAT(y);
 }
 
 /* The side not taken sees min(x, 0), so that it cannot overflow into the gradient. */
-METHOD(tp_m_elu) {
+METHOD(elu) {
   tp_val x = tp_wide(k, a[0].val), low = mk_un(k, TP_OP_EXPM1, mk_binc(k, TP_OP_MINIMUM, x, 0));
   tp_val y = mk_select(k, mk_binc(k, TP_OP_GT, x, 0), x, mk_mulc(k, low, tp_arg_f(&a[1], 1)));
   GIVE_FLOAT(y);
 }
 
 /* x/2 (1 + erf(x / sqrt 2)), or x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
-METHOD(tp_m_gelu) {
+METHOD(gelu) {
   tp_val x = tp_wide(k, a[0].val), p;
   if (!a[1].kind || strcmp(a[1].s, "none") == 0) p = mk_un(k, TP_OP_ERF, mk_mulc(k, x, sqrt(0.5)));
   else if (strcmp(a[1].s, "tanh") == 0) {
@@ -127,14 +125,14 @@ METHOD(tp_m_gelu) {
   GIVE_FLOAT(mk_mul(k, mk_mulc(k, x, 0.5), mk_addc(k, p, 1)));
 }
 
-METHOD(tp_m_silu) {
+METHOD(silu) {
   tp_val x = tp_wide(k, a[0].val);
   GIVE_FLOAT(mk_mul(k, x, mk_un(k, TP_OP_SIGMOID, x)));
 }
 
 /* p + log1p(exp(n)) with p = x, n = -x for x >= 0, else p = 0, n = x: every derivative is right at
  * 0 too. */
-METHOD(tp_m_softplus) {
+METHOD(softplus) {
   double beta = tp_arg_f(&a[1], 1), threshold = tp_arg_f(&a[2], 20);
   tp_val x = tp_wide(k, a[0].val), z = beta == 1 ? x : mk_mulc(k, x, beta),
          up = mk_binc(k, TP_OP_GE, z, 0);

@@ -4,8 +4,8 @@
 
 /* ---- normalisation ---- */
 
-/* The last axes of x, whose extents are given (only the last if none are): their number, -1 after
- * an error. */
+/* The last axes of x, whose extents are given (none: only the last): how many; -1 after an error.
+ */
 static int last_axes(tp_mk k, tp_val x, const tp_arg *shape, int *axes) {
   int rank = tp_rankof(x), n = shape->kind ? shape->n : 1;
   if (n < 1 || n > rank) return tp_wrong(k, TP_E_SHAPE, "over %d of %d axes", n, rank), -1;
@@ -19,31 +19,32 @@ static int last_axes(tp_mk k, tp_val x, const tp_arg *shape, int *axes) {
   return n;
 }
 
-/* x / sqrt(mean(x^2) + eps) * weight + bias */
-static tp_val scaled(
-    tp_mk k, tp_val x, int n, const int *axes, double eps, tp_val weight, tp_val bias) {
-  tp_val power = tp_mean_of(k, mk_mul(k, x, x), n, axes, true);
-  tp_val y = mk_mul(k, x, mk_un(k, TP_OP_RSQRT, mk_addc(k, power, eps)));
+/* x / sqrt(var + eps) * weight + bias */
+static tp_val scaled(tp_mk k, tp_val x, tp_val var, double eps, tp_val weight, tp_val bias) {
+  tp_val y = mk_mul(k, x, mk_un(k, TP_OP_RSQRT, mk_addc(k, var, eps)));
   if (weight.node) y = mk_mul(k, y, weight);
   return bias.node ? mk_add(k, y, bias) : y;
 }
 
-METHOD(tp_m_layer_norm) {
+static tp_val power(tp_mk k, tp_val x, int n, const int *axes) {
+  return tp_mean_of(k, mk_mul(k, x, x), n, axes, true);
+}
+
+METHOD(layer_norm) {
   tp_val x = tp_wide(k, a[0].val);
   int axes[TP_MAXRANK], n = x.node ? last_axes(k, x, &a[1], axes) : -1;
   if (n < 0) return false;
-  tp_val d = mk_sub(k, x, tp_mean_of(k, x, n, axes, true));
-  tp_val y = scaled(k, d, n, axes, tp_arg_f(&a[4], 1e-5), tp_arg_t(&a[2]), tp_arg_t(&a[3]));
-  GIVE_FLOAT(y);
+  tp_val d = mk_sub(k, x, tp_mean_of(k, x, n, axes, true)), var = power(k, d, n, axes);
+  GIVE_FLOAT(scaled(k, d, var, tp_arg_f(&a[4], 1e-5), tp_arg_t(&a[2]), tp_arg_t(&a[3])));
 }
 
 /* eps is by default the machine epsilon of what is computed in. */
-METHOD(tp_m_rms_norm) {
+METHOD(rms_norm) {
   tp_val x = tp_wide(k, a[0].val);
   int axes[TP_MAXRANK], n = x.node ? last_axes(k, x, &a[1], axes) : -1;
   if (n < 0) return false;
   double eps = tp_arg_f(&a[3], tp_dtypeof(x) == TP_F64 ? 0x1p-52 : 0x1p-23);
-  GIVE_FLOAT(scaled(k, x, n, axes, eps, tp_arg_t(&a[2]), tp_none));
+  GIVE_FLOAT(scaled(k, x, power(k, x, n, axes), eps, tp_arg_t(&a[2]), tp_none));
 }
 
 /* [C] against x's axis 1. */
@@ -58,7 +59,7 @@ static tp_val per_channel(tp_mk k, tp_val v, tp_val x, const char *what) {
   return v;
 }
 
-METHOD(tp_m_batch_norm) {
+METHOD(batch_norm) {
   static const char *const what[] = { "running_mean", "running_var", "weight", "bias" };
   tp_val x = tp_wide(k, a[0].val), v[4];
   int axes[TP_MAXRANK], n = 0, rank = x.node ? tp_rankof(x) : 0;
@@ -73,16 +74,12 @@ METHOD(tp_m_batch_norm) {
   if (!batch && (!v[0].node || !v[1].node))
     return tp_wrong(k, TP_E_OPTION,
         "running_mean and running_var are needed; or training = true, which takes the batch's");
-  double eps = tp_arg_f(&a[7], 1e-5);
   tp_val d = mk_sub(k, x, batch ? tp_mean_of(k, x, n, axes, true) : v[0]),
-         var = batch ? tp_mean_of(k, mk_mul(k, d, d), n, axes, true) : v[1];
-  tp_val y = mk_mul(k, d, mk_un(k, TP_OP_RSQRT, mk_addc(k, var, eps)));
-  if (v[2].node) y = mk_mul(k, y, v[2]);
-  if (v[3].node) y = mk_add(k, y, v[3]);
-  GIVE_FLOAT(y);
+         var = batch ? power(k, d, n, axes) : v[1];
+  GIVE_FLOAT(scaled(k, d, var, tp_arg_f(&a[7], 1e-5), v[2], v[3]));
 }
 
-METHOD(tp_m_dropout) {
+METHOD(dropout) {
   tp_val x = a[0].val;
   double p = tp_arg_f(&a[1], 0.5);
   tp_dtype d = tp_float_of(x);
@@ -126,7 +123,6 @@ static tp_val reduced_loss(tp_mk k, tp_val x, const tp_arg *how) {
   return tp_none;
 }
 
-/* x and target in the dtype that is computed in, and that of the result. */
 static bool loss_operands(tp_mk k, const tp_arg *a, tp_val *x, tp_val *t, tp_dtype *d) {
   if (!tp_weak(k, &a[0], &a[1], false, x, t)) return false;
   tp_dtype both = tp_dtype_promote(tp_dtypeof(*x), tp_dtypeof(*t)),
@@ -137,24 +133,26 @@ static bool loss_operands(tp_mk k, const tp_arg *a, tp_val *x, tp_val *t, tp_dty
   return x->node && t->node;
 }
 
-METHOD(tp_m_mse_loss) {
-  tp_val x, t;
-  tp_dtype d;
-  if (!loss_operands(k, a, &x, &t, &d)) return false;
+#define LOSS \
+  tp_val x, t; \
+  tp_dtype d; \
+  if (!loss_operands(k, a, &x, &t, &d)) return false
+#define GIVE_LOSS(y, how) GIVE(mk_cast(k, reduced_loss(k, y, how), d))
+
+METHOD(mse_loss) {
+  LOSS;
   tp_val e = mk_sub(k, x, t);
-  GIVE(mk_cast(k, reduced_loss(k, mk_mul(k, e, e), &a[2]), d));
+  GIVE_LOSS(mk_mul(k, e, e), &a[2]);
 }
 
-METHOD(tp_m_smooth_l1_loss) {
-  tp_val x, t;
-  tp_dtype d;
+METHOD(smooth_l1_loss) {
+  LOSS;
   double beta = tp_arg_f(&a[3], 1);
-  if (!loss_operands(k, a, &x, &t, &d)) return false;
   tp_val e = mk_sub(k, x, t), y = mk_un(k, TP_OP_ABS, e);
   if (beta > 0)
     y = mk_select(k, mk_binc(k, TP_OP_LT, y, beta), mk_mulc(k, mk_mul(k, e, e), 0.5 / beta),
         mk_addc(k, y, -0.5 * beta));
-  GIVE(mk_cast(k, reduced_loss(k, y, &a[2]), d));
+  GIVE_LOSS(y, &a[2]);
 }
 
 /* log x, -100 at least; 0 and below see a constant, so that no 0 * inf arises in the gradient. */
@@ -163,28 +161,26 @@ static tp_val safe_log(tp_mk k, tp_val x) {
   return mk_select(k, none, mk_like(k, -100, x), mk_binc(k, TP_OP_MAXIMUM, mk_log(k, some), -100));
 }
 
-METHOD(tp_m_bce) {
-  tp_val x, t, w = tp_arg_t(&a[2]);
-  tp_dtype d;
-  if (!loss_operands(k, a, &x, &t, &d)) return false;
+METHOD(bce) {
+  LOSS;
+  tp_val w = tp_arg_t(&a[2]);
   tp_val on = mk_mul(k, t, safe_log(k, x)),
          off = mk_mul(k, mk_cbin(k, TP_OP_SUB, 1, t), safe_log(k, mk_cbin(k, TP_OP_SUB, 1, x)));
   tp_val y = mk_neg(k, mk_add(k, on, off));
   if (w.node) y = mk_mul(k, y, w);
-  GIVE(mk_cast(k, reduced_loss(k, y, &a[3]), d));
+  GIVE_LOSS(y, &a[3]);
 }
 
 /* t log t - t x, where 0 log 0 is 0 */
-METHOD(tp_m_kl_div) {
-  tp_val x, t, y;
-  tp_dtype d;
-  if (!loss_operands(k, a, &x, &t, &d)) return false;
+METHOD(kl_div) {
+  LOSS;
+  tp_val y;
   if (tp_arg_b(&a[3], false)) y = mk_mul(k, mk_exp(k, t), mk_sub(k, t, x));
   else {
     tp_val some = mk_select(k, mk_binc(k, TP_OP_EQ, t, 0), mk_like(k, 1, t), t);
     y = mk_sub(k, mk_mul(k, t, mk_log(k, some)), mk_mul(k, t, x));
   }
-  if (!is(&a[2], "batchmean", false)) GIVE(mk_cast(k, reduced_loss(k, y, &a[2]), d));
+  if (!is(&a[2], "batchmean", false)) GIVE_LOSS(y, &a[2]);
   if (tp_rankof(x) == 0) return tp_wrong(k, TP_E_SHAPE, "a scalar has no batch axis");
   GIVE(mk_cast(k, mk_div(k, total(k, y), mk_size(k, mk_extent(x, 0), tp_dtypeof(x))), d));
 }
@@ -275,7 +271,7 @@ static const char *type_text(tp_mk k, tp_val v, int but) {
   return tp_printf(&k.g->arena, "%s (%s)", but < 0 ? tp_dtype_name(tp_dtypeof(v)) : "i64", list);
 }
 
-/* Class indices, x without the axis of classes; of `shares` also probabilities, as x. */
+/* Indices have x's shape without the classes; probabilities (shares) have x's. */
 static bool classes_fit(const nll *c, tp_val x, tp_val target, bool shares) {
   tp_mk k = c->k;
   bool probable = shares && tp_dtype_float(tp_dtypeof(target));
@@ -301,10 +297,10 @@ static bool prepare(nll *c, tp_val x, tp_val target, tp_val weight, bool shares)
   return !weight.node || c->weight.node;
 }
 
-static int64_t ignored(const tp_arg *a) { return a->kind ? a->i : -100; }
-
-METHOD(tp_m_cross_entropy) {
-  nll c = { .k = k, .reduction = &a[3], .ignore = ignored(&a[4]), .smooth = tp_arg_f(&a[5], 0) };
+METHOD(cross_entropy) {
+  nll c = {
+    .k = k, .reduction = &a[3], .ignore = tp_arg_i(&a[4], -100), .smooth = tp_arg_f(&a[5], 0)
+  };
   if (!prepare(&c, a[0].val, a[1].val, tp_arg_t(&a[2]), true)) return false;
   c.lp = tp_log_softmax_of(k, c.lp, c.axis);
   if (!c.lp.node) return false;
@@ -312,8 +308,8 @@ METHOD(tp_m_cross_entropy) {
       tp_float_of(a[0].val)));
 }
 
-METHOD(tp_m_nll_loss) {
-  nll c = { .k = k, .reduction = &a[3], .ignore = ignored(&a[4]) };
+METHOD(nll_loss) {
+  nll c = { .k = k, .reduction = &a[3], .ignore = tp_arg_i(&a[4], -100) };
   if (!prepare(&c, a[0].val, a[1].val, tp_arg_t(&a[2]), false)) return false;
   GIVE_FLOAT(by_index(&c));
 }

@@ -1,13 +1,12 @@
 /* methods: chosen by data or by position: gathers, sorting, triangles. */
 #include "graph/rows.h"
 
-METHOD(tp_m_gather) {
-  int axis;
-  if (!tp_axis(k, tp_rankof(a[0].val), a[1].i, &axis)) return false;
+METHOD(gather) {
+  AXIS(axis, a[0].val, a[1].i);
   GIVE(tp_pick(k, tp_named_op(k), a[0].val, tp_index_arg(k, a[2].val), axis));
 }
 
-METHOD(tp_m_scatter_add) {
+METHOD(scatter_add) {
   int axis;
   tp_val index = tp_index_arg(k, a[2].val), src = a[3].val;
   if (!index.node || !tp_axis(k, tp_rankof(a[0].val), a[1].i, &axis)) return false;
@@ -24,7 +23,7 @@ METHOD(tp_m_scatter_add) {
       k, TP_OP_SCATTER_ADD, 3, (tp_val[]){ a[0].val, index, src }, &(tp_attr){ .axis = axis }));
 }
 
-METHOD(tp_m_one_hot) {
+METHOD(one_hot) {
   tp_val x = tp_index_arg(k, a[0].val);
   if (!x.node) return false;
   if (tp_dtypeof(x) != TP_I64 || a[1].kind == 'T')
@@ -37,13 +36,13 @@ METHOD(tp_m_one_hot) {
 
 /* Values and indices along an axis, the last unless given. */
 static bool sorted(tp_mk k, tp_val x, const tp_arg *axis, bool descending, tp_val v[2], int *ax) {
-  if (!tp_axis(k, tp_rankof(x), axis->kind ? axis->i : -1, ax)) return false;
+  if (!tp_axis(k, tp_rankof(x), tp_arg_i(axis, -1), ax)) return false;
   v[0] = mk_op(k, TP_OP_SORT, 1, &x, &(tp_attr){ .axis = *ax, .descending = descending });
   v[1] = (tp_val){ v[0].node, 1 };
   return v[0].node;
 }
 
-METHOD(tp_m_sort) {
+METHOD(sort) {
   tp_val v[2];
   int axis;
   if (!sorted(k, a[0].val, &a[1], tp_arg_b(&a[2], false), v, &axis)) return false;
@@ -51,7 +50,7 @@ METHOD(tp_m_sort) {
   return tp_give(k, 2, v, out);
 }
 
-METHOD(tp_m_topk) {
+METHOD(topk) {
   tp_val v[2];
   int axis;
   if (a[1].kind == 'T') return tp_wrong(k, TP_E_OPTION, "k is an integer or an index expression");
@@ -62,7 +61,7 @@ METHOD(tp_m_topk) {
 
 /* ---- triangles: column - row against the diagonal ---- */
 
-METHOD(tp_m_tril) {
+METHOD(tril) {
   tp_val x = a[0].val;
   int rank = tp_rankof(x);
   if (rank < 2) return tp_wrong(k, TP_E_SHAPE, "a matrix has two axes, not %d", rank);

@@ -1,5 +1,4 @@
-/* methods: reductions, softmax, scans. Where a maximum only makes a formula stable it is detached:
- * the value does not depend on it. */
+/* methods: reductions, softmax, scans. A maximum that only makes a formula stable is detached. */
 #include "graph/rows.h"
 #include <math.h>
 
@@ -15,19 +14,19 @@ static tp_val dropped(tp_mk k, tp_val y, int n, const int *axes) {
   return y.node && n ? mk_reshape(k, y, mk_shape_but(k, y, n, axes, false, shape), shape) : y;
 }
 
-METHOD(tp_m_reduce) {
+METHOD(reduce) {
   AXES(axes);
   GIVE(mk_reduce(k, tp_named_op(k), a[0].val, n, axes, KEEPDIM));
 }
 
-METHOD(tp_m_any) {
+METHOD(any) {
   AXES(axes);
   tp_val x = a[0].val;
   if (tp_dtypeof(x) != TP_BOOL) x = mk_binc(k, TP_OP_NE, x, 0);
   GIVE(mk_reduce(k, IS("any") ? TP_OP_MAX : TP_OP_MIN, x, n, axes, KEEPDIM));
 }
 
-METHOD(tp_m_arg) {
+METHOD(arg) {
   AXES(axes);
   const tp_ix *shape[TP_MAXRANK];
   if (n == 1) GIVE(mk_reduce(k, tp_named_op(k), a[0].val, 1, axes, KEEPDIM));
@@ -45,7 +44,7 @@ tp_val tp_mean_of(tp_mk k, tp_val x, int n, const int *axes, bool keepdim) {
   return n ? mk_div(k, s, mk_size(k, mk_numel(k, x, n, axes), tp_dtypeof(x))) : s;
 }
 
-METHOD(tp_m_mean) {
+METHOD(mean) {
   AXES(axes);
   GIVE_FLOAT(tp_mean_of(k, tp_wide(k, a[0].val), n, axes, KEEPDIM));
 }
@@ -58,9 +57,9 @@ static tp_val rooted(tp_mk k, tp_val s, double power) {
 }
 
 /* sum((x - mean)^2) / max(0, n - correction): NaN where that is 0 / 0 */
-METHOD(tp_m_var) {
+METHOD(var) {
   AXES(axes);
-  int64_t correction = a[4].kind ? a[4].b : a[3].kind ? a[3].i : 1;
+  int64_t correction = a[4].kind ? a[4].b : tp_arg_i(&a[3], 1);
   tp_val x = tp_wide(k, a[0].val), d = mk_sub(k, x, tp_mean_of(k, x, n, axes, true));
   if (!d.node) return false;
   const tp_ix *count =
@@ -87,7 +86,7 @@ static bool exponent(tp_mk k, const tp_arg *a, double *p) {
   return true;
 }
 
-METHOD(tp_m_norm) {
+METHOD(norm) {
   /* norm(axis), norm(axis, { p = 1 }) */
   bool named = a[4].kind != 0, lone = !a[2].kind && (named || an_axis(&a[1], tp_rankof(a[0].val)));
   int axes[TP_MAXRANK], n = tp_axes(k, a[0].val, lone ? &a[1] : &a[2], axes);
@@ -111,7 +110,7 @@ static tp_val top(tp_mk k, tp_val x, int n, const int *axes) {
   return mk_detach(k, mk_reduce(k, TP_OP_MAX, x, n, axes, true));
 }
 
-METHOD(tp_m_logsumexp) {
+METHOD(logsumexp) {
   AXES(axes);
   tp_val x = tp_wide(k, a[0].val), t = top(k, x, n, axes);
   /* inf - inf must not arise */
@@ -128,7 +127,7 @@ static tp_val log_softmax(tp_mk k, tp_val x, int n, const int *axes) {
 
 tp_val tp_log_softmax_of(tp_mk k, tp_val x, int axis) { return log_softmax(k, x, 1, &axis); }
 
-METHOD(tp_m_softmax) {
+METHOD(softmax) {
   int axes[TP_MAXRANK], n = tp_axes(k, a[0].val, &a[1], axes);
   if (n < 0) return false;
   tp_val x = tp_wide(k, a[0].val), y;
@@ -156,7 +155,7 @@ static tp_val summable(tp_mk k, tp_val x) {
   return tp_dtype_float(tp_dtypeof(x)) ? x : mk_cast(k, x, TP_I64);
 }
 
-METHOD(tp_m_cumsum) {
+METHOD(cumsum) {
   int axis;
   if (!one_axis(k, a[0].val, &a[1], -1, &axis)) return false;
   tp_val x = summable(k, a[0].val);
@@ -164,7 +163,7 @@ METHOD(tp_m_cumsum) {
   GIVE(mk_op(k, TP_OP_CUMPROD, 1, &x, &(tp_attr){ .axis = axis }));
 }
 
-METHOD(tp_m_discounted) {
+METHOD(discounted) {
   int axis;
   if (!one_axis(k, a[0].val, &a[2], 0, &axis)) return false;
   GIVE(mk_scan(k, mk_cast(k, a[0].val, tp_float_of(a[0].val)), axis, a[1].f, true));

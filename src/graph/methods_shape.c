@@ -7,17 +7,16 @@ static int64_t axis_number(const tp_ix *e) {
   return v;
 }
 
-METHOD(tp_m_reshape) { GIVE(mk_reshape(k, a[0].val, a[1].n, a[1].ixs)); }
-METHOD(tp_m_expand) { GIVE(mk_expand(k, a[0].val, a[1].n, a[1].ixs)); }
-METHOD(tp_m_unsqueeze) { GIVE(mk_unsqueeze(k, a[0].val, (int)a[1].i)); }
+METHOD(reshape) { GIVE(mk_reshape(k, a[0].val, a[1].n, a[1].ixs)); }
+METHOD(expand) { GIVE(mk_expand(k, a[0].val, a[1].n, a[1].ixs)); }
+METHOD(unsqueeze) { GIVE(mk_unsqueeze(k, a[0].val, (int)a[1].i)); }
 
-METHOD(tp_m_flatten) {
+METHOD(flatten) {
   tp_val x = a[0].val;
   int from, to, rank = tp_rankof(x), n = 0;
   const tp_ix *shape[TP_MAXRANK];
   if (rank == 0) GIVE(mk_unsqueeze(k, x, 0));
-  if (!tp_axis(k, rank, a[1].kind ? a[1].i : 0, &from) ||
-      !tp_axis(k, rank, a[2].kind ? a[2].i : -1, &to))
+  if (!tp_axis(k, rank, tp_arg_i(&a[1], 0), &from) || !tp_axis(k, rank, tp_arg_i(&a[2], -1), &to))
     return false;
   if (from > to) return tp_wrong(k, TP_E_SHAPE, "axis %d comes after axis %d", from, to);
   for (int i = 0; i < rank; i++) {
@@ -27,7 +26,7 @@ METHOD(tp_m_flatten) {
   GIVE(mk_reshape(k, x, n, shape));
 }
 
-METHOD(tp_m_permute) {
+METHOD(permute) {
   int order[TP_MAXRANK], rank = tp_rankof(a[0].val);
   if (a[1].n != rank) return tp_wrong(k, TP_E_SHAPE, "%d axes of a tensor with %d", a[1].n, rank);
   for (int i = 0; i < rank; i++)
@@ -35,19 +34,19 @@ METHOD(tp_m_permute) {
   GIVE(mk_permute(k, a[0].val, order));
 }
 
-METHOD(tp_m_transpose) {
+METHOD(transpose) {
   int i, j, rank = tp_rankof(a[0].val);
   if (!tp_axis(k, rank, a[1].i, &i) || !tp_axis(k, rank, a[2].i, &j)) return false;
   GIVE(mk_swap(k, a[0].val, i, j));
 }
 
-METHOD(tp_m_mt) {
+METHOD(mt) {
   int rank = tp_rankof(a[0].val);
   if (rank < 2) return tp_wrong(k, TP_E_SHAPE, "a matrix has two axes, not %d", rank);
   GIVE(mk_swap(k, a[0].val, rank - 2, rank - 1));
 }
 
-METHOD(tp_m_squeeze) {
+METHOD(squeeze) {
   int axes[TP_MAXRANK], n = tp_axes(k, a[0].val, &a[1], axes);
   if (n < 0) return false;
   const tp_ix *shape[TP_MAXRANK];
@@ -60,7 +59,7 @@ METHOD(tp_m_squeeze) {
   GIVE(mk_reshape(k, a[0].val, rank, shape));
 }
 
-METHOD(tp_m_flip) {
+METHOD(flip) {
   int axes[TP_MAXRANK], n = tp_axes(k, a[0].val, &a[1], axes);
   tp_val x = n < 0 ? tp_none : a[0].val;
   for (int i = 0; i < n; i++) x = mk_flip(k, x, axes[i]);
@@ -91,10 +90,10 @@ static bool equal_parts(tp_mk k, tp_val x, int axis, int64_t extent, int64_t siz
   return parts(k, x, axis, n, v, out);
 }
 
-METHOD(tp_m_split) {
+METHOD(split) {
   int axis;
   int64_t extent = 0, size = 0;
-  if (!tp_axis(k, tp_rankof(a[0].val), a[2].kind ? a[2].i : 0, &axis)) return false;
+  if (!tp_axis(k, tp_rankof(a[0].val), tp_arg_i(&a[2], 0), &axis)) return false;
   const tp_ix *e = mk_extent(a[0].val, axis), *sum = mk_int(k, 0);
   if (a[1].n == 1 && tp_ix_is_const(a[1].ixs[0], &size) && tp_ix_is_const(e, &extent)) {
     if (size < 1) return tp_wrong(k, TP_E_OPTION, "parts of %lld", (long long)size);
@@ -107,10 +106,10 @@ METHOD(tp_m_split) {
   return parts(k, a[0].val, axis, a[1].n, a[1].ixs, out);
 }
 
-METHOD(tp_m_chunk) {
+METHOD(chunk) {
   int axis;
   int64_t extent;
-  if (!tp_axis(k, tp_rankof(a[0].val), a[2].kind ? a[2].i : 0, &axis)) return false;
+  if (!tp_axis(k, tp_rankof(a[0].val), tp_arg_i(&a[2], 0), &axis)) return false;
   if (a[1].i < 1 || a[1].i > 65536)
     return tp_wrong(k, TP_E_OPTION, "%lld parts", (long long)a[1].i);
   const tp_ix *e = mk_extent(a[0].val, axis), *each = tp_ix_divexact(k.g->ix, e, mk_int(k, a[1].i));
@@ -135,7 +134,7 @@ static tp_val padded(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *
   return x.node ? mk_pad(k, x, axis, cl ? mk_int(k, 0) : lo, ch ? mk_int(k, 0) : hi, value) : x;
 }
 
-METHOD(tp_m_pad) {
+METHOD(pad) {
   tp_val x = a[0].val;
   int rank = tp_rankof(x);
   if (a[3].kind && strcmp(a[3].s, "constant") != 0)
@@ -165,7 +164,7 @@ static tp_val rolled(tp_mk k, tp_val x, int axis, int64_t shift) {
   return mk_concat(k, 2, v, axis);
 }
 
-METHOD(tp_m_roll) {
+METHOD(roll) {
   tp_val x = a[0].val;
   int rank = tp_rankof(x), axis;
   if (!a[2].kind) {
@@ -196,10 +195,10 @@ static bool not_negative(tp_mk k, const tp_ix *e) {
       tp_wrong(k, TP_E_DOMAIN, "%lld: indices count from 0 and do not wrap", (long long)v);
 }
 
-METHOD(tp_m_slice) {
+METHOD(slice) {
   tp_val x = a[0].val;
   int axis;
-  int64_t step = a[4].kind ? a[4].i : 1;
+  int64_t step = tp_arg_i(&a[4], 1);
   if (!tp_axis(k, tp_rankof(x), a[1].i, &axis) || !no_tensor(k, &a[2], "lo") ||
       !no_tensor(k, &a[3], "hi"))
     return false;
@@ -223,10 +222,9 @@ static bool scalar_index(tp_mk k, tp_val *v) {
           k, TP_E_DTYPE, "an index is an integer, an index expression or an i64 scalar tensor");
 }
 
-METHOD(tp_m_select) {
+METHOD(select) {
   tp_val x = a[0].val, i = a[2].val;
-  int axis;
-  if (!tp_axis(k, tp_rankof(x), a[1].i, &axis)) return false;
+  AXIS(axis, x, a[1].i);
   if (a[2].kind == 'T') {
     if (!scalar_index(k, &i)) return false;
     GIVE(tp_pick(k, TP_OP_INDEX_SELECT, x, i, axis));
@@ -236,7 +234,7 @@ METHOD(tp_m_select) {
   GIVE(mk_squeeze(k, part(k, x, axis, at, mk_int(k, 1)), axis));
 }
 
-METHOD(tp_m_narrow) {
+METHOD(narrow) {
   tp_val x = a[0].val, i = a[2].val;
   int axis;
   if (!tp_axis(k, tp_rankof(x), a[1].i, &axis) || !no_tensor(k, &a[3], "length")) return false;
@@ -262,16 +260,16 @@ static bool same_dtypes(tp_mk k, const tp_arg *list, tp_val *v) {
   return true;
 }
 
-static int64_t join_axis(const tp_arg *a) { return a[1].kind ? a[1].i : 0; }
+static int64_t join_axis(const tp_arg *a) { return tp_arg_i(&a[1], 0); }
 
-METHOD(tp_m_cat) {
+METHOD(cat) {
   tp_val *v = TP_NEWN(&k.g->arena, tp_val, a[0].n + 1);
   int axis;
   if (!same_dtypes(k, &a[0], v) || !tp_axis(k, tp_rankof(v[0]), join_axis(a), &axis)) return false;
   GIVE(mk_concat(k, a[0].n, v, axis));
 }
 
-METHOD(tp_m_stack) {
+METHOD(stack) {
   tp_val *v = TP_NEWN(&k.g->arena, tp_val, a[0].n + 1);
   int axis;
   if (!same_dtypes(k, &a[0], v) || !tp_axis(k, tp_rankof(v[0]) + 1, join_axis(a), &axis))

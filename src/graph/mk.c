@@ -124,7 +124,7 @@ tp_val mk_spread(tp_mk k, tp_val y, tp_val x, int naxes, const int *axes, bool k
   return mk_expand(k, y, tp_rankof(x), tp_outof(x)->shape);
 }
 
-/* order[0 .. rank): the axes that are not in axes, then these. Gives how many come first. */
+/* order: the other axes, whose number this gives, then these. */
 static int others_first(int rank, int naxes, const int *axes, int *order) {
   int n = 0, next = 0;
   for (int i = 0; i < rank; i++) {

@@ -2,7 +2,7 @@
 #include "graph/core.h"
 
 static bool one_dtype(const tp_node *n, int a, int b, tp_error *err) {
-  return tp_dtypeof(n->in[a].src) == tp_dtypeof(n->in[b].src) ||
+  return tp_inof(n, a)->dtype == tp_inof(n, b)->dtype ||
       tp_bad_dtype(n, err, "convert one with :to");
 }
 
@@ -23,7 +23,7 @@ static void shape_of(tp_val v, const tp_ix **shape) {
 /* ---- matmul ---- */
 
 bool tp_infer_matmul(tp_graph *g, tp_node *n, tp_error *err) {
-  const tp_out *a = tp_outof(n->in[0].src), *b = tp_outof(n->in[1].src);
+  const tp_out *a = tp_inof(n, 0), *b = tp_inof(n, 1);
   const tp_ix *shape[TP_MAXRANK];
   if (!one_dtype(n, 0, 1, err)) return false;
   if (a->dtype == TP_BOOL) return tp_bad_dtype(n, err, "convert with :to(\"f32\")");
@@ -48,7 +48,7 @@ static bool some(tp_graph *g, const tp_node *n, const tp_ix *e, int64_t least) {
 
 static bool conv_attrs(const tp_node *n, int rank, tp_error *err) {
   const tp_attr *a = &n->attr;
-  if (rank < 4 || tp_rankof(n->in[1].src) != rank || a->nix != rank || a->naxes != 3 * (rank - 3))
+  if (rank < 4 || tp_inof(n, 1)->rank != rank || a->nix != rank || a->naxes != 3 * (rank - 3))
     return tp_bad_shape(n, err, "needs three of one rank, at least 4");
   for (int i = 0; i < a->naxes; i++)
     if (a->axes[i] < (i % 3 != 2))
@@ -58,7 +58,7 @@ static bool conv_attrs(const tp_node *n, int rank, tp_error *err) {
 
 bool tp_infer_conv(tp_graph *g, tp_node *n, tp_error *err) {
   const int *role = tp_conv_roles(n->op);
-  const tp_out *a = tp_outof(n->in[0].src), *b = tp_outof(n->in[1].src);
+  const tp_out *a = tp_inof(n, 0), *b = tp_inof(n, 1);
   const tp_ix *const *s[3];
   if (!one_dtype(n, 0, 1, err)) return false;
   if (a->dtype == TP_BOOL) return tp_bad_dtype(n, err, "convert with :to(\"f32\")");
@@ -123,8 +123,7 @@ static bool expand(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
             tp_extents(g, n->attr.nix, n->attr.ix));
 }
 
-/* Of n elements from lo on, so far apart, the one behind the last; the largest number where it is
- * beyond 64 bits. */
+/* Behind the last of n elements from lo on; INT64_MAX: beyond 64 bits. */
 static int64_t behind_last(int64_t lo, int64_t n, int64_t step) {
   int64_t at;
   bool beyond = __builtin_mul_overflow(n - 1, step, &at) || __builtin_add_overflow(at, lo, &at) ||
@@ -132,7 +131,7 @@ static int64_t behind_last(int64_t lo, int64_t n, int64_t step) {
   return beyond ? INT64_MAX : at + 1;
 }
 
-/* Constants are judged here; what is symbolic is judged with the reads (legal.c). */
+/* Of constants; legal.c judges what is symbolic. */
 static bool slice(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   const tp_attr *a = &n->attr;
   const tp_ix *shape[TP_MAXRANK];
@@ -148,8 +147,8 @@ static bool slice(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
           (lo >= size || extent - 1 > (size - 1 - lo) / a->step)))
     return tp_fail(err, TP_E_DOMAIN, n->pos,
         "domain: elements %lld .. %lld of axis %d of %s are outside 0 .. %s%s", (long long)lo,
-        (long long)behind_last(lo, cext ? extent : 1, a->step), a->axis,
-        tp_called(g, n->in[0].src.node), csize ? tp_ix_str(g->ix, x->shape[a->axis]) : "its extent",
+        (long long)behind_last(lo, cext ? extent : 1, a->step), a->axis, tp_called(g, tp_in(n, 0)),
+        csize ? tp_ix_str(g->ix, x->shape[a->axis]) : "its extent",
         lo < 0 ? " (indices do not wrap)" : "");
   shape_of(n->in[0].src, shape);
   shape[a->axis] = a->ix[1];
@@ -173,8 +172,7 @@ static bool pad(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   return tp_out1(g, n, x->dtype, x->rank, shape);
 }
 
-/* The last element that windows see, i (count - 1) + j (size - 1), lies inside; what is symbolic is
- * judged with the reads (legal.c). */
+/* The last element that windows see lies inside. Of constants; legal.c judges what is symbolic. */
 static bool windows(
     const tp_node *n, const tp_ix *extent, const tp_ix *count, const tp_ix *size, tp_error *err) {
   int64_t e, c, s;
@@ -222,7 +220,7 @@ static bool concat(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
   if (!axis_ok(n, x->rank, err)) return false;
   shape_of(n->in[0].src, shape);
   for (int k = 1; k < n->nin; k++) {
-    const tp_out *y = tp_outof(n->in[k].src);
+    const tp_out *y = tp_inof(n, k);
     if (!one_dtype(n, 0, k, err)) return false;
     if (y->rank != x->rank) return tp_bad_shape(n, err, "ranks differ");
     for (int i = 0; i < x->rank; i++)
@@ -234,7 +232,7 @@ static bool concat(tp_graph *g, tp_node *n, const tp_out *x, tp_error *err) {
 }
 
 bool tp_infer_move(tp_graph *g, tp_node *n, tp_error *err) {
-  const tp_out *x = tp_outof(n->in[0].src);
+  const tp_out *x = tp_inof(n, 0);
   switch (n->op) {
   case TP_OP_RESHAPE: return reshape(g, n, x, err);
   case TP_OP_PERMUTE: return permute(g, n, x, err);
@@ -251,11 +249,11 @@ bool tp_infer_move(tp_graph *g, tp_node *n, tp_error *err) {
 /* ---- gathers ---- */
 
 static bool index_dtype(const tp_node *n, tp_error *err) {
-  return tp_dtypeof(n->in[1].src) == TP_I64 ||
+  return tp_inof(n, 1)->dtype == TP_I64 ||
       tp_bad_dtype(n, err, "indices must be i64: convert with :to(\"i64\")");
 }
 
-/* x's shape with attr.axis replaced by the shape of k; gives the rank. */
+/* x's shape with k's in place of attr.axis; gives the rank. */
 static int replaced(const tp_node *n, const tp_out *x, const tp_out *k, const tp_ix **shape) {
   int rank = 0;
   for (int i = 0; i < x->rank; i++) {
@@ -266,12 +264,12 @@ static int replaced(const tp_node *n, const tp_out *x, const tp_out *k, const tp
 }
 
 static bool index_op(tp_graph *g, tp_node *n, tp_error *err) {
-  const tp_out *x = tp_outof(n->in[0].src), *k = tp_outof(n->in[1].src);
+  const tp_out *x = tp_inof(n, 0), *k = tp_inof(n, 1);
   const tp_ix *shape[TP_MAXRANK];
   if (k->rank > 1) return tp_bad_shape(n, err, "indices must have rank 0 or 1");
   int rank = replaced(n, x, k, shape);
   if (n->op == TP_OP_INDEX_SELECT) return tp_out1(g, n, x->dtype, rank, shape);
-  const tp_out *src = tp_outof(n->in[2].src);
+  const tp_out *src = tp_inof(n, 2);
   bool fits = src->rank == rank;
   for (int i = 0; fits && i < rank; i++) fits = eq(g, n, src->shape[i], shape[i]);
   return fits ? one_dtype(n, 0, 2, err) && tp_out1(g, n, x->dtype, x->rank, x->shape)
@@ -284,11 +282,10 @@ static bool within(tp_graph *g, const tp_node *n, const tp_ix *a, const tp_ix *b
       eq(g, n, tp_ix_min(g->ix, a, b), a);
 }
 
-/* torch's rule: indices may be smaller than x but along the axis, and smaller than what is added.
+/* torch's rule: indices are no larger than x but along the axis, and no larger than what is added.
  */
 static bool gather_op(tp_graph *g, tp_node *n, tp_error *err) {
-  const tp_out *x = tp_outof(n->in[0].src), *k = tp_outof(n->in[1].src),
-               *src = n->nin > 2 ? tp_outof(n->in[2].src) : NULL;
+  const tp_out *x = tp_inof(n, 0), *k = tp_inof(n, 1), *src = n->nin > 2 ? tp_inof(n, 2) : NULL;
   bool fits = k->rank == x->rank && (!src || src->rank == x->rank);
   for (int i = 0; fits && i < x->rank; i++)
     fits = (i == n->attr.axis || within(g, n, k->shape[i], x->shape[i])) &&
@@ -302,8 +299,7 @@ static bool gather_op(tp_graph *g, tp_node *n, tp_error *err) {
 
 /* Operands: rows, which matrix they are multiplied by, the matrices. */
 static bool matmul_at(tp_graph *g, tp_node *n, tp_error *err) {
-  const tp_out *x = tp_outof(n->in[0].src), *k = tp_outof(n->in[1].src),
-               *w = tp_outof(n->in[2].src);
+  const tp_out *x = tp_inof(n, 0), *k = tp_inof(n, 1), *w = tp_inof(n, 2);
   const tp_ix *shape[TP_MAXRANK];
   bool fits = x->rank >= 2 && k->rank == x->rank - 2 && w->rank == 3 &&
       eq(g, n, x->shape[x->rank - 1], w->shape[1]);
@@ -314,7 +310,7 @@ static bool matmul_at(tp_graph *g, tp_node *n, tp_error *err) {
 }
 
 bool tp_infer_gather(tp_graph *g, tp_node *n, tp_error *err) {
-  if (!axis_ok(n, tp_rankof(n->in[0].src), err) || !index_dtype(n, err)) return false;
+  if (!axis_ok(n, tp_inof(n, 0)->rank, err) || !index_dtype(n, err)) return false;
   if (n->op == TP_OP_MATMUL_AT) return matmul_at(g, n, err);
   return n->op == TP_OP_GATHER || n->op == TP_OP_SCATTER_ADD || n->op == TP_OP_PUT
       ? gather_op(g, n, err)
@@ -322,7 +318,7 @@ bool tp_infer_gather(tp_graph *g, tp_node *n, tp_error *err) {
 }
 
 bool tp_infer_sort(tp_graph *g, tp_node *n, tp_error *err) {
-  const tp_out *x = tp_outof(n->in[0].src);
+  const tp_out *x = tp_inof(n, 0);
   if (!axis_ok(n, x->rank, err)) return false;
   tp_outs(g, n, 2);
   tp_out_set(g, n, 0, x->dtype, x->rank, x->shape);

@@ -78,18 +78,15 @@ static void join(sweep *s, const place *p, tp_set **at, TP_TAKE tp_set *a) {
 
 /* ---- edges ---- */
 
-/* Parameters not yet closed and gradients not yet expanded are leaves: what they need is not known
- * before. */
+/* What open parameters and gradients not yet expanded need is not known yet. */
 static int operands(const place *p) {
   return p->n->op == TP_OP_PARAM || p->n->op == TP_OP_GRAD ? 0 : p->n->nin;
 }
 
-static place *operand(const sweep *s, const place *p, int k) {
-  return &s->at[p->n->in[k].src.node->id];
-}
+static place *operand(const sweep *s, const place *p, int k) { return &s->at[tp_in(p->n, k)->id]; }
 
 static bool is_identity(const tp_node *n, int k) {
-  const tp_node *x = n->in[k].src.node;
+  const tp_node *x = tp_in(n, k);
   return n->op != TP_OP_READ && n->op != TP_OP_MERGE && n->op != TP_OP_ACCUM &&
       tp_dom_same(n->ndom, n->dom, x->ndom, x->dom);
 }
@@ -107,8 +104,7 @@ static int crossed(const sweep *s, const place *p, int k, int i) {
   return -1;
 }
 
-/* What operand k must have where p is needed at `from`; points outside its domain are reported by
- * tp_need_check and left out here. */
+/* What operand k must have where p is needed at `from`; tp_need_check reports points outside. */
 static TP_GIVE tp_set *image(sweep *s, place *p, int k, TP_KEEP tp_set *from) {
   const place *x = operand(s, p, k);
   if (!from || is_identity(p->n, k)) return tp_set_copy(from);
@@ -298,8 +294,7 @@ static void climb(sweep *s, comp *c) {
 
 /* ---- components ---- */
 
-/* Every cycle goes through something that was made before its operands; a call's set is its box
- * from the start. */
+/* Every cycle goes through what was made before its operands; a call's set is its box. */
 static bool is_cut(const tp_node *n) {
   return n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_CALL;
 }
@@ -377,21 +372,19 @@ static void start(sweep *s, tp_graph *g, tp_set **need, int *order) {
 }
 
 /* A callback from which anything is read is called at every point of its domain. */
-static void need_calls(sweep *s, int nroot, const tp_root *roots) {
+static void need_calls(sweep *s, int nroot, const tp_val *roots) {
   bool *seen = TP_NEWN(&s->g->arena, bool, s->g->nodes.n);
-  for (int i = 0; i < nroot; i++) tp_reach(&s->g->arena, roots[i].val.node, seen);
+  for (int i = 0; i < nroot; i++) tp_reach(&s->g->arena, roots[i].node, seen);
   for (place *p = s->at; p < s->at + s->g->nodes.n; p++)
     if (seen[p->n->id] && p->n->op == TP_OP_CALL) replace(p->need, tp_set_copy(p->box));
 }
 
-static void run(sweep *s, int nroot, const tp_root *roots, const int *order) {
+static void run(sweep *s, int nroot, const tp_val *roots, const int *order) {
   int n = s->g->nodes.n;
   place **member = TP_NEWN(&s->g->arena, place *, n);
   for (int i = 0; i < nroot; i++) {
-    place *p = &s->at[roots[i].val.node->id];
-    tp_set *box = tp_set_copy(p->box);
-    join(s, p, p->need,
-        roots[i].set ? canonical(s, p, tp_set_and(box, tp_set_copy(roots[i].set))) : box);
+    place *p = &s->at[roots[i].node->id];
+    join(s, p, p->need, tp_set_copy(p->box));
   }
   need_calls(s, nroot, roots);
   for (int i = n - 1, m; i >= 0; i -= m) {
@@ -413,7 +406,7 @@ static void sweep_free(sweep *s) {
 static void drop(void *need) { tp_need_free(need); }
 
 /* zero, widen, lost: as in a sweep */
-static tp_need *find(tp_graph *g, int nroot, const tp_root *roots, const tp_sym *zero, bool widen,
+static tp_need *find(tp_graph *g, int nroot, const tp_val *roots, const tp_sym *zero, bool widen,
     bool *lost, tp_error *err) {
   int n = g->nodes.n, *order = TP_NEWN(&g->arena, int, n);
   tp_need *out = tp_calloc(sizeof *out);
@@ -432,7 +425,7 @@ static tp_need *find(tp_graph *g, int nroot, const tp_root *roots, const tp_sym 
   return tp_isl_check(g->ix, g->pos, err) ? out : tp_need_free(out);
 }
 
-tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_root *roots, tp_error *err) {
+tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_val *roots, tp_error *err) {
   return find(g, nroot, roots, NULL, false, TP_NEWN(&g->arena, bool, g->nodes.n), err);
 }
 
@@ -457,15 +450,14 @@ bool *tp_need_whole(const tp_need *n, tp_arena *a) {
 
 /* ---- of a whole program ---- */
 
-/* Outputs, sinks, and what ends dims, but for those to which nothing is given. */
-static tp_root *roots_of(tp_graph *g, const tp_sym *zero, int *count) {
-  tp_root *roots = TP_NEWN(&g->arena, tp_root, g->outputs.n + g->sinks.n + g->stops.n);
+static tp_val *roots_of(tp_graph *g, const tp_sym *zero, int *count) {
+  tp_val *roots = TP_NEWN(&g->arena, tp_val, g->outputs.n + g->sinks.n + g->stops.n);
   int n = 0;
-  for (int i = 0; i < g->outputs.n; i++) roots[n++].val = g->outputs.v[i].val;
-  for (int i = 0; i < g->sinks.n; i++) roots[n++].val = tp_v(g->sinks.v[i]);
+  for (int i = 0; i < g->outputs.n; i++) roots[n++] = g->outputs.v[i].val;
+  for (int i = 0; i < g->sinks.n; i++) roots[n++] = tp_v(g->sinks.v[i]);
   for (int i = 0; i < g->stops.n; i++) {
     const tp_stop *s = &g->stops.v[i];
-    if (!zero || !tp_stop_needs(g, s, zero)) roots[n++].val = s->end ? tp_v(s->end) : s->done;
+    if (!zero || !tp_stop_needs(g, s, zero)) roots[n++] = s->end ? tp_v(s->end) : s->done;
   }
   *count = n;
   return roots;
@@ -473,7 +465,7 @@ static tp_root *roots_of(tp_graph *g, const tp_sym *zero, int *count) {
 
 tp_need *tp_need_without(tp_graph *g, const tp_sym *zero, tp_error *err) {
   int n;
-  tp_root *roots = roots_of(g, zero, &n);
+  tp_val *roots = roots_of(g, zero, &n);
   return find(g, n, roots, zero, false, TP_NEWN(&g->arena, bool, g->nodes.n), err);
 }
 
@@ -491,7 +483,7 @@ static bool asks_no_more(tp_graph *g, const tp_need *need, const tp_need *wide) 
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
   bool *lost = TP_NEWN(&g->arena, bool, g->nodes.n);
   int n;
-  tp_root *roots = roots_of(g, NULL, &n);
+  tp_val *roots = roots_of(g, NULL, &n);
   tp_need *need = find(g, n, roots, NULL, false, lost, err);
   for (int i = 0; need && i < g->nodes.n; i++) need->rough |= lost[i];
   if (!need || !need->rough || (g->stops.n && !g->stops.v[0].end)) return need;
@@ -505,9 +497,9 @@ tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
 
 /* ---- what a superset has too much ---- */
 
-/* Points of p whose operand k lies outside its domain or in `bad`; NULL: none. */
+/* Where p reads outside operand k's domain or in `bad`; NULL: nowhere. */
 static TP_GIVE tp_set *reads_bad(sweep *s, place *p, int k, TP_KEEP tp_set *const *bad) {
-  const tp_node *x = p->n->in[k].src.node;
+  const tp_node *x = tp_in(p->n, k);
   if (is_identity(p->n, k)) return tp_set_copy(bad[x->id]);
   tp_set *wrong = tp_set_outside(s->g->ix, x->ndom, x->dom);
   if (bad[x->id]) wrong = tp_set_or(wrong, tp_set_copy(bad[x->id]));

@@ -1,10 +1,9 @@
-/* Reads what print.c prints, line by line, and lines a person would write: empty ones, comments
- * after --, and types left out where the operands have them already. A node may be named before its
- * line. What is read is verified. */
+/* parse: reads what print.c prints, and what a person would write: empty lines, comments after --,
+ * no types where operands have them. A node may be named before its line. Verifies what it read. */
 #include "graph/core.h"
 
-/* How many indices were written for an operand: right only if its (ACCUM to: the node's) domain has
- * as many dims, which is known later. */
+/* Indices written for an operand: as many as its domain (ACCUM to: the node's) has dims, which is
+ * known later. */
 typedef struct {
   const tp_node *n;
   int edge, count, line;
@@ -51,13 +50,11 @@ static bool value(graph_parser *p, tp_val *v) {
 static bool operand(graph_parser *p, tp_node *n) {
   tp_edge e = { 0 };
   int nat = 0;
-  bool to, from;
   if (!value(p, &e.src)) return false;
-  to = tp_accept(&p->in, "to");
-  from = !to && tp_accept(&p->in, "from");
-  if ((to || from) && !list(p, TP_F_INDICES, &nat, &e.at)) return false;
-  if (to || from) TP_PUSH(&p->g->arena, &p->arities, (arity){ n, n->nin, nat, p->in.line });
-  e.gather = from;
+  bool to = tp_accept(&p->in, "to");
+  e.gather = !to && tp_accept(&p->in, "from");
+  if ((to || e.gather) && !list(p, TP_F_INDICES, &nat, &e.at)) return false;
+  if (to || e.gather) TP_PUSH(&p->g->arena, &p->arities, (arity){ n, n->nin, nat, p->in.line });
   if (tp_accept(&p->in, "if") && !expression(p, &e.cond)) return false;
   if (!tp_scan_where(&p->in, &e.pos)) return false;
   tp_edge_push(p->g, n, e);
@@ -75,7 +72,7 @@ static bool operand_list(graph_parser *p, tp_node *n) {
 
 /* ---- attributes ---- */
 
-/* data: where the numbers of a CONST stand, read when its type is known. */
+/* data: where a CONST's numbers stand, which are read when its type is known. */
 static bool attribute(graph_parser *p, tp_node *n, const char **data) {
   const char *key = tp_scan_word(&p->in);
   bool known;
@@ -112,23 +109,23 @@ static bool one_result(graph_parser *p, outvec *outs) {
   return true;
 }
 
+static bool is_declared(const tp_node *n) {
+  return n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_PARAM;
+}
+
 /* What the printer leaves out because the type says it. */
 static void attrs_of_type(tp_graph *g, tp_node *n) {
   tp_attr *a = &n->attr;
   const tp_out *o = n->nout ? n->out : NULL;
   bool source =
       n->op == TP_OP_INPUT || n->op == TP_OP_FILL || n->op == TP_OP_IOTA || n->op == TP_OP_RAND;
-  bool declared = n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_PARAM;
-  if (source || declared || n->op == TP_OP_CALL || n->op == TP_OP_PINIT)
+  if (source || is_declared(n) || n->op == TP_OP_CALL || n->op == TP_OP_PINIT)
     a->ndom = n->ndom, a->dom = n->dom;
   if (o && tp_ix_is_shape(n->op)) a->nix = o->rank, a->ix = o->shape;
-  if (o && (source || declared || n->op == TP_OP_CAST)) a->dtype = o->dtype;
+  if (o && (source || is_declared(n) || n->op == TP_OP_CAST)) a->dtype = o->dtype;
   if (n->op != TP_OP_CALL || !n->nout) return;
-  tp_out *spec = TP_NEWN(&g->arena, tp_out, n->nout);
-  for (int k = 0; k < n->nout; k++)
-    spec[k] = (tp_out){ n->out[k].dtype, n->out[k].rank, n->out[k].shape };
   a->nspec = n->nout;
-  a->spec = spec;
+  a->spec = tp_dup(&g->arena, n->out, sizeof *n->out * (size_t)n->nout);
 }
 
 static bool type(graph_parser *p, tp_node *n) {
@@ -184,10 +181,10 @@ static bool arity_ok(graph_parser *p, const arity *a) {
 static bool infer_type(graph_parser *p, tp_node *n) {
   if (!tp_nin_ok(n->op, n->nin, here(p), p->in.err)) return false;
   for (int k = 0; k < n->nin; k++)
-    if (n->in[k].src.out >= n->in[k].src.node->nout)
+    if (n->in[k].src.out >= tp_in(n, k)->nout)
       return fail(p, "this node needs its type: an operand has none yet");
-  bool told = n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_PARAM ||
-      n->op == TP_OP_CALL || (tp_ops[n->op].cls == TP_CLS_SRC && n->op != TP_OP_VALUE);
+  bool told = is_declared(n) || n->op == TP_OP_CALL ||
+      (tp_ops[n->op].cls == TP_CLS_SRC && n->op != TP_OP_VALUE);
   if (told || tp_ix_is_shape(n->op) || n->op == TP_OP_CAST)
     return fail(p, "this node needs its type");
   if (n->op == TP_OP_READ && p->arities.n && p->arities.v[p->arities.n - 1].n == n &&
@@ -226,14 +223,14 @@ static bool node_line(graph_parser *p) {
     return false;
   }
   tp_node_register(p->g, n);
-  return tp_scan_end(&p->in);
+  return true;
 }
 
 /* ---- other lines ---- */
 
 static bool graph_line(graph_parser *p) {
   return tp_expect(&p->in, "seed") && tp_scan_u64(&p->in, &p->g->seed) &&
-      tp_expect(&p->in, "nrand") && tp_scan_small(&p->in, &p->g->nrand) && tp_scan_end(&p->in);
+      tp_expect(&p->in, "nrand") && tp_scan_small(&p->in, &p->g->nrand);
 }
 
 /* Entry of `inputs` or `params`: the first one given takes the place of the usual list. */
@@ -254,7 +251,7 @@ static bool list_line(graph_parser *p, bool inputs) {
   if (v.node->id < 0 && v.node->nout != 1) return fail(p, "one result is wanted");
   if (inputs) TP_PUSH(a, &p->g->inputs, v.node);
   else TP_PUSH(a, &p->g->params, v.node);
-  return tp_scan_end(&p->in);
+  return true;
 }
 
 static bool output_line(graph_parser *p) {
@@ -263,14 +260,14 @@ static bool output_line(graph_parser *p) {
   o.hidden = tp_accept(&p->in, "hidden");
   if (!tp_scan_where(&p->in, &o.pos)) return false;
   TP_PUSH(&p->g->arena, &p->g->outputs, o);
-  return tp_scan_end(&p->in);
+  return true;
 }
 
 static bool loss_line(graph_parser *p) {
   tp_val v;
   if (!value(p, &v)) return false;
   TP_PUSH(&p->g->arena, &p->g->losses, v);
-  return tp_scan_end(&p->in);
+  return true;
 }
 
 /* Only noted: its node may come later, and everything is inferred with it. */
@@ -281,7 +278,7 @@ static bool stop_line(graph_parser *p) {
   if (!name || !value(p, &s.done) || !tp_scan_where(&p->in, &s.pos)) return false;
   if (!s.dim || s.dim->kind != TP_SYM_DIM) return fail(p, "no dim of this name");
   TP_PUSH(&p->g->arena, &p->stops, s);
-  return tp_scan_end(&p->in);
+  return true;
 }
 
 static bool over_bounds(const tp_ix *e) {
@@ -304,7 +301,7 @@ static bool shapecheck_line(graph_parser *p, int operands) {
     if (!over_bounds(e[i]) || tp_ix_is_cond(e[i]) != (ne == 1))
       return fail(p, "two sizes or a condition over bounds are wanted");
   tp_shapecheck_add(p->g, e[0], operands == 2 ? e[1] : NULL, pos, what);
-  return tp_scan_end(&p->in);
+  return true;
 }
 
 static bool boundcheck_line(graph_parser *p) {
@@ -321,18 +318,16 @@ static bool boundcheck_line(graph_parser *p) {
     return fail(p, "a condition and a class of errors are wanted");
   c.cond = e[0];
   TP_PUSH(&p->g->arena, &p->g->boundchecks, c);
-  return tp_scan_end(&p->in);
+  return true;
 }
 
 static bool warning_line(graph_parser *p) {
   const char *s = tp_scan_string(&p->in);
   if (s) TP_PUSH(&p->g->arena, &p->g->warnings, s);
-  return s && tp_scan_end(&p->in);
+  return s;
 }
 
-static bool line(graph_parser *p) {
-  tp_scan_space(&p->in);
-  if (!*p->in.s || strncmp(p->in.s, "--", 2) == 0) return true;
+static bool line_of(graph_parser *p) {
   if (tp_accept(&p->in, "%")) return node_line(p);
   if (tp_accept(&p->in, "dim")) return tp_sym_line(p->g->ix, &p->in, TP_SYM_DIM);
   if (tp_accept(&p->in, "bound")) return tp_sym_line(p->g->ix, &p->in, TP_SYM_BOUND);
@@ -349,10 +344,14 @@ static bool line(graph_parser *p) {
   return fail(p, "an unknown line");
 }
 
+static bool line(graph_parser *p) {
+  tp_scan_space(&p->in);
+  return !*p->in.s || strncmp(p->in.s, "--", 2) == 0 || (line_of(p) && tp_scan_end(&p->in));
+}
+
 /* ---- the whole ---- */
 
-/* Nodes need themselves only through branches, contributions and updates, which have a type without
- * their operands. */
+/* Nodes need themselves only through those that declare their type. */
 static bool no_circle_in_text(graph_parser *p) {
   tp_arena *a = &p->g->arena;
   int n = p->g->nodes.n, nedge = 0, e = 0;
@@ -362,9 +361,8 @@ static bool no_circle_in_text(graph_parser *p) {
   bool self = false;
   for (int i = 0; i < n; i++) {
     const tp_node *x = p->g->nodes.v[i];
-    bool declared = x->op == TP_OP_MERGE || x->op == TP_OP_ACCUM || x->op == TP_OP_PARAM;
-    for (int k = 0; k < x->nin && !declared; k++) {
-      edge[e++] = (tp_link){ i, x->in[k].src.node->id };
+    for (int k = 0; k < x->nin && !is_declared(x); k++) {
+      edge[e++] = (tp_link){ i, tp_in(x, k)->id };
       self |= edge[e - 1].to == i;
     }
   }
@@ -373,38 +371,11 @@ static bool no_circle_in_text(graph_parser *p) {
       "file: a node needs its own value, and not through a merge, accum or param");
 }
 
-static bool names_differ(graph_parser *p, tp_hmap *by_name, int n, tp_node *const *v) {
-  tp_hmap_init(by_name, &p->g->arena);
-  for (int i = 0; i < n; i++) {
-    const char *name = v[i]->attr.str ? v[i]->attr.str : "";
-    if (tp_hmap_get(by_name, name, strlen(name)))
-      return tp_fail(p->in.err, TP_E_FILE, v[i]->pos, "file: there are two '%s'", name);
-    tp_hmap_set(by_name, name, strlen(name), (void *)&v[i]);
-  }
-  return true;
-}
-
-/* Hidden outputs belong to parameters by their names: the places that they have among the outputs
- * are filled in the order of the parameters. */
-static bool match_hidden(graph_parser *p) {
-  tp_graph *g = p->g;
-  tp_hmap inputs, params;
-  tp_output *of = TP_NEWN(&g->arena, tp_output, g->params.n + 1);
-  if (!names_differ(p, &inputs, g->inputs.n, g->inputs.v) ||
-      !names_differ(p, &params, g->params.n, g->params.v))
-    return false;
-  for (int i = 0; i < g->outputs.n; i++) {
-    const tp_output *o = &g->outputs.v[i];
-    tp_node **param = o->hidden ? tp_hmap_get(&params, o->name, strlen(o->name)) : NULL;
-    if (o->hidden && (!param || of[param - g->params.v].name))
-      return tp_fail(p->in.err, TP_E_FILE, o->pos, "file: hidden output '%s' %s", o->name,
-          param ? "stands twice" : "is that of no parameter");
-    if (param) of[param - g->params.v] = *o;
-  }
-  for (int i = 0, k = 0; i < g->outputs.n; i++) {
-    while (g->outputs.v[i].hidden && !of[k].name) k++;
-    if (g->outputs.v[i].hidden) g->outputs.v[i] = of[k++];
-  }
+static bool names_differ(graph_parser *p, int n, tp_node *const *v) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < i && v[i]->attr.str; j++)
+      if (v[j]->attr.str && strcmp(v[i]->attr.str, v[j]->attr.str) == 0)
+        return tp_fail(p->in.err, TP_E_FILE, v[i]->pos, "file: there are two '%s'", v[i]->attr.str);
   return true;
 }
 
@@ -429,20 +400,9 @@ static bool lines(graph_parser *p, const char *text) {
           p->in.err, TP_E_FILE, here(p), "file: there is no node %%%d", p->mentioned.v[i]->mark);
   for (int i = 0; i < p->arities.n; i++)
     if (!arity_ok(p, &p->arities.v[i])) return false;
-  return tp_verify_structure(p->g, p->in.err) && no_circle_in_text(p) && match_hidden(p) &&
-      add_stops(p);
-}
-
-/* Those that the text says, and those that its nodes need. */
-static void complete_checks(tp_graph *g) {
-  int n = g->shapechecks.n;
-  tp_shapecheck *said = tp_dup(&g->arena, g->shapechecks.v, sizeof *said * (size_t)n);
-  tp_recheck(g);
-  int m = g->shapechecks.n;
-  tp_shapecheck *own = tp_dup(&g->arena, g->shapechecks.v, sizeof *own * (size_t)m);
-  g->shapechecks.n = 0;
-  for (int i = 0; i < n; i++) tp_shapecheck_add(g, said[i].a, said[i].b, said[i].pos, said[i].what);
-  for (int i = 0; i < m; i++) tp_shapecheck_add(g, own[i].a, own[i].b, own[i].pos, own[i].what);
+  return tp_verify_structure(p->g, p->in.err) && no_circle_in_text(p) &&
+      names_differ(p, p->g->inputs.n, p->g->inputs.v) &&
+      names_differ(p, p->g->params.n, p->g->params.v) && add_stops(p);
 }
 
 static bool read_all(tp_graph *g, const char *text, tp_error *err) {
@@ -452,7 +412,7 @@ static bool read_all(tp_graph *g, const char *text, tp_error *err) {
   tp_scan_init(&p.in, "sdg", &g->arena, tp_ictx_arena(g->ix), err);
   tp_hmap_init(&p.nodes, &g->arena);
   bool ok = lines(&p, text) && tp_verify(g, err);
-  if (ok) complete_checks(g);
+  if (ok) tp_recheck(g, true);
   tp_unguard(&oom);
   return ok;
 }

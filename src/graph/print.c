@@ -43,6 +43,14 @@ static void put_edge(tp_buf *b, const tp_node *n, const tp_edge *e, int flags) {
   if (!same) put_pos(b, e->pos, flags);
 }
 
+/* A text in quotes (NULL: none), the position, and the line ends. */
+static void put_end(tp_buf *b, const char *before, const char *text, tp_pos pos, int flags) {
+  tp_puts(b, before);
+  if (text) tp_put_string(b, text);
+  put_pos(b, pos, flags);
+  tp_puts(b, "\n");
+}
+
 /* ---- attributes ---- */
 
 static void put_data(tp_buf *b, const tp_array *a, int flags) {
@@ -150,22 +158,16 @@ static void put_list(
 static void put_checks(tp_buf *b, const tp_graph *g, int flags) {
   for (int i = 0; i < g->shapechecks.n; i++) {
     const tp_shapecheck *s = &g->shapechecks.v[i];
-    tp_puts(b, s->b ? "equal [" : "holds [");
-    tp_ix_print(b, s->a);
-    if (s->b) tp_puts(b, ", "), tp_ix_print(b, s->b);
-    tp_puts(b, "] ");
-    tp_put_string(b, s->what ? s->what : "");
-    put_pos(b, s->pos, flags);
-    tp_puts(b, "\n");
+    tp_puts(b, s->b ? "equal " : "holds ");
+    tp_put_list(b, TP_F_EXTENTS, s->b ? 2 : 1, (const tp_ix *[]){ s->a, s->b });
+    put_end(b, " ", s->what ? s->what : "", s->pos, flags);
   }
   for (int i = 0; i < g->boundchecks.n; i++) {
     const tp_boundcheck *c = &g->boundchecks.v[i];
-    tp_puts(b, "needs [");
-    tp_ix_print(b, c->cond);
-    tp_putf(b, "] %s ", tp_code_word(c->code));
-    tp_put_string(b, c->msg);
-    put_pos(b, c->pos, flags);
-    tp_puts(b, "\n");
+    tp_puts(b, "needs ");
+    tp_put_list(b, TP_F_EXTENTS, 1, &c->cond);
+    tp_putf(b, " %s", tp_code_word(c->code));
+    put_end(b, " ", c->msg, c->pos, flags);
   }
 }
 
@@ -178,8 +180,7 @@ static void put_roots(tp_buf *b, const tp_graph *g, int flags) {
   for (int i = 0; i < g->stops.n; i++) {
     tp_putf(b, "stop %s ", g->stops.v[i].dim->name);
     put_val(b, g->stops.v[i].done);
-    put_pos(b, g->stops.v[i].pos, flags);
-    tp_puts(b, "\n");
+    put_end(b, "", NULL, g->stops.v[i].pos, flags);
   }
   for (int i = 0; i < g->outputs.n; i++) {
     const tp_output *o = &g->outputs.v[i];
@@ -187,9 +188,7 @@ static void put_roots(tp_buf *b, const tp_graph *g, int flags) {
     tp_put_string(b, o->name);
     tp_puts(b, " ");
     put_val(b, o->val);
-    if (o->hidden) tp_puts(b, " hidden");
-    put_pos(b, o->pos, flags);
-    tp_puts(b, "\n");
+    put_end(b, o->hidden ? " hidden" : "", NULL, o->pos, flags);
   }
 }
 
@@ -218,7 +217,6 @@ void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags) {
 
 void tp_graph_print(tp_buf *b, const tp_graph *g) { tp_graph_print_as(b, g, 0); }
 
-/* 'f32 (t:T) [4, 3] "h" at rnn.lua:12' */
 void tp_val_print(tp_buf *b, tp_val v) {
   const tp_node *n = v.node;
   tp_putf(b, "%s (", tp_dtype_name(tp_dtypeof(v)));

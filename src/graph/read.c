@@ -21,9 +21,9 @@ static const tp_ix *subst_at(
   return tp_ix_subst(g->ix, e, v->ndom, from, to);
 }
 
-/* The only index of x that mentions dim d of v, which must be d + rest: its position, else -1. */
+/* The only index of x that mentions dim d of v, if it is d + rest; -1. */
 static int moved_by(tp_graph *g, const tp_node *v, const tp_sym *d) {
-  const tp_node *x = v->in[0].src.node;
+  const tp_node *x = tp_in(v, 0);
   int found = -1;
   for (int j = 0; j < x->ndom; j++) {
     const tp_ix *rest;
@@ -35,10 +35,10 @@ static int moved_by(tp_graph *g, const tp_node *v, const tp_sym *d) {
   return found;
 }
 
-/* f o at, one entry a dim of x; false where it has none. Ranges must keep their order, for they
- * prepend axes, and two may not move one index. */
+/* f o at, an entry a dim of x; false: there is none. Ranges keep their order, for they prepend
+ * axes, and two may not move one index. */
 static bool composed(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out) {
-  const tp_node *x = v->in[0].src.node;
+  const tp_node *x = tp_in(v, 0);
   int last = -1;
   for (int j = 0; j < x->ndom; j++) {
     if (v->attr.at[j].range) return false;
@@ -55,8 +55,7 @@ static bool composed(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out)
   return true;
 }
 
-/* The condition that `at` stays inside the domain: 0 <= lo and lo < D (a range: empty, or hi <= D).
- * NULL where a dim has no bound. */
+/* When `at` stays inside the domain; NULL: a dim has no bound. */
 static const tp_ix *insert_dims(tp_graph *g, int n, const tp_sym *const *dom, const tp_at *at) {
   tp_ictx *c = g->ix;
   const tp_ix *all = tp_ix_bool(c, true), *zero = tp_ix_const(c, 0);
@@ -96,7 +95,7 @@ static bool at_affine(int n, const tp_at *at) {
 /* What v's index says of a dim's bound is said at v's point: should the dim end by data, now or by
  * a later P:stop, it is another at the points of `at`. */
 static bool bounds_stay(const tp_node *v) {
-  const tp_node *x = v->in[0].src.node;
+  const tp_node *x = tp_in(v, 0);
   const tp_sym *const *syms;
   for (int i = 0; i < x->ndom; i++)
     for (int hi = 0; hi <= v->attr.at[i].range; hi++) {
@@ -107,10 +106,9 @@ static bool bounds_stay(const tp_node *v) {
   return true;
 }
 
-/* r: the read just made of v, itself a read. The same value read from v's operand at `out`, if that
- * is as legal. */
+/* The value of v, a read, at `at` is read from v's operand at `out`, if that is as legal. */
 static bool may_compose(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out) {
-  const tp_node *x = v->in[0].src.node;
+  const tp_node *x = tp_in(v, 0);
   const tp_sym *const *dims = NULL;
   tp_node probe = { 0 };
   if (!at_affine(v->ndom, at) || !bounds_stay(v) || !composed(g, v, at, out)) return false;

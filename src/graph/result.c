@@ -1,4 +1,4 @@
-/* Results of an operator, and the refusals of its operands, for all files of inference. */
+/* result: results of operators and refusals of operands, for all files of inference. */
 #include "graph/core.h"
 
 /* ---- messages ---- */
@@ -26,7 +26,7 @@ bool tp_bad_dtype(const tp_node *n, tp_error *err, const char *advice) {
   char list[256] = "";
   for (int k = 0; k < n->nin && k < 6; k++) {
     strcat(list, k == 0 ? "" : k + 1 == n->nin ? " and " : ", ");
-    strcat(list, tp_dtype_name(tp_dtypeof(n->in[k].src)));
+    strcat(list, tp_dtype_name(tp_inof(n, k)->dtype));
   }
   return tp_fail(err, TP_E_DTYPE, n->pos, "dtype: bad operand%s of '%s': %s: %s",
       n->nin == 1 ? "" : "s", tp_op_said(n->op), list, advice);

@@ -1,5 +1,4 @@
-/* What every tier does with a tp_run before and after: shapes of arrays for given bounds, outputs,
- * checks of bounds and arrays. */
+/* run: what every tier does with a tp_run before and after. */
 #include "graph/core.h"
 #include "graph/run.h"
 
@@ -133,8 +132,8 @@ static const tp_array *ends_of(const tp_graph *g, const tp_run *run, const tp_st
   return NULL;
 }
 
-/* Of the row of n's array at this point: the greatest over the dims that n lacks, 0 where these
- * have no points. */
+/* The end of n's row at this point: the greatest over dims that n lacks, 0 if these have no points.
+ */
 static int64_t end_at(
     const tp_node *n, const tp_stop *s, const tp_array *ends, const int64_t *point) {
   int64_t most = 0, base = 0, size = 1, step[TP_MAXRANK], shape[TP_MAXRANK];
@@ -182,8 +181,7 @@ static bool trim(tp_graph *g, const tp_run *run, const tp_run *reached, int i, t
   return true;
 }
 
-/* Rows may be points of dims that end themselves: those ends come first, so that no row that is not
- * there counts. */
+/* Ends of dims of its domain come first, so that only rows that are there count. */
 static void clear_stop(tp_graph *g, tp_run *run, int64_t *env, bool *done, int i) {
   const tp_stop *s = &g->stops.v[i];
   const tp_array *ends = ends_of(g, run, s);
@@ -316,7 +314,7 @@ static int init_dom(const tp_node *p, const tp_sym **dom) {
   return n;
 }
 
-/* Array i of inputs and then parameters; false: none was given or nothing needs it. */
+/* Array i of inputs and then parameters; false: not given, or not needed. */
 static bool pick(const tp_graph *g, const tp_run *run, int i, const tp_sym **dom, given_array *v) {
   bool input = i < g->inputs.n;
   const tp_node *n = input ? g->inputs.v[i] : g->params.v[i - g->inputs.n];

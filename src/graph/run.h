@@ -5,9 +5,9 @@
 #include "kern/run.h"
 
 tp_callee tp_callee_of(tp_arena *a, const tp_node *call);
-/* The dims that steps go through, outermost first. fed (by inputs) and shown (by outputs): which
- * come and go point by point; paced (by node id): callbacks that are done by their tick; first (by
- * outputs): those that no tick has a part in, which are whole with the first. */
+/* The dims that steps go through, outermost first. fed (by input) and shown (by output) come and go
+ * point by point; paced (by node id): callbacks that are done by their tick; first (by output): no
+ * tick has a part in it, so it is whole with the first. */
 typedef struct tp_ticks {
   int n;
   const tp_sym *const *dim;
@@ -15,15 +15,14 @@ typedef struct tp_ticks {
 } tp_ticks;
 /* a fresh one: the first elements of each axis; NULL: no memory */
 tp_array *tp_array_corner(const tp_array *a, const int64_t *shape);
-/* How many of the tick dims a domain has, if it has none without those outside it: its points
- * belong to a tick, if it has all, or else to the last tick inside them. 0: to none. */
+/* How many of the tick dims a domain has: its points belong to a tick if it has all, else to the
+ * last tick inside them. 0: to none, or it lacks one outside one that it has. */
 int tp_tick_depth(int n, const tp_sym *const *dim, int ndom, const tp_sym *const *dom);
-/* The bound of this name among those that a call needs; NULL: error bound, which says what else the
- * name is. */
+/* The bound of this name among those that a call needs; NULL: error bound. */
 const tp_sym *tp_bound_named(
     tp_ictx *c, const char *name, int n, const tp_sym *const *need, tp_error *err);
-/* Allocates outputs for the bounds in env; memory error names the bytes. Zeroed where a run may be
- * over, or looked at, with elements left out: extents that vary, ends by data, steps. */
+/* Allocates outputs for the bounds in env. Zeroed where a run may be over, or looked at, with
+ * elements left out: extents that vary, ends by data, steps. */
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err);
 void tp_run_free_outputs(tp_graph *g, tp_run *run);
 tp_product tp_product_of(const tp_graph *g, int output);
@@ -37,8 +36,7 @@ void tp_run_few(const tp_graph *g, int64_t *env);
 bool tp_run_check(tp_graph *g, const tp_run *run, tp_error *err);
 /* what does not ask for arrays */
 bool tp_run_check_bounds(tp_graph *g, const tp_run *run, tp_error *err);
-/* env[..] of the hidden bounds that stand for what the call gave, for its digits, or for what is
- * least by it. */
+/* env[..] of hidden bounds, by what the call gave */
 void tp_run_given(const tp_graph *g, int64_t *env);
 /* Outputs of a run that went well get the lengths that were reached, and zeros beyond a row's own
  * end; these are outputs too, by the bounds' names. */

@@ -59,7 +59,11 @@ int tp_dom_union(tp_graph *g, int na, const tp_sym *const *a, int nb, const tp_s
   return n;
 }
 
-/* The dims that e mentions, added to dom[0 .. n); returns the new n. At most max in all. */
+void tp_dims_add(tp_graph *g, tp_node *n, int count, const tp_sym *const *dims) {
+  n->ndom = tp_dom_union(g, n->ndom, n->dom, count, dims, &n->dom);
+}
+
+/* The dims that e mentions join dom[0 .. n), at most max in all; gives the new n. */
 static int add_dims(int n, const tp_sym **dom, int max, const tp_ix *e) {
   const tp_sym *const *syms;
   int ns = tp_ix_syms(e, &syms);
@@ -71,15 +75,14 @@ static int add_dims(int n, const tp_sym **dom, int max, const tp_ix *e) {
 void tp_ends_add(tp_graph *g, tp_node *n, const tp_ix *e) {
   for (int i = 0; i < g->stops.n; i++) {
     const tp_stop *s = &g->stops.v[i];
-    if (s->ndom && tp_ix_mentions(e, s->sym))
-      n->ndom = tp_dom_union(g, n->ndom, n->dom, s->ndom, s->dom, &n->dom);
+    if (s->ndom && tp_ix_mentions(e, s->sym)) tp_dims_add(g, n, s->ndom, s->dom);
   }
 }
 
 void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e) {
   const tp_sym *dims[64];
   int nd = add_dims(0, dims, TP_LEN(dims), e);
-  if (nd) n->ndom = tp_dom_union(g, n->ndom, n->dom, nd, dims, &n->dom);
+  if (nd) tp_dims_add(g, n, nd, dims);
   tp_ends_add(g, n, e);
 }
 
@@ -96,8 +99,8 @@ void tp_shapecheck_add(tp_graph *g, const tp_ix *a, const tp_ix *b, tp_pos pos, 
 
 enum { NO = 0, YES = 1, OPEN = 2 };
 
-/* d != 0 whenever all its bounds are at least 2: equality for 0 and 1 alone is a mistake, not a
- * program. d mentions no dims. */
+/* d, without dims, is not 0 whenever all bounds are at least 2: equality for 0 and 1 alone is a
+ * mistake. */
 static bool differs_beyond_one(tp_graph *g, const tp_ix *d) {
   const tp_sym *const *syms;
   const tp_ix *to[16];
@@ -130,20 +133,22 @@ static tp_set *differ(
   return tp_set_and(points, tp_set_cond(g->ix, n, dims, tp_ix_cmp(g->ix, TP_NE, a, b)));
 }
 
-/* Extents that vary over dims: isl decides. Equality that holds for some bounds becomes a condition
- * on them. Takes points. */
-static bool eq_over_dims(tp_graph *g, const tp_ix *a, const tp_ix *b, int n,
-    const tp_sym *const *dims, tp_set *points, const char *what) {
-  if (!tp_ix_is_affine(a) || !tp_ix_is_affine(b)) {
-    tp_set_free(points);
-    return false;
-  }
-  tp_set *bad = tp_set_given(g, differ(g, a, b, n, dims, points), NULL);
-  bool equal = bad && tp_set_is_empty(g->ix, bad),
-       open = bad && !equal && tp_set_can_be_empty(g->ix, bad, 2);
+/* Takes bad: there is no such point, or a check says when. */
+static bool nowhere(tp_graph *g, tp_set *bad, const char *what) {
+  bool never = bad && tp_set_is_empty(g->ix, bad),
+       open = bad && !never && tp_set_can_be_empty(g->ix, bad, 2);
   if (open) tp_shapecheck_add(g, tp_set_empty_when(g->ix, bad), NULL, g->pos, what);
   tp_set_free(bad);
-  return equal || open;
+  return never || open;
+}
+
+/* Extents that vary over dims. Takes points. */
+static bool eq_over_dims(tp_graph *g, const tp_ix *a, const tp_ix *b, int n,
+    const tp_sym *const *dims, tp_set *points, const char *what) {
+  if (tp_ix_is_affine(a) && tp_ix_is_affine(b))
+    return nowhere(g, tp_set_given(g, differ(g, a, b, n, dims, points), NULL), what);
+  tp_set_free(points);
+  return false;
 }
 
 bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims,
@@ -179,11 +184,7 @@ bool tp_extent_least(tp_graph *g, const tp_ix *e, int64_t least, const char *wha
   if (!tp_ix_is_affine(e)) return false;
   tp_set *bad =
       tp_set_and(tp_set_box(g->ix, n, own), tp_set_cond(g->ix, n, own, tp_ix_not(g->ix, holds)));
-  bool never = bad && tp_set_is_empty(g->ix, bad),
-       open = bad && !never && tp_set_can_be_empty(g->ix, bad, 2);
-  if (open) tp_shapecheck_add(g, tp_set_empty_when(g->ix, bad), NULL, g->pos, what);
-  tp_set_free(bad);
-  return never || open;
+  return nowhere(g, bad, what);
 }
 
 bool tp_extent_same(tp_graph *g, const tp_ix *a, const tp_ix *b) {
@@ -228,10 +229,7 @@ bool tp_broadcast(tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape,
 /* ---- text ---- */
 
 void tp_extents_print(tp_buf *b, int rank, const tp_ix *const *shape) {
-  for (int i = 0; i < rank; i++) {
-    if (i) tp_puts(b, ", ");
-    tp_ix_print(b, shape[i]);
-  }
+  for (int i = 0; i < rank; i++) tp_puts(b, i ? ", " : ""), tp_ix_print(b, shape[i]);
 }
 
 const char *tp_extents(tp_graph *g, int rank, const tp_ix *const *shape) {

@@ -41,13 +41,11 @@ bool tp_at_stays(const tp_node *x, const tp_at *at, const tp_stop *s) {
 }
 
 bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s) {
-  const tp_node *x = n->in[k].src.node;
+  const tp_node *x = tp_in(n, k);
   for (int i = 0; i < s->ndom; i++)
-    if (tp_dom_has(n->ndom, n->dom, s->dom[i]) != tp_dom_has(x->ndom, x->dom, s->dom[i]))
-      return true;
+    if (tp_has_dim(n, s->dom[i]) != tp_has_dim(x, s->dom[i])) return true;
   if (n->op == TP_OP_READ) return !tp_at_stays(x, n->attr.at, s);
-  if (n->op == TP_OP_ACCUM) return !tp_at_stays(n->in[k].gather ? x : n, n->in[k].at, s);
-  return n->op == TP_OP_PARAM && k == 1 && s->ndom;
+  return n->op == TP_OP_ACCUM && !tp_at_stays(n->in[k].gather ? x : n, n->in[k].at, s);
 }
 
 /* ---- sets ---- */
@@ -74,8 +72,7 @@ const tp_ix *tp_end_extreme(
   return n ? (most ? tp_ix_upper : tp_ix_lower)(g->ix, e, n, over) : e;
 }
 
-/* An end is any number from 1 on: that something was given is what all judgements take for granted
- * (legal.c asks what holds where nothing was). */
+/* Judgements take for granted that something was given, so an end is any number from 1 on. */
 tp_set *tp_set_unended(tp_graph *g, tp_set *a, const tp_stop *s) {
   return tp_set_some(g->ix, a, s->sym, at_least(g, s->sym, 1));
 }

@@ -1,4 +1,4 @@
-/* P:stop: a dim ends by data from now on, and domains grow where its end is mentioned. */
+/* P:stop: a dim ends by data, and domains grow where its end is mentioned. */
 #include "graph/core.h"
 
 static const char *text_of(tp_graph *g, const tp_sym *dim, const char *suffix) {
@@ -16,7 +16,7 @@ static bool done_ok(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err) 
         "shape: stop: what ends '%s' must be a scalar at each point, not of rank %d: reduce it "
         "with any or all",
         t, tp_rankof(done));
-  if (!tp_dom_has(done.node->ndom, done.node->dom, dim))
+  if (!tp_has_dim(done.node, dim))
     return tp_fail(
         err, TP_E_DOMAIN, g->pos, "domain: stop: what ends '%s' does not depend on '%s'", t, t);
   return true;
@@ -32,10 +32,9 @@ static bool over_ok(const tp_graph *g, const tp_sym *dim, tp_error *err) {
   return true;
 }
 
-/* A read has an index for each dim of its operand: those that the operand has now and had not are
- * read where they are. */
+/* A read has an index for each dim of its operand: at new ones it reads where it is. */
 static void index_new_dims(tp_graph *g, tp_node *n, const tp_node *was) {
-  const tp_node *x = n->in[0].src.node;
+  const tp_node *x = tp_in(n, 0);
   if (n->op != TP_OP_READ || was->ndom == x->ndom) return;
   tp_at *at = TP_NEWN(&g->arena, tp_at, x->ndom);
   for (int d = 0, k = 0; d < x->ndom; d++) {
@@ -47,12 +46,12 @@ static void index_new_dims(tp_graph *g, tp_node *n, const tp_node *was) {
   n->attr.at = at;
 }
 
-/* Contributions, and reads of what stands behind them, keep the indices that they have: only a text
- * can make what they read grow. */
+/* Contributions, and reads of later nodes, keep their indices: only in a text do their operands
+ * grow. */
 static bool indices_fit(const tp_node *n, const tp_node *was, int done, tp_error *err) {
-  bool fit = n->op != TP_OP_READ || n->attr.nat == n->in[0].src.node->ndom;
+  bool fit = n->op != TP_OP_READ || n->attr.nat == tp_in(n, 0)->ndom;
   for (int k = 0; k < n->nin && n->op == TP_OP_ACCUM; k++) {
-    const tp_node *x = n->in[k].src.node;
+    const tp_node *x = tp_in(n, k);
     fit &= !n->in[k].gather || x->id >= done || x->ndom == was[x->id].ndom;
   }
   return fit ||
@@ -62,8 +61,8 @@ static bool indices_fit(const tp_node *n, const tp_node *was, int done, tp_error
           tp_label(n));
 }
 
-/* Domains grow where an end is mentioned. Operands come before their readers, but for branches and
- * updates, whose targets have declared domains. After an error everything is as it was. */
+/* Operands come before their readers, but for branches and updates, whose targets have declared
+ * domains. After an error all is as it was. */
 static bool infer_again(tp_graph *g, tp_error *err) {
   tp_pos pos = g->pos;
   int n = 0;
@@ -73,11 +72,10 @@ static bool infer_again(tp_graph *g, tp_error *err) {
     tp_node *x = g->nodes.v[n];
     was[n] = *x;
     g->pos = x->pos;
-    if (x->op == TP_OP_READ && x->in[0].src.node->id < n)
-      index_new_dims(g, x, &was[x->in[0].src.node->id]);
+    if (x->op == TP_OP_READ && tp_in(x, 0)->id < n) index_new_dims(g, x, &was[tp_in(x, 0)->id]);
     ok = indices_fit(x, was, n, err) && tp_infer(g, x, err);
     /* of a text a domain may be larger than it has to be */
-    x->ndom = tp_dom_union(g, x->ndom, x->dom, was[n].ndom, was[n].dom, &x->dom);
+    tp_dims_add(g, x, was[n].ndom, was[n].dom);
     ok = ok && tp_dims_ok(x, err);
   }
   for (int i = 0; ok && i < n; i++) ok = indices_fit(g->nodes.v[i], was, n, err);
@@ -97,7 +95,7 @@ static bool find_dom(tp_graph *g, tp_stop *s) {
   return n != was;
 }
 
-/* What ends one dim may speak of the end of another, and so have its dims. */
+/* A done may mention the end of another dim, and so have its dims. */
 static bool grow(tp_graph *g, tp_error *err) {
   for (bool more = true; more;) {
     more = false;

@@ -14,8 +14,7 @@ static void visit_stops(tp_graph *g, tp_arena *a, nodevec *work, const tp_node *
   for (int i = 0; i < g->stops.n; i++) {
     tp_stop *s = &g->stops.v[i];
     if (s->live ||
-        !(tp_dom_has(n->ndom, n->dom, s->dim) || tp_node_mentions(n, s->sym) ||
-            tp_node_mentions(n, s->given)))
+        !(tp_has_dim(n, s->dim) || tp_node_mentions(n, s->sym) || tp_node_mentions(n, s->given)))
       continue;
     s->live = true;
     visit(a, work, s->done.node);
@@ -34,12 +33,11 @@ void tp_reach(tp_arena *a, tp_node *n, bool *seen) {
   reached(a, &work, n, seen);
   while (work.n) {
     n = work.v[--work.n];
-    for (int k = 0; k < n->nin; k++) reached(a, &work, n->in[k].src.node, seen);
+    for (int k = 0; k < n->nin; k++) reached(a, &work, tp_in(n, k), seen);
   }
 }
 
-/* A GRAD without losses of its own stands for the gradient of the graph's losses: while there is
- * one, they live. */
+/* A GRAD without losses of its own is that of the graph's losses, which live with it. */
 static void mark_live(tp_graph *g, tp_arena *a) {
   nodevec work = { 0 };
   for (int i = 0; i < g->nodes.n; i++) g->nodes.v[i]->mark = 0;
@@ -51,7 +49,7 @@ static void mark_live(tp_graph *g, tp_arena *a) {
   while (work.n) {
     tp_node *n = work.v[--work.n];
     visit_stops(g, a, &work, n);
-    for (int k = 0; k < n->nin; k++) visit(a, &work, n->in[k].src.node);
+    for (int k = 0; k < n->nin; k++) visit(a, &work, tp_in(n, k));
     if (n->op == TP_OP_GRAD && n->nin == 1)
       for (int i = 0; i < g->losses.n; i++) visit(a, &work, g->losses.v[i].node);
   }
@@ -64,8 +62,8 @@ static void drop_node(tp_node *n) {
   n->attr.data = tp_array_unref(n->attr.data);
 }
 
-/* A PARAM not yet closed is live by itself (its values are handed out after the run). Losses that
- * died and ends of dims that nothing has leave their lists. */
+/* An open PARAM lives by itself, as its values are handed out after the run. Losses that died and
+ * ends of dims that nothing has leave their lists. */
 void tp_graph_prune(tp_graph *g) {
   tp_arena scratch;
   tp_scratch_init(&scratch);
@@ -93,5 +91,5 @@ void tp_graph_prune(tp_graph *g) {
 void tp_graph_sweep(tp_graph *g) {
   int before = g->nodes.n;
   tp_graph_prune(g);
-  if (g->nodes.n < before && g->shapechecks.n) tp_recheck(g);
+  if (g->nodes.n < before && g->shapechecks.n) tp_recheck(g, false);
 }

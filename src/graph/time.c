@@ -1,5 +1,4 @@
-/* Time: inference of READ, MERGE, ACCUM, PARAM and PINIT, and the functions that add to them edge
- * by edge. */
+/* time: inference of READ, MERGE, ACCUM, PARAM and PINIT, and what adds edges to them. */
 #include "graph/core.h"
 
 bool tp_affine(const tp_ix *e) {
@@ -48,10 +47,10 @@ static bool ends_stay(
   return true;
 }
 
-/* A range over a dim of an end's domain, of what still has the dim that ends: rows of unequal
- * lengths side by side. */
+/* A range over a dim of an end's domain, of what still has the dim that ends, would put rows of
+ * unequal lengths side by side. */
 static bool rows_even(tp_graph *g, const tp_node *n, tp_error *err) {
-  const tp_node *x = n->in[0].src.node;
+  const tp_node *x = tp_in(n, 0);
   for (int i = 0; i < g->stops.n; i++) {
     const tp_stop *s = &g->stops.v[i];
     const tp_sym *along = NULL;
@@ -73,8 +72,8 @@ static bool rows_even(tp_graph *g, const tp_node *n, tp_error *err) {
   return true;
 }
 
-/* Extents of x, axis by axis, with its dims replaced by the points of at, canonical on the dims of
- * to. A dim that is a range cannot be replaced: ragged. */
+/* out: extents with x's dims replaced by at's points, canonical on the dims of `to`. A range has no
+ * one point: ragged. */
 static bool through(tp_graph *g, int rank, const tp_ix *const *shape, const tp_node *x,
     const tp_at *at, const tp_node *to, tp_pos pos, const tp_ix **out, tp_error *err) {
   const tp_sym *from[x->ndom + 1];
@@ -97,8 +96,8 @@ static bool through(tp_graph *g, int rank, const tp_ix *const *shape, const tp_n
 }
 
 static bool infer_read(tp_graph *g, tp_node *n, tp_error *err) {
-  const tp_node *x = n->in[0].src.node;
-  const tp_out *o = tp_outof(n->in[0].src);
+  const tp_node *x = tp_in(n, 0);
+  const tp_out *o = tp_inof(n, 0);
   const tp_at *at = n->attr.at;
   const tp_ix *shape[TP_MAXRANK];
   int ranges = 0, rank = 0;
@@ -113,7 +112,6 @@ static bool infer_read(tp_graph *g, tp_node *n, tp_error *err) {
 
 /* ---- declared tensors ---- */
 
-/* Extents of a and b, aligned axis by axis, at the points (copied) of dims. */
 static bool shapes_equal(tp_graph *g, int rank, const tp_ix *const *a, const tp_ix *const *b, int n,
     const tp_sym *const *dims, const tp_set *points, const char *what) {
   for (int i = 0; i < rank; i++) {
@@ -145,7 +143,7 @@ static bool lies_inside(
     tp_graph *g, const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
   for (int i = 0; i < e.node->ndom; i++) {
     const tp_sym *d = e.node->dom[i];
-    if (tp_dom_has(n->ndom, n->dom, d)) continue;
+    if (tp_has_dim(n, d)) continue;
     const char *it = tp_called(g, n), *end = d->bound ? d->bound->name : "...";
     return tp_fail(err, TP_E_DOMAIN, pos,
         "domain: the %s of %s depends on dim '%s', which %s lacks: read it at one point, x[{%s = "
@@ -156,8 +154,7 @@ static bool lies_inside(
   return true;
 }
 
-/* Dims that cond fixes: each equality among its conjuncts that is solved by a dim with coefficient
- * 1 or -1 (t == 0, t == T - 1). */
+/* Dims that a condition fixes: by equalities in which they have the coefficient 1 or -1. */
 typedef struct {
   int n;
   const tp_sym *from[TP_MAXRANK];
@@ -183,10 +180,10 @@ static void find_fixed(tp_graph *g, const tp_node *n, const tp_ix *cond, fixed *
     if (tp_ix_kind(x) == TP_IX_EQ0) solve(g, n, x, f);
 }
 
-/* Shapes must agree where the branch matches: first with the dims it fixes put in, else at the very
- * points. */
+/* Shapes agree where the branch matches: with the dims that it fixes put in, or at its very points.
+ */
 static bool branch_shape(tp_graph *g, const tp_node *m, int k) {
-  const tp_out *o = tp_outof(m->in[k].src);
+  const tp_out *o = tp_inof(m, k);
   const tp_ix *a[TP_MAXRANK], *b[TP_MAXRANK];
   fixed f = { 0 };
   if (o->rank != m->attr.nix) return false;
@@ -211,7 +208,7 @@ static bool cond_ok(tp_graph *g, const tp_node *m, const tp_ix *cond, tp_pos pos
   const tp_sym *const *syms;
   int ns = tp_ix_syms(cond, &syms);
   for (int i = 0; i < ns; i++) {
-    if (syms[i]->kind != TP_SYM_BOUND && !tp_dom_has(m->ndom, m->dom, syms[i]))
+    if (syms[i]->kind != TP_SYM_BOUND && !tp_has_dim(m, syms[i]))
       return tp_fail(err, TP_E_DOMAIN, pos,
           "domain: a branch of %s has a condition on '%s', which is not in its domain",
           tp_called(g, m), syms[i]->name);
@@ -279,7 +276,7 @@ static bool param_edge(tp_graph *g, const tp_node *p, int k, tp_error *err) {
       !shapes_equal(g, o->rank, o->shape, p->attr.ix, 0, NULL, NULL, tp_label(p)))
     return shape_differs(g, p, what, e, pos, err);
   for (int i = 0; k == 0 && i < p->attr.nalong; i++)
-    if (tp_dom_has(e.node->ndom, e.node->dom, p->attr.along[i]))
+    if (tp_has_dim(e.node, p->attr.along[i]))
       return tp_fail(err, TP_E_DOMAIN, pos,
           "domain: the first value of parameter '%s' depends on dim '%s', along which it evolves",
           tp_label(p), p->attr.along[i]->name);
@@ -300,7 +297,7 @@ static bool infer_param(tp_graph *g, tp_node *n, tp_error *err) {
           "shape: the shape of parameter '%s' mentions %s, which is known only while running",
           tp_label(n), tp_ix_str(g->ix, a->ix[k]));
   for (int i = 0; i < a->nalong; i++) {
-    if (!tp_dom_has(n->ndom, n->dom, a->along[i]))
+    if (!tp_has_dim(n, a->along[i]))
       return tp_fail(err, TP_E_DOMAIN, n->pos,
           "domain: parameter '%s' evolves along '%s', which its domain lacks", tp_label(n),
           a->along[i]->name);
@@ -335,7 +332,7 @@ bool tp_param_update(tp_graph *g, tp_node *p, tp_val e, tp_error *err) {
 }
 
 static bool infer_pinit(tp_graph *g, tp_node *n, tp_error *err) {
-  const tp_out *o = tp_outof(n->in[0].src);
+  const tp_out *o = tp_inof(n, 0);
   return tp_out1(g, n, o->dtype, o->rank, o->shape);
 }
 
@@ -361,14 +358,12 @@ static bool contribution_shape(tp_graph *g, const tp_node *n, const tp_edge *e, 
       shape_differs(g, n, "contribution", e->src, e->pos, err);
 }
 
-/* Every dim that e mentions is among a or b, and every end that it mentions is one of a's points.
- */
+/* e mentions only dims of a or b, and only ends that are known at a's points. */
 static bool over_dims(const tp_graph *g, const tp_ix *e, const tp_node *a, const tp_node *b) {
   const tp_sym *const *syms;
   int ns = tp_ix_syms(e, &syms);
   for (int i = 0; i < ns; i++) {
-    if (syms[i]->kind != TP_SYM_BOUND && !tp_dom_has(a->ndom, a->dom, syms[i]) &&
-        !(b && tp_dom_has(b->ndom, b->dom, syms[i])))
+    if (syms[i]->kind != TP_SYM_BOUND && !tp_has_dim(a, syms[i]) && !(b && tp_has_dim(b, syms[i])))
       return false;
     if (!tp_end_known(g, syms[i], a->ndom, a->dom)) return false;
   }

@@ -1,7 +1,7 @@
-/* The verifier: every invariant of graph.h. First the structure of all nodes, which inference takes
- * for granted, then each node's types against what its operands give. A domain may be larger than
- * the union of the operands' (a pass may have shrunk one); extents may differ in form or by what a
- * shape check asks. Works in a scratch graph, so that g stays as it is. */
+/* verify: every invariant of graph.h. The structure of all nodes, which inference takes for
+ * granted, then each node's types against its operands, in a scratch graph. A domain may be larger
+ * than the operands' (a pass may have shrunk one); extents may differ in form or by what a shape
+ * check asks. */
 #include "graph/core.h"
 
 static bool wrong(const tp_node *n, tp_error *err, const char *why) {
@@ -16,7 +16,6 @@ static bool value_ok(const tp_graph *g, tp_val v) {
   return known(g, v.node) && v.out >= 0 && v.out < v.node->nout;
 }
 
-/* Results as the operator has them, in arrays that inference has room for. */
 static bool type_ok(const tp_node *n, tp_error *err) {
   int nout = tp_ops[n->op].nout;
   if (nout >= 0 && n->nout != nout) return wrong(n, err, "number of results");
@@ -48,7 +47,7 @@ static bool structure_ok(const tp_graph *g, const tp_node *n, tp_error *err) {
   if (!tp_nin_ok(n->op, n->nin, n->pos, err) || !type_ok(n, err)) return false;
   for (int k = 0; k < n->nin; k++)
     if (!edge_ok(g, n, &n->in[k], err)) return false;
-  if (n->attr.nat != (n->op == TP_OP_READ ? n->in[0].src.node->ndom : 0))
+  if (n->attr.nat != (n->op == TP_OP_READ ? tp_in(n, 0)->ndom : 0))
     return wrong(n, err, "an index for each dim of its operand is wanted, and of a read only");
   if (n->attr.nover && n->op != TP_OP_CALL) return wrong(n, err, "only a call goes over dims");
   for (int i = 0; i < n->attr.nover; i++)
@@ -68,24 +67,29 @@ bool tp_verify_structure(const tp_graph *g, tp_error *err) {
   return true;
 }
 
-/* Where ends are lowered, what an extent is on points before the end cannot be told from the
- * domain. */
+/* Where ends are lowered, the domain does not tell what an extent is on points before the end. */
 static bool unknown(const tp_graph *g, const tp_ix *e) {
   return g->stops.n && g->stops.v[0].end && tp_mentions_end(g, e);
 }
 
+/* How two types differ; NULL: they agree. */
+static const char *differs(tp_graph *scratch, const tp_out *a, const tp_out *b) {
+  if (a->dtype != b->dtype) return "dtype is not that of its operands";
+  if (a->rank != b->rank) return "rank is not that of its operands";
+  for (int i = 0; i < a->rank; i++)
+    if (!unknown(scratch, a->shape[i]) && !unknown(scratch, b->shape[i]) &&
+        !tp_extent_eq(scratch, a->shape[i], b->shape[i], ""))
+      return "shape is not that of its operands";
+  return NULL;
+}
+
 static bool types_agree(tp_graph *scratch, const tp_node *n, const tp_node *m, tp_error *err) {
   for (int i = 0; i < m->ndom; i++)
-    if (!tp_dom_has(n->ndom, n->dom, m->dom[i]))
-      return wrong(n, err, "its domain lacks a dim of an operand");
+    if (!tp_has_dim(n, m->dom[i])) return wrong(n, err, "its domain lacks a dim of an operand");
   if (m->nout != n->nout) return wrong(n, err, "number of results");
   for (int k = 0; k < n->nout; k++) {
-    const tp_out *a = &n->out[k], *b = &m->out[k];
-    if (a->dtype != b->dtype) return wrong(n, err, "dtype is not that of its operands");
-    if (a->rank != b->rank) return wrong(n, err, "rank is not that of its operands");
-    for (int i = 0; i < a->rank; i++)
-      if (!unknown(scratch, a->shape[i]) && !tp_extent_eq(scratch, a->shape[i], b->shape[i], ""))
-        return wrong(n, err, "shape is not that of its operands");
+    const char *why = differs(scratch, &n->out[k], &m->out[k]);
+    if (why) return wrong(n, err, why);
   }
   return true;
 }
@@ -104,16 +108,8 @@ static bool is_listed(const tp_node *n, int count, tp_node *const *v) {
 
 /* ---- lists ---- */
 
-static bool same_type(tp_graph *scratch, const tp_out *a, const tp_out *b) {
-  bool same = a->dtype == b->dtype && a->rank == b->rank;
-  for (int i = 0; same && i < a->rank; i++)
-    same = unknown(scratch, a->shape[i]) || unknown(scratch, b->shape[i]) ||
-        tp_extent_eq(scratch, a->shape[i], b->shape[i], "");
-  return same;
-}
-
-/* Entries of `inputs` and `params`, of which those that were dropped are no nodes of the graph. A
- * parameter that is closed is no PARAM, but keeps name, type and along. */
+/* Entries of `inputs` and `params`; dropped ones are no nodes of the graph. A closed parameter is
+ * no PARAM, but keeps name, type and along. */
 static bool entries_ok(const tp_graph *g, int n, tp_node *const *v, bool inputs, tp_error *err) {
   for (int i = 0; i < n; i++) {
     const tp_attr *a = &v[i]->attr;
@@ -129,19 +125,18 @@ static bool entries_ok(const tp_graph *g, int n, tp_node *const *v, bool inputs,
   return true;
 }
 
-/* What initialises a parameter, or is its last value, has the parameter's type at each of its
- * states. */
+/* A first or last value has the parameter's type at each of its states. */
 static bool is_state(tp_graph *scratch, const tp_node *param, tp_val v) {
-  bool is = same_type(scratch, &param->out[0], tp_outof(v)) &&
+  bool is = !differs(scratch, &param->out[0], tp_outof(v)) &&
       v.node->ndom == param->ndom - param->attr.nalong;
   for (int i = 0; i < v.node->ndom; i++)
-    is &= tp_dom_has(param->ndom, param->dom, v.node->dom[i]) &&
+    is &= tp_has_dim(param, v.node->dom[i]) &&
         !tp_dom_has(param->attr.nalong, param->attr.along, v.node->dom[i]);
   return is;
 }
 
-/* Once parameters are closed, the k-th hidden output is the last value of the k-th of them and has
- * its name; before that there are none. */
+/* The k-th hidden output is the last value of the k-th parameter and has its name; before
+ * parameters are closed there is none. */
 static bool hidden_ok(const tp_graph *g, tp_graph *scratch, tp_error *err) {
   int k = 0, open = 0;
   for (int i = 0; i < g->params.n; i++)
@@ -207,9 +202,14 @@ static bool lists_ok(const tp_graph *g, tp_graph *scratch, tp_error *err) {
   return hidden_ok(g, scratch, err);
 }
 
+static void scratch_start(tp_graph *scratch, const tp_graph *g) {
+  *scratch = (tp_graph){ .ix = g->ix, .stops = { g->stops.v, g->stops.n, g->stops.n } };
+  tp_scratch_init(&scratch->arena);
+}
+
 bool tp_verify(const tp_graph *g, tp_error *err) {
-  tp_graph scratch = { .ix = g->ix, .stops = { g->stops.v, g->stops.n, g->stops.n } };
-  tp_scratch_init(&scratch.arena);
+  tp_graph scratch;
+  scratch_start(&scratch, g);
   bool ok = tp_verify_structure(g, err);
   for (int i = 0; ok && i < g->nodes.n; i++) ok = node_ok(&scratch, g->nodes.v[i], err);
   ok = ok && lists_ok(g, &scratch, err);
@@ -217,17 +217,16 @@ bool tp_verify(const tp_graph *g, tp_error *err) {
   return ok;
 }
 
-/* Checks of nodes that a sweep dropped must not bind a run that never sees them. */
-void tp_recheck(tp_graph *g) {
-  tp_graph scratch = { .ix = g->ix, .stops = { g->stops.v, g->stops.n, g->stops.n } };
-  tp_scratch_init(&scratch.arena);
+void tp_recheck(tp_graph *g, bool keep) {
+  tp_graph scratch;
+  scratch_start(&scratch, g);
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node m = *g->nodes.v[i];
     tp_error ignored = { 0 };
     scratch.pos = m.pos;
     tp_infer(&scratch, &m, &ignored);
   }
-  g->shapechecks.n = 0;
+  if (!keep) g->shapechecks.n = 0;
   for (int i = 0; i < scratch.shapechecks.n; i++) {
     const tp_shapecheck *s = &scratch.shapechecks.v[i];
     tp_shapecheck_add(g, s->a, s->b, s->pos, s->what);
