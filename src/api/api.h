@@ -52,6 +52,7 @@ const tp_node *api_node(tempo_function *f, tempo_kind kind, int i, int *o);
 int api_visible(const tp_graph *g, int i);
 
 /* ---- bind.c ---- what a call names */
+int api_place(int n, const char *const *names, const char *want); /* -1: none */
 /* The place of the input or parameter of this name; -1: hint names the one that is near. */
 int api_named(int n, tp_node *const *v, const char *name, char *hint);
 typedef struct bounds {

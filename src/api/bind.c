@@ -1,7 +1,7 @@
 /* bind: bounds and arrays by name become those of a run. */
 #include "api/api.h"
 
-static int place_of(int n, const char *const *names, const char *want) {
+int api_place(int n, const char *const *names, const char *want) {
   for (int i = 0; i < n; i++)
     if (names[i] && strcmp(names[i], want) == 0) return i;
   return -1;
@@ -24,7 +24,7 @@ static bool names_ok(const char *what, tp_code code, int n, const char *const *n
     return tp_fail(e, TP_E_OPTION, TP_NOWHERE, "%d %ss and no list of them", n, what);
   for (int i = 0; i < n; i++) {
     if (!names[i]) return tp_fail(e, code, TP_NOWHERE, "%s %d has no name", what, i);
-    if (place_of(i, names, names[i]) >= 0)
+    if (api_place(i, names, names[i]) >= 0)
       return tp_fail(e, code, TP_NOWHERE, "%s '%s' is given twice", what, names[i]);
   }
   return true;
@@ -51,7 +51,7 @@ bool api_bind_bounds(tempo_function *f, bounds b, bool all, int64_t *env, tp_err
         !put_bound(f, s, b.v[i], env, e))
       return false;
   for (int i = 0; all && i < n; i++)
-    if (place_of(b.n, b.name, need[i]->name) < 0)
+    if (api_place(b.n, b.name, need[i]->name) < 0)
       return tp_fail(e, TP_E_BOUND, TP_NOWHERE, "bound '%s' is missing", need[i]->name);
   return true;
 }
@@ -76,7 +76,7 @@ static bool input_wanted(tempo_function *f, moment when, int i) {
 static bool bind_input(
     tempo_function *f, moment when, arrays a, int i, tp_array **in, tp_error *e) {
   const char *name = tp_fn_graph(f->f)->inputs.v[i]->attr.str;
-  int k = place_of(a.n, a.name, name);
+  int k = api_place(a.n, a.name, name);
   if (k < 0)
     return !input_wanted(f, when, i) ||
         tp_fail(e, TP_E_INPUT, TP_NOWHERE, "input '%s' is missing", name);

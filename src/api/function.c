@@ -16,32 +16,19 @@ static int needed_input(tempo_function *f, bool value, int i) {
   return -1;
 }
 
-static const char *input_name(tempo_function *f, bool value, int i) {
-  int k = needed_input(f, value, i);
-  return k < 0 ? NULL : tp_fn_graph(f->f)->inputs.v[k]->attr.str;
-}
-
-static const char *output_name(const tp_graph *g, int i) {
-  int k = api_visible(g, i);
-  return k < 0 ? NULL : g->outputs.v[k].name;
-}
-
-static const char *symbol_name(tempo_function *f, bool tick, int i) {
-  const tp_sym *const *v;
-  int n = tick ? tp_fn_tick_dims(f->f, &v) : tp_fn_bounds(f->f, &v);
-  return i < n ? v[i]->name : NULL;
-}
-
 static const char *item_name(tempo_function *f, tempo_kind kind, int i) {
   const tp_graph *g = tp_fn_graph(f->f);
+  const tp_sym *const *v;
+  int k;
   if (i < 0) return NULL;
   switch (kind) {
   case TEMPO_INPUT:
-  case TEMPO_VALUE: return input_name(f, kind == TEMPO_VALUE, i);
-  case TEMPO_OUTPUT: return output_name(g, i);
+  case TEMPO_VALUE:
+    return (k = needed_input(f, kind == TEMPO_VALUE, i)) < 0 ? NULL : g->inputs.v[k]->attr.str;
+  case TEMPO_OUTPUT: return (k = api_visible(g, i)) < 0 ? NULL : g->outputs.v[k].name;
   case TEMPO_PARAM: return i < g->params.n ? g->params.v[i]->attr.str : NULL;
-  case TEMPO_BOUND:
-  case TEMPO_TICK: return symbol_name(f, kind == TEMPO_TICK, i);
+  case TEMPO_BOUND: return i < tp_fn_bounds(f->f, &v) ? v[i]->name : NULL;
+  case TEMPO_TICK: return i < tp_fn_tick_dims(f->f, &v) ? v[i]->name : NULL;
   case TEMPO_CALLBACK: return i < f->nhook ? f->hooks[i].name : NULL;
   case TEMPO_WARNING: return i < g->warnings.n ? g->warnings.v[i] : NULL;
   }
@@ -111,12 +98,6 @@ static int array_dims(tempo_function *f, tempo_kind kind, const tp_node *n, cons
   return count;
 }
 
-static bool bound_given(const tp_sym *s, bounds b, tp_error *e) {
-  for (int i = 0; i < b.n; i++)
-    if (b.name[i] && strcmp(b.name[i], s->name) == 0) return true;
-  return tp_fail(e, TP_E_BOUND, TP_NOWHERE, "bound '%s' is missing", s->name);
-}
-
 /* Bounds that the extents mention, themselves or as those of dims. */
 static bool extents_known(
     tempo_function *f, const tp_out *o, int ndom, const tp_sym *const *dom, bounds b, tp_error *e) {
@@ -129,7 +110,8 @@ static bool extents_known(
     for (int k = 0; k < o->rank; k++)
       wanted |= tp_ix_mentions(o->shape[k], all[i]) ||
           (all[i]->dim && tp_ix_mentions(o->shape[k], all[i]->dim));
-    ok = !wanted || bound_given(all[i], b, e);
+    ok = !wanted || api_place(b.n, b.name, all[i]->name) >= 0 ||
+        tp_fail(e, TP_E_BOUND, TP_NOWHERE, "bound '%s' is missing", all[i]->name);
   }
   return ok;
 }

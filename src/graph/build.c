@@ -149,7 +149,7 @@ static bool too_many(tp_mk k, tp_val x, int rank, const char *op) {
 tp_val mk_reshape(tp_mk k, tp_val x, int rank, const tp_ix *const *shape) {
   const tp_ix *to[TP_MAXRANK];
   if (!x.node || too_many(k, x, rank, "reshape")) return tp_none;
-  if (rank) memcpy(to, shape, sizeof *to * (size_t)rank);
+  if (rank) TP_COPYN(to, shape, rank);
   if (!fill_quotient(k, x, rank, to)) return tp_none;
   if (same_extents(x, rank, to)) return x;
   return build1(k, TP_OP_RESHAPE, x, &(tp_attr){ .nix = rank, .ix = to });

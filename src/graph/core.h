@@ -7,20 +7,29 @@
 tp_node *tp_node_new(tp_graph *g, tp_op op); /* not in any list yet; g->pos */
 /* gives the id; appends to nodes, inputs, params, sinks */
 void tp_node_register(tp_graph *g, tp_node *n);
+static inline bool tp_is_node(const tp_graph *g, const tp_node *n) {
+  return n && n->id >= 0 && n->id < g->nodes.n && g->nodes.v[n->id] == n;
+}
 void tp_edge_push(tp_graph *g, tp_node *n, tp_edge e);
 /* given name, input's name or tp_op_said */
 const char *tp_label(const tp_node *n);
 
 /* ---- inference (infer.c, move.c, time.c, result.c): dom and out of n, with all checks ---- */
 bool tp_infer(tp_graph *g, tp_node *n, tp_error *err);
-typedef bool tp_infer_fn(tp_graph *g, tp_node *n, tp_error *err);
+/* n: whose type is inferred */
+typedef struct tp_typing {
+  tp_graph *g;
+  tp_node *n;
+  tp_error *err;
+} tp_typing;
+typedef bool tp_infer_fn(tp_typing q);
 tp_infer_fn tp_infer_move, tp_infer_matmul, tp_infer_conv, tp_infer_gather, tp_infer_sort,
     tp_infer_time;
-void tp_outs(tp_graph *g, tp_node *n, int nout);
-void tp_out_set(tp_graph *g, tp_node *n, int k, tp_dtype d, int rank, const tp_ix *const *shape);
+void tp_outs(tp_typing q, int nout);
+void tp_out_set(tp_typing q, int k, tp_dtype d, int rank, const tp_ix *const *shape);
 bool tp_dims_ok(const tp_node *n, tp_error *err); /* no more than TP_MAXDIM */
 /* the usual case: one result */
-bool tp_out1(tp_graph *g, tp_node *n, tp_dtype d, int rank, const tp_ix *const *shape);
+bool tp_out1(tp_typing q, tp_dtype d, int rank, const tp_ix *const *shape);
 /* these join n's domain */
 void tp_dims_add(tp_graph *g, tp_node *n, int count, const tp_sym *const *dims);
 /* so do the dims of which an end that e mentions is a function */
@@ -39,11 +48,11 @@ tp_set *tp_set_nothing(
     tp_graph *g, TP_TAKE tp_set *a, int n, const tp_sym *const *dims, const tp_sym *zero);
 bool tp_affine(const tp_ix *e); /* also inside conditions */
 bool tp_nin_ok(tp_op op, int nin, tp_pos pos, tp_error *err);
-bool tp_rank_ok(tp_node *n, int rank, tp_error *err);
+bool tp_rank_ok(tp_typing q, int rank);
 /* "bad operands of 'op': <why>: (T, 4) x (5, 3)" */
-bool tp_bad_shape(const tp_node *n, tp_error *err, const char *why, ...) TP_PRINTF(3, 4);
+bool tp_bad_shape(tp_typing q, const char *why, ...) TP_PRINTF(2, 3);
 /* "bad operands of 'op': f32 and i64: <what to do>" */
-bool tp_bad_dtype(const tp_node *n, tp_error *err, const char *advice);
+bool tp_bad_dtype(tp_typing q, const char *advice);
 
 /* ---- shapes (shape.c) ---- */
 /* As tp_extent_eq, at `points` over dims (taken; NULL: everywhere). */

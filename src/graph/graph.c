@@ -61,18 +61,13 @@ const char *tp_called(tp_graph *g, const tp_node *n) {
                      : tp_printf(&g->arena, "this %s", tp_label(n));
 }
 
-/* Without folders, which the position beside it has. */
-static const char *base_name(const char *file) {
-  const char *s = strrchr(file, '/');
-  return s ? s + 1 : file;
-}
-
 const char *tp_title(tp_arena *a, const tp_node *n) {
   if (n->name || n->attr.str) return tp_label(n);
   if (n->what) return n->what;
   const char *op = n->op == TP_OP_ACCUM ? tp_red_name(n->attr.red) : tp_op_said(n->op);
-  return n->pos.file ? tp_printf(a, "%s@%s:%d", op, base_name(n->pos.file), n->pos.line)
-                     : tp_printf(a, "%s%d", op, n->id);
+  if (!n->pos.file) return tp_printf(a, "%s%d", op, n->id);
+  const char *folder = strrchr(n->pos.file, '/');
+  return tp_printf(a, "%s@%s:%d", op, folder ? folder + 1 : n->pos.file, n->pos.line);
 }
 
 void tp_tell(tp_graph *g, const char *pass, tp_pos pos, const char *text) {
@@ -92,10 +87,9 @@ static tp_node *copy_node(tp_graph *g, const tp_node *n) {
   c->attr.data = NULL;
   c->in = NULL;
   c->nin = c->capin = 0;
-  c->out = tp_dup(a, n->out, sizeof *n->out * (size_t)n->nout);
-  for (int k = 0; k < n->nout; k++)
-    c->out[k].shape = tp_dup(a, n->out[k].shape, sizeof *n->out[k].shape * (size_t)n->out[k].rank);
-  c->dom = tp_dup(a, n->dom, sizeof *n->dom * (size_t)n->ndom);
+  c->out = TP_DUPN(a, n->out, n->nout);
+  for (int k = 0; k < n->nout; k++) c->out[k].shape = TP_DUPN(a, n->out[k].shape, n->out[k].rank);
+  c->dom = TP_DUPN(a, n->dom, n->ndom);
   c->name = n->name ? tp_strdup(a, n->name) : NULL;
   c->var = n->var ? tp_strdup(a, n->var) : NULL;
   c->what = n->what ? tp_strdup(a, n->what) : NULL;
@@ -103,14 +97,10 @@ static tp_node *copy_node(tp_graph *g, const tp_node *n) {
   return c;
 }
 
-static int at_count(const tp_node *n, const tp_edge *e) {
-  return e->gather ? e->src.node->ndom : n->ndom;
-}
-
 static void copy_edges(tp_graph *g, tp_node *c, const tp_node *n) {
   for (int k = 0; k < n->nin; k++) {
     tp_edge e = n->in[k];
-    if (e.at) e.at = tp_dup(&g->arena, e.at, sizeof *e.at * (size_t)at_count(n, &e));
+    if (e.at) e.at = TP_DUPN(&g->arena, e.at, (e.gather ? e.src.node->ndom : n->ndom));
     e.src = moved(g, e.src);
     tp_edge_push(g, c, e);
   }
@@ -140,7 +130,7 @@ static void copy_lists(tp_graph *c, const tp_graph *g) {
   for (int i = 0; i < g->stops.n; i++) {
     tp_stop s = g->stops.v[i];
     s.done = moved(c, s.done);
-    s.dom = tp_dup(a, s.dom, sizeof *s.dom * (size_t)s.ndom);
+    s.dom = TP_DUPN(a, s.dom, s.ndom);
     s.end = s.end ? c->nodes.v[s.end->id] : NULL;
     TP_PUSH(a, &c->stops, s);
   }
@@ -168,17 +158,14 @@ static void copy_all(tp_graph *c, const tp_graph *g) {
   copy_lists(c, g);
 }
 
-static bool copied(tp_graph *c, const tp_graph *g) {
-  tp_guard oom;
-  if (!TP_GUARDED(&oom)) return false;
-  copy_all(c, g);
-  tp_unguard(&oom);
-  return true;
-}
-
 tp_graph *tp_graph_clone(const tp_graph *g, tp_error *err) {
   tp_graph *c = tp_graph_new(g->ix);
-  if (c && copied(c, g)) return c;
+  tp_guard oom;
+  if (c && TP_GUARDED(&oom)) {
+    copy_all(c, g);
+    tp_unguard(&oom);
+    return c;
+  }
   tp_fail(err, TP_E_MEMORY, g->pos, "no memory for a copy of the program");
   return tp_graph_free(c);
 }

@@ -4,33 +4,33 @@
 #include "graph/core.h"
 #include "base/env.h"
 
-static bool same_shape(tp_graph *g, tp_node *n, tp_dtype d) {
-  const tp_out *x = tp_inof(n, 0);
-  return tp_out1(g, n, d, x->rank, x->shape);
+static bool same_shape(tp_typing q, tp_dtype d) {
+  const tp_out *x = tp_inof(q.n, 0);
+  return tp_out1(q, d, x->rank, x->shape);
 }
 
 /* ---- domains ---- */
 
-static bool check_order(tp_node *n, tp_error *err) {
-  if ((n->op != TP_OP_INPUT && n->op != TP_OP_CALL) ||
-      tp_dom_same(n->ndom, n->dom, n->attr.ndom, n->attr.dom))
+static bool check_order(tp_typing q) {
+  if ((q.n->op != TP_OP_INPUT && q.n->op != TP_OP_CALL) ||
+      tp_dom_same(q.n->ndom, q.n->dom, q.n->attr.ndom, q.n->attr.dom))
     return true;
   char list[256] = "";
   size_t at = 0;
-  for (int i = 0; i < n->ndom && at < sizeof list; i++)
-    at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", n->dom[i]->name);
-  return tp_fail(err, TP_E_DOMAIN, n->pos,
+  for (int i = 0; i < q.n->ndom && at < sizeof list; i++)
+    at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", q.n->dom[i]->name);
+  return tp_fail(q.err, TP_E_DOMAIN, q.n->pos,
       "domain: '%s' must list its dims once each, in the order in which they were made: {%s}",
-      tp_label(n), list);
+      tp_label(q.n), list);
 }
 
-static bool operands_inside(tp_node *n, tp_error *err) {
-  for (int k = 0; k < n->nin; k++) {
-    const tp_node *x = tp_in(n, k);
+static bool operands_inside(tp_typing q) {
+  for (int k = 0; k < q.n->nin; k++) {
+    const tp_node *x = tp_in(q.n, k);
     for (int i = 0; i < x->ndom; i++)
-      if (!tp_has_dim(n, x->dom[i]))
-        return tp_fail(err, TP_E_DOMAIN, n->pos,
-            "domain: '%s' has no dim '%s', which its operand '%s' has", tp_label(n),
+      if (!tp_has_dim(q.n, x->dom[i]))
+        return tp_fail(q.err, TP_E_DOMAIN, q.n->pos,
+            "domain: '%s' has no dim '%s', which its operand '%s' has", tp_label(q.n),
             x->dom[i]->name, tp_label(x));
   }
   return true;
@@ -44,30 +44,30 @@ static void union_operands(tp_graph *g, tp_node *n) {
   }
 }
 
-static bool infer_dom(tp_graph *g, tp_node *n, tp_error *err) {
-  const tp_attr *at = &n->attr;
-  n->ndom = 0;
-  n->dom = NULL;
-  if (at->ndom) tp_dims_add(g, n, at->ndom, at->dom);
-  switch (n->op) {
+static bool infer_dom(tp_typing q) {
+  const tp_attr *at = &q.n->attr;
+  q.n->ndom = 0;
+  q.n->dom = NULL;
+  if (at->ndom) tp_dims_add(q.g, q.n, at->ndom, at->dom);
+  switch (q.n->op) {
   case TP_OP_MERGE:
   case TP_OP_PARAM:
-  case TP_OP_CALL: return check_order(n, err) && operands_inside(n, err);
+  case TP_OP_CALL: return check_order(q) && operands_inside(q);
   case TP_OP_ACCUM: return true;
   case TP_OP_READ:
-    for (int i = 0; i < tp_in(n, 0)->ndom; i++) {
-      tp_dom_add(g, n, at->at[i].lo);
-      if (at->at[i].range) tp_dom_add(g, n, at->at[i].hi);
+    for (int i = 0; i < tp_in(q.n, 0)->ndom; i++) {
+      tp_dom_add(q.g, q.n, at->at[i].lo);
+      if (at->at[i].range) tp_dom_add(q.g, q.n, at->at[i].hi);
     }
-    for (int i = 0; i < at->nix; i++) tp_dom_add(g, n, at->ix[i]);
+    for (int i = 0; i < at->nix; i++) tp_dom_add(q.g, q.n, at->ix[i]);
     return true;
   case TP_OP_GRAD:
-    n->ndom = tp_in(n, n->nin - 1)->ndom;
-    n->dom = tp_in(n, n->nin - 1)->dom;
+    q.n->ndom = tp_in(q.n, q.n->nin - 1)->ndom;
+    q.n->dom = tp_in(q.n, q.n->nin - 1)->dom;
     return true;
   case TP_OP_FILL:
   case TP_OP_IOTA:
-    for (int i = 0; i < at->nix; i++) tp_ends_add(g, n, at->ix[i]);
+    for (int i = 0; i < at->nix; i++) tp_ends_add(q.g, q.n, at->ix[i]);
     return true;
   case TP_OP_VALUE:
   case TP_OP_SLICE:
@@ -80,61 +80,61 @@ static bool infer_dom(tp_graph *g, tp_node *n, tp_error *err) {
   case TP_OP_CONV:
   case TP_OP_CONV_DATA:
   case TP_OP_CONV_WEIGHT:
-    for (int i = 0; i < at->nix; i++) tp_dom_add(g, n, at->ix[i]);
+    for (int i = 0; i < at->nix; i++) tp_dom_add(q.g, q.n, at->ix[i]);
     /* fallthrough */
-  default: union_operands(g, n); return check_order(n, err);
+  default: union_operands(q.g, q.n); return check_order(q);
   }
 }
 
 /* ---- sources ---- */
 
-static bool rand_ok(tp_node *n, tp_error *err) {
-  const tp_attr *a = &n->attr;
+static bool rand_ok(tp_typing q) {
+  const tp_attr *a = &q.n->attr;
   bool isfloat = tp_dtype_float(a->dtype);
   if ((a->rand == TP_RAND_UNIFORM || a->rand == TP_RAND_NORMAL) && !isfloat)
-    return tp_fail(err, TP_E_DTYPE, n->pos,
+    return tp_fail(q.err, TP_E_DTYPE, q.n->pos,
         "dtype: uniform and normal draw floats, not %s: draw f32 and convert with :to",
         tp_dtype_name(a->dtype));
   if (a->rand == TP_RAND_RANDINT && (isfloat || a->dtype == TP_BOOL))
-    return tp_fail(err, TP_E_DTYPE, n->pos,
+    return tp_fail(q.err, TP_E_DTYPE, q.n->pos,
         "dtype: randint draws integers, not %s: convert with :to", tp_dtype_name(a->dtype));
   if (a->rand == TP_RAND_RANDINT && a->limits[0] >= a->limits[1])
-    return tp_fail(err, TP_E_OPTION, n->pos, "option: randint needs lo < hi, not %lld and %lld",
+    return tp_fail(q.err, TP_E_OPTION, q.n->pos, "option: randint needs lo < hi, not %lld and %lld",
         (long long)a->limits[0], (long long)a->limits[1]);
   if (a->rand == TP_RAND_BERNOULLI && !(a->f[0] >= 0 && a->f[0] <= 1))
-    return tp_fail(err, TP_E_OPTION, n->pos,
+    return tp_fail(q.err, TP_E_OPTION, q.n->pos,
         "option: the probability of bernoulli is %g, not in [0, 1]", a->f[0]);
   return true;
 }
 
-static bool infer_const(tp_graph *g, tp_node *n) {
-  const tp_array *a = n->attr.data;
+static bool infer_const(tp_typing q) {
+  const tp_array *a = q.n->attr.data;
   const tp_ix *shape[TP_MAXRANK];
-  for (int i = 0; i < a->rank; i++) shape[i] = tp_ix_const(g->ix, a->shape[i]);
-  return tp_out1(g, n, a->dtype, a->rank, shape);
+  for (int i = 0; i < a->rank; i++) shape[i] = tp_ix_const(q.g->ix, a->shape[i]);
+  return tp_out1(q, a->dtype, a->rank, shape);
 }
 
-static bool ends_ok(tp_graph *g, const tp_node *n, const char *what, tp_error *err) {
-  for (int i = 0; i < n->attr.nix; i++)
-    if (tp_mentions_end(g, n->attr.ix[i]))
-      return tp_fail(err, TP_E_SHAPE, n->pos,
+static bool ends_ok(tp_typing q, const char *what) {
+  for (int i = 0; i < q.n->attr.nix; i++)
+    if (tp_mentions_end(q.g, q.n->attr.ix[i]))
+      return tp_fail(q.err, TP_E_SHAPE, q.n->pos,
           "shape: the shape of %s '%s' mentions %s, which is known only while running: give it a "
           "bound of its own, P:bound(...)",
-          what, tp_label(n), tp_ix_str(g->ix, n->attr.ix[i]));
+          what, tp_label(q.n), tp_ix_str(q.g->ix, q.n->attr.ix[i]));
   return true;
 }
 
-static bool infer_src(tp_graph *g, tp_node *n, tp_error *err) {
-  const tp_attr *a = &n->attr;
-  if (n->op == TP_OP_INPUT && !ends_ok(g, n, "input", err)) return false;
-  if (n->op == TP_OP_CONST) return infer_const(g, n);
-  if (n->op == TP_OP_VALUE)
-    return tp_out1(g, n, tp_ix_is_cond(a->ix[0]) ? TP_BOOL : TP_I64, 0, NULL);
-  if (n->op == TP_OP_RAND && !rand_ok(n, err)) return false;
-  if (n->op == TP_OP_IOTA && (a->axis < 0 || a->axis >= a->nix))
-    return tp_bad_shape(n, err, "axis %d of rank %d", a->axis, a->nix);
-  return tp_rank_ok(n, a->nix + (n->op == TP_OP_INPUT ? n->ndom : 0), err) &&
-      tp_out1(g, n, n->op == TP_OP_IOTA ? TP_I64 : a->dtype, a->nix, a->ix);
+static bool infer_src(tp_typing q) {
+  const tp_attr *a = &q.n->attr;
+  if (q.n->op == TP_OP_INPUT && !ends_ok(q, "input")) return false;
+  if (q.n->op == TP_OP_CONST) return infer_const(q);
+  if (q.n->op == TP_OP_VALUE)
+    return tp_out1(q, tp_ix_is_cond(a->ix[0]) ? TP_BOOL : TP_I64, 0, NULL);
+  if (q.n->op == TP_OP_RAND && !rand_ok(q)) return false;
+  if (q.n->op == TP_OP_IOTA && (a->axis < 0 || a->axis >= a->nix))
+    return tp_bad_shape(q, "axis %d of rank %d", a->axis, a->nix);
+  return tp_rank_ok(q, a->nix + (q.n->op == TP_OP_INPUT ? q.n->ndom : 0)) &&
+      tp_out1(q, q.n->op == TP_OP_IOTA ? TP_I64 : a->dtype, a->nix, a->ix);
 }
 
 /* ---- elementwise ---- */
@@ -145,224 +145,205 @@ static bool all_dtype(const tp_node *n, int from) {
   return true;
 }
 
-static bool broadcast_all(tp_graph *g, tp_node *n, tp_dtype d, tp_error *err) {
+static bool broadcast_all(tp_typing q, tp_dtype d) {
   const tp_ix *shape[TP_MAXRANK];
   int rank = 0;
-  for (int k = 0; k < n->nin; k++) {
-    const tp_out *x = tp_inof(n, k);
-    if (!tp_broadcast(g, n, &rank, shape, x->rank, x->shape))
-      return tp_bad_shape(n, err,
+  for (int k = 0; k < q.n->nin; k++) {
+    const tp_out *x = tp_inof(q.n, k);
+    if (!tp_broadcast(q.g, q.n, &rank, shape, x->rank, x->shape))
+      return tp_bad_shape(q,
           "shapes do not broadcast (they align at the last axis, and only a literal 1 stretches)");
   }
-  return tp_out1(g, n, d, rank, shape);
+  return tp_out1(q, d, rank, shape);
 }
 
-static bool infer_un(tp_graph *g, tp_node *n, tp_error *err) {
-  tp_dtype d = tp_inof(n, 0)->dtype;
-  if (d == TP_BOOL && n->op != TP_OP_DETACH)
-    return tp_bad_dtype(n, err, "convert with :to(\"i64\")");
-  return same_shape(g, n, d);
+static bool infer_un(tp_typing q) {
+  tp_dtype d = tp_inof(q.n, 0)->dtype;
+  if (tp_ops[q.n->op].cls == TP_CLS_CAST) return same_shape(q, q.n->attr.dtype);
+  if (tp_ops[q.n->op].cls == TP_CLS_UNF && !tp_dtype_float(d))
+    return tp_bad_dtype(q, "it takes floats: convert with :to(\"f32\")");
+  if (d == TP_BOOL && q.n->op != TP_OP_DETACH) return tp_bad_dtype(q, "convert with :to(\"i64\")");
+  return same_shape(q, d);
 }
 
-static bool infer_unf(tp_graph *g, tp_node *n, tp_error *err) {
-  tp_dtype d = tp_inof(n, 0)->dtype;
-  return tp_dtype_float(d) ? same_shape(g, n, d)
-                           : tp_bad_dtype(n, err, "it takes floats: convert with :to(\"f32\")");
+static bool infer_log(tp_typing q) {
+  for (int k = 0; k < q.n->nin; k++)
+    if (tp_inof(q.n, k)->dtype != TP_BOOL)
+      return tp_bad_dtype(q, "it takes bool: compare first, as in x:ne(0)");
+  return broadcast_all(q, TP_BOOL);
 }
 
-static bool infer_cast(tp_graph *g, tp_node *n, tp_error *err) {
-  return same_shape(g, n, n->attr.dtype);
+static bool infer_bin(tp_typing q) {
+  tp_dtype d = tp_inof(q.n, 0)->dtype;
+  bool compares = tp_ops[q.n->op].cls == TP_CLS_CMP;
+  if (!all_dtype(q.n, 0)) return tp_bad_dtype(q, "convert one with :to");
+  if (q.n->op == TP_OP_DIV && !tp_dtype_float(d))
+    return tp_bad_dtype(q, "division is of floats: convert with :to(\"f32\"), or use floordiv");
+  if (d == TP_BOOL && !compares && q.n->op != TP_OP_MINIMUM && q.n->op != TP_OP_MAXIMUM)
+    return tp_bad_dtype(q, "convert with :to(\"i64\"), or use land, lor");
+  return broadcast_all(q, compares ? TP_BOOL : d);
 }
 
-static bool infer_log(tp_graph *g, tp_node *n, tp_error *err) {
-  for (int k = 0; k < n->nin; k++)
-    if (tp_inof(n, k)->dtype != TP_BOOL)
-      return tp_bad_dtype(n, err, "it takes bool: compare first, as in x:ne(0)");
-  return broadcast_all(g, n, TP_BOOL, err);
-}
-
-static bool infer_bin(tp_graph *g, tp_node *n, tp_error *err) {
-  tp_dtype d = tp_inof(n, 0)->dtype;
-  if (!all_dtype(n, 0)) return tp_bad_dtype(n, err, "convert one with :to");
-  if (n->op == TP_OP_DIV && !tp_dtype_float(d))
-    return tp_bad_dtype(
-        n, err, "division is of floats: convert with :to(\"f32\"), or use floordiv");
-  if (d == TP_BOOL && n->op != TP_OP_MINIMUM && n->op != TP_OP_MAXIMUM)
-    return tp_bad_dtype(n, err, "convert with :to(\"i64\"), or use land, lor");
-  return broadcast_all(g, n, d, err);
-}
-
-static bool infer_cmp(tp_graph *g, tp_node *n, tp_error *err) {
-  return all_dtype(n, 0) ? broadcast_all(g, n, TP_BOOL, err)
-                         : tp_bad_dtype(n, err, "convert one with :to");
-}
-
-static bool infer_sel(tp_graph *g, tp_node *n, tp_error *err) {
-  if (tp_inof(n, 0)->dtype != TP_BOOL)
-    return tp_bad_dtype(n, err, "the condition must be bool: compare first, as in c:ne(0)");
-  return all_dtype(n, 1) ? broadcast_all(g, n, tp_inof(n, 1)->dtype, err)
-                         : tp_bad_dtype(n, err, "both sides need one dtype: convert one with :to");
+static bool infer_sel(tp_typing q) {
+  if (tp_inof(q.n, 0)->dtype != TP_BOOL)
+    return tp_bad_dtype(q, "the condition must be bool: compare first, as in c:ne(0)");
+  return all_dtype(q.n, 1) ? broadcast_all(q, tp_inof(q.n, 1)->dtype)
+                           : tp_bad_dtype(q, "both sides need one dtype: convert one with :to");
 }
 
 /* ---- reductions ---- */
 
 /* The shape of operand 0 without the axes (with 1 for them if keepdim). */
-static bool reduced(
-    tp_graph *g, tp_node *n, int naxes, const int *axes, tp_dtype d, tp_error *err) {
-  const tp_out *x = tp_inof(n, 0);
+static bool reduced(tp_typing q, int naxes, const int *axes, tp_dtype d) {
+  const tp_out *x = tp_inof(q.n, 0);
   const tp_ix *shape[TP_MAXRANK];
   int rank = 0, next = 0;
   for (int i = 0; i < naxes; i++)
     if (axes[i] < 0 || axes[i] >= x->rank || (i && axes[i] <= axes[i - 1]))
-      return tp_bad_shape(n, err, "axis %d of rank %d", axes[i], x->rank);
+      return tp_bad_shape(q, "axis %d of rank %d", axes[i], x->rank);
   for (int i = 0; i < x->rank; i++) {
     bool gone = next < naxes && axes[next] == i;
     next += gone;
     if (!gone) shape[rank++] = x->shape[i];
-    else if (n->attr.keepdim) shape[rank++] = tp_ix_const(g->ix, 1);
+    else if (q.n->attr.keepdim) shape[rank++] = tp_ix_const(q.g->ix, 1);
   }
-  return tp_out1(g, n, d, rank, shape);
+  return tp_out1(q, d, rank, shape);
 }
 
-static bool infer_red(tp_graph *g, tp_node *n, tp_error *err) {
-  tp_dtype d = tp_inof(n, 0)->dtype;
-  if (d == TP_BOOL && (n->op == TP_OP_SUM || n->op == TP_OP_PROD))
-    return tp_bad_dtype(n, err, "convert with :to(\"i64\"), or use any, all");
-  return reduced(g, n, n->attr.naxes, n->attr.axes, d, err);
+static bool infer_red(tp_typing q) {
+  tp_dtype d = tp_inof(q.n, 0)->dtype;
+  if (tp_ops[q.n->op].cls == TP_CLS_ARG) return reduced(q, 1, &q.n->attr.axis, TP_I64);
+  if (d == TP_BOOL && (q.n->op == TP_OP_SUM || q.n->op == TP_OP_PROD))
+    return tp_bad_dtype(q, "convert with :to(\"i64\"), or use any, all");
+  return reduced(q, q.n->attr.naxes, q.n->attr.axes, d);
 }
 
-static bool infer_arg(tp_graph *g, tp_node *n, tp_error *err) {
-  return reduced(g, n, 1, &n->attr.axis, TP_I64, err);
-}
-
-static bool infer_scan(tp_graph *g, tp_node *n, tp_error *err) {
-  tp_dtype d = tp_inof(n, 0)->dtype;
-  if (d == TP_BOOL) return tp_bad_dtype(n, err, "convert with :to(\"i64\")");
-  int rank = tp_inof(n, 0)->rank, axis = n->attr.axis;
-  if (n->nin == 2) {
-    const tp_out *x = tp_inof(n, 0), *c = tp_inof(n, 1);
+static bool infer_scan(tp_typing q) {
+  tp_dtype d = tp_inof(q.n, 0)->dtype;
+  if (d == TP_BOOL) return tp_bad_dtype(q, "convert with :to(\"i64\")");
+  int rank = tp_inof(q.n, 0)->rank, axis = q.n->attr.axis;
+  if (q.n->nin == 2) {
+    const tp_out *x = tp_inof(q.n, 0), *c = tp_inof(q.n, 1);
     bool fits = x->rank == c->rank;
-    if (x->dtype != c->dtype) return tp_bad_dtype(n, err, "convert one with :to");
+    if (x->dtype != c->dtype) return tp_bad_dtype(q, "convert one with :to");
     for (int i = 0; fits && i < rank; i++)
-      fits = tp_extent_eq(g, x->shape[i], c->shape[i], tp_ops[n->op].text);
-    if (!fits) return tp_bad_shape(n, err, "shapes differ");
+      fits = tp_extent_eq(q.g, x->shape[i], c->shape[i], tp_ops[q.n->op].text);
+    if (!fits) return tp_bad_shape(q, "shapes differ");
   }
-  return axis < 0 || axis >= rank ? tp_bad_shape(n, err, "axis %d of rank %d", axis, rank)
-                                  : same_shape(g, n, d);
+  return axis < 0 || axis >= rank ? tp_bad_shape(q, "axis %d of rank %d", axis, rank)
+                                  : same_shape(q, d);
 }
 
 /* ---- outside world ---- */
 
 /* The points of a dim in `over` lie side by side in one array. */
-static bool rows_equal(tp_graph *g, const tp_node *n, const char *of, int rank,
-    const tp_ix *const *shape, tp_error *err) {
+static bool rows_equal(tp_typing q, const char *of, int rank, const tp_ix *const *shape) {
   int axis;
-  const tp_sym *d = tp_varies(rank, shape, n->attr.nover, n->attr.over, &axis);
+  const tp_sym *d = tp_varies(rank, shape, q.n->attr.nover, q.n->attr.over, &axis);
   return !d ||
-      tp_fail(err, TP_E_RAGGED, n->pos,
+      tp_fail(q.err, TP_E_RAGGED, q.n->pos,
           "ragged: one call over '%s' of %s, whose extent %s varies with it: reduce or pad first",
-          d->name, of, tp_ix_str(g->ix, shape[axis]));
+          d->name, of, tp_ix_str(q.g->ix, shape[axis]));
 }
 
-static bool infer_call(tp_graph *g, tp_node *n, tp_error *err) {
-  const tp_attr *a = &n->attr;
+static bool infer_call(tp_typing q) {
+  const tp_attr *a = &q.n->attr;
   for (int i = 0; i < a->nover; i++) {
-    if (a->fn >= 0 && tp_stop_of(g, a->over[i]))
-      return tp_fail(err, TP_E_OPTION, n->pos, "option: 'over' names dim '%s', which ends by data",
-          a->over[i]->name);
-    if (!tp_has_dim(n, a->over[i]))
-      return tp_fail(err, TP_E_DOMAIN, n->pos,
+    if (a->fn >= 0 && tp_stop_of(q.g, a->over[i]))
+      return tp_fail(q.err, TP_E_OPTION, q.n->pos,
+          "option: 'over' names dim '%s', which ends by data", a->over[i]->name);
+    if (!tp_has_dim(q.n, a->over[i]))
+      return tp_fail(q.err, TP_E_DOMAIN, q.n->pos,
           "domain: 'over' names dim '%s', which the call's domain lacks", a->over[i]->name);
   }
-  for (int k = 0; k < n->nin; k++) {
-    const tp_out *x = tp_inof(n, k);
-    if (!tp_rank_ok(n, a->nover + x->rank, err) ||
-        !rows_equal(g, n, tp_called(g, tp_in(n, k)), x->rank, x->shape, err))
+  for (int k = 0; k < q.n->nin; k++) {
+    const tp_out *x = tp_inof(q.n, k);
+    if (!tp_rank_ok(q, a->nover + x->rank) ||
+        !rows_equal(q, tp_called(q.g, tp_in(q.n, k)), x->rank, x->shape))
       return false;
   }
-  tp_outs(g, n, a->nspec);
+  tp_outs(q, a->nspec);
   for (int k = 0; k < a->nspec; k++) {
-    if (!tp_rank_ok(n, a->nover + a->spec[k].rank, err) ||
-        !rows_equal(g, n, "its results", a->spec[k].rank, a->spec[k].shape, err))
+    if (!tp_rank_ok(q, a->nover + a->spec[k].rank) ||
+        !rows_equal(q, "its results", a->spec[k].rank, a->spec[k].shape))
       return false;
-    tp_out_set(g, n, k, a->spec[k].dtype, a->spec[k].rank, a->spec[k].shape);
+    tp_out_set(q, k, a->spec[k].dtype, a->spec[k].rank, a->spec[k].shape);
   }
   return true;
 }
 
 /* Operand k of an environment's operator: dtype and shape [size], or a scalar if size < 0. */
-static bool env_operand(
-    tp_graph *g, tp_node *n, int k, const char *what, tp_dtype d, int size, tp_error *err) {
-  tp_val v = n->in[k].src;
+static bool env_operand(tp_typing q, int k, const char *what, tp_dtype d, int size) {
+  tp_val v = q.n->in[k].src;
   if (tp_dtypeof(v) != d)
-    return tp_fail(err, TP_E_DTYPE, n->pos,
-        "dtype: the %s of '%s' is %s, must be %s: convert with :to", what, n->attr.str,
+    return tp_fail(q.err, TP_E_DTYPE, q.n->pos,
+        "dtype: the %s of '%s' is %s, must be %s: convert with :to", what, q.n->attr.str,
         tp_dtype_name(tp_dtypeof(v)), tp_dtype_name(d));
   if (tp_rankof(v) == (size >= 0) &&
       (size < 0 ||
-          tp_extent_eq(g, tp_outof(v)->shape[0], tp_ix_const(g->ix, size), tp_ops[n->op].text)))
+          tp_extent_eq(
+              q.g, tp_outof(v)->shape[0], tp_ix_const(q.g->ix, size), tp_ops[q.n->op].text)))
     return true;
-  return size < 0 ? tp_bad_shape(n, err, "the %s must be a scalar", what)
-                  : tp_bad_shape(n, err, "the %s must have shape (%d)", what, size);
+  return size < 0 ? tp_bad_shape(q, "the %s must be a scalar", what)
+                  : tp_bad_shape(q, "the %s must have shape (%d)", what, size);
 }
 
-static void env_out(tp_graph *g, tp_node *n, int k, tp_dtype d, int size) {
-  const tp_ix *e = tp_ix_const(g->ix, size);
-  tp_out_set(g, n, k, d, size >= 0, &e);
+static void env_out(tp_typing q, int k, tp_dtype d, int size) {
+  const tp_ix *e = tp_ix_const(q.g->ix, size);
+  tp_out_set(q, k, d, size >= 0, &e);
 }
 
-static bool env_step(tp_graph *g, tp_node *n, const tp_env *e, tp_error *err) {
+static bool env_step(tp_typing q, const tp_env *e) {
   bool discrete = e->nactions > 0;
-  if (!env_operand(g, n, 0, "state", TP_F64, e->nstate, err)) return false;
-  if (!env_operand(g, n, 1, "action", discrete ? TP_I64 : TP_F32, discrete ? -1 : e->nact, err))
+  if (!env_operand(q, 0, "state", TP_F64, e->nstate)) return false;
+  if (!env_operand(q, 1, "action", discrete ? TP_I64 : TP_F32, discrete ? -1 : e->nact))
     return false;
-  if (!env_operand(g, n, 2, "noise", TP_F64, e->nu, err)) return false;
-  tp_outs(g, n, 5);
-  env_out(g, n, 0, TP_F64, e->nstate);
-  env_out(g, n, 1, TP_F32, e->nobs);
-  env_out(g, n, 2, TP_F32, -1);
-  env_out(g, n, 3, TP_BOOL, -1);
-  env_out(g, n, 4, TP_BOOL, -1);
+  if (!env_operand(q, 2, "noise", TP_F64, e->nu)) return false;
+  tp_outs(q, 5);
+  env_out(q, 0, TP_F64, e->nstate);
+  env_out(q, 1, TP_F32, e->nobs);
+  env_out(q, 2, TP_F32, -1);
+  env_out(q, 3, TP_BOOL, -1);
+  env_out(q, 4, TP_BOOL, -1);
   return true;
 }
 
-static bool unknown_env(const tp_node *n, tp_error *err) {
-  const char *names[64], *name = n->attr.str ? n->attr.str : "",
+static bool unknown_env(tp_typing q) {
+  const char *names[64], *name = q.n->attr.str ? q.n->attr.str : "",
                          *near = tp_nearest(name, names, tp_env_names(names, TP_LEN(names)));
-  return tp_fail(err, TP_E_OPTION, n->pos, "option: no environment '%s'%s%s%s", name,
+  return tp_fail(q.err, TP_E_OPTION, q.n->pos, "option: no environment '%s'%s%s%s", name,
       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-static bool infer_env(tp_graph *g, tp_node *n, tp_error *err) {
-  const tp_env *e = n->attr.str ? tp_env_find(n->attr.str) : NULL;
-  if (!e) return unknown_env(n, err);
-  if (n->op == TP_OP_ENV_STEP) return env_step(g, n, e, err);
-  bool reset = n->op == TP_OP_ENV_RESET;
-  if (n->nin > 1 || (n->nin == 0 && e->nu > 0))
-    return tp_fail(err, TP_E_SHAPE, n->pos, "shape: '%s' takes one operand, not %d",
-        tp_ops[n->op].text, n->nin);
-  if (n->nin &&
-      !env_operand(g, n, 0, reset ? "noise" : "state", TP_F64, reset ? e->nu : e->nstate, err))
+static bool infer_env(tp_typing q) {
+  const tp_env *e = q.n->attr.str ? tp_env_find(q.n->attr.str) : NULL;
+  if (!e) return unknown_env(q);
+  if (q.n->op == TP_OP_ENV_STEP) return env_step(q, e);
+  bool reset = q.n->op == TP_OP_ENV_RESET;
+  if (q.n->nin > 1 || (q.n->nin == 0 && e->nu > 0))
+    return tp_fail(q.err, TP_E_SHAPE, q.n->pos, "shape: '%s' takes one operand, not %d",
+        tp_ops[q.n->op].text, q.n->nin);
+  if (q.n->nin && !env_operand(q, 0, reset ? "noise" : "state", TP_F64, reset ? e->nu : e->nstate))
     return false;
-  tp_outs(g, n, 1);
-  env_out(g, n, 0, reset ? TP_F64 : TP_F32, reset ? e->nstate : e->nobs);
+  tp_outs(q, 1);
+  env_out(q, 0, reset ? TP_F64 : TP_F32, reset ? e->nstate : e->nobs);
   return true;
 }
 
-static bool infer_grad(tp_graph *g, tp_node *n, tp_error *err) {
-  if (n->attr.leaves < 0 || n->attr.leaves > TP_MAX(n->nin - 2, 0))
-    return tp_fail(err, TP_E_OPTION, n->pos,
+static bool infer_grad(tp_typing q) {
+  if (q.n->attr.leaves < 0 || q.n->attr.leaves > TP_MAX(q.n->nin - 2, 0))
+    return tp_fail(q.err, TP_E_OPTION, q.n->pos,
         "option: 'grad' has %d operands, %d of them leafs: a loss and what is asked about are "
         "missing",
-        n->nin, n->attr.leaves);
-  for (int k = 0; k < n->nin; k++)
-    if (!tp_dtype_float(tp_inof(n, k)->dtype))
-      return tp_bad_dtype(n, err,
-          k + 1 < n->nin - n->attr.leaves
+        q.n->nin, q.n->attr.leaves);
+  for (int k = 0; k < q.n->nin; k++)
+    if (!tp_dtype_float(tp_inof(q.n, k)->dtype))
+      return tp_bad_dtype(q,
+          k + 1 < q.n->nin - q.n->attr.leaves
               ? "a loss must be a float: convert with :to(\"f32\")"
               : "only floats have gradients: convert with :to(\"f32\")");
-  const tp_out *x = tp_inof(n, n->nin - 1);
-  return tp_out1(g, n, x->dtype, x->rank, x->shape);
+  const tp_out *x = tp_inof(q.n, q.n->nin - 1);
+  return tp_out1(q, x->dtype, x->rank, x->shape);
 }
 
 /* ---- all of them ---- */
@@ -370,14 +351,14 @@ static bool infer_grad(tp_graph *g, tp_node *n, tp_error *err) {
 static tp_infer_fn *const by_class[] = {
   [TP_CLS_SRC] = infer_src,
   [TP_CLS_UN] = infer_un,
-  [TP_CLS_UNF] = infer_unf,
+  [TP_CLS_UNF] = infer_un,
   [TP_CLS_LOG] = infer_log,
-  [TP_CLS_CAST] = infer_cast,
+  [TP_CLS_CAST] = infer_un,
   [TP_CLS_BIN] = infer_bin,
-  [TP_CLS_CMP] = infer_cmp,
+  [TP_CLS_CMP] = infer_bin,
   [TP_CLS_SEL] = infer_sel,
   [TP_CLS_RED] = infer_red,
-  [TP_CLS_ARG] = infer_arg,
+  [TP_CLS_ARG] = infer_red,
   [TP_CLS_SCAN] = infer_scan,
   [TP_CLS_MM] = tp_infer_matmul,
   [TP_CLS_CONV] = tp_infer_conv,
@@ -437,9 +418,9 @@ static bool attrs_ok(const tp_node *n, tp_error *err) {
 }
 
 bool tp_infer(tp_graph *g, tp_node *n, tp_error *err) {
+  tp_typing q = { g, n, err };
   if (!attrs_ok(n, err)) return false;
-  if (!infer_dom(g, n, err) || !tp_dims_ok(n, err) || !by_class[tp_ops[n->op].cls](g, n, err))
-    return false;
+  if (!infer_dom(q) || !tp_dims_ok(n, err) || !by_class[tp_ops[n->op].cls](q)) return false;
   for (int k = 0; k < n->nout; k++)
     for (int i = 0; i < n->out[k].rank; i++)
       if (!extent_ok(g, n, n->out[k].shape[i], err)) return false;
@@ -453,17 +434,13 @@ static bool sizes_fit(tp_graph *g, const tp_node *n, tp_error *err) {
 
 /* ---- tp_build ---- */
 
-static bool foreign(const tp_graph *g, const tp_node *x) {
-  return x->id < 0 || x->id >= g->nodes.n || g->nodes.v[x->id] != x;
-}
-
 static bool operands_ok(tp_graph *g, tp_op op, int nin, const tp_val *in, tp_error *err) {
   if (!tp_nin_ok(op, nin, g->pos, err)) return false;
   for (int k = 0; k < nin; k++) {
     if (!in[k].node)
       return tp_fail(err, TP_E_OPTION, g->pos, "option: operand %d of '%s' is missing", k + 1,
           tp_ops[op].text);
-    if (foreign(g, in[k].node))
+    if (!tp_is_node(g, in[k].node))
       return tp_fail(err, TP_E_OPTION, g->pos,
           "option: operand %d of '%s' belongs to another program", k + 1, tp_ops[op].text);
   }

@@ -99,11 +99,10 @@ static tp_val grouped(tp_mk k, tp_val x, int axis, int64_t groups, const char *w
     return tp_wrong(k, TP_E_SHAPE, "%s: %s channels are not in %lld equal groups", what,
                tp_text(k, mk_extent(x, axis)), (long long)groups),
            tp_none;
-  memcpy(shape, tp_outof(x)->shape, sizeof *shape * (size_t)axis);
+  TP_COPYN(shape, tp_outof(x)->shape, axis);
   shape[axis] = mk_int(k, groups);
   shape[axis + 1] = each;
-  memcpy(
-      shape + axis + 2, tp_outof(x)->shape + axis + 1, sizeof *shape * (size_t)(rank - axis - 1));
+  TP_COPYN(shape + axis + 2, tp_outof(x)->shape + axis + 1, (rank - axis - 1));
   return mk_reshape(k, x, rank + 1, shape);
 }
 
@@ -126,7 +125,7 @@ static tp_val finished(tp_mk k, const conv_call *c, tp_val y) {
   if (!y.node) return y;
   shape[0] = mk_extent(y, 0);
   shape[1] = tp_ix_mul(k.g->ix, mk_extent(y, 1), mk_extent(y, 2));
-  memcpy(shape + 2, tp_outof(y)->shape + 3, sizeof *shape * (size_t)d);
+  TP_COPYN(shape + 2, tp_outof(y)->shape + 3, d);
   y = mk_reshape(k, y, d + 2, shape);
   if (c->bias.node) {
     if (tp_rankof(c->bias) != 1 || !tp_equal(k, mk_extent(c->bias, 0), shape[1]))

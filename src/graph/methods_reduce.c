@@ -151,14 +151,11 @@ static bool one_axis(tp_mk k, tp_val x, const tp_arg *arg, int dflt, int *axis) 
   return true;
 }
 
-static tp_val summable(tp_mk k, tp_val x) {
-  return tp_dtype_float(tp_dtypeof(x)) ? x : mk_cast(k, x, TP_I64);
-}
-
 METHOD(cumsum) {
   int axis;
   if (!one_axis(k, a[0].val, &a[1], -1, &axis)) return false;
-  tp_val x = summable(k, a[0].val);
+  tp_dtype d = tp_dtypeof(a[0].val);
+  tp_val x = mk_cast(k, a[0].val, tp_dtype_float(d) ? d : TP_I64);
   if (IS("cumsum")) GIVE(mk_scan(k, x, axis, 1, false));
   GIVE(mk_op(k, TP_OP_CUMPROD, 1, &x, &(tp_attr){ .axis = axis }));
 }

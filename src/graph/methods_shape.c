@@ -91,9 +91,8 @@ static bool equal_parts(tp_mk k, tp_val x, int axis, int64_t extent, int64_t siz
 }
 
 METHOD(split) {
-  int axis;
   int64_t extent = 0, size = 0;
-  if (!tp_axis(k, tp_rankof(a[0].val), tp_arg_i(&a[2], 0), &axis)) return false;
+  AXIS(axis, a[0].val, tp_arg_i(&a[2], 0));
   const tp_ix *e = mk_extent(a[0].val, axis), *sum = mk_int(k, 0);
   if (a[1].n == 1 && tp_ix_is_const(a[1].ixs[0], &size) && tp_ix_is_const(e, &extent)) {
     if (size < 1) return tp_wrong(k, TP_E_OPTION, "parts of %lld", (long long)size);
@@ -107,9 +106,8 @@ METHOD(split) {
 }
 
 METHOD(chunk) {
-  int axis;
   int64_t extent;
-  if (!tp_axis(k, tp_rankof(a[0].val), tp_arg_i(&a[2], 0), &axis)) return false;
+  AXIS(axis, a[0].val, tp_arg_i(&a[2], 0));
   if (a[1].i < 1 || a[1].i > 65536)
     return tp_wrong(k, TP_E_OPTION, "%lld parts", (long long)a[1].i);
   const tp_ix *e = mk_extent(a[0].val, axis), *each = tp_ix_divexact(k.g->ix, e, mk_int(k, a[1].i));
@@ -206,11 +204,12 @@ METHOD(slice) {
   const tp_ix *lo = a[2].kind ? tp_arg_ix(k, &a[2]) : mk_int(k, 0),
               *hi = a[3].kind ? tp_arg_ix(k, &a[3]) : mk_extent(x, axis);
   if (!not_negative(k, lo) || !not_negative(k, hi)) return false;
-  const tp_ix *end =
-      tp_ix_fdiv(k.g->ix, tp_ix_addc(k.g->ix, tp_ix_sub(k.g->ix, hi, lo), step - 1), step);
-  const tp_ix *extent = step == 1
-      ? tp_ix_extent(k.g->ix, lo, hi, x.node->ndom, x.node->dom)
-      : tp_ix_extent(k.g->ix, mk_int(k, 0), end, x.node->ndom, x.node->dom);
+  const tp_ix *from = lo;
+  if (step > 1) {
+    hi = tp_ix_fdiv(k.g->ix, tp_ix_addc(k.g->ix, tp_ix_sub(k.g->ix, hi, lo), step - 1), step);
+    from = mk_int(k, 0);
+  }
+  const tp_ix *extent = tp_ix_extent(k.g->ix, from, hi, x.node->ndom, x.node->dom);
   GIVE(mk_slice(k, x, axis, lo, extent, step));
 }
 
@@ -260,19 +259,18 @@ static bool same_dtypes(tp_mk k, const tp_arg *list, tp_val *v) {
   return true;
 }
 
-static int64_t join_axis(const tp_arg *a) { return tp_arg_i(&a[1], 0); }
-
 METHOD(cat) {
   tp_val *v = TP_NEWN(&k.g->arena, tp_val, a[0].n + 1);
   int axis;
-  if (!same_dtypes(k, &a[0], v) || !tp_axis(k, tp_rankof(v[0]), join_axis(a), &axis)) return false;
+  if (!same_dtypes(k, &a[0], v) || !tp_axis(k, tp_rankof(v[0]), tp_arg_i(&a[1], 0), &axis))
+    return false;
   GIVE(mk_concat(k, a[0].n, v, axis));
 }
 
 METHOD(stack) {
   tp_val *v = TP_NEWN(&k.g->arena, tp_val, a[0].n + 1);
   int axis;
-  if (!same_dtypes(k, &a[0], v) || !tp_axis(k, tp_rankof(v[0]) + 1, join_axis(a), &axis))
+  if (!same_dtypes(k, &a[0], v) || !tp_axis(k, tp_rankof(v[0]) + 1, tp_arg_i(&a[1], 0), &axis))
     return false;
   for (int i = 0; i < a[0].n; i++) {
     if (tp_rankof(v[i]) != tp_rankof(v[0]))
@@ -283,7 +281,5 @@ METHOD(stack) {
         return tp_wrong(k, TP_E_SHAPE, "sizes of axis %d differ", j);
   }
   for (int i = 0; i < a[0].n; i++) v[i] = mk_unsqueeze(k, v[i], axis);
-  for (int i = 0; i < a[0].n; i++)
-    if (!v[i].node) return false;
   GIVE(mk_concat(k, a[0].n, v, axis));
 }

@@ -30,7 +30,7 @@ tp_val mk_fold(tp_mk k, tp_val x, int axis, const tp_ix *extent, int64_t step, i
     return mk_op(k, TP_OP_FOLD, 1, &x,
         &(tp_attr){ .axis = axis, .nix = 1, .ix = &extent, .step = step, .dilation = dilation });
   const tp_ix *shape[TP_MAXRANK];
-  memcpy(shape, tp_outof(x)->shape, sizeof *shape * (size_t)tp_rankof(x));
+  TP_COPYN(shape, tp_outof(x)->shape, tp_rankof(x));
   shape[axis] = tp_ix_mulc(k.g->ix, shape[axis], size);
   memmove(shape + axis + 1, shape + axis + 2, sizeof *shape * (size_t)(tp_rankof(x) - axis - 2));
   const tp_ix *rest = tp_ix_sub(k.g->ix, extent, shape[axis]);
@@ -131,7 +131,7 @@ static int others_first(int rank, int naxes, const int *axes, int *order) {
     if (next < naxes && axes[next] == i) next++;
     else order[n++] = i;
   }
-  memcpy(order + n, axes, sizeof *axes * (size_t)naxes);
+  TP_COPYN(order + n, axes, naxes);
   return n;
 }
 

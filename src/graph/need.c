@@ -284,14 +284,6 @@ static void whole(const comp *c) {
   for (int i = 0; i < c->n; i++) replace(&c->v[i]->have, tp_set_copy(c->v[i]->box));
 }
 
-/* What led nowhere in the sweep before does so again. */
-static void climb(sweep *s, comp *c) {
-  bool *lost = &s->lost[c->v[0]->n->id];
-  if (!(s->widen && *lost) && exact(s, c)) return;
-  *lost = true;
-  if (!(s->widen && hull(s, c)) && !budgeted(s, c)) whole(c);
-}
-
 /* ---- components ---- */
 
 /* Every cycle goes through what was made before its operands; a call's set is its box. */
@@ -326,7 +318,12 @@ static void cyclic(sweep *s, int n, place *const *member) {
   for (int i = 0; i < n; i++) member[i]->cut = is_cut(member[i]->n);
   while (!arranged(s, &c, member)) {}
   c.set = TP_NEWN(&s->g->arena, tp_set *, c.ncut);
-  climb(s, &c);
+  bool *lost = &s->lost[c.v[0]->n->id];
+  /* what led nowhere in the sweep before does so again */
+  if ((s->widen && *lost) || !exact(s, &c)) {
+    *lost = true;
+    if (!(s->widen && hull(s, &c)) && !budgeted(s, &c)) whole(&c);
+  }
   for (int i = 0; i < c.ncut; i++) tp_set_free(c.set[i]);
   for (int i = 0; i < n; i++) {
     replace(member[i]->need, member[i]->have);

@@ -125,7 +125,7 @@ static void attrs_of_type(tp_graph *g, tp_node *n) {
   if (o && (source || is_declared(n) || n->op == TP_OP_CAST)) a->dtype = o->dtype;
   if (n->op != TP_OP_CALL || !n->nout) return;
   a->nspec = n->nout;
-  a->spec = tp_dup(&g->arena, n->out, sizeof *n->out * (size_t)n->nout);
+  a->spec = TP_DUPN(&g->arena, n->out, n->nout);
 }
 
 static bool type(graph_parser *p, tp_node *n) {

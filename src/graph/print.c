@@ -53,19 +53,16 @@ static void put_end(tp_buf *b, const char *before, const char *text, tp_pos pos,
 
 /* ---- attributes ---- */
 
-static void put_data(tp_buf *b, const tp_array *a, int flags) {
-  if (flags & TP_TEXT_HASHDATA)
-    tp_putf(b, " #%016llx", (unsigned long long)tp_hash(a->data, tp_array_bytes(a), 0));
-  else tp_put_array(b, a);
-}
-
 static void put_attrs(tp_buf *b, const tp_node *n, int flags) {
   const tp_attr *a = &n->attr;
   int count = 0;
   tp_attr_print(b, a, n->op, &count);
   if (n->what && !(flags & TP_TEXT_NOPOS))
     tp_puts(tp_put_item(b, &count, "what"), " "), tp_put_string(b, n->what);
-  if (a->data) put_data(tp_put_item(b, &count, "data"), a->data, flags);
+  if (a->data) tp_put_item(b, &count, "data");
+  if (a->data && flags & TP_TEXT_HASHDATA)
+    tp_putf(b, " #%016llx", (unsigned long long)tp_hash(a->data->data, tp_array_bytes(a->data), 0));
+  else if (a->data) tp_put_array(b, a->data);
   if (count) tp_puts(b, "}");
 }
 

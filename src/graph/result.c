@@ -3,39 +3,36 @@
 
 /* ---- messages ---- */
 
-static void shapes_text(tp_buf *b, const tp_node *n) {
-  for (int k = 0; k < n->nin && k < 6; k++) {
-    if (k) tp_puts(b, n->nin == 2 ? " x " : ", ");
-    tp_shape_print(b, n->in[k].src);
-  }
-}
-
-bool tp_bad_shape(const tp_node *n, tp_error *err, const char *why, ...) {
+bool tp_bad_shape(tp_typing q, const char *why, ...) {
   char text[512];
   TP_FORMAT(text, why);
   tp_buf b;
   tp_buf_init(&b);
-  shapes_text(&b, n);
-  tp_fail(err, TP_E_SHAPE, n->pos, "shape: bad operand%s of '%s': %s%s%s", n->nin == 1 ? "" : "s",
-      tp_op_said(n->op), text, b.n ? ": " : "", b.n ? b.s : "");
+  for (int k = 0; k < q.n->nin && k < 6; k++) {
+    if (k) tp_puts(&b, q.n->nin == 2 ? " x " : ", ");
+    tp_shape_print(&b, q.n->in[k].src);
+  }
+  tp_fail(q.err, TP_E_SHAPE, q.n->pos, "shape: bad operand%s of '%s': %s%s%s",
+      q.n->nin == 1 ? "" : "s", tp_op_said(q.n->op), text, b.n ? ": " : "", b.n ? b.s : "");
   tp_buf_free(&b);
   return false;
 }
 
-bool tp_bad_dtype(const tp_node *n, tp_error *err, const char *advice) {
+bool tp_bad_dtype(tp_typing q, const char *advice) {
   char list[256] = "";
-  for (int k = 0; k < n->nin && k < 6; k++) {
-    strcat(list, k == 0 ? "" : k + 1 == n->nin ? " and " : ", ");
-    strcat(list, tp_dtype_name(tp_inof(n, k)->dtype));
+  for (int k = 0; k < q.n->nin && k < 6; k++) {
+    strcat(list, k == 0 ? "" : k + 1 == q.n->nin ? " and " : ", ");
+    strcat(list, tp_dtype_name(tp_inof(q.n, k)->dtype));
   }
-  return tp_fail(err, TP_E_DTYPE, n->pos, "dtype: bad operand%s of '%s': %s: %s",
-      n->nin == 1 ? "" : "s", tp_op_said(n->op), list, advice);
+  return tp_fail(q.err, TP_E_DTYPE, q.n->pos, "dtype: bad operand%s of '%s': %s: %s",
+      q.n->nin == 1 ? "" : "s", tp_op_said(q.n->op), list, advice);
 }
 
-bool tp_rank_ok(tp_node *n, int rank, tp_error *err) {
+bool tp_rank_ok(tp_typing q, int rank) {
   return rank <= TP_MAXRANK ||
-      tp_fail(err, TP_E_SHAPE, n->pos, "shape: '%s' would have %d axes, at most %d are possible",
-          tp_label(n), rank, TP_MAXRANK);
+      tp_fail(q.err, TP_E_SHAPE, q.n->pos,
+          "shape: '%s' would have %d axes, at most %d are possible", tp_label(q.n), rank,
+          TP_MAXRANK);
 }
 
 bool tp_nin_ok(tp_op op, int nin, tp_pos pos, tp_error *err) {
@@ -57,17 +54,17 @@ bool tp_dims_ok(const tp_node *n, tp_error *err) {
 
 /* ---- results ---- */
 
-void tp_outs(tp_graph *g, tp_node *n, int nout) {
-  n->nout = nout;
-  n->out = TP_NEWN(&g->arena, tp_out, nout);
+void tp_outs(tp_typing q, int nout) {
+  q.n->nout = nout;
+  q.n->out = TP_NEWN(&q.g->arena, tp_out, nout);
 }
 
-void tp_out_set(tp_graph *g, tp_node *n, int k, tp_dtype d, int rank, const tp_ix *const *shape) {
-  n->out[k] = (tp_out){ d, rank, tp_dup(&g->arena, shape, sizeof *shape * (size_t)rank) };
+void tp_out_set(tp_typing q, int k, tp_dtype d, int rank, const tp_ix *const *shape) {
+  q.n->out[k] = (tp_out){ d, rank, tp_dup(&q.g->arena, shape, sizeof *shape * (size_t)rank) };
 }
 
-bool tp_out1(tp_graph *g, tp_node *n, tp_dtype d, int rank, const tp_ix *const *shape) {
-  tp_outs(g, n, 1);
-  tp_out_set(g, n, 0, d, rank, shape);
+bool tp_out1(tp_typing q, tp_dtype d, int rank, const tp_ix *const *shape) {
+  tp_outs(q, 1);
+  tp_out_set(q, 0, d, rank, shape);
   return true;
 }

@@ -217,7 +217,7 @@ bool tp_broadcast(tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape,
   int grow = vrank - *rank;
   if (grow > 0) {
     memmove(shape + grow, shape, sizeof *shape * (size_t)*rank);
-    memcpy(shape, vshape, sizeof *shape * (size_t)grow);
+    TP_COPYN(shape, vshape, grow);
     *rank = vrank;
   }
   int skip = TP_MAX(grow, 0);

@@ -63,7 +63,7 @@ const tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least) {
 const tp_ix *tp_end_extreme(
     tp_graph *g, const tp_ix *e, bool most, int n, const tp_sym *const *dims) {
   const tp_sym *over[n + g->stops.n + 1];
-  if (n) memcpy(over, dims, sizeof *dims * (size_t)n);
+  if (n) TP_COPYN(over, dims, n);
   for (int i = 0; i < g->stops.n; i++) {
     const tp_stop *s = &g->stops.v[i];
     const tp_ix *some = tp_ix_mentions(e, s->sym) ? tp_ix_addc(g->ix, bound(g, s->less), 1) : NULL;

@@ -9,64 +9,63 @@ bool tp_affine(const tp_ix *e) {
 }
 
 static bool not_affine(
-    tp_graph *g, const tp_ix *e, const char *use, const tp_node *of, tp_pos pos, tp_error *err) {
-  return tp_fail(err, TP_E_AFFINE, pos,
+    tp_typing q, const tp_ix *e, const char *use, const tp_node *of, tp_pos pos) {
+  return tp_fail(q.err, TP_E_AFFINE, pos,
       "affine: %s %s of %s is not affine (a product of dims or bounds is a size, not an index)",
-      use, tp_ix_str(g->ix, e), tp_called(g, of));
+      use, tp_ix_str(q.g->ix, e), tp_called(q.g, of));
 }
 
 /* ---- index maps ---- */
 
 /* One entry a dim of x. */
-static bool at_ok(tp_graph *g, const tp_node *x, const tp_at *at, tp_pos pos, tp_error *err) {
+static bool at_ok(tp_typing q, const tp_node *x, const tp_at *at, tp_pos pos) {
   for (int i = 0; i < x->ndom; i++) {
     const char *d = x->dom[i]->name;
     if (!at[i].lo || (at[i].range && !at[i].hi))
-      return tp_fail(err, TP_E_DOMAIN, pos, "domain: %s is read without an index for dim '%s'",
-          tp_called(g, x), d);
+      return tp_fail(q.err, TP_E_DOMAIN, pos, "domain: %s is read without an index for dim '%s'",
+          tp_called(q.g, x), d);
     if (tp_ix_is_cond(at[i].lo) || (at[i].range && tp_ix_is_cond(at[i].hi)))
-      return tp_fail(err, TP_E_AFFINE, pos, "affine: dim '%s' of %s is indexed by a condition", d,
-          tp_called(g, x));
-    if (!tp_affine(at[i].lo)) return not_affine(g, at[i].lo, "index", x, pos, err);
-    if (at[i].range && !tp_affine(at[i].hi)) return not_affine(g, at[i].hi, "end", x, pos, err);
+      return tp_fail(q.err, TP_E_AFFINE, pos, "affine: dim '%s' of %s is indexed by a condition", d,
+          tp_called(q.g, x));
+    if (!tp_affine(at[i].lo)) return not_affine(q, at[i].lo, "index", x, pos);
+    if (at[i].range && !tp_affine(at[i].hi)) return not_affine(q, at[i].hi, "end", x, pos);
   }
   return true;
 }
 
 /* An extent may mention an end only where it is the end at this very point. */
-static bool ends_stay(
-    tp_graph *g, const tp_ix *e, const tp_node *x, const tp_at *at, tp_pos pos, tp_error *err) {
-  for (int i = 0; i < g->stops.n; i++) {
-    const tp_stop *s = &g->stops.v[i];
+static bool ends_stay(tp_typing q, const tp_ix *e, const tp_node *x, const tp_at *at, tp_pos pos) {
+  for (int i = 0; i < q.g->stops.n; i++) {
+    const tp_stop *s = &q.g->stops.v[i];
     if (tp_ix_mentions(e, s->sym) && !tp_at_stays(x, at, s))
-      return tp_fail(err, TP_E_RAGGED, pos,
+      return tp_fail(q.err, TP_E_RAGGED, pos,
           "ragged: the extent %s of %s is another at each point of the dims of which '%s' is a "
           "function: reduce or pad first",
-          tp_ix_str(g->ix, e), tp_called(g, x), s->dim->bound->name);
+          tp_ix_str(q.g->ix, e), tp_called(q.g, x), s->dim->bound->name);
   }
   return true;
 }
 
 /* A range over a dim of an end's domain, of what still has the dim that ends, would put rows of
  * unequal lengths side by side. */
-static bool rows_even(tp_graph *g, const tp_node *n, tp_error *err) {
-  const tp_node *x = tp_in(n, 0);
-  for (int i = 0; i < g->stops.n; i++) {
-    const tp_stop *s = &g->stops.v[i];
+static bool rows_even(tp_typing q) {
+  const tp_node *x = tp_in(q.n, 0);
+  for (int i = 0; i < q.g->stops.n; i++) {
+    const tp_stop *s = &q.g->stops.v[i];
     const tp_sym *along = NULL;
     bool has = false;
     for (int d = 0; d < x->ndom; d++) {
-      const tp_at *at = &n->attr.at[d];
+      const tp_at *at = &q.n->attr.at[d];
       if (at->range && tp_dom_has(s->ndom, s->dom, x->dom[d])) along = x->dom[d];
       if (x->dom[d] == s->dim)
         has = at->range || tp_ix_mentions(at->lo, s->dim) || tp_ix_mentions(at->lo, s->dim->bound);
     }
     if (along && has)
-      return tp_fail(err, TP_E_RAGGED, n->pos,
+      return tp_fail(q.err, TP_E_RAGGED, q.n->pos,
           "ragged: a range over '%s' of %s, which has dim '%s', and that ends by data at each "
           "point of '%s': reduce over '%s' first, "
           "as in x[0 .. %s]:sum(0)[0 .. %s]:sum(0)",
-          along->name, tp_called(g, x), s->dim->name, along->name, s->dim->name,
+          along->name, tp_called(q.g, x), s->dim->name, along->name, s->dim->name,
           s->dim->bound->name, along->bound->name);
   }
   return true;
@@ -74,8 +73,8 @@ static bool rows_even(tp_graph *g, const tp_node *n, tp_error *err) {
 
 /* out: extents with x's dims replaced by at's points, canonical on the dims of `to`. A range has no
  * one point: ragged. */
-static bool through(tp_graph *g, int rank, const tp_ix *const *shape, const tp_node *x,
-    const tp_at *at, const tp_node *to, tp_pos pos, const tp_ix **out, tp_error *err) {
+static bool through(tp_typing q, int rank, const tp_ix *const *shape, const tp_node *x,
+    const tp_at *at, const tp_node *to, tp_pos pos, const tp_ix **out) {
   const tp_sym *from[x->ndom + 1];
   const tp_ix *by[x->ndom + 1];
   int m = 0;
@@ -83,31 +82,32 @@ static bool through(tp_graph *g, int rank, const tp_ix *const *shape, const tp_n
     if (!at[i].range) from[m] = x->dom[i], by[m++] = at[i].lo;
     for (int a = 0; at[i].range && a < rank; a++)
       if (tp_ix_mentions(shape[a], x->dom[i]))
-        return tp_fail(err, TP_E_RAGGED, pos,
+        return tp_fail(q.err, TP_E_RAGGED, pos,
             "ragged: a range over '%s' of %s, whose shape depends on it (extent (%s)): reduce or "
             "pad first",
-            x->dom[i]->name, tp_called(g, x), tp_ix_str(g->ix, shape[a]));
+            x->dom[i]->name, tp_called(q.g, x), tp_ix_str(q.g->ix, shape[a]));
   }
   for (int a = 0; a < rank; a++) {
-    if (!ends_stay(g, shape[a], x, at, pos, err)) return false;
-    out[a] = tp_ix_simplify(g->ix, tp_ix_subst(g->ix, shape[a], m, from, by), to->ndom, to->dom);
+    if (!ends_stay(q, shape[a], x, at, pos)) return false;
+    out[a] =
+        tp_ix_simplify(q.g->ix, tp_ix_subst(q.g->ix, shape[a], m, from, by), to->ndom, to->dom);
   }
   return true;
 }
 
-static bool infer_read(tp_graph *g, tp_node *n, tp_error *err) {
-  const tp_node *x = tp_in(n, 0);
-  const tp_out *o = tp_inof(n, 0);
-  const tp_at *at = n->attr.at;
+static bool infer_read(tp_typing q) {
+  const tp_node *x = tp_in(q.n, 0);
+  const tp_out *o = tp_inof(q.n, 0);
+  const tp_at *at = q.n->attr.at;
   const tp_ix *shape[TP_MAXRANK];
   int ranges = 0, rank = 0;
-  if (!at_ok(g, x, at, n->pos, err) || !rows_even(g, n, err)) return false;
+  if (!at_ok(q, x, at, q.n->pos) || !rows_even(q)) return false;
   for (int i = 0; i < x->ndom; i++) ranges += at[i].range;
-  if (!tp_rank_ok(n, ranges + o->rank, err)) return false;
+  if (!tp_rank_ok(q, ranges + o->rank)) return false;
   for (int i = 0; i < x->ndom; i++)
-    if (at[i].range) shape[rank++] = tp_ix_extent(g->ix, at[i].lo, at[i].hi, n->ndom, n->dom);
-  return through(g, o->rank, o->shape, x, at, n, n->pos, shape + rank, err) &&
-      tp_out1(g, n, o->dtype, rank + o->rank, shape);
+    if (at[i].range) shape[rank++] = tp_ix_extent(q.g->ix, at[i].lo, at[i].hi, q.n->ndom, q.n->dom);
+  return through(q, o->rank, o->shape, x, at, q.n, q.n->pos, shape + rank) &&
+      tp_out1(q, o->dtype, rank + o->rank, shape);
 }
 
 /* ---- declared tensors ---- */
@@ -123,29 +123,27 @@ static bool shapes_equal(tp_graph *g, int rank, const tp_ix *const *a, const tp_
   return true;
 }
 
-static bool same_dtype(
-    tp_graph *g, const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
-  tp_dtype want = n->attr.dtype, have = tp_dtypeof(e);
+static bool same_dtype(tp_typing q, const char *what, const tp_edge *e) {
+  tp_dtype want = q.n->attr.dtype, have = tp_dtypeof(e->src);
   return want == have ||
-      tp_fail(err, TP_E_DTYPE, pos,
-          "dtype: the %s of %s is %s, declared %s: convert with :to(\"%s\")", what, tp_called(g, n),
-          tp_dtype_name(have), tp_dtype_name(want), tp_dtype_name(want));
+      tp_fail(q.err, TP_E_DTYPE, e->pos,
+          "dtype: the %s of %s is %s, declared %s: convert with :to(\"%s\")", what,
+          tp_called(q.g, q.n), tp_dtype_name(have), tp_dtype_name(want), tp_dtype_name(want));
 }
 
-static bool shape_differs(
-    tp_graph *g, const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
-  const tp_out *o = tp_outof(e);
-  return tp_fail(err, TP_E_SHAPE, pos, "shape: the %s of %s has shape (%s), declared (%s)", what,
-      tp_called(g, n), tp_extents(g, o->rank, o->shape), tp_extents(g, n->attr.nix, n->attr.ix));
+static bool shape_differs(tp_typing q, const char *what, const tp_edge *e) {
+  const tp_out *o = tp_outof(e->src);
+  return tp_fail(q.err, TP_E_SHAPE, e->pos, "shape: the %s of %s has shape (%s), declared (%s)",
+      what, tp_called(q.g, q.n), tp_extents(q.g, o->rank, o->shape),
+      tp_extents(q.g, q.n->attr.nix, q.n->attr.ix));
 }
 
-static bool lies_inside(
-    tp_graph *g, const tp_node *n, const char *what, tp_val e, tp_pos pos, tp_error *err) {
-  for (int i = 0; i < e.node->ndom; i++) {
-    const tp_sym *d = e.node->dom[i];
-    if (tp_has_dim(n, d)) continue;
-    const char *it = tp_called(g, n), *end = d->bound ? d->bound->name : "...";
-    return tp_fail(err, TP_E_DOMAIN, pos,
+static bool lies_inside(tp_typing q, const char *what, const tp_edge *e) {
+  for (int i = 0; i < e->src.node->ndom; i++) {
+    const tp_sym *d = e->src.node->dom[i];
+    if (tp_has_dim(q.n, d)) continue;
+    const char *it = tp_called(q.g, q.n), *end = d->bound ? d->bound->name : "...";
+    return tp_fail(q.err, TP_E_DOMAIN, e->pos,
         "domain: the %s of %s depends on dim '%s', which %s lacks: read it at one point, x[{%s = "
         "0}], or reduce a range of it, "
         "x[{%s = 0 .. %s}]:sum(0)",
@@ -182,81 +180,79 @@ static void find_fixed(tp_graph *g, const tp_node *n, const tp_ix *cond, fixed *
 
 /* Shapes agree where the branch matches: with the dims that it fixes put in, or at its very points.
  */
-static bool branch_shape(tp_graph *g, const tp_node *m, int k) {
-  const tp_out *o = tp_inof(m, k);
+static bool branch_shape(tp_typing q, int k) {
+  const tp_out *o = tp_inof(q.n, k);
   const tp_ix *a[TP_MAXRANK], *b[TP_MAXRANK];
   fixed f = { 0 };
-  if (o->rank != m->attr.nix) return false;
-  find_fixed(g, m, m->in[k].cond, &f);
+  if (o->rank != q.n->attr.nix) return false;
+  find_fixed(q.g, q.n, q.n->in[k].cond, &f);
   bool settled = true, dims = false;
   for (int i = 0; i < o->rank; i++) {
-    a[i] = tp_ix_subst(g->ix, o->shape[i], f.n, f.from, f.to);
-    b[i] = tp_ix_subst(g->ix, m->attr.ix[i], f.n, f.from, f.to);
-    bool same = tp_extent_same(g, a[i], b[i]);
-    for (int d = 0; d < m->ndom; d++)
-      dims |= !same && (tp_ix_mentions(a[i], m->dom[d]) || tp_ix_mentions(b[i], m->dom[d]));
+    a[i] = tp_ix_subst(q.g->ix, o->shape[i], f.n, f.from, f.to);
+    b[i] = tp_ix_subst(q.g->ix, q.n->attr.ix[i], f.n, f.from, f.to);
+    bool same = tp_extent_same(q.g, a[i], b[i]);
+    for (int d = 0; d < q.n->ndom; d++)
+      dims |= !same && (tp_ix_mentions(a[i], q.n->dom[d]) || tp_ix_mentions(b[i], q.n->dom[d]));
     settled &= same;
   }
   if (settled) return true;
-  tp_set *points = dims ? tp_branch_set(g, m, k) : NULL;
-  bool ok = shapes_equal(g, o->rank, a, b, m->ndom, m->dom, points, tp_label(m));
+  tp_set *points = dims ? tp_branch_set(q.g, q.n, k) : NULL;
+  bool ok = shapes_equal(q.g, o->rank, a, b, q.n->ndom, q.n->dom, points, tp_label(q.n));
   tp_set_free(points);
   return ok;
 }
 
-static bool cond_ok(tp_graph *g, const tp_node *m, const tp_ix *cond, tp_pos pos, tp_error *err) {
+static bool cond_ok(tp_typing q, const tp_ix *cond, tp_pos pos) {
   const tp_sym *const *syms;
   int ns = tp_ix_syms(cond, &syms);
   for (int i = 0; i < ns; i++) {
-    if (syms[i]->kind != TP_SYM_BOUND && !tp_has_dim(m, syms[i]))
-      return tp_fail(err, TP_E_DOMAIN, pos,
+    if (syms[i]->kind != TP_SYM_BOUND && !tp_has_dim(q.n, syms[i]))
+      return tp_fail(q.err, TP_E_DOMAIN, pos,
           "domain: a branch of %s has a condition on '%s', which is not in its domain",
-          tp_called(g, m), syms[i]->name);
-    if (!tp_end_known(g, syms[i], m->ndom, m->dom))
-      return tp_fail(err, TP_E_DOMAIN, pos,
+          tp_called(q.g, q.n), syms[i]->name);
+    if (!tp_end_known(q.g, syms[i], q.n->ndom, q.n->dom))
+      return tp_fail(q.err, TP_E_DOMAIN, pos,
           "domain: a branch of %s has a condition on '%s', which is another at each point of dims "
           "that %s lacks",
-          tp_called(g, m), syms[i]->name, tp_called(g, m));
+          tp_called(q.g, q.n), syms[i]->name, tp_called(q.g, q.n));
   }
-  return tp_affine(cond) || not_affine(g, cond, "condition", m, pos, err);
+  return tp_affine(cond) || not_affine(q, cond, "condition", q.n, pos);
 }
 
-static bool branch_ok(tp_graph *g, const tp_node *m, int k, tp_error *err) {
-  tp_val e = m->in[k].src;
-  tp_pos pos = m->in[k].pos;
-  if (m->in[k].cond && !cond_ok(g, m, m->in[k].cond, pos, err)) return false;
-  if (!same_dtype(g, m, "branch", e, pos, err)) return false;
-  return branch_shape(g, m, k) ? lies_inside(g, m, "branch", e, pos, err)
-                               : shape_differs(g, m, "branch", e, pos, err);
+static bool branch_ok(tp_typing q, int k) {
+  const tp_edge *e = &q.n->in[k];
+  if ((e->cond && !cond_ok(q, e->cond, e->pos)) || !same_dtype(q, "branch", e)) return false;
+  return branch_shape(q, k) ? lies_inside(q, "branch", e) : shape_differs(q, "branch", e);
 }
 
-static bool infer_declared(tp_graph *g, tp_node *n, tp_error *err) {
-  return tp_rank_ok(n, n->attr.nix, err) && tp_out1(g, n, n->attr.dtype, n->attr.nix, n->attr.ix);
+static bool infer_declared(tp_typing q) {
+  return tp_rank_ok(q, q.n->attr.nix) && tp_out1(q, q.n->attr.dtype, q.n->attr.nix, q.n->attr.ix);
 }
 
-static bool infer_merge(tp_graph *g, tp_node *n, tp_error *err) {
-  if (!infer_declared(g, n, err)) return false;
-  for (int k = 0; k < n->nin; k++)
-    if (!branch_ok(g, n, k, err)) return false;
+static bool infer_merge(tp_typing q) {
+  if (!infer_declared(q)) return false;
+  for (int k = 0; k < q.n->nin; k++)
+    if (!branch_ok(q, k)) return false;
   return true;
 }
 
-static bool operand_ok(tp_graph *g, tp_val e, tp_error *err) {
-  if (!e.node) return tp_fail(err, TP_E_OPTION, g->pos, "option: a right side is missing");
-  if (e.node->id >= 0 && e.node->id < g->nodes.n && g->nodes.v[e.node->id] == e.node) return true;
+static bool operand_ok(tp_typing q, tp_val e) {
+  if (!e.node) return tp_fail(q.err, TP_E_OPTION, q.g->pos, "option: a right side is missing");
+  if (tp_is_node(q.g, e.node)) return true;
   return tp_fail(
-      err, TP_E_OPTION, g->pos, "option: '%s' belongs to another program", tp_label(e.node));
+      q.err, TP_E_OPTION, q.g->pos, "option: '%s' belongs to another program", tp_label(e.node));
 }
 
 bool tp_merge_add(tp_graph *g, tp_node *m, const tp_ix *cond, tp_val e, tp_error *err) {
-  if (!operand_ok(g, e, err)) return false;
+  tp_typing q = { g, m, err };
+  if (!operand_ok(q, e)) return false;
   if (m->done)
     return tp_fail(err, TP_E_UNDEFINED, g->pos,
         "undefined: this branch of %s can never be first: the one at %s takes every point; "
         "write it before that one",
         tp_called(g, m), tp_line_of(g, m->in[m->nin - 1].pos));
   tp_edge_push(g, m, (tp_edge){ .src = e, .cond = cond, .pos = g->pos });
-  if (!branch_ok(g, m, m->nin - 1, err)) {
+  if (!branch_ok(q, m->nin - 1)) {
     m->nin--;
     return false;
   }
@@ -266,96 +262,96 @@ bool tp_merge_add(tp_graph *g, tp_node *m, const tp_ix *cond, tp_val e, tp_error
 
 /* ---- parameters ---- */
 
-static bool param_edge(tp_graph *g, const tp_node *p, int k, tp_error *err) {
+static bool param_edge(tp_typing q, int k) {
   const char *what = k ? "update" : "first value";
-  tp_val e = p->in[k].src;
-  tp_pos pos = p->in[k].pos;
-  const tp_out *o = tp_outof(e);
-  if (!same_dtype(g, p, what, e, pos, err)) return false;
-  if (o->rank != p->attr.nix ||
-      !shapes_equal(g, o->rank, o->shape, p->attr.ix, 0, NULL, NULL, tp_label(p)))
-    return shape_differs(g, p, what, e, pos, err);
-  for (int i = 0; k == 0 && i < p->attr.nalong; i++)
-    if (tp_has_dim(e.node, p->attr.along[i]))
-      return tp_fail(err, TP_E_DOMAIN, pos,
+  const tp_edge *e = &q.n->in[k];
+  const tp_out *o = tp_outof(e->src);
+  const tp_attr *a = &q.n->attr;
+  if (!same_dtype(q, what, e)) return false;
+  if (o->rank != a->nix ||
+      !shapes_equal(q.g, o->rank, o->shape, a->ix, 0, NULL, NULL, tp_label(q.n)))
+    return shape_differs(q, what, e);
+  for (int i = 0; k == 0 && i < a->nalong; i++)
+    if (tp_has_dim(e->src.node, a->along[i]))
+      return tp_fail(q.err, TP_E_DOMAIN, e->pos,
           "domain: the first value of parameter '%s' depends on dim '%s', along which it evolves",
-          tp_label(p), p->attr.along[i]->name);
-  return lies_inside(g, p, what, e, pos, err);
+          tp_label(q.n), a->along[i]->name);
+  return lies_inside(q, what, e);
 }
 
-static bool no_along(const tp_node *p, tp_pos pos, tp_error *err) {
-  return tp_fail(err, TP_E_OPTION, pos,
-      "option: parameter '%s' has no 'along', so nothing can update it", tp_label(p));
+static bool no_along(tp_typing q, tp_pos pos) {
+  return tp_fail(q.err, TP_E_OPTION, pos,
+      "option: parameter '%s' has no 'along', so nothing can update it", tp_label(q.n));
 }
 
-static bool infer_param(tp_graph *g, tp_node *n, tp_error *err) {
-  const tp_attr *a = &n->attr;
-  if (n->nin > 1 && !a->nalong) return no_along(n, n->pos, err);
+static bool infer_param(tp_typing q) {
+  const tp_attr *a = &q.n->attr;
+  if (q.n->nin > 1 && !a->nalong) return no_along(q, q.n->pos);
   for (int k = 0; k < a->nix; k++)
-    if (tp_mentions_end(g, a->ix[k]))
-      return tp_fail(err, TP_E_SHAPE, n->pos,
+    if (tp_mentions_end(q.g, a->ix[k]))
+      return tp_fail(q.err, TP_E_SHAPE, q.n->pos,
           "shape: the shape of parameter '%s' mentions %s, which is known only while running",
-          tp_label(n), tp_ix_str(g->ix, a->ix[k]));
+          tp_label(q.n), tp_ix_str(q.g->ix, a->ix[k]));
   for (int i = 0; i < a->nalong; i++) {
-    if (!tp_has_dim(n, a->along[i]))
-      return tp_fail(err, TP_E_DOMAIN, n->pos,
-          "domain: parameter '%s' evolves along '%s', which its domain lacks", tp_label(n),
+    if (!tp_has_dim(q.n, a->along[i]))
+      return tp_fail(q.err, TP_E_DOMAIN, q.n->pos,
+          "domain: parameter '%s' evolves along '%s', which its domain lacks", tp_label(q.n),
           a->along[i]->name);
     if (i && a->along[i]->order <= a->along[i - 1]->order)
-      return tp_fail(err, TP_E_DOMAIN, n->pos,
+      return tp_fail(q.err, TP_E_DOMAIN, q.n->pos,
           "domain: 'along' of '%s' must list dims in the order in which they were made",
-          tp_label(n));
+          tp_label(q.n));
     for (int k = 0; k < a->nix; k++)
       if (tp_ix_mentions(a->ix[k], a->along[i]))
-        return tp_fail(err, TP_E_SHAPE, n->pos,
+        return tp_fail(q.err, TP_E_SHAPE, q.n->pos,
             "shape: the shape of parameter '%s' depends on '%s', along which it evolves",
-            tp_label(n), a->along[i]->name);
+            tp_label(q.n), a->along[i]->name);
   }
-  if (!tp_rank_ok(n, a->nix + n->ndom - a->nalong, err) || !infer_declared(g, n, err)) return false;
-  for (int k = 0; k < n->nin; k++)
-    if (!param_edge(g, n, k, err)) return false;
+  if (!tp_rank_ok(q, a->nix + q.n->ndom - a->nalong) || !infer_declared(q)) return false;
+  for (int k = 0; k < q.n->nin; k++)
+    if (!param_edge(q, k)) return false;
   return true;
 }
 
 bool tp_param_update(tp_graph *g, tp_node *p, tp_val e, tp_error *err) {
-  if (!operand_ok(g, e, err)) return false;
-  if (!p->attr.nalong) return no_along(p, g->pos, err);
+  tp_typing q = { g, p, err };
+  if (!operand_ok(q, e)) return false;
+  if (!p->attr.nalong) return no_along(q, g->pos);
   if (p->nin > 1)
     return tp_fail(err, TP_E_UNDEFINED, g->pos,
         "undefined: this update of parameter '%s' can never be first: %s updates it already, "
         "and a parameter has one update",
         tp_label(p), tp_line_of(g, p->in[1].pos));
   tp_edge_push(g, p, (tp_edge){ .src = e, .pos = g->pos });
-  if (param_edge(g, p, 1, err)) return true;
+  if (param_edge(q, 1)) return true;
   p->nin--;
   return false;
 }
 
-static bool infer_pinit(tp_graph *g, tp_node *n, tp_error *err) {
-  const tp_out *o = tp_inof(n, 0);
-  return tp_out1(g, n, o->dtype, o->rank, o->shape);
+static bool infer_pinit(tp_typing q) {
+  const tp_out *o = tp_inof(q.n, 0);
+  return tp_out1(q, o->dtype, o->rank, o->shape);
 }
 
 /* ---- accumulations ---- */
 
 /* Scatter, y[u] += x[p] with u in at(p): x's leading axes are the ranges, the rest is y's shape at
  * u. Gather, p in at(u): x's shape at p is y's. */
-static bool contribution_shape(tp_graph *g, const tp_node *n, const tp_edge *e, tp_error *err) {
+static bool contribution_shape(tp_typing q, const tp_edge *e) {
   const tp_node *x = e->src.node;
   const tp_out *o = tp_outof(e->src);
   const tp_ix *shape[2 * TP_MAXRANK];
   int rank = 0;
-  for (int i = 0; !e->gather && i < n->ndom && rank < TP_MAXRANK; i++)
+  for (int i = 0; !e->gather && i < q.n->ndom && rank < TP_MAXRANK; i++)
     if (e->at[i].range)
-      shape[rank++] = tp_ix_extent(g->ix, e->at[i].lo, e->at[i].hi, x->ndom, x->dom);
-  if (o->rank != rank + n->attr.nix)
-    return shape_differs(g, n, "contribution", e->src, e->pos, err);
-  if (!(e->gather ? through(g, o->rank, o->shape, x, e->at, n, e->pos, shape, err)
-                  : through(g, n->attr.nix, n->attr.ix, n, e->at, x, e->pos, shape + rank, err)))
+      shape[rank++] = tp_ix_extent(q.g->ix, e->at[i].lo, e->at[i].hi, x->ndom, x->dom);
+  if (o->rank != rank + q.n->attr.nix) return shape_differs(q, "contribution", e);
+  if (!(e->gather ? through(q, o->rank, o->shape, x, e->at, q.n, e->pos, shape)
+                  : through(q, q.n->attr.nix, q.n->attr.ix, q.n, e->at, x, e->pos, shape + rank)))
     return false;
-  return shapes_equal(g, o->rank, e->gather ? shape : o->shape, e->gather ? n->attr.ix : shape, 0,
-             NULL, NULL, tp_label(n)) ||
-      shape_differs(g, n, "contribution", e->src, e->pos, err);
+  return shapes_equal(q.g, o->rank, e->gather ? shape : o->shape, e->gather ? q.n->attr.ix : shape,
+             0, NULL, NULL, tp_label(q.n)) ||
+      shape_differs(q, "contribution", e);
 }
 
 /* e mentions only dims of a or b, and only ends that are known at a's points. */
@@ -370,42 +366,42 @@ static bool over_dims(const tp_graph *g, const tp_ix *e, const tp_node *a, const
   return true;
 }
 
-static bool contribution_ok(tp_graph *g, const tp_node *n, const tp_edge *e, tp_error *err) {
-  const tp_node *x = e->src.node, *to = e->gather ? x : n, *over = e->gather ? n : x;
-  if (!at_ok(g, to, e->at, e->pos, err) || !same_dtype(g, n, "contribution", e->src, e->pos, err))
-    return false;
-  bool inside = !e->cond || over_dims(g, e->cond, over, e->gather ? x : NULL);
+static bool contribution_ok(tp_typing q, const tp_edge *e) {
+  const tp_node *x = e->src.node, *to = e->gather ? x : q.n, *over = e->gather ? q.n : x;
+  if (!at_ok(q, to, e->at, e->pos) || !same_dtype(q, "contribution", e)) return false;
+  bool inside = !e->cond || over_dims(q.g, e->cond, over, e->gather ? x : NULL);
   for (int i = 0; i < to->ndom; i++)
-    inside = inside && over_dims(g, e->at[i].lo, over, NULL) &&
-        (!e->at[i].range || over_dims(g, e->at[i].hi, over, NULL));
+    inside = inside && over_dims(q.g, e->at[i].lo, over, NULL) &&
+        (!e->at[i].range || over_dims(q.g, e->at[i].hi, over, NULL));
   if (!inside)
-    return tp_fail(err, TP_E_DOMAIN, e->pos,
-        "domain: a contribution to '%s' mentions a dim that neither side has", tp_label(n));
-  if (e->cond && !tp_affine(e->cond)) return not_affine(g, e->cond, "condition", n, e->pos, err);
-  return contribution_shape(g, n, e, err);
+    return tp_fail(q.err, TP_E_DOMAIN, e->pos,
+        "domain: a contribution to '%s' mentions a dim that neither side has", tp_label(q.n));
+  if (e->cond && !tp_affine(e->cond)) return not_affine(q, e->cond, "condition", q.n, e->pos);
+  return contribution_shape(q, e);
 }
 
-static bool infer_accum(tp_graph *g, tp_node *n, tp_error *err) {
-  if (!infer_declared(g, n, err)) return false;
-  for (int k = 0; k < n->nin; k++)
-    if (!contribution_ok(g, n, &n->in[k], err)) return false;
+static bool infer_accum(tp_typing q) {
+  if (!infer_declared(q)) return false;
+  for (int k = 0; k < q.n->nin; k++)
+    if (!contribution_ok(q, &q.n->in[k])) return false;
   return true;
 }
 
 bool tp_accum_add(tp_graph *g, tp_node *acc, tp_edge e, tp_error *err) {
-  if (!operand_ok(g, e.src, err) || !contribution_ok(g, acc, &e, err)) return false;
+  tp_typing q = { g, acc, err };
+  if (!operand_ok(q, e.src) || !contribution_ok(q, &e)) return false;
   int nat = e.gather ? e.src.node->ndom : acc->ndom;
-  e.at = tp_dup(&g->arena, e.at, sizeof *e.at * (size_t)nat);
+  e.at = TP_DUPN(&g->arena, e.at, nat);
   tp_edge_push(g, acc, e);
   return true;
 }
 
-bool tp_infer_time(tp_graph *g, tp_node *n, tp_error *err) {
-  switch (n->op) {
-  case TP_OP_READ: return infer_read(g, n, err);
-  case TP_OP_MERGE: return infer_merge(g, n, err);
-  case TP_OP_ACCUM: return infer_accum(g, n, err);
-  case TP_OP_PARAM: return infer_param(g, n, err);
-  default: return infer_pinit(g, n, err);
+bool tp_infer_time(tp_typing q) {
+  switch (q.n->op) {
+  case TP_OP_READ: return infer_read(q);
+  case TP_OP_MERGE: return infer_merge(q);
+  case TP_OP_ACCUM: return infer_accum(q);
+  case TP_OP_PARAM: return infer_param(q);
+  default: return infer_pinit(q);
   }
 }

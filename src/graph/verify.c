@@ -9,11 +9,8 @@ static bool wrong(const tp_node *n, tp_error *err, const char *why) {
       err, TP_E_OPTION, n->pos, "option: bad graph: %%%d '%s': %s", n->id, tp_ops[n->op].text, why);
 }
 
-static bool known(const tp_graph *g, const tp_node *n) {
-  return n && n->id >= 0 && n->id < g->nodes.n && g->nodes.v[n->id] == n;
-}
 static bool value_ok(const tp_graph *g, tp_val v) {
-  return known(g, v.node) && v.out >= 0 && v.out < v.node->nout;
+  return tp_is_node(g, v.node) && v.out >= 0 && v.out < v.node->nout;
 }
 
 static bool type_ok(const tp_node *n, tp_error *err) {
@@ -119,7 +116,7 @@ static bool entries_ok(const tp_graph *g, int n, tp_node *const *v, bool inputs,
     if (!is)
       return wrong(v[i], err,
           inputs ? "among the inputs, but no input" : "among the parameters, but no parameter");
-    if (v[i]->id >= 0 ? !known(g, v[i]) : !type_ok(v[i], err))
+    if (v[i]->id >= 0 ? !tp_is_node(g, v[i]) : !type_ok(v[i], err))
       return wrong(v[i], err, "an entry is not in the graph");
   }
   return true;
@@ -179,7 +176,7 @@ static bool lists_ok(const tp_graph *g, tp_graph *scratch, tp_error *err) {
     if (n->op == TP_OP_PINIT && !pinit_ok(g, scratch, n, err)) return false;
   }
   for (int i = 0; i < g->sinks.n; i++)
-    if (!known(g, g->sinks.v[i]))
+    if (!tp_is_node(g, g->sinks.v[i]))
       return tp_fail(err, TP_E_OPTION, g->pos, "option: bad graph: sink %d is not in the graph", i);
   for (int i = 0; i < g->outputs.n; i++)
     if (!value_ok(g, g->outputs.v[i].val))
@@ -188,7 +185,7 @@ static bool lists_ok(const tp_graph *g, tp_graph *scratch, tp_error *err) {
   for (int i = 0; i < g->stops.n; i++) {
     const tp_stop *s = &g->stops.v[i];
     const char *t = s->dim->name;
-    if (!value_ok(g, s->done) || (s->end && !known(g, s->end)))
+    if (!value_ok(g, s->done) || (s->end && !tp_is_node(g, s->end)))
       return tp_fail(
           err, TP_E_OPTION, s->pos, "option: bad graph: what ends '%s' is not in the graph", t);
     if (tp_dtypeof(s->done) != TP_BOOL || tp_rankof(s->done) || s->done.node->ndom != s->ndom + 1)
