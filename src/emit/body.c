@@ -108,17 +108,21 @@ static bool is_fixed(const nest *l, int i) {
 /* Does each point go through neighbours itself (product.c)? */
 static bool is_dot(const nest *l) { return l->r->nmicro == 1 && l->r->micro->op == TP_OP_MATMUL; }
 
+/* The element of window w at this point, as it is computed: in a local, or in memory. */
+static void put_read(const nest *l, int w, tp_dtype d) {
+  if (l->at && tp_emit_carried(l->e, l->w[w], offset_at(l, l->w[w]))) return;
+  emit_load(l->e, d);
+  emit_element(l, w);
+  tp_puts(l->e->b, ")");
+}
+
 static void put_input(const nest *l, int i) {
   tp_emit *e = l->e;
   if (is_dot(l)) return;
   tp_dtype d = tp_emit_dtype(e, l->w[i]);
   tp_emit_indent(l->e);
   tp_putf(e->b, "const %s i%d = ", tp_emit_held(d), i);
-  if (!l->at || !tp_emit_carried(e, l->w[i], offset_at(l, l->w[i]))) {
-    if (tp_half(d)) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
-    emit_element(l, i);
-    if (tp_half(d)) tp_puts(e->b, ")");
-  }
+  put_read(l, i, d);
   tp_puts(e->b, ";\n");
 }
 
@@ -333,24 +337,19 @@ void emit_store(const nest *l, int k, const char *value) {
   bool acc = l->r->acc && k == 0;
   tp_carry *c = l->at ? tp_emit_carries(e, nd, offset_at(l, nd)) : NULL;
   tp_emit_indent(l->e);
-  if (c && tp_half(d)) tp_putf(e->b, "c%d_0 = tp_load_%s(", c->id, tp_dtype_name(d));
-  else if (c) tp_putf(e->b, "c%d_0 = ", c->id);
+  if (c) tp_putf(e->b, "c%d_0 = ", c->id), emit_load(e, d);
   emit_element(l, w);
   tp_puts(e->b, " = ");
   if (tp_half(d)) tp_putf(e->b, "tp_store_%s(", tp_dtype_name(d));
   if (acc) {
     tp_putf(e->b, "tp_%s_%s(", adds[l->r->red], tp_emit_sfx(d));
-    if (!l->at || !tp_emit_carried(e, nd, offset_at(l, nd))) {
-      if (tp_half(d)) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
-      emit_element(l, w);
-      if (tp_half(d)) tp_puts(e->b, ")");
-    }
+    put_read(l, w, d);
     tp_puts(e->b, ", ");
   }
   tp_puts(e->b, value);
   tp_puts(e->b, acc ? ")" : "");
   if (tp_half(d)) tp_puts(e->b, ")");
-  tp_puts(e->b, c && tp_half(d) ? ");\n" : ";\n");
+  tp_puts(e->b, c ? ");\n" : ";\n");
   if (c) c->written = true;
 }
 

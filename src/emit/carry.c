@@ -68,8 +68,7 @@ static bool is_ago(const tp_emit *e, const tp_pnode *loop, const tp_nd *nd, cons
       tp_same_rings(nd, other, e->ix, 1, &loop->var, &to);
 }
 
-/* Does the place depend on nothing but bounds and loops around? */
-static bool is_steady_ix(const tp_pnode *loop, const tp_ix *x) {
+bool emit_is_steady(const tp_pnode *loop, const tp_ix *x) {
   const tp_sym *const *sym;
   bool ok = true;
   for (int i = 0, n = tp_ix_syms(x, &sym); i < n && ok; i++) {
@@ -82,10 +81,10 @@ static bool is_steady_ix(const tp_pnode *loop, const tp_ix *x) {
 }
 
 static bool is_steady(const tp_pnode *loop, const touch *t) {
-  bool ok = is_steady_ix(loop, t->off);
+  bool ok = emit_is_steady(loop, t->off);
   for (int i = 0; i < t->nd->nring; i++)
-    ok &= is_steady_ix(loop, t->nd->ring[i].idx) && is_steady_ix(loop, t->nd->ring[i].width) &&
-        is_steady_ix(loop, t->nd->ring[i].stride);
+    ok &= emit_is_steady(loop, t->nd->ring[i].idx) && emit_is_steady(loop, t->nd->ring[i].width) &&
+        emit_is_steady(loop, t->nd->ring[i].stride);
   return ok;
 }
 
@@ -132,13 +131,11 @@ static const touch *read_of(const touches *t, const touch *w, int k) {
 /* ---- locals ---- */
 
 static void put_load(tp_emit *e, const touch *r) {
-  tp_dtype d = e->p->bufs.v[r->nd->buf]->dtype;
-  bool half = tp_half(d);
   e->buf[r->nd->buf] = true;
-  if (half) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
+  emit_load(e, tp_emit_dtype(e, r->nd));
   tp_putf(e->b, "b%d[", r->nd->buf);
   tp_emit_place(e, r->nd, r->off);
-  tp_puts(e->b, half ? "])" : "]");
+  tp_puts(e->b, "])");
 }
 
 static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry c, int entry) {

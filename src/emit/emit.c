@@ -45,11 +45,17 @@ typedef struct {
   tp_buf *was;
   bool *sym, *buf;
   int depth, outer;
+  tp_emit_ahead ahead;
 } function;
 
 static void begin_function(tp_emit *e, function *f) {
-  *f =
-      (function){ .was = e->b, .sym = e->sym, .buf = e->buf, .depth = e->depth, .outer = e->outer };
+  *f = (function){ .was = e->b,
+    .sym = e->sym,
+    .buf = e->buf,
+    .depth = e->depth,
+    .outer = e->outer,
+    .ahead = e->ahead };
+  e->ahead = (tp_emit_ahead){ 0 };
   tp_buf_hold(&f->b, &f->hold);
   e->b = &f->b;
   e->sym = TP_NEWN(e->a, bool, tp_nsym(e->ix));
@@ -84,6 +90,7 @@ static void end_function(tp_emit *e, function *f, const char *head) {
   e->buf = f->buf;
   e->depth = f->depth;
   e->outer = f->outer;
+  e->ahead = f->ahead;
   tp_buf_drop(&f->b, &f->hold);
 }
 
@@ -278,9 +285,9 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
   e->depth++;
   /* what the first thread makes, others read in memory */
   bool alone = !e->teamed && !has_team(e, x);
-  int carried = alone && weight(e, x) <= FULL && stays(x) && e->nloop < TP_EMIT_LOOPS
-      ? tp_emit_carry_begin(e, x, entry)
-      : e->carry.n;
+  bool one = alone && weight(e, x) <= FULL && stays(x) && e->nloop < TP_EMIT_LOOPS;
+  int ahead = one ? tp_emit_ahead_begin(e, x) : e->ahead.n,
+      carried = one ? tp_emit_carry_begin(e, x, entry) : e->carry.n;
   if (is_short(e, x->kid[0]) && stays(x)) put_blocks(e, x, carried, entry);
   else {
     put_for(e, x, NULL, NULL, entry);
@@ -289,6 +296,7 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
     emit_shut(e, 1);
   }
   e->carry.n = carried;
+  e->ahead.n = ahead;
   emit_shut(e, 1);
   e->sym[v] = was;
 }

@@ -98,7 +98,7 @@ static void count_text(const tp_emit *e, text *t) {
 }
 
 bool tp_emit_once(tp_emit *e, const tp_pnode *x) {
-  if (tp_emit_is_points(e, x)) return false;
+  if (tp_emit_is_points(e, x) || tp_emit_is_ahead(e, x)) return false;
   tp_buf key;
   tp_hold hold;
   bool *sym = TP_NEWN(e->a, bool, tp_nsym(e->ix));

@@ -28,6 +28,7 @@ typedef struct tp_emit_arg {
   const void *of;
 } tp_emit_arg;
 
+typedef TP_VEC(int) tp_emit_ahead; /* positions */
 typedef struct tp_emit {
   const tp_plan *p;
   /* bounds by symbol: C99 that nobody calls back (export.c); NULL: native code */
@@ -51,6 +52,8 @@ typedef struct tp_emit {
   int outer, nloop;
   const tp_pnode *loop[TP_EMIT_LOOPS];
   TP_VEC(tp_carry) carry;
+  /* draws in this function that keep numbers of further iterations (draw.c) */
+  tp_emit_ahead ahead;
   /* of leaves that may be functions, how many are alike: counted when all is printed for the first
    * time, for nobody */
   tp_hmap *texts;
@@ -99,6 +102,8 @@ const char *tp_emit_held(tp_dtype d); /* computed */
 /* in memory, where pointers go to it */
 const char *tp_emit_cell(const tp_emit *e, tp_dtype d);
 const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v); /* its text */
+/* opens what an element in memory is as a number that is computed with; ")" ends it */
+void emit_load(tp_emit *e, tp_dtype d);
 
 /* product.c */
 /* the region, or a LOOP that does the same */
@@ -149,24 +154,43 @@ bool tp_emit_alone(const tp_emit *e, const tp_region *r, const tp_ix *n, const t
 /* tells it, if so: before the loop */
 void tp_emit_if_alone(tp_emit *e, const tp_region *r, const tp_ix *n, const tp_ix *const *step);
 
-/* point.c: what is made point by point and is no loop over elements, in native code */
+/* point.c: what is made point by point and is no loop over elements */
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r);
 void tp_emit_pointwise(tp_emit *e, const tp_pnode *x);
 void tp_emit_point_windows(tp_emit *e, const tp_region *r);
 void tp_emit_point_body(tp_emit *e, const tp_pnode *x);
+/* of one point, in a window; -1: not known, or more than so many */
+int64_t emit_elements(const tp_nd *nd, int most);
 /* opens the loop over leading axis i */
 void tp_emit_lead(tp_emit *e, const tp_region *r, int i);
 void emit_open_leads(tp_emit *e, const tp_region *r); /* over all of them */
-/* The element of window i at the point, off further on. */
+/* opens the loop over the window's own axis i */
+void emit_open_element(tp_emit *e, const tp_nd *nd, int i);
+/* declares leading axis i's symbol, if coordinates mention it */
+void emit_lead_name(tp_emit *e, const tp_region *r, int i, const char *at);
+/* before a loop over axis i of the region, if that moves points, or of the elements that it writes.
+ * at: along this axis data says where */
+void emit_lead_alone(tp_emit *e, const tp_region *r, int i, bool points, int at);
+/* the element of window i at the point, off further on; in loops over the window's own axes */
 void emit_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off);
+void emit_point_element(tp_emit *e, const tp_region *r, int i);
 /* of place `at` along the window's own axes */
 const tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at);
-/* What `wrong` found is for the target to say. fails: that ends the run for certain, so what
- * follows waits for nothing that the target might have written. */
-void emit_wrong(tp_emit *e, const tp_pnode *x, bool fails);
+/* What `wrong` found is for the target to say, or `fault`. fails: that ends the run for certain, so
+ * what follows waits for nothing that the target might have written. */
+void emit_wrong(tp_emit *e, const tp_pnode *x, const char *fault, bool fails);
+
+/* draw.c */
+bool emit_draws_few(
+    const tp_emit *e, const tp_region *r); /* so few numbers that they are no loop */
+bool emit_has_range(const tp_region *r);   /* is there a number to draw? */
+void emit_draw(tp_emit *e, const tp_pnode *x);
+/* of draws of the loop's iterations: numbers of further ones are kept; how many were before */
+int tp_emit_ahead_begin(tp_emit *e, const tp_pnode *loop);
+bool tp_emit_is_ahead(const tp_emit *e, const tp_pnode *x);
 
 /* environment.c */
-bool emit_knows_env(const tp_emit *e, const tp_region *r);
+bool emit_knows_env(const tp_region *r);
 void emit_environment(tp_emit *e, const tp_pnode *x);
 /* those whose source is known, each once */
 void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a);
@@ -180,6 +204,8 @@ void tp_emit_leaf(tp_emit *e, const tp_pnode *x);
 bool tp_emit_wave(tp_emit *e, const tp_pnode *loop, int entry);
 
 /* carry.c */
+/* does it depend on nothing but bounds, the loop and those around? */
+bool emit_is_steady(const tp_pnode *loop, const tp_ix *x);
 /* how many were carried before */
 int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop, int entry);
 void tp_emit_carry_next(tp_emit *e, int from); /* at the end of an iteration */

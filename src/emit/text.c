@@ -24,6 +24,10 @@ const char *tp_emit_cell(const tp_emit *e, tp_dtype d) {
 
 const char *tp_emit_held(tp_dtype d) { return tp_emit_type(tp_compute(d)); }
 
+void emit_load(tp_emit *e, tp_dtype d) {
+  tp_putf(e->b, tp_half(d) ? "tp_load_%s(" : "%.0s(", tp_dtype_name(d));
+}
+
 /* v is representable in d, or rounds to what is meant. */
 const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v) {
   const char *size = tp_compute(d) == TP_F32 ? "F32" : "F64";

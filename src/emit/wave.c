@@ -158,12 +158,11 @@ static void open_wave(const wave *w, const char *text) {
 }
 
 static void put_cell(const wave *w, const tp_nd *nd) {
-  tp_dtype d = wave_type(w, nd->buf);
   w->e->buf[nd->buf] = true;
-  if (tp_half(d)) tp_putf(w->e->b, "tp_load_%s(", tp_dtype_name(d));
+  emit_load(w->e, wave_type(w, nd->buf));
   tp_putf(w->e->b, "b%d[", nd->buf);
   tp_emit_place(w->e, nd, nd->off);
-  tp_puts(w->e->b, tp_half(d) ? "])" : "]");
+  tp_puts(w->e->b, "])");
 }
 
 /* to = the element of the window at row p, column q. */
