@@ -143,11 +143,11 @@ TP_FN char *tpx_room(char **work, int64_t bytes) {
   *work += (bytes + 63) / 64 * 64;
   return p;
 }
-/* > unwrap */
-/* A window on a ring becomes one of its own elements where it crosses the seam. */
+/* A window on a ring, if it is one, becomes one of its own elements where it crosses the seam. */
 TP_FN void tpx_unwrap(tpx_window *v, char **work) {
   tpx_window dense = *v;
   int64_t first = tp_ring_at(v->lo, v->m), n = 1, size = tpx_size(v->type);
+  if (!v->m) return;
   if (first + v->n[v->wrap] <= (v->m > 1 ? v->m : 1)) {
     v->p += first * v->s[v->wrap] * size;
     v->m = 0;
@@ -162,8 +162,7 @@ TP_FN void tpx_unwrap(tpx_window *v, char **work) {
   tpx_copy(&dense, v);
   *v = dense;
 }
-/* > wide */
-/* 16-bit floats as f32 for a while. */
+/* Of 16-bit floats: a copy in f32, which is narrowed where it was made. */
 TP_FN tpx_window tpx_wide(const tpx_window *v, int read, char **work) {
   tpx_window w = *v;
   int64_t n = 1;
@@ -260,12 +259,8 @@ TP_FN void tpx_part(tpx_window *v, int axis, int64_t from, int64_t n) {
   v->n[axis] = n;
 }
 /* One operand may lie on a ring: what is behind the seam is a product of its own. */
-TP_FN void tpx_matmul(const tpx_window *v, int acc) {
+TP_FN void tpx_ring_product(const tpx_window *v, int acc) {
   int i = v[0].m ? 0 : 1, w = v[i].wrap, last = v[2].rank - 1, summed = w == last - i;
-  if (!v[i].m) {
-    tpx_product(v, acc);
-    return;
-  }
   int64_t lo = tp_ring_at(v[i].lo, v[i].m), n = v[i].n[w], first = tp_index_min(n, v[i].m - lo);
   for (int k = 0; k < (first < n ? 2 : 1); k++) {
     tpx_window part[3] = { v[0], v[1], v[2] };
@@ -276,6 +271,11 @@ TP_FN void tpx_matmul(const tpx_window *v, int acc) {
     if (!summed) tpx_part(&part[2], w, from, some);
     tpx_product(part, acc || (k && (summed || v[2].s[w] == 0)));
   }
+}
+TP_FN void tpx_matmul(const tpx_window *v, int acc, char *work) {
+  tpx_window made[3] = { v[0], v[1], tpx_wide(&v[2], acc, &work) };
+  (v[0].m || v[1].m ? tpx_ring_product : tpx_product)(made, acc);
+  tpx_narrow(&v[2], &made[2]);
 }
 /* > conv */
 /* y = conv(x, w), or what gives one of them from the other two. Axes: leading ones, image, group,
@@ -336,10 +336,13 @@ TP_FN tpx_window tpx_image(const tpx_window *v, int d, int channels) {
   return w;
 }
 /* which: 0 y is made, 1 x, 2 w. */
-TP_FN void tpx_conv(int which, int nlead, const int *how, const tpx_window *x, const tpx_window *w,
-    const tpx_window *y, int acc) {
-  int d = x->rank - nlead - 3;
+TP_FN void tpx_conv(int which, int nlead, const int *how, const tpx_window *x_,
+    const tpx_window *w_, const tpx_window *y_, int acc, char *work) {
+  int d = x_->rank - nlead - 3;
   int64_t at[TPX_RANK], ext[TPX_RANK];
+  const tpx_window wx = tpx_wide(x_, which != 1, &work),
+                   ww = tpx_wide(w_, which != 2 || acc, &work),
+                   wy = tpx_wide(y_, which != 0, &work), *x = &wx, *w = &ww, *y = &wy;
   if (which == 1) tpx_clear(x);
   if (which == 2 && !acc) tpx_clear(w);
   for (int i = 0; i < nlead + 2; i++) ext[i] = y->n[i] > x->n[i] ? y->n[i] : x->n[i];
@@ -359,11 +362,15 @@ TP_FN void tpx_conv(int which, int nlead, const int *how, const tpx_window *x, c
     default: tpx_conv_u8(which, d, how, &a, &b, &c, O, C); break;
     }
   }
+  if (which == 0) tpx_narrow(y_, y);
+  else if (which == 1) tpx_narrow(x_, x);
+  else tpx_narrow(w_, w);
 }
 /* > fold */
 /* Windows of an axis are added where they lie, element j of each after the other. */
-TP_FN void tpx_fold(
-    const tpx_window *in, const tpx_window *o, int axis, int64_t step, int64_t apart) {
+TP_FN void tpx_fold(const tpx_window *in_, const tpx_window *o_, int axis, int64_t step,
+    int64_t apart, char *work) {
+  const tpx_window wi = tpx_wide(in_, 1, &work), wo = tpx_wide(o_, 0, &work), *in = &wi, *o = &wo;
   int64_t at[TPX_RANK], to[TPX_RANK];
   tpx_window lines = tpx_without(in, axis + 1);
   tpx_clear(o);
@@ -379,6 +386,7 @@ TP_FN void tpx_fold(
       else if (o->type == TPX_F64) ((tpx_f64 *)o->p)[p] += ((const tpx_f64 *)in->p)[from];
       else ((tpx_f32 *)o->p)[p] += ((const tpx_f32 *)in->p)[from];
     }
+  tpx_narrow(o_, o);
 }
 /* > scan */
 /* Along an axis: c = f c + x, or c = c x. Floats in f64. */
@@ -593,7 +601,7 @@ TP_FN int tpx_scatter_add(const tp_host *h, int pos, const tpx_window *base, con
 }
 /* > matmul_at */
 /* v: rows, which matrix each is multiplied by, the matrices, the product. */
-TP_FN int tpx_matmul_at(const tp_host *h, int pos, const tpx_window *v, int nlead) {
+TP_FN int tpx_matmul_at(const tp_host *h, int pos, const tpx_window *v, int nlead, char *work) {
   const tpx_window *k = &v[1], *c = &v[3];
   int r = c->rank - 2;
   int64_t at[TPX_RANK], here[TPX_RANK];
@@ -605,7 +613,7 @@ TP_FN int tpx_matmul_at(const tp_host *h, int pos, const tpx_window *v, int nlea
     for (int d = 0; d < nlead; d++) here[d] = v[2].n[d] == 1 ? 0 : at[d];
     here[nlead] = i;
     one[1] = tpx_rest(&v[2], nlead + 1, here);
-    tpx_matmul(one, 0);
+    tpx_matmul(one, 0, work);
   }
   return 0;
 }

@@ -108,13 +108,14 @@ static const char *number_text(const drawn *w, const char *lo, const char *hi) {
   case TP_RAND_UNIFORM:
     if (w->d == TP_F64) return tp_printf(a, "(double)(int64_t)(%s >> 11) * 0x1p-53", both);
     if (tp_half(w->d))
-      return tp_printf(a, w->d == TP_F16 ? "(float)(int32_t)(%s >> 21) * 0x1p-11f"
-                                         : "(float)(int32_t)(%s >> 24) * 0x1p-8f",
+      return tp_printf(a,
+          w->d == TP_F16 ? "(float)(int32_t)(%s >> 21) * 0x1p-11f"
+                         : "(float)(int32_t)(%s >> 24) * 0x1p-8f",
           lo);
     return tp_printf(a, "tp_uniform_of(%s)", lo);
   case TP_RAND_NORMAL:
-    return tp_printf(a, tp_half(w->d) ? "tp_sticky_f32(tp_normal_of(%s, %s))" : "tp_normal_of(%s, %s)",
-        lo, hi);
+    return tp_printf(
+        a, tp_half(w->d) ? "tp_sticky_f32(tp_normal_of(%s, %s))" : "tp_normal_of(%s, %s)", lo, hi);
   case TP_RAND_BERNOULLI: return tp_printf(a, "(double)tp_uniform_of(%s) < ", lo);
   default:
     return tp_printf(a, "(int64_t)(%lluULL + %s %% %lluULL)%s", (unsigned long long)h->i[0], both,
@@ -202,8 +203,8 @@ static void put_ahead(const drawn *w) {
   tp_emit *e = w->e;
   int v = w->loop->var->id, pos = w->pos;
   e->sym[v] = true;
-  tp_emit_line(e, "if ((uint64_t)((s%d - d%d_from)*%d) >= (uint64_t)d%d_n) {\n", v, pos,
-      w->loop->step, pos);
+  tp_emit_line(
+      e, "if ((uint64_t)((s%d - d%d_from)*%d) >= (uint64_t)d%d_n) {\n", v, pos, w->loop->step, pos);
   e->depth++;
   tp_emit_line(e, "d%d_from = s%d, d%d_n = %d;\n", pos, v, pos, AHEAD);
   put_shared_key(w);

@@ -76,9 +76,7 @@ bool tp_emit_export(tp_export_text *to, const tp_plan *p, const tp_export *x, tp
   w.e.as = TP_NEWN(&a, const tp_region *, p->npos + 1);
   bool ok = emit_all_go(&w.e, p->body, err) && measure(&w, err);
   if (ok) {
-    emit_code(&w);
-    emit_header(&w, &to->h);
-    emit_example(&w, &to->example);
+    emit_files(&w, to);
     put_weights(&w, &to->weights);
   }
   tp_arena_free(&a);

@@ -21,7 +21,5 @@ void emit_library(exporter *w); /* the sections that it uses */
 void emit_runs(exporter *w);
 
 /* export_files.c */
-void emit_code(exporter *w);
-void emit_header(const exporter *w, tp_buf *b);
-void emit_example(const exporter *w, tp_buf *b);
+void emit_files(exporter *w, tp_export_text *to);
 #endif

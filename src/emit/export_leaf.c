@@ -132,43 +132,17 @@ static void put_operands(exporter *w, const tp_region *r) {
 
 /* ---- operators ---- */
 
-static bool any_half(const exporter *w, const tp_region *r) {
-  bool any = false;
-  for (int i = 0; i < r->nin + r->nout; i++) any |= tp_half(emit_operand_type(w, r, i));
-  return any;
-}
-
-/* Does the operator go through f32 where operand i is a 16-bit float? */
-static bool goes_wide(const exporter *w, const tp_region *r, int i) {
-  if (r->kind != TP_RG_OP || !any_half(w, r)) return false;
-  return (r->op == TP_OP_MATMUL && i >= r->nin) || tp_is_conv(r->op) || r->op == TP_OP_FOLD;
-}
-
-static bool works(const exporter *w, const tp_region *r) {
-  bool any = r->kind == TP_RG_OP &&
-      (r->op == TP_OP_SORT || r->op == TP_OP_INDEX_ADD || r->op == TP_OP_SCATTER_ADD);
-  for (int i = 0; i < r->nin + r->nout; i++)
-    any |= goes_wide(w, r, i) ||
-        (i < r->nin && tp_window_at(r, i)->wrap >= 0 && !tp_knows_rings(w->e.p, r));
-  return any;
-}
-
+/* Working memory, and operands on rings as they lie elsewhere. */
 static void put_ready(exporter *w, const tp_region *r) {
   tp_emit *e = &w->e;
-  if (works(w, r)) {
-    if (r->work) {
-      e->buf[r->work->id] = true;
-      tp_emit_line(e, "char *work = (char *)b%d;\n", r->work->id);
-    } else tp_emit_line(e, "char *work = NULL;\n");
-  }
-  for (int i = 0; i < r->nin; i++)
-    if (r->in[i].wrap >= 0 && !tp_knows_rings(e->p, r))
-      tp_emit_line(e, "tpx_unwrap(&v[%d], &work);\n", i);
-  for (int i = 0; i < r->nin + r->nout; i++)
-    if (goes_wide(w, r, i)) tp_emit_line(e, "const tpx_window o%d = v[%d];\n", i, i);
-  for (int i = 0; i < r->nin + r->nout; i++)
-    if (goes_wide(w, r, i))
-      tp_emit_line(e, "v[%d] = tpx_wide(&v[%d], %d, &work);\n", i, i, i < r->nin || r->acc);
+  bool wraps = false;
+  for (int i = 0; i < r->nin; i++) wraps |= r->in[i].wrap >= 0;
+  if (r->work) e->buf[r->work->id] = true;
+  tp_emit_line(e,
+      r->work ? "char *work = (char *)b%d; (void)work;\n" : "char *work = NULL; (void)work;\n",
+      r->work ? r->work->id : 0);
+  if (wraps && !tp_knows_rings(e->p, r))
+    tp_emit_line(e, "for (int i = 0; i < %d; i++) tpx_unwrap(&v[i], &work);\n", r->nin);
 }
 
 static const char *how_text(tp_emit *e, const tp_how *h) {
@@ -197,7 +171,7 @@ static void put_conv(exporter *w, const tp_region *r) {
   int of[3];
   for (int i = 0; i < 3; i++) of[role[i]] = i;
   tp_emit_line(&w->e, "static const int how[] = { %s };\n", how_text(&w->e, &r->how));
-  tp_emit_line(&w->e, "tpx_conv(%d, %d, how, &v[%d], &v[%d], &v[%d], %d);\n",
+  tp_emit_line(&w->e, "tpx_conv(%d, %d, how, &v[%d], &v[%d], &v[%d], %d, work);\n",
       r->op == TP_OP_CONV            ? 0
           : r->op == TP_OP_CONV_DATA ? 1
                                      : 2,
@@ -214,9 +188,9 @@ static void put_operator(exporter *w, const tp_pnode *x) {
   case TP_OP_CONV:
   case TP_OP_CONV_DATA:
   case TP_OP_CONV_WEIGHT: put_conv(w, r); return;
-  case TP_OP_MATMUL: snprintf(with, sizeof with, "v, %d", r->acc); break;
+  case TP_OP_MATMUL: snprintf(with, sizeof with, "v, %d, work", r->acc); break;
   case TP_OP_FOLD:
-    snprintf(with, sizeof with, "&v[0], &v[1], %d, %lld, %lld", axis, (long long)h->i[0],
+    snprintf(with, sizeof with, "&v[0], &v[1], %d, %lld, %lld, work", axis, (long long)h->i[0],
         (long long)h->i[1]);
     break;
   case TP_OP_SCAN:
@@ -233,7 +207,7 @@ static void put_operator(exporter *w, const tp_pnode *x) {
   case TP_OP_INDEX_ADD:
     snprintf(with, sizeof with, "&v[0], &v[1], &v[2], &v[3], %d, %d, work", r->nlead, axis);
     break;
-  case TP_OP_MATMUL_AT: snprintf(with, sizeof with, "v, %d", r->nlead); break;
+  case TP_OP_MATMUL_AT: snprintf(with, sizeof with, "v, %d, work", r->nlead); break;
   case TP_OP_SCATTER_ADD:
     snprintf(with, sizeof with, "&v[0], &v[1], &v[2], &v[3], %d, work", axis);
     break;
@@ -306,16 +280,14 @@ void tp_emit_leaf(tp_emit *e, const tp_pnode *x) {
     if (c) put_callback(w, x, c);
     else if (r->kind == TP_RG_PINIT) put_first(w, r);
     else put_operator(w, x);
-    for (int i = r->nin; i < r->nin + r->nout; i++)
-      if (goes_wide(w, r, i)) tp_emit_line(e, "tpx_narrow(&o%d, &v[%d]);\n", i, i);
   }
   emit_shut(e, 1);
 }
 
 /* ---- the library ---- */
 
-static const char *const sections[] = { "base", "unwrap", "wide", "matmul", "conv", "fold", "scan",
-  "recur", "sort", "indices", "index_add", "scatter_add", "matmul_at", "end", "call", "ticks" };
+static const char *const sections[] = { "base", "matmul", "conv", "fold", "scan", "recur", "sort",
+  "indices", "index_add", "scatter_add", "matmul_at", "end", "call", "ticks" };
 enum { NSECTION = sizeof sections / sizeof *sections };
 
 static void need_section(bool *on, const char *name) {
@@ -324,10 +296,6 @@ static void need_section(bool *on, const char *name) {
 
 static void mark_region(const exporter *w, const tp_region *r, bool *on) {
   int fn = r->kind == TP_RG_CALL ? w->e.p->calls.v[r->call].fn : 0;
-  for (int i = 0; i < r->nin; i++)
-    if (r->in[i].wrap >= 0) need_section(on, "unwrap");
-  for (int i = 0; i < r->nin + r->nout; i++)
-    if (goes_wide(w, r, i)) need_section(on, "wide");
   if (r->kind == TP_RG_CALL) need_section(on, fn < 0 ? "ticks" : "call");
   if (r->kind == TP_RG_OP) need_section(on, in_library[r->op].section);
   if (r->kind == TP_RG_OP && tp_ops[r->op].cls == TP_CLS_GATH) need_section(on, "indices");
