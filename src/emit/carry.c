@@ -144,19 +144,16 @@ static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry
   for (int k = 0; k <= c.depth; k++)
     tp_emit_line(e, "%s c%d_%d = 0; (void)c%d_%d;\n", type, c.id, k, c.id, k);
   if (!c.depth) return;
-  tp_putf(e->b, "%*sif (", 2 * e->depth, "");
-  tp_emit_ix(e, t->loop->lo);
-  tp_puts(e->b, " < ");
-  tp_emit_ix(e, t->loop->hi);
-  tp_putf(e->b, ") {\n%*sconst int64_t s%d = ", 2 * e->depth + 2, "", t->loop->var->id);
-  tp_emit_start(e, t->loop, entry);
-  tp_putf(e->b, "; (void)s%d;\n", t->loop->var->id);
+  const char *lo = emit_ix(e, t->loop->lo), *hi = emit_ix(e, t->loop->hi);
+  int v = t->loop->var->id;
+  emit_open(e, "if (%s < %s) {\n", lo, hi);
+  tp_emit_line(e, "const int64_t s%d = %s; (void)s%d;\n", v, tp_emit_start(e, t->loop, entry), v);
   for (int k = 1; k <= c.depth; k++) {
-    tp_putf(e->b, "%*sc%d_%d = ", 2 * e->depth + 2, "", c.id, k);
+    tp_emit_line(e, "c%d_%d = ", c.id, k);
     put_load(e, read_of(t, w, k));
     tp_puts(e->b, ";\n");
   }
-  tp_emit_line(e, "}\n");
+  emit_shut(e, 1);
 }
 
 static bool is_read_again(const touches *t, const touch *w) {

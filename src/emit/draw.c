@@ -74,19 +74,14 @@ static int shared_coords(const drawn *w) {
 }
 
 static void put_coords(const drawn *w, const char *key, int from, int to) {
-  for (int i = from; i < to; i++) {
-    tp_emit_indent(w->e);
-    tp_putf(w->e->b, "tp_philox_next(%s, %d, ", key, i + 1);
-    tp_emit_ix(w->e, w->r->coord[i]);
-    tp_puts(w->e->b, ");\n");
-  }
+  for (int i = from; i < to; i++)
+    tp_emit_line(w->e, "tp_philox_next(%s, %d, %s);\n", key, i + 1, emit_ix(w->e, w->r->coord[i]));
 }
 
 static void put_shared_key(const drawn *w) {
   tp_emit *e = w->e;
   tp_emit_line(e, "uint32_t shared[2] = { (uint32_t)h->seed, (uint32_t)(h->seed >> 32) };\n");
-  tp_emit_indent(e);
-  tp_puts(e->b, "tp_philox_next(shared, 0, ");
+  tp_emit_line(e, "tp_philox_next(shared, 0, ");
   tp_emit_argument(e, "int64_t", &w->r->how.hash,
       tp_printf(e->a, "(int64_t)%lluULL", (unsigned long long)w->r->how.hash));
   tp_puts(e->b, ");\n");
@@ -141,8 +136,7 @@ static void put_words(const drawn *w, int words, int most) {
   int last = w->r->nlead - 1;
   tp_emit_line(e, "uint32_t w[%d][%d];\n", words, most);
   tp_emit_line(e, "TP_IVDEP\n");
-  tp_emit_line(e, "for (int64_t k = 0; k < some; k++) {\n");
-  e->depth++;
+  emit_open(e, "for (int64_t k = 0; k < some; k++) {\n");
   if (last >= 0) emit_lead_name(e, w->r, last, "j + k");
   if (w->loop)
     tp_emit_line(
@@ -183,17 +177,13 @@ static void put_strip(const drawn *w) {
   tp_emit *e = w->e;
   int last = w->r->nlead - 1, most = w->loop ? AHEAD : last >= 0 ? POINTS_DRAWN : 1;
   if (last >= 0) {
-    tp_emit_indent(e);
-    tp_puts(e->b, "for (int64_t j = 0, all = ");
-    tp_emit_ix(e, w->r->lead[last]);
-    tp_putf(e->b, "; j < all; j += %d) {\n", most);
-    e->depth++;
+    emit_open(e, "for (int64_t j = 0, all = %s; j < all; j += %d) {\n",
+        emit_ix(e, w->r->lead[last]), most);
     tp_emit_line(e, "const int64_t some = all - j < %d ? all - j : %d;\n", most, most);
   } else tp_emit_line(e, "enum { some = %d };\n", most);
   put_words(w, (int)emit_elements(&w->r->out[0], FEW_DRAWN) * w->per, most);
   if (last >= 0) emit_lead_alone(e, w->r, last, true, -1);
-  tp_emit_line(e, "for (int64_t k = 0; k < some; k++) {\n");
-  e->depth++;
+  emit_open(e, "for (int64_t k = 0; k < some; k++) {\n");
   if (last >= 0) tp_emit_line(e, "const int64_t x%d = j + k;\n", last);
   put_elements(w, w->loop ? "k" : NULL, false);
   emit_shut(e, 1 + (last >= 0));
@@ -203,9 +193,8 @@ static void put_ahead(const drawn *w) {
   tp_emit *e = w->e;
   int v = w->loop->var->id, pos = w->pos;
   e->sym[v] = true;
-  tp_emit_line(
+  emit_open(
       e, "if ((uint64_t)((s%d - d%d_from)*%d) >= (uint64_t)d%d_n) {\n", v, pos, w->loop->step, pos);
-  e->depth++;
   tp_emit_line(e, "d%d_from = s%d, d%d_n = %d;\n", pos, v, pos, AHEAD);
   put_shared_key(w);
   put_strip(w);

@@ -27,8 +27,7 @@ static void put_lane(tp_emit *e, const tp_region *r, int i, int n, const char *t
   tp_emit_line(e, "%s v%d[%d];\n", type, i, TP_MAX(n, 1));
   for (int k = 0; k < n && i < r->nin; k++) {
     int64_t at = k;
-    tp_emit_indent(e);
-    tp_putf(e->b, "v%d[%d] = ", i, k);
+    tp_emit_line(e, "v%d[%d] = ", i, k);
     emit_point_cell(e, r, i, emit_own_offset(e, nd, &at));
     tp_puts(e->b, ";\n");
   }
@@ -47,8 +46,7 @@ static void put_results_of(tp_emit *e, const tp_region *r, int i, int n) {
 static void put_actions_checked(tp_emit *e, const tp_pnode *x, int nactions) {
   tp_emit_line(e, "int wrong = 0;\n");
   emit_open_leads(e, x->rg);
-  tp_emit_indent(e);
-  tp_puts(e->b, "wrong |= (uint64_t)");
+  tp_emit_line(e, "wrong |= (uint64_t)");
   emit_point_cell(e, x->rg, 1, tp_ix_const(e->ix, 0));
   tp_putf(e->b, " >= %d;\n", nactions);
   emit_shut(e, x->rg->nlead);

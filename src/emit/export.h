@@ -15,6 +15,8 @@ typedef struct {
 /* export_leaf.c */
 bool emit_all_go(tp_emit *e, const tp_pnode *x, tp_error *err); /* can all of it be exported? */
 tp_dtype emit_operand_type(const exporter *w, const tp_region *r, int i);
+/* what is no loop */
+void emit_library_call(tp_emit *e, const tp_pnode *x);
 void emit_library(exporter *w); /* the sections that it uses */
 
 /* export_flow.c */

@@ -69,9 +69,7 @@ tp_dtype emit_operand_type(const exporter *w, const tp_region *r, int i) {
 static void put_extent(tp_emit *e, const tp_ix *n) {
   int64_t v;
   bool known = tp_ix_is_const(n, &v) && v >= 0;
-  if (!known) tp_puts(e->b, "tp_index_max(0, ");
-  tp_emit_ix(e, n);
-  if (!known) tp_puts(e->b, ")");
+  tp_putf(e->b, known ? "%s" : "tp_index_max(0, %s)", emit_ix(e, n));
 }
 
 /* Axes: the region's, then its own. */
@@ -108,13 +106,10 @@ static void put_window(tp_emit *e, const tp_region *r, const tp_nd *nd, tp_dtype
   put_axes(e, r, nd, false);
   tp_puts(e->b, ", ");
   put_axes(e, r, nd, true);
-  if (nd->wrap >= 0) {
-    tp_putf(e->b, ", %d, ", nd->wrap);
-    tp_emit_ix(e, nd->wlo);
-    tp_puts(e->b, ", tp_index_max(1, ");
-    tp_emit_ix(e, nd->wmod);
-    tp_puts(e->b, ") }");
-  } else tp_puts(e->b, ", -1, 0, 0 }");
+  if (nd->wrap < 0) tp_puts(e->b, ", -1, 0, 0 }");
+  else
+    tp_putf(e->b, ", %d, %s, tp_index_max(1, %s) }", nd->wrap, emit_ix(e, nd->wlo),
+        emit_ix(e, nd->wmod));
 }
 
 static void put_operands(exporter *w, const tp_region *r) {
@@ -157,12 +152,8 @@ static const char *how_text(tp_emit *e, const tp_how *h) {
 
 /* Where a call stands. */
 static void put_coordinates(tp_emit *e, const tp_region *r) {
-  tp_emit_indent(e);
-  tp_puts(e->b, "const int64_t point[] = { ");
-  for (int k = 0; k < r->ncoord; k++) {
-    if (k) tp_puts(e->b, ", ");
-    tp_emit_ix(e, r->coord[k]);
-  }
+  tp_emit_line(e, "const int64_t point[] = { ");
+  for (int k = 0; k < r->ncoord; k++) tp_putf(e->b, k ? ", %s" : "%s", emit_ix(e, r->coord[k]));
   tp_puts(e->b, r->ncoord ? " };\n" : "0 };\n");
 }
 
@@ -250,22 +241,16 @@ static void put_callback(exporter *w, const tp_pnode *x, const tp_callee *c) {
 static void put_end_of(exporter *w, const tp_pnode *x) {
   tp_emit *e = &w->e;
   int v = x->var->id;
-  tp_emit_indent(e);
-  tp_puts(e->b, "const tpx_window v = ");
+  tp_emit_line(e, "const tpx_window v = ");
   put_window(e, NULL, &x->nd, e->p->bufs.v[x->nd.buf]->dtype, false);
   tp_puts(e->b, ";\n");
-  tp_emit_indent(e);
   e->sym[v] = true;
-  tp_putf(e->b, "s%d = env[%d] = tpx_end(&v, ", v, v);
+  tp_emit_line(e, "s%d = env[%d] = tpx_end(&v, ", v, v);
   tp_emit_place(e, &x->nd, x->nd.off);
-  tp_puts(e->b, ", ");
-  tp_emit_ix(e, e->p->bufs.v[x->nd.buf]->size);
-  tp_puts(e->b, ", ");
-  tp_emit_ix(e, x->given);
-  tp_puts(e->b, ");\n");
+  tp_putf(e->b, ", %s, %s);\n", emit_ix(e, e->p->bufs.v[x->nd.buf]->size), emit_ix(e, x->given));
 }
 
-void tp_emit_leaf(tp_emit *e, const tp_pnode *x) {
+void emit_library_call(tp_emit *e, const tp_pnode *x) {
   exporter *w = (exporter *)e;
   const tp_region *r = x->rg;
   const tp_callee *c =

@@ -88,14 +88,14 @@ bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
   case TP_OP_ENV_RESET:
   case TP_OP_ENV_OBS:
   case TP_OP_ENV_STEP: return emit_knows_env(r);
-  case TP_OP_RAND: return e->given || (emit_has_range(r) && emit_draws_few(e, r));
+  case TP_OP_RAND: return !e->to->host || (emit_has_range(r) && emit_draws_few(e, r));
   case TP_OP_ARGMAX:
-  case TP_OP_ARGMIN: return e->given || emit_elements(&r->in[0], FEW_ELEMENTS) > 0;
+  case TP_OP_ARGMIN: return !e->to->host || emit_elements(&r->in[0], FEW_ELEMENTS) > 0;
   case TP_OP_GATHER:
   case TP_OP_INDEX_SELECT:
-  case TP_OP_PUT: return e->given || has_short_runs(r);
+  case TP_OP_PUT: return !e->to->host || has_short_runs(r);
   case TP_OP_SCATTER_ADD:
-  case TP_OP_INDEX_ADD: return !rounds_sums(e, r) && (e->given || has_short_runs(r));
+  case TP_OP_INDEX_ADD: return !rounds_sums(e, r) && (!e->to->host || has_short_runs(r));
   default: return false;
   }
 }
@@ -106,34 +106,22 @@ void tp_emit_point_windows(tp_emit *e, const tp_region *r) {
   for (int i = 0; i < r->nin + r->nout; i++) {
     const tp_nd *nd = tp_window_at(r, i);
     bool there = i == 0 && target_of(r) && tp_emit_same_elements(r, nd, &r->out[0]);
-    if (nd->buf < 0 || there ||
-        !tp_emit_window(e, tp_emit_cell(e, tp_emit_dtype(e, nd)), i, nd->buf))
-      continue;
-    tp_emit_place(e, nd, nd->off);
-    tp_emit_window_end(e);
+    if (nd->buf >= 0 && !there) tp_emit_window(e, tp_emit_cell(e, tp_emit_dtype(e, nd)), i, nd, "");
   }
 }
 
 /* ` + at*stride`, of place `at` along axis i of the region's, then of the window's own. */
 static void put_step(tp_emit *e, const tp_nd *nd, int axis, const char *at, const tp_ix *stride) {
-  tp_puts(e->b, " + ");
-  if (axis == nd->wrap) {
-    tp_puts(e->b, "tp_ring_at(");
-    tp_emit_ix(e, nd->wlo);
-    tp_putf(e->b, " + %s, ", at);
-    tp_emit_ix(e, nd->wmod);
-    tp_puts(e->b, ")");
-  } else tp_puts(e->b, at);
-  tp_puts(e->b, "*");
-  tp_emit_ix(e, stride);
+  if (axis == nd->wrap)
+    at = tp_printf(e->a, "tp_ring_at(%s + %s, %s)", emit_ix(e, nd->wlo), at, emit_ix(e, nd->wmod));
+  tp_putf(e->b, " + %s*%s", at, emit_ix(e, stride));
 }
 
 /* The element of window i at the point, off further on: what follows may go further. */
 static void open_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off) {
   const tp_nd *nd = tp_window_at(r, i);
   char at[16];
-  tp_putf(e->b, "w%d[", i);
-  tp_emit_ix(e, off);
+  tp_putf(e->b, "w%d[%s", i, emit_ix(e, off));
   for (int k = 0; k < r->nlead && nd->lead; k++) {
     if (tp_is_number(nd->lead[k], 0)) continue;
     snprintf(at, sizeof at, "x%d", k);
@@ -174,27 +162,19 @@ void emit_point_element(tp_emit *e, const tp_region *r, int w) {
 void emit_lead_name(tp_emit *e, const tp_region *r, int i, const char *at) {
   bool named = false;
   for (int k = 0; k < r->ncoord; k++) named |= tp_ix_mentions(r->coord[k], r->leadvar[i]);
-  if (!named) return;
-  tp_emit_indent(e);
-  tp_putf(e->b, "const int64_t s%d = ", r->leadvar[i]->id);
-  tp_emit_ix(e, r->leadlo[i]);
-  tp_putf(e->b, " + %s; (void)s%d;\n", at, r->leadvar[i]->id);
+  int v = r->leadvar[i]->id;
+  if (named)
+    tp_emit_line(
+        e, "const int64_t s%d = %s + %s; (void)s%d;\n", v, emit_ix(e, r->leadlo[i]), at, v);
 }
 
 void tp_emit_lead(tp_emit *e, const tp_region *r, int i) {
-  tp_emit_indent(e);
-  tp_putf(e->b, "for (int64_t x%d = 0, n%d = ", i, i);
-  tp_emit_ix(e, r->lead[i]);
-  tp_putf(e->b, "; x%d < n%d; x%d++) {\n", i, i, i);
-  e->depth++;
+  emit_open(e, "for (int64_t x%d = 0, n%d = %s; x%d < n%d; x%d++) {\n", i, i,
+      emit_ix(e, r->lead[i]), i, i, i);
 }
 
 void emit_open_element(tp_emit *e, const tp_nd *nd, int i) {
-  tp_emit_indent(e);
-  tp_putf(e->b, "for (int64_t e%d = 0; e%d < ", i, i);
-  tp_emit_ix(e, nd->shape[i]);
-  tp_putf(e->b, "; e%d++) {\n", i);
-  e->depth++;
+  emit_open(e, "for (int64_t e%d = 0; e%d < %s; e%d++) {\n", i, i, emit_ix(e, nd->shape[i]), i);
 }
 
 void emit_lead_alone(tp_emit *e, const tp_region *r, int i, bool points, int at) {
@@ -217,16 +197,14 @@ void emit_open_leads(tp_emit *e, const tp_region *r) {
 }
 
 void emit_wrong(tp_emit *e, const tp_pnode *x, const char *fault, bool fails) {
-  char pos[16];
-  tp_emit_line(e, "if (__builtin_expect(wrong, 0)) {\n");
-  e->depth++;
+  emit_open(e, "if (__builtin_expect(wrong, 0)) {\n");
   tp_emit_ends(e);
-  tp_emit_pos(e, x->pos, pos);
-  if (e->given) tp_emit_line(e, "return h->fault(h->exec, %s, %s, NULL);\n", pos, fault);
-  else tp_emit_line(e, "TP_END_IF(h->leaf(h->exec, %s)%s);\n", pos, fails ? " || 1" : "");
+  const char *pos = tp_emit_pos(e, x->pos);
+  if (e->to->host)
+    tp_emit_line(e, "TP_END_IF(h->leaf(h->exec, %s)%s);\n", pos, fails ? " || 1" : "");
+  else tp_emit_line(e, "return h->fault(h->exec, %s, %s, NULL);\n", pos, fault);
   e->depth--;
-  tp_emit_line(e, "} else {\n");
-  e->depth++;
+  emit_open(e, "} else {\n");
 }
 
 /* ---- the place of the largest, the least ---- */
@@ -243,29 +221,18 @@ static void put_best(tp_emit *e, const tp_pnode *x) {
   tp_dtype d = tp_emit_dtype(e, in);
   const char *type = tp_emit_held(d), *than = r->op == TP_OP_ARGMAX ? ">" : "<";
   int axis = r->how.axis;
-  char pos[16];
   emit_open_leads(e, r);
   for (int i = 0; i < in->rank; i++)
     if (i != axis) emit_open_element(e, in, i);
-  if (e->given) {
-    tp_emit_indent(e);
-    tp_puts(e->b, "TP_END_IF(");
-    tp_emit_ix(e, in->shape[axis]);
-    tp_putf(e->b, " <= 0 && h->fault(h->exec, %s, TPX_FAULT_NOTHING, NULL));\n",
-        tp_emit_pos(e, x->pos, pos));
-  }
+  if (!e->to->host)
+    tp_emit_line(e, "TP_END_IF(%s <= 0 && h->fault(h->exec, %s, TPX_FAULT_NOTHING, NULL));\n",
+        emit_ix(e, in->shape[axis]), tp_emit_pos(e, x->pos));
   tp_emit_line(e, "int64_t e%d = 0, at = 0;\n", axis);
-  tp_emit_indent(e);
-  tp_putf(e->b, "%s best = ", type);
+  tp_emit_line(e, "%s best = ", type);
   put_candidate(e, r);
-  if (!e->given) tp_emit_line(e, "TP_UNROLLED\n");
-  tp_emit_indent(e);
-  tp_putf(e->b, "for (e%d = 1; e%d < ", axis, axis);
-  tp_emit_ix(e, in->shape[axis]);
-  tp_putf(e->b, "; e%d++) {\n", axis);
-  e->depth++;
-  tp_emit_indent(e);
-  tp_putf(e->b, "const %s y = ", type);
+  if (e->to->host) tp_emit_line(e, "TP_UNROLLED\n");
+  emit_open(e, "for (e%d = 1; e%d < %s; e%d++) {\n", axis, axis, emit_ix(e, in->shape[axis]), axis);
+  tp_emit_line(e, "const %s y = ", type);
   put_candidate(e, r);
   tp_emit_line(e, "const int is = y %s best%s;\n", than,
       tp_dtype_float(d) ? " || (y != y && best == best)" : "");
@@ -289,9 +256,8 @@ static void put_if_any(tp_emit *e, const tp_region *r) {
   tp_nd run = run_of(r);
   for (int i = 0; i < run.rank; i++) {
     int64_t n;
-    if (tp_ix_is_const(run.shape[i], &n) && n > 0) continue;
-    tp_emit_ix(e, run.shape[i]);
-    tp_puts(e->b, " > 0 && ");
+    if (!tp_ix_is_const(run.shape[i], &n) || n <= 0)
+      tp_putf(e->b, "%s > 0 && ", emit_ix(e, run.shape[i]));
   }
 }
 
@@ -307,14 +273,11 @@ static void put_looks(tp_emit *e, const tp_region *r) {
     emit_open_element(e, tp_window_at(r, PICK_EACH), i);
     n++;
   }
-  tp_emit_indent(e);
-  tp_puts(e->b, "wrong |= ");
+  tp_emit_line(e, "wrong |= ");
   put_if_any(e, r);
   tp_puts(e->b, "(uint64_t)");
   put_index(e, r);
-  tp_puts(e->b, " >= (uint64_t)");
-  tp_emit_ix(e, r->in[0].shape[r->how.axis]);
-  tp_puts(e->b, ";\n");
+  tp_putf(e->b, " >= (uint64_t)%s;\n", emit_ix(e, r->in[0].shape[r->how.axis]));
   emit_shut(e, n);
 }
 
@@ -362,17 +325,12 @@ static void put_picks(tp_emit *e, const tp_region *r) {
   emit_open_leads(e, r);
   for (int i = 0; i < rank + 1; i++) {
     if (i == inside) {
-      tp_emit_indent(e);
-      tp_puts(e->b, "const int64_t at = ");
+      tp_emit_line(e, "const int64_t at = ");
       put_index(e, r);
       tp_puts(e->b, ";\n");
-      if (looks) {
-        tp_emit_indent(e);
-        tp_puts(e->b, "if ((uint64_t)at < (uint64_t)");
-        tp_emit_ix(e, r->in[0].shape[r->how.axis]);
-        tp_puts(e->b, ") {\n");
-        e->depth++;
-      }
+      if (looks)
+        emit_open(
+            e, "if ((uint64_t)at < (uint64_t)%s) {\n", emit_ix(e, r->in[0].shape[r->how.axis]));
     }
     if (i == rank) break;
     if (i == rank - 1) emit_lead_alone(e, r, target_of(r) ? with_target(r, i) : i, false, by_data);

@@ -29,10 +29,21 @@ typedef struct tp_emit_arg {
 } tp_emit_arg;
 
 typedef TP_VEC(int) tp_emit_ahead; /* positions */
-typedef struct tp_emit {
+typedef struct tp_emit tp_emit;
+
+/* What code is made for. host: somebody runs leaves that are left to him, with kernels better than
+ * loops, and may end the run; what is printed is GNU C. Else all of the plan is printed, in C99.
+ * cell: types in memory. leaf: prints what is no loop. */
+typedef struct tp_emit_target {
+  bool host;
+  const char *const *cell;
+  void (*leaf)(tp_emit *e, const tp_pnode *x);
+} tp_emit_target;
+
+struct tp_emit {
   const tp_plan *p;
-  /* bounds by symbol: C99 that nobody calls back (export.c); NULL: native code */
-  const int64_t *given;
+  const tp_emit_target *to;
+  const int64_t *bounds; /* by symbol; NULL: each run has its own */
   tp_ictx *ix;
   tp_arena *a;
   const tp_region **as; /* by position: tp_emit_region of a product */
@@ -63,7 +74,12 @@ typedef struct tp_emit {
   int nonce;
   /* operators whose form with branches is a function by now */
   bool far[TP_NOP][TP_NDTYPE];
-} tp_emit;
+};
+
+/* is symbol i one number for all that is printed? */
+static inline bool emit_is_settled(const tp_emit *e, int i) {
+  return e->bounds && tp_sym_at(e->ix, i)->kind == TP_SYM_BOUND;
+}
 
 /* emit.c */
 /* an iteration as it stands, inside braces */
@@ -76,31 +92,33 @@ void tp_emit_function(tp_emit *e, const char *head, const tp_pnode *const *v, in
 bool tp_emit_once(tp_emit *e, const tp_pnode *x);
 
 /* text.c */
-/* A line of the function that is being written. */
-void tp_emit_line(tp_emit *e, const char *fmt, ...) TP_PRINTF(2, 3);
+/* A line of the function that is being written; one that opens a brace; the last n braces end. */
+#define tp_emit_line(e, ...) (tp_emit_indent(e), tp_putf((e)->b, __VA_ARGS__))
+#define emit_open(e, ...)    (tp_emit_line(e, __VA_ARGS__), (void)(e)->depth++)
 void tp_emit_indent(tp_emit *e);
-void emit_shut(tp_emit *e, int n); /* the last n braces */
+void emit_shut(tp_emit *e, int n);
 /* a loop variable's first value */
-void tp_emit_start(tp_emit *e, const tp_pnode *loop, int entry);
+const char *tp_emit_start(tp_emit *e, const tp_pnode *loop, int entry);
 /* loop variables go to the environment, before the run leaves native code for good */
 void tp_emit_ends(tp_emit *e);
-/* of a leaf; true: where it begins is to follow, and then */
-bool tp_emit_window(tp_emit *e, const char *type, int w, int buf);
-void tp_emit_window_end(tp_emit *e);
+/* w<w>: where the leaf's window begins, and `more` elements on ("": none) */
+void tp_emit_window(tp_emit *e, const char *type, int w, const tp_nd *nd, const char *more);
 /* prints the number, or what stands for it */
 void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *text);
-const char *tp_emit_pos(tp_emit *e, int pos, char to[16]); /* the leaf's, in its own text */
+const char *tp_emit_pos(const tp_emit *e, int pos); /* the leaf's, in its own text */
 void tp_emit_ix(tp_emit *e, const tp_ix *x);
+const char *emit_ix(tp_emit *e, const tp_ix *x); /* its text */
 /* the element at which a window with that offset begins */
 void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off);
 /* of a window at a point of the region's axes */
 const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at);
 /* of the prelude's functions, in the type that computes d */
 const char *tp_emit_sfx(tp_dtype d);
-const char *tp_emit_type(tp_dtype d); /* in memory */
-const char *tp_emit_held(tp_dtype d); /* computed */
+extern const char *const tp_emit_types[];
+static inline const char *tp_emit_type(tp_dtype d) { return tp_emit_types[d]; } /* in memory */
+const char *tp_emit_held(tp_dtype d);                                           /* computed */
 /* in memory, where pointers go to it */
-const char *tp_emit_cell(const tp_emit *e, tp_dtype d);
+static inline const char *tp_emit_cell(const tp_emit *e, tp_dtype d) { return e->to->cell[d]; }
 const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v); /* its text */
 /* opens what an element in memory is as a number that is computed with; ")" ends it */
 void emit_load(tp_emit *e, tp_dtype d);
@@ -110,11 +128,11 @@ void emit_load(tp_emit *e, tp_dtype d);
 const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x);
 
 /* known.c: what native code knows of leaves */
-typedef enum { OF_NOTHING, OF_FLOAT, OF_NUMBER, OF_ANY, OF_BOOL } tp_emit_types;
+typedef enum { OF_NOTHING, OF_FLOAT, OF_NUMBER, OF_ANY, OF_BOOL } tp_emit_taken;
 enum { NO_FAULT, DIVZERO, NEGPOW };
 /* scalar.def's; test and near: of the form without branches */
 typedef struct tp_emit_row {
-  tp_emit_types types;
+  tp_emit_taken types;
   int fault;
   const char *name, *test, *near;
 } tp_emit_row;
@@ -194,10 +212,6 @@ bool emit_knows_env(const tp_region *r);
 void emit_environment(tp_emit *e, const tp_pnode *x);
 /* those whose source is known, each once */
 void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a);
-
-/* export_leaf.c */
-/* what is no loop, as a call of the library */
-void tp_emit_leaf(tp_emit *e, const tp_pnode *x);
 
 /* wave.c */
 /* false: it is none, and nothing is printed */
