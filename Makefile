@@ -93,11 +93,14 @@ $(B)/gen/prelude.inc: $(PRELUDE) src/kern/scalar.def Makefile
 $(B)/gen/export.inc: kernels/prelude/export.h Makefile
 	@mkdir -p $(@D)
 	$(Q)$(QUOTE) $< > $@
+$(B)/gen/agent.inc: kernels/prelude/agent.txt Makefile
+	@mkdir -p $(@D)
+	$(Q)$(QUOTE) $< > $@
 $(B)/gen/cartpole.inc: src/base/cartpole.h Makefile
 	@mkdir -p $(@D)
 	$(Q)$(QUOTE) $< > $@
 $(B)/obj/core/src/kern/text.o $(B)/amalgam/kern.o $(B)/obj/core/src/base/env.o $(B)/amalgam/base.o: CORE += -I$(B)/gen
-$(B)/obj/core/src/kern/text.o $(B)/amalgam/kern.o: $(B)/gen/prelude.inc $(B)/gen/export.inc
+$(B)/obj/core/src/kern/text.o $(B)/amalgam/kern.o: $(B)/gen/prelude.inc $(B)/gen/export.inc $(B)/gen/agent.inc
 $(B)/obj/core/src/base/env.o $(B)/amalgam/base.o: $(B)/gen/cartpole.inc
 
 $(B)/obj/core/%.o: %.c Makefile
@@ -242,7 +245,7 @@ PARSERS ?= graph plan state npy npz
 FUZZED  := -w -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 FUZZ    := $(B)/fuzz
 FUZZ_CC ?= clang
-$(FUZZ)/obj/%.o: %.c | $(B)/gen/prelude.inc $(B)/gen/export.inc $(B)/gen/cartpole.inc
+$(FUZZ)/obj/%.o: %.c | $(B)/gen/prelude.inc $(B)/gen/export.inc $(B)/gen/agent.inc $(B)/gen/cartpole.inc
 	@mkdir -p $(@D)
 	@$(if $(V),,echo "  CC   $< (fuzz)")
 	$(Q)$(FUZZ_CC) $(FUZZED) -fsanitize=fuzzer-no-link,address,undefined $(CORE) -I$(B)/gen $(ISL_CFLAGS) -MMD -MP -c $< -o $@

@@ -143,11 +143,11 @@ TP_FN char *tpx_room(char **work, int64_t bytes) {
   *work += (bytes + 63) / 64 * 64;
   return p;
 }
-/* > unwrap */
-/* A window on a ring becomes one of its own elements where it crosses the seam. */
+/* A window on a ring, if it is one, becomes one of its own elements where it crosses the seam. */
 TP_FN void tpx_unwrap(tpx_window *v, char **work) {
   tpx_window dense = *v;
   int64_t first = tp_ring_at(v->lo, v->m), n = 1, size = tpx_size(v->type);
+  if (!v->m) return;
   if (first + v->n[v->wrap] <= (v->m > 1 ? v->m : 1)) {
     v->p += first * v->s[v->wrap] * size;
     v->m = 0;
@@ -162,8 +162,7 @@ TP_FN void tpx_unwrap(tpx_window *v, char **work) {
   tpx_copy(&dense, v);
   *v = dense;
 }
-/* > wide */
-/* 16-bit floats as f32 for a while. */
+/* Of 16-bit floats: a copy in f32, which is narrowed where it was made. */
 TP_FN tpx_window tpx_wide(const tpx_window *v, int read, char **work) {
   tpx_window w = *v;
   int64_t n = 1;
@@ -260,12 +259,8 @@ TP_FN void tpx_part(tpx_window *v, int axis, int64_t from, int64_t n) {
   v->n[axis] = n;
 }
 /* One operand may lie on a ring: what is behind the seam is a product of its own. */
-TP_FN void tpx_matmul(const tpx_window *v, int acc) {
+TP_FN void tpx_ring_product(const tpx_window *v, int acc) {
   int i = v[0].m ? 0 : 1, w = v[i].wrap, last = v[2].rank - 1, summed = w == last - i;
-  if (!v[i].m) {
-    tpx_product(v, acc);
-    return;
-  }
   int64_t lo = tp_ring_at(v[i].lo, v[i].m), n = v[i].n[w], first = tp_index_min(n, v[i].m - lo);
   for (int k = 0; k < (first < n ? 2 : 1); k++) {
     tpx_window part[3] = { v[0], v[1], v[2] };
@@ -276,6 +271,11 @@ TP_FN void tpx_matmul(const tpx_window *v, int acc) {
     if (!summed) tpx_part(&part[2], w, from, some);
     tpx_product(part, acc || (k && (summed || v[2].s[w] == 0)));
   }
+}
+TP_FN void tpx_matmul(const tpx_window *v, int acc, char *work) {
+  tpx_window made[3] = { v[0], v[1], tpx_wide(&v[2], acc, &work) };
+  (v[0].m || v[1].m ? tpx_ring_product : tpx_product)(made, acc);
+  tpx_narrow(&v[2], &made[2]);
 }
 /* > conv */
 /* y = conv(x, w), or what gives one of them from the other two. Axes: leading ones, image, group,
@@ -336,10 +336,13 @@ TP_FN tpx_window tpx_image(const tpx_window *v, int d, int channels) {
   return w;
 }
 /* which: 0 y is made, 1 x, 2 w. */
-TP_FN void tpx_conv(int which, int nlead, const int *how, const tpx_window *x, const tpx_window *w,
-    const tpx_window *y, int acc) {
-  int d = x->rank - nlead - 3;
+TP_FN void tpx_conv(int which, int nlead, const int *how, const tpx_window *x_,
+    const tpx_window *w_, const tpx_window *y_, int acc, char *work) {
+  int d = x_->rank - nlead - 3;
   int64_t at[TPX_RANK], ext[TPX_RANK];
+  const tpx_window wx = tpx_wide(x_, which != 1, &work),
+                   ww = tpx_wide(w_, which != 2 || acc, &work),
+                   wy = tpx_wide(y_, which != 0, &work), *x = &wx, *w = &ww, *y = &wy;
   if (which == 1) tpx_clear(x);
   if (which == 2 && !acc) tpx_clear(w);
   for (int i = 0; i < nlead + 2; i++) ext[i] = y->n[i] > x->n[i] ? y->n[i] : x->n[i];
@@ -359,11 +362,15 @@ TP_FN void tpx_conv(int which, int nlead, const int *how, const tpx_window *x, c
     default: tpx_conv_u8(which, d, how, &a, &b, &c, O, C); break;
     }
   }
+  if (which == 0) tpx_narrow(y_, y);
+  else if (which == 1) tpx_narrow(x_, x);
+  else tpx_narrow(w_, w);
 }
 /* > fold */
 /* Windows of an axis are added where they lie, element j of each after the other. */
-TP_FN void tpx_fold(
-    const tpx_window *in, const tpx_window *o, int axis, int64_t step, int64_t apart) {
+TP_FN void tpx_fold(const tpx_window *in_, const tpx_window *o_, int axis, int64_t step,
+    int64_t apart, char *work) {
+  const tpx_window wi = tpx_wide(in_, 1, &work), wo = tpx_wide(o_, 0, &work), *in = &wi, *o = &wo;
   int64_t at[TPX_RANK], to[TPX_RANK];
   tpx_window lines = tpx_without(in, axis + 1);
   tpx_clear(o);
@@ -379,6 +386,7 @@ TP_FN void tpx_fold(
       else if (o->type == TPX_F64) ((tpx_f64 *)o->p)[p] += ((const tpx_f64 *)in->p)[from];
       else ((tpx_f32 *)o->p)[p] += ((const tpx_f32 *)in->p)[from];
     }
+  tpx_narrow(o_, o);
 }
 /* > scan */
 /* Along an axis: c = f c + x, or c = c x. Floats in f64. */
@@ -429,29 +437,6 @@ TP_FN void tpx_recur(
       }
     }
   }
-}
-/* > arg */
-/* The first of the most, or least, along an axis; the first NaN before all. */
-TP_FN int tpx_arg(const tp_host *h, int pos, const tpx_window *in, const tpx_window *o, int axis,
-    int keepdim, int most) {
-  int64_t at[TPX_RANK], n = in->n[axis];
-  tpx_window li = tpx_without(in, axis), lo = keepdim ? tpx_without(o, axis) : *o;
-  for (int go = tpx_first(li.rank, li.n, at); go; go = tpx_next(li.rank, li.n, at)) {
-    int64_t from = tpx_place(li.rank, at, li.s), best = 0;
-    if (n == 0) return h->fault(h->exec, pos, TPX_FAULT_NOTHING, at);
-    for (int64_t i = 1; i < n; i++) {
-      int64_t p = from + i * in->s[axis], q = from + best * in->s[axis];
-      if (tpx_is_float(in->type)) {
-        double v = tpx_get(in->type, in->p, p), x = tpx_get(in->type, in->p, q);
-        if ((most ? v > x : v < x) || (v != v && x == x)) best = i;
-      } else {
-        int64_t v = tpx_geti(in->type, in->p, p), x = tpx_geti(in->type, in->p, q);
-        if (most ? v > x : v < x) best = i;
-      }
-    }
-    ((tpx_i64 *)o->p)[tpx_place(lo.rank, at, lo.s)] = best;
-  }
-  return 0;
 }
 /* > sort */
 /* Stable; NaN last both ways: merged from runs of one up. */
@@ -509,28 +494,6 @@ TP_FN void tpx_base(const tpx_window *o, const tpx_window *base) {
   int same = base->p == o->p;
   for (int i = 0; i < o->rank; i++) same &= base->s[i] == o->s[i];
   if (!same) tpx_copy(o, base);
-}
-/* > index_select */
-/* Slices of x along an axis, by k of rank 0 (the axis is gone) or 1. */
-TP_FN int tpx_index_select(const tp_host *h, int pos, const tpx_window *x, const tpx_window *k,
-    const tpx_window *o, int nlead, int axis) {
-  int64_t at[TPX_RANK];
-  int many = k->rank > nlead;
-  tpx_window from = tpx_without(x, axis);
-  if (tpx_count(o) == 0) return 0;
-  if (tpx_outside(k, x->n[axis])) return h->fault(h->exec, pos, TPX_FAULT_INDEX, NULL);
-  for (int go = tpx_first(nlead + many, k->n, at); go; go = tpx_next(nlead + many, k->n, at)) {
-    int64_t i = ((const tpx_i64 *)k->p)[tpx_place(nlead + many, at, k->s)];
-    tpx_window a = tpx_rest(&from, nlead, at), b = tpx_rest(o, nlead, at);
-    a.m = b.m = 0;
-    a.p += (x->m ? tp_ring_at(x->lo + i, x->m) : i) * x->s[axis] * tpx_size(x->type);
-    if (many) {
-      b.p += at[nlead] * o->s[axis] * tpx_size(o->type);
-      b = tpx_without(&b, axis - nlead);
-    }
-    tpx_copy(&b, &a);
-  }
-  return 0;
 }
 /* > index_add */
 /* o = base with slices of src added at k. Of f32 and narrower floats those of a row that is hit
@@ -592,32 +555,6 @@ TP_FN int tpx_index_add(const tp_host *h, int pos, const tpx_window *base, const
   }
   return 0;
 }
-/* > gather */
-/* o[.., i, ..] = x[.., k[.., i, ..], ..] along an axis. */
-TP_FN int tpx_gather(const tp_host *h, int pos, const tpx_window *x, const tpx_window *k,
-    const tpx_window *o, int axis) {
-  int64_t at[TPX_RANK], size = tpx_size(o->type);
-  if (tpx_outside(k, x->n[axis])) return h->fault(h->exec, pos, TPX_FAULT_INDEX, NULL);
-  for (int go = tpx_first(o->rank, o->n, at); go; go = tpx_next(o->rank, o->n, at)) {
-    int64_t i = ((const tpx_i64 *)k->p)[tpx_place(k->rank, at, k->s)];
-    memcpy(o->p + tpx_place(o->rank, at, o->s) * size,
-        x->p + (tpx_place(x->rank, at, x->s) + (i - at[axis]) * x->s[axis]) * size, (size_t)size);
-  }
-  return 0;
-}
-/* > put */
-/* src to where k says along an axis, and nowhere if that is outside. */
-TP_FN void tpx_put_at(const tpx_window *base, const tpx_window *k, const tpx_window *src,
-    const tpx_window *o, int axis) {
-  int64_t at[TPX_RANK], size = tpx_size(o->type);
-  tpx_base(o, base);
-  for (int go = tpx_first(k->rank, k->n, at); go; go = tpx_next(k->rank, k->n, at)) {
-    int64_t i = ((const tpx_i64 *)k->p)[tpx_place(k->rank, at, k->s)];
-    if (i < 0 || i >= o->n[axis]) continue;
-    memcpy(o->p + (tpx_place(o->rank, at, o->s) + (i - at[axis]) * o->s[axis]) * size,
-        src->p + tpx_place(src->rank, at, src->s) * size, (size_t)size);
-  }
-}
 /* > scatter_add */
 /* Sums of what is hit, by place; twice as many places as hits. */
 typedef struct tpx_hit {
@@ -664,7 +601,7 @@ TP_FN int tpx_scatter_add(const tp_host *h, int pos, const tpx_window *base, con
 }
 /* > matmul_at */
 /* v: rows, which matrix each is multiplied by, the matrices, the product. */
-TP_FN int tpx_matmul_at(const tp_host *h, int pos, const tpx_window *v, int nlead) {
+TP_FN int tpx_matmul_at(const tp_host *h, int pos, const tpx_window *v, int nlead, char *work) {
   const tpx_window *k = &v[1], *c = &v[3];
   int r = c->rank - 2;
   int64_t at[TPX_RANK], here[TPX_RANK];
@@ -676,45 +613,9 @@ TP_FN int tpx_matmul_at(const tp_host *h, int pos, const tpx_window *v, int nlea
     for (int d = 0; d < nlead; d++) here[d] = v[2].n[d] == 1 ? 0 : at[d];
     here[nlead] = i;
     one[1] = tpx_rest(&v[2], nlead + 1, here);
-    tpx_matmul(one, 0);
+    tpx_matmul(one, 0, work);
   }
   return 0;
-}
-/* > rand */
-/* docs/random.md of tempo has the layout of counters. */
-enum { TPX_UNIFORM, TPX_NORMAL, TPX_BERNOULLI, TPX_RANDINT };
-TP_FN void tpx_draw(const tpx_window *o, uint64_t seed, uint64_t hash, int ncoord,
-    const int64_t *coord, int kind, double p, int64_t lo, int64_t hi) {
-  uint32_t key[2], c[4] = { 0, 0, 0, 0 };
-  int64_t at[TPX_RANK],
-      e = 0, block = -1,
-      per = kind == TPX_NORMAL || kind == TPX_RANDINT || (kind == TPX_UNIFORM && o->type == TPX_F64)
-      ? 2
-      : 1;
-  key[0] = (uint32_t)seed, key[1] = (uint32_t)(seed >> 32);
-  tp_philox_next(key, 0, (int64_t)hash);
-  for (int i = 0; i < ncoord; i++) tp_philox_next(key, i + 1, coord[i]);
-  for (int go = tpx_first(o->rank, o->n, at); go; go = tpx_next(o->rank, o->n, at), e++) {
-    int64_t q = tpx_at(o, at);
-    const uint32_t *w = c + e * per % 4;
-    if (e * per / 4 != block) {
-      block = e * per / 4;
-      c[0] = (uint32_t)block, c[1] = (uint32_t)((uint64_t)block >> 32), c[2] = c[3] = 0;
-      tp_philox_block(c, key[0], key[1]);
-    }
-    uint64_t both = (uint64_t)w[per - 1] << 32 | w[0];
-    float u = tp_uniform_of(w[0]),
-          steps = o->type == TPX_F16 ? 0x1p11f
-        : o->type == TPX_BF16        ? 0x1p8f
-                                     : 0x1p24f;
-    if (kind == TPX_UNIFORM)
-      tpx_put(o->type, o->p, q,
-          o->type == TPX_F64 ? (double)(int64_t)(both >> 11) * 0x1p-53
-                             : (double)((float)(int32_t)(u * steps) / steps));
-    else if (kind == TPX_NORMAL) tpx_put(o->type, o->p, q, tp_normal_of(w[0], w[1]));
-    else if (kind == TPX_BERNOULLI) tpx_puti(o->type, o->p, q, (double)u < p);
-    else tpx_puti(o->type, o->p, q, (int64_t)((uint64_t)lo + both % ((uint64_t)hi - (uint64_t)lo)));
-  }
 }
 /* > end */
 /* The greatest of the ends in a window that is inside its buffer, at most what was given; a bool is
@@ -726,73 +627,6 @@ TP_FN int64_t tpx_end(const tpx_window *w, int64_t off, int64_t count, int64_t g
   for (int go = tpx_first(w->rank, w->n, at); go; go = tpx_next(w->rank, w->n, at))
     most = tp_index_max(most, tpx_geti(w->type, w->p, off + tpx_place(w->rank, at, w->s)));
   return tp_index_min(most, given);
-}
-/* > env */
-/* An environment's vectors lie along the last axes, unless a window is of scalars; the other axes
- * number environments. */
-typedef struct tpx_lane {
-  const tpx_window *v;
-  tpx_window rows;
-  int64_t n, step;
-  char *room;
-} tpx_lane;
-TP_FN tpx_lane tpx_lane_of(const tpx_window *v, int scalar, int64_t most, char **work) {
-  tpx_lane l;
-  l.v = v, l.rows = *v, l.n = 1, l.step = 1, l.room = tpx_room(work, most * 8);
-  if (scalar || v->rank == 0) return l;
-  l.rows.rank--;
-  l.n = v->n[l.rows.rank], l.step = v->s[l.rows.rank];
-  return l;
-}
-TP_FN char *tpx_lane_at(const tpx_lane *l, const int64_t *at) {
-  return l->v->p ? l->v->p + tpx_place(l->rows.rank, at, l->rows.s) * tpx_size(l->v->type) : NULL;
-}
-TP_FN void *tpx_lane_read(const tpx_lane *l, const int64_t *at) {
-  char *p = tpx_lane_at(l, at);
-  int64_t size = tpx_size(l->v->type);
-  for (int64_t i = 0; i < l->n; i++)
-    memcpy(l->room + i * size, p + i * l->step * size, (size_t)size);
-  return l->room;
-}
-TP_FN void tpx_lane_write(const tpx_lane *l, const int64_t *at) {
-  char *p = tpx_lane_at(l, at);
-  int64_t size = tpx_size(l->v->type);
-  for (int64_t i = 0; i < l->n && p; i++)
-    memcpy(p + i * l->step * size, l->room + i * size, (size_t)size);
-}
-typedef struct tpx_env {
-  int nactions;
-  int64_t lane;
-  void (*reset)(void *data, const double *u, double *s);
-  void (*observe)(void *data, const double *s, float *obs);
-  void (*step)(void *data, const double *state, const void *action, const double *u, double *next,
-      float *obs_next, float *reward, uint8_t *terminated, uint8_t *truncated);
-} tpx_env;
-/* v: operands, then results. what: 0 resets, 1 observes, 2 steps. */
-TP_FN int tpx_env_run(
-    const tp_host *h, int pos, const tpx_env *e, int what, const tpx_window *v, char *work) {
-  tpx_lane l[8];
-  int64_t at[TPX_RANK];
-  int nin = what == 2 ? 3 : 1, n = what == 2 ? 8 : 2;
-  for (int i = 0; i < n; i++)
-    l[i] = tpx_lane_of(&v[i], what == 2 && (i >= 5 || (i == 1 && e->nactions > 0)), e->lane, &work);
-  for (int go = tpx_first(l[nin].rows.rank, l[nin].rows.n, at); go;
-       go = tpx_next(l[nin].rows.rank, l[nin].rows.n, at)) {
-    for (int i = 0; i < nin; i++) tpx_lane_read(&l[i], at);
-    if (what == 0) e->reset(NULL, (const double *)(void *)l[0].room, (double *)(void *)l[1].room);
-    else if (what == 1)
-      e->observe(NULL, (const double *)(void *)l[0].room, (float *)(void *)l[1].room);
-    else {
-      const tpx_i64 *action = (const tpx_i64 *)(void *)l[1].room;
-      if (e->nactions && (*action < 0 || *action >= e->nactions))
-        return h->fault(h->exec, pos, TPX_FAULT_ACTION, at);
-      e->step(NULL, (const double *)(void *)l[0].room, action, (const double *)(void *)l[2].room,
-          (double *)(void *)l[3].room, (float *)(void *)l[4].room, (float *)(void *)l[5].room,
-          (uint8_t *)l[6].room, (uint8_t *)l[7].room);
-    }
-    for (int i = nin; i < n; i++) tpx_lane_write(&l[i], at);
-  }
-  return 0;
 }
 /* > call */
 /* A function of the host's: dense arrays in, dense arrays out, which are zeroed before. */

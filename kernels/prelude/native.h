@@ -49,6 +49,13 @@ TP_FN int64_t tp_ring_at(int64_t at, int64_t width) {
   return width <= 1 ? 0 : (uint64_t)at < (uint64_t)width ? at : tp_index_mod(at, width);
 }
 
+/* before a loop of at most 16 iterations */
+#if defined(__GNUC__) && !defined(__clang__)
+#define TP_UNROLLED _Pragma("GCC unroll 16")
+#else
+#define TP_UNROLLED
+#endif
+
 /* ---- loops of which no iteration asks anything of another; TP_ABREAST: a few vectors, which
  * become one piece of code ---- */
 #if defined(TP_IVDEP)

@@ -1,43 +1,42 @@
 /* Philox 4x32-10 and the numbers made of its words (docs/random.md): the same bits everywhere.
  * After math.h. */
 
-TP_FN void tp_philox_round(uint32_t c[4], uint32_t k0, uint32_t k1) {
-  uint64_t p = (uint64_t)0xD2511F53u * c[0], q = (uint64_t)0xCD9E8D57u * c[2];
-  c[0] = (uint32_t)(q >> 32) ^ c[1] ^ k0;
-  c[1] = (uint32_t)q;
-  c[2] = (uint32_t)(p >> 32) ^ c[3] ^ k1;
-  c[3] = (uint32_t)p;
+/* Words of a counter, of which the lower 32 bits count: 64 bits wide where compilers multiply
+ * vectors of them by one instruction. */
+#if defined(__clang__) || defined(__AVX512DQ__)
+typedef uint64_t tp_word;
+#else
+typedef uint32_t tp_word;
+#endif
+TP_FN void tp_philox_round(tp_word c[4], uint32_t k0, uint32_t k1) {
+  uint64_t p = (uint64_t)0xD2511F53u * (c[0] & 0xffffffffu),
+           q = (uint64_t)0xCD9E8D57u * (c[2] & 0xffffffffu);
+  c[0] = (tp_word)(q >> 32) ^ c[1] ^ k0;
+  c[1] = (tp_word)q;
+  c[2] = (tp_word)(p >> 32) ^ c[3] ^ k1;
+  c[3] = (tp_word)p;
 }
 
-/* In place: a counter becomes its four words. */
-TP_FN void tp_philox_block(uint32_t c[4], uint32_t k0, uint32_t k1) {
-  int i;
-  for (i = 0; i < 10; i++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) tp_philox_round(c, k0, k1);
+/* In place: a counter becomes its four words. Without a loop, so that a loop over points becomes
+ * one of vectors. */
+#define TP_PHILOX_ROUND(i) tp_philox_round(c, k0 + i * 0x9E3779B9u, k1 + i * 0xBB67AE85u)
+TP_FN void tp_philox_block(tp_word c[4], uint32_t k0, uint32_t k1) {
+  TP_PHILOX_ROUND(0u), TP_PHILOX_ROUND(1u), TP_PHILOX_ROUND(2u), TP_PHILOX_ROUND(3u);
+  TP_PHILOX_ROUND(4u), TP_PHILOX_ROUND(5u), TP_PHILOX_ROUND(6u), TP_PHILOX_ROUND(7u);
+  TP_PHILOX_ROUND(8u), TP_PHILOX_ROUND(9u);
 }
 
-/* A key with one more coordinate in it (docs/random.md). */
-#define TP_PHILOX_COORD 0x74656d70
+/* A key with one more coordinate in it, and block number n of a key's words (docs/random.md). */
 TP_FN void tp_philox_next(uint32_t key[2], int ordinal, int64_t coord) {
-  uint32_t c[4];
+  tp_word c[4];
   c[0] = (uint32_t)coord, c[1] = (uint32_t)((uint64_t)coord >> 32), c[2] = (uint32_t)ordinal,
-  c[3] = TP_PHILOX_COORD;
+  c[3] = 0x74656d70;
   tp_philox_block(c, key[0], key[1]);
-  key[0] = c[0], key[1] = c[1];
+  key[0] = (uint32_t)c[0], key[1] = (uint32_t)c[1];
 }
-
-/* A counter and a key in each lane. */
-#define TP_PHILOX_LANES 16
-TP_ONCE void tp_philox_many(uint32_t c[4][TP_PHILOX_LANES], uint32_t key[2][TP_PHILOX_LANES]) {
-  int i, k;
-  uint32_t k0 = 0, k1 = 0;
-  for (i = 0; i < 10; i++, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u)
-    for (k = 0; k < TP_PHILOX_LANES; k++) {
-      uint64_t p = (uint64_t)0xD2511F53u * c[0][k], q = (uint64_t)0xCD9E8D57u * c[2][k];
-      c[0][k] = (uint32_t)(q >> 32) ^ c[1][k] ^ (key[0][k] + k0);
-      c[1][k] = (uint32_t)q;
-      c[2][k] = (uint32_t)(p >> 32) ^ c[3][k] ^ (key[1][k] + k1);
-      c[3][k] = (uint32_t)p;
-    }
+TP_FN void tp_philox_words(tp_word c[4], const uint32_t key[2], int64_t n) {
+  c[0] = (uint32_t)n, c[1] = (uint32_t)((uint64_t)n >> 32), c[2] = c[3] = 0;
+  tp_philox_block(c, key[0], key[1]);
 }
 
 TP_FN float tp_uniform_of(uint32_t w) { return (float)(int32_t)(w >> 8) * 0x1p-24f; }

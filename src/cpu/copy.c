@@ -1,6 +1,13 @@
 /* copy.c: elements from window to window. */
 #include "cpu/cpu.h"
 
+tp_view tp_view_without(const tp_view *v, int axis) {
+  tp_view s = *v;
+  s.rank--;
+  for (int i = axis; i < s.rank; i++) s.shape[i] = s.shape[i + 1], s.stride[i] = s.stride[i + 1];
+  return s;
+}
+
 /* ---- copies ---- */
 
 static void swap_axes(tp_pair *p, int a, int b) {
@@ -61,7 +68,7 @@ static void copy_across(
 }
 
 static void copy_rows(const tp_exec *x, int size, const pair_rows *r, char *o, const char *a) {
-  int log = size == 8 ? 3 : size == 4 ? 2 : size == 2;
+  int log = tp_log2_of(size);
   if (r->so == 1 && r->ri == 1 && r->si > 1 && r->count > 1) {
     copy_across(x, size, log, r, o, a);
     return;
@@ -93,7 +100,7 @@ void tp_pair_copy(const tp_exec *x, int size, const tp_pair *p, void *out, const
 
 void tp_turn(
     int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n) {
-  tp_kernels_get()->turn[size == 8 ? 3 : size == 4 ? 2 : size == 2](o, orow, a, arow, rows, n);
+  tp_kernels_get()->turn[tp_log2_of(size)](o, orow, a, arow, rows, n);
 }
 
 void tp_view_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in) {
@@ -150,8 +157,8 @@ void tp_view_convert(
           ki = last >= 0 ? in->stride[last] : 0;
   tp_walk w;
   for (tp_walk_start(&w, TP_MAX(last, 0), out->shape); w.ok && n > 0; tp_walk_next(&w)) {
-    char *o = (char *)out->p + tp_walk_offset(&w, out->stride) * so;
-    const char *a = (const char *)in->p + tp_walk_offset(&w, in->stride) * si;
+    char *o = tp_view_at(out, &w, so);
+    const char *a = tp_view_at(in, &w, si);
     if (tp_half(from)) {
       TP_ASSERT(n == 1 || ko == 1 || ki == 0);
       tp_cpu(x)->K->loadhalf[from](o, a, 0, ki, 1, ko ? n : 1);

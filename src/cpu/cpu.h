@@ -17,6 +17,12 @@ struct tp_cpu {
 static inline struct tp_cpu *tp_cpu(const tp_exec *x) { return x->own; }
 
 /* ---- copy.c ---- */
+/* an element of the window, where the walk is; elements of so many bytes */
+static inline char *tp_view_at(const tp_view *v, const tp_walk *w, int size) {
+  return (char *)v->p + tp_walk_offset(w, v->stride) * size;
+}
+static inline int tp_log2_of(int size) { return size == 8 ? 3 : size == 4 ? 2 : size == 2; }
+tp_view tp_view_without(const tp_view *v, int axis);
 /* Two windows of one shape, squeezed and merged; the axis along which the result is contiguous is
  * last. */
 typedef struct tp_pair {

@@ -2,21 +2,16 @@
  * too, number the lines. */
 #include "cpu/priv.h"
 
-/* v without the axis. */
-static tp_view across(const tp_view *v, int axis) {
-  tp_view s = *v;
-  s.rank--;
-  for (int i = axis; i < s.rank; i++) s.shape[i] = s.shape[i + 1], s.stride[i] = s.stride[i + 1];
-  return s;
-}
-
 /* ---- scans ---- */
 
-/* Another axis along which both sides are contiguous: its lines are scanned side by side. -1: none.
+/* Another axis along which all are contiguous: its lines are gone through side by side. -1: none.
  */
-static int lanes_of(const tp_view *o, const tp_view *in) {
-  for (int i = o->rank - 1; i >= 0; i--)
-    if (o->stride[i] == 1 && in->stride[i] == 1 && o->shape[i] > 1) return i;
+static int lanes_of(const tp_view *v, int n) {
+  for (int i = v->rank - 1; i >= 0; i--) {
+    bool all = v->shape[i] > 1;
+    for (int k = 0; k < n; k++) all &= v[k].stride[i] == 1;
+    if (all) return i;
+  }
   return -1;
 }
 
@@ -26,56 +21,40 @@ static void start_carry(tp_dtype d, bool prod, void *carry, int64_t lanes) {
     else ((uint64_t *)carry)[i] = prod;
 }
 
+/* The result, what is scanned, and factors, if there are any. */
 bool tp_run_scan(tp_exec *x, tp_dreg *r) {
-  const tp_how *a = &r->rg->how;
-  const tp_dnd *o = &r->out[0], *in = &r->in[0];
-  int axis = r->nlead + a->axis, size = o->size;
-  int64_t n = o->v.shape[axis], so = o->v.stride[axis], si = in->v.stride[axis];
-  bool prod = r->rg->op == TP_OP_CUMPROD;
-  tp_kscan *scan = prod ? tp_cpu(x)->K->prod_scan[o->dtype] : tp_cpu(x)->K->sum_scan[o->dtype];
+  const tp_dnd *o = &r->out[0];
+  const tp_kernels *K = tp_cpu(x)->K;
+  int axis = r->nlead + r->rg->how.axis, size = o->size, all = 1 + r->nin;
+  bool prod = r->rg->op == TP_OP_CUMPROD, back = r->rg->how.backwards;
+  int64_t n = o->v.shape[axis], total = 1, step[3];
+  tp_kscan *scan = prod ? K->prod_scan[o->dtype] : K->sum_scan[o->dtype];
   if (!scan)
     return tp_rfail(x, r, TP_E_DEVICE, "no kernel for scans of %s", tp_dtype_name(o->dtype));
-  tp_view lo = across(&o->v, axis), li = across(&in->v, axis);
-  int lane = n ? lanes_of(&lo, &li) : -1;
-  int64_t total = lane >= 0 ? lo.shape[lane] : 1;
-  if (lane >= 0) lo = across(&lo, lane), li = across(&li, lane);
+  tp_view v[3];
+  for (int k = 0; k < all; k++) {
+    const tp_view *of = k ? &r->in[k - 1].v : &o->v;
+    step[k] = back ? -of->stride[axis] : of->stride[axis];
+    v[k] = tp_view_without(of, axis);
+    v[k].p = (char *)of->p + (back ? n - 1 : 0) * of->stride[axis] * size;
+  }
+  int lane = n ? lanes_of(v, all) : -1;
+  if (lane >= 0) {
+    total = v->shape[lane];
+    for (int k = 0; k < all; k++) v[k] = tp_view_without(&v[k], lane);
+  }
   double carry[TP_BLOCK];
   tp_walk w;
-  for (tp_walk_start(&w, lo.rank, lo.shape); w.ok && n > 0; tp_walk_next(&w))
+  for (tp_walk_start(&w, v->rank, v->shape); w.ok && n > 0; tp_walk_next(&w))
     for (int64_t at = 0; at < total; at += TP_BLOCK) {
-      int64_t lanes = TP_MIN(total - at, TP_BLOCK), first = a->backwards ? n - 1 : 0,
-              dir = a->backwards ? -1 : 1;
+      int64_t lanes = TP_MIN(total - at, TP_BLOCK);
+      char *p[3];
+      for (int k = 0; k < all; k++) p[k] = tp_view_at(&v[k], &w, size) + at * size;
       start_carry(o->dtype, prod, carry, lanes);
-      scan((char *)lo.p + (tp_walk_offset(&w, lo.stride) + at + first * so) * size, dir * so,
-          (const char *)li.p + (tp_walk_offset(&w, li.stride) + at + first * si) * size, dir * si,
-          n, lanes, a->f[0], carry);
+      if (r->nin > 1)
+        K->recur[o->dtype](p[0], step[0], p[1], step[1], p[2], step[2], n, lanes, carry);
+      else scan(p[0], step[0], p[1], step[1], n, lanes, r->rg->how.f[0], carry);
     }
-  return true;
-}
-
-bool tp_run_recur(tp_exec *x, tp_dreg *r) {
-  const tp_how *a = &r->rg->how;
-  const tp_view *o = &r->out[0].v, *in = &r->in[0].v, *c = &r->in[1].v;
-  int axis = r->nlead + a->axis, size = r->out[0].size;
-  int64_t n = o->shape[axis], first = a->backwards ? n - 1 : 0, dir = a->backwards ? -1 : 1;
-  tp_krecur *recur = tp_cpu(x)->K->recur[r->out[0].dtype];
-  tp_view lo = across(o, axis), li = across(in, axis), lc = across(c, axis);
-  int lane = n ? lanes_of(&lo, &li) : -1;
-  if (lane >= 0 && lc.stride[lane] != 1) lane = -1;
-  int64_t total = lane >= 0 ? lo.shape[lane] : 1;
-  if (lane >= 0) lo = across(&lo, lane), li = across(&li, lane), lc = across(&lc, lane);
-  double carry[TP_BLOCK];
-  tp_walk w;
-  for (tp_walk_start(&w, lo.rank, lo.shape); w.ok && n > 0; tp_walk_next(&w))
-    for (int64_t at = 0; at < total; at += TP_BLOCK)
-      recur((char *)lo.p + (tp_walk_offset(&w, lo.stride) + at + first * o->stride[axis]) * size,
-          dir * o->stride[axis],
-          (const char *)li.p +
-              (tp_walk_offset(&w, li.stride) + at + first * in->stride[axis]) * size,
-          dir * in->stride[axis],
-          (const char *)lc.p +
-              (tp_walk_offset(&w, lc.stride) + at + first * c->stride[axis]) * size,
-          dir * c->stride[axis], n, TP_MIN(total - at, TP_BLOCK), carry);
   return true;
 }
 
@@ -85,7 +64,7 @@ bool tp_run_recur(tp_exec *x, tp_dreg *r) {
  * it lies. */
 static void best_of_columns(const tp_exec *x, bool max, const tp_dnd *in, int64_t n, int64_t step,
     const tp_view *li, const tp_view *lo, int lane) {
-  tp_view mi = across(li, lane), mo = across(lo, lane);
+  tp_view mi = tp_view_without(li, lane), mo = tp_view_without(lo, lane);
   int64_t total = li->shape[lane], at[TP_BLOCK];
   tp_walk w;
   for (tp_walk_start(&w, mi.rank, mi.shape); w.ok; tp_walk_next(&w))
@@ -103,8 +82,9 @@ bool tp_run_arg(tp_exec *x, tp_dreg *r) {
   int axis = r->nlead + r->rg->how.axis, lane;
   int64_t n = in->v.shape[axis], step = in->v.stride[axis];
   bool max = r->rg->op == TP_OP_ARGMAX;
-  tp_view li = across(&in->v, axis), lo = r->rg->how.keepdim ? across(&o->v, axis) : o->v;
-  if (n > 1 && step != 1 && (lane = lanes_of(&li, &li)) >= 0) {
+  tp_view li = tp_view_without(&in->v, axis),
+          lo = r->rg->how.keepdim ? tp_view_without(&o->v, axis) : o->v;
+  if (n > 1 && step != 1 && (lane = lanes_of(&li, 1)) >= 0) {
     best_of_columns(x, max, in, n, step, &li, &lo, lane);
     return true;
   }
@@ -112,7 +92,7 @@ bool tp_run_arg(tp_exec *x, tp_dreg *r) {
   for (tp_walk_start(&w, li.rank, li.shape); w.ok; tp_walk_next(&w)) {
     if (n == 0)
       return tp_rfail_at(x, r, w.at, TP_E_INPUT, "%s of an empty range", tp_ops[r->rg->op].text);
-    const char *line = (const char *)li.p + tp_walk_offset(&w, li.stride) * in->size;
+    const char *line = tp_view_at(&li, &w, in->size);
     int64_t *at = (int64_t *)lo.p + tp_walk_offset(&w, lo.stride);
     if (step == 1 || n == 1) *at = tp_cpu(x)->K->bestof[max][in->dtype](line, n);
     else tp_cpu(x)->K->best[max][in->dtype](at, line, step, n, 1);
@@ -183,7 +163,8 @@ bool tp_run_sort(tp_exec *x, tp_dreg *r) {
   const tp_dnd *in = &r->in[0], *vd = &r->out[0], *kd = r->nout > 1 ? &r->out[1] : NULL;
   int axis = r->nlead + r->rg->how.axis;
   int64_t n = in->v.shape[axis];
-  tp_view li = across(&in->v, axis), lv = across(&vd->v, axis), lk = kd ? across(&kd->v, axis) : lv;
+  tp_view li = tp_view_without(&in->v, axis), lv = tp_view_without(&vd->v, axis),
+          lk = kd ? tp_view_without(&kd->v, axis) : lv;
   void *mem = tp_work(x, r, n, 2 * TP_WORK_PAIR);
   if (!mem) return false;
   bool want_v = vd->buf >= 0, want_k = kd && kd->buf >= 0;
@@ -191,8 +172,8 @@ bool tp_run_sort(tp_exec *x, tp_dreg *r) {
   sort_key *a = mem;
   tp_walk w;
   for (tp_walk_start(&w, li.rank, li.shape); w.ok; tp_walk_next(&w)) {
-    const char *p = (const char *)li.p + tp_walk_offset(&w, li.stride) * in->size;
-    char *v = (char *)lv.p + tp_walk_offset(&w, lv.stride) * vd->size;
+    const char *p = tp_view_at(&li, &w, in->size);
+    char *v = tp_view_at(&lv, &w, vd->size);
     int64_t *at = (int64_t *)lk.p + tp_walk_offset(&w, lk.stride);
     for (int64_t i = 0; i < n; i++)
       a[i] = (sort_key){ key_of(in, p, i * step, r->rg->how.descending), i };

@@ -166,9 +166,7 @@ bool tp_run_fold(tp_exec *x, tp_dreg *r) {
   for (int64_t j = 0; j < in->v.shape[axis + 1]; j++) {
     tp_view from = tp_view_part(&in->v, axis + 1, j, 1, in->size),
             to = tp_view_part(&o->v, axis, j * a->dilation, from.shape[axis], o->size);
-    from.rank--;
-    for (int i = axis + 1; i < from.rank; i++)
-      from.shape[i] = from.shape[i + 1], from.stride[i] = from.stride[i + 1];
+    from = tp_view_without(&from, axis + 1);
     to.stride[axis] *= a->step;
     tp_view_add(x, o->dtype, &to, &from);
   }
@@ -189,7 +187,7 @@ static const row rows[TP_NOP] = {
   [TP_OP_ARGMIN] = { tp_run_arg, 0, 1 },
   [TP_OP_SCAN] = { tp_run_scan, 0, 1 },
   [TP_OP_CUMPROD] = { tp_run_scan, 0, 1 },
-  [TP_OP_RECUR] = { tp_run_recur, 0, 1 },
+  [TP_OP_RECUR] = { tp_run_scan, 0, 1 },
   [TP_OP_MATMUL] = { tp_run_matmul, bind_matmul, 1 },
   [TP_OP_CONV] = { tp_run_conv, 0, 1 },
   [TP_OP_CONV_DATA] = { tp_run_conv, 0, 1 },

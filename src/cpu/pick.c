@@ -4,16 +4,8 @@
 
 /* v at one point of the leading axes. */
 static tp_view rest_at(const tp_view *v, int nlead, const tp_walk *w, int size) {
-  tp_view s = { .p = (char *)v->p + tp_walk_offset(w, v->stride) * size, .rank = v->rank - nlead };
-  for (int i = 0; i < s.rank; i++)
-    s.shape[i] = v->shape[nlead + i], s.stride[i] = v->stride[nlead + i];
-  return s;
-}
-
-static tp_view without(const tp_view *v, int axis) {
-  tp_view s = *v;
-  s.rank--;
-  for (int i = axis; i < s.rank; i++) s.shape[i] = s.shape[i + 1], s.stride[i] = s.stride[i + 1];
+  tp_view s = tp_view_spatial(v, nlead);
+  s.p = tp_view_at(v, w, size);
   return s;
 }
 
@@ -71,7 +63,7 @@ bool tp_bind_index_select(tp_exec *x, tp_dreg *r) {
   c->walked = 0;
   for (int i = 0; i < r->nlead; i++)
     if (k->stride[i] != 0 && k->shape[i] != 1) c->walked = r->nlead;
-  tp_view from = without(in, axis), to = k->rank > r->nlead ? without(o, axis) : *o;
+  tp_view from = tp_view_without(in, axis), to = k->rank > r->nlead ? tp_view_without(o, axis) : *o;
   c->so = k->rank > r->nlead ? o->stride[axis] : 0;
   c->si = in->stride[axis];
   from = tp_view_spatial(&from, c->walked);
@@ -146,8 +138,8 @@ bool tp_run_index_select(tp_exec *x, tp_dreg *r) {
     (size_t)(c->p.ext[0] * o->size) };
   tp_walk w;
   for (tp_walk_start(&w, c->walked, o->v.shape); w.ok; tp_walk_next(&w)) {
-    const char *from = (const char *)in->v.p + tp_walk_offset(&w, in->v.stride) * o->size;
-    char *to = (char *)o->v.p + tp_walk_offset(&w, o->v.stride) * o->size;
+    const char *from = tp_view_at(&in->v, &w, o->size);
+    char *to = tp_view_at(&o->v, &w, o->size);
     const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
     if (row && c->ring) pick_rows(&q, to, from, index, true);
     else if (row) pick_rows(&q, to, from, index, false);
@@ -295,8 +287,8 @@ static row_hits rows_at(const tp_dreg *r, const tp_walk *w) {
   tp_view b = rest_at(&r->out[0].v, r->nlead, w, size), k = rest_at(&r->in[1].v, r->nlead, w, 8),
           s = rest_at(&r->in[2].v, r->nlead, w, size);
   bool many = k.rank;
-  return (row_hits){ .to = without(&b, axis),
-    .from = many ? without(&s, axis) : s,
+  return (row_hits){ .to = tp_view_without(&b, axis),
+    .from = many ? tp_view_without(&s, axis) : s,
     .first = b.p,
     .src = s.p,
     .index = k.p,
@@ -331,63 +323,77 @@ bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
 
 /* ---- element by element ---- */
 
-/* Strides of v with the indexed axis not moving: its place comes from k. */
-static void strides_but(const tp_view *v, int axis, int64_t *s) {
-  memcpy(s, v->stride, sizeof *s * (size_t)v->rank);
-  s[axis] = 0;
-}
-
-/* n elements along one axis, of which each names its place by k; steps in elements. */
+/* Lines along the last axis, of n elements: each of a window `near` goes with one of `far`, where
+ * an index says along an axis; of `far` the other axes are those of the index. Steps in elements;
+ * `apart`: between neighbours along the axis. */
 typedef struct line {
-  int64_t n, so, si, sk, axis;
+  const tp_view *k, *from;
+  char *begin;
+  int64_t n, sf, sn, sk, apart, stride[TP_MAXRANK];
+  int size;
+  tp_walk w;
+  char *far, *near;
+  const int64_t *index;
 } line;
 
+static void line_start(
+    line *l, const tp_view *far, const tp_view *near, const tp_view *k, int axis, int size) {
+  int last = TP_MAX(k->rank - 1, 0);
+  memcpy(l->stride, far->stride, sizeof *l->stride * (size_t)far->rank);
+  l->k = k, l->from = near, l->begin = far->p, l->size = size;
+  l->apart = far->stride[axis];
+  l->stride[axis] = 0;
+  l->n = k->rank ? k->shape[last] : 1;
+  l->sf = l->stride[last], l->sn = near->stride[last], l->sk = k->stride[last];
+  tp_walk_start(&l->w, last, k->shape);
+}
+
+static bool line_is_there(line *l) {
+  l->far = l->begin + tp_walk_offset(&l->w, l->stride) * l->size;
+  l->near = tp_view_at(l->from, &l->w, l->size);
+  l->index = (const int64_t *)l->k->p + tp_walk_offset(&l->w, l->k->stride);
+  return l->w.ok && l->n > 0;
+}
+
+/* One index for all of the line, which lies as one both here and there. */
+static bool is_flat(const line *l) { return l->sk == 0 && l->sf == 1 && l->sn == 1; }
+static char *far_row(const line *l) { return l->far + *l->index * l->apart * l->size; }
+
+/* of a line q that compilers see whole */
+#define FAR(T, j)  ((T *)q.far)[j * q.sf + q.index[j * q.sk] * q.apart]
+#define NEAR(T, j) ((T *)q.near)[j * q.sn]
+
 bool tp_run_gather(tp_exec *x, tp_dreg *r) {
-  const tp_dnd *o = &r->out[0], *in = &r->in[0], *k = &r->in[1];
-  int axis = r->nlead + r->rg->how.axis, size = o->size, last = TP_MAX(o->v.rank - 1, 0);
-  int64_t s[TP_MAXRANK];
-  strides_but(&in->v, axis, s);
-  line l = { o->v.rank ? o->v.shape[last] : 1, o->v.stride[last], s[last], k->v.stride[last],
-    in->v.stride[axis] };
-  if (!tp_check_indices(x, r, &k->v, in->v.shape[axis])) return false;
-  tp_walk w;
-  for (tp_walk_start(&w, last, o->v.shape); w.ok; tp_walk_next(&w)) {
-    char *to = (char *)o->v.p + tp_walk_offset(&w, o->v.stride) * size;
-    const char *from = (const char *)in->v.p + tp_walk_offset(&w, s) * size;
-    const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
-#define LINE_OF(T) \
-  for (int64_t j = 0; j < l.n; j++) \
-  ((T *)to)[j * l.so] = ((const T *)from)[j * l.si + index[j * l.sk] * l.axis]
-    if (l.sk == 0 && l.so == 1 && l.si == 1)
-      memcpy(to, from + *index * l.axis * size, (size_t)(l.n * size));
-    else BY_SIZE(size, LINE_OF)
+  const tp_dnd *o = &r->out[0], *in = &r->in[0];
+  int axis = r->nlead + r->rg->how.axis;
+  line l;
+  if (!tp_check_indices(x, r, &r->in[1].v, in->v.shape[axis])) return false;
+  for (line_start(&l, &in->v, &o->v, &r->in[1].v, axis, o->size); line_is_there(&l);
+       tp_walk_next(&l.w)) {
+#define TAKE(T) \
+  for (int64_t j = 0; j < q.n; j++) NEAR(T, j) = FAR(const T, j)
+    const line q = l;
+    if (is_flat(&l)) memcpy(l.near, far_row(&l), (size_t)(l.n * l.size));
+    else BY_SIZE(l.size, TAKE)
   }
   return true;
 }
 
-/* Elements of `from`, si apart, to where k says, so apart; the last axis, along which l.axis is
- * what an index is worth. */
 bool tp_run_put(tp_exec *x, tp_dreg *r) {
-  const tp_dnd *o = &r->out[0], *k = &r->in[1], *src = &r->in[2];
-  int axis = r->nlead + r->rg->how.axis, size = o->size, last = TP_MAX(k->v.rank - 1, 0);
-  int64_t s[TP_MAXRANK], n = o->v.shape[axis];
-  strides_but(&o->v, axis, s);
-  line l = { k->v.shape[last], s[last], src->v.stride[last], k->v.stride[last], o->v.stride[axis] };
+  const tp_dnd *o = &r->out[0];
+  int axis = r->nlead + r->rg->how.axis;
+  int64_t n = o->v.shape[axis];
+  line l;
   copy_base(x, r);
-  tp_walk w;
-  for (tp_walk_start(&w, last, k->v.shape); w.ok && l.n; tp_walk_next(&w)) {
-    char *to = (char *)o->v.p + tp_walk_offset(&w, s) * size;
-    const char *from = (const char *)src->v.p + tp_walk_offset(&w, src->v.stride) * size;
-    const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
-    bool one = l.sk == 0, there = (uint64_t)*index < (uint64_t)n;
-#define LINE_TO(T) \
-  for (int64_t j = 0; j < l.n; j++) \
-    if (one || (uint64_t)index[j * l.sk] < (uint64_t)n) \
-  ((T *)to)[j * l.so + index[j * l.sk] * l.axis] = ((const T *)from)[j * l.si]
-    if (one && !there) continue;
-    if (one && l.so == 1 && l.si == 1)
-      memcpy(to + *index * l.axis * size, from, (size_t)(l.n * size));
-    else BY_SIZE(size, LINE_TO)
+  for (line_start(&l, &o->v, &r->in[2].v, &r->in[1].v, axis, o->size); line_is_there(&l);
+       tp_walk_next(&l.w)) {
+#define PUT_THERE(T) \
+  for (int64_t j = 0; j < q.n; j++) \
+    if ((uint64_t)q.index[j * q.sk] < (uint64_t)n) FAR(T, j) = NEAR(const T, j)
+    const line q = l;
+    if (l.sk == 0 && (uint64_t)*l.index >= (uint64_t)n) continue;
+    if (is_flat(&l)) memcpy(far_row(&l), l.near, (size_t)(l.n * l.size));
+    else BY_SIZE(l.size, PUT_THERE)
   }
   return true;
 }
@@ -464,13 +470,14 @@ static void add_hits(const tp_exec *x, const tp_dreg *r, const hits *h, int64_t 
   }
 }
 
-/* Puts a line behind what is in h. */
-static void append_line(hits *h, int64_t *at, float *v, const line *l, int64_t to,
-    const int64_t *index, const float *from) {
+/* Puts a line behind what is in h; its places are counted from h->first. */
+static void append_line(hits *h, int64_t *at, float *v, const line *l) {
+  const float *from = (const float *)l->near;
+  int64_t to = (hit_place *)l->far - h->first;
   at += h->n, v += h->n;
   h->n += l->n;
-  for (int64_t j = 0; j < l->n; j++) at[j] = to + j * l->so + index[j * l->sk] * l->axis;
-  for (int64_t j = 0; j < l->n; j++) v[j] = from[j * l->si];
+  for (int64_t j = 0; j < l->n; j++) at[j] = to + j * l->sf + l->index[j * l->sk] * l->apart;
+  for (int64_t j = 0; j < l->n; j++) v[j] = from[j * l->sn];
 }
 
 /* Lines of one point, of those that add to the places of other points: each point's sum is rounded,
@@ -489,58 +496,47 @@ static int64_t lines_together(const tp_dreg *r) {
 
 /* Lines along the indexed axis hit what others do not: each is looked at by itself, and as it lies
  * if it is dense. */
-static bool scatter_f32(tp_exec *x, tp_dreg *r, const line *l, const int64_t *stride) {
-  const tp_view *k = &r->in[1].v, *src = &r->in[2].v;
+static bool scatter_f32(tp_exec *x, tp_dreg *r, line *l) {
+  const tp_view *k = &r->in[1].v;
   int axis = r->nlead + r->rg->how.axis, last = k->rank - 1;
   int64_t lines = axis == last ? 1 : lines_together(r), done = 0, count = tp_view_count(k),
-          around = TP_MAX(r->out[0].v.shape[axis] * TP_MAX(l->axis, -l->axis), 1);
+          around = TP_MAX(r->out[0].v.shape[axis] * TP_MAX(l->apart, -l->apart), 1);
   int64_t *at = tp_work(x, r, count, 2 * TP_WORK_PAIR);
   double *sum = (double *)(at + count);
   float *v = (float *)(sum + count);
   hits h = { 0, at, v, r->out[0].v.p, (hit_place *)(v + count), (uint32_t *)(v + 2 * count),
     (uint32_t *)(v + 3 * count), sum };
-  tp_walk w;
   if (!at) return false;
   if (count > UINT32_MAX)
     return tp_rfail(
         x, r, TP_E_DEVICE, "%lld elements are more than can be added at once", (long long)count);
-  for (tp_walk_start(&w, last, k->shape); w.ok; tp_walk_next(&w)) {
-    const int64_t *index = (const int64_t *)k->p + tp_walk_offset(&w, k->stride);
-    const float *from = (const float *)src->p + tp_walk_offset(&w, src->stride);
-    int64_t to = tp_walk_offset(&w, stride);
-    if (axis == last && l->sk == 1 && l->si == 1 && l->axis == 1) {
-      hits line = { l->n, index, from, h.first + to, h.was, h.which, h.who, sum };
-      add_hits(x, r, &line, around);
+  for (; line_is_there(l); tp_walk_next(&l->w)) {
+    if (axis == last && l->sk == 1 && l->sn == 1 && l->apart == 1) {
+      hits alone = { l->n, l->index, (const float *)l->near, (hit_place *)l->far, h.was, h.which,
+        h.who, sum };
+      add_hits(x, r, &alone, around);
       continue;
     }
-    append_line(&h, at, v, l, to, index, from);
+    append_line(&h, at, v, l);
     if (++done % lines == 0) add_hits(x, r, &h, around), h.n = 0;
   }
   return true;
 }
 
 bool tp_run_scatter_add(tp_exec *x, tp_dreg *r) {
-  const tp_dnd *o = &r->out[0], *k = &r->in[1], *src = &r->in[2];
-  int axis = r->nlead + r->rg->how.axis, last = k->v.rank - 1;
-  int64_t stride[TP_MAXRANK];
-  strides_but(&o->v, axis, stride);
-  line l = { k->v.shape[last], stride[last], src->v.stride[last], k->v.stride[last],
-    o->v.stride[axis] };
-  if (!tp_check_indices(x, r, &k->v, o->v.shape[axis])) return false;
+  const tp_dnd *o = &r->out[0];
+  int axis = r->nlead + r->rg->how.axis;
+  line l;
+  if (!tp_check_indices(x, r, &r->in[1].v, o->v.shape[axis])) return false;
   copy_base(x, r);
-  if (o->dtype == TP_F32) return scatter_f32(x, r, &l, stride);
-  tp_walk w;
-  for (tp_walk_start(&w, last, k->v.shape); w.ok; tp_walk_next(&w)) {
-    char *to = (char *)o->v.p + tp_walk_offset(&w, stride) * o->size;
-    const char *from = (const char *)src->v.p + tp_walk_offset(&w, src->v.stride) * o->size;
-    const int64_t *index = (const int64_t *)k->v.p + tp_walk_offset(&w, k->v.stride);
-#define LINE_MORE(T) \
-  for (int64_t j = 0; j < l.n; j++) { \
-    T *t = (T *)to + j * l.so + index[j * l.sk] * l.axis; \
-    *t = (T)(*t + ((const T *)from)[j * l.si]); \
-  }
-    if (o->dtype == TP_F64) LINE_MORE(double)
-    else BY_SIZE(o->size, LINE_MORE)
+  line_start(&l, &o->v, &r->in[2].v, &r->in[1].v, axis, o->size);
+  if (o->dtype == TP_F32) return scatter_f32(x, r, &l);
+  for (; line_is_there(&l); tp_walk_next(&l.w)) {
+#define ADD_THERE(T) \
+  for (int64_t j = 0; j < q.n; j++) FAR(T, j) = (T)(FAR(T, j) + NEAR(const T, j))
+    const line q = l;
+    if (o->dtype == TP_F64) ADD_THERE(double);
+    else BY_SIZE(l.size, ADD_THERE)
   }
   return true;
 }

@@ -33,7 +33,7 @@ static void one_product(const taking *t, int64_t m, const char *x, const int64_t
 
 static void joined_product(
     const taking *t, const taker *at, int64_t points, const char *x, const char *w, char *y) {
-  int log = t->size == 8 ? 3 : t->size == 4 ? 2 : t->size == 2, size = t->size;
+  int log = tp_log2_of(t->size), size = t->size;
   int64_t m = points * t->m, row = t->k * size, made = t->n * size;
   const tp_kernels *K = tp_cpu(t->exec)->K;
   for (int64_t i = 0; i < points; i++)
@@ -104,10 +104,9 @@ bool tp_run_matmul_at(tp_exec *x, tp_dreg *r) {
   if (!give_room(x, r, &t, points, matrices, &start, &at)) return false;
   tp_walk l;
   for (tp_walk_start(&l, walked, o->shape); l.ok; tp_walk_next(&l)) {
-    const char *from = (const char *)a->p + tp_walk_offset(&l, a->stride) * t.size,
-               *of = (const char *)w->p + tp_walk_offset(&l, w->stride) * t.size;
-    char *to = (char *)o->p + tp_walk_offset(&l, o->stride) * t.size;
-    ks.p = (int64_t *)k->p + tp_walk_offset(&l, k->stride);
+    const char *from = tp_view_at(a, &l, t.size), *of = tp_view_at(w, &l, t.size);
+    char *to = tp_view_at(o, &l, t.size);
+    ks.p = tp_view_at(k, &l, sizeof(int64_t));
     sort_takers(&ks, &as, &os, matrices, start, at);
     for (int64_t e = 0, i = 0; e < matrices; i = start[e++])
       if (start[e] > i)

@@ -141,11 +141,10 @@ static const tp_ix *environment(const worker *w) {
 
 /* ---- convolutions: columns are gathered a chunk at a time ---- */
 
-/* rows: of an image */
 typedef struct {
   const tp_nd *v[3];
   int d;
-  const tp_ix *O, *P, *rows, *CK, *columns;
+  const tp_ix *O, *P, *CK, *columns;
   int64_t size;
 } conv_sizes;
 
@@ -173,7 +172,6 @@ static conv_sizes conv_of(const worker *w) {
   const int *role = tp_conv_roles(r->op);
   conv_sizes s = { .d = r->in[0].rank - 3,
     .P = num(w, 1),
-    .rows = num(w, 1),
     .columns = num(w, 1),
     .size = tp_dtype_size(tp_compute(window_dtype(w, &r->out[0]))) };
   for (int i = 0; i < 3; i++) s.v[role[i]] = i < 2 ? &r->in[i] : &r->out[0];
@@ -181,7 +179,6 @@ static conv_sizes conv_of(const worker *w) {
   s.CK = window_extent(w, s.v[TP_CX], r->nlead + 2);
   for (int i = 0; i < s.d; i++) {
     s.CK = times(w, s.CK, window_extent(w, s.v[TP_CW], r->nlead + 3 + i));
-    s.rows = s.P;
     s.P = times(w, s.P, window_extent(w, s.v[TP_CY], r->nlead + 3 + i));
   }
   for (int i = 0; i < r->nlead; i++)
@@ -200,34 +197,24 @@ int64_t tp_work_equal_parts(int64_t P, int64_t fit) {
   return TP_MIN(((P + parts - 1) / parts + 15) & ~(int64_t)15, P);
 }
 
-/* With a number of rows that is not known: elements of a chunk, at most. */
-static const tp_ix *chunk_of(const worker *w, const conv_sizes *s) {
-  const tp_ix *rounded = tp_ix_mulc(w->c, s->CK, 15),
-              *fewest = tp_ix_mulc(w->c, s->CK, TP_WORK_FEWEST);
-  return plus(w, most(w, num(w, TP_WORK_CHUNK / s->size), fewest), rounded);
-}
-
 /* What lies as it is wanted is gathered only where images have so few columns that a chunk has some
- * of several. */
+ * of several. An extent that is not known counts as what takes most. */
 static const tp_ix *work_columns_of(const worker *w) {
   conv_sizes s = conv_of(w);
-  const tp_ix *few, *n,
-      *seldom =
-          most(w, num(w, 0), least(w, num(w, 1), tp_ix_sub(w->c, num(w, TP_WORK_FEWEST), s.P)));
-  bool one = is_pointwise(w, &s), y_dense = lies_dense(w, s.v[TP_CY], 3);
   int64_t P, CK, row, fit = tp_work_columns(tp_ix_is_const(s.CK, &CK) ? CK * s.size : s.size);
-  n = few = least(w, num(w, fit), s.columns);
-  if (!tp_ix_is_const(s.P, &P))
-    n = least(w, one ? s.columns : least(w, num(w, fit + 15), s.columns),
-        most(w, s.P, times(w, seldom, few)));
-  else if (P >= TP_WORK_FEWEST) n = num(w, one ? P : tp_work_equal_parts(P, fit));
-  const tp_ix *cols = times(w, s.CK, n),
-              *ycols = times(w, s.O, y_dense ? times(w, seldom, few) : n);
-  if (one) cols = times(w, s.CK, times(w, seldom, few));
-  else if (!tp_ix_is_const(s.CK, &CK)) cols = least(w, cols, chunk_of(w, &s));
-  const tp_ix *pieces = tp_ix_is_const(s.v[TP_CY]->shape[s.d + 2], &row) && row > 0
+  bool one = is_pointwise(w, &s), known = tp_ix_is_const(s.P, &P),
+       apart = known && P >= TP_WORK_FEWEST, dense = lies_dense(w, s.v[TP_CY], 3);
+  const tp_ix *few = least(w, num(w, fit), s.columns), *none = num(w, 0), *n = few;
+  if (apart) n = num(w, one ? P : tp_work_equal_parts(P, fit));
+  else if (!known) n = one ? most(w, s.P, few) : least(w, num(w, fit + 15), s.columns);
+  const tp_ix *cols = one && apart ? none : times(w, s.CK, one ? few : n);
+  if (!tp_ix_is_const(s.CK, &CK))
+    cols = least(w, cols,
+        tp_ix_addc(w->c, tp_ix_mulc(w->c, s.CK, TP_WORK_FEWEST + 15), TP_WORK_CHUNK / s.size));
+  const tp_ix *ycols = apart && dense ? none : times(w, s.O, n),
+              *pieces = tp_ix_is_const(s.v[TP_CY]->shape[s.d + 2], &row) && row > 0
       ? tp_ix_fdiv(w->c, n, row)
-      : most(w, s.rows, times(w, seldom, few));
+      : n;
   const tp_ix *sum = bytes(w, tp_ix_addc(w->c, pieces, 2), TP_WORK_PIECE);
   sum = plus(w, sum, plus(w, bytes(w, cols, s.size), bytes(w, ycols, s.size)));
   return lies_dense(w, s.v[TP_CW], 1) ? sum : plus(w, sum, bytes(w, times(w, s.O, s.CK), s.size));

@@ -31,13 +31,9 @@ static const tp_ix *offset_at(const nest *l, const tp_nd *nd) {
 
 /* Where the window's elements along its ring begin: at this place of their axis, or, where that has
  * one place only, at the first (""). */
-static void put_wrapped(const nest *l, const tp_nd *nd, const char *place) {
-  tp_puts(l->e->b, "tp_ring_at(");
-  tp_emit_ix(l->e, nd->wlo);
-  tp_puts(l->e->b, place);
-  tp_puts(l->e->b, ", ");
-  tp_emit_ix(l->e, nd->wmod);
-  tp_puts(l->e->b, ")");
+static const char *wrapped(const nest *l, const tp_nd *nd, const char *place) {
+  return tp_printf(
+      l->e->a, "tp_ring_at(%s%s, %s)", emit_ix(l->e, nd->wlo), place, emit_ix(l->e, nd->wmod));
 }
 
 void emit_element(const nest *l, int w) {
@@ -59,14 +55,11 @@ void emit_element(const nest *l, int w) {
   for (int k = 0; k < l->nax; k++) {
     if (tp_is_number(l->stride[w][k], 0)) continue;
     tp_puts(e->b, any ? " + " : "");
-    char place[24];
-    snprintf(place, sizeof place, " + x%d", k);
-    if (nd->wrap >= 0 && l->ax[k].of[0] == nd->wrap) put_wrapped(l, nd, place);
-    else tp_puts(e->b, place + 3);
+    const char *place = tp_printf(e->a, " + x%d", k);
+    bool wraps = nd->wrap >= 0 && l->ax[k].of[0] == nd->wrap;
+    tp_puts(e->b, wraps ? wrapped(l, nd, place) : place + 3);
     any = true;
-    if (tp_is_number(l->stride[w][k], 1)) continue;
-    tp_puts(e->b, "*");
-    tp_emit_ix(e, l->stride[w][k]);
+    if (!tp_is_number(l->stride[w][k], 1)) tp_putf(e->b, "*%s", emit_ix(e, l->stride[w][k]));
   }
   tp_puts(e->b, any ? "]" : "0]");
 }
@@ -74,20 +67,14 @@ void emit_element(const nest *l, int w) {
 void emit_windows(const nest *l) {
   tp_emit *e = l->e;
   for (int w = 0; w < l->nw; w++) {
-    int buf = l->w[w]->buf;
-    char type[32];
-    if (buf < 0) continue;
-    snprintf(type, sizeof type, "%s%s", w < l->r->nin ? "const " : "",
-        tp_emit_cell(e, tp_emit_dtype(e, l->w[w])));
-    if (!tp_emit_window(e, type, w, buf)) continue;
-    tp_emit_place(e, l->w[w], l->w[w]->off);
-    if (l->w[w]->wrap >= 0 && tp_is_number(l->r->lead[l->w[w]->wrap], 1)) {
-      tp_puts(e->b, " + ");
-      put_wrapped(l, l->w[w], "");
-      tp_puts(e->b, "*");
-      tp_emit_ix(e, l->w[w]->lead ? l->w[w]->lead[l->w[w]->wrap] : tp_ix_const(e->ix, 0));
-    }
-    tp_emit_window_end(e);
+    const tp_nd *nd = l->w[w];
+    int wrap = nd->wrap;
+    if (nd->buf < 0) continue;
+    bool one = wrap >= 0 && tp_is_number(l->r->lead[wrap], 1);
+    const tp_ix *step = nd->lead && one ? nd->lead[wrap] : tp_ix_const(e->ix, 0);
+    const char *cell = tp_emit_cell(e, tp_emit_dtype(e, nd)),
+               *more = one ? tp_printf(e->a, " + %s*%s", wrapped(l, nd, ""), emit_ix(e, step)) : "";
+    tp_emit_window(e, w < l->r->nin ? tp_printf(e->a, "const %s", cell) : cell, w, nd, more);
   }
 }
 
@@ -108,17 +95,20 @@ static bool is_fixed(const nest *l, int i) {
 /* Does each point go through neighbours itself (product.c)? */
 static bool is_dot(const nest *l) { return l->r->nmicro == 1 && l->r->micro->op == TP_OP_MATMUL; }
 
+/* The element of window w at this point, as it is computed: in a local, or in memory. */
+static void put_read(const nest *l, int w, tp_dtype d) {
+  if (l->at && tp_emit_carried(l->e, l->w[w], offset_at(l, l->w[w]))) return;
+  emit_load(l->e, d);
+  emit_element(l, w);
+  tp_puts(l->e->b, ")");
+}
+
 static void put_input(const nest *l, int i) {
   tp_emit *e = l->e;
   if (is_dot(l)) return;
   tp_dtype d = tp_emit_dtype(e, l->w[i]);
-  tp_emit_indent(l->e);
-  tp_putf(e->b, "const %s i%d = ", tp_emit_held(d), i);
-  if (!l->at || !tp_emit_carried(e, l->w[i], offset_at(l, l->w[i]))) {
-    if (tp_half(d)) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
-    emit_element(l, i);
-    if (tp_half(d)) tp_puts(e->b, ")");
-  }
+  tp_emit_line(e, "const %s i%d = ", tp_emit_held(d), i);
+  put_read(l, i, d);
   tp_puts(e->b, ";\n");
 }
 
@@ -178,8 +168,7 @@ static void put_call(const nest *l, const tp_micro *m) {
 
 /* Is the operand, are both, near? */
 static void put_near(const nest *l, const tp_micro *m) {
-  tp_emit_indent(l->e);
-  tp_putf(l->e->b, "far |= !tp_is_near_%s_%s(", tp_emit_rows[m->op].test,
+  tp_emit_line(l->e, "far |= !tp_is_near_%s_%s(", tp_emit_rows[m->op].test,
       tp_emit_sfx(tp_compute(m->dtype)));
   put_arguments(l, m);
   tp_puts(l->e->b, ";\n");
@@ -195,14 +184,8 @@ static void put_at(const nest *l, int i) {
       for (int q = j + 1; q < l->ax[k].nof; q++)
         inner = tp_ix_mul(e->ix, inner, l->r->lead[l->ax[k].of[q]]);
       tp_putf(e->b, "x%d", k);
-      if (!tp_is_number(inner, 1)) {
-        tp_puts(e->b, "/");
-        tp_emit_ix(e, inner);
-      }
-      if (j) {
-        tp_puts(e->b, "%");
-        tp_emit_ix(e, l->r->lead[i]);
-      }
+      if (!tp_is_number(inner, 1)) tp_putf(e->b, "/%s", emit_ix(e, inner));
+      if (j) tp_putf(e->b, "%%%s", emit_ix(e, l->r->lead[i]));
       return;
     }
   tp_putf(e->b, "%lld", (long long)(l->at ? l->at[i] : 0));
@@ -210,17 +193,15 @@ static void put_at(const nest *l, int i) {
 
 void emit_fault(const nest *l, int what, bool here) {
   tp_emit *e = l->e;
-  char pos[16];
   e->depth++;
   tp_emit_ends(e);
-  tp_emit_indent(l->e);
-  tp_putf(e->b, "const int64_t at[%d] = { ", TP_MAXRANK);
+  tp_emit_line(e, "const int64_t at[%d] = { ", TP_MAXRANK);
   for (int i = 0; i < l->r->nlead && here; i++) {
     if (i) tp_puts(e->b, ", ");
     put_at(l, i);
   }
   tp_puts(e->b, l->r->nlead && here ? " };\n" : "0 };\n");
-  tp_emit_line(e, "return h->fault(h->exec, %s, %d, at);\n", tp_emit_pos(e, l->pos, pos), what);
+  tp_emit_line(e, "return h->fault(h->exec, %s, %d, at);\n", tp_emit_pos(e, l->pos), what);
   emit_shut(e, 1);
 }
 
@@ -230,8 +211,7 @@ static void put_fault(const nest *l, const tp_micro *m) {
   tp_dtype d = tp_compute(tp_emit_type_of(e, l->r, m->in[0]));
   int fault = tp_emit_rows[m->op].fault;
   if (!tp_emit_may_fault(e, l->r, m)) return;
-  tp_emit_indent(l->e);
-  tp_putf(e->b, "if (__builtin_expect(tp_fault_%s_%s(", why[fault], tp_emit_sfx(d));
+  tp_emit_line(e, "if (__builtin_expect(tp_fault_%s_%s(", why[fault], tp_emit_sfx(d));
   put_name(l, m->in[0]);
   tp_puts(e->b, ", ");
   put_name(l, m->in[1]);
@@ -242,9 +222,7 @@ static void put_fault(const nest *l, const tp_micro *m) {
 /* The number at this point, in the symbols of its axes. */
 static void put_value(const nest *l, const tp_micro *m) {
   tp_emit *e = l->e;
-  tp_putf(e->b, "tp_cast_i64_%s(", tp_emit_sfx(m->dtype));
-  tp_emit_ix(e, m->ix);
-  tp_puts(e->b, ")");
+  tp_putf(e->b, "tp_cast_i64_%s(%s)", tp_emit_sfx(m->dtype), emit_ix(e, m->ix));
 }
 
 static void put_dot(const nest *l, const tp_micro *m) {
@@ -252,9 +230,7 @@ static void put_dot(const nest *l, const tp_micro *m) {
   emit_element(l, 0);
   tp_puts(l->e->b, ", &");
   emit_element(l, 1);
-  tp_puts(l->e->b, ", ");
-  tp_emit_ix(l->e, m->ix);
-  tp_putf(l->e->b, ", %d)", (int)m->f);
+  tp_putf(l->e->b, ", %s, %d)", emit_ix(l->e, m->ix), (int)m->f);
 }
 
 /* Of integers, what they divide, multiply or raise by makes other code. */
@@ -279,8 +255,7 @@ static void put_micro(const nest *l, int k) {
   const tp_micro *m = &l->r->micro[k];
   put_fault(l, m);
   if (l->near && emit_has_near(l->r, m)) put_near(l, m);
-  tp_emit_indent(l->e);
-  tp_putf(e->b, "const %s m%d = ", tp_emit_held(m->dtype), k);
+  tp_emit_line(e, "const %s m%d = ", tp_emit_held(m->dtype), k);
   bool rounded = tp_half(m->dtype) && tp_op_rounds(m->op);
   if (rounded) tp_putf(e->b, "tp_round_%s(", tp_dtype_name(m->dtype));
   if (m->op == TP_OP_FILL) put_fill(l, k);
@@ -301,10 +276,7 @@ static void put_leads(const nest *l) {
   for (int i = 0; i < l->r->nlead; i++) {
     tp_axis a = { .nof = 1, .of = { i } };
     if (!tp_walk_is_named(l->r, &a)) continue;
-    tp_emit_indent(l->e);
-    tp_putf(e->b, "const int64_t s%d = ", l->r->leadvar[i]->id);
-    tp_emit_ix(e, l->r->leadlo[i]);
-    tp_puts(e->b, " + ");
+    tp_emit_line(e, "const int64_t s%d = %s + ", l->r->leadvar[i]->id, emit_ix(e, l->r->leadlo[i]));
     put_at(l, i);
     tp_puts(e->b, ";\n");
   }
@@ -333,24 +305,19 @@ void emit_store(const nest *l, int k, const char *value) {
   bool acc = l->r->acc && k == 0;
   tp_carry *c = l->at ? tp_emit_carries(e, nd, offset_at(l, nd)) : NULL;
   tp_emit_indent(l->e);
-  if (c && tp_half(d)) tp_putf(e->b, "c%d_0 = tp_load_%s(", c->id, tp_dtype_name(d));
-  else if (c) tp_putf(e->b, "c%d_0 = ", c->id);
+  if (c) tp_putf(e->b, "c%d_0 = ", c->id), emit_load(e, d);
   emit_element(l, w);
   tp_puts(e->b, " = ");
   if (tp_half(d)) tp_putf(e->b, "tp_store_%s(", tp_dtype_name(d));
   if (acc) {
     tp_putf(e->b, "tp_%s_%s(", adds[l->r->red], tp_emit_sfx(d));
-    if (!l->at || !tp_emit_carried(e, nd, offset_at(l, nd))) {
-      if (tp_half(d)) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
-      emit_element(l, w);
-      if (tp_half(d)) tp_puts(e->b, ")");
-    }
+    put_read(l, w, d);
     tp_puts(e->b, ", ");
   }
   tp_puts(e->b, value);
   tp_puts(e->b, acc ? ")" : "");
   if (tp_half(d)) tp_puts(e->b, ")");
-  tp_puts(e->b, c && tp_half(d) ? ");\n" : ";\n");
+  tp_puts(e->b, c ? ");\n" : ";\n");
   if (c) c->written = true;
 }
 

@@ -68,8 +68,7 @@ static bool is_ago(const tp_emit *e, const tp_pnode *loop, const tp_nd *nd, cons
       tp_same_rings(nd, other, e->ix, 1, &loop->var, &to);
 }
 
-/* Does the place depend on nothing but bounds and loops around? */
-static bool is_steady_ix(const tp_pnode *loop, const tp_ix *x) {
+bool emit_is_steady(const tp_pnode *loop, const tp_ix *x) {
   const tp_sym *const *sym;
   bool ok = true;
   for (int i = 0, n = tp_ix_syms(x, &sym); i < n && ok; i++) {
@@ -82,10 +81,10 @@ static bool is_steady_ix(const tp_pnode *loop, const tp_ix *x) {
 }
 
 static bool is_steady(const tp_pnode *loop, const touch *t) {
-  bool ok = is_steady_ix(loop, t->off);
+  bool ok = emit_is_steady(loop, t->off);
   for (int i = 0; i < t->nd->nring; i++)
-    ok &= is_steady_ix(loop, t->nd->ring[i].idx) && is_steady_ix(loop, t->nd->ring[i].width) &&
-        is_steady_ix(loop, t->nd->ring[i].stride);
+    ok &= emit_is_steady(loop, t->nd->ring[i].idx) && emit_is_steady(loop, t->nd->ring[i].width) &&
+        emit_is_steady(loop, t->nd->ring[i].stride);
   return ok;
 }
 
@@ -132,13 +131,11 @@ static const touch *read_of(const touches *t, const touch *w, int k) {
 /* ---- locals ---- */
 
 static void put_load(tp_emit *e, const touch *r) {
-  tp_dtype d = e->p->bufs.v[r->nd->buf]->dtype;
-  bool half = tp_half(d);
   e->buf[r->nd->buf] = true;
-  if (half) tp_putf(e->b, "tp_load_%s(", tp_dtype_name(d));
+  emit_load(e, tp_emit_dtype(e, r->nd));
   tp_putf(e->b, "b%d[", r->nd->buf);
   tp_emit_place(e, r->nd, r->off);
-  tp_puts(e->b, half ? "])" : "]");
+  tp_puts(e->b, "])");
 }
 
 static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry c, int entry) {
@@ -147,19 +144,16 @@ static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry
   for (int k = 0; k <= c.depth; k++)
     tp_emit_line(e, "%s c%d_%d = 0; (void)c%d_%d;\n", type, c.id, k, c.id, k);
   if (!c.depth) return;
-  tp_putf(e->b, "%*sif (", 2 * e->depth, "");
-  tp_emit_ix(e, t->loop->lo);
-  tp_puts(e->b, " < ");
-  tp_emit_ix(e, t->loop->hi);
-  tp_putf(e->b, ") {\n%*sconst int64_t s%d = ", 2 * e->depth + 2, "", t->loop->var->id);
-  tp_emit_start(e, t->loop, entry);
-  tp_putf(e->b, "; (void)s%d;\n", t->loop->var->id);
+  const char *lo = emit_ix(e, t->loop->lo), *hi = emit_ix(e, t->loop->hi);
+  int v = t->loop->var->id;
+  emit_open(e, "if (%s < %s) {\n", lo, hi);
+  tp_emit_line(e, "const int64_t s%d = %s; (void)s%d;\n", v, tp_emit_start(e, t->loop, entry), v);
   for (int k = 1; k <= c.depth; k++) {
-    tp_putf(e->b, "%*sc%d_%d = ", 2 * e->depth + 2, "", c.id, k);
+    tp_emit_line(e, "c%d_%d = ", c.id, k);
     put_load(e, read_of(t, w, k));
     tp_puts(e->b, ";\n");
   }
-  tp_emit_line(e, "}\n");
+  emit_shut(e, 1);
 }
 
 static bool is_read_again(const touches *t, const touch *w) {

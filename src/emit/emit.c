@@ -17,7 +17,7 @@ static int weight(tp_emit *e, const tp_pnode *x) {
 
 /* The team that begins with it, unless that is being written; NULL: none does. */
 static const tp_team *team_at(const tp_emit *e, const tp_pnode *x) {
-  const tp_teams *t = e->given ? NULL : e->p->teams;
+  const tp_teams *t = e->to->host ? e->p->teams : NULL;
   for (int i = 0; t && !e->teamed && i < t->nteam; i++)
     if (t->team[i].v[0].as == x) return &t->team[i];
   return NULL;
@@ -45,11 +45,17 @@ typedef struct {
   tp_buf *was;
   bool *sym, *buf;
   int depth, outer;
+  tp_emit_ahead ahead;
 } function;
 
 static void begin_function(tp_emit *e, function *f) {
-  *f =
-      (function){ .was = e->b, .sym = e->sym, .buf = e->buf, .depth = e->depth, .outer = e->outer };
+  *f = (function){ .was = e->b,
+    .sym = e->sym,
+    .buf = e->buf,
+    .depth = e->depth,
+    .outer = e->outer,
+    .ahead = e->ahead };
+  e->ahead = (tp_emit_ahead){ 0 };
   tp_buf_hold(&f->b, &f->hold);
   e->b = &f->b;
   e->sym = TP_NEWN(e->a, bool, tp_nsym(e->ix));
@@ -62,10 +68,10 @@ static void declare(tp_emit *e, tp_buf *b) {
   tp_puts(b,
       "  int64_t *const env = h->env;\n  const volatile unsigned char *const cancel = h->cancel;\n "
       " (void)env, (void)cancel;\n");
-  if (!e->given) tp_puts(b, "  unsigned char looks = 0;\n  (void)looks;\n");
+  if (e->to->host) tp_puts(b, "  unsigned char looks = 0;\n  (void)looks;\n");
   for (int i = 0; i < tp_nsym(e->ix); i++)
-    if (e->sym[i] && e->given && tp_sym_at(e->ix, i)->kind == TP_SYM_BOUND)
-      tp_putf(b, "  const int64_t s%d = %lld;\n", i, (long long)e->given[i]);
+    if (e->sym[i] && emit_is_settled(e, i))
+      tp_putf(b, "  const int64_t s%d = %lld;\n", i, (long long)e->bounds[i]);
     else if (e->sym[i]) tp_putf(b, "  int64_t s%d = env[%d]; (void)s%d;\n", i, i, i);
   for (int i = 0; i < e->p->bufs.n; i++)
     if (e->buf[i])
@@ -84,6 +90,7 @@ static void end_function(tp_emit *e, function *f, const char *head) {
   e->buf = f->buf;
   e->depth = f->depth;
   e->outer = f->outer;
+  e->ahead = f->ahead;
   tp_buf_drop(&f->b, &f->hold);
 }
 
@@ -139,23 +146,17 @@ static bool is_short(tp_emit *e, const tp_pnode *x) {
 /* end: its text; NULL: as the plan says, in each iteration anew. */
 static void put_for(tp_emit *e, const tp_pnode *x, const char *start, const char *end, int entry) {
   int v = x->var->id;
-  tp_emit_indent(e);
-  tp_putf(e->b, "for (int64_t s%d = ", v);
-  if (start) tp_puts(e->b, start);
-  else tp_emit_start(e, x, entry);
-  tp_putf(e->b, "; s%d %s ", v, x->step > 0 ? "<" : ">=");
-  if (end) tp_puts(e->b, end);
-  else tp_emit_ix(e, x->step > 0 ? x->hi : x->lo);
-  tp_putf(e->b, "; s%d += %d) {\n", v, x->step);
-  e->depth++;
+  if (!start) start = tp_emit_start(e, x, entry);
+  if (!end) end = emit_ix(e, x->step > 0 ? x->hi : x->lo);
+  emit_open(e, "for (int64_t s%d = %s; s%d %s %s; s%d += %d) {\n", v, start, v,
+      x->step > 0 ? "<" : ">=", end, v, x->step);
 }
 
 /* Does the run end? Its flag is looked at each time, the host is asked (tp_run.interrupted) each
  * 256th. */
 static void put_cancel(tp_emit *e, int pos) {
-  if (e->given) return;
-  tp_emit_line(e, "if (__builtin_expect(*cancel || !++looks, 0)) {\n");
-  e->depth++;
+  if (!e->to->host) return;
+  emit_open(e, "if (__builtin_expect(*cancel || !++looks, 0)) {\n");
   tp_emit_ends(e);
   tp_emit_line(e, "TP_END_IF(h->cancelled(h->exec, %d));\n", pos);
   emit_shut(e, 1);
@@ -214,15 +215,13 @@ static void ask_rows(asked_rows *a, const tp_pnode *x) {
 /* A strip's rows of the next iteration are asked for: each lies in a page of its own. */
 static void put_asked(tp_emit *e, const tp_pnode *x) {
   asked_rows a = { .e = e, .loop = x };
-  if (e->given || !e->nloop) return;
+  if (!e->to->host || !e->nloop) return;
   ask_rows(&a, x->kid[0]);
   const tp_ix *next = tp_ix_addc(e->ix, tp_ix_sym(e->ix, x->var), x->step);
   for (int i = 0; i < a.n; i++) {
     e->buf[a.of[i]->buf] = true;
-    tp_emit_indent(e);
-    tp_putf(e->b, "__builtin_prefetch(b%d + ", a.of[i]->buf);
-    tp_emit_ix(e, tp_ix_subst(e->ix, a.of[i]->off, 1, &x->var, &next));
-    tp_puts(e->b, ");\n");
+    tp_emit_line(e, "__builtin_prefetch(b%d + %s);\n", a.of[i]->buf,
+        emit_ix(e, tp_ix_subst(e->ix, a.of[i]->off, 1, &x->var, &next)));
   }
 }
 
@@ -245,15 +244,9 @@ static void put_blocks(tp_emit *e, const tp_pnode *x, int carried, int entry) {
   bool up = x->step > 0;
   snprintf(from, sizeof from, "b%d_from", v);
   snprintf(to, sizeof to, "b%d_to", v);
-  tp_emit_indent(e);
-  tp_putf(e->b, "const int64_t b%d_end = ", v);
-  tp_emit_ix(e, up ? x->hi : x->lo);
-  tp_puts(e->b, ";\n");
-  tp_emit_indent(e);
-  tp_putf(e->b, "for (int64_t %s = ", from);
-  tp_emit_start(e, x, entry);
-  tp_putf(e->b, ", %s; %s %s b%d_end; %s = %s) {\n", to, from, up ? "<" : ">=", v, from, to);
-  e->depth++;
+  tp_emit_line(e, "const int64_t b%d_end = %s;\n", v, emit_ix(e, up ? x->hi : x->lo));
+  emit_open(e, "for (int64_t %s = %s, %s; %s %s b%d_end; %s = %s) {\n", from,
+      tp_emit_start(e, x, entry), to, from, up ? "<" : ">=", v, from, to);
   put_cancel(e, x->pos);
   if (up)
     tp_emit_line(
@@ -272,15 +265,14 @@ void tp_emit_rest(tp_emit *e, const tp_pnode *x) { put_iteration(e, x, e->carry.
 static void put_loop(tp_emit *e, const tp_pnode *x) {
   int v = x->var->id, entry = e->entry;
   e->entry = 0;
-  if (!e->given && tp_emit_wave(e, x, entry)) return;
+  if (e->to->host && tp_emit_wave(e, x, entry)) return;
   bool was = e->sym[v];
-  tp_emit_line(e, "{\n");
-  e->depth++;
+  emit_open(e, "{\n");
   /* what the first thread makes, others read in memory */
   bool alone = !e->teamed && !has_team(e, x);
-  int carried = alone && weight(e, x) <= FULL && stays(x) && e->nloop < TP_EMIT_LOOPS
-      ? tp_emit_carry_begin(e, x, entry)
-      : e->carry.n;
+  bool one = alone && weight(e, x) <= FULL && stays(x) && e->nloop < TP_EMIT_LOOPS;
+  int ahead = one ? tp_emit_ahead_begin(e, x) : e->ahead.n,
+      carried = one ? tp_emit_carry_begin(e, x, entry) : e->carry.n;
   if (is_short(e, x->kid[0]) && stays(x)) put_blocks(e, x, carried, entry);
   else {
     put_for(e, x, NULL, NULL, entry);
@@ -289,6 +281,7 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
     emit_shut(e, 1);
   }
   e->carry.n = carried;
+  e->ahead.n = ahead;
   emit_shut(e, 1);
   e->sym[v] = was;
 }
@@ -296,26 +289,21 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
 /* Where a run goes on inside, that says which of the two parts is meant. */
 static void put_if(tp_emit *e, const tp_pnode *x, bool top) {
   int first = e->passed + 1, last = top ? tp_part_loops(x->kid[0], NULL, e->passed) : 0;
-  tp_emit_indent(e);
-  tp_puts(e->b, "if (");
+  const char *cond = emit_ix(e, x->cond);
   if (top && tp_part_loops(x, NULL, 0))
-    tp_putf(e->b, "h->entry >= %d ? h->entry <= %d : ", first, last);
-  tp_emit_ix(e, x->cond);
-  tp_puts(e->b, ") {\n");
-  e->depth++;
+    emit_open(e, "if (h->entry >= %d ? h->entry <= %d : %s) {\n", first, last, cond);
+  else emit_open(e, "if (%s) {\n", cond);
   put_body(e, x->kid[0], top);
   if (x->n > 1) {
     e->depth--;
-    tp_emit_line(e, "} else {\n");
-    e->depth++;
+    emit_open(e, "} else {\n");
     put_body(e, x->kid[1], top);
   }
   emit_shut(e, 1);
 }
 
 static void put_leaf(tp_emit *e, const tp_pnode *x) {
-  if (e->given) tp_emit_leaf(e, x);
-  else tp_emit_line(e, "TP_END_IF(h->leaf(h->exec, %d));\n", x->pos);
+  e->to->leaf(e, x);
   take_loaded(e, x);
 }
 
@@ -324,10 +312,7 @@ static void put_region(tp_emit *e, const tp_pnode *x) {
   bool known = tp_emit_knows(e, x),
        guarded = e->teamed && known && e->p->teams->cut[x->pos].share < 0;
   if (e->teamed) tp_emit_line(e, "TP_END_IF(h->meets[%d] && h->meet(h->exec));\n", x->pos);
-  if (guarded) {
-    tp_emit_line(e, "if (!h->who) {\n");
-    e->depth++;
-  }
+  if (guarded) { emit_open(e, "if (!h->who) {\n"); }
   if (!known) put_leaf(e, x);
   else if (!tp_emit_once(e, x)) {
     if (tp_emit_is_pointwise(e, x->rg)) tp_emit_pointwise(e, x);
@@ -380,8 +365,7 @@ static void put_member(tp_emit *e, const tp_pnode *x, bool top) {
     return;
   }
   int last = tp_part_loops(x, NULL, e->passed);
-  tp_emit_line(e, "if (h->entry <= %d) {\n", last);
-  e->depth++;
+  emit_open(e, "if (h->entry <= %d) {\n", last);
   e->entry = x->kind == TP_P_FOR ? last : 0;
   put_statement(e, x, true);
   emit_shut(e, 1);
@@ -459,9 +443,16 @@ static void put_part(tp_emit *e, const tp_part *p, int k) {
   end_function(e, &f, head);
 }
 
+static void put_host_leaf(tp_emit *e, const tp_pnode *x) {
+  tp_emit_line(e, "TP_END_IF(h->leaf(h->exec, %d));\n", x->pos);
+}
+
+static const tp_emit_target native = { true, tp_emit_types, put_host_leaf };
+
 static void put_parts(tp_buf *b, const tp_plan *p, tp_arena *a, const tp_part *part, int n,
     tp_hmap *texts, bool counts, bool clocks) {
   tp_emit e = { .p = p,
+    .to = &native,
     .clocks = clocks,
     .ix = p->ix,
     .a = a,

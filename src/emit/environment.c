@@ -17,26 +17,17 @@ static int env_length(const tp_env *v, tp_op op, int i) {
   return op == TP_OP_ENV_RESET ? reset[i] : op == TP_OP_ENV_OBS ? obs[i] : step[i];
 }
 
-bool emit_knows_env(const tp_emit *e, const tp_region *r) {
+bool emit_knows_env(const tp_region *r) {
   const tp_env *v = tp_env_find(r->how.str);
-  bool ok = v && !v->data && tp_env_text(r->how.str);
-  for (int i = 0; i < r->nin + r->nout && ok; i++) {
-    const tp_nd *nd = tp_window_at(r, i);
-    bool scalar = r->op == TP_OP_ENV_STEP && (i >= 5 || (i == 1 && v->nactions));
-    if (nd->buf < 0 && i > r->nin) continue;
-    ok = nd->buf >= 0 && nd->wrap < 0 && e->p->bufs.v[nd->buf]->dtype == env_type(v, r->op, i) &&
-        nd->rank == !scalar && (scalar || tp_is_number(nd->shape[0], env_length(v, r->op, i)));
-  }
-  return ok;
+  return v && !v->data && tp_env_text(r->how.str);
 }
 
 static void put_lane(tp_emit *e, const tp_region *r, int i, int n, const char *type) {
   const tp_nd *nd = tp_window_at(r, i);
-  tp_emit_line(e, "%s v%d[%d];\n", type, i, n);
+  tp_emit_line(e, "%s v%d[%d];\n", type, i, TP_MAX(n, 1));
   for (int k = 0; k < n && i < r->nin; k++) {
     int64_t at = k;
-    tp_emit_indent(e);
-    tp_putf(e->b, "v%d[%d] = ", i, k);
+    tp_emit_line(e, "v%d[%d] = ", i, k);
     emit_point_cell(e, r, i, emit_own_offset(e, nd, &at));
     tp_puts(e->b, ";\n");
   }
@@ -55,12 +46,11 @@ static void put_results_of(tp_emit *e, const tp_region *r, int i, int n) {
 static void put_actions_checked(tp_emit *e, const tp_pnode *x, int nactions) {
   tp_emit_line(e, "int wrong = 0;\n");
   emit_open_leads(e, x->rg);
-  tp_emit_indent(e);
-  tp_puts(e->b, "wrong |= (uint64_t)");
+  tp_emit_line(e, "wrong |= (uint64_t)");
   emit_point_cell(e, x->rg, 1, tp_ix_const(e->ix, 0));
   tp_putf(e->b, " >= %d;\n", nactions);
   emit_shut(e, x->rg->nlead);
-  emit_wrong(e, x, false);
+  emit_wrong(e, x, "TPX_FAULT_ACTION", false);
 }
 
 void emit_environment(tp_emit *e, const tp_pnode *x) {

@@ -67,18 +67,25 @@ static void put_weights(const exporter *w, tp_buf *b) {
   }
 }
 
+static const char *const cells[] = {
+#define D(N, t, c, b, f) "tpx_" t,
+#include "base/dtypes.def"
+#undef D
+};
+static const tp_emit_target alone = { false, cells, emit_library_call };
+
 bool tp_emit_export(tp_export_text *to, const tp_plan *p, const tp_export *x, tp_error *err) {
   tp_arena a;
   tp_scratch_init(&a);
   exporter w = {
-    .e = { .p = p, .given = x->env, .ix = p->ix, .a = &a, .done = &to->c }, .x = x, .c = &to->c
+    .e = { .p = p, .to = &alone, .bounds = x->env, .ix = p->ix, .a = &a, .done = &to->c },
+    .x = x,
+    .c = &to->c
   };
   w.e.as = TP_NEWN(&a, const tp_region *, p->npos + 1);
   bool ok = emit_all_go(&w.e, p->body, err) && measure(&w, err);
   if (ok) {
-    emit_code(&w);
-    emit_header(&w, &to->h);
-    emit_example(&w, &to->example);
+    emit_files(&w, to);
     put_weights(&w, &to->weights);
   }
   tp_arena_free(&a);

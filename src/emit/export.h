@@ -15,13 +15,13 @@ typedef struct {
 /* export_leaf.c */
 bool emit_all_go(tp_emit *e, const tp_pnode *x, tp_error *err); /* can all of it be exported? */
 tp_dtype emit_operand_type(const exporter *w, const tp_region *r, int i);
+/* what is no loop */
+void emit_library_call(tp_emit *e, const tp_pnode *x);
 void emit_library(exporter *w); /* the sections that it uses */
 
 /* export_flow.c */
 void emit_runs(exporter *w);
 
 /* export_files.c */
-void emit_code(exporter *w);
-void emit_header(const exporter *w, tp_buf *b);
-void emit_example(const exporter *w, tp_buf *b);
+void emit_files(exporter *w, tp_export_text *to);
 #endif

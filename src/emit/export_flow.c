@@ -18,14 +18,11 @@ static void put_flow(exporter *w, const tp_pnode *x);
 
 static void put_flow_for(exporter *w, const tp_pnode *x) {
   tp_emit *e = &w->e;
-  tp_emit_indent(e);
-  e->sym[x->var->id] = true;
-  tp_putf(e->b, "for (s%d = ", x->var->id);
-  tp_emit_ix(e, x->step > 0 ? x->lo : tp_ix_addc(e->ix, x->hi, -1));
-  tp_putf(e->b, "; s%d %s ", x->var->id, x->step > 0 ? "<" : ">=");
-  tp_emit_ix(e, x->step > 0 ? x->hi : x->lo);
-  tp_putf(e->b, "; s%d += %d) {\n", x->var->id, x->step);
-  e->depth++;
+  int v = x->var->id;
+  bool up = x->step > 0;
+  e->sym[v] = true;
+  emit_open(e, "for (s%d = %s; s%d %s %s; s%d += %d) {\n", v, tp_emit_start(e, x, 0), v,
+      up ? "<" : ">=", emit_ix(e, up ? x->hi : x->lo), v, x->step);
   put_flow(w, x->kid[0]);
   emit_shut(e, 1);
 }
@@ -33,13 +30,8 @@ static void put_flow_for(exporter *w, const tp_pnode *x) {
 static void put_flow_if(exporter *w, const tp_pnode *x) {
   tp_emit *e = &w->e;
   for (int i = 0; i < x->n; i++) {
-    tp_emit_indent(e);
-    if (i == 0) {
-      tp_puts(e->b, "if (");
-      tp_emit_ix(e, x->cond);
-      tp_puts(e->b, ") {\n");
-    } else tp_puts(e->b, "else {\n");
-    e->depth++;
+    if (i == 0) emit_open(e, "if (%s) {\n", emit_ix(e, x->cond));
+    else emit_open(e, "else {\n");
     put_flow(w, x->kid[i]);
     emit_shut(e, 1);
   }
@@ -86,8 +78,8 @@ static void put_run(exporter *w, tp_buf *c) {
   put_flow(w, e->p->body);
   tp_puts(c, "\nenum { TPX_FAILED, TPX_WAITS, TPX_OVER };\n");
   for (int i = 0; i < tp_nsym(e->ix); i++)
-    if (e->sym[i] && tp_sym_at(e->ix, i)->kind == TP_SYM_BOUND)
-      tp_putf(c, "#define s%d ((int64_t)%lld)\n", i, (long long)e->given[i]);
+    if (e->sym[i] && emit_is_settled(e, i))
+      tp_putf(c, "#define s%d ((int64_t)%lld)\n", i, (long long)e->bounds[i]);
     else if (e->sym[i]) tp_putf(c, "#define s%d (h->env[%d])\n", i, i);
   tp_puts(c, "static int tpx_run(tp_host *h) {\n  switch (h->at) {\n  case 0:;\n");
   tp_putn(c, b.s ? b.s : "", b.n);

@@ -17,22 +17,11 @@ static const struct {
   [TP_OP_SCAN] = { "scan", "scan" },
   [TP_OP_CUMPROD] = { "scan", "scan" },
   [TP_OP_RECUR] = { "recur", "recur" },
-  [TP_OP_ARGMAX] = { "arg", "arg", true },
-  [TP_OP_ARGMIN] = { "arg", "arg", true },
   [TP_OP_SORT] = { "sort", "sort" },
-  [TP_OP_INDEX_SELECT] = { "index_select", "index_select", true },
   [TP_OP_INDEX_ADD] = { "index_add", "index_add", true },
-  [TP_OP_GATHER] = { "gather", "gather", true },
-  [TP_OP_PUT] = { "put_at", "put" },
   [TP_OP_SCATTER_ADD] = { "scatter_add", "scatter_add", true },
   [TP_OP_MATMUL_AT] = { "matmul_at", "matmul_at", true },
-  [TP_OP_RAND] = { "draw", "rand" },
-  [TP_OP_ENV_RESET] = { "env_run", "env", true },
-  [TP_OP_ENV_OBS] = { "env_run", "env", true },
-  [TP_OP_ENV_STEP] = { "env_run", "env", true },
 };
-
-static bool is_env(const tp_region *r) { return r->kind == TP_RG_OP && tp_op_is_env(r->op); }
 
 static bool refused(const tp_region *r, tp_error *err, tp_code code, const char *why) {
   char name[256];
@@ -48,7 +37,7 @@ static bool region_goes(tp_emit *e, const tp_pnode *x, tp_error *err) {
   if (r->kind == TP_RG_CALL)
     return !r->nrows ||
         refused(r, err, TP_E_DEVICE, "a callback over rows that end by data cannot be exported");
-  if (is_env(r) && !tp_env_text(r->how.str))
+  if (r->kind == TP_RG_OP && tp_op_is_env(r->op) && !tp_env_text(r->how.str))
     return refused(r, err, TP_E_DEVICE,
         "the environment is the host's, and its source is not known here: step it by inputs, or by "
         "a callback");
@@ -80,37 +69,30 @@ tp_dtype emit_operand_type(const exporter *w, const tp_region *r, int i) {
 static void put_extent(tp_emit *e, const tp_ix *n) {
   int64_t v;
   bool known = tp_ix_is_const(n, &v) && v >= 0;
-  if (!known) tp_puts(e->b, "tp_index_max(0, ");
-  tp_emit_ix(e, n);
-  if (!known) tp_puts(e->b, ")");
+  tp_putf(e->b, known ? "%s" : "tp_index_max(0, %s)", emit_ix(e, n));
 }
 
-/* Axes from `first` on of nlead leading ones and its own. */
-static void put_axes(tp_emit *e, const tp_region *r, const tp_nd *nd, int first, bool strides) {
+/* Axes: the region's, then its own. */
+static void put_axes(tp_emit *e, const tp_region *r, const tp_nd *nd, bool strides) {
   const tp_ix *zero = tp_ix_const(e->ix, 0);
   int n = (r ? r->nlead : 0) + nd->rank, lead = n - nd->rank;
   tp_puts(e->b, "{ ");
-  for (int i = first; i < n; i++) {
-    if (i > first) tp_puts(e->b, ", ");
+  for (int i = 0; i < n; i++) {
+    if (i) tp_puts(e->b, ", ");
     if (strides) tp_emit_ix(e, i >= lead ? nd->stride[i - lead] : nd->lead ? nd->lead[i] : zero);
     else put_extent(e, i >= lead ? nd->shape[i - lead] : r->lead[i]);
   }
-  tp_puts(e->b, first < n ? " }" : "0 }");
+  tp_puts(e->b, n ? " }" : "0 }");
 }
 
-/* where: element that it begins at; NULL: that of the window. */
-static void put_window(
-    tp_emit *e, const tp_region *r, const tp_nd *nd, tp_dtype d, int first, bool place) {
+/* place: it begins at the window's element, not at the buffer's. */
+static void put_window(tp_emit *e, const tp_region *r, const tp_nd *nd, tp_dtype d, bool place) {
   if (nd->buf >= 0) {
     e->buf[nd->buf] = true;
     tp_putf(e->b, "{ (char *)(b%d", nd->buf);
     if (place) {
       tp_puts(e->b, " + ");
       tp_emit_place(e, nd, nd->off);
-      for (int i = 0; i < first && nd->lead; i++) {
-        tp_putf(e->b, " + x%d*", i);
-        tp_emit_ix(e, nd->lead[i]);
-      }
     }
     tp_puts(e->b, "), ");
   } else tp_puts(e->b, "{ NULL, ");
@@ -120,26 +102,23 @@ static void put_window(
 #include "base/dtypes.def"
 #undef D
       }[d],
-      (r ? r->nlead : 0) + nd->rank - first);
-  put_axes(e, r, nd, first, false);
+      (r ? r->nlead : 0) + nd->rank);
+  put_axes(e, r, nd, false);
   tp_puts(e->b, ", ");
-  put_axes(e, r, nd, first, true);
-  if (nd->wrap >= 0) {
-    tp_putf(e->b, ", %d, ", nd->wrap - first);
-    tp_emit_ix(e, nd->wlo);
-    tp_puts(e->b, ", tp_index_max(1, ");
-    tp_emit_ix(e, nd->wmod);
-    tp_puts(e->b, ") }");
-  } else tp_puts(e->b, ", -1, 0, 0 }");
+  put_axes(e, r, nd, true);
+  if (nd->wrap < 0) tp_puts(e->b, ", -1, 0, 0 }");
+  else
+    tp_putf(e->b, ", %d, %s, tp_index_max(1, %s) }", nd->wrap, emit_ix(e, nd->wlo),
+        emit_ix(e, nd->wmod));
 }
 
-static void put_operands(exporter *w, const tp_region *r, int first) {
+static void put_operands(exporter *w, const tp_region *r) {
   tp_emit *e = &w->e;
   int n = r->nin + r->nout, all = TP_MAX(n, r->kind == TP_RG_OP && r->op == TP_OP_SORT ? 3 : 1);
   tp_emit_line(e, "tpx_window v[%d] = {\n", all);
   for (int i = 0; i < n; i++) {
     tp_putf(e->b, "%*s", 2 * e->depth + 2, "");
-    put_window(e, r, tp_window_at(r, i), emit_operand_type(w, r, i), first, true);
+    put_window(e, r, tp_window_at(r, i), emit_operand_type(w, r, i), true);
     tp_puts(e->b, ",\n");
   }
   for (int i = n; i < all; i++) tp_emit_line(e, "  { NULL, 0, 0, { 0 }, { 0 }, -1, 0, 0 },\n");
@@ -148,44 +127,17 @@ static void put_operands(exporter *w, const tp_region *r, int first) {
 
 /* ---- operators ---- */
 
-static bool any_half(const exporter *w, const tp_region *r) {
-  bool any = false;
-  for (int i = 0; i < r->nin + r->nout; i++) any |= tp_half(emit_operand_type(w, r, i));
-  return any;
-}
-
-/* Does the operator go through f32 where operand i is a 16-bit float? */
-static bool goes_wide(const exporter *w, const tp_region *r, int i) {
-  if (r->kind != TP_RG_OP || !any_half(w, r)) return false;
-  return (r->op == TP_OP_MATMUL && i >= r->nin) || tp_is_conv(r->op) || r->op == TP_OP_FOLD;
-}
-
-static bool works(const exporter *w, const tp_region *r) {
-  bool any = is_env(r) ||
-      (r->kind == TP_RG_OP &&
-          (r->op == TP_OP_SORT || r->op == TP_OP_INDEX_ADD || r->op == TP_OP_SCATTER_ADD));
-  for (int i = 0; i < r->nin + r->nout; i++)
-    any |= goes_wide(w, r, i) ||
-        (i < r->nin && tp_window_at(r, i)->wrap >= 0 && !tp_knows_rings(w->e.p, r));
-  return any;
-}
-
+/* Working memory, and operands on rings as they lie elsewhere. */
 static void put_ready(exporter *w, const tp_region *r) {
   tp_emit *e = &w->e;
-  if (works(w, r)) {
-    if (r->work) {
-      e->buf[r->work->id] = true;
-      tp_emit_line(e, "char *work = (char *)b%d;\n", r->work->id);
-    } else tp_emit_line(e, "char *work = NULL;\n");
-  }
-  for (int i = 0; i < r->nin; i++)
-    if (r->in[i].wrap >= 0 && !tp_knows_rings(e->p, r))
-      tp_emit_line(e, "tpx_unwrap(&v[%d], &work);\n", i);
-  for (int i = 0; i < r->nin + r->nout; i++)
-    if (goes_wide(w, r, i)) tp_emit_line(e, "const tpx_window o%d = v[%d];\n", i, i);
-  for (int i = 0; i < r->nin + r->nout; i++)
-    if (goes_wide(w, r, i))
-      tp_emit_line(e, "v[%d] = tpx_wide(&v[%d], %d, &work);\n", i, i, i < r->nin || r->acc);
+  bool wraps = false;
+  for (int i = 0; i < r->nin; i++) wraps |= r->in[i].wrap >= 0;
+  if (r->work) e->buf[r->work->id] = true;
+  tp_emit_line(e,
+      r->work ? "char *work = (char *)b%d; (void)work;\n" : "char *work = NULL; (void)work;\n",
+      r->work ? r->work->id : 0);
+  if (wraps && !tp_knows_rings(e->p, r))
+    tp_emit_line(e, "for (int i = 0; i < %d; i++) tpx_unwrap(&v[i], &work);\n", r->nin);
 }
 
 static const char *how_text(tp_emit *e, const tp_how *h) {
@@ -198,52 +150,11 @@ static const char *how_text(tp_emit *e, const tp_how *h) {
   return text;
 }
 
-static void put_env(exporter *w, const tp_pnode *x) {
-  const tp_env *v = tp_env_find(x->rg->how.str);
-  const char *p = tp_env_text(x->rg->how.str)->prefix;
-  int what = x->rg->op == TP_OP_ENV_RESET ? 0 : x->rg->op == TP_OP_ENV_OBS ? 1 : 2;
-  tp_emit_line(&w->e,
-      "static const tpx_env env_is = { %d, %lld, %s_reset, %s_observe, %s_step };\n", v->nactions,
-      (long long)tp_env_lane(v), p, p, p);
-  tp_emit_line(&w->e, "TP_END_IF(tpx_env_run(h, %d, &env_is, %d, v, work));\n", x->pos, what);
-}
-
-/* Of a draw or a call: where it stands. */
+/* Where a call stands. */
 static void put_coordinates(tp_emit *e, const tp_region *r) {
-  tp_emit_indent(e);
-  tp_puts(e->b, "const int64_t point[] = { ");
-  for (int k = 0; k < r->ncoord; k++) {
-    if (k) tp_puts(e->b, ", ");
-    tp_emit_ix(e, r->coord[k]);
-  }
+  tp_emit_line(e, "const int64_t point[] = { ");
+  for (int k = 0; k < r->ncoord; k++) tp_putf(e->b, k ? ", %s" : "%s", emit_ix(e, r->coord[k]));
   tp_puts(e->b, r->ncoord ? " };\n" : "0 };\n");
-}
-
-/* Numbers of one point of the leading axes at a time: coordinates are in the symbols of these. */
-static void put_draw(exporter *w, const tp_pnode *x) {
-  tp_emit *e = &w->e;
-  const tp_region *r = x->rg;
-  const tp_how *h = &r->how;
-  if (h->rand == TP_RAND_RANDINT && h->limits[0] >= h->limits[1]) {
-    tp_emit_line(e, "TP_END_IF(h->fault(h->exec, %d, TPX_FAULT_RANGE, NULL));\n", x->pos);
-    return;
-  }
-  for (int i = 0; i < r->nlead; i++) {
-    tp_emit_lead(e, r, i);
-    bool named = false;
-    for (int k = 0; k < r->ncoord; k++) named |= tp_ix_mentions(r->coord[k], r->leadvar[i]);
-    if (!named) continue;
-    tp_emit_indent(e);
-    tp_putf(e->b, "const int64_t s%d = ", r->leadvar[i]->id);
-    tp_emit_ix(e, r->leadlo[i]);
-    tp_putf(e->b, " + x%d;\n", i);
-  }
-  put_operands(w, r, r->nlead);
-  put_coordinates(e, r);
-  tp_emit_line(e, "tpx_draw(&v[0], h->seed, %lluULL, %d, point, %d, %a, %lldLL, %lldLL);\n",
-      (unsigned long long)h->hash, r->ncoord, (int)h->rand, h->f[0], (long long)h->limits[0],
-      (long long)h->limits[1]);
-  emit_shut(e, r->nlead);
 }
 
 static void put_conv(exporter *w, const tp_region *r) {
@@ -251,7 +162,7 @@ static void put_conv(exporter *w, const tp_region *r) {
   int of[3];
   for (int i = 0; i < 3; i++) of[role[i]] = i;
   tp_emit_line(&w->e, "static const int how[] = { %s };\n", how_text(&w->e, &r->how));
-  tp_emit_line(&w->e, "tpx_conv(%d, %d, how, &v[%d], &v[%d], &v[%d], %d);\n",
+  tp_emit_line(&w->e, "tpx_conv(%d, %d, how, &v[%d], &v[%d], &v[%d], %d, work);\n",
       r->op == TP_OP_CONV            ? 0
           : r->op == TP_OP_CONV_DATA ? 1
                                      : 2,
@@ -265,16 +176,12 @@ static void put_operator(exporter *w, const tp_pnode *x) {
   int axis = r->nlead + h->axis;
   char with[160] = "";
   switch (r->op) {
-  case TP_OP_RAND: put_draw(w, x); return;
-  case TP_OP_ENV_RESET:
-  case TP_OP_ENV_OBS:
-  case TP_OP_ENV_STEP: put_env(w, x); return;
   case TP_OP_CONV:
   case TP_OP_CONV_DATA:
   case TP_OP_CONV_WEIGHT: put_conv(w, r); return;
-  case TP_OP_MATMUL: snprintf(with, sizeof with, "v, %d", r->acc); break;
+  case TP_OP_MATMUL: snprintf(with, sizeof with, "v, %d, work", r->acc); break;
   case TP_OP_FOLD:
-    snprintf(with, sizeof with, "&v[0], &v[1], %d, %lld, %lld", axis, (long long)h->step,
+    snprintf(with, sizeof with, "&v[0], &v[1], %d, %lld, %lld, work", axis, (long long)h->step,
         (long long)h->dilation);
     break;
   case TP_OP_SCAN:
@@ -285,23 +192,13 @@ static void put_operator(exporter *w, const tp_pnode *x) {
   case TP_OP_RECUR:
     snprintf(with, sizeof with, "&v[0], &v[1], &v[2], %d, %d", axis, h->backwards);
     break;
-  case TP_OP_ARGMAX:
-  case TP_OP_ARGMIN:
-    snprintf(
-        with, sizeof with, "&v[0], &v[1], %d, %d, %d", axis, h->keepdim, r->op == TP_OP_ARGMAX);
-    break;
   case TP_OP_SORT:
     snprintf(with, sizeof with, "&v[0], &v[1], &v[2], %d, %d, work", axis, h->descending);
-    break;
-  case TP_OP_INDEX_SELECT:
-    snprintf(with, sizeof with, "&v[0], &v[1], &v[2], %d, %d", r->nlead, axis);
     break;
   case TP_OP_INDEX_ADD:
     snprintf(with, sizeof with, "&v[0], &v[1], &v[2], &v[3], %d, %d, work", r->nlead, axis);
     break;
-  case TP_OP_GATHER: snprintf(with, sizeof with, "&v[0], &v[1], &v[2], %d", axis); break;
-  case TP_OP_PUT: snprintf(with, sizeof with, "&v[0], &v[1], &v[2], &v[3], %d", axis); break;
-  case TP_OP_MATMUL_AT: snprintf(with, sizeof with, "v, %d", r->nlead); break;
+  case TP_OP_MATMUL_AT: snprintf(with, sizeof with, "v, %d, work", r->nlead); break;
   case TP_OP_SCATTER_ADD:
     snprintf(with, sizeof with, "&v[0], &v[1], &v[2], &v[3], %d, work", axis);
     break;
@@ -344,22 +241,16 @@ static void put_callback(exporter *w, const tp_pnode *x, const tp_callee *c) {
 static void put_end_of(exporter *w, const tp_pnode *x) {
   tp_emit *e = &w->e;
   int v = x->var->id;
-  tp_emit_indent(e);
-  tp_puts(e->b, "const tpx_window v = ");
-  put_window(e, NULL, &x->nd, e->p->bufs.v[x->nd.buf]->dtype, 0, false);
+  tp_emit_line(e, "const tpx_window v = ");
+  put_window(e, NULL, &x->nd, e->p->bufs.v[x->nd.buf]->dtype, false);
   tp_puts(e->b, ";\n");
-  tp_emit_indent(e);
   e->sym[v] = true;
-  tp_putf(e->b, "s%d = env[%d] = tpx_end(&v, ", v, v);
+  tp_emit_line(e, "s%d = env[%d] = tpx_end(&v, ", v, v);
   tp_emit_place(e, &x->nd, x->nd.off);
-  tp_puts(e->b, ", ");
-  tp_emit_ix(e, e->p->bufs.v[x->nd.buf]->size);
-  tp_puts(e->b, ", ");
-  tp_emit_ix(e, x->given);
-  tp_puts(e->b, ");\n");
+  tp_putf(e->b, ", %s, %s);\n", emit_ix(e, e->p->bufs.v[x->nd.buf]->size), emit_ix(e, x->given));
 }
 
-void tp_emit_leaf(tp_emit *e, const tp_pnode *x) {
+void emit_library_call(tp_emit *e, const tp_pnode *x) {
   exporter *w = (exporter *)e;
   const tp_region *r = x->rg;
   const tp_callee *c =
@@ -369,25 +260,19 @@ void tp_emit_leaf(tp_emit *e, const tp_pnode *x) {
   e->depth++;
   if (x->kind == TP_P_LOAD) put_end_of(w, x);
   else {
-    bool draws = r->kind == TP_RG_OP && r->op == TP_OP_RAND;
-    if (!draws) {
-      put_operands(w, r, 0);
-      put_ready(w, r);
-    }
+    put_operands(w, r);
+    put_ready(w, r);
     if (c) put_callback(w, x, c);
     else if (r->kind == TP_RG_PINIT) put_first(w, r);
     else put_operator(w, x);
-    for (int i = r->nin; i < r->nin + r->nout; i++)
-      if (goes_wide(w, r, i)) tp_emit_line(e, "tpx_narrow(&o%d, &v[%d]);\n", i, i);
   }
   emit_shut(e, 1);
 }
 
 /* ---- the library ---- */
 
-static const char *const sections[] = { "base", "unwrap", "wide", "matmul", "conv", "fold", "scan",
-  "recur", "arg", "sort", "indices", "index_select", "index_add", "gather", "put", "scatter_add",
-  "matmul_at", "rand", "end", "env", "call", "ticks" };
+static const char *const sections[] = { "base", "matmul", "conv", "fold", "scan", "recur", "sort",
+  "indices", "index_add", "scatter_add", "matmul_at", "end", "call", "ticks" };
 enum { NSECTION = sizeof sections / sizeof *sections };
 
 static void need_section(bool *on, const char *name) {
@@ -396,10 +281,6 @@ static void need_section(bool *on, const char *name) {
 
 static void mark_region(const exporter *w, const tp_region *r, bool *on) {
   int fn = r->kind == TP_RG_CALL ? w->e.p->calls.v[r->call].fn : 0;
-  for (int i = 0; i < r->nin; i++)
-    if (r->in[i].wrap >= 0) need_section(on, "unwrap");
-  for (int i = 0; i < r->nin + r->nout; i++)
-    if (goes_wide(w, r, i)) need_section(on, "wide");
   if (r->kind == TP_RG_CALL) need_section(on, fn < 0 ? "ticks" : "call");
   if (r->kind == TP_RG_OP) need_section(on, in_library[r->op].section);
   if (r->kind == TP_RG_OP && tp_ops[r->op].cls == TP_CLS_GATH) need_section(on, "indices");

@@ -3,7 +3,6 @@
  * to COLUMNS places: f32 in f64, but for lanes, as the interpreter's kernels do. */
 #include "emit/nest.h"
 #include "kernels/prelude/fold.h"
-#include <math.h>
 
 enum { LANES = TP_FOLD_LANES, COLUMNS = 1024, TURN_SIDE = 16 };
 
@@ -33,16 +32,7 @@ static fold_types types_of(const nest *l) {
 
 /* What a fold of nothing is. */
 static void put_identity(const nest *l, const fold_types *t) {
-  tp_emit *e = l->e;
-  static const double least[] = { [TP_U8] = 0, [TP_I32] = INT32_MIN, [TP_I64] = -0x1p63 },
-                      most[] = { [TP_U8] = 255, [TP_I32] = INT32_MAX };
-  if (l->r->red == TP_RED_SUM || l->r->red == TP_RED_PROD)
-    tp_puts(e->b, l->r->red == TP_RED_SUM ? "0" : "1");
-  else if (tp_dtype_float(t->c))
-    tp_puts(e->b, tp_emit_number(e, t->c, l->r->red == TP_RED_MAX ? -HUGE_VAL : HUGE_VAL));
-  else if (t->c == TP_BOOL) tp_puts(e->b, l->r->red == TP_RED_MAX ? "0" : "1");
-  else if (l->r->red == TP_RED_MIN && t->c == TP_I64) tp_puts(e->b, "9223372036854775807LL");
-  else tp_puts(e->b, tp_emit_number(e, t->c, l->r->red == TP_RED_MAX ? least[t->c] : most[t->c]));
+  tp_puts(l->e->b, tp_emit_number(l->e, t->c, tp_red_identity(l->r->red, t->c)));
 }
 
 /* What a fold takes at a point. */
@@ -56,8 +46,7 @@ static void put_fold_step(const nest *l, const fold_types *t, const char *to) {
     tp_emit_line(l->e, "%s = tp_mad_%s(i0, i1, %s);\n", to, tp_emit_sfx(t->c), to);
     return;
   }
-  tp_emit_indent(l->e);
-  tp_putf(l->e->b, "%s = (%s)TP_FOLD_%s(%s, (%s)", to, t->acc, t->fn, to, t->acc);
+  tp_emit_line(l->e, "%s = (%s)TP_FOLD_%s(%s, (%s)", to, t->acc, t->fn, to, t->acc);
   put_folded_value(l);
   tp_puts(l->e->b, ");\n");
 }
@@ -67,8 +56,7 @@ static void put_lane_step(const nest *l, const fold_types *t) {
     put_fold_step(l, t, "part[k]");
     return;
   }
-  tp_emit_indent(l->e);
-  tp_putf(l->e->b, "const %s y = (%s)", t->part, t->part);
+  tp_emit_line(l->e, "const %s y = (%s)", t->part, t->part);
   put_folded_value(l);
   tp_putf(l->e->b, ";\n");
   tp_emit_line(l->e, "TP_LANE_%s(%s, part[k], odd[k], y);\n", t->fn, t->part);
@@ -83,23 +71,11 @@ static void put_delivery(const nest *l, const fold_types *t, const char *acc) {
   emit_store(l, 0, value);
 }
 
-/* Extents of the folded axes, as a product that is 0 where there is nothing to fold. */
-static void put_folded(const nest *l) {
+/* Is there a place along each of the axes that are folded, or kept? */
+static void put_any(const nest *l, bool folded) {
   bool any = false;
   for (int k = 0; k < l->nax; k++) {
-    if (!l->ax[k].red) continue;
-    tp_puts(l->e->b, any ? " && " : "");
-    tp_emit_ix(l->e, l->ax[k].n);
-    tp_puts(l->e->b, " > 0");
-    any = true;
-  }
-  if (!any) tp_puts(l->e->b, "1");
-}
-
-static void put_kept(const nest *l) {
-  bool any = false;
-  for (int k = 0; k < l->nax; k++) {
-    if (l->ax[k].red) continue;
+    if (l->ax[k].red != folded) continue;
     tp_puts(l->e->b, any ? " && " : "");
     tp_emit_ix(l->e, l->ax[k].n);
     tp_puts(l->e->b, " > 0");
@@ -115,8 +91,7 @@ static void put_rest(const nest *l, const fold_types *t, int axis) {
   tp_emit_line(e, "%s y[TP_FOLD_LANES];\n", tp_emit_held(tp_emit_result_type(e, l->r, 0)));
   tp_emit_line(e, "const int64_t rest = n%d - j;\n", axis);
   emit_open_work(l, axis, "rest", LANES, 1);
-  tp_emit_indent(e);
-  tp_puts(e->b, "y[k] = ");
+  tp_emit_line(e, "y[k] = ");
   put_folded_value(l);
   tp_puts(e->b, ";\n");
   emit_results(l, 1);
@@ -140,21 +115,15 @@ static void put_row(const nest *l, const fold_types *t) {
   int64_t known;
   bool few = l->product || (tp_ix_is_const(l->ax[k].n, &known) && known < LANES);
   emit_inputs(l, true);
-  tp_emit_indent(l->e);
-  tp_putf(e->b, "const int64_t n%d = ", k);
-  tp_emit_ix(e, l->ax[k].n);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "const int64_t n%d = %s;\n", k, emit_ix(e, l->ax[k].n));
   tp_emit_line(e, "int64_t j = 0;\n");
   if (!few) {
-    tp_emit_line(e, "for (int64_t end; j + TP_FOLD_LANES <= n%d;) {\n", k);
-    e->depth++;
-    tp_emit_indent(l->e);
-    tp_putf(e->b, "TP_LANES_START(%s, part, odd, ", t->part);
+    emit_open(e, "for (int64_t end; j + TP_FOLD_LANES <= n%d;) {\n", k);
+    tp_emit_line(e, "TP_LANES_START(%s, part, odd, ", t->part);
     put_identity(l, t);
     tp_puts(e->b, ");\n");
     tp_emit_line(e, "end = n%d - j > TP_FOLD_PART ? j + TP_FOLD_PART : n%d;\n", k, k);
-    tp_emit_line(e, "for (; j + TP_FOLD_LANES <= end; j += TP_FOLD_LANES) {\n");
-    e->depth++;
+    emit_open(e, "for (; j + TP_FOLD_LANES <= end; j += TP_FOLD_LANES) {\n");
     emit_open_work(l, k, "TP_FOLD_LANES", LANES, 1);
     put_lane_step(l, t);
     emit_results(l, 1);
@@ -167,8 +136,7 @@ static void put_row(const nest *l, const fold_types *t) {
     return;
   }
   if (has_rows(l)) tp_emit_line(e, "TP_ROLLED\n");
-  tp_emit_line(e, "for (; j < n%d; j++) {\n", k);
-  e->depth++;
+  emit_open(e, "for (; j < n%d; j++) {\n", k);
   tp_emit_line(e, "const int64_t x%d = j;\n", k);
   emit_work(l);
   put_fold_step(l, t, "acc");
@@ -177,8 +145,7 @@ static void put_row(const nest *l, const fold_types *t) {
 }
 
 static void put_acc(const nest *l, const fold_types *t) {
-  tp_emit_indent(l->e);
-  tp_putf(l->e->b, "%s acc = ", t->acc);
+  tp_emit_line(l->e, "%s acc = ", t->acc);
   put_identity(l, t);
   tp_puts(l->e->b, ";\n");
 }
@@ -192,8 +159,8 @@ static bool has_short_rows(const nest *l, const fold_types *t) {
   int in = l->nax - 1;
   int64_t n, rows;
   bool few = in >= 1 && tp_ix_is_const(l->ax[in - 1].n, &rows) && rows < TURN_SIDE / 2;
-  if (l->e->given || l->product || in < 1 || few || strcmp(t->acc, "double") || t->c != TP_F32 ||
-      l->r->red != TP_RED_SUM || tp_emit_faults(l->e, l->r))
+  if (!l->e->to->host || l->product || in < 1 || few || strcmp(t->acc, "double") ||
+      t->c != TP_F32 || l->r->red != TP_RED_SUM || tp_emit_faults(l->e, l->r))
     return false;
   for (int k = 0; k < in; k++)
     if (l->ax[k].red) return false;
@@ -207,26 +174,21 @@ static void put_short_rows(const nest *l, const fold_types *t) {
   bool full = tp_ix_is_const(l->ax[in].n, &n) && n == TURN_SIDE &&
       tp_ix_is_const(l->ax[in - 1].n, &rows) && rows % TURN_SIDE == 0;
   for (int k = 0; k < in - 1; k++) emit_open_axis(l, k);
-  tp_emit_indent(e);
-  tp_puts(e->b, "for (int64_t top = 0, high = ");
-  tp_emit_ix(e, l->ax[in - 1].n);
-  tp_putf(e->b, "; top < high; top += %d) {\n", TURN_SIDE);
-  e->depth++;
+  emit_open(e, "for (int64_t top = 0, high = %s; top < high; top += %d) {\n",
+      emit_ix(e, l->ax[in - 1].n), TURN_SIDE);
   if (full) tp_emit_line(e, "enum { rows = %d };\n", TURN_SIDE);
   else
     tp_emit_line(
         e, "const int64_t rows = high - top < %d ? high - top : %d;\n", TURN_SIDE, TURN_SIDE);
   tp_emit_line(e, "const int64_t j = 0, n%d = %d;\n", in, (int)n);
   tp_emit_line(e, "float y[%d]%s;\n", TURN_SIDE * TURN_SIDE, full ? "" : " = { 0 }");
-  tp_emit_line(e, "for (int64_t row = 0; row < rows; row++) {\n");
-  e->depth++;
+  emit_open(e, "for (int64_t row = 0; row < rows; row++) {\n");
   tp_emit_line(e, "const int64_t x%d = top + row;\n", in - 1);
   emit_inputs(l, true);
   char count[16];
   snprintf(count, sizeof count, "n%d", in);
   emit_open_work(l, in, count, TURN_SIDE, 1);
-  tp_emit_indent(e);
-  tp_putf(e->b, "y[row*%d + k] = ", TURN_SIDE);
+  tp_emit_line(e, "y[row*%d + k] = ", TURN_SIDE);
   put_folded_value(l);
   tp_puts(e->b, ";\n");
   emit_results(l, 1);
@@ -239,8 +201,7 @@ static void put_short_rows(const nest *l, const fold_types *t) {
       "row]);\n",
       TURN_SIDE, t->fn, TURN_SIDE);
   emit_axis_alone(l, in - 1, 0, 1);
-  tp_emit_line(e, "for (int64_t row = 0; row < rows; row++) {\n");
-  e->depth++;
+  emit_open(e, "for (int64_t row = 0; row < rows; row++) {\n");
   tp_emit_line(e, "const int64_t x%d = top + row;\n", in - 1);
   put_delivery(l, t, "acc[row]");
   emit_shut(l->e, in + 1);
@@ -258,8 +219,7 @@ static void put_across(const nest *l, const fold_types *t) {
   put_acc(l, t);
   for (int k = 0; k < in; k++)
     if (l->ax[k].red) emit_open_axis(l, k), inner++;
-  tp_emit_line(l->e, "{\n");
-  l->e->depth++;
+  emit_open(l->e, "{\n");
   put_row(l, t);
   emit_shut(l->e, 1);
   emit_shut(l->e, inner);
@@ -285,8 +245,7 @@ static void put_down(const nest *l, const fold_types *t) {
   bool apart = t->c == TP_F32 && strcmp(t->acc, "double") == 0 && is_long(l->r);
   tp_emit_line(e, "%s acc[%d];\n", t->acc, most);
   if (apart) tp_emit_line(e, "float y[%d];\n", most);
-  tp_emit_indent(l->e);
-  tp_puts(e->b, "for (int64_t k = 0; k < some; k++) acc[k] = ");
+  tp_emit_line(e, "for (int64_t k = 0; k < some; k++) acc[k] = ");
   put_identity(l, t);
   tp_puts(e->b, ";\n");
   for (int k = 0; k < in; k++) {
@@ -300,8 +259,7 @@ static void put_down(const nest *l, const fold_types *t) {
   emit_inputs(l, true);
   emit_open_work(l, in, "some", most, 1);
   if (apart) {
-    tp_emit_indent(e);
-    tp_puts(e->b, "y[k] = ");
+    tp_emit_line(e, "y[k] = ");
     put_folded_value(l);
     tp_puts(e->b, ";\n");
   } else put_fold_step(l, t, "acc[k]");
@@ -333,11 +291,10 @@ static void put_empty(const nest *l, const fold_types *t) {
   if (l->r->acc || tp_dtype_float(t->c) || t->c == TP_BOOL || l->r->red == TP_RED_SUM ||
       l->r->red == TP_RED_PROD)
     return;
-  tp_emit_indent(l->e);
-  tp_puts(e->b, "if (!(");
-  put_folded(l);
+  tp_emit_line(e, "if (!(");
+  put_any(l, true);
   tp_puts(e->b, ") && ");
-  put_kept(l);
+  put_any(l, false);
   tp_puts(e->b, ") {\n");
   emit_fault(l, 3, false);
 }
@@ -346,9 +303,8 @@ void emit_fold(const nest *l) {
   fold_types t = types_of(l);
   put_empty(l, &t);
   if (l->r->acc) { /* nothing leaves what is there as it was */
-    tp_emit_indent(l->e);
-    tp_puts(l->e->b, "if (");
-    put_folded(l);
+    tp_emit_line(l->e, "if (");
+    put_any(l, true);
     tp_puts(l->e->b, ") {\n");
     l->e->depth++;
   }
@@ -375,13 +331,11 @@ void emit_folded_point(nest *l, int64_t *at, const int64_t *shape) {
   tp_walk w;
   for (int i = 0; i < n; i++) ext[i] = shape[of[i]];
   l->at = at;
-  tp_emit_line(l->e, "{\n");
-  l->e->depth++;
+  emit_open(l->e, "{\n");
   put_acc(l, &t);
   for (tp_walk_start(&w, n, ext); w.ok; tp_walk_next(&w)) {
     for (int i = 0; i < n; i++) at[of[i]] = w.at[i];
-    tp_emit_line(l->e, "{\n");
-    l->e->depth++;
+    emit_open(l->e, "{\n");
     emit_work(l);
     put_fold_step(l, &t, "acc");
     emit_results(l, 1);

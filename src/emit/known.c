@@ -48,7 +48,7 @@ static bool wraps(const tp_region *r) {
 
 static bool all_known(const tp_emit *e, const tp_region *r) {
   bool ok = r->kind == TP_RG_LOOP && !r->check && r->nlead < TP_MAXRANK && r->nout > 0 &&
-      (e->given || !wraps(r));
+      !(e->to->host && wraps(r));
   for (int i = 0; ok && i < r->nin; i++) ok = r->in[i].buf >= 0 && r->in[i].rank == 0;
   for (int i = 0; ok && i < r->nout; i++) ok = (r->out[i].buf >= 0 || i) && r->out[i].rank == 0;
   for (int i = 0; ok && i < r->nmicro; i++) ok = micro_known(e, r, &r->micro[i]);
@@ -178,7 +178,7 @@ static bool is_small(const tp_region *r) {
  * is the first one is the target's to say. */
 static bool has_tiles(const tp_emit *e, const tp_region *r, const tp_nest *n) {
   bool chain = r->nmicro && !r->sums && !r->acc && !wraps(r) && !tp_emit_faults(e, r);
-  return !e->given && chain && !is_small(r) && turns(r) && axis_across(r, n) >= 0;
+  return e->to->host && chain && !is_small(r) && turns(r) && axis_across(r, n) >= 0;
 }
 
 static int bytes_turned(const tp_emit *e, const tp_region *r, const tp_nest *n, int across) {
@@ -219,11 +219,12 @@ static bool leaves(const tp_emit *e, const tp_region *r) {
  * time where it is small. */
 bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
-  if (x->rg->first && !e->given) return false;
-  bool cold = e->looped && !e->given && !in_loop(x) &&
-      (tp_emit_count(r) >= 0 || (e->teamed && has_extents(r)));
+  bool host = e->to->host;
+  if (x->rg->first && host) return false;
+  bool cold =
+      e->looped && host && !in_loop(x) && (tp_emit_count(r) >= 0 || (e->teamed && has_extents(r)));
   if (tp_emit_is_pointwise(e, r)) return !cold;
-  return !cold && all_known(e, r) && (e->given || !leaves(e, r));
+  return !cold && all_known(e, r) && !(host && leaves(e, r));
 }
 
 bool tp_emit_is_points(tp_emit *e, const tp_pnode *x) {

@@ -6,8 +6,7 @@
 
 static void put_point(nest *l, const int64_t *at) {
   l->at = at;
-  tp_emit_line(l->e, "{\n");
-  l->e->depth++;
+  emit_open(l->e, "{\n");
   emit_work(l);
   emit_results(l, 0);
   emit_shut(l->e, 1);

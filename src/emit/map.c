@@ -7,12 +7,8 @@ enum { STRIP = 256, TILE_ROWS = 16 };
 /* ---- loops ---- */
 
 void emit_open_axis(const nest *l, int k) {
-  tp_emit *e = l->e;
-  tp_emit_indent(l->e);
-  tp_putf(e->b, "for (int64_t x%d = 0, n%d = ", k, k);
-  tp_emit_ix(e, l->ax[k].n);
-  tp_putf(e->b, "; x%d < n%d; x%d++) {\n", k, k, k);
-  e->depth++;
+  emit_open(l->e, "for (int64_t x%d = 0, n%d = %s; x%d < n%d; x%d++) {\n", k, k,
+      emit_ix(l->e, l->ax[k].n), k, k, k);
 }
 
 /* May iterations over places of axis k be taken as independent, if they read operands and store
@@ -33,11 +29,8 @@ void emit_axis_alone(const nest *l, int k, int from, int to) {
 int emit_open_pieces(const nest *l, int axis, int most) {
   tp_emit *e = l->e;
   int64_t n;
-  tp_emit_indent(e);
-  tp_puts(e->b, "for (int64_t j = 0, all = ");
-  tp_emit_ix(e, l->ax[axis].n);
-  tp_putf(e->b, "; j < all; j += %d) {\n", most);
-  e->depth++;
+  emit_open(
+      e, "for (int64_t j = 0, all = %s; j < all; j += %d) {\n", emit_ix(e, l->ax[axis].n), most);
   bool known = tp_ix_is_const(l->ax[axis].n, &n) && n > 0 && n <= most;
   if (known) tp_emit_line(e, "enum { some = %d };\n", (int)n);
   else tp_emit_line(e, "const int64_t some = all - j < %d ? all - j : %d;\n", most, most);
@@ -51,8 +44,7 @@ static bool is_branched(const nest *l) {
 }
 
 void emit_open_elements(const nest *l, int axis, const char *count) {
-  tp_emit_line(l->e, "for (int64_t k = 0; k < %s; k++) {\n", count);
-  l->e->depth++;
+  emit_open(l->e, "for (int64_t k = 0; k < %s; k++) {\n", count);
   tp_emit_line(l->e, "const int64_t x%d = j + k; (void)x%d;\n", axis, axis);
 }
 
@@ -113,11 +105,7 @@ static bool goes_abreast(const nest *l, int in) {
 
 static void open_abreast(const nest *l, int in) {
   emit_inputs(l, true);
-  tp_emit_indent(l->e);
-  tp_puts(l->e->b, "for (int64_t j = 0; j < ");
-  tp_emit_ix(l->e, l->ax[in].n);
-  tp_putf(l->e->b, "; j += %d) {\n", ABREAST);
-  l->e->depth++;
+  emit_open(l->e, "for (int64_t j = 0; j < %s; j += %d) {\n", emit_ix(l->e, l->ax[in].n), ABREAST);
   tp_emit_line(l->e, "enum { some = %d };\n", ABREAST);
   tp_emit_line(l->e, "TP_ABREAST\n");
   emit_open_elements(l, in, "some");
@@ -160,8 +148,7 @@ static void put_turn(const nest *l, int w) {
   tp_putf(e->b, out ? "  h->turn(%d, &" : "  h->turn(%d, t%d, %d, &",
       tp_dtype_size(tp_emit_dtype(e, l->w[w])), w, TILE_ROW);
   emit_element(&there, w);
-  tp_puts(e->b, ", ");
-  tp_emit_ix(e, l->stride[w][in]);
+  tp_putf(e->b, ", %s", emit_ix(e, l->stride[w][in]));
   if (out) tp_putf(e->b, ", t%d, %d, some, rows);\n", w, TILE_ROW);
   else tp_puts(e->b, ", rows, some);\n");
   tp_emit_line(e, "}\n");
@@ -174,8 +161,7 @@ static void put_turns(const nest *l, int from, int to) {
 
 static void put_tile_rows(const nest *l) {
   tp_emit *e = l->e;
-  tp_emit_line(e, "for (int64_t row = 0; row < rows; row++) {\n");
-  e->depth++;
+  emit_open(e, "for (int64_t row = 0; row < rows; row++) {\n");
   tp_emit_line(e, "const int64_t x%d = top + row;\n", l->across);
   emit_inputs(l, true);
   emit_open_work(l, l->nax - 1, "some", TILE_ROW, 0);
@@ -187,11 +173,8 @@ void emit_tiles(const nest *l) {
   tp_emit *e = l->e;
   for (int k = 0; k < l->nax - 1; k++)
     if (k != l->across) emit_open_axis(l, k);
-  tp_emit_indent(e);
-  tp_puts(e->b, "for (int64_t top = 0, high = ");
-  tp_emit_ix(e, l->ax[l->across].n);
-  tp_putf(e->b, "; top < high; top += %d) {\n", TILE_ROWS);
-  e->depth++;
+  emit_open(e, "for (int64_t top = 0, high = %s; top < high; top += %d) {\n",
+      emit_ix(e, l->ax[l->across].n), TILE_ROWS);
   tp_emit_line(
       e, "const int64_t rows = high - top < %d ? high - top : %d;\n", TILE_ROWS, TILE_ROWS);
   emit_open_pieces(l, l->nax - 1, TILE_ROW);

@@ -43,17 +43,12 @@ static size_t put_own_text(tp_emit *e, const tp_pnode *x, tp_buf *to, bool *sym)
   return n;
 }
 
-/* Is symbol i the same number for all that is written? */
-static bool is_settled(const tp_emit *e, int i) {
-  return e->given && tp_sym_at(e->ix, i)->kind == TP_SYM_BOUND;
-}
-
 static void put_function(
     tp_emit *e, const text *t, const tp_buf *of, size_t windows, const bool *sym) {
   tp_putf(e->done, "\nTP_ONCE int l%d(const tp_host *h, int pos", t->id);
   tp_putn(e->done, of->s, windows);
   for (int i = 0; i < tp_nsym(e->ix); i++)
-    if (sym[i] && !is_settled(e, i)) tp_putf(e->done, ", int64_t s%d", i);
+    if (sym[i] && !emit_is_settled(e, i)) tp_putf(e->done, ", int64_t s%d", i);
   for (int i = 0; i < t->narg; i++)
     if (t->varies[i]) tp_putf(e->done, ", %s k%d", t->arg[i].type, i);
   tp_puts(e->done, ") {\n  int64_t *const env = h->env;\n  (void)env, (void)pos;\n");
@@ -61,18 +56,17 @@ static void put_function(
     if (!t->varies[i])
       tp_putf(e->done, "  const %s k%d = %s;\n", t->arg[i].type, i, t->arg[i].text);
   for (int i = 0; i < tp_nsym(e->ix); i++)
-    if (sym[i] && is_settled(e, i))
-      tp_putf(e->done, "  const int64_t s%d = %lld;\n", i, (long long)e->given[i]);
+    if (sym[i] && emit_is_settled(e, i))
+      tp_putf(e->done, "  const int64_t s%d = %lld;\n", i, (long long)e->bounds[i]);
   tp_putn(e->done, of->s + windows, of->n - windows);
   tp_puts(e->done, "  return 0;\n}\n");
 }
 
 static void put_shared(tp_emit *e, const tp_pnode *x, const text *t, const bool *sym) {
-  tp_emit_indent(e);
-  tp_putf(e->b, "TP_END_IF(l%d(h, %d", t->id, x->pos);
+  tp_emit_line(e, "TP_END_IF(l%d(h, %d", t->id, x->pos);
   put_windows_as(e, x, TP_AS_ARGUMENT);
   for (int i = 0; i < tp_nsym(e->ix); i++) {
-    if (!sym[i] || is_settled(e, i)) continue;
+    if (!sym[i] || emit_is_settled(e, i)) continue;
     e->sym[i] = true;
     tp_putf(e->b, ", s%d", i);
   }
@@ -98,7 +92,7 @@ static void count_text(const tp_emit *e, text *t) {
 }
 
 bool tp_emit_once(tp_emit *e, const tp_pnode *x) {
-  if (tp_emit_is_points(e, x)) return false;
+  if (tp_emit_is_points(e, x) || tp_emit_is_ahead(e, x)) return false;
   tp_buf key;
   tp_hold hold;
   bool *sym = TP_NEWN(e->a, bool, tp_nsym(e->ix));

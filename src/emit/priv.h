@@ -28,10 +28,22 @@ typedef struct tp_emit_arg {
   const void *of;
 } tp_emit_arg;
 
-typedef struct tp_emit {
+typedef TP_VEC(int) tp_emit_ahead; /* positions */
+typedef struct tp_emit tp_emit;
+
+/* What code is made for. host: somebody runs leaves that are left to him, with kernels better than
+ * loops, and may end the run; what is printed is GNU C. Else all of the plan is printed, in C99.
+ * cell: types in memory. leaf: prints what is no loop. */
+typedef struct tp_emit_target {
+  bool host;
+  const char *const *cell;
+  void (*leaf)(tp_emit *e, const tp_pnode *x);
+} tp_emit_target;
+
+struct tp_emit {
   const tp_plan *p;
-  /* bounds by symbol: C99 that nobody calls back (export.c); NULL: native code */
-  const int64_t *given;
+  const tp_emit_target *to;
+  const int64_t *bounds; /* by symbol; NULL: each run has its own */
   tp_ictx *ix;
   tp_arena *a;
   const tp_region **as; /* by position: tp_emit_region of a product */
@@ -51,6 +63,8 @@ typedef struct tp_emit {
   int outer, nloop;
   const tp_pnode *loop[TP_EMIT_LOOPS];
   TP_VEC(tp_carry) carry;
+  /* draws in this function that keep numbers of further iterations (draw.c) */
+  tp_emit_ahead ahead;
   /* of leaves that may be functions, how many are alike: counted when all is printed for the first
    * time, for nobody */
   tp_hmap *texts;
@@ -60,7 +74,12 @@ typedef struct tp_emit {
   int nonce;
   /* operators whose form with branches is a function by now */
   bool far[TP_NOP][TP_NDTYPE];
-} tp_emit;
+};
+
+/* is symbol i one number for all that is printed? */
+static inline bool emit_is_settled(const tp_emit *e, int i) {
+  return e->bounds && tp_sym_at(e->ix, i)->kind == TP_SYM_BOUND;
+}
 
 /* emit.c */
 /* an iteration as it stands, inside braces */
@@ -73,43 +92,47 @@ void tp_emit_function(tp_emit *e, const char *head, const tp_pnode *const *v, in
 bool tp_emit_once(tp_emit *e, const tp_pnode *x);
 
 /* text.c */
-/* A line of the function that is being written. */
-void tp_emit_line(tp_emit *e, const char *fmt, ...) TP_PRINTF(2, 3);
+/* A line of the function that is being written; one that opens a brace; the last n braces end. */
+#define tp_emit_line(e, ...) (tp_emit_indent(e), tp_putf((e)->b, __VA_ARGS__))
+#define emit_open(e, ...)    (tp_emit_line(e, __VA_ARGS__), (void)(e)->depth++)
 void tp_emit_indent(tp_emit *e);
-void emit_shut(tp_emit *e, int n); /* the last n braces */
+void emit_shut(tp_emit *e, int n);
 /* a loop variable's first value */
-void tp_emit_start(tp_emit *e, const tp_pnode *loop, int entry);
+const char *tp_emit_start(tp_emit *e, const tp_pnode *loop, int entry);
 /* loop variables go to the environment, before the run leaves native code for good */
 void tp_emit_ends(tp_emit *e);
-/* of a leaf; true: where it begins is to follow, and then */
-bool tp_emit_window(tp_emit *e, const char *type, int w, int buf);
-void tp_emit_window_end(tp_emit *e);
+/* w<w>: where the leaf's window begins, and `more` elements on ("": none) */
+void tp_emit_window(tp_emit *e, const char *type, int w, const tp_nd *nd, const char *more);
 /* prints the number, or what stands for it */
 void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *text);
-const char *tp_emit_pos(tp_emit *e, int pos, char to[16]); /* the leaf's, in its own text */
+const char *tp_emit_pos(const tp_emit *e, int pos); /* the leaf's, in its own text */
 void tp_emit_ix(tp_emit *e, const tp_ix *x);
+const char *emit_ix(tp_emit *e, const tp_ix *x); /* its text */
 /* the element at which a window with that offset begins */
 void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off);
 /* of a window at a point of the region's axes */
 const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at);
 /* of the prelude's functions, in the type that computes d */
 const char *tp_emit_sfx(tp_dtype d);
-const char *tp_emit_type(tp_dtype d); /* in memory */
-const char *tp_emit_held(tp_dtype d); /* computed */
+extern const char *const tp_emit_types[];
+static inline const char *tp_emit_type(tp_dtype d) { return tp_emit_types[d]; } /* in memory */
+const char *tp_emit_held(tp_dtype d);                                           /* computed */
 /* in memory, where pointers go to it */
-const char *tp_emit_cell(const tp_emit *e, tp_dtype d);
+static inline const char *tp_emit_cell(const tp_emit *e, tp_dtype d) { return e->to->cell[d]; }
 const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v); /* its text */
+/* opens what an element in memory is as a number that is computed with; ")" ends it */
+void emit_load(tp_emit *e, tp_dtype d);
 
 /* product.c */
 /* the region, or a LOOP that does the same */
 const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x);
 
 /* known.c: what native code knows of leaves */
-typedef enum { OF_NOTHING, OF_FLOAT, OF_NUMBER, OF_ANY, OF_BOOL } tp_emit_types;
+typedef enum { OF_NOTHING, OF_FLOAT, OF_NUMBER, OF_ANY, OF_BOOL } tp_emit_taken;
 enum { NO_FAULT, DIVZERO, NEGPOW };
 /* scalar.def's; test and near: of the form without branches */
 typedef struct tp_emit_row {
-  tp_emit_types types;
+  tp_emit_taken types;
   int fault;
   const char *name, *test, *near;
 } tp_emit_row;
@@ -149,37 +172,54 @@ bool tp_emit_alone(const tp_emit *e, const tp_region *r, const tp_ix *n, const t
 /* tells it, if so: before the loop */
 void tp_emit_if_alone(tp_emit *e, const tp_region *r, const tp_ix *n, const tp_ix *const *step);
 
-/* point.c: what is made point by point and is no loop over elements, in native code */
+/* point.c: what is made point by point and is no loop over elements */
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r);
 void tp_emit_pointwise(tp_emit *e, const tp_pnode *x);
 void tp_emit_point_windows(tp_emit *e, const tp_region *r);
 void tp_emit_point_body(tp_emit *e, const tp_pnode *x);
+/* of one point, in a window; -1: not known, or more than so many */
+int64_t emit_elements(const tp_nd *nd, int most);
 /* opens the loop over leading axis i */
 void tp_emit_lead(tp_emit *e, const tp_region *r, int i);
 void emit_open_leads(tp_emit *e, const tp_region *r); /* over all of them */
-/* The element of window i at the point, off further on. */
+/* opens the loop over the window's own axis i */
+void emit_open_element(tp_emit *e, const tp_nd *nd, int i);
+/* declares leading axis i's symbol, if coordinates mention it */
+void emit_lead_name(tp_emit *e, const tp_region *r, int i, const char *at);
+/* before a loop over axis i of the region, if that moves points, or of the elements that it writes.
+ * at: along this axis data says where */
+void emit_lead_alone(tp_emit *e, const tp_region *r, int i, bool points, int at);
+/* the element of window i at the point, off further on; in loops over the window's own axes */
 void emit_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off);
+void emit_point_element(tp_emit *e, const tp_region *r, int i);
 /* of place `at` along the window's own axes */
 const tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at);
-/* What `wrong` found is for the target to say. fails: that ends the run for certain, so what
- * follows waits for nothing that the target might have written. */
-void emit_wrong(tp_emit *e, const tp_pnode *x, bool fails);
+/* What `wrong` found is for the target to say, or `fault`. fails: that ends the run for certain, so
+ * what follows waits for nothing that the target might have written. */
+void emit_wrong(tp_emit *e, const tp_pnode *x, const char *fault, bool fails);
+
+/* draw.c */
+bool emit_draws_few(
+    const tp_emit *e, const tp_region *r); /* so few numbers that they are no loop */
+bool emit_has_range(const tp_region *r);   /* is there a number to draw? */
+void emit_draw(tp_emit *e, const tp_pnode *x);
+/* of draws of the loop's iterations: numbers of further ones are kept; how many were before */
+int tp_emit_ahead_begin(tp_emit *e, const tp_pnode *loop);
+bool tp_emit_is_ahead(const tp_emit *e, const tp_pnode *x);
 
 /* environment.c */
-bool emit_knows_env(const tp_emit *e, const tp_region *r);
+bool emit_knows_env(const tp_region *r);
 void emit_environment(tp_emit *e, const tp_pnode *x);
 /* those whose source is known, each once */
 void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a);
-
-/* export_leaf.c */
-/* what is no loop, as a call of the library */
-void tp_emit_leaf(tp_emit *e, const tp_pnode *x);
 
 /* wave.c */
 /* false: it is none, and nothing is printed */
 bool tp_emit_wave(tp_emit *e, const tp_pnode *loop, int entry);
 
 /* carry.c */
+/* does it depend on nothing but bounds, the loop and those around? */
+bool emit_is_steady(const tp_pnode *loop, const tp_ix *x);
 /* how many were carried before */
 int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop, int entry);
 void tp_emit_carry_next(tp_emit *e, int from); /* at the end of an iteration */

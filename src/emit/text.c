@@ -4,25 +4,17 @@
 
 const char *tp_emit_sfx(tp_dtype d) { return tp_dtype_name(tp_compute(d)); }
 
-const char *tp_emit_type(tp_dtype d) {
-  static const char *const text[] = {
+const char *const tp_emit_types[] = {
 #define D(N, t, c, b, f) #c,
 #include "base/dtypes.def"
 #undef D
-  };
-  return text[d];
-}
-
-const char *tp_emit_cell(const tp_emit *e, tp_dtype d) {
-  static const char *const text[] = {
-#define D(N, t, c, b, f) "tpx_" t,
-#include "base/dtypes.def"
-#undef D
-  };
-  return e->given ? text[d] : tp_emit_type(d);
-}
+};
 
 const char *tp_emit_held(tp_dtype d) { return tp_emit_type(tp_compute(d)); }
+
+void emit_load(tp_emit *e, tp_dtype d) {
+  tp_putf(e->b, tp_half(d) ? "tp_load_%s(" : "%.0s(", tp_dtype_name(d));
+}
 
 /* v is representable in d, or rounds to what is meant. */
 const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v) {
@@ -138,6 +130,19 @@ void tp_emit_ix(tp_emit *e, const tp_ix *x) {
   }
 }
 
+const char *emit_ix(tp_emit *e, const tp_ix *x) {
+  tp_buf b, *was = e->b;
+  tp_hold hold;
+  tp_buf_hold(&b, &hold);
+  e->b = &b;
+  tp_emit_ix(e, x);
+  e->b = was;
+  if (b.failed) tp_oom();
+  const char *text = tp_strdup(e->a, b.s);
+  tp_buf_drop(&b, &hold);
+  return text;
+}
+
 static void put_ring(tp_emit *e, const tp_ring *r) {
   int64_t w = 0;
   bool known = tp_ix_is_const(r->width, &w);
@@ -168,12 +173,6 @@ const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, con
 
 /* ---- lines, and what leaves may have in common (once.c) ---- */
 
-void tp_emit_line(tp_emit *e, const char *fmt, ...) {
-  char text[512];
-  TP_FORMAT(text, fmt);
-  tp_putf(e->b, "%*s%s", 2 * e->depth, "", text);
-}
-
 void tp_emit_indent(tp_emit *e) { tp_putf(e->b, "%*s", 2 * e->depth, ""); }
 
 void emit_shut(tp_emit *e, int n) {
@@ -183,9 +182,9 @@ void emit_shut(tp_emit *e, int n) {
   }
 }
 
-void tp_emit_start(tp_emit *e, const tp_pnode *x, int entry) {
-  if (entry) tp_putf(e->b, "h->entry == %d ? env[%d] : ", entry, x->var->id);
-  tp_emit_ix(e, x->step > 0 ? x->lo : tp_ix_addc(e->ix, x->hi, -1));
+const char *tp_emit_start(tp_emit *e, const tp_pnode *x, int entry) {
+  const char *first = emit_ix(e, x->step > 0 ? x->lo : tp_ix_addc(e->ix, x->hi, -1));
+  return entry ? tp_printf(e->a, "h->entry == %d ? env[%d] : %s", entry, x->var->id, first) : first;
 }
 
 void tp_emit_ends(tp_emit *e) {
@@ -196,9 +195,8 @@ void tp_emit_ends(tp_emit *e) {
   }
 }
 
-const char *tp_emit_pos(tp_emit *e, int pos, char to[16]) {
-  snprintf(to, 16, e->once ? "pos" : "%d", pos);
-  return to;
+const char *tp_emit_pos(const tp_emit *e, int pos) {
+  return e->once ? "pos" : tp_printf(e->a, "%d", pos);
 }
 
 void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *text) {
@@ -212,20 +210,15 @@ void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *
   tp_putf(e->b, "k%d", k);
 }
 
-bool tp_emit_window(tp_emit *e, const char *type, int w, int buf) {
+void tp_emit_window(tp_emit *e, const char *type, int w, const tp_nd *nd, const char *more) {
+  bool local = e->as_window == TP_AS_LOCAL;
   if (e->as_window == TP_AS_PARAMETER) {
     tp_putf(e->b, ", %s *const w%d", type, w);
-    return false;
+    return;
   }
-  e->buf[buf] = true;
-  if (e->as_window == TP_AS_ARGUMENT) tp_putf(e->b, ", b%d + ", buf);
-  else {
-    tp_emit_indent(e);
-    tp_putf(e->b, "%s *const w%d = b%d + ", type, w, buf);
-  }
-  return true;
-}
-
-void tp_emit_window_end(tp_emit *e) {
-  if (e->as_window == TP_AS_LOCAL) tp_puts(e->b, ";\n");
+  e->buf[nd->buf] = true;
+  if (local) tp_emit_line(e, "%s *const w%d = b%d + ", type, w, nd->buf);
+  else tp_putf(e->b, ", b%d + ", nd->buf);
+  tp_emit_place(e, nd, nd->off);
+  tp_putf(e->b, local ? "%s;\n" : "%s", more);
 }

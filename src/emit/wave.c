@@ -152,18 +152,12 @@ static bool is_wave(wave *w) {
 
 static tp_dtype wave_type(const wave *w, int buf) { return w->e->p->bufs.v[buf]->dtype; }
 
-static void open_wave(const wave *w, const char *text) {
-  tp_emit_line(w->e, "%s {\n", text);
-  w->e->depth++;
-}
-
 static void put_cell(const wave *w, const tp_nd *nd) {
-  tp_dtype d = wave_type(w, nd->buf);
   w->e->buf[nd->buf] = true;
-  if (tp_half(d)) tp_putf(w->e->b, "tp_load_%s(", tp_dtype_name(d));
+  emit_load(w->e, wave_type(w, nd->buf));
   tp_putf(w->e->b, "b%d[", nd->buf);
   tp_emit_place(w->e, nd, nd->off);
-  tp_puts(w->e->b, tp_half(d) ? "])" : "]");
+  tp_puts(w->e->b, "])");
 }
 
 /* to = the element of the window at row p, column q. */
@@ -200,8 +194,7 @@ static void put_begin(const wave *w) {
   tp_emit_line(e, "%s before = 0;\n", t);
   for (int i = 0; i < w->r->nin; i++)
     if (w->in[i] == CELL_CORNER) put_read(w, "before", &w->r->in[i], "row", "lo");
-  snprintf(to, sizeof to, "for (int l = 0; l < %d; l++)", w->lanes);
-  open_wave(w, to);
+  emit_open(e, "for (int l = 0; l < %d; l++) {\n", w->lanes);
   tp_emit_line(e, "const int64_t s%d = row + l;\n", w->p->var->id);
   for (int i = 0; i < w->nbefore; i++) tp_emit_loop(e, w->before[i]);
   for (int i = 0; i < w->r->nin; i++) {
@@ -236,8 +229,7 @@ static void put_operand(const wave *w, int i) {
     [CELL_UP] = "above_[l]", [CELL_LEFT] = "cells_[l]", [CELL_CORNER] = "corner_[l]"
   };
   const char *here = w->in[i] == CELL_SAME ? "i%d_" : w->in[i] == CELL_ROW ? "i%d_[l]" : "in%d[l]";
-  tp_emit_indent(w->e);
-  tp_putf(w->e->b, "const %s i%d = ", tp_emit_held(wave_type(w, w->r->in[i].buf)), i);
+  tp_emit_line(w->e, "const %s i%d = ", tp_emit_held(wave_type(w, w->r->in[i].buf)), i);
   if (w->in[i] == CELL_OTHER) put_cell(w, &w->r->in[i]);
   else tp_putf(w->e->b, w->in[i] <= CELL_CORNER ? of[w->in[i]] : here, i);
   tp_puts(w->e->b, ";\n");
@@ -248,7 +240,6 @@ static void put_step(const wave *w, bool some) {
   tp_emit *e = w->e;
   int p = w->p->var->id, q = w->q->var->id;
   const char *t = tp_emit_type(wave_type(w, w->x->buf));
-  char text[96];
   tp_emit_line(e, "%s cells_[%d], above_[%d], corner_[%d], made[%d];\n", t, w->lanes, w->lanes,
       w->lanes, w->lanes);
   tp_emit_line(e,
@@ -259,8 +250,7 @@ static void put_step(const wave *w, bool some) {
       tp_emit_line(e, "%s in%d[%d]; __builtin_memcpy(in%d, &i%d_, sizeof i%d_);\n",
           tp_emit_held(wave_type(w, w->r->in[i].buf)), i, w->lanes, i, i, i);
   tp_emit_line(e, "TP_IVDEP\n");
-  snprintf(text, sizeof text, "for (int l = 0; l < %d; l++)", w->lanes);
-  open_wave(w, text);
+  emit_open(e, "for (int l = 0; l < %d; l++) {\n", w->lanes);
   /* others read nothing beyond their rows */
   const char *column = some ? "step - l < lo ? lo : step - l < hi ? step - l : hi - 1" : "step - l";
   tp_emit_line(
@@ -272,19 +262,17 @@ static void put_step(const wave *w, bool some) {
       w->r->outmicro[0]);
   emit_shut(w->e, 1);
   tp_emit_line(e, "__builtin_memcpy(&cells, made, sizeof cells);\n");
-  snprintf(text, sizeof text, "for (int l = %d; l < %d; l++)", w->first, w->lanes);
-  open_wave(w, text);
+  emit_open(e, "for (int l = %d; l < %d; l++) {\n", w->first, w->lanes);
   tp_emit_line(e, "const int64_t s%d = row + l, s%d = step - l; (void)s%d;\n", p, q, p);
-  tp_putf(e->b, "%*s%sb%d[", 2 * e->depth, "", some ? "if (step - l >= lo && step - l < hi) " : "",
-      w->x->buf);
+  tp_emit_line(e, "%sb%d[", some ? "if (step - l >= lo && step - l < hi) " : "", w->x->buf);
   e->buf[w->x->buf] = true;
   tp_emit_place(e, w->x, w->x->off);
   tp_puts(e->b, "] = made[l];\n");
   emit_shut(w->e, 1);
 }
 
-static void put_steps(const wave *w, const char *loop, bool reads, bool some) {
-  open_wave(w, loop);
+static void put_steps(const wave *w, const char *end, bool reads, bool some) {
+  emit_open(w->e, "for (; step < %s; step++) {\n", end);
   put_enter(w, reads);
   put_step(w, some);
   emit_shut(w->e, 1);
@@ -292,41 +280,29 @@ static void put_steps(const wave *w, const char *loop, bool reads, bool some) {
 
 static void put_limits(const wave *w, int entry) {
   tp_emit *e = w->e;
-  const tp_ix *of[] = { w->p->hi, w->q->lo, w->q->hi };
-  static const char *const names[] = { "const int64_t end = ", ", lo = ", ", hi = " };
-  for (int i = 0; i < 3; i++) {
-    tp_puts(e->b, names[i]);
-    tp_emit_ix(e, of[i]);
-  }
-  tp_puts(e->b, ";\nint64_t row = ");
-  tp_emit_start(e, w->p, entry);
-  tp_puts(e->b, ";\n");
+  tp_emit_line(e, "const int64_t end = %s, lo = %s, hi = %s;\n", emit_ix(e, w->p->hi),
+      emit_ix(e, w->q->lo), emit_ix(e, w->q->hi));
+  tp_emit_line(e, "int64_t row = %s;\n", tp_emit_start(e, w->p, entry));
 }
 
 bool tp_emit_wave(tp_emit *e, const tp_pnode *x, int entry) {
   wave w = { .e = e, .p = x };
-  char text[96];
   if (!is_wave(&w)) return false;
   bool p = e->sym[x->var->id], q = e->sym[w.q->var->id];
   tp_emit_line(e, "{ /* rows of %d in lanes */\n", w.body->pos);
   e->depth++;
   put_limits(&w, entry);
-  snprintf(text, sizeof text, "for (; end - row >= %d && hi - lo >= %d; row += %d)", w.lanes,
-      w.lanes, w.lanes);
-  open_wave(&w, text);
-  tp_emit_line(e, "TP_END_IF(%s && h->cancelled(h->exec, %d));\n",
-      e->given ? "*cancel" : "(*cancel || !++looks)", x->pos);
+  emit_open(
+      e, "for (; end - row >= %d && hi - lo >= %d; row += %d) {\n", w.lanes, w.lanes, w.lanes);
+  tp_emit_line(e, "TP_END_IF((*cancel || !++looks) && h->cancelled(h->exec, %d));\n", x->pos);
   put_begin(&w);
   tp_emit_line(e, "int64_t step = lo;\n");
-  snprintf(text, sizeof text, "for (; step < lo + %d; step++)", w.lanes - 1);
-  put_steps(&w, text, true, true);
-  put_steps(&w, "for (; step < hi; step++)", true, false);
-  snprintf(text, sizeof text, "for (; step < hi + %d; step++)", w.lanes - 1);
-  put_steps(&w, text, false, true);
+  const char *more = tp_printf(e->a, " + %d", w.lanes - 1);
+  put_steps(&w, tp_printf(e->a, "lo%s", more), true, true);
+  put_steps(&w, "hi", true, false);
+  put_steps(&w, tp_printf(e->a, "hi%s", more), false, true);
   emit_shut(w.e, 1);
-  snprintf(text, sizeof text, "for (int64_t s%d = row; s%d < end; s%d++)", x->var->id, x->var->id,
-      x->var->id);
-  open_wave(&w, text);
+  emit_open(e, "for (int64_t s%d = row; s%d < end; s%d++) {\n", x->var->id, x->var->id, x->var->id);
   tp_emit_rest(e, x);
   emit_shut(w.e, 2);
   e->sym[x->var->id] = p;

@@ -1,7 +1,6 @@
 /* ew.c: binding and running elementwise chains and reductions (see ew.h). */
 #include "interp/ew.h"
 #include "kernels/prelude/fold.h"
-#include <math.h>
 
 /* ---- the iteration space ---- */
 
@@ -65,6 +64,11 @@ static bool value_array(tp_exec *x, tp_dreg *r, tp_ewsrc *s) {
 
 /* ---- squeezing, choosing, merging ---- */
 
+/* By axis, of window k: results go before sources. */
+static const int64_t *window_strides(const tp_ew *e, int k) {
+  return k < e->ndst ? e->dst[k].stride : e->src[k - e->ndst].stride;
+}
+
 static void move_axis(tp_ew *e, int to, int from) {
   e->ext[to] = e->ext[from];
   e->reduced[to] = e->reduced[from];
@@ -88,7 +92,7 @@ static void squeeze(tp_ew *e) {
 /* Does axis a take smaller steps than b, in the results or else in what is read? */
 static bool smaller_steps(const tp_ew *e, int a, int b) {
   for (int i = 0; i < e->ndst + e->nsrc; i++) {
-    const int64_t *s = i < e->ndst ? e->dst[i].stride : e->src[i - e->ndst].stride;
+    const int64_t *s = window_strides(e, i);
     int64_t x = s[a] < 0 ? -s[a] : s[a], y = s[b] < 0 ? -s[b] : s[b];
     if (x != y) return x < y;
   }
@@ -122,7 +126,7 @@ static double walk_cost(const tp_ew *e, int a) {
   double sum = 0, all = 1;
   for (int i = 0; i < e->rank; i++) all *= (double)e->ext[i];
   for (int k = 0; k < e->ndst + e->nsrc; k++) {
-    const int64_t *s = k < e->ndst ? e->dst[k].stride : e->src[k - e->ndst].stride;
+    const int64_t *s = window_strides(e, k);
     double size = k < e->ndst ? 2 : 1;
     for (int i = 0; i < e->rank; i++) size *= s[i] ? (double)e->ext[i] : 1;
     sum += size * (double)apart(s[a]);
@@ -153,7 +157,7 @@ static bool may_cross(const tp_ew *e, int i) {
 static int bytes_across(const tp_ew *e, int a, int b) {
   int sum = 0;
   for (int k = 0; k < e->ndst + e->nsrc; k++) {
-    const int64_t *s = k < e->ndst ? e->dst[k].stride : e->src[k - e->ndst].stride;
+    const int64_t *s = window_strides(e, k);
     if (s[a] == 1 && apart(s[b]) == TP_TUNE_WALK_LINE)
       sum += tp_dtype_size(k < e->ndst ? e->dst[k].d : e->src[k - e->ndst].d);
   }
@@ -165,7 +169,7 @@ static int bytes_across(const tp_ew *e, int a, int b) {
 static void choose_crossing(tp_ew *e) {
   int in = e->rank - 1, at = -1;
   for (int k = 0; k < e->ndst + e->nsrc; k++) {
-    const int64_t *s = k < e->ndst ? e->dst[k].stride : e->src[k - e->ndst].stride;
+    const int64_t *s = window_strides(e, k);
     for (int i = 0; i < in && apart(s[in]) == TP_TUNE_WALK_LINE; i++)
       if (s[i] == 1 && may_cross(e, i)) at = i;
   }
@@ -181,10 +185,8 @@ static bool mergeable(const tp_ew *e, int a, int b) {
   if (e->reduced[a] != e->reduced[b]) return false;
   if (e->reduced[a] && e->reduced[e->rank - 1] && e->group[e->id[a]] != e->group[e->id[b]])
     return false;
-  for (int i = 0; i < e->nsrc; i++)
-    if (e->src[i].stride[a] != e->src[i].stride[b] * e->ext[b]) return false;
-  for (int i = 0; i < e->ndst; i++)
-    if (e->dst[i].stride[a] != e->dst[i].stride[b] * e->ext[b]) return false;
+  for (int k = 0; k < e->ndst + e->nsrc; k++)
+    if (window_strides(e, k)[a] != window_strides(e, k)[b] * e->ext[b]) return false;
   return true;
 }
 
@@ -420,24 +422,10 @@ static bool run_map(tp_exec *x, tp_dreg *r, tp_ew *e) {
 
 /* ---- folding ---- */
 
-static void set_identity(tp_dtype d, tp_red red, void *p, int64_t n) {
-  bool max = red == TP_RED_MAX;
-  switch (red) {
-  case TP_RED_SUM: memset(p, 0, (size_t)(n * tp_dtype_size(d))); return;
-  case TP_RED_PROD:
-    for (int64_t i = 0; i < n; i++) tp_puti(d, p, i, 1);
-    return;
-  default: break;
-  }
-  for (int64_t i = 0; i < n; i++)
-    if (tp_dtype_float(d)) tp_put(d, p, i, max ? -INFINITY : INFINITY);
-    else
-      tp_puti(d, p, i,
-          d == TP_BOOL      ? !max
-              : d == TP_U8  ? (max ? 0 : 255)
-              : d == TP_I32 ? (max ? INT32_MIN : INT32_MAX)
-              : max         ? INT64_MIN
-                            : INT64_MAX);
+static void set_identity(tp_dtype d, tp_red red, char *p, int64_t n) {
+  if (red == TP_RED_SUM) memset(p, 0, (size_t)(n * tp_dtype_size(d)));
+  else
+    for (int64_t i = 0; i < n; i++) tp_put(d, p, i, tp_red_identity(red, d));
 }
 
 static void fold_tile(

@@ -1,54 +1,40 @@
 /* move.c: the table of the interpreter, and LOOPs that only put elements into other places. */
 #include "interp/ew.h"
 
-/* cell: the element that fills */
+/* cell: an element that fills, in place of an operand */
 typedef struct tp_dcopy {
   tp_pair p;
+  bool fills;
   uint64_t cell;
 } tp_dcopy;
 
 static bool run_copy(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0];
   tp_dcopy *c = r->k;
-  if (o->wrap >= 0 || in->wrap >= 0) tp_wrapped_copy(x, o->size, o, in);
+  int64_t n = c->p.ext[0];
+  if (c->fills && c->cell == 0 && c->p.rank == 1 && c->p.so[0] == 1 && !c->p.empty)
+    memset(o->v.p, 0, (size_t)(n * o->size));
+  else if (c->fills) tp_pair_copy(x, o->size, &c->p, o->v.p, &c->cell);
+  else if (o->wrap >= 0 || in->wrap >= 0) tp_wrapped_copy(x, o->size, o, in);
   else tp_pair_copy(x, o->size, &c->p, o->v.p, in->v.p);
   return true;
 }
 
 static bool bind_copy(tp_exec *x, tp_dreg *r) {
+  tp_dcopy *c = r->k;
+  tp_view from = c->fills ? r->out[0].v : r->in[0].v;
   (void)x;
-  tp_pair_make(&((tp_dcopy *)r->k)->p, &r->out[0].v, &r->in[0].v);
+  if (c->fills) memset(from.stride, 0, sizeof from.stride);
+  tp_pair_make(&c->p, &r->out[0].v, &from);
   return true;
 }
 
 static void copy_new(tp_exec *x, tp_dreg *r) {
-  r->k = TP_NEW(&x->a, tp_dcopy);
+  tp_dcopy *c = r->k = TP_NEW(&x->a, tp_dcopy);
+  c->fills = r->rg->nmicro;
+  if (c->fills) tp_put(r->out[0].dtype, &c->cell, 0, r->rg->micro->f);
   r->bind = bind_copy;
   r->run = run_copy;
-}
-
-static bool run_fill(tp_exec *x, tp_dreg *r) {
-  tp_dcopy *c = r->k;
-  int64_t n = c->p.ext[0];
-  if (c->cell == 0 && c->p.rank == 1 && c->p.so[0] == 1 && !c->p.empty)
-    memset(r->out[0].v.p, 0, (size_t)(n * r->out[0].size));
-  else tp_pair_copy(x, r->out[0].size, &c->p, r->out[0].v.p, &c->cell);
-  return true;
-}
-
-static bool bind_fill(tp_exec *x, tp_dreg *r) {
-  (void)x;
-  tp_view still = r->out[0].v;
-  memset(still.stride, 0, sizeof still.stride);
-  tp_pair_make(&((tp_dcopy *)r->k)->p, &r->out[0].v, &still);
-  return true;
-}
-
-static void fill_new(tp_exec *x, tp_dreg *r) {
-  tp_dcopy *c = r->k = TP_NEW(&x->a, tp_dcopy);
-  tp_put(r->out[0].dtype, &c->cell, 0, r->rg->micro->f);
-  r->bind = bind_fill;
-  r->run = run_fill;
 }
 
 /* Numbers that are all there is go to their place without working memory. */
@@ -72,9 +58,9 @@ static void value_new(tp_exec *x, tp_dreg *r) {
 static void loop_new(tp_exec *x, tp_dreg *r) {
   const tp_region *g = r->rg;
   bool plain = !g->acc && !g->sums && r->nout == 1;
-  if (plain && !g->nmicro) copy_new(x, r);
-  else if (plain && g->nmicro == 1 && g->micro->op == TP_OP_FILL) fill_new(x, r);
-  else if (plain && g->nmicro == 1 && g->micro->op == TP_OP_VALUE) value_new(x, r);
+  tp_op one = g->nmicro == 1 ? g->micro->op : TP_NOP;
+  if (plain && (!g->nmicro || one == TP_OP_FILL)) copy_new(x, r);
+  else if (plain && one == TP_OP_VALUE) value_new(x, r);
   else tp_ew_new(x, r);
 }
 

@@ -125,4 +125,6 @@ enum { TP_FN_TICK = -1, TP_FN_FEED = -2, TP_FN_SHOW = -3, TP_FN_KEEP = -4 };
 extern const char tp_prelude[];
 /* export.h: behind it, in code that nobody calls back (emit/export.c) */
 extern const char tp_prelude_export[];
+/* its files around that (emit/export_files.c) */
+extern const char tp_prelude_agent[];
 #endif

@@ -7,3 +7,7 @@ const char tp_prelude[] =
 const char tp_prelude_export[] =
 #include "export.inc"
     ;
+
+const char tp_prelude_agent[] =
+#include "agent.inc"
+    ;

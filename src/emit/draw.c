@@ -1,0 +1,251 @@
+/* draw.c: random numbers (docs/random.md). Words of a strip of points are made in a loop without
+ * branches, of which compilers make vectors, and numbers of these words in a second one. The key
+ * that points have in common is made before. In a loop over single points a strip is of its next
+ * iterations, as numbers depend on nothing that the loop does. */
+#include "emit/priv.h"
+
+enum { FEW_WORDS = 16, FEW_DRAWN = 16, POINTS_DRAWN = 64, AHEAD = 16 };
+
+typedef struct {
+  tp_emit *e;
+  const tp_region *r;
+  const tp_pnode *loop; /* a strip is of its iterations; NULL: of points */
+  int pos, per;         /* per: words of an element */
+  tp_dtype d;
+} drawn;
+
+static drawn drawn_of(tp_emit *e, const tp_pnode *x) {
+  tp_dtype d = tp_emit_dtype(e, &x->rg->out[0]);
+  return (drawn){ e, x->rg, NULL, x->pos, tp_words_per_draw(&x->rg->how, d), d };
+}
+
+bool emit_draws_few(const tp_emit *e, const tp_region *r) {
+  int64_t n = emit_elements(&r->out[0], FEW_DRAWN);
+  return n > 0 && n * tp_words_per_draw(&r->how, tp_emit_dtype(e, &r->out[0])) <= FEW_WORDS;
+}
+
+bool emit_has_range(const tp_region *r) {
+  return r->how.rand != TP_RAND_RANDINT || r->how.limits[0] < r->how.limits[1];
+}
+
+/* ---- numbers of further iterations ---- */
+
+static bool may_go_ahead(tp_emit *e, const tp_pnode *loop, const tp_pnode *x) {
+  const tp_region *r = x->kind == TP_P_REGION ? x->rg : NULL;
+  bool ok = r && r->kind == TP_RG_OP && r->op == TP_OP_RAND && !r->nlead && emit_has_range(r) &&
+      emit_draws_few(e, r) && tp_emit_knows(e, x) && (loop->step == 1 || loop->step == -1);
+  for (int i = 0; ok && i < r->ncoord; i++) ok = emit_is_steady(loop, r->coord[i]);
+  return ok;
+}
+
+static void declare_ahead(tp_emit *e, const tp_pnode *loop, const tp_pnode *x) {
+  if (may_go_ahead(e, loop, x)) {
+    TP_PUSH(e->a, &e->ahead, x->pos);
+    tp_emit_line(e, "%s d%d[%d][%d];\n", tp_emit_type(tp_emit_dtype(e, &x->rg->out[0])), x->pos,
+        (int)emit_elements(&x->rg->out[0], FEW_DRAWN), AHEAD);
+    tp_emit_line(e, "int64_t d%d_from = 0, d%d_n = 0;\n", x->pos, x->pos);
+  }
+  for (int i = 0; i < x->n; i++)
+    if (x->kid[i]->kind != TP_P_FOR) declare_ahead(e, loop, x->kid[i]);
+}
+
+int tp_emit_ahead_begin(tp_emit *e, const tp_pnode *loop) {
+  int had = e->ahead.n;
+  declare_ahead(e, loop, loop->kid[0]);
+  return had;
+}
+
+bool tp_emit_is_ahead(const tp_emit *e, const tp_pnode *x) {
+  bool any = false;
+  for (int i = 0; i < e->ahead.n; i++) any |= e->ahead.v[i] == x->pos;
+  return any;
+}
+
+/* ---- keys ---- */
+
+/* Coordinates before the first one that moves from point to point. */
+static int shared_coords(const drawn *w) {
+  for (int i = 0; i < w->r->ncoord; i++) {
+    if (w->loop && tp_ix_mentions(w->r->coord[i], w->loop->var)) return i;
+    for (int k = 0; k < w->r->nlead; k++)
+      if (tp_ix_mentions(w->r->coord[i], w->r->leadvar[k])) return i;
+  }
+  return w->r->ncoord;
+}
+
+static void put_coords(const drawn *w, const char *key, int from, int to) {
+  for (int i = from; i < to; i++)
+    tp_emit_line(w->e, "tp_philox_next(%s, %d, %s);\n", key, i + 1, emit_ix(w->e, w->r->coord[i]));
+}
+
+static void put_shared_key(const drawn *w) {
+  tp_emit *e = w->e;
+  tp_emit_line(e, "uint32_t shared[2] = { (uint32_t)h->seed, (uint32_t)(h->seed >> 32) };\n");
+  tp_emit_line(e, "tp_philox_next(shared, 0, ");
+  tp_emit_argument(e, "int64_t", &w->r->how.hash,
+      tp_printf(e->a, "(int64_t)%lluULL", (unsigned long long)w->r->how.hash));
+  tp_puts(e->b, ");\n");
+  put_coords(w, "shared", 0, shared_coords(w));
+}
+
+static void put_key(const drawn *w) {
+  tp_emit_line(w->e, "uint32_t key[2] = { shared[0], shared[1] };\n");
+  put_coords(w, "key", shared_coords(w), w->r->ncoord);
+}
+
+/* ---- numbers ---- */
+
+static const char *number_text(const drawn *w, const char *lo, const char *hi) {
+  const tp_how *h = &w->r->how;
+  tp_arena *a = w->e->a;
+  const char *both = tp_printf(a, "((uint64_t)%s << 32 | %s)", hi, lo);
+  switch (h->rand) {
+  case TP_RAND_UNIFORM:
+    if (w->d == TP_F64) return tp_printf(a, "(double)(int64_t)(%s >> 11) * 0x1p-53", both);
+    if (tp_half(w->d))
+      return tp_printf(a,
+          w->d == TP_F16 ? "(float)(int32_t)(%s >> 21) * 0x1p-11f"
+                         : "(float)(int32_t)(%s >> 24) * 0x1p-8f",
+          lo);
+    return tp_printf(a, "tp_uniform_of(%s)", lo);
+  case TP_RAND_NORMAL:
+    return tp_printf(
+        a, tp_half(w->d) ? "tp_sticky_f32(tp_normal_of(%s, %s))" : "tp_normal_of(%s, %s)", lo, hi);
+  case TP_RAND_BERNOULLI: return tp_printf(a, "(double)tp_uniform_of(%s) < ", lo);
+  default:
+    return tp_printf(a, "(int64_t)(%lluULL + %s %% %lluULL)%s", (unsigned long long)h->limits[0], both,
+        (unsigned long long)h->limits[1] - (unsigned long long)h->limits[0], w->d == TP_BOOL ? " != 0" : "");
+  }
+}
+
+static void put_number(const drawn *w, const char *lo, const char *hi) {
+  tp_emit *e = w->e;
+  const tp_how *h = &w->r->how;
+  if (tp_half(w->d)) tp_putf(e->b, "tp_store_%s((float)(", tp_dtype_name(w->d));
+  else tp_putf(e->b, "(%s)(", tp_emit_type(w->d));
+  tp_puts(e->b, number_text(w, lo, hi));
+  if (h->rand == TP_RAND_BERNOULLI)
+    tp_emit_argument(e, "double", &h->f[0], tp_printf(e->a, "%a", h->f[0]));
+  tp_puts(e->b, tp_half(w->d) ? "));\n" : ");\n");
+}
+
+/* ---- few numbers a point ---- */
+
+static void put_words(const drawn *w, int words, int most) {
+  tp_emit *e = w->e;
+  int last = w->r->nlead - 1;
+  tp_emit_line(e, "uint32_t w[%d][%d];\n", words, most);
+  tp_emit_line(e, "TP_IVDEP\n");
+  emit_open(e, "for (int64_t k = 0; k < some; k++) {\n");
+  if (last >= 0) emit_lead_name(e, w->r, last, "j + k");
+  if (w->loop)
+    tp_emit_line(
+        e, "const int64_t s%d = d%d_from + k*%d;\n", w->loop->var->id, w->pos, w->loop->step);
+  put_key(w);
+  tp_emit_line(e, "tp_word c[4];\n");
+  for (int q = 0; q < words; q++) {
+    if (q % 4 == 0) tp_emit_line(e, "tp_philox_words(c, key, %d);\n", q / 4);
+    tp_emit_line(e, "w[%d][k] = (uint32_t)c[%d];\n", q, q % 4);
+  }
+  emit_shut(e, 1);
+}
+
+/* Elements of the point; kept: numbers of further iterations are kept, or NULL, and in the second
+ * case taken from there. */
+static void put_elements(const drawn *w, const char *kept, bool takes) {
+  tp_emit *e = w->e;
+  const tp_nd *o = &w->r->out[0];
+  int64_t shape[TP_MAXRANK];
+  char lo[24], hi[24];
+  int i = 0;
+  tp_walk at;
+  for (int k = 0; k < o->rank; k++) (void)tp_ix_is_const(o->shape[k], &shape[k]);
+  for (tp_walk_start(&at, o->rank, shape); at.ok; tp_walk_next(&at), i++) {
+    tp_emit_indent(e);
+    if (kept && !takes) tp_putf(e->b, "d%d[%d][%s]", w->pos, i, kept);
+    else emit_point_cell(e, w->r, 0, emit_own_offset(e, o, at.at));
+    tp_puts(e->b, " = ");
+    snprintf(lo, sizeof lo, "w[%d][k]", i * w->per);
+    snprintf(hi, sizeof hi, "w[%d][k]", i * w->per + w->per - 1);
+    if (takes) tp_putf(e->b, "d%d[%d][%s];\n", w->pos, i, kept);
+    else put_number(w, lo, hi);
+  }
+}
+
+/* A loop over some points, which is inside of one over strips where there is a leading axis. */
+static void put_strip(const drawn *w) {
+  tp_emit *e = w->e;
+  int last = w->r->nlead - 1, most = w->loop ? AHEAD : last >= 0 ? POINTS_DRAWN : 1;
+  if (last >= 0) {
+    emit_open(e, "for (int64_t j = 0, all = %s; j < all; j += %d) {\n",
+        emit_ix(e, w->r->lead[last]), most);
+    tp_emit_line(e, "const int64_t some = all - j < %d ? all - j : %d;\n", most, most);
+  } else tp_emit_line(e, "enum { some = %d };\n", most);
+  put_words(w, (int)emit_elements(&w->r->out[0], FEW_DRAWN) * w->per, most);
+  if (last >= 0) emit_lead_alone(e, w->r, last, true, -1);
+  emit_open(e, "for (int64_t k = 0; k < some; k++) {\n");
+  if (last >= 0) tp_emit_line(e, "const int64_t x%d = j + k;\n", last);
+  put_elements(w, w->loop ? "k" : NULL, false);
+  emit_shut(e, 1 + (last >= 0));
+}
+
+static void put_ahead(const drawn *w) {
+  tp_emit *e = w->e;
+  int v = w->loop->var->id, pos = w->pos;
+  e->sym[v] = true;
+  emit_open(
+      e, "if ((uint64_t)((s%d - d%d_from)*%d) >= (uint64_t)d%d_n) {\n", v, pos, w->loop->step, pos);
+  tp_emit_line(e, "d%d_from = s%d, d%d_n = %d;\n", pos, v, pos, AHEAD);
+  put_shared_key(w);
+  put_strip(w);
+  emit_shut(e, 1);
+  put_elements(w, tp_printf(e->a, "(s%d - d%d_from)*%d", v, pos, w->loop->step), true);
+}
+
+/* ---- many ---- */
+
+static void put_stream(const drawn *w) {
+  tp_emit *e = w->e;
+  const tp_nd *o = &w->r->out[0];
+  int each = 4 / w->per;
+  tp_emit_line(e, "int64_t i = 0;\n");
+  tp_emit_line(e, "tp_word c[4] = { 0 };\n");
+  put_key(w);
+  for (int k = 0; k < o->rank; k++) emit_open_element(e, o, k);
+  tp_emit_line(e, "if (i %% %d == 0) tp_philox_words(c, key, i / %d);\n", each, each);
+  for (int q = 0; q < 2; q++)
+    tp_emit_line(e, "const uint32_t word%d = (uint32_t)c[i %% %d * %d + %d];\n", q, each, w->per,
+        q * (w->per - 1));
+  tp_emit_line(e, "(void)word1;\n");
+  tp_emit_indent(e);
+  emit_point_element(e, w->r, 0);
+  tp_puts(e->b, " = ");
+  put_number(w, "word0", "word1");
+  tp_emit_line(e, "i++;\n");
+  emit_shut(e, o->rank);
+}
+
+void emit_draw(tp_emit *e, const tp_pnode *x) {
+  drawn w = drawn_of(e, x);
+  bool few = emit_draws_few(e, w.r);
+  int around = w.r->nlead - few;
+  if (!emit_has_range(w.r)) {
+    tp_emit_line(e, "TP_END_IF(h->fault(h->exec, %d, TPX_FAULT_RANGE, NULL));\n", x->pos);
+    return;
+  }
+  if (tp_emit_is_ahead(e, x)) {
+    w.loop = e->loop[e->nloop - 1];
+    put_ahead(&w);
+    return;
+  }
+  put_shared_key(&w);
+  for (int i = 0; i < around; i++) {
+    char at[16];
+    tp_emit_lead(e, w.r, i);
+    snprintf(at, sizeof at, "x%d", i);
+    emit_lead_name(e, w.r, i, at);
+  }
+  if (few) put_strip(&w);
+  else put_stream(&w);
+  emit_shut(e, TP_MAX(around, 0));
+}
