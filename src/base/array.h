@@ -53,14 +53,23 @@ static inline int64_t tp_offset(int rank, const int64_t *at, const int64_t *stri
 typedef struct tp_walk {
   int rank;
   const int64_t *shape;
-  int64_t at[TP_MAXRANK];
+  int64_t at[TP_MAXRANK], n; /* the n-th place, from 0 */
   bool ok;
 } tp_walk;
 static inline void tp_walk_start(tp_walk *w, int rank, const int64_t *shape) {
-  w->rank = rank, w->shape = shape, w->ok = true;
+  w->rank = rank, w->shape = shape, w->n = 0, w->ok = true;
   for (int k = 0; k < rank; k++) w->at[k] = 0, w->ok &= shape[k] > 0;
 }
-static inline void tp_walk_next(tp_walk *w) { w->ok = tp_next_index(w->rank, w->shape, w->at); }
+static inline tp_walk tp_walk_from(int rank, const int64_t *shape) {
+  tp_walk w;
+  tp_walk_start(&w, rank, shape);
+  return w;
+}
+static inline void tp_walk_next(tp_walk *w) {
+  w->ok = tp_next_index(w->rank, w->shape, w->at);
+  w->n++;
+}
+#define TP_WALK(w, rank, shape) for (tp_walk w = tp_walk_from(rank, shape); w.ok; tp_walk_next(&w))
 static inline int64_t tp_walk_offset(const tp_walk *w, const int64_t *stride) {
   return tp_offset(w->rank, w->at, stride);
 }

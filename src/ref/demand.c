@@ -67,8 +67,7 @@ static bool demand_read(ref *r, tp_cell *c) {
   tp_val v = c->node->in[0].src;
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM];
   box_of(r, v.node->ndom, c->node->attr.at, lo, hi);
-  for (bool more = ref_first(v.node->ndom, lo, hi, at); more;
-       more = ref_next(v.node->ndom, lo, hi, at))
+  REF_EACH (v.node->ndom, lo, hi, at)
     if (!ref_demand(r, c, v, at, 0)) return false;
   return true;
 }
@@ -107,8 +106,7 @@ static void pairs_at(
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], u[TP_MAXDIM];
   box_of(r, n->ndom, e->at, lo, hi);
   clip(r, n, lo, hi);
-  for (bool more = ref_first(n->ndom, lo, hi, u); more; more = ref_next(n->ndom, lo, hi, u))
-    fn(s, p, ref_number(r, n->ndom, n->dom, u));
+  REF_EACH (n->ndom, lo, hi, u) fn(s, p, ref_number(r, n->ndom, n->dom, u));
 }
 
 static void each_pair(
@@ -122,30 +120,20 @@ static void each_pair(
   }
 }
 
-static void count_pair(ref_scatter *s, int64_t p, int64_t u) { (void)p, s->start[u]++; }
-static void put_pair(ref_scatter *s, int64_t p, int64_t u) { s->p[--s->start[u]] = p; }
+static void count_pair(ref_scatter *s, int64_t p, int64_t u) { (void)p, s->start[u + 2]++; }
+static void put_pair(ref_scatter *s, int64_t p, int64_t u) { s->p[s->start[u + 1]++] = p; }
 
-static void reverse(int64_t *v, int64_t n) {
-  for (int64_t i = 0, j = n - 1; i < j; i++, j--) {
-    int64_t t = v[i];
-    v[i] = v[j];
-    v[j] = t;
-  }
-}
-
-/* start[u] first counts, then (summed up) is where u's list ends; filling goes downwards, so
- * start[u] ends at the beginning with the list reversed. False: there are too many points for a
- * list, as along a dim without an end. */
+/* While the lists are filled start[u + 1] is the end of what u has so far. False: there are too
+ * many points for lists, as along a dim without an end. */
 static bool scatter_index(ref *r, const tp_node *n, const tp_edge *e, ref_scatter *s) {
   int64_t nu, np;
   if (!ref_box(r, n->ndom, n->dom, &nu) || !ref_box(r, e->src.node->ndom, e->src.node->dom, &np))
     return false;
-  s->start = TP_NEWN(&r->arena, int64_t, nu + 1);
+  s->start = TP_NEWN(&r->arena, int64_t, nu + 2);
   each_pair(r, n, e, np, s, count_pair);
-  for (int64_t u = 1; u <= nu; u++) s->start[u] += s->start[u - 1];
-  s->p = TP_NEWN(&r->arena, int64_t, s->start[nu]);
+  for (int64_t u = 1; u <= nu + 1; u++) s->start[u] += s->start[u - 1];
+  s->p = TP_NEWN(&r->arena, int64_t, s->start[nu + 1]);
   each_pair(r, n, e, np, s, put_pair);
-  for (int64_t u = 0; u < nu; u++) reverse(s->p + s->start[u], s->start[u + 1] - s->start[u]);
   return true;
 }
 
@@ -290,7 +278,7 @@ static bool demand_gather(ref *r, tp_cell *c, int k) {
   ref_point(r, c->node, ref_at(c));
   box_of(r, m->ndom, e->at, lo, hi);
   clip(r, m, lo, hi);
-  for (bool more = ref_first(m->ndom, lo, hi, at); more; more = ref_next(m->ndom, lo, hi, at)) {
+  REF_EACH (m->ndom, lo, hi, at) {
     ref_answer x = ref_seek(r, c, m->ndom, m->dom, lo, hi, at);
     if (x != REF_YES) return x != REF_FAILED;
     ref_point(r, m, at);

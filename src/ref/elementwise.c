@@ -148,19 +148,18 @@ static bool legal_i(ref *r, tp_cell *c, tp_op op, int64_t b) {
 static bool binary(ref *r, tp_cell *c, ref_data *out, const ref_data *a, const ref_data *b) {
   tp_op op = c->node->op;
   bool flt = tp_dtype_float(a->dtype), cmp = tp_ops[op].cls == TP_CLS_CMP;
-  int64_t sa[TP_MAXRANK], sb[TP_MAXRANK], i = 0;
+  int64_t sa[TP_MAXRANK], sb[TP_MAXRANK];
   ref_strides_broadcast(out, a, sa);
   ref_strides_broadcast(out, b, sb);
-  tp_walk w;
-  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++) {
+  TP_WALK (w, out->rank, out->shape) {
     int64_t ia = tp_walk_offset(&w, sa), ib = tp_walk_offset(&w, sb);
     if (flt) {
       double x = tp_get(a->dtype, a->data, ia), y = tp_get(b->dtype, b->data, ib);
-      put(out, i, cmp ? compare_f(op, x, y) : binary_f(op, x, y));
+      put(out, w.n, cmp ? compare_f(op, x, y) : binary_f(op, x, y));
     } else {
       int64_t x = tp_geti(a->dtype, a->data, ia), y = tp_geti(b->dtype, b->data, ib);
       if (!legal_i(r, c, op, y)) return false;
-      tp_puti(out->dtype, out->data, i, binary_i(op, x, y));
+      tp_puti(out->dtype, out->data, w.n, binary_i(op, x, y));
     }
   }
   return true;
@@ -169,16 +168,15 @@ static bool binary(ref *r, tp_cell *c, ref_data *out, const ref_data *a, const r
 /* ---- three ---- */
 
 static bool choose(ref_data *out, const ref_data *cond, const ref_data *a, const ref_data *b) {
-  int64_t sc[TP_MAXRANK], sa[TP_MAXRANK], sb[TP_MAXRANK], i = 0;
+  int64_t sc[TP_MAXRANK], sa[TP_MAXRANK], sb[TP_MAXRANK];
   ref_strides_broadcast(out, cond, sc);
   ref_strides_broadcast(out, a, sa);
   ref_strides_broadcast(out, b, sb);
   size_t size = (size_t)tp_dtype_size(out->dtype);
-  tp_walk w;
-  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++) {
+  TP_WALK (w, out->rank, out->shape) {
     bool first = tp_geti(cond->dtype, cond->data, tp_walk_offset(&w, sc)) != 0;
     const ref_data *from = first ? a : b;
-    memcpy((char *)out->data + (size_t)i * size,
+    memcpy((char *)out->data + (size_t)w.n * size,
         (const char *)from->data + (size_t)tp_walk_offset(&w, first ? sa : sb) * size, size);
   }
   return true;

@@ -131,7 +131,7 @@ static ref_answer alive_for(
     for (int d = 0; d < n; d++)
       if (dims[d] == a->dom[k]) lo[k] = at[d], hi[k] = at[d] + 1;
   }
-  for (bool more = ref_first(a->ndom, lo, hi, p); more; more = ref_next(a->ndom, lo, hi, p)) {
+  REF_EACH (a->ndom, lo, hi, p) {
     ref_answer x = ask(r, ref_cell(r, a, p));
     if (x != REF_NO) return x;
   }

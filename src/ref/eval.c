@@ -150,6 +150,7 @@ static bool run_stack(ref *r) {
       r->stack.n--;
       continue;
     }
+    if (r->frozen) return !(r->early = true);
     if (tp_run_ends(r->run)) return !(r->cancelled = true);
     if (!take_step(r, c)) return false;
   }

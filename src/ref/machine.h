@@ -84,6 +84,7 @@ typedef struct ref {
   const tp_ticks *ticks;
   int64_t *now;
   bool early;  /* a demand met such a thing */
+  bool frozen; /* whatever is not made is early */
   int *number; /* by node id: INPUT, its place in g->inputs */
   /* by node id: one for each contribution, made on first demand */
   ref_scatter **scatter;
@@ -123,6 +124,8 @@ void ref_unnumber(const ref *r, int n, const tp_sym *const *dims, int64_t number
 bool ref_first(int n, const int64_t *lo, const int64_t *hi, int64_t *at);
 /* false: at was the last */
 bool ref_next(int n, const int64_t *lo, const int64_t *hi, int64_t *at);
+#define REF_EACH(n, lo, hi, at) \
+  for (bool more_ = ref_first(n, lo, hi, at); more_; more_ = ref_next(n, lo, hi, at))
 /* 'h', or: this 'add' */
 const char *ref_label(ref *r, const tp_node *n);
 /* " at t = 3, i = 2"; "" without dims */
@@ -193,6 +196,8 @@ typedef struct ref_acc {
 } ref_acc;
 ref_acc ref_acc_start(tp_red red, tp_dtype d);
 void ref_acc_add(ref_acc *a, tp_dtype d, const void *p, int64_t i);
+/* of a sum: one element times another of the same dtype */
+void ref_acc_product(ref_acc *a, const ref_data *x, int64_t i, const ref_data *y, int64_t j);
 /* false: max or min of no integers */
 bool ref_acc_end(const ref_acc *a, tp_dtype d, void *p, int64_t i);
 

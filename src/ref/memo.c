@@ -206,8 +206,7 @@ static void copy_box(const ref_data *box, const ref_data *to, const ref_data *fr
   int64_t st[TP_MAXRANK], sf[TP_MAXRANK];
   ref_strides(to, st);
   ref_strides(from, sf);
-  tp_walk w;
-  for (tp_walk_start(&w, box->rank, box->shape); w.ok; tp_walk_next(&w))
+  TP_WALK (w, box->rank, box->shape)
     memcpy((char *)to->data + (size_t)tp_walk_offset(&w, st) * size,
         (const char *)from->data + (size_t)tp_walk_offset(&w, sf) * size, size);
 }

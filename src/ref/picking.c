@@ -31,11 +31,11 @@ static int64_t stride_of(const ref_data *x, int axis) {
   return s[axis];
 }
 
-/* The places of one element: `wide` at w is number i; in x (along the axis at the index that k
- * holds) `at`. Both gathers and both scatters are loops over these. */
+/* The places of one element: in `wide` w; in x (along the axis at the index that k holds) `at`.
+ * Both gathers and both scatters are loops over these. */
 typedef struct place {
   tp_walk w;
-  int64_t i, at, sx[TP_MAXRANK], sk[TP_MAXRANK], step;
+  int64_t at, sx[TP_MAXRANK], sk[TP_MAXRANK], step;
 } place;
 
 static void place_start(
@@ -49,7 +49,6 @@ static void place_start(
     p->sx[axis] = 0;
   }
   p->step = stride_of(x, axis);
-  p->i = 0;
 }
 
 static bool place_find(ref *r, tp_cell *c, place *p, const ref_data *x, const ref_data *k) {
@@ -64,10 +63,10 @@ static bool gather(ref *r, tp_cell *c, ref_data *out, const ref_data *x, const r
   size_t size = (size_t)tp_dtype_size(out->dtype);
   place p;
   place_start(&p, c->node, out, x, k);
-  for (tp_walk_start(&p.w, out->rank, out->shape); p.w.ok; tp_walk_next(&p.w), p.i++) {
+  for (tp_walk_start(&p.w, out->rank, out->shape); p.w.ok; tp_walk_next(&p.w)) {
     if (!place_find(r, c, &p, x, k)) return false;
-    memcpy(
-        (char *)out->data + (size_t)p.i * size, (const char *)x->data + (size_t)p.at * size, size);
+    memcpy((char *)out->data + (size_t)p.w.n * size, (const char *)x->data + (size_t)p.at * size,
+        size);
   }
   return true;
 }
@@ -97,14 +96,13 @@ static bool scatter(ref *r, tp_cell *c, ref_data *out, const ref_data *base, con
 static bool put_at(
     ref_data *out, const ref_data *base, const ref_data *k, const ref_data *src, int axis) {
   size_t size = (size_t)tp_dtype_size(out->dtype);
-  int64_t to[TP_MAXRANK], from[TP_MAXRANK], i = 0, step = stride_of(out, axis);
+  int64_t to[TP_MAXRANK], from[TP_MAXRANK], step = stride_of(out, axis);
   ref_strides(out, to);
   ref_strides(src, from);
   to[axis] = 0;
   memcpy(out->data, base->data, (size_t)out->n * size);
-  tp_walk w;
-  for (tp_walk_start(&w, k->rank, k->shape); w.ok; tp_walk_next(&w), i++) {
-    int64_t at = tp_geti(k->dtype, k->data, i);
+  TP_WALK (w, k->rank, k->shape) {
+    int64_t at = tp_geti(k->dtype, k->data, w.n);
     if (at < 0 || at >= out->shape[axis]) continue;
     memcpy((char *)out->data + (size_t)(tp_walk_offset(&w, to) + at * step) * size,
         (const char *)src->data + (size_t)tp_walk_offset(&w, from) * size, size);
@@ -121,21 +119,14 @@ typedef struct sort_item {
 } sort_item;
 
 /* NaN last in both directions; equal elements keep their order. */
-static int ascending(const void *pa, const void *pb) {
-  const sort_item *a = pa, *b = pb;
+static int compare(const sort_item *a, const sort_item *b, int sign) {
   if (isnan(a->f) != isnan(b->f)) return isnan(a->f) ? 1 : -1;
-  if (a->f < b->f || a->i < b->i) return -1;
-  if (a->f > b->f || a->i > b->i) return 1;
+  if (a->f < b->f || a->i < b->i) return -sign;
+  if (a->f > b->f || a->i > b->i) return sign;
   return a->at < b->at ? -1 : 1;
 }
-
-static int descending(const void *pa, const void *pb) {
-  const sort_item *a = pa, *b = pb;
-  if (isnan(a->f) != isnan(b->f)) return isnan(a->f) ? 1 : -1;
-  if (a->f > b->f || a->i > b->i) return -1;
-  if (a->f < b->f || a->i < b->i) return 1;
-  return a->at < b->at ? -1 : 1;
-}
+static int ascending(const void *a, const void *b) { return compare(a, b, 1); }
+static int descending(const void *a, const void *b) { return compare(a, b, -1); }
 
 static bool sort(ref *r, const tp_attr *a, ref_data *out, const ref_data *x) {
   int64_t stride[TP_MAXRANK], lines[TP_MAXRANK], n = x->shape[a->axis];
@@ -144,8 +135,7 @@ static bool sort(ref *r, const tp_attr *a, ref_data *out, const ref_data *x) {
   lines[a->axis] = n > 0;
   sort_item *line = TP_NEWN(&r->arena, sort_item, n);
   bool flt = tp_dtype_float(x->dtype);
-  tp_walk w;
-  for (tp_walk_start(&w, x->rank, lines); w.ok; tp_walk_next(&w)) {
+  TP_WALK (w, x->rank, lines) {
     int64_t base = tp_walk_offset(&w, stride), step = stride[a->axis];
     for (int64_t i = 0; i < n; i++)
       line[i] = (sort_item){ flt ? tp_get(x->dtype, x->data, base + i * step) : 0,
@@ -168,18 +158,10 @@ static bool taken(
   for (int64_t i = 0; i < all; i++) {
     int64_t point = i / (m * n), row = i / n, col = i % n;
     if (!pick(r, c, k, point, w->shape[0], &at)) return false;
-    double sum = 0;
-    uint64_t whole = 0;
-    for (int64_t p = 0; p < depth; p++) {
-      int64_t ix = row * depth + p, iw = (at * depth + p) * n + col;
-      if (tp_dtype_float(out->dtype))
-        sum += tp_get(x->dtype, x->data, ix) * tp_get(w->dtype, w->data, iw);
-      else
-        whole +=
-            (uint64_t)tp_geti(x->dtype, x->data, ix) * (uint64_t)tp_geti(w->dtype, w->data, iw);
-    }
-    if (tp_dtype_float(out->dtype)) tp_put(out->dtype, out->data, i, sum);
-    else tp_puti(out->dtype, out->data, i, (int64_t)whole);
+    ref_acc acc = ref_acc_start(TP_RED_SUM, out->dtype);
+    for (int64_t p = 0; p < depth; p++)
+      ref_acc_product(&acc, x, row * depth + p, w, (at * depth + p) * n + col);
+    ref_acc_end(&acc, out->dtype, out->data, i);
   }
   return true;
 }

@@ -74,7 +74,7 @@ static bool demand_done(const reach *q, tp_cell *c, const tp_stop *s, int64_t up
     for (int d = 0; d < c->node->ndom && done->dom[k] != s->dim; d++)
       if (c->node->dom[d] == done->dom[k]) lo[k] = ref_at(c)[d], hi[k] = lo[k] + 1;
   }
-  for (bool more = ref_first(done->ndom, lo, hi, at); more; more = ref_next(done->ndom, lo, hi, at))
+  REF_EACH (done->ndom, lo, hi, at)
     if (!ref_demand(q->r, c, s->done, at, 0)) return false;
   return true;
 }
@@ -147,8 +147,7 @@ static bool knows_ends(
           lo[k] = point[d] - (n->dom[d] == q->g->stops.v[i].dim), hi[k] = lo[k] + 1;
       if (lo[k] < 0) hi[k] = lo[k];
     }
-    for (bool more = ref_first(done->ndom, lo, hi, at); more;
-         more = ref_next(done->ndom, lo, hi, at)) {
+    REF_EACH (done->ndom, lo, hi, at) {
       tp_cell *c;
       if (!follow(q, done, at, &c)) return false;
       *in_time &= c->late <= now;

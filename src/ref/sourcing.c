@@ -22,10 +22,7 @@ static bool fill(ref *r, tp_cell *c) {
 static bool iota(ref *r, tp_cell *c) {
   ref_data v;
   if (!ref_new(r, c, 0, &v)) return false;
-  tp_walk w;
-  int64_t i = 0;
-  for (tp_walk_start(&w, v.rank, v.shape); w.ok; tp_walk_next(&w), i++)
-    tp_puti(v.dtype, v.data, i, w.at[c->node->attr.axis]);
+  TP_WALK (w, v.rank, v.shape) tp_puti(v.dtype, v.data, w.n, w.at[c->node->attr.axis]);
   return true;
 }
 

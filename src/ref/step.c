@@ -1,5 +1,5 @@
-/* step.c: a run tick by tick. What a step gives is put into the memo; whatever demands an input or
- * a callback of a later tick gives up and is tried again with the next step. */
+/* step.c: a run, as a whole or tick by tick. What a step gives is put into the memo; whatever
+ * demands an input or a callback of a later tick gives up and is tried again with the next step. */
 #include "ref/machine.h"
 
 struct tp_refsteps {
@@ -310,15 +310,26 @@ static bool has_last(tp_refsteps *s, const tp_node *w) {
   return yes;
 }
 
-static bool fill_outputs(tp_refsteps *s, double until) {
+/* A loaded parameter's array may be the output itself. */
+static bool is_lent(const ref *r, int i) {
+  const tp_node *n = r->g->outputs.v[i].val.node;
+  return n->op == TP_OP_PINIT && r->run->params &&
+      r->run->outputs[i] == r->run->params[n->attr.i[0]];
+}
+
+/* fixed: only parameters that do not evolve. */
+static bool fill_outputs(tp_refsteps *s, bool fixed, double until) {
   ref *r = s->r;
+  const tp_ticks *t = r->ticks;
   for (int i = 0, k = 0; i < r->g->outputs.n; i++) {
     tp_val v = r->g->outputs.v[i].val;
     const tp_node *w = r->g->outputs.v[i].hidden ? r->g->params.v[k++] : NULL;
-    bool early = w && tp_param_evolves(w) && !has_last(s, w);
-    if (early || s->complete[i] || r->ticks->shown[i] || !r->run->outputs[i]) continue;
-    if (!fill_some(s, v.node, v.out, s->at[i], r->run->outputs[i], &s->complete[i],
-            r->ticks->first[i] ? 0 : until))
+    bool evolves = w && tp_param_evolves(w), shown = t->n && t->shown[i];
+    if ((fixed && (!w || evolves)) || (evolves && !has_last(s, w))) continue;
+    if (s->complete[i] || shown || !r->run->outputs[i]) continue;
+    if (!(s->complete[i] = is_lent(r, i)) &&
+        !fill_some(s, v.node, v.out, s->at[i], r->run->outputs[i], &s->complete[i],
+            t->n && t->first[i] ? 0 : until))
       return false;
   }
   return true;
@@ -397,7 +408,7 @@ static bool newest_params(tp_refsteps *s, double until) {
     if (!r->g->outputs.v[i].hidden) continue;
     const tp_node *w = r->g->params.v[k];
     int64_t *at = s->at[r->g->outputs.n + k];
-    bool ready = w->id >= 0 && tp_param_evolves(w);
+    bool ready = w->id >= 0 && tp_param_evolves(w) && r->run->outputs[i];
     for (int d = 0; d < w->ndom && ready; d++) ready = ref_bound(r, w->dom[d]) > 0;
     while (ready && !s->updated[k] && !s->complete[i] && is_next(s, w, at) && !over(until)) {
       if (!copy_state(s, w, at, r->g->outputs.v[i].val.node, r->run->outputs[i], &ready))
@@ -409,8 +420,6 @@ static bool newest_params(tp_refsteps *s, double until) {
   }
   return true;
 }
-
-/* ---- states: the memo, and how far the callbacks are ---- */
 
 /* What says an end says it again. */
 static bool is_own(tp_refsteps *s, const tp_cell *c) {
@@ -576,11 +585,49 @@ static bool rest(tp_refsteps *s, void *arg) {
   double until = ((resting *)arg)->until;
   if (last) s->r->now = NULL;
   return (last ? ref_call_all(s->r) : call_some(s, until)) && newest_params(s, until) &&
-      fill_outputs(s, until);
+      fill_outputs(s, false, until);
 }
 
 bool tp_ref_rest(tp_refsteps *s, bool last, double until, tp_error *err) {
   bool ok = s->r->cancelled || guarded(s, rest, &(resting){ last, until }, err);
   if (s->r->cancelled) drop_all_outputs(s);
   return ok || s->r->cancelled;
+}
+
+/* ---- a run as a whole ---- */
+
+/* Without callbacks nothing has to be kept ahead of the outputs. */
+static bool has_callbacks(const tp_graph *g) {
+  bool any = false;
+  for (int i = 0; i < g->nodes.n; i++)
+    any |= g->nodes.v[i]->op == TP_OP_CALL && g->nodes.v[i]->attr.fn != TP_FN_KEEP;
+  return any;
+}
+
+/* Parameters that do not evolve come before any callback, which may end the run. */
+static bool run_whole(tp_refsteps *s, void *arg) {
+  (void)arg;
+  s->r->now = NULL;
+  return fill_outputs(s, true, 0) && (!has_callbacks(s->r->g) || ref_call_all(s->r)) &&
+      fill_outputs(s, false, 0);
+}
+
+/* After a run that ended early: of what is made. */
+static bool keep_newest(tp_refsteps *s, void *arg) {
+  (void)arg;
+  give_up(s->r);
+  s->r->frozen = true;
+  return newest_params(s, 0);
+}
+
+bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err) {
+  static const tp_ticks none;
+  tp_error late = { 0 };
+  tp_refsteps *s = tp_ref_begin(g, run, &none, err);
+  if (!s) return false;
+  bool ok = guarded(s, run_whole, NULL, err), cancelled = s->r->cancelled;
+  if (!ok) guarded(s, keep_newest, NULL, &late);
+  if (cancelled) drop_all_outputs(s);
+  tp_ref_end(s);
+  return ok || cancelled;
 }

@@ -56,19 +56,16 @@ static bool gather_args(tp_exec *x, tp_dreg *r, tp_dcall *c) {
 
 /* Which rows of the callback's arrays are there? */
 static void note_rows(tp_exec *x, tp_dreg *r, tp_dcall *c, tp_drows *rows) {
-  tp_walk w;
-  int64_t row = 0;
   int nrow = tp_callee_nover(callee(x, r));
   tp_drows_place(x, rows);
-  for (tp_walk_start(&w, nrow, rows->nd.v.shape); w.ok; tp_walk_next(&w), row++)
-    c->gone[row] |= !tp_drows_there(x, rows, nrow, &w);
+  TP_WALK (w, nrow, rows->nd.v.shape) c->gone[w.n] |= !tp_drows_there(x, rows, nrow, &w);
 }
 
 /* Those that have ended are zero in its arrays; dims that end are as long as the longest of the
  * others. */
 static bool clear_rows(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   int nrow = tp_callee_nover(callee(x, r));
-  int64_t count = 1, row = 0;
+  int64_t count = 1;
   const tp_array *any = r->nin ? c->args[0] : r->nout ? c->res[0] : NULL;
   for (int i = 0; i < nrow && any; i++) count *= c->reached[i] = any->shape[i];
   if (!r->rg->nrows) return true;
@@ -84,15 +81,14 @@ static bool clear_rows(tp_exec *x, tp_dreg *r, tp_dcall *c) {
     note_rows(x, r, c, &c->rows[i]);
     if (c->rows[i].along >= 0) c->reached[c->rows[i].along] = 0;
   }
-  tp_walk w;
-  for (tp_walk_start(&w, nrow, shape); w.ok; tp_walk_next(&w), row++) {
+  TP_WALK (w, nrow, shape) {
     for (int i = 0; i < r->rg->nrows; i++)
-      if (c->rows[i].along >= 0 && !c->gone[row])
+      if (c->rows[i].along >= 0 && !c->gone[w.n])
         c->reached[c->rows[i].along] =
             TP_MAX(c->reached[c->rows[i].along], w.at[c->rows[i].along] + 1);
-    for (int i = 0; i < r->nin && c->gone[row]; i++) {
+    for (int i = 0; i < r->nin && c->gone[w.n]; i++) {
       size_t bytes = tp_array_bytes(c->args[i]) / (size_t)count;
-      if (bytes) memset((char *)c->args[i]->data + (size_t)row * bytes, 0, bytes);
+      if (bytes) memset((char *)c->args[i]->data + (size_t)w.n * bytes, 0, bytes);
     }
   }
   return true;

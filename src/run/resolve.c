@@ -159,8 +159,7 @@ void tp_drows_place(const tp_exec *x, tp_drows *r) { end_place(x, &r->nd); }
 /* The greatest of n further axes. */
 static int64_t end_at(const tp_view *v, int64_t first, int naxis) {
   int64_t most = 0;
-  tp_walk w;
-  for (tp_walk_start(&w, v->rank - naxis, v->shape + naxis); w.ok; tp_walk_next(&w))
+  TP_WALK (w, v->rank - naxis, v->shape + naxis)
     most = TP_MAX(most, ((const int64_t *)v->p)[first + tp_walk_offset(&w, v->stride + naxis)]);
   return most;
 }
@@ -180,7 +179,6 @@ static bool has_rows(const tp_exec *x, const tp_dnd *d) {
 }
 
 int64_t tp_dend_most(const tp_exec *x, tp_dend *e, int64_t given) {
-  tp_walk w;
   tp_dnd *d = &e->nd;
   int64_t most = 0;
   end_place(x, d);
@@ -188,7 +186,7 @@ int64_t tp_dend_most(const tp_exec *x, tp_dend *e, int64_t given) {
   const int64_t *p = d->v.p;
   if (d->dtype == TP_BOOL) return TP_MIN(*(const uint8_t *)d->v.p, given); /* of rank 0 */
   for (int i = 0; i < e->nrow; i++) tp_drows_place(x, &e->rows[i]);
-  for (tp_walk_start(&w, d->rank, d->v.shape); w.ok; tp_walk_next(&w)) {
+  TP_WALK (w, d->rank, d->v.shape) {
     bool there = true;
     for (int i = 0; i < e->nrow && there; i++) there = tp_drows_there(x, &e->rows[i], d->rank, &w);
     if (there) most = TP_MAX(most, p[tp_walk_offset(&w, d->v.stride)]);

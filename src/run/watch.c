@@ -121,8 +121,7 @@ static bool look(tp_exec *x, tp_dreg *r) {
     if (d->buf < 0) continue;
     tp_lens all = lens_of(r, r->nin + o, NULL, false);
     if (tp_lens_finite(&all)) continue;
-    tp_walk w;
-    for (tp_walk_start(&w, r->npoint, d->v.shape); w.ok; tp_walk_next(&w))
+    TP_WALK (w, r->npoint, d->v.shape)
       if (!look_at(x, r, o, w.at)) return false;
   }
   return true;
@@ -150,8 +149,7 @@ static bool look_sum(tp_exec *x, tp_dreg *r) {
   if (tp_lens_finite(&all) || !tp_lens_finite(&in[1])) return true;
   for (int k = 0; k < v->rank; k++)
     shape[k] = r->rg->sums >> k & 1 ? TP_MIN(v->shape[k], 1) : v->shape[k];
-  tp_walk w;
-  for (tp_walk_start(&w, v->rank, shape); w.ok; tp_walk_next(&w)) {
+  TP_WALK (w, v->rank, shape) {
     if (tp_lens_finite_at(&all, w.at) || !tp_lens_finite_at(&old, w.at)) continue;
     in[0].data = (const char *)old.data + tp_walk_offset(&w, old.stride) * r->out[0].size;
     bool none = tp_get(old.dtype, in[0].data, 0) == (r->rg->red == TP_RED_PROD);
