@@ -1,13 +1,11 @@
-/* calling.c: callbacks. Each is called at every point of its domain without `over`, in
- * lexicographic order, once; so a demand for a later point makes all earlier calls first. Dims in
- * `over` lead the shapes of the arrays, and all points over them are done by one call. */
+/* calling.c: callbacks. Each is called once at every point of its domain without `over`, in
+ * lexicographic order, so a demand for a later point makes all earlier calls first. Dims in `over`
+ * lead the shapes of the arrays: one call does all points over them. */
 #include "ref/machine.h"
 
 static bool is_over(const tp_node *n, const tp_sym *d) {
   return tp_dom_has(n->attr.nover, n->attr.over, d);
 }
-
-/* ---- how far a callback is ---- */
 
 ref_calls *ref_calls_of(ref *r, const tp_node *n) {
   ref_calls **at = &r->calls[n->id], *q = *at;
@@ -65,7 +63,7 @@ static bool points_next(ref *r, const tp_node *n, const ref_calls *q, call_point
 #define EACH_POINT(r, n, q, p) \
   for (bool more_ = points_first(r, n, q, p); more_; more_ = points_next(r, n, q, p))
 
-/* For each operand, for each point over `over`: its cell, in r->ops; none where a row has ended. */
+/* Puts a cell for each operand and point into r->ops; none where a row has ended. */
 static bool demand_call(ref *r, tp_cell *c, const ref_calls *q) {
   const tp_node *n = c->node;
   int64_t at[TP_MAXDIM];
@@ -99,8 +97,6 @@ bool ref_call_demand(ref *r, tp_cell *c) {
   return demand_call(r, c, &q);
 }
 
-/* ---- arrays ---- */
-
 static tp_array *new_array(
     ref *r, tp_cell *c, const call_points *p, tp_dtype d, int rank, const int64_t *shape) {
   int64_t all[TP_MAXRANK];
@@ -113,7 +109,7 @@ static tp_array *new_array(
   return a;
 }
 
-/* Operand k stacked over `over`: r->ops holds `points` cells of it. */
+/* Operand k over the points, whose cells are in r->ops. */
 static tp_array *stack_operand(ref *r, tp_cell *c, int k, const call_points *p) {
   const ref_op *op = r->ops.v + k * p->points, *some = op;
   ref_data v;
@@ -133,7 +129,7 @@ static tp_array *result_array(ref *r, tp_cell *c, int o, const call_points *p) {
   return new_array(r, c, p, out->dtype, out->rank, shape);
 }
 
-/* Result o of the call, copied once; each point over `over` is a part of it. */
+/* Each point is a part of a copy of result o. */
 static void spread_result(ref *r, const tp_node *n, const ref_calls *q, int o, const tp_array *a) {
   size_t bytes = tp_array_bytes(a);
   char *data = tp_dup(&r->arena, a->data, bytes);
@@ -142,13 +138,11 @@ static void spread_result(ref *r, const tp_node *n, const ref_calls *q, int o, c
   ref_cell(r, n, p.at)->data[o] = data + (size_t)p.i * (bytes / (size_t)p.points);
 }
 
-/* The cells of this call are done; a sink has no data, but cells too. */
+/* A sink has no data, but cells too. */
 static void mark_done(ref *r, const tp_node *n, const ref_calls *q) {
   call_points p;
   EACH_POINT(r, n, q, &p) ref_cell(r, n, p.at)->state = CELL_DONE;
 }
-
-/* ---- one call ---- */
 
 static bool make_arrays(ref *r, tp_cell *c, const ref_calls *q, tp_array **args, tp_array **res) {
   const tp_node *n = c->node;
@@ -174,8 +168,8 @@ static bool make_call(ref *r, tp_cell *c, ref_calls *q, tp_array **args, tp_arra
   return true;
 }
 
-/* The arrays live as long as the call. When the arena runs out of memory in between they are
- * released by the same way out. */
+/* The arrays live as long as the call; where the arena runs out of memory they are released as
+ * well. */
 static bool call_once(ref *r, tp_cell *c, ref_calls *q) {
   const tp_node *n = c->node;
   tp_array **volatile args = TP_NEWN(&r->arena, tp_array *, n->nin + n->nout);
@@ -190,7 +184,6 @@ static bool call_once(ref *r, tp_cell *c, ref_calls *q) {
   return ok;
 }
 
-/* The next call is at a point that is alive. */
 static ref_answer seek_call(ref *r, tp_cell *by, ref_calls *q) {
   int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM];
   for (int k = 0; k < q->ndim; k++) hi[k] = ref_bound(r, q->dims[k]);
@@ -209,8 +202,6 @@ bool ref_call_step(ref *r, tp_cell *c) {
   calls_next(r, q);
   return true;
 }
-
-/* ---- all calls ---- */
 
 ref_answer ref_call_ask(ref *r, const tp_node *n) { return seek_call(r, NULL, ref_calls_of(r, n)); }
 

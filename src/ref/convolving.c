@@ -1,6 +1,5 @@
 /* convolving.c: convolution and its adjoints, as ops.def writes them: over all (n, g, o, c, p, k),
- * x's element times w's, y's times w's, or x's times y's. Floats are summed in f64, integers wrap.
- */
+ * x's element times w's, y's times w's, or x's times y's. */
 #include "ref/machine.h"
 
 typedef struct form {
@@ -10,7 +9,7 @@ typedef struct form {
   int64_t stride[3][TP_MAXRANK];
 } form;
 
-/* Where the position at p and the element at k of its window lie in x; false: outside. */
+/* Finds the place in x of the position p and the element k of its window; false: outside. */
 static bool inside(const form *f, const int64_t *p, const int64_t *k, int64_t *offset) {
   for (int i = 0; i < f->d; i++) {
     int64_t q = p[i] * f->axes[3 * i] + k[i] * f->axes[3 * i + 1] - f->axes[3 * i + 2];
@@ -26,7 +25,6 @@ static int64_t spatial(const form *f, int role, const int64_t *at) {
   return o;
 }
 
-/* Everything at one (n, g, o, c). */
 static void window(const form *f, const int64_t *at, int a, int b, int out, ref_acc *sum) {
   int64_t from[3] = { at[0] * f->stride[TP_CX][0] + at[1] * f->stride[TP_CX][1] +
         at[3] * f->stride[TP_CX][2],

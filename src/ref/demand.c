@@ -1,10 +1,8 @@
 /* demand.c: which points of its operands a cell needs. */
 #include "ref/machine.h"
 
-/* ---- one value ---- */
-
-/* The cells in work from the top of the stack down to c need each other; the first that has a name
- * says so. */
+/* The cells in work from the top of the stack to c need each other; the first with a name says so.
+ */
 static bool cycle(ref *r, tp_cell *c) {
   tp_cell *who = c;
   for (int k = r->stack.n - 1; k >= 0 && r->stack.v[k] != c && !who->node->name; k--)
@@ -47,14 +45,12 @@ bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row) {
   return ref_want(r, c);
 }
 
-/* v where its dims have their values in env. */
+/* where its dims have their values in env */
 static bool demand_same(ref *r, tp_cell *by, tp_val v) {
   int64_t at[TP_MAXDIM];
   for (int k = 0; k < v.node->ndom; k++) at[k] = r->env[v.node->dom[k]->id];
   return ref_demand(r, by, v, at, 0);
 }
-
-/* ---- reads ---- */
 
 static void box_of(ref *r, int n, const tp_at *at, int64_t *lo, int64_t *hi) {
   for (int k = 0; k < n; k++) {
@@ -72,8 +68,6 @@ static bool demand_read(ref *r, tp_cell *c) {
   return true;
 }
 
-/* ---- branches ---- */
-
 int ref_branch(const ref *r, const tp_node *n) {
   for (int k = 0; k < n->nin; k++) {
     const tp_ix *cond = n->in[k].cond;
@@ -88,12 +82,10 @@ static bool demand_branch(ref *r, tp_cell *c) {
                : demand_same(r, c, c->node->in[k].src);
 }
 
-/* ---- accumulations ---- */
-
-/* Calls fn for each (p, u) of a scatter, p in lexicographic order. */
+/* for each (p, u) of a scatter, p in lexicographic order */
 typedef void (*pair_fn)(ref_scatter *s, int64_t p, int64_t u);
 
-/* A contribution's map counts only inside the domain that it maps to. */
+/* A map counts only inside the domain that it maps to. */
 static void clip(ref *r, const tp_node *n, int64_t *lo, int64_t *hi) {
   for (int k = 0; k < n->ndom; k++) {
     lo[k] = TP_MAX(lo[k], 0);
@@ -123,8 +115,8 @@ static void each_pair(
 static void count_pair(ref_scatter *s, int64_t p, int64_t u) { (void)p, s->start[u + 2]++; }
 static void put_pair(ref_scatter *s, int64_t p, int64_t u) { s->p[s->start[u + 1]++] = p; }
 
-/* While the lists are filled start[u + 1] is the end of what u has so far. False: there are too
- * many points for lists, as along a dim without an end. */
+/* While lists are filled start[u + 1] is the end of u's. False: too many points for lists, as along
+ * a dim without an end. */
 static bool scatter_index(ref *r, const tp_node *n, const tp_edge *e, ref_scatter *s) {
   int64_t nu, np;
   if (!ref_box(r, n->ndom, n->dom, &nu) || !ref_box(r, e->src.node->ndom, e->src.node->dom, &np))
@@ -144,8 +136,8 @@ static ref_scatter *scatter_of(ref *r, const tp_node *n, int k) {
   return s->start || scatter_index(r, n, &n->in[k], s) ? s : NULL;
 }
 
-/* At env's point p of the operand: the first element of the row that target u takes. Each range of
- * the map consumes one leading axis. */
+/* env: a point of the operand. Finds the first element of the row that c takes; each range of the
+ * map consumes a leading axis. */
 static bool scatter_row(ref *r, tp_cell *c, const tp_edge *e, int64_t *row) {
   const tp_out *o = tp_outof(e->src);
   const int64_t *u = ref_at(c);
@@ -164,13 +156,13 @@ static bool scatter_row(ref *r, tp_cell *c, const tp_edge *e, int64_t *row) {
   return true;
 }
 
-/* Where ends depend on data, no list of pairs can be made beforehand: the operand's points are gone
- * through, those that a dim of both sides fixes excepted. */
+/* Ends by data allow no list of pairs: the operand's points are gone through, but for dims of both
+ * sides that the map leaves alone. */
 typedef struct {
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM];
 } cell_points;
 
-/* The place of the operand's dim d in n's domain, if the map leaves it alone; -1. */
+/* Its place in n's domain if the map leaves the operand's dim d alone; else -1. */
 static int fixed_by(const tp_node *n, const tp_edge *e, int d) {
   const tp_sym *dim = e->src.node->dom[d];
   for (int j = 0; j < n->ndom; j++)
@@ -188,14 +180,14 @@ static bool points_of(ref *r, tp_cell *c, const tp_edge *e, cell_points *p) {
   return ref_first(m->ndom, p->lo, p->hi, p->at);
 }
 
-/* All dims fixed: a point has one operand, whatever the bounds, and needs no list. */
+/* Then a point has one operand, whatever the bounds. */
 static bool is_fixed(const tp_node *n, const tp_edge *e) {
   bool yes = true;
   for (int d = 0; d < e->src.node->ndom; d++) yes &= fixed_by(n, e, d) >= 0;
   return yes;
 }
 
-/* Does the contribution, or the operand's shape, mention this end? */
+/* Does the map or the operand's shape mention this end? */
 bool ref_contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end) {
   tp_node probe = { .op = TP_OP_ACCUM,
     .ndom = n->ndom,
@@ -206,8 +198,8 @@ bool ref_contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end
   return tp_node_mentions(&probe, end);
 }
 
-/* At env's point, a point of the operand: does its image hold c's? known: are the ends that it
- * mentions? Then all of it is looked at, else what mentions none. */
+/* env: a point of the operand. Does its image hold c's? Looks only at parts without ends unless
+ * these are known. */
 static bool reaches(ref *r, tp_cell *c, const tp_edge *e, bool known) {
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM];
   const tp_ix *cond = !e->cond || known ? e->cond : tp_end_parts(r->g, e->cond, false);
@@ -222,8 +214,8 @@ static bool reaches(ref *r, tp_cell *c, const tp_edge *e, bool known) {
   return true;
 }
 
-/* Only of points that may count is it asked whether they are alive; what the map says of ends is
- * known after that. */
+/* Only points that may count are asked whether they are alive, before the ends in the map are
+ * known. */
 static bool demand_from(ref *r, tp_cell *c, const tp_edge *e, const int64_t *at, bool asks) {
   const tp_node *m = e->src.node;
   int64_t row;
@@ -294,8 +286,6 @@ static bool demand_accum(ref *r, tp_cell *c) {
     if (!(c->node->in[k].gather ? demand_gather : demand_scatter)(r, c, k)) return false;
   return true;
 }
-
-/* ---- by op ---- */
 
 /* A loaded parameter takes the place of its init. */
 static bool demand_init(ref *r, tp_cell *c) {

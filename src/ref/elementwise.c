@@ -1,6 +1,5 @@
-/* elementwise.c: one element from one element of each operand. Floats in double, then rounded to
- * the dtype (f16 and bf16: to f32 first, as what is computed in f32 is); integers exactly in i64,
- * then wrapped. */
+/* elementwise.c: one element from one of each operand. Floats in double, then rounded (f16 and bf16
+ * by way of f32); integers exactly in i64, then wrapped. */
 #include "ref/machine.h"
 #include <math.h>
 
@@ -8,8 +7,6 @@ static void put(ref_data *out, int64_t i, double v) {
   bool half = out->dtype == TP_F16 || out->dtype == TP_BF16;
   tp_put(out->dtype, out->data, i, half ? (float)v : v);
 }
-
-/* ---- one operand ---- */
 
 static double unary_f(tp_op op, double x) {
   switch (op) {
@@ -61,8 +58,6 @@ static bool cast(ref_data *out, const ref_data *x) {
     else tp_puti(out->dtype, out->data, i, tp_geti(x->dtype, x->data, i));
   return true;
 }
-
-/* ---- two operands ---- */
 
 /* a - b * floor(a / b) with one rounding: fmod is exact. */
 static double mod_f(double a, double b) {
@@ -164,8 +159,6 @@ static bool binary(ref *r, tp_cell *c, ref_data *out, const ref_data *a, const r
   }
   return true;
 }
-
-/* ---- three ---- */
 
 static bool choose(ref_data *out, const ref_data *cond, const ref_data *a, const ref_data *b) {
   int64_t sc[TP_MAXRANK], sa[TP_MAXRANK], sb[TP_MAXRANK];

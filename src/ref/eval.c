@@ -1,7 +1,7 @@
-/* eval.c: computing one cell, and the stack of those that wait for others. */
+/* eval.c: computes a cell; the stack of cells that wait for others. */
 #include "ref/machine.h"
 
-/* The data of the only operand, seen at another point or in another shape. */
+/* the only operand's data */
 static bool alias(ref *r, tp_cell *c) {
   c->data[0] = r->ops.v[0].cell->data[r->ops.v[0].out];
   return true;
@@ -49,7 +49,6 @@ static bool compute_time(ref *r, tp_cell *c) {
   }
 }
 
-/* Views of operands and results, then the kernel. */
 static bool compute_kernel(
     ref *r, tp_cell *c, bool (*kernel)(ref *, tp_cell *, ref_data *, const ref_data *)) {
   ref_data out[8];
@@ -95,7 +94,7 @@ static bool compute(ref *r, tp_cell *c) {
   return ref_fail(r, c, TP_E_OPTION, "%s reached the evaluator", tp_ops[c->node->op].text);
 }
 
-/* A call for a later point makes all earlier ones first, so the point of the next one decides. */
+/* A call for a later point makes all earlier ones, so the next call's point decides. */
 static bool is_early(ref *r, tp_cell *c) {
   const tp_node *n = c->node;
   int64_t at[TP_MAXDIM];
@@ -114,9 +113,9 @@ static bool is_early(ref *r, tp_cell *c) {
   return n->op == TP_OP_INPUT;
 }
 
-/* What was demanded first is made first: of several points that fail the first in lexicographic
- * order is met. Not between ticks, where what comes of a later tick should be met soon: a
- * recurrence from the last point on would be followed to its beginning. */
+/* The first demanded is made first: of several points that fail the lexicographically first is met.
+ * Not between ticks, where later ticks should be met soon: a recurrence from the last point on
+ * would be followed to its beginning. */
 static void turn_round(ref *r, int from) {
   for (int i = from, j = r->stack.n - 1; i < j; i++, j--) {
     tp_cell *c = r->stack.v[i];
@@ -125,7 +124,7 @@ static void turn_round(ref *r, int from) {
   }
 }
 
-/* Done, or r->waiting for what was pushed. */
+/* Done, or r->waiting. */
 static bool take_step(ref *r, tp_cell *c) {
   int from = r->stack.n;
   r->ops.n = 0;
@@ -142,7 +141,6 @@ static bool take_step(ref *r, tp_cell *c) {
   return true;
 }
 
-/* Runs the stack until nothing is on it. */
 static bool run_stack(ref *r) {
   while (r->stack.n) {
     tp_cell *c = r->stack.v[r->stack.n - 1];
@@ -163,7 +161,7 @@ bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) {
   return run_stack(r);
 }
 
-/* ---- questions from outside any step: the machine runs until the answer is there ---- */
+/* ---- questions from outside any step: run the stack until the answer is there ---- */
 
 ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at, int *which) {
   ref_answer x;

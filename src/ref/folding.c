@@ -1,9 +1,7 @@
-/* folding.c: reductions, argmax, scans, matmul. Floats are summed in f64 in row-major order of what
- * is summed, rounded once; integers wrap in i64. */
+/* folding.c: reductions, argmax, scans, matmul. Floats are summed in f64 in row-major order and
+ * rounded once; integers wrap in i64. */
 #include "ref/machine.h"
 #include <math.h>
-
-/* ---- one sum ---- */
 
 ref_acc ref_acc_start(tp_red red, tp_dtype d) {
   ref_acc a = { .flt = tp_dtype_float(d),
@@ -60,10 +58,7 @@ bool ref_acc_end(const ref_acc *a, tp_dtype d, void *p, int64_t i) {
   return a->flt || a->any;
 }
 
-/* ---- reductions ---- */
-
-/* Splits the axes of x: `kept` strides by axis of out (0 for a kept-dim 1), and the reduced axes
- * with their strides. */
+/* kept: strides by axis of out (0 for a kept-dim 1); shape, stride: of the reduced axes. */
 typedef struct split {
   int64_t kept[TP_MAXRANK], shape[TP_MAXRANK], stride[TP_MAXRANK];
   int n;
@@ -99,7 +94,7 @@ static bool reduce(ref *r, tp_cell *c, ref_data *out, const ref_data *x) {
   return true;
 }
 
-/* Does element i beat the best so far? The first at ties, the first NaN wins. */
+/* At ties the first, else the first NaN wins. */
 static bool beats(const ref_data *x, int64_t i, int64_t best, bool max) {
   if (!tp_dtype_float(x->dtype)) {
     int64_t a = tp_geti(x->dtype, x->data, i), b = tp_geti(x->dtype, x->data, best);
@@ -123,9 +118,7 @@ static bool argreduce(ref *r, tp_cell *c, ref_data *out, const ref_data *x) {
   return true;
 }
 
-/* ---- scans ---- */
-
-/* One line of n elements, the i-th at base + i*stride; negative strides run backwards. */
+/* n elements from base on; a negative stride runs backwards. */
 static void scan_line(ref_data *out, const ref_data *x, int64_t base, int64_t stride, int64_t n,
     bool prod, double factor) {
   double f = prod ? 1 : 0;

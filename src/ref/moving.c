@@ -1,5 +1,5 @@
-/* moving.c: elements copied to other places. Every one is: for each element of the result, where in
- * the operand it comes from. */
+/* moving.c: copies elements to other places: for each element of the result, from where it comes.
+ */
 #include "ref/machine.h"
 
 static void copy(ref_data *out, int64_t i, const ref_data *x, int64_t at) {
@@ -7,7 +7,7 @@ static void copy(ref_data *out, int64_t i, const ref_data *x, int64_t at) {
   memcpy((char *)out->data + (size_t)i * size, (const char *)x->data + (size_t)at * size, size);
 }
 
-/* Element of the result at w from x at start + sum of w * stride. */
+/* Result at w is x at start + sum of w * stride. */
 static bool strided(ref_data *out, const ref_data *x, int64_t start, const int64_t *stride) {
   TP_WALK (w, out->rank, out->shape) copy(out, w.n, x, start + tp_walk_offset(&w, stride));
   return true;
@@ -67,7 +67,7 @@ static bool unfold(const tp_attr *a, ref_data *out, const ref_data *x) {
   return strided(out, x, 0, stride);
 }
 
-/* Each element is the sum of its copies, in the order of windows. */
+/* An element is the sum of its copies, in the order of windows. */
 static bool fold(const tp_attr *a, ref_data *out, const ref_data *x) {
   int64_t own[TP_MAXRANK], stride[TP_MAXRANK] = { 0 }, n = x->shape[a->axis],
                            size = x->shape[a->axis + 1];

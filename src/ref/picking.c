@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Index number i of k, checked against an axis of n. */
+/* Reads and checks index i of k for an axis of n. */
 static bool pick(ref *r, tp_cell *c, const ref_data *k, int64_t i, int64_t n, int64_t *at) {
   *at = tp_geti(k->dtype, k->data, i);
   return (*at >= 0 && *at < n) ||
@@ -11,8 +11,8 @@ static bool pick(ref *r, tp_cell *c, const ref_data *k, int64_t i, int64_t n, in
           r, c, TP_E_INPUT, "index %lld is outside 0 .. %lld", (long long)*at, (long long)n - 1);
 }
 
-/* Strides by the axes of `wide`, which is x with attr.axis replaced by the axes of k: into x (0
- * along k's axes) and into k (0 along the others). */
+/* `wide` is x with attr.axis replaced by the axes of k. Strides by its axes: in x (0 along k's
+ * axes), in k (0 along the others). */
 static void replaced(const ref_data *wide, const ref_data *x, const ref_data *k, int axis,
     int64_t *sx, int64_t *sk) {
   int64_t x_own[TP_MAXRANK], k_own[TP_MAXRANK];
@@ -31,8 +31,7 @@ static int64_t stride_of(const ref_data *x, int axis) {
   return s[axis];
 }
 
-/* The places of one element: in `wide` w; in x (along the axis at the index that k holds) `at`.
- * Both gathers and both scatters are loops over these. */
+/* One element's places: w in `wide`; `at` in x, along the axis by the index that k holds. */
 typedef struct place {
   tp_walk w;
   int64_t at, sx[TP_MAXRANK], sk[TP_MAXRANK], step;
@@ -71,7 +70,7 @@ static bool gather(ref *r, tp_cell *c, ref_data *out, const ref_data *x, const r
   return true;
 }
 
-/* The base, then every element of src in row-major order; sums in f64 or i64, rounded once. */
+/* In row-major order; sums in f64 or i64, rounded once. */
 static bool scatter(ref *r, tp_cell *c, ref_data *out, const ref_data *base, const ref_data *k,
     const ref_data *src) {
   ref_acc *acc = TP_NEWN(&r->arena, ref_acc, out->n);
@@ -112,13 +111,13 @@ static bool put_at(
 
 /* ---- sorting ---- */
 
-/* f of floats, i of integers, the other 0 */
+/* f of floats, i of integers, else 0 */
 typedef struct sort_item {
   double f;
   int64_t i, at;
 } sort_item;
 
-/* NaN last in both directions; equal elements keep their order. */
+/* NaN last both ways; stable. */
 static int compare(const sort_item *a, const sort_item *b, int sign) {
   if (isnan(a->f) != isnan(b->f)) return isnan(a->f) ? 1 : -1;
   if (a->f < b->f || a->i < b->i) return -sign;
@@ -150,7 +149,7 @@ static bool sort(ref *r, const tp_attr *a, ref_data *out, const ref_data *x) {
   return true;
 }
 
-/* Rows of x times the matrices of w that k names; terms in order, rounded once. */
+/* Rows of x times the matrices of w that k names. */
 static bool taken(
     ref *r, tp_cell *c, ref_data *out, const ref_data *x, const ref_data *k, const ref_data *w) {
   int64_t m = x->shape[x->rank - 2], depth = w->shape[1], n = w->shape[2], all = 1, at;

@@ -1,7 +1,5 @@
-/* ref.c: the entry points. */
+/* ref.c: opens a machine; peeks. */
 #include "ref/machine.h"
-
-/* ---- a run ---- */
 
 bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err) {
   r->g = g;
@@ -20,7 +18,7 @@ bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err) {
   return true;
 }
 
-/* The machine lives on the heap, away from what setjmp may put back. */
+/* On the heap, away from what setjmp may put back. */
 bool ref_open(ref *r, tp_error *err) {
   if (!r) return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "out of memory in the reference evaluator");
   tp_arena_init(&r->arena);

@@ -2,8 +2,6 @@
 #include "ref/machine.h"
 #include "base/env.h"
 
-/* ---- given ---- */
-
 static bool input(ref *r, tp_cell *c) {
   tp_array *a = r->run->inputs ? r->run->inputs[r->number[c->node->id]] : NULL;
   if (!a)
@@ -32,8 +30,6 @@ static bool value(ref *r, tp_cell *c) {
   tp_puti(v.dtype, v.data, 0, tp_ix_evalq(c->node->attr.ix[0], r->env));
   return true;
 }
-
-/* ---- drawn ---- */
 
 static tp_philox_key key_at(ref *r, tp_cell *c) {
   tp_philox_key k = tp_philox_op(r->run->seed, c->node->attr.hash);
@@ -76,8 +72,7 @@ bool ref_source(ref *r, tp_cell *c) {
   }
 }
 
-/* ---- environments: the last axis of each operand belongs to one of them, leading axes are a batch
- * ---- */
+/* ---- environments: the last axis of an operand belongs to one, the others are a batch ---- */
 
 typedef struct env_step {
   const tp_env *e;
