@@ -7,13 +7,13 @@ static bool cycle(ref *r, tp_cell *c) {
   tp_cell *who = c;
   for (int k = r->stack.n - 1; k >= 0 && r->stack.v[k] != c && !who->node->name; k--)
     if (r->stack.v[k]->state == CELL_WORK && r->stack.v[k]->node->name) who = r->stack.v[k];
-  return tp_fail(r->err, TP_E_CYCLE, who->node->pos, "cycle: %s%s needs itself",
-      ref_label(r, who->node), ref_where(r, who->node, ref_at(who)));
+  return tp_fail(r->err, TP_E_CYCLE, who->node->pos, "%s%s needs itself", ref_label(r, who->node),
+      ref_where(r, who->node, ref_at(who)));
 }
 
 static bool outside(ref *r, tp_cell *by, const tp_node *n, int k, int64_t at) {
   return tp_fail(r->err, TP_E_DOMAIN, by->node->pos,
-      "domain: %s is read at %s = %lld, outside 0 .. %s-1 (%s = %lld), by %s%s", ref_label(r, n),
+      "%s is read at %s = %lld, outside 0 .. %s-1 (%s = %lld), by %s%s", ref_label(r, n),
       n->dom[k]->name, (long long)at, n->dom[k]->bound->name, n->dom[k]->bound->name,
       (long long)ref_bound(r, n->dom[k]), ref_label(r, by->node),
       ref_where(r, by->node, ref_at(by)));
@@ -27,9 +27,9 @@ bool ref_want(ref *r, tp_cell *c) {
 }
 
 static bool ended(ref *r, tp_cell *by, const tp_node *n, int which, const int64_t *at) {
-  return tp_fail(r->err, TP_E_DOMAIN, by->node->pos,
-      "domain: %s is read%s, where '%s' has ended, by %s%s", ref_label(r, n), ref_where(r, n, at),
-      r->ending[which].stop->dim->name, ref_label(r, by->node), ref_where(r, by->node, ref_at(by)));
+  return tp_fail(r->err, TP_E_DOMAIN, by->node->pos, "%s is read%s, where '%s' has ended, by %s%s",
+      ref_label(r, n), ref_where(r, n, at), r->ending[which].stop->dim->name,
+      ref_label(r, by->node), ref_where(r, by->node, ref_at(by)));
 }
 
 bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row) {

@@ -49,8 +49,7 @@ static bool compute_time(ref *r, tp_cell *c) {
   }
 }
 
-static bool compute_kernel(
-    ref *r, tp_cell *c, bool (*kernel)(ref *, tp_cell *, ref_data *, const ref_data *)) {
+static bool compute_kernel(ref *r, tp_cell *c, ref_kernel *kernel) {
   ref_data out[8];
   TP_ASSERT(c->node->nout <= (int)TP_LEN(out));
   r->in.n = 0;
@@ -100,7 +99,7 @@ static bool is_early(ref *r, tp_cell *c) {
   int64_t at[TP_MAXDIM];
   if (n->op != TP_OP_INPUT && n->op != TP_OP_CALL) return false;
   if (n->op == TP_OP_CALL) ref_call_next(r, n, at);
-  else memcpy(at, ref_at(c), sizeof *at * (size_t)n->ndom);
+  else TP_COPY(at, ref_at(c), n->ndom);
   for (int k = 0; k < r->ticks->n; k++)
     if (!tp_dom_has(n->ndom, n->dom, r->ticks->dim[k]) ||
         tp_dom_has(n->attr.nover, n->attr.over, r->ticks->dim[k]))
@@ -163,24 +162,19 @@ bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) {
 
 /* ---- questions from outside any step: run the stack until the answer is there ---- */
 
+#define WAIT_FOR(r, answer) \
+  ref_answer x_; \
+  while ((x_ = (answer)) == REF_WAIT) \
+    if (!run_stack(r)) return REF_FAILED; \
+  return x_
+
 ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at, int *which) {
-  ref_answer x;
-  while ((x = ref_alive(r, NULL, n, dims, at, which)) == REF_WAIT)
-    if (!run_stack(r)) return REF_FAILED;
-  return x;
+  WAIT_FOR(r, ref_alive(r, NULL, n, dims, at, which));
 }
 
 ref_answer ref_find(
     ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at) {
-  ref_answer x;
-  while ((x = ref_seek(r, NULL, n, dims, lo, hi, at)) == REF_WAIT)
-    if (!run_stack(r)) return REF_FAILED;
-  return x;
+  WAIT_FOR(r, ref_seek(r, NULL, n, dims, lo, hi, at));
 }
 
-ref_answer ref_call_seek(ref *r, const tp_node *n) {
-  ref_answer x;
-  while ((x = ref_call_ask(r, n)) == REF_WAIT)
-    if (!run_stack(r)) return REF_FAILED;
-  return x;
-}
+ref_answer ref_call_seek(ref *r, const tp_node *n) { WAIT_FOR(r, ref_call_ask(r, n)); }

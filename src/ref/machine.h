@@ -160,16 +160,17 @@ void ref_strides_broadcast(const ref_data *out, const ref_data *in, int64_t *str
 
 /* ---- kernels: out is zeroed ---- */
 /* UN UNF LOG CAST BIN CMP SEL */
-bool ref_elementwise(ref *r, tp_cell *c, ref_data *out, const ref_data *in);
+typedef bool ref_kernel(ref *r, tp_cell *c, ref_data *out, const ref_data *in);
+ref_kernel ref_elementwise;
 /* RED ARG SCAN MM */
-bool ref_fold(ref *r, tp_cell *c, ref_data *out, const ref_data *in);
-bool ref_conv(ref *r, tp_cell *c, ref_data *out, const ref_data *in); /* CONV */
+ref_kernel ref_fold;
+ref_kernel ref_conv; /* CONV */
 /* MOVE but RESHAPE */
-bool ref_move(ref *r, tp_cell *c, ref_data *out, const ref_data *in);
+ref_kernel ref_move;
 /* GATH SORT (two outs) */
-bool ref_pick(ref *r, tp_cell *c, ref_data *out, const ref_data *in);
+ref_kernel ref_pick;
 /* ENV */
-bool ref_env(ref *r, tp_cell *c, ref_data *out, const ref_data *in);
+ref_kernel ref_env;
 /* SRC */
 bool ref_source(ref *r, tp_cell *c);
 

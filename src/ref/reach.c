@@ -155,35 +155,28 @@ static bool knows_ends(
   return true;
 }
 
-/* *in_time stays if no point of n waits for a later tick. */
-static bool judge(const reach *q, const tp_node *n, bool *in_time) {
-  int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM], at[TP_MAXDIM];
-  for (int k = 0; k < n->ndom; k++) hi[k] = ref_bound(q->r, n->dom[k]);
-  for (bool more = *in_time && ref_first(n->ndom, lo, hi, at); more && *in_time;
-       more = ref_next(n->ndom, lo, hi, at)) {
-    tp_cell *c;
-    if (!follow(q, n, at, &c)) return false;
-    *in_time = c->late <= tick_of(q, c);
-    if (*in_time && !knows_ends(q, n, at, tick_of(q, c), in_time)) return false;
-  }
-  return true;
+/* The number of the first tick behind the end of s at env's point, of done. */
+static int64_t tick_beyond(const reach *q, const tp_node *done, const tp_stop *s) {
+  int64_t next[TP_MAXDIM];
+  for (int k = 0; k < q->n; k++)
+    next[k] = tp_dom_has(done->ndom, done->dom, q->dims[k])
+        ? q->r->env[q->dims[k]->id] + (q->dims[k] == s->dim)
+        : 0;
+  return ref_number(q->r, q->n, q->dims, next);
 }
 
-/* *in_time stays if the end of a tick dim is known before the first tick beyond. */
-static bool judge_end(const reach *q, const tp_stop *s, bool *in_time) {
-  const tp_node *n = s->done.node;
-  int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM], at[TP_MAXDIM], next[TP_MAXDIM];
-  for (int k = 0; k < n->ndom; k++) hi[k] = ref_bound(q->r, n->dom[k]) - (n->dom[k] == s->dim);
+/* *in_time stays if no point of n waits for a later tick; s: n is what ends its dim, which is known
+ * before the first tick beyond. */
+static bool judge(const reach *q, const tp_node *n, const tp_stop *s, bool *in_time) {
+  int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM], at[TP_MAXDIM];
+  for (int k = 0; k < n->ndom; k++) hi[k] = ref_bound(q->r, n->dom[k]) - (s && n->dom[k] == s->dim);
   for (bool more = *in_time && ref_first(n->ndom, lo, hi, at); more && *in_time;
        more = ref_next(n->ndom, lo, hi, at)) {
     tp_cell *c;
     if (!follow(q, n, at, &c)) return false;
-    ref_point(q->r, n, at);
-    for (int k = 0; k < q->n; k++)
-      next[k] = tp_dom_has(n->ndom, n->dom, q->dims[k])
-          ? q->r->env[q->dims[k]->id] + (q->dims[k] == s->dim)
-          : 0;
-    *in_time = c->late < ref_number(q->r, q->n, q->dims, next);
+    int64_t tick = tick_of(q, c);
+    *in_time = s ? c->late < tick_beyond(q, n, s) : c->late <= tick;
+    if (!s && *in_time && !knows_ends(q, n, at, tick, in_time)) return false;
   }
   return true;
 }
@@ -191,11 +184,11 @@ static bool judge_end(const reach *q, const tp_stop *s, bool *in_time) {
 static bool judge_all(const reach *q, bool *shown, bool *paced, bool *ends) {
   tp_graph *g = q->r->g;
   for (int i = 0; i < g->outputs.n; i++)
-    if (!judge(q, g->outputs.v[i].val.node, &shown[i])) return false;
+    if (!judge(q, g->outputs.v[i].val.node, NULL, &shown[i])) return false;
   for (int i = 0; i < g->nodes.n; i++)
-    if (paced[i] && !judge(q, g->nodes.v[i], &paced[i])) return false;
+    if (paced[i] && !judge(q, g->nodes.v[i], NULL, &paced[i])) return false;
   for (int i = 0; i < q->g->stops.n; i++)
-    if (!judge_end(q, &q->g->stops.v[i], &ends[i])) return false;
+    if (!judge(q, q->g->stops.v[i].done.node, &q->g->stops.v[i], &ends[i])) return false;
   return true;
 }
 

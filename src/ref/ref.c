@@ -33,16 +33,16 @@ void ref_close(ref *r) {
 static bool is_there(ref *r, const tp_node *n, const int64_t *at) {
   for (int k = 0; k < n->ndom; k++)
     if (at[k] < 0 || at[k] >= ref_bound(r, n->dom[k])) {
-      tp_fail(r->err, TP_E_DOMAIN, n->pos, "domain: %s has no point %s = %lld (%s = %lld)",
-          ref_label(r, n), n->dom[k]->name, (long long)at[k], n->dom[k]->bound->name,
+      tp_fail(r->err, TP_E_DOMAIN, n->pos, "%s has no point %s = %lld (%s = %lld)", ref_label(r, n),
+          n->dom[k]->name, (long long)at[k], n->dom[k]->bound->name,
           (long long)ref_bound(r, n->dom[k]));
       return false;
     }
   int which = 0;
   ref_answer alive = ref_is_alive(r, n->ndom, n->dom, at, &which);
   if (alive == REF_NO)
-    tp_fail(r->err, TP_E_DOMAIN, n->pos, "domain: %s has no point%s: '%s' has ended there",
-        ref_label(r, n), ref_where(r, n, at), r->ending[which].stop->dim->name);
+    tp_fail(r->err, TP_E_DOMAIN, n->pos, "%s has no point%s: '%s' has ended there", ref_label(r, n),
+        ref_where(r, n, at), r->ending[which].stop->dim->name);
   return alive == REF_YES;
 }
 

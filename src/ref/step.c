@@ -116,12 +116,19 @@ static void put_value(tp_refsteps *s, const tp_node *n, const tp_array *a) {
   }
 }
 
+/* n's dims that do not tick, by place. */
+static int still_dims(const tp_refsteps *s, const tp_node *n, int *place) {
+  int count = 0;
+  for (int k = 0; k < n->ndom; k++)
+    if (!tp_dom_has(s->r->ticks->n, s->r->ticks->dim, n->dom[k])) place[count++] = k;
+  return count;
+}
+
 static tp_array *new_part(tp_refsteps *s, const tp_node *n, const tp_out *o) {
   const tp_sym *dom[TP_MAXDIM];
   int64_t shape[TP_MAXRANK];
-  int nd = 0;
-  for (int k = 0; k < n->ndom; k++)
-    if (!tp_dom_has(s->r->ticks->n, s->r->ticks->dim, n->dom[k])) dom[nd++] = n->dom[k];
+  int place[TP_MAXDIM], nd = still_dims(s, n, place);
+  for (int d = 0; d < nd; d++) dom[d] = n->dom[place[d]];
   int rank = tp_run_shape(s->r->run, nd, dom, o, shape);
   return tp_array_new(o->dtype, rank, shape);
 }
@@ -137,21 +144,16 @@ static void put_part(
 
 /* Of dims that end and do not tick, over the rows of this tick. */
 static void note_reached(tp_refsteps *s, const tp_node *n, const int64_t *at, int64_t *reached) {
-  for (int k = 0, axis = 0; k < n->ndom; k++) {
-    if (tp_dom_has(s->r->ticks->n, s->r->ticks->dim, n->dom[k])) continue;
-    if (tp_stop_of(s->r->g, n->dom[k])) reached[axis] = TP_MAX(reached[axis], at[k] + 1);
-    axis++;
-  }
+  int place[TP_MAXDIM], nd = still_dims(s, n, place);
+  for (int d = 0; d < nd; d++) reached[d] = TP_MAX(reached[d], at[place[d]] + 1);
 }
 
 static void cut(tp_refsteps *s, const tp_node *n, const int64_t *reached, tp_array **a) {
   int64_t shape[TP_MAXRANK];
   memcpy(shape, (*a)->shape, sizeof shape);
-  for (int k = 0, axis = 0; k < n->ndom; k++) {
-    if (tp_dom_has(s->r->ticks->n, s->r->ticks->dim, n->dom[k])) continue;
-    if (tp_stop_of(s->r->g, n->dom[k])) shape[axis] = reached[axis];
-    axis++;
-  }
+  int place[TP_MAXDIM], nd = still_dims(s, n, place);
+  for (int d = 0; d < nd; d++)
+    if (tp_stop_of(s->r->g, n->dom[place[d]])) shape[d] = reached[d];
   tp_array *b = tp_array_corner(*a, shape);
   tp_array_unref(*a);
   if (!(*a = b)) tp_oom();
@@ -232,7 +234,7 @@ static bool show_all(tp_refsteps *s, void *arg) {
 bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out,
     int64_t *next, bool *more, tp_error *err) {
   *more = false;
-  memcpy(s->now, at, sizeof *at * (size_t)s->r->ticks->n);
+  TP_COPY(s->now, at, s->r->ticks->n);
   return guarded(s, show_all, &(showing){ values, out, next, more }, err) || s->r->cancelled;
 }
 
