@@ -296,7 +296,7 @@ typedef struct {
   record *r;
 } npz_t;
 
-/* Signature, versions, flags, method, time and date (1980), checksum: of both headers. */
+/* a number and its bytes, little endian */
 typedef struct {
   uint64_t v;
   int bytes;
