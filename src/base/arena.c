@@ -1,6 +1,5 @@
-/* Memory. An arena is a list of chunks that only grows; everything in it is zeroed and dies with
- * it. Under AddressSanitizer each request gets a chunk of exactly its size, so that running over
- * the end of an arena object is caught like that of a heap object. */
+/* Memory. An arena is a growing list of chunks, zeroed. Under AddressSanitizer each request has a
+ * chunk of its own, so that overruns are caught. */
 #include "base/base.h"
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,10 +11,9 @@
 #define CHUNK_EXACT 0
 #endif
 
-/* ---- the heap, with fault injection: TEMPO_FAIL_ALLOC=n or tp_fail_alloc(n) fails the n-th
- * request of the process ---- */
+/* ---- the heap; TEMPO_FAIL_ALLOC=n or tp_fail_alloc(n) fails a request ---- */
 
-/* -2: environment not read; -1: the fault was met; 0: none is due */
+/* -2: environment not read; -1: met; 0: none is due */
 static atomic_long left = -2;
 
 bool tp_fail_alloc(long n) { return atomic_exchange(&left, n) == -1; }
@@ -41,8 +39,7 @@ void tp_free(void *p) { free(p); }
 
 enum { PAGES_FROM = 1 << 20, HUGE_FROM = 4 << 20, HUGE_PAGE = 2 << 20 };
 
-/* What lies in whole huge pages is asked to be some: first touched 2 MiB at a time, and not 4 KiB.
- */
+/* Whole huge pages: first touched 2 MiB at a time, not 4 KiB. */
 static void *advised(void *p, size_t n) {
   uintptr_t lo = ((uintptr_t)p + HUGE_PAGE - 1) & -(uintptr_t)HUGE_PAGE,
             hi = ((uintptr_t)p + n) & -(uintptr_t)HUGE_PAGE;
@@ -57,8 +54,8 @@ static void *aligned(size_t n) {
 void *tp_alloc_aligned(size_t n) { return refused() ? NULL : aligned(n); }
 void tp_free_aligned(void *p) { free(p); }
 
-/* ---- blocks that were freed lately wait for who asks for as much: their pages are there, and the
- * latest may be in a cache ---- */
+/* ---- freed blocks wait for requests of their size: their pages are there, the latest maybe in a
+ * cache ---- */
 
 enum { WAITING = 16 };
 typedef struct tp_block {
@@ -82,7 +79,7 @@ static void *remove_block(int i) {
   return p;
 }
 
-/* One of n bytes, or the oldest (n 0); NULL: there is none. */
+/* n 0: the oldest; NULL: none */
 static void *waiting_block(size_t n) {
   void *p = NULL;
   take_blocks();
@@ -138,8 +135,6 @@ void tp_pages_free(void *p, size_t n) {
   else if (p) munmap(p, n);
 }
 
-/* ---- arenas ---- */
-
 typedef struct tp_chunk {
   struct tp_chunk *next;
   size_t cap, used;
@@ -147,8 +142,8 @@ typedef struct tp_chunk {
 } tp_chunk;
 
 static _Thread_local tp_guard *guard;   /* the latest */
-static _Thread_local tp_arena *scratch; /* scratch arenas that live, the latest first */
-static _Thread_local tp_hold *hold;     /* what is held, the latest first */
+static _Thread_local tp_arena *scratch; /* the latest first */
+static _Thread_local tp_hold *hold;     /* the latest first */
 
 void tp_arena_init(tp_arena *a) { *a = (tp_arena){ 0 }; }
 
@@ -168,7 +163,7 @@ void tp_arena_free(tp_arena *a) {
   for (tp_chunk *k = a->top, *next; k; k = next) {
     next = k->next;
 #ifdef TP_HARD
-    memset(k->data, 0xA5, k->cap); /* what still points here reads rubbish */
+    memset(k->data, 0xA5, k->cap); /* dangling pointers read rubbish */
 #endif
     tp_free(k);
   }
@@ -202,8 +197,7 @@ _Noreturn void tp_oom(void) {
   longjmp(g->at, 1);
 }
 
-/* A chunk with room for n bytes. A request of its own goes below the top, whose room stays in use.
- */
+/* A large request's chunk goes below the top, whose room stays in use. */
 static tp_chunk *chunk_new(tp_arena *a, size_t n) {
   size_t usual = TP_MIN(TP_MAX(a->total, TP_TUNE_ARENA_FIRST), TP_TUNE_ARENA_CHUNK);
   bool own = CHUNK_EXACT || n > usual / 2;

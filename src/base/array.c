@@ -1,9 +1,6 @@
-/* Host arrays. A view holds a reference to the array whose data it shows; the owner's data is freed
- * with the last of them. */
+/* Host arrays. A view holds a reference to its owner. */
 #include "base/array.h"
 #include <math.h>
-
-/* ---- making and keeping ---- */
 
 static bool mul_fits(size_t *n, int64_t by) {
   if (by < 0 || (by > 0 && *n > (SIZE_MAX / 2) / (size_t)by)) return false;
@@ -11,8 +8,7 @@ static bool mul_fits(size_t *n, int64_t by) {
   return true;
 }
 
-/* The head alone; NULL: no memory, a rank or a size that is impossible. Extents after a 0 count: a
- * size must fit whatever stands beside it. */
+/* NULL: no memory, or an impossible rank or size. Extents after a 0 count too. */
 static tp_array *head(tp_dtype d, int rank, const int64_t *shape) {
   size_t bytes = (size_t)tp_dtype_size(d), nonzero = bytes;
   if (rank < 0 || rank > TP_MAXRANK) return NULL;
@@ -23,7 +19,7 @@ static tp_array *head(tp_dtype d, int rank, const int64_t *shape) {
   a->refs = 1;
   a->dtype = d;
   a->rank = rank;
-  if (rank) memcpy(a->shape, shape, sizeof *shape * (size_t)rank);
+  if (rank) TP_COPY(a->shape, shape, rank);
   a->count = (int64_t)(bytes / (size_t)tp_dtype_size(d));
   return a;
 }
@@ -95,7 +91,7 @@ tp_array *tp_array_cast(tp_array *a, tp_dtype d) {
   return b;
 }
 
-/* ---- orthonormal ---- modified Gram-Schmidt, each vector twice ("twice is enough": Giraud and
+/* ---- orthonormal ---- modified Gram-Schmidt, twice for each vector ("twice is enough": Giraud and
  * Langou 2005) */
 
 static double dot(const double *x, const double *y, int64_t n) {
@@ -152,7 +148,7 @@ void tp_array_overlay(tp_array *to, const tp_array *from) {
   for (; outer > 0 && from->shape[outer - 1] == to->shape[outer - 1]; outer--)
     size *= to->shape[outer - 1];
   for (int k = 0; k < outer; k++) common[k] = TP_MIN(from->shape[k], to->shape[k]);
-  /* of size bytes; one row is contiguous in both */
+  /* of size bytes, contiguous in both */
   int64_t row = outer ? common[outer - 1] : 1;
   if (row == 0 || size == 0) return;
   if (outer) common[outer - 1] = 1;

@@ -1,5 +1,4 @@
-/* Host arrays: dense, row major, reference counted. What users hand in and get back, what constants
- * hold. */
+/* Host arrays of users and constants: dense, row major, reference counted. */
 #ifndef TP_ARRAY_H
 #define TP_ARRAY_H
 #include "base/base.h"
@@ -11,33 +10,32 @@ typedef struct tp_array {
   int rank;
   int64_t shape[TP_MAXRANK];
   int64_t count;         /* elements */
-  void *data;            /* 64-byte aligned when owned; contiguous */
-  struct tp_array *base; /* a view keeps its base alive; NULL: owns data */
-  bool borrowed;         /* data belongs to somebody else */
+  void *data;            /* 64-byte aligned if owned */
+  struct tp_array *base; /* a view's; NULL: owns data */
+  bool borrowed;         /* data is another's */
 } tp_array;
-/* zeroed; NULL: no memory or a size that overflows */
+/* zeroed; NULL: no memory, or too large */
 TP_GIVE tp_array *tp_array_new(tp_dtype d, int rank, const int64_t *shape);
-/* not even zeroed: who asks writes all of it */
+/* for callers that write all of it */
 TP_GIVE tp_array *tp_array_blank(tp_dtype d, int rank, const int64_t *shape);
-/* borrowed */
 TP_GIVE tp_array *tp_array_wrap(tp_dtype d, int rank, const int64_t *shape, void *data);
 TP_GIVE tp_array *tp_array_view(TP_KEEP tp_array *a, int64_t row); /* a[row], rank - 1 */
 TP_KEEP tp_array *tp_array_ref(tp_array *a);
-/* NULL-safe, gives NULL */
+/* NULL */
 tp_array *tp_array_unref(tp_array *a);
 size_t tp_array_bytes(const tp_array *a);
-/* after bytes from outside: a bool is 0 or 1 */
+/* bytes from outside: bools become 0 or 1 */
 void tp_array_tidy(tp_array *a);
-TP_GIVE tp_array *tp_array_cast(TP_KEEP tp_array *a, tp_dtype d); /* a copy */
-/* Of a matrix: its rows made orthonormal where they are no more than columns, else its columns;
- * f64. NULL: no memory. */
+TP_GIVE tp_array *tp_array_cast(TP_KEEP tp_array *a, tp_dtype d);
+/* Of a matrix, f64: its rows if they are no more than its columns, else its columns. NULL: no
+ * memory. */
 TP_GIVE tp_array *tp_array_orthonormal(const tp_array *a);
 /* like NumPy's, abbreviated beyond 1,000 elements */
 void tp_array_print(tp_buf *b, const tp_array *a);
-/* of one dtype and rank: the elements at indices that both have */
+/* one dtype and rank: elements at common indices */
 void tp_array_overlay(tp_array *to, const tp_array *from);
-/* ---- walking ---- an odometer, row major */
-/* false: that was the last, at is 0 again */
+/* ---- walking, row major ---- */
+/* false: at is 0 again */
 static inline bool tp_next_index(int rank, const int64_t *shape, int64_t *at) {
   for (int k = rank - 1; k >= 0; k--) {
     if (++at[k] < shape[k]) return true;
@@ -53,14 +51,23 @@ static inline int64_t tp_offset(int rank, const int64_t *at, const int64_t *stri
 typedef struct tp_walk {
   int rank;
   const int64_t *shape;
-  int64_t at[TP_MAXRANK];
+  int64_t at[TP_MAXRANK], n; /* the n-th place, from 0 */
   bool ok;
 } tp_walk;
 static inline void tp_walk_start(tp_walk *w, int rank, const int64_t *shape) {
-  w->rank = rank, w->shape = shape, w->ok = true;
+  w->rank = rank, w->shape = shape, w->n = 0, w->ok = true;
   for (int k = 0; k < rank; k++) w->at[k] = 0, w->ok &= shape[k] > 0;
 }
-static inline void tp_walk_next(tp_walk *w) { w->ok = tp_next_index(w->rank, w->shape, w->at); }
+static inline tp_walk tp_walk_from(int rank, const int64_t *shape) {
+  tp_walk w;
+  tp_walk_start(&w, rank, shape);
+  return w;
+}
+static inline void tp_walk_next(tp_walk *w) {
+  w->ok = tp_next_index(w->rank, w->shape, w->at);
+  w->n++;
+}
+#define TP_WALK(w, rank, shape) for (tp_walk w = tp_walk_from(rank, shape); w.ok; tp_walk_next(&w))
 static inline int64_t tp_walk_offset(const tp_walk *w, const int64_t *stride) {
   return tp_offset(w->rank, w->at, stride);
 }

@@ -1,6 +1,6 @@
-/* Text buffers, shortest doubles, nearest names. A buffer that fails to grow gives back what it has
- * and goes to the thread's guard, for half a key or half a message is worse than none; without a
- * guard it remembers, and drops what follows. */
+/* Text buffers, shortest doubles, nearest names. A buffer that cannot grow is freed and goes to the
+ * thread's guard, as half a key is worse than none; without a guard it remembers and drops what
+ * follows. */
 #include "base/base.h"
 #include <ctype.h>
 #include <locale.h>
@@ -14,7 +14,7 @@ void tp_buf_free(tp_buf *b) {
   tp_buf_init(b);
 }
 
-/* Room for n more bytes and the 0. */
+/* and the 0 */
 static bool reserve(tp_buf *b, size_t n) {
   if (b->failed) return false;
   if (b->cap - b->n > n) return true;
@@ -73,7 +73,7 @@ void tp_putf(tp_buf *b, const char *fmt, ...) {
   b->n += (size_t)n;
 }
 
-/* A locale's decimal point, of one byte or several, becomes '.'. */
+/* Any locale's decimal point becomes '.'. */
 static void put_number(tp_buf *b, const char *s) {
   for (bool point = false; *s; s++) {
     bool plain = strchr("0123456789+-e", *s) != NULL;
@@ -85,12 +85,9 @@ static void put_number(tp_buf *b, const char *s) {
 
 static void put_shortest(tp_buf *b, double x, bool single) {
   char s[64];
-  if (isnan(x)) {
-    tp_puts(b, "nan");
-    return;
-  }
-  if (isinf(x)) {
-    tp_puts(b, x < 0 ? "-inf" : "inf");
+  const char *word = isnan(x) ? "nan" : isinf(x) ? x < 0 ? "-inf" : "inf" : NULL;
+  if (word) {
+    tp_puts(b, word);
     return;
   }
   if (x == floor(x) && fabs(x) < 1e15 && !single) snprintf(s, sizeof s, "%.0f", x);
@@ -122,8 +119,7 @@ double tp_read_double(const char *s, const char **end) {
   return v;
 }
 
-/* Edit distance where a swap of neighbours counts as one and capitals do not count; names longer
- * than the table are far from everything. */
+/* Swaps of neighbours cost one, capitals nothing; longer names are far from everything. */
 enum { NAME_MAX_ = 63 };
 static int distance(const char *a, const char *b) {
   int d[NAME_MAX_ + 1][NAME_MAX_ + 1], n = (int)strlen(a), m = (int)strlen(b);
@@ -141,8 +137,7 @@ static int distance(const char *a, const char *b) {
   return d[n][m];
 }
 
-/* At one distance the length decides, then the alphabet: never the order in which names come (a Lua
- * table's is random). */
+/* By length, then alphabet, never by order of names (a Lua table's is random). */
 static bool better(int len, const char *a, const char *b) {
   int da = abs((int)strlen(a) - len), db = abs((int)strlen(b) - len);
   return da != db ? da < db : strcmp(a, b) < 0;
@@ -182,7 +177,7 @@ const char *tp_hint(char out[TP_HINT], const char *name, const char *const *name
   *out = 0;
   if (near) snprintf(out, TP_HINT, "; did you mean '%s'?", near);
   if (near || n > SHOWN) return out;
-  memcpy(sorted, names, sizeof *names * (size_t)n);
+  TP_COPY(sorted, names, n);
   qsort(sorted, (size_t)n, sizeof *sorted, tp_by_text);
   for (int k = 0; k < n; k++) {
     size_t used = strlen(out);

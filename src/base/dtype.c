@@ -1,7 +1,6 @@
-/* Dtypes: names, promotion, and one element to and from a double or an i64.
- * Conversions: float to int truncates, saturates, NaN gives 0; anything but 0 is true (NaN too);
- * i64 to a narrower int wraps; f16 and bf16 are rounded to nearest even once; an i64 comes to them
- * by way of f32. */
+/* Dtypes: names, promotion, elements. Float to int truncates, saturates, NaN gives 0; true is
+ * anything but 0 (NaN too); i64 to a narrower int wraps; f16 and bf16 are rounded to nearest even
+ * once, an i64 by way of f32. */
 #include "base/base.h"
 #include <math.h>
 
@@ -20,20 +19,16 @@ int tp_dtype_size(tp_dtype d) { return info[d].size; }
 bool tp_dtype_float(tp_dtype d) { return info[d].is_float; }
 
 bool tp_dtype_parse(const char *s, tp_dtype *out) {
-  for (int d = 0; d < TP_NDTYPE; d++)
-    if (strcmp(s, info[d].name) == 0) {
-      *out = (tp_dtype)d;
-      return true;
-    }
-  return false;
+  int d = 0;
+  while (d < TP_NDTYPE && strcmp(s, info[d].name) != 0) d++;
+  if (d < TP_NDTYPE) *out = (tp_dtype)d;
+  return d < TP_NDTYPE;
 }
 
 tp_dtype tp_dtype_promote(tp_dtype a, tp_dtype b) {
   if ((a == TP_F16 && b == TP_BF16) || (a == TP_BF16 && b == TP_F16)) return TP_F32;
   return TP_MAX(a, b);
 }
-
-/* ---- the 16-bit floats ---- */
 
 static uint32_t bits_of(float f) {
   uint32_t u;
@@ -53,7 +48,7 @@ float tp_f16_to_f32(uint16_t h) {
   return of_bits(sign | (exp + 112) << 23 | man << 13);
 }
 
-/* m >> s, rounded to nearest even. */
+/* to nearest even */
 static uint32_t shift_even(uint32_t m, int s) {
   uint32_t half = 1u << (s - 1), q = m >> s, rest = m & ((1u << s) - 1);
   return q + (rest > half || (rest == half && (q & 1)));
@@ -65,7 +60,7 @@ uint16_t tp_f32_to_f16(float f) {
   /* >= 65520 rounds to infinity */
   if (mag >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
   if (mag >= 0x38800000) return (uint16_t)(sign | shift_even(mag - 0x38000000, 13));
-  /* subnormal: the value is man * 2^-(s + 24) */
+  /* subnormal: man * 2^-(s + 24) */
   int s = 126 - (int)(mag >> 23);
   return (uint16_t)(s > 24 ? sign : sign | shift_even((mag & 0x7fffff) | 0x800000, s));
 }
@@ -77,16 +72,13 @@ uint16_t tp_f32_to_bf16(float f) {
   return isnan(f) ? (uint16_t)(u >> 16 | 0x40) : (uint16_t)shift_even(u, 16);
 }
 
-/* A double as an f32 that rounds on to a 16-bit float as the double itself would: what f32 cannot
- * hold shows as an odd last bit. */
+/* Rounds on to 16 bits as the double would: an odd last bit shows what f32 cannot hold. */
 static float sticky(double v) {
   float f = (float)v;
   if (f == v || isnan(v) || isinf(f)) return f;
   uint32_t u = bits_of(f) - (fabs((double)f) > fabs(v));
   return of_bits(u | 1);
 }
-
-/* ---- elements ---- */
 
 int64_t tp_f64_to_i64(double v) {
   if (isnan(v)) return 0;

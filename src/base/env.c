@@ -1,5 +1,4 @@
-/* env: the environments. Every number is in f64 until it is observed; nothing is kept between
- * calls. */
+/* env: numbers are f64 until observed; nothing is kept between calls. */
 #include "base/env.h"
 #include <math.h>
 #include <pthread.h>
@@ -11,7 +10,7 @@ static const char cart_text[] =
 #include "cartpole.inc"
     ;
 
-/* ---- all of them ---- a list that only grows, at its head: it is read without a lock */
+/* ---- a list that grows at its head, read without a lock ---- */
 
 typedef struct entry {
   tp_env env;
@@ -30,16 +29,20 @@ static entry cart_pole = { { .name = "CartPole-v1",
 static _Atomic(entry *) all = &cart_pole;
 static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
+static const entry *find_entry(const char *name) {
+  const entry *e = atomic_load(&all);
+  while (e && strcmp(e->env.name, name) != 0) e = e->next;
+  return e;
+}
+
 const tp_env *tp_env_find(const char *name) {
-  for (const entry *e = atomic_load(&all); e; e = e->next)
-    if (strcmp(e->env.name, name) == 0) return &e->env;
-  return NULL;
+  const entry *e = find_entry(name);
+  return e ? &e->env : NULL;
 }
 
 const tp_envtext *tp_env_text(const char *name) {
-  for (const entry *e = atomic_load(&all); e; e = e->next)
-    if (strcmp(e->env.name, name) == 0) return e->text.text ? &e->text : NULL;
-  return NULL;
+  const entry *e = find_entry(name);
+  return e && e->text.text ? &e->text : NULL;
 }
 
 int tp_env_names(const char **out, int max) {

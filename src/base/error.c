@@ -1,5 +1,4 @@
-/* Errors: one struct filled in place. The first failure stays; later ones are consequences. Every
- * message begins with its class's word. */
+/* Errors: the first failure stays; messages begin with their class's word. */
 #include "base/base.h"
 
 static const char *const words[TP_NERR] = {
@@ -17,7 +16,7 @@ tp_code tp_code_of(const char *text) {
   return c < TP_NERR ? (tp_code)c : TP_E_OPTION;
 }
 
-/* Puts "word: " in front of msg, cutting its tail where the room ends. */
+/* cuts the tail where the room ends */
 static void prefix_word(char *msg, size_t room, const char *word) {
   size_t w = strlen(word), n = strlen(msg), keep = TP_MIN(n, room - w - 3);
   memmove(msg + w + 2, msg, keep);

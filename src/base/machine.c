@@ -1,4 +1,4 @@
-/* machine.c: its clock, and how much memory a process may have. */
+/* machine.c: the clock; the memory that a process may have. */
 #include "base/base.h"
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -10,8 +10,6 @@ double tp_now(void) {
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
-
-/* ---- text of bytes ---- */
 
 int64_t tp_bytes_parse(const char *s) {
   static const struct {
@@ -29,13 +27,11 @@ int64_t tp_bytes_parse(const char *s) {
   return bytes >= 1 && bytes < 0x1p62 ? (int64_t)bytes : -1;
 }
 
-/* ---- limits ---- */
-
 static void least(tp_allowance *a, int64_t bytes, const char *whose) {
   if (bytes >= 0 && bytes < a->bytes) *a = (tp_allowance){ bytes, whose };
 }
 
-/* The n-th number of a file (from 0); -1: there is none, as where it says "max". */
+/* n-th number, from 0; -1: none, as for "max". */
 static int64_t number_of(const char *path, int n) {
   FILE *f = fopen(path, "r");
   long long v = -1;
@@ -50,8 +46,7 @@ static int64_t number_of(const char *path, int n) {
 
 enum { PATH = 4096 };
 
-/* Of the group and those around it: a container may see its own group as the root, whatever the
- * path says. */
+/* And of those around it: a container may see its own group as the root. */
 static int64_t least_of_groups(
     const char *root, const char *base, const char *path, const char *file) {
   int64_t most = INT64_MAX;
@@ -73,7 +68,7 @@ static bool names_memory(const char *controllers) {
   return false;
 }
 
-/* A line of /proc/self/cgroup: "4:cpu,memory:/a/b" of version 1, "0::/a/b" of version 2. */
+/* /proc/self/cgroup: "4:cpu,memory:/a/b" (version 1), "0::/a/b" (version 2) */
 static int64_t least_of_line(const char *root, char *line) {
   line[strcspn(line, "\n")] = 0;
   char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
@@ -100,7 +95,7 @@ int64_t tp_group_memory(const char *root) {
   return most;
 }
 
-/* What a limit of the process leaves beyond its pages of `field` of statm. */
+/* Beyond the process's pages, `field` of statm. */
 static int64_t left_of(int resource, int field, int64_t back) {
   struct rlimit l;
   if (getrlimit(resource, &l) || l.rlim_cur == RLIM_INFINITY || l.rlim_cur > INT64_MAX) return -1;

@@ -1,5 +1,4 @@
-/* Hash map from byte strings to pointers: chains, doubled when there are more entries than slots.
- * Entries live in the arena; a replaced value is lost. */
+/* Hash map from bytes to pointers: chains; doubles when full. Entries live in the arena. */
 #include "base/base.h"
 
 typedef struct tp_mapent {
@@ -10,7 +9,7 @@ typedef struct tp_mapent {
   unsigned char key[];
 } tp_mapent;
 
-/* The bytes as little-endian words, so that every machine gives the same hash. */
+/* little endian on every machine */
 static uint64_t load_le(const unsigned char *p, size_t n) {
   uint64_t w = 0;
   for (size_t i = 0; i < n; i++) w |= (uint64_t)p[i] << (8 * i);

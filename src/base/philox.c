@@ -1,6 +1,5 @@
-/* Philox 4x32-10 (Salmon et al. 2011; the test holds it to Random123's known answers) and the
- * numbers made of its words. Where a 64-bit value is made of the words 2e and 2e + 1, word 2e is
- * the low half. Nothing here has a state: a word is a function of key and element. */
+/* Philox 4x32-10 (Salmon et al. 2011; a test has Random123's known answers) and numbers made of its
+ * words: functions of key and element. Word 2e is the low half of a 64-bit value. */
 #include "base/base.h"
 #include <math.h>
 
@@ -29,18 +28,21 @@ tp_philox_key tp_philox_op(uint64_t seed, uint64_t ophash) {
   return tp_philox_coord(k, 0, (int64_t)ophash);
 }
 
-uint32_t tp_philox_word(tp_philox_key k, int64_t element) {
-  uint64_t block = (uint64_t)element / 4;
-  uint32_t ctr[4] = { (uint32_t)block, (uint32_t)(block >> 32), 0, 0 }, out[4];
+static void words(tp_philox_key k, uint64_t block, uint32_t out[4]) {
+  uint32_t ctr[4] = { (uint32_t)block, (uint32_t)(block >> 32), 0, 0 };
   tp_philox4x32(ctr, k.k, out);
+}
+
+uint32_t tp_philox_word(tp_philox_key k, int64_t element) {
+  uint32_t out[4];
+  words(k, (uint64_t)element / 4, out);
   return out[element & 3];
 }
 
-/* Words 2e and 2e + 1, which always lie in one block. */
+/* always in one block */
 static void word_pair(tp_philox_key k, int64_t e, uint32_t w[2]) {
-  uint64_t block = (uint64_t)e / 2;
-  uint32_t ctr[4] = { (uint32_t)block, (uint32_t)(block >> 32), 0, 0 }, out[4];
-  tp_philox4x32(ctr, k.k, out);
+  uint32_t out[4];
+  words(k, (uint64_t)e / 2, out);
   w[0] = out[(e & 1) * 2];
   w[1] = out[(e & 1) * 2 + 1];
 }
@@ -63,8 +65,7 @@ double tp_philox_uniform64(tp_philox_key k, int64_t e) {
   return (double)(word64(k, e) >> 11) * 0x1p-53;
 }
 
-/* fdlibm's ln of a number in (0, 1]; its bits are a promise (docs/random.md), so no operation may
- * be contracted. */
+/* fdlibm's ln in (0, 1]; docs/random.md promises its bits: no operation may be contracted. */
 static double exact_log(double u) {
   static const double L[7] = { 1.479819860511658591e-01, 1.531383769920937332e-01,
     1.818357216161805012e-01, 2.222219843214978396e-01, 2.857142874366239149e-01,
@@ -81,7 +82,7 @@ static double exact_log(double u) {
       ((h - (s * (h + p * z) + n * 1.90821492927058770002e-10)) - f);
 }
 
-/* cos of j / 2^24 turns: q quarters and the rest r, at most half a quarter. As above. */
+/* cos of j / 2^24 turns: q quarters and r, at most half a quarter; as above. */
 static double exact_cos(uint32_t j) {
   static const double S[6] = { 1.58962301576546568060e-10, -2.50507477628578072866e-08,
     2.75573136213857245213e-06, -1.98412698295895385996e-04, 8.33333333332211858878e-03,

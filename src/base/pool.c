@@ -1,21 +1,15 @@
-/* pool.c: crews of threads. A crew that nobody has waits in a list for the next one who wants as
- * many.
- *
- * A job has a share for each thread. A share is claimed once: by its thread, or by the caller when
- * it has done its own and that thread has not begun, so a processor that is busy with other
- * processes delays a job by what it has begun at most. Threads that meet inside of a job must all
- * run at once: such a job begins when all have claimed theirs while the caller waits awake, or not
- * at all, and the caller goes through the work alone. Then threads are left alone for a while, as
- * asking them costs time.
- *
- * A thread waits for a number to change: the job's, the meeting's, or that of the threads still at
- * work. It looks at the number for TP_TUNE_POOL_SPIN microseconds and then sleeps until it is
- * woken. Only a thread that waits for a job yields its processor meanwhile: on a busy one a yield
- * costs a whole slice of time. The thread that changes a number wakes others only if some sleep: it
- * writes the number, then reads how many sleep; a thread that goes to sleep counts itself, then
- * reads the number. So one of the two sees the other. Threads block all signals, live as long as
- * the process, and keep the library that they run in from being unloaded. After a fork the child
- * has none of them: its list is empty, and who has one from before has to ask for another. */
+/* pool.c: crews of threads; idle ones wait in a list for a run that wants as many. A job has a
+ * share for each thread, claimed once: by its thread, or by the caller when it has done its own and
+ * that thread has not begun; so a busy processor delays only what it has begun. Threads that meet
+ * must all run at once: such a job begins when all have claimed theirs while the caller waits
+ * awake; else the caller works alone, and threads are left alone for a while, as asking costs time.
+ * A thread waits for a number (of the job, the meeting, threads at work) to change: it looks for
+ * TP_TUNE_POOL_SPIN microseconds, then sleeps. Only waits for a job yield the processor: on a busy
+ * one that costs a slice of time. The writer of a number wakes others if some sleep: it writes,
+ * then reads how many sleep; a thread counts itself as asleep, then reads the number; so one of the
+ * two sees the other. Threads block all signals, live as long as the process, and keep their
+ * library loaded. A fork's child has none of them: its list is empty, and crews from before are not
+ * its own. */
 #include "base/pool.h"
 #include <dlfcn.h>
 #include <math.h>
@@ -24,29 +18,29 @@
 #include <signal.h>
 #include <stdlib.h>
 
-enum { LINE = 64, CREW_LOOKS = 64 }; /* looks between two at the clock */
-/* times what was waited for threads in vain, in which they are left alone */
+enum { LINE = 64, CREW_LOOKS = 64 }; /* between two at the clock */
+/* times a wait in vain: threads are left alone */
 enum { CREW_QUIET = 16 };
-#define CREW_ALONE 1e-3 /* seconds for which threads that came too late are not told */
-/* claimed: the latest job whose share has begun */
+#define CREW_ALONE 1e-3 /* seconds without telling threads that came too late */
+/* claimed: the latest job */
 typedef struct {
   tp_crew *crew;
   int who;
   unsigned claimed;
 } crew_hand;
 struct tp_crew {
-  tp_crew *next; /* in the list */
+  tp_crew *next;
   int n;
-  unsigned of; /* the generation that it was made in */
+  unsigned of; /* its generation */
   tp_crewfn *fn;
   void *ud;
   bool stopped, together;
-  double quiet; /* no thread is asked for anything before */
+  double quiet; /* until when threads are not asked */
   pthread_mutex_t lock;
   pthread_cond_t told;
   unsigned asleep;
   _Alignas(LINE) unsigned job;
-  /* of a job in which threads meet: twice its number, and 1 if it is not done */
+  /* of a job with meetings: twice its number, + 1: it is off */
   _Alignas(LINE) unsigned gate;
   _Alignas(LINE) unsigned meeting;
   _Alignas(LINE) unsigned here; /* at the meeting */
@@ -56,8 +50,8 @@ struct tp_crew {
 
 static pthread_mutex_t crews_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t crews_once = PTHREAD_ONCE_INIT;
-static tp_crew *crews;           /* that nobody has */
-static unsigned crew_generation; /* forks that this process is away from the first */
+static tp_crew *crews;           /* idle */
+static unsigned crew_generation; /* forks since the first process */
 
 static void crews_before_fork(void) { pthread_mutex_lock(&crews_lock); }
 static void crews_after_fork(void) { pthread_mutex_unlock(&crews_lock); }
@@ -73,8 +67,6 @@ static void crews_begin(void) {
   if (dladdr((void *)crews_begin, &here) && here.dli_fname)
     dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
-
-/* ---- waiting ---- */
 
 static inline unsigned crew_read(const unsigned *p) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); }
 
@@ -97,7 +89,7 @@ static void crew_sleep(tp_crew *c, const unsigned *p, unsigned old, bool stops) 
   pthread_mutex_unlock(&c->lock);
 }
 
-/* Until *p is not `old`; stops: or the job is stopped; yields: a thread that nothing waits for. */
+/* Until *p is not `old`; stops: or the job is; yields: nothing waits for this thread. */
 static void crew_await(tp_crew *c, const unsigned *p, unsigned old, bool stops, bool yields) {
   double until = 0;
   for (int i = 1;; i++) {
@@ -119,13 +111,11 @@ static void crew_tell(tp_crew *c) {
   pthread_mutex_unlock(&c->lock);
 }
 
-/* ---- working ---- */
-
 static void crew_end(tp_crew *c) {
   if (!__atomic_sub_fetch(&c->working, 1, __ATOMIC_SEQ_CST)) crew_tell(c);
 }
 
-/* Each share of a job is claimed before the next job comes. */
+/* before the next job comes */
 static bool crew_claim(crew_hand *h, unsigned job) {
   unsigned was = job - 1;
   return __atomic_compare_exchange_n(
@@ -157,14 +147,13 @@ static void *crew_live(void *ud) {
   return NULL;
 }
 
-/* Those of the others who are left when the last has ended: caller's part of the job. */
+/* Waits for the others. */
 static void crew_join(tp_crew *c) {
   for (unsigned left; (left = crew_read(&c->working));)
     crew_await(c, &c->working, left, false, false);
 }
 
-/* The caller's claims of what no other thread has begun; fn NULL: nothing is done of it. How many
- * they were. */
+/* Claims what no thread has begun; fn NULL: and drops it. Gives how many. */
 static int crew_take_rest(tp_crew *c, unsigned job, tp_crewfn *fn, void *ud) {
   int taken = 0;
   for (int i = 1; i < c->n; i++) {
@@ -182,7 +171,7 @@ static bool crew_is_here(const tp_crew *c, unsigned job) {
   return i == c->n;
 }
 
-/* Awake: a thread that comes meanwhile has a processor of its own. */
+/* Awake: threads that come have processors of their own. */
 static bool crew_gather(tp_crew *c, unsigned job, double wait) {
   double until = tp_now() + wait;
   for (int i = 1; !crew_is_here(c, job); i++) {
@@ -201,7 +190,7 @@ static bool crew_run_together(tp_crew *c, unsigned job, double wait) {
   return here;
 }
 
-/* Threads that sleep are told of a job only if they came to the one before, or now and then. */
+/* Tells sleeping threads only if they came to the last job, or now and then. */
 static void crew_run_shares(tp_crew *c, unsigned job) {
   if (crew_read(&c->asleep) && tp_now() >= c->quiet) crew_tell(c);
   c->fn(c->ud, 0);
@@ -233,7 +222,7 @@ bool tp_crew_meet(tp_crew *c) {
     __atomic_add_fetch(&c->meeting, 1, __ATOMIC_SEQ_CST);
     crew_tell(c);
   } else crew_await(c, &c->meeting, now, true, false);
-  return crew_read(&c->meeting) != now; /* also where somebody has stopped since */
+  return crew_read(&c->meeting) != now; /* even if one has stopped since */
 }
 
 void tp_crew_stop(tp_crew *c) {
@@ -243,9 +232,7 @@ void tp_crew_stop(tp_crew *c) {
 
 const bool *tp_crew_stopped(const tp_crew *c) { return &c->stopped; }
 
-/* ---- making ---- */
-
-/* Threads that were made, if not all were, sleep on. */
+/* On failure the threads that were made sleep on. */
 static bool crew_begin(tp_crew *c) {
   sigset_t all, was;
   pthread_attr_t how;

@@ -1,4 +1,4 @@
-/* scan: see scan.h. */
+/* scan: words of our text forms. */
 #include "base/scan.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -20,10 +20,8 @@ bool tp_scan_line(tp_scan *in, const char **text) {
 
 tp_pos tp_scan_pos(const tp_scan *in) { return (tp_pos){ in->what, in->line }; }
 bool tp_scan_fail(tp_scan *in, const char *what) {
-  return tp_fail(in->err, TP_E_FILE, tp_scan_pos(in), "file: %s at '%.30s'", what, in->s);
+  return tp_fail(in->err, TP_E_FILE, tp_scan_pos(in), "%s at '%.30s'", what, in->s);
 }
-
-/* ---- reading ---- */
 
 void tp_scan_space(tp_scan *in) {
   while (*in->s && isspace((unsigned char)*in->s)) in->s++;
@@ -165,7 +163,7 @@ static bool element(tp_scan *in, tp_array *a, int64_t i) {
   return true;
 }
 
-/* Are there characters for so many numbers? Before memory is taken for them. */
+/* Enough characters for so many numbers? Asked before memory is taken. */
 static bool long_enough(const tp_scan *in, int rank, const int64_t *shape) {
   int64_t most = (int64_t)strlen(in->s), n = 1;
   for (int i = 0; i < rank; i++)
@@ -190,8 +188,6 @@ TP_GIVE tp_array *tp_scan_array(tp_scan *in, tp_dtype d, int rank, const int64_t
   }
   return a;
 }
-
-/* ---- writing ---- */
 
 void tp_put_string(tp_buf *b, const char *s) {
   tp_puts(b, "\"");

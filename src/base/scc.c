@@ -1,4 +1,4 @@
-/* scc: strongly connected components by Tarjan's algorithm, without recursion. */
+/* scc: Tarjan's strongly connected components, without recursion. */
 #include "base/base.h"
 
 typedef struct {

@@ -1,6 +1,5 @@
-/* The TEMPO_* environment; settings.def has a row for each name, which a spec compares with the
- * names asked for here and there. Read when asked for, so a test may change it between two
- * compilations. */
+/* The TEMPO_* environment, read when asked for, so a test may change it. A spec compares
+ * settings.def with the names asked for. */
 #include "base/base.h"
 #include <stdlib.h>
 

@@ -1,21 +1,19 @@
-/* Arrays as text: NumPy's array2string with its defaults (8 digits, 75 columns, 3 edge items beyond
- * 1,000 elements), as NumPy 2.4 does it. */
+/* Arrays as text: as NumPy 2.4's array2string with defaults (8 digits, 75 columns, 3 edge items
+ * beyond 1,000 elements). */
 #include "base/array.h"
 #include <math.h>
 #include <stdlib.h>
 
 enum { PRECISION = 8, WIDTH = 75, EDGE = 3, LIMIT = 1000, CELL = 64 };
 
-/* ---- numbers ---- */
-
-/* digit[0] . digit[1] digit[2] ... * 10^exp, n digits of which the last is no 0; 0 is one digit. */
+/* digit[0] . digit[1] digit[2] ... * 10^exp; the last of n digits is no 0; 0 is one digit. */
 typedef struct {
   char digit[24];
   int n, exp;
   bool minus;
 } decimal;
 
-/* of %.*e, whatever the locale's point is */
+/* of %.*e, in any locale */
 static void parse_decimal(decimal *d, const char *s) {
   d->n = 0;
   d->minus = *s == '-';
@@ -31,7 +29,7 @@ static double in_dtype(tp_dtype d, double x) {
   return tp_get(d, &store, 0);
 }
 
-/* The next decimal of as many digits, away from 0. */
+/* Away from 0, in as many digits. */
 static void step_up(char *s) {
   char *e = strchr(s, 'e');
   while (e-- > s && (*e < '0' || *e > '8'))
@@ -39,8 +37,8 @@ static void step_up(char *s) {
   if (e >= s) (*e)++;
 }
 
-/* The decimal of the fewest digits that reads back as x. Next to a power of two the numbers lie
- * closer below it than above, so that the nearest decimal may miss where the next one hits. */
+/* The fewest digits that read back as x. Below a power of two numbers lie closer than above: the
+ * nearest decimal may miss where the next one hits. */
 static void shortest(tp_dtype d, double x, decimal *out) {
   char s[CELL];
   for (int p = 0; p < 18; p++) {
@@ -52,7 +50,7 @@ static void shortest(tp_dtype d, double x, decimal *out) {
   parse_decimal(out, s);
 }
 
-/* 12.5, 1., -0. and so on: at least `places` digits behind the point. */
+/* 12.5, 1., -0. with at least `places` digits behind the point */
 static void put_positional(char *s, const decimal *d, int places) {
   if (d->minus) *s++ = '-';
   for (int k = TP_MIN(d->exp, 0); k <= TP_MAX(d->exp, d->n - 1); k++) {
@@ -73,13 +71,10 @@ static void put_exponent(char *s, const decimal *d, int places, int power) { /* 
   sprintf(s, "e%c%0*d", d->exp < 0 ? '-' : '+', power, abs(d->exp));
 }
 
-/* ---- the format that all elements share ---- */
-
 typedef struct {
   const tp_array *a;
   bool summary, exponent; /* exponent: 1.5e+10 */
-  /* columns before the point (of the whole, if there is none); digits behind it; digits of the
-   * exponent */
+  /* columns before the point, or of all; digits behind it; digits of the exponent */
   int left, right, power;
 } style;
 
@@ -93,15 +88,15 @@ static void put_cell(tp_buf *b, int pad_left, const char *s, int pad_right) {
 
 static const char *special(double x) { return isnan(x) ? "nan" : x < 0 ? "-inf" : "inf"; }
 
-/* x itself, not its shortest decimal, to so many digits behind the first. */
+/* x itself, not its shortest decimal */
 static void rounded(double x, int places, decimal *out) {
   char s[CELL];
   snprintf(s, sizeof s, "%.*e", places, x);
   parse_decimal(out, s);
 }
 
-/* The shortest decimal, of which PRECISION digits are shown. Without an exponent no magnitude is
- * below 1e-4, so some digit is left. */
+/* Of the shortest decimal PRECISION digits show; without an exponent magnitudes are at least 1e-4,
+ * so some digit is left. */
 static void needed(const style *f, double x, decimal *out) {
   shortest(f->a->dtype, x, out);
   int places = f->exponent ? PRECISION : out->exp + PRECISION;
@@ -116,7 +111,7 @@ static void show_float(tp_buf *b, const style *f, double x) {
     return;
   }
   needed(f, x, &d);
-  /* filled up with x's digits, not with zeros */
+  /* with x's digits, not zeros */
   if (f->exponent && d.n - 1 < f->right) rounded(x, f->right, &d);
   if (f->exponent) put_exponent(s, &d, f->right, f->power);
   else put_positional(s, &d, 0);
@@ -137,7 +132,7 @@ static void put_element(tp_buf *b, const style *f, int64_t i) {
   put_cell(b, f->left - (int)strlen(s), s, 0);
 }
 
-/* Calls fn for every element that is shown. */
+/* for every element shown */
 typedef void visitor(style *f, int64_t i, void *ud);
 
 static void each_shown(style *f, int axis, int64_t at, visitor *fn, void *ud) {
@@ -193,7 +188,7 @@ static void widen(style *f, int64_t i, void *ud) {
   f->left = TP_MAX(f->left, n);
 }
 
-/* From where on NumPy writes an exponent: beyond the digits that a dtype has. */
+/* From here on NumPy writes an exponent: beyond a dtype's digits. */
 static double many(tp_dtype d, double f64) { return d == TP_F64 ? f64 : d == TP_F32 ? 1e6 : 1e3; }
 
 static void measure(style *f) {
@@ -211,7 +206,7 @@ static void measure(style *f) {
   f->left += TP_MAX(e.word - columns(f), 0);
 }
 
-/* One row of elements, wrapped: a line goes on while it stays shorter than width. */
+/* A line of a row goes on while it is shorter than width. */
 typedef struct {
   tp_buf *out;
   size_t line;
@@ -264,7 +259,7 @@ static void put_axis(tp_buf *b, const style *f, int axis, int64_t at, size_t lin
   tp_puts(b, "]");
 }
 
-/* str of a NumPy scalar: every digit, no padding */
+/* as str of a NumPy scalar: every digit */
 static void put_scalar(tp_buf *b, const tp_array *a) {
   style f = { .a = a };
   double x = tp_get(a->dtype, a->data, 0);

@@ -1,4 +1,4 @@
-/* closure.c: relations composed, and the points that hops reach. */
+/* closure.c: composed relations; the points that hops reach; budgets. */
 #include "index/memo.h"
 
 tp_rel *tp_rel_id(tp_set *s) { return isl_set_identity(s); }
@@ -6,7 +6,7 @@ tp_rel *tp_rel_compose(tp_rel *a, tp_rel *b) { return tp_memo_op(TP_ASK_COMPOSE,
 tp_rel *tp_rel_or(tp_rel *a, tp_rel *b) { return tp_memo_op(TP_ASK_JOIN, a, b); }
 tp_rel *tp_rel_into(tp_rel *r, tp_set *to) { return tp_memo_op(TP_ASK_INTO, r, to); }
 
-/* ---- closure: the sets are told apart by tuple ids, so that all hops are one relation ---- */
+/* ---- closure: tuple ids tell the sets apart, so all hops are one relation ---- */
 
 static isl_id *tag(tp_ictx *c, int i) {
   char name[16];
@@ -35,7 +35,7 @@ static isl_union_map *tagged_hops(tp_ictx *c, int nhop, const tp_hop *hop) {
   return isl_union_map_coalesce(all);
 }
 
-/* Part i of the union, in the space of set[i]. */
+/* In the space of set[i]. */
 static tp_set *untagged(tp_ictx *c, isl_union_set *all, tp_set *like, int i) {
   isl_set *s = tagged(c, like, i);
   isl_set *part = isl_union_set_extract_set(all, isl_set_get_space(s));
@@ -59,8 +59,6 @@ bool tp_set_closure(tp_ictx *c, int n, tp_set **set, int nhop, const tp_hop *hop
   isl_union_set_free(all);
   return ok;
 }
-
-/* ---- budgets ---- */
 
 unsigned long tp_isl_budget(tp_ictx *c, unsigned long operations) {
   isl_ctx *ctx = tp_isl_ctx(c);

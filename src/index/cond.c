@@ -1,7 +1,6 @@
-/* Conditions over index expressions, hash-consed. Normal forms:
- *   e >= 0 with coprime coefficients (k*e + c >= 0 => e + c//k >= 0); e == 0 with coprime
- * coefficients, the first positive; not only stands before ==; and, or are flat, sorted, without
- * operands that another one implies; a >= 0 and -a >= 0 => a == 0. */
+/* Conditions, hash-consed. Normal forms: e >= 0 with coprime coefficients (k*e + c >= 0 => e + c//k
+ * >= 0); e == 0 likewise, the first positive; not only before ==; and, or flat, sorted, without
+ * implied operands; a >= 0 and -a >= 0 => a == 0. */
 #include "index/priv.h"
 
 const tp_ix *tp_ix_bool(tp_ictx *c, bool v) {
@@ -61,9 +60,7 @@ const tp_ix *tp_ix_not(tp_ictx *c, const tp_ix *a) {
   return no;
 }
 
-/* ---- implication, seen from the syntax ---- */
-
-/* Does the literal a, which says s >= 0 or s == 0, imply the literal b? */
+/* a: s >= 0 or s == 0 */
 static bool literal_implies(const tp_ix *a, const tp_ix *b) {
   if (a->kind != TP_IX_GE0 && a->kind != TP_IX_EQ0) return false;
   bool eq = a->kind == TP_IX_EQ0, ne = b->kind == TP_IX_NOT;
@@ -89,10 +86,7 @@ static bool implies(const tp_ix *a, const tp_ix *b) {
   return all;
 }
 
-/* ---- and, or ---- */
-
-/* The operands of a conjunction or disjunction as it grows; `done` if it has become the constant
- * that absorbs all others. */
+/* done: it is the constant that absorbs all operands. */
 typedef struct {
   tp_ictx *c;
   tp_ixkind kind;
@@ -140,7 +134,7 @@ const tp_ix *tp_ix_join(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *p
   }
   const tp_ix *v[most];
   junction j = { .c = c, .kind = kind, .v = v };
-  bool joined = n && part[0]->kind == kind; /* then its operands are as they should be */
+  bool joined = n && part[0]->kind == kind; /* its operands are in order */
   for (int i = 0; joined && i < part[0]->narg; i++) v[j.n++] = part[0]->arg[i];
   for (int i = joined; i < n; i++) add_all(&j, part[i]);
   if (j.done || j.n == 0) return tp_ix_bool(c, j.done == (kind == TP_IX_OR));

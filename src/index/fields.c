@@ -1,5 +1,4 @@
-/* Structs by the rows of .def files: text, what tells two apart. The text of lists of expressions
- * and dims is that of all of a graph. */
+/* Structs by the rows of .def files: their text, and keys that tell them apart. */
 #include "index/fields.h"
 #include <math.h>
 
@@ -7,7 +6,7 @@ static int count_of(const tp_field *r, const void *x) {
   return r->count ? *(const int *)((const char *)x + r->count) : 1;
 }
 
-/* Its value, or the first one of a list. */
+/* the first of a list */
 static const void *value_of(const tp_field *r, const void *x) {
   const void *v = (const char *)x + r->at;
   if (r->count) memcpy(&v, v, sizeof v);
@@ -18,8 +17,6 @@ static bool has_value(const tp_field *r, const void *x) {
   static const char zero[16];
   return r->count ? count_of(r, x) : memcmp(value_of(r, x), zero, r->size);
 }
-
-/* ---- lists ---- */
 
 static void put_extent(tp_buf *b, const void *v) { tp_ix_print(b, *(const tp_ix *const *)v); }
 static void put_dim(tp_buf *b, const void *v) { tp_puts(b, (*(const tp_sym *const *)v)->name); }
@@ -95,8 +92,6 @@ bool tp_scan_list(tp_scan *in, tp_ictx *c, tp_fieldkind kind, int *n, void *v) {
   return true;
 }
 
-/* ---- text ---- */
-
 tp_buf *tp_put_item(tp_buf *b, int *count, const char *key) {
   tp_puts(b, (*count)++ ? ", " : " {");
   tp_puts(b, key);
@@ -139,7 +134,7 @@ static bool scan_ints(tp_scan *in, int *n, const int **axes) {
     if (!tp_scan_small(in, &v[count++])) return false;
   }
   *n = count;
-  *axes = tp_dup(in->a, v, sizeof *v * (size_t)count);
+  *axes = TP_DUPN(in->a, v, count);
   return true;
 }
 
@@ -174,7 +169,7 @@ bool tp_scan_field(tp_scan *in, tp_ictx *c, tp_fields f, void *x, const char *ke
   return r == end || scan_value(in, c, r, (int *)((char *)x + r->count), (char *)x + r->at);
 }
 
-/* A tp_at has bytes that mean nothing. */
+/* A tp_at has bytes without meaning. */
 static void put_index_key(tp_buf *b, const tp_at *at) {
   const tp_ix *ends[] = { at->lo, at->range ? at->hi : NULL };
   tp_putn(b, (const char *)ends, sizeof ends);

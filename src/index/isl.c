@@ -1,9 +1,6 @@
-/* The bridge to isl: index expressions and conditions to affine functions and sets, and back.
- * Conventions are in index/isl.h.
- *
- * Bounds may be made at any time, so sets made earlier have fewer parameters; isl aligns parameters
- * by their ids in binary operations, and what we compare with is made fresh. isl never aborts or
- * prints here: an error leaves NULL behind, and tp_isl_check() reports the last one. */
+/* The bridge to isl (index/isl.h). Bounds come at any time: sets made earlier have fewer
+ * parameters, which isl aligns by id. isl never aborts or prints: errors give NULL, and
+ * tp_isl_check() reports the last. */
 #include "index/memo.h"
 #include <stdlib.h>
 
@@ -28,13 +25,10 @@ bool tp_isl_check(tp_ictx *c, tp_pos pos, tp_error *err) {
   if (e == isl_error_none) return true;
   const char *msg = isl_ctx_last_error_msg(ctx);
   tp_fail(err, e == isl_error_alloc ? TP_E_MEMORY : TP_E_AFFINE, pos,
-      e == isl_error_quota ? "affine: too hard for isl within its budget" : "isl: %s",
-      msg ? msg : "?");
+      e == isl_error_quota ? "too hard for isl within its budget" : "isl: %s", msg ? msg : "?");
   isl_ctx_reset_error(ctx);
   return false;
 }
-
-/* ---- work that a host may end ---- */
 
 void tp_ictx_watch(tp_ictx *c, bool (*interrupted)(void *host), void *host) {
   c->interrupted = interrupted;
@@ -64,8 +58,6 @@ static void *refuse(tp_ictx *c, const char *why) {
   isl_handle_error(tp_isl_ctx(c), isl_error_unsupported, why, __FILE__, __LINE__);
   return NULL;
 }
-
-/* ---- spaces ---- */
 
 long tp_isl_spaces(const tp_ictx *c) { return c->nspace; }
 
@@ -101,9 +93,7 @@ isl_set *tp_isl_with_bounds(tp_ictx *c, isl_set *s, int64_t least) {
   return isl_set_intersect_params(isl_set_copy(s), tp_isl_context(c, least));
 }
 
-/* ---- expressions and conditions to isl ---- */
-
-/* what the set dims of a space are called */
+/* names of the set dims */
 typedef struct {
   tp_ictx *c;
   int n;
@@ -131,7 +121,7 @@ static isl_aff *of_sym(const frame *f, const tp_sym *s) {
   return refuse(f->c, "a dim that the space does not have");
 }
 
-/* The symbols as one aff, then whatever is piecewise. */
+/* Symbols as one aff, then the piecewise atoms. */
 static isl_pw_aff *of_sum(const frame *f, const tp_ix *e) {
   isl_aff *sum = constant(f, e->cst);
   if (!e->affine) {
@@ -172,7 +162,7 @@ static isl_pw_aff *of_ix(const frame *f, const tp_ix *e) {
   }
 }
 
-/* The first term of e that is k times one min or max. */
+/* k times one min or max */
 static const tp_ix *extremum_atom(const tp_ix *e, int64_t *k) {
   for (int i = 0; i < tp_ix_nterm(e); i++) {
     const tp_ix *const *atoms;
@@ -185,16 +175,24 @@ static const tp_ix *extremum_atom(const tp_ix *e, int64_t *k) {
   return NULL;
 }
 
-/* e >= 0. Convex forms stay one basic set: min(a, b) >= 0 is a >= 0 and b >= 0. */
-static isl_set *nonneg(const frame *f, const tp_ix *e) {
+static isl_pw_aff *set_dim(const frame *f, int at) {
+  isl_local_space *ls = isl_local_space_from_space(tp_isl_space(f->c, f->n));
+  return isl_pw_aff_from_aff(isl_aff_var_on_domain(ls, isl_dim_set, (unsigned)at));
+}
+
+/* u >= e (lower) or u <= e, where u is set dim `at`; 0 if that is -1. Convex forms stay one basic
+ * set: min(a, b) >= 0 is a >= 0 and b >= 0. */
+static isl_set *beyond(const frame *f, int at, const tp_ix *e, bool lower) {
   int64_t k;
   const tp_ix *m = extremum_atom(e, &k);
-  if (!m) return isl_pw_aff_nonneg_set(of_ix(f, e));
-  bool all = (tp_ix_kind(m) == TP_IX_MIN) == (k > 0);
+  if (!m && at < 0) return isl_pw_aff_nonneg_set(of_ix(f, e));
+  if (!m && lower) return isl_pw_aff_ge_set(set_dim(f, at), of_ix(f, e));
+  if (!m) return isl_pw_aff_le_set(set_dim(f, at), of_ix(f, e));
+  bool all = ((tp_ix_kind(m) == TP_IX_MAX) == (k > 0)) == lower;
   const tp_ix *rest = tp_ix_sub(f->c, e, tp_ix_mulc(f->c, m, k));
   isl_set *s = NULL;
   for (int i = 0; i < tp_ix_narg(m); i++) {
-    isl_set *t = nonneg(f, tp_ix_add(f->c, rest, tp_ix_mulc(f->c, tp_ix_arg(m, i), k)));
+    isl_set *t = beyond(f, at, tp_ix_add(f->c, rest, tp_ix_mulc(f->c, tp_ix_arg(m, i), k)), lower);
     s = !s ? t : all ? isl_set_intersect(s, t) : isl_set_union(s, t);
   }
   return s;
@@ -205,7 +203,7 @@ static isl_set *of_cond(const frame *f, const tp_ix *e) {
   switch (e->kind) {
   case TP_IX_TRUE: return isl_set_universe(tp_isl_space(f->c, f->n));
   case TP_IX_FALSE: return isl_set_empty(tp_isl_space(f->c, f->n));
-  case TP_IX_GE0: return nonneg(f, e->arg[0]);
+  case TP_IX_GE0: return beyond(f, -1, e->arg[0], false);
   case TP_IX_EQ0: return isl_pw_aff_zero_set(of_ix(f, e->arg[0]));
   case TP_IX_NOT: return isl_set_complement(of_cond(f, e->arg[0]));
   case TP_IX_AND:
@@ -215,7 +213,7 @@ static isl_set *of_cond(const frame *f, const tp_ix *e) {
   s = of_cond(f, e->arg[0]);
   for (int i = 1; i < e->narg; i++) {
     isl_set *t = of_cond(f, e->arg[i]);
-    /* as pieces multiply */
+    /* pieces multiply */
     s = e->kind == TP_IX_AND ? tp_isl_coalesce(isl_set_intersect(s, t)) : isl_set_union(s, t);
   }
   return tp_isl_coalesce(s);
@@ -227,8 +225,6 @@ isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, const tp_sym *const *dims, const tp_
 isl_set *tp_isl_of_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) {
   return cond ? of_cond(&(frame){ c, n, dims }, cond) : NULL;
 }
-
-/* ---- back ---- */
 
 int64_t tp_isl_val(isl_val *v, bool *ok) {
   bool is_int = v && isl_val_is_int(v) == isl_bool_true;
@@ -276,7 +272,7 @@ static const tp_ix *variable(const frame *f, isl_aff *a, enum isl_dim_type type,
   if (type == isl_dim_in) return i < f->n ? tp_ix_sym(f->c, f->dims[i]) : NULL;
   if (type == isl_dim_div) {
     isl_aff *d = isl_aff_get_div(a, i);
-    /* floor of the fraction that of_aff gives */
+    /* of_aff gives the fraction's floor */
     const tp_ix *e = d ? of_aff(f, d) : NULL;
     isl_aff_free(d);
     return e;
@@ -287,7 +283,7 @@ static const tp_ix *variable(const frame *f, isl_aff *a, enum isl_dim_type type,
   return e;
 }
 
-/* floor(a), which is a where a is integral: (numerator)//denominator. */
+/* floor(a), a where a is integral: numerator//denominator. */
 static const tp_ix *of_aff(const frame *f, isl_aff *a) {
   static const enum isl_dim_type types[] = { isl_dim_in, isl_dim_param, isl_dim_div };
   bool ok = true;
@@ -326,8 +322,7 @@ static isl_stat add_piece(isl_set *dom, isl_aff *a, void *ud) {
   return isl_stat_ok;
 }
 
-/* Is p the function e wherever p is defined? A p over bounds alone may live on parameters or on a
- * space without dims. */
+/* wherever p is defined; a p over bounds may live on parameters or a space without dims */
 static bool agrees(const frame *f, isl_pw_aff *p, const tp_ix *e) {
   isl_set *dom = isl_pw_aff_domain(isl_pw_aff_copy(p));
   isl_pw_aff *q = of_ix(f, e);
@@ -424,36 +419,12 @@ const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, isl_se
   return g.cond;
 }
 
-/* ---- relations ---- */
-
-/* u >= e (lower) or u < e, where u is dim `at`. Convex forms stay one basic set: u >= max(a, b) is
- * u >= a and u >= b. */
-static isl_set *beyond(const frame *f, int at, const tp_ix *e, bool lower) {
-  int64_t k;
-  const tp_ix *m = extremum_atom(e, &k);
-  if (m) {
-    bool is_max = (tp_ix_kind(m) == TP_IX_MAX) == (k > 0), all = is_max == lower;
-    const tp_ix *rest = tp_ix_sub(f->c, e, tp_ix_mulc(f->c, m, k));
-    isl_set *s = NULL;
-    for (int i = 0; i < tp_ix_narg(m); i++) {
-      isl_set *t =
-          beyond(f, at, tp_ix_add(f->c, rest, tp_ix_mulc(f->c, tp_ix_arg(m, i), k)), lower);
-      s = !s ? t : all ? isl_set_intersect(s, t) : isl_set_union(s, t);
-    }
-    return s;
-  }
-  isl_pw_aff *u = isl_pw_aff_from_aff(isl_aff_var_on_domain(
-      isl_local_space_from_space(tp_isl_space(f->c, f->n)), isl_dim_set, (unsigned)at));
-  return lower ? isl_pw_aff_ge_set(u, of_ix(f, e)) : isl_pw_aff_lt_set(u, of_ix(f, e));
-}
-
 /* lo <= u < hi or u = lo, where u is dim `at` of a space whose first dims are f's: named ones, then
  * unnamed. */
 static isl_set *within(const frame *f, int at, const tp_at *a) {
-  if (a->range) return isl_set_intersect(beyond(f, at, a->lo, true), beyond(f, at, a->hi, false));
-  isl_pw_aff *u = isl_pw_aff_from_aff(isl_aff_var_on_domain(
-      isl_local_space_from_space(tp_isl_space(f->c, f->n)), isl_dim_set, (unsigned)at));
-  return isl_pw_aff_eq_set(u, of_ix(f, a->lo));
+  if (!a->range) return isl_pw_aff_eq_set(set_dim(f, at), of_ix(f, a->lo));
+  return isl_set_intersect(
+      beyond(f, at, a->lo, true), beyond(f, at, tp_ix_addc(f->c, a->hi, -1), false));
 }
 
 tp_rel *tp_isl_of_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, const tp_at *at) {

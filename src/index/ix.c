@@ -1,15 +1,10 @@
-/* Index expressions: hash-consing and the algebra of canonical polynomials.
- *
- * Everything is a + k*m*b (addmul): a merge of two sorted lists of terms. Rules applied at
- * construction, all valid for every value of the symbols: floor: (k*a + b)//k => a + b//k;  (g*a +
- * c)//(g*k) => (a + c//g)//k;  (a//j + c)//k => (a + c*j)//(j*k) mod:   (k*a + b)%k => b%k;
- * (a%(j*k) + b)%k => (a + b)%k;  (g*a + c)%(g*k) => g*((a + c//g)%k) + c%g min:   flattened, also
- * through + constant; a <= b syntactically => b dropped; so min(a, max(a, b)) => a. max likewise.
- */
+/* Index expressions: hash-consing, canonical polynomials. All is a + k*m*b (addmul), a merge of
+ * sorted terms. Rules of construction, for all values: floor: (k*a + b)//k => a + b//k;  (g*a +
+ * c)//(g*k) => (a + c//g)//k;  (a//j + c)//k => (a + c*j)//(j*k); mod: (k*a + b)%k => b%k; (a%(j*k)
+ * + b)%k => (a + b)%k;  (g*a + c)%(g*k) => g*((a + c//g)%k) + c%g; min: flat, also through +
+ * constant; a <= b by syntax => b goes; so min(a, max(a, b)) => a; max likewise. */
 #include "index/priv.h"
 #include <stdlib.h>
-
-/* ---- checked arithmetic ---- */
 
 static int64_t add64(tp_ictx *c, int64_t a, int64_t b) {
   int64_t r;
@@ -22,8 +17,6 @@ static int64_t mul64(tp_ictx *c, int64_t a, int64_t b) {
   c->overflowed |= __builtin_mul_overflow(a, b, &r);
   return r;
 }
-
-/* ---- order ---- */
 
 static int cmp64(int64_t a, int64_t b) { return (a > b) - (a < b); }
 
@@ -67,8 +60,6 @@ void tp_ix_sort(const tp_ix **v, int n) {
   if (n > 1) qsort(v, (size_t)n, sizeof *v, order_pp);
 }
 
-/* ---- hash-consing ---- */
-
 static void *find_key(tp_ictx *c, const tp_hmap *m) {
   return tp_hmap_get(m, c->key.v, (size_t)c->key.n * sizeof(int64_t));
 }
@@ -84,7 +75,7 @@ static const tp_mono *mono_of(tp_ictx *c, int n, const tp_ix *const *atom) {
   m = TP_NEW(&c->arena, tp_mono);
   m->id = c->monos.n;
   m->n = n;
-  m->atom = tp_dup(&c->arena, atom, (size_t)n * sizeof *atom);
+  m->atom = TP_DUPN(&c->arena, atom, n);
   put_key(c, &c->monos, m);
   return m;
 }
@@ -132,8 +123,7 @@ static void derive(tp_ictx *c, tp_ix *e) {
   e->nsym = v.n;
 }
 
-/* Goes through the tree of an expression call themselves: something flat stands for it until the
- * mark is seen. */
+/* A flat stand-in until the mark is seen: expressions are walked recursively. */
 static const tp_ix *too_deep(tp_ictx *c, const tp_ix *proto) {
   c->overflowed |= TP_TOO_DEEP;
   return tp_ix_is_cond(proto) ? tp_ix_bool(c, true) : tp_ix_const(c, 0);
@@ -147,8 +137,8 @@ const tp_ix *tp_ix_intern(tp_ictx *c, const tp_ix *proto) {
     if (proto->arg[i]->depth >= TP_MAXNEST) return too_deep(c, proto);
   e = tp_dup(&c->arena, proto, sizeof *proto);
   e->id = c->nnode++;
-  e->arg = tp_dup(&c->arena, proto->arg, (size_t)proto->narg * sizeof *proto->arg);
-  e->term = tp_dup(&c->arena, proto->term, (size_t)proto->nterm * sizeof *proto->term);
+  e->arg = TP_DUPN(&c->arena, proto->arg, proto->narg);
+  e->term = TP_DUPN(&c->arena, proto->term, proto->nterm);
   put_key(c, &c->nodes, e);
   derive(c, e);
   if (e->kind >= TP_IX_SYM && e->kind <= TP_IX_MOD) {
@@ -159,8 +149,6 @@ const tp_ix *tp_ix_intern(tp_ictx *c, const tp_ix *proto) {
   }
   return e;
 }
-
-/* ---- polynomials ---- */
 
 static const tp_mono *mono_mul(tp_ictx *c, const tp_mono *a, const tp_mono *b) {
   if (!a || !b) return a ? a : b;
@@ -173,7 +161,7 @@ static const tp_mono *mono_mul(tp_ictx *c, const tp_mono *a, const tp_mono *b) {
   return mono_of(c, n, v);
 }
 
-/* The polynomial of the terms on the stack from base on; pops them. */
+/* of the stack's terms from base on, which it pops */
 static const tp_ix *poly_pop(tp_ictx *c, int base, int64_t cst) {
   tp_ix p = { .kind = TP_IX_POLY, .cst = cst, .nterm = c->stack.n - base };
   if (p.nterm) p.term = c->stack.v + base;
@@ -188,10 +176,10 @@ static void push_term(tp_ictx *c, int64_t coef, const tp_mono *m) {
   if (coef) TP_PUSH(&c->arena, &c->stack, t);
 }
 
-/* a + k*m*b; m NULL stands for 1. */
+/* m NULL: 1 */
 static const tp_ix *addmul(
     tp_ictx *c, const tp_ix *a, int64_t k, const tp_mono *m, const tp_ix *b) {
-  /* term -1 of m*b: its constant times m */
+  /* m*b's constant is a term */
   int base = c->stack.n, i = 0, j = m ? -1 : 0;
   int64_t cst = m ? a->cst : add64(c, a->cst, mul64(c, k, b->cst));
   while (i < a->nterm || j < b->nterm) {
@@ -265,9 +253,7 @@ bool tp_ix_differ(const tp_ix *a, int sign, const tp_ix *b, int64_t *k) {
                   : !__builtin_sub_overflow(a->cst, b->cst, k);
 }
 
-/* ---- exact division ---- */
-
-/* a / b as products of atoms; NULL in *q stands for 1. */
+/* *q NULL: 1 */
 static bool mono_div(tp_ictx *c, const tp_mono *a, const tp_mono *b, const tp_mono **q) {
   int na = a ? a->n : 0, nb = b ? b->n : 0, n = 0, j = 0;
   const tp_ix *v[na + 1];
@@ -307,9 +293,7 @@ const tp_ix *tp_ix_divexact(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
   return q;
 }
 
-/* ---- floor and mod ---- */
-
-/* The lone atom of this kind in e = atom + constant, else NULL. */
+/* e = atom + constant; else NULL. */
 static const tp_ix *lone_atom(const tp_ix *e, tp_ixkind kind) {
   bool lone = e->nterm == 1 && e->term->coef == 1 && e->term->m->n == 1 &&
       e->term->m->atom[0]->kind == kind;
@@ -360,9 +344,7 @@ const tp_ix *tp_ix_mod(tp_ictx *c, const tp_ix *a, int64_t k) {
   return tp_ix_addc(c, tp_ix_mulc(c, quotient_atom(c, TP_IX_MOD, rest, k / g), g), low);
 }
 
-/* ---- min and max ---- */
-
-/* Is a <= b (MIN) or a >= b (MAX) for all values, seen from the syntax? */
+/* for all values, by syntax */
 static bool wins(tp_ixkind kind, const tp_ix *a, const tp_ix *b) {
   int64_t d;
   if (tp_ix_differ(a, 1, b, &d)) return kind == TP_IX_MIN ? d <= 0 : d >= 0;
@@ -372,7 +354,7 @@ static bool wins(tp_ixkind kind, const tp_ix *a, const tp_ix *b) {
   return false;
 }
 
-/* Adds an operand to v unless one there wins over it; drops those it wins over. */
+/* Adds e unless an operand wins over it; drops those that it beats. */
 static int add_operand(tp_ixkind kind, const tp_ix **v, int n, const tp_ix *e) {
   int kept = 0;
   for (int i = 0; i < n; i++)
@@ -411,8 +393,6 @@ const tp_ix *tp_ix_min(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
 const tp_ix *tp_ix_max(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
   return extremum(c, TP_IX_MAX, a, b);
 }
-
-/* ---- looking inside ---- */
 
 tp_ixkind tp_ix_kind(const tp_ix *e) { return e->kind; }
 bool tp_ix_is_cond(const tp_ix *e) { return e->kind >= TP_IX_TRUE; }
@@ -453,8 +433,6 @@ bool tp_ix_of_bounds(const tp_ix *e) {
   for (int i = 0, n = tp_ix_syms(e, &sym); i < n; i++) all &= sym[i]->kind == TP_SYM_BOUND;
   return all;
 }
-
-/* ---- rebuilding ---- */
 
 const tp_ix *tp_ix_map_atoms(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud) {
   const tp_ix *sum = tp_ix_const(c, e->cst);

@@ -1,10 +1,9 @@
-/* memo: what isl has answered. Sets and relations are shared objects and most questions about them
- * come again (layers are alike, and every graph is asked about more than once), so an answer is
- * kept under the addresses of its operands, which are held with it. What is equal to the eye is one
- * object. */
+/* memo: answers of isl. Most questions come again (layers are alike, every graph is asked about
+ * more than once), so an answer is kept under the addresses of its operands, which are held with
+ * it. Plainly equal objects become one. */
 #include "index/memo.h"
 
-/* isl's context knows its memo: operations have no other argument that leads there. */
+/* the only way from an operation to the memo */
 struct options {
   struct isl_options *isl;
   tp_memo *memo;
@@ -58,7 +57,6 @@ void tp_memo_close(tp_ictx *c) {
   c->asked = NULL;
 }
 
-/* Ready to take an answer. */
 static tp_memo *ready(tp_memo *m) {
   int n = m->nbound;
   tp_ictx_ended(m->c);
@@ -72,13 +70,11 @@ tp_memo *tp_memo_of(isl_ctx *ctx) {
   return ready(((struct options *)isl_ctx_peek_options(ctx, &options_args))->memo);
 }
 
-/* ---- equal objects ---- */
-
 static bool same(bool set, void *a, void *b) {
   return (set ? isl_set_plain_is_equal(a, b) : isl_map_plain_is_equal(a, b)) == isl_bool_true;
 }
 
-/* The object that is r, held. */
+/* The kept object that r equals. */
 static void *unique(tp_memo *m, bool set, TP_TAKE void *r) {
   uint32_t key[2] = { set, set ? isl_set_get_hash(r) : isl_map_get_hash(r) };
   void *was = tp_hmap_get(&m->objects, key, sizeof key);
@@ -90,8 +86,6 @@ static void *unique(tp_memo *m, bool set, TP_TAKE void *r) {
   if (!was) tp_hmap_set(&m->objects, key, sizeof key, r);
   return hold(m, set, r);
 }
-
-/* ---- operations ---- */
 
 typedef struct {
   int what;
@@ -121,7 +115,7 @@ static const struct {
   [TP_ASK_JOIN] = { 0, 0, 0 },
 };
 
-/* What nobody has given a budget has the whole of ours. */
+/* Without a budget of its own a question has all of ours. */
 static void begin(isl_ctx *ctx) {
   if (isl_ctx_get_max_operations(ctx) == TP_ISL_MOST) isl_ctx_reset_operations(ctx);
 }
@@ -167,8 +161,6 @@ void *tp_memo_op(tp_ask what, void *a, void *b) {
   return copy(is_set[what].r, r);
 }
 
-/* ---- questions ---- */
-
 bool tp_memo_ask(tp_ictx *c, tp_ask what, tp_set *a, tp_set *b,
     isl_bool (*answer)(tp_ictx *, tp_set *, tp_set *)) {
   static const char yes, no;
@@ -184,8 +176,6 @@ bool tp_memo_ask(tp_ictx *c, tp_ask what, tp_set *a, tp_set *b,
   tp_hmap_set(&m->answers, &q, sizeof q, (void *)(r ? &yes : &no));
   return r;
 }
-
-/* ---- what is made of expressions ---- */
 
 void *tp_memo_made(tp_ictx *c, bool set, const void *key, size_t n) {
   void *r = tp_hmap_get(&tp_memo_of(tp_isl_ctx(c))->answers, key, n);

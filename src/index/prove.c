@@ -22,7 +22,7 @@ static bool listed(int n, const tp_sym *const *v, const tp_sym *s) {
   return false;
 }
 
-/* A bound is >= 1 where one of its dim's points is being looked at. */
+/* if a point of its dim is looked at */
 static bool positive(const tp_ix *e, int ndims, const tp_sym *const *dims, const tp_sym *s) {
   return s->kind == TP_SYM_BOUND && s->dim &&
       (listed(ndims, dims, s->dim) || tp_ix_mentions(e, s->dim));
@@ -44,7 +44,6 @@ static int sign_of(prover *p, const tp_ix *k, int depth) {
   return prove(p, tp_ix_neg(p->c, k), depth) ? -1 : 0;
 }
 
-/* k*x + r */
 static const tp_ix *linear(tp_ictx *c, const tp_ix *k, const tp_ix *x, const tp_ix *r) {
   return tp_ix_add(c, tp_ix_mul(c, k, x), r);
 }
@@ -79,7 +78,7 @@ static bool by_remainder(prover *p, const tp_ix *x, const tp_ix *k, const tp_ix 
   return prove(p, x->arg[0], depth) && prove(p, linear(p->c, k, x->arg[0], r), depth);
 }
 
-/* Bounds, and dims that occur squared: all >= 0. */
+/* All bounds, and dims that occur squared, are >= 0. */
 static bool by_coefficients(prover *p, const tp_ix *e) {
   const tp_sym *from[e->nsym + 1];
   const tp_ix *to[e->nsym + 1];
@@ -111,8 +110,7 @@ static bool by_ends(prover *p, const tp_ix *e, int depth) {
   return by_coefficients(p, e);
 }
 
-/* The atom to eliminate next: an extremum if there is one, then a quotient or remainder; NULL if
- * there are symbols only. */
+/* An extremum, else a quotient or remainder; NULL: symbols only. */
 static const tp_ix *next_atom(const tp_ix *e) {
   const tp_ix *best = NULL;
   for (int i = 0; i < e->nterm; i++)
@@ -135,7 +133,7 @@ static bool prove(prover *p, const tp_ix *e, int depth) {
                               : by_operands(p, x, k, r, depth + 1);
 }
 
-/* isl: no point has e <= -1. */
+/* no point has e <= -1 */
 static bool prove_by_isl(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) {
   const tp_sym *points[e->nsym + 1];
   int n = 0;

@@ -1,4 +1,4 @@
-/* questions.c: when a set is empty, what it is as a condition, and a point of it. */
+/* questions.c: when a set is empty; sets as conditions; a point of a set. */
 #include "index/memo.h"
 #include <stdlib.h>
 
@@ -29,16 +29,6 @@ bool tp_set_can_have_point(tp_ictx *c, tp_set *s, int64_t least) {
   return in && !take_is_empty(in);
 }
 
-const tp_ix *tp_set_to_cond(
-    tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, bool simplify) {
-  isl_set *t = isl_set_copy(s);
-  if (simplify)
-    t = tp_isl_gist(t, isl_set_intersect_params(tp_set_box(c, n, dims), tp_isl_context(c, 0)));
-  const tp_ix *cond = tp_cond_of_set(c, n, dims, t);
-  isl_set_free(t);
-  return cond && simplify ? tp_ix_simplify(c, cond, n, dims) : cond;
-}
-
 const tp_ix *tp_set_told(tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, tp_set *known) {
   isl_set *t = tp_isl_gist(isl_set_copy(s), isl_set_intersect_params(known, tp_isl_context(c, 0)));
   const tp_ix *cond = tp_cond_of_set(c, n, dims, t);
@@ -46,7 +36,12 @@ const tp_ix *tp_set_told(tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s
   return cond;
 }
 
-/* ---- conditions on bounds in few words ---- */
+const tp_ix *tp_set_to_cond(
+    tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, bool simplify) {
+  if (!simplify) return tp_cond_of_set(c, n, dims, s);
+  const tp_ix *cond = tp_set_told(c, n, dims, s, tp_set_box(c, n, dims));
+  return cond ? tp_ix_simplify(c, cond, n, dims) : NULL;
+}
 
 static bool set_implies(tp_ictx *c, const tp_ix *a, isl_set *b) {
   isl_set *s = tp_set_cond(c, 0, NULL, a);
@@ -62,8 +57,7 @@ static const tp_ix *joined(tp_ictx *c, int n, const tp_ix *const *v, int but, bo
   return e;
 }
 
-/* (b >= 1 and a == 0) => b >= 1 where `all` holds for every such b: a literal goes if the rest
- * still lies in `all`. */
+/* (b >= 1 and a == 0) => b >= 1 where `all` holds for every such b. */
 static const tp_ix *widest(tp_ictx *c, const tp_ix *e, isl_set *all) {
   for (int i = 0; e->kind == TP_IX_AND && e->narg <= TP_TUNE_COND_WORDS && i < e->narg;) {
     const tp_ix *rest = joined(c, e->narg, e->arg, i, true);
@@ -81,7 +75,7 @@ static const tp_ix *fewest_words(tp_ictx *c, const tp_ix *e) {
   isl_set *all = tp_set_cond(c, 0, NULL, e);
   for (int i = 0; i < n; i++) v[i] = widest(c, e->arg[i], all);
   isl_set_free(all);
-  for (int i = n - 1; i >= 0 && n > 1; i--) { /* what the others say already goes */
+  for (int i = n - 1; i >= 0 && n > 1; i--) { /* implied by the others */
     isl_set *rest = tp_set_cond(c, 0, NULL, joined(c, n, v, i, false));
     if (set_implies(c, v[i], rest)) memmove(v + i, v + i + 1, sizeof *v * (size_t)(--n - i));
     isl_set_free(rest);
@@ -89,7 +83,7 @@ static const tp_ix *fewest_words(tp_ictx *c, const tp_ix *e) {
   return joined(c, n, v, -1, false);
 }
 
-/* Not the negation of when it has a point, as bounds are not negative. */
+/* Bounds are not negative: not just the negation. */
 const tp_ix *tp_set_empty_when(tp_ictx *c, tp_set *s) {
   const tp_ix *some = tp_set_nonempty_when(c, s);
   if (!some) return NULL;
@@ -99,10 +93,7 @@ const tp_ix *tp_set_empty_when(tp_ictx *c, tp_set *s) {
   return cond ? fewest_words(c, cond) : tp_ix_not(c, some);
 }
 
-/* ---- witnesses ---- */
-
-/* The lexicographically smallest point of a set of parameters, as a set of one point; empty if
- * there is none. */
+/* as a set of one point, or empty */
 static isl_set *least_params(isl_set *params) {
   unsigned n = (unsigned)isl_set_dim(params, isl_dim_param);
   isl_space *space = isl_set_get_space(params);
@@ -115,8 +106,7 @@ static isl_set *least_params(isl_set *params) {
   return s;
 }
 
-/* The smallest point where that exists; a dim without a bound may have none: then any point, with
- * nonnegative such dims if possible. */
+/* A dim without a bound may have no smallest: then any point, such dims nonnegative if possible. */
 static isl_point *least_point(isl_set *s, int n, const tp_sym *const *dims) {
   bool open = false;
   isl_set *t = isl_set_copy(s);

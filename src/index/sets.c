@@ -1,17 +1,13 @@
-/* sets.c: sets of points and relations between points, each made once (memo.c); what holds of them
- * for all bounds. */
+/* sets.c: sets and relations, each made once (memo.c); what holds for all bounds. */
 #include "index/memo.h"
 
-/* ---- sets ---- */
-
-/* The points of one dim. */
 static isl_set *side(tp_ictx *c, const tp_sym *dim) {
   if (!dim->bound) return isl_set_universe(tp_isl_space(c, 1));
   const tp_ix *d = tp_ix_sym(c, dim), *bound = tp_ix_sym(c, dim->bound);
   return tp_isl_of_cond(c, 1, &dim, tp_ix_and(c, tp_ix_ge0(c, d), tp_ix_cmp(c, TP_LT, d, bound)));
 }
 
-/* By place: a dim may be there twice. */
+/* By place: dims may repeat. */
 static tp_set *box(tp_ictx *c, int n, const tp_sym *const *dims) {
   isl_set *s = isl_set_universe(tp_isl_space(c, 0));
   for (int i = 0; i < n; i++) s = isl_set_flat_product(s, side(c, dims[i]));
@@ -93,8 +89,6 @@ tp_set *tp_set_some(tp_ictx *c, tp_set *a, const tp_sym *s, const tp_ix *cond) {
 
 tp_set *tp_set_apply(tp_set *s, tp_rel *r) { return tp_memo_op(TP_ASK_APPLY, s, r); }
 
-/* ---- relations ---- */
-
 tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto,
     const tp_sym *const *to, const tp_at *at) {
   int64_t key[nfrom + 2 * nto + 3];
@@ -111,7 +105,7 @@ tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto,
   return r ? r : tp_memo_make(c, false, key, sizeof key, tp_isl_of_at(c, nfrom, from, nto, at));
 }
 
-/* Part by part: the few pieces of each meet those pairs that the parts before have left. */
+/* By parts: each part's few pieces meet the pairs left. */
 tp_rel *tp_rel_where(tp_ictx *c, tp_rel *r, int nfrom, const tp_sym *const *from, int nto,
     const tp_sym *const *to, const tp_ix *cond) {
   const tp_sym *dims[nfrom + nto + 1];
@@ -135,8 +129,6 @@ tp_rel *tp_rel_copy(tp_rel *r) { return isl_map_copy(r); }
 tp_rel *tp_rel_free(tp_rel *r) { return isl_map_free(r); }
 tp_rel *tp_rel_reverse(tp_rel *r) { return isl_map_reverse(r); }
 tp_rel *tp_rel_restrict(tp_rel *r, tp_set *from) { return tp_memo_op(TP_ASK_RESTRICT, r, from); }
-
-/* ---- what holds for all bounds ---- */
 
 static isl_bool meet_empty(tp_ictx *c, isl_set *s, isl_set *b) {
   (void)b;
@@ -186,9 +178,9 @@ bool tp_set_few(tp_ictx *c, tp_set *s, int dim, int most) {
   return few;
 }
 
-/* ---- the first of several conditions that holds ---- */
+/* ---- the first condition that holds ---- */
 
-/* left: the points that this condition and those before it leave, held */
+/* left: points beyond this and earlier conditions */
 typedef struct {
   const tp_ix *cond;
   tp_set *left;
@@ -202,7 +194,7 @@ static chain *chain_of(tp_ictx *c, const void *key, size_t n) {
   return x;
 }
 
-/* Each condition is taken away once, however many of the list are asked about. */
+/* Takes each condition away once, for all questions about the list. */
 tp_set *tp_set_first(tp_ictx *c, const void *list, int n, const tp_sym *const *dims, int k,
     const tp_ix *(*cond)(const void *, int)) {
   int64_t key[n + 2];
@@ -217,17 +209,15 @@ tp_set *tp_set_first(tp_ictx *c, const void *list, int n, const tp_sym *const *d
   for (; at < k && left; at++) {
     const tp_ix *e = cond(list, at);
     left = tp_set_minus(left, e ? tp_set_cond(c, n, dims, e) : isl_set_copy(left));
-    x = chain_of(c, key, sizeof key); /* everything may have been forgotten meanwhile */
+    x = chain_of(c, key, sizeof key); /* all may have been forgotten */
     if (left && x->n == at) TP_PUSH(&tp_memo_of(tp_isl_ctx(c))->arena, x, ((passed){ e, left }));
   }
   const tp_ix *e = cond(list, k);
   return tp_isl_coalesce(e && left ? tp_set_and(left, tp_set_cond(c, n, dims, e)) : left);
 }
 
-/* ---- for the prover ---- */
-
 bool tp_isl_impossible(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) {
-  /* an error of the caller's is pending: it is not ours to clear */
+  /* the caller's error is pending */
   if (isl_ctx_last_error(tp_isl_ctx(c)) != isl_error_none) return false;
   unsigned long before = tp_isl_budget(c, TP_TUNE_COND_BUDGET);
   isl_set *s = isl_set_intersect(tp_set_box(c, n, dims), tp_set_cond(c, n, dims, cond));

@@ -1,8 +1,7 @@
-/* Canonical forms and bounds on a domain.
- * simplify: operands of min and max that cannot win go; a//k and a%k with a provably in [0, k) or
- * [-k, 0) go; conditions that are provably true or false go; r - max(a, b) => min(r - a, r - b) and
- * the like where that is not longer. upper:    by monotonicity, dim by dim; then min of uppers, max
- * of uppers, sums and products of nonnegative factors term by term. lower is its mirror. */
+/* Canonical forms and bounds on a domain. simplify drops operands of min and max that cannot win,
+ * a//k and a%k with a in [0, k) or [-k, 0), conditions with a known value; r - max(a, b) => min(r -
+ * a, r - b) and the like if not longer. upper: by monotonicity, dim by dim; min of uppers, max of
+ * uppers, sums and products of nonnegative factors term by term. lower mirrors it. */
 #include "index/priv.h"
 
 typedef struct {
@@ -11,7 +10,7 @@ typedef struct {
   const tp_sym **dims;
 } domain;
 
-/* dims, and the dims that e mentions: those have a point too. */
+/* with the dims that e and f mention: they have a point */
 static domain domain_of(
     tp_ictx *c, const tp_ix *e, const tp_ix *f, int ndims, const tp_sym *const *dims) {
   domain d = { c, 0, TP_NEWN(&c->arena, const tp_sym *, ndims + e->nsym + f->nsym) };
@@ -27,7 +26,7 @@ static bool is_nonneg(const domain *d, const tp_ix *e) {
   return tp_ix_prove_ge0(d->c, e, d->n, d->dims);
 }
 
-/* a <= b. A difference that overflows proves nothing and is no error. */
+/* a <= b; a difference that overflows proves nothing */
 static bool below(const domain *d, const tp_ix *a, const tp_ix *b) {
   int before = d->c->overflowed;
   d->c->overflowed = 0;
@@ -37,17 +36,14 @@ static bool below(const domain *d, const tp_ix *a, const tp_ix *b) {
   return ok;
 }
 
-/* ---- distributing sums over min and max ---- */
-
-/* What k*x turns a sum into: MIN, MAX, or POLY if x is no extremum or has a factor. */
+/* POLY: no extremum, or with a factor */
 static tp_ixkind pull(const tp_term *t) {
   const tp_ix *x = t->m->atom[0];
   if (t->m->n != 1 || (x->kind != TP_IX_MIN && x->kind != TP_IX_MAX)) return TP_IX_POLY;
   return (x->kind == TP_IX_MIN) == (t->coef > 0) ? TP_IX_MIN : TP_IX_MAX;
 }
 
-/* k*min(a, b) + r => min(k*a + r, k*b + r) for all such terms, if all give min or all give max;
- * else e itself. */
+/* k*min(a, b) + r => min(k*a + r, k*b + r), if all such terms give min or all max. */
 static const tp_ix *distribute(tp_ictx *c, const tp_ix *e) {
   tp_ixkind kind = TP_IX_POLY;
   const tp_ix *x = NULL, *k, *r;
@@ -69,7 +65,7 @@ static const tp_ix *distribute(tp_ictx *c, const tp_ix *e) {
   return tp_ix_fold(c, kind, x->narg, v);
 }
 
-/* Symbols, constants, factors and quotients written down. */
+/* parts written down */
 static int length(const tp_ix *e) {
   if (e->kind != TP_IX_POLY) {
     int n = e->narg ? 0 : 1;
@@ -84,11 +80,9 @@ static int length(const tp_ix *e) {
   return n;
 }
 
-/* ---- simplify ---- */
-
 static const tp_ix *simplify(tp_ictx *c, const tp_ix *e, void *ud);
 
-/* Of two operands one of which always wins over the other, the winner; of equals, the first. */
+/* Drops the operand that always loses; of equals the later. */
 static const tp_ix *prune(const domain *d, const tp_ix *e) {
   const tp_ix *v[e->narg];
   int n = 0;
@@ -176,9 +170,7 @@ const tp_ix *tp_ix_extent(
   return is_nonneg(&d, e) ? e : simplify(c, tp_ix_max(c, tp_ix_const(c, 0), e), &d);
 }
 
-/* ---- upper and lower ---- */
-
-/* Eliminating elim, on the domain on. */
+/* on a domain */
 typedef struct {
   tp_ictx *c;
   domain on;
@@ -199,7 +191,7 @@ static const tp_ix *bound_symbol(tp_ictx *c, const tp_sym *s, bool up) {
   return up ? tp_ix_addc(c, tp_ix_sym(c, s->bound), -1) : tp_ix_const(c, 0);
 }
 
-/* The upper bound of a min is known as soon as one operand's is. */
+/* One operand's upper bound is a min's. */
 static const tp_ix *bound_extremum(bounder *b, const tp_ix *e, bool up) {
   bool lenient = (e->kind == TP_IX_MIN) == up;
   const tp_ix *v[e->narg];
@@ -240,7 +232,7 @@ static const tp_ix *bound_terms(bounder *b, const tp_ix *e, bool up) {
   return sum;
 }
 
-/* k*t + r with neither k nor r mentioning t lies between r and k*(T - 1) + r. */
+/* k*t + r, with t in neither, lies between r and k*(T - 1) + r. */
 static const tp_ix *bound_sum(bounder *b, const tp_ix *e, bool up) {
   tp_ictx *c = b->c;
   const tp_ix *k, *r, *f = distribute(c, e);
@@ -286,8 +278,6 @@ const tp_ix *tp_ix_lower(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *co
   return bound_over(c, e, ndims, dims, false);
 }
 
-/* ---- linear bounds ---- */
-
 typedef struct {
   tp_ictx *c;
   const tp_sym *s;
@@ -312,7 +302,7 @@ static const tp_ix *edge_poly(const edge *g, const tp_ix *e) {
   return sum;
 }
 
-/* Nowhere above all of them (below): any one that moves with s. */
+/* Any operand that moves with s. */
 static const tp_ix *edge_one(const edge *g, const tp_ix *e) {
   for (int i = 0; i < e->narg; i++) {
     const tp_ix *v = tp_ix_mentions(e->arg[i], g->s) ? edge_of(g, e->arg[i]) : NULL;
@@ -321,8 +311,8 @@ static const tp_ix *edge_one(const edge *g, const tp_ix *e) {
   return NULL;
 }
 
-/* The outermost of all of them, which have one factor k: a constant is on that side of k*s +
- * (constant - k*lo) where s >= lo and k > 0, and so on. */
+/* The operands' common factor is k: where s >= lo and k > 0 a constant lies on that side of k*s +
+ * (constant - k*lo), and so on. */
 static const tp_ix *edge_all(const edge *g, const tp_ix *e) {
   const tp_ix *most = NULL, *one = edge_one(g, e), *rest;
   int64_t k, other;

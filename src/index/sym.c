@@ -1,5 +1,4 @@
-/* Contexts and symbols. A context owns everything of one program or compilation; names of dims,
- * bounds and variables live in one table. */
+/* Contexts and symbols. A context owns all of a program or compilation. */
 #include "index/priv.h"
 #include <ctype.h>
 
@@ -39,8 +38,7 @@ tp_sym *tp_sym_find(tp_ictx *c, const char *name) {
   return tp_hmap_get(&c->names, name, strlen(name));
 }
 
-/* Letters, digits, _ and all of UTF-8 beyond ASCII; the words that the text of conditions uses are
- * taken. */
+/* _ and all beyond ASCII too; the words of conditions are taken. */
 bool tp_sym_name_char(int ch, bool first) {
   return ch == '_' || ch >= 0x80 || isalpha(ch) || (!first && isdigit(ch));
 }
@@ -56,15 +54,13 @@ static bool name_ok(const char *s) {
 
 static bool name_free(tp_ictx *c, const char *name, tp_pos pos, tp_error *err) {
   if (!name_ok(name))
-    return tp_fail(
-        err, TP_E_OPTION, pos, "option: '%s' is not a name (letters, digits and _)", name);
+    return tp_fail(err, TP_E_OPTION, pos, "'%s' is not a name (letters, digits and _)", name);
   const tp_sym *s = tp_sym_find(c, name);
   if (!s) return true;
   const char *what = s->kind == TP_SYM_DIM ? "dim" : s->kind == TP_SYM_BOUND ? "bound" : "symbol";
-  return s->pos.file
-      ? tp_fail(err, TP_E_OPTION, pos, "option: there is a %s '%s' already, made at %s:%d", what,
-            name, s->pos.file, s->pos.line)
-      : tp_fail(err, TP_E_OPTION, pos, "option: there is a %s '%s' already", what, name);
+  return s->pos.file ? tp_fail(err, TP_E_OPTION, pos, "there is a %s '%s' already, made at %s:%d",
+                           what, name, s->pos.file, s->pos.line)
+                     : tp_fail(err, TP_E_OPTION, pos, "there is a %s '%s' already", what, name);
 }
 
 static tp_sym *sym_new(tp_ictx *c, tp_symkind kind, const char *name, tp_pos pos) {
@@ -92,7 +88,7 @@ tp_sym *tp_sym_dim(
   if (!name_free(c, name, pos, err) || !name_free(c, bound, pos, err)) return NULL;
   if (strcmp(name, bound) == 0) {
     tp_fail(err, TP_E_OPTION, pos,
-        "option: dim '%s' and its bound have the same name: give the bound's name as second "
+        "dim '%s' and its bound have the same name: give the bound's name as second "
         "argument",
         name);
     return NULL;
@@ -117,12 +113,12 @@ int tp_sym_begin(tp_ictx *c) {
 
 void tp_sym_end(tp_ictx *c, int was) { c->compilation = was; }
 
-/* Is it a name that only an earlier compilation used, for itself? */
+/* of an earlier compilation, for itself */
 static bool is_over(const tp_ictx *c, const tp_sym *s) {
   return c->compilation && s->compilation && s->compilation != c->compilation;
 }
 
-/* hint, or the first of hint1, hint2, .. that is free or, if `shared`, a hidden bound. */
+/* shared: an existing hidden bound will do */
 static const char *first_name(tp_ictx *c, const char *hint, bool shared) {
   const char *name = hint;
   const tp_sym *s;

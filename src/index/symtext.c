@@ -1,4 +1,4 @@
-/* The lines of a text form that name symbols. */
+/* Lines of text that name symbols. */
 #include "index/priv.h"
 
 void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used) {
@@ -16,7 +16,7 @@ void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used) {
   }
 }
 
-/* A name that can be none is the text's mistake here, and not an option's. */
+/* It is the text's mistake, no option's. */
 static tp_sym *made(tp_scan *in, tp_sym *s, const tp_error *e) {
   if (!s) tp_fail(in->err, TP_E_FILE, tp_scan_pos(in), "file: %s", e->msg);
   return s;
@@ -29,7 +29,7 @@ static bool digits_of(tp_ictx *c, tp_scan *in, tp_sym *bound) {
       tp_scan_fail(in, "there is no such bound before this");
 }
 
-/* A hidden bound, or one shared with another dim, is said after its dim. */
+/* A bound that is hidden or shared comes with its dim. */
 static bool dim_line(tp_ictx *c, tp_scan *in, const char *name) {
   const char *bound = NULL;
   tp_error e = { 0 };

@@ -8,13 +8,11 @@
 #include "index/priv.h"
 #include <ctype.h>
 
-/* ---- printing ---- */
-
 static uint64_t magnitude(int64_t v) { return v < 0 ? -(uint64_t)v : (uint64_t)v; }
 
 static void put_number(tp_buf *b, uint64_t v) { tp_putf(b, "%llu", (unsigned long long)v); }
 
-/* In a product or behind a minus a quotient needs parentheses: 2*t//3 is (2*t)//3. */
+/* 2*t//3 is (2*t)//3 */
 static void put_factor(tp_buf *b, const tp_ix *atom, bool tight) {
   bool paren = tight && (atom->kind == TP_IX_FDIV || atom->kind == TP_IX_MOD);
   if (paren) tp_puts(b, "(");
@@ -36,8 +34,7 @@ static void put_term(tp_buf *b, const tp_term *t, bool first, bool negative) {
   }
 }
 
-/* The terms of e with this sign, printed with sign `as`; gives whether something stands there now.
- */
+/* with this sign, printed as `as`; does something stand there now? */
 static bool put_terms(tp_buf *b, const tp_ix *e, int sign, int as, bool first) {
   for (int i = 0; i < e->nterm; i++)
     if ((e->term[i].coef < 0) == (sign < 0)) {
@@ -59,7 +56,7 @@ static void put_sum(tp_buf *b, const tp_ix *e) {
   if (!early && (e->cst || !any)) put_cst(b, magnitude(e->cst), e->cst < 0, !any);
 }
 
-/* One side of a comparison: the terms of e with this sign, as positive ones, and a constant. */
+/* Terms of this sign, as positive ones, and a constant. */
 static void put_side(tp_buf *b, const tp_ix *e, int sign, uint64_t u, bool negative) {
   bool any = put_terms(b, e, sign, 1, true);
   if (u || !any) put_cst(b, u, negative, !any);
@@ -130,8 +127,6 @@ const char *tp_ix_said(tp_ictx *c, const tp_ix *e) {
   return list ? tp_printf(&c->arena, "%.*s", (int)strlen(s) - 2, s + 1) : s;
 }
 
-/* ---- parsing ---- */
-
 typedef struct {
   tp_ictx *c;
   const char *s;
@@ -141,7 +136,7 @@ typedef struct {
 enum { PARSE_DEPTH = 200 };
 
 static const tp_ix *fail(ix_parser *p, const char *what) {
-  tp_fail(p->err, TP_E_FILE, TP_NOWHERE, "file: %s at '%.20s'", what, p->s);
+  tp_fail(p->err, TP_E_FILE, TP_NOWHERE, "%s at '%.20s'", what, p->s);
   return NULL;
 }
 
@@ -174,7 +169,7 @@ static const tp_ix *want(ix_parser *p, const tp_ix *e, bool cond) {
 static const tp_ix *parse_or(ix_parser *p);
 static const tp_ix *parse_sum(ix_parser *p);
 
-/* Digits up to 2^63, which wraps: the text of INT64_MIN is a minus before it. */
+/* 2^63 wraps: INT64_MIN is a minus before it. */
 static bool parse_int(ix_parser *p, int64_t *v) {
   uint64_t u = 0;
   skip_space(p);

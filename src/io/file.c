@@ -1,4 +1,4 @@
-/* file: files are replaced as a whole or not at all. */
+/* file: replaces files as a whole or not at all. */
 #include "io/io.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@ bool tp_file_fail(tp_error *err, const char *path, const char *why) {
   return tp_fail(err, TP_E_FILE, TP_NOWHERE, "file: %s: %s", path, why);
 }
 
-/* Without waiting: a pipe that nothing writes into is refused, not waited for. */
+/* Refuses a pipe without a writer instead of waiting. */
 FILE *tp_file_open(const char *path, int64_t *size, tp_error *err) {
   struct stat st;
   int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -40,8 +40,7 @@ char *tp_file_whole(const char *path, size_t *n, tp_error *err) {
   if (ok) return p[size] = 0, p;
   if (p) tp_file_fail(err, path, "cannot be read");
   else
-    tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: no memory for %lld bytes of %s", (long long)size,
-        path);
+    tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "no memory for %lld bytes of %s", (long long)size, path);
   tp_free(p);
   return NULL;
 }
@@ -51,8 +50,7 @@ static void name_beside(const char *path, int k, tp_buf *tmp) {
   tp_putf(tmp, "%s.%ld.%d.tmp", path, (long)getpid(), k);
 }
 
-/* A new file beside path: its name goes into tmp. Others (threads, processes) may be writing the
- * same path. */
+/* Its name goes into tmp; other threads and processes may be writing the same path. */
 static int open_beside(const char *path, mode_t mode, tp_buf *tmp) {
   int fd = -1;
   for (int k = 0; k < RENAMES && fd < 0; k++) {
@@ -70,8 +68,8 @@ static int open_beside(const char *path, mode_t mode, tp_buf *tmp) {
 #ifdef O_TMPFILE
 static void door_to(int fd, char *link, size_t n) { snprintf(link, n, "/proc/self/fd/%d", fd); }
 
-/* A file without a name in path's folder, which goes with the process that dies while it writes;
- * -1: the file system has none, or there is no way to name it. */
+/* A nameless file in path's folder, which a dying process takes along; -1: the file system has
+ * none, or no way to name it. */
 static int open_unnamed(const char *path, mode_t mode) {
   char *copy = strdup(path), link[64];
   int fd = copy ? open(dirname(copy), O_WRONLY | O_TMPFILE | O_CLOEXEC, mode) : -1;
@@ -106,7 +104,7 @@ static bool write_out(FILE *f, bool sync, tp_writer *write, void *ud) {
   return write(f, ud) && fflush(f) == 0 && (!sync || fsync(fileno(f)) == 0);
 }
 
-/* The first thing that went wrong is what errno says. */
+/* errno stays the first error's. */
 static bool close_file(FILE *f, bool ok) {
   int saved = errno;
   bool closed = fclose(f) == 0;
@@ -114,7 +112,7 @@ static bool close_file(FILE *f, bool ok) {
   return ok && closed;
 }
 
-/* so that the rename lasts; where that cannot be asked, it has happened all the same */
+/* so that the rename lasts, if possible */
 static void sync_folder(char *path) {
   int fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
@@ -122,10 +120,8 @@ static void sync_folder(char *path) {
   close(fd);
 }
 
-/* ---- replacing ---- */
-
-/* A file that is being replaced. real: where a symbolic link points. tmp: the new one's name; old:
- * another name of what was there, NULL: none. */
+/* real: where a symbolic link points; tmp: the new file's name; old: another name of the old file,
+ * or NULL. */
 typedef struct {
   const tp_file_new *of;
   char *real;
@@ -133,7 +129,7 @@ typedef struct {
   bool special, named, moved;
 } replaced;
 
-/* The new file under a temporary name, brought to the disk. */
+/* on the disk, under a temporary name */
 static bool write_beside(replaced *r, mode_t mode, bool keep_mode) {
   int fd = open_unnamed(r->real, mode);
   bool unnamed = fd >= 0;
@@ -157,8 +153,8 @@ static bool prepare(replaced *r) {
   return r->real && (r->special || write_beside(r, there ? st.st_mode & 07777 : 0666, there));
 }
 
-/* Another name for the file that is there, by which it can come back. Where the file system has no
- * links, the file is moved to that name. No file there: no name. */
+/* Keeps a name by which the old file can come back; without links the file moves there. No file: no
+ * name. */
 static void keep_old(replaced *r) {
   for (int k = 0; k < RENAMES; k++) {
     name_beside(r->real, k, &r->old);
@@ -182,7 +178,7 @@ static bool put_in_place(replaced *r, bool several) {
 }
 
 static void end_replacing(replaced *r, bool ok) {
-  /* does nothing where both are still one file */
+  /* no effect while both are one file */
   if (!ok && r->old.s) rename(r->old.s, r->real);
   else if (!ok && r->moved) remove(r->real);
   if (r->old.s) remove(r->old.s);
@@ -192,8 +188,8 @@ static void end_replacing(replaced *r, bool ok) {
   free(r->real);
 }
 
-/* What can be refused is refused before the first file changes its place; a later failure brings
- * those back that did. */
+/* Refuses before the first file changes its place; brings those back that did if a later step
+ * fails. */
 bool tp_file_replace_all(int n, const tp_file_new *v, tp_error *err) {
   replaced *r = tp_calloc(sizeof *r * (size_t)n);
   bool ok = r != NULL;
@@ -205,7 +201,7 @@ bool tp_file_replace_all(int n, const tp_file_new *v, tp_error *err) {
   for (int i = 0; r && i < n; i++) end_replacing(&r[i], ok);
   tp_free(r);
   if (!ok && saved == ENOMEM)
-    return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: no memory to write %s", v[bad].path);
+    return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "no memory to write %s", v[bad].path);
   return ok || tp_file_fail(err, v[bad].path, saved ? strerror(saved) : "cannot be written");
 }
 

@@ -1,13 +1,12 @@
-/* npy: NumPy's array files. A file is: "\x93NUMPY", major, minor, length of the header (2 bytes,
- * from version 2.0 on 4), the header: a Python literal {'descr': '<f4', 'fortran_order': False,
- * 'shape': (3, 4), }, then the elements. Nothing of a file is trusted: the header is read by a
- * parser of exactly these keys, and sizes are compared with the bytes that are there before
- * anything is allocated. */
+/* npy: NumPy's array files: "\x93NUMPY", major, minor, the header's length (2 bytes, from
+ * version 2.0 on 4), the header: a Python literal {'descr': '<f4', 'fortran_order': False, 'shape':
+ * (3, 4), }, the elements. Nothing is trusted: a parser of exactly these keys, and sizes compared
+ * with the bytes that are there before anything is allocated. */
 #include "io/npy.h"
 
 enum { MAX_HEADER = 1 << 16 };
 
-/* NumPy has no bf16 of its own: V2, two bytes of whatever, is what ml_dtypes writes for it. */
+/* ml_dtypes writes V2, any two bytes, for bf16. */
 static const struct {
   tp_dtype dtype;
   const char *descr;
@@ -28,7 +27,6 @@ static const char *descr_of(tp_dtype d) {
   return descrs[k].descr;
 }
 
-/* ---- writing ---- */
 bool tp_npy_header(tp_buf *b, const tp_array *a, tp_error *err) {
   char prefix[10] = "\x93NUMPY\x01";
   size_t start = b->n;
@@ -39,7 +37,7 @@ bool tp_npy_header(tp_buf *b, const tp_array *a, tp_error *err) {
   /* elements start at a multiple of 64 */
   while (!b->failed && (b->n - start + 1) % 64) tp_puts(b, " ");
   tp_puts(b, "\n");
-  if (b->failed) return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: out of memory");
+  if (b->failed) return tp_no_memory(err, TP_NOWHERE);
   size_t n = b->n - start - sizeof prefix;
   b->s[start + 8] = (char)(n & 255);
   b->s[start + 9] = (char)(n >> 8);
@@ -66,7 +64,6 @@ bool tp_npy_save(const char *path, const tp_array *a, tp_error *err) {
   return ok;
 }
 
-/* ---- the header ---- */
 typedef struct {
   tp_dtype dtype;
   bool fortran, swapped;
@@ -78,7 +75,7 @@ static void skip_space(const char **s) {
   while (**s == ' ' || **s == '\n' || **s == '\t') (*s)++;
 }
 
-static bool take(const char **s, const char *word) { /* the word, after space */
+static bool take(const char **s, const char *word) { /* after space */
   skip_space(s);
   size_t n = strlen(word);
   if (strncmp(*s, word, n) != 0) return false;
@@ -90,10 +87,7 @@ static bool parse_descr(const char **s, header_t *h, const char **why) {
   skip_space(s);
   char quote = **s;
   const char *from = *s + 1, *to = quote == '\'' || quote == '"' ? strchr(from, quote) : NULL;
-  if (!to) {
-    *why = "structured arrays are not supported";
-    return false;
-  }
+  if (!to) return *why = "structured arrays are not supported", false;
   *s = to + 1;
   for (size_t k = 0; k < TP_LEN(descrs); k++) {
     const char *d = descrs[k].descr;
@@ -124,10 +118,7 @@ static bool parse_shape(const char **s, header_t *h, const char **why) {
   if (!take(s, "(")) return false;
   h->count = 1;
   while (!take(s, ")")) {
-    if (h->rank == TP_MAXRANK) {
-      *why = "it has too many axes";
-      return false;
-    }
+    if (h->rank == TP_MAXRANK) return *why = "it has too many axes", false;
     int64_t *n = &h->shape[h->rank++];
     if (!parse_extent(s, n) || __builtin_mul_overflow(h->count, *n, &h->count)) return false;
     skip_space(s);
@@ -137,8 +128,8 @@ static bool parse_shape(const char **s, header_t *h, const char **why) {
 }
 
 static bool parse_flag(const char **s, header_t *h) {
-  if (take(s, "True")) return h->fortran = true;
-  return take(s, "False");
+  h->fortran = take(s, "True");
+  return h->fortran || take(s, "False");
 }
 
 static bool parse_header(const char *s, header_t *h, const char **why) {
@@ -146,16 +137,11 @@ static bool parse_header(const char *s, header_t *h, const char **why) {
   *why = "its header is broken";
   if (!take(&s, "{")) return false;
   while (!take(&s, "}")) {
-    if (!descr && take(&s, "'descr'")) {
-      if (!take(&s, ":") || !parse_descr(&s, h, why)) return false;
-      descr = true;
-    } else if (!order && take(&s, "'fortran_order'")) {
-      if (!take(&s, ":") || !parse_flag(&s, h)) return false;
-      order = true;
-    } else if (!shape && take(&s, "'shape'")) {
-      if (!take(&s, ":") || !parse_shape(&s, h, why)) return false;
-      shape = true;
-    } else return false;
+    bool ok = false;
+    if (!descr && take(&s, "'descr'")) ok = descr = take(&s, ":") && parse_descr(&s, h, why);
+    else if (!order && take(&s, "'fortran_order'")) ok = order = take(&s, ":") && parse_flag(&s, h);
+    else if (!shape && take(&s, "'shape'")) ok = shape = take(&s, ":") && parse_shape(&s, h, why);
+    if (!ok) return false;
     *why = "its header is broken";
     skip_space(&s);
     if (!take(&s, ",") && *s != '}') return false;
@@ -163,7 +149,6 @@ static bool parse_header(const char *s, header_t *h, const char **why) {
   return descr && order && shape;
 }
 
-/* ---- reading ---- */
 typedef struct {
   FILE *f;
   int64_t left;
@@ -188,32 +173,23 @@ static bool read_header(source *s, header_t *h) {
     if (!take_bytes(s, head + 10, 2)) return false;
     n |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
   }
-  if (n > MAX_HEADER) {
-    s->why = "its header is too long";
-    return false;
-  }
+  if (n > MAX_HEADER) return s->why = "its header is too long", false;
   char *text = tp_alloc(n + 1);
-  if (!text) {
-    s->why = NULL;
-    return false;
-  }
+  if (!text) return s->why = NULL, false;
   bool ok = take_bytes(s, text, n);
   text[n] = 0;
-  if (ok && strlen(text) != n) {
-    ok = false;
-    s->why = "its header is broken";
-  }
-  ok = ok && parse_header(text, h, &s->why);
+  if (ok) s->why = "its header is broken";
+  ok = ok && strlen(text) == n && parse_header(text, h, &s->why);
   tp_free(text);
   return ok;
 }
 
-/* From Fortran's order, where the first axis runs fastest, to ours. */
+/* The first axis runs fastest in Fortran's order. */
 static tp_array *from_fortran(TP_TAKE tp_array *a) {
   tp_array *c = tp_array_new(a->dtype, a->rank, a->shape);
   size_t size = (size_t)tp_dtype_size(a->dtype);
   int64_t at[TP_MAXRANK] = { 0 };
-  for (int64_t k = 0; c && k < a->count; k++) { /* k-th element in the file is at `at` */
+  for (int64_t k = 0; c && k < a->count; k++) { /* element k is at `at` */
     int64_t to = 0;
     for (int j = 0; j < a->rank; j++) to = to * a->shape[j] + at[j];
     memcpy((char *)c->data + (size_t)to * size, (const char *)a->data + (size_t)k * size, size);
@@ -240,10 +216,7 @@ static tp_array *read_elements(source *s, const header_t *h) {
   if (__builtin_mul_overflow(h->count, (int64_t)tp_dtype_size(h->dtype), &size) || s->left < size)
     return NULL;
   tp_array *a = tp_array_new(h->dtype, h->rank, h->shape);
-  if (!a) {
-    s->why = NULL;
-    return NULL;
-  }
+  if (!a) return s->why = NULL, NULL;
   if (!take_bytes(s, a->data, (size_t)size)) return tp_array_unref(a);
   if (h->swapped) swap_bytes(a);
   tp_array_tidy(a);
@@ -257,11 +230,10 @@ tp_array *tp_npy_read(FILE *f, int64_t n, const char *label, tp_error *err) {
   tp_array *a = read_header(&s, &h) ? read_elements(&s, &h) : NULL;
   if (a) return a;
   if (s.why) tp_file_fail(err, label, s.why);
-  else tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: no memory for what is in %s", label);
+  else tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "no memory for what is in %s", label);
   return NULL;
 }
 
-/* ---- either kind ---- */
 void tp_arrays_free(tp_arrays *a) {
   for (int k = 0; k < a->n; k++) {
     tp_array_unref(a->v[k].a);
@@ -274,7 +246,7 @@ void tp_arrays_free(tp_arrays *a) {
 static bool read_single(FILE *f, int64_t n, const char *path, tp_arrays *out, tp_error *err) {
   out->single = true;
   out->v = tp_calloc(sizeof *out->v);
-  if (!out->v) return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: out of memory");
+  if (!out->v) return tp_no_memory(err, TP_NOWHERE);
   out->v[0].a = tp_npy_read(f, n, path, err);
   out->n = 1;
   return out->v[0].a != NULL;

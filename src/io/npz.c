@@ -1,7 +1,6 @@
-/* npz: NumPy's archives of arrays, which are ZIP files: members, a directory of them, and an end
- * that says where the directory is. Sizes and places are believed only as far as they stay inside
- * the file, do not overlap, and could come out of a DEFLATE stream (which gives at most 1032 bytes
- * for one); what a member holds must have the CRC that the directory says. */
+/* npz: NumPy's archives, ZIP files: members, a directory, an end that says where that is. Sizes and
+ * places must stay inside the file, must not overlap, and must be possible for DEFLATE (at most
+ * 1032 bytes for one); members must have the directory's CRC. */
 #include "io/npy.h"
 #include <errno.h>
 #include <limits.h>
@@ -25,7 +24,7 @@ enum {
   CHUNK = 1 << 16
 };
 enum { STORED = 0, DEFLATED = 8, ENCRYPTED = 1 };
-#define IN_EXTRA 0xffffffffu /* a field that stands in the zip64 extra instead */
+#define IN_EXTRA 0xffffffffu /* it stands in the zip64 extra */
 
 static uint64_t get(const uint8_t *p, int n) {
   uint64_t v = 0;
@@ -33,14 +32,13 @@ static uint64_t get(const uint8_t *p, int n) {
   return v;
 }
 
-/* ---- reading ---- */
 typedef struct {
   FILE *f;
   const char *path;
-  /* the directory; no member reaches beyond its start */
+  /* members end before its start */
   int64_t start, size, entries;
   uint8_t *dir;
-  /* bytes of the members seen so far: they cannot overlap */
+  /* bytes of members so far */
   int64_t used;
   tp_error *err;
 } zip;
@@ -55,7 +53,7 @@ typedef struct {
 
 static bool broken(zip *z, const char *why) { return tp_file_fail(z->err, z->path, why); }
 static bool no_memory(zip *z) {
-  return tp_fail(z->err, TP_E_MEMORY, TP_NOWHERE, "memory: no memory for what is in %s", z->path);
+  return tp_fail(z->err, TP_E_MEMORY, TP_NOWHERE, "no memory for what is in %s", z->path);
 }
 
 static bool read_at(zip *z, uint64_t at, void *p, size_t n) {
@@ -77,7 +75,7 @@ static bool find_end64(zip *z, int64_t end, uint64_t *entries, uint64_t *size, u
   return true;
 }
 
-/* The end record is the last thing in the file but for a comment, whose length it says. */
+/* Last in the file, but for a comment whose length it says. */
 static bool find_directory(zip *z, int64_t n) {
   int64_t tail = TP_MIN(n, END_SIZE + 65535);
   uint8_t *p = tp_alloc((size_t)tail + 1);
@@ -107,7 +105,7 @@ static bool find_directory(zip *z, int64_t n) {
   return read_at(z, start, z->dir, (size_t)size) || broken(z, "its directory is broken");
 }
 
-static bool widen(member *m, const uint8_t *p, int64_t n) { /* the extra fields of an entry */
+static bool widen(member *m, const uint8_t *p, int64_t n) { /* extra fields of an entry */
   uint64_t *field[3] = { &m->size, &m->packed, &m->at };
   while (n >= 4) {
     int64_t len = (int64_t)get(p + 2, 2);
@@ -149,7 +147,7 @@ static bool parse_entry(zip *z, int64_t *pos, member *m) {
   return true;
 }
 
-/* Goes to the member's bytes. What the local header says about sizes is not looked at. */
+/* Goes to its bytes; does not look at the local header's sizes. */
 static bool find_member(zip *z, const member *m) {
   uint8_t p[LOCAL_SIZE];
   uint64_t start = (uint64_t)z->start;
@@ -182,8 +180,7 @@ static tp_array *read_stored(zip *z, const member *m, const char *label) {
 static void *zip_alloc(void *ud, unsigned n, unsigned size) { return tp_calloc((size_t)n * size); }
 static void zip_free(void *ud, void *p) { tp_free(p); }
 
-/* DEFLATE without a header that gives exactly what the directory says. zlib counts in unsigned:
- * what is larger goes in parts. */
+/* No header; exactly the directory's bytes. zlib counts in unsigned: larger ones go in parts. */
 static bool inflates(z_stream *s, const member *m) {
   uint64_t in = m->packed, out = m->size;
   int did = Z_OK;
@@ -248,7 +245,7 @@ static char *copy_name(const char *s, int n) {
   return c;
 }
 
-/* One array more in out. */
+/* into out */
 static bool add_member(zip *z, const member *m, tp_arrays *out) {
   if (m->len < 4 || memcmp(m->name + m->len - 4, ".npy", 4) != 0)
     return broken(z, "it has a member whose name does not end in .npy");
@@ -287,8 +284,7 @@ bool tp_npz_read(FILE *f, int64_t n, const char *path, tp_arrays *out, tp_error 
   return ok && sort_names(&z, out);
 }
 
-/* ---- writing ---- */
-/* of one array: what stands before its elements */
+/* what stands before its elements */
 typedef struct {
   tp_buf head;
   uint64_t at, size;
@@ -300,34 +296,33 @@ typedef struct {
   record *r;
 } npz_t;
 
-static void put(tp_buf *b, uint64_t v, int n) {
-  for (; n > 0; n--, v >>= 8) tp_putn(b, &(char){ (char)v }, 1);
+/* a number and its bytes, little endian */
+typedef struct {
+  uint64_t v;
+  int bytes;
+} field;
+
+static void put_all(tp_buf *b, const field *f) {
+  for (; f->bytes; f++)
+    for (int i = 0; i < f->bytes; i++) tp_putn(b, &(char){ (char)(f->v >> 8 * i) }, 1);
 }
+#define PUT(b, ...) put_all(b, (const field[]){ __VA_ARGS__, { 0, 0 } })
 
 /* Signature, versions, flags, method, time and date (1980), checksum: the same in both headers. */
 static void put_fields(tp_buf *b, const record *r, const char *name, bool entry, bool wide) {
   bool ascii = true;
   for (const char *s = name; *s; s++) ascii &= (unsigned char)*s < 128;
-  put(b, entry ? ENTRY : LOCAL, 4);
-  if (entry) put(b, 3 << 8 | 45, 2);
-  put(b, wide ? 45 : 20, 2);
-  put(b, ascii ? 0 : 1 << 11, 2);
-  put(b, STORED, 2);
-  put(b, 0, 2);
-  put(b, 1 << 5 | 1, 2);
-  put(b, r->crc, 4);
-  put(b, wide ? IN_EXTRA : r->size, 4);
-  put(b, wide ? IN_EXTRA : r->size, 4);
-  put(b, strlen(name) + 4, 2);
-  put(b, wide ? (entry ? 28 : 20) : 0, 2);
+  uint64_t size = wide ? IN_EXTRA : r->size;
+  PUT(b, { entry ? ENTRY : LOCAL, 4 });
+  if (entry) PUT(b, { 3 << 8 | 45, 2 });
+  PUT(b, { wide ? 45 : 20, 2 }, { ascii ? 0 : 1 << 11, 2 }, { STORED, 2 }, { 0, 2 },
+      { 1 << 5 | 1, 2 }, { r->crc, 4 }, { size, 4 }, { size, 4 }, { strlen(name) + 4, 2 },
+      { wide ? (entry ? 28 : 20) : 0, 2 });
 }
 
 static void put_extra(tp_buf *b, const record *r, bool entry) {
-  put(b, 1, 2);
-  put(b, entry ? 24 : 16, 2);
-  put(b, r->size, 8);
-  put(b, r->size, 8);
-  if (entry) put(b, r->at, 8);
+  PUT(b, { 1, 2 }, { entry ? 24 : 16, 2 }, { r->size, 8 }, { r->size, 8 });
+  if (entry) PUT(b, { r->at, 8 });
 }
 
 static void put_local(tp_buf *b, const record *r, const char *name) {
@@ -341,9 +336,8 @@ static void put_local(tp_buf *b, const record *r, const char *name) {
 static void put_entry(tp_buf *b, const record *r, const char *name) {
   bool wide = r->size >= IN_EXTRA || r->at >= IN_EXTRA;
   put_fields(b, r, name, true, wide);
-  put(b, 0, 6); /* comment, disk, internal attributes */
-  put(b, (uint64_t)0600 << 16, 4);
-  put(b, wide ? IN_EXTRA : r->at, 4);
+  /* comment, disk, internal attributes; external ones */
+  PUT(b, { 0, 6 }, { 0600 << 16, 4 }, { wide ? IN_EXTRA : r->at, 4 });
   tp_puts(b, name);
   tp_puts(b, ".npy");
   if (wide) put_extra(b, r, true);
@@ -352,28 +346,14 @@ static void put_entry(tp_buf *b, const record *r, const char *name) {
 static void put_end(tp_buf *b, uint64_t n, uint64_t start) {
   uint64_t size = b->n, at = start + size;
   bool wide = n >= 0xffff || size >= IN_EXTRA || start >= IN_EXTRA;
-  if (wide) {
-    put(b, END64, 4);
-    put(b, END64_SIZE - 12, 8);
-    put(b, 3 << 8 | 45, 2);
-    put(b, 45, 2);
-    put(b, 0, 8); /* disks */
-    put(b, n, 8);
-    put(b, n, 8);
-    put(b, size, 8);
-    put(b, start, 8);
-    put(b, LOCATOR, 4);
-    put(b, 0, 4);
-    put(b, at, 8);
-    put(b, 1, 4);
+  if (wide) { /* no disks but one */
+    PUT(b, { END64, 4 }, { END64_SIZE - 12, 8 }, { 3 << 8 | 45, 2 }, { 45, 2 }, { 0, 8 }, { n, 8 },
+        { n, 8 }, { size, 8 }, { start, 8 });
+    PUT(b, { LOCATOR, 4 }, { 0, 4 }, { at, 8 }, { 1, 4 });
+    n = 0xffff;
+    size = start = IN_EXTRA;
   }
-  put(b, END, 4);
-  put(b, 0, 4);
-  put(b, wide ? 0xffff : n, 2);
-  put(b, wide ? 0xffff : n, 2);
-  put(b, wide ? IN_EXTRA : size, 4);
-  put(b, wide ? IN_EXTRA : start, 4);
-  put(b, 0, 2);
+  PUT(b, { END, 4 }, { 0, 4 }, { n, 2 }, { n, 2 }, { size, 4 }, { start, 4 }, { 0, 2 });
 }
 
 static bool write_all(FILE *f, const void *p, size_t n) {
@@ -408,7 +388,7 @@ static bool describe(record *r, const tp_named *v, tp_error *err) {
   size_t n = tp_array_bytes(v->a);
   if (strlen(v->name) > 65535 - 4)
     return tp_fail(err, TP_E_OPTION, TP_NOWHERE,
-        "option: save: a name of %zu bytes is too long for an .npz file", strlen(v->name));
+        "save: a name of %zu bytes is too long for an .npz file", strlen(v->name));
   if (!tp_npy_header(&r->head, v->a, err)) return false;
   r->size = r->head.n + n;
   r->crc = (uint32_t)crc32_z(crc32_z(0, (const uint8_t *)r->head.s, r->head.n), v->a->data, n);
@@ -417,7 +397,7 @@ static bool describe(record *r, const tp_named *v, tp_error *err) {
 
 bool tp_npz_save(const char *path, int n, const tp_named *v, tp_error *err) {
   npz_t w = { v, n, tp_calloc(sizeof *w.r * (size_t)(n + 1)) };
-  bool ok = w.r || tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "memory: out of memory");
+  bool ok = w.r || tp_no_memory(err, TP_NOWHERE);
   for (int k = 0; ok && k < n; k++) ok = describe(&w.r[k], &v[k], err);
   ok = ok && tp_file_replace(path, write_npz, &w, err);
   for (int k = 0; w.r && k < n; k++) tp_buf_free(&w.r[k].head);

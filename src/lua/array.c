@@ -78,7 +78,7 @@ static int array_shape(lua_State *L) {
   const tp_array *a = tl_toarray(L, 1, "shape");
   int rank = a->rank;
   int64_t shape[TP_MAXRANK];
-  memcpy(shape, a->shape, sizeof *shape * (size_t)rank);
+  TP_COPY(shape, a->shape, rank);
   lua_createtable(L, rank, 0); /* may run finalizers, which may free the array */
   for (int k = 0; k < rank; k++) {
     lua_pushinteger(L, (lua_Integer)shape[k]);
@@ -265,7 +265,7 @@ static int read_shape(lua_State *L, int i, int64_t *shape) {
   if (n > TP_MAXRANK) tl_fail(L, "shape: array: %d axes, at most %d", n, TP_MAXRANK);
   for (int k = 0; k < n; k++) {
     lua_rawgeti(L, i, k + 1);
-    shape[k] = tl_integer(L, lua_gettop(L), "extent of array");
+    shape[k] = tl_integer(L, -1, "extent of array");
     lua_pop(L, 1);
     if (shape[k] < 0)
       tl_fail(L, "shape: array: extent %lld of axis %d is negative", (long long)shape[k], k);
@@ -282,7 +282,7 @@ static void reshape(lua_State *L, tp_array *a, int rank, const int64_t *shape) {
     tl_fail(L, "shape: array: %lld elements do not fill a shape of %lld", (long long)a->count,
         (long long)count);
   a->rank = rank;
-  memcpy(a->shape, shape, sizeof *shape * (size_t)rank);
+  TP_COPY(a->shape, shape, rank);
 }
 
 static void from_bytes(lua_State *L, tl_array *u, tp_dtype d, int rank, const int64_t *shape) {

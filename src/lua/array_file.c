@@ -27,7 +27,7 @@ static tp_named *named_arrays(lua_State *L, int i, int *n) {
     const char *name = lua_tolstring(L, -2, &len);
     if (strlen(name) != len)
       tl_fail(L, "option: save: the name '%s...' contains a zero byte", name);
-    v[(*n)++] = (tp_named){ name, tl_toarray(L, lua_gettop(L), name) };
+    v[(*n)++] = (tp_named){ name, tl_toarray(L, -1, name) };
   }
   qsort(v, (size_t)*n, sizeof *v, tp_by_text);
   return v;

@@ -219,11 +219,11 @@ static bool fail(tl_run *r, const tp_call *c, tp_error *err) {
   const char *text;
   if (is_yield(L, &text))
     return tp_fail(err, TP_E_CALLBACK, c->of->pos,
-        "callback: the function called here yields, and a run cannot be left and entered again: "
+        "the function called here yields, and a run cannot be left and entered again: "
         "resume coroutines outside of it");
   lua_replace(L, r->failed);
   r->raised = true;
-  return tp_fail(err, TP_E_CALLBACK, c->of->pos, "callback: the function raised an error");
+  return tp_fail(err, TP_E_CALLBACK, c->of->pos, "the function raised an error");
 }
 
 bool tl_callback(void *ud, const tp_call *c, tp_error *err) {
@@ -233,7 +233,7 @@ bool tl_callback(void *ud, const tp_call *c, tp_error *err) {
   frame_t f = { r, c, tp_calloc(sizeof(tl_lease)) };
   if (!f.lease || !lua_checkstack(L, 8)) {
     tp_free(f.lease);
-    return tp_fail(err, TP_E_MEMORY, c->of->pos, "memory: no memory for a callback");
+    return tp_fail(err, TP_E_MEMORY, c->of->pos, "no memory for a callback");
   }
   f.lease->refs = 1;
   int top = lua_gettop(L);

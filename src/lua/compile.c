@@ -31,7 +31,7 @@ static void take_outputs(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
   o->nout = take_names(L, a, t, out);
   for (int k = 0; k < o->nout; k++) {
     lua_getfield(L, t, out[k].name);
-    out[k].val = tl_lifted(L, lp, lua_gettop(L), out[k].name);
+    out[k].val = tl_lifted(L, lp, -1, out[k].name);
     out[k].pos = output_pos(lp, out[k].val);
     lua_pop(L, 1);
   }
@@ -41,7 +41,7 @@ static void take_outputs(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
 
 static void take_tier(lua_State *L, int i, tp_copts *o) {
   if (!tl_option(L, i, "tier")) return;
-  const char *s = tl_string(L, lua_gettop(L), "tier");
+  const char *s = tl_string(L, -1, "tier");
   if (!tp_tier_parse(s, &o->tier)) tl_unknown(L, "tier", s, tp_tier_names, TP_NTIER);
   lua_pop(L, 1);
 }
@@ -106,7 +106,7 @@ static void take_rest(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
   o->check = tl_option_string(L, lp, i, "check");
   o->device = tl_option_string(L, lp, i, "device");
   if (tl_option(L, i, "threads")) {
-    int64_t n = tl_integer(L, lua_gettop(L), "threads");
+    int64_t n = tl_integer(L, -1, "threads");
     if (n < 1 || n > 4096)
       tl_fail(L, "option: threads: expected 1 to 4096, got %lld", (long long)n);
     o->threads = (int)n;
@@ -121,7 +121,7 @@ static void take_tick(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
     lua_insert(L, -2);
     lua_rawseti(L, -2, 1);
   }
-  o->ntick = tl_domain(L, lp, lua_gettop(L), "tick", false, &o->tick);
+  o->ntick = tl_domain(L, lp, -1, "tick", false, &o->tick);
   if (!o->ntick)
     tl_fail(L, "option: tick: expected a dim or a sequence of dims, got an empty table");
   lua_pop(L, 1);

@@ -53,7 +53,7 @@ tl_fn *tl_pushfn(lua_State *L, tl_prog *lp) {
 
 void tl_fn_seed(lua_State *L, tl_run *r, int i) {
   if (!tl_option(L, i, "seed")) return;
-  r->run.seed = (uint64_t)tl_integer(L, lua_gettop(L), "seed");
+  r->run.seed = (uint64_t)tl_integer(L, -1, "seed");
   lua_pop(L, 1);
 }
 
@@ -343,7 +343,7 @@ static int fn_profile(lua_State *L) { /* f, rows, options */
     tl_fail(
         L, "option: profile: the number of rows must not be negative, got %lld", (long long)rows);
   tl_options(L, 3, "profile", known);
-  if (tl_option(L, 3, "trace") && !tp_fn_trace(u->f, tl_string(L, lua_gettop(L), "trace"), &e))
+  if (tl_option(L, 3, "trace") && !tp_fn_trace(u->f, tl_string(L, -1, "trace"), &e))
     tl_raise(L, &e);
   if (tl_option(L, 3, "inside")) look_inside(L, u);
   tp_buf_init(&b);

@@ -235,18 +235,17 @@ static int quotient(lua_State *L, const char *method, lua_CFunction f) {
 int tl_index_floordiv(lua_State *L) { return quotient(L, "floordiv", index_idiv); }
 int tl_index_mod(lua_State *L) { return quotient(L, "mod", index_imod); }
 
-static int compare(lua_State *L, tp_cmp op, const char *method) {
+static const char *const compares[] = {
+  [TP_EQ] = "eq", [TP_NE] = "ne", [TP_LT] = "lt", [TP_LE] = "le", [TP_GT] = "gt", [TP_GE] = "ge"
+};
+
+static int index_compare(lua_State *L) {
+  tp_cmp op = (tp_cmp)lua_tointeger(L, TL_UPVALUE);
   tl_prog *lp;
   const tp_ix *a, *b;
-  if (!operands(L, method, &lp, &a, &b)) return tl_operator(L, method);
+  if (!operands(L, compares[op], &lp, &a, &b)) return tl_operator(L, compares[op]);
   return push_checked(L, lp, tp_ix_cmp(lp->p->ix, op, a, b));
 }
-static int index_m_eq(lua_State *L) { return compare(L, TP_EQ, "eq"); }
-static int index_m_ne(lua_State *L) { return compare(L, TP_NE, "ne"); }
-static int index_m_lt(lua_State *L) { return compare(L, TP_LT, "lt"); }
-static int index_m_le(lua_State *L) { return compare(L, TP_LE, "le"); }
-static int index_m_gt(lua_State *L) { return compare(L, TP_GT, "gt"); }
-static int index_m_ge(lua_State *L) { return compare(L, TP_GE, "ge"); }
 
 static const tp_ix *to_cond(lua_State *L, tl_prog *lp, int i, const char *what) {
   tl_not_boolean(L, i, what);
@@ -310,12 +309,6 @@ static const tl_reg index_meta[] = {
   { 0 },
 };
 static const tl_reg index_methods[] = {
-  { "eq", index_m_eq, 2 },
-  { "ne", index_m_ne, 2 },
-  { "lt", index_m_lt, 2 },
-  { "le", index_m_le, 2 },
-  { "gt", index_m_gt, 2 },
-  { "ge", index_m_ge, 2 },
   { "land", index_land, 2 },
   { "lor", index_lor, 2 },
   { "lnot", index_lnot, 1 },
@@ -338,6 +331,10 @@ static const tl_reg none[] = { { 0 } };
 
 void tl_open_index(lua_State *L, tl_state *S) {
   tl_class(L, S, TL_INDEX, "tempo.Index", index_meta, index_methods, NULL);
+  for (size_t k = 0; k < TP_LEN(compares); k++) {
+    lua_pushinteger(L, (lua_Integer)k);
+    tl_setnamed(L, S, TL_INDEX, &(tl_reg){ compares[k], index_compare, 2 }, 1);
+  }
   lua_pop(L, 1);
   tl_class(L, S, TL_RANGE, "tempo.Range", range_meta, none, NULL);
   tl_pushclass(L, TL_RANGE);

@@ -61,7 +61,7 @@ static void to_shape(call_t *c, int i, tp_arg *a) { /* S: {n, m}, or n alone */
     lua_pushvalue(L, i);
     lua_rawseti(L, -2, 1);
   } else lua_pushvalue(L, i);
-  a->n = tl_shape(L, c->lp, lua_gettop(L), c->what, true, &a->ixs);
+  a->n = tl_shape(L, c->lp, -1, c->what, true, &a->ixs);
   lua_pop(L, 1);
 }
 
@@ -73,7 +73,7 @@ static void to_indices(call_t *c, int i, tp_arg *a) {
     return;
   }
   tl_nested(L, i, c->what, 0, &(tp_dtype){ TP_I64 }, -1, NULL);
-  tl_lift(L, c->lp, lua_gettop(L), c->what, a);
+  tl_lift(L, c->lp, -1, c->what, a);
   lua_pop(L, 1);
 }
 

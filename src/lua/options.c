@@ -28,7 +28,7 @@ bool tl_option(lua_State *L, int i, const char *name) {
 
 const char *tl_option_string(lua_State *L, tl_prog *lp, int i, const char *name) {
   if (!tl_option(L, i, name)) return NULL;
-  const char *s = tp_strdup(&lp->p->g->arena, tl_string(L, lua_gettop(L), name));
+  const char *s = tp_strdup(&lp->p->g->arena, tl_string(L, -1, name));
   lua_pop(L, 1);
   return s;
 }
@@ -144,7 +144,7 @@ int tl_shape(
   for (int k = 0; k < n; k++) {
     int64_t c;
     lua_rawgeti(L, i, k + 1);
-    v[k] = tl_toix(L, lp, lua_gettop(L), what);
+    v[k] = tl_toix(L, lp, -1, what);
     if (tp_ix_is_const(v[k], &c) && c < (minus ? -1 : 0))
       tl_fail_as(L, TP_E_SHAPE, "%s: extent %lld of axis %d is negative", what, (long long)c, k);
     lua_pop(L, 1);

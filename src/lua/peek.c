@@ -76,7 +76,7 @@ static void take_point(lua_State *L, const tp_node *x, int i, int64_t *at) {
     if (!tl_option(L, i, x->dom[k]->name))
       tl_fail(L, "option: peek: the point lacks dim '%s': at = {%s = 0}", x->dom[k]->name,
           x->dom[k]->name);
-    at[k] = tl_integer(L, lua_gettop(L), "at of peek");
+    at[k] = tl_integer(L, -1, "at of peek");
     lua_pop(L, 1);
   }
 }

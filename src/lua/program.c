@@ -5,7 +5,7 @@ int tl_program(lua_State *L) {
   static const char *const known[] = { "seed", NULL };
   uint64_t seed = 0;
   tl_options(L, 1, "program", known);
-  if (tl_option(L, 1, "seed")) seed = (uint64_t)tl_integer(L, lua_gettop(L), "seed");
+  if (tl_option(L, 1, "seed")) seed = (uint64_t)tl_integer(L, -1, "seed");
   tl_program_new(L, tl_stateof(L), seed);
   return 1;
 }
@@ -124,7 +124,7 @@ static int program_tensor(lua_State *L) {
 
 static void take_along(lua_State *L, tl_prog *lp, int i, tp_attr *a) {
   if (!tl_option(L, i, "along")) return;
-  a->nalong = tl_domain(L, lp, lua_gettop(L), "along", false, &a->along);
+  a->nalong = tl_domain(L, lp, -1, "along", false, &a->along);
   for (int k = 0; k < a->nalong; k++)
     if (tp_dom_has(a->ndom, a->dom, a->along[k]))
       tl_fail(L,

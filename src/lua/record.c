@@ -22,7 +22,7 @@ static void take_inputs(lua_State *L, record_t *r, int i) {
   r->in = TP_NEWN(&r->lp->p->g->arena, tp_val, r->nin);
   for (int k = 0; k < r->nin; k++) {
     lua_rawgeti(L, i, k + 1);
-    r->in[k] = tl_lifted(L, r->lp, lua_gettop(L), r->what);
+    r->in[k] = tl_lifted(L, r->lp, -1, r->what);
     lua_pop(L, 1);
   }
 }
@@ -67,7 +67,7 @@ static void take_over(lua_State *L, record_t *r, int i) {
   static const char *const known[] = { "over", NULL };
   tl_options(L, i, r->what, known);
   if (!tl_option(L, i, "over")) return;
-  r->a.nover = tl_domain(L, r->lp, lua_gettop(L), "over", false, &r->a.over);
+  r->a.nover = tl_domain(L, r->lp, -1, "over", false, &r->a.over);
   for (int k = 0; k < r->a.nover; k++)
     if (!tp_dom_has(r->a.ndom, r->a.dom, r->a.over[k]))
       tl_fail(L, "domain: %s: '%s' in over is no dim of the call", r->what, r->a.over[k]->name);

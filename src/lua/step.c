@@ -69,7 +69,7 @@ static double take_budget(lua_State *L, int i) {
   char text[32];
   if (!(ms >= 0))
     tl_fail(L, "option: budget_ms: expected a number of milliseconds, 0 or more, got %s",
-        number ? tl_numeral(ms, text) : tl_describe(L, lua_gettop(L)));
+        number ? tl_numeral(ms, text) : tl_describe(L, -1));
   lua_pop(L, 1);
   return ms / 1e3;
 }

@@ -109,10 +109,10 @@ int tl_grad(lua_State *L) { /* loss, x or {x, y}, options */
   for (int k = 0; k < n; k++) {
     if (list) lua_rawgeti(L, 2, k + 1);
     else lua_pushvalue(L, 2);
-    x[k] = ((tl_tensor *)tl_check(L, lua_gettop(L), TL_TENSOR, "grad"))->v;
+    x[k] = ((tl_tensor *)tl_check(L, -1, TL_TENSOR, "grad"))->v;
     lua_pop(L, 1);
   }
-  memcpy(in + 1, x, sizeof *x * (size_t)nleaf);
+  TP_COPY(in + 1, x, nleaf);
   lua_createtable(L, n, 0);
   for (int k = 0; k < n; k++) {
     in[1 + nleaf] = x[k];
@@ -127,7 +127,7 @@ int tl_grad(lua_State *L) { /* loss, x or {x, y}, options */
 int tl_grad_step(lua_State *L) {
   for (int k = 1, step = 0; k <= (int)lua_rawlen(L, 1); k++, lua_pop(L, 1)) {
     lua_rawgeti(L, 1, k);
-    tp_node *n = ((tl_tensor *)tl_check(L, lua_gettop(L), TL_TENSOR, "step"))->v.node;
+    tp_node *n = ((tl_tensor *)tl_check(L, -1, TL_TENSOR, "step"))->v.node;
     if (k == 1) step = n->id + 1;
     if (n->op == TP_OP_GRAD) n->attr.optimiser = step;
   }

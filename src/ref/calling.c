@@ -1,23 +1,19 @@
-/* calling.c: callbacks. Each is called at every point of its domain without `over`, in
- * lexicographic order, once; so a demand for a later point makes all earlier calls first. Dims in
- * `over` lead the shapes of the arrays, and all points over them are done by one call. */
+/* calling.c: callbacks. Each is called once at every point of its domain without `over`, in
+ * lexicographic order, so a demand for a later point makes all earlier calls first. Dims in `over`
+ * lead the shapes of the arrays: one call does all points over them. */
 #include "ref/machine.h"
 
 static bool is_over(const tp_node *n, const tp_sym *d) {
   return tp_dom_has(n->attr.nover, n->attr.over, d);
 }
 
-/* ---- how far a callback is ---- */
-
 ref_calls *ref_calls_of(ref *r, const tp_node *n) {
   ref_calls **at = &r->calls[n->id], *q = *at;
   if (q) return q;
   q = *at = TP_NEW(&r->arena, ref_calls);
   q->of = tp_callee_of(&r->arena, n);
-  for (int k = 0; k < n->ndom; k++) {
-    q->ended |= ref_bound(r, n->dom[k]) == 0;
-    if (!is_over(n, n->dom[k])) q->dims[q->ndim++] = n->dom[k];
-  }
+  q->ndim = ref_call_dims(n, q->dims);
+  for (int k = 0; k < n->ndom; k++) q->ended |= ref_bound(r, n->dom[k]) == 0;
   return q;
 }
 
@@ -29,35 +25,53 @@ static void calls_next(ref *r, ref_calls *q) {
 
 /* ---- the points of one call ---- */
 
-/* The dims of m among `over` of n, in domain order; lo and hi their box. */
-static int over_dims(ref *r, const tp_node *n, const tp_sym **dims, int64_t *lo, int64_t *hi) {
-  int count = 0;
-  for (int k = 0; k < n->ndom; k++)
-    if (is_over(n, n->dom[k])) {
-      lo[count] = 0;
-      hi[count] = ref_bound(r, n->dom[k]);
-      dims[count++] = n->dom[k];
-    }
-  return count;
-}
+/* They go over the n dims in `over`: number i of `points` is o there, and `at` in the node's domain
+ * and in env. */
+typedef struct {
+  int n;
+  const tp_sym *dims[TP_MAXDIM];
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], o[TP_MAXDIM], at[TP_MAXDIM], points, i;
+} call_points;
 
 static void set_dims(ref *r, int n, const tp_sym *const *dims, const int64_t *at) {
   for (int k = 0; k < n; k++) r->env[dims[k]->id] = at[k];
 }
 
-/* For each operand, for each point over `over`: its cell, in r->ops; none where a row has ended. */
+static bool points_here(ref *r, const tp_node *n, const ref_calls *q, call_points *p) {
+  set_dims(r, q->ndim, q->dims, q->at);
+  set_dims(r, p->n, p->dims, p->o);
+  for (int d = 0; d < n->ndom; d++) p->at[d] = r->env[n->dom[d]->id];
+  return true;
+}
+
+static bool points_first(ref *r, const tp_node *n, const ref_calls *q, call_points *p) {
+  *p = (call_points){ .points = 1 };
+  for (int k = 0; k < n->ndom; k++)
+    if (is_over(n, n->dom[k])) {
+      p->points *= p->hi[p->n] = ref_bound(r, n->dom[k]);
+      p->dims[p->n++] = n->dom[k];
+    }
+  points_here(r, n, q, p);
+  return p->points > 0;
+}
+
+static bool points_next(ref *r, const tp_node *n, const ref_calls *q, call_points *p) {
+  p->i++;
+  return ref_next(p->n, p->lo, p->hi, p->o) && points_here(r, n, q, p);
+}
+
+#define EACH_POINT(r, n, q, p) \
+  for (bool more_ = points_first(r, n, q, p); more_; more_ = points_next(r, n, q, p))
+
+/* Puts a cell for each operand and point into r->ops; none where a row has ended. */
 static bool demand_call(ref *r, tp_cell *c, const ref_calls *q) {
   const tp_node *n = c->node;
-  const tp_sym *dims[TP_MAXDIM];
-  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], o[TP_MAXDIM], at[TP_MAXDIM];
-  int nover = over_dims(r, n, dims, lo, hi);
+  int64_t at[TP_MAXDIM];
+  call_points p;
   for (int k = 0; k < n->nin; k++) {
     tp_val v = n->in[k].src;
-    for (bool more = ref_first(nover, lo, hi, o); more; more = ref_next(nover, lo, hi, o)) {
-      set_dims(r, q->ndim, q->dims, q->at);
-      set_dims(r, nover, dims, o);
-      for (int d = 0; d < n->ndom; d++) at[d] = r->env[n->dom[d]->id];
-      ref_answer x = ref_alive(r, c, n->ndom, n->dom, at, NULL);
+    EACH_POINT(r, n, q, &p) {
+      ref_answer x = ref_alive(r, c, n->ndom, n->dom, p.at, NULL);
       if (x == REF_FAILED) return false;
       if (x == REF_NO) TP_PUSH(&r->arena, &r->ops, (ref_op){ 0 });
       if (x != REF_YES) continue;
@@ -77,92 +91,68 @@ int ref_call_dims(const tp_node *n, const tp_sym **dims) {
 
 bool ref_call_demand(ref *r, tp_cell *c) {
   ref_calls q = { .ndim = 0 };
-  for (int k = 0; k < c->node->ndom; k++)
-    if (!is_over(c->node, c->node->dom[k])) {
-      q.dims[q.ndim] = c->node->dom[k];
-      q.at[q.ndim++] = ref_at(c)[k];
-    }
+  q.ndim = ref_call_dims(c->node, q.dims);
+  for (int k = 0, d = 0; k < c->node->ndom; k++)
+    if (!is_over(c->node, c->node->dom[k])) q.at[d++] = ref_at(c)[k];
   return demand_call(r, c, &q);
 }
 
-/* ---- arrays ---- */
-
 static tp_array *new_array(
-    ref *r, tp_cell *c, int nover, const int64_t *hi, tp_dtype d, int rank, const int64_t *shape) {
+    ref *r, tp_cell *c, const call_points *p, tp_dtype d, int rank, const int64_t *shape) {
   int64_t all[TP_MAXRANK];
-  if (nover + rank > TP_MAXRANK)
+  if (p->n + rank > TP_MAXRANK)
     return ref_fail(r, c, TP_E_SHAPE, "more than %d axes", TP_MAXRANK), NULL;
-  memcpy(all, hi, (size_t)nover * sizeof *hi);
-  memcpy(all + nover, shape, (size_t)rank * sizeof *shape);
-  tp_array *a = tp_array_new(d, nover + rank, all);
+  TP_COPY(all, p->hi, p->n);
+  TP_COPY(all + p->n, shape, rank);
+  tp_array *a = tp_array_new(d, p->n + rank, all);
   if (!a) tp_fail(r->err, TP_E_MEMORY, c->node->pos, "no memory for an argument of a callback");
   return a;
 }
 
-/* Operand k stacked over `over`: r->ops holds `points` cells of it. */
-static tp_array *stack_operand(
-    ref *r, tp_cell *c, int k, int nover, const int64_t *hi, int64_t points) {
-  const ref_op *op = r->ops.v + k * points, *some = op;
+/* Operand k over the points, whose cells are in r->ops. */
+static tp_array *stack_operand(ref *r, tp_cell *c, int k, const call_points *p) {
+  const ref_op *op = r->ops.v + k * p->points, *some = op;
   ref_data v;
   while (!some->cell) some++;
   if (!ref_view(r, some->cell, some->out, &v)) return NULL;
-  tp_array *a = new_array(r, c, nover, hi, v.dtype, v.rank, v.shape);
+  tp_array *a = new_array(r, c, p, v.dtype, v.rank, v.shape);
   size_t bytes = (size_t)v.n * (size_t)tp_dtype_size(v.dtype);
-  for (int64_t i = 0; a && bytes && i < points; i++)
+  for (int64_t i = 0; a && bytes && i < p->points; i++)
     if (op[i].cell) memcpy((char *)a->data + (size_t)i * bytes, op[i].cell->data[op[i].out], bytes);
   return a;
 }
 
-static tp_array *result_array(ref *r, tp_cell *c, int o, int nover, const int64_t *hi) {
+static tp_array *result_array(ref *r, tp_cell *c, int o, const call_points *p) {
   const tp_out *out = &c->node->out[o];
   int64_t shape[TP_MAXRANK];
   for (int k = 0; k < out->rank; k++) shape[k] = tp_ix_evalq(out->shape[k], r->env);
-  return new_array(r, c, nover, hi, out->dtype, out->rank, shape);
+  return new_array(r, c, p, out->dtype, out->rank, shape);
 }
 
-/* Result o of the call, copied once; each point over `over` is a part of it. */
+/* Each point is a part of a copy of result o. */
 static void spread_result(ref *r, const tp_node *n, const ref_calls *q, int o, const tp_array *a) {
-  const tp_sym *dims[TP_MAXDIM];
-  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], b[TP_MAXDIM], at[TP_MAXDIM], points = 1, i = 0;
-  int nover = over_dims(r, n, dims, lo, hi);
-  for (int k = 0; k < nover; k++) points *= hi[k];
-  size_t bytes = tp_array_bytes(a), part = bytes / (size_t)points;
+  size_t bytes = tp_array_bytes(a);
   char *data = tp_dup(&r->arena, a->data, bytes);
-  set_dims(r, q->ndim, q->dims, q->at);
-  for (bool more = ref_first(nover, lo, hi, b); more; more = ref_next(nover, lo, hi, b), i++) {
-    set_dims(r, nover, dims, b);
-    for (int d = 0; d < n->ndom; d++) at[d] = r->env[n->dom[d]->id];
-    ref_cell(r, n, at)->data[o] = data + (size_t)i * part;
-  }
+  call_points p;
+  EACH_POINT(r, n, q, &p)
+  ref_cell(r, n, p.at)->data[o] = data + (size_t)p.i * (bytes / (size_t)p.points);
 }
 
-/* The cells of this call are done; a sink has no data, but cells too. */
+/* A sink has no data, but cells too. */
 static void mark_done(ref *r, const tp_node *n, const ref_calls *q) {
-  const tp_sym *dims[TP_MAXDIM];
-  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], b[TP_MAXDIM], at[TP_MAXDIM];
-  int nover = over_dims(r, n, dims, lo, hi);
-  set_dims(r, q->ndim, q->dims, q->at);
-  for (bool more = ref_first(nover, lo, hi, b); more; more = ref_next(nover, lo, hi, b)) {
-    set_dims(r, nover, dims, b);
-    for (int d = 0; d < n->ndom; d++) at[d] = r->env[n->dom[d]->id];
-    ref_cell(r, n, at)->state = CELL_DONE;
-  }
+  call_points p;
+  EACH_POINT(r, n, q, &p) ref_cell(r, n, p.at)->state = CELL_DONE;
 }
-
-/* ---- one call ---- */
 
 static bool make_arrays(ref *r, tp_cell *c, const ref_calls *q, tp_array **args, tp_array **res) {
   const tp_node *n = c->node;
-  const tp_sym *dims[TP_MAXDIM];
-  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], points = 1;
-  int nover = over_dims(r, n, dims, lo, hi);
-  for (int k = 0; k < nover; k++) points *= hi[k];
+  call_points p;
+  points_first(r, n, q, &p);
   for (int k = 0; k < n->nin; k++)
-    if (!(args[k] = stack_operand(r, c, k, nover, hi, points))) return false;
-  set_dims(r, q->ndim, q->dims, q->at);
-  set_dims(r, nover, dims, lo);
+    if (!(args[k] = stack_operand(r, c, k, &p))) return false;
+  points_here(r, n, q, &p);
   for (int o = 0; o < n->nout; o++)
-    if (!(res[o] = result_array(r, c, o, nover, hi))) return false;
+    if (!(res[o] = result_array(r, c, o, &p))) return false;
   return true;
 }
 
@@ -178,8 +168,8 @@ static bool make_call(ref *r, tp_cell *c, ref_calls *q, tp_array **args, tp_arra
   return true;
 }
 
-/* The arrays live as long as the call. When the arena runs out of memory in between they are
- * released by the same way out. */
+/* The arrays live as long as the call; where the arena runs out of memory they are released as
+ * well. */
 static bool call_once(ref *r, tp_cell *c, ref_calls *q) {
   const tp_node *n = c->node;
   tp_array **volatile args = TP_NEWN(&r->arena, tp_array *, n->nin + n->nout);
@@ -194,7 +184,6 @@ static bool call_once(ref *r, tp_cell *c, ref_calls *q) {
   return ok;
 }
 
-/* The next call is at a point that is alive. */
 static ref_answer seek_call(ref *r, tp_cell *by, ref_calls *q) {
   int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM];
   for (int k = 0; k < q->ndim; k++) hi[k] = ref_bound(r, q->dims[k]);
@@ -213,8 +202,6 @@ bool ref_call_step(ref *r, tp_cell *c) {
   calls_next(r, q);
   return true;
 }
-
-/* ---- all calls ---- */
 
 ref_answer ref_call_ask(ref *r, const tp_node *n) { return seek_call(r, NULL, ref_calls_of(r, n)); }
 

@@ -1,8 +1,7 @@
 /* calls.c: all callbacks of a run, in order. */
 #include "ref/machine.h"
 
-/* Which of two next calls comes first: by the dims in the order of P:dim, a coordinate before none.
- */
+/* By the dims in the order of P:dim, a coordinate before none. */
 static bool earlier(const ref_calls *a, const ref_calls *b) {
   for (int i = 0, j = 0; i < a->ndim || j < b->ndim; i++, j++) {
     if (j == b->ndim) return true;
@@ -59,7 +58,7 @@ bool ref_call_all(ref *r) {
   for (const tp_node *n; (n = first_call(r, count, call));) {
     int64_t at[TP_MAXDIM];
     tp_cell *c;
-    /* looking for the first may have made calls */
+    /* the search for the first may have made calls */
     if (ref_call_seek(r, n) == REF_NO) continue;
     ref_call_next(r, n, at);
     if (!ref_eval(r, n, at, &c)) return false;

@@ -1,6 +1,5 @@
 /* convolving.c: convolution and its adjoints, as ops.def writes them: over all (n, g, o, c, p, k),
- * x's element times w's, y's times w's, or x's times y's. Floats are summed in f64, integers wrap.
- */
+ * x's element times w's, y's times w's, or x's times y's. */
 #include "ref/machine.h"
 
 typedef struct form {
@@ -10,7 +9,7 @@ typedef struct form {
   int64_t stride[3][TP_MAXRANK];
 } form;
 
-/* Where the position at p and the element at k of its window lie in x; false: outside. */
+/* Finds the place in x of the position p and the element k of its window; false: outside. */
 static bool inside(const form *f, const int64_t *p, const int64_t *k, int64_t *offset) {
   for (int i = 0; i < f->d; i++) {
     int64_t q = p[i] * f->axes[3 * i] + k[i] * f->axes[3 * i + 1] - f->axes[3 * i + 2];
@@ -26,30 +25,17 @@ static int64_t spatial(const form *f, int role, const int64_t *at) {
   return o;
 }
 
-/* Sums of floats, or wrapping ones of integers. */
-static void add(
-    const form *f, int a, int b, const int64_t *at, double *sum, uint64_t *wrapped, int64_t to) {
-  const ref_data *x = f->v[a], *y = f->v[b];
-  if (tp_dtype_float(x->dtype))
-    sum[to] += tp_get(x->dtype, x->data, at[a]) * tp_get(y->dtype, y->data, at[b]);
-  else
-    wrapped[to] +=
-        (uint64_t)tp_geti(x->dtype, x->data, at[a]) * (uint64_t)tp_geti(y->dtype, y->data, at[b]);
-}
-
-/* Everything at one (n, g, o, c). */
-static void window(
-    const form *f, const int64_t *at, int a, int b, int out, double *sum, uint64_t *wrapped) {
+static void window(const form *f, const int64_t *at, int a, int b, int out, ref_acc *sum) {
   int64_t from[3] = { at[0] * f->stride[TP_CX][0] + at[1] * f->stride[TP_CX][1] +
         at[3] * f->stride[TP_CX][2],
     at[1] * f->stride[TP_CW][0] + at[2] * f->stride[TP_CW][1] + at[3] * f->stride[TP_CW][2],
     at[0] * f->stride[TP_CY][0] + at[1] * f->stride[TP_CY][1] + at[2] * f->stride[TP_CY][2] };
-  tp_walk p, k;
-  for (tp_walk_start(&p, f->d, f->v[TP_CY]->shape + 3); p.ok; tp_walk_next(&p))
-    for (tp_walk_start(&k, f->d, f->v[TP_CW]->shape + 3); k.ok; tp_walk_next(&k)) {
+  TP_WALK (p, f->d, f->v[TP_CY]->shape + 3)
+    TP_WALK (k, f->d, f->v[TP_CW]->shape + 3) {
       int64_t e[3] = { from[TP_CX], from[TP_CW] + spatial(f, TP_CW, k.at),
         from[TP_CY] + spatial(f, TP_CY, p.at) };
-      if (inside(f, p.at, k.at, &e[TP_CX])) add(f, a, b, e, sum, wrapped, e[out]);
+      if (inside(f, p.at, k.at, &e[TP_CX]))
+        ref_acc_product(&sum[e[out]], f->v[a], e[a], f->v[b], e[b]);
     }
 }
 
@@ -60,15 +46,11 @@ bool ref_conv(ref *r, tp_cell *c, ref_data *out, const ref_data *in) {
   f.v[role[1]] = &in[1];
   f.v[role[2]] = out;
   for (int i = 0; i < 3; i++) ref_strides(f.v[i], f.stride[i]);
-  double *sum = TP_NEWN(&r->arena, double, out->n);
-  uint64_t *wrapped = TP_NEWN(&r->arena, uint64_t, out->n);
+  ref_acc *sum = TP_NEWN(&r->arena, ref_acc, out->n);
+  for (int64_t i = 0; i < out->n; i++) sum[i] = ref_acc_start(TP_RED_SUM, out->dtype);
   int64_t all[4] = { f.v[TP_CX]->shape[0], f.v[TP_CX]->shape[1], f.v[TP_CW]->shape[1],
     f.v[TP_CW]->shape[2] };
-  tp_walk w;
-  for (tp_walk_start(&w, 4, all); w.ok; tp_walk_next(&w))
-    window(&f, w.at, role[0], role[1], role[2], sum, wrapped);
-  for (int64_t i = 0; i < out->n; i++)
-    if (tp_dtype_float(out->dtype)) tp_put(out->dtype, out->data, i, sum[i]);
-    else tp_puti(out->dtype, out->data, i, (int64_t)wrapped[i]);
+  TP_WALK (w, 4, all) window(&f, w.at, role[0], role[1], role[2], sum);
+  for (int64_t i = 0; i < out->n; i++) ref_acc_end(&sum[i], out->dtype, out->data, i);
   return true;
 }

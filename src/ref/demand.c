@@ -1,21 +1,19 @@
 /* demand.c: which points of its operands a cell needs. */
 #include "ref/machine.h"
 
-/* ---- one value ---- */
-
-/* The cells in work from the top of the stack down to c need each other; the first that has a name
- * says so. */
+/* The cells in work from the top of the stack to c need each other; the first with a name says so.
+ */
 static bool cycle(ref *r, tp_cell *c) {
   tp_cell *who = c;
   for (int k = r->stack.n - 1; k >= 0 && r->stack.v[k] != c && !who->node->name; k--)
     if (r->stack.v[k]->state == CELL_WORK && r->stack.v[k]->node->name) who = r->stack.v[k];
-  return tp_fail(r->err, TP_E_CYCLE, who->node->pos, "cycle: %s%s needs itself",
-      ref_label(r, who->node), ref_where(r, who->node, ref_at(who)));
+  return tp_fail(r->err, TP_E_CYCLE, who->node->pos, "%s%s needs itself", ref_label(r, who->node),
+      ref_where(r, who->node, ref_at(who)));
 }
 
 static bool outside(ref *r, tp_cell *by, const tp_node *n, int k, int64_t at) {
   return tp_fail(r->err, TP_E_DOMAIN, by->node->pos,
-      "domain: %s is read at %s = %lld, outside 0 .. %s-1 (%s = %lld), by %s%s", ref_label(r, n),
+      "%s is read at %s = %lld, outside 0 .. %s-1 (%s = %lld), by %s%s", ref_label(r, n),
       n->dom[k]->name, (long long)at, n->dom[k]->bound->name, n->dom[k]->bound->name,
       (long long)ref_bound(r, n->dom[k]), ref_label(r, by->node),
       ref_where(r, by->node, ref_at(by)));
@@ -29,9 +27,9 @@ bool ref_want(ref *r, tp_cell *c) {
 }
 
 static bool ended(ref *r, tp_cell *by, const tp_node *n, int which, const int64_t *at) {
-  return tp_fail(r->err, TP_E_DOMAIN, by->node->pos,
-      "domain: %s is read%s, where '%s' has ended, by %s%s", ref_label(r, n), ref_where(r, n, at),
-      r->ending[which].stop->dim->name, ref_label(r, by->node), ref_where(r, by->node, ref_at(by)));
+  return tp_fail(r->err, TP_E_DOMAIN, by->node->pos, "%s is read%s, where '%s' has ended, by %s%s",
+      ref_label(r, n), ref_where(r, n, at), r->ending[which].stop->dim->name,
+      ref_label(r, by->node), ref_where(r, by->node, ref_at(by)));
 }
 
 bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row) {
@@ -47,14 +45,12 @@ bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row) {
   return ref_want(r, c);
 }
 
-/* v where its dims have their values in env. */
+/* where its dims have their values in env */
 static bool demand_same(ref *r, tp_cell *by, tp_val v) {
   int64_t at[TP_MAXDIM];
   for (int k = 0; k < v.node->ndom; k++) at[k] = r->env[v.node->dom[k]->id];
   return ref_demand(r, by, v, at, 0);
 }
-
-/* ---- reads ---- */
 
 static void box_of(ref *r, int n, const tp_at *at, int64_t *lo, int64_t *hi) {
   for (int k = 0; k < n; k++) {
@@ -67,13 +63,10 @@ static bool demand_read(ref *r, tp_cell *c) {
   tp_val v = c->node->in[0].src;
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM];
   box_of(r, v.node->ndom, c->node->attr.at, lo, hi);
-  for (bool more = ref_first(v.node->ndom, lo, hi, at); more;
-       more = ref_next(v.node->ndom, lo, hi, at))
+  REF_EACH (v.node->ndom, lo, hi, at)
     if (!ref_demand(r, c, v, at, 0)) return false;
   return true;
 }
-
-/* ---- branches ---- */
 
 int ref_branch(const ref *r, const tp_node *n) {
   for (int k = 0; k < n->nin; k++) {
@@ -89,12 +82,10 @@ static bool demand_branch(ref *r, tp_cell *c) {
                : demand_same(r, c, c->node->in[k].src);
 }
 
-/* ---- accumulations ---- */
-
-/* Calls fn for each (p, u) of a scatter, p in lexicographic order. */
+/* for each (p, u) of a scatter, p in lexicographic order */
 typedef void (*pair_fn)(ref_scatter *s, int64_t p, int64_t u);
 
-/* A contribution's map counts only inside the domain that it maps to. */
+/* A map counts only inside the domain that it maps to. */
 static void clip(ref *r, const tp_node *n, int64_t *lo, int64_t *hi) {
   for (int k = 0; k < n->ndom; k++) {
     lo[k] = TP_MAX(lo[k], 0);
@@ -107,8 +98,7 @@ static void pairs_at(
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], u[TP_MAXDIM];
   box_of(r, n->ndom, e->at, lo, hi);
   clip(r, n, lo, hi);
-  for (bool more = ref_first(n->ndom, lo, hi, u); more; more = ref_next(n->ndom, lo, hi, u))
-    fn(s, p, ref_number(r, n->ndom, n->dom, u));
+  REF_EACH (n->ndom, lo, hi, u) fn(s, p, ref_number(r, n->ndom, n->dom, u));
 }
 
 static void each_pair(
@@ -122,30 +112,20 @@ static void each_pair(
   }
 }
 
-static void count_pair(ref_scatter *s, int64_t p, int64_t u) { (void)p, s->start[u]++; }
-static void put_pair(ref_scatter *s, int64_t p, int64_t u) { s->p[--s->start[u]] = p; }
+static void count_pair(ref_scatter *s, int64_t p, int64_t u) { (void)p, s->start[u + 2]++; }
+static void put_pair(ref_scatter *s, int64_t p, int64_t u) { s->p[s->start[u + 1]++] = p; }
 
-static void reverse(int64_t *v, int64_t n) {
-  for (int64_t i = 0, j = n - 1; i < j; i++, j--) {
-    int64_t t = v[i];
-    v[i] = v[j];
-    v[j] = t;
-  }
-}
-
-/* start[u] first counts, then (summed up) is where u's list ends; filling goes downwards, so
- * start[u] ends at the beginning with the list reversed. False: there are too many points for a
- * list, as along a dim without an end. */
+/* While lists are filled start[u + 1] is the end of u's. False: too many points for lists, as along
+ * a dim without an end. */
 static bool scatter_index(ref *r, const tp_node *n, const tp_edge *e, ref_scatter *s) {
   int64_t nu, np;
   if (!ref_box(r, n->ndom, n->dom, &nu) || !ref_box(r, e->src.node->ndom, e->src.node->dom, &np))
     return false;
-  s->start = TP_NEWN(&r->arena, int64_t, nu + 1);
+  s->start = TP_NEWN(&r->arena, int64_t, nu + 2);
   each_pair(r, n, e, np, s, count_pair);
-  for (int64_t u = 1; u <= nu; u++) s->start[u] += s->start[u - 1];
-  s->p = TP_NEWN(&r->arena, int64_t, s->start[nu]);
+  for (int64_t u = 1; u <= nu + 1; u++) s->start[u] += s->start[u - 1];
+  s->p = TP_NEWN(&r->arena, int64_t, s->start[nu + 1]);
   each_pair(r, n, e, np, s, put_pair);
-  for (int64_t u = 0; u < nu; u++) reverse(s->p + s->start[u], s->start[u + 1] - s->start[u]);
   return true;
 }
 
@@ -156,8 +136,8 @@ static ref_scatter *scatter_of(ref *r, const tp_node *n, int k) {
   return s->start || scatter_index(r, n, &n->in[k], s) ? s : NULL;
 }
 
-/* At env's point p of the operand: the first element of the row that target u takes. Each range of
- * the map consumes one leading axis. */
+/* env: a point of the operand. Finds the first element of the row that c takes; each range of the
+ * map consumes a leading axis. */
 static bool scatter_row(ref *r, tp_cell *c, const tp_edge *e, int64_t *row) {
   const tp_out *o = tp_outof(e->src);
   const int64_t *u = ref_at(c);
@@ -176,13 +156,13 @@ static bool scatter_row(ref *r, tp_cell *c, const tp_edge *e, int64_t *row) {
   return true;
 }
 
-/* Where ends depend on data, no list of pairs can be made beforehand: the operand's points are gone
- * through, those that a dim of both sides fixes excepted. */
+/* Ends by data allow no list of pairs: the operand's points are gone through, but for dims of both
+ * sides that the map leaves alone. */
 typedef struct {
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM];
 } cell_points;
 
-/* The place of the operand's dim d in n's domain, if the map leaves it alone; -1. */
+/* Its place in n's domain if the map leaves the operand's dim d alone; else -1. */
 static int fixed_by(const tp_node *n, const tp_edge *e, int d) {
   const tp_sym *dim = e->src.node->dom[d];
   for (int j = 0; j < n->ndom; j++)
@@ -200,14 +180,14 @@ static bool points_of(ref *r, tp_cell *c, const tp_edge *e, cell_points *p) {
   return ref_first(m->ndom, p->lo, p->hi, p->at);
 }
 
-/* All dims fixed: a point has one operand, whatever the bounds, and needs no list. */
+/* Then a point has one operand, whatever the bounds. */
 static bool is_fixed(const tp_node *n, const tp_edge *e) {
   bool yes = true;
   for (int d = 0; d < e->src.node->ndom; d++) yes &= fixed_by(n, e, d) >= 0;
   return yes;
 }
 
-/* Does the contribution, or the operand's shape, mention this end? */
+/* Does the map or the operand's shape mention this end? */
 bool ref_contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end) {
   tp_node probe = { .op = TP_OP_ACCUM,
     .ndom = n->ndom,
@@ -218,8 +198,8 @@ bool ref_contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end
   return tp_node_mentions(&probe, end);
 }
 
-/* At env's point, a point of the operand: does its image hold c's? known: are the ends that it
- * mentions? Then all of it is looked at, else what mentions none. */
+/* env: a point of the operand. Does its image hold c's? Looks only at parts without ends unless
+ * these are known. */
 static bool reaches(ref *r, tp_cell *c, const tp_edge *e, bool known) {
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM];
   const tp_ix *cond = !e->cond || known ? e->cond : tp_end_parts(r->g, e->cond, false);
@@ -234,8 +214,8 @@ static bool reaches(ref *r, tp_cell *c, const tp_edge *e, bool known) {
   return true;
 }
 
-/* Only of points that may count is it asked whether they are alive; what the map says of ends is
- * known after that. */
+/* Only points that may count are asked whether they are alive, before the ends in the map are
+ * known. */
 static bool demand_from(ref *r, tp_cell *c, const tp_edge *e, const int64_t *at, bool asks) {
   const tp_node *m = e->src.node;
   int64_t row;
@@ -290,7 +270,7 @@ static bool demand_gather(ref *r, tp_cell *c, int k) {
   ref_point(r, c->node, ref_at(c));
   box_of(r, m->ndom, e->at, lo, hi);
   clip(r, m, lo, hi);
-  for (bool more = ref_first(m->ndom, lo, hi, at); more; more = ref_next(m->ndom, lo, hi, at)) {
+  REF_EACH (m->ndom, lo, hi, at) {
     ref_answer x = ref_seek(r, c, m->ndom, m->dom, lo, hi, at);
     if (x != REF_YES) return x != REF_FAILED;
     ref_point(r, m, at);
@@ -306,8 +286,6 @@ static bool demand_accum(ref *r, tp_cell *c) {
     if (!(c->node->in[k].gather ? demand_gather : demand_scatter)(r, c, k)) return false;
   return true;
 }
-
-/* ---- by op ---- */
 
 /* A loaded parameter takes the place of its init. */
 static bool demand_init(ref *r, tp_cell *c) {

@@ -1,6 +1,5 @@
-/* elementwise.c: one element from one element of each operand. Floats in double, then rounded to
- * the dtype (f16 and bf16: to f32 first, as what is computed in f32 is); integers exactly in i64,
- * then wrapped. */
+/* elementwise.c: one element from one of each operand. Floats in double, then rounded (f16 and bf16
+ * by way of f32); integers exactly in i64, then wrapped. */
 #include "ref/machine.h"
 #include <math.h>
 
@@ -8,8 +7,6 @@ static void put(ref_data *out, int64_t i, double v) {
   bool half = out->dtype == TP_F16 || out->dtype == TP_BF16;
   tp_put(out->dtype, out->data, i, half ? (float)v : v);
 }
-
-/* ---- one operand ---- */
 
 static double unary_f(tp_op op, double x) {
   switch (op) {
@@ -61,8 +58,6 @@ static bool cast(ref_data *out, const ref_data *x) {
     else tp_puti(out->dtype, out->data, i, tp_geti(x->dtype, x->data, i));
   return true;
 }
-
-/* ---- two operands ---- */
 
 /* a - b * floor(a / b) with one rounding: fmod is exact. */
 static double mod_f(double a, double b) {
@@ -148,37 +143,33 @@ static bool legal_i(ref *r, tp_cell *c, tp_op op, int64_t b) {
 static bool binary(ref *r, tp_cell *c, ref_data *out, const ref_data *a, const ref_data *b) {
   tp_op op = c->node->op;
   bool flt = tp_dtype_float(a->dtype), cmp = tp_ops[op].cls == TP_CLS_CMP;
-  int64_t sa[TP_MAXRANK], sb[TP_MAXRANK], i = 0;
+  int64_t sa[TP_MAXRANK], sb[TP_MAXRANK];
   ref_strides_broadcast(out, a, sa);
   ref_strides_broadcast(out, b, sb);
-  tp_walk w;
-  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++) {
+  TP_WALK (w, out->rank, out->shape) {
     int64_t ia = tp_walk_offset(&w, sa), ib = tp_walk_offset(&w, sb);
     if (flt) {
       double x = tp_get(a->dtype, a->data, ia), y = tp_get(b->dtype, b->data, ib);
-      put(out, i, cmp ? compare_f(op, x, y) : binary_f(op, x, y));
+      put(out, w.n, cmp ? compare_f(op, x, y) : binary_f(op, x, y));
     } else {
       int64_t x = tp_geti(a->dtype, a->data, ia), y = tp_geti(b->dtype, b->data, ib);
       if (!legal_i(r, c, op, y)) return false;
-      tp_puti(out->dtype, out->data, i, binary_i(op, x, y));
+      tp_puti(out->dtype, out->data, w.n, binary_i(op, x, y));
     }
   }
   return true;
 }
 
-/* ---- three ---- */
-
 static bool choose(ref_data *out, const ref_data *cond, const ref_data *a, const ref_data *b) {
-  int64_t sc[TP_MAXRANK], sa[TP_MAXRANK], sb[TP_MAXRANK], i = 0;
+  int64_t sc[TP_MAXRANK], sa[TP_MAXRANK], sb[TP_MAXRANK];
   ref_strides_broadcast(out, cond, sc);
   ref_strides_broadcast(out, a, sa);
   ref_strides_broadcast(out, b, sb);
   size_t size = (size_t)tp_dtype_size(out->dtype);
-  tp_walk w;
-  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++) {
+  TP_WALK (w, out->rank, out->shape) {
     bool first = tp_geti(cond->dtype, cond->data, tp_walk_offset(&w, sc)) != 0;
     const ref_data *from = first ? a : b;
-    memcpy((char *)out->data + (size_t)i * size,
+    memcpy((char *)out->data + (size_t)w.n * size,
         (const char *)from->data + (size_t)tp_walk_offset(&w, first ? sa : sb) * size, size);
   }
   return true;

@@ -1,8 +1,8 @@
-/* ending.c: ends by data. Two kinds of cells that belong to no node of the graph, made from the
- * stops: alive  over dom + t: does t run to this point?   alive[0] = given > 0, alive[t] = alive[t
- * - 1] and not done[t - 1] end    over dom: the number of points that are alive A demand for a
- * point of a dim that ends asks alive first; a node that mentions an end asks for it before
- * anything else. A node that lacks dims of dom is alive where it is for one of their points. */
+/* ending.c: ends by data. Each stop has two kinds of cells, of no node of the graph: alive  over
+ * dom + t: alive[0] = given > 0, alive[t] = alive[t - 1] and not done[t - 1]; end  over dom: the
+ * number of points that are alive. A demand for a point of a dim that ends asks alive first; a node
+ * that mentions an end asks for it before anything else. A node that lacks dims of dom is alive
+ * where it is for one of their points. */
 #include "ref/machine.h"
 
 static const char yes[1]; /* data[0] of an alive cell that holds */
@@ -28,7 +28,7 @@ void ref_stops_open(ref *r) {
   }
 }
 
-/* The node without what it says at other points: a scatter's maps are said at the operand's. */
+/* Leaves out a scatter's maps, which are said at the operand's points. */
 static tp_node *own_part(const tp_node *n, tp_node *own, tp_edge *in) {
   *own = *n;
   own->in = in;
@@ -44,9 +44,7 @@ bool ref_mentions(const tp_node *n, const tp_sym *s) {
   return tp_node_mentions(own_part(n, &own, in), s);
 }
 
-/* ---- cells ---- */
-
-/* Is the row itself there, which may be a point of dims that end? at: of done's domain. */
+/* Asks for the row itself, of dims that may end; at: in done's domain. */
 static ref_answer row_alive(ref *r, tp_cell *by, const tp_stop *s, const int64_t *at) {
   const tp_node *done = s->done.node;
   int64_t row[TP_MAXDIM];
@@ -81,7 +79,7 @@ static bool alive_step(ref *r, tp_cell *c, const ref_ending *e) {
   return true;
 }
 
-/* The last point given is one like the others: done is asked there, whatever it says. */
+/* done is asked at the last point given too. */
 static bool ask_last(ref *r, tp_cell *c, const ref_ending *e) {
   const tp_node *done = e->stop->done.node;
   int64_t at[TP_MAXDIM];
@@ -113,15 +111,14 @@ bool ref_stop_step(ref *r, tp_cell *c) {
   return k % 2 ? end_step(r, c, e) : alive_step(r, c, e);
 }
 
-/* ---- questions ---- of a cell's step (by), or from outside: an answer that waits does so for what
- * it has put on the stack */
+/* ---- questions ---- by: the cell whose step asks; WAIT: for what is on the stack now */
 
 static ref_answer ask(ref *r, tp_cell *a) {
   if (a->state != CELL_DONE) return ref_want(r, a) ? REF_WAIT : REF_FAILED;
   return a->data[0] ? REF_YES : REF_NO;
 }
 
-/* Is the point alive for one of the points of the dims that it lacks? */
+/* for one of the points of the dims that it lacks */
 static ref_answer alive_for(
     ref *r, const ref_ending *e, int n, const tp_sym *const *dims, const int64_t *at) {
   const tp_node *a = e->alive;
@@ -131,7 +128,7 @@ static ref_answer alive_for(
     for (int d = 0; d < n; d++)
       if (dims[d] == a->dom[k]) lo[k] = at[d], hi[k] = at[d] + 1;
   }
-  for (bool more = ref_first(a->ndom, lo, hi, p); more; more = ref_next(a->ndom, lo, hi, p)) {
+  REF_EACH (a->ndom, lo, hi, p) {
     ref_answer x = ask(r, ref_cell(r, a, p));
     if (x != REF_NO) return x;
   }
@@ -144,8 +141,8 @@ static int position(int n, const tp_sym *const *dims, const tp_sym *s) {
   return -1;
 }
 
-/* Does the cell's own point, which is there, say that this one is? Its rows are among those over
- * which the end is the greatest here. A call over rows stands at the first, there or not. */
+/* Does the cell's own point, which is there, imply this one? Its rows are among those over which
+ * the end is the greatest here. A call over rows stands at the first, there or not. */
 static bool is_implied(const ref *r, tp_cell *by, const ref_ending *e, int n,
     const tp_sym *const *dims, const int64_t *at) {
   bool same = by && by->node->id < r->g->nodes.n && !by->node->attr.nover;
@@ -180,15 +177,13 @@ ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const
     int p = position(n, dims, e->stop->dim);
     x = alive_for(r, e, p + 1, dims, at);
     if (x == REF_WAIT || x == REF_FAILED) return x;
-    /* nothing from dim p of the point on is alive: the row has ended */
+    /* the row has ended: nothing from dim p of the point on is alive */
     for (int k = p; x == REF_NO && k < n; k++) at[k] = hi[k] - 1;
     if (!ref_next(n, lo, hi, at)) return REF_NO;
   }
 }
 
 bool ref_want_end(ref *r, const ref_ending *e) { return ref_want(r, ref_cell_here(r, e->end)); }
-
-/* ---- what a node says of an end ---- */
 
 typedef struct {
   const ref *r;
@@ -202,7 +197,7 @@ static const tp_ix *add_ix(void *ud, const tp_ix *e) {
   return e;
 }
 
-/* All that n says at env's point: indices, conditions, shapes; of branches which is taken. */
+/* Hashes indices, conditions, shapes and the branch taken at env's point. */
 static uint64_t said(const ref *r, const tp_node *n) {
   hashing x = { r, 0 };
   tp_edge in[n->nin + 1];
@@ -226,8 +221,7 @@ static bool same_alone(ref *r, const tp_node *n, const tp_sym *t, int64_t least)
   return same;
 }
 
-/* Whatever the other ends are that n mentions, from stop k on; those that are known are what they
- * are. */
+/* For all values of the other ends from stop k on; known ends have one. */
 static bool same_beside(
     ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t, int64_t least, int k) {
   while (k < g->stops.n && (g->stops.v[k].dim == t || !ref_mentions(n, g->stops.v[k].dim->bound)))
@@ -244,14 +238,13 @@ static bool same_beside(
   return same;
 }
 
-/* The end itself makes a difference also where it can be one number only: it is known when it has
- * been asked for. */
+/* The end itself, even if it can be one number only, is known when it has been asked for. */
 bool ref_says_same(ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t, int64_t least) {
   bool itself = n->op == TP_OP_VALUE && tp_ix_as_sym(n->attr.ix[0]) == t->bound;
   return !itself && same_beside(r, g, n, t, least, 0);
 }
 
-/* Then the least that it can be stands for it. */
+/* Then its least value stands for it. */
 static bool is_settled(ref *r, const tp_node *n, const ref_ending *e) {
   int64_t least = ref_end_least(r, n, e);
   bool same = ref_says_same(r, r->g, n, e->stop->dim, least);
@@ -259,7 +252,7 @@ static bool is_settled(ref *r, const tp_node *n, const ref_ending *e) {
   return same;
 }
 
-/* The ends that the node mentions at its point, which is in env: those that make a difference. */
+/* Demands those ends that make a difference at env's point. */
 bool ref_demand_ends(ref *r, const tp_node *n) {
   for (int i = 0; i < r->g->stops.n; i++) {
     const ref_ending *e = &r->ending[i];

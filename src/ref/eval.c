@@ -1,7 +1,7 @@
-/* eval.c: computing one cell, and the stack of those that wait for others. */
+/* eval.c: computes a cell; the stack of cells that wait for others. */
 #include "ref/machine.h"
 
-/* The data of the only operand, seen at another point or in another shape. */
+/* the only operand's data */
 static bool alias(ref *r, tp_cell *c) {
   c->data[0] = r->ops.v[0].cell->data[r->ops.v[0].out];
   return true;
@@ -49,9 +49,7 @@ static bool compute_time(ref *r, tp_cell *c) {
   }
 }
 
-/* Views of operands and results, then the kernel. */
-static bool compute_kernel(
-    ref *r, tp_cell *c, bool (*kernel)(ref *, tp_cell *, ref_data *, const ref_data *)) {
+static bool compute_kernel(ref *r, tp_cell *c, ref_kernel *kernel) {
   ref_data out[8];
   TP_ASSERT(c->node->nout <= (int)TP_LEN(out));
   r->in.n = 0;
@@ -95,13 +93,13 @@ static bool compute(ref *r, tp_cell *c) {
   return ref_fail(r, c, TP_E_OPTION, "%s reached the evaluator", tp_ops[c->node->op].text);
 }
 
-/* A call for a later point makes all earlier ones first, so the point of the next one decides. */
+/* A call for a later point makes all earlier ones, so the next call's point decides. */
 static bool is_early(ref *r, tp_cell *c) {
   const tp_node *n = c->node;
   int64_t at[TP_MAXDIM];
   if (n->op != TP_OP_INPUT && n->op != TP_OP_CALL) return false;
   if (n->op == TP_OP_CALL) ref_call_next(r, n, at);
-  else memcpy(at, ref_at(c), sizeof *at * (size_t)n->ndom);
+  else TP_COPY(at, ref_at(c), n->ndom);
   for (int k = 0; k < r->ticks->n; k++)
     if (!tp_dom_has(n->ndom, n->dom, r->ticks->dim[k]) ||
         tp_dom_has(n->attr.nover, n->attr.over, r->ticks->dim[k]))
@@ -114,9 +112,9 @@ static bool is_early(ref *r, tp_cell *c) {
   return n->op == TP_OP_INPUT;
 }
 
-/* What was demanded first is made first: of several points that fail the first in lexicographic
- * order is met. Not between ticks, where what comes of a later tick should be met soon: a
- * recurrence from the last point on would be followed to its beginning. */
+/* The first demanded is made first: of several points that fail the lexicographically first is met.
+ * Not between ticks, where later ticks should be met soon: a recurrence from the last point on
+ * would be followed to its beginning. */
 static void turn_round(ref *r, int from) {
   for (int i = from, j = r->stack.n - 1; i < j; i++, j--) {
     tp_cell *c = r->stack.v[i];
@@ -125,7 +123,7 @@ static void turn_round(ref *r, int from) {
   }
 }
 
-/* Done, or r->waiting for what was pushed. */
+/* Done, or r->waiting. */
 static bool take_step(ref *r, tp_cell *c) {
   int from = r->stack.n;
   r->ops.n = 0;
@@ -142,7 +140,6 @@ static bool take_step(ref *r, tp_cell *c) {
   return true;
 }
 
-/* Runs the stack until nothing is on it. */
 static bool run_stack(ref *r) {
   while (r->stack.n) {
     tp_cell *c = r->stack.v[r->stack.n - 1];
@@ -150,6 +147,7 @@ static bool run_stack(ref *r) {
       r->stack.n--;
       continue;
     }
+    if (r->frozen) return !(r->early = true);
     if (tp_run_ends(r->run)) return !(r->cancelled = true);
     if (!take_step(r, c)) return false;
   }
@@ -162,26 +160,21 @@ bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) {
   return run_stack(r);
 }
 
-/* ---- questions from outside any step: the machine runs until the answer is there ---- */
+/* ---- questions from outside any step: run the stack until the answer is there ---- */
+
+#define WAIT_FOR(r, answer) \
+  ref_answer x_; \
+  while ((x_ = (answer)) == REF_WAIT) \
+    if (!run_stack(r)) return REF_FAILED; \
+  return x_
 
 ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at, int *which) {
-  ref_answer x;
-  while ((x = ref_alive(r, NULL, n, dims, at, which)) == REF_WAIT)
-    if (!run_stack(r)) return REF_FAILED;
-  return x;
+  WAIT_FOR(r, ref_alive(r, NULL, n, dims, at, which));
 }
 
 ref_answer ref_find(
     ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at) {
-  ref_answer x;
-  while ((x = ref_seek(r, NULL, n, dims, lo, hi, at)) == REF_WAIT)
-    if (!run_stack(r)) return REF_FAILED;
-  return x;
+  WAIT_FOR(r, ref_seek(r, NULL, n, dims, lo, hi, at));
 }
 
-ref_answer ref_call_seek(ref *r, const tp_node *n) {
-  ref_answer x;
-  while ((x = ref_call_ask(r, n)) == REF_WAIT)
-    if (!run_stack(r)) return REF_FAILED;
-  return x;
-}
+ref_answer ref_call_seek(ref *r, const tp_node *n) { WAIT_FOR(r, ref_call_ask(r, n)); }

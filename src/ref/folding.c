@@ -1,9 +1,7 @@
-/* folding.c: reductions, argmax, scans, matmul. Floats are summed in f64 in row-major order of what
- * is summed, rounded once; integers wrap in i64. */
+/* folding.c: reductions, argmax, scans, matmul. Floats are summed in f64 in row-major order and
+ * rounded once; integers wrap in i64. */
 #include "ref/machine.h"
 #include <math.h>
-
-/* ---- one sum ---- */
 
 ref_acc ref_acc_start(tp_red red, tp_dtype d) {
   ref_acc a = { .flt = tp_dtype_float(d),
@@ -46,16 +44,21 @@ void ref_acc_add(ref_acc *a, tp_dtype d, const void *p, int64_t i) {
   else add_i(a, tp_geti(d, p, i));
 }
 
+void ref_acc_product(ref_acc *a, const ref_data *x, int64_t i, const ref_data *y, int64_t j) {
+  if (a->flt) a->f += tp_get(x->dtype, x->data, i) * tp_get(y->dtype, y->data, j);
+  else
+    add_i(a,
+        (int64_t)((uint64_t)tp_geti(x->dtype, x->data, i) *
+            (uint64_t)tp_geti(y->dtype, y->data, j)));
+}
+
 bool ref_acc_end(const ref_acc *a, tp_dtype d, void *p, int64_t i) {
   if (a->flt) tp_put(d, p, i, a->f);
   else tp_puti(d, p, i, a->i);
   return a->flt || a->any;
 }
 
-/* ---- reductions ---- */
-
-/* Splits the axes of x: `kept` strides by axis of out (0 for a kept-dim 1), and the reduced axes
- * with their strides. */
+/* kept: strides by axis of out (0 for a kept-dim 1); shape, stride: of the reduced axes. */
 typedef struct split {
   int64_t kept[TP_MAXRANK], shape[TP_MAXRANK], stride[TP_MAXRANK];
   int n;
@@ -80,20 +83,18 @@ static bool reduce(ref *r, tp_cell *c, ref_data *out, const ref_data *x) {
   tp_op op = c->node->op;
   tp_red red = tp_op_red(op);
   split s = split_axes(x, a->naxes, a->axes, a->keepdim);
-  tp_walk o, w;
-  int64_t i = 0;
-  for (tp_walk_start(&o, out->rank, out->shape); o.ok; tp_walk_next(&o), i++) {
+  TP_WALK (o, out->rank, out->shape) {
     ref_acc acc = ref_acc_start(red, x->dtype);
     int64_t base = tp_walk_offset(&o, s.kept);
-    for (tp_walk_start(&w, s.n, s.shape); w.ok; tp_walk_next(&w))
+    TP_WALK (w, s.n, s.shape)
       ref_acc_add(&acc, x->dtype, x->data, base + tp_walk_offset(&w, s.stride));
-    if (!ref_acc_end(&acc, out->dtype, out->data, i))
+    if (!ref_acc_end(&acc, out->dtype, out->data, o.n))
       return ref_fail(r, c, TP_E_INPUT, "%s of an empty range of integers", tp_ops[op].text);
   }
   return true;
 }
 
-/* Does element i beat the best so far? The first at ties, the first NaN wins. */
+/* At ties the first, else the first NaN wins. */
 static bool beats(const ref_data *x, int64_t i, int64_t best, bool max) {
   if (!tp_dtype_float(x->dtype)) {
     int64_t a = tp_geti(x->dtype, x->data, i), b = tp_geti(x->dtype, x->data, best);
@@ -105,23 +106,19 @@ static bool beats(const ref_data *x, int64_t i, int64_t best, bool max) {
 
 static bool argreduce(ref *r, tp_cell *c, ref_data *out, const ref_data *x) {
   split s = split_axes(x, 1, &c->node->attr.axis, c->node->attr.keepdim);
-  tp_walk o;
-  int64_t i = 0;
-  for (tp_walk_start(&o, out->rank, out->shape); o.ok; tp_walk_next(&o), i++) {
+  TP_WALK (o, out->rank, out->shape) {
     if (s.shape[0] == 0)
       return ref_fail(r, c, TP_E_INPUT, "%s of an empty range", tp_ops[c->node->op].text);
     int64_t base = tp_walk_offset(&o, s.kept), best = 0;
     for (int64_t k = 1; k < s.shape[0]; k++)
       if (beats(x, base + k * s.stride[0], base + best * s.stride[0], c->node->op == TP_OP_ARGMAX))
         best = k;
-    tp_puti(out->dtype, out->data, i, best);
+    tp_puti(out->dtype, out->data, o.n, best);
   }
   return true;
 }
 
-/* ---- scans ---- */
-
-/* One line of n elements, the i-th at base + i*stride; negative strides run backwards. */
+/* n elements from base on; a negative stride runs backwards. */
 static void scan_line(ref_data *out, const ref_data *x, int64_t base, int64_t stride, int64_t n,
     bool prod, double factor) {
   double f = prod ? 1 : 0;
@@ -156,18 +153,15 @@ static void recur_line(
 static bool scan(tp_cell *c, ref_data *out, const ref_data *x) {
   const tp_attr *a = &c->node->attr;
   split s = split_axes(x, 1, &a->axis, true);
-  int64_t lines[TP_MAXRANK], n = s.shape[0], stride = s.stride[0];
+  int64_t lines[TP_MAXRANK], n = s.shape[0], stride = s.stride[0],
+                             step = a->backwards ? -stride : stride;
   memcpy(lines, x->shape, sizeof lines);
   lines[a->axis] = n > 0;
-  tp_walk w;
-  for (tp_walk_start(&w, x->rank, lines); w.ok; tp_walk_next(&w)) {
+  TP_WALK (w, x->rank, lines) {
     int64_t base = tp_walk_offset(&w, s.kept);
-    if (c->node->op == TP_OP_RECUR)
-      recur_line(out, &x[0], &x[1], a->backwards ? base + (n - 1) * stride : base,
-          a->backwards ? -stride : stride, n);
-    else
-      scan_line(out, x, a->backwards ? base + (n - 1) * stride : base,
-          a->backwards ? -stride : stride, n, c->node->op == TP_OP_CUMPROD, a->f[0]);
+    if (a->backwards) base += (n - 1) * stride;
+    if (c->node->op == TP_OP_RECUR) recur_line(out, &x[0], &x[1], base, step, n);
+    else scan_line(out, x, base, step, n, c->node->op == TP_OP_CUMPROD, a->f[0]);
   }
   return true;
 }
@@ -176,23 +170,17 @@ static bool scan(tp_cell *c, ref_data *out, const ref_data *x) {
 
 static bool matmul(ref_data *out, const ref_data *a, const ref_data *b) {
   int rank = out->rank;
-  int64_t sa[TP_MAXRANK], sb[TP_MAXRANK], i = 0, inner = a->shape[a->rank - 1];
+  int64_t sa[TP_MAXRANK], sb[TP_MAXRANK], inner = a->shape[a->rank - 1];
   ref_strides_broadcast(out, a, sa);
   ref_strides_broadcast(out, b, sb);
-  int64_t ka = 1, kb = b->shape[b->rank - 1];
+  int64_t kb = b->shape[b->rank - 1];
   sa[rank - 2] = inner, sa[rank - 1] = 0;
   sb[rank - 2] = 0, sb[rank - 1] = 1;
-  tp_walk w;
-  for (tp_walk_start(&w, rank, out->shape); w.ok; tp_walk_next(&w), i++) {
-    double f = 0;
-    uint64_t u = 0;
+  TP_WALK (w, rank, out->shape) {
+    ref_acc acc = ref_acc_start(TP_RED_SUM, a->dtype);
     int64_t ia = tp_walk_offset(&w, sa), ib = tp_walk_offset(&w, sb);
-    for (int64_t k = 0; k < inner; k++, ia += ka, ib += kb)
-      if (tp_dtype_float(a->dtype))
-        f += tp_get(a->dtype, a->data, ia) * tp_get(b->dtype, b->data, ib);
-      else u += (uint64_t)tp_geti(a->dtype, a->data, ia) * (uint64_t)tp_geti(b->dtype, b->data, ib);
-    if (tp_dtype_float(a->dtype)) tp_put(out->dtype, out->data, i, f);
-    else tp_puti(out->dtype, out->data, i, (int64_t)u);
+    for (int64_t k = 0; k < inner; k++) ref_acc_product(&acc, a, ia + k, b, ib + k * kb);
+    ref_acc_end(&acc, out->dtype, out->data, w.n);
   }
   return true;
 }

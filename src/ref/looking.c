@@ -1,5 +1,4 @@
-/* looking.c: check = "nan": what a marked operator has made is looked at before anybody reads it.
- */
+/* looking.c: check = "nan": looks at what a marked operator has made. */
 #include "ref/machine.h"
 #include "kern/made.h"
 
@@ -7,7 +6,7 @@ static tp_lens lens_of(const ref_data *v, const tp_node *n) {
   tp_lens l = {
     .name = n ? tp_own_name(n) : NULL, .dtype = v->dtype, .rank = v->rank, .data = v->data
   };
-  memcpy(l.shape, v->shape, sizeof *l.shape * (size_t)v->rank);
+  TP_COPY(l.shape, v->shape, v->rank);
   ref_strides(v, l.stride);
   return l;
 }
@@ -35,7 +34,7 @@ bool ref_look(ref *r, tp_cell *c, const ref_data *out, const ref_data *in) {
   return true;
 }
 
-/* What was added up are elements of cells; the first few are told. */
+/* Tells the first few elements that were added. */
 bool ref_look_sum(ref *r, tp_cell *c, const ref_data *out) {
   enum { TOLD = 8 };
   int64_t at[TP_MAXRANK] = { 0 }, e = 0, size = tp_dtype_size(out->dtype);

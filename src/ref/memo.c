@@ -1,7 +1,5 @@
-/* memo.c: cells and their table, boxes, shapes at a point, the words of errors. */
+/* memo.c: cells, boxes, shapes at a point, arrays over a domain, words of errors. */
 #include "ref/machine.h"
-
-/* ---- cells ---- */
 
 static uint64_t cell_hash(const tp_node *n, const int64_t *at) {
   return tp_hash(at, (size_t)n->ndom * sizeof *at, (uint64_t)n->id);
@@ -36,9 +34,9 @@ tp_cell *ref_cell(ref *r, const tp_node *n, const int64_t *at) {
   return c;
 }
 
-/* ---- what all of them take ---- */
+/* ---- bytes ---- */
 
-/* Are its data those of an operand that counts, or somebody else's? */
+/* Its data belong to an operand that counts, or to the host. */
 static bool is_alias(const tp_node *n, const bool *whole) {
   bool alias = n->op == TP_OP_RESHAPE || n->op == TP_OP_DETACH || n->op == TP_OP_CONST ||
       n->op == TP_OP_INPUT || n->op == TP_OP_READ;
@@ -70,7 +68,7 @@ int64_t tp_ref_bytes(
   int nsym = tp_nsym(g->ix);
   int64_t *env = tp_alloc(sizeof *env * (size_t)nsym), sum = 0;
   if (!env) return -1;
-  memcpy(env, given, sizeof *env * (size_t)nsym);
+  TP_COPY(env, given, nsym);
   tp_run_few(g, env);
   for (int i = 0; i < g->nodes.n; i++) {
     const tp_node *x = g->nodes.v[i];
@@ -83,8 +81,6 @@ int64_t tp_ref_bytes(
   tp_free(env);
   return sum;
 }
-
-/* ---- points and boxes ---- */
 
 int64_t ref_bound(const ref *r, const tp_sym *dim) { return r->run->env[dim->bound->id]; }
 
@@ -126,8 +122,6 @@ bool ref_next(int n, const int64_t *lo, const int64_t *hi, int64_t *at) {
   return false;
 }
 
-/* ---- shapes ---- */
-
 static bool shape_fail(ref *r, tp_cell *c, const ref_data *v) {
   bool negative = false;
   for (int k = 0; k < v->rank; k++) negative |= v->shape[k] < 0;
@@ -156,8 +150,6 @@ bool ref_new(ref *r, tp_cell *c, int out, ref_data *v) {
   return true;
 }
 
-/* ---- multi-indices ---- */
-
 void ref_strides(const ref_data *v, int64_t *stride) {
   int64_t s = 1;
   for (int k = v->rank - 1; k >= 0; k--) {
@@ -175,10 +167,10 @@ void ref_strides_broadcast(const ref_data *out, const ref_data *in, int64_t *str
   }
 }
 
-/* ---- arrays over a domain: one slot a point; an extent that varies over the domain has its
- * largest value there, the rest of the slot is zero ---- */
+/* ---- arrays over a domain: a slot a point, with the largest extents over the domain; the rest of
+ * a slot is zero ---- */
 
-/* The slot of c's point: its view, inside the array's data. False: v does not fit into it. */
+/* The slot of c's point. False: v does not fit. */
 static bool slot_of(ref *r, tp_cell *c, const tp_array *a, const ref_data *v, ref_data *slot) {
   const tp_node *n = c->node;
   bool fits = a->dtype == v->dtype && a->rank == n->ndom + v->rank;
@@ -200,14 +192,13 @@ static bool same_shape(const ref_data *a, const ref_data *b) {
   return !a->rank || memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0;
 }
 
-/* Element by element over the smaller shape, `box`. */
+/* Copies the elements of the smaller shape, `box`. */
 static void copy_box(const ref_data *box, const ref_data *to, const ref_data *from) {
   size_t size = (size_t)tp_dtype_size(box->dtype);
   int64_t st[TP_MAXRANK], sf[TP_MAXRANK];
   ref_strides(to, st);
   ref_strides(from, sf);
-  tp_walk w;
-  for (tp_walk_start(&w, box->rank, box->shape); w.ok; tp_walk_next(&w))
+  TP_WALK (w, box->rank, box->shape)
     memcpy((char *)to->data + (size_t)tp_walk_offset(&w, st) * size,
         (const char *)from->data + (size_t)tp_walk_offset(&w, sf) * size, size);
 }
@@ -234,8 +225,6 @@ bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a) {
   copy_box(&v, &slot, &v);
   return true;
 }
-
-/* ---- the words of errors ---- */
 
 const char *ref_label(ref *r, const tp_node *n) {
   tp_who w = tp_who_of(n);

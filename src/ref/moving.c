@@ -1,5 +1,5 @@
-/* moving.c: elements copied to other places. Every one is: for each element of the result, where in
- * the operand it comes from. */
+/* moving.c: copies elements to other places: for each element of the result, from where it comes.
+ */
 #include "ref/machine.h"
 
 static void copy(ref_data *out, int64_t i, const ref_data *x, int64_t at) {
@@ -7,12 +7,9 @@ static void copy(ref_data *out, int64_t i, const ref_data *x, int64_t at) {
   memcpy((char *)out->data + (size_t)i * size, (const char *)x->data + (size_t)at * size, size);
 }
 
-/* Element of the result at w from x at start + sum of w * stride. */
+/* Result at w is x at start + sum of w * stride. */
 static bool strided(ref_data *out, const ref_data *x, int64_t start, const int64_t *stride) {
-  tp_walk w;
-  int64_t i = 0;
-  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++)
-    copy(out, i, x, start + tp_walk_offset(&w, stride));
+  TP_WALK (w, out->rank, out->shape) copy(out, w.n, x, start + tp_walk_offset(&w, stride));
   return true;
 }
 
@@ -51,13 +48,12 @@ static bool flip(const tp_attr *a, ref_data *out, const ref_data *x) {
 }
 
 static bool pad(ref *r, const tp_attr *a, ref_data *out, const ref_data *x) {
-  int64_t stride[TP_MAXRANK], lo = tp_ix_evalq(a->ix[0], r->env), i = 0;
+  int64_t stride[TP_MAXRANK], lo = tp_ix_evalq(a->ix[0], r->env);
   ref_strides(x, stride);
-  tp_walk w;
-  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++) {
+  TP_WALK (w, out->rank, out->shape) {
     int64_t k = w.at[a->axis] - lo;
-    if (k < 0 || k >= x->shape[a->axis]) tp_put(out->dtype, out->data, i, a->f[0]);
-    else copy(out, i, x, tp_walk_offset(&w, stride) - lo * stride[a->axis]);
+    if (k < 0 || k >= x->shape[a->axis]) tp_put(out->dtype, out->data, w.n, a->f[0]);
+    else copy(out, w.n, x, tp_walk_offset(&w, stride) - lo * stride[a->axis]);
   }
   return true;
 }
@@ -71,15 +67,14 @@ static bool unfold(const tp_attr *a, ref_data *out, const ref_data *x) {
   return strided(out, x, 0, stride);
 }
 
-/* Each element is the sum of its copies, in the order of windows. */
+/* An element is the sum of its copies, in the order of windows. */
 static bool fold(const tp_attr *a, ref_data *out, const ref_data *x) {
   int64_t own[TP_MAXRANK], stride[TP_MAXRANK] = { 0 }, n = x->shape[a->axis],
-                           size = x->shape[a->axis + 1], i = 0;
+                           size = x->shape[a->axis + 1];
   ref_strides(x, own);
   for (int k = 0; k < out->rank; k++)
     stride[k] = k < a->axis ? own[k] : k > a->axis ? own[k + 1] : 0;
-  tp_walk w;
-  for (tp_walk_start(&w, out->rank, out->shape); w.ok; tp_walk_next(&w), i++) {
+  TP_WALK (w, out->rank, out->shape) {
     ref_acc acc = ref_acc_start(TP_RED_SUM, out->dtype);
     for (int64_t p = 0; p < n; p++) {
       int64_t rest = w.at[a->axis] - p * a->step;
@@ -87,7 +82,7 @@ static bool fold(const tp_attr *a, ref_data *out, const ref_data *x) {
       ref_acc_add(&acc, x->dtype, x->data,
           tp_walk_offset(&w, stride) + p * own[a->axis] + rest / a->dilation * own[a->axis + 1]);
     }
-    ref_acc_end(&acc, out->dtype, out->data, i);
+    ref_acc_end(&acc, out->dtype, out->data, w.n);
   }
   return true;
 }
@@ -96,10 +91,7 @@ static bool concat(const tp_node *n, ref_data *out, const ref_data *in) {
   int64_t stride[TP_MAXRANK], done = 0;
   ref_strides(out, stride);
   for (int k = 0; k < n->nin; k++) {
-    tp_walk w;
-    int64_t i = 0;
-    for (tp_walk_start(&w, in[k].rank, in[k].shape); w.ok; tp_walk_next(&w), i++)
-      copy(out, tp_walk_offset(&w, stride) + done, &in[k], i);
+    TP_WALK (w, in[k].rank, in[k].shape) copy(out, tp_walk_offset(&w, stride) + done, &in[k], w.n);
     done += in[k].shape[n->attr.axis] * stride[n->attr.axis];
   }
   return true;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Index number i of k, checked against an axis of n. */
+/* Reads and checks index i of k for an axis of n. */
 static bool pick(ref *r, tp_cell *c, const ref_data *k, int64_t i, int64_t n, int64_t *at) {
   *at = tp_geti(k->dtype, k->data, i);
   return (*at >= 0 && *at < n) ||
@@ -11,8 +11,8 @@ static bool pick(ref *r, tp_cell *c, const ref_data *k, int64_t i, int64_t n, in
           r, c, TP_E_INPUT, "index %lld is outside 0 .. %lld", (long long)*at, (long long)n - 1);
 }
 
-/* Strides by the axes of `wide`, which is x with attr.axis replaced by the axes of k: into x (0
- * along k's axes) and into k (0 along the others). */
+/* `wide` is x with attr.axis replaced by the axes of k. Strides by its axes: in x (0 along k's
+ * axes), in k (0 along the others). */
 static void replaced(const ref_data *wide, const ref_data *x, const ref_data *k, int axis,
     int64_t *sx, int64_t *sk) {
   int64_t x_own[TP_MAXRANK], k_own[TP_MAXRANK];
@@ -31,11 +31,10 @@ static int64_t stride_of(const ref_data *x, int axis) {
   return s[axis];
 }
 
-/* The places of one element: `wide` at w is number i; in x (along the axis at the index that k
- * holds) `at`. Both gathers and both scatters are loops over these. */
+/* One element's places: w in `wide`; `at` in x, along the axis by the index that k holds. */
 typedef struct place {
   tp_walk w;
-  int64_t i, at, sx[TP_MAXRANK], sk[TP_MAXRANK], step;
+  int64_t at, sx[TP_MAXRANK], sk[TP_MAXRANK], step;
 } place;
 
 static void place_start(
@@ -49,7 +48,6 @@ static void place_start(
     p->sx[axis] = 0;
   }
   p->step = stride_of(x, axis);
-  p->i = 0;
 }
 
 static bool place_find(ref *r, tp_cell *c, place *p, const ref_data *x, const ref_data *k) {
@@ -64,15 +62,15 @@ static bool gather(ref *r, tp_cell *c, ref_data *out, const ref_data *x, const r
   size_t size = (size_t)tp_dtype_size(out->dtype);
   place p;
   place_start(&p, c->node, out, x, k);
-  for (tp_walk_start(&p.w, out->rank, out->shape); p.w.ok; tp_walk_next(&p.w), p.i++) {
+  for (tp_walk_start(&p.w, out->rank, out->shape); p.w.ok; tp_walk_next(&p.w)) {
     if (!place_find(r, c, &p, x, k)) return false;
-    memcpy(
-        (char *)out->data + (size_t)p.i * size, (const char *)x->data + (size_t)p.at * size, size);
+    memcpy((char *)out->data + (size_t)p.w.n * size, (const char *)x->data + (size_t)p.at * size,
+        size);
   }
   return true;
 }
 
-/* The base, then every element of src in row-major order; sums in f64 or i64, rounded once. */
+/* In row-major order; sums in f64 or i64, rounded once. */
 static bool scatter(ref *r, tp_cell *c, ref_data *out, const ref_data *base, const ref_data *k,
     const ref_data *src) {
   ref_acc *acc = TP_NEWN(&r->arena, ref_acc, out->n);
@@ -97,14 +95,13 @@ static bool scatter(ref *r, tp_cell *c, ref_data *out, const ref_data *base, con
 static bool put_at(
     ref_data *out, const ref_data *base, const ref_data *k, const ref_data *src, int axis) {
   size_t size = (size_t)tp_dtype_size(out->dtype);
-  int64_t to[TP_MAXRANK], from[TP_MAXRANK], i = 0, step = stride_of(out, axis);
+  int64_t to[TP_MAXRANK], from[TP_MAXRANK], step = stride_of(out, axis);
   ref_strides(out, to);
   ref_strides(src, from);
   to[axis] = 0;
   memcpy(out->data, base->data, (size_t)out->n * size);
-  tp_walk w;
-  for (tp_walk_start(&w, k->rank, k->shape); w.ok; tp_walk_next(&w), i++) {
-    int64_t at = tp_geti(k->dtype, k->data, i);
+  TP_WALK (w, k->rank, k->shape) {
+    int64_t at = tp_geti(k->dtype, k->data, w.n);
     if (at < 0 || at >= out->shape[axis]) continue;
     memcpy((char *)out->data + (size_t)(tp_walk_offset(&w, to) + at * step) * size,
         (const char *)src->data + (size_t)tp_walk_offset(&w, from) * size, size);
@@ -114,28 +111,21 @@ static bool put_at(
 
 /* ---- sorting ---- */
 
-/* f of floats, i of integers, the other 0 */
+/* f of floats, i of integers, else 0 */
 typedef struct sort_item {
   double f;
   int64_t i, at;
 } sort_item;
 
-/* NaN last in both directions; equal elements keep their order. */
-static int ascending(const void *pa, const void *pb) {
-  const sort_item *a = pa, *b = pb;
+/* NaN last both ways; stable. */
+static int compare(const sort_item *a, const sort_item *b, int sign) {
   if (isnan(a->f) != isnan(b->f)) return isnan(a->f) ? 1 : -1;
-  if (a->f < b->f || a->i < b->i) return -1;
-  if (a->f > b->f || a->i > b->i) return 1;
+  if (a->f < b->f || a->i < b->i) return -sign;
+  if (a->f > b->f || a->i > b->i) return sign;
   return a->at < b->at ? -1 : 1;
 }
-
-static int descending(const void *pa, const void *pb) {
-  const sort_item *a = pa, *b = pb;
-  if (isnan(a->f) != isnan(b->f)) return isnan(a->f) ? 1 : -1;
-  if (a->f > b->f || a->i > b->i) return -1;
-  if (a->f < b->f || a->i < b->i) return 1;
-  return a->at < b->at ? -1 : 1;
-}
+static int ascending(const void *a, const void *b) { return compare(a, b, 1); }
+static int descending(const void *a, const void *b) { return compare(a, b, -1); }
 
 static bool sort(ref *r, const tp_attr *a, ref_data *out, const ref_data *x) {
   int64_t stride[TP_MAXRANK], lines[TP_MAXRANK], n = x->shape[a->axis];
@@ -144,8 +134,7 @@ static bool sort(ref *r, const tp_attr *a, ref_data *out, const ref_data *x) {
   lines[a->axis] = n > 0;
   sort_item *line = TP_NEWN(&r->arena, sort_item, n);
   bool flt = tp_dtype_float(x->dtype);
-  tp_walk w;
-  for (tp_walk_start(&w, x->rank, lines); w.ok; tp_walk_next(&w)) {
+  TP_WALK (w, x->rank, lines) {
     int64_t base = tp_walk_offset(&w, stride), step = stride[a->axis];
     for (int64_t i = 0; i < n; i++)
       line[i] = (sort_item){ flt ? tp_get(x->dtype, x->data, base + i * step) : 0,
@@ -160,7 +149,7 @@ static bool sort(ref *r, const tp_attr *a, ref_data *out, const ref_data *x) {
   return true;
 }
 
-/* Rows of x times the matrices of w that k names; terms in order, rounded once. */
+/* Rows of x times the matrices of w that k names. */
 static bool taken(
     ref *r, tp_cell *c, ref_data *out, const ref_data *x, const ref_data *k, const ref_data *w) {
   int64_t m = x->shape[x->rank - 2], depth = w->shape[1], n = w->shape[2], all = 1, at;
@@ -168,18 +157,10 @@ static bool taken(
   for (int64_t i = 0; i < all; i++) {
     int64_t point = i / (m * n), row = i / n, col = i % n;
     if (!pick(r, c, k, point, w->shape[0], &at)) return false;
-    double sum = 0;
-    uint64_t whole = 0;
-    for (int64_t p = 0; p < depth; p++) {
-      int64_t ix = row * depth + p, iw = (at * depth + p) * n + col;
-      if (tp_dtype_float(out->dtype))
-        sum += tp_get(x->dtype, x->data, ix) * tp_get(w->dtype, w->data, iw);
-      else
-        whole +=
-            (uint64_t)tp_geti(x->dtype, x->data, ix) * (uint64_t)tp_geti(w->dtype, w->data, iw);
-    }
-    if (tp_dtype_float(out->dtype)) tp_put(out->dtype, out->data, i, sum);
-    else tp_puti(out->dtype, out->data, i, (int64_t)whole);
+    ref_acc acc = ref_acc_start(TP_RED_SUM, out->dtype);
+    for (int64_t p = 0; p < depth; p++)
+      ref_acc_product(&acc, x, row * depth + p, w, (at * depth + p) * n + col);
+    ref_acc_end(&acc, out->dtype, out->data, i);
   }
   return true;
 }

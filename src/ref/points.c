@@ -1,4 +1,4 @@
-/* points.c: where a cell is: its dims in env, and the ends that are known there. */
+/* points.c: a cell's point in env, with the ends that are known there. */
 #include "ref/machine.h"
 
 tp_cell *ref_cell_here(ref *r, const tp_node *n) {
@@ -20,7 +20,7 @@ int64_t ref_end_least(ref *r, const tp_node *n, const ref_ending *e) {
   return least;
 }
 
-/* Ends that are known at env's point, for a node that has their dims. */
+/* for a node that has their dims */
 static void set_ends(ref *r, const tp_node *n) {
   for (int i = 0; i < r->g->stops.n; i++) {
     const ref_ending *e = &r->ending[i];

@@ -1,6 +1,6 @@
-/* reach.c: which tick each value has to wait for. The evaluator's walk without its arithmetic: a
- * cell's `late` is the greatest number, in the box of the tick dims, of a tick whose input or
- * callback it needs. At small bounds, of which those count at which the program is legal. */
+/* reach.c: which tick each value waits for: the evaluator's walk without arithmetic. A cell's
+ * `late` is the greatest number, in the box of the tick dims, of a tick whose input or callback it
+ * needs. At small bounds at which the program is legal. */
 #include "ref/machine.h"
 
 /* r: of a copy of g in which no dim ends before its bound */
@@ -22,7 +22,7 @@ static bool call_ticks(const reach *q, const tp_node *n) {
   return has_all(q, ref_call_dims(n, dims), dims);
 }
 
-/* The number of a point's own tick, or of the last one inside it. */
+/* A point's own tick, or the last one inside it. */
 static int64_t tick_of(const reach *q, tp_cell *c) {
   int64_t at[TP_MAXDIM];
   ref_point(q->r, c->node, ref_at(c));
@@ -32,7 +32,7 @@ static int64_t tick_of(const reach *q, tp_cell *c) {
   return ref_number(q->r, q->n, q->dims, at);
 }
 
-/* All points over `over` are one call: the first stands for them. */
+/* The first point over `over` stands for its call. */
 static bool first_of_call(const tp_node *n, const int64_t *at, int64_t *first) {
   bool same = true;
   for (int k = 0; k < n->ndom; k++) {
@@ -43,7 +43,7 @@ static bool first_of_call(const tp_node *n, const int64_t *at, int64_t *first) {
   return same;
 }
 
-/* The call before this one in lexicographic order. */
+/* The previous call in lexicographic order. */
 static bool call_before(const reach *q, const tp_node *n, const int64_t *at, int64_t *before) {
   for (int k = 0; k < n->ndom; k++) before[k] = at[k];
   for (int k = n->ndom - 1; k >= 0; k--) {
@@ -65,7 +65,7 @@ static bool demand(const reach *q, tp_cell *c) {
   return ref_call_demand(q->r, c);
 }
 
-/* What ends the rows of c's point, for all t < upto. */
+/* Demands what ends the rows of c's point at t < upto. */
 static bool demand_done(const reach *q, tp_cell *c, const tp_stop *s, int64_t upto) {
   const tp_node *done = s->done.node;
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM];
@@ -74,13 +74,12 @@ static bool demand_done(const reach *q, tp_cell *c, const tp_stop *s, int64_t up
     for (int d = 0; d < c->node->ndom && done->dom[k] != s->dim; d++)
       if (c->node->dom[d] == done->dom[k]) lo[k] = ref_at(c)[d], hi[k] = lo[k] + 1;
   }
-  for (bool more = ref_first(done->ndom, lo, hi, at); more; more = ref_next(done->ndom, lo, hi, at))
+  REF_EACH (done->ndom, lo, hi, at)
     if (!ref_demand(q->r, c, s->done, at, 0)) return false;
   return true;
 }
 
-/* Is something sent to n by a map that mentions the end? At which points is said at the operand's.
- */
+/* A map that mentions the end is said at the operand's points. */
 static bool is_sent(const tp_node *n, const tp_stop *s) {
   bool any = false;
   for (int k = 0; k < n->nin && n->op == TP_OP_ACCUM; k++)
@@ -88,7 +87,7 @@ static bool is_sent(const tp_node *n, const tp_stop *s) {
   return any;
 }
 
-/* Who mentions an end waits for it; a callback has to know whether its point is there. */
+/* A node waits for the ends that it mentions, a callback to know whether its point is there. */
 static bool demand_ends(const reach *q, tp_cell *c) {
   const tp_node *n = c->node;
   for (int i = 0; i < q->g->stops.n; i++) {
@@ -132,8 +131,8 @@ static bool follow(const reach *q, const tp_node *n, const int64_t *at, tp_cell 
   return true;
 }
 
-/* Is it known by tick `now` whether the point is there? What ended it at t - 1 is; what did before
- * is asked at other points. */
+/* Is it known by tick `now` that the point is there? By what ended it at t - 1: earlier ones are
+ * asked at other points. */
 static bool knows_ends(
     const reach *q, const tp_node *n, const int64_t *point, int64_t now, bool *in_time) {
   for (int i = 0; i < q->g->stops.n; i++) {
@@ -147,8 +146,7 @@ static bool knows_ends(
           lo[k] = point[d] - (n->dom[d] == q->g->stops.v[i].dim), hi[k] = lo[k] + 1;
       if (lo[k] < 0) hi[k] = lo[k];
     }
-    for (bool more = ref_first(done->ndom, lo, hi, at); more;
-         more = ref_next(done->ndom, lo, hi, at)) {
+    REF_EACH (done->ndom, lo, hi, at) {
       tp_cell *c;
       if (!follow(q, done, at, &c)) return false;
       *in_time &= c->late <= now;
@@ -157,35 +155,28 @@ static bool knows_ends(
   return true;
 }
 
-/* *in_time stays only if no point of n waits for a later tick than its own. */
-static bool judge(const reach *q, const tp_node *n, bool *in_time) {
-  int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM], at[TP_MAXDIM];
-  for (int k = 0; k < n->ndom; k++) hi[k] = ref_bound(q->r, n->dom[k]);
-  for (bool more = *in_time && ref_first(n->ndom, lo, hi, at); more && *in_time;
-       more = ref_next(n->ndom, lo, hi, at)) {
-    tp_cell *c;
-    if (!follow(q, n, at, &c)) return false;
-    *in_time = c->late <= tick_of(q, c);
-    if (*in_time && !knows_ends(q, n, at, tick_of(q, c), in_time)) return false;
-  }
-  return true;
+/* The number of the first tick behind the end of s at env's point, of done. */
+static int64_t tick_beyond(const reach *q, const tp_node *done, const tp_stop *s) {
+  int64_t next[TP_MAXDIM];
+  for (int k = 0; k < q->n; k++)
+    next[k] = tp_dom_has(done->ndom, done->dom, q->dims[k])
+        ? q->r->env[q->dims[k]->id] + (q->dims[k] == s->dim)
+        : 0;
+  return ref_number(q->r, q->n, q->dims, next);
 }
 
-/* *in_time stays only if what ends a tick dim is known before the first tick beyond. */
-static bool judge_end(const reach *q, const tp_stop *s, bool *in_time) {
-  const tp_node *n = s->done.node;
-  int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM], at[TP_MAXDIM], next[TP_MAXDIM];
-  for (int k = 0; k < n->ndom; k++) hi[k] = ref_bound(q->r, n->dom[k]) - (n->dom[k] == s->dim);
+/* *in_time stays if no point of n waits for a later tick; s: n is what ends its dim, which is known
+ * before the first tick beyond. */
+static bool judge(const reach *q, const tp_node *n, const tp_stop *s, bool *in_time) {
+  int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM], at[TP_MAXDIM];
+  for (int k = 0; k < n->ndom; k++) hi[k] = ref_bound(q->r, n->dom[k]) - (s && n->dom[k] == s->dim);
   for (bool more = *in_time && ref_first(n->ndom, lo, hi, at); more && *in_time;
        more = ref_next(n->ndom, lo, hi, at)) {
     tp_cell *c;
     if (!follow(q, n, at, &c)) return false;
-    ref_point(q->r, n, at);
-    for (int k = 0; k < q->n; k++)
-      next[k] = tp_dom_has(n->ndom, n->dom, q->dims[k])
-          ? q->r->env[q->dims[k]->id] + (q->dims[k] == s->dim)
-          : 0;
-    *in_time = c->late < ref_number(q->r, q->n, q->dims, next);
+    int64_t tick = tick_of(q, c);
+    *in_time = s ? c->late < tick_beyond(q, n, s) : c->late <= tick;
+    if (!s && *in_time && !knows_ends(q, n, at, tick, in_time)) return false;
   }
   return true;
 }
@@ -193,16 +184,16 @@ static bool judge_end(const reach *q, const tp_stop *s, bool *in_time) {
 static bool judge_all(const reach *q, bool *shown, bool *paced, bool *ends) {
   tp_graph *g = q->r->g;
   for (int i = 0; i < g->outputs.n; i++)
-    if (!judge(q, g->outputs.v[i].val.node, &shown[i])) return false;
+    if (!judge(q, g->outputs.v[i].val.node, NULL, &shown[i])) return false;
   for (int i = 0; i < g->nodes.n; i++)
-    if (paced[i] && !judge(q, g->nodes.v[i], &paced[i])) return false;
+    if (paced[i] && !judge(q, g->nodes.v[i], NULL, &paced[i])) return false;
   for (int i = 0; i < q->g->stops.n; i++)
-    if (!judge_end(q, &q->g->stops.v[i], &ends[i])) return false;
+    if (!judge(q, q->g->stops.v[i].done.node, &q->g->stops.v[i], &ends[i])) return false;
   return true;
 }
 
-/* What lacks a tick dim and has one inside it is never whole at a tick; nor does a callback that
- * lacks one belong to a tick. */
+/* An output that lacks a tick dim and has one inside it is never whole at a tick; a callback that
+ * lacks one belongs to none. */
 static void candidates(const reach *q, tp_graph *g, bool *shown, bool *paced, bool *ends) {
   for (int i = 0; i < g->stops.n; i++) ends[i] = tp_dom_has(q->n, q->dims, g->stops.v[i].dim);
   for (int i = 0; i < g->outputs.n; i++) {
@@ -213,7 +204,7 @@ static void candidates(const reach *q, tp_graph *g, bool *shown, bool *paced, bo
     paced[i] = g->nodes.v[i]->op == TP_OP_CALL && call_ticks(q, g->nodes.v[i]);
 }
 
-/* A program that is not legal at these bounds, or whose walk fails there, says nothing. */
+/* A program that is illegal or fails at these bounds says nothing. */
 static bool sample(tp_graph *g, int n, const tp_sym *const *dims, int64_t *env, bool *shown,
     bool *paced, bool *ends, bool *counts, tp_error *err) {
   tp_error mine = { 0 };
@@ -237,7 +228,7 @@ static bool sample(tp_graph *g, int n, const tp_sym *const *dims, int64_t *env, 
   return ok;
 }
 
-/* Bounds for a sample: b, or `rest` of dims that do not tick; a window, a lag: also a short one. */
+/* b, or `rest` for dims that do not tick; a window, a lag: also a short one */
 static void set_bounds(
     tp_graph *g, int n, const tp_sym *const *dims, int64_t b, int64_t rest, int64_t *env) {
   for (int i = 0; i < tp_nsym(g->ix); i++) {
@@ -253,7 +244,7 @@ bool tp_ref_ticks(tp_graph *g, int n, const tp_sym *const *dims, bool *shown, bo
   int left = TP_TUNE_TICKS_SAMPLES;
   int64_t *env = tp_calloc(sizeof *env * (size_t)(tp_nsym(g->ix) + 1));
   bool ok = env || tp_no_memory(err, g->pos), counts;
-  /* a program may be legal where other dims are short only */
+  /* it may be legal only where other dims are short */
   for (int64_t rest = 0; rest < 3 && left == TP_TUNE_TICKS_SAMPLES; rest++)
     for (int64_t b = 3; b <= TP_TUNE_TICKS_LARGEST && ok && left; b++) {
       set_bounds(g, n, dims, b, rest ? 3 - rest : b, env);

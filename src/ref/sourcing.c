@@ -2,8 +2,6 @@
 #include "ref/machine.h"
 #include "base/env.h"
 
-/* ---- given ---- */
-
 static bool input(ref *r, tp_cell *c) {
   tp_array *a = r->run->inputs ? r->run->inputs[r->number[c->node->id]] : NULL;
   if (!a)
@@ -22,10 +20,7 @@ static bool fill(ref *r, tp_cell *c) {
 static bool iota(ref *r, tp_cell *c) {
   ref_data v;
   if (!ref_new(r, c, 0, &v)) return false;
-  tp_walk w;
-  int64_t i = 0;
-  for (tp_walk_start(&w, v.rank, v.shape); w.ok; tp_walk_next(&w), i++)
-    tp_puti(v.dtype, v.data, i, w.at[c->node->attr.axis]);
+  TP_WALK (w, v.rank, v.shape) tp_puti(v.dtype, v.data, w.n, w.at[c->node->attr.axis]);
   return true;
 }
 
@@ -35,8 +30,6 @@ static bool value(ref *r, tp_cell *c) {
   tp_puti(v.dtype, v.data, 0, tp_ix_evalq(c->node->attr.ix[0], r->env));
   return true;
 }
-
-/* ---- drawn ---- */
 
 static tp_philox_key key_at(ref *r, tp_cell *c) {
   tp_philox_key k = tp_philox_op(r->run->seed, c->node->attr.hash);
@@ -79,8 +72,7 @@ bool ref_source(ref *r, tp_cell *c) {
   }
 }
 
-/* ---- environments: the last axis of each operand belongs to one of them, leading axes are a batch
- * ---- */
+/* ---- environments: the last axis of an operand belongs to one, the others are a batch ---- */
 
 typedef struct env_step {
   const tp_env *e;

@@ -1,19 +1,17 @@
-/* step.c: a run tick by tick. What a step gives is put into the memo; whatever demands an input or
- * a callback of a later tick gives up and is tried again with the next step. */
+/* step.c: runs, as a whole or tick by tick. A step's values go into the memo; a demand for an input
+ * or callback of a later tick gives up until the next step. */
 #include "ref/machine.h"
 
 struct tp_refsteps {
   ref *r;
   int64_t *now;
   bool *complete; /* by output */
-  /* by output, then by parameter: the first point that is not made yet */
+  /* by output, then by parameter: the first point not made */
   int64_t **at;
-  bool *updated; /* by parameter: all its points are made */
+  bool *updated; /* by parameter: all points are made */
   int ncall;
   const tp_node **call;
 };
-
-/* ---- giving up ---- */
 
 static void give_up(ref *r) {
   for (int i = 0; i < r->stack.n; i++)
@@ -29,7 +27,7 @@ static bool attempt(ref *r, const tp_node *n, const int64_t *at, tp_cell **c, bo
   return true;
 }
 
-/* The first point that is alive from at on. NO: none. WAIT: that needs later ticks. */
+/* The first alive point from at on. NO: none. WAIT: needs later ticks. */
 static ref_answer seek(
     ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at) {
   r->early = false;
@@ -39,7 +37,6 @@ static ref_answer seek(
   return REF_WAIT;
 }
 
-/* fn(s, arg) under a guard. */
 static bool guarded(tp_refsteps *s, bool (*fn)(tp_refsteps *, void *), void *arg, tp_error *err) {
   tp_guard oom;
   volatile bool ok = false;
@@ -50,8 +47,6 @@ static bool guarded(tp_refsteps *s, bool (*fn)(tp_refsteps *, void *), void *arg
   } else tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "out of memory in the reference evaluator");
   return ok;
 }
-
-/* ---- opening and closing ---- */
 
 static int count_all(const tp_graph *g) { return g->outputs.n + g->params.n; }
 
@@ -94,9 +89,7 @@ tp_refsteps *tp_ref_end(tp_refsteps *s) {
 
 bool tp_ref_cancelled(const tp_refsteps *s) { return s->r->cancelled; }
 
-/* ---- points of one tick ---- */
-
-/* The box of n's points at this tick, in domain order. */
+/* n's points at this tick, in domain order. */
 static void tick_box(tp_refsteps *s, const tp_node *n, int64_t *lo, int64_t *hi) {
   for (int k = 0; k < n->ndom; k++) {
     lo[k] = 0;
@@ -123,17 +116,24 @@ static void put_value(tp_refsteps *s, const tp_node *n, const tp_array *a) {
   }
 }
 
+/* n's dims that do not tick, by place. */
+static int still_dims(const tp_refsteps *s, const tp_node *n, int *place) {
+  int count = 0;
+  for (int k = 0; k < n->ndom; k++)
+    if (!tp_dom_has(s->r->ticks->n, s->r->ticks->dim, n->dom[k])) place[count++] = k;
+  return count;
+}
+
 static tp_array *new_part(tp_refsteps *s, const tp_node *n, const tp_out *o) {
   const tp_sym *dom[TP_MAXDIM];
   int64_t shape[TP_MAXRANK];
-  int nd = 0;
-  for (int k = 0; k < n->ndom; k++)
-    if (!tp_dom_has(s->r->ticks->n, s->r->ticks->dim, n->dom[k])) dom[nd++] = n->dom[k];
+  int place[TP_MAXDIM], nd = still_dims(s, n, place);
+  for (int d = 0; d < nd; d++) dom[d] = n->dom[place[d]];
   int rank = tp_run_shape(s->r->run, nd, dom, o, shape);
   return tp_array_new(o->dtype, rank, shape);
 }
 
-/* Where a point's value goes in the array of a tick: at the place of its dims that do not tick. */
+/* At the place of the dims that do not tick. */
 static void put_part(
     tp_refsteps *s, tp_cell *c, int out, tp_array *a, int64_t number, int64_t points) {
   ref_data v;
@@ -142,23 +142,18 @@ static void put_part(
     memcpy((char *)a->data + (size_t)number * part, v.data, part);
 }
 
-/* What was reached of the dims that end and do not tick, over the rows of this tick. */
+/* Of dims that end and do not tick, over the rows of this tick. */
 static void note_reached(tp_refsteps *s, const tp_node *n, const int64_t *at, int64_t *reached) {
-  for (int k = 0, axis = 0; k < n->ndom; k++) {
-    if (tp_dom_has(s->r->ticks->n, s->r->ticks->dim, n->dom[k])) continue;
-    if (tp_stop_of(s->r->g, n->dom[k])) reached[axis] = TP_MAX(reached[axis], at[k] + 1);
-    axis++;
-  }
+  int place[TP_MAXDIM], nd = still_dims(s, n, place);
+  for (int d = 0; d < nd; d++) reached[d] = TP_MAX(reached[d], at[place[d]] + 1);
 }
 
 static void cut(tp_refsteps *s, const tp_node *n, const int64_t *reached, tp_array **a) {
   int64_t shape[TP_MAXRANK];
   memcpy(shape, (*a)->shape, sizeof shape);
-  for (int k = 0, axis = 0; k < n->ndom; k++) {
-    if (tp_dom_has(s->r->ticks->n, s->r->ticks->dim, n->dom[k])) continue;
-    if (tp_stop_of(s->r->g, n->dom[k])) shape[axis] = reached[axis];
-    axis++;
-  }
+  int place[TP_MAXDIM], nd = still_dims(s, n, place);
+  for (int d = 0; d < nd; d++)
+    if (tp_stop_of(s->r->g, n->dom[place[d]])) shape[d] = reached[d];
   tp_array *b = tp_array_corner(*a, shape);
   tp_array_unref(*a);
   if (!(*a = b)) tp_oom();
@@ -191,7 +186,7 @@ static bool show(tp_refsteps *s, int i, tp_array **to) {
   return true;
 }
 
-/* The tick after this one, if any: they may end by data. */
+/* Ticks may end by data. */
 static bool find_next(tp_refsteps *s, int64_t *next, bool *more) {
   int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM];
   const tp_ticks *t = s->r->ticks;
@@ -214,7 +209,7 @@ typedef struct {
   bool *more;
 } showing;
 
-/* Outputs that have all tick dims, or of the others those inside whose point no tick is left. */
+/* all: outputs with all tick dims; else those inside whose point no tick is left. */
 static bool show_some(tp_refsteps *s, const showing *x, bool all) {
   const ref *r = s->r;
   const tp_ticks *t = r->ticks;
@@ -239,15 +234,13 @@ static bool show_all(tp_refsteps *s, void *arg) {
 bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out,
     int64_t *next, bool *more, tp_error *err) {
   *more = false;
-  memcpy(s->now, at, sizeof *at * (size_t)s->r->ticks->n);
+  TP_COPY(s->now, at, s->r->ticks->n);
   return guarded(s, show_all, &(showing){ values, out, next, more }, err) || s->r->cancelled;
 }
 
-/* ---- the rest ---- */
-
 static bool over(double until) { return until > 0 && tp_now() >= until; }
 
-/* Each callback as far as it can be called now. */
+/* Each as far as possible now. */
 static bool call_some(tp_refsteps *s, double until) {
   for (bool any = true; any;) {
     any = false;
@@ -267,8 +260,7 @@ static bool call_some(tp_refsteps *s, double until) {
   return true;
 }
 
-/* The points of v from *at on, as far as they can be made, each into its place. True in *done: all
- * of them. */
+/* Fills in v's points from *at on, as far as possible. *done: all of them. */
 static bool fill_some(tp_refsteps *s, const tp_node *n, int out, int64_t *at, tp_array *to,
     bool *done, double until) {
   int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM];
@@ -294,14 +286,13 @@ static bool is_along(const tp_node *w, const tp_sym *d) {
   return tp_dom_has(w->attr.nalong, w->attr.along, d);
 }
 
-/* Between ticks a state goes no further than the next row: one that waits for no tick would go on
- * to the bound, which may be no end. */
+/* Between ticks a state goes to the next row at most: one that waits for no tick would go on to the
+ * bound, which may be no end. */
 static bool is_reached(const tp_refsteps *s, const tp_node *w, const tp_sym *d, int64_t row) {
   return !s->r->now || d != s->r->ticks->dim[0] || !is_along(w, d) || row <= s->now[0] + 1;
 }
 
-/* The last value of parameter w, which the hidden output is. Along a dim whose end is up to data it
- * waits for that. */
+/* Waits along dims whose end is up to data. */
 static bool has_last(tp_refsteps *s, const tp_node *w) {
   bool yes = true;
   for (int d = 0; d < w->ndom; d++)
@@ -310,23 +301,34 @@ static bool has_last(tp_refsteps *s, const tp_node *w) {
   return yes;
 }
 
-static bool fill_outputs(tp_refsteps *s, double until) {
+/* A loaded parameter's array may be the output itself. */
+static bool is_lent(const ref *r, int i) {
+  const tp_node *n = r->g->outputs.v[i].val.node;
+  return n->op == TP_OP_PINIT && r->run->params &&
+      r->run->outputs[i] == r->run->params[n->attr.i[0]];
+}
+
+/* fixed: only parameters that do not evolve. */
+static bool fill_outputs(tp_refsteps *s, bool fixed, double until) {
   ref *r = s->r;
+  const tp_ticks *t = r->ticks;
   for (int i = 0, k = 0; i < r->g->outputs.n; i++) {
     tp_val v = r->g->outputs.v[i].val;
     const tp_node *w = r->g->outputs.v[i].hidden ? r->g->params.v[k++] : NULL;
-    bool early = w && tp_param_evolves(w) && !has_last(s, w);
-    if (early || s->complete[i] || r->ticks->shown[i] || !r->run->outputs[i]) continue;
-    if (!fill_some(s, v.node, v.out, s->at[i], r->run->outputs[i], &s->complete[i],
-            r->ticks->first[i] ? 0 : until))
+    bool evolves = w && tp_param_evolves(w), shown = t->n && t->shown[i];
+    if ((fixed && (!w || evolves)) || (evolves && !has_last(s, w))) continue;
+    if (s->complete[i] || shown || !r->run->outputs[i]) continue;
+    if (!(s->complete[i] = is_lent(r, i)) &&
+        !fill_some(s, v.node, v.out, s->at[i], r->run->outputs[i], &s->complete[i],
+            t->n && t->first[i] ? 0 : until))
       return false;
   }
   return true;
 }
 
-/* ---- parameters: the newest value stands where the last one will ---- */
+/* ---- the newest value of a parameter stands where the last one will ---- */
 
-/* n at a point; *gone: no such point is there. */
+/* *gone: the point is not there */
 static bool attempt_alive(
     tp_refsteps *s, const tp_node *n, const int64_t *at, tp_cell **c, bool *ready, bool *gone) {
   s->r->early = false;
@@ -337,8 +339,8 @@ static bool attempt_alive(
   return alive == REF_FAILED ? s->r->early : *gone || attempt(s->r, n, at, c, ready);
 }
 
-/* A row of w, or of one that has ended its last value, at the point of `last` that it is; {NULL}:
- * where that point has ended too. */
+/* A row of w, or where it has ended its last value, at its point of `last`; {NULL}: ended there
+ * too. */
 static bool attempt_row(tp_refsteps *s, const tp_node *w, const int64_t *at, const tp_node *last,
     tp_cell **c, bool *ready) {
   int64_t row[TP_MAXDIM];
@@ -354,7 +356,7 @@ static bool attempt_row(tp_refsteps *s, const tp_node *w, const int64_t *at, con
   return true;
 }
 
-/* All rows of w at one point of the dims along which it evolves. */
+/* All rows at one point of the dims along which w evolves. */
 static bool copy_state(tp_refsteps *s, const tp_node *w, const int64_t *along, const tp_node *last,
     tp_array *to, bool *ready) {
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM], number = 0, points = 1;
@@ -363,7 +365,7 @@ static bool copy_state(tp_refsteps *s, const tp_node *w, const int64_t *along, c
     hi[k] = is_along(w, w->dom[k]) ? along[k] + 1 : ref_bound(s->r, w->dom[k]);
     points *= hi[k] - lo[k];
   }
-  for (int pass = 0; pass < 2; pass++) /* first see whether all of them are there */
+  for (int pass = 0; pass < 2; pass++) /* the first sees whether all are there */
     for (bool more = (number = 0, ref_first(w->ndom, lo, hi, at)); more;
          more = ref_next(w->ndom, lo, hi, at), number++) {
       tp_cell *c;
@@ -389,15 +391,14 @@ static bool is_next(tp_refsteps *s, const tp_node *w, const int64_t *at) {
   return yes;
 }
 
-/* A copy takes the place of last values that some rows have already: these are put there again
- * (fill_outputs). */
+/* Copies over last values that some rows have already; fill_outputs puts these again. */
 static bool newest_params(tp_refsteps *s, double until) {
   ref *r = s->r;
   for (int i = 0, k = 0; i < r->g->outputs.n; i++) {
     if (!r->g->outputs.v[i].hidden) continue;
     const tp_node *w = r->g->params.v[k];
     int64_t *at = s->at[r->g->outputs.n + k];
-    bool ready = w->id >= 0 && tp_param_evolves(w);
+    bool ready = w->id >= 0 && tp_param_evolves(w) && r->run->outputs[i];
     for (int d = 0; d < w->ndom && ready; d++) ready = ref_bound(r, w->dom[d]) > 0;
     while (ready && !s->updated[k] && !s->complete[i] && is_next(s, w, at) && !over(until)) {
       if (!copy_state(s, w, at, r->g->outputs.v[i].val.node, r->run->outputs[i], &ready))
@@ -410,16 +411,13 @@ static bool newest_params(tp_refsteps *s, double until) {
   return true;
 }
 
-/* ---- states: the memo, and how far the callbacks are ---- */
-
-/* What says an end says it again. */
+/* Ends are said anew. */
 static bool is_own(tp_refsteps *s, const tp_cell *c) {
   return c->state == CELL_DONE && c->node->id < s->r->g->nodes.n &&
       !(c->node->op == TP_OP_VALUE && tp_mentions_end(s->r->g, c->node->attr.ix[0]));
 }
 
-/* How far dims that end by data are known, which shapes may need: ends, and points that are there.
- */
+/* How far dims that end are known, as shapes may need: ends, and points that are there. */
 static void put_ends(tp_refsteps *s, tp_buf *b) {
   for (int64_t h = 0; h < s->r->nslot; h++)
     for (tp_cell *c = s->r->slot[h]; c; c = c->next) {
@@ -441,7 +439,7 @@ static void take_ends(tp_refsteps *s, tp_reader *r) {
     int64_t at[TP_MAXDIM], *end = TP_NEW(&x->arena, int64_t);
     for (int d = 0; d < n->ndom; d++) at[d] = tp_take_in(r, 0, TP_MAX(ref_bound(x, n->dom[d]), 1));
     *end = tp_take_in(r, 0, ref_bound(x, e->stop->dim) + 1);
-    /* it ended with a bound that is larger now */
+    /* it ended at the smaller bound */
     if (tp_take_in(r, 0, ref_bound(x, e->stop->dim) + 1) == *end &&
         *end < ref_bound(x, e->stop->dim))
       continue;
@@ -476,8 +474,8 @@ void tp_ref_put(tp_refsteps *s, tp_buf *b) {
   tp_put_i64(b, -1);
 }
 
-/* By node: is it made of what mentions the bound that is larger now? Last values of parameters and
- * lengths are (rt/state.c): they are made again. */
+/* By node: made of what mentions the larger bound: last values and lengths (rt/state.c), to be made
+ * again. */
 static bool *mentioning(ref *r) {
   tp_graph *g = r->g;
   bool *made = TP_NEWN(&r->arena, bool, g->nodes.n);
@@ -492,8 +490,8 @@ static bool *mentioning(ref *r) {
   return made;
 }
 
-/* Where calls go on that had come to the end of the smaller bound: behind their last row. False:
- * rows before it would have had more. */
+/* Calls that came to the end of the smaller bound go on behind its last row. False: earlier rows
+ * would have had more. */
 static bool goes_on(tp_refsteps *s, const tp_node *n, const int64_t *was, int64_t *at, bool *more) {
   const tp_sym *dims[TP_MAXDIM], *d = s->r->ticks->dim[0];
   int ndim = ref_call_dims(n, dims);
@@ -557,8 +555,6 @@ bool tp_ref_get(tp_refsteps *s, tp_reader *r, const int64_t *was, tp_error *err)
   return guarded(s, get, &(getting){ r, was }, err);
 }
 
-/* ---- after a cancel ---- */
-
 static void drop_all_outputs(tp_refsteps *s) {
   ref *r = s->r;
   for (int i = 0; i < r->g->outputs.n; i++)
@@ -576,11 +572,49 @@ static bool rest(tp_refsteps *s, void *arg) {
   double until = ((resting *)arg)->until;
   if (last) s->r->now = NULL;
   return (last ? ref_call_all(s->r) : call_some(s, until)) && newest_params(s, until) &&
-      fill_outputs(s, until);
+      fill_outputs(s, false, until);
 }
 
 bool tp_ref_rest(tp_refsteps *s, bool last, double until, tp_error *err) {
   bool ok = s->r->cancelled || guarded(s, rest, &(resting){ last, until }, err);
   if (s->r->cancelled) drop_all_outputs(s);
   return ok || s->r->cancelled;
+}
+
+/* ---- a run as a whole ---- */
+
+/* Without callbacks nothing has to be kept ahead of the outputs. */
+static bool has_callbacks(const tp_graph *g) {
+  bool any = false;
+  for (int i = 0; i < g->nodes.n; i++)
+    any |= g->nodes.v[i]->op == TP_OP_CALL && g->nodes.v[i]->attr.fn != TP_FN_KEEP;
+  return any;
+}
+
+/* Parameters that do not evolve come before any callback, which may end the run. */
+static bool run_whole(tp_refsteps *s, void *arg) {
+  (void)arg;
+  s->r->now = NULL;
+  return fill_outputs(s, true, 0) && (!has_callbacks(s->r->g) || ref_call_all(s->r)) &&
+      fill_outputs(s, false, 0);
+}
+
+/* With what is made. */
+static bool keep_newest(tp_refsteps *s, void *arg) {
+  (void)arg;
+  give_up(s->r);
+  s->r->frozen = true;
+  return newest_params(s, 0);
+}
+
+bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err) {
+  static const tp_ticks none;
+  tp_error late = { 0 };
+  tp_refsteps *s = tp_ref_begin(g, run, &none, err);
+  if (!s) return false;
+  bool ok = guarded(s, run_whole, NULL, err), cancelled = s->r->cancelled;
+  if (!ok) guarded(s, keep_newest, NULL, &late);
+  if (cancelled) drop_all_outputs(s);
+  tp_ref_end(s);
+  return ok || cancelled;
 }

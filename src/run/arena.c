@@ -1,15 +1,11 @@
-/* arena.c: where buffers lie, chosen for given bounds.
- *
- * Most lie in one arena, coloured by their lives. Under a limit of memory some lie in a file
- * (file.c): where most is alive, the one that saves most, until the limit is kept; then those go
- * back that were not needed after all. What counts as memory is the arena and, at each moment, the
- * pages of the file in which there are rows in use or rows that wait to leave together (a chunk).
- */
+/* arena.c: where buffers lie, for given bounds. Most lie in one arena, coloured by their lives. A
+ * limit of memory puts some into a file (file.c): where most is alive, the one that saves most,
+ * until the limit is kept; then those that fit go back. Memory is the arena and, at each moment,
+ * the pages of the file with rows in use or rows that wait to leave together (a chunk). */
 #include "run/priv.h"
 
 enum { LEAST_BYTES = 1 << 16, MOST_CHUNK = 1 << 20, TRIES = 64 };
 
-/* What is held besides counts against the limit. */
 static int64_t limit_of(const tp_exec *x) {
   int64_t limit = x->plan->limit;
   return limit == TP_SPILL_ALL || !limit ? limit : TP_MAX(limit - x->mem->held, 1);
@@ -20,11 +16,7 @@ void tp_exec_hold(tp_exec *x, int64_t bytes) {
   x->mem->held = bytes;
 }
 
-static int64_t grains(const tp_exec *x, int64_t bytes) {
-  return (bytes + x->mem->grain - 1) / x->mem->grain * x->mem->grain;
-}
-
-/* As it would lie in the file; dim -1: one row. */
+/* In the file; dim -1: one row. */
 static tp_spilled laid_out(const tp_exec *x, const tp_pbuf *b, int way, const int64_t *env) {
   int dim = way - 1;
   tp_spilled s = { .dim = dim, .way = way, .outer = 1, .count = 1, .row = tp_dtype_size(b->dtype) };
@@ -41,17 +33,16 @@ static tp_spilled laid_out(const tp_exec *x, const tp_pbuf *b, int way, const in
   return s;
 }
 
-/* Mapped at most while n rows are used at a time: what slides has a chunk that waits to leave, and
- * one that is ahead. Each part may begin and end inside a grain. */
+/* At most, while n rows are used at a time: if they slide, one chunk waits to leave, one is ahead.
+ * Each part may begin and end inside a grain. */
 static int64_t mapped(const tp_exec *x, const tp_spilled *s, int64_t n, bool slides) {
-  int64_t rows = TP_MIN(TP_MIN(n, s->count) + (slides ? 2 * s->chunk : 0), s->count);
-  return n > 0 ? TP_MIN(s->outer * (grains(x, rows * s->row) + x->mem->grain), grains(x, s->bytes))
-               : 0;
+  int64_t g = x->mem->grain,
+          rows = TP_MIN(TP_MIN(n, s->count) + (slides ? 2 * s->chunk : 0), s->count),
+          most = s->outer * (tp_round_up(rows * s->row, g) + g);
+  return n > 0 ? TP_MIN(most, tp_round_up(s->bytes, g)) : 0;
 }
 
-/* ---- what a run would take ---- */
-
-/* positions at which so much of a buffer is mapped */
+/* so much of a buffer is mapped at positions */
 typedef struct spill_unit {
   int buf, way, first, last;
   int64_t most;
@@ -61,16 +52,16 @@ typedef struct choice {
   const int64_t *env;
   tp_arena a;
   TP_VEC(spill_unit) units;
-  /* units of a buffer: the first by buffer, the next by unit, each -1 behind the last */
+  /* a buffer's units: the first by buffer, the next by unit; -1 */
   int *from, *next;
-  /* by buffer: how it would lie; chunk 0: it cannot */
+  /* by buffer; chunk 0: cannot lie in the file */
   tp_spilled *as;
-  /* by buffer and way: the first that uses it after the last SPILL */
+  /* by buffer and way: its first user after the last SPILL */
   const tp_pnode ***since;
-  /* by buffer; by position: alive in the arena, mapped */
+  /* by buffer; by position: in the arena, mapped */
   int64_t *bytes, *live, *load, maxload;
   tp_places p;
-  /* one thread runs everything, as the limit is not kept otherwise */
+  /* without threads, to keep the limit */
   bool alone;
 } choice;
 
@@ -81,7 +72,7 @@ static void touch(choice *c, const tp_nd *nd, const tp_pnode *x) {
     if (!c->since[nd->buf][d]) c->since[nd->buf][d] = x;
 }
 
-/* The part beside `x`, or beside what x lies in, that holds `leaf`. */
+/* The part beside `x`, or what x lies in, that holds `leaf`. */
 static const tp_pnode *part_of(const tp_pnode *leaf, const tp_pnode *x) {
   for (const tp_pnode *q = leaf; q->up; q = q->up)
     for (const tp_pnode *up = x->up; up; up = up->up)
@@ -118,7 +109,7 @@ static void note(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *
   for (int i = 0; i < x->rg->nrows; i++) touch(c, &x->rg->rows[i].nd, x);
 }
 
-/* Of each buffer the way in which least is mapped at a time. */
+/* The way in which least is mapped at a time. */
 static void choose_way(choice *c, int b) {
   int64_t *most = TP_NEWN(&c->a, int64_t, ways(c, b));
   int best = -1;
@@ -138,7 +129,7 @@ static int64_t color(choice *c) {
   return c->p.arena < 0 ? -1 : c->p.arena + c->maxload;
 }
 
-/* Everything in the arena. -1: too many bytes to count. */
+/* -1: too many bytes to count. */
 static int64_t begin(choice *c, const tp_exec *x, const int64_t *env) {
   int nbuf = x->plan->bufs.n, npos = x->plan->npos;
   c->x = x;
@@ -151,7 +142,7 @@ static int64_t begin(choice *c, const tp_exec *x, const int64_t *env) {
   return color(c);
 }
 
-/* What the statements of the plan offer. */
+/* Reads the plan's SPILL and FETCH. */
 static bool spill_look(choice *c) {
   const tp_plan *p = c->x->plan;
   c->live = TP_NEWN(&c->a, int64_t, p->npos);
@@ -181,7 +172,7 @@ static int64_t greatest(const int64_t *v, int n) {
   return most;
 }
 
-/* The greatest load if b were in the file as well. */
+/* with b in the file too */
 static int64_t load_with(const choice *c, int b) {
   int64_t most = c->maxload;
   for (int i = c->from[b]; i >= 0; i = c->next[i]) {
@@ -210,8 +201,8 @@ static bool may_go(const choice *c, int b) {
       c->bytes[b] >= (c->x->plan->limit == TP_SPILL_ALL ? 1 : LEAST_BYTES);
 }
 
-/* The buffer that saves most where most is alive; -1: none. Several that are used one after the
- * other save nothing until there are two of them. */
+/* The buffer that saves most where most is alive; -1. Several that are used in turn save nothing
+ * until two of them are out. */
 static int best(const choice *c) {
   const tp_plan *p = c->x->plan;
   int64_t most = -1;
@@ -229,7 +220,7 @@ static int best(const choice *c) {
   return found;
 }
 
-/* Out of the file what fits into the arena after all. */
+/* Out of the file again. */
 static void take_back(choice *c) {
   int tries = 0;
   for (int b = c->x->plan->bufs.n - 1; b >= 0 && tries < TRIES; b--) {
@@ -242,7 +233,7 @@ static void take_back(choice *c) {
   }
 }
 
-/* Those in the file with which the limit is kept; where it cannot be, with which least is taken. */
+/* Puts buffers into the file until the limit is kept, or least is taken. */
 static int64_t go_out(choice *c, int64_t total) {
   const tp_plan *p = c->x->plan;
   bool *kept = TP_NEWN(&c->a, bool, p->bufs.n);
@@ -253,7 +244,7 @@ static int64_t go_out(choice *c, int64_t total) {
     total = color(c);
     if (total < 0 || total >= least) continue;
     least = total;
-    memcpy(kept, c->p.out, sizeof *kept * (size_t)p->bufs.n);
+    TP_COPY(kept, c->p.out, p->bufs.n);
   }
   for (int b = 0; b < p->bufs.n; b++)
     if (c->p.out[b] && !kept[b]) spill_move(c, b, false);
@@ -276,7 +267,7 @@ static int64_t spill_choose(choice *c, const tp_exec *x, const int64_t *env) {
   return total;
 }
 
-/* With memory of the moment. False: out of memory, or fn says so. */
+/* False: out of memory, or fn's answer. */
 static bool with_choice(
     const tp_exec *x, const int64_t *env, bool (*fn)(void *ud, choice *c), void *ud) {
   choice c = { 0 };
@@ -315,8 +306,7 @@ bool tp_exec_places(const tp_exec *x, const int64_t *env, tp_atplaces *fn, void 
   return with_choice(x, env, show, &(shown){ fn, ud });
 }
 
-/* Places in the file, one buffer after the other, each where faults around its begin find nothing
- * else. */
+/* Faults around a place find nothing of other buffers. */
 static bool place_out(tp_exec *x, const choice *c) {
   int64_t bytes = 0;
   for (int b = 0; b < x->plan->bufs.n; b++) {
@@ -331,9 +321,7 @@ static bool place_out(tp_exec *x, const choice *c) {
   return !bytes || tp_spill_open(x, bytes);
 }
 
-/* ---- a limit that cannot be kept ---- */
-
-/* What is alive or mapped where that is most; v has room for all buffers and one more. */
+/* Where most is alive or mapped; v has room for all buffers and one. */
 static int pieces(const choice *c, tp_piece *v) {
   const tp_plan *p = c->x->plan;
   int n = 0, peak = 0;
@@ -361,17 +349,15 @@ static bool refuse(tp_exec *x, choice *c) {
   tp_piece *v = TP_NEWN(&c->a, tp_piece, p->bufs.n + 2);
   int n = pieces(c, v);
   if (x->mem->held) v[n++] = (tp_piece){ "loaded parameters", NULL, { 0 }, x->mem->held };
-  tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 },
-      "memory: these bounds need %lld bytes%s, more than memory = %lld",
+  tp_fail(x->err, TP_E_MEMORY, TP_NOWHERE,
+      "these bounds need %lld bytes%s, more than memory = %lld",
       (long long)(c->p.total + x->mem->held),
       c->p.total > c->p.arena ? ", whatever a file can hold left out" : "", (long long)p->limit);
   tp_tell_pieces(x->err, v, n);
-  tp_tell_bounds(x->err, &(tp_demand){ p->ix, planned, x },
-      tp_dup(&c->a, c->env, sizeof *c->env * (size_t)x->nsym), limit_of(x));
+  tp_tell_bounds(
+      x->err, &(tp_demand){ p->ix, planned, x }, TP_DUPN(&c->a, c->env, x->nsym), limit_of(x));
   return false;
 }
-
-/* ---- more than there is ---- */
 
 static int64_t outputs(const tp_exec *x, const tp_run *run, tp_piece *v, int *n) {
   int64_t sum = 0;
@@ -381,14 +367,14 @@ static int64_t outputs(const tp_exec *x, const tp_run *run, tp_piece *v, int *n)
   return sum;
 }
 
-/* Dims that end by data have one step: where they will end is not known. */
+/* One step of dims that end by data. */
 static void make_few(const tp_plan *p, int64_t *env) {
   for (int i = 0; i < p->ends.n; i++)
     env[p->ends.v[i].bound->id] = TP_MIN(env[p->ends.v[i].bound->id], 1);
 }
 
-/* Outputs and what is planned; of dims that end by data one step is planned, as nobody knows more,
- * while outputs have room for all. */
+/* Outputs have room for all points of dims that end by data, the plan for one step, as their ends
+ * are unknown. */
 static int64_t all_of_call(void *ud, int64_t *env) {
   const tp_exec *x = ud;
   tp_run run = *x->run;
@@ -396,14 +382,14 @@ static int64_t all_of_call(void *ud, int64_t *env) {
   int64_t sum = outputs(x, &run, NULL, NULL);
   int64_t *few = tp_alloc(sizeof *few * (size_t)x->nsym);
   if (!few) return -1;
-  memcpy(few, env, sizeof *few * (size_t)x->nsym);
+  TP_COPY(few, env, x->nsym);
   make_few(x->plan, few);
   sum = tp_sum_bytes(sum, tp_exec_memory(x, few));
   tp_free(few);
   return sum;
 }
 
-/* Sizes that overflow are of some buffers, or of all together. */
+/* Of some buffers, or of all together. */
 static bool uncountable(tp_exec *x, choice *c) {
   const tp_plan *p = x->plan;
   tp_piece *v = TP_NEWN(&c->a, tp_piece, p->bufs.n + p->products.n);
@@ -417,7 +403,7 @@ static bool uncountable(tp_exec *x, choice *c) {
         tp_sum_bytes(tp_pbuf_bytes(q, c->env), 0) };
   }
   return tp_run_refuse(x->err, &(tp_demand){ p->ix, all_of_call, x },
-      tp_dup(&c->a, c->env, sizeof *c->env * (size_t)x->nsym), &a, INT64_MAX, v, n);
+      TP_DUPN(&c->a, c->env, x->nsym), &a, INT64_MAX, v, n);
 }
 
 typedef struct {
@@ -435,11 +421,11 @@ static bool judge(void *ud, choice *c) {
   if (!c->live && !spill_look(c)) return uncountable(x, c);
   n += pieces(c, v + n);
   return tp_run_refuse(x->err, &(tp_demand){ x->plan->ix, all_of_call, x },
-      tp_dup(&c->a, x->env, sizeof *x->env * (size_t)x->nsym), j->a, need, v, n);
+      TP_DUPN(&c->a, x->env, x->nsym), j->a, need, v, n);
 }
 
 static bool few_steps(tp_exec *x, choice *c, const tp_allowance *a) {
-  int64_t *few = tp_dup(&c->a, x->env, sizeof *few * (size_t)x->nsym);
+  int64_t *few = TP_DUPN(&c->a, x->env, x->nsym);
   make_few(x->plan, few);
   return with_choice(x, few, judge, &(judged){ x, a });
 }
@@ -451,15 +437,13 @@ static bool there_is(tp_exec *x, choice *c) {
   return x->plan->ends.n ? few_steps(x, c, &a) : judge(&(judged){ x, &a }, c);
 }
 
-/* ---- taking it all ---- */
-
 static bool spill_settle(void *ud, choice *c) {
   tp_exec *x = ud;
   int64_t arena = c->p.arena;
   if (c->p.total < 0) return uncountable(x, c);
   if (x->plan->limit && c->p.total > limit_of(x)) return refuse(x, c);
   if (!there_is(x, c)) return false;
-  memcpy(x->mem->offset, c->p.at, sizeof *x->mem->offset * (size_t)x->plan->bufs.n);
+  TP_COPY(x->mem->offset, c->p.at, x->plan->bufs.n);
   for (int b = 0; b < x->plan->bufs.n; b++)
     if (x->plan->bufs.v[b]->kind == TP_BUF_WORK) x->count[b] = c->bytes[b];
   if (!place_out(x, c)) return false;
@@ -470,11 +454,10 @@ static bool spill_settle(void *ud, choice *c) {
   x->mem->arena = tp_pages((size_t)arena);
   x->mem->total = x->mem->arena ? arena : 0;
   return x->mem->arena ||
-      tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 },
+      tp_fail(x->err, TP_E_MEMORY, TP_NOWHERE,
           "no memory for the %lld bytes that these bounds need", (long long)arena);
 }
 
 bool tp_take_memory(tp_exec *x) {
-  return with_choice(x, x->env, spill_settle, x) ||
-      tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+  return with_choice(x, x->env, spill_settle, x) || tp_no_memory(x->err, TP_NOWHERE);
 }

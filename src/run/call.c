@@ -1,27 +1,25 @@
 /* call.c: callbacks. */
 #include "run/priv.h"
 
-/* ---- callbacks ---- the arrays live as long as the region and are made anew only when a shape
- * changes or somebody kept one */
+/* ---- arrays live as long as the region, unless a shape changes or a callback keeps one ---- */
 
 typedef struct tp_dcall {
   tp_drows *rows;
   bool *gone;
-  int64_t room;     /* by rows of one call; of so many at most */
+  int64_t room;     /* by row of a call; of so many at most */
   int64_t *reached; /* by dims in `over` */
   int64_t *coord;
   tp_array **args, **res;
 } tp_dcall;
 
-static bool array_fits(const tp_array *a, const tp_view *v) {
-  if (!a || a->refs > 1 || a->rank != v->rank) return false;
-  for (int i = 0; i < v->rank; i++)
-    if (a->shape[i] != v->shape[i]) return false;
-  return true;
+static bool same_array(const tp_array *a, tp_dtype d, const tp_view *v) {
+  bool same = a && a->dtype == d && a->rank == v->rank;
+  for (int i = 0; same && i < v->rank; i++) same = a->shape[i] == v->shape[i];
+  return same;
 }
 
 static bool fit_array(tp_exec *x, tp_dreg *r, tp_array **a, tp_dtype d, const tp_view *v) {
-  if (array_fits(*a, v) && (*a)->dtype == d) return true;
+  if (same_array(*a, d, v) && (*a)->refs == 1) return true;
   tp_array_unref(*a);
   *a = tp_array_new(d, v->rank, v->shape);
   return *a || tp_rfail(x, r, TP_E_MEMORY, "no memory for the arrays of a callback");
@@ -54,26 +52,22 @@ static bool gather_args(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   return true;
 }
 
-/* Which rows of the callback's arrays are there? */
+/* Marks rows that are gone. */
 static void note_rows(tp_exec *x, tp_dreg *r, tp_dcall *c, tp_drows *rows) {
-  tp_walk w;
-  int64_t row = 0;
   int nrow = tp_callee_nover(callee(x, r));
   tp_drows_place(x, rows);
-  for (tp_walk_start(&w, nrow, rows->nd.v.shape); w.ok; tp_walk_next(&w), row++)
-    c->gone[row] |= !tp_drows_there(x, rows, nrow, &w);
+  TP_WALK (w, nrow, rows->nd.v.shape) c->gone[w.n] |= !tp_drows_there(x, rows, nrow, &w);
 }
 
-/* Those that have ended are zero in its arrays; dims that end are as long as the longest of the
- * others. */
+/* Ended rows are zero; dims that end are as long as the longest other row. */
 static bool clear_rows(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   int nrow = tp_callee_nover(callee(x, r));
-  int64_t count = 1, row = 0;
+  int64_t count = 1;
   const tp_array *any = r->nin ? c->args[0] : r->nout ? c->res[0] : NULL;
   for (int i = 0; i < nrow && any; i++) count *= c->reached[i] = any->shape[i];
   if (!r->rg->nrows) return true;
   int64_t shape[TP_MAXRANK];
-  memcpy(shape, c->reached, sizeof *shape * (size_t)nrow);
+  TP_COPY(shape, c->reached, nrow);
   if (count >= c->room) {
     tp_free(c->gone);
     c->room = (c->gone = tp_alloc((size_t)count + 1)) ? count + 1 : 0;
@@ -84,24 +78,17 @@ static bool clear_rows(tp_exec *x, tp_dreg *r, tp_dcall *c) {
     note_rows(x, r, c, &c->rows[i]);
     if (c->rows[i].along >= 0) c->reached[c->rows[i].along] = 0;
   }
-  tp_walk w;
-  for (tp_walk_start(&w, nrow, shape); w.ok; tp_walk_next(&w), row++) {
+  TP_WALK (w, nrow, shape) {
     for (int i = 0; i < r->rg->nrows; i++)
-      if (c->rows[i].along >= 0 && !c->gone[row])
+      if (c->rows[i].along >= 0 && !c->gone[w.n])
         c->reached[c->rows[i].along] =
             TP_MAX(c->reached[c->rows[i].along], w.at[c->rows[i].along] + 1);
-    for (int i = 0; i < r->nin && c->gone[row]; i++) {
+    for (int i = 0; i < r->nin && c->gone[w.n]; i++) {
       size_t bytes = tp_array_bytes(c->args[i]) / (size_t)count;
-      if (bytes) memset((char *)c->args[i]->data + (size_t)row * bytes, 0, bytes);
+      if (bytes) memset((char *)c->args[i]->data + (size_t)w.n * bytes, 0, bytes);
     }
   }
   return true;
-}
-
-static bool same_array(const tp_array *a, tp_dtype d, const tp_view *v) {
-  bool same = a && a->dtype == d && a->rank == v->rank;
-  for (int i = 0; same && i < v->rank; i++) same = a->shape[i] == v->shape[i];
-  return same;
 }
 
 static bool scatter_results(tp_exec *x, tp_dreg *r, tp_dcall *c) {
@@ -116,14 +103,13 @@ static bool scatter_results(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   return true;
 }
 
-/* A call over no rows stands for no point of its domain. */
+/* Then the call stands for no point. */
 static bool no_rows(const tp_exec *x, const tp_callee *c) {
   for (int d = 0; d < c->ndom; d++)
     if (c->over >> d & 1 && x->env[c->dom[d]->bound->id] == 0) return true;
   return false;
 }
 
-/* An array that the callback has kept is its own from now on. */
 static void leave_kept(const tp_dreg *r, tp_dcall *c) {
   for (int i = 0; i < r->nin; i++)
     if (c->args[i]->refs > 1) c->args[i] = tp_array_unref(c->args[i]);

@@ -1,11 +1,9 @@
-/* envs.c: environments, each a row of what an operand holds. */
+/* envs.c: environments. The last axis of an operand (none of a scalar) belongs to one of them, the
+ * others number them. */
 #include "run/priv.h"
 #include "base/env.h"
 
-/* ---- environments ---- the last axis of each operand (none of a scalar) belongs to one of them;
- * all other axes number them */
-
-/* The vectors of one environment: in place where they are contiguous, else through `room`. */
+/* An operand of one environment: in place if contiguous, else through `room`. */
 typedef struct lane {
   tp_dnd *d;
   tp_view rows;
@@ -66,8 +64,7 @@ static bool action_ok(
           (long long)*action, e->name, e->nactions - 1);
 }
 
-/* One environment. A state may be where the next one is written: the environment is given a copy of
- * it then. */
+/* A state may lie where the next one is written: then the environment gets a copy. */
 static bool run_lanes(tp_exec *x, tp_dreg *r, const tp_env *e, const lane *l, const tp_walk *w) {
   const void *v[3] = { NULL };
   void *o[5];
@@ -89,7 +86,7 @@ bool tp_run_env(tp_exec *x, tp_dreg *r) {
   lane l[8];
   if (!e) return tp_rfail(x, r, TP_E_OPTION, "no environment '%s'", r->rg->how.str);
   if (!make_lanes(x, r, e, l)) return false;
-  /* of the first result: the state, or what is seen of it */
+  /* of the first result: state or observation */
   const tp_view *rows = &l[r->nin].rows;
   bool ok = true;
   tp_walk w;

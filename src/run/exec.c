@@ -1,9 +1,7 @@
-/* exec.c: making, binding and running a plan. */
+/* exec.c: makes, binds and runs a plan. */
 #include "run/priv.h"
 #include <stdio.h>
 #include <stdlib.h>
-
-/* ---- making ---- */
 
 static void list_bounds(tp_exec *x) {
   const tp_ictx *c = x->plan->ix;
@@ -35,14 +33,14 @@ static bool compile(tp_exec *x) {
 
 tp_exec *tp_exec_new(const tp_plan *p, const tp_target *t, tp_error *err) {
   tp_exec *x = tp_calloc(sizeof *x);
-  if (!x) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory"), NULL;
+  if (!x) return tp_no_memory(err, TP_NOWHERE), NULL;
   tp_arena_init(&x->a);
   x->plan = p;
   x->target = t;
   x->err = err;
   tp_guard oom;
   if (!TP_GUARDED(&oom)) {
-    tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+    tp_no_memory(err, TP_NOWHERE);
     return tp_exec_free(x);
   }
   bool ok = compile(x);
@@ -66,13 +64,11 @@ tp_exec *tp_exec_free(tp_exec *x) {
   return NULL;
 }
 
-/* A run that is poisoned is one thread's: what others would work in counts all the same. */
+/* A poisoned run has one thread: the others' room counts all the same. */
 int64_t tp_exec_peak(const tp_exec *x) {
   return (x->poison ? tp_sum_bytes(x->mem->top, tp_workers_room(x, x->count)) : x->mem->total) +
       tp_spill_most(x);
 }
-
-/* ---- binding ---- */
 
 static bool bounds_changed(tp_exec *x, const int64_t *env) {
   bool changed = !x->bound_once;
@@ -90,8 +86,7 @@ static bool bind(tp_exec *x) {
   for (int i = 0; i < x->plan->bufs.n; i++)
     if (x->plan->bufs.v[i]->kind != TP_BUF_WORK &&
         !tp_ix_eval(x->plan->bufs.v[i]->size, x->env, &x->count[i]))
-      return tp_fail(
-          x->err, TP_E_MEMORY, (tp_pos){ 0 }, "these bounds need more than 2^63 elements");
+      return tp_fail(x->err, TP_E_MEMORY, TP_NOWHERE, "these bounds need more than 2^63 elements");
   tp_flow_bind(x);
   for (int i = 0; i < x->nreg; i++)
     if (!tp_dreg_bind(x, x->reg[i])) return false;
@@ -100,8 +95,7 @@ static bool bind(tp_exec *x) {
   return true;
 }
 
-/* Where each buffer lies in this run. One that nothing gives has no elements that anybody reads; it
- * still has an address. */
+/* What nothing gives has no elements, but an address. */
 static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
   const tp_array *a = NULL;
   static char nowhere[64];
@@ -122,16 +116,14 @@ static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
   case TP_NBUFKIND: break;
   }
   if (!a && x->count[b->id] > 0)
-    return tp_fail(x->err, TP_E_INPUT, (tp_pos){ 0 }, "input: '%s' is needed and was not given",
+    return tp_fail(x->err, TP_E_INPUT, TP_NOWHERE, "'%s' is needed and was not given",
         b->name ? b->name : "?");
   if (a && (a->dtype != b->dtype || a->count < x->count[b->id]))
-    return tp_fail(x->err, TP_E_INPUT, (tp_pos){ 0 },
-        "input: '%s' has another dtype or shape than declared", b->name ? b->name : "?");
+    return tp_fail(x->err, TP_E_INPUT, TP_NOWHERE, "'%s' has another dtype or shape than declared",
+        b->name ? b->name : "?");
   if (a && a->data) x->base[b->id] = a->data;
   return true;
 }
-
-/* ---- running ---- */
 
 bool tp_exec_room(tp_exec *x, tp_run *run, tp_error *err) {
   x->run = run;

@@ -1,4 +1,4 @@
-/* expr.c: index expressions made quick. */
+/* expr.c: index expressions, bound. */
 #include "run/priv.h"
 
 static bool is_var(const tp_sym *s) { return s->kind != TP_SYM_BOUND && !s->whole; }
@@ -19,8 +19,7 @@ tp_dx tp_dx_new(tp_arena *a, const tp_ix *e) {
   return d;
 }
 
-/* coef * atoms as one linear term, adding what is constant to d->c; false: not linear in variables.
- */
+/* coef * atoms as a linear term; adds a constant one to d->c. False: not linear in variables. */
 static bool bind_term(tp_dx *d, int i, const int64_t *env) {
   const tp_ix *const *atom;
   int natom = tp_ix_term(d->e, i, &atom);

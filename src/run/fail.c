@@ -1,8 +1,8 @@
-/* fail.c: what goes wrong at a region, with its point; working memory of a region. */
+/* fail.c: errors of regions, with their points; working memory. */
 #include "run/priv.h"
 #include <stdio.h>
 
-/* " at t = 3, i = 2"; "" where the region has no coordinates. */
+/* " at t = 3, i = 2", or "". */
 static const char *where(
     tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis, char *buf, size_t n) {
   *buf = 0;
@@ -25,27 +25,23 @@ static bool fail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int
       tp_who_label(&r->rg->who, tp_region_op(r->rg), name, sizeof name), point, text);
 }
 
-#define TEXT(text, fmt) \
-  char text[512]; \
-  va_list ap; \
-  va_start(ap, fmt); \
-  vsnprintf(text, sizeof text, fmt, ap); \
-  va_end(ap)
-
 bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) {
-  TEXT(text, fmt);
+  char text[512];
+  TP_FORMAT(text, fmt);
   return fail_at(x, r, NULL, NULL, code, text);
 }
 
 bool tp_rfail_at(
     tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code, const char *fmt, ...) {
-  TEXT(text, fmt);
+  char text[512];
+  TP_FORMAT(text, fmt);
   return fail_at(x, r, lead, NULL, code, text);
 }
 
 bool tp_rfail_on(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis,
     tp_code code, const char *fmt, ...) {
-  TEXT(text, fmt);
+  char text[512];
+  TP_FORMAT(text, fmt);
   return fail_at(x, r, lead, axis, code, text);
 }
 
@@ -58,8 +54,7 @@ bool tp_rfault(tp_exec *x, const tp_dreg *r, const int64_t *lead, int what) {
 }
 
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size) {
-  int64_t n = (count * size + TP_WORK_LINE - 1) / TP_WORK_LINE * TP_WORK_LINE,
-          left = x->workend - x->work;
+  int64_t n = tp_round_up(count * size, TP_WORK_LINE), left = x->workend - x->work;
   if (n > left) {
     tp_rfail(x, r, TP_E_MEMORY, "internal: %lld bytes of working memory, %lld are left",
         (long long)n, (long long)left);

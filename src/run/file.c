@@ -1,9 +1,7 @@
-/* file.c: buffers in a file, so that a run keeps to its limit of memory.
- *
- * They are parts of one unlinked temporary file that is mapped, so operators use them like any
- * memory; the plan's SPILL and FETCH say what will not be used for long and what soon. All space of
- * the file is taken before the first region runs: a full disk is an error there and nowhere else.
- */
+/* file.c: buffers in a file, to keep to a limit of memory. They are parts of one unlinked, mapped
+ * file, so operators use them like memory; the plan's SPILL and FETCH say what is not used for
+ * long, and what soon. All space is taken before the first region runs: only there a full disk is
+ * an error. */
 #include "run/priv.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -15,22 +13,19 @@
 
 enum { AHEAD = 128 << 10 };
 
-/* ---- sizes ---- */
-
 #ifndef MADV_POPULATE_READ
 enum { MADV_POPULATE_READ = 22, MADV_POPULATE_WRITE = 23 };
 #endif
 
-/* Can pages be mapped before they are touched (Linux 5.14)? It is cheaper by far than a fault each.
- */
+/* Maps pages before they are touched (Linux 5.14), far cheaper than faults. */
 static bool populates(int64_t page) {
   static char here[1];
   return !madvise((void *)((intptr_t)here / page * page), 0, MADV_POPULATE_READ);
 }
 
-/* Where TEMPO_SPILL is set, counting is finer than pages, so that the smallest programs meet every
- * edge. A fault that reads maps what is cached of the aligned 64 KiB around it: a buffer begins at
- * such a place, and where faults do the work memory is counted, and let go of, in these. */
+/* Under TEMPO_SPILL grains are finer than pages, so that small programs meet every edge. A fault
+ * maps what is cached of the aligned 64 KiB around it: buffers begin at such places, and without
+ * populating these are the grains. */
 enum { FINE = 64, AROUND = 1 << 16 };
 static bool fine(const tp_exec *x) { return x->plan->limit == TP_SPILL_ALL; }
 
@@ -40,12 +35,9 @@ void tp_spill_new(tp_exec *x) {
   x->mem->grain = fine(x) ? FINE : x->mem->populates ? x->mem->page : TP_MAX(x->mem->page, AROUND);
 }
 
-static int64_t up_to(int64_t bytes, int64_t g) { return (bytes + g - 1) / g * g; }
 int64_t tp_spill_space(const tp_exec *x, int64_t bytes) {
-  return up_to(bytes, fine(x) ? FINE : TP_MAX(x->mem->page, AROUND));
+  return tp_round_up(bytes, fine(x) ? FINE : TP_MAX(x->mem->page, AROUND));
 }
-
-/* ---- the file ---- */
 
 void tp_spill_close(tp_exec *x) {
   if (x->mem->mapping) munmap(x->mem->mapping, (size_t)(x->mem->mapsize + AROUND));
@@ -56,8 +48,8 @@ void tp_spill_close(tp_exec *x) {
 }
 
 static bool no_file(tp_exec *x, const char *dir, int64_t bytes, int why) {
-  tp_fail(x->err, TP_E_FILE, (tp_pos){ 0 },
-      "file: the limit of memory leaves %lld bytes to a file, for which there is no place in '%s': "
+  tp_fail(x->err, TP_E_FILE, TP_NOWHERE,
+      "the limit of memory leaves %lld bytes to a file, for which there is no place in '%s': "
       "%s",
       (long long)bytes, dir, strerror(why));
   tp_note(x->err, "TMPDIR in the environment names another directory; it should be on a disk");
@@ -75,7 +67,7 @@ static int make_file(const char *dir) {
   return fd;
 }
 
-/* A file beyond what the process may write would end it by a signal. */
+/* Writing beyond the limit would end the process by a signal. */
 static int reserve(int fd, int64_t bytes) {
   struct rlimit most;
   if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY &&
@@ -90,11 +82,11 @@ static bool map_file(tp_exec *x, int fd, int64_t bytes) {
   if (room == MAP_FAILED) return false;
   x->mem->mapping = room;
   x->mem->mapsize = bytes;
-  x->mem->map = (char *)up_to((intptr_t)x->mem->mapping, AROUND);
+  x->mem->map = (char *)tp_round_up((intptr_t)x->mem->mapping, AROUND);
   if (mmap(x->mem->map, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
       MAP_FAILED)
     return false;
-  madvise(x->mem->map, (size_t)bytes, MADV_RANDOM); /* nothing is read that was not asked for */
+  madvise(x->mem->map, (size_t)bytes, MADV_RANDOM); /* no read-ahead */
   return true;
 }
 
@@ -103,23 +95,19 @@ bool tp_spill_open(tp_exec *x, int64_t bytes) {
   if (!dir || !*dir) dir = access("/var/tmp", W_OK | X_OK) ? "/tmp" : "/var/tmp";
   int fd = make_file(dir), why = fd < 0 ? errno : reserve(fd, bytes);
   if (!why && !map_file(x, fd, bytes)) why = errno;
-  if (fd >= 0) close(fd); /* the map keeps it */
+  if (fd >= 0) close(fd);
   if (!why) return true;
   tp_spill_close(x);
   return no_file(x, dir, bytes, why);
 }
 
-/* ---- statements ---- */
-
-/* The bytes [from, to) are not mapped any more. */
 static void unmap(tp_exec *x, int64_t from, int64_t to) {
-  int64_t first = (from + x->mem->page - 1) / x->mem->page * x->mem->page,
-          last = to == x->mem->mapsize ? to : to / x->mem->page * x->mem->page;
-  if (first < last) madvise(x->mem->map + first, (size_t)(last - first), MADV_DONTNEED);
-  for (int64_t g = from / x->mem->grain;
-       x->mem->touched && g < (to + x->mem->grain - 1) / x->mem->grain; g++) {
-    x->mem->ntouched -= x->mem->touched[g];
-    x->mem->touched[g] = 0;
+  tp_store *m = x->mem;
+  int64_t first = tp_round_up(from, m->page), last = to == m->mapsize ? to : to / m->page * m->page;
+  if (first < last) madvise(m->map + first, (size_t)(last - first), MADV_DONTNEED);
+  for (int64_t g = from / m->grain; m->touched && g * m->grain < to; g++) {
+    m->ntouched -= m->touched[g];
+    m->touched[g] = 0;
   }
 }
 
@@ -128,20 +116,20 @@ static void leave_all(tp_exec *x, tp_spilled *s) {
   s->lo = s->hi = 0;
 }
 
-/* Rows [lo, hi) leave, in whole grains: those on the side where nothing is in use, as far as no row
- * beyond the other side is in them. */
+/* Unmaps rows [lo, hi) in whole grains, on the side where nothing is in use, without rows beyond
+ * the other side. */
 static void spill_leave(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, bool up) {
   int64_t g = x->mem->grain, end = s->at + s->bytes;
   for (int64_t o = 0; o < s->outer; o++) {
     int64_t from = s->at + (o * s->count + lo) * s->row, to = s->at + (o * s->count + hi) * s->row;
     if (up) from = from / g * g, to = to / g * g;
-    else from = (from + g - 1) / g * g, to = TP_MIN((to + g - 1) / g * g, (end + g - 1) / g * g);
+    else from = tp_round_up(from, g), to = tp_round_up(TP_MIN(to, end), g);
     unmap(x, from, to);
   }
 }
 
-/* What is done to rows: they leave, are asked for (as much at a time as a system reads ahead), or
- * are mapped for reading or writing. */
+/* Rows leave, are asked for (as much at a time as a system reads ahead), or are mapped to read or
+ * write. */
 typedef enum { LEAVE_UP, LEAVE_DOWN, ASK, MAP, MAKE } deed;
 
 static void advise(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, deed what) {
@@ -157,7 +145,7 @@ static void advise(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, deed
   }
 }
 
-/* Rows of a ring go round. */
+/* of a ring: round */
 static void each_run(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, deed what) {
   hi = TP_MIN(hi, lo + s->count);
   while (lo < hi) {
@@ -203,14 +191,13 @@ void tp_run_spill(tp_exec *x, const tp_inst *i) {
   }
 }
 
-/* From the edge `*from` on to `to`. */
 static void reach(tp_exec *x, const tp_spilled *s, int64_t *from, int64_t to, int step, deed what) {
   if (step > 0 ? to <= *from : to >= *from) return;
   each_run(x, s, TP_MIN(*from, to), TP_MAX(*from, to), what);
   *from = to;
 }
 
-/* The next that is fetched as a whole is asked for while this one is worked on. */
+/* Asks for the next that is fetched as a whole. */
 static void ask_next(tp_exec *x, const tp_inst *i) {
   int64_t lo, hi;
   while (++i < x->flow->inst + x->flow->ninst) {
@@ -221,7 +208,7 @@ static void ask_next(tp_exec *x, const tp_inst *i) {
   }
 }
 
-/* Mapped is what is used and up to a chunk more, asked for two chunks beyond that. */
+/* Keeps a chunk ahead mapped, and two more asked for. */
 void tp_run_fetch(tp_exec *x, const tp_inst *i) {
   tp_spilled *s = &x->mem->spilled[i->var];
   deed map = i->made ? MAKE : MAP;
@@ -243,7 +230,7 @@ void tp_spill_rest(tp_exec *x) {
     if (x->mem->spilled[b].chunk) leave_all(x, &x->mem->spilled[b]);
 }
 
-/* ---- poison: what is really touched is counted ---- */
+/* ---- poison: counts what is touched ---- */
 
 bool tp_spill_poison(tp_exec *x) {
   x->mem->ntouched = x->mem->mosttouched = 0;
@@ -252,14 +239,14 @@ bool tp_spill_poison(tp_exec *x) {
   x->mem->touched = tp_calloc((size_t)(x->mem->mapsize / x->mem->grain + 1));
   memset(x->mem->map, 0xff, (size_t)x->mem->mapsize);
   tp_spill_rest(x);
-  return x->mem->touched || tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+  return x->mem->touched || tp_no_memory(x->err, TP_NOWHERE);
 }
 
 int64_t tp_spill_most(const tp_exec *x) {
   return x->poison ? x->mem->mosttouched * x->mem->grain : x->mem->beside;
 }
 
-/* A window on a buffer in the file, v without axis `axis` and those before. */
+/* without the axes before `axis` */
 static void touch_window(tp_exec *x, const tp_view *v, int axis, const char *p, int size) {
   int64_t lo = 0, hi = 0, g = x->mem->grain;
   for (int i = axis; i < v->rank; i++)

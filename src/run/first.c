@@ -1,10 +1,10 @@
-/* first.c: parameters: arrays of others that stand for their values, first values that a loaded one
- * takes the place of, and what they are when a run is looked at or ends before its end. */
+/* first.c: parameters: arrays lent as their values, loaded first values, values when a run is
+ * looked at or ends early. */
 #include "run/priv.h"
 
 static bool is_pinit(const tp_dreg *r) { return r->rg->kind == TP_RG_PINIT; }
 
-/* What makes, right before it, what this pinit takes. */
+/* The leaf right before that makes what this pinit takes. */
 static void find_makers(tp_exec *x, int pinit, int param) {
   const tp_region *r = x->reg[pinit]->rg;
   for (int i = pinit - 1; i >= 0 && !is_pinit(x->reg[i]); i--)
@@ -12,8 +12,8 @@ static void find_makers(tp_exec *x, int pinit, int param) {
       x->reg[i]->first = 1 + param;
 }
 
-/* Of a parameter that does not evolve nothing else writes the output than its pinit, or what that
- * takes. */
+/* A parameter's array may be lent if only its pinit, and the maker of what that takes, write the
+ * output. */
 static void find_lenders(tp_exec *x) {
   bool *shared = TP_NEWN(&x->a, bool, x->plan->products.n);
   for (int i = 0; i < x->nreg; i++)
@@ -26,7 +26,7 @@ static void find_lenders(tp_exec *x) {
     }
   for (int i = 0; i < x->plan->products.n; i++) {
     const tp_product *p = &x->plan->products.v[i];
-    /* beyond an end there are zeros */
+    /* zeros stand beyond an end */
     if (shared[i] || !p->hidden || (p->ndim && x->plan->ends.n)) x->lender[i] = NULL;
   }
 }
@@ -90,7 +90,7 @@ tp_array *tp_exec_lent(const tp_exec *x, const tp_run *run, int i) {
   return has_shape(a, &x->plan->products.v[i], run, i) ? a : NULL;
 }
 
-/* May a part of it be written, by a leaf that failed, or by some of a team's threads? */
+/* Partly written, by a leaf that failed or some threads of a team? */
 static bool is_torn(const tp_exec *x, int buf) {
   bool wrote = false;
   for (int pos = x->ended; pos >= 0 && pos <= x->torn; pos++)

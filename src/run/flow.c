@@ -1,14 +1,12 @@
-/* flow.c: running a row of instructions, which can stop between any two of them and go on later. */
+/* flow.c: runs instructions; can stop between any two and go on later. */
 #include "run/priv.h"
-
-/* ---- back ---- */
 
 static void enter_back(tp_exec *x, bool in) {
   x->flow->inback = in;
   x->env = in ? x->flow->back.env : x->flow->front.env;
 }
 
-/* Runs what front has left, up to rows beyond `row`, a point in time, or front. */
+/* Runs what front has left, up to rows beyond `row`, a time, or front. */
 static bool follow(tp_exec *x, int64_t row, double until) {
   tp_flow *f = x->flow;
   const tp_inst *i = f->inst + f->back.pc;
@@ -36,7 +34,7 @@ bool tp_flow_catch_up(tp_exec *x, double until) {
   return !x->flow->split || follow(x, INT64_MAX, until);
 }
 
-/* What is left must not lag so far that what follows would meet it. */
+/* back must not lag so far that what follows would meet it. */
 static bool wait_for_back(tp_exec *x, const tp_inst *i) {
   tp_flow *f = x->flow;
   int64_t row = tp_dx_get(&i->lo, x->env);
@@ -46,11 +44,11 @@ static bool wait_for_back(tp_exec *x, const tp_inst *i) {
   return ok;
 }
 
-/* From now on front leaves what may wait to back, or does it again; nothing is left then. */
+/* Nothing is left for back at this moment. */
 void tp_flow_split(tp_exec *x, bool split) {
   tp_flow *f = x->flow;
   int64_t *env = f->back.env;
-  memcpy(env, f->front.env, sizeof *env * (size_t)x->nsym);
+  TP_COPY(env, f->front.env, x->nsym);
   f->split = split;
   f->back = f->front;
   f->back.env = env;
@@ -59,8 +57,6 @@ void tp_flow_split(tp_exec *x, bool split) {
   if (side) f->front.pc = side->to;
   tp_flow_settle(x, &f->front);
 }
-
-/* ---- front ---- */
 
 void tp_flow_begin(tp_exec *x) {
   x->flow->front.pc = 0;
@@ -80,46 +76,25 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
   const tp_inst *i = f->inst + f->front.pc, *end = f->inst + f->ninst;
   tp_stand s = TP_AT_END;
   bool ok;
-  while (i < end) {
+  while (i < end && s == TP_AT_END) {
     if (i->entry && f->ask) tp_native_ask(x);
     if (tp_native_takes(x, i, g)) {
-      /* an iteration is over: the next one is env's, if there is one */
+      /* an iteration is over */
       if (i->entry) tp_flow_turn(x, i, f->split);
-      if (!tp_native_run(x, i)) {
-        s = TP_AT_ERROR;
-        break;
-      }
-      i = f->inst + i->next;
+      if (!tp_native_run(x, i)) s = TP_AT_ERROR;
+      else i = f->inst + i->next;
     } else if (tp_team_takes(x, i, g) && tp_team_run(x, i, &ok)) {
-      if (!ok) {
-        s = TP_AT_ERROR;
-        break;
-      }
-      i = f->inst + i->beyond;
+      if (!ok) s = TP_AT_ERROR;
+      else i = f->inst + i->beyond;
     } else if (i->op == TP_I_REGION || i->op == TP_I_SHOW) {
-      if (!front_region(x, i)) {
-        s = TP_AT_ERROR;
-        break;
-      }
-      i++;
-      if (g->shown && f->nshown == g->shown) {
-        s = TP_AT_SHOWN;
-        break;
-      }
-      if (g->until && tp_now() >= g->until) {
-        s = TP_AT_TIME;
-        break;
-      }
-    } else if (i->op == TP_I_TICK && g->tick) {
-      s = TP_AT_TICK;
-      break;
-    } else {
+      if (!front_region(x, i++)) s = TP_AT_ERROR, i--;
+      else if (g->shown && f->nshown == g->shown) s = TP_AT_SHOWN;
+      else if (g->until && tp_now() >= g->until) s = TP_AT_TIME;
+    } else if (i->op == TP_I_TICK && g->tick) s = TP_AT_TICK;
+    else {
       f->front.pc = (int)(i - f->inst);
-      if (i->op == TP_I_WAIT && !wait_for_back(x, i)) {
-        s = TP_AT_ERROR;
-        break;
-      }
-      i = tp_flow_turn(x, i, f->split);
+      if (i->op == TP_I_WAIT && !wait_for_back(x, i)) s = TP_AT_ERROR;
+      else i = tp_flow_turn(x, i, f->split);
     }
   }
   f->front.pc = (int)((s == TP_AT_ERROR ? i : tp_flow_stop(x, i)) - f->inst);

@@ -7,15 +7,14 @@ static void count_insts(const tp_pnode *p, int *ninst, int *nreg) {
   for (int i = 0; i < p->n; i++) count_insts(p->kid[i], ninst, nreg);
 }
 
-/* A condition e >= 0 or e == 0 is its e. */
+/* e >= 0 or e == 0 becomes e. */
 static tp_dx condition(tp_exec *x, const tp_ix *c, tp_dtest *test) {
   tp_ixkind k = tp_ix_kind(c);
   *test = k == TP_IX_GE0 ? TP_TEST_GE0 : k == TP_IX_EQ0 ? TP_TEST_EQ0 : TP_TEST_TRUE;
   return tp_dx_new(&x->a, *test == TP_TEST_TRUE ? c : tp_ix_arg(c, 0));
 }
 
-/* Where laying out stands: the plan's next position, the FOR and the BEHIND around it, the part
- * that comes next and where it begins. */
+/* The next position; the FOR and BEHIND around it; the next part and where it begins. */
 typedef struct {
   tp_exec *x;
   tp_inst *inst;
@@ -34,7 +33,7 @@ static int put(layout *l, tp_inst i) {
 
 static bool lay(layout *l, const tp_pnode *p);
 
-/* Of a loop at which the part that is being laid out may be entered. */
+/* The part may be entered at this loop. */
 static void note_entry(layout *l, const tp_pnode *p, int next) {
   const tp_part *part = l->parting < l->npart ? &l->part[l->parting] : NULL;
   for (int i = 0; part && i < part->nloop; i++)
@@ -56,7 +55,7 @@ static bool lay_loop(layout *l, const tp_pnode *p) {
   if (!lay(l, p->kid[0])) return false;
   i.op = TP_I_NEXT;
   i.to = begin + 1;
-  i.lo = tp_dx_new(&l->x->a, p->lo); /* each is bound on its own */
+  i.lo = tp_dx_new(&l->x->a, p->lo); /* each is bound by itself */
   i.hi = tp_dx_new(&l->x->a, p->hi);
   int next = put(l, i);
   l->inst[begin].to = next + 1;
@@ -144,8 +143,7 @@ static void lay_team(layout *l, const tp_pnode *p, int at) {
   l->inst[l->teamat].beyond = l->n;
 }
 
-/* Notes where parts begin and end: the instructions from which a compiled one may go on know what
- * is behind it. */
+/* Instructions from which compiled code may go on know what follows the part. */
 static bool lay(layout *l, const tp_pnode *p) {
   int at = l->n;
   const tp_part *part = l->parting < l->npart ? &l->part[l->parting] : NULL;
@@ -181,8 +179,7 @@ bool tp_flow_new(tp_exec *x) {
   return true;
 }
 
-/* Where a loop goes on: behind the statements of its body's begin that have nothing to do, as long
- * as no buffer is in a file. */
+/* Without a file a loop goes on behind SPILL and FETCH at its body's begin. */
 static void enter_body(tp_exec *x, tp_inst *loop) {
   int *to = &x->flow->inst[loop->to - 1].to;
   *to = (int)(loop - x->flow->inst) + 1;

@@ -1,14 +1,11 @@
-/* meet.c: whether it is worth it for threads to share a team at these bounds, and where they have
- * to meet.
- *
- * A window of a cut leaf is *the thread's own* if all that it touches of its buffer, wherever it
- * stands, lies in the thread's share: let the cut move it by s, of a whole of N places; then what
- * else moves it goes by multiples of s N, or stays below s. Places of the buffer belong to threads
- * by (place / s) mod N then, so threads that touch it by windows that are their own, with one s and
- * one share, never meet in it. Two leaves that touch the same memory otherwise, one of them
- * writing, have a meeting between them, unless the first thread runs both. Buffers of different
- * lives may lie at one place. Loops are gone through twice: what one iteration leaves to the next.
- */
+/* meet.c: does it pay that threads share a team at these bounds, and where do they have to meet? A
+ * window of a cut leaf is *the thread's own* if all places of its buffer that it ever touches lie
+ * in the thread's share: the cut moves it by s, of a whole of N places, and all else moves it by
+ * multiples of s N or stays below s. Then places belong to threads by (place / s) mod N, so threads
+ * with own windows of one s and one share never meet in the buffer. Two leaves that otherwise touch
+ * the same memory, one of them writing, have a meeting between them, unless the first thread runs
+ * both. Buffers of different lives may overlap. Loops are walked twice: for what one iteration
+ * leaves to the next. */
 #include "run/priv.h"
 #include <math.h>
 #include <stdlib.h>
@@ -37,8 +34,6 @@ typedef struct {
   int n, *v;
 } pending;
 
-/* ---- what is whose ---- */
-
 static bool known(const team_judge *j, const tp_ix *e, int64_t *v) {
   int64_t most;
   if (!e) return *v = 0, true;
@@ -46,8 +41,7 @@ static bool known(const team_judge *j, const tp_ix *e, int64_t *v) {
   return *v == most;
 }
 
-/* Multiples of `period` left out, what the rest of it is between; *base: its constant. False: it
- * cannot be said. */
+/* Range of the offset without multiples of `period`; false: unknown. */
 typedef struct {
   int64_t lo, hi;
 } span;
@@ -78,7 +72,7 @@ static bool offset_span(const team_judge *j, const tp_ix *e, int64_t period, spa
   return true;
 }
 
-/* n places, `step` apart. */
+/* n places, `step` apart */
 static bool add_places(span *s, int64_t step, int64_t n, int64_t period) {
   if (n <= 1 || step % period == 0) return true;
   s->hi += step * (n - 1);
@@ -94,7 +88,7 @@ static int64_t most_of(const team_judge *j, const tp_ix *e) {
 static bool add_axes(const team_judge *j, const tp_region *r, const tp_nd *w, const tp_ix *moves,
     span *s, int64_t period) {
   int64_t step;
-  bool left = false; /* the cut's axis is left out once */
+  bool left = false; /* once */
   for (int k = 0; k < r->nlead + w->rank; k++) {
     const tp_ix *e = k >= r->nlead ? w->stride[k - r->nlead] : w->lead ? w->lead[k] : NULL;
     if (e == moves && !left) {
@@ -125,8 +119,6 @@ static bool is_own(const team_judge *j, const tp_region *r, const tp_cut *c, int
       s.hi < *step;
 }
 
-/* ---- leaves ---- */
-
 static double cost(const team_judge *j, const tp_region *r) {
   double all = 1, own = 1;
   for (int k = 0; k < r->nlead; k++) all *= (double)TP_MAX(most_of(j, r->lead[k]), 0);
@@ -145,7 +137,7 @@ static bool is_top(const tp_teams *t, const tp_pnode *x) {
   return false;
 }
 
-/* How often it runs in one execution of its team. */
+/* in one execution of its team */
 static int64_t times(const team_judge *j, const tp_pnode *leaf) {
   int64_t n = 1;
   for (const tp_pnode *x = leaf; x; x = is_top(j->t, x) ? NULL : x->up)
@@ -174,8 +166,6 @@ static void note_use(void *ud, const tp_pnode *x, const int64_t *lo, const int64
   }
   if (r->work && !u->cut) u->v[u->n++] = (team_access){ .buf = r->work->id, .written = true };
 }
-
-/* ---- meetings ---- */
 
 static bool overlap(const team_judge *j, int a, int b) {
   const int64_t *at = j->all->x->mem->offset;
@@ -213,7 +203,7 @@ static void add_pending(pending *to, const pending *from) {
 
 static pending copy_pending(team_judge *j, const pending *p) {
   pending q = { p->n, TP_NEWN(&j->a, int, j->all->x->plan->npos + 1) };
-  memcpy(q.v, p->v, sizeof *q.v * (size_t)p->n);
+  TP_COPY(q.v, p->v, p->n);
   return q;
 }
 
@@ -234,9 +224,7 @@ static void find_meetings(team_judge *j, const tp_pnode *x, pending *p) {
   if (branch) *p = all;
 }
 
-/* ---- is it worth it ---- */
-
-/* Seconds: longer than it takes to wake a thread that has a processor. */
+/* seconds: longer than waking a thread that has a processor */
 #define MEET_PATIENCE 1e-3
 
 static bool has_meetings(const team_judge *j, const tp_pnode *x) {

@@ -1,7 +1,6 @@
-/* native.c: parts of the plan that are compiled. Where a run comes to the begin of one, its
- * function runs all of it; it calls back for what the interpreter does. A run that is split,
- * poisoned, or keeps a buffer in a file goes through the instructions of the part instead: both
- * leave the same behind. */
+/* native.c: compiled parts of the plan. A part's function runs all of it and calls back for what
+ * the interpreter does. A run that is split, poisoned, or has a buffer in a file interprets the
+ * part instead, with the same result. */
 #include "run/priv.h"
 
 static int native_leaf(void *exec, int pos) {
@@ -12,18 +11,18 @@ static int native_leaf(void *exec, int pos) {
   return 0;
 }
 
-/* Any region of the same outermost loop stands for where the run is. */
-bool tp_native_cancelled(tp_exec *x, int pos) {
+/* Any region of the outermost loop stands for where the run is. */
+int tp_native_cancelled(void *exec, int pos) {
+  tp_exec *x = exec;
   while (pos < x->plan->npos && !x->regat[pos]) pos++;
   return pos < x->plan->npos && tp_run_ends(x->run) && !tp_dreg_cancelled(x, x->regat[pos]);
 }
 
-bool tp_native_fault(tp_exec *x, int pos, int what, const int64_t *lead) {
+int tp_native_fault(void *exec, int pos, int what, const int64_t *lead) {
+  tp_exec *x = exec;
   x->running = true;
   return !tp_rfault(x, x->regat[pos], lead, what);
 }
-
-/* ---- code with clocks ---- */
 
 static int inst_of_loop(const tp_exec *x, int pos, int loop) {
   int i = 0;
@@ -40,26 +39,29 @@ static tp_clock *clock_at(tp_exec *x, int pos, int loop) {
   return &l->clock;
 }
 
-void tp_native_enter(tp_exec *x, int pos, int loop) {
+void tp_native_enter(void *exec, int pos, int loop) {
+  tp_exec *x = exec;
   tp_clock *c = clock_at(x, pos, loop);
   x->timed = c->calls++ == c->next;
   if (x->timed) x->entered = tp_clock_begin(x, c);
 }
 
-void tp_native_leave(tp_exec *x, int pos, int loop) {
+void tp_native_leave(void *exec, int pos, int loop) {
+  tp_exec *x = exec;
   if (x->timed) tp_clock_end(x, clock_at(x, pos, loop), x->entered);
 }
 
-static void native_enter(void *exec, int pos, int loop) { tp_native_enter(exec, pos, loop); }
-static void native_leave(void *exec, int pos, int loop) { tp_native_leave(exec, pos, loop); }
-
-/* ---- parts ---- */
-
-static int native_cancelled(void *exec, int pos) { return tp_native_cancelled(exec, pos); }
-static int native_fault(void *exec, int pos, int what, const int64_t *lead) {
-  return tp_native_fault(exec, pos, what, lead);
+tp_host tp_native_host(tp_exec *x, const bool *cancel) {
+  static const bool goes_on;
+  if (!cancel) cancel = &goes_on;
+  return (tp_host){ .env = x->env,
+    .base = x->base,
+    .cancel = (const volatile unsigned char *)cancel,
+    .seed = x->run->seed,
+    .turn = x->target->turn };
 }
-static int native_meet(void *exec) { return exec == NULL; } /* nobody else is there */
+
+static int native_meet(void *exec) { return exec == NULL; } /* alone */
 
 bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
   tp_flow *f = x->flow;
@@ -78,23 +80,18 @@ static bool run_part(tp_exec *x, int part, const tp_host *h) {
 }
 
 bool tp_native_run(tp_exec *x, const tp_inst *i) {
-  static const unsigned char goes_on;
+  tp_host h = tp_native_host(x, x->run->cancel);
   x->flow->front.pc = (int)(i - x->flow->inst);
-  tp_host h = { .env = x->env,
-    .base = x->base,
-    .entry = i->entry,
-    .cancel = x->run->cancel ? (const volatile unsigned char *)x->run->cancel : &goes_on,
-    .exec = x,
-    .leaf = native_leaf,
-    .cancelled = native_cancelled,
-    .fault = native_fault,
-    .seed = x->run->seed,
-    .turn = x->target->turn,
-    .meets = x->workers ? x->workers->never : NULL,
-    .meet = native_meet,
-    .enter = native_enter,
-    .leave = native_leave,
-    .team = tp_native_team };
+  h.entry = i->entry;
+  h.exec = x;
+  h.leaf = native_leaf;
+  h.cancelled = tp_native_cancelled;
+  h.fault = tp_native_fault;
+  h.meets = x->workers ? x->workers->never : NULL;
+  h.meet = native_meet;
+  h.enter = tp_native_enter;
+  h.leave = tp_native_leave;
+  h.team = tp_native_team;
   return run_part(x, i->part - 1, &h);
 }
 
@@ -105,8 +102,6 @@ void tp_exec_native(tp_exec *x, tp_native *const *fn) {
   f->partclock = TP_NEWN(&x->a, tp_clock, x->plan->npos + 1);
   f->loopclock = TP_NEWN(&x->a, tp_loopclock, x->plan->npos + 1);
 }
-
-/* ---- code that comes later ---- */
 
 #define ASK_EACH 1e-3 /* seconds */
 
@@ -126,7 +121,7 @@ static void ask_now(tp_exec *x) {
   tp_exec_native(x, fn);
 }
 
-/* So many iterations are passed over as take about that time. */
+/* Skips as many iterations as take about that time. */
 void tp_native_ask(tp_exec *x) {
   tp_flow *f = x->flow;
   if (--f->skip > 0) return;

@@ -1,10 +1,8 @@
-/* place.c: where a run stands, written down and found again. What is read is not trusted: cursors
- * must be at places that the loops can reach, and a buffer has the bytes that these bounds give it.
- */
+/* place.c: where a run stands, to bytes and back. Nothing read is trusted: cursors must be at
+ * places that the loops reach, and buffers have the bytes of these bounds. */
 #include "run/priv.h"
 
-/* A wait has the position of what follows it, which is behind the loop where it ends a loop's body.
- */
+/* A wait has the position of what follows it: behind the loop, if it ends its body. */
 static bool alive_at(const tp_exec *x, const tp_pbuf *b, const tp_cursor *c) {
   const tp_inst *i = &x->flow->inst[c->pc];
   return c->pc < x->flow->ninst && b->first <= i->pos && i->pos - (i->op == TP_I_WAIT) <= b->last;
@@ -29,12 +27,9 @@ bool tp_exec_tick(const tp_exec *x, int64_t *at) {
   return true;
 }
 
-/* ---- writing ---- */
-
 static bool keeps(const tp_inst *i) { return i->op == TP_I_SPILL || i->op == TP_I_FETCH; }
 
-/* Instructions before it, without those that a limit of memory brings: a state does not depend on
- * it. */
+/* Without what a limit of memory adds: states do not depend on it. */
 static int64_t place_of(const tp_exec *x, int pc) {
   int64_t n = 0;
   for (int i = 0; i < pc; i++) n += !keeps(&x->flow->inst[i]);
@@ -67,8 +62,6 @@ void tp_exec_put(tp_exec *x, tp_buf *b) {
   tp_spill_rest(x);
 }
 
-/* ---- reading ---- */
-
 static void take_cursor(const tp_exec *x, tp_cursor *c, tp_reader *r) {
   int64_t place = tp_take_in(r, 0, (int64_t)x->flow->ninst + 1);
   for (c->pc = 0; c->pc < x->flow->ninst && (place > 0 || keeps(&x->flow->inst[c->pc])); c->pc++)
@@ -92,7 +85,7 @@ static void take_buffers(tp_exec *x, tp_reader *r) {
 
 /* ---- with a larger bound ---- */
 
-/* A cursor's variables with the state's bounds and with these, and the outermost loop around it. */
+/* A cursor's variables with both bounds; the outermost loop around it. */
 typedef struct {
   const tp_exec *x;
   int loop;
@@ -103,7 +96,7 @@ static int64_t value(const tp_dx *d, const int64_t *env) {
   return d->e ? tp_ix_evalq(d->e, env) : d->c;
 }
 
-/* Does it say the same with both, in the whole row? */
+/* the same with both, in the whole row */
 static bool is_same(const growth *g, const tp_dx *d, tp_dtest test) {
   const tp_flow *f = g->x->flow;
   bool asks = false, varies = false;
@@ -140,8 +133,7 @@ static bool all_same(const growth *g, int from, int to) {
   return same;
 }
 
-/* The instruction up to which the cursor's row may have run: of a loop that it was in already, all
- * of it. */
+/* How far the cursor's row may have run: to the end of a loop that it was in. */
 static int run_up_to(const growth *g, const tp_cursor *c) {
   int to = c->pc;
   for (int k = g->x->flow->inst[c->pc].up; k >= 0 && k != g->loop; k = g->x->flow->inst[k].up)
@@ -150,7 +142,7 @@ static int run_up_to(const growth *g, const tp_cursor *c) {
   return to;
 }
 
-/* Ends as the buffers say, no longer cut at the state's bound. */
+/* No longer cut at the state's bound. */
 static void take_ends(tp_exec *x, tp_cursor *c) {
   int64_t *was = x->env;
   x->env = c->env;
@@ -164,11 +156,11 @@ static void take_ends(tp_exec *x, tp_cursor *c) {
   x->env = was;
 }
 
-/* Would all that ran have run with these bounds, and no more? A condition that asks how far the
- * bound is says in the last row that ran whether it did in those before. */
+/* Would the same have run with these bounds? A condition on the distance to the bound tells in the
+ * last row that ran what it did in earlier ones. */
 static bool goes_on(tp_exec *x, tp_cursor *c, const int64_t *bounds) {
   if (c->pc >= x->flow->ninst) return false;
-  growth g = { x, c->pc, tp_dup(&x->a, c->env, sizeof *c->env * (size_t)x->nsym), c->env };
+  growth g = { x, c->pc, TP_DUPN(&x->a, c->env, x->nsym), c->env };
   for (int i = 0; i < x->nbound; i++) g.was[x->bound[i]] = bounds[x->bound[i]];
   tp_plan_given(x->plan, g.was);
   take_ends(x, c);
@@ -176,14 +168,14 @@ static bool goes_on(tp_exec *x, tp_cursor *c, const int64_t *bounds) {
   const tp_inst *l = &x->flow->inst[g.loop];
   if (!all_same(&g, 0, run_up_to(&g, c))) return false;
   if (l->op != TP_I_FOR || c->env[l->var] <= value(&l->lo, g.was)) return true;
-  g.now = tp_dup(&x->a, c->env, sizeof *c->env * (size_t)x->nsym);
+  g.now = TP_DUPN(&x->a, c->env, x->nsym);
   g.now[l->var] = --g.was[l->var];
   return all_same(&g, g.loop, l->to);
 }
 
 bool tp_exec_get(tp_exec *x, tp_reader *r, const int64_t *was) {
   tp_cursor *front = &x->flow->front, *back = &x->flow->back;
-  memcpy(back->env, front->env, sizeof *x->env * (size_t)x->nsym);
+  TP_COPY(back->env, front->env, x->nsym);
   x->flow->split = tp_take_in(r, 0, x->flow->behind ? 2 : 1);
   x->flow->nshown = (int)tp_take_in(r, 0, INT32_MAX);
   take_cursor(x, front, r);

@@ -1,4 +1,4 @@
-/* poison.c: what shows that a plan reads what it must not (TEMPO_POISON). */
+/* poison.c: shows when a plan reads what it must not (TEMPO_POISON). */
 #include "run/priv.h"
 
 static void poison_range(tp_exec *x, const tp_pbuf *b) {
@@ -19,8 +19,7 @@ static void poison_dead(tp_exec *x, int pos) {
   c->pos = pos;
 }
 
-/* Does the window stay inside its buffer? Asked when poisoning: a plan that is wrong here would
- * write anywhere. */
+/* A wrong plan would write anywhere. */
 static bool window_inside(tp_exec *x, const tp_dreg *r, const tp_dnd *d) {
   if (d->buf < 0 || tp_view_count(&d->v) == 0 ||
       (r->rg->kind == TP_RG_PINIT && x->plan->bufs.v[d->buf]->kind == TP_BUF_PARAM))
@@ -35,11 +34,10 @@ static bool window_inside(tp_exec *x, const tp_dreg *r, const tp_dnd *d) {
   }
   const tp_pbuf *b = x->plan->bufs.v[d->buf];
   if (b->kind == TP_BUF_TEMP && x->mem->offset[d->buf] >= 0)
-    x->mem->top = TP_MAX(x->mem->top, (x->mem->offset[d->buf] + (hi + 1) * d->size + 63) / 64 * 64);
+    x->mem->top = TP_MAX(x->mem->top, tp_round_up(x->mem->offset[d->buf] + (hi + 1) * d->size, 64));
   if (lo >= 0 && hi < x->count[d->buf]) return tp_spill_touch(x, r, d);
-  const char *name = b->name;
   return tp_rfail(x, r, TP_E_DEVICE, "internal: elements %lld .. %lld of buffer %d (%s) of %lld",
-      (long long)lo, (long long)hi, d->buf, name ? name : "", (long long)x->count[d->buf]);
+      (long long)lo, (long long)hi, d->buf, b->name ? b->name : "", (long long)x->count[d->buf]);
 }
 
 bool tp_poison_begin(tp_exec *x) {

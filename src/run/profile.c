@@ -1,21 +1,20 @@
-/* profile.c: how often each region and each compiled part ran and how long that took. It is always
- * on, so it may cost next to nothing: the first executions are timed, then about one in 64, at
- * irregular distances (a loop whose last iteration is the dear one shall not hide), and these stand
- * for the others. What a thread waits for a processor is not its time: an execution of some length
- * takes no longer than the thread has run since it was last asked how long, shortly before. Asking
- * is dear, so it is done at such executions, and now and then. Both clocks may say too much, and
- * neither too little: no rate is larger than the true one. */
+/* profile.c: how often and how long each region and compiled part ran. Always on, so cheap: times
+ * the first executions, then about one in 64 at irregular distances (the last iteration of a loop
+ * may be the dear one), which stand for the others. Waiting for a processor does not count: an
+ * execution takes no longer than the thread has run since it was last asked, shortly before. Asking
+ * is dear: it is done at long executions, and now and then. Both clocks may say too much but never
+ * too little, so no rate is above the true one. */
 #include "run/priv.h"
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
 enum { FIRST = 16 };
-#define LONG_ENOUGH 2e-5 /* seconds: an execution in which it may have waited */
+#define LONG_ENOUGH 2e-5 /* seconds: it may have waited */
 #define LOOK_EACH   1e-3
-#define SHORTEST    1e-7 /* seconds: clocks tell that from none */
+#define SHORTEST    1e-7 /* seconds: clocks tell it from 0 */
 
-/* Seconds that this thread has run. Infinite: its clock does not tell one moment from the next. */
+/* of this thread; infinite: its clock is too coarse */
 static double ran(void) {
   struct timespec t, u;
   bool known =
@@ -40,7 +39,7 @@ void tp_clock_end(tp_exec *x, tp_clock *c, double from) {
   double took = tp_now() - from;
   if (took > LONG_ENOUGH) {
     see_run(x);
-    double most = x->ran - c->ran; /* NaN and infinity: not known */
+    double most = x->ran - c->ran; /* NaN and infinity: unknown */
     if (most < took) took = most;
   }
   if (c->calls <= FIRST) c->first += took;
@@ -58,21 +57,18 @@ bool tp_dreg_run(tp_exec *x, tp_dreg *r) {
   return r->clock->calls++ == r->clock->next ? run_timed(x, r) : tp_dreg_execute(x, r);
 }
 
-/* ---- the table ---- */
-
 static double seconds_with(const tp_clock *c, bool trims) {
   double each = c->nlater ? (c->later - (trims ? c->most : 0)) / (double)(c->nlater - trims) : 0;
   return c->first + each * (double)TP_MAX(c->calls - FIRST, 0);
 }
 
-/* Of a few, the longest is left out: a host that takes the processor away is not seen from inside.
- */
+/* Drops the longest: a host that takes the processor away cannot be seen. */
 double tp_clock_seconds(const tp_clock *c) {
   enum { TRIMMED = 4 };
   return seconds_with(c, c->nlater >= TRIMMED);
 }
 
-/* A region, a loop that has a clock, or what a part does beside these. */
+/* A region, a loop with a clock, or the rest of a part. */
 typedef struct {
   const tp_dreg *r;
   const tp_inst *loop;
@@ -106,15 +102,15 @@ void tp_profile_work(tp_buf *b, const tp_region *r) {
   if (r->acc) tp_puts(b, ", summed up");
 }
 
-/* Of one execution on the average: with the longest, which may be that with most work. Nothing
- * where nothing is counted, or what was timed is too short to be told from no time. */
+/* Average rate, the longest included, as it may have most work; none where nothing is counted or
+ * the time is too short. */
 static void put_rate(tp_buf *b, double each, const tp_clock *c) {
   bool known = each > 0 && c->first + c->later >= SHORTEST;
   if (known) tp_putf(b, " %8.1f", each * (double)c->calls / seconds_with(c, false) * 1e-9);
   else tp_puts(b, "        -");
 }
 
-/* All that one execution goes through, as one. */
+/* One execution as a whole. */
 static bool count_loop_once(const tp_exec *x, const tp_pnode *loop, tp_counted *all) {
   tp_arena a;
   int64_t turns;
@@ -160,7 +156,7 @@ static void put_row(
   tp_puts(b, "\n");
 }
 
-/* Seconds of the regions that it calls, and of what else has a clock. */
+/* Seconds of regions that it calls, and of other clocks inside. */
 static double called(const tp_exec *x, const tp_pnode *n) {
   double s = 0;
   TP_EACH_NODE (k, n) {

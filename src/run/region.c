@@ -1,4 +1,4 @@
-/* region.c: making, binding and running one region. */
+/* region.c: makes, binds and runs a region. */
 #include "run/priv.h"
 
 static bool ranks_fit(tp_exec *x, tp_dreg *r) {
@@ -10,7 +10,7 @@ static bool ranks_fit(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
-/* The position at which the last write is over: of the outermost loop around it. */
+/* At the end of the outermost loop. */
 static void note_writes(tp_exec *x, const tp_pnode *p) {
   int end = p->pos;
   for (const tp_pnode *q = p->up; q; q = q->up)
@@ -51,11 +51,11 @@ bool tp_dreg_bind(tp_exec *x, tp_dreg *r) {
   bind_dxs(r->coord, r->rg->ncoord, x->env);
   if (r->rg->kind == TP_RG_CALL) tp_call_bind(x, r);
   if (r->dynamic || r->wrapped) return true;
-  return tp_dreg_resolve(x, r) && (!r->bind || r->bind(x, r));
+  tp_dreg_resolve(x, r);
+  return !r->bind || r->bind(x, r);
 }
 
-/* A window on a ring becomes an ordinary one: where it is if it doesn't cross the seam, else a
- * copy. */
+/* A window on a ring becomes plain: in place if it does not cross the seam, else a copy. */
 static bool unwrap(tp_exec *x, tp_dreg *r, tp_dnd *d) {
   int64_t m = TP_MAX(tp_dx_get(&d->wmod, x->env), 1),
           lo = tp_floormod(tp_dx_get(&d->wlo, x->env), m), n = d->v.shape[d->wrap];
@@ -70,8 +70,8 @@ static bool unwrap(tp_exec *x, tp_dreg *r, tp_dnd *d) {
   return true;
 }
 
-/* The run ends here without an error. Complete are those outputs that nothing from this region on,
- * or round an enclosing loop, writes; parameters keep what was made. */
+/* Ends the run without an error. Outputs that nothing from here on, or round an enclosing loop,
+ * writes are complete; parameters keep what was made. */
 bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r) {
   x->cancelled = true;
   x->ended = r->pos;
@@ -94,14 +94,12 @@ bool tp_dreg_here(tp_exec *x, tp_dreg *r) {
   bool again = r->dynamic || r->wrapped;
   x->running = true;
   x->work = x->workend = x->mem->arena;
-  if (r->rg->work && x->room) {
-    x->work = x->room;
-    x->workend = x->work + x->count[r->rg->work->id];
-  } else if (r->rg->work) {
-    x->work += x->mem->offset[r->rg->work->id];
-    x->workend = x->work + x->count[r->rg->work->id];
+  if (r->rg->work) {
+    int work = r->rg->work->id;
+    x->work = x->room ? x->room : x->work + x->mem->offset[work];
+    x->workend = x->work + x->count[work];
   }
-  if (again && !tp_dreg_resolve(x, r)) return false;
+  if (again) tp_dreg_resolve(x, r);
   for (tp_dnd *d = r->in, *end = d + r->nnd; d < end; d++)
     if (d->buf >= 0) tp_dnd_place(x, d);
   if (x->poison && !tp_poison_region(x, r)) return false;

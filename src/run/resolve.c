@@ -1,4 +1,4 @@
-/* resolve.c: operands. Compiled once, bound once per bounds, placed at each execution. */
+/* resolve.c: operands: compiled once, bound at new bounds, placed at each execution. */
 #include "run/priv.h"
 
 static tp_dx *dxs(tp_arena *a, int n, const tp_ix *const *e) {
@@ -7,7 +7,6 @@ static tp_dx *dxs(tp_arena *a, int n, const tp_ix *const *e) {
   return d;
 }
 
-/* The ring's index may vary; its width and stride as well, in principle. */
 static void compile_rings(tp_exec *x, tp_dnd *d, const tp_nd *nd) {
   d->nring = nd->nring;
   d->ring = TP_NEWN(&x->a, tp_dring, nd->nring);
@@ -64,7 +63,7 @@ void tp_dreg_windows(tp_exec *x, tp_dreg *r) {
   for (int i = 0; i < g->nlead; i++) r->dynamic |= r->lead[i].var;
 }
 
-/* Rings of width 1 add nothing; the others come first. */
+/* Those of width > 1 come first; the others add nothing. */
 static void bind_rings(tp_dnd *d, const int64_t *env) {
   d->nlive = 0;
   for (int i = 0; i < d->nring; i++) {
@@ -92,7 +91,7 @@ void tp_dnd_bind(tp_dnd *d, const int64_t *env) {
   tp_dx_bind(&d->wmod, env);
 }
 
-/* Rings whose width or stride varies (none the builder makes): found again with the rest. */
+/* The builder makes none whose width or stride varies. */
 static void resolve_rings(tp_dnd *d, const int64_t *env) {
   for (int i = 0; i < d->nring; i++)
     if (d->ring[i].width.var || d->ring[i].stride.var) {
@@ -101,22 +100,22 @@ static void resolve_rings(tp_dnd *d, const int64_t *env) {
     }
 }
 
-bool tp_dreg_resolve(tp_exec *x, tp_dreg *r) {
-  for (int k = 0; k < r->nnd; k++) {
-    tp_dnd *d = &r->in[k];
-    if (d->ragged) resolve_rings(d, x->env);
-    d->v.rank = d->rank;
-    for (int i = 0; i < d->rank; i++) {
-      int64_t n = tp_dx_get(&d->shape[i], x->env);
-      /* T - 1 at T = 0: a region that never runs, legality was judged before */
-      d->v.shape[i] = TP_MAX(n, 0);
-      d->v.stride[i] = tp_dx_get(&d->stride[i], x->env);
-    }
+/* T - 1 at T = 0 is 0: such a region never runs. */
+static void set_view(tp_dnd *d, const int64_t *env) {
+  d->v.rank = d->rank;
+  for (int i = 0; i < d->rank; i++) {
+    int64_t n = tp_dx_get(&d->shape[i], env);
+    d->v.shape[i] = TP_MAX(n, 0);
+    d->v.stride[i] = tp_dx_get(&d->stride[i], env);
   }
-  return true;
 }
 
-/* ---- ends by data ---- */
+void tp_dreg_resolve(tp_exec *x, tp_dreg *r) {
+  for (tp_dnd *d = r->in, *end = d + r->nnd; d < end; d++) {
+    if (d->ragged) resolve_rings(d, x->env);
+    set_view(d, x->env);
+  }
+}
 
 static tp_dnd end_new(tp_exec *x, const tp_nd *nd) {
   tp_dreg alone = { .nlead = 0 };
@@ -144,23 +143,18 @@ tp_dend *tp_dend_new(tp_exec *x, const tp_pnode *load) {
   return tp_dup(&x->a, &e, sizeof e);
 }
 
-/* Extents and strides mention bounds, and ends that were loaded before. */
+/* Extents and strides mention bounds and loaded ends. */
 static void end_place(const tp_exec *x, tp_dnd *d) {
-  d->v.rank = d->rank;
-  for (int i = 0; i < d->rank; i++) {
-    d->v.shape[i] = tp_dx_get(&d->shape[i], x->env);
-    d->v.stride[i] = tp_dx_get(&d->stride[i], x->env);
-  }
+  set_view(d, x->env);
   tp_dnd_place(x, d);
 }
 
 void tp_drows_place(const tp_exec *x, tp_drows *r) { end_place(x, &r->nd); }
 
-/* The greatest of n further axes. */
+/* over the other axes */
 static int64_t end_at(const tp_view *v, int64_t first, int naxis) {
   int64_t most = 0;
-  tp_walk w;
-  for (tp_walk_start(&w, v->rank - naxis, v->shape + naxis); w.ok; tp_walk_next(&w))
+  TP_WALK (w, v->rank - naxis, v->shape + naxis)
     most = TP_MAX(most, ((const int64_t *)v->p)[first + tp_walk_offset(&w, v->stride + naxis)]);
   return most;
 }
@@ -171,8 +165,7 @@ bool tp_drows_there(const tp_exec *x, const tp_drows *r, int naxis, const tp_wal
                  end_at(&r->nd.v, tp_walk_offset(at, r->nd.v.stride), naxis));
 }
 
-/* Is the window that of rows which are there? A loop looks at the ends of all that can run in it,
- * for other bounds too: b[J - 2] at J = 1 is nobody's. */
+/* A loop looks at all ends that it may need, for other bounds too: b[J - 2] at J = 1 is outside. */
 static bool has_rows(const tp_exec *x, const tp_dnd *d) {
   int64_t first = ((char *)d->v.p - x->base[d->buf]) / d->size, last = first;
   for (int i = 0; i < d->rank; i++) last += (d->v.shape[i] - 1) * d->v.stride[i];
@@ -180,14 +173,13 @@ static bool has_rows(const tp_exec *x, const tp_dnd *d) {
 }
 
 int64_t tp_dend_most(const tp_exec *x, tp_dend *e, int64_t given) {
-  tp_walk w;
   tp_dnd *d = &e->nd;
   int64_t most = 0;
   end_place(x, d);
   if (!has_rows(x, d)) return 0;
   const int64_t *p = d->v.p;
   for (int i = 0; i < e->nrow; i++) tp_drows_place(x, &e->rows[i]);
-  for (tp_walk_start(&w, d->rank, d->v.shape); w.ok; tp_walk_next(&w)) {
+  TP_WALK (w, d->rank, d->v.shape) {
     bool there = true;
     for (int i = 0; i < e->nrow && there; i++) there = tp_drows_there(x, &e->rows[i], d->rank, &w);
     if (there) most = TP_MAX(most, p[tp_walk_offset(&w, d->v.stride)]);

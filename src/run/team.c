@@ -1,13 +1,9 @@
-/* team.c: threads that go through a part of the plan together (plan/team.c).
- *
- * Each has an exec of its own: the regions that are cut, made and bound again for its share of an
- * axis, blocks to work in, and a copy of the variables, taken where a team begins. Everything else
- * (buffers, instructions) is that of the run. The first is the thread that runs: its variables are
- * the run's, and it alone runs what is not cut. What it finds, an error or that the run is
- * cancelled, ends the others at their next region. */
+/* team.c: threads that share a part of the plan (plan/team.c). Each has an exec of its own: cut
+ * regions, bound for its share of an axis, blocks to work in, a copy of the variables from the
+ * team's begin; buffers and instructions are the run's. The first is the running thread, with the
+ * run's variables, and alone runs what is not cut: its error, or cancelled run, ends the others at
+ * their next region. */
 #include "run/priv.h"
-
-/* ---- making ---- */
 
 static bool is_cut(const tp_teams *t, int pos) { return t->leaf[pos] && t->cut[pos].share >= 0; }
 
@@ -52,7 +48,7 @@ bool tp_exec_threads(tp_exec *x, int n, tp_error *err) {
   if (n < 2 || !x->plan->teams || !x->plan->teams->nteam) return true;
   x->err = err;
   tp_guard oom;
-  if (!TP_GUARDED(&oom)) return tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+  if (!TP_GUARDED(&oom)) return tp_no_memory(err, TP_NOWHERE);
   bool ok = make_workers(x, n);
   if (!ok && x->workers->n < n) *err = x->workers->w[x->workers->n].err;
   tp_unguard(&oom);
@@ -71,8 +67,6 @@ void tp_workers_free(tp_exec *x) {
 void tp_workers_rest(tp_exec *x) {
   if (x->workers) x->workers->crew = tp_crew_give(x->workers->crew);
 }
-
-/* ---- what they work in ---- */
 
 static int64_t room_of_one(const tp_workers *all, const int64_t *bytes) {
   int64_t most = 0;
@@ -93,9 +87,7 @@ static void place_workers(tp_exec *x) {
     x->workers->w[i].x.room = x->mem->arena + x->mem->total - each * (x->workers->n - i);
 }
 
-/* ---- binding ---- */
-
-/* Of one thread of so many. */
+/* who of n */
 static void put_shares(const tp_teams *t, int64_t *env, int who, int n) {
   for (int i = 0; i < t->nshare; i++) {
     int64_t whole = tp_ix_evalq(t->share[i].whole, env), from = tp_share_from(whole, who, n);
@@ -106,7 +98,7 @@ static void put_shares(const tp_teams *t, int64_t *env, int who, int n) {
 
 static bool bind_worker(tp_worker *w) {
   const tp_exec *x = w->all->x;
-  if (w->who) memcpy(w->x.env, x->env, sizeof *x->env * (size_t)x->nsym);
+  if (w->who) TP_COPY(w->x.env, x->env, x->nsym);
   put_shares(w->all->teams, w->x.env, w->who, w->all->n);
   for (int i = 0; i < w->x.nreg; i++) {
     tp_dreg *r = w->x.reg[i];
@@ -126,10 +118,8 @@ bool tp_workers_bind(tp_exec *x) {
       *x->err = all->w[i].err;
       return false;
     }
-  return tp_team_judge(all) || tp_fail(x->err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory");
+  return tp_team_judge(all) || tp_no_memory(x->err, TP_NOWHERE);
 }
-
-/* ---- running ---- */
 
 typedef struct {
   tp_workers *all;
@@ -152,7 +142,7 @@ static int inst_at(const tp_exec *x, int pos) {
   return i;
 }
 
-/* Others go on to the next meeting, or the end: what they find may come before it. */
+/* Others go on to the next meeting: their errors may come before it. */
 static bool fails(tp_worker *w, int pos, bool alone) {
   tp_exec *x = w->all->x;
   if (alone) w->err = *x->err;
@@ -192,7 +182,7 @@ static int host_fault(void *exec, int pos, int what, const int64_t *lead) {
   return tp_native_fault(w->all->x, pos, what, lead) && !fails(w, pos, true);
 }
 
-/* Clocks are those of the run, and the first thread's to read. */
+/* Only the first thread uses the run's clocks. */
 static void host_enter(void *exec, int pos, int loop) {
   tp_worker *w = exec;
   if (!w->who) tp_native_enter(w->all->x, pos, loop);
@@ -204,25 +194,16 @@ static void host_leave(void *exec, int pos, int loop) {
 }
 
 static bool run_native(tp_worker *w, const team_job *j) {
-  static const unsigned char goes_on;
-  const tp_run *run = w->all->x->run;
-  const volatile unsigned char *cancel = w->who ? (const volatile unsigned char *)&w->all->over
-      : run->cancel                             ? (const volatile unsigned char *)run->cancel
-                                                : &goes_on;
-  tp_host h = { .env = w->x.env,
-    .base = w->x.base,
-    .cancel = cancel,
-    .exec = w,
-    .leaf = host_leaf,
-    .cancelled = host_cancelled,
-    .fault = host_fault,
-    .seed = run->seed,
-    .turn = w->x.target->turn,
-    .who = w->who,
-    .meets = w->all->meets,
-    .meet = host_meet,
-    .enter = host_enter,
-    .leave = host_leave };
+  tp_host h = tp_native_host(&w->x, w->who ? &w->all->over : w->x.run->cancel);
+  h.exec = w;
+  h.leaf = host_leaf;
+  h.cancelled = host_cancelled;
+  h.fault = host_fault;
+  h.who = w->who;
+  h.meets = w->all->meets;
+  h.meet = host_meet;
+  h.enter = host_enter;
+  h.leave = host_leave;
   return !j->fn(&h);
 }
 
@@ -231,7 +212,7 @@ static void work(void *ud, int who) {
   tp_workers *all = j->all;
   tp_worker *w = &all->w[who];
   tp_exec *x = all->x;
-  if (who) memcpy(w->x.env, x->flow->front.env, sizeof *x->env * (size_t)x->nsym);
+  if (who) TP_COPY(w->x.env, x->flow->front.env, x->nsym);
   put_shares(all->teams, w->x.env, who, all->n);
   w->x.run = x->run;
   w->x.base = x->base;
@@ -242,7 +223,7 @@ static void work(void *ud, int who) {
   if (!ok) tp_crew_stop(all->crew);
 }
 
-/* The error that one thread alone would have met first; of one leaf, in the first share. */
+/* The error that one thread alone would meet first; of one leaf, the first share's. */
 static bool ended(tp_workers *all, const tp_team *team) {
   const tp_worker *first = NULL;
   all->x->cancelled |= all->w[0].x.cancelled;
@@ -263,7 +244,7 @@ static bool run_job(tp_workers *all, team_job *j, bool *ok) {
   return true;
 }
 
-/* A crew that another process left behind runs nothing. */
+/* Not of another process. */
 static bool has_crew(tp_workers *all) {
   if (all->crew && !tp_crew_is_ours(all->crew)) all->crew = NULL;
   if (!all->crew) all->crew = tp_crew_take(all->n);
@@ -284,7 +265,7 @@ bool tp_team_run(tp_exec *x, const tp_inst *i, bool *ok) {
   return run_job(x->workers, &(team_job){ .all = x->workers, .from = i, .id = i->team - 1 }, ok);
 }
 
-/* Alone, a thread's share is everything. */
+/* Alone a thread has the whole share. */
 int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h) {
   tp_exec *x = exec;
   tp_workers *all = x->workers;
@@ -295,8 +276,6 @@ int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h) {
   put_shares(x->plan->teams, x->env, 0, 1);
   return fn(h);
 }
-
-/* ---- what is said about it ---- */
 
 bool tp_exec_shares(const tp_exec *x, int team, int *meetings) {
   const tp_workers *all = x->workers;

@@ -1,9 +1,9 @@
-/* trace.c: the profile as a file for chrome://tracing and Perfetto: the plan's tree, in which each
- * region, loop and compiled part is as long as it took in all runs so far, one after the other. */
+/* trace.c: the profile for chrome://tracing and Perfetto: the plan's tree, each region, loop and
+ * compiled part as long as in all runs so far, one after the other. */
 #include "run/priv.h"
 #include "io/io.h"
 
-/* What is no text in UTF-8 is a question mark. */
+/* 0: not UTF-8 */
 static int utf8_length(const unsigned char *s) {
   int n = *s < 0x80             ? 1
       : *s >= 0xc2 && *s < 0xe0 ? 2
@@ -28,7 +28,7 @@ static void put_escaped(tp_buf *b, const char *text) {
   }
 }
 
-/* at: by position, what all of a run goes through. next: of the parts; began: where that does. */
+/* at: by position; next: part; began: its begin */
 typedef struct {
   const tp_exec *x;
   const tp_counted *at;
@@ -38,7 +38,7 @@ typedef struct {
   tp_buf b;
 } trace;
 
-/* Of integers differences are exact: what lies inside stays inside. */
+/* Integers: inner events stay inside. */
 static void put_event(trace *t, const char *kind, const char *name, double from, double to) {
   long long ns = (long long)(from * 1e9), took = (long long)(to * 1e9) - ns;
   tp_putf(&t->b,
@@ -92,7 +92,7 @@ static double put_inside(trace *t, const tp_pnode *n, double at) {
   return to;
 }
 
-/* A compiled part is some neighbours. */
+/* A compiled part is a run of neighbours. */
 static double put_tree(trace *t, const tp_pnode *n, double at) {
   const tp_part *p = t->next < t->nparts ? &t->part[t->next] : NULL;
   char name[64];
@@ -123,8 +123,8 @@ bool tp_exec_trace(const tp_exec *x, const char *path, tp_error *err) {
   tp_puts(&t.b, "[");
   put_tree(&t, x->plan->body, 0);
   tp_puts(&t.b, "\n]\n");
-  bool ok = t.b.failed ? tp_fail(err, TP_E_MEMORY, (tp_pos){ 0 }, "out of memory")
-                       : tp_file_replace(path, write_trace, &t.b, err);
+  bool ok =
+      t.b.failed ? tp_no_memory(err, TP_NOWHERE) : tp_file_replace(path, write_trace, &t.b, err);
   tp_buf_free(&t.b);
   tp_arena_free(&a);
   return ok;

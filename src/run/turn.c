@@ -1,4 +1,4 @@
-/* turn.c: from one instruction to the next, and where a cursor is. */
+/* turn.c: from one instruction to the next; where a cursor is. */
 #include "run/priv.h"
 
 static bool holds(const tp_exec *x, const tp_inst *i) {
@@ -6,7 +6,6 @@ static bool holds(const tp_exec *x, const tp_inst *i) {
   return i->test == TP_TEST_GE0 ? v >= 0 : i->test == TP_TEST_EQ0 ? v == 0 : v != 0;
 }
 
-/* Is the loop's variable still inside? */
 static bool is_inside(const tp_exec *x, const tp_inst *i) {
   return i->step > 0 ? x->env[i->var] < tp_dx_get(&i->hi, x->env)
                      : x->env[i->var] >= tp_dx_get(&i->lo, x->env);
@@ -22,7 +21,7 @@ static const tp_inst *next_iteration(tp_exec *x, const tp_inst *i) {
   return is_inside(x, i) ? x->flow->inst + i->to : i + 1;
 }
 
-/* Of a buffer that lies in the file, the way that it does. */
+/* if the buffer lies in the file that way */
 static void keep_rows(tp_exec *x, const tp_inst *i) {
   const tp_spilled *s = &x->mem->spilled[i->var];
   if (!s->chunk || s->way != i->way) return;
@@ -30,7 +29,7 @@ static void keep_rows(tp_exec *x, const tp_inst *i) {
   else tp_run_fetch(x, i);
 }
 
-/* An instruction that is no region. leaves: what may wait is left out. */
+/* not a region; leaves: BEHIND is skipped */
 const tp_inst *tp_flow_turn(tp_exec *x, const tp_inst *i, bool leaves) {
   switch (i->op) {
   case TP_I_FOR: return begin_loop(x, i);
@@ -54,7 +53,7 @@ bool tp_flow_through(tp_exec *x, const tp_inst *i, const tp_inst *to,
   return true;
 }
 
-/* Where the part for "if not" begins; `to` where there is none. */
+/* The else part; `to`: none. */
 static int else_of(const tp_exec *x, const tp_inst *i) {
   const tp_inst *last = x->flow->inst + i->to - 1;
   return last->op == TP_I_JUMP && last->to > i->to ? last->to : i->to;
@@ -72,14 +71,13 @@ static bool passes(tp_exec *x, const tp_inst *i, int pc) {
 
 static bool is_stop(const tp_inst *i) { return tp_is_leaf(i) || i->op == TP_I_WAIT; }
 
-/* The next stop from i on, or the end. A run waits nowhere else: behind the last region of a loop
- * it may come round again (tp_exec_complete). */
+/* The next stop from i on, or the end: the only places where a run waits. */
 const tp_inst *tp_flow_stop(tp_exec *x, const tp_inst *i) {
   while (i < x->flow->inst + x->flow->ninst && !is_stop(i)) i = tp_flow_turn(x, i, x->flow->split);
   return i;
 }
 
-/* Back goes no further than front: what it would look at may not be made. */
+/* back goes no further than front, as its inputs might not be made. */
 void tp_flow_settle(tp_exec *x, tp_cursor *c) {
   tp_flow *f = x->flow;
   int64_t *was = x->env;
@@ -101,7 +99,7 @@ bool tp_flow_possible(const tp_exec *cx, const tp_cursor *c) {
   return ok;
 }
 
-/* Whose loops, from `loop` outwards, are further behind: < 0: a's. */
+/* < 0: a's loops, from the outermost on, are further behind. */
 static int order(const tp_exec *x, int loop, const int64_t *a, const int64_t *b) {
   if (loop < 0) return 0;
   const tp_inst *i = &x->flow->inst[loop];

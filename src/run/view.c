@@ -40,7 +40,6 @@ tp_view tp_view_part(const tp_view *v, int axis, int64_t lo, int64_t n, int size
   return w;
 }
 
-/* A window of the other's shape over dense elements. */
 tp_view tp_view_dense_as(const tp_view *like, void *p) {
   tp_view v = *like;
   v.p = p;

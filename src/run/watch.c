@@ -1,22 +1,18 @@
-/* watch.c: regions that are checked: what one has made is looked at when it is done, and NaN or
- * infinity that arose there ends the run. Only such regions come here (tp_dreg_new), so that the
- * others pay nothing. */
+/* watch.c: checked regions: when one is done, NaN or infinity that arose in it ends the run.
+ * tp_dreg_new sends only such regions here. */
 #include "run/priv.h"
 #include "kern/made.h"
 
-/* kept: inputs that the run may write over, and the result of an accumulation, as they were before;
- * dense. */
+/* kept: copies of inputs that the run may overwrite, and of an accumulation's result */
 struct tp_watch {
   bool (*run)(tp_exec *, tp_dreg *);
   char **kept;
   size_t *room; /* by operand */
-  /* the operator's operands; what an elementwise region does, NULL: the region's operator */
+  /* of the operator; of an elementwise region its last one, else NULL */
   int nin;
   const tp_micro *micro;
-  uint64_t *cell; /* numbers among them */
+  uint64_t *cell; /* its numbers */
 };
-
-/* ---- what was there before ---- */
 
 static tp_view kept_view(const tp_view *v, char *p) {
   tp_view to = *v;
@@ -49,9 +45,7 @@ static bool is_written(const tp_dreg *r, int i) {
   return same && r->in[i].buf >= 0;
 }
 
-/* ---- lenses ---- */
-
-/* Operand i (results after inputs) at a place along the leading axes; lead NULL: all of it. */
+/* Operand i, results last, at a place along the leading axes; NULL: all of it. */
 static tp_lens lens_of(const tp_dreg *r, int i, const int64_t *lead, bool before) {
   const tp_dnd *d = &r->in[i];
   int n = lead ? r->npoint : 0;
@@ -59,13 +53,12 @@ static tp_lens lens_of(const tp_dreg *r, int i, const int64_t *lead, bool before
   tp_lens l = { .dtype = d->dtype, .rank = v.rank - n };
   int64_t at = 0;
   for (int k = 0; k < n; k++) at += lead[k] * v.stride[k];
-  memcpy(l.shape, v.shape + n, sizeof *l.shape * (size_t)l.rank);
-  memcpy(l.stride, v.stride + n, sizeof *l.stride * (size_t)l.rank);
+  TP_COPY(l.shape, v.shape + n, l.rank);
+  TP_COPY(l.stride, v.stride + n, l.rank);
   l.data = (const char *)v.p + at * d->size;
   return l;
 }
 
-/* A number written in the region. */
 static tp_lens number_of(const tp_micro *m, uint64_t *cell) {
   tp_put(m->dtype, cell, 0, m->f);
   return (tp_lens){ .dtype = m->dtype, .data = cell };
@@ -80,9 +73,7 @@ static tp_lens source_of(const tp_dreg *r, int k, const int64_t *lead) {
   return l;
 }
 
-/* ---- an operator ---- */
-
-/* A fold's result lacks the axes that are folded, or has one place along them. */
+/* without the folded axes, or with one place along them */
 static void without_folded(const tp_dreg *r, tp_lens *out) {
   int n = 0;
   for (int k = 0; k < out->rank; k++) {
@@ -121,14 +112,13 @@ static bool look(tp_exec *x, tp_dreg *r) {
     if (d->buf < 0) continue;
     tp_lens all = lens_of(r, r->nin + o, NULL, false);
     if (tp_lens_finite(&all)) continue;
-    tp_walk w;
-    for (tp_walk_start(&w, r->npoint, d->v.shape); w.ok; tp_walk_next(&w))
+    TP_WALK (w, r->npoint, d->v.shape)
       if (!look_at(x, r, o, w.at)) return false;
   }
   return true;
 }
 
-/* ---- an accumulation: what was there, and all that was added ---- */
+/* ---- an accumulation ---- */
 
 static bool tell_sum(tp_exec *x, tp_dreg *r, const int64_t *at, int nin, const tp_lens *in) {
   int along = __builtin_popcount(r->rg->along);
@@ -150,8 +140,7 @@ static bool look_sum(tp_exec *x, tp_dreg *r) {
   if (tp_lens_finite(&all) || !tp_lens_finite(&in[1])) return true;
   for (int k = 0; k < v->rank; k++)
     shape[k] = r->rg->sums >> k & 1 ? TP_MIN(v->shape[k], 1) : v->shape[k];
-  tp_walk w;
-  for (tp_walk_start(&w, v->rank, shape); w.ok; tp_walk_next(&w)) {
+  TP_WALK (w, v->rank, shape) {
     if (tp_lens_finite_at(&all, w.at) || !tp_lens_finite_at(&old, w.at)) continue;
     in[0].data = (const char *)old.data + tp_walk_offset(&w, old.stride) * r->out[0].size;
     bool none = tp_get(old.dtype, in[0].data, 0) == (r->rg->red == TP_RED_PROD);
@@ -159,8 +148,6 @@ static bool look_sum(tp_exec *x, tp_dreg *r) {
   }
   return true;
 }
-
-/* ---- regions ---- */
 
 static bool run_watched(tp_exec *x, tp_dreg *r) {
   for (int i = 0; i < r->nnd; i++)
