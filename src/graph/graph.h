@@ -274,8 +274,9 @@ const char *tp_title(tp_arena *a, const tp_node *n);
 /* all of which stay where they are */
 void tp_tell(tp_graph *g, const char *pass, tp_pos pos, const char *text);
 void tp_graph_print(tp_buf *b, const tp_graph *g);
-/* leave positions, and names made of them, out; hashes instead of CONST data (does not parse) */
-enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2 };
+/* leave positions, and names made of them, out; hashes instead of CONST data; symbols that the
+ * graph does not use, and variables' names, as well */
+enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2, TP_TEXT_ALL = 4 };
 /* A closed parameter with an update: its values differ along `along`. */
 static inline bool tp_param_evolves(const tp_node *w) {
   return w->op == TP_OP_MERGE && w->attr.nalong && w->nin > 1;
@@ -283,6 +284,8 @@ static inline bool tp_param_evolves(const tp_node *w) {
 void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags);
 /* what prints parses; CONST data inline; CALL by number */
 tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err);
+/* The same graph in another context, by its text with hashes for CONST data, which both share. */
+tp_graph *tp_graph_move(tp_ictx *ix, const tp_graph *from, const char *text, tp_error *err);
 void tp_graph_dot(tp_buf *b, const tp_graph *g);
 /* Attributes as items of a list in braces, of which *count have been written, and one item read by
  * its key. */

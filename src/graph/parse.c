@@ -17,7 +17,8 @@ typedef struct {
   TP_VEC(tp_node *) mentioned;
   TP_VEC(arity) arities;
   TP_VEC(tp_stop) stops;
-  bool inputs, params; /* these lists were given */
+  const tp_graph *from; /* whose constants hashes stand for; NULL: there is none */
+  bool inputs, params;  /* these lists were given */
 } graph_parser;
 
 static tp_pos here(const graph_parser *p) { return tp_scan_pos(&p->in); }
@@ -84,6 +85,7 @@ static bool attribute(graph_parser *p, tp_node *n, const char **data) {
     TP_PUSH(&p->g->arena, &p->arities, (arity){ n, 0, n->attr.nat, p->in.line });
   if (known) return true;
   if (strcmp(key, "what") == 0) return (n->what = tp_scan_string(&p->in)) != NULL;
+  if (strcmp(key, "var") == 0) return (n->var = tp_scan_string(&p->in)) != NULL;
   if (strcmp(key, "data") != 0) return fail(p, "an unknown attribute before this");
   *data = p->in.s;
   p->in.s += strcspn(p->in.s, "}");
@@ -160,6 +162,8 @@ static bool constant_shape(graph_parser *p, const tp_node *n, int64_t *shape) {
 static bool read_data(graph_parser *p, tp_node *n, const char *data) {
   int64_t shape[TP_MAXRANK];
   const char *rest = p->in.s;
+  if (p->from && n->mark < p->from->nodes.n && p->from->nodes.v[n->mark]->attr.data)
+    return (n->attr.data = tp_array_ref(p->from->nodes.v[n->mark]->attr.data)) != NULL;
   if (!constant_shape(p, n, shape)) return false;
   p->in.s = data;
   n->attr.data = tp_scan_array(&p->in, n->out[0].dtype, n->out[0].rank, shape);
@@ -445,10 +449,10 @@ static void complete_checks(tp_graph *g) {
   for (int i = 0; i < m; i++) tp_shapecheck_add(g, own[i].a, own[i].b, own[i].pos, own[i].what);
 }
 
-static bool read_all(tp_graph *g, const char *text, tp_error *err) {
+static bool read_all(tp_graph *g, const tp_graph *from, const char *text, tp_error *err) {
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return tp_fail(err, TP_E_MEMORY, g->pos, "no memory for the graph");
-  graph_parser p = { .g = g };
+  graph_parser p = { .g = g, .from = from };
   tp_scan_init(&p.in, "sdg", &g->arena, tp_ictx_arena(g->ix), err);
   tp_hmap_init(&p.nodes, &g->arena);
   bool ok = lines(&p, text) && tp_verify(g, err);
@@ -458,10 +462,14 @@ static bool read_all(tp_graph *g, const char *text, tp_error *err) {
 }
 
 tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err) {
+  return tp_graph_move(ix, NULL, text, err);
+}
+
+tp_graph *tp_graph_move(tp_ictx *ix, const tp_graph *from, const char *text, tp_error *err) {
   tp_graph *g = tp_graph_new(ix);
   tp_error own = { 0 };
   if (!err) err = &own;
-  if (g && read_all(g, text, err)) return g;
+  if (g && read_all(g, from, text, err)) return g;
   tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "no memory for a graph");
   return tp_graph_free(g);
 }

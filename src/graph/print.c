@@ -57,6 +57,8 @@ static void put_attrs(tp_buf *b, const tp_node *n, int flags) {
   tp_attr_print(b, a, n->op, &count);
   if (n->what && !(flags & TP_TEXT_NOPOS))
     tp_puts(tp_put_item(b, &count, "what"), " "), tp_put_string(b, n->what);
+  if (n->var && (flags & TP_TEXT_ALL))
+    tp_puts(tp_put_item(b, &count, "var"), " "), tp_put_string(b, n->var);
   if (a->data) put_data(tp_put_item(b, &count, "data"), a->data, flags);
   if (count) tp_puts(b, "}");
 }
@@ -115,8 +117,9 @@ static void use_node(bool *used, tp_node *n) {
   tp_node_map(NULL, n, use_ix, used);
 }
 
-static bool *used_symbols(tp_arena *a, const tp_graph *g) {
+static bool *used_symbols(tp_arena *a, const tp_graph *g, bool all) {
   bool *used = TP_NEWN(a, bool, tp_nsym(g->ix));
+  memset(used, all, (size_t)tp_nsym(g->ix));
   for (int i = 0; i < g->nodes.n; i++) use_node(used, g->nodes.v[i]);
   for (int i = 0; i < g->inputs.n; i++) use_node(used, g->inputs.v[i]);
   for (int i = 0; i < g->params.n; i++) use_node(used, g->params.v[i]);
@@ -198,7 +201,7 @@ void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags) {
   tp_scratch_init(&scratch);
   if (g->seed || g->nrand)
     tp_putf(b, "graph seed %llu nrand %d\n", (unsigned long long)g->seed, g->nrand);
-  tp_syms_print(b, g->ix, used_symbols(&scratch, g));
+  tp_syms_print(b, g->ix, used_symbols(&scratch, g, flags & TP_TEXT_ALL));
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node_print(b, g->nodes.v[i], flags);
     tp_puts(b, "\n");

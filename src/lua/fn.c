@@ -77,7 +77,8 @@ static void give_inputs(lua_State *L, tl_run *r, tl_fn *u, int i, bool resumes) 
 /* { name = array } before the run, empty. */
 tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs, bool endless) {
   const tp_sym *const *need;
-  tl_run *r = tl_run_new(L, u->lp, runs ? tp_fn_graph(u->f)->inputs.n : 0, 0);
+  tl_run *r =
+      tl_run_new(L, u->lp, tp_fn_graph(u->f)->ix, runs ? tp_fn_graph(u->f)->inputs.n : 0, 0);
   int n = tp_fn_bounds(u->f, &need);
   if (endless) r->endless = tp_fn_endless(u->f);
   tl_run_bounds(L, r, i, n, need);

@@ -271,6 +271,7 @@ int tl_grad_step(lua_State *L);
 typedef struct tl_run {
   lua_State *L;
   tl_prog *lp;
+  tp_ictx *ix; /* whose symbols bounds are */
   tp_run run;
   tp_arena arena; /* step: values of its tick (need NULL); NULL: whole arrays */
   int64_t *env;
@@ -290,7 +291,7 @@ typedef struct tl_run {
   lua_Hook hook;
   bool interrupted; /* nothing else uses value 1 now */
 } tl_run;
-tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput, int nout);
+tl_run *tl_run_new(lua_State *L, tl_prog *lp, tp_ictx *ix, int ninput, int nout);
 void tl_run_clear(tl_run *r);
 void tl_run_release(tl_run *r);
 tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs, bool endless);

@@ -452,7 +452,7 @@ static void work(tp_fn *f, const int64_t *env, tp_buf *b) {
 
 static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b) {
   if (!s) return summary(f, env, b);
-  if (!strcmp(s, "graph")) tp_graph_print(b, f->recorded ? f->recorded : f->closed);
+  if (!strcmp(s, "graph")) tp_graph_print(b, f->ranges ? f->program->g : f->closed);
   else if (!strcmp(s, "dot")) tp_graph_dot(b, f->closed);
   else if (!strcmp(s, "passes")) passes(b, f);
   else if (!strcmp(s, "evolution") && f->poly)

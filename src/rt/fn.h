@@ -72,8 +72,11 @@ struct tp_fn {
   int64_t limit, most;
   /* graph: what plain runs execute; with ticks given, what was judged: steps.graph is executed */
   tp_graph *closed, *graph;
-  /* ranges: as closed, but made of `recorded` with its ranges as recurrences; NULL: as closed */
-  tp_graph *ranges, *recorded;
+  /* until its text is read: the recording, which has the arrays of constants */
+  tp_graph *recorded;
+  tp_buf text;
+  /* as closed, but made of the recording with its ranges as recurrences; NULL: as closed */
+  tp_graph *ranges;
   int nbound;
   const tp_sym **bounds;
   tp_poly *poly;
@@ -96,6 +99,8 @@ struct tp_fn {
   bool *stepped;
   /* `tick` was given: plain runs execute what steps do, so both give the same numbers */
   bool ticking;
+  int nasked;
+  const char **asked_tick; /* by `tick` */
   int ntick;
   const tp_sym **tick; /* 0: the program has several dims, or none */
   /* by inputs, outputs, outputs (see tp_ticks); NULL: not ready to step */
@@ -171,7 +176,7 @@ void tp_settle_params(tp_fn *f); /* the session is about to go: its newest stay 
 /* the passes that are switches, where a tier is compiled */
 bool tp_sweep_graph(tp_fn *f, tp_graph *g, tp_error *err);
 /* tick.c */
-bool tp_choose_ticks(tp_fn *f, const tp_copts *o, tp_error *err);
+bool tp_choose_ticks(tp_fn *f, tp_error *err);
 bool tp_make_ticks(tp_fn *f, tp_error *err);
 /* step.c: callbacks of a plan with ticks in a plain run: what comes and goes are parts of the run's
  * arrays */

@@ -5,8 +5,7 @@
 #include "graph/methods.h"
 #include "graph/run.h"
 
-/* A program being recorded. Reference counted: a compiled function keeps its program's index
- * context alive. */
+/* A program being recorded, or that of a compiled function; its own index context. */
 typedef struct tp_program {
   int refs;
   tp_ictx *ix;
