@@ -65,7 +65,7 @@ int tempo_memory(tempo_function *f, int nbound, const char *const *bound_name, c
 }
 
 int64_t tempo_peak(const tempo_function *f) {
-  return api_given(f, "tempo_peak", "the function", NULL) ? tp_fn_peak(f->f) : 0;
+  return api_compiled(f, "tempo_peak", NULL) ? tp_fn_peak(f->f) : 0;
 }
 
 /* ---- texts ---- */

@@ -19,8 +19,7 @@ static int param_named(tempo_function *f, const char *name, tp_error *e) {
 
 tempo_array *tempo_param(tempo_function *f, const char *name, tempo_error *err) {
   tp_error e = { 0 };
-  if (!api_given(f, "tempo_param", "the function", err) ||
-      !api_given(name, "tempo_param", "name", err))
+  if (!api_compiled(f, "tempo_param", err) || !api_given(name, "tempo_param", "name", err))
     return NULL;
   int k = param_named(f, name, &e);
   tp_array *a = k < 0 ? NULL : tp_fn_param_value(f->f, k);
@@ -66,7 +65,7 @@ static bool save_params(tempo_function *f, const char *path, tp_error *e) {
 
 int tempo_save_params(tempo_function *f, const char *path, tempo_error *err) {
   tp_error e = { 0 };
-  return api_given(f, "tempo_save_params", "the function", err) &&
+  return api_compiled(f, "tempo_save_params", err) &&
       api_given(path, "tempo_save_params", "path", err) &&
       (save_params(f, path, &e) || api_fail(err, &e));
 }

@@ -93,6 +93,7 @@ static tp_fn *compiled(tp_program *p, const tempo_options *o, tp_error *e) {
     .threads = o->threads,
     .memory = o->memory,
     .check = o->check,
+    .async = o->async,
     .ntick = o->ntick,
     .tick = dims };
   if (!named_tier(o->tier, &c.tier, e) || !limits_ok(o, e)) return NULL;
@@ -124,7 +125,8 @@ tempo_function *tempo_compile_with(tempo_program *p, const tempo_options *given,
   tempo_function *f = tp_calloc(sizeof *f);
   if (!f) return api_refuse(err, TP_E_MEMORY, "out of memory"), NULL;
   tp_arena_init(&f->a);
-  if (options_of(given, &o, &e) && (f->f = compiled((tp_program *)p, &o, &e)) && api_hooks(f, &e))
+  if (options_of(given, &o, &e) && (f->f = compiled((tp_program *)p, &o, &e)) &&
+      (o.async || api_hooks(f, &e)))
     return f;
   api_fail(err, &e);
   function_drop(f);
@@ -141,6 +143,10 @@ tempo_function *tempo_compile(tempo_program *p, const char *tier, tempo_error *e
   return tempo_compile_ticks(p, tier, 0, NULL, err);
 }
 
+int tempo_ready(const tempo_function *f) {
+  return api_given(f, "tempo_ready", "the function", NULL) && tp_fn_ready(f->f);
+}
+
 void tempo_function_free(tempo_function *f) {
-  if (f && api_ready(f, "tempo_function_free", NULL)) function_drop(f);
+  if (f && api_idle(f, "tempo_function_free", NULL)) function_drop(f);
 }

@@ -179,5 +179,5 @@ int tempo_step_into(tempo_function *f, int nvalue, const char *const *value_name
 }
 
 int tempo_next_tick(tempo_function *f, int64_t *at) {
-  return api_given(f, "tempo_next_tick", "the function", NULL) && tp_fn_next_tick(f->f, at);
+  return api_compiled(f, "tempo_next_tick", NULL) && tp_fn_next_tick(f->f, at);
 }

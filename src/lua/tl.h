@@ -84,6 +84,8 @@ typedef struct {
   tp_fn *f; /* NULL: freed */
   /* methods that run now: their callees must not free it */
   int uses;
+  bool waits; /* for another thread, which compiles it */
+  int told;   /* warnings of its program that were told */
   bool running, cancel;
   /* what its steps use again; NULL: none was made yet */
   struct tl_run *step;
@@ -299,7 +301,8 @@ void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *n
 void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need, tp_fn *step);
 /* pushes the three slots, watches the hook */
 void tl_run_prepare_calls(lua_State *L, tl_run *r);
-/* raises what the host's hook raises */
+/* until the function is compiled; both raise what the host's hook raises */
+void tl_fn_wait(lua_State *L, tl_fn *u);
 tp_fn *tl_compile_watched(lua_State *L, tp_program *p, tp_copts *o, tp_error *e);
 bool tl_interrupted(void *r); /* tp_run.interrupted */
 /* releases first; a callback's own value if there is one */

@@ -200,11 +200,16 @@ static bool dumped(tp_fn *f) {
   return true;
 }
 
-static bool pipeline(tp_fn *f, void *unused, tp_error *err) {
+static bool made(tp_fn *f, void *unused, tp_error *err) {
   (void)unused;
   return read_program(f, err) && close_graph(f, err) && check_graph(f, err) &&
       tp_choose_ticks(f, err) && (f->tier == TP_TIER_REFERENCE ? reference : interpreter)(f, err) &&
       dumped(f);
+}
+
+bool tp_pipeline(tp_fn *f, tp_error *err) {
+  if (!tp_making(f, made, NULL, err)) err->pos = err->pos.file ? err->pos : f->pos;
+  return !err->code;
 }
 
 static tp_fn *fn_new(tp_program *p, const tp_copts *o, tp_error *err) {
@@ -232,7 +237,9 @@ tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
   f->pos = o->pos;
   tp_buf_init(&f->text);
   tp_ictx_watch(f->program->ix, o->interrupted, o->host);
-  if (tp_guarded(f, take_program, (void *)o, err) && tp_making(f, pipeline, NULL, err)) return f;
+  if (tp_guarded(f, take_program, (void *)o, err) &&
+      ((o->async && tp_compile_beside(f)) || tp_pipeline(f, err)))
+    return f;
   keep_place(p, o->pos, err);
   return tp_fn_free(f);
 }
@@ -250,6 +257,7 @@ bool tp_compile_again(tp_fn *f, const tp_fn *of, tp_error *err) {
 
 tp_fn *tp_fn_free(tp_fn *f) {
   if (!f) return NULL;
+  tp_beside_free(f);
   for (int k = 0; k < TP_MAXSHORTER; k++) tp_fn_free(f->shorter[k]);
   f->session = tp_session_free(f, f->session);
   tp_exec_free(f->exec);

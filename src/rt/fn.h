@@ -56,10 +56,12 @@ const tp_backend *tp_backend_find(
     const char *name, tp_pos pos, tp_error *err); /* NULL: the first */
 /* what a plan became, or that it became nothing (native.c) */
 typedef struct tp_native_code tp_native_code;
+typedef struct tp_beside tp_beside;
 /* lengths of blocks that a limit of memory may come to */
 enum { TP_MAXSHORTER = 4 };
 struct tp_fn {
   tp_program *program;
+  tp_beside *beside; /* what compiles it, or failed to; NULL: it is compiled */
   tp_pos pos;
   /* did: by pass, operators before and after; most: tp_run.memory */
   tp_tier tier;
@@ -117,6 +119,11 @@ struct tp_fn {
   tp_graph *trial, *other;
   tp_poly *order;
 };
+/* compile.c: from the text to what runs */
+bool tp_pipeline(tp_fn *f, tp_error *err);
+/* beside.c: in another thread, which leaves no more than f->beside; false: there is none */
+bool tp_compile_beside(tp_fn *f);
+void tp_beside_free(tp_fn *f);
 /* code.c */
 tp_work tp_work_on(tp_fn *f, tp_graph *g);
 /* Both graphs were judged: what one has more is behind that. */

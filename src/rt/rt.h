@@ -46,6 +46,8 @@ typedef struct tp_copts {
   /* dims that steps go through; 0: the program's only one, if it is ever stepped */
   int ntick;
   const tp_sym *const *tick;
+  /* another thread compiles it: tp_fn_wait comes before all else but tp_fn_ready and tp_fn_free */
+  bool async;
   /* asked now and then; true: compiling fails. NULL: nobody is asked */
   bool (*interrupted)(void *host);
   void *host;
@@ -55,7 +57,11 @@ typedef struct tp_copts {
 typedef struct tp_fn tp_fn;
 /* TEMPO_TIER, TEMPO_PASSES, TEMPO_DUMP, TEMPO_THREADS, TEMPO_MEMORY, TEMPO_CHECK win over opts. */
 tp_fn *tp_compile(tp_program *p, const tp_copts *opts, tp_error *err);
-tp_fn *tp_fn_free(tp_fn *f);
+tp_fn *tp_fn_free(tp_fn *f);      /* ends its compilation */
+bool tp_fn_ready(const tp_fn *f); /* tp_fn_wait does not wait */
+/* Until it is compiled; false: what compiling failed with, each time, or interrupted(host), which
+ * is asked now and then, ended the wait. */
+bool tp_fn_wait(tp_fn *f, bool (*interrupted)(void *host), void *host, tp_error *err);
 /* the closed graph: inputs, outputs (hidden ones are parameters), params by PINIT number */
 tp_graph *tp_fn_graph(tp_fn *f);
 /* Which bounds must be given: needed symbols; in *out a list of tp_sym (arena of the graph). */
