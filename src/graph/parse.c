@@ -334,6 +334,13 @@ static bool warning_line(graph_parser *p) {
   return s && tp_scan_end(&p->in);
 }
 
+static bool check_line(graph_parser *p) {
+  if (tp_accept(&p->in, "equal")) return shapecheck_line(p, 2);
+  if (tp_accept(&p->in, "holds")) return shapecheck_line(p, 1);
+  if (tp_accept(&p->in, "needs")) return boundcheck_line(p);
+  return fail(p, "an unknown line");
+}
+
 static bool line(graph_parser *p) {
   tp_scan_space(&p->in);
   if (!*p->in.s || strncmp(p->in.s, "--", 2) == 0) return true;
@@ -346,11 +353,8 @@ static bool line(graph_parser *p) {
   if (tp_accept(&p->in, "output")) return output_line(p);
   if (tp_accept(&p->in, "loss")) return loss_line(p);
   if (tp_accept(&p->in, "stop")) return stop_line(p);
-  if (tp_accept(&p->in, "equal")) return shapecheck_line(p, 2);
-  if (tp_accept(&p->in, "holds")) return shapecheck_line(p, 1);
-  if (tp_accept(&p->in, "needs")) return boundcheck_line(p);
   if (tp_accept(&p->in, "warning")) return warning_line(p);
-  return fail(p, "an unknown line");
+  return check_line(p);
 }
 
 /* ---- the whole ---- */
@@ -447,6 +451,17 @@ static void complete_checks(tp_graph *g) {
   g->shapechecks.n = 0;
   for (int i = 0; i < n; i++) tp_shapecheck_add(g, said[i].a, said[i].b, said[i].pos, said[i].what);
   for (int i = 0; i < m; i++) tp_shapecheck_add(g, own[i].a, own[i].b, own[i].pos, own[i].what);
+}
+
+bool tp_checks_parse(tp_graph *g, const char *text, tp_error *err) {
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) return tp_fail(err, TP_E_MEMORY, g->pos, "no memory for the graph");
+  graph_parser p = { .g = g };
+  bool ok = true;
+  tp_scan_init(&p.in, "sdg", &g->arena, tp_ictx_arena(g->ix), err);
+  while (ok && tp_scan_line(&p.in, &text)) ok = check_line(&p);
+  tp_unguard(&oom);
+  return ok;
 }
 
 static bool read_all(tp_graph *g, const tp_graph *from, const char *text, tp_error *err) {

@@ -57,7 +57,7 @@ static void put_attrs(tp_buf *b, const tp_node *n, int flags) {
   tp_attr_print(b, a, n->op, &count);
   if (n->what && !(flags & TP_TEXT_NOPOS))
     tp_puts(tp_put_item(b, &count, "what"), " "), tp_put_string(b, n->what);
-  if (n->var && (flags & TP_TEXT_ALL))
+  if (n->var && (flags & TP_TEXT_NAMES))
     tp_puts(tp_put_item(b, &count, "var"), " "), tp_put_string(b, n->var);
   if (a->data) put_data(tp_put_item(b, &count, "data"), a->data, flags);
   if (count) tp_puts(b, "}");
@@ -172,6 +172,8 @@ static void put_checks(tp_buf *b, const tp_graph *g, int flags) {
   }
 }
 
+void tp_checks_print(tp_buf *b, const tp_graph *g) { put_checks(b, g, 0); }
+
 static void put_roots(tp_buf *b, const tp_graph *g, int flags) {
   for (int i = 0; i < g->losses.n; i++) {
     tp_puts(b, "loss ");
@@ -201,7 +203,7 @@ void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags) {
   tp_scratch_init(&scratch);
   if (g->seed || g->nrand)
     tp_putf(b, "graph seed %llu nrand %d\n", (unsigned long long)g->seed, g->nrand);
-  tp_syms_print(b, g->ix, used_symbols(&scratch, g, flags & TP_TEXT_ALL));
+  tp_syms_print(b, g->ix, used_symbols(&scratch, g, flags & TP_TEXT_SYMS));
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node_print(b, g->nodes.v[i], flags);
     tp_puts(b, "\n");

@@ -85,12 +85,13 @@ static bool take_program(tp_fn *f, void *opts, tp_error *err) {
   f->asked_tick = TP_NEWN(a, const char *, o->ntick + 1);
   for (int i = 0; i < o->ntick; i++) f->asked_tick[i] = tp_strdup(a, o->tick[i]->name);
   if (!tp_choose_options(f, o, err) || !record_outputs(f->recorded, o, err)) return false;
-  tp_graph_print_as(&f->text, f->recorded, TP_TEXT_HASHDATA | TP_TEXT_ALL);
+  tp_graph_print_as(&f->text, f->recorded, TP_TEXT_HASHDATA | TP_TEXT_NAMES | TP_TEXT_SYMS);
   if (f->text.failed) tp_oom();
   return true;
 }
 
 static bool read_program(tp_fn *f, tp_error *err) {
+  if (!f->recorded) return true;
   tp_graph *g = tp_graph_move(f->program->ix, f->recorded, f->text.s, err);
   if (!g) return false;
   tp_graph_free(f->program->g);
@@ -101,14 +102,6 @@ static bool read_program(tp_fn *f, tp_error *err) {
 }
 
 /* ---- the pipeline ---- */
-
-/* Places for the values of parameters. */
-static bool make_params(tp_fn *f) {
-  f->loaded = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
-  f->latest = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
-  f->stepped = TP_NEWN(&f->closed->arena, bool, tp_fn_nparam(f) + 1);
-  return true;
-}
 
 /* Are there gradients, each by values that no pass replaces? A sum over a range that became a
  * recurrence would also get what reaches it through its later points. */
@@ -150,14 +143,22 @@ static bool close_graph(tp_fn *f, tp_error *err) {
   if (!(f->closed = tp_graph_clone(f->program->g, err))) return false;
   f->closed->fixed_bits = f->opt.reproducible;
   tp_work w = tp_work_on(f, f->closed);
-  return ranges_first(f, err) && tp_passes_run(&w, TP_CLOSED, err) && make_params(f);
+  return ranges_first(f, err) && tp_passes_run(&w, TP_CLOSED, err);
 }
 
 /* ---- legality ---- */
 
+/* What a call may name, and places for the values of parameters; f->graph is as it was closed. */
+void tp_fn_interface(tp_fn *f) {
+  needed_bounds(f);
+  f->loaded = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
+  f->latest = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
+  f->stepped = TP_NEWN(&f->closed->arena, bool, tp_fn_nparam(f) + 1);
+}
+
 static bool check_graph(tp_fn *f, tp_error *err) {
   if (!(f->graph = tp_graph_clone(f->closed, err))) return false;
-  needed_bounds(f);
+  tp_fn_interface(f);
   return tp_judge_graph(f, err);
 }
 
@@ -172,11 +173,16 @@ static bool ticking(tp_fn *f, tp_error *err) {
   return true;
 }
 
-static bool interpreter(tp_fn *f, tp_error *err) {
-  return (f->ticking ? ticking(f, err)
-                     : tp_sweep_graph(f, f->graph, err) &&
-                     tp_make_code(f, &f->graph, NULL, &f->poly, &f->plan, err)) &&
-      (f->exec = tp_fn_exec(f, f->plan, err));
+static bool planned(tp_fn *f, tp_error *err) {
+  bool ok = f->ticking ? ticking(f, err)
+                       : tp_sweep_graph(f, f->graph, err) &&
+          tp_make_code(f, &f->graph, NULL, &f->poly, &f->plan, err);
+  if (ok) f->keeps = f->poly->keeps;
+  return ok;
+}
+
+static bool performed(tp_fn *f, tp_error *err) {
+  return f->tier == TP_TIER_REFERENCE || (f->exec = tp_fn_exec(f, f->plan, err));
 }
 
 /* What is added here counts as one point where memory is looked at. */
@@ -200,11 +206,20 @@ static bool dumped(tp_fn *f) {
   return true;
 }
 
-static bool made(tp_fn *f, void *unused, tp_error *err) {
+static bool stages(tp_fn *f, void *unused, tp_error *err) {
   (void)unused;
   return read_program(f, err) && close_graph(f, err) && check_graph(f, err) &&
-      tp_choose_ticks(f, err) && (f->tier == TP_TIER_REFERENCE ? reference : interpreter)(f, err) &&
+      tp_choose_ticks(f, err) && (f->tier == TP_TIER_REFERENCE ? reference : planned)(f, err) &&
       dumped(f);
+}
+
+bool tp_fn_stages(tp_fn *f, tp_error *err) { return tp_making(f, stages, NULL, err); }
+
+static bool made(tp_fn *f, void *unused, tp_error *err) {
+  if (tp_warm_get(f)) return performed(f, err);
+  if (!stages(f, unused, err)) return false;
+  tp_warm_put(f);
+  return performed(f, err);
 }
 
 bool tp_pipeline(tp_fn *f, tp_error *err) {
@@ -247,12 +262,33 @@ tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
 static bool again(tp_fn *f, void *of, tp_error *err) {
   const tp_fn *from = of;
   if (from->ranges && !(f->ranges = tp_graph_clone(from->ranges, err))) return false;
-  return (f->closed = tp_graph_clone(from->closed, err)) && make_params(f) && check_graph(f, err) &&
-      interpreter(f, err);
+  return (f->closed = tp_graph_clone(from->closed, err)) && check_graph(f, err) &&
+      planned(f, err) && performed(f, err);
 }
 
 bool tp_compile_again(tp_fn *f, const tp_fn *of, tp_error *err) {
   return tp_making(f, again, (void *)of, err);
+}
+
+void tp_fn_drop(tp_fn *f) {
+  if (!f->ticking) tp_poly_free(f->poly); /* else it is that of the steps */
+  tp_poly_free(f->steps.poly);
+  tp_plan_free(f->read);
+  if (f->steps.graph) tp_graph_free(f->steps.graph);
+  if (f->graph) tp_graph_free(f->graph);
+  tp_free(f->fed);
+  tp_free(f->shown);
+  tp_free(f->first);
+  tp_params_free(f);
+  if (f->ranges) tp_graph_free(f->ranges);
+  if (f->closed) tp_graph_free(f->closed);
+  f->poly = NULL;
+  f->steps = (tp_stages){ 0 };
+  f->plan = f->read = NULL;
+  f->graph = f->ranges = f->closed = NULL;
+  f->fed = f->shown = f->first = NULL;
+  f->loaded = f->latest = NULL;
+  f->nbound = f->ntick = 0;
 }
 
 tp_fn *tp_fn_free(tp_fn *f) {
@@ -262,19 +298,10 @@ tp_fn *tp_fn_free(tp_fn *f) {
   f->session = tp_session_free(f, f->session);
   tp_exec_free(f->exec);
   tp_code_free(f);
-  if (!f->ticking) tp_poly_free(f->poly); /* else it is that of the steps */
-  tp_poly_free(f->steps.poly);
-  if (f->steps.graph) tp_graph_free(f->steps.graph);
-  if (f->graph) tp_graph_free(f->graph);
+  tp_fn_drop(f);
   tp_free(f->called);
-  tp_free(f->fed);
-  tp_free(f->shown);
-  tp_free(f->first);
-  tp_params_free(f);
-  if (f->ranges) tp_graph_free(f->ranges);
   if (f->recorded) tp_graph_free(f->recorded);
   tp_buf_free(&f->text);
-  if (f->closed) tp_graph_free(f->closed);
   tp_program_unref(f->program);
   tp_free(f);
   return NULL;

@@ -42,7 +42,7 @@ bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
   f->running = false;
   f->peak = g->peak;
   bool early = g->exec && !tp_fn_is_endless(g, env) && (!ok || tp_exec_cancelled(g->exec));
-  if (early) tp_newest_params(f, g->exec, g->poly && g->poly->keeps, inner.outputs);
+  if (early) tp_newest_params(f, g->exec, g->keeps, inner.outputs);
   tp_keep_params(f, inner.outputs);
   bool ran = inner.outputs;
   if (!ok) tp_run_free_outputs(f->graph, &inner);
@@ -91,6 +91,7 @@ static bool simulate(tp_fn *f, void *arg, tp_error *err) {
 
 bool tp_fn_simulate(tp_fn *f, const int64_t *given, tp_kept *out, tp_error *err) {
   *out = (tp_kept){ .kept = -1 };
+  if (!tp_fn_whole(f, err)) return false;
   if (!f->poly || f->poly->ends.n) return true;
   simulating x = { tp_calloc(sizeof *x.slots * (size_t)TP_MAX(f->poly->arrs.n, 1)),
     tp_full_env(f, given) };

@@ -81,8 +81,14 @@ struct tp_fn {
   tp_graph *ranges;
   int nbound;
   const tp_sym **bounds;
+  /* found in the cache under `name` ("": not kept there), with `read` as its plan: poly, ranges and
+   * did are not there, and graphs have no more than runs look at (tp_fn_whole) */
+  bool warm;
+  char name[33];
+  tp_plan *read;
   tp_poly *poly;
   tp_plan *plan;
+  bool keeps; /* poly->keeps */
   tp_exec *exec;
   /* of plan, of steps.plan where that is another, then both with clocks; NULL: not asked for yet */
   tp_native_code *code[4];
@@ -121,6 +127,15 @@ struct tp_fn {
 };
 /* compile.c: from the text to what runs */
 bool tp_pipeline(tp_fn *f, tp_error *err);
+/* all of it but what executes */
+bool tp_fn_stages(tp_fn *f, tp_error *err);
+void tp_fn_interface(tp_fn *f);
+void tp_fn_drop(tp_fn *f); /* what compiling made */
+/* warm.c. get: what the cache has; put: it will have f */
+bool tp_warm_get(tp_fn *f);
+void tp_warm_put(tp_fn *f);
+/* compiles what a function out of the cache lacks */
+bool tp_fn_whole(tp_fn *f, tp_error *err);
 /* beside.c: in another thread, which leaves no more than f->beside; false: there is none */
 bool tp_compile_beside(tp_fn *f);
 void tp_beside_free(tp_fn *f);
@@ -134,6 +149,7 @@ tp_graph *tp_checked_graph(tp_fn *f, tp_error *err); /* a fresh one, swept and j
  * order is looked for here as well, on a copy of g, which gets what the order asks of bounds. t: of
  * steps; NULL: of a run at once. */
 bool tp_has_order(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_error *err);
+tp_planned tp_planned_as(const tp_fn *f, bool ticks);
 /* schedule and plan of g */
 bool tp_make_code(
     tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err);
@@ -148,6 +164,8 @@ bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err); /* outputs to the ends re
 bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);
 /* f has its options: of what `of` was made of */
 bool tp_compile_again(tp_fn *f, const tp_fn *of, tp_error *err);
+/* g: the same with f's options, not compiled yet */
+void tp_fn_as(tp_fn *g, const tp_fn *f);
 /* which runs with these bounds: f, or the same with shorter blocks, as its limit of memory wants
  * (limit.c) */
 tp_fn *tp_fn_within(tp_fn *f, const int64_t *given);

@@ -260,7 +260,7 @@ bool tp_fn_ticks(tp_fn *f, tp_error *err) {
   if (!f->ntick)
     return tp_fail(err, TP_E_OPTION, f->pos,
         "steps need to know which dims they go through: compile{ tick = t } or tick = {i, t}");
-  if (tp_making(f, make_later, NULL, err)) return true;
+  if (tp_fn_whole(f, err) && tp_making(f, make_later, NULL, err)) return true;
   drop_code(f);
   forget_flags(f);
   return false;
