@@ -163,6 +163,7 @@ static void found_again(void) {
     tp_buf_free(&a);
     tp_buf_free(&b);
     tempo_function *h = compiled(&o, 1);
+    exchange(f, h);
     put_all(&a, f, true);
     put_all(&b, g, true);
     put_all(&c, h, true);

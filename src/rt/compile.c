@@ -259,16 +259,11 @@ tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
   return tp_fn_free(f);
 }
 
-static bool again(tp_fn *f, void *of, tp_error *err) {
-  const tp_fn *from = of;
-  if (from->ranges && !(f->ranges = tp_graph_clone(from->ranges, err))) return false;
-  return (f->closed = tp_graph_clone(from->closed, err)) && check_graph(f, err) &&
-      planned(f, err) && performed(f, err);
+static bool run_again(tp_fn *f, void *unused, tp_error *err) {
+  return stages(f, unused, err) && performed(f, err);
 }
 
-bool tp_compile_again(tp_fn *f, const tp_fn *of, tp_error *err) {
-  return tp_making(f, again, (void *)of, err);
-}
+bool tp_compile_again(tp_fn *f, tp_error *err) { return tp_making(f, run_again, NULL, err); }
 
 void tp_fn_drop(tp_fn *f) {
   if (!f->ticking) tp_poly_free(f->poly); /* else it is that of the steps */

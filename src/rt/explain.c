@@ -504,7 +504,8 @@ static bool with_bounds(
   return ok;
 }
 
-bool tp_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
+bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
+  if (env) f = tp_fn_within(f, env);
   if (!section) return with_bounds(f, NULL, env, out, err);
   for (int i = 0; i < (int)TP_LEN(sections); i++)
     if (!strcmp(section, sections[i])) return with_bounds(f, section, env, out, err);

@@ -28,9 +28,6 @@ static bool execute(tp_fn *f, void *given, tp_error *err) {
 }
 
 bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
-  if (f->running)
-    return tp_fail(err, TP_E_OPTION, f->pos,
-        "this function is already running: a callback may not call it again");
   tp_fn *g = f->ran = tp_fn_within(f, run->env);
   int64_t *env = tp_full_env(g, run->env);
   if (!env) return tp_no_memory(err, f->pos);
@@ -141,8 +138,4 @@ tp_array *tp_program_peek(tp_program *p, tp_val v, tp_run *run, const int64_t *a
   } else tp_no_memory(err, g->pos);
   tp_graph_free(g);
   return a;
-}
-
-bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
-  return tp_explain(env ? tp_fn_within(f, env) : f, section, env, out, err);
 }

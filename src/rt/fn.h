@@ -29,8 +29,7 @@ typedef struct tp_session {
    * point does not */
   bool *shown;
 } tp_session;
-/* What goes through a function's runs: the reference (refer.c), or the executor of its plan
- * (perform.c). */
+/* what goes through runs: the reference (refer.c), or the executor of a plan (perform.c) */
 typedef struct tp_engine {
   /* a call: asks for its memory, of this executor; runs it */
   bool (*room)(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);
@@ -47,7 +46,7 @@ typedef struct tp_engine {
   void (*end)(tp_session *q);
 } tp_engine;
 extern const tp_engine tp_engine_reference, tp_engine_plan;
-/* A device, and the target that runs plans on it (backend.c). */
+/* backend.c */
 typedef struct tp_backend {
   const char *name;
   const tp_target *target;
@@ -145,16 +144,14 @@ tp_work tp_work_on(tp_fn *f, tp_graph *g);
 void tp_copy_checks(tp_graph *to, const tp_graph *from);
 bool tp_judge_graph(tp_fn *f, tp_error *err);        /* f->graph */
 tp_graph *tp_checked_graph(tp_fn *f, tp_error *err); /* a fresh one, swept and judged */
-/* The reference evaluator would meet a cycle while running; the contract says at compile, so an
- * order is looked for here as well, on a copy of g, which gets what the order asks of bounds. t: of
- * steps; NULL: of a run at once. */
+/* The reference would meet a cycle while running: an order is looked for on a copy of g, which gets
+ * the checks of bounds. t: of steps; NULL: of a run at once. */
 bool tp_has_order(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_error *err);
 tp_planned tp_planned_as(const tp_fn *f, bool ticks);
 /* schedule and plan of g */
 bool tp_make_code(
     tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err);
-/* fn(f, arg, err), where an arena that finds no memory comes back as an error. What is not in
- * arenas stands in f or arg: the caller frees it. */
+/* fn(f, arg, err); an arena that finds no memory is an error */
 bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);
 /* the same for a part of compiling */
 bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);
@@ -162,12 +159,11 @@ int64_t *tp_full_env(tp_fn *f, const int64_t *env);
 bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err); /* outputs to the ends reached */
 /* memory for a call before its outputs are made */
 bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);
-/* f has its options: of what `of` was made of */
-bool tp_compile_again(tp_fn *f, const tp_fn *of, tp_error *err);
+/* f has options, and the program of a function that is compiled */
+bool tp_compile_again(tp_fn *f, tp_error *err);
 /* g: the same with f's options, not compiled yet */
 void tp_fn_as(tp_fn *g, const tp_fn *f);
-/* which runs with these bounds: f, or the same with shorter blocks, as its limit of memory wants
- * (limit.c) */
+/* which runs with these bounds: f, or the same with shorter blocks (limit.c) */
 tp_fn *tp_fn_within(tp_fn *f, const int64_t *given);
 /* native.c */
 /* of f's plan, or of its steps'; native where that is the tier */
@@ -187,11 +183,10 @@ void tp_params_free(tp_fn *f);
 int64_t tp_loaded_bytes(const tp_fn *f);
 /* counts them against the limit of whatever f runs */
 void tp_hold_loaded(tp_fn *f);
-/* Between tp_run_alloc and the run: none is made, but those for which another array stands
- * (tp_exec_lent). x NULL: the reference. */
+/* between tp_run_alloc and the run; x NULL: the reference */
 void tp_begin_params(tp_fn *f, const tp_exec *x, tp_run *run);
-/* After a run that ended early: outputs that are parameters hold the newest, or are NULL. copied:
- * the plan copies each value there. x NULL: they do. */
+/* After a run that ended early: outputs that are parameters hold the newest, or are NULL. copied,
+ * or x NULL: each value is copied there. */
 void tp_newest_params(tp_fn *f, tp_exec *x, bool copied, tp_array **outputs);
 /* after it: those that were made; NULL: nothing ran */
 void tp_keep_params(tp_fn *f, tp_array *const *outputs);
@@ -203,28 +198,23 @@ bool tp_sweep_graph(tp_fn *f, tp_graph *g, tp_error *err);
 /* tick.c */
 bool tp_choose_ticks(tp_fn *f, tp_error *err);
 bool tp_make_ticks(tp_fn *f, tp_error *err);
-/* step.c: callbacks of a plan with ticks in a plain run: what comes and goes are parts of the run's
- * arrays */
+/* step.c: a plain run of a plan with ticks */
 bool tp_fn_door(
     tp_fn *f, tp_run *run, bool (*execute)(tp_fn *, tp_run *, tp_error *), tp_error *err);
 bool tp_fn_is_endless(const tp_fn *f, const int64_t *env);
-/* In steps, of which the code is there: may the bound of the first tick dim be any number? what: it
- * cannot, otherwise. */
+/* in steps: may the bound of the first tick dim be any number? what: it cannot, otherwise */
 bool tp_fn_may_be_endless(tp_fn *f, const int64_t *env, const char *what, tp_error *err);
 bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err);
 bool tp_no_ticks(const tp_fn *f, const tp_session *s);
 int tp_tick_depth_of(const tp_fn *f, int output);
-/* Copies, until the next tick: what takes them may be done by the next step, when the host has
- * written the next values in its arrays. */
+/* copies: work that waits reads them after the host has written the next values */
 bool tp_hold_values(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err);
-/* The first elements of a, of this shape: in the array that was given for output i if they fit
- * there. */
+/* the first elements of a, in the array given for output i if they fit there */
 tp_array *tp_take_shown(const tp_step *s, int i, tp_array *a, const int64_t *shape);
 /* whole: inputs with the tick dims are there too */
 bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_error *err);
 /* runs what is left; the outputs go to run */
 bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err);
 tp_session *tp_session_free(tp_fn *f, tp_session *s);
-bool tp_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err);
 void tp_dump_stage(const char *section, tp_fn *f); /* to stderr if TEMPO_DUMP names it */
 #endif

@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
-enum { FORMAT = 1, MOST = 16 << 20 };
+enum { WARM_FORMAT = 1, WARM_MOST = 16 << 20 };
 
 /* ---- the name ---- */
 
@@ -21,7 +21,7 @@ static uint64_t hash_build(uint64_t h) {
   Dl_info of;
   struct stat s;
   if (!dladdr(&here, &of) || !of.dli_fname || stat(of.dli_fname, &s)) return 0;
-  int64_t v[] = { FORMAT, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec, (int64_t)s.st_ino };
+  int64_t v[] = { WARM_FORMAT, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec, (int64_t)s.st_ino };
   return tp_hash(v, sizeof v, hash_text(TP_VERSION, h));
 }
 
@@ -48,7 +48,7 @@ static uint64_t hash_options(const tp_fn *f, uint64_t h) {
 }
 
 /* "": nothing is kept of it. */
-static void name_of(const tp_fn *f, char name[33]) {
+static void warm_name(const tp_fn *f, char name[33]) {
   *name = 0;
   if (f->tier == TP_TIER_REFERENCE || tp_setting("TEMPO_DUMP") || tp_setting("TEMPO_FAIL_ALLOC"))
     return;
@@ -73,7 +73,7 @@ static void put_text(tp_buf *b, tp_buf *text) {
 
 static void put_flags(tp_buf *b, const bool *v, int n) { tp_put_bytes(b, v, (size_t)n); }
 
-static void put_checks(tp_buf *b, const tp_graph *g) {
+static void put_checks_of(tp_buf *b, const tp_graph *g) {
   tp_buf text;
   tp_buf_init(&text);
   tp_checks_print(&text, g);
@@ -91,13 +91,13 @@ static void put_symbols(tp_buf *b, const tp_fn *f) {
   put_text(b, &text);
 }
 
-static void put_all(tp_buf *b, tp_fn *f) {
+static void put_parts(tp_buf *b, tp_fn *f) {
   tp_buf text;
   tp_buf_init(&text);
   put_symbols(b, f);
   tp_graph_print_as(&text, f->closed, TP_TEXT_NAMES);
   put_text(b, &text);
-  put_checks(b, f->graph);
+  put_checks_of(b, f->graph);
   for (int i = 0; i < f->graph->inputs.n; i++) tp_put_i64(b, tp_fn_needs_input(f, i));
   tp_put_i64(b, f->keeps);
   tp_put_i64(b, f->ntick);
@@ -106,7 +106,7 @@ static void put_all(tp_buf *b, tp_fn *f) {
     put_text(b, &text);
   }
   if (f->ticking) {
-    put_checks(b, f->steps.graph);
+    put_checks_of(b, f->steps.graph);
     put_flags(b, f->fed, f->closed->inputs.n);
     put_flags(b, f->shown, f->closed->outputs.n);
     put_flags(b, f->first, f->closed->outputs.n);
@@ -120,15 +120,15 @@ void tp_warm_put(tp_fn *f) {
   tp_hold h;
   if (!*f->name || tp_isl_spaces(f->program->ix) < TP_TUNE_KEPT_SPACES) return;
   tp_buf_hold(&b, &h);
-  put_all(&b, f);
-  if (!b.failed && b.n < MOST) tp_cache_put(f->name, &b);
+  put_parts(&b, f);
+  if (!b.failed && b.n < WARM_MOST) tp_cache_put(f->name, &b);
   tp_buf_drop(&b, &h);
 }
 
 /* ---- reading ---- */
 
 static const char *take_text(tp_reader *r) {
-  size_t n = (size_t)tp_take_in(r, 1, MOST);
+  size_t n = (size_t)tp_take_in(r, 1, WARM_MOST);
   const char *s = tp_take(r, n);
   r->bad = r->bad || s[n - 1] != 0;
   return r->bad ? "" : s;
@@ -228,7 +228,7 @@ static bool take_all(tp_fn *f, tp_reader *r) {
 bool tp_warm_get(tp_fn *f) {
   tp_ictx *c = f->program->ix;
   size_t n = 0;
-  name_of(f, f->name);
+  warm_name(f, f->name);
   char *const p = *f->name ? tp_cache_get(f->name, &n) : NULL;
   volatile bool ok = false;
   tp_guard oom;
