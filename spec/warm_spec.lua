@@ -39,7 +39,7 @@ local source = [[
   repeat done, step = f:step {} until done
   print(("%.9g"):format(step.loss:item()), hash)
   io.write(f:explain "passes")
-  print((f:explain():gsub("ms: schedule[^\n]*", "")))
+  print((f:explain():gsub("%(%d+ spaces%); ms: schedule[^\n]*", "")))
   local made = io.popen("ls FOLDER | wc -l")
   io.stderr:write("files ", made:read "*n", "\n")
   made:close()

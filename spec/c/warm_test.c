@@ -91,14 +91,17 @@ static void put_all(tp_buf *b, tempo_function *f, bool more) {
   for (size_t i = 0; more && i < TP_LEN(sections); i++) put_section(b, f, sections[i]);
 }
 
-static bool same(const tp_buf *a, const tp_buf *b) { return a->n == b->n && !memcmp(a->s, b->s, a->n); }
+static bool same(const tp_buf *a, const tp_buf *b) {
+  return a->n == b->n && !memcmp(a->s, b->s, a->n);
+}
 
 /* A state of one goes on in the other. */
 static void exchange(tempo_function *a, tempo_function *b) {
   tempo_array *x = tempo_array_new("f32", 0, NULL), *h = NULL;
   size_t n = 0;
   int done;
-  CHECKF(tempo_start(a, 0, NULL, NULL, 1, (const char *const[]){ "T" }, (const int64_t[]){ T }, 1, &err),
+  CHECKF(tempo_start(
+             a, 0, NULL, NULL, 1, (const char *const[]){ "T" }, (const int64_t[]){ T }, 1, &err),
       "%s", err.message);
   for (int k = 0; k < 3; k++) {
     CHECK(tempo_step(a, 1, (const char *const[]){ "x" }, &x, -1, &done, NULL, &h, &err));

@@ -182,8 +182,8 @@ bool tl_interrupted(void *ud) {
   return r->interrupted;
 }
 
-/* Compiling runs no Lua: a new hook ends it, and if that does not raise it begins anew, unwatched. A
- * wait for another thread's goes on. */
+/* Compiling runs no Lua: a new hook ends it, and if that does not raise it begins anew, unwatched.
+ * A wait for another thread's goes on. */
 typedef struct {
   lua_State *main;
   lua_Hook hook;

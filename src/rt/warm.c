@@ -191,7 +191,8 @@ static bool take_plan(tp_fn *f, tp_reader *r) {
   if (r->bad || r->left) return false;
   f->plan = f->read = tp_plan_parse(f->program->ix, asked.machine, text, &none);
   if (f->ticking) f->steps.plan = f->plan;
-  return f->plan && plan_fits(f, f->plan) && tp_plan_check(f->plan, &none) && tp_plan_passes(f->plan, &asked, "teams", &none);
+  return f->plan && plan_fits(f, f->plan) && tp_plan_check(f->plan, &none) &&
+      tp_plan_passes(f->plan, &asked, "teams", &none);
 }
 
 static bool take_symbols(tp_fn *f, tp_reader *r) {
@@ -202,7 +203,7 @@ static bool take_symbols(tp_fn *f, tp_reader *r) {
   bool ok = !r->bad;
   tp_scan_init(&in, "symbols", tp_ictx_arena(c), tp_ictx_arena(c), &none);
   while (ok && tp_scan_line(&in, &text))
-    ok = tp_accept(&in, "dim") ? tp_sym_line(c, &in, TP_SYM_DIM)
+    ok = tp_accept(&in, "dim")    ? tp_sym_line(c, &in, TP_SYM_DIM)
         : tp_accept(&in, "bound") ? tp_sym_line(c, &in, TP_SYM_BOUND)
                                   : tp_accept(&in, "var") && tp_sym_line(c, &in, TP_SYM_VAR);
   return ok;
