@@ -1,6 +1,8 @@
 -- From a script to a runnable plan: layers as a dim, graphs of growing size, REINFORCE, layers unrolled.
 --   lua5.4 bench/compile.lua
 -- Times are the processor's, of recording and P:compile; the best of several, in turn.
+-- Plans that a cache has would not be compiled.
+if os.getenv "TEMPO_CACHE" ~= "none" then os.exit(os.execute("TEMPO_CACHE=none " .. arg[-1] .. " " .. arg[0])) end
 local tempo = require "tempo"
 tempo.warn = false                                     -- ten thousand nodes of one line are meant
 

@@ -165,6 +165,9 @@ typedef struct tempo_options {
   int reproducible;
   /* for the compiler of native code, behind those of this version: "-O1" */
   const char *cflags;
+  /* 1: another thread compiles; the first use of the function waits for it, and fails with what
+     compiling failed with */
+  int async;
 } tempo_options;
 /* tempo_options.memory: no limit, not even what the machine has, beyond which 0 refuses a run. */
 #define TEMPO_MEMORY_ANY ((int64_t)-1)
@@ -176,7 +179,9 @@ TP_API TEMPO_GIVE tempo_function *tempo_compile(
     tempo_program *p, const char *tier, tempo_error *err);
 TP_API TEMPO_GIVE tempo_function *tempo_compile_ticks(
     tempo_program *p, const char *tier, int ntick, const char *const *tick, tempo_error *err);
-/* Not while it runs: then nothing happens. NULL is fine. */
+/* 0: it is still being compiled, and what uses it would wait. */
+TP_API int tempo_ready(const tempo_function *f);
+/* Not while it runs: then nothing happens. Ends its compilation. NULL is fine. */
 TP_API void tempo_function_free(TEMPO_TAKE tempo_function *f);
 
 /* What a function has, by kind and number. */

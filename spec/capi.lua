@@ -64,6 +64,7 @@ function capi.compile(text, o)
   options.size, options.tier, options.passes, options.device = ffi.sizeof "tempo_options", o.tier, o.passes, o.device
   options.precise, options.threads, options.memory = o.precise or 0, o.threads or 0, o.memory or 0
   options.ntick, options.tick, options.check = #(o.tick or {}), tick, o.check
+  options.async = o.async or 0
   local p = capi.ok(C.tempo_program_parse(text, capi.err))
   local f = C.tempo_compile_with(p, options, capi.err)
   C.tempo_program_free(p)

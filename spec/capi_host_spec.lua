@@ -55,6 +55,15 @@ describe("a compiled function", function()
     assert.truthy(capi.compile(text, { memory = -1, check = "nan" }))
     local f = capi.compile(text, { passes = "cse=false" })
     assert.truthy(capi.text(C.tempo_explain(f, "passes", err)):find "cse +off")
+    local g = capi.compile(text, { async = 1 })
+    assert.equal(0, C.tempo_ready(nil))
+    while C.tempo_ready(g) == 0 do end
+    assert.equal("h", ffi.string(C.tempo_function_output_name(g, 0)))
+    g = capi.compile("dim t:T\n%0 \"h\" = merge %1 : (t) f32 []\n%1 = read %0 {at [t + 1]} : (t) f32 []\noutput \"h\" %0\n", { async = 1 })
+    for _ = 1, 2 do
+      local code, message = capi.refused(C.tempo_param(g, "w", err))
+      assert.equal(C.TEMPO_E_DOMAIN, code, message)
+    end
     for wrong, want in pairs {
       [{ tier = "fast" }] = { C.TEMPO_E_OPTION, "option: unknown tier 'fast'" },
       [{ passes = "csee" }] = { C.TEMPO_E_OPTION, "did you mean 'cse'?" },

@@ -34,8 +34,11 @@ int api_raise(tempo_error *out, const tempo_error *e);
 int api_refuse(tempo_error *out, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4);
 /* fn is given p, `what`, and it is not NULL. */
 bool api_given(const void *p, const char *fn, const char *what, tempo_error *out);
-bool api_there(const tempo_function *f, const char *fn, tempo_error *out);
-/* fn is given f, which is not running. */
+/* fn is given f, and it is compiled, or this waits for it. */
+bool api_compiled(const tempo_function *f, const char *fn, tempo_error *out);
+/* f is not running. */
+bool api_idle(const tempo_function *f, const char *fn, tempo_error *out);
+/* both */
 bool api_ready(const tempo_function *f, const char *fn, tempo_error *out);
 tp_array *api_array(const tempo_array *a);
 tempo_array *api_give(tp_array *a, tempo_error *out); /* a; NULL is no memory */

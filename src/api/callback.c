@@ -28,7 +28,7 @@ static void add_hook(tempo_function *f, const tp_node *n) {
 bool api_hooks(tempo_function *f, tp_error *e) {
   const tp_graph *g = tp_fn_graph(f->f);
   tp_guard oom;
-  if (!TP_GUARDED(&oom)) return tp_no_memory(e, TP_NOWHERE);
+  if (!TP_GUARDED(&oom)) return f->hooks = NULL, tp_no_memory(e, TP_NOWHERE);
   f->in = TP_NEWN(&f->a, tp_array *, g->inputs.n + 1);
   f->out = TP_NEWN(&f->a, tp_array *, g->outputs.n + 1);
   f->into = TP_NEWN(&f->a, tp_array *, g->outputs.n + 1);

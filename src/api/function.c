@@ -36,7 +36,7 @@ static const char *item_name(tempo_function *f, tempo_kind kind, int i) {
 }
 
 const char *tempo_function_name(tempo_function *f, tempo_kind kind, int i) {
-  return api_there(f, __func__, NULL) ? item_name(f, kind, i) : NULL;
+  return api_compiled(f, __func__, NULL) ? item_name(f, kind, i) : NULL;
 }
 
 int tempo_function_count(tempo_function *f, tempo_kind kind) {
@@ -60,7 +60,7 @@ const char *tempo_function_output_name(const tempo_function *f, int i) {
   return tempo_function_name((tempo_function *)f, TEMPO_OUTPUT, i);
 }
 uint64_t tempo_function_seed(tempo_function *f) {
-  return api_there(f, __func__, NULL) ? tp_fn_graph(f->f)->seed : 0;
+  return api_compiled(f, __func__, NULL) ? tp_fn_graph(f->f)->seed : 0;
 }
 
 /* ---- types ---- */
@@ -80,7 +80,7 @@ const tp_node *api_node(tempo_function *f, tempo_kind kind, int i, int *o) {
 
 const char *tempo_function_dtype(tempo_function *f, tempo_kind kind, int i) {
   int o;
-  if (!api_there(f, __func__, NULL)) return NULL;
+  if (!api_compiled(f, __func__, NULL)) return NULL;
   const tp_node *n = api_node(f, kind, i, &o);
   return n ? tp_dtype_name(n->out[o].dtype) : NULL;
 }
@@ -134,7 +134,7 @@ int tempo_function_shape(tempo_function *f, tempo_kind kind, int i, int nbound,
     tempo_error *err) {
   tp_error e = { 0 };
   int o;
-  if (!api_there(f, __func__, err) || !api_given(shape, __func__, "shape", err)) return -1;
+  if (!api_compiled(f, __func__, err) || !api_given(shape, __func__, "shape", err)) return -1;
   const tp_node *n = api_node(f, kind, i, &o);
   if (!n) {
     api_refuse(

@@ -62,7 +62,7 @@ int tempo_memory(tempo_function *f, int nbound, const char *const *bound_name, c
 }
 
 int64_t tempo_peak(const tempo_function *f) {
-  return api_there(f, __func__, NULL) ? tp_fn_peak(f->f) : 0;
+  return api_compiled(f, __func__, NULL) ? tp_fn_peak(f->f) : 0;
 }
 
 /* ---- texts ---- */

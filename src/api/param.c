@@ -13,7 +13,7 @@ static int param_named(tempo_function *f, const char *name, tp_error *e) {
 
 tempo_array *tempo_param(tempo_function *f, const char *name, tempo_error *err) {
   tp_error e = { 0 };
-  if (!api_there(f, __func__, err) || !api_given(name, __func__, "name", err)) return NULL;
+  if (!api_compiled(f, __func__, err) || !api_given(name, __func__, "name", err)) return NULL;
   int k = param_named(f, name, &e);
   tp_array *a = k < 0 ? NULL : tp_fn_param_value(f->f, k);
   if (a) return api_give(tp_array_cast(a, a->dtype), err);
@@ -58,7 +58,7 @@ static bool save_params(tempo_function *f, const char *path, tp_error *e) {
 
 int tempo_save_params(tempo_function *f, const char *path, tempo_error *err) {
   tp_error e = { 0 };
-  return api_there(f, __func__, err) && api_given(path, __func__, "path", err) &&
+  return api_compiled(f, __func__, err) && api_given(path, __func__, "path", err) &&
       (save_params(f, path, &e) || api_fail(err, &e));
 }
 

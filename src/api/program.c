@@ -87,6 +87,7 @@ static tp_fn *compiled(tp_program *p, const tempo_options *o, tp_error *e) {
     .threads = o->threads,
     .memory = o->memory,
     .check = o->check,
+    .async = o->async,
     .ntick = o->ntick,
     .tick = dims };
   if (o->tier && !tp_tier_parse(o->tier, &c.tier))
@@ -122,7 +123,8 @@ tempo_function *tempo_compile_with(tempo_program *p, const tempo_options *given,
   tempo_function *f = tp_calloc(sizeof *f);
   if (!f) return api_refuse(err, TP_E_MEMORY, "out of memory"), NULL;
   tp_arena_init(&f->a);
-  if (options_of(given, &o, &e) && (f->f = compiled((tp_program *)p, &o, &e)) && api_hooks(f, &e))
+  if (options_of(given, &o, &e) && (f->f = compiled((tp_program *)p, &o, &e)) &&
+      (o.async || api_hooks(f, &e)))
     return f;
   api_fail(err, &e);
   function_drop(f);
@@ -139,6 +141,10 @@ tempo_function *tempo_compile(tempo_program *p, const char *tier, tempo_error *e
   return tempo_compile_ticks(p, tier, 0, NULL, err);
 }
 
+int tempo_ready(const tempo_function *f) {
+  return api_given(f, __func__, "the function", NULL) && tp_fn_ready(f->f);
+}
+
 void tempo_function_free(tempo_function *f) {
-  if (f && api_ready(f, __func__, NULL)) function_drop(f);
+  if (f && api_idle(f, __func__, NULL)) function_drop(f);
 }

@@ -16,13 +16,13 @@ static int run_done(tempo_function *f, bool ok, const tp_error *e, tempo_error *
 }
 
 int tempo_cancel(tempo_function *f) {
-  if (!api_there(f, __func__, NULL) || !__atomic_load_n(&f->running, __ATOMIC_ACQUIRE)) return 0;
+  if (!api_given(f, __func__, "the function", NULL) || !__atomic_load_n(&f->running, __ATOMIC_ACQUIRE)) return 0;
   __atomic_store_n(&f->cancel, true, __ATOMIC_RELAXED);
   return 1;
 }
 
 int tempo_cancelled(const tempo_function *f) {
-  return api_there(f, __func__, NULL) && f->cancelled;
+  return api_given(f, __func__, "the function", NULL) && f->cancelled;
 }
 
 /* ---- results ---- */
@@ -176,5 +176,5 @@ int tempo_step_into(tempo_function *f, int nvalue, const char *const *value_name
 }
 
 int tempo_next_tick(tempo_function *f, int64_t *at) {
-  return api_there(f, __func__, NULL) && tp_fn_next_tick(f->f, at);
+  return api_compiled(f, __func__, NULL) && tp_fn_next_tick(f->f, at);
 }

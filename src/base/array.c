@@ -59,12 +59,12 @@ tp_array *tp_array_view(tp_array *a, int64_t row) {
 }
 
 tp_array *tp_array_ref(tp_array *a) {
-  a->refs++;
+  __atomic_add_fetch(&a->refs, 1, __ATOMIC_RELAXED);
   return a;
 }
 
 tp_array *tp_array_unref(tp_array *a) {
-  if (!a || --a->refs > 0) return NULL;
+  if (!a || __atomic_sub_fetch(&a->refs, 1, __ATOMIC_ACQ_REL) > 0) return NULL;
   if (a->base) tp_array_unref(a->base);
   else if (!a->borrowed) tp_block_free(a->data, tp_array_bytes(a));
   tp_free(a);

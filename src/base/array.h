@@ -5,7 +5,7 @@
 #define TP_MAXRANK 16
 
 typedef struct tp_array {
-  int refs;
+  int refs; /* counted by any thread */
   tp_dtype dtype;
   int rank;
   int64_t shape[TP_MAXRANK];

@@ -109,7 +109,7 @@ bool tp_scan_u64(tp_scan *in, uint64_t *v) {
 
 bool tp_scan_more(tp_scan *in) {
   tp_scan_space(in);
-  return *in->s && !strchr(",}:", *in->s);
+  return *in->s && !strchr(",}:@", *in->s);
 }
 
 bool tp_scan_choice(tp_scan *in, const char *const *names, int n, int *out) {

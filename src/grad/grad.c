@@ -210,9 +210,7 @@ static void warn(tp_graph *g, const tp_node *n, const tp_node *p) {
           n->pos.file ? n->pos.file : "?", n->pos.line, w));
 }
 
-/* Only what is needed is expanded. A parameter of whose gradients none is needed was meant to be
- * updated: told once. */
-static void sweep_unneeded(tp_graph *g) {
+void tp_grad_sweep_unneeded(tp_graph *g) {
   TP_VEC(tp_node *) grads = { 0 }, params = { 0 };
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node *n = g->nodes.v[i];
@@ -233,7 +231,7 @@ static void sweep_unneeded(tp_graph *g) {
 bool tp_grad_expand(tp_graph *g, tp_error *err) {
   families all = { 0 };
   tp_pos pos = g->pos;
-  sweep_unneeded(g);
+  tp_grad_sweep_unneeded(g);
   collect(g, &all);
   if (!all.n) return true;
   for (int i = 0; i < g->nodes.n; i++) g->nodes.v[i]->subst = NULL;

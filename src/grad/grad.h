@@ -21,4 +21,7 @@
  * is the support of the reader: the points of it that the losses need (tp_need from the losses
  * alone), as a condition. */
 bool tp_grad_expand(tp_graph *g, tp_error *err);
+/* What no output or sink needs goes. A parameter of whose gradients none is needed was meant to be
+ * updated: the graph's warnings say so, once. */
+void tp_grad_sweep_unneeded(tp_graph *g);
 #endif

@@ -279,15 +279,21 @@ const char *tp_title(tp_arena *a, const tp_node *n);
 /* The texts stay where they are. */
 void tp_tell(tp_graph *g, const char *pass, tp_pos pos, const char *text);
 void tp_graph_print(tp_buf *b, const tp_graph *g);
-/* without positions, and names made of them; hashes for CONST data (does not parse) */
-enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2 };
+/* leave positions, and names made of them, out; hashes instead of CONST data; variables' names, and
+ * symbols that the graph does not use, as well */
+enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2, TP_TEXT_NAMES = 4, TP_TEXT_SYMS = 8 };
 /* A closed parameter with an update: its values differ along `along`. */
 static inline bool tp_param_evolves(const tp_node *w) {
   return w->op == TP_OP_MERGE && w->attr.nalong && w->nin > 1;
 }
 void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags);
+/* Its lines of shape checks and bound checks; and these added to g. */
+void tp_checks_print(tp_buf *b, const tp_graph *g);
+bool tp_checks_parse(tp_graph *g, const char *text, tp_error *err);
 /* what prints parses; CONST data inline; CALL by number */
 tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err);
+/* The same graph in another context, by its text with hashes for CONST data, which both share. */
+tp_graph *tp_graph_move(tp_ictx *ix, const tp_graph *from, const char *text, tp_error *err);
 void tp_graph_dot(tp_buf *b, const tp_graph *g);
 /* Attributes as items of a list in braces, of which *count are written; one read by its key. */
 void tp_attr_print(tp_buf *b, const tp_attr *a, tp_op op, int *count);

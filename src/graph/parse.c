@@ -16,7 +16,8 @@ typedef struct {
   TP_VEC(tp_node *) mentioned;
   TP_VEC(arity) arities;
   TP_VEC(tp_stop) stops;
-  bool inputs, params; /* these lists were given */
+  const tp_graph *from; /* whose constants hashes stand for; NULL: there is none */
+  bool inputs, params;  /* these lists were given */
 } graph_parser;
 
 static tp_pos here(const graph_parser *p) { return tp_scan_pos(&p->in); }
@@ -81,6 +82,7 @@ static bool attribute(graph_parser *p, tp_node *n, const char **data) {
     TP_PUSH(&p->g->arena, &p->arities, (arity){ n, 0, n->attr.nat, p->in.line });
   if (known) return true;
   if (strcmp(key, "what") == 0) return (n->what = tp_scan_string(&p->in)) != NULL;
+  if (strcmp(key, "var") == 0) return (n->var = tp_scan_string(&p->in)) != NULL;
   if (strcmp(key, "data") != 0) return fail(p, "an unknown attribute before this");
   *data = p->in.s;
   p->in.s += strcspn(p->in.s, "}");
@@ -157,6 +159,8 @@ static bool constant_shape(graph_parser *p, const tp_node *n, int64_t *shape) {
 static bool read_data(graph_parser *p, tp_node *n, const char *data) {
   int64_t shape[TP_MAXRANK];
   const char *rest = p->in.s;
+  if (p->from && n->mark < p->from->nodes.n && p->from->nodes.v[n->mark]->attr.data)
+    return (n->attr.data = tp_array_ref(p->from->nodes.v[n->mark]->attr.data)) != NULL;
   if (!constant_shape(p, n, shape)) return false;
   p->in.s = data;
   n->attr.data = tp_scan_array(&p->in, n->out[0].dtype, n->out[0].rank, shape);
@@ -327,6 +331,13 @@ static bool warning_line(graph_parser *p) {
   return s;
 }
 
+static bool check_line(graph_parser *p) {
+  if (tp_accept(&p->in, "equal")) return shapecheck_line(p, 2);
+  if (tp_accept(&p->in, "holds")) return shapecheck_line(p, 1);
+  if (tp_accept(&p->in, "needs")) return boundcheck_line(p);
+  return fail(p, "an unknown line");
+}
+
 static bool line_of(graph_parser *p) {
   if (tp_accept(&p->in, "%")) return node_line(p);
   if (tp_accept(&p->in, "dim")) return tp_sym_line(p->g->ix, &p->in, TP_SYM_DIM);
@@ -337,11 +348,8 @@ static bool line_of(graph_parser *p) {
   if (tp_accept(&p->in, "output")) return output_line(p);
   if (tp_accept(&p->in, "loss")) return loss_line(p);
   if (tp_accept(&p->in, "stop")) return stop_line(p);
-  if (tp_accept(&p->in, "equal")) return shapecheck_line(p, 2);
-  if (tp_accept(&p->in, "holds")) return shapecheck_line(p, 1);
-  if (tp_accept(&p->in, "needs")) return boundcheck_line(p);
   if (tp_accept(&p->in, "warning")) return warning_line(p);
-  return fail(p, "an unknown line");
+  return check_line(p);
 }
 
 static bool line(graph_parser *p) {
@@ -405,10 +413,21 @@ static bool lines(graph_parser *p, const char *text) {
       names_differ(p, p->g->params.n, p->g->params.v) && add_stops(p);
 }
 
-static bool read_all(tp_graph *g, const char *text, tp_error *err) {
+bool tp_checks_parse(tp_graph *g, const char *text, tp_error *err) {
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return tp_fail(err, TP_E_MEMORY, g->pos, "no memory for the graph");
   graph_parser p = { .g = g };
+  bool ok = true;
+  tp_scan_init(&p.in, "sdg", &g->arena, tp_ictx_arena(g->ix), err);
+  while (ok && tp_scan_line(&p.in, &text)) ok = check_line(&p) && tp_scan_end(&p.in);
+  tp_unguard(&oom);
+  return ok;
+}
+
+static bool read_all(tp_graph *g, const tp_graph *from, const char *text, tp_error *err) {
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) return tp_fail(err, TP_E_MEMORY, g->pos, "no memory for the graph");
+  graph_parser p = { .g = g, .from = from };
   tp_scan_init(&p.in, "sdg", &g->arena, tp_ictx_arena(g->ix), err);
   tp_hmap_init(&p.nodes, &g->arena);
   bool ok = lines(&p, text) && tp_verify(g, err);
@@ -418,10 +437,14 @@ static bool read_all(tp_graph *g, const char *text, tp_error *err) {
 }
 
 tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err) {
+  return tp_graph_move(ix, NULL, text, err);
+}
+
+tp_graph *tp_graph_move(tp_ictx *ix, const tp_graph *from, const char *text, tp_error *err) {
   tp_graph *g = tp_graph_new(ix);
   tp_error own = { 0 };
   if (!err) err = &own;
-  if (g && read_all(g, text, err)) return g;
+  if (g && read_all(g, from, text, err)) return g;
   tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "no memory for a graph");
   return tp_graph_free(g);
 }

@@ -53,16 +53,21 @@ static void put_end(tp_buf *b, const char *before, const char *text, tp_pos pos,
 
 /* ---- attributes ---- */
 
+static void put_data(tp_buf *b, const tp_array *a, int flags) {
+  if (flags & TP_TEXT_HASHDATA)
+    tp_putf(b, " #%016llx", (unsigned long long)tp_hash(a->data, tp_array_bytes(a), 0));
+  else tp_put_array(b, a);
+}
+
 static void put_attrs(tp_buf *b, const tp_node *n, int flags) {
   const tp_attr *a = &n->attr;
   int count = 0;
   tp_attr_print(b, a, n->op, &count);
   if (n->what && !(flags & TP_TEXT_NOPOS))
     tp_puts(tp_put_item(b, &count, "what"), " "), tp_put_string(b, n->what);
-  if (a->data) tp_put_item(b, &count, "data");
-  if (a->data && flags & TP_TEXT_HASHDATA)
-    tp_putf(b, " #%016llx", (unsigned long long)tp_hash(a->data->data, tp_array_bytes(a->data), 0));
-  else if (a->data) tp_put_array(b, a->data);
+  if (n->var && (flags & TP_TEXT_NAMES))
+    tp_puts(tp_put_item(b, &count, "var"), " "), tp_put_string(b, n->var);
+  if (a->data) put_data(tp_put_item(b, &count, "data"), a->data, flags);
   if (count) tp_puts(b, "}");
 }
 
@@ -120,8 +125,9 @@ static void use_node(bool *used, tp_node *n) {
   tp_node_map(NULL, n, use_ix, used);
 }
 
-static bool *used_symbols(tp_arena *a, const tp_graph *g) {
+static bool *used_symbols(tp_arena *a, const tp_graph *g, bool all) {
   bool *used = TP_NEWN(a, bool, tp_nsym(g->ix));
+  memset(used, all, (size_t)tp_nsym(g->ix));
   for (int i = 0; i < g->nodes.n; i++) use_node(used, g->nodes.v[i]);
   for (int i = 0; i < g->inputs.n; i++) use_node(used, g->inputs.v[i]);
   for (int i = 0; i < g->params.n; i++) use_node(used, g->params.v[i]);
@@ -168,6 +174,8 @@ static void put_checks(tp_buf *b, const tp_graph *g, int flags) {
   }
 }
 
+void tp_checks_print(tp_buf *b, const tp_graph *g) { put_checks(b, g, 0); }
+
 static void put_roots(tp_buf *b, const tp_graph *g, int flags) {
   for (int i = 0; i < g->losses.n; i++) {
     tp_puts(b, "loss ");
@@ -194,7 +202,7 @@ void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags) {
   tp_scratch_init(&scratch);
   if (g->seed || g->nrand)
     tp_putf(b, "graph seed %llu nrand %d\n", (unsigned long long)g->seed, g->nrand);
-  tp_syms_print(b, g->ix, used_symbols(&scratch, g));
+  tp_syms_print(b, g->ix, used_symbols(&scratch, g, flags & TP_TEXT_SYMS));
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node_print(b, g->nodes.v[i], flags);
     tp_puts(b, "\n");

@@ -183,7 +183,7 @@ bool tl_interrupted(void *ud) {
 }
 
 /* Compiling runs no Lua: a new hook ends it, and if that does not raise it begins anew, unwatched.
- */
+ * A wait for another thread's goes on. */
 typedef struct {
   lua_State *main;
   lua_Hook hook;
@@ -193,19 +193,40 @@ static bool is_hooked(void *ud) {
   return lua_gethook(((watched *)ud)->main) != ((watched *)ud)->hook;
 }
 
+static watched watch(lua_State *L) {
+  lua_State *main = tl_mainthread(L);
+  return (watched){ main, lua_gethook(main) };
+}
+
+/* There is another hook: it has its say. */
+static bool let_hook(lua_State *L, watched *w, tp_error *e) {
+  if (!is_hooked(w)) return false;
+  take_hook(L, w->main, w->hook);
+  lua_pushcfunction(L, run_hook);
+  tl_call(L, 0, 0);
+  *w = watch(L);
+  *e = (tp_error){ 0 };
+  return true;
+}
+
 tp_fn *tl_compile_watched(lua_State *L, tp_program *p, tp_copts *o, tp_error *e) {
-  watched w = { tl_mainthread(L), NULL };
-  w.hook = lua_gethook(w.main);
+  watched w = watch(L);
   o->interrupted = is_hooked;
   o->host = &w;
   tp_fn *f = tp_compile(p, o, e);
-  if (f || !is_hooked(&w)) return f;
-  take_hook(L, w.main, w.hook);
-  lua_pushcfunction(L, run_hook);
-  tl_call(L, 0, 0);
+  if (f || !let_hook(L, &w, e)) return f;
   o->interrupted = NULL;
-  *e = (tp_error){ 0 };
   return tp_compile(p, o, e);
+}
+
+void tl_fn_wait(lua_State *L, tl_fn *u) {
+  tp_error e = { 0 };
+  watched w = watch(L);
+  while (!tp_fn_wait(u->f, is_hooked, &w, &e))
+    if (!let_hook(L, &w, &e)) tl_raise(L, &e);
+  tp_graph *g = tp_fn_graph(u->f);
+  u->waits = false;
+  while (u->told < g->warnings.n) tl_warn(L, g->warnings.v[u->told++]);
 }
 
 /* A coroutine cannot be left inside a run. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 static const char *const known[] = { "outputs", "device", "tier", "threads", "memory", "passes",
-  "precise", "reproducible", "cflags", "check", "tick", NULL };
+  "precise", "reproducible", "cflags", "check", "tick", "async", NULL };
 
 static tp_pos output_pos(const tl_prog *lp, tp_val v) {
   return v.node->pos.file ? v.node->pos : lp->pos;
@@ -102,6 +102,7 @@ static void take_rest(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
   take_memory(L, i, o);
   o->precise = take_switch(L, i, "precise");
   o->reproducible = take_switch(L, i, "reproducible");
+  o->async = take_switch(L, i, "async");
   o->cflags = tl_option_string(L, lp, i, "cflags");
   o->check = tl_option_string(L, lp, i, "check");
   o->device = tl_option_string(L, lp, i, "device");
@@ -127,10 +128,6 @@ static void take_tick(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
   lua_pop(L, 1);
 }
 
-static void warn_all(lua_State *L, const tp_graph *g, int from) {
-  for (int k = from; k < g->warnings.n; k++) tl_warn(L, g->warnings.v[k]);
-}
-
 int tl_compile(lua_State *L) {
   tl_prog *lp = tl_check(L, 1, TL_PROGRAM, "compile");
   tp_error e = { 0 };
@@ -143,11 +140,12 @@ int tl_compile(lua_State *L) {
   take_passes(L, lp, 2, &o);
   take_rest(L, lp, 2, &o);
   take_tick(L, lp, 2, &o);
-  int told = lp->p->g->warnings.n;
   tl_name_variables(L, lp);
   tl_fn *u = tl_pushfn(L, lp);
+  u->told = lp->p->g->warnings.n;
   u->f = tl_compile_watched(L, lp->p, &o, &e);
   if (!u->f) tl_raise(L, &e);
-  warn_all(L, tp_fn_graph(u->f), told);
+  u->waits = o.async;
+  if (!u->waits) tl_fn_wait(L, u);
   return 1;
 }

@@ -6,7 +6,16 @@
 tl_fn *tl_fn_self(lua_State *L, const char *what) {
   tl_fn *u = tl_check(L, 1, TL_FN, what);
   if (!u->f) tl_fail(L, "option: %s: this function has been freed", what);
+  if (u->waits) tl_fn_wait(L, u);
   return u;
+}
+
+/* Whatever came of it: what failed raises where the function is used. */
+static int fn_ready(lua_State *L) {
+  const tl_fn *u = tl_check(L, 1, TL_FN, "ready");
+  if (!u->f) tl_fail(L, "option: ready: this function has been freed");
+  lua_pushboolean(L, tp_fn_ready(u->f));
+  return 1;
 }
 
 tl_fn *tl_fn_alone(lua_State *L, const char *what, const char *may_not) {
@@ -77,7 +86,8 @@ static void give_inputs(lua_State *L, tl_run *r, tl_fn *u, int i, bool resumes) 
 /* { name = array } before the run, empty. */
 tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs, bool endless) {
   const tp_sym *const *need;
-  tl_run *r = tl_run_new(L, u->lp, runs ? tp_fn_graph(u->f)->inputs.n : 0, 0);
+  tl_run *r =
+      tl_run_new(L, u->lp, tp_fn_graph(u->f)->ix, runs ? tp_fn_graph(u->f)->inputs.n : 0, 0);
   int n = tp_fn_bounds(u->f, &need);
   if (endless) r->endless = tp_fn_endless(u->f);
   tl_run_bounds(L, r, i, n, need);
@@ -399,7 +409,10 @@ static int fn_peak(lua_State *L) { return push_bytes(L, tp_fn_peak(tl_fn_self(L,
 
 static int fn_tostring(lua_State *L) {
   const tl_fn *u = tl_check(L, 1, TL_FN, "tostring");
+  tp_error e = { 0 };
   if (!u->f) return lua_pushliteral(L, "tempo.Function (freed)"), 1;
+  if (!tp_fn_ready(u->f)) return lua_pushliteral(L, "tempo.Function (being compiled)"), 1;
+  if (!tp_fn_wait(u->f, NULL, NULL, &e)) return lua_pushliteral(L, "tempo.Function (failed)"), 1;
   const tp_graph *g = tp_fn_graph(u->f);
   int outputs = 0;
   for (int k = 0; k < g->outputs.n; k++) outputs += !g->outputs.v[k].hidden;
@@ -425,6 +438,7 @@ static const tl_reg fn_methods[] = {
   { "load", tl_fn_load, 2 },
   { "profile", fn_profile, 3 },
   { "export", fn_export, 3 },
+  { "ready", fn_ready, 1 },
   { "free", fn_free, 1 },
   { 0 },
 };

@@ -1,7 +1,9 @@
 /* names: messages call an unnamed tensor by the script's local, upvalue, field or global that holds
  * it. When a program is compiled, or recording meets a mistake, the script's frames are looked
  * through once, the innermost first, for locals, then for upvalues. A local names a tensor only in
- * the function whose lines made it: a helper's parameter is another name for it. */
+ * the function whose lines made it: a helper's parameter is another name for it. Of a
+ * table's fields that hold one, or results of one operator, the first name in order is taken, as a
+ * table's own order differs from run to run. */
 #include "lua/tl.h"
 
 enum { ALIASES = 64 }; /* parameters of helpers */
@@ -10,7 +12,7 @@ typedef struct {
   lua_State *L;
   tl_prog *lp;
   lua_Debug ar;
-  int left, nalias;
+  int left, nalias, round; /* round: the variable at hand; marks of nodes say by which named */
   const tp_node *alias[ALIASES];
 } names_t;
 
@@ -28,9 +30,18 @@ static bool made_here(const names_t *n, const tp_node *x, bool upvalue) {
   return x->pos.line >= n->ar.linedefined && x->pos.line <= n->ar.lastlinedefined;
 }
 
-static tp_node *tensor(const names_t *n, int i) { /* of our program, without a name */
+/* of our program, without a name but of the variable at hand */
+static tp_node *tensor(const names_t *n, int i) {
   const tl_tensor *u = tl_typeof(n->L, i) == TL_TENSOR ? lua_touserdata(n->L, i) : NULL;
-  return u && u->lp == n->lp && !tp_own_name(u->v.node) ? u->v.node : NULL;
+  if (!u || u->lp != n->lp) return NULL;
+  const char *name = tp_own_name(u->v.node);
+  return !name || (name == u->v.node->var && u->v.node->mark == n->round) ? u->v.node : NULL;
+}
+
+static void give_name(const names_t *n, tp_node *x, const char *name) {
+  if (x->var && strcmp(x->var, name) <= 0) return;
+  x->var = tp_strdup(&n->lp->p->g->arena, name);
+  x->mark = n->round;
 }
 
 /* layers[2] or net.h; else "". Converting the key would end the traversal. */
@@ -59,7 +70,7 @@ static void name_fields(names_t *n, int i, const char *table, int depth) {
     tp_node *x = tensor(n, -1);
     bool inner = depth > 0 && lua_istable(L, -1);
     if ((!x && !inner) || !*field_name(n, table, -2, path, sizeof path)) continue;
-    if (x) x->var = tp_strdup(&n->lp->p->g->arena, path);
+    if (x) give_name(n, x, path);
     else name_fields(n, lua_gettop(L), path, depth - 1);
   }
   lua_settop(L, top);
@@ -67,8 +78,9 @@ static void name_fields(names_t *n, int i, const char *table, int depth) {
 
 /* pops the variable */
 static void name_value(names_t *n, const char *name, bool upvalue) {
+  n->round++;
   tp_node *x = tensor(n, -1);
-  if (x && made_here(n, x, upvalue)) x->var = tp_strdup(&n->lp->p->g->arena, name);
+  if (x && made_here(n, x, upvalue)) give_name(n, x, name);
   else if (x && !upvalue && n->nalias < ALIASES) n->alias[n->nalias++] = x;
   else if (lua_istable(n->L, -1)) name_fields(n, lua_gettop(n->L), name, 1);
   lua_pop(n->L, 1);
@@ -99,10 +111,13 @@ static void each_frame(names_t *n, void (*look)(names_t *)) {
 
 void tl_name_variables(lua_State *L, tl_prog *lp) {
   names_t n = { .L = L, .lp = lp, .left = TP_TUNE_NAMED_FIELDS };
+  tp_graph *g = lp->p->g;
   if (lp->scratch || !lua_checkstack(L, 16)) return;
+  for (int i = 0; i < g->nodes.n; i++) g->nodes.v[i]->mark = 0;
   each_frame(&n, name_locals);
   each_frame(&n, name_upvalues);
   tl_pushglobals(L);
+  n.round++;
   name_fields(&n, lua_gettop(L), "", 0);
   lua_pop(L, 1);
 }

@@ -99,7 +99,7 @@ int tl_peek(lua_State *L) {
   reach(L, g, u->v, &r);
   int64_t *at = lua_newuserdata(L, sizeof *at * (size_t)(u->v.node->ndom + 1));
   take_point(L, u->v.node, 5, at);
-  tl_run *run = tl_run_new(L, u->lp, g->inputs.n, 0);
+  tl_run *run = tl_run_new(L, u->lp, g->ix, g->inputs.n, 0);
   int nsym = tp_nsym(g->ix);
   take_bounds(L, run, &r, 4);
   take_reach_inputs(L, run, &r, 3);

@@ -27,7 +27,7 @@ static int run_gc(lua_State *L) {
   return 0;
 }
 
-tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput, int nout) {
+tl_run *tl_run_new(lua_State *L, tl_prog *lp, tp_ictx *ix, int ninput, int nout) {
   tl_run *r = memset(lua_newuserdata(L, sizeof *r), 0, sizeof *r);
   tl_rawgetp(L, LUA_REGISTRYINDEX, &run_key);
   if (lua_isnil(L, -1)) {
@@ -39,9 +39,10 @@ tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput, int nout) {
     tl_rawsetp(L, LUA_REGISTRYINDEX, &run_key);
   }
   lua_setmetatable(L, -2);
-  int nsym = tp_nsym(lp->p->ix);
+  int nsym = tp_nsym(ix);
   r->L = L;
   r->lp = lp;
+  r->ix = ix;
   r->env = TP_NEWN(&r->arena, int64_t, nsym);
   r->given = TP_NEWN(&r->arena, bool, nsym);
   r->inputs = TP_NEWN(&r->arena, tp_array *, ninput);
@@ -81,8 +82,8 @@ static const tp_sym *find_bound(
     lua_State *L, tl_run *r, const char *name, int n, const tp_sym *const *need) {
   const tp_graph *g = r->lp->p->g;
   tp_error e = { 0 };
-  const tp_sym *s = tp_bound_named(r->lp->p->ix, name, n, need, &e);
-  for (int k = 0; !s && !tp_sym_find(r->lp->p->ix, name) && k < g->inputs.n; k++)
+  const tp_sym *s = tp_bound_named(r->ix, name, n, need, &e);
+  for (int k = 0; !s && !tp_sym_find(r->ix, name) && k < g->inputs.n; k++)
     if (strcmp(g->inputs.v[k]->attr.str, name) == 0)
       tl_fail(L,
           "bound: unknown bound '%s': it is an input, and inputs come first: f(inputs, bounds)",

@@ -32,7 +32,7 @@ static void hold_name(lua_State *L, const char *name) {
 static void make_frame(lua_State *L, tl_fn *u, int own) {
   static const char *const names[] = { "budget_ms", "into", "late_ms", "cancelled" };
   tp_graph *g = tp_fn_graph(u->f);
-  tl_run *r = tl_run_new(L, u->lp, g->inputs.n, g->outputs.n);
+  tl_run *r = tl_run_new(L, u->lp, g->ix, g->inputs.n, g->outputs.n);
   lua_setfield(L, own, "step");
   lua_newtable(L);
   for (int k = 0; k < g->inputs.n; k++) hold_name(L, g->inputs.v[k]->attr.str);

@@ -84,6 +84,8 @@ typedef struct {
   tp_fn *f; /* NULL: freed */
   /* methods that run now: their callees must not free it */
   int uses;
+  bool waits; /* for another thread, which compiles it */
+  int told;   /* warnings of its program that were told */
   bool running, cancel;
   /* what its steps use again; NULL: none was made yet */
   struct tl_run *step;
@@ -280,6 +282,7 @@ int tl_grad_step(lua_State *L);
 typedef struct tl_run {
   lua_State *L;
   tl_prog *lp;
+  tp_ictx *ix; /* whose symbols bounds are */
   tp_run run;
   tp_arena arena; /* what follows lies in it */
   int64_t *env;
@@ -299,7 +302,7 @@ typedef struct tl_run {
   lua_Hook hook;
   bool interrupted; /* a later hook has raised */
 } tl_run;
-tl_run *tl_run_new(lua_State *L, tl_prog *lp, int ninput, int nout);
+tl_run *tl_run_new(lua_State *L, tl_prog *lp, tp_ictx *ix, int ninput, int nout);
 /* drops all arrays but numbers that a step was given */
 void tl_run_clear(tl_run *r);
 void tl_run_release(tl_run *r);
@@ -310,7 +313,8 @@ void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *n
 void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need, tp_fn *step);
 /* pushes the three slots */
 void tl_run_prepare_calls(lua_State *L, tl_run *r);
-/* raises the error of the host's hook */
+/* until the function is compiled; both raise what the host's hook raises */
+void tl_fn_wait(lua_State *L, tl_fn *u);
 tp_fn *tl_compile_watched(lua_State *L, tp_program *p, tp_copts *o, tp_error *e);
 bool tl_interrupted(void *r);
 /* releases first; raises a callback's own value if there is one */

@@ -263,7 +263,7 @@ static tp_val row_along(factor_rows *t, tp_val v, int rank) {
 /* Each row times all those that n, a scan, has gone through before it. */
 static bool fading_term(factor_rows *t, const tp_node *n, tp_val by) {
   if (!by.node || t->n == FACTOR_ROWS) return false;
-  t->v[t->n++] = (factor_row){ .row = by, .factor = by, .behind = n->attr.flag };
+  t->v[t->n++] = (factor_row){ .row = by, .factor = by, .behind = n->attr.backwards };
   return true;
 }
 
@@ -428,7 +428,7 @@ static bool is_last_row(const factor_rows *t, const tp_node *n, const tp_node *s
   bool one = n->attr.axis == 0 && scan->op == TP_OP_SCAN && scan->attr.axis == 0 &&
       tp_is_number(n->attr.ix[1], 1);
   return one &&
-      (scan->attr.flag
+      (scan->attr.backwards
               ? tp_is_number(n->attr.ix[0], 0)
               : tp_is_number(tp_ix_sub(t->mk.g->ix, scan->out[0].shape[0], n->attr.ix[0]), 1));
 }
@@ -442,7 +442,7 @@ bool tp_scan_end_terms(factor_rows *t, const tp_node *n) {
   for (int i = 0; i < t->n && k != 1; i++) {
     if (tp_is_weighed(&t->v[i]) || !tp_dtype_float(n->out[0].dtype)) return false;
     t->v[i].factor = mk_fill(t->mk, k, TP_F64, 0, NULL, 1, &t->d);
-    t->v[i].behind = !scan->attr.flag;
+    t->v[i].behind = !scan->attr.backwards;
   }
   return !t->mk.err->code;
 }

@@ -425,14 +425,14 @@ static bool scan_data(parser *p, void *x) {
   tp_pbuf *b = x;
   int64_t shape[TP_MAXRANK];
   int rank = 0;
-  if (b->kind != TP_BUF_CONST) return tp_scan_end(&p->in);
+  if (b->kind != TP_BUF_CONST) return true;
   if (!tp_expect_text(p, "data [")) return false;
   while (!accept(p, "]")) {
     if (rank == TP_MAXRANK) return fail(p, "too many axes");
     if ((rank && !expect(p, ",")) || !tp_scan_int(&p->in, &shape[rank++])) return false;
   }
   TP_PUSH(p->pl->a, &p->pl->bufs, b); /* whose array goes with the plan */
-  return (b->data = tp_scan_array(&p->in, b->dtype, rank, shape)) != NULL && tp_scan_end(&p->in);
+  return (b->data = tp_scan_array(&p->in, b->dtype, rank, shape)) != NULL;
 }
 
 const value_kind tp_kind_BUFKIND = { 0, put_bufkind, scan_bufkind, NULL },

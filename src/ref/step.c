@@ -305,7 +305,7 @@ static bool has_last(tp_refsteps *s, const tp_node *w) {
 static bool is_lent(const ref *r, int i) {
   const tp_node *n = r->g->outputs.v[i].val.node;
   return n->op == TP_OP_PINIT && r->run->params &&
-      r->run->outputs[i] == r->run->params[n->attr.i[0]];
+      r->run->outputs[i] == r->run->params[n->attr.number];
 }
 
 /* fixed: only parameters that do not evolve. */

@@ -1,15 +1,8 @@
-/* cc.c: C becomes a shared object in a folder of the user's,
- * ${TEMPO_CACHE:-${XDG_CACHE_HOME:-~/.cache}/tempo}, named by what it depends on: text, flags,
- * compiler, processor. A child process compiles it under a name of its own and renames it, so any
- * number of processes may do the same at once. Behind the object stand its length and its checksum,
- * so that one that was cut off is compiled again instead of opened. Only files with such names are
- * removed from the folder, and a folder that holds other files is not used unless tempo made it.
- * Where the folder cannot be had, a folder of the moment takes its place, which is gone when the
- * object is open. */
+/* cc.c: C becomes a shared object in the cache, named by what it depends on: text, flags, compiler,
+ * processor. A child process compiles it. Where the folder cannot be had, a folder of the moment
+ * takes its place, which is gone when the object is open. */
 #include "rt/cc.h"
 #include "io/io.h"
-#include <ctype.h>
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +22,8 @@ extern char **environ;
 static const char *const flags =
     "-O2 -ftree-vectorize -march=native -std=gnu11 -fPIC -shared -fwrapv -fno-strict-aliasing "
     "-ffp-contract=off -fno-math-errno -fno-trapping-math -w";
-/* words of a command; variables it is given; bytes of a cache */
-enum { ARGS = 128, VARIABLES = 1024, CACHED_BYTES = 256 << 20 };
+/* words of a command; variables it is given */
+enum { ARGS = 128, VARIABLES = 1024 };
 
 /* ---- what the result depends on ---- */
 
@@ -57,20 +50,6 @@ static uint64_t hash_program(const char *command, uint64_t h) {
   }
 }
 
-/* The lines that say what the processor is and can. */
-static uint64_t hash_processor(uint64_t h) {
-  static const char *const lines[] = { "vendor_id", "cpu family", "model", "stepping", "flags",
-    "Features", "CPU " };
-  char line[4096];
-  FILE *f = fopen("/proc/cpuinfo", "re");
-  bool more = f != NULL;
-  while (more && (more = fgets(line, sizeof line, f) != NULL) && line[0] != '\n')
-    for (size_t i = 0; i < TP_LEN(lines); i++)
-      if (!strncmp(line, lines[i], strlen(lines[i]))) h = tp_hash(line, strlen(line), h);
-  if (f) fclose(f);
-  return h;
-}
-
 /* As much of the processor as our kernels may use. */
 static const char *isa_flags(void) {
   const char *isa = tp_setting("TEMPO_ISA");
@@ -80,85 +59,11 @@ static const char *isa_flags(void) {
 static void name_of(const tp_cc_source *s, char name[33]) {
   const char *cc = compiler();
   for (int i = 0; i < 2; i++) {
-    uint64_t h = hash_processor(hash_program(cc, tp_hash(cc, strlen(cc), (uint64_t)i + 1)));
+    uint64_t h = tp_cache_processor(hash_program(cc, tp_hash(cc, strlen(cc), (uint64_t)i + 1)));
     h = tp_hash(isa_flags(), strlen(isa_flags()),
         tp_hash(flags, strlen(flags), tp_hash(s->flags, strlen(s->flags), h)));
     snprintf(name + 16 * i, 17, "%016llx", (unsigned long long)tp_hash(s->text, s->n, h));
   }
-}
-
-/* ---- folders ---- */
-
-#define MARK \
-  ".tempo" /* the file that says that tempo made the folder, or found it without other files */
-
-/* A name that name_files gives: 32 hexadecimal digits, perhaps numbers, and what kind of file it
- * is. */
-static bool is_our_name(const char *name) {
-  size_t n = strspn(name, "0123456789abcdef");
-  if (n != 32) return false;
-  for (name += n; name[0] == '.' && isdigit((unsigned char)name[1]);)
-    name += 1 + strspn(name + 1, "0123456789");
-  return !strcmp(name, ".c") || !strcmp(name, ".so") || !strcmp(name, ".so.log");
-}
-
-static bool is_own_folder(const char *dir) {
-  struct stat s;
-  return lstat(dir, &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid() &&
-      !(s.st_mode & (S_IWGRP | S_IWOTH));
-}
-
-static bool mark_folder(const char *dir) {
-  char path[TP_CC_PATH];
-  snprintf(path, sizeof path, "%.900s/" MARK, dir);
-  int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  return fd >= 0 && close(fd) == 0;
-}
-
-/* False: there are other files than ours, or the folder cannot be read. */
-static bool has_only_ours(const char *dir) {
-  DIR *d = opendir(dir);
-  bool only = d != NULL;
-  for (struct dirent *e; only && (e = readdir(d)) != NULL;)
-    only = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, MARK) ||
-        is_our_name(e->d_name);
-  if (d) closedir(d);
-  return only;
-}
-
-static bool is_marked(const char *dir) {
-  char path[TP_CC_PATH];
-  struct stat s;
-  snprintf(path, sizeof path, "%.900s/" MARK, dir);
-  return lstat(path, &s) == 0 && S_ISREG(s.st_mode);
-}
-
-/* Makes the folder and those above it; a folder that was there is taken only if its files are ours.
- */
-static bool make_folder(char *dir, tp_buf *why) {
-  for (char *p = dir + 1; *p; p++) {
-    if (*p != '/') continue;
-    *p = 0;
-    mkdir(dir, 0700);
-    *p = '/';
-  }
-  mkdir(dir, 0700);
-  if (!is_own_folder(dir)) return false;
-  if (is_marked(dir)) return true;
-  if (has_only_ours(dir)) return mark_folder(dir);
-  return tp_putf(why, "'%s' holds files of others: let TEMPO_CACHE name a folder of its own", dir),
-         false;
-}
-
-/* False: nothing is kept; `why` says which folder was refused, if one was. */
-static bool cache_folder(char dir[TP_CC_PATH], tp_buf *why) {
-  const char *own = tp_setting("TEMPO_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
-             *home = getenv("HOME");
-  int n = -1;
-  if (own && strcmp(own, "none")) n = snprintf(dir, TP_CC_PATH, "%s", own);
-  else if (!own && xdg && *xdg == '/') n = snprintf(dir, TP_CC_PATH, "%s/tempo", xdg);
-  else if (!own && home && *home == '/') n = snprintf(dir, TP_CC_PATH, "%s/.cache/tempo", home);
-  return n > 0 && n < TP_CC_PATH - 128 && make_folder(dir, why);
 }
 
 static bool moment_folder(char dir[TP_CC_PATH]) {
@@ -167,64 +72,7 @@ static bool moment_folder(char dir[TP_CC_PATH]) {
   return n < TP_CC_PATH - 128 && mkdtemp(dir);
 }
 
-/* ---- a cache that stays small: the oldest files of ours go ---- */
-
-typedef struct {
-  char name[64];
-  int64_t size, used;
-} cached_file;
-
-static int oldest_first(const void *a, const void *b) {
-  const cached_file *x = a, *y = b;
-  return (x->used > y->used) - (x->used < y->used);
-}
-
-static int list_files(const char *dir, cached_file *v, int max, int64_t *total) {
-  DIR *d = opendir(dir);
-  struct stat s;
-  int n = 0;
-  for (struct dirent *e; d && n < max && (e = readdir(d)) != NULL;) {
-    if (!is_our_name(e->d_name) || strlen(e->d_name) >= sizeof v->name ||
-        fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode))
-      continue;
-    memcpy(v[n].name, e->d_name, strlen(e->d_name) + 1);
-    v[n].size = (int64_t)s.st_size;
-    v[n++].used = (int64_t)s.st_mtime;
-    *total += (int64_t)s.st_size;
-  }
-  if (d) closedir(d);
-  return n;
-}
-
-/* In the folder of the file so. */
-static void prune(const char *so) {
-  enum { MOST = 1 << 14 };
-  cached_file *v = tp_alloc(sizeof *v * MOST);
-  char dir[TP_CC_PATH];
-  snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(so, '/') - so), so);
-  int64_t total = 0;
-  int n = v ? list_files(dir, v, MOST, &total) : 0;
-  if (n > 1) qsort(v, (size_t)n, sizeof *v, oldest_first);
-  for (int i = 0; i < n && (total > CACHED_BYTES || n - i > MOST / 2); i++) {
-    char path[TP_CC_PATH + 64];
-    snprintf(path, sizeof path, "%s/%s", dir, v[i].name);
-    if (unlink(path) == 0) total -= v[i].size;
-  }
-  tp_free(v);
-}
-
 /* ---- compiling ---- */
-
-static bool write_file(const char *path, const char *text, size_t n) {
-  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  bool ok = fd >= 0;
-  for (size_t at = 0; ok && at < n;) {
-    ssize_t k = write(fd, text + at, n - at);
-    if (k > 0) at += (size_t)k;
-    else ok = k < 0 && errno == EINTR;
-  }
-  return fd >= 0 && close(fd) == 0 && ok;
-}
 
 /* Its words, cut in place, behind those that are there. */
 static int words(char *s, char **argv, int n) {
@@ -320,42 +168,12 @@ static void name_files(paths *p, const char *dir, const char *name) {
 
 /* that a compiler has where TEMPO_NATIVE_LIMIT says nothing: it takes 1 to 10 s */
 enum { MOST_SECONDS = 120 };
-#define TAIL "\ntempo " /* what stands between an object and its checksum and length */
-
-/* POSIX's cksum of n bytes, by four bits at a time. */
-static uint32_t checksum(const unsigned char *p, size_t n) {
-  uint32_t table[16], c = 0;
-  for (uint32_t i = 0; i < 16; i++) {
-    table[i] = i << 28;
-    for (int k = 0; k < 4; k++) table[i] = table[i] << 1 ^ (table[i] >> 31 ? 0x04c11db7u : 0);
-  }
-  for (size_t i = 0, length = n; i < n || length; i++) {
-    unsigned byte = i < n ? p[i] : (unsigned)(length & 255);
-    if (i >= n) length >>= 8;
-    c = c << 4 ^ table[c >> 28 ^ byte >> 4];
-    c = c << 4 ^ table[c >> 28 ^ (byte & 15)];
-  }
-  return ~c;
-}
-
-/* Does the file end with the checksum and the length of all before? */
-static bool is_whole(const char *path) {
-  enum { LONGEST = 64 };
-  tp_error ignored = { 0 };
-  size_t n = 0, at;
-  char *p = tp_file_whole(path, &n, &ignored), *end;
-  bool whole = false;
-  for (at = n; p && at > 0 && n - at < LONGEST && !whole; at--) {
-    if (strncmp(p + at, TAIL, strlen(TAIL))) continue;
-    unsigned long sum = strtoul(p + at + strlen(TAIL), &end, 10);
-    whole = strtoul(end, NULL, 10) == at && checksum((unsigned char *)p, at) == sum;
-  }
-  tp_free(p);
-  return whole;
-}
 
 static void *open_object(const char *so) {
-  return is_whole(so) ? dlopen(so, RTLD_NOW | RTLD_LOCAL) : NULL;
+  size_t n;
+  char *whole = tp_cache_whole(so, &n);
+  tp_free(whole);
+  return whole ? dlopen(so, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
 /* ---- compiling ---- */
@@ -380,7 +198,7 @@ static double ends_at(void) {
 /* $1 .. $4: the paths; the rest: the compiler's words. */
 static const char script[] =
     "c=$1 so=$2 done_c=$3 done_so=$4; shift 4; "
-    "\"$@\" && sum=$(cksum <\"$so\") && printf '" TAIL
+    "\"$@\" && sum=$(cksum <\"$so\") && printf '" TP_CACHE_TAIL
     "%s\\n' \"$sum\" >>\"$so\" && { sync \"$c\" \"$so\" 2>/dev/null || :; } "
     "&& mv -f \"$c\" \"$done_c\" && mv -f \"$so\" \"$done_so\" || { rm -f \"$c\" \"$so\"; exit 1; "
     "}";
@@ -447,7 +265,7 @@ static tp_cc_job *begin_in(
   name_files(&j->p, dir, name);
   j->until = until;
   j->told = -1;
-  if (!write_file(j->p.c, s->text, s->n)) tp_puts(why, "no file can be written");
+  if (!tp_cache_write(j->p.c, s->text, s->n)) tp_puts(why, "no file can be written");
   else if (spawn(j, s->flags, why)) return j;
   unlink(j->p.c);
   return tp_cc_drop(j);
@@ -455,7 +273,7 @@ static tp_cc_job *begin_in(
 
 tp_cc_job *tp_cc_begin(const tp_cc_source *s, tp_buf *why) {
   char dir[TP_CC_PATH], name[33];
-  if (!cache_folder(dir, why)) return why->n ? NULL : (tp_puts(why, "no folder for it"), NULL);
+  if (!tp_cache_folder(dir, why)) return why->n ? NULL : (tp_puts(why, "no folder for it"), NULL);
   name_of(s, name);
   return begin_in(dir, name, s, ends_at(), why);
 }
@@ -492,7 +310,7 @@ bool tp_cc_ended(tp_cc_job *j, void **lib, char path[TP_CC_PATH], tp_buf *why) {
   snprintf(path, TP_CC_PATH, "%s", j->p.done_c);
   if (got == 0) stop_late(j, why);
   else if (!*lib) put_failure(why, j->n ? fmemopen(j->said, j->n, "r") : NULL);
-  else if (mine) prune(j->p.done_so);
+  else if (mine) tp_cache_prune(j->p.done_so);
   j->pid = 0;
   return true;
 }
@@ -511,7 +329,7 @@ void *tp_cc_cached(const tp_cc_source *s, char path[TP_CC_PATH]) {
   tp_buf why;
   paths p;
   tp_buf_init(&why);
-  bool there = cache_folder(dir, &why);
+  bool there = tp_cache_folder(dir, &why);
   tp_buf_free(&why);
   if (!there) return NULL;
   name_of(s, name);
@@ -554,7 +372,7 @@ void *tp_cc_open(const tp_cc_source *s, char path[TP_CC_PATH], tp_buf *why) {
   void *lib = tp_cc_cached(s, path);
   if (lib) return lib;
   name_of(s, name);
-  if (!cache_folder(dir, why)) return build_for_now(name, s, until, path, why);
+  if (!tp_cache_folder(dir, why)) return build_for_now(name, s, until, path, why);
   lib = build_in(dir, name, s, until, path, why);
   if (lib || tp_now() > until || tp_ictx_ended(s->ix)) return lib;
   tp_buf_free(why);

@@ -2,8 +2,8 @@
 #ifndef TP_RT_CC_H
 #define TP_RT_CC_H
 #include "index/index.h"
+#include "rt/cache.h"
 
-enum { TP_CC_PATH = 1024 };
 /* C; flags of the script, behind those of this version; whose host may end the waiting
  * (tp_ictx_ended). */
 typedef struct tp_cc_source {

@@ -156,17 +156,21 @@ tp_graph *tp_checked_graph(tp_fn *f, tp_error *err) {
   return ok ? g : tp_graph_free(g);
 }
 
-bool tp_make_code(
-    tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
-  tp_work w = tp_work_on(f, *g);
-  w.ticks = t;
-  const tp_planned asked = { .machine = &tp_cpu_machine,
+tp_planned tp_planned_as(const tp_fn *f, bool ticks) {
+  return (tp_planned){ .machine = &tp_cpu_machine,
     .fuse = f->opt.on[TP_PASS_FUSE],
-    .by_rows = f->limit || t,
+    .by_rows = f->limit || ticks,
     .reproducible = f->opt.reproducible,
     .precise = f->opt.precise,
     .limit = f->limit,
     .threads = f->threads };
+}
+
+bool tp_make_code(
+    tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err) {
+  tp_work w = tp_work_on(f, *g);
+  w.ticks = t;
+  const tp_planned asked = tp_planned_as(f, t);
   return tp_passes_run(&w, TP_MARKED, err) && tp_passes_run(&w, TP_ORDERED, err) &&
       tp_passes_run(&w, TP_KEPT, err) && (*poly = order_graph(f, g, err)) &&
       (*plan = tp_plan_build(*g, *poly, &asked, err));

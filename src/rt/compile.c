@@ -1,5 +1,9 @@
 /* compile: the pipeline, as a column of calls, and what a compiled function keeps.
  *
+ * A function has a program of its own, read from the text of what was recorded: its symbols and
+ * questions to isl are nobody else's, so another thread may compile it, and what it becomes depends
+ * on nothing but that text and the options.
+ *
  * Two graphs. `closed` is the recording with gradients built and parameters closed: what is judged
  * and hashed, and what the function's inputs, outputs and parameters are. `graph` is what the tier
  * executes: swept, and for the compiled tiers rewritten by the passes. Where gradients of ranges
@@ -35,10 +39,10 @@ static void needed_bounds(tp_fn *f) {
       f->bounds[f->nbound++] = tp_sym_at(c, i);
 }
 
-/* ---- the pipeline ---- */
+/* ---- a program of its own ---- */
 
 /* An output is one array for all points. */
-static bool is_array(tp_fn *f, const tp_output *o, tp_error *err) {
+static bool is_array(const tp_graph *g, const tp_output *o, tp_error *err) {
   const tp_node *n = o->val.node;
   const tp_out *t = tp_outof(o->val);
   int axis;
@@ -51,32 +55,53 @@ static bool is_array(tp_fn *f, const tp_output *o, tp_error *err) {
   return !d ||
       tp_fail(err, TP_E_RAGGED, o->pos,
           "ragged: output '%s' has extent %s, which varies with '%s': reduce or pad first", o->name,
-          tp_ix_str(f->closed->ix, t->shape[axis]), d->name);
+          tp_ix_str(g->ix, t->shape[axis]), d->name);
 }
 
 /* An output without a name of its own gets the script's, for errors and explain. */
-static bool record_outputs(tp_fn *f, const tp_copts *o, tp_error *err) {
+static bool record_outputs(tp_graph *g, const tp_copts *o, tp_error *err) {
   for (int i = 0; i < o->nout; i++) {
     tp_output out = o->outputs[i];
-    out.val.node = f->closed->nodes.v[out.val.node->id];
-    out.name = tp_strdup(&f->closed->arena, out.name);
+    out.val.node = g->nodes.v[out.val.node->id];
+    out.name = tp_strdup(&g->arena, out.name);
     if (!out.val.node->name && !out.val.node->attr.str) out.val.node->name = out.name;
-    if (!is_array(f, &out, err)) return false;
-    TP_PUSH(&f->closed->arena, &f->closed->outputs, out);
+    if (!is_array(g, &out, err)) return false;
+    TP_PUSH(&g->arena, &g->outputs, out);
   }
-  if (!f->closed->outputs.n && !f->closed->sinks.n)
+  if (!g->outputs.n && !g->sinks.n)
     return tp_fail(
         err, TP_E_OPTION, o->pos, "nothing to compute: give outputs = {...} or add a sink");
+  tp_grad_sweep_unneeded(g);
   return true;
 }
 
-/* Places for the values of parameters. */
-static bool make_params(tp_fn *f) {
-  f->loaded = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
-  f->latest = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
-  f->stepped = TP_NEWN(&f->closed->arena, bool, tp_fn_nparam(f) + 1);
+/* The recording as far as the outputs need it, as text, and dims by their names: from here on
+ * nothing of the host's program is looked at but the arrays of constants. */
+static bool take_program(tp_fn *f, void *opts, tp_error *err) {
+  const tp_copts *o = opts;
+  tp_arena *a = tp_ictx_arena(f->program->ix);
+  if (f->pos.file) f->pos.file = tp_strdup(a, f->pos.file);
+  f->nasked = o->ntick;
+  f->asked_tick = TP_NEWN(a, const char *, o->ntick + 1);
+  for (int i = 0; i < o->ntick; i++) f->asked_tick[i] = tp_strdup(a, o->tick[i]->name);
+  if (!tp_choose_options(f, o, err) || !record_outputs(f->recorded, o, err)) return false;
+  tp_graph_print_as(&f->text, f->recorded, TP_TEXT_HASHDATA | TP_TEXT_NAMES | TP_TEXT_SYMS);
+  if (f->text.failed) tp_oom();
   return true;
 }
+
+static bool read_program(tp_fn *f, tp_error *err) {
+  if (!f->recorded) return true;
+  tp_graph *g = tp_graph_move(f->program->ix, f->recorded, f->text.s, err);
+  if (!g) return false;
+  tp_graph_free(f->program->g);
+  f->program->g = g;
+  f->recorded = tp_graph_free(f->recorded);
+  tp_buf_free(&f->text);
+  return true;
+}
+
+/* ---- the pipeline ---- */
 
 /* Are there gradients, each by values that no pass replaces? A sum over a range that became a
  * recurrence would also get what reaches it through its later points. */
@@ -105,30 +130,35 @@ static bool ranges_first(tp_fn *f, tp_error *err) {
   if (f->tier == TP_TIER_REFERENCE || o->check || o->precise || !o->on[TP_PASS_INCREMENTAL] ||
       !differentiates_sources(f->closed))
     return true;
-  if (!(f->recorded = tp_graph_clone(f->closed, err))) return false;
-  tp_graph_sweep(f->recorded);
-  tp_graph *g = f->ranges = tp_graph_clone(f->recorded, err);
+  tp_graph *g = f->ranges = tp_graph_clone(f->closed, err);
   tp_work w = tp_work_on(f, g);
   if (!g || !tp_incremental(g, false, &changed, err) || !tp_verify(g, err)) return false;
   tp_dump_graph(g, "incremental");
   if (changed) return tp_pass_run(&w, TP_PASS_CSE, err) && tp_passes_run(&w, TP_CLOSED, err);
-  f->ranges = tp_graph_free(g), f->recorded = tp_graph_free(f->recorded);
+  f->ranges = tp_graph_free(g);
   return true;
 }
 
-static bool close_graph(tp_fn *f, const tp_copts *o, tp_error *err) {
+static bool close_graph(tp_fn *f, tp_error *err) {
   if (!(f->closed = tp_graph_clone(f->program->g, err))) return false;
   f->closed->fixed_bits = f->opt.reproducible;
-  if (!record_outputs(f, o, err)) return false;
   tp_work w = tp_work_on(f, f->closed);
-  return ranges_first(f, err) && tp_passes_run(&w, TP_CLOSED, err) && make_params(f);
+  return ranges_first(f, err) && tp_passes_run(&w, TP_CLOSED, err);
 }
 
 /* ---- legality ---- */
 
+/* What a call may name, and places for the values of parameters; f->graph is as it was closed. */
+void tp_fn_interface(tp_fn *f) {
+  needed_bounds(f);
+  f->loaded = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
+  f->latest = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
+  f->stepped = TP_NEWN(&f->closed->arena, bool, tp_fn_nparam(f) + 1);
+}
+
 static bool check_graph(tp_fn *f, tp_error *err) {
   if (!(f->graph = tp_graph_clone(f->closed, err))) return false;
-  needed_bounds(f);
+  tp_fn_interface(f);
   return tp_judge_graph(f, err);
 }
 
@@ -143,11 +173,16 @@ static bool ticking(tp_fn *f, tp_error *err) {
   return true;
 }
 
-static bool interpreter(tp_fn *f, tp_error *err) {
-  return (f->ticking ? ticking(f, err)
-                     : tp_sweep_graph(f, f->graph, err) &&
-                     tp_make_code(f, &f->graph, NULL, &f->poly, &f->plan, err)) &&
-      (f->exec = tp_fn_exec(f, f->plan, err));
+static bool planned(tp_fn *f, tp_error *err) {
+  bool ok = f->ticking ? ticking(f, err)
+                       : tp_sweep_graph(f, f->graph, err) &&
+          tp_make_code(f, &f->graph, NULL, &f->poly, &f->plan, err);
+  if (ok) f->keeps = f->poly->keeps;
+  return ok;
+}
+
+static bool performed(tp_fn *f, tp_error *err) {
+  return f->tier == TP_TIER_REFERENCE || (f->exec = tp_fn_exec(f, f->plan, err));
 }
 
 /* What is added here counts as one point where memory is looked at. */
@@ -171,58 +206,97 @@ static bool dumped(tp_fn *f) {
   return true;
 }
 
-static bool pipeline(tp_fn *f, void *opts, tp_error *err) {
-  const tp_copts *o = opts;
-  return tp_choose_options(f, o, err) && close_graph(f, o, err) && check_graph(f, err) &&
-      tp_choose_ticks(f, o, err) &&
-      (f->tier == TP_TIER_REFERENCE ? reference : interpreter)(f, err) && dumped(f);
+static bool stages(tp_fn *f, void *unused, tp_error *err) {
+  (void)unused;
+  return read_program(f, err) && close_graph(f, err) && check_graph(f, err) &&
+      tp_choose_ticks(f, err) && (f->tier == TP_TIER_REFERENCE ? reference : planned)(f, err) &&
+      dumped(f);
+}
+
+bool tp_fn_stages(tp_fn *f, tp_error *err) { return tp_making(f, stages, NULL, err); }
+
+static bool made(tp_fn *f, void *unused, tp_error *err) {
+  if (tp_warm_get(f)) return performed(f, err);
+  if (!stages(f, unused, err)) return false;
+  tp_warm_put(f);
+  return performed(f, err);
+}
+
+bool tp_pipeline(tp_fn *f, tp_error *err) {
+  if (!tp_making(f, made, NULL, err)) err->pos = err->pos.file ? err->pos : f->pos;
+  return !err->code;
+}
+
+static tp_fn *fn_new(tp_program *p, const tp_copts *o, tp_error *err) {
+  tp_fn *f = tp_calloc(sizeof *f);
+  if (f && (f->program = tp_program_new(p->seed)) && (f->recorded = tp_graph_clone(p->g, err)))
+    return f;
+  tp_no_memory(err, o->pos);
+  return tp_fn_free(f);
+}
+
+/* The name of the file goes into p, as the function is about to go. */
+static void keep_place(tp_program *p, tp_pos pos, tp_error *err) {
+  tp_guard oom;
+  const char *file = err->pos.file;
+  if (!file) err->pos = pos;
+  else if (TP_GUARDED(&oom)) {
+    err->pos.file = tp_strdup(&p->g->arena, file);
+    tp_unguard(&oom);
+  } else err->pos = pos;
 }
 
 tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
-  tp_fn *f = tp_calloc(sizeof *f);
-  if (!f) {
-    tp_no_memory(err, o->pos);
-    return NULL;
-  }
-  f->program = tp_program_ref(p);
-  f->pos = o->pos;
-  tp_ictx_watch(p->ix, o->interrupted, o->host);
-  if (!tp_making(f, pipeline, (void *)o, err)) {
-    if (!err->pos.file) err->pos = o->pos;
-    return tp_fn_free(f);
-  }
-  return f;
-}
-
-static bool again(tp_fn *f, void *of, tp_error *err) {
-  const tp_fn *from = of;
-  if (from->ranges && !(f->ranges = tp_graph_clone(from->ranges, err))) return false;
-  return (f->closed = tp_graph_clone(from->closed, err)) && make_params(f) && check_graph(f, err) &&
-      interpreter(f, err);
-}
-
-bool tp_compile_again(tp_fn *f, const tp_fn *of, tp_error *err) {
-  return tp_making(f, again, (void *)of, err);
-}
-
-tp_fn *tp_fn_free(tp_fn *f) {
+  tp_fn *f = fn_new(p, o, err);
   if (!f) return NULL;
-  for (int k = 0; k < TP_MAXSHORTER; k++) tp_fn_free(f->shorter[k]);
-  f->session = tp_session_free(f, f->session);
-  tp_exec_free(f->exec);
-  tp_code_free(f);
+  f->pos = o->pos;
+  tp_buf_init(&f->text);
+  tp_ictx_watch(f->program->ix, o->interrupted, o->host);
+  if (tp_guarded(f, take_program, (void *)o, err) &&
+      ((o->async && tp_compile_beside(f)) || tp_pipeline(f, err)))
+    return f;
+  keep_place(p, o->pos, err);
+  return tp_fn_free(f);
+}
+
+static bool run_again(tp_fn *f, void *unused, tp_error *err) {
+  return stages(f, unused, err) && performed(f, err);
+}
+
+bool tp_compile_again(tp_fn *f, tp_error *err) { return tp_making(f, run_again, NULL, err); }
+
+void tp_fn_drop(tp_fn *f) {
   if (!f->ticking) tp_poly_free(f->poly); /* else it is that of the steps */
   tp_poly_free(f->steps.poly);
+  tp_plan_free(f->read);
   if (f->steps.graph) tp_graph_free(f->steps.graph);
   if (f->graph) tp_graph_free(f->graph);
-  tp_free(f->called);
   tp_free(f->fed);
   tp_free(f->shown);
   tp_free(f->first);
   tp_params_free(f);
   if (f->ranges) tp_graph_free(f->ranges);
-  if (f->recorded) tp_graph_free(f->recorded);
   if (f->closed) tp_graph_free(f->closed);
+  f->poly = NULL;
+  f->steps = (tp_stages){ 0 };
+  f->plan = f->read = NULL;
+  f->graph = f->ranges = f->closed = NULL;
+  f->fed = f->shown = f->first = NULL;
+  f->loaded = f->latest = NULL;
+  f->nbound = f->ntick = 0;
+}
+
+tp_fn *tp_fn_free(tp_fn *f) {
+  if (!f) return NULL;
+  tp_beside_free(f);
+  for (int k = 0; k < TP_MAXSHORTER; k++) tp_fn_free(f->shorter[k]);
+  f->session = tp_session_free(f, f->session);
+  tp_exec_free(f->exec);
+  tp_code_free(f);
+  tp_fn_drop(f);
+  tp_free(f->called);
+  if (f->recorded) tp_graph_free(f->recorded);
+  tp_buf_free(&f->text);
   tp_program_unref(f->program);
   tp_free(f);
   return NULL;

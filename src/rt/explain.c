@@ -452,13 +452,13 @@ static void work(tp_fn *f, const int64_t *env, tp_buf *b) {
 
 static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b) {
   if (!s) return summary(f, env, b);
-  if (!strcmp(s, "graph")) tp_graph_print(b, f->recorded ? f->recorded : f->closed);
+  if (!strcmp(s, "graph")) tp_graph_print(b, f->ranges ? f->program->g : f->closed);
   else if (!strcmp(s, "dot")) tp_graph_dot(b, f->closed);
   else if (!strcmp(s, "passes")) passes(b, f);
   else if (!strcmp(s, "evolution") && f->poly)
     told(b, f, "evolve", "nothing is a recurrence whose points a formula could tell");
   else if (!strcmp(s, "rules") && f->poly) told(b, f, NULL, "no rule has changed anything");
-  else if (!f->poly)
+  else if (!f->plan)
     tp_putf(b,
         "the reference evaluator has no %s: it computes points as they are asked for; with tier = "
         "\"interpreter\" there is one\n",
@@ -487,15 +487,25 @@ static bool tell(tp_fn *f, void *arg, tp_error *err) {
       tp_fail(err, TP_E_MEMORY, f->pos, "these bounds need more than 2^63 bytes");
 }
 
+/* Is it said of the plan alone? */
+static bool is_of_plan(const char *section) {
+  static const char *const of[] = { "plan", "code", "work", "threads" };
+  bool is = false;
+  for (size_t i = 0; section && i < TP_LEN(of); i++) is |= !strcmp(section, of[i]);
+  return is;
+}
+
 static bool with_bounds(
     tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
+  if (!is_of_plan(section) && !tp_fn_whole(f, err)) return false;
   telling t = { section, env ? tp_full_env(f, env) : NULL, out };
   bool ok = env && !t.env ? tp_no_memory(err, f->pos) : tp_guarded(f, tell, &t, err);
   tp_free(t.env);
   return ok;
 }
 
-bool tp_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
+bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
+  if (env) f = tp_fn_within(f, env);
   if (!section) return with_bounds(f, NULL, env, out, err);
   for (int i = 0; i < (int)TP_LEN(sections); i++)
     if (!strcmp(section, sections[i])) return with_bounds(f, section, env, out, err);

@@ -28,9 +28,6 @@ static bool execute(tp_fn *f, void *given, tp_error *err) {
 }
 
 bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
-  if (f->running)
-    return tp_fail(err, TP_E_OPTION, f->pos,
-        "this function is already running: a callback may not call it again");
   tp_fn *g = f->ran = tp_fn_within(f, run->env);
   int64_t *env = tp_full_env(g, run->env);
   if (!env) return tp_no_memory(err, f->pos);
@@ -42,7 +39,7 @@ bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
   f->running = false;
   f->peak = g->peak;
   bool early = g->exec && !tp_fn_is_endless(g, env) && (!ok || tp_exec_cancelled(g->exec));
-  if (early) tp_newest_params(f, g->exec, g->poly && g->poly->keeps, inner.outputs);
+  if (early) tp_newest_params(f, g->exec, g->keeps, inner.outputs);
   tp_keep_params(f, inner.outputs);
   bool ran = inner.outputs;
   if (!ok) tp_run_free_outputs(f->graph, &inner);
@@ -91,6 +88,7 @@ static bool simulate(tp_fn *f, void *arg, tp_error *err) {
 
 bool tp_fn_simulate(tp_fn *f, const int64_t *given, tp_kept *out, tp_error *err) {
   *out = (tp_kept){ .kept = -1 };
+  if (!tp_fn_whole(f, err)) return false;
   if (!f->poly || f->poly->ends.n) return true;
   simulating x = { tp_calloc(sizeof *x.slots * (size_t)TP_MAX(f->poly->arrs.n, 1)),
     tp_full_env(f, given) };
@@ -140,8 +138,4 @@ tp_array *tp_program_peek(tp_program *p, tp_val v, tp_run *run, const int64_t *a
   } else tp_no_memory(err, g->pos);
   tp_graph_free(g);
   return a;
-}
-
-bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
-  return tp_explain(env ? tp_fn_within(f, env) : f, section, env, out, err);
 }

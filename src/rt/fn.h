@@ -29,8 +29,7 @@ typedef struct tp_session {
    * point does not */
   bool *shown;
 } tp_session;
-/* What goes through a function's runs: the reference (refer.c), or the executor of its plan
- * (perform.c). */
+/* what goes through runs: the reference (refer.c), or the executor of a plan (perform.c) */
 typedef struct tp_engine {
   /* a call: asks for its memory, of this executor; runs it */
   bool (*room)(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);
@@ -47,7 +46,7 @@ typedef struct tp_engine {
   void (*end)(tp_session *q);
 } tp_engine;
 extern const tp_engine tp_engine_reference, tp_engine_plan;
-/* A device, and the target that runs plans on it (backend.c). */
+/* backend.c */
 typedef struct tp_backend {
   const char *name;
   const tp_target *target;
@@ -56,10 +55,12 @@ const tp_backend *tp_backend_find(
     const char *name, tp_pos pos, tp_error *err); /* NULL: the first */
 /* what a plan became, or that it became nothing (native.c) */
 typedef struct tp_native_code tp_native_code;
+typedef struct tp_beside tp_beside;
 /* lengths of blocks that a limit of memory may come to */
 enum { TP_MAXSHORTER = 4 };
 struct tp_fn {
   tp_program *program;
+  tp_beside *beside; /* what compiles it, or failed to; NULL: it is compiled */
   tp_pos pos;
   /* did: by pass, operators before and after; most: tp_run.memory */
   tp_tier tier;
@@ -72,12 +73,21 @@ struct tp_fn {
   int64_t limit, most;
   /* graph: what plain runs execute; with ticks given, what was judged: steps.graph is executed */
   tp_graph *closed, *graph;
-  /* ranges: as closed, but made of `recorded` with its ranges as recurrences; NULL: as closed */
-  tp_graph *ranges, *recorded;
+  /* until its text is read: the recording, which has the arrays of constants */
+  tp_graph *recorded;
+  tp_buf text;
+  /* as closed, but made of the recording with its ranges as recurrences; NULL: as closed */
+  tp_graph *ranges;
   int nbound;
   const tp_sym **bounds;
+  /* found in the cache under `name` ("": not kept there), with `read` as its plan: poly, ranges and
+   * did are not there, and graphs have no more than runs look at (tp_fn_whole) */
+  bool warm;
+  char name[33];
+  tp_plan *read;
   tp_poly *poly;
   tp_plan *plan;
+  bool keeps; /* poly->keeps */
   tp_exec *exec;
   /* of plan, of steps.plan where that is another, then both with clocks; NULL: not asked for yet */
   tp_native_code *code[4];
@@ -96,6 +106,8 @@ struct tp_fn {
   bool *stepped;
   /* `tick` was given: plain runs execute what steps do, so both give the same numbers */
   bool ticking;
+  int nasked;
+  const char **asked_tick; /* by `tick` */
   int ntick;
   const tp_sym **tick; /* 0: the program has several dims, or none */
   /* by inputs, outputs, outputs (see tp_ticks); NULL: not ready to step */
@@ -112,21 +124,34 @@ struct tp_fn {
   tp_graph *trial, *other;
   tp_poly *order;
 };
+/* compile.c: from the text to what runs */
+bool tp_pipeline(tp_fn *f, tp_error *err);
+/* all of it but what executes */
+bool tp_fn_stages(tp_fn *f, tp_error *err);
+void tp_fn_interface(tp_fn *f);
+void tp_fn_drop(tp_fn *f); /* what compiling made */
+/* warm.c. get: what the cache has; put: it will have f */
+bool tp_warm_get(tp_fn *f);
+void tp_warm_put(tp_fn *f);
+/* compiles what a function out of the cache lacks */
+bool tp_fn_whole(tp_fn *f, tp_error *err);
+/* beside.c: in another thread, which leaves no more than f->beside; false: there is none */
+bool tp_compile_beside(tp_fn *f);
+void tp_beside_free(tp_fn *f);
 /* code.c */
 tp_work tp_work_on(tp_fn *f, tp_graph *g);
 /* Both graphs were judged: what one has more is behind that. */
 void tp_copy_checks(tp_graph *to, const tp_graph *from);
 bool tp_judge_graph(tp_fn *f, tp_error *err);        /* f->graph */
 tp_graph *tp_checked_graph(tp_fn *f, tp_error *err); /* a fresh one, swept and judged */
-/* The reference evaluator would meet a cycle while running; the contract says at compile, so an
- * order is looked for here as well, on a copy of g, which gets what the order asks of bounds. t: of
- * steps; NULL: of a run at once. */
+/* The reference would meet a cycle while running: an order is looked for on a copy of g, which gets
+ * the checks of bounds. t: of steps; NULL: of a run at once. */
 bool tp_has_order(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_error *err);
+tp_planned tp_planned_as(const tp_fn *f, bool ticks);
 /* schedule and plan of g */
 bool tp_make_code(
     tp_fn *f, tp_graph **g, const tp_ticks *t, tp_poly **poly, tp_plan **plan, tp_error *err);
-/* fn(f, arg, err), where an arena that finds no memory comes back as an error. What is not in
- * arenas stands in f or arg: the caller frees it. */
+/* fn(f, arg, err); an arena that finds no memory is an error */
 bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);
 /* the same for a part of compiling */
 bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);
@@ -134,10 +159,11 @@ int64_t *tp_full_env(tp_fn *f, const int64_t *env);
 bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err); /* outputs to the ends reached */
 /* memory for a call before its outputs are made */
 bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);
-/* f has its options: of what `of` was made of */
-bool tp_compile_again(tp_fn *f, const tp_fn *of, tp_error *err);
-/* which runs with these bounds: f, or the same with shorter blocks, as its limit of memory wants
- * (limit.c) */
+/* f has options, and the program of a function that is compiled */
+bool tp_compile_again(tp_fn *f, tp_error *err);
+/* g: the same with f's options, not compiled yet */
+void tp_fn_as(tp_fn *g, const tp_fn *f);
+/* which runs with these bounds: f, or the same with shorter blocks (limit.c) */
 tp_fn *tp_fn_within(tp_fn *f, const int64_t *given);
 /* native.c */
 /* of f's plan, or of its steps'; native where that is the tier */
@@ -157,11 +183,10 @@ void tp_params_free(tp_fn *f);
 int64_t tp_loaded_bytes(const tp_fn *f);
 /* counts them against the limit of whatever f runs */
 void tp_hold_loaded(tp_fn *f);
-/* Between tp_run_alloc and the run: none is made, but those for which another array stands
- * (tp_exec_lent). x NULL: the reference. */
+/* between tp_run_alloc and the run; x NULL: the reference */
 void tp_begin_params(tp_fn *f, const tp_exec *x, tp_run *run);
-/* After a run that ended early: outputs that are parameters hold the newest, or are NULL. copied:
- * the plan copies each value there. x NULL: they do. */
+/* After a run that ended early: outputs that are parameters hold the newest, or are NULL. copied,
+ * or x NULL: each value is copied there. */
 void tp_newest_params(tp_fn *f, tp_exec *x, bool copied, tp_array **outputs);
 /* after it: those that were made; NULL: nothing ran */
 void tp_keep_params(tp_fn *f, tp_array *const *outputs);
@@ -171,30 +196,25 @@ void tp_settle_params(tp_fn *f); /* the session is about to go: its newest stay 
 /* the passes that are switches, where a tier is compiled */
 bool tp_sweep_graph(tp_fn *f, tp_graph *g, tp_error *err);
 /* tick.c */
-bool tp_choose_ticks(tp_fn *f, const tp_copts *o, tp_error *err);
+bool tp_choose_ticks(tp_fn *f, tp_error *err);
 bool tp_make_ticks(tp_fn *f, tp_error *err);
-/* step.c: callbacks of a plan with ticks in a plain run: what comes and goes are parts of the run's
- * arrays */
+/* step.c: a plain run of a plan with ticks */
 bool tp_fn_door(
     tp_fn *f, tp_run *run, bool (*execute)(tp_fn *, tp_run *, tp_error *), tp_error *err);
 bool tp_fn_is_endless(const tp_fn *f, const int64_t *env);
-/* In steps, of which the code is there: may the bound of the first tick dim be any number? what: it
- * cannot, otherwise. */
+/* in steps: may the bound of the first tick dim be any number? what: it cannot, otherwise */
 bool tp_fn_may_be_endless(tp_fn *f, const int64_t *env, const char *what, tp_error *err);
 bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err);
 bool tp_no_ticks(const tp_fn *f, const tp_session *s);
 int tp_tick_depth_of(const tp_fn *f, int output);
-/* Copies, until the next tick: what takes them may be done by the next step, when the host has
- * written the next values in its arrays. */
+/* copies: work that waits reads them after the host has written the next values */
 bool tp_hold_values(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err);
-/* The first elements of a, of this shape: in the array that was given for output i if they fit
- * there. */
+/* the first elements of a, in the array given for output i if they fit there */
 tp_array *tp_take_shown(const tp_step *s, int i, tp_array *a, const int64_t *shape);
 /* whole: inputs with the tick dims are there too */
 bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_error *err);
 /* runs what is left; the outputs go to run */
 bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err);
 tp_session *tp_session_free(tp_fn *f, tp_session *s);
-bool tp_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err);
 void tp_dump_stage(const char *section, tp_fn *f); /* to stderr if TEMPO_DUMP names it */
 #endif

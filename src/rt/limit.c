@@ -10,12 +10,7 @@ static int64_t longest_block(const tp_poly *p) {
   return most;
 }
 
-/* The same function with blocks of at most `rows` rows and no matrix kept twice, or NULL where it
- * has no order. */
-static tp_fn *made_shorter(tp_fn *f, int64_t rows) {
-  tp_error none = { 0 };
-  tp_fn *g = tp_calloc(sizeof *g);
-  if (!g) return NULL;
+void tp_fn_as(tp_fn *g, const tp_fn *f) {
   *g = (tp_fn){ .program = tp_program_ref(f->program),
     .pos = f->pos,
     .tier = f->tier,
@@ -25,10 +20,19 @@ static tp_fn *made_shorter(tp_fn *f, int64_t rows) {
     .threads = f->threads,
     .cflags = f->cflags,
     .limit = f->limit,
-    .most = f->most,
-    .rows = rows };
+    .most = f->most };
+}
+
+/* The same function with blocks of at most `rows` rows and no matrix kept twice, or NULL where it
+ * has no order. */
+static tp_fn *made_shorter(tp_fn *f, int64_t rows) {
+  tp_error none = { 0 };
+  tp_fn *g = tp_calloc(sizeof *g);
+  if (!g) return NULL;
+  tp_fn_as(g, f);
+  g->rows = rows;
   g->opt.on[TP_PASS_TURN] = false;
-  return tp_compile_again(g, f, &none) ? g : tp_fn_free(g);
+  return tp_compile_again(g, &none) ? g : tp_fn_free(g);
 }
 
 /* The k-th length of blocks that is tried. */
@@ -64,8 +68,9 @@ tp_fn *tp_fn_within(tp_fn *f, const int64_t *given) {
     return f;
   int64_t held = tp_loaded_bytes(f);
   fitting own = fits(f, held, given);
+  tp_error none = { 0 };
   int last = 0;
-  if (own == IN_MEMORY) return f;
+  if (own == IN_MEMORY || !tp_fn_whole(f, &none)) return f;
   while (rows_of(f, last) > 1 && last + 1 < TP_MAXSHORTER) last++;
   tp_fn *least = shorter(f, last);
   if (!least || fits(least, held, given) != IN_MEMORY)

@@ -129,8 +129,8 @@ static const char *breaks_promise(const char *s) {
 
 static bool choose_flags(tp_fn *f, const tp_copts *o, tp_error *err) {
   const char *env = tp_setting("TEMPO_CFLAGS"), *own = o->cflags ? o->cflags : "";
-  f->cflags =
-      tp_printf(&f->program->g->arena, "%s%s%s", own, *own && env ? " " : "", env ? env : "");
+  f->cflags = tp_printf(
+      tp_ictx_arena(f->program->ix), "%s%s%s", own, *own && env ? " " : "", env ? env : "");
   const struct {
     const char *name, *words;
   } from[] = { { "cflags", own }, { "TEMPO_CFLAGS", env }, { "$CC", getenv("CC") } };

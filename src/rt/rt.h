@@ -5,8 +5,7 @@
 #include "graph/methods.h"
 #include "graph/run.h"
 
-/* A program being recorded. Reference counted: a compiled function keeps its program's index
- * context alive. */
+/* A program being recorded, or that of a compiled function; its own index context. */
 typedef struct tp_program {
   int refs;
   tp_ictx *ix;
@@ -31,22 +30,23 @@ typedef struct tp_copts {
   int nout;
   const tp_output *outputs; /* may be none when there is a sink */
   tp_tier tier;
-  /* NULL: defaults; "none"; or "evolve=false,cse=true": one text form of the script's table and of
-   * TEMPO_PASSES */
+  /* NULL: defaults; "none"; or "evolve=false,cse=true", as TEMPO_PASSES */
   const char *passes;
   bool precise, reproducible;
-  /* NULL, "none"; "nan": the first NaN or infinity made of finite operands ends the run */
+  /* NULL, "none"; "nan" */
   const char *check;
-  /* of native code's compiler, behind those of this version; NULL: none */
+  /* of native code's compiler; NULL: none */
   const char *cflags;
   const char *device; /* NULL, "cpu"; others: error device */
   int threads;        /* 0: default */
   /* the limit in bytes; 0: none but what the machine has; TP_MEMORY_ANY: not even that */
   int64_t memory;
 #define TP_MEMORY_ANY ((int64_t)-1)
-  /* dims that steps go through; 0: the program's only one, if it is ever stepped */
+  /* dims that steps go through; 0: the program's only one */
   int ntick;
   const tp_sym *const *tick;
+  /* another thread compiles it: tp_fn_wait comes before all else but tp_fn_ready and tp_fn_free */
+  bool async;
   /* asked now and then; true: compiling fails. NULL: nobody is asked */
   bool (*interrupted)(void *host);
   void *host;
@@ -56,10 +56,14 @@ typedef struct tp_copts {
 typedef struct tp_fn tp_fn;
 /* TEMPO_TIER, TEMPO_PASSES, TEMPO_DUMP, TEMPO_THREADS, TEMPO_MEMORY, TEMPO_CHECK win over opts. */
 tp_fn *tp_compile(tp_program *p, const tp_copts *opts, tp_error *err);
-tp_fn *tp_fn_free(tp_fn *f);
-/* the closed graph: inputs, outputs (hidden ones are parameters), params by PINIT number */
+tp_fn *tp_fn_free(tp_fn *f);      /* ends its compilation */
+bool tp_fn_ready(const tp_fn *f); /* tp_fn_wait does not wait */
+/* Until it is compiled; false: what compiling failed with, each time, or interrupted(host), which
+ * is asked now and then, ended the wait. */
+bool tp_fn_wait(tp_fn *f, bool (*interrupted)(void *host), void *host, tp_error *err);
+/* closed: inputs, outputs (hidden ones are parameters), params by PINIT number */
 tp_graph *tp_fn_graph(tp_fn *f);
-/* Which bounds must be given: needed symbols; in *out a list of tp_sym (arena of the graph). */
+/* which bounds must be given */
 int tp_fn_bounds(tp_fn *f, const tp_sym *const **out);
 bool tp_fn_needs_input(tp_fn *f, int i); /* input i of tp_fn_graph()->inputs */
 /* ---- parameters (params.c), by the number of their PINIT ---- */
@@ -75,11 +79,10 @@ bool tp_fn_param_borrowed(tp_fn *f, int k);
 /* Borrowed: the newest value, of a step, a run (also one that ended early), or loaded since; NULL:
  * none. */
 tp_array *tp_fn_param_value(tp_fn *f, int k);
-/* Runs: checks bounds and arrays, allocates run->outputs, executes. Not reentrant for one f (error
- * option: already running). After an error f is usable. */
+/* Checks bounds and arrays, allocates run->outputs, executes; not while f runs. */
 bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err);
 /* ---- steps (tick.c, step.c) ---- */
-/* Begins a run that tp_fn_step goes on with; what was begun before is forgotten. run: bounds,
+/* Begins a run that tp_fn_step goes on with, in place of one that was begun before. run: bounds,
  * inputs without the tick dims, seed; all kept. */
 bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err);
 typedef struct tp_step {
@@ -107,23 +110,21 @@ bool tp_fn_stepping(const tp_fn *f); /* between start and the last tick */
 int tp_fn_tick_dims(const tp_fn *f, const tp_sym *const **out);
 /* the point of the next step; false: no run is going on. at: NULL, or a place for each tick dim */
 bool tp_fn_next_tick(const tp_fn *f, int64_t *at);
-/* makes it ready to step; error option: no tick dims */
+/* makes it ready to step */
 bool tp_fn_ticks(tp_fn *f, tp_error *err);
 /* input i comes with the steps; after tp_fn_ticks */
 bool tp_fn_fed(const tp_fn *f, int i);
 /* input i in the next step of the run that is going on */
 bool tp_fn_wants(const tp_fn *f, int i);
 const tp_sym *tp_fn_endless(const tp_fn *f); /* the bound that may be endless; NULL: none */
-/* ---- states (state.c) ---- bytes that hold all of a session between ticks; only the same program
- * goes on from them */
+/* ---- states (state.c) ---- all of a session between ticks, for the same program */
 bool tp_fn_state(tp_fn *f, tp_buf *out, tp_error *err);
-/* Error file: not a state, or not whole; option: of another program. Nothing is lost then. */
+/* after an error nothing is lost */
 bool tp_fn_load_state(tp_fn *f, const void *p, size_t n, tp_error *err);
 /* the same in a file, which is replaced whole */
 bool tp_fn_save(tp_fn *f, const char *path, tp_error *err);
 bool tp_fn_load(tp_fn *f, const char *path, tp_error *err);
-/* What is left of the run in one call: run has bounds, inputs with the tick dims, and may have the
- * others, as tp_fn_run. */
+/* what is left of the run in one call: run has bounds, and inputs with the tick dims at least */
 bool tp_fn_resume(tp_fn *f, tp_run *run, const void *p, size_t n, tp_error *err);
 /* error bound: not as a call */
 bool tp_fn_call_may_end(tp_fn *f, const int64_t *env, tp_error *err);
@@ -132,12 +133,9 @@ bool tp_fn_call_may_end(tp_fn *f, const int64_t *env, tp_error *err);
  * steps. */
 int tp_fn_fed_shape(tp_fn *f, int i, const tp_run *run, int64_t *shape);
 void tp_fn_outputs_free(tp_fn *f, tp_run *run);
-/* section: "graph", "schedule", "storage", "memory", "passes", "dot", "plan", "code" (what
- * executes: the plan), NULL = a summary of all. env: bounds, for sizes in bytes; may be NULL.
- * False: error option with the nearest section. */
+/* section NULL: a summary; env: bounds, for sizes in bytes; may be NULL */
 bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err);
-/* Where the time of all runs so far went, or of the steps since the last start: a line a region,
- * the dearest first. */
+/* where the time of all runs went, or of the steps since the last start: a line a region */
 bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err);
 /* profiles and traces see what native code does inside of its parts, between runs */
 bool tp_fn_inside(tp_fn *f, bool on, tp_error *err);
@@ -151,8 +149,8 @@ int64_t tp_fn_memory(tp_fn *f, const int64_t *env, tp_error *err);
 /* Peak bytes that the last run really had allocated. */
 int64_t tp_fn_peak(const tp_fn *f);
 /* Goes through the schedule at these bounds point by point, without data: an error says what it
- * gets wrong. Slots that are kept, and that a brute force finds to be needed; arrays whose widths
- * are more than a little larger. -1: the tier has no schedule, or it ends by data. */
+ * gets wrong. Slots that are kept, and that are needed; arrays that are much wider. -1: there is no
+ * schedule, or it ends by data. */
 typedef struct tp_kept {
   int64_t kept, needed;
   int narray, nloose;
@@ -161,6 +159,4 @@ bool tp_fn_simulate(tp_fn *f, const int64_t *env, tp_kept *out, tp_error *err);
 /* One point of v on demand, by the reference evaluator, without compiling (define-and-run). */
 TP_GIVE tp_array *tp_program_peek(
     tp_program *p, tp_val v, tp_run *run, const int64_t *at, tp_error *err);
-
-/* ---- files (src/io) ---- */
 #endif

@@ -405,9 +405,6 @@ bool tp_fn_load(tp_fn *f, const char *path, tp_error *err) {
 }
 
 bool tp_fn_resume(tp_fn *f, tp_run *run, const void *p, size_t n, tp_error *err) {
-  if (f->running)
-    return tp_fail(err, TP_E_OPTION, f->pos,
-        "this function is already running: a callback may not call it again");
   tp_session *s = load(f, p, n, run, err);
   if (!s) return false;
   f->running = true;

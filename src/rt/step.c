@@ -272,9 +272,6 @@ static bool open_it(tp_fn *f, void *arg, tp_error *err) {
 }
 
 bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err) {
-  if (f->running)
-    return tp_fail(err, TP_E_OPTION, f->pos,
-        "this function is already running: a callback cannot start it again");
   if (!tp_fn_ticks(f, err)) return false;
   tp_session *s = tp_calloc(sizeof *s);
   if (!s) return tp_no_memory(err, f->pos);
@@ -528,9 +525,6 @@ static void end_session(tp_fn *f, tp_session *q) {
 
 bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   tp_session *q = f->session;
-  if (f->running)
-    return tp_fail(
-        err, TP_E_OPTION, f->pos, "this function is already running: a callback cannot step it");
   if (!q)
     return tp_fail(
         err, TP_E_OPTION, f->pos, "nothing to step: f:start(inputs, bounds) comes first");

@@ -9,15 +9,15 @@ static bool is_used(const tp_graph *g, const tp_sym *d) {
   return false;
 }
 
-static bool take_dim(tp_fn *f, const tp_sym *d, const tp_copts *o, tp_error *err) {
+static bool take_dim(tp_fn *f, const tp_sym *d, tp_error *err) {
   if (!is_used(f->graph, d))
     return tp_fail(
-        err, TP_E_OPTION, o->pos, "tick: nothing that is computed has dim '%s'", d->name);
+        err, TP_E_OPTION, f->pos, "tick: nothing that is computed has dim '%s'", d->name);
   int i = f->ntick++;
   for (; i > 0 && f->tick[i - 1]->order > d->order; i--) f->tick[i] = f->tick[i - 1];
   f->tick[i] = d;
   return i == 0 || f->tick[i - 1] != d ||
-      tp_fail(err, TP_E_OPTION, o->pos, "tick: '%s' is listed twice", d->name);
+      tp_fail(err, TP_E_OPTION, f->pos, "tick: '%s' is listed twice", d->name);
 }
 
 static int used_dims(const tp_fn *f, const tp_sym **last) {
@@ -33,13 +33,13 @@ static int used_dims(const tp_fn *f, const tp_sym **last) {
   return n;
 }
 
-bool tp_choose_ticks(tp_fn *f, const tp_copts *o, tp_error *err) {
+bool tp_choose_ticks(tp_fn *f, tp_error *err) {
   const tp_sym *only = NULL;
-  f->ticking = o->ntick > 0;
-  f->tick = TP_NEWN(&f->closed->arena, const tp_sym *, o->ntick + 1);
-  for (int i = 0; i < o->ntick; i++)
-    if (!take_dim(f, o->tick[i], o, err)) return false;
-  return f->ticking || used_dims(f, &only) != 1 || take_dim(f, only, o, err);
+  f->ticking = f->nasked > 0;
+  f->tick = TP_NEWN(&f->closed->arena, const tp_sym *, f->nasked + 1);
+  for (int i = 0; i < f->nasked; i++)
+    if (!take_dim(f, tp_sym_find(f->program->ix, f->asked_tick[i]), err)) return false;
+  return f->ticking || used_dims(f, &only) != 1 || take_dim(f, only, err);
 }
 
 /* ---- what is whole when ---- */
@@ -260,7 +260,7 @@ bool tp_fn_ticks(tp_fn *f, tp_error *err) {
   if (!f->ntick)
     return tp_fail(err, TP_E_OPTION, f->pos,
         "steps need to know which dims they go through: compile{ tick = t } or tick = {i, t}");
-  if (tp_making(f, make_later, NULL, err)) return true;
+  if (tp_fn_whole(f, err) && tp_making(f, make_later, NULL, err)) return true;
   drop_code(f);
   forget_flags(f);
   return false;

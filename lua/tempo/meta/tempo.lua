@@ -1030,7 +1030,7 @@ function Program:sink(inputs, fn, options) end
 --- With `check = "nan"`, or `TEMPO_CHECK=nan` in the environment, a run ends with an error of class `nan` at the first NaN or infinity that an operator makes of finite operands, and says which tensor it is, its point, the element, the script's line (of a gradient, the line of what is differentiated) and the operands. Every operator that is computed is looked at, the side of a `where` that is not taken too. NaN and infinity that come in (inputs, loaded parameters, results of callbacks, literals such as `math.huge`) are taken as meant, and so is whatever is made of them; max, mean, var and logsumexp of nothing have no operand. What lies beyond the end of a row (`P:stop`) is nobody's business. Both tiers meet the points of an operator in lexicographic order; where several operators fail in a run, each tier names the one that it comes to first. The interpreter carries sums over time in f64 where it can: such a sum fails where it is rounded. No number changes but the last digit of what is added up in place (gradients of matrix products over time); a checked function runs operators one by one, and a state goes on only in one that is checked too. Without a check nothing is looked at.
 ---
 --- Under a limit of memory each call keeps to it or is refused before its first step, with the bytes that it needs, the tensors that need them and bounds that would do. Blocks of rows are made shorter first, as far as the bounds ask for it (`explain("storage", bounds)` says so; sums in blocks may differ in the last digit; not where steps share the plan); where that is not enough, what is not used for long lies in a temporary file without a name, in `TMPDIR` (else `/var/tmp`): it leaves memory as loops go on and comes back ahead of them; the file changes no number. The space of the file is taken first, so a full disk is the error `file` before the first step. `TMPDIR` should be on a disk: a tmpfs is memory. Inputs and outputs are not counted, a state and `f:state()` neither; with a budget a step under a limit that needs the file leaves no work behind. The reference tier plans nothing and keeps to no limit.
----@param options? { outputs?: table<string, tempo.Operand>, tier?: tempo.Tier, passes?: "none"|table<string, boolean>, precise?: boolean, reproducible?: boolean, cflags?: string, device?: string, threads?: integer, memory?: number|string, check?: "nan"|"none", tick?: tempo.Index|tempo.Index[] }
+---@param options? { outputs?: table<string, tempo.Operand>, tier?: tempo.Tier, passes?: "none"|table<string, boolean>, precise?: boolean, reproducible?: boolean, cflags?: string, device?: string, threads?: integer, memory?: number|string, check?: "nan"|"none", tick?: tempo.Index|tempo.Index[], async?: boolean }
 ---@return tempo.Function
 function Program:compile(options) end
 
@@ -1979,6 +1979,10 @@ function Function:profile(rows, options) end
 ---@param path string a folder, and a name that C takes: "dir/agent"
 ---@param bounds? table<string, integer> those that the function needs
 function Function:export(path, bounds) end
+
+--- False while another thread compiles the function (`async = true`): then a call, or any other use, would wait. What compiling fails with is raised by every use, not by `ready`; so are warnings told with the first use. A hook (Ctrl-C) that raises ends the wait, and compiling goes on; `f:free()` ends it.
+---@return boolean
+function Function:ready() end
 
 --- Gives its memory back now; any use after is an error. `__gc` and `__close` do the same.
 function Function:free() end

@@ -1,0 +1,104 @@
+/* beside: a function that another thread compiles. Its program is its own (compile.c): the threads
+ * share this file's lock and the constants' arrays. */
+#include "rt/fn.h"
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ok, err: from `over` on */
+struct tp_beside {
+  tp_fn *f;
+  pid_t owner;
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t ended;
+  bool over, stop, ok;
+  tp_error err;
+};
+
+static bool is_stopped(void *b) {
+  return __atomic_load_n(&((tp_beside *)b)->stop, __ATOMIC_RELAXED);
+}
+
+static void *compile_it(void *arg) {
+  tp_beside *b = arg;
+  tp_ictx_watch(b->f->program->ix, is_stopped, b);
+  bool ok = tp_pipeline(b->f, &b->err);
+  pthread_mutex_lock(&b->lock);
+  b->ok = ok;
+  __atomic_store_n(&b->over, true, __ATOMIC_RELEASE);
+  pthread_cond_broadcast(&b->ended);
+  pthread_mutex_unlock(&b->lock);
+  return NULL;
+}
+
+/* With as much of a stack as a main thread has; signals are the host's threads'. */
+static bool thread_new(tp_beside *b) {
+  enum { STACK = 8 << 20 };
+  pthread_attr_t a;
+  sigset_t all, was;
+  if (pthread_attr_init(&a)) return false;
+  pthread_attr_setstacksize(&a, STACK);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &was);
+  bool ok = pthread_create(&b->thread, &a, compile_it, b) == 0;
+  pthread_sigmask(SIG_SETMASK, &was, NULL);
+  pthread_attr_destroy(&a);
+  return ok;
+}
+
+bool tp_compile_beside(tp_fn *f) {
+  tp_beside *b = f->beside = tp_calloc(sizeof *b);
+  if (!b) return false;
+  *b = (tp_beside){ .f = f, .owner = getpid() };
+  pthread_mutex_init(&b->lock, NULL);
+  pthread_cond_init(&b->ended, NULL);
+  if (thread_new(b)) return true;
+  tp_free(b);
+  f->beside = NULL;
+  return false;
+}
+
+bool tp_fn_ready(const tp_fn *f) {
+  return !f->beside || __atomic_load_n(&f->beside->over, __ATOMIC_ACQUIRE);
+}
+
+/* In the child of a fork there is no such thread. */
+void tp_beside_free(tp_fn *f) {
+  tp_beside *b = f->beside;
+  if (!b || b->owner != getpid()) return;
+  __atomic_store_n(&b->stop, true, __ATOMIC_RELAXED);
+  pthread_join(b->thread, NULL);
+  pthread_cond_destroy(&b->ended);
+  pthread_mutex_destroy(&b->lock);
+  tp_free(b);
+  f->beside = NULL;
+}
+
+static void wait_some(tp_beside *b) {
+  enum { NAP = 10000000 };
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  t.tv_nsec += NAP;
+  t.tv_sec += t.tv_nsec / 1000000000;
+  t.tv_nsec %= 1000000000;
+  pthread_mutex_lock(&b->lock);
+  if (!b->over) pthread_cond_timedwait(&b->ended, &b->lock, &t);
+  pthread_mutex_unlock(&b->lock);
+}
+
+bool tp_fn_wait(tp_fn *f, bool (*interrupted)(void *host), void *host, tp_error *err) {
+  tp_beside *b = f->beside;
+  while (!tp_fn_ready(f)) {
+    if (b->owner != getpid())
+      return tp_fail(err, TP_E_OPTION, f->pos,
+          "this function was being compiled when the process forked: only its parent has it");
+    if (interrupted && interrupted(host))
+      return tp_fail(err, TP_E_CALLBACK, f->pos, "callback: the host has ended the wait");
+    wait_some(b);
+  }
+  if (b && b->ok) tp_beside_free(f);
+  else if (b) *err = b->err;
+  return !f->beside;
+}

@@ -1,0 +1,227 @@
+/* cache: files of ours in a folder of the user's,
+ * ${TEMPO_CACHE:-${XDG_CACHE_HOME:-~/.cache}/tempo}, each named by what it depends on: native code
+ * (cc.c) and plans (warm.c). A file is written under a name of its own and renamed, so any number
+ * of processes may write the same at once. Behind what it holds stand its checksum and its length:
+ * one that was cut off counts as none. Only files with such names are removed from the folder, and
+ * a folder that holds other files is not used unless tempo made it. */
+#include "rt/cache.h"
+#include "io/io.h"
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CACHED_BYTES = 256 << 20 };
+
+uint64_t tp_cache_processor(uint64_t h) {
+  static const char *const lines[] = { "vendor_id", "cpu family", "model", "stepping", "flags",
+    "Features", "CPU " };
+  char line[4096];
+  FILE *f = fopen("/proc/cpuinfo", "re");
+  bool more = f != NULL;
+  while (more && (more = fgets(line, sizeof line, f) != NULL) && line[0] != '\n')
+    for (size_t i = 0; i < TP_LEN(lines); i++)
+      if (!strncmp(line, lines[i], strlen(lines[i]))) h = tp_hash(line, strlen(line), h);
+  if (f) fclose(f);
+  return h;
+}
+
+/* ---- folders ---- */
+
+#define MARK \
+  ".tempo" /* the file that says that tempo made the folder, or found it without other files */
+
+/* 32 hexadecimal digits, perhaps numbers, and what kind of file it is. */
+static bool is_our_name(const char *name) {
+  size_t n = strspn(name, "0123456789abcdef");
+  if (n != 32) return false;
+  for (name += n; name[0] == '.' && isdigit((unsigned char)name[1]);)
+    name += 1 + strspn(name + 1, "0123456789");
+  return !strcmp(name, ".c") || !strcmp(name, ".so") || !strcmp(name, ".plan");
+}
+
+static bool is_own_folder(const char *dir) {
+  struct stat s;
+  return lstat(dir, &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid() &&
+      !(s.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static bool mark_folder(const char *dir) {
+  char path[TP_CC_PATH];
+  snprintf(path, sizeof path, "%.900s/" MARK, dir);
+  int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  return fd >= 0 && close(fd) == 0;
+}
+
+/* False: there are other files than ours, or the folder cannot be read. */
+static bool has_only_ours(const char *dir) {
+  DIR *d = opendir(dir);
+  bool only = d != NULL;
+  for (struct dirent *e; only && (e = readdir(d)) != NULL;)
+    only = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, MARK) ||
+        is_our_name(e->d_name);
+  if (d) closedir(d);
+  return only;
+}
+
+static bool is_marked(const char *dir) {
+  char path[TP_CC_PATH];
+  struct stat s;
+  snprintf(path, sizeof path, "%.900s/" MARK, dir);
+  return lstat(path, &s) == 0 && S_ISREG(s.st_mode);
+}
+
+/* Makes the folder and those above it; a folder that was there is taken only if its files are ours.
+ */
+static bool make_folder(char *dir, tp_buf *why) {
+  for (char *p = dir + 1; *p; p++) {
+    if (*p != '/') continue;
+    *p = 0;
+    mkdir(dir, 0700);
+    *p = '/';
+  }
+  mkdir(dir, 0700);
+  if (!is_own_folder(dir)) return false;
+  if (is_marked(dir)) return true;
+  if (has_only_ours(dir)) return mark_folder(dir);
+  return tp_putf(why, "'%s' holds files of others: let TEMPO_CACHE name a folder of its own", dir),
+         false;
+}
+
+bool tp_cache_folder(char dir[TP_CC_PATH], tp_buf *why) {
+  const char *own = tp_setting("TEMPO_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
+             *home = getenv("HOME");
+  int n = -1;
+  if (own && strcmp(own, "none")) n = snprintf(dir, TP_CC_PATH, "%s", own);
+  else if (!own && xdg && *xdg == '/') n = snprintf(dir, TP_CC_PATH, "%s/tempo", xdg);
+  else if (!own && home && *home == '/') n = snprintf(dir, TP_CC_PATH, "%s/.cache/tempo", home);
+  return n > 0 && n < TP_CC_PATH - 128 && make_folder(dir, why);
+}
+
+/* ---- a cache that stays small: the oldest files of ours go ---- */
+
+typedef struct {
+  char name[64];
+  int64_t size, used;
+} cached_file;
+
+static int oldest_first(const void *a, const void *b) {
+  const cached_file *x = a, *y = b;
+  return (x->used > y->used) - (x->used < y->used);
+}
+
+static int list_files(const char *dir, cached_file *v, int max, int64_t *total) {
+  DIR *d = opendir(dir);
+  struct stat s;
+  int n = 0;
+  for (struct dirent *e; d && n < max && (e = readdir(d)) != NULL;) {
+    if (!is_our_name(e->d_name) || strlen(e->d_name) >= sizeof v->name ||
+        fstatat(dirfd(d), e->d_name, &s, AT_SYMLINK_NOFOLLOW) || !S_ISREG(s.st_mode))
+      continue;
+    memcpy(v[n].name, e->d_name, strlen(e->d_name) + 1);
+    v[n].size = (int64_t)s.st_size;
+    v[n++].used = (int64_t)s.st_mtime;
+    *total += (int64_t)s.st_size;
+  }
+  if (d) closedir(d);
+  return n;
+}
+
+void tp_cache_prune(const char *file) {
+  enum { MOST = 1 << 14 };
+  cached_file *v = tp_alloc(sizeof *v * MOST);
+  char dir[TP_CC_PATH];
+  snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(file, '/') - file), file);
+  int64_t total = 0;
+  int n = v ? list_files(dir, v, MOST, &total) : 0;
+  if (n > 1) qsort(v, (size_t)n, sizeof *v, oldest_first);
+  for (int i = 0; i < n && (total > CACHED_BYTES || n - i > MOST / 2); i++) {
+    char path[TP_CC_PATH + 64];
+    snprintf(path, sizeof path, "%s/%s", dir, v[i].name);
+    if (unlink(path) == 0) total -= v[i].size;
+  }
+  tp_free(v);
+}
+
+/* ---- whole files ---- */
+
+bool tp_cache_write(const char *path, const char *text, size_t n) {
+  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  bool ok = fd >= 0;
+  for (size_t at = 0; ok && at < n;) {
+    ssize_t k = write(fd, text + at, n - at);
+    if (k > 0) at += (size_t)k;
+    else ok = k < 0 && errno == EINTR;
+  }
+  return fd >= 0 && close(fd) == 0 && ok;
+}
+
+/* POSIX's cksum of n bytes, by four bits at a time. */
+static uint32_t checksum(const unsigned char *p, size_t n) {
+  uint32_t table[16], c = 0;
+  for (uint32_t i = 0; i < 16; i++) {
+    table[i] = i << 28;
+    for (int k = 0; k < 4; k++) table[i] = table[i] << 1 ^ (table[i] >> 31 ? 0x04c11db7u : 0);
+  }
+  for (size_t i = 0, length = n; i < n || length; i++) {
+    unsigned byte = i < n ? p[i] : (unsigned)(length & 255);
+    if (i >= n) length >>= 8;
+    c = c << 4 ^ table[c >> 28 ^ byte >> 4];
+    c = c << 4 ^ table[c >> 28 ^ (byte & 15)];
+  }
+  return ~c;
+}
+
+char *tp_cache_whole(const char *path, size_t *length) {
+  enum { LONGEST = 64 };
+  tp_error ignored = { 0 };
+  size_t n = 0, at;
+  char *p = tp_file_whole(path, &n, &ignored), *end;
+  bool whole = false;
+  for (at = n; p && at > 0 && n - at < LONGEST && !whole; at--) {
+    if (strncmp(p + at, TP_CACHE_TAIL, strlen(TP_CACHE_TAIL))) continue;
+    unsigned long sum = strtoul(p + at + strlen(TP_CACHE_TAIL), &end, 10);
+    whole = strtoul(end, NULL, 10) == at && checksum((unsigned char *)p, at) == sum;
+  }
+  if (whole) return *length = at + 1, p;
+  tp_free(p);
+  return NULL;
+}
+
+/* ---- by name ---- */
+
+static bool path_of(char path[TP_CC_PATH], const char *name) {
+  char dir[TP_CC_PATH];
+  tp_buf why;
+  tp_buf_init(&why);
+  bool there = tp_cache_folder(dir, &why);
+  tp_buf_free(&why);
+  return there && snprintf(path, TP_CC_PATH, "%.900s/%s.plan", dir, name) > 0;
+}
+
+char *tp_cache_get(const char *name, size_t *n) {
+  char path[TP_CC_PATH];
+  char *p = path_of(path, name) ? tp_cache_whole(path, n) : NULL;
+  if (p) utimensat(AT_FDCWD, path, NULL, 0); /* the latest to be removed */
+  return p;
+}
+
+void tp_cache_drop(const char *name) {
+  char path[TP_CC_PATH];
+  if (path_of(path, name)) unlink(path);
+}
+
+void tp_cache_put(const char *name, tp_buf *b) {
+  static int made;
+  char path[TP_CC_PATH], own[TP_CC_PATH + 64];
+  if (!path_of(path, name)) return;
+  tp_putf(b, TP_CACHE_TAIL "%lu %zu\n", (unsigned long)checksum((unsigned char *)b->s, b->n), b->n);
+  if (b->failed) return;
+  int k = __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
+  snprintf(own, sizeof own, "%.*s.%ld.%d.plan", (int)(strlen(path) - 5), path, (long)getpid(), k);
+  if (!tp_cache_write(own, b->s, b->n) || rename(own, path)) unlink(own);
+  else tp_cache_prune(path);
+}

@@ -1,0 +1,286 @@
+/* warm: what compiling gave, kept in the cache beside native code under the hash of all that it
+ * depends on: the recording's text, options, settings, this build and processor. A function that is
+ * found there has its closed graph, the checks of bounds and its plan from their texts, and is in
+ * all that runs the one that compiling gives. Whatever else is asked of it (what explain says of
+ * passes and loops, steps without `tick`, shorter blocks) is compiled then. */
+#include "rt/fn.h"
+#include "cpu/machine.h"
+#include "rt/cache.h"
+#include <dlfcn.h>
+#include <sys/stat.h>
+
+enum { WARM_FORMAT = 1, WARM_MOST = 16 << 20 };
+
+/* ---- the name ---- */
+
+static uint64_t hash_text(const char *s, uint64_t h) { return tp_hash(s, strlen(s) + 1, h); }
+
+/* Of the file that has this code: where it is, how large and how old; 0: nobody knows. */
+static uint64_t hash_build(uint64_t h) {
+  static const char here;
+  Dl_info of;
+  struct stat s;
+  if (!dladdr(&here, &of) || !of.dli_fname || stat(of.dli_fname, &s)) return 0;
+  int64_t v[] = { WARM_FORMAT, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec, (int64_t)s.st_ino };
+  return tp_hash(v, sizeof v, hash_text(TP_VERSION, h));
+}
+
+static uint64_t hash_settings(uint64_t h) {
+  static const char *const names[] = {
+#define S(name, says) name,
+#include "base/settings.def"
+#undef S
+  };
+  for (size_t i = 0; i < TP_LEN(names); i++) {
+    const char *s = strcmp(names[i], "TEMPO_CACHE") ? tp_setting(names[i]) : NULL;
+    h = hash_text(s ? s : "", h);
+  }
+  return h;
+}
+
+static uint64_t hash_options(const tp_fn *f, uint64_t h) {
+  int64_t v[] = { f->tier, f->threads, f->limit, f->nasked, f->pos.line, f->opt.precise,
+    f->opt.reproducible, f->opt.check };
+  h = tp_hash(f->opt.on, sizeof f->opt.on, tp_hash(v, sizeof v, h));
+  h = tp_hash(f->opt.rule_off, sizeof f->opt.rule_off, h);
+  for (int i = 0; i < f->nasked; i++) h = hash_text(f->asked_tick[i], h);
+  return hash_text(f->pos.file ? f->pos.file : "", h);
+}
+
+/* "": nothing is kept of it. */
+static void warm_name(const tp_fn *f, char name[33]) {
+  *name = 0;
+  if (f->tier == TP_TIER_REFERENCE || tp_setting("TEMPO_DUMP") || tp_setting("TEMPO_FAIL_ALLOC"))
+    return;
+  uint64_t h = hash_build(0);
+  if (!h) return;
+  h = hash_options(f, hash_settings(tp_cache_processor(h)));
+  for (int i = 0; i < 2; i++)
+    snprintf(name + 16 * i, 17, "%016llx",
+        (unsigned long long)tp_hash(f->text.s, f->text.n, h + (uint64_t)i));
+}
+
+/* ---- writing ---- */
+
+/* With the 0 behind it. */
+static void put_text(tp_buf *b, tp_buf *text) {
+  tp_putn(text, "", 1);
+  tp_put_i64(b, (int64_t)text->n);
+  tp_put_bytes(b, text->s, text->n);
+  b->failed |= text->failed;
+  tp_buf_free(text);
+}
+
+static void put_flags(tp_buf *b, const bool *v, int n) { tp_put_bytes(b, v, (size_t)n); }
+
+static void put_checks_of(tp_buf *b, const tp_graph *g) {
+  tp_buf text;
+  tp_buf_init(&text);
+  tp_checks_print(&text, g);
+  put_text(b, &text);
+}
+
+/* All that there were when the plan was made, as native code names them by their numbers. */
+static void put_symbols(tp_buf *b, const tp_fn *f) {
+  tp_ictx *c = f->program->ix;
+  bool *used = TP_NEWN(&f->closed->arena, bool, tp_nsym(c));
+  tp_buf text;
+  tp_buf_init(&text);
+  for (int i = 0; i < f->plan->nsym; i++) used[i] = true;
+  tp_syms_print(&text, c, used);
+  put_text(b, &text);
+}
+
+static void put_parts(tp_buf *b, tp_fn *f) {
+  tp_buf text;
+  tp_buf_init(&text);
+  put_symbols(b, f);
+  tp_graph_print_as(&text, f->closed, TP_TEXT_NAMES);
+  put_text(b, &text);
+  put_checks_of(b, f->graph);
+  for (int i = 0; i < f->graph->inputs.n; i++) tp_put_i64(b, tp_fn_needs_input(f, i));
+  tp_put_i64(b, f->keeps);
+  tp_put_i64(b, f->ntick);
+  for (int k = 0; k < f->ntick; k++) {
+    tp_puts(&text, f->tick[k]->name);
+    put_text(b, &text);
+  }
+  if (f->ticking) {
+    put_checks_of(b, f->steps.graph);
+    put_flags(b, f->fed, f->closed->inputs.n);
+    put_flags(b, f->shown, f->closed->outputs.n);
+    put_flags(b, f->first, f->closed->outputs.n);
+  }
+  tp_plan_print(&text, f->plan);
+  put_text(b, &text);
+}
+
+void tp_warm_put(tp_fn *f) {
+  tp_buf b;
+  tp_hold h;
+  if (!*f->name || tp_isl_spaces(f->program->ix) < TP_TUNE_KEPT_SPACES) return;
+  tp_buf_hold(&b, &h);
+  put_parts(&b, f);
+  if (!b.failed && b.n < WARM_MOST) tp_cache_put(f->name, &b);
+  tp_buf_drop(&b, &h);
+}
+
+/* ---- reading ---- */
+
+static const char *take_text(tp_reader *r) {
+  size_t n = (size_t)tp_take_in(r, 1, WARM_MOST);
+  const char *s = tp_take(r, n);
+  r->bad = r->bad || s[n - 1] != 0;
+  return r->bad ? "" : s;
+}
+
+static bool take_flags(tp_reader *r, bool **to, int n) {
+  const char *v = tp_take(r, (size_t)n);
+  *to = tp_calloc((size_t)n + 1);
+  for (int i = 0; v && *to && i < n; i++) (*to)[i] = v[i] & 1;
+  return v && *to;
+}
+
+/* As `closed`, with the checks of what runs: runs look at no more of it. */
+static tp_graph *take_graph(tp_fn *f, tp_reader *r) {
+  tp_error none = { 0 };
+  tp_graph *g = tp_graph_clone(f->closed, &none);
+  const char *checks = take_text(r);
+  if (!g || r->bad) return g;
+  g->shapechecks.n = g->boundchecks.n = 0;
+  if (!tp_checks_parse(g, checks, &none)) r->bad = true;
+  return g;
+}
+
+static void take_ticks(tp_fn *f, tp_reader *r) {
+  f->ticking = f->nasked > 0;
+  f->ntick = (int)tp_take_in(r, 0, TP_MAXTICK);
+  f->tick = TP_NEWN(&f->closed->arena, const tp_sym *, f->ntick + 1);
+  for (int k = 0; k < f->ntick; k++) {
+    f->tick[k] = tp_sym_find(f->program->ix, take_text(r));
+    r->bad = r->bad || !f->tick[k] || f->tick[k]->kind != TP_SYM_DIM || !f->tick[k]->bound;
+  }
+  if (!f->ticking || r->bad) return;
+  f->steps.graph = take_graph(f, r);
+  r->bad = r->bad || !take_flags(r, &f->fed, f->closed->inputs.n) ||
+      !take_flags(r, &f->shown, f->closed->outputs.n) ||
+      !take_flags(r, &f->first, f->closed->outputs.n);
+}
+
+/* What it takes and gives is there. */
+static bool plan_fits(const tp_fn *f, const tp_plan *p) {
+  const tp_graph *g = f->closed;
+  bool fits = p->products.n == g->outputs.n;
+  for (int i = 0; i < p->bufs.n; i++) {
+    const tp_pbuf *b = p->bufs.v[i];
+    fits &= (b->kind != TP_BUF_INPUT || b->slot < g->inputs.n) &&
+        (b->kind != TP_BUF_PARAM || b->slot < g->params.n);
+  }
+  for (int i = 0; i < p->calls.n; i++) {
+    const tp_callee *c = &p->calls.v[i];
+    fits &= (c->fn != TP_FN_FEED || c->slot < g->inputs.n) &&
+        (c->fn != TP_FN_SHOW || c->slot < g->outputs.n);
+  }
+  return fits;
+}
+
+static bool take_plan(tp_fn *f, tp_reader *r) {
+  tp_error none = { 0 };
+  const tp_planned asked = tp_planned_as(f, f->ticking);
+  const char *text = take_text(r);
+  if (r->bad || r->left) return false;
+  f->plan = f->read = tp_plan_parse(f->program->ix, asked.machine, text, &none);
+  if (f->ticking) f->steps.plan = f->plan;
+  return f->plan && plan_fits(f, f->plan) && tp_plan_check(f->plan, &none) &&
+      tp_plan_passes(f->plan, &asked, "teams", &none);
+}
+
+static bool take_symbols(tp_fn *f, tp_reader *r) {
+  tp_ictx *c = f->program->ix;
+  tp_error none = { 0 };
+  tp_scan in;
+  const char *text = take_text(r);
+  bool ok = !r->bad;
+  tp_scan_init(&in, "symbols", tp_ictx_arena(c), tp_ictx_arena(c), &none);
+  while (ok && tp_scan_line(&in, &text))
+    ok = tp_accept(&in, "dim")    ? tp_sym_line(c, &in, TP_SYM_DIM)
+        : tp_accept(&in, "bound") ? tp_sym_line(c, &in, TP_SYM_BOUND)
+                                  : tp_accept(&in, "var") && tp_sym_line(c, &in, TP_SYM_VAR);
+  return ok;
+}
+
+static bool take_all(tp_fn *f, tp_reader *r) {
+  tp_error none = { 0 };
+  if (!take_symbols(f, r)) return false;
+  const char *text = take_text(r);
+  if (r->bad || !(f->closed = tp_graph_parse(f->program->ix, text, &none))) return false;
+  f->closed->fixed_bits = f->opt.reproducible;
+  f->graph = take_graph(f, r);
+  if (!f->graph) return false;
+  tp_fn_interface(f);
+  for (int i = 0; i < f->graph->inputs.n; i++)
+    if (!tp_take_in(r, 0, 2)) f->graph->inputs.v[i]->id = -1;
+  f->keeps = tp_take_in(r, 0, 2);
+  take_ticks(f, r);
+  return !r->bad && take_plan(f, r);
+}
+
+/* Symbols that it makes are those of an earlier compilation to whatever compiles then. */
+bool tp_warm_get(tp_fn *f) {
+  tp_ictx *c = f->program->ix;
+  size_t n = 0;
+  warm_name(f, f->name);
+  char *const p = *f->name ? tp_cache_get(f->name, &n) : NULL;
+  volatile bool ok = false;
+  tp_guard oom;
+  if (!p) return false;
+  int was = tp_sym_begin(c);
+  if (TP_GUARDED(&oom)) {
+    ok = take_all(f, &(tp_reader){ p, n, false });
+    tp_unguard(&oom);
+  }
+  tp_sym_end(c, was);
+  tp_free(p);
+  f->warm = ok;
+  if (ok) return true;
+  tp_cache_drop(f->name);
+  tp_fn_drop(f);
+  tp_ictx_overflowed(c);
+  return false;
+}
+
+/* ---- the rest ---- */
+
+#define SWAP(type, a, b) \
+  do { \
+    type old = a; \
+    a = b; \
+    b = old; \
+  } while (0)
+
+/* What another compilation of the same gives becomes f's, but for what runs. */
+bool tp_fn_whole(tp_fn *f, tp_error *err) {
+  if (!f->warm) return true;
+  tp_fn *g = tp_calloc(sizeof *g);
+  if (!g) return tp_no_memory(err, f->pos);
+  tp_fn_as(g, f);
+  g->nasked = f->nasked;
+  g->asked_tick = f->asked_tick;
+  SWAP(tp_graph *, g->recorded, f->recorded);
+  SWAP(tp_buf, g->text, f->text);
+  bool ok = tp_fn_stages(g, err);
+  if (ok) {
+    SWAP(tp_graph *, g->graph, f->graph);
+    SWAP(tp_graph *, g->steps.graph, f->steps.graph);
+    SWAP(tp_graph *, g->ranges, f->ranges);
+    SWAP(tp_poly *, g->poly, f->poly);
+    SWAP(tp_poly *, g->steps.poly, f->steps.poly);
+    memcpy(f->did, g->did, sizeof f->did);
+    f->warm = false;
+  } else if (g->text.n) {
+    SWAP(tp_graph *, g->recorded, f->recorded);
+    SWAP(tp_buf, g->text, f->text);
+  }
+  tp_fn_free(g);
+  return ok;
+}
