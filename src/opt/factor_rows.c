@@ -156,7 +156,7 @@ tp_val tp_terms_row(factor_rows *t, tp_val v, int rank, bool *in) {
 /* ---- sums of products ---- */
 
 /* In the wider dtype of the two; {NULL}: nothing there. */
-static tp_val joined(const factor_rows *t, tp_op op, tp_val a, tp_val b) {
+static tp_val in_wider(const factor_rows *t, tp_op op, tp_val a, tp_val b) {
   if (!a.node || !b.node) return a.node ? a : b;
   tp_dtype d =
       tp_dtype_size(tp_dtypeof(a)) < tp_dtype_size(tp_dtypeof(b)) ? tp_dtypeof(b) : tp_dtypeof(a);
@@ -186,8 +186,8 @@ static bool product_terms(factor_rows *t, const tp_node *n, int rank) {
       const factor_row *x = &a.v[i], *y = &b.v[k];
       factor_row e = tp_is_weighed(x) ? *x : *y;
       if (tp_is_weighed(x) && tp_is_weighed(y)) return false;
-      e.row = joined(t, TP_OP_MUL, x->row, y->row);
-      e.outside = joined(t, TP_OP_MUL, x->outside, y->outside);
+      e.row = in_wider(t, TP_OP_MUL, x->row, y->row);
+      e.outside = in_wider(t, TP_OP_MUL, x->outside, y->outside);
       t->v[t->n++] = e;
     }
   return true;
@@ -215,14 +215,14 @@ static double number_in(tp_val v) {
 }
 
 /* k v = exponent - below, which are added to x's. */
-static bool add_rows(factor_rows *t, tp_val v, int rank, double k, factor_row *x) {
+static bool add_exponents(factor_rows *t, tp_val v, int rank, double k, factor_row *x) {
   const tp_node *n = v.node;
   bool in = false;
   tp_val row = tp_terms_row(t, v, rank, &in);
   if (row.node) {
     tp_val *to = in ? &x->exponent : &x->below;
     if (!in) k = -k;
-    *to = joined(t, TP_OP_ADD, *to,
+    *to = in_wider(t, TP_OP_ADD, *to,
         k == 1        ? row
             : k == -1 ? mk_neg(t->mk, row)
                       : mk_mulc(t->mk, mk_cast(t->mk, row, TP_F64), k));
@@ -232,17 +232,17 @@ static bool add_rows(factor_rows *t, tp_val v, int rank, double k, factor_row *x
   switch (n->op) {
   case TP_OP_ADD:
   case TP_OP_SUB:
-    return add_rows(t, n->in[0].src, rank, k, x) &&
-        add_rows(t, n->in[1].src, rank, n->op == TP_OP_SUB ? -k : k, x);
+    return add_exponents(t, n->in[0].src, rank, k, x) &&
+        add_exponents(t, n->in[1].src, rank, n->op == TP_OP_SUB ? -k : k, x);
   case TP_OP_MUL: {
     double a = number_in(n->in[0].src), b = number_in(n->in[1].src);
     return isnan(a) != isnan(b) &&
-        add_rows(t, n->in[isnan(a) ? 0 : 1].src, rank, k * (isnan(a) ? b : a), x);
+        add_exponents(t, n->in[isnan(a) ? 0 : 1].src, rank, k * (isnan(a) ? b : a), x);
   }
   case TP_OP_CAST:
     return tp_dtype_float(n->attr.dtype) && tp_dtype_size(n->attr.dtype) >= 4 &&
-        add_rows(t, n->in[0].src, rank, k, x);
-  case TP_OP_NEG: return add_rows(t, n->in[0].src, rank, -k, x);
+        add_exponents(t, n->in[0].src, rank, k, x);
+  case TP_OP_NEG: return add_exponents(t, n->in[0].src, rank, -k, x);
   default: return false;
   }
 }
@@ -316,7 +316,7 @@ static bool exp_term(factor_rows *t, const tp_node *n, int rank) {
   factor_row x = { 0 };
   if (distance_term(t, n) || (!power && exp_of_sums(t, n->in[0].src, 1, rank))) return true;
   if (!(base > 0 && base < HUGE_VAL) || t->n == FACTOR_ROWS ||
-      !add_rows(t, n->in[power].src, rank, power ? log(base) : 1, &x) || !x.exponent.node ||
+      !add_exponents(t, n->in[power].src, rank, power ? log(base) : 1, &x) || !x.exponent.node ||
       !x.below.node)
     return false;
   t->v[t->n++] = x;
