@@ -158,14 +158,17 @@ static void copy_all(tp_graph *c, const tp_graph *g) {
   copy_lists(c, g);
 }
 
+static bool copied_all(tp_graph *c, const tp_graph *g) {
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) return false;
+  copy_all(c, g);
+  tp_unguard(&oom);
+  return true;
+}
+
 tp_graph *tp_graph_clone(const tp_graph *g, tp_error *err) {
   tp_graph *c = tp_graph_new(g->ix);
-  tp_guard oom;
-  if (c && TP_GUARDED(&oom)) {
-    copy_all(c, g);
-    tp_unguard(&oom);
-    return c;
-  }
+  if (c && copied_all(c, g)) return c;
   tp_fail(err, TP_E_MEMORY, g->pos, "no memory for a copy of the program");
   return tp_graph_free(c);
 }

@@ -103,7 +103,7 @@ static bool constant_along(closing *c) {
 static tp_val after_the_last(closing *c) {
   if (!c->update.node) return c->init;
   const tp_attr *a = &c->p->attr;
-  tp_mk mk = { c->g, c->err };
+  tp_mk mk = { .g = c->g, .err = c->err };
   tp_val m = mk_declared(mk, a->dtype, a->nix, a->ix, c->nrest, c->rest);
   const tp_ix *ran = tp_ix_bool(c->g->ix, true), *at[TP_MAXDIM];
   for (int j = 0; j < a->nalong; j++) {
