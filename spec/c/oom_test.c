@@ -263,8 +263,9 @@ __attribute__((visibility("default"))) void isl_ctx_set_max_operations(
     isl_ctx *ctx, unsigned long max) {
   static void (*set)(isl_ctx *, unsigned long);
   if (!set) *(void **)&set = dlsym(RTLD_NEXT, "isl_ctx_set_max_operations");
-  set(ctx, quota && max == TP_ISL_MOST ? quota : max);
-  quota = 0;
+  bool mine = quota && max == TP_ISL_MOST;
+  set(ctx, mine ? quota : max);
+  if (mine) quota = 0;
 }
 
 /* isl gives up after n operations: an error of ours every time, never a crash, and the program can
