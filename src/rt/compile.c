@@ -1,8 +1,8 @@
 /* compile: the pipeline, as a column of calls, and what a compiled function keeps.
  *
- * A function has a program of its own, read from the text of what was recorded: its symbols and
- * questions to isl are nobody else's, so another thread may compile it, and what it becomes depends
- * on nothing but that text and the options.
+ * A function has a program of its own, read from the recording's text: it shares no symbols and no
+ * isl context, so another thread may compile it, and what it becomes depends on that text and the
+ * options alone.
  *
  * Two graphs. `closed` is the recording with gradients built and parameters closed: what is judged
  * and hashed, and what the function's inputs, outputs and parameters are. `graph` is what the tier

@@ -1,8 +1,8 @@
-/* warm: what compiling gave, kept in the cache beside native code under the hash of all that it
- * depends on: the recording's text, options, settings, this build and processor. A function that is
- * found there has its closed graph, the checks of bounds and its plan from their texts, and is in
- * all that runs the one that compiling gives. Whatever else is asked of it (what explain says of
- * passes and loops, steps without `tick`, shorter blocks) is compiled then. */
+/* warm: plans in the cache, named by all that they depend on: the recording's text, options,
+ * settings, this build and the processor. A function found there reads symbols, closed graph,
+ * checks of bounds and plan, and runs as the one that compiling gives: symbols keep their numbers,
+ * so even its C is the same. Explain's other sections, steps without `tick` and shorter blocks
+ * compile the rest (tp_fn_whole). */
 #include "rt/fn.h"
 #include "cpu/machine.h"
 #include "rt/cache.h"
@@ -15,7 +15,7 @@ enum { WARM_FORMAT = 1, WARM_MOST = 16 << 20 };
 
 static uint64_t hash_text(const char *s, uint64_t h) { return tp_hash(s, strlen(s) + 1, h); }
 
-/* Of the file that has this code: where it is, how large and how old; 0: nobody knows. */
+/* of the file that has this code; 0: it is not known */
 static uint64_t hash_build(uint64_t h) {
   static const char here;
   Dl_info of;
@@ -80,7 +80,7 @@ static void put_checks_of(tp_buf *b, const tp_graph *g) {
   put_text(b, &text);
 }
 
-/* All that there were when the plan was made, as native code names them by their numbers. */
+/* all that there were when the plan was made, in order: C names them by their numbers */
 static void put_symbols(tp_buf *b, const tp_fn *f) {
   tp_ictx *c = f->program->ix;
   bool *used = TP_NEWN(&f->closed->arena, bool, tp_nsym(c));
@@ -225,7 +225,7 @@ static bool take_all(tp_fn *f, tp_reader *r) {
   return !r->bad && take_plan(f, r);
 }
 
-/* Symbols that it makes are those of an earlier compilation to whatever compiles then. */
+/* Its symbols are an earlier compilation's: one that follows may use their names again. */
 bool tp_warm_get(tp_fn *f) {
   tp_ictx *c = f->program->ix;
   size_t n = 0;
