@@ -487,8 +487,7 @@ static bool tell(tp_fn *f, void *arg, tp_error *err) {
       tp_fail(err, TP_E_MEMORY, f->pos, "these bounds need more than 2^63 bytes");
 }
 
-/* Is it said of the plan alone? */
-static bool is_of_plan(const char *section) {
+bool tp_explains_plan(const char *section) {
   static const char *const of[] = { "plan", "code", "work", "threads" };
   bool is = false;
   for (size_t i = 0; section && i < TP_LEN(of); i++) is |= !strcmp(section, of[i]);
@@ -497,15 +496,13 @@ static bool is_of_plan(const char *section) {
 
 static bool with_bounds(
     tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
-  if (!is_of_plan(section) && !tp_fn_whole(f, err)) return false;
   telling t = { section, env ? tp_full_env(f, env) : NULL, out };
   bool ok = env && !t.env ? tp_no_memory(err, f->pos) : tp_guarded(f, tell, &t, err);
   tp_free(t.env);
   return ok;
 }
 
-bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
-  if (env) f = tp_fn_within(f, env);
+bool tp_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
   if (!section) return with_bounds(f, NULL, env, out, err);
   for (int i = 0; i < (int)TP_LEN(sections); i++)
     if (!strcmp(section, sections[i])) return with_bounds(f, section, env, out, err);

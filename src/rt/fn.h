@@ -126,10 +126,15 @@ struct tp_fn {
 };
 /* compile.c: from the text to what runs */
 bool tp_pipeline(tp_fn *f, tp_error *err);
-/* all of it but what executes */
-bool tp_fn_stages(tp_fn *f, tp_error *err);
+/* f has options, and the program of a function that is compiled */
+bool tp_compile_again(tp_fn *f, tp_error *err);
+/* stages.c: all of it but what executes, for tp_making */
+bool tp_fn_stages(tp_fn *f, void *unused, tp_error *err);
 void tp_fn_interface(tp_fn *f);
-void tp_fn_drop(tp_fn *f); /* what compiling made */
+void tp_fn_drop(tp_fn *f);  /* what compiling made */
+void tp_fn_empty(tp_fn *f); /* with all else of a function that has executed nothing, and f */
+/* g: the same with f's options, not compiled yet */
+void tp_fn_as(tp_fn *g, const tp_fn *f);
 /* warm.c. get: what the cache has; put: it will have f */
 bool tp_warm_get(tp_fn *f);
 void tp_warm_put(tp_fn *f);
@@ -159,10 +164,6 @@ int64_t *tp_full_env(tp_fn *f, const int64_t *env);
 bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err); /* outputs to the ends reached */
 /* memory for a call before its outputs are made */
 bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);
-/* f has options, and the program of a function that is compiled */
-bool tp_compile_again(tp_fn *f, tp_error *err);
-/* g: the same with f's options, not compiled yet */
-void tp_fn_as(tp_fn *g, const tp_fn *f);
 /* which runs with these bounds: f, or the same with shorter blocks (limit.c) */
 tp_fn *tp_fn_within(tp_fn *f, const int64_t *given);
 /* native.c */
@@ -198,6 +199,7 @@ bool tp_sweep_graph(tp_fn *f, tp_graph *g, tp_error *err);
 /* tick.c */
 bool tp_choose_ticks(tp_fn *f, tp_error *err);
 bool tp_make_ticks(tp_fn *f, tp_error *err);
+void tp_drop_ticks(tp_fn *f);
 /* step.c: a plain run of a plan with ticks */
 bool tp_fn_door(
     tp_fn *f, tp_run *run, bool (*execute)(tp_fn *, tp_run *, tp_error *), tp_error *err);
@@ -216,5 +218,7 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
 /* runs what is left; the outputs go to run */
 bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err);
 tp_session *tp_session_free(tp_fn *f, tp_session *s);
+bool tp_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err);
+bool tp_explains_plan(const char *section);        /* it is said of the plan alone */
 void tp_dump_stage(const char *section, tp_fn *f); /* to stderr if TEMPO_DUMP names it */
 #endif

@@ -10,19 +10,6 @@ static int64_t longest_block(const tp_poly *p) {
   return most;
 }
 
-void tp_fn_as(tp_fn *g, const tp_fn *f) {
-  *g = (tp_fn){ .program = tp_program_ref(f->program),
-    .pos = f->pos,
-    .tier = f->tier,
-    .engine = f->engine,
-    .backend = f->backend,
-    .opt = f->opt,
-    .threads = f->threads,
-    .cflags = f->cflags,
-    .limit = f->limit,
-    .most = f->most };
-}
-
 /* The same function with blocks of at most `rows` rows and no matrix kept twice, or NULL where it
  * has no order. */
 static tp_fn *made_shorter(tp_fn *f, int64_t rows) {

@@ -2,19 +2,6 @@
 #include "rt/fn.h"
 #include <stdlib.h>
 
-const char *const tp_tier_names[TP_NTIER] = {
-#define T(ID, name) name,
-#include "rt/tiers.def"
-#undef T
-};
-
-bool tp_tier_parse(const char *s, tp_tier *t) {
-  int i = TP_NTIER - 1;
-  while (i >= 0 && strcmp(s, tp_tier_names[i])) i--;
-  if (i >= 0) *t = (tp_tier)i;
-  return i >= 0;
-}
-
 static bool choose_tier(tp_fn *f, const tp_copts *o, tp_error *err) {
   f->tier = o->tier;
   const char *env = tp_setting("TEMPO_TIER");

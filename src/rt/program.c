@@ -25,3 +25,16 @@ tp_program *tp_program_unref(tp_program *p) {
   tp_free(p);
   return NULL;
 }
+
+const char *const tp_tier_names[TP_NTIER] = {
+#define T(ID, name) name,
+#include "rt/tiers.def"
+#undef T
+};
+
+bool tp_tier_parse(const char *s, tp_tier *t) {
+  int i = TP_NTIER - 1;
+  while (i >= 0 && strcmp(s, tp_tier_names[i])) i--;
+  if (i >= 0) *t = (tp_tier)i;
+  return i >= 0;
+}

@@ -250,20 +250,9 @@ bool tp_make_ticks(tp_fn *f, tp_error *err) {
   return ok;
 }
 
-static bool make_later(tp_fn *f, void *arg, tp_error *err) {
-  (void)arg;
-  return tp_make_ticks(f, err);
-}
-
-bool tp_fn_ticks(tp_fn *f, tp_error *err) {
-  if (f->fed) return true;
-  if (!f->ntick)
-    return tp_fail(err, TP_E_OPTION, f->pos,
-        "steps need to know which dims they go through: compile{ tick = t } or tick = {i, t}");
-  if (tp_fn_whole(f, err) && tp_making(f, make_later, NULL, err)) return true;
+void tp_drop_ticks(tp_fn *f) {
   drop_code(f);
   forget_flags(f);
-  return false;
 }
 
 int tp_fn_tick_dims(const tp_fn *f, const tp_sym *const **out) {

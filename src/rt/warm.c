@@ -268,7 +268,7 @@ bool tp_fn_whole(tp_fn *f, tp_error *err) {
   g->asked_tick = f->asked_tick;
   SWAP(tp_graph *, g->recorded, f->recorded);
   SWAP(tp_buf, g->text, f->text);
-  bool ok = tp_fn_stages(g, err);
+  bool ok = tp_making(g, tp_fn_stages, NULL, err);
   if (ok) {
     SWAP(tp_graph *, g->graph, f->graph);
     SWAP(tp_graph *, g->steps.graph, f->steps.graph);
@@ -281,6 +281,21 @@ bool tp_fn_whole(tp_fn *f, tp_error *err) {
     SWAP(tp_graph *, g->recorded, f->recorded);
     SWAP(tp_buf, g->text, f->text);
   }
-  tp_fn_free(g);
+  tp_fn_empty(g);
   return ok;
+}
+
+static bool make_later(tp_fn *f, void *unused, tp_error *err) {
+  (void)unused;
+  return tp_make_ticks(f, err);
+}
+
+bool tp_fn_ticks(tp_fn *f, tp_error *err) {
+  if (f->fed) return true;
+  if (!f->ntick)
+    return tp_fail(err, TP_E_OPTION, f->pos,
+        "steps need to know which dims they go through: compile{ tick = t } or tick = {i, t}");
+  if (tp_fn_whole(f, err) && tp_making(f, make_later, NULL, err)) return true;
+  tp_drop_ticks(f);
+  return false;
 }
