@@ -1,7 +1,7 @@
-/* draw.c: random numbers (docs/random.md). Words of a strip of points are made in a loop without
- * branches, of which compilers make vectors, and numbers of these words in a second one. The key
- * that points have in common is made before. In a loop over single points a strip is of its next
- * iterations, as numbers depend on nothing that the loop does. */
+/* draw.c: random numbers (docs/random.md). A loop over a strip of points makes words, without
+ * branches, so that compilers make vectors of it; a second one makes numbers of them. The part of
+ * the key that points share is made before. In a loop over single points the strip is of iterations
+ * to come: a number depends on nothing that the loop does. */
 #include "emit/priv.h"
 
 enum { FEW_WORDS = 16, FEW_DRAWN = 16, POINTS_DRAWN = 64, AHEAD = 16 };
@@ -150,8 +150,8 @@ static void put_words(const drawn *w, int words, int most) {
   emit_shut(e, 1);
 }
 
-/* Elements of the point; kept: numbers of further iterations are kept, or NULL, and in the second
- * case taken from there. */
+/* The point's elements; kept: an index of the numbers that are kept for further iterations, which
+ * are made, or taken; NULL: none are. */
 static void put_elements(const drawn *w, const char *kept, bool takes) {
   tp_emit *e = w->e;
   const tp_nd *o = &w->r->out[0];

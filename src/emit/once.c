@@ -1,10 +1,9 @@
-/* once.c: what several leaves do alike is one function, of where their windows lie and of the
- * numbers in which they differ, as compilers take their time for each text: a loop's first
- * iteration is a branch beside the others', each parameter of a model has an update, each layer a
- * rate and draws of its own. */
+/* once.c: leaves of equal text are calls of one function, with windows and the numbers in which
+ * they differ as arguments: compilers take their time for each text, and a loop's first iteration,
+ * each parameter's update, each layer's draws repeat one. */
 #include "emit/priv.h"
 
-/* leaves that take no longer than a call: of so many the compiler takes longer than they do */
+/* leaves that take no longer than a call are a function from so many on */
 enum { MANY_BRIEF = 16 };
 
 typedef struct {
@@ -23,8 +22,8 @@ static void put_windows_as(tp_emit *e, const tp_pnode *x, tp_emit_as as) {
   e->as_window = TP_AS_LOCAL;
 }
 
-/* Into `to`: parameters for its windows, and behind them (so many bytes) what it does. sym: what
- * that uses. */
+/* Prints into `to` the windows as parameters, and behind them (so many bytes) the leaf; sym:
+ * symbols that it uses. */
 static size_t put_own_text(tp_emit *e, const tp_pnode *x, tp_buf *to, bool *sym) {
   tp_emit was = *e;
   e->b = to;
@@ -89,6 +88,20 @@ static text *text_at(tp_emit *e, const tp_buf *key) {
 static void count_text(const tp_emit *e, text *t) {
   t->n++;
   for (int i = 0; i < t->narg; i++) t->varies[i] |= strcmp(t->arg[i].text, e->arg.v[i].text) != 0;
+}
+
+void emit_twice(tp_emit *e, tp_buf *b, void (*put)(tp_emit *e, tp_buf *b)) {
+  tp_buf nobody;
+  tp_hold hold;
+  tp_hmap texts;
+  tp_hmap_init(&texts, e->a);
+  e->texts = &texts;
+  e->counts = true;
+  tp_buf_hold(&nobody, &hold);
+  put(e, &nobody);
+  tp_buf_drop(&nobody, &hold);
+  e->counts = false;
+  put(e, b);
 }
 
 bool tp_emit_once(tp_emit *e, const tp_pnode *x) {

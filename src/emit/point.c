@@ -1,8 +1,7 @@
 /* point.c: operators that are no loops over elements, point by point: places of the largest, picks
- * by data, draws (draw.c), environments (environment.c). Where data may be wrong it is looked at
- * before anything is written. Native code has those of few elements at a point: with more a call
- * of the target's kernels costs nothing. A program that stands alone has all of them, but sums
- * that are kept in f64 (export.h). */
+ * by data, draws (draw.c), environments (environment.c). Indices are looked at before anything is
+ * written. With a host these are printed for few elements at a point, else always, but sums that
+ * are rounded once (export.h). */
 #include "emit/priv.h"
 #include "kern/kern.h"
 
@@ -19,8 +18,8 @@ int64_t emit_elements(const tp_nd *nd, int most) {
   return n > most ? -1 : n;
 }
 
-/* Windows of an operator that moves each element of PICK_EACH to, or from, where PICK_BY says in
- * another window. */
+/* Operators that move each element of PICK_EACH to or from another window, at the index that
+ * PICK_BY has. */
 enum { PICK_BY = 1, PICK_EACH = 2 };
 static bool is_adding(const tp_region *r) { return tp_op_is(r->op, TP_ADDS); }
 static int target_of(const tp_region *r) { return r->op == TP_OP_PUT || is_adding(r) ? r->nin : 0; }
@@ -29,7 +28,7 @@ static bool moves_along(const tp_nd *nd, int i) {
   return !tp_is_number(nd->shape[i], 1) && !tp_is_number(nd->stride[i], 0);
 }
 
-/* The axis of PICK_EACH that goes with one of PICK_BY, of the other window: `index_select` and
+/* The axis of PICK_EACH that goes with axis i of PICK_BY, of the other window. `index_select` and
  * `index_add` have an index for a row. */
 static bool picks_rows(const tp_region *r) {
   return r->op == TP_OP_INDEX_SELECT || r->op == TP_OP_INDEX_ADD;
@@ -54,8 +53,8 @@ static bool index_moves(const tp_region *r, int axis) {
   return any;
 }
 
-/* Axes of PICK_EACH up to the last one along which the index moves: elements have an index in
- * common along the others. */
+/* Axes of PICK_EACH up to the last along which the index moves: elements along the others share an
+ * index. */
 static int indexed_axes(const tp_region *r) {
   int n = tp_window_at(r, PICK_EACH)->rank;
   while (n > 0 && !index_moves(r, n - 1)) n--;
@@ -117,7 +116,7 @@ static void put_step(tp_emit *e, const tp_nd *nd, int axis, const char *at, cons
   tp_putf(e->b, " + %s*%s", at, emit_ix(e, stride));
 }
 
-/* The element of window i at the point, off further on: what follows may go further. */
+/* The element of window i at the point, `off` on, and what follows further. */
 static void open_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off) {
   const tp_nd *nd = tp_window_at(r, i);
   char at[16];
@@ -281,7 +280,7 @@ static void put_looks(tp_emit *e, const tp_region *r) {
   emit_shut(e, n);
 }
 
-/* What is changed in part. */
+/* Copies the operand that is changed in part. */
 static void put_base(tp_emit *e, const tp_region *r) {
   const tp_nd *out = &r->out[0];
   if (tp_emit_same_elements(r, &r->in[0], out)) return;
@@ -316,8 +315,8 @@ static void put_moved(tp_emit *e, const tp_region *r) {
   tp_puts(e->b, is_adding(r) ? ")));\n" : ";\n");
 }
 
-/* Elements that have an index in common go in loops inside of it. What is put outside of a tensor
- * is nowhere. */
+/* Loops over elements that share an index go inside. Elements put outside of a tensor are nowhere.
+ */
 static void put_picks(tp_emit *e, const tp_region *r) {
   const tp_nd *each = tp_window_at(r, PICK_EACH);
   int rank = each->rank, inside = indexed_axes(r), by_data = target_of(r) ? r->how.axis : -1;

@@ -54,7 +54,7 @@ static bool are_empty(int n, tp_pnode *const *kid) {
  * follow each other. */
 static bool goes_straight(const pb *b, const tp_stmt *s, const tp_region *r, const tp_sym *var) {
   bool straight = true;
-  TP_WINDOWS (x, r) {
+  TP_WINDOWS(x, r) {
     if (!straight) break;
     const tp_arr *arr = x->buf >= 0 && x->buf < b->p->arrs.n ? b->p->arrs.v[x->buf] : NULL;
     straight = x->wrap < 0;

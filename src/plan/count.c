@@ -12,8 +12,8 @@ typedef struct {
 static bool region_moves(const tp_region *r, const tp_sym *v) {
   bool any = false;
   for (int i = 0; i < r->nlead; i++) any |= tp_ix_mentions(r->lead[i], v);
-  TP_WINDOWS (x, r)
-    for (int k = 0; k < x->rank; k++) any |= tp_ix_mentions(x->shape[k], v);
+  TP_WINDOWS(x, r)
+  for (int k = 0; k < x->rank; k++) any |= tp_ix_mentions(x->shape[k], v);
   return any;
 }
 

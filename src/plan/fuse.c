@@ -104,7 +104,7 @@ static tp_region *turned(fuser *f, const tp_region *a, const int *order) {
   r->lead = reordered(f, a->lead, sizeof *a->lead, a->nlead, order);
   r->leadvar = reordered(f, a->leadvar, sizeof *a->leadvar, a->nlead, order);
   r->leadlo = reordered(f, a->leadlo, sizeof *a->leadlo, a->nlead, order);
-  TP_WINDOWS (x, r) x->lead = reordered(f, x->lead, sizeof *x->lead, a->nlead, order);
+  TP_WINDOWS(x, r) x->lead = reordered(f, x->lead, sizeof *x->lead, a->nlead, order);
   return r;
 }
 
@@ -185,7 +185,8 @@ static int made_by(fuser *f, joint *j, int value, int buf) {
 static bool is_passing(const fuser *f, const tp_region *a, const tp_region *b, int buf) {
   bool read = false;
   for (int k = 0; k < b->nin; k++) read |= b->in[k].buf == buf;
-  return read && !tp_region_writes(b, buf) && f->p->bufs.v[buf]->kind == TP_BUF_TEMP && tp_windows_on(a, buf) == 1 &&
+  return read && !tp_region_writes(b, buf) && f->p->bufs.v[buf]->kind == TP_BUF_TEMP &&
+      tp_windows_on(a, buf) == 1 &&
       (f->own[buf] ? f->here : f->uses)[buf] == tp_windows_on(a, buf) + tp_windows_on(b, buf);
 }
 
@@ -209,8 +210,8 @@ static void put_results(
 }
 
 static void count_windows(int *uses, const tp_region *r, int n) {
-  TP_WINDOWS (x, r)
-    if (x->buf >= 0) uses[x->buf] += n;
+  TP_WINDOWS(x, r)
+  if (x->buf >= 0) uses[x->buf] += n;
   for (int k = 0; k < r->nrows; k++) uses[r->rows[k].nd.buf] += n;
 }
 

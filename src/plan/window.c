@@ -73,8 +73,8 @@ bool tp_same_window(const tp_nd *a, const tp_nd *b, int n) {
 }
 
 bool tp_same_elements(const tp_nd *a, const tp_nd *b, int n) {
-  return tp_same_window(a, b, n) && a->rank == b->rank && tp_same_exprs(a->rank, a->shape, b->shape) &&
-      tp_same_exprs(a->rank, a->stride, b->stride);
+  return tp_same_window(a, b, n) && a->rank == b->rank &&
+      tp_same_exprs(a->rank, a->shape, b->shape) && tp_same_exprs(a->rank, a->stride, b->stride);
 }
 
 int tp_windows_on(const tp_region *r, int buf) {
