@@ -358,8 +358,8 @@ static bool is_flat(const line *l) { return l->sk == 0 && l->sf == 1 && l->sn ==
 static char *far_row(const line *l) { return l->far + *l->index * l->apart * l->size; }
 
 /* of a line q that compilers see whole */
-#define FAR(T, j)  ((T *)q.far)[j * q.sf + q.index[j * q.sk] * q.apart]
-#define NEAR(T, j) ((T *)q.near)[j * q.sn]
+#define THERE(T, j) ((T *)q.far)[j * q.sf + q.index[j * q.sk] * q.apart]
+#define HERE(T, j)  ((T *)q.near)[j * q.sn]
 
 bool tp_run_gather(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0];
@@ -369,7 +369,7 @@ bool tp_run_gather(tp_exec *x, tp_dreg *r) {
   for (line_start(&l, &in->v, &o->v, &r->in[1].v, axis, o->size); line_is_there(&l);
        tp_walk_next(&l.w)) {
 #define TAKE(T) \
-  for (int64_t j = 0; j < q.n; j++) NEAR(T, j) = FAR(const T, j)
+  for (int64_t j = 0; j < q.n; j++) HERE(T, j) = THERE(const T, j)
     const line q = l;
     if (is_flat(&l)) memcpy(l.near, far_row(&l), (size_t)(l.n * l.size));
     else BY_SIZE(l.size, TAKE)
@@ -387,7 +387,7 @@ bool tp_run_put(tp_exec *x, tp_dreg *r) {
        tp_walk_next(&l.w)) {
 #define PUT_THERE(T) \
   for (int64_t j = 0; j < q.n; j++) \
-    if ((uint64_t)q.index[j * q.sk] < (uint64_t)n) FAR(T, j) = NEAR(const T, j)
+    if ((uint64_t)q.index[j * q.sk] < (uint64_t)n) THERE(T, j) = HERE(const T, j)
     const line q = l;
     if (l.sk == 0 && (uint64_t)*l.index >= (uint64_t)n) continue;
     if (is_flat(&l)) memcpy(far_row(&l), l.near, (size_t)(l.n * l.size));
@@ -531,7 +531,7 @@ bool tp_run_scatter_add(tp_exec *x, tp_dreg *r) {
   if (o->dtype == TP_F32) return scatter_f32(x, r, &l);
   for (; line_is_there(&l); tp_walk_next(&l.w)) {
 #define ADD_THERE(T) \
-  for (int64_t j = 0; j < q.n; j++) FAR(T, j) = (T)(FAR(T, j) + NEAR(const T, j))
+  for (int64_t j = 0; j < q.n; j++) THERE(T, j) = (T)(THERE(T, j) + HERE(const T, j))
     const line q = l;
     if (o->dtype == TP_F64) ADD_THERE(double);
     else BY_SIZE(l.size, ADD_THERE)

@@ -67,18 +67,6 @@ static bool is_ago(const tp_emit *e, const tp_pnode *loop, const tp_nd *nd, cons
       tp_same_rings(nd, other, e->ix, 1, &loop->var, &to);
 }
 
-bool emit_is_steady(const tp_pnode *loop, const tp_ix *x) {
-  const tp_sym *const *sym;
-  bool ok = true;
-  for (int i = 0, n = tp_ix_syms(x, &sym); i < n && ok; i++) {
-    bool around = sym[i]->kind == TP_SYM_BOUND;
-    for (const tp_pnode *q = loop; q && !around; q = q->up)
-      around = q->kind == TP_P_FOR && q->var == sym[i];
-    ok = around;
-  }
-  return ok;
-}
-
 static bool is_steady(const tp_pnode *loop, const touch *t) {
   bool ok = emit_is_steady(loop, t->off);
   for (int i = 0; i < t->nd->nring; i++)

@@ -259,6 +259,13 @@ static void put_blocks(tp_emit *e, const tp_pnode *x, int carried, int entry) {
 
 void tp_emit_rest(tp_emit *e, const tp_pnode *x) { put_iteration(e, x, e->carry.n); }
 
+/* Draws of single points that the loop itself makes. */
+static void keep_ahead(tp_emit *e, const tp_pnode *loop, const tp_pnode *x) {
+  if (x->kind == TP_P_REGION && tp_emit_knows(e, x)) emit_keep_ahead(e, loop, x);
+  for (int i = 0; i < x->n; i++)
+    if (x->kid[i]->kind != TP_P_FOR) keep_ahead(e, loop, x->kid[i]);
+}
+
 static void put_loop(tp_emit *e, const tp_pnode *x) {
   int v = x->var->id, entry = e->entry;
   e->entry = 0;
@@ -268,8 +275,8 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
   /* other threads read in memory what the first one makes */
   bool alone = !e->teamed && !has_team(e, x);
   bool one = alone && weight(e, x) <= FULL && stays(x) && e->nloop < TP_EMIT_LOOPS;
-  int ahead = one ? tp_emit_ahead_begin(e, x) : e->ahead.n,
-      carried = one ? tp_emit_carry_begin(e, x, entry) : e->carry.n;
+  int ahead = e->ahead.n, carried = one ? tp_emit_carry_begin(e, x, entry) : e->carry.n;
+  if (one) keep_ahead(e, x, x->kid[0]);
   if (is_short(e, x->kid[0]) && stays(x)) put_blocks(e, x, carried, entry);
   else {
     put_for(e, x, NULL, NULL, entry);

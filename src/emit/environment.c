@@ -17,11 +17,6 @@ static int env_length(const tp_env *v, tp_op op, int i) {
   return op == TP_OP_ENV_RESET ? reset[i] : op == TP_OP_ENV_OBS ? obs[i] : step[i];
 }
 
-bool emit_knows_env(const tp_region *r) {
-  const tp_env *v = tp_env_find(r->how.str);
-  return v && !v->data && tp_env_text(r->how.str);
-}
-
 static void put_lane(tp_emit *e, const tp_region *r, int i, int n, const char *type) {
   const tp_nd *nd = tp_window_at(r, i);
   tp_emit_line(e, "%s v%d[%d];\n", type, i, TP_MAX(n, 1));

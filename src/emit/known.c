@@ -14,8 +14,6 @@ const tp_emit_row tp_emit_rows[TP_NOP] = {
 #undef NONE
 };
 
-tp_dtype tp_emit_dtype(const tp_emit *e, const tp_nd *nd) { return e->p->bufs.v[nd->buf]->dtype; }
-
 tp_dtype tp_emit_type_of(const tp_emit *e, const tp_region *r, int in) {
   return in < r->nin ? tp_emit_dtype(e, &r->in[in]) : r->micro[in - r->nin].dtype;
 }

@@ -15,6 +15,20 @@ typedef struct {
   bool *varies;
 } text;
 
+static void put_leaf_body(tp_emit *e, const tp_pnode *x) {
+  if (!tp_emit_is_pointwise(e, x->rg)) tp_emit_loop_body(e, x);
+  else if (tp_op_is_env(x->rg->op)) emit_environment(e, x);
+  else if (x->rg->op == TP_OP_RAND) emit_draw(e, x);
+  else tp_emit_point_body(e, x);
+}
+
+void tp_emit_pointwise(tp_emit *e, const tp_pnode *x) {
+  emit_open(e, "{ /* %d */\n", x->pos);
+  tp_emit_point_windows(e, x->rg);
+  put_leaf_body(e, x);
+  emit_shut(e, 1);
+}
+
 static void put_windows_as(tp_emit *e, const tp_pnode *x, tp_emit_as as) {
   e->as_window = as;
   if (tp_emit_is_pointwise(e, x->rg)) tp_emit_point_windows(e, x->rg);
@@ -33,8 +47,7 @@ static size_t put_own_text(tp_emit *e, const tp_pnode *x, tp_buf *to, bool *sym)
   e->arg.n = 0;
   put_windows_as(e, x, TP_AS_PARAMETER);
   size_t n = to->n;
-  if (tp_emit_is_pointwise(e, x->rg)) tp_emit_point_body(e, x);
-  else tp_emit_loop_body(e, x);
+  put_leaf_body(e, x);
   e->b = was.b;
   e->sym = was.sym;
   e->depth = was.depth;

@@ -3,9 +3,9 @@
  * written. With a host these are printed for few elements at a point, else always, but sums that
  * are rounded once (export.h). */
 #include "emit/priv.h"
-#include "kern/kern.h"
+#include "base/env.h"
 
-enum { FEW_ELEMENTS = 16, LONG_RUN = 256 };
+enum { FEW_ELEMENTS = 16, FEW_WORDS = 16, LONG_RUN = 256 };
 
 /* ---- what is known ---- */
 
@@ -81,12 +81,26 @@ static bool rounds_sums(const tp_emit *e, const tp_region *r) {
   return tp_compute(tp_emit_dtype(e, &r->out[0])) == TP_F32 && !one;
 }
 
+bool emit_draws_few(const tp_emit *e, const tp_region *r) {
+  int64_t n = emit_elements(&r->out[0], FEW_ELEMENTS);
+  return n > 0 && n * tp_words_per_draw(&r->how, tp_emit_dtype(e, &r->out[0])) <= FEW_WORDS;
+}
+
+bool emit_has_range(const tp_region *r) {
+  return r->how.rand != TP_RAND_RANDINT || r->how.i[0] < r->how.i[1];
+}
+
+static bool knows_env(const tp_region *r) {
+  const tp_env *v = tp_env_find(r->how.str);
+  return v && !v->data && tp_env_text(r->how.str);
+}
+
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
   if (r->kind != TP_RG_OP || r->check || r->acc || !r->nout) return false;
   switch (r->op) {
   case TP_OP_ENV_RESET:
   case TP_OP_ENV_OBS:
-  case TP_OP_ENV_STEP: return emit_knows_env(r);
+  case TP_OP_ENV_STEP: return knows_env(r);
   case TP_OP_RAND: return !e->to->host || (emit_has_range(r) && emit_draws_few(e, r));
   case TP_OP_ARGMAX:
   case TP_OP_ARGMIN: return !e->to->host || emit_elements(&r->in[0], FEW_ELEMENTS) > 0;
@@ -352,16 +366,6 @@ static void put_pick(tp_emit *e, const tp_pnode *x) {
 }
 
 void tp_emit_point_body(tp_emit *e, const tp_pnode *x) {
-  if (tp_op_is_env(x->rg->op)) emit_environment(e, x);
-  else if (x->rg->op == TP_OP_RAND) emit_draw(e, x);
-  else if (x->rg->op == TP_OP_ARGMAX || x->rg->op == TP_OP_ARGMIN) put_best(e, x);
-  else put_pick(e, x);
-}
-
-void tp_emit_pointwise(tp_emit *e, const tp_pnode *x) {
-  tp_emit_line(e, "{ /* %d */\n", x->pos);
-  e->depth++;
-  tp_emit_point_windows(e, x->rg);
-  tp_emit_point_body(e, x);
-  emit_shut(e, 1);
+  bool best = x->rg->op == TP_OP_ARGMAX || x->rg->op == TP_OP_ARGMIN;
+  (best ? put_best : put_pick)(e, x);
 }

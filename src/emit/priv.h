@@ -88,6 +88,7 @@ void tp_emit_function(tp_emit *e, const char *head, const tp_pnode *const *v, in
 /* once.c: leaves of equal text are one function */
 /* prints a call; false: it is alone, and nothing is printed */
 bool tp_emit_once(tp_emit *e, const tp_pnode *x);
+void tp_emit_pointwise(tp_emit *e, const tp_pnode *x); /* alone */
 /* prints all two times: the first, into nothing, counts what is alike */
 void emit_twice(tp_emit *e, tp_buf *b, void (*put)(tp_emit *e, tp_buf *b));
 
@@ -108,10 +109,13 @@ void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *
 const char *tp_emit_pos(const tp_emit *e, int pos); /* the leaf's, in its own text */
 void tp_emit_ix(tp_emit *e, const tp_ix *x);
 const char *emit_ix(tp_emit *e, const tp_ix *x); /* its text */
+/* does it depend on nothing but bounds, the loop and those around? */
+bool emit_is_steady(const tp_pnode *loop, const tp_ix *x);
 /* the element at which a window with that offset begins */
 void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off);
 /* of a window at a point of the region's axes */
 const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at);
+tp_dtype tp_emit_dtype(const tp_emit *e, const tp_nd *nd); /* a window's */
 /* of the prelude's functions, in the type that computes d */
 const char *tp_emit_sfx(tp_dtype d);
 extern const char *const tp_emit_types[];
@@ -142,7 +146,6 @@ bool tp_emit_knows(tp_emit *e, const tp_pnode *x); /* is the region one for nati
 bool tp_emit_is_points(tp_emit *e, const tp_pnode *x);
 bool tp_emit_faults(const tp_emit *e, const tp_region *r); /* may a point have no value? */
 bool tp_emit_may_fault(const tp_emit *e, const tp_region *r, const tp_micro *m);
-tp_dtype tp_emit_dtype(const tp_emit *e, const tp_nd *nd); /* of a window's elements */
 /* of an operand of a micro, or of what a region makes */
 tp_dtype tp_emit_type_of(const tp_emit *e, const tp_region *r, int in);
 tp_dtype tp_emit_result_type(const tp_emit *e, const tp_region *r, int k);
@@ -173,9 +176,8 @@ void tp_emit_if_alone(tp_emit *e, const tp_region *r, const tp_ix *n, const tp_i
 
 /* point.c: operators that are no loops over elements */
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r);
-void tp_emit_pointwise(tp_emit *e, const tp_pnode *x);
 void tp_emit_point_windows(tp_emit *e, const tp_region *r);
-void tp_emit_point_body(tp_emit *e, const tp_pnode *x);
+void tp_emit_point_body(tp_emit *e, const tp_pnode *x); /* of picks, places of the largest */
 /* of one point, in a window; -1: not known, or more than so many */
 int64_t emit_elements(const tp_nd *nd, int most);
 /* opens the loop over leading axis i */
@@ -202,12 +204,11 @@ bool emit_draws_few(
     const tp_emit *e, const tp_region *r); /* so few numbers that they are no loop */
 bool emit_has_range(const tp_region *r);   /* is there a number to draw? */
 void emit_draw(tp_emit *e, const tp_pnode *x);
-/* of draws of the loop's iterations: numbers of further ones are kept; how many were before */
-int tp_emit_ahead_begin(tp_emit *e, const tp_pnode *loop);
+/* numbers of further iterations are kept from here on, if the draw is one for that */
+void emit_keep_ahead(tp_emit *e, const tp_pnode *loop, const tp_pnode *x);
 bool tp_emit_is_ahead(const tp_emit *e, const tp_pnode *x);
 
 /* environment.c */
-bool emit_knows_env(const tp_region *r);
 void emit_environment(tp_emit *e, const tp_pnode *x);
 /* those whose source is known, each once */
 void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a);
@@ -217,8 +218,6 @@ void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a);
 bool tp_emit_wave(tp_emit *e, const tp_pnode *loop, int entry);
 
 /* carry.c */
-/* does it depend on nothing but bounds, the loop and those around? */
-bool emit_is_steady(const tp_pnode *loop, const tp_ix *x);
 /* how many were carried before */
 int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop, int entry);
 void tp_emit_carry_next(tp_emit *e, int from); /* at the end of an iteration */

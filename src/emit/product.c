@@ -10,7 +10,7 @@ enum { PRODUCT_TERMS = 4096, TINY = 8 };
 
 /* Axes of a product: the region's, those of its windows before the last two, then m, n and k. By
  * window (x, y, the result) how far they move it. */
-enum { X, Y, MADE };
+enum { OF_X, OF_Y, OF_MADE };
 typedef struct {
   int n;
   const tp_ix **extent, **stride[3];
@@ -23,21 +23,21 @@ static bool is_plain(const tp_emit *e, const tp_nd *nd, int rank) {
 
 static product_axes axes_of(const tp_emit *e, const tp_region *r) {
   const tp_nd *nd[] = { &r->in[0], &r->in[1], &r->out[0] };
-  int more = nd[MADE]->rank - 2, first = r->nlead + more;
+  int more = nd[OF_MADE]->rank - 2, first = r->nlead + more;
   const tp_ix *zero = tp_ix_const(e->ix, 0);
   product_axes p = { .n = first + 3, .extent = TP_NEWN(e->a, const tp_ix *, first + 3) };
   for (int i = 0; i < first + 2; i++)
-    p.extent[i] = i < r->nlead ? r->lead[i] : nd[MADE]->shape[i - r->nlead];
-  p.extent[first + 2] = nd[X]->shape[more + 1];
+    p.extent[i] = i < r->nlead ? r->lead[i] : nd[OF_MADE]->shape[i - r->nlead];
+  p.extent[first + 2] = nd[OF_X]->shape[more + 1];
   for (int w = 0; w < 3; w++) {
     const tp_ix **s = p.stride[w] = TP_NEWN(e->a, const tp_ix *, p.n);
     for (int i = 0; i < r->nlead; i++) s[i] = nd[w]->lead ? nd[w]->lead[i] : zero;
     /* a single matrix for all does not move */
     for (int i = 0; i < more; i++)
-      s[r->nlead + i] = nd[w]->shape[i] == nd[MADE]->shape[i] ? nd[w]->stride[i] : zero;
-    s[first] = w == Y ? zero : nd[w]->stride[more];
-    s[first + 1] = w == X ? zero : nd[w]->stride[more + 1];
-    s[first + 2] = w == MADE ? zero : nd[w]->stride[w == X ? more + 1 : more];
+      s[r->nlead + i] = nd[w]->shape[i] == nd[OF_MADE]->shape[i] ? nd[w]->stride[i] : zero;
+    s[first] = w == OF_Y ? zero : nd[w]->stride[more];
+    s[first + 1] = w == OF_X ? zero : nd[w]->stride[more + 1];
+    s[first + 2] = w == OF_MADE ? zero : nd[w]->stride[w == OF_X ? more + 1 : more];
   }
   return p;
 }
@@ -51,7 +51,7 @@ static bool is_repeated(const product_axes *p, int i) {
     moves[w] = !tp_is_number(p->stride[w][i], 0);
     tiny &= tp_ix_is_const(p->extent[p->n - 3 + w], &k) && k <= TINY;
   }
-  return moves[Y] && moves[MADE] && (tiny || moves[X]);
+  return moves[OF_Y] && moves[OF_MADE] && (tiny || moves[OF_X]);
 }
 
 /* As the interpreter's kernels make it (prelude/fold.h). Axes of the region that lengthen rows and
@@ -73,9 +73,9 @@ static product_way way_of(const product_axes *p, tp_dtype d, bool ordered) {
       if (n > 1 && !tp_ix_is_const(p->stride[w][i], &s[w])) return CALLED;
     }
     if (i >= first) own[i - first] = n;
-    sums |= i < first && n > 1 && !s[MADE];
-    longer |= i < first && n > 1 && !(s[X] && s[Y]);
-    contiguous = s[X] == 1 && s[Y] == 1;
+    sums |= i < first && n > 1 && !s[OF_MADE];
+    longer |= i < first && n > 1 && !(s[OF_X] && s[OF_Y]);
+    contiguous = s[OF_X] == 1 && s[OF_Y] == 1;
   }
   contiguous &= !ordered;
   if (!tp_dtype_float(d)) return LOOPED;
@@ -101,11 +101,11 @@ static const tp_region *product(
   p->in = TP_NEWN(e->a, tp_nd, 2);
   p->out = TP_NEW(e->a, tp_nd);
   for (int i = 0; i < 2; i++) p->in[i] = window(&r->in[i], a->stride[i]);
-  p->out[0] = window(&r->out[0], a->stride[MADE]);
+  p->out[0] = window(&r->out[0], a->stride[OF_MADE]);
   p->red = TP_RED_SUM;
   p->sums = dotted ? 0 : 1u << (a->n - 1);
   for (int i = 0; i < a->n - 3 && !dotted; i++)
-    if (tp_is_number(a->stride[MADE][i], 0)) p->sums |= 1u << i;
+    if (tp_is_number(a->stride[OF_MADE][i], 0)) p->sums |= 1u << i;
   p->nmicro = 1;
   p->micro = TP_NEW(e->a, tp_micro);
   p->micro[0] = (tp_micro){ .op = dotted ? TP_OP_MATMUL : TP_OP_MUL,
