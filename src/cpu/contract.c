@@ -48,8 +48,8 @@ static bool unit(int role, const gemm_axis *x) {
                    : x->a == 1 || x->b == 1;
 }
 
-/* The axis of a role that the matrix product gets: contiguous if there is one, else the longest.
- * The rest become loops. */
+/* The axis of a role for the matrix product: contiguous if there is one, else the longest. The rest
+ * become loops. */
 static gemm_axis widest_axis(gemm_roles *r, int role) {
   gemm_axis *v = r->v[role];
   int n = r->count[role], best = 0;
@@ -107,7 +107,7 @@ static bool fits_blas(tp_contraction *t) {
 enum { ROW_LEAST = 64, CACHED = 1 << 20, FEW_ROWS = 8, CALL_LEAST = 4096 };
 /* dot products with one row: GEMV below, GEMM, GEMV above */
 enum { GEMV_SMALL = 600, GEMV_LARGE = 128 * 128 };
-/* bytes of a row of C of which columns are better rows, if those and their terms are many */
+/* a row of C of so few bytes is turned over, if rows and terms are many */
 enum { NARROW = 28, TURNED_ROWS = 16, TURNED_TERMS = 8 };
 
 static bool ours_is_better(const tp_contraction *t, double work) {
@@ -195,7 +195,7 @@ void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d
 }
 
 /* Our kernels add the terms of an element in one order, but where rows and columns are few
- * (kernel_gemm.h); what a library does with fewer rows, nobody says. */
+ * (kernel_gemm.h). What a library does with fewer rows is not known. */
 static int rows_of_lanes(const tp_mm *s) {
   return !goes_along(s) || !TP_DOTS(s->m, s->n, s->k) ? 0
       : s->m == 1 && s->n == 1                        ? TP_DOT_ALONE
@@ -263,8 +263,7 @@ static void product(const tp_contraction *t, const tp_kernels *K, const char *a,
   }
 }
 
-/* ---- 16-bit floats: blocks of A and B become f32 and are multiplied as such; C is f32 all along
- * ---- */
+/* ---- 16-bit floats: blocks of A and B become f32; C is f32 all along ---- */
 
 /* a block of B stays in the cache for all the rows of A's */
 enum { BLOCK_M = TP_WORK_BLOCK_M, BLOCK_N = TP_WORK_BLOCK_N, BLOCK_K = TP_WORK_BLOCK_K };

@@ -18,8 +18,8 @@ typedef struct image_axes {
   int n;
   int64_t ext[TP_MAXRANK], s[3][TP_MAXRANK];
 } image_axes;
-/* n columns from col on, along the last spatial axis; where their images begin; x's place of window
- * 0 */
+/* n columns from col on, along the last spatial axis; where their images begin; the place in x of
+ * window 0 */
 typedef struct piece {
   int64_t x, y, at[MAXD], col, n;
 } piece;
@@ -116,8 +116,8 @@ static int64_t chunk_size(const conv *c) {
   return c->pointwise ? c->P : tp_work_equal_parts(c->P, fit);
 }
 
-/* Working memory for a chunk, as far as it is needed: counts and sizes of pieces, columns, their
- * results, and the weights. */
+/* Working memory for a chunk: counts and sizes of pieces, columns, their results and the weights, 0
+ * where it is not needed. */
 typedef struct {
   int64_t n[4], size[4];
 } needs;
@@ -292,8 +292,8 @@ static void images(conv *c) {
   if (c->weight && makes && c->columns) tp_view_copy(c->x, c->size, &w, &dense);
 }
 
-/* An image whose columns are no chunk's with another one's is made by the same products, whatever
- * images are beside it. */
+/* An image that shares no chunk with another is made by the same products, whatever images are
+ * beside it. */
 bool tp_conv_alike(const tp_dreg *whole, const tp_dreg *part) {
   const int *role = tp_conv_roles(whole->rg->op);
   const tp_dnd *y = role[2] == TP_CY ? &whole->out[0] : &whole->in[role[1] == TP_CY];

@@ -6,8 +6,8 @@
 #include "run/target.h"
 #include "kernels/cpu/kernels.h"
 
-/* What the interpreter keeps with a run: the table, and blocks of elementwise chains. same: of a
- * plan that is reproducible, products are added up in one order, by our kernels. */
+/* The interpreter's own, kept with a run. same: the plan is reproducible: products are added up in
+ * one order, by our kernels. */
 struct tp_cpu {
   const tp_kernels *K;
   bool same;
@@ -55,12 +55,11 @@ bool tp_run_pinit(tp_exec *x, tp_dreg *r);
  * allow, also i32 i64. acc: add to C. Axes with stride 0 in C are summed. */
 void tp_contract(tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb,
     const int64_t *sc, const void *a, const void *b, void *c, bool acc);
-const tp_speed *tp_cpu_speed(void); /* of one core, measured when somebody asks first */
+const tp_speed *tp_cpu_speed(void); /* one core's, measured once */
 
 /* ---- workspace.c ---- */
-/* What operators take of what they work in: words of a short stream, points drawn together; bytes
- * of a value with its place; columns of a convolution, bytes of its pieces; blocks of a product of
- * 16-bit floats. */
+/* Working memory: words of a short stream, points drawn together; bytes of a value with its place;
+ * columns of a convolution, bytes of its pieces; blocks of a product of 16-bit floats. */
 enum {
   TP_WORK_DRAWN = 64,
   TP_WORK_POINTS = 16,

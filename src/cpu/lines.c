@@ -101,10 +101,10 @@ bool tp_run_arg(tp_exec *x, tp_dreg *r) {
 }
 
 /* ---- sort: stable, NaN last in both directions ----
- * Keys have the order that is asked for, as integers. What lies between the least and the greatest
- * of them is cut into as many equal parts as there are items, or up to twice as many; each part is
- * sorted so in turn, and what is left of a few items by insertion. A part of one key is in order.
- * So there are at most 64 / 5 levels, and two of a million random keys. */
+ * Keys are integers in the order that is asked for. The range from the least to the greatest is cut
+ * into as many equal parts as there are items, or up to twice as many; each part is sorted so in
+ * turn, a few items by insertion. A part of one key is in order. So there are at most 64 / 5
+ * levels, and two of a million random keys. */
 typedef struct sort_key {
   uint64_t key;
   int64_t at;
@@ -148,7 +148,7 @@ static void sort_items(sort_key *a, sort_key *other, int64_t n) {
   while (parts < SORT_PARTS && (int64_t)1 << parts < n) parts++;
   while ((most - least) >> shift >> parts) shift++;
   if (least == most) return;
-  /* of the part before, until what is in it has been moved there */
+  /* a part's begin stands one further on, until its items have moved */
   int64_t begin[(1 << parts) + 1];
   memset(begin, 0, sizeof begin);
   for (int64_t i = 0; i < n; i++) begin[((a[i].key - least) >> shift) + 1]++;

@@ -91,7 +91,7 @@ static bool run_part(
   return ok;
 }
 
-/* What lies behind the seam of the ring is a product of its own. */
+/* The part behind the ring's seam is a product of its own. */
 static bool run_ring(tp_exec *x, tp_dreg *r) {
   const tp_dnd *ring = &r->in[on_ring(r)];
   ring_product q = ring_of(r);

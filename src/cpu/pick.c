@@ -41,8 +41,8 @@ bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
 
 /* ---- whole slices along an axis ---- */
 
-/* How one slice is copied, and what numbers them. With one row of indices for all leading points
- * these are axes of the slices. */
+/* How one slice is copied, and the axes that number slices: with one row of indices for all leading
+ * points these are axes of the slices. */
 typedef struct chosen {
   tp_pair p;
   int walked;
@@ -198,20 +198,18 @@ static void sum_end(const tp_exec *x, const tp_dreg *r, const tp_view *v, const 
   }
 }
 
-/* While hits are looked at, a place holds the number of who hit it last, as a NaN: seldom is
- * something else taken for one. */
+/* While hits are looked at, a place holds the number of its last hit, as a NaN that is seldom
+ * anything else. */
 #define HIT_MARK 0x7fa00000u
 
-/* Seen at a glance: are all places different, as each is so many behind the one before, around m?
- */
+/* Are all places different, because each is so many behind the one before, around m? */
 static bool goes_around(const tp_exec *x, const int64_t *at, int64_t n, int64_t m) {
   if (n < 2) return true;
   int64_t by = tp_floormod(at[1] - at[0], m);
   return tp_cpu(x)->K->even(at, n, by, m) && n <= m / (int64_t)tp_gcd((uint64_t)m, (uint64_t)by);
 }
 
-/* was: a row's first element; next: who hits the row next, 0 where nobody does; later: somebody did
- * before. */
+/* was: a row's first element; next: the row's next hit, 0: none; later: there was a hit before. */
 typedef struct row_hit {
   float was;
   uint32_t next;
@@ -360,8 +358,8 @@ static bool is_flat(const line *l) { return l->sk == 0 && l->sf == 1 && l->sn ==
 static char *far_row(const line *l) { return l->far + *l->index * l->apart * l->size; }
 
 /* of a line q that compilers see whole */
-#define FAR(T, j)  ((T *)q.far)[j * q.sf + q.index[j * q.sk] * q.apart]
-#define NEAR(T, j) ((T *)q.near)[j * q.sn]
+#define THERE(T, j) ((T *)q.far)[j * q.sf + q.index[j * q.sk] * q.apart]
+#define HERE(T, j)  ((T *)q.near)[j * q.sn]
 
 bool tp_run_gather(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0];
@@ -371,7 +369,7 @@ bool tp_run_gather(tp_exec *x, tp_dreg *r) {
   for (line_start(&l, &in->v, &o->v, &r->in[1].v, axis, o->size); line_is_there(&l);
        tp_walk_next(&l.w)) {
 #define TAKE(T) \
-  for (int64_t j = 0; j < q.n; j++) NEAR(T, j) = FAR(const T, j)
+  for (int64_t j = 0; j < q.n; j++) HERE(T, j) = THERE(const T, j)
     const line q = l;
     if (is_flat(&l)) memcpy(l.near, far_row(&l), (size_t)(l.n * l.size));
     else BY_SIZE(l.size, TAKE)
@@ -389,7 +387,7 @@ bool tp_run_put(tp_exec *x, tp_dreg *r) {
        tp_walk_next(&l.w)) {
 #define PUT_THERE(T) \
   for (int64_t j = 0; j < q.n; j++) \
-    if ((uint64_t)q.index[j * q.sk] < (uint64_t)n) FAR(T, j) = NEAR(const T, j)
+    if ((uint64_t)q.index[j * q.sk] < (uint64_t)n) THERE(T, j) = HERE(const T, j)
     const line q = l;
     if (l.sk == 0 && (uint64_t)*l.index >= (uint64_t)n) continue;
     if (is_flat(&l)) memcpy(far_row(&l), l.near, (size_t)(l.n * l.size));
@@ -398,10 +396,10 @@ bool tp_run_put(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
-/* ---- elements added where data says ---- what is hit costs, not what is there, if the base lies
- * where the result does */
+/* ---- elements added where data says: at the cost of hits, if the base lies where the result does
+ * ---- */
 
-/* What may hit a place again: v[j] goes to first[at[j]]. The others: room for as many. */
+/* Hits: v[j] goes to first[at[j]]. The others: room for as many. */
 typedef union hit_place {
   float f;
   uint32_t number;
@@ -417,8 +415,8 @@ typedef struct hits {
 
 enum { HITS_FEW = 64 };
 
-/* The numbers of hits from `from` to `to` go where these hit, what was there aside. Is some of that
- * a number? */
+/* Puts the numbers of hits from `from` to `to` at their places, and their values aside. Is some
+ * value such a number? */
 static bool mark_places(const hits *h, int64_t from, int64_t to) {
   bool again = false;
   for (int64_t j = from; j < to; j++) {
@@ -430,8 +428,8 @@ static bool mark_places(const hits *h, int64_t from, int64_t to) {
   return again;
 }
 
-/* In order, a sum for each place, where the first hits are marked: which[j] is that of hit j,
- * who[i] a hit of sum i. How many there are. */
+/* A sum for each place, in the order of hits, where the first hits are marked: which[j] is the sum
+ * of hit j, who[i] a hit of sum i. How many sums. */
 static int64_t sum_places(const hits *h, int64_t marked) {
   int64_t n = 0;
   for (int64_t j = 0; j < h->n; j++) {
@@ -449,8 +447,8 @@ static int64_t sum_places(const hits *h, int64_t marked) {
   return n;
 }
 
-/* In f64, rounded once: of two numbers it is what f32 makes. Whether places are hit again is asked
- * of a few first. */
+/* Adds in f64, rounded once; of two numbers f32 makes the same. A few places are looked at first
+ * for hits that repeat. */
 static void add_hits(const tp_exec *x, const tp_dreg *r, const hits *h, int64_t m) {
   tp_kfn *narrow = r->halved ? tp_cpu(x)->K->sticky : tp_cpu(x)->K->cast[TP_F64][TP_F32];
   if (!r->halved && goes_around(x, h->at, h->n, m)) {
@@ -494,8 +492,8 @@ static int64_t lines_together(const tp_dreg *r) {
   return shared ? own : all;
 }
 
-/* Lines along the indexed axis hit what others do not: each is looked at by itself, and as it lies
- * if it is dense. */
+/* Lines along the indexed axis hit places of their own: each is taken by itself, and as it lies if
+ * it is dense. */
 static bool scatter_f32(tp_exec *x, tp_dreg *r, line *l) {
   const tp_view *k = &r->in[1].v;
   int axis = r->nlead + r->rg->how.axis, last = k->rank - 1;
@@ -533,7 +531,7 @@ bool tp_run_scatter_add(tp_exec *x, tp_dreg *r) {
   if (o->dtype == TP_F32) return scatter_f32(x, r, &l);
   for (; line_is_there(&l); tp_walk_next(&l.w)) {
 #define ADD_THERE(T) \
-  for (int64_t j = 0; j < q.n; j++) FAR(T, j) = (T)(FAR(T, j) + NEAR(const T, j))
+  for (int64_t j = 0; j < q.n; j++) THERE(T, j) = (T)(THERE(T, j) + HERE(const T, j))
     const line q = l;
     if (o->dtype == TP_F64) ADD_THERE(double);
     else BY_SIZE(l.size, ADD_THERE)

@@ -59,9 +59,8 @@ static tp_philox_key shared_key(const tp_exec *x, const tp_dreg *r, int n) {
   return k;
 }
 
-/* What the points of one run have in common: the key after the coordinates that they share, the
- * first point, and for each further coordinate the leading variable that it is; -1: something else,
- * worked out at each point. */
+/* The points of one run: the key after the coordinates that they share, the first point, and by
+ * further coordinate the leading variable that it is; -1: it is worked out at each point. */
 typedef struct points {
   tp_philox_key key;
   int nshared;

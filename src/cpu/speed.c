@@ -1,4 +1,4 @@
-/* speed.c: what one core of this machine can do, measured once a process, when somebody asks. */
+/* speed.c: the speed of one core, measured once a process, when it is first asked for. */
 #include "cpu/cpu.h"
 #include <pthread.h>
 

@@ -1,23 +1,22 @@
-/* taken.c: y[p] = x[p] w[k[p]] at points p, leading ones and those of k. Points that take the same
- * matrix are brought together: their rows are copied side by side and make one product. Where a
- * point has many rows, each is one. */
+/* taken.c: y[p] = x[p] w[k[p]] at points p, leading ones and those of k. The rows of points that
+ * take the same matrix are copied side by side and make one product; a point with many rows makes
+ * one by itself. */
 #include "cpu/contract.h"
 
 enum { FEW_TO_JOIN = 16 };
 
-/* Where a point lies in x and y. */
+/* A point's places in x and y. */
 typedef struct taker {
   int64_t x, y;
 } taker;
 
-/* One set of matrices, and the points that take of it. strides of x: row, step; of w: matrix, row,
- * step; of y: row, step. */
+/* One set of matrices. Strides of x: row, step; of w: matrix, row, step; of y: row, step. */
 typedef struct taking {
   const tp_exec *exec;
   tp_dtype d;
   int size;
   int64_t m, n, k, sx[2], sw[3], sy[2];
-  char *rows, *made; /* of points that are brought together */
+  char *rows, *made; /* of points that make one product */
 } taking;
 
 /* Terms one by one: no sum's order depends on who else takes the matrix. */

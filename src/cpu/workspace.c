@@ -1,7 +1,6 @@
-/* workspace: what a region needs here beside its windows while it runs: operands on rings as they
- * would lie elsewhere, 16-bit floats in f32, and what its operator works in. Here is said which way
- * of working is taken, as far as it shows in extents and strides; operators take no more than that.
- */
+/* workspace: the memory that a region needs here beside its windows: operands on rings as they
+ * would lie elsewhere, 16-bit floats in f32, and its operator's. As far as extents and strides show
+ * which way an operator works; it takes no more than that. */
 #include "cpu/cpu.h"
 #include "base/env.h"
 #include "kernels/prelude/fold.h"
@@ -103,7 +102,7 @@ static const tp_ix *added_elements(const worker *w) {
       : num(w, 0);
 }
 
-/* Who takes which matrix, and the rows, read and made, of some that take the same. */
+/* Points by matrix, and the rows, read and made, of some that take the same. */
 static const tp_ix *taken_rows(const worker *w) {
   const tp_nd *x = &w->r->in[0], *k = &w->r->in[1], *m = &w->r->in[2];
   int last = rank_of(w, x) - 1, first = w->r->nlead;
@@ -197,8 +196,8 @@ int64_t tp_work_equal_parts(int64_t P, int64_t fit) {
   return TP_MIN(((P + parts - 1) / parts + 15) & ~(int64_t)15, P);
 }
 
-/* What lies as it is wanted is gathered only where images have so few columns that a chunk has some
- * of several. An extent that is not known counts as what takes most. */
+/* Columns that lie as they are wanted are gathered only where images have so few that a chunk has
+ * some of several. An extent that is not known counts as the one that takes most. */
 static const tp_ix *work_columns_of(const worker *w) {
   conv_sizes s = conv_of(w);
   int64_t P, CK, row, fit = tp_work_columns(tp_ix_is_const(s.CK, &CK) ? CK * s.size : s.size);

@@ -1,15 +1,11 @@
 /* alone.c: which loops a compiler may take as loops without dependences between their iterations.
- * One answer for every loop that writes a region's results; one that writes locals of its own only
- * needs none.
  *
  * Let a loop move window w by step[w] elements from one iteration to the next; NULL: it does not
- * touch the window. Its iterations are independent if none of them touches an element that another
- * one writes:
- * - a written window moves. One that data moves along the loop's axis does not: its step is 0 here,
- * as data may give two iterations one place. So does one that all points of an axis add to. In a
- * window that moves each point has elements of its own (plan/check.c).
- * - another window on the same buffer either is the written one, at each iteration, or lies apart:
- * see lie_apart. */
+ * touch the window. Its iterations are independent if none touches an element that another writes:
+ * - a written window moves. Its step is 0 if data moves it along the loop's axis, which may give
+ * two iterations one place, and if all points of the axis add to one place. Else each point has
+ * elements of its own (plan/check.c).
+ * - another window on the same buffer is the written one, or lies apart (lie_apart). */
 #include "emit/priv.h"
 
 static bool same_leads(const tp_region *r, const tp_nd *a, const tp_nd *b) {
@@ -28,8 +24,7 @@ bool tp_emit_same_elements(const tp_region *r, const tp_nd *a, const tp_nd *b) {
   return same;
 }
 
-/* How far apart two windows may begin, beside multiples of `unit`: the sum of what is no multiple.
- */
+/* Where two windows begin differs by multiples of `unit` and by at most `rest`. */
 typedef struct {
   tp_ictx *ix;
   const tp_ix *unit, *rest;

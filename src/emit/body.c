@@ -29,8 +29,7 @@ static const tp_ix *offset_at(const nest *l, const tp_nd *nd) {
   return tp_emit_offset(l->e, l->r, nd, l->at);
 }
 
-/* Where the window's elements along its ring begin: at this place of their axis, or, where that has
- * one place only, at the first (""). */
+/* The place on its ring at which the window begins, and `place` further. */
 static const char *wrapped(const nest *l, const tp_nd *nd, const char *place) {
   return tp_printf(
       l->e->a, "tp_ring_at(%s%s, %s)", emit_ix(l->e, nd->wlo), place, emit_ix(l->e, nd->wmod));
@@ -174,7 +173,7 @@ static void put_near(const nest *l, const tp_micro *m) {
   tp_puts(l->e->b, ";\n");
 }
 
-/* Where the element is along axis i of the region. */
+/* The element's index along axis i of the region. */
 static void put_at(const nest *l, int i) {
   tp_emit *e = l->e;
   for (int k = 0; k < l->nax && !l->at; k++)
@@ -233,7 +232,7 @@ static void put_dot(const nest *l, const tp_micro *m) {
   tp_putf(l->e->b, ", %s, %d)", emit_ix(l->e, m->ix), (int)m->f);
 }
 
-/* Of integers, what they divide, multiply or raise by makes other code. */
+/* A number that divides, multiplies or raises integers makes other code. */
 static bool decides(const tp_region *r, int k) {
   bool any = r->micro[k].dtype == TP_BOOL;
   for (int i = k + 1; i < r->nmicro && !tp_dtype_float(r->micro[k].dtype); i++)

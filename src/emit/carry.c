@@ -1,11 +1,10 @@
 /* carry.c: what a recurrence reads of the iteration before stays in a local.
  *
- * An element of a buffer is carried by a loop if one written out point, which every iteration
- * reaches, writes it, and nobody else in the loop writes there: every other write of the buffer is
- * a written out point whose element is a constant distance off, at which no iteration meets
- * another's. A read of the loop is of the same element k iterations ago if its place, with the
- * loop's variable moved by k steps, is the place written. Memory is written as well, so all other
- * reads find it there. */
+ * A loop carries an element of a buffer if one written out point, which every iteration reaches,
+ * writes it, and nothing else in the loop does: each other write of the buffer is a written out
+ * point a constant distance off, at which no iteration meets another's. A read is of the element
+ * written k iterations ago if its place, with the loop's variable moved by k steps, is the place
+ * written. Memory is written as well, so all other reads find it there. */
 #include "emit/priv.h"
 
 enum { DEEPEST = 4 };
@@ -24,7 +23,7 @@ typedef struct {
 
 /* ---- what the body touches ---- */
 
-/* What is folded is written with the first of its points. */
+/* A fold is written with the first of its points. */
 static bool is_first(const tp_region *r, const int64_t *at) {
   bool first = true;
   for (int i = 0; i < r->nlead; i++) first &= !(r->sums >> i & 1) || at[i] == 0;
@@ -68,18 +67,6 @@ static bool is_ago(const tp_emit *e, const tp_pnode *loop, const tp_nd *nd, cons
       tp_same_rings(nd, other, e->ix, 1, &loop->var, &to);
 }
 
-bool emit_is_steady(const tp_pnode *loop, const tp_ix *x) {
-  const tp_sym *const *sym;
-  bool ok = true;
-  for (int i = 0, n = tp_ix_syms(x, &sym); i < n && ok; i++) {
-    bool around = sym[i]->kind == TP_SYM_BOUND;
-    for (const tp_pnode *q = loop; q && !around; q = q->up)
-      around = q->kind == TP_P_FOR && q->var == sym[i];
-    ok = around;
-  }
-  return ok;
-}
-
 static bool is_steady(const tp_pnode *loop, const touch *t) {
   bool ok = emit_is_steady(loop, t->off);
   for (int i = 0; i < t->nd->nring; i++)
@@ -88,8 +75,8 @@ static bool is_steady(const tp_pnode *loop, const touch *t) {
   return ok;
 }
 
-/* Two places d apart in each iteration are never one and the same in two iterations: what moves
- * them moves by steps of which d is no multiple. */
+/* Two places d apart in each iteration never meet in two iterations if they move by steps of which
+ * d is no multiple. */
 static bool never_meet(const touches *t, const touch *a, int64_t d) {
   int64_t step = 0, s = 0;
   const tp_ix *rest;

@@ -1,10 +1,10 @@
-/* draw.c: random numbers (docs/random.md). Words of a strip of points are made in a loop without
- * branches, of which compilers make vectors, and numbers of these words in a second one. The key
- * that points have in common is made before. In a loop over single points a strip is of its next
- * iterations, as numbers depend on nothing that the loop does. */
+/* draw.c: random numbers (docs/random.md). A loop over a strip of points makes words, without
+ * branches, so that compilers make vectors of it; a second one makes numbers of them. The part of
+ * the key that points share is made before. In a loop over single points the strip is of iterations
+ * to come: a number depends on nothing that the loop does. */
 #include "emit/priv.h"
 
-enum { FEW_WORDS = 16, FEW_DRAWN = 16, POINTS_DRAWN = 64, AHEAD = 16 };
+enum { FEW_DRAWN = 16, POINTS_DRAWN = 64, DRAWN_AHEAD = 16 };
 
 typedef struct {
   tp_emit *e;
@@ -19,40 +19,18 @@ static drawn drawn_of(tp_emit *e, const tp_pnode *x) {
   return (drawn){ e, x->rg, NULL, x->pos, tp_words_per_draw(&x->rg->how, d), d };
 }
 
-bool emit_draws_few(const tp_emit *e, const tp_region *r) {
-  int64_t n = emit_elements(&r->out[0], FEW_DRAWN);
-  return n > 0 && n * tp_words_per_draw(&r->how, tp_emit_dtype(e, &r->out[0])) <= FEW_WORDS;
-}
-
-bool emit_has_range(const tp_region *r) {
-  return r->how.rand != TP_RAND_RANDINT || r->how.limits[0] < r->how.limits[1];
-}
-
 /* ---- numbers of further iterations ---- */
 
-static bool may_go_ahead(tp_emit *e, const tp_pnode *loop, const tp_pnode *x) {
-  const tp_region *r = x->kind == TP_P_REGION ? x->rg : NULL;
-  bool ok = r && r->kind == TP_RG_OP && r->op == TP_OP_RAND && !r->nlead && emit_has_range(r) &&
-      emit_draws_few(e, r) && tp_emit_knows(e, x) && (loop->step == 1 || loop->step == -1);
+void emit_keep_ahead(tp_emit *e, const tp_pnode *loop, const tp_pnode *x) {
+  const tp_region *r = x->rg;
+  bool ok = r->kind == TP_RG_OP && r->op == TP_OP_RAND && !r->nlead && emit_has_range(r) &&
+      emit_draws_few(e, r) && (loop->step == 1 || loop->step == -1);
   for (int i = 0; ok && i < r->ncoord; i++) ok = emit_is_steady(loop, r->coord[i]);
-  return ok;
-}
-
-static void declare_ahead(tp_emit *e, const tp_pnode *loop, const tp_pnode *x) {
-  if (may_go_ahead(e, loop, x)) {
-    TP_PUSH(e->a, &e->ahead, x->pos);
-    tp_emit_line(e, "%s d%d[%d][%d];\n", tp_emit_type(tp_emit_dtype(e, &x->rg->out[0])), x->pos,
-        (int)emit_elements(&x->rg->out[0], FEW_DRAWN), AHEAD);
-    tp_emit_line(e, "int64_t d%d_from = 0, d%d_n = 0;\n", x->pos, x->pos);
-  }
-  for (int i = 0; i < x->n; i++)
-    if (x->kid[i]->kind != TP_P_FOR) declare_ahead(e, loop, x->kid[i]);
-}
-
-int tp_emit_ahead_begin(tp_emit *e, const tp_pnode *loop) {
-  int had = e->ahead.n;
-  declare_ahead(e, loop, loop->kid[0]);
-  return had;
+  if (!ok) return;
+  TP_PUSH(e->a, &e->ahead, x->pos);
+  tp_emit_line(e, "%s d%d[%d][%d];\n", tp_emit_type(tp_emit_dtype(e, &r->out[0])), x->pos,
+      (int)emit_elements(&r->out[0], FEW_DRAWN), DRAWN_AHEAD);
+  tp_emit_line(e, "int64_t d%d_from = 0, d%d_n = 0;\n", x->pos, x->pos);
 }
 
 bool tp_emit_is_ahead(const tp_emit *e, const tp_pnode *x) {
@@ -150,8 +128,8 @@ static void put_words(const drawn *w, int words, int most) {
   emit_shut(e, 1);
 }
 
-/* Elements of the point; kept: numbers of further iterations are kept, or NULL, and in the second
- * case taken from there. */
+/* The point's elements; kept: an index of the numbers that are kept for further iterations, which
+ * are made, or taken; NULL: none are. */
 static void put_elements(const drawn *w, const char *kept, bool takes) {
   tp_emit *e = w->e;
   const tp_nd *o = &w->r->out[0];
@@ -175,7 +153,7 @@ static void put_elements(const drawn *w, const char *kept, bool takes) {
 /* A loop over some points, which is inside of one over strips where there is a leading axis. */
 static void put_strip(const drawn *w) {
   tp_emit *e = w->e;
-  int last = w->r->nlead - 1, most = w->loop ? AHEAD : last >= 0 ? POINTS_DRAWN : 1;
+  int last = w->r->nlead - 1, most = w->loop ? DRAWN_AHEAD : last >= 0 ? POINTS_DRAWN : 1;
   if (last >= 0) {
     emit_open(e, "for (int64_t j = 0, all = %s; j < all; j += %d) {\n",
         emit_ix(e, w->r->lead[last]), most);
@@ -195,7 +173,7 @@ static void put_ahead(const drawn *w) {
   e->sym[v] = true;
   emit_open(
       e, "if ((uint64_t)((s%d - d%d_from)*%d) >= (uint64_t)d%d_n) {\n", v, pos, w->loop->step, pos);
-  tp_emit_line(e, "d%d_from = s%d, d%d_n = %d;\n", pos, v, pos, AHEAD);
+  tp_emit_line(e, "d%d_from = s%d, d%d_n = %d;\n", pos, v, pos, DRAWN_AHEAD);
   put_shared_key(w);
   put_strip(w);
   emit_shut(e, 1);

@@ -1,10 +1,9 @@
 /* emit.c: the plan's tree as functions. A FOR is a for, an IF an if, a LOOP what loop.c makes of
- * it; everything else is a call of what the interpreter has at this position. Symbols are locals:
- * read from the environment where a function begins, written back at the begin of an iteration that
- * calls. */
+ * it; all else is a call of the target's leaf. Symbols are locals: read from the environment where
+ * a function begins, written back at the begin of an iteration that calls. */
 #include "emit/priv.h"
 
-/* of loops in a function: beyond, what stands one after the other is cut into functions */
+/* loops in a function: statements beyond are functions of their own */
 enum { FULL = 32 };
 
 /* ---- how much there is ---- */
@@ -111,7 +110,7 @@ static void put_body(tp_emit *e, const tp_pnode *x, bool top) {
   put_list(e, l.v, l.n, top);
 }
 
-/* What it loaded, there or in a function that was called. */
+/* Symbols that it loaded, there or in a function that was called. */
 static void take_loaded(tp_emit *e, const tp_pnode *x) {
   TP_EACH_NODE (k, x) {
     if (k.x->kind != TP_P_LOAD) continue;
@@ -152,8 +151,7 @@ static void put_for(tp_emit *e, const tp_pnode *x, const char *start, const char
       x->step > 0 ? "<" : ">=", end, v, x->step);
 }
 
-/* Does the run end? Its flag is looked at each time, the host is asked (tp_run.interrupted) each
- * 256th. */
+/* Each iteration looks at the run's flag, each 256th asks the host (tp_run.interrupted). */
 static void put_cancel(tp_emit *e, int pos) {
   if (!e->to->host) return;
   emit_open(e, "if (__builtin_expect(*cancel || !++looks, 0)) {\n");
@@ -235,8 +233,7 @@ static void put_iteration(tp_emit *e, const tp_pnode *x, int carried) {
   e->nloop--;
 }
 
-/* Short iterations go in blocks, and only these look whether the run ends: what is inside stays
- * free of everything else. */
+/* Short iterations go in blocks, and only blocks look whether the run ends. */
 enum { LOOKS = 4096 };
 static void put_blocks(tp_emit *e, const tp_pnode *x, int carried, int entry) {
   char from[32], to[32];
@@ -262,17 +259,24 @@ static void put_blocks(tp_emit *e, const tp_pnode *x, int carried, int entry) {
 
 void tp_emit_rest(tp_emit *e, const tp_pnode *x) { put_iteration(e, x, e->carry.n); }
 
+/* Draws of single points that the loop itself makes. */
+static void keep_ahead(tp_emit *e, const tp_pnode *loop, const tp_pnode *x) {
+  if (x->kind == TP_P_REGION && tp_emit_knows(e, x)) emit_keep_ahead(e, loop, x);
+  for (int i = 0; i < x->n; i++)
+    if (x->kid[i]->kind != TP_P_FOR) keep_ahead(e, loop, x->kid[i]);
+}
+
 static void put_loop(tp_emit *e, const tp_pnode *x) {
   int v = x->var->id, entry = e->entry;
   e->entry = 0;
   if (e->to->host && tp_emit_wave(e, x, entry)) return;
   bool was = e->sym[v];
   emit_open(e, "{\n");
-  /* what the first thread makes, others read in memory */
+  /* other threads read in memory what the first one makes */
   bool alone = !e->teamed && !has_team(e, x);
   bool one = alone && weight(e, x) <= FULL && stays(x) && e->nloop < TP_EMIT_LOOPS;
-  int ahead = one ? tp_emit_ahead_begin(e, x) : e->ahead.n,
-      carried = one ? tp_emit_carry_begin(e, x, entry) : e->carry.n;
+  int ahead = e->ahead.n, carried = one ? tp_emit_carry_begin(e, x, entry) : e->carry.n;
+  if (one) keep_ahead(e, x, x->kid[0]);
   if (is_short(e, x->kid[0]) && stays(x)) put_blocks(e, x, carried, entry);
   else {
     put_for(e, x, NULL, NULL, entry);
@@ -286,7 +290,7 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
   e->sym[v] = was;
 }
 
-/* Where a run goes on inside, that says which of the two parts is meant. */
+/* A run that goes on inside says itself which of the two parts is meant. */
 static void put_if(tp_emit *e, const tp_pnode *x, bool top) {
   int first = e->passed + 1, last = top ? tp_part_loops(x->kid[0], NULL, e->passed) : 0;
   const char *cond = emit_ix(e, x->cond);
@@ -307,7 +311,7 @@ static void put_leaf(tp_emit *e, const tp_pnode *x) {
   take_loaded(e, x);
 }
 
-/* What is not cut, the first thread runs; of what is a call, the run knows that. */
+/* Of a team, the first thread runs what is not cut; the run knows that of calls. */
 static void put_region(tp_emit *e, const tp_pnode *x) {
   bool known = tp_emit_knows(e, x),
        guarded = e->teamed && known && e->p->teams->cut[x->pos].share < 0;
@@ -342,7 +346,7 @@ static bool is_tight(tp_emit *e, const tp_pnode *x) {
   return ok;
 }
 
-/* What is called has a clock. */
+/* Calls have clocks of their own. */
 static bool has_clock(tp_emit *e, const tp_pnode *x) {
   bool leaf = x->kind == TP_P_REGION && tp_emit_knows(e, x) && !tp_emit_is_points(e, x);
   return e->clocks && !e->clocked && (leaf || (x->kind == TP_P_FOR && is_tight(e, x)));
@@ -358,7 +362,7 @@ static void put_statement(tp_emit *e, const tp_pnode *x, bool top) {
   if (timed) tp_emit_line(e, "h->leave(h->exec, %d, %d);\n", x->pos, loop);
 }
 
-/* What lies before the loop in which a run goes on is left out. */
+/* A run that goes on in a loop leaves out what lies before it. */
 static void put_member(tp_emit *e, const tp_pnode *x, bool top) {
   if (!top) {
     put_statement(e, x, false);
@@ -374,30 +378,26 @@ static void put_member(tp_emit *e, const tp_pnode *x, bool top) {
 }
 
 static void put_outside(tp_emit *e, const tp_pnode *const *v, int n, bool top) {
-  char head[64];
   function f;
   int id = e->nfn++;
-  snprintf(head, sizeof head, "static int f%d", id);
   begin_function(e, &f);
   for (int i = 0; i < n; i++) put_member(e, v[i], top);
-  end_function(e, &f, head);
+  end_function(e, &f, tp_printf(e->a, "static int f%d", id));
   tp_emit_line(e, "TP_END_IF(f%d(h));\n", id);
   for (int i = 0; i < n; i++) take_loaded(e, v[i]);
 }
 
 /* A function that all threads run. No loop in which a run may go on is in it. */
 static void put_team(tp_emit *e, const tp_team *m, bool top) {
-  char head[64];
   function f;
   list l = { 0 };
   int id = e->nfn++;
-  snprintf(head, sizeof head, "static int f%d", id);
   begin_function(e, &f);
   e->teamed = true;
   for (int i = 0; i < m->n; i++) TP_PUSH(e->a, &l, m->v[i].as);
   put_list(e, l.v, l.n, false);
   e->teamed = false;
-  end_function(e, &f, head);
+  end_function(e, &f, tp_printf(e->a, "static int f%d", id));
   if (top) tp_emit_line(e, "if (h->entry <= %d)\n", e->passed);
   tp_emit_line(e, "%sTP_END_IF(h->team(h->exec, %d, f%d, h));\n", top ? "  " : "",
       (int)(m - e->p->teams->team), id);
@@ -432,15 +432,25 @@ void tp_emit_function(tp_emit *e, const char *head, const tp_pnode *const *v, in
   end_function(e, &f, head);
 }
 
-/* Without a loop there is nothing to go on in. */
-static void put_part(tp_emit *e, const tp_part *p, int k) {
-  char head[64];
-  function f;
-  snprintf(head, sizeof head, "int tp_part_%d", k);
-  begin_function(e, &f);
-  e->passed = 0;
-  put_list(e, p->node, p->n, p->nloop > 0);
-  end_function(e, &f, head);
+typedef struct {
+  tp_emit e;
+  int n;
+  tp_part *part;
+} native_code;
+
+static void put_parts(tp_emit *e, tp_buf *b) {
+  const native_code *w = (const native_code *)e;
+  e->done = b;
+  e->nfn = e->ncarried = 0;
+  for (int i = 0; i < w->n; i++) {
+    const tp_part *p = &w->part[i];
+    function f;
+    begin_function(e, &f);
+    e->passed = 0;
+    /* without a loop there is nothing to go on in */
+    put_list(e, p->node, p->n, p->nloop > 0);
+    end_function(e, &f, tp_printf(e->a, "int tp_part_%d", i));
+  }
 }
 
 static void put_host_leaf(tp_emit *e, const tp_pnode *x) {
@@ -449,36 +459,20 @@ static void put_host_leaf(tp_emit *e, const tp_pnode *x) {
 
 static const tp_emit_target native = { true, tp_emit_types, put_host_leaf };
 
-static void put_parts(tp_buf *b, const tp_plan *p, tp_arena *a, const tp_part *part, int n,
-    tp_hmap *texts, bool counts, bool clocks) {
-  tp_emit e = { .p = p,
-    .to = &native,
-    .clocks = clocks,
-    .ix = p->ix,
-    .a = a,
-    .looped = tp_has(p->body, TP_P_FOR),
-    .done = b,
-    .texts = texts,
-    .counts = counts };
-  e.as = TP_NEWN(a, const tp_region *, p->npos + 1);
-  for (int i = 0; i < n; i++) put_part(&e, &part[i], i);
-}
-
 int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks) {
   tp_arena a;
-  tp_buf nobody;
-  tp_hold hold;
-  tp_hmap texts;
-  tp_part *part;
   tp_scratch_init(&a);
-  tp_hmap_init(&texts, &a);
   if (p->teams) p = &p->teams->plan;
-  int n = tp_plan_parts(p, &a, &part);
+  native_code w = { .e = { .p = p,
+                        .to = &native,
+                        .clocks = clocks,
+                        .ix = p->ix,
+                        .a = &a,
+                        .looped = tp_has(p->body, TP_P_FOR) } };
+  w.e.as = TP_NEWN(&a, const tp_region *, p->npos + 1);
+  w.n = tp_plan_parts(p, &a, &w.part);
   tp_emit_environments(b, p, &a);
-  tp_buf_hold(&nobody, &hold);
-  put_parts(&nobody, p, &a, part, n, &texts, true, clocks);
-  tp_buf_drop(&nobody, &hold);
-  put_parts(b, p, &a, part, n, &texts, false, clocks);
+  emit_twice(&w.e, b, put_parts);
   tp_arena_free(&a);
-  return n;
+  return w.n;
 }

@@ -1,18 +1,17 @@
-/* emit: a plan as C. Rank 7. What it prints is self-contained: the prelude, then a function for
- * each part of the plan (tp_plan_parts). */
+/* emit: a plan as C. Rank 7. Its text is self-contained: the prelude, then a function for each part
+ * of the plan (tp_plan_parts). */
 #ifndef TP_EMIT_H
 #define TP_EMIT_H
 #include "plan/plan.h"
 
-/* Prints a function `tp_part_N` for part N. clocks: which says when it comes to a leaf and when it
- * leaves it. How many there are; nothing is printed where there is none. No memory: to the latest
- * guard. */
+/* Prints a function `tp_part_N` for part N, with clocks or without. How many; nothing is printed
+ * where there is none. No memory: to the latest guard. */
 int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks);
 
 /* ---- a program that stands alone (export.c) ---- */
 
-/* An array that the host gives or takes, or a parameter. as: a member of a struct in C; NULL: there
- * is none. how: 0 whole, 1 at each tick. */
+/* An array that the host gives or takes, whole or at each tick, or a parameter. as: a member of a
+ * struct in C; NULL: there is none. */
 typedef struct tp_export_array {
   const char *name, *as;
   tp_dtype dtype;

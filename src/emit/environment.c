@@ -1,5 +1,5 @@
-/* environment.c: environments whose source is known, in native code: each point of the region's
- * axes is a lane, whose state, actions and observations stand in arrays of their own. */
+/* environment.c: environments whose source is known: each point of the region's axes is a lane,
+ * whose state, actions and observations stand in arrays of their own. */
 #include "emit/priv.h"
 #include "base/env.h"
 
@@ -15,11 +15,6 @@ static int env_length(const tp_env *v, tp_op op, int i) {
   const int reset[] = { v->nu, v->nstate }, obs[] = { v->nstate, v->nobs };
   const int step[] = { v->nstate, v->nactions ? 1 : v->nact, v->nu, v->nstate, v->nobs, 1, 1, 1 };
   return op == TP_OP_ENV_RESET ? reset[i] : op == TP_OP_ENV_OBS ? obs[i] : step[i];
-}
-
-bool emit_knows_env(const tp_region *r) {
-  const tp_env *v = tp_env_find(r->how.str);
-  return v && !v->data && tp_env_text(r->how.str);
 }
 
 static void put_lane(tp_emit *e, const tp_region *r, int i, int n, const char *type) {

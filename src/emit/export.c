@@ -1,6 +1,5 @@
-/* export.c: a plan for given bounds as C99 that stands alone. Loops are those of native code; every
- * other region is a call of the library (export_leaf.c), of which a program has the sections that
- * it uses. Everything that a run writes is in the object, or the caller's. */
+/* export.c: a plan for given bounds as C99 that stands alone. All that a run writes is in the
+ * object, or the caller's. */
 #include "emit/export.h"
 
 /* ---- sizes ---- */

@@ -1,15 +1,13 @@
-/* export_flow.c: what runs when: a function for what has no tick inside, one that is entered again
- * for the rest. That is a switch over where it stands, with the variables of the loops around in
- * the object. */
+/* export_flow.c: a function for each stretch without a tick, and one that is entered again after
+ * each tick: a switch over the tick that it waits at, with variables of loops in the object. */
 #include "emit/export.h"
 
 typedef TP_VEC(const tp_pnode *) nodes;
 
 static void put_group(exporter *w, nodes *group) {
-  char head[48];
   if (!group->n) return;
-  snprintf(head, sizeof head, "static int tpx_part_%d", w->npart);
-  tp_emit_function(&w->e, head, group->v, group->n);
+  tp_emit_function(
+      &w->e, tp_printf(w->e.a, "static int tpx_part_%d", w->npart), group->v, group->n);
   tp_emit_line(&w->e, "if (tpx_part_%d(h)) return TPX_FAILED;\n", w->npart++);
   group->n = 0;
 }
@@ -64,8 +62,8 @@ static void put_flow(exporter *w, const tp_pnode *x) {
 }
 
 /* Symbols are places in the object here: they outlive a step. */
-static void put_run(exporter *w, tp_buf *c) {
-  tp_emit *e = &w->e;
+static void put_run(tp_emit *e, tp_buf *c) {
+  exporter *w = (exporter *)e;
   tp_buf b;
   tp_hold hold;
   tp_buf_hold(&b, &hold);
@@ -90,17 +88,4 @@ static void put_run(exporter *w, tp_buf *c) {
   tp_buf_drop(&b, &hold);
 }
 
-/* Twice: for nobody, to count what is alike, and into the file. */
-void emit_runs(exporter *w) {
-  tp_buf nobody;
-  tp_hold hold;
-  tp_hmap texts;
-  tp_hmap_init(&texts, w->e.a);
-  w->e.texts = &texts;
-  w->e.counts = true;
-  tp_buf_hold(&nobody, &hold);
-  put_run(w, &nobody);
-  tp_buf_drop(&nobody, &hold);
-  w->e.counts = false;
-  put_run(w, w->c);
-}
+void emit_runs(exporter *w) { emit_twice(&w->e, w->c, put_run); }

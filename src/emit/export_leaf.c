@@ -1,5 +1,5 @@
-/* export_leaf.c: what is no loop, as a call of the library (kernels/prelude/export.h) over windows;
- * and what of the library a program needs. */
+/* export_leaf.c: calls of the library (kernels/prelude/export.h) over windows, and the sections of
+ * it that a program needs. */
 #include "emit/export.h"
 #include "base/env.h"
 

@@ -1,6 +1,6 @@
-/* fold.c: loops that fold. A fold along the innermost axis goes by TP_FOLD_LANES partial results
- * that are joined after TP_FOLD_PART elements, one along other axes keeps a result for each of up
- * to COLUMNS places: f32 in f64, but for lanes, as the interpreter's kernels do. */
+/* fold.c: loops that fold, as the interpreter's kernels do: along the innermost axis TP_FOLD_LANES
+ * partial results are joined after each TP_FOLD_PART elements; along other axes up to COLUMNS
+ * results are kept, f32 in f64. */
 #include "emit/nest.h"
 #include "kernels/prelude/fold.h"
 
@@ -30,12 +30,12 @@ static fold_types types_of(const nest *l) {
   return t;
 }
 
-/* What a fold of nothing is. */
+/* The result of a fold of nothing. */
 static void put_identity(const nest *l, const fold_types *t) {
   tp_puts(l->e->b, tp_emit_number(l->e, t->c, tp_red_identity(l->r->red, t->c)));
 }
 
-/* What a fold takes at a point. */
+/* The number that a point gives to a fold. */
 static void put_folded_value(const nest *l) {
   if (l->r->nmicro) tp_putf(l->e->b, "m%d", l->r->outmicro[0]);
   else tp_puts(l->e->b, "i0");
@@ -84,8 +84,7 @@ static void put_any(const nest *l, bool folded) {
   if (!any) tp_puts(l->e->b, "1");
 }
 
-/* What is left of a row, fewer than there are lanes: what is folded is made side by side, and then
- * folded in order. */
+/* The rest of a row, fewer elements than lanes: made side by side, then folded in order. */
 static void put_rest(const nest *l, const fold_types *t, int axis) {
   tp_emit *e = l->e;
   tp_emit_line(e, "%s y[TP_FOLD_LANES];\n", tp_emit_held(tp_emit_result_type(e, l->r, 0)));
@@ -100,8 +99,8 @@ static void put_rest(const nest *l, const fold_types *t, int axis) {
       t->acc, t->fn, t->acc);
 }
 
-/* Is more than one row folded into a result? Of short ones that are unrolled gcc 12 makes vectors,
- * and adds terms of several rows up in another order: they stay loops. */
+/* Is more than one row folded into a result? Short rows stay loops: unrolled, gcc 12 would make
+ * vectors of them and add terms of several rows up in another order. */
 static bool has_rows(const nest *l) {
   bool any = false;
   for (int k = 0; k < l->nax - 1; k++) any |= l->ax[k].red;
@@ -152,9 +151,8 @@ static void put_acc(const nest *l, const fold_types *t) {
 
 /* ---- short rows side by side ---- */
 
-/* Is each sum a short row of the innermost axis, and are there many side by side? One by one their
- * terms would wait for each other; 16 rows are made, turned, and added up in lanes, each in its
- * order. */
+/* Is each sum a short row of the innermost axis, with many beside it? One by one their terms would
+ * wait for each other: 16 rows are made, turned, and added up in lanes, each in its order. */
 static bool has_short_rows(const nest *l, const fold_types *t) {
   int in = l->nax - 1;
   int64_t n, rows;
@@ -234,8 +232,8 @@ static bool is_long(const tp_region *r) {
   return any;
 }
 
-/* The innermost axis is kept: results of a few of its places at a time. What takes long is made
- * before it is added: a loop of f32 and f64 costs more than two. */
+/* The innermost axis is kept: some of its places at a time. Operators that take long go before the
+ * sum: a loop of f32 and f64 costs more than two. */
 static void put_down(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
   int in = l->nax - 1, opened = 0, inner = 0;

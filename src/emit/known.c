@@ -1,4 +1,4 @@
-/* known.c: of which leaves native code is made, and what it knows of them before it is printed. */
+/* known.c: which leaves are printed, and what is known of them before. */
 #include "emit/priv.h"
 
 enum { POINTS = 4, TERMS = 32, COLD = 1 << 16, SQUARE = 1024, LONG_ROW = 256, FEW_FOLDED = 4 };
@@ -13,8 +13,6 @@ const tp_emit_row tp_emit_rows[TP_NOP] = {
 #undef S
 #undef NONE
 };
-
-tp_dtype tp_emit_dtype(const tp_emit *e, const tp_nd *nd) { return e->p->bufs.v[nd->buf]->dtype; }
 
 tp_dtype tp_emit_type_of(const tp_emit *e, const tp_region *r, int in) {
   return in < r->nin ? tp_emit_dtype(e, &r->in[in]) : r->micro[in - r->nin].dtype;
@@ -114,8 +112,8 @@ static bool lies_along(const tp_nd *nd, int i, int k) {
   return nd->buf >= 0 && nd->lead && tp_is_number(nd->lead[i], 1) && is_far(nd->lead[k]);
 }
 
-/* Windows that lie along one axis each and jump along the other's: the target goes over squares, in
- * which each line is gone through while it is near. */
+/* Does one window lie along one axis and jump along another, and some window the other way round?
+ * Squares then go through each line while it is near. */
 static bool turns(const tp_region *r) {
   bool along[TP_MAXRANK][TP_MAXRANK] = { 0 }, any = false;
   for (int w = 0; w < r->nin + r->nout; w++)
@@ -135,8 +133,7 @@ static bool folds_few(const tp_nest *n) {
   return rows <= FEW_FOLDED;
 }
 
-/* Are columns of what lies there folded, at most widened? Kernels take some rows of them at a time,
- * if these are long. */
+/* Does it fold long columns, at most widened? The host's kernels take several rows at a time. */
 static bool folds_columns(const tp_emit *e, const tp_region *r) {
   bool plain = r->nout == 1 && r->nin == 1 &&
       (r->nmicro == 0 ||
@@ -155,8 +152,7 @@ static bool is_turned(const tp_region *r, const tp_nest *n, int w, int k) {
       is_far(n->stride[w][n->nax - 1]);
 }
 
-/* The axis along which windows lie that are turned; -1: there are none, or they lie along several.
- */
+/* The axis along which turned windows lie; -1: none, or several. */
 static int axis_across(const tp_region *r, const tp_nest *n) {
   int across = -1;
   bool one = true;
@@ -174,8 +170,7 @@ static bool is_small(const tp_region *r) {
   return points >= 0 && points <= SQUARE;
 }
 
-/* Does a chain go over tiles? Plain copies the target makes better, and which point without a value
- * is the first one is the target's to say. */
+/* Does a chain go over tiles? The host copies better, and finds the first point without a value. */
 static bool has_tiles(const tp_emit *e, const tp_region *r, const tp_nest *n) {
   bool chain = r->nmicro && !r->sums && !r->acc && !wraps(r) && !tp_emit_faults(e, r);
   return e->to->host && chain && !is_small(r) && turns(r) && axis_across(r, n) >= 0;
@@ -205,7 +200,7 @@ bool *tp_emit_turned(const tp_emit *e, const tp_region *r, tp_nest *n, int *acro
   return turned;
 }
 
-/* What the target's kernels do better than a loop: of many points. */
+/* Do the host's kernels do better than a loop? */
 static bool leaves(const tp_emit *e, const tp_region *r) {
   tp_nest n;
   if (is_small(r)) return false;
@@ -215,8 +210,8 @@ static bool leaves(const tp_emit *e, const tp_region *r) {
   return !has_tiles(e, r, &n);
 }
 
-/* What stands outside the loops of a program that has some runs once: it is not worth a compiler's
- * time where it is small. */
+/* A small region outside of all loops of a program that has loops runs once: it is not worth a
+ * compiler's time. */
 bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
   bool host = e->to->host;

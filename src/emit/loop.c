@@ -1,5 +1,5 @@
-/* loop.c: a LOOP as C loops. Axes are walked in the plan's order (plan/walk.c). A few points of
- * known extents are written out without loops. */
+/* loop.c: a LOOP as C loops, in the plan's order of axes (plan/walk.c), or written out if it has a
+ * few points of known extents. */
 #include "emit/nest.h"
 
 /* ---- written out ---- */

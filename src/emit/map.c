@@ -1,5 +1,5 @@
-/* map.c: loops of which no iteration asks anything of another. Where windows show it compilers are
- * told so (alone.c). */
+/* map.c: loops without a fold. Compilers are told that iterations are independent where windows
+ * show it (alone.c). */
 #include "emit/nest.h"
 
 enum { STRIP = 256, TILE_ROWS = 16 };
@@ -11,8 +11,8 @@ void emit_open_axis(const nest *l, int k) {
       emit_ix(l->e, l->ax[k].n), k, k, k);
 }
 
-/* May iterations over places of axis k be taken as independent, if they read operands and store
- * results from..to? Turned windows stand in locals. */
+/* Are iterations along axis k independent if they read operands and store results from..to? Turned
+ * windows stand in locals. */
 static bool is_axis_alone(const nest *l, int k, int from, int to) {
   const tp_ix **step = TP_NEWN(l->e->a, const tp_ix *, l->nw);
   for (int w = 0; w < l->nw; w++) {
@@ -48,7 +48,7 @@ void emit_open_elements(const nest *l, int axis, const char *count) {
   tp_emit_line(l->e, "const int64_t x%d = j + k; (void)x%d;\n", axis, axis);
 }
 
-/* Is result k a micro that no result before it is, and that somebody takes? */
+/* Is result k wanted, and the first that is this micro? */
 static bool is_held(const nest *l, int k) {
   bool first = k == 0 || l->r->out[k].buf >= 0;
   for (int i = 0; i < k; i++) first &= l->r->outmicro[i] != l->r->outmicro[k];
@@ -94,8 +94,8 @@ void emit_open_work(const nest *of, int axis, const char *count, int most, int f
 
 enum { ABREAST = 64 }; /* places: four vectors of the widest */
 
-/* Is it a long chain of operators over many places? It goes by a few vectors at once: where one
- * waits for its own results the processor has the others. */
+/* A long chain over many places goes by a few vectors at once: while one waits for its own results
+ * the processor has the others. */
 static bool goes_abreast(const nest *l, int in) {
   int64_t n;
   return l->r->nmicro >= TP_TUNE_ABREAST_MICROS && tp_ix_is_const(l->ax[in].n, &n) &&
@@ -132,8 +132,7 @@ void emit_map(const nest *l) {
   emit_shut(l->e, l->nax + (strips || abreast));
 }
 
-/* ---- maps with windows that are turned ---- a tile at a time, in which each line is gone through
- * while it is near */
+/* ---- maps with windows that are turned, a tile at a time ---- */
 
 /* Elements of window w of the tile at `top` and j, into t<w> or out of it. */
 static void put_turn(const nest *l, int w) {

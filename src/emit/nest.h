@@ -17,8 +17,8 @@ typedef struct {
   /* a written out point: its place along the region's axes; NULL: loops */
   const int64_t *at;
   bool folds, product; /* product: x * y is fused into the sum */
-  /* operators take operands for near ones, `far` becomes 1 where one is not; again: then the strip
-   * is made again */
+  /* near: operators take operands for near ones, and set `far` where one is not; again: the strip
+   * is made again, right for all */
   bool near, again;
   int across; /* the axis along which turned windows lie */
   /* by window: its elements of a tile stand in t<w> as the others' do; NULL: there are no tiles */
@@ -26,7 +26,7 @@ typedef struct {
 } nest;
 
 /* body.c */
-/* Of a product the summed axis goes innermost or around columns: its terms are added one by one
+/* The summed axis of a product goes innermost or around columns: its terms are added one by one
  * either way. */
 void emit_find_axes(nest *l);
 nest emit_nest_of(tp_emit *e, const tp_pnode *x);
@@ -48,9 +48,9 @@ void emit_axis_alone(const nest *l, int k, int from, int to);
 /* Elements j .. j + some of an axis, `most` at a time; the largest `some`. */
 int emit_open_pieces(const nest *l, int axis, int most);
 void emit_open_elements(const nest *l, int axis, const char *count);
-/* For each element what the micros make of it; `most`: of `count`; then its results are stored from
- * `first` on. Where operators have branches all go without, and if one was wrong about that again
- * with them. */
+/* Opens a loop over elements that makes the micros, `most`: of `count`, and in which the caller
+ * stores results from `first` on. Operators with branches go without them; if an operand was far,
+ * the strip is made again. */
 void emit_open_work(const nest *of, int axis, const char *count, int most, int first);
 void emit_map(const nest *l);
 void emit_tiles(const nest *l);

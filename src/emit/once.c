@@ -1,10 +1,9 @@
-/* once.c: what several leaves do alike is one function, of where their windows lie and of the
- * numbers in which they differ, as compilers take their time for each text: a loop's first
- * iteration is a branch beside the others', each parameter of a model has an update, each layer a
- * rate and draws of its own. */
+/* once.c: leaves of equal text are calls of one function, with windows and the numbers in which
+ * they differ as arguments: compilers take their time for each text, and a loop's first iteration,
+ * each parameter's update, each layer's draws repeat one. */
 #include "emit/priv.h"
 
-/* leaves that take no longer than a call: of so many the compiler takes longer than they do */
+/* leaves that take no longer than a call are a function from so many on */
 enum { MANY_BRIEF = 16 };
 
 typedef struct {
@@ -16,6 +15,20 @@ typedef struct {
   bool *varies;
 } text;
 
+static void put_leaf_body(tp_emit *e, const tp_pnode *x) {
+  if (!tp_emit_is_pointwise(e, x->rg)) tp_emit_loop_body(e, x);
+  else if (tp_op_is_env(x->rg->op)) emit_environment(e, x);
+  else if (x->rg->op == TP_OP_RAND) emit_draw(e, x);
+  else tp_emit_point_body(e, x);
+}
+
+void tp_emit_pointwise(tp_emit *e, const tp_pnode *x) {
+  emit_open(e, "{ /* %d */\n", x->pos);
+  tp_emit_point_windows(e, x->rg);
+  put_leaf_body(e, x);
+  emit_shut(e, 1);
+}
+
 static void put_windows_as(tp_emit *e, const tp_pnode *x, tp_emit_as as) {
   e->as_window = as;
   if (tp_emit_is_pointwise(e, x->rg)) tp_emit_point_windows(e, x->rg);
@@ -23,8 +36,8 @@ static void put_windows_as(tp_emit *e, const tp_pnode *x, tp_emit_as as) {
   e->as_window = TP_AS_LOCAL;
 }
 
-/* Into `to`: parameters for its windows, and behind them (so many bytes) what it does. sym: what
- * that uses. */
+/* Prints into `to` the windows as parameters, and behind them (so many bytes) the leaf; sym:
+ * symbols that it uses. */
 static size_t put_own_text(tp_emit *e, const tp_pnode *x, tp_buf *to, bool *sym) {
   tp_emit was = *e;
   e->b = to;
@@ -34,8 +47,7 @@ static size_t put_own_text(tp_emit *e, const tp_pnode *x, tp_buf *to, bool *sym)
   e->arg.n = 0;
   put_windows_as(e, x, TP_AS_PARAMETER);
   size_t n = to->n;
-  if (tp_emit_is_pointwise(e, x->rg)) tp_emit_point_body(e, x);
-  else tp_emit_loop_body(e, x);
+  put_leaf_body(e, x);
   e->b = was.b;
   e->sym = was.sym;
   e->depth = was.depth;
@@ -89,6 +101,20 @@ static text *text_at(tp_emit *e, const tp_buf *key) {
 static void count_text(const tp_emit *e, text *t) {
   t->n++;
   for (int i = 0; i < t->narg; i++) t->varies[i] |= strcmp(t->arg[i].text, e->arg.v[i].text) != 0;
+}
+
+void emit_twice(tp_emit *e, tp_buf *b, void (*put)(tp_emit *e, tp_buf *b)) {
+  tp_buf nobody;
+  tp_hold hold;
+  tp_hmap texts;
+  tp_hmap_init(&texts, e->a);
+  e->texts = &texts;
+  e->counts = true;
+  tp_buf_hold(&nobody, &hold);
+  put(e, &nobody);
+  tp_buf_drop(&nobody, &hold);
+  e->counts = false;
+  put(e, b);
 }
 
 bool tp_emit_once(tp_emit *e, const tp_pnode *x) {

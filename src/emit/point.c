@@ -1,12 +1,11 @@
 /* point.c: operators that are no loops over elements, point by point: places of the largest, picks
- * by data, draws (draw.c), environments (environment.c). Where data may be wrong it is looked at
- * before anything is written. Native code has those of few elements at a point: with more a call
- * of the target's kernels costs nothing. A program that stands alone has all of them, but sums
- * that are kept in f64 (export.h). */
+ * by data, draws (draw.c), environments (environment.c). Indices are looked at before anything is
+ * written. With a host these are printed for few elements at a point, else always, but sums that
+ * are rounded once (export.h). */
 #include "emit/priv.h"
-#include "kern/kern.h"
+#include "base/env.h"
 
-enum { FEW_ELEMENTS = 16, LONG_RUN = 256 };
+enum { FEW_ELEMENTS = 16, FEW_WORDS = 16, LONG_RUN = 256 };
 
 /* ---- what is known ---- */
 
@@ -19,8 +18,8 @@ int64_t emit_elements(const tp_nd *nd, int most) {
   return n > most ? -1 : n;
 }
 
-/* Windows of an operator that moves each element of PICK_EACH to, or from, where PICK_BY says in
- * another window. */
+/* Operators that move each element of PICK_EACH to or from another window, at the index that
+ * PICK_BY has. */
 enum { PICK_BY = 1, PICK_EACH = 2 };
 static bool is_adding(const tp_region *r) { return tp_op_is(r->op, TP_ADDS); }
 static int target_of(const tp_region *r) { return r->op == TP_OP_PUT || is_adding(r) ? r->nin : 0; }
@@ -29,7 +28,7 @@ static bool moves_along(const tp_nd *nd, int i) {
   return !tp_is_number(nd->shape[i], 1) && !tp_is_number(nd->stride[i], 0);
 }
 
-/* The axis of PICK_EACH that goes with one of PICK_BY, of the other window: `index_select` and
+/* The axis of PICK_EACH that goes with axis i of PICK_BY, of the other window. `index_select` and
  * `index_add` have an index for a row. */
 static bool picks_rows(const tp_region *r) {
   return r->op == TP_OP_INDEX_SELECT || r->op == TP_OP_INDEX_ADD;
@@ -54,8 +53,8 @@ static bool index_moves(const tp_region *r, int axis) {
   return any;
 }
 
-/* Axes of PICK_EACH up to the last one along which the index moves: elements have an index in
- * common along the others. */
+/* Axes of PICK_EACH up to the last along which the index moves: elements along the others share an
+ * index. */
 static int indexed_axes(const tp_region *r) {
   int n = tp_window_at(r, PICK_EACH)->rank;
   while (n > 0 && !index_moves(r, n - 1)) n--;
@@ -82,12 +81,26 @@ static bool rounds_sums(const tp_emit *e, const tp_region *r) {
   return tp_compute(tp_emit_dtype(e, &r->out[0])) == TP_F32 && !one;
 }
 
+bool emit_draws_few(const tp_emit *e, const tp_region *r) {
+  int64_t n = emit_elements(&r->out[0], FEW_ELEMENTS);
+  return n > 0 && n * tp_words_per_draw(&r->how, tp_emit_dtype(e, &r->out[0])) <= FEW_WORDS;
+}
+
+bool emit_has_range(const tp_region *r) {
+  return r->how.rand != TP_RAND_RANDINT || r->how.limits[0] < r->how.limits[1];
+}
+
+static bool knows_env(const tp_region *r) {
+  const tp_env *v = tp_env_find(r->how.str);
+  return v && !v->data && tp_env_text(r->how.str);
+}
+
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
   if (r->kind != TP_RG_OP || r->check || r->acc || !r->nout) return false;
   switch (r->op) {
   case TP_OP_ENV_RESET:
   case TP_OP_ENV_OBS:
-  case TP_OP_ENV_STEP: return emit_knows_env(r);
+  case TP_OP_ENV_STEP: return knows_env(r);
   case TP_OP_RAND: return !e->to->host || (emit_has_range(r) && emit_draws_few(e, r));
   case TP_OP_ARGMAX:
   case TP_OP_ARGMIN: return !e->to->host || emit_elements(&r->in[0], FEW_ELEMENTS) > 0;
@@ -117,7 +130,7 @@ static void put_step(tp_emit *e, const tp_nd *nd, int axis, const char *at, cons
   tp_putf(e->b, " + %s*%s", at, emit_ix(e, stride));
 }
 
-/* The element of window i at the point, off further on: what follows may go further. */
+/* The element of window i at the point, `off` on, and what follows further. */
 static void open_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off) {
   const tp_nd *nd = tp_window_at(r, i);
   char at[16];
@@ -281,7 +294,7 @@ static void put_looks(tp_emit *e, const tp_region *r) {
   emit_shut(e, n);
 }
 
-/* What is changed in part. */
+/* Copies the operand that is changed in part. */
 static void put_base(tp_emit *e, const tp_region *r) {
   const tp_nd *out = &r->out[0];
   if (tp_emit_same_elements(r, &r->in[0], out)) return;
@@ -316,8 +329,8 @@ static void put_moved(tp_emit *e, const tp_region *r) {
   tp_puts(e->b, is_adding(r) ? ")));\n" : ";\n");
 }
 
-/* Elements that have an index in common go in loops inside of it. What is put outside of a tensor
- * is nowhere. */
+/* Loops over elements that share an index go inside. Elements put outside of a tensor are nowhere.
+ */
 static void put_picks(tp_emit *e, const tp_region *r) {
   const tp_nd *each = tp_window_at(r, PICK_EACH);
   int rank = each->rank, inside = indexed_axes(r), by_data = target_of(r) ? r->how.axis : -1;
@@ -353,16 +366,6 @@ static void put_pick(tp_emit *e, const tp_pnode *x) {
 }
 
 void tp_emit_point_body(tp_emit *e, const tp_pnode *x) {
-  if (tp_op_is_env(x->rg->op)) emit_environment(e, x);
-  else if (x->rg->op == TP_OP_RAND) emit_draw(e, x);
-  else if (x->rg->op == TP_OP_ARGMAX || x->rg->op == TP_OP_ARGMIN) put_best(e, x);
-  else put_pick(e, x);
-}
-
-void tp_emit_pointwise(tp_emit *e, const tp_pnode *x) {
-  tp_emit_line(e, "{ /* %d */\n", x->pos);
-  e->depth++;
-  tp_emit_point_windows(e, x->rg);
-  tp_emit_point_body(e, x);
-  emit_shut(e, 1);
+  bool best = x->rg->op == TP_OP_ARGMAX || x->rg->op == TP_OP_ARGMIN;
+  (best ? put_best : put_pick)(e, x);
 }

@@ -6,9 +6,8 @@
 
 enum { TP_EMIT_LOOPS = 64 };
 
-/* What a loop carries from one iteration to the next: elements of a buffer that one point of its
- * body writes in each, and others read. Reads are served by locals c<id>_0 (written in this
- * iteration) .. c<id>_<depth> (so many iterations before); memory is written as well. */
+/* An element of a buffer that one point of a loop's body writes in each iteration, and others read:
+ * from locals c<id>_0 (written in this iteration) .. c<id>_<depth> (so many iterations before). */
 typedef struct tp_carry {
   int id, buf, depth;
   /* where the element lies: nd's rings, this offset */
@@ -31,9 +30,9 @@ typedef struct tp_emit_arg {
 typedef TP_VEC(int) tp_emit_ahead; /* positions */
 typedef struct tp_emit tp_emit;
 
-/* What code is made for. host: somebody runs leaves that are left to him, with kernels better than
- * loops, and may end the run; what is printed is GNU C. Else all of the plan is printed, in C99.
- * cell: types in memory. leaf: prints what is no loop. */
+/* The target of code. host: it runs leaves that are left to it, by kernels that may be better than
+ * loops, and may end the run; the text is GNU C. Else all of the plan is printed, in C99. cell:
+ * types in memory. leaf: prints a leaf that is no loop. */
 typedef struct tp_emit_target {
   bool host;
   const char *const *cell;
@@ -47,17 +46,17 @@ struct tp_emit {
   tp_ictx *ix;
   tp_arena *a;
   const tp_region **as; /* by position: tp_emit_region of a product */
-  /* leaves and short loops say when they begin and end; what is written is inside of such */
+  /* leaves and short loops say when they begin and end; clocked: inside of one */
   bool clocks, clocked;
-  /* what is written is run by all threads of a team */
+  /* inside of a function that all threads of a team run */
   bool teamed;
   bool looped;     /* some part of the plan is a loop */
   tp_buf *done;    /* functions that are complete */
   tp_buf *b;       /* the one that is being written */
   bool *sym, *buf; /* what it uses: symbols, buffers */
   int depth, nfn, ncarried;
-  /* loops so far at which the part may be entered; of such a one that is emitted next its number,
-   * else 0 */
+  /* loops so far at which the part may be entered; the number of the next one, if it is such a
+   * loop, else 0 */
   int passed, entry;
   /* around; those from `outer` on in this function */
   int outer, nloop;
@@ -65,10 +64,9 @@ struct tp_emit {
   TP_VEC(tp_carry) carry;
   /* draws in this function that keep numbers of further iterations (draw.c) */
   tp_emit_ahead ahead;
-  /* of leaves that may be functions, how many are alike: counted when all is printed for the first
-   * time, for nobody */
+  /* leaves by text: how many are alike, counted when all is printed for the first time */
   tp_hmap *texts;
-  bool counts, once; /* once: what is written is such a text */
+  bool counts, once; /* once: inside of such a text */
   tp_emit_as as_window;
   TP_VEC(tp_emit_arg) arg; /* of the text that is written */
   int nonce;
@@ -87,9 +85,12 @@ void tp_emit_rest(tp_emit *e, const tp_pnode *loop);
 /* of statements, in order */
 void tp_emit_function(tp_emit *e, const char *head, const tp_pnode *const *v, int n);
 
-/* once.c: what several leaves do alike is one function */
-/* a call of that; false: it is alone, and nothing is printed */
+/* once.c: leaves of equal text are one function */
+/* prints a call; false: it is alone, and nothing is printed */
 bool tp_emit_once(tp_emit *e, const tp_pnode *x);
+void tp_emit_pointwise(tp_emit *e, const tp_pnode *x); /* alone */
+/* prints all two times: the first, into nothing, counts what is alike */
+void emit_twice(tp_emit *e, tp_buf *b, void (*put)(tp_emit *e, tp_buf *b));
 
 /* text.c */
 /* A line of the function that is being written; one that opens a brace; the last n braces end. */
@@ -108,10 +109,13 @@ void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *
 const char *tp_emit_pos(const tp_emit *e, int pos); /* the leaf's, in its own text */
 void tp_emit_ix(tp_emit *e, const tp_ix *x);
 const char *emit_ix(tp_emit *e, const tp_ix *x); /* its text */
+/* does it depend on nothing but bounds, the loop and those around? */
+bool emit_is_steady(const tp_pnode *loop, const tp_ix *x);
 /* the element at which a window with that offset begins */
 void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off);
 /* of a window at a point of the region's axes */
 const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at);
+tp_dtype tp_emit_dtype(const tp_emit *e, const tp_nd *nd); /* a window's */
 /* of the prelude's functions, in the type that computes d */
 const char *tp_emit_sfx(tp_dtype d);
 extern const char *const tp_emit_types[];
@@ -127,7 +131,7 @@ void emit_load(tp_emit *e, tp_dtype d);
 /* the region, or a LOOP that does the same */
 const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x);
 
-/* known.c: what native code knows of leaves */
+/* known.c: what is known of leaves */
 typedef enum { OF_NOTHING, OF_FLOAT, OF_NUMBER, OF_ANY, OF_BOOL } tp_emit_taken;
 enum { NO_FAULT, DIVZERO, NEGPOW };
 /* scalar.def's; test and near: of the form without branches */
@@ -142,13 +146,12 @@ bool tp_emit_knows(tp_emit *e, const tp_pnode *x); /* is the region one for nati
 bool tp_emit_is_points(tp_emit *e, const tp_pnode *x);
 bool tp_emit_faults(const tp_emit *e, const tp_region *r); /* may a point have no value? */
 bool tp_emit_may_fault(const tp_emit *e, const tp_region *r, const tp_micro *m);
-tp_dtype tp_emit_dtype(const tp_emit *e, const tp_nd *nd); /* of a window's elements */
 /* of an operand of a micro, or of what a region makes */
 tp_dtype tp_emit_type_of(const tp_emit *e, const tp_region *r, int in);
 tp_dtype tp_emit_result_type(const tp_emit *e, const tp_region *r, int k);
 int64_t tp_emit_count(const tp_region *r); /* points of all its axes; -1: not known, or many */
-/* Which windows of a chain that goes over tiles lie along one axis, `across`, and jump along n's
- * innermost one, which is chosen here; NULL: it goes over none. */
+/* Chooses the innermost axis of a chain that goes over tiles: windows that jump along it and lie
+ * along axis `across`; NULL: it goes over none. */
 bool *tp_emit_turned(const tp_emit *e, const tp_region *r, tp_nest *n, int *across);
 
 /* loop.c */
@@ -165,18 +168,16 @@ void tp_emit_micros(tp_emit *e, const tp_pnode *x);
 /* alone.c */
 /* at each point of the region's axes */
 bool tp_emit_same_elements(const tp_region *r, const tp_nd *a, const tp_nd *b);
-/* May a compiler be told that iterations of a loop of n are independent? step: by window, how many
- * elements it moves from one to the next; 0 where data says where it is, NULL: they do not touch
- * it. */
+/* Are iterations of a loop of n independent? step: by window, its elements from one to the next; 0:
+ * data says where, NULL: they do not touch it. */
 bool tp_emit_alone(const tp_emit *e, const tp_region *r, const tp_ix *n, const tp_ix *const *step);
 /* tells it, if so: before the loop */
 void tp_emit_if_alone(tp_emit *e, const tp_region *r, const tp_ix *n, const tp_ix *const *step);
 
-/* point.c: what is made point by point and is no loop over elements */
+/* point.c: operators that are no loops over elements */
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r);
-void tp_emit_pointwise(tp_emit *e, const tp_pnode *x);
 void tp_emit_point_windows(tp_emit *e, const tp_region *r);
-void tp_emit_point_body(tp_emit *e, const tp_pnode *x);
+void tp_emit_point_body(tp_emit *e, const tp_pnode *x); /* of picks, places of the largest */
 /* of one point, in a window; -1: not known, or more than so many */
 int64_t emit_elements(const tp_nd *nd, int most);
 /* opens the loop over leading axis i */
@@ -186,16 +187,16 @@ void emit_open_leads(tp_emit *e, const tp_region *r); /* over all of them */
 void emit_open_element(tp_emit *e, const tp_nd *nd, int i);
 /* declares leading axis i's symbol, if coordinates mention it */
 void emit_lead_name(tp_emit *e, const tp_region *r, int i, const char *at);
-/* before a loop over axis i of the region, if that moves points, or of the elements that it writes.
- * at: along this axis data says where */
+/* tells that a loop over axis i is independent, of the region's if that moves points, or of the
+ * elements that it writes; at: along this axis data says where */
 void emit_lead_alone(tp_emit *e, const tp_region *r, int i, bool points, int at);
 /* the element of window i at the point, off further on; in loops over the window's own axes */
 void emit_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off);
 void emit_point_element(tp_emit *e, const tp_region *r, int i);
 /* of place `at` along the window's own axes */
 const tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at);
-/* What `wrong` found is for the target to say, or `fault`. fails: that ends the run for certain, so
- * what follows waits for nothing that the target might have written. */
+/* The host says what `wrong` found, or `fault` does. fails: the run ends for certain, so what
+ * follows waits for nothing that the host might have written. */
 void emit_wrong(tp_emit *e, const tp_pnode *x, const char *fault, bool fails);
 
 /* draw.c */
@@ -203,12 +204,11 @@ bool emit_draws_few(
     const tp_emit *e, const tp_region *r); /* so few numbers that they are no loop */
 bool emit_has_range(const tp_region *r);   /* is there a number to draw? */
 void emit_draw(tp_emit *e, const tp_pnode *x);
-/* of draws of the loop's iterations: numbers of further ones are kept; how many were before */
-int tp_emit_ahead_begin(tp_emit *e, const tp_pnode *loop);
+/* numbers of further iterations are kept from here on, if the draw is one for that */
+void emit_keep_ahead(tp_emit *e, const tp_pnode *loop, const tp_pnode *x);
 bool tp_emit_is_ahead(const tp_emit *e, const tp_pnode *x);
 
 /* environment.c */
-bool emit_knows_env(const tp_region *r);
 void emit_environment(tp_emit *e, const tp_pnode *x);
 /* those whose source is known, each once */
 void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a);
@@ -218,8 +218,6 @@ void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a);
 bool tp_emit_wave(tp_emit *e, const tp_pnode *loop, int entry);
 
 /* carry.c */
-/* does it depend on nothing but bounds, the loop and those around? */
-bool emit_is_steady(const tp_pnode *loop, const tp_ix *x);
 /* how many were carried before */
 int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop, int entry);
 void tp_emit_carry_next(tp_emit *e, int from); /* at the end of an iteration */

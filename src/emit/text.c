@@ -2,6 +2,8 @@
 #include "emit/priv.h"
 #include <math.h>
 
+tp_dtype tp_emit_dtype(const tp_emit *e, const tp_nd *nd) { return e->p->bufs.v[nd->buf]->dtype; }
+
 const char *tp_emit_sfx(tp_dtype d) { return tp_dtype_name(tp_compute(d)); }
 
 const char *const tp_emit_types[] = {
@@ -128,6 +130,18 @@ void tp_emit_ix(tp_emit *e, const tp_ix *x) {
   case TP_IX_NOT: put_test(e, x, "=="); return;
   default: put_sum(e, x);
   }
+}
+
+bool emit_is_steady(const tp_pnode *loop, const tp_ix *x) {
+  const tp_sym *const *sym;
+  bool ok = true;
+  for (int i = 0, n = tp_ix_syms(x, &sym); i < n && ok; i++) {
+    bool around = sym[i]->kind == TP_SYM_BOUND;
+    for (const tp_pnode *q = loop; q && !around; q = q->up)
+      around = q->kind == TP_P_FOR && q->var == sym[i];
+    ok = around;
+  }
+  return ok;
 }
 
 const char *emit_ix(tp_emit *e, const tp_ix *x) {

@@ -1,15 +1,14 @@
 /* wave.c: a recurrence over two dims, many rows at once.
  *
  * FOR p { points; FOR q { X[p, q] = f(X[p - 1, q], X[p, q - 1], X[p - 1, q - 1], numbers of p, of
- * q, of both) } }: cells of one diagonal need none of each other. LANES rows go together, row l at
- * column s - l in step s, one lane each. In step s lane l has its left cell from its own last step,
- * the one above from lane l - 1's last step, and the corner is what was above it one step ago; lane
- * 0 reads the row before from memory, and numbers of q move on from lane to lane; those of both are
- * read where they lie. Lanes that have not begun hold the cell left of the row, which the points
- * before the inner loop made; those that are done keep theirs. Where X keeps a ring of w rows only
- * the last w lanes are stored: earlier ones would be overwritten, and the slot of the row before is
- * written LANES - 1 columns behind where it is read. Rows that are left over run as they stand in
- * the plan. */
+ * q, of both) } }: cells of one diagonal need none of each other. LANES rows go together, one lane
+ * each: in step s row l is at column s - l. Lane l has its left cell from its own last step, the
+ * one above from lane l - 1's, and the corner is the cell above of one step ago; lane 0 reads the
+ * row before from memory. Numbers of q move on from lane to lane, those of both are read where they
+ * lie. Lanes that have not begun hold the cell left of the row, made by the points before the inner
+ * loop; lanes that are done keep their last. Where X keeps a ring of w rows only the last w lanes
+ * are stored: others would be overwritten, and the slot of the row before is written LANES - 1
+ * columns behind where it is read. Rows that are left over run as the plan has them. */
 #include "emit/priv.h"
 
 typedef enum {
@@ -169,7 +168,7 @@ static void put_read(const wave *w, const char *to, const tp_nd *nd, const char 
   tp_puts(w->e->b, "; }\n");
 }
 
-/* What lanes begin with: the cells left of their rows, numbers of their rows. */
+/* Lanes begin with the cells left of their rows and the numbers of their rows. */
 static void put_begin(const wave *w) {
   tp_emit *e = w->e;
   char to[32];
@@ -207,7 +206,7 @@ static void put_begin(const wave *w) {
   tp_emit_line(e, "above[0] = before;\n");
 }
 
-/* What enters at lane 0. */
+/* Moves lanes on by one; lane 0 reads. */
 static void put_enter(const wave *w, bool reads) {
   tp_emit *e = w->e;
   char to[32];

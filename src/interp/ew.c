@@ -8,7 +8,7 @@ static void strides_of(const tp_ew *e, const tp_view *v, int64_t *stride) {
   for (int i = 0; i < e->rank; i++) stride[i] = e->ext[i] == 1 ? 0 : v->stride[e->id[i]];
 }
 
-/* What is added to, a fold of nothing leaves as it was. */
+/* A fold of nothing leaves what it is added to as it was. */
 static void find_space(tp_dreg *r, tp_ew *e) {
   const tp_region *g = r->rg;
   e->rank = r->nlead;
@@ -152,8 +152,8 @@ static bool may_cross(const tp_ew *e, int i) {
   return ok;
 }
 
-/* Of the operands of a point, those that are contiguous along axis a and jump along b: they are
- * turned where b is the inner one. */
+/* Bytes of a point's operands that are contiguous along axis a and jump along b: they are turned
+ * where b is the inner one. */
 static int bytes_across(const tp_ew *e, int a, int b) {
   int sum = 0;
   for (int k = 0; k < e->ndst + e->nsrc; k++) {

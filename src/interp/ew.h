@@ -2,12 +2,12 @@
  * and runs it).
  *
  * An iteration space (leading axes, then the shape) is squeezed, one axis chosen as inner,
- * neighbours merged, and walked in tiles of at most TP_BLOCK elements (rows x n). Folds are made in
- * the order that the plan says (plan/walk.c): there the inner axis and the order of folded ones are
- * not ours to choose. Each tile: sources are pointed at where they are dense, loaded into blocks
- * where not; the steps of the chain run over the tile; results go straight to their place, are
- * stored or combined with what is there, or are folded into accumulators of the kept axes, which
- * are finished when the reduced axes (walked innermost) are done. */
+ * neighbours merged, and walked in tiles of at most TP_BLOCK elements (rows x n). A fold has the
+ * plan's inner axis and order of folded axes (plan/walk.c). Each tile: sources are pointed at where
+ * they are dense, else loaded into blocks; the steps of the chain run over the tile; results go
+ * straight to their place, are stored or combined with what is there, or are folded into
+ * accumulators of the kept axes, which are finished when the reduced axes (walked innermost) are
+ * done. */
 #ifndef TP_EW_H
 #define TP_EW_H
 #include "interp/interp.h"
@@ -32,7 +32,7 @@ typedef struct tp_ewsrc {
   tp_kload *load;
 } tp_ewsrc;
 typedef struct tp_ewdst {
-  int nd, slot;
+  int slot;
   tp_dtype d, c;
   int64_t stride[TP_MAXRANK], row, step;
   /* mayalias: an input lives in the same buffer and is read after this result is made */

@@ -112,7 +112,7 @@ static bool add_micro(builder *b, int k) {
       (tp_ewstep){ fn, o, { in[0], n > 1 ? in[1] : in[0], n > 2 ? in[2] : in[0] } };
   if (tp_half(m->dtype) && tp_op_rounds(m->op))
     e->step[e->nstep++] = (tp_ewstep){ tp_cpu(b->x)->K->round[m->dtype], o, { o, o, o } };
-  if (b->last[o] < 0) b->b.free[b->b.nfree++] = e->slottmp[o]; /* nobody reads it */
+  if (b->last[o] < 0) b->b.free[b->b.nfree++] = e->slottmp[o]; /* it is not read */
   return true;
 }
 
@@ -178,7 +178,7 @@ static void dest(builder *b, int i, int slot) {
   tp_ew *e = b->e;
   const tp_dnd *d = &b->r->out[i];
   tp_ewdst *t = &e->dst[i];
-  *t = (tp_ewdst){ .nd = b->r->nin + i, .slot = slot, .d = d->dtype, .c = tp_compute(d->dtype) };
+  *t = (tp_ewdst){ .slot = slot, .d = d->dtype, .c = tp_compute(d->dtype) };
   t->load = tp_half(t->d) ? tp_cpu(x)->K->loadhalf[t->d] : tp_cpu(x)->K->load[tp_log2size(t->d)];
   t->store = tp_half(t->d) ? tp_cpu(x)->K->storehalf[t->d] : tp_cpu(x)->K->store[tp_log2size(t->d)];
   t->combine = e->acc && i == 0 ? tp_cpu(x)->K->ew[ops_of[e->red]][t->c] : NULL;
@@ -202,8 +202,8 @@ static void folding(builder *b, tp_dtype c) {
   e->outoff = block_new(&b->b);
 }
 
-/* Axes of extent 1 first: they are squeezed out. What is not folded is walked as its bounds say, in
- * any order. */
+/* Axes of extent 1 go first and are squeezed out. Axes that are not folded are walked in any order.
+ */
 static void order_walk(const builder *b, tp_ew *e) {
   const tp_region *g = b->r->rg;
   tp_nest nest = { 0 };
