@@ -6,7 +6,7 @@
  * loops are made; here a leaf goes over as many places as its turn has. The loop's iterations write
  * elements of their own, or all fold into the same ones, which nothing else in them touches; every
  * window moves by one stride, and by none on a ring. A fold adds up in the order of folds
- * (plan/walk.c), whoever runs it. Elements of no fold keep their bits. What may fail says its point
+ * (plan/walk.c) on every tier; other elements keep their bits. A leaf that may fail names its point
  * by the loops around it, so it stays as it is. */
 #include "plan/priv.h"
 

@@ -82,7 +82,8 @@ static inline const tp_access *tp_pb_target(const tp_stmt *s) {
 static inline tp_nd tp_pb_result(pb *b) { return tp_pb_write(b, tp_pb_target(b->s)); }
 /* statement.c: its leaves; false: b->err */
 bool tp_pb_statement(pb *b, const tp_tree *t);
-/* newest.c. Of the statement at hand: a copy of the parameter's new value, if one is wanted; */
+/* newest.c: a copy of the parameter's new value, if the statement at hand makes one that is wanted
+ */
 bool tp_pb_copy_newest(pb *b);
 void tp_pb_note_parts(pb *b);  /* what several leaves write is in between no value */
 void tp_pb_drop_copies(pb *b); /* of all that are held elsewhere */

@@ -23,15 +23,16 @@ typedef struct {
 
 /* ---- what a window covers ---- */
 
-/* Of its buffer, dim by dim and behind `rest`: n places from lo on, n < 0: as many as all. along:
- * the region's axis that goes there; -1: none. */
+/* The places of a buffer that a window covers, behind `rest`: n from lo on in each dim, n < 0: as
+ * many as all. along: the region's axis that goes there; -1: none. */
 typedef struct {
   int ndim, along[TP_MAXRANK];
   int64_t lo[TP_MAXRANK], n[TP_MAXRANK];
   const tp_ix *all[TP_MAXRANK], *rest;
 } box;
 
-/* Inside each dim but the outermost, so that no two places are one element. */
+/* The box of a window that lies inside each dim but the outermost, so that no two places are one
+ * element. */
 static bool find_box(const forwarder *f, const tp_region *r, const tp_nd *x, box *o) {
   const tp_pbuf *b = f->p->bufs.v[x->buf];
   *o = (box){ .ndim = b->ndim + b->rank };
@@ -95,7 +96,7 @@ static bool never_meet(
 
 /* ---- copies ---- */
 
-/* What result k is without being computed: an input, or a number; else NULL. */
+/* The input, or the number, that result k is a copy of; else NULL. */
 static const tp_nd *copied(const tp_region *r, int k, const tp_micro **number) {
   *number = NULL;
   if (r->kind != TP_RG_LOOP || r->sums || r->acc || r->check || r->first || r->ncoord) return NULL;
@@ -151,7 +152,7 @@ static bool still_there(const forwarder *f, forward_source m, int j) {
 
 /* ---- where a loop is cut ---- */
 
-/* Of the loop n places from lo on, along each axis; n < 0: all that the call knows of. */
+/* n places of the loop from lo on, along each axis; n < 0: as many as the call says. */
 typedef struct {
   int64_t lo[TP_MAXLEAD], n[TP_MAXLEAD];
 } forward_piece;
@@ -172,8 +173,7 @@ static box part_of(const box *o, const forward_piece *q) {
   return x;
 }
 
-/* Where, and along which axis, to cut what covers o so that a part of it is all made, or not at
- * all. */
+/* The place, and the axis, at which to cut o so that one part of it is all made, or not at all. */
 static int64_t edge_inside(const box *made, const box *o, int *axis) {
   for (int d = 0; d < o->ndim; d++) {
     int64_t from = made->lo[d] - o->lo[d], to = from + made->n[d], n = o->n[d];
@@ -214,8 +214,8 @@ static bool cut_pieces(const forwarder *f, forwarding *w, forward_piece q, int *
 static bool may_be_cut(const tp_region *r) {
   if (r->kind != TP_RG_LOOP || r->sums || r->check || r->first || r->ncoord || r->nrows)
     return false;
-  TP_WINDOWS(x, r)
-  if (x->wrap >= 0 || x->buf < 0) return false;
+  TP_WINDOWS (x, r)
+    if (x->wrap >= 0 || x->buf < 0) return false;
   return true;
 }
 
@@ -321,8 +321,9 @@ static tp_region *make_piece(const forwarder *f, const forwarding *w, const forw
 static bool is_read(const forwarder *f, int i, int j, const tp_region *r, const tp_nd *y) {
   for (int k = i; k <= j; k++) {
     const tp_region *s = f->row[k]->rg;
-    TP_WINDOWS(x, s)
-    if ((s->acc || x < s->out || x >= s->out + s->nout) && !never_meet(f, r, y, s, x)) return true;
+    TP_WINDOWS (x, s)
+      if ((s->acc || x < s->out || x >= s->out + s->nout) && !never_meet(f, r, y, s, x))
+        return true;
   }
   return false;
 }
@@ -373,8 +374,8 @@ static void count_reads(forwarder *f, const tp_region *r, int by) {
   for (int k = 0; k < r->nrows; k++) f->reads[r->rows[k].nd.buf] += by;
 }
 
-/* Of leaf i the results that are not read: of a buffer that has no reader, or before the loop,
- * whose last piece is `last`, writes over them. */
+/* Drops the results of leaf i that are not read: the buffer has no reader, or the loop, whose last
+ * piece is `last`, writes over them. */
 static void drop_results(forwarder *f, const forwarding *w, int i, int last) {
   tp_region *r = f->row[i]->rg;
   const tp_micro *number;

@@ -198,8 +198,8 @@ static tp_span span(pb *b, const tp_ix *e, const tp_ix *extent) {
   return s;
 }
 
-/* Of the places at which a call over a block may begin, is the one that moves with the blocks where
- * a block begins? Nothing moves in the first block. */
+/* Does a call over a block begin where a block does, at those of its first places that move with
+ * the blocks? Nothing moves in the first block. */
 static bool at_block(tp_ictx *c, const tp_ix *e) {
   const tp_ix *const *atom;
   bool begins = tp_ix_is_const(e, NULL);

@@ -199,7 +199,7 @@ static tp_region *part(const rower *w, const tp_region *r, const tp_ix *from, co
   return to;
 }
 
-/* Of all rows, which are its first axis. */
+/* The region over all rows, which are its first axis. */
 static tp_region *of_all_rows(const rower *w, tp_region *r) {
   const tp_ix *by[WINDOWS];
   for (int i = 0; i < WINDOWS; i++) by[i] = step_at_place(w, i, w->moves);
@@ -207,7 +207,7 @@ static tp_region *of_all_rows(const rower *w, tp_region *r) {
   return r;
 }
 
-/* What the rows do not share, of the region as it was. */
+/* The region as it was over what the rows do not share. */
 static tp_pnode *rests(const rower *w, const tp_region *was) {
   const tp_ix *begin = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves),
               *end = tp_ix_add(w->ix, begin, w->extent);

@@ -7,7 +7,7 @@
 /* Does node i's value lie where the result comes to lie? */
 static bool is_in_place(const pb *b, int i) { return i < TP_PLACES && b->s->there >> i & 1; }
 
-/* What an operand shows of the value that lies there. */
+/* The operand as a window on the result. */
 static tp_nd nd_there(pb *b, const tp_opnd *o) {
   const tp_access *w = tp_pb_target(b->s);
   const tp_arr *r = b->p->arrs.v[w->arr];
@@ -29,7 +29,7 @@ static bool fill_value(pb *b, int i) {
   return b->scratch[i] || tp_pb_fill(b, b->s->node[i], b->s->node[i]->attr.f[0], nd_value(b, i));
 }
 
-/* Where an operand's elements are: an array, or the scratch of a node of the cluster. */
+/* The operand as a window on an array, or on the scratch of a node of the cluster. */
 static tp_nd nd_operand(pb *b, const tp_opnd *o) {
   int i = tp_stmt_find(b->s, o);
   if (i >= 0) {
@@ -60,8 +60,8 @@ static bool harmless(tp_op op, tp_val v) {
 /* It is a region of its own, whose operands and result can be looked at. */
 static bool watched(const tp_node *n) { return n->attr.check == TP_CHECK_NAN; }
 
-/* Can data make it fail while running? Then its region knows its point. Of extents nothing is known
- * here, nor of an environment's actions. */
+/* Can data make it fail while running? Then its region knows its point. Extents, and an
+ * environment's actions, are not known here. */
 static bool may_fail(const tp_node *n) {
   if (watched(n)) return true;
   switch (tp_ops[n->op].cls) {
@@ -227,7 +227,7 @@ static void result_windows(pb *b, int i, tp_nd **out, int *nout) {
       if (b->s->acc[k].kind == TP_ACC_WRITE) tp_pb_put(b, out, nout, tp_pb_write(b, &b->s->acc[k]));
 }
 
-/* Where it adds: the first axes of what is added go along the dims of a range. */
+/* The point at which it adds: the first axes of the addend go along the dims of a range. */
 static void point_of_sum(pb *b, tp_region *r) {
   const tp_access *w = tp_pb_target(b->s);
   const tp_node *n = b->s->into;
@@ -253,7 +253,7 @@ static bool add_to(pb *b, tp_nd in, tp_nd to) {
   return tp_pb_loop(b, r, to.rank, to.shape, 0, false);
 }
 
-/* What zeros lie around is added where it is. */
+/* Adds the operand of a pad where it lies in the result. */
 static bool add_padded(pb *b, int i, const tp_nd *in, const tp_nd *out) {
   int axis = b->s->node[i]->attr.axis;
   tp_nd x = *in, to = *out;
@@ -263,7 +263,7 @@ static bool add_padded(pb *b, int i, const tp_nd *in, const tp_nd *out) {
   return add_to(b, x, to);
 }
 
-/* Leaves of this statement that make, for pinit, what a loaded array takes the place of. */
+/* Marks the leaves of this statement that make, for pinit, what a loaded array replaces. */
 static void mark_first(pb *b, const tp_region *pinit) {
   for (int i = 0; i < b->leaves.n; i++) {
     tp_region *r = b->leaves.v[i]->rg;

@@ -100,7 +100,7 @@ bool tp_walk_is_named(const tp_region *r, const tp_axis *a) {
 
 static bool is_wrapped(const tp_region *r, const tp_axis *a) {
   bool any = false;
-  TP_WINDOWS(x, r) any |= x->wrap == a->of[0];
+  TP_WINDOWS (x, r) any |= x->wrap == a->of[0];
   return any;
 }
 

@@ -51,7 +51,7 @@ bool tp_loop_fails(const tp_plan *p, const tp_region *r);
 void tp_settle_micros(tp_region *r);
 /* A copy whose windows, axes and all that these consist of may be changed. */
 tp_region *tp_region_copy(const tp_plan *p, const tp_region *r);
-/* Of its axis k the region, which is such a copy, goes over n places from `first` on; in buffers
+/* The region, which is such a copy, goes over n places of its axis k from `first` on; in buffers
  * that are small (by number) they are the first ones; small NULL: none are. */
 void tp_cut_axis(
     const tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small);
