@@ -36,7 +36,7 @@ static bool strides_along(
 }
 
 bool tp_absorb_loop(tp_plan *p, tp_pnode *x, bool varies) {
-  tp_region *r = x->kind == TP_P_FOR && !x->cond ? tp_only_leaf(x->kid[0]) : NULL;
+  tp_region *r = x->kind == TP_P_FOR ? tp_only_leaf(x->kid[0]) : NULL;
   if (!r || !tp_fits_tile(r) || r->nlead == TP_MAXRANK || tp_loop_fails(p, r)) return false;
   const tp_ix *n = tp_ix_sub(p->ix, x->hi, x->lo);
   const tp_ix **by = TP_NEWN(p->a, const tp_ix *, r->nin + r->nout);

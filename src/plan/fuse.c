@@ -47,9 +47,8 @@ static bool meets(
 
 /* Numbers that differ between points take working memory for all of them. */
 static bool has_numbers(const tp_region *r) {
-  for (int k = 0; k < r->nmicro; k++)
-    for (int i = 0; r->micro[k].op == TP_OP_VALUE && i < r->nlead; i++)
-      if (tp_ix_mentions(r->micro[k].ix, r->leadvar[i])) return true;
+  for (int k = 0; k < r->nlead; k++)
+    if (tp_axis_is_named(r, k)) return true;
   return false;
 }
 

@@ -233,15 +233,18 @@ static bool was_hoisted(const tp_pnode *made, const tp_pnode *at) {
   return x != NULL;
 }
 
+static bool are_fixed(int n, const tp_ix *const *e) {
+  bool all = true;
+  for (int k = 0; k < n; k++) all &= tp_ix_of_bounds(e[k]);
+  return all;
+}
+
 static bool is_fixed(const tp_region *r) {
-  bool is = true;
+  bool is = are_fixed(r->nlead, r->lead) && are_fixed(r->nlead, r->leadlo);
   for (int i = 0; i < r->nin; i++) {
-    is &= tp_ix_of_bounds(r->in[i].off);
+    is &= tp_ix_of_bounds(r->in[i].off) && are_fixed(r->nlead, r->in[i].lead);
     for (int k = 0; k < r->in[i].nring; k++) is &= tp_ix_of_bounds(r->in[i].ring[k].idx);
-    for (int k = 0; k < r->nlead; k++) is &= tp_ix_of_bounds(r->in[i].lead[k]);
   }
-  for (int k = 0; k < r->nlead; k++)
-    is &= tp_ix_of_bounds(r->lead[k]) && tp_ix_of_bounds(r->leadlo[k]);
   return is;
 }
 

@@ -217,6 +217,12 @@ bool tp_loop_fails(const tp_plan *p, const tp_region *r) {
   return any;
 }
 
+bool tp_axis_is_named(const tp_region *r, int k) {
+  for (int m = 0; m < r->nmicro; m++)
+    if (r->micro[m].op == TP_OP_VALUE && tp_ix_mentions(r->micro[m].ix, r->leadvar[k])) return true;
+  return false;
+}
+
 void tp_settle_micros(tp_region *r) {
   for (int k = 0; k < r->nmicro; k++)
     for (int j = 0; j < 3; j++) {
