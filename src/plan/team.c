@@ -49,7 +49,8 @@ static bool op_takes_parts(const tp_region *r) {
   case TP_CLS_GATH: return r->op != TP_OP_MATMUL_AT;
   case TP_CLS_ENV: return is_pure_env(r);
   default:
-    return r->op == TP_OP_RAND && (r->how.rand != TP_RAND_RANDINT || r->how.limits[0] < r->how.limits[1]);
+    return r->op == TP_OP_RAND &&
+        (r->how.rand != TP_RAND_RANDINT || r->how.limits[0] < r->how.limits[1]);
   }
 }
 
