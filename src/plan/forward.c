@@ -29,13 +29,13 @@ typedef struct {
   int ndim, along[TP_MAXRANK];
   int64_t lo[TP_MAXRANK], n[TP_MAXRANK];
   const tp_ix *all[TP_MAXRANK], *rest;
-} box;
+} forward_box;
 
 /* The box of a window that lies inside each dim but the outermost, so that no two places are one
  * element. */
-static bool find_box(const forwarder *f, const tp_region *r, const tp_nd *x, box *o) {
+static bool find_box(const forwarder *f, const tp_region *r, const tp_nd *x, forward_box *o) {
   const tp_pbuf *b = f->p->bufs.v[x->buf];
-  *o = (box){ .ndim = b->ndim + b->rank };
+  *o = (forward_box){ .ndim = b->ndim + b->rank };
   if (o->ndim > TP_MAXRANK || x->wrap >= 0 || x->rank || !tp_is_regular(f->p, r, x)) return false;
   for (int d = 0; d < o->ndim; d++) o->along[d] = -1, o->n[d] = 1;
   for (int k = 0; k < r->nlead; k++) {
@@ -67,7 +67,7 @@ static bool in_other_slots(const forwarder *f, const tp_nd *a, const tp_nd *b) {
   return false;
 }
 
-static bool boxes_apart(const box *a, const box *b) {
+static bool boxes_apart(const forward_box *a, const forward_box *b) {
   for (int d = 0; d < a->ndim; d++)
     if (a->n[d] >= 0 && b->n[d] >= 0 &&
         (a->lo[d] + a->n[d] <= b->lo[d] || b->lo[d] + b->n[d] <= a->lo[d]))
@@ -75,7 +75,7 @@ static bool boxes_apart(const box *a, const box *b) {
   return false;
 }
 
-static bool holds(const box *a, const box *b) {
+static bool holds(const forward_box *a, const forward_box *b) {
   for (int d = 0; d < a->ndim; d++) {
     bool alike = a->lo[d] == b->lo[d] && a->all[d] == b->all[d] && a->n[d] == b->n[d];
     if (!alike &&
@@ -88,7 +88,7 @@ static bool holds(const box *a, const box *b) {
 
 static bool never_meet(
     const forwarder *f, const tp_region *r, const tp_nd *x, const tp_region *s, const tp_nd *y) {
-  box a, b;
+  forward_box a, b;
   if (x->buf != y->buf || in_other_slots(f, x, y)) return true;
   return same_slots(x, y) && find_box(f, r, x, &a) && find_box(f, s, y, &b) && a.rest == b.rest &&
       boxes_apart(&a, &b);
@@ -112,7 +112,8 @@ typedef struct {
   int leaf, result;
 } forward_source;
 
-static forward_source maker(const forwarder *f, int j, const tp_nd *x, const box *o, box *made) {
+static forward_source maker(
+    const forwarder *f, int j, const tp_nd *x, const forward_box *o, forward_box *made) {
   static const forward_source none = { -1, 0 };
   const tp_micro *number;
   for (int i = j - 1; i >= 0 && !tp_is_wall(f->row[i]); i--) {
@@ -160,21 +161,21 @@ typedef struct {
 typedef struct {
   const tp_region *r;
   int j, n, in[MOST_WINDOWS], npiece;
-  box o[MOST_WINDOWS];
+  forward_box o[MOST_WINDOWS];
   forward_piece piece[MOST_PIECES];
 } forwarding;
 
 static const tp_nd *window_of(const forwarding *w, int i) { return &w->r->in[w->in[i]]; }
 
-static box part_of(const box *o, const forward_piece *q) {
-  box x = *o;
+static forward_box part_of(const forward_box *o, const forward_piece *q) {
+  forward_box x = *o;
   for (int d = 0; d < o->ndim; d++)
     if (o->along[d] >= 0 && o->n[d] >= 0) x.lo[d] += q->lo[o->along[d]], x.n[d] = q->n[o->along[d]];
   return x;
 }
 
 /* The place, and the axis, at which to cut o so that one part of it is all made, or not at all. */
-static int64_t edge_inside(const box *made, const box *o, int *axis) {
+static int64_t edge_inside(const forward_box *made, const forward_box *o, int *axis) {
   for (int d = 0; d < o->ndim; d++) {
     int64_t from = made->lo[d] - o->lo[d], to = from + made->n[d], n = o->n[d];
     if (made->n[d] < 0 || n < 0) continue;
@@ -188,10 +189,10 @@ static int64_t edge_inside(const box *made, const box *o, int *axis) {
 /* Cuts the piece until all its windows are made by one copy each. False: *bad is one that is not,
  * or there are too many pieces. */
 static bool cut_pieces(const forwarder *f, forwarding *w, forward_piece q, int *bad) {
-  box made;
+  forward_box made;
   int axis = -1;
   for (*bad = 0; *bad < w->n; ++*bad) {
-    box o = part_of(&w->o[*bad], &q);
+    forward_box o = part_of(&w->o[*bad], &q);
     forward_source m = maker(f, w->j, window_of(w, *bad), &o, &made);
     if (m.leaf < 0) return false;
     if (holds(&made, &o)) {
@@ -265,8 +266,8 @@ static bool find_plan(const forwarder *f, int j, forwarding *w) {
 /* ---- its pieces ---- */
 
 /* In place of input i: what the maker reads through z, seen through the box o of what that made. */
-static void read_source(
-    const forwarder *f, tp_region *r, int i, const box *o, const box *made, const tp_nd *z) {
+static void read_source(const forwarder *f, tp_region *r, int i, const forward_box *o,
+    const forward_box *made, const tp_nd *z) {
   tp_nd x = *z;
   x.lead = TP_NEWN(f->p->a, const tp_ix *, r->nlead);
   for (int k = 0; k < r->nlead; k++) x.lead[k] = tp_ix_const(f->ix, 0);
@@ -307,7 +308,7 @@ static tp_region *make_piece(const forwarder *f, const forwarding *w, const forw
   /* from the last on: a number takes its input's place away */
   for (int i = w->n - 1; i >= 0; i--) {
     const tp_micro *number;
-    box o = part_of(&w->o[i], q), made;
+    forward_box o = part_of(&w->o[i], q), made;
     forward_source m = maker(f, w->j, window_of(w, i), &o, &made);
     const tp_nd *z = copied(f->row[m.leaf]->rg, m.result, &number);
     if (number) read_number(f, r, w->in[i], number);
@@ -329,7 +330,7 @@ static bool is_read(const forwarder *f, int i, int j, const tp_region *r, const 
 }
 
 static bool all_over(const forwarder *f, const tp_region *r, const tp_nd *y, const forwarding *w) {
-  box a, b;
+  forward_box a, b;
   for (int k = 0; k < w->r->nout; k++) {
     const tp_nd *x = &w->r->out[k];
     if (x->buf == y->buf && same_slots(x, y) && find_box(f, r, y, &a) && find_box(f, w->r, x, &b) &&
