@@ -91,8 +91,9 @@ static const char *number_text(const drawn *w, const char *lo, const char *hi) {
         a, tp_half(w->d) ? "tp_sticky_f32(tp_normal_of(%s, %s))" : "tp_normal_of(%s, %s)", lo, hi);
   case TP_RAND_BERNOULLI: return tp_printf(a, "(double)tp_uniform_of(%s) < ", lo);
   default:
-    return tp_printf(a, "(int64_t)(%lluULL + %s %% %lluULL)%s", (unsigned long long)h->limits[0], both,
-        (unsigned long long)h->limits[1] - (unsigned long long)h->limits[0], w->d == TP_BOOL ? " != 0" : "");
+    return tp_printf(a, "(int64_t)(%lluULL + %s %% %lluULL)%s", (unsigned long long)h->limits[0],
+        both, (unsigned long long)h->limits[1] - (unsigned long long)h->limits[0],
+        w->d == TP_BOOL ? " != 0" : "");
   }
 }
 

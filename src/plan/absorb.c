@@ -6,7 +6,7 @@
  * loops are made; here a leaf goes over as many places as its turn has. The loop's iterations write
  * elements of their own, or all fold into the same ones, which nothing else in them touches; every
  * window moves by one stride, and by none on a ring. A fold adds up in the order of folds
- * (plan/walk.c), whoever runs it. Elements of no fold keep their bits. What may fail says its point
+ * (plan/walk.c) on every tier; other elements keep their bits. A leaf that may fail names its point
  * by the loops around it, so it stays as it is. */
 #include "plan/priv.h"
 
@@ -36,7 +36,7 @@ static bool strides_along(
 }
 
 bool tp_absorb_loop(tp_plan *p, tp_pnode *x, bool varies) {
-  tp_region *r = x->kind == TP_P_FOR && !x->cond ? tp_only_leaf(x->kid[0]) : NULL;
+  tp_region *r = x->kind == TP_P_FOR ? tp_only_leaf(x->kid[0]) : NULL;
   if (!r || !tp_fits_tile(r) || r->nlead == TP_MAXRANK || tp_loop_fails(p, r)) return false;
   const tp_ix *n = tp_ix_sub(p->ix, x->hi, x->lo);
   const tp_ix **by = TP_NEWN(p->a, const tp_ix *, r->nin + r->nout);

@@ -1,9 +1,8 @@
-/* behind: the loop of a tick dim as two bodies (poly/behind.c says what may wait). What runs behind
- * stands in BEHIND nodes: a run with a budget leaves them out and follows with them later. A WAIT
- * says up to which row they have to be over before what follows. The builder makes both, a
- * statement at a time; here neighbours of one row become one, a loop that has nothing else goes
- * into it, and waits go out of loops that do not change them. What comes later sees ordinary
- * statements. */
+/* behind: the loop of a tick dim as two bodies (poly/behind.c says what may wait). A run with a
+ * budget leaves BEHIND nodes out and follows with them later; a WAIT says up to which row they have
+ * to be over before what follows. The builder makes both, a statement at a time; here neighbours of
+ * one row become one, a loop that has nothing else goes into it, and waits go out of loops that do
+ * not change them. Later passes see ordinary statements. */
 #include "plan/priv.h"
 
 static tp_pnode *together(tp_arena *a, const tp_pnodes *s) { return tp_plan_seq(a, s->n, s->v); }
@@ -98,9 +97,9 @@ static tp_pnode *gather(tp_arena *a, tp_pnode *x) {
   return wait ? two(a, wait, x) : x;
 }
 
-/* x, which is the last that has work to leave; behind the loop of rows in it everything is over,
- * and behind each that is no last one where rows count anew: beside a loop around one of rows
- * others are iterations of that by themselves. comes_back: x is run again. */
+/* x is the last node that has work to leave. Behind the loop of rows in it everything is over, and
+ * behind each one before the last where rows count anew: beside a loop around one of rows others
+ * are iterations of that by themselves. comes_back: x is run again. */
 static tp_pnode *end_with_wait(tp_arena *a, tp_pnode *x, bool comes_back) {
   tp_pnodes s = { 0 }, all = { 0 };
   bool around = is_around_rows(x, x);
@@ -125,7 +124,7 @@ static tp_pnode *end_with_wait(tp_arena *a, tp_pnode *x, bool comes_back) {
   return together(a, &all);
 }
 
-/* What stands behind the loop of rows, or looks at ends there, finds all of it done. */
+/* Nodes behind the loop of rows find all of it done. */
 void tp_plan_behind(tp_plan *p, const tp_planned *asked) {
   (void)asked;
   if (tp_has(p->body, TP_P_BEHIND) || tp_has(p->body, TP_P_WAIT))

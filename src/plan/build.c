@@ -11,8 +11,8 @@ static tp_pnode *after_loads(pb *b, tp_pnode *x) {
   return tp_plan_seq(b->a, v.n, v.v);
 }
 
-/* A loop's end is looked at after each iteration, and may have come nearer by then. What is wanted
- * stays so. */
+/* A loop's end is looked at after each iteration, and may have come nearer by then. The ends that
+ * are wanted stay so. */
 static tp_pnode *before_loads(pb *b, tp_pnode *x) {
   tp_pnodes v = { 0 };
   int n = b->nendvar;
@@ -54,10 +54,9 @@ static bool are_empty(int n, tp_pnode *const *kid) {
  * follow each other. */
 static bool goes_straight(const pb *b, const tp_stmt *s, const tp_region *r, const tp_sym *var) {
   bool straight = true;
-  TP_WINDOWS(x, r) {
-    if (!straight) break;
+  TP_WINDOWS (x, r) {
     const tp_arr *arr = x->buf >= 0 && x->buf < b->p->arrs.n ? b->p->arrs.v[x->buf] : NULL;
-    straight = x->wrap < 0;
+    straight &= x->wrap < 0;
     for (int k = 0; k < x->nring && straight; k++) {
       int64_t by, shift, block = s->block;
       const tp_ix *rest;
@@ -77,11 +76,10 @@ static bool is_of_rows(const pb *b, const tp_tree *t, const tp_pnode *body) {
   const tp_stmt *s = t->kind == TP_T_FOR && t->n == 1 && t->kid[0]->kind == TP_T_RUN
       ? b->p->stmts.v[t->kid[0]->stmt]
       : NULL;
-  bool is = s && s->rdim >= 0 && (body->kind == TP_P_REGION || body->kind == TP_P_SEQ);
-  for (int i = 0; is && i < (body->kind == TP_P_SEQ ? body->n : 1); i++) {
-    const tp_pnode *leaf = body->kind == TP_P_SEQ ? body->kid[i] : body;
-    is = leaf->kind == TP_P_REGION && goes_straight(b, s, leaf->rg, t->var);
-  }
+  bool is = s && s->rdim >= 0;
+  TP_EACH_NODE (k, body)
+    is &= k.x->kind == TP_P_SEQ ||
+        (is && k.x->kind == TP_P_REGION && goes_straight(b, s, k.x->rg, t->var));
   return is;
 }
 
@@ -118,7 +116,7 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
 
 /* ---- the whole ---- */
 
-/* Extents of outputs are over what the call gave: nobody knows more before. */
+/* Extents of outputs are over the bounds that the call gives. */
 static void note_products(pb *b) {
   const tp_graph *g = b->graph;
   const tp_sym **from = TP_NEWN(b->a, const tp_sym *, g->stops.n);

@@ -7,8 +7,7 @@
 #define TP_GROUP 64
 typedef struct { /* a LOOP being made of a row of elementwise nodes */
   bool open;
-  int n, nmicro, nin;
-  int node[TP_GROUP], micro_of[TP_GROUP];
+  int first, last, n, nmicro, nin; /* n nodes among first .. last */
   tp_micro micro[4 * TP_GROUP];
   tp_nd *in;
   tp_opnd shape;
@@ -26,10 +25,10 @@ typedef struct pb {
   int nlead;
   const tp_sym *leadvar[TP_MAXLEAD];
   const tp_ix *leadlo[TP_MAXLEAD], *lead[TP_MAXLEAD], *leadcap[TP_MAXLEAD];
-  const int *leadorder; /* outermost first in scratch */
-  /* by node of the cluster: scratch, last using node, uses, used by more than one region */
+  /* by node of the cluster: scratch, last using node, uses, used by more than one region, its micro
+   * in the group or -1 */
   tp_pbuf **scratch;
-  int *uses, *nuse;
+  int *uses, *nuse, *micro_of;
   bool *leaks;
   /* the node that writes the result itself, or -1; where; whether it adds, and how */
   int final;
@@ -83,7 +82,8 @@ static inline const tp_access *tp_pb_target(const tp_stmt *s) {
 static inline tp_nd tp_pb_result(pb *b) { return tp_pb_write(b, tp_pb_target(b->s)); }
 /* statement.c: its leaves; false: b->err */
 bool tp_pb_statement(pb *b, const tp_tree *t);
-/* newest.c. Of the statement at hand: a copy of the parameter's new value, if one is wanted; */
+/* newest.c: a copy of the parameter's new value, if the statement at hand makes one that is wanted
+ */
 bool tp_pb_copy_newest(pb *b);
 void tp_pb_note_parts(pb *b);  /* what several leaves write is in between no value */
 void tp_pb_drop_copies(pb *b); /* of all that are held elsewhere */

@@ -1,6 +1,6 @@
 /* check: what every region of a plan has to keep so that a device can make it ready without looking
- * twice. What depends on bounds (extents, windows inside their buffers, indices by data) is the
- * run's. */
+ * twice. The run looks at what depends on bounds: extents, windows inside their buffers, indices by
+ * data. */
 #include "plan/plan.h"
 #include "base/env.h"
 
@@ -135,7 +135,7 @@ static bool loop_ok(const look *l) {
 static bool types(const look *l, const char *letters) {
   const tp_region *r = l->r;
   tp_dtype same = TP_NDTYPE;
-  TP_WINDOWS(x, r) {
+  TP_WINDOWS (x, r) {
     tp_dtype d = dtype_of(l, x);
     char c = *letters;
     if (letters[1]) letters++;
@@ -178,8 +178,8 @@ static bool op_types(const look *l) {
 
 /* ---- other operators: axes ---- */
 
-/* Ranks of the operands (x, then what picks, then what is added) and the result of an operator that
- * picks by data. */
+/* Ranks of x, of the indices, of the addend, and of the result of an operator that picks by data.
+ */
 static bool picks(const tp_region *r) {
   int x = r->in[0].rank, k = r->in[1].rank, o = r->out[0].rank;
   switch (r->op) {
@@ -192,8 +192,8 @@ static bool picks(const tp_region *r) {
 }
 
 static bool all_of_rank(const tp_region *r, int rank) {
-  TP_WINDOWS(x, r)
-  if (x->rank != rank) return false;
+  TP_WINDOWS (x, r)
+    if (x->rank != rank) return false;
   return true;
 }
 
@@ -225,7 +225,7 @@ static bool op(const look *l) {
 
 /* ---- the whole ---- */
 
-/* Of n axes. */
+/* n: axes that nd begins with */
 static bool rows_fit(const tp_rows *r, int n) {
   return r->nd.rank >= n && r->along >= -1 && r->along < n;
 }
@@ -263,8 +263,8 @@ static bool call_ok(const look *l) {
   if (r->ncoord != c->ndom - nover || (r->ncoord && !r->dim))
     return bad(l, "it is called at points of other dims");
   if (r->nout != c->nres) return bad(l, "the number of results is wrong");
-  TP_WINDOWS(x, r)
-  if (x->rank < nover) return bad(l, "an operand without its rows");
+  TP_WINDOWS (x, r)
+    if (x->rank < nover) return bad(l, "an operand without its rows");
   for (int k = 0; k < r->nrows; k++) {
     if (!end_ok(l->p, &r->rows[k].nd, l->at, l->err)) return false;
     if (!rows_fit(&r->rows[k], nover))
@@ -273,7 +273,7 @@ static bool call_ok(const look *l) {
   return true;
 }
 
-/* What is looked at is one operator of inputs and numbers, or a plain sum. */
+/* Checked regions are one operator of inputs and numbers, or a plain sum. */
 static bool looked_at(const look *l) {
   const tp_region *r = l->r;
   int along = __builtin_popcount(r->along);

@@ -1,7 +1,6 @@
-/* color: places in the arena. Buffers, those that regions work in among them, in order of their
- * first position (larger ones first, then by id) each take the lowest place at which nothing lies
- * that is alive at the same time. Those of what runs behind, at other times than the rest, lie
- * behind those. */
+/* color: places in the arena. Buffers, in order of their first position (larger ones first, then by
+ * id), each take the lowest place at which nothing lies that is alive at the same time. Buffers of
+ * what runs behind, at other times than the rest, lie behind the others. */
 #include "plan/plan.h"
 #include <stdlib.h>
 
@@ -29,7 +28,7 @@ int64_t tp_pbuf_bytes(const tp_pbuf *b, const int64_t *env) {
   return n > (INT64_MAX / 4) / size ? -1 : (n * size + 63) / 64 * 64;
 }
 
-/* What runs for these bounds: by buffer, whether something uses it. */
+/* used: by buffer, does something that runs for these bounds use it? */
 typedef struct {
   const tp_plan *p;
   const int64_t *env;
@@ -60,7 +59,7 @@ static bool measure(running *r) {
   return tp_plan_reach(r->p, r->env, note, r);
 }
 
-/* Of one side. -1: a size overflows. */
+/* Buffers of one side. -1: a size overflows. */
 static int collect(const running *r, const bool *out, bool far, item *v) {
   int n = 0;
   for (int i = 0; i < r->p->bufs.n; i++) {

@@ -12,8 +12,8 @@ typedef struct {
 static bool region_moves(const tp_region *r, const tp_sym *v) {
   bool any = false;
   for (int i = 0; i < r->nlead; i++) any |= tp_ix_mentions(r->lead[i], v);
-  TP_WINDOWS(x, r)
-  for (int k = 0; k < x->rank; k++) any |= tp_ix_mentions(x->shape[k], v);
+  TP_WINDOWS (x, r)
+    for (int k = 0; k < x->rank; k++) any |= tp_ix_mentions(x->shape[k], v);
   return any;
 }
 
@@ -43,8 +43,8 @@ static bool changes_in_place(const tp_region *r) {
   return tp_same_window(&r->in[0], &r->out[0], r->in[0].lead && r->out[0].lead ? r->nlead : 0);
 }
 
-/* The elements of window i that are looked at: as many as are picked of it, or put into it where it
- * lies. */
+/* Elements of window i that are read or written: as many as are picked of it, or put into it in
+ * place. */
 static int64_t seen_of(const tp_region *r, int i, const int64_t *env) {
   const tp_nd *w = tp_window_at(r, i);
   switch (r->kind == TP_RG_OP ? r->op : TP_NOP) {
@@ -88,8 +88,8 @@ static double bytes_in(const tp_plan *p, const tp_region *r, const int64_t *env)
   return all;
 }
 
-/* Operators of a LOOP, two for each multiplication of a product that is added; of others nobody
- * counts. */
+/* Operators of a LOOP, two for each multiplication of a product that is added; others count as
+ * none. */
 static double flops_in(const tp_region *r, const int64_t *env) {
   double each = r->sums || r->acc;
   if (r->kind == TP_RG_OP) each = multiplies(r) ? 2 : 0;

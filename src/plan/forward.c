@@ -23,18 +23,19 @@ typedef struct {
 
 /* ---- what a window covers ---- */
 
-/* Of its buffer, dim by dim and behind `rest`: n places from lo on, n < 0: as many as all. along:
- * the region's axis that goes there; -1: none. */
+/* The places of a buffer that a window covers, behind `rest`: n from lo on in each dim, n < 0: as
+ * many as all. along: the region's axis that goes there; -1: none. */
 typedef struct {
   int ndim, along[TP_MAXRANK];
   int64_t lo[TP_MAXRANK], n[TP_MAXRANK];
   const tp_ix *all[TP_MAXRANK], *rest;
-} box;
+} forward_box;
 
-/* Inside each dim but the outermost, so that no two places are one element. */
-static bool find_box(const forwarder *f, const tp_region *r, const tp_nd *x, box *o) {
+/* The box of a window that lies inside each dim but the outermost, so that no two places are one
+ * element. */
+static bool find_box(const forwarder *f, const tp_region *r, const tp_nd *x, forward_box *o) {
   const tp_pbuf *b = f->p->bufs.v[x->buf];
-  *o = (box){ .ndim = b->ndim + b->rank };
+  *o = (forward_box){ .ndim = b->ndim + b->rank };
   if (o->ndim > TP_MAXRANK || x->wrap >= 0 || x->rank || !tp_is_regular(f->p, r, x)) return false;
   for (int d = 0; d < o->ndim; d++) o->along[d] = -1, o->n[d] = 1;
   for (int k = 0; k < r->nlead; k++) {
@@ -66,7 +67,7 @@ static bool in_other_slots(const forwarder *f, const tp_nd *a, const tp_nd *b) {
   return false;
 }
 
-static bool boxes_apart(const box *a, const box *b) {
+static bool boxes_apart(const forward_box *a, const forward_box *b) {
   for (int d = 0; d < a->ndim; d++)
     if (a->n[d] >= 0 && b->n[d] >= 0 &&
         (a->lo[d] + a->n[d] <= b->lo[d] || b->lo[d] + b->n[d] <= a->lo[d]))
@@ -74,7 +75,7 @@ static bool boxes_apart(const box *a, const box *b) {
   return false;
 }
 
-static bool holds(const box *a, const box *b) {
+static bool holds(const forward_box *a, const forward_box *b) {
   for (int d = 0; d < a->ndim; d++) {
     bool alike = a->lo[d] == b->lo[d] && a->all[d] == b->all[d] && a->n[d] == b->n[d];
     if (!alike &&
@@ -87,7 +88,7 @@ static bool holds(const box *a, const box *b) {
 
 static bool never_meet(
     const forwarder *f, const tp_region *r, const tp_nd *x, const tp_region *s, const tp_nd *y) {
-  box a, b;
+  forward_box a, b;
   if (x->buf != y->buf || in_other_slots(f, x, y)) return true;
   return same_slots(x, y) && find_box(f, r, x, &a) && find_box(f, s, y, &b) && a.rest == b.rest &&
       boxes_apart(&a, &b);
@@ -95,7 +96,7 @@ static bool never_meet(
 
 /* ---- copies ---- */
 
-/* What result k is without being computed: an input, or a number; else NULL. */
+/* The input, or the number, that result k is a copy of; else NULL. */
 static const tp_nd *copied(const tp_region *r, int k, const tp_micro **number) {
   *number = NULL;
   if (r->kind != TP_RG_LOOP || r->sums || r->acc || r->check || r->first || r->ncoord) return NULL;
@@ -111,7 +112,8 @@ typedef struct {
   int leaf, result;
 } forward_source;
 
-static forward_source maker(const forwarder *f, int j, const tp_nd *x, const box *o, box *made) {
+static forward_source maker(
+    const forwarder *f, int j, const tp_nd *x, const forward_box *o, forward_box *made) {
   static const forward_source none = { -1, 0 };
   const tp_micro *number;
   for (int i = j - 1; i >= 0 && !tp_is_wall(f->row[i]); i--) {
@@ -151,7 +153,7 @@ static bool still_there(const forwarder *f, forward_source m, int j) {
 
 /* ---- where a loop is cut ---- */
 
-/* Of the loop n places from lo on, along each axis; n < 0: all that the call knows of. */
+/* n places of the loop from lo on, along each axis; n < 0: as many as the call says. */
 typedef struct {
   int64_t lo[TP_MAXLEAD], n[TP_MAXLEAD];
 } forward_piece;
@@ -159,22 +161,21 @@ typedef struct {
 typedef struct {
   const tp_region *r;
   int j, n, in[MOST_WINDOWS], npiece;
-  box o[MOST_WINDOWS];
+  forward_box o[MOST_WINDOWS];
   forward_piece piece[MOST_PIECES];
 } forwarding;
 
 static const tp_nd *window_of(const forwarding *w, int i) { return &w->r->in[w->in[i]]; }
 
-static box part_of(const box *o, const forward_piece *q) {
-  box x = *o;
+static forward_box part_of(const forward_box *o, const forward_piece *q) {
+  forward_box x = *o;
   for (int d = 0; d < o->ndim; d++)
     if (o->along[d] >= 0 && o->n[d] >= 0) x.lo[d] += q->lo[o->along[d]], x.n[d] = q->n[o->along[d]];
   return x;
 }
 
-/* Where, and along which axis, to cut what covers o so that a part of it is all made, or not at
- * all. */
-static int64_t edge_inside(const box *made, const box *o, int *axis) {
+/* The place, and the axis, at which to cut o so that one part of it is all made, or not at all. */
+static int64_t edge_inside(const forward_box *made, const forward_box *o, int *axis) {
   for (int d = 0; d < o->ndim; d++) {
     int64_t from = made->lo[d] - o->lo[d], to = from + made->n[d], n = o->n[d];
     if (made->n[d] < 0 || n < 0) continue;
@@ -188,10 +189,10 @@ static int64_t edge_inside(const box *made, const box *o, int *axis) {
 /* Cuts the piece until all its windows are made by one copy each. False: *bad is one that is not,
  * or there are too many pieces. */
 static bool cut_pieces(const forwarder *f, forwarding *w, forward_piece q, int *bad) {
-  box made;
+  forward_box made;
   int axis = -1;
   for (*bad = 0; *bad < w->n; ++*bad) {
-    box o = part_of(&w->o[*bad], &q);
+    forward_box o = part_of(&w->o[*bad], &q);
     forward_source m = maker(f, w->j, window_of(w, *bad), &o, &made);
     if (m.leaf < 0) return false;
     if (holds(&made, &o)) {
@@ -214,8 +215,8 @@ static bool cut_pieces(const forwarder *f, forwarding *w, forward_piece q, int *
 static bool may_be_cut(const tp_region *r) {
   if (r->kind != TP_RG_LOOP || r->sums || r->check || r->first || r->ncoord || r->nrows)
     return false;
-  TP_WINDOWS(x, r)
-  if (x->wrap >= 0 || x->buf < 0) return false;
+  TP_WINDOWS (x, r)
+    if (x->wrap >= 0 || x->buf < 0) return false;
   return true;
 }
 
@@ -265,8 +266,8 @@ static bool find_plan(const forwarder *f, int j, forwarding *w) {
 /* ---- its pieces ---- */
 
 /* In place of input i: what the maker reads through z, seen through the box o of what that made. */
-static void read_source(
-    const forwarder *f, tp_region *r, int i, const box *o, const box *made, const tp_nd *z) {
+static void read_source(const forwarder *f, tp_region *r, int i, const forward_box *o,
+    const forward_box *made, const tp_nd *z) {
   tp_nd x = *z;
   x.lead = TP_NEWN(f->p->a, const tp_ix *, r->nlead);
   for (int k = 0; k < r->nlead; k++) x.lead[k] = tp_ix_const(f->ix, 0);
@@ -307,7 +308,7 @@ static tp_region *make_piece(const forwarder *f, const forwarding *w, const forw
   /* from the last on: a number takes its input's place away */
   for (int i = w->n - 1; i >= 0; i--) {
     const tp_micro *number;
-    box o = part_of(&w->o[i], q), made;
+    forward_box o = part_of(&w->o[i], q), made;
     forward_source m = maker(f, w->j, window_of(w, i), &o, &made);
     const tp_nd *z = copied(f->row[m.leaf]->rg, m.result, &number);
     if (number) read_number(f, r, w->in[i], number);
@@ -321,14 +322,15 @@ static tp_region *make_piece(const forwarder *f, const forwarding *w, const forw
 static bool is_read(const forwarder *f, int i, int j, const tp_region *r, const tp_nd *y) {
   for (int k = i; k <= j; k++) {
     const tp_region *s = f->row[k]->rg;
-    TP_WINDOWS(x, s)
-    if ((s->acc || x < s->out || x >= s->out + s->nout) && !never_meet(f, r, y, s, x)) return true;
+    TP_WINDOWS (x, s)
+      if ((s->acc || x < s->out || x >= s->out + s->nout) && !never_meet(f, r, y, s, x))
+        return true;
   }
   return false;
 }
 
 static bool all_over(const forwarder *f, const tp_region *r, const tp_nd *y, const forwarding *w) {
-  box a, b;
+  forward_box a, b;
   for (int k = 0; k < w->r->nout; k++) {
     const tp_nd *x = &w->r->out[k];
     if (x->buf == y->buf && same_slots(x, y) && find_box(f, r, y, &a) && find_box(f, w->r, x, &b) &&
@@ -373,8 +375,8 @@ static void count_reads(forwarder *f, const tp_region *r, int by) {
   for (int k = 0; k < r->nrows; k++) f->reads[r->rows[k].nd.buf] += by;
 }
 
-/* Of leaf i the results that are not read: of a buffer that has no reader, or before the loop,
- * whose last piece is `last`, writes over them. */
+/* Drops the results of leaf i that are not read: the buffer has no reader, or the loop, whose last
+ * piece is `last`, writes over them. */
 static void drop_results(forwarder *f, const forwarding *w, int i, int last) {
   tp_region *r = f->row[i]->rg;
   const tp_micro *number;

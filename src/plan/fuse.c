@@ -14,8 +14,8 @@
  * (tuning.def). */
 #include "plan/priv.h"
 
-/* uses: windows on each buffer in all of the plan; here: in the row of leaves at hand. own: in
- * every row that has it a buffer is written before it is read there. */
+/* uses, here: windows on each buffer in the plan, in the row of leaves at hand. own: is the buffer
+ * written before it is read in every row that has it? */
 typedef struct {
   tp_plan *p;
   tp_arena *a;
@@ -47,9 +47,8 @@ static bool meets(
 
 /* Numbers that differ between points take working memory for all of them. */
 static bool has_numbers(const tp_region *r) {
-  for (int k = 0; k < r->nmicro; k++)
-    for (int i = 0; r->micro[k].op == TP_OP_VALUE && i < r->nlead; i++)
-      if (tp_ix_mentions(r->micro[k].ix, r->leadvar[i])) return true;
+  for (int k = 0; k < r->nlead; k++)
+    if (tp_axis_is_named(r, k)) return true;
   return false;
 }
 
@@ -74,8 +73,7 @@ static bool joins(const tp_region *a, const tp_region *b) {
   return tp_all_conflicts(a, b, meets, NULL);
 }
 
-/* Place k of order: the axis of a along which x goes as y does along b's axis k. False: there is
- * none. */
+/* order[k]: the axis of a along which x goes as y does along b's axis k. False: there is none. */
 static bool axes_of(
     const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, int *order) {
   uint32_t taken = 0;
@@ -104,7 +102,7 @@ static tp_region *turned(fuser *f, const tp_region *a, const int *order) {
   r->lead = reordered(f, a->lead, sizeof *a->lead, a->nlead, order);
   r->leadvar = reordered(f, a->leadvar, sizeof *a->leadvar, a->nlead, order);
   r->leadlo = reordered(f, a->leadlo, sizeof *a->leadlo, a->nlead, order);
-  TP_WINDOWS(x, r) x->lead = reordered(f, x->lead, sizeof *x->lead, a->nlead, order);
+  TP_WINDOWS (x, r) x->lead = reordered(f, x->lead, sizeof *x->lead, a->nlead, order);
   return r;
 }
 
@@ -141,7 +139,7 @@ static int input_of(joint *j, const tp_nd *x) {
   return j->nin++;
 }
 
-/* What `from` reads through x: what the earlier loop made there, or an input. */
+/* The value that is read through x: the earlier loop's result there, or an input. */
 static int source_of(joint *j, const tp_nd *x) {
   for (int k = 0; j->a && k < j->a->nout; k++)
     if (tp_same_window(&j->a->out[k], x, j->r->nlead)) return j->value[k];
@@ -190,8 +188,8 @@ static bool is_passing(const fuser *f, const tp_region *a, const tp_region *b, i
       (f->own[buf] ? f->here : f->uses)[buf] == tp_windows_on(a, buf) + tp_windows_on(b, buf);
 }
 
-/* The later one's results come first: a fold is the first. One that the later one writes over in
- * the same place is not stored twice. */
+/* The later loop's results come first: a fold is the first. A result that it writes over in the
+ * same place is not stored twice. */
 static void put_results(
     fuser *f, joint *j, const tp_region *a, const tp_region *b, const int *va, const int *vb) {
   tp_region *r = j->r;
@@ -210,8 +208,8 @@ static void put_results(
 }
 
 static void count_windows(int *uses, const tp_region *r, int n) {
-  TP_WINDOWS(x, r)
-  if (x->buf >= 0) uses[x->buf] += n;
+  TP_WINDOWS (x, r)
+    if (x->buf >= 0) uses[x->buf] += n;
   for (int k = 0; k < r->nrows; k++) uses[r->rows[k].nd.buf] += n;
 }
 

@@ -55,7 +55,7 @@ static void stretch(tp_pbuf *x, const tp_pnode *leaf, int m) {
   x->last = TP_MAX(x->last, hi);
 }
 
-/* Of the common loops those stay that its values never leave. */
+/* Keeps the common loops that its values never leave. */
 static void find_scope(tp_pbuf *x, common_loops *s) {
   int m = x->holds < 0 ? TP_MIN(x->inside, s->common) : 0;
   x->inside = -1;
@@ -67,7 +67,7 @@ static void find_scope(tp_pbuf *x, common_loops *s) {
 
 /* ---- what runs behind (behind.c) ---- */
 
-/* Of the outermost nodes with something that runs behind. */
+/* Positions of the outermost nodes with something that runs behind. */
 static void span_of_ticks(const tp_pnode *x, int *first, int *last) {
   for (int i = 0; i < x->n && x->kind == TP_P_SEQ; i++) span_of_ticks(x->kid[i], first, last);
   if (x->kind == TP_P_SEQ || !tp_has(x, TP_P_BEHIND)) return;
@@ -75,8 +75,8 @@ static void span_of_ticks(const tp_pnode *x, int *first, int *last) {
   *last = TP_MAX(*last, x->lastpos);
 }
 
-/* What runs behind and the rest go through the loop of ticks at different times: what both touch
- * lives all through it, what only the former touches has places of its own (color.c). */
+/* BEHIND nodes and the rest go through the loop of ticks at different times: a buffer that both
+ * touch lives all through it, one that only the former touch has a place of its own (color.c). */
 static void keep_apart(tp_plan *p) {
   bool *far = TP_NEWN(p->a, bool, p->bufs.n), *near = TP_NEWN(p->a, bool, p->bufs.n);
   int first = p->npos, last = -1;
@@ -96,8 +96,8 @@ static void keep_apart(tp_plan *p) {
 
 /* ---- the newest values of parameters ---- */
 
-/* They stay where they lie until the last write of the output is over. One of which passes have
- * left a part, or nothing, holds none. */
+/* They stay where they lie until the last write of the output is over. A buffer that passes have
+ * cut, or dropped, holds none. */
 static void keep_newest(tp_plan *p) {
   for (int i = 0; i < p->bufs.n; i++) {
     tp_pbuf *x = p->bufs.v[i];

@@ -183,7 +183,7 @@ static bool is_line(pb *b, const tp_nd *x) {
   return line;
 }
 
-/* What is a line is seen in the other's shape; if neither is, by way of one that is. */
+/* A window that is a line is seen in the other's shape; if neither is one, by way of a buffer. */
 bool tp_pb_reshape(pb *b, const tp_node *n, tp_nd in, tp_nd out) {
   if (!is_line(b, &in) && !is_line(b, &out)) {
     const tp_pbuf *x = tp_pb_rows(b, n);

@@ -1,4 +1,4 @@
-/* What passes, and checks, may ask of the machine that a plan is made for. */
+/* The machine that a plan is made for, as passes and checks see it. */
 #ifndef TP_PLAN_MACHINE_H
 #define TP_PLAN_MACHINE_H
 #include "index/index.h"

@@ -53,7 +53,7 @@ static void hold_newest(pb *b, const tp_arr *from, const tp_arr *to) {
   x->holds = is_made_at_once(b, from->id) ? to->slot : NEVER_HOLDS;
 }
 
-/* What several leaves of a statement write, or one adds to, is in between no value. */
+/* A buffer that several leaves of a statement write, or one adds to, holds no value in between. */
 void tp_pb_note_parts(pb *b) {
   for (int i = 0; i < b->leaves.n; i++) {
     const tp_region *r = b->leaves.v[i]->rg, *s;

@@ -95,18 +95,6 @@ const tp_ix *tp_pb_here(pb *b, const tp_ix *e) {
                       : tp_ix_subst(C(b), e, b->s->ndim, b->s->dim, b->arg);
 }
 
-/* Scratch lies as arrays do: a block's rows outermost. */
-static void order_leads(pb *b) {
-  int n = 0, *order = TP_NEWN(b->a, int, b->nlead);
-  for (int first = 1; first >= 0; first--)
-    for (int d = 0, k = 0; d < b->s->ndim; d++) {
-      if (!(b->s->vec >> d & 1)) continue;
-      if ((d == b->s->bdim) == first) order[n++] = k;
-      k++;
-    }
-  b->leadorder = order;
-}
-
 void tp_pb_open(pb *b, const tp_tree *t) {
   const tp_stmt *s = b->s = b->p->stmts.v[t->stmt];
   b->nlead = 0;
@@ -128,7 +116,6 @@ void tp_pb_open(pb *b, const tp_tree *t) {
                                  : tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), all), 0, NULL);
     b->arg[d] = tp_ix_sym(C(b), v);
   }
-  order_leads(b);
   b->scratch = TP_NEWN(b->a, tp_pbuf *, s->nnode);
   b->uses = TP_NEWN(b->a, int, s->nnode);
 }
@@ -211,8 +198,8 @@ static tp_span span(pb *b, const tp_ix *e, const tp_ix *extent) {
   return s;
 }
 
-/* Of the places at which a call over a block may begin, is the one that moves with the blocks where
- * a block begins? Nothing moves in the first block. */
+/* Does a call over a block begin where a block does, at those of its first places that move with
+ * the blocks? Nothing moves in the first block. */
 static bool at_block(tp_ictx *c, const tp_ix *e) {
   const tp_ix *const *atom;
   bool begins = tp_ix_is_const(e, NULL);
@@ -345,7 +332,6 @@ tp_nd tp_pb_write(pb *b, const tp_access *w) {
 tp_pbuf *tp_pb_rows(pb *b, const tp_node *n) {
   tp_pbuf *x = tp_pb_buf(b, TP_BUF_TEMP, b->p->title[n->id], n->pos, n->out[0].dtype);
   layout(b, x, b->nlead, b->leadcap, n->out[0].rank, upper_of(b, tp_v((tp_node *)n)));
-  x->order = b->leadorder;
   return x;
 }
 

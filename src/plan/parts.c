@@ -1,6 +1,6 @@
-/* parts: what of a plan runs from begin to end without a place at which a run may wait. Waiting is
- * done at ticks and where a point of an output is given away; a part is as many neighbours as there
- * are without one inside. Whoever compiles parts and whoever runs them go by this one list. */
+/* parts: the pieces of a plan that run from begin to end without a place at which a run may wait:
+ * at ticks, and where a point of an output is given away. Emitters compile, and runs go by, this
+ * one list. */
 #include "plan/plan.h"
 
 typedef struct {
@@ -59,8 +59,8 @@ static void end_group(part_cutter *c) {
   c->group.n = 0;
 }
 
-/* What runs behind is no part with what does not; a loop with some of each, or with a wait, is a
- * part for runs that leave nothing. */
+/* BEHIND nodes are no part with others; a loop with some of each, or with a wait, is a part for
+ * runs that leave nothing. */
 static void cut_parts(part_cutter *c, const tp_pnode *x) {
   if (x->kind == TP_P_SEQ) {
     for (int i = 0; i < x->n; i++) cut_parts(c, x->kid[i]);

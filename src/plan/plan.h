@@ -214,8 +214,7 @@ void tp_plan_print(tp_buf *b, const tp_plan *p);
 tp_plan *tp_plan_parse(tp_ictx *ix, const tp_machine *m, const char *text, tp_error *err);
 /* a parsed plan; NULL. A built one goes with its poly */
 tp_plan *tp_plan_free(tp_plan *p);
-/* What regions, LOADs, SPILLs and FETCHs have to keep: numbers of buffers, operands, axes; dtypes
- */
+/* Numbers of buffers, operands and axes, and dtypes, of regions, LOADs, SPILLs and FETCHs. */
 bool tp_plan_check(const tp_plan *p, tp_error *err);
 bool tp_node_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err);
 

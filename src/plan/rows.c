@@ -36,6 +36,9 @@ static const tp_ix *at(const rower *w, const tp_ix *e, const tp_ix *v) {
   return tp_ix_subst(w->ix, e, 1, &w->var, &v);
 }
 static const tp_ix *last_row(const rower *w) { return tp_ix_addc(w->ix, w->x->hi, -1); }
+static const tp_ix *first_place(const rower *w) { /* of a row */
+  return tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves);
+}
 static bool follows(const rower *w, const tp_ix *e) { return tp_ix_mentions(e, w->var); }
 static const tp_nd *row_window(const rower *w, int i) {
   return i == OUT ? &w->r->out[0] : &w->r->in[i];
@@ -175,8 +178,7 @@ static bool find_places(rower *w) {
   }
   if (!most) return false;
   int64_t ends = w->moves + w->grows;
-  const tp_ix *begin = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves),
-              *end = tp_ix_add(w->ix, begin, w->extent);
+  const tp_ix *begin = first_place(w), *end = tp_ix_add(w->ix, begin, w->extent);
   w->first = at(w, begin, w->moves > 0 ? last_row(w) : w->x->lo);
   w->last = tp_ix_max(w->ix, w->first, at(w, end, ends > 0 ? w->x->lo : last_row(w)));
   return true;
@@ -187,11 +189,10 @@ static bool find_places(rower *w) {
 /* The region over n places of the axis from `from` on, which is a row's own first place if NULL. */
 static tp_region *part(const rower *w, const tp_region *r, const tp_ix *from, const tp_ix *n) {
   tp_region *to = tp_region_copy(w->p, r);
-  const tp_ix *begin = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves);
   to->lead[w->along] = n;
   for (int i = 0; from && i < WINDOWS; i++) {
     tp_nd *v = tp_window_at(to, i);
-    const tp_ix *ahead = tp_ix_mul(w->ix, w->each[i], tp_ix_sub(w->ix, from, begin));
+    const tp_ix *ahead = tp_ix_mul(w->ix, w->each[i], tp_ix_sub(w->ix, from, first_place(w)));
     v->axis = tp_moves_along(w->p, w->r, row_window(w, i), w->along);
     v->ahead = v->axis < 0 ? NULL : ahead;
     v->off = tp_ix_add(w->ix, v->off, ahead);
@@ -199,7 +200,7 @@ static tp_region *part(const rower *w, const tp_region *r, const tp_ix *from, co
   return to;
 }
 
-/* Of all rows, which are its first axis. */
+/* The region over all rows, which are its first axis. */
 static tp_region *of_all_rows(const rower *w, tp_region *r) {
   const tp_ix *by[WINDOWS];
   for (int i = 0; i < WINDOWS; i++) by[i] = step_at_place(w, i, w->moves);
@@ -207,25 +208,22 @@ static tp_region *of_all_rows(const rower *w, tp_region *r) {
   return r;
 }
 
-/* What the rows do not share, of the region as it was. */
+/* The region as it was over what the rows do not share. */
 static tp_pnode *rests(const rower *w, const tp_region *was) {
-  const tp_ix *begin = tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves),
-              *end = tp_ix_add(w->ix, begin, w->extent);
+  const tp_ix *begin = first_place(w), *end = tp_ix_add(w->ix, begin, w->extent);
   tp_pnode *v[2];
   int n = 0;
-  if (w->moves) {
-    tp_region *r = part(w, was, NULL, tp_ix_sub(w->ix, tp_ix_min(w->ix, w->first, end), begin));
-    v[n++] = tp_plan_leaf(w->p->a, r);
-  }
-  if (w->moves + w->grows) {
-    tp_region *r = part(
-        w, was, w->last, tp_ix_max(w->ix, tp_ix_const(w->ix, 0), tp_ix_sub(w->ix, end, w->last)));
-    v[n++] = tp_plan_leaf(w->p->a, r);
-  }
+  if (w->moves)
+    v[n++] = tp_plan_leaf(
+        w->p->a, part(w, was, NULL, tp_ix_sub(w->ix, tp_ix_min(w->ix, w->first, end), begin)));
+  if (w->moves + w->grows)
+    v[n++] = tp_plan_leaf(w->p->a,
+        part(w, was, w->last,
+            tp_ix_max(w->ix, tp_ix_const(w->ix, 0), tp_ix_sub(w->ix, end, w->last))));
   for (int i = 0; i < n && tp_is_number(w->each[OUT], 0); i++)
     v[i]->rg->acc = true, v[i]->rg->red = TP_RED_SUM;
-  tp_pnode *x = tp_dup(w->p->a, w->x, sizeof *w->x), *body = tp_plan_seq(w->p->a, n, v);
-  x->kid = tp_dup(w->p->a, &body, sizeof body);
+  tp_pnode *x = TP_DUPN(w->p->a, w->x, 1), *body = tp_plan_seq(w->p->a, n, v);
+  x->kid = TP_DUPN(w->p->a, &body, 1);
   x->block = false;
   return n ? x : body;
 }
@@ -233,7 +231,7 @@ static tp_pnode *rests(const rower *w, const tp_region *was) {
 static void join_rows(tp_plan *p, tp_pnode *x) {
   const tp_region *was = tp_only_leaf(x->kid[0]);
   rower w = { .p = p, .ix = p->ix, .x = tp_dup(p->a, x, sizeof *x), .var = x->var };
-  if (x->cond || (x->step != 1 && x->step != -1) || !was || !is_joined(p, was)) return;
+  if ((x->step != 1 && x->step != -1) || !was || !is_joined(p, was)) return;
   w.r = over_all_axes(&w, was);
   if (w.r->nlead + 3 > TP_MAXRANK || !find_axis(&w) || !find_steps(&w) || !find_places(&w)) return;
   tp_region *all = of_all_rows(&w, part(&w, w.r, w.first, tp_ix_sub(w.ix, w.last, w.first)));

@@ -112,7 +112,7 @@ static const tp_ix *beyond(
   return e;
 }
 
-/* What one use takes of the dim, as it is in the body of `top`; lo NULL: not known. */
+/* The rows of one use, as they are in the body of `top`; lo NULL: not known. */
 static tp_span rows_of(spiller *s, const row_use *u, const tp_pnode *top) {
   tp_span r = { NULL, NULL };
   if (!u->nd->nspan || s->dim < 0) return r;

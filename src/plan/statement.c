@@ -7,7 +7,7 @@
 /* Does node i's value lie where the result comes to lie? */
 static bool is_in_place(const pb *b, int i) { return i < TP_PLACES && b->s->there >> i & 1; }
 
-/* What an operand shows of the value that lies there. */
+/* The operand as a window on the result. */
 static tp_nd nd_there(pb *b, const tp_opnd *o) {
   const tp_access *w = tp_pb_target(b->s);
   const tp_arr *r = b->p->arrs.v[w->arr];
@@ -29,7 +29,7 @@ static bool fill_value(pb *b, int i) {
   return b->scratch[i] || tp_pb_fill(b, b->s->node[i], b->s->node[i]->attr.f[0], nd_value(b, i));
 }
 
-/* Where an operand's elements are: an array, or the scratch of a node of the cluster. */
+/* The operand as a window on an array, or on the scratch of a node of the cluster. */
 static tp_nd nd_operand(pb *b, const tp_opnd *o) {
   int i = tp_stmt_find(b->s, o);
   if (i >= 0) {
@@ -60,8 +60,8 @@ static bool harmless(tp_op op, tp_val v) {
 /* It is a region of its own, whose operands and result can be looked at. */
 static bool watched(const tp_node *n) { return n->attr.check == TP_CHECK_NAN; }
 
-/* Can data make it fail while running? Then its region knows its point. Of extents nothing is known
- * here, nor of an environment's actions. */
+/* Can data make it fail while running? Then its region knows its point. Extents, and an
+ * environment's actions, are not known here. */
 static bool may_fail(const tp_node *n) {
   if (watched(n)) return true;
   switch (tp_ops[n->op].cls) {
@@ -102,38 +102,24 @@ static bool same_shape(const tp_opnd *a, const tp_opnd *c) {
   return a->rank == c->rank && tp_same_exprs(a->rank, a->shape, c->shape);
 }
 
-static int group_find(const pb *b, int i) {
-  for (int k = 0; k < b->g.n; k++)
-    if (b->g.node[k] == i) return k;
-  return -1;
-}
-
 /* Results that something outside the group wants go out; then the region is made. Inputs that
  * mention scratch come first (fill). */
 static bool group_close(pb *b) {
+  int last = b->g.last, outs[TP_GROUP];
   if (!b->g.open) return true;
   b->g.open = false;
-  tp_region *r = tp_pb_region(b, TP_RG_LOOP, NULL);
-  const tp_node *last = b->s->node[b->g.node[b->g.n - 1]];
-  tp_pb_whose(r, last);
-  if (may_fail(last)) point(b, r, b->g.node[b->g.n - 1]);
-  watch(b, r, last);
-  r->in = b->g.in;
-  r->nin = b->g.nin;
-  r->micro = TP_DUPN(b->a, b->g.micro, b->g.nmicro);
-  r->nmicro = b->g.nmicro;
+  tp_region *r = tp_pb_region(b, TP_RG_LOOP, b->s->node[last]);
+  if (may_fail(b->s->node[last])) point(b, r, last);
+  watch(b, r, b->s->node[last]);
+  r->in = b->g.in, r->nin = b->g.nin;
+  r->micro = TP_DUPN(b->a, b->g.micro, b->g.nmicro), r->nmicro = b->g.nmicro;
   tp_settle_micros(r);
-  int outs[TP_GROUP];
-  for (int k = 0; k < b->g.n; k++) {
-    int i = b->g.node[k];
+  for (int i = b->g.first; i <= last; i++) {
     bool final = i == b->final;
-    if (final) {
-      r->acc = b->final_acc;
-      r->red = b->final_red;
-    }
-    if (!final && b->uses[i] <= b->g.node[b->g.n - 1] && !b->leaks[i]) continue;
+    if (b->micro_of[i] < 0 || (!final && b->uses[i] <= last && !b->leaks[i])) continue;
+    if (final) r->acc = b->final_acc, r->red = b->final_red;
     tp_pb_put(b, &r->out, &r->nout, final ? b->final_nd : nd_value(b, i));
-    outs[r->nout - 1] = b->g.micro_of[k];
+    outs[r->nout - 1] = b->micro_of[i];
   }
   r->outmicro = TP_DUPN(b->a, outs, r->nout);
   return tp_pb_loop(b, r, r->out[0].rank, r->out[0].shape, 0, false);
@@ -145,36 +131,38 @@ static bool group_add(pb *b, int i) {
   bool fits = b->g.open && !watched(n) && same_shape(&b->g.shape, &self) && b->g.n < TP_GROUP - 1 &&
       b->g.nmicro < 3 * TP_GROUP;
   if (b->final_acc && b->final == i) /* an accumulation is its region's only result */
-    for (int k = 0; k < b->g.n && fits; k++)
-      fits = b->uses[b->g.node[k]] <= i && !b->leaks[b->g.node[k]];
+    for (int k = b->g.first; k < i && fits; k++)
+      fits = b->micro_of[k] < 0 || (b->uses[k] <= i && !b->leaks[k]);
   for (int k = 0; k < n->nin; k++) {
     if (!tp_stmt_operand(b->p, b->s, i, k, &o[k], b->err)) return false;
     int j = tp_stmt_find(b->s, &o[k]);
-    if (fits && j >= 0 && group_find(b, j) >= 0 && !o[k].identity) fits = false;
+    if (j >= 0 && b->micro_of[j] >= 0) fits &= o[k].identity;
   }
   if (!fits) {
     if (!group_close(b)) return false;
+    for (int k = 0; k < i; k++) b->micro_of[k] = -1;
     b->g.open = true;
+    b->g.first = i;
     b->g.n = b->g.nmicro = b->g.nin = 0;
     b->g.in = NULL;
     b->g.shape = self;
   }
   tp_micro m = { .op = n->op, .dtype = n->out[0].dtype };
   for (int k = 0; k < n->nin; k++) {
-    int j = tp_stmt_find(b->s, &o[k]), at = j < 0 ? -1 : group_find(b, j);
-    if (at >= 0) m.in[k] = -1 - b->g.micro_of[at];
-    else if (j >= 0 && b->s->node[j]->op == TP_OP_FILL) {
-      b->g.micro[b->g.nmicro] = (tp_micro){
-        .op = TP_OP_FILL, .dtype = b->s->node[j]->out[0].dtype, .f = b->s->node[j]->attr.f[0]
-      };
+    int j = tp_stmt_find(b->s, &o[k]);
+    const tp_node *from = j < 0 ? NULL : b->s->node[j];
+    if (from && b->micro_of[j] >= 0) m.in[k] = -1 - b->micro_of[j];
+    else if (from && from->op == TP_OP_FILL) {
+      b->g.micro[b->g.nmicro] =
+          (tp_micro){ .op = TP_OP_FILL, .dtype = from->out[0].dtype, .f = from->attr.f[0] };
       m.in[k] = -1 - b->g.nmicro++;
     } else {
       tp_pb_put(b, &b->g.in, &b->g.nin, nd_operand(b, &o[k]));
       m.in[k] = b->g.nin - 1;
     }
   }
-  b->g.micro_of[b->g.n] = b->g.nmicro;
-  b->g.node[b->g.n++] = i;
+  b->g.last = i, b->g.n++;
+  b->micro_of[i] = b->g.nmicro;
   b->g.micro[b->g.nmicro++] = m;
   /* the region's name, line and point are those of its last operator */
   return !may_fail(n) || group_close(b);
@@ -239,7 +227,7 @@ static void result_windows(pb *b, int i, tp_nd **out, int *nout) {
       if (b->s->acc[k].kind == TP_ACC_WRITE) tp_pb_put(b, out, nout, tp_pb_write(b, &b->s->acc[k]));
 }
 
-/* Where it adds: the first axes of what is added go along the dims of a range. */
+/* The point at which it adds: the first axes of the addend go along the dims of a range. */
 static void point_of_sum(pb *b, tp_region *r) {
   const tp_access *w = tp_pb_target(b->s);
   const tp_node *n = b->s->into;
@@ -265,7 +253,7 @@ static bool add_to(pb *b, tp_nd in, tp_nd to) {
   return tp_pb_loop(b, r, to.rank, to.shape, 0, false);
 }
 
-/* What zeros lie around is added where it is. */
+/* Adds the operand of a pad where it lies in the result. */
 static bool add_padded(pb *b, int i, const tp_nd *in, const tp_nd *out) {
   int axis = b->s->node[i]->attr.axis;
   tp_nd x = *in, to = *out;
@@ -275,7 +263,7 @@ static bool add_padded(pb *b, int i, const tp_nd *in, const tp_nd *out) {
   return add_to(b, x, to);
 }
 
-/* Leaves of this statement that make, for pinit, what a loaded array takes the place of. */
+/* Marks the leaves of this statement that make, for pinit, what a loaded array replaces. */
 static void mark_first(pb *b, const tp_region *pinit) {
   for (int i = 0; i < b->leaves.n; i++) {
     tp_region *r = b->leaves.v[i]->rg;
@@ -377,6 +365,8 @@ static bool count_uses(pb *b) {
   const tp_stmt *s = b->s;
   b->leaks = TP_NEWN(b->a, bool, s->nnode);
   b->nuse = TP_NEWN(b->a, int, s->nnode);
+  b->micro_of = TP_NEWN(b->a, int, s->nnode);
+  for (int i = 0; i < s->nnode; i++) b->micro_of[i] = -1;
   for (int i = 0; i < s->nnode; i++)
     for (int k = i == b->adder && s->node[i]->op != TP_OP_PAD; k < s->node[i]->nin; k++) {
       tp_opnd o;

@@ -39,7 +39,7 @@ static tp_region *strip_leaf(const strip *s, int j) { return s->t.leaf[j]->rg; }
 static bool is_all_axes(const tp_region *r) {
   bool is = r->kind == TP_RG_OP && r->op == TP_OP_MATMUL && !r->check && !r->first && !r->ncoord &&
       !r->nrows;
-  TP_WINDOWS(x, r) {
+  TP_WINDOWS (x, r) {
     is &= x->wrap < 0;
     for (int k = 0; k < x->rank; k++) is &= tp_is_number(x->shape[k], 1);
   }
@@ -125,7 +125,7 @@ static bool moves_with(const strip *s, int j, int k) {
   const tp_region *r = strip_leaf(s, j);
   bool sums = r->sums >> k & 1;
   if (r->lead[k] != s->t.extent || (sums && !may_join(s, j))) return false;
-  TP_WINDOWS(x, r) {
+  TP_WINDOWS (x, r) {
     int at = x->buf < 0 ? -1 : s->t.dim[x->buf], d;
     if (at == -1 || (sums && x == r->out)) continue;
     d = tp_moves_along(s->p, r, x, k);
@@ -140,9 +140,9 @@ static bool take_leaf(strip *s, int j) {
   while (k < r->nlead && !moves_with(s, j, k)) k++;
   if (k == r->nlead) return false;
   s->t.axis[j] = k;
-  TP_WINDOWS(x, r)
-  if (x->buf >= 0 && s->t.dim[x->buf] >= 0)
-    s->t.dim[x->buf] = sums_up(s, j) && x == r->out ? SUMMED : tp_moves_along(s->p, r, x, k);
+  TP_WINDOWS (x, r)
+    if (x->buf >= 0 && s->t.dim[x->buf] >= 0)
+      s->t.dim[x->buf] = sums_up(s, j) && x == r->out ? SUMMED : tp_moves_along(s->p, r, x, k);
   return true;
 }
 
@@ -167,28 +167,29 @@ static bool is_small(const strip *s, int buf) {
   const tp_pbuf *b = s->p->bufs.v[buf];
   int n = 0, d = s->t.dim[buf];
   if (d < 0 || b->kind != TP_BUF_TEMP || b->inside < s->depth) return false;
-  for (int j = 0; j < s->t.n; j++) TP_WINDOWS(x, strip_leaf(s, j)) {
+  for (int j = 0; j < s->t.n; j++)
+    TP_WINDOWS (x, strip_leaf(s, j)) {
       if (x->buf == buf && !tp_may_shrink(s->p, x, d)) return false;
       n += x->buf == buf;
     }
   return n == s->uses[buf];
 }
 
-/* Bytes of one place of the strip. What is as long as a dim that only the call knows is taken for
- * TP_TUNE_TILE_UNKNOWN. */
-static int64_t place_bytes(const strip *s, int buf) {
+/* Elements of one place of the strip, along dims from `from` on. A dim that only the call knows
+ * counts as TP_TUNE_TILE_UNKNOWN. */
+static int64_t place_elements(const strip *s, int buf, int from) {
   const tp_pbuf *b = s->p->bufs.v[buf];
-  int64_t bytes = tp_dtype_size(b->dtype);
-  for (int d = 0; d < b->ndim + b->rank; d++) {
+  int64_t all = 1;
+  for (int d = from; d < b->ndim + b->rank; d++) {
     int64_t n, least = TP_TUNE_TILE_UNKNOWN;
     const tp_ix *e = b->slots[d];
     if (d == s->t.dim[buf]) continue;
     if (tp_ix_is_const(e, &n)) least = n;
     for (int i = 0; tp_ix_kind(e) == TP_IX_MIN && i < tp_ix_narg(e); i++)
       if (tp_ix_is_const(tp_ix_arg(e, i), &n)) least = TP_MIN(least, n);
-    bytes = TP_MIN(bytes * TP_MAX(least, 1), INT32_MAX);
+    all = TP_MIN(all * TP_MAX(least, 1), INT32_MAX);
   }
-  return bytes;
+  return all;
 }
 
 static bool has_products(const strip *s) {
@@ -197,25 +198,11 @@ static bool has_products(const strip *s) {
   return false;
 }
 
-/* Elements that one place of the strip has in a row of the buffer. */
-static int64_t place_elements(const strip *s, int buf) {
-  const tp_pbuf *b = s->p->bufs.v[buf];
-  int64_t all = 1, n;
-  for (int d = b->ndim; d < b->ndim + b->rank; d++)
-    if (d != s->t.dim[buf] && tp_ix_is_const(b->slots[d], &n))
-      all = TP_MIN(all * TP_MAX(n, 1), INT32_MAX);
-  return all;
-}
-
 /* Bytes of what sums are kept in beside. */
 static int64_t joined_bytes(const strip *s) {
   int64_t bytes = 0;
-  for (int j = 0; j < s->t.n; j++) {
-    int buf = sums_up(s, j) ? strip_leaf(s, j)->out[0].buf : -1;
-    if (buf < 0) continue;
-    bytes += 8 * place_bytes(s, buf) / tp_dtype_size(s->p->bufs.v[buf]->dtype);
-    bytes = TP_MIN(bytes, INT32_MAX);
-  }
+  for (int j = 0; j < s->t.n; j++)
+    if (sums_up(s, j)) bytes += 8 * place_elements(s, strip_leaf(s, j)->out[0].buf, 0);
   return bytes;
 }
 
@@ -225,7 +212,11 @@ static int64_t strip_places(const strip *s) {
   const char *set = s->p->reproducible ? NULL : tp_setting("TEMPO_TILE");
   int64_t bytes = 0, each = 1, all = INT64_MAX, vector = TP_TUNE_TILE_LINE / 4;
   for (int i = 0; i < s->p->bufs.n; i++)
-    if (s->t.dim[i] >= 0) bytes += place_bytes(s, i), each = TP_MAX(each, place_elements(s, i));
+    if (s->t.dim[i] >= 0) {
+      const tp_pbuf *b = s->p->bufs.v[i];
+      bytes += place_elements(s, i, 0) * tp_dtype_size(b->dtype);
+      each = TP_MAX(each, place_elements(s, i, b->ndim));
+    }
   tp_ix_is_const(s->t.extent, &all);
   if (!bytes || (set && all < 2) || joined_bytes(s) > bytes * TP_MIN(all, INT32_MAX) / 2) return 0;
   if (set) return TP_MAX(atoll(set), 1);

@@ -49,7 +49,8 @@ static bool op_takes_parts(const tp_region *r) {
   case TP_CLS_GATH: return r->op != TP_OP_MATMUL_AT;
   case TP_CLS_ENV: return is_pure_env(r);
   default:
-    return r->op == TP_OP_RAND && (r->how.rand != TP_RAND_RANDINT || r->how.limits[0] < r->how.limits[1]);
+    return r->op == TP_OP_RAND &&
+        (r->how.rand != TP_RAND_RANDINT || r->how.limits[0] < r->how.limits[1]);
   }
 }
 
@@ -100,8 +101,7 @@ static double extent_about(const tp_ix *e) {
   return tp_ix_is_const(e, &n) ? (double)n : TP_TUNE_TEAM_LEAST;
 }
 
-/* Nothing of known extents that one thread has done before another one is awake. Native code writes
- * out small products of known extents. */
+/* Known extents are too small where one thread is done before another is awake. */
 static bool may_pay_leaf(const tp_region *r) {
   double all = r->nmicro + 1;
   for (int k = 0; k < r->nlead; k++) all *= extent_about(r->lead[k]);
@@ -120,14 +120,13 @@ static bool may_cut(const teamster *t, const tp_region *r, const tp_cut *c) {
   if (is_own(c)) return may_cut_own(r, c);
   /* the first share that fails has the first point, along the axis that is gone through first */
   if (r->kind == TP_RG_OP && tp_op_is(r->op, TP_FAILS) && c->lead) return false;
-  TP_WINDOWS(x, r)
-  if (x->wrap == c->lead) return false;
+  TP_WINDOWS (x, r)
+    if (x->wrap == c->lead) return false;
   return !(r->sums >> c->lead & 1) && tp_meet_along(t->p, r, c->lead, r, c->lead);
 }
 
 enum { MOST_WAYS = TP_MAXLEAD + 2 };
-/* The ways to cut the leaf. Of matrices and images that a dim lays side by side each stays whole.
- */
+/* The ways to cut the leaf. Matrices and images that a dim lays side by side stay whole. */
 static int ways_to_cut(const teamster *t, const tp_region *r, tp_cut *to) {
   int n = 0,
       own = r->kind != TP_RG_OP ? 0
@@ -144,8 +143,8 @@ static int ways_to_cut(const teamster *t, const tp_region *r, tp_cut *to) {
 
 /* ---- which of the ways ---- */
 
-/* What each extent is worth to the leaves of a team: one that most of them have keeps what they say
- * to each other in one share. */
+/* How much the leaves of a team gain from a cut of this extent: one that most of them have keeps
+ * what they say to each other in one share. */
 typedef struct {
   const tp_ix *extent;
   int64_t worth;
@@ -261,7 +260,7 @@ static bool may_pay(const tp_pnode *x) {
   return false;
 }
 
-/* What no leaf is cut of, at the begin and the end, stays outside. */
+/* Nodes at the begin and the end in which no leaf is cut stay outside. */
 static void end_team(teamster *t) {
   int first = 0, last = t->group.n - 1;
   while (first <= last && !may_have_cut(t, t->group.v[first].as)) first++;

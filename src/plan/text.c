@@ -107,28 +107,24 @@ static bool end_line(parser *p) {
 
 /* ---- statements ---- */
 
-static text_rows rows_of_kind(tp_pkind kind) {
-  switch (kind) {
-  case TP_P_FOR: return for_rows();
-  case TP_P_IF: return if_rows();
-  case TP_P_LOAD: return load_rows();
-  case TP_P_BEHIND: return behind_rows();
-  case TP_P_WAIT: return wait_rows();
-  case TP_P_SPILL:
-  case TP_P_FETCH: return kept_rows();
-  default: return tp_text_region();
-  }
-}
+static const struct {
+  const char *word;
+  text_rows (*rows)(void);
+} kinds[] = { [TP_P_FOR] = { "for", for_rows },
+  [TP_P_IF] = { "if", if_rows },
+  [TP_P_REGION] = { "", tp_text_region },
+  [TP_P_LOAD] = { "load", load_rows },
+  [TP_P_SPILL] = { "spill", kept_rows },
+  [TP_P_FETCH] = { "fetch", kept_rows },
+  [TP_P_BEHIND] = { "behind", behind_rows },
+  [TP_P_WAIT] = { "wait", wait_rows } };
 
 static void put_node(text_writer *w, const tp_pnode *x, int depth) {
   for (int i = 0; i < x->n && x->kind == TP_P_SEQ; i++) put_node(w, x->kid[i], depth);
   if (x->kind == TP_P_SEQ) return;
-  tp_putf(w->b, "%*s%s", 2 * depth, "",
-      x->kind == TP_P_SPILL       ? "spill"
-          : x->kind == TP_P_FETCH ? "fetch"
-                                  : "");
+  tp_putf(w->b, "%*s%s", 2 * depth, "", kinds[x->kind].word);
   w->rg = x->rg;
-  tp_put_text(w, rows_of_kind(x->kind), x->rg ? (const void *)x->rg : x);
+  tp_put_text(w, kinds[x->kind].rows(), x->rg ? (const void *)x->rg : x);
   tp_puts(w->b, "\n");
   for (int i = 0; i < x->n; i++) {
     if (i) tp_putf(w->b, "%*s} else {\n", 2 * depth, "");
@@ -146,7 +142,7 @@ static bool add_block(parser *p, const char **text, tp_pnode *x) {
 static bool statement_rest(parser *p, const char **text, tp_pnode *x) {
   bool region = x->kind == TP_P_REGION;
   p->rg = NULL;
-  if (region ? !(x->rg = tp_scan_region(p)) : !tp_scan_text(p, rows_of_kind(x->kind), x))
+  if (region ? !(x->rg = tp_scan_region(p)) : !tp_scan_text(p, kinds[x->kind].rows(), x))
     return false;
   if (!tp_node_check(p->pl, x, tp_scan_pos(&p->in), p->in.err)) return false;
   if ((x->kind == TP_P_FOR || x->kind == TP_P_IF || x->kind == TP_P_BEHIND) &&
@@ -158,17 +154,9 @@ static bool statement_rest(parser *p, const char **text, tp_pnode *x) {
 
 static tp_pnode *statement(parser *p, const char **text) {
   tp_pnode *x = TP_NEW(p->pl->a, tp_pnode);
-  const char *at = p->in.s;
-  x->kind = accept(p, "spill") ? TP_P_SPILL
-      : accept(p, "fetch")     ? TP_P_FETCH
-      : accept(p, "load")      ? TP_P_LOAD
-      : accept(p, "for")       ? TP_P_FOR
-      : accept(p, "if")        ? TP_P_IF
-      : accept(p, "behind")    ? TP_P_BEHIND
-      : accept(p, "wait")      ? TP_P_WAIT
-                               : TP_P_REGION;
-  /* which their rows begin with */
-  if (x->kind != TP_P_SPILL && x->kind != TP_P_FETCH) p->in.s = at;
+  x->kind = TP_P_REGION;
+  for (size_t k = TP_P_FOR; k < TP_LEN(kinds) && x->kind == TP_P_REGION; k++)
+    if (k != TP_P_REGION && accept(p, kinds[k].word)) x->kind = (tp_pkind)k;
   x->kid = TP_NEWN(p->pl->a, tp_pnode *, 2);
   x->dim = -1;
   return statement_rest(p, text, x) ? x : NULL;

@@ -70,9 +70,9 @@ static tp_tiled run_along(const tiler *t, tp_pnode **v, int n, int k) {
 static bool cuts_lines(const tp_tiled *run) {
   for (int i = 0; i < run->n; i++) {
     const tp_region *r = run->leaf[i]->rg;
-    TP_WINDOWS(x, r)
-    for (int j = 0; j < r->nlead && is_one(x->lead[run->axis[i]]); j++)
-      if (j != run->axis[i] && !is_still(x->lead[j]) && !is_one(r->lead[j])) return true;
+    TP_WINDOWS (x, r)
+      for (int j = 0; j < r->nlead && is_one(x->lead[run->axis[i]]); j++)
+        if (j != run->axis[i] && !is_still(x->lead[j]) && !is_one(r->lead[j])) return true;
   }
   return false;
 }
@@ -101,7 +101,8 @@ static int64_t places(const tiler *t, const tp_tiled *run) {
 /* The dim that shrinks of a buffer that only these leaves see, all in one form; -1: none. */
 static int dim_that_shrinks(const tiler *t, const tp_tiled *run, int buf) {
   int n = 0, dim = -1;
-  for (int i = 0; i < run->n; i++) TP_WINDOWS(x, run->leaf[i]->rg) {
+  for (int i = 0; i < run->n; i++)
+    TP_WINDOWS (x, run->leaf[i]->rg) {
       if (x->buf != buf) continue;
       int at = tp_moves_along(t->p, run->leaf[i]->rg, x, run->axis[i]);
       if (at < 0 || (dim >= 0 && at != dim) || x->nring || !is_still(x->off) ||

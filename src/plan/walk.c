@@ -92,15 +92,13 @@ static void order_axes(walker *w) {
 
 bool tp_walk_is_named(const tp_region *r, const tp_axis *a) {
   bool any = false;
-  for (int k = 0; k < r->nmicro; k++)
-    for (int i = 0; i < a->nof; i++)
-      any |= r->micro[k].op == TP_OP_VALUE && tp_ix_mentions(r->micro[k].ix, r->leadvar[a->of[i]]);
+  for (int i = 0; i < a->nof; i++) any |= tp_axis_is_named(r, a->of[i]);
   return any;
 }
 
 static bool is_wrapped(const tp_region *r, const tp_axis *a) {
   bool any = false;
-  TP_WINDOWS(x, r) any |= x->wrap == a->of[0];
+  TP_WINDOWS (x, r) any |= x->wrap == a->of[0];
   return any;
 }
 

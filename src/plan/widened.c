@@ -233,15 +233,18 @@ static bool was_hoisted(const tp_pnode *made, const tp_pnode *at) {
   return x != NULL;
 }
 
+static bool are_fixed(int n, const tp_ix *const *e) {
+  bool all = true;
+  for (int k = 0; k < n; k++) all &= tp_ix_of_bounds(e[k]);
+  return all;
+}
+
 static bool is_fixed(const tp_region *r) {
-  bool is = true;
+  bool is = are_fixed(r->nlead, r->lead) && are_fixed(r->nlead, r->leadlo);
   for (int i = 0; i < r->nin; i++) {
-    is &= tp_ix_of_bounds(r->in[i].off);
+    is &= tp_ix_of_bounds(r->in[i].off) && are_fixed(r->nlead, r->in[i].lead);
     for (int k = 0; k < r->in[i].nring; k++) is &= tp_ix_of_bounds(r->in[i].ring[k].idx);
-    for (int k = 0; k < r->nlead; k++) is &= tp_ix_of_bounds(r->in[i].lead[k]);
   }
-  for (int k = 0; k < r->nlead; k++)
-    is &= tp_ix_of_bounds(r->lead[k]) && tp_ix_of_bounds(r->leadlo[k]);
   return is;
 }
 
@@ -302,7 +305,7 @@ static tp_pbuf *tile_buffer(
 /* Axis k, of one place, goes. */
 static void drop_axis(tp_region *r, int k) {
   size_t rest = sizeof *r->lead * (size_t)(r->nlead - k - 1);
-  TP_WINDOWS(x, r) memmove(x->lead + k, x->lead + k + 1, rest);
+  TP_WINDOWS (x, r) memmove(x->lead + k, x->lead + k + 1, rest);
   memmove(r->lead + k, r->lead + k + 1, rest);
   memmove(r->leadvar + k, r->leadvar + k + 1, rest);
   memmove(r->leadlo + k, r->leadlo + k + 1, rest);
@@ -376,7 +379,7 @@ static void take_out(tp_pnode *x) {
     *up = (tp_pnode){ .kind = TP_P_SEQ, .up = up->up };
 }
 
-/* Where all that read it are products that go by tiles, and loops, it is made nowhere else. */
+/* If all its readers are products that go by tiles, and loops, it is made only there. */
 static bool make_again(widener *w, tp_pnode *made) {
   int buf = made->rg->out[0].buf, n = 0, left = w->uses[buf] - 1;
   wide_reader *by = TP_NEWN(w->p->a, wide_reader, left + 1);

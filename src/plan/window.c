@@ -79,7 +79,7 @@ bool tp_same_elements(const tp_nd *a, const tp_nd *b, int n) {
 
 int tp_windows_on(const tp_region *r, int buf) {
   int n = 0;
-  TP_WINDOWS(x, r) n += x->buf == buf;
+  TP_WINDOWS (x, r) n += x->buf == buf;
   return n;
 }
 
@@ -198,8 +198,8 @@ int64_t tp_extent_of_tiles(const tp_ix *e) {
 /* Which rows of a file's buffer it uses is still said of all tiles at once (spill.c). */
 bool tp_fits_tile(const tp_region *r) {
   if (r->kind != TP_RG_LOOP || r->check || r->first || r->ncoord) return false;
-  TP_WINDOWS(x, r)
-  if (x->wrap >= 0) return false;
+  TP_WINDOWS (x, r)
+    if (x->wrap >= 0) return false;
   return true;
 }
 
@@ -217,6 +217,12 @@ bool tp_loop_fails(const tp_plan *p, const tp_region *r) {
   return any;
 }
 
+bool tp_axis_is_named(const tp_region *r, int k) {
+  for (int m = 0; m < r->nmicro; m++)
+    if (r->micro[m].op == TP_OP_VALUE && tp_ix_mentions(r->micro[m].ix, r->leadvar[k])) return true;
+  return false;
+}
+
 void tp_settle_micros(tp_region *r) {
   for (int k = 0; k < r->nmicro; k++)
     for (int j = 0; j < 3; j++) {
@@ -232,7 +238,7 @@ tp_region *tp_region_copy(const tp_plan *p, const tp_region *r) {
   tp_region *c = tp_dup(a, r, sizeof *r);
   OWN(a, c->lead, c->nlead), OWN(a, c->leadlo, c->nlead), OWN(a, c->leadvar, c->nlead);
   OWN(a, c->in, c->nin), OWN(a, c->out, c->nout);
-  TP_WINDOWS(x, c) {
+  TP_WINDOWS (x, c) {
     OWN(a, x->lead, c->nlead), OWN(a, x->ring, x->nring), OWN(a, x->span, x->nspan);
     OWN(a, x->shape, x->rank), OWN(a, x->stride, x->rank);
   }
@@ -243,9 +249,9 @@ void tp_cut_axis(
     const tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small) {
   r->lead[k] = n;
   r->leadlo[k] = tp_ix_add(p->ix, r->leadlo[k], first);
-  TP_WINDOWS(x, r)
-  if (x->buf >= 0 && !(small && small[x->buf]))
-    x->off = tp_ix_add(p->ix, x->off, tp_ix_mul(p->ix, x->lead[k], first));
+  TP_WINDOWS (x, r)
+    if (x->buf >= 0 && !(small && small[x->buf]))
+      x->off = tp_ix_add(p->ix, x->off, tp_ix_mul(p->ix, x->lead[k], first));
 }
 
 static void *with_first(tp_arena *a, const void *first, const void *rest, size_t size, int n) {
@@ -322,7 +328,8 @@ static void shrink_buffer(const tp_tiled *t, int buf, int64_t places, const tp_i
   b->slots = TP_DUPN(t->p->a, b->slots, b->ndim + b->rank);
   b->slots[d] = tp_ix_const(t->p->ix, places);
   b->size = tp_pbuf_size(t->p->ix, b);
-  for (int j = 0; j < t->n; j++) TP_WINDOWS(x, t->leaf[j]->rg) {
+  for (int j = 0; j < t->n; j++)
+    TP_WINDOWS (x, t->leaf[j]->rg) {
       if (x->buf != buf) continue;
       x->off = offset_in(t->p, x, &was, b, d);
       tp_lie_anew(t->p, t->leaf[j]->rg, x, &was, b);

@@ -47,11 +47,12 @@ int64_t tp_extent_of_tiles(const tp_ix *e); /* places; -1: not known, and the bo
 bool tp_fits_tile(const tp_region *r);      /* may it go over tiles, whatever it touches? */
 /* may it make an integer without a value, or the most of none? */
 bool tp_loop_fails(const tp_plan *p, const tp_region *r);
+bool tp_axis_is_named(const tp_region *r, int k); /* does a number of the body mention it? */
 /* Operands of the body that are micros were -1 - k until its inputs were known. */
 void tp_settle_micros(tp_region *r);
 /* A copy whose windows, axes and all that these consist of may be changed. */
 tp_region *tp_region_copy(const tp_plan *p, const tp_region *r);
-/* Of its axis k the region, which is such a copy, goes over n places from `first` on; in buffers
+/* The region, which is such a copy, goes over n places of its axis k from `first` on; in buffers
  * that are small (by number) they are the first ones; small NULL: none are. */
 void tp_cut_axis(
     const tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small);
