@@ -15,25 +15,24 @@ static tp_val down(tp_mk mk, const tp_node *n, int k, tp_val d) {
 }
 
 /* ---- one operand ---- */
-RULE(NEG) { return (void)n, (void)k, mk_neg(mk, dy); }
-RULE(ABS) { return (void)k, mk_mul(mk, dy, mk_un(mk, TP_OP_SIGN, X)); }
-RULE(EXP) { return (void)k, mk_mul(mk, dy, Y); }
-RULE(EXPM1) { return (void)k, mk_mul(mk, dy, mk_addc(mk, Y, 1)); }
-RULE(LOG) { return (void)k, mk_div(mk, dy, X); }
-RULE(LOG1P) { return (void)k, mk_div(mk, dy, mk_addc(mk, X, 1)); }
-RULE(SQRT) { return (void)k, mk_div(mk, mk_mulc(mk, dy, 0.5), Y); }
-RULE(RSQRT) { return (void)k, mk_mul(mk, mk_mulc(mk, dy, -0.5), mk_mul(mk, Y, mk_mul(mk, Y, Y))); }
-RULE(SIN) { return (void)k, mk_mul(mk, dy, mk_un(mk, TP_OP_COS, X)); }
-RULE(COS) { return (void)k, mk_neg(mk, mk_mul(mk, dy, mk_un(mk, TP_OP_SIN, X))); }
-RULE(TAN) { return (void)k, mk_mul(mk, dy, mk_addc(mk, mk_mul(mk, Y, Y), 1)); }
-RULE(TANH) { return (void)k, mk_mul(mk, dy, mk_cbin(mk, TP_OP_SUB, 1, mk_mul(mk, Y, Y))); }
-RULE(SIGMOID) { return (void)k, mk_mul(mk, dy, mk_mul(mk, Y, mk_cbin(mk, TP_OP_SUB, 1, Y))); }
+RULE(NEG) { return mk_neg(mk, dy); }
+RULE(ABS) { return mk_mul(mk, dy, mk_un(mk, TP_OP_SIGN, X)); }
+RULE(EXP) { return mk_mul(mk, dy, Y); }
+RULE(EXPM1) { return mk_mul(mk, dy, mk_addc(mk, Y, 1)); }
+RULE(LOG) { return mk_div(mk, dy, X); }
+RULE(LOG1P) { return mk_div(mk, dy, mk_addc(mk, X, 1)); }
+RULE(SQRT) { return mk_div(mk, mk_mulc(mk, dy, 0.5), Y); }
+RULE(RSQRT) { return mk_mul(mk, mk_mulc(mk, dy, -0.5), mk_mul(mk, Y, mk_mul(mk, Y, Y))); }
+RULE(SIN) { return mk_mul(mk, dy, mk_un(mk, TP_OP_COS, X)); }
+RULE(COS) { return mk_neg(mk, mk_mul(mk, dy, mk_un(mk, TP_OP_SIN, X))); }
+RULE(TAN) { return mk_mul(mk, dy, mk_addc(mk, mk_mul(mk, Y, Y), 1)); }
+RULE(TANH) { return mk_mul(mk, dy, mk_cbin(mk, TP_OP_SUB, 1, mk_mul(mk, Y, Y))); }
+RULE(SIGMOID) { return mk_mul(mk, dy, mk_mul(mk, Y, mk_cbin(mk, TP_OP_SUB, 1, Y))); }
 RULE(ERF) {
-  return (void)k,
-         mk_mul(mk, mk_mulc(mk, dy, 2 / sqrt(3.14159265358979323846)),
-             mk_exp(mk, mk_neg(mk, mk_mul(mk, X, X))));
+  return mk_mul(mk, mk_mulc(mk, dy, 2 / sqrt(3.14159265358979323846)),
+      mk_exp(mk, mk_neg(mk, mk_mul(mk, X, X))));
 }
-RULE(CAST) { return (void)k, mk_cast(mk, dy, tp_dtypeof(X)); }
+RULE(CAST) { return mk_cast(mk, dy, tp_dtypeof(X)); }
 
 /* ---- two and three ---- */
 RULE(ADD) { return down(mk, n, k, dy); }
@@ -81,11 +80,10 @@ static tp_val spread(tp_mk mk, const tp_node *n, tp_val v) {
   return mk_spread(mk, v, X, n->attr.naxes, n->attr.axes, n->attr.keepdim);
 }
 
-RULE(SUM) { return (void)k, spread(mk, n, dy); }
+RULE(SUM) { return spread(mk, n, dy); }
 
 /* dy times the product of all others: without division, so that zeros are no exception. */
 RULE(PROD) {
-  (void)k;
   const tp_attr *a = &n->attr;
   bool one = a->naxes == 1;
   tp_val x = one ? X : mk_gather_axes(mk, X, a->naxes, a->axes);
@@ -116,7 +114,6 @@ static tp_val places(tp_mk mk, tp_val x, int naxes, const int *axes) {
 
 /* All of it to the first element (row major) that equals the result: the least place of these. */
 RULE(MAX) {
-  (void)k;
   const tp_attr *a = &n->attr;
   tp_val hit = mk_bin(mk, TP_OP_EQ, X, spread(mk, n, Y)), place = places(mk, X, a->naxes, a->axes);
   if (!place.node) return place;
@@ -127,7 +124,7 @@ RULE(MAX) {
 RULE(MIN) { return d_MAX(mk, n, k, dy); }
 
 /* y[i] = f y[i-1] + x[i]: the same scan from the other end. */
-RULE(SCAN) { return (void)k, mk_scan(mk, dy, n->attr.axis, n->attr.f[0], !n->attr.backwards); }
+RULE(SCAN) { return mk_scan(mk, dy, n->attr.axis, n->attr.f[0], !n->attr.backwards); }
 
 /* The adjoint of y in y[i] = c[i] y[i-1] + ..:  a[i] = dy[i] + c[i+1] a[i+1], from the other end.
  */
@@ -144,8 +141,7 @@ RULE(RECUR) {
 
 /* y[i] = x[i] y[i-1], y[-1] = 1: without division, so that zeros are no exception. */
 RULE(CUMPROD) {
-  return (void)k,
-         mk_mul(mk, recurred(mk, n, dy, X), mk_moved(mk, Y, n->attr.axis, n->attr.backwards, 1));
+  return mk_mul(mk, recurred(mk, n, dy, X), mk_moved(mk, Y, n->attr.axis, n->attr.backwards, 1));
 }
 
 /* ---- contraction ---- */
@@ -181,12 +177,11 @@ RULE(CONV_WEIGHT) {
 
 /* ---- movement ---- */
 
-RULE(RESHAPE) { return (void)k, mk_reshape(mk, dy, tp_rankof(X), tp_outof(X)->shape); }
+RULE(RESHAPE) { return mk_reshape(mk, dy, tp_rankof(X), tp_outof(X)->shape); }
 RULE(EXPAND) { return down(mk, n, k, dy); }
-RULE(FLIP) { return (void)k, mk_flip(mk, dy, n->attr.axis); }
+RULE(FLIP) { return mk_flip(mk, dy, n->attr.axis); }
 
 RULE(PERMUTE) {
-  (void)k;
   int back[TP_MAXRANK];
   for (int i = 0; i < n->attr.naxes; i++) back[n->attr.axes[i]] = i;
   return mk_permute(mk, dy, back);
@@ -194,7 +189,6 @@ RULE(PERMUTE) {
 
 /* Zeros around; with a step, between as well: added at lo, lo + step, ... */
 RULE(SLICE) {
-  (void)k;
   tp_ictx *c = mk.g->ix;
   int axis = n->attr.axis;
   const tp_ix *lo = n->attr.ix[0], *extent = n->attr.ix[1],
@@ -206,17 +200,13 @@ RULE(SLICE) {
       &(tp_attr){ .axis = axis });
 }
 
-RULE(PAD) {
-  return (void)k, mk_slice(mk, dy, n->attr.axis, n->attr.ix[0], mk_extent(X, n->attr.axis), 1);
-}
+RULE(PAD) { return mk_slice(mk, dy, n->attr.axis, n->attr.ix[0], mk_extent(X, n->attr.axis), 1); }
 
 RULE(UNFOLD) {
-  return (void)k,
-         mk_fold(mk, dy, n->attr.axis, mk_extent(X, n->attr.axis), n->attr.step, n->attr.dilation);
+  return mk_fold(mk, dy, n->attr.axis, mk_extent(X, n->attr.axis), n->attr.step, n->attr.dilation);
 }
 
 RULE(FOLD) {
-  (void)k;
   int axis = n->attr.axis;
   return mk_unfold(
       mk, dy, axis, mk_extent(X, axis), mk_extent(X, axis + 1), n->attr.step, n->attr.dilation);
@@ -235,20 +225,17 @@ static tp_val with_axis(tp_mk mk, tp_op op, const tp_node *n, int nin, const tp_
 }
 
 RULE(INDEX_SELECT) {
-  return (void)k,
-         with_axis(mk, TP_OP_INDEX_ADD, n, 3, (tp_val[]){ mk_zeros_like(mk, X), IN(1), dy });
+  return with_axis(mk, TP_OP_INDEX_ADD, n, 3, (tp_val[]){ mk_zeros_like(mk, X), IN(1), dy });
 }
 RULE(INDEX_ADD) {
   return k ? with_axis(mk, TP_OP_INDEX_SELECT, n, 2, (tp_val[]){ dy, IN(1) }) : dy;
 }
 RULE(GATHER) {
-  return (void)k,
-         with_axis(mk, TP_OP_SCATTER_ADD, n, 3, (tp_val[]){ mk_zeros_like(mk, X), IN(1), dy });
+  return with_axis(mk, TP_OP_SCATTER_ADD, n, 3, (tp_val[]){ mk_zeros_like(mk, X), IN(1), dy });
 }
 RULE(SORT) {
-  return (void)k,
-         with_axis(mk, TP_OP_SCATTER_ADD, n, 3,
-             (tp_val[]){ mk_zeros_like(mk, X), (tp_val){ (tp_node *)n, 1 }, dy });
+  return with_axis(mk, TP_OP_SCATTER_ADD, n, 3,
+      (tp_val[]){ mk_zeros_like(mk, X), (tp_val){ (tp_node *)n, 1 }, dy });
 }
 
 /* The values may be larger than the indices: the rest has no gradient. */

@@ -24,7 +24,6 @@ static void put_node(tp_buf *b, const tp_node *n) {
 }
 
 static void take_twin(void *ud, tp_val *v) {
-  (void)ud;
   if (v->node->subst) v->node = v->node->subst;
 }
 
@@ -35,7 +34,6 @@ static void rewire(tp_node *n) {
 static void drop_text(void *b) { tp_buf_free(b); }
 
 bool tp_pass_cse(tp_work *job, tp_error *err) {
-  (void)err;
   tp_graph *g = job->g;
   int n = g->nodes.n, *scc = TP_NEWN(&g->arena, int, n), *order = TP_NEWN(&g->arena, int, n);
   tp_graph_sccs(g, scc, order);
