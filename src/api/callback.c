@@ -39,6 +39,23 @@ bool api_hooks(tempo_function *f, tp_error *e) {
   return true;
 }
 
+bool api_compiled(const tempo_function *given, const char *fn, tempo_error *out) {
+  tempo_function *f = (tempo_function *)given;
+  tp_error e = { 0 };
+  return api_given(f, fn, "the function", out) &&
+      (f->hooks || (tp_fn_wait(f->f, NULL, NULL, &e) && api_hooks(f, &e)) || api_fail(out, &e));
+}
+
+bool api_idle(const tempo_function *f, const char *fn, tempo_error *out) {
+  return !__atomic_load_n(&f->running, __ATOMIC_ACQUIRE) ||
+      api_refuse(
+          out, TP_E_OPTION, "%s: this function is running: its callbacks may only cancel it", fn);
+}
+
+bool api_ready(const tempo_function *f, const char *fn, tempo_error *out) {
+  return api_compiled(f, fn, out) && api_idle(f, fn, out);
+}
+
 int tempo_set_callback(tempo_function *f, int i, tempo_callback *fn, void *data, tempo_error *err) {
   if (!api_ready(f, __func__, err)) return 0;
   if (i < 0 || i >= f->nhook)

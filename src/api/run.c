@@ -16,7 +16,9 @@ static int run_done(tempo_function *f, bool ok, const tp_error *e, tempo_error *
 }
 
 int tempo_cancel(tempo_function *f) {
-  if (!api_given(f, __func__, "the function", NULL) || !__atomic_load_n(&f->running, __ATOMIC_ACQUIRE)) return 0;
+  if (!api_given(f, __func__, "the function", NULL) ||
+      !__atomic_load_n(&f->running, __ATOMIC_ACQUIRE))
+    return 0;
   __atomic_store_n(&f->cancel, true, __ATOMIC_RELAXED);
   return 1;
 }
