@@ -99,8 +99,9 @@ function rows.methods(root)
   local list = {}
   for k, row in ipairs(rows.read(root .. "src/graph/methods.def", "M")) do
     local positional, options = rows.signature(row[3])
-    list[k] = { name = row[1], kinds = row[2], sig = row[3], shape = row[5], dtype = row[6], differentiable = row[7] == "D",
-      ulp = tonumber(row[8]), doc = row[9], group = row.group, positional = positional, options = options }
+    list[k] = { name = row[1], kinds = row[2], sig = row[3], shape = row[5], dtype = row[6],
+      differentiable = row[7] == "D", ulp = tonumber(row[8]), doc = row[9], group = row.group,
+      positional = positional, options = options }
   end
   return list
 end

@@ -34,12 +34,6 @@ int api_raise(tempo_error *out, const tempo_error *e);
 int api_refuse(tempo_error *out, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4);
 /* fn is given p, `what`, and it is not NULL. */
 bool api_given(const void *p, const char *fn, const char *what, tempo_error *out);
-/* fn is given f, and it is compiled, or this waits for it. */
-bool api_compiled(const tempo_function *f, const char *fn, tempo_error *out);
-/* f is not running. */
-bool api_idle(const tempo_function *f, const char *fn, tempo_error *out);
-/* both */
-bool api_ready(const tempo_function *f, const char *fn, tempo_error *out);
 tp_array *api_array(const tempo_array *a);
 tempo_array *api_give(tp_array *a, tempo_error *out); /* a; NULL is no memory */
 
@@ -85,6 +79,12 @@ bool api_open(api_frame *x, tempo_function *f, tp_error *e);
 void api_close(api_frame *x);
 
 /* ---- callback.c ---- */
+/* fn is given f, and it is compiled, or this waits for it. */
+bool api_compiled(const tempo_function *f, const char *fn, tempo_error *out);
+/* f is not running. */
+bool api_idle(const tempo_function *f, const char *fn, tempo_error *out);
+/* both */
+bool api_ready(const tempo_function *f, const char *fn, tempo_error *out);
 /* the program's callbacks, none set; places of a step */
 bool api_hooks(tempo_function *f, tp_error *e);
 bool api_call(void *f, const tp_call *c, tp_error *e); /* tp_run.call */

@@ -13,15 +13,16 @@ typedef struct check {
   const tp_sym *zero;
 } check;
 
+#define TEXT(...) tp_printf(&c->g->arena, __VA_ARGS__)
+
 static const char *called(check *c, const tp_node *n) { return tp_called(c->g, n); }
 
 /* ---- words, with a witness ---- */
 
 static const char *index_text(check *c, const tp_at *at) {
   tp_ictx *ix = c->g->ix;
-  return at->range
-      ? tp_printf(&c->g->arena, "%s .. %s", tp_ix_str(ix, at->lo), tp_ix_str(ix, at->hi))
-      : tp_ix_str(ix, at->lo);
+  return at->range ? TEXT("%s .. %s", tp_ix_str(ix, at->lo), tp_ix_str(ix, at->hi))
+                   : tp_ix_str(ix, at->lo);
 }
 
 /* x[t + 1]; with several dims x[{i, t + 1}] */
@@ -29,24 +30,23 @@ static const char *read_text(check *c, const tp_node *r) {
   const tp_node *x = tp_in(r, 0);
   const char *name = tp_own_name(x) ? tp_own_name(x) : "it", *list = "";
   for (int k = 0; k < x->ndom; k++)
-    list = tp_printf(&c->g->arena, "%s%s%s", list, k ? ", " : "", index_text(c, &r->attr.at[k]));
-  return tp_printf(&c->g->arena, x->ndom > 1 ? "%s[{%s}]" : "%s[%s]", name, list);
+    list = TEXT("%s%s%s", list, k ? ", " : "", index_text(c, &r->attr.at[k]));
+  return TEXT(x->ndom > 1 ? "%s[{%s}]" : "%s[%s]", name, list);
 }
 
 /* "t = 2, i = 0": the dims' values in the witness. */
 static const char *point_text(check *c, const tp_node *n) {
   const char *list = "";
   for (int k = 0; k < n->ndom; k++)
-    list = tp_printf(&c->g->arena, "%s%s%s = %lld", list, k ? ", " : "", n->dom[k]->name,
-        (long long)c->env[n->dom[k]->id]);
+    list = TEXT(
+        "%s%s%s = %lld", list, k ? ", " : "", n->dom[k]->name, (long long)c->env[n->dom[k]->id]);
   return list;
 }
 
 static void add_bound(check *c, const char **list, const tp_sym *s) {
   if (!s || s->kind != TP_SYM_BOUND || s->hidden) return;
-  const char *item = tp_printf(&c->g->arena, "%s = %lld", s->name, (long long)c->env[s->id]);
-  if (!strstr(*list, item))
-    *list = tp_printf(&c->g->arena, "%s%s%s", *list, **list ? ", " : "", item);
+  const char *item = TEXT("%s = %lld", s->name, (long long)c->env[s->id]);
+  if (!strstr(*list, item)) *list = TEXT("%s%s%s", *list, **list ? ", " : "", item);
 }
 
 static void add_bounds_of(check *c, const char **list, const tp_ix *e) {
@@ -75,8 +75,7 @@ static const char *bounds_text(check *c, const tp_node *n) {
 /* " at t = 2 with T = 3" */
 static const char *example(check *c, const tp_node *n) {
   const char *point = point_text(c, n), *bounds = bounds_text(c, n);
-  return tp_printf(
-      &c->g->arena, "%s%s%s%s", *point ? " at " : "", point, *bounds ? " with " : "", bounds);
+  return TEXT("%s%s%s%s", *point ? " at " : "", point, *bounds ? " with " : "", bounds);
 }
 
 /* ---- the three answers ---- */
@@ -152,7 +151,7 @@ static void note_branch(check *c, const tp_node *m) {
   for (int k = 0; k < m->ndom; k++) {
     const tp_sym *d = m->dom[k];
     if (c->env[d->id] != 0) continue;
-    const char *where = m->ndom > 1 ? tp_printf(&c->g->arena, "{%s = 0}", d->name) : "0";
+    const char *where = m->ndom > 1 ? TEXT("{%s = 0}", d->name) : "0";
     tp_note(c->err,
         "write %s[%s] = ... for these points, or %s:otherwise(...) for all that the branches leave",
         name, where, name);
@@ -165,8 +164,7 @@ static bool defined(check *c, const tp_node *m) {
   if (m->nin && !m->in[m->nin - 1].cond) return true;
   const char *name = called(c, m), *own = tp_own_name(m);
   if (settled(c, m, tp_branch_set(c->g, m, m->nin), TP_E_UNDEFINED, m->pos,
-          tp_printf(&c->g->arena,
-              "%s has points without a branch (%s:otherwise(...) takes the rest)", name,
+          TEXT("%s has points without a branch (%s:otherwise(...) takes the rest)", name,
               own ? own : "h")))
     return true;
   tp_fail(c->err, TP_E_UNDEFINED, m->pos, "undefined: %s has no branch%s", name, example(c, m));
@@ -276,7 +274,7 @@ static void note_advice(check *c, const tp_node *r, int k) {
   else
     tp_note(c->err,
         "clip it, tempo.%s, or give the points where it leaves the domain a branch of their own",
-        tp_printf(&c->g->arena, c->env[x->dom[k]->id] < 0 ? "max(%s, 0)" : "min(%s, %s - 1)",
+        TEXT(c->env[x->dom[k]->id] < 0 ? "max(%s, 0)" : "min(%s, %s - 1)",
             tp_ix_str(c->g->ix, at->lo), bound));
 }
 
@@ -338,8 +336,8 @@ static bool check_index(check *c, const tp_node *r, int k, const tp_ix *somethin
   const tp_ix *out = tp_ix_or(
       ix, tp_ix_cmp(ix, TP_LT, at->lo, tp_ix_const(ix, 0)), tp_ix_cmp(ix, TP_GT, top, end));
   tp_set *bad = tp_set_and(needed(c, r), where(c, r, tp_ix_and(ix, something, out)));
-  const char *late = tp_printf(&c->g->arena, "%s leaves 0 .. %s-1 in dim '%s' of %s",
-      read_text(c, r), d->bound->name, d->name, called(c, tp_in(r, 0)));
+  const char *late = TEXT("%s leaves 0 .. %s-1 in dim '%s' of %s", read_text(c, r), d->bound->name,
+      d->name, called(c, tp_in(r, 0)));
   return settled(c, r, bad, TP_E_DOMAIN, r->pos, late) || read_fail(c, r, k);
 }
 
@@ -364,8 +362,7 @@ static bool check_gathers(check *c, const tp_node *n) {
     tp_set *outside = tp_set_outside(ix, x->ndom, x->dom);
     tp_set *bad =
         tp_set_and(tp_set_apply(outside, tp_rel_reverse(tp_edge_rel(c->g, n, k))), needed(c, n));
-    const char *late =
-        tp_printf(&c->g->arena, "%s leaves the domain of %s", called(c, n), called(c, x));
+    const char *late = TEXT("%s leaves the domain of %s", called(c, n), called(c, x));
     if (!settled(c, n, bad, TP_E_DOMAIN, n->in[k].pos, late))
       return tp_fail(c->err, TP_E_DOMAIN, n->in[k].pos, "domain: %s, e.g.%s", late, example(c, n));
   }
@@ -447,9 +444,9 @@ static bool check_slice(check *c, const tp_node *n) {
   const tp_ix *size = tp_inof(n, 0)->shape[a->axis], *lo = a->ix[0];
   const tp_ix *last = tp_ix_add(ix, lo, last_place(ix, a->ix[1], a->step)),
               *least[] = { lo, behind(ix, size, last) };
-  const char *late = tp_printf(&c->g->arena,
-      "elements %s .. %s of axis %d of %s (extent %s) are not all there", tp_ix_str(ix, lo),
-      tp_ix_str(ix, tp_ix_addc(ix, last, 1)), a->axis, called(c, tp_in(n, 0)), tp_ix_str(ix, size));
+  const char *late = TEXT("elements %s .. %s of axis %d of %s (extent %s) are not all there",
+      tp_ix_str(ix, lo), tp_ix_str(ix, tp_ix_addc(ix, last, 1)), a->axis, called(c, tp_in(n, 0)),
+      tp_ix_str(ix, size));
   return fits_inside(c, n, has_none(ix, a->ix[1]), least, TP_E_DOMAIN, late);
 }
 
@@ -464,14 +461,14 @@ static bool check_windows(check *c, const tp_node *n) {
   const tp_ix *last =
       tp_ix_add(ix, last_place(ix, count, a->step), last_place(ix, size, a->dilation));
   const tp_ix *least[] = { tp_ix_const(ix, 0), behind(ix, extent, last) };
-  const char *late = tp_printf(&c->g->arena, "%s windows of %s of %s are not in an axis of %s",
-      tp_ix_str(ix, count), tp_ix_str(ix, size), called(c, tp_in(n, 0)), tp_ix_str(ix, extent));
+  const char *late = TEXT("%s windows of %s of %s are not in an axis of %s", tp_ix_str(ix, count),
+      tp_ix_str(ix, size), called(c, tp_in(n, 0)), tp_ix_str(ix, extent));
   return fits_inside(c, n, none, least, TP_E_DOMAIN, late);
 }
 
 static bool check_pad(check *c, const tp_node *n) {
   tp_ictx *ix = c->g->ix;
-  const char *late = tp_printf(&c->g->arena, "%s is padded by %s and %s, which may not be negative",
+  const char *late = TEXT("%s is padded by %s and %s, which may not be negative",
       called(c, tp_in(n, 0)), tp_ix_str(ix, n->attr.ix[0]), tp_ix_str(ix, n->attr.ix[1]));
   return fits_inside(c, n, tp_ix_bool(ix, false), n->attr.ix, TP_E_DOMAIN, late);
 }
@@ -487,8 +484,7 @@ static bool is_operands(const tp_node *n, const tp_ix *e) {
 static bool check_extent(check *c, const tp_node *n, const tp_ix *e) {
   tp_ictx *ix = c->g->ix;
   if (tp_ix_prove_ge0(ix, e, n->ndom, n->dom) || is_operands(n, e) || !is_needed(c, n)) return true;
-  const char *late =
-      tp_printf(&c->g->arena, "the extent %s of %s is negative", tp_ix_str(ix, e), called(c, n));
+  const char *late = TEXT("the extent %s of %s is negative", tp_ix_str(ix, e), called(c, n));
   return fits_inside(c, n, tp_ix_bool(ix, false), (const tp_ix *[]){ e, e }, TP_E_SHAPE, late);
 }
 

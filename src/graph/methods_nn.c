@@ -1,5 +1,6 @@
 /* methods: normalisation, dropout, losses. All compute in f32 at least and round once. */
 #include "graph/rows.h"
+#include "graph/core.h"
 #include <math.h>
 
 /* ---- normalisation ---- */
@@ -264,11 +265,10 @@ static bool shaped_as(const nll *c, tp_val t, tp_val x, int but) {
 
 /* "f32 (8, 10)" */
 static const char *type_text(tp_mk k, tp_val v, int but) {
-  const char *list = "";
-  for (int i = 0; i < tp_rankof(v); i++)
-    if (i != but)
-      list = tp_printf(&k.g->arena, "%s%s%s", list, *list ? ", " : "", tp_text(k, mk_extent(v, i)));
-  return tp_printf(&k.g->arena, "%s (%s)", but < 0 ? tp_dtype_name(tp_dtypeof(v)) : "i64", list);
+  const tp_ix *shape[TP_MAXRANK];
+  int rank = mk_shape_but(k, v, but >= 0, &but, false, shape);
+  return tp_printf(&k.g->arena, "%s (%s)", but < 0 ? tp_dtype_name(tp_dtypeof(v)) : "i64",
+      tp_extents(k.g, rank, shape));
 }
 
 /* Indices have x's shape without the classes; probabilities (shares) have x's. */

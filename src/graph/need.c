@@ -26,7 +26,7 @@
 enum { ROUNDS = TP_TUNE_NEED_ROUNDS };
 
 /* A node at work. */
-typedef struct place {
+typedef struct need_place {
   tp_node *n;
   int scc;
   tp_set **need; /* of the result */
@@ -37,11 +37,11 @@ typedef struct place {
   tp_set *have, *next;
   int count;    /* scratch */
   tp_rel *path; /* scratch */
-} place;
+} need_place;
 
 typedef struct sweep {
   tp_graph *g;
-  place *at; /* by node id */
+  need_place *at; /* by node id */
   /* of the runs to which nothing is given for this dim: no dim ends then; NULL: of all others */
   const tp_sym *zero;
   bool widen; /* take hulls? */
@@ -51,14 +51,14 @@ typedef struct sweep {
 /* members: cut ones first, then consumers before producers; set: of the cut ones, at work */
 typedef struct {
   int n, ncut, rounds;
-  place **v;
+  need_place **v;
   tp_set **set;
 } comp;
 
 /* ---- sets ---- */
 
 /* The shared box if a is all of it. */
-static tp_set *canonical(sweep *s, const place *p, TP_TAKE tp_set *a) {
+static tp_set *canonical(sweep *s, const need_place *p, TP_TAKE tp_set *a) {
   if (!a || a == p->box || !tp_set_subset(s->g->ix, p->box, a)) return a;
   tp_set_free(a);
   return tp_set_copy(p->box);
@@ -69,7 +69,7 @@ static void replace(tp_set **at, TP_TAKE tp_set *a) {
   *at = a;
 }
 
-static void join(sweep *s, const place *p, tp_set **at, TP_TAKE tp_set *a) {
+static void join(sweep *s, const need_place *p, tp_set **at, TP_TAKE tp_set *a) {
   if (!a) return;
   if (!*at) *at = a;
   else if (*at == a || *at == p->box || tp_set_subset(s->g->ix, a, *at)) tp_set_free(a);
@@ -79,11 +79,13 @@ static void join(sweep *s, const place *p, tp_set **at, TP_TAKE tp_set *a) {
 /* ---- edges ---- */
 
 /* What open parameters and gradients not yet expanded need is not known yet. */
-static int operands(const place *p) {
+static int operands(const need_place *p) {
   return p->n->op == TP_OP_PARAM || p->n->op == TP_OP_GRAD ? 0 : p->n->nin;
 }
 
-static place *operand(const sweep *s, const place *p, int k) { return &s->at[tp_in(p->n, k)->id]; }
+static need_place *operand(const sweep *s, const need_place *p, int k) {
+  return &s->at[tp_in(p->n, k)->id];
+}
 
 static bool is_identity(const tp_node *n, int k) {
   const tp_node *x = tp_in(n, k);
@@ -91,22 +93,22 @@ static bool is_identity(const tp_node *n, int k) {
       tp_dom_same(n->ndom, n->dom, x->ndom, x->dom);
 }
 
-static TP_GIVE tp_rel *rel_of(sweep *s, place *p, int k) {
+static TP_GIVE tp_rel *rel_of(sweep *s, need_place *p, int k) {
   if (!p->rel) p->rel = TP_NEWN(&s->g->arena, tp_rel *, p->n->nin);
   if (!p->rel[k]) p->rel[k] = tp_edge_rel(s->g, p->n, k);
   return tp_rel_copy(p->rel[k]);
 }
 
 /* From stop i on the next one whose end, before it is lowered, is another at operand k; -1. */
-static int crossed(const sweep *s, const place *p, int k, int i) {
+static int crossed(const sweep *s, const need_place *p, int k, int i) {
   for (; i < s->g->stops.n && !s->zero; i++)
     if (!s->g->stops.v[i].end && tp_edge_crosses(p->n, k, &s->g->stops.v[i])) return i;
   return -1;
 }
 
 /* What operand k must have where p is needed at `from`; tp_need_check reports points outside. */
-static TP_GIVE tp_set *image(sweep *s, place *p, int k, TP_KEEP tp_set *from) {
-  const place *x = operand(s, p, k);
+static TP_GIVE tp_set *image(sweep *s, need_place *p, int k, TP_KEEP tp_set *from) {
+  const need_place *x = operand(s, p, k);
   if (!from || is_identity(p->n, k)) return tp_set_copy(from);
   tp_set *to = tp_set_apply(tp_set_copy(from), rel_of(s, p, k));
   for (int i = -1; (i = crossed(s, p, k, i + 1)) >= 0;)
@@ -123,7 +125,7 @@ static bool go_round(sweep *s, comp *c) {
     replace(c->v[i]->cut ? &c->v[i]->next : &c->v[i]->have, tp_set_copy(*c->v[i]->need));
   for (int i = 0; i < c->n; i++)
     for (int k = 0; k < operands(c->v[i]); k++) {
-      place *x = operand(s, c->v[i], k);
+      need_place *x = operand(s, c->v[i], k);
       if (x->scc == c->v[i]->scc)
         join(s, x, x->cut ? &x->next : &x->have, image(s, c->v[i], k, c->v[i]->have));
     }
@@ -134,7 +136,7 @@ static bool go_round(sweep *s, comp *c) {
 static bool settle(sweep *s, const comp *c) {
   bool same = true;
   for (int i = 0; i < c->ncut; i++) {
-    place *p = c->v[i];
+    need_place *p = c->v[i];
     if (p->have == p->next || (p->have && p->next && tp_set_equal(s->g->ix, p->have, p->next)))
       continue;
     same = false;
@@ -158,9 +160,9 @@ typedef TP_VEC(tp_hop) hops;
 static void hops_from(sweep *s, const comp *c, int i, hops *out) {
   c->v[i]->path = tp_rel_id(tp_set_copy(c->v[i]->box));
   for (int m = 0; m < c->n; m++) {
-    place *p = c->v[m];
+    need_place *p = c->v[m];
     for (int k = 0; p->path && k < operands(p); k++) {
-      place *x = operand(s, p, k);
+      need_place *x = operand(s, p, k);
       if (x->scc != p->scc) continue;
       tp_rel *r =
           tp_rel_into(tp_rel_compose(tp_rel_copy(p->path), rel_of(s, p, k)), tp_set_copy(x->box));
@@ -201,7 +203,7 @@ static void start_from(const comp *c, tp_set *const *set) {
     replace(&c->v[i]->have, tp_set_copy(set ? set[i] : c->v[i]->box));
 }
 
-static TP_GIVE tp_set *next_of(const sweep *s, const place *p) {
+static TP_GIVE tp_set *next_of(const sweep *s, const need_place *p) {
   return p->next ? tp_set_copy(p->next) : tp_set_empty(s->g->ix, p->n->ndom, p->n->dom);
 }
 
@@ -227,7 +229,7 @@ static bool exact(sweep *s, comp *c) {
 
 /* One piece around a, inside what all points together can need. */
 static tp_set *piece(
-    sweep *s, const place *p, TP_KEEP tp_set *a, TP_KEEP tp_set *by, TP_KEEP tp_set *most) {
+    sweep *s, const need_place *p, TP_KEEP tp_set *a, TP_KEEP tp_set *by, TP_KEEP tp_set *most) {
   return canonical(s, p, tp_set_and(tp_set_widen(tp_set_copy(a), by), tp_set_copy(most)));
 }
 
@@ -238,7 +240,7 @@ static bool grows_to_stand(sweep *s, comp *c, tp_set **most) {
     bool same = true;
     go_round(s, c);
     for (int i = 0; i < c->ncut; i++) {
-      place *p = c->v[i];
+      need_place *p = c->v[i];
       if (!p->next || tp_set_subset(s->g->ix, p->next, p->have)) continue;
       same = false;
       bool first = tp_set_is_empty(s->g->ix, p->have);
@@ -254,7 +256,7 @@ static bool pieces(sweep *s, comp *c) {
   start_from(c, NULL);
   go_round(s, c);
   for (int i = 0; i < c->ncut; i++) {
-    place *p = c->v[i];
+    need_place *p = c->v[i];
     most[i] = p->next ? piece(s, p, p->next, p->next, p->box) : next_of(s, p);
     replace(&c->set[i], piece(s, p, c->set[i], c->set[i], most[i]));
   }
@@ -293,7 +295,7 @@ static bool is_cut(const tp_node *n) {
 
 /* Kahn's algorithm on the members that are not cut. False: there is a cycle among them, and one of
  * its nodes has been cut. */
-static bool arranged(sweep *s, comp *c, place *const *member) {
+static bool arranged(sweep *s, comp *c, need_place *const *member) {
   int n = 0;
   for (int i = 0; i < c->n; i++) member[i]->count = 0;
   for (int i = 0; i < c->n; i++)
@@ -305,7 +307,7 @@ static bool arranged(sweep *s, comp *c, place *const *member) {
     if (!member[i]->cut && !member[i]->count) c->v[n++] = member[i];
   for (int front = c->ncut; front < n; front++)
     for (int k = 0; k < operands(c->v[front]); k++) {
-      place *x = operand(s, c->v[front], k);
+      need_place *x = operand(s, c->v[front], k);
       if (x->scc == c->v[front]->scc && !x->cut && --x->count == 0) c->v[n++] = x;
     }
   for (int i = 0; i < c->n && n < c->n; i++)
@@ -313,8 +315,8 @@ static bool arranged(sweep *s, comp *c, place *const *member) {
   return true;
 }
 
-static void cyclic(sweep *s, int n, place *const *member) {
-  comp c = { .n = n, .v = TP_NEWN(&s->g->arena, place *, n) };
+static void cyclic(sweep *s, int n, need_place *const *member) {
+  comp c = { .n = n, .v = TP_NEWN(&s->g->arena, need_place *, n) };
   for (int i = 0; i < n; i++) member[i]->cut = is_cut(member[i]->n);
   while (!arranged(s, &c, member)) {}
   c.set = TP_NEWN(&s->g->arena, tp_set *, c.ncut);
@@ -333,14 +335,14 @@ static void cyclic(sweep *s, int n, place *const *member) {
 }
 
 /* To a component that is looked at later; everything, where what is needed is too much for isl. */
-static void hand_on(sweep *s, place *p, int k) {
-  place *x = operand(s, p, k);
+static void hand_on(sweep *s, need_place *p, int k) {
+  need_place *x = operand(s, p, k);
   unsigned long before = tp_isl_budget(s->g->ix, TP_TUNE_NEED_HULLS);
   join(s, x, x->need, image(s, p, k, *p->need));
   if (!tp_isl_within(s->g->ix, before)) replace(x->need, tp_set_copy(x->box));
 }
 
-static void component(sweep *s, int n, place *const *member) {
+static void component(sweep *s, int n, need_place *const *member) {
   bool cycle = n > 1;
   for (int k = 0; k < operands(member[0]); k++) cycle |= operand(s, member[0], k) == member[0];
   if (cycle) cyclic(s, n, member);
@@ -356,7 +358,7 @@ static void component(sweep *s, int n, place *const *member) {
 static void start(sweep *s, tp_graph *g, tp_set **need, int *order) {
   int *scc = TP_NEWN(&g->arena, int, g->nodes.n);
   s->g = g;
-  s->at = TP_NEWN(&g->arena, place, g->nodes.n);
+  s->at = TP_NEWN(&g->arena, need_place, g->nodes.n);
   tp_graph_sccs(g, scc, order);
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node *n = g->nodes.v[i];
@@ -364,7 +366,7 @@ static void start(sweep *s, tp_graph *g, tp_set **need, int *order) {
     while (j >= 0 && !tp_dom_same(n->ndom, n->dom, g->nodes.v[j]->ndom, g->nodes.v[j]->dom)) j--;
     tp_set *box = j < 0 ? tp_set_box(g->ix, n->ndom, n->dom) : tp_set_copy(s->at[j].box);
     if (j < 0 && s->zero) box = tp_set_nothing(g, box, n->ndom, n->dom, s->zero);
-    s->at[i] = (place){ .n = n, .scc = scc[i], .need = &need[i], .box = box };
+    s->at[i] = (need_place){ .n = n, .scc = scc[i], .need = &need[i], .box = box };
   }
 }
 
@@ -372,15 +374,15 @@ static void start(sweep *s, tp_graph *g, tp_set **need, int *order) {
 static void need_calls(sweep *s, int nroot, const tp_val *roots) {
   bool *seen = TP_NEWN(&s->g->arena, bool, s->g->nodes.n);
   for (int i = 0; i < nroot; i++) tp_reach(&s->g->arena, roots[i].node, seen);
-  for (place *p = s->at; p < s->at + s->g->nodes.n; p++)
+  for (need_place *p = s->at; p < s->at + s->g->nodes.n; p++)
     if (seen[p->n->id] && p->n->op == TP_OP_CALL) replace(p->need, tp_set_copy(p->box));
 }
 
 static void run(sweep *s, int nroot, const tp_val *roots, const int *order) {
   int n = s->g->nodes.n;
-  place **member = TP_NEWN(&s->g->arena, place *, n);
+  need_place **member = TP_NEWN(&s->g->arena, need_place *, n);
   for (int i = 0; i < nroot; i++) {
-    place *p = &s->at[roots[i].node->id];
+    need_place *p = &s->at[roots[i].node->id];
     join(s, p, p->need, tp_set_copy(p->box));
   }
   need_calls(s, nroot, roots);
@@ -389,12 +391,12 @@ static void run(sweep *s, int nroot, const tp_val *roots, const int *order) {
       member[m] = &s->at[order[i - m]];
     component(s, m, member);
   }
-  for (place *p = s->at; p < s->at + n; p++)
+  for (need_place *p = s->at; p < s->at + n; p++)
     if (!*p->need) *p->need = tp_set_empty(s->g->ix, p->n->ndom, p->n->dom);
 }
 
 static void sweep_free(sweep *s) {
-  for (place *p = s->at; p < s->at + s->g->nodes.n; p++) {
+  for (need_place *p = s->at; p < s->at + s->g->nodes.n; p++) {
     tp_set_free(p->box);
     for (int k = 0; p->rel && k < p->n->nin; k++) tp_rel_free(p->rel[k]);
   }
@@ -495,7 +497,7 @@ tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
 /* ---- what a superset has too much ---- */
 
 /* Where p reads outside operand k's domain or in `bad`; NULL: nowhere. */
-static TP_GIVE tp_set *reads_bad(sweep *s, place *p, int k, TP_KEEP tp_set *const *bad) {
+static TP_GIVE tp_set *reads_bad(sweep *s, need_place *p, int k, TP_KEEP tp_set *const *bad) {
   const tp_node *x = tp_in(p->n, k);
   if (is_identity(p->n, k)) return tp_set_copy(bad[x->id]);
   tp_set *wrong = tp_set_outside(s->g->ix, x->ndom, x->dom);
@@ -504,7 +506,7 @@ static TP_GIVE tp_set *reads_bad(sweep *s, place *p, int k, TP_KEEP tp_set *cons
 }
 
 /* bad grows by what p reads. True: it did. */
-static bool find_bad(sweep *s, place *p, tp_set **bad) {
+static bool find_bad(sweep *s, need_place *p, tp_set **bad) {
   tp_set **own = &bad[p->n->id];
   bool grew = false;
   for (int k = 0; k < operands(p); k++) {

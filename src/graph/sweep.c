@@ -3,56 +3,52 @@
 
 typedef TP_VEC(tp_node *) nodevec;
 
-static void visit(tp_arena *a, nodevec *work, tp_node *n) {
-  if (!n || n->mark) return;
-  n->mark = 1;
-  TP_PUSH(a, work, n);
-}
-
-/* What ends a dim of n, or one whose end n mentions. */
-static void visit_stops(tp_graph *g, tp_arena *a, nodevec *work, const tp_node *n) {
-  for (int i = 0; i < g->stops.n; i++) {
-    tp_stop *s = &g->stops.v[i];
-    if (s->live ||
-        !(tp_has_dim(n, s->dim) || tp_node_mentions(n, s->sym) || tp_node_mentions(n, s->given)))
-      continue;
-    s->live = true;
-    visit(a, work, s->done.node);
-    visit(a, work, s->end);
-  }
-}
-
-static void reached(tp_arena *a, nodevec *work, tp_node *n, bool *seen) {
-  if (seen[n->id]) return;
+static void visit(tp_arena *a, nodevec *work, tp_node *n, bool *seen) {
+  if (!n || seen[n->id]) return;
   seen[n->id] = true;
   TP_PUSH(a, work, n);
 }
 
 void tp_reach(tp_arena *a, tp_node *n, bool *seen) {
   nodevec work = { 0 };
-  reached(a, &work, n, seen);
+  visit(a, &work, n, seen);
   while (work.n) {
     n = work.v[--work.n];
-    for (int k = 0; k < n->nin; k++) reached(a, &work, tp_in(n, k), seen);
+    for (int k = 0; k < n->nin; k++) visit(a, &work, tp_in(n, k), seen);
   }
 }
 
-/* A GRAD without losses of its own is that of the graph's losses, which live with it. */
-static void mark_live(tp_graph *g, tp_arena *a) {
+/* What ends a dim of n, or one whose end n mentions. */
+static void visit_stops(tp_graph *g, tp_arena *a, nodevec *work, const tp_node *n, bool *live) {
+  for (int i = 0; i < g->stops.n; i++) {
+    tp_stop *s = &g->stops.v[i];
+    if (s->live ||
+        !(tp_has_dim(n, s->dim) || tp_node_mentions(n, s->sym) || tp_node_mentions(n, s->given)))
+      continue;
+    s->live = true;
+    visit(a, work, s->done.node, live);
+    visit(a, work, s->end, live);
+  }
+}
+
+/* By node id. A GRAD without losses of its own is that of the graph's losses, which live with it.
+ */
+static bool *find_live(tp_graph *g, tp_arena *a) {
   nodevec work = { 0 };
-  for (int i = 0; i < g->nodes.n; i++) g->nodes.v[i]->mark = 0;
+  bool *live = TP_NEWN(a, bool, g->nodes.n);
   for (int i = 0; i < g->stops.n; i++) g->stops.v[i].live = false;
-  for (int i = 0; i < g->outputs.n; i++) visit(a, &work, g->outputs.v[i].val.node);
-  for (int i = 0; i < g->sinks.n; i++) visit(a, &work, g->sinks.v[i]);
+  for (int i = 0; i < g->outputs.n; i++) visit(a, &work, g->outputs.v[i].val.node, live);
+  for (int i = 0; i < g->sinks.n; i++) visit(a, &work, g->sinks.v[i], live);
   for (int i = 0; i < g->params.n; i++)
-    if (g->params.v[i]->id >= 0) visit(a, &work, g->params.v[i]);
+    if (g->params.v[i]->id >= 0) visit(a, &work, g->params.v[i], live);
   while (work.n) {
     tp_node *n = work.v[--work.n];
-    visit_stops(g, a, &work, n);
-    for (int k = 0; k < n->nin; k++) visit(a, &work, tp_in(n, k));
+    visit_stops(g, a, &work, n, live);
+    for (int k = 0; k < n->nin; k++) visit(a, &work, tp_in(n, k), live);
     if (n->op == TP_OP_GRAD && n->nin == 1)
-      for (int i = 0; i < g->losses.n; i++) visit(a, &work, g->losses.v[i].node);
+      for (int i = 0; i < g->losses.n; i++) visit(a, &work, g->losses.v[i].node, live);
   }
+  return live;
 }
 
 static void drop_node(tp_node *n) {
@@ -67,17 +63,17 @@ static void drop_node(tp_node *n) {
 void tp_graph_prune(tp_graph *g) {
   tp_arena scratch;
   tp_scratch_init(&scratch);
-  mark_live(g, &scratch);
-  tp_arena_free(&scratch);
+  const bool *live = find_live(g, &scratch);
   int kept = 0, losses = 0;
   for (int i = 0; i < g->nodes.n; i++) {
     tp_node *n = g->nodes.v[i];
-    if (!n->mark) drop_node(n);
+    if (!live[i]) drop_node(n);
     else {
       n->id = kept;
       g->nodes.v[kept++] = n;
     }
   }
+  tp_arena_free(&scratch);
   g->nodes.n = kept;
   for (int i = 0; i < g->losses.n; i++)
     if (g->losses.v[i].node->id >= 0) g->losses.v[losses++] = g->losses.v[i];
