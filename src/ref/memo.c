@@ -194,13 +194,11 @@ static bool same_shape(const ref_data *a, const ref_data *b) {
 
 /* Copies the elements of the smaller shape, `box`. */
 static void copy_box(const ref_data *box, const ref_data *to, const ref_data *from) {
-  size_t size = (size_t)tp_dtype_size(box->dtype);
   int64_t st[TP_MAXRANK], sf[TP_MAXRANK];
   ref_strides(to, st);
   ref_strides(from, sf);
   TP_WALK (w, box->rank, box->shape)
-    memcpy((char *)to->data + (size_t)tp_walk_offset(&w, st) * size,
-        (const char *)from->data + (size_t)tp_walk_offset(&w, sf) * size, size);
+    ref_copy(to, tp_walk_offset(&w, st), from, tp_walk_offset(&w, sf));
 }
 
 bool ref_from_array(ref *r, tp_cell *c, const tp_array *a) {

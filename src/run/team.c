@@ -240,7 +240,7 @@ static bool run_job(tp_workers *all, team_job *j, bool *ok) {
   for (int i = 0; i < all->n; i++) all->w[i].err.code = TP_OK;
   all->over = false;
   if (!tp_crew_run(all->crew, work, j, all->gather[j->id])) return false;
-  *ok = !*tp_crew_stopped(all->crew) || ended(all, &all->teams->team[j->id]);
+  *ok = !tp_crew_stopped(all->crew) || ended(all, &all->teams->team[j->id]);
   return true;
 }
 
