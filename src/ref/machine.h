@@ -88,7 +88,7 @@ typedef struct ref {
 } ref;
 
 struct tp_refsteps {
-  ref *r;
+  ref r[1];
   int64_t *now;
   bool *complete; /* by output */
   /* by output, then by parameter: the first point not made */
@@ -100,9 +100,6 @@ struct tp_refsteps {
 /* fn(s, arg) under a guard */
 bool ref_guarded(tp_refsteps *s, bool (*fn)(tp_refsteps *, void *), void *arg, tp_error *err);
 
-bool ref_open(ref *r, tp_error *err); /* r: zeroed; NULL: error memory */
-void ref_close(ref *r);
-bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err);
 bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);
 /* as ref_alive, ref_seek, ref_call_ask, but run the stack to wait */
 ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at, int *which);

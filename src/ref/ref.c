@@ -1,34 +1,5 @@
-/* ref.c: opens a machine; peeks. */
+/* ref.c: peeks at a point. */
 #include "ref/machine.h"
-
-bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err) {
-  r->g = g;
-  r->run = run;
-  r->err = err;
-  int nsym = tp_nsym(g->ix);
-  r->env = TP_NEWN(&r->arena, int64_t, nsym);
-  for (int i = 0; i < nsym; i++)
-    if (tp_sym_at(g->ix, i)->kind == TP_SYM_BOUND) r->env[i] = run->env[i];
-  ref_stops_open(r);
-  r->number = TP_NEWN(&r->arena, int, g->nodes.n);
-  r->scatter = TP_NEWN(&r->arena, ref_scatter *, g->nodes.n);
-  r->calls = TP_NEWN(&r->arena, ref_calls *, g->nodes.n);
-  for (int i = 0; i < g->inputs.n; i++)
-    if (g->inputs.v[i]->id >= 0) r->number[g->inputs.v[i]->id] = i; /* -1: swept */
-  return true;
-}
-
-/* On the heap, away from what setjmp may put back. */
-bool ref_open(ref *r, tp_error *err) {
-  if (!r) return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "out of memory in the reference evaluator");
-  tp_arena_init(&r->arena);
-  return true;
-}
-
-void ref_close(ref *r) {
-  tp_arena_free(&r->arena);
-  tp_free(r);
-}
 
 static bool is_there(ref *r, const tp_node *n, const int64_t *at) {
   for (int k = 0; k < n->ndom; k++)

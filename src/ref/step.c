@@ -45,12 +45,27 @@ typedef struct {
   const tp_ticks *ticks;
 } steps_opening;
 
+static void open_machine(ref *r, tp_graph *g, tp_run *run) {
+  int nsym = tp_nsym(g->ix);
+  r->g = g;
+  r->run = run;
+  r->env = TP_NEWN(&r->arena, int64_t, nsym);
+  for (int i = 0; i < nsym; i++)
+    if (tp_sym_at(g->ix, i)->kind == TP_SYM_BOUND) r->env[i] = run->env[i];
+  ref_stops_open(r);
+  r->number = TP_NEWN(&r->arena, int, g->nodes.n);
+  r->scatter = TP_NEWN(&r->arena, ref_scatter *, g->nodes.n);
+  r->calls = TP_NEWN(&r->arena, ref_calls *, g->nodes.n);
+  for (int i = 0; i < g->inputs.n; i++)
+    if (g->inputs.v[i]->id >= 0) r->number[g->inputs.v[i]->id] = i; /* -1: swept */
+}
+
 static bool prepare(tp_refsteps *s, void *arg) {
   const steps_opening *o = arg;
   const tp_ticks *t = o->ticks;
   const tp_graph *g = o->g;
   ref *r = s->r;
-  if (!ref_init(r, o->g, o->run, r->err)) return false;
+  open_machine(r, o->g, o->run);
   r->ticks = t;
   r->now = s->now = TP_NEWN(&r->arena, int64_t, t->n + 1);
   s->complete = TP_NEWN(&r->arena, bool, g->outputs.n);
@@ -63,15 +78,16 @@ static bool prepare(tp_refsteps *s, void *arg) {
 
 tp_refsteps *tp_ref_begin(tp_graph *g, tp_run *run, const tp_ticks *t, tp_error *err) {
   tp_refsteps *s = tp_calloc(sizeof *s);
-  if (!s || !ref_open(s->r = tp_calloc(sizeof *s->r), err)) {
+  if (!s) {
     tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "out of memory in the reference evaluator");
-    return tp_ref_end(s);
+    return NULL;
   }
+  tp_arena_init(&s->r->arena);
   return ref_guarded(s, prepare, &(steps_opening){ g, run, t }, err) ? s : tp_ref_end(s);
 }
 
 tp_refsteps *tp_ref_end(tp_refsteps *s) {
-  if (s && s->r) ref_close(s->r);
+  if (s) tp_arena_free(&s->r->arena);
   tp_free(s);
   return NULL;
 }
