@@ -68,7 +68,7 @@ int64_t tp_ref_bytes(
   int nsym = tp_nsym(g->ix);
   int64_t *env = tp_alloc(sizeof *env * (size_t)nsym), sum = 0;
   if (!env) return -1;
-  TP_COPY(env, given, nsym);
+  TP_COPYN(env, given, nsym);
   tp_run_few(g, env);
   for (int i = 0; i < g->nodes.n; i++) {
     const tp_node *x = g->nodes.v[i];

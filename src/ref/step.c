@@ -239,7 +239,7 @@ static bool show_all(tp_refsteps *s, void *arg) {
 bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out,
     int64_t *next, bool *more, tp_error *err) {
   *more = false;
-  TP_COPY(s->now, at, s->r->ticks->n);
+  TP_COPYN(s->now, at, s->r->ticks->n);
   return ref_guarded(s, show_all, &(showing){ values, out, next, more }, err) || s->r->cancelled;
 }
 
