@@ -19,7 +19,7 @@ static tp_array *head(tp_dtype d, int rank, const int64_t *shape) {
   a->refs = 1;
   a->dtype = d;
   a->rank = rank;
-  if (rank) TP_COPY(a->shape, shape, rank);
+  if (rank) TP_COPYN(a->shape, shape, rank);
   a->count = (int64_t)(bytes / (size_t)tp_dtype_size(d));
   return a;
 }

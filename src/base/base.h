@@ -145,8 +145,8 @@ void *tp_new_bytes(tp_arena *a, size_t n); /* zeroed, to 16 bytes; n may be 0 */
 char *tp_strdup(tp_arena *a, const char *s);
 char *tp_printf(tp_arena *a, const char *fmt, ...) TP_PRINTF(2, 3);
 void *tp_dup(tp_arena *a, const void *p, size_t n);
-#define TP_DUPN(a, v, n)     tp_dup((a), (v), sizeof *(v) * (size_t)(n))
-#define TP_COPY(to, from, n) memcpy((to), (from), sizeof *(to) * (size_t)(n))
+#define TP_DUPN(a, v, n)      tp_dup((a), (v), sizeof *(v) * (size_t)(n))
+#define TP_COPYN(to, from, n) memcpy((to), (from), sizeof *(to) * (size_t)(n))
 
 /* A growing vector in an arena: TP_PUSH(a, &vec, value) */
 #define TP_VEC(T) \

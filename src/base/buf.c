@@ -177,7 +177,7 @@ const char *tp_hint(char out[TP_HINT], const char *name, const char *const *name
   *out = 0;
   if (near) snprintf(out, TP_HINT, "; did you mean '%s'?", near);
   if (near || n > SHOWN) return out;
-  TP_COPY(sorted, names, n);
+  TP_COPYN(sorted, names, n);
   qsort(sorted, (size_t)n, sizeof *sorted, tp_by_text);
   for (int k = 0; k < n; k++) {
     size_t used = strlen(out);

@@ -28,21 +28,21 @@ tp_philox_key tp_philox_op(uint64_t seed, uint64_t ophash) {
   return tp_philox_coord(k, 0, (int64_t)ophash);
 }
 
-static void words(tp_philox_key k, uint64_t block, uint32_t out[4]) {
+static void philox_block(tp_philox_key k, uint64_t block, uint32_t out[4]) {
   uint32_t ctr[4] = { (uint32_t)block, (uint32_t)(block >> 32), 0, 0 };
   tp_philox4x32(ctr, k.k, out);
 }
 
 uint32_t tp_philox_word(tp_philox_key k, int64_t element) {
   uint32_t out[4];
-  words(k, (uint64_t)element / 4, out);
+  philox_block(k, (uint64_t)element / 4, out);
   return out[element & 3];
 }
 
 /* always in one block */
 static void word_pair(tp_philox_key k, int64_t e, uint32_t w[2]) {
   uint32_t out[4];
-  words(k, (uint64_t)e / 2, out);
+  philox_block(k, (uint64_t)e / 2, out);
   w[0] = out[(e & 1) * 2];
   w[1] = out[(e & 1) * 2 + 1];
 }

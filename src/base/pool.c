@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 enum { LINE = 64, CREW_LOOKS = 64 }; /* between two at the clock */
@@ -26,7 +27,7 @@ enum { CREW_QUIET = 16 };
 typedef struct {
   tp_crew *crew;
   int who;
-  unsigned claimed;
+  _Atomic unsigned claimed;
 } crew_hand;
 struct tp_crew {
   tp_crew *next;
@@ -34,17 +35,18 @@ struct tp_crew {
   unsigned of; /* its generation */
   tp_crewfn *fn;
   void *ud;
-  bool stopped, together;
+  _Atomic bool stopped;
+  bool together;
   double quiet; /* until when threads are not asked */
   pthread_mutex_t lock;
   pthread_cond_t told;
-  unsigned asleep;
-  _Alignas(LINE) unsigned job;
+  _Atomic unsigned asleep;
+  _Alignas(LINE) _Atomic unsigned job;
   /* of a job with meetings: twice its number, + 1: it is off */
-  _Alignas(LINE) unsigned gate;
-  _Alignas(LINE) unsigned meeting;
-  _Alignas(LINE) unsigned here; /* at the meeting */
-  _Alignas(LINE) unsigned working;
+  _Alignas(LINE) _Atomic unsigned gate;
+  _Alignas(LINE) _Atomic unsigned meeting;
+  _Alignas(LINE) _Atomic unsigned here; /* at the meeting */
+  _Alignas(LINE) _Atomic unsigned working;
   _Alignas(LINE) crew_hand hand[];
 };
 
@@ -68,32 +70,28 @@ static void crews_begin(void) {
     dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-static inline unsigned crew_read(const unsigned *p) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); }
-
 static inline void crew_pause(void) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #endif
 }
 
-static bool crew_is_stopped(const tp_crew *c) {
-  return __atomic_load_n(&c->stopped, __ATOMIC_ACQUIRE);
-}
+bool tp_crew_stopped(const tp_crew *c) { return c->stopped; }
 
-static void crew_sleep(tp_crew *c, const unsigned *p, unsigned old, bool stops) {
+static void crew_sleep(tp_crew *c, const _Atomic unsigned *p, unsigned old, bool stops) {
   pthread_mutex_lock(&c->lock);
-  __atomic_add_fetch(&c->asleep, 1, __ATOMIC_SEQ_CST);
-  while (crew_read(p) == old && !(stops && crew_is_stopped(c)))
-    pthread_cond_wait(&c->told, &c->lock);
-  __atomic_sub_fetch(&c->asleep, 1, __ATOMIC_SEQ_CST);
+  c->asleep++;
+  while (*p == old && !(stops && tp_crew_stopped(c))) pthread_cond_wait(&c->told, &c->lock);
+  c->asleep--;
   pthread_mutex_unlock(&c->lock);
 }
 
 /* Until *p is not `old`; stops: or the job is; yields: nothing waits for this thread. */
-static void crew_await(tp_crew *c, const unsigned *p, unsigned old, bool stops, bool yields) {
+static void crew_await(
+    tp_crew *c, const _Atomic unsigned *p, unsigned old, bool stops, bool yields) {
   double until = 0;
   for (int i = 1;; i++) {
-    if (crew_read(p) != old || (stops && crew_is_stopped(c))) return;
+    if (*p != old || (stops && tp_crew_stopped(c))) return;
     crew_pause();
     if (i % CREW_LOOKS) continue;
     double now = tp_now();
@@ -105,32 +103,30 @@ static void crew_await(tp_crew *c, const unsigned *p, unsigned old, bool stops, 
 }
 
 static void crew_tell(tp_crew *c) {
-  if (!crew_read(&c->asleep)) return;
+  if (!c->asleep) return;
   pthread_mutex_lock(&c->lock);
   pthread_cond_broadcast(&c->told);
   pthread_mutex_unlock(&c->lock);
 }
 
 static void crew_end(tp_crew *c) {
-  if (!__atomic_sub_fetch(&c->working, 1, __ATOMIC_SEQ_CST)) crew_tell(c);
+  if (!--c->working) crew_tell(c);
 }
 
 /* before the next job comes */
 static bool crew_claim(crew_hand *h, unsigned job) {
   unsigned was = job - 1;
-  return __atomic_compare_exchange_n(
-      &h->claimed, &was, job, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return atomic_compare_exchange_strong(&h->claimed, &was, job);
 }
 
 static void crew_open(tp_crew *c, unsigned job, bool goes) {
-  __atomic_store_n(&c->gate, 2 * job + !goes, __ATOMIC_SEQ_CST);
+  c->gate = 2 * job + !goes;
   crew_tell(c);
 }
 
 static bool crew_may_go(tp_crew *c, unsigned job) {
   unsigned g;
-  while ((g = crew_read(&c->gate)) != 2 * job && g != 2 * job + 1)
-    crew_await(c, &c->gate, g, false, false);
+  while ((g = c->gate) != 2 * job && g != 2 * job + 1) crew_await(c, &c->gate, g, false, false);
   return g == 2 * job;
 }
 
@@ -139,7 +135,7 @@ static void *crew_live(void *ud) {
   tp_crew *c = h->crew;
   for (unsigned job = 0;;) {
     crew_await(c, &c->job, job, false, true);
-    job = crew_read(&c->job);
+    job = c->job;
     if (!crew_claim(h, job)) continue;
     if (!c->together || crew_may_go(c, job)) c->fn(c->ud, h->who);
     crew_end(c);
@@ -149,8 +145,7 @@ static void *crew_live(void *ud) {
 
 /* Waits for the others. */
 static void crew_join(tp_crew *c) {
-  for (unsigned left; (left = crew_read(&c->working));)
-    crew_await(c, &c->working, left, false, false);
+  for (unsigned left; (left = c->working);) crew_await(c, &c->working, left, false, false);
 }
 
 /* Claims what no thread has begun; fn NULL: and drops it. Gives how many. */
@@ -167,7 +162,7 @@ static int crew_take_rest(tp_crew *c, unsigned job, tp_crewfn *fn, void *ud) {
 
 static bool crew_is_here(const tp_crew *c, unsigned job) {
   int i = 1;
-  while (i < c->n && crew_read(&c->hand[i].claimed) == job) i++;
+  while (i < c->n && c->hand[i].claimed == job) i++;
   return i == c->n;
 }
 
@@ -192,7 +187,7 @@ static bool crew_run_together(tp_crew *c, unsigned job, double wait) {
 
 /* Tells sleeping threads only if they came to the last job, or now and then. */
 static void crew_run_shares(tp_crew *c, unsigned job) {
-  if (crew_read(&c->asleep) && tp_now() >= c->quiet) crew_tell(c);
+  if (c->asleep && tp_now() >= c->quiet) crew_tell(c);
   c->fn(c->ud, 0);
   if (crew_take_rest(c, job, c->fn, c->ud) == c->n - 1) c->quiet = tp_now() + CREW_ALONE;
 }
@@ -206,9 +201,9 @@ bool tp_crew_run(tp_crew *c, tp_crewfn *fn, void *ud, double gather) {
   c->fn = fn;
   c->ud = ud;
   c->here = 0;
-  __atomic_store_n(&c->stopped, false, __ATOMIC_RELEASE);
-  __atomic_store_n(&c->working, (unsigned)c->n - 1, __ATOMIC_SEQ_CST);
-  unsigned job = __atomic_add_fetch(&c->job, 1, __ATOMIC_SEQ_CST);
+  c->stopped = false;
+  c->working = (unsigned)c->n - 1;
+  unsigned job = ++c->job;
   if (c->together) ran = crew_run_together(c, job, gather);
   else crew_run_shares(c, job);
   crew_join(c);
@@ -216,21 +211,19 @@ bool tp_crew_run(tp_crew *c, tp_crewfn *fn, void *ud, double gather) {
 }
 
 bool tp_crew_meet(tp_crew *c) {
-  unsigned now = crew_read(&c->meeting);
-  if (__atomic_add_fetch(&c->here, 1, __ATOMIC_SEQ_CST) == (unsigned)c->n) {
-    __atomic_store_n(&c->here, 0, __ATOMIC_SEQ_CST);
-    __atomic_add_fetch(&c->meeting, 1, __ATOMIC_SEQ_CST);
+  unsigned now = c->meeting;
+  if (++c->here == (unsigned)c->n) {
+    c->here = 0;
+    c->meeting++;
     crew_tell(c);
   } else crew_await(c, &c->meeting, now, true, false);
-  return crew_read(&c->meeting) != now; /* even if one has stopped since */
+  return c->meeting != now; /* even if one has stopped since */
 }
 
 void tp_crew_stop(tp_crew *c) {
-  __atomic_store_n(&c->stopped, true, __ATOMIC_SEQ_CST);
+  c->stopped = true;
   crew_tell(c);
 }
-
-const bool *tp_crew_stopped(const tp_crew *c) { return &c->stopped; }
 
 /* On failure the threads that were made sleep on. */
 static bool crew_begin(tp_crew *c) {

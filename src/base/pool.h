@@ -17,5 +17,5 @@ bool tp_crew_run(tp_crew *c, tp_crewfn *fn, void *ud, double gather);
 bool tp_crew_meet(tp_crew *c);
 /* ends the job soon */
 void tp_crew_stop(tp_crew *c);
-const bool *tp_crew_stopped(const tp_crew *c); /* for any thread */
+bool tp_crew_stopped(const tp_crew *c);
 #endif

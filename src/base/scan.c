@@ -200,11 +200,9 @@ void tp_put_string(tp_buf *b, const char *s) {
 }
 
 static bool plain_file(const char *s) {
-  if (!*s) return false;
-  for (; *s; s++)
-    if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=", *s))
-      return false;
-  return true;
+  static const char plain[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=";
+  return *s && !s[strspn(s, plain)];
 }
 
 void tp_put_where(tp_buf *b, tp_pos pos) {

@@ -12,8 +12,6 @@
  * mean of nothing does. Set by tp_watch (opt); NONE without check = "nan". */
 typedef enum { TP_CHECK_NONE, TP_CHECK_NAN, TP_CHECK_MEANT } tp_check;
 
-#define TP_COPYN(to, from, n) memcpy(to, from, sizeof *(to) * (size_t)(n))
-
 /* dims of a domain, and of a statement: bits of a mask; tp_infer and poly refuse more */
 enum { TP_MAXDIM = 31 };
 typedef struct tp_node tp_node;

@@ -59,15 +59,15 @@ typedef struct {
 typedef struct {
   const int64_t *lo, *hi;
   bool cut;
-} box;
+} value_box;
 
-static int64_t saturate(box *x, wide v) {
+static int64_t saturate(value_box *x, wide v) {
   if (v >= INT64_MIN && v <= INT64_MAX) return (int64_t)v;
   x->cut = true;
   return v < 0 ? INT64_MIN : INT64_MAX;
 }
 
-static interval product(box *x, interval a, interval b) {
+static interval product(value_box *x, interval a, interval b) {
   wide v[4] = { (wide)a.lo * b.lo, (wide)a.lo * b.hi, (wide)a.hi * b.lo, (wide)a.hi * b.hi },
        lo = v[0], hi = v[0];
   for (int i = 1; i < 4; i++) {
@@ -77,10 +77,10 @@ static interval product(box *x, interval a, interval b) {
   return (interval){ saturate(x, lo), saturate(x, hi) };
 }
 
-static interval range_of(box *x, const tp_ix *e);
+static interval range_of(value_box *x, const tp_ix *e);
 
 /* Sums are exact in 128 bits; a product is cut to 64 bits before its coefficient joins it. */
-static interval range_poly(box *x, const tp_ix *e) {
+static interval range_poly(value_box *x, const tp_ix *e) {
   wide least = e->cst, most = e->cst;
   for (int i = 0; i < e->nterm; i++) {
     const tp_mono *m = e->term[i].m;
@@ -94,7 +94,7 @@ static interval range_poly(box *x, const tp_ix *e) {
 }
 
 /* Of conditions: and, or. */
-static interval range_extremum(box *x, const tp_ix *e) {
+static interval range_extremum(value_box *x, const tp_ix *e) {
   bool min = e->kind == TP_IX_MIN || e->kind == TP_IX_AND;
   interval best = range_of(x, e->arg[0]);
   for (int i = 1; i < e->narg; i++) {
@@ -105,7 +105,7 @@ static interval range_extremum(box *x, const tp_ix *e) {
   return best;
 }
 
-static interval range_sym(const box *x, const tp_sym *s) {
+static interval range_sym(const value_box *x, const tp_sym *s) {
   if (x->hi || s->kind != TP_SYM_DIM)
     return (interval){ x->lo[s->id], (x->hi ? x->hi : x->lo)[s->id] };
   return (interval){ 0, s->bound ? TP_MAX(x->lo[s->bound->id] - 1, 0) : 0 };
@@ -116,7 +116,7 @@ static interval range_mod(interval r, int64_t k) {
   return (interval){ tp_floormod(r.lo, k), tp_floormod(r.hi, k) };
 }
 
-static interval range_of(box *x, const tp_ix *e) {
+static interval range_of(value_box *x, const tp_ix *e) {
   switch (e->kind) {
   case TP_IX_SYM: return range_sym(x, e->sym);
   case TP_IX_POLY: return range_poly(x, e);
@@ -140,13 +140,13 @@ static interval range_of(box *x, const tp_ix *e) {
 
 void tp_ix_range(
     const tp_ix *e, const int64_t *lo, const int64_t *hi, int64_t *least, int64_t *most) {
-  interval r = range_of(&(box){ .lo = lo, .hi = hi }, e);
+  interval r = range_of(&(value_box){ .lo = lo, .hi = hi }, e);
   *least = r.lo;
   *most = r.hi;
 }
 
 bool tp_ix_eval(const tp_ix *e, const int64_t *env, int64_t *out) {
-  box x = { .lo = env, .hi = env };
+  value_box x = { .lo = env, .hi = env };
   *out = range_of(&x, e).lo;
   return !x.cut;
 }

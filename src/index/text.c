@@ -289,19 +289,18 @@ static const tp_ix *parse_not(ix_parser *p) {
   return negated ? tp_ix_not(p->c, want(p, e, true)) : e;
 }
 
-static const tp_ix *parse_and(ix_parser *p) {
-  const tp_ix *e = parse_not(p);
-  while (e && accept(p, "and"))
-    e = want(p, e, true) ? tp_ix_and(p->c, e, want(p, parse_not(p), true)) : NULL;
+static const tp_ix *parse_junction(ix_parser *p, const tp_ix *(*operand)(ix_parser *),
+    const char *word, const tp_ix *(*join)(tp_ictx *, const tp_ix *, const tp_ix *)) {
+  const tp_ix *e = operand(p);
+  while (e && accept(p, word))
+    e = want(p, e, true) ? join(p->c, e, want(p, operand(p), true)) : NULL;
   return e;
 }
 
-static const tp_ix *parse_or(ix_parser *p) {
-  const tp_ix *e = parse_and(p);
-  while (e && accept(p, "or"))
-    e = want(p, e, true) ? tp_ix_or(p->c, e, want(p, parse_and(p), true)) : NULL;
-  return e;
+static const tp_ix *parse_and(ix_parser *p) {
+  return parse_junction(p, parse_not, "and", tp_ix_and);
 }
+static const tp_ix *parse_or(ix_parser *p) { return parse_junction(p, parse_and, "or", tp_ix_or); }
 
 const tp_ix *tp_ix_parse(tp_ictx *c, const char **s, tp_error *err) {
   ix_parser p = { c, *s, err, 0 };

@@ -78,7 +78,7 @@ static int array_shape(lua_State *L) {
   const tp_array *a = tl_toarray(L, 1, "shape");
   int rank = a->rank;
   int64_t shape[TP_MAXRANK];
-  TP_COPY(shape, a->shape, rank);
+  TP_COPYN(shape, a->shape, rank);
   lua_createtable(L, rank, 0); /* may run finalizers, which may free the array */
   for (int k = 0; k < rank; k++) {
     lua_pushinteger(L, (lua_Integer)shape[k]);
@@ -282,7 +282,7 @@ static void reshape(lua_State *L, tp_array *a, int rank, const int64_t *shape) {
     tl_fail(L, "shape: array: %lld elements do not fill a shape of %lld", (long long)a->count,
         (long long)count);
   a->rank = rank;
-  TP_COPY(a->shape, shape, rank);
+  TP_COPYN(a->shape, shape, rank);
 }
 
 static void from_bytes(lua_State *L, tl_array *u, tp_dtype d, int rank, const int64_t *shape) {

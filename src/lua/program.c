@@ -32,12 +32,9 @@ static int program_seed(lua_State *L) {
 }
 
 static const char *symbol_name(lua_State *L, int i, const char *what) {
-  const char *s = tl_string(L, i, what), *p = s;
-  if (*p == '_' || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z'))
-    while (*p == '_' || (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-        (*p >= '0' && *p <= '9'))
-      p++;
-  if (*p || p == s)
+  static const char word[] = "0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  const char *s = tl_string(L, i, what);
+  if (!*s || (*s >= '0' && *s <= '9') || s[strspn(s, word)])
     tl_fail(L, "option: %s: '%s' is no name: letters, digits and _, as in Lua", what, s);
   return s;
 }

@@ -154,14 +154,14 @@ static void from_table(lua_State *L, tl_prog *lp, const tp_node *x, int i, tp_at
   if (npos && nname)
     tl_fail(
         L, "option: an index mixes positions and names: write all dims in order, or names only");
-  if (npos && npos != (int)lua_rawlen(L, i))
-    tl_fail(L, "option: an index with holes: write all dims in order, or names, {t = ...}");
+  bool holes = npos && npos != (int)lua_rawlen(L, i);
   for (int k = 1; k <= npos; k++) { /* rawlen may be a border behind a hole */
     lua_rawgeti(L, i, k);
-    if (lua_isnil(L, -1))
-      tl_fail(L, "option: an index with holes: write all dims in order, or names, {t = ...}");
+    holes |= lua_isnil(L, -1);
     lua_pop(L, 1);
   }
+  if (holes)
+    tl_fail(L, "option: an index with holes: write all dims in order, or names, {t = ...}");
   if (npos) positional(L, lp, x, i, npos, at);
   else named(L, lp, x, i, at);
 }

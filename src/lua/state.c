@@ -54,30 +54,6 @@ void tl_stress(lua_State *L) {
 /* Upvalues: state, function, one of the function's own. LuaJIT would make an object of the plain C
  * function at each call, so methods of functions have it as well. */
 #define UP_PLAIN lua_upvalueindex(6)
-static int run_entry(lua_State *L, bool uses) {
-  lua_CFunction f = (lua_CFunction)lua_touserdata(L, lua_upvalueindex(2));
-  tp_guard oom;
-  if (!TP_GUARDED(&oom)) return tl_fail(L, "memory: out of memory");
-  tl_stress(L);
-  ((tl_state *)lua_touserdata(L, lua_upvalueindex(1)))->L = L;
-  int n = uses ? tl_fn_use(L, UP_PLAIN) : f(L);
-  tl_stress(L);
-  tp_unguard(&oom);
-  return n;
-}
-
-static int entry(lua_State *L) { return run_entry(L, false); }
-
-void tl_pushfunction(lua_State *L, tl_state *S, lua_CFunction f, int extra) {
-  lua_pushlightuserdata(L, S);
-  lua_pushlightuserdata(L, (void *)f);
-  if (extra) {
-    lua_pushvalue(L, -3);
-    lua_remove(L, -4);
-  }
-  lua_pushcclosure(L, entry, 2 + extra);
-}
-
 /* Further upvalues: the called_t, the metatable of a method's object. */
 #define UP_CALLED lua_upvalueindex(4)
 #define UP_CLASS  lua_upvalueindex(5)
@@ -115,13 +91,35 @@ static bool is_object(lua_State *L) { /* value 1, quick */
   return same;
 }
 
-static int named_entry(lua_State *L) {
-  const called_t *f = lua_touserdata(L, UP_CALLED);
+static void check_call(lua_State *L, const called_t *f) {
   if (f->of && !is_object(L) && strcmp(class_name[tl_typeof(L, 1)], class_name[f->of]) != 0)
     tl_fail(L, "option: %s: expected %s, got %s: a method is called with a colon, %s:%s(...)",
         f->name, class_name[f->of], tl_describe(L, 1), object_name[f->of], f->name);
   if (f->takes && lua_gettop(L) != f->takes) tl_takes(L, f->name, f->takes, f->of);
-  return run_entry(L, f->of == TL_FN);
+}
+
+static int entry(lua_State *L) {
+  const called_t *c = lua_touserdata(L, UP_CALLED);
+  if (c) check_call(L, c);
+  lua_CFunction f = (lua_CFunction)lua_touserdata(L, lua_upvalueindex(2));
+  tp_guard oom;
+  if (!TP_GUARDED(&oom)) return tl_fail(L, "memory: out of memory");
+  tl_stress(L);
+  ((tl_state *)lua_touserdata(L, lua_upvalueindex(1)))->L = L;
+  int n = c && c->of == TL_FN ? tl_fn_use(L, UP_PLAIN) : f(L);
+  tl_stress(L);
+  tp_unguard(&oom);
+  return n;
+}
+
+void tl_pushfunction(lua_State *L, tl_state *S, lua_CFunction f, int extra) {
+  lua_pushlightuserdata(L, S);
+  lua_pushlightuserdata(L, (void *)f);
+  if (extra) {
+    lua_pushvalue(L, -3);
+    lua_remove(L, -4);
+  }
+  lua_pushcclosure(L, entry, 2 + extra);
 }
 
 void tl_setnamed(lua_State *L, tl_state *S, tl_type of, const tl_reg *r, int extra) {
@@ -132,7 +130,7 @@ void tl_setnamed(lua_State *L, tl_state *S, tl_type of, const tl_reg *r, int ext
   *(called_t *)lua_newuserdata(L, sizeof(called_t)) = (called_t){ r->name, r->takes, of };
   tl_pushclass(L, of); /* functions: nil */
   lua_pushcfunction(L, r->f);
-  lua_pushcclosure(L, named_entry, 6);
+  lua_pushcclosure(L, entry, 6);
   lua_setfield(L, -2 - extra, r->name);
   lua_pop(L, extra);
 }

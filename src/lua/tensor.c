@@ -112,7 +112,7 @@ int tl_grad(lua_State *L) { /* loss, x or {x, y}, options */
     x[k] = ((tl_tensor *)tl_check(L, -1, TL_TENSOR, "grad"))->v;
     lua_pop(L, 1);
   }
-  TP_COPY(in + 1, x, nleaf);
+  TP_COPYN(in + 1, x, nleaf);
   lua_createtable(L, n, 0);
   for (int k = 0; k < n; k++) {
     in[1 + nleaf] = x[k];

@@ -102,8 +102,8 @@ static tp_array *new_array(
   int64_t all[TP_MAXRANK];
   if (p->n + rank > TP_MAXRANK)
     return ref_fail(r, c, TP_E_SHAPE, "more than %d axes", TP_MAXRANK), NULL;
-  TP_COPY(all, p->hi, p->n);
-  TP_COPY(all + p->n, shape, rank);
+  TP_COPYN(all, p->hi, p->n);
+  TP_COPYN(all + p->n, shape, rank);
   tp_array *a = tp_array_new(d, p->n + rank, all);
   if (!a) tp_fail(r->err, TP_E_MEMORY, c->node->pos, "no memory for an argument of a callback");
   return a;

@@ -165,12 +165,9 @@ static bool choose(ref_data *out, const ref_data *cond, const ref_data *a, const
   ref_strides_broadcast(out, cond, sc);
   ref_strides_broadcast(out, a, sa);
   ref_strides_broadcast(out, b, sb);
-  size_t size = (size_t)tp_dtype_size(out->dtype);
   TP_WALK (w, out->rank, out->shape) {
     bool first = tp_geti(cond->dtype, cond->data, tp_walk_offset(&w, sc)) != 0;
-    const ref_data *from = first ? a : b;
-    memcpy((char *)out->data + (size_t)w.n * size,
-        (const char *)from->data + (size_t)tp_walk_offset(&w, first ? sa : sb) * size, size);
+    ref_copy(out, w.n, first ? a : b, tp_walk_offset(&w, first ? sa : sb));
   }
   return true;
 }

@@ -99,7 +99,7 @@ static bool is_early(ref *r, tp_cell *c) {
   int64_t at[TP_MAXDIM];
   if (n->op != TP_OP_INPUT && n->op != TP_OP_CALL) return false;
   if (n->op == TP_OP_CALL) ref_call_next(r, n, at);
-  else TP_COPY(at, ref_at(c), n->ndom);
+  else TP_COPYN(at, ref_at(c), n->ndom);
   for (int k = 0; k < r->ticks->n; k++)
     if (!tp_dom_has(n->ndom, n->dom, r->ticks->dim[k]) ||
         tp_dom_has(n->attr.nover, n->attr.over, r->ticks->dim[k]))

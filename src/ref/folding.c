@@ -118,36 +118,25 @@ static bool argreduce(ref *r, tp_cell *c, ref_data *out, const ref_data *x) {
   return true;
 }
 
-/* n elements from base on; a negative stride runs backwards. */
-static void scan_line(ref_data *out, const ref_data *x, int64_t base, int64_t stride, int64_t n,
-    bool prod, double factor) {
-  double f = prod ? 1 : 0;
-  uint64_t u = prod ? 1 : 0;
+/* y[i] = c y[i-1] + x[i], or their product; n elements from base on. A RECUR's c is x[1]. */
+static void scan_line(const tp_node *node, ref_data *out, const ref_data *x, int64_t base,
+    int64_t stride, int64_t n) {
+  const ref_data *c = node->op == TP_OP_RECUR ? x + 1 : NULL;
+  bool prod = node->op == TP_OP_CUMPROD;
+  double f = prod, factor = node->attr.f[0];
+  uint64_t u = prod;
   for (int64_t i = 0, at = base; i < n; i++, at += stride)
     if (tp_dtype_float(x->dtype)) {
       double v = tp_get(x->dtype, x->data, at);
+      if (c) factor = i ? tp_get(c->dtype, c->data, at) : 0;
       f = prod ? f * v : factor * f + v;
       tp_put(out->dtype, out->data, at, f);
     } else {
       uint64_t v = (uint64_t)tp_geti(x->dtype, x->data, at);
-      u = prod ? u * v : (uint64_t)tp_f64_to_i64(factor) * u + v;
+      int64_t k = c ? tp_geti(c->dtype, c->data, at) : tp_f64_to_i64(factor);
+      u = prod ? u * v : (uint64_t)k * u + v;
       tp_puti(out->dtype, out->data, at, (int64_t)u);
     }
-}
-
-/* y[i] = c[i] y[i-1] + x[i] */
-static void recur_line(
-    ref_data *out, const ref_data *x, const ref_data *c, int64_t base, int64_t stride, int64_t n) {
-  double f = 0;
-  uint64_t u = 0;
-  for (int64_t i = 0, at = base; i < n; i++, at += stride)
-    if (tp_dtype_float(x->dtype))
-      tp_put(out->dtype, out->data, at,
-          f = (i ? tp_get(c->dtype, c->data, at) * f : 0) + tp_get(x->dtype, x->data, at));
-    else
-      tp_puti(out->dtype, out->data, at,
-          (int64_t)(u = (uint64_t)tp_geti(c->dtype, c->data, at) * u +
-                  (uint64_t)tp_geti(x->dtype, x->data, at)));
 }
 
 static bool scan(tp_cell *c, ref_data *out, const ref_data *x) {
@@ -160,8 +149,7 @@ static bool scan(tp_cell *c, ref_data *out, const ref_data *x) {
   TP_WALK (w, x->rank, lines) {
     int64_t base = tp_walk_offset(&w, s.kept);
     if (a->backwards) base += (n - 1) * stride;
-    if (c->node->op == TP_OP_RECUR) recur_line(out, &x[0], &x[1], base, step, n);
-    else scan_line(out, x, base, step, n, c->node->op == TP_OP_CUMPROD, a->f[0]);
+    scan_line(c->node, out, x, base, step, n);
   }
   return true;
 }

@@ -6,7 +6,7 @@ static tp_lens lens_of(const ref_data *v, const tp_node *n) {
   tp_lens l = {
     .name = n ? tp_own_name(n) : NULL, .dtype = v->dtype, .rank = v->rank, .data = v->data
   };
-  TP_COPY(l.shape, v->shape, v->rank);
+  TP_COPYN(l.shape, v->shape, v->rank);
   ref_strides(v, l.stride);
   return l;
 }

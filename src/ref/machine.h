@@ -87,9 +87,19 @@ typedef struct ref {
   ref_ending *ending; /* by g->stops */
 } ref;
 
-bool ref_open(ref *r, tp_error *err); /* r: zeroed; NULL: error memory */
-void ref_close(ref *r);
-bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err);
+struct tp_refsteps {
+  ref r[1];
+  int64_t *now;
+  bool *complete; /* by output */
+  /* by output, then by parameter: the first point not made */
+  int64_t **at;
+  bool *updated; /* by parameter: all points are made */
+  int ncall;
+  const tp_node **call;
+};
+/* fn(s, arg) under a guard */
+bool ref_guarded(tp_refsteps *s, bool (*fn)(tp_refsteps *, void *), void *arg, tp_error *err);
+
 bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);
 /* as ref_alive, ref_seek, ref_call_ask, but run the stack to wait */
 ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at, int *which);
@@ -157,6 +167,12 @@ int ref_branch(const ref *r, const tp_node *n);
 void ref_strides(const ref_data *v, int64_t *stride);
 /* of in, by out's axes; 0 where in has 1 or nothing */
 void ref_strides_broadcast(const ref_data *out, const ref_data *in, int64_t *stride);
+
+/* element i of out := element at of x */
+static inline void ref_copy(const ref_data *out, int64_t i, const ref_data *x, int64_t at) {
+  int64_t size = tp_dtype_size(out->dtype);
+  memcpy((char *)out->data + i * size, (const char *)x->data + at * size, (size_t)size);
+}
 
 /* ---- kernels: out is zeroed ---- */
 /* UN UNF LOG CAST BIN CMP SEL */

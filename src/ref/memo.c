@@ -68,7 +68,7 @@ int64_t tp_ref_bytes(
   int nsym = tp_nsym(g->ix);
   int64_t *env = tp_alloc(sizeof *env * (size_t)nsym), sum = 0;
   if (!env) return -1;
-  TP_COPY(env, given, nsym);
+  TP_COPYN(env, given, nsym);
   tp_run_few(g, env);
   for (int i = 0; i < g->nodes.n; i++) {
     const tp_node *x = g->nodes.v[i];
@@ -194,13 +194,11 @@ static bool same_shape(const ref_data *a, const ref_data *b) {
 
 /* Copies the elements of the smaller shape, `box`. */
 static void copy_box(const ref_data *box, const ref_data *to, const ref_data *from) {
-  size_t size = (size_t)tp_dtype_size(box->dtype);
   int64_t st[TP_MAXRANK], sf[TP_MAXRANK];
   ref_strides(to, st);
   ref_strides(from, sf);
   TP_WALK (w, box->rank, box->shape)
-    memcpy((char *)to->data + (size_t)tp_walk_offset(&w, st) * size,
-        (const char *)from->data + (size_t)tp_walk_offset(&w, sf) * size, size);
+    ref_copy(to, tp_walk_offset(&w, st), from, tp_walk_offset(&w, sf));
 }
 
 bool ref_from_array(ref *r, tp_cell *c, const tp_array *a) {

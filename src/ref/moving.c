@@ -2,14 +2,9 @@
  */
 #include "ref/machine.h"
 
-static void copy(ref_data *out, int64_t i, const ref_data *x, int64_t at) {
-  size_t size = (size_t)tp_dtype_size(out->dtype);
-  memcpy((char *)out->data + (size_t)i * size, (const char *)x->data + (size_t)at * size, size);
-}
-
 /* Result at w is x at start + sum of w * stride. */
 static bool strided(ref_data *out, const ref_data *x, int64_t start, const int64_t *stride) {
-  TP_WALK (w, out->rank, out->shape) copy(out, w.n, x, start + tp_walk_offset(&w, stride));
+  TP_WALK (w, out->rank, out->shape) ref_copy(out, w.n, x, start + tp_walk_offset(&w, stride));
   return true;
 }
 
@@ -53,7 +48,7 @@ static bool pad(ref *r, const tp_attr *a, ref_data *out, const ref_data *x) {
   TP_WALK (w, out->rank, out->shape) {
     int64_t k = w.at[a->axis] - lo;
     if (k < 0 || k >= x->shape[a->axis]) tp_put(out->dtype, out->data, w.n, a->f[0]);
-    else copy(out, w.n, x, tp_walk_offset(&w, stride) - lo * stride[a->axis]);
+    else ref_copy(out, w.n, x, tp_walk_offset(&w, stride) - lo * stride[a->axis]);
   }
   return true;
 }
@@ -91,7 +86,8 @@ static bool concat(const tp_node *n, ref_data *out, const ref_data *in) {
   int64_t stride[TP_MAXRANK], done = 0;
   ref_strides(out, stride);
   for (int k = 0; k < n->nin; k++) {
-    TP_WALK (w, in[k].rank, in[k].shape) copy(out, tp_walk_offset(&w, stride) + done, &in[k], w.n);
+    TP_WALK (w, in[k].rank, in[k].shape)
+      ref_copy(out, tp_walk_offset(&w, stride) + done, &in[k], w.n);
     done += in[k].shape[n->attr.axis] * stride[n->attr.axis];
   }
   return true;

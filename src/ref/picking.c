@@ -59,13 +59,11 @@ static bool place_find(ref *r, tp_cell *c, place *p, const ref_data *x, const re
 }
 
 static bool gather(ref *r, tp_cell *c, ref_data *out, const ref_data *x, const ref_data *k) {
-  size_t size = (size_t)tp_dtype_size(out->dtype);
   place p;
   place_start(&p, c->node, out, x, k);
   for (tp_walk_start(&p.w, out->rank, out->shape); p.w.ok; tp_walk_next(&p.w)) {
     if (!place_find(r, c, &p, x, k)) return false;
-    memcpy((char *)out->data + (size_t)p.w.n * size, (const char *)x->data + (size_t)p.at * size,
-        size);
+    ref_copy(out, p.w.n, x, p.at);
   }
   return true;
 }
@@ -94,17 +92,15 @@ static bool scatter(ref *r, tp_cell *c, ref_data *out, const ref_data *base, con
 
 static bool put_at(
     ref_data *out, const ref_data *base, const ref_data *k, const ref_data *src, int axis) {
-  size_t size = (size_t)tp_dtype_size(out->dtype);
   int64_t to[TP_MAXRANK], from[TP_MAXRANK], step = stride_of(out, axis);
   ref_strides(out, to);
   ref_strides(src, from);
   to[axis] = 0;
-  memcpy(out->data, base->data, (size_t)out->n * size);
+  memcpy(out->data, base->data, (size_t)(out->n * tp_dtype_size(out->dtype)));
   TP_WALK (w, k->rank, k->shape) {
     int64_t at = tp_geti(k->dtype, k->data, w.n);
     if (at < 0 || at >= out->shape[axis]) continue;
-    memcpy((char *)out->data + (size_t)(tp_walk_offset(&w, to) + at * step) * size,
-        (const char *)src->data + (size_t)tp_walk_offset(&w, from) * size, size);
+    ref_copy(out, tp_walk_offset(&w, to) + at * step, src, tp_walk_offset(&w, from));
   }
   return true;
 }

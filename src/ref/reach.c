@@ -9,6 +9,7 @@ typedef struct {
   int n;
   const tp_sym *const *dims;
   const tp_graph *g;
+  bool *shown, *paced, *ends; /* as tp_ref_ticks gives them */
 } reach;
 
 static bool has_all(const reach *q, int n, const tp_sym *const *dom) {
@@ -181,51 +182,47 @@ static bool judge(const reach *q, const tp_node *n, const tp_stop *s, bool *in_t
   return true;
 }
 
-static bool judge_all(const reach *q, bool *shown, bool *paced, bool *ends) {
-  tp_graph *g = q->r->g;
+static bool judge_all(tp_refsteps *s, void *arg) {
+  reach *q = arg;
+  const tp_graph *g = q->g;
+  q->r = s->r;
   for (int i = 0; i < g->outputs.n; i++)
-    if (!judge(q, g->outputs.v[i].val.node, NULL, &shown[i])) return false;
+    if (!judge(q, g->outputs.v[i].val.node, NULL, &q->shown[i])) return false;
   for (int i = 0; i < g->nodes.n; i++)
-    if (paced[i] && !judge(q, g->nodes.v[i], NULL, &paced[i])) return false;
-  for (int i = 0; i < q->g->stops.n; i++)
-    if (!judge(q, q->g->stops.v[i].done.node, &q->g->stops.v[i], &ends[i])) return false;
+    if (q->paced[i] && !judge(q, g->nodes.v[i], NULL, &q->paced[i])) return false;
+  for (int i = 0; i < g->stops.n; i++)
+    if (!judge(q, g->stops.v[i].done.node, &g->stops.v[i], &q->ends[i])) return false;
   return true;
 }
 
 /* An output that lacks a tick dim and has one inside it is never whole at a tick; a callback that
  * lacks one belongs to none. */
-static void candidates(const reach *q, tp_graph *g, bool *shown, bool *paced, bool *ends) {
-  for (int i = 0; i < g->stops.n; i++) ends[i] = tp_dom_has(q->n, q->dims, g->stops.v[i].dim);
+static void candidates(const reach *q) {
+  const tp_graph *g = q->g;
+  for (int i = 0; i < g->stops.n; i++) q->ends[i] = tp_dom_has(q->n, q->dims, g->stops.v[i].dim);
   for (int i = 0; i < g->outputs.n; i++) {
     const tp_node *n = g->outputs.v[i].val.node;
-    shown[i] = !g->outputs.v[i].hidden && tp_tick_depth(q->n, q->dims, n->ndom, n->dom) > 0;
+    q->shown[i] = !g->outputs.v[i].hidden && tp_tick_depth(q->n, q->dims, n->ndom, n->dom) > 0;
   }
   for (int i = 0; i < g->nodes.n; i++)
-    paced[i] = g->nodes.v[i]->op == TP_OP_CALL && call_ticks(q, g->nodes.v[i]);
+    q->paced[i] = g->nodes.v[i]->op == TP_OP_CALL && call_ticks(q, g->nodes.v[i]);
 }
 
 /* A program that is illegal or fails at these bounds says nothing. */
-static bool sample(tp_graph *g, int n, const tp_sym *const *dims, int64_t *env, bool *shown,
-    bool *paced, bool *ends, bool *counts, tp_error *err) {
+static bool sample(reach *q, int64_t *env, bool *counts, tp_error *err) {
+  static const tp_ticks none;
   tp_error mine = { 0 };
   tp_run run = { .env = env };
-  *counts = true;
-  for (int i = 0; i < g->boundchecks.n && *counts; i++)
-    *counts = tp_ix_evalq(g->boundchecks.v[i].cond, env);
-  if (!*counts) return true;
-  ref *const r = tp_calloc(sizeof *r);
-  if (!ref_open(r, err)) return false;
-  volatile bool ok = true;
-  tp_graph endless = *g; /* no dim ends before its bound */
+  tp_graph endless = *q->g; /* no dim ends before its bound */
   endless.stops.n = 0;
-  reach q = { r, n, dims, g };
-  tp_guard oom;
-  if (TP_GUARDED(&oom)) {
-    *counts = ref_init(r, &endless, &run, &mine) && judge_all(&q, shown, paced, ends);
-    tp_unguard(&oom);
-  } else ok = tp_no_memory(err, TP_NOWHERE);
-  ref_close(r);
-  return ok;
+  *counts = true;
+  for (int i = 0; i < endless.boundchecks.n && *counts; i++)
+    *counts = tp_ix_evalq(endless.boundchecks.v[i].cond, env);
+  if (!*counts) return true;
+  tp_refsteps *s = tp_ref_begin(&endless, &run, &none, &mine);
+  *counts = s && ref_guarded(s, judge_all, q, &mine);
+  tp_ref_end(s);
+  return mine.code != TP_E_MEMORY || tp_no_memory(err, TP_NOWHERE);
 }
 
 /* b, or `rest` for dims that do not tick; a window, a lag: also a short one */
@@ -239,8 +236,8 @@ static void set_bounds(
 
 bool tp_ref_ticks(tp_graph *g, int n, const tp_sym *const *dims, bool *shown, bool *paced,
     bool *ends, tp_error *err) {
-  reach q = { .n = n, .dims = dims };
-  candidates(&q, g, shown, paced, ends);
+  reach q = { NULL, n, dims, g, shown, paced, ends };
+  candidates(&q);
   int left = TP_TUNE_TICKS_SAMPLES;
   int64_t *env = tp_calloc(sizeof *env * (size_t)(tp_nsym(g->ix) + 1));
   bool ok = env || tp_no_memory(err, g->pos), counts;
@@ -248,7 +245,7 @@ bool tp_ref_ticks(tp_graph *g, int n, const tp_sym *const *dims, bool *shown, bo
   for (int64_t rest = 0; rest < 3 && left == TP_TUNE_TICKS_SAMPLES; rest++)
     for (int64_t b = 3; b <= TP_TUNE_TICKS_LARGEST && ok && left; b++) {
       set_bounds(g, n, dims, b, rest ? 3 - rest : b, env);
-      ok = sample(g, n, dims, env, shown, paced, ends, &counts, err);
+      ok = sample(&q, env, &counts, err);
       left -= counts;
     }
   tp_free(env);

@@ -1,34 +1,5 @@
-/* ref.c: opens a machine; peeks. */
+/* ref.c: peeks at a point. */
 #include "ref/machine.h"
-
-bool ref_init(ref *r, tp_graph *g, tp_run *run, tp_error *err) {
-  r->g = g;
-  r->run = run;
-  r->err = err;
-  int nsym = tp_nsym(g->ix);
-  r->env = TP_NEWN(&r->arena, int64_t, nsym);
-  for (int i = 0; i < nsym; i++)
-    if (tp_sym_at(g->ix, i)->kind == TP_SYM_BOUND) r->env[i] = run->env[i];
-  ref_stops_open(r);
-  r->number = TP_NEWN(&r->arena, int, g->nodes.n);
-  r->scatter = TP_NEWN(&r->arena, ref_scatter *, g->nodes.n);
-  r->calls = TP_NEWN(&r->arena, ref_calls *, g->nodes.n);
-  for (int i = 0; i < g->inputs.n; i++)
-    if (g->inputs.v[i]->id >= 0) r->number[g->inputs.v[i]->id] = i; /* -1: swept */
-  return true;
-}
-
-/* On the heap, away from what setjmp may put back. */
-bool ref_open(ref *r, tp_error *err) {
-  if (!r) return tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "out of memory in the reference evaluator");
-  tp_arena_init(&r->arena);
-  return true;
-}
-
-void ref_close(ref *r) {
-  tp_arena_free(&r->arena);
-  tp_free(r);
-}
 
 static bool is_there(ref *r, const tp_node *n, const int64_t *at) {
   for (int k = 0; k < n->ndom; k++)
@@ -46,26 +17,31 @@ static bool is_there(ref *r, const tp_node *n, const int64_t *at) {
   return alive == REF_YES;
 }
 
-static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
+typedef struct {
+  tp_val v;
+  const int64_t *at;
+  tp_array *a;
+} peeking;
+
+static bool peek(tp_refsteps *s, void *arg) {
+  peeking *p = arg;
   tp_cell *c;
   ref_data x;
-  if (!is_there(r, v.node, at) || !ref_eval(r, v.node, at, &c) || !ref_view(r, c, v.out, &x))
-    return NULL;
-  tp_array *a = tp_array_new(x.dtype, x.rank, x.shape);
-  if (!a) tp_oom();
-  if (x.n) memcpy(a->data, x.data, tp_array_bytes(a));
-  return a;
+  s->r->now = NULL;
+  if (!is_there(s->r, p->v.node, p->at) || !ref_eval(s->r, p->v.node, p->at, &c) ||
+      !ref_view(s->r, c, p->v.out, &x))
+    return false;
+  p->a = tp_array_new(x.dtype, x.rank, x.shape);
+  if (!p->a) tp_oom();
+  if (x.n) memcpy(p->a->data, x.data, tp_array_bytes(p->a));
+  return true;
 }
 
 tp_array *tp_ref_peek(tp_graph *g, tp_run *run, tp_val v, const int64_t *at, tp_error *err) {
-  ref *const r = tp_calloc(sizeof *r);
-  if (!ref_open(r, err)) return NULL;
-  tp_array *volatile a = NULL;
-  tp_guard oom;
-  if (TP_GUARDED(&oom)) {
-    if (ref_init(r, g, run, err)) a = peek(r, v, at);
-    tp_unguard(&oom);
-  } else tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "out of memory in the reference evaluator");
-  ref_close(r);
-  return a;
+  static const tp_ticks none;
+  tp_refsteps *s = tp_ref_begin(g, run, &none, err);
+  peeking p = { v, at, NULL };
+  if (s) ref_guarded(s, peek, &p, err);
+  tp_ref_end(s);
+  return p.a;
 }

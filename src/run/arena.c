@@ -244,7 +244,7 @@ static int64_t go_out(choice *c, int64_t total) {
     total = color(c);
     if (total < 0 || total >= least) continue;
     least = total;
-    TP_COPY(kept, c->p.out, p->bufs.n);
+    TP_COPYN(kept, c->p.out, p->bufs.n);
   }
   for (int b = 0; b < p->bufs.n; b++)
     if (c->p.out[b] && !kept[b]) spill_move(c, b, false);
@@ -382,7 +382,7 @@ static int64_t all_of_call(void *ud, int64_t *env) {
   int64_t sum = outputs(x, &run, NULL, NULL);
   int64_t *few = tp_alloc(sizeof *few * (size_t)x->nsym);
   if (!few) return -1;
-  TP_COPY(few, env, x->nsym);
+  TP_COPYN(few, env, x->nsym);
   make_few(x->plan, few);
   sum = tp_sum_bytes(sum, tp_exec_memory(x, few));
   tp_free(few);
@@ -443,7 +443,7 @@ static bool spill_settle(void *ud, choice *c) {
   if (c->p.total < 0) return uncountable(x, c);
   if (x->plan->limit && c->p.total > limit_of(x)) return refuse(x, c);
   if (!there_is(x, c)) return false;
-  TP_COPY(x->mem->offset, c->p.at, x->plan->bufs.n);
+  TP_COPYN(x->mem->offset, c->p.at, x->plan->bufs.n);
   for (int b = 0; b < x->plan->bufs.n; b++)
     if (x->plan->bufs.v[b]->kind == TP_BUF_WORK) x->count[b] = c->bytes[b];
   if (!place_out(x, c)) return false;

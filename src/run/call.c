@@ -67,7 +67,7 @@ static bool clear_rows(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   for (int i = 0; i < nrow && any; i++) count *= c->reached[i] = any->shape[i];
   if (!r->rg->nrows) return true;
   int64_t shape[TP_MAXRANK];
-  TP_COPY(shape, c->reached, nrow);
+  TP_COPYN(shape, c->reached, nrow);
   if (count >= c->room) {
     tp_free(c->gone);
     c->room = (c->gone = tp_alloc((size_t)count + 1)) ? count + 1 : 0;

@@ -48,7 +48,7 @@ static bool wait_for_back(tp_exec *x, const tp_inst *i) {
 void tp_flow_split(tp_exec *x, bool split) {
   tp_flow *f = x->flow;
   int64_t *env = f->back.env;
-  TP_COPY(env, f->front.env, x->nsym);
+  TP_COPYN(env, f->front.env, x->nsym);
   f->split = split;
   f->back = f->front;
   f->back.env = env;

@@ -23,6 +23,8 @@ typedef struct {
   int teaming, teamat;
 } layout;
 
+static tp_dx dx(layout *l, const tp_ix *e) { return tp_dx_new(&l->x->a, e); }
+
 static int put(layout *l, tp_inst i) {
   i.pos = l->npos;
   i.up = l->around;
@@ -47,16 +49,16 @@ static bool lay_loop(layout *l, const tp_pnode *p) {
   tp_inst i = { .op = TP_I_FOR,
     .var = p->var->id,
     .step = p->step,
-    .lo = tp_dx_new(&l->x->a, p->lo),
-    .hi = tp_dx_new(&l->x->a, p->hi),
+    .lo = dx(l, p->lo),
+    .hi = dx(l, p->hi),
     .node = p };
   int begin = put(l, i), around = l->around;
   l->around = begin;
   if (!lay(l, p->kid[0])) return false;
   i.op = TP_I_NEXT;
   i.to = begin + 1;
-  i.lo = tp_dx_new(&l->x->a, p->lo); /* each is bound by itself */
-  i.hi = tp_dx_new(&l->x->a, p->hi);
+  i.lo = dx(l, p->lo); /* each is bound by itself */
+  i.hi = dx(l, p->hi);
   int next = put(l, i);
   l->inst[begin].to = next + 1;
   note_entry(l, p, next);
@@ -78,7 +80,7 @@ static bool lay_if(layout *l, const tp_pnode *p) {
 }
 
 static bool lay_behind(layout *l, const tp_pnode *p) {
-  int begin = put(l, (tp_inst){ .op = TP_I_BEHIND, .lo = tp_dx_new(&l->x->a, p->lo) });
+  int begin = put(l, (tp_inst){ .op = TP_I_BEHIND, .lo = dx(l, p->lo) });
   l->side = begin;
   if (!lay(l, p->kid[0])) return false;
   l->side = -1;
@@ -102,7 +104,7 @@ static bool lay_node(layout *l, const tp_pnode *p) {
     l->x->flow->loadat[p->pos] = &l->inst[put(l,
         (tp_inst){ .op = TP_I_LOAD,
             .var = p->var->id,
-            .hi = tp_dx_new(&l->x->a, p->given),
+            .hi = dx(l, p->given),
             .end = tp_dend_new(l->x, p) })];
     l->npos++;
     return true;
@@ -114,16 +116,14 @@ static bool lay_node(layout *l, const tp_pnode *p) {
             .way = TP_WAY(p->dim),
             .made = p->made,
             .step = p->step,
-            .lo = tp_dx_new(&l->x->a, p->lo),
-            .hi = tp_dx_new(&l->x->a, p->hi) });
+            .lo = dx(l, p->lo),
+            .hi = dx(l, p->hi) });
     return true;
   case TP_P_FOR: return lay_loop(l, p);
   case TP_P_IF: return lay_if(l, p);
   case TP_P_BEHIND: return lay_behind(l, p);
   case TP_P_WAIT:
-    put(l,
-        (tp_inst){ .op = TP_I_WAIT,
-            .lo = p->lo ? tp_dx_new(&l->x->a, p->lo) : (tp_dx){ .c = INT64_MAX } });
+    put(l, (tp_inst){ .op = TP_I_WAIT, .lo = p->lo ? dx(l, p->lo) : (tp_dx){ .c = INT64_MAX } });
     return true;
   case TP_P_SEQ:
     for (int i = 0; i < p->n; i++)

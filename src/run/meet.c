@@ -203,7 +203,7 @@ static void add_pending(pending *to, const pending *from) {
 
 static pending copy_pending(team_judge *j, const pending *p) {
   pending q = { p->n, TP_NEWN(&j->a, int, j->all->x->plan->npos + 1) };
-  TP_COPY(q.v, p->v, p->n);
+  TP_COPYN(q.v, p->v, p->n);
   return q;
 }
 

@@ -39,9 +39,8 @@ static int64_t place_of(const tp_exec *x, int pc) {
 static void put_cursor(const tp_exec *x, const tp_cursor *c, tp_buf *b) {
   tp_put_i64(b, place_of(x, c->pc));
   tp_put_i64(b, c->pos);
-  for (int i = 0; i < x->flow->ninst; i++)
-    if (x->flow->inst[i].op == TP_I_FOR || x->flow->inst[i].op == TP_I_LOAD)
-      tp_put_i64(b, c->env[x->flow->inst[i].var]);
+  for (const tp_inst *i = x->flow->inst, *end = i + x->flow->ninst; i < end; i++)
+    if (i->op == TP_I_FOR || i->op == TP_I_LOAD) tp_put_i64(b, c->env[i->var]);
 }
 
 void tp_exec_put(tp_exec *x, tp_buf *b) {
@@ -63,15 +62,15 @@ void tp_exec_put(tp_exec *x, tp_buf *b) {
 }
 
 static void take_cursor(const tp_exec *x, tp_cursor *c, tp_reader *r) {
+  const tp_inst *inst = x->flow->inst, *end = inst + x->flow->ninst;
   int64_t place = tp_take_in(r, 0, (int64_t)x->flow->ninst + 1);
-  for (c->pc = 0; c->pc < x->flow->ninst && (place > 0 || keeps(&x->flow->inst[c->pc])); c->pc++)
-    place -= !keeps(&x->flow->inst[c->pc]);
+  for (c->pc = 0; c->pc < x->flow->ninst && (place > 0 || keeps(&inst[c->pc])); c->pc++)
+    place -= !keeps(&inst[c->pc]);
   if (place > 0) r->bad = true;
   c->pos = (int)tp_take_in(r, -1, INT32_MAX);
-  for (int i = 0; i < x->flow->ninst; i++)
-    if (x->flow->inst[i].op == TP_I_FOR) c->env[x->flow->inst[i].var] = tp_take_i64(r);
-    else if (x->flow->inst[i].op == TP_I_LOAD)
-      c->env[x->flow->inst[i].var] = tp_take_in(r, 0, tp_dx_get(&x->flow->inst[i].hi, x->env) + 1);
+  for (const tp_inst *i = inst; i < end; i++)
+    if (i->op == TP_I_FOR) c->env[i->var] = tp_take_i64(r);
+    else if (i->op == TP_I_LOAD) c->env[i->var] = tp_take_in(r, 0, tp_dx_get(&i->hi, x->env) + 1);
 }
 
 static void take_buffers(tp_exec *x, tp_reader *r) {
@@ -135,10 +134,10 @@ static bool all_same(const growth *g, int from, int to) {
 
 /* How far the cursor's row may have run: to the end of a loop that it was in. */
 static int run_up_to(const growth *g, const tp_cursor *c) {
+  const tp_inst *inst = g->x->flow->inst;
   int to = c->pc;
-  for (int k = g->x->flow->inst[c->pc].up; k >= 0 && k != g->loop; k = g->x->flow->inst[k].up)
-    if (g->was[g->x->flow->inst[k].var] != value(&g->x->flow->inst[k].lo, g->was))
-      to = g->x->flow->inst[k].to;
+  for (int k = inst[c->pc].up; k >= 0 && k != g->loop; k = inst[k].up)
+    if (g->was[inst[k].var] != value(&inst[k].lo, g->was)) to = inst[k].to;
   return to;
 }
 
@@ -175,7 +174,7 @@ static bool goes_on(tp_exec *x, tp_cursor *c, const int64_t *bounds) {
 
 bool tp_exec_get(tp_exec *x, tp_reader *r, const int64_t *was) {
   tp_cursor *front = &x->flow->front, *back = &x->flow->back;
-  TP_COPY(back->env, front->env, x->nsym);
+  TP_COPYN(back->env, front->env, x->nsym);
   x->flow->split = tp_take_in(r, 0, x->flow->behind ? 2 : 1);
   x->flow->nshown = (int)tp_take_in(r, 0, INT32_MAX);
   take_cursor(x, front, r);

@@ -98,7 +98,7 @@ static void put_shares(const tp_teams *t, int64_t *env, int who, int n) {
 
 static bool bind_worker(tp_worker *w) {
   const tp_exec *x = w->all->x;
-  if (w->who) TP_COPY(w->x.env, x->env, x->nsym);
+  if (w->who) TP_COPYN(w->x.env, x->env, x->nsym);
   put_shares(w->all->teams, w->x.env, w->who, w->all->n);
   for (int i = 0; i < w->x.nreg; i++) {
     tp_dreg *r = w->x.reg[i];
@@ -212,7 +212,7 @@ static void work(void *ud, int who) {
   tp_workers *all = j->all;
   tp_worker *w = &all->w[who];
   tp_exec *x = all->x;
-  if (who) TP_COPY(w->x.env, x->flow->front.env, x->nsym);
+  if (who) TP_COPYN(w->x.env, x->flow->front.env, x->nsym);
   put_shares(all->teams, w->x.env, who, all->n);
   w->x.run = x->run;
   w->x.base = x->base;
@@ -240,7 +240,7 @@ static bool run_job(tp_workers *all, team_job *j, bool *ok) {
   for (int i = 0; i < all->n; i++) all->w[i].err.code = TP_OK;
   all->over = false;
   if (!tp_crew_run(all->crew, work, j, all->gather[j->id])) return false;
-  *ok = !*tp_crew_stopped(all->crew) || ended(all, &all->teams->team[j->id]);
+  *ok = !tp_crew_stopped(all->crew) || ended(all, &all->teams->team[j->id]);
   return true;
 }
 

@@ -53,8 +53,8 @@ static tp_lens lens_of(const tp_dreg *r, int i, const int64_t *lead, bool before
   tp_lens l = { .dtype = d->dtype, .rank = v.rank - n };
   int64_t at = 0;
   for (int k = 0; k < n; k++) at += lead[k] * v.stride[k];
-  TP_COPY(l.shape, v.shape + n, l.rank);
-  TP_COPY(l.stride, v.stride + n, l.rank);
+  TP_COPYN(l.shape, v.shape + n, l.rank);
+  TP_COPYN(l.stride, v.stride + n, l.rank);
   l.data = (const char *)v.p + at * d->size;
   return l;
 }
