@@ -146,8 +146,9 @@ static interval differ_by(const meeting *s, int k, bool from_end) {
     other.hi == INT64_MAX || e.lo == INT64_MIN ? INT64_MAX : other.hi - e.lo };
 }
 
+/* What meets is one element, of one version: nothing that is lost. */
 static bool same_element(const meeting *s) {
-  bool same = true;
+  bool same = acc(s->f, s->next)->arr == acc(s->f, s->read)->arr;
   for (int k = 0; k < s->f->x->ndim - !!s->f->version; k++) same &= !s->d[k].lo && !s->d[k].hi;
   return same;
 }
