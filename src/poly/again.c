@@ -3,14 +3,11 @@
  *
  * A value that a recurrence makes and its backward pass reads is stored for every point between
  * them. It is named here if what it is made of is there for as long anyway, and
- *   - it is an elementwise chain: storing it buys the arithmetic of a few operators with memory
- * that is written once and read twice. The outer products of a state-space model are the state's
- * size at each step, what they are made of is not. Only rows from TP_TUNE_AGAIN_ROW bytes on: small
- * ones stay in the cache, and cost a program its second search for loops;
- *   - or its rows grow with a bound, as those of causal attention do, so that all of them are a
- * square: then one product may be in the chain too, and what is left to be kept are values whose
- * rows do not grow (the maximum of a row). Exponentials of scores are made twice, and memory is
- * linear in the length (Dao et al., arXiv 2205.14135, section 3.1). */
+ *   - it is an elementwise chain, as the outer products of a state-space model are, of rows from
+ *     TP_TUNE_AGAIN_ROW bytes on: smaller ones stay in the cache;
+ *   - or its rows grow with a bound, as those of causal attention do: then one product may be in
+ * the chain too, and what is kept are values whose rows do not grow (the maximum of a row), so
+ * memory is linear in the length (Dao et al., arXiv 2205.14135, section 3.1). */
 #include "opt/opt.h"
 #include "poly/sched.h"
 #include <stdlib.h>

@@ -84,16 +84,24 @@ static bool lies_within(TP_KEEP isl_set *a, TP_KEEP isl_set *b) {
   return a && isl_set_is_subset(a, b) == isl_bool_true;
 }
 
+/* By arc: the bounds for which it has points, if it can go; NULL: it cannot. */
+static isl_set **bounds_by_arc(tp_sched *S, const tp_arcs *in) {
+  isl_set **bad = TP_NEWN(S->a, isl_set *, in->n);
+  for (int e = 0; e < in->n; e++) {
+    bad[e] = tp_dep_of(S, &in->v[e])->arr < 0 ? NULL : tp_keep_set(S, bounds_of(S, in->v[e].map));
+    if (bad[e] && !leaves_enough(S, bad[e])) bad[e] = NULL;
+  }
+  return bad;
+}
+
 /* Some arcs hold for some bounds only: without the bounds of one of them, or of all, there is no
  * cycle that no loop can go through. */
 static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
-  isl_set **bad = TP_NEWN(S->a, isl_set *, in->n);
+  isl_set **bad = bounds_by_arc(S, in), *all = NULL;
   tp_arcs hard = { 0 };
-  isl_set *all = NULL;
   const tp_arc *why = NULL;
   for (int e = 0; e < in->n; e++) {
-    bad[e] = tp_dep_of(S, &in->v[e])->arr < 0 ? NULL : tp_keep_set(S, bounds_of(S, in->v[e].map));
-    if (!bad[e] || !leaves_enough(S, bad[e])) {
+    if (!bad[e]) {
       TP_PUSH(S->a, &hard, in->v[e]);
       continue;
     }
@@ -105,7 +113,7 @@ static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
     tp_arcs rest = { 0 };
     for (int o = 0; o < in->n; o++)
       if (o != e && !(bad[e] && lies_within(bad[o], bad[e]))) TP_PUSH(S->a, &rest, in->v[o]);
-    if (!bad[e] || !leaves_enough(S, bad[e]) || !has_dim(S, c, &rest)) continue;
+    if (!bad[e] || !has_dim(S, c, &rest)) continue;
     if (best < 0 || isl_set_is_strict_subset(bad[e], bad[best]) == isl_bool_true) best = e;
   }
   if (best >= 0) {
@@ -161,16 +169,13 @@ static bool is_in(TP_KEEP isl_set *s, const int64_t *env) {
 /* The bounds at which an arc has points, for the arc whose bounds are just those at which there is
  * a cycle, as far as it was tried. */
 static bool as_tried(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
-  isl_set **bad = TP_NEWN(S->a, isl_set *, in->n);
   grid g = grid_of(S, in);
   int left = 0, tries = 1;
   bool any = false;
   for (int i = 0; i < g.n && tries <= TP_TUNE_ASSUME_TRIES; i++) tries *= TP_TUNE_ASSUME_GRID;
-  for (int e = 0; e < in->n && tries <= TP_TUNE_ASSUME_TRIES; e++) {
-    bad[e] = tp_dep_of(S, &in->v[e])->arr < 0 ? NULL : tp_keep_set(S, bounds_of(S, in->v[e].map));
-    if (bad[e] && !leaves_enough(S, bad[e])) bad[e] = NULL;
-    left += bad[e] != NULL;
-  }
+  if (tries > TP_TUNE_ASSUME_TRIES) return false;
+  isl_set **bad = bounds_by_arc(S, in);
+  for (int e = 0; e < in->n; e++) left += bad[e] != NULL;
   for (bool more = left > 0; more && left; more = advance(&g)) {
     if (!is_in(S->context, g.env)) continue;
     bool cyclic = tp_cycle_at(S, c, g.env, false);

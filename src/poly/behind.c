@@ -5,11 +5,9 @@
  * lag: then every value is there when it is read. Storage is such that nothing is overwritten
  * before they have read it (live.c).
  *
- * All that write one accumulated array are far together, so that sums add up in one order.
- *
- * Of several tick dims the outermost loop counts in which something may wait that later ticks need,
- * as learning is; else the outermost in which anything may. In an inner loop only rows of one point
- * of the outer dims wait for each other: when it ends, so does what was left. */
+ * All writers of one accumulated array are far together, so that sums add up in one order. Of
+ * several tick dims the outermost loop counts in which something may wait that later ticks need,
+ * else the outermost in which anything may. */
 #include "poly/sched.h"
 
 enum { LAG_LEAST = 2 };

@@ -45,17 +45,20 @@ static bool is_handed_on(const tp_stmt *s, int i) {
   return !stays && n->nout == 1;
 }
 
+static double value_bytes(tp_dtype t, int rank, const tp_ix *const *shape) {
+  return (double)tp_dtype_size(t) * tp_elements(rank, shape);
+}
+
 double tp_row_inside(const tp_poly *p, const tp_stmt *s) {
   double most = 0, result = 0;
   for (int a = 0; a < s->nacc; a++) {
     const tp_arr *r = p->arrs.v[s->acc[a].arr];
     if (s->acc[a].kind != TP_ACC_READ)
-      result = TP_MAX(result, (double)tp_dtype_size(r->dtype) * tp_elements(r->rank, r->shape));
+      result = TP_MAX(result, value_bytes(r->dtype, r->rank, r->shape));
   }
   for (int i = 0; i + 1 < s->nnode; i++) {
     const tp_out *o = &s->node[i]->out[0];
-    if (is_handed_on(s, i))
-      most = TP_MAX(most, (double)tp_dtype_size(o->dtype) * tp_elements(o->rank, o->shape));
+    if (is_handed_on(s, i)) most = TP_MAX(most, value_bytes(o->dtype, o->rank, o->shape));
   }
   return most > result ? most : 0;
 }
@@ -71,7 +74,7 @@ static double row_bytes(const cutter *c, int st) {
     most *= d != along && (s->vec >> d & 1) ? TP_TUNE_BLOCK_EXTENT : 1;
   for (int a = 0; a < s->nacc; a++) {
     const tp_arr *r = S->p->arrs.v[s->acc[a].arr];
-    double n = (double)tp_dtype_size(r->dtype) * tp_elements(r->rank, r->shape);
+    double n = value_bytes(r->dtype, r->rank, r->shape);
     bool each = false;
     if (r->kind != TP_ARR_TEMP || tp_is_first_end(&s->acc[a])) continue;
     for (int k = 0; k < r->ndim; k++)

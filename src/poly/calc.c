@@ -602,5 +602,5 @@ tp_mem tp_block_row(tp_sched *S, const tp_mem *m, int64_t size) {
     row = isl_pw_aff_floor(isl_pw_aff_scale_down_val(row, isl_val_int_from_si(S->ctx, size)));
     x->w.p = tp_keep_aff(S, m->s < 0 ? isl_pw_aff_neg(row) : row);
   }
-  return (tp_mem){ m->st, -1, m->s, tp_wt_c(0), x->w.p, m->dim + 1 };
+  return (tp_mem){ m->st, -1, m->s, m->shift, x->w.p, m->dim + 1 };
 }

@@ -236,66 +236,6 @@ bool tp_life_conflicts(life *f) {
   return ok;
 }
 
-/* {element -> time}, whatever the version. */
-static isl_map *times(const life *f, tp_place at) {
-  life one = *f;
-  one.version = NULL;
-  return touched(&one, at);
-}
-
-/* {element: its first time is `order` of its second}. */
-static isl_set *ordered(TP_TAKE isl_map *first, TP_TAKE isl_map *second, TP_TAKE isl_map *order) {
-  isl_map *both = isl_map_range_product(first, second);
-  return isl_map_domain(isl_map_intersect_range(both, isl_map_wrap(order)));
-}
-
-/* The elements that a statement reads in one version and writes in the next. */
-static isl_set *copied(const life *f, tp_place r, tp_place w) {
-  life one = *f;
-  one.version = NULL;
-  return isl_map_domain(isl_map_intersect(touching(&one, r), touching(&one, w)));
-}
-
-/* The elements that the array read by r has, that are written by w before r is done with them. */
-static isl_set *meet_at(const life *f, tp_place r, tp_place w, isl_set *before) {
-  int mine = acc(f, r)->arr, other = acc(f, w)->arr;
-  isl_set *at = ordered(times(f, r), times(f, w),
-      tp_life_in_place(f, r) ? isl_map_lex_gt(time_space(f)) : isl_map_lex_ge(time_space(f)));
-  at = isl_set_intersect_params(isl_set_intersect(at, before), tp_life_context(f));
-  for (int i = 0; i < f->reads.n; i++) {
-    int to = acc(f, f->reads.v[i])->arr == mine ? tp_life_copied_to(f, f->reads.v[i]) : -1;
-    if (to >= 0 && acc(f, f->writes.v[to])->arr == other)
-      at = isl_set_subtract(at, copied(f, f->reads.v[i], f->writes.v[to]));
-  }
-  return at;
-}
-
-static bool meets(const life *f, tp_place r, tp_place w) {
-  isl_set *before = NULL;
-  bool blocks = tp_life_by_blocks(f);
-  if (acc(f, r)->arr == acc(f, w)->arr || !tp_life_follows(f, w, r, tp_life_in_place(f, r)))
-    return false;
-  for (int i = 0; i < f->writes.n; i++) {
-    tp_place first = f->writes.v[i];
-    if (acc(f, first)->arr != acc(f, r)->arr || !tp_life_follows(f, first, w, !blocks)) continue;
-    isl_set *s = ordered(times(f, first), times(f, w),
-        blocks ? isl_map_lex_le(time_space(f)) : isl_map_lex_lt(time_space(f)));
-    before = before ? isl_set_union(before, s) : s;
-  }
-  if (!before) return false;
-  isl_set *at = meet_at(f, r, w, before);
-  bool none = isl_set_is_empty(at) == isl_bool_true;
-  isl_set_free(at);
-  return !none;
-}
-
-bool tp_life_versions_meet(const life *f) {
-  for (int i = 0; i < f->last.n; i++)
-    for (int w = 0; w < f->writes.n; w++)
-      if (meets(f, f->reads.v[f->last.v[i]], f->writes.v[w])) return true;
-  return false;
-}
-
 /* ---- far statements, which may run up to `lag` rows later (behind.c) ---- */
 
 bool tp_life_both_kinds(const life *f) {

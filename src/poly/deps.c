@@ -135,9 +135,8 @@ static void effect_deps(tp_sched *S, int st) {
   }
 }
 
-/* A reader of which some point is as far along as the update, so reads an older value: less than
- * `least` before. It is not to hold the update up, and all that this waits for, nor may it with
- * ticks, where updates come much later (behind.c). */
+/* Some point of the reader is as far along as the update, or less than `least` before: it reads an
+ * older value and must not hold the update up. */
 static bool lags(tp_sched *S, int reader, const tp_stmt *s, isl_map *m, int least) {
   const tp_stmt *r = S->p->stmts.v[reader];
   int64_t lo, hi;
@@ -167,8 +166,8 @@ static int written_over(tp_sched *S, const tp_stmt *s, const tp_access *r) {
   return self && tp_const_distance(S, self, 0, 0, &lo, &hi) && lo == hi && lo >= 1 ? 1 : -1;
 }
 
-/* Numbers that are carried inside each row of the outermost dim too (edit distance): what is
- * written over is a number, and which dim will be outermost is not known. */
+/* Numbers carried inside each row of the outermost dim too (edit distance): which dim will be
+ * outermost is not known. */
 static bool goes_on_in_rows(tp_sched *S, const tp_arr *arr, const uses *u) {
   int64_t lo, hi;
   bool any = false;
@@ -196,8 +195,8 @@ static void hold_update(tp_sched *S, tp_place old, int least, const uses *u) {
   }
 }
 
-/* Soft: where a statement updates an array in place (a parameter), the other readers of the old
- * value go first, so that one copy is enough. A state that keeps its value holds nobody up. */
+/* Soft: where a statement updates an array in place (a parameter), other readers of the old value
+ * go first, so that one copy is enough. */
 static void update_deps(tp_sched *S, const tp_arr *arr, const uses *u) {
   bool looked = false;
   for (int i = 0; i < u->reads.n; i++) {
@@ -231,8 +230,8 @@ static bool pace(tp_sched *S, int src, int dst, TP_TAKE isl_map *m) {
   return add(S, d);
 }
 
-/* A call runs not before its tick, what is shown with the last one inside its point not before all
- * of these; one that is paced before any later tick. */
+/* A call runs not before its tick, or, with the last tick inside its point, not before all of them;
+ * a paced one before any later tick. */
 static bool pace_call(tp_sched *S, int call, int tick) {
   const tp_stmt *s = S->p->stmts.v[call], *t = S->p->stmts.v[tick];
   int n = tp_tick_depth(t->ndim, t->dim, s->ndim, s->dim);
@@ -261,8 +260,7 @@ static bool pace_first(tp_sched *S, int st, int tick) {
       pace(S, st, tick, isl_map_from_domain_and_range(isl_set_copy(s->dom), isl_set_copy(t->dom)));
 }
 
-/* Soft: the value that a parameter has at a tick, or at a callback, is made before it, also where
- * nothing of it needs that: it may be asked for there. */
+/* Soft: a parameter's value at a tick or callback is made before it: it may be asked for there. */
 static bool pace_newest(tp_sched *S, int st, int call) {
   const tp_stmt *s = S->p->stmts.v[st], *t = S->p->stmts.v[call];
   int n = tp_tick_depth(t->ndim, t->dim, s->ndim, s->dim);

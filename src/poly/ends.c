@@ -2,12 +2,10 @@
  *
  * Domains, dependences and slots know the bounds given. An extent that mentions what was reached
  * has a symbol for each way in which its point is written (T_end(b), T_end(i - 1), T_end(*) for the
- * greatest); the plan reads it from the array of the stop's ACCUM, right before it is used, after
- * all that is added there. And a statement need not run beyond an end: its *guard*, a conjunction
- * of `end >= t + 1`, is looked at before it runs. An end read too early is too large, never too
- * small, so the guard is no dependence: it is looked at where the order happens to have begun the
- * end before. Where it must be exact (effects), it waits for all that is added for points before t.
- */
+ * greatest), which the plan reads from the array of the stop's ACCUM. A statement need not run
+ * beyond an end: its *guard*, a conjunction of `end >= t + 1`, is looked at before. An end read too
+ * early is too large, never too small, so the guard is no dependence; where it must be exact
+ * (effects), it waits for all that is added for points before t. */
 #include "poly/lower.h"
 
 /* ---- the table ---- */

@@ -1,12 +1,11 @@
 /* inplace: which operands the result of a statement may lie over.
  *
- * The operators of a statement run one after the other, elementwise ones that follow each other
- * together, and only the last writes the result. Who does not run together with the last has read
- * its operands by then. Who is elementwise, or copies, may write over what it sees as it sees its
- * result; so may an operator that begins with a copy of its first operand and changes a part of
- * that, and a concatenation over parts that lie where it puts them. What such an operator changes
- * may be another's value, which then lies where the result comes to lie (`there`): so of a row of
- * changes the first is the one that writes over what was read before. */
+ * The operators of a statement run one after the other, neighbouring elementwise ones together, and
+ * the last writes the result: any not run together with it has read its operands by then. An
+ * elementwise operator or a copy may write over an operand that it sees as it sees its result; so
+ * may one that changes a part of a copy of its first operand, and a concatenation over parts that
+ * lie where it puts them. If it changes another's value, that lies where the result will lie
+ * (`there`): of a row of changes the first writes over what was read before. */
 #include "poly/stmts.h"
 
 bool tp_is_version(const tp_poly *p, const tp_stmt *s, const tp_access *r, const tp_access *w) {

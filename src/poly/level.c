@@ -225,8 +225,7 @@ static wts first_starts(const fit *f) {
   return v;
 }
 
-/* The loop's first iteration stays its first: some other member starts no later. Members that run
- * early do not change that, as another one starts before them. */
+/* The loop's first iteration stays its first: some other member starts no later. */
 static bool starts_late(const fit *f, const wts *starts, int i, tp_wt off) {
   tp_wt first = tp_wt_add(f->S, first_of(f, i), off);
   for (int k = 0; k < starts->n; k++)
@@ -234,8 +233,8 @@ static bool starts_late(const fit *f, const wts *starts, int i, tp_wt off) {
   return false;
 }
 
-/* Members that only copy states: all they wait for has slack as well. With ticks they stay, as what
- * is made early would wait too soon for old values that are still being made (behind.c). */
+/* With ticks: members that only copy states, as all they wait for has slack too. They stay: made
+ * early they would wait for values that are still being made (behind.c). */
 static bool *copies_of_states(const fit *f) {
   bool *copy = TP_NEWN(f->S->a, bool, f->c->n), *slacks = TP_NEWN(f->S->a, bool, f->c->n);
   int64_t by;
@@ -245,8 +244,7 @@ static bool *copies_of_states(const fit *f) {
   return copy;
 }
 
-/* In rounds through the members; after the first, only who waits for one that was lowered is asked
- * again. */
+/* In rounds through the members; after the first, only those that wait for a lowered one. */
 static void lower_states(const fit *f) {
   const bool *copy = copies_of_states(f);
   const wts starts = first_starts(f);
@@ -472,8 +470,8 @@ static bool carries_none(tp_sched *S, const tp_level *L, int k, const tp_sym *la
   return true;
 }
 
-/* Bytes that an arc keeps alive from row to row of a loop over this dim: whole rows, as many as the
- * reader lies behind; all if it isn't in the loop. */
+/* Bytes that an arc keeps alive from row to row of a loop over this dim: as many rows as the reader
+ * lies behind; all if it isn't in the loop. */
 static double kept_by(tp_sched *S, const tp_arc *e, const tp_sym *label, int s) {
   const tp_dep *d = tp_dep_of(S, e);
   if (d->arr < 0) return 0;

@@ -66,10 +66,11 @@ static inline const tp_mem *row_at(const tp_sst *s, int l) {
 /* ---- order.c ---- */
 int tp_life_loops(const life *f); /* how many of the outermost loops all accesses are in */
 void tp_life_passed(life *f);     /* fills passed, skip */
-/* May q touch an element after p has, or at the same time? */
-bool tp_life_follows(const life *f, tp_place p, tp_place q, bool strictly);
 /* No other element is written by `next` after `first` has written this one and not after `read`. */
 bool tp_life_apart(const life *f, tp_place first, tp_place next, tp_place read);
+/* An element of one version is written in another, not as a copy, before it is read; false: not
+ * known. */
+bool tp_life_versions_meet(const life *f);
 /* Which of the last reads comes after all writes, wherever the skipped loops are, and reads all
  * elements: so all are there at once. -1: none. */
 int tp_life_phase(const life *f);
@@ -86,8 +87,6 @@ bool tp_life_by_blocks(const life *f);
 /* The write of what this read's statement copies among the versions; -1: none. */
 int tp_life_copied_to(const life *f, tp_place r);
 bool tp_life_conflicts(life *f);
-/* Is an element of one version read after it is written in another, not as a copy? Or unknown. */
-bool tp_life_versions_meet(const life *f);
 bool tp_life_both_kinds(const life *f); /* do both kinds of statements touch it? */
 bool tp_life_late_conflicts(life *f);
 /* ---- widths.c ---- */

@@ -1,13 +1,11 @@
 /* lower: the closed graph becomes arrays and statements.
  *
- * Modes. Views (resolve.c) and inline values (FILL, VALUE) have no statement. Everything else is
- * stored: an array, and the statements that write it: one an operator, one a branch of a MERGE,
- * INIT and one a contribution of an ACCUM. Clusters. An operator goes into its only reader when the
- * reader's points are its own points one to one (identity, shift, or a dim that the branch pins),
- * so nothing is computed twice and no order is lost: it runs right before the reader. Size keeps it
- * out where its operands are larger than its result, because the operands then have to wait for the
- * reader. A statement's dims are in the order of P:dim by label; the second dim of a label is a
- * hidden symbol. */
+ * Views (resolve.c) and inline values (FILL, VALUE) have no statement. Everything else is stored:
+ * an array, and the statements that write it: one an operator or a branch of a MERGE, for an ACCUM
+ * INIT and one a contribution. An operator goes into its only reader where their points are one to
+ * one (identity, shift, a dim that the branch pins): nothing is computed twice. It stays out where
+ * its operands, which would wait for the reader, are larger than its result. A statement's dims are
+ * in the order of P:dim by label; the second dim of a label is a hidden symbol. */
 #include "poly/lower.h"
 
 /* ---- outputs ---- */

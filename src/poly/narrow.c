@@ -3,10 +3,8 @@
  *   for t < T { if t + 2 <= E { a }  if t + 1 <= E { b } }   =>   for t < min(T, E) { if t + 2 <= E
  * { a }  b }
  *
- * The end of such a loop is looked at in each iteration, so the iteration in which E is found out
- * is the last and is a whole one: E only ever becomes t + 1 there. A guard that says just what the
- * loop's end says is left out: until the iteration is over, E is not less than it was asked to be.
- */
+ * The end is looked at in each iteration, so the one in which E is found out is the last, and
+ * whole: E becomes t + 1 there. A guard that says just what the loop's end says goes. */
 #include "poly/sched.h"
 
 enum { MAXEND = 4 };

@@ -18,7 +18,8 @@ int tp_life_loops(const life *f) {
   return k;
 }
 
-/* Row of element coordinate k at level l: s * e_k + by + p. False: not of this form. */
+/* Row of element coordinate k at level l: s * e_k + by + p; of a loop over blocks, before it is
+ * cut. False: not of this form. */
 typedef struct {
   int s;
   int64_t by;
@@ -28,8 +29,9 @@ typedef struct {
 static bool width_row(const life *f, tp_place at, int l, int k, rowform *r) {
   const tp_mem *m = way(f, at)->path[l].mem;
   int64_t lo, hi;
-  if (m->dim < 0 || m->shift.bad ||
-      !tp_const_distance(f->S, acc(f, at)->rel, m->dim, k, &lo, &hi) || lo != hi)
+  int dim = m->blocks ? m->blocks - 1 : m->dim;
+  if (dim < 0 || m->shift.bad || !tp_const_distance(f->S, acc(f, at)->rel, dim, k, &lo, &hi) ||
+      lo != hi)
     return false;
   *r = (rowform){ m->s, m->shift.c - m->s * lo, m->shift.p };
   return true;
@@ -46,7 +48,7 @@ static bool one_iteration(const life *f, int k, int l) {
   bool ok = width_row(f, nth(f, 0), l, k, &first);
   for (int i = 1; i < count(f) && ok; i++)
     ok = width_row(f, nth(f, i), l, k, &r) && same_row(&first, &r);
-  return ok;
+  return ok && !way(f, nth(f, 0))->path[l].loop->block;
 }
 
 /* The dims gone through by a loop that leaves an element behind for good; so must each loop around
@@ -67,10 +69,12 @@ void tp_life_passed(life *f) {
 
 /* ---- columns ---- */
 
-/* The time of q at element e + d less that of p at e: by, and s * d_k if k >= 0. */
+/* The time of q at element e + d less that of p at e: by, and s * d_k if k >= 0. Blocks tell only
+ * that equal rows are in one. */
 typedef struct {
   int64_t by;
   int k, s;
+  bool blocks;
 } time_gap;
 
 static bool gap_at(const life *f, int c, tp_place p, tp_place q, time_gap *g) {
@@ -86,8 +90,8 @@ static bool gap_at(const life *f, int c, tp_place p, tp_place q, time_gap *g) {
     rowform a, b;
     if (!width_row(f, p, l, k, &a) || !width_row(f, q, l, k, &b) || a.s != b.s || a.p != b.p)
       continue;
-    *g = (time_gap){ b.by - a.by, k, a.s };
-    return true;
+    *g = (time_gap){ b.by - a.by, k, a.s, m->blocks };
+    return !m->blocks || b.by == a.by;
   }
   return p.st == q.st && m->dim >= 0 && tp_pinned(f->S, p.st, m->dim);
 }
@@ -142,8 +146,9 @@ static interval differ_by(const meeting *s, int k, bool from_end) {
     other.hi == INT64_MAX || e.lo == INT64_MIN ? INT64_MAX : other.hi - e.lo };
 }
 
+/* What meets is one element, of one version: nothing that is lost. */
 static bool same_element(const meeting *s) {
-  bool same = true;
+  bool same = acc(s->f, s->next)->arr == acc(s->f, s->read)->arr;
   for (int k = 0; k < s->f->x->ndim - !!s->f->version; k++) same &= !s->d[k].lo && !s->d[k].hi;
   return same;
 }
@@ -158,6 +163,8 @@ static bool apart_from(meeting *s, int c, bool after, bool before) {
   if (!after && !gap_at(s->f, c, s->first, s->next, &a)) return false;
   if (!before && !gap_at(s->f, c, s->read, s->next, &b)) return false;
   if (!after && !before && a.k != b.k) return false;
+  if ((a.blocks || b.blocks) && (s->d[a.blocks ? a.k : b.k].lo || s->d[a.blocks ? a.k : b.k].hi))
+    return false;
   int k = after ? b.k : a.k, sign = after ? b.s : a.s;
   interval was = k < 0 ? (interval){ 0, 0 } : s->d[k], x = was;
   if (k >= 0 && sign < 0)
@@ -187,18 +194,50 @@ bool tp_life_apart(const life *f, tp_place first, tp_place next, tp_place read) 
   return apart_from(&s, 0, false, false);
 }
 
-bool tp_life_follows(const life *f, tp_place p, tp_place q, bool strictly) {
-  for (int k = 0; k < f->x->ndim - !!f->version; k++)
+/* ---- versions ---- */
+
+/* Do all three touch some element, as far as intervals say it? */
+static bool touch_one(const life *f, tp_place a, tp_place b, tp_place c) {
+  bool any = true;
+  for (int k = 0; k < f->x->ndim - 1; k++)
     for (int end = 0; end < 2; end++) {
-      interval x = both(coordinates(f, p, k, end), coordinates(f, q, k, end));
-      if (x.lo > x.hi) return false;
+      interval x = both(
+          coordinates(f, a, k, end), both(coordinates(f, b, k, end), coordinates(f, c, k, end)));
+      any &= x.lo <= x.hi;
     }
+  return any;
+}
+
+/* Of an element that both touch, q is after p, or at the same time unless `strictly`. */
+static bool comes_after(const life *f, tp_place p, tp_place q, bool strictly) {
   for (int c = 0; c < f->ncol; c++) {
     time_gap g;
-    if (!gap_at(f, c, p, q, &g) || g.by > 0) return true;
-    if (g.by < 0) return false;
+    /* later rows are in the same block or in a later one */
+    if (!gap_at(f, c, p, q, &g) && !(g.blocks && g.by > 0)) return false;
+    if (g.by && !g.blocks) return g.by > 0;
   }
   return !strictly;
+}
+
+static bool meets(const life *f, tp_place r, tp_place w) {
+  int mine = acc(f, r)->arr;
+  if (acc(f, w)->arr == mine || tp_is_copy(stmt(f, w)) ||
+      !comes_after(f, w, r, tp_life_in_place(f, r)))
+    return false;
+  for (int i = 0; i < f->writes.n; i++) {
+    tp_place first = f->writes.v[i];
+    if (acc(f, first)->arr == mine && touch_one(f, first, w, r) &&
+        comes_after(f, first, w, !tp_life_by_blocks(f)))
+      return true;
+  }
+  return false;
+}
+
+bool tp_life_versions_meet(const life *f) {
+  for (int i = 0; i < f->last.n; i++)
+    for (int w = 0; w < f->writes.n; w++)
+      if (meets(f, f->reads.v[f->last.v[i]], f->writes.v[w])) return true;
+  return false;
 }
 
 /* ---- elements that are there together ---- */

@@ -1,15 +1,13 @@
-/* poly: statements, dependences, schedule, live ranges, loop tree. Rank 5; with src/index/isl* the
- * only place that includes isl.
+/* poly: statements, dependences, schedule, live ranges, loop tree. With src/index/isl* the only
+ * place that includes isl.
  *
- *   tp_lower     closed graph + needed points  ->  arrays and statements            (lower.c)
- *   tp_schedule  statements -> time rows, proof, vector dims, loop tree, widths       (driver.c
- * deps.c proof.c tree.c live.c)
+ *   tp_lower     closed graph + needed points => arrays and statements
+ *   tp_schedule  statements => time rows, proof, calls over dims, loop tree, widths
  *
- * An *array* is a stored tensor: elements are points of its domain. A *statement* is one operator
- * (or a cluster: operators where each but the last has its only reader inside) at the points of its
- * domain; it writes elements of arrays and reads elements of arrays. All writers of an array
- * together write each element once, but for accumulations, which update in place after the array's
- * INIT. */
+ * An *array* is a stored tensor; its elements are the points of its domain. A *statement* is one
+ * operator, or a cluster (operators where each but the last has its only reader inside), at the
+ * points of its domain. The writers of an array together write each element once, but for
+ * accumulations, which update it after the array's INIT. */
 #ifndef TP_POLY_H
 #define TP_POLY_H
 #include "graph/graph.h"
@@ -28,25 +26,18 @@ typedef struct tp_arr {
   const tp_sym *const *dim; /* the domain */
   int rank;
   const tp_ix *const *shape; /* may mention its dims */
-  /* dims that must be dense (bit d), set by lower; all for kinds other than TEMP */
+  /* bits of dims that must be dense; all for kinds other than TEMP */
   uint32_t dense;
-  /* result of tp_schedule */
-  /* per dim: slots kept, a formula over bounds: 1 a point, the bound if dense; element x is in slot
-   * x mod width */
+  /* ---- results of tp_schedule ---- */
+  /* by dim: slots, a formula over bounds (1: a point; the bound: dense); x is in slot x mod width
+   */
   const tp_ix **width;
-  /* per dim: calls run over blocks of so many slots, so width is a multiple; 0: any */
-  int64_t *align;
-  /* its shape follows its dims, and its rows lie as the largest would: as far apart, whatever the
-   * point (spread.c) */
-  bool apart;
-  /* dims from the outermost to the innermost as they lie in memory; NULL: as they are */
-  const int *order;
-  /* it lies in this one, whose width it has; NULL: it has a place of its own */
-  struct tp_arr *in;
-  /* per dim: what decided it: "read of x[t - 2] at rnn.lua:7", for explain */
-  const char **why;
-  /* flow dependences stay within one iteration of the outermost `cross` loops around the accesses;
-   * for lifetimes */
+  int64_t *align;    /* by dim: width is a multiple, as calls run over such blocks; 0: any */
+  bool apart;        /* its shape follows its dims, and its rows are as far apart as the largest */
+  const int *order;  /* dims from the outermost inwards as they lie in memory; NULL: as they are */
+  struct tp_arr *in; /* it lies in this one, whose width it has; NULL: it has its own place */
+  const char **why;  /* by dim: what decided it, "read of x[t - 2] at rnn.lua:7" */
+  /* flow dependences stay within one iteration of so many outermost loops around the accesses */
   int cross;
 } tp_arr;
 static inline tp_arr *tp_lies_in(tp_arr *x) { return x->in ? x->in : x; }
@@ -56,20 +47,16 @@ typedef enum { TP_ACC_READ, TP_ACC_WRITE, TP_ACC_UPDATE } tp_acckind;
 typedef struct tp_access {
   tp_acckind kind;
   int arr;
-  /* one per dim of the array, over the statement's dims and bounds; ranges only on reads, on a
-   * CALL's writes over its `over` dims, on updates that stretch */
+  /* by dim of the array; ranges only on reads, writes of a CALL over dims, updates that stretch */
   const tp_at *at;
   /* {statement point -> elements}, restricted to the statement's domain */
   tp_rel *rel;
-  /* READ of a stop's array: after the updates for t < upto, not all; over the statement's dims.
-   * NULL: all; 0: none */
+  /* READ of a stop's array: after the updates for t < upto. NULL: after all; 0: after none */
   const tp_ix *upto;
-  bool idle; /* result: of a guard that is not looked at */
-  /* READ: for which operand of which operator of the cluster; NULL: of what is copied */
-  const tp_node *by;
+  bool idle;         /* result: of a guard that is not looked at */
+  const tp_node *by; /* READ: for this operator's operand; NULL: of what is copied */
   int operand;
-  /* READ: the statement has read it before it writes its result over it */
-  bool alias;
+  bool alias; /* READ: the result may be written over it */
   tp_pos pos;
 } tp_access;
 
@@ -84,59 +71,43 @@ typedef struct tp_stmt {
   tp_node **node; /* the cluster in order of execution */
   /* per node of the cluster: its dims as expressions over the statement's */
   const tp_ix *const **nodeat;
-#define TP_PLACES 64 /* nodes that `there` has bits for: none in a statement of more */
-  /* nodes whose value lies where the result comes to lie, until the next of them changes it there
-   */
+#define TP_PLACES 64 /* a statement of more nodes has nothing in `there` */
+  /* nodes whose value lies where the result will lie, until the next of them changes it there */
   uint64_t there;
-  /* INIT, ACC: the ACCUM; OP: the MERGE whose element it defines; else NULL */
-  tp_node *into;
-  /* ACC: the contribution; into a MERGE: the branch; else -1 */
-  int k;
-  /* what is finally written when it isn't the last node's own results: a branch's or contribution's
-   * value, an output that is a view, a view that must be stored (`through`: src is that view
-   * itself); src.node NULL: none */
+  tp_node *into; /* INIT, ACC: the ACCUM; OP: the MERGE whose element it defines; else NULL */
+  int k;         /* ACC: the contribution; into a MERGE: the branch; else -1 */
+  /* what is written if not the last node's results: the value of a branch or contribution, an
+   * output that is a view, a view to be stored (through: src is that view); node NULL: none */
   tp_val src;
   const tp_ix *const *srcat;
   bool through;
   /* ACC by scatter of ranges: indices that select the leading axes of src */
   int nrow;
   const tp_ix *const *row;
-  /* distinct symbols; hidden dims for the second of two of one label */
   int ndim;
-  const tp_sym *const *dim;
-  /* the temporal dim that each stands for: loops fuse by label */
-  const tp_sym *const *label;
-  tp_set *dom; /* within the box of the bounds given */
-  /* holds where the statement need run, of the points of dom: over its dims and ends (ends.c);
-   * NULL: at all */
-  const tp_ix *guard;
-  /* part k of the guard reads acc[gacc + k]; it must not run elsewhere */
-  int gacc;
-  bool exact;
+  const tp_sym *const *dim;   /* distinct: hidden ones for the second of two of one label */
+  const tp_sym *const *label; /* the temporal dim of each: loops fuse by label */
+  tp_set *dom;                /* within the box of the bounds given */
+  const tp_ix *guard;         /* over dims and ends: where it need run (ends.c); NULL: everywhere */
+  int gacc;                   /* part k of the guard reads acc[gacc + k] */
+  bool exact;                 /* it must not run where the guard does not hold */
   int nacc;
   tp_access *acc;
-  /* CALL: runs in lexicographic order of its dims, and inside the loop it belongs to */
-  bool effect;
-  /* dims that one call may run over at once (the operator allows it, the domain is a box in it) */
-  uint32_t mayvec;
+  bool effect;     /* CALL: runs in lexicographic order of its dims, inside its loop */
+  uint32_t mayvec; /* dims that the operators allow one call to run over */
   const char *name;
   tp_pos pos;
-  /* whose value it makes, for errors; NULL: not known */
-  const tp_node *of;
-  /* result */
-  uint32_t vec; /* dims that one call runs over */
-  /* in a program with ticks: can wait (behind.c); its row in the loop of the tick dim, over its
-   * dims; NULL: outside */
-  bool far;
-  const tp_ix *tickrow;
-  const tp_ix **vlo, **vhi; /* per dim in vec: its range, over bounds only */
-  /* bdim >= 0: of this dim in vec a call runs over one block, the points with floor((x + bshift) /
-   * block) its number */
+  const tp_node *of; /* whose value it makes, for errors; NULL: not known */
+  /* ---- results ---- */
+  uint32_t vec;             /* dims that one call runs over */
+  bool far;                 /* with ticks: it can wait (behind.c) */
+  const tp_ix *tickrow;     /* its row in the loop of the tick dim; NULL: outside */
+  const tp_ix **vlo, **vhi; /* by dim in vec: its range, over bounds */
+  /* bdim >= 0: a call runs over one block of this dim in vec, number floor((x + bshift) / block) */
   int bdim;
   int64_t block;
   const tp_ix *bshift;
-  /* rdim >= 0: it has a loop of its own over the points of this dim in one such block, of which the
-   * plan makes a product over what they share (plan/rows.c) */
+  /* rdim >= 0: it has a loop of its own over this dim in one block (plan/rows.c) */
   int rdim;
 } tp_stmt;
 
@@ -148,26 +119,19 @@ typedef enum { TP_T_SEQ, TP_T_FOR, TP_T_IF, TP_T_RUN } tp_tkind;
 typedef struct tp_tree tp_tree;
 struct tp_tree {
   tp_tkind kind;
-  /* SEQ: in order; FOR, IF: one (IF: a second is the else) */
-  int n;
+  int n; /* SEQ: any number; FOR: one; IF: a second is the else */
   tp_tree **kid;
-  /* FOR var = lo; var < hi; var += step   or, step < 0: var = hi - 1 down to lo */
-  const tp_sym *var;
+  const tp_sym *var; /* FOR: from lo to before hi, or, step < 0, from hi - 1 down to lo */
   const tp_ix *lo, *hi;
   int step;
   const tp_sym *label; /* FOR: the dim it runs over, for explain */
-  /* FOR: no dependence is carried. Read off before storage is: iterations may share slots, so they
-   * may not run at once as they stand */
-  bool independent;
-  int64_t block; /* FOR: > 0: over blocks of so many points */
+  bool independent;    /* FOR: no dependence is carried; iterations may still share slots */
+  int64_t block;       /* FOR: > 0: over blocks of so many points */
   /* IF; FOR: nothing runs unless it holds, which is seen from lo and hi */
   const tp_ix *cond;
-  /* RUN: per dim in vec, before what an end by data cuts the call's range; NULL: none */
-  const tp_ix **top;
-  /* RUN: the statement and its dims as expressions over vars and bounds (those in vec: NULL, but
-   * bdim's is the block's number) */
+  const tp_ix **top; /* RUN: by dim in vec, where an end by data cuts its range; NULL: nowhere */
   int stmt;
-  const tp_ix **arg;
+  const tp_ix **arg; /* RUN: its dims; in vec NULL, but bdim's the block's number */
 };
 
 /* What a dim that ends by data has reached at one point of the stop's domain, as written: a symbol,
@@ -207,35 +171,27 @@ typedef struct tp_poly {
   const tp_ix **most;
   /* by node id: what explain calls it, no two unnamed ones alike */
   const char **title;
-  /* bits of tp_relax: set before tp_schedule, what is not wanted; what had to be given up (also in
-   * without) */
-  uint32_t without, gave_up;
-  /* set before tp_schedule: blocks of this size wherever they can be; of at most so many rows (0:
-   * any number) */
-  int64_t block, rows;
-  /* set before tp_schedule: whether there is an order is all that is asked */
-  bool judge;
-  bool ticks, keeps; /* the passes ticks, keep were there */
-  /* far statements of row r are over before anything of row r + lag; 0: there are none. How many
-   * loops are around that of the rows */
-  int lag, lagdepth;
+  uint32_t without;    /* bits of tp_relax: not wanted; set before tp_schedule */
+  uint32_t gave_up;    /* those of them that the search added */
+  int64_t block, rows; /* set before: blocks of this size; of at most so many rows; 0: any */
+  bool judge;          /* set before: only whether there is an order is asked */
+  bool ticks, keeps;   /* the passes ticks, keep were there */
+  /* far statements of row r are over before anything of row r + lag; 0: there are none */
+  int lag, lagdepth; /* lagdepth: loops around that of the rows */
   int nquery;
   bool proved;
-  const char *unproved; /* "edge from ... to ..." */
-  /* isl operations a query may take; queries that took more, where the worse answer stands; the
-   * first few of what they asked */
-  int64_t budget;
-  int nover;
-  TP_VEC(const char *) unknown;
+  const char *unproved;         /* "edge from ... to ..." */
+  int64_t budget;               /* isl operations of a query */
+  int nover;                    /* queries that took more, where the worse answer stands */
+  TP_VEC(const char *) unknown; /* the first few of them */
   double ms_schedule, ms_proof, ms_tree, ms_live;
 } tp_poly;
 static inline const tp_ix *tp_most_of(const tp_poly *p, tp_val v) {
   return v.out ? NULL : p->most[v.node->id];
 }
 
-/* ---- how an operand lies on the value that holds its elements (resolve.c) ----
- * Views (point and range reads, permute, expand, slice, flip, detach, reshapes that only regroup)
- * are no statements: they compose into this. */
+/* ---- how an operand lies on the value that holds its elements (resolve.c): views are no
+ * statements but compose into this ---- */
 typedef struct tp_opnd {
   /* an array's value, or a node of the same cluster, or an inline node (FILL, VALUE) */
   tp_val base;
@@ -259,8 +215,7 @@ typedef struct tp_opnd {
   /* not NULL: cannot be a view; this node must be stored */
   const tp_node *bad;
 } tp_opnd;
-/* e = *by * s + *rest, where rest does not depend on s. Only such an index or offset may move along
- * what one call or one axis runs over. */
+/* e = *by * s + *rest, where rest does not depend on s. */
 bool tp_steps(const tp_poly *p, const tp_ix *e, const tp_sym *s, int64_t *by, const tp_ix **rest);
 /* v as read by a statement where v's dims have the values at[] (over the statement's dims); `lead`
  * axis variables (dims of CALL's over) come first. */
@@ -272,8 +227,7 @@ tp_arr *tp_array_of(const tp_poly *p, tp_val v);
 bool tp_stmt_operand(tp_poly *p, const tp_stmt *s, int i, int k, tp_opnd *out, tp_error *err);
 /* whose last value it is, or NULL */
 const tp_node *tp_output_param(const tp_graph *g, int output);
-/* Where parameters are kept (p->keeps): the array of a parameter's last value, where the new value
- * that s writes goes too. NULL: none. */
+/* p->keeps: the array of a parameter's last value, to which s's new value goes too. NULL: none. */
 const tp_arr *tp_newest_in(const tp_poly *p, const tp_stmt *s);
 /* s->src */
 bool tp_stmt_src(tp_poly *p, const tp_stmt *s, tp_opnd *out, tp_error *err);
@@ -311,8 +265,8 @@ const tp_ix *tp_at_point(tp_poly *p, const tp_node *n, const tp_ix *e, const tp_
 const tp_ix *tp_move_ends(tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims,
     const tp_ix *const *to, uint32_t gone);
 const tp_ix *tp_extent_upper(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *dims);
-/* Part k of a guard, a conjunction: end number *end is at least *least; *end < 0: it is something
- * else. False: no such part. */
+/* Part k of a guard: end number *end is at least *least; *end < 0: something else. False: no part.
+ */
 bool tp_guard_part(const tp_poly *p, const tp_ix *guard, int k, int *end, const tp_ix **least);
 /* of a stop's array: the dim that ends */
 const tp_sym *tp_stop_sym(const tp_poly *p, int arr);
@@ -322,8 +276,7 @@ const tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run);
 
 /* need: of g's outputs and sinks. NULL: err. */
 tp_poly *tp_lower(tp_graph *g, const tp_need *need, tp_error *err);
-/* Fills results. error cycle with a witness (found by enumerating small bounds) when no order
- * exists. */
+/* Fills results. Error cycle, with points at small bounds as a witness, where there is no order. */
 bool tp_schedule(tp_poly *p, tp_error *err);
 tp_poly *tp_poly_free(tp_poly *p); /* isl objects; the arena is the graph's */
 /* For explain and specs: "for i < I { ... }" with the script's names and lines; and every array's

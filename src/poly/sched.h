@@ -1,16 +1,14 @@
-/* Inside src/poly: the state of one scheduling run and what its files share. Ranks inside: calc,
- * deps < level < split, vec < driver < proof, live, tree.
+/* Inside src/poly: the state of one scheduling run and what its files share.
  *
- * Every isl object that outlives a function is handed to a pool (tp_keep_*) and freed when the run
- * ends, so the driver may share pointers freely and memoise by address. A query runs under an
- * operations budget; what goes over it answers "unknown" and the caller takes the conservative
- * side. */
+ * Every isl object that outlives a function goes to a pool (tp_keep_*), freed with the run:
+ * pointers are shared and answers memoised by address. A query has a budget of operations; beyond
+ * it the answer is "unknown", and the caller takes the conservative side. */
 #ifndef TP_POLY_SCHED_H
 #define TP_POLY_SCHED_H
 #include "poly/poly.h"
 
-/* A number over bounds: c, or p + c; bad: not known. Functions that differ by a constant have the
- * same p, one object in a run of the scheduler. */
+/* A number over bounds: c, or p + c; bad: not known. Functions that differ by a constant share p.
+ */
 typedef struct tp_wt {
   bool bad;
   int64_t c;
@@ -40,12 +38,12 @@ typedef struct tp_place {
 } tp_place; /* an access of a statement */
 
 /* One time row of a statement: s * x[dim] + shift, or any function of its point (dim < 0). */
-/* blocks: 1 + the dim of whose blocks these are rows */
 typedef struct tp_mem {
   int st, dim, s;
   tp_wt shift;
   isl_pw_aff *row;
-  int blocks;
+  int blocks; /* row is the number of the block that s * x[blocks - 1] + shift is in; 0: it is not
+               */
 } tp_mem;
 typedef struct tp_item tp_item;
 typedef TP_VEC(tp_item *) tp_items;
@@ -72,13 +70,11 @@ typedef struct tp_sst {
   uint32_t used; /* dims that have their row, or are vector dims */
   int npath;
   tp_way *path;
-  /* tree.c: what runs right after it at the same times, -1; does it run right after such a one? */
-  int then;
-  bool follows;
+  int then;     /* tree.c: runs right after it at the same times; -1: none */
+  bool follows; /* it is another's `then` */
   bool asked;
-  const tp_ix *asks; /* calls.c: what each call asks of its point */
-  /* calls.c: the points that need a call of their own, and as isl gets them; made when asked for */
-  isl_set *calls, *told;
+  const tp_ix *asks;     /* calls.c: what each call asks of its point */
+  isl_set *calls, *told; /* calls.c: the points that are called, also as isl gets them */
 } tp_sst;
 
 typedef struct tp_sched {
@@ -88,9 +84,8 @@ typedef struct tp_sched {
   isl_ctx *ctx;
   tp_error *err;
   isl_set *context; /* all bounds >= 0, without those of p->late */
-  /* >= 0 for bounds without a dim, and not of p->late: what domains do not imply; NULL: none */
-  isl_set *freectx;
-  tp_sst *st; /* by statement */
+  isl_set *freectx; /* the part that domains do not imply; NULL: none */
+  tp_sst *st;       /* by statement */
   TP_VEC(tp_dep) deps;
   tp_items top;
   tp_hmap memo; /* tp_recall */
@@ -102,10 +97,7 @@ typedef struct tp_sched {
   const char *ask, *who, *whom;
   /* labels that get a loop only to be cut in blocks (vec.c) */
   TP_VEC(const tp_sym *) cut;
-  /* some rows are of other factors (scale.c), or by isl's scheduler (split.c) */
-  bool skewed;
-  /* tree.c: these rows are loops inside each other to isl, not one band, which has been tried */
-  bool nested;
+  bool skewed;   /* some rows are of other factors (scale.c) */
   bool hulled;   /* some dependence is larger than it is (deps.c) */
   bool outlined; /* points of several pieces count as one (calls.c) */
 } tp_sched;
@@ -250,8 +242,6 @@ bool tp_arc_at(
 /* ---- split.c: when no dim is legal ---- */
 /* one statement becomes two; everything starts anew */
 bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c);
-tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out);
-isl_id *tp_stmt_id(tp_sched *S, int st); /* its name to isl */
 /* ---- scale.c ---- */
 /* A loop in which the component's members have rows of different factors, of one dim each (by
  * member); false: there is none. */

@@ -7,8 +7,7 @@
 
 enum { SIM_DIM = 12 };
 
-/* Statement points and the elements they touch, as sorted rows: the first `key` numbers are the
- * point. */
+/* Sorted rows; the first `key` numbers are a statement's point, the others an element. */
 typedef struct {
   int key, width, n, cap;
   int64_t *v;
@@ -145,8 +144,7 @@ static bool slot_of(sim *s, const tp_arr *x, const int64_t *e, int64_t *slot) {
 
 static size_t elem_bytes(const tp_arr *x) { return sizeof(int64_t) * (size_t)x->ndim; }
 
-/* Is the element of no other iteration of the independent loops around? Then it is of this one, if
- * it is made here. */
+/* No other iteration of the independent loops around has the element; this one has it if `made`. */
 static bool apart(sim *s, const tp_arr *x, const int64_t *e, bool made, const char *who) {
   int64_t key[SIM_DIM + 1] = { x->id };
   memcpy(key + 1, e, elem_bytes(x));
@@ -388,9 +386,7 @@ static bool all_made(sim *s) {
   return true;
 }
 
-/* ---- how many slots were needed ----
- * Two elements that are there at once may not share a slot; then as live.c goes about it, with all
- * pairs at hand. */
+/* ---- how many slots were needed: as live.c asks, from all pairs of elements there at once ---- */
 
 typedef struct {
   int n;

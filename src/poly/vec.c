@@ -1,6 +1,5 @@
-/* vec: which dims need no loop. A pre-pass collects the labels that recurrences need; any other dim
- * over which the operator may run in one call, and in which the domain is a box, becomes a vector
- * dim. It is left out of the rows, and the proof sees all its points at once. */
+/* vec: which dims need no loop. A pre-pass collects the labels that recurrences need. Any other dim
+ * over which a call may run, and in which the domain is a box, is left out of the rows. */
 #include "poly/sched.h"
 
 typedef TP_VEC(const tp_sym *) labels;
@@ -37,8 +36,7 @@ static tp_sres collect_inside(tp_sched *S, labels *C, const tp_level *L, int k) 
   return r;
 }
 
-/* A callback's points inside a loop: their order asks for a loop of its own, and of nobody else for
- * one. A loop of ticks is all that there is in it. */
+/* A callback's points inside a loop: their order asks for a loop of its own only. */
 static bool is_effect_inside(const tp_sched *S, const tp_scc *c) {
   return c->n == 1 && S->p->stmts.v[c->st[0]]->effect && S->st[c->st[0]].used && !S->p->ticks;
 }
@@ -81,8 +79,8 @@ static isl_stat own_constraints(isl_basic_set *b, void *ud) {
   return isl_stat_ok;
 }
 
-/* dom = (dom without dim d) x an interval over bounds. One conjunction whose constraints on d
- * mention nothing else is; several are asked. */
+/* dom = (dom without dim d) x an interval over bounds: seen from one conjunction, asked of several.
+ */
 static bool product(tp_sched *S, const tp_stmt *s, int d) {
   dim_apart x = { d, true };
   if (isl_set_n_basic_set(s->dom) == 1) {
@@ -186,9 +184,8 @@ static bool in_step(tp_sched *S, const tp_dep *d, const tp_sym *l) {
   return false;
 }
 
-/* Nothing recurs among the statements with l that go along it in step, each with each: what is not
- * in step stands in another loop. No other cut is among them, and one of them hands something on to
- * another, or on to itself that is larger than what it makes. */
+/* Nothing recurs among the statements that go along l in step. No other cut is among them, and one
+ * hands something on to another, or to itself what is larger than its result. */
 static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
   int n = 0, *st = TP_NEWN(S->a, int, S->p->stmts.n);
   bool hands_on = false;
@@ -215,8 +212,8 @@ static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
   return true;
 }
 
-/* A dim that nothing carries, as rows of a data set or time in a filter, would be one call over all
- * of it, and all that is handed from call to call as long. */
+/* A dim that nothing carries (rows of a data set, time in a filter) would be one call over all of
+ * it, and what is handed from call to call as long. */
 static void cut_some(tp_sched *S, labels *C, const tp_arcs *all) {
   /* once each: what is cut already can only stand in the way of more */
   labels asked = { 0 };
@@ -296,8 +293,8 @@ static int inwards(tp_sched *S, const tp_stmt *s, const tp_access *x, int k, int
   return most;
 }
 
-/* What calls run over lies innermost, so that a row of a loop is one piece, as it would be with a
- * batch for an axis. Where a range is read rows of the range are. */
+/* Dims that calls run over lie innermost, so that a row of a loop is one piece; not where a range
+ * is read, of which rows are. */
 static void order_dims(tp_sched *S) {
   int n = S->p->arrs.n;
   int **in = TP_NEWN(S->a, int *, n);
@@ -328,8 +325,8 @@ static void order_dims(tp_sched *S) {
   }
 }
 
-/* May a call over a block of dim d of s read dim k of the array round the ring that it lies on? It
- * does so a point a number of steps away at a time. */
+/* May a call over a block of dim d of s read dim k of the array round its ring? Points that are a
+ * number of steps away. */
 bool tp_goes_round(tp_sched *S, const tp_stmt *s, const tp_access *x, int d, int k) {
   bool is = x->kind == TP_ACC_READ && x->at && !x->upto;
   int64_t lo, hi;
