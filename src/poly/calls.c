@@ -103,12 +103,6 @@ static isl_multi_aff *call_points(tp_sched *S, const tp_stmt *s) {
   return m;
 }
 
-static isl_id *name_of(tp_sched *S, int st) {
-  char name[32];
-  snprintf(name, sizeof name, "S%d", st);
-  return isl_id_alloc(S->ctx, name, NULL);
-}
-
 isl_pw_aff *tp_call_row(tp_sched *S, const tp_mem *m) {
   const tp_stmt *s = S->p->stmts.v[m->st];
   isl_pw_aff *row = isl_pw_aff_copy(m->row);
@@ -116,7 +110,7 @@ isl_pw_aff *tp_call_row(tp_sched *S, const tp_mem *m) {
     isl_pw_aff_free(row);
     row = block_row(S, s, m->s);
   } else if (s->vec) row = isl_pw_aff_pullback_multi_aff(row, call_points(S, s));
-  return isl_pw_aff_set_tuple_id(row, isl_dim_in, name_of(S, m->st));
+  return isl_pw_aff_set_tuple_id(row, isl_dim_in, tp_stmt_id(S, m->st));
 }
 
 /* The points as a statement of isl's. What the context rules out goes first: isl makes no loop of a
@@ -127,7 +121,7 @@ TP_KEEP isl_set *tp_told_set(tp_sched *S, int st) {
   isl_set *dom = isl_set_gist_params(
       isl_set_intersect_params(isl_set_copy(tp_called_set(S, st)), isl_set_copy(S->context)),
       isl_set_copy(S->context));
-  return s->told = tp_keep_set(S, isl_set_set_tuple_id(dom, name_of(S, st)));
+  return s->told = tp_keep_set(S, isl_set_set_tuple_id(dom, tp_stmt_id(S, st)));
 }
 
 isl_set *tp_few_pieces(tp_sched *S, int st) {

@@ -194,6 +194,7 @@ static tp_sres leaf_item(const fusion *f, const group *g, int depth, tp_items *o
   tp_sres scaled = c->left ? scaled_item(f, g->scc.v[0], depth, out) : TP_S_FAIL;
   if (scaled != TP_S_FAIL) return scaled;
   *S->err = (tp_error){ 0 };
+  if (c->left && tp_isl_nest(S, f->L, g->scc.v[0], out) == TP_S_OK) return TP_S_OK;
   tp_no_order(S, c);
   return TP_S_FAIL;
 }
@@ -400,7 +401,7 @@ static bool keep_enough(tp_sched *S) {
   return known;
 }
 
-/* ---- loops around rows of different factors ---- */
+/* ---- loops around rows of isl's own ---- */
 
 /* Of rows with divisions isl has written loops in another order than it was told (fuzz seed
  * 1410000092), so these are gone through at small bounds, all of them alike. NULL, or what is
@@ -424,11 +425,18 @@ static const char *disorder(tp_sched *S) {
 }
 
 static bool write_loops(tp_sched *S) {
-  if (!tp_make_tree(S)) return false;
-  const char *why = disorder(S);
-  return !why ||
-      tp_fail(S->err, TP_E_AFFINE, TP_NOWHERE,
-          "affine: the loops of this program cannot be written down: %s", why);
+  const tp_poly *p = S->p;
+  int *cross = TP_NEWN(S->a, int, p->arrs.n);
+  const char *why = NULL;
+  for (int i = 0; i < p->arrs.n; i++) cross[i] = p->arrs.v[i]->cross;
+  for (int way = 0; way < 2; way++) {
+    S->nested = way;
+    for (int i = 0; i < p->arrs.n; i++) p->arrs.v[i]->cross = cross[i];
+    if (!tp_make_tree(S)) return false;
+    if (!(why = disorder(S))) return true;
+  }
+  return tp_fail(S->err, TP_E_AFFINE, TP_NOWHERE,
+      "affine: the loops of this program cannot be written down: %s", why);
 }
 
 static bool fill_schedule(tp_sched *S, tp_error *err) {

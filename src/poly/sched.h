@@ -97,7 +97,10 @@ typedef struct tp_sched {
   const char *ask, *who, *whom;
   /* labels that get a loop only to be cut in blocks (vec.c) */
   TP_VEC(const tp_sym *) cut;
-  bool skewed;   /* some rows are of other factors (scale.c) */
+  /* some rows are of other factors (scale.c), or by isl's scheduler (split.c) */
+  bool skewed;
+  /* tree.c: these rows are loops inside each other to isl, not one band, which has been tried */
+  bool nested;
   bool hulled;   /* some dependence is larger than it is (deps.c) */
   bool outlined; /* points of several pieces count as one (calls.c) */
 } tp_sched;
@@ -242,6 +245,8 @@ bool tp_arc_at(
 /* ---- split.c: when no dim is legal ---- */
 /* one statement becomes two; everything starts anew */
 bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c);
+tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out);
+isl_id *tp_stmt_id(tp_sched *S, int st); /* its name to isl */
 /* ---- scale.c ---- */
 /* A loop in which the component's members have rows of different factors, of one dim each (by
  * member); false: there is none. */
