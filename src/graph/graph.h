@@ -116,8 +116,8 @@ typedef struct tp_stop {
   tp_pos pos;
   int ndom;
   const tp_sym *const *dom;
-  /* what was reached, what the call gave: the dim's bound and a hidden one; lowered, the other way
-   * round */
+  /* the end that is reached, the number that the call gives: recorded, the dim's bound is `sym` and
+   * `given` a hidden one; lowered, it is `given` */
   const tp_sym *sym, *given;
   /* hidden bound: the end at some other point of dom, for judgements */
   const tp_sym *other;
