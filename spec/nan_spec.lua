@@ -86,7 +86,7 @@ describe("check = \"nan\" names the operator, its point, its element and what it
     stops(function(P)
       local b = P:dim "b"
       local t, T = P:dim "t"
-      local y, at = input(P, "x", { b, t }, { 2, 3 }):log(), line()
+      local y, at = input(P, "x", { b, t }, { 2, 3 }):log():name "y", line()
       return { y = y[{ t = 0 .. T }]:sum(0) }, at
     end, { x = x }, { B = 3, T = 2 }, "'y' at b = 1, t = 1: element [1, 1]: log('x' = 0) is -inf")
   end)
