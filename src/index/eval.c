@@ -53,7 +53,7 @@ __extension__ typedef __int128 wide;
 
 typedef struct {
   int64_t lo, hi;
-} interval;
+} ix_range;
 
 /* by symbol id; cut: some number was beyond 64 bits */
 typedef struct {
@@ -67,80 +67,80 @@ static int64_t saturate(value_box *x, wide v) {
   return v < 0 ? INT64_MIN : INT64_MAX;
 }
 
-static interval product(value_box *x, interval a, interval b) {
+static ix_range product(value_box *x, ix_range a, ix_range b) {
   wide v[4] = { (wide)a.lo * b.lo, (wide)a.lo * b.hi, (wide)a.hi * b.lo, (wide)a.hi * b.hi },
        lo = v[0], hi = v[0];
   for (int i = 1; i < 4; i++) {
     if (v[i] < lo) lo = v[i];
     if (v[i] > hi) hi = v[i];
   }
-  return (interval){ saturate(x, lo), saturate(x, hi) };
+  return (ix_range){ saturate(x, lo), saturate(x, hi) };
 }
 
-static interval range_of(value_box *x, const tp_ix *e);
+static ix_range range_of(value_box *x, const tp_ix *e);
 
 /* Sums are exact in 128 bits; a product is cut to 64 bits before its coefficient joins it. */
-static interval range_poly(value_box *x, const tp_ix *e) {
+static ix_range range_poly(value_box *x, const tp_ix *e) {
   wide least = e->cst, most = e->cst;
   for (int i = 0; i < e->nterm; i++) {
     const tp_mono *m = e->term[i].m;
-    interval r = range_of(x, m->atom[0]);
+    ix_range r = range_of(x, m->atom[0]);
     for (int k = 1; k < m->n; k++) r = product(x, r, range_of(x, m->atom[k]));
     wide c = e->term[i].coef;
     least += c * (c < 0 ? r.hi : r.lo);
     most += c * (c < 0 ? r.lo : r.hi);
   }
-  return (interval){ saturate(x, least), saturate(x, most) };
+  return (ix_range){ saturate(x, least), saturate(x, most) };
 }
 
 /* Of conditions: and, or. */
-static interval range_extremum(value_box *x, const tp_ix *e) {
+static ix_range range_extremum(value_box *x, const tp_ix *e) {
   bool min = e->kind == TP_IX_MIN || e->kind == TP_IX_AND;
-  interval best = range_of(x, e->arg[0]);
+  ix_range best = range_of(x, e->arg[0]);
   for (int i = 1; i < e->narg; i++) {
-    interval r = range_of(x, e->arg[i]);
+    ix_range r = range_of(x, e->arg[i]);
     best.lo = min ? TP_MIN(best.lo, r.lo) : TP_MAX(best.lo, r.lo);
     best.hi = min ? TP_MIN(best.hi, r.hi) : TP_MAX(best.hi, r.hi);
   }
   return best;
 }
 
-static interval range_sym(const value_box *x, const tp_sym *s) {
+static ix_range range_sym(const value_box *x, const tp_sym *s) {
   if (x->hi || s->kind != TP_SYM_DIM)
-    return (interval){ x->lo[s->id], (x->hi ? x->hi : x->lo)[s->id] };
-  return (interval){ 0, s->bound ? TP_MAX(x->lo[s->bound->id] - 1, 0) : 0 };
+    return (ix_range){ x->lo[s->id], (x->hi ? x->hi : x->lo)[s->id] };
+  return (ix_range){ 0, s->bound ? TP_MAX(x->lo[s->bound->id] - 1, 0) : 0 };
 }
 
-static interval range_mod(interval r, int64_t k) {
-  if (tp_floordiv(r.lo, k) != tp_floordiv(r.hi, k)) return (interval){ 0, k - 1 };
-  return (interval){ tp_floormod(r.lo, k), tp_floormod(r.hi, k) };
+static ix_range range_mod(ix_range r, int64_t k) {
+  if (tp_floordiv(r.lo, k) != tp_floordiv(r.hi, k)) return (ix_range){ 0, k - 1 };
+  return (ix_range){ tp_floormod(r.lo, k), tp_floormod(r.hi, k) };
 }
 
-static interval range_of(value_box *x, const tp_ix *e) {
+static ix_range range_of(value_box *x, const tp_ix *e) {
   switch (e->kind) {
   case TP_IX_SYM: return range_sym(x, e->sym);
   case TP_IX_POLY: return range_poly(x, e);
-  case TP_IX_TRUE: return (interval){ 1, 1 };
-  case TP_IX_FALSE: return (interval){ 0, 0 };
+  case TP_IX_TRUE: return (ix_range){ 1, 1 };
+  case TP_IX_FALSE: return (ix_range){ 0, 0 };
   case TP_IX_MIN:
   case TP_IX_MAX:
   case TP_IX_AND:
   case TP_IX_OR: return range_extremum(x, e);
   default: break;
   }
-  interval r = range_of(x, e->arg[0]);
+  ix_range r = range_of(x, e->arg[0]);
   switch (e->kind) {
-  case TP_IX_FDIV: return (interval){ tp_floordiv(r.lo, e->div), tp_floordiv(r.hi, e->div) };
+  case TP_IX_FDIV: return (ix_range){ tp_floordiv(r.lo, e->div), tp_floordiv(r.hi, e->div) };
   case TP_IX_MOD: return range_mod(r, e->div);
-  case TP_IX_GE0: return (interval){ r.lo >= 0, r.hi >= 0 };
-  case TP_IX_EQ0: return (interval){ r.lo == 0 && r.hi == 0, r.lo <= 0 && r.hi >= 0 };
-  default: return (interval){ 1 - r.hi, 1 - r.lo }; /* not */
+  case TP_IX_GE0: return (ix_range){ r.lo >= 0, r.hi >= 0 };
+  case TP_IX_EQ0: return (ix_range){ r.lo == 0 && r.hi == 0, r.lo <= 0 && r.hi >= 0 };
+  default: return (ix_range){ 1 - r.hi, 1 - r.lo }; /* not */
   }
 }
 
 void tp_ix_range(
     const tp_ix *e, const int64_t *lo, const int64_t *hi, int64_t *least, int64_t *most) {
-  interval r = range_of(&(value_box){ .lo = lo, .hi = hi }, e);
+  ix_range r = range_of(&(value_box){ .lo = lo, .hi = hi }, e);
   *least = r.lo;
   *most = r.hi;
 }

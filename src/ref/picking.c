@@ -32,13 +32,13 @@ static int64_t stride_of(const ref_data *x, int axis) {
 }
 
 /* One element's places: w in `wide`; `at` in x, along the axis by the index that k holds. */
-typedef struct place {
+typedef struct pick_place {
   tp_walk w;
   int64_t at, sx[TP_MAXRANK], sk[TP_MAXRANK], step;
-} place;
+} pick_place;
 
 static void place_start(
-    place *p, const tp_node *n, const ref_data *wide, const ref_data *x, const ref_data *k) {
+    pick_place *p, const tp_node *n, const ref_data *wide, const ref_data *x, const ref_data *k) {
   int axis = n->attr.axis;
   if (n->op == TP_OP_INDEX_SELECT || n->op == TP_OP_INDEX_ADD)
     replaced(wide, x, k, axis, p->sx, p->sk);
@@ -50,7 +50,7 @@ static void place_start(
   p->step = stride_of(x, axis);
 }
 
-static bool place_find(ref *r, tp_cell *c, place *p, const ref_data *x, const ref_data *k) {
+static bool place_find(ref *r, tp_cell *c, pick_place *p, const ref_data *x, const ref_data *k) {
   int64_t index;
   if (!pick(r, c, k, tp_walk_offset(&p->w, p->sk), x->shape[c->node->attr.axis], &index))
     return false;
@@ -59,7 +59,7 @@ static bool place_find(ref *r, tp_cell *c, place *p, const ref_data *x, const re
 }
 
 static bool gather(ref *r, tp_cell *c, ref_data *out, const ref_data *x, const ref_data *k) {
-  place p;
+  pick_place p;
   place_start(&p, c->node, out, x, k);
   for (tp_walk_start(&p.w, out->rank, out->shape); p.w.ok; tp_walk_next(&p.w)) {
     if (!place_find(r, c, &p, x, k)) return false;
@@ -80,7 +80,7 @@ static bool scatter(ref *r, tp_cell *c, ref_data *out, const ref_data *base, con
   bool same = c->node->op == TP_OP_SCATTER_ADD;
   int64_t own[TP_MAXRANK];
   ref_strides(src, own);
-  place p;
+  pick_place p;
   place_start(&p, c->node, src, base, k);
   for (tp_walk_start(&p.w, src->rank, same ? k->shape : src->shape); p.w.ok; tp_walk_next(&p.w)) {
     if (!place_find(r, c, &p, base, k)) return false;

@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { AHEAD = 128 << 10 };
+enum { READ_AHEAD = 128 << 10 };
 
 #ifndef MADV_POPULATE_READ
 enum { MADV_POPULATE_READ = 22, MADV_POPULATE_WRITE = 23 };
@@ -139,7 +139,7 @@ static void advise(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, deed
   if (what != ASK && !x->mem->populates) return;
   for (int64_t o = 0; o < s->outer; o++) {
     int64_t from = (s->at + (o * s->count + lo) * s->row) / x->mem->page * x->mem->page,
-            to = s->at + (o * s->count + hi) * s->row, most = what == ASK ? AHEAD : to - from;
+            to = s->at + (o * s->count + hi) * s->row, most = what == ASK ? READ_AHEAD : to - from;
     for (; from < to; from += most)
       madvise(x->mem->map + from, (size_t)TP_MIN(to - from, most), advice[what]);
   }
