@@ -581,7 +581,7 @@ describe("native code computes what the interpreter does", function()
   end)
 
   it("of draws at one point an iteration, made for the next ones at once, forwards and backwards, under a condition", function()
-    for _, T in ipairs { 1, 16, 17, 50 } do
+    for _, n in ipairs { 1, 16, 17, 50 } do
       local f = agree(function(P)
         local i = P:dim "i"
         local t, T = P:dim "t"
@@ -596,8 +596,8 @@ describe("native code computes what the interpreter does", function()
         k:when((t % 3):eq(0), k[t - 1] + tempo.randint({}, 0, 9, over(t)))
         k:otherwise(k[t - 1] * 2 % 101)
         return { h = h, g = g[{ t = 0 }], k = k[T - 1] }
-      end, {}, { T = T, I = 3 })
-      assert.truthy(f:explain "code":find "d%d+_from", T)
+      end, {}, { T = n, I = 3 })
+      assert.truthy(f:explain "code":find "d%d+_from", n)
     end
   end)
 
