@@ -580,6 +580,27 @@ describe("native code computes what the interpreter does", function()
     end
   end)
 
+  it("of draws at one point an iteration, made for the next ones at once, forwards and backwards, under a condition", function()
+    for _, n in ipairs { 1, 16, 17, 50 } do
+      local f = agree(function(P)
+        local i = P:dim "i"
+        local t, T = P:dim "t"
+        local function over(...) return { domain = { ... }, name = "n" .. select("#", ...) } end
+        local h, g = P:tensor { domain = { i, t } }, P:tensor { domain = { i, t }, shape = { 2 } }
+        h[{ t = 0 }] = 0
+        h:otherwise(h[{ i, t - 1 }] * 0.5 + tempo.uniform({}, over(i, t)))
+        g[{ t = T - 1 }] = 1
+        g:otherwise(g[{ i, t + 1 }] * 0.5 + tempo.normal({ 2 }, { domain = { t }, name = "m" }) + h)
+        local k = P:tensor { domain = { t }, dtype = "i64" }
+        k[0] = 1
+        k:when((t % 3):eq(0), k[t - 1] + tempo.randint({}, 0, 9, over(t)))
+        k:otherwise(k[t - 1] * 2 % 101)
+        return { h = h, g = g[{ t = 0 }], k = k[T - 1] }
+      end, {}, { T = n, I = 3 })
+      assert.truthy(f:explain "code":find "d%d+_from", n)
+    end
+  end)
+
   it("of windows that wrap on their rings", function()
     local function back(x, t, n) return x[{ t = tempo.max(0, t - n) }] end
     for _, case in ipairs { { {}, 64, 1, 8200 }, { { 128 }, 3, 2, 64, 200 }, { { 128 }, 64, 200 }, { { 3, 40 }, 1, 130 } } do

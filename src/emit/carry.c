@@ -126,7 +126,7 @@ static void put_load(tp_emit *e, const touch *r) {
 }
 
 static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry c, int entry) {
-  const char *type = tp_emit_held(e->p->bufs.v[c.buf]->dtype);
+  const char *type = tp_emit_held(tp_emit_dtype(e, c.nd));
   TP_PUSH(e->a, &e->carry, c);
   for (int k = 0; k <= c.depth; k++)
     tp_emit_line(e, "%s c%d_%d = 0; (void)c%d_%d;\n", type, c.id, k, c.id, k);
@@ -162,12 +162,8 @@ int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop, int entry) {
     while (depth < deepest && read_of(&t, w, depth + 1)) depth++;
     if (depth || is_read_again(&t, w))
       declare_carry(e, &t, w,
-          (tp_carry){ .id = e->ncarried++,
-              .buf = w->nd->buf,
-              .depth = depth,
-              .nd = w->nd,
-              .off = w->off,
-              .loop = loop },
+          (tp_carry){
+              .id = e->ncarried++, .depth = depth, .nd = w->nd, .off = w->off, .loop = loop },
           entry);
   }
   return had;

@@ -9,7 +9,7 @@ enum { TP_EMIT_LOOPS = 64 };
 /* An element of a buffer that one point of a loop's body writes in each iteration, and others read:
  * from locals c<id>_0 (written in this iteration) .. c<id>_<depth> (so many iterations before). */
 typedef struct tp_carry {
-  int id, buf, depth;
+  int id, depth;
   /* where the element lies: nd's rings, this offset */
   const tp_nd *nd;
   const tp_ix *off;
