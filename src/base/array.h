@@ -1,41 +1,43 @@
-/* Host arrays of users and constants: dense, row major, reference counted. */
+/* Host arrays: dense, row major, reference counted. What users hand in and get back, what constants
+ * hold. */
 #ifndef TP_ARRAY_H
 #define TP_ARRAY_H
 #include "base/base.h"
 #define TP_MAXRANK 16
 
 typedef struct tp_array {
-  int refs; /* counted by any thread */
+  int refs;
   tp_dtype dtype;
   int rank;
   int64_t shape[TP_MAXRANK];
   int64_t count;         /* elements */
-  void *data;            /* 64-byte aligned if owned */
-  struct tp_array *base; /* a view's; NULL: owns data */
-  bool borrowed;         /* data is another's */
+  void *data;            /* 64-byte aligned when owned; contiguous */
+  struct tp_array *base; /* a view keeps its base alive; NULL: owns data */
+  bool borrowed;         /* data belongs to somebody else */
 } tp_array;
-/* zeroed; NULL: no memory, or too large */
+/* zeroed; NULL: no memory or a size that overflows */
 TP_GIVE tp_array *tp_array_new(tp_dtype d, int rank, const int64_t *shape);
-/* for callers that write all of it */
+/* not even zeroed: who asks writes all of it */
 TP_GIVE tp_array *tp_array_blank(tp_dtype d, int rank, const int64_t *shape);
+/* borrowed */
 TP_GIVE tp_array *tp_array_wrap(tp_dtype d, int rank, const int64_t *shape, void *data);
 TP_GIVE tp_array *tp_array_view(TP_KEEP tp_array *a, int64_t row); /* a[row], rank - 1 */
 TP_KEEP tp_array *tp_array_ref(tp_array *a);
-/* NULL */
+/* NULL-safe, gives NULL */
 tp_array *tp_array_unref(tp_array *a);
 size_t tp_array_bytes(const tp_array *a);
-/* bytes from outside: bools become 0 or 1 */
+/* after bytes from outside: a bool is 0 or 1 */
 void tp_array_tidy(tp_array *a);
-TP_GIVE tp_array *tp_array_cast(TP_KEEP tp_array *a, tp_dtype d);
-/* Of a matrix, f64: its rows if they are no more than its columns, else its columns. NULL: no
- * memory. */
+TP_GIVE tp_array *tp_array_cast(TP_KEEP tp_array *a, tp_dtype d); /* a copy */
+/* Of a matrix: its rows made orthonormal where they are no more than columns, else its columns;
+ * f64. NULL: no memory. */
 TP_GIVE tp_array *tp_array_orthonormal(const tp_array *a);
 /* like NumPy's, abbreviated beyond 1,000 elements */
 void tp_array_print(tp_buf *b, const tp_array *a);
-/* one dtype and rank: elements at common indices */
+/* of one dtype and rank: the elements at indices that both have */
 void tp_array_overlay(tp_array *to, const tp_array *from);
-/* ---- walking, row major ---- */
-/* false: at is 0 again */
+/* ---- walking ---- an odometer, row major */
+/* false: that was the last, at is 0 again */
 static inline bool tp_next_index(int rank, const int64_t *shape, int64_t *at) {
   for (int k = rank - 1; k >= 0; k--) {
     if (++at[k] < shape[k]) return true;

@@ -1,9 +1,12 @@
-/* base: Rank 0. Memory: one tp_arena per program and one per compilation; nothing in it is freed by
- * itself. When malloc fails inside an arena, control goes to the thread's latest guard (every entry
- * point of the API sets one); without one the process aborts. Objects with a life of their own
- * (arrays, compiled functions) use tp_alloc, which returns NULL. Errors: a function that can fail
- * takes a tp_error * last and returns false or NULL after tp_fail(). The core never raises and
- * never prints. */
+/* base: what everything else stands on. Rank 0.
+ *
+ * Memory. One tp_arena per program (recording) and one per compilation; nothing taken from an arena
+ * is freed by itself. When malloc fails inside an arena, control goes to the thread's latest guard
+ * (every entry point of the API sets one); without one the process aborts. Objects with a life of
+ * their own (arrays, compiled functions) use tp_alloc, which returns NULL.
+ *
+ * Errors. A function that can fail takes a tp_error * last and returns false or NULL after filling
+ * it with tp_fail(). The core never raises and never prints. */
 #ifndef TP_BASE_H
 #define TP_BASE_H
 #include <stdarg.h>
@@ -21,7 +24,7 @@
 #define TP_ASSERT(x) assert(x)
 #endif
 #define TP_NEVER(x)  (TP_ASSERT(!(x)), (x)) /* impossible, yet answered */
-#define TP_KEEP                             /* ownership: callee only looks */
+#define TP_KEEP                             /* ownership words on pointers: callee only looks */
 #define TP_TAKE                             /* callee takes ownership */
 #define TP_GIVE                             /* caller owns the result */
 #define TP_LEN(a)    (sizeof(a) / sizeof((a)[0]))
@@ -33,7 +36,7 @@
 #define TP_PRINTF(f, a)
 #endif
 
-/* fmt and what follows, as text in an array */
+/* What stands behind fmt, as text in an array. */
 #define TP_FORMAT(text, fmt) \
   do { \
     va_list ap_; \
@@ -52,6 +55,7 @@ enum {
 #undef T
 };
 
+/* ---- errors (error.c) ---- */
 typedef enum {
   TP_OK = 0,
 #define E(N, w) TP_E_##N,
@@ -71,36 +75,38 @@ typedef struct {
 typedef struct tp_error {
   tp_code code;
   tp_pos pos; /* where the script wrote it */
-  /* begins with the class's word */
+  /* begins with the class's word; no file:line prefix */
   char msg[1024];
   char notes[1024]; /* further lines, or "" */
 } tp_error;
-/* Fills e, unless it holds an error, and returns false. Puts "word: " before a text that does not
- * begin with the class's word. */
+/* Fills e (unless it already holds an error: the first stays) and returns false. The message gets
+ * "word: " in front unless it already begins with the class's word. */
 #define TP_NOWHERE ((tp_pos){ 0 })
 bool tp_fail(tp_error *e, tp_code code, tp_pos pos, const char *fmt, ...) TP_PRINTF(4, 5);
 bool tp_no_memory(tp_error *e, tp_pos pos); /* "out of memory" */
 void tp_note(tp_error *e, const char *fmt, ...) TP_PRINTF(2, 3);
-/* "file.lua:12: message\nnotes" in buf. */
+/* "file.lua:12: message\nnotes"; into buf, returns buf. */
 const char *tp_error_text(const tp_error *e, char *buf, size_t n);
 
-/* with fault injection in debug builds (tp_fail_alloc) */
+/* ---- memory (arena.c) ---- */
+/* malloc, calloc, realloc, free with fault injection in debug builds: TEMPO_FAIL_ALLOC=n,
+ * tp_fail_alloc */
 void *tp_alloc(size_t n);
 void *tp_calloc(size_t n);
 void *tp_realloc(void *p, size_t n);
-void *tp_alloc_aligned(size_t n); /* to 64 bytes */
+void *tp_alloc_aligned(size_t n); /* 64-byte aligned, freed by tp_free_aligned */
 void tp_free(void *p);
 void tp_free_aligned(void *p);
-/* For arrays: large blocks wait for the next of their size. */
+/* The same for arrays, which say what they have: large ones wait for the next of their size. */
 void *tp_block_alloc(size_t n);
 void tp_block_free(void *p, size_t n);
-bool tp_blocks_drop(void); /* frees those; false: none */
-/* For arenas, aligned to 64 bytes; large ones are pages that cost nothing before they are written.
- */
+bool tp_blocks_drop(void); /* gives back what waits; false: nothing did */
+/* Memory for an arena, 64-byte aligned; large ones are pages that cost nothing before something is
+ * written there. */
 void *tp_pages(size_t n);
 void tp_pages_free(void *p, size_t n); /* n: as asked for */
 
-/* fails the n-th request from now on (0: none); was the last such fault met? */
+/* the n-th request from now on fails (0: none); was the last such fault met? */
 bool tp_fail_alloc(long n);
 
 typedef struct tp_arena {
@@ -110,13 +116,13 @@ typedef struct tp_arena {
   struct tp_arena *below;
 } tp_arena;
 void tp_arena_init(tp_arena *a);
-/* of a call: freed by tp_arena_free, or on the way to a guard */
+/* for the time of a call: freed by tp_arena_free, or on the way to a guard */
 void tp_scratch_init(tp_arena *a);
 void tp_arena_free(tp_arena *a);
 
-/* tp_guard g;  if (TP_GUARDED(&g)) { ...; tp_unguard(&g); } else no memory, and no guard. Variables
- * that change inside and count after a failure are volatile. Frames between are left as by longjmp:
- * what they hold is in arenas. */
+/* tp_guard g;  if (TP_GUARDED(&g)) { ...; tp_unguard(&g); } else no memory, the guard is gone.
+ * What changes inside and is looked at after a failure is volatile. Frames between are left as by
+ * longjmp: what they hold is in arenas. */
 typedef struct tp_guard {
   jmp_buf at;
   struct tp_guard *outer;
@@ -127,11 +133,11 @@ typedef struct tp_guard {
 void tp_guard_set(tp_guard *g);
 void tp_unguard(tp_guard *g);
 tp_guard *tp_guard_now(void);
-/* to tp_guard_now's, after another longjmp (Lua's) */
+/* to what tp_guard_now said, after frames were left by another longjmp (Lua's) */
 void tp_guard_back(tp_guard *g);
 _Noreturn void tp_oom(void); /* to the latest guard, or abort */
-/* drop(what) is called on the way to a guard; ends, the latest first, before it is freed otherwise.
- */
+/* What must not be lost on the way to a guard: drop(what) is called then. Ends before it is freed
+ * otherwise, the latest first. */
 typedef struct tp_hold {
   void (*drop)(void *what);
   void *what;
@@ -139,7 +145,7 @@ typedef struct tp_hold {
 } tp_hold;
 void tp_hold_set(tp_hold *h, void (*drop)(void *), void *what);
 void tp_hold_end(tp_hold *h);
-void *tp_new_bytes(tp_arena *a, size_t n); /* zeroed, to 16 bytes; n may be 0 */
+void *tp_new_bytes(tp_arena *a, size_t n); /* zeroed, 16-byte aligned; n = 0 is legal */
 #define TP_NEW(a, T)     ((T *)tp_new_bytes((a), sizeof(T)))
 #define TP_NEWN(a, T, n) ((T *)tp_new_bytes((a), sizeof(T) * (size_t)(n)))
 char *tp_strdup(tp_arena *a, const char *s);
@@ -148,19 +154,19 @@ void *tp_dup(tp_arena *a, const void *p, size_t n);
 #define TP_DUPN(a, v, n)      tp_dup((a), (v), sizeof *(v) * (size_t)(n))
 #define TP_COPYN(to, from, n) memcpy((to), (from), sizeof *(to) * (size_t)(n))
 
-/* A growing vector in an arena: TP_PUSH(a, &vec, value) */
+/* Growing vectors inside an arena: struct { T *v; int n, cap; }.  TP_PUSH(a, &vec, value) */
 #define TP_VEC(T) \
   struct { \
     T *v; \
     int n, cap; \
   }
-/* Makes the value first: that may end at a guard. */
+/* The value is made before it counts: making it may end at a guard. */
 #define TP_PUSH(a, vec, ...) \
   (tp_vec_grow((a), (void **)&(vec)->v, (vec)->n, &(vec)->cap, sizeof *(vec)->v), \
       (vec)->v[(vec)->n] = (__VA_ARGS__), (void)(vec)->n++)
 void tp_vec_grow(tp_arena *a, void **v, int n, int *cap, size_t size);
 
-/* ---- hash map: bytes -> pointer, in an arena ---- */
+/* ---- hash map: byte-string key -> pointer (map.c), inside an arena ---- */
 typedef struct tp_map_ {
   tp_arena *a;
   struct tp_mapent **slot;
@@ -172,7 +178,7 @@ void tp_hmap_set(tp_hmap *m, const void *key, size_t n, void *val); /* key copie
 /* stable across runs and machines */
 uint64_t tp_hash(const void *p, size_t n, uint64_t seed);
 
-/* ---- text ---- */
+/* ---- text (buf.c) ---- */
 /* malloc'ed; always 0-terminated once written */
 typedef struct tp_buf {
   char *s;
@@ -181,33 +187,35 @@ typedef struct tp_buf {
 } tp_buf;
 void tp_buf_init(tp_buf *b);
 void tp_buf_free(tp_buf *b);
-/* empty, and not lost on the way to a guard, until drop */
+/* empty, and not lost on the way to a guard, until */
 void tp_buf_hold(tp_buf *b, tp_hold *h);
 void tp_buf_drop(tp_buf *b, tp_hold *h);
-char *tp_buf_give(tp_arena *a, TP_TAKE tp_buf *b); /* in an arena */
+char *tp_buf_give(tp_arena *a, TP_TAKE tp_buf *b); /* its text, in an arena */
 void tp_puts(tp_buf *b, const char *s);
 void tp_putn(tp_buf *b, const char *s, size_t n);
 void tp_putf(tp_buf *b, const char *fmt, ...) TP_PRINTF(2, 3);
-/* shortest that reads back */
+/* shortest that reads back: 0.1, 1e+30, nan, inf, -inf */
 void tp_put_double(tp_buf *b, double x);
-void tp_put_float(tp_buf *b, float x);
-/* strtod with a point in every locale; end = s: no number */
+void tp_put_float(tp_buf *b, float x); /* the same among floats */
+/* strtod with a point, whatever the locale's is; end = s: no number */
 double tp_read_double(const char *s, const char **end);
-/* Strongly connected components, by node; those that are reached come later. Gives their number. */
+/* Components of n nodes over edges { from, to }, by node; one comes before those from which it is
+ * reached (scc.c). How many. */
 typedef struct tp_link {
   int from, to;
 } tp_link;
 int tp_sccs(int n, int nedge, const tp_link *edge, int *scc);
-/* qsort: of texts, or structs that begin with one */
+/* for qsort: texts, and structs that begin with one */
 int tp_by_text(const void *a, const void *b);
-/* within a third of the length (1 if short); else NULL */
+/* edit distance <= 1/3 of the length (1 between short ones), else NULL */
 const char *tp_nearest(const char *word, const char *const *names, int n);
 
-/* "; did you mean 'x'?", or all names if they are few. */
+/* "; did you mean 'x'?", or the names, if these are few: what follows an unknown name in a message.
+ */
 enum { TP_HINT = 512 };
 const char *tp_hint(char out[TP_HINT], const char *name, const char *const *names, int n);
 
-/* ---- dtypes ---- */
+/* ---- dtypes (dtype.c) ---- */
 typedef enum {
 #define D(N, t, c, b, f) TP_##N,
 #include "base/dtypes.def"
@@ -226,23 +234,24 @@ float tp_f16_to_f32(uint16_t h);
 uint16_t tp_f32_to_f16(float f); /* round to nearest even */
 float tp_bf16_to_f32(uint16_t h);
 uint16_t tp_f32_to_bf16(float f);
-/* an i64 loses beyond 2^53 */
+/* element i as a double (i64 loses beyond 2^53) */
 double tp_get(tp_dtype d, const void *p, int64_t i);
-/* floats truncate, saturate, NaN = 0 */
+/* as i64: floats truncate, saturate, NaN = 0 */
 int64_t tp_geti(tp_dtype d, const void *p, int64_t i);
-/* as these */
+/* converts by the same rules */
 void tp_put(tp_dtype d, void *p, int64_t i, double v);
 void tp_puti(tp_dtype d, void *p, int64_t i, int64_t v); /* wraps */
-/* as tp_geti */
+/* truncates, saturates, NaN = 0 */
 int64_t tp_f64_to_i64(double v);
-/* "no integer", "outside 0 .. 255"; NULL: v is an element */
+/* "no integer", "outside 0 .. 255": what is wrong with v as an element; NULL: nothing */
 const char *tp_dtype_refuses(tp_dtype d, double v);
 
-/* ---- Philox 4x32-10, as docs/random.md says ---- The stream of one random op at one temporal
- * point: key = (seed lo, seed hi); then one round key' = first two words of philox(counter = (lo,
- * hi, ordinal, 0x74656d70), key) for the op's hash (ordinal 0) and each temporal coordinate in
- * domain order (1, 2, ...). Element e is word e % 4 of philox(counter = (e/4 lo, e/4 hi, 0, 0),
- * key). */
+/* ---- Philox 4x32-10 (philox.c) ----
+ * The stream of one random op at one temporal point: key = (seed lo, seed hi); for the op's hash
+ * and then for each temporal coordinate in domain order one round of key' = first two words of
+ * philox(counter = (lo, hi, ordinal, 0x74656d70), key), ordinal 0 for the op's hash, 1, 2, ... for
+ * the coordinates. Element e then is word e % 4 of philox(counter = (e/4 lo, e/4 hi, 0, 0), key).
+ * docs/random.md gives this layout to users. */
 typedef struct {
   uint32_t k[2];
 } tp_philox_key;
@@ -250,29 +259,32 @@ void tp_philox4x32(const uint32_t ctr[4], const uint32_t key[2], uint32_t out[4]
 tp_philox_key tp_philox_op(uint64_t seed, uint64_t ophash);
 tp_philox_key tp_philox_coord(tp_philox_key k, int ordinal, int64_t coord); /* ordinal 1.. */
 uint32_t tp_philox_word(tp_philox_key k, int64_t element);
-/* uniform f32 = (w >> 8) * 2^-24 (f16: (w >> 21) * 2^-11, bf16: (w >> 24) * 2^-8); of words 2e
- * (lo), 2e+1 (hi): f64 = (hi:lo >> 11) * 2^-53; normal: Box-Muller in double, u1 = ((lo >> 8) + 1)
- * * 2^-24, u2 = (hi >> 8) * 2^-24, sqrt(-2 ln u1) * cos(2 pi u2), rounded; randint = lo + (hi:lo
- * mod (hi - lo)); bernoulli(p): uniform f32 < p. */
+/* formulas: uniform f32 = (w >> 8) * 2^-24 (f16: (w >> 21) * 2^-11, bf16: (w >> 24) * 2^-8); f64 =
+ * ((w_hi:w_lo) >> 11) * 2^-53 from words 2e, 2e+1; normal: Box-Muller on words 2e, 2e+1: u1 = ((w0
+ * >> 8) + 1) * 2^-24, u2 = (w1 >> 8) * 2^-24, sqrt(-2 ln u1) * cos(2 pi u2), in double by the
+ * operations that docs/random.md lists, then rounded; randint in [lo, hi): lo +
+ * ((uint64)(w_hi:w_lo) mod (hi - lo)), w_lo = word 2e, w_hi = word 2e+1 (as in f64). bernoulli(p):
+ * uniform f32 < p. */
 float tp_philox_uniform(tp_philox_key k, int64_t e);
-/* the leading bits that f16 (11) and bf16 (8) hold: below 1 */
+/* of a uniform f32 the leading bits that f16 (11) and bf16 (8) hold: below 1 */
 float tp_uniform_cut(tp_dtype d, float u);
 double tp_philox_uniform64(tp_philox_key k, int64_t e);
 double tp_philox_normal(tp_philox_key k, int64_t e);
 int64_t tp_philox_randint(tp_philox_key k, int64_t e, int64_t lo, int64_t hi);
 
-/* ---- the machine ---- */
+/* ---- the machine (machine.c) ---- */
 double tp_now(void);                   /* seconds */
 int64_t tp_bytes_parse(const char *s); /* -1: neither */
-/* The most memory for this process: of the machine, its container's groups, RLIMIT_AS and
- * RLIMIT_DATA if `back` bytes are given back. No swap. */
+/* The most memory that this process may have: of the machine's own, what the groups of its
+ * container allow, and what RLIMIT_AS and RLIMIT_DATA leave when `back` bytes are given back first.
+ * Swap does not count. */
 /* whose: "that this machine has" */
 typedef struct tp_allowance {
   int64_t bytes;
   const char *whose;
 } tp_allowance;
 tp_allowance tp_machine_memory(int64_t back);
-/* root: of a file system; INT64_MAX: no limit */
+/* of the container, below a root of a file system; INT64_MAX: no limit */
 int64_t tp_group_memory(const char *root);
 
 /* ---- settings: the TEMPO_* environment ---- */

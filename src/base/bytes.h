@@ -1,5 +1,5 @@
-/* bytes: states, written (into a tp_buf) and read. A reader that has run out gives zeros: look at
- * `bad` at the end. */
+/* bytes: what states are written as (into a tp_buf) and read from. A reader that has run out stays
+ * so and gives zeros: one look at `bad` at the end. */
 #ifndef TP_BYTES_H
 #define TP_BYTES_H
 #include "base/array.h"
@@ -14,7 +14,7 @@ static inline void tp_put_bytes(tp_buf *b, const void *p, size_t n) {
   if (n) tp_putn(b, p, n);
 }
 static inline void tp_put_i64(tp_buf *b, int64_t v) { tp_put_bytes(b, &v, sizeof v); }
-/* NULL: too few are left */
+/* NULL: not so many are left */
 static inline const void *tp_take(tp_reader *r, size_t n) {
   if (r->bad || n > r->left) {
     r->bad = true;
@@ -34,7 +34,7 @@ static inline int64_t tp_take_i64(tp_reader *r) {
   tp_take_bytes(r, &v, sizeof v);
   return v;
 }
-/* in lo .. hi - 1 */
+/* A number that must be in lo .. hi - 1. */
 static inline int64_t tp_take_in(tp_reader *r, int64_t lo, int64_t hi) {
   int64_t v = tp_take_i64(r);
   if (v >= lo && v < hi) return v;
@@ -42,6 +42,7 @@ static inline int64_t tp_take_in(tp_reader *r, int64_t lo, int64_t hi) {
   return lo;
 }
 void tp_put_array_bytes(tp_buf *b, const tp_array *a); /* NULL too */
-/* NULL and not bad: none. Compares sizes with what is left before it allocates. */
+/* NULL and not bad: there was none. Sizes are compared with what is left before anything is
+ * allocated. */
 TP_GIVE tp_array *tp_take_array(tp_reader *r);
 #endif

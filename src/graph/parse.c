@@ -379,11 +379,38 @@ static bool no_circle_in_text(graph_parser *p) {
       "file: a node needs its own value, and not through a merge, accum or param");
 }
 
-static bool names_differ(graph_parser *p, int n, tp_node *const *v) {
-  for (int i = 0; i < n; i++)
-    for (int j = 0; j < i && v[i]->attr.str; j++)
-      if (v[j]->attr.str && strcmp(v[i]->attr.str, v[j]->attr.str) == 0)
-        return tp_fail(p->in.err, TP_E_FILE, v[i]->pos, "file: there are two '%s'", v[i]->attr.str);
+static bool names_differ(graph_parser *p, tp_hmap *by_name, int n, tp_node *const *v) {
+  tp_hmap_init(by_name, &p->g->arena);
+  for (int i = 0; i < n; i++) {
+    const char *name = v[i]->attr.str ? v[i]->attr.str : "";
+    if (tp_hmap_get(by_name, name, strlen(name)))
+      return tp_fail(p->in.err, TP_E_FILE, v[i]->pos, "file: there are two '%s'", name);
+    tp_hmap_set(by_name, name, strlen(name), (void *)&v[i]);
+  }
+  return true;
+}
+
+/* Hidden outputs belong to parameters by their names: the places that they have among the outputs
+ * are filled in the order of the parameters. */
+static bool match_hidden(graph_parser *p) {
+  tp_graph *g = p->g;
+  tp_hmap inputs, params;
+  tp_output *of = TP_NEWN(&g->arena, tp_output, g->params.n + 1);
+  if (!names_differ(p, &inputs, g->inputs.n, g->inputs.v) ||
+      !names_differ(p, &params, g->params.n, g->params.v))
+    return false;
+  for (int i = 0; i < g->outputs.n; i++) {
+    const tp_output *o = &g->outputs.v[i];
+    tp_node **param = o->hidden ? tp_hmap_get(&params, o->name, strlen(o->name)) : NULL;
+    if (o->hidden && (!param || of[param - g->params.v].name))
+      return tp_fail(p->in.err, TP_E_FILE, o->pos, "file: hidden output '%s' %s", o->name,
+          param ? "stands twice" : "is that of no parameter");
+    if (param) of[param - g->params.v] = *o;
+  }
+  for (int i = 0, k = 0; i < g->outputs.n; i++) {
+    while (g->outputs.v[i].hidden && !of[k].name) k++;
+    if (g->outputs.v[i].hidden) g->outputs.v[i] = of[k++];
+  }
   return true;
 }
 
@@ -408,9 +435,8 @@ static bool lines(graph_parser *p, const char *text) {
           p->in.err, TP_E_FILE, here(p), "file: there is no node %%%d", p->mentioned.v[i]->mark);
   for (int i = 0; i < p->arities.n; i++)
     if (!arity_ok(p, &p->arities.v[i])) return false;
-  return tp_verify_structure(p->g, p->in.err) && no_circle_in_text(p) &&
-      names_differ(p, p->g->inputs.n, p->g->inputs.v) &&
-      names_differ(p, p->g->params.n, p->g->params.v) && add_stops(p);
+  return tp_verify_structure(p->g, p->in.err) && no_circle_in_text(p) && match_hidden(p) &&
+      add_stops(p);
 }
 
 bool tp_checks_parse(tp_graph *g, const char *text, tp_error *err) {

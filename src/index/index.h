@@ -1,45 +1,50 @@
-/* index: symbols, hash-consed index expressions and conditions, sets of points. Rank 1. One
- * canonical object is index and size: a polynomial  c + sum of coef * monomial  with i64
- * coefficients; a monomial is a sorted product of atoms, an atom a symbol, min(e..), max(e..),
- * floordiv(e, k) or mod(e, k), k > 0. *Affine* (quasi-affine): each monomial has one atom, all
- * atoms' arguments are affine; only such expressions index. Equal expressions are one pointer. So
- * are conditions: true, false, e >= 0, e == 0, and, or, not. Construction simplifies what needs no
- * domain: polynomial arithmetic; min and max flat, without duplicates and operands dominated by a
- * constant difference; floordiv and mod by 1, of constants, the part that k divides taken out.
- * mod(e, k) with e in [0, k): only tp_ix_simplify. */
+/* index: symbols, hash-consed index expressions and conditions, and sets of points. Rank 1.
+ *
+ * One canonical object serves as index and as size: a polynomial  c + sum of coef * monomial  with
+ * i64 coefficients, where a monomial is a sorted product of atoms and an atom is a symbol,
+ * min(e..), max(e..), floordiv(e, k) or mod(e, k), k > 0. An expression is *affine* (quasi-affine)
+ * if each monomial has one atom and all atoms' arguments are affine; only those may index. Equal
+ * expressions are the same pointer. Conditions are hash-consed as well: true, false, e >= 0, e ==
+ * 0, and, or, not.
+ *
+ * Simplifications done at construction (all valid without knowing the domain): polynomial
+ * arithmetic; min and max flattened, duplicates and dominated operands removed when they differ by
+ * a constant, single operand unwrapped; floordiv and mod by 1, of constants, of exact multiples
+ * ((4*t + 5)//4 = t + 1 + 1//4...: the part divisible by k is taken out); mod(e, k) with range
+ * known inside [0, k) only through tp_ix_simplify. */
 #ifndef TP_INDEX_H
 #define TP_INDEX_H
 #include "base/scan.h"
 
-/* VAR: a register of a plan */
+/* VAR: loop variable or other register of a plan */
 typedef enum { TP_SYM_DIM, TP_SYM_BOUND, TP_SYM_VAR } tp_symkind;
 
 typedef struct tp_sym tp_sym;
 struct tp_sym {
-  int id; /* of environments; dense from 0 */
+  int id; /* index into an environment of values; dense from 0 */
   tp_symkind kind;
   const char *name;
-  tp_sym *bound; /* a dim's; of P:dim's bound NULL */
-  tp_sym *dim;   /* a bound's, if it was made by one */
-  int order;     /* of dims: by creation, the order of every domain */
-  bool hidden;   /* the compiler's: not given at the call */
-  /* number of the compilation that made it for itself; else 0 */
+  tp_sym *bound; /* of a dim: its bound. of a bound made by P:dim: NULL */
+  tp_sym *dim;   /* of a bound made by a dim: that dim, else NULL */
+  int order;     /* dims: in order of creation, which is the order of every domain */
+  bool hidden;   /* made by the compiler: not to be given at the call */
+  /* of what a compilation made for itself: its number, from 1 on; else 0 */
   int compilation;
-  /* of a VAR that is a thread's share of an extent (plan/team.c): that extent; constant during a
-   * run. Else NULL */
+  /* of a VAR that stands for a thread's share of an extent (plan/team.c): that extent; it stays
+   * while a run goes on. Else NULL */
   const struct tp_ix *whole;
-  /* of a hidden bound: the number of this one's binary digits, at least 1 (tp_sym_digits); else
-   * NULL */
+  /* of a hidden bound: it is how many binary digits this bound has, at least 1 (tp_sym_digits);
+   * else NULL */
   const tp_sym *digits;
   tp_pos pos;
 };
 
 typedef struct tp_ix tp_ix;     /* immutable; compare by pointer */
-typedef struct tp_ictx tp_ictx; /* owns symbols, expressions and an isl_ctx */
+typedef struct tp_ictx tp_ictx; /* owns symbols and expressions, and an isl_ctx made on first use */
 
 typedef enum {
-  TP_IX_POLY, /* constants, sums, products */
-  /* atoms: no POLY of one term */
+  TP_IX_POLY, /* constants, sums, products: see tp_ix_term */
+  /* atoms; seen alone they are themselves, not a POLY of one term */
   TP_IX_SYM,
   TP_IX_MIN,
   TP_IX_MAX,
@@ -54,31 +59,34 @@ typedef enum {
   TP_IX_NOT /* conditions */
 } tp_ixkind;
 
-tp_ictx *tp_ictx_new(void);
-tp_ictx *tp_ictx_free(tp_ictx *c);
+tp_ictx *tp_ictx_new(void);        /* NULL: no memory */
+tp_ictx *tp_ictx_free(tp_ictx *c); /* NULL */
 tp_arena *tp_ictx_arena(tp_ictx *c);
 
+/* ---- symbols ---- */
 /* name taken: option */
 tp_sym *tp_sym_dim(tp_ictx *c, const char *name,
     const char *bound_name /* NULL: upper-cased name */, tp_pos pos, tp_error *err);
 tp_sym *tp_sym_bound(tp_ictx *c, const char *name, tp_pos pos, tp_error *err);
-/* fresh: hint, hint1, hint2, .. */
+/* fresh VAR: hint, hint1, hint2, ... never clashes */
 tp_sym *tp_sym_var(tp_ictx *c, const char *hint);
-/* Around a compilation. Its own symbols may have the names of an earlier one's, so all call them
- * the same. */
+/* A compilation begins and, with what that gave, ends. Its own symbols may have names of earlier
+ * compilations' own, so each one of a program calls them the same. */
 int tp_sym_begin(tp_ictx *c);
 void tp_sym_end(tp_ictx *c, int was);
-tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint); /* fresh, without a bound */
-/* found, or made by a free name */
+tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint); /* fresh dim without a bound */
+/* the hidden bound of that name; made, by a name that is free, if there is none */
 tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name);
-/* a hidden dim over the binary digits of a bound; each evaluation sets it */
+/* the hidden dim that goes over the binary digits of a bound, which each evaluation gives it anew
+ */
 tp_sym *tp_sym_digits(tp_ictx *c, const tp_sym *bound);
-void tp_sym_set_hidden(const tp_ictx *c, int64_t *env); /* of the bounds in env */
-tp_sym *tp_sym_find(tp_ictx *c, const char *name);      /* NULL: none */
+void tp_sym_set_hidden(const tp_ictx *c, int64_t *env); /* these, of the bounds in env */
+tp_sym *tp_sym_find(tp_ictx *c, const char *name);      /* dim or bound or var, NULL */
 int tp_nsym(const tp_ictx *c);
 tp_sym *tp_sym_at(const tp_ictx *c, int id);
 
-/* ---- expressions ---- (NULL only for NULL; too large or too deep: tp_ictx_overflowed) */
+/* ---- expressions ---- (never NULL unless an argument was NULL; what is too large or too deep
+ * marks the context: tp_ictx_overflowed) */
 const tp_ix *tp_ix_const(tp_ictx *c, int64_t v);
 const tp_ix *tp_ix_sym(tp_ictx *c, const tp_sym *s);
 const tp_ix *tp_ix_add(tp_ictx *c, const tp_ix *a, const tp_ix *b);
@@ -87,33 +95,38 @@ const tp_ix *tp_ix_neg(tp_ictx *c, const tp_ix *a);
 const tp_ix *tp_ix_mul(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_addc(tp_ictx *c, const tp_ix *a, int64_t k);
 const tp_ix *tp_ix_mulc(tp_ictx *c, const tp_ix *a, int64_t k);
-const tp_ix *tp_ix_fdiv(tp_ictx *c, const tp_ix *a, int64_t k);
-const tp_ix *tp_ix_mod(tp_ictx *c, const tp_ix *a, int64_t k); /* a - k*floor(a/k), k > 0 */
+const tp_ix *tp_ix_fdiv(tp_ictx *c, const tp_ix *a, int64_t k); /* floor(a / k), k > 0 */
+const tp_ix *tp_ix_mod(tp_ictx *c, const tp_ix *a, int64_t k);  /* a - k*floor(a/k), k > 0 */
 const tp_ix *tp_ix_min(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_max(tp_ictx *c, const tp_ix *a, const tp_ix *b);
-/* a / b; NULL: b does not divide a, or a's coefficients. */
+/* Exact quotient of polynomials a / b, NULL if b does not divide a. Division by a literal constant
+ * that divides all coefficients included. */
 const tp_ix *tp_ix_divexact(tp_ictx *c, const tp_ix *a, const tp_ix *b);
-/* The host may end work: it is asked between questions to isl and by tp_ictx_ended; from its first
- * yes on isl gives NULL. unwatch: did it end? Forgets what was not known since. */
+/* Work that a host may end. It is asked between questions to isl and by tp_ictx_ended; from its
+ * first yes on isl gives nothing. tp_ictx_unwatch says whether it ended: what was not known since
+ * is forgotten. */
 void tp_ictx_watch(tp_ictx *c, bool (*interrupted)(void *host), void *host);
 bool tp_ictx_ended(tp_ictx *c);
 bool tp_ictx_unwatch(tp_ictx *c);
-/* In words, what was too large or too deep since the last question; NULL: nothing. */
+/* What was too large or nested too deep since this was last asked, in words; NULL: nothing was.
+ * Takes the mark away. */
 enum { TP_MAXNEST = 100 };
 #define TP_NESTED "is nested too deep"
 const char *tp_ictx_overflowed(tp_ictx *c);
 
+/* ---- conditions ---- */
 const tp_ix *tp_ix_bool(tp_ictx *c, bool v);
 typedef enum { TP_EQ, TP_NE, TP_LT, TP_LE, TP_GT, TP_GE } tp_cmp;
 const tp_ix *tp_ix_cmp(tp_ictx *c, tp_cmp op, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_and(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_or(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_not(tp_ictx *c, const tp_ix *a);
-/* conjunction; NULL is true */
+/* their conjunction, where NULL says nothing */
 const tp_ix *tp_ix_both(tp_ictx *c, const tp_ix *a, const tp_ix *b);
-/* part k of a conjunction; NULL: no more */
+/* of cond as a conjunction: part k; NULL: no more */
 const tp_ix *tp_ix_conjunct(const tp_ix *cond, int k);
 
+/* ---- looking inside ---- */
 tp_ixkind tp_ix_kind(const tp_ix *e);
 bool tp_ix_is_cond(const tp_ix *e);
 bool tp_ix_is_const(const tp_ix *e, int64_t *v); /* v may be NULL */
@@ -128,85 +141,93 @@ static inline bool tp_is_number(const tp_ix *e, int64_t v) {
 }
 bool tp_ix_is_affine(const tp_ix *e);
 bool tp_ix_mentions(const tp_ix *e, const tp_sym *s);
-/* ascending ids; e NULL: none */
+/* distinct symbols mentioned, ascending id; how many; e NULL: none */
 int tp_ix_syms(const tp_ix *e, const tp_sym *const **out);
-bool tp_ix_of_bounds(const tp_ix *e);       /* of bounds only */
-const tp_sym *tp_ix_as_sym(const tp_ix *e); /* NULL: it is more than a symbol */
-/* without the constant */
+bool tp_ix_of_bounds(const tp_ix *e);       /* it mentions none but bounds */
+const tp_sym *tp_ix_as_sym(const tp_ix *e); /* the symbol if e is just one, else NULL */
+/* of any integer expression, the constant not counted */
 int tp_ix_nterm(const tp_ix *e);
-int64_t tp_ix_cst(const tp_ix *e); /* the constant */
+int64_t tp_ix_cst(const tp_ix *e); /* its constant term */
 int64_t tp_ix_coef(const tp_ix *e, int i);
-/* gives the number of atoms of term i */
+/* number of atoms of term i, and they */
 int tp_ix_term(const tp_ix *e, int i, const tp_ix *const **atoms);
 /* MIN MAX: operands; FDIV MOD: 1; GE0 EQ0 NOT: 1; AND OR: n */
 int tp_ix_narg(const tp_ix *e);
 const tp_ix *tp_ix_arg(const tp_ix *e, int i);
-int64_t tp_ix_div(const tp_ix *e);
-/* e = s*k + rest without s in rest; else false. */
+int64_t tp_ix_div(const tp_ix *e); /* k of FDIV, MOD */
+/* If e = s*k + rest with rest not mentioning s: gives k and rest, else false. */
 bool tp_ix_linear_in(tp_ictx *c, const tp_ix *e, const tp_sym *s, int64_t *k, const tp_ix **rest);
-/* Linear in s, and for s from lo to last nowhere below e (above), or nowhere above. NULL: none
- * found. */
+/* A function that is linear in s and, for s from lo to last, nowhere below e (above), or nowhere
+ * above it. NULL: none was found. */
 const tp_ix *tp_ix_edge(
     tp_ictx *c, const tp_ix *e, const tp_sym *s, const tp_ix *lo, const tp_ix *last, bool above);
 
-/* from[i] := to[i] at once, in expressions and conditions. */
+/* ---- transformation ---- */
+/* Simultaneous substitution from[i] := to[i], in expressions and conditions. */
 const tp_ix *tp_ix_subst(
     tp_ictx *c, const tp_ix *e, int n, const tp_sym *const *from, const tp_ix *const *to);
-/* On 0 <= d < D for each dim mentioned; bounds >= 0, and >= 1 if one of their dims is in `dims`. */
+/* Interval reasoning: 0 <= d <= D-1 for each dim mentioned (D its bound), every bound >= 0, and >=
+ * 1 if one of its dims is in `dims`. */
 bool tp_ix_prove_ge0(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims);
-/* On that domain: drops operands of min and max that cannot win, floordiv and mod of known range,
- * conditions that are known. */
+/* Canonical form on the domain: drops operands of min and max that cannot win, floordiv/mod with
+ * provable range, max(0, e) with e >= 0. */
 const tp_ix *tp_ix_simplify(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims);
-/* max(0, hi - lo), simplified */
+/* Extent of lo .. hi on a domain: max(0, hi - lo) simplified. */
 const tp_ix *tp_ix_extent(
     tp_ictx *c, const tp_ix *lo, const tp_ix *hi, int ndims, const tp_sym *const *dims);
-/* A bound of e over these dims without them (upper of t + 1: T). NULL: none known (a hidden dim,
- * factors of unknown sign). */
+/* An upper (lower) bound over the given dims that does not mention them; upper of t + 1 is T. For
+ * sizes of slots. NULL: none known (a hidden dim, a product of factors of unknown sign). */
 const tp_ix *tp_ix_upper(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims);
 const tp_ix *tp_ix_lower(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims);
 
-/* ---- evaluation ---- env[sym->id]; false: beyond i64, saturated */
+/* ---- evaluation ---- env[sym->id]; false on overflow of i64 (value then saturated) */
 bool tp_ix_eval(const tp_ix *e, const int64_t *env, int64_t *out);
-/* Bounds of e's values for symbols in lo .. hi (inclusive, by id); exact for one symbol used once.
- * hi NULL: lo has the bounds, dims are anywhere in their domains. */
+/* Bounds of e's values where each symbol lies in lo .. hi (both inclusive, by id); exact for one
+ * symbol used once. Saturates. Not for conditions. hi NULL: where lo has the bounds, and each dim
+ * is anywhere in its domain. */
 void tp_ix_range(
     const tp_ix *e, const int64_t *lo, const int64_t *hi, int64_t *least, int64_t *most);
-/* unchecked, fast; conditions: 0, 1 */
+/* unchecked, fast; conditions give 0 or 1 */
 int64_t tp_ix_evalq(const tp_ix *e, const int64_t *env);
 
-/* ---- text ---- prints what it parses: "2*t + T*B - 1", "min(t + 10, T - 1)", "t//2", "t%3"; "t >=
- * 1", "(a >= 0 and b == 0)", "not (…)", "true". < <= > >= == != parse. */
+/* ---- text ---- prints what it parses: "2*t + T*B - 1", "min(t + 10, T - 1)", "t//2", "t%3",
+ * "max(0, t - w + 1)", conditions: "t >= 1", "t == 0", "(a >= 0 and b == 0)", "not (…)", "true".
+ * All of < <= > >= == != parse. */
 void tp_ix_print(tp_buf *b, const tp_ix *e);
-const char *tp_ix_str(tp_ictx *c, const tp_ix *e); /* in the arena */
-/* no parentheses around the whole */
+const char *tp_ix_str(tp_ictx *c, const tp_ix *e); /* in the context's arena */
+/* the same for sentences: no parentheses around the whole */
 const char *tp_ix_said(tp_ictx *c, const tp_ix *e);
-/* advances *s; stops before .. and -> */
+/* advances *s; symbols must exist; stops before .. and -> */
 const tp_ix *tp_ix_parse(tp_ictx *c, const char **s, tp_error *err);
 
-/* By id: "dim t:T", "bound K", "var t1", perhaps " hidden"; a dim's line names its bound too. */
+/* Lines that name symbols, in the order of ids: "dim t:T", "bound K", "var t1", each perhaps "
+ * hidden"; a dim's line names its bound too. */
 void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used);
-/* after its first word; takes a symbol that exists */
+/* after its first word; a symbol that there is already is taken */
 bool tp_sym_line(tp_ictx *c, tp_scan *in, tp_symkind kind);
 
-/* lo, or lo .. hi - 1 */
+/* ---- indices: how a consumer's point sends to a producer's ---- */
+/* a point: lo; a range: lo .. hi, half open */
 typedef struct tp_at {
   bool range;
   const tp_ix *lo, *hi;
 } tp_at;
 
-/* ---- sets of points ---- of a list of dims, by place; parameters are bounds. NULL in, NULL out:
- * isl failed, and tp_isl_check() makes isl's last error ours. tp_set IS an isl_set, tp_rel an
- * isl_map (index/isl.h). */
+/* ---- sets of points (sets.c, questions.c) ----
+ * A tp_set lives in the space of an ordered list of dims (positional), its parameters are bounds.
+ * NULL in, NULL out: a failed isl call gives NULL, and tp_isl_check() turns isl's last error into
+ * ours. tp_set IS an isl_set and tp_rel an isl_map; index/isl.h says so to src/poly. */
 typedef struct isl_set tp_set;
 typedef struct isl_map tp_rel;
-/* false: isl has failed since the last check */
+/* false and err filled if isl failed since the last check */
 bool tp_isl_check(tp_ictx *c, tp_pos pos, tp_error *err);
 TP_GIVE tp_set *tp_set_box(tp_ictx *c, int n, const tp_sym *const *dims); /* 0 <= d < D */
 TP_GIVE tp_set *tp_set_empty(tp_ictx *c, int n, const tp_sym *const *dims);
 TP_GIVE tp_set *tp_set_outside(tp_ictx *c, int n, const tp_sym *const *dims); /* all but the box */
-/* symbols: dims listed or bounds */
+/* universe where cond holds; symbols of cond: dims listed or bounds */
 TP_GIVE tp_set *tp_set_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond);
-/* Points of the box where cond(list, k) is the first to hold; NULL always does. */
+/* The points of the box at which cond(list, k) is the first of the list that holds; NULL is a
+ * condition that always does. */
 TP_GIVE tp_set *tp_set_first(tp_ictx *c, const void *list, int n, const tp_sym *const *dims, int k,
     const tp_ix *(*cond)(const void *list, int i));
 TP_GIVE tp_set *tp_set_copy(TP_KEEP tp_set *s);
@@ -216,13 +237,16 @@ TP_GIVE tp_set *tp_set_or(TP_TAKE tp_set *a, TP_TAKE tp_set *b); /* coalesced */
 TP_GIVE tp_set *tp_set_minus(TP_TAKE tp_set *a, TP_TAKE tp_set *b);
 /* one piece around both: what all of a keeps, but for what `by` doesn't */
 TP_GIVE tp_set *tp_set_widen(TP_TAKE tp_set *a, TP_KEEP tp_set *by);
-/* does it depend on the bound? */
+/* The points that a has for some value of the bound s with cond, a condition on bounds: s is no
+ * parameter of the result. */
+/* does it depend on the bound s? */
 bool tp_set_mentions(tp_ictx *c, TP_KEEP tp_set *a, const tp_sym *s);
 TP_GIVE tp_set *tp_set_some(tp_ictx *c, TP_TAKE tp_set *a, const tp_sym *s, const tp_ix *cond);
-/* (from) -> (to): to-dim i is at[i] over from-dims and bounds. */
+/* {(from dims) -> (to dims)}: each to-dim is at[i] over the from dims and bounds: a point or every
+ * u with lo <= u < hi. */
 TP_GIVE tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto,
     const tp_sym *const *to, const tp_at *at);
-/* Pairs with cond; a symbol of both lists is the from-dim. */
+/* The pairs of r for which cond holds; a symbol of both lists is the from-dim. */
 TP_GIVE tp_rel *tp_rel_where(tp_ictx *c, TP_TAKE tp_rel *r, int nfrom, const tp_sym *const *from,
     int nto, const tp_sym *const *to, const tp_ix *cond);
 /* as tp_set_some */
@@ -230,55 +254,61 @@ TP_GIVE tp_rel *tp_rel_some(tp_ictx *c, TP_TAKE tp_rel *r, const tp_sym *s, cons
 TP_GIVE tp_rel *tp_rel_copy(TP_KEEP tp_rel *r);
 tp_rel *tp_rel_free(TP_TAKE tp_rel *r);
 TP_GIVE tp_rel *tp_rel_reverse(TP_TAKE tp_rel *r);
+/* intersect the domain */
 TP_GIVE tp_rel *tp_rel_restrict(TP_TAKE tp_rel *r, TP_TAKE tp_set *from);
-/* the from-points */
+/* the from-points of its pairs */
 TP_GIVE tp_set *tp_rel_points(TP_TAKE tp_rel *r);
-TP_GIVE tp_set *tp_set_apply(TP_TAKE tp_set *s, TP_TAKE tp_rel *r);
+TP_GIVE tp_set *tp_set_apply(TP_TAKE tp_set *s, TP_TAKE tp_rel *r); /* image */
 /* for all bounds >= 0 */
 bool tp_set_is_empty(tp_ictx *c, TP_KEEP tp_set *s);
 /* for all bounds >= 0 */
 bool tp_set_subset(tp_ictx *c, TP_KEEP tp_set *a, TP_KEEP tp_set *b);
 bool tp_set_equal(tp_ictx *c, TP_KEEP tp_set *a, TP_KEEP tp_set *b);
-/* at most so many for each value of the other dims, as written? */
+/* for each value of the other dims, has this one at most so many, as s is written? */
 bool tp_set_few(tp_ictx *c, TP_KEEP tp_set *s, int dim, int most);
-/* The condition on bounds (>= 0) under which it has a point; is empty, in few words. NULL: isl
- * could not say. */
+/* The condition on bounds (context: all >= 0) under which the set has a point; under which it is
+ * empty, in the fewest words. NULL: isl could not say it. */
 const tp_ix *tp_set_nonempty_when(tp_ictx *c, TP_KEEP tp_set *s);
 const tp_ix *tp_set_empty_when(tp_ictx *c, TP_KEEP tp_set *s);
-/* for some bounds, all >= least */
+/* Is there a value of the bounds, all >= least, for which the set is empty / has a point? */
 bool tp_set_can_be_empty(tp_ictx *c, TP_KEEP tp_set *s, int64_t least);
 bool tp_set_can_have_point(tp_ictx *c, TP_KEEP tp_set *s, int64_t least);
-/* Membership, as a condition on dims and bounds (simplify: in the box). */
+/* Membership as a condition over the dims and bounds (gist by the box if `simplify`). */
 const tp_ix *tp_set_to_cond(
     tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP tp_set *s, bool simplify);
-/* for points of known */
+/* The same, asked only of the points of known. */
 const tp_ix *tp_set_told(
     tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP tp_set *s, TP_TAKE tp_set *known);
-/* A smallest point, with bounds as small as possible, but >= least if that can be; into env. False:
- * empty. */
+/* A smallest point of s with bounds as small as possible but >= least where it can be: env[sym->id]
+ * filled for dims and every bound. False: empty. */
 bool tp_set_witness(
     tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP tp_set *s, int64_t least, int64_t *env);
-/* drops kept answers */
+/* frees what is kept of earlier answers */
 void tp_isl_forget(tp_ictx *c);
-/* isl's text */
+/* isl's text, in the context's arena; for dumps */
 char *tp_set_str(tp_ictx *c, TP_KEEP tp_set *s);
 
+/* ---- composition and closure (closure.c) ---- */
+/* {p -> p : p in s} */
 TP_GIVE tp_rel *tp_rel_id(TP_TAKE tp_set *s);
 TP_GIVE tp_rel *tp_rel_compose(TP_TAKE tp_rel *a, TP_TAKE tp_rel *b); /* first a, then b */
 TP_GIVE tp_rel *tp_rel_or(TP_TAKE tp_rel *a, TP_TAKE tp_rel *b);      /* coalesced */
+/* intersect the range */
 TP_GIVE tp_rel *tp_rel_into(TP_TAKE tp_rel *r, TP_TAKE tp_set *to);
-/* points of set[from] to points of set[to] */
+/* from points of set[from] to points of set[to] */
 typedef struct tp_hop {
   int from, to;
   tp_rel *rel;
 } tp_hop;
-/* Grows sets to all that hops reach. False: isl has no exact answer; some may have grown. */
+/* Each set grows to all that any sequence of hops reaches. False: isl has no exact answer, and some
+ * sets may have grown. */
 bool tp_set_closure(tp_ictx *c, int n, tp_set **set, int nhop, TP_KEEP const tp_hop *hop);
-/* Between the two isl may take so many operations; then it gives NULL. The first gives what the
- * second takes; false: too many; forgets the error. */
+/* What lies between the two calls may cost so many of isl's operations; beyond them its functions
+ * give NULL. The first gives what the second takes; false: it was too much, and the error is
+ * forgotten. */
 unsigned long tp_isl_budget(tp_ictx *c, unsigned long operations);
 bool tp_isl_within(tp_ictx *c, unsigned long before);
-/* made so far: each question to isl makes one */
+/* made so far: nothing is asked of isl without one */
 long tp_isl_spaces(const tp_ictx *c);
 
 #endif

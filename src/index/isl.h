@@ -1,7 +1,8 @@
-/* The bridge to isl, for src/poly and src/index. tp_set is isl_set, tp_rel is isl_map. Spaces have
- * no tuple ids unless src/poly sets them; dims are in domain order, by place. Parameters are
- * bounds: ids with the bound's name and the tp_sym as user pointer. Products of bounds in an index
- * are refused earlier (affine). */
+/* The bridge to isl, for src/poly and src/index alone. tp_set is isl_set, tp_rel is isl_map.
+ * Conventions. Spaces have no tuple ids unless src/poly sets them. A set of a tensor or statement
+ * has its dims positionally in domain order. Parameters are bounds: an isl_id with the bound's name
+ * and the tp_sym as user pointer. A product of bounds in an index is refused earlier (affine), so
+ * parameters are symbols only. */
 #ifndef TP_INDEX_ISL_H
 #define TP_INDEX_ISL_H
 #include "index/index.h"
@@ -21,44 +22,50 @@
 #include <isl/options.h>
 
 isl_ctx *tp_isl_ctx(tp_ictx *c);
-/* Operations of a question without a smaller budget, some six seconds; then it fails. */
+/* Operations that anything asked of isl may take where nobody sets a smaller budget: then it fails
+ * (tp_isl_check). About six seconds. */
 enum { TP_ISL_MOST = 30000000 };
-/* every bound, by id */
+/* The parameter space with every bound of c as a parameter, in order of ids. */
 TP_GIVE isl_space *tp_isl_params(tp_ictx *c);
-/* {[dims] : } */
+/* {[dims] : } with all parameters aligned. */
 TP_GIVE isl_space *tp_isl_space(tp_ictx *c, int n);
-/* all bounds >= least */
+/* All bounds >= 0, as a parameter set. */
 TP_GIVE isl_set *tp_isl_context(tp_ictx *c, int64_t least);
+/* s where all bounds are >= least. */
 TP_GIVE isl_set *tp_isl_with_bounds(tp_ictx *c, TP_KEEP isl_set *s, int64_t least);
-/* The bound of parameter i; the place of a bound's parameter, -1: none. */
+/* The bound that parameter i stands for; where the parameter of a bound stands, -1: it has none. */
 const tp_sym *tp_isl_param(TP_KEEP isl_space *space, int i);
 int tp_isl_place(TP_TAKE isl_space *space, const tp_sym *bound);
-/* At the values of env; the same flat and without parameters. */
+/* Its parameters at the values of env; and the same without parameters and flat, ready to be gone
+ * through point by point. */
 TP_GIVE isl_set *tp_isl_at(TP_TAKE isl_set *s, const int64_t *env);
 TP_GIVE isl_set *tp_isl_numbers(TP_TAKE isl_set *s, const int64_t *env);
-/* a point of such a set */
+/* The coordinates of a point of such a set. */
 void tp_isl_point(TP_TAKE isl_point *p, int n, int64_t *x);
-/* Does c mention the set dim? alone: and no other. */
+/* Does c say something of set dim `dim`? alone: and of no other. */
 bool tp_isl_concerns(TP_KEEP isl_constraint *c, int dim, bool *alone);
-/* on the space of dims */
+/* e as a function on the space of dims (a set space with n dims). */
 TP_GIVE isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *e);
 TP_GIVE isl_set *tp_isl_of_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond);
 TP_GIVE isl_map *tp_isl_of_at(
     tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, const tp_at *at); /* tp_rel_at */
-/* *ok false: a fraction, or too large. */
+/* Back. An isl_val as i64; marks *ok false for fractions and what does not fit. */
 int64_t tp_isl_val(TP_TAKE isl_val *v, bool *ok);
-/* dims: its input dims; NULL: a division without an explicit form. */
+/* The aff's input dims are named by dims[]; NULL if it has a division isl could not make
+ * explicit. */
 const tp_ix *tp_ix_of_aff(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP isl_aff *a);
-/* Several pieces: as their min or max, if that is the function; else NULL. */
+/* One piece: its aff. Several: as a min or max of the pieces when it is one on its domain, else
+ * NULL. */
 const tp_ix *tp_ix_of_pw_aff(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP isl_pw_aff *p);
-/* isl's coalescing may add points to a union with divisions (0.25 does): then these leave it as it
- * is. */
+/* isl's coalescing may add points to a union with divisions (0.25 does); where it did, these keep
+ * the union as it is. */
 bool tp_isl_divided(TP_KEEP isl_set *s); /* a union with divisions */
 TP_GIVE isl_set *tp_isl_coalesce(TP_TAKE isl_set *s);
 TP_GIVE isl_map *tp_isl_coalesce_map(TP_TAKE isl_map *m);
-/* The hull of many pieces: questions about all pairs of them would take for ever. */
+/* A relation of many pieces as one that contains it, their hull: what is asked of all pairs of
+ * pieces would take for ever. */
 isl_map *tp_isl_few(TP_TAKE isl_map *m);
-/* isl's own fails where divs are unknown */
+/* isl's own is at a loss where divs are not known */
 isl_set *tp_isl_gist(TP_TAKE isl_set *s, TP_TAKE isl_set *context);
 const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP isl_set *s);
 #endif

@@ -1,4 +1,4 @@
-/* Kept answers (memo.c). */
+/* Answers that are kept (memo.c), for the files that ask isl. */
 #ifndef TP_INDEX_MEMO_H
 #define TP_INDEX_MEMO_H
 #include "index/isl.h"
@@ -13,8 +13,8 @@ typedef struct tp_memo {
   tp_arena arena;
   tp_hmap answers, objects;
   TP_VEC(tp_held) held;
-  int nbound; /* answers are for these bounds */
-  int nsym;   /* among so many symbols */
+  int nbound; /* answers are for these bounds, */
+  int nsym;   /* of so many symbols */
 } tp_memo;
 
 typedef enum {
@@ -29,20 +29,20 @@ typedef enum {
   TP_ASK_JOIN,
   TP_ASK_SUBSET,
   TP_ASK_EMPTY, /* questions */
-  /* first words of keys of sets made of expressions */
+  /* what is made of expressions: the first word of its key */
   TP_ASK_BOX,
   TP_ASK_COND,
   TP_ASK_REL,
   TP_ASK_FIRST
 } tp_ask;
 
-TP_GIVE isl_ctx *tp_memo_ctx(tp_ictx *c);
-tp_memo *tp_memo_of(isl_ctx *ctx); /* ready to take an answer */
+TP_GIVE isl_ctx *tp_memo_ctx(tp_ictx *c); /* a new context of isl; NULL: no memory */
+tp_memo *tp_memo_of(isl_ctx *ctx);        /* ready to take an answer */
 void tp_memo_close(tp_ictx *c);
 void *tp_memo_op(tp_ask what, TP_TAKE void *a, TP_TAKE void *b);
 bool tp_memo_ask(tp_ictx *c, tp_ask what, tp_set *a, tp_set *b,
     isl_bool (*answer)(tp_ictx *, tp_set *, tp_set *));
-/* What is kept under this key, NULL: nothing; keeps and gives it. */
+/* What was made under this key, NULL: nothing; and the other way round. */
 TP_GIVE void *tp_memo_made(tp_ictx *c, bool set, const void *key, size_t n);
 TP_GIVE void *tp_memo_make(tp_ictx *c, bool set, const void *key, size_t n, TP_TAKE void *made);
 #endif

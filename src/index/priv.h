@@ -1,8 +1,11 @@
-/* Inside src/index. A monomial is a hash-consed product of atoms, sorted by tp_ix_order. Monomials
- * are ordered by degree, then by their atoms. Multiplication keeps the order, so products of sorted
- * polynomials are sorted and division ends. It depends on structure and ids of symbols only, so one
- * text always prints the same way. Every integer expression has terms: an atom's are 1 times
- * itself. */
+/* What the files of src/index share and nobody else sees.
+ *
+ * A monomial is a hash-consed product of atoms, sorted by tp_ix_order. Monomials are ordered by
+ * degree, then by their atoms, lexicographically; the order is kept by multiplication, so products
+ * of sorted polynomials stay sorted and polynomial division ends. The order depends on the
+ * structure and on the ids of symbols only, never on what was built before: the same text always
+ * prints the same way. A node's terms are its polynomial: an atom's are 1 times itself, so every
+ * integer expression may be read as a polynomial. */
 #ifndef TP_INDEX_PRIV_H
 #define TP_INDEX_PRIV_H
 #include "index/index.h"
@@ -18,10 +21,10 @@ typedef struct tp_term {
 
 struct tp_ix {
   tp_ixkind kind;
-  int id; /* dense, by creation */
+  int id; /* dense, in order of creation */
   bool affine;
-  int depth; /* of nested min, max, floordiv, mod, conditions */
-  int nsym;  /* ascending ids */
+  int depth; /* min, max, floordiv, mod and conditions one inside another */
+  int nsym;  /* symbols mentioned, ascending ids */
   const tp_sym *const *syms;
   const tp_sym *sym; /* SYM */
   int64_t cst, div;  /* POLY: the constant; FDIV, MOD: the divisor */
@@ -37,54 +40,63 @@ struct tp_ictx {
   tp_arena arena;
   tp_hmap names, nodes, monos, memo;
   TP_VEC(tp_sym *) sym;
-  TP_VEC(int64_t) key;   /* scratch: a key */
-  TP_VEC(tp_term) stack; /* scratch: polynomials in the making */
+  TP_VEC(int64_t) key;   /* scratch: the key being looked up */
+  TP_VEC(tp_term) stack; /* scratch: polynomials under construction */
   int nnode, ndim;
-  int compilation, ncompilation; /* at work, 0: none; number so far */
-  int overflowed;                /* TP_TOO_LARGE, TP_TOO_DEEP since the last question */
+  int compilation, ncompilation; /* the one at work, 0: none; and how many there were */
+  int overflowed;                /* TP_TOO_LARGE, TP_TOO_DEEP: what was made since it was asked */
   tp_buf text;
   struct isl_ctx *isl;
   long nspace;
-  struct tp_memo *asked;
+  struct tp_memo *asked; /* memo.c */
   bool (*interrupted)(void *host);
-  void *host; /* NULL: not watched */
-  bool ended; /* by the host: isl gives nothing */
+  void *host; /* NULL: nothing is watched */
+  bool ended; /* the host has said so: isl gives nothing any more */
 };
 
-/* takes proto's kind, sym, cst, div, arg, term */
+/* ---- ix.c ---- */
+/* kind, sym, cst, div, arg, term of proto count */
 const tp_ix *tp_ix_intern(tp_ictx *c, const tp_ix *proto);
-/* structural; 0 only for a == b */
+/* total, structural: < 0, 0, > 0; 0 only for a == b */
 int tp_ix_order(const tp_ix *a, const tp_ix *b);
-void tp_ix_sort(const tp_ix **v, int n);
-/* a - sign*b constant? sign 1 or -1 */
+void tp_ix_sort(const tp_ix **v, int n); /* by tp_ix_order */
+/* is a - sign*b a constant? sign is 1 or -1 */
 bool tp_ix_differ(const tp_ix *a, int sign, const tp_ix *b, int64_t *k);
-/* cst and the terms whose coefficient k divides, or not, divided by `by`. */
+/* The terms whose coefficient is (is not) divisible by k, their coefficients divided by `by`, plus
+ * cst. */
 const tp_ix *tp_ix_part(
     tp_ictx *c, const tp_ix *e, int64_t k, bool divisible, int64_t by, int64_t cst);
-/* gcd of k and the coefficients; 0: none */
+/* gcd of k and the coefficients; k = 0: of these alone, 0 if none */
 int64_t tp_ix_content(const tp_ix *e, int64_t k);
 typedef const tp_ix *tp_ix_fn(tp_ictx *c, const tp_ix *atom, void *ud);
-/* replaces the outermost atoms */
+/* e with its outermost atoms replaced */
 const tp_ix *tp_ix_map_atoms(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud);
-/* e = x*k + rest, rest without x but inside of other atoms; false: x is squared. */
+/* e = x*k + rest, rest without the atom x outside of other atoms; false if x occurs squared. */
 bool tp_ix_split(tp_ictx *c, const tp_ix *e, const tp_ix *x, const tp_ix **k, const tp_ix **rest);
+/* MIN, MAX, AND, OR of n operands */
 const tp_ix *tp_ix_fold(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *v);
-/* with arguments f(arg) */
+/* e of kind MIN, MAX, FDIV, MOD or a condition, rebuilt with arguments f(arg). */
 const tp_ix *tp_ix_map_args(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud);
 
-/* of AND or OR */
+/* ---- cond.c ---- */
+/* AND or OR of all parts */
 const tp_ix *tp_ix_join(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *part);
 const tp_ix *tp_ix_ge0(tp_ictx *c, const tp_ix *e);
 const tp_ix *tp_ix_eq0(tp_ictx *c, const tp_ix *e);
 
-/* The key in c->memo of a result about e on the domain of dims, which adds the bounds that are
- * >= 1. Room for e->nsym + 2; gives its bytes. */
+/* ---- prove.c ---- */
+/* The key under which a result about e on the domain of dims is remembered in c->memo: what dims
+ * add to e is which of its bounds are >= 1. key has room for e->nsym + 2; gives its length in
+ * bytes. */
 size_t tp_ix_memo_key(int64_t *key, int tag, const tp_ix *e, int ndims, const tp_sym *const *dims);
 enum { TP_MEMO_PROVE, TP_MEMO_SIMPLIFY, TP_MEMO_NOT };
 
+/* ---- sym.c ---- */
 bool tp_sym_name_char(int ch, bool first);
 
-/* Proved within a budget; bounds >= 0. */
+/* ---- sets.c, isl.c ---- */
+/* No point of the box of dims and no bounds >= 0 satisfy cond: proved within a budget, else false.
+ */
 bool tp_isl_impossible(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond);
 void tp_isl_close(tp_ictx *c);
 #endif

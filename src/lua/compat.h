@@ -1,4 +1,5 @@
-/* compat: one source for Lua 5.4 and LuaJIT (the 5.1 API): names for all else that src/lua uses. */
+/* compat: one source for Lua 5.4 and LuaJIT (the 5.1 API). Everything else in src/lua uses what
+ * both have, or a name from here. */
 #ifndef TL_COMPAT_H
 #define TL_COMPAT_H
 #include <lua.h>
@@ -10,14 +11,14 @@
 #if LUA_VERSION_NUM < 502
 #define LUA_OK                 0
 #define lua_rawlen(L, i)       lua_objlen((L), (i))
-#define lua_setuservalue(L, i) lua_setfenv((L), (i)) /* here a table of ours */
+#define lua_setuservalue(L, i) lua_setfenv((L), (i)) /* in both cases a table of ours */
 #define lua_getuservalue(L, i) lua_getfenv((L), (i))
 static inline int lua_absindex(lua_State *L, int i) {
   return i > 0 || i <= LUA_REGISTRYINDEX ? i : lua_gettop(L) + i + 1;
 }
 #endif
 
-/* whose hook Ctrl-C sets: LuaJIT has one for all threads */
+/* Whose hook an interpreter's Ctrl-C sets: LuaJIT has one for all threads. */
 static inline lua_State *tl_mainthread(lua_State *L) {
 #if LUA_VERSION_NUM >= 502
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
@@ -49,7 +50,7 @@ static inline void tl_rawsetp(lua_State *L, int i, const void *key) {
   lua_insert(L, -2);
   lua_rawset(L, i);
 }
-/* Integral doubles count. */
+/* A number that is an integer: integral doubles count. */
 static inline bool tl_isint(lua_State *L, int i, int64_t *out) {
   if (lua_type(L, i) != LUA_TNUMBER) return false;
 #if LUA_VERSION_NUM >= 503

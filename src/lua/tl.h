@@ -1,8 +1,10 @@
-/* lua: the binding, the only place that knows Lua and that raises. Rank 11. Whatever may raise runs
- * when what it would leak already belongs to a userdata. Lua calls every function by one entry
- * (state.c), whose guard turns a failed allocation of the core into a Lua error. Handles of one
- * program share its table (tl_pushprogtable), which keeps the program alive and holds its index
- * expressions, so that equal ones are the same Lua object. */
+/* lua: the binding. The only place that knows Lua, and the only one that raises. Rank 11.
+ *
+ * Userdata first, resource second: whatever may raise runs when what it would leak already belongs
+ * to a userdata. Every function that Lua can call goes through one entry (state.c), whose guard
+ * turns a failed allocation of the core into a Lua error. Handles of one program share its table
+ * (tl_pushprogtable), which keeps the program alive: index expressions are interned in it, so that
+ * equal expressions are the same Lua object. */
 #ifndef TL_H
 #define TL_H
 #include "lua/compat.h"
@@ -23,40 +25,41 @@ typedef enum {
   TL_NTYPE
 } tl_type;
 
-typedef struct tl_state { /* one per Lua state */
-  /* a place for errors without one, if not the running line */
+typedef struct tl_state { /* one per Lua state, a userdata in the registry */
+  /* where errors without a place of their own belong, if not at the running line */
   tp_pos at;
-  lua_State *L; /* runs the latest entry */
+  lua_State *L; /* that runs the latest entry */
   /* bytes of arrays: alive, alive after the last full collection, not told to the collector yet */
   size_t held, kept, untold;
-  /* our libraries' chunk names begin so: "@/usr/share/lua/5.4/tempo/" */
+  /* chunk names that begin so are ours: "@/usr/share/lua/5.4/tempo/" */
   char libdir[512];
 } tl_state;
 
 typedef struct tl_prog {
   tp_program *p; /* NULL: collected */
   tl_state *S;
-  bool scratch;    /* tries loose literals out */
-  tp_hmap lines;   /* (file, line) -> number of nodes */
+  bool scratch;    /* where loose literals are tried out */
+  tp_hmap lines;   /* (file, line) -> how many nodes it recorded */
   tp_hmap numbers; /* (number, dtype) -> its node */
-  int *line, seen; /* of the line that records now; nodes before it */
+  int *line, seen; /* the line that records now; nodes before it */
   tp_pos pos;
   bool warned;
-  bool watched; /* the collector will set `over` */
-  bool over;    /* nothing uses it */
+  bool watched; /* the collector will say when it is over */
+  bool over;    /* the collector has found that nothing uses it */
 } tl_prog;
 
+/* an expression or a condition */
 typedef struct {
   tl_prog *lp;
   const tp_ix *e;
 } tl_index;
-/* lp NULL: the constants clo .. chi */
+/* lp == NULL: constants clo .. chi */
 typedef struct {
   tl_prog *lp;
   const tp_ix *lo, *hi;
   int64_t clo, chi;
 } tl_range;
-/* weak: of a where among numbers */
+/* weak: of a where among numbers, its tp_arg.where */
 typedef struct {
   tl_prog *lp;
   tp_val v;
@@ -69,7 +72,7 @@ typedef struct {
   const char *name;
   char file[LUA_IDSIZE];
 } tl_loose;
-/* of arrays lent to a callback; over: it has returned */
+/* arrays lent to a callback; over: it has returned */
 typedef struct {
   int refs;
   bool over;
@@ -82,12 +85,12 @@ typedef struct {
 typedef struct {
   tl_prog *lp;
   tp_fn *f; /* NULL: freed */
-  /* methods that run now: their callees must not free it */
+  /* methods of it that run now; what they call must not free it */
   int uses;
   bool waits; /* for another thread, which compiles it */
   int told;   /* warnings of its program that were told */
   bool running, cancel;
-  /* what its steps use again; NULL: none was made yet */
+  /* what its steps use again, so that one makes no garbage; NULL: none was made yet */
   struct tl_run *step;
 } tl_fn;
 
@@ -96,91 +99,100 @@ enum { TL_PT_PROGRAM = 1, TL_PT_CALLS, TL_PT_INDEX, TL_PT_LOOSE, TL_PT_END };
 
 /* ---- state.c: entries, classes, handles ---- */
 tl_state *tl_stateof(lua_State *L);
-/* extra: 0, or 1 for a value on top, which becomes TL_UPVALUE of f */
+/* pops `extra` (0 or 1) value: TL_UPVALUE of f */
 void tl_pushfunction(lua_State *L, tl_state *S, lua_CFunction f, int extra);
 #define TL_UPVALUE lua_upvalueindex(3)
-/* Gives f `takes` arguments, a method's object included, and refuses more; 0: f judges them. */
+/* What Lua calls by a name: `takes` arguments at most, the object of a method included (0: f judges
+ * them itself), and finds as many on the stack. */
 typedef struct {
   const char *name;
   lua_CFunction f;
   int takes;
 } tl_reg;
-/* into the table on top, or below `extra`; of NONE: a function, no method */
+/* into the table on top, or below `extra`: a method, or with TL_NONE a function */
 void tl_setnamed(lua_State *L, tl_state *S, tl_type of, const tl_reg *r, int extra);
 void tl_setfuncs(lua_State *L, tl_state *S, const tl_reg *r);
+/* refuses more arguments, makes it as many */
 void tl_takes(lua_State *L, const char *name, int takes, bool method);
-/* the running method was written x.f(...) */
+/* the method that runs now was written x.f(...) */
 bool tl_dotted(lua_State *L);
-/* Makes the metatable, whose `index` (NULL: plain lookup) has the table of methods as TL_UPVALUE;
- * leaves that on the stack. */
+/* A metatable: `meta`, and the table of `methods` as TL_UPVALUE of `index` (NULL: plain lookup).
+ * Leaves the table of methods on the stack. */
 void tl_class(lua_State *L, tl_state *S, tl_type t, const char *name, const tl_reg *meta,
     const tl_reg *methods, lua_CFunction index);
 /* an entry of the metatable of t that runs unguarded: __gc, __close */
 void tl_setraw(lua_State *L, tl_type t, const char *name, lua_CFunction f);
 /* self, name -> the method, or an error with the nearest */
 int tl_lookup(lua_State *L);
-void tl_pushclass(lua_State *L, tl_type t);
+void tl_pushclass(lua_State *L, tl_type t); /* its metatable */
 tl_type tl_typeof(lua_State *L, int i);
 bool tl_is_tensor(lua_State *L, int i);
 void *tl_new(lua_State *L, tl_type t, size_t n); /* zeroed */
-/* even if its program is gone: for __gc */
+/* of the class, its program alive or not: for __gc */
 void *tl_object(lua_State *L, int i, tl_type t, const char *what);
 void *tl_check(lua_State *L, int i, tl_type t, const char *what);
+/* "a number", "a tempo.Tensor" */
 const char *tl_describe(lua_State *L, int i);
-/* hostile builds only */
+/* nothing but in hostile builds */
 void tl_stress(lua_State *L);
-/* lua_call of a function that may be the script's */
+/* lua_call of what may be the script's */
 void tl_call(lua_State *L, int nargs, int nresults);
 int tl_pcall(lua_State *L, int nargs, int nresults);
 void tl_pushprogtable(lua_State *L, tl_prog *lp);
+/* of a handle, NULL: none */
 tl_prog *tl_progof(lua_State *L, int i);
 /* the one program of these values, tables included; NULL: none */
 tl_prog *tl_findprog(lua_State *L, int first, int last);
-/* the program whose method runs; all arguments belong to it */
+/* the program whose method this is; no argument is of another */
 tl_prog *tl_self(lua_State *L, const char *what);
+/* value i is a handle of lp's program, or an error */
 tl_prog *tl_sameprog(lua_State *L, tl_prog *lp, int i, const char *what);
 void tl_pushix(lua_State *L, tl_prog *lp, const tp_ix *e);
+/* a plain integer if it is one */
 void tl_pushextent(lua_State *L, tl_prog *lp, const tp_ix *e);
 void tl_pushtensor(lua_State *L, tl_prog *lp, tp_val v);
 void tl_pushdims(lua_State *L, tl_prog *lp, int n, const tp_sym *const *dims);
 void tl_push_program(lua_State *L, tl_prog *lp);  /* its handle */
 void tl_pushbuf(lua_State *L, TP_TAKE tp_buf *b); /* its text, as a string */
-/* nodes made now get the script's line */
+/* gives the script's line to nodes made now */
 void tl_mark(lua_State *L, tl_prog *lp);
 const char *tl_intern(tl_prog *lp, const char *file);
 
 /* ---- error.c ---- */
-/* the first frame that is neither C nor ours */
+/* the first frame of the script: not C, not our libraries */
 bool tl_here(lua_State *L, lua_Debug *ar);
-bool tl_is_library(lua_State *L, const char *source); /* chunk of ours */
-/* one of ours called the running function */
+bool tl_is_library(lua_State *L, const char *source); /* of a chunk of ours */
+/* one of ours called the function that runs now */
 bool tl_by_library(lua_State *L);
-/* require "tempo" */
+/* what require "tempo" gives */
 void tl_pushmodule(lua_State *L);
 /* the text begins with the word of its class: "shape: .." */
 int tl_fail(lua_State *L, const char *fmt, ...) TP_PRINTF(2, 3) __attribute__((noreturn));
 int tl_fail_as(lua_State *L, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4)
     __attribute__((noreturn));
 int tl_raise(lua_State *L, const tp_error *e) __attribute__((noreturn));
-/* once for `why` and a line of the script */
+/* once for a line of the script and `why`, with its place */
 void tl_warn_once(lua_State *L, tl_prog *lp, const void *why, const char *text);
+/* tempo.warn, whatever the script made of it */
 void tl_warn(lua_State *L, const char *text);
 int tl_default_warn(lua_State *L);
 int tl_error(lua_State *L);
 int tl_nearest(lua_State *L);
+/* "tempo.Array has no 'shap'; did you mean 'shape'?" */
 int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n)
     __attribute__((noreturn));
 
 /* ---- names.c: the variables of unnamed tensors ---- */
 void tl_name_variables(lua_State *L, tl_prog *lp);
-/* for the core */
+/* the same, from inside the core */
 void tl_learn_names(void *lp);
 
 /* ---- options.c: what several functions take ---- */
 enum { TL_NAMES = 512 };
-/* i: a table with these keys only, or nil */
+/* ---- options.c: what several functions take ---- */
+/* a table (or nil) with these keys only */
 void tl_options(lua_State *L, int i, const char *what, const char *const *known);
-/* pushes t[name]; absent: false, pushes nothing */
+/* pushes t[name]; false and nothing pushed: absent */
 bool tl_option(lua_State *L, int i, const char *name);
 /* t[name], interned in lp; NULL: absent */
 const char *tl_option_string(lua_State *L, tl_prog *lp, int i, const char *name);
@@ -191,7 +203,7 @@ int tl_count(lua_State *L, int i);
 /* its keys that are strings, and how many */
 int tl_names(lua_State *L, int i, const char *names[TL_NAMES]);
 void tl_set_integer(lua_State *L, const char *key, int64_t v);
-/* length of a table without holes and other keys */
+/* the length of a table with no other keys and no holes */
 int tl_sequence(lua_State *L, int i, const char *what, const char *like);
 bool tl_boolean(lua_State *L, int i, const char *what);
 const char *tl_string(lua_State *L, int i, const char *what);
@@ -201,30 +213,34 @@ int tl_shape(
     lua_State *L, tl_prog *lp, int i, const char *what, bool minus, const tp_ix *const **out);
 int tl_domain(
     lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, const tp_sym *const **out);
+/* an integer or an integer expression */
 const tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what);
 
 /* ---- lift.c: Lua values as operands ---- */
 void tl_lift(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out);
-/* refuses t == 3, a boolean at once */
+/* where a condition is wanted: t == 3 is a boolean at once */
 void tl_not_boolean(lua_State *L, int i, const char *what);
 /* numbers become i64 or f32 */
 tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what);
-/* for a place of known dtype and shape, which numbers and index expressions fill */
+/* Numbers, index expressions, arrays and tables for a place of known dtype and shape; the first two
+ * fill it. */
 tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank,
     const tp_ix *const *shape);
 
 /* ---- method.c ---- */
+/* arguments: first .. top */
 int tl_callmethod(lua_State *L, const tp_method *m, int first);
-/* of the operands at 1 and 2 */
+/* of the two operands at 1, 2 */
 int tl_operator(lua_State *L, const char *method);
-/* in lp; leaves a sequence of tensors */
+/* in this very program; leaves a sequence of tensors */
 int tl_method_results(lua_State *L, tl_prog *lp, const tp_method *m, int first);
+/* its results are one sequence */
 bool tl_method_sequence(const tp_method *m);
-/* rows of these kinds into the table on top; of NONE: as functions */
+/* into the table on top: rows of these kinds; TL_NONE: as functions */
 void tl_push_methods(lua_State *L, tl_state *S, const char *kinds, tl_type of);
 
 /* ---- read.c, branch.c ---- */
-/* the key at i as an entry per dim of v's domain */
+/* the key at i as one entry per dim of v's domain */
 const tp_at *tl_at(lua_State *L, tl_prog *lp, tp_val v, int i);
 bool tl_is_digits(lua_State *L, int i);
 int tl_range_trap(lua_State *L, int i) __attribute__((noreturn));
@@ -236,18 +252,19 @@ int tl_may_miss(lua_State *L);
 int tl_update(lua_State *L);
 
 /* ---- array.c, array_file.c, nested.c ---- */
-tl_array *tl_pusharray(lua_State *L);
+tl_array *tl_pusharray(lua_State *L);                             /* still empty */
 void tl_setarray(lua_State *L, tl_array *u, TP_TAKE tp_array *a); /* NULL: error memory */
 tp_array *tl_toarray(lua_State *L, int i, const char *what);
 void tl_charge(lua_State *L, tl_array *u);
+/* any number of times */
 void tl_array_empty(lua_State *L, tl_array *u);
 void tl_pushelem(lua_State *L, const tp_array *a, int64_t k);
-/* Sets element k from value i. Else the class of the error, and into `why` its text with the place
- * `at`. */
+/* Element k of a from value i. What is wrong with it into `why`, with its place `at`: its class;
+ * else TP_OK. */
 tp_code tl_setelem(lua_State *L, tp_array *a, int64_t k, int i, const char *at, char why[TP_HINT]);
 void tl_putelem(lua_State *L, const char *what, tp_code code /* of its errors; 0: its own */,
     tp_array *a, int64_t k, int i);
-/* the same under every Lua */
+/* for messages, the same under every Lua */
 const char *tl_numeral(double v, char out[32]);
 tp_array *tl_nested(lua_State *L, int i, const char *what,
     tp_code code /* of its errors; 0: its own */,
@@ -263,22 +280,22 @@ int tl_array_load(lua_State *L); /* tempo.load */
 
 /* ---- loose.c ---- */
 int tl_loose_new(lua_State *L, const tp_method *m, int first);
-/* pushes its tensor */
+/* pushes its tensor in lp's program */
 void tl_materialise(lua_State *L, tl_prog *lp, int i);
 
 /* ---- program.c, record.c, compile.c ---- */
 tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed); /* pushes it */
-int tl_program(lua_State *L);
+int tl_program(lua_State *L);                                      /* tempo.program */
 int tl_record_call(lua_State *L);
 int tl_record_source(lua_State *L);
 int tl_record_sink(lua_State *L);
 int tl_record_env(lua_State *L, tp_op op);
 int tl_compile(lua_State *L);
-int tl_grad(lua_State *L);
+int tl_grad(lua_State *L); /* tempo.grad */
 int tl_grad_step(lua_State *L);
 
 /* ---- run.c, callback.c, fn.c, step.c, checkpoint.c, peek.c ---- */
-/* one execution; __gc or tl_run_release frees what it holds */
+/* one execution: everything it holds, freed by __gc or tl_run_release */
 typedef struct tl_run {
   lua_State *L;
   tl_prog *lp;
@@ -289,48 +306,52 @@ typedef struct tl_run {
   bool *given; /* by symbol */
   tp_array **inputs;
   int ninput;
-  /* of a step: results, and arrays that it may write into */
+  /* of a step: what it gives, what it may write into */
   tp_array **out, **into;
   int nout;
-  const tp_sym *endless; /* may be math.huge; NULL: none */
-  /* stack slots: callbacks, protected function, error value */
+  const tp_sym *endless; /* the bound that may be math.huge; NULL: none */
+  /* stack slots: table of callbacks, protected function, error value */
   int calls, thunk, failed;
-  /* `failed` is a callback's error value, or the hook's */
+  /* the slot holds a callback's error value, or the hook's */
   bool raised;
-  /* the hook that is watched, as it was when the run began or last called Lua */
+  /* whose hook is watched, and what it was when the run began or last called Lua */
   lua_State *main;
   lua_Hook hook;
-  bool interrupted; /* a later hook has raised */
+  bool interrupted; /* a hook that was set since has raised an error */
 } tl_run;
 tl_run *tl_run_new(lua_State *L, tl_prog *lp, tp_ictx *ix, int ninput, int nout);
-/* drops all arrays but numbers that a step was given */
+/* no arrays any more, but for numbers that a step was given */
 void tl_run_clear(tl_run *r);
 void tl_run_release(tl_run *r);
-/* of the bounds at i, the first of the tick dims `endless` if it may be; runs: with inputs */
+/* of the bounds at i, of which the first tick dim's may be math.huge if `endless`; runs: with
+ * places for inputs */
 tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs, bool endless);
 void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need);
-/* step: values of its tick (need NULL); NULL: whole arrays */
+/* step: their values at a tick (need NULL); NULL: whole arrays */
 void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need, tp_fn *step);
-/* pushes the three slots */
+/* pushes the three slots, watches the hook */
 void tl_run_prepare_calls(lua_State *L, tl_run *r);
 /* until the function is compiled; both raise what the host's hook raises */
 void tl_fn_wait(lua_State *L, tl_fn *u);
+/* raises what the host's hook raises */
 tp_fn *tl_compile_watched(lua_State *L, tp_program *p, tp_copts *o, tp_error *e);
-bool tl_interrupted(void *r);
-/* releases first; raises a callback's own value if there is one */
+bool tl_interrupted(void *r); /* tp_run.interrupted */
+/* releases first; a callback's own value if there is one */
 int tl_run_raise(lua_State *L, tl_run *r, const tp_error *e) __attribute__((noreturn));
 bool tl_callback(void *ud, const tp_call *c, tp_error *err);
 void tl_lease_drop(tl_lease *l);
 tl_fn *tl_pushfn(lua_State *L, tl_prog *lp);
 tl_fn *tl_fn_self(lua_State *L, const char *what); /* value 1 */
-/* value 1 is not freed meanwhile */
+/* calls the upvalue; value 1 cannot be freed meanwhile */
 int tl_fn_use(lua_State *L, int method);
-/* nothing else uses value 1 now */
+/* value 1, which nothing else uses now */
 tl_fn *tl_fn_alone(lua_State *L, const char *what, const char *may_not);
+/* seed of a table of options */
 void tl_fn_seed(lua_State *L, tl_run *r, int i);
 int tl_fn_start(lua_State *L);
 int tl_fn_step(lua_State *L);
 int tl_fn_cancel(lua_State *L);
+/* checkpoint.c */
 typedef struct {
   size_t n;
   char bytes[];

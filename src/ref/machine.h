@@ -1,27 +1,31 @@
-/* machine: what the files of ref share. A *cell* is one node at one point. All cells are memoised
- * until the run ends, and data of done ones never change, so a cell may alias another's (reads of a
- * point, branches, reshapes). A depth-first search with its own stack evaluates: a step on a cell
- * demands the cells of its operands: all done, it computes; else they are pushed and it is stepped
- * again later. All above a cell in CELL_WORK on the stack is there for its sake, so a demand for it
- * is a cycle. r->env holds the bounds and the dims of the point last set by ref_point; of a bound
- * that is reached by data the end at that point, if known. */
+/* machine: what the files of ref share.
+ *
+ * A *cell* is one node at one point; all cells are memoised until the run ends and their data never
+ * changes once done, so that a cell may alias the data of another (reads of a point, branches,
+ * reshapes). Evaluation is a depth-first search with its own stack: a step on a cell demands the
+ * cells of its operands, which either are all done (then it computes) or are pushed (then it is
+ * stepped again later). Everything above a cell in CELL_WORK on the stack is there because that
+ * cell needs it; so a demand for a cell in CELL_WORK is a cycle.
+ *
+ * r->env holds the bounds always and the dims of the point last set by ref_point; of a bound that
+ * is reached by data, the end at that point if it is known. */
 #ifndef TP_REF_MACHINE_H
 #define TP_REF_MACHINE_H
 #include "ref/ref.h"
 
 typedef enum { CELL_NEW, CELL_WORK, CELL_DONE } ref_state;
 typedef struct tp_cell {
-  struct tp_cell *next; /* in its hash slot */
+  struct tp_cell *next; /* of the same hash slot */
   const tp_node *node;
   ref_state state;
-  /* reach.c: number of the latest tick that it needs, -1: none */
+  /* reach.c: the number of the latest tick that it needs, -1: none */
   int64_t late;
-  /* of each output, then the coordinates: ref_at */
+  /* one for each output, then the coordinates: see ref_at */
   void *data[];
 } tp_cell;
 static inline int64_t *ref_at(tp_cell *c) { return (int64_t *)(c->data + c->node->nout); }
 
-/* A value, dense and row major. */
+/* One value as the kernels see it: dense, row major. */
 typedef struct ref_data {
   tp_dtype dtype;
   int rank;
@@ -30,21 +34,22 @@ typedef struct ref_data {
   void *data;
 } ref_data;
 
-/* An operand at a point. row: ACCUM, the first element of the row taken. */
+/* One operand's value at one point: what a step has demanded. row: ACCUM, the first element of the
+ * row taken. */
 typedef struct ref_op {
   tp_cell *cell;
   int out;
   int64_t row;
 } ref_op;
 
-/* A contribution: target u (a number in the node's box) takes the sources p[start[u]] .. p[start[u
- * + 1] - 1] (in the operand's). */
+/* One contribution of a scatter: for the target with number u (in the node's box) the sources
+ * p[start[u]] .. p[start[u + 1] - 1], numbers in the operand's box. */
 typedef struct ref_scatter {
   int64_t *start, *p;
 } ref_scatter;
 
-/* A dim that ends by data (ending.c): nodes for its cells; by node id: does it mention the end at
- * its own point? */
+/* A dim that ends by data: nodes made for its cells, and by node id whether the node mentions the
+ * end at its own point. See ending.c. */
 typedef struct ref_ending {
   const tp_stop *stop;
   tp_node *alive, *end;
@@ -52,7 +57,7 @@ typedef struct ref_ending {
 } ref_ending;
 typedef enum { REF_NO, REF_YES, REF_WAIT, REF_FAILED } ref_answer;
 
-/* The next point to call a callback at, without `over`. */
+/* How far a callback is: the next point (domain without `over`) to call it at. */
 typedef struct ref_calls {
   tp_callee of;
   bool begun, ended;
@@ -70,18 +75,18 @@ typedef struct ref {
   tp_cell **slot; /* the memo */
   int64_t nslot, ncell;
   TP_VEC(tp_cell *) stack;
-  /* demanded by this step, in order */
+  /* demanded by the step at work, in the order of enumeration */
   TP_VEC(ref_op) ops;
   TP_VEC(ref_data) in; /* their views, for kernels */
-  bool waiting;        /* some of these are not done */
+  bool waiting;        /* an operand demanded by this step is not done */
   bool cancelled;
-  /* in steps: later ticks are not there yet; NULL: all are */
+  /* in steps: what belongs to a tick after this point is not there yet; NULL: all is */
   const tp_ticks *ticks;
   int64_t *now;
-  bool early;  /* a demand met a later tick */
+  bool early;  /* a demand met such a thing */
   bool frozen; /* whatever is not made is early */
-  int *number; /* by node id: an input's place in g->inputs */
-  /* by node id and contribution; on first demand */
+  int *number; /* by node id: INPUT, its place in g->inputs */
+  /* by node id: one for each contribution, made on first demand */
   ref_scatter **scatter;
   ref_calls **calls;  /* by node id */
   ref_ending *ending; /* by g->stops */
@@ -100,24 +105,26 @@ struct tp_refsteps {
 /* fn(s, arg) under a guard */
 bool ref_guarded(tp_refsteps *s, bool (*fn)(tp_refsteps *, void *), void *arg, tp_error *err);
 
+/* runs the stack until the cell is done */
 bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);
-/* as ref_alive, ref_seek, ref_call_ask, but run the stack to wait */
+/* ref_alive, ref_seek, ref_call_ask, which run the stack where they would wait */
 ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at, int *which);
 ref_answer ref_find(
     ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at);
 ref_answer ref_call_seek(ref *r, const tp_node *n);
 
-tp_cell *ref_cell(ref *r, const tp_node *n, const int64_t *at);
+/* ---- memo.c ---- */
+tp_cell *ref_cell(ref *r, const tp_node *n, const int64_t *at); /* found or made */
 /* false: a negative or overflowing extent */
 bool ref_view(ref *r, tp_cell *c, int out, ref_data *v);
 /* the view, with fresh zeroed data */
 bool ref_new(ref *r, tp_cell *c, int out, ref_data *v);
-/* c's value is a part of an array over its domain */
+/* c's value is its part of an array over its domain */
 bool ref_from_array(ref *r, tp_cell *c, const tp_array *a);
 bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a);
 /* as given by the call */
 int64_t ref_bound(const ref *r, const tp_sym *dim);
-/* points of a box; false: too many */
+/* number of points of a box; false: too many to count */
 bool ref_box(const ref *r, int n, const tp_sym *const *dims, int64_t *count);
 /* place in the box, row major */
 int64_t ref_number(const ref *r, int n, const tp_sym *const *dims, const int64_t *at);
@@ -135,35 +142,41 @@ const char *ref_where(ref *r, const tp_node *n, const int64_t *at);
 /* "'h' at t = 3: " and the text */
 bool ref_fail(ref *r, tp_cell *c, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
 
-/* sets the dims of n and the known ends in env */
+/* ---- points.c ---- */
+/* dims of n := at, in env; ends that are known there, too */
 void ref_point(ref *r, const tp_node *n, const int64_t *at);
 tp_cell *ref_cell_here(ref *r, const tp_node *n); /* at env's point */
-/* The least possible end at env's point, which is there. */
+/* The least that an end can be at env's point, which is there: that later ones are may be known. */
 int64_t ref_end_least(ref *r, const tp_node *n, const ref_ending *e);
 
+/* ---- ending.c ---- */
 void ref_stops_open(ref *r);
 bool ref_mentions(const tp_node *n, const tp_sym *s);
 bool ref_stop_step(ref *r, tp_cell *c);
-/* NO: *which stop has ended it. by: NULL outside of steps. */
+/* Is this point alive? NO: *which stop has ended it. by NULL: asked from outside any step. WAIT:
+ * for what is on the stack now. */
 ref_answer ref_alive(
     ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *at, int *which);
-/* Moves at on to the first point that is alive, may be itself; NO: there is none. */
+/* at moves on, in lexicographic order, to the first point that is alive, if it isn't one itself;
+ * NO: there is none. */
 ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *lo,
     const int64_t *hi, int64_t *at);
-/* Does n at env's point say the same for all ends of t from `least` on, as x[min(t, T - 1)] does?
- */
+/* does n, at its point, which is in env, say the same whatever end of g t has from `least` on, as
+ * x[min(t, T - 1)] does? */
 bool ref_says_same(ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t, int64_t least);
 bool ref_contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end);
 bool ref_demand_ends(ref *r, const tp_node *n);
 bool ref_want_end(ref *r, const ref_ending *e); /* at env's point */
 
+/* ---- demand.c ---- */
 /* done, or r->waiting for it */
 bool ref_want(ref *r, tp_cell *c);
 bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row);
 bool ref_demand_operands(ref *r, tp_cell *c); /* all but CALL */
-/* MERGE: the first that holds at env's point; -1: none */
+/* MERGE: the first that holds at env's point, -1: none */
 int ref_branch(const ref *r, const tp_node *n);
 
+/* ---- walking multi-indices ---- */
 void ref_strides(const ref_data *v, int64_t *stride);
 /* of in, by out's axes; 0 where in has 1 or nothing */
 void ref_strides_broadcast(const ref_data *out, const ref_data *in, int64_t *stride);
@@ -187,10 +200,10 @@ ref_kernel ref_move;
 ref_kernel ref_pick;
 /* ENV */
 ref_kernel ref_env;
-/* SRC */
+/* sourcing.c: SRC, by itself */
 bool ref_source(ref *r, tp_cell *c);
 
-/* ---- sums, also of ACCUM: floats in f64, integers wrapping in i64 ---- */
+/* ---- sums (folding.c), also of ACCUM: floats in f64, integers wrapping in i64 ---- */
 typedef struct ref_acc {
   bool flt, any;
   tp_red red;
@@ -204,22 +217,24 @@ void ref_acc_product(ref_acc *a, const ref_data *x, int64_t i, const ref_data *y
 /* false: max or min of no integers */
 bool ref_acc_end(const ref_acc *a, tp_dtype d, void *p, int64_t i);
 
-/* ---- looking.c: false: NaN or infinity arose ---- */
+/* ---- looking.c: false where NaN or infinity arose; operands are r->ops ---- */
 bool ref_look(ref *r, tp_cell *c, const ref_data *out, const ref_data *in);
 bool ref_look_sum(ref *r, tp_cell *c, const ref_data *out); /* ACCUM */
 
-/* makes the calls up to c's */
+/* ---- calling.c ---- */
+/* makes the calls up to c's; r->waiting: stopped at operands */
 bool ref_call_step(ref *r, tp_cell *c);
-bool ref_call_demand(ref *r, tp_cell *c); /* what a call at c's point takes */
-/* not in `over` */
+bool ref_call_demand(ref *r, tp_cell *c); /* what one call at c's point takes */
+/* those that are not in `over` */
 int ref_call_dims(const tp_node *n, const tp_sym **dims);
 const tp_node **ref_calls_reached(ref *r, int *n);
 ref_calls *ref_calls_of(ref *r, const tp_node *n);
-/* goes on to a point that is alive; NO: there is none */
+/* on to a point that is alive; NO: it has been called everywhere */
 ref_answer ref_call_ask(ref *r, const tp_node *n);
-/* false: no next point */
+/* The next point of a callback, all dims; false: it has been called everywhere. */
 bool ref_call_next(ref *r, const tp_node *n, int64_t *at);
+/* that point is the next */
 void ref_call_at(ref *r, const tp_node *n, const int64_t *at, bool ended);
-/* every callback at every point, merged in lexicographic order */
+/* every callback of the graph at every point, merged in lexicographic order */
 bool ref_call_all(ref *r);
 #endif

@@ -6,7 +6,7 @@
 #define TP_FN static inline
 #include "kernels/prelude/native.h"
 
-/* Ends by data: tp_rows, and the greatest end of rows that are there. */
+/* Ends by data: whether a row is there (tp_rows), and the greatest end of those which are. */
 typedef struct {
   tp_dx at, given;
   int along;
@@ -18,9 +18,9 @@ typedef struct {
   tp_drows *rows;
 } tp_dend;
 
-/* ---- the plan's tree laid out flat: a run is at an instruction, with values of the loop variables
- * ---- */
-/* SHOW: a region that gives away a point of an output */
+/* ---- the plan's tree laid out flat (flow.c): where a run is, is an instruction and the values of
+ * the loop variables ---- */
+/* SHOW: a region that gives a point of an output away */
 typedef enum {
   TP_I_REGION,
   TP_I_SHOW,
@@ -38,39 +38,41 @@ typedef enum {
 typedef enum { TP_TEST_TRUE, TP_TEST_GE0, TP_TEST_EQ0 } tp_dtest;
 typedef struct tp_inst {
   tp_dop op;
-  tp_dtest test; /* IF: of cond's value */
-  /* FOR: behind its NEXT; NEXT: the body's first; IF: if not; BEHIND: what follows it */
+  tp_dtest test; /* IF: what must hold of cond's value */
+  /* FOR: behind its NEXT; NEXT: the first of the body; IF: where to go on if not; JUMP; BEHIND:
+   * what follows it */
   int to;
   int up; /* the FOR around it; -1: none */
   int var, step, way;
   bool made; /* SPILL, FETCH: var is the buffer */
-  /* FOR, NEXT: hi in each iteration; LOAD: hi is the bound given; SPILL, FETCH: hi rows from lo on;
-   * BEHIND, WAIT: lo is the row */
+  /* FOR, NEXT: hi is looked at in each iteration; LOAD: hi is the bound given; SPILL, FETCH: hi
+   * rows from lo on; BEHIND, WAIT: lo is the row */
   tp_dx lo, hi, cond;
-  /* of the next region, in the plan's positions */
+  /* of the next region from here on, in the plan's positions */
   int pos;
   int side; /* the BEHIND around it; -1: none */
-  /* the part of the plan that begins here, from 1 on, and the instruction after it; 0: none. mixed:
-   * some of it runs behind or waits for that */
+  /* a part of the plan begins here: its number, from 1 on, and the instruction after it; 0: none.
+   * mixed: something of it runs behind or waits for that */
   int part, next;
   bool mixed;
-  /* the team that begins here, from 1 on, and the instruction after it; 0: none */
+  /* what threads share begins here: its number, from 1 on, and the instruction after it; 0: nothing
+   * does */
   int team, beyond;
-  const tp_pnode *node; /* of a FOR */
-  /* NEXT: where the part may be entered, from 1 on */
+  const tp_pnode *node; /* FOR: of the plan */
+  /* NEXT of a loop at which the part may be entered: its number there, from 1 on */
   int entry;
   tp_dreg *rg;
   tp_dend *end; /* LOAD */
 } tp_inst;
 #define TP_WAY(dim) ((dim) + 1) /* the way in which a buffer lies in the file */
-/* A place in the instructions. A later cursor may meet fewer regions where dims end by data. pos:
- * of the last region run. */
+/* Somebody who goes through the instructions. Where dims end by data, one who comes later may meet
+ * fewer regions. pos: of the last one run. */
 typedef struct tp_cursor {
   int pc, pos;
   int64_t *env;
 } tp_cursor;
 
-/* inst: its FOR, once it ran */
+/* inst: the loop's FOR, once it ran */
 typedef struct tp_loopclock {
   tp_clock clock;
   int inst;
@@ -81,23 +83,23 @@ typedef struct tp_flow {
   tp_inst *inst;
   const tp_inst **loadat;   /* by position: a LOAD */
   tp_native *const *native; /* by part; NULL: not compiled */
-  tp_clock *partclock;      /* by part; NULL: no native code yet */
-  /* by position of a loop inside of a part that has a clock; NULL: no code with clocks */
+  tp_clock *partclock;      /* by part; NULL: none has run */
+  /* by position of a loop inside of a part that has a clock; NULL: there was no code with clocks */
   tp_loopclock *loopclock;
-  /* for native code; NULL: no more */
+  /* whether it is by now; NULL: it is, or never will be */
   tp_codeask *ask;
   void *asked;
-  /* seconds of running since it was asked; when it began to count */
+  /* seconds of running since it was asked; when running was last looked at */
   double ran, asking;
-  /* iterations until it is asked again; of so many */
+  /* iterations until it is looked at again; of that many */
   int skip, skips;
-  /* TEMPO_LATE: iterations before native code may begin */
+  /* TEMPO_LATE: iterations until a run may go on in native code */
   int late;
-  /* split: front leaves BEHIND to back, which follows */
+  /* split: front leaves BEHIND, of which there is some, to back, which follows it */
   tp_cursor front, back;
   bool behind;
   bool split, inback;
-  int64_t backrow; /* rows below it are done */
+  int64_t backrow; /* all that is left of rows below that is done */
   int nshown;      /* since the last tick */
 } tp_flow;
 
@@ -105,39 +107,40 @@ typedef struct tp_store {
   int64_t *offset;
   int64_t total;
   char *arena; /* TEMP buffers */
-  /* by buffer; what is mapped for the file and around it; the file */
+  /* by buffer; the file, mapped: all that was reserved, its begin */
   tp_spilled *spilled;
   char *mapping, *map;
   int64_t mapsize;
-  /* bytes mapped and counted together; pages can be mapped ahead */
+  /* bytes that are mapped and counted together; pages can be mapped ahead */
   int64_t page, grain;
   bool populates;
-  bool alone; /* no room for threads */
-  /* other bytes under the limit (tp_exec_hold) */
+  bool alone; /* there is no room for threads to work in */
+  /* bytes outside of it that count against the limit (tp_exec_hold) */
   int64_t held;
-  int64_t beside; /* bytes of the file that are mapped at a time, at most */
-  /* poisoned: grains that are mapped; how many */
+  int64_t beside; /* bytes of it that are mapped at a time, at most */
+  /* where poisoned: its grains, and how many of them, are mapped */
   unsigned char *touched;
   int64_t ntouched, mosttouched;
-  int64_t top; /* poisoned: end of what was used */
+  int64_t top; /* where poisoned: the end of what was used */
 } tp_store;
 
 /* native.c */
-/* does a compiled part begin here, or may it be entered, and run? */
+/* does a compiled part begin here, or may it be entered, and may it run? */
 bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);
 bool tp_native_run(tp_exec *x, const tp_inst *i);
-void tp_native_ask(tp_exec *x);
-void tp_native_begin(tp_exec *x); /* around running */
+void tp_native_ask(tp_exec *x);   /* now and then */
+void tp_native_begin(tp_exec *x); /* around what runs */
 void tp_native_end(tp_exec *x);
 /* tp_host's, for the running thread */
 void tp_native_enter(void *exec, int pos, int loop);
 void tp_native_leave(void *exec, int pos, int loop);
-int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h);
+int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h); /* team.c */
 int tp_native_cancelled(void *exec, int pos);
 int tp_native_fault(void *exec, int pos, int what, const int64_t *lead); /* true */
 /* without the functions */
 tp_host tp_native_host(tp_exec *x, const bool *cancel);
-/* team.c: threads of a team, each with an exec of its own for cut regions, variables, blocks */
+/* team.c: what threads share. Each has an exec of its own: regions that are cut, variables, blocks
+ */
 /* at: where it failed */
 typedef struct tp_worker {
   struct tp_workers *all;
@@ -147,109 +150,122 @@ typedef struct tp_worker {
   tp_cursor at;
 } tp_worker;
 typedef struct tp_workers {
-  /* w[0]: the thread that runs x */
+  /* w[0]: the thread that runs x, with its variables */
   tp_exec *x;
   int n;
   tp_worker *w;
   const tp_teams *teams;
-  bool *works; /* by team: does it pay at these bounds? */
-  /* by team: seconds to wait for threads that meet in it; 0: they do not meet */
+  bool *works; /* by team: is it worth it for these bounds? */
+  /* by team: seconds that it waits for threads, which meet in it; 0: they do not */
   double *gather;
-  /* by position: they meet before it; never: all 0 */
+  /* by position: they meet before it; never: all 0, for one thread alone */
   unsigned char *meets, *never;
-  /* by position: a cut leaf, whose parts make other bits than the whole: the first thread runs it
-   */
+  /* by position: a cut leaf whose parts are not bit for bit what the whole makes: the first thread
+   * runs that */
   bool *alone;
   bool over;     /* the run is cancelled */
-  tp_crew *crew; /* while it runs; NULL: not asked for yet */
+  tp_crew *crew; /* while it runs; NULL: none was asked for yet */
 } tp_workers;
 void tp_workers_free(tp_exec *x);
 bool tp_workers_bind(tp_exec *x);
-void tp_workers_rest(tp_exec *x); /* to other runs */
-/* all that threads work in; bytes: by buffer */
+void tp_workers_rest(tp_exec *x); /* threads go to others */
+/* what they work in, all together; bytes: of each buffer */
 int64_t tp_workers_room(const tp_exec *x, const int64_t *bytes);
 bool tp_team_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);
-/* false: some thread is missing, nothing ran */
+/* false: not all threads are there, and nothing ran */
 bool tp_team_run(tp_exec *x, const tp_inst *i, bool *ok);
+/* meet.c: fills works and meets */
 bool tp_team_judge(tp_workers *all);
-void tp_watch_new(tp_exec *x, tp_dreg *r); /* replaces r->run */
+/* watch.c */
+void tp_watch_new(tp_exec *x, tp_dreg *r); /* takes the place of r->run */
 void tp_watch_free(tp_dreg *r);
+/* first.c */
 void tp_first_new(tp_exec *x);
-bool tp_first_runs(tp_exec *x, const tp_dreg *r); /* r has `first` */
-/* the run goes on at pos */
+bool tp_first_runs(tp_exec *x, const tp_dreg *r); /* of a region that has `first` */
+/* a run goes on there: what lies before has run */
 void tp_first_passed(tp_exec *x, int pos);
-/* with x->env, cancelled or not */
+/* region.c */
+/* with the variables' values in x->env, whoever has cancelled the run */
 bool tp_dreg_here(tp_exec *x, tp_dreg *r);
 tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p);
-bool tp_dreg_bind(tp_exec *x, tp_dreg *r); /* to x->env */
+bool tp_dreg_bind(tp_exec *x, tp_dreg *r); /* to the bounds in x->env */
 bool tp_dreg_execute(tp_exec *x, tp_dreg *r);
-/* timed, now and then */
+/* the same by the clock; profile.c */
 bool tp_dreg_run(tp_exec *x, tp_dreg *r);
-/* around a timed execution, which is counted */
+/* around an execution that is timed, and counted already */
 double tp_clock_begin(tp_exec *x, tp_clock *c);
 void tp_clock_end(tp_exec *x, tp_clock *c, double from);
 double tp_clock_seconds(const tp_clock *c); /* of all executions */
-/* of its tensor; NULL: none */
+/* of the tensor that it makes; NULL: none */
 const char *tp_profile_name(const tp_exec *x, const tp_region *r);
-void tp_profile_work(tp_buf *b, const tp_region *r); /* its operators */
+void tp_profile_work(tp_buf *b, const tp_region *r); /* what it does, in few words */
+/* lay.c, turn.c, flow.c */
 static inline bool tp_is_leaf(const tp_inst *i) {
   return i->op == TP_I_REGION || i->op == TP_I_SHOW || i->op == TP_I_TICK;
 }
 const tp_inst *tp_flow_turn(tp_exec *x, const tp_inst *i, bool leaves);
 const tp_inst *tp_flow_stop(tp_exec *x, const tp_inst *i);
-bool tp_flow_new(tp_exec *x);
+bool tp_flow_new(tp_exec *x); /* lays the plan out */
 void tp_flow_bind(tp_exec *x);
 tp_stand tp_flow_run(tp_exec *x, const tp_goal *g);
-/* back, up to front or until that time */
+/* back, to where front is or until that time */
 bool tp_flow_catch_up(tp_exec *x, double until);
-/* Runs fn at each region, until it is false. */
+/* From one instruction to another, with x's variables; fn at each region, until it is false. */
 bool tp_flow_through(tp_exec *x, const tp_inst *i, const tp_inst *to,
     bool (*fn)(void *ud, const tp_inst *i), void *ud);
 void tp_flow_begin(tp_exec *x);
 void tp_flow_split(tp_exec *x, bool split);
 void tp_flow_settle(tp_exec *x, tp_cursor *c); /* to the next region or tick */
-/* the BEHIND around it; NULL: none */
+/* the BEHIND that it is in; NULL: none */
 const tp_inst *tp_flow_side(const tp_exec *x, const tp_cursor *c);
-/* can its loop variables have their values there? */
+/* Is the cursor at a place where its loop variables may have their values? */
 bool tp_flow_possible(const tp_exec *x, const tp_cursor *c);
+/* Goes from the start to where so many regions and ticks are behind it, running none. False: there
+ * is no such place. */
 bool tp_flow_before(const tp_exec *x, const tp_cursor *a, const tp_cursor *b);
 
+/* resolve.c */
+/* compiles operands; sets dynamic, wrapped */
 void tp_dreg_windows(tp_exec *x, tp_dreg *r);
 tp_drows *tp_drows_new(tp_exec *x, int n, const tp_rows *rows);
 void tp_drows_bind(tp_drows *r, int n, const int64_t *env);
 void tp_drows_place(const tp_exec *x, tp_drows *r); /* before tp_drows_there */
-/* is the row there? at: along naxis axes */
+/* the row `at` of so many axes */
 bool tp_drows_there(const tp_exec *x, const tp_drows *r, int naxis, const tp_walk *at);
 tp_dend *tp_dend_new(tp_exec *x, const tp_pnode *load);
-/* its greatest end, at most `given` */
+/* the greatest of it, at most what was given */
 int64_t tp_dend_most(const tp_exec *x, tp_dend *e, int64_t given);
 void tp_dreg_resolve(tp_exec *x, tp_dreg *r); /* extents and strides for env */
 void tp_dnd_bind(tp_dnd *d, const int64_t *env);
-/* the arena, and a file where the limit wants one, for x->env */
+/* arena.c */
+/* for x->env: the arena, and the file where the limit wants one */
 bool tp_take_memory(tp_exec *x);
+/* file.c */
 void tp_spill_new(tp_exec *x);
-/* its bytes in the file */
+/* what so many bytes of a buffer take in it */
 int64_t tp_spill_space(const tp_exec *x, int64_t bytes);
 bool tp_spill_open(tp_exec *x, int64_t bytes);
 void tp_spill_close(tp_exec *x);
-void tp_run_spill(tp_exec *x, const tp_inst *i); /* of a buffer in the file */
+void tp_run_spill(tp_exec *x, const tp_inst *i); /* of buffers in the file */
 void tp_run_fetch(tp_exec *x, const tp_inst *i);
-/* unmaps the whole file */
+/* nothing of the file stays mapped */
 void tp_spill_rest(tp_exec *x);
 bool tp_spill_poison(tp_exec *x);
-/* poisoned: is no more mapped than was said? */
+/* where poisoned: is no more mapped than was said? */
 bool tp_spill_touch(tp_exec *x, const tp_dreg *r, const tp_dnd *d);
 int64_t tp_spill_most(const tp_exec *x);
-/* dense or strided windows */
+/* Of dense or strided windows. */
 static inline void tp_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in) {
   x->target->copy(x, size, &(tp_dnd){ .wrap = -1, .v = *out }, &(tp_dnd){ .wrap = -1, .v = *in });
 }
+/* call.c */
 void tp_call_new(tp_exec *x, tp_dreg *r);
 void tp_call_bind(tp_exec *x, tp_dreg *r);
 void tp_call_free(tp_dreg *r);
+/* envs.c */
 bool tp_run_env(tp_exec *x, tp_dreg *r);
-/* poison.c: memory that is not written yet, or no longer alive, is NaN (TEMPO_POISON) */
+/* poison.c: memory that nothing has written yet, or whose value is over, is NaN (TEMPO_POISON) */
 bool tp_poison_begin(tp_exec *x);
-/* before it runs; false: a window leaves its buffer */
+/* before it runs; false: a window of it leaves its buffer */
 bool tp_poison_region(tp_exec *x, const tp_dreg *r);
 #endif

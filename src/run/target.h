@@ -1,13 +1,16 @@
-/* What a target sees of a running plan, and gives: functions of regions. A run makes each region
- * ready once: every expression becomes a tp_dx. New bounds bind it: expressions over bounds become
- * numbers, over loop variables linear forms if they are, windows get extents and strides, kernels
- * their loops. A region whose extents or strides mention loop variables (dynamic) is bound at each
- * execution; the others only find their offsets. */
+/* What a target sees of a plan that runs, and what it gives: the functions of regions.
+ *
+ * A run makes each region ready once: every expression becomes a tp_dx. When bounds change it
+ * binds: expressions over bounds become numbers, those over loop variables become linear forms
+ * where they are ones, windows get extents and strides, kernels their loops. A region whose extents
+ * or strides mention loop variables (dynamic) is bound again each time it runs. What is left for
+ * each execution are the offsets. */
 #ifndef TP_TARGET_H
 #define TP_TARGET_H
 #include "run/run.h"
 
-/* p: element 0; strides in elements; leading axes first */
+/* ---- windows (view.c) ---- */
+/* p at element 0 of the window; strides in elements; leading axes first */
 typedef struct tp_view {
   void *p;
   int rank;
@@ -16,14 +19,15 @@ typedef struct tp_view {
 int64_t tp_view_count(const tp_view *v);
 bool tp_view_dense(const tp_view *v);
 void tp_view_strides(tp_view *v); /* row major */
-/* row major, but for axes that do not move; gives the number of elements */
+/* row major, but axes that do not move still don't: elements that are one stay one. How many there
+ * are */
 int64_t tp_dense_strides(tp_view *v);
 tp_view tp_view_part(const tp_view *v, int axis, int64_t lo, int64_t n, int size);
-tp_view tp_view_spatial(const tp_view *v, int nlead);
-/* its shape over dense elements */
+tp_view tp_view_spatial(const tp_view *v, int nlead); /* without the leading axes */
+/* of that shape, over dense elements */
 tp_view tp_view_dense_as(const tp_view *like, void *p);
 
-/* ---- expressions ---- value = c + sum of coef * env[sym], or tp_ix_evalq */
+/* ---- expressions (expr.c) ---- value = c + sum of coef * env[sym], or tp_ix_evalq */
 typedef struct tp_dxterm {
   int64_t coef;
   int sym;
@@ -44,7 +48,7 @@ static inline int64_t tp_dx_get(const tp_dx *d, const int64_t *env) {
   return (int64_t)v;
 }
 
-/* ---- operands ---- */
+/* ---- operands (resolve.c) ---- */
 typedef struct tp_dring {
   tp_dx idx, width, stride;
   int64_t w, s;
@@ -52,21 +56,23 @@ typedef struct tp_dring {
 typedef struct tp_dnd {
   int buf;
   tp_dtype dtype;
-  int size; /* buf < 0: an unused result */
+  int size; /* buf < 0: nobody wants this result */
   tp_dx off;
   int nring, nlive;
-  tp_dring *ring; /* live ones, of width > 1, first */
+  tp_dring *ring; /* live: of width > 1, first */
   int rank;
-  tp_dx *shape, *stride; /* leading axes first */
+  tp_dx *shape, *stride; /* the region's leading axes first */
   bool ragged;           /* extents or strides mention loop variables */
   int wrap;
-  tp_dx wlo, wmod; /* the view's axis on a ring; -1 */
-  tp_view v;       /* p: anew by each execution */
+  tp_dx wlo, wmod; /* axis of the view that lies on a ring; -1 */
+  tp_view v;       /* p: found anew by each execution */
 } tp_dnd;
 
-/* next: the execution to time next; first, later: seconds of the first executions, and of nlater
- * timed ones after them, without waits for a processor; most: the longest of these; ran: the
- * thread's time when last asked before the timed execution. */
+/* ---- regions ---- */
+/* next: the execution that is timed next. first, later: seconds of the first executions and of the
+ * nlater timed ones after them, without what the thread waited for a processor; most: the longest
+ * of these. ran: how long the thread had run when that was last asked before the execution that is
+ * timed. */
 typedef struct tp_clock {
   int64_t calls, next, nlater;
   double first, later, most, ran;
@@ -78,16 +84,16 @@ struct tp_dreg {
   bool (*bind)(tp_exec *x, tp_dreg *r); /* may be NULL */
   bool (*run)(tp_exec *x, tp_dreg *r);
   int nin, nout, nnd, nlead, npoint; /* npoint: axes that are dims */
-  tp_dnd *in, *out;                  /* inputs, then outputs, in one array */
-  /* halved: its f32 goes on into a 16-bit float */
+  tp_dnd *in, *out;                  /* one array: inputs, then outputs */
+  /* halved: what it makes in f32 goes on into a 16-bit float */
   bool dynamic, wrapped, halved;
   tp_dx *lead, *leadlo, *ix, *coord;
   int pos;
   tp_clock *clock;
-  struct tp_watch *watch;
-  /* 1 + the parameter, of a PINIT and of the leaf that makes what it takes; else 0 */
+  struct tp_watch *watch; /* of a region that is checked */
+  /* of a PINIT, and of a leaf that makes what it takes: 1 + the parameter; else 0 */
   int first;
-  void *k; /* tp_ew, tp_dcall, ... */
+  void *k; /* what its functions keep: tp_ew, tp_dcall, ... */
 };
 
 /* ---- the table ---- */
@@ -96,17 +102,17 @@ typedef struct tp_speed {
 } tp_speed; /* a second */
 struct tp_target {
   bool (*open)(tp_exec *x);             /* before any region is made */
-  void (*make)(tp_exec *x, tp_dreg *r); /* functions for a LOOP, OP or PINIT */
+  void (*make)(tp_exec *x, tp_dreg *r); /* gives a LOOP, OP or PINIT its functions */
   bool (*ready)(tp_exec *x);            /* all regions are made */
-  void (*close)(tp_exec *x);            /* also where open failed or never was */
-  /* both bound: does the part make the whole's bits? */
+  void (*close)(tp_exec *x);            /* also where open failed, or never was */
+  /* both bound: does the part make the bits that the whole would make there? */
   bool (*alike)(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part);
-  /* one shape; either may lie on a ring */
+  /* elements of one shape; either may lie on a ring */
   void (*copy)(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);
   /* rows x n elements: o[i * orow + j] = a[j * arow + i] */
   void (*turn)(
       int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n);
-  /* memory read and written, products of f32, at most; 0: unknown */
+  /* what it can do at most: memory read and written, products of f32; 0: not known */
   const tp_speed *(*speed)(void);
 };
 
@@ -114,58 +120,63 @@ struct tp_exec {
   const tp_plan *plan;
   const tp_target *target;
   tp_arena a; /* until it is freed */
-  void *own;
+  void *own;  /* the target's */
   tp_run *run;
   tp_error *err; /* of the run in progress */
   int nsym;
-  int64_t *env; /* the running cursor's */
+  int64_t *env; /* of the cursor that runs */
   int nbound;
   int *bound;
   bool bound_once; /* ids of bounds */
   char **base;
-  int64_t *count; /* by buffer: first element, number of elements */
+  int64_t *count; /* every buffer: its first element, its elements */
   int nreg;
   tp_dreg **reg, **regat; /* in order; by position */
   /* by buffer: position after which nothing writes it */
   int *written;
-  char *work, *workend; /* the rest of the region's work buffer */
-  /* a team's thread: where its regions work; else NULL */
+  char *work, *workend; /* what is left of the region's work buffer */
+  /* of a thread of a team: where its regions work; else NULL */
   char *room;
-  /* team.c; NULL: none */
+  /* what runs beside this thread (team.c); NULL: nothing */
   struct tp_workers *workers;
-  /* by buffer: a parameter's first value is there (first.c) */
+  /* by buffer: a first value of a parameter was put there (first.c) */
   bool *begun;
-  /* by output: the PINIT whose array it may be; its buffer; the buffer with its newest value. NULL,
-   * -1: none */
+  /* by output: the PINIT whose array it may be; its buffer; the one that holds its newest value.
+   * NULL, -1: none */
   tp_dreg **lender;
   int *last, *holder;
-  /* running: loop variables are set; placed: buffers lie as in the latest run */
+  /* running: loop variables have their values; placed: buffers lie where the latest run put them */
   bool poison, running, cancelled, placed;
-  /* positions of an early end, and the last that may be half done; -1 */
+  /* the position at which it ended early, and the last one from there on that may be half done; -1
+   */
   int ended, torn;
-  /* code with clocks: it is timed, since then */
+  /* code with clocks: when what runs began, if anybody asks; it is timed */
   double entered;
   bool timed;
-  /* seconds that this thread has run, and when that was asked; 0: maybe another thread */
+  /* seconds that this thread has run, and when that was asked (run/profile.c); 0: another thread
+   * may have */
   double ran, looked;
+  /* where buffers lie; where it stands (run/priv.h) */
   struct tp_store *mem;
   struct tp_flow *flow;
 };
 
-/* "class: 'h' at t = 3: text". lead: place along the leading axes; axis: along rg->along. */
+/* "class: 'h' at t = 3: text". lead: place of the point along the leading axes, nlead of them;
+ * tp_rfail knows none. axis: place along the axes of rg->along. */
 bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
 bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code, const char *fmt,
     ...) TP_PRINTF(5, 6);
 bool tp_rfail_on(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis,
     tp_code code, const char *fmt, ...) TP_PRINTF(6, 7);
-/* Integers without a value: TP_K_DIVZERO, TP_K_NEGPOW, or 3: the least or greatest of none. */
+/* Integers that have no value: TP_K_DIVZERO, TP_K_NEGPOW, or 3: the least or greatest of none. */
 bool tp_rfault(tp_exec *x, const tp_dreg *r, const int64_t *lead, int what);
-/* false: ends the run here without an error */
+/* false: the run ends at this region without an error */
 bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r);
-/* Aligned, until the region ends, in its work buffer; NULL: error. */
+/* Aligned memory until the region ends, in its work buffer; NULL (and the error filled): none left.
+ */
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size);
 
-/* for this execution */
+/* The operand's place for this execution. */
 static inline void tp_dnd_place(const tp_exec *x, tp_dnd *d) {
   int64_t o = tp_dx_get(&d->off, x->env);
   for (int i = 0; i < d->nlive; i++) {
