@@ -1132,7 +1132,7 @@ static void fuzz(unsigned from, unsigned to, int64_t block) {
   if (getenv("BENCH") && good)
     printf("on average, ms: schedule %.1f proof %.1f tree %.1f widths %.1f\n", ms[0] / good,
         ms[1] / good, ms[2] / good, ms[3] / good);
-  CHECK(none * 50 <= (int)(to - from)); /* those that need skewed loops */
+  CHECK(none == 0);
 }
 
 int main(int argc, char **argv) {

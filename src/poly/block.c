@@ -1,7 +1,6 @@
-/* block: an innermost loop part of which nothing carries is cut in blocks of iterations. In each
- * block what recurs still runs point by point; what does not runs over the whole block in one call
- * (a product of a row by a matrix becomes one of matrices), and what lies between the two is kept
- * for a block, not for the whole dim. */
+/* block: an innermost loop part of which nothing carries is cut in blocks of iterations. What
+ * recurs runs point by point, the rest over the block in one call (a product of a row by a matrix
+ * becomes one of matrices), and what lies between the two is kept for a block. */
 #include "poly/sched.h"
 
 typedef struct {
@@ -101,8 +100,8 @@ static const tp_mem *mem_of(const tp_item *x, int st) {
   return &x->mem[lo];
 }
 
-/* What only this loop knows is kept for blocks where calls over them write it as they go, and read
- * a point of it a number of steps away, round the ring. */
+/* What only this loop accesses is kept for blocks where calls write it as they go, and read a point
+ * of it a number of steps away. */
 static bool keeps_rings(const cutter *c, int st, int d) {
   tp_sched *S = c->S;
   const tp_stmt *s = S->p->stmts.v[st];
@@ -216,8 +215,8 @@ static bool turns(const tp_stmt *s) {
   return s->through && s->src.node->op == TP_OP_DETACH && s->src.node->attr.stored;
 }
 
-/* Worth it are rows that become matrices, and copies that turn them. What else can, goes along
- * where it works on their results, or for them alone; false: nothing is. */
+/* Rows that become matrices, and copies that turn them, are worth it; the rest goes along where it
+ * works on their results, or for them alone. False: nothing is. */
 static bool choose(cutter *c) {
   tp_sched *S = c->S;
   bool *able = c->vec, some = false, *in = TP_NEWN(S->a, bool, c->ncomp),

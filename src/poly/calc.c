@@ -550,17 +550,6 @@ tp_wt tp_distance(tp_sched *S, isl_map *m, int du, int dv, int s) {
   return x->w;
 }
 
-bool tp_rows_apart(
-    tp_sched *S, isl_map *m, const tp_mem *u, const tp_mem *v, int64_t *lo, int64_t *hi) {
-  int64_t a, b, by = v->shift.c - u->shift.c;
-  if (u->dim < 0 || v->dim < 0 || u->s != v->s || u->shift.bad || v->shift.bad ||
-      u->shift.p != v->shift.p || !tp_const_distance(S, m, u->dim, v->dim, &a, &b))
-    return false;
-  *lo = by + (u->s > 0 ? a : -b);
-  *hi = by + (u->s > 0 ? b : -a);
-  return true;
-}
-
 bool tp_map_empty(tp_sched *S, isl_map *m) {
   if (!m) return false;
   if (isl_map_plain_is_empty(m) == isl_bool_true) return true;

@@ -1,8 +1,8 @@
 /* cluster: the operators that go into a statement, and what it reads. */
 #include "poly/stmts.h"
 
-/* Operators of a statement, each an operand of the one before. They are found by recursion, which a
- * stack of 256 KiB must hold; their number (TP_TUNE_CLUSTER) is known only on the way back. */
+/* Operators of a statement, each an operand of the one before: the recursion must fit a stack of
+ * 256 KiB. */
 enum { CLUSTER_DEPTH = 96 };
 
 /* ---- what goes inside ---- */

@@ -51,10 +51,8 @@ static void take_back(fusion *f, group *g, int keep) {
   }
 }
 
-/* ---- in sweeps: components whose operands are placed, in program order, again and again until
- * nothing more can be placed. A component is tried once in a sequence of sweeps, as nothing that is
- * placed meanwhile changes the answer; those that wait become ready for this sweep or for the next.
- * ---- */
+/* ---- in sweeps: components whose operands are placed, in program order, until nothing more can be
+ * placed. Each is tried once, as nothing placed meanwhile changes the answer ---- */
 
 typedef bool placer(fusion *f, int k, group *g);
 

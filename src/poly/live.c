@@ -5,12 +5,10 @@
  * (W . lex_lt . W^-1)  is {e -> e': e' is written after e and not after some read of e}: they must
  * not share a slot. Successive modulo on D = deltas(M): the width of a dim is 1 + max |D_d|, then
  * D_d = 0. Done from the outermost dim and from the innermost one; the smaller product at sample
- * bounds stays.
+ * bounds stays. What the rows of loops say, order.c finds without isl.
  *
- * Where a statement changes a part of one array and what it makes is another (a state of which
- * several rows change, one after the other, each seen in between), both are one array in two
- * versions: elements with one more coordinate, the version. If that needs no more than one of them,
- * one lies in the other. */
+ * A statement that changes a part of one array makes another, or a copy: both are one array in two
+ * versions, one more coordinate. If that needs no more than one, one lies in the other. */
 #include "poly/live.h"
 
 static double product_at(const life *f, const tp_ix *const *width, int64_t sample) {
@@ -118,8 +116,7 @@ static int later(const life *f, tp_place a, tp_place b) {
   return tp_life_in_place(f, a) - tp_life_in_place(f, b);
 }
 
-/* Of the reads that touch the same in the same rows, the last: what may not be written before it
- * may not be written before the others. Of equals the first. */
+/* Of the reads that touch the same in the same rows, the last; of equals the first. */
 static void last_reads(life *f) {
   tp_hmap seen;
   tp_hmap_init(&seen, f->S->a);
@@ -337,8 +334,7 @@ static bool same_width(const tp_arr *a, const tp_arr *b) {
   return same;
 }
 
-/* Do they take less as one? A copy is left, too, where a point is kept along a dim: that is near at
- * hand, and what is kept may go to a file. */
+/* Do they take less as one? Copies of other widths stay: what is kept may go to a file. */
 static void join(tp_sched *S, const life *all, tp_arr *a, tp_arr *b, bool copy) {
   if (a == b || !same_elements(S->p, a, b) || (copy && !same_width(a, b))) return;
   life f = as_versions(S, all, a, b);

@@ -116,9 +116,9 @@ static bool is_anew(const fusion *f, int k) {
   return anew;
 }
 
-/* What must go along with the first of the set: who makes its operands, where these are not read in
- * the other loop anyway, and who reads its results before that loop; there may be the loop's first
- * point by itself, which then becomes part of it. False: it cannot be. */
+/* What must go along with the first of the set: makers of its operands, unless these are read in
+ * the other loop anyway, and readers of its results before that loop, maybe the loop's first point
+ * by itself. False: it cannot be. */
 static bool company(fusion *f, const group *to) {
   const group *from = f->of[f->list[0]];
   for (int at = 0; at < f->nlist; at++) {

@@ -100,17 +100,17 @@ static bool gap_at(const life *f, int c, tp_place p, tp_place q, time_gap *g) {
 
 typedef struct {
   int64_t lo, hi;
-} interval;
+} int_range;
 
 /* Coordinate k of the elements that an access touches, from 0 or from the dim's end, whatever the
  * bounds. */
-static interval coordinates(const life *f, tp_place p, int k, bool from_end) {
+static int_range coordinates(const life *f, tp_place p, int k, bool from_end) {
   bool fresh;
-  interval *x = tp_recall(f->S,
+  int_range *x = tp_recall(f->S,
       &(tp_question){ .what = OF_COORDINATES, .of = acc(f, p)->rel, .a = k, .b = from_end },
       sizeof *x, &fresh);
   const tp_sym *bound = f->x->dim[k]->bound;
-  if (fresh) *x = (interval){ INT64_MIN, INT64_MAX };
+  if (fresh) *x = (int_range){ INT64_MIN, INT64_MAX };
   if (fresh && (!from_end || bound)) {
     isl_set *all = isl_map_range(isl_map_copy(acc(f, p)->rel));
     isl_aff *e = isl_aff_var_on_domain(
@@ -126,28 +126,28 @@ static interval coordinates(const life *f, tp_place p, int k, bool from_end) {
   return *x;
 }
 
-static interval both(interval a, interval b) {
-  return (interval){ TP_MAX(a.lo, b.lo), TP_MIN(a.hi, b.hi) };
+static int_range both(int_range a, int_range b) {
+  return (int_range){ TP_MAX(a.lo, b.lo), TP_MIN(a.hi, b.hi) };
 }
 
 typedef struct {
   const life *f;
   tp_place first, next, read;
   bool blocks, in_place;
-  interval *d;
-} meeting;
+  int_range *d;
+} encounter;
 
 /* d_k by where the accesses are. */
-static interval differ_by(const meeting *s, int k, bool from_end) {
-  interval e = both(
-               coordinates(s->f, s->first, k, from_end), coordinates(s->f, s->read, k, from_end)),
-           other = coordinates(s->f, s->next, k, from_end);
-  return (interval){ other.lo == INT64_MIN || e.hi == INT64_MAX ? INT64_MIN : other.lo - e.hi,
+static int_range differ_by(const encounter *s, int k, bool from_end) {
+  int_range e = both(
+                coordinates(s->f, s->first, k, from_end), coordinates(s->f, s->read, k, from_end)),
+            other = coordinates(s->f, s->next, k, from_end);
+  return (int_range){ other.lo == INT64_MIN || e.hi == INT64_MAX ? INT64_MIN : other.lo - e.hi,
     other.hi == INT64_MAX || e.lo == INT64_MIN ? INT64_MAX : other.hi - e.lo };
 }
 
 /* What meets is one element, of one version: nothing that is lost. */
-static bool same_element(const meeting *s) {
+static bool same_element(const encounter *s) {
   bool same = acc(s->f, s->next)->arr == acc(s->f, s->read)->arr;
   for (int k = 0; k < s->f->x->ndim - !!s->f->version; k++) same &= !s->d[k].lo && !s->d[k].hi;
   return same;
@@ -155,7 +155,7 @@ static bool same_element(const meeting *s) {
 
 /* No two elements meet, from column c on. after: `next` is known to be after `first`; before: to be
  * before `read`. */
-static bool apart_from(meeting *s, int c, bool after, bool before) {
+static bool apart_from(encounter *s, int c, bool after, bool before) {
   enum { TRIED = 8 };
   time_gap a = { .k = -1 }, b = { .k = -1 };
   if (c == s->f->ncol && ((!after && !s->blocks) || (!before && s->in_place))) return true;
@@ -166,9 +166,9 @@ static bool apart_from(meeting *s, int c, bool after, bool before) {
   if ((a.blocks || b.blocks) && (s->d[a.blocks ? a.k : b.k].lo || s->d[a.blocks ? a.k : b.k].hi))
     return false;
   int k = after ? b.k : a.k, sign = after ? b.s : a.s;
-  interval was = k < 0 ? (interval){ 0, 0 } : s->d[k], x = was;
+  int_range was = k < 0 ? (int_range){ 0, 0 } : s->d[k], x = was;
   if (k >= 0 && sign < 0)
-    x = (interval){ was.hi == INT64_MAX ? INT64_MIN : -was.hi,
+    x = (int_range){ was.hi == INT64_MAX ? INT64_MIN : -was.hi,
       was.lo == INT64_MIN ? INT64_MAX : -was.lo };
   if (!after) x.lo = TP_MAX(x.lo, -a.by);
   if (!before) x.hi = TP_MIN(x.hi, -b.by);
@@ -176,7 +176,7 @@ static bool apart_from(meeting *s, int c, bool after, bool before) {
   if (x.lo == INT64_MIN || x.hi == INT64_MAX || x.hi - x.lo > TRIED) return false;
   bool apart = true;
   for (int64_t y = x.lo; y <= x.hi && apart; y++) {
-    if (k >= 0) s->d[k] = (interval){ sign * y, sign * y };
+    if (k >= 0) s->d[k] = (int_range){ sign * y, sign * y };
     apart = apart_from(s, c + 1, after || y + a.by > 0, before || y + b.by < 0);
   }
   if (k >= 0) s->d[k] = was;
@@ -184,11 +184,11 @@ static bool apart_from(meeting *s, int c, bool after, bool before) {
 }
 
 bool tp_life_apart(const life *f, tp_place first, tp_place next, tp_place read) {
-  interval d[f->x->ndim + 1];
-  meeting s = { f, first, next, read, tp_life_by_blocks(f), tp_life_in_place(f, read), d };
+  int_range d[f->x->ndim + 1];
+  encounter s = { f, first, next, read, tp_life_by_blocks(f), tp_life_in_place(f, read), d };
   for (int k = 0; k < f->x->ndim - !!f->version; k++) {
     d[k] = both(differ_by(&s, k, false), differ_by(&s, k, true));
-    if ((f->x->dense | f->passed) >> k & 1) d[k] = (interval){ 0, 0 };
+    if ((f->x->dense | f->passed) >> k & 1) d[k] = (int_range){ 0, 0 };
     if (d[k].lo > d[k].hi) return true;
   }
   return apart_from(&s, 0, false, false);
@@ -201,7 +201,7 @@ static bool touch_one(const life *f, tp_place a, tp_place b, tp_place c) {
   bool any = true;
   for (int k = 0; k < f->x->ndim - 1; k++)
     for (int end = 0; end < 2; end++) {
-      interval x = both(
+      int_range x = both(
           coordinates(f, a, k, end), both(coordinates(f, b, k, end), coordinates(f, c, k, end)));
       any &= x.lo <= x.hi;
     }

@@ -1,7 +1,5 @@
-/* proof: every dependence goes forward in time. The times of two statements are compared
- * lexicographically down their ways: rows of the loops they share, then their places in the
- * sequence. A dependence that isn't wanted but needed and cannot be shown to hold makes the whole
- * schedule unproved. */
+/* proof: every dependence that is needed goes forward in time. Times are compared lexicographically
+ * down the ways of two statements: rows of shared loops, then places in the sequence. */
 #include "poly/sched.h"
 
 static bool empty_patiently(tp_sched *S, isl_map *m) {
@@ -37,6 +35,17 @@ static step compare_step(tp_sched *S, isl_map *m, isl_pw_aff *u, isl_pw_aff *v) 
       isl_map_intersect(isl_map_copy(m), isl_pw_aff_eq_map(isl_pw_aff_copy(u), isl_pw_aff_copy(v)));
   same = tp_keep_map(S, in_context(S, same));
   return (step){ !same ? -1 : tp_map_empty(S, same), same };
+}
+
+bool tp_rows_apart(
+    tp_sched *S, isl_map *m, const tp_mem *u, const tp_mem *v, int64_t *lo, int64_t *hi) {
+  int64_t a, b, by = v->shift.c - u->shift.c;
+  if (u->dim < 0 || v->dim < 0 || u->s != v->s || u->shift.bad || v->shift.bad ||
+      u->shift.p != v->shift.p || !tp_const_distance(S, m, u->dim, v->dim, &a, &b))
+    return false;
+  *lo = by + (u->s > 0 ? a : -b);
+  *hi = by + (u->s > 0 ? b : -a);
+  return true;
 }
 
 /* Rows of one loop: never backwards; then m becomes the pairs of equal rows. As a step is. */

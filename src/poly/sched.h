@@ -171,9 +171,6 @@ bool tp_pinned(tp_sched *S, int st, int dim); /* the domain fixes it to one valu
 bool tp_const_distance(tp_sched *S, isl_map *m, int du, int dv, int64_t *lo, int64_t *hi);
 /* least s * (y[dv] - x[du]) */
 tp_wt tp_distance(tp_sched *S, isl_map *m, int du, int dv, int s);
-/* lo <= v's row - u's row <= hi for the pairs of m, read off as above. */
-bool tp_rows_apart(
-    tp_sched *S, isl_map *m, const tp_mem *u, const tp_mem *v, int64_t *lo, int64_t *hi);
 bool tp_map_empty(tp_sched *S, isl_map *m); /* false if unknown */
 /* Equal rows are one object. */
 tp_mem tp_mem_make(tp_sched *S, int st, int dim, int s, tp_wt shift);
@@ -299,6 +296,9 @@ void tp_behind(tp_sched *S);
 /* ---- proof.c tree.c live.c ---- */
 bool tp_prove(tp_sched *S, const char **which);
 bool tp_is_forward(tp_sched *S, const tp_dep *d);
+/* lo <= v's row - u's row <= hi for the pairs of m, by tp_const_distance. */
+bool tp_rows_apart(
+    tp_sched *S, isl_map *m, const tp_mem *u, const tp_mem *v, int64_t *lo, int64_t *hi);
 bool tp_make_tree(tp_sched *S);
 tp_tree *tp_stop_loops(tp_poly *p, tp_tree *t); /* narrow.c */
 /* false: of some array it was too hard to say, so it is kept whole */

@@ -177,10 +177,9 @@ static bool many_states(const low *l) {
   return states > TP_TUNE_LAST_STATES;
 }
 
-/* What an output takes from one point of a loop, as of a state from its last one, is taken there,
- * inside that loop, by hidden dims: what it is made from (a layer's gradient, the new moments of an
- * optimiser) may be gone before the next one's is made. Each such statement has a guard of its own
- * in the loop, which costs isl more than linear time: where there are many without further dims,
+/* What an output takes from one point of a loop, as of a state from its last one, is taken inside
+ * that loop, by hidden dims: what it is made from (a layer's gradient) may then go before the next
+ * is made. The guards cost isl more than linear time: where there are many without further dims,
  * they stay behind the loop. */
 typedef struct {
   int n;
@@ -327,8 +326,7 @@ static bool stretches(low *l, const tp_node *n, const tp_edge *e) {
 }
 
 /* Otherwise hidden dims of the target: where the contribution sends a range, and where all of it
- * goes to one point. So this runs in the target's loop, at that point, and not before all of it
- * (the loss at the last step, in front of the loop back through time). */
+ * goes to one point. So it runs in the target's loop, at that point (the loss at the last step). */
 static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
   space s = { 0 };
   const tp_node *p = e->src.node;
@@ -353,7 +351,7 @@ static const tp_ix *plain(low *l, const tp_ix *cond) {
 }
 
 /* cond, and lo <= x < hi. */
-static const tp_ix *within(
+static const tp_ix *in_range(
     tp_ictx *c, const tp_ix *cond, const tp_ix *x, const tp_ix *lo, const tp_ix *hi) {
   cond = tp_ix_both(c, cond, tp_ix_cmp(c, TP_GE, x, lo));
   return tp_ix_both(c, cond, tp_ix_cmp(c, TP_LT, x, hi));
@@ -370,12 +368,12 @@ static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space 
   const tp_node *p = e->src.node;
   const tp_ix *cond = plain(l, e->cond);
   for (int d = 0; d < p->ndom; d++)
-    cond =
-        within(c, cond, tp_ix_sym(c, p->dom[d]), tp_ix_const(c, 0), tp_ix_sym(c, p->dom[d]->bound));
+    cond = in_range(
+        c, cond, tp_ix_sym(c, p->dom[d]), tp_ix_const(c, 0), tp_ix_sym(c, p->dom[d]->bound));
   for (int d = 0; d < n->ndom; d++) {
     const tp_ix *u = s->u[d].lo;
     if (s->u[d].range || u == e->at[d].lo) continue;
-    cond = e->at[d].range ? within(c, cond, u, e->at[d].lo, e->at[d].hi)
+    cond = e->at[d].range ? in_range(c, cond, u, e->at[d].lo, e->at[d].hi)
                           : tp_ix_both(c, cond, tp_ix_cmp(c, TP_EQ, u, e->at[d].lo));
   }
   return tp_set_and(tp_set_cond(c, s->n, s->dim, cond), where_needed(l, n, s));
@@ -411,7 +409,7 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
       if (!tp_dom_has(n->ndom, n->dom, p->dom[d]))
         cond = tp_ix_subst(c, cond, 1, &p->dom[d], &pat[d]);
       s.n = add_dim(s.dim, s.label, s.n, h, p->dom[d]);
-      cond = within(c, cond, pat[d], e->at[d].lo, e->at[d].hi);
+      cond = in_range(c, cond, pat[d], e->at[d].lo, e->at[d].hi);
     }
     dom = tp_set_and(tp_set_cond(c, s.n, s.dim, cond), where_needed(l, n, &s));
   } else {
