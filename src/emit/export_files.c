@@ -159,7 +159,7 @@ static void put_bases(exporter *w, tp_buf *c) {
   }
 }
 
-static void put_held(exporter *w, tp_buf *c) {
+static void put_held_arrays(exporter *w, tp_buf *c) {
   for (int i = 0; i < w->e.p->bufs.n; i++) {
     const tp_pbuf *b = w->e.p->bufs.v[i];
     const tp_export_array *o = b->holds < 0 ? NULL : &w->x->out[b->holds];
@@ -267,7 +267,7 @@ void emit_files(exporter *w, tp_export_text *to) {
     { "structs", put_structs, 0 }, { "calls", put_calls, 0 }, { "prelude", put_prelude, 0 },
     { "library", put_library, 0 }, { "constants", put_constants, 0 },
     { "environments", put_environments, 0 }, { "runs", put_runs, 0 }, { "where", put_where, 0 },
-    { "arrays", put_arrays, 0 }, { "bases", put_bases, 0 }, { "held", put_held, 0 },
+    { "arrays", put_arrays, 0 }, { "bases", put_bases, 0 }, { "held", put_held_arrays, 0 },
     { "members", put_members, 0 }, { "prints", put_prints, 0 },
     { "weights", NULL, 16 + 8 * nparam + bytes }, { "bytes", NULL, bytes },
     { "nin", NULL, (uint64_t)x->nin }, { "nout", NULL, (uint64_t)x->nout },

@@ -160,7 +160,8 @@ static void put_cell(const wave *w, const tp_nd *nd) {
 }
 
 /* to = the element of the window at row p, column q. */
-static void put_read(const wave *w, const char *to, const tp_nd *nd, const char *p, const char *q) {
+static void put_wave_read(
+    const wave *w, const char *to, const tp_nd *nd, const char *p, const char *q) {
   tp_emit_line(w->e,
       "{ const int64_t s%d = %s, s%d = %s; (void)s%d, (void)s%d; %s = ", w->p->var->id, p,
       w->q->var->id, q, w->p->var->id, w->q->var->id, to);
@@ -187,20 +188,20 @@ static void put_begin(const wave *w) {
     if (w->in[i] == CELL_SAME) {
       tp_emit_line(e, "%s i%d_;\n", own, i);
       snprintf(to, sizeof to, "i%d_", i);
-      put_read(w, to, &w->r->in[i], "row", "lo");
+      put_wave_read(w, to, &w->r->in[i], "row", "lo");
     }
   }
   tp_emit_line(e, "%s before = 0;\n", t);
   for (int i = 0; i < w->r->nin; i++)
-    if (w->in[i] == CELL_CORNER) put_read(w, "before", &w->r->in[i], "row", "lo");
+    if (w->in[i] == CELL_CORNER) put_wave_read(w, "before", &w->r->in[i], "row", "lo");
   emit_open(e, "for (int l = 0; l < %d; l++) {\n", w->lanes);
   tp_emit_line(e, "const int64_t s%d = row + l;\n", w->p->var->id);
   for (int i = 0; i < w->nbefore; i++) tp_emit_loop(e, w->before[i]);
   for (int i = 0; i < w->r->nin; i++) {
     snprintf(to, sizeof to, "i%d_[l]", i);
-    if (w->in[i] == CELL_ROW) put_read(w, to, &w->r->in[i], "row + l", "lo");
+    if (w->in[i] == CELL_ROW) put_wave_read(w, to, &w->r->in[i], "row + l", "lo");
   }
-  put_read(w, "cells[l]", w->x, "row + l", "lo - 1");
+  put_wave_read(w, "cells[l]", w->x, "row + l", "lo - 1");
   emit_shut(w->e, 1);
   tp_emit_line(e, "above = TP_SHIFT_%d(cells);\n", w->lanes);
   tp_emit_line(e, "above[0] = before;\n");
@@ -219,7 +220,7 @@ static void put_enter(const wave *w, bool reads) {
     bool column = w->in[i] == CELL_COLUMN, next = w->in[i] == CELL_CORNER;
     snprintf(to, sizeof to, column ? "i%d_[0]" : "above[0]", i);
     if (column || next || w->in[i] == CELL_UP)
-      put_read(w, to, &w->r->in[i], "row", next ? "step + 1" : "step");
+      put_wave_read(w, to, &w->r->in[i], "row", next ? "step + 1" : "step");
   }
 }
 
@@ -235,7 +236,7 @@ static void put_operand(const wave *w, int i) {
 }
 
 /* One step of all lanes; some: not all of them are inside their rows. */
-static void put_step(const wave *w, bool some) {
+static void put_wave_step(const wave *w, bool some) {
   tp_emit *e = w->e;
   int p = w->p->var->id, q = w->q->var->id;
   const char *t = tp_emit_type(wave_type(w, w->x->buf));
@@ -273,7 +274,7 @@ static void put_step(const wave *w, bool some) {
 static void put_steps(const wave *w, const char *end, bool reads, bool some) {
   emit_open(w->e, "for (; step < %s; step++) {\n", end);
   put_enter(w, reads);
-  put_step(w, some);
+  put_wave_step(w, some);
   emit_shut(w->e, 1);
 }
 

@@ -537,7 +537,7 @@ static bool check_all(check *c) {
   return every(c, TP_OP_MERGE, check_merge) && stays(c) && check_extents(c);
 }
 
-static check start(tp_graph *g, const tp_need *need, tp_error *err) {
+static check start_check(tp_graph *g, const tp_need *need, tp_error *err) {
   return (check){
     .g = g, .need = need, .err = err, .env = TP_NEWN(&g->arena, int64_t, tp_nsym(g->ix))
   };
@@ -569,7 +569,7 @@ static bool ends_without(const tp_graph *g, const tp_sym *d) {
 }
 
 bool tp_need_check(tp_graph *g, const tp_need *need, tp_error *err) {
-  check c = start(g, need, err);
+  check c = start_check(g, need, err);
   bool ok = check_greatest(&c) && check_all(&c);
   for (int i = 0; i < tp_nsym(g->ix) && ok; i++)
     ok = !ends_without(g, tp_sym_at(g->ix, i)) || check_nothing(&c, tp_sym_at(g->ix, i));
@@ -577,7 +577,7 @@ bool tp_need_check(tp_graph *g, const tp_need *need, tp_error *err) {
 }
 
 bool tp_need_stays(tp_graph *g, const tp_need *need, tp_error *err) {
-  check c = start(g, need, err);
+  check c = start_check(g, need, err);
   bool ok = stays(&c);
   return tp_isl_check(g->ix, g->pos, err) && ok;
 }

@@ -83,7 +83,7 @@ static int operands(const need_place *p) {
   return p->n->op == TP_OP_PARAM || p->n->op == TP_OP_GRAD ? 0 : p->n->nin;
 }
 
-static need_place *operand(const sweep *s, const need_place *p, int k) {
+static need_place *operand_place(const sweep *s, const need_place *p, int k) {
   return &s->at[tp_in(p->n, k)->id];
 }
 
@@ -108,7 +108,7 @@ static int crossed(const sweep *s, const need_place *p, int k, int i) {
 
 /* What operand k must have where p is needed at `from`; tp_need_check reports points outside. */
 static TP_GIVE tp_set *image(sweep *s, need_place *p, int k, TP_KEEP tp_set *from) {
-  const need_place *x = operand(s, p, k);
+  const need_place *x = operand_place(s, p, k);
   if (!from || is_identity(p->n, k)) return tp_set_copy(from);
   tp_set *to = tp_set_apply(tp_set_copy(from), rel_of(s, p, k));
   for (int i = -1; (i = crossed(s, p, k, i + 1)) >= 0;)
@@ -125,7 +125,7 @@ static bool go_round(sweep *s, comp *c) {
     replace(c->v[i]->cut ? &c->v[i]->next : &c->v[i]->have, tp_set_copy(*c->v[i]->need));
   for (int i = 0; i < c->n; i++)
     for (int k = 0; k < operands(c->v[i]); k++) {
-      need_place *x = operand(s, c->v[i], k);
+      need_place *x = operand_place(s, c->v[i], k);
       if (x->scc == c->v[i]->scc)
         join(s, x, x->cut ? &x->next : &x->have, image(s, c->v[i], k, c->v[i]->have));
     }
@@ -162,7 +162,7 @@ static void hops_from(sweep *s, const comp *c, int i, hops *out) {
   for (int m = 0; m < c->n; m++) {
     need_place *p = c->v[m];
     for (int k = 0; p->path && k < operands(p); k++) {
-      need_place *x = operand(s, p, k);
+      need_place *x = operand_place(s, p, k);
       if (x->scc != p->scc) continue;
       tp_rel *r =
           tp_rel_into(tp_rel_compose(tp_rel_copy(p->path), rel_of(s, p, k)), tp_set_copy(x->box));
@@ -179,7 +179,7 @@ static bool close_cycles(sweep *s, comp *c) {
   hops h = { 0 };
   for (int i = 0; i < c->n; i++)
     for (int k = 0; k < operands(c->v[i]); k++)
-      if (operand(s, c->v[i], k)->scc == c->v[i]->scc && crossed(s, c->v[i], k, 0) >= 0)
+      if (operand_place(s, c->v[i], k)->scc == c->v[i]->scc && crossed(s, c->v[i], k, 0) >= 0)
         return false;
   for (int i = 0; i < c->ncut; i++) c->v[i]->count = i;
   for (int i = 0; i < c->ncut; i++) hops_from(s, c, i, &h);
@@ -301,13 +301,13 @@ static bool arranged(sweep *s, comp *c, need_place *const *member) {
   for (int i = 0; i < c->n; i++)
     if (member[i]->cut) c->v[n++] = member[i];
     else
-      for (int k = 0; k < operands(member[i]); k++) operand(s, member[i], k)->count++;
+      for (int k = 0; k < operands(member[i]); k++) operand_place(s, member[i], k)->count++;
   c->ncut = n;
   for (int i = 0; i < c->n; i++)
     if (!member[i]->cut && !member[i]->count) c->v[n++] = member[i];
   for (int front = c->ncut; front < n; front++)
     for (int k = 0; k < operands(c->v[front]); k++) {
-      need_place *x = operand(s, c->v[front], k);
+      need_place *x = operand_place(s, c->v[front], k);
       if (x->scc == c->v[front]->scc && !x->cut && --x->count == 0) c->v[n++] = x;
     }
   for (int i = 0; i < c->n && n < c->n; i++)
@@ -336,7 +336,7 @@ static void cyclic(sweep *s, int n, need_place *const *member) {
 
 /* To a component that is looked at later; everything, where what is needed is too much for isl. */
 static void hand_on(sweep *s, need_place *p, int k) {
-  need_place *x = operand(s, p, k);
+  need_place *x = operand_place(s, p, k);
   unsigned long before = tp_isl_budget(s->g->ix, TP_TUNE_NEED_HULLS);
   join(s, x, x->need, image(s, p, k, *p->need));
   if (!tp_isl_within(s->g->ix, before)) replace(x->need, tp_set_copy(x->box));
@@ -344,18 +344,19 @@ static void hand_on(sweep *s, need_place *p, int k) {
 
 static void component(sweep *s, int n, need_place *const *member) {
   bool cycle = n > 1;
-  for (int k = 0; k < operands(member[0]); k++) cycle |= operand(s, member[0], k) == member[0];
+  for (int k = 0; k < operands(member[0]); k++)
+    cycle |= operand_place(s, member[0], k) == member[0];
   if (cycle) cyclic(s, n, member);
   for (int i = 0; i < n; i++)
     for (int k = 0; k < operands(member[i]); k++)
-      if (operand(s, member[i], k)->scc != member[i]->scc) hand_on(s, member[i], k);
+      if (operand_place(s, member[i], k)->scc != member[i]->scc) hand_on(s, member[i], k);
 }
 
 /* ---- the whole graph ---- */
 
 /* Places of all nodes; order: a topological one of their ids. All boxes are made now: inside a
  * budget isl may give NULL. */
-static void start(sweep *s, tp_graph *g, tp_set **need, int *order) {
+static void start_sweep(sweep *s, tp_graph *g, tp_set **need, int *order) {
   int *scc = TP_NEWN(&g->arena, int, g->nodes.n);
   s->g = g;
   s->at = TP_NEWN(&g->arena, need_place, g->nodes.n);
@@ -417,7 +418,7 @@ static tp_need *find(tp_graph *g, int nroot, const tp_val *roots, const tp_sym *
   tp_hold mine;
   tp_hold_set(&mine, drop, out);
   sweep s = { .zero = zero, .widen = widen, .lost = lost };
-  start(&s, g, out->set, order);
+  start_sweep(&s, g, out->set, order);
   run(&s, nroot, roots, order);
   sweep_free(&s);
   tp_hold_end(&mine);
@@ -563,7 +564,7 @@ void tp_need_trim(tp_graph *g, tp_need *need) {
   tp_set **bad = TP_NEWN(&g->arena, tp_set *, need->n);
   int *order = TP_NEWN(&g->arena, int, need->n);
   sweep s = { 0 };
-  start(&s, g, need->set, order);
+  start_sweep(&s, g, need->set, order);
   unsigned long before =
       tp_isl_budget(g->ix, TP_TUNE_NEED_HULLS + TP_TUNE_NEED_TRIM * (unsigned long)need->n);
   bool ok = all_bad(&s, order, bad);
