@@ -555,3 +555,35 @@ describe("what runs at different speeds", function()
     end)
   end
 end)
+
+describe("a recurrence of which no dim is legal alone", function()
+  it("has loops that isl skews", function()
+    local P = tempo.program()
+    local i, I = P:dim "i"
+    local j, J = P:dim "j"
+    local x = P:input("x", { domain = { i, j }, dtype = "f64" })
+    local h = P:tensor { domain = { i, j }, dtype = "f64" }
+    for _, border in ipairs { i:lt(1), i:ge(I - 1), j:lt(1), j:ge(J - 2) } do h:when(border, x) end
+    h:otherwise(x + 0.5 * h[{ i = i - 1, j = j + 2 }] + 0.25 * h[{ i = i + 1, j = j - 1 }])
+    local f = interpreter(P, { h = h })
+    for _, size in ipairs { { 1, 1 }, { 3, 4 }, { 5, 6 }, { 9, 17 } } do
+      local rows, want, known = {}, {}, {}
+      for a = 0, size[1] - 1 do
+        rows[a + 1], want[a + 1] = {}, {}
+        for b = 0, size[2] - 1 do rows[a + 1][b + 1] = math.sin(1 + 3 * a + b) end
+      end
+      local function value(a, b)
+        local at = a * size[2] + b
+        if not known[at] then
+          known[at] = rows[a + 1][b + 1]
+          if a > 0 and a < size[1] - 1 and b > 0 and b < size[2] - 2 then
+            known[at] = known[at] + 0.5 * value(a - 1, b + 2) + 0.25 * value(a + 1, b - 1)
+          end
+        end
+        return known[at]
+      end
+      for a = 0, size[1] - 1 do for b = 0, size[2] - 1 do want[a + 1][b + 1] = value(a, b) end end
+      helper.same(want, f({ x = tempo.array(rows, "f64") }, { I = size[1], J = size[2] }).h, 1e-12)
+    end
+  end)
+end)
