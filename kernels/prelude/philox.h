@@ -39,6 +39,30 @@ TP_FN void tp_philox_words(tp_word c[4], const uint32_t key[2], int64_t n) {
   tp_philox_block(c, key[0], key[1]);
 }
 
+/* The same of n points, a multiple of 16. Rows of m: the keys, then words; the first two words are
+ * the coordinate's. */
+#define TP_PHILOX_MANY 64
+TP_ONCE void tp_philox_next_many(uint32_t (*m)[TP_PHILOX_MANY], int ordinal, int64_t n) {
+  int64_t k;
+  for (k = 0; k < n; k++) {
+    tp_word c[4];
+    c[0] = m[2][k], c[1] = m[3][k], c[2] = (uint32_t)ordinal, c[3] = 0x74656d70;
+    tp_philox_block(c, m[0][k], m[1][k]);
+    m[0][k] = (uint32_t)c[0], m[1][k] = (uint32_t)c[1];
+  }
+}
+TP_ONCE void tp_philox_words_many(uint32_t (*m)[TP_PHILOX_MANY], int block, int64_t n) {
+  uint32_t(*w)[TP_PHILOX_MANY] = m + 2 + 4 * block;
+  int64_t k;
+  for (k = 0; k < n; k++) {
+    tp_word c[4];
+    c[0] = (uint32_t)block, c[1] = c[2] = c[3] = 0;
+    tp_philox_block(c, m[0][k], m[1][k]);
+    w[0][k] = (uint32_t)c[0], w[1][k] = (uint32_t)c[1];
+    w[2][k] = (uint32_t)c[2], w[3][k] = (uint32_t)c[3];
+  }
+}
+
 TP_FN float tp_uniform_of(uint32_t w) { return (float)(int32_t)(w >> 8) * 0x1p-24f; }
 
 /* sqrt(-2 ln u1) cos(2 pi u2), u1 = 2^n (1 + f). No tp_mad: its bits are a promise without TP_FMA

@@ -110,23 +110,45 @@ static void put_number(const drawn *w, const char *lo, const char *hi) {
 
 /* ---- few numbers a point ---- */
 
-static void put_words(const drawn *w, int words, int most) {
-  tp_emit *e = w->e;
+/* What the point's coordinates mention: variables of iteration k. */
+static void put_names(const drawn *w, const tp_ix *coord) {
   int last = w->r->nlead - 1;
-  tp_emit_line(e, "uint32_t w[%d][%d];\n", words, most);
-  tp_emit_line(e, "TP_IVDEP\n");
-  emit_open(e, "for (int64_t k = 0; k < some; k++) {\n");
-  if (last >= 0) emit_lead_name(e, w->r, last, "j + k");
-  if (w->loop)
-    tp_emit_line(
-        e, "const int64_t s%d = d%d_from + k*%d;\n", w->loop->var->id, w->pos, w->loop->step);
+  const tp_sym *var = w->loop ? w->loop->var : NULL;
+  if (last >= 0 && tp_ix_mentions(coord, w->r->leadvar[last]))
+    emit_lead_name(w->e, w->r, last, "j + k");
+  if (var && tp_ix_mentions(coord, var))
+    tp_emit_line(w->e, "const int64_t s%d = d%d_from + k*%d;\n", var->id, w->pos, w->loop->step);
+}
+
+/* Rows of m: two of keys, then w, the words; a coordinate stands in the first two of w meanwhile.
+ * The functions of many points stand once: a compiler takes long over three blocks of Philox. */
+static void put_words_of_many(const drawn *w, int words) {
+  tp_emit *e = w->e;
+  int blocks = (words + 3) / 4;
+  tp_emit_line(
+      e, "uint32_t m[%d][TP_PHILOX_MANY], (*const w)[TP_PHILOX_MANY] = m + 2;\n", 2 + 4 * blocks);
+  tp_emit_line(e, "const int64_t many = (some + 15) / 16 * 16;\n");
+  tp_emit_line(e, "for (int64_t k = 0; k < many; k++) m[0][k] = shared[0], m[1][k] = shared[1];\n");
+  for (int i = shared_coords(w); i < w->r->ncoord; i++) {
+    emit_open(e, "for (int64_t k = 0; k < many; k++) {\n");
+    put_names(w, w->r->coord[i]);
+    tp_emit_line(e, "const int64_t at = %s;\n", emit_ix(e, w->r->coord[i]));
+    tp_emit_line(e, "w[0][k] = (uint32_t)at, w[1][k] = (uint32_t)((uint64_t)at >> 32);\n");
+    emit_shut(e, 1);
+    tp_emit_line(e, "tp_philox_next_many(m, %d, many);\n", i + 1);
+  }
+  for (int b = 0; b < blocks; b++) tp_emit_line(e, "tp_philox_words_many(m, %d, many);\n", b);
+}
+
+static void put_words_of_one(const drawn *w, int words) {
+  tp_emit *e = w->e;
+  tp_emit_line(e, "uint32_t w[%d][1];\n", words);
   put_key(w);
   tp_emit_line(e, "tp_word c[4];\n");
   for (int q = 0; q < words; q++) {
     if (q % 4 == 0) tp_emit_line(e, "tp_philox_words(c, key, %d);\n", q / 4);
-    tp_emit_line(e, "w[%d][k] = (uint32_t)c[%d];\n", q, q % 4);
+    tp_emit_line(e, "w[%d][0] = (uint32_t)c[%d];\n", q, q % 4);
   }
-  emit_shut(e, 1);
 }
 
 /* The point's elements; kept: an index of the numbers that are kept for further iterations, which
@@ -160,7 +182,9 @@ static void put_strip(const drawn *w) {
         emit_ix(e, w->r->lead[last]), most);
     tp_emit_line(e, "const int64_t some = all - j < %d ? all - j : %d;\n", most, most);
   } else tp_emit_line(e, "enum { some = %d };\n", most);
-  put_words(w, (int)emit_elements(&w->r->out[0], FEW_DRAWN) * w->per, most);
+  int words = (int)emit_elements(&w->r->out[0], FEW_DRAWN) * w->per;
+  if (most > 1) put_words_of_many(w, words);
+  else put_words_of_one(w, words);
   if (last >= 0) emit_lead_alone(e, w->r, last, true, -1);
   emit_open(e, "for (int64_t k = 0; k < some; k++) {\n");
   if (last >= 0) tp_emit_line(e, "const int64_t x%d = j + k;\n", last);
