@@ -139,14 +139,16 @@ const tp_ix *tp_ix_intern(tp_ictx *c, const tp_ix *proto) {
   e->id = c->nnode++;
   e->arg = TP_DUPN(&c->arena, proto->arg, proto->narg);
   e->term = TP_DUPN(&c->arena, proto->term, proto->nterm);
-  put_key(c, &c->nodes, e);
   derive(c, e);
   if (e->kind >= TP_IX_SYM && e->kind <= TP_IX_MOD) {
     const tp_ix *self = e;
     tp_term t = { 1, mono_of(c, 1, &self) };
     e->term = tp_dup(&c->arena, &t, sizeof t);
     e->nterm = 1;
+    make_key(c, proto);
   }
+  /* known only when it is whole: memory may fail before */
+  put_key(c, &c->nodes, e);
   return e;
 }
 

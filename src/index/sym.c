@@ -70,8 +70,10 @@ static tp_sym *sym_new(tp_ictx *c, tp_symkind kind, const char *name, tp_pos pos
   s->name = tp_strdup(&c->arena, name);
   s->order = kind == TP_SYM_DIM ? c->ndim++ : -1;
   s->pos = pos;
-  TP_PUSH(&c->arena, &c->sym, s);
+  /* in both or in none, where memory fails */
+  tp_vec_grow(&c->arena, (void **)&c->sym.v, c->sym.n, &c->sym.cap, sizeof *c->sym.v);
   tp_hmap_set(&c->names, name, strlen(name), s);
+  c->sym.v[c->sym.n++] = s;
   return s;
 }
 

@@ -96,9 +96,10 @@ static bool close_graph(tp_fn *f, tp_error *err) {
 /* What a call may name, and places for the values of parameters; f->graph is as it was closed. */
 void tp_fn_interface(tp_fn *f) {
   needed_bounds(f);
-  f->loaded = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
-  f->latest = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
   f->stepped = TP_NEWN(&f->closed->arena, bool, tp_fn_nparam(f) + 1);
+  f->latest = TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1);
+  f->loaded =
+      TP_NEWN(&f->closed->arena, tp_array *, tp_fn_nparam(f) + 1); /* the others are there */
 }
 
 static bool check_graph(tp_fn *f, tp_error *err) {
