@@ -62,67 +62,68 @@ static void warm_name(const tp_fn *f, char name[33]) {
 
 /* ---- writing ---- */
 
-/* With the 0 behind it. */
-static void put_text(tp_buf *b, tp_buf *text) {
-  tp_putn(text, "", 1);
-  tp_put_i64(b, (int64_t)text->n);
-  tp_put_bytes(b, text->s, text->n);
-  b->failed |= text->failed;
-  tp_buf_free(text);
+/* text: what is printed now; both are released where memory fails. */
+typedef struct {
+  tp_buf out, text;
+} writer;
+
+/* The text, with the 0 behind it; the next one begins empty. */
+static void put_text(writer *w) {
+  tp_putn(&w->text, "", 1);
+  tp_put_i64(&w->out, (int64_t)w->text.n);
+  tp_put_bytes(&w->out, w->text.s, w->text.n);
+  w->out.failed |= w->text.failed;
+  w->text.n = 0;
 }
 
-static void put_flags(tp_buf *b, const bool *v, int n) { tp_put_bytes(b, v, (size_t)n); }
+static void put_flags(writer *w, const bool *v, int n) { tp_put_bytes(&w->out, v, (size_t)n); }
 
-static void put_checks_of(tp_buf *b, const tp_graph *g) {
-  tp_buf text;
-  tp_buf_init(&text);
-  tp_checks_print(&text, g);
-  put_text(b, &text);
+static void put_checks_of(writer *w, const tp_graph *g) {
+  tp_checks_print(&w->text, g);
+  put_text(w);
 }
 
 /* all that there were when the plan was made, in order: C names them by their numbers */
-static void put_symbols(tp_buf *b, const tp_fn *f) {
+static void put_symbols(writer *w, const tp_fn *f) {
   tp_ictx *c = f->program->ix;
   bool *used = TP_NEWN(&f->closed->arena, bool, tp_nsym(c));
-  tp_buf text;
-  tp_buf_init(&text);
   for (int i = 0; i < f->plan->nsym; i++) used[i] = true;
-  tp_syms_print(&text, c, used);
-  put_text(b, &text);
+  tp_syms_print(&w->text, c, used);
+  put_text(w);
 }
 
-static void put_parts(tp_buf *b, tp_fn *f) {
-  tp_buf text;
-  tp_buf_init(&text);
-  put_symbols(b, f);
-  tp_graph_print_as(&text, f->closed, TP_TEXT_NAMES);
-  put_text(b, &text);
-  put_checks_of(b, f->graph);
-  for (int i = 0; i < f->graph->inputs.n; i++) tp_put_i64(b, tp_fn_needs_input(f, i));
-  tp_put_i64(b, f->keeps);
-  tp_put_i64(b, f->ntick);
+static void put_parts(writer *w, tp_fn *f) {
+  put_symbols(w, f);
+  tp_graph_print_as(&w->text, f->closed, TP_TEXT_NAMES);
+  put_text(w);
+  put_checks_of(w, f->graph);
+  for (int i = 0; i < f->graph->inputs.n; i++) tp_put_i64(&w->out, tp_fn_needs_input(f, i));
+  tp_put_i64(&w->out, f->keeps);
+  tp_put_i64(&w->out, f->ntick);
   for (int k = 0; k < f->ntick; k++) {
-    tp_puts(&text, f->tick[k]->name);
-    put_text(b, &text);
+    tp_puts(&w->text, f->tick[k]->name);
+    put_text(w);
   }
   if (f->ticking) {
-    put_checks_of(b, f->steps.graph);
-    put_flags(b, f->fed, f->closed->inputs.n);
-    put_flags(b, f->shown, f->closed->outputs.n);
-    put_flags(b, f->first, f->closed->outputs.n);
+    put_checks_of(w, f->steps.graph);
+    put_flags(w, f->fed, f->closed->inputs.n);
+    put_flags(w, f->shown, f->closed->outputs.n);
+    put_flags(w, f->first, f->closed->outputs.n);
   }
-  tp_plan_print(&text, f->plan);
-  put_text(b, &text);
+  tp_plan_print(&w->text, f->plan);
+  put_text(w);
 }
 
 void tp_warm_put(tp_fn *f) {
-  tp_buf b;
-  tp_hold h;
+  writer w;
+  tp_hold out, text;
   if (!*f->name || tp_isl_spaces(f->program->ix) < TP_TUNE_KEPT_SPACES) return;
-  tp_buf_hold(&b, &h);
-  put_parts(&b, f);
-  if (!b.failed && b.n < WARM_MOST) tp_cache_put(f->name, &b);
-  tp_buf_drop(&b, &h);
+  tp_buf_hold(&w.out, &out);
+  tp_buf_hold(&w.text, &text);
+  put_parts(&w, f);
+  if (!w.out.failed && w.out.n < WARM_MOST) tp_cache_put(f->name, &w.out);
+  tp_buf_drop(&w.text, &text);
+  tp_buf_drop(&w.out, &out);
 }
 
 /* ---- reading ---- */
@@ -142,17 +143,16 @@ static bool take_flags(tp_reader *r, bool **to, int n) {
 }
 
 /* As `closed`, with the checks of what runs: runs look at no more of it. */
-static tp_graph *take_graph(tp_fn *f, tp_reader *r) {
-  tp_error none = { 0 };
-  tp_graph *g = tp_graph_clone(f->closed, &none);
+static tp_graph *take_graph(tp_fn *f, tp_reader *r, tp_error *err) {
+  tp_graph *g = tp_graph_clone(f->closed, err);
   const char *checks = take_text(r);
   if (!g || r->bad) return g;
   g->shapechecks.n = g->boundchecks.n = 0;
-  if (!tp_checks_parse(g, checks, &none)) r->bad = true;
+  if (!tp_checks_parse(g, checks, err)) r->bad = true;
   return g;
 }
 
-static void take_ticks(tp_fn *f, tp_reader *r) {
+static void take_ticks(tp_fn *f, tp_reader *r, tp_error *err) {
   f->ticking = f->nasked > 0;
   f->ntick = (int)tp_take_in(r, 0, TP_MAXTICK);
   f->tick = TP_NEWN(&f->closed->arena, const tp_sym *, f->ntick + 1);
@@ -161,7 +161,7 @@ static void take_ticks(tp_fn *f, tp_reader *r) {
     r->bad = r->bad || !f->tick[k] || f->tick[k]->kind != TP_SYM_DIM || !f->tick[k]->bound;
   }
   if (!f->ticking || r->bad) return;
-  f->steps.graph = take_graph(f, r);
+  f->steps.graph = take_graph(f, r, err);
   r->bad = r->bad || !take_flags(r, &f->fed, f->closed->inputs.n) ||
       !take_flags(r, &f->shown, f->closed->outputs.n) ||
       !take_flags(r, &f->first, f->closed->outputs.n);
@@ -184,24 +184,21 @@ static bool plan_fits(const tp_fn *f, const tp_plan *p) {
   return fits;
 }
 
-static bool take_plan(tp_fn *f, tp_reader *r) {
-  tp_error none = { 0 };
+static bool take_plan(tp_fn *f, tp_reader *r, tp_error *err) {
   const tp_planned asked = tp_planned_as(f, f->ticking);
   const char *text = take_text(r);
   if (r->bad || r->left) return false;
-  f->plan = f->read = tp_plan_parse(f->program->ix, asked.machine, text, &none);
+  f->plan = f->read = tp_plan_parse(f->program->ix, asked.machine, text, err);
   if (f->ticking) f->steps.plan = f->plan;
-  return f->plan && plan_fits(f, f->plan) && tp_plan_check(f->plan, &none) &&
-      tp_plan_passes(f->plan, &asked, "teams", &none);
+  return f->plan && plan_fits(f, f->plan) && tp_plan_check(f->plan, err) &&
+      tp_plan_passes(f->plan, &asked, "teams", err);
 }
 
-static bool take_symbols(tp_fn *f, tp_reader *r) {
-  tp_ictx *c = f->program->ix;
-  tp_error none = { 0 };
+/* Lines of symbols, up to one that is none, or says something else of a name than the context. */
+static bool read_symbols(tp_ictx *c, const char *text, tp_error *err) {
   tp_scan in;
-  const char *text = take_text(r);
-  bool ok = !r->bad;
-  tp_scan_init(&in, "symbols", tp_ictx_arena(c), tp_ictx_arena(c), &none);
+  bool ok = true;
+  tp_scan_init(&in, "symbols", tp_ictx_arena(c), tp_ictx_arena(c), err);
   while (ok && tp_scan_line(&in, &text))
     ok = tp_accept(&in, "dim")    ? tp_sym_line(c, &in, TP_SYM_DIM)
         : tp_accept(&in, "bound") ? tp_sym_line(c, &in, TP_SYM_BOUND)
@@ -209,40 +206,51 @@ static bool take_symbols(tp_fn *f, tp_reader *r) {
   return ok;
 }
 
-static bool take_all(tp_fn *f, tp_reader *r) {
+/* The recording's own symbols, before a file may say something else of their names: what is left of
+ * one that was no good is in the way of no compilation. */
+static void declare_symbols(const tp_fn *f) {
+  const char *text = f->text.s;
   tp_error none = { 0 };
-  if (!take_symbols(f, r)) return false;
-  const char *text = take_text(r);
-  if (r->bad || !(f->closed = tp_graph_parse(f->program->ix, text, &none))) return false;
+  if (!strncmp(text, "graph ", 6)) text = strchr(text, '\n') + 1;
+  read_symbols(f->program->ix, text, &none);
+}
+
+static bool take_all(tp_fn *f, tp_reader *r, tp_error *err) {
+  const char *symbols = take_text(r), *text = take_text(r);
+  if (r->bad || !read_symbols(f->program->ix, symbols, err) ||
+      !(f->closed = tp_graph_parse(f->program->ix, text, err)))
+    return false;
   f->closed->fixed_bits = f->opt.reproducible;
-  f->graph = take_graph(f, r);
+  f->graph = take_graph(f, r, err);
   if (!f->graph) return false;
   tp_fn_interface(f);
   for (int i = 0; i < f->graph->inputs.n; i++)
     if (!tp_take_in(r, 0, 2)) f->graph->inputs.v[i]->id = -1;
   f->keeps = tp_take_in(r, 0, 2);
-  take_ticks(f, r);
-  return !r->bad && take_plan(f, r);
+  take_ticks(f, r, err);
+  return !r->bad && take_plan(f, r, err);
 }
 
-/* Its symbols are an earlier compilation's: one that follows may use their names again. */
+/* Its symbols are an earlier compilation's: one that follows may use their names again. Without
+ * memory nothing follows. */
 bool tp_warm_get(tp_fn *f) {
   tp_ictx *c = f->program->ix;
+  tp_error err = { 0 };
+  tp_hold hold;
   size_t n = 0;
   warm_name(f, f->name);
-  char *const p = *f->name ? tp_cache_get(f->name, &n) : NULL;
-  volatile bool ok = false;
-  tp_guard oom;
+  if (!*f->name) return false;
+  declare_symbols(f);
+  char *p = tp_cache_get(f->name, &n);
   if (!p) return false;
+  tp_hold_set(&hold, tp_free, p);
   int was = tp_sym_begin(c);
-  if (TP_GUARDED(&oom)) {
-    ok = take_all(f, &(tp_reader){ p, n, false });
-    tp_unguard(&oom);
-  }
+  f->warm = take_all(f, &(tp_reader){ p, n, false }, &err);
   tp_sym_end(c, was);
+  tp_hold_end(&hold);
   tp_free(p);
-  f->warm = ok;
-  if (ok) return true;
+  if (f->warm) return true;
+  if (err.code == TP_E_MEMORY) tp_oom();
   tp_cache_drop(f->name);
   tp_fn_drop(f);
   tp_ictx_overflowed(c);
