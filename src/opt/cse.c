@@ -31,8 +31,6 @@ static void rewire(tp_node *n) {
   for (int k = 0; k < n->nin; k++) take_twin(NULL, &n->in[k].src);
 }
 
-static void drop_text(void *b) { tp_buf_free(b); }
-
 bool tp_pass_cse(tp_work *job, tp_error *err) {
   tp_graph *g = job->g;
   int n = g->nodes.n, *scc = TP_NEWN(&g->arena, int, n), *order = TP_NEWN(&g->arena, int, n);
@@ -41,8 +39,7 @@ bool tp_pass_cse(tp_work *job, tp_error *err) {
   tp_hmap_init(&seen, &g->arena);
   tp_buf b;
   tp_hold mine;
-  tp_buf_init(&b);
-  tp_hold_set(&mine, drop_text, &b);
+  tp_buf_hold(&b, &mine);
   for (int i = 0; i < n; i++) g->nodes.v[i]->subst = NULL;
   for (int i = 0; i < n; i++) {
     tp_node *x = g->nodes.v[order[i]];
@@ -56,8 +53,7 @@ bool tp_pass_cse(tp_work *job, tp_error *err) {
         tp_tell(g, "cse", x->pos, tp_printf(&g->arena, "%s: equal => one", tp_title(&g->arena, x)));
     } else tp_hmap_set(&seen, b.s, b.n, x);
   }
-  tp_hold_end(&mine);
-  tp_buf_free(&b);
+  tp_buf_drop(&b, &mine);
   for (int i = 0; i < n; i++) rewire(g->nodes.v[i]);
   tp_each_root(g, take_twin, NULL);
   for (int i = 0; i < n; i++) g->nodes.v[i]->subst = NULL;

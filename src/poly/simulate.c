@@ -114,9 +114,7 @@ static const char *text(sim *s, const char *name, int n, const int64_t *x) {
   tp_puts(&b, name ? name : "?");
   for (int i = 0; i < n; i++) tp_putf(&b, "%s%lld", i ? ", " : "[", (long long)x[i]);
   if (n) tp_puts(&b, "]");
-  const char *r = tp_strdup(&s->a, b.s);
-  tp_buf_free(&b);
-  return r;
+  return tp_buf_give(&s->a, &b);
 }
 
 static bool wrong(sim *s, const char *what, const char *a, const char *b) {
