@@ -65,10 +65,10 @@ static void warm_name(const tp_fn *f, char name[33]) {
 /* text: what is printed now; both are released where memory fails. */
 typedef struct {
   tp_buf out, text;
-} writer;
+} kept_text;
 
 /* The text, with the 0 behind it; the next one begins empty. */
-static void put_text(writer *w) {
+static void put_text(kept_text *w) {
   tp_putn(&w->text, "", 1);
   tp_put_i64(&w->out, (int64_t)w->text.n);
   tp_put_bytes(&w->out, w->text.s, w->text.n);
@@ -76,15 +76,15 @@ static void put_text(writer *w) {
   w->text.n = 0;
 }
 
-static void put_flags(writer *w, const bool *v, int n) { tp_put_bytes(&w->out, v, (size_t)n); }
+static void put_flags(kept_text *w, const bool *v, int n) { tp_put_bytes(&w->out, v, (size_t)n); }
 
-static void put_checks_of(writer *w, const tp_graph *g) {
+static void put_checks_of(kept_text *w, const tp_graph *g) {
   tp_checks_print(&w->text, g);
   put_text(w);
 }
 
 /* all that there were when the plan was made, in order: C names them by their numbers */
-static void put_symbols(writer *w, const tp_fn *f) {
+static void put_symbols(kept_text *w, const tp_fn *f) {
   tp_ictx *c = f->program->ix;
   bool *used = TP_NEWN(&f->closed->arena, bool, tp_nsym(c));
   for (int i = 0; i < f->plan->nsym; i++) used[i] = true;
@@ -92,7 +92,7 @@ static void put_symbols(writer *w, const tp_fn *f) {
   put_text(w);
 }
 
-static void put_parts(writer *w, tp_fn *f) {
+static void put_parts(kept_text *w, tp_fn *f) {
   put_symbols(w, f);
   tp_graph_print_as(&w->text, f->closed, TP_TEXT_NAMES);
   put_text(w);
@@ -115,7 +115,7 @@ static void put_parts(writer *w, tp_fn *f) {
 }
 
 void tp_warm_put(tp_fn *f) {
-  writer w;
+  kept_text w;
   tp_hold out, text;
   if (!*f->name || tp_isl_spaces(f->program->ix) < TP_TUNE_KEPT_SPACES) return;
   tp_buf_hold(&w.out, &out);
