@@ -566,3 +566,49 @@ describe("what a call needs of its bounds", function()
     end)
   end)
 end)
+
+describe("names of PyTorch, JAX and NumPy", function()
+  local foreign = require "tempo.foreign"
+  local P = tempo.program()
+  local t = P:dim "t"
+  local x = P:input("x", { domain = { t }, shape = { 3 } })
+  local a = tempo.array { 1, 2, 3 }
+
+  it("are answered with ours", function()
+    fails(function() local _ = tempo.randn { 3 } end, "option: tempo has no 'randn'; here it is tempo.normal {3}")
+    fails(function() x:view(3) end, "option: tempo.Tensor has no 'view'; here it is x:reshape {2, 3}")
+    fails(function() local _ = x.T end, "option: tempo.Tensor has no 'T'; here it is x:mT()")
+    fails(function() P:manual_seed(1) end, "option: tempo.Program has no 'manual_seed'; here it is tempo.program { seed = 0 }")
+    fails(function() a:numpy() end, "option: tempo.Array has no 'numpy'; here it is an array already")
+    fails(function() x:reshap(3) end, "did you mean 'reshape'")
+  end)
+
+  it("are none of ours, and the names in the answers are", function()
+    local function has(object, name) return (pcall(function() return assert(object[name]) end)) end
+    for name, hint in pairs(foreign) do
+      assert.is_false(has(x, name), name)
+      for ours in hint:gmatch "tempo%.([%w_]+)" do assert.is_true(has(tempo, ours), hint) end
+      for ours in hint:gmatch "[xab]:([%w_]+)" do assert.is_true(has(x, ours) or has(a, ours), hint) end
+      for ours in hint:gmatch "P:([%w_]+)" do assert.is_true(has(P, ours), hint) end
+    end
+  end)
+
+  it("say what to write for arithmetic of host arrays, and take an array beside a tensor", function()
+    for _, f in ipairs { function() local _ = a + 1 end, function() local _ = 2 * a end, function() local _ = -a end, function() local _ = a / a end } do
+      fails(f, "option: arithmetic of host arrays: P:constant(a) is a tensor")
+    end
+    assert.same({ 3 }, (a + x):shape())
+    assert.same({ 2, 3, 4 }, tempo.add(a, 1):peek {}:totable())
+    assert.same({ 1, 1 }, tempo.ones { 2 }:peek {}:totable())
+  end)
+
+  it("x[t][0] reads time 0, which warns", function()
+    local said, warn = {}, tempo.warn
+    tempo.warn = function(text) said[#said + 1] = text end
+    local y = x[0]
+    local _, _, _ = x[t][0], x[t - 1][0], y
+    tempo.warn = warn
+    assert.equal(1, #said)
+    assert.truthy(said[1]:find("x[t][0] reads 'x' at t = 0; an element of its shape is x:select(0, 0)", 1, true))
+  end)
+end)

@@ -168,8 +168,20 @@ int tl_fail_as(lua_State *L, tp_code code, const char *fmt, ...) {
   tl_raise(L, &e);
 }
 
+/* lua/tempo/foreign.lua's word on a name of PyTorch, JAX or NumPy; NULL: none. */
+static const char *foreign_hint(lua_State *L, const char *what, const char *name) {
+  if (strncmp(what, "tempo", 5) != 0) return NULL;
+  lua_getglobal(L, "require");
+  lua_pushliteral(L, "tempo.foreign");
+  if (tl_pcall(L, 1, 1) != 0 || !lua_istable(L, -1)) return NULL;
+  lua_getfield(L, -1, name);
+  return lua_tostring(L, -1);
+}
+
 int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n) {
   char hint[TP_HINT];
+  const char *foreign = foreign_hint(L, what, name);
+  if (foreign) tl_fail(L, "option: %s has no '%s'; here it is %s", what, name, foreign);
   tl_fail(L, "option: %s has no '%s'%s", what, name, tp_hint(hint, name, names, n));
 }
 

@@ -144,6 +144,17 @@ static int loose_tostring(lua_State *L) {
   return 1;
 }
 
+static int loose_peek(lua_State *L) {
+  tl_check(L, 1, TL_LOOSE, "peek");
+  lua_settop(L, 2);
+  tl_materialise(L, scratch(L), 1);
+  lua_replace(L, 1);
+  lua_getfield(L, 1, "peek");
+  lua_insert(L, 1);
+  tl_call(L, 2, 1);
+  return 1;
+}
+
 static int loose_program(lua_State *L) {
   lua_pushnil(L);
   return 1;
@@ -182,17 +193,21 @@ static const tl_reg loose_methods[] = {
   { "domain", loose_domain, 1 },
   { "program", loose_program, 1 },
   { "name", loose_name, 2 },
+  { "peek", loose_peek, 2 },
   { 0 },
 };
 
-/* From the metatable of tensors. */
-static void copy_operators(lua_State *L, int from, int to) {
+/* From the metatable of tensors; arrays take arithmetic alone, the first eight. */
+static void copy_operators(lua_State *L, tl_type to, size_t n) {
   static const char *const op[] = { "__add", "__sub", "__mul", "__div", "__mod", "__pow", "__idiv",
     "__unm", "__lt", "__le", "__len", "__concat" };
-  for (size_t k = 0; k < TP_LEN(op); k++) {
-    lua_getfield(L, from, op[k]);
-    lua_setfield(L, to, op[k]);
+  tl_pushclass(L, TL_TENSOR);
+  tl_pushclass(L, to);
+  for (size_t k = 0; k < TP_MIN(n, TP_LEN(op)); k++) {
+    lua_getfield(L, -2, op[k]);
+    lua_setfield(L, -2, op[k]);
   }
+  lua_pop(L, 2);
 }
 
 void tl_open_loose(lua_State *L, tl_state *S) {
@@ -200,8 +215,7 @@ void tl_open_loose(lua_State *L, tl_state *S) {
     { "__newindex", loose_newindex, 0 }, { 0 } };
   tl_class(L, S, TL_LOOSE, "tempo.Tensor", meta, loose_methods, loose_index);
   tl_push_methods(L, S, "m", TL_LOOSE);
-  tl_pushclass(L, TL_TENSOR);
-  tl_pushclass(L, TL_LOOSE);
-  copy_operators(L, lua_gettop(L) - 1, lua_gettop(L));
-  lua_pop(L, 3);
+  lua_pop(L, 1);
+  copy_operators(L, TL_LOOSE, SIZE_MAX);
+  copy_operators(L, TL_ARRAY, 8);
 }

@@ -158,8 +158,8 @@ int luaopen_tempo(lua_State *L) {
   tl_open_program(L, S);
   tl_open_index(L, S);
   tl_open_tensor(L, S);
-  tl_open_loose(L, S);
   tl_open_array(L, S);
+  tl_open_loose(L, S);
   tl_open_fn(L, S);
   tl_open_saved(L, S);
   find_libraries(L, S);

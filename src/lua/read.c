@@ -179,6 +179,15 @@ const tp_at *tl_at(lua_State *L, tl_prog *lp, tp_val v, int i) {
   return at;
 }
 
+static void warn_element(lua_State *L, const tl_tensor *x) {
+  const char *dim = x->v.node->dom[0]->name, *k = lua_tostring(L, 2);
+  tl_warn_once(L, x->lp, x->v.node,
+      lua_pushfstring(L,
+          "domain: x[%s][%s] reads %s at %s = %s; an element of its shape is x:select(0, %s)", dim,
+          k, tp_called(x->lp->p->g, x->v.node), dim, k, k));
+  lua_pop(L, 1);
+}
+
 int tl_read(lua_State *L) {
   lua_settop(L, 2);
   tp_error e = { 0 };
@@ -186,6 +195,8 @@ int tl_read(lua_State *L) {
   tl_mark(L, x->lp);
   tp_val v = tp_read(x->lp->p->g, x->v, tl_at(L, x->lp, x->v, 2), &e);
   if (!v.node) tl_raise(L, &e);
+  if (x->read_here && lua_type(L, 2) == LUA_TNUMBER) warn_element(L, x);
   tl_pushtensor(L, x->lp, v);
+  ((tl_tensor *)lua_touserdata(L, -1))->read_here = v.node == x->v.node && v.out == x->v.out;
   return 1;
 }

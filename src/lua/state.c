@@ -375,7 +375,7 @@ void tl_pushextent(lua_State *L, tl_prog *lp, const tp_ix *e) {
 
 void tl_pushtensor(lua_State *L, tl_prog *lp, tp_val v) {
   tl_tensor *u = tl_new(L, TL_TENSOR, sizeof *u);
-  *u = (tl_tensor){ lp, v, NULL };
+  *u = (tl_tensor){ .lp = lp, .v = v };
   tl_pushprogtable(L, lp);
   lua_setuservalue(L, -2);
 }

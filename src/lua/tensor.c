@@ -230,9 +230,24 @@ static int compare_trap(lua_State *L, bool strict) {
 static int tensor_lt(lua_State *L) { return compare_trap(L, true); }
 static int tensor_le(lua_State *L) { return compare_trap(L, false); }
 
-static int tensor_binary(lua_State *L) { return tl_operator(L, lua_tostring(L, TL_UPVALUE)); }
+static void not_only_arrays(lua_State *L, const char *method) {
+  for (int i = 1; i <= lua_gettop(L); i++)
+    if (tl_typeof(L, i) != TL_ARRAY && lua_type(L, i) == LUA_TUSERDATA) return;
+  tl_fail(L,
+      "option: arithmetic of host arrays: P:constant(a) is a tensor, tempo.%s(...):peek{} computes "
+      "one at once, a:totable() gives numbers",
+      method);
+}
+
+static int tensor_binary(lua_State *L) {
+  const char *method = lua_tostring(L, TL_UPVALUE);
+  lua_settop(L, 2);
+  not_only_arrays(L, method);
+  return tl_operator(L, method);
+}
 static int tensor_unm(lua_State *L) {
   lua_settop(L, 1);
+  not_only_arrays(L, "neg");
   return tl_callmethod(L, tp_method_find("neg"), 1);
 }
 

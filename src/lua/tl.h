@@ -64,6 +64,7 @@ typedef struct {
   tl_prog *lp;
   tp_val v;
   const tp_arg *weak;
+  bool read_here; /* x[t], which is x: a further [0] reads time 0 and no element */
 } tl_tensor;
 typedef struct {
   const tp_method *m;
