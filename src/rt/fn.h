@@ -217,7 +217,5 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
 /* Runs what is left, of one that is not open yet all of run; the outputs go to run. */
 bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err);
 tp_session *tp_session_free(tp_fn *f, tp_session *s);
-bool tp_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err);
-bool tp_explains_plan(const char *section);        /* it is said of the plan alone */
 void tp_dump_stage(const char *section, tp_fn *f); /* to stderr if TEMPO_DUMP names it */
 #endif
