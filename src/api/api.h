@@ -42,9 +42,6 @@ tempo_array *api_give(tp_array *a, tempo_error *out); /* a; NULL is no memory */
 int64_t api_not_bool(const tp_array *a);
 
 /* ---- function.c ---- */
-/* Item i of a kind as a node, whose out[o] is its type; NULL: there is none, or the kind has no
- * types. */
-const tp_node *api_node(tempo_function *f, tempo_kind kind, int i, int *o);
 /* The place of the i-th output that is no parameter's; -1. */
 int api_visible(const tp_graph *g, int i);
 
@@ -63,20 +60,9 @@ typedef struct arrays {
   tempo_array *const *v;
 } arrays;
 typedef enum { ALL, STARTING, STEPPING, RESUMING } moment;
-typedef struct api_frame {
-  tempo_function *f;
-  tp_run run;
-  int64_t *env;
-  tp_array **in;
-} api_frame;
-/* Zeroed, for tp_free; NULL: no memory. */
-int64_t *api_env(const tempo_function *f);
-/* all: none may be missing. */
-bool api_bind_bounds(tempo_function *f, bounds b, bool all, int64_t *env, tp_error *e);
+/* By symbol, for tp_free; all: none may be missing. NULL: e. */
+int64_t *api_env(tempo_function *f, bounds b, bool all, tp_error *e);
 bool api_bind_inputs(tempo_function *f, moment when, arrays a, tp_array **in, tp_error *e);
-/* env and in, empty; to be ended by api_close whatever this says. */
-bool api_open(api_frame *x, tempo_function *f, tp_error *e);
-void api_close(api_frame *x);
 
 /* ---- callback.c ---- */
 /* fn is given f, and it is compiled, or this waits for it. */

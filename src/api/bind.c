@@ -38,11 +38,7 @@ static bool put_bound(tempo_function *f, const tp_sym *s, int64_t v, int64_t *en
   return true;
 }
 
-int64_t *api_env(const tempo_function *f) {
-  return tp_calloc(sizeof(int64_t) * (size_t)(tp_nsym(tp_fn_graph(f->f)->ix) + 1));
-}
-
-bool api_bind_bounds(tempo_function *f, bounds b, bool all, int64_t *env, tp_error *e) {
+static bool bind_bounds(tempo_function *f, bounds b, bool all, int64_t *env, tp_error *e) {
   const tp_sym *const *need, *s;
   int n = tp_fn_bounds(f->f, &need);
   if (!names_ok("bound", TP_E_BOUND, b.n, b.name, b.v, e)) return false;
@@ -54,6 +50,13 @@ bool api_bind_bounds(tempo_function *f, bounds b, bool all, int64_t *env, tp_err
     if (api_place(b.n, b.name, need[i]->name) < 0)
       return tp_fail(e, TP_E_BOUND, TP_NOWHERE, "bound '%s' is missing", need[i]->name);
   return true;
+}
+
+int64_t *api_env(tempo_function *f, bounds b, bool all, tp_error *e) {
+  int64_t *env = tp_calloc(sizeof *env * (size_t)(tp_nsym(tp_fn_graph(f->f)->ix) + 1));
+  if (env ? bind_bounds(f, b, all, env, e) : tp_no_memory(e, TP_NOWHERE)) return env;
+  tp_free(env);
+  return NULL;
 }
 
 /* ---- inputs ---- */
@@ -102,19 +105,4 @@ bool api_bind_inputs(tempo_function *f, moment when, arrays a, tp_array **in, tp
   for (int i = 0; i < g->inputs.n; i++)
     if (!bind_input(f, when, a, i, &in[i], e)) return false;
   return true;
-}
-
-/* ---- frames ---- */
-
-bool api_open(api_frame *x, tempo_function *f, tp_error *e) {
-  size_t n = (size_t)tp_fn_graph(f->f)->inputs.n + 1;
-  *x = (api_frame){ .f = f, .env = api_env(f), .in = tp_calloc(sizeof *x->in * n) };
-  x->run =
-      (tp_run){ .env = x->env, .inputs = x->in, .call = api_call, .ud = f, .cancel = &f->cancel };
-  return (x->env && x->in) || tp_no_memory(e, TP_NOWHERE);
-}
-
-void api_close(api_frame *x) {
-  tp_free(x->env);
-  tp_free(x->in);
 }

@@ -16,27 +16,38 @@ static int needed_input(tempo_function *f, bool value, int i) {
   return -1;
 }
 
-static const char *item_name(tempo_function *f, tempo_kind kind, int i) {
+/* Item i of a kind as a node, whose out[o] is its type, and its name; NULL: there is none, or the
+ * kind has no types. */
+static const tp_node *node_of(
+    tempo_function *f, tempo_kind kind, int i, int *o, const char **name) {
   const tp_graph *g = tp_fn_graph(f->f);
-  const tp_sym *const *v;
-  int k;
+  const tp_node *n = NULL;
+  int k = -1;
+  *o = 0;
   if (i < 0) return NULL;
+  if (kind == TEMPO_INPUT || kind == TEMPO_VALUE) {
+    if ((k = needed_input(f, kind == TEMPO_VALUE, i)) >= 0) n = g->inputs.v[k];
+  } else if (kind == TEMPO_PARAM && i < g->params.n) n = g->params.v[i];
+  if (n) *name = n->attr.str;
+  if (kind != TEMPO_OUTPUT || (k = api_visible(g, i)) < 0) return n;
+  *name = g->outputs.v[k].name;
+  *o = g->outputs.v[k].val.out;
+  return g->outputs.v[k].val.node;
+}
+
+const char *tempo_function_name(tempo_function *f, tempo_kind kind, int i) {
+  const tp_sym *const *v;
+  const char *name = NULL;
+  int o;
+  if (!api_compiled(f, __func__, NULL) || i < 0) return NULL;
+  const tp_graph *g = tp_fn_graph(f->f);
   switch (kind) {
-  case TEMPO_INPUT:
-  case TEMPO_VALUE:
-    return (k = needed_input(f, kind == TEMPO_VALUE, i)) < 0 ? NULL : g->inputs.v[k]->attr.str;
-  case TEMPO_OUTPUT: return (k = api_visible(g, i)) < 0 ? NULL : g->outputs.v[k].name;
-  case TEMPO_PARAM: return i < g->params.n ? g->params.v[i]->attr.str : NULL;
   case TEMPO_BOUND: return i < tp_fn_bounds(f->f, &v) ? v[i]->name : NULL;
   case TEMPO_TICK: return i < tp_fn_tick_dims(f->f, &v) ? v[i]->name : NULL;
   case TEMPO_CALLBACK: return i < f->nhook ? f->hooks[i].name : NULL;
   case TEMPO_WARNING: return i < g->warnings.n ? g->warnings.v[i] : NULL;
+  default: return node_of(f, kind, i, &o, &name) ? name : NULL;
   }
-  return NULL;
-}
-
-const char *tempo_function_name(tempo_function *f, tempo_kind kind, int i) {
-  return api_compiled(f, __func__, NULL) ? item_name(f, kind, i) : NULL;
 }
 
 int tempo_function_count(tempo_function *f, tempo_kind kind) {
@@ -65,23 +76,11 @@ uint64_t tempo_function_seed(tempo_function *f) {
 
 /* ---- types ---- */
 
-const tp_node *api_node(tempo_function *f, tempo_kind kind, int i, int *o) {
-  tp_graph *g = tp_fn_graph(f->f);
-  int k = -1;
-  *o = 0;
-  if (i < 0) return NULL;
-  if (kind == TEMPO_INPUT || kind == TEMPO_VALUE)
-    return (k = needed_input(f, kind == TEMPO_VALUE, i)) < 0 ? NULL : g->inputs.v[k];
-  if (kind == TEMPO_PARAM) return i < g->params.n ? g->params.v[i] : NULL;
-  if (kind != TEMPO_OUTPUT || (k = api_visible(g, i)) < 0) return NULL;
-  *o = g->outputs.v[k].val.out;
-  return g->outputs.v[k].val.node;
-}
-
 const char *tempo_function_dtype(tempo_function *f, tempo_kind kind, int i) {
+  const char *name;
   int o;
   if (!api_compiled(f, __func__, NULL)) return NULL;
-  const tp_node *n = api_node(f, kind, i, &o);
+  const tp_node *n = node_of(f, kind, i, &o, &name);
   return n ? tp_dtype_name(n->out[o].dtype) : NULL;
 }
 
@@ -119,12 +118,10 @@ static bool extents_known(
 static int shape_of(tempo_function *f, tempo_kind kind, const tp_node *n, const tp_out *o, bounds b,
     int64_t *shape, tp_error *e) {
   const tp_sym *dom[TP_MAXRANK];
-  int ndom = array_dims(f, kind, n, dom), rank = -1;
-  int64_t *env = api_env(f);
+  int ndom = array_dims(f, kind, n, dom);
+  int64_t *env = extents_known(f, o, ndom, dom, b, e) ? api_env(f, b, false, e) : NULL;
   const tp_run run = { .env = env };
-  if (!env) tp_no_memory(e, TP_NOWHERE);
-  else if (extents_known(f, o, ndom, dom, b, e) && api_bind_bounds(f, b, false, env, e))
-    rank = tp_run_shape(&run, ndom, dom, o, shape);
+  int rank = env ? tp_run_shape(&run, ndom, dom, o, shape) : -1;
   tp_free(env);
   return rank;
 }
@@ -133,9 +130,10 @@ int tempo_function_shape(tempo_function *f, tempo_kind kind, int i, int nbound,
     const char *const *bound_name, const int64_t *bound, int64_t shape[TEMPO_MAXRANK],
     tempo_error *err) {
   tp_error e = { 0 };
+  const char *name;
   int o;
   if (!api_compiled(f, __func__, err) || !api_given(shape, __func__, "shape", err)) return -1;
-  const tp_node *n = api_node(f, kind, i, &o);
+  const tp_node *n = node_of(f, kind, i, &o, &name);
   if (!n) {
     api_refuse(
         err, TP_E_OPTION, "tempo_function_shape: there is no item %d of this kind with a shape", i);

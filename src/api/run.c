@@ -45,48 +45,55 @@ static bool room_for_results(
 
 /* ---- runs ---- */
 
-/* state NULL: from the beginning. */
-static bool run_whole(
-    api_frame *x, bounds b, arrays a, const void *state, size_t size, tp_error *e) {
-  tempo_function *f = x->f;
-  if (state && !tp_fn_ticks(f->f, e)) return false;
-  if (!api_bind_bounds(f, b, true, x->env, e) ||
-      !api_bind_inputs(f, state ? RESUMING : ALL, a, x->in, e))
+/* A run from the beginning, the start of one in steps, or the rest of a state's. */
+typedef struct {
+  moment when;
+  bounds b;
+  arrays a;
+  uint64_t seed;
+  const void *state;
+  size_t size;
+} given;
+
+static bool run_it(tempo_function *f, const given *g, tp_run *run, tp_array **in, tp_error *e) {
+  if (g->when != ALL && !tp_fn_ticks(f->f, e)) return false;
+  if (!(run->env = api_env(f, g->b, true, e)) || !api_bind_inputs(f, g->when, g->a, in, e))
     return false;
-  return state ? tp_fn_resume(f->f, &x->run, state, size, e) : tp_fn_run(f->f, &x->run, e);
+  return g->when == STARTING ? tp_fn_start(f->f, run, e)
+      : g->when == RESUMING  ? tp_fn_resume(f->f, run, g->state, g->size, e)
+                             : tp_fn_run(f->f, run, e);
 }
 
-static int run_now(tempo_function *f, bounds b, arrays a, const void *state, size_t size,
-    uint64_t seed, tempo_array **outputs, tempo_error *err) {
+static int run_now(tempo_function *f, const given *g, tempo_array **outputs, tempo_error *err) {
   tp_error e = { 0 };
-  api_frame x;
+  tp_array **in = tp_calloc(sizeof *in * (size_t)(tp_fn_graph(f->f)->inputs.n + 1));
+  tp_run run = { .inputs = in, .seed = g->seed, .call = api_call, .ud = f, .cancel = &f->cancel };
   no_results(f, outputs);
   enter(f);
-  bool ok = api_open(&x, f, &e);
-  x.run.seed = seed;
-  ok = ok && run_whole(&x, b, a, state, size, &e);
-  if (ok) give_results(f, x.run.outputs, outputs);
-  if (ok) tp_fn_outputs_free(f->f, &x.run);
-  api_close(&x);
+  bool ok = in ? run_it(f, g, &run, in, &e) : tp_no_memory(&e, TP_NOWHERE);
+  if (ok && outputs) give_results(f, run.outputs, outputs);
+  if (ok) tp_fn_outputs_free(f->f, &run);
+  tp_free((void *)run.env);
+  tp_free(in);
   return run_done(f, ok, &e, err);
 }
 
 int tempo_run(tempo_function *f, int ninput, const char *const *input_name,
     tempo_array *const *input, int nbound, const char *const *bound_name, const int64_t *bound,
     uint64_t seed, tempo_array **outputs, tempo_error *err) {
-  if (!api_ready(f, __func__, err) || !room_for_results(f, __func__, outputs, err)) return 0;
-  return run_now(f, (bounds){ nbound, bound_name, bound }, (arrays){ ninput, input_name, input },
-      NULL, 0, seed, outputs, err);
+  const given g = { ALL, { nbound, bound_name, bound }, { ninput, input_name, input }, seed, NULL,
+    0 };
+  return api_ready(f, __func__, err) && room_for_results(f, __func__, outputs, err) &&
+      run_now(f, &g, outputs, err);
 }
 
 int tempo_resume(tempo_function *f, const void *state, size_t size, int ninput,
     const char *const *input_name, tempo_array *const *input, int nbound,
     const char *const *bound_name, const int64_t *bound, tempo_array **outputs, tempo_error *err) {
-  if (!api_ready(f, __func__, err) || !api_given(state, __func__, "the state", err) ||
-      !room_for_results(f, __func__, outputs, err))
-    return 0;
-  return run_now(f, (bounds){ nbound, bound_name, bound }, (arrays){ ninput, input_name, input },
-      state, size, 0, outputs, err);
+  const given g = { RESUMING, { nbound, bound_name, bound }, { ninput, input_name, input }, 0,
+    state, size };
+  return api_ready(f, __func__, err) && api_given(state, __func__, "the state", err) &&
+      room_for_results(f, __func__, outputs, err) && run_now(f, &g, outputs, err);
 }
 
 /* ---- steps ---- */
@@ -94,18 +101,9 @@ int tempo_resume(tempo_function *f, const void *state, size_t size, int ninput,
 int tempo_start(tempo_function *f, int ninput, const char *const *input_name,
     tempo_array *const *input, int nbound, const char *const *bound_name, const int64_t *bound,
     uint64_t seed, tempo_error *err) {
-  tp_error e = { 0 };
-  api_frame x;
-  if (!api_ready(f, __func__, err)) return 0;
-  enter(f);
-  bool ok = api_open(&x, f, &e);
-  x.run.seed = seed;
-  ok = ok && tp_fn_ticks(f->f, &e) &&
-      api_bind_bounds(f, (bounds){ nbound, bound_name, bound }, true, x.env, &e) &&
-      api_bind_inputs(f, STARTING, (arrays){ ninput, input_name, input }, x.in, &e) &&
-      tp_fn_start(f->f, &x.run, &e);
-  api_close(&x);
-  return run_done(f, ok, &e, err);
+  const given g = { STARTING, { nbound, bound_name, bound }, { ninput, input_name, input }, seed,
+    NULL, 0 };
+  return api_ready(f, __func__, err) && run_now(f, &g, NULL, err);
 }
 
 /* to: by visible output, what of an earlier step may be written into. */
@@ -131,10 +129,15 @@ static void end_step(tempo_function *f, tp_step *s) {
   memset(f->in, 0, sizeof *f->in * (size_t)g->inputs.n);
 }
 
-/* Without a request for memory, as far as results have a place. */
-static int step_now(tempo_function *f, arrays a, double budget_ms, int *done, double *late_ms,
-    tempo_array **outputs, bool into, int *made, tempo_error *err) {
+/* Without a request for memory, as far as results have a place. into: outputs has arrays of an
+ * earlier step, which are written into; else new ones get there. */
+static int step_now(tempo_function *f, const char *fn, arrays a, double budget_ms, int *done,
+    double *late_ms, tempo_array **outputs, bool into, int *made, tempo_error *err) {
   tp_error e = { 0 };
+  if (!api_ready(f, fn, err) || !room_for_results(f, fn, outputs, err) ||
+      !api_given(done, fn, "done", err))
+    return 0;
+  if (budget_ms != budget_ms) return api_refuse(err, TP_E_OPTION, "%s: budget_ms is nan", fn);
   tp_step s = { .values = f->in,
     .budget = budget_ms < 0 ? -1 : budget_ms / 1e3,
     .call = api_call,
@@ -144,6 +147,7 @@ static int step_now(tempo_function *f, arrays a, double budget_ms, int *done, do
     .into = f->into };
   enter(f);
   if (into) lend_results(f, outputs);
+  else no_results(f, outputs);
   bool ok = api_bind_inputs(f, STEPPING, a, f->in, &e) && tp_fn_step(f->f, &s, &e);
   if (ok && into) change_results(f, outputs, made);
   else if (ok) give_results(f, s.out, outputs);
@@ -153,28 +157,18 @@ static int step_now(tempo_function *f, arrays a, double budget_ms, int *done, do
   return run_done(f, ok, &e, err);
 }
 
-static bool may_step(tempo_function *f, const char *fn, double budget_ms, const int *done,
-    tempo_array **outputs, tempo_error *err) {
-  return api_ready(f, fn, err) && room_for_results(f, fn, outputs, err) &&
-      api_given(done, fn, "done", err) &&
-      (budget_ms == budget_ms || api_refuse(err, TP_E_OPTION, "%s: budget_ms is nan", fn));
-}
-
 int tempo_step(tempo_function *f, int nvalue, const char *const *value_name,
     tempo_array *const *value, double budget_ms, int *done, double *late_ms, tempo_array **outputs,
     tempo_error *err) {
-  if (!may_step(f, __func__, budget_ms, done, outputs, err)) return 0;
-  no_results(f, outputs);
-  return step_now(f, (arrays){ nvalue, value_name, value }, budget_ms, done, late_ms, outputs,
-      false, NULL, err);
+  return step_now(f, __func__, (arrays){ nvalue, value_name, value }, budget_ms, done, late_ms,
+      outputs, false, NULL, err);
 }
 
 int tempo_step_into(tempo_function *f, int nvalue, const char *const *value_name,
     tempo_array *const *value, double budget_ms, int *done, double *late_ms, tempo_array **outputs,
     int *made, tempo_error *err) {
-  return may_step(f, __func__, budget_ms, done, outputs, err) &&
-      step_now(f, (arrays){ nvalue, value_name, value }, budget_ms, done, late_ms, outputs, true,
-          made, err);
+  return step_now(f, __func__, (arrays){ nvalue, value_name, value }, budget_ms, done, late_ms,
+      outputs, true, made, err);
 }
 
 int tempo_next_tick(tempo_function *f, int64_t *at) {

@@ -109,7 +109,7 @@ static bool is_early(ref *r, tp_cell *c) {
     int64_t x = r->env[r->ticks->dim[k]->id];
     if (x != r->now[k]) return x > r->now[k];
   }
-  return n->op == TP_OP_INPUT;
+  return n->op == TP_OP_INPUT && !r->run->inputs[r->number[n->id]]; /* whole: it is there */
 }
 
 /* The first demanded is made first: of several points that fail the lexicographically first is met.

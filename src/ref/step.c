@@ -230,7 +230,7 @@ static bool show_some(tp_refsteps *s, const showing *x, bool all) {
 static bool show_all(tp_refsteps *s, void *arg) {
   const showing *x = arg;
   ref *r = s->r;
-  for (int i = 0; i < r->g->inputs.n; i++)
+  for (int i = 0; x->values && i < r->g->inputs.n; i++)
     if (r->ticks->fed[i] && r->g->inputs.v[i]->id >= 0)
       put_value(s, r->g->inputs.v[i], x->values[i]);
   return show_some(s, x, true) && find_next(s, x->next, x->more) && show_some(s, x, false);

@@ -87,8 +87,9 @@ static bool make_folder(char *dir, tp_buf *why) {
   if (!is_own_folder(dir)) return false;
   if (is_marked(dir)) return true;
   if (has_only_ours(dir)) return mark_folder(dir);
-  return tp_putf(why, "'%s' holds files of others: let TEMPO_CACHE name a folder of its own", dir),
-         false;
+  if (why)
+    tp_putf(why, "'%s' holds files of others: let TEMPO_CACHE name a folder of its own", dir);
+  return false;
 }
 
 bool tp_cache_folder(char dir[TP_CC_PATH], tp_buf *why) {
@@ -195,11 +196,7 @@ char *tp_cache_whole(const char *path, size_t *length) {
 
 static bool path_of(char path[TP_CC_PATH], const char *name) {
   char dir[TP_CC_PATH];
-  tp_buf why;
-  tp_buf_init(&why);
-  bool there = tp_cache_folder(dir, &why);
-  tp_buf_free(&why);
-  return there && snprintf(path, TP_CC_PATH, "%.900s/%s.plan", dir, name) > 0;
+  return tp_cache_folder(dir, NULL) && snprintf(path, TP_CC_PATH, "%.900s/%s.plan", dir, name) > 0;
 }
 
 char *tp_cache_get(const char *name, size_t *n) {

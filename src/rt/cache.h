@@ -6,7 +6,7 @@
 enum { TP_CC_PATH = 1024 };
 /* what stands between a file's bytes and their checksum (cksum's) and length */
 #define TP_CACHE_TAIL "\ntempo "
-/* False: nothing is kept; `why` says which folder was refused, if one was. */
+/* False: nothing is kept; `why`, unless NULL, says which folder was refused, if one was. */
 bool tp_cache_folder(char dir[TP_CC_PATH], tp_buf *why);
 /* The oldest go from the file's folder, where it has grown too large. */
 void tp_cache_prune(const char *file);

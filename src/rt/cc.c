@@ -22,8 +22,8 @@ extern char **environ;
 static const char *const flags =
     "-O2 -ftree-vectorize -march=native -std=gnu11 -fPIC -shared -fwrapv -fno-strict-aliasing "
     "-ffp-contract=off -fno-math-errno -fno-trapping-math -w";
-/* words of a command; variables it is given */
-enum { ARGS = 128, VARIABLES = 1024 };
+/* variables of the environment */
+enum { VARIABLES = 1024 };
 
 /* ---- what the result depends on ---- */
 
@@ -74,13 +74,6 @@ static bool moment_folder(char dir[TP_CC_PATH]) {
 
 /* ---- compiling ---- */
 
-/* Its words, cut in place, behind those that are there. */
-static int words(char *s, char **argv, int n) {
-  for (char *w = strtok_r(s, " \t\n", &s); w && n < ARGS - 8; w = strtok_r(NULL, " \t\n", &s))
-    argv[n++] = w;
-  return n;
-}
-
 /* Without what was loaded before us: a sanitizer would look for leaks of the compiler. */
 static char **environment(char **to, int max) {
   int n = 0;
@@ -119,29 +112,13 @@ static pid_t beside(char **argv, int out) {
   return pid;
 }
 
-/* The first line that tells of an error, else the first of all. f: closed; NULL: nothing is told.
- */
-static void put_failure(tp_buf *why, FILE *f) {
-  char line[256], told[256] = "";
-  bool error = false;
-  tp_putf(why, "'%s' failed", compiler());
-  while (f && !error && fgets(line, sizeof line, f)) {
-    error = strstr(line, "error") != NULL;
-    if (error || !*told) memcpy(told, line, sizeof told);
-  }
-  if (*told) tp_putf(why, ": %.*s", (int)strcspn(told, "\n"), told);
-  if (f) fclose(f);
-}
-
-/* The compiler's words, behind the n that are there; they lie in `command` and `all`. */
-enum { COMMAND = 3 * TP_CC_PATH };
-static int put_command(
-    char **argv, int n, const char *c, const char *so, const char *own, char all[COMMAND]) {
-  const char *rest[] = { "-o", so, c, "-lm", NULL };
-  snprintf(all, COMMAND, "%s %s %s %s", compiler(), flags, isa_flags(), own);
-  n = words(all, argv, n);
-  for (size_t i = 0; i < TP_LEN(rest); i++) argv[n++] = (char *)rest[i];
-  return n;
+/* The first line that tells of an error, else the first of all. */
+static void put_failure(tp_buf *why, const char *said) {
+  const char *line = strstr(said, "error");
+  while (line && line > said && line[-1] != '\n') line--;
+  if (!line) line = said;
+  tp_putf(why, "'%s' failed%s%.*s", compiler(), *line ? ": " : "",
+      (int)TP_MIN(strcspn(line, "\n"), 255), line);
 }
 
 void tp_cc_command(tp_buf *b, const char *own) {
@@ -155,8 +132,10 @@ typedef struct {
   char c[TP_CC_PATH], so[TP_CC_PATH], done_c[TP_CC_PATH], done_so[TP_CC_PATH];
 } paths;
 
-static void name_files(paths *p, const char *dir, const char *name) {
+static void name_files(paths *p, const char *dir, const tp_cc_source *s) {
   static int made;
+  char name[33];
+  name_of(s, name);
   int k = __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
   snprintf(p->c, sizeof p->c, "%.900s/%s.%ld.%d.c", dir, name, (long)getpid(), k);
   snprintf(p->so, sizeof p->so, "%.900s/%s.%ld.%d.so", dir, name, (long)getpid(), k);
@@ -195,13 +174,11 @@ static double ends_at(void) {
   return tp_now() + (set ? strtod(set, NULL) : MOST_SECONDS);
 }
 
-/* $1 .. $4: the paths; the rest: the compiler's words. */
+/* $1 .. $4: the paths; $5: the compiler and its flags, which are words */
 static const char script[] =
-    "c=$1 so=$2 done_c=$3 done_so=$4; shift 4; "
-    "\"$@\" && sum=$(cksum <\"$so\") && printf '" TP_CACHE_TAIL
-    "%s\\n' \"$sum\" >>\"$so\" && { sync \"$c\" \"$so\" 2>/dev/null || :; } "
-    "&& mv -f \"$c\" \"$done_c\" && mv -f \"$so\" \"$done_so\" || { rm -f \"$c\" \"$so\"; exit 1; "
-    "}";
+    "set -f; $5 -o \"$2\" \"$1\" -lm && sum=$(cksum <\"$2\") && printf '" TP_CACHE_TAIL
+    "%s\\n' \"$sum\" >>\"$2\" && { sync \"$1\" \"$2\" 2>/dev/null || :; } && "
+    "mv -f \"$1\" \"$3\" && mv -f \"$2\" \"$4\" || { rm -f \"$1\" \"$2\"; exit 1; }";
 
 static void kill_group(pid_t pid) {
   kill(-pid, SIGKILL);
@@ -241,28 +218,30 @@ static bool leave(const tp_cc_job *j) {
 }
 
 static bool spawn(tp_cc_job *j, const char *own, tp_buf *why) {
-  char all[COMMAND],
-      *argv[ARGS] = { "/bin/sh", "-c", (char *)script, "sh", j->p.c, j->p.so, j->p.done_c,
-        j->p.done_so };
+  tp_buf command;
   int end[2];
-  put_command(argv, 8, j->p.c, j->p.so, own, all);
-  if (pipe2(end, O_CLOEXEC)) end[0] = end[1] = -1;
+  tp_buf_init(&command);
+  tp_cc_command(&command, own);
+  char *argv[] = { "/bin/sh", "-c", (char *)script, "sh", j->p.c, j->p.so, j->p.done_c,
+    j->p.done_so, command.s, NULL };
+  if (command.failed || pipe2(end, O_CLOEXEC)) end[0] = end[1] = -1;
   else {
     fcntl(end[0], F_SETFL, O_NONBLOCK);
     j->pid = beside(argv, end[1]);
     close(end[1]);
   }
+  tp_buf_free(&command);
   j->told = end[0];
   j->owner = getpid();
   if (!j->pid) tp_putf(why, "'%s' cannot be started", compiler());
   return j->pid != 0;
 }
 
-static tp_cc_job *begin_in(
-    const char *dir, const char *name, const tp_cc_source *s, double until, tp_buf *why) {
+/* Of a source in that folder. */
+static tp_cc_job *begin_in(const char *dir, const tp_cc_source *s, double until, tp_buf *why) {
   tp_cc_job *j = tp_calloc(sizeof *j);
   if (!j) return tp_puts(why, "no memory for it"), NULL;
-  name_files(&j->p, dir, name);
+  name_files(&j->p, dir, s);
   j->until = until;
   j->told = -1;
   if (!tp_cache_write(j->p.c, s->text, s->n)) tp_puts(why, "no file can be written");
@@ -272,10 +251,10 @@ static tp_cc_job *begin_in(
 }
 
 tp_cc_job *tp_cc_begin(const tp_cc_source *s, tp_buf *why) {
-  char dir[TP_CC_PATH], name[33];
-  if (!tp_cache_folder(dir, why)) return why->n ? NULL : (tp_puts(why, "no folder for it"), NULL);
-  name_of(s, name);
-  return begin_in(dir, name, s, ends_at(), why);
+  char dir[TP_CC_PATH];
+  if (tp_cache_folder(dir, why)) return begin_in(dir, s, ends_at(), why);
+  if (!why->n) tp_puts(why, "no folder for it");
+  return NULL;
 }
 
 /* Empties the pipe, so that the compiler never waits for us to read. */
@@ -283,7 +262,7 @@ static void hear(tp_cc_job *j) {
   char more[4096];
   ssize_t k = -1;
   while (j->told >= 0 && (k = read(j->told, more, sizeof more)) > 0) {
-    size_t room = TP_MIN(sizeof j->said - j->n, (size_t)k);
+    size_t room = TP_MIN(sizeof j->said - 1 - j->n, (size_t)k);
     memcpy(j->said + j->n, more, room);
     j->n += room;
   }
@@ -307,9 +286,9 @@ bool tp_cc_ended(tp_cc_job *j, void **lib, char path[TP_CC_PATH], tp_buf *why) {
   if (got == 0 && !late) return false;
   *lib = got == 0 ? NULL : open_object(j->p.done_so);
   if (!mine && !*lib && !late) return false;
-  snprintf(path, TP_CC_PATH, "%s", j->p.done_c);
+  memcpy(path, j->p.done_c, sizeof j->p.done_c);
   if (got == 0) stop_late(j, why);
-  else if (!*lib) put_failure(why, j->n ? fmemopen(j->said, j->n, "r") : NULL);
+  else if (!*lib) put_failure(why, j->said);
   else if (mine) tp_cache_prune(j->p.done_so);
   j->pid = 0;
   return true;
@@ -325,23 +304,18 @@ tp_cc_job *tp_cc_drop(tp_cc_job *j) {
 /* ---- what is asked ---- */
 
 void *tp_cc_cached(const tp_cc_source *s, char path[TP_CC_PATH]) {
-  char dir[TP_CC_PATH], name[33];
-  tp_buf why;
+  char dir[TP_CC_PATH];
   paths p;
-  tp_buf_init(&why);
-  bool there = tp_cache_folder(dir, &why);
-  tp_buf_free(&why);
-  if (!there) return NULL;
-  name_of(s, name);
-  name_files(&p, dir, name);
-  snprintf(path, TP_CC_PATH, "%s", p.done_c);
+  if (!tp_cache_folder(dir, NULL)) return NULL;
+  name_files(&p, dir, s);
+  memcpy(path, p.done_c, sizeof p.done_c);
   return open_object(p.done_so);
 }
 
 /* Waits for a compiler: what it says on the pipe, or the pipe's end, wakes us. */
-static void *build_in(const char *dir, const char *name, const tp_cc_source *s, double until,
-    char path[TP_CC_PATH], tp_buf *why) {
-  tp_cc_job *j = begin_in(dir, name, s, until, why);
+static void *build_in(
+    const char *dir, const tp_cc_source *s, double until, char path[TP_CC_PATH], tp_buf *why) {
+  tp_cc_job *j = begin_in(dir, s, until, why);
   void *lib = NULL;
   while (j && !tp_cc_ended(j, &lib, path, why)) {
     if (tp_ictx_ended(s->ix)) j->until = 0; /* its time is over */
@@ -352,12 +326,12 @@ static void *build_in(const char *dir, const char *name, const tp_cc_source *s, 
 }
 
 static void *build_for_now(
-    const char *name, const tp_cc_source *s, double until, char path[TP_CC_PATH], tp_buf *why) {
+    const tp_cc_source *s, double until, char path[TP_CC_PATH], tp_buf *why) {
   char dir[TP_CC_PATH];
   paths p;
   if (!moment_folder(dir)) return tp_puts(why, "no folder for it"), NULL;
-  name_files(&p, dir, name);
-  void *lib = build_in(dir, name, s, until, path, why);
+  name_files(&p, dir, s);
+  void *lib = build_in(dir, s, until, path, why);
   *path = 0;
   unlink(p.done_so);
   unlink(p.done_c);
@@ -367,16 +341,16 @@ static void *build_for_now(
 
 /* The folder may be full: then the rest of the time is for a folder of the moment. */
 void *tp_cc_open(const tp_cc_source *s, char path[TP_CC_PATH], tp_buf *why) {
-  char dir[TP_CC_PATH], name[33];
+  char dir[TP_CC_PATH];
   double until = ends_at();
   void *lib = tp_cc_cached(s, path);
   if (lib) return lib;
-  name_of(s, name);
-  if (!tp_cache_folder(dir, why)) return build_for_now(name, s, until, path, why);
-  lib = build_in(dir, name, s, until, path, why);
-  if (lib || tp_now() > until || tp_ictx_ended(s->ix)) return lib;
-  tp_buf_free(why);
-  return build_for_now(name, s, until, path, why);
+  if (tp_cache_folder(dir, why)) {
+    lib = build_in(dir, s, until, path, why);
+    if (lib || tp_now() > until || tp_ictx_ended(s->ix)) return lib;
+    tp_buf_free(why);
+  }
+  return build_for_now(s, until, path, why);
 }
 
 void *tp_cc_close(void *lib) {

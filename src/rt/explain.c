@@ -7,13 +7,11 @@ static const char *const sections[] = { "graph", "schedule", "storage", "memory"
 
 /* ---- passes ---- */
 
-static int count_loops(const tp_tree *t, bool (*is)(const tp_tree *)) {
-  int n = t ? is(t) : 0;
-  for (int i = 0; t && i < t->n; i++) n += count_loops(t->kid[i], is);
+static int count_blocks(const tp_tree *t) {
+  int n = t && t->kind == TP_T_FOR && t->block > 0;
+  for (int i = 0; t && i < t->n; i++) n += count_blocks(t->kid[i]);
   return n;
 }
-
-static bool in_blocks(const tp_tree *t) { return t->kind == TP_T_FOR && t->block > 0; }
 
 static int run_over_dims(const tp_poly *p) {
   int n = 0;
@@ -34,7 +32,7 @@ static void passes(tp_buf *b, tp_fn *f) {
     if (f->poly && f->opt.on[i]) {
       if (i == TP_PASS_VECTORIZE)
         tp_putf(b, ": %d of %d statements", run_over_dims(f->poly), f->poly->stmts.n);
-      else if (i == TP_PASS_TILE) tp_putf(b, ": %d loops", count_loops(f->poly->tree, in_blocks));
+      else if (i == TP_PASS_TILE) tp_putf(b, ": %d loops", count_blocks(f->poly->tree));
       else if (did[0] == did[1]) tp_putf(b, ": %d operators stay", did[0]);
       else tp_putf(b, ": %d operators become %d", did[0], did[1]);
     }
@@ -65,15 +63,13 @@ static void put_tick_dims(tp_buf *b, const tp_fn *f, int n) {
 
 /* Outputs that have the outer n tick dims. */
 static void put_shown(tp_buf *b, const tp_fn *f, int n) {
-  bool any = false;
+  const char *before = n == f->ntick ? "; at each tick: " : "; with the last tick of each ";
   for (int i = 0; f->shown && i < f->graph->outputs.n; i++) {
-    const tp_output *o = &f->graph->outputs.v[i];
-    if (!f->shown[i] || tp_tick_depth(f->ntick, f->tick, o->val.node->ndom, o->val.node->dom) != n)
-      continue;
-    tp_puts(b, any ? ", " : n == f->ntick ? "; at each tick: " : "; with the last tick of each ");
-    if (!any && n < f->ntick) put_tick_dims(b, f, n), tp_puts(b, ": ");
-    tp_puts(b, o->name);
-    any = true;
+    if (!f->shown[i] || tp_tick_depth_of(f, i) != n) continue;
+    tp_puts(b, before);
+    if (*before == ';' && n < f->ntick) put_tick_dims(b, f, n), tp_puts(b, ": ");
+    tp_puts(b, f->graph->outputs.v[i].name);
+    before = ", ";
   }
 }
 
@@ -167,8 +163,6 @@ typedef struct chart {
 } chart;
 
 static void note_region(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *hi) {
-  (void)lo;
-  (void)hi;
   if (x->kind == TP_P_REGION) ((chart *)ud)->region[x->pos] = x;
 }
 
@@ -186,23 +180,33 @@ static bool fill_chart(chart *c, const int64_t *env) {
   return true;
 }
 
-static void put_number(tp_buf *b, int64_t v, int width) {
-  char s[32], out[48];
+typedef struct {
+  char s[32];
+} digits;
+
+static digits commas(int64_t v) {
+  char s[24];
+  digits out;
   int n = snprintf(s, sizeof s, "%lld", (long long)v), k = 0;
   for (int i = 0; i < n; i++) {
-    out[k++] = s[i];
-    if ((n - 1 - i) % 3 == 0 && i < n - 1) out[k++] = ',';
+    out.s[k++] = s[i];
+    if ((n - 1 - i) % 3 == 0 && i < n - 1) out.s[k++] = ',';
   }
-  out[k] = 0;
-  tp_putf(b, "%*s", width, out);
+  out.s[k] = 0;
+  return out;
+}
+
+static int loops_around(const tp_pnode *x, const tp_pnode *loop[64]) {
+  int n = 0;
+  for (x = x->up; x && n < 64; x = x->up)
+    if (x->kind == TP_P_FOR) loop[n++] = x;
+  return n;
 }
 
 /* "for i, t: matmul@net.lua:7" */
 static void put_place(tp_buf *b, const tp_plan *plan, const tp_pnode *x) {
   const tp_pnode *loop[64];
-  int n = 0;
-  for (const tp_pnode *q = x->up; q && n < 64; q = q->up)
-    if (q->kind == TP_P_FOR) loop[n++] = q;
+  int n = loops_around(x, loop);
   for (int i = n - 1; i >= 0; i--)
     tp_putf(b, "%s%s%s", i == n - 1 ? "for " : ", ",
         (loop[i]->label ? loop[i]->label : loop[i]->var)->name, i ? "" : ": ");
@@ -226,8 +230,8 @@ static void put_plot(tp_buf *b, const chart *c) {
     int bar = c->live[c->peak]
         ? (int)((c->live[best] * BAR + c->live[c->peak] - 1) / c->live[c->peak])
         : 0;
-    put_number(b, c->live[best], 14);
-    tp_putf(b, " |%.*s%*s| ", bar, "########################################", BAR - bar, "");
+    tp_putf(b, "%14s |%.*s%*s| ", commas(c->live[best]).s, bar,
+        "########################################", BAR - bar, "");
     put_place(b, c->plan, c->region[best]);
     tp_puts(b, best == c->peak ? "  <- peak\n" : "\n");
     best = -1;
@@ -239,17 +243,26 @@ static int by_bytes(const void *pa, const void *pb) {
   return a->bytes != b->bytes ? (a->bytes > b->bytes ? -1 : 1) : a->pos - b->pos;
 }
 
+/* ": T*4 bytes" */
+static void put_size(tp_buf *b, const tp_plan *p, const tp_pbuf *x) {
+  tp_putf(b, "%s: ", x->name ? x->name : "?");
+  tp_ix_print(b, tp_ix_mulc(p->ix, x->size, tp_dtype_size(x->dtype)));
+  tp_puts(b, " bytes");
+}
+
+static void put_line(tp_buf *b, tp_pos pos) {
+  if (pos.file) tp_putf(b, "  -- %s:%d", pos.file, pos.line);
+  tp_puts(b, "\n");
+}
+
 static void put_piece(tp_buf *b, const held_piece *x, const chart *c) {
-  put_number(b, x->bytes, 14);
+  tp_putf(b, "%14s  ", commas(x->bytes).s);
   if (x->buf->kind == TP_BUF_WORK) {
-    tp_puts(b, "  working memory of the operator\n");
+    tp_puts(b, "working memory of the operator\n");
     return;
   }
-  tp_putf(b, "  %s: ", x->buf->name ? x->buf->name : "?");
-  tp_ix_print(b, tp_ix_mulc(c->plan->ix, x->buf->size, tp_dtype_size(x->buf->dtype)));
-  tp_puts(b, " bytes");
-  if (x->buf->pos.file) tp_putf(b, "  -- %s:%d", x->buf->pos.file, x->buf->pos.line);
-  tp_puts(b, "\n");
+  put_size(b, c->plan, x->buf);
+  put_line(b, x->buf->pos);
 }
 
 /* What is alive at the peak, the largest first. */
@@ -266,22 +279,17 @@ static void put_top(tp_buf *b, tp_arena *a, const chart *c, const int64_t *env) 
   for (int i = 0; i < n; i++)
     if (i < TOP) put_piece(b, &v[i], c);
     else rest += v[i].bytes;
-  if (n > TOP) {
-    put_number(b, rest, 14);
-    tp_putf(b, "  %d others\n", n - TOP);
-  }
+  if (n > TOP) tp_putf(b, "%14s  %d others\n", commas(rest).s, n - TOP);
 }
 
 static void formulas(tp_buf *b, const tp_plan *p) {
-  for (int i = 0; i < p->bufs.n; i++)
-    if (p->bufs.v[i]->kind == TP_BUF_TEMP && p->bufs.v[i]->first >= 0) {
-      const tp_pbuf *x = p->bufs.v[i];
-      tp_putf(b, "%s: ", x->name ? x->name : "?");
-      tp_ix_print(b, tp_ix_mulc(p->ix, x->size, tp_dtype_size(x->dtype)));
-      tp_putf(b, " bytes from region %d to %d", x->first, x->last);
-      if (x->pos.file) tp_putf(b, "  -- %s:%d", x->pos.file, x->pos.line);
-      tp_puts(b, "\n");
-    }
+  for (int i = 0; i < p->bufs.n; i++) {
+    const tp_pbuf *x = p->bufs.v[i];
+    if (x->kind != TP_BUF_TEMP || x->first < 0) continue;
+    put_size(b, p, x);
+    tp_putf(b, " from region %d to %d", x->first, x->last);
+    put_line(b, x->pos);
+  }
   tp_puts(b, "with bounds, f:explain(\"memory\", { T = 100 }), this is over time\n");
 }
 
@@ -292,35 +300,25 @@ static void put_spilled(tp_buf *b, const chart *c) {
   for (int i = 0; i < c->plan->bufs.n; i++) {
     const tp_pbuf *x = c->plan->bufs.v[i];
     if (!p->out[i]) continue;
-    put_number(b, p->as[i].bytes, 14);
-    tp_putf(b, "  %s", x->name ? x->name : "?");
+    tp_putf(b, "%14s  %s", commas(p->as[i].bytes).s, x->name ? x->name : "?");
     int d = p->as[i].dim;
     if (d >= 0 && i < c->poly->arrs.n)
       tp_putf(b, ", row by row of %s", c->poly->arrs.v[i]->dim[x->order ? x->order[d] : d]->name);
-    tp_puts(b, ", at most ");
-    put_number(b, p->as[i].most, 0);
-    tp_puts(b, " in memory");
-    if (x->pos.file) tp_putf(b, "  -- %s:%d", x->pos.file, x->pos.line);
-    tp_puts(b, "\n");
+    tp_putf(b, ", at most %s in memory", commas(p->as[i].most).s);
+    put_line(b, x->pos);
   }
 }
 
 static void put_total(tp_buf *b, const chart *c) {
   const tp_places *p = c->places;
-  put_number(b, p->arena, 0);
-  tp_puts(b, " bytes of arena");
-  if (p->total > p->arena) {
-    tp_puts(b, " and at most ");
-    put_number(b, p->total - p->arena, 0);
-    tp_puts(b, " of a file mapped");
-  }
-  tp_puts(b, "; at most ");
-  put_number(b, c->live[c->peak], 0);
-  tp_puts(b, " are in use at once\n");
-  if (!c->plan->limit || c->plan->limit == TP_SPILL_ALL) return;
-  tp_puts(b, "the limit is ");
-  put_number(b, c->plan->limit, 0);
-  tp_puts(b, p->total <= c->plan->limit ? "\n" : ": a call with these bounds is refused\n");
+  int64_t limit = c->plan->limit;
+  tp_putf(b, "%s bytes of arena", commas(p->arena).s);
+  if (p->total > p->arena)
+    tp_putf(b, " and at most %s of a file mapped", commas(p->total - p->arena).s);
+  tp_putf(b, "; at most %s are in use at once\n", commas(c->live[c->peak]).s);
+  if (limit && limit != TP_SPILL_ALL)
+    tp_putf(b, "the limit is %s%s\n", commas(limit).s,
+        p->total <= limit ? "" : ": a call with these bounds is refused");
 }
 
 static void put_rows(tp_buf *b, const tp_fn *f) {
@@ -400,17 +398,13 @@ static void put_worked(tp_buf *b, const tp_plan *p, const worked_list *all, int6
   tp_counted sum = { 0 };
   for (int i = 0; i < all->n; i++)
     sum.runs += all->v[i].done.runs, sum.elements += all->v[i].done.elements;
-  put_number(b, sum.elements, 14);
-  put_number(b, sum.runs, 14);
-  tp_puts(b, "  elements, and runs of regions, in all; loops turn ");
-  put_number(b, turns, 0);
-  tp_puts(b, " times\n");
+  tp_putf(b, "%14s%14s  elements, and runs of regions, in all; loops turn %s times\n",
+      commas(sum.elements).s, commas(sum.runs).s, commas(turns).s);
   for (int i = 0; i < all->n; i++) {
-    put_number(b, all->v[i].done.elements, 14);
-    put_number(b, all->v[i].done.runs, 14);
-    tp_puts(b, "  ");
-    put_place(b, p, all->v[i].x);
-    put_operators(b, all->v[i].x->rg);
+    const worked *w = &all->v[i];
+    tp_putf(b, "%14s%14s  ", commas(w->done.elements).s, commas(w->done.runs).s);
+    put_place(b, p, w->x);
+    put_operators(b, w->x->rg);
   }
 }
 
@@ -421,9 +415,7 @@ static void put_factor(tp_buf *b, tp_ictx *c, const tp_ix *n, const char *of) {
 /* "(T) (t + 1) for t, t: y: sum" */
 static void put_formula(tp_buf *b, const tp_plan *p, const tp_pnode *x) {
   const tp_pnode *loop[64];
-  int n = 0;
-  for (const tp_pnode *q = x->up; q && n < 64; q = q->up)
-    if (q->kind == TP_P_FOR) loop[n++] = q;
+  int n = loops_around(x, loop);
   while (n-- > 0) put_factor(b, p->ix, tp_ix_sub(p->ix, loop[n]->hi, loop[n]->lo), " ");
   for (int i = 0; i < x->rg->nlead; i++) put_factor(b, p->ix, x->rg->lead[i], " ");
   put_place(b, p, x);
@@ -477,42 +469,39 @@ static bool section_text(tp_fn *f, const char *s, const int64_t *env, tp_buf *b)
 
 typedef struct {
   const char *section;
-  int64_t *env;
+  const int64_t *given;
   tp_buf *out;
 } telling;
 
 static bool tell(tp_fn *f, void *arg, tp_error *err) {
   telling *t = arg;
-  return section_text(f, t->section, t->env, t->out) ||
-      tp_fail(err, TP_E_MEMORY, f->pos, "these bounds need more than 2^63 bytes");
+  int64_t *env = t->given ? tp_full_env(f, t->given) : NULL;
+  tp_hold h;
+  if (t->given && !env) tp_oom();
+  tp_hold_set(&h, tp_free, env);
+  bool ok = section_text(f, t->section, env, t->out);
+  tp_hold_end(&h);
+  tp_free(env);
+  return ok || tp_fail(err, TP_E_MEMORY, f->pos, "these bounds need more than 2^63 bytes");
 }
 
-bool tp_explains_plan(const char *section) {
-  static const char *const of[] = { "plan", "code", "work", "threads" };
-  bool is = false;
-  for (size_t i = 0; section && i < TP_LEN(of); i++) is |= !strcmp(section, of[i]);
-  return is;
+static bool is_one_of(const char *s, int n, const char *const *of) {
+  while (n > 0 && strcmp(s, of[n - 1])) n--;
+  return n > 0;
 }
 
-static bool with_bounds(
-    tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
-  telling t = { section, env ? tp_full_env(f, env) : NULL, out };
-  bool ok = env && !t.env ? tp_no_memory(err, f->pos) : tp_guarded(f, tell, &t, err);
-  tp_free(t.env);
-  return ok;
+bool tp_fn_explain(tp_fn *f, const char *s, const int64_t *env, tp_buf *out, tp_error *err) {
+  static const char *const of_plan[] = { "plan", "code", "work", "threads" };
+  char hint[TP_HINT];
+  if (s && !is_one_of(s, TP_LEN(sections), sections))
+    return tp_fail(err, TP_E_OPTION, f->pos, "unknown section '%s' of explain%s", s,
+        tp_hint(hint, s, sections, TP_LEN(sections)));
+  if (env) f = tp_fn_within(f, env);
+  return ((s && is_one_of(s, TP_LEN(of_plan), of_plan)) || tp_fn_whole(f, err)) &&
+      tp_guarded(f, tell, &(telling){ s, env, out }, err);
 }
 
-bool tp_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
-  if (!section) return with_bounds(f, NULL, env, out, err);
-  for (int i = 0; i < (int)TP_LEN(sections); i++)
-    if (!strcmp(section, sections[i])) return with_bounds(f, section, env, out, err);
-  const char *near = tp_nearest(section, sections, TP_LEN(sections));
-  return tp_fail(err, TP_E_OPTION, f->pos, "unknown section '%s' of explain: %s%s%s", section,
-      near ? "did you mean '"
-           : "graph, schedule, storage, memory, work, plan, threads, code, passes, rules, "
-             "evolution or dot",
-      near ? near : "", near ? "'?" : "");
-}
+/* ---- clocks ---- */
 
 typedef struct {
   int rows;
@@ -526,7 +515,6 @@ static tp_exec *newest_exec(const tp_fn *f) {
 static bool profile(tp_fn *f, void *arg, tp_error *err) {
   profiling *p = arg;
   const tp_exec *x = newest_exec(f);
-  (void)err;
   if (x) tp_exec_profile(x, p->rows, p->out);
   else tp_puts(p->out, "the reference evaluator has no profile\n");
   return true;
@@ -537,7 +525,6 @@ bool tp_fn_profile(tp_fn *f, int rows, tp_buf *out, tp_error *err) {
 }
 
 static bool inside(tp_fn *f, void *arg, tp_error *err) {
-  (void)err;
   tp_fn_clocks(f, *(bool *)arg);
   return true;
 }

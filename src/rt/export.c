@@ -15,52 +15,42 @@ typedef struct {
 /* ---- what it takes and gives ---- */
 
 /* Words of C and C++, and what the headers that the files include declare. */
-static bool is_word(const char *s) {
-  static const char *const words[] = { "alignas", "alignof", "and", "and_eq", "asm", "auto",
-    "bitand", "bitor", "bool", "break", "case", "catch", "char", "class", "compl", "const",
-    "const_cast", "constexpr", "continue", "decltype", "default", "delete", "do", "double",
-    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
-    "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept",
-    "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public",
-    "register", "reinterpret_cast", "restrict", "return", "short", "signed", "sizeof", "static",
-    "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local", "throw",
-    "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unsigned", "using",
-    "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "NULL", "NAN", "INFINITY",
-    "linux", "unix" };
-  bool is = false;
-  for (size_t i = 0; i < TP_LEN(words); i++) is |= strcmp(s, words[i]) == 0;
-  return is;
+static const char c_words[] =
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const "
+    "const_cast constexpr continue decltype default delete do double dynamic_cast else enum "
+    "explicit export extern false float for friend goto if inline int long mutable namespace new "
+    "noexcept not not_eq nullptr operator or or_eq private protected public register "
+    "reinterpret_cast restrict return short signed sizeof static static_assert static_cast struct "
+    "switch template this thread_local throw true try typedef typeid typename typeof union "
+    "unsigned using virtual void volatile wchar_t while xor xor_eq NULL NAN INFINITY linux unix";
+/* these also with an f or l behind */
+static const char c_math[] =
+    "acos asin atan atan2 cos sin tan acosh asinh atanh cosh sinh tanh exp exp2 expm1 frexp ilogb "
+    "ldexp log log10 log1p log2 logb modf scalbn scalbln cbrt fabs hypot pow sqrt erf erfc lgamma "
+    "tgamma ceil floor nearbyint rint lrint llrint round lround llround trunc fmod remainder "
+    "remquo copysign nan nextafter nexttoward fdim fmax fmin fma gamma";
+static const char c_others[] =
+    "main memchr memcmp memcpy memmove memset strcat strchr strcmp strcoll strcpy strcspn strdup "
+    "strerror strlen strncat strncmp strncpy strpbrk strrchr strspn strstr strtok strxfrm remove "
+    "rename printf puts putc putchar getc getchar perror";
+
+static bool is_in(const char *words, const char *s, size_t n) {
+  for (size_t k; *words; words += k + (words[k] == ' ')) {
+    k = strcspn(words, " ");
+    if (k == n && !memcmp(words, s, n)) return true;
+  }
+  return false;
 }
 
-static bool is_declared(const char *s) {
-  static const char *const math[] = { "acos", "asin", "atan", "atan2", "cos", "sin", "tan", "acosh",
-    "asinh", "atanh", "cosh", "sinh", "tanh", "exp", "exp2", "expm1", "frexp", "ilogb", "ldexp",
-    "log", "log10", "log1p", "log2", "logb", "modf", "scalbn", "scalbln", "cbrt", "fabs", "hypot",
-    "pow", "sqrt", "erf", "erfc", "lgamma", "tgamma", "ceil", "floor", "nearbyint", "rint", "lrint",
-    "llrint", "round", "lround", "llround", "trunc", "fmod", "remainder", "remquo", "copysign",
-    "nan", "nextafter", "nexttoward", "fdim", "fmax", "fmin", "fma", "gamma" };
-  static const char *const others[] = { "main", "memchr", "memcmp", "memcpy", "memmove", "memset",
-    "strcat", "strchr", "strcmp", "strcoll", "strcpy", "strcspn", "strdup", "strerror", "strlen",
-    "strncat", "strncmp", "strncpy", "strpbrk", "strrchr", "strspn", "strstr", "strtok", "strxfrm",
-    "remove", "rename", "printf", "puts", "putc", "putchar", "getc", "getchar", "perror" };
-  size_t n = strlen(s);
-  bool is = false;
-  for (size_t i = 0; i < TP_LEN(math); i++) {
-    size_t k = strlen(math[i]);
-    is |= strncmp(s, math[i], k) == 0 && (n == k || (n == k + 1 && (s[k] == 'f' || s[k] == 'l')));
-  }
-  for (size_t i = 0; i < TP_LEN(others); i++) is |= strcmp(s, others[i]) == 0;
-  return is;
-}
+static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 
 /* A member's name: letters, digits and _ of a name, none before it in v. */
 static const char *member_of(tp_fn *f, const char *name, const tp_export_array *v, int n) {
   char *s = tp_printf(
       &f->closed->arena, "%s%s", *name >= '0' && *name <= '9' ? "_" : "", *name ? name : "_");
   for (char *p = s; *p; p++)
-    if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9')))
-      *p = '_';
-  bool taken = is_word(s) || strcmp(s, "none") == 0;
+    if (!strchr(letters, *p)) *p = '_';
+  bool taken = is_in(c_words, s, strlen(s)) || strcmp(s, "none") == 0;
   for (int i = 0; i < n; i++) taken |= v[i].as && strcmp(s, v[i].as) == 0;
   return taken ? member_of(f, tp_printf(&f->closed->arena, "%s_", s), v, n) : s;
 }
@@ -144,11 +134,10 @@ static const char *base_of(const char *path) {
 }
 
 static bool good_name(const char *name) {
-  bool ok = *name && !(*name >= '0' && *name <= '9');
-  for (const char *s = name; *s; s++)
-    ok &= (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') ||
-        *s == '_';
-  return ok && !is_word(name) && !is_declared(name);
+  size_t n = strlen(name);
+  return n && (*name < '0' || *name > '9') && !name[strspn(name, letters)] &&
+      !is_in(c_words, name, n) && !is_in(c_others, name, n) && !is_in(c_math, name, n) &&
+      !(strchr("fl", name[n - 1]) && is_in(c_math, name, n - 1));
 }
 
 static bool write_text(FILE *f, void *ud) {

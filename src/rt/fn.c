@@ -139,9 +139,3 @@ tp_array *tp_program_peek(tp_program *p, tp_val v, tp_run *run, const int64_t *a
   tp_graph_free(g);
   return a;
 }
-
-bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
-  if (env) f = tp_fn_within(f, env);
-  return (tp_explains_plan(section) || tp_fn_whole(f, err)) &&
-      tp_explain(f, section, env, out, err);
-}

@@ -34,11 +34,9 @@ typedef struct tp_engine {
   /* a call: asks for its memory, of this executor; runs it */
   bool (*room)(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);
   bool (*run)(tp_fn *f, tp_run *run, tp_error *err);
-  /* A session: up to the first tick; then one tick at a time, at q->next afterwards. rest: all that
-   * is left at once; NULL: step by step. */
+  /* A session: up to the first tick; then one tick at a time, at q->next afterwards. */
   bool (*begin)(tp_fn *f, tp_session *q, tp_error *err);
   tp_stand (*step)(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err);
-  bool (*rest)(tp_session *q, tp_error *err);
   bool (*cancelled)(const tp_session *q);
   /* get: see tp_exec_get */
   void (*put)(tp_session *q, tp_buf *b);
@@ -209,16 +207,15 @@ bool tp_fn_may_be_endless(tp_fn *f, const int64_t *env, const char *what, tp_err
 bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err);
 bool tp_no_ticks(const tp_fn *f, const tp_session *s);
 int tp_tick_depth_of(const tp_fn *f, int output);
-/* copies: work that waits reads them after the host has written the next values */
+/* copies: work that waits reads them after the host has written the next values. A step without
+ * values has them in the whole arrays of the run. */
 bool tp_hold_values(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err);
 /* the first elements of a, in the array given for output i if they fit there */
 tp_array *tp_take_shown(const tp_step *s, int i, tp_array *a, const int64_t *shape);
 /* whole: inputs with the tick dims are there too */
 bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_error *err);
-/* runs what is left; the outputs go to run */
+/* Runs what is left, of one that is not open yet all of run; the outputs go to run. */
 bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err);
 tp_session *tp_session_free(tp_fn *f, tp_session *s);
-bool tp_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err);
-bool tp_explains_plan(const char *section);        /* it is said of the plan alone */
 void tp_dump_stage(const char *section, tp_fn *f); /* to stderr if TEMPO_DUMP names it */
 #endif

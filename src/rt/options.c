@@ -42,27 +42,23 @@ static bool choose_check(tp_fn *f, const tp_copts *o, tp_error *err) {
   const char *env = tp_setting("TEMPO_CHECK"), *what = env ? env : o->check ? o->check : "none";
   f->opt.check = !strcmp(what, "nan");
   if (f->opt.check || !strcmp(what, "none")) return true;
-  const char *near = tp_nearest(what, known, TP_LEN(known));
-  return tp_fail(err, TP_E_OPTION, o->pos, "option: %s is '%s'; %s%s%s",
-      env ? "TEMPO_CHECK" : "check", what,
-      near ? "did you mean '" : "it may be \"nan\" or \"none\"", near ? near : "",
-      near ? "'?" : "");
+  char hint[TP_HINT];
+  return tp_fail(err, TP_E_OPTION, o->pos, "option: %s is '%s'%s", env ? "TEMPO_CHECK" : "check",
+      what, tp_hint(hint, what, known, TP_LEN(known)));
 }
 
 /* ---- options of passes: "none", "evolve=false,cse=true" ---- */
 
 static bool unknown_pass(const tp_copts *o, const char *s, size_t n, tp_error *err) {
-  char word[64];
+  char word[64], hint[TP_HINT];
   const char *names[TP_NPASS + TP_NRULE];
   int have = 0;
   for (int i = 0; i < TP_NPASS; i++) names[have++] = tp_passes[i].name;
   for (int i = 0; i < TP_NRULE; i++) names[have++] = tp_rule_name(i);
-  memcpy(word, s, TP_MIN(n, sizeof word - 1));
-  word[TP_MIN(n, sizeof word - 1)] = 0;
-  const char *near = tp_nearest(word, names, have);
-  return tp_fail(err, TP_E_OPTION, o->pos, "option: unknown pass '%s'%s%s%s", word,
-      near ? "; did you mean '" : "; f:explain \"passes\" lists them", near ? near : "",
-      near ? "'?" : "");
+  snprintf(word, sizeof word, "%.*s", (int)TP_MIN(n, sizeof word), s);
+  tp_hint(hint, word, names, have);
+  return tp_fail(err, TP_E_OPTION, o->pos, "option: unknown pass '%s'%s", word,
+      *hint ? hint : "; f:explain \"passes\" lists them");
 }
 
 static bool choose_pass(
@@ -85,17 +81,11 @@ static bool choose_passes(tp_fn *f, const tp_copts *o, tp_error *err) {
   f->opt.precise = o->precise;
   f->opt.reproducible = o->reproducible;
   if (!s || none || !strcmp(s, "all")) return true;
-  while (*s) {
-    size_t n = strcspn(s, "=,"), v = 0;
-    bool on = true;
-    if (s[n] == '=') {
-      v = strcspn(s + n + 1, ",");
-      on = strncmp(s + n + 1, "false", 5) && s[n + 1] != '0';
-      v++;
-    }
+  for (size_t n, v; *s; s += n + v, s += *s == ',') {
+    n = strcspn(s, "=,");
+    v = strcspn(s + n, ",");
+    bool on = strncmp(s + n, "=false", 6) && strncmp(s + n, "=0", 2);
     if (!choose_pass(f, o, s, n, on, err)) return false;
-    s += n + v;
-    if (*s == ',') s++;
   }
   return true;
 }

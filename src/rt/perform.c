@@ -78,11 +78,6 @@ static tp_stand perform_step(tp_fn *f, tp_session *q, const tp_step *s, tp_error
   return at;
 }
 
-static bool perform_rest(tp_session *q, tp_error *err) {
-  return tp_exec_split(q->exec, false, err) &&
-      tp_exec_go(q->exec, &(tp_goal){ .tick = false }, err) != TP_AT_ERROR;
-}
-
 static bool perform_cancelled(const tp_session *q) { return tp_exec_cancelled(q->exec); }
 
 /* ---- states ---- */
@@ -98,4 +93,4 @@ static bool perform_get(tp_session *q, tp_reader *r, const int64_t *was, tp_erro
 static void perform_end(tp_session *q) { q->exec = tp_exec_free(q->exec); }
 
 const tp_engine tp_engine_plan = { perform_room, perform_run, perform_begin, perform_step,
-  perform_rest, perform_cancelled, perform_put, perform_get, perform_end };
+  perform_cancelled, perform_put, perform_get, perform_end };

@@ -70,5 +70,5 @@ static bool refer_get(tp_session *q, tp_reader *r, const int64_t *was, tp_error 
 
 static void refer_end(tp_session *q) { q->ref = tp_ref_end(q->ref); }
 
-const tp_engine tp_engine_reference = { refer_room, refer_run, refer_begin, refer_step, NULL,
+const tp_engine tp_engine_reference = { refer_room, refer_run, refer_begin, refer_step,
   refer_cancelled, refer_put, refer_get, refer_end };

@@ -157,21 +157,15 @@ bool tp_fn_stages(tp_fn *f, void *unused, tp_error *err) {
 
 void tp_fn_drop(tp_fn *f) {
   if (!f->ticking) tp_poly_free(f->poly); /* else it is that of the steps */
-  tp_poly_free(f->steps.poly);
+  tp_drop_ticks(f);
   tp_plan_free(f->read);
-  if (f->steps.graph) tp_graph_free(f->steps.graph);
   if (f->graph) tp_graph_free(f->graph);
-  tp_free(f->fed);
-  tp_free(f->shown);
-  tp_free(f->first);
   tp_params_free(f);
   if (f->ranges) tp_graph_free(f->ranges);
   if (f->closed) tp_graph_free(f->closed);
   f->poly = NULL;
-  f->steps = (tp_stages){ 0 };
   f->plan = f->read = NULL;
   f->graph = f->ranges = f->closed = NULL;
-  f->fed = f->shown = f->first = NULL;
   f->loaded = f->latest = NULL;
   f->nbound = f->ntick = 0;
 }
@@ -194,5 +188,7 @@ void tp_fn_as(tp_fn *g, const tp_fn *f) {
     .threads = f->threads,
     .cflags = f->cflags,
     .limit = f->limit,
-    .most = f->most };
+    .most = f->most,
+    .nasked = f->nasked,
+    .asked_tick = f->asked_tick };
 }

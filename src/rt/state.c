@@ -82,25 +82,6 @@ bool tp_fn_state(tp_fn *f, tp_buf *out, tp_error *err) {
 
 /* ---- reading ---- */
 
-typedef struct {
-  int64_t *env;
-  tp_array **inputs, **params, **values, **outputs;
-  int64_t seed, at[TP_MAXTICK];
-  bool over, begun;
-} saved;
-
-static void saved_free(tp_fn *f, saved *v) {
-  for (int i = 0; v->inputs && i < f->closed->inputs.n; i++) tp_array_unref(v->inputs[i]);
-  for (int i = 0; v->values && i < f->closed->inputs.n; i++) tp_array_unref(v->values[i]);
-  for (int i = 0; v->params && i < f->closed->params.n; i++) tp_array_unref(v->params[i]);
-  for (int i = 0; v->outputs && i < f->closed->outputs.n; i++) tp_array_unref(v->outputs[i]);
-  tp_free(v->env);
-  tp_free(v->inputs);
-  tp_free(v->params);
-  tp_free(v->values);
-  tp_free(v->outputs);
-}
-
 static bool broken(tp_fn *f, tp_error *err) {
   return tp_fail(err, TP_E_FILE, f->pos,
       "this is no whole state: it was cut, changed or not written by f:state() or f:save(path)");
@@ -127,7 +108,7 @@ static void take_list(tp_reader *r, int n, tp_array ***to) {
 }
 
 /* With what symbols of ours say of the bounds. */
-static bool take_bounds(tp_fn *f, tp_reader *r, saved *v) {
+static bool take_bounds(tp_fn *f, tp_reader *r, tp_session *v) {
   int64_t *given = tp_calloc(sizeof *given * (size_t)(tp_nsym(f->closed->ix) + 1));
   for (int i = 0; given && i < f->nbound; i++)
     given[f->bounds[i]->id] = tp_take_in(r, 0, TP_ENDLESS + 1);
@@ -136,16 +117,17 @@ static bool take_bounds(tp_fn *f, tp_reader *r, saved *v) {
   return v->env;
 }
 
-static bool take_saved(tp_fn *f, tp_reader *r, saved *v, tp_error *err) {
+/* A session of which nothing runs. */
+static bool take_session(tp_fn *f, tp_reader *r, tp_session *v, tp_error *err) {
   if (!take_bounds(f, r, v)) return tp_no_memory(err, f->pos);
-  v->seed = tp_take_i64(r);
+  v->run = (tp_run){ .env = v->env, .seed = (uint64_t)tp_take_i64(r) };
   v->over = tp_take_in(r, 0, 2);
   v->begun = tp_take_in(r, 0, 2);
   for (int k = 0; k < f->ntick; k++) v->at[k] = tp_take_in(r, 0, INT64_MAX);
   take_list(r, f->closed->inputs.n, &v->inputs);
   take_list(r, f->closed->params.n, &v->params);
   take_list(r, f->closed->inputs.n, &v->values);
-  take_list(r, f->closed->outputs.n, &v->outputs);
+  take_list(r, f->closed->outputs.n, &v->run.outputs);
   return !r->bad || broken(f, err);
 }
 
@@ -215,7 +197,7 @@ static const tp_node *reader_of(tp_fn *f, const tp_sym *b) {
 
 /* Has the row begun that was the last one, of a dim that ends by data? By the state's bound it may
  * have ended. */
-static bool in_last_row(const tp_fn *f, const saved *v) {
+static bool in_last_row(const tp_fn *f, const tp_session *v) {
   const tp_sym *d = f->tick[0];
   bool inside = false;
   for (int k = 1; k < f->ntick; k++) inside |= v->at[k] > 0;
@@ -227,7 +209,7 @@ static bool none_longer(tp_fn *f, tp_error *err) {
       "a larger bound than the state's is possible only where nothing was left out because of it");
 }
 
-static bool may_grow(tp_fn *f, const saved *v, const int64_t *env, bool *same, tp_error *err) {
+static bool may_grow(tp_fn *f, const tp_session *v, const int64_t *env, bool *same, tp_error *err) {
   *same = true;
   for (int i = 0; i < f->nbound; i++) {
     const tp_sym *b = f->bounds[i];
@@ -276,7 +258,7 @@ static bool restore_value(tp_fn *f, tp_session *s, int i, tp_array *a) {
 }
 
 static bool restore(
-    tp_fn *f, tp_session *s, const saved *v, tp_reader *r, bool same, tp_error *err) {
+    tp_fn *f, tp_session *s, const tp_session *v, tp_reader *r, bool same, tp_error *err) {
   const int64_t *was = same ? NULL : v->env;
   memcpy(s->at, v->at, sizeof s->at);
   s->over = v->over;
@@ -287,7 +269,7 @@ static bool restore(
     if (f->fed[i] && !restore_value(f, s, i, v->values[i])) return broken(f, err);
   for (int i = 0; i < f->closed->outputs.n; i++) {
     tp_array *to = s->run.outputs[i];
-    if (v->outputs[i] && to && !copy_output(v->outputs[i], to)) return broken(f, err);
+    if (v->run.outputs[i] && to && !copy_output(v->run.outputs[i], to)) return broken(f, err);
   }
   if (s->over) return r->left == 0 || broken(f, err);
   bool ok = f->engine->get(s, r, was, err) && !r->left;
@@ -295,7 +277,7 @@ static bool restore(
 }
 
 /* Inputs given now come before those of the state. */
-static void prefer(tp_fn *f, saved *v, const tp_run *with) {
+static void prefer(tp_fn *f, tp_session *v, const tp_run *with) {
   for (int i = 0; with->inputs && i < f->closed->inputs.n; i++) {
     if (!with->inputs[i]) continue;
     tp_array_unref(v->inputs[i]);
@@ -304,63 +286,52 @@ static void prefer(tp_fn *f, saved *v, const tp_run *with) {
 }
 
 /* Nothing runs any more: parameters are all that is asked for. */
-static bool take_over(tp_fn *f, tp_session *s, saved *v, tp_reader *r, tp_error *err) {
+static bool is_over(tp_fn *f, const tp_session *v, const tp_reader *r, tp_error *err) {
   tp_error none = { 0 };
   bool ok = r->left == 0;
-  *s = (tp_session){ .env = v->env,
-    .inputs = v->inputs,
-    .params = v->params,
-    .values = v->values,
-    .begun = true,
-    .over = true };
-  s->run = (tp_run){ .env = s->env, .outputs = v->outputs };
-  memcpy(s->at, v->at, sizeof s->at);
-  *v = (saved){ .over = true };
   for (int i = 0, k = 0; i < f->closed->outputs.n; i++) {
-    const tp_array *a = f->closed->outputs.v[i].hidden ? s->run.outputs[i] : NULL;
+    const tp_array *a = f->closed->outputs.v[i].hidden ? v->run.outputs[i] : NULL;
     if (a) ok &= tp_fn_param_fits(f, k, a, &none);
     k += f->closed->outputs.v[i].hidden;
   }
   for (int k = 0; k < f->closed->params.n; k++)
-    ok &= !s->params[k] || tp_fn_param_fits(f, k, s->params[k], &none);
+    ok &= !v->params[k] || tp_fn_param_fits(f, k, v->params[k], &none);
   return ok || broken(f, err);
 }
 
-static bool go_on(
-    tp_fn *f, tp_session *s, saved *v, tp_reader *r, const tp_run *with, tp_error *err) {
-  bool same = true;
-  if (v->over && !with) return take_over(f, s, v, r, err);
-  if (!tp_fn_ticks(f, err)) return false;
-  if (with && !may_grow(f, v, with->env, &same, err)) return false;
-  if (with) prefer(f, v, with);
-  tp_run run = { .env = with ? with->env : v->env,
-    .inputs = v->inputs,
-    .params = v->params,
-    .seed = (uint64_t)v->seed };
-  return tp_session_open(f, s, &run, with != NULL, err) && restore(f, s, v, r, same, err);
-}
-
+/* was: as it was written; s: as it goes on */
 typedef struct {
-  const void *p;
-  size_t n;
+  tp_reader r;
   const tp_run *with;
-  tp_session *s;
-  saved v;
+  tp_session *was, *s;
 } loading;
 
 static bool load_it(tp_fn *f, void *arg, tp_error *err) {
   loading *x = arg;
-  tp_reader r = { x->p, x->n, false };
-  return check_head(f, &r, err) && take_saved(f, &r, &x->v, err) &&
-      go_on(f, x->s, &x->v, &r, x->with, err);
+  const tp_run *with = x->with;
+  tp_session *v = x->was;
+  bool same = true;
+  if (!check_head(f, &x->r, err) || !take_session(f, &x->r, v, err)) return false;
+  if (v->over && !with) {
+    x->was = x->s;
+    x->s = v;
+    return is_over(f, v, &x->r, err);
+  }
+  if (!tp_fn_ticks(f, err)) return false;
+  if (with && !may_grow(f, v, with->env, &same, err)) return false;
+  if (with) prefer(f, v, with);
+  tp_run run = {
+    .env = with ? with->env : v->env, .inputs = v->inputs, .params = v->params, .seed = v->run.seed
+  };
+  return tp_session_open(f, x->s, &run, with != NULL, err) && restore(f, x->s, v, &x->r, same, err);
 }
 
 static tp_session *load(tp_fn *f, const void *p, size_t n, const tp_run *with, tp_error *err) {
   tp_error none = { 0 };
   tp_fn_ticks(f, &none); /* a run that is over may be of a program without */
-  loading x = { .p = p, .n = n, .with = with, .s = tp_calloc(sizeof *x.s) };
-  bool ok = x.s ? tp_guarded(f, load_it, &x, err) : tp_no_memory(err, f->pos);
-  saved_free(f, &x.v);
+  loading x = { { p, n, false }, with, tp_calloc(sizeof *x.was), tp_calloc(sizeof *x.s) };
+  bool ok = x.was && x.s ? tp_guarded(f, load_it, &x, err) : tp_no_memory(err, f->pos);
+  tp_session_free(f, x.was);
   return ok ? x.s : tp_session_free(f, x.s);
 }
 

@@ -118,16 +118,18 @@ bool tp_fn_door(
 
 /* ---- sessions ---- */
 
+static void drop_arrays(tp_array **v, int n) {
+  for (int i = 0; v && i < n; i++) tp_array_unref(v[i]);
+  tp_free(v);
+}
+
 tp_session *tp_session_free(tp_fn *f, tp_session *s) {
   if (!s) return NULL;
   f->engine->end(s);
   tp_run_free_outputs(f->graph, &s->run);
-  for (int i = 0; s->inputs && i < f->closed->inputs.n; i++) tp_array_unref(s->inputs[i]);
-  for (int i = 0; s->params && i < f->closed->params.n; i++) tp_array_unref(s->params[i]);
-  for (int i = 0; s->values && i < f->closed->inputs.n; i++) tp_array_unref(s->values[i]);
-  tp_free(s->inputs);
-  tp_free(s->values);
-  tp_free(s->params);
+  drop_arrays(s->inputs, f->closed->inputs.n);
+  drop_arrays(s->values, f->closed->inputs.n);
+  drop_arrays(s->params, f->closed->params.n);
   tp_free(s->shown);
   tp_free(s->env);
   tp_free(s);
@@ -141,8 +143,8 @@ static tp_array **keep_all(tp_array *const *from, int n, const bool *but) {
   return to;
 }
 
-static bool endless(const tp_fn *f, const int64_t *env) {
-  return env[f->tick[0]->bound->id] == TP_ENDLESS;
+bool tp_fn_is_endless(const tp_fn *f, const int64_t *env) {
+  return f->ntick && env[f->tick[0]->bound->id] == TP_ENDLESS;
 }
 
 static bool has_no_end(const tp_ix *n, const int64_t *env) {
@@ -163,55 +165,53 @@ static const tp_pnode *endless_in_a_tick(const tp_plan *p, const tp_pnode *x, co
   return any ? x : found;
 }
 
-/* Nothing that has to be kept may mention the bound, no input or output may be whole over the dim,
- * and nothing run over all of it between two ticks. */
-bool tp_fn_may_be_endless(tp_fn *f, const int64_t *env, const char *what, tp_error *err) {
-  const tp_sym *b = f->tick[0]->bound;
+/* An input or output over the first tick dim that does not go with the ticks has no end. fed,
+ * shown: NULL: none goes with them. */
+static bool none_whole(tp_fn *f, const bool *fed, const bool *shown, const char *what,
+    const char *why_input, const char *why_output, tp_error *err) {
+  const tp_sym *d = f->tick[0];
   for (int i = 0; i < f->closed->inputs.n; i++) {
     const tp_node *n = f->closed->inputs.v[i];
-    if (tp_fn_needs_input(f, i) && !f->fed[i] && tp_dom_has(n->ndom, n->dom, f->tick[0]))
-      return tp_fail(err, TP_E_BOUND, n->pos,
-          "'%s' cannot %s: input '%s' is given before the first tick", b->name, what, n->attr.str);
+    if (tp_fn_needs_input(f, i) && !(fed && fed[i]) && tp_dom_has(n->ndom, n->dom, d))
+      return tp_fail(err, TP_E_BOUND, n->pos, "'%s' cannot %s: input '%s' %s", d->bound->name, what,
+          n->attr.str, why_input);
   }
   for (int i = 0; i < f->graph->outputs.n; i++) {
     const tp_output *o = &f->graph->outputs.v[i];
-    if (!o->hidden && !f->shown[i] && tp_dom_has(o->val.node->ndom, o->val.node->dom, f->tick[0]))
-      return tp_fail(err, TP_E_BOUND, o->pos,
-          "'%s' cannot %s: output '%s' is whole only at the end", b->name, what, o->name);
+    const tp_node *n = o->val.node;
+    if (!o->hidden && !(shown && shown[i]) && tp_dom_has(n->ndom, n->dom, d))
+      return tp_fail(err, TP_E_BOUND, o->pos, "'%s' cannot %s: output '%s' %s", d->bound->name,
+          what, o->name, why_output);
   }
-  for (int i = 0; f->steps.plan && i < f->steps.plan->bufs.n; i++) {
-    const tp_pbuf *x = f->steps.plan->bufs.v[i];
+  return true;
+}
+
+/* Besides, no buffer may mention the bound, and nothing run over all of it between two ticks. */
+bool tp_fn_may_be_endless(tp_fn *f, const int64_t *env, const char *what, tp_error *err) {
+  const tp_sym *b = f->tick[0]->bound;
+  const tp_plan *p = f->steps.plan;
+  if (!none_whole(f, f->fed, f->shown, what, "is given before the first tick",
+          "is whole only at the end", err))
+    return false;
+  for (int i = 0; p && i < p->bufs.n; i++) {
+    const tp_pbuf *x = p->bufs.v[i];
     if (tp_ix_mentions(x->size, b))
       return tp_fail(err, TP_E_BOUND, f->pos, "'%s' cannot %s: '%s' is kept over all of '%s'",
           b->name, what, x->name ? x->name : "?", f->tick[0]->name);
   }
-  const tp_pnode *x =
-      f->steps.plan ? endless_in_a_tick(f->steps.plan, f->steps.plan->body, env) : NULL;
+  const tp_pnode *x = p ? endless_in_a_tick(p, p->body, env) : NULL;
   return !x ||
       tp_fail(err, TP_E_BOUND, tp_pnode_line(x),
           "'%s' cannot %s: this goes through all of '%s' between two ticks", b->name, what,
           f->tick[0]->name);
 }
 
-/* In a call, arrays over the tick dims would have no end. */
-static bool may_be_called_endless(tp_fn *f, tp_error *err) {
-  const char *b = f->tick[0]->bound->name,
-             *advice = "f:start and f:step go through it tick by tick";
-  for (int i = 0; i < f->closed->inputs.n; i++) {
-    const tp_node *n = f->closed->inputs.v[i];
-    if (tp_fn_needs_input(f, i) && tp_dom_has(n->ndom, n->dom, f->tick[0]))
-      return tp_fail(err, TP_E_BOUND, n->pos,
-          "'%s' cannot be math.huge in a call: input '%s' is over '%s'; %s", b, n->attr.str,
-          f->tick[0]->name, advice);
-  }
-  for (int i = 0; i < f->graph->outputs.n; i++) {
-    const tp_output *o = &f->graph->outputs.v[i];
-    if (!o->hidden && tp_dom_has(o->val.node->ndom, o->val.node->dom, f->tick[0]))
-      return tp_fail(err, TP_E_BOUND, o->pos,
-          "'%s' cannot be math.huge in a call: output '%s' is over '%s'; %s", b, o->name,
-          f->tick[0]->name, advice);
-  }
-  return true;
+bool tp_fn_call_may_end(tp_fn *f, const int64_t *env, tp_error *err) {
+  char why[256];
+  if (!tp_fn_is_endless(f, env)) return true;
+  snprintf(why, sizeof why, "is over '%s'; f:start and f:step go through it tick by tick",
+      f->tick[0]->name);
+  return none_whole(f, NULL, NULL, "be math.huge in a call", why, why, err);
 }
 
 bool tp_no_ticks(const tp_fn *f, const tp_session *s) {
@@ -247,7 +247,8 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
     .seed = run->seed,
     .fed = whole ? NULL : f->fed,
     .shown = s->shown };
-  if (endless(f, s->env) && !tp_fn_may_be_endless(f, s->env, "be math.huge", err)) return false;
+  if (tp_fn_is_endless(f, s->env) && !tp_fn_may_be_endless(f, s->env, "be math.huge", err))
+    return false;
   if (!tp_run_check(g, &s->run, err) || !tp_run_check_bounds(f->steps.graph, &s->run, err))
     return false;
   if (f->steps.plan && !(s->exec = tp_fn_exec(f, f->steps.plan, err))) return false;
@@ -256,8 +257,6 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
   s->ticks = (tp_ticks){ f->ntick, f->tick, f->fed, s->shown, NULL, f->first };
   return f->engine->begin(f, s, err);
 }
-
-bool tp_fn_is_endless(const tp_fn *f, const int64_t *env) { return f->ntick && endless(f, env); }
 
 typedef struct {
   tp_session *s;
@@ -331,8 +330,8 @@ static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
 }
 
 bool tp_hold_values(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
-  for (int i = 0; i < f->closed->inputs.n; i++) {
-    const tp_array *from = s->values ? s->values[i] : NULL;
+  for (int i = 0; s->values && i < f->closed->inputs.n; i++) {
+    const tp_array *from = s->values[i];
     if (!f->fed[i]) continue;
     if (!q->values[i]) q->values[i] = tp_array_new(from->dtype, from->rank, from->shape);
     if (!q->values[i]) return tp_no_memory(err, f->pos);
@@ -370,7 +369,7 @@ static void hand_last(tp_fn *f, const tp_session *q, tp_step *s) {
 }
 
 static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
-  door d = { f, &q->run, s, q->values, s->call, s->ud };
+  door d = { f, &q->run, s, s->values ? q->values : NULL, s->call, s->ud };
   q->run.call = pass_door;
   q->run.ud = &d;
   q->run.cancel = s->cancel;
@@ -394,120 +393,55 @@ static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   return true;
 }
 
-/* A session run to its end in one call. */
+/* ---- to the end in one call ---- */
+
 typedef struct {
   tp_session *q;
   tp_run *run;
-  tp_step s;
-  tp_array **values;
+  tp_step s; /* without values: those of a tick are in the run's arrays */
 } finish;
 
-static bool finish_open(tp_fn *f, finish *x, tp_error *err) {
-  x->s = (tp_step){ .values = x->values,
-    .budget = -1,
-    .call = x->run->call,
-    .ud = x->run->ud,
-    .cancel = x->run->cancel,
-    .interrupted = x->run->interrupted,
-    .host = x->run->host };
-  x->s.out = tp_calloc(sizeof *x->s.out * (size_t)(f->closed->outputs.n + 1));
-  return x->s.out || tp_no_memory(err, f->pos);
-}
-
-static void finish_free(tp_fn *f, finish *x) {
-  for (int i = 0; x->values && i < f->closed->inputs.n; i++) tp_array_unref(x->values[i]);
-  tp_free(x->values);
-  tp_step_drop(f, &x->s);
-  tp_free(x->s.out);
-}
-
-static bool next_step(tp_fn *f, finish *x, tp_error *err) {
-  tp_step_drop(f, &x->s);
-  return run_step(f, x->q, &x->s, err);
-}
-
-static void take_outputs(finish *x) {
-  x->run->outputs = x->q->run.outputs;
-  x->q->run.outputs = NULL;
-}
-
-/* This tick's values out of whole arrays. */
-static bool cut_values(tp_fn *f, finish *x, tp_error *err) {
-  for (int i = 0; i < f->closed->inputs.n; i++) {
-    int64_t shape[TP_MAXRANK];
-    if (!f->fed[i]) continue;
-    tp_array_unref(x->values[i]);
-    x->values[i] = tp_array_new(
-        f->closed->inputs.v[i]->out[0].dtype, tp_fn_fed_shape(f, i, &x->q->run, shape), shape);
-    if (!x->values[i]) return tp_no_memory(err, f->pos);
-    move_part(f, f->closed->inputs.v[i]->ndom, f->closed->inputs.v[i]->dom, x->q->at,
-        x->q->inputs[i], x->values[i], true);
-  }
-  return true;
-}
-
-static bool step_on(tp_fn *f, finish *x, tp_error *err) {
-  x->values = tp_calloc(sizeof *x->values * (size_t)(f->closed->inputs.n + 1));
-  if (!x->values) return tp_no_memory(err, f->pos);
-  bool ok = finish_open(f, x, err);
-  while (ok && !x->q->over) ok = cut_values(f, x, err) && next_step(f, x, err);
-  if (ok && f->engine->cancelled(x->q)) drop_shown(f, &x->q->run);
-  return ok;
-}
-
-static bool run_rest(tp_fn *f, finish *x, tp_error *err) {
-  tp_session *q = x->q;
-  door d = { f, &q->run, NULL, NULL, x->run->call, x->run->ud };
-  q->run.call = pass_door;
-  q->run.ud = &d;
-  q->run.cancel = x->run->cancel;
-  q->run.interrupted = x->run->interrupted;
-  q->run.host = x->run->host;
-  bool ok = f->engine->rest(q, err) && tp_fn_trim(f, &q->run, err);
-  if (ok && f->engine->cancelled(q)) drop_shown(f, &q->run);
-  return ok;
-}
-
-static bool finish_it(tp_fn *f, void *arg, tp_error *err) {
+static bool to_the_end(tp_fn *f, void *arg, tp_error *err) {
   finish *x = arg;
-  bool ok = x->q->over || (f->engine->rest ? run_rest(f, x, err) : step_on(f, x, err));
-  if (ok) take_outputs(x);
+  const tp_run *r = x->run;
+  if (!x->q->env && !tp_session_open(f, x->q, r, false, err)) return false;
+  x->s = (tp_step){ .budget = -1,
+    .call = r->call,
+    .ud = r->ud,
+    .cancel = r->cancel,
+    .interrupted = r->interrupted,
+    .host = r->host,
+    .out = tp_calloc(sizeof *x->s.out * (size_t)(f->closed->outputs.n + 1)) };
+  bool ok = x->s.out || tp_no_memory(err, f->pos);
+  while (ok && !x->q->over) {
+    tp_step_drop(f, &x->s);
+    ok = run_step(f, x->q, &x->s, err);
+  }
+  if (ok && x->s.cancelled) drop_shown(f, &x->q->run);
   return ok;
 }
 
 bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err) {
   finish x = { .q = q, .run = run };
-  bool ok = tp_guarded(f, finish_it, &x, err);
-  if (!ok) take_outputs(&x);
-  if (q->exec && (!ok || tp_exec_cancelled(q->exec)))
-    tp_newest_params(f, q->exec, true, run->outputs);
-  finish_free(f, &x);
+  bool ok = tp_guarded(f, to_the_end, &x, err);
+  run->outputs = q->run.outputs;
+  q->run.outputs = NULL;
+  if (!ok || x.s.cancelled) tp_newest_params(f, q->exec, true, run->outputs);
+  tp_step_drop(f, &x.s);
+  tp_free(x.s.out);
   return ok;
-}
-
-bool tp_fn_call_may_end(tp_fn *f, const int64_t *env, tp_error *err) {
-  return !tp_fn_is_endless(f, env) || may_be_called_endless(f, err);
 }
 
 /* Until a callback cancels it, or fails. */
-static bool run_on(tp_fn *f, void *arg, tp_error *err) {
-  finish *x = arg;
-  bool ok = tp_session_open(f, x->q, x->run, false, err) && finish_open(f, x, err);
-  while (ok && !x->q->over) ok = next_step(f, x, err);
-  if (ok) take_outputs(x);
+bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err) {
+  if (!tp_fn_call_may_end(f, run->env, err) || !tp_fn_ticks(f, err)) return false;
+  tp_session *q = tp_calloc(sizeof *q);
+  bool ok = q ? tp_session_finish(f, q, run, err) : tp_no_memory(err, f->pos);
+  tp_session_free(f, q);
   return ok;
 }
 
-bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err) {
-  if (!tp_fn_call_may_end(f, run->env, err) || !tp_fn_ticks(f, err)) return false;
-  finish x = { .q = tp_calloc(sizeof *x.q), .run = run };
-  bool ok = x.q ? tp_guarded(f, run_on, &x, err) : tp_no_memory(err, f->pos);
-  if (x.q && !ok) take_outputs(&x);
-  if (x.q && (!ok || x.s.cancelled)) tp_newest_params(f, x.q->exec, true, run->outputs);
-  finish_free(f, &x);
-  tp_session_free(f, x.q);
-  return ok;
-}
+/* ---- steps of the host ---- */
 
 void tp_step_drop(tp_fn *f, tp_step *s) {
   for (int i = 0; s->out && i < f->closed->outputs.n; i++) s->out[i] = tp_array_unref(s->out[i]);

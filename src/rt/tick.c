@@ -9,37 +9,43 @@ static bool is_used(const tp_graph *g, const tp_sym *d) {
   return false;
 }
 
+/* In the order of dims; where it is now. */
+static int put_dim(const tp_sym **v, int n, const tp_sym *d) {
+  int i = n;
+  for (; i > 0 && v[i - 1]->order > d->order; i--) v[i] = v[i - 1];
+  v[i] = d;
+  return i;
+}
+
 static bool take_dim(tp_fn *f, const tp_sym *d, tp_error *err) {
   if (!is_used(f->graph, d))
     return tp_fail(
         err, TP_E_OPTION, f->pos, "tick: nothing that is computed has dim '%s'", d->name);
-  int i = f->ntick++;
-  for (; i > 0 && f->tick[i - 1]->order > d->order; i--) f->tick[i] = f->tick[i - 1];
-  f->tick[i] = d;
+  int i = put_dim(f->tick, f->ntick++, d);
   return i == 0 || f->tick[i - 1] != d ||
       tp_fail(err, TP_E_OPTION, f->pos, "tick: '%s' is listed twice", d->name);
 }
 
-static int used_dims(const tp_fn *f, const tp_sym **last) {
-  const tp_ictx *c = f->graph->ix;
-  int n = 0;
-  for (int i = 0; i < tp_nsym(c); i++) {
-    const tp_sym *s = tp_sym_at(c, i);
-    if (s->kind == TP_SYM_DIM && s->bound && is_used(f->graph, s)) {
-      n++;
-      *last = s;
-    }
+/* NULL: there are several, or none. */
+static const tp_sym *only_dim(const tp_graph *g) {
+  const tp_sym *only = NULL;
+  for (int i = 0; i < tp_nsym(g->ix); i++) {
+    const tp_sym *s = tp_sym_at(g->ix, i);
+    if (s->kind != TP_SYM_DIM || !s->bound || !is_used(g, s)) continue;
+    if (only) return NULL;
+    only = s;
   }
-  return n;
+  return only;
 }
 
 bool tp_choose_ticks(tp_fn *f, tp_error *err) {
-  const tp_sym *only = NULL;
   f->ticking = f->nasked > 0;
   f->tick = TP_NEWN(&f->closed->arena, const tp_sym *, f->nasked + 1);
   for (int i = 0; i < f->nasked; i++)
     if (!take_dim(f, tp_sym_find(f->program->ix, f->asked_tick[i]), err)) return false;
-  return f->ticking || used_dims(f, &only) != 1 || take_dim(f, only, err);
+  const tp_sym *only = f->ticking ? NULL : only_dim(f->graph);
+  if (only) f->tick[f->ntick++] = only;
+  return true;
 }
 
 /* ---- what is whole when ---- */
@@ -66,12 +72,6 @@ static bool has_ticks(const when *w, const tp_node *n) {
   return true;
 }
 
-static void add_dim(when *w, const tp_sym *d) {
-  int i = w->n++;
-  for (; i > 0 && w->dim[i - 1]->order > d->order; i--) w->dim[i] = w->dim[i - 1];
-  w->dim[i] = d;
-}
-
 static bool in_time(const when *w, const tp_node *n, int output) {
   return output >= 0 ? w->shown[output] : w->paced[n->id];
 }
@@ -84,41 +84,40 @@ static const char *dims_of(const when *w) {
   return tp_buf_give(&w->g->arena, &b);
 }
 
-static bool forbidden(const when *w, const when *more, const tp_node *n, const char *name,
-    tp_pos pos, const tp_sym *added, tp_error *err) {
+/* Late here and in time when further dims of its domain tick as well: these dims go outside, so the
+ * tick is no order of the program. output -1: a callback. */
+static bool allowed(
+    const when *w, const tp_node *n, int output, const char *name, tp_pos pos, tp_error *err) {
+  const tp_sym *added = NULL;
+  when all = *w, more = *w;
+  if (!has_ticks(w, n) || in_time(w, n, output)) return true;
+  for (int k = 0; k < n->ndom && !added; k++) {
+    if (tp_dom_has(w->n, w->dim, n->dom[k]) || tp_dom_has(n->attr.nover, n->attr.over, n->dom[k]))
+      continue;
+    more = *w;
+    put_dim(more.dim, more.n++, n->dom[k]);
+    put_dim(all.dim, all.n++, n->dom[k]);
+    if (!judge_tick(&more, err)) return false;
+    if (in_time(&more, n, output)) added = n->dom[k];
+  }
+  if (!added) {
+    if (all.n < w->n + 2) return true;
+    more = all;
+    if (!judge_tick(&more, err)) return false;
+    if (!in_time(&more, n, output)) return true;
+  }
   return tp_fail(err, TP_E_OPTION, pos.file ? pos : n->pos,
       "tick = %s is forbidden by a cycle: '%s' at a tick needs later ones, because '%s' goes "
       "outside: add it, tick = %s",
-      dims_of(w), name, added ? added->name : "another dim", dims_of(more));
+      dims_of(w), name, added ? added->name : "another dim", dims_of(&more));
 }
-
-/* Late here and in time when further dims of its domain tick as well: these dims go outside, so the
- * tick is no order of the program. */
-static bool allowed(
-    const when *w, const tp_node *n, int output, const char *name, tp_pos pos, tp_error *err) {
-  if (!has_ticks(w, n) || in_time(w, n, output)) return true;
-  when all = *w;
-  for (int k = 0; k < n->ndom; k++) {
-    if (tp_dom_has(w->n, w->dim, n->dom[k]) || tp_dom_has(n->attr.nover, n->attr.over, n->dom[k]))
-      continue;
-    when one = *w;
-    add_dim(&one, n->dom[k]);
-    add_dim(&all, n->dom[k]);
-    if (!judge_tick(&one, err)) return false;
-    if (in_time(&one, n, output)) return forbidden(w, &one, n, name, pos, n->dom[k], err);
-  }
-  if (all.n < w->n + 2 || !judge_tick(&all, err)) return all.n < w->n + 2;
-  return !in_time(&all, n, output) || forbidden(w, &all, n, name, pos, NULL, err);
-}
-
-static const char *label(const tp_node *n) { return n->name ? n->name : "a callback"; }
 
 /* How far the dim goes is known where all its rows are, which are themselves known one by one. */
 static bool inner_end(const when *w, const tp_stop *s, tp_error *err) {
   when more = *w;
   for (int d = 0; d < s->ndom; d++)
     if (tp_stop_of(w->g, s->dom[d]) && !tp_dom_has(w->n, w->dim, s->dom[d]))
-      add_dim(&more, s->dom[d]);
+      put_dim(more.dim, more.n++, s->dom[d]);
   if (more.n == w->n) return true;
   return tp_fail(err, TP_E_OPTION, s->pos,
       "tick = %s is forbidden: '%s' ends by data at each point of a dim that ends by data itself: "
@@ -126,26 +125,25 @@ static bool inner_end(const when *w, const tp_stop *s, tp_error *err) {
       dims_of(w), s->dim->name, dims_of(&more));
 }
 
-static bool late_end(const when *w, const tp_stop *s, tp_error *err) {
-  return tp_fail(err, TP_E_OPTION, s->pos,
-      "tick = %s is forbidden by a cycle: whether '%s' ends is known only after later ticks",
-      dims_of(w), s->dim->name);
-}
-
 static bool all_allowed(const when *w, tp_error *err) {
   for (int i = 0; i < w->g->stops.n; i++) {
     const tp_stop *s = &w->g->stops.v[i];
     if (!tp_dom_has(w->n, w->dim, s->dim)) continue;
-    if (!inner_end(w, s, err) || (!w->ends[i] && !late_end(w, s, err))) return false;
+    if (!inner_end(w, s, err)) return false;
+    if (!w->ends[i])
+      return tp_fail(err, TP_E_OPTION, s->pos,
+          "tick = %s is forbidden by a cycle: whether '%s' ends is known only after later ticks",
+          dims_of(w), s->dim->name);
   }
   for (int i = 0; i < w->g->outputs.n; i++) {
     const tp_output *o = &w->g->outputs.v[i];
     if (!o->hidden && !allowed(w, o->val.node, i, o->name, o->pos, err)) return false;
   }
-  for (int i = 0; i < w->g->nodes.n; i++)
-    if (w->g->nodes.v[i]->op == TP_OP_CALL &&
-        !allowed(w, w->g->nodes.v[i], -1, label(w->g->nodes.v[i]), w->g->nodes.v[i]->pos, err))
+  for (int i = 0; i < w->g->nodes.n; i++) {
+    const tp_node *n = w->g->nodes.v[i];
+    if (n->op == TP_OP_CALL && !allowed(w, n, -1, n->name ? n->name : "a callback", n->pos, err))
       return false;
+  }
   return true;
 }
 
@@ -175,26 +173,16 @@ static const bool *ticked(const when *w) {
   return part;
 }
 
-static void forget_flags(tp_fn *f) {
-  tp_free(f->fed);
-  tp_free(f->shown);
-  tp_free(f->first);
-  f->fed = f->shown = f->first = NULL;
-}
-
-static bool note_flags(tp_fn *f, const when *w, tp_error *err) {
-  forget_flags(f);
-  f->fed = tp_calloc((size_t)w->g->inputs.n + 1);
-  f->shown = tp_calloc((size_t)w->g->outputs.n + 1);
-  f->first = tp_calloc((size_t)w->g->outputs.n + 1);
-  if (!f->fed || !f->shown || !f->first) return tp_no_memory(err, f->pos);
+static void note_flags(tp_fn *f, const when *w) {
   const bool *part = ticked(w);
+  tp_arena *a = &f->closed->arena;
+  f->fed = TP_NEWN(a, bool, w->g->inputs.n);
+  f->shown = TP_DUPN(a, w->shown, w->g->outputs.n);
+  f->first = TP_NEWN(a, bool, w->g->outputs.n);
   for (int i = 0; i < w->g->outputs.n; i++)
     f->first[i] = !w->g->outputs.v[i].hidden && !part[w->g->outputs.v[i].val.node->id];
   for (int i = 0; i < w->g->inputs.n; i++)
     f->fed[i] = tp_fn_needs_input(f, i) && has_ticks(w, w->g->inputs.v[i]);
-  memcpy(f->shown, w->shown, (size_t)w->g->outputs.n);
-  return true;
 }
 
 static bool prepare(tp_fn *f, when *w, tp_error *err) {
@@ -213,7 +201,7 @@ static bool make_with(tp_fn *f, bool promise, int *asks, tp_error *err) {
     memset(w.shown, 0, (size_t)w.g->outputs.n);
     memset(w.paced, 0, (size_t)w.g->nodes.n);
   }
-  if (!note_flags(f, &w, err)) return false;
+  note_flags(f, &w);
   tp_ticks t = { w.n, w.dim, f->fed, w.shown, w.paced, f->first };
   bool ok = f->tier == TP_TIER_REFERENCE
       ? tp_has_order(f, w.g, &t, err)
@@ -222,16 +210,17 @@ static bool make_with(tp_fn *f, bool promise, int *asks, tp_error *err) {
   return ok;
 }
 
-static void drop_code(tp_fn *f) {
+void tp_drop_ticks(tp_fn *f) {
   tp_poly_free(f->steps.poly);
   if (f->steps.graph) tp_graph_free(f->steps.graph);
   f->steps = (tp_stages){ 0 };
+  f->fed = f->shown = f->first = NULL;
 }
 
 static bool try_ticks(tp_fn *f, bool promise, int *asks, tp_error *err) {
-  drop_code(f);
+  tp_drop_ticks(f);
   bool ok = make_with(f, promise, asks, err);
-  if (!ok) drop_code(f);
+  if (!ok) tp_drop_ticks(f);
   return ok;
 }
 
@@ -248,11 +237,6 @@ bool tp_make_ticks(tp_fn *f, tp_error *err) {
   }
   if (!ok && err && err->code == TP_OK) *err = mine;
   return ok;
-}
-
-void tp_drop_ticks(tp_fn *f) {
-  drop_code(f);
-  forget_flags(f);
 }
 
 int tp_fn_tick_dims(const tp_fn *f, const tp_sym *const **out) {

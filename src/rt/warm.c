@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
-enum { WARM_FORMAT = 1, WARM_MOST = 16 << 20 };
+enum { WARM_FORMAT = 2, WARM_MOST = 16 << 20 };
 
 /* ---- the name ---- */
 
@@ -76,7 +76,9 @@ static void put_text(kept_text *w) {
   w->text.n = 0;
 }
 
-static void put_flags(kept_text *w, const bool *v, int n) { tp_put_bytes(&w->out, v, (size_t)n); }
+static void put_flags(kept_text *w, const bool *v, int n) {
+  for (int i = 0; i < n; i++) tp_put_i64(&w->out, v[i]);
+}
 
 static void put_checks_of(kept_text *w, const tp_graph *g) {
   tp_checks_print(&w->text, g);
@@ -135,11 +137,10 @@ static const char *take_text(tp_reader *r) {
   return r->bad ? "" : s;
 }
 
-static bool take_flags(tp_reader *r, bool **to, int n) {
-  const char *v = tp_take(r, (size_t)n);
-  *to = tp_calloc((size_t)n + 1);
-  for (int i = 0; v && *to && i < n; i++) (*to)[i] = v[i] & 1;
-  return v && *to;
+static bool *take_flags(tp_fn *f, tp_reader *r, int n) {
+  bool *to = TP_NEWN(&f->closed->arena, bool, n);
+  for (int i = 0; i < n; i++) to[i] = tp_take_in(r, 0, 2);
+  return to;
 }
 
 /* As `closed`, with the checks of what runs: runs look at no more of it. */
@@ -162,9 +163,9 @@ static void take_ticks(tp_fn *f, tp_reader *r, tp_error *err) {
   }
   if (!f->ticking || r->bad) return;
   f->steps.graph = take_graph(f, r, err);
-  r->bad = r->bad || !take_flags(r, &f->fed, f->closed->inputs.n) ||
-      !take_flags(r, &f->shown, f->closed->outputs.n) ||
-      !take_flags(r, &f->first, f->closed->outputs.n);
+  f->fed = take_flags(f, r, f->closed->inputs.n);
+  f->shown = take_flags(f, r, f->closed->outputs.n);
+  f->first = take_flags(f, r, f->closed->outputs.n);
 }
 
 /* What it takes and gives is there. */
@@ -272,8 +273,6 @@ bool tp_fn_whole(tp_fn *f, tp_error *err) {
   tp_fn *g = tp_calloc(sizeof *g);
   if (!g) return tp_no_memory(err, f->pos);
   tp_fn_as(g, f);
-  g->nasked = f->nasked;
-  g->asked_tick = f->asked_tick;
   SWAP(tp_graph *, g->recorded, f->recorded);
   SWAP(tp_buf, g->text, f->text);
   bool ok = tp_making(g, tp_fn_stages, NULL, err);
@@ -293,17 +292,14 @@ bool tp_fn_whole(tp_fn *f, tp_error *err) {
   return ok;
 }
 
-static bool make_later(tp_fn *f, void *unused, tp_error *err) {
-  (void)unused;
-  return tp_make_ticks(f, err);
-}
+static bool make_later(tp_fn *f, void *unused, tp_error *err) { return tp_make_ticks(f, err); }
 
 bool tp_fn_ticks(tp_fn *f, tp_error *err) {
   if (f->fed) return true;
   if (!f->ntick)
     return tp_fail(err, TP_E_OPTION, f->pos,
         "steps need to know which dims they go through: compile{ tick = t } or tick = {i, t}");
-  if (tp_fn_whole(f, err) && tp_making(f, make_later, NULL, err)) return true;
-  tp_drop_ticks(f);
-  return false;
+  bool ok = tp_fn_whole(f, err) && tp_making(f, make_later, NULL, err);
+  if (!ok) tp_drop_ticks(f);
+  return ok;
 }

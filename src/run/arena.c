@@ -52,13 +52,14 @@ typedef struct choice {
   const int64_t *env;
   tp_arena a;
   TP_VEC(spill_unit) units;
-  /* a buffer's units: the first by buffer, the next by unit; -1 */
+  /* a buffer's units, from choose_way on those of its way: the first by buffer, the next by unit;
+   * -1 */
   int *from, *next;
   /* by buffer; chunk 0: cannot lie in the file */
   tp_spilled *as;
   /* by buffer and way: its first user after the last SPILL */
   const tp_pnode ***since;
-  /* by buffer; by position: in the arena, mapped */
+  /* by buffer; by position: in the arena, mapped; NULL: spill_look has not been there */
   int64_t *bytes, *live, *load, maxload;
   tp_places p;
   /* without threads, to keep the limit */
@@ -109,14 +110,20 @@ static void note(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *
   for (int i = 0; i < x->rg->nrows; i++) touch(c, &x->rg->rows[i].nd, x);
 }
 
-/* The way in which least is mapped at a time. */
+/* The way in which least is mapped at a time; units of the other ways are left out. */
 static void choose_way(choice *c, int b) {
   int64_t *most = TP_NEWN(&c->a, int64_t, ways(c, b));
-  int best = -1;
-  for (int i = c->from[b]; i >= 0; i = c->next[i])
+  int best = -1, *to = &c->from[b];
+  for (int i = *to; i >= 0; i = c->next[i])
     most[c->units.v[i].way] = TP_MAX(most[c->units.v[i].way], c->units.v[i].most);
   for (int w = 0; w < ways(c, b); w++)
     if (most[w] && (best < 0 || most[w] < most[best])) best = w;
+  for (int i = *to; i >= 0; i = c->next[i])
+    if (c->units.v[i].way == best) {
+      *to = i;
+      to = &c->next[i];
+    }
+  *to = -1;
   if (best < 0) return;
   c->as[b] = laid_out(c->x, c->x->plan->bufs.v[b], best, c->env);
   c->as[b].most = most[best];
@@ -177,8 +184,7 @@ static int64_t load_with(const choice *c, int b) {
   int64_t most = c->maxload;
   for (int i = c->from[b]; i >= 0; i = c->next[i]) {
     const spill_unit *u = &c->units.v[i];
-    for (int k = u->first; u->way == c->as[b].way && k <= u->last; k++)
-      most = TP_MAX(most, c->load[k] + u->most);
+    for (int k = u->first; k <= u->last; k++) most = TP_MAX(most, c->load[k] + u->most);
   }
   return most;
 }
@@ -190,8 +196,7 @@ static void spill_move(choice *c, int b, bool out) {
   for (int k = x->first; k <= x->last; k++) c->live[k] -= sign * c->bytes[b];
   for (int i = c->from[b]; i >= 0; i = c->next[i]) {
     const spill_unit *u = &c->units.v[i];
-    for (int k = u->first; u->way == c->as[b].way && k <= u->last; k++)
-      c->load[k] += sign * u->most;
+    for (int k = u->first; k <= u->last; k++) c->load[k] += sign * u->most;
   }
   c->maxload = greatest(c->load, c->x->plan->npos);
 }
@@ -321,22 +326,23 @@ static bool place_out(tp_exec *x, const choice *c) {
   return !bytes || tp_spill_open(x, bytes);
 }
 
-/* Where most is alive or mapped; v has room for all buffers and one. */
-static int pieces(const choice *c, tp_piece *v) {
+/* Where most is alive or mapped, or, if that cannot be counted, all buffers; v has room for these
+ * and one. */
+static int pieces(choice *c, tp_piece *v) {
   const tp_plan *p = c->x->plan;
+  bool known = c->p.total >= 0 && (c->live || spill_look(c));
   int n = 0, peak = 0;
-  for (int k = 0; k < p->npos; k++)
+  for (int k = 0; known && k < p->npos; k++)
     if (c->live[k] + c->load[k] > c->live[peak] + c->load[peak]) peak = k;
   for (int b = 0; b < p->bufs.n; b++) {
     const tp_pbuf *x = p->bufs.v[b];
     tp_piece q = { "", x->name ? x->name : "?", x->pos, 0 };
     if (x->kind == TP_BUF_WORK)
       q = (tp_piece){ "the working memory of an operator", NULL, { 0 }, 0 };
-    if (c->p.at[b] >= 0 && x->first <= peak && peak <= x->last) q.bytes = c->bytes[b];
-    for (int i = c->from[b]; i >= 0 && c->p.out[b]; i = c->next[i])
-      if (c->units.v[i].way == c->as[b].way && c->units.v[i].first <= peak &&
-          peak <= c->units.v[i].last)
-        q.bytes += c->units.v[i].most;
+    if (!known && x->kind == TP_BUF_TEMP) q.bytes = tp_sum_bytes(tp_pbuf_bytes(x, c->env), 0);
+    if (known && c->p.at[b] >= 0 && x->first <= peak && peak <= x->last) q.bytes = c->bytes[b];
+    for (int i = c->p.out[b] ? c->from[b] : -1; i >= 0; i = c->next[i])
+      if (c->units.v[i].first <= peak && peak <= c->units.v[i].last) q.bytes += c->units.v[i].most;
     if (q.bytes) v[n++] = q;
   }
   return n;
@@ -389,23 +395,6 @@ static int64_t all_of_call(void *ud, int64_t *env) {
   return sum;
 }
 
-/* Of some buffers, or of all together. */
-static bool uncountable(tp_exec *x, choice *c) {
-  const tp_plan *p = x->plan;
-  tp_piece *v = TP_NEWN(&c->a, tp_piece, p->bufs.n + p->products.n);
-  tp_allowance a = tp_run_allowance(x->run, 0);
-  int n = 0;
-  outputs(x, x->run, v, &n);
-  for (int b = 0; b < p->bufs.n; b++) {
-    const tp_pbuf *q = p->bufs.v[b];
-    if (q->kind == TP_BUF_TEMP)
-      v[n++] = (tp_piece){ "", q->name ? q->name : "?", q->pos,
-        tp_sum_bytes(tp_pbuf_bytes(q, c->env), 0) };
-  }
-  return tp_run_refuse(x->err, &(tp_demand){ p->ix, all_of_call, x },
-      TP_DUPN(&c->a, c->env, x->nsym), &a, INT64_MAX, v, n);
-}
-
 typedef struct {
   tp_exec *x;
   const tp_allowance *a;
@@ -417,30 +406,26 @@ static bool judge(void *ud, choice *c) {
   tp_piece *v = TP_NEWN(&c->a, tp_piece, x->plan->bufs.n + x->plan->products.n + 1);
   int n = 0;
   int64_t need = tp_sum_bytes(outputs(x, x->run, v, &n), c->p.total);
-  if (need <= j->a->bytes) return true;
-  if (!c->live && !spill_look(c)) return uncountable(x, c);
+  if (c->p.total >= 0 && need <= j->a->bytes) return true;
   n += pieces(c, v + n);
   return tp_run_refuse(x->err, &(tp_demand){ x->plan->ix, all_of_call, x },
       TP_DUPN(&c->a, x->env, x->nsym), j->a, need, v, n);
 }
 
-static bool few_steps(tp_exec *x, choice *c, const tp_allowance *a) {
-  int64_t *few = TP_DUPN(&c->a, x->env, x->nsym);
-  make_few(x->plan, few);
-  return with_choice(x, few, judge, &(judged){ x, a });
-}
-
 static bool there_is(tp_exec *x, choice *c) {
   tp_allowance a;
   int64_t need = tp_sum_bytes(outputs(x, x->run, NULL, NULL), c->p.total);
-  if (tp_run_may(x->run, need, x->mem->total + x->mem->mapsize, &a)) return true;
-  return x->plan->ends.n ? few_steps(x, c, &a) : judge(&(judged){ x, &a }, c);
+  if (c->p.total < 0) a = tp_run_allowance(x->run, 0);
+  else if (tp_run_may(x->run, need, x->mem->total + x->mem->mapsize, &a)) return true;
+  if (c->p.total < 0 || !x->plan->ends.n) return judge(&(judged){ x, &a }, c);
+  int64_t *few = TP_DUPN(&c->a, x->env, x->nsym);
+  make_few(x->plan, few);
+  return with_choice(x, few, judge, &(judged){ x, &a });
 }
 
 static bool spill_settle(void *ud, choice *c) {
   tp_exec *x = ud;
   int64_t arena = c->p.arena;
-  if (c->p.total < 0) return uncountable(x, c);
   if (x->plan->limit && c->p.total > limit_of(x)) return refuse(x, c);
   if (!there_is(x, c)) return false;
   TP_COPYN(x->mem->offset, c->p.at, x->plan->bufs.n);

@@ -3,25 +3,38 @@
  * part instead, with the same result. */
 #include "run/priv.h"
 
+/* The exec of the run, of which x is that of a thread of a team, or the same. */
+static tp_exec *of_run(tp_exec *x) { return x->worker ? x->worker->all->x : x; }
+
 static int native_leaf(void *exec, int pos) {
   tp_exec *x = exec;
   const tp_inst *i = x->flow->loadat[pos];
+  if (x->worker) return !tp_team_leaf(x->worker, pos);
   if (!i) return !tp_dreg_run(x, x->regat[pos]);
   x->env[i->var] = tp_dend_most(x, i->end, tp_dx_get(&i->hi, x->env));
   return 0;
 }
 
 /* Any region of the outermost loop stands for where the run is. */
-int tp_native_cancelled(void *exec, int pos) {
-  tp_exec *x = exec;
-  while (pos < x->plan->npos && !x->regat[pos]) pos++;
-  return pos < x->plan->npos && tp_run_ends(x->run) && !tp_dreg_cancelled(x, x->regat[pos]);
+static int native_cancelled(void *exec, int pos) {
+  tp_worker *w = ((tp_exec *)exec)->worker;
+  tp_exec *x = of_run(exec);
+  int at = pos;
+  if (w && w->who) return __atomic_load_n(&w->all->over, __ATOMIC_RELAXED);
+  while (at < x->plan->npos && !x->regat[at]) at++;
+  if (at == x->plan->npos || !tp_run_ends(x->run)) return 0;
+  tp_dreg_cancelled(x, x->regat[at]);
+  if (w) tp_team_fails(w, pos, true);
+  return 1;
 }
 
-int tp_native_fault(void *exec, int pos, int what, const int64_t *lead) {
-  tp_exec *x = exec;
+static int native_fault(void *exec, int pos, int what, const int64_t *lead) {
+  tp_worker *w = ((tp_exec *)exec)->worker;
+  tp_exec *x = of_run(exec);
   x->running = true;
-  return !tp_rfault(x, x->regat[pos], lead, what);
+  tp_rfault(x, x->regat[pos], lead, what);
+  if (w) tp_team_fails(w, pos, true);
+  return 1;
 }
 
 static int inst_of_loop(const tp_exec *x, int pos, int loop) {
@@ -39,29 +52,49 @@ static tp_clock *clock_at(tp_exec *x, int pos, int loop) {
   return &l->clock;
 }
 
-void tp_native_enter(void *exec, int pos, int loop) {
-  tp_exec *x = exec;
+/* Of a team only the first thread uses the clocks. */
+static void native_enter(void *exec, int pos, int loop) {
+  tp_exec *x = of_run(exec);
+  if (x != exec && ((tp_exec *)exec)->worker->who) return;
   tp_clock *c = clock_at(x, pos, loop);
   x->timed = c->calls++ == c->next;
   if (x->timed) x->entered = tp_clock_begin(x, c);
 }
 
-void tp_native_leave(void *exec, int pos, int loop) {
-  tp_exec *x = exec;
+static void native_leave(void *exec, int pos, int loop) {
+  tp_exec *x = of_run(exec);
+  if (x != exec && ((tp_exec *)exec)->worker->who) return;
   if (x->timed) tp_clock_end(x, clock_at(x, pos, loop), x->entered);
 }
 
-tp_host tp_native_host(tp_exec *x, const bool *cancel) {
-  static const bool goes_on;
-  if (!cancel) cancel = &goes_on;
-  return (tp_host){ .env = x->env,
-    .base = x->base,
-    .cancel = (const volatile unsigned char *)cancel,
-    .seed = x->run->seed,
-    .turn = x->target->turn };
+/* One thread alone meets no other. */
+static int native_meet(void *exec) {
+  tp_worker *w = ((tp_exec *)exec)->worker;
+  return w && !tp_crew_meet(w->all->crew);
 }
 
-static int native_meet(void *exec) { return exec == NULL; } /* alone */
+tp_host tp_native_host(tp_exec *x) {
+  static const bool goes_on;
+  const tp_worker *w = x->worker;
+  const bool *cancel = w && w->who ? &w->all->over : x->run->cancel;
+  return (tp_host){ .env = x->env,
+    .base = x->base,
+    .cancel = (const volatile unsigned char *)(cancel ? cancel : &goes_on),
+    .exec = x,
+    .leaf = native_leaf,
+    .cancelled = native_cancelled,
+    .fault = native_fault,
+    .seed = x->run->seed,
+    .turn = x->target->turn,
+    .who = w ? w->who : 0,
+    .meets = w       ? w->all->meets
+        : x->workers ? x->workers->never
+                     : NULL,
+    .meet = native_meet,
+    .enter = native_enter,
+    .leave = native_leave,
+    .team = tp_native_team };
+}
 
 bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
   tp_flow *f = x->flow;
@@ -80,18 +113,9 @@ static bool run_part(tp_exec *x, int part, const tp_host *h) {
 }
 
 bool tp_native_run(tp_exec *x, const tp_inst *i) {
-  tp_host h = tp_native_host(x, x->run->cancel);
+  tp_host h = tp_native_host(x);
   x->flow->front.pc = (int)(i - x->flow->inst);
   h.entry = i->entry;
-  h.exec = x;
-  h.leaf = native_leaf;
-  h.cancelled = tp_native_cancelled;
-  h.fault = tp_native_fault;
-  h.meets = x->workers ? x->workers->never : NULL;
-  h.meet = native_meet;
-  h.enter = tp_native_enter;
-  h.leave = tp_native_leave;
-  h.team = tp_native_team;
   return run_part(x, i->part - 1, &h);
 }
 

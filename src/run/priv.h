@@ -131,14 +131,7 @@ bool tp_native_run(tp_exec *x, const tp_inst *i);
 void tp_native_ask(tp_exec *x);   /* now and then */
 void tp_native_begin(tp_exec *x); /* around what runs */
 void tp_native_end(tp_exec *x);
-/* tp_host's, for the running thread */
-void tp_native_enter(void *exec, int pos, int loop);
-void tp_native_leave(void *exec, int pos, int loop);
-int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h); /* team.c */
-int tp_native_cancelled(void *exec, int pos);
-int tp_native_fault(void *exec, int pos, int what, const int64_t *lead); /* true */
-/* without the functions */
-tp_host tp_native_host(tp_exec *x, const bool *cancel);
+tp_host tp_native_host(tp_exec *x); /* of a run, or of a thread of a team */
 /* team.c: what threads share. Each has an exec of its own: regions that are cut, variables, blocks
  */
 /* at: where it failed */
@@ -174,6 +167,10 @@ int64_t tp_workers_room(const tp_exec *x, const int64_t *bytes);
 bool tp_team_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);
 /* false: not all threads are there, and nothing ran */
 bool tp_team_run(tp_exec *x, const tp_inst *i, bool *ok);
+int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h); /* tp_host.team */
+/* By one of the threads. fails: false, at a leaf that is not cut (alone) also by the run's error */
+bool tp_team_leaf(tp_worker *w, int pos);
+bool tp_team_fails(tp_worker *w, int pos, bool alone);
 /* meet.c: fills works and meets */
 bool tp_team_judge(tp_workers *all);
 /* watch.c */

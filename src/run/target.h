@@ -135,7 +135,8 @@ struct tp_exec {
   /* by buffer: position after which nothing writes it */
   int *written;
   char *work, *workend; /* what is left of the region's work buffer */
-  /* of a thread of a team: where its regions work; else NULL */
+  /* of a thread of a team: itself, and where its regions work; else NULL */
+  struct tp_worker *worker;
   char *room;
   /* what runs beside this thread (team.c); NULL: nothing */
   struct tp_workers *workers;

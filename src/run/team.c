@@ -11,6 +11,7 @@ static bool make_worker(tp_workers *all, int who) {
   tp_worker *w = &all->w[who];
   tp_exec *x = all->x;
   *w = (tp_worker){ .all = all, .who = who, .x = *x };
+  w->x.worker = w;
   w->x.workers = NULL;
   w->x.own = NULL;
   w->x.nreg = 0;
@@ -143,7 +144,7 @@ static int inst_at(const tp_exec *x, int pos) {
 }
 
 /* Others go on to the next meeting: their errors may come before it. */
-static bool fails(tp_worker *w, int pos, bool alone) {
+bool tp_team_fails(tp_worker *w, int pos, bool alone) {
   tp_exec *x = w->all->x;
   if (alone) w->err = *x->err;
   w->at = (tp_cursor){ inst_at(x, pos), pos, w->x.env };
@@ -152,59 +153,17 @@ static bool fails(tp_worker *w, int pos, bool alone) {
   return false;
 }
 
-static bool team_leaf(tp_worker *w, int pos) {
+bool tp_team_leaf(tp_worker *w, int pos) {
   tp_workers *all = w->all;
   bool cut = w->x.regat[pos] && !all->alone[pos],
        ok = cut ? cut_leaf(w, pos) : w->who || tp_dreg_run(all->x, all->x->regat[pos]);
-  return ok || fails(w, pos, !cut);
+  return ok || tp_team_fails(w, pos, !cut);
 }
 
 static bool meet_at_leaf(void *ud, const tp_inst *i) {
   tp_worker *w = ud;
   int pos = i->rg->pos;
-  return (!w->all->meets[pos] || tp_crew_meet(w->all->crew)) && team_leaf(w, pos);
-}
-
-static int host_leaf(void *exec, int pos) { return !team_leaf(exec, pos); }
-
-static int host_meet(void *exec) { return !tp_crew_meet(((tp_worker *)exec)->all->crew); }
-
-static int host_cancelled(void *exec, int pos) {
-  tp_worker *w = exec;
-  bool over = w->who ? __atomic_load_n(&w->all->over, __ATOMIC_RELAXED)
-                     : tp_native_cancelled(w->all->x, pos);
-  if (over && !w->who) fails(w, pos, true);
-  return over;
-}
-
-static int host_fault(void *exec, int pos, int what, const int64_t *lead) {
-  tp_worker *w = exec;
-  return tp_native_fault(w->all->x, pos, what, lead) && !fails(w, pos, true);
-}
-
-/* Only the first thread uses the run's clocks. */
-static void host_enter(void *exec, int pos, int loop) {
-  tp_worker *w = exec;
-  if (!w->who) tp_native_enter(w->all->x, pos, loop);
-}
-
-static void host_leave(void *exec, int pos, int loop) {
-  tp_worker *w = exec;
-  if (!w->who) tp_native_leave(w->all->x, pos, loop);
-}
-
-static bool run_native(tp_worker *w, const team_job *j) {
-  tp_host h = tp_native_host(&w->x, w->who ? &w->all->over : w->x.run->cancel);
-  h.exec = w;
-  h.leaf = host_leaf;
-  h.cancelled = host_cancelled;
-  h.fault = host_fault;
-  h.who = w->who;
-  h.meets = w->all->meets;
-  h.meet = host_meet;
-  h.enter = host_enter;
-  h.leave = host_leave;
-  return !j->fn(&h);
+  return (!w->all->meets[pos] || tp_crew_meet(w->all->crew)) && tp_team_leaf(w, pos);
 }
 
 static void work(void *ud, int who) {
@@ -217,8 +176,9 @@ static void work(void *ud, int who) {
   w->x.run = x->run;
   w->x.base = x->base;
   w->x.cancelled = false;
+  tp_host h = tp_native_host(&w->x);
   bool ok = j->fn
-      ? run_native(w, j)
+      ? !j->fn(&h)
       : tp_flow_through(&w->x, j->from, x->flow->inst + j->from->beyond, meet_at_leaf, w);
   if (!ok) tp_crew_stop(all->crew);
 }
