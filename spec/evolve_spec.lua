@@ -103,27 +103,10 @@ for _, dtype in ipairs { "i32", "i64" } do
     local a, w = P:constant({ { 1, 1 }, { 1, 0 } }):to(dtype), P:constant({ { 1, 2, 3 }, { 0, 1, 1 }, { 2, 0, 1 } }):to(dtype)
     local x, y, z, u = declare(dtype, { 2 }), declare(dtype, { 3 }), declare(dtype, { 3, 2 }), declare(dtype, { 3 })
     x[0] = P:constant({ 1, 0 }):to(dtype); x[t] = a:matmul(x[t - 1])
-    y[T - 1] = P:constant({ 1, 2, 3 }):to(dtype); y[t] = y[t + 1]:matmul(w) * 3 - y[t + 1] + 1
+    y[T - 1] = P:constant({ 1, 2, 3 }):to(dtype); y[t] = y[t + 1]:matmul(w) * 3 + 1
     z[0] = tempo.ones({ 3, 2 }, { dtype = dtype }); z[t] = w:matmul(w:matmul(z[t - 1]))
     u[0] = tempo.zeros({ 3 }, { dtype = dtype }); u[t] = w:matmul(u[t - 1] - 4) + w:transpose(0, 1):select(0, 1)
     return { x = x[T - 1], y = y[0], z = z[T - 1], u = u[T - 1] }
-  end
-end
-
-for _, dtype in ipairs { "i32", "i64" } do
-  stepping["several states and matrices in " .. dtype] = function(P, t, T, declare)
-    local a, w = P:constant({ { 1, 1 }, { 1, 0 } }):to(dtype), P:constant({ { 1, 2, 3 }, { 0, 1, 1 }, { 2, 0, 1 } }):to(dtype)
-    local x, v, y, z = declare(dtype, { 2 }), declare(dtype, { 2 }), declare(dtype, { 2, 3 }), declare(dtype, { 2, 3 })
-    local u, q = declare(dtype, { 3 }), declare(dtype, { 3 })
-    x[0] = P:constant({ 1, 2 }):to(dtype); v[0] = P:constant({ 0, 5 }):to(dtype)
-    v[t + 1] = 2 * v + a:matmul(x) - 3
-    x[t + 1] = x - (2 * v + a:matmul(x))
-    y[T - 1] = tempo.ones({ 2, 3 }, { dtype = dtype }); z[T - 1] = tempo.full({ 2, 3 }, 2, { dtype = dtype })
-    y[t] = y[t + 1]:matmul(w) + 3 * z[t + 1]; z[t] = (y[t + 1] - z[t + 1]):matmul(w)
-    u[0] = tempo.ones({ 3 }, { dtype = dtype }); q[0] = w:select(0, 2)
-    q[t] = q[t - 1] + 2
-    u[t] = w:matmul(u[t - 1]) + q[t - 1] * (t:value() * t:value()):to(dtype)
-    return { x = x[T - 1], v = v[T - 1], both = (x - v)[T - 1], y = y[0], z = z[0], u = u[T - 1] }
   end
 end
 

@@ -5,10 +5,10 @@
  *     s[k+1] = P[k] s[k] + q[k] where digit k of n is 1, else s[k]
  *
  * over a hidden dim whose bound is how many digits the bound of the dim has, which the call tells:
- * O(log n), no division, valid where A is 1. A has a factor for each pair of states: a number, one
- * for each element, or a matrix where matrices multiply the states; what is 0 or 1 for ever has no
- * place. Integers are exact modulo 2^64. Floats, in f64: each P[k] has 2 k units more than P[0] at
- * most, times its condition; of matrices 2^k, as many as steps have. */
+ * O(log n), no division, valid where A is 1. A has a factor for each pair of states, a number or
+ * one for each element, or is the matrix that multiplies the only state; what is 0 or 1 for ever
+ * has no place. Integers are exact modulo 2^64. Floats, in f64: each P[k] has 2 k units more than
+ * P[0] at most, times its condition; of a matrix 2^k, as many as steps have. */
 #include "opt/evolve.h"
 
 enum { POWER_STATES = 8 };
@@ -20,10 +20,10 @@ typedef struct power_system {
   tp_mk mk;
   const tp_sym *dim, *digit; /* digit: the hidden dim */
   tp_dtype dtype;
-  const tp_out *o; /* of each state: where matrices multiply, its matrix */
-  char side;       /* of matrices, as in tp_form; 0: there are none */
+  const tp_out *o; /* of each state: of one with a matrix, where that multiplies it */
+  char side;       /* of the matrix, as in tp_form; 0: there is none */
   int rank;        /* of factors */
-  const tp_ix *shape[TP_MAXRANK];
+  const tp_ix *const *shape;
   int n;
   tp_val init[POWER_STATES], add[POWER_STATES]; /* add {NULL}: 0 */
   /* by {NULL}: 1; far: in some power of A */
@@ -42,51 +42,28 @@ static tp_val power_state(const power_system *d, tp_val v, const tp_out *of) {
   return mk_reshape(d->mk, v, d->o->rank, d->o->shape);
 }
 
-static tp_val with_axes(const power_system *d, tp_val v) {
-  while (v.node && tp_rankof(v) < d->rank) v = mk_unsqueeze(d->mk, v, 0);
-  return v;
-}
-
-/* The shape of factors: of numbers, of elements, or of the matrices; false: some do not agree, or
- * are too large for their powers to gain anything. */
+/* The shape of factors: of numbers, of elements, or of the matrix; false: that is too large for its
+ * powers to gain anything, or there is none although states have its shape. */
 static bool find_shape(power_system *d, const tp_system *s) {
   int64_t rows;
-  tp_val matrix = tp_none;
-  bool ok = true;
+  tp_val matrix = s->row[0].by[0];
+  d->side = s->row[0].side;
+  d->shape = d->o->shape;
   for (int i = 0; i < s->n; i++)
-    for (int j = 0; j < s->n; j++) {
-      tp_val by = s->row[i].by[j];
-      char side = s->row[i].side[j];
-      if (!s->row[i].has[j]) continue;
-      if (side && !matrix.node) matrix = by, d->side = side;
-      if (side) ok &= side == d->side && tp_one_shape(tp_outof(by), tp_outof(matrix));
-      else if (by.node && tp_rankof(by)) d->rank = d->o->rank;
-    }
-  if (!s->matrix || !ok) {
-    if (d->rank) memcpy(d->shape, d->o->shape, sizeof *d->shape * (size_t)d->rank);
-    return !s->matrix && ok;
-  }
-  if (!matrix.node || d->rank) return false;
-  d->rank = d->o->rank;
-  matrix = with_axes(d, matrix);
-  memcpy(d->shape, tp_outof(matrix)->shape, sizeof *d->shape * (size_t)d->rank);
-  return tp_rankof(matrix) == d->rank && tp_ix_is_const(d->shape[d->rank - 1], &rows) &&
-      rows * s->n <= TP_TUNE_MATRIX_ROWS;
-}
-
-static tp_val one_of(const power_system *d) {
-  tp_val one = mk_num(d->mk, 1, d->dtype);
-  return d->side ? tp_identity_times(d->mk, one, d->shape[d->rank - 1]) : one;
+    for (int j = 0; j < s->n; j++)
+      if (s->row[i].by[j].node && tp_rankof(s->row[i].by[j])) d->rank = d->o->rank;
+  if (!d->side) return !s->matrix;
+  d->rank = tp_rankof(matrix), d->shape = tp_outof(matrix)->shape;
+  return tp_ix_is_const(d->shape[d->rank - 1], &rows) && rows <= TP_TUNE_MATRIX_ROWS;
 }
 
 static tp_val power_factor(const power_system *d, tp_val v) {
-  return mk_expand(d->mk, with_axes(d, mk_cast(d->mk, v, d->dtype)), d->rank, d->shape);
+  return mk_expand(d->mk, mk_cast(d->mk, v, d->dtype), d->rank, d->shape);
 }
 
-static void put_power(power_system *d, int i, int j, tp_val by, char side) {
+static void put_power(power_system *d, int i, int j, tp_val by) {
   d->has[i][j] = true;
-  if (by.node && d->side && !side) by = tp_identity_times(d->mk, by, d->shape[d->rank - 1]);
-  d->by[i][j] = by.node ? power_factor(d, by) : by;
+  d->by[i][j] = power_factor(d, by);
 }
 
 /* What is added at step n, {c0,+,c1,..}: states of its own but for the last, which is added. */
@@ -95,8 +72,8 @@ static bool put_added(power_system *d, int i, const tp_form *f, const tp_out *of
   for (int j = 0; j + 1 < f->n; j++) {
     int u = d->n++;
     d->init[u] = power_state(d, f->c[j], of);
-    put_power(d, u, u, tp_none, 0);
-    put_power(d, i, u, tp_none, 0);
+    put_power(d, u, u, tp_none);
+    put_power(d, i, u, tp_none);
     i = u;
   }
   if (f->n) d->add[i] = power_state(d, f->c[f->n - 1], of);
@@ -104,20 +81,15 @@ static bool put_added(power_system *d, int i, const tp_form *f, const tp_out *of
 }
 
 static bool put_system(power_system *d, const tp_system *s) {
-  const tp_ix *count = mk_numel(d->mk, tp_v(s->state[0]), s->state[0]->out[0].rank, NULL);
-  for (int i = 0; i < s->n; i++) {
-    const tp_out *o = &s->state[i]->out[0];
-    if (s->matrix ? mk_numel(d->mk, tp_v(s->state[i]), o->rank, NULL) != count
-                  : !tp_one_shape(o, d->o))
-      return false;
-  }
+  const tp_out *of = &s->state[0]->out[0];
+  for (int i = 1; i < s->n; i++)
+    if (!tp_one_shape(&s->state[i]->out[0], of)) return false;
   if (!find_shape(d, s)) return false;
-  for (d->n = 0; d->n < s->n; d->n++)
-    d->init[d->n] = power_state(d, s->of[d->n].init, &s->state[d->n]->out[0]);
+  for (d->n = 0; d->n < s->n; d->n++) d->init[d->n] = power_state(d, s->of[d->n].init, of);
   for (int i = 0; i < s->n; i++) {
     for (int j = 0; j < s->n; j++)
-      if (s->row[i].has[j]) put_power(d, i, j, s->row[i].by[j], s->row[i].side[j]);
-    if (!put_added(d, i, &s->row[i], &s->state[i]->out[0])) return false;
+      if (s->row[i].has[j]) put_power(d, i, j, s->row[i].by[j]);
+    if (!put_added(d, i, &s->row[i], of)) return false;
   }
   return true;
 }
@@ -193,7 +165,8 @@ static tp_val plus_product(const power_system *d, tp_val y, tp_val a, tp_val b) 
   tp_val in[2] = { d->side == 'r' ? b : a, d->side == 'r' ? a : b };
   tp_val ab = !a.node ? b
       : !b.node       ? a
-                      : mk_op(d->mk, d->side ? TP_OP_MATMUL : TP_OP_MUL, 2, in, NULL);
+      : d->side       ? mk_matmul(d->mk, in[0], in[1])
+                      : mk_mul(d->mk, in[0], in[1]);
   return y.node ? mk_add(d->mk, y, ab) : ab;
 }
 
@@ -206,11 +179,11 @@ static bool define_factor(power_system *d, int i, int j) {
   tp_val next = tp_none, nothing = nothing_of(d, d->rank, d->shape),
          first = !d->has[i][j] ? nothing
       : d->by[i][j].node       ? d->by[i][j]
-                               : power_factor(d, one_of(d));
+                               : power_factor(d, mk_num(d->mk, 1, d->dtype));
   for (int l = 0; l < d->n; l++) {
     if (!d->far[i][l] || !d->far[l][j]) continue;
     tp_val a = factor_before(d, i, l), b = factor_before(d, l, j);
-    next = plus_product(d, next, a.node || b.node ? a : one_of(d), b);
+    next = plus_product(d, next, a.node || b.node ? a : mk_num(d->mk, 1, d->dtype), b);
   }
   return power_define(d, d->p[i][j], first, next.node ? power_factor(d, next) : nothing);
 }

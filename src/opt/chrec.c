@@ -11,6 +11,7 @@
 #include "opt/evolve.h"
 
 enum { LOOKED_AT = 600 }; /* operators, of one recurrence */
+static const char MOVES_ELEMENTS[] = "it moves the elements of what it steps from";
 
 static bool form_of(tp_evolving *e, tp_system *s, tp_val v, int64_t shift, tp_form *out);
 
@@ -30,7 +31,7 @@ static bool has_states(const tp_form *f) {
   return any;
 }
 
-static tp_form constant_form(tp_val v) { return (tp_form){ .n = 1, .c = { v } }; }
+static bool is_number(tp_val by) { return !by.node || !tp_rankof(by); }
 
 /* ---- sums and shifts ---- */
 
@@ -42,42 +43,28 @@ static tp_val factor(const tp_evolving *e, tp_val by, tp_dtype d) {
   return by.node ? by : mk_num(e->mk, 1, d);
 }
 
-tp_val tp_identity_times(tp_mk mk, tp_val number, const tp_ix *m) {
-  const tp_ix *shape[2] = { m, m };
-  tp_val same =
-      mk_bin(mk, TP_OP_EQ, mk_iota(mk, 0, 2, shape, 0, NULL), mk_iota(mk, 1, 2, shape, 0, NULL));
-  return mk_mul(mk, number, mk_cast(mk, same, tp_dtypeof(number)));
-}
-
-/* Both factors of the same kind. */
-static bool alike(tp_evolving *e, tp_form *a, tp_form *b, int i, tp_dtype d) {
-  if (a->side[i] == b->side[i]) return true;
-  tp_form *number = a->side[i] ? b : a, *matrix = a->side[i] ? a : b;
-  tp_val by = factor(e, number->by[i], d);
-  if (number->side[i] || tp_rankof(by)) return false;
-  number->by[i] =
-      tp_identity_times(e->mk, by, mk_extent(matrix->by[i], tp_rankof(matrix->by[i]) - 1));
-  number->side[i] = matrix->side[i];
-  return true;
-}
-
-static bool combine(tp_evolving *e, const tp_node *n, tp_form *a, tp_form *b) {
+static bool sum_form(tp_evolving *e, const tp_node *n, const tp_form *f, tp_form *out) {
   tp_op op = n->op == TP_OP_SUB ? TP_OP_SUB : TP_OP_ADD;
   tp_dtype d = n->out[0].dtype;
+  bool states[2] = { has_states(&f[0]), has_states(&f[1]) };
+  for (int k = 0; k < 2; k++)
+    if (states[k] && !tp_one_shape(&n->out[0], tp_inof(n, k)))
+      return not_form(e, n, "it spreads what it steps from");
+  if (states[0] && states[1] && f[0].side != f[1].side)
+    return not_form(e, n, "matrices multiply it in more than one way");
+  *out = f[0];
+  if (states[1]) out->side = f[1].side;
   for (int i = 0; i < EVOLVE_STATES; i++) {
-    if (!b->has[i]) continue;
-    if (a->has[i] && !alike(e, a, b, i, d))
-      return not_form(e, n, "matrices multiply it in more than one way");
-    tp_val by = factor(e, b->by[i], d);
-    a->by[i] = a->has[i]  ? mk_bin(e->mk, op, factor(e, a->by[i], d), by)
-        : op == TP_OP_SUB ? mk_neg(e->mk, by)
-                          : b->by[i];
-    a->has[i] = true;
-    a->side[i] = b->side[i];
+    if (!f[1].has[i]) continue;
+    tp_val by = factor(e, f[1].by[i], d);
+    out->by[i] = out->has[i] ? mk_bin(e->mk, op, factor(e, out->by[i], d), by)
+        : op == TP_OP_SUB    ? mk_neg(e->mk, by)
+                             : f[1].by[i];
+    out->has[i] = true;
   }
-  for (int j = 0; j < b->n; j++)
-    a->c[j] = sum_or_one(e->mk, op, j < a->n ? a->c[j] : tp_none, b->c[j]);
-  a->n = TP_MAX(a->n, b->n);
+  for (int j = 0; j < f[1].n; j++)
+    out->c[j] = sum_or_one(e->mk, op, j < f[0].n ? f[0].c[j] : tp_none, f[1].c[j]);
+  out->n = TP_MAX(f[0].n, f[1].n);
   return is_ok(e);
 }
 
@@ -104,7 +91,7 @@ static bool one_shape_of_many(const tp_out *a, const tp_out *b) {
 
 /* A coefficient may lack axes of the value, which operators that move elements need. */
 static tp_val whole_of(tp_evolving *e, const tp_node *n, int k, tp_val c) {
-  const tp_out *o = tp_outof(n->in[k].src);
+  const tp_out *o = tp_inof(n, k);
   return tp_ops[n->op].batch == TP_BATCH_E ? c : mk_expand(e->mk, c, o->rank, o->shape);
 }
 
@@ -121,58 +108,42 @@ static tp_val of_terms(tp_evolving *e, const tp_node *n, const tp_form *f, int j
   return mk_op(e->mk, n->op, n->nin, in, &at);
 }
 
-/* 0 where a state is not there. */
-static tp_val factor_or_0(const tp_evolving *e, const tp_form *f, int i, tp_dtype d) {
-  return f->has[i] ? factor(e, f->by[i], d) : mk_num(e->mk, 0, d);
+/* Do both sides of a choice have the same states, with the same factors? */
+static bool same_states(const tp_node *n, const tp_form *f) {
+  bool same = tp_one_shape(tp_inof(n, 1), tp_inof(n, 2)) && f[1].side == f[2].side;
+  for (int i = 0; i < EVOLVE_STATES; i++)
+    same &= f[1].has[i] == f[2].has[i] && f[1].by[i].node == f[2].by[i].node;
+  return same;
 }
 
-/* A state's factor after a linear operator that changes no element for another. */
-static bool state_of(tp_evolving *e, const tp_node *n, const tp_form *f, int i, tp_val *by) {
-  tp_dtype d = n->out[0].dtype;
-  switch (n->op) {
-  case TP_OP_RESHAPE:
-  case TP_OP_EXPAND:
-  case TP_OP_DETACH: return *by = f[0].by[i], true;
-  case TP_OP_NEG: return *by = mk_neg(e->mk, factor(e, f[0].by[i], d)), true;
-  case TP_OP_DIV:
-    return *by = mk_div(e->mk, factor(e, f[0].by[i], d), f[1].c[0]),
-           !f[0].side[i] || !tp_rankof(f[1].c[0]);
-  case TP_OP_SELECT:
-    if (f[1].side[i] || f[2].side[i]) return false;
-    *by = f[1].by[i];
-    if (!f[1].has[i] || !f[2].has[i] || f[1].by[i].node != f[2].by[i].node)
-      *by = mk_select(e->mk, f[0].c[0], factor_or_0(e, &f[1], i, d), factor_or_0(e, &f[2], i, d));
-    return true;
-  default: return false;
-  }
-}
-
+/* States go through operators that change no element for another. */
 static bool states_of(tp_evolving *e, const tp_node *n, const tp_form *f, tp_form *out) {
-  int first = n->op == TP_OP_SELECT;
+  tp_op op = n->op;
+  bool chooses = op == TP_OP_SELECT;
+  const tp_form *x = &f[chooses];
+  const tp_out *from = tp_inof(n, chooses), *to = &n->out[0];
+  bool shows = op == TP_OP_RESHAPE || op == TP_OP_EXPAND || op == TP_OP_DETACH ||
+      (chooses && same_states(n, f)),
+       divides = op == TP_OP_DIV && (!x->side || is_number(f[1].c[0]));
+  bool stay = tp_one_shape(to, from) && (shows || divides || op == TP_OP_NEG);
+  for (int k = 1; k < n->nin; k++)
+    if (has_states(&f[k]) && !(chooses && shows)) return not_form(e, n, MOVES_ELEMENTS);
   for (int i = 0; i < EVOLVE_STATES; i++) {
-    bool any = false, fits = true,
-         single = !f[first].by[i].node || !tp_rankof(f[first].by[i]) || f[first].side[i];
-    for (int k = first; k < n->nin; k++)
-      if (f[k].has[i])
-        any = true,
-        fits &= (n->op == TP_OP_RESHAPE && single ? one_shape_of_many : tp_one_shape)(
-            &n->out[0], tp_outof(n->in[k].src));
-    if (!any) continue;
+    tp_val by = x->by[i];
+    if (!x->has[i]) continue;
+    bool turns = op == TP_OP_RESHAPE && (x->side || is_number(by)) && one_shape_of_many(to, from);
+    if (!stay && !turns) return not_form(e, n, MOVES_ELEMENTS);
+    if (!shows) by = factor(e, by, to->dtype);
+    out->by[i] = shows ? by : divides ? mk_div(e->mk, by, f[1].c[0]) : mk_neg(e->mk, by);
     out->has[i] = true;
-    out->side[i] = f[first].side[i];
-    if (!fits || !state_of(e, n, f, i, &out->by[i]))
-      return not_form(e, n, "it moves the elements of what it steps from");
+    out->side = x->side;
   }
   return is_ok(e);
 }
 
-static bool linear_form(
-    tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
-  tp_form *f = TP_NEWN(&e->mk.g->arena, tp_form, n->nin + 1);
+static bool linear_form(tp_evolving *e, const tp_node *n, const tp_form *f, tp_form *out) {
   int terms = n->op == TP_OP_PAD && n->attr.f[0] != 0;
-  if (tp_node_mentions(n, e->dim)) return not_form(e, n, "its shape varies along the dim");
   for (int k = 0; k < n->nin; k++) {
-    if (!form_of(e, s, n->in[k].src, shift, &f[k])) return false;
     bool varying = tp_op_is_linear(n->op, k);
     if (!varying && (f[k].n != 1 || has_states(&f[k])))
       return not_form(e, n,
@@ -185,17 +156,7 @@ static bool linear_form(
   return is_ok(e) && states_of(e, n, f, out);
 }
 
-/* ---- sums, products, casts ---- */
-
-static bool sum_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
-  tp_form b;
-  if (!form_of(e, s, n->in[0].src, shift, out) || !form_of(e, s, n->in[1].src, shift, &b))
-    return false;
-  for (int k = 0; k < 2; k++)
-    if (has_states(k ? &b : out) && !tp_one_shape(&n->out[0], tp_outof(n->in[k].src)))
-      return not_form(e, n, "it spreads what it steps from");
-  return combine(e, n, out, &b);
-}
+/* ---- products, casts ---- */
 
 static double ways_of(int n, int k) {
   double c = 1;
@@ -203,19 +164,16 @@ static double ways_of(int n, int k) {
   return c;
 }
 
-static tp_val product(tp_evolving *e, const tp_node *n, tp_val a, tp_val b) {
-  return mk_op(e->mk, n->op, 2, (tp_val[]){ whole_of(e, n, 0, a), whole_of(e, n, 1, b) }, &n->attr);
-}
-
 /* C(n,i) C(n,j) = sum over k of C(k,i) C(i,k-j) C(n,k) */
-static bool product_terms_of(
-    tp_evolving *e, const tp_node *n, const tp_form *a, const tp_form *b, tp_form *out) {
-  if (a->n + b->n - 1 > EVOLVE_TERMS) return not_form(e, n, "its degree is too high");
-  out->n = TP_MAX(a->n + b->n - 1, 0);
-  if (!a->n || !b->n) out->n = 0;
-  for (int i = 0; i < a->n && b->n; i++)
+static bool product_terms_of(tp_evolving *e, const tp_node *n, const tp_form *f, tp_form *out) {
+  const tp_form *a = &f[0], *b = &f[1];
+  if (!a->n || !b->n) return is_ok(e);
+  out->n = a->n + b->n - 1;
+  if (out->n > EVOLVE_TERMS) return not_form(e, n, "its degree is too high");
+  for (int i = 0; i < a->n; i++)
     for (int j = 0; j < b->n; j++) {
-      tp_val ab = product(e, n, a->c[i], b->c[j]);
+      tp_val in[2] = { whole_of(e, n, 0, a->c[i]), whole_of(e, n, 1, b->c[j]) },
+             ab = mk_op(e->mk, n->op, 2, in, &n->attr);
       for (int k = TP_MAX(i, j); k <= i + j; k++) {
         double times = ways_of(k, i) * ways_of(i, k - j);
         out->c[k] =
@@ -225,58 +183,47 @@ static bool product_terms_of(
   return is_ok(e);
 }
 
-/* The states in operand k, times the matrix in the other. */
-static bool matrix_states(tp_evolving *e, tp_system *s, const tp_node *n, int k, const tp_form *f,
-    tp_val by, tp_form *out) {
-  const tp_out *o = tp_outof(n->in[k].src);
+/* The states of x, operand k of a product, times c, the other one. */
+static bool states_times(tp_evolving *e, tp_system *s, const tp_node *n, int k, const tp_form *x,
+    tp_val c, tp_form *out) {
+  const tp_out *o = tp_inof(n, k);
+  bool matrix = n->op == TP_OP_MATMUL;
   char side = k ? 'l' : 'r';
-  int r = tp_rankof(by);
-  bool fits = r >= 2 && mk_extent(by, r - 1) == mk_extent(by, r - 2) &&
-      tp_one_shape(&n->out[0], o) && (!s->matrix || tp_one_shape(s->matrix, o));
-  for (int i = 0; i < EVOLVE_STATES && fits; i++)
-    if (f->has[i]) fits = f->side[i] ? f->side[i] == side : !f->by[i].node || !tp_rankof(f->by[i]);
-  if (!fits) return false;
-  s->matrix = o;
+  if (!tp_one_shape(&n->out[0], o)) return false;
+  if (matrix) {
+    c = whole_of(e, n, !k, c);
+    int r = tp_rankof(c);
+    if (r < 2 || mk_extent(c, r - 1) != mk_extent(c, r - 2) ||
+        (s->matrix && !tp_one_shape(s->matrix, o)) || (x->side && x->side != side))
+      return false;
+    s->matrix = o;
+  } else if (x->side && !is_number(c)) return false;
+  out->side = matrix ? side : x->side;
   for (int i = 0; i < EVOLVE_STATES; i++) {
-    if (!f->has[i]) continue;
-    tp_val was = f->by[i];
+    tp_val was = x->by[i];
+    if (!x->has[i]) continue;
+    if (matrix && !x->side && !is_number(was)) return false;
     out->has[i] = true;
-    out->side[i] = side;
-    out->by[i] = !was.node ? by
-        : !f->side[i]      ? mk_mul(e->mk, by, was)
-        : k                ? mk_matmul(e->mk, by, was)
-                           : mk_matmul(e->mk, was, by);
+    out->by[i] = !was.node    ? c
+        : !matrix || !x->side ? mk_mul(e->mk, c, was)
+        : k                   ? mk_matmul(e->mk, c, was)
+                              : mk_matmul(e->mk, was, c);
   }
   return true;
 }
 
 static bool product_form(
-    tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
-  tp_form f[2];
-  if (!form_of(e, s, n->in[0].src, shift, &f[0]) || !form_of(e, s, n->in[1].src, shift, &f[1]))
-    return false;
+    tp_evolving *e, tp_system *s, const tp_node *n, const tp_form *f, tp_form *out) {
   *out = (tp_form){ 0 };
-  if (tp_node_mentions(n, e->dim)) return not_form(e, n, "its shape varies along the dim");
   for (int k = 0; k < 2; k++) {
-    const tp_form *state = &f[k], *by = &f[!k];
-    if (!has_states(state)) continue;
+    const tp_form *by = &f[!k];
+    if (!has_states(&f[k])) continue;
     if (has_states(by)) return not_form(e, n, "it multiplies what it steps from by itself");
     if (by->n > 1) return not_form(e, n, "the factor of what it steps from varies along the dim");
-    if (n->op == TP_OP_MATMUL && by->n &&
-        matrix_states(e, s, n, k, state, whole_of(e, n, !k, by->c[0]), out))
-      continue;
-    if (n->op != TP_OP_MUL || !tp_one_shape(&n->out[0], tp_outof(n->in[k].src)))
-      return not_form(e, n, "it moves the elements of what it steps from");
-    for (int i = 0; i < EVOLVE_STATES; i++) {
-      if (!state->has[i] || !by->n) continue;
-      if (state->side[i] && tp_rankof(by->c[0]))
-        return not_form(e, n, "it moves the elements of what it steps from");
-      out->has[i] = true;
-      out->side[i] = state->side[i];
-      out->by[i] = state->by[i].node ? mk_mul(e->mk, state->by[i], by->c[0]) : by->c[0];
-    }
+    if (by->n && !states_times(e, s, n, k, &f[k], by->c[0], out))
+      return not_form(e, n, MOVES_ELEMENTS);
   }
-  return product_terms_of(e, n, &f[0], &f[1], out);
+  return product_terms_of(e, n, f, out);
 }
 
 /* Is v made of numbers of steps alone, which are far from wrapping? */
@@ -293,15 +240,13 @@ static bool counts_steps(const tp_evolving *e, tp_val v) {
 /* Wider integers would not wrap where these do. */
 static bool cast_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
   tp_dtype from = tp_dtypeof(n->in[0].src), to = n->out[0].dtype;
-  bool floats = tp_dtype_float(from) && tp_dtype_float(to),
-       narrower = !tp_dtype_float(from) && !tp_dtype_float(to) &&
-      tp_dtype_size(to) < tp_dtype_size(from) && to != TP_BOOL;
-  if (!floats && !narrower && !(counts_steps(e, n->in[0].src) && from == TP_I64 && to != TP_BOOL))
+  bool same_kind = tp_dtype_float(from) == tp_dtype_float(to), floats = tp_dtype_float(to);
+  if (!(same_kind && (floats || (tp_dtype_size(to) < tp_dtype_size(from) && to != TP_BOOL))) &&
+      !(counts_steps(e, n->in[0].src) && from == TP_I64 && to != TP_BOOL))
     return not_form(e, n, "its rounding depends on the step");
   if (!form_of(e, s, n->in[0].src, shift, out)) return false;
   for (int j = 0; j < out->n; j++) out->c[j] = mk_cast(e->mk, out->c[j], to);
-  for (int i = 0; i < EVOLVE_STATES; i++)
-    if (out->has[i]) out->by[i] = mk_cast(e->mk, out->by[i], to);
+  for (int i = 0; i < EVOLVE_STATES; i++) out->by[i] = mk_cast(e->mk, out->by[i], to);
   return is_ok(e);
 }
 
@@ -327,31 +272,23 @@ static bool value_form(tp_evolving *e, const tp_node *n, int64_t shift, tp_form 
   return tp_is_number(x, 0) ? is_ok(e) : not_form(e, n, "it is no polynomial in the dim");
 }
 
-/* How many steps on a read reads, at the same point of all other dims. */
-static bool steps_of(tp_evolving *e, const tp_node *n, int64_t *steps) {
-  const tp_node *x = n->in[0].src.node;
+/* What is a fixed number of steps away, at the same point of all other dims. */
+static bool read_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
+  const tp_node *x = tp_in(n, 0);
+  int64_t steps = 0, k;
+  const tp_ix *rest;
+  if (!varies(e, x)) return not_form(e, n, "it reads where the dim says");
   for (int d = 0; d < x->ndom; d++) {
     const tp_at *at = &n->attr.at[d];
-    int64_t k;
-    const tp_ix *rest;
     if (at->range) return not_form(e, n, "it reads a range");
-    if (x->dom[d] != e->dim) {
-      if (tp_ix_as_sym(at->lo) != x->dom[d])
-        return not_form(e, n, "it steps from another point of another dim");
-      continue;
-    }
-    if (!tp_ix_linear_in(e->mk.g->ix, at->lo, e->dim, &k, &rest) || k != 1 ||
-        !tp_ix_is_const(rest, steps))
+    if (x->dom[d] != e->dim && !tp_at_is_own(at, x->dom[d]))
+      return not_form(e, n, "it steps from another point of another dim");
+    if (x->dom[d] == e->dim &&
+        (!tp_ix_linear_in(e->mk.g->ix, at->lo, e->dim, &k, &rest) || k != 1 ||
+            !tp_ix_is_const(rest, &steps)))
       return not_form(e, n, "it does not read a fixed number of steps away");
-    if (e->back) *steps = -*steps;
   }
-  return true;
-}
-
-static bool read_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
-  int64_t steps = 0;
-  if (!varies(e, n->in[0].src.node)) return not_form(e, n, "it reads where the dim says");
-  return steps_of(e, n, &steps) && form_of(e, s, n->in[0].src, shift + steps, out);
+  return form_of(e, s, n->in[0].src, shift + (e->back ? -steps : steps), out);
 }
 
 /* ---- recurrences ---- */
@@ -484,51 +421,45 @@ static bool form_of(tp_evolving *e, tp_system *s, tp_val v, int64_t shift, tp_fo
   tp_node *n = v.node;
   if (!varies(e, n) && n->id < e->n0 && e->scc[n->id] == e->in)
     return not_form(e, n, "its coefficients are made of it");
-  if (!varies(e, n)) return *out = constant_form(v), true;
+  if (!varies(e, n)) return *out = (tp_form){ .n = 1, .c = { v } }, true;
   if (--e->left < 0) return not_form(e, n, "it is too large");
-  if (tp_op_is(n->op, 1 | 2 | 4)) return linear_form(e, s, n, shift, out);
+  bool linear = tp_op_is(n->op, 1 | 2 | 4), sum = n->op == TP_OP_ADD || n->op == TP_OP_SUB;
   switch (n->op) {
-  case TP_OP_ADD:
-  case TP_OP_SUB: return sum_form(e, s, n, shift, out);
-  case TP_OP_MUL:
-  case TP_OP_MATMUL: return product_form(e, s, n, shift, out);
   case TP_OP_CAST: return cast_form(e, s, n, shift, out);
   case TP_OP_VALUE: return value_form(e, n, shift, out);
   case TP_OP_READ: return read_form(e, s, n, shift, out);
   case TP_OP_MERGE: return merge_form(e, s, n, shift, out);
-  default:
+  default: break;
+  }
+  if (!linear && !sum && n->op != TP_OP_MUL && n->op != TP_OP_MATMUL)
     return not_form(e, n,
         tp_ops[n->op].cls == TP_CLS_SRC || tp_ops[n->op].cls == TP_CLS_FX
             ? "it takes up data at each step"
             : "it is not linear in what varies");
-  }
-}
-
-/* x[n+1] = x[n] + f(n), x[0] = a: a before f. */
-static bool is_sum(const tp_system *s) {
-  const tp_form *f = &s->row[0];
-  return s->n == 1 && !s->matrix && f->has[0] && !f->by[0].node && f->n < EVOLVE_TERMS;
-}
-
-/* False: it is no system, or there is an error. */
-static bool solved_system(tp_evolving *e, tp_system *s, tp_node *m) {
-  s->state[0] = m;
-  s->n = 1;
-  bool ok = tp_course_of(e, m, &s->of[0]);
-  for (int i = 0; i < s->n && ok; i++) ok = form_of(e, s, s->of[i].step, 1, &s->row[i]);
-  return ok;
+  if (tp_node_mentions(n, e->dim)) return not_form(e, n, "its shape varies along the dim");
+  tp_form *f = TP_NEWN(&e->mk.g->arena, tp_form, n->nin + 1);
+  for (int k = 0; k < n->nin; k++)
+    if (!form_of(e, s, n->in[k].src, shift, &f[k])) return false;
+  return sum   ? sum_form(e, n, f, out)
+      : linear ? linear_form(e, n, f, out)
+               : product_form(e, s, n, f, out);
 }
 
 static void solve(tp_evolving *e, tp_solution *y, tp_node *m) {
   tp_system *s = y->sys = TP_NEW(&e->mk.g->arena, tp_system);
-  if (!solved_system(e, s, m)) {
-    y->is = SOLVE_NOT;
-    return;
-  }
-  y->is = is_sum(s) ? SOLVE_FORM : SOLVE_SYSTEM;
-  if (y->is == SOLVE_SYSTEM) return;
-  y->form = (tp_form){ .n = s->row[0].n + 1, .c = { s->of[0].init } };
-  memcpy(y->form.c + 1, s->row[0].c, sizeof *y->form.c * (size_t)s->row[0].n);
+  const tp_form *f = &s->row[0];
+  s->state[0] = m;
+  s->n = 1;
+  bool ok = tp_course_of(e, m, &s->of[0]);
+  for (int i = 0; i < s->n && ok; i++) ok = form_of(e, s, s->of[i].step, 1, &s->row[i]);
+  if (ok && s->matrix && (s->n > 1 || f->n > 1))
+    ok = not_form(e, m, "a matrix multiplies one of several states");
+  /* x[n+1] = x[n] + f(n), x[0] = a: a before f */
+  bool sum = ok && s->n == 1 && !s->matrix && f->has[0] && !f->by[0].node && f->n < EVOLVE_TERMS;
+  y->is = !ok ? SOLVE_NOT : sum ? SOLVE_FORM : SOLVE_SYSTEM;
+  if (!sum) return;
+  y->form = (tp_form){ .n = f->n + 1, .c = { s->of[0].init } };
+  memcpy(y->form.c + 1, f->c, sizeof *f->c * (size_t)f->n);
 }
 
 const tp_solution *tp_evolution_of(tp_evolving *e, tp_node *m) {
@@ -543,6 +474,6 @@ const tp_solution *tp_evolution_of(tp_evolving *e, tp_node *m) {
   e->left = LOOKED_AT;
   solve(e, y, m);
   y->why = e->why, y->at = e->at;
-  e->why = was.why, e->at = was.at, e->left = was.left, e->in = was.in;
+  *e = was;
   return y;
 }

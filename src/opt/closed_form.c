@@ -28,7 +28,7 @@ static tp_val number_at(const formula *k, const tp_ix *i) {
 static tp_val times_at(const formula *k, tp_val a, tp_val b) {
   return !a.node ? b : !b.node ? a : mk_mul(k->mk, a, b);
 }
-static tp_val plain(const formula *k, tp_val v) { return v.node ? mk_cast(k->mk, v, k->dtype) : v; }
+static tp_val plain(const formula *k, tp_val v) { return mk_cast(k->mk, v, k->dtype); }
 
 /* ---- binomials ---- */
 

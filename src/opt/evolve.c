@@ -27,34 +27,25 @@ typedef struct evolve_work {
 
 /* ---- who reads it ---- */
 
-static bool mark_cone(const evolve_work *v, const tp_node *m, const tp_node *n, char *cone) {
-  if (n->id >= v->n0 || v->scc[n->id] != v->scc[m->id] || cone[n->id]) return false;
-  cone[n->id] = true;
-  return true;
-}
-
 /* By node id: the step depends on it and it on m, the recurrence; NULL: m does not step from
- * itself.
- */
-static const char *cone_of(const evolve_work *v, const tp_node *m, const tp_node *step) {
-  if (step->id >= v->n0 || v->scc[step->id] != v->scc[m->id]) return NULL;
-  char *cone = TP_NEWN(&v->g->arena, char, v->n0);
+ * itself. */
+static const bool *cone_of(const evolve_work *v, const tp_node *m, const tp_node *step) {
+  bool *cone = TP_NEWN(&v->g->arena, bool, v->n0);
   TP_VEC(const tp_node *) left = { 0 };
-  if (mark_cone(v, m, step, cone)) TP_PUSH(&v->g->arena, &left, step);
+  TP_PUSH(&v->g->arena, &left, step);
   while (left.n) {
     const tp_node *n = left.v[--left.n];
-    for (int k = 0; n != m && k < n->nin; k++)
-      if (mark_cone(v, m, n->in[k].src.node, cone)) TP_PUSH(&v->g->arena, &left, n->in[k].src.node);
+    if (n->id >= v->n0 || v->scc[n->id] != v->scc[m->id] || cone[n->id]) continue;
+    cone[n->id] = true;
+    for (int k = 0; n != m && k < n->nin; k++) TP_PUSH(&v->g->arena, &left, tp_in(n, k));
   }
   return cone[m->id] ? cone : NULL;
 }
 
 /* Does n need few points along dim of its operand k? */
 static bool reads_few(const evolve_work *v, const tp_node *n, int k, const tp_sym *dim) {
-  const tp_node *x = n->in[k].src.node;
-  int at = -1;
-  for (int d = 0; d < x->ndom; d++)
-    if (x->dom[d] == dim) at = d;
+  const tp_node *x = tp_in(n, k);
+  int at = tp_dim_at(x, dim);
   if (at < 0) return true;
   tp_set *s = tp_set_apply(tp_set_copy(v->need->set[n->id]), tp_edge_rel(v->g, n, k));
   s = tp_set_and(s, tp_set_box(v->g->ix, x->ndom, x->dom));
@@ -64,34 +55,29 @@ static bool reads_few(const evolve_work *v, const tp_node *n, int k, const tp_sy
 }
 
 static bool is_shown(const evolve_work *v, const tp_node *n, const tp_sym *dim) {
-  bool any = false;
-  for (int i = 0; i < v->g->outputs.n; i++) any |= v->g->outputs.v[i].val.node == n;
+  bool any = tp_is_output(v->g, n);
   for (int i = 0; i < v->g->stops.n; i++)
     any |= v->g->stops.v[i].done.node == n || v->g->stops.v[i].end == n;
   return any && tp_dom_has(n->ndom, n->dom, dim);
 }
 
 /* Does what lies outside of the cone need few points of it? */
-static bool needs_few(const evolve_work *v, const char *cone, const tp_sym *dim) {
+static bool needs_few(const evolve_work *v, const bool *cone, const tp_sym *dim) {
   for (int i = 0; i < v->n0; i++) {
     const tp_node *n = v->g->nodes.v[i];
     if (cone[i] && (n->op == TP_OP_CALL || is_shown(v, n, dim))) return false;
     for (int k = 0; !cone[i] && k < n->nin; k++)
-      if (cone[n->in[k].src.node->id] && !reads_few(v, n, k, dim)) return false;
+      if (cone[tp_in(n, k)->id] && !reads_few(v, n, k, dim)) return false;
   }
   return true;
 }
 
 /* ---- one recurrence ---- */
 
-static bool may_reorder_steps(const evolve_work *v, const tp_node *n) {
-  return tp_dtype_float(n->out[0].dtype) ? !v->precise && tp_dtype_size(n->out[0].dtype) >= 4
-                                         : n->out[0].dtype != TP_BOOL;
-}
-
 static bool may_evolve(const evolve_work *v, const tp_node *m) {
+  tp_dtype d = m->out[0].dtype;
   return m->op == TP_OP_MERGE && m->nin >= 2 && m->ndom && !tp_is_kept(v->g, m) &&
-      may_reorder_steps(v, m);
+      (tp_dtype_float(d) ? !v->precise && tp_dtype_size(d) >= 4 : d != TP_BOOL);
 }
 
 static bool may_along(const evolve_work *v, const tp_sym *d) {
@@ -105,7 +91,6 @@ static tp_evolving *course_along(evolve_work *v, const tp_sym *dim, bool back) {
   *e = (tp_evolving){ .mk = { .g = v->g, .err = v->err },
     .dim = dim,
     .back = back,
-    .precise = v->precise,
     .n0 = v->n0,
     .scc = v->scc,
     .in = -1,
@@ -128,7 +113,7 @@ static void tell_stays(
   TP_PUSH(&v->g->arena, &v->stays, (tp_told){ "evolve", m->pos, text });
 }
 
-static bool is_view(const tp_node *n) {
+static bool is_seen_through(const tp_node *n) {
   return n->op == TP_OP_EXPAND || n->op == TP_OP_RESHAPE || n->op == TP_OP_CAST ||
       n->op == TP_OP_PERMUTE;
 }
@@ -136,16 +121,16 @@ static bool is_view(const tp_node *n) {
 /* A number that v is everywhere. */
 static bool said_number(tp_val v, double *c) {
   const tp_node *n = v.node;
-  double a, b;
+  double a, b = 0;
   int64_t k;
-  if (is_view(n)) return said_number(n->in[0].src, c);
   if (n->op == TP_OP_FILL) return *c = n->attr.f[0], true;
   if (n->op == TP_OP_VALUE) return tp_ix_is_const(n->attr.ix[0], &k) && (*c = (double)k, true);
-  if (n->op == TP_OP_NEG) return said_number(n->in[0].src, &a) && (*c = -a, true);
-  if ((n->op != TP_OP_ADD && n->op != TP_OP_SUB && n->op != TP_OP_MUL) ||
-      !said_number(n->in[0].src, &a) || !said_number(n->in[1].src, &b))
+  if (is_seen_through(n)) return said_number(n->in[0].src, c);
+  bool add = n->op == TP_OP_ADD, sub = n->op == TP_OP_SUB, neg = n->op == TP_OP_NEG;
+  if ((!add && !sub && !neg && n->op != TP_OP_MUL) || !said_number(n->in[0].src, &a) ||
+      (!neg && !said_number(n->in[1].src, &b)))
     return false;
-  return *c = n->op == TP_OP_ADD ? a + b : n->op == TP_OP_SUB ? a - b : a * b, true;
+  return *c = add ? a + b : sub ? a - b : neg ? -a : a * b, true;
 }
 
 enum { SAID_DEPTH = 4 };
@@ -154,7 +139,7 @@ enum { SAID_DEPTH = 4 };
 static const char *said_value(const evolve_work *v, tp_val x, int depth) {
   tp_arena *a = &v->g->arena;
   double c;
-  while (!x.node->name && is_view(x.node)) x = x.node->in[0].src;
+  while (!x.node->name && is_seen_through(x.node)) x = x.node->in[0].src;
   if (said_number(x, &c)) return tp_printf(a, "%.9g", c);
   const tp_node *n = x.node;
   if (n->op == TP_OP_VALUE) return tp_ix_str(v->g->ix, n->attr.ix[0]);
@@ -187,13 +172,13 @@ static const char *said_row(const evolve_work *v, const tp_system *s, int i) {
   const char *y = "";
   for (int j = 0; j < s->n; j++) {
     if (!f->has[j]) continue;
-    const char *by = f->by[j].node ? said(v, f->by[j]) : "", *of = tp_title(a, s->state[j]),
-               *left = f->side[j] == 'r' ? of : by, *right = f->side[j] == 'r' ? by : of;
-    y = tp_printf(a, "%s%s%s%s%s", y, *y ? " + " : "", left,
-        f->side[j] ? " @ "
-            : *by  ? " "
-                   : "",
-        right);
+    const char *by = f->by[j].node ? said(v, f->by[j]) : "", *of = tp_title(a, s->state[j]);
+    bool right = f->side == 'r';
+    y = tp_printf(a, "%s%s%s%s%s", y, *y ? " + " : "", right ? of : by,
+        f->side   ? " @ "
+            : *by ? " "
+                  : "",
+        right ? by : of);
   }
   if (!f->n) return y;
   return tp_printf(a, "%s%s%s", y, *y ? " + " : "", f->n == 1 ? said(v, f->c[0]) : said_form(v, f));
@@ -211,7 +196,7 @@ static void tell_system(evolve_work *v, const tp_node *m, const tp_sym *dim, con
 
 /* ---- a recurrence ---- */
 
-static tp_val evolved(evolve_work *v, tp_evolving *e, tp_node *m, const char *cone) {
+static tp_val evolved(evolve_work *v, tp_evolving *e, tp_node *m, const bool *cone) {
   bool few = needs_few(v, cone, e->dim);
   v->g->pos = m->pos;
   const tp_solution *y = few || !tp_dtype_float(m->out[0].dtype) ? tp_evolution_of(e, m) : NULL;
@@ -234,56 +219,47 @@ static tp_val evolved(evolve_work *v, tp_evolving *e, tp_node *m, const char *co
   return r;
 }
 
-/* {NULL}: it stays. */
-static tp_val try_merge(evolve_work *v, tp_node *m) {
+/* All are looked for before one is put in place. */
+static bool try_merge(evolve_work *v, tp_node *m, tp_val *now) {
   for (int d = 0; d < m->ndom; d++)
     for (int back = 0; back < 2 && may_along(v, m->dom[d]); back++) {
       tp_evolving *e = course_along(v, m->dom[d], back);
       tp_course c;
-      const char *cone = tp_course_of(e, m, &c) ? cone_of(v, m, c.step.node) : NULL;
-      tp_val y = cone ? evolved(v, e, m, cone) : tp_none;
-      if (y.node || v->err->code) return y;
+      const bool *cone = tp_course_of(e, m, &c) ? cone_of(v, m, c.step.node) : NULL;
+      if (cone) *now = evolved(v, e, m, cone);
+      if (now->node || v->err->code) return !v->err->code;
     }
-  return tp_none;
-}
-
-/* All are looked for before one is put in place. */
-static bool evolve_round(evolve_work *v, bool *changed) {
-  tp_val *now = TP_NEWN(&v->g->arena, tp_val, v->n0 + 1);
-  tp_graph_sccs(v->g, v->scc, NULL);
-  for (int i = 0; i < v->n0; i++) v->size[v->scc[i]]++;
-  for (int i = 0; i < v->n0; i++) {
-    tp_node *m = v->g->nodes.v[i];
-    if (v->size[v->scc[i]] > 1 && may_evolve(v, m)) now[i] = try_merge(v, m);
-    if (v->err->code) return false;
-    *changed |= now[i].node != NULL;
-  }
-  for (int i = 0; i < v->n0; i++) {
-    tp_node *m = v->g->nodes.v[i], *y = now[i].node;
-    if (!y) continue;
-    if (y->id >= v->n0 && !y->name) y->name = m->name, y->what = m->what;
-    tp_replace(v->g, tp_v(m), now[i]);
-  }
   return true;
 }
 
 bool tp_pass_evolve(tp_work *job, tp_error *err) {
   tp_graph *g = job->g;
-  int dims = 0;
-  for (int i = 0; i < tp_nsym(g->ix); i++) dims += tp_sym_at(g->ix, i)->kind == TP_SYM_DIM;
   tp_arena *a = &g->arena;
   int n = g->nodes.n;
+  tp_val *now = TP_NEWN(a, tp_val, n + 1);
   evolve_work v = { .g = g,
     .need = *job->need,
     .precise = job->precise,
     .n0 = n,
     .scc = TP_NEWN(a, int, n),
     .size = TP_NEWN(a, int, n + 1),
-    .course = TP_NEWN(a, tp_evolving, 2 * dims + 1),
+    .course = TP_NEWN(a, tp_evolving, 2 * tp_nsym(g->ix) + 1),
     .err = err };
-  if (!evolve_round(&v, &job->changed)) return false;
+  tp_graph_sccs(g, v.scc, NULL);
+  for (int i = 0; i < n; i++) v.size[v.scc[i]]++;
+  for (int i = 0; i < n; i++) {
+    tp_node *m = g->nodes.v[i];
+    if (v.size[v.scc[i]] > 1 && may_evolve(&v, m) && !try_merge(&v, m, &now[i])) return false;
+    job->changed |= now[i].node != NULL;
+  }
+  for (int i = 0; i < n; i++) {
+    tp_node *m = g->nodes.v[i], *y = now[i].node;
+    if (!y) continue;
+    if (y->id >= n && !y->name) tp_name_as(y, m);
+    tp_replace(g, tp_v(m), now[i]);
+  }
   if (job->changed) return true;
-  g->nodes.n = v.n0; /* without what was tried */
+  g->nodes.n = n; /* without what was tried */
   for (int i = 0; i < v.stays.n; i++)
     tp_tell(g, v.stays.v[i].pass, v.stays.v[i].pos, v.stays.v[i].text);
   return true;

@@ -19,7 +19,7 @@ typedef struct tp_form {
   bool has[EVOLVE_STATES];
   tp_val by[EVOLVE_STATES];
   /* 'l': by[i] is a matrix, the product by[i] @ state; 'r': state @ by[i]; 0: element by element */
-  char side[EVOLVE_STATES];
+  char side;
 } tp_form;
 
 /* x[first] = init, otherwise x = step, a value at x's points. */
@@ -32,7 +32,8 @@ typedef struct tp_system {
   tp_node *state[EVOLVE_STATES];
   tp_course of[EVOLVE_STATES];
   tp_form row[EVOLVE_STATES];
-  /* of a state that matrices multiply: its type where they do; it is that but for axes of 1 */
+  /* of the one state of a system with a matrix: its type where that multiplies it, which is its own
+   * but for axes of 1 */
   const tp_out *matrix;
 } tp_system;
 
@@ -49,7 +50,7 @@ typedef struct tp_solution {
 typedef struct tp_evolving {
   tp_mk mk;
   const tp_sym *dim;
-  bool back, precise;
+  bool back;
   int n0;
   tp_solution *known; /* of nodes below n0 */
   /* of the graph, by id; that of the recurrence which is looked at, -1: of none */
@@ -63,8 +64,6 @@ typedef struct tp_evolving {
 /* chrec.c. False: it is none, and why says so, or there is an error. */
 bool tp_course_of(tp_evolving *e, const tp_node *m, tp_course *out);
 const tp_solution *tp_evolution_of(tp_evolving *e, tp_node *m);
-/* the number times the matrix of m rows that changes nothing */
-tp_val tp_identity_times(tp_mk mk, tp_val number, const tp_ix *m);
 
 /* closed_form.c. The value at every point of m's domain, without a step between them; {NULL}: not
  * found. */

@@ -84,11 +84,9 @@ static bool moves(incremental *s, moving_range *m, const tp_at *at) {
   return !ring || takes_only_windows(s, m);
 }
 
-/* Of x at `at`; {NULL}, without an error: it is no recurrence. keep: in the dtype that is carried.
- */
-static tp_val over_range(
-    incremental *s, const tp_node *of, tp_red red, tp_val x, const tp_at *at, bool keep) {
-  moving_range m = { .of = of, .red = red, .x = x, .keep = keep };
+/* Of x at `at`; {NULL}, without an error: it is no recurrence. */
+static tp_val over_range(incremental *s, const tp_node *of, tp_red red, tp_val x, const tp_at *at) {
+  moving_range m = { .of = of, .red = red, .x = x };
   if (!moves(s, &m, at)) return tp_none;
   m.dtype = carried_in(&m);
   tp_val y = tp_moving_reduced(&m).v[0];
@@ -131,7 +129,7 @@ static const tp_node *range_below(tp_val v, int depth) {
 }
 
 /* The rows of the range of which v is made, to be taken apart for n. False: no range that moves. */
-static bool rows_of(const incremental *s, const tp_node *n, tp_val v, bool sums, factor_rows *t) {
+static bool rows_of(const incremental *s, const tp_node *n, tp_val v, factor_rows *t) {
   const tp_node *read = range_below(v, RANGE_DEPTH);
   if (!read) return false;
   moving_range m = { .mk = s->mk, .open = s->open, .x = read->in[0].src, .at = read->attr.at };
@@ -141,11 +139,8 @@ static bool rows_of(const incremental *s, const tp_node *n, tp_val v, bool sums,
     .range = &m.at[m.r],
     .d = m.x.node->dom[m.r],
     .c = m.c,
-    .begin = m.l ? NULL : m.L,
-    .end = m.h ? NULL : m.H,
-    .many = tp_takes_ring(&m) ? tp_window_is_long(&m) : NULL,
-    .sums = sums,
-    .differences = n->out[0].dtype != TP_F64 && tp_is_small(&n->out[0]) };
+    .window = m.l && m.h,
+    .many = tp_takes_ring(&m) ? tp_window_is_long(&m) : NULL };
   return t->c == t->d || !tp_dom_has(n->ndom, n->dom, t->d);
 }
 
@@ -177,56 +172,20 @@ static tp_val exp_run(
   return apart ? mk_select(mk, mk_binc(mk, TP_OP_EQ, y.v[1], 0), y.v[1], z) : z;
 }
 
-static tp_val spread_over(
-    tp_mk mk, tp_val v, const tp_out *o, tp_dtype t, int ndom, const tp_sym *const *dom) {
-  v = mk_cast(mk, v, t);
-  if (v.node && !tp_dom_same(v.node->ndom, v.node->dom, ndom, dom))
-    v = mk_mul(mk, v, mk_fill(mk, 1, t, 0, NULL, ndom, dom));
-  return mk_expand(mk, v, o->rank, o->shape);
-}
-
-/* Both over the same dims, in the same shape and in what sums of such are carried in. */
-static bool side_by_side(incremental *s, tp_val *a, tp_val *b) {
-  tp_mk mk = s->mk;
-  tp_val both = mk_mul(mk, mk_cast(mk, *a, TP_F64), mk_cast(mk, *b, TP_F64));
-  if (!both.node) return false;
-  const tp_out *o = tp_outof(both);
-  tp_dtype t = tp_is_small(o) ? TP_F64 : summed_in(tp_outof(*a));
-  *a = spread_over(mk, *a, o, t, both.node->ndom, both.node->dom);
-  *b = spread_over(mk, *b, o, t, both.node->ndom, both.node->dom);
-  return a->node && b->node;
-}
-
-/* The sum of `in` times e's factor of all rows before it (e->behind: behind it). */
+/* The sum of x times e's fade for each row before it (e->behind: behind it). */
 static tp_val fade_run(
-    incremental *s, const tp_node *of, const factor_rows *t, const factor_row *e, tp_val in) {
-  tp_val by = e->factor;
-  if (!side_by_side(s, &in, &by)) return tp_none;
+    incremental *s, const tp_node *of, const factor_rows *t, const factor_row *e, tp_val x) {
+  const tp_out *o = tp_outof(x);
+  tp_dtype d = summed_in(o);
   moving_range m = { .of = of,
     .red = TP_RED_SUM,
     .kind = MONOID_AFFINE,
-    .x = in,
-    .weight = by,
+    .x = mk_cast(s->mk, x, d),
+    .weight = mk_fill(s->mk, e->fade, d, o->rank, o->shape, x.node->ndom, x.node->dom),
     .behind = e->behind,
-    .dtype = tp_dtypeof(in),
-    .keep = true };
-  return moves(s, &m, at_rows(t, in)) ? tp_moving_reduced(&m).v[0] : tp_none;
-}
-
-/* The term's reduction over the range, spatial axes `axes` of its rows first. */
-static tp_val run_of(incremental *s, const tp_node *n, const factor_rows *t, const factor_row *e,
-    int naxes, const int *axes) {
-  tp_red red = tp_ops[n->op].cls == TP_CLS_RED ? tp_op_red(n->op) : TP_RED_SUM;
-  tp_val x = e->row, y;
-  if (naxes && tp_is_weighed(e)) return tp_none;
-  if (!x.node) x = mk_fill(s->mk, 1, n->out[0].dtype, 0, NULL, 1, &t->d);
-  if (naxes) x = mk_reduce(s->mk, n->op, x, naxes, axes, false);
-  y = e->exponent.node ? exp_run(s, n, t, e)
-      : !x.node        ? x
-      : e->factor.node ? fade_run(s, n, t, e, x)
-                       : over_range(s, n, red, x, at_rows(t, x), t->n > 1);
-  return y.node && e->outside.node ? mk_mul(s->mk, mk_cast(s->mk, e->outside, tp_dtypeof(y)), y)
-                                   : y;
+    .dtype = d };
+  return m.x.node && m.weight.node && moves(s, &m, at_rows(t, x)) ? tp_moving_reduced(&m).v[0]
+                                                                  : tp_none;
 }
 
 /* Is there always a row, where there are more than a few if only the call says how many? If not,
@@ -240,80 +199,6 @@ static bool never_empty(incremental *s, factor_rows *t, const tp_node *n) {
   return s->apart = true;
 }
 
-static tp_val sum_of_terms(
-    incremental *s, const tp_node *n, factor_rows *t, int naxes, const int *axes) {
-  tp_val all = tp_none;
-  for (int i = 0; i < t->n; i++) {
-    if ((t->v[i].outside.node || t->v[i].exponent.node) && (naxes || !never_empty(s, t, n)))
-      return tp_none;
-    tp_val y = run_of(s, n, t, &t->v[i], naxes, axes);
-    if (!y.node) return y;
-    all = all.node ? mk_add(s->mk, all, y) : y;
-  }
-  return all;
-}
-
-static tp_val mean_less(const moving_range *m, partial y, int sum, tp_val from) {
-  tp_val mean = tp_partial_mean(m, y.v[sum], y.v[0]);
-  return from.node ? mk_sub(m->mk, mean, mk_cast(m->mk, from, m->dtype)) : mean;
-}
-
-/* sum((x - from)^2) = sum((x - mean)^2) + count * (mean - from)^2, whatever `from` is; two that
- * deviate alike */
-static tp_val deviations_run(
-    incremental *s, const tp_node *n, factor_rows *t, row_deviation a, row_deviation b) {
-  tp_mk mk = s->mk;
-  tp_val x = a.x, weight = b.x;
-  if (!tp_dtype_float(tp_dtypeof(x)) ||
-      (weight.node && (!tp_dtype_float(tp_dtypeof(weight)) || !side_by_side(s, &x, &weight))))
-    return tp_none;
-  moving_range m = { .of = n,
-    .red = TP_RED_SUM,
-    .kind = MONOID_SQUARES,
-    .x = x,
-    .weight = weight,
-    .dtype = summed_in(tp_outof(x)) };
-  if (!moves(s, &m, at_rows(t, x)) || !never_empty(s, t, n)) return tp_none;
-  partial y = tp_moving_reduced(&m);
-  if (!y.n) return tp_none;
-  tp_val off = mean_less(&m, y, 2, a.from), other = weight.node ? mean_less(&m, y, 3, b.from) : off;
-  return mk_add(mk, y.v[1], mk_mul(mk, y.v[0], mk_mul(mk, off, other)));
-}
-
-/* Do these cancel, if they are summed term by term, beyond what that is done in? */
-static bool deviate(const factor_rows *t, const row_deviation *a, const row_deviation *b) {
-  return (a->from.node && b->from.node) || (!t->differences && (a->from.node || b->from.node));
-}
-
-static tp_val squares_run(incremental *s, const tp_node *n, factor_rows *t) {
-  const tp_node *v = n->in[0].src.node;
-  row_deviation a, b;
-  if (n->op != TP_OP_SUM || v->op != TP_OP_MUL || !tp_row_deviation(t, v->in[0].src, &a) ||
-      !tp_row_deviation(t, v->in[1].src, &b) || !deviate(t, &a, &b))
-    return tp_none;
-  if (v->in[0].src.node == v->in[1].src.node) b.x = tp_none;
-  return deviations_run(s, n, t, a, b);
-}
-
-static bool is_whole(incremental *s, const tp_node *n, factor_rows *t) {
-  return n->op == TP_OP_SUM || n->op == TP_OP_PROD || n->out[0].dtype == TP_BOOL ||
-      tp_dtype_float(n->out[0].dtype) || never_empty(s, t, n);
-}
-
-/* n in its shape: y, or n itself where that is of few rows and y is not. */
-static tp_val unless_few(incremental *s, const tp_node *n, const tp_ix *many, tp_val y) {
-  y = mk_reshape(s->mk, y, n->out[0].rank, n->out[0].shape);
-  return y.node && s->apart ? mk_either(s->mk, n->ndom, n->dom, many, y, tp_v((tp_node *)n)) : y;
-}
-
-/* Is each term what rows have, and nothing else? Then axes of a row may be reduced before the rows
- * are. */
-static bool are_plain(const factor_rows *t) {
-  for (int i = 0; i < t->n; i++)
-    if (t->v[i].outside.node || tp_is_weighed(&t->v[i])) return false;
-  return true;
-}
-
 /* y, over all axes of a row of what n sums, along these. */
 static tp_val summed_along(incremental *s, const tp_node *n, tp_val y, int naxes, const int *axes) {
   const tp_out *x = tp_outof(n->in[0].src);
@@ -322,58 +207,87 @@ static tp_val summed_along(incremental *s, const tp_node *n, tp_val y, int naxes
                : y;
 }
 
-static tp_val reduced_run(incremental *s, const tp_node *n) {
-  int axes[TP_MAXRANK];
-  factor_rows t;
-  if (!n->attr.naxes || n->attr.axes[0] != 0 ||
-      !rows_of(s, n, n->in[0].src, n->op == TP_OP_SUM, &t) || !is_whole(s, n, &t))
-    return tp_none;
-  for (int i = 1; i < n->attr.naxes; i++) axes[i - 1] = n->attr.axes[i] - 1;
-  int naxes = n->attr.naxes - 1;
-  tp_val y = summed_along(s, n, squares_run(s, n, &t), naxes, axes);
-  if (!y.node && !s->mk.err->code && tp_factor_rows(&t, n->in[0].src))
-    y = n->op != TP_OP_SUM || are_plain(&t)
-        ? sum_of_terms(s, n, &t, naxes, axes)
-        : summed_along(s, n, sum_of_terms(s, n, &t, 0, NULL), naxes, axes);
-  return unless_few(s, n, t.many, mk_cast(s->mk, y, n->out[0].dtype));
+/* The term's reduction over the range and along the spatial axes `axes` of its rows, which come
+ * first where a term is what rows have and nothing else. */
+static tp_val run_of(incremental *s, const tp_node *n, factor_rows *t, const factor_row *e,
+    int naxes, const int *axes) {
+  tp_mk mk = s->mk;
+  tp_red red = tp_ops[n->op].cls == TP_CLS_RED ? tp_op_red(n->op) : TP_RED_SUM;
+  bool plain = !e->outside.node && !tp_is_weighed(e);
+  tp_val x = e->row, y;
+  if ((e->outside.node || e->exponent.node) && !never_empty(s, t, n)) return tp_none;
+  if (!x.node && !e->exponent.node) x = mk_fill(mk, 1, n->out[0].dtype, 0, NULL, 1, &t->d);
+  if (plain && naxes) x = mk_reduce(mk, n->op, x, naxes, axes, false);
+  if (mk.err->code) return tp_none;
+  y = e->exponent.node ? exp_run(s, n, t, e)
+      : e->fade > 0    ? fade_run(s, n, t, e, x)
+                       : over_range(s, n, red, x, at_rows(t, x));
+  if (y.node && e->outside.node) y = mk_mul(mk, mk_cast(mk, e->outside, tp_dtypeof(y)), y);
+  return plain || !y.node ? y : summed_along(s, n, y, naxes, axes);
 }
 
-static tp_val scan_end_run(incremental *s, const tp_node *n) {
-  factor_rows t;
-  return n->in[0].src.node->op == TP_OP_SCAN && rows_of(s, n, n->in[0].src, true, &t) &&
-          tp_scan_end_terms(&t, n)
-      ? unless_few(s, n, t.many, mk_cast(s->mk, sum_of_terms(s, n, &t, 0, NULL), n->out[0].dtype))
+/* sum((x - from)^2) = sum((x - mean)^2) + count * (mean - from)^2, whatever `from` is */
+static tp_val squares_run(incremental *s, const tp_node *n, factor_rows *t) {
+  tp_mk mk = s->mk;
+  const tp_node *v = n->in[0].src.node;
+  tp_val from,
+      x = n->op == TP_OP_SUM && v->op == TP_OP_MUL && tp_in(v, 0) == tp_in(v, 1)
+      ? tp_row_deviation(t, v->in[0].src, &from)
+      : tp_none;
+  if (!x.node || !tp_dtype_float(tp_dtypeof(x))) return tp_none;
+  moving_range m = {
+    .of = n, .red = TP_RED_SUM, .kind = MONOID_SQUARES, .x = x, .dtype = summed_in(tp_outof(x))
+  };
+  if (!moves(s, &m, at_rows(t, x)) || !never_empty(s, t, n)) return tp_none;
+  partial y = tp_moving_reduced(&m);
+  if (!y.n) return tp_none;
+  tp_val off = mk_sub(mk, tp_partial_mean(&m, y.v[2], y.v[0]), mk_cast(mk, from, m.dtype));
+  return mk_add(mk, y.v[1], mk_mul(mk, y.v[0], mk_mul(mk, off, off)));
+}
+
+static bool is_whole(incremental *s, const tp_node *n, factor_rows *t) {
+  return n->op == TP_OP_SUM || n->op == TP_OP_PROD || n->out[0].dtype == TP_BOOL ||
+      tp_dtype_float(n->out[0].dtype) || never_empty(s, t, n);
+}
+
+static tp_val reduced_run(incremental *s, const tp_node *n, factor_rows *t) {
+  tp_val x = n->in[0].src;
+  int axes[TP_MAXRANK], naxes = n->attr.naxes - 1;
+  factor_row e = { 0 };
+  if (naxes < 0 || n->attr.axes[0] != 0 || !rows_of(s, n, x, t) || !is_whole(s, n, t))
+    return tp_none;
+  for (int i = 0; i < naxes; i++) axes[i] = n->attr.axes[i + 1] - 1;
+  tp_val y = squares_run(s, n, t);
+  if (y.node) return summed_along(s, n, y, naxes, axes);
+  if (s->mk.err->code) return y;
+  if (n->op == TP_OP_SUM ? !tp_factor_rows(t, x, &e) : !(e.row = tp_factor_row(t, x)).node)
+    return tp_none;
+  return run_of(s, n, t, &e, naxes, axes);
+}
+
+static tp_val scan_end_run(incremental *s, const tp_node *n, factor_rows *t) {
+  factor_row e;
+  return tp_in(n, 0)->op == TP_OP_SCAN && rows_of(s, n, n->in[0].src, t) &&
+          tp_scan_end_row(t, n, &e)
+      ? run_of(s, n, t, &e, 0, NULL)
       : tp_none;
 }
 
 /* Where the largest or smallest is, counted from the range's begin. */
-static tp_val placed_run(incremental *s, const tp_node *n) {
+static tp_val placed_run(incremental *s, const tp_node *n, factor_rows *t) {
   tp_mk mk = s->mk;
-  factor_rows t;
-  if (n->attr.axis != 0 || !rows_of(s, n, n->in[0].src, false, &t) || !never_empty(s, &t, n) ||
-      !tp_factor_rows(&t, n->in[0].src))
-    return tp_none;
-  tp_val x = t.v[0].row;
-  if (tp_dtypeof(x) == TP_BOOL) x = mk_cast(mk, x, TP_U8);
+  if (n->attr.axis != 0 || !rows_of(s, n, n->in[0].src, t) || !never_empty(s, t, n)) return tp_none;
+  tp_val x = tp_factor_row(t, n->in[0].src);
+  if (x.node && tp_dtypeof(x) == TP_BOOL) x = mk_cast(mk, x, TP_U8);
   if (!x.node) return x;
   moving_range m = { .of = n,
     .red = n->op == TP_OP_ARGMAX ? TP_RED_MAX : TP_RED_MIN,
     .kind = MONOID_PLACE,
     .x = x,
     .dtype = tp_dtypeof(x) };
-  if (!moves(s, &m, at_rows(&t, x))) return tp_none;
+  if (!moves(s, &m, at_rows(t, x))) return tp_none;
   partial y = tp_moving_reduced(&m);
-  return unless_few(
-      s, n, t.many, y.n ? mk_sub(mk, y.v[1], tp_ixvalue(mk.g, t.range->lo, mk.err)) : tp_none);
-}
-
-/* Rows of one axis, as column or row of a matrix. */
-static bool as_factor(factor_rows *t, tp_val v, int axis, row_deviation *d) {
-  if (tp_rankof(v) != 2 || !tp_row_deviation(t, v, d)) return false;
-  if (d->from.node)
-    d->from = mk_unsqueeze(t->mk, mk_expand(t->mk, d->from, 1, tp_outof(d->x)->shape), axis);
-  d->x = mk_unsqueeze(t->mk, d->x, axis);
-  return d->x.node && tp_dom_has(d->x.node->ndom, d->x.node->dom, t->d);
+  return y.n ? mk_sub(mk, y.v[1], tp_ixvalue(mk.g, t->range->lo, mk.err)) : tp_none;
 }
 
 /* Of a product of matrices the first operand with what is summed along as its first axis; {NULL}:
@@ -390,26 +304,18 @@ static tp_val rows_first(tp_mk mk, const tp_node *n) {
                                                               : tp_none;
 }
 
-/* Is it one row or column of a matrix? */
-static bool is_line(const tp_node *n) {
-  return tp_is_number(n->out[0].shape[0], 1) || tp_is_number(n->out[0].shape[1], 1);
-}
-
 /* a[lo .. hi]:mT():matmul(b[lo .. hi]) is the sum of what each row of a and of b make: a matrix; so
- * are rows of both counted from a mean, and a row of weights with rows */
-static tp_val products_run(incremental *s, const tp_node *n) {
+ * is a row of weights with rows. Of a window only one row or column: its matrices would be many. */
+static tp_val products_run(incremental *s, const tp_node *n, factor_rows *t) {
   tp_mk mk = s->mk;
   tp_val a = rows_first(mk, n), b = n->in[1].src;
-  factor_rows t;
-  row_deviation left, right;
-  if (!a.node || !rows_of(s, n, b, true, &t)) return tp_none;
-  bool apart =
-      as_factor(&t, a, 1, &left) && as_factor(&t, b, 0, &right) && deviate(&t, &left, &right);
-  tp_val y = apart ? deviations_run(s, n, &t, left, right) : tp_none;
-  if (!apart && (t.begin || t.end || is_line(n)) &&
-      tp_factor_rows(&t, mk_mul(mk, mk_unsqueeze(mk, a, 2), mk_unsqueeze(mk, b, 1))))
-    y = sum_of_terms(s, n, &t, 0, NULL);
-  return unless_few(s, n, t.many, mk_cast(mk, y, n->out[0].dtype));
+  factor_row e;
+  if (!a.node || !rows_of(s, n, b, t)) return tp_none;
+  bool line = tp_is_number(n->out[0].shape[0], 1) || tp_is_number(n->out[0].shape[1], 1);
+  return (!t->window || line) &&
+          tp_factor_rows(t, mk_mul(mk, mk_unsqueeze(mk, a, 2), mk_unsqueeze(mk, b, 1)), &e)
+      ? run_of(s, n, t, &e, 0, NULL)
+      : tp_none;
 }
 
 /* ---- all ---- */
@@ -419,28 +325,29 @@ static bool try_accum(incremental *s, tp_node *n) {
   for (int k = 0; k < n->nin; k++) {
     const tp_edge *e = &n->in[k];
     if (!e->gather || (e->cond && tp_ix_kind(e->cond) != TP_IX_TRUE)) continue;
-    tp_val y = over_range(s, n, n->attr.red, e->src, e->at, false);
+    tp_val y = over_range(s, n, n->attr.red, e->src, e->at);
     if (y.node ? !take_place(s, n, k, y) : s->mk.err->code != 0) return false;
   }
   return true;
 }
 
-static bool is_reduction(const tp_node *n) {
-  return tp_ops[n->op].cls == TP_CLS_RED || tp_ops[n->op].cls == TP_CLS_ARG ||
-      n->op == TP_OP_MATMUL || n->op == TP_OP_SLICE;
-}
-
+/* n in its shape, and n itself where that is of few rows and y is right of more only. */
 static bool try_reduction(incremental *s, tp_node *n) {
+  tp_mk mk = s->mk;
   bool reduces = tp_ops[n->op].cls == TP_CLS_RED, place = tp_ops[n->op].cls == TP_CLS_ARG;
+  const tp_out *o = &n->out[0];
+  factor_rows t;
+  if (!reduces && !place && n->op != TP_OP_MATMUL && n->op != TP_OP_SLICE) return true;
   s->apart = false;
-  if (!place && !may_reorder(s, reduces ? tp_op_red(n->op) : TP_RED_SUM, n->out[0].dtype))
-    return true;
-  tp_val y = place            ? placed_run(s, n)
-      : reduces               ? reduced_run(s, n)
-      : n->op == TP_OP_MATMUL ? products_run(s, n)
-                              : scan_end_run(s, n);
-  if (y.node) tp_rewrite(s->mk.g, tp_v(n), y, "incremental", MOVING_RULE);
-  return y.node || !s->mk.err->code;
+  if (!place && !may_reorder(s, reduces ? tp_op_red(n->op) : TP_RED_SUM, o->dtype)) return true;
+  tp_val y = place            ? placed_run(s, n, &t)
+      : reduces               ? reduced_run(s, n, &t)
+      : n->op == TP_OP_MATMUL ? products_run(s, n, &t)
+                              : scan_end_run(s, n, &t);
+  y = mk_reshape(mk, mk_cast(mk, y, o->dtype), o->rank, o->shape);
+  if (y.node && s->apart) y = mk_either(mk, n->ndom, n->dom, t.many, y, tp_v(n));
+  if (y.node) tp_rewrite(mk.g, tp_v(n), y, "incremental", MOVING_RULE);
+  return !mk.err->code;
 }
 
 bool tp_incremental(tp_graph *g, bool precise, bool *changed, tp_error *err) {
@@ -451,8 +358,7 @@ bool tp_incremental(tp_graph *g, bool precise, bool *changed, tp_error *err) {
   for (int k = 0; k < n0 && ok; k++) {
     tp_node *n = g->nodes.v[k];
     g->pos = n->pos;
-    if (n->op == TP_OP_ACCUM) ok = try_accum(&s, n);
-    if (is_reduction(n)) ok = try_reduction(&s, n);
+    ok = n->op == TP_OP_ACCUM ? try_accum(&s, n) : try_reduction(&s, n);
   }
   tp_need_free(s.need);
   *changed = g->nodes.n > n0;

@@ -109,53 +109,35 @@ static partial place_join(const moving_range *m, partial a, partial b) {
   return tp_partial_select(m, after, b, a);
 }
 
-/* ---- squares of deviations, or products of those of two ---- */
-
-/* Sums and not means are carried: no error grows from row to row, and infinities stay. */
-static partial deviations(const moving_range *m, tp_val n, tp_val q, tp_val sum, tp_val other) {
-  return parts_of(m->weight.node ? 4 : 3, (tp_val[]){ n, q, sum, other });
-}
+/* ---- squares of deviations: sums and not means are carried, so no error grows from row to row,
+ * and infinities stay ---- */
 
 tp_val tp_partial_mean(const moving_range *m, tp_val sum, tp_val n) {
   return mk_div(m->mk, sum, mk_binc(m->mk, TP_OP_MAXIMUM, n, 1));
 }
 
 static partial squares_row(const moving_range *m, const tp_ix *p) {
-  return deviations(
-      m, mk_num(m->mk, 1, m->dtype), filled(m, 0, m->dtype), tp_moving_row(m, p), weight_row(m, p));
+  return PARTS(mk_num(m->mk, 1, m->dtype), filled(m, 0, m->dtype), tp_moving_row(m, p));
 }
 static partial squares_none(const moving_range *m) {
   tp_val none = filled(m, 0, m->dtype);
-  return deviations(m, mk_num(m->mk, 0, m->dtype), none, none, none);
+  return PARTS(mk_num(m->mk, 0, m->dtype), none, none);
 }
-
-static tp_val deviating(const moving_range *m, tp_val rows, tp_val n, tp_val *sum) {
-  *sum = rows_sum(m, rows);
-  return mk_sub(m->mk, rows, tp_partial_mean(m, *sum, n));
-}
-
 static partial squares_rows(const moving_range *m, tp_val red, const tp_at *at) {
   (void)red;
   tp_mk mk = m->mk;
-  tp_val n = mk_size(mk, tp_ix_sub(mk.g->ix, at[m->r].hi, at[m->r].lo), m->dtype), sum,
-         other = tp_none, a = deviating(m, rows_at(m, at), n, &sum),
-         b = m->weight.node ? deviating(m, mk_cast(mk, weights_at(m, at), m->dtype), n, &other) : a;
-  return deviations(m, n, rows_sum(m, mk_mul(mk, a, b)), sum, other);
+  tp_val n = mk_size(mk, tp_ix_sub(mk.g->ix, at[m->r].hi, at[m->r].lo), m->dtype),
+         rows = rows_at(m, at), sum = rows_sum(m, rows),
+         off = mk_sub(mk, rows, tp_partial_mean(m, sum, n));
+  return PARTS(n, rows_sum(m, mk_mul(mk, off, off)), sum);
 }
-
-/* The mean of b less that of a; their sums are number i of the parts. */
-static tp_val means_apart(const moving_range *m, partial a, partial b, int i) {
-  return mk_sub(m->mk, tp_partial_mean(m, b.v[i], b.v[0]), tp_partial_mean(m, a.v[i], a.v[0]));
-}
-
 static partial squares_join(const moving_range *m, partial a, partial b) {
   tp_mk mk = m->mk;
-  bool two = m->weight.node;
-  tp_val n = mk_add(mk, a.v[0], b.v[0]), off = means_apart(m, a, b, 2),
+  tp_val n = mk_add(mk, a.v[0], b.v[0]),
+         off = mk_sub(mk, tp_partial_mean(m, b.v[2], b.v[0]), tp_partial_mean(m, a.v[2], a.v[0])),
          weight = mk_mul(mk, a.v[0], tp_partial_mean(m, b.v[0], n)),
-         between = mk_mul(mk, mk_mul(mk, off, two ? means_apart(m, a, b, 3) : off), weight);
-  return deviations(m, n, mk_add(mk, mk_add(mk, a.v[1], b.v[1]), between),
-      mk_add(mk, a.v[2], b.v[2]), two ? mk_add(mk, a.v[3], b.v[3]) : tp_none);
+         between = mk_mul(mk, mk_mul(mk, off, off), weight);
+  return PARTS(n, mk_add(mk, mk_add(mk, a.v[1], b.v[1]), between), mk_add(mk, a.v[2], b.v[2]));
 }
 
 /* ---- sums of exponentials, each as far below the greatest as it is ----

@@ -22,12 +22,11 @@ typedef struct moving_range {
   tp_val x;
   const tp_at *at;
   int r;
-  /* EXP: v; NULL: 1. AFFINE: the factors. SQUARES: what deviates with x; NULL: x itself */
+  /* EXP: v; NULL: 1. AFFINE: the factors */
   tp_val weight;
   bool behind;    /* AFFINE: by the factors of the rows behind, else of those before */
   tp_dtype dtype; /* that it is carried in */
   bool open;      /* gradients of it are still to be built */
-  bool keep;      /* the result stays in dtype; else it may be of x's */
   int ndom;
   const tp_sym *const *dom;
   const tp_sym *c;
@@ -40,7 +39,7 @@ tp_val tp_moving_row(const moving_range *m, const tp_ix *p); /* row p, in dtype 
 
 /* The state of rows that lie side by side: one value, or several. n 0: an error is in err.
  * monoid.c */
-enum { PARTIALS = 4 };
+enum { PARTIALS = 3 };
 typedef struct partial {
   int n;
   tp_val v[PARTIALS];
@@ -91,39 +90,30 @@ moving_range tp_moving_all(const moving_range *m);     /* all rows that the ring
 bool tp_is_window(const moving_range *m);              /* both ends move: window.c */
 partial tp_window_reduced(const moving_range *m);
 
-/* One term of a reduction along the first axis, which stands for rows of dim d of what is read:
- * outside * (the reduction of row * exp(exponent - below)). row and exponent vary along the axis
- * and not with c, outside and below the other way round; NULL: 1, and no exp. In place of that exp
- * a row may be multiplied by `factor` of all rows of the range before it (behind: behind it). */
+/* What is reduced along the first axis, which stands for rows of dim d of what is read: outside *
+ * (the reduction of row * exp(exponent - below)). row and exponent vary along the axis and not with
+ * c, outside and below the other way round; NULL: 1, and no exp. In place of that exp a row may be
+ * multiplied by `fade` for each row of the range before it (behind: behind it); 0: it is not. */
 typedef struct factor_row {
-  tp_val outside, row, exponent, below, factor;
+  tp_val outside, row, exponent, below;
+  double fade;
   bool behind;
 } factor_row;
-enum { FACTOR_ROWS = 6 };
-/* begin, end: of the range, where these do not move; NULL. many: where the range has more than a
- * few rows, if only the call says how many it has, else NULL. sums: of sums of products each is a
- * term; differences too: a difference cancels after it is summed, for what is summed in f64 and
- * rounded to less. */
+/* window: both ends of the range move. many: it has more than a few rows, if only the call says how
+ * many it has, else NULL. */
 typedef struct factor_rows {
   tp_mk mk;
   const tp_at *range;
   const tp_sym *d, *c;
-  const tp_ix *begin, *end, *many;
-  bool sums, differences;
-  int n;
-  factor_row v[FACTOR_ROWS];
+  const tp_ix *many;
+  bool window;
 } factor_rows;
-bool tp_factor_rows(factor_rows *t, tp_val v);
-/* One row of v, whose axis number rank from the end is that of the rows; {NULL}: that cannot be
- * said. in: it is another for each row. And v's terms, behind those that there are. */
-tp_val tp_terms_row(factor_rows *t, tp_val v, int rank, bool *in);
-bool tp_terms_of(factor_rows *t, tp_val v, int rank);
+bool tp_factor_rows(factor_rows *t, tp_val v, factor_row *e);
+tp_val tp_factor_row(
+    factor_rows *t, tp_val v); /* one row, if it is another for each and nothing else */
+/* v = x - from, x another for each row and not with c, from the other way round: gives x */
+tp_val tp_row_deviation(factor_rows *t, tp_val v, tp_val *from);
 bool tp_is_weighed(const factor_row *e); /* by more than row and outside */
 /* n, the row in which a sum of rows up to each ends */
-bool tp_scan_end_terms(factor_rows *t, const tp_node *n);
-/* x - from: x another for each row and not with c, from the other way round; NULL: 0. */
-typedef struct row_deviation {
-  tp_val x, from;
-} row_deviation;
-bool tp_row_deviation(factor_rows *t, tp_val v, row_deviation *d);
+bool tp_scan_end_row(factor_rows *t, const tp_node *n, factor_row *e);
 #endif

@@ -254,7 +254,7 @@ moving_range tp_moving_all(const moving_range *m) {
  * parts the result is not asked. */
 static partial few_or_many(const moving_range *m, const window_cut *cut, bool before, bool after) {
   moving_range few = *m;
-  if (!m->keep) few.dtype = tp_dtypeof(m->x);
+  few.dtype = tp_dtypeof(m->x);
   partial y = tp_partial_declared(&few, m->ndom, m->dom);
   window_rows w = {
     .m = m, .d = m->x.node->dom[m->r], .way = before ? -1 : 1, .clip = before ? m->L : m->H
