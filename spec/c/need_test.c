@@ -23,8 +23,8 @@ static bool needs(tp_val v, const char *cond) {
       tp_set_and(tp_set_box(ix, n->ndom, n->dom), tp_set_cond(ix, n->ndom, n->dom, X(cond)));
   bool ok = need && tp_set_equal(ix, want, need->set[n->id]);
   if (!ok && need)
-    fprintf(
-        stderr, "needed: %s\nwanted: %s\n", tp_set_str(ix, need->set[n->id]), tp_set_str(ix, want));
+    fprintf(stderr, "needed: %s\nwanted: %s\n",
+        tp_ix_str(ix, tp_set_to_cond(ix, n->ndom, n->dom, need->set[n->id], false)), cond);
   tp_set_free(want);
   return ok;
 }

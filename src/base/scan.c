@@ -32,13 +32,15 @@ bool tp_scan_end(tp_scan *in) {
   return !*in->s || tp_scan_fail(in, "nothing more is wanted");
 }
 
+static bool in_word(char c) {
+  return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+
 bool tp_accept(tp_scan *in, const char *text) {
   tp_scan_space(in);
   size_t n = strlen(text);
   bool word = isalpha((unsigned char)text[0]);
-  if (strncmp(in->s, text, n) != 0 ||
-      (word && (isalnum((unsigned char)in->s[n]) || in->s[n] == '_')))
-    return false;
+  if (strncmp(in->s, text, n) != 0 || (word && in_word(in->s[n]))) return false;
   in->s += n;
   return true;
 }
@@ -53,7 +55,7 @@ bool tp_expect(tp_scan *in, const char *text) {
 const char *tp_scan_word(tp_scan *in) {
   tp_scan_space(in);
   const char *from = in->s;
-  while (isalnum((unsigned char)*in->s) || *in->s == '_' || (unsigned char)*in->s >= 0x80) in->s++;
+  while (in_word(*in->s)) in->s++;
   if (in->s == from) return tp_scan_fail(in, "a word is wanted"), NULL;
   char *w = tp_new_bytes(in->a, (size_t)(in->s - from) + 1);
   return memcpy(w, from, (size_t)(in->s - from));

@@ -13,7 +13,7 @@ static tp_val build1(tp_mk k, tp_op op, tp_val x, const tp_attr *a) {
 }
 
 static tp_val bad(tp_mk k, tp_val x, const char *op, const char *why) {
-  tp_fail(k.err, TP_E_SHAPE, k.g->pos, "shape: bad operand of '%s': %s: (%s)", op, why,
+  tp_fail(k.err, TP_E_SHAPE, k.g->pos, "bad operand of '%s': %s: (%s)", op, why,
       tp_extents(k.g, tp_rankof(x), tp_outof(x)->shape));
   return tp_none;
 }
@@ -218,8 +218,8 @@ static bool inner_fits(tp_mk k, tp_val a, tp_val b) {
       !tp_ix_is_const(mk_extent(b, TP_MAX(rb - 2, 0)), &other) || inner == other)
     return true;
   return tp_fail(k.err, TP_E_SHAPE, k.g->pos,
-      "shape: bad operands of 'matmul': inner sizes %lld and %lld differ: (%s) x (%s)",
-      (long long)inner, (long long)other, tp_extents(k.g, ra, tp_outof(a)->shape),
+      "bad operands of 'matmul': inner sizes %lld and %lld differ: (%s) x (%s)", (long long)inner,
+      (long long)other, tp_extents(k.g, ra, tp_outof(a)->shape),
       tp_extents(k.g, rb, tp_outof(b)->shape));
 }
 

@@ -11,16 +11,21 @@ static inline bool tp_is_node(const tp_graph *g, const tp_node *n) {
   return n && n->id >= 0 && n->id < g->nodes.n && g->nodes.v[n->id] == n;
 }
 void tp_edge_push(tp_graph *g, tp_node *n, tp_edge e);
+/* all points of n's domain */
+static inline TP_GIVE tp_set *tp_box_of(const tp_graph *g, const tp_node *n) {
+  return tp_set_box(g->ix, n->ndom, n->dom);
+}
 /* given name, input's name or tp_op_said */
 const char *tp_label(const tp_node *n);
 
-/* ---- inference (infer.c, move.c, time.c, result.c): dom and out of n, with all checks ---- */
+/* ---- inference (infer.c, move.c, time.c, result.c) ---- */
+/* dom and out of n, with all checks */
 bool tp_infer(tp_graph *g, tp_node *n, tp_error *err);
-/* n: whose type is inferred */
 typedef struct tp_typing {
   tp_graph *g;
   tp_node *n;
   tp_error *err;
+  tp_pos pos; /* of n, or of the edge at work */
 } tp_typing;
 typedef bool tp_infer_fn(tp_typing q);
 tp_infer_fn tp_infer_move, tp_infer_matmul, tp_infer_conv, tp_infer_gather, tp_infer_sort,
@@ -28,6 +33,8 @@ tp_infer_fn tp_infer_move, tp_infer_matmul, tp_infer_conv, tp_infer_gather, tp_i
 void tp_outs(tp_typing q, int nout);
 void tp_out_set(tp_typing q, int k, tp_dtype d, int rank, const tp_ix *const *shape);
 bool tp_dims_ok(const tp_node *n, tp_error *err); /* no more than TP_MAXDIM */
+/* No extent of attr.ix mentions an end; else what is refused, with the advice. */
+bool tp_shape_known(tp_typing q, const char *what, const char *advice);
 /* the usual case: one result */
 bool tp_out1(tp_typing q, tp_dtype d, int rank, const tp_ix *const *shape);
 /* these join n's domain */

@@ -15,28 +15,11 @@ static void node(tp_buf *b, const tp_node *n) {
   const char *name = n->name ? n->name : n->attr.str;
   if (name) tp_puts(b, " "), escape(b, name);
   for (int k = 0; k < n->nout; k++) {
-    tp_buf text;
-    tp_hold mine;
-    tp_buf_hold(&text, &mine);
-    tp_puts(&text, tp_dtype_name(n->out[k].dtype));
-    for (int i = 0; i < n->ndom; i++)
-      tp_putf(&text, "%s%s%s", i ? " " : " (", n->dom[i]->name, i + 1 == n->ndom ? ")" : "");
-    tp_puts(&text, " [");
-    tp_extents_print(&text, n->out[k].rank, n->out[k].shape);
-    tp_puts(b, "\\n");
-    escape(b, text.s ? text.s : "");
-    tp_puts(b, "]");
-    tp_buf_drop(&text, &mine);
+    tp_putf(b, "\\n%s ", tp_dtype_name(n->out[k].dtype));
+    if (n->ndom) tp_put_list(b, TP_F_DIMS, n->ndom, n->dom), tp_puts(b, " ");
+    tp_put_list(b, TP_F_EXTENTS, n->out[k].rank, n->out[k].shape);
   }
   tp_puts(b, "\"];\n");
-}
-
-static void at(tp_buf *b, int n, const tp_at *v) {
-  for (int i = 0; i < n; i++) {
-    if (i) tp_puts(b, ", ");
-    tp_ix_print(b, v[i].lo);
-    if (v[i].range) tp_puts(b, " .. "), tp_ix_print(b, v[i].hi);
-  }
 }
 
 static void edge(tp_buf *b, const tp_node *n, const tp_edge *e) {
@@ -46,10 +29,11 @@ static void edge(tp_buf *b, const tp_node *n, const tp_edge *e) {
   if (carried || e->cond || e->src.out) {
     tp_putf(b, " [%slabel=\"", carried ? "style=dashed, " : "");
     if (e->src.out) tp_putf(b, ".%d ", e->src.out);
-    if (n->op == TP_OP_READ) at(b, e->src.node->ndom, n->attr.at);
-    if (n->op == TP_OP_ACCUM)
-      tp_puts(b, e->gather ? "from " : "to "),
-          at(b, e->gather ? e->src.node->ndom : n->ndom, e->at);
+    if (n->op == TP_OP_READ) tp_put_list(b, TP_F_INDICES, n->attr.nat, n->attr.at);
+    if (n->op == TP_OP_ACCUM) {
+      tp_puts(b, e->gather ? "from " : "to ");
+      tp_put_list(b, TP_F_INDICES, e->gather ? e->src.node->ndom : n->ndom, e->at);
+    }
     if (e->cond) tp_puts(b, " if "), tp_ix_print(b, e->cond);
     tp_puts(b, "\"]");
   }
@@ -58,15 +42,15 @@ static void edge(tp_buf *b, const tp_node *n, const tp_edge *e) {
 
 void tp_graph_dot(tp_buf *b, const tp_graph *g) {
   tp_puts(b, "digraph sdg {\n  node [shape=box, fontname=monospace];\n");
-  for (int i = 0; i < g->nodes.n; i++) {
-    const tp_node *n = g->nodes.v[i];
+  TP_NODES (n, g->nodes) {
     node(b, n);
     for (int k = 0; k < n->nin; k++) edge(b, n, &n->in[k]);
   }
-  for (int i = 0; i < g->outputs.n; i++) {
+  TP_EACH (tp_output, o, g->outputs) {
+    int i = (int)(o - g->outputs.v);
     tp_putf(b, "  o%d [shape=plaintext, label=\"", i);
-    escape(b, g->outputs.v[i].name);
-    tp_putf(b, "\"];\n  n%d -> o%d;\n", g->outputs.v[i].val.node->id, i);
+    escape(b, o->name);
+    tp_putf(b, "\"];\n  n%d -> o%d;\n", o->val.node->id, i);
   }
   tp_puts(b, "}\n");
 }

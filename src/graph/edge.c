@@ -14,10 +14,6 @@ tp_at *tp_at_but(tp_graph *g, const tp_node *x, const tp_sym *d, tp_at at) {
   return all;
 }
 
-static tp_rel *identity_rel(tp_graph *g, const tp_node *n, const tp_node *x) {
-  return tp_rel_at(g->ix, n->ndom, n->dom, x->ndom, x->dom, tp_at_own(g, x->ndom, x->dom));
-}
-
 static const tp_ix *cond_of(const void *merge, int k) {
   return k < ((const tp_node *)merge)->nin ? ((const tp_node *)merge)->in[k].cond : NULL;
 }
@@ -26,37 +22,32 @@ tp_set *tp_branch_set(tp_graph *g, const tp_node *m, int k) {
   return tp_set_first(g->ix, m, m->ndom, m->dom, k, cond_of);
 }
 
-/* p -> u, turned round, for all p at which the contribution counts. */
+/* Contributions of p, turned round: p -> u, for all p at which they count. */
 static tp_rel *scatter_rel(tp_graph *g, const tp_node *n, const tp_edge *e) {
   const tp_node *x = e->src.node;
-  tp_set *from = tp_set_box(g->ix, x->ndom, x->dom);
+  tp_set *from = tp_box_of(g, x);
   if (e->cond) from = tp_set_and(from, tp_set_cond(g->ix, x->ndom, x->dom, e->cond));
   return tp_rel_reverse(
       tp_rel_restrict(tp_rel_at(g->ix, x->ndom, x->dom, n->ndom, n->dom, e->at), from));
 }
 
-static tp_rel *gather_rel(tp_graph *g, const tp_node *n, const tp_edge *e) {
-  const tp_node *x = e->src.node;
-  tp_rel *r = tp_rel_at(g->ix, n->ndom, n->dom, x->ndom, x->dom, e->at);
-  return e->cond ? tp_rel_where(g->ix, r, n->ndom, n->dom, x->ndom, x->dom, e->cond) : r;
-}
-
 static tp_rel *edge_rel(tp_graph *g, const tp_node *n, int k) {
   const tp_edge *e = &n->in[k];
   const tp_node *x = e->src.node;
-  switch (n->op) {
-  case TP_OP_READ: return tp_rel_at(g->ix, n->ndom, n->dom, x->ndom, x->dom, n->attr.at);
-  case TP_OP_MERGE: return tp_rel_restrict(identity_rel(g, n, x), tp_branch_set(g, n, k));
-  case TP_OP_ACCUM: return e->gather ? gather_rel(g, n, e) : scatter_rel(g, n, e);
-  default: return identity_rel(g, n, x);
-  }
+  if (n->op == TP_OP_ACCUM && !e->gather) return scatter_rel(g, n, e);
+  const tp_at *at = n->op == TP_OP_READ ? n->attr.at
+      : n->op == TP_OP_ACCUM            ? e->at
+                                        : tp_at_own(g, x->ndom, x->dom);
+  tp_rel *r = tp_rel_at(g->ix, n->ndom, n->dom, x->ndom, x->dom, at);
+  if (n->op == TP_OP_MERGE) return tp_rel_restrict(r, tp_branch_set(g, n, k));
+  return e->cond ? tp_rel_where(g->ix, r, n->ndom, n->dom, x->ndom, x->dom, e->cond) : r;
 }
 
 /* Where ends are lowered, ranges may still mention one: as long as the call allows. */
 tp_rel *tp_edge_rel(tp_graph *g, const tp_node *n, int k) {
   tp_rel *r = edge_rel(g, n, k);
-  for (int i = 0; i < g->stops.n; i++)
-    if (g->stops.v[i].end && tp_node_mentions(n, g->stops.v[i].sym))
-      r = tp_rel_some(g->ix, r, g->stops.v[i].sym, tp_end_within(g, &g->stops.v[i], 0));
+  TP_EACH (const tp_stop, s, g->stops)
+    if (s->end && tp_node_mentions(n, s->sym))
+      r = tp_rel_some(g->ix, r, s->sym, tp_end_within(g, s, 0));
   return r;
 }

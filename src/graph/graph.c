@@ -13,7 +13,7 @@ tp_graph *tp_graph_new(tp_ictx *ix) {
 
 tp_graph *tp_graph_free(tp_graph *g) {
   if (!g) return NULL;
-  for (int i = 0; i < g->nodes.n; i++) tp_array_unref(g->nodes.v[i]->attr.data);
+  TP_NODES (n, g->nodes) tp_array_unref(n->attr.data);
   tp_arena_free(&g->arena);
   tp_free(g);
   return NULL;
@@ -117,51 +117,43 @@ static tp_node *listed(tp_graph *g, const tp_node *n) {
 
 static void copy_lists(tp_graph *c, const tp_graph *g) {
   tp_arena *a = &c->arena;
-  for (int i = 0; i < g->outputs.n; i++) {
-    tp_output o = g->outputs.v[i];
+  TP_EACH (tp_output, x, g->outputs) {
+    tp_output o = *x;
     o.name = tp_strdup(a, o.name);
     o.val = moved(c, o.val);
     TP_PUSH(a, &c->outputs, o);
   }
-  for (int i = 0; i < g->inputs.n; i++) TP_PUSH(a, &c->inputs, listed(c, g->inputs.v[i]));
-  for (int i = 0; i < g->params.n; i++) TP_PUSH(a, &c->params, listed(c, g->params.v[i]));
-  for (int i = 0; i < g->sinks.n; i++) TP_PUSH(a, &c->sinks, listed(c, g->sinks.v[i]));
-  for (int i = 0; i < g->losses.n; i++) TP_PUSH(a, &c->losses, moved(c, g->losses.v[i]));
-  for (int i = 0; i < g->stops.n; i++) {
-    tp_stop s = g->stops.v[i];
+  TP_NODES (n, g->inputs) TP_PUSH(a, &c->inputs, listed(c, n));
+  TP_NODES (n, g->params) TP_PUSH(a, &c->params, listed(c, n));
+  TP_NODES (n, g->sinks) TP_PUSH(a, &c->sinks, listed(c, n));
+  TP_EACH (tp_val, v, g->losses) TP_PUSH(a, &c->losses, moved(c, *v));
+  TP_EACH (tp_stop, x, g->stops) {
+    tp_stop s = *x;
     s.done = moved(c, s.done);
     s.dom = TP_DUPN(a, s.dom, s.ndom);
     s.end = s.end ? c->nodes.v[s.end->id] : NULL;
     TP_PUSH(a, &c->stops, s);
   }
-  for (int i = 0; i < g->shapechecks.n; i++) {
-    tp_shapecheck s = g->shapechecks.v[i];
-    tp_shapecheck_add(c, s.a, s.b, s.pos, s.what);
-  }
-  for (int i = 0; i < g->boundchecks.n; i++) {
-    tp_boundcheck s = g->boundchecks.v[i];
+  TP_EACH (tp_shapecheck, s, g->shapechecks) tp_shapecheck_add(c, s->a, s->b, s->pos, s->what);
+  TP_EACH (tp_boundcheck, x, g->boundchecks) {
+    tp_boundcheck s = *x;
     s.msg = tp_strdup(a, s.msg);
     TP_PUSH(a, &c->boundchecks, s);
   }
   for (int i = 0; i < g->warnings.n; i++) TP_PUSH(a, &c->warnings, tp_strdup(a, g->warnings.v[i]));
-  for (int i = 0; i < g->told.n; i++)
-    tp_tell(c, g->told.v[i].pass, g->told.v[i].pos, tp_strdup(a, g->told.v[i].text));
-}
-
-static void copy_all(tp_graph *c, const tp_graph *g) {
-  c->seed = g->seed;
-  c->nrand = g->nrand;
-  c->fixed_bits = g->fixed_bits;
-  c->pos = g->pos;
-  for (int i = 0; i < g->nodes.n; i++) TP_PUSH(&c->arena, &c->nodes, copy_node(c, g->nodes.v[i]));
-  for (int i = 0; i < g->nodes.n; i++) copy_edges(c, c->nodes.v[i], g->nodes.v[i]);
-  copy_lists(c, g);
+  TP_EACH (tp_told, x, g->told) tp_tell(c, x->pass, x->pos, tp_strdup(a, x->text));
 }
 
 static bool copied_all(tp_graph *c, const tp_graph *g) {
   tp_guard oom;
   if (!TP_GUARDED(&oom)) return false;
-  copy_all(c, g);
+  c->seed = g->seed;
+  c->nrand = g->nrand;
+  c->fixed_bits = g->fixed_bits;
+  c->pos = g->pos;
+  TP_NODES (n, g->nodes) TP_PUSH(&c->arena, &c->nodes, copy_node(c, n));
+  TP_NODES (n, g->nodes) copy_edges(c, c->nodes.v[n->id], n);
+  copy_lists(c, g);
   tp_unguard(&oom);
   return true;
 }
@@ -183,18 +175,17 @@ static bool carries(const tp_node *n, int k) {
 /* Post order over a component's edges that carry nothing; done[id] - 1 edges were followed. */
 static int place(
     const tp_graph *g, const int *scc, int root, int *done, int *todo, int *order, int n) {
-  int depth = 0;
-  todo[depth++] = root;
+  int depth = 1;
+  todo[0] = root;
   done[root] = 1;
   while (depth) {
-    int id = todo[depth - 1], k = done[id] - 1;
+    int id = todo[depth - 1], k = done[id]++ - 1;
     const tp_node *v = g->nodes.v[id];
     if (k == v->nin) {
       order[n++] = id;
       depth--;
       continue;
     }
-    done[id]++;
     int src = tp_in(v, k)->id;
     if (scc[src] == scc[id] && !carries(v, k) && !done[src]) {
       todo[depth++] = src;
@@ -204,28 +195,23 @@ static int place(
   return n;
 }
 
-/* Node ids by component, ids ascending inside one. */
-static void by_component(int n, int nscc, const int *scc, int *first, int *sorted) {
-  for (int i = 0; i < n; i++) first[scc[i] + 1]++;
-  for (int s = 0; s < nscc; s++) first[s + 1] += first[s];
-  for (int i = 0; i < n; i++) sorted[first[scc[i]]++] = i;
-}
-
-/* From consumers to producers, so producers come first. */
+/* From consumers to producers, so producers come first. Components are gone through in their order,
+ * node ids ascending inside one. */
 int tp_graph_sccs(const tp_graph *g, int *scc, int *order) {
   int n = g->nodes.n, nedge = 0, e = 0;
   tp_arena a;
   tp_scratch_init(&a);
-  for (int i = 0; i < n; i++) nedge += g->nodes.v[i]->nin;
+  TP_NODES (x, g->nodes) nedge += x->nin;
   tp_link *edge = TP_NEWN(&a, tp_link, nedge);
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < g->nodes.v[i]->nin; k++)
-      edge[e++] = (tp_link){ i, tp_in(g->nodes.v[i], k)->id };
+  TP_NODES (x, g->nodes)
+    for (int k = 0; k < x->nin; k++) edge[e++] = (tp_link){ x->id, tp_in(x, k)->id };
   int nscc = tp_sccs(n, nedge, edge, scc);
   if (order) {
     int *first = TP_NEWN(&a, int, nscc + 2), *sorted = TP_NEWN(&a, int, n),
         *done = TP_NEWN(&a, int, n), *todo = TP_NEWN(&a, int, n), placed = 0;
-    by_component(n, nscc, scc, first, sorted);
+    for (int i = 0; i < n; i++) first[scc[i] + 1]++;
+    for (int s = 0; s < nscc; s++) first[s + 1] += first[s];
+    for (int i = 0; i < n; i++) sorted[first[scc[i]]++] = i;
     for (int i = 0; i < n; i++)
       if (!done[sorted[i]]) placed = place(g, scc, sorted[i], done, todo, order, placed);
   }

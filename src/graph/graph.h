@@ -1,5 +1,5 @@
-/* graph: the symbolic dependence graph. Rank 3. Nodes live in the graph's arena and are never freed
- * one by one. */
+/* graph: the symbolic dependence graph. Rank 3. A node is an operator at each point of a domain of
+ * dims; its operands are edges, which say at which points. Nodes live in the graph's arena. */
 #ifndef TP_GRAPH_H
 #define TP_GRAPH_H
 #include "base/base.h"
@@ -8,11 +8,11 @@
 #include "index/fields.h"
 #include "kern/kern.h"
 
-/* Does a run look whether an operator makes NaN or infinity of finite operands? MEANT: it may, as a
- * mean of nothing does. Set by tp_watch (opt); NONE without check = "nan". */
+/* Does a run look whether an operator makes NaN or infinity of finite operands (check = "nan";
+ * opt/watch.c)? MEANT: it may, as a mean of nothing does. */
 typedef enum { TP_CHECK_NONE, TP_CHECK_NAN, TP_CHECK_MEANT } tp_check;
 
-/* dims of a domain, and of a statement: bits of a mask; tp_infer and poly refuse more */
+/* dims of a domain, and of a statement: bits of a mask */
 enum { TP_MAXDIM = 31 };
 typedef struct tp_node tp_node;
 typedef struct tp_graph tp_graph;
@@ -45,9 +45,9 @@ typedef struct tp_attr {
  *            order: at u its row u - lo. The node's shape is the rest.
  *   gather   at has an entry a dim of the OPERAND, over the node's dims: y[u] gets the operand at
  *            every p in the box at(u); shapes are equal.
- * Only such p count for which cond (NULL: true) holds, which is over the operand's dims, and of a
- * gather the node's too. The order of sums is lexicographic in p, contributions in order. Of a
- * MERGE cond is over the node's dims. */
+ * Only p for which cond (NULL: true) holds count; it is over the operand's dims, and of a gather
+ * the node's too. Sums are lexicographic in p, contributions in order. Of a MERGE cond is over the
+ * node's dims. */
 typedef struct tp_edge {
   tp_val src;
   const tp_ix *cond;
@@ -68,9 +68,9 @@ struct tp_node {
   const tp_sym *const *dom; /* in the order of P:dim */
   tp_pos pos;
   const char *name; /* NULL unless named */
-  /* the script's variable that held it when a message was made; NULL: none, or not looked for */
+  /* the script's variable that held it when a message was made; NULL: not looked for, or none */
   const char *var;
-  /* what explain calls it without a name: "grad of h"; NULL: by its operator and line */
+  /* how explain calls it without a name: "grad of h"; NULL: by its operator and line */
   const char *what;
   bool done;      /* MERGE: it has an `otherwise` */
   tp_node *subst; /* scratch of passes */
@@ -83,7 +83,7 @@ typedef struct {
   tp_pos pos;
   const char *what;
 } tp_shapecheck;
-/* The same of legality that only some bounds have. */
+/* Checked at each call: what is legal only for some bounds. */
 typedef struct {
   const tp_ix *cond;
   tp_pos pos;
@@ -105,8 +105,8 @@ typedef struct {
   bool hidden, shown, first;
 } tp_output;
 
-/* A dim that ends by data. Its bound then is the *reached* end: one number for each point of dom,
- * the other dims of done; known once the first done holds, at most what the call gave. A node that
+/* A dim that ends by data. Its bound is the *reached* end: one number for each point of dom, the
+ * other dims of done; known once the first done holds, at most what the call gave. A node that
  * lacks dims of dom goes on to the greatest end over these. On the compiled path ends are *lowered*
  * (opt/ends.c): a dim's bound is the number that the call gave again, and only extents may still
  * mention what was reached. */
@@ -116,14 +116,13 @@ typedef struct tp_stop {
   tp_pos pos;
   int ndom;
   const tp_sym *const *dom;
-  /* the end that is reached, the number that the call gives: recorded, the dim's bound is `sym` and
-   * `given` a hidden one; lowered, it is `given` */
+  /* the reached end, and what the call gave: recorded, the dim's bound is `sym` and `given` a
+   * hidden one; lowered, it is `given` */
   const tp_sym *sym, *given;
-  /* hidden bound: the end at some other point of dom, for judgements */
-  const tp_sym *other;
-  bool live; /* scratch of the sweep */
-  /* lowered: the ACCUM over dom that holds t + 1 of the first done, a dim for what was reached less
-   * 1; else NULL */
+  const tp_sym *other; /* hidden bound: the end at some other point of dom, for judgements */
+  bool live;           /* scratch of the sweep */
+  /* lowered: the ACCUM over dom of t + 1 at the first done, a dim for what was reached less 1; else
+   * NULL */
   tp_node *end;
   const tp_sym *less;
 } tp_stop;
@@ -152,23 +151,30 @@ struct tp_graph {
   void *host;
 };
 
-/* A setting of the environment that shapes loops or storage, and so the order of sums; NULL where
- * the script was promised the same bits. */
+/* A setting of the environment that changes the order of sums; NULL where the script was promised
+ * the same bits. */
 static inline const char *tp_graph_setting(const tp_graph *g, const char *name) {
   return g->fixed_bits ? NULL : tp_setting(name);
 }
+
+/* Loops over a list of a graph, which does not grow meanwhile: x points to each entry; or is it, in
+ * a list of nodes. */
+#define TP_EACH(T, x, list) for (T *x = (list).v, *x##_end = x ? x + (list).n : x; x < x##_end; x++)
+#define TP_NODES(x, list) \
+  for (tp_node **x##_at = (list).v, **x##_end = x##_at ? x##_at + (list).n : x##_at, *x; \
+       x##_at < x##_end && (x = *x##_at, true); x##_at++)
 
 tp_graph *tp_graph_new(tp_ictx *ix);
 tp_graph *tp_graph_free(tp_graph *g);
 /* Deep copy; nodes keep their ids. */
 tp_graph *tp_graph_clone(const tp_graph *g, tp_error *err);
-/* Drops nodes that outputs and sinks do not reach, and their shape checks; renumbers. Lists of
- * inputs and params keep dropped ones. */
+/* Drops nodes that outputs and sinks do not reach; renumbers. Lists of inputs and params keep
+ * dropped ones. A sweep drops their shape checks too; for passes, which prune, the script's stay.
+ */
 void tp_graph_sweep(tp_graph *g);
-/* The same for passes: checks of the script's sizes stay. */
 void tp_graph_prune(tp_graph *g);
-/* Numbers the components by node id, sources first; order (NULL: not wanted): node ids, operands
- * first but for what time carries back. */
+/* Numbers the components by node id, sources first, and gives their number; order (NULL: not
+ * wanted): node ids, operands first but for what time carries back. */
 int tp_graph_sccs(const tp_graph *g, int *scc, int *order);
 
 /* ---- building: the only way nodes are made; infers domain, shape and dtype, and checks ---- */
@@ -195,62 +201,59 @@ bool tp_param_update(tp_graph *g, tp_node *param, tp_val e, tp_error *err);
 /* ACCUM: one contribution. */
 bool tp_accum_add(tp_graph *g, tp_node *acc, tp_edge contribution, tp_error *err);
 
-/* dim ends where done first holds. Nodes are inferred again, for their domains may grow. */
+/* dim ends where done first holds. Nodes are inferred again: their domains may grow. */
 bool tp_stop_add(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err);
 /* of a dim or of its bound; NULL: none */
 const tp_stop *tp_stop_of(const tp_graph *g, const tp_sym *s);
 bool tp_mentions_end(const tp_graph *g, const tp_ix *e); /* e mentions a reached end */
-/* those parts of a condition that mention one, or those that do not; NULL: none */
+/* the parts of a condition that mention a reached end, or that do not; NULL: none */
 const tp_ix *tp_end_parts(tp_graph *g, const tp_ix *cond, bool mention);
 /* The greatest, or the least, of e over these dims and over whatever is reached, from 1 on; NULL:
  * not known. */
 const tp_ix *tp_end_extreme(
     tp_graph *g, const tp_ix *e, bool most, int n, const tp_sym *const *dims);
-/* it is at least that, and at most what was given */
+/* as a condition: the end is at least that, and at most what was given */
 const tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least);
-/* something is */
+/* a where every end is at least 1 */
 tp_set *tp_set_reached(tp_graph *g, TP_TAKE tp_set *a, int n, const tp_sym *const *dims);
-/* Does operand k of n lie at other points of the stop's dom than n does, or on fewer or more of
- * these dims? */
+/* Does operand k of n lie at other points of s->dom than n, or on fewer or more of these dims? */
 bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s);
-/* the point of d itself */
 static inline bool tp_at_is_own(const tp_at *at, const tp_sym *d) {
   return !at->range && tp_ix_as_sym(at->lo) == d;
 }
 /* each dim at its own value */
 tp_at *tp_at_own(tp_graph *g, int n, const tp_sym *const *dom);
-/* of x's dims each but d */
+/* the same of x's dims, but d at `at` */
 tp_at *tp_at_but(tp_graph *g, const tp_node *x, const tp_sym *d, tp_at at);
 /* No dim of s->dom is moved by at (of x's dims). */
 bool tp_at_stays(const tp_node *x, const tp_at *at, const tp_stop *s);
-/* Every index expression of n becomes what fn makes of it, in lists of a's; a NULL: fn only looks
- * at them. (exprs.c) */
+/* Every index expression of n becomes what fn makes of it, in lists of a's; a NULL: fn only looks.
+ */
 typedef const tp_ix *tp_ixfn(void *ud, const tp_ix *e);
 void tp_node_map(tp_arena *a, tp_node *n, tp_ixfn *fn, void *ud);
 /* in an index, an extent, a condition or a value */
 bool tp_node_mentions(const tp_node *n, const tp_sym *s);
 
-/* v read at `at`, an entry a dim of v: v itself for the identity. (read.c) */
+/* v read at `at`, an entry a dim of v: v itself for the identity */
 tp_val tp_read(tp_graph *g, tp_val v, const tp_at *at, tp_error *err);
 
 /* Dims of a and b, in order. */
 int tp_dom_union(tp_graph *g, int na, const tp_sym *const *a, int nb, const tp_sym *const *b,
     const tp_sym *const **out);
-/* the dims that e mentions join n's domain, and those of which an end that it mentions is a
- * function */
+/* The dims that e mentions join n's domain, and those of which an end in it is a function. */
 void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e);
 bool tp_dom_has(int n, const tp_sym *const *dom, const tp_sym *s);
 bool tp_dom_same(int n, const tp_sym *const *a, int m, const tp_sym *const *b);
 /* dtype and shape, as canonical forms tell */
 bool tp_same_type(const tp_out *a, const tp_out *b);
-/* its place in n's domain; -1: n lacks it */
+/* its place in n's domain, or -1 */
 int tp_dim_at(const tp_node *n, const tp_sym *d);
 static inline bool tp_has_dim(const tp_node *n, const tp_sym *d) {
   return tp_dom_has(n->ndom, n->dom, d);
 }
 bool tp_moves(const tp_node *n, const tp_ix *e); /* e mentions a dim of n's */
-/* The first of these dims that an extent mentions, and which extent: its points have no place in
- * one array. NULL: none. */
+/* The first of these dims that an extent mentions (its points have no place in one array), and
+ * which extent; NULL: none. */
 const tp_sym *tp_varies(
     int rank, const tp_ix *const *shape, int n, const tp_sym *const *dims, int *axis);
 /* They are equal, or a shape check is recorded; false: they differ. */
@@ -263,31 +266,31 @@ TP_GIVE tp_rel *tp_edge_rel(tp_graph *g, const tp_node *n, int k);
 TP_GIVE tp_set *tp_branch_set(tp_graph *g, const tp_node *merge, int k);
 
 /* ---- checks and text ---- */
-/* the name the script gave it, as tensor, input or parameter, or its variable; NULL: none */
+/* The name that the script gave it, as tensor, input or parameter, or its variable; NULL: none. */
 const char *tp_own_name(const tp_node *n);
-const char *tp_line_of(tp_graph *g, tp_pos pos); /* for messages: net.lua:12 */
-/* for messages: 'x', or the add of net.lua:12 */
+/* for messages: net.lua:12, and 'x' or the add of net.lua:12 */
+const char *tp_line_of(tp_graph *g, tp_pos pos);
 const char *tp_called(tp_graph *g, const tp_node *n);
 /* every invariant above */
 bool tp_verify(const tp_graph *g, tp_error *err);
 tp_who tp_who_of(const tp_node *n);
-/* What explain calls a node: its name, "grad of h", or operator and line. */
+/* For explain: its name, "grad of h", or operator and line. */
 const char *tp_title(tp_arena *a, const tp_node *n);
-/* The texts stay where they are. */
+/* The texts are not copied. */
 void tp_tell(tp_graph *g, const char *pass, tp_pos pos, const char *text);
-void tp_graph_print(tp_buf *b, const tp_graph *g);
-/* leave positions, and names made of them, out; hashes instead of CONST data; variables' names, and
- * symbols that the graph does not use, as well */
-enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2, TP_TEXT_NAMES = 4, TP_TEXT_SYMS = 8 };
 /* A closed parameter with an update: its values differ along `along`. */
 static inline bool tp_param_evolves(const tp_node *w) {
   return w->op == TP_OP_MERGE && w->attr.nalong && w->nin > 1;
 }
+/* NOPOS: no positions, nor names made of them; HASHDATA: hashes for CONST data; NAMES: variables'
+ * names too; SYMS: symbols that the graph does not use too */
+enum { TP_TEXT_NOPOS = 1, TP_TEXT_HASHDATA = 2, TP_TEXT_NAMES = 4, TP_TEXT_SYMS = 8 };
 void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags);
+void tp_graph_print(tp_buf *b, const tp_graph *g); /* no flags */
 /* Its lines of shape checks and bound checks; and these added to g. */
 void tp_checks_print(tp_buf *b, const tp_graph *g);
 bool tp_checks_parse(tp_graph *g, const char *text, tp_error *err);
-/* what prints parses; CONST data inline; CALL by number */
+/* what prints without flags parses */
 tp_graph *tp_graph_parse(tp_ictx *ix, const char *text, tp_error *err);
 /* The same graph in another context, by its text with hashes for CONST data, which both share. */
 tp_graph *tp_graph_move(tp_ictx *ix, const tp_graph *from, const char *text, tp_error *err);
@@ -297,7 +300,7 @@ void tp_attr_print(tp_buf *b, const tp_attr *a, tp_op op, int *count);
 bool tp_attr_parse(tp_scan *in, tp_ictx *c, tp_attr *a, const char *key, bool *known);
 /* bytes that equal ones share */
 void tp_attr_key(tp_buf *b, const tp_attr *a);
-/* Marks n and all that it is made of, by node id; what is marked was gone through before. */
+/* Marks n and all that it is made of, by node id, but what is marked already. */
 void tp_reach(tp_arena *a, tp_node *n, bool *seen);
 void tp_shape_print(tp_buf *b, tp_val v); /* "(T, 4)" */
 /* 'f32 (t:T) [4, 3] "h" at rnn.lua:12' */
@@ -306,12 +309,11 @@ uint64_t tp_graph_hash(const tp_graph *g); /* of the text without positions */
 
 /* ---- needed points (need.c): set[id] are those of a node that something needs; roots are needed
  * at every point ---- */
-/* rough: some sets are larger than what is needed */
 typedef struct tp_need {
   tp_graph *g;
   int n;
   tp_set **set;
-  bool rough;
+  bool rough; /* some sets are larger than what is needed */
 } tp_need;
 tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_val *roots, tp_error *err);
 tp_need *tp_need_free(tp_need *n);
@@ -321,16 +323,15 @@ bool *tp_need_whole(const tp_need *n, tp_arena *a);
 tp_need *tp_need_outputs(tp_graph *g, tp_error *err);
 /* The same of the runs to which nothing is given for dim `zero`. */
 tp_need *tp_need_without(tp_graph *g, const tp_sym *zero, tp_error *err);
-/* Legality on needed points: reads outside domains, points of a MERGE without a branch, branches
- * that are never first; errors with a witness. What only some bounds have goes to g->boundchecks.
- */
+/* Legality on needed points (legal.c): reads outside domains, points of a MERGE without a branch,
+ * branches that are never first; errors with a witness. What only some bounds have goes to
+ * g->boundchecks. stays: the reads only. */
 bool tp_need_check(tp_graph *g, const tp_need *n, tp_error *err);
-/* of these the reads only */
 bool tp_need_stays(tp_graph *g, const tp_need *n, tp_error *err);
 /* Rough sets lose points that read outside a domain, or such points, if nothing that has to be
  * there reads them. Ends by data are lowered. */
 void tp_need_trim(tp_graph *g, tp_need *need);
-/* A check for each call that the bounds are not in bad, a set without dims; `late` says what is
- * wrong there. False: isl has no condition for it. */
+/* Each call checks that the bounds are not in bad, a set without dims; `late` says what is wrong
+ * there. False: isl has no condition for it. */
 bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, const char *late);
 #endif

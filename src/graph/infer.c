@@ -15,12 +15,11 @@ static bool check_order(tp_typing q) {
   if ((q.n->op != TP_OP_INPUT && q.n->op != TP_OP_CALL) ||
       tp_dom_same(q.n->ndom, q.n->dom, q.n->attr.ndom, q.n->attr.dom))
     return true;
-  char list[256] = "";
-  size_t at = 0;
-  for (int i = 0; i < q.n->ndom && at < sizeof list; i++)
-    at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", q.n->dom[i]->name);
-  return tp_fail(q.err, TP_E_DOMAIN, q.n->pos,
-      "domain: '%s' must list its dims once each, in the order in which they were made: {%s}",
+  const char *list = "";
+  for (int i = 0; i < q.n->ndom; i++)
+    list = tp_printf(&q.g->arena, "%s%s%s", list, i ? ", " : "", q.n->dom[i]->name);
+  return tp_fail(q.err, TP_E_DOMAIN, q.pos,
+      "'%s' must list its dims once each, in the order in which they were made: {%s}",
       tp_label(q.n), list);
 }
 
@@ -29,9 +28,9 @@ static bool operands_inside(tp_typing q) {
     const tp_node *x = tp_in(q.n, k);
     for (int i = 0; i < x->ndom; i++)
       if (!tp_has_dim(q.n, x->dom[i]))
-        return tp_fail(q.err, TP_E_DOMAIN, q.n->pos,
-            "domain: '%s' has no dim '%s', which its operand '%s' has", tp_label(q.n),
-            x->dom[i]->name, tp_label(x));
+        return tp_fail(q.err, TP_E_DOMAIN, q.pos,
+            "'%s' has no dim '%s', which its operand '%s' has", tp_label(q.n), x->dom[i]->name,
+            tp_label(x));
   }
   return true;
 }
@@ -45,44 +44,45 @@ static void union_operands(tp_graph *g, tp_node *n) {
 }
 
 static bool infer_dom(tp_typing q) {
-  const tp_attr *at = &q.n->attr;
-  q.n->ndom = 0;
-  q.n->dom = NULL;
-  if (at->ndom) tp_dims_add(q.g, q.n, at->ndom, at->dom);
-  switch (q.n->op) {
+  tp_node *n = q.n;
+  const tp_attr *at = &n->attr;
+  n->ndom = 0;
+  n->dom = NULL;
+  if (at->ndom) tp_dims_add(q.g, n, at->ndom, at->dom);
+  switch (n->op) {
   case TP_OP_MERGE:
   case TP_OP_PARAM:
   case TP_OP_CALL: return check_order(q) && operands_inside(q);
   case TP_OP_ACCUM: return true;
   case TP_OP_READ:
-    for (int i = 0; i < tp_in(q.n, 0)->ndom; i++) {
-      tp_dom_add(q.g, q.n, at->at[i].lo);
-      if (at->at[i].range) tp_dom_add(q.g, q.n, at->at[i].hi);
+    for (int i = 0; i < tp_in(n, 0)->ndom; i++) {
+      tp_dom_add(q.g, n, at->at[i].lo);
+      if (at->at[i].range) tp_dom_add(q.g, n, at->at[i].hi);
     }
-    for (int i = 0; i < at->nix; i++) tp_dom_add(q.g, q.n, at->ix[i]);
+    for (int i = 0; i < at->nix; i++) tp_dom_add(q.g, n, at->ix[i]);
     return true;
   case TP_OP_GRAD:
-    q.n->ndom = tp_in(q.n, q.n->nin - 1)->ndom;
-    q.n->dom = tp_in(q.n, q.n->nin - 1)->dom;
+    n->ndom = tp_in(n, n->nin - 1)->ndom;
+    n->dom = tp_in(n, n->nin - 1)->dom;
     return true;
   case TP_OP_FILL:
   case TP_OP_IOTA:
-    for (int i = 0; i < at->nix; i++) tp_ends_add(q.g, q.n, at->ix[i]);
+    for (int i = 0; i < at->nix; i++) tp_ends_add(q.g, n, at->ix[i]);
     return true;
   case TP_OP_VALUE:
   case TP_OP_SLICE:
   case TP_OP_PAD:
   case TP_OP_RESHAPE:
   case TP_OP_EXPAND:
-  /* an index expression is an operand too */
   case TP_OP_UNFOLD:
   case TP_OP_FOLD:
   case TP_OP_CONV:
   case TP_OP_CONV_DATA:
   case TP_OP_CONV_WEIGHT:
-    for (int i = 0; i < at->nix; i++) tp_dom_add(q.g, q.n, at->ix[i]);
+    /* an index expression is an operand too */
+    for (int i = 0; i < at->nix; i++) tp_dom_add(q.g, n, at->ix[i]);
     /* fallthrough */
-  default: union_operands(q.g, q.n); return check_order(q);
+  default: union_operands(q.g, n); return check_order(q);
   }
 }
 
@@ -90,21 +90,20 @@ static bool infer_dom(tp_typing q) {
 
 static bool rand_ok(tp_typing q) {
   const tp_attr *a = &q.n->attr;
-  bool isfloat = tp_dtype_float(a->dtype);
+  bool isfloat = tp_dtype_float(a->dtype), ints = a->rand == TP_RAND_RANDINT;
   if ((a->rand == TP_RAND_UNIFORM || a->rand == TP_RAND_NORMAL) && !isfloat)
-    return tp_fail(q.err, TP_E_DTYPE, q.n->pos,
-        "dtype: uniform and normal draw floats, not %s: draw f32 and convert with :to",
+    return tp_fail(q.err, TP_E_DTYPE, q.pos,
+        "uniform and normal draw floats, not %s: draw f32 and convert with :to",
         tp_dtype_name(a->dtype));
-  if (a->rand == TP_RAND_RANDINT && (isfloat || a->dtype == TP_BOOL))
-    return tp_fail(q.err, TP_E_DTYPE, q.n->pos,
-        "dtype: randint draws integers, not %s: convert with :to", tp_dtype_name(a->dtype));
-  if (a->rand == TP_RAND_RANDINT && a->limits[0] >= a->limits[1])
-    return tp_fail(q.err, TP_E_OPTION, q.n->pos, "option: randint needs lo < hi, not %lld and %lld",
+  if (ints && (isfloat || a->dtype == TP_BOOL))
+    return tp_fail(q.err, TP_E_DTYPE, q.pos, "randint draws integers, not %s: convert with :to",
+        tp_dtype_name(a->dtype));
+  if (ints && a->limits[0] >= a->limits[1])
+    return tp_fail(q.err, TP_E_OPTION, q.pos, "randint needs lo < hi, not %lld and %lld",
         (long long)a->limits[0], (long long)a->limits[1]);
-  if (a->rand == TP_RAND_BERNOULLI && !(a->f[0] >= 0 && a->f[0] <= 1))
-    return tp_fail(q.err, TP_E_OPTION, q.n->pos,
-        "option: the probability of bernoulli is %g, not in [0, 1]", a->f[0]);
-  return true;
+  return a->rand != TP_RAND_BERNOULLI || (a->f[0] >= 0 && a->f[0] <= 1) ||
+      tp_fail(
+          q.err, TP_E_OPTION, q.pos, "the probability of bernoulli is %g, not in [0, 1]", a->f[0]);
 }
 
 static bool infer_const(tp_typing q) {
@@ -114,27 +113,28 @@ static bool infer_const(tp_typing q) {
   return tp_out1(q, a->dtype, a->rank, shape);
 }
 
-static bool ends_ok(tp_typing q, const char *what) {
+bool tp_shape_known(tp_typing q, const char *what, const char *advice) {
   for (int i = 0; i < q.n->attr.nix; i++)
     if (tp_mentions_end(q.g, q.n->attr.ix[i]))
-      return tp_fail(q.err, TP_E_SHAPE, q.n->pos,
-          "shape: the shape of %s '%s' mentions %s, which is known only while running: give it a "
-          "bound of its own, P:bound(...)",
-          what, tp_label(q.n), tp_ix_str(q.g->ix, q.n->attr.ix[i]));
+      return tp_fail(q.err, TP_E_SHAPE, q.pos,
+          "the shape of %s '%s' mentions %s, which is known only while running%s", what,
+          tp_label(q.n), tp_ix_str(q.g->ix, q.n->attr.ix[i]), advice);
   return true;
 }
 
 static bool infer_src(tp_typing q) {
   const tp_attr *a = &q.n->attr;
-  if (q.n->op == TP_OP_INPUT && !ends_ok(q, "input")) return false;
+  bool input = q.n->op == TP_OP_INPUT, iota = q.n->op == TP_OP_IOTA;
+  if (input && !tp_shape_known(q, "input", ": give it a bound of its own, P:bound(...)"))
+    return false;
   if (q.n->op == TP_OP_CONST) return infer_const(q);
   if (q.n->op == TP_OP_VALUE)
     return tp_out1(q, tp_ix_is_cond(a->ix[0]) ? TP_BOOL : TP_I64, 0, NULL);
   if (q.n->op == TP_OP_RAND && !rand_ok(q)) return false;
-  if (q.n->op == TP_OP_IOTA && (a->axis < 0 || a->axis >= a->nix))
+  if (iota && (a->axis < 0 || a->axis >= a->nix))
     return tp_bad_shape(q, "axis %d of rank %d", a->axis, a->nix);
-  return tp_rank_ok(q, a->nix + (q.n->op == TP_OP_INPUT ? q.n->ndom : 0)) &&
-      tp_out1(q, q.n->op == TP_OP_IOTA ? TP_I64 : a->dtype, a->nix, a->ix);
+  return tp_rank_ok(q, a->nix + (input ? q.n->ndom : 0)) &&
+      tp_out1(q, iota ? TP_I64 : a->dtype, a->nix, a->ix);
 }
 
 /* ---- elementwise ---- */
@@ -219,19 +219,16 @@ static bool infer_red(tp_typing q) {
 }
 
 static bool infer_scan(tp_typing q) {
-  tp_dtype d = tp_inof(q.n, 0)->dtype;
-  if (d == TP_BOOL) return tp_bad_dtype(q, "convert with :to(\"i64\")");
-  int rank = tp_inof(q.n, 0)->rank, axis = q.n->attr.axis;
-  if (q.n->nin == 2) {
-    const tp_out *x = tp_inof(q.n, 0), *c = tp_inof(q.n, 1);
-    bool fits = x->rank == c->rank;
-    if (x->dtype != c->dtype) return tp_bad_dtype(q, "convert one with :to");
-    for (int i = 0; fits && i < rank; i++)
-      fits = tp_extent_eq(q.g, x->shape[i], c->shape[i], tp_ops[q.n->op].text);
-    if (!fits) return tp_bad_shape(q, "shapes differ");
-  }
-  return axis < 0 || axis >= rank ? tp_bad_shape(q, "axis %d of rank %d", axis, rank)
-                                  : same_shape(q, d);
+  const tp_out *x = tp_inof(q.n, 0), *c = q.n->nin == 2 ? tp_inof(q.n, 1) : x;
+  if (x->dtype == TP_BOOL) return tp_bad_dtype(q, "convert with :to(\"i64\")");
+  if (x->dtype != c->dtype) return tp_bad_dtype(q, "convert one with :to");
+  bool fits = x->rank == c->rank;
+  for (int i = 0; fits && i < x->rank; i++)
+    fits = tp_extent_eq(q.g, x->shape[i], c->shape[i], tp_ops[q.n->op].text);
+  if (!fits) return tp_bad_shape(q, "shapes differ");
+  int axis = q.n->attr.axis;
+  return axis < 0 || axis >= x->rank ? tp_bad_shape(q, "axis %d of rank %d", axis, x->rank)
+                                     : same_shape(q, x->dtype);
 }
 
 /* ---- outside world ---- */
@@ -241,33 +238,29 @@ static bool rows_equal(tp_typing q, const char *of, int rank, const tp_ix *const
   int axis;
   const tp_sym *d = tp_varies(rank, shape, q.n->attr.nover, q.n->attr.over, &axis);
   return !d ||
-      tp_fail(q.err, TP_E_RAGGED, q.n->pos,
-          "ragged: one call over '%s' of %s, whose extent %s varies with it: reduce or pad first",
-          d->name, of, tp_ix_str(q.g->ix, shape[axis]));
+      tp_fail(q.err, TP_E_RAGGED, q.pos,
+          "one call over '%s' of %s, whose extent %s varies with it: reduce or pad first", d->name,
+          of, tp_ix_str(q.g->ix, shape[axis]));
 }
 
 static bool infer_call(tp_typing q) {
   const tp_attr *a = &q.n->attr;
   for (int i = 0; i < a->nover; i++) {
     if (a->fn >= 0 && tp_stop_of(q.g, a->over[i]))
-      return tp_fail(q.err, TP_E_OPTION, q.n->pos,
-          "option: 'over' names dim '%s', which ends by data", a->over[i]->name);
+      return tp_fail(
+          q.err, TP_E_OPTION, q.pos, "'over' names dim '%s', which ends by data", a->over[i]->name);
     if (!tp_has_dim(q.n, a->over[i]))
-      return tp_fail(q.err, TP_E_DOMAIN, q.n->pos,
-          "domain: 'over' names dim '%s', which the call's domain lacks", a->over[i]->name);
-  }
-  for (int k = 0; k < q.n->nin; k++) {
-    const tp_out *x = tp_inof(q.n, k);
-    if (!tp_rank_ok(q, a->nover + x->rank) ||
-        !rows_equal(q, tp_called(q.g, tp_in(q.n, k)), x->rank, x->shape))
-      return false;
+      return tp_fail(q.err, TP_E_DOMAIN, q.pos,
+          "'over' names dim '%s', which the call's domain lacks", a->over[i]->name);
   }
   tp_outs(q, a->nspec);
-  for (int k = 0; k < a->nspec; k++) {
-    if (!tp_rank_ok(q, a->nover + a->spec[k].rank) ||
-        !rows_equal(q, "its results", a->spec[k].rank, a->spec[k].shape))
+  for (int k = 0; k < q.n->nin + a->nspec; k++) {
+    bool in = k < q.n->nin;
+    const tp_out *x = in ? tp_inof(q.n, k) : &a->spec[k - q.n->nin];
+    if (!tp_rank_ok(q, a->nover + x->rank) ||
+        !rows_equal(q, in ? tp_called(q.g, tp_in(q.n, k)) : "its results", x->rank, x->shape))
       return false;
-    tp_out_set(q, k, a->spec[k].dtype, a->spec[k].rank, a->spec[k].shape);
+    if (!in) tp_out_set(q, k - q.n->nin, x->dtype, x->rank, x->shape);
   }
   return true;
 }
@@ -276,9 +269,8 @@ static bool infer_call(tp_typing q) {
 static bool env_operand(tp_typing q, int k, const char *what, tp_dtype d, int size) {
   tp_val v = q.n->in[k].src;
   if (tp_dtypeof(v) != d)
-    return tp_fail(q.err, TP_E_DTYPE, q.n->pos,
-        "dtype: the %s of '%s' is %s, must be %s: convert with :to", what, q.n->attr.str,
-        tp_dtype_name(tp_dtypeof(v)), tp_dtype_name(d));
+    return tp_fail(q.err, TP_E_DTYPE, q.pos, "the %s of '%s' is %s, must be %s: convert with :to",
+        what, q.n->attr.str, tp_dtype_name(tp_dtypeof(v)), tp_dtype_name(d));
   if (tp_rankof(v) == (size >= 0) &&
       (size < 0 ||
           tp_extent_eq(
@@ -309,10 +301,10 @@ static bool env_step(tp_typing q, const tp_env *e) {
 }
 
 static bool unknown_env(tp_typing q) {
-  const char *names[64], *name = q.n->attr.str ? q.n->attr.str : "",
-                         *near = tp_nearest(name, names, tp_env_names(names, TP_LEN(names)));
-  return tp_fail(q.err, TP_E_OPTION, q.n->pos, "option: no environment '%s'%s%s%s", name,
-      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+  const char *names[64], *name = q.n->attr.str ? q.n->attr.str : "";
+  char hint[TP_HINT];
+  return tp_fail(q.err, TP_E_OPTION, q.pos, "no environment '%s'%s", name,
+      tp_hint(hint, name, names, tp_env_names(names, TP_LEN(names))));
 }
 
 static bool infer_env(tp_typing q) {
@@ -321,8 +313,8 @@ static bool infer_env(tp_typing q) {
   if (q.n->op == TP_OP_ENV_STEP) return env_step(q, e);
   bool reset = q.n->op == TP_OP_ENV_RESET;
   if (q.n->nin > 1 || (q.n->nin == 0 && e->nu > 0))
-    return tp_fail(q.err, TP_E_SHAPE, q.n->pos, "shape: '%s' takes one operand, not %d",
-        tp_ops[q.n->op].text, q.n->nin);
+    return tp_fail(
+        q.err, TP_E_SHAPE, q.pos, "'%s' takes one operand, not %d", tp_ops[q.n->op].text, q.n->nin);
   if (q.n->nin && !env_operand(q, 0, reset ? "noise" : "state", TP_F64, reset ? e->nu : e->nstate))
     return false;
   tp_outs(q, 1);
@@ -332,8 +324,8 @@ static bool infer_env(tp_typing q) {
 
 static bool infer_grad(tp_typing q) {
   if (q.n->attr.leaves < 0 || q.n->attr.leaves > TP_MAX(q.n->nin - 2, 0))
-    return tp_fail(q.err, TP_E_OPTION, q.n->pos,
-        "option: 'grad' has %d operands, %d of them leafs: a loss and what is asked about are "
+    return tp_fail(q.err, TP_E_OPTION, q.pos,
+        "'grad' has %d operands, %d of them leafs: a loss and what is asked about are "
         "missing",
         q.n->nin, q.n->attr.leaves);
   for (int k = 0; k < q.n->nin; k++)
@@ -371,27 +363,22 @@ static tp_infer_fn *const by_class[] = {
   [TP_CLS_GRAD] = infer_grad,
 };
 
-static bool bad_extent(tp_graph *g, const tp_node *n, const tp_ix *e, const char *why,
-    const char *name, tp_error *err) {
-  return tp_fail(err, TP_E_SHAPE, n->pos, "shape: extent %s of '%s' %s%s", tp_ix_str(g->ix, e),
-      tp_label(n), why, name);
-}
-
-static bool extent_ok(tp_graph *g, const tp_node *n, const tp_ix *e, tp_error *err) {
+static bool extent_ok(tp_typing q, const tp_ix *e) {
   const tp_sym *const *syms;
+  const char *why = NULL, *name = "";
   int64_t v;
-  if (tp_ix_is_cond(e)) return bad_extent(g, n, e, "is a condition", "", err);
-  if (tp_ix_is_const(e, &v)) return v >= 0 || bad_extent(g, n, e, "is negative", "", err);
-  int ns = tp_ix_syms(e, &syms);
-  for (int i = 0; i < ns; i++) {
-    if (syms[i]->kind != TP_SYM_BOUND && !tp_has_dim(n, syms[i]))
-      return bad_extent(g, n, e, "mentions what is not in its domain: ", syms[i]->name, err);
-    if (!tp_end_known(g, syms[i], n->ndom, n->dom))
-      return bad_extent(g, n, e,
-          "mentions an end that depends on data, at each point of dims that its domain lacks: ",
-          syms[i]->name, err);
+  if (tp_ix_is_cond(e)) why = "is a condition";
+  else if (tp_ix_is_const(e, &v) && v < 0) why = "is negative";
+  for (int i = 0, n = tp_ix_syms(e, &syms); i < n && !why; i++) {
+    if (syms[i]->kind != TP_SYM_BOUND && !tp_has_dim(q.n, syms[i]))
+      why = "mentions what is not in its domain: ";
+    else if (!tp_end_known(q.g, syms[i], q.n->ndom, q.n->dom))
+      why = "mentions an end that depends on data, at each point of dims that its domain lacks: ";
+    name = syms[i]->name;
   }
-  return true;
+  return !why ||
+      tp_fail(q.err, TP_E_SHAPE, q.pos, "extent %s of '%s' %s%s", tp_ix_str(q.g->ix, e),
+          tp_label(q.n), why, name);
 }
 
 /* What the functions above take for granted. */
@@ -413,23 +400,17 @@ static bool attrs_ok(const tp_node *n, tp_error *err) {
   default: break;
   }
   for (int i = 0; i < a->nix; i++) ok &= a->ix[i] != NULL;
-  return ok ||
-      tp_fail(err, TP_E_OPTION, n->pos, "option: '%s' lacks an attribute", tp_ops[n->op].text);
+  return ok || tp_fail(err, TP_E_OPTION, n->pos, "'%s' lacks an attribute", tp_ops[n->op].text);
 }
 
 bool tp_infer(tp_graph *g, tp_node *n, tp_error *err) {
-  tp_typing q = { g, n, err };
-  if (!attrs_ok(n, err)) return false;
-  if (!infer_dom(q) || !tp_dims_ok(n, err) || !by_class[tp_ops[n->op].cls](q)) return false;
+  tp_typing q = { g, n, err, n->pos };
+  if (!attrs_ok(n, err) || !infer_dom(q) || !tp_dims_ok(n, err) || !by_class[tp_ops[n->op].cls](q))
+    return false;
   for (int k = 0; k < n->nout; k++)
     for (int i = 0; i < n->out[k].rank; i++)
-      if (!extent_ok(g, n, n->out[k].shape[i], err)) return false;
+      if (!extent_ok(q, n->out[k].shape[i])) return false;
   return true;
-}
-
-static bool sizes_fit(tp_graph *g, const tp_node *n, tp_error *err) {
-  const char *why = tp_ictx_overflowed(g->ix);
-  return !why || tp_fail(err, TP_E_AFFINE, n->pos, "affine: a size of '%s' %s", tp_label(n), why);
 }
 
 /* ---- tp_build ---- */
@@ -438,11 +419,11 @@ static bool operands_ok(tp_graph *g, tp_op op, int nin, const tp_val *in, tp_err
   if (!tp_nin_ok(op, nin, g->pos, err)) return false;
   for (int k = 0; k < nin; k++) {
     if (!in[k].node)
-      return tp_fail(err, TP_E_OPTION, g->pos, "option: operand %d of '%s' is missing", k + 1,
-          tp_ops[op].text);
+      return tp_fail(
+          err, TP_E_OPTION, g->pos, "operand %d of '%s' is missing", k + 1, tp_ops[op].text);
     if (!tp_is_node(g, in[k].node))
-      return tp_fail(err, TP_E_OPTION, g->pos,
-          "option: operand %d of '%s' belongs to another program", k + 1, tp_ops[op].text);
+      return tp_fail(err, TP_E_OPTION, g->pos, "operand %d of '%s' belongs to another program",
+          k + 1, tp_ops[op].text);
   }
   return true;
 }
@@ -451,11 +432,12 @@ static bool name_free(tp_graph *g, tp_op op, const tp_attr *at, tp_error *err) {
   bool input = op == TP_OP_INPUT;
   if (!input && op != TP_OP_PARAM) return true;
   int n = input ? g->inputs.n : g->params.n;
-  tp_node *const *v = input ? g->inputs.v : g->params.v;
-  for (int i = 0; i < n; i++)
-    if (at->str && v[i]->attr.str && strcmp(v[i]->attr.str, at->str) == 0)
-      return tp_fail(err, TP_E_OPTION, g->pos, "option: there is %s '%s' already (%s)",
-          input ? "an input" : "a parameter", at->str, tp_line_of(g, v[i]->pos));
+  for (int i = 0; i < n && at->str; i++) {
+    const tp_node *x = input ? g->inputs.v[i] : g->params.v[i];
+    if (x->attr.str && strcmp(x->attr.str, at->str) == 0)
+      return tp_fail(err, TP_E_OPTION, g->pos, "there is %s '%s' already (%s)",
+          input ? "an input" : "a parameter", at->str, tp_line_of(g, x->pos));
+  }
   return true;
 }
 
@@ -468,7 +450,9 @@ tp_node *tp_build(
   tp_attr_copy(g, &n->attr, attr);
   for (int k = 0; k < nin; k++) tp_edge_push(g, n, (tp_edge){ .src = in[k], .pos = g->pos });
   bool ok = tp_infer(g, n, err);
-  if (!sizes_fit(g, n, err) || !ok) {
+  const char *why = tp_ictx_overflowed(g->ix);
+  if (why) tp_fail(err, TP_E_AFFINE, n->pos, "a size of '%s' %s", tp_label(n), why);
+  if (!ok || why) {
     tp_array_unref(n->attr.data);
     return NULL;
   }

@@ -1,7 +1,7 @@
 /* legal.c: legality on needed points. Each question is a set of bad points over a node's dims, with
  * bounds as parameters. Empty for all bounds: legal. Empty for no bounds that are all at least 2:
- * an error now, with the smallest bad point as witness. Else a condition on the bounds, looked at
- * by each call (g->boundchecks). */
+ * an error now, with the smallest bad point as witness. Else a condition on the bounds, which each
+ * call looks at (g->boundchecks). */
 #include "graph/core.h"
 
 typedef struct check {
@@ -16,22 +16,23 @@ typedef struct check {
 #define TEXT(...) tp_printf(&c->g->arena, __VA_ARGS__)
 
 static const char *called(check *c, const tp_node *n) { return tp_called(c->g, n); }
+static const char *ix_text(check *c, const tp_ix *e) { return tp_ix_str(c->g->ix, e); }
 
 /* ---- words, with a witness ---- */
 
-static const char *index_text(check *c, const tp_at *at) {
-  tp_ictx *ix = c->g->ix;
-  return at->range ? TEXT("%s .. %s", tp_ix_str(ix, at->lo), tp_ix_str(ix, at->hi))
-                   : tp_ix_str(ix, at->lo);
+static const char *named(const tp_node *n, const char *otherwise) {
+  return tp_own_name(n) ? tp_own_name(n) : otherwise;
 }
 
 /* x[t + 1]; with several dims x[{i, t + 1}] */
 static const char *read_text(check *c, const tp_node *r) {
   const tp_node *x = tp_in(r, 0);
-  const char *name = tp_own_name(x) ? tp_own_name(x) : "it", *list = "";
-  for (int k = 0; k < x->ndom; k++)
-    list = TEXT("%s%s%s", list, k ? ", " : "", index_text(c, &r->attr.at[k]));
-  return TEXT(x->ndom > 1 ? "%s[{%s}]" : "%s[%s]", name, list);
+  tp_buf b;
+  tp_buf_init(&b);
+  tp_put_list(&b, TP_F_INDICES, x->ndom, r->attr.at);
+  const char *list = tp_buf_give(&c->g->arena, &b);
+  return TEXT(
+      x->ndom > 1 ? "%s[{%.*s}]" : "%s[%.*s]", named(x, "it"), (int)strlen(list) - 2, list + 1);
 }
 
 /* "t = 2, i = 0": the dims' values in the witness. */
@@ -55,19 +56,17 @@ static void add_bounds_of(check *c, const char **list, const tp_ix *e) {
   for (int i = 0; i < n; i++) add_bound(c, list, syms[i]);
 }
 
-/* "T = 3, I = 2": bounds of n's dims and its operand's, and those in its index or a view's extents.
- */
+/* "T = 3, I = 2": bounds of n's dims and its operand's, and those in a read's index or the extents
+ * of a view's operand. */
 static const char *bounds_text(check *c, const tp_node *n) {
   const char *list = "";
   for (int k = 0; k < n->ndom; k++) add_bound(c, &list, n->dom[k]->bound);
   for (int i = 0; tp_ops[n->op].cls == TP_CLS_MOVE && i < tp_inof(n, 0)->rank; i++)
     add_bounds_of(c, &list, tp_inof(n, 0)->shape[i]);
-  if (n->op != TP_OP_READ) return list;
-  const tp_node *x = tp_in(n, 0);
-  for (int k = 0; k < x->ndom; k++) {
-    add_bound(c, &list, x->dom[k]->bound);
-    for (int e = 0; e <= n->attr.at[k].range; e++)
-      add_bounds_of(c, &list, e ? n->attr.at[k].hi : n->attr.at[k].lo);
+  for (int k = 0; n->op == TP_OP_READ && k < n->attr.nat; k++) {
+    add_bound(c, &list, tp_in(n, 0)->dom[k]->bound);
+    add_bounds_of(c, &list, n->attr.at[k].lo);
+    if (n->attr.at[k].range) add_bounds_of(c, &list, n->attr.at[k].hi);
   }
   return list;
 }
@@ -84,8 +83,8 @@ static void add_check(check *c, const tp_ix *cond, tp_code code, tp_pos pos, con
   tp_arena *a = &c->g->arena;
   const char *msg =
       tp_printf(a, "%s: %s: it needs %s", tp_code_word(code), late, tp_ix_said(c->g->ix, cond));
-  for (int i = 0; i < c->g->boundchecks.n; i++)
-    if (c->g->boundchecks.v[i].cond == cond && strcmp(c->g->boundchecks.v[i].msg, msg) == 0) return;
+  TP_EACH (tp_boundcheck, b, c->g->boundchecks)
+    if (b->cond == cond && strcmp(b->msg, msg) == 0) return;
   TP_PUSH(a, &c->g->boundchecks, (tp_boundcheck){ cond, pos, code, msg });
 }
 
@@ -116,11 +115,10 @@ static bool settled(
   return ok;
 }
 
-static tp_set *where(check *c, const tp_node *n, const tp_ix *cond) {
-  return tp_set_cond(c->g->ix, n->ndom, n->dom, cond);
+/* The points at which n is needed and cond holds. */
+static tp_set *needed(check *c, const tp_node *n, const tp_ix *cond) {
+  return tp_set_and(tp_set_copy(c->need->set[n->id]), tp_set_cond(c->g->ix, n->ndom, n->dom, cond));
 }
-
-static tp_set *needed(check *c, const tp_node *n) { return tp_set_copy(c->need->set[n->id]); }
 
 static bool is_needed(check *c, const tp_node *n) {
   return !tp_set_is_empty(c->g->ix, c->need->set[n->id]);
@@ -129,8 +127,7 @@ static bool is_needed(check *c, const tp_node *n) {
 /* Does anything read it, be it outside its domain? */
 static bool is_read(check *c, const tp_node *m) {
   if (is_needed(c, m)) return true;
-  for (int i = 0; i < c->g->nodes.n; i++) {
-    const tp_node *n = c->g->nodes.v[i];
+  TP_NODES (n, c->g->nodes) {
     for (int k = 0; k < n->nin; k++)
       if (tp_in(n, k) == m && is_needed(c, n)) return true;
   }
@@ -142,70 +139,52 @@ static bool is_read(check *c, const tp_node *m) {
 /* The branch to write: for the first point of a dim if the witness lies there, else for the rest.
  */
 static void note_branch(check *c, const tp_node *m) {
-  const char *name = tp_own_name(m) ? tp_own_name(m) : "h";
+  const char *name = named(m, "h"), *first = "";
   if (!m->nin) {
     tp_note(c->err, "nothing was ever assigned to it: %s[%s] = ...", name,
         m->ndom == 1 ? m->dom[0]->name : "...");
     return;
   }
-  for (int k = 0; k < m->ndom; k++) {
-    const tp_sym *d = m->dom[k];
-    if (c->env[d->id] != 0) continue;
-    const char *where = m->ndom > 1 ? TEXT("{%s = 0}", d->name) : "0";
-    tp_note(c->err,
-        "write %s[%s] = ... for these points, or %s:otherwise(...) for all that the branches leave",
-        name, where, name);
-    return;
-  }
-  tp_note(c->err, "write %s:otherwise(...) for all that the branches leave", name);
+  for (int k = 0; k < m->ndom && !*first; k++)
+    if (c->env[m->dom[k]->id] == 0)
+      first = TEXT("%s[%s] = ... for these points, or ", name,
+          m->ndom > 1 ? TEXT("{%s = 0}", m->dom[k]->name) : "0");
+  tp_note(c->err, "write %s%s:otherwise(...) for all that the branches leave", first, name);
 }
 
 static bool defined(check *c, const tp_node *m) {
   if (m->nin && !m->in[m->nin - 1].cond) return true;
-  const char *name = called(c, m), *own = tp_own_name(m);
-  if (settled(c, m, tp_branch_set(c->g, m, m->nin), TP_E_UNDEFINED, m->pos,
-          TEXT("%s has points without a branch (%s:otherwise(...) takes the rest)", name,
-              own ? own : "h")))
-    return true;
-  tp_fail(c->err, TP_E_UNDEFINED, m->pos, "undefined: %s has no branch%s", name, example(c, m));
+  const char *late = TEXT("%s has points without a branch (%s:otherwise(...) takes the rest)",
+      called(c, m), named(m, "h"));
+  if (settled(c, m, tp_branch_set(c->g, m, m->nin), TP_E_UNDEFINED, m->pos, late)) return true;
+  tp_fail(c->err, TP_E_UNDEFINED, m->pos, "%s has no branch%s", called(c, m), example(c, m));
   note_branch(c, m);
   return false;
 }
 
 static tp_set *branch_points(check *c, const tp_node *m, int k) {
-  tp_set *box = tp_set_box(c->g->ix, m->ndom, m->dom);
-  return m->in[k].cond ? tp_set_and(box, where(c, m, m->in[k].cond)) : box;
+  tp_set *box = tp_box_of(c->g, m);
+  return m->in[k].cond ? tp_set_and(box, tp_set_cond(c->g->ix, m->ndom, m->dom, m->in[k].cond))
+                       : box;
 }
 
 /* The first branch that takes every point of branch k by itself, else the last before it; -1: it
  * has none. */
 static int coverer(check *c, const tp_node *m, int k) {
-  tp_set *points = branch_points(c, m, k);
-  int found = tp_set_is_empty(c->g->ix, points) ? -1 : k - 1;
-  for (int i = found; i >= 0; i--) {
-    tp_set *all = branch_points(c, m, i);
-    if (tp_set_subset(c->g->ix, points, all)) found = i;
-    tp_set_free(all);
-  }
-  tp_set_free(points);
+  int found = tp_set_none(c->g->ix, branch_points(c, m, k)) ? -1 : k - 1;
+  for (int i = found; i >= 0; i--)
+    if (tp_set_none(c->g->ix, tp_set_minus(branch_points(c, m, k), branch_points(c, m, i))))
+      found = i;
   return found;
 }
 
 static bool can_be_first(check *c, const tp_node *m, int k) {
-  tp_set *first = tp_branch_set(c->g, m, k);
-  bool never = first && tp_set_is_empty(c->g->ix, first);
-  tp_set_free(first);
-  if (!never) return true;
-  tp_pos pos = m->in[k].pos;
+  if (!tp_set_none(c->g->ix, tp_branch_set(c->g, m, k))) return true;
   int by = coverer(c, m, k);
-  if (by < 0)
-    return tp_fail(c->err, TP_E_UNDEFINED, pos,
-        "undefined: this branch of %s can never be first: no point of its domain matches it "
-        "(negative indices never wrap)",
-        called(c, m));
-  return tp_fail(c->err, TP_E_UNDEFINED, pos,
-      "undefined: this branch of %s can never be first: the branch at %s covers it", called(c, m),
-      tp_line_of(c->g, m->in[by].pos));
+  return tp_fail(c->err, TP_E_UNDEFINED, m->in[k].pos, "this branch of %s can never be first: %s",
+      called(c, m),
+      by < 0 ? "no point of its domain matches it (negative indices never wrap)"
+             : TEXT("the branch at %s covers it", tp_line_of(c->g, m->in[by].pos)));
 }
 
 static bool check_merge(check *c, const tp_node *m) {
@@ -222,12 +201,12 @@ static const tp_node *consumer(check *c, const tp_node *n) {
   seen[n->id] = true;
   while (more) {
     more = false;
-    for (int i = 0; i < c->g->nodes.n; i++) {
-      const tp_node *r = c->g->nodes.v[i];
-      if (seen[i]) continue;
-      for (int k = 0; k < r->nin; k++) seen[i] |= seen[tp_in(r, k)->id];
-      if (seen[i] && tp_own_name(r)) return r;
-      more |= seen[i];
+    TP_NODES (r, c->g->nodes) {
+      bool *it = &seen[r->id];
+      if (*it) continue;
+      for (int k = 0; k < r->nin; k++) *it |= seen[tp_in(r, k)->id];
+      if (*it && tp_own_name(r)) return r;
+      more |= *it;
     }
   }
   return NULL;
@@ -236,15 +215,14 @@ static const tp_node *consumer(check *c, const tp_node *n) {
 static void note_consumer(check *c, const tp_node *n) {
   const tp_node *r = consumer(c, n);
   if (r) tp_note(c->err, "%s needs it", called(c, r));
-  for (int i = 0; !r && i < c->g->outputs.n; i++)
-    if (c->g->outputs.v[i].val.node == n)
-      tp_note(c->err, "output '%s' needs it", c->g->outputs.v[i].name);
+  else
+    TP_EACH (tp_output, o, c->g->outputs)
+      if (o->val.node == n) tp_note(c->err, "output '%s' needs it", o->name);
 }
 
 /* Is it a side of a tempo.where, as it is or behind one operator? */
 static bool chosen(check *c, const tp_node *r) {
-  for (int i = 0; i < c->g->nodes.n; i++) {
-    const tp_node *n = c->g->nodes.v[i];
+  TP_NODES (n, c->g->nodes) {
     for (int k = 1; n->op == TP_OP_SELECT && k < n->nin; k++) {
       const tp_node *side = tp_in(n, k);
       if (side == r) return true;
@@ -259,7 +237,7 @@ static bool chosen(check *c, const tp_node *r) {
 static void note_advice(check *c, const tp_node *r, int k) {
   const tp_node *x = tp_in(r, 0);
   const tp_at *at = &r->attr.at[k];
-  const char *name = tp_own_name(x) ? tp_own_name(x) : "x", *bound = x->dom[k]->bound->name;
+  const char *name = named(x, "x"), *bound = x->dom[k]->bound->name;
   const tp_ix *rest;
   int64_t v, coef;
   if (tp_ix_is_const(at->lo, &v) && v < 0)
@@ -274,8 +252,8 @@ static void note_advice(check *c, const tp_node *r, int k) {
   else
     tp_note(c->err,
         "clip it, tempo.%s, or give the points where it leaves the domain a branch of their own",
-        TEXT(c->env[x->dom[k]->id] < 0 ? "max(%s, 0)" : "min(%s, %s - 1)",
-            tp_ix_str(c->g->ix, at->lo), bound));
+        TEXT(c->env[x->dom[k]->id] < 0 ? "max(%s, 0)" : "min(%s, %s - 1)", ix_text(c, at->lo),
+            bound));
 }
 
 /* The bound of dim d where r reads it. An end at another point of its domain is any number; where
@@ -294,8 +272,7 @@ static bool note_end(check *c, const tp_node *r, const tp_sym *d) {
   const tp_stop *s = tp_stop_of(c->g, d);
   if (!s) return false;
   const char *end = d->bound->name,
-             *by = tp_printf(
-                 &c->g->arena, "'%s' ends by data (%s)", d->name, tp_line_of(c->g, s->pos));
+             *by = TEXT("'%s' ends by data (%s)", d->name, tp_line_of(c->g, s->pos));
   bool other = end_there(c, r, d) != d->bound;
   if (other)
     tp_note(c->err,
@@ -313,9 +290,8 @@ static bool read_fail(check *c, const tp_node *r, int k) {
   const tp_at *at = &r->attr.at[k];
   int64_t lo = tp_ix_evalq(at->lo, c->env);
   c->env[d->id] = at->range && lo >= 0 ? tp_ix_evalq(at->hi, c->env) - 1 : lo;
-  tp_fail(c->err, TP_E_DOMAIN, r->pos,
-      "domain: %s is read at %s = %lld (%s), outside 0 .. %s-1, e.g.%s", called(c, x), d->name,
-      (long long)c->env[d->id], text, d->bound->name, eg);
+  tp_fail(c->err, TP_E_DOMAIN, r->pos, "%s is read at %s = %lld (%s), outside 0 .. %s-1, e.g.%s",
+      called(c, x), d->name, (long long)c->env[d->id], text, d->bound->name, eg);
   note_consumer(c, r);
   bool other = note_end(c, r, d);
   if (chosen(c, r))
@@ -335,7 +311,7 @@ static bool check_index(check *c, const tp_node *r, int k, const tp_ix *somethin
               *top = at->range ? at->hi : tp_ix_addc(ix, at->lo, 1);
   const tp_ix *out = tp_ix_or(
       ix, tp_ix_cmp(ix, TP_LT, at->lo, tp_ix_const(ix, 0)), tp_ix_cmp(ix, TP_GT, top, end));
-  tp_set *bad = tp_set_and(needed(c, r), where(c, r, tp_ix_and(ix, something, out)));
+  tp_set *bad = needed(c, r, tp_ix_and(ix, something, out));
   const char *late = TEXT("%s leaves 0 .. %s-1 in dim '%s' of %s", read_text(c, r), d->bound->name,
       d->name, called(c, tp_in(r, 0)));
   return settled(c, r, bad, TP_E_DOMAIN, r->pos, late) || read_fail(c, r, k);
@@ -355,16 +331,16 @@ static bool check_read(check *c, const tp_node *r) {
 
 /* A sum over time was a read, which exact sets found legal; a superset of them may not. */
 static bool check_gathers(check *c, const tp_node *n) {
+  tp_ictx *ix = c->g->ix;
   for (int k = 0; k < n->nin; k++) {
     const tp_node *x = tp_in(n, k);
     if (!n->in[k].gather) continue;
-    tp_ictx *ix = c->g->ix;
-    tp_set *outside = tp_set_outside(ix, x->ndom, x->dom);
-    tp_set *bad =
-        tp_set_and(tp_set_apply(outside, tp_rel_reverse(tp_edge_rel(c->g, n, k))), needed(c, n));
+    tp_set *from =
+        tp_set_apply(tp_set_outside(ix, x->ndom, x->dom), tp_rel_reverse(tp_edge_rel(c->g, n, k)));
+    tp_set *bad = tp_set_and(from, tp_set_copy(c->need->set[n->id]));
     const char *late = TEXT("%s leaves the domain of %s", called(c, n), called(c, x));
     if (!settled(c, n, bad, TP_E_DOMAIN, n->in[k].pos, late))
-      return tp_fail(c->err, TP_E_DOMAIN, n->in[k].pos, "domain: %s, e.g.%s", late, example(c, n));
+      return tp_fail(c->err, TP_E_DOMAIN, n->in[k].pos, "%s, e.g.%s", late, example(c, n));
   }
   return true;
 }
@@ -402,8 +378,7 @@ static bool fits_on_bounds(check *c, const tp_node *n, const tp_ix *none, const 
   const tp_ix *b = nonneg_when(c, least[1], n->ndom, n->dom);
   for (int i = 0; i < n->ndom; i++)
     if (tp_ix_mentions(none, n->dom[i])) a = NULL;
-  if (!a || !b)
-    return tp_fail(c->err, TP_E_AFFINE, n->pos, "affine: it cannot be told whether %s", late);
+  if (!a || !b) return tp_fail(c->err, TP_E_AFFINE, n->pos, "it cannot be told whether %s", late);
   add_check(c, tp_ix_or(ix, fits, tp_ix_and(ix, a, b)), code, n->pos, late);
   return true;
 }
@@ -412,19 +387,18 @@ static bool fits_on_bounds(check *c, const tp_node *n, const tp_ix *none, const 
 static bool fits_inside(check *c, const tp_node *n, const tp_ix *none, const tp_ix *const *least,
     tp_code code, const char *late) {
   tp_ictx *ix = c->g->ix;
-  const tp_ix *zero = tp_ix_const(ix, 0);
+  const tp_ix *out = tp_ix_bool(ix, false);
   bool known = true, affine = tp_affine(none);
   for (int i = 0; i < 2; i++) {
     known &= tp_ix_prove_ge0(ix, least[i], n->ndom, n->dom);
     affine &= tp_affine(least[i]);
+    out = tp_ix_or(ix, out, tp_ix_cmp(ix, TP_LT, least[i], tp_ix_const(ix, 0)));
   }
   if (known) return true;
   if (!affine) return fits_on_bounds(c, n, none, least, code, late);
-  const tp_ix *before = tp_ix_cmp(ix, TP_LT, least[0], zero),
-              *out = tp_ix_or(ix, before, tp_ix_cmp(ix, TP_LT, least[1], zero));
-  tp_set *bad = tp_set_and(needed(c, n), where(c, n, tp_ix_and(ix, tp_ix_not(ix, none), out)));
+  tp_set *bad = needed(c, n, tp_ix_and(ix, tp_ix_not(ix, none), out));
   if (settled(c, n, bad, code, n->pos, late)) return true;
-  tp_fail(c->err, code, n->pos, "%s: %s, e.g.%s", tp_code_word(code), late, example(c, n));
+  tp_fail(c->err, code, n->pos, "%s, e.g.%s", late, example(c, n));
   note_consumer(c, n);
   return false;
 }
@@ -444,9 +418,9 @@ static bool check_slice(check *c, const tp_node *n) {
   const tp_ix *size = tp_inof(n, 0)->shape[a->axis], *lo = a->ix[0];
   const tp_ix *last = tp_ix_add(ix, lo, last_place(ix, a->ix[1], a->step)),
               *least[] = { lo, behind(ix, size, last) };
-  const char *late = TEXT("elements %s .. %s of axis %d of %s (extent %s) are not all there",
-      tp_ix_str(ix, lo), tp_ix_str(ix, tp_ix_addc(ix, last, 1)), a->axis, called(c, tp_in(n, 0)),
-      tp_ix_str(ix, size));
+  const char *late =
+      TEXT("elements %s .. %s of axis %d of %s (extent %s) are not all there", ix_text(c, lo),
+          ix_text(c, tp_ix_addc(ix, last, 1)), a->axis, called(c, tp_in(n, 0)), ix_text(c, size));
   return fits_inside(c, n, has_none(ix, a->ix[1]), least, TP_E_DOMAIN, late);
 }
 
@@ -461,36 +435,31 @@ static bool check_windows(check *c, const tp_node *n) {
   const tp_ix *last =
       tp_ix_add(ix, last_place(ix, count, a->step), last_place(ix, size, a->dilation));
   const tp_ix *least[] = { tp_ix_const(ix, 0), behind(ix, extent, last) };
-  const char *late = TEXT("%s windows of %s of %s are not in an axis of %s", tp_ix_str(ix, count),
-      tp_ix_str(ix, size), called(c, tp_in(n, 0)), tp_ix_str(ix, extent));
+  const char *late = TEXT("%s windows of %s of %s are not in an axis of %s", ix_text(c, count),
+      ix_text(c, size), called(c, tp_in(n, 0)), ix_text(c, extent));
   return fits_inside(c, n, none, least, TP_E_DOMAIN, late);
 }
 
 static bool check_pad(check *c, const tp_node *n) {
   tp_ictx *ix = c->g->ix;
   const char *late = TEXT("%s is padded by %s and %s, which may not be negative",
-      called(c, tp_in(n, 0)), tp_ix_str(ix, n->attr.ix[0]), tp_ix_str(ix, n->attr.ix[1]));
+      called(c, tp_in(n, 0)), ix_text(c, n->attr.ix[0]), ix_text(c, n->attr.ix[1]));
   return fits_inside(c, n, tp_ix_bool(ix, false), n->attr.ix, TP_E_DOMAIN, late);
 }
 
-/* Is it an extent of an operand, which is judged already? */
-static bool is_operands(const tp_node *n, const tp_ix *e) {
+/* An extent of an operand is judged already. */
+static bool check_extent(check *c, const tp_node *n, const tp_ix *e) {
+  tp_ictx *ix = c->g->ix;
+  if (tp_ix_prove_ge0(ix, e, n->ndom, n->dom) || !is_needed(c, n)) return true;
   for (int k = 0; k < n->nin; k++)
     for (int i = 0; i < tp_inof(n, k)->rank; i++)
       if (tp_inof(n, k)->shape[i] == e) return true;
-  return false;
-}
-
-static bool check_extent(check *c, const tp_node *n, const tp_ix *e) {
-  tp_ictx *ix = c->g->ix;
-  if (tp_ix_prove_ge0(ix, e, n->ndom, n->dom) || is_operands(n, e) || !is_needed(c, n)) return true;
-  const char *late = TEXT("the extent %s of %s is negative", tp_ix_str(ix, e), called(c, n));
+  const char *late = TEXT("the extent %s of %s is negative", ix_text(c, e), called(c, n));
   return fits_inside(c, n, tp_ix_bool(ix, false), (const tp_ix *[]){ e, e }, TP_E_SHAPE, late);
 }
 
 static bool check_extents(check *c) {
-  for (int i = 0; i < c->g->nodes.n; i++) {
-    const tp_node *n = c->g->nodes.v[i];
+  TP_NODES (n, c->g->nodes) {
     bool sums = n->op == TP_OP_CONCAT || n->op == TP_OP_PAD; /* of what is judged */
     for (int k = 0; k < n->nout && !sums; k++)
       for (int j = 0; j < n->out[k].rank; j++)
@@ -502,8 +471,7 @@ static bool check_extents(check *c) {
 /* ---- all ---- */
 
 static bool every(check *c, tp_op op, bool (*fn)(check *, const tp_node *)) {
-  for (int i = 0; i < c->g->nodes.n; i++) {
-    const tp_node *n = c->g->nodes.v[i];
+  TP_NODES (n, c->g->nodes) {
     if (n->op == op && (op == TP_OP_MERGE ? is_read(c, n) : is_needed(c, n)) && !fn(c, n))
       return false;
   }
@@ -512,17 +480,14 @@ static bool every(check *c, tp_op op, bool (*fn)(check *, const tp_node *)) {
 
 /* A callback at the greatest of ends over a dim that ends by data itself would wait for both. */
 static bool check_greatest(check *c) {
-  for (int i = 0; i < c->g->nodes.n; i++)
-    for (int k = 0; k < c->g->stops.n; k++) {
-      const tp_node *n = c->g->nodes.v[i];
-      const tp_stop *s = &c->g->stops.v[k];
+  TP_NODES (n, c->g->nodes)
+    TP_EACH (tp_stop, s, c->g->stops)
       for (int d = 0; d < s->ndom && n->op == TP_OP_CALL && tp_has_dim(n, s->dim); d++)
         if (tp_stop_of(c->g, s->dom[d]) && !tp_has_dim(n, s->dom[d]))
           return tp_fail(c->err, TP_E_DOMAIN, n->pos,
-              "domain: %s has dim '%s', which ends by data at each point of '%s', and lacks '%s', "
+              "%s has dim '%s', which ends by data at each point of '%s', and lacks '%s', "
               "which ends by data too: give it both",
               called(c, n), s->dim->name, s->dom[d]->name, s->dom[d]->name);
-    }
   return true;
 }
 
@@ -556,16 +521,13 @@ static bool check_nothing(check *c, const tp_sym *zero) {
 /* Does a dim that ends by data have a point only where dim d has one? Another dim than d itself:
  * and does anything have that dim and lack d? */
 static bool ends_without(const tp_graph *g, const tp_sym *d) {
-  bool any = false;
-  for (int i = 0; i < g->stops.n && d->kind == TP_SYM_DIM && !any; i++) {
-    const tp_stop *s = &g->stops.v[i];
-    bool asked = !s->end && tp_stop_needs(g, s, d);
-    any = asked && s->dim == d;
-    for (int k = 0; asked && k < g->nodes.n; k++)
-      any |= tp_dom_has(g->nodes.v[k]->ndom, g->nodes.v[k]->dom, s->dim) &&
-          !tp_dom_has(g->nodes.v[k]->ndom, g->nodes.v[k]->dom, d);
+  TP_EACH (const tp_stop, s, g->stops) {
+    if (d->kind != TP_SYM_DIM || s->end || !tp_stop_needs(g, s, d)) continue;
+    if (s->dim == d) return true;
+    TP_NODES (n, g->nodes)
+      if (tp_has_dim(n, s->dim) && !tp_has_dim(n, d)) return true;
   }
-  return any;
+  return false;
 }
 
 bool tp_need_check(tp_graph *g, const tp_need *need, tp_error *err) {

@@ -1,6 +1,6 @@
-/* mk: the vocabulary of makers of operators, for methods, src/grad and src/opt. NULL in, NULL out,
- * one check at the end of a chain: an operand {NULL} means that an error is in err already, and the
- * result is then {NULL} too. */
+/* mk: the vocabulary of makers of operators, for methods, src/grad and src/opt. An operand {NULL}
+ * means that an error is in err already, and the result is then {NULL} too: one check at the end of
+ * a chain is enough. */
 #ifndef TP_MK_H
 #define TP_MK_H
 #include "graph/graph.h"
@@ -12,9 +12,7 @@ typedef struct tp_mk {
 } tp_mk;
 static const tp_val tp_none = { NULL, 0 };
 
-/* ---- build.c: operators, with the promotions of docs/language.md, section 4 (no weak operands)
- * ----
- */
+/* ---- build.c: with the promotions of docs/language.md, section 4 (no weak operands) ---- */
 tp_val mk_op(tp_mk k, tp_op op, int nin, const tp_val *in, const tp_attr *at);
 /* Sources over a shape whose extents may mention dims: these are the domain (with dom's). */
 tp_val mk_fill(tp_mk k, double v, tp_dtype d, int rank, const tp_ix *const *shape, int ndom,

@@ -136,15 +136,15 @@ static bool slice(tp_typing q, const tp_out *x) {
   int64_t lo, extent, size;
   if (!axis_ok(q, x->rank)) return false;
   if (a->step < 1)
-    return tp_fail(q.err, TP_E_OPTION, q.n->pos,
-        "option: the step of a slice is %lld, must be at least 1", (long long)a->step);
+    return tp_fail(q.err, TP_E_OPTION, q.pos, "the step of a slice is %lld, must be at least 1",
+        (long long)a->step);
   bool clo = tp_ix_is_const(a->ix[0], &lo), cext = tp_ix_is_const(a->ix[1], &extent),
        csize = tp_ix_is_const(x->shape[a->axis], &size);
   if ((clo && lo < 0) ||
       (clo && cext && csize && extent > 0 &&
           (lo >= size || extent - 1 > (size - 1 - lo) / a->step)))
-    return tp_fail(q.err, TP_E_DOMAIN, q.n->pos,
-        "domain: elements %lld .. %lld of axis %d of %s are outside 0 .. %s%s", (long long)lo,
+    return tp_fail(q.err, TP_E_DOMAIN, q.pos,
+        "elements %lld .. %lld of axis %d of %s are outside 0 .. %s%s", (long long)lo,
         (long long)behind_last(lo, cext ? extent : 1, a->step), a->axis,
         tp_called(q.g, tp_in(q.n, 0)), csize ? tp_ix_str(q.g->ix, x->shape[a->axis]) : "its extent",
         lo < 0 ? " (indices do not wrap)" : "");

@@ -3,12 +3,12 @@
  * One sweep from consumers to producers, component by component. Without a cycle each edge is
  * applied once. The sets of a cycle are a least fixpoint; each rung of this ladder looks for it, or
  * for a superset, within a budget of isl's operations:
- *   exact     Some rounds up from what the outside needs: most recurrences are needed everywhere,
- *             which stands after one round. Or some rounds down from everything: what stands is a
- *             fixpoint, and a program without cyclic values has only one, as a point of it that is
- *             not needed would be in it because of another such point, that one because of
- *             another, for ever, in a finite domain (h[T-1] alone). Or the transitive closure of
- *             the composed cycles, where isl says that it is exact (h[5] alone).
+ *   exact     Rounds up from what the outside needs: most recurrences are needed everywhere, which
+ *             stands after one. Or rounds down from everything: what stands is a fixpoint, and a
+ *             program without cyclic values has only one, as a point of it that is not needed would
+ *             be in it because of another such point, and so on for ever in a finite domain
+ *             (h[T-1] alone). Or the transitive closure of the composed cycles, where isl says that
+ *             it is exact (h[5] alone).
  *   hull      One piece a node, inside one around a round down, which grows until no round makes
  *             it larger.
  *   budgeted  A few rounds down from everything.
@@ -18,9 +18,9 @@
  * nothing more of bounds: loops over one piece are those that one would write (decoding with a
  * window else had pieces for each of the last layers).
  *
- * Sets that are the whole box of their domain are one shared object, and an identity edge within
- * one domain hands its set on: so most comparisons are of pointers. A NULL set is "not needed" here
- * and becomes an empty one at the end; that isl failed is asked of isl. */
+ * The whole box of a domain is one shared object, and an identity edge within one domain hands its
+ * set on: most comparisons are of pointers. A NULL set is "not needed" and becomes an empty one at
+ * the end; that isl failed is asked of isl. */
 #include "graph/core.h"
 
 enum { ROUNDS = TP_TUNE_NEED_ROUNDS };
@@ -42,8 +42,8 @@ typedef struct need_place {
 typedef struct sweep {
   tp_graph *g;
   need_place *at; /* by node id */
-  /* of the runs to which nothing is given for this dim: no dim ends then; NULL: of all others */
-  const tp_sym *zero;
+  const tp_sym
+      *zero;  /* of runs to which nothing is given for it: no dim ends; NULL: of all others */
   bool widen; /* take hulls? */
   bool *lost; /* by a component's first member: no exact sets, in this sweep or the one before */
 } sweep;
@@ -78,7 +78,7 @@ static void join(sweep *s, const need_place *p, tp_set **at, TP_TAKE tp_set *a) 
 
 /* ---- edges ---- */
 
-/* What open parameters and gradients not yet expanded need is not known yet. */
+/* What open parameters and gradients need is not known yet. */
 static int operands(const need_place *p) {
   return p->n->op == TP_OP_PARAM || p->n->op == TP_OP_GRAD ? 0 : p->n->nin;
 }
@@ -276,14 +276,9 @@ static bool rounds_down(sweep *s, comp *c) {
 }
 
 static bool budgeted(sweep *s, comp *c) {
-  bool ok = false;
-  for (c->rounds = 2; !ok && c->rounds >= 0; c->rounds -= 2)
-    ok = tried(s, c, rounds_down, TP_TUNE_NEED_HULLS);
-  return ok;
-}
-
-static void whole(const comp *c) {
-  for (int i = 0; i < c->n; i++) replace(&c->v[i]->have, tp_set_copy(c->v[i]->box));
+  for (c->rounds = 2; c->rounds >= 0; c->rounds -= 2)
+    if (tried(s, c, rounds_down, TP_TUNE_NEED_HULLS)) return true;
+  return false;
 }
 
 /* ---- components ---- */
@@ -324,7 +319,8 @@ static void cyclic(sweep *s, int n, need_place *const *member) {
   /* what led nowhere in the sweep before does so again */
   if ((s->widen && *lost) || !exact(s, &c)) {
     *lost = true;
-    if (!(s->widen && hull(s, &c)) && !budgeted(s, &c)) whole(&c);
+    if (!(s->widen && hull(s, &c)) && !budgeted(s, &c))
+      for (int i = 0; i < n; i++) replace(&c.v[i]->have, tp_set_copy(c.v[i]->box));
   }
   for (int i = 0; i < c.ncut; i++) tp_set_free(c.set[i]);
   for (int i = 0; i < n; i++) {
@@ -365,7 +361,7 @@ static void start_sweep(sweep *s, tp_graph *g, tp_set **need, int *order) {
     tp_node *n = g->nodes.v[i];
     int j = i - 1;
     while (j >= 0 && !tp_dom_same(n->ndom, n->dom, g->nodes.v[j]->ndom, g->nodes.v[j]->dom)) j--;
-    tp_set *box = j < 0 ? tp_set_box(g->ix, n->ndom, n->dom) : tp_set_copy(s->at[j].box);
+    tp_set *box = j < 0 ? tp_box_of(g, n) : tp_set_copy(s->at[j].box);
     if (j < 0 && s->zero) box = tp_set_nothing(g, box, n->ndom, n->dom, s->zero);
     s->at[i] = (need_place){ .n = n, .scc = scc[i], .need = &need[i], .box = box };
   }
@@ -455,8 +451,7 @@ static tp_val *roots_of(tp_graph *g, const tp_sym *zero, int *count) {
   int n = 0;
   for (int i = 0; i < g->outputs.n; i++) roots[n++] = g->outputs.v[i].val;
   for (int i = 0; i < g->sinks.n; i++) roots[n++] = tp_v(g->sinks.v[i]);
-  for (int i = 0; i < g->stops.n; i++) {
-    const tp_stop *s = &g->stops.v[i];
+  TP_EACH (const tp_stop, s, g->stops) {
     if (!zero || !tp_stop_needs(g, s, zero)) roots[n++] = s->end ? tp_v(s->end) : s->done;
   }
   *count = n;
@@ -472,9 +467,9 @@ tp_need *tp_need_without(tp_graph *g, const tp_sym *zero, tp_error *err) {
 /* Is what `wide` reads legal for all bounds for which it is with `need`? */
 static bool asks_no_more(tp_graph *g, const tp_need *need, const tp_need *wide) {
   tp_error e = { 0 };
-  int had = g->boundchecks.n, mine;
+  int had = g->boundchecks.n;
   bool ok = tp_need_stays(g, need, &e);
-  mine = g->boundchecks.n;
+  int mine = g->boundchecks.n;
   ok = ok && tp_need_stays(g, wide, &e) && g->boundchecks.n == mine;
   g->boundchecks.n = had;
   return ok;
@@ -513,11 +508,12 @@ static bool find_bad(sweep *s, need_place *p, tp_set **bad) {
   for (int k = 0; k < operands(p); k++) {
     tp_set *more = reads_bad(s, p, k, bad);
     if (more) more = tp_set_and(more, tp_set_copy(*p->need));
-    bool known =
-        !more || tp_set_is_empty(s->g->ix, more) || (*own && tp_set_subset(s->g->ix, more, *own));
-    if (known) tp_set_free(more);
-    else replace(own, *own ? tp_set_or(tp_set_copy(*own), more) : more);
-    grew |= !known;
+    if (!more || tp_set_is_empty(s->g->ix, more) || tp_set_subset(s->g->ix, more, *own)) {
+      tp_set_free(more);
+      continue;
+    }
+    replace(own, *own ? tp_set_or(tp_set_copy(*own), more) : more);
+    grew = true;
   }
   return grew;
 }
@@ -545,19 +541,16 @@ static bool is_none(tp_graph *g, const tp_node *n, TP_KEEP tp_set *bad) {
   tp_set *may = tp_set_copy(bad);
   for (int i = 0; i < g->boundchecks.n && !g->stops.n; i++)
     may = tp_set_and(may, tp_set_cond(g->ix, n->ndom, n->dom, g->boundchecks.v[i].cond));
-  bool none = tp_set_is_empty(g->ix, may);
-  tp_set_free(may);
-  return none;
+  return tp_set_none(g->ix, may);
 }
 
 /* No root reads what is bad: what is left of the sets holds all that roots need. */
 static bool roots_stay(const tp_need *need, tp_set *const *bad) {
-  bool stay = true;
-  for (int i = 0; i < need->n && stay; i++) {
+  for (int i = 0; i < need->n; i++) {
     const tp_node *n = need->g->nodes.v[i];
-    stay = !bad[i] || !is_root(need->g, n) || is_none(need->g, n, bad[i]);
+    if (bad[i] && is_root(need->g, n) && !is_none(need->g, n, bad[i])) return false;
   }
-  return stay;
+  return true;
 }
 
 void tp_need_trim(tp_graph *g, tp_need *need) {

@@ -23,7 +23,6 @@ typedef struct {
 static tp_pos here(const graph_parser *p) { return tp_scan_pos(&p->in); }
 static bool fail(graph_parser *p, const char *what) { return tp_scan_fail(&p->in, what); }
 
-static bool expression(graph_parser *p, const tp_ix **e) { return tp_scan_ix(&p->in, p->g->ix, e); }
 static bool list(graph_parser *p, tp_fieldkind kind, int *n, void *v) {
   return tp_scan_list(&p->in, p->g->ix, kind, n, v);
 }
@@ -54,10 +53,13 @@ static bool operand(graph_parser *p, tp_node *n) {
   if (!value(p, &e.src)) return false;
   bool to = tp_accept(&p->in, "to");
   e.gather = !to && tp_accept(&p->in, "from");
-  if ((to || e.gather) && !list(p, TP_F_INDICES, &nat, &e.at)) return false;
-  if (to || e.gather) TP_PUSH(&p->g->arena, &p->arities, (arity){ n, n->nin, nat, p->in.line });
-  if (tp_accept(&p->in, "if") && !expression(p, &e.cond)) return false;
-  if (!tp_scan_where(&p->in, &e.pos)) return false;
+  if (to || e.gather) {
+    if (!list(p, TP_F_INDICES, &nat, &e.at)) return false;
+    TP_PUSH(&p->g->arena, &p->arities, (arity){ n, n->nin, nat, p->in.line });
+  }
+  if ((tp_accept(&p->in, "if") && !tp_scan_ix(&p->in, p->g->ix, &e.cond)) ||
+      !tp_scan_where(&p->in, &e.pos))
+    return false;
   tp_edge_push(p->g, n, e);
   return true;
 }
@@ -118,16 +120,14 @@ static bool is_declared(const tp_node *n) {
 /* What the printer leaves out because the type says it. */
 static void attrs_of_type(tp_graph *g, tp_node *n) {
   tp_attr *a = &n->attr;
-  const tp_out *o = n->nout ? n->out : NULL;
   bool source =
       n->op == TP_OP_INPUT || n->op == TP_OP_FILL || n->op == TP_OP_IOTA || n->op == TP_OP_RAND;
   if (source || is_declared(n) || n->op == TP_OP_CALL || n->op == TP_OP_PINIT)
     a->ndom = n->ndom, a->dom = n->dom;
-  if (o && tp_ix_is_shape(n->op)) a->nix = o->rank, a->ix = o->shape;
-  if (o && (source || is_declared(n) || n->op == TP_OP_CAST)) a->dtype = o->dtype;
-  if (n->op != TP_OP_CALL || !n->nout) return;
-  a->nspec = n->nout;
-  a->spec = TP_DUPN(&g->arena, n->out, n->nout);
+  if (n->nout && tp_ix_is_shape(n->op)) a->nix = n->out->rank, a->ix = n->out->shape;
+  if (n->nout && (source || is_declared(n) || n->op == TP_OP_CAST)) a->dtype = n->out->dtype;
+  if (n->op == TP_OP_CALL && n->nout)
+    a->nspec = n->nout, a->spec = TP_DUPN(&g->arena, n->out, n->nout);
 }
 
 static bool type(graph_parser *p, tp_node *n) {
@@ -148,22 +148,17 @@ static bool type(graph_parser *p, tp_node *n) {
 
 /* ---- data ---- */
 
-static bool constant_shape(graph_parser *p, const tp_node *n, int64_t *shape) {
-  if (n->nout != 1 || n->out[0].rank > TP_MAXRANK) return fail(p, "a const needs its type");
-  for (int i = 0; i < n->out[0].rank; i++)
-    if (!tp_ix_is_const(n->out[0].shape[i], &shape[i]))
-      return fail(p, "a const has constant extents");
-  return true;
-}
-
 static bool read_data(graph_parser *p, tp_node *n, const char *data) {
   int64_t shape[TP_MAXRANK];
   const char *rest = p->in.s;
   if (p->from && n->mark < p->from->nodes.n && p->from->nodes.v[n->mark]->attr.data)
     return (n->attr.data = tp_array_ref(p->from->nodes.v[n->mark]->attr.data)) != NULL;
-  if (!constant_shape(p, n, shape)) return false;
+  if (n->nout != 1) return fail(p, "a const needs its type");
+  for (int i = 0; i < n->out->rank; i++)
+    if (!tp_ix_is_const(n->out->shape[i], &shape[i]))
+      return fail(p, "a const has constant extents");
   p->in.s = data;
-  n->attr.data = tp_scan_array(&p->in, n->out[0].dtype, n->out[0].rank, shape);
+  n->attr.data = tp_scan_array(&p->in, n->out->dtype, n->out->rank, shape);
   p->in.s = rest;
   return n->attr.data != NULL;
 }
@@ -177,8 +172,8 @@ static bool arity_ok(graph_parser *p, const arity *a) {
       : n->op == TP_OP_READ || n->in[a->edge].gather ? n->in[a->edge].src.node->ndom
                                                      : n->ndom;
   return want == a->count ||
-      tp_fail(p->in.err, TP_E_FILE, (tp_pos){ "sdg", a->line }, "file: %d indices for %d dims",
-          a->count, TP_MAX(want, 0));
+      tp_fail(p->in.err, TP_E_FILE, (tp_pos){ "sdg", a->line }, "%d indices for %d dims", a->count,
+          TP_MAX(want, 0));
 }
 
 /* A type left out is inferred, if the operands have theirs. */
@@ -285,43 +280,27 @@ static bool stop_line(graph_parser *p) {
   return true;
 }
 
-static bool over_bounds(const tp_ix *e) {
-  const tp_sym *const *s;
-  bool over = true;
-  for (int i = 0, n = tp_ix_syms(e, &s); i < n; i++) over &= s[i]->kind == TP_SYM_BOUND;
-  return over;
-}
-
-static bool shapecheck_line(graph_parser *p, int operands) {
-  int ne;
+static bool check_line(graph_parser *p) {
+  int want = tp_accept(&p->in, "equal") ? 2 : tp_accept(&p->in, "holds"), n;
+  bool needs = !want && tp_accept(&p->in, "needs");
   const tp_ix *const *e;
+  const char *word = NULL, *text;
   tp_pos pos = { 0 };
-  const char *what = NULL;
-  if (!list(p, TP_F_EXTENTS, &ne, &e) || !(what = tp_scan_string(&p->in)) ||
-      !tp_scan_where(&p->in, &pos))
+  tp_code code = TP_OK;
+  if (!want && !needs) return fail(p, "an unknown line");
+  if (!list(p, TP_F_EXTENTS, &n, &e) || (needs && !(word = tp_scan_word(&p->in))) ||
+      !(text = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &pos))
     return false;
-  if (ne != operands) return fail(p, "the number of expressions is wrong");
-  for (int i = 0; i < ne; i++)
-    if (!over_bounds(e[i]) || tp_ix_is_cond(e[i]) != (ne == 1))
-      return fail(p, "two sizes or a condition over bounds are wanted");
-  tp_shapecheck_add(p->g, e[0], operands == 2 ? e[1] : NULL, pos, what);
-  return true;
-}
-
-static bool boundcheck_line(graph_parser *p) {
-  int ne;
-  const tp_ix *const *e;
-  tp_boundcheck c = { 0 };
-  const char *cls;
-  if (!list(p, TP_F_EXTENTS, &ne, &e) || !(cls = tp_scan_word(&p->in)) ||
-      !(c.msg = tp_scan_string(&p->in)) || !tp_scan_where(&p->in, &c.pos))
-    return false;
-  for (int k = 1; k < TP_NERR; k++)
-    if (strcmp(tp_code_word((tp_code)k), cls) == 0) c.code = (tp_code)k;
-  if (ne != 1 || !tp_ix_is_cond(e[0]) || !over_bounds(e[0]) || !c.code)
-    return fail(p, "a condition and a class of errors are wanted");
-  c.cond = e[0];
-  TP_PUSH(&p->g->arena, &p->g->boundchecks, c);
+  bool fit = n == want + needs;
+  for (int i = 0; i < n; i++) fit &= tp_ix_of_bounds(e[i]) && tp_ix_is_cond(e[i]) == (n == 1);
+  for (int k = 1; needs && k < TP_NERR; k++)
+    if (strcmp(tp_code_word((tp_code)k), word) == 0) code = (tp_code)k;
+  if (!fit || (needs && !code))
+    return fail(p,
+        needs ? "a condition and a class of errors are wanted"
+              : "two sizes or a condition over bounds are wanted");
+  if (needs) TP_PUSH(&p->g->arena, &p->g->boundchecks, ((tp_boundcheck){ e[0], pos, code, text }));
+  else tp_shapecheck_add(p->g, e[0], n == 2 ? e[1] : NULL, pos, text);
   return true;
 }
 
@@ -329,13 +308,6 @@ static bool warning_line(graph_parser *p) {
   const char *s = tp_scan_string(&p->in);
   if (s) TP_PUSH(&p->g->arena, &p->g->warnings, s);
   return s;
-}
-
-static bool check_line(graph_parser *p) {
-  if (tp_accept(&p->in, "equal")) return shapecheck_line(p, 2);
-  if (tp_accept(&p->in, "holds")) return shapecheck_line(p, 1);
-  if (tp_accept(&p->in, "needs")) return boundcheck_line(p);
-  return fail(p, "an unknown line");
 }
 
 static bool line_of(graph_parser *p) {
@@ -363,63 +335,25 @@ static bool line(graph_parser *p) {
 static bool no_circle_in_text(graph_parser *p) {
   tp_arena *a = &p->g->arena;
   int n = p->g->nodes.n, nedge = 0, e = 0;
-  for (int i = 0; i < n; i++) nedge += p->g->nodes.v[i]->nin;
+  TP_NODES (x, p->g->nodes) nedge += x->nin;
   tp_link *edge = TP_NEWN(a, tp_link, nedge + 1);
   int *scc = TP_NEWN(a, int, n + 1);
   bool self = false;
-  for (int i = 0; i < n; i++) {
-    const tp_node *x = p->g->nodes.v[i];
+  TP_NODES (x, p->g->nodes)
     for (int k = 0; k < x->nin && !is_declared(x); k++) {
-      edge[e++] = (tp_link){ i, tp_in(x, k)->id };
-      self |= edge[e - 1].to == i;
+      edge[e++] = (tp_link){ x->id, tp_in(x, k)->id };
+      self |= tp_in(x, k) == x;
     }
-  }
   if (!self && tp_sccs(n, e, edge, scc) == n) return true;
   return tp_fail(p->in.err, TP_E_FILE, here(p),
-      "file: a node needs its own value, and not through a merge, accum or param");
-}
-
-static bool names_differ(graph_parser *p, tp_hmap *by_name, int n, tp_node *const *v) {
-  tp_hmap_init(by_name, &p->g->arena);
-  for (int i = 0; i < n; i++) {
-    const char *name = v[i]->attr.str ? v[i]->attr.str : "";
-    if (tp_hmap_get(by_name, name, strlen(name)))
-      return tp_fail(p->in.err, TP_E_FILE, v[i]->pos, "file: there are two '%s'", name);
-    tp_hmap_set(by_name, name, strlen(name), (void *)&v[i]);
-  }
-  return true;
-}
-
-/* Hidden outputs belong to parameters by their names: the places that they have among the outputs
- * are filled in the order of the parameters. */
-static bool match_hidden(graph_parser *p) {
-  tp_graph *g = p->g;
-  tp_hmap inputs, params;
-  tp_output *of = TP_NEWN(&g->arena, tp_output, g->params.n + 1);
-  if (!names_differ(p, &inputs, g->inputs.n, g->inputs.v) ||
-      !names_differ(p, &params, g->params.n, g->params.v))
-    return false;
-  for (int i = 0; i < g->outputs.n; i++) {
-    const tp_output *o = &g->outputs.v[i];
-    tp_node **param = o->hidden ? tp_hmap_get(&params, o->name, strlen(o->name)) : NULL;
-    if (o->hidden && (!param || of[param - g->params.v].name))
-      return tp_fail(p->in.err, TP_E_FILE, o->pos, "file: hidden output '%s' %s", o->name,
-          param ? "stands twice" : "is that of no parameter");
-    if (param) of[param - g->params.v] = *o;
-  }
-  for (int i = 0, k = 0; i < g->outputs.n; i++) {
-    while (g->outputs.v[i].hidden && !of[k].name) k++;
-    if (g->outputs.v[i].hidden) g->outputs.v[i] = of[k++];
-  }
-  return true;
+      "a node needs its own value, and not through a merge, accum or param");
 }
 
 static bool add_stops(graph_parser *p) {
-  for (int i = 0; i < p->stops.n; i++) {
-    const tp_stop *s = &p->stops.v[i];
+  TP_EACH (const tp_stop, s, p->stops) {
     if (s->done.out >= s->done.node->nout)
       return tp_fail(
-          p->in.err, TP_E_FILE, s->pos, "file: what ends '%s' has no such result", s->dim->name);
+          p->in.err, TP_E_FILE, s->pos, "what ends '%s' has no such result", s->dim->name);
     p->g->pos = s->pos;
     if (!tp_stop_add(p->g, s->dim, s->done, p->in.err)) return false;
   }
@@ -429,14 +363,11 @@ static bool add_stops(graph_parser *p) {
 static bool lines(graph_parser *p, const char *text) {
   while (tp_scan_line(&p->in, &text))
     if (!line(p)) return false;
-  for (int i = 0; i < p->mentioned.n; i++)
-    if (p->mentioned.v[i]->id < 0)
-      return tp_fail(
-          p->in.err, TP_E_FILE, here(p), "file: there is no node %%%d", p->mentioned.v[i]->mark);
-  for (int i = 0; i < p->arities.n; i++)
-    if (!arity_ok(p, &p->arities.v[i])) return false;
-  return tp_verify_structure(p->g, p->in.err) && no_circle_in_text(p) && match_hidden(p) &&
-      add_stops(p);
+  TP_NODES (n, p->mentioned)
+    if (n->id < 0) return tp_fail(p->in.err, TP_E_FILE, here(p), "there is no node %%%d", n->mark);
+  TP_EACH (const arity, a, p->arities)
+    if (!arity_ok(p, a)) return false;
+  return tp_verify_structure(p->g, p->in.err) && no_circle_in_text(p) && add_stops(p);
 }
 
 bool tp_checks_parse(tp_graph *g, const char *text, tp_error *err) {

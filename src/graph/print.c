@@ -43,9 +43,9 @@ static void put_edge(tp_buf *b, const tp_node *n, const tp_edge *e, int flags) {
   if (!same) put_pos(b, e->pos, flags);
 }
 
-/* A text in quotes (NULL: none), the position, and the line ends. */
-static void put_end(tp_buf *b, const char *before, const char *text, tp_pos pos, int flags) {
-  tp_puts(b, before);
+/* A word, a text in quotes (NULL: none), the position, and the line ends. */
+static void put_end(tp_buf *b, const char *word, const char *text, tp_pos pos, int flags) {
+  tp_puts(b, word);
   if (text) tp_put_string(b, text);
   put_pos(b, pos, flags);
   tp_puts(b, "\n");
@@ -128,12 +128,11 @@ static void use_node(bool *used, tp_node *n) {
 static bool *used_symbols(tp_arena *a, const tp_graph *g, bool all) {
   bool *used = TP_NEWN(a, bool, tp_nsym(g->ix));
   memset(used, all, (size_t)tp_nsym(g->ix));
-  for (int i = 0; i < g->nodes.n; i++) use_node(used, g->nodes.v[i]);
-  for (int i = 0; i < g->inputs.n; i++) use_node(used, g->inputs.v[i]);
-  for (int i = 0; i < g->params.n; i++) use_node(used, g->params.v[i]);
-  for (int i = 0; i < g->shapechecks.n; i++)
-    use_ix(used, g->shapechecks.v[i].a), use_ix(used, g->shapechecks.v[i].b);
-  for (int i = 0; i < g->boundchecks.n; i++) use_ix(used, g->boundchecks.v[i].cond);
+  TP_NODES (n, g->nodes) use_node(used, n);
+  TP_NODES (n, g->inputs) use_node(used, n);
+  TP_NODES (n, g->params) use_node(used, n);
+  TP_EACH (tp_shapecheck, s, g->shapechecks) use_ix(used, s->a), use_ix(used, s->b);
+  TP_EACH (tp_boundcheck, s, g->boundchecks) use_ix(used, s->cond);
   return used;
 }
 
@@ -142,8 +141,8 @@ static bool *used_symbols(tp_arena *a, const tp_graph *g, bool all) {
 /* Is the list what registering the nodes in order would give? */
 static bool usual(const tp_graph *g, tp_op op, int n, tp_node *const *v) {
   int at = 0;
-  for (int i = 0; i < g->nodes.n; i++)
-    if (g->nodes.v[i]->op == op && (at >= n || v[at++] != g->nodes.v[i])) return false;
+  TP_NODES (x, g->nodes)
+    if (x->op == op && (at >= n || v[at++] != x)) return false;
   return at == n;
 }
 
@@ -159,14 +158,12 @@ static void put_list(
 }
 
 static void put_checks(tp_buf *b, const tp_graph *g, int flags) {
-  for (int i = 0; i < g->shapechecks.n; i++) {
-    const tp_shapecheck *s = &g->shapechecks.v[i];
+  TP_EACH (const tp_shapecheck, s, g->shapechecks) {
     tp_puts(b, s->b ? "equal " : "holds ");
     tp_put_list(b, TP_F_EXTENTS, s->b ? 2 : 1, (const tp_ix *[]){ s->a, s->b });
     put_end(b, " ", s->what ? s->what : "", s->pos, flags);
   }
-  for (int i = 0; i < g->boundchecks.n; i++) {
-    const tp_boundcheck *c = &g->boundchecks.v[i];
+  TP_EACH (const tp_boundcheck, c, g->boundchecks) {
     tp_puts(b, "needs ");
     tp_put_list(b, TP_F_EXTENTS, 1, &c->cond);
     tp_putf(b, " %s", tp_code_word(c->code));
@@ -177,18 +174,17 @@ static void put_checks(tp_buf *b, const tp_graph *g, int flags) {
 void tp_checks_print(tp_buf *b, const tp_graph *g) { put_checks(b, g, 0); }
 
 static void put_roots(tp_buf *b, const tp_graph *g, int flags) {
-  for (int i = 0; i < g->losses.n; i++) {
+  TP_EACH (tp_val, v, g->losses) {
     tp_puts(b, "loss ");
-    put_val(b, g->losses.v[i]);
+    put_val(b, *v);
     tp_puts(b, "\n");
   }
-  for (int i = 0; i < g->stops.n; i++) {
-    tp_putf(b, "stop %s ", g->stops.v[i].dim->name);
-    put_val(b, g->stops.v[i].done);
-    put_end(b, "", NULL, g->stops.v[i].pos, flags);
+  TP_EACH (tp_stop, s, g->stops) {
+    tp_putf(b, "stop %s ", s->dim->name);
+    put_val(b, s->done);
+    put_end(b, "", NULL, s->pos, flags);
   }
-  for (int i = 0; i < g->outputs.n; i++) {
-    const tp_output *o = &g->outputs.v[i];
+  TP_EACH (tp_output, o, g->outputs) {
     tp_puts(b, "output ");
     tp_put_string(b, o->name);
     tp_puts(b, " ");
@@ -203,8 +199,8 @@ void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags) {
   if (g->seed || g->nrand)
     tp_putf(b, "graph seed %llu nrand %d\n", (unsigned long long)g->seed, g->nrand);
   tp_syms_print(b, g->ix, used_symbols(&scratch, g, flags & TP_TEXT_SYMS));
-  for (int i = 0; i < g->nodes.n; i++) {
-    tp_node_print(b, g->nodes.v[i], flags);
+  TP_NODES (n, g->nodes) {
+    tp_node_print(b, n, flags);
     tp_puts(b, "\n");
   }
   put_list(b, g, "inputs", TP_OP_INPUT, g->inputs.n, g->inputs.v, flags);
@@ -212,11 +208,8 @@ void tp_graph_print_as(tp_buf *b, const tp_graph *g, int flags) {
   put_roots(b, g, flags);
   put_checks(b, g, flags);
   /* they tell positions */
-  for (int i = 0; !(flags & TP_TEXT_NOPOS) && i < g->warnings.n; i++) {
-    tp_puts(b, "warning ");
-    tp_put_string(b, g->warnings.v[i]);
-    tp_puts(b, "\n");
-  }
+  for (int i = 0; !(flags & TP_TEXT_NOPOS) && i < g->warnings.n; i++)
+    put_end(b, "warning ", g->warnings.v[i], TP_NOWHERE, flags);
   tp_arena_free(&scratch);
 }
 

@@ -12,8 +12,8 @@ bool tp_bad_shape(tp_typing q, const char *why, ...) {
     if (k) tp_puts(&b, q.n->nin == 2 ? " x " : ", ");
     tp_shape_print(&b, q.n->in[k].src);
   }
-  tp_fail(q.err, TP_E_SHAPE, q.n->pos, "shape: bad operand%s of '%s': %s%s%s",
-      q.n->nin == 1 ? "" : "s", tp_op_said(q.n->op), text, b.n ? ": " : "", b.n ? b.s : "");
+  tp_fail(q.err, TP_E_SHAPE, q.pos, "bad operand%s of '%s': %s%s%s", q.n->nin == 1 ? "" : "s",
+      tp_op_said(q.n->op), text, b.n ? ": " : "", b.n ? b.s : "");
   tp_buf_free(&b);
   return false;
 }
@@ -24,15 +24,14 @@ bool tp_bad_dtype(tp_typing q, const char *advice) {
     strcat(list, k == 0 ? "" : k + 1 == q.n->nin ? " and " : ", ");
     strcat(list, tp_dtype_name(tp_inof(q.n, k)->dtype));
   }
-  return tp_fail(q.err, TP_E_DTYPE, q.n->pos, "dtype: bad operand%s of '%s': %s: %s",
+  return tp_fail(q.err, TP_E_DTYPE, q.pos, "bad operand%s of '%s': %s: %s",
       q.n->nin == 1 ? "" : "s", tp_op_said(q.n->op), list, advice);
 }
 
 bool tp_rank_ok(tp_typing q, int rank) {
   return rank <= TP_MAXRANK ||
-      tp_fail(q.err, TP_E_SHAPE, q.n->pos,
-          "shape: '%s' would have %d axes, at most %d are possible", tp_label(q.n), rank,
-          TP_MAXRANK);
+      tp_fail(q.err, TP_E_SHAPE, q.pos, "'%s' would have %d axes, at most %d are possible",
+          tp_label(q.n), rank, TP_MAXRANK);
 }
 
 bool tp_nin_ok(tp_op op, int nin, tp_pos pos, tp_error *err) {
@@ -42,8 +41,8 @@ bool tp_nin_ok(tp_op op, int nin, tp_pos pos, tp_error *err) {
       : op == TP_OP_PARAM ? 2
                           : INT32_MAX;
   if (nin >= least && nin <= most) return true;
-  return tp_fail(err, TP_E_SHAPE, pos, "shape: '%s' takes %d operand%s, not %d", tp_ops[op].text,
-      least, least == 1 ? "" : "s", nin);
+  return tp_fail(err, TP_E_SHAPE, pos, "'%s' takes %d operand%s, not %d", tp_ops[op].text, least,
+      least == 1 ? "" : "s", nin);
 }
 
 bool tp_dims_ok(const tp_node *n, tp_error *err) {

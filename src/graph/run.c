@@ -30,10 +30,8 @@ int64_t tp_run_outputs(const tp_graph *g, const tp_run *run, tp_piece *v, int *n
 }
 
 void tp_run_few(const tp_graph *g, int64_t *env) {
-  for (int i = 0; i < g->stops.n; i++) {
-    int64_t *bound = &env[g->stops.v[i].dim->bound->id];
-    *bound = TP_MIN(*bound, 1);
-  }
+  TP_EACH (const tp_stop, s, g->stops)
+    if (env[s->dim->bound->id] > 1) env[s->dim->bound->id] = 1;
   tp_run_given(g, env);
 }
 
@@ -41,35 +39,35 @@ const tp_sym *tp_bound_named(
     tp_ictx *c, const char *name, int n, const tp_sym *const *need, tp_error *err) {
   const char *names[64];
   char hint[TP_HINT];
-  for (int k = 0; k < n; k++)
+  int known = 0;
+  for (int k = 0; k < n; k++) {
     if (strcmp(need[k]->name, name) == 0) return need[k];
-  for (int k = 0; k < TP_MIN(n, (int)TP_LEN(names)); k++) names[k] = need[k]->name;
+    if (known < (int)TP_LEN(names)) names[known++] = need[k]->name;
+  }
   const tp_sym *s = tp_sym_find(c, name);
   if (s && s->kind == TP_SYM_BOUND && !s->hidden)
     tp_fail(err, TP_E_BOUND, TP_NOWHERE,
-        "bound: '%s' is not needed: nothing that is computed mentions it; leave it out", name);
+        "'%s' is not needed: nothing that is computed mentions it; leave it out", name);
   else if (s && s->kind == TP_SYM_DIM && s->bound)
     tp_fail(err, TP_E_BOUND, TP_NOWHERE, "unknown bound '%s': it is a dim, whose bound is '%s'",
         name, s->bound->name);
   else
     tp_fail(err, TP_E_BOUND, TP_NOWHERE, "unknown bound '%s'%s", name,
-        tp_hint(hint, name, names, TP_MIN(n, (int)TP_LEN(names))));
+        tp_hint(hint, name, names, known));
   return NULL;
 }
 
 void tp_run_given(const tp_graph *g, int64_t *env) {
-  for (int i = 0; i < g->stops.n; i++)
-    env[g->stops.v[i].given->id] = env[g->stops.v[i].sym->id] = env[g->stops.v[i].dim->bound->id];
+  TP_EACH (const tp_stop, s, g->stops) env[s->given->id] = env[s->sym->id] = env[s->dim->bound->id];
   tp_sym_set_hidden(g->ix, env);
 }
 
 /* ---- outputs ---- */
 
-static bool no_memory(
-    const tp_output *o, tp_dtype d, int rank, const int64_t *shape, tp_error *err) {
+static bool no_memory(const tp_product *o, int rank, const int64_t *shape, tp_error *err) {
   static const char *const unit[] = { "bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
   char list[256] = "";
-  double size = tp_dtype_size(d);
+  double size = tp_dtype_size(o->type.dtype);
   int u = 0;
   for (int i = 0; i < rank; i++) {
     size_t used = strlen(list);
@@ -78,7 +76,7 @@ static bool no_memory(
   }
   for (; size >= 1024 && u + 1 < (int)TP_LEN(unit); u++) size /= 1024;
   return tp_fail(err, TP_E_MEMORY, o->pos,
-      "memory: no memory for %s '%s' of shape (%s), %.4g %s: reduce it over a dim first, or give "
+      "no memory for %s '%s' of shape (%s), %.4g %s: reduce it over a dim first, or give "
       "smaller bounds",
       o->hidden ? "parameter" : "output", o->name, list, size, unit[u]);
 }
@@ -95,23 +93,21 @@ bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err) {
   bool some = g->stops.n || run->shown, poison = tp_setting("TEMPO_POISON");
   run->outputs = tp_calloc(sizeof *run->outputs * (size_t)g->outputs.n);
   if (!run->outputs)
-    return tp_fail(
-        err, TP_E_MEMORY, g->pos, "memory: no room for a list of %d outputs", g->outputs.n);
+    return tp_fail(err, TP_E_MEMORY, g->pos, "no room for a list of %d outputs", g->outputs.n);
   for (int i = 0; i < g->outputs.n; i++) {
-    const tp_output *o = &g->outputs.v[i];
-    const tp_out *t = tp_outof(o->val);
-    int64_t shape[TP_MAXRANK];
-    if (o->val.node->ndom + t->rank > TP_MAXRANK)
-      return tp_fail(err, TP_E_SHAPE, o->pos,
-          "shape: output '%s' has more than %d axes with its domain", o->name, TP_MAXRANK);
-    int rank = tp_run_shape(run, o->val.node->ndom, o->val.node->dom, t, shape);
     tp_product p = tp_product_of(g, i);
+    int64_t shape[TP_MAXRANK];
     int axis;
+    if (p.ndim + p.type.rank > TP_MAXRANK)
+      return tp_fail(err, TP_E_SHAPE, p.pos, "output '%s' has more than %d axes with its domain",
+          p.name, TP_MAXRANK);
     if (tp_product_bytes(&p, run, i) < 0) continue;
-    bool whole = !some && !tp_varies(t->rank, t->shape, o->val.node->ndom, o->val.node->dom, &axis);
-    run->outputs[i] = (whole ? tp_array_blank : tp_array_new)(t->dtype, rank, shape);
-    if (!run->outputs[i]) return no_memory(o, t->dtype, rank, shape, err);
-    if (whole && poison) memset(run->outputs[i]->data, 0xff, tp_array_bytes(run->outputs[i]));
+    int rank = tp_run_shape(run, p.ndim, p.dims, &p.type, shape);
+    bool whole = !some && !tp_varies(p.type.rank, p.type.shape, p.ndim, p.dims, &axis);
+    tp_array *a = (whole ? tp_array_blank : tp_array_new)(p.type.dtype, rank, shape);
+    if (!a) return no_memory(&p, rank, shape, err);
+    if (whole && poison) memset(a->data, 0xff, tp_array_bytes(a));
+    run->outputs[i] = a;
   }
   return true;
 }
@@ -126,9 +122,9 @@ void tp_run_free_outputs(tp_graph *g, tp_run *run) {
 
 /* The ends of a stop, an array over its domain; NULL: the run was cancelled before. */
 static const tp_array *ends_of(const tp_graph *g, const tp_run *run, const tp_stop *s) {
-  for (int i = 0; i < g->outputs.n; i++)
-    if (!g->outputs.v[i].hidden && strcmp(g->outputs.v[i].name, s->dim->bound->name) == 0)
-      return run->outputs[i];
+  TP_EACH (const tp_output, o, g->outputs)
+    if (!o->hidden && strcmp(o->name, s->dim->bound->name) == 0)
+      return run->outputs[o - g->outputs.v];
   return NULL;
 }
 
@@ -169,13 +165,13 @@ tp_array *tp_array_corner(const tp_array *a, const int64_t *shape) {
 }
 
 static bool trim(tp_graph *g, const tp_run *run, const tp_run *reached, int i, tp_error *err) {
-  const tp_output *o = &g->outputs.v[i];
+  tp_product o = tp_product_of(g, i);
   tp_array *a = run->outputs[i];
   int64_t shape[TP_MAXRANK];
-  int rank = tp_run_shape(reached, o->val.node->ndom, o->val.node->dom, tp_outof(o->val), shape);
+  int rank = tp_run_shape(reached, o.ndim, o.dims, &o.type, shape);
   if (rank == 0 || memcmp(shape, a->shape, sizeof *shape * (size_t)rank) == 0) return true;
   tp_array *b = tp_array_corner(a, shape);
-  if (!b) return no_memory(o, a->dtype, rank, shape, err);
+  if (!b) return no_memory(&o, rank, shape, err);
   tp_array_unref(a);
   run->outputs[i] = b;
   return true;
@@ -197,24 +193,19 @@ static void clear_stop(tp_graph *g, tp_run *run, int64_t *env, bool *done, int i
     if (run->outputs[k]) clear_rows(g->outputs.v[k].val.node, s, ends, run->outputs[k]);
 }
 
-static bool trim_all(tp_graph *g, tp_run *run, int64_t *env, tp_error *err) {
-  tp_run reached = *run;
-  bool done[g->stops.n];
-  memset(done, 0, sizeof done);
-  reached.env = env;
-  for (int i = 0; i < g->stops.n; i++) clear_stop(g, run, env, done, i);
-  for (int i = 0; i < g->outputs.n; i++)
-    if (run->outputs[i] && !trim(g, run, &reached, i, err)) return false;
-  return true;
-}
-
 bool tp_run_trim(tp_graph *g, tp_run *run, tp_error *err) {
   if (!g->stops.n) return true;
   size_t bytes = sizeof *run->env * (size_t)tp_nsym(g->ix);
   int64_t *env = tp_alloc(bytes);
-  if (!env) return tp_fail(err, TP_E_MEMORY, g->pos, "memory: no room for the bounds of a run");
+  if (!env) return tp_fail(err, TP_E_MEMORY, g->pos, "no room for the bounds of a run");
   memcpy(env, run->env, bytes);
-  bool ok = trim_all(g, run, env, err);
+  tp_run reached = *run;
+  reached.env = env;
+  bool done[g->stops.n], ok = true;
+  memset(done, 0, sizeof done);
+  for (int i = 0; i < g->stops.n; i++) clear_stop(g, run, env, done, i);
+  for (int i = 0; i < g->outputs.n && ok; i++)
+    ok = !run->outputs[i] || trim(g, run, &reached, i, err);
   tp_free(env);
   return ok;
 }
@@ -236,7 +227,7 @@ static bool bounds_ok(const tp_graph *g, const tp_run *run, tp_error *err) {
   for (int i = 0; i < tp_nsym(g->ix); i++) {
     const tp_sym *s = tp_sym_at(g->ix, i);
     if (s->kind == TP_SYM_BOUND && run->env[i] < 0)
-      return tp_fail(err, TP_E_BOUND, s->pos, "bound: '%s' is %lld, must be at least 0", s->name,
+      return tp_fail(err, TP_E_BOUND, s->pos, "'%s' is %lld, must be at least 0", s->name,
           (long long)run->env[i]);
   }
   return true;
@@ -306,26 +297,17 @@ static bool shape_ok(const given_array *v, const tp_run *run, tp_error *err) {
   return false;
 }
 
-/* w's domain without `along`. */
-static int init_dom(const tp_node *p, const tp_sym **dom) {
-  int n = 0;
-  for (int i = 0; i < p->ndom; i++)
-    if (!tp_dom_has(p->attr.nalong, p->attr.along, p->dom[i])) dom[n++] = p->dom[i];
-  return n;
-}
-
-/* Array i of inputs and then parameters; false: not given, or not needed. */
+/* Array i of inputs and then parameters; false: not given, or not needed. dom has room for a
+ * parameter's domain without `along`. */
 static bool pick(const tp_graph *g, const tp_run *run, int i, const tp_sym **dom, given_array *v) {
   bool input = i < g->inputs.n;
-  const tp_node *n = input ? g->inputs.v[i] : g->params.v[i - g->inputs.n];
+  int k = input ? i : i - g->inputs.n;
+  const tp_node *n = input ? g->inputs.v[k] : g->params.v[k];
   tp_array *const *from = input ? run->inputs : run->params;
-  const tp_array *a = from ? from[input ? i : i - g->inputs.n] : NULL;
-  if (!a || (input && !is_asked(n))) return false;
-  *v = (given_array){ input, n, n->ndom, n->dom, &n->out[0], a };
-  if (!input) {
-    v->ndom = init_dom(n, dom);
-    v->dom = dom;
-  }
+  if (!from || !from[k] || (input && !is_asked(n))) return false;
+  *v = (given_array){ input, n, 0, dom, &n->out[0], from[k] };
+  for (int d = 0; d < n->ndom; d++)
+    if (input || !tp_dom_has(n->attr.nalong, n->attr.along, n->dom[d])) dom[v->ndom++] = n->dom[d];
   return true;
 }
 
@@ -340,15 +322,14 @@ static bool arrays_ok(const tp_graph *g, const tp_run *run, bool shapes, tp_erro
 }
 
 static bool shapes_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
-  for (int i = 0; i < g->shapechecks.n; i++) {
-    const tp_shapecheck *s = &g->shapechecks.v[i];
+  TP_EACH (const tp_shapecheck, s, g->shapechecks) {
     int64_t a = tp_ix_evalq(s->a, run->env), b = s->b ? tp_ix_evalq(s->b, run->env) : 1;
     if (a == b) continue;
     if (!s->b)
-      return tp_fail(err, TP_E_SHAPE, s->pos, "shape: the sizes of '%s' fit only if %s", s->what,
+      return tp_fail(err, TP_E_SHAPE, s->pos, "the sizes of '%s' fit only if %s", s->what,
           tp_ix_said(g->ix, s->a));
-    return tp_fail(err, TP_E_SHAPE, s->pos, "shape: sizes in '%s' differ: %s = %lld, %s = %lld",
-        s->what, tp_ix_str(g->ix, s->a), (long long)a, tp_ix_str(g->ix, s->b), (long long)b);
+    return tp_fail(err, TP_E_SHAPE, s->pos, "sizes in '%s' differ: %s = %lld, %s = %lld", s->what,
+        tp_ix_str(g->ix, s->a), (long long)a, tp_ix_str(g->ix, s->b), (long long)b);
   }
   return true;
 }
@@ -356,8 +337,7 @@ static bool shapes_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
 /* Of several that fail the first class of errs.def is told. */
 static bool bounds_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
   const tp_boundcheck *first = NULL;
-  for (int i = 0; i < g->boundchecks.n; i++) {
-    const tp_boundcheck *c = &g->boundchecks.v[i];
+  TP_EACH (const tp_boundcheck, c, g->boundchecks) {
     if (!tp_ix_evalq(c->cond, run->env) && (!first || c->code < first->code)) first = c;
   }
   return !first || tp_fail(err, first->code, first->pos, "%s", first->msg);

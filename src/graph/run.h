@@ -5,9 +5,9 @@
 #include "kern/run.h"
 
 tp_callee tp_callee_of(tp_arena *a, const tp_node *call);
-/* The dims that steps go through, outermost first. fed (by input) and shown (by output) come and go
- * point by point; paced (by node id): callbacks that are done by their tick; first (by output): no
- * tick has a part in it, so it is whole with the first. */
+/* The dims that steps go through, outermost first. fed (by input) and shown (by output) go point by
+ * point; paced (by node id): callbacks that are done by their tick; first (by output): no tick has
+ * a part in it, so it is whole with the first. */
 typedef struct tp_ticks {
   int n;
   const tp_sym *const *dim;
@@ -21,8 +21,8 @@ int tp_tick_depth(int n, const tp_sym *const *dim, int ndom, const tp_sym *const
 /* The bound of this name among those that a call needs; NULL: error bound. */
 const tp_sym *tp_bound_named(
     tp_ictx *c, const char *name, int n, const tp_sym *const *need, tp_error *err);
-/* Allocates outputs for the bounds in env. Zeroed where a run may be over, or looked at, with
- * elements left out: extents that vary, ends by data, steps. */
+/* Outputs for the bounds in env. Zeroed where a run may be over, or looked at, with elements left
+ * out: extents that vary, ends by data, steps. */
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err);
 void tp_run_free_outputs(tp_graph *g, tp_run *run);
 tp_product tp_product_of(const tp_graph *g, int output);
@@ -31,8 +31,7 @@ int64_t tp_run_outputs(const tp_graph *g, const tp_run *run, tp_piece *v, int *n
 /* dims that end by data have one step: where they will end is not known */
 void tp_run_few(const tp_graph *g, int64_t *env);
 
-/* Bound checks, shape checks and arrays against bounds: errors bound, domain/undefined, shape,
- * dtype, input. */
+/* Bound checks, shape checks and arrays against bounds. */
 bool tp_run_check(tp_graph *g, const tp_run *run, tp_error *err);
 /* what does not ask for arrays */
 bool tp_run_check_bounds(tp_graph *g, const tp_run *run, tp_error *err);

@@ -1,24 +1,22 @@
 /* Domains and extents: unions, equality of sizes, broadcasting. */
 #include "graph/core.h"
 
-bool tp_dom_has(int n, const tp_sym *const *dom, const tp_sym *s) {
-  for (int i = 0; i < n; i++)
-    if (dom[i] == s) return true;
-  return false;
+static int place_of(int n, const tp_sym *const *dom, const tp_sym *s) {
+  while (n > 0 && dom[n - 1] != s) n--;
+  return n - 1;
 }
+bool tp_dom_has(int n, const tp_sym *const *dom, const tp_sym *s) {
+  return place_of(n, dom, s) >= 0;
+}
+int tp_dim_at(const tp_node *n, const tp_sym *d) { return place_of(n->ndom, n->dom, d); }
 
 bool tp_dom_same(int n, const tp_sym *const *a, int m, const tp_sym *const *b) {
-  if (n != m) return false;
-  for (int i = 0; i < n; i++)
-    if (a[i] != b[i]) return false;
-  return true;
+  return n == m && (!n || memcmp(a, b, sizeof *a * (size_t)n) == 0);
 }
 
 bool tp_same_type(const tp_out *a, const tp_out *b) {
-  if (a->dtype != b->dtype || a->rank != b->rank) return false;
-  for (int i = 0; i < a->rank; i++)
-    if (a->shape[i] != b->shape[i]) return false;
-  return true;
+  return a->dtype == b->dtype && a->rank == b->rank &&
+      (!a->rank || memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank) == 0);
 }
 
 const tp_sym *tp_varies(
@@ -29,16 +27,9 @@ const tp_sym *tp_varies(
   return NULL;
 }
 
-int tp_dim_at(const tp_node *n, const tp_sym *d) {
-  for (int k = 0; k < n->ndom; k++)
-    if (n->dom[k] == d) return k;
-  return -1;
-}
-
 bool tp_moves(const tp_node *n, const tp_ix *e) {
-  for (int d = 0; d < n->ndom; d++)
-    if (tp_ix_mentions(e, n->dom[d])) return true;
-  return false;
+  int axis;
+  return tp_varies(1, &e, n->ndom, n->dom, &axis) != NULL;
 }
 
 static int insert_dim(int n, const tp_sym **dom, const tp_sym *s) {
@@ -73,8 +64,7 @@ static int add_dims(int n, const tp_sym **dom, int max, const tp_ix *e) {
 }
 
 void tp_ends_add(tp_graph *g, tp_node *n, const tp_ix *e) {
-  for (int i = 0; i < g->stops.n; i++) {
-    const tp_stop *s = &g->stops.v[i];
+  TP_EACH (const tp_stop, s, g->stops) {
     if (s->ndom && tp_ix_mentions(e, s->sym)) tp_dims_add(g, n, s->ndom, s->dom);
   }
 }
@@ -89,15 +79,20 @@ void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e) {
 /* ---- equality of extents ---- */
 
 void tp_shapecheck_add(tp_graph *g, const tp_ix *a, const tp_ix *b, tp_pos pos, const char *what) {
-  for (int i = 0; i < g->shapechecks.n; i++) {
-    const tp_shapecheck *s = &g->shapechecks.v[i];
+  TP_EACH (const tp_shapecheck, s, g->shapechecks) {
     if ((s->a == a && s->b == b) || (s->a == b && s->b == a)) return;
   }
   TP_PUSH(&g->arena, &g->shapechecks,
       (tp_shapecheck){ a, b, pos, tp_strdup(&g->arena, what ? what : "") });
 }
 
-enum { NO = 0, YES = 1, OPEN = 2 };
+/* OPEN: for some bounds, or not known */
+typedef enum { NO, YES, OPEN } equality;
+
+static bool is_nonzero(tp_graph *g, const tp_ix *d, int n, const tp_sym *const *dims) {
+  return tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, d, -1), n, dims) ||
+      tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, tp_ix_neg(g->ix, d), -1), n, dims);
+}
 
 /* d, without dims, is not 0 whenever all bounds are at least 2: equality for 0 and 1 alone is a
  * mistake. */
@@ -107,34 +102,29 @@ static bool differs_beyond_one(tp_graph *g, const tp_ix *d) {
   int n = tp_ix_syms(d, &syms);
   if (n > (int)TP_LEN(to)) return false;
   for (int i = 0; i < n; i++) to[i] = tp_ix_addc(g->ix, tp_ix_sym(g->ix, syms[i]), 2);
-  d = tp_ix_subst(g->ix, d, n, syms, to);
-  return tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, d, -1), 0, NULL) ||
-      tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, tp_ix_neg(g->ix, d), -1), 0, NULL);
+  return is_nonzero(g, tp_ix_subst(g->ix, d, n, syms, to), 0, NULL);
 }
 
 /* What canonical forms and intervals say about a == b. */
-static int shape_settle(
+static equality shape_settle(
     tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims) {
   if (a == b) return YES;
   tp_ictx *c = g->ix;
   const tp_ix *d = tp_ix_simplify(
       c, tp_ix_sub(c, tp_ix_simplify(c, a, n, dims), tp_ix_simplify(c, b, n, dims)), n, dims);
-  int64_t v;
-  if (tp_ix_is_const(d, &v)) return v == 0 ? YES : NO;
-  if (tp_ix_prove_ge0(c, tp_ix_addc(c, d, -1), n, dims)) return NO;
-  if (tp_ix_prove_ge0(c, tp_ix_addc(c, tp_ix_neg(c, d), -1), n, dims)) return NO;
-  return n == 0 && differs_beyond_one(g, d) ? NO : OPEN;
+  if (tp_ix_is_const(d, NULL)) return tp_is_number(d, 0) ? YES : NO;
+  return is_nonzero(g, d, n, dims) || (n == 0 && differs_beyond_one(g, d)) ? NO : OPEN;
 }
 
-/* The points at which a and b differ; takes points. */
-static tp_set *differ(
-    tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims, tp_set *points) {
+/* The points at which a and b differ. NULL points: all. */
+static tp_set *differ(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims,
+    TP_TAKE tp_set *points) {
   if (!points) points = tp_set_box(g->ix, n, dims);
   return tp_set_and(points, tp_set_cond(g->ix, n, dims, tp_ix_cmp(g->ix, TP_NE, a, b)));
 }
 
-/* Takes bad: there is no such point, or a check says when. */
-static bool nowhere(tp_graph *g, tp_set *bad, const char *what) {
+/* There is no such point, or a check says when. */
+static bool nowhere(tp_graph *g, TP_TAKE tp_set *bad, const char *what) {
   bool never = bad && tp_set_is_empty(g->ix, bad),
        open = bad && !never && tp_set_can_be_empty(g->ix, bad, 2);
   if (open) tp_shapecheck_add(g, tp_set_empty_when(g->ix, bad), NULL, g->pos, what);
@@ -142,26 +132,21 @@ static bool nowhere(tp_graph *g, tp_set *bad, const char *what) {
   return never || open;
 }
 
-/* Extents that vary over dims. Takes points. */
-static bool eq_over_dims(tp_graph *g, const tp_ix *a, const tp_ix *b, int n,
-    const tp_sym *const *dims, tp_set *points, const char *what) {
-  if (tp_ix_is_affine(a) && tp_ix_is_affine(b))
-    return nowhere(g, tp_set_given(g, differ(g, a, b, n, dims, points), NULL), what);
-  tp_set_free(points);
-  return false;
-}
-
 bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims,
     tp_set *points, const char *what) {
   const tp_sym *own[64];
   int nown = add_dims(add_dims(0, own, TP_LEN(own), a), own, TP_LEN(own), b);
-  int s = shape_settle(g, a, b, nown, own);
-  if (s == OPEN && (nown || tp_mentions_end(g, a) || tp_mentions_end(g, b)))
-    return eq_over_dims(g, a, b, points ? n : nown, points ? dims : own, points, what);
-  if (s == OPEN) tp_shapecheck_add(g, a, b, g->pos, what);
-  bool empty = s == NO && points && tp_set_is_empty(g->ix, points);
+  equality s = shape_settle(g, a, b, nown, own);
+  if (s == OPEN && (nown || tp_mentions_end(g, a) || tp_mentions_end(g, b))) {
+    if (tp_ix_is_affine(a) && tp_ix_is_affine(b)) {
+      tp_set *bad = differ(g, a, b, points ? n : nown, points ? dims : own, points);
+      return nowhere(g, tp_set_given(g, bad, NULL), what);
+    }
+    s = NO;
+  } else if (s == OPEN) tp_shapecheck_add(g, a, b, g->pos, what);
+  else if (s == NO && points && tp_set_is_empty(g->ix, points)) s = YES;
   tp_set_free(points);
-  return s != NO || empty;
+  return s != NO;
 }
 
 bool tp_extent_eq(tp_graph *g, const tp_ix *a, const tp_ix *b, const char *what) {
@@ -175,7 +160,7 @@ bool tp_extent_least(tp_graph *g, const tp_ix *e, int64_t least, const char *wha
   const tp_ix *room = tp_ix_addc(g->ix, e, -least);
   if (tp_ix_is_const(e, &v)) return v >= least;
   if (tp_ix_prove_ge0(g->ix, room, n, own)) return true;
-  if (tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, tp_ix_neg(g->ix, room), -1), n, own)) return false;
+  if (is_nonzero(g, room, n, own)) return false;
   const tp_ix *holds = tp_ix_cmp(g->ix, TP_GE, room, tp_ix_const(g->ix, 0));
   if (n == 0) {
     tp_shapecheck_add(g, holds, NULL, g->pos, what);
@@ -189,14 +174,10 @@ bool tp_extent_least(tp_graph *g, const tp_ix *e, int64_t least, const char *wha
 
 bool tp_extent_same(tp_graph *g, const tp_ix *a, const tp_ix *b) {
   const tp_sym *own[64];
-  if (a == b) return true;
-  int n = add_dims(add_dims(0, own, TP_LEN(own), a), own, TP_LEN(own), b),
-      s = shape_settle(g, a, b, n, own);
+  int n = add_dims(add_dims(0, own, TP_LEN(own), a), own, TP_LEN(own), b);
+  equality s = shape_settle(g, a, b, n, own);
   if (s != OPEN || !n || !tp_ix_is_affine(a) || !tp_ix_is_affine(b)) return s == YES;
-  tp_set *bad = differ(g, a, b, n, own, NULL);
-  bool same = bad && tp_set_is_empty(g->ix, bad);
-  tp_set_free(bad);
-  return same;
+  return tp_set_none(g->ix, differ(g, a, b, n, own, NULL));
 }
 
 /* ---- broadcasting: aligned at the last axis; a missing axis counts as 1; only a literal 1 grows
@@ -229,7 +210,10 @@ bool tp_broadcast(tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape,
 /* ---- text ---- */
 
 void tp_extents_print(tp_buf *b, int rank, const tp_ix *const *shape) {
-  for (int i = 0; i < rank; i++) tp_puts(b, i ? ", " : ""), tp_ix_print(b, shape[i]);
+  for (int i = 0; i < rank; i++) {
+    if (i) tp_puts(b, ", ");
+    tp_ix_print(b, shape[i]);
+  }
 }
 
 const char *tp_extents(tp_graph *g, int rank, const tp_ix *const *shape) {

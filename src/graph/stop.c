@@ -7,14 +7,14 @@
 #include "graph/core.h"
 
 const tp_stop *tp_stop_of(const tp_graph *g, const tp_sym *s) {
-  for (int i = 0; i < g->stops.n; i++)
-    if (g->stops.v[i].dim == s || g->stops.v[i].sym == s) return &g->stops.v[i];
+  TP_EACH (const tp_stop, x, g->stops)
+    if (x->dim == s || x->sym == s) return x;
   return NULL;
 }
 
 bool tp_mentions_end(const tp_graph *g, const tp_ix *e) {
-  for (int i = 0; e && i < g->stops.n; i++)
-    if (tp_ix_mentions(e, g->stops.v[i].sym)) return true;
+  TP_EACH (const tp_stop, s, g->stops)
+    if (e && tp_ix_mentions(e, s->sym)) return true;
   return false;
 }
 
@@ -36,7 +36,7 @@ bool tp_end_known(const tp_graph *g, const tp_sym *s, int ndom, const tp_sym *co
 
 bool tp_at_stays(const tp_node *x, const tp_at *at, const tp_stop *s) {
   for (int i = 0; i < x->ndom; i++)
-    if (tp_dom_has(s->ndom, s->dom, x->dom[i]) && (!tp_at_is_own(&at[i], x->dom[i]))) return false;
+    if (tp_dom_has(s->ndom, s->dom, x->dom[i]) && !tp_at_is_own(&at[i], x->dom[i])) return false;
   return true;
 }
 
@@ -50,23 +50,23 @@ bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s) {
 
 /* ---- sets ---- */
 
-static const tp_ix *bound(tp_graph *g, const tp_sym *s) { return tp_ix_sym(g->ix, s); }
-static const tp_ix *at_least(tp_graph *g, const tp_sym *s, int64_t k) {
-  return tp_ix_cmp(g->ix, TP_GE, bound(g, s), tp_ix_const(g->ix, k));
+static const tp_ix *compare(tp_graph *g, const tp_sym *s, tp_cmp op, int64_t k) {
+  return tp_ix_cmp(g->ix, op, tp_ix_sym(g->ix, s), tp_ix_const(g->ix, k));
 }
+static const tp_ix *at_least_1(tp_graph *g, const tp_sym *s) { return compare(g, s, TP_GE, 1); }
 
 const tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least) {
-  return tp_ix_and(g->ix, at_least(g, s->sym, least),
-      tp_ix_cmp(g->ix, TP_LE, bound(g, s->sym), bound(g, s->given)));
+  return tp_ix_and(g->ix, compare(g, s->sym, TP_GE, least),
+      tp_ix_cmp(g->ix, TP_LE, tp_ix_sym(g->ix, s->sym), tp_ix_sym(g->ix, s->given)));
 }
 
 const tp_ix *tp_end_extreme(
     tp_graph *g, const tp_ix *e, bool most, int n, const tp_sym *const *dims) {
   const tp_sym *over[n + g->stops.n + 1];
   if (n) TP_COPYN(over, dims, n);
-  for (int i = 0; i < g->stops.n; i++) {
-    const tp_stop *s = &g->stops.v[i];
-    const tp_ix *some = tp_ix_mentions(e, s->sym) ? tp_ix_addc(g->ix, bound(g, s->less), 1) : NULL;
+  TP_EACH (const tp_stop, s, g->stops) {
+    const tp_ix *some =
+        tp_ix_mentions(e, s->sym) ? tp_ix_addc(g->ix, tp_ix_sym(g->ix, s->less), 1) : NULL;
     if (some) e = tp_ix_subst(g->ix, e, 1, &s->sym, &some), over[n++] = s->less;
   }
   return n ? (most ? tp_ix_upper : tp_ix_lower)(g->ix, e, n, over) : e;
@@ -74,17 +74,13 @@ const tp_ix *tp_end_extreme(
 
 /* Judgements take for granted that something was given, so an end is any number from 1 on. */
 tp_set *tp_set_unended(tp_graph *g, tp_set *a, const tp_stop *s) {
-  return tp_set_some(g->ix, a, s->sym, at_least(g, s->sym, 1));
+  return tp_set_some(g->ix, a, s->sym, at_least_1(g, s->sym));
 }
 
 tp_set *tp_set_reached(tp_graph *g, tp_set *a, int n, const tp_sym *const *dims) {
-  for (int i = 0; i < g->stops.n; i++)
-    a = tp_set_and(a, tp_set_cond(g->ix, n, dims, at_least(g, g->stops.v[i].sym, 1)));
+  TP_EACH (const tp_stop, s, g->stops)
+    a = tp_set_and(a, tp_set_cond(g->ix, n, dims, at_least_1(g, s->sym)));
   return a;
-}
-
-static const tp_ix *is_zero(tp_graph *g, const tp_sym *s) {
-  return tp_ix_cmp(g->ix, TP_EQ, bound(g, s), tp_ix_const(g->ix, 0));
 }
 
 /* Ends of ends have no circles (stop_add.c). */
@@ -99,23 +95,21 @@ bool tp_stop_needs(const tp_graph *g, const tp_stop *s, const tp_sym *dim) {
 
 tp_set *tp_set_nothing(
     tp_graph *g, tp_set *a, int n, const tp_sym *const *dims, const tp_sym *zero) {
-  a = tp_set_and(a, tp_set_cond(g->ix, n, dims, is_zero(g, zero->bound)));
-  for (int i = 0; i < g->stops.n; i++)
-    if (tp_stop_needs(g, &g->stops.v[i], zero))
-      a = tp_set_and(a, tp_set_cond(g->ix, n, dims, is_zero(g, g->stops.v[i].sym)));
-  return a;
+  const tp_ix *none = compare(g, zero->bound, TP_EQ, 0);
+  TP_EACH (const tp_stop, s, g->stops)
+    if (tp_stop_needs(g, s, zero)) none = tp_ix_and(g->ix, none, compare(g, s->sym, TP_EQ, 0));
+  return tp_set_and(a, tp_set_cond(g->ix, n, dims, none));
 }
 
 tp_set *tp_set_given(tp_graph *g, tp_set *a, const tp_sym *zero) {
-  for (int i = 0; i < g->stops.n; i++) {
-    const tp_stop *s = &g->stops.v[i];
-    a = tp_set_some(g->ix, a, s->other, at_least(g, s->other, 1));
+  TP_EACH (const tp_stop, s, g->stops) {
+    a = tp_set_some(g->ix, a, s->other, at_least_1(g, s->other));
     if (!zero) a = tp_set_some(g->ix, a, s->sym, tp_end_within(g, s, 1));
     else if (s->dim != zero && tp_stop_needs(g, s, zero))
-      a = tp_set_some(g->ix, a, s->sym, is_zero(g, s->sym));
+      a = tp_set_some(g->ix, a, s->sym, compare(g, s->sym, TP_EQ, 0));
     if (s->given != s->dim->bound)
-      a = tp_set_some(
-          g->ix, a, s->given, tp_ix_cmp(g->ix, TP_EQ, bound(g, s->given), bound(g, s->sym)));
+      a = tp_set_some(g->ix, a, s->given,
+          tp_ix_cmp(g->ix, TP_EQ, tp_ix_sym(g->ix, s->given), tp_ix_sym(g->ix, s->sym)));
   }
   return a;
 }

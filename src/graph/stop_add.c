@@ -1,33 +1,27 @@
 /* P:stop: a dim ends by data, and domains grow where its end is mentioned. */
 #include "graph/core.h"
 
-static const char *text_of(tp_graph *g, const tp_sym *dim, const char *suffix) {
-  return tp_printf(&g->arena, "%s_%s", dim->bound->name, suffix);
-}
-
 static bool done_ok(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err) {
   const char *t = dim->name;
   if (tp_dtypeof(done) != TP_BOOL)
     return tp_fail(err, TP_E_DTYPE, g->pos,
-        "dtype: stop: what ends '%s' must be bool, not %s: compare first, as in done:ne(0)", t,
+        "stop: what ends '%s' must be bool, not %s: compare first, as in done:ne(0)", t,
         tp_dtype_name(tp_dtypeof(done)));
   if (tp_rankof(done))
     return tp_fail(err, TP_E_SHAPE, g->pos,
-        "shape: stop: what ends '%s' must be a scalar at each point, not of rank %d: reduce it "
+        "stop: what ends '%s' must be a scalar at each point, not of rank %d: reduce it "
         "with any or all",
         t, tp_rankof(done));
   if (!tp_has_dim(done.node, dim))
-    return tp_fail(
-        err, TP_E_DOMAIN, g->pos, "domain: stop: what ends '%s' does not depend on '%s'", t, t);
+    return tp_fail(err, TP_E_DOMAIN, g->pos, "stop: what ends '%s' does not depend on '%s'", t, t);
   return true;
 }
 
 static bool over_ok(const tp_graph *g, const tp_sym *dim, tp_error *err) {
-  for (int i = 0; i < g->nodes.n; i++) {
-    const tp_node *n = g->nodes.v[i];
+  TP_NODES (n, g->nodes) {
     if (n->op == TP_OP_CALL && tp_dom_has(n->attr.nover, n->attr.over, dim))
       return tp_fail(
-          err, TP_E_OPTION, n->pos, "option: 'over' names dim '%s', which ends by data", dim->name);
+          err, TP_E_OPTION, n->pos, "'over' names dim '%s', which ends by data", dim->name);
   }
   return true;
 }
@@ -56,7 +50,7 @@ static bool indices_fit(const tp_node *n, const tp_node *was, int done, tp_error
   }
   return fit ||
       tp_fail(err, TP_E_DOMAIN, n->pos,
-          "domain: '%s' has no index for a dim that its operand has by an end: write that dim into "
+          "'%s' has no index for a dim that its operand has by an end: write that dim into "
           "the operand's type",
           tp_label(n));
 }
@@ -87,12 +81,12 @@ static bool infer_again(tp_graph *g, tp_error *err) {
 static bool find_dom(tp_graph *g, tp_stop *s) {
   const tp_node *done = s->done.node;
   const tp_sym **dom = TP_NEWN(&g->arena, const tp_sym *, done->ndom + 1);
-  int n = 0, was = s->ndom;
-  for (int i = 0; i < done->ndom; i++)
-    if (done->dom[i] != s->dim) dom[n++] = done->dom[i];
+  int was = s->ndom;
   s->dom = dom;
-  s->ndom = n;
-  return n != was;
+  s->ndom = 0;
+  for (int i = 0; i < done->ndom; i++)
+    if (done->dom[i] != s->dim) dom[s->ndom++] = done->dom[i];
+  return s->ndom != was;
 }
 
 /* A done may mention the end of another dim, and so have its dims. */
@@ -100,7 +94,7 @@ static bool grow(tp_graph *g, tp_error *err) {
   for (bool more = true; more;) {
     more = false;
     if (!infer_again(g, err)) return false;
-    for (int i = 0; i < g->stops.n; i++) more |= find_dom(g, &g->stops.v[i]);
+    TP_EACH (tp_stop, s, g->stops) more |= find_dom(g, s);
   }
   return true;
 }
@@ -114,26 +108,26 @@ static bool depends(const tp_graph *g, const tp_stop *s, const tp_sym *dim, int 
 }
 
 static bool no_circle(const tp_graph *g, tp_error *err) {
-  for (int i = 0; i < g->stops.n; i++)
-    if (depends(g, &g->stops.v[i], g->stops.v[i].dim, 0))
+  TP_EACH (const tp_stop, s, g->stops)
+    if (depends(g, s, s->dim, 0))
       return tp_fail(err, TP_E_CYCLE, g->pos,
-          "cycle: stop: '%s' would end at each point of a dim that ends at each point of '%s': "
-          "reduce one of the two over the other, with any or all",
-          g->stops.v[i].dim->name, g->stops.v[i].dim->name);
+          "stop: '%s' would end at each point of a dim that ends at each point of '%s': reduce one "
+          "of the two over the other, with any or all",
+          s->dim->name, s->dim->name);
   return true;
 }
 
 bool tp_stop_add(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err) {
   const tp_stop *old = tp_stop_of(g, dim);
   if (dim->kind != TP_SYM_DIM || !dim->bound)
-    return tp_fail(err, TP_E_OPTION, g->pos, "option: stop: '%s' is no dim", dim->name);
+    return tp_fail(err, TP_E_OPTION, g->pos, "stop: '%s' is no dim", dim->name);
   if (old)
-    return tp_fail(err, TP_E_OPTION, g->pos, "option: stop: '%s' ends by data already (%s)",
-        dim->name, tp_line_of(g, old->pos));
+    return tp_fail(err, TP_E_OPTION, g->pos, "stop: '%s' ends by data already (%s)", dim->name,
+        tp_line_of(g, old->pos));
   if (!done_ok(g, dim, done, err) || !over_ok(g, dim, err)) return false;
   tp_stop s = { .dim = dim, .done = done, .pos = g->pos, .sym = dim->bound };
-  s.given = tp_sym_hidden_bound(g->ix, text_of(g, dim, "given"));
-  s.other = tp_sym_hidden_bound(g->ix, text_of(g, dim, "other"));
+  s.given = tp_sym_hidden_bound(g->ix, tp_printf(&g->arena, "%s_given", dim->bound->name));
+  s.other = tp_sym_hidden_bound(g->ix, tp_printf(&g->arena, "%s_other", dim->bound->name));
   find_dom(g, &s);
   tp_stop *was = tp_dup(&g->arena, g->stops.v, sizeof s * (size_t)g->stops.n);
   int nwas = g->stops.n;

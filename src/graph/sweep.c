@@ -20,8 +20,7 @@ void tp_reach(tp_arena *a, tp_node *n, bool *seen) {
 
 /* What ends a dim of n, or one whose end n mentions. */
 static void visit_stops(tp_graph *g, tp_arena *a, nodevec *work, const tp_node *n, bool *live) {
-  for (int i = 0; i < g->stops.n; i++) {
-    tp_stop *s = &g->stops.v[i];
+  TP_EACH (tp_stop, s, g->stops) {
     if (s->live ||
         !(tp_has_dim(n, s->dim) || tp_node_mentions(n, s->sym) || tp_node_mentions(n, s->given)))
       continue;

@@ -8,41 +8,38 @@ bool tp_affine(const tp_ix *e) {
   return true;
 }
 
-static bool not_affine(
-    tp_typing q, const tp_ix *e, const char *use, const tp_node *of, tp_pos pos) {
-  return tp_fail(q.err, TP_E_AFFINE, pos,
-      "affine: %s %s of %s is not affine (a product of dims or bounds is a size, not an index)",
-      use, tp_ix_str(q.g->ix, e), tp_called(q.g, of));
+static bool not_affine(tp_typing q, const tp_ix *e, const char *use, const tp_node *of) {
+  return tp_fail(q.err, TP_E_AFFINE, q.pos,
+      "%s %s of %s is not affine (a product of dims or bounds is a size, not an index)", use,
+      tp_ix_str(q.g->ix, e), tp_called(q.g, of));
 }
 
 /* ---- index maps ---- */
 
 /* One entry a dim of x. */
-static bool at_ok(tp_typing q, const tp_node *x, const tp_at *at, tp_pos pos) {
-  for (int i = 0; i < x->ndom; i++) {
-    const char *d = x->dom[i]->name;
-    if (!at[i].lo || (at[i].range && !at[i].hi))
-      return tp_fail(q.err, TP_E_DOMAIN, pos, "domain: %s is read without an index for dim '%s'",
-          tp_called(q.g, x), d);
-    if (tp_ix_is_cond(at[i].lo) || (at[i].range && tp_ix_is_cond(at[i].hi)))
-      return tp_fail(q.err, TP_E_AFFINE, pos, "affine: dim '%s' of %s is indexed by a condition", d,
-          tp_called(q.g, x));
-    if (!tp_affine(at[i].lo)) return not_affine(q, at[i].lo, "index", x, pos);
-    if (at[i].range && !tp_affine(at[i].hi)) return not_affine(q, at[i].hi, "end", x, pos);
-  }
+static bool at_ok(tp_typing q, const tp_node *x, const tp_at *at) {
+  for (int i = 0; i < x->ndom; i++)
+    for (int end = 0; end <= at[i].range; end++) {
+      const tp_ix *e = end ? at[i].hi : at[i].lo;
+      if (!e)
+        return tp_fail(q.err, TP_E_DOMAIN, q.pos, "%s is read without an index for dim '%s'",
+            tp_called(q.g, x), x->dom[i]->name);
+      if (tp_ix_is_cond(e))
+        return tp_fail(q.err, TP_E_AFFINE, q.pos, "dim '%s' of %s is indexed by a condition",
+            x->dom[i]->name, tp_called(q.g, x));
+      if (!tp_affine(e)) return not_affine(q, e, end ? "end" : "index", x);
+    }
   return true;
 }
 
 /* An extent may mention an end only where it is the end at this very point. */
-static bool ends_stay(tp_typing q, const tp_ix *e, const tp_node *x, const tp_at *at, tp_pos pos) {
-  for (int i = 0; i < q.g->stops.n; i++) {
-    const tp_stop *s = &q.g->stops.v[i];
+static bool ends_stay(tp_typing q, const tp_ix *e, const tp_node *x, const tp_at *at) {
+  TP_EACH (const tp_stop, s, q.g->stops)
     if (tp_ix_mentions(e, s->sym) && !tp_at_stays(x, at, s))
-      return tp_fail(q.err, TP_E_RAGGED, pos,
-          "ragged: the extent %s of %s is another at each point of the dims of which '%s' is a "
-          "function: reduce or pad first",
+      return tp_fail(q.err, TP_E_RAGGED, q.pos,
+          "the extent %s of %s is another at each point of the dims of which '%s' is a function: "
+          "reduce or pad first",
           tp_ix_str(q.g->ix, e), tp_called(q.g, x), s->dim->bound->name);
-  }
   return true;
 }
 
@@ -61,8 +58,8 @@ static bool rows_even(tp_typing q) {
         has = at->range || tp_ix_mentions(at->lo, s->dim) || tp_ix_mentions(at->lo, s->dim->bound);
     }
     if (along && has)
-      return tp_fail(q.err, TP_E_RAGGED, q.n->pos,
-          "ragged: a range over '%s' of %s, which has dim '%s', and that ends by data at each "
+      return tp_fail(q.err, TP_E_RAGGED, q.pos,
+          "a range over '%s' of %s, which has dim '%s', and that ends by data at each "
           "point of '%s': reduce over '%s' first, "
           "as in x[0 .. %s]:sum(0)[0 .. %s]:sum(0)",
           along->name, tp_called(q.g, x), s->dim->name, along->name, s->dim->name,
@@ -74,7 +71,7 @@ static bool rows_even(tp_typing q) {
 /* out: extents with x's dims replaced by at's points, canonical on the dims of `to`. A range has no
  * one point: ragged. */
 static bool through(tp_typing q, int rank, const tp_ix *const *shape, const tp_node *x,
-    const tp_at *at, const tp_node *to, tp_pos pos, const tp_ix **out) {
+    const tp_at *at, const tp_node *to, const tp_ix **out) {
   const tp_sym *from[x->ndom + 1];
   const tp_ix *by[x->ndom + 1];
   int m = 0;
@@ -82,13 +79,13 @@ static bool through(tp_typing q, int rank, const tp_ix *const *shape, const tp_n
     if (!at[i].range) from[m] = x->dom[i], by[m++] = at[i].lo;
     for (int a = 0; at[i].range && a < rank; a++)
       if (tp_ix_mentions(shape[a], x->dom[i]))
-        return tp_fail(q.err, TP_E_RAGGED, pos,
-            "ragged: a range over '%s' of %s, whose shape depends on it (extent (%s)): reduce or "
+        return tp_fail(q.err, TP_E_RAGGED, q.pos,
+            "a range over '%s' of %s, whose shape depends on it (extent (%s)): reduce or "
             "pad first",
             x->dom[i]->name, tp_called(q.g, x), tp_ix_str(q.g->ix, shape[a]));
   }
   for (int a = 0; a < rank; a++) {
-    if (!ends_stay(q, shape[a], x, at, pos)) return false;
+    if (!ends_stay(q, shape[a], x, at)) return false;
     out[a] =
         tp_ix_simplify(q.g->ix, tp_ix_subst(q.g->ix, shape[a], m, from, by), to->ndom, to->dom);
   }
@@ -101,40 +98,40 @@ static bool infer_read(tp_typing q) {
   const tp_at *at = q.n->attr.at;
   const tp_ix *shape[TP_MAXRANK];
   int ranges = 0, rank = 0;
-  if (!at_ok(q, x, at, q.n->pos) || !rows_even(q)) return false;
+  if (!at_ok(q, x, at) || !rows_even(q)) return false;
   for (int i = 0; i < x->ndom; i++) ranges += at[i].range;
   if (!tp_rank_ok(q, ranges + o->rank)) return false;
   for (int i = 0; i < x->ndom; i++)
     if (at[i].range) shape[rank++] = tp_ix_extent(q.g->ix, at[i].lo, at[i].hi, q.n->ndom, q.n->dom);
-  return through(q, o->rank, o->shape, x, at, q.n, q.n->pos, shape + rank) &&
+  return through(q, o->rank, o->shape, x, at, q.n, shape + rank) &&
       tp_out1(q, o->dtype, rank + o->rank, shape);
 }
 
 /* ---- declared tensors ---- */
 
-static bool shapes_equal(tp_graph *g, int rank, const tp_ix *const *a, const tp_ix *const *b, int n,
-    const tp_sym *const *dims, const tp_set *points, const char *what) {
-  for (int i = 0; i < rank; i++) {
-    if (a[i] == b[i]) continue;
-    if (!tp_extent_eq_on(
-            g, a[i], b[i], n, dims, points ? tp_set_copy((tp_set *)points) : NULL, what))
-      return false;
-  }
-  return true;
+/* At `points` over q.n's dims; NULL: everywhere. */
+static bool shapes_equal(
+    tp_typing q, int rank, const tp_ix *const *a, const tp_ix *const *b, TP_KEEP tp_set *points) {
+  int i = 0;
+  while (i < rank &&
+      (a[i] == b[i] ||
+          tp_extent_eq_on(
+              q.g, a[i], b[i], q.n->ndom, q.n->dom, tp_set_copy(points), tp_label(q.n))))
+    i++;
+  return i == rank;
 }
 
 static bool same_dtype(tp_typing q, const char *what, const tp_edge *e) {
   tp_dtype want = q.n->attr.dtype, have = tp_dtypeof(e->src);
   return want == have ||
-      tp_fail(q.err, TP_E_DTYPE, e->pos,
-          "dtype: the %s of %s is %s, declared %s: convert with :to(\"%s\")", what,
-          tp_called(q.g, q.n), tp_dtype_name(have), tp_dtype_name(want), tp_dtype_name(want));
+      tp_fail(q.err, TP_E_DTYPE, q.pos, "the %s of %s is %s, declared %s: convert with :to(\"%s\")",
+          what, tp_called(q.g, q.n), tp_dtype_name(have), tp_dtype_name(want), tp_dtype_name(want));
 }
 
 static bool shape_differs(tp_typing q, const char *what, const tp_edge *e) {
   const tp_out *o = tp_outof(e->src);
-  return tp_fail(q.err, TP_E_SHAPE, e->pos, "shape: the %s of %s has shape (%s), declared (%s)",
-      what, tp_called(q.g, q.n), tp_extents(q.g, o->rank, o->shape),
+  return tp_fail(q.err, TP_E_SHAPE, q.pos, "the %s of %s has shape (%s), declared (%s)", what,
+      tp_called(q.g, q.n), tp_extents(q.g, o->rank, o->shape),
       tp_extents(q.g, q.n->attr.nix, q.n->attr.ix));
 }
 
@@ -143,8 +140,8 @@ static bool lies_inside(tp_typing q, const char *what, const tp_edge *e) {
     const tp_sym *d = e->src.node->dom[i];
     if (tp_has_dim(q.n, d)) continue;
     const char *it = tp_called(q.g, q.n), *end = d->bound ? d->bound->name : "...";
-    return tp_fail(q.err, TP_E_DOMAIN, e->pos,
-        "domain: the %s of %s depends on dim '%s', which %s lacks: read it at one point, x[{%s = "
+    return tp_fail(q.err, TP_E_DOMAIN, q.pos,
+        "the %s of %s depends on dim '%s', which %s lacks: read it at one point, x[{%s = "
         "0}], or reduce a range of it, "
         "x[{%s = 0 .. %s}]:sum(0)",
         what, it, d->name, it, d->name, d->name, end);
@@ -197,31 +194,32 @@ static bool branch_shape(tp_typing q, int k) {
   }
   if (settled) return true;
   tp_set *points = dims ? tp_branch_set(q.g, q.n, k) : NULL;
-  bool ok = shapes_equal(q.g, o->rank, a, b, q.n->ndom, q.n->dom, points, tp_label(q.n));
+  bool ok = shapes_equal(q, o->rank, a, b, points);
   tp_set_free(points);
   return ok;
 }
 
-static bool cond_ok(tp_typing q, const tp_ix *cond, tp_pos pos) {
+static bool cond_ok(tp_typing q, const tp_ix *cond) {
   const tp_sym *const *syms;
   int ns = tp_ix_syms(cond, &syms);
   for (int i = 0; i < ns; i++) {
     if (syms[i]->kind != TP_SYM_BOUND && !tp_has_dim(q.n, syms[i]))
-      return tp_fail(q.err, TP_E_DOMAIN, pos,
-          "domain: a branch of %s has a condition on '%s', which is not in its domain",
-          tp_called(q.g, q.n), syms[i]->name);
+      return tp_fail(q.err, TP_E_DOMAIN, q.pos,
+          "a branch of %s has a condition on '%s', which is not in its domain", tp_called(q.g, q.n),
+          syms[i]->name);
     if (!tp_end_known(q.g, syms[i], q.n->ndom, q.n->dom))
-      return tp_fail(q.err, TP_E_DOMAIN, pos,
-          "domain: a branch of %s has a condition on '%s', which is another at each point of dims "
-          "that %s lacks",
+      return tp_fail(q.err, TP_E_DOMAIN, q.pos,
+          "a branch of %s has a condition on '%s', which is another at each point of dims that %s "
+          "lacks",
           tp_called(q.g, q.n), syms[i]->name, tp_called(q.g, q.n));
   }
-  return tp_affine(cond) || not_affine(q, cond, "condition", q.n, pos);
+  return tp_affine(cond) || not_affine(q, cond, "condition", q.n);
 }
 
 static bool branch_ok(tp_typing q, int k) {
   const tp_edge *e = &q.n->in[k];
-  if ((e->cond && !cond_ok(q, e->cond, e->pos)) || !same_dtype(q, "branch", e)) return false;
+  q.pos = e->pos;
+  if ((e->cond && !cond_ok(q, e->cond)) || !same_dtype(q, "branch", e)) return false;
   return branch_shape(q, k) ? lies_inside(q, "branch", e) : shape_differs(q, "branch", e);
 }
 
@@ -236,19 +234,19 @@ static bool infer_merge(tp_typing q) {
   return true;
 }
 
+/* Does an edge from e fit into the graph? */
 static bool operand_ok(tp_typing q, tp_val e) {
-  if (!e.node) return tp_fail(q.err, TP_E_OPTION, q.g->pos, "option: a right side is missing");
-  if (tp_is_node(q.g, e.node)) return true;
-  return tp_fail(
-      q.err, TP_E_OPTION, q.g->pos, "option: '%s' belongs to another program", tp_label(e.node));
+  if (!e.node) return tp_fail(q.err, TP_E_OPTION, q.pos, "a right side is missing");
+  return tp_is_node(q.g, e.node) ||
+      tp_fail(q.err, TP_E_OPTION, q.pos, "'%s' belongs to another program", tp_label(e.node));
 }
 
 bool tp_merge_add(tp_graph *g, tp_node *m, const tp_ix *cond, tp_val e, tp_error *err) {
-  tp_typing q = { g, m, err };
+  tp_typing q = { g, m, err, g->pos };
   if (!operand_ok(q, e)) return false;
   if (m->done)
     return tp_fail(err, TP_E_UNDEFINED, g->pos,
-        "undefined: this branch of %s can never be first: the one at %s takes every point; "
+        "this branch of %s can never be first: the one at %s takes every point; "
         "write it before that one",
         tp_called(g, m), tp_line_of(g, m->in[m->nin - 1].pos));
   tp_edge_push(g, m, (tp_edge){ .src = e, .cond = cond, .pos = g->pos });
@@ -267,45 +265,40 @@ static bool param_edge(tp_typing q, int k) {
   const tp_edge *e = &q.n->in[k];
   const tp_out *o = tp_outof(e->src);
   const tp_attr *a = &q.n->attr;
+  q.pos = e->pos;
   if (!same_dtype(q, what, e)) return false;
-  if (o->rank != a->nix ||
-      !shapes_equal(q.g, o->rank, o->shape, a->ix, 0, NULL, NULL, tp_label(q.n)))
+  if (o->rank != a->nix || !shapes_equal(q, o->rank, o->shape, a->ix, NULL))
     return shape_differs(q, what, e);
   for (int i = 0; k == 0 && i < a->nalong; i++)
     if (tp_has_dim(e->src.node, a->along[i]))
-      return tp_fail(q.err, TP_E_DOMAIN, e->pos,
-          "domain: the first value of parameter '%s' depends on dim '%s', along which it evolves",
+      return tp_fail(q.err, TP_E_DOMAIN, q.pos,
+          "the first value of parameter '%s' depends on dim '%s', along which it evolves",
           tp_label(q.n), a->along[i]->name);
   return lies_inside(q, what, e);
 }
 
-static bool no_along(tp_typing q, tp_pos pos) {
-  return tp_fail(q.err, TP_E_OPTION, pos,
-      "option: parameter '%s' has no 'along', so nothing can update it", tp_label(q.n));
+static bool no_along(tp_typing q) {
+  return tp_fail(q.err, TP_E_OPTION, q.pos,
+      "parameter '%s' has no 'along', so nothing can update it", tp_label(q.n));
 }
 
 static bool infer_param(tp_typing q) {
   const tp_attr *a = &q.n->attr;
-  if (q.n->nin > 1 && !a->nalong) return no_along(q, q.n->pos);
-  for (int k = 0; k < a->nix; k++)
-    if (tp_mentions_end(q.g, a->ix[k]))
-      return tp_fail(q.err, TP_E_SHAPE, q.n->pos,
-          "shape: the shape of parameter '%s' mentions %s, which is known only while running",
-          tp_label(q.n), tp_ix_str(q.g->ix, a->ix[k]));
+  if (q.n->nin > 1 && !a->nalong) return no_along(q);
+  if (!tp_shape_known(q, "parameter", "")) return false;
   for (int i = 0; i < a->nalong; i++) {
     if (!tp_has_dim(q.n, a->along[i]))
-      return tp_fail(q.err, TP_E_DOMAIN, q.n->pos,
-          "domain: parameter '%s' evolves along '%s', which its domain lacks", tp_label(q.n),
+      return tp_fail(q.err, TP_E_DOMAIN, q.pos,
+          "parameter '%s' evolves along '%s', which its domain lacks", tp_label(q.n),
           a->along[i]->name);
     if (i && a->along[i]->order <= a->along[i - 1]->order)
-      return tp_fail(q.err, TP_E_DOMAIN, q.n->pos,
-          "domain: 'along' of '%s' must list dims in the order in which they were made",
-          tp_label(q.n));
+      return tp_fail(q.err, TP_E_DOMAIN, q.pos,
+          "'along' of '%s' must list dims in the order in which they were made", tp_label(q.n));
     for (int k = 0; k < a->nix; k++)
       if (tp_ix_mentions(a->ix[k], a->along[i]))
-        return tp_fail(q.err, TP_E_SHAPE, q.n->pos,
-            "shape: the shape of parameter '%s' depends on '%s', along which it evolves",
-            tp_label(q.n), a->along[i]->name);
+        return tp_fail(q.err, TP_E_SHAPE, q.pos,
+            "the shape of parameter '%s' depends on '%s', along which it evolves", tp_label(q.n),
+            a->along[i]->name);
   }
   if (!tp_rank_ok(q, a->nix + q.n->ndom - a->nalong) || !infer_declared(q)) return false;
   for (int k = 0; k < q.n->nin; k++)
@@ -314,23 +307,18 @@ static bool infer_param(tp_typing q) {
 }
 
 bool tp_param_update(tp_graph *g, tp_node *p, tp_val e, tp_error *err) {
-  tp_typing q = { g, p, err };
+  tp_typing q = { g, p, err, g->pos };
   if (!operand_ok(q, e)) return false;
-  if (!p->attr.nalong) return no_along(q, g->pos);
+  if (!p->attr.nalong) return no_along(q);
   if (p->nin > 1)
     return tp_fail(err, TP_E_UNDEFINED, g->pos,
-        "undefined: this update of parameter '%s' can never be first: %s updates it already, "
+        "this update of parameter '%s' can never be first: %s updates it already, "
         "and a parameter has one update",
         tp_label(p), tp_line_of(g, p->in[1].pos));
   tp_edge_push(g, p, (tp_edge){ .src = e, .pos = g->pos });
   if (param_edge(q, 1)) return true;
   p->nin--;
   return false;
-}
-
-static bool infer_pinit(tp_typing q) {
-  const tp_out *o = tp_inof(q.n, 0);
-  return tp_out1(q, o->dtype, o->rank, o->shape);
 }
 
 /* ---- accumulations ---- */
@@ -340,17 +328,17 @@ static bool infer_pinit(tp_typing q) {
 static bool contribution_shape(tp_typing q, const tp_edge *e) {
   const tp_node *x = e->src.node;
   const tp_out *o = tp_outof(e->src);
+  const tp_attr *y = &q.n->attr;
   const tp_ix *shape[2 * TP_MAXRANK];
   int rank = 0;
   for (int i = 0; !e->gather && i < q.n->ndom && rank < TP_MAXRANK; i++)
     if (e->at[i].range)
       shape[rank++] = tp_ix_extent(q.g->ix, e->at[i].lo, e->at[i].hi, x->ndom, x->dom);
-  if (o->rank != rank + q.n->attr.nix) return shape_differs(q, "contribution", e);
-  if (!(e->gather ? through(q, o->rank, o->shape, x, e->at, q.n, e->pos, shape)
-                  : through(q, q.n->attr.nix, q.n->attr.ix, q.n, e->at, x, e->pos, shape + rank)))
+  if (o->rank != rank + y->nix) return shape_differs(q, "contribution", e);
+  if (!(e->gather ? through(q, o->rank, o->shape, x, e->at, q.n, shape)
+                  : through(q, y->nix, y->ix, q.n, e->at, x, shape + rank)))
     return false;
-  return shapes_equal(q.g, o->rank, e->gather ? shape : o->shape, e->gather ? q.n->attr.ix : shape,
-             0, NULL, NULL, tp_label(q.n)) ||
+  return shapes_equal(q, o->rank, e->gather ? shape : o->shape, e->gather ? y->ix : shape, NULL) ||
       shape_differs(q, "contribution", e);
 }
 
@@ -368,15 +356,16 @@ static bool over_dims(const tp_graph *g, const tp_ix *e, const tp_node *a, const
 
 static bool contribution_ok(tp_typing q, const tp_edge *e) {
   const tp_node *x = e->src.node, *to = e->gather ? x : q.n, *over = e->gather ? q.n : x;
-  if (!at_ok(q, to, e->at, e->pos) || !same_dtype(q, "contribution", e)) return false;
+  q.pos = e->pos;
+  if (!at_ok(q, to, e->at) || !same_dtype(q, "contribution", e)) return false;
   bool inside = !e->cond || over_dims(q.g, e->cond, over, e->gather ? x : NULL);
   for (int i = 0; i < to->ndom; i++)
     inside = inside && over_dims(q.g, e->at[i].lo, over, NULL) &&
         (!e->at[i].range || over_dims(q.g, e->at[i].hi, over, NULL));
   if (!inside)
-    return tp_fail(q.err, TP_E_DOMAIN, e->pos,
-        "domain: a contribution to '%s' mentions a dim that neither side has", tp_label(q.n));
-  if (e->cond && !tp_affine(e->cond)) return not_affine(q, e->cond, "condition", q.n, e->pos);
+    return tp_fail(q.err, TP_E_DOMAIN, q.pos,
+        "a contribution to '%s' mentions a dim that neither side has", tp_label(q.n));
+  if (e->cond && !tp_affine(e->cond)) return not_affine(q, e->cond, "condition", q.n);
   return contribution_shape(q, e);
 }
 
@@ -388,20 +377,20 @@ static bool infer_accum(tp_typing q) {
 }
 
 bool tp_accum_add(tp_graph *g, tp_node *acc, tp_edge e, tp_error *err) {
-  tp_typing q = { g, acc, err };
+  tp_typing q = { g, acc, err, g->pos };
   if (!operand_ok(q, e.src) || !contribution_ok(q, &e)) return false;
-  int nat = e.gather ? e.src.node->ndom : acc->ndom;
-  e.at = TP_DUPN(&g->arena, e.at, nat);
+  e.at = TP_DUPN(&g->arena, e.at, (e.gather ? e.src.node->ndom : acc->ndom));
   tp_edge_push(g, acc, e);
   return true;
 }
 
 bool tp_infer_time(tp_typing q) {
+  const tp_out *o = q.n->nin ? tp_inof(q.n, 0) : NULL;
   switch (q.n->op) {
   case TP_OP_READ: return infer_read(q);
   case TP_OP_MERGE: return infer_merge(q);
   case TP_OP_ACCUM: return infer_accum(q);
   case TP_OP_PARAM: return infer_param(q);
-  default: return infer_pinit(q);
+  default: return tp_out1(q, o->dtype, o->rank, o->shape); /* PINIT */
   }
 }

@@ -4,9 +4,15 @@
  * check asks. */
 #include "graph/core.h"
 
+static bool bad(tp_error *err, tp_pos pos, const char *fmt, ...) TP_PRINTF(3, 4);
+static bool bad(tp_error *err, tp_pos pos, const char *fmt, ...) {
+  char text[512];
+  TP_FORMAT(text, fmt);
+  return tp_fail(err, TP_E_OPTION, pos, "bad graph: %s", text);
+}
+
 static bool wrong(const tp_node *n, tp_error *err, const char *why) {
-  return tp_fail(
-      err, TP_E_OPTION, n->pos, "option: bad graph: %%%d '%s': %s", n->id, tp_ops[n->op].text, why);
+  return bad(err, n->pos, "%%%d '%s': %s", n->id, tp_ops[n->op].text, why);
 }
 
 static bool value_ok(const tp_graph *g, tp_val v) {
@@ -57,10 +63,11 @@ static bool structure_ok(const tp_graph *g, const tp_node *n, tp_error *err) {
 }
 
 bool tp_verify_structure(const tp_graph *g, tp_error *err) {
-  for (int i = 0; i < g->nodes.n; i++)
-    if (!(g->nodes.v[i]->id == i ? structure_ok(g, g->nodes.v[i], err)
-                                 : wrong(g->nodes.v[i], err, "its id is not its place")))
+  for (int i = 0; i < g->nodes.n; i++) {
+    const tp_node *n = g->nodes.v[i];
+    if (!(n->id == i ? structure_ok(g, n, err) : wrong(n, err, "its id is not its place")))
       return false;
+  }
   return true;
 }
 
@@ -113,6 +120,8 @@ static bool entries_ok(const tp_graph *g, int n, tp_node *const *v, bool inputs,
     bool is = a->str && v[i]->nout == 1 && (!inputs || v[i]->op == TP_OP_INPUT);
     for (int j = 0; j < a->nalong; j++)
       is &= tp_dom_has(v[i]->ndom, v[i]->dom, a->along[j]) && !tp_dom_has(j, a->along, a->along[j]);
+    for (int j = 0; is && j < i; j++)
+      if (strcmp(v[j]->attr.str, a->str) == 0) return wrong(v[i], err, "there are two of its name");
     if (!is)
       return wrong(v[i], err,
           inputs ? "among the inputs, but no input" : "among the parameters, but no parameter");
@@ -136,22 +145,19 @@ static bool is_state(tp_graph *scratch, const tp_node *param, tp_val v) {
  * parameters are closed there is none. */
 static bool hidden_ok(const tp_graph *g, tp_graph *scratch, tp_error *err) {
   int k = 0, open = 0;
-  for (int i = 0; i < g->params.n; i++)
-    open += g->params.v[i]->id >= 0 && g->params.v[i]->op == TP_OP_PARAM;
-  for (int i = 0; i < g->outputs.n; i++) {
-    const tp_output *o = &g->outputs.v[i];
+  TP_NODES (n, g->params) open += n->id >= 0 && n->op == TP_OP_PARAM;
+  TP_EACH (const tp_output, o, g->outputs) {
     if (!o->hidden) continue;
     const tp_node *p = k < g->params.n ? g->params.v[k++] : NULL;
     if (!p || strcmp(p->attr.str, o->name))
-      return tp_fail(err, TP_E_OPTION, o->pos,
-          "option: bad graph: hidden output '%s' is not that of a parameter in its place", o->name);
+      return bad(
+          err, o->pos, "hidden output '%s' is not that of a parameter in its place", o->name);
     if (!is_state(scratch, p, o->val))
-      return tp_fail(err, TP_E_OPTION, o->pos,
-          "option: bad graph: hidden output '%s' has not the type of its parameter", o->name);
+      return bad(err, o->pos, "hidden output '%s' has not the type of its parameter", o->name);
   }
   if (k ? k == g->params.n : open == g->params.n) return true;
-  return tp_fail(err, TP_E_OPTION, g->params.v[k]->pos,
-      "option: bad graph: parameter '%s' has no hidden output", g->params.v[k]->attr.str);
+  const tp_node *p = g->params.v[k];
+  return bad(err, p->pos, "parameter '%s' has no hidden output", p->attr.str);
 }
 
 static bool pinit_ok(const tp_graph *g, tp_graph *scratch, const tp_node *n, tp_error *err) {
@@ -165,8 +171,7 @@ static bool lists_ok(const tp_graph *g, tp_graph *scratch, tp_error *err) {
   if (!entries_ok(g, g->inputs.n, g->inputs.v, true, err) ||
       !entries_ok(g, g->params.n, g->params.v, false, err))
     return false;
-  for (int i = 0; i < g->nodes.n; i++) {
-    const tp_node *n = g->nodes.v[i];
+  TP_NODES (n, g->nodes) {
     if (n->op == TP_OP_INPUT && !is_listed(n, g->inputs.n, g->inputs.v))
       return wrong(n, err, "not among the inputs");
     if (n->op == TP_OP_PARAM && !is_listed(n, g->params.n, g->params.v))
@@ -175,27 +180,20 @@ static bool lists_ok(const tp_graph *g, tp_graph *scratch, tp_error *err) {
       return wrong(n, err, "not among the sinks");
     if (n->op == TP_OP_PINIT && !pinit_ok(g, scratch, n, err)) return false;
   }
-  for (int i = 0; i < g->sinks.n; i++)
-    if (!tp_is_node(g, g->sinks.v[i]))
-      return tp_fail(err, TP_E_OPTION, g->pos, "option: bad graph: sink %d is not in the graph", i);
-  for (int i = 0; i < g->outputs.n; i++)
-    if (!value_ok(g, g->outputs.v[i].val))
-      return tp_fail(err, TP_E_OPTION, g->outputs.v[i].pos,
-          "option: bad graph: output '%s' is not in the graph", g->outputs.v[i].name);
-  for (int i = 0; i < g->stops.n; i++) {
-    const tp_stop *s = &g->stops.v[i];
-    const char *t = s->dim->name;
-    if (!value_ok(g, s->done) || (s->end && !tp_is_node(g, s->end)))
-      return tp_fail(
-          err, TP_E_OPTION, s->pos, "option: bad graph: what ends '%s' is not in the graph", t);
-    if (tp_dtypeof(s->done) != TP_BOOL || tp_rankof(s->done) || s->done.node->ndom != s->ndom + 1)
-      return tp_fail(err, TP_E_OPTION, s->pos,
-          "option: bad graph: what ends '%s' is no bool over its domain", t);
+  TP_NODES (n, g->sinks)
+    if (!tp_is_node(g, n)) return bad(err, g->pos, "a sink is not in the graph");
+  TP_EACH (const tp_output, o, g->outputs)
+    if (!value_ok(g, o->val)) return bad(err, o->pos, "output '%s' is not in the graph", o->name);
+  TP_EACH (const tp_stop, s, g->stops) {
+    const tp_val done = s->done;
+    if (!value_ok(g, done) || (s->end && !tp_is_node(g, s->end)))
+      return bad(err, s->pos, "what ends '%s' is not in the graph", s->dim->name);
+    if (tp_dtypeof(done) != TP_BOOL || tp_rankof(done) || done.node->ndom != s->ndom + 1)
+      return bad(err, s->pos, "what ends '%s' is no bool over its domain", s->dim->name);
   }
-  for (int i = 0; i < g->losses.n; i++)
-    if (!value_ok(g, g->losses.v[i]) || !tp_dtype_float(tp_dtypeof(g->losses.v[i])))
-      return tp_fail(
-          err, TP_E_OPTION, g->pos, "option: bad graph: loss %d is no float of the graph", i);
+  TP_EACH (const tp_val, v, g->losses)
+    if (!value_ok(g, *v) || !tp_dtype_float(tp_dtypeof(*v)))
+      return bad(err, g->pos, "loss %d is no float of the graph", (int)(v - g->losses.v));
   return hidden_ok(g, scratch, err);
 }
 
@@ -217,16 +215,14 @@ bool tp_verify(const tp_graph *g, tp_error *err) {
 void tp_recheck(tp_graph *g, bool keep) {
   tp_graph scratch;
   scratch_start(&scratch, g);
-  for (int i = 0; i < g->nodes.n; i++) {
-    tp_node m = *g->nodes.v[i];
+  TP_NODES (n, g->nodes) {
+    tp_node m = *n;
     tp_error ignored = { 0 };
     scratch.pos = m.pos;
     tp_infer(&scratch, &m, &ignored);
   }
   if (!keep) g->shapechecks.n = 0;
-  for (int i = 0; i < scratch.shapechecks.n; i++) {
-    const tp_shapecheck *s = &scratch.shapechecks.v[i];
+  TP_EACH (const tp_shapecheck, s, scratch.shapechecks)
     tp_shapecheck_add(g, s->a, s->b, s->pos, s->what);
-  }
   tp_arena_free(&scratch.arena);
 }

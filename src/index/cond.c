@@ -1,16 +1,14 @@
 /* Conditions, hash-consed. Normal forms: e >= 0 with coprime coefficients (k*e + c >= 0 => e + c//k
- * >= 0); e == 0 likewise, the first positive; not only before ==; and, or flat, sorted, without
- * implied operands; a >= 0 and -a >= 0 => a == 0. */
+ * >= 0); e == 0 likewise, its first coefficient positive; not before == only; and, or flat, sorted,
+ * without implied operands; a >= 0 and -a >= 0 => a == 0. */
 #include "index/priv.h"
 
 const tp_ix *tp_ix_bool(tp_ictx *c, bool v) {
-  tp_ix p = { .kind = v ? TP_IX_TRUE : TP_IX_FALSE };
-  return tp_ix_intern(c, &p);
+  return tp_ix_intern(c, &(tp_ix){ .kind = v ? TP_IX_TRUE : TP_IX_FALSE });
 }
 
 static const tp_ix *with_arg(tp_ictx *c, tp_ixkind kind, const tp_ix *e) {
-  tp_ix p = { .kind = kind, .narg = 1, .arg = &e };
-  return tp_ix_intern(c, &p);
+  return tp_ix_intern(c, &(tp_ix){ .kind = kind, .narg = 1, .arg = &e });
 }
 
 const tp_ix *tp_ix_ge0(tp_ictx *c, const tp_ix *e) {
@@ -30,15 +28,10 @@ const tp_ix *tp_ix_eq0(tp_ictx *c, const tp_ix *e) {
 }
 
 const tp_ix *tp_ix_cmp(tp_ictx *c, tp_cmp op, const tp_ix *a, const tp_ix *b) {
-  switch (op) {
-  case TP_EQ: return tp_ix_eq0(c, tp_ix_sub(c, a, b));
-  case TP_NE: return tp_ix_not(c, tp_ix_eq0(c, tp_ix_sub(c, a, b)));
-  case TP_GE: return tp_ix_ge0(c, tp_ix_sub(c, a, b));
-  case TP_GT: return tp_ix_ge0(c, tp_ix_addc(c, tp_ix_sub(c, a, b), -1));
-  case TP_LE: return tp_ix_ge0(c, tp_ix_sub(c, b, a));
-  case TP_LT: return tp_ix_ge0(c, tp_ix_addc(c, tp_ix_sub(c, b, a), -1));
-  }
-  return NULL;
+  const tp_ix *d = op == TP_LE || op == TP_LT ? tp_ix_sub(c, b, a) : tp_ix_sub(c, a, b);
+  if (op == TP_EQ) return tp_ix_eq0(c, d);
+  if (op == TP_NE) return tp_ix_not(c, tp_ix_eq0(c, d));
+  return tp_ix_ge0(c, op == TP_LT || op == TP_GT ? tp_ix_addc(c, d, -1) : d);
 }
 
 const tp_ix *tp_ix_not(tp_ictx *c, const tp_ix *a) {
@@ -95,8 +88,6 @@ typedef struct {
   const tp_ix **v;
 } junction;
 
-static void drop(junction *j, int i) { j->v[i] = j->v[--j->n]; }
-
 static void add_literal(junction *j, const tp_ix *e) {
   bool conj = j->kind == TP_IX_AND;
   const tp_ix *no = tp_ix_not(j->c, e);
@@ -107,11 +98,11 @@ static void add_literal(junction *j, const tp_ix *e) {
     if (conj ? implies(o, e) : implies(e, o)) return;
   }
   for (int i = j->n - 1; i >= 0; i--)
-    if (conj ? implies(e, j->v[i]) : implies(j->v[i], e)) drop(j, i);
+    if (conj ? implies(e, j->v[i]) : implies(j->v[i], e)) j->v[i] = j->v[--j->n];
   for (int i = 0; i < j->n; i++)
     if (conj && e->kind == TP_IX_GE0 && j->v[i]->kind == TP_IX_GE0 &&
         tp_ix_differ(e->arg[0], -1, j->v[i]->arg[0], &d) && d == 0) {
-      drop(j, i);
+      j->v[i] = j->v[--j->n];
       add_literal(j, tp_ix_eq0(j->c, e->arg[0]));
       return;
     }
@@ -140,8 +131,7 @@ const tp_ix *tp_ix_join(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *p
   if (j.done || j.n == 0) return tp_ix_bool(c, j.done == (kind == TP_IX_OR));
   if (j.n == 1) return v[0];
   tp_ix_sort(v, j.n);
-  tp_ix p = { .kind = kind, .narg = j.n, .arg = v };
-  return tp_ix_intern(c, &p);
+  return tp_ix_intern(c, &(tp_ix){ .kind = kind, .narg = j.n, .arg = v });
 }
 
 const tp_ix *tp_ix_both(tp_ictx *c, const tp_ix *a, const tp_ix *b) {

@@ -1,8 +1,9 @@
-/* fields: structs that are said as rows of a .def file. From the rows follow the struct's fields,
- * their text, what tells two apart. A(kind, type, field, dimension)   one value; what is 0 is not
- * printed W(type, field)                    a word of field_words L(kind, type, field) nfield
- * values in an array A table of tp_field is made of the same rows by TP_ROW_A, TP_ROW_W and
- * TP_ROW_L, where TP_OWNER is the struct. */
+/* fields: structs that are said as rows of a .def file. The rows give the struct's fields, their
+ * text, and keys that tell two apart.
+ *   A(kind, type, field, dimension)   one value; what is 0 is not printed
+ *   W(type, field)                    a word of field_words
+ *   L(kind, type, field)              nfield values in an array
+ * TP_ROW_A, TP_ROW_W and TP_ROW_L make a table of tp_field, where TP_OWNER is the struct. */
 #ifndef TP_FIELDS_H
 #define TP_FIELDS_H
 #include "index/index.h"
@@ -53,7 +54,7 @@ typedef struct tp_fields {
   int n;
 } tp_fields;
 
-/* As items of a list in braces, of which *count have been written, and one item read by its key. */
+/* Items of a list in braces, of which *count have been written; and one item read by its key. */
 tp_buf *tp_put_item(tp_buf *b, int *count, const char *key); /* "{key" or ", key" */
 void tp_put_fields(tp_buf *b, tp_fields f, const void *x, int *count);
 bool tp_scan_field(tp_scan *in, tp_ictx *c, tp_fields f, void *x, const char *key, bool *known);

@@ -1,17 +1,13 @@
 /* index: symbols, hash-consed index expressions and conditions, and sets of points. Rank 1.
  *
  * One canonical object serves as index and as size: a polynomial  c + sum of coef * monomial  with
- * i64 coefficients, where a monomial is a sorted product of atoms and an atom is a symbol,
- * min(e..), max(e..), floordiv(e, k) or mod(e, k), k > 0. An expression is *affine* (quasi-affine)
- * if each monomial has one atom and all atoms' arguments are affine; only those may index. Equal
- * expressions are the same pointer. Conditions are hash-consed as well: true, false, e >= 0, e ==
- * 0, and, or, not.
+ * i64 coefficients. A monomial is a sorted product of atoms; an atom is a symbol, min(e..),
+ * max(e..), floordiv(e, k) or mod(e, k), k > 0. An expression is *affine* (quasi-affine) if each
+ * monomial has one atom and all atoms' arguments are affine; only those may index. Conditions are
+ * true, false, e >= 0, e == 0, and, or, not. Equal ones are the same pointer.
  *
- * Simplifications done at construction (all valid without knowing the domain): polynomial
- * arithmetic; min and max flattened, duplicates and dominated operands removed when they differ by
- * a constant, single operand unwrapped; floordiv and mod by 1, of constants, of exact multiples
- * ((4*t + 5)//4 = t + 1 + 1//4...: the part divisible by k is taken out); mod(e, k) with range
- * known inside [0, k) only through tp_ix_simplify. */
+ * Construction simplifies what holds for all values (ix.c, cond.c); tp_ix_simplify what holds on a
+ * domain. NULL in, NULL out. */
 #ifndef TP_INDEX_H
 #define TP_INDEX_H
 #include "base/scan.h"
@@ -24,17 +20,15 @@ struct tp_sym {
   int id; /* index into an environment of values; dense from 0 */
   tp_symkind kind;
   const char *name;
-  tp_sym *bound; /* of a dim: its bound. of a bound made by P:dim: NULL */
-  tp_sym *dim;   /* of a bound made by a dim: that dim, else NULL */
-  int order;     /* dims: in order of creation, which is the order of every domain */
-  bool hidden;   /* made by the compiler: not to be given at the call */
-  /* of what a compilation made for itself: its number, from 1 on; else 0 */
-  int compilation;
-  /* of a VAR that stands for a thread's share of an extent (plan/team.c): that extent; it stays
-   * while a run goes on. Else NULL */
+  tp_sym *bound, *dim; /* of a dim: its bound; of a bound that a dim made: that dim; else NULL */
+  int order;           /* dims: in order of creation, which is the order of every domain */
+  bool hidden;         /* made by the compiler: not to be given at the call */
+  int compilation; /* the number, from 1 on, of the compilation that made it for itself; else 0 */
+  /* of a VAR that stands for a thread's share of an extent (plan/team.c): that extent, which stays
+   * while a run goes on; else NULL */
   const struct tp_ix *whole;
-  /* of a hidden bound: it is how many binary digits this bound has, at least 1 (tp_sym_digits);
-   * else NULL */
+  /* of a hidden bound that is how many binary digits another one has, at least 1
+   * (tp_sym_digits): that bound; else NULL */
   const tp_sym *digits;
   tp_pos pos;
 };
@@ -44,29 +38,29 @@ typedef struct tp_ictx tp_ictx; /* owns symbols and expressions, and an isl_ctx 
 
 typedef enum {
   TP_IX_POLY, /* constants, sums, products: see tp_ix_term */
-  /* atoms; seen alone they are themselves, not a POLY of one term */
+  /* atoms; alone they are themselves, no POLY of one term */
   TP_IX_SYM,
   TP_IX_MIN,
   TP_IX_MAX,
   TP_IX_FDIV,
   TP_IX_MOD,
+  /* conditions */
   TP_IX_TRUE,
   TP_IX_FALSE,
   TP_IX_GE0,
   TP_IX_EQ0,
   TP_IX_AND,
   TP_IX_OR,
-  TP_IX_NOT /* conditions */
+  TP_IX_NOT
 } tp_ixkind;
 
 tp_ictx *tp_ictx_new(void);        /* NULL: no memory */
 tp_ictx *tp_ictx_free(tp_ictx *c); /* NULL */
 tp_arena *tp_ictx_arena(tp_ictx *c);
 
-/* ---- symbols ---- */
-/* name taken: option */
-tp_sym *tp_sym_dim(tp_ictx *c, const char *name,
-    const char *bound_name /* NULL: upper-cased name */, tp_pos pos, tp_error *err);
+/* ---- symbols ---- (error option: the name is taken) */
+/* bound_name NULL: the upper-cased name */
+tp_sym *tp_sym_dim(tp_ictx *c, const char *name, const char *bound_name, tp_pos pos, tp_error *err);
 tp_sym *tp_sym_bound(tp_ictx *c, const char *name, tp_pos pos, tp_error *err);
 /* fresh VAR: hint, hint1, hint2, ... never clashes */
 tp_sym *tp_sym_var(tp_ictx *c, const char *hint);
@@ -77,16 +71,14 @@ void tp_sym_end(tp_ictx *c, int was);
 tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint); /* fresh dim without a bound */
 /* the hidden bound of that name; made, by a name that is free, if there is none */
 tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name);
-/* the hidden dim that goes over the binary digits of a bound, which each evaluation gives it anew
- */
+/* the hidden dim over the binary digits of a bound; tp_sym_set_hidden sets its bound in env */
 tp_sym *tp_sym_digits(tp_ictx *c, const tp_sym *bound);
-void tp_sym_set_hidden(const tp_ictx *c, int64_t *env); /* these, of the bounds in env */
-tp_sym *tp_sym_find(tp_ictx *c, const char *name);      /* dim or bound or var, NULL */
+void tp_sym_set_hidden(const tp_ictx *c, int64_t *env);
+tp_sym *tp_sym_find(tp_ictx *c, const char *name); /* dim or bound or var, NULL */
 int tp_nsym(const tp_ictx *c);
 tp_sym *tp_sym_at(const tp_ictx *c, int id);
 
-/* ---- expressions ---- (never NULL unless an argument was NULL; what is too large or too deep
- * marks the context: tp_ictx_overflowed) */
+/* ---- expressions ---- (what is too large or too deep marks the context: tp_ictx_overflowed) */
 const tp_ix *tp_ix_const(tp_ictx *c, int64_t v);
 const tp_ix *tp_ix_sym(tp_ictx *c, const tp_sym *s);
 const tp_ix *tp_ix_add(tp_ictx *c, const tp_ix *a, const tp_ix *b);
@@ -99,17 +91,15 @@ const tp_ix *tp_ix_fdiv(tp_ictx *c, const tp_ix *a, int64_t k); /* floor(a / k),
 const tp_ix *tp_ix_mod(tp_ictx *c, const tp_ix *a, int64_t k);  /* a - k*floor(a/k), k > 0 */
 const tp_ix *tp_ix_min(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_max(tp_ictx *c, const tp_ix *a, const tp_ix *b);
-/* Exact quotient of polynomials a / b, NULL if b does not divide a. Division by a literal constant
- * that divides all coefficients included. */
+/* The exact quotient of polynomials; NULL: b does not divide a. */
 const tp_ix *tp_ix_divexact(tp_ictx *c, const tp_ix *a, const tp_ix *b);
-/* Work that a host may end. It is asked between questions to isl and by tp_ictx_ended; from its
+/* Work that a host may end: it is asked between questions to isl and by tp_ictx_ended, and from its
  * first yes on isl gives nothing. tp_ictx_unwatch says whether it ended: what was not known since
  * is forgotten. */
 void tp_ictx_watch(tp_ictx *c, bool (*interrupted)(void *host), void *host);
 bool tp_ictx_ended(tp_ictx *c);
 bool tp_ictx_unwatch(tp_ictx *c);
-/* What was too large or nested too deep since this was last asked, in words; NULL: nothing was.
- * Takes the mark away. */
+/* In words, what was too large or nested too deep since this was last asked; NULL: nothing was. */
 enum { TP_MAXNEST = 100 };
 #define TP_NESTED "is nested too deep"
 const char *tp_ictx_overflowed(tp_ictx *c);
@@ -123,16 +113,14 @@ const tp_ix *tp_ix_or(tp_ictx *c, const tp_ix *a, const tp_ix *b);
 const tp_ix *tp_ix_not(tp_ictx *c, const tp_ix *a);
 /* their conjunction, where NULL says nothing */
 const tp_ix *tp_ix_both(tp_ictx *c, const tp_ix *a, const tp_ix *b);
-/* of cond as a conjunction: part k; NULL: no more */
+/* part k of a conjunction; NULL: no more */
 const tp_ix *tp_ix_conjunct(const tp_ix *cond, int k);
 
 /* ---- looking inside ---- */
 tp_ixkind tp_ix_kind(const tp_ix *e);
 bool tp_ix_is_cond(const tp_ix *e);
 bool tp_ix_is_const(const tp_ix *e, int64_t *v); /* v may be NULL */
-/* k > 0 */
 static inline int64_t tp_floormod(int64_t a, int64_t k) { return a % k + (a % k < 0 ? k : 0); }
-/* k > 0 */
 static inline int64_t tp_floordiv(int64_t a, int64_t k) { return a / k - (a % k < 0); }
 static inline uint64_t tp_gcd(uint64_t a, uint64_t b) { return b ? tp_gcd(b, a % b) : a; }
 static inline bool tp_is_number(const tp_ix *e, int64_t v) {
@@ -141,21 +129,19 @@ static inline bool tp_is_number(const tp_ix *e, int64_t v) {
 }
 bool tp_ix_is_affine(const tp_ix *e);
 bool tp_ix_mentions(const tp_ix *e, const tp_sym *s);
-/* distinct symbols mentioned, ascending id; how many; e NULL: none */
+/* distinct symbols, ascending ids; how many; e NULL: none */
 int tp_ix_syms(const tp_ix *e, const tp_sym *const **out);
 bool tp_ix_of_bounds(const tp_ix *e);       /* it mentions none but bounds */
 const tp_sym *tp_ix_as_sym(const tp_ix *e); /* the symbol if e is just one, else NULL */
-/* of any integer expression, the constant not counted */
+/* An integer expression is its constant tp_ix_cst and terms: a coefficient times n atoms. */
 int tp_ix_nterm(const tp_ix *e);
-int64_t tp_ix_cst(const tp_ix *e); /* its constant term */
+int64_t tp_ix_cst(const tp_ix *e);
 int64_t tp_ix_coef(const tp_ix *e, int i);
-/* number of atoms of term i, and they */
-int tp_ix_term(const tp_ix *e, int i, const tp_ix *const **atoms);
-/* MIN MAX: operands; FDIV MOD: 1; GE0 EQ0 NOT: 1; AND OR: n */
-int tp_ix_narg(const tp_ix *e);
+int tp_ix_term(const tp_ix *e, int i, const tp_ix *const **atoms); /* n */
+int tp_ix_narg(const tp_ix *e); /* FDIV MOD GE0 EQ0 NOT: 1; MIN MAX AND OR: n; else 0 */
 const tp_ix *tp_ix_arg(const tp_ix *e, int i);
 int64_t tp_ix_div(const tp_ix *e); /* k of FDIV, MOD */
-/* If e = s*k + rest with rest not mentioning s: gives k and rest, else false. */
+/* Is e = s*k + rest, where rest does not mention s? */
 bool tp_ix_linear_in(tp_ictx *c, const tp_ix *e, const tp_sym *s, int64_t *k, const tp_ix **rest);
 /* A function that is linear in s and, for s from lo to last, nowhere below e (above), or nowhere
  * above it. NULL: none was found. */
@@ -166,42 +152,40 @@ const tp_ix *tp_ix_edge(
 /* Simultaneous substitution from[i] := to[i], in expressions and conditions. */
 const tp_ix *tp_ix_subst(
     tp_ictx *c, const tp_ix *e, int n, const tp_sym *const *from, const tp_ix *const *to);
-/* Interval reasoning: 0 <= d <= D-1 for each dim mentioned (D its bound), every bound >= 0, and >=
- * 1 if one of its dims is in `dims`. */
+/* Where 0 <= d < D for each dim mentioned (D its bound), and D >= 1 for the dims listed too; every
+ * bound is >= 0. False: not proved. */
 bool tp_ix_prove_ge0(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims);
-/* Canonical form on the domain: drops operands of min and max that cannot win, floordiv/mod with
- * provable range, max(0, e) with e >= 0. */
+/* Canonical form on that domain. */
 const tp_ix *tp_ix_simplify(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims);
 /* Extent of lo .. hi on a domain: max(0, hi - lo) simplified. */
 const tp_ix *tp_ix_extent(
     tp_ictx *c, const tp_ix *lo, const tp_ix *hi, int ndims, const tp_sym *const *dims);
-/* An upper (lower) bound over the given dims that does not mention them; upper of t + 1 is T. For
- * sizes of slots. NULL: none known (a hidden dim, a product of factors of unknown sign). */
+/* An upper (lower) bound over the given dims that does not mention them; upper of t + 1 is T. NULL:
+ * none is known (a hidden dim, a product of factors of unknown sign). */
 const tp_ix *tp_ix_upper(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims);
 const tp_ix *tp_ix_lower(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims);
 
-/* ---- evaluation ---- env[sym->id]; false on overflow of i64 (value then saturated) */
-bool tp_ix_eval(const tp_ix *e, const int64_t *env, int64_t *out);
+/* ---- evaluation ---- by env[sym->id] */
+bool tp_ix_eval(
+    const tp_ix *e, const int64_t *env, int64_t *out); /* false: beyond i64, saturated */
 /* Bounds of e's values where each symbol lies in lo .. hi (both inclusive, by id); exact for one
- * symbol used once. Saturates. Not for conditions. hi NULL: where lo has the bounds, and each dim
- * is anywhere in its domain. */
+ * symbol used once, saturated; no conditions. hi NULL: lo has the bounds, and each dim is anywhere
+ * in its domain. */
 void tp_ix_range(
     const tp_ix *e, const int64_t *lo, const int64_t *hi, int64_t *least, int64_t *most);
 /* unchecked, fast; conditions give 0 or 1 */
 int64_t tp_ix_evalq(const tp_ix *e, const int64_t *env);
 
-/* ---- text ---- prints what it parses: "2*t + T*B - 1", "min(t + 10, T - 1)", "t//2", "t%3",
- * "max(0, t - w + 1)", conditions: "t >= 1", "t == 0", "(a >= 0 and b == 0)", "not (…)", "true".
- * All of < <= > >= == != parse. */
+/* ---- text ---- prints what it parses: "2*t + T*B - 1", "min(t + 10, T - 1)", "t//2", "t%3";
+ * conditions: "t >= 1", "t == 0", "(a >= 0 and b == 0)". All of < <= > >= == != and `not` parse. */
 void tp_ix_print(tp_buf *b, const tp_ix *e);
-const char *tp_ix_str(tp_ictx *c, const tp_ix *e); /* in the context's arena */
-/* the same for sentences: no parentheses around the whole */
-const char *tp_ix_said(tp_ictx *c, const tp_ix *e);
+const char *tp_ix_str(tp_ictx *c, const tp_ix *e);  /* in the context's arena */
+const char *tp_ix_said(tp_ictx *c, const tp_ix *e); /* without parentheses around the whole */
 /* advances *s; symbols must exist; stops before .. and -> */
 const tp_ix *tp_ix_parse(tp_ictx *c, const char **s, tp_error *err);
 
-/* Lines that name symbols, in the order of ids: "dim t:T", "bound K", "var t1", each perhaps "
- * hidden"; a dim's line names its bound too. */
+/* Lines that name symbols, in the order of ids, each perhaps with " hidden": "dim t:T", "bound K"
+ * (a dim's bound has none), "var t1". */
 void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used);
 /* after its first word; a symbol that there is already is taken */
 bool tp_sym_line(tp_ictx *c, tp_scan *in, tp_symkind kind);
@@ -214,9 +198,8 @@ typedef struct tp_at {
 } tp_at;
 
 /* ---- sets of points (sets.c, questions.c) ----
- * A tp_set lives in the space of an ordered list of dims (positional), its parameters are bounds.
- * NULL in, NULL out: a failed isl call gives NULL, and tp_isl_check() turns isl's last error into
- * ours. tp_set IS an isl_set and tp_rel an isl_map; index/isl.h says so to src/poly. */
+ * A tp_set lives in the space of an ordered list of dims (positional), its parameters are bounds. A
+ * failed isl call gives NULL; tp_isl_check() turns isl's last error into ours. */
 typedef struct isl_set tp_set;
 typedef struct isl_map tp_rel;
 /* false and err filled if isl failed since the last check */
@@ -237,10 +220,10 @@ TP_GIVE tp_set *tp_set_or(TP_TAKE tp_set *a, TP_TAKE tp_set *b); /* coalesced */
 TP_GIVE tp_set *tp_set_minus(TP_TAKE tp_set *a, TP_TAKE tp_set *b);
 /* one piece around both: what all of a keeps, but for what `by` doesn't */
 TP_GIVE tp_set *tp_set_widen(TP_TAKE tp_set *a, TP_KEEP tp_set *by);
+/* does it depend on the bound s? */
+bool tp_set_mentions(TP_KEEP tp_set *a, const tp_sym *s);
 /* The points that a has for some value of the bound s with cond, a condition on bounds: s is no
  * parameter of the result. */
-/* does it depend on the bound s? */
-bool tp_set_mentions(tp_ictx *c, TP_KEEP tp_set *a, const tp_sym *s);
 TP_GIVE tp_set *tp_set_some(tp_ictx *c, TP_TAKE tp_set *a, const tp_sym *s, const tp_ix *cond);
 /* {(from dims) -> (to dims)}: each to-dim is at[i] over the from dims and bounds: a point or every
  * u with lo <= u < hi. */
@@ -261,7 +244,7 @@ TP_GIVE tp_set *tp_rel_points(TP_TAKE tp_rel *r);
 TP_GIVE tp_set *tp_set_apply(TP_TAKE tp_set *s, TP_TAKE tp_rel *r); /* image */
 /* for all bounds >= 0 */
 bool tp_set_is_empty(tp_ictx *c, TP_KEEP tp_set *s);
-/* for all bounds >= 0 */
+bool tp_set_none(tp_ictx *c, TP_TAKE tp_set *s); /* the same of a set that is then gone */
 bool tp_set_subset(tp_ictx *c, TP_KEEP tp_set *a, TP_KEEP tp_set *b);
 bool tp_set_equal(tp_ictx *c, TP_KEEP tp_set *a, TP_KEEP tp_set *b);
 /* for each value of the other dims, has this one at most so many, as s is written? */
@@ -270,9 +253,8 @@ bool tp_set_few(tp_ictx *c, TP_KEEP tp_set *s, int dim, int most);
  * empty, in the fewest words. NULL: isl could not say it. */
 const tp_ix *tp_set_nonempty_when(tp_ictx *c, TP_KEEP tp_set *s);
 const tp_ix *tp_set_empty_when(tp_ictx *c, TP_KEEP tp_set *s);
-/* Is there a value of the bounds, all >= least, for which the set is empty / has a point? */
+/* Is there a value of the bounds, all >= least, for which the set is empty? */
 bool tp_set_can_be_empty(tp_ictx *c, TP_KEEP tp_set *s, int64_t least);
-bool tp_set_can_have_point(tp_ictx *c, TP_KEEP tp_set *s, int64_t least);
 /* Membership as a condition over the dims and bounds (gist by the box if `simplify`). */
 const tp_ix *tp_set_to_cond(
     tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP tp_set *s, bool simplify);
@@ -285,8 +267,6 @@ bool tp_set_witness(
     tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP tp_set *s, int64_t least, int64_t *env);
 /* frees what is kept of earlier answers */
 void tp_isl_forget(tp_ictx *c);
-/* isl's text, in the context's arena; for dumps */
-char *tp_set_str(tp_ictx *c, TP_KEEP tp_set *s);
 
 /* ---- composition and closure (closure.c) ---- */
 /* {p -> p : p in s} */
@@ -304,11 +284,10 @@ typedef struct tp_hop {
  * sets may have grown. */
 bool tp_set_closure(tp_ictx *c, int n, tp_set **set, int nhop, TP_KEEP const tp_hop *hop);
 /* What lies between the two calls may cost so many of isl's operations; beyond them its functions
- * give NULL. The first gives what the second takes; false: it was too much, and the error is
+ * give NULL. The second takes what the first gave; false: it was too much, and the error is
  * forgotten. */
 unsigned long tp_isl_budget(tp_ictx *c, unsigned long operations);
 bool tp_isl_within(tp_ictx *c, unsigned long before);
-/* made so far: nothing is asked of isl without one */
+/* spaces made so far: nothing is asked of isl without one */
 long tp_isl_spaces(const tp_ictx *c);
-
 #endif

@@ -2,7 +2,6 @@
  * parameters, which isl aligns by id. isl never aborts or prints: errors give NULL, and
  * tp_isl_check() reports the last. */
 #include "index/memo.h"
-#include <stdlib.h>
 
 isl_ctx *tp_isl_ctx(tp_ictx *c) {
   if (!c->isl) {
@@ -104,39 +103,35 @@ static isl_val *int_val(const frame *f, int64_t v) {
   return isl_val_int_from_si(tp_isl_ctx(f->c), v);
 }
 
-static isl_aff *constant(const frame *f, int64_t v) {
-  return isl_aff_val_on_domain(isl_local_space_from_space(tp_isl_space(f->c, f->n)), int_val(f, v));
+static isl_aff *dim_aff(const frame *f, enum isl_dim_type type, int at) {
+  isl_local_space *ls = isl_local_space_from_space(tp_isl_space(f->c, f->n));
+  return isl_aff_var_on_domain(ls, type, (unsigned)at);
 }
 
 static isl_pw_aff *of_ix(const frame *f, const tp_ix *e);
 
 static isl_aff *of_sym(const frame *f, const tp_sym *s) {
-  isl_local_space *ls = isl_local_space_from_space(tp_isl_space(f->c, f->n));
-  for (int i = 0; i < f->n; i++)
-    if (f->dims[i] == s) return isl_aff_var_on_domain(ls, isl_dim_set, (unsigned)i);
   int at = 0;
+  for (int i = 0; i < f->n; i++)
+    if (f->dims[i] == s) return dim_aff(f, isl_dim_set, i);
+  if (s->kind != TP_SYM_BOUND) return refuse(f->c, "a dim that the space does not have");
   for (int i = 0; i < s->id; i++) at += f->c->sym.v[i]->kind == TP_SYM_BOUND;
-  if (s->kind == TP_SYM_BOUND) return isl_aff_var_on_domain(ls, isl_dim_param, (unsigned)at);
-  isl_local_space_free(ls);
-  return refuse(f->c, "a dim that the space does not have");
+  return dim_aff(f, isl_dim_param, at);
 }
 
 /* Symbols as one aff, then the piecewise atoms. */
 static isl_pw_aff *of_sum(const frame *f, const tp_ix *e) {
-  isl_aff *sum = constant(f, e->cst);
-  if (!e->affine) {
-    isl_aff_free(sum);
-    return refuse(f->c, "a product of symbols is not affine");
-  }
-  for (int i = 0; i < e->nterm; i++)
-    if (e->term[i].m->atom[0]->sym)
-      sum = isl_aff_add(sum,
-          isl_aff_scale_val(of_sym(f, e->term[i].m->atom[0]->sym), int_val(f, e->term[i].coef)));
+  if (!e->affine) return refuse(f->c, "a product of symbols is not affine");
+  isl_aff *sum = isl_aff_val_on_domain(
+      isl_local_space_from_space(tp_isl_space(f->c, f->n)), int_val(f, e->cst));
+  const tp_term *end = e->term + e->nterm;
+  for (const tp_term *k = e->term; k < end; k++)
+    if (k->m->atom[0]->sym)
+      sum = isl_aff_add(sum, isl_aff_scale_val(of_sym(f, k->m->atom[0]->sym), int_val(f, k->coef)));
   isl_pw_aff *p = isl_pw_aff_from_aff(sum);
-  for (int i = 0; i < e->nterm; i++)
-    if (!e->term[i].m->atom[0]->sym)
-      p = isl_pw_aff_add(
-          p, isl_pw_aff_scale_val(of_ix(f, e->term[i].m->atom[0]), int_val(f, e->term[i].coef)));
+  for (const tp_term *k = e->term; k < end; k++)
+    if (!k->m->atom[0]->sym)
+      p = isl_pw_aff_add(p, isl_pw_aff_scale_val(of_ix(f, k->m->atom[0]), int_val(f, k->coef)));
   return p;
 }
 
@@ -162,44 +157,38 @@ static isl_pw_aff *of_ix(const frame *f, const tp_ix *e) {
   }
 }
 
-/* k times one min or max */
-static const tp_ix *extremum_atom(const tp_ix *e, int64_t *k) {
-  for (int i = 0; i < tp_ix_nterm(e); i++) {
-    const tp_ix *const *atoms;
-    if (tp_ix_term(e, i, &atoms) != 1) continue;
-    tp_ixkind kind = tp_ix_kind(atoms[0]);
-    if (kind != TP_IX_MIN && kind != TP_IX_MAX) continue;
-    *k = tp_ix_coef(e, i);
-    return atoms[0];
+/* a min or max, alone in its term */
+static const tp_term *extremum_term(const tp_ix *e) {
+  for (int i = 0; i < e->nterm; i++) {
+    tp_ixkind kind = e->term[i].m->atom[0]->kind;
+    if (e->term[i].m->n == 1 && (kind == TP_IX_MIN || kind == TP_IX_MAX)) return &e->term[i];
   }
   return NULL;
 }
 
 static isl_pw_aff *set_dim(const frame *f, int at) {
-  isl_local_space *ls = isl_local_space_from_space(tp_isl_space(f->c, f->n));
-  return isl_pw_aff_from_aff(isl_aff_var_on_domain(ls, isl_dim_set, (unsigned)at));
+  return isl_pw_aff_from_aff(dim_aff(f, isl_dim_set, at));
 }
 
 /* u >= e (lower) or u <= e, where u is set dim `at`; 0 if that is -1. Convex forms stay one basic
  * set: min(a, b) >= 0 is a >= 0 and b >= 0. */
 static isl_set *beyond(const frame *f, int at, const tp_ix *e, bool lower) {
-  int64_t k;
-  const tp_ix *m = extremum_atom(e, &k);
-  if (!m && at < 0) return isl_pw_aff_nonneg_set(of_ix(f, e));
-  if (!m && lower) return isl_pw_aff_ge_set(set_dim(f, at), of_ix(f, e));
-  if (!m) return isl_pw_aff_le_set(set_dim(f, at), of_ix(f, e));
-  bool all = ((tp_ix_kind(m) == TP_IX_MAX) == (k > 0)) == lower;
-  const tp_ix *rest = tp_ix_sub(f->c, e, tp_ix_mulc(f->c, m, k));
+  const tp_term *k = extremum_term(e);
+  if (!k && at < 0) return isl_pw_aff_nonneg_set(of_ix(f, e));
+  if (!k) return (lower ? isl_pw_aff_ge_set : isl_pw_aff_le_set)(set_dim(f, at), of_ix(f, e));
+  const tp_ix *m = k->m->atom[0], *rest = tp_ix_sub(f->c, e, tp_ix_mulc(f->c, m, k->coef));
+  bool all = ((m->kind == TP_IX_MAX) == (k->coef > 0)) == lower;
   isl_set *s = NULL;
-  for (int i = 0; i < tp_ix_narg(m); i++) {
-    isl_set *t = beyond(f, at, tp_ix_add(f->c, rest, tp_ix_mulc(f->c, tp_ix_arg(m, i), k)), lower);
+  for (int i = 0; i < m->narg; i++) {
+    const tp_ix *one = tp_ix_add(f->c, rest, tp_ix_mulc(f->c, m->arg[i], k->coef));
+    isl_set *t = beyond(f, at, one, lower);
     s = !s ? t : all ? isl_set_intersect(s, t) : isl_set_union(s, t);
   }
   return s;
 }
 
 static isl_set *of_cond(const frame *f, const tp_ix *e) {
-  isl_set *s;
+  isl_set *s = NULL;
   switch (e->kind) {
   case TP_IX_TRUE: return isl_set_universe(tp_isl_space(f->c, f->n));
   case TP_IX_FALSE: return isl_set_empty(tp_isl_space(f->c, f->n));
@@ -210,11 +199,12 @@ static isl_set *of_cond(const frame *f, const tp_ix *e) {
   case TP_IX_OR: break;
   default: return refuse(f->c, "a number is no condition");
   }
-  s = of_cond(f, e->arg[0]);
-  for (int i = 1; i < e->narg; i++) {
+  for (int i = 0; i < e->narg; i++) {
     isl_set *t = of_cond(f, e->arg[i]);
     /* pieces multiply */
-    s = e->kind == TP_IX_AND ? tp_isl_coalesce(isl_set_intersect(s, t)) : isl_set_union(s, t);
+    s = !i                     ? t
+        : e->kind == TP_IX_AND ? tp_isl_coalesce(isl_set_intersect(s, t))
+                               : isl_set_union(s, t);
   }
   return tp_isl_coalesce(s);
 }
@@ -227,14 +217,10 @@ isl_set *tp_isl_of_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_i
 }
 
 int64_t tp_isl_val(isl_val *v, bool *ok) {
-  bool is_int = v && isl_val_is_int(v) == isl_bool_true;
-  isl_val *lo = v ? isl_val_int_from_si(isl_val_get_ctx(v), INT64_MIN) : NULL,
-          *hi = v ? isl_val_int_from_si(isl_val_get_ctx(v), INT64_MAX) : NULL;
-  bool fits = is_int && isl_val_ge(v, lo) == isl_bool_true && isl_val_le(v, hi) == isl_bool_true;
+  bool fits = v && isl_val_is_int(v) == isl_bool_true && isl_val_cmp_si(v, INT64_MIN) >= 0 &&
+      isl_val_cmp_si(v, INT64_MAX) <= 0;
   int64_t r = fits ? isl_val_get_num_si(v) : 0;
   *ok &= fits;
-  isl_val_free(lo);
-  isl_val_free(hi);
   isl_val_free(v);
   return r;
 }

@@ -1,8 +1,7 @@
-/* The bridge to isl, for src/poly and src/index alone. tp_set is isl_set, tp_rel is isl_map.
- * Conventions. Spaces have no tuple ids unless src/poly sets them. A set of a tensor or statement
- * has its dims positionally in domain order. Parameters are bounds: an isl_id with the bound's name
- * and the tp_sym as user pointer. A product of bounds in an index is refused earlier (affine), so
- * parameters are symbols only. */
+/* The bridge to isl, for src/poly and src/index alone: tp_set is isl_set, tp_rel is isl_map. Spaces
+ * have no tuple ids unless src/poly sets them. A set of a tensor or statement has its dims
+ * positionally in domain order. Parameters are bounds: an isl_id with the bound's name and the
+ * tp_sym as user pointer. A product of bounds is no index, so parameters are symbols only. */
 #ifndef TP_INDEX_ISL_H
 #define TP_INDEX_ISL_H
 #include "index/index.h"
@@ -22,16 +21,15 @@
 #include <isl/options.h>
 
 isl_ctx *tp_isl_ctx(tp_ictx *c);
-/* Operations that anything asked of isl may take where nobody sets a smaller budget: then it fails
+/* Operations that a question may take where no smaller budget is set; then it fails
  * (tp_isl_check). About six seconds. */
 enum { TP_ISL_MOST = 30000000 };
-/* The parameter space with every bound of c as a parameter, in order of ids. */
+/* every bound of c, in order of ids */
 TP_GIVE isl_space *tp_isl_params(tp_ictx *c);
-/* {[dims] : } with all parameters aligned. */
+/* n set dims and these parameters */
 TP_GIVE isl_space *tp_isl_space(tp_ictx *c, int n);
-/* All bounds >= 0, as a parameter set. */
+/* all bounds >= least, as a parameter set; and s where they are */
 TP_GIVE isl_set *tp_isl_context(tp_ictx *c, int64_t least);
-/* s where all bounds are >= least. */
 TP_GIVE isl_set *tp_isl_with_bounds(tp_ictx *c, TP_KEEP isl_set *s, int64_t least);
 /* The bound that parameter i stands for; where the parameter of a bound stands, -1: it has none. */
 const tp_sym *tp_isl_param(TP_KEEP isl_space *space, int i);
@@ -44,7 +42,7 @@ TP_GIVE isl_set *tp_isl_numbers(TP_TAKE isl_set *s, const int64_t *env);
 void tp_isl_point(TP_TAKE isl_point *p, int n, int64_t *x);
 /* Does c say something of set dim `dim`? alone: and of no other. */
 bool tp_isl_concerns(TP_KEEP isl_constraint *c, int dim, bool *alone);
-/* e as a function on the space of dims (a set space with n dims). */
+/* There, on the space of n dims. */
 TP_GIVE isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *e);
 TP_GIVE isl_set *tp_isl_of_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond);
 TP_GIVE isl_map *tp_isl_of_at(
@@ -57,15 +55,14 @@ const tp_ix *tp_ix_of_aff(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP 
 /* One piece: its aff. Several: as a min or max of the pieces when it is one on its domain, else
  * NULL. */
 const tp_ix *tp_ix_of_pw_aff(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP isl_pw_aff *p);
-/* isl's coalescing may add points to a union with divisions (0.25 does); where it did, these keep
- * the union as it is. */
+/* isl's coalescing may add points to a union with divisions (0.25 does): these then keep it. */
 bool tp_isl_divided(TP_KEEP isl_set *s); /* a union with divisions */
 TP_GIVE isl_set *tp_isl_coalesce(TP_TAKE isl_set *s);
 TP_GIVE isl_map *tp_isl_coalesce_map(TP_TAKE isl_map *m);
 /* A relation of many pieces as one that contains it, their hull: what is asked of all pairs of
  * pieces would take for ever. */
 isl_map *tp_isl_few(TP_TAKE isl_map *m);
-/* isl's own is at a loss where divs are not known */
+/* isl_set_gist, with divs made known first, without which it is at a loss */
 isl_set *tp_isl_gist(TP_TAKE isl_set *s, TP_TAKE isl_set *context);
 const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP isl_set *s);
 #endif

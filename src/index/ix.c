@@ -1,8 +1,11 @@
 /* Index expressions: hash-consing, canonical polynomials. All is a + k*m*b (addmul), a merge of
- * sorted terms. Rules of construction, for all values: floor: (k*a + b)//k => a + b//k;  (g*a +
- * c)//(g*k) => (a + c//g)//k;  (a//j + c)//k => (a + c*j)//(j*k); mod: (k*a + b)%k => b%k; (a%(j*k)
- * + b)%k => (a + b)%k;  (g*a + c)%(g*k) => g*((a + c//g)%k) + c%g; min: flat, also through +
- * constant; a <= b by syntax => b goes; so min(a, max(a, b)) => a; max likewise. */
+ * sorted terms. Rules of construction, for all values:
+ *   floor  (k*a + b)//k => a + b//k      (g*a + c)//(g*k) => (a + c//g)//k
+ *          (a//j + c)//k => (a + c*j)//(j*k)
+ *   mod    (k*a + b)%k => b%k            (a%(j*k) + b)%k => (a + b)%k
+ *          (g*a + c)%(g*k) => g*((a + c//g)%k) + c%g
+ *   min    flat, also through + constant; a <= b by syntax => b goes; so min(a, max(a, b)) => a
+ *   max    likewise */
 #include "index/priv.h"
 #include <stdlib.h>
 
@@ -123,18 +126,16 @@ static void derive(tp_ictx *c, tp_ix *e) {
   e->nsym = v.n;
 }
 
-/* A flat stand-in until the mark is seen: expressions are walked recursively. */
-static const tp_ix *too_deep(tp_ictx *c, const tp_ix *proto) {
-  c->overflowed |= TP_TOO_DEEP;
-  return tp_ix_is_cond(proto) ? tp_ix_bool(c, true) : tp_ix_const(c, 0);
-}
-
 const tp_ix *tp_ix_intern(tp_ictx *c, const tp_ix *proto) {
   make_key(c, proto);
   tp_ix *e = find_key(c, &c->nodes);
   if (e) return e;
   for (int i = 0; i < proto->narg; i++)
-    if (proto->arg[i]->depth >= TP_MAXNEST) return too_deep(c, proto);
+    if (proto->arg[i]->depth >= TP_MAXNEST) {
+      /* expressions are walked recursively: a flat stand-in, until the mark is seen */
+      c->overflowed |= TP_TOO_DEEP;
+      return tp_ix_is_cond(proto) ? tp_ix_bool(c, true) : tp_ix_const(c, 0);
+    }
   e = tp_dup(&c->arena, proto, sizeof *proto);
   e->id = c->nnode++;
   e->arg = TP_DUPN(&c->arena, proto->arg, proto->narg);
@@ -174,8 +175,7 @@ static const tp_ix *poly_pop(tp_ictx *c, int base, int64_t cst) {
 }
 
 static void push_term(tp_ictx *c, int64_t coef, const tp_mono *m) {
-  tp_term t = { coef, m };
-  if (coef) TP_PUSH(&c->arena, &c->stack, t);
+  if (coef) TP_PUSH(&c->arena, &c->stack, ((tp_term){ coef, m }));
 }
 
 /* m NULL: 1 */
@@ -197,13 +197,11 @@ static const tp_ix *addmul(
 }
 
 const tp_ix *tp_ix_const(tp_ictx *c, int64_t v) {
-  tp_ix p = { .kind = TP_IX_POLY, .cst = v };
-  return tp_ix_intern(c, &p);
+  return tp_ix_intern(c, &(tp_ix){ .kind = TP_IX_POLY, .cst = v });
 }
 
 const tp_ix *tp_ix_sym(tp_ictx *c, const tp_sym *s) {
-  tp_ix p = { .kind = TP_IX_SYM, .sym = s };
-  return s ? tp_ix_intern(c, &p) : NULL;
+  return s ? tp_ix_intern(c, &(tp_ix){ .kind = TP_IX_SYM, .sym = s }) : NULL;
 }
 
 const tp_ix *tp_ix_add(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
@@ -303,8 +301,7 @@ static const tp_ix *lone_atom(const tp_ix *e, tp_ixkind kind) {
 }
 
 static const tp_ix *quotient_atom(tp_ictx *c, tp_ixkind kind, const tp_ix *e, int64_t k) {
-  tp_ix p = { .kind = kind, .div = k, .narg = 1, .arg = &e };
-  return tp_ix_intern(c, &p);
+  return tp_ix_intern(c, &(tp_ix){ .kind = kind, .div = k, .narg = 1, .arg = &e });
 }
 
 const tp_ix *tp_ix_fdiv(tp_ictx *c, const tp_ix *a, int64_t k) {
@@ -336,8 +333,7 @@ static const tp_ix *drop_inner_mods(tp_ictx *c, const tp_ix *e, int64_t k) {
 }
 
 const tp_ix *tp_ix_mod(tp_ictx *c, const tp_ix *a, int64_t k) {
-  if (!a) return NULL;
-  if (TP_NEVER(k <= 0)) return NULL;
+  if (!a || TP_NEVER(k <= 0)) return NULL;
   a = drop_inner_mods(c, a, k);
   const tp_ix *rest = tp_ix_part(c, a, k, false, 1, tp_floormod(a->cst, k));
   if (!rest->nterm) return rest;
@@ -367,11 +363,6 @@ static int add_operand(tp_ixkind kind, const tp_ix **v, int n, const tp_ix *e) {
   return kept;
 }
 
-static int operand_count(tp_ixkind kind, const tp_ix *e) {
-  const tp_ix *a = lone_atom(e, kind);
-  return a ? a->narg : 1;
-}
-
 static int add_operands(tp_ictx *c, tp_ixkind kind, const tp_ix **v, int n, const tp_ix *e) {
   const tp_ix *a = lone_atom(e, kind);
   if (!a) return add_operand(kind, v, n, e);
@@ -381,12 +372,12 @@ static int add_operands(tp_ictx *c, tp_ixkind kind, const tp_ix **v, int n, cons
 
 static const tp_ix *extremum(tp_ictx *c, tp_ixkind kind, const tp_ix *a, const tp_ix *b) {
   if (!a || !b) return NULL;
-  const tp_ix *v[operand_count(kind, a) + operand_count(kind, b)];
+  const tp_ix *fa = lone_atom(a, kind), *fb = lone_atom(b, kind);
+  const tp_ix *v[(fa ? fa->narg : 1) + (fb ? fb->narg : 1)];
   int n = add_operands(c, kind, v, add_operands(c, kind, v, 0, a), b);
   if (n == 1) return v[0];
   tp_ix_sort(v, n);
-  tp_ix p = { .kind = kind, .narg = n, .arg = v };
-  return tp_ix_intern(c, &p);
+  return tp_ix_intern(c, &(tp_ix){ .kind = kind, .narg = n, .arg = v });
 }
 
 const tp_ix *tp_ix_min(tp_ictx *c, const tp_ix *a, const tp_ix *b) {
@@ -430,10 +421,9 @@ int tp_ix_syms(const tp_ix *e, const tp_sym *const **out) {
 }
 
 bool tp_ix_of_bounds(const tp_ix *e) {
-  const tp_sym *const *sym;
-  bool all = true;
-  for (int i = 0, n = tp_ix_syms(e, &sym); i < n; i++) all &= sym[i]->kind == TP_SYM_BOUND;
-  return all;
+  for (int i = 0; e && i < e->nsym; i++)
+    if (e->syms[i]->kind != TP_SYM_BOUND) return false;
+  return true;
 }
 
 const tp_ix *tp_ix_map_atoms(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud) {
@@ -450,8 +440,8 @@ const tp_ix *tp_ix_map_atoms(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud) 
 bool tp_ix_split(tp_ictx *c, const tp_ix *e, const tp_ix *x, const tp_ix **k, const tp_ix **rest) {
   const tp_ix *one = tp_ix_const(c, 1);
   const tp_mono *xm = x->term->m;
-  *k = *rest = tp_ix_const(c, 0);
-  *rest = tp_ix_addc(c, *rest, e->cst);
+  *k = tp_ix_const(c, 0);
+  *rest = tp_ix_const(c, e->cst);
   for (int i = 0; i < e->nterm; i++) {
     const tp_mono *m = e->term[i].m, *q, *twice;
     bool has = mono_div(c, m, xm, &q);
@@ -498,19 +488,13 @@ typedef struct {
   const tp_ix *const *to;
 } subst;
 
-static bool touches(const tp_ix *e, const subst *s) {
-  for (int i = 0; i < s->n; i++)
-    if (tp_ix_mentions(e, s->from[i])) return true;
-  return false;
-}
-
 static const tp_ix *subst_any(tp_ictx *c, const tp_ix *e, void *ud) {
   const subst *s = ud;
-  if (!touches(e, s)) return e;
-  if (e->kind == TP_IX_POLY) return tp_ix_map_atoms(c, e, subst_any, ud);
-  for (int i = 0; e->sym && i < s->n; i++)
-    if (s->from[i] == e->sym) return s->to[i];
-  return tp_ix_map_args(c, e, subst_any, ud);
+  int i = 0;
+  while (i < s->n && !tp_ix_mentions(e, s->from[i])) i++;
+  if (i == s->n) return e;
+  if (e->sym) return s->to[i];
+  return (e->kind == TP_IX_POLY ? tp_ix_map_atoms : tp_ix_map_args)(c, e, subst_any, ud);
 }
 
 const tp_ix *tp_ix_subst(

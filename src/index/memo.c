@@ -13,16 +13,21 @@ ISL_ARG_CHILD(struct options, isl, NULL, &isl_options_args, NULL)
 ISL_ARGS_END
 ISL_ARG_DEF(options, struct options, options_args)
 
+static void *copy(bool set, void *p) {
+  return set ? (void *)isl_set_copy(p) : (void *)isl_map_copy(p);
+}
+static void drop_answer(bool set, TP_TAKE void *p) {
+  if (set) isl_set_free(p);
+  else isl_map_free(p);
+}
+
 static void *hold(tp_memo *m, bool set, TP_TAKE void *p) {
   TP_PUSH(&m->arena, &m->held, (tp_held){ set, p });
   return p;
 }
 
 static void memo_empty(tp_memo *m) {
-  for (int i = 0; i < m->held.n; i++) {
-    if (m->held.v[i].set) isl_set_free(m->held.v[i].p);
-    else isl_map_free(m->held.v[i].p);
-  }
+  for (int i = 0; i < m->held.n; i++) drop_answer(m->held.v[i].set, m->held.v[i].p);
   m->held.v = NULL;
   m->held.n = m->held.cap = 0;
   tp_arena_free(&m->arena);
@@ -70,41 +75,22 @@ tp_memo *tp_memo_of(isl_ctx *ctx) {
   return ready(((struct options *)isl_ctx_peek_options(ctx, &options_args))->memo);
 }
 
-static bool same(bool set, void *a, void *b) {
-  return (set ? isl_set_plain_is_equal(a, b) : isl_map_plain_is_equal(a, b)) == isl_bool_true;
-}
-
 /* The kept object that r equals. */
 static void *unique(tp_memo *m, bool set, TP_TAKE void *r) {
   uint32_t key[2] = { set, set ? isl_set_get_hash(r) : isl_map_get_hash(r) };
   void *was = tp_hmap_get(&m->objects, key, sizeof key);
-  if (was && same(set, was, r)) {
-    if (set) isl_set_free(r);
-    else isl_map_free(r);
+  if (was && (set ? isl_set_plain_is_equal(was, r) : isl_map_plain_is_equal(was, r)) == 1) {
+    drop_answer(set, r);
     return was;
   }
   if (!was) tp_hmap_set(&m->objects, key, sizeof key, r);
   return hold(m, set, r);
 }
 
-typedef struct {
-  int what;
-  const void *a, *b;
-} question;
-
-static question ask(tp_ask what, const void *a, const void *b) {
-  question q;
-  memset(&q, 0, sizeof q);
-  q.what = what;
-  q.a = a;
-  q.b = b;
-  return q;
-}
-
+/* Are the operands and the result of an operation sets? Else they are relations. */
 static const struct {
   bool a, b, r;
 } is_set[] = {
-  /* operands and result; else a relation */
   [TP_ASK_AND] = { 1, 1, 1 },
   [TP_ASK_OR] = { 1, 1, 1 },
   [TP_ASK_MINUS] = { 1, 1, 1 },
@@ -134,46 +120,42 @@ static void *operate(tp_ask what, TP_TAKE void *a, TP_TAKE void *b) {
   }
 }
 
-static void *copy(bool set, void *p) {
-  return set ? (void *)isl_set_copy(p) : (void *)isl_map_copy(p);
-}
-static void drop_answer(bool set, void *p) {
-  (void)(set ? (void *)isl_set_free(p) : (void *)isl_map_free(p));
-}
-
 void *tp_memo_op(tp_ask what, void *a, void *b) {
   if (!a || !b) return operate(what, a, b);
-  tp_memo *m = tp_memo_of(is_set[what].a ? isl_set_get_ctx(a) : isl_map_get_ctx(a));
-  question q = ask(what, a, b);
-  void *r = tp_hmap_get(&m->answers, &q, sizeof q);
+  bool set_a = is_set[what].a, set_b = is_set[what].b, set = is_set[what].r;
+  isl_ctx *ctx = set_a ? isl_set_get_ctx(a) : isl_map_get_ctx(a);
+  tp_memo *m = tp_memo_of(ctx);
+  const void *key[] = { (void *)(intptr_t)what, a, b };
+  void *r = tp_hmap_get(&m->answers, key, sizeof key);
   if (r) {
-    drop_answer(is_set[what].a, a);
-    drop_answer(is_set[what].b, b);
-    return copy(is_set[what].r, r);
+    drop_answer(set_a, a);
+    drop_answer(set_b, b);
+    return copy(set, r);
   }
-  begin(is_set[what].a ? isl_set_get_ctx(a) : isl_map_get_ctx(a));
-  r = operate(what, copy(is_set[what].a, a), copy(is_set[what].b, b));
-  hold(m, is_set[what].a, a);
-  hold(m, is_set[what].b, b);
+  begin(ctx);
+  r = operate(what, copy(set_a, a), copy(set_b, b));
+  hold(m, set_a, a);
+  hold(m, set_b, b);
   if (!r) return NULL;
-  r = unique(m, is_set[what].r, r);
-  tp_hmap_set(&m->answers, &q, sizeof q, r);
-  return copy(is_set[what].r, r);
+  r = unique(m, set, r);
+  tp_hmap_set(&m->answers, key, sizeof key, r);
+  return copy(set, r);
 }
 
-bool tp_memo_ask(tp_ictx *c, tp_ask what, tp_set *a, tp_set *b,
-    isl_bool (*answer)(tp_ictx *, tp_set *, tp_set *)) {
+bool tp_memo_subset(tp_ictx *c, tp_set *a, tp_set *b) {
   static const char yes, no;
   tp_memo *m = tp_memo_of(tp_isl_ctx(c));
-  question q = ask(what, a, b);
-  const char *was = tp_hmap_get(&m->answers, &q, sizeof q);
+  const void *key[] = { (void *)(intptr_t)TP_ASK_SUBSET, a, b };
+  const char *was = tp_hmap_get(&m->answers, key, sizeof key);
   if (was) return was == &yes;
   begin(tp_isl_ctx(c));
-  isl_bool r = answer(c, a, b);
+  isl_set *in = tp_isl_with_bounds(c, a, 0);
+  isl_bool r = b ? isl_set_is_subset(in, b) : isl_set_is_empty(in);
+  isl_set_free(in);
   if (r == isl_bool_error) return false;
   hold(m, true, isl_set_copy(a));
   if (b) hold(m, true, isl_set_copy(b));
-  tp_hmap_set(&m->answers, &q, sizeof q, (void *)(r ? &yes : &no));
+  tp_hmap_set(&m->answers, key, sizeof key, (void *)(r ? &yes : &no));
   return r;
 }
 

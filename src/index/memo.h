@@ -13,12 +13,11 @@ typedef struct tp_memo {
   tp_arena arena;
   tp_hmap answers, objects;
   TP_VEC(tp_held) held;
-  int nbound; /* answers are for these bounds, */
-  int nsym;   /* of so many symbols */
+  int nbound, nsym; /* bounds and symbols when the last question was asked */
 } tp_memo;
 
 typedef enum {
-  /* operations */
+  /* operations, and a question */
   TP_ASK_AND,
   TP_ASK_OR,
   TP_ASK_MINUS,
@@ -28,20 +27,18 @@ typedef enum {
   TP_ASK_COMPOSE,
   TP_ASK_JOIN,
   TP_ASK_SUBSET,
-  TP_ASK_EMPTY, /* questions */
   /* what is made of expressions: the first word of its key */
   TP_ASK_BOX,
   TP_ASK_COND,
-  TP_ASK_REL,
-  TP_ASK_FIRST
+  TP_ASK_REL
 } tp_ask;
 
 TP_GIVE isl_ctx *tp_memo_ctx(tp_ictx *c); /* a new context of isl; NULL: no memory */
 tp_memo *tp_memo_of(isl_ctx *ctx);        /* ready to take an answer */
 void tp_memo_close(tp_ictx *c);
 void *tp_memo_op(tp_ask what, TP_TAKE void *a, TP_TAKE void *b);
-bool tp_memo_ask(tp_ictx *c, tp_ask what, tp_set *a, tp_set *b,
-    isl_bool (*answer)(tp_ictx *, tp_set *, tp_set *));
+/* For bounds >= 0: is a inside b (NULL: empty)? False too where isl cannot say. */
+bool tp_memo_subset(tp_ictx *c, tp_set *a, tp_set *b);
 /* What was made under this key, NULL: nothing; and the other way round. */
 TP_GIVE void *tp_memo_made(tp_ictx *c, bool set, const void *key, size_t n);
 TP_GIVE void *tp_memo_make(tp_ictx *c, bool set, const void *key, size_t n, TP_TAKE void *made);

@@ -1,11 +1,10 @@
-/* What the files of src/index share and nobody else sees.
+/* What the files of src/index share.
  *
  * A monomial is a hash-consed product of atoms, sorted by tp_ix_order. Monomials are ordered by
- * degree, then by their atoms, lexicographically; the order is kept by multiplication, so products
- * of sorted polynomials stay sorted and polynomial division ends. The order depends on the
- * structure and on the ids of symbols only, never on what was built before: the same text always
- * prints the same way. A node's terms are its polynomial: an atom's are 1 times itself, so every
- * integer expression may be read as a polynomial. */
+ * degree, then by their atoms, lexicographically; multiplication keeps the order, so products of
+ * sorted polynomials stay sorted and polynomial division ends. The order depends on structure and
+ * symbols' ids only, never on what was built before: the same text always prints the same way. An
+ * atom's terms are 1 times itself, so every integer expression may be read as a polynomial. */
 #ifndef TP_INDEX_PRIV_H
 #define TP_INDEX_PRIV_H
 #include "index/index.h"
@@ -71,7 +70,8 @@ int64_t tp_ix_content(const tp_ix *e, int64_t k);
 typedef const tp_ix *tp_ix_fn(tp_ictx *c, const tp_ix *atom, void *ud);
 /* e with its outermost atoms replaced */
 const tp_ix *tp_ix_map_atoms(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud);
-/* e = x*k + rest, rest without the atom x outside of other atoms; false if x occurs squared. */
+/* Is e = x*k + rest, where the atom x stands in rest only inside other atoms? No if it is squared.
+ */
 bool tp_ix_split(tp_ictx *c, const tp_ix *e, const tp_ix *x, const tp_ix **k, const tp_ix **rest);
 /* MIN, MAX, AND, OR of n operands */
 const tp_ix *tp_ix_fold(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *v);
@@ -85,18 +85,16 @@ const tp_ix *tp_ix_ge0(tp_ictx *c, const tp_ix *e);
 const tp_ix *tp_ix_eq0(tp_ictx *c, const tp_ix *e);
 
 /* ---- prove.c ---- */
-/* The key under which a result about e on the domain of dims is remembered in c->memo: what dims
- * add to e is which of its bounds are >= 1. key has room for e->nsym + 2; gives its length in
- * bytes. */
+/* The key in c->memo of a result about e on the domain of dims, in bytes; key has room for e->nsym
+ * +
+ * 2. All that dims add to e is which of its bounds are >= 1. */
 size_t tp_ix_memo_key(int64_t *key, int tag, const tp_ix *e, int ndims, const tp_sym *const *dims);
 enum { TP_MEMO_PROVE, TP_MEMO_SIMPLIFY, TP_MEMO_NOT };
 
-/* ---- sym.c ---- */
-bool tp_sym_name_char(int ch, bool first);
+bool tp_sym_name_char(int ch, bool first); /* sym.c */
 
 /* ---- sets.c, isl.c ---- */
-/* No point of the box of dims and no bounds >= 0 satisfy cond: proved within a budget, else false.
- */
+/* Proved within a budget: no point of the box of dims and no bounds >= 0 satisfy cond. */
 bool tp_isl_impossible(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond);
 void tp_isl_close(tp_ictx *c);
 #endif

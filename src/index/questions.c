@@ -1,12 +1,5 @@
 /* questions.c: when a set is empty; sets as conditions; a point of a set. */
 #include "index/memo.h"
-#include <stdlib.h>
-
-static bool take_is_empty(isl_set *s) {
-  bool empty = isl_set_is_empty(s) == isl_bool_true;
-  isl_set_free(s);
-  return empty;
-}
 
 static isl_set *params_of(isl_set *s) { return isl_set_params(isl_set_copy(s)); }
 
@@ -21,12 +14,9 @@ const tp_ix *tp_set_nonempty_when(tp_ictx *c, tp_set *s) {
 
 bool tp_set_can_be_empty(tp_ictx *c, tp_set *s, int64_t least) {
   isl_set *rest = isl_set_subtract(tp_isl_context(c, least), params_of(s));
-  return rest && !take_is_empty(rest);
-}
-
-bool tp_set_can_have_point(tp_ictx *c, tp_set *s, int64_t least) {
-  isl_set *in = tp_isl_with_bounds(c, s, least);
-  return in && !take_is_empty(in);
+  bool can = rest && isl_set_is_empty(rest) != isl_bool_true;
+  isl_set_free(rest);
+  return can;
 }
 
 const tp_ix *tp_set_told(tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, tp_set *known) {
@@ -138,21 +128,18 @@ static bool read_point(isl_point *p, int n, const tp_sym *const *dims, int64_t *
 bool tp_set_witness(
     tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, int64_t least, int64_t *env) {
   if (!s) return false;
-  isl_set *t = tp_isl_with_bounds(c, s, tp_set_can_have_point(c, s, least) ? least : 0);
+  isl_set *t = tp_isl_with_bounds(c, s, least);
+  if (isl_set_is_empty(t) == isl_bool_true) {
+    isl_set_free(t);
+    t = tp_isl_with_bounds(c, s, 0);
+  }
   if (isl_set_is_empty(t) != isl_bool_false) {
     isl_set_free(t);
     return false;
   }
-  isl_set *params = least_params(params_of(t));
-  t = isl_set_intersect_params(t, params);
+  t = isl_set_intersect_params(t, least_params(params_of(t)));
   isl_point *p = least_point(t, n, dims);
   bool ok = read_point(p, n, dims, env);
   isl_point_free(p);
   return ok;
-}
-
-char *tp_set_str(tp_ictx *c, tp_set *s) {
-  char *text = s ? isl_set_to_str(s) : NULL, *r = tp_strdup(&c->arena, text ? text : "null");
-  free(text);
-  return r;
 }

@@ -75,9 +75,8 @@ tp_set *tp_set_widen(tp_set *a, tp_set *by) {
   return w.kept;
 }
 
-bool tp_set_mentions(tp_ictx *c, tp_set *a, const tp_sym *s) {
+bool tp_set_mentions(tp_set *a, const tp_sym *s) {
   int at = tp_isl_place(isl_set_get_space(a), s);
-  (void)c;
   return at >= 0 && isl_set_involves_dims(a, isl_dim_param, (unsigned)at, 1) == isl_bool_true;
 }
 
@@ -130,28 +129,15 @@ tp_rel *tp_rel_free(tp_rel *r) { return isl_map_free(r); }
 tp_rel *tp_rel_reverse(tp_rel *r) { return isl_map_reverse(r); }
 tp_rel *tp_rel_restrict(tp_rel *r, tp_set *from) { return tp_memo_op(TP_ASK_RESTRICT, r, from); }
 
-static isl_bool meet_empty(tp_ictx *c, isl_set *s, isl_set *b) {
-  (void)b;
-  s = tp_isl_with_bounds(c, s, 0);
-  isl_bool yes = isl_set_is_empty(s);
+bool tp_set_is_empty(tp_ictx *c, tp_set *s) { return s && tp_memo_subset(c, s, NULL); }
+bool tp_set_none(tp_ictx *c, tp_set *s) {
+  bool none = tp_set_is_empty(c, s);
   isl_set_free(s);
-  return yes;
-}
-
-static isl_bool subset(tp_ictx *c, isl_set *a, isl_set *b) {
-  isl_set *in = tp_isl_with_bounds(c, a, 0);
-  isl_bool yes = isl_set_is_subset(in, b);
-  isl_set_free(in);
-  return yes;
-}
-
-bool tp_set_is_empty(tp_ictx *c, tp_set *s) {
-  return s && tp_memo_ask(c, TP_ASK_EMPTY, s, NULL, meet_empty);
+  return none;
 }
 bool tp_set_subset(tp_ictx *c, tp_set *a, tp_set *b) {
-  return a == b || (a && b && tp_memo_ask(c, TP_ASK_SUBSET, a, b, subset));
+  return a == b || (a && b && tp_memo_subset(c, a, b));
 }
-
 bool tp_set_equal(tp_ictx *c, tp_set *a, tp_set *b) {
   return tp_set_subset(c, a, b) && tp_set_subset(c, b, a);
 }
@@ -178,51 +164,23 @@ bool tp_set_few(tp_ictx *c, tp_set *s, int dim, int most) {
   return few;
 }
 
-/* ---- the first condition that holds ---- */
-
-/* left: points beyond this and earlier conditions */
-typedef struct {
-  const tp_ix *cond;
-  tp_set *left;
-} passed;
-typedef TP_VEC(passed) chain;
-
-static chain *chain_of(tp_ictx *c, const void *key, size_t n) {
-  tp_memo *m = tp_memo_of(tp_isl_ctx(c));
-  chain *x = tp_hmap_get(&m->answers, key, n);
-  if (!x) tp_hmap_set(&m->answers, key, n, x = TP_NEW(&m->arena, chain));
-  return x;
-}
-
-/* Takes each condition away once, for all questions about the list. */
 tp_set *tp_set_first(tp_ictx *c, const void *list, int n, const tp_sym *const *dims, int k,
     const tp_ix *(*cond)(const void *, int)) {
-  int64_t key[n + 2];
-  int at = 0;
-  key[0] = TP_ASK_FIRST;
-  key[1] = (int64_t)(intptr_t)list;
-  for (int i = 0; i < n; i++) key[2 + i] = dims[i]->id;
-  chain *x = chain_of(c, key, sizeof key);
-  while (at < k && at < x->n && x->v[at].cond == cond(list, at)) at++;
-  if (at < k) x->n = at;
-  tp_set *left = at ? isl_set_copy(x->v[at - 1].left) : tp_set_box(c, n, dims);
-  for (; at < k && left; at++) {
-    const tp_ix *e = cond(list, at);
+  tp_set *left = tp_set_box(c, n, dims);
+  for (int i = 0; i < k; i++) {
+    const tp_ix *e = cond(list, i);
     left = tp_set_minus(left, e ? tp_set_cond(c, n, dims, e) : isl_set_copy(left));
-    x = chain_of(c, key, sizeof key); /* all may have been forgotten */
-    if (left && x->n == at) TP_PUSH(&tp_memo_of(tp_isl_ctx(c))->arena, x, ((passed){ e, left }));
   }
   const tp_ix *e = cond(list, k);
-  return tp_isl_coalesce(e && left ? tp_set_and(left, tp_set_cond(c, n, dims, e)) : left);
+  return tp_isl_coalesce(e ? tp_set_and(left, tp_set_cond(c, n, dims, e)) : left);
 }
 
 bool tp_isl_impossible(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) {
   /* the caller's error is pending */
   if (isl_ctx_last_error(tp_isl_ctx(c)) != isl_error_none) return false;
   unsigned long before = tp_isl_budget(c, TP_TUNE_COND_BUDGET);
-  isl_set *s = isl_set_intersect(tp_set_box(c, n, dims), tp_set_cond(c, n, dims, cond));
-  bool never = tp_set_is_empty(c, s);
-  isl_set_free(s);
+  bool never =
+      tp_set_none(c, isl_set_intersect(tp_set_box(c, n, dims), tp_set_cond(c, n, dims, cond)));
   never &= tp_isl_within(c, before);
   isl_ctx_reset_error(tp_isl_ctx(c));
   return never;

@@ -13,12 +13,12 @@ typedef struct {
 /* with the dims that e and f mention: they have a point */
 static domain domain_of(
     tp_ictx *c, const tp_ix *e, const tp_ix *f, int ndims, const tp_sym *const *dims) {
-  domain d = { c, 0, TP_NEWN(&c->arena, const tp_sym *, ndims + e->nsym + f->nsym) };
-  for (int i = 0; i < ndims; i++) d.dims[d.n++] = dims[i];
-  for (int i = 0; i < e->nsym; i++)
-    if (e->syms[i]->kind == TP_SYM_DIM) d.dims[d.n++] = e->syms[i];
-  for (int i = 0; i < f->nsym; i++)
-    if (f->syms[i]->kind == TP_SYM_DIM) d.dims[d.n++] = f->syms[i];
+  domain d = { c, ndims, TP_NEWN(&c->arena, const tp_sym *, ndims + e->nsym + f->nsym) };
+  if (ndims) TP_COPYN(d.dims, dims, ndims);
+  for (int i = 0; i < e->nsym + f->nsym; i++) {
+    const tp_sym *s = i < e->nsym ? e->syms[i] : f->syms[i - e->nsym];
+    if (s->kind == TP_SYM_DIM) d.dims[d.n++] = s;
+  }
   return d;
 }
 
@@ -67,13 +67,10 @@ static const tp_ix *distribute(tp_ictx *c, const tp_ix *e) {
 
 /* parts written down */
 static int length(const tp_ix *e) {
-  if (e->kind != TP_IX_POLY) {
-    int n = e->narg ? 0 : 1;
-    for (int i = 0; i < e->narg; i++) n += length(e->arg[i]);
-    return n + (e->div != 0);
-  }
-  int n = e->cst != 0 || e->nterm == 0;
-  for (int i = 0; i < e->nterm; i++) {
+  bool poly = e->kind == TP_IX_POLY;
+  int n = poly ? e->cst != 0 || !e->nterm : !e->narg + (e->div != 0);
+  for (int i = 0; i < e->narg; i++) n += length(e->arg[i]);
+  for (int i = 0; poly && i < e->nterm; i++) {
     n += e->term[i].coef != 1 && e->term[i].coef != -1;
     for (int k = 0; k < e->term[i].m->n; k++) n += length(e->term[i].m->atom[k]);
   }
@@ -86,15 +83,14 @@ static const tp_ix *simplify(tp_ictx *c, const tp_ix *e, void *ud);
 static const tp_ix *prune(const domain *d, const tp_ix *e) {
   const tp_ix *v[e->narg];
   int n = 0;
+  bool least = e->kind == TP_IX_MIN;
   for (int i = 0; i < e->narg; i++) {
     const tp_ix *a = e->arg[i];
-    bool beaten = false;
-    for (int j = 0; j < n && !beaten; j++)
-      beaten = e->kind == TP_IX_MIN ? below(d, v[j], a) : below(d, a, v[j]);
-    int kept = 0;
-    for (int j = 0; j < n && !beaten; j++)
-      if (!(e->kind == TP_IX_MIN ? below(d, a, v[j]) : below(d, v[j], a))) v[kept++] = v[j];
-    if (beaten) continue;
+    int j = 0, kept = 0;
+    while (j < n && !(least ? below(d, v[j], a) : below(d, a, v[j]))) j++;
+    if (j < n) continue;
+    for (j = 0; j < n; j++)
+      if (!(least ? below(d, a, v[j]) : below(d, v[j], a))) v[kept++] = v[j];
     n = kept;
     v[n++] = a;
   }

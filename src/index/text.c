@@ -1,12 +1,12 @@
-/* Text of expressions and conditions. What prints parses back to the same pointer.
- *
- * Positive terms come first: "T - t - 1". Comparisons put the first symbol on the left: "t < T", "t
- * >= w - 1". Grammar, Lua's precedences: or   := and {"or" and}         and := not {"and" not} not
- * := "not" not | sum [("<" "<=" ">" ">=" "==" "!=") sum] sum  := term {("+" | "-") term}   term :=
- * unary {"*" unary | "//" int | "%" int}   unary := "-" unary | primary primary := int | name |
- * ("min" | "max") "(" sum {"," sum} ")" | "true" | "false" | "(" or ")" */
+/* Text of expressions and conditions. What prints parses back to the same pointer. Positive terms
+ * come first: "T - t - 1". Comparisons put the first symbol on the left: "t < T". Lua's
+ * precedences: or   := and {"or" and}       and := not {"and" not}     not := "not" not | sum [cmp
+ * sum] sum  := term {("+" | "-") term}        term := unary {"*" unary | "//" int | "%" int} unary
+ * := "-" unary | int | name | ("min" | "max") "(" sum {"," sum} ")" | "(" or ")" */
 #include "index/priv.h"
 #include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
 
 static uint64_t magnitude(int64_t v) { return v < 0 ? -(uint64_t)v : (uint64_t)v; }
 
@@ -127,37 +127,23 @@ const char *tp_ix_said(tp_ictx *c, const tp_ix *e) {
   return list ? tp_printf(&c->arena, "%.*s", (int)strlen(s) - 2, s + 1) : s;
 }
 
+/* ---- parsing ---- */
+
 typedef struct {
   tp_ictx *c;
-  const char *s;
-  tp_error *err;
+  tp_scan in;
   int depth;
 } ix_parser;
 enum { PARSE_DEPTH = 200 };
 
 static const tp_ix *fail(ix_parser *p, const char *what) {
-  tp_fail(p->err, TP_E_FILE, TP_NOWHERE, "%s at '%.20s'", what, p->s);
+  tp_scan_fail(&p->in, what);
   return NULL;
 }
 
-static void skip_space(ix_parser *p) {
-  while (isspace((unsigned char)*p->s)) p->s++;
-}
-
-static int name_length(const char *s) {
-  int n = 0;
-  while (tp_sym_name_char((unsigned char)s[n], n == 0)) n++;
-  return n;
-}
-
 static bool accept(ix_parser *p, const char *op) {
-  skip_space(p);
-  size_t n = strlen(op);
-  bool word = isalpha((unsigned char)op[0]),
-       arrow = op[0] == '-' && p->s[0] == '-' && p->s[1] == '>';
-  if (arrow || (word ? name_length(p->s) != (int)n : 0) || strncmp(p->s, op, n) != 0) return false;
-  p->s += n;
-  return true;
+  tp_scan_space(&p->in);
+  return strncmp(p->in.s, "->", 2) != 0 && tp_accept(&p->in, op);
 }
 
 static const tp_ix *want(ix_parser *p, const tp_ix *e, bool cond) {
@@ -169,18 +155,25 @@ static const tp_ix *want(ix_parser *p, const tp_ix *e, bool cond) {
 static const tp_ix *parse_or(ix_parser *p);
 static const tp_ix *parse_sum(ix_parser *p);
 
+static bool at_digit(ix_parser *p) {
+  tp_scan_space(&p->in);
+  return isdigit((unsigned char)*p->in.s);
+}
+
 /* 2^63 wraps: INT64_MIN is a minus before it. */
 static bool parse_int(ix_parser *p, int64_t *v) {
-  uint64_t u = 0;
-  skip_space(p);
-  if (!isdigit((unsigned char)*p->s)) return fail(p, "an integer is wanted") != NULL;
-  for (; isdigit((unsigned char)*p->s); p->s++) {
-    bool over = __builtin_mul_overflow(u, 10, &u);
-    over |= __builtin_add_overflow(u, (uint64_t)(*p->s - '0'), &u);
-    if (over || u > (uint64_t)1 << 63) return fail(p, "the integer is too large") != NULL;
-  }
+  char *end;
+  if (!at_digit(p)) return tp_scan_fail(&p->in, "an integer is wanted");
+  errno = 0;
+  uint64_t u = strtoull(p->in.s, &end, 10);
+  if (errno || u > (uint64_t)1 << 63) return tp_scan_fail(&p->in, "the integer is too large");
+  p->in.s = end;
   *v = (int64_t)u;
   return true;
+}
+
+static const tp_ix *closed(ix_parser *p, const tp_ix *e) {
+  return e && !tp_expect(&p->in, ")") ? NULL : e;
 }
 
 static const tp_ix *parse_extremum(ix_parser *p, tp_ixkind kind) {
@@ -189,44 +182,37 @@ static const tp_ix *parse_extremum(ix_parser *p, tp_ixkind kind) {
     const tp_ix *v[2] = { e, want(p, parse_sum(p), false) };
     e = v[1] ? tp_ix_fold(p->c, kind, 2, v) : NULL;
   }
-  return e && !accept(p, ")") ? fail(p, "')' is wanted") : e;
+  return closed(p, e);
 }
 
 static const tp_ix *parse_name(ix_parser *p) {
-  int n = name_length(p->s);
-  char name[256];
-  if (n == 0 || n >= (int)sizeof name) return fail(p, "an expression is wanted");
-  memcpy(name, p->s, (size_t)n);
-  name[n] = 0;
-  bool call = p->s[n] == '(';
-  if (call && (strcmp(name, "min") == 0 || strcmp(name, "max") == 0)) {
-    p->s += n + 1;
-    return parse_extremum(p, name[1] == 'i' ? TP_IX_MIN : TP_IX_MAX);
+  const char *from = p->in.s;
+  if (!tp_sym_name_char((unsigned char)*from, true)) return fail(p, "an expression is wanted");
+  const char *name = tp_scan_word(&p->in);
+  bool least = strcmp(name, "min") == 0;
+  if (*p->in.s == '(' && (least || strcmp(name, "max") == 0)) {
+    p->in.s++;
+    return parse_extremum(p, least ? TP_IX_MIN : TP_IX_MAX);
   }
   const tp_sym *s = tp_sym_find(p->c, name);
-  if (!s) return fail(p, "unknown symbol");
-  p->s += n;
-  return tp_ix_sym(p->c, s);
+  if (s) return tp_ix_sym(p->c, s);
+  p->in.s = from;
+  return fail(p, "unknown symbol");
 }
 
 static const tp_ix *parse_primary(ix_parser *p) {
   int64_t v;
-  if (accept(p, "(")) {
-    const tp_ix *e = parse_or(p);
-    return e && !accept(p, ")") ? fail(p, "')' is wanted") : e;
-  }
-  if (isdigit((unsigned char)*p->s)) return parse_int(p, &v) ? tp_ix_const(p->c, v) : NULL;
+  if (accept(p, "(")) return closed(p, parse_or(p));
+  if (at_digit(p)) return parse_int(p, &v) ? tp_ix_const(p->c, v) : NULL;
   if (accept(p, "true")) return tp_ix_bool(p->c, true);
-  if (accept(p, "false")) return tp_ix_bool(p->c, false);
-  return parse_name(p);
+  return accept(p, "false") ? tp_ix_bool(p->c, false) : parse_name(p);
 }
 
 static const tp_ix *parse_unary(ix_parser *p) {
   bool negative = false;
   int64_t v;
   while (accept(p, "-")) negative = !negative;
-  skip_space(p);
-  if (negative && isdigit((unsigned char)*p->s))
+  if (negative && at_digit(p))
     return parse_int(p, &v) ? tp_ix_const(p->c, (int64_t) - (uint64_t)v) : NULL;
   if (++p->depth > PARSE_DEPTH) return fail(p, "nested too deeply");
   const tp_ix *e = parse_primary(p);
@@ -303,8 +289,8 @@ static const tp_ix *parse_and(ix_parser *p) {
 static const tp_ix *parse_or(ix_parser *p) { return parse_junction(p, parse_and, "or", tp_ix_or); }
 
 const tp_ix *tp_ix_parse(tp_ictx *c, const char **s, tp_error *err) {
-  ix_parser p = { c, *s, err, 0 };
+  ix_parser p = { c, { .s = *s, .a = &c->arena, .err = err }, 0 };
   const tp_ix *e = parse_or(&p);
-  *s = p.s;
+  *s = p.in.s;
   return e && (c->overflowed & TP_TOO_DEEP) ? fail(&p, "nested too deeply") : e;
 }

@@ -163,7 +163,7 @@ static void rename_ends(ends *l) {
     r.from[m + i] = s->given;
     r.to[m + i] = tp_ix_sym(l->ix, s->sym);
     for (int k = 0; k < l->n; k++)
-      if (tp_set_mentions(l->ix, l->need->set[k], s->given))
+      if (tp_set_mentions(l->need->set[k], s->given))
         l->need->set[k] = tp_set_some(l->ix, l->need->set[k], s->given,
             tp_ix_cmp(l->ix, TP_GE, tp_ix_sym(l->ix, s->given), tp_ix_const(l->ix, 0)));
     s->given = s->sym;

@@ -75,7 +75,7 @@ static tp_rel *needed_pairs(const sum *s, bool at_p) {
   tp_set *need = tp_ends_need(l, s->n);
   for (int i = 0; i < l->g->stops.n; i++) {
     const tp_stop *stop = &l->g->stops.v[i];
-    if (at_p && sum_crosses(s, stop) && tp_set_mentions(l->ix, need, stop->sym))
+    if (at_p && sum_crosses(s, stop) && tp_set_mentions(need, stop->sym))
       need = tp_set_some(l->ix, need, stop->sym, tp_end_within(l->g, stop, 0));
   }
   return tp_rel_into(all_pairs(s), need);

@@ -276,14 +276,13 @@ static const tp_ix *within(ends *l, const tp_stop *s) {
 const tp_ix *tp_ends_within(ends *l, TP_KEEP tp_set *a) {
   const tp_ix *all = tp_ix_bool(l->ix, true);
   for (int i = 0; i < l->g->stops.n; i++)
-    if (tp_set_mentions(l->ix, a, stop(l, i)->sym))
-      all = tp_ix_and(l->ix, all, within(l, stop(l, i)));
+    if (tp_set_mentions(a, stop(l, i)->sym)) all = tp_ix_and(l->ix, all, within(l, stop(l, i)));
   return all;
 }
 
 tp_set *tp_ends_project(ends *l, tp_set *a) {
   for (int i = 0; i < l->g->stops.n; i++)
-    if (tp_set_mentions(l->ix, a, stop(l, i)->sym))
+    if (tp_set_mentions(a, stop(l, i)->sym))
       a = tp_set_some(l->ix, a, stop(l, i)->sym, within(l, stop(l, i)));
   return a;
 }
@@ -295,7 +294,7 @@ tp_set *tp_ends_need(ends *l, const tp_node *n) {
   tp_set *a = n->id < l->n ? tp_set_copy(l->need->set[n->id]) : tp_set_box(l->ix, n->ndom, n->dom);
   for (int i = 0; i < l->g->stops.n; i++) {
     const tp_stop *s = stop(l, i);
-    if (tp_set_mentions(l->ix, a, s->dim->bound))
+    if (tp_set_mentions(a, s->dim->bound))
       a = tp_set_some(
           l->ix, a, s->dim->bound, tp_ix_cmp(l->ix, TP_EQ, sym(l, s->dim->bound), sym(l, s->sym)));
   }
