@@ -26,27 +26,34 @@ TP_FN void tp_philox_block(tp_word c[4], uint32_t k0, uint32_t k1) {
   TP_PHILOX_ROUND(8u), TP_PHILOX_ROUND(9u);
 }
 
-/* A key with one more coordinate in it, and block number n of a key's words (docs/random.md). */
-TP_FN void tp_philox_next(uint32_t key[2], int ordinal, int64_t coord) {
+/* A key with one more coordinate in it, and block number n of a key's words (docs/random.md).
+ * Compilers take long over a block of Philox: each of these functions stands once. */
+TP_ONCE void tp_philox_next(uint32_t key[2], int ordinal, int64_t coord) {
   tp_word c[4];
   c[0] = (uint32_t)coord, c[1] = (uint32_t)((uint64_t)coord >> 32), c[2] = (uint32_t)ordinal,
   c[3] = 0x74656d70;
   tp_philox_block(c, key[0], key[1]);
   key[0] = (uint32_t)c[0], key[1] = (uint32_t)c[1];
 }
-TP_FN void tp_philox_words(tp_word c[4], const uint32_t key[2], int64_t n) {
+TP_ONCE void tp_philox_words(tp_word c[4], const uint32_t key[2], int64_t n) {
   c[0] = (uint32_t)n, c[1] = (uint32_t)((uint64_t)n >> 32), c[2] = c[3] = 0;
   tp_philox_block(c, key[0], key[1]);
 }
 
-/* The same of n points, a multiple of 16. Rows of m: the keys, then words; the first two words are
- * the coordinate's. */
+/* The same of n points, a multiple of 16. Rows of m: the keys, which begin as one that all share,
+ * then words. Coordinates are from, from + step, .. */
 #define TP_PHILOX_MANY 64
-TP_ONCE void tp_philox_next_many(uint32_t (*m)[TP_PHILOX_MANY], int ordinal, int64_t n) {
+TP_ONCE void tp_philox_begin_many(uint32_t (*m)[TP_PHILOX_MANY], const uint32_t key[2], int64_t n) {
+  int64_t k;
+  for (k = 0; k < n; k++) m[0][k] = key[0], m[1][k] = key[1];
+}
+TP_ONCE void tp_philox_next_many(
+    uint32_t (*m)[TP_PHILOX_MANY], int ordinal, int64_t from, int64_t step, int64_t n) {
   int64_t k;
   for (k = 0; k < n; k++) {
+    uint64_t at = (uint64_t)(from + k * step);
     tp_word c[4];
-    c[0] = m[2][k], c[1] = m[3][k], c[2] = (uint32_t)ordinal, c[3] = 0x74656d70;
+    c[0] = (uint32_t)at, c[1] = (uint32_t)(at >> 32), c[2] = (uint32_t)ordinal, c[3] = 0x74656d70;
     tp_philox_block(c, m[0][k], m[1][k]);
     m[0][k] = (uint32_t)c[0], m[1][k] = (uint32_t)c[1];
   }

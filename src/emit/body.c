@@ -79,16 +79,10 @@ void emit_windows(const nest *l) {
 
 /* ---- the body ---- */
 
-static bool is_written(const nest *l, int buf) {
-  bool any = false;
-  for (int i = 0; i < l->r->nout; i++) any |= l->r->out[i].buf == buf;
-  return any;
-}
-
 /* The same along the innermost axis: read before it. */
 static bool is_fixed(const nest *l, int i) {
   return !l->at && l->nax && tp_is_number(l->stride[i][l->nax - 1], 0) &&
-      !is_written(l, l->w[i]->buf);
+      !tp_region_writes(l->r, l->w[i]->buf);
 }
 
 /* Does each point go through neighbours itself (product.c)? */
@@ -154,7 +148,7 @@ static void put_far(tp_emit *e, const tp_micro *m, const char *sfx) {
 
 static void put_call(const nest *l, const tp_micro *m) {
   tp_emit *e = l->e;
-  tp_dtype from = tp_compute(tp_emit_type_of(e, l->r, m->in[m->op == TP_OP_SELECT]));
+  tp_dtype from = tp_compute(tp_operand_type(e->p, l->r, m->in[m->op == TP_OP_SELECT]));
   if (m->op == TP_OP_CAST && from == TP_F64 && tp_half(m->dtype)) tp_puts(e->b, "tp_sticky_f32(");
   else if (m->op == TP_OP_CAST)
     tp_putf(e->b, "tp_cast_%s_%s(", tp_emit_sfx(from), tp_emit_sfx(m->dtype));
@@ -207,7 +201,7 @@ void emit_fault(const nest *l, int what, bool here) {
 static void put_fault(const nest *l, const tp_micro *m) {
   static const char *const why[] = { [DIVZERO] = "DIVZERO", [NEGPOW] = "NEGPOW" };
   tp_emit *e = l->e;
-  tp_dtype d = tp_compute(tp_emit_type_of(e, l->r, m->in[0]));
+  tp_dtype d = tp_compute(tp_operand_type(e->p, l->r, m->in[0]));
   int fault = tp_emit_rows[m->op].fault;
   if (!tp_emit_may_fault(e, l->r, m)) return;
   tp_emit_line(e, "if (__builtin_expect(tp_fault_%s_%s(", why[fault], tp_emit_sfx(d));

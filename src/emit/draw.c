@@ -1,22 +1,31 @@
-/* draw.c: random numbers (docs/random.md). A loop over a strip of points makes words, without
- * branches, so that compilers make vectors of it; a second one makes numbers of them. The part of
- * the key that points share is made before. In a loop over single points the strip is of iterations
- * to come: a number depends on nothing that the loop does. */
+/* draw.c: random numbers (docs/random.md). Functions of the prelude make words of a strip of points
+ * by vectors; a loop then makes numbers of them. The part of the key that points share is made
+ * before. In a loop over single points the strip is of iterations to come: a number depends on
+ * nothing that the loop does. */
 #include "emit/priv.h"
 
 enum { FEW_DRAWN = 16, POINTS_DRAWN = 64, DRAWN_AHEAD = 16 };
 
+/* var: a strip goes along it, by `step` from point to point: along the region's last axis, or, with
+ * `ahead`, along a loop; NULL: there is none. per: words of an element */
 typedef struct {
   tp_emit *e;
   const tp_region *r;
-  const tp_pnode *loop; /* a strip is of its iterations; NULL: of points */
-  int pos, per;         /* per: words of an element */
+  const tp_sym *var;
+  bool ahead;
+  int step, pos, per;
   tp_dtype d;
 } drawn;
 
-static drawn drawn_of(tp_emit *e, const tp_pnode *x) {
-  tp_dtype d = tp_emit_dtype(e, &x->rg->out[0]);
-  return (drawn){ e, x->rg, NULL, x->pos, tp_words_per_draw(&x->rg->how, d), d };
+/* Strips go along variables in which all coordinates are linear. */
+static bool moves_evenly(const tp_emit *e, const tp_region *r, const tp_sym *var) {
+  bool all = true;
+  for (int i = 0; i < r->ncoord; i++) {
+    int64_t k;
+    const tp_ix *rest;
+    all &= tp_ix_linear_in(e->ix, r->coord[i], var, &k, &rest);
+  }
+  return all;
 }
 
 /* ---- numbers of further iterations ---- */
@@ -24,7 +33,8 @@ static drawn drawn_of(tp_emit *e, const tp_pnode *x) {
 void emit_keep_ahead(tp_emit *e, const tp_pnode *loop, const tp_pnode *x) {
   const tp_region *r = x->rg;
   bool ok = r->kind == TP_RG_OP && r->op == TP_OP_RAND && !r->nlead && emit_has_range(r) &&
-      emit_draws_few(e, r) && (loop->step == 1 || loop->step == -1);
+      emit_draws_few(e, r) && (loop->step == 1 || loop->step == -1) &&
+      moves_evenly(e, r, loop->var);
   for (int i = 0; ok && i < r->ncoord; i++) ok = emit_is_steady(loop, r->coord[i]);
   if (!ok) return;
   TP_PUSH(e->a, &e->ahead, x->pos);
@@ -44,7 +54,7 @@ bool tp_emit_is_ahead(const tp_emit *e, const tp_pnode *x) {
 /* Coordinates before the first one that moves from point to point. */
 static int shared_coords(const drawn *w) {
   for (int i = 0; i < w->r->ncoord; i++) {
-    if (w->loop && tp_ix_mentions(w->r->coord[i], w->loop->var)) return i;
+    if (w->var && tp_ix_mentions(w->r->coord[i], w->var)) return i;
     for (int k = 0; k < w->r->nlead; k++)
       if (tp_ix_mentions(w->r->coord[i], w->r->leadvar[k])) return i;
   }
@@ -110,32 +120,20 @@ static void put_number(const drawn *w, const char *lo, const char *hi) {
 
 /* ---- few numbers a point ---- */
 
-/* What the point's coordinates mention: variables of iteration k. */
-static void put_names(const drawn *w, const tp_ix *coord) {
-  int last = w->r->nlead - 1;
-  const tp_sym *var = w->loop ? w->loop->var : NULL;
-  if (last >= 0 && tp_ix_mentions(coord, w->r->leadvar[last]))
-    emit_lead_name(w->e, w->r, last, "j + k");
-  if (var && tp_ix_mentions(coord, var))
-    tp_emit_line(w->e, "const int64_t s%d = d%d_from + k*%d;\n", var->id, w->pos, w->loop->step);
-}
-
-/* Rows of m: two of keys, then w, the words; a coordinate stands in the first two of w meanwhile.
- * The functions of many points stand once: a compiler takes long over three blocks of Philox. */
+/* Rows of m: two of keys, then w, the words. The variable is what it is at the first point. */
 static void put_words_of_many(const drawn *w, int words) {
   tp_emit *e = w->e;
   int blocks = (words + 3) / 4;
   tp_emit_line(
       e, "uint32_t m[%d][TP_PHILOX_MANY], (*const w)[TP_PHILOX_MANY] = m + 2;\n", 2 + 4 * blocks);
   tp_emit_line(e, "const int64_t many = (some + 15) / 16 * 16;\n");
-  tp_emit_line(e, "for (int64_t k = 0; k < many; k++) m[0][k] = shared[0], m[1][k] = shared[1];\n");
+  tp_emit_line(e, "tp_philox_begin_many(m, shared, many);\n");
   for (int i = shared_coords(w); i < w->r->ncoord; i++) {
-    emit_open(e, "for (int64_t k = 0; k < many; k++) {\n");
-    put_names(w, w->r->coord[i]);
-    tp_emit_line(e, "const int64_t at = %s;\n", emit_ix(e, w->r->coord[i]));
-    tp_emit_line(e, "w[0][k] = (uint32_t)at, w[1][k] = (uint32_t)((uint64_t)at >> 32);\n");
-    emit_shut(e, 1);
-    tp_emit_line(e, "tp_philox_next_many(m, %d, many);\n", i + 1);
+    int64_t k = 0;
+    const tp_ix *rest;
+    (void)tp_ix_linear_in(e->ix, w->r->coord[i], w->var, &k, &rest);
+    tp_emit_line(e, "tp_philox_next_many(m, %d, %s, %lld, many);\n", i + 1,
+        emit_ix(e, w->r->coord[i]), (long long)k * w->step);
   }
   for (int b = 0; b < blocks; b++) tp_emit_line(e, "tp_philox_words_many(m, %d, many);\n", b);
 }
@@ -173,36 +171,37 @@ static void put_elements(const drawn *w, const char *kept, bool takes) {
   }
 }
 
-/* A loop over some points, which is inside of one over strips where there is a leading axis. */
+/* A loop over some points, which is inside of one over strips where these go along an axis. */
 static void put_strip(const drawn *w) {
   tp_emit *e = w->e;
-  int last = w->r->nlead - 1, most = w->loop ? DRAWN_AHEAD : last >= 0 ? POINTS_DRAWN : 1;
-  if (last >= 0) {
+  int last = w->r->nlead - 1, most = w->ahead ? DRAWN_AHEAD : w->var ? POINTS_DRAWN : 1;
+  bool along = w->var && !w->ahead;
+  if (along) {
     emit_open(e, "for (int64_t j = 0, all = %s; j < all; j += %d) {\n",
         emit_ix(e, w->r->lead[last]), most);
     tp_emit_line(e, "const int64_t some = all - j < %d ? all - j : %d;\n", most, most);
+    emit_lead_name(e, w->r, last, "j");
   } else tp_emit_line(e, "enum { some = %d };\n", most);
   int words = (int)emit_elements(&w->r->out[0], FEW_DRAWN) * w->per;
-  if (most > 1) put_words_of_many(w, words);
+  if (w->var) put_words_of_many(w, words);
   else put_words_of_one(w, words);
-  if (last >= 0) emit_lead_alone(e, w->r, last, true, -1);
+  if (along) emit_lead_alone(e, w->r, last, true, -1);
   emit_open(e, "for (int64_t k = 0; k < some; k++) {\n");
-  if (last >= 0) tp_emit_line(e, "const int64_t x%d = j + k;\n", last);
-  put_elements(w, w->loop ? "k" : NULL, false);
-  emit_shut(e, 1 + (last >= 0));
+  if (along) tp_emit_line(e, "const int64_t x%d = j + k;\n", last);
+  put_elements(w, w->ahead ? "k" : NULL, false);
+  emit_shut(e, 1 + along);
 }
 
 static void put_ahead(const drawn *w) {
   tp_emit *e = w->e;
-  int v = w->loop->var->id, pos = w->pos;
+  int v = w->var->id, pos = w->pos;
   e->sym[v] = true;
-  emit_open(
-      e, "if ((uint64_t)((s%d - d%d_from)*%d) >= (uint64_t)d%d_n) {\n", v, pos, w->loop->step, pos);
+  emit_open(e, "if ((uint64_t)((s%d - d%d_from)*%d) >= (uint64_t)d%d_n) {\n", v, pos, w->step, pos);
   tp_emit_line(e, "d%d_from = s%d, d%d_n = %d;\n", pos, v, pos, DRAWN_AHEAD);
   put_shared_key(w);
   put_strip(w);
   emit_shut(e, 1);
-  put_elements(w, tp_printf(e->a, "(s%d - d%d_from)*%d", v, pos, w->loop->step), true);
+  put_elements(w, tp_printf(e->a, "(s%d - d%d_from)*%d", v, pos, w->step), true);
 }
 
 /* ---- many ---- */
@@ -229,26 +228,29 @@ static void put_stream(const drawn *w) {
 }
 
 void emit_draw(tp_emit *e, const tp_pnode *x) {
-  drawn w = drawn_of(e, x);
-  bool few = emit_draws_few(e, w.r);
-  int around = w.r->nlead - few;
-  if (!emit_has_range(w.r)) {
+  const tp_region *r = x->rg;
+  tp_dtype d = tp_emit_dtype(e, &r->out[0]);
+  drawn w = {
+    .e = e, .r = r, .step = 1, .pos = x->pos, .per = tp_words_per_draw(&r->how, d), .d = d
+  };
+  bool few = emit_draws_few(e, r);
+  int around = r->nlead;
+  if (!emit_has_range(r)) {
     tp_emit_line(e, "TP_END_IF(h->fault(h->exec, %d, TPX_FAULT_RANGE, NULL));\n", x->pos);
     return;
   }
-  if (tp_emit_is_ahead(e, x)) {
-    w.loop = e->loop[e->nloop - 1];
+  if ((w.ahead = tp_emit_is_ahead(e, x))) {
+    w.var = e->loop[e->nloop - 1]->var, w.step = e->loop[e->nloop - 1]->step;
     put_ahead(&w);
     return;
   }
+  if (few && around && moves_evenly(e, r, r->leadvar[around - 1])) w.var = r->leadvar[--around];
   put_shared_key(&w);
   for (int i = 0; i < around; i++) {
-    char at[16];
-    tp_emit_lead(e, w.r, i);
-    snprintf(at, sizeof at, "x%d", i);
-    emit_lead_name(e, w.r, i, at);
+    tp_emit_lead(e, r, i);
+    emit_lead_name(e, r, i, tp_printf(e->a, "x%d", i));
   }
   if (few) put_strip(&w);
   else put_stream(&w);
-  emit_shut(e, TP_MAX(around, 0));
+  emit_shut(e, around);
 }

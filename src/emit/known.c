@@ -14,10 +14,6 @@ const tp_emit_row tp_emit_rows[TP_NOP] = {
 #undef NONE
 };
 
-tp_dtype tp_emit_type_of(const tp_emit *e, const tp_region *r, int in) {
-  return in < r->nin ? tp_emit_dtype(e, &r->in[in]) : r->micro[in - r->nin].dtype;
-}
-
 static bool row_takes(tp_op op, tp_dtype d) {
   switch (tp_emit_rows[op].types) {
   case OF_FLOAT: return tp_dtype_float(d);
@@ -31,7 +27,7 @@ static bool row_takes(tp_op op, tp_dtype d) {
 static bool micro_known(const tp_emit *e, const tp_region *r, const tp_micro *m) {
   if (m->op == TP_OP_FILL || m->op == TP_OP_VALUE || m->op == TP_OP_CAST || m->op == TP_OP_MATMUL)
     return true;
-  return row_takes(m->op, tp_compute(tp_emit_type_of(e, r, m->in[m->op == TP_OP_SELECT])));
+  return row_takes(m->op, tp_compute(tp_operand_type(e->p, r, m->in[m->op == TP_OP_SELECT])));
 }
 
 tp_dtype tp_emit_result_type(const tp_emit *e, const tp_region *r, int k) {
@@ -39,8 +35,8 @@ tp_dtype tp_emit_result_type(const tp_emit *e, const tp_region *r, int k) {
 }
 
 static bool wraps(const tp_region *r) {
-  for (int i = 0; i < r->nin + r->nout; i++)
-    if (tp_window_at(r, i)->wrap >= 0) return true;
+  TP_WINDOWS (x, r)
+    if (x->wrap >= 0) return true;
   return false;
 }
 
@@ -60,7 +56,7 @@ bool tp_emit_may_fault(const tp_emit *e, const tp_region *r, const tp_micro *m) 
   int fault = m->op == TP_OP_FILL || m->op == TP_OP_VALUE || m->op == TP_OP_CAST
       ? NO_FAULT
       : tp_emit_rows[m->op].fault;
-  if (!fault || tp_dtype_float(tp_compute(tp_emit_type_of(e, r, m->in[0])))) return false;
+  if (!fault || tp_dtype_float(tp_compute(tp_operand_type(e->p, r, m->in[0])))) return false;
   const tp_micro *by = m->in[1] >= r->nin ? &r->micro[m->in[1] - r->nin] : NULL;
   uint64_t cell = 0;
   if (!by || by->op != TP_OP_FILL) return true;
@@ -82,18 +78,6 @@ int64_t tp_emit_count(const tp_region *r) {
     n *= k > 0 ? k : 0;
   }
   return n;
-}
-
-static bool is_known(const tp_ix *e) {
-  const tp_sym *share = tp_ix_as_sym(e);
-  return tp_ix_is_const(share && share->whole ? share->whole : e, NULL);
-}
-
-/* Are all of its extents, where threads share one the whole of it? */
-static bool has_extents(const tp_region *r) {
-  bool all = true;
-  for (int i = 0; i < r->nlead; i++) all &= is_known(r->lead[i]);
-  return all;
 }
 
 static bool in_loop(const tp_pnode *x) {
@@ -216,8 +200,7 @@ bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
   bool host = e->to->host;
   if (x->rg->first && host) return false;
-  bool cold =
-      e->looped && host && !in_loop(x) && (tp_emit_count(r) >= 0 || (e->teamed && has_extents(r)));
+  bool cold = e->looped && host && !in_loop(x) && tp_emit_count(r) >= 0;
   if (tp_emit_is_pointwise(e, r)) return !cold;
   return !cold && all_known(e, r) && !(host && leaves(e, r));
 }

@@ -146,8 +146,6 @@ bool tp_emit_knows(tp_emit *e, const tp_pnode *x); /* is the region one for nati
 bool tp_emit_is_points(tp_emit *e, const tp_pnode *x);
 bool tp_emit_faults(const tp_emit *e, const tp_region *r); /* may a point have no value? */
 bool tp_emit_may_fault(const tp_emit *e, const tp_region *r, const tp_micro *m);
-/* of an operand of a micro, or of what a region makes */
-tp_dtype tp_emit_type_of(const tp_emit *e, const tp_region *r, int in);
 tp_dtype tp_emit_result_type(const tp_emit *e, const tp_region *r, int k);
 int64_t tp_emit_count(const tp_region *r); /* points of all its axes; -1: not known, or many */
 /* Chooses the innermost axis of a chain that goes over tiles: windows that jump along it and lie

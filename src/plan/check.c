@@ -83,13 +83,9 @@ static bool elementwise(tp_op op) {
   return tp_op_is_elementwise(op) || op == TP_OP_DETACH || op == TP_OP_FILL || op == TP_OP_VALUE;
 }
 
-static tp_dtype ref_dtype(const look *l, int in) {
-  return in < l->r->nin ? dtype_of(l, &l->r->in[in]) : l->r->micro[in - l->r->nin].dtype;
-}
-
 static bool micro_types(const look *l, const tp_micro *m) {
   tp_dtype d[3] = { TP_BOOL, TP_BOOL, TP_BOOL };
-  for (int j = 0; j < tp_ops[m->op].nin; j++) d[j] = ref_dtype(l, m->in[j]);
+  for (int j = 0; j < tp_ops[m->op].nin; j++) d[j] = tp_operand_type(l->p, l->r, m->in[j]);
   switch (tp_ops[m->op].cls) {
   case TP_CLS_UN:
   case TP_CLS_UNF: return d[0] == m->dtype;

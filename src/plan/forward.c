@@ -86,47 +86,55 @@ static bool holds(const forward_box *a, const forward_box *b) {
   return true;
 }
 
+/* What two windows in the same slots cover; false: not known. */
+static bool find_boxes(const forwarder *f, const tp_region *r, const tp_nd *x, const tp_region *s,
+    const tp_nd *y, forward_box *a, forward_box *b) {
+  return same_slots(x, y) && find_box(f, r, x, a) && find_box(f, s, y, b) && a->rest == b->rest;
+}
+
 static bool never_meet(
     const forwarder *f, const tp_region *r, const tp_nd *x, const tp_region *s, const tp_nd *y) {
   forward_box a, b;
-  if (x->buf != y->buf || in_other_slots(f, x, y)) return true;
-  return same_slots(x, y) && find_box(f, r, x, &a) && find_box(f, s, y, &b) && a.rest == b.rest &&
-      boxes_apart(&a, &b);
+  return x->buf != y->buf || in_other_slots(f, x, y) ||
+      (find_boxes(f, r, x, s, y, &a, &b) && boxes_apart(&a, &b));
 }
 
 /* ---- copies ---- */
 
-/* The input, or the number, that result k is a copy of; else NULL. */
-static const tp_nd *copied(const tp_region *r, int k, const tp_micro **number) {
-  *number = NULL;
-  if (r->kind != TP_RG_LOOP || r->sums || r->acc || r->check || r->first || r->ncoord) return NULL;
-  if (!r->nmicro) return &r->in[0];
-  const tp_micro *m = &r->micro[r->outmicro[k]];
-  if (m->op == TP_OP_FILL) *number = m;
-  return m->op == TP_OP_DETACH && m->in[0] < r->nin ? &r->in[m->in[0]] : NULL;
-}
-
-/* The leaf before j, and which of its results, that put there last some of what j's window x covers
- * (o); *made: all that it put there. leaf -1: none that copies. */
+/* A result of a leaf, -1: of none, that is a copy of an input, `from`, or a number. made: all that
+ * it put there. */
 typedef struct {
   int leaf, result;
+  const tp_nd *from;
+  const tp_micro *number;
+  forward_box made;
 } forward_source;
 
-static forward_source maker(
-    const forwarder *f, int j, const tp_nd *x, const forward_box *o, forward_box *made) {
-  static const forward_source none = { -1, 0 };
-  const tp_micro *number;
+static bool is_copy(const tp_region *r, int k, forward_source *to) {
+  to->from = NULL, to->number = NULL;
+  if (r->kind != TP_RG_LOOP || r->sums || r->acc || r->check || r->first || r->ncoord) return false;
+  const tp_micro *m = r->nmicro ? &r->micro[r->outmicro[k]] : NULL;
+  if (!m) to->from = &r->in[0];
+  else if (m->op == TP_OP_FILL) to->number = m;
+  else if (m->op == TP_OP_DETACH && m->in[0] < r->nin) to->from = &r->in[m->in[0]];
+  return to->from || to->number;
+}
+
+/* The copy before leaf j that put there last some of what j's window x covers (o). */
+static forward_source maker(const forwarder *f, int j, const tp_nd *x, const forward_box *o) {
+  forward_source m = { .leaf = -1 };
   for (int i = j - 1; i >= 0 && !tp_is_wall(f->row[i]); i--) {
     const tp_region *r = f->row[i]->rg;
     for (int k = 0; k < r->nout; k++) {
       const tp_nd *y = &r->out[k];
       if (y->buf != x->buf || in_other_slots(f, x, y)) continue;
-      if (!same_slots(x, y) || !find_box(f, r, y, made) || made->rest != o->rest) return none;
-      if (boxes_apart(made, o)) continue;
-      return copied(r, k, &number) || number ? (forward_source){ i, k } : none;
+      if (!same_slots(x, y) || !find_box(f, r, y, &m.made) || m.made.rest != o->rest) return m;
+      if (boxes_apart(&m.made, o)) continue;
+      if (is_copy(r, k, &m)) m.leaf = i, m.result = k;
+      return m;
     }
   }
-  return none;
+  return m;
 }
 
 /* Neighbours lie side by side there too: a copy that turns a matrix is worth its time. */
@@ -139,15 +147,13 @@ static bool keeps_lines(const tp_region *r, const tp_nd *z, const tp_nd *y) {
 }
 
 /* Is what that had read still there when leaf j runs, in whatever order its pieces do? */
-static bool still_there(const forwarder *f, forward_source m, int j) {
-  const tp_region *r = f->row[m.leaf]->rg;
-  const tp_micro *number;
-  const tp_nd *z = copied(r, m.result, &number);
-  if (number) return true;
-  if (!keeps_lines(r, z, &r->out[m.result])) return false;
-  for (int i = m.leaf; i <= j; i++)
+static bool still_there(const forwarder *f, const forward_source *m, int j) {
+  const tp_region *r = f->row[m->leaf]->rg;
+  if (m->number) return true;
+  if (!keeps_lines(r, m->from, &r->out[m->result])) return false;
+  for (int i = m->leaf; i <= j; i++)
     for (int k = 0; k < f->row[i]->rg->nout; k++)
-      if (!never_meet(f, r, z, f->row[i]->rg, &f->row[i]->rg->out[k])) return false;
+      if (!never_meet(f, r, m->from, f->row[i]->rg, &f->row[i]->rg->out[k])) return false;
   return true;
 }
 
@@ -189,17 +195,16 @@ static int64_t edge_inside(const forward_box *made, const forward_box *o, int *a
 /* Cuts the piece until all its windows are made by one copy each. False: *bad is one that is not,
  * or there are too many pieces. */
 static bool cut_pieces(const forwarder *f, forwarding *w, forward_piece q, int *bad) {
-  forward_box made;
   int axis = -1;
   for (*bad = 0; *bad < w->n; ++*bad) {
     forward_box o = part_of(&w->o[*bad], &q);
-    forward_source m = maker(f, w->j, window_of(w, *bad), &o, &made);
+    forward_source m = maker(f, w->j, window_of(w, *bad), &o);
     if (m.leaf < 0) return false;
-    if (holds(&made, &o)) {
-      if (!still_there(f, m, w->j)) return false;
+    if (holds(&m.made, &o)) {
+      if (!still_there(f, &m, w->j)) return false;
       continue;
     }
-    int64_t at = edge_inside(&made, &o, &axis);
+    int64_t at = edge_inside(&m.made, &o, &axis);
     if (!at || axis < 0) return false;
     forward_piece rest = q;
     q.n[axis] = at;
@@ -265,16 +270,17 @@ static bool find_plan(const forwarder *f, int j, forwarding *w) {
 
 /* ---- its pieces ---- */
 
-/* In place of input i: what the maker reads through z, seen through the box o of what that made. */
-static void read_source(const forwarder *f, tp_region *r, int i, const forward_box *o,
-    const forward_box *made, const tp_nd *z) {
+/* In place of input i: what the copy reads, seen through the box o of what that made. */
+static void read_source(
+    const forwarder *f, tp_region *r, int i, const forward_box *o, const forward_source *m) {
+  const tp_nd *z = m->from;
   tp_nd x = *z;
   x.lead = TP_NEWN(f->p->a, const tp_ix *, r->nlead);
   for (int k = 0; k < r->nlead; k++) x.lead[k] = tp_ix_const(f->ix, 0);
   for (int d = 0; d < o->ndim; d++) {
-    int k = made->along[d];
+    int k = m->made.along[d];
     if (k < 0) continue;
-    x.off = tp_ix_add(f->ix, x.off, tp_ix_mulc(f->ix, z->lead[k], o->lo[d] - made->lo[d]));
+    x.off = tp_ix_add(f->ix, x.off, tp_ix_mulc(f->ix, z->lead[k], o->lo[d] - m->made.lo[d]));
     if (o->along[d] >= 0) x.lead[o->along[d]] = z->lead[k];
   }
   r->in[i] = x;
@@ -307,12 +313,10 @@ static tp_region *make_piece(const forwarder *f, const forwarding *w, const forw
       tp_cut_axis(f->p, r, k, tp_ix_const(f->ix, q->lo[k]), tp_ix_const(f->ix, q->n[k]), NULL);
   /* from the last on: a number takes its input's place away */
   for (int i = w->n - 1; i >= 0; i--) {
-    const tp_micro *number;
-    forward_box o = part_of(&w->o[i], q), made;
-    forward_source m = maker(f, w->j, window_of(w, i), &o, &made);
-    const tp_nd *z = copied(f->row[m.leaf]->rg, m.result, &number);
-    if (number) read_number(f, r, w->in[i], number);
-    else read_source(f, r, w->in[i], &o, &made, z);
+    forward_box o = part_of(&w->o[i], q);
+    forward_source m = maker(f, w->j, window_of(w, i), &o);
+    if (m.number) read_number(f, r, w->in[i], m.number);
+    else read_source(f, r, w->in[i], &o, &m);
   }
   return r;
 }
@@ -332,40 +336,9 @@ static bool is_read(const forwarder *f, int i, int j, const tp_region *r, const 
 static bool all_over(const forwarder *f, const tp_region *r, const tp_nd *y, const forwarding *w) {
   forward_box a, b;
   for (int k = 0; k < w->r->nout; k++) {
-    const tp_nd *x = &w->r->out[k];
-    if (x->buf == y->buf && same_slots(x, y) && find_box(f, r, y, &a) && find_box(f, w->r, x, &b) &&
-        a.rest == b.rest && holds(&b, &a))
-      return true;
+    if (find_boxes(f, r, y, w->r, &w->r->out[k], &a, &b) && holds(&b, &a)) return true;
   }
   return false;
-}
-
-/* Without result k, and the operators and inputs that no other needs. */
-static void drop_result(forwarder *f, tp_region *r, int k) {
-  int all = r->nin + r->nmicro, nin = 0, nmicro = 0, *to = TP_NEWN(f->p->a, int, all);
-  bool *needed = TP_NEWN(f->p->a, bool, all);
-  tp_region was = *r;
-  r->out = TP_DUPN(f->p->a, r->out, r->nout--);
-  memmove(r->out + k, r->out + k + 1, sizeof *r->out * (size_t)(r->nout - k));
-  if (!r->nmicro) return;
-  r->outmicro = TP_DUPN(f->p->a, r->outmicro, was.nout);
-  memmove(r->outmicro + k, r->outmicro + k + 1, sizeof *r->outmicro * (size_t)(r->nout - k));
-  for (int i = 0; i < r->nout; i++) needed[r->nin + r->outmicro[i]] = true;
-  for (int m = r->nmicro - 1; m >= 0; m--)
-    for (int i = 0; i < tp_ops[was.micro[m].op].nin && needed[r->nin + m]; i++)
-      needed[was.micro[m].in[i]] = true;
-  r->in = TP_NEWN(f->p->a, tp_nd, was.nin);
-  r->micro = TP_NEWN(f->p->a, tp_micro, was.nmicro);
-  for (int i = 0; i < all; i++) {
-    if (!needed[i]) continue;
-    to[i] = nin + nmicro;
-    if (i < was.nin) r->in[nin++] = was.in[i];
-    else r->micro[nmicro++] = was.micro[i - was.nin];
-  }
-  for (int m = 0; m < nmicro; m++)
-    for (int i = 0; i < tp_ops[r->micro[m].op].nin; i++) r->micro[m].in[i] = to[r->micro[m].in[i]];
-  for (int i = 0; i < r->nout; i++) r->outmicro[i] = to[was.nin + r->outmicro[i]] - nin;
-  r->nin = nin, r->nmicro = nmicro;
 }
 
 static void count_reads(forwarder *f, const tp_region *r, int by) {
@@ -375,21 +348,23 @@ static void count_reads(forwarder *f, const tp_region *r, int by) {
   for (int k = 0; k < r->nrows; k++) f->reads[r->rows[k].nd.buf] += by;
 }
 
-/* Drops the results of leaf i that are not read: the buffer has no reader, or the loop, whose last
+/* Leaf i goes if none of its results is read: their buffers have no reader, or the loop, whose last
  * piece is `last`, writes over them. */
-static void drop_results(forwarder *f, const forwarding *w, int i, int last) {
+static void drop_leaf(forwarder *f, const forwarding *w, int i, int last) {
   tp_region *r = f->row[i]->rg;
-  const tp_micro *number;
+  forward_source copy;
+  bool idle = true;
   count_reads(f, r, -1);
-  for (int k = r->nout - 1; k >= 0; k--) {
+  for (int k = 0; k < r->nout && idle; k++) {
     const tp_nd *y = &r->out[k];
     bool seen = false;
     for (int q = 0; q < w->n; q++) seen |= window_of(w, q)->buf == y->buf;
-    if (!seen || (!copied(r, k, &number) && !number)) continue;
-    bool gone = f->p->bufs.v[y->buf]->kind == TP_BUF_TEMP && !f->reads[y->buf];
-    if (gone || (all_over(f, r, y, w) && !is_read(f, i + 1, last, r, y))) drop_result(f, r, k);
+    bool gone = seen && f->p->bufs.v[y->buf]->kind == TP_BUF_TEMP && !f->reads[y->buf];
+    idle = seen && is_copy(r, k, &copy) &&
+        (gone || (all_over(f, r, y, w) && !is_read(f, i + 1, last, r, y)));
   }
-  if (r->nout) count_reads(f, r, 1);
+  if (idle) r->nout = 0;
+  else count_reads(f, r, 1);
 }
 
 /* ---- rows of leaves ---- */
@@ -405,7 +380,7 @@ static int forward_leaf(forwarder *f, const forwarding *w) {
     f->row[w->j + k] = piece[k];
     count_reads(f, piece[k]->rg, 1);
   }
-  for (int i = w->j - 1; i >= 0 && !tp_is_wall(f->row[i]); i--) drop_results(f, w, i, end - 1);
+  for (int i = w->j - 1; i >= 0 && !tp_is_wall(f->row[i]); i--) drop_leaf(f, w, i, end - 1);
   for (int i = 0; i < end; i++)
     if (f->row[i]->kind != TP_P_REGION || f->row[i]->rg->nout || f->row[i]->rg->kind != TP_RG_LOOP)
       f->row[n++] = f->row[i];

@@ -14,19 +14,15 @@ void tp_plan_given(const tp_plan *p, int64_t *env) {
       if (p->ends.v[i].row && env[p->ends.v[i].row->id] == 0) env[p->ends.v[i].bound->id] = 0;
 }
 
-static int loops(const tp_pnode *x, const tp_pnode **path, int max) {
-  int n = 0;
-  for (const tp_pnode *q = x->up; q; q = q->up)
-    if (q->kind == TP_P_FOR && n < max) path[n++] = q;
-  for (int i = 0; i < n / 2; i++) {
-    const tp_pnode *t = path[i];
-    path[i] = path[n - 1 - i];
-    path[n - 1 - i] = t;
-  }
+enum { LOOPS = TP_INSIDE_ALL };
+
+/* Around x, outermost first. */
+static int loops(const tp_pnode *x, const tp_pnode **path) {
+  int n = x->up ? loops(x->up, path) : 0;
+  if (x->up && x->up->kind == TP_P_FOR && n < LOOPS) path[n++] = x->up;
   return n;
 }
 
-enum { LOOPS = TP_INSIDE_ALL };
 typedef struct {
   int n, common;
   const tp_pnode *path[LOOPS];
@@ -34,7 +30,7 @@ typedef struct {
 
 static void join(common_loops *s, const tp_pnode *leaf) {
   const tp_pnode *path[LOOPS];
-  int n = loops(leaf, path, LOOPS);
+  int n = loops(leaf, path);
   if (s->n++ == 0) {
     s->common = n;
     memcpy(s->path, path, sizeof path);
@@ -47,12 +43,10 @@ static void join(common_loops *s, const tp_pnode *leaf) {
 
 static void stretch(tp_pbuf *x, const tp_pnode *leaf, int m) {
   const tp_pnode *path[LOOPS];
-  int n = loops(leaf, path, LOOPS);
+  const tp_pnode *q = m < loops(leaf, path) ? path[m] : leaf;
   if (x->kind != TP_BUF_TEMP) return;
-  const tp_pnode *q = m < n ? path[m] : leaf;
-  int lo = q->pos, hi = q->lastpos;
-  x->first = x->first < 0 ? lo : TP_MIN(x->first, lo);
-  x->last = TP_MAX(x->last, hi);
+  x->first = x->first < 0 ? q->pos : TP_MIN(x->first, q->pos);
+  x->last = TP_MAX(x->last, q->lastpos);
 }
 
 /* Keeps the common loops that its values never leave. */

@@ -15,7 +15,8 @@ typedef struct {
 
 static may judge(const walk *w, const tp_ix *c) {
   int64_t lo, hi;
-  may all = { false, true };
+  bool both = tp_ix_kind(c) == TP_IX_AND;
+  may all = { !both, both };
   switch (tp_ix_kind(c)) {
   case TP_IX_TRUE: return (may){ false, true };
   case TP_IX_FALSE: return (may){ true, false };
@@ -27,18 +28,11 @@ static may judge(const walk *w, const tp_ix *c) {
     return (may){ lo != 0 || hi != 0, lo <= 0 && hi >= 0 };
   case TP_IX_NOT: all = judge(w, tp_ix_arg(c, 0)); return (may){ all.yes, all.no };
   case TP_IX_AND:
-    for (int i = 0; i < tp_ix_narg(c); i++) {
-      may m = judge(w, tp_ix_arg(c, i));
-      all.no |= m.no;
-      all.yes &= m.yes;
-    }
-    return all;
   case TP_IX_OR:
-    all = (may){ true, false };
     for (int i = 0; i < tp_ix_narg(c); i++) {
       may m = judge(w, tp_ix_arg(c, i));
-      all.no &= m.no;
-      all.yes |= m.yes;
+      all =
+          both ? (may){ all.no | m.no, all.yes & m.yes } : (may){ all.no & m.no, all.yes | m.yes };
     }
     return all;
   default: return (may){ true, true };

@@ -137,7 +137,7 @@ static bool find_axis(rower *w) {
     w->extent = w->r->lead[k];
     n++;
   }
-  return n == 1 && tp_ix_linear_in(w->ix, w->extent, w->var, &w->grows, &rest) && !follows(w, rest);
+  return n == 1 && tp_ix_linear_in(w->ix, w->extent, w->var, &w->grows, &rest);
 }
 
 static bool find_steps(rower *w) {

@@ -214,10 +214,6 @@ static bool writes_between(const widener *w, int buf, const tp_pnode *made, cons
   return false;
 }
 
-static bool is_written(const widener *w, int buf) {
-  return writes_between(w, buf, w->p->body, w->p->body);
-}
-
 /* Does each loop around the one lie around the other, and is it made whenever that is reached? */
 static bool same_turn(const tp_pnode *made, const tp_pnode *at) {
   for (const tp_pnode *x = made->up; x; x = x->up)
@@ -254,8 +250,9 @@ static bool may_be_made_at(const widener *w, const tp_pnode *made, const tp_pnod
   if (made->pos > at->pos || (!turn && !is_fixed(r))) return false;
   for (int k = 0; k < r->nin; k++) {
     int buf = r->in[k].buf;
-    if (!is_written(w, buf)) continue;
-    if (!turn || writes_between(w, buf, made, apart_from(at, made))) return false;
+    if (writes_between(w, buf, w->p->body, w->p->body) &&
+        (!turn || writes_between(w, buf, made, apart_from(at, made))))
+      return false;
   }
   return true;
 }
@@ -333,41 +330,24 @@ static tp_pnode *make_tile(widener *w, const tp_region *made, const wide_reader 
   return tp_plan_leaf(w->p->a, m);
 }
 
-/* The reader, as it sees all of u. */
-static tp_region *read_all_of(widener *w, const wide_reader *by, const tp_pbuf *u) {
-  tp_region *r = tp_region_copy(w->p, by->at->rg);
-  tp_nd *x = &r->in[by->operand];
-  tp_lie_anew(w->p, r, x, w->p->bufs.v[x->buf], u);
-  x->buf = u->id, x->off = tp_ix_const(w->ix, 0), x->nspan = 0;
-  return r;
-}
-
-/* The product, of n of its rows or columns from `first` on. */
-static tp_pnode *read_tile(
-    widener *w, const wide_reader *by, const tp_pbuf *u, const tp_ix *first, const tp_ix *n) {
-  tp_region *r = read_all_of(w, by, u);
-  tp_nd *y = &r->out[0];
-  y->shape[by->axis] = r->in[by->operand].shape[by->axis] = n;
-  y->off = tp_ix_add(w->ix, y->off, tp_ix_mul(w->ix, y->stride[by->axis], first));
-  return tp_plan_leaf(w->p->a, r);
-}
-
-static void go_by_tiles(widener *w, const tp_region *made, const wide_reader *by, int64_t b) {
+/* The reader has it made right before: a product b of its rows or columns at a time, a loop all of
+ * it, and the two become one (fuse.c). */
+static void make_where_read(widener *w, const tp_region *made, const wide_reader *by, int64_t b) {
   const tp_pbuf *was = w->p->bufs.v[made->out[0].buf];
-  const tp_ix *inner = inner_places(w, was, by);
-  tp_tile t = tp_tile_of(w->p, "tile", by->places[by->dim], b);
-  const tp_pbuf *u = tile_buffer(w, was, by, tp_ix_const(w->ix, b), t.var);
-  const tp_ix *row = tp_ix_mul(w->ix, t.first, inner), *rows = tp_ix_mul(w->ix, t.n, inner);
-  tp_pnode *v[] = { make_tile(w, made, by, u, t.first, t.n), read_tile(w, by, u, row, rows) };
-  tp_become(by->at, tp_loop_over_tiles(w->p, &t, 2, v));
-}
-
-/* A loop has it made right before: they become one (fuse.c). */
-static void go_together(widener *w, const tp_region *made, const wide_reader *by) {
-  const tp_pbuf *u = tile_buffer(w, w->p->bufs.v[made->out[0].buf], by, NULL, NULL);
-  tp_pnode *v[] = { make_tile(w, made, by, u, NULL, NULL),
-    tp_plan_leaf(w->p->a, read_all_of(w, by, u)) };
-  tp_become(by->at, tp_plan_seq(w->p->a, 2, v));
+  tp_region *r = tp_region_copy(w->p, by->at->rg);
+  tp_nd *x = &r->in[by->operand], *y = &r->out[0];
+  tp_tile t = { 0 };
+  if (b) t = tp_tile_of(w->p, "tile", by->places[by->dim], b);
+  const tp_pbuf *u = tile_buffer(w, was, by, b ? tp_ix_const(w->ix, b) : NULL, t.var);
+  tp_lie_anew(w->p, r, x, was, u);
+  x->buf = u->id, x->off = tp_ix_const(w->ix, 0), x->nspan = 0;
+  if (b) {
+    const tp_ix *inner = inner_places(w, was, by), *row = tp_ix_mul(w->ix, t.first, inner);
+    y->shape[by->axis] = x->shape[by->axis] = tp_ix_mul(w->ix, t.n, inner);
+    y->off = tp_ix_add(w->ix, y->off, tp_ix_mul(w->ix, y->stride[by->axis], row));
+  }
+  tp_pnode *v[] = { make_tile(w, made, by, u, t.first, t.n), tp_plan_leaf(w->p->a, r) };
+  tp_become(by->at, b ? tp_loop_over_tiles(w->p, &t, 2, v) : tp_plan_seq(w->p->a, 2, v));
 }
 
 /* ---- all of them ---- */
@@ -394,8 +374,7 @@ static bool make_again(widener *w, tp_pnode *made) {
   }
   if (!n || n != left) return false;
   for (int i = 0; i < n; i++) {
-    if (by[i].dim >= 0) go_by_tiles(w, made->rg, &by[i], places[i]);
-    else go_together(w, made->rg, &by[i]);
+    make_where_read(w, made->rg, &by[i], places[i]);
     w->together |= by[i].dim < 0;
   }
   take_out(made);

@@ -205,7 +205,7 @@ bool tp_fits_tile(const tp_region *r) {
 
 static bool is_integer(tp_dtype d) { return !tp_dtype_float(d) && d != TP_BOOL; }
 
-static tp_dtype operand_type(const tp_plan *p, const tp_region *r, int in) {
+tp_dtype tp_operand_type(const tp_plan *p, const tp_region *r, int in) {
   return in < r->nin ? p->bufs.v[r->in[in].buf]->dtype : r->micro[in - r->nin].dtype;
 }
 
@@ -213,7 +213,8 @@ bool tp_loop_fails(const tp_plan *p, const tp_region *r) {
   bool any = r->sums && (r->red == TP_RED_MAX || r->red == TP_RED_MIN) &&
       is_integer(p->bufs.v[r->out[0].buf]->dtype);
   for (int k = 0; k < r->nmicro && !any; k++)
-    any = tp_op_is(r->micro[k].op, TP_FAILS) && is_integer(operand_type(p, r, r->micro[k].in[0]));
+    any =
+        tp_op_is(r->micro[k].op, TP_FAILS) && is_integer(tp_operand_type(p, r, r->micro[k].in[0]));
   return any;
 }
 
@@ -267,7 +268,7 @@ static const tp_ix *end_of_span(
   int64_t by = 0;
   const tp_ix *rest;
   if (!e || !tp_ix_mentions(e, loop->var)) return e;
-  bool known = tp_ix_linear_in(p->ix, e, loop->var, &by, &rest) && !tp_ix_mentions(rest, loop->var);
+  bool known = tp_ix_linear_in(p->ix, e, loop->var, &by, &rest);
   const tp_ix *at = (by > 0) == greatest ? tp_ix_addc(p->ix, loop->hi, -1) : loop->lo;
   return known ? tp_ix_subst(p->ix, e, 1, &loop->var, &at) : NULL;
 }

@@ -47,6 +47,7 @@ int64_t tp_extent_of_tiles(const tp_ix *e); /* places; -1: not known, and the bo
 bool tp_fits_tile(const tp_region *r);      /* may it go over tiles, whatever it touches? */
 /* may it make an integer without a value, or the most of none? */
 bool tp_loop_fails(const tp_plan *p, const tp_region *r);
+tp_dtype tp_operand_type(const tp_plan *p, const tp_region *r, int in); /* of a micro */
 bool tp_axis_is_named(const tp_region *r, int k); /* does a number of the body mention it? */
 /* Operands of the body that are micros were -1 - k until its inputs were known. */
 void tp_settle_micros(tp_region *r);
