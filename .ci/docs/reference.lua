@@ -89,7 +89,7 @@ local function operands(out, source, m)
     local kind = rows.letters[a.letter][2]
     if a.optional then
       out:bullet("`" .. a.name .. "`", kind .. ": " .. words_of(source, a))
-    elseif a.letter ~= "T" then
+    elseif not ("TU"):find(a.letter) then
       out:bullet("`" .. a.name .. "`", kind)
     end
     seen[a.name] = true

@@ -65,7 +65,7 @@ end
 
 --- Letters of signatures (graph/methods.h): type for LuaCATS, words for the reference.
 rows.letters = {
-  T = { "tempo.Operand", "tensor" }, C = { "tempo.Operand", "condition or bool tensor" },
+  T = { "tempo.Operand", "tensor" }, U = { "tempo.Operand", "tensor" }, C = { "tempo.Operand", "condition or bool tensor" },
   J = { "tempo.Operand", "tensor or table of indices" },
   I = { "integer", "integer" }, F = { "number", "number" },
   B = { "boolean", "boolean" }, N = { "string", "string" },
@@ -94,14 +94,15 @@ function rows.signature(sig)
   return positional, options
 end
 
---- Rows of methods.def as tables.
+--- Rows of methods.def that scripts may call, as tables.
 function rows.methods(root)
   local list = {}
-  for k, row in ipairs(rows.read(root .. "src/graph/methods.def", "M")) do
+  for _, row in ipairs(rows.read(root .. "src/graph/methods.def", "M")) do
     local positional, options = rows.signature(row[3])
-    list[k] = { name = row[1], kinds = row[2], sig = row[3], shape = row[5], dtype = row[6],
+    local method = { name = row[1], kinds = row[2], sig = row[3], shape = row[5], dtype = row[6],
       differentiable = row[7] == "D", ulp = tonumber(row[8]), doc = row[9], group = row.group,
       positional = positional, options = options }
+    if method.kinds ~= "p" then list[#list + 1] = method end
   end
   return list
 end

@@ -9,6 +9,11 @@ function util.fail(word, fmt, ...)
   raise(word, string.format(fmt, ...))
 end
 
+--- Raises an error of the method whose body runs: "word: 'method': ...".
+function util.wrong(word, fmt, ...)
+  getmetatable(tempo).wrong(word, string.format(fmt, ...))
+end
+
 --- The name of `names` (a set) nearest to `word`, or nil when none is near.
 util.nearest = getmetatable(tempo).nearest
 

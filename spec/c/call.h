@@ -55,7 +55,7 @@ static inline tp_val call_(const char *name, int which, int n, const tp_arg *giv
     a[i] = given[i];
     if (a[i].kind == 'T' && !a[i].val.node) return (tp_val){ 0 };
   }
-  if (!m->fn((tp_mk){ g, &err, name }, a, &out)) return (tp_val){ 0 };
+  if (!m->fn((tp_mk){ g, &err, name, name }, a, &out)) return (tp_val){ 0 };
   nresults = out.n;
   memcpy(results, out.v, sizeof *out.v * (size_t)TP_MIN(out.n, 64));
   return out.v[which];

@@ -73,11 +73,6 @@ static void check_row(const row *r) {
   X_("(3)", BOOL, CALL("ge", T(i3), NUM(1.5)), 1, 0, 1) \
   X_("(2)", BOOL, CALL("lor", T(b2), T(CALL("lnot", T(b2)))), 1, 1) \
   X_("(3)", F64, CALL("where", T(CALL("gt", T(x), NUM(0))), T(x), NUM(0)), 0.5, 0, 2) \
-  X_("(3)", F64, CALL("clamp", T(x), NUM(0), NUM(1)), 0.5, 0, 1) \
-  X_("(3)", F64, CALL("clamp", T(x), NONE, NUM(1)), 0.5, -1.25, 1) \
-  X_("(3)", F32, CALL("log2", T(CALL("add", T(VEC(TP_F32, 3, 8, 0.25, 3)), NUM(0)))), 3, -2, \
-      1.5849625) \
-  X_("(3)", F64, CALL("reciprocal", T(x)), 2, -0.8, 0.5) \
   X_("(3)", F32, CALL("exp", T(VEC(TP_I32, 3, 0, 1, -1))), 1, 2.71828183, 0.367879441) \
   X_("(3)", I64, CALL("to", T(x), DTYPE(TP_I64)), 0, -1, 2) \
   X_("()", I64, CALL("sum", T(VEC(TP_U8, 2, 255, 255))), 510) \
@@ -86,72 +81,34 @@ static void check_row(const row *r) {
   X_("()", F32, CALL("mean", T(i3)), 0.666666667) \
   X_("(2)", F64, CALL("mean", T(p), AXES(1)), 0.416666667, 0.333333333) \
   X_("()", F64, CALL("mean", T(e0)), NAN) \
-  X_("()", F64, CALL("var", T(e0)), NAN) \
   X_("()", F64, CALL("sum", T(e0)), 0) \
   X_("()", F64, CALL("prod", T(e0)), 1) \
   X_("()", F64, CALL("max", T(e0)), -INFINITY) \
   X_("()", F64, CALL("min", T(e0)), INFINITY) \
-  X_("()", F64, CALL("logsumexp", T(e0)), -INFINITY) \
-  X_("()", BOOL, CALL("any", T(e0)), 0) \
-  X_("()", BOOL, CALL("all", T(e0)), 1) \
-  X_("()", F64, CALL("logsumexp", T(VEC(TP_F64, 2, -INFINITY, -INFINITY))), -INFINITY) \
-  X_("()", F64, CALL("logsumexp", T(VEC(TP_F64, 2, 1000, INFINITY))), INFINITY) \
-  X_("()", F64, CALL("logsumexp", T(VEC(TP_F64, 2, 1000, 1000))), 1000.69314718) \
   X_("(2)", F64, CALL("max", T(p), AXES(1)), 2, 1.5) \
-  X_("()", BOOL, CALL("all", T(i3)), 1) \
   X_("(2, 1)", I64, CALL("argmax", T(p), AXES(1), BOOL(true)), 2, 0) \
   X_("()", I64, CALL("argmin", T(p)), 1) \
   X_("(1, 1)", I64, CALL("argmax", T(p), AXES(0, 1), BOOL(true)), 2) \
-  X_("(2)", F64, CALL("var", T(p), AXES(1)), 2.64583333, 1.27083333) \
-  X_("(3)", F64, CALL("std", T(p), AXES(0), NONE, INT(0)), 0.5, 0.75, 1.375) \
-  X_("(2)", F64, CALL("norm", T(p), AXES(1)), 2.41091269, 1.6955825) \
-  X_("(2)", F64, CALL("norm", T(p), AXES(3), AXES(1)), 2.16003065, 1.56219994) \
-  X_("(2)", F64, CALL("norm", T(p), FLT(INFINITY), AXES(1)), 2, 1.5) \
-  X_("(2)", F64, CALL("logsumexp", T(p), AXES(1)), 2.23262198, 1.83067261) \
-  X_("(3)", F64, CALL("softmax", T(x)), 0.176820182, 0.0307267403, 0.792453078) \
-  X_("(3)", F64, CALL("log_softmax", T(x)), -1.73262198, -3.48262198, -0.232621983) \
-  X_("(0)", F64, CALL("softmax", T(e0))) \
   X_("(2, 3)", F64, CALL("cumsum", T(p), AXES(1)), 0.5, -0.75, 1.25, 1.5, 1.75, 1) \
   X_("(2, 3)", F64, CALL("cumprod", T(p), AXES(0)), 0.5, -1.25, 2, 0.75, -0.3125, -1.5) \
   X_("(2, 3)", F64, CALL("discounted_cumsum", T(p), FLT(0.5), AXES(1)), 0.375, -0.25, 2, 1.4375, \
       -0.125, -0.75) \
   X_("(2)", I64, CALL("cumsum", T(b2)), 1, 1) \
-  X_("(2, 2)", F64, CALL("matmul", T(p), T(CALL("mT", T(p)))), 5.8125, -1.0625, -1.0625, 2.875) \
   X_("(2)", F64, CALL("matmul", T(p), T(x)), 5.8125, -1.0625) \
-  X_("()", F64, CALL("dot", T(x), T(y)), -0.875) \
-  X_("(3, 3)", F64, CALL("outer", T(x), T(y)), 0.75, 0.25, -0.25, -1.875) \
-  X_("(2, 2)", F64, CALL("einsum", STR("ij, kj -> ik"), LIST(2, ((tp_val[]){ p, p }))), 5.8125, \
-      -1.0625, -1.0625, 2.875) \
-  X_("(3, 2)", F64, CALL("einsum", STR("ij->ji"), LIST(1, &p)), 0.5, 1.5, -1.25, 0.25, 2, -0.75) \
-  X_("()", F64, CALL("einsum", STR("ij->"), LIST(1, &p)), 2.25) \
-  X_("(3)", F64, CALL("einsum", STR("ij,j->j"), LIST(2, ((tp_val[]){ p, x }))), 1, 1.25, 2.5) \
   X_("(3, 2)", F64, CALL("reshape", T(p), SHAPE(K(-1), K(2))), 0.5, -1.25, 2, 1.5, 0.25, -0.75) \
-  X_("(6)", F64, CALL("flatten", T(p)), 0.5, -1.25, 2, 1.5, 0.25, -0.75) \
-  X_("(3, 2)", F64, CALL("transpose", T(p), INT(0), INT(-1)), 0.5, 1.5, -1.25, 0.25, 2, -0.75) \
   X_("(3, 2)", F64, CALL("permute", T(p), AXES(1, 0)), 0.5, 1.5, -1.25) \
   X_("(2, 3)", F64, CALL("expand", T(x), SHAPE(K(2), K(-1))), 0.5, -1.25, 2, 0.5, -1.25, 2) \
   X_("(3)", F64, CALL("squeeze", T(CALL("reshape", T(x), SHAPE(K(1), K(3), K(1)))))) \
   X_("(2, 3)", F64, CALL("squeeze", T(p), AXES(0))) \
   X_("(2, 3)", F64, CALL("flip", T(p)), -0.75, 0.25, 1.5, 2, -1.25, 0.5) \
-  X_("(2, 3)", F64, CALL("roll", T(p), AXES(-1), AXES(1)), -1.25, 2, 0.5, 0.25, -0.75, 1.5) \
-  X_("(2, 3)", F64, CALL("roll", T(p), AXES(1)), -0.75, 0.5, -1.25, 2, 1.5, 0.25) \
   X_("(2, 2)", F64, CALL("slice", T(p), INT(1), INT(0), NONE, INT(2)), 0.5, 2, 1.5, -0.75) \
   X_("(2)", F64, CALL("select", T(p), INT(-1), INT(1)), -1.25, 0.25) \
   X_("(2)", F64, CALL("select", T(p), INT(1), T(num(2, TP_I64))), 2, -0.75) \
   X_("(2, 2)", F64, CALL("narrow", T(p), INT(1), T(num(1, TP_I64)), INT(2)), -1.25, 2, 0.25, \
       -0.75) \
-  X_("(5)", F64, CALL("pad", T(x), SHAPE(K(1), K(1)), FLT(9)), 9, 0.5, -1.25, 2, 9) \
-  X_("(4)", F64, CALL("pad", T(x), SHAPE(K(-1), K(2))), -1.25, 2, 0, 0) \
-  X_("(2)", F64, \
-      CALL("chunk", T(p), INT(2), INT(1)).node \
-          ? results[0].node ? CALL("flatten", T(results[1])) : x \
-          : x, \
-      2, -0.75) \
-  X_("(1)", F64, CALL("split", T(x), AXES(2)).node ? results[1] : x, 2) \
+  X_("(5)", F64, CALL("pad_axis", T(x), INT(0), INT(1), INT(1), FLT(9)), 9, 0.5, -1.25, 2, 9) \
   X_("(5)", F64, CALL("cat", LIST(2, ((tp_val[]){ x, CALL("to", T(b2), DTYPE(TP_F32)) }))), 0.5, \
       -1.25, 2, 1, 0) \
-  X_("(3, 2)", F64, CALL("stack", LIST(2, ((tp_val[]){ x, y })), INT(-1)), 0.5, 1.5, -1.25, 0.5, \
-      2, -0.5) \
   X_("(2, 3)", F64, CALL("tril", T(p)), 0.5, 0, 0, 1.5, 0.25, 0) \
   X_("(2, 3)", F64, CALL("triu", T(p), INT(1)), 0, -1.25, 2, 0, 0, -0.75) \
   X_("(2)", F64, CALL("index_select", T(x), INT(0), T(VEC(TP_I32, 2, 2, 0))), 2, 0.5) \
@@ -161,46 +118,8 @@ static void check_row(const row *r) {
       2, 0.25) \
   X_("(3)", F64, CALL("scatter_add", T(x), INT(0), T(VEC(TP_I64, 2, 2, 2)), NUM(1)), 0.5, -1.25, \
       4) \
-  X_("(3, 4)", I64, CALL("one_hot", T(VEC(TP_I64, 3, 1, 0, 3)), INT(4)), 0, 1, 0, 0, 1, 0, 0, 0, \
-      0, 0, 0, 1) \
   X_("(3)", F64, CALL("sort", T(VEC(TP_F64, 3, NAN, 2, 1)), NONE, BOOL(true)), 2, 1, NAN) \
   X_("(3)", I64, CALL("argsort", T(x)), 1, 0, 2) \
-  X_("(2)", I64, CALL("topk", T(x), INT(2)).node ? results[1] : x, 2, 0) \
-  X_("(3)", F64, CALL("relu", T(VEC(TP_F64, 3, -1, NAN, 3))), 0, NAN, 3) \
-  X_("(3)", F64, CALL("leaky_relu", T(x)), 0.5, -0.0125, 2) \
-  X_("(3)", F64, CALL("elu", T(x)), 0.5, -0.713495203, 2) \
-  X_("(3)", F64, CALL("gelu", T(x)), 0.345731231, -0.132062217, 1.95449974) \
-  X_("(3)", F64, CALL("gelu", T(x), STR("tanh")), 0.34571401, -0.132285797, 1.95459769) \
-  X_("(3)", F64, CALL("silu", T(x)), 0.311229666, -0.278375174, 1.76159416) \
-  X_("(3)", F64, CALL("softplus", T(x)), 0.974076984, 0.251929081, 2.12692801) \
-  X_("(3)", F64, CALL("softplus", T(VEC(TP_F64, 3, 800, -800, NAN))), 800, 0, NAN) \
-  X_("(2, 3)", F64, CALL("layer_norm", T(p)), 0.0627454027, -1.25490805, 1.19216265, 1.26749296, \
-      -0.0905352117, -1.17695775) \
-  X_("(2, 3)", F64, CALL("rms_norm", T(p), SHAPE(K(3))), 0.359210604, -0.89802651, 1.43684242, \
-      1.53226176, 0.255376959, -0.766130878) \
-  X_("()", F64, CALL("mse_loss", T(x), T(y)), 3.4375) \
-  X_("()", F64, CALL("smooth_l1_loss", T(x), T(y)), 1.25) \
-  X_("()", F64, CALL("cross_entropy", T(p), T(VEC(TP_I64, 2, 2, 0))), 0.281647296) \
-  X_("(2)", F64, CALL("cross_entropy", T(p), T(VEC(TP_I64, 2, 2, 0)), NONE, STR("none")), \
-      0.232621983, 0.330672609) \
-  X_("()", F64, CALL("cross_entropy", T(p), T(VEC(TP_I64, 2, 2, 0)), NONE, NONE, NONE, FLT(0.1)), \
-      0.419147296) \
-  X_("()", F64, CALL("cross_entropy", T(p), T(VEC(TP_I64, 2, 2, 0)), T(VEC(TP_F64, 3, 1, 2, 3))), \
-      0.25713464) \
-  X_("()", F64, CALL("cross_entropy", T(p), T(VEC(TP_I64, 2, 2, -100)), NONE, NONE, INT(-100)), \
-      0.232621983) \
-  X_("()", F64, CALL("cross_entropy", T(x), T(num(2, TP_I64))), 0.232621983) \
-  X_("()", F64, \
-      CALL("binary_cross_entropy", T(VEC(TP_F64, 3, .2, .5, .9)), T(VEC(TP_F64, 3, 0, 1, .25))), \
-      0.88985656) \
-  X_("()", F64, CALL("binary_cross_entropy", T(VEC(TP_F64, 2, 0, 1)), T(VEC(TP_F64, 2, 1, 1))), \
-      50) \
-  X_("()", F64, \
-      CALL("kl_div", T(CALL("log", T(VEC(TP_F64, 3, .2, .3, .5)))), T(VEC(TP_F64, 3, 0, .4, .6)), \
-          STR("sum")), \
-      0.224465763) \
-  X_("(3)", F32, CALL("dropout", T(i3), FLT(0)), 7, -7, 2) \
-  X_("(3)", F64, CALL("dropout", T(x), FLT(1)), 0, 0, 0) \
   X_("(2)", F32, CALL("zeros", SHAPE(K(2))), 0, 0) \
   X_("(2)", I32, CALL("ones", SHAPE(K(2)), DTYPE(TP_I32)), 1, 1) \
   X_("()", F32, CALL("full", SCALAR(), NUM(3)), 3) \
@@ -250,8 +169,6 @@ static void test_domains(void) {
   CHECK(r.node && r.node->attr.hash == tp_hash("r", 1, 0) && s.node &&
       s.node->attr.hash != r.node->attr.hash && g->nrand == 1);
   CHECK(!CALL("normal", SCALAR(), NONE, NONE, STR("r")).node && failed(TP_E_OPTION, "'r' already"));
-  tp_val d = CALL("dropout", T(mul(x, mk_cast(MK(&err), val(I(t)), TP_F64))));
-  CHECK(d.node && d.node->in[0].src.node->op == TP_OP_RAND && d.node->in[0].src.node->ndom == 1);
   tp_val m = CALL("mean", T(CALL("ones", SHAPE(X("T"), plus(t, 1)))));
   CHECK(m.node && m.node->ndom == 1 && tp_rankof(m) == 0);
   program_free();
@@ -262,16 +179,13 @@ static void test_symbolic(void) {
   dim t = dim_new("t");
   tp_attr a = { .str = "q", .dtype = TP_F64, .nix = 2, .ix = (const tp_ix *[]){ X("T"), K(4) } };
   tp_val q = node(TP_OP_INPUT, 0, NULL, a);
-  CHECK(CALL("chunk", T(q), INT(2), INT(1)).node && nresults == 2);
-  CHECK(!CALL("chunk", T(q), INT(2), INT(0)).node && failed(TP_E_SHAPE, "no multiple of 2"));
-  memset(&err, 0, sizeof err);
-  output("sum", CALL("sum", T(CALL("roll", T(q), AXES(1), AXES(0))), AXES(1)));
+  output("sum", CALL("sum", T(q), AXES(1)));
   output("mean", CALL("mean", T(q)));
   output("last", CALL("select", T(q), INT(0), IX(X("T - 1"))));
   set_bound(t, 3);
   give(0, (double[]){ 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3 });
   CHECKF(go(), "%s", err.msg);
-  HOLDS(0, 12, 4, 8);
+  HOLDS(0, 4, 8, 12);
   HOLDS(1, 2);
   HOLDS(2, 3, 3, 3, 3);
   program_free();
@@ -285,18 +199,11 @@ static void test_errors(void) {
   FAILS(TP_E_SHAPE, "named twice", CALL("sum", T(p), AXES(1, -1)));
   FAILS(TP_E_SHAPE, "needs one axis", CALL("cumsum", T(p)));
   FAILS(TP_E_DTYPE, "compare first", CALL("land", T(x), T(x)));
-  FAILS(TP_E_SHAPE, "two vectors", CALL("dot", T(p), T(x)));
   FAILS(TP_E_DOMAIN, "do not wrap", CALL("select", T(p), INT(0), INT(-1)));
   FAILS(TP_E_DOMAIN, "outside", CALL("select", T(p), INT(0), INT(2)));
   FAILS(TP_E_DOMAIN, "do not wrap", CALL("slice", T(p), INT(0), INT(0), INT(-1)));
   FAILS(TP_E_SHAPE, "", CALL("reshape", T(p), SHAPE(K(4), K(-1))));
-  FAILS(TP_E_SHAPE, "'i' is 2 and 3", CALL("einsum", STR("ii->i"), LIST(1, &p)));
-  FAILS(TP_E_OPTION, "'i' twice", CALL("einsum", STR("ij->ii"), LIST(1, &p)));
-  FAILS(TP_E_SHAPE, "'j' is 3 and 2",
-      CALL("einsum", STR("ij,jk->ik"), LIST(2, ((tp_val[]){ p, p }))));
-  FAILS(TP_E_OPTION, "\"mean\"", CALL("mse_loss", T(x), T(y), STR("avg")));
   FAILS(TP_E_DTYPE, "indices must be i64", CALL("index_select", T(x), INT(0), T(x)));
-  FAILS(TP_E_OPTION, "not in [0, 1]", CALL("dropout", T(x), FLT(2)));
   FAILS(TP_E_DTYPE, "no power", CALL("pow", T(i3), NUM(-1)));
   FAILS(TP_E_OPTION, "lo < hi", CALL("randint", SHAPE(K(2)), INT(0)));
 }
@@ -310,7 +217,7 @@ static void test_table(void) {
     CHECKF(
         n > 0 && tp_method_find(m->name) == m && m->doc[0] && strlen(m->kinds) == 1, "%s", m->name);
     for (int k = 0; k < n; k++)
-      CHECKF(sig[k].name[0] && strchr("TCJIFBNXSAWELDOV", sig[k].type) &&
+      CHECKF(sig[k].name[0] && strchr("TUCJIFBNXSAWELDOV", sig[k].type) &&
               sig[k].optional >= sig[k].option,
           "%s: %s", m->name, sig[k].name);
   }

@@ -7,6 +7,11 @@ const tp_method tp_methods[] = {
 #include "graph/methods.def"
 #undef M
 };
+METHOD(lua) {
+  (void)a, (void)out;
+  return tp_wrong(k, TP_E_OPTION, "its body is written in Lua");
+}
+
 const int tp_nmethods = TP_LEN(tp_methods);
 
 const tp_method *tp_method_find(const char *name) {

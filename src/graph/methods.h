@@ -2,16 +2,19 @@
  * the annotations come from the rows of methods.def:
  *   M(name, kinds, signature, body, shape, dtype, grad, ulp, "one line for the docs")
  *   kinds      m: method of tensors and function on tempo; f: function on tempo only; c: creation
- *              (on tempo, loose until it meets a program)
+ *              (on tempo, loose until it meets a program); p: for bodies in Lua only
  *   signature  "x:T axis:A? | keepdim:B": positional arguments, then options. ? may be left out.
- *              T tensor (numbers, index expressions, conditions and host arrays are lifted); C the
- *              same, but no Lua boolean; J the same of indices: a table of integers is i64
+ *              T tensor (numbers, index expressions, conditions and host arrays are lifted); U the
+ *              same, but where another U is no number, a number has no val; C the same as T, but
+ *              no Lua boolean; J the same of indices: a table of integers is i64
  *              I integer; F number; B boolean; N string; D dtype; O domain
  *              X integer, index expression or i64 scalar tensor
  *              S extents: one or a sequence of integers and index expressions, also -1
  *              A axis or table of axes; W the same, a word ("same") or any other number
  *              E size or table of sizes, which may be negative or index expressions
  *              L table of tensors; V all remaining arguments are tensors
+ *   body       the function METHOD(body) of methods_*.c; lua: that of this name in
+ *              lua/tempo/methods.lua, which is given the converted arguments in order
  *   shape, dtype of the result, for the docs. reduced: without the axes, 1 with keepdim; promoted:
  *              by docs/language.md, section 4, bool as i64; float: integers become f32; sums: bool,
  *              u8 and i32 become i64
@@ -51,8 +54,10 @@ typedef struct {
   int n;
   tp_val *v;
 } tp_vals;
-/* a[i] is the i-th entry of the signature (options included); k.who: the method's name. */
+/* a[i] is the i-th entry of the signature (options included). */
 typedef bool tp_method_fn(tp_mk k, const tp_arg *a, tp_vals *out);
+/* the body of rows that lua/tempo/methods.lua has: an error */
+tp_method_fn tp_m_lua;
 typedef struct tp_method {
   const char *name, *kinds, *sig;
   tp_method_fn *fn;
@@ -67,6 +72,8 @@ typedef struct {
   bool optional, option;
 } tp_sigarg;
 int tp_sig_parse(const char *sig, tp_sigarg out[TP_MAXARG]); /* number of entries */
+/* an axis of `rank`, counted from 0; negative ones from the end */
+bool tp_axis_of(tp_mk k, int rank, int64_t axis, int *out);
 
 /* ---- weak values ---- */
 /* what w becomes beside an operand of dtype d */

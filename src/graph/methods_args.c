@@ -13,7 +13,7 @@ bool tp_give(tp_mk k, int n, const tp_val *v, tp_vals *out) {
 
 tp_op tp_named_op(tp_mk k) {
   tp_op op = TP_OP_ADD;
-  bool known = tp_op_parse(k.who, &op);
+  bool known = tp_op_parse(k.row, &op);
   (void)TP_NEVER(!known);
   return op;
 }
@@ -30,7 +30,7 @@ const tp_ix *tp_arg_ix(tp_mk k, const tp_arg *a) {
   return a->kind == 'X' ? a->ix : mk_int(k, a->i);
 }
 
-bool tp_axis(tp_mk k, int rank, int64_t axis, int *out) {
+bool tp_axis_of(tp_mk k, int rank, int64_t axis, int *out) {
   if (axis < -rank || axis >= rank)
     return rank ? tp_wrong(k, TP_E_SHAPE,
                       "axis %lld of a tensor with %d ax%s: axes go from 0 to %d, or from -%d to -1",
@@ -50,7 +50,7 @@ int tp_axes(tp_mk k, tp_val x, const tp_arg *a, int *out) {
     int64_t v = 0;
     int axis = 0;
     tp_ix_is_const(a->ixs[i], &v);
-    if (!tp_axis(k, rank, v, &axis)) return -1;
+    if (!tp_axis_of(k, rank, v, &axis)) return -1;
     if (on[axis]) return tp_wrong(k, TP_E_SHAPE, "axis %lld is named twice", (long long)v), -1;
     on[axis] = true;
   }

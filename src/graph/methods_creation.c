@@ -112,7 +112,7 @@ METHOD(linspace) {
 
 /* ---- random ---- */
 
-bool tp_random_name(tp_mk k, const tp_arg *name, tp_attr *at) {
+static bool random_name(tp_mk k, const tp_arg *name, tp_attr *at) {
   if (!name->kind) {
     uint64_t n = (uint64_t)k.g->nrand++;
     uint8_t bytes[8];
@@ -137,7 +137,7 @@ static tp_val drawn(tp_mk k, const making *o, tp_attr at) {
   at.ix = o->shape;
   at.ndom = o->ndom;
   at.dom = o->dom;
-  if (!tp_random_name(k, o->name, &at)) return tp_none;
+  if (!random_name(k, o->name, &at)) return tp_none;
   return named(k, mk_op(k, TP_OP_RAND, 0, NULL, &at), o->name);
 }
 

@@ -9,7 +9,7 @@ METHOD(gather) {
 METHOD(scatter_add) {
   int axis;
   tp_val index = tp_index_arg(k, a[2].val), src = a[3].val;
-  if (!index.node || !tp_axis(k, tp_rankof(a[0].val), a[1].i, &axis)) return false;
+  if (!index.node || !tp_axis_of(k, tp_rankof(a[0].val), a[1].i, &axis)) return false;
   if (a[3].weak) {
     double v;
     const char *no = tp_weak_refused(&a[3], tp_dtypeof(a[0].val), &v);
@@ -23,40 +23,13 @@ METHOD(scatter_add) {
       k, TP_OP_SCATTER_ADD, 3, (tp_val[]){ a[0].val, index, src }, &(tp_attr){ .axis = axis }));
 }
 
-METHOD(one_hot) {
-  tp_val x = tp_index_arg(k, a[0].val);
-  if (!x.node) return false;
-  if (tp_dtypeof(x) != TP_I64 || a[1].kind == 'T')
-    return tp_wrong(k, TP_E_DTYPE, "takes integers and the number of classes");
-  tp_val hit = mk_bin(k, TP_OP_EQ, mk_unsqueeze(k, x, -1), mk_indices(k, tp_arg_ix(k, &a[1])));
-  GIVE(mk_cast(k, hit, TP_I64));
-}
-
-/* ---- sorting ---- */
-
 /* Values and indices along an axis, the last unless given. */
-static bool sorted(tp_mk k, tp_val x, const tp_arg *axis, bool descending, tp_val v[2], int *ax) {
-  if (!tp_axis(k, tp_rankof(x), tp_arg_i(axis, -1), ax)) return false;
-  v[0] = mk_op(k, TP_OP_SORT, 1, &x, &(tp_attr){ .axis = *ax, .descending = descending });
-  v[1] = (tp_val){ v[0].node, 1 };
-  return v[0].node;
-}
-
 METHOD(sort) {
-  tp_val v[2];
-  int axis;
-  if (!sorted(k, a[0].val, &a[1], tp_arg_b(&a[2], false), v, &axis)) return false;
-  if (IS("argsort")) GIVE(v[1]);
-  return tp_give(k, 2, v, out);
-}
-
-METHOD(topk) {
-  tp_val v[2];
-  int axis;
-  if (a[1].kind == 'T') return tp_wrong(k, TP_E_OPTION, "k is an integer or an index expression");
-  if (!sorted(k, a[0].val, &a[2], tp_arg_b(&a[3], true), v, &axis)) return false;
-  for (int i = 0; i < 2; i++) v[i] = mk_slice(k, v[i], axis, mk_int(k, 0), tp_arg_ix(k, &a[1]), 1);
-  return tp_give(k, 2, v, out);
+  AXIS(axis, a[0].val, tp_arg_i(&a[1], -1));
+  tp_val v = mk_op(k, TP_OP_SORT, 1, &a[0].val,
+      &(tp_attr){ .axis = axis, .descending = tp_arg_b(&a[2], false) });
+  if (IS("argsort")) GIVE(((tp_val){ v.node, 1 }));
+  return tp_give(k, 2, (tp_val[]){ v, { v.node, 1 } }, out);
 }
 
 /* ---- triangles: column - row against the diagonal ---- */

@@ -8,7 +8,8 @@
 typedef struct tp_mk {
   tp_graph *g;
   tp_error *err;
-  const char *who; /* the method at work; NULL: none */
+  const char *who; /* the method that a script called; NULL: none */
+  const char *row; /* the row of methods.def at work: who, or what its body in Lua calls */
 } tp_mk;
 static const tp_val tp_none = { NULL, 0 };
 

@@ -9,11 +9,10 @@
 
 #define METHOD(name)  bool tp_m_##name(tp_mk k, const tp_arg *a, tp_vals *out)
 #define GIVE(v)       return tp_give(k, 1, (tp_val[]){ v }, out)
-#define GIVE_FLOAT(v) GIVE(mk_cast(k, v, tp_float_of(a[0].val)))
 #define AXIS(axis, x, number) \
   int axis; \
-  if (!tp_axis(k, tp_rankof(x), number, &axis)) return false
-#define IS(name) (strcmp(k.who, name) == 0)
+  if (!tp_axis_of(k, tp_rankof(x), number, &axis)) return false
+#define IS(name) (strcmp(k.row, name) == 0)
 
 static inline const char *tp_text(tp_mk k, const tp_ix *e) { return tp_ix_str(k.g->ix, e); }
 static inline bool tp_equal(tp_mk k, const tp_ix *a, const tp_ix *b) {
@@ -31,12 +30,9 @@ bool tp_give(tp_mk k, int n, const tp_val *v, tp_vals *out);
 tp_op tp_named_op(tp_mk k); /* whose text is the method's name */
 /* What may be left out. */
 static inline double tp_arg_f(const tp_arg *a, double dflt) { return a->kind ? a->f : dflt; }
-static inline tp_val tp_arg_t(const tp_arg *a) { return a->kind ? a->val : tp_none; }
 static inline bool tp_arg_b(const tp_arg *a, bool dflt) { return a->kind ? a->b : dflt; }
 /* "<word>: 'name': ..." */
 bool tp_wrong(tp_mk k, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4);
-/* Axes of x counted from 0; negative ones from the end of `rank`. */
-bool tp_axis(tp_mk k, int rank, int64_t axis, int *out);
 /* ascending; absent or {}: all; -1: error */
 int tp_axes(tp_mk k, tp_val x, const tp_arg *a, int *out);
 /* Two operands of which a weak one takes the other's dtype. */
@@ -47,10 +43,4 @@ tp_val tp_wide(tp_mk k, tp_val x);
 tp_dtype tp_float_of(tp_val x);
 tp_val tp_index_arg(tp_mk k, tp_val x);           /* indices as i64 */
 const tp_ix *tp_arg_ix(tp_mk k, const tp_arg *a); /* of X that is no tensor */
-/* ---- methods_reduce.c ---- */
-tp_val tp_mean_of(tp_mk k, tp_val x, int n, const int *axes, bool keepdim);
-tp_val tp_log_softmax_of(tp_mk k, tp_val x, int axis);
-/* ---- methods_creation.c ---- */
-/* attr.hash */
-bool tp_random_name(tp_mk k, const tp_arg *name, tp_attr *at);
 #endif

@@ -19,32 +19,27 @@ static void lift_long(lua_State *L, tl_prog *lp, int64_t k, tp_arg *out) {
   if (!a) tl_fail(L, "memory: no memory for a number");
   out->val = constant(L, lp, a);
   tp_array_unref(a);
-  out->weak = true;
-  out->num = (double)k;
 }
 
-/* One node a number and program: most methods make it anew in the other operand's dtype. */
+/* One node a number and program. */
+void tl_number(lua_State *L, tl_prog *lp, tp_arg *out) {
+  tp_error e = { 0 };
+  bool whole = out->num == floor(out->num) && fabs(out->num) < 0x1p63;
+  tp_node *n = tp_hmap_get(&lp->numbers, &out->num, sizeof out->num);
+  if (!n) {
+    n = mk_num((tp_mk){ .g = lp->p->g, .err = &e }, out->num, whole ? TP_I64 : TP_F32).node;
+    if (!n) tl_raise(L, &e);
+    tp_hmap_set(&lp->numbers, &out->num, sizeof out->num, n);
+  }
+  out->val = tp_v(n);
+}
+
 static void lift_number(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
   int64_t k;
-  tp_error e = { 0 };
-  tp_dtype d = tl_isint(L, i, &k) ? TP_I64 : TP_F32;
-  if (d == TP_I64 && tp_f64_to_i64((double)k) != k) {
-    lift_long(L, lp, k, out);
-    return;
-  }
-  struct {
-    double v;
-    int64_t dtype;
-  } key = { lua_tonumber(L, i), d };
-  tp_node *n = tp_hmap_get(&lp->numbers, &key, sizeof key);
-  if (!n) {
-    n = mk_num((tp_mk){ .g = lp->p->g, .err = &e }, key.v, d).node;
-    if (!n) tl_raise(L, &e);
-    tp_hmap_set(&lp->numbers, &key, sizeof key, n);
-  }
-  out->weak = out->isnum = true;
-  out->num = key.v;
-  out->val = tp_v(n);
+  out->num = lua_tonumber(L, i);
+  out->weak = true;
+  out->isnum = !tl_isint(L, i, &k) || tp_f64_to_i64(out->num) == k;
+  if (!out->isnum) lift_long(L, lp, k, out);
 }
 
 static void lift_index(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out) {
@@ -68,9 +63,8 @@ static void lift_table(lua_State *L, tl_prog *lp, int i, const char *what, tp_ar
 }
 
 static void take_tensor(const tl_tensor *u, tp_arg *out) {
-  out->val = u->v;
-  out->where = u->weak;
-  out->weak = u->weak != NULL;
+  if (u->weak) *out = *u->weak;
+  else out->val = u->v;
 }
 
 static void lift_loose(lua_State *L, tl_prog *lp, int i, tp_arg *out) {
@@ -94,6 +88,11 @@ void tl_not_boolean(lua_State *L, int i, const char *what) {
 }
 
 void tl_lift(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out) {
+  tl_lift_beside(L, lp, i, what, out);
+  if (!out->val.node) tl_number(L, lp, out);
+}
+
+void tl_lift_beside(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out) {
   i = lua_absindex(L, i);
   out->kind = 'T';
   switch (tl_typeof(L, i)) {

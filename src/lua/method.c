@@ -124,6 +124,7 @@ static void convert(call_t *c, int k, int i) {
     tl_lift(L, c->lp, i, c->what, a);
     break;
   case 'T': tl_lift(L, c->lp, i, c->what, a); break;
+  case 'U': tl_lift_beside(L, c->lp, i, c->what, a); break;
   case 'J': to_indices(c, i, a); break;
   case 'I':
     a->i = tl_integer(L, i, c->what);
@@ -256,7 +257,7 @@ static void warn_random(call_t *c) {
   bool larger = false;
   const tp_node *draw = NULL;
   for (int k = 0; k < c->nsig; k++) {
-    if (!strchr("CT", c->sig[k].type) || !c->a[k].val.node) continue;
+    if (!strchr("CTU", c->sig[k].type) || !c->a[k].val.node) continue;
     if (c->a[k].val.node->ndom > 0) larger = true;
     else if (c->a[k].val.node->op == TP_OP_RAND) draw = c->a[k].val.node;
   }
@@ -289,60 +290,61 @@ static void warn_scalar(const call_t *c) {
 }
 
 /* A where among numbers is weak as well. */
-static const tp_arg *weak_result(const call_t *c) {
-  bool weak = strcmp(c->m->name, "where") == 0 && c->a[1].weak && c->a[2].weak;
-  return weak ? tp_dup(&c->lp->p->g->arena, c->a, 3 * sizeof *c->a) : NULL;
+static void push_result(const call_t *c, tp_val v) {
+  tl_pushtensor(c->L, c->lp, v);
+  if (strcmp(c->m->name, "where") != 0 || !c->a[1].weak || !c->a[2].weak) return;
+  tp_arena *arena = &c->lp->p->g->arena;
+  tp_arg w = { .kind = 'T', .val = v, .weak = true };
+  w.where = tp_dup(arena, c->a, 3 * sizeof *c->a);
+  ((tl_tensor *)lua_touserdata(c->L, -1))->weak = tp_dup(arena, &w, sizeof w);
 }
 
-static tp_vals run(lua_State *L, tl_prog *lp, const tp_method *m, int first, const tp_arg **weak) {
+/* Operands of which one is no number make the others of its dtype: they need no node. */
+static void make_numbers(call_t *c) {
+  bool strong = false;
+  for (int k = 0; k < c->nsig; k++) strong |= c->sig[k].type == 'U' && !c->a[k].weak;
+  for (int k = 0; k < c->nsig && !strong; k++)
+    if (c->sig[k].type == 'U' && !c->a[k].val.node) tl_number(c->L, c->lp, &c->a[k]);
+}
+
+/* Pushes the results, gives their number. */
+static int run(lua_State *L, tl_prog *lp, const tp_method *m, int first) {
   call_t c = { .L = L, .lp = lp, .m = m };
+  const tp_method *outer = lp->S->composed;
   tp_error e = { 0 };
+  tp_vals out = { 0 };
   c.nsig = tp_sig_parse(m->sig, c.sig);
   take_arguments(&c, first);
-  if (!lp->scratch) {
+  make_numbers(&c);
+  if (!lp->scratch && !outer) {
     warn_random(&c);
     warn_scalar(&c);
   }
-  tp_vals out = { 0 };
-  *weak = weak_result(&c);
-  if (!m->fn((tp_mk){ lp->p->g, &e, m->name }, c.a, &out)) tl_raise(L, &e);
-  return out;
+  if (m->fn == tp_m_lua) return tl_compose(L, lp, m, c.nsig, c.a);
+  if (!m->fn((tp_mk){ lp->p->g, &e, outer ? outer->name : m->name, m->name }, c.a, &out))
+    tl_raise(L, &e);
+  luaL_checkstack(L, out.n + 8, m->name);
+  for (int k = 0; k < out.n; k++) push_result(&c, out.v[k]);
+  return out.n;
 }
 
 bool tl_method_sequence(const tp_method *m) {
   return strcmp(m->name, "split") == 0 || strcmp(m->name, "chunk") == 0;
 }
 
-static void push_result(lua_State *L, tl_prog *lp, tp_val v, const tp_arg *weak) {
-  tl_pushtensor(L, lp, v);
-  ((tl_tensor *)lua_touserdata(L, -1))->weak = weak;
-}
-
-static void push_sequence(lua_State *L, tl_prog *lp, int n, const tp_val *out, const tp_arg *weak) {
+void tl_method_results(lua_State *L, tl_prog *lp, const tp_method *m, int first) {
+  int n = run(L, lp, m, first);
+  if (tl_method_sequence(m)) return;
   lua_createtable(L, n, 0);
-  for (int k = 0; k < n; k++) {
-    push_result(L, lp, out[k], weak);
-    lua_rawseti(L, -2, k + 1);
-  }
-}
-
-int tl_method_results(lua_State *L, tl_prog *lp, const tp_method *m, int first) {
-  const tp_arg *weak;
-  const tp_vals out = run(L, lp, m, first, &weak);
-  push_sequence(L, lp, out.n, out.v, weak);
-  return out.n;
+  lua_insert(L, -n - 1);
+  for (int k = n; k > 0; k--) lua_rawseti(L, -k - 1, k);
 }
 
 int tl_callmethod(lua_State *L, const tp_method *m, int first) {
-  tl_prog *lp = tl_findprog(L, first, lua_gettop(L));
-  if (!lp) return tl_loose_new(L, m, first);
-  const tp_arg *weak;
-  tl_mark(L, lp);
-  const tp_vals out = run(L, lp, m, first, &weak);
-  if (tl_method_sequence(m)) return push_sequence(L, lp, out.n, out.v, NULL), 1;
-  luaL_checkstack(L, out.n, m->name);
-  for (int k = 0; k < out.n; k++) push_result(L, lp, out.v[k], weak);
-  return out.n;
+  tl_prog *lp = tl_findprog(L, first, lua_gettop(L)), *in = tl_stateof(L)->composed_in;
+  if (!lp && !in) return tl_loose_new(L, m, first);
+  if (!in) tl_mark(L, lp);
+  return run(L, lp ? lp : in, m, first);
 }
 
 int tl_operator(lua_State *L, const char *method) {

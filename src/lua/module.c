@@ -29,8 +29,7 @@ static bool is_library(const char *name) {
   return false;
 }
 
-/* pushes it; tempo.name from now on */
-static void load_library(lua_State *L, const char *name) {
+void tl_require(lua_State *L, const char *name) {
   tl_state *S = tl_stateof(L);
   if (!S->libdir[0]) find_libraries(L, S);
   lua_getglobal(L, "require");
@@ -39,20 +38,23 @@ static void load_library(lua_State *L, const char *name) {
     lua_pushfstring(L, "module 'tempo.%s' not found", name);
     const char *why = lua_tostring(L, -2), *none = lua_tostring(L, -1);
     if (why && strncmp(why, none, strlen(none)) == 0)
-      tl_fail(L, "option: the library tempo.%s is not in this version", name);
+      tl_fail(L, "option: tempo/%s.lua is nowhere on package.path", name);
     lua_pop(L, 1);
     lua_error(L);
   }
-  lua_pushvalue(L, 2);
-  lua_pushvalue(L, -2);
-  lua_rawset(L, 1);
 }
 
 static int module_index(lua_State *L) {
   lua_settop(L, 2);
   if (lua_type(L, 2) != LUA_TSTRING) return lua_pushnil(L), 1;
   const char *name = lua_tostring(L, 2), *names[TL_NAMES + TP_LEN(libraries)];
-  if (is_library(name)) return load_library(L, name), 1;
+  if (is_library(name)) {
+    tl_require(L, name);
+    lua_pushvalue(L, 2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, 1); /* tempo.name from now on */
+    return 1;
+  }
   int n = tl_names(L, 1, names);
   for (size_t k = 0; k < TP_LEN(libraries); k++) names[n++] = libraries[k];
   return tl_unknown(L, "tempo", name, names, n);
@@ -175,6 +177,7 @@ int luaopen_tempo(lua_State *L) {
     tl_pushfunction(L, S, hidden[k].func, 0);
     lua_setfield(L, -2, hidden[k].name);
   }
+  tl_push_composing(L, S);
   lua_setmetatable(L, -2);
   lua_pushvalue(L, -1);
   tl_rawsetp(L, LUA_REGISTRYINDEX, &module_key);

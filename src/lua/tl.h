@@ -29,6 +29,9 @@ typedef struct tl_state { /* one per Lua state, a userdata in the registry */
   /* where errors without a place of their own belong, if not at the running line */
   tp_pos at;
   lua_State *L; /* that runs the latest entry */
+  /* the method that runs a body in Lua, and its program; NULL: none does */
+  const tp_method *composed;
+  struct tl_prog *composed_in;
   /* bytes of arrays: alive, alive after the last full collection, not told to the collector yet */
   size_t held, kept, untold;
   /* chunk names that begin so are ours: "@/usr/share/lua/5.4/tempo/" */
@@ -40,7 +43,7 @@ typedef struct tl_prog {
   tl_state *S;
   bool scratch;    /* where loose literals are tried out */
   tp_hmap lines;   /* (file, line) -> how many nodes it recorded */
-  tp_hmap numbers; /* (number, dtype) -> its node */
+  tp_hmap numbers; /* number -> its node */
   int *line, seen; /* the line that records now; nodes before it */
   tp_pos pos;
   bool warned;
@@ -59,7 +62,8 @@ typedef struct {
   const tp_ix *lo, *hi;
   int64_t clo, chi;
 } tl_range;
-/* weak: of a where among numbers, its tp_arg.where */
+/* weak: as an operand, it takes the other's dtype: a where among numbers, or in a body in Lua a
+ * number */
 typedef struct {
   tl_prog *lp;
   tp_val v;
@@ -167,6 +171,8 @@ bool tl_is_library(lua_State *L, const char *source); /* of a chunk of ours */
 bool tl_by_library(lua_State *L);
 /* what require "tempo" gives */
 void tl_pushmodule(lua_State *L);
+/* pushes what require "tempo.name" gives */
+void tl_require(lua_State *L, const char *name);
 /* the text begins with the word of its class: "shape: .." */
 int tl_fail(lua_State *L, const char *fmt, ...) TP_PRINTF(2, 3) __attribute__((noreturn));
 int tl_fail_as(lua_State *L, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4)
@@ -219,6 +225,9 @@ const tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what);
 
 /* ---- lift.c: Lua values as operands ---- */
 void tl_lift(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out);
+/* the same, but a number has no node yet: beside a tensor it needs none. tl_number makes it. */
+void tl_lift_beside(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out);
+void tl_number(lua_State *L, tl_prog *lp, tp_arg *out);
 /* where a condition is wanted: t == 3 is a boolean at once */
 void tl_not_boolean(lua_State *L, int i, const char *what);
 /* numbers become i64 or f32 */
@@ -234,11 +243,17 @@ int tl_callmethod(lua_State *L, const tp_method *m, int first);
 /* of the two operands at 1, 2 */
 int tl_operator(lua_State *L, const char *method);
 /* in this very program; leaves a sequence of tensors */
-int tl_method_results(lua_State *L, tl_prog *lp, const tp_method *m, int first);
+void tl_method_results(lua_State *L, tl_prog *lp, const tp_method *m, int first);
 /* its results are one sequence */
 bool tl_method_sequence(const tp_method *m);
 /* into the table on top: rows of these kinds; TL_NONE: as functions */
 void tl_push_methods(lua_State *L, tl_state *S, const char *kinds, tl_type of);
+
+/* ---- composed.c: bodies in Lua ---- */
+/* of n converted arguments; pushes the results, gives their number */
+int tl_compose(lua_State *L, tl_prog *lp, const tp_method *m, int n, const tp_arg *a);
+/* what they need besides methods: into the table on top */
+void tl_push_composing(lua_State *L, tl_state *S);
 
 /* ---- read.c, branch.c ---- */
 /* the key at i as one entry per dim of v's domain */
