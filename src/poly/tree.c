@@ -123,7 +123,7 @@ static isl_multi_union_pw_aff *band_of(tp_sched *S, const tp_item *x) {
 
 static isl_schedule_node *put_loop(tp_sched *S, TP_TAKE isl_schedule_node *at, tp_item *x) {
   isl_multi_union_pw_aff *rows = band_of(S, x);
-  const tp_item *end = tp_band_end(S, x);
+  const tp_item *end = tp_band_end(x);
   for (const tp_item *y = x; y != end;)
     rows = isl_multi_union_pw_aff_flat_range_product(rows, band_of(S, y = y->body.v[0]));
   at = isl_schedule_node_insert_partial_schedule(at, rows);
@@ -362,7 +362,7 @@ bool tp_make_tree(tp_sched *S) {
   ast_walk c = { .S = S, .ix = S->ix };
   trees top = { 0 };
   isl_options_set_ast_build_detect_min_max(S->ctx, 1);
-  if (!S->nested) keep_leaders(S, &S->top);
+  keep_leaders(S, &S->top);
   for (int i = 0; i < S->top.n && !c.failed; i++) flatten(S, &top, versions(&c, S->top.v[i]));
   tp_tree *all = S->p->tree = tp_stop_loops(S->p, tidy(S, sequence(S, top.n, top.v)));
   count_crossings(S, all);
