@@ -80,18 +80,29 @@ static bool same_calls(tp_sched *S, int u, int v) {
   return isl_set_plain_is_equal(tp_called_set(S, u), tp_called_set(S, v)) == isl_bool_true;
 }
 
-/* Leaves out of a sequence, and those inside, the statements that the one before stands for. */
+/* A loop around one statement, whose domain has one point of the dim. */
+static bool is_one_iteration(tp_sched *S, const tp_item *x) {
+  int st = x->body.n == 1 ? x->body.v[0]->st : -1, i = 0;
+  while (st >= 0 && x->mem[i].st != st) i++;
+  return st >= 0 && x->mem[i].dim >= 0 && tp_pinned(S, st, x->mem[i].dim);
+}
+
+/* Leaves out of a sequence, and those inside, the statements that the one before stands for, and
+ * loops of one iteration around what is left. */
 static void keep_leaders(tp_sched *S, tp_items *seq) {
   int n = 0;
   for (int i = 0, last = -1; i < seq->n; i++) {
     tp_item *x = seq->v[i];
-    if (x->st < 0) keep_leaders(S, &x->body);
-    else S->st[x->st].then = -1;
+    if (x->st >= 0) S->st[x->st].then = -1;
+    else {
+      keep_leaders(S, &x->body);
+      if (is_one_iteration(S, x)) x = x->body.v[0];
+    }
     if (x->st >= 0 && last >= 0 && same_rows(S, last, x->st) && same_calls(S, last, x->st)) {
       S->st[last].then = x->st;
       S->st[x->st].follows = true;
     } else seq->v[n++] = x;
-    last = x->st;
+    for (last = x->st; last >= 0 && S->st[last].then >= 0;) last = S->st[last].then;
   }
   seq->n = n;
 }
