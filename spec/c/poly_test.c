@@ -220,7 +220,7 @@ static void simulate(prob *q, const char *name, int lo, int hi) {
   for (bool more = true, good = true; more && good;) {
     for (int i = 0; i < n; i++) env[b[i]->id] = v[i];
     tp_error err = { 0 };
-    good = tp_poly_simulate(&q->p, env, NULL, &err);
+    good = tp_poly_simulate(&q->p, env, &err);
     CHECKF(good, "%s at %s = %d: %s", name, n ? b[0]->name : "", n ? (int)v[0] : 0, err.msg);
     int k = 0;
     while (k < n && ++v[k] > hi) v[k++] = lo;
@@ -1076,7 +1076,7 @@ static bool run_at(prob *q, unsigned seed, int I, int T) {
   tp_error err = { 0 };
   bounds(q, env, "I", I);
   bounds(q, env, "T", T);
-  bool ok = refused(q, env) || tp_poly_simulate(&q->p, env, NULL, &err);
+  bool ok = refused(q, env) || tp_poly_simulate(&q->p, env, &err);
   CHECKF(ok, "seed %u at I = %d, T = %d: %s", seed, I, T, err.msg);
   free(env);
   return ok;

@@ -197,7 +197,6 @@ local function walk(f, case, name, quick)
     if ok and r then
       count("schedules walked through")
       if n == 1 then count("arrays that lie in another", select(2, f:explain "storage":gsub("; lies in [^a]", ""))) end
-      for k, v in pairs(r) do count((quick and "slots, third tier: " or "slots: ") .. k, v) end
     end
   end
 end

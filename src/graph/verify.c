@@ -4,15 +4,15 @@
  * check asks. */
 #include "graph/core.h"
 
-static bool bad(tp_error *err, tp_pos pos, const char *fmt, ...) TP_PRINTF(3, 4);
-static bool bad(tp_error *err, tp_pos pos, const char *fmt, ...) {
+static bool unsound(tp_error *err, tp_pos pos, const char *fmt, ...) TP_PRINTF(3, 4);
+static bool unsound(tp_error *err, tp_pos pos, const char *fmt, ...) {
   char text[512];
   TP_FORMAT(text, fmt);
   return tp_fail(err, TP_E_OPTION, pos, "bad graph: %s", text);
 }
 
 static bool wrong(const tp_node *n, tp_error *err, const char *why) {
-  return bad(err, n->pos, "%%%d '%s': %s", n->id, tp_ops[n->op].text, why);
+  return unsound(err, n->pos, "%%%d '%s': %s", n->id, tp_ops[n->op].text, why);
 }
 
 static bool value_ok(const tp_graph *g, tp_val v) {
@@ -150,14 +150,14 @@ static bool hidden_ok(const tp_graph *g, tp_graph *scratch, tp_error *err) {
     if (!o->hidden) continue;
     const tp_node *p = k < g->params.n ? g->params.v[k++] : NULL;
     if (!p || strcmp(p->attr.str, o->name))
-      return bad(
+      return unsound(
           err, o->pos, "hidden output '%s' is not that of a parameter in its place", o->name);
     if (!is_state(scratch, p, o->val))
-      return bad(err, o->pos, "hidden output '%s' has not the type of its parameter", o->name);
+      return unsound(err, o->pos, "hidden output '%s' has not the type of its parameter", o->name);
   }
   if (k ? k == g->params.n : open == g->params.n) return true;
   const tp_node *p = g->params.v[k];
-  return bad(err, p->pos, "parameter '%s' has no hidden output", p->attr.str);
+  return unsound(err, p->pos, "parameter '%s' has no hidden output", p->attr.str);
 }
 
 static bool pinit_ok(const tp_graph *g, tp_graph *scratch, const tp_node *n, tp_error *err) {
@@ -181,19 +181,20 @@ static bool lists_ok(const tp_graph *g, tp_graph *scratch, tp_error *err) {
     if (n->op == TP_OP_PINIT && !pinit_ok(g, scratch, n, err)) return false;
   }
   TP_NODES (n, g->sinks)
-    if (!tp_is_node(g, n)) return bad(err, g->pos, "a sink is not in the graph");
+    if (!tp_is_node(g, n)) return unsound(err, g->pos, "a sink is not in the graph");
   TP_EACH (const tp_output, o, g->outputs)
-    if (!value_ok(g, o->val)) return bad(err, o->pos, "output '%s' is not in the graph", o->name);
+    if (!value_ok(g, o->val))
+      return unsound(err, o->pos, "output '%s' is not in the graph", o->name);
   TP_EACH (const tp_stop, s, g->stops) {
     const tp_val done = s->done;
     if (!value_ok(g, done) || (s->end && !tp_is_node(g, s->end)))
-      return bad(err, s->pos, "what ends '%s' is not in the graph", s->dim->name);
+      return unsound(err, s->pos, "what ends '%s' is not in the graph", s->dim->name);
     if (tp_dtypeof(done) != TP_BOOL || tp_rankof(done) || done.node->ndom != s->ndom + 1)
-      return bad(err, s->pos, "what ends '%s' is no bool over its domain", s->dim->name);
+      return unsound(err, s->pos, "what ends '%s' is no bool over its domain", s->dim->name);
   }
   TP_EACH (const tp_val, v, g->losses)
     if (!value_ok(g, *v) || !tp_dtype_float(tp_dtypeof(*v)))
-      return bad(err, g->pos, "loss %d is no float of the graph", (int)(v - g->losses.v));
+      return unsound(err, g->pos, "loss %d is no float of the graph", (int)(v - g->losses.v));
   return hidden_ok(g, scratch, err);
 }
 

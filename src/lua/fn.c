@@ -391,17 +391,12 @@ static int fn_memory(lua_State *L) {
 static int fn_simulate(lua_State *L) {
   tl_fn *u = tl_fn_self(L, "simulate");
   tp_error e = { 0 };
-  tp_kept k;
   tl_run *r = tl_fn_run(L, u, 2, false, false);
-  bool ok = tp_fn_simulate(u->f, r->env, &k, &e);
+  bool known, ok = tp_fn_simulate(u->f, r->env, &known, &e);
   tl_run_release(r);
   if (!ok) tl_raise(L, &e);
-  if (k.kept < 0) return lua_pushnil(L), 1;
-  lua_createtable(L, 0, 4);
-  tl_set_integer(L, "kept", k.kept);
-  tl_set_integer(L, "needed", k.needed);
-  tl_set_integer(L, "arrays", k.narray);
-  tl_set_integer(L, "loose", k.nloose);
+  if (known) lua_pushboolean(L, true);
+  else lua_pushnil(L);
   return 1;
 }
 

@@ -2,9 +2,8 @@
 #include "poly/tree.h"
 #include <stdlib.h>
 
-const tp_item *tp_band_end(const tp_sched *S, const tp_item *x) {
-  while (!S->nested && tp_is_skewed(x) && x->body.n == 1 && tp_is_skewed(x->body.v[0]))
-    x = x->body.v[0];
+const tp_item *tp_band_end(const tp_item *x) {
+  while (tp_is_skewed(x) && x->body.n == 1 && tp_is_skewed(x->body.v[0])) x = x->body.v[0];
   return x;
 }
 
@@ -276,8 +275,7 @@ static tp_tree *marked(ast_walk *c, isl_ast_node *n) {
   const tp_item *was = c->loop;
   int depth = c->depth;
   c->loop = isl_id_get_user(id);
-  for (const tp_item *x = c->loop, *end = tp_band_end(c->S, x); x != end; x = x->body.v[0])
-    c->depth++;
+  for (const tp_item *x = c->loop, *end = tp_band_end(x); x != end; x = x->body.v[0]) c->depth++;
   c->depth++;
   isl_id_free(id);
   tp_tree *t = tp_ast_tree(c, isl_ast_node_mark_get_node(n));

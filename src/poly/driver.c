@@ -160,25 +160,7 @@ static tp_sres loop_item(const fusion *f, const group *g, int depth, tp_items *o
   return body_of(S, x, depth, &f->L->arcs);
 }
 
-/* A loop of a component whose members go at different speeds, and what each iteration has inside.
- */
-static tp_sres scaled_item(const fusion *f, int scc, int depth, tp_items *out) {
-  tp_sched *S = f->S;
-  tp_item *x = TP_NEW(S->a, tp_item);
-  int n = f->L->scc[scc].n, *dim = TP_NEWN(S->a, int, n), *st = TP_NEWN(S->a, int, n);
-  tp_arcs inner = { 0 };
-  if (!tp_scaled_loop(S, f->L, scc, x, dim)) return TP_S_FAIL;
-  tp_enter(S, x, depth, &f->L->arcs, &inner);
-  for (int i = 0; i < n; i++) st[i] = x->mem[i].st, S->st[st[i]].used |= 1u << dim[i];
-  tp_sres r = schedule(S, depth + 1, n, st, &inner, &x->body);
-  for (int i = 0; i < n; i++) S->st[st[i]].used &= ~(1u << dim[i]);
-  if (r != TP_S_OK) return r;
-  S->skewed = true;
-  TP_PUSH(S->a, out, x);
-  return r;
-}
-
-static tp_sres leaf_item(const fusion *f, const group *g, int depth, tp_items *out) {
+static tp_sres leaf_item(const fusion *f, const group *g, tp_items *out) {
   tp_sched *S = f->S;
   const tp_scc *c = &f->L->scc[g->scc.v[0]];
   if (is_leaf(c)) {
@@ -191,9 +173,6 @@ static tp_sres leaf_item(const fusion *f, const group *g, int depth, tp_items *o
   /* what was not known may be no cycle */
   if (!S->p->nover && tp_assume(S, f->L, c)) return TP_S_RESTART;
   if (tp_cycle(S, c)) return TP_S_FAIL;
-  tp_sres scaled = c->left ? scaled_item(f, g->scc.v[0], depth, out) : TP_S_FAIL;
-  if (scaled != TP_S_FAIL) return scaled;
-  *S->err = (tp_error){ 0 };
   if (c->left && tp_isl_nest(S, f->L, g->scc.v[0], out) == TP_S_OK) return TP_S_OK;
   tp_no_order(S, c);
   return TP_S_FAIL;
@@ -232,7 +211,7 @@ static tp_sres schedule(
   for (int i = 0; i < f.all.n; i++) {
     const group *g = f.all.v[i];
     if (!g->scc.n) continue;
-    tp_sres r = g->loop ? loop_item(&f, g, depth, out) : leaf_item(&f, g, depth, out);
+    tp_sres r = g->loop ? loop_item(&f, g, depth, out) : leaf_item(&f, g, out);
     if (r != TP_S_OK) return r;
   }
   return TP_S_OK;
@@ -418,25 +397,18 @@ static const char *disorder(tp_sched *S) {
     bool given = isl_set_is_empty(here) == isl_bool_false;
     isl_set_free(here);
     for (int i = 0; i < g->boundchecks.n; i++) given &= tp_ix_evalq(g->boundchecks.v[i].cond, env);
-    if (given && !tp_poly_simulate(S->p, env, NULL, &why) && why.code == TP_E_CYCLE)
+    if (given && !tp_poly_simulate(S->p, env, &why) && why.code == TP_E_CYCLE)
       return tp_strdup(S->a, why.msg);
   }
   return NULL;
 }
 
 static bool write_loops(tp_sched *S) {
-  const tp_poly *p = S->p;
-  int *cross = TP_NEWN(S->a, int, p->arrs.n);
-  const char *why = NULL;
-  for (int i = 0; i < p->arrs.n; i++) cross[i] = p->arrs.v[i]->cross;
-  for (int way = 0; way < 2; way++) {
-    S->nested = way;
-    for (int i = 0; i < p->arrs.n; i++) p->arrs.v[i]->cross = cross[i];
-    if (!tp_make_tree(S)) return false;
-    if (!(why = disorder(S))) return true;
-  }
-  return tp_fail(S->err, TP_E_AFFINE, TP_NOWHERE,
-      "affine: the loops of this program cannot be written down: %s", why);
+  if (!tp_make_tree(S)) return false;
+  const char *why = disorder(S);
+  return !why ||
+      tp_fail(S->err, TP_E_AFFINE, TP_NOWHERE,
+          "affine: the loops of this program cannot be written down: %s", why);
 }
 
 static bool fill_schedule(tp_sched *S, tp_error *err) {

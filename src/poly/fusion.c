@@ -56,27 +56,23 @@ static void take_back(fusion *f, group *g, int keep) {
 
 typedef bool placer(fusion *f, int k, group *g);
 
-static bool sweeps(fusion *f, placer *take, group *g) {
-  tp_turns h = { 0 };
-  bool any = false;
-  for (int k = 0; k < f->L->nscc; k++)
-    if (!f->L->scc[k].placed && !f->waiting[k]) tp_turn_push(f->S, &h, (tp_turn){ 0, k });
-  while (h.n) {
-    tp_turn t = tp_turn_pop(&h);
-    if (!take(f, t.k, g)) continue;
-    any = true;
-    for (int i = 0, was = -1; i < f->end[t.k].out.n; i++) {
-      int v = f->L->of[dep(f, f->end[t.k].out.v[i])->dst];
-      if (!f->waiting[v] && v != was && !f->in[v]) {
-        f->in[v] = true;
-        f->list[f->nlist++] = v;
-        tp_turn_push(f->S, &h, (tp_turn){ t.sweep + (v < t.k), v });
+static void sweeps(fusion *f, placer *take, group *g) {
+  int n = f->L->nscc;
+  bool *due = TP_NEWN(f->S->a, bool, n), more = true;
+  for (int k = 0; k < n; k++) due[k] = !f->L->scc[k].placed && !f->waiting[k];
+  while (more) {
+    more = false;
+    for (int k = 0; k < n; k++) {
+      if (!due[k]) continue;
+      due[k] = false;
+      if (!take(f, k, g)) continue;
+      more = true;
+      for (int i = 0; i < f->end[k].out.n; i++) {
+        int v = f->L->of[dep(f, f->end[k].out.v[i])->dst];
+        due[v] = !f->waiting[v];
       }
-      was = v;
     }
-    while (f->nlist) f->in[f->list[--f->nlist]] = false;
   }
-  return any;
 }
 
 /* ---- typed fusion ---- */
@@ -173,7 +169,7 @@ static bool take_in(fusion *f, int k, group *g) {
   return true;
 }
 
-static void absorb(fusion *f, group *g) { (void)sweeps(f, take_in, g); }
+static void absorb(fusion *f, group *g) { sweeps(f, take_in, g); }
 
 static group *new_group(fusion *f, int k, bool loop, int s) {
   group *g = TP_NEW(f->S->a, group);
@@ -226,7 +222,7 @@ static bool take_leaf(fusion *f, int k, group *g) {
 void tp_fuse(fusion *f) {
   index_arcs(f);
   for (;;) {
-    (void)sweeps(f, take_leaf, NULL);
+    sweeps(f, take_leaf, NULL);
     int k = seed(f);
     if (k < 0) return;
     open_loop(f, k);

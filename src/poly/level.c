@@ -45,34 +45,6 @@ static void sort_arcs(tp_sched *S, tp_level *L) {
   }
 }
 
-/* ---- turns: a heap of places in a list that is gone through again and again ---- */
-
-static bool sooner(tp_turn a, tp_turn b) {
-  return a.sweep != b.sweep ? a.sweep < b.sweep : a.k < b.k;
-}
-
-void tp_turn_push(tp_sched *S, tp_turns *h, tp_turn t) {
-  TP_PUSH(S->a, h, t);
-  for (int i = h->n - 1; i > 0 && sooner(h->v[i], h->v[(i - 1) / 2]); i = (i - 1) / 2) {
-    tp_turn up = h->v[(i - 1) / 2];
-    h->v[(i - 1) / 2] = h->v[i];
-    h->v[i] = up;
-  }
-}
-
-tp_turn tp_turn_pop(tp_turns *h) {
-  tp_turn first = h->v[0];
-  h->v[0] = h->v[--h->n];
-  for (int i = 0, c = 1; c < h->n; i = c, c = 2 * i + 1) {
-    c += c + 1 < h->n && sooner(h->v[c + 1], h->v[c]);
-    if (!sooner(h->v[c], h->v[i])) break;
-    tp_turn down = h->v[c];
-    h->v[c] = h->v[i];
-    h->v[i] = down;
-  }
-  return first;
-}
-
 /* ---- legal dims and offsets ---- */
 
 int tp_dim_of(tp_sched *S, int st, const tp_sym *label) {
@@ -89,11 +61,9 @@ typedef struct {
   const tp_arcs *in;
   const tp_sym *label;
   int s;
-  tp_wt *off, *w; /* by member; by arc */
-  int64_t *at;    /* w at sample bounds */
-  /* arcs between two members: those that may raise their end first come in a topological order,
-   * where they have one */
-  int nlink, *link;
+  tp_wt *off, *w;       /* by member; by arc */
+  int64_t *at;          /* w at sample bounds */
+  int nlink, *link;     /* arcs between two members, sorted */
   tp_ints *into, *from; /* by member: such arcs */
 } fit;
 
@@ -116,55 +86,36 @@ static bool weigh(fit *f) {
   return true;
 }
 
-/* Kahn's algorithm on the arcs that raise a zero, or hand on what was raised; members on a cycle of
- * such arcs come last, in their order. */
+/* In a topological order of the arcs that raise a zero, or hand on what was raised. */
 static void sort_links(fit *f) {
-  int n = f->c->n, done = 0, *wait = TP_NEWN(f->S->a, int, n),
-      *order = TP_NEWN(f->S->a, int, 2 * n);
+  int n = f->c->n, m = 0, *scc = TP_NEWN(f->S->a, int, n);
+  tp_link *edge = TP_NEWN(f->S->a, tp_link, f->in->n);
+  for (int e = 0; e < f->in->n; e++)
+    if (f->at[e] <= 0) edge[m++] = (tp_link){ arc_src(f, e), arc_dst(f, e) };
+  int count = tp_sccs(n, m, edge, scc);
+  tp_ints *of = TP_NEWN(f->S->a, tp_ints, count);
+  for (int i = 0; i < n; i++) TP_PUSH(f->S->a, &of[count - 1 - scc[i]], i);
   f->link = TP_NEWN(f->S->a, int, f->in->n);
-  for (int i = 0; i < n; i++) {
-    for (int k = 0; k < f->into[i].n; k++) wait[i] += f->at[f->into[i].v[k]] <= 0;
-    if (!wait[i]) order[done++] = i;
-  }
-  for (int i = 0; i < done; i++)
-    for (int k = 0; k < f->from[order[i]].n; k++) {
-      int e = f->from[order[i]].v[k];
-      if (f->at[e] <= 0 && --wait[arc_dst(f, e)] == 0) order[done++] = arc_dst(f, e);
+  for (int c = 0; c < count; c++)
+    for (int i = 0; i < of[c].n; i++) {
+      const tp_ints *from = &f->from[of[c].v[i]];
+      for (int k = 0; k < from->n; k++) f->link[f->nlink++] = from->v[k];
     }
-  for (int i = 0; i < n; i++)
-    if (wait[i] > 0) order[done++] = i;
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < f->from[order[i]].n; k++) f->link[f->nlink++] = f->from[order[i]].v[k];
-}
-
-/* Is there a cycle among who raised whom? Then it goes on for ever. */
-static bool circular(const int *by, int *mark, int n) {
-  memset(mark, 0, sizeof *mark * (size_t)n);
-  for (int i = 0; i < n; i++)
-    for (int k = i; k >= 0; k = by[k]) {
-      if (mark[k] == i + 1) return true;
-      if (mark[k]) break;
-      mark[k] = i + 1;
-    }
-  return false;
 }
 
 /* Longest paths in numbers, at the sample bounds: a way back in time there is one everywhere. */
 static bool fits_at(const fit *f) {
-  int n = f->c->n, *by = TP_NEWN(f->S->a, int, n), *mark = TP_NEWN(f->S->a, int, n);
-  int64_t *off = TP_NEWN(f->S->a, int64_t, n);
+  int64_t *off = TP_NEWN(f->S->a, int64_t, f->c->n);
   bool changed = true;
-  for (int i = 0; i < n; i++) by[i] = -1;
-  for (int round = 0; round <= n && changed; round++) {
+  for (int round = 0; round <= f->c->n && changed; round++) {
     changed = false;
     for (int k = 0; k < f->nlink; k++) {
-      int e = f->link[k], from = arc_src(f, e), to = arc_dst(f, e);
-      if (off[from] - f->at[e] <= off[to]) continue;
-      off[to] = off[from] - f->at[e];
-      by[to] = from;
+      int e = f->link[k], to = arc_dst(f, e);
+      int64_t least = off[arc_src(f, e)] - f->at[e];
+      if (least <= off[to]) continue;
+      off[to] = least;
       changed = true;
     }
-    if (changed && circular(by, mark, n)) return false;
   }
   return !changed;
 }
@@ -248,25 +199,20 @@ static bool *copies_of_states(const fit *f) {
 static void lower_states(const fit *f) {
   const bool *copy = copies_of_states(f);
   const wts starts = first_starts(f);
-  bool *in = TP_NEWN(f->S->a, bool, f->c->n);
-  tp_turns h = { 0 };
-  for (int i = 0; i < f->c->n; i++) {
-    in[i] = !copy[i] && !f->S->p->stmts.v[f->c->st[i]]->effect;
-    if (in[i]) tp_turn_push(f->S, &h, (tp_turn){ 0, i });
-  }
-  while (h.n) {
-    tp_turn t = tp_turn_pop(&h);
-    int64_t by;
-    in[t.k] = false;
-    if (t.sweep >= f->c->n || !slack(f, t.k, &by)) continue;
-    tp_wt off = tp_wt_sub(f->S, f->off[t.k], tp_wt_c(by));
-    if (!starts_late(f, &starts, t.k, off)) continue;
-    f->off[t.k] = off;
-    for (int k = 0; k < f->from[t.k].n; k++) {
-      int v = arc_dst(f, f->from[t.k].v[k]);
-      if (in[v] || copy[v] || f->S->p->stmts.v[f->c->st[v]]->effect) continue;
-      in[v] = true;
-      tp_turn_push(f->S, &h, (tp_turn){ t.sweep + (v < t.k), v });
+  bool *due = TP_NEWN(f->S->a, bool, f->c->n), more = true;
+  for (int i = 0; i < f->c->n; i++) due[i] = true;
+  for (int round = 0; round < f->c->n && more; round++) {
+    more = false;
+    for (int i = 0; i < f->c->n; i++) {
+      int64_t by;
+      if (!due[i] || copy[i] || f->S->p->stmts.v[f->c->st[i]]->effect) continue;
+      due[i] = false;
+      if (!slack(f, i, &by)) continue;
+      tp_wt off = tp_wt_sub(f->S, f->off[i], tp_wt_c(by));
+      if (!starts_late(f, &starts, i, off)) continue;
+      f->off[i] = off;
+      for (int k = 0; k < f->from[i].n; k++) due[arc_dst(f, f->from[i].v[k])] = true;
+      more = true;
     }
   }
 }

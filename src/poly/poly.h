@@ -304,13 +304,8 @@ typedef struct tp_sized {
 tp_sized *tp_arrs_by_size(tp_arena *a, const tp_poly *p, const int64_t *env);
 /* Runs the loop tree at the given bounds symbolically and checks order (each read after its
  * writes), completeness (each statement point exactly once) and storage (slot holds the element
- * read), for every statement point. slots: by array, of temporaries; NULL: not asked. */
-/* needed: by brute force; near: no dim is wider than that by more than what live.c gives away */
-typedef struct tp_slots {
-  int64_t kept, needed;
-  bool near;
-} tp_slots;
-bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_slots *slots, tp_error *err);
+ * read), for every statement point. */
+bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_error *err);
 /* Of a scheduled program the values that are kept along a whole dim and better made again by each
  * who reads them (again.c); how many. */
 struct tp_again;

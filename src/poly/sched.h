@@ -97,10 +97,7 @@ typedef struct tp_sched {
   const char *ask, *who, *whom;
   /* labels that get a loop only to be cut in blocks (vec.c) */
   TP_VEC(const tp_sym *) cut;
-  /* some rows are of other factors (scale.c), or by isl's scheduler (split.c) */
-  bool skewed;
-  /* tree.c: these rows are loops inside each other to isl, not one band, which has been tried */
-  bool nested;
+  bool skewed;   /* some rows are by isl's scheduler (split.c) */
   bool hulled;   /* some dependence is larger than it is (deps.c) */
   bool outlined; /* points of several pieces count as one (calls.c) */
 } tp_sched;
@@ -189,12 +186,6 @@ bool tp_is_tick(const tp_stmt *s); /* several are pieces of one */
 static inline tp_dep *tp_dep_of(tp_sched *S, const tp_arc *e) { return &S->deps.v[e->dep]; }
 
 /* ---- level.c: components, legal dims, choice ---- */
-typedef struct tp_turn {
-  int sweep, k;
-} tp_turn;
-typedef TP_VEC(tp_turn) tp_turns;
-void tp_turn_push(tp_sched *S, tp_turns *h, tp_turn t);
-tp_turn tp_turn_pop(tp_turns *h); /* the first of its sweep */
 /* [0]: s = 1, [1]: s = -1; off by member */
 typedef struct tp_cand {
   const tp_sym *label;
@@ -244,10 +235,6 @@ bool tp_arc_at(
 bool tp_split(tp_sched *S, const tp_level *L, const tp_scc *c);
 tp_sres tp_isl_nest(tp_sched *S, const tp_level *L, int scc, tp_items *out);
 isl_id *tp_stmt_id(tp_sched *S, int st); /* its name to isl */
-/* ---- scale.c ---- */
-/* A loop in which the component's members have rows of different factors, of one dim each (by
- * member); false: there is none. */
-bool tp_scaled_loop(tp_sched *S, const tp_level *L, int scc, tp_item *x, int *dim);
 /* ---- vec.c ---- */
 tp_sres tp_vectors(tp_sched *S);
 int tp_most_axes(const tp_stmt *s);

@@ -12,12 +12,6 @@ typedef struct {
   int key, width, n, cap;
   int64_t *v;
 } table;
-/* when it is made, and last used */
-typedef struct {
-  int64_t elem[SIM_DIM], made, used;
-} elem_span;
-typedef TP_VEC(elem_span *) elem_spans;
-
 /* same: another of which it is a copy */
 typedef struct holder {
   int arr;
@@ -44,10 +38,6 @@ typedef struct {
   holder *copied; /* what the statement at work copies */
   /* by array: element -> how many writes are still missing */
   tp_hmap *made;
-  /* calls so far, twice: what a kernel may write over is read before a call, all else during it */
-  int64_t now;
-  tp_hmap *life;
-  elem_spans *lives; /* by array: element -> its span, and all of them */
 } sim;
 
 /* ---- tables ---- */
@@ -157,11 +147,6 @@ static bool apart(sim *s, const tp_arr *x, const int64_t *e, bool made, const ch
   return true;
 }
 
-static void used(sim *s, const tp_arr *x, const int64_t *e, int64_t when) {
-  elem_span *q = tp_hmap_get(&s->life[x->id], e, elem_bytes(x));
-  if (q) q->used = TP_MAX(q->used, when);
-}
-
 static tp_hmap *place_of(const sim *s, const tp_arr *x) {
   return &s->held[x->in ? x->in->id : x->id];
 }
@@ -220,14 +205,6 @@ static bool write_one(sim *s, const tp_access *acc, const int64_t *e, const char
   if (acc->kind == TP_ACC_UPDATE && !lies_there(s, x, slot, e))
     return wrong(s, "updated where it isn't:", text(s, x->name, x->ndim, e), who);
   lay_there(s, x, slot, e);
-  if (acc->kind == TP_ACC_UPDATE) used(s, x, e, s->now);
-  else {
-    elem_span *q = TP_NEW(&s->a, elem_span);
-    *q = (elem_span){ .made = s->now, .used = -1 };
-    memcpy(q->elem, e, elem_bytes(x));
-    tp_hmap_set(&s->life[x->id], e, elem_bytes(x), q);
-    TP_PUSH(&s->a, &s->lives[x->id], q);
-  }
   intptr_t n = (intptr_t)tp_hmap_get(&s->made[x->id], e, elem_bytes(x));
   tp_hmap_set(&s->made[x->id], e, elem_bytes(x), (void *)(n - 1));
   return true;
@@ -254,7 +231,6 @@ static bool touch_all(sim *s, int st, const int64_t *x, phase f) {
       if (!(f == RESULTS ? write_one(s, acc, e, q->name)
                          : holds(s, arr, e, q->name, f == ALIASED && tp_is_copy(q))))
         return false;
-      if (f != RESULTS) used(s, arr, e, s->now - (f == ALIASED));
     }
   }
   return true;
@@ -293,7 +269,6 @@ static bool run_node(sim *s, const tp_tree *t) {
   for (int d = 0; d < q->ndim; d++)
     if (!(q->vec >> d & 1)) x[d] = tp_ix_evalq(t->arg[d], s->env);
   cross(s, q, t, x, 0, &c, &cap);
-  s->now += 2;
   s->copied = NULL;
   const table *pts = &s->points[t->stmt];
   for (int i = 0; i < c.n; i++) {
@@ -350,12 +325,9 @@ static bool prepare(sim *s) {
   s->touch = TP_NEWN(&s->a, table *, p->stmts.n);
   s->held = TP_NEWN(&s->a, tp_hmap, p->arrs.n);
   s->made = TP_NEWN(&s->a, tp_hmap, p->arrs.n);
-  s->life = TP_NEWN(&s->a, tp_hmap, p->arrs.n);
-  s->lives = TP_NEWN(&s->a, elem_spans, p->arrs.n);
   for (int i = 0; i < p->arrs.n; i++) {
     tp_hmap_init(&s->held[i], &s->a);
     tp_hmap_init(&s->made[i], &s->a);
-    tp_hmap_init(&s->life[i], &s->a);
   }
   for (int i = 0; i < p->stmts.n; i++) {
     const tp_stmt *q = p->stmts.v[i];
@@ -384,92 +356,14 @@ static bool all_made(sim *s) {
   return true;
 }
 
-/* ---- how many slots were needed: as live.c asks, from all pairs of elements there at once ---- */
-
-typedef struct {
-  int n;
-  int64_t (*d)[SIM_DIM];
-} distances;
-
-static int by_making(const void *a, const void *b) {
-  const elem_span *x = *(elem_span *const *)a, *y = *(elem_span *const *)b;
-  return x->made < y->made ? -1 : x->made > y->made;
-}
-
-/* equal where each index has a slot of its own: else nothing is in question */
-static bool shares(const tp_arr *x, const elem_span *a, const elem_span *b) {
-  for (int d = 0; d < x->ndim; d++)
-    if ((x->dense >> d & 1) && a->elem[d] != b->elem[d]) return false;
-  return true;
-}
-
-static distances distances_of(sim *s, const tp_arr *x) {
-  distances r = { 0 };
-  int cap = 0, n = s->lives[x->id].n;
-  elem_span **v = s->lives[x->id].v;
-  if (n) qsort(v, (size_t)n, sizeof *v, by_making);
-  for (int i = 0; i < n; i++)
-    for (int j = i + 1; j < n && v[j]->made <= v[i]->used; j++) {
-      if (!shares(x, v[i], v[j])) continue;
-      tp_vec_grow(&s->a, (void **)&r.d, r.n, &cap, sizeof *r.d);
-      for (int d = 0; d < x->ndim; d++) r.d[r.n][d] = llabs(v[i]->elem[d] - v[j]->elem[d]);
-      r.n++;
-    }
-  return r;
-}
-
-/* Slots by one order of the dims; *near: no dim is wider than that by more than live.c gives away.
- */
-static int64_t measured_successive(
-    sim *s, const tp_arr *x, const distances *D, bool outermost_first, bool *near) {
-  bool *gone = TP_NEWN(&s->a, bool, D->n);
-  int64_t r = 1;
-  *near = true;
-  for (int k = 0; k < x->ndim; k++) {
-    int d = outermost_first ? k : x->ndim - 1 - k;
-    int64_t kept = tp_ix_evalq(x->width[d], s->env), need = 1,
-            block = x->align && x->align[d] ? x->align[d] : 1;
-    for (int i = 0; i < D->n; i++)
-      if (!gone[i]) need = TP_MAX(need, D->d[i][d] + 1);
-    for (int i = 0; i < D->n; i++) gone[i] |= D->d[i][d] != 0;
-    if (x->dense >> d & 1) need = kept;
-    *near &= kept <= (need + block - 1) / block * block + 2;
-    r *= need;
-  }
-  return r;
-}
-
-static tp_slots slots_of(sim *s, const tp_arr *x) {
-  distances D = distances_of(s, x);
-  tp_slots r = { .kept = 1 };
-  bool near[2];
-  for (int d = 0; d < x->ndim; d++) r.kept *= tp_ix_evalq(x->width[d], s->env);
-  int64_t a = measured_successive(s, x, &D, true, &near[0]),
-          b = measured_successive(s, x, &D, false, &near[1]);
-  r.needed = s->lives[x->id].n ? TP_MIN(a, b) : 0;
-  r.near = near[0] || near[1];
-  return r;
-}
-
-static bool measure_slots(sim *s, tp_slots *slots) {
-  for (int i = 0; i < s->p->arrs.n; i++) {
-    const tp_arr *x = s->p->arrs.v[i];
-    slots[i] = x->kind == TP_ARR_TEMP && !x->in ? slots_of(s, x) : (tp_slots){ .near = true };
-    if (slots[i].needed > slots[i].kept)
-      return wrong(s, "fewer slots than elements at once:", x->name, NULL);
-  }
-  return true;
-}
-
-bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_slots *slots, tp_error *err) {
+bool tp_poly_simulate(const tp_poly *p, const int64_t *env, tp_error *err) {
   sim s = { .p = p, .err = err };
   tp_scratch_init(&s.a);
   int n = tp_nsym(p->g->ix);
   s.env = TP_NEWN(&s.a, int64_t, n);
   for (int i = 0; i < n; i++)
     if (tp_sym_at(p->g->ix, i)->kind == TP_SYM_BOUND) s.env[i] = env[i];
-  bool ok =
-      prepare(&s) && sim_tree(&s, p->tree) && all_made(&s) && (!slots || measure_slots(&s, slots));
+  bool ok = prepare(&s) && sim_tree(&s, p->tree) && all_made(&s);
   tp_arena_free(&s.a);
   return ok;
 }

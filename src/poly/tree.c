@@ -80,18 +80,29 @@ static bool same_calls(tp_sched *S, int u, int v) {
   return isl_set_plain_is_equal(tp_called_set(S, u), tp_called_set(S, v)) == isl_bool_true;
 }
 
-/* Leaves out of a sequence, and those inside, the statements that the one before stands for. */
+/* A loop around one statement, whose domain has one point of the dim. */
+static bool is_one_iteration(tp_sched *S, const tp_item *x) {
+  int st = x->body.n == 1 ? x->body.v[0]->st : -1, i = 0;
+  while (st >= 0 && x->mem[i].st != st) i++;
+  return st >= 0 && x->mem[i].dim >= 0 && tp_pinned(S, st, x->mem[i].dim);
+}
+
+/* Leaves out of a sequence, and those inside, the statements that the one before stands for, and
+ * loops of one iteration around what is left. */
 static void keep_leaders(tp_sched *S, tp_items *seq) {
   int n = 0;
   for (int i = 0, last = -1; i < seq->n; i++) {
     tp_item *x = seq->v[i];
-    if (x->st < 0) keep_leaders(S, &x->body);
-    else S->st[x->st].then = -1;
+    if (x->st >= 0) S->st[x->st].then = -1;
+    else {
+      keep_leaders(S, &x->body);
+      if (is_one_iteration(S, x)) x = x->body.v[0];
+    }
     if (x->st >= 0 && last >= 0 && same_rows(S, last, x->st) && same_calls(S, last, x->st)) {
       S->st[last].then = x->st;
       S->st[x->st].follows = true;
     } else seq->v[n++] = x;
-    last = x->st;
+    for (last = x->st; last >= 0 && S->st[last].then >= 0;) last = S->st[last].then;
   }
   seq->n = n;
 }
@@ -123,7 +134,7 @@ static isl_multi_union_pw_aff *band_of(tp_sched *S, const tp_item *x) {
 
 static isl_schedule_node *put_loop(tp_sched *S, TP_TAKE isl_schedule_node *at, tp_item *x) {
   isl_multi_union_pw_aff *rows = band_of(S, x);
-  const tp_item *end = tp_band_end(S, x);
+  const tp_item *end = tp_band_end(x);
   for (const tp_item *y = x; y != end;)
     rows = isl_multi_union_pw_aff_flat_range_product(rows, band_of(S, y = y->body.v[0]));
   at = isl_schedule_node_insert_partial_schedule(at, rows);
@@ -362,7 +373,7 @@ bool tp_make_tree(tp_sched *S) {
   ast_walk c = { .S = S, .ix = S->ix };
   trees top = { 0 };
   isl_options_set_ast_build_detect_min_max(S->ctx, 1);
-  if (!S->nested) keep_leaders(S, &S->top);
+  keep_leaders(S, &S->top);
   for (int i = 0; i < S->top.n && !c.failed; i++) flatten(S, &top, versions(&c, S->top.v[i]));
   tp_tree *all = S->p->tree = tp_stop_loops(S->p, tidy(S, sequence(S, top.n, top.v)));
   count_crossings(S, all);

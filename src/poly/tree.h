@@ -32,15 +32,14 @@ typedef struct {
   int depth; /* of the nearest mark */
   TP_VEC(binding) env;
 } ast_walk;
-/* A loop of isl's scheduler (split.c), whose body is another one or statements, or one whose
- * members go at different speeds (scale.c). */
+/* A loop of isl's scheduler (split.c), whose body is another one or statements. */
 static inline bool tp_is_skewed(const tp_item *x) {
   return x->st < 0 && x->mem[0].dim < 0 && !x->mem[0].blocks;
 }
 /* The innermost loop of a nest of such, which is one band to isl: statements of bands inside each
  * other have stood in another order than isl was told
  * (spec/fuzz/found/bands_inside_each_other.lua). */
-const tp_item *tp_band_end(const tp_sched *S, const tp_item *x);
+const tp_item *tp_band_end(const tp_item *x);
 tp_tree *tp_ast_new_tree(tp_sched *S, tp_tkind kind, int n);
 tp_tree *tp_ast_tree(ast_walk *c, TP_TAKE isl_ast_node *n);
 #endif

@@ -64,41 +64,18 @@ int64_t tp_fn_memory(tp_fn *f, const int64_t *env, tp_error *err) {
   return n < 0 ? n : tp_sum_bytes(n, loaded);
 }
 
-static void count_slots(const tp_poly *p, const tp_slots *slots, tp_kept *out) {
-  for (int i = 0; i < p->arrs.n; i++) {
-    if (p->arrs.v[i]->kind != TP_ARR_TEMP || p->arrs.v[i]->in) continue;
-    out->narray++;
-    out->kept += slots[i].kept;
-    out->needed += slots[i].needed;
-    out->nloose += !slots[i].near;
-  }
+static bool simulate(tp_fn *f, void *env, tp_error *err) {
+  const tp_run run = { .env = env };
+  return tp_run_check_bounds(f->graph, &run, err) && tp_poly_simulate(f->poly, env, err);
 }
 
-typedef struct {
-  tp_slots *slots;
-  int64_t *env;
-} simulating;
-
-static bool simulate(tp_fn *f, void *arg, tp_error *err) {
-  simulating *x = arg;
-  const tp_run run = { .env = x->env };
-  return tp_run_check_bounds(f->graph, &run, err) &&
-      tp_poly_simulate(f->poly, x->env, x->slots, err);
-}
-
-bool tp_fn_simulate(tp_fn *f, const int64_t *given, tp_kept *out, tp_error *err) {
-  *out = (tp_kept){ .kept = -1 };
+bool tp_fn_simulate(tp_fn *f, const int64_t *given, bool *known, tp_error *err) {
   if (!tp_fn_whole(f, err)) return false;
-  if (!f->poly || f->poly->ends.n) return true;
-  simulating x = { tp_calloc(sizeof *x.slots * (size_t)TP_MAX(f->poly->arrs.n, 1)),
-    tp_full_env(f, given) };
-  bool ok = x.slots && x.env ? tp_guarded(f, simulate, &x, err) : tp_no_memory(err, f->pos);
-  if (ok) {
-    out->kept = 0;
-    count_slots(f->poly, x.slots, out);
-  }
-  tp_free(x.env);
-  tp_free(x.slots);
+  *known = f->poly && !f->poly->ends.n;
+  if (!*known) return true;
+  int64_t *env = tp_full_env(f, given);
+  bool ok = env ? tp_guarded(f, simulate, env, err) : tp_no_memory(err, f->pos);
+  tp_free(env);
   return ok;
 }
 

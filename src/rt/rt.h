@@ -149,13 +149,8 @@ int64_t tp_fn_memory(tp_fn *f, const int64_t *env, tp_error *err);
 /* Peak bytes that the last run really had allocated. */
 int64_t tp_fn_peak(const tp_fn *f);
 /* Goes through the schedule at these bounds point by point, without data: an error says what it
- * gets wrong. Slots that are kept, and that are needed; arrays that are much wider. -1: there is no
- * schedule, or it ends by data. */
-typedef struct tp_kept {
-  int64_t kept, needed;
-  int narray, nloose;
-} tp_kept;
-bool tp_fn_simulate(tp_fn *f, const int64_t *env, tp_kept *out, tp_error *err);
+ * gets wrong. *known: there is a schedule, and it does not end by data. */
+bool tp_fn_simulate(tp_fn *f, const int64_t *env, bool *known, tp_error *err);
 /* One point of v on demand, by the reference evaluator, without compiling (define-and-run). */
 TP_GIVE tp_array *tp_program_peek(
     tp_program *p, tp_val v, tp_run *run, const int64_t *at, tp_error *err);
