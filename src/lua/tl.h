@@ -240,8 +240,6 @@ tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d
 /* ---- method.c ---- */
 /* arguments: first .. top */
 int tl_callmethod(lua_State *L, const tp_method *m, int first);
-/* of the two operands at 1, 2 */
-int tl_operator(lua_State *L, const char *method);
 /* in this very program; leaves a sequence of tensors */
 void tl_method_results(lua_State *L, tl_prog *lp, const tp_method *m, int first);
 /* its results are one sequence */
@@ -302,9 +300,7 @@ void tl_materialise(lua_State *L, tl_prog *lp, int i);
 /* ---- program.c, record.c, compile.c ---- */
 tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed); /* pushes it */
 int tl_program(lua_State *L);                                      /* tempo.program */
-int tl_record_call(lua_State *L);
-int tl_record_source(lua_State *L);
-int tl_record_sink(lua_State *L);
+int tl_record(lua_State *L);
 int tl_record_env(lua_State *L, tp_op op);
 int tl_compile(lua_State *L);
 int tl_grad(lua_State *L); /* tempo.grad */
@@ -387,9 +383,16 @@ void tl_open_loose(lua_State *L, tl_state *S);
 void tl_open_array(lua_State *L, tl_state *S);
 void tl_open_fn(lua_State *L, tl_state *S);
 void tl_open_saved(lua_State *L, tl_state *S);
-int tl_index_min(lua_State *L);
-int tl_index_max(lua_State *L);
+int tl_index_combine(lua_State *L);
+int tl_index_quotient(lua_State *L);
 int tl_index_range(lua_State *L);
-int tl_index_floordiv(lua_State *L);
-int tl_index_mod(lua_State *L);
+int tl_fn_parameters(lua_State *L);
+int tl_fn_parameter(lua_State *L);
+int tl_fn_fit(lua_State *L);
+int tl_fn_load_param(lua_State *L);
+int tl_define(lua_State *L);
+int tl_array_shape(lua_State *L);
+void tl_errors_by(lua_State *L); /* pops */
+void tl_warn_at(lua_State *L, tp_pos pos, const char *text);
+const tp_ix *tl_tocond(lua_State *L, tl_prog *lp, int i, const char *what);
 #endif
