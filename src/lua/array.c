@@ -133,14 +133,12 @@ static int array_clone(lua_State *L) {
 }
 
 static int array_orthonormal(lua_State *L) {
-  tl_array *wide = tl_pusharray(L), *u = tl_pusharray(L);
-  tp_array *a = tl_toarray(L, 1, "orthonormal");
+  tl_array *u = tl_pusharray(L);
+  const tp_array *a = tl_toarray(L, 1, "orthonormal");
   if (a->rank != 2 || !tp_dtype_float(a->dtype))
     tl_fail(L, "shape: orthonormal: a matrix of floats is wanted, not %s of %d axes",
         tp_dtype_name(a->dtype), a->rank);
-  tp_dtype dtype = a->dtype;
-  tl_setarray(L, wide, tp_array_orthonormal(a));
-  tl_setarray(L, u, tp_array_cast(wide->a, dtype));
+  tl_setarray(L, u, tp_array_orthonormal(a));
   return 1;
 }
 

@@ -75,15 +75,11 @@ static bool in_state(lua_State *L, tl_fn *u, int i, int k) {
 }
 
 static void give_inputs(lua_State *L, tl_run *r, tl_fn *u, int i, bool resumes) {
-  tp_graph *g = tp_fn_graph(u->f);
-  bool *need = lua_newuserdata(L, (size_t)g->inputs.n + 1);
-  for (int k = 0; k < g->inputs.n; k++)
-    need[k] = tp_fn_needs_input(u->f, k) && !(resumes && in_state(L, u, i, k));
-  tl_run_inputs(L, r, i, g, need, NULL);
-  lua_pop(L, 1);
+  for (int k = 0; k < r->ninput; k++)
+    r->need[k] = tp_fn_needs_input(u->f, k) && !(resumes && in_state(L, u, i, k));
+  tl_run_inputs(L, r, i, tp_fn_graph(u->f), NULL);
 }
 
-/* { name = array } before the run, empty. */
 tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs, bool endless) {
   const tp_sym *const *need;
   tl_run *r =
@@ -94,6 +90,7 @@ tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs, bool endless) {
   return r;
 }
 
+/* Pushes its memory and { name = array } before the run, empty. */
 static tl_array **push_results(lua_State *L, const tp_graph *g) {
   tl_array **slot = lua_newuserdata(L, sizeof *slot * (size_t)(g->outputs.n + 1));
   lua_createtable(L, 0, g->outputs.n);

@@ -62,12 +62,6 @@ static void take_bounds(lua_State *L, tl_run *run, const reach_t *r, int i) {
   tl_run_bounds(L, run, i, n, need);
 }
 
-static void take_reach_inputs(lua_State *L, tl_run *run, const reach_t *r, int i) {
-  bool *need = lua_newuserdata(L, (size_t)run->ninput + 1);
-  for (int k = 0; k < run->ninput; k++) need[k] = r->node[r->g->inputs.v[k]->id];
-  tl_run_inputs(L, run, i, r->g, need, NULL);
-}
-
 static void take_point(lua_State *L, const tp_node *x, int i, int64_t *at) {
   const char *known[64] = { NULL };
   for (int k = 0; k < x->ndom && k < 63; k++) known[k] = x->dom[k]->name;
@@ -93,7 +87,8 @@ int tl_peek(lua_State *L) { /* x, inputs, bounds, at, seed */
   tl_run *run = tl_run_new(L, u->lp, g->ix, g->inputs.n, 0);
   int nsym = tp_nsym(g->ix);
   take_bounds(L, run, &r, 3);
-  take_reach_inputs(L, run, &r, 2);
+  for (int k = 0; k < run->ninput; k++) run->need[k] = r.node[g->inputs.v[k]->id];
+  tl_run_inputs(L, run, 2, g, NULL);
   if (g->inputs.n != run->ninput || tp_nsym(g->ix) != nsym)
     tl_fail(L,
         "option: peek: while its inputs were read, the program was given another input, dim or "

@@ -10,14 +10,6 @@ int tl_program(lua_State *L) {
   return 1;
 }
 
-static int program_gc(lua_State *L) {
-  tl_prog *lp = tl_object(L, 1, TL_PROGRAM, "__gc");
-  if (lp->watched && !lp->over)
-    tl_fail(L, "option: __gc: a program is freed by the collector, when nothing uses it");
-  lp->p = tp_program_unref(lp->p);
-  return 0;
-}
-
 static int program_tostring(lua_State *L) {
   tl_prog *lp = tl_check(L, 1, TL_PROGRAM, "tostring");
   const tp_graph *g = lp->p->g;
@@ -203,6 +195,5 @@ static const tl_reg program_methods[] = {
 
 void tl_open_program(lua_State *L, tl_state *S) {
   tl_class(L, S, TL_PROGRAM, "tempo.Program", program_meta, program_methods, NULL);
-  tl_setraw(L, TL_PROGRAM, "__gc", program_gc);
   lua_pop(L, 1);
 }

@@ -250,6 +250,17 @@ void *tl_object(lua_State *L, int i, tl_type t, const char *what) {
   return lua_touserdata(L, i);
 }
 
+static tl_prog *tl_progof(lua_State *L, int i) {
+  switch (tl_typeof(L, i)) {
+  case TL_PROGRAM: return lua_touserdata(L, i);
+  case TL_INDEX: return ((tl_index *)lua_touserdata(L, i))->lp;
+  case TL_RANGE: return ((tl_range *)lua_touserdata(L, i))->lp;
+  case TL_TENSOR: return ((tl_tensor *)lua_touserdata(L, i))->lp;
+  case TL_FN: return ((tl_fn *)lua_touserdata(L, i))->lp;
+  default: return NULL;
+  }
+}
+
 void *tl_check(lua_State *L, int i, tl_type t, const char *what) {
   void *u = tl_object(L, i, t, what);
   const tl_prog *lp = tl_progof(L, i);
@@ -273,16 +284,18 @@ void tl_call(lua_State *L, int nargs, int nresults) {
   tl_stateof(L)->L = L;
 }
 
-/* A script may call a program's __gc while things use it: so that frees nothing until the collector
- * came to this value, which only the program's table holds: being made later, it is finalized
- * before the program. */
+/* Frees a program. Its value, which only the program's table holds, has that table, so that the
+ * program's userdata outlives this call. A script that could call it would free what it uses. */
 static int program_ends(lua_State *L) {
-  (*(tl_prog **)lua_touserdata(L, 1))->over = true;
+  tl_prog *lp = *(tl_prog **)lua_touserdata(L, 1);
+  lp->p = tp_program_unref(lp->p);
   return 0;
 }
 
-static void push_end(lua_State *L, tl_prog *lp) {
+static void push_end(lua_State *L, tl_prog *lp) { /* the table: on top */
   *(tl_prog **)lua_newuserdata(L, sizeof lp) = lp;
+  lua_pushvalue(L, -2);
+  lua_setuservalue(L, -2);
   lua_newtable(L);
   lua_pushcfunction(L, program_ends);
   lua_setfield(L, -2, "__gc");
@@ -292,11 +305,9 @@ static void push_end(lua_State *L, tl_prog *lp) {
 tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
   tl_prog *lp = tl_new(L, TL_PROGRAM, sizeof *lp);
   lp->S = S;
-  lp->p = tp_program_new(seed);
-  if (!lp->p) tl_fail(L, "memory: no memory for a program");
-  lp->p->g->learn = tl_learn_names;
-  lp->p->g->host = lp;
-  lua_createtable(L, 4, 0);
+  lua_createtable(L, 5, 0);
+  push_end(L, lp);
+  lua_rawseti(L, -2, TL_PT_END);
   lua_pushvalue(L, -2);
   lua_rawseti(L, -2, TL_PT_PROGRAM);
   lua_newtable(L);
@@ -305,10 +316,11 @@ tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
   lua_rawseti(L, -2, TL_PT_INDEX);
   new_weak_table(L, "k");
   lua_rawseti(L, -2, TL_PT_LOOSE);
-  push_end(L, lp);
-  lua_rawseti(L, -2, TL_PT_END);
-  lp->watched = true;
   lua_setuservalue(L, -2);
+  lp->p = tp_program_new(seed);
+  if (!lp->p) tl_fail(L, "memory: no memory for a program");
+  lp->p->g->learn = tl_learn_names;
+  lp->p->g->host = lp;
   tl_rawgetp(L, LUA_REGISTRYINDEX, &programs_key);
   lua_pushvalue(L, -2);
   tl_rawsetp(L, -2, lp);
@@ -325,17 +337,6 @@ void tl_pushprogtable(lua_State *L, tl_prog *lp) {
   lua_getuservalue(L, -1);
   lua_insert(L, -3);
   lua_pop(L, 2);
-}
-
-tl_prog *tl_progof(lua_State *L, int i) {
-  switch (tl_typeof(L, i)) {
-  case TL_PROGRAM: return lua_touserdata(L, i);
-  case TL_INDEX: return ((tl_index *)lua_touserdata(L, i))->lp;
-  case TL_RANGE: return ((tl_range *)lua_touserdata(L, i))->lp;
-  case TL_TENSOR: return ((tl_tensor *)lua_touserdata(L, i))->lp;
-  case TL_FN: return ((tl_fn *)lua_touserdata(L, i))->lp;
-  default: return NULL;
-  }
 }
 
 static void find(lua_State *L, int i, int depth, tl_prog **lp) {
