@@ -133,7 +133,7 @@ describe("the API", function()
     same_names(documented, live_methods(t))
   end)
 
-  it("has every option that src/lua knows", function()
+  it("has every option that src/lua and binding.lua know", function()
     local documented, live = {}, {}
     for _, c in ipairs(api.classes) do
       for _, e in ipairs(c.entries) do
@@ -148,6 +148,9 @@ describe("the API", function()
         for name in list:gmatch '"([%w_]+)"' do live[name] = true end
       end
     end)
+    for list in blocks.read("lua/tempo/binding.lua"):gmatch 'options%(o, "[%w_]+", {(.-)}' do
+      for name in list:gmatch '"([%w_]+)"' do live[name] = true end
+    end
     local scan = blocks.read "lua/tempo/associative_scan.lua"
     for name in scan:match('util%.options%(WHAT, o, "(.-)"'):gmatch "%S+" do live[name] = true end
     same_names(documented, live)

@@ -82,9 +82,9 @@ end)
 describe("finalizers called by hand", function()
   it("look at what they are given", function()
     local f, P, x = doubled()
-    for _, object in ipairs { f, P, tempo.array { 1 } } do
+    for _, object in ipairs { f, tempo.array { 1 } } do
       local gc = getmetatable(object).__gc
-      for _, other in ipairs { 3, "x", {}, io.stdout, x, print, object == f and P or f } do
+      for _, other in ipairs { 3, "x", {}, io.stdout, x, print, P } do
         helper.fails(function() gc(other) end, "option", "expected tempo.")
       end
       helper.fails(function() gc() end, "option", "got nothing")
@@ -93,8 +93,7 @@ describe("finalizers called by hand", function()
 
   it("free no program that is in use", function()
     local f, P, x = doubled()
-    helper.fails(function() getmetatable(P).__gc(P) end, "option", "freed by the collector")
-    P:tensor(asked(function() pcall(getmetatable(P).__gc, P) end))
+    assert.is_nil(getmetatable(P).__gc)
     assert.truthy(tostring(x):find "tempo.Tensor")
     assert.same({ 2, 4, 6 }, f(inputs, bounds).y:totable())
   end)

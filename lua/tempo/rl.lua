@@ -30,7 +30,11 @@ rl.envs = { ["CartPole-v1"] = { uniforms = 4, observation = { 4 }, actions = 2, 
 local envs = rl.envs
 local function complete_envs()
   local environment = getmetatable(tempo).environment
-  for _, id in ipairs(environment()) do envs[id] = envs[id] or environment(id) end
+  for _, id in ipairs(environment()) do
+    local uniforms, observation, actions = environment(id)
+    envs[id] = envs[id]
+      or { uniforms = uniforms, observation = { observation }, actions = actions > 0 and actions or nil }
+  end
   return envs
 end
 

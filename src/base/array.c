@@ -116,30 +116,20 @@ static void orthonormal_rows(double *v, int64_t n, int64_t m) {
   }
 }
 
-/* to[j][i] = from[i][j] */
-static void turn(double *to, const double *from, int64_t n, int64_t m) {
-  for (int64_t i = 0; i < n; i++)
-    for (int64_t j = 0; j < m; j++) to[j * n + i] = from[i * m + j];
-}
-
 tp_array *tp_array_orthonormal(const tp_array *a) {
   int64_t n = a->shape[0], m = a->shape[1];
-  tp_array *v = tp_array_blank(TP_F64, 2, a->shape),
-           *turned = n > m ? tp_array_blank(TP_F64, 2, (int64_t[]){ m, n }) : NULL;
-  if (!v || (n > m && !turned)) {
-    tp_array_unref(turned);
-    return tp_array_unref(v);
-  }
-  for (int64_t i = 0; i < a->count; i++) tp_put(TP_F64, v->data, i, tp_get(a->dtype, a->data, i));
-  if (!turned) {
-    orthonormal_rows(v->data, n, m);
-    return v;
-  }
-  turn(turned->data, v->data, n, m);
-  orthonormal_rows(turned->data, m, n);
-  turn(v->data, turned->data, m, n);
-  tp_array_unref(turned);
-  return v;
+  bool turned = n > m;
+  tp_array *to = tp_array_blank(a->dtype, 2, a->shape);
+  double *v = tp_alloc(sizeof *v * (size_t)a->count);
+  if (to && v) {
+    for (int64_t i = 0; i < a->count; i++)
+      v[turned ? i % m * n + i / m : i] = tp_get(a->dtype, a->data, i);
+    orthonormal_rows(v, TP_MIN(n, m), TP_MAX(n, m));
+    for (int64_t i = 0; i < a->count; i++)
+      tp_put(a->dtype, to->data, i, v[turned ? i % m * n + i / m : i]);
+  } else to = tp_array_unref(to);
+  tp_free(v);
+  return to;
 }
 
 void tp_array_overlay(tp_array *to, const tp_array *from) {

@@ -29,8 +29,7 @@ size_t tp_array_bytes(const tp_array *a);
 /* after bytes from outside: a bool is 0 or 1 */
 void tp_array_tidy(tp_array *a);
 TP_GIVE tp_array *tp_array_cast(TP_KEEP tp_array *a, tp_dtype d); /* a copy */
-/* Of a matrix: its rows made orthonormal where they are no more than columns, else its columns;
- * f64. NULL: no memory. */
+/* of a matrix: its rows made orthonormal where they are no more than columns, else its columns */
 TP_GIVE tp_array *tp_array_orthonormal(const tp_array *a);
 /* like NumPy's, abbreviated beyond 1,000 elements */
 void tp_array_print(tp_buf *b, const tp_array *a);

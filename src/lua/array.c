@@ -55,10 +55,6 @@ void tl_array_empty(lua_State *L, tl_array *u) {
 
 /* Pushes a reference to the array at 1, as finalizers, which any allocation in Lua may run, may
  * free it meanwhile. The caller empties it, so that a:free() gives the memory back at once. */
-static void no_rows(lua_State *L) {
-  tl_fail(L, "shape: a scalar array has no rows; write a:item()");
-}
-
 static tl_array *push_held(lua_State *L, const char *what) {
   tl_array *held = tl_pusharray(L);
   held->a = tp_array_ref(tl_toarray(L, 1, what));
@@ -74,8 +70,8 @@ static int array_release(lua_State *L) {
   return 0;
 }
 
-static int array_shape(lua_State *L) {
-  const tp_array *a = tl_toarray(L, 1, "shape");
+int tl_array_shape(lua_State *L) { /* array, what asks (nil: "shape") */
+  const tp_array *a = tl_toarray(L, 1, luaL_optstring(L, 2, "shape"));
   int rank = a->rank;
   int64_t shape[TP_MAXRANK];
   TP_COPYN(shape, a->shape, rank);
@@ -129,36 +125,6 @@ static int array_data(lua_State *L) {
   return 1;
 }
 
-#if LUA_VERSION_NUM < 503
-/* int64_t is LuaJIT's cdata: made by its ffi. */
-static int array_int64(lua_State *L) {
-  static const char *const source =
-      "local ffi = require 'ffi'\n"
-      "local function nest(p, shape, level, k)\n"
-      "  if level > #shape then return p[k], k + 1 end\n"
-      "  local t = {}\n"
-      "  for i = 1, shape[level] do t[i], k = nest(p, shape, level + 1, k) end\n"
-      "  return t, k\n"
-      "end\n"
-      "return (nest(ffi.cast('int64_t *', (...)), select(2, ...), 1, 0))";
-  tl_array *held = push_held(L, "int64");
-  if (held->a->dtype != TP_I64)
-    tl_fail(L, "dtype: int64: the array is %s", tp_dtype_name(held->a->dtype));
-  if (luaL_loadbuffer(L, source, strlen(source), "=tempo.int64") != 0) lua_error(L);
-  lua_pushlightuserdata(L, held->a->data);
-  array_shape(L);
-  lua_call(L, 2, 1);
-  tl_array_empty(L, held);
-  return 1;
-}
-#else
-static int array_int64(lua_State *L) {
-  const tp_array *a = tl_toarray(L, 1, "int64");
-  if (a->dtype != TP_I64) tl_fail(L, "dtype: int64: the array is %s", tp_dtype_name(a->dtype));
-  return array_totable(L);
-}
-#endif
-
 static int array_clone(lua_State *L) {
   tl_array *u = tl_pusharray(L);
   tp_array *a = tl_toarray(L, 1, "clone");
@@ -167,14 +133,12 @@ static int array_clone(lua_State *L) {
 }
 
 static int array_orthonormal(lua_State *L) {
-  tl_array *wide = tl_pusharray(L), *u = tl_pusharray(L);
-  tp_array *a = tl_toarray(L, 1, "orthonormal");
+  tl_array *u = tl_pusharray(L);
+  const tp_array *a = tl_toarray(L, 1, "orthonormal");
   if (a->rank != 2 || !tp_dtype_float(a->dtype))
     tl_fail(L, "shape: orthonormal: a matrix of floats is wanted, not %s of %d axes",
         tp_dtype_name(a->dtype), a->rank);
-  tp_dtype dtype = a->dtype;
-  tl_setarray(L, wide, tp_array_orthonormal(a));
-  tl_setarray(L, u, tp_array_cast(wide->a, dtype));
+  tl_setarray(L, u, tp_array_orthonormal(a));
   return 1;
 }
 
@@ -214,49 +178,25 @@ static int array_set(lua_State *L) {
   return 1;
 }
 
-static int push_row(lua_State *L, int i, int64_t row) {
-  tl_array *from = lua_touserdata(L, i);
-  if (from->a->rank == 1) return tl_pushelem(L, from->a, row), 1;
-  tl_array *u = tl_pusharray(L); /* may run finalizers, which may free it */
-  tl_setarray(L, u, tp_array_view(tl_toarray(L, i, "index"), row));
-  u->lease = from->lease;
-  if (u->lease) u->lease->refs++;
-  return 1;
-}
-
 static int array_index(lua_State *L) {
   int64_t row;
   if (lua_type(L, 2) == LUA_TSTRING) return tl_lookup(L);
   const tp_array *a = tl_toarray(L, 1, "index");
   if (!tl_isint(L, 2, &row))
     tl_fail(L, "option: an array is indexed by integers, got %s", tl_describe(L, 2));
-  if (a->rank == 0) no_rows(L);
+  if (a->rank == 0) tl_fail(L, "shape: a scalar array has no rows; write a:item()");
   if (row < 0 || row >= a->shape[0])
     tl_fail(L,
         "input: row %lld is out of range: the array has %lld rows, which count from 0 (use "
         "a:rows() or a:totable(), not ipairs)",
         (long long)row, (long long)a->shape[0]);
-  return push_row(L, 1, row);
-}
-
-static int array_newindex(lua_State *L) {
-  return tl_fail(L, "option: a[i] = v: to change an element write a:set(v, i, ...)");
-}
-
-static int next_row(lua_State *L) {
-  int64_t i = tl_integer(L, 2, "rows") + 1;
-  const tp_array *a = tl_toarray(L, 1, "rows");
-  if (i < 0 || a->rank == 0 || i >= a->shape[0]) return 0;
-  lua_pushinteger(L, (lua_Integer)i);
-  return 1 + push_row(L, 1, i);
-}
-
-static int array_rows(lua_State *L) {
-  if (tl_toarray(L, 1, "rows")->rank == 0) no_rows(L);
-  tl_pushfunction(L, tl_stateof(L), next_row, 0);
-  lua_pushvalue(L, 1);
-  lua_pushinteger(L, -1);
-  return 3;
+  tl_array *from = lua_touserdata(L, 1);
+  if (a->rank == 1) return tl_pushelem(L, a, row), 1;
+  tl_array *u = tl_pusharray(L); /* may run finalizers, which may free it */
+  tl_setarray(L, u, tp_array_view(tl_toarray(L, 1, "index"), row));
+  u->lease = from->lease;
+  if (u->lease) u->lease->refs++;
+  return 1;
 }
 
 /* ---- tempo.array ---- */
@@ -334,22 +274,19 @@ int tl_array_new(lua_State *L) {
 static const tl_reg array_meta[] = {
   { "__tostring", array_tostring, 0 },
   { "__len", array_len, 0 },
-  { "__newindex", array_newindex, 0 },
   { 0 },
 };
 static const tl_reg array_methods[] = {
-  { "shape", array_shape, 1 },
+  { "shape", tl_array_shape, 1 },
   { "dtype", array_dtype, 1 },
   { "totable", array_totable, 1 },
   { "item", array_item, 1 },
   { "clone", array_clone, 1 },
   { "orthonormal", array_orthonormal, 1 },
-  { "rows", array_rows, 1 },
   { "get", array_get, 0 },
   { "set", array_set, 0 },
   { "save", tl_array_save, 2 },
   { "data", array_data, 1 },
-  { "int64", array_int64, 1 },
   { "free", array_release, 1 },
   { 0 },
 };

@@ -86,21 +86,9 @@ int tl_otherwise(lua_State *L) {
   return add_branch(L, u->lp, u->v.node, NULL, right_side(L, u->lp, u->v.node, 2));
 }
 
-static const tp_ix *condition(lua_State *L, tl_prog *lp, int i) {
-  tl_not_boolean(L, i, "when");
-  if (tl_is_tensor(L, i))
-    tl_fail(L, "option: when: the condition is a tensor; for data write tempo.where(c, a, b)");
-  tl_sameprog(L, lp, i, "when");
-  const tl_index *u = tl_check(L, i, TL_INDEX, "when");
-  if (!tp_ix_is_cond(u->e))
-    tl_fail(L, "option: when: '%s' is no condition; write t:eq(k), t:lt(k) ...",
-        tp_ix_str(lp->p->ix, u->e));
-  return u->e;
-}
-
 int tl_when(lua_State *L) {
   tl_tensor *u = declared(L, "when");
-  const tp_ix *cond = condition(L, u->lp, 2);
+  const tp_ix *cond = tl_tocond(L, u->lp, 2, "when");
   return add_branch(L, u->lp, u->v.node, cond, right_side(L, u->lp, u->v.node, 3));
 }
 

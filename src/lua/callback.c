@@ -37,13 +37,12 @@ static void push_point(lua_State *L, const tp_call *c) {
   for (int k = 0; k < c->ndim; k++) tl_set_integer(L, c->dims[k]->name, c->coord[k]);
 }
 
-static void shape_text(char *out, size_t n, const tp_array *a) {
+static const char *shape_text(lua_State *L, const tp_array *a) {
   tp_buf b;
   tp_buf_init(&b);
   for (int k = 0; k < a->rank; k++) tp_putf(&b, k ? ", %lld" : "%lld", (long long)a->shape[k]);
-  strncpy(out, b.s ? b.s : "", n - 1);
-  out[n - 1] = 0;
-  tp_buf_free(&b);
+  tl_pushbuf(L, &b);
+  return lua_tostring(L, -1);
 }
 
 /* "callback at t = 2, i = 0" */
@@ -65,7 +64,7 @@ static int refuse_call(lua_State *L, const tp_call *c, const char *fmt, ...) {
 }
 
 static void store(lua_State *L, const tp_call *c, int k, int i, tp_array *to) {
-  char got[128], want[128], at[256], what[300];
+  char at[256], what[300];
   const tp_array *from;
   int top = lua_gettop(L);
   snprintf(what, sizeof what, "%s: result %d", call_place(c, at, sizeof at), k + 1);
@@ -86,11 +85,10 @@ static void store(lua_State *L, const tp_call *c, int k, int i, tp_array *to) {
   if (from->dtype != to->dtype)
     refuse_call(L, c, "result %d has dtype %s, its spec says %s: tempo.array(a, \"%s\") converts",
         k + 1, tp_dtype_name(from->dtype), tp_dtype_name(to->dtype), tp_dtype_name(to->dtype));
-  bool same = from->rank == to->rank;
-  for (int j = 0; same && j < to->rank; j++) same = from->shape[j] == to->shape[j];
-  shape_text(got, sizeof got, from);
-  shape_text(want, sizeof want, to);
-  if (!same) refuse_call(L, c, "result %d has shape {%s}, its spec says {%s}", k + 1, got, want);
+  if (from->rank != to->rank ||
+      memcmp(from->shape, to->shape, sizeof *to->shape * (size_t)to->rank) != 0)
+    refuse_call(L, c, "result %d has shape {%s}, its spec says {%s}", k + 1, shape_text(L, from),
+        shape_text(L, to));
   memcpy(to->data, from->data, tp_array_bytes(to));
   lua_settop(L, top);
 }

@@ -75,15 +75,11 @@ static bool in_state(lua_State *L, tl_fn *u, int i, int k) {
 }
 
 static void give_inputs(lua_State *L, tl_run *r, tl_fn *u, int i, bool resumes) {
-  tp_graph *g = tp_fn_graph(u->f);
-  bool *need = lua_newuserdata(L, (size_t)g->inputs.n + 1);
-  for (int k = 0; k < g->inputs.n; k++)
-    need[k] = tp_fn_needs_input(u->f, k) && !(resumes && in_state(L, u, i, k));
-  tl_run_inputs(L, r, i, g, need, NULL);
-  lua_pop(L, 1);
+  for (int k = 0; k < r->ninput; k++)
+    r->need[k] = tp_fn_needs_input(u->f, k) && !(resumes && in_state(L, u, i, k));
+  tl_run_inputs(L, r, i, tp_fn_graph(u->f), NULL);
 }
 
-/* { name = array } before the run, empty. */
 tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs, bool endless) {
   const tp_sym *const *need;
   tl_run *r =
@@ -94,6 +90,7 @@ tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs, bool endless) {
   return r;
 }
 
+/* Pushes its memory and { name = array } before the run, empty. */
 static tl_array **push_results(lua_State *L, const tp_graph *g) {
   tl_array **slot = lua_newuserdata(L, sizeof *slot * (size_t)(g->outputs.n + 1));
   lua_createtable(L, 0, g->outputs.n);
@@ -157,159 +154,59 @@ static int fn_call(lua_State *L) { /* f, inputs, bounds, options */
   return 1;
 }
 
-/* Puts the paths of a module, a parameter or a list of them into the set. All that was seen is in
- * it too, for modules that hold each other. */
-static void name_params(lua_State *L, int i, int set) {
-  luaL_checkstack(L, 8, "modules lie too deep");
-  if (tl_typeof(L, i) == TL_TENSOR) {
-    lua_getfield(L, i, "name");
-    lua_pushvalue(L, i);
-    lua_call(L, 1, 1);
-    if (lua_isnil(L, -1)) lua_pop(L, 1);
-    else lua_pushboolean(L, 1), lua_rawset(L, set);
-    return;
-  }
-  lua_pushvalue(L, i);
-  lua_rawget(L, set);
-  bool seen = !lua_isnil(L, -1);
-  lua_pop(L, 1);
-  if (seen || !lua_istable(L, i)) return;
-  lua_pushvalue(L, i);
-  lua_pushboolean(L, 1);
-  lua_rawset(L, set);
-  lua_pushliteral(L, "_params");
-  lua_rawget(L, i);
-  bool module = lua_istable(L, -1);
-  for (lua_pushnil(L); module && lua_next(L, -2); lua_pop(L, 1)) {
-    lua_getfield(L, -1, "path");
-    lua_pushboolean(L, 1);
-    lua_rawset(L, set);
-  }
-  lua_pop(L, module ? 1 : 2);
-  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) name_params(L, lua_gettop(L), set);
-}
-
-/* Pushes the set of the paths of the value on top. */
-static void push_named(lua_State *L) {
-  int of = lua_gettop(L);
-  lua_newtable(L);
-  if (!lua_istable(L, of) && tl_typeof(L, of) != TL_TENSOR)
-    tl_fail(L, "option: of of params: expected a module, a parameter or a list of them, got %s",
-        tl_describe(L, of));
-  name_params(L, of, of + 1);
-}
-
-/* Copies, as the script may write into them; a loaded constant is the script's own already. */
-static int fn_params(lua_State *L) {
-  static const char *const known[] = { "of", NULL };
-  tl_fn *u = tl_fn_self(L, "params");
-  tl_options(L, 2, "params", known);
-  bool some = tl_option(L, 2, "of");
-  if (some) push_named(L);
-  int names = lua_gettop(L);
-  lua_newtable(L);
-  for (int k = 0; k < tp_fn_nparam(u->f); k++) {
-    const char *name = tp_fn_param(u->f, k)->attr.str;
-    if (some && !tl_option(L, names, name)) continue;
-    lua_settop(L, names + 1);
-    if (!tp_fn_param_value(u->f, k)) continue;
-    tl_array *to = tl_pusharray(L); /* a finalizer may load others */
-    tp_array *a = tp_fn_param_value(u->f, k);
-    tl_setarray(
-        L, to, tp_fn_param_borrowed(u->f, k) ? tp_array_ref(a) : tp_array_cast(a, a->dtype));
-    lua_setfield(L, -2, name);
+int tl_fn_parameters(lua_State *L) { /* f, what asks: the names */
+  tl_fn *u = tl_fn_self(L, tl_string(L, 2, "parameters"));
+  int n = tp_fn_nparam(u->f);
+  lua_createtable(L, n, 0);
+  for (int k = 0; k < n; k++) {
+    lua_pushstring(L, tp_fn_param(u->f, k)->attr.str);
+    lua_rawseti(L, -2, k + 1);
   }
   return 1;
 }
 
-static int find_param(tl_fn *u, const char *name) {
-  int k = tp_fn_nparam(u->f) - 1;
-  while (k >= 0 && strcmp(tp_fn_param(u->f, k)->attr.str, name) != 0) k--;
-  return k;
+/* Arguments: f, the number of a parameter. */
+static tl_fn *parameter(lua_State *L, int *k) {
+  tl_fn *u = tl_fn_self(L, "params");
+  int64_t i = tl_integer(L, 2, "params");
+  if (i < 1 || i > tp_fn_nparam(u->f)) tl_fail(L, "option: params: there is no such parameter");
+  *k = (int)i - 1;
+  return u;
 }
 
-static void no_param(lua_State *L, tl_fn *u, const char *name) {
-  const char *names[512];
-  char hint[TP_HINT];
-  int n = TP_MIN(tp_fn_nparam(u->f), (int)TP_LEN(names));
-  for (int k = 0; k < n; k++) names[k] = tp_fn_param(u->f, k)->attr.str;
-  tl_fail(L,
-      "option: load_params: the function has no parameter '%s'%s; f:params{ of = net } gives those "
-      "of a net alone, and load_params(t, { strict = false }) leaves out what the function lacks",
-      name, tp_hint(hint, name, names, n));
+/* A copy, as the script may write into it; a loaded constant is the script's own already. Nothing:
+ * it has no value yet. */
+int tl_fn_parameter(lua_State *L) {
+  int k;
+  tl_fn *u = parameter(L, &k);
+  tl_array *to = tl_pusharray(L); /* a finalizer may load others */
+  tp_array *a = tp_fn_param_value(u->f, k);
+  if (!a) return 0;
+  tl_setarray(L, to, tp_fn_param_borrowed(u->f, k) ? tp_array_ref(a) : tp_array_cast(a, a->dtype));
+  return 1;
 }
 
-/* Pushes the script's array, or one of its value. */
-static void push_loaded(lua_State *L, tl_fn *u, int k, int i) {
+/* f, number, value: the array to load, the script's own or one of its value, once it fits. */
+int tl_fn_fit(lua_State *L) {
+  int k;
+  tl_fn *u = parameter(L, &k);
   const tp_node *w = tp_fn_param(u->f, k);
   tp_error e = { 0 };
-  if (tl_typeof(L, i) == TL_ARRAY) {
-    tl_toarray(L, i, w->attr.str);
-    lua_pushvalue(L, i);
-  } else {
+  if (tl_typeof(L, 3) != TL_ARRAY) {
     const char *what = lua_pushfstring(L, "parameter '%s'", w->attr.str);
-    tl_nested(L, i, what, 0, &w->out[0].dtype, -1, NULL);
-    lua_remove(L, -2);
+    tl_nested(L, 3, what, 0, &w->out[0].dtype, -1, NULL);
+    lua_replace(L, 3);
   }
-  if (!tp_fn_param_fits(u->f, k, ((tl_array *)lua_touserdata(L, -1))->a, &e)) tl_raise(L, &e);
-}
-
-static void push_sorted(lua_State *L, int n, const char **name) {
-  qsort(name, (size_t)n, sizeof *name, tp_by_text);
-  lua_createtable(L, n, 0);
-  for (int k = 0; k < n; k++) {
-    lua_pushstring(L, name[k]);
-    lua_rawseti(L, -2, k + 1);
-  }
-}
-
-/* Pushes sorted lists of the function's names that the table lacks, and of its names that the
- * function lacks. */
-static void push_differences(lua_State *L, tl_fn *u, int i) {
-  int most = tl_count(L, i) + tp_fn_nparam(u->f), n = 0;
-  const char **name = lua_newuserdata(L, sizeof *name * (size_t)(most + 1)), *own;
-  for (int k = 0; k < tp_fn_nparam(u->f); k++) {
-    own = tp_fn_param(u->f, k)->attr.str;
-    if (tl_option(L, i, own)) lua_pop(L, 1);
-    else name[n++] = own;
-  }
-  push_sorted(L, n, name);
-  n = 0;
-  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1))
-    if (lua_type(L, -2) == LUA_TSTRING && find_param(u, lua_tostring(L, -2)) < 0 && n < most)
-      name[n++] = lua_tostring(L, -2);
-  push_sorted(L, n, name);
-}
-
-/* All or nothing: finds mistakes before it replaces the first. Stack: f, t, options, loaded arrays.
- */
-static int fn_load_params(lua_State *L) {
-  static const char *const known[] = { "strict", NULL };
-  tl_fn *u = tl_fn_self(L, "load_params");
-  if (!lua_istable(L, 2))
-    tl_fail(L, "option: load_params takes a table by name, as f:params() gives; got %s",
-        tl_describe(L, 2));
   lua_settop(L, 3);
-  tl_options(L, 3, "load_params", known);
-  bool strict = !tl_option(L, 3, "strict") || tl_boolean(L, -1, "strict of load_params");
-  lua_settop(L, 3);
-  lua_newtable(L);
-  for (lua_pushnil(L); lua_next(L, 2); lua_settop(L, 5)) {
-    if (lua_type(L, 5) != LUA_TSTRING)
-      tl_fail(L, "option: load_params: parameters go by name, got %s as a key", tl_describe(L, 5));
-    const char *name = lua_tostring(L, 5);
-    int k = find_param(u, name);
-    if (k < 0 && strict) no_param(L, u, name);
-    if (k < 0) continue;
-    push_loaded(L, u, k, 6);
-    lua_setfield(L, 4, name);
-  }
-  for (lua_pushnil(L); lua_next(L, 4); lua_settop(L, 5))
-    tp_fn_load_param(u->f, find_param(u, lua_tostring(L, 5)),
-        tp_array_ref(((tl_array *)lua_touserdata(L, 6))->a));
-  if (strict) return lua_settop(L, 1), 1;
-  push_differences(L, u, 2);
-  return 2;
+  if (!tp_fn_param_fits(u->f, k, tl_toarray(L, 3, w->attr.str), &e)) tl_raise(L, &e);
+  return 1;
+}
+
+int tl_fn_load_param(lua_State *L) { /* f, number, an array that fits */
+  int k;
+  tl_fn *u = parameter(L, &k);
+  tp_fn_load_param(u->f, k, tp_array_ref(tl_toarray(L, 3, "load_params")));
+  return 0;
 }
 
 static int push_buf(lua_State *L, tp_buf *b, bool ok, tp_error *e) { /* takes b */
@@ -418,8 +315,6 @@ static int fn_tostring(lua_State *L) {
 
 static const tl_reg fn_meta[] = { { "__tostring", fn_tostring, 0 }, { 0 } };
 static const tl_reg fn_methods[] = {
-  { "params", fn_params, 2 },
-  { "load_params", fn_load_params, 3 },
   { "explain", fn_explain, 3 },
   { "memory", fn_memory, 2 },
   { "peak", fn_peak, 1 },

@@ -197,25 +197,10 @@ static const tl_reg loose_methods[] = {
   { 0 },
 };
 
-/* From the metatable of tensors; arrays take arithmetic alone, the first eight. */
-static void copy_operators(lua_State *L, tl_type to, size_t n) {
-  static const char *const op[] = { "__add", "__sub", "__mul", "__div", "__mod", "__pow", "__idiv",
-    "__unm", "__lt", "__le", "__len", "__concat" };
-  tl_pushclass(L, TL_TENSOR);
-  tl_pushclass(L, to);
-  for (size_t k = 0; k < TP_MIN(n, TP_LEN(op)); k++) {
-    lua_getfield(L, -2, op[k]);
-    lua_setfield(L, -2, op[k]);
-  }
-  lua_pop(L, 2);
-}
-
 void tl_open_loose(lua_State *L, tl_state *S) {
   static const tl_reg meta[] = { { "__tostring", loose_tostring, 0 },
     { "__newindex", loose_newindex, 0 }, { 0 } };
   tl_class(L, S, TL_LOOSE, "tempo.Tensor", meta, loose_methods, loose_index);
   tl_push_methods(L, S, "m", TL_LOOSE);
   lua_pop(L, 1);
-  copy_operators(L, TL_LOOSE, SIZE_MAX);
-  copy_operators(L, TL_ARRAY, 8);
 }

@@ -347,13 +347,6 @@ int tl_callmethod(lua_State *L, const tp_method *m, int first) {
   return run(L, lp ? lp : in, m, first);
 }
 
-int tl_operator(lua_State *L, const char *method) {
-  lua_settop(L, 2);
-  const tp_method *m = tp_method_find(method);
-  if (TP_NEVER(!m)) tl_fail(L, "option: no method '%s'", method);
-  return tl_callmethod(L, m, 1);
-}
-
 static int call_row(lua_State *L) { return tl_callmethod(L, lua_touserdata(L, TL_UPVALUE), 1); }
 
 void tl_push_methods(lua_State *L, tl_state *S, const char *kinds, tl_type of) {

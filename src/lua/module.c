@@ -1,37 +1,9 @@
-/* module: luaopen_tempo. Opening prints nothing and reads only where the Lua libraries are. */
+/* module: luaopen_tempo. Opening prints nothing and reads lua/tempo/binding.lua alone. */
 #include "lua/tl.h"
 
 static const char module_key;
 
-static const char *const libraries[] = { "nn", "optim", "dist", "rl", "llm", "data", "logger",
-  "viz", "associative_scan" };
-
-/* Errors and nodes of chunks in the folder of tempo/nn.lua get the line of the script that called
- * them. */
-static void find_libraries(lua_State *L, tl_state *S) {
-  lua_getglobal(L, "package");
-  lua_getfield(L, -1, "searchpath");
-  lua_getfield(L, -2, "path");
-  if (lua_isfunction(L, -2) && lua_isstring(L, -1)) {
-    lua_pushliteral(L, "tempo.nn");
-    lua_insert(L, -2);
-    tl_call(L, 2, 1);
-    const char *path = lua_tostring(L, -1), *end = path ? strrchr(path, '/') : NULL;
-    if (end && (size_t)(end - path) + 3 < sizeof S->libdir)
-      snprintf(S->libdir, sizeof S->libdir, "@%.*s/", (int)(end - path), path);
-    lua_pop(L, 2);
-  } else lua_pop(L, 3);
-}
-
-static bool is_library(const char *name) {
-  for (size_t k = 0; k < TP_LEN(libraries); k++)
-    if (strcmp(libraries[k], name) == 0) return true;
-  return false;
-}
-
 void tl_require(lua_State *L, const char *name) {
-  tl_state *S = tl_stateof(L);
-  if (!S->libdir[0]) find_libraries(L, S);
   lua_getglobal(L, "require");
   lua_pushfstring(L, "tempo.%s", name);
   if (tl_pcall(L, 1, 1) != 0) {
@@ -44,44 +16,9 @@ void tl_require(lua_State *L, const char *name) {
   }
 }
 
-static int module_index(lua_State *L) {
-  lua_settop(L, 2);
-  if (lua_type(L, 2) != LUA_TSTRING) return lua_pushnil(L), 1;
-  const char *name = lua_tostring(L, 2), *names[TL_NAMES + TP_LEN(libraries)];
-  if (is_library(name)) {
-    tl_require(L, name);
-    lua_pushvalue(L, 2);
-    lua_pushvalue(L, -2);
-    lua_rawset(L, 1); /* tempo.name from now on */
-    return 1;
-  }
-  int n = tl_names(L, 1, names);
-  for (size_t k = 0; k < TP_LEN(libraries); k++) names[n++] = libraries[k];
-  return tl_unknown(L, "tempo", name, names, n);
-}
-
-/* tempo.shape(x) is x:shape(); the upvalue is its name. */
-static int module_method(lua_State *L) {
-  const char *name = lua_tostring(L, TL_UPVALUE);
-  bool array = tl_typeof(L, 1) == TL_ARRAY;
-  if (!tl_is_tensor(L, 1) && !(array && (strcmp(name, "shape") == 0 || strcmp(name, "dtype") == 0)))
-    tl_fail(
-        L, "option: bad argument #1 to '%s': expected a tensor, got %s", name, tl_describe(L, 1));
-  int n = lua_gettop(L);
-  lua_getfield(L, 1, name);
-  lua_insert(L, 1);
-  lua_call(L, n, LUA_MULTRET);
-  return lua_gettop(L);
-}
-
-/* grad and program are other things in tempo */
-static void push_handle_methods(lua_State *L, tl_state *S) {
-  static const char *const names[] = { "shape", "dtype", "domain", "name", "at", "backward",
-    "peek" };
-  for (size_t k = 0; k < TP_LEN(names); k++) {
-    lua_pushstring(L, names[k]);
-    tl_setnamed(L, S, TL_NONE, &(tl_reg){ names[k], module_method, 0 }, 1);
-  }
+static int core_require(lua_State *L) {
+  tl_require(L, tl_string(L, 1, "require"));
+  return 1;
 }
 
 /* Seconds of a clock that never goes back. */
@@ -103,27 +40,47 @@ static int push_environments(lua_State *L) { /* their names */
   return 1;
 }
 
-/* For tempo.rl: what is known of an environment, nil: there is none; without a name all names. */
+/* The numbers of uniforms, of observations and of actions (0: they have a shape) of an environment;
+ * nothing: there is none; without a name all names. */
 static int module_environment(lua_State *L) {
   if (lua_isnoneornil(L, 1)) return push_environments(L);
   const tp_env *e = tp_env_find(tl_string(L, 1, "environment"));
   if (!e) return 0;
-  lua_createtable(L, 0, 3);
-  tl_set_integer(L, "uniforms", e->nu);
-  lua_createtable(L, 1, 0);
+  lua_pushinteger(L, e->nu);
   lua_pushinteger(L, e->nobs);
-  lua_rawseti(L, -2, 1);
-  lua_setfield(L, -2, "observation");
-  if (e->nactions) tl_set_integer(L, "actions", e->nactions);
-  return 1;
+  lua_pushinteger(L, e->nactions);
+  return 3;
 }
 
 void tl_pushmodule(lua_State *L) { tl_rawgetp(L, LUA_REGISTRYINDEX, &module_key); }
 
-/* for tempo's libraries in Lua */
-static const luaL_Reg hidden[] = { { "__index", module_index }, { "fail", tl_error },
-  { "environment", module_environment }, { "nearest", tl_nearest }, { "step", tl_grad_step },
-  { "may_miss", tl_may_miss } };
+static int core_describe(lua_State *L) {
+  lua_pushstring(L, tl_describe(L, 1));
+  return 1;
+}
+
+static int core_options(lua_State *L) { /* options, whose, { name, ... } */
+  const char *known[16] = { NULL };
+  luaL_checktype(L, 3, LUA_TTABLE);
+  for (int k = 0; k < (int)TP_LEN(known) - 1 && k < (int)lua_rawlen(L, 3); k++) {
+    lua_rawgeti(L, 3, k + 1);
+    known[k] = tl_string(L, -1, "options");
+  }
+  tl_options(L, 1, tl_string(L, 2, "options"), known);
+  return 0;
+}
+
+static int core_operator(lua_State *L) { /* method, operands */
+  const tp_method *m = tp_method_find(tl_string(L, 1, "operator"));
+  if (TP_NEVER(!m)) return 0;
+  return tl_callmethod(L, m, 2);
+}
+
+static int core_unknown(lua_State *L) { /* what, name, { [name] = anything } */
+  const char *names[TL_NAMES];
+  int n = tl_names(L, 3, names);
+  return tl_unknown(L, tl_string(L, 1, "unknown"), tl_string(L, 2, "unknown"), names, n);
+}
 
 static const tl_reg functions[] = {
   { "program", tl_program, 1 },
@@ -131,15 +88,75 @@ static const tl_reg functions[] = {
   { "array", tl_array_new, 3 },
   { "load", tl_array_load, 1 },
   { "save", tl_array_save_named, 2 },
-  { "range", tl_index_range, 0 },
-  { "min", tl_index_min, 0 },
-  { "max", tl_index_max, 0 },
-  { "floordiv", tl_index_floordiv, 2 },
-  { "mod", tl_index_mod, 2 },
   { "clock", module_clock, 0 },
   { "warn", tl_default_warn, 1 },
   { 0 },
 };
+
+/* for tempo's libraries in Lua: in the metatable of tempo */
+static const luaL_Reg hidden[] = {
+  { "fail", tl_error },
+  { "environment", module_environment },
+  { "nearest", tl_nearest },
+  { "step", tl_grad_step },
+  { "may_miss", tl_may_miss },
+  { 0 },
+};
+
+/* for binding.lua alone */
+static const luaL_Reg core[] = {
+  { "define", tl_define },
+  { "describe", core_describe },
+  { "require", core_require },
+  { "options", core_options },
+  { "operator", core_operator },
+  { "unknown", core_unknown },
+  { "combine", tl_index_combine },
+  { "quotient", tl_index_quotient },
+  { "range", tl_index_range },
+  { "parameters", tl_fn_parameters },
+  { "parameter", tl_fn_parameter },
+  { "fit", tl_fn_fit },
+  { "load", tl_fn_load_param },
+  { "record", tl_record },
+  { "shape", tl_array_shape },
+  { "peek", tl_peek },
+  { 0 },
+};
+
+static void push_functions(lua_State *L, tl_state *S, const luaL_Reg *r) {
+  lua_newtable(L);
+  for (; r->name; r++) {
+    tl_pushfunction(L, S, r->func, 0);
+    lua_setfield(L, -2, r->name);
+  }
+}
+
+/* Errors and nodes of chunks in binding.lua's folder get the line of the script that called them.
+ */
+static void take_libdir(lua_State *L, tl_state *S) {
+  lua_Debug ar;
+  lua_pushvalue(L, -1);
+  lua_getinfo(L, ">S", &ar);
+  const char *end = strrchr(ar.source, '/');
+  if (end && (size_t)(end - ar.source) + 1 < sizeof S->libdir)
+    snprintf(S->libdir, sizeof S->libdir, "%.*s/", (int)(end - ar.source), ar.source);
+}
+
+/* binding.lua's function, called with the module, core and the classes, gives what makes errors. */
+static void open_binding(lua_State *L, tl_state *S) {
+  tl_require(L, "binding");
+  take_libdir(L, S);
+  lua_pushvalue(L, -2);
+  push_functions(L, S, core);
+  lua_newtable(L);
+  for (int t = TL_PROGRAM; t < TL_NTYPE; t++) {
+    tl_pushclass(L, (tl_type)t);
+    lua_rawseti(L, -2, t);
+  }
+  tl_call(L, 3, 1);
+  tl_errors_by(L);
+}
 
 /* lua/tempo/init.lua refuses other Luas before; this is for loading the module alone. LuaJIT's
  * would run under PUC-Rio's 5.1 up to the first thing that it lacks. */
@@ -164,22 +181,16 @@ int luaopen_tempo(lua_State *L) {
   tl_open_loose(L, S);
   tl_open_fn(L, S);
   tl_open_saved(L, S);
-  find_libraries(L, S);
   lua_newtable(L);
   tl_push_methods(L, S, "mfc", TL_NONE);
-  push_handle_methods(L, S);
-  /* last: floordiv and mod take index expressions too */
   tl_setfuncs(L, S, functions);
   lua_pushliteral(L, "tempo " TP_VERSION);
   lua_setfield(L, -2, "_VERSION");
-  lua_newtable(L);
-  for (size_t k = 0; k < TP_LEN(hidden); k++) {
-    tl_pushfunction(L, S, hidden[k].func, 0);
-    lua_setfield(L, -2, hidden[k].name);
-  }
+  push_functions(L, S, hidden);
   tl_push_composing(L, S);
   lua_setmetatable(L, -2);
   lua_pushvalue(L, -1);
   tl_rawsetp(L, LUA_REGISTRYINDEX, &module_key);
+  open_binding(L, S);
   return 1;
 }

@@ -52,7 +52,8 @@ const char *tl_numeral(double v, char out[32]) {
   return out;
 }
 
-tp_code tl_setelem(lua_State *L, tp_array *a, int64_t k, int i, const char *at, char why[TP_HINT]) {
+static tp_code tl_setelem(
+    lua_State *L, tp_array *a, int64_t k, int i, const char *at, char why[TP_HINT]) {
   char text[32];
   int64_t v = lua_toboolean(L, i);
   tp_dtype d = a->dtype;
@@ -105,16 +106,17 @@ typedef struct {
   int rank;
   int64_t shape[TP_MAXRANK], at[TP_MAXRANK];
   bool boolean;
+  char place[160];
 } nest_t;
 
-/* [2][1], as the script writes it. */
-static const char *entry_place(int levels, const int64_t *at, char *out, size_t room) {
-  *out = 0;
-  for (int k = 0; k < levels; k++) {
-    size_t used = strlen(out);
-    snprintf(out + used, room - used, "[%lld]", (long long)at[k]);
-  }
-  return out;
+/* " at [2][1]", as the script writes it; "": the whole. */
+static const char *entry_place(nest_t *n, int levels) {
+  int used = 0;
+  *n->place = 0;
+  for (int k = 0; k < levels && used < (int)sizeof n->place; k++)
+    used += snprintf(n->place + used, sizeof n->place - (size_t)used, "%s[%lld]", k ? "" : " at ",
+        (long long)n->at[k]);
+  return n->place;
 }
 
 /* own: the class, unless the caller has one. */
@@ -143,40 +145,37 @@ static void measure(nest_t *n, int i) {
   lua_pop(L, 1);
 }
 
-static int refuse_key(const nest_t *n, int level, int64_t len) { /* key at -2 */
+static void refuse_key(nest_t *n, int level, int64_t len) { /* key at -2 */
   lua_State *L = n->L;
-  char where[128], key[128];
+  char key[128];
   if (lua_type(L, -2) == LUA_TNUMBER) snprintf(key, sizeof key, "%.17g", lua_tonumber(L, -2));
   else
     snprintf(key, sizeof key, "%.100s",
         lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : tl_describe(L, -2));
   refuse(n, TP_E_OPTION,
-      "expected a sequence of numbers%s%s, got a table with the key %s beside its %lld entries",
-      level ? " at " : "", entry_place(level, n->at, where, sizeof where), key, (long long)len);
+      "expected a sequence of numbers%s, got a table with the key %s beside its %lld entries",
+      entry_place(n, level), key, (long long)len);
 }
 
 /* into elements from `to` on */
 static void fill_level(nest_t *n, int i, int level, int64_t to) {
-  char where[128], at[160], why[TP_HINT];
+  char why[TP_HINT];
   lua_State *L = n->L;
-  tp_code own;
   if (level == n->rank) {
     if (lua_istable(L, i))
-      refuse(n, TP_E_SHAPE,
-          "the table is ragged: a table at %s, where the first rows have a number",
-          entry_place(level, n->at, where, sizeof where));
-    if (!(own = tl_setelem(L, n->a, to, i, "", why))) return;
-    snprintf(at, sizeof at, " at %s", entry_place(level, n->at, where, sizeof where));
-    tl_setelem(L, n->a, to, i, at, why);
+      refuse(n, TP_E_SHAPE, "the table is ragged: a table%s, where the first rows have a number",
+          entry_place(n, level));
+    if (!tl_setelem(L, n->a, to, i, "", why)) return;
+    tp_code own = tl_setelem(L, n->a, to, i, entry_place(n, level), why);
     refuse(n, own, "%s", why);
   }
   if (!lua_istable(L, i))
-    refuse(n, TP_E_SHAPE, "the table is ragged: %s at %s, where the first rows have a table",
-        tl_describe(L, i), entry_place(level, n->at, where, sizeof where));
+    refuse(n, TP_E_SHAPE, "the table is ragged: %s%s, where the first rows have a table",
+        tl_describe(L, i), entry_place(n, level));
   int64_t len = (int64_t)lua_rawlen(L, i), seen = 0, stride = 1, k;
   if (len != n->shape[level])
-    refuse(n, TP_E_SHAPE, "the table is ragged: %lld entries at %s, where the first row has %lld",
-        (long long)len, entry_place(level, n->at, where, sizeof where), (long long)n->shape[level]);
+    refuse(n, TP_E_SHAPE, "the table is ragged: %lld entries%s, where the first row has %lld",
+        (long long)len, entry_place(n, level), (long long)n->shape[level]);
   for (int j = level + 1; j < n->rank; j++) stride *= n->shape[j];
   luaL_checkstack(L, 8, n->what);
   /* finds other keys */
@@ -186,8 +185,8 @@ static void fill_level(nest_t *n, int i, int level, int64_t to) {
     fill_level(n, lua_gettop(L), level + 1, to + (k - 1) * stride);
   }
   if (seen < len)
-    refuse(n, TP_E_OPTION, "%lld of the %lld entries%s%s are nil", (long long)(len - seen),
-        (long long)len, level ? " at " : "", entry_place(level, n->at, where, sizeof where));
+    refuse(n, TP_E_OPTION, "%lld of the %lld entries%s are nil", (long long)(len - seen),
+        (long long)len, entry_place(n, level));
 }
 
 /* {} leaves the axes behind the extent 0 open: they are as expected. */

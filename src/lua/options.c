@@ -111,6 +111,18 @@ const tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what) {
          NULL;
 }
 
+const tp_ix *tl_tocond(lua_State *L, tl_prog *lp, int i, const char *what) {
+  tl_not_boolean(L, i, what);
+  if (tl_is_tensor(L, i))
+    tl_fail(L, "option: %s: the condition is a tensor; for data write tempo.where(c, a, b)", what);
+  const tp_ix *e = ((tl_index *)tl_check(L, i, TL_INDEX, what))->e;
+  tl_sameprog(L, lp, i, what);
+  if (!tp_ix_is_cond(e))
+    tl_fail(L, "option: %s: '%s' is no condition; write t:eq(k), t:lt(k) ...", what,
+        tp_ix_str(lp->p->ix, e));
+  return e;
+}
+
 int tl_sequence(lua_State *L, int i, const char *what, const char *like) {
   int64_t k;
   if (!lua_istable(L, i))

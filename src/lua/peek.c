@@ -62,12 +62,6 @@ static void take_bounds(lua_State *L, tl_run *run, const reach_t *r, int i) {
   tl_run_bounds(L, run, i, n, need);
 }
 
-static void take_reach_inputs(lua_State *L, tl_run *run, const reach_t *r, int i) {
-  bool *need = lua_newuserdata(L, (size_t)run->ninput + 1);
-  for (int k = 0; k < run->ninput; k++) need[k] = r->node[r->g->inputs.v[k]->id];
-  tl_run_inputs(L, run, i, r->g, need, NULL);
-}
-
 static void take_point(lua_State *L, const tp_node *x, int i, int64_t *at) {
   const char *known[64] = { NULL };
   for (int k = 0; k < x->ndom && k < 63; k++) known[k] = x->dom[k]->name;
@@ -81,33 +75,25 @@ static void take_point(lua_State *L, const tp_node *x, int i, int64_t *at) {
   }
 }
 
-static void push_option(lua_State *L, int i, const char *name) {
-  if (!tl_option(L, i, name)) lua_pushnil(L);
-}
-
-int tl_peek(lua_State *L) {
-  static const char *const known[] = { "inputs", "bounds", "at", "seed", NULL };
+int tl_peek(lua_State *L) { /* x, inputs, bounds, at, seed */
   tl_tensor *u = tl_check(L, 1, TL_TENSOR, "peek");
   tp_graph *g = u->lp->p->g;
-  tl_options(L, 2, "peek", known);
-  push_option(L, 2, "inputs");
-  push_option(L, 2, "bounds");
-  push_option(L, 2, "at");
-  push_option(L, 2, "seed");
+  lua_settop(L, 5);
   reach_t r;
   tp_error e = { 0 };
   reach(L, g, u->v, &r);
   int64_t *at = lua_newuserdata(L, sizeof *at * (size_t)(u->v.node->ndom + 1));
-  take_point(L, u->v.node, 5, at);
+  take_point(L, u->v.node, 4, at);
   tl_run *run = tl_run_new(L, u->lp, g->ix, g->inputs.n, 0);
   int nsym = tp_nsym(g->ix);
-  take_bounds(L, run, &r, 4);
-  take_reach_inputs(L, run, &r, 3);
+  take_bounds(L, run, &r, 3);
+  for (int k = 0; k < run->ninput; k++) run->need[k] = r.node[g->inputs.v[k]->id];
+  tl_run_inputs(L, run, 2, g, NULL);
   if (g->inputs.n != run->ninput || tp_nsym(g->ix) != nsym)
     tl_fail(L,
         "option: peek: while its inputs were read, the program was given another input, dim or "
         "bound");
-  if (!lua_isnil(L, 6)) run->run.seed = (uint64_t)tl_integer(L, 6, "seed");
+  if (!lua_isnil(L, 5)) run->run.seed = (uint64_t)tl_integer(L, 5, "seed");
   tl_array *out = tl_pusharray(L);
   int result = lua_gettop(L);
   tl_run_prepare_calls(L, run);

@@ -10,14 +10,6 @@ int tl_program(lua_State *L) {
   return 1;
 }
 
-static int program_gc(lua_State *L) {
-  tl_prog *lp = tl_object(L, 1, TL_PROGRAM, "__gc");
-  if (lp->watched && !lp->over)
-    tl_fail(L, "option: __gc: a program is freed by the collector, when nothing uses it");
-  lp->p = tp_program_unref(lp->p);
-  return 0;
-}
-
 static int program_tostring(lua_State *L) {
   tl_prog *lp = tl_check(L, 1, TL_PROGRAM, "tostring");
   const tp_graph *g = lp->p->g;
@@ -193,9 +185,6 @@ static const tl_reg program_methods[] = {
   { "tensor", program_tensor, 2 },
   { "param", program_param, 3 },
   { "constant", program_constant, 2 },
-  { "call", tl_record_call, 5 },
-  { "source", tl_record_source, 4 },
-  { "sink", tl_record_sink, 4 },
   { "env_reset", program_env_reset, 3 },
   { "env_obs", program_env_obs, 3 },
   { "env_step", program_env_step, 5 },
@@ -206,6 +195,5 @@ static const tl_reg program_methods[] = {
 
 void tl_open_program(lua_State *L, tl_state *S) {
   tl_class(L, S, TL_PROGRAM, "tempo.Program", program_meta, program_methods, NULL);
-  tl_setraw(L, TL_PROGRAM, "__gc", program_gc);
   lua_pop(L, 1);
 }

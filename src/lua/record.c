@@ -1,21 +1,14 @@
-/* record: the outside world in the graph: P:call, P:source, P:sink and environments. */
+/* record: the outside world in the graph: P:call, P:source, P:sink (binding.lua) and environments.
+ */
 #include "lua/tl.h"
 
-/* fn: stack index of the function */
 typedef struct {
   tl_prog *lp;
   const char *what;
-  int fn;
   int nin;
   tp_val *in;
   tp_attr a;
 } record_t;
-
-static void check_function(lua_State *L, const record_t *r) {
-  if (!lua_isfunction(L, r->fn) && !luaL_getmetafield(L, r->fn, "__call"))
-    tl_fail(L, "option: %s: expected a function, got %s", r->what, tl_describe(L, r->fn));
-  if (!lua_isfunction(L, r->fn)) lua_pop(L, 1);
-}
 
 static void take_inputs(lua_State *L, record_t *r, int i) {
   r->nin = tl_sequence(L, i, r->what, "{a, b}");
@@ -82,7 +75,7 @@ static tp_node *build(lua_State *L, record_t *r) {
   r->lp->p->ncall++;
   tl_pushprogtable(L, r->lp);
   lua_rawgeti(L, -1, TL_PT_CALLS);
-  lua_pushvalue(L, r->fn);
+  lua_pushvalue(L, 3);
   lua_rawseti(L, -2, r->a.fn + 1);
   lua_pop(L, 2);
   return n;
@@ -94,56 +87,18 @@ static int push_outputs(lua_State *L, tl_prog *lp, tp_node *n) {
   return n->nout;
 }
 
-/* The core calls P:source's functions, without inputs, with the point alone; P:call's gets an empty
- * sequence before it. */
-static int call_with_none(lua_State *L) {
-  lua_settop(L, 1);
-  lua_pushvalue(L, lua_upvalueindex(1));
-  lua_newtable(L);
-  lua_pushvalue(L, 1);
-  tl_call(L, 2, LUA_MULTRET);
-  return lua_gettop(L) - 1;
-}
-
-int tl_record_call(lua_State *L) { /* P:call(fn, {a, b}, {spec, ...}[, {over =}]) */
-  record_t r = { .lp = tl_self(L, "call"), .what = "call", .fn = 2 };
-  check_function(L, &r);
-  take_inputs(L, &r, 3);
-  if (r.nin == 0) {
-    lua_pushvalue(L, 2);
-    lua_pushcclosure(L, call_with_none, 1);
-    lua_replace(L, 2);
-  }
-  take_specs(L, &r, 4);
-  take_over(L, &r, 5);
-  return push_outputs(L, r.lp, build(L, &r));
-}
-
-/* P:source(fn, spec[, {over =}]); spec may be a sequence of specs */
-int tl_record_source(lua_State *L) {
-  record_t r = { .lp = tl_self(L, "source"), .what = "source", .fn = 2 };
-  check_function(L, &r);
-  if (lua_istable(L, 3) && lua_rawlen(L, 3) == 0) {
-    lua_createtable(L, 1, 0);
-    lua_pushvalue(L, 3);
-    lua_rawseti(L, -2, 1);
-    lua_replace(L, 3);
-  }
-  take_specs(L, &r, 3);
-  take_over(L, &r, 4);
-  return push_outputs(L, r.lp, build(L, &r));
-}
-
-int tl_record_sink(lua_State *L) { /* P:sink({a, b}, fn[, {over =}]) */
-  record_t r = { .lp = tl_self(L, "sink"), .what = "sink", .fn = 3 };
-  check_function(L, &r);
-  take_inputs(L, &r, 2);
-  if (r.nin == 0)
-    tl_fail(L, "option: sink: the table of tensors is empty: {a, b} are what fn is given");
-  domain_of_inputs(&r);
-  take_over(L, &r, 4);
-  build(L, &r);
-  return 0;
+/* P, "call", "source" or "sink", function, inputs, specs, options */
+int tl_record(lua_State *L) {
+  const char *what = tl_string(L, 2, "record");
+  record_t r = { .lp = tl_self(L, what), .what = what };
+  bool sink = strcmp(what, "sink") == 0;
+  lua_settop(L, 6);
+  if (strcmp(what, "source") != 0) take_inputs(L, &r, 4);
+  if (sink) domain_of_inputs(&r);
+  else take_specs(L, &r, 5);
+  take_over(L, &r, 6);
+  tp_node *n = build(L, &r);
+  return sink ? 0 : push_outputs(L, r.lp, n);
 }
 
 int tl_record_env(lua_State *L, tp_op op) { /* name, operands */

@@ -46,6 +46,7 @@ tl_run *tl_run_new(lua_State *L, tl_prog *lp, tp_ictx *ix, int ninput, int nout)
   r->env = TP_NEWN(&r->arena, int64_t, nsym);
   r->given = TP_NEWN(&r->arena, bool, nsym);
   r->inputs = TP_NEWN(&r->arena, tp_array *, ninput);
+  r->need = TP_NEWN(&r->arena, bool, ninput);
   r->out = TP_NEWN(&r->arena, tp_array *, nout);
   r->into = TP_NEWN(&r->arena, tp_array *, nout);
   r->ninput = ninput;
@@ -172,13 +173,13 @@ static void check_input_names(lua_State *L, tl_run *r, int i, tp_graph *g) {
   }
 }
 
-void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need, tp_fn *step) {
+void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, tp_fn *step) {
   if (!lua_isnoneornil(L, i) && !lua_istable(L, i))
     tl_fail(L, "input: inputs are a table by name, {x = array}; got %s", tl_describe(L, i));
   if (lua_istable(L, i)) check_input_names(L, r, i, g);
   /* __index of the table may record more inputs */
   for (int k = 0; k < r->ninput; k++) {
-    if (step ? !tp_fn_wants(step, k) : !need[k]) continue;
+    if (step ? !tp_fn_wants(step, k) : !r->need[k]) continue;
     const tp_node *x = g->inputs.v[k];
     int64_t shape[TP_MAXRANK];
     if (!tl_option(L, i, x->attr.str))

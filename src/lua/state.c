@@ -51,16 +51,17 @@ void tl_stress(lua_State *L) {
 #endif
 }
 
-/* Upvalues: state, function, one of the function's own. LuaJIT would make an object of the plain C
- * function at each call, so methods of functions have it as well. */
-#define UP_PLAIN lua_upvalueindex(6)
-/* Further upvalues: the called_t, the metatable of a method's object. */
+/* Upvalues of an entry: the state, its C function (NULL: none), one of the function's own
+ * (TL_UPVALUE); of one with a name also the called_t, the metatable of a method's object, and the
+ * function as a Lua value: that of binding.lua, or the C function, of which LuaJIT would make an
+ * object at each call. */
 #define UP_CALLED lua_upvalueindex(4)
 #define UP_CLASS  lua_upvalueindex(5)
+#define UP_PLAIN  lua_upvalueindex(6)
 typedef struct {
-  const char *name;
   int takes;
   tl_type of;
+  char name[];
 } called_t;
 
 static const char *const object_name[TL_NTYPE] = { "", "P", "t", "r", "x", "x", "a", "f", "s" };
@@ -98,6 +99,13 @@ static void check_call(lua_State *L, const called_t *f) {
   if (f->takes && lua_gettop(L) != f->takes) tl_takes(L, f->name, f->takes, f->of);
 }
 
+static int call_plain(lua_State *L) {
+  lua_pushvalue(L, UP_PLAIN);
+  lua_insert(L, 1);
+  tl_call(L, lua_gettop(L) - 1, LUA_MULTRET);
+  return lua_gettop(L);
+}
+
 static int entry(lua_State *L) {
   const called_t *c = lua_touserdata(L, UP_CALLED);
   if (c) check_call(L, c);
@@ -106,7 +114,7 @@ static int entry(lua_State *L) {
   if (!TP_GUARDED(&oom)) return tl_fail(L, "memory: out of memory");
   tl_stress(L);
   ((tl_state *)lua_touserdata(L, lua_upvalueindex(1)))->L = L;
-  int n = c && c->of == TL_FN ? tl_fn_use(L, UP_PLAIN) : f(L);
+  int n = c && c->of == TL_FN ? tl_fn_use(L, UP_PLAIN) : f ? f(L) : call_plain(L);
   tl_stress(L);
   tp_unguard(&oom);
   return n;
@@ -123,16 +131,36 @@ void tl_pushfunction(lua_State *L, tl_state *S, lua_CFunction f, int extra) {
 }
 
 void tl_setnamed(lua_State *L, tl_state *S, tl_type of, const tl_reg *r, int extra) {
+  size_t n = strlen(r->name) + 1;
   lua_pushlightuserdata(L, S);
   lua_pushlightuserdata(L, (void *)r->f);
   if (extra) lua_pushvalue(L, -3);
   else lua_pushnil(L);
-  *(called_t *)lua_newuserdata(L, sizeof(called_t)) = (called_t){ r->name, r->takes, of };
+  called_t *c = lua_newuserdata(L, sizeof *c + n);
+  c->takes = r->takes;
+  c->of = of;
+  memcpy(c->name, r->name, n);
   tl_pushclass(L, of); /* functions: nil */
-  lua_pushcfunction(L, r->f);
+  if (r->f) lua_pushcfunction(L, r->f);
+  else lua_pushvalue(L, -3);
   lua_pushcclosure(L, entry, 6);
   lua_setfield(L, -2 - extra, r->name);
   lua_pop(L, extra);
+}
+
+int tl_define(lua_State *L) { /* metatable or table, name, arguments, function */
+  luaL_checktype(L, 1, LUA_TTABLE);
+  tl_reg r = { tl_string(L, 2, "define"), NULL, (int)tl_integer(L, 3, "define") };
+  tl_rawgetp(L, 1, &tag_key);
+  tl_type of = (tl_type)lua_tointeger(L, -1);
+  lua_pushvalue(L, 1);
+  if (of) {
+    lua_getfield(L, 1, "__index");
+    lua_getupvalue(L, -1, 3);
+  }
+  lua_pushvalue(L, 4);
+  tl_setnamed(L, tl_stateof(L), of, &r, 1);
+  return 0;
 }
 
 void tl_setfuncs(lua_State *L, tl_state *S, const tl_reg *r) {
@@ -222,6 +250,17 @@ void *tl_object(lua_State *L, int i, tl_type t, const char *what) {
   return lua_touserdata(L, i);
 }
 
+static tl_prog *tl_progof(lua_State *L, int i) {
+  switch (tl_typeof(L, i)) {
+  case TL_PROGRAM: return lua_touserdata(L, i);
+  case TL_INDEX: return ((tl_index *)lua_touserdata(L, i))->lp;
+  case TL_RANGE: return ((tl_range *)lua_touserdata(L, i))->lp;
+  case TL_TENSOR: return ((tl_tensor *)lua_touserdata(L, i))->lp;
+  case TL_FN: return ((tl_fn *)lua_touserdata(L, i))->lp;
+  default: return NULL;
+  }
+}
+
 void *tl_check(lua_State *L, int i, tl_type t, const char *what) {
   void *u = tl_object(L, i, t, what);
   const tl_prog *lp = tl_progof(L, i);
@@ -245,16 +284,18 @@ void tl_call(lua_State *L, int nargs, int nresults) {
   tl_stateof(L)->L = L;
 }
 
-/* A script may call a program's __gc while things use it: so that frees nothing until the collector
- * came to this value, which only the program's table holds: being made later, it is finalized
- * before the program. */
+/* Frees a program. Its value, which only the program's table holds, has that table, so that the
+ * program's userdata outlives this call. A script that could call it would free what it uses. */
 static int program_ends(lua_State *L) {
-  (*(tl_prog **)lua_touserdata(L, 1))->over = true;
+  tl_prog *lp = *(tl_prog **)lua_touserdata(L, 1);
+  lp->p = tp_program_unref(lp->p);
   return 0;
 }
 
-static void push_end(lua_State *L, tl_prog *lp) {
+static void push_end(lua_State *L, tl_prog *lp) { /* the table: on top */
   *(tl_prog **)lua_newuserdata(L, sizeof lp) = lp;
+  lua_pushvalue(L, -2);
+  lua_setuservalue(L, -2);
   lua_newtable(L);
   lua_pushcfunction(L, program_ends);
   lua_setfield(L, -2, "__gc");
@@ -264,11 +305,9 @@ static void push_end(lua_State *L, tl_prog *lp) {
 tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
   tl_prog *lp = tl_new(L, TL_PROGRAM, sizeof *lp);
   lp->S = S;
-  lp->p = tp_program_new(seed);
-  if (!lp->p) tl_fail(L, "memory: no memory for a program");
-  lp->p->g->learn = tl_learn_names;
-  lp->p->g->host = lp;
-  lua_createtable(L, 4, 0);
+  lua_createtable(L, 5, 0);
+  push_end(L, lp);
+  lua_rawseti(L, -2, TL_PT_END);
   lua_pushvalue(L, -2);
   lua_rawseti(L, -2, TL_PT_PROGRAM);
   lua_newtable(L);
@@ -277,10 +316,11 @@ tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed) {
   lua_rawseti(L, -2, TL_PT_INDEX);
   new_weak_table(L, "k");
   lua_rawseti(L, -2, TL_PT_LOOSE);
-  push_end(L, lp);
-  lua_rawseti(L, -2, TL_PT_END);
-  lp->watched = true;
   lua_setuservalue(L, -2);
+  lp->p = tp_program_new(seed);
+  if (!lp->p) tl_fail(L, "memory: no memory for a program");
+  lp->p->g->learn = tl_learn_names;
+  lp->p->g->host = lp;
   tl_rawgetp(L, LUA_REGISTRYINDEX, &programs_key);
   lua_pushvalue(L, -2);
   tl_rawsetp(L, -2, lp);
@@ -297,17 +337,6 @@ void tl_pushprogtable(lua_State *L, tl_prog *lp) {
   lua_getuservalue(L, -1);
   lua_insert(L, -3);
   lua_pop(L, 2);
-}
-
-tl_prog *tl_progof(lua_State *L, int i) {
-  switch (tl_typeof(L, i)) {
-  case TL_PROGRAM: return lua_touserdata(L, i);
-  case TL_INDEX: return ((tl_index *)lua_touserdata(L, i))->lp;
-  case TL_RANGE: return ((tl_range *)lua_touserdata(L, i))->lp;
-  case TL_TENSOR: return ((tl_tensor *)lua_touserdata(L, i))->lp;
-  case TL_FN: return ((tl_fn *)lua_touserdata(L, i))->lp;
-  default: return NULL;
-  }
 }
 
 static void find(lua_State *L, int i, int depth, tl_prog **lp) {
@@ -399,11 +428,11 @@ const char *tl_intern(tl_prog *lp, const char *file) {
 
 static void warn_unrolled(lua_State *L, tl_prog *lp) {
   lp->warned = true;
-  lua_pushfstring(L,
-      "%s:%d: more than %d nodes were recorded from this line: a Lua loop unrolls; did you mean a "
-      "dim?",
-      lp->pos.file ? lp->pos.file : "?", lp->pos.line, TP_TUNE_UNROLLED);
-  tl_warn(L, lua_tostring(L, -1));
+  tl_warn_at(L, lp->pos,
+      lua_pushfstring(L,
+          "more than %d nodes were recorded from this line: a Lua loop unrolls; did you mean a "
+          "dim?",
+          TP_TUNE_UNROLLED));
   lua_pop(L, 1);
 }
 

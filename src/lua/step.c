@@ -8,10 +8,9 @@ int tl_fn_start(lua_State *L) {
   if (!tp_fn_ticks(u->f, &e)) tl_raise(L, &e);
   tp_graph *g = tp_fn_graph(u->f);
   tl_run *r = tl_fn_run(L, u, 3, true, true);
-  bool *given = lua_newuserdata(L, (size_t)g->inputs.n + 1);
-  for (int k = 0; k < g->inputs.n; k++)
-    given[k] = tp_fn_needs_input(u->f, k) && !tp_fn_fed(u->f, k);
-  tl_run_inputs(L, r, 2, g, given, NULL);
+  for (int k = 0; k < r->ninput; k++)
+    r->need[k] = tp_fn_needs_input(u->f, k) && !tp_fn_fed(u->f, k);
+  tl_run_inputs(L, r, 2, g, NULL);
   tl_options(L, 4, "start", known);
   tl_fn_seed(L, r, 4);
   bool ok = tp_fn_start(u->f, &r->run, &e);
@@ -59,7 +58,7 @@ static void take_values(lua_State *L, tl_fn *u, tl_run *r, int i) {
         tl_option(L, i, g->inputs.v[k]->attr.str))
       tl_fail(
           L, "input: '%s' does not have the tick dims: f:start takes it", g->inputs.v[k]->attr.str);
-  tl_run_inputs(L, r, i, g, NULL, u->f);
+  tl_run_inputs(L, r, i, g, u->f);
 }
 
 static double take_budget(lua_State *L, int i) {

@@ -198,72 +198,7 @@ static int tensor_tostring(lua_State *L) {
   return 1;
 }
 
-static int tensor_len(lua_State *L) {
-  return tl_fail(
-      L, "option: '#': a recurrent tensor has no length; write x:shape()[1], or the bound T");
-}
-
-static int tensor_concat(lua_State *L) {
-  for (int i = 1; i <= 2; i++)
-    if (lua_type(L, i) == LUA_TSTRING)
-      tl_fail(L, "option: '..' of a tensor and the string \"%s\": for text write tostring(x)",
-          lua_tostring(L, i));
-  return tl_fail(L,
-      "option: '..' of a tensor: the ends of a range are index expressions; to choose by data "
-      "write x[lo .. hi]:index_select(0, k); to join write tempo.cat({a, b}, 0)");
-}
-
-/* Lua turns a > b into b < a: known only where one is no tensor. */
-static int compare_trap(lua_State *L, bool strict) {
-  bool left = tl_is_tensor(L, 1);
-  const char *op = left ? strict ? "<" : "<="
-      : strict          ? ">"
-                        : ">=",
-             *method = left ? strict ? "lt" : "le"
-      : strict              ? "gt"
-                            : "ge";
-  int other = left ? 2 : 1;
-  const char *b = lua_type(L, other) == LUA_TNUMBER ? lua_tostring(L, other) : "b";
-  return tl_fail(L, "option: 'a %s %s' gives a Lua boolean at once and no tensor: write a:%s(%s)",
-      op, b, method, b);
-}
-static int tensor_lt(lua_State *L) { return compare_trap(L, true); }
-static int tensor_le(lua_State *L) { return compare_trap(L, false); }
-
-static void not_only_arrays(lua_State *L, const char *method) {
-  for (int i = 1; i <= lua_gettop(L); i++)
-    if (tl_typeof(L, i) != TL_ARRAY && lua_type(L, i) == LUA_TUSERDATA) return;
-  tl_fail(L,
-      "option: arithmetic of host arrays: P:constant(a) is a tensor, tempo.%s(...):peek{} computes "
-      "one at once, a:totable() gives numbers",
-      method);
-}
-
-static int tensor_binary(lua_State *L) {
-  const char *method = lua_tostring(L, TL_UPVALUE);
-  lua_settop(L, 2);
-  not_only_arrays(L, method);
-  return tl_operator(L, method);
-}
-static int tensor_unm(lua_State *L) {
-  lua_settop(L, 1);
-  not_only_arrays(L, "neg");
-  return tl_callmethod(L, tp_method_find("neg"), 1);
-}
-
-static const char *const binaries[][2] = { { "__add", "add" }, { "__sub", "sub" },
-  { "__mul", "mul" }, { "__div", "div" }, { "__mod", "mod" }, { "__pow", "pow" },
-  { "__idiv", "floordiv" } };
-
-static const tl_reg tensor_meta[] = {
-  { "__tostring", tensor_tostring, 0 },
-  { "__len", tensor_len, 0 },
-  { "__concat", tensor_concat, 0 },
-  { "__lt", tensor_lt, 0 },
-  { "__le", tensor_le, 0 },
-  { "__unm", tensor_unm, 0 },
-  { 0 },
-};
+static const tl_reg tensor_meta[] = { { "__tostring", tensor_tostring, 0 }, { 0 } };
 static const tl_reg tensor_methods[] = {
   { "shape", tensor_shape, 1 },
   { "dtype", tensor_dtype, 1 },
@@ -277,7 +212,6 @@ static const tl_reg tensor_methods[] = {
   { "otherwise", tl_otherwise, 2 },
   { "when", tl_when, 3 },
   { "update", tl_update, 2 },
-  { "peek", tl_peek, 2 },
   { 0 },
 };
 
@@ -289,9 +223,5 @@ void tl_open_tensor(lua_State *L, tl_state *S) {
   lua_insert(L, -2);
   tl_pushfunction(L, S, tensor_newindex, 1); /* with the methods, for their names */
   lua_setfield(L, -2, "__newindex");
-  for (size_t k = 0; k < TP_LEN(binaries); k++) {
-    lua_pushstring(L, binaries[k][1]);
-    tl_setnamed(L, S, TL_NONE, &(tl_reg){ binaries[k][0], tensor_binary, 0 }, 1);
-  }
   lua_pop(L, 1);
 }

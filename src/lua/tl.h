@@ -1,10 +1,16 @@
-/* lua: the binding. The only place that knows Lua, and the only one that raises. Rank 11.
+/* lua: the binding. The only folder that knows Lua, and the only one that raises. Rank 11.
+ *
+ * What Lua holds are userdata of the classes below. A handle (a tensor, an index expression, a
+ * function) is a pointer into a program; its user value is the program's table, which keeps the
+ * program alive and in which index expressions are interned, so that equal ones are one Lua object.
+ * What only takes values apart or words mistakes is in lua/tempo/binding.lua.
  *
  * Userdata first, resource second: whatever may raise runs when what it would leak already belongs
  * to a userdata. Every function that Lua can call goes through one entry (state.c), whose guard
- * turns a failed allocation of the core into a Lua error. Handles of one program share its table
- * (tl_pushprogtable), which keeps the program alive: index expressions are interned in it, so that
- * equal expressions are the same Lua object. */
+ * turns a failed allocation of the core into a Lua error.
+ *
+ * Arguments. `i` is a place on the stack, `what` the name by which messages call it. A function
+ * that reads an argument gives its value or raises; texts begin with the word of their class. */
 #ifndef TL_H
 #define TL_H
 #include "lua/compat.h"
@@ -25,17 +31,16 @@ typedef enum {
   TL_NTYPE
 } tl_type;
 
-typedef struct tl_state { /* one per Lua state, a userdata in the registry */
-  /* where errors without a place of their own belong, if not at the running line */
-  tp_pos at;
+/* one per Lua state, a userdata in the registry */
+typedef struct tl_state {
+  tp_pos at;    /* where errors without a place of their own belong, if not at the running line */
   lua_State *L; /* that runs the latest entry */
   /* the method that runs a body in Lua, and its program; NULL: none does */
   const tp_method *composed;
   struct tl_prog *composed_in;
   /* bytes of arrays: alive, alive after the last full collection, not told to the collector yet */
   size_t held, kept, untold;
-  /* chunk names that begin so are ours: "@/usr/share/lua/5.4/tempo/" */
-  char libdir[512];
+  char libdir[512]; /* chunk names that begin so are ours: "@/usr/share/lua/5.4/tempo/" */
 } tl_state;
 
 typedef struct tl_prog {
@@ -47,28 +52,23 @@ typedef struct tl_prog {
   int *line, seen; /* the line that records now; nodes before it */
   tp_pos pos;
   bool warned;
-  bool watched; /* the collector will say when it is over */
-  bool over;    /* the collector has found that nothing uses it */
 } tl_prog;
 
-/* an expression or a condition */
 typedef struct {
   tl_prog *lp;
-  const tp_ix *e;
+  const tp_ix *e; /* an expression or a condition */
 } tl_index;
-/* lp == NULL: constants clo .. chi */
 typedef struct {
-  tl_prog *lp;
+  tl_prog *lp; /* NULL: constants clo .. chi */
   const tp_ix *lo, *hi;
   int64_t clo, chi;
 } tl_range;
-/* weak: as an operand, it takes the other's dtype: a where among numbers, or in a body in Lua a
- * number */
 typedef struct {
   tl_prog *lp;
   tp_val v;
+  /* as an operand, it takes the other's dtype: a where among numbers, or in a body in Lua a number */
   const tp_arg *weak;
-  bool read_here; /* x[t], which is x: a further [0] reads time 0 and no element */
+  bool read_here;     /* x[t], which is x: a further [0] reads time 0 and no element */
 } tl_tensor;
 typedef struct {
   const tp_method *m;
@@ -77,27 +77,29 @@ typedef struct {
   const char *name;
   char file[LUA_IDSIZE];
 } tl_loose;
-/* arrays lent to a callback; over: it has returned */
+/* arrays lent to a callback */
 typedef struct {
   int refs;
-  bool over;
+  bool over; /* it has returned */
 } tl_lease;
 typedef struct {
-  tp_array *a;
+  tp_array *a; /* NULL: freed */
   tl_lease *lease;
   size_t charged;
-} tl_array; /* a == NULL: freed */
+} tl_array;
 typedef struct {
   tl_prog *lp;
-  tp_fn *f; /* NULL: freed */
-  /* methods of it that run now; what they call must not free it */
-  int uses;
+  tp_fn *f;   /* NULL: freed */
+  int uses;   /* methods of it that run now; what they call must not free it */
   bool waits; /* for another thread, which compiles it */
   int told;   /* warnings of its program that were told */
   bool running, cancel;
-  /* what its steps use again, so that one makes no garbage; NULL: none was made yet */
-  struct tl_run *step;
+  struct tl_run *step; /* what its steps use again, so that one makes no garbage; NULL: none yet */
 } tl_fn;
+typedef struct {
+  size_t n;
+  char bytes[];
+} tl_saved;
 
 /* entries of a program's table */
 enum { TL_PT_PROGRAM = 1, TL_PT_CALLS, TL_PT_INDEX, TL_PT_LOOSE, TL_PT_END };
@@ -108,7 +110,8 @@ tl_state *tl_stateof(lua_State *L);
 void tl_pushfunction(lua_State *L, tl_state *S, lua_CFunction f, int extra);
 #define TL_UPVALUE lua_upvalueindex(3)
 /* What Lua calls by a name: `takes` arguments at most, the object of a method included (0: f judges
- * them itself), and finds as many on the stack. */
+ * them itself), and finds as many on the stack. f NULL: the extra value is called, a Lua function.
+ */
 typedef struct {
   const char *name;
   lua_CFunction f;
@@ -131,21 +134,19 @@ void tl_setraw(lua_State *L, tl_type t, const char *name, lua_CFunction f);
 int tl_lookup(lua_State *L);
 void tl_pushclass(lua_State *L, tl_type t); /* its metatable */
 tl_type tl_typeof(lua_State *L, int i);
-bool tl_is_tensor(lua_State *L, int i);
-void *tl_new(lua_State *L, tl_type t, size_t n); /* zeroed */
+bool tl_is_tensor(lua_State *L, int i); /* a loose one too */
+void *tl_new(lua_State *L, tl_type t, size_t n);
 /* of the class, its program alive or not: for __gc */
 void *tl_object(lua_State *L, int i, tl_type t, const char *what);
 void *tl_check(lua_State *L, int i, tl_type t, const char *what);
-/* "a number", "a tempo.Tensor" */
-const char *tl_describe(lua_State *L, int i);
-/* nothing but in hostile builds */
-void tl_stress(lua_State *L);
-/* lua_call of what may be the script's */
+const char *tl_describe(lua_State *L, int i); /* "a number", "a tempo.Tensor" */
+void tl_stress(lua_State *L);                 /* nothing but in hostile builds */
+/* lua_call and lua_pcall of what may be the script's */
 void tl_call(lua_State *L, int nargs, int nresults);
 int tl_pcall(lua_State *L, int nargs, int nresults);
+tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed); /* pushes it */
 void tl_pushprogtable(lua_State *L, tl_prog *lp);
-/* of a handle, NULL: none */
-tl_prog *tl_progof(lua_State *L, int i);
+void tl_push_program(lua_State *L, tl_prog *lp); /* its handle */
 /* the one program of these values, tables included; NULL: none */
 tl_prog *tl_findprog(lua_State *L, int first, int last);
 /* the program whose method this is; no argument is of another */
@@ -153,12 +154,10 @@ tl_prog *tl_self(lua_State *L, const char *what);
 /* value i is a handle of lp's program, or an error */
 tl_prog *tl_sameprog(lua_State *L, tl_prog *lp, int i, const char *what);
 void tl_pushix(lua_State *L, tl_prog *lp, const tp_ix *e);
-/* a plain integer if it is one */
-void tl_pushextent(lua_State *L, tl_prog *lp, const tp_ix *e);
+void tl_pushextent(lua_State *L, tl_prog *lp, const tp_ix *e); /* a plain integer if it is one */
 void tl_pushtensor(lua_State *L, tl_prog *lp, tp_val v);
 void tl_pushdims(lua_State *L, tl_prog *lp, int n, const tp_sym *const *dims);
-void tl_push_program(lua_State *L, tl_prog *lp);  /* its handle */
-void tl_pushbuf(lua_State *L, TP_TAKE tp_buf *b); /* its text, as a string */
+void tl_pushbuf(lua_State *L, TP_TAKE tp_buf *b); /* its text */
 /* gives the script's line to nodes made now */
 void tl_mark(lua_State *L, tl_prog *lp);
 const char *tl_intern(tl_prog *lp, const char *file);
@@ -167,36 +166,27 @@ const char *tl_intern(tl_prog *lp, const char *file);
 /* the first frame of the script: not C, not our libraries */
 bool tl_here(lua_State *L, lua_Debug *ar);
 bool tl_is_library(lua_State *L, const char *source); /* of a chunk of ours */
-/* one of ours called the function that runs now */
-bool tl_by_library(lua_State *L);
-/* what require "tempo" gives */
-void tl_pushmodule(lua_State *L);
-/* pushes what require "tempo.name" gives */
-void tl_require(lua_State *L, const char *name);
-/* the text begins with the word of its class: "shape: .." */
+bool tl_by_library(lua_State *L); /* one of ours called the function that runs now */
+void tl_errors_by(lua_State *L);  /* pops the function that makes an error's object */
 int tl_fail(lua_State *L, const char *fmt, ...) TP_PRINTF(2, 3) __attribute__((noreturn));
 int tl_fail_as(lua_State *L, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4)
     __attribute__((noreturn));
 int tl_raise(lua_State *L, const tp_error *e) __attribute__((noreturn));
-/* once for a line of the script and `why`, with its place */
-void tl_warn_once(lua_State *L, tl_prog *lp, const void *why, const char *text);
-/* tempo.warn, whatever the script made of it */
-void tl_warn(lua_State *L, const char *text);
-int tl_default_warn(lua_State *L);
-int tl_error(lua_State *L);
-int tl_nearest(lua_State *L);
 /* "tempo.Array has no 'shap'; did you mean 'shape'?" */
 int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n)
     __attribute__((noreturn));
+/* tempo.warn, whatever the script made of it */
+void tl_warn(lua_State *L, const char *text);
+void tl_warn_at(lua_State *L, tp_pos pos, const char *text);
+/* once for a line of the script and `why`, with its place */
+void tl_warn_once(lua_State *L, tl_prog *lp, const void *why, const char *text);
 
 /* ---- names.c: the variables of unnamed tensors ---- */
 void tl_name_variables(lua_State *L, tl_prog *lp);
-/* the same, from inside the core */
-void tl_learn_names(void *lp);
+void tl_learn_names(void *lp); /* the same, from inside the core */
 
-/* ---- options.c: what several functions take ---- */
+/* ---- options.c: arguments that several functions take ---- */
 enum { TL_NAMES = 512 };
-/* ---- options.c: what several functions take ---- */
 /* a table (or nil) with these keys only */
 void tl_options(lua_State *L, int i, const char *what, const char *const *known);
 /* pushes t[name]; false and nothing pushed: absent */
@@ -205,8 +195,7 @@ bool tl_option(lua_State *L, int i, const char *name);
 const char *tl_option_string(lua_State *L, tl_prog *lp, int i, const char *name);
 /* the options dtype, shape and domain of a tensor */
 void tl_spec(lua_State *L, tl_prog *lp, int i, bool ordered, tp_attr *a);
-/* how many keys a table has */
-int tl_count(lua_State *L, int i);
+int tl_count(lua_State *L, int i); /* how many keys a table has */
 /* its keys that are strings, and how many */
 int tl_names(lua_State *L, int i, const char *names[TL_NAMES]);
 void tl_set_integer(lua_State *L, const char *key, int64_t v);
@@ -216,12 +205,15 @@ bool tl_boolean(lua_State *L, int i, const char *what);
 const char *tl_string(lua_State *L, int i, const char *what);
 int64_t tl_integer(lua_State *L, int i, const char *what);
 tp_dtype tl_dtype(lua_State *L, int i, const char *what);
+/* minus: -1 is an extent */
 int tl_shape(
     lua_State *L, tl_prog *lp, int i, const char *what, bool minus, const tp_ix *const **out);
+/* ordered: as P:dim made the dims */
 int tl_domain(
     lua_State *L, tl_prog *lp, int i, const char *what, bool ordered, const tp_sym *const **out);
 /* an integer or an integer expression */
 const tp_ix *tl_toix(lua_State *L, tl_prog *lp, int i, const char *what);
+const tp_ix *tl_tocond(lua_State *L, tl_prog *lp, int i, const char *what);
 
 /* ---- lift.c: Lua values as operands ---- */
 void tl_lift(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out);
@@ -232,86 +224,55 @@ void tl_number(lua_State *L, tl_prog *lp, tp_arg *out);
 void tl_not_boolean(lua_State *L, int i, const char *what);
 /* numbers become i64 or f32 */
 tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what);
-/* Numbers, index expressions, arrays and tables for a place of known dtype and shape; the first two
- * fill it. */
+/* For a place of known dtype and shape, which a number or an index expression fills. */
 tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank,
     const tp_ix *const *shape);
 
-/* ---- method.c ---- */
-/* arguments: first .. top */
+/* ---- method.c: rows of methods.def; arguments: first .. top ---- */
 int tl_callmethod(lua_State *L, const tp_method *m, int first);
-/* of the two operands at 1, 2 */
-int tl_operator(lua_State *L, const char *method);
 /* in this very program; leaves a sequence of tensors */
 void tl_method_results(lua_State *L, tl_prog *lp, const tp_method *m, int first);
-/* its results are one sequence */
-bool tl_method_sequence(const tp_method *m);
+bool tl_method_sequence(const tp_method *m); /* its results are one sequence */
 /* into the table on top: rows of these kinds; TL_NONE: as functions */
 void tl_push_methods(lua_State *L, tl_state *S, const char *kinds, tl_type of);
 
-/* ---- composed.c: bodies in Lua ---- */
+/* ---- composed.c: bodies of methods in Lua ---- */
 /* of n converted arguments; pushes the results, gives their number */
 int tl_compose(lua_State *L, tl_prog *lp, const tp_method *m, int n, const tp_arg *a);
 /* what they need besides methods: into the table on top */
 void tl_push_composing(lua_State *L, tl_state *S);
 
-/* ---- read.c, branch.c ---- */
-/* the key at i as one entry per dim of v's domain */
-const tp_at *tl_at(lua_State *L, tl_prog *lp, tp_val v, int i);
-bool tl_is_digits(lua_State *L, int i);
-int tl_range_trap(lua_State *L, int i) __attribute__((noreturn));
-int tl_read(lua_State *L);   /* x, key */
-int tl_assign(lua_State *L); /* x, key, e */
-int tl_otherwise(lua_State *L);
-int tl_when(lua_State *L);
-int tl_may_miss(lua_State *L);
-int tl_update(lua_State *L);
-
-/* ---- array.c, array_file.c, nested.c ---- */
-tl_array *tl_pusharray(lua_State *L);                             /* still empty */
-void tl_setarray(lua_State *L, tl_array *u, TP_TAKE tp_array *a); /* NULL: error memory */
-tp_array *tl_toarray(lua_State *L, int i, const char *what);
-void tl_charge(lua_State *L, tl_array *u);
-/* any number of times */
-void tl_array_empty(lua_State *L, tl_array *u);
-void tl_pushelem(lua_State *L, const tp_array *a, int64_t k);
-/* Element k of a from value i. What is wrong with it into `why`, with its place `at`: its class;
- * else TP_OK. */
-tp_code tl_setelem(lua_State *L, tp_array *a, int64_t k, int i, const char *at, char why[TP_HINT]);
-void tl_putelem(lua_State *L, const char *what, tp_code code /* of its errors; 0: its own */,
-    tp_array *a, int64_t k, int i);
-/* for messages, the same under every Lua */
-const char *tl_numeral(double v, char out[32]);
-tp_array *tl_nested(lua_State *L, int i, const char *what,
-    tp_code code /* of its errors; 0: its own */,
-    const tp_dtype *d /* NULL: f32 or bool, by its leaves */,
-    /* pushes an array; a table with an extent 0 takes `shape` (rank -1: none) */
-    int rank, const int64_t *shape);
-void tl_pushnested(lua_State *L, const tp_array *a);
-int tl_array_new(lua_State *L);  /* tempo.array */
-int tl_array_save(lua_State *L); /* a:save(path) */
-/* tempo.save(path, array | { name = array }) */
-int tl_array_save_named(lua_State *L);
-int tl_array_load(lua_State *L); /* tempo.load */
-
-/* ---- loose.c ---- */
+/* ---- loose.c: tensors without a program ---- */
 int tl_loose_new(lua_State *L, const tp_method *m, int first);
 /* pushes its tensor in lp's program */
 void tl_materialise(lua_State *L, tl_prog *lp, int i);
 
-/* ---- program.c, record.c, compile.c ---- */
-tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed); /* pushes it */
-int tl_program(lua_State *L);                                      /* tempo.program */
-int tl_record_call(lua_State *L);
-int tl_record_source(lua_State *L);
-int tl_record_sink(lua_State *L);
-int tl_record_env(lua_State *L, tp_op op);
-int tl_compile(lua_State *L);
-int tl_grad(lua_State *L); /* tempo.grad */
-int tl_grad_step(lua_State *L);
+/* ---- read.c ---- */
+/* the key at i as one entry per dim of v's domain */
+const tp_at *tl_at(lua_State *L, tl_prog *lp, tp_val v, int i);
+bool tl_is_digits(lua_State *L, int i);
+int tl_range_trap(lua_State *L, int i) __attribute__((noreturn));
 
-/* ---- run.c, callback.c, fn.c, step.c, checkpoint.c, peek.c ---- */
-/* one execution: everything it holds, freed by __gc or tl_run_release */
+/* ---- array.c, nested.c ---- */
+tl_array *tl_pusharray(lua_State *L);                             /* still empty */
+void tl_setarray(lua_State *L, tl_array *u, TP_TAKE tp_array *a); /* NULL: error memory */
+tp_array *tl_toarray(lua_State *L, int i, const char *what);
+void tl_charge(lua_State *L, tl_array *u);      /* its bytes to the collector */
+void tl_array_empty(lua_State *L, tl_array *u); /* any number of times */
+void tl_lease_drop(tl_lease *l);
+void tl_pushelem(lua_State *L, const tp_array *a, int64_t k);
+/* Element k of a from value i; code: of its errors, 0: its own. */
+void tl_putelem(lua_State *L, const char *what, tp_code code, tp_array *a, int64_t k, int i);
+/* for messages, the same under every Lua */
+const char *tl_numeral(double v, char out[32]);
+/* Pushes an array of a nested table: of dtype d (NULL: f32 or bool, by its leaves); one with an
+ * extent 0 takes `shape` (rank -1: none); code as above. */
+tp_array *tl_nested(lua_State *L, int i, const char *what, tp_code code, const tp_dtype *d,
+    int rank, const int64_t *shape);
+void tl_pushnested(lua_State *L, const tp_array *a);
+
+/* ---- run.c: one execution ---- */
+/* everything that it holds, freed by __gc or tl_run_release */
 typedef struct tl_run {
   lua_State *L;
   tl_prog *lp;
@@ -321,15 +282,13 @@ typedef struct tl_run {
   int64_t *env;
   bool *given; /* by symbol */
   tp_array **inputs;
+  bool *need; /* which inputs */
   int ninput;
-  /* of a step: what it gives, what it may write into */
-  tp_array **out, **into;
+  tp_array **out, **into; /* of a step: what it gives, what it may write into */
   int nout;
-  const tp_sym *endless; /* the bound that may be math.huge; NULL: none */
-  /* stack slots: table of callbacks, protected function, error value */
-  int calls, thunk, failed;
-  /* the slot holds a callback's error value, or the hook's */
-  bool raised;
+  const tp_sym *endless;    /* the bound that may be math.huge; NULL: none */
+  int calls, thunk, failed; /* stack slots: table of callbacks, protected function, error value */
+  bool raised;              /* the slot holds a callback's error value, or the hook's */
   /* whose hook is watched, and what it was when the run began or last called Lua */
   lua_State *main;
   lua_Hook hook;
@@ -339,47 +298,38 @@ tl_run *tl_run_new(lua_State *L, tl_prog *lp, tp_ictx *ix, int ninput, int nout)
 /* no arrays any more, but for numbers that a step was given */
 void tl_run_clear(tl_run *r);
 void tl_run_release(tl_run *r);
+void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need);
+/* step: what it wants at a tick; NULL: whole arrays, those of r->need */
+void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, tp_fn *step);
+/* releases first; a callback's own value if there is one */
+int tl_run_raise(lua_State *L, tl_run *r, const tp_error *e) __attribute__((noreturn));
+
+/* ---- callback.c: the core calls Lua ---- */
+/* pushes the three slots, watches the hook */
+void tl_run_prepare_calls(lua_State *L, tl_run *r);
+bool tl_callback(void *ud, const tp_call *c, tp_error *err);
+bool tl_interrupted(void *r); /* tp_run.interrupted */
+/* until the function is compiled; both raise what the host's hook raises */
+void tl_fn_wait(lua_State *L, tl_fn *u);
+tp_fn *tl_compile_watched(lua_State *L, tp_program *p, tp_copts *o, tp_error *e);
+
+/* ---- fn.c, checkpoint.c: compiled functions ---- */
+tl_fn *tl_pushfn(lua_State *L, tl_prog *lp);
+tl_fn *tl_fn_self(lua_State *L, const char *what); /* value 1 */
+/* value 1, which nothing else uses now */
+tl_fn *tl_fn_alone(lua_State *L, const char *what, const char *may_not);
+/* calls the upvalue; value 1 cannot be freed meanwhile */
+int tl_fn_use(lua_State *L, int method);
 /* of the bounds at i, of which the first tick dim's may be math.huge if `endless`; runs: with
  * places for inputs */
 tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs, bool endless);
-void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need);
-/* step: their values at a tick (need NULL); NULL: whole arrays */
-void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, const bool *need, tp_fn *step);
-/* pushes the three slots, watches the hook */
-void tl_run_prepare_calls(lua_State *L, tl_run *r);
-/* until the function is compiled; both raise what the host's hook raises */
-void tl_fn_wait(lua_State *L, tl_fn *u);
-/* raises what the host's hook raises */
-tp_fn *tl_compile_watched(lua_State *L, tp_program *p, tp_copts *o, tp_error *e);
-bool tl_interrupted(void *r); /* tp_run.interrupted */
-/* releases first; a callback's own value if there is one */
-int tl_run_raise(lua_State *L, tl_run *r, const tp_error *e) __attribute__((noreturn));
-bool tl_callback(void *ud, const tp_call *c, tp_error *err);
-void tl_lease_drop(tl_lease *l);
-tl_fn *tl_pushfn(lua_State *L, tl_prog *lp);
-tl_fn *tl_fn_self(lua_State *L, const char *what); /* value 1 */
-/* calls the upvalue; value 1 cannot be freed meanwhile */
-int tl_fn_use(lua_State *L, int method);
-/* value 1, which nothing else uses now */
-tl_fn *tl_fn_alone(lua_State *L, const char *what, const char *may_not);
-/* seed of a table of options */
-void tl_fn_seed(lua_State *L, tl_run *r, int i);
-int tl_fn_start(lua_State *L);
-int tl_fn_step(lua_State *L);
-int tl_fn_cancel(lua_State *L);
-/* checkpoint.c */
-typedef struct {
-  size_t n;
-  char bytes[];
-} tl_saved;
+void tl_fn_seed(lua_State *L, tl_run *r, int i); /* of a table of options */
 tl_saved *tl_tosaved(lua_State *L, int i, const char *what);
-int tl_fn_state(lua_State *L);
-int tl_fn_load_state(lua_State *L);
-int tl_fn_save(lua_State *L);
-int tl_fn_load(lua_State *L);
-int tl_peek(lua_State *L);
 
-/* ---- one opener a class ---- */
+/* ---- what Lua calls, by file; module.c says by which names ---- */
+void tl_pushmodule(lua_State *L); /* what require "tempo" gives */
+/* pushes what require "tempo.name" gives */
+void tl_require(lua_State *L, const char *name);
 void tl_open_program(lua_State *L, tl_state *S);
 void tl_open_index(lua_State *L, tl_state *S);
 void tl_open_tensor(lua_State *L, tl_state *S);
@@ -387,9 +337,40 @@ void tl_open_loose(lua_State *L, tl_state *S);
 void tl_open_array(lua_State *L, tl_state *S);
 void tl_open_fn(lua_State *L, tl_state *S);
 void tl_open_saved(lua_State *L, tl_state *S);
-int tl_index_min(lua_State *L);
-int tl_index_max(lua_State *L);
+int tl_define(lua_State *L);
+int tl_error(lua_State *L);
+int tl_nearest(lua_State *L);
+int tl_default_warn(lua_State *L);
+int tl_index_combine(lua_State *L);
+int tl_index_quotient(lua_State *L);
 int tl_index_range(lua_State *L);
-int tl_index_floordiv(lua_State *L);
-int tl_index_mod(lua_State *L);
+int tl_program(lua_State *L);
+int tl_record(lua_State *L);
+int tl_record_env(lua_State *L, tp_op op);
+int tl_compile(lua_State *L);
+int tl_grad(lua_State *L);
+int tl_grad_step(lua_State *L);
+int tl_read(lua_State *L);
+int tl_assign(lua_State *L);
+int tl_otherwise(lua_State *L);
+int tl_when(lua_State *L);
+int tl_may_miss(lua_State *L);
+int tl_update(lua_State *L);
+int tl_peek(lua_State *L);
+int tl_array_new(lua_State *L);
+int tl_array_shape(lua_State *L);
+int tl_array_save(lua_State *L);
+int tl_array_save_named(lua_State *L);
+int tl_array_load(lua_State *L);
+int tl_fn_parameters(lua_State *L);
+int tl_fn_parameter(lua_State *L);
+int tl_fn_fit(lua_State *L);
+int tl_fn_load_param(lua_State *L);
+int tl_fn_start(lua_State *L);
+int tl_fn_step(lua_State *L);
+int tl_fn_cancel(lua_State *L);
+int tl_fn_state(lua_State *L);
+int tl_fn_load_state(lua_State *L);
+int tl_fn_save(lua_State *L);
+int tl_fn_load(lua_State *L);
 #endif

@@ -1,0 +1,404 @@
+-- What scripts meet of handles that only takes values apart, words mistakes or calls other functions. The C module calls
+-- this with itself, with functions that are here alone (`core` of src/lua/module.c) and with the metatables of handles.
+-- Nothing here is called while a program runs, but for the rows of arrays.
+local next = next
+local getmetatable, setmetatable, debug_metatable = getmetatable, setmetatable, debug.getmetatable
+
+return function(tempo, core, classes)
+local Program, Index, Range, Tensor, Loose, Array, Function = (table.unpack or rawget(_G, "unpack"))(classes, 1, 7)
+local define, describe, options, combine = core.define, core.describe, core.options, core.combine
+local hidden = getmetatable(tempo)
+
+local function fail(word, fmt, ...) hidden.fail(word, fmt:format(...)) end
+
+local function is_tensor(v)
+  local class = getmetatable(v)
+  return class == Tensor or class == Loose
+end
+
+-- ---- errors ---------------------------------------------------------------------------------------------------------
+-- A table { code, message, where = { file, line }, notes = { ... }, text } that acts as its text in tostring, print, ..,
+-- the standalone interpreters, and every method of strings (e:find "cycle"). A function that insists on a string is
+-- given tostring(e).
+local Error = { __name = "tempo.Error" }
+
+local function text_of(v)
+  if getmetatable(v) == Error then return rawget(v, "text") end
+  return v
+end
+
+Error.__tostring = text_of
+function Error.__concat(a, b) return text_of(a) .. text_of(b) end
+function Error:__len() return #text_of(self) end
+function Error:__index(key)
+  local strings = getmetatable("").__index
+  local method = type(strings) == "table" and rawget(strings, key)
+  if type(method) ~= "function" then return nil end
+  return function(e, ...) return method(text_of(e), ...) end
+end
+
+local function new_error(code, message, notes, file, line)
+  local e = { code = code, message = message, notes = {}, text = message }
+  if file then
+    e.where = setmetatable({ file = file, line = line, text = file .. ":" .. line }, Error)
+    e.text = e.where.text .. ": " .. message
+  end
+  if notes ~= "" then e.text = e.text .. "\n" .. notes end
+  for note in notes:gmatch "[^\n]+" do e.notes[#e.notes + 1] = note end
+  return setmetatable(e, Error)
+end
+
+-- ---- the module -----------------------------------------------------------------------------------------------------
+local libraries = {}
+for name in ("nn optim dist rl llm data logger viz associative_scan"):gmatch "%S+" do libraries[name] = true end
+
+-- A library is read when a script first asks for it.
+function hidden.__index(_, name)
+  if type(name) ~= "string" then return nil end
+  if not libraries[name] then
+    local names = {}
+    for _, set in ipairs { libraries, tempo } do
+      for key in next, set do names[key] = true end
+    end
+    core.unknown("tempo", name, names)
+  end
+  local library = core.require(name)
+  rawset(tempo, name, library)
+  return library
+end
+
+-- tempo.shape(x) is x:shape(). grad and program are other things in tempo.
+for name in ("shape dtype domain name at backward peek"):gmatch "%a+" do
+  define(tempo, name, 0, function(x, ...)
+    local array = getmetatable(x) == Array and (name == "shape" or name == "dtype")
+    if not is_tensor(x) and not array then
+      fail("option", "bad argument #1 to '%s': expected a tensor, got %s", name, describe(x))
+    end
+    return x[name](x, ...)
+  end)
+end
+
+-- ---- index expressions ----------------------------------------------------------------------------------------------
+local function is_index(v) return getmetatable(v) == Index end
+
+-- What makes an index expression a value.
+local function is_value(v) return is_tensor(v) or getmetatable(v) == Array or type(v) == "table" end
+
+local function written(v)
+  if type(v) == "number" or is_index(v) then return tostring(v) end
+  return describe(v)
+end
+
+-- t, (t + 1): what a method is written behind.
+local function called(v)
+  local s = written(v)
+  if not is_index(v) or s:find "^[%w_]+$" or s:find "^[%w_]+:upper%(%)$" then return s end
+  return "(" .. s .. ")"
+end
+
+local function check_integral(op, v)
+  if type(v) == "number" and (v ~= math.floor(v) or v < -2^63 or v >= 2^63) then
+    fail("affine", "'%s' with %g: index expressions are made of integers; for arithmetic on values write t:value()", op,
+      v)
+  end
+end
+
+local function binary(op, method)
+  return function(a, b)
+    if is_value(a) or is_value(b) then return core.operator(method, a, b) end
+    check_integral(op, a)
+    check_integral(op, b)
+    return combine(method, op, a, b)
+  end
+end
+
+local divide, modulo = binary("//", "floordiv"), binary("%", "mod")
+Index.__add, Index.__sub, Index.__mul = binary("+", "add"), binary("-", "sub"), binary("*", "mul")
+Index.__idiv, Index.__mod = divide, modulo
+function Index.__unm(a) return combine("sub", "-", 0, a) end
+define(Index, "floordiv", 2, divide)
+define(Index, "mod", 2, modulo)
+for name in ("eq ne lt le gt ge"):gmatch "%a+" do define(Index, name, 2, binary(name, name)) end
+
+for name, takes in pairs { land = 2, lor = 2, lnot = 1 } do
+  define(Index, name, takes, function(...)
+    local a, b = ...
+    if is_value(a) or is_value(b) then return core.operator(name, ...) end
+    return combine(name, name, a, b)
+  end)
+end
+
+local function no_index(op, method, also)
+  return function(a, b)
+    if is_value(a) or is_value(b) then return core.operator(method, a, b) end
+    local function value(v) return is_index(v) and called(v) .. ":value()" or written(v) end
+    fail("affine", "'%s' gives no index expression: for arithmetic on values write %s %s %s%s", op, value(a), op,
+      value(b), also)
+  end
+end
+Index.__div = no_index("/", "div", "; the integer quotient is tempo.floordiv(t, k)")
+Index.__pow = no_index("^", "pow", "")
+
+function Index.__len(t)
+  fail("option", "'#%s': an index expression has no length; a dim's bound is t:upper()", written(t))
+end
+
+-- Lua turns a > b into b < a: `left` is known where only one of the two is a handle.
+local function compared(left, op)
+  local turned, method = op:gsub("<", ">"), op == "<" and "lt" or "le"
+  return left and op or turned, left and method or method:gsub("l", "g")
+end
+
+for name, op in pairs { __lt = "<", __le = "<=" } do
+  Index[name] = function(a, b)
+    local left = is_index(a)
+    local shown, method = compared(left, op)
+    if not left then a, b = b, a end
+    fail("option", "'%s %s %s' gives a Lua boolean at once and no condition: write %s:%s(%s)", written(a), shown,
+      written(b), called(a), method, written(b))
+  end
+
+  Tensor[name] = function(a, b)
+    local left = is_tensor(a)
+    local shown, method = compared(left, op)
+    local other = left and b or a
+    other = type(other) == "number" and tostring(other) or "b"
+    fail("option", "'a %s %s' gives a Lua boolean at once and no tensor: write a:%s(%s)", shown, other, method, other)
+  end
+end
+
+-- ---- ranges ---------------------------------------------------------------------------------------------------------
+local function range(a, b)
+  check_integral("range", a)
+  check_integral("range", b)
+  return core.range(a, b)
+end
+
+function Index.__concat(a, b)
+  for _, v in ipairs { a, b } do
+    if getmetatable(v) == Range then fail("option", "'..' of a range: a range has two ends, write lo .. hi once") end
+    if type(v) == "string" then
+      fail("option", "'..' of an index expression and the string \"%s\": '..' makes a range; for text write "
+        .. "tostring(t)", v)
+    end
+    if is_tensor(v) then
+      fail("option", "'..' of a tensor: the ends of a range are index expressions; to choose by data write "
+        .. "x[lo .. hi]:index_select(0, k)")
+    end
+  end
+  return range(a, b)
+end
+Range.__concat = Index.__concat
+
+define(tempo, "range", 0, function(...)
+  local n = select("#", ...)
+  if n ~= 2 then
+    fail("option", "tempo.range(lo, hi) takes the two ends, got %d argument%s; a range has no step", n,
+      n == 1 and "" or "s")
+  end
+  return range(...)
+end)
+
+for name in ("add sub mul div unm idiv mod pow lt le len"):gmatch "%a+" do
+  Range["__" .. name] = function()
+    fail("option", "a range takes no arithmetic, no comparison and no '#': write (lo + k) .. (hi + k)")
+  end
+end
+
+-- ---- min, max, // and % of index expressions and of numbers ---------------------------------------------------------
+for name, method in pairs { min = "minimum", max = "maximum" } do
+  define(tempo, name, 0, function(...)
+    local best
+    if select("#", ...) == 0 then fail("option", "tempo.%s takes index expressions and numbers", name) end
+    for k = 1, select("#", ...) do
+      local v = select(k, ...)
+      if is_value(v) then
+        fail("option", "tempo.%s takes index expressions and numbers; of two tensors write tempo.%s(a, b), along an "
+          .. "axis x:max() or x:min()", name, method)
+      end
+      check_integral(name, v)
+      if type(v) ~= "number" and not is_index(v) then
+        fail("option", "%s: expected an integer or an index expression, got %s", name, describe(v))
+      end
+      if k == 1 then best = v
+      elseif is_index(best) or is_index(v) then best = combine(name, name, best, v)
+      else best = math[name](best, v) end
+    end
+    return best
+  end)
+end
+
+for method, f in pairs { floordiv = divide, mod = modulo } do
+  define(tempo, method, 2, function(a, b)
+    if type(a) == "number" and type(b) == "number" then return core.quotient(method, a, b) end
+    if is_index(a) or is_index(b) then return f(a, b) end
+    return core.operator(method, a, b)
+  end)
+end
+
+-- ---- operators of tensors; arrays take the arithmetic beside a tensor -----------------------------------------------
+for name, method in pairs { add = "add", sub = "sub", mul = "mul", div = "div", mod = "mod", pow = "pow",
+    idiv = "floordiv", unm = "neg" } do
+  local function apply(a, b)
+    for _, v in next, { a, b } do
+      if type(v) == "userdata" and getmetatable(v) ~= Array then
+        if name == "unm" then return core.operator(method, a) end
+        return core.operator(method, a, b)
+      end
+    end
+    fail("option", "arithmetic of host arrays: P:constant(a) is a tensor, tempo.%s(...):peek{} computes one at once, "
+      .. "a:totable() gives numbers", method)
+  end
+  for _, class in ipairs { Tensor, Loose, Array } do class["__" .. name] = apply end
+end
+
+function Tensor.__len() fail("option", "'#': a recurrent tensor has no length; write x:shape()[1], or the bound T") end
+
+function Tensor.__concat(a, b)
+  for _, v in ipairs { a, b } do
+    if type(v) == "string" then
+      fail("option", "'..' of a tensor and the string \"%s\": for text write tostring(x)", v)
+    end
+  end
+  fail("option", "'..' of a tensor: the ends of a range are index expressions; to choose by data write "
+    .. "x[lo .. hi]:index_select(0, k); to join write tempo.cat({a, b}, 0)")
+end
+
+for name in ("lt le len concat"):gmatch "%a+" do Loose["__" .. name] = Tensor["__" .. name] end
+
+define(Tensor, "peek", 2, function(x, o)
+  options(o, "peek", { "inputs", "bounds", "at", "seed" })
+  o = o or {}
+  return core.peek(x, o.inputs, o.bounds, o.at, o.seed)
+end)
+
+-- ---- arrays ---------------------------------------------------------------------------------------------------------
+function Array.__newindex() fail("option", "a[i] = v: to change an element write a:set(v, i, ...)") end
+
+define(Array, "rows", 1, function(a)
+  local n = core.shape(a, "rows")[1] or fail("shape", "a scalar array has no rows; write a:item()")
+  return function(b, k)
+    if b == a and k >= -1 and k + 1 < n then return k + 1, a[k + 1] end
+  end, a, -1
+end)
+
+-- i64 as integers whatever their size: LuaJIT's are cdata.
+define(Array, "int64", 1, function(a)
+  local shape = core.shape(a, "int64")
+  if a:dtype() ~= "i64" then fail("dtype", "int64: the array is %s", a:dtype()) end
+  if not jit then return a:totable() end
+  local ffi = require "ffi"
+  local p, k = ffi.cast("int64_t *", a:data()), -1
+  local function nest(axis)
+    if axis > #shape then
+      k = k + 1
+      return p[k]
+    end
+    local t = {}
+    for i = 1, shape[axis] do t[i] = nest(axis + 1) end
+    return t
+  end
+  return nest(1)
+end)
+
+-- ---- the outside world in the graph ---------------------------------------------------------------------------------
+local function check_function(what, f)
+  local class = debug_metatable(f)
+  if type(f) ~= "function" and not (type(class) == "table" and rawget(class, "__call")) then
+    fail("option", "%s: expected a function, got %s", what, describe(f))
+  end
+end
+
+-- P:call(fn, {a, b}, {spec, ...}[, {over =}]). The core calls a function without inputs with the point alone.
+define(Program, "call", 5, function(P, f, inputs, specs, o)
+  check_function("call", f)
+  local g = f
+  if type(inputs) == "table" and next(inputs) == nil then
+    g = function(point) return f({}, point) end
+  end
+  return core.record(P, "call", g, inputs, specs, o)
+end)
+
+-- P:source(fn, spec[, {over =}]); spec may be a sequence of specs.
+define(Program, "source", 4, function(P, f, spec, o)
+  check_function("source", f)
+  if type(spec) == "table" and rawget(spec, 1) == nil then spec = { spec } end
+  return core.record(P, "source", f, nil, spec, o)
+end)
+
+define(Program, "sink", 4, function(P, inputs, f, o)                -- P:sink({a, b}, fn[, {over =}])
+  check_function("sink", f)
+  if type(inputs) == "table" and next(inputs) == nil then
+    fail("option", "sink: the table of tensors is empty: {a, b} are what fn is given")
+  end
+  core.record(P, "sink", f, inputs, nil, o)
+end)
+
+-- ---- parameters of functions ----------------------------------------------------------------------------------------
+-- The paths of a module, a parameter or a list of them, as a set. All that was seen is in it too, for modules that hold
+-- each other.
+local function put_paths(of, set)
+  if is_tensor(of) then set[of:name() or of] = true end
+  if type(of) ~= "table" or set[of] then return end
+  set[of] = true
+  local own = rawget(of, "_params")
+  for _, parameter in next, type(own) == "table" and own or {} do set[parameter.path] = true end
+  for _, v in next, of do put_paths(v, set) end
+end
+
+define(Function, "params", 2, function(f, o)
+  local set, values = {}, {}
+  local names = core.parameters(f, "params")
+  options(o, "params", { "of" })
+  local of = o and o.of
+  if of ~= nil and type(of) ~= "table" and not is_tensor(of) then
+    fail("option", "of of params: expected a module, a parameter or a list of them, got %s", describe(of))
+  end
+  put_paths(of, set)
+  for k, name in ipairs(names) do
+    if of == nil or set[name] then values[name] = core.parameter(f, k) end
+  end
+  return values
+end)
+
+-- The sorted keys of a table that another lacks.
+local function lacking(set, other)
+  local names = {}
+  for name in next, set do
+    if type(name) == "string" and other[name] == nil then names[#names + 1] = name end
+  end
+  table.sort(names)
+  return names
+end
+
+-- All or nothing: finds mistakes before it replaces the first.
+define(Function, "load_params", 3, function(f, t, o)
+  local at, arrays = {}, {}
+  for k, name in ipairs(core.parameters(f, "load_params")) do at[name] = k end
+  if type(t) ~= "table" then
+    fail("option", "load_params takes a table by name, as f:params() gives; got %s", describe(t))
+  end
+  options(o, "load_params", { "strict" })
+  local strict = o and o.strict
+  if strict == nil then strict = true end
+  if type(strict) ~= "boolean" then
+    fail("option", "strict of load_params: expected true or false, got %s", describe(strict))
+  end
+  for name, v in next, t do
+    if type(name) ~= "string" then
+      fail("option", "load_params: parameters go by name, got %s as a key", describe(name))
+    elseif at[name] then
+      arrays[at[name]] = core.fit(f, at[name], v)
+    elseif strict then
+      fail("option", "load_params: the function has no parameter '%s'%s; f:params{ of = net } gives those of a net "
+        .. "alone, and load_params(t, { strict = false }) leaves out what the function lacks", name,
+        select(2, hidden.nearest(name, at)))
+    end
+  end
+  for k, a in next, arrays do core.load(f, k, a) end
+  if strict then return f end
+  return lacking(at, t), lacking(t, at)
+end)
+
+return new_error
+end
