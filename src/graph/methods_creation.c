@@ -32,13 +32,13 @@ static bool vector(tp_mk k, const making *o) {
       tp_wrong(k, TP_E_SHAPE, "the shape has one axis, as in %s {n}, not %d", k.who, o->rank);
 }
 
-static tp_val named(tp_mk k, tp_val v, const tp_arg *name) {
+static tp_val with_name(tp_mk k, tp_val v, const tp_arg *name) {
   if (v.node && name->kind) v.node->name = tp_strdup(&k.g->arena, name->s);
   return v;
 }
 
 static tp_val filled(tp_mk k, const making *o, double v) {
-  return named(k, mk_fill(k, v, o->dtype, o->rank, o->shape, o->ndom, o->dom), o->name);
+  return with_name(k, mk_fill(k, v, o->dtype, o->rank, o->shape, o->ndom, o->dom), o->name);
 }
 
 METHOD(zeros) {
@@ -66,7 +66,7 @@ METHOD(full) {
   if (tp_rankof(v->val) > 0)
     return tp_wrong(k, TP_E_SHAPE, "the value is a number or a scalar tensor, not one with %d axes",
         tp_rankof(v->val));
-  GIVE(named(k,
+  GIVE(with_name(k,
       over(k,
           mk_expand(k, v->weak ? tp_weak_as(k, v, o.dtype) : mk_cast(k, v->val, o.dtype), o.rank,
               o.shape),
@@ -79,7 +79,7 @@ METHOD(eye) {
   if (o.rank < 1 || o.rank > 2) return tp_wrong(k, TP_E_SHAPE, "the shape is {n} or {n, m}");
   const tp_ix *shape[2] = { o.shape[0], o.shape[o.rank - 1] };
   tp_val row = mk_iota(k, 0, 2, shape, o.ndom, o.dom), col = mk_iota(k, 1, 2, shape, o.ndom, o.dom);
-  GIVE(named(k, mk_cast(k, mk_bin(k, TP_OP_EQ, row, col), o.dtype), o.name));
+  GIVE(with_name(k, mk_cast(k, mk_bin(k, TP_OP_EQ, row, col), o.dtype), o.name));
 }
 
 /* first + step * i, computed in f64, or in i64 for integers. */
@@ -96,8 +96,8 @@ METHOD(arange) {
   if (!whole && !tp_dtype_float(o.dtype))
     return tp_wrong(k, TP_E_DTYPE, "integers start and step by integers");
   if (first == 0 && step == 1)
-    GIVE(named(k, mk_cast(k, mk_iota(k, 0, 1, o.shape, o.ndom, o.dom), o.dtype), o.name));
-  GIVE(named(
+    GIVE(with_name(k, mk_cast(k, mk_iota(k, 0, 1, o.shape, o.ndom, o.dom), o.dtype), o.name));
+  GIVE(with_name(
       k, ramp(k, &o, first, mk_num(k, step, tp_dtype_float(o.dtype) ? TP_F64 : TP_I64)), o.name));
 }
 
@@ -107,7 +107,7 @@ METHOD(linspace) {
   const tp_ix *gaps = tp_ix_max(k.g->ix, tp_ix_addc(k.g->ix, o.shape[0], -1), mk_int(k, 1));
   tp_val step = mk_cbin(k, TP_OP_DIV, a[2].f - a[1].f, mk_size(k, gaps, TP_F64));
   if (!step.node) return false;
-  GIVE(named(k, ramp(k, &o, a[1].f, step), o.name));
+  GIVE(with_name(k, ramp(k, &o, a[1].f, step), o.name));
 }
 
 /* ---- random ---- */
@@ -138,7 +138,7 @@ static tp_val drawn(tp_mk k, const making *o, tp_attr at) {
   at.ndom = o->ndom;
   at.dom = o->dom;
   if (!random_name(k, o->name, &at)) return tp_none;
-  return named(k, mk_op(k, TP_OP_RAND, 0, NULL, &at), o->name);
+  return with_name(k, mk_op(k, TP_OP_RAND, 0, NULL, &at), o->name);
 }
 
 METHOD(random) {
