@@ -92,7 +92,7 @@ static bool over_ends(const tp_graph *g, int n, const tp_sym *const *dims) {
   return false;
 }
 
-static bool term_of(turn *w, const tp_edge *e, term *out) {
+static bool turned_term(turn *w, const tp_edge *e, term *out) {
   tp_graph *g = w->g;
   const tp_node *x = e->src.node;
   const tp_ix *to[x->ndom + 1];
@@ -202,7 +202,7 @@ static bool take(turn *w, bool *changed) {
   g->pos = n->pos;
   w->term = TP_NEWN(&g->arena, term, n->nin);
   for (w->nterm = 0; ok && w->nterm < n->nin; w->nterm++)
-    ok = term_of(w, &n->in[w->nterm], &w->term[w->nterm]);
+    ok = turned_term(w, &n->in[w->nterm], &w->term[w->nterm]);
   if (ok && apart(w)) {
     int made = g->nodes.n;
     tp_val y = value_of(w);
