@@ -5,6 +5,7 @@
 #   make              the module for Lua 5.4 and for LuaJIT, libtempo.a, libtempo.so
 #   make c-examples   hosts in C (examples/c) in build/examples/c, with the texts of the programs they load
 #   make deps         Debian packages, asked of apt-get only where one is missing
+#   make test-long    the same, with the tests that have the tag #long
 #   make spec         specs only, in the caller's environment        (LUA=luajit SPEC=spec/x_spec.lua ARGS="--filter=x")
 #   make amalgam      each folder of src as one unit, no name twice (.ci/amalgam.lua); an example runs on what is linked from them
 #   make size         lines and bytes of src, by folder
@@ -75,7 +76,7 @@ CDEF       := $(if $(wildcard include/tempo.h),$(B)/tempo.cdef)
 LUA_INCDIR ?= $(patsubst -I%,%,$(filter -I%,$(LUA54_CFLAGS)))
 ROCK        = rock$(subst /,-,$(LUA_INCDIR))
 
-.PHONY: all amalgam c-examples deps run test spec layers lint format size tuning check-hard valgrind fuzz fuzz-parsers bench docs env rock rock-test test-export install install-c clean ctests
+.PHONY: all amalgam c-examples deps run test test-long spec layers lint format size tuning check-hard valgrind fuzz fuzz-parsers bench docs env rock rock-test test-export install install-c clean ctests
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -202,6 +203,10 @@ run: deps
 
 test: deps
 	@$(MAKE) all ctests c-examples amalgam
+	@TEST_SHORT=1 .ci/test.sh $(B) lua5.4 luajit
+
+test-long: deps
+	@$(MAKE) all ctests c-examples amalgam
 	@.ci/test.sh $(B) lua5.4 luajit
 
 spec: all c-examples
@@ -231,7 +236,7 @@ HARD_PRELOAD = env ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$(shell gcc -print-fil
 check-hard: deps
 	@$(MAKE) B=$(B)/hard all ctests c-examples PRELOAD="$(HARD_PRELOAD)" KERNEL="-O1 -fno-math-errno -fno-trapping-math" \
 	  CFLAGS="-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined -DTP_HARD"
-	@HARD=1 .ci/test.sh $(B)/hard lua5.4
+	@HARD=1 TEST_SHORT=1 .ci/test.sh $(B)/hard lua5.4
 
 valgrind: all c-examples
 	@.ci/valgrind.sh $(B)

@@ -6,6 +6,14 @@ local picks = require "spec.fuzz.picks"
 local wide = require "spec.fuzz.wide"
 
 local found = { 126, 750 }                             -- seeds that showed bugs since
+-- Programs of spec/fuzz/found that take seconds to compile.
+local long = {}
+for name in ([[ taken_for_more_points sums_over_a_larger_bound state_at_the_end_of_a_row more_of_what_came_before
+  legal_where_others_are_short rough_points_that_nothing_needs states_that_pass far_apart_with_divisions
+  what_calls_cannot_have_is_not_read loops_around_outlines rows_of_another_block rows_at_two_speeds
+  rows_that_another_end_left two_loops_around_rows rows_at_two_speeds_in_tiles parameter_over_rows_of_ticks ]]):gmatch "%S+" do
+  long[name] = true
+end
 
 describe("random programs", function()
   setup(helper.quiet)
@@ -48,7 +56,7 @@ describe("random programs", function()
   end)
 
   for path in io.popen("ls spec/fuzz/found/*.lua"):lines() do          -- as the fuzzer prints them, below its settings
-    it(path .. " once was not the same", function()
+    it(path .. " once was not the same" .. (long[path:match "([%w_]+)%.lua$"] and " #long" or ""), function()
       local file = assert(io.open(path))
       local settings, text = file:read("*l"):match "^%-%- ([%u_=%d ]*)$", file:read "*a"
       file:close()
