@@ -96,7 +96,7 @@ local function by_signature(row)
     local of = name == "prod" and "(a + 0.3)" or "a"
     return { ("%s:%s(0)"):format(of, name), ("%s:%s()"):format(of, name), ("(%s * b):%s(-1, { keepdim = true })"):format(of, name) }
   end
-  if sig:find "^x:T y:T" then return { ("a:%s(b)"):format(name), ("a:select(0, 1):%s(b)"):format(name) } end
+  if sig:find "^x:[TU] y:[TU]" then return { ("a:%s(b)"):format(name), ("a:select(0, 1):%s(b)"):format(name) } end
   return { (positive[name] and "(a * a + 0.5):%s()" or "a:%s()"):format(name) }
 end
 

@@ -65,7 +65,8 @@ end
 
 --- Letters of signatures (graph/methods.h): type for LuaCATS, words for the reference.
 rows.letters = {
-  T = { "tempo.Operand", "tensor" }, U = { "tempo.Operand", "tensor" }, C = { "tempo.Operand", "condition or bool tensor" },
+  T = { "tempo.Operand", "tensor" }, U = { "tempo.Operand", "tensor" },
+  C = { "tempo.Operand", "condition or bool tensor" },
   J = { "tempo.Operand", "tensor or table of indices" },
   I = { "integer", "integer" }, F = { "number", "number" },
   B = { "boolean", "boolean" }, N = { "string", "string" },

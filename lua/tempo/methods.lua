@@ -1,55 +1,51 @@
--- Methods that are made of other methods: the bodies of those rows of src/graph/methods.def that say `lua`. A body is given
--- its arguments in the order of the signature, options last, checked and converted: tensors of one program, tables of axes
--- and of extents (integers or index expressions). Its errors name the method that the script called, at the script's line.
+-- Methods that are made of other methods: bodies of the rows of src/graph/methods.def that say
+-- `lua`. A body is given its arguments in the order of the signature, options last, checked and
+-- converted: tensors of one program, tables of axes and of extents (integers or index expressions).
+-- Its errors name the method that the script called, at the script's line.
 local tempo = require "tempo"
-local util = require "tempo.util"
+local check = require "tempo.util".check
 
-local core = getmetatable(tempo)              -- rows of kind p, and the functions of src/lua/composed.c
-local where, wrong = tempo.where, util.wrong
+-- Rows of kind p, and the functions of src/lua/composed.c.
+local core = getmetatable(tempo)
+local where = tempo.where
 
 local methods = {}
 for _, part in ipairs { "einsum", "conv" } do
   for name, body in pairs(require("tempo.methods." .. part)) do methods[name] = body end
 end
 
-local function is_float(dtype) return dtype:find "f%d" ~= nil end
 local function rank_of(x) return #x:shape() end
+local function extent_of(x, axis) return x:shape()[axis + 1] end
+local function is_float(dtype) return dtype:find "f%d" ~= nil end
+local function is_number(n) return type(n) == "number" end
+local function is_extent(n) return is_number(n) or getmetatable(n).__name == "tempo.Index" end
 
 -- f16, bf16 and integers are computed in f32 and rounded once, at the end.
 local function wide(x) return x:to(x:dtype() == "f64" and "f64" or "f32") end
 local function float_of(x) return is_float(x:dtype()) and x:dtype() or "f32" end
-
 local function rounded(f)
   return function(x, ...) return f(wide(x), ...):to(float_of(x)) end
 end
 
--- The number of elements along these axes (none: all).
-local function count(x, axis)
-  local n, shape = 1, x:shape()
-  if axis and #axis > 0 then
-    for _, a in ipairs(axis) do n = n * shape[a % #shape + 1] end
-  else
-    for _, extent in ipairs(shape) do n = n * extent end
-  end
-  return n
-end
+-- ---- elementwise ----
 
--- ---- elementwise ---------------------------------------------------------------------------------------------------
-
-function methods.square(x) return x * x end
+function methods.square(x) return x ^ 2 end
 function methods.reciprocal(x) return 1 / x:to(float_of(x)) end
-function methods.log2(x) return (x:to("f64"):log() / math.log(2)):to(float_of(x)) end    -- in f64 log(8) / log(2) is 3
+function methods.relu(x) return tempo.maximum(0, x) end
+
+-- In f64, where log(8) / log(2) is 3.
+function methods.log2(x) return (x:to("f64"):log() / math.log(2)):to(float_of(x)) end
 
 -- The limit stands first: it has the gradient where x is equal to it. NaN stays.
 function methods.clamp(x, lo, hi)
-  if not (lo or hi) then wrong("option", "a limit is missing: x:clamp(lo, hi), x:clamp(nil, hi)") end
-  if lo then x = tempo.maximum(lo, x) end
+  check(lo or hi, "option", "a limit is missing: x:clamp(lo, hi), x:clamp(nil, hi)")
+  x = lo and tempo.maximum(lo, x) or x
   return hi and tempo.minimum(hi, x) or x
 end
 
-function methods.relu(x) return tempo.maximum(0, x) end
-
-methods.leaky_relu = rounded(function(x, slope) return where(x:gt(0), x, x * (slope or 0.01)) end)
+methods.leaky_relu = rounded(function(x, slope)
+  return where(x:gt(0), x, x * (slope or 0.01))
+end)
 
 -- The side that is not taken sees min(x, 0), so that it cannot overflow into the gradient.
 methods.elu = rounded(function(x, alpha)
@@ -57,30 +53,27 @@ methods.elu = rounded(function(x, alpha)
 end)
 
 -- x/2 (1 + erf(x / sqrt 2)), or x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
-methods.gelu = rounded(function(x, approximate)
-  local p
-  if approximate == nil or approximate == "none" then
-    p = (x * math.sqrt(0.5)):erf()
-  elseif approximate == "tanh" then
-    p = ((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)):tanh()
-  else
-    wrong("option", 'approximate is "none" or "tanh", not "%s"', approximate)
-  end
+methods.gelu = rounded(function(x, how)
+  local tanh, none, p = how == "tanh", not how or how == "none"
+  check(tanh or none, "option", 'approximate is "none" or "tanh", not "%s"', how)
+  if tanh then p = ((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)):tanh()
+  else p = (x * math.sqrt(0.5)):erf() end
   return x * 0.5 * (p + 1)
 end)
 
 methods.silu = rounded(function(x) return x * x:sigmoid() end)
 
--- p + log1p(exp(n)) with p = x, n = -x for x >= 0, else p = 0, n = x: every derivative is right at 0 too.
+-- p + log1p(exp(n)) with p = x, n = -x for x >= 0, else p = 0, n = x: every derivative is right at
+-- 0 too.
 methods.softplus = rounded(function(x, beta, threshold)
-  beta = beta or 1
-  local z = beta == 1 and x or x * beta
+  local scaled = beta and beta ~= 1
+  local z = scaled and x * beta or x
   local up = z:ge(0)
   local y = where(up, z, 0) + where(up, -z, z):exp():log1p()
-  return where(z:gt(threshold or 20), x, beta == 1 and y or y / beta)
+  return where(z:gt(threshold or 20), x, scaled and y / beta or y)
 end)
 
--- ---- reductions ----------------------------------------------------------------------------------------------------
+-- ---- reductions ----
 
 local function truth(x) return x:dtype() == "bool" and x or x:ne(0) end
 function methods.any(x, axis, keepdim) return truth(x):max(axis, { keepdim = keepdim }) end
@@ -90,41 +83,39 @@ function methods.all(x, axis, keepdim) return truth(x):min(axis, { keepdim = kee
 local function rooted(x, power)
   local zero = x:eq(0)
   local safe = where(zero, 1, x)
-  return where(zero, 0, power == 0.5 and safe:sqrt() or safe:pow(power))
+  return where(zero, 0, power == 0.5 and safe:sqrt() or safe ^ power)
 end
 
 -- sum((x - mean)^2) / max(0, n - correction): NaN where that is 0 / 0
 local function variance(x, axis, keepdim, correction, unbiased)
   if unbiased ~= nil then correction = unbiased and 1 or 0 end
-  local d = x - x:mean(axis, { keepdim = true })
-  local n = core.quotient(tempo.max(0, count(x, axis) - (correction or 1)), 1)    -- a plain number if it is one
-  return (d * d):sum(axis, { keepdim = keepdim }) / n
+  local mean, n = x:mean(axis, { keepdim = true }), 1
+  for i, extent in ipairs(x:shape()) do n = extent == mean:shape()[i] and n or n * extent end
+  n = core.plain(tempo.max(0, n - (correction or 1)))
+  return ((x - mean) ^ 2):sum(axis, { keepdim = keepdim }) / n
 end
 methods.var = rounded(variance)
 methods.std = rounded(function(...) return rooted(variance(...), 0.5) end)
 
 local function exponent(p)
   if p == nil or p == "fro" then return 2 end
-  if type(p) == "string" then wrong("option", 'p is a number, not "%s"', p) end
-  if type(p) == "table" and #p ~= 1 then wrong("option", "p is a number, not a table") end
+  check(type(p) ~= "string", "option", 'p is a number, not "%s"', p)
+  check(type(p) ~= "table" or #p == 1, "option", "p is a number, not a table")
   return type(p) == "table" and p[1] or p
-end
-
-local function is_axis(p, rank)
-  return type(p) == "table" and (#p ~= 1 or p[1] >= -rank and p[1] < rank)
 end
 
 -- norm(p, axis), norm(axis, { p = }), or norm(axis) if x has that axis.
 methods.norm = rounded(function(x, p, axis, keepdim, named)
-  local keep = { keepdim = keepdim }
-  if not axis and (named or is_axis(p, rank_of(x))) then axis, p = p, nil end
+  local keep, rank, axes = { keepdim = keepdim }, rank_of(x), type(p) == "table" and p or nil
+  local are_axes = axes and (#axes ~= 1 or axes[1] >= -rank and axes[1] < rank)
+  if not axis and (named or are_axes) then axis, p = axes, nil end
   p = exponent(named or p)
-  if p == 2 then return rooted((x * x):sum(axis, keep), 0.5) end
+  if p == 2 then return rooted((x ^ 2):sum(axis, keep), 0.5) end
   if p == 0 then return x:ne(0):to(x:dtype()):sum(axis, keep) end
   x = x:abs()
+  if p == 1 then return x:sum(axis, keep) end
   if p == math.huge then return x:max(axis, keep) end
   if p == -math.huge then return x:min(axis, keep) end
-  if p == 1 then return x:sum(axis, keep) end
   return rooted(rooted(x, p):sum(axis, keep), 1 / p)
 end)
 
@@ -150,36 +141,33 @@ local function log_softmax(x, axis)
 end
 methods.log_softmax = rounded(log_softmax)
 
--- ---- products of vectors -------------------------------------------------------------------------------------------
+-- ---- movement ----
 
-local function vectors(x, y)
-  if rank_of(x) ~= 1 or rank_of(y) ~= 1 then
-    wrong("shape", "takes two vectors, not tensors with %d and %d axes", rank_of(x), rank_of(y))
-  end
+local function check_vectors(x, y)
+  local n, m = rank_of(x), rank_of(y)
+  check(n == 1 and m == 1, "shape", "takes two vectors, not tensors with %d and %d axes", n, m)
 end
 
 function methods.dot(x, y)
-  vectors(x, y)
+  check_vectors(x, y)
   return x:matmul(y)
 end
 
 function methods.outer(x, y)
-  vectors(x, y)
+  check_vectors(x, y)
   return x:unsqueeze(1) * y
 end
 
--- ---- movement ------------------------------------------------------------------------------------------------------
-
 function methods.flatten(x, start, stop)
-  local shape, joined = x:shape(), {}
-  if #shape == 0 then return x:unsqueeze(0) end
-  local from, to = core.axis(#shape, start or 0), core.axis(#shape, stop or -1)
-  if from > to then wrong("shape", "axis %d comes after axis %d", from, to) end
-  for axis, extent in ipairs(shape) do
-    if axis - 1 > from and axis - 1 <= to then joined[#joined] = joined[#joined] * extent
-    else joined[#joined + 1] = extent end
+  local rank, shape = rank_of(x), {}
+  if rank == 0 then return x:unsqueeze(0) end
+  local from, to = core.axis(rank, start or 0), core.axis(rank, stop or -1)
+  check(from <= to, "shape", "axis %d comes after axis %d", from, to)
+  for i, extent in ipairs(x:shape()) do
+    if i - 1 > from and i - 1 <= to then shape[#shape] = shape[#shape] * extent
+    else shape[#shape + 1] = extent end
   end
-  return x:reshape(joined)
+  return x:reshape(shape)
 end
 
 function methods.transpose(x, a, b)
@@ -190,7 +178,7 @@ function methods.transpose(x, a, b)
 end
 
 function methods.mT(x)
-  if rank_of(x) < 2 then wrong("shape", "a matrix has two axes, not %d", rank_of(x)) end
+  check(rank_of(x) >= 2, "shape", "a matrix has two axes, not %d", rank_of(x))
   return methods.transpose(x, -2, -1)
 end
 
@@ -215,44 +203,41 @@ end
 
 function methods.split(x, sizes, axis)
   axis = core.axis(rank_of(x), axis or 0)
-  local extent, size, sum = x:shape()[axis + 1], sizes[1], 0
-  if #sizes == 1 and type(size) == "number" and type(extent) == "number" then
-    if size < 1 then wrong("option", "parts of %d", size) end
+  local extent, size, sum = extent_of(x, axis), sizes[1], 0
+  if #sizes == 1 and is_number(size) and is_number(extent) then
+    check(size >= 1, "option", "parts of %d", size)
     return equal_parts(x, axis, extent, size)
   end
   for _, each in ipairs(sizes) do sum = sum + each end
-  if not core.equal(sum, extent) then
-    wrong("shape", "sizes that sum to %s of an axis of %s", tostring(sum), tostring(extent))
-  end
+  check(core.equal(sum, extent), "shape", "sizes that sum to %s of an axis of %s", sum, extent)
   return parts(x, axis, sizes)
 end
 
 function methods.chunk(x, chunks, axis)
   axis = core.axis(rank_of(x), axis or 0)
-  local extent, sizes = x:shape()[axis + 1], {}
-  if chunks < 1 or chunks > 65536 then wrong("option", "%d parts", chunks) end
-  if type(extent) == "number" then
+  local extent, sizes = extent_of(x, axis), {}
+  check(chunks >= 1 and chunks <= 65536, "option", "%d parts", chunks)
+  if is_number(extent) then
     return equal_parts(x, axis, extent, math.max(1, math.ceil(extent / chunks)))
   end
   local each = core.quotient(extent, chunks)
-  if not each then wrong("shape", "an axis of %s is no multiple of %d", tostring(extent), chunks) end
+  check(each, "shape", "an axis of %s is no multiple of %d", extent, chunks)
   for i = 1, chunks do sizes[i] = each end
   return parts(x, axis, sizes)
 end
 
--- What is negative cuts.
-local function cut(extent) return type(extent) == "number" and extent < 0 and -extent or 0 end
+-- A negative extent cuts.
+local function cut(extent) return is_number(extent) and extent < 0 and -extent or 0 end
 
 function methods.pad(x, pad, value, mode)
-  local rank = rank_of(x)
-  if mode and mode ~= "constant" then wrong("option", 'mode is "constant", not "%s"', mode) end
-  if #pad % 2 == 1 or #pad > 2 * rank then
-    wrong("shape", "%d numbers for a tensor with %d axes: two for each, the last axis first", #pad, rank)
-  end
-  for i = 2, #pad, 2 do
+  local n, rank = #pad, rank_of(x)
+  check(not mode or mode == "constant", "option", 'mode is "constant", not "%s"', mode)
+  check(n % 2 == 0 and n <= 2 * rank, "shape",
+    "%d numbers for a tensor with %d axes: two for each, the last axis first", n, rank)
+  for i = 2, n, 2 do
     local axis, lo, hi = rank - i / 2, pad[i - 1], pad[i]
     local before, after = cut(lo), cut(hi)
-    x = core.part(x, axis, before, x:shape()[axis + 1] - (before + after))
+    x = core.part(x, axis, before, extent_of(x, axis) - (before + after))
     x = core.pad_axis(x, axis, before > 0 and 0 or lo, after > 0 and 0 or hi, value or 0)
   end
   return x
@@ -260,8 +245,8 @@ end
 
 -- Element i comes from (i - shift) mod n: two slices where n is known, else by index.
 local function rolled(x, axis, shift)
-  local n = x:shape()[axis + 1]
-  if type(n) ~= "number" then
+  local n = extent_of(x, axis)
+  if not is_number(n) then
     return x:index_select(axis, (tempo.arange({ n }, { dtype = "i64" }) + (0 - shift)) % n)
   end
   local s = n > 0 and shift % n or 0
@@ -270,70 +255,63 @@ local function rolled(x, axis, shift)
 end
 
 function methods.roll(x, shifts, axes)
-  if not axes then return rolled(x:reshape { count(x) }, 0, shifts[1]):reshape(x:shape()) end
-  if #shifts ~= #axes then wrong("option", "%d shifts for %d axes", #shifts, #axes) end
+  if not axes then return rolled(x:reshape { -1 }, 0, shifts[1]):reshape(x:shape()) end
+  check(#shifts == #axes, "option", "%d shifts for %d axes", #shifts, #axes)
   for i, axis in ipairs(axes) do x = rolled(x, core.axis(rank_of(x), axis), shifts[i]) end
   return x
 end
 
 function methods.stack(tensors, axis)
   local first, dtype, list = tensors[1], nil, {}
-  if not first then wrong("option", "a table of at least one tensor is wanted") end
+  check(first, "option", "a table of at least one tensor is wanted")
   for _, x in ipairs(tensors) do dtype = core.promote(dtype or x:dtype(), x:dtype()) end
-  axis = core.axis(rank_of(first) + 1, axis or 0)
+  local rank = rank_of(first)
+  axis = core.axis(rank + 1, axis or 0)
   for i, x in ipairs(tensors) do
-    if rank_of(x) ~= rank_of(first) then
-      wrong("shape", "tensors with %d and %d axes", rank_of(first), rank_of(x))
-    end
+    check(rank_of(x) == rank, "shape", "tensors with %d and %d axes", rank, rank_of(x))
     for k, extent in ipairs(x:shape()) do
-      if not core.equal(first:shape()[k], extent) then wrong("shape", "sizes of axis %d differ", k - 1) end
+      check(core.equal(first:shape()[k], extent), "shape", "sizes of axis %d differ", k - 1)
     end
     list[i] = x:to(dtype):unsqueeze(axis)
   end
   return tempo.cat(list, axis)
 end
 
--- ---- by data -------------------------------------------------------------------------------------------------------
-
-local function is_index(dtype) return dtype == "i64" or dtype == "i32" or dtype == "u8" end
-local function is_extent(n) return type(n) == "number" or getmetatable(n).__name == "tempo.Index" end
+-- ---- by data ----
 
 function methods.one_hot(x, classes)
-  if not is_index(x:dtype()) or not is_extent(classes) then
-    wrong("dtype", "takes integers and the number of classes")
-  end
+  local whole = not is_float(x:dtype()) and x:dtype() ~= "bool"
+  check(whole and is_extent(classes), "dtype", "takes integers and the number of classes")
   return x:to("i64"):unsqueeze(-1):eq(tempo.arange({ classes }, { dtype = "i64" })):to "i64"
 end
 
 function methods.topk(x, k, axis, largest)
-  if not is_extent(k) then wrong("option", "k is an integer or an index expression") end
+  check(is_extent(k), "option", "k is an integer or an index expression")
   axis = core.axis(rank_of(x), axis or -1)
   local values, indices = x:sort(axis, largest ~= false)
   return core.part(values, axis, 0, k), core.part(indices, axis, 0, k)
 end
 
--- ---- normalisation -------------------------------------------------------------------------------------------------
+-- ---- normalisation ----
 
 -- The last axes of x, whose extents are given (nil: only the last).
 local function last_axes(x, given)
-  local shape, axes = x:shape(), {}
-  local n = given and #given or 1
-  if n < 1 or n > #shape then wrong("shape", "over %d of %d axes", n, #shape) end
-  for i = 1, n do
-    local axis = #shape - n + i - 1
-    axes[i] = axis
-    if given and not core.equal(given[i], shape[axis + 1]) then
-      wrong("shape", "axis %d is %s, not %s", axis, tostring(shape[axis + 1]), tostring(given[i]))
-    end
+  local rank, axes = rank_of(x), {}
+  given = given or { extent_of(x, rank - 1) }
+  check(#given >= 1 and #given <= rank, "shape", "over %d of %d axes", #given, rank)
+  for i, extent in ipairs(given) do
+    axes[i] = rank - #given + i - 1
+    local own = extent_of(x, axes[i])
+    check(core.equal(extent, own), "shape", "axis %d is %s, not %s", axes[i], own, extent)
   end
   return axes
 end
 
-local function power(x, axes) return (x * x):mean(axes, { keepdim = true }) end
+local function power(x, axes) return (x ^ 2):mean(axes, { keepdim = true }) end
 
 local function scaled(x, var, eps, weight, bias)
   local y = x * (var + eps):rsqrt()
-  if weight then y = y * weight end
+  y = weight and y * weight or y
   return bias and y + bias or y
 end
 
@@ -345,16 +323,16 @@ end)
 
 -- eps is by default the machine epsilon of what is computed in.
 methods.rms_norm = rounded(function(x, shape, weight, eps)
-  return scaled(x, power(x, last_axes(x, shape)), eps or (x:dtype() == "f64" and 2 ^ -52 or 2 ^ -23), weight)
+  eps = eps or x:dtype() == "f64" and 2 ^ -52 or 2 ^ -23
+  return scaled(x, power(x, last_axes(x, shape)), eps, weight)
 end)
 
 -- v, one number for each channel, against x's axis 1.
 local function per_channel(x, v, what)
-  local channels = x:shape()[2]
   if not v then return end
-  if rank_of(v) ~= 1 or not core.equal(v:shape()[1], channels) then
-    wrong("shape", "%s must have shape (%s): one for each channel", what, tostring(channels))
-  end
+  local channels = extent_of(x, 1)
+  check(rank_of(v) == 1 and core.equal(extent_of(v, 0), channels), "shape",
+    "%s must have shape (%s): one for each channel", what, channels)
   v = v:to(x:dtype())
   for _ = 3, rank_of(x) do v = v:unsqueeze(-1) end
   return v
@@ -362,13 +340,12 @@ end
 
 methods.batch_norm = rounded(function(x, mean, var, weight, bias, training, _, eps)
   local rank, axes = rank_of(x), { 0 }
-  if rank < 2 then wrong("shape", "x has %d axes, must have a batch and channels", rank) end
+  check(rank >= 2, "shape", "x has %d axes, must have a batch and channels", rank)
   for axis = 2, rank - 1 do axes[axis] = axis end
   mean, var = per_channel(x, mean, "running_mean"), per_channel(x, var, "running_var")
   weight, bias = per_channel(x, weight, "weight"), per_channel(x, bias, "bias")
-  if not training and not (mean and var) then
-    wrong("option", "running_mean and running_var are needed; or training = true, which takes the batch's")
-  end
+  check(training or mean and var, "option",
+    "running_mean and running_var are needed; or training = true, which takes the batch's")
   local d = x - (training and x:mean(axes, { keepdim = true }) or mean)
   return scaled(d, training and power(d, axes) or var, eps or 1e-5, weight, bias)
 end)
@@ -376,43 +353,40 @@ end)
 function methods.dropout(x, p, training, name)
   p = p or 0.5
   x = x:to(float_of(x))
-  if not (p >= 0 and p <= 1) then wrong("option", "the probability is %g, not in [0, 1]", p) end
+  check(p >= 0 and p <= 1, "option", "the probability is %g, not in [0, 1]", p)
   if p == 0 or training == false then return x end
-  local kept = tempo.bernoulli(x:shape(), 1 - p, { dtype = "bool", domain = x:domain(), name = name })
+  local options = { dtype = "bool", domain = x:domain(), name = name }
+  local kept = tempo.bernoulli(x:shape(), 1 - p, options)
   return where(kept, p < 1 and x * (1 / (1 - p)) or x, 0)
 end
 
--- ---- losses --------------------------------------------------------------------------------------------------------
-
--- x and the target as they are computed with, and the dtype of the loss.
-local function operands(x, target)
-  local a, b = core.beside(x, target)
-  local dtype = core.promote(a:dtype(), b:dtype())
-  local computed = dtype == "f64" and "f64" or "f32"
-  return a:to(computed), b:to(computed), is_float(dtype) and dtype or "f32"
-end
+-- ---- losses ----
 
 local function reduced(y, how)
-  if how == "none" then return y end
-  if how == "sum" then return y:sum() end
-  if how == nil or how == "mean" then return y:mean() end
-  wrong("option", 'reduction is "mean", "sum" or "none", not "%s"', how)
+  check(not how or how == "mean" or how == "sum" or how == "none", "option",
+    'reduction is "mean", "sum" or "none", not "%s"', how)
+  return how == "none" and y or how == "sum" and y:sum() or y:mean()
 end
 
-function methods.mse_loss(x, target, reduction)
-  local a, b, dtype = operands(x, target)
-  local e = a - b
-  return reduced(e * e, reduction):to(dtype)
+-- A loss of x and a target, of which a number takes the other's dtype, by that of each element.
+local function loss(each, reduce)
+  return function(x, target, reduction, ...)
+    x, target = core.beside(x, target)
+    local dtype = core.promote(x:dtype(), target:dtype())
+    local computed = dtype == "f64" and "f64" or "f32"
+    local y = each(x:to(computed), target:to(computed), ...)
+    return (reduce or reduced)(y, reduction):to(is_float(dtype) and dtype or "f32")
+  end
 end
 
-function methods.smooth_l1_loss(x, target, reduction, beta)
-  local a, b, dtype = operands(x, target)
-  local e = a - b
+methods.mse_loss = loss(function(x, t) return (x - t) ^ 2 end)
+
+methods.smooth_l1_loss = loss(function(x, t, beta)
+  local e = x - t
   local y = e:abs()
   beta = beta or 1
-  if beta > 0 then y = where(y:lt(beta), e * e * (0.5 / beta), y + -0.5 * beta) end
-  return reduced(y, reduction):to(dtype)
-end
+  return beta > 0 and where(y:lt(beta), e ^ 2 * (0.5 / beta), y + -0.5 * beta) or y
+end)
 
 -- log x, -100 at least; 0 and below see a constant, so that no 0 * inf arises in the gradient.
 local function safe_log(x)
@@ -420,36 +394,30 @@ local function safe_log(x)
   return where(none, -100, where(none, 1, x):log():maximum(-100))
 end
 
+local cross_entropy_of_two = loss(function(x, t, weight)
+  local y = -(t * safe_log(x) + (1 - t) * safe_log(1 - x))
+  return weight and y * weight or y
+end)
 function methods.binary_cross_entropy(x, target, weight, reduction)
-  local a, b, dtype = operands(x, target)
-  local y = -(b * safe_log(a) + (1 - b) * safe_log(1 - a))
-  return reduced(weight and y * weight or y, reduction):to(dtype)
+  return cross_entropy_of_two(x, target, reduction, weight)
 end
 
 -- t log t - t x, where 0 log 0 is 0
-function methods.kl_div(x, target, reduction, log_target)
-  local a, b, dtype = operands(x, target)
-  local y = log_target and b:exp() * (b - a) or b * where(b:eq(0), 1, b):log() - b * a
-  if reduction ~= "batchmean" then return reduced(y, reduction):to(dtype) end
-  if rank_of(a) == 0 then wrong("shape", "a scalar has no batch axis") end
-  return (y:sum() / a:shape()[1]):to(dtype)
-end
+methods.kl_div = loss(function(x, t, log_target)
+  return log_target and t:exp() * (t - x) or t * where(t:eq(0), 1, t):log() - t * x
+end, function(y, reduction)
+  if reduction ~= "batchmean" then return reduced(y, reduction) end
+  check(rank_of(y) > 0, "shape", "a scalar has no batch axis")
+  return y:sum() / extent_of(y, 0)
+end)
 
--- ---- negative log likelihood ---------------------------------------------------------------------------------------
-
--- x's shape without the axis (nil: whole)
-local function shape_without(x, axis)
-  local shape = x:shape()
-  if axis then table.remove(shape, axis + 1) end
-  return shape
-end
+-- ---- negative log likelihood ----
 
 local function is_shaped(x, shape)
-  if rank_of(x) ~= #shape then return false end
-  for k, extent in ipairs(x:shape()) do
-    if not core.equal(extent, shape[k]) then return false end
+  for k, extent in ipairs(rank_of(x) == #shape and shape or {}) do
+    if not core.equal(extent_of(x, k - 1), extent) then return false end
   end
-  return true
+  return rank_of(x) == #shape
 end
 
 local function type_text(dtype, shape)                    -- "f32 (8, 10)"
@@ -459,22 +427,21 @@ end
 
 -- Indices have x's shape without the classes; probabilities (`shares`) have x's.
 local function check_target(x, target, axis, shares)
-  local float = is_float(target:dtype())
-  if float and shares and is_shaped(target, x:shape()) then return end
-  if not float and is_shaped(target, shape_without(x, axis)) then return end
-  local whole = type_text(x:dtype(), x:shape())
-  wrong(float and not shares and "dtype" or "shape",
+  local float, whole, rows = is_float(target:dtype()), x:shape(), x:shape()
+  table.remove(rows, axis + 1)
+  if (shares or not float) and is_shaped(target, float and whole or rows) then return end
+  whole = type_text(x:dtype(), whole)
+  check(false, float and not shares and "dtype" or "shape",
     "target %s is %s beside %s, %s: it holds class indices, %s%s", core.called(target),
-    type_text(target:dtype(), target:shape()), core.called(x), whole, type_text("i64", shape_without(x, axis)),
+    type_text(target:dtype(), target:shape()), core.called(x), whole, type_text("i64", rows),
     shares and ", or probabilities, " .. whole or "")
 end
 
 -- The weight of each class, in x's shape.
 local function spread(weight, x, axis)
-  local classes = x:shape()[axis + 1]
-  if rank_of(weight) ~= 1 or not core.equal(weight:shape()[1], classes) then
-    wrong("shape", "weight has one number for each class, of which there are %s", tostring(classes))
-  end
+  local classes = extent_of(x, axis)
+  check(rank_of(weight) == 1 and core.equal(extent_of(weight, 0), classes), "shape",
+    "weight has one number for each class, of which there are %s", classes)
   for _ = axis + 2, rank_of(x) do weight = weight:unsqueeze(-1) end
   return weight:to(x:dtype()):expand(x:shape())
 end
@@ -486,9 +453,9 @@ local function by_index(lp, target, weight, axis, reduction, ignored, smooth)
   local keep = target:ne(ignored or -100)
   local index = where(keep, target, 0)
   local y, w = -picked(lp, axis, index), weight and picked(weight, axis, index)
-  if w then y = y * w end
+  y = w and y * w or y
   if smooth > 0 then
-    local blur = -(weight and lp * weight or lp):sum(axis) / lp:shape()[axis + 1]
+    local blur = -(weight and lp * weight or lp):sum(axis) / extent_of(lp, axis)
     y = y * (1 - smooth) + blur * smooth
   end
   y = where(keep, y, 0)
@@ -496,34 +463,29 @@ local function by_index(lp, target, weight, axis, reduction, ignored, smooth)
   return y:sum() / (w and where(keep, w, 0) or keep:to(lp:dtype())):sum()
 end
 
-local function by_probability(lp, target, weight, axis, reduction, smooth)
+local function by_probability(lp, target, weight, axis, reduction, _, smooth)
   local t = target:to(lp:dtype())
-  if smooth > 0 then t = t * (1 - smooth) + smooth / tempo.full({}, lp:shape()[axis + 1], { dtype = lp:dtype() }) end
+  if smooth > 0 then
+    local classes = tempo.full({}, extent_of(lp, axis), { dtype = lp:dtype() })
+    t = t * (1 - smooth) + smooth / classes
+  end
   local y = lp * t
   return reduced(-(weight and y * weight or y):sum(axis), reduction)
 end
 
--- The axis of the classes, x in f32 at least, indices as i64, the weight in x's shape.
-local function classes(x, target, weight, shares)
-  if rank_of(x) == 0 then wrong("shape", "a scalar has no axis of classes") end
-  local axis, lp = rank_of(x) == 1 and 0 or 1, wide(x)
-  if not is_float(target:dtype()) then target = target:to "i64" end
-  check_target(x, target, axis, shares)
-  return axis, lp, target, weight and spread(weight, lp, axis)
+local function likelihood(shares, log_of)
+  return function(x, target, weight, reduction, ignored, smooth)
+    check(rank_of(x) > 0, "shape", "a scalar has no axis of classes")
+    local axis, lp, float = rank_of(x) == 1 and 0 or 1, wide(x), is_float(target:dtype())
+    if not float then target = target:to "i64" end
+    check_target(x, target, axis, shares)
+    weight = weight and spread(weight, lp, axis)
+    lp = log_of(lp, axis)
+    local by = float and by_probability or by_index
+    return by(lp, target, weight, axis, reduction, ignored, smooth or 0):to(float_of(x))
+  end
 end
-
-function methods.cross_entropy(x, target, weight, reduction, ignored, smooth)
-  local axis, lp, t, w = classes(x, target, weight, true)
-  lp, smooth = log_softmax(lp, axis), smooth or 0
-  local y
-  if is_float(t:dtype()) then y = by_probability(lp, t, w, axis, reduction, smooth)
-  else y = by_index(lp, t, w, axis, reduction, ignored, smooth) end
-  return y:to(float_of(x))
-end
-
-function methods.nll_loss(x, target, weight, reduction, ignored)
-  local axis, lp, t, w = classes(x, target, weight, false)
-  return by_index(lp, t, w, axis, reduction, ignored, 0):to(float_of(x))
-end
+methods.cross_entropy = likelihood(true, log_softmax)
+methods.nll_loss = likelihood(false, function(lp) return lp end)
 
 return methods

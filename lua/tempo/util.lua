@@ -9,9 +9,10 @@ function util.fail(word, fmt, ...)
   raise(word, string.format(fmt, ...))
 end
 
---- Raises an error of the method whose body runs: "word: 'method': ...".
-function util.wrong(word, fmt, ...)
-  getmetatable(tempo).wrong(word, string.format(fmt, ...))
+local wrong = getmetatable(tempo).wrong
+--- In the body of a method: raises "word: 'method': ..." unless `ok`.
+function util.check(ok, word, fmt, ...)
+  if not ok then wrong(word, string.format(fmt, ...)) end
 end
 
 --- The name of `names` (a set) nearest to `word`, or nil when none is near.

@@ -52,8 +52,8 @@ METHOD(pad) {
 }
 
 METHOD(unfold) {
-  GIVE(mk_unfold(k, a[0].val, (int)a[1].i, tp_arg_ix(k, &a[2]), tp_arg_ix(k, &a[3]), a[4].i,
-      a[5].i));
+  GIVE(mk_unfold(
+      k, a[0].val, (int)a[1].i, tp_arg_ix(k, &a[2]), tp_arg_ix(k, &a[3]), a[4].i, a[5].i));
 }
 
 /* ---- indices ---- */

@@ -7,17 +7,13 @@
 #include "graph/methods.def"
 #undef M
 
-#define METHOD(name)  bool tp_m_##name(tp_mk k, const tp_arg *a, tp_vals *out)
-#define GIVE(v)       return tp_give(k, 1, (tp_val[]){ v }, out)
+#define METHOD(name) bool tp_m_##name(tp_mk k, const tp_arg *a, tp_vals *out)
+#define GIVE(v)      return tp_give(k, 1, (tp_val[]){ v }, out)
 #define AXIS(axis, x, number) \
   int axis; \
   if (!tp_axis_of(k, tp_rankof(x), number, &axis)) return false
 #define IS(name) (strcmp(k.row, name) == 0)
 
-static inline const char *tp_text(tp_mk k, const tp_ix *e) { return tp_ix_str(k.g->ix, e); }
-static inline bool tp_equal(tp_mk k, const tp_ix *a, const tp_ix *b) {
-  return tp_extent_eq(k.g, a, b, k.who);
-}
 static inline int64_t tp_arg_i(const tp_arg *a, int64_t dflt) { return a->kind ? a->i : dflt; }
 /* An operator of x and an index along an axis. */
 static inline tp_val tp_pick(tp_mk k, tp_op op, tp_val x, tp_val index, int axis) {

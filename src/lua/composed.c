@@ -33,8 +33,7 @@ static void push_body(lua_State *L, const char *name) {
 
 static void push_operand(lua_State *L, tl_prog *lp, const tp_arg *a) {
   tl_pushtensor(L, lp, a->val);
-  if (a->weak)
-    ((tl_tensor *)lua_touserdata(L, -1))->weak = tp_dup(&lp->p->g->arena, a, sizeof *a);
+  if (a->weak) ((tl_tensor *)lua_touserdata(L, -1))->weak = tp_dup(&lp->p->g->arena, a, sizeof *a);
 }
 
 static void push_argument(lua_State *L, tl_prog *lp, const tp_arg *a) {
@@ -92,8 +91,9 @@ static int wrong(lua_State *L) {
 /* two extents: are they equal, or a check of the run says so? */
 static int equal(lua_State *L) {
   tl_prog *lp = tl_stateof(L)->composed_in;
-  lua_pushboolean(L, tp_extent_eq(lp->p->g, tl_toix(L, lp, 1, "equal"), tl_toix(L, lp, 2, "equal"),
-                         tl_stateof(L)->composed->name));
+  lua_pushboolean(L,
+      tp_extent_eq(lp->p->g, tl_toix(L, lp, 1, "equal"), tl_toix(L, lp, 2, "equal"),
+          tl_stateof(L)->composed->name));
   return 1;
 }
 
@@ -110,10 +110,17 @@ static int axis(lua_State *L) {
 /* two extents: the exact quotient, nil if there is none */
 static int quotient(lua_State *L) {
   tl_prog *lp = tl_stateof(L)->composed_in;
-  const tp_ix *q = tp_ix_divexact(
-      lp->p->ix, tl_toix(L, lp, 1, "quotient"), tl_toix(L, lp, 2, "quotient"));
+  const tp_ix *q =
+      tp_ix_divexact(lp->p->ix, tl_toix(L, lp, 1, "quotient"), tl_toix(L, lp, 2, "quotient"));
   if (!q) return 0;
   tl_pushextent(L, lp, q);
+  return 1;
+}
+
+/* an extent: a plain number if it is one */
+static int plain(lua_State *L) {
+  tl_prog *lp = tl_stateof(L)->composed_in;
+  tl_pushextent(L, lp, tl_toix(L, lp, 1, "plain"));
   return 1;
 }
 
@@ -133,8 +140,8 @@ static int called(lua_State *L) {
 
 void tl_push_composing(lua_State *L, tl_state *S) {
   static const tl_reg functions[] = { { "wrong", wrong, 2 }, { "equal", equal, 2 },
-    { "axis", axis, 2 }, { "quotient", quotient, 2 }, { "promote", promote, 2 },
-    { "called", called, 1 }, { 0 } };
+    { "axis", axis, 2 }, { "quotient", quotient, 2 }, { "plain", plain, 1 },
+    { "promote", promote, 2 }, { "called", called, 1 }, { 0 } };
   tl_setfuncs(L, S, functions);
   tl_push_methods(L, S, "p", TL_NONE);
 }

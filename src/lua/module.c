@@ -10,7 +10,7 @@ void tl_require(lua_State *L, const char *name) {
     lua_pushfstring(L, "module 'tempo.%s' not found", name);
     const char *why = lua_tostring(L, -2), *none = lua_tostring(L, -1);
     if (why && strncmp(why, none, strlen(none)) == 0)
-      tl_fail(L, "option: tempo/%s.lua is nowhere on package.path", name);
+      tl_fail(L, "option: the library tempo.%s is nowhere on package.path", name);
     lua_pop(L, 1);
     lua_error(L);
   }

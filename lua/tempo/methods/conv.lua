@@ -1,23 +1,20 @@
--- Convolution and pooling. Spatial axes are the last ones; before them channels, before these perhaps a batch. A window is, for
--- each spatial axis, its size, the stride from one to the next, the dilation between its elements and the padding before (lo) and
--- behind (hi) the axis.
+-- Convolution and pooling. Spatial axes are the last ones; before them channels, before these
+-- perhaps a batch. A window is, for each spatial axis, its size, the stride from one to the next,
+-- the dilation between its elements and the padding before (lo) and behind (hi) the axis.
 local tempo = require "tempo"
-local util = require "tempo.util"
+local check = require "tempo.util".check
 
-local core, wrong = getmetatable(tempo), util.wrong
+local core = getmetatable(tempo)
 
 -- A number for each of d spatial axes, of one for all of them or of a table.
 local function numbers(given, what, d, least)
-  if type(given) ~= "table" then wrong("option", "%s is an integer or a table of %d", what, d) end
-  if #given ~= 1 and #given ~= d then
-    wrong("option", "%s is a number or a table of %d, not of %d", what, d, #given)
-  end
-  local out = {}
+  check(type(given) == "table", "option", "%s is an integer or a table of %d", what, d)
+  local n, out = #given, {}
+  check(n == 1 or n == d, "option", "%s is a number or a table of %d, not of %d", what, d, n)
   for i = 1, d do
-    out[i] = given[#given == 1 and 1 or i]
-    if out[i] < least or out[i] >= 2 ^ 24 then
-      wrong("option", "%s is %d; it must be at least %d", what, out[i], least)
-    end
+    local v = given[n == 1 and 1 or i]
+    check(v >= least and v < 2 ^ 24, "option", "%s is %d; it must be at least %d", what, v, least)
+    out[i] = v
   end
   return out
 end
@@ -31,39 +28,33 @@ end
 
 local function check_fits(w, i, extent)
   local all, needed = extent + (w.lo[i] + w.hi[i]), reach(w, i)
-  local room = core.quotient(all - needed, 1)            -- a plain number if it is one
-  if type(room) ~= "number" or room >= 0 then return end
-  wrong("shape", "the window reaches over %s elements, spatial axis %d has %s with its padding: there is no place for it "
-    .. "(pad more, or make it smaller)", tostring(needed), i - 1, tostring(all))
+  local room = core.plain(all - needed)
+  check(type(room) ~= "number" or room >= 0, "shape",
+    "the window reaches over %s elements, spatial axis %d has %s with its padding: there is no "
+    .. "place for it (pad more, or make it smaller)", needed, i - 1, all)
 end
 
 -- With a batch of one where x has none; is it so?
 local function batched(x, d)
-  local rank = #x:shape()
-  if rank == d + 1 then return x:unsqueeze(0), true end
-  if rank == d + 2 then return x, false end
-  wrong("shape", "x has %d axes, must have %d (channels and space) or %d (a batch before them)", rank, d + 1, d + 2)
+  local rank, alone = #x:shape(), #x:shape() == d + 1
+  check(alone or rank == d + 2, "shape", "x has %d axes, must have %d (channels and space) or %d "
+    .. "(a batch before them)", rank, d + 1, d + 2)
+  return alone and x:unsqueeze(0) or x, alone
 end
 
--- ---- convolution ---------------------------------------------------------------------------------------------------
+-- ---- convolution ----
 
--- Integers stay; 16-bit floats are computed in f32 and rounded once.
-local function dtypes(x, weight, bias)
-  local dtype = core.promote(x:dtype(), weight:dtype())
-  if bias then dtype = core.promote(dtype, bias:dtype()) end
-  if dtype == "bool" then dtype = "i64" end
-  return dtype, dtype:find "f16" and "f32" or dtype
-end
-
--- What all convolutions are given.
+-- What all convolutions are given. Integers stay; 16-bit floats are computed in f32 and rounded
+-- once.
 local function call(d, x, weight, bias, stride, dilation, groups)
-  if groups < 1 then wrong("option", "groups is %d; it must be at least 1", groups) end
+  check(groups >= 1, "option", "groups is %d; it must be at least 1", groups)
   local c, shape = { d = d, groups = groups }, weight:shape()
-  if #shape ~= d + 2 then
-    wrong("shape", "weight has %d axes, must have %d: channels of both sides and its size", #shape, d + 2)
-  end
-  local computed
-  c.dtype, computed = dtypes(x, weight, bias)
+  check(#shape == d + 2, "shape",
+    "weight has %d axes, must have %d: channels of both sides and its size", #shape, d + 2)
+  c.dtype = core.promote(x:dtype(), weight:dtype())
+  if bias then c.dtype = core.promote(c.dtype, bias:dtype()) end
+  if c.dtype == "bool" then c.dtype = "i64" end
+  local computed = c.dtype:find "f16" and "f32" or c.dtype
   c.x, c.alone = batched(x:to(computed), d)
   c.weight, c.bias = weight:to(computed), bias and bias:to(computed)
   c.window = { size = { shape[3], shape[4] }, stride = numbers(stride or { 1 }, "stride", d, 1),
@@ -73,22 +64,21 @@ end
 
 local function check_channels(c, wanted)
   local channels = c.x:shape()[2]
-  if core.equal(channels, wanted) then return end
-  wrong("shape", "x has %s channels, the weight with groups = %d wants %s", tostring(channels), c.groups, tostring(wanted))
+  check(core.equal(channels, wanted), "shape",
+    "x has %s channels, the weight with groups = %d wants %s", channels, c.groups, wanted)
 end
 
 -- "same" pads so that as many come out as go in, the odd one behind.
 local function set_padding(w, padding, d)
-  local same = padding == "same"
-  if type(padding) == "string" and not same and padding ~= "valid" then
-    wrong("option", 'padding is a number, a table of numbers, "same" or "valid", not "%s"', padding)
-  end
-  w.lo = numbers(type(padding) ~= "string" and padding or { 0 }, "padding", d, 0)
+  local same, word = padding == "same", type(padding) == "string"
+  check(not word or same or padding == "valid", "option",
+    'padding is a number, a table of numbers, "same" or "valid", not "%s"', padding)
+  w.lo = numbers(word and { 0 } or padding, "padding", d, 0)
   w.hi = { w.lo[1], w.lo[2] }
   for i = 1, same and d or 0 do
-    local all = core.quotient(reach(w, i) - 1, 1)
-    if w.stride[i] ~= 1 then wrong("option", 'padding = "same" is for stride 1') end
-    if type(all) ~= "number" then wrong("option", 'padding = "same" is for a weight whose size is known') end
+    local all = core.plain(reach(w, i) - 1)
+    check(w.stride[i] == 1, "option", 'padding = "same" is for stride 1')
+    check(type(all) == "number", "option", 'padding = "same" is for a weight whose size is known')
     w.lo[i] = math.floor(all / 2)
     w.hi[i] = all - w.lo[i]
   end
@@ -96,27 +86,26 @@ end
 
 local function grouped(x, axis, groups, what)
   local shape = x:shape()
-  local each = core.quotient(shape[axis + 1], groups)
-  if not each then
-    wrong("shape", "%s: %s channels are not in %d equal groups", what, tostring(shape[axis + 1]), groups)
-  end
-  shape[axis + 1] = each
+  local channels = shape[axis + 1]
+  shape[axis + 1] = core.quotient(channels, groups)
+  check(shape[axis + 1], "shape", "%s: %s channels are not in %d equal groups", what, channels,
+    groups)
   table.insert(shape, axis + 1, groups)
   return x:reshape(shape)
 end
 
--- The operator of x and the weight, whose results lie along axis `out`, for spatial axes of these extents: groups joined, bias
--- added, a batch of one gone.
+-- The operator of x and the weight, whose results lie along axis `out`, for spatial axes of these
+-- extents: groups joined, bias added, a batch of one gone.
 local function convolved(c, operator, out, space)
-  local x, weight, w = grouped(c.x, 1, c.groups, "x"), grouped(c.weight, 0, c.groups, "weight"), c.window
-  local batch, each = x:shape()[1], weight:shape()[out + 1]
-  local y = operator(x, weight, w.stride, w.dilation, w.lo, { batch, c.groups, each, space[1], space[2] })
+  local x, weight = grouped(c.x, 1, c.groups, "x"), grouped(c.weight, 0, c.groups, "weight")
+  local batch, each, w = x:shape()[1], weight:shape()[out + 1], c.window
+  local shape = { batch, c.groups, each, space[1], space[2] }
+  local y = operator(x, weight, w.stride, w.dilation, w.lo, shape)
   y = y:reshape { batch, c.groups * each, space[1], space[2] }
   if c.bias then
     local bias, channels = c.bias, y:shape()[2]
-    if #bias:shape() ~= 1 or not core.equal(bias:shape()[1], channels) then
-      wrong("shape", "bias must have shape (%s)", tostring(channels))
-    end
+    local fits = #bias:shape() == 1 and core.equal(bias:shape()[1], channels)
+    check(fits, "shape", "bias must have shape (%s)", channels)
     for _ = 1, c.d do bias = bias:unsqueeze(-1) end
     y = y + bias
   end
@@ -145,33 +134,32 @@ local function conv_transpose2d(x, weight, bias, stride, padding, output_padding
   local more = numbers(output_padding or { 0 }, "output_padding", 2, 0)
   check_channels(c, c.weight:shape()[1])
   for i = 1, 2 do
-    if more[i] >= math.max(w.stride[i], w.dilation[i]) then
-      wrong("option", "output_padding is %d; it must be less than the stride or the dilation", more[i])
-    end
+    check(more[i] < math.max(w.stride[i], w.dilation[i]), "option",
+      "output_padding is %d; it must be less than the stride or the dilation", more[i])
     space[i] = (c.x:shape()[2 + i] - 1) * w.stride[i] + reach(w, i) + (more[i] - 2 * w.lo[i])
   end
   return convolved(c, core.conv_data, 2, space)
 end
 
--- ---- pooling: windows as two more axes, reduced --------------------------------------------------------------------
+-- ---- pooling: windows as two more axes, reduced ----
 
 local function pool(x, kernel_size, stride, padding, dilation, ceil)
-  local p, alone = {}, nil
-  x, alone = batched(x, 2)
+  local p = {}
+  p.x, p.alone = batched(x, 2)
   local size = numbers(kernel_size, "kernel_size", 2, 1)
   p.size, p.stride = size, numbers(stride or size, "stride", 2, 1)
-  p.dilation, p.lo = numbers(dilation or { 1 }, "dilation", 2, 1), numbers(padding or { 0 }, "padding", 2, 0)
-  p.hi, p.n, p.space = p.lo, {}, { x:shape()[3], x:shape()[4] }
+  p.dilation = numbers(dilation or { 1 }, "dilation", 2, 1)
+  p.lo = numbers(padding or { 0 }, "padding", 2, 0)
+  p.hi, p.n, p.space = p.lo, {}, { p.x:shape()[3], p.x:shape()[4] }
   for i, extent in ipairs(p.space) do
-    if 2 * p.lo[i] > size[i] then
-      wrong("option", "padding is %d; it must be at most half of kernel_size", p.lo[i])
-    end
+    local lo, step = p.lo[i], p.stride[i]
+    check(2 * lo <= size[i], "option", "padding is %d; it must be at most half of kernel_size", lo)
     check_fits(p, i, extent)
-    -- with ceil_mode a last window may reach beyond the padding if it begins before it
-    p.n[i] = not ceil and windows(p, i, extent, 0) or tempo.min(windows(p, i, extent, p.stride[i] - 1),
-      tempo.floordiv(extent + (p.lo[i] - 1), p.stride[i]) + 1)
+    p.n[i] = windows(p, i, extent, ceil and step - 1 or 0)
+    -- a last window may reach beyond the padding if it begins before it
+    if ceil then p.n[i] = tempo.min(p.n[i], tempo.floordiv(extent + (lo - 1), step) + 1) end
   end
-  return p, x, alone
+  return p
 end
 
 -- [N, C, H, W] => [N, C, H', h, W', w]
@@ -184,13 +172,13 @@ local function unfolded(p, x, ceil, fill)
 end
 
 local function max_pool2d(x, kernel_size, stride, padding, dilation, ceil)
-  local p, alone
-  p, x, alone = pool(x, kernel_size, stride, padding, dilation, ceil)
-  local y = unfolded(p, x, ceil, -math.huge):max { 3, 5 }
-  return alone and y:squeeze(0) or y
+  local p = pool(x, kernel_size, stride, padding, dilation, ceil)
+  local y = unfolded(p, p.x, ceil, -math.huge):max { 3, 5 }
+  return p.alone and y:squeeze(0) or y
 end
 
--- How many elements of axis i the windows see: [n, 1 ..]. With padding counted, that of ceil_mode's last window is not.
+-- How many elements of axis i the windows see: [n, 1 ..]. With padding counted, that of ceil_mode's
+-- last window is not.
 local function seen(p, i, padding_counts, dtype)
   local pad = padding_counts and p.lo[i] or 0
   local first = tempo.arange({ p.n[i] }, { dtype = "i64" }) * p.stride[i] + (0 - p.lo[i])
@@ -200,18 +188,17 @@ local function seen(p, i, padding_counts, dtype)
 end
 
 local function avg_pool2d(x, kernel_size, stride, padding, ceil, count_include_pad, divisor)
-  local p, dtype, alone = nil, x:dtype(), nil
-  p, x, alone = pool(x, kernel_size, stride, padding, nil, ceil)
-  if divisor == 0 then wrong("option", "divisor_override is 0") end
-  local y = unfolded(p, x:to(dtype == "f64" and "f64" or "f32"), ceil, 0):sum { 3, 5 }
+  local p, dtype = pool(x, kernel_size, stride, padding, nil, ceil), x:dtype()
+  check(divisor ~= 0, "option", "divisor_override is 0")
+  local y = unfolded(p, p.x:to(dtype == "f64" and "f64" or "f32"), ceil, 0):sum { 3, 5 }
   local padding_counts = count_include_pad ~= false
   if divisor or not ceil and (padding_counts or p.lo[1] + p.lo[2] == 0) then
     y = y / (divisor or p.size[1] * p.size[2])
   else
     for i = 1, 2 do y = y / seen(p, i, padding_counts, y:dtype()) end
   end
-  return (alone and y:squeeze(0) or y):to(dtype:find "f%d" and dtype or "f32")
+  return (p.alone and y:squeeze(0) or y):to(dtype:find "f%d" and dtype or "f32")
 end
 
-return { conv1d = conv(1), conv2d = conv(2), conv_transpose2d = conv_transpose2d, max_pool2d = max_pool2d,
-  avg_pool2d = avg_pool2d }
+return { conv1d = conv(1), conv2d = conv(2), conv_transpose2d = conv_transpose2d,
+  max_pool2d = max_pool2d, avg_pool2d = avg_pool2d }

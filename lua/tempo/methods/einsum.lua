@@ -1,21 +1,26 @@
 -- einsum: sums of products by letters.
 --
--- A running product is contracted with one operand after the other, each time by one matmul of [batch, m, k] x [batch, k, n], or
--- of matrices: letters of both that are needed later are the batch, letters of both that are not are summed (k), the others are
--- m and n. Letters that only one side has and that nothing needs are summed before. An operand is { x = tensor, letters = "bij" },
--- a letter for each axis; those of an ellipsis are "0" to "?", which is its last axis. A literal 1 broadcasts: its letter is dropped. A
--- letter that stands twice in an operand takes the diagonal.
+-- A running product is contracted with one operand after the other, each time by one matmul of
+-- [batch, m, k] x [batch, k, n], or of matrices: letters of both that are needed later are the
+-- batch, letters of both that are not are summed (k), the others are m and n. Letters that only one
+-- side has and that nothing needs are summed before. An operand is { x = tensor, letters = "bij" },
+-- a letter for each axis; those of an ellipsis are "0" to "?", which is its last axis. A literal 1
+-- broadcasts: its letter is dropped. A letter that stands twice in an operand takes the diagonal.
 local tempo = require "tempo"
-local util = require "tempo.util"
+local check = require "tempo.util".check
 
-local equal, wrong = getmetatable(tempo).equal, util.wrong
+local equal = getmetatable(tempo).equal
 
 local function extent(op, letter) return op.x:shape()[op.letters:find(letter, 1, true)] end
 local function has(letters, letter) return letters:find(letter, 1, true) ~= nil end
 
 -- The letters that are among the others, or that are not.
-local function among(letters, others) return (letters:gsub(".", function(c) return has(others, c) and c or "" end)) end
-local function without(letters, others) return (letters:gsub(".", function(c) return has(others, c) and "" or c end)) end
+local function among(letters, others)
+  return (letters:gsub(".", function(c) return has(others, c) and c or "" end))
+end
+local function without(letters, others)
+  return (letters:gsub(".", function(c) return has(others, c) and "" or c end))
+end
 
 local function axes_of(op, letters)
   local axes = {}
@@ -40,18 +45,18 @@ local function folded(op, groups)
 end
 
 local function check_size(letter, a, b)
-  if equal(a, b) then return end
-  wrong("shape", "'%s' is %s and %s", letter:find "%a" and letter or "...", tostring(a), tostring(b))
+  check(equal(a, b), "shape", "'%s' is %s and %s", letter:find "%a" and letter or "...", a, b)
 end
 
--- A vector times a stack of matrices: b's letters before those that are summed number the matrices, which stay as they lie. Gives
--- these letters ("": there is no such stack), the summed ones in b's order, the other columns.
+-- A vector times a stack of matrices: b's letters before those that are summed number the matrices,
+-- which stay as they lie. Gives these letters ("": there is no such stack), the summed ones in b's
+-- order, the other columns.
 local function numbered(b, batch, rows, inner, columns)
   local n, k = 0, #inner
   while n < #columns and columns:sub(n + 1, n + 1) == b.letters:sub(n + 1, n + 1) do n = n + 1 end
   local next = b.letters:sub(n + 1, n + k)
-  local stack = n > 0 and k > 0 and batch .. rows == "" and n + k < #b.letters and without(next, inner) == ""
-  if not stack then return "", inner, columns end
+  local stack = n > 0 and k > 0 and n + k < #b.letters and batch .. rows == ""
+  if not stack or without(next, inner) ~= "" then return "", inner, columns end
   return columns:sub(1, n), next, columns:sub(n + 1)
 end
 
@@ -61,16 +66,18 @@ local function contracted(a, b, keep)
   sum_out(a, keep .. b.letters)
   sum_out(b, keep .. a.letters)
   local both = among(a.letters, b.letters)
-  local batch, rows = among(both, keep), without(a.letters, b.letters)
-  local front, inner, columns = numbered(b, batch, rows, without(both, keep), without(b.letters, a.letters))
+  local batch, inner = among(both, keep), without(both, keep)
+  local rows, columns = without(a.letters, b.letters), without(b.letters, a.letters)
+  local front
+  front, inner, columns = numbered(b, batch, rows, inner, columns)
   local left, right = { rows, inner }, { inner, columns }
   if front .. batch ~= "" then
     table.insert(left, 1, batch)
     table.insert(right, 1, front .. batch)               -- one of them is ""
   end
-  local product, shape, letters = folded(a, left):matmul(folded(b, right)), {}, front .. batch .. rows .. columns
+  local letters, shape = front .. batch .. rows .. columns, {}
   for c in letters:gmatch "." do shape[#shape + 1] = extent(has(a.letters, c) and a or b, c) end
-  return { x = product:reshape(shape), letters = letters }
+  return { x = folded(a, left):matmul(folded(b, right)):reshape(shape), letters = letters }
 end
 
 -- Axis i and a later one with its letter become their diagonal, at i.
@@ -108,13 +115,13 @@ local function drop_ones(ops)
   end
 end
 
--- ---- the equation --------------------------------------------------------------------------------------------------
+-- ---- the equation ----
 
 -- The letters of a term; an ellipsis has `hidden` axes.
 local function read_letters(term, hidden)
   local text = term:gsub(" ", ""):gsub("%.%.%.", "\n", 1)
   local bad = text:match "[^%a\n]"
-  if bad then wrong("option", "'%s' in an equation of letters such as \"bij,bjk->bik\"", bad) end
+  check(not bad, "option", "'%s' in an equation of letters such as \"bij,bjk->bik\"", bad)
   return (text:gsub("\n", ("0123456789:;<=>?"):sub(17 - hidden)))
 end
 
@@ -122,19 +129,20 @@ local function read_operand(x, term, number)
   local rank, named = #x:shape(), select(2, term:gsub("%a", ""))
   local hidden = has(term, ".") and math.max(rank - named, 0) or 0
   local op = { x = x, letters = read_letters(term, hidden) }
-  if #op.letters ~= rank then
-    wrong("shape", "%d letters for operand %d, which has %d axes", #op.letters, number, rank)
-  end
+  check(#op.letters == rank, "shape", "%d letters for operand %d, which has %d axes", #op.letters,
+    number, rank)
   return op, hidden
 end
 
--- Without "->" the result has the axes of the ellipsis and, in alphabetical order, the letters that stand once.
+-- Without "->" the result has the axes of the ellipsis and, in alphabetical order, the letters that
+-- stand once.
 local function usual_result(all)
   local letters, result = {}, ""
   for c in all:gmatch "." do letters[#letters + 1] = c end
   table.sort(letters)
   for i, c in ipairs(letters) do
-    if c ~= letters[i - 1] and (c ~= letters[i + 1] or not c:find "%a") then result = result .. c end
+    local once = c ~= letters[i - 1] and c ~= letters[i + 1]
+    if once or c ~= letters[i - 1] and not c:find "%a" then result = result .. c end
   end
   return result
 end
@@ -144,9 +152,8 @@ local function read(equation, tensors)
   local left, right = equation:match "^([^-]*)(.*)$"
   local ops, terms, all, widest = {}, {}, "", 0
   for term in (left .. ","):gmatch "([^,]*)," do terms[#terms + 1] = term end
-  if #tensors ~= #terms then
-    wrong("option", "%d operands for an equation with %s", #tensors, #terms < #tensors and "fewer" or "more")
-  end
+  check(#tensors == #terms, "option", "%d operands for an equation with %s", #tensors,
+    #terms < #tensors and "fewer" or "more")
   for i, term in ipairs(terms) do
     local hidden
     ops[i], hidden = read_operand(tensors[i], term, i)
@@ -158,16 +165,15 @@ local function read(equation, tensors)
   local result = named and read_letters(named, widest) or usual_result(all)
   for i = 1, #result do
     local c = result:sub(i, i)
-    if not has(all, c) then wrong("option", "'%s' of the result is in no operand", c) end
-    if has(result:sub(1, i - 1), c) then wrong("option", "'%s' twice in the result", c) end
+    check(has(all, c), "option", "'%s' of the result is in no operand", c)
+    check(not has(result:sub(1, i - 1), c), "option", "'%s' twice in the result", c)
   end
-  rest = rest or right
-  if rest ~= "" then wrong("option", 'cannot read the equation from "%s"', rest) end
+  check((rest or right) == "", "option", 'cannot read the equation from "%s"', rest or right)
   return ops, result
 end
 
 local function einsum(equation, tensors)
-  if #tensors == 0 then wrong("option", "takes an equation and tensors") end
+  check(#tensors > 0, "option", "takes an equation and tensors")
   local ops, result = read(equation, tensors)
   drop_ones(ops)
   local product = ops[1]
