@@ -56,6 +56,7 @@ tp_set *tp_set_nothing(
 bool tp_affine(const tp_ix *e); /* also inside conditions */
 bool tp_nin_ok(tp_op op, int nin, tp_pos pos, tp_error *err);
 bool tp_rank_ok(tp_typing q, int rank);
+bool tp_axis_in(tp_typing q, int axis, int rank);
 /* "bad operands of 'op': <why>: (T, 4) x (5, 3)" */
 bool tp_bad_shape(tp_typing q, const char *why, ...) TP_PRINTF(2, 3);
 /* "bad operands of 'op': f32 and i64: <what to do>" */
@@ -67,8 +68,6 @@ bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int ndims,
     const tp_sym *const *dims, TP_TAKE tp_set *points, const char *what);
 /* e >= least, known or recorded as a check; false: not for all bounds of at least 2. */
 bool tp_extent_least(tp_graph *g, const tp_ix *e, int64_t least, const char *what);
-/* provably equal; records nothing */
-bool tp_extent_same(tp_graph *g, const tp_ix *a, const tp_ix *b);
 /* shape := shape broadcast with vshape; false: they do not fit. rank grows. */
 bool tp_broadcast(tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape, int vrank,
     const tp_ix *const *vshape);

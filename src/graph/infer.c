@@ -131,8 +131,7 @@ static bool infer_src(tp_typing q) {
   if (q.n->op == TP_OP_VALUE)
     return tp_out1(q, tp_ix_is_cond(a->ix[0]) ? TP_BOOL : TP_I64, 0, NULL);
   if (q.n->op == TP_OP_RAND && !rand_ok(q)) return false;
-  if (iota && (a->axis < 0 || a->axis >= a->nix))
-    return tp_bad_shape(q, "axis %d of rank %d", a->axis, a->nix);
+  if (iota && !tp_axis_in(q, a->axis, a->nix)) return false;
   return tp_rank_ok(q, a->nix + (input ? q.n->ndom : 0)) &&
       tp_out1(q, iota ? TP_I64 : a->dtype, a->nix, a->ix);
 }
@@ -219,16 +218,14 @@ static bool infer_red(tp_typing q) {
 }
 
 static bool infer_scan(tp_typing q) {
-  const tp_out *x = tp_inof(q.n, 0), *c = q.n->nin == 2 ? tp_inof(q.n, 1) : x;
+  const tp_out *x = tp_inof(q.n, 0), *c = tp_inof(q.n, q.n->nin - 1);
   if (x->dtype == TP_BOOL) return tp_bad_dtype(q, "convert with :to(\"i64\")");
   if (x->dtype != c->dtype) return tp_bad_dtype(q, "convert one with :to");
   bool fits = x->rank == c->rank;
   for (int i = 0; fits && i < x->rank; i++)
     fits = tp_extent_eq(q.g, x->shape[i], c->shape[i], tp_ops[q.n->op].text);
   if (!fits) return tp_bad_shape(q, "shapes differ");
-  int axis = q.n->attr.axis;
-  return axis < 0 || axis >= x->rank ? tp_bad_shape(q, "axis %d of rank %d", axis, x->rank)
-                                     : same_shape(q, x->dtype);
+  return tp_axis_in(q, q.n->attr.axis, x->rank) && same_shape(q, x->dtype);
 }
 
 /* ---- outside world ---- */

@@ -35,19 +35,10 @@ static const char *read_text(check *c, const tp_node *r) {
       x->ndom > 1 ? "%s[{%.*s}]" : "%s[%.*s]", named(x, "it"), (int)strlen(list) - 2, list + 1);
 }
 
-/* "t = 2, i = 0": the dims' values in the witness. */
-static const char *point_text(check *c, const tp_node *n) {
-  const char *list = "";
-  for (int k = 0; k < n->ndom; k++)
-    list = TEXT(
-        "%s%s%s = %lld", list, k ? ", " : "", n->dom[k]->name, (long long)c->env[n->dom[k]->id]);
-  return list;
-}
-
 static void add_bound(check *c, const char **list, const tp_sym *s) {
   if (!s || s->kind != TP_SYM_BOUND || s->hidden) return;
   const char *item = TEXT("%s = %lld", s->name, (long long)c->env[s->id]);
-  if (!strstr(*list, item)) *list = TEXT("%s%s%s", *list, **list ? ", " : "", item);
+  if (!strstr(*list, item)) *list = TEXT("%s%s%s", *list, **list ? ", " : " with ", item);
 }
 
 static void add_bounds_of(check *c, const char **list, const tp_ix *e) {
@@ -56,25 +47,23 @@ static void add_bounds_of(check *c, const char **list, const tp_ix *e) {
   for (int i = 0; i < n; i++) add_bound(c, list, syms[i]);
 }
 
-/* "T = 3, I = 2": bounds of n's dims and its operand's, and those in a read's index or the extents
- * of a view's operand. */
-static const char *bounds_text(check *c, const tp_node *n) {
-  const char *list = "";
-  for (int k = 0; k < n->ndom; k++) add_bound(c, &list, n->dom[k]->bound);
-  for (int i = 0; tp_ops[n->op].cls == TP_CLS_MOVE && i < tp_inof(n, 0)->rank; i++)
-    add_bounds_of(c, &list, tp_inof(n, 0)->shape[i]);
-  for (int k = 0; n->op == TP_OP_READ && k < n->attr.nat; k++) {
-    add_bound(c, &list, tp_in(n, 0)->dom[k]->bound);
-    add_bounds_of(c, &list, n->attr.at[k].lo);
-    if (n->attr.at[k].range) add_bounds_of(c, &list, n->attr.at[k].hi);
-  }
-  return list;
-}
-
-/* " at t = 2 with T = 3" */
+/* " at t = 2 with T = 3": the witness, with bounds of n's dims and its operand's, and those in a
+ * read's index or the extents of a view's operand. */
 static const char *example(check *c, const tp_node *n) {
-  const char *point = point_text(c, n), *bounds = bounds_text(c, n);
-  return TEXT("%s%s%s%s", *point ? " at " : "", point, *bounds ? " with " : "", bounds);
+  const char *at = "", *with = "";
+  for (int k = 0; k < n->ndom; k++) {
+    at = TEXT(
+        "%s%s%s = %lld", at, k ? ", " : " at ", n->dom[k]->name, (long long)c->env[n->dom[k]->id]);
+    add_bound(c, &with, n->dom[k]->bound);
+  }
+  for (int i = 0; tp_ops[n->op].cls == TP_CLS_MOVE && i < tp_inof(n, 0)->rank; i++)
+    add_bounds_of(c, &with, tp_inof(n, 0)->shape[i]);
+  for (int k = 0; n->op == TP_OP_READ && k < n->attr.nat; k++) {
+    add_bound(c, &with, tp_in(n, 0)->dom[k]->bound);
+    add_bounds_of(c, &with, n->attr.at[k].lo);
+    if (n->attr.at[k].range) add_bounds_of(c, &with, n->attr.at[k].hi);
+  }
+  return TEXT("%s%s", at, with);
 }
 
 /* ---- the three answers ---- */
@@ -127,10 +116,9 @@ static bool is_needed(check *c, const tp_node *n) {
 /* Does anything read it, be it outside its domain? */
 static bool is_read(check *c, const tp_node *m) {
   if (is_needed(c, m)) return true;
-  TP_NODES (n, c->g->nodes) {
+  TP_NODES (n, c->g->nodes)
     for (int k = 0; k < n->nin; k++)
       if (tp_in(n, k) == m && is_needed(c, n)) return true;
-  }
   return false;
 }
 
@@ -222,14 +210,13 @@ static void note_consumer(check *c, const tp_node *n) {
 
 /* Is it a side of a tempo.where, as it is or behind one operator? */
 static bool chosen(check *c, const tp_node *r) {
-  TP_NODES (n, c->g->nodes) {
+  TP_NODES (n, c->g->nodes)
     for (int k = 1; n->op == TP_OP_SELECT && k < n->nin; k++) {
       const tp_node *side = tp_in(n, k);
       if (side == r) return true;
       for (int j = 0; j < side->nin; j++)
         if (side->op != TP_OP_READ && tp_in(side, j) == r) return true;
     }
-  }
   return false;
 }
 
@@ -261,9 +248,9 @@ static void note_advice(check *c, const tp_node *r, int k) {
 static const tp_sym *end_there(check *c, const tp_node *r, const tp_sym *d) {
   const tp_node *x = tp_in(r, 0);
   const tp_stop *s = tp_stop_of(c->g, d);
-  bool here = !s || c->zero || tp_at_stays(x, r->attr.at, s);
-  for (int i = 0; s && i < s->ndom; i++)
-    here &= tp_has_dim(r, s->dom[i]) || !tp_has_dim(x, s->dom[i]);
+  if (!s) return d->bound;
+  bool here = c->zero || tp_at_stays(x, r->attr.at, s);
+  for (int i = 0; i < s->ndom; i++) here &= tp_has_dim(r, s->dom[i]) || !tp_has_dim(x, s->dom[i]);
   return here ? d->bound : s->other;
 }
 
@@ -286,12 +273,13 @@ static bool note_end(check *c, const tp_node *r, const tp_sym *d) {
 static bool read_fail(check *c, const tp_node *r, int k) {
   const tp_node *x = tp_in(r, 0);
   const tp_sym *d = x->dom[k];
-  const char *eg = example(c, r), *text = read_text(c, r);
+  const char *eg = example(c, r);
   const tp_at *at = &r->attr.at[k];
   int64_t lo = tp_ix_evalq(at->lo, c->env);
-  c->env[d->id] = at->range && lo >= 0 ? tp_ix_evalq(at->hi, c->env) - 1 : lo;
+  if (at->range && lo >= 0) lo = tp_ix_evalq(at->hi, c->env) - 1;
+  c->env[d->id] = lo;
   tp_fail(c->err, TP_E_DOMAIN, r->pos, "%s is read at %s = %lld (%s), outside 0 .. %s-1, e.g.%s",
-      called(c, x), d->name, (long long)c->env[d->id], text, d->bound->name, eg);
+      called(c, x), d->name, (long long)lo, read_text(c, r), d->bound->name, eg);
   note_consumer(c, r);
   bool other = note_end(c, r, d);
   if (chosen(c, r))
@@ -304,17 +292,16 @@ static bool read_fail(check *c, const tp_node *r, int k) {
 
 static bool check_index(check *c, const tp_node *r, int k, const tp_ix *something) {
   tp_ictx *ix = c->g->ix;
-  const tp_sym *d = tp_in(r, 0)->dom[k];
+  const tp_sym *d = tp_in(r, 0)->dom[k], *end = end_there(c, r, d);
   const tp_at *at = &r->attr.at[k];
-  if (!d->bound || (tp_at_is_own(at, d) && end_there(c, r, d) == d->bound)) return true;
-  const tp_ix *end = tp_ix_sym(ix, end_there(c, r, d)),
-              *top = at->range ? at->hi : tp_ix_addc(ix, at->lo, 1);
-  const tp_ix *out = tp_ix_or(
-      ix, tp_ix_cmp(ix, TP_LT, at->lo, tp_ix_const(ix, 0)), tp_ix_cmp(ix, TP_GT, top, end));
-  tp_set *bad = needed(c, r, tp_ix_and(ix, something, out));
+  if (!d->bound || (tp_at_is_own(at, d) && end == d->bound)) return true;
+  const tp_ix *top = at->range ? at->hi : tp_ix_addc(ix, at->lo, 1);
+  const tp_ix *out = tp_ix_or(ix, tp_ix_cmp(ix, TP_LT, at->lo, tp_ix_const(ix, 0)),
+      tp_ix_cmp(ix, TP_GT, top, tp_ix_sym(ix, end)));
   const char *late = TEXT("%s leaves 0 .. %s-1 in dim '%s' of %s", read_text(c, r), d->bound->name,
       d->name, called(c, tp_in(r, 0)));
-  return settled(c, r, bad, TP_E_DOMAIN, r->pos, late) || read_fail(c, r, k);
+  return settled(c, r, needed(c, r, tp_ix_and(ix, something, out)), TP_E_DOMAIN, r->pos, late) ||
+      read_fail(c, r, k);
 }
 
 /* With an empty range nothing is read. */
@@ -502,12 +489,6 @@ static bool check_all(check *c) {
   return every(c, TP_OP_MERGE, check_merge) && stays(c) && check_extents(c);
 }
 
-static check start_check(tp_graph *g, const tp_need *need, tp_error *err) {
-  return (check){
-    .g = g, .need = need, .err = err, .env = TP_NEWN(&g->arena, int64_t, tp_nsym(g->ix))
-  };
-}
-
 /* Where nothing is given for a dim that ends, or for one of its rows, its end is 0. The call sees
  * what is not legal there. */
 static bool check_nothing(check *c, const tp_sym *zero) {
@@ -530,16 +511,20 @@ static bool ends_without(const tp_graph *g, const tp_sym *d) {
   return false;
 }
 
-bool tp_need_check(tp_graph *g, const tp_need *need, tp_error *err) {
-  check c = start_check(g, need, err);
-  bool ok = check_greatest(&c) && check_all(&c);
-  for (int i = 0; i < tp_nsym(g->ix) && ok; i++)
+/* reads: these only */
+static bool judged(tp_graph *g, const tp_need *need, bool reads, tp_error *err) {
+  check c = {
+    .g = g, .need = need, .err = err, .env = TP_NEWN(&g->arena, int64_t, tp_nsym(g->ix))
+  };
+  bool ok = reads ? stays(&c) : check_greatest(&c) && check_all(&c);
+  for (int i = 0; i < tp_nsym(g->ix) && ok && !reads; i++)
     ok = !ends_without(g, tp_sym_at(g->ix, i)) || check_nothing(&c, tp_sym_at(g->ix, i));
   return tp_isl_check(g->ix, g->pos, err) && ok;
 }
 
+bool tp_need_check(tp_graph *g, const tp_need *need, tp_error *err) {
+  return judged(g, need, false, err);
+}
 bool tp_need_stays(tp_graph *g, const tp_need *need, tp_error *err) {
-  check c = start_check(g, need, err);
-  bool ok = stays(&c);
-  return tp_isl_check(g->ix, g->pos, err) && ok;
+  return judged(g, need, true, err);
 }

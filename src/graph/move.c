@@ -11,15 +11,6 @@ static bool eq(tp_typing q, const tp_ix *a, const tp_ix *b) {
   return tp_extent_eq(q.g, a, b, tp_ops[q.n->op].text);
 }
 
-static bool axis_ok(tp_typing q, int rank) {
-  int axis = q.n->attr.axis;
-  return (axis >= 0 && axis < rank) || tp_bad_shape(q, "axis %d of rank %d", axis, rank);
-}
-
-static void shape_of(tp_val v, const tp_ix **shape) {
-  TP_COPYN(shape, tp_outof(v)->shape, tp_rankof(v));
-}
-
 /* ---- matmul ---- */
 
 bool tp_infer_matmul(tp_typing q) {
@@ -77,7 +68,7 @@ bool tp_infer_conv(tp_typing q) {
   return tp_out1(q, a->dtype, a->rank, q.n->attr.ix);
 }
 
-/* ---- movement ---- */
+/* ---- movement: each judges, and changes a copy of the operand's shape into the result's ---- */
 
 static const tp_ix *product(tp_graph *g, int n, const tp_ix *const *shape) {
   const tp_ix *p = tp_ix_const(g->ix, 1);
@@ -87,38 +78,31 @@ static const tp_ix *product(tp_graph *g, int n, const tp_ix *const *shape) {
 
 static bool reshape(tp_typing q, const tp_out *x) {
   const tp_attr *a = &q.n->attr;
-  if (!tp_rank_ok(q, a->nix)) return false;
-  if (!eq(q, product(q.g, x->rank, x->shape), product(q.g, a->nix, a->ix)))
-    return tp_bad_shape(
-        q, "as many elements are not in (%s)", tp_extents(q.g, q.n->attr.nix, q.n->attr.ix));
-  return tp_out1(q, x->dtype, a->nix, a->ix);
-}
-
-static bool permute(tp_typing q, const tp_out *x) {
-  const tp_ix *shape[TP_MAXRANK];
-  unsigned seen = 0;
-  for (int i = 0; i < q.n->attr.naxes && i < x->rank; i++) {
-    int axis = q.n->attr.axes[i];
-    if (axis < 0 || axis >= x->rank) return tp_bad_shape(q, "axis %d of rank %d", axis, x->rank);
-    seen |= 1u << axis;
-    shape[i] = x->shape[axis];
-  }
-  if (q.n->attr.naxes != x->rank || seen != (1u << x->rank) - 1)
-    return tp_bad_shape(q, "every axis must be named once");
-  return tp_out1(q, x->dtype, x->rank, shape);
+  return eq(q, product(q.g, x->rank, x->shape), product(q.g, a->nix, a->ix)) ||
+      tp_bad_shape(q, "as many elements are not in (%s)", tp_extents(q.g, a->nix, a->ix));
 }
 
 static bool expand(tp_typing q, const tp_out *x) {
   const tp_attr *a = &q.n->attr;
-  if (!tp_rank_ok(q, a->nix)) return false;
   int grow = a->nix - x->rank;
   bool fits = grow >= 0;
   for (int i = 0; fits && i < x->rank; i++)
     fits = tp_is_number(x->shape[i], 1) || eq(q, x->shape[i], a->ix[grow + i]);
-  return fits
-      ? tp_out1(q, x->dtype, a->nix, a->ix)
-      : tp_bad_shape(q, "does not expand to (%s) (only a literal 1 or a missing axis grows)",
-            tp_extents(q.g, q.n->attr.nix, q.n->attr.ix));
+  return fits ||
+      tp_bad_shape(q, "does not expand to (%s) (only a literal 1 or a missing axis grows)",
+          tp_extents(q.g, a->nix, a->ix));
+}
+
+static bool permute(tp_typing q, const tp_out *x, const tp_ix **shape) {
+  const tp_attr *a = &q.n->attr;
+  unsigned seen = 0;
+  for (int i = 0; i < a->naxes && i < x->rank; i++) {
+    if (!tp_axis_in(q, a->axes[i], x->rank)) return false;
+    seen |= 1u << a->axes[i];
+    shape[i] = x->shape[a->axes[i]];
+  }
+  return (a->naxes == x->rank && seen == (1u << x->rank) - 1) ||
+      tp_bad_shape(q, "every axis must be named once");
 }
 
 /* Behind the last of n elements from lo on; INT64_MAX: beyond 64 bits. */
@@ -130,91 +114,70 @@ static int64_t behind_last(int64_t lo, int64_t n, int64_t step) {
 }
 
 /* Of constants; legal.c judges what is symbolic. */
-static bool slice(tp_typing q, const tp_out *x) {
+static bool slice(tp_typing q, const tp_ix **at) {
   const tp_attr *a = &q.n->attr;
-  const tp_ix *shape[TP_MAXRANK];
   int64_t lo, extent, size;
-  if (!axis_ok(q, x->rank)) return false;
   if (a->step < 1)
     return tp_fail(q.err, TP_E_OPTION, q.pos, "the step of a slice is %lld, must be at least 1",
         (long long)a->step);
   bool clo = tp_ix_is_const(a->ix[0], &lo), cext = tp_ix_is_const(a->ix[1], &extent),
-       csize = tp_ix_is_const(x->shape[a->axis], &size);
+       csize = tp_ix_is_const(*at, &size);
   if ((clo && lo < 0) ||
       (clo && cext && csize && extent > 0 &&
           (lo >= size || extent - 1 > (size - 1 - lo) / a->step)))
     return tp_fail(q.err, TP_E_DOMAIN, q.pos,
         "elements %lld .. %lld of axis %d of %s are outside 0 .. %s%s", (long long)lo,
         (long long)behind_last(lo, cext ? extent : 1, a->step), a->axis,
-        tp_called(q.g, tp_in(q.n, 0)), csize ? tp_ix_str(q.g->ix, x->shape[a->axis]) : "its extent",
+        tp_called(q.g, tp_in(q.n, 0)), csize ? tp_ix_str(q.g->ix, *at) : "its extent",
         lo < 0 ? " (indices do not wrap)" : "");
-  shape_of(q.n->in[0].src, shape);
-  shape[a->axis] = a->ix[1];
-  return tp_out1(q, x->dtype, x->rank, shape);
+  *at = a->ix[1];
+  return true;
 }
 
-static bool flip(tp_typing q, const tp_out *x) {
-  return axis_ok(q, x->rank) && tp_out1(q, x->dtype, x->rank, x->shape);
-}
-
-static bool pad(tp_typing q, const tp_out *x) {
-  const tp_attr *a = &q.n->attr;
-  const tp_ix *shape[TP_MAXRANK];
+static bool pad(tp_typing q, const tp_ix **at) {
   int64_t v;
-  if (!axis_ok(q, x->rank)) return false;
-  for (int i = 0; i < 2; i++)
-    if (tp_ix_is_const(a->ix[i], &v) && v < 0)
+  for (int i = 0; i < 2; i++) {
+    const tp_ix *by = q.n->attr.ix[i];
+    if (tp_ix_is_const(by, &v) && v < 0)
       return tp_bad_shape(q, "padding by %lld: use slice to cut", (long long)v);
-  shape_of(q.n->in[0].src, shape);
-  shape[a->axis] = tp_ix_add(q.g->ix, shape[a->axis], tp_ix_add(q.g->ix, a->ix[0], a->ix[1]));
-  return tp_out1(q, x->dtype, x->rank, shape);
+    *at = tp_ix_add(q.g->ix, *at, by);
+  }
+  return true;
 }
 
 /* The last element that windows see lies inside. Of constants; legal.c judges what is symbolic. */
 static bool windows(tp_typing q, const tp_ix *extent, const tp_ix *count, const tp_ix *size) {
   int64_t e, c, s;
-  if (q.n->attr.step < 1 || q.n->attr.dilation < 1)
-    return tp_bad_shape(q, "step and dilation are at least 1");
-  if (!tp_ix_is_const(extent, &e) || !tp_ix_is_const(count, &c) || !tp_ix_is_const(size, &s) ||
-      c < 1 || s < 1)
-    return true;
-  return behind_last(behind_last(0, c, q.n->attr.step) - 1, s, q.n->attr.dilation) <= e ||
+  const tp_attr *a = &q.n->attr;
+  if (a->step < 1 || a->dilation < 1) return tp_bad_shape(q, "step and dilation are at least 1");
+  return !tp_ix_is_const(extent, &e) || !tp_ix_is_const(count, &c) || !tp_ix_is_const(size, &s) ||
+      c < 1 || s < 1 || behind_last(behind_last(0, c, a->step) - 1, s, a->dilation) <= e ||
       tp_bad_shape(q, "%lld windows of %lld are not in %lld elements", (long long)c, (long long)s,
           (long long)e);
 }
 
-static bool unfold(tp_typing q, const tp_out *x) {
-  const tp_ix *shape[TP_MAXRANK + 1];
-  int axis = q.n->attr.axis;
-  if (!axis_ok(q, x->rank) || !tp_rank_ok(q, x->rank + 1) ||
-      !windows(q, x->shape[axis], q.n->attr.ix[0], q.n->attr.ix[1]))
-    return false;
-  if (!some(q, q.n->attr.ix[0], 1))
-    return tp_bad_shape(
-        q, "there may be no window: %s of them", tp_ix_str(q.g->ix, q.n->attr.ix[0]));
-  shape_of(q.n->in[0].src, shape);
-  memmove(shape + axis + 2, shape + axis + 1, sizeof *shape * (size_t)(x->rank - axis - 1));
-  memcpy(shape + axis, q.n->attr.ix, 2 * sizeof *shape);
-  return tp_out1(q, x->dtype, x->rank + 1, shape);
+static bool unfold(tp_typing q, const tp_ix **at, int behind) {
+  const tp_ix *const *to = q.n->attr.ix;
+  if (!windows(q, at[0], to[0], to[1])) return false;
+  if (!some(q, to[0], 1))
+    return tp_bad_shape(q, "there may be no window: %s of them", tp_ix_str(q.g->ix, to[0]));
+  memmove(at + 2, at + 1, sizeof *at * (size_t)behind);
+  at[0] = to[0];
+  at[1] = to[1];
+  return true;
 }
 
-static bool fold(tp_typing q, const tp_out *x) {
-  const tp_ix *shape[TP_MAXRANK];
-  int axis = q.n->attr.axis;
-  if (!axis_ok(q, x->rank - 1) || !windows(q, q.n->attr.ix[0], x->shape[axis], x->shape[axis + 1]))
-    return false;
-  if (x->dtype == TP_BOOL) return tp_bad_dtype(q, "convert with :to(\"i64\")");
-  shape_of(q.n->in[0].src, shape);
-  memmove(shape + axis + 1, shape + axis + 2, sizeof *shape * (size_t)(x->rank - axis - 2));
-  shape[axis] = q.n->attr.ix[0];
-  return tp_out1(q, x->dtype, x->rank - 1, shape);
+static bool fold(tp_typing q, const tp_ix **at, int behind) {
+  const tp_ix *extent = q.n->attr.ix[0];
+  if (!windows(q, extent, at[0], at[1])) return false;
+  if (tp_inof(q.n, 0)->dtype == TP_BOOL) return tp_bad_dtype(q, "convert with :to(\"i64\")");
+  memmove(at + 1, at + 2, sizeof *at * (size_t)(behind - 1));
+  *at = extent;
+  return true;
 }
 
-static bool concat(tp_typing q, const tp_out *x) {
-  const tp_ix *shape[TP_MAXRANK];
+static bool concat(tp_typing q, const tp_out *x, const tp_ix **shape) {
   int axis = q.n->attr.axis;
-  if (!axis_ok(q, x->rank)) return false;
-  shape_of(q.n->in[0].src, shape);
   for (int k = 1; k < q.n->nin; k++) {
     const tp_out *y = tp_inof(q.n, k);
     if (!one_dtype(q, 0, k)) return false;
@@ -224,22 +187,34 @@ static bool concat(tp_typing q, const tp_out *x) {
         return tp_bad_shape(q, "sizes of axis %d differ", i);
     shape[axis] = tp_ix_add(q.g->ix, shape[axis], y->shape[axis]);
   }
-  return tp_out1(q, x->dtype, x->rank, shape);
+  return true;
 }
 
 bool tp_infer_move(tp_typing q) {
   const tp_out *x = tp_inof(q.n, 0);
-  switch (q.n->op) {
-  case TP_OP_RESHAPE: return reshape(q, x);
-  case TP_OP_PERMUTE: return permute(q, x);
-  case TP_OP_EXPAND: return expand(q, x);
-  case TP_OP_SLICE: return slice(q, x);
-  case TP_OP_FLIP: return flip(q, x);
-  case TP_OP_PAD: return pad(q, x);
-  case TP_OP_UNFOLD: return unfold(q, x);
-  case TP_OP_FOLD: return fold(q, x);
-  default: return concat(q, x);
+  const tp_attr *a = &q.n->attr;
+  const tp_ix *shape[TP_MAXRANK + 1];
+  tp_op op = q.n->op;
+  if (op == TP_OP_RESHAPE || op == TP_OP_EXPAND)
+    return tp_rank_ok(q, a->nix) && (op == TP_OP_RESHAPE ? reshape(q, x) : expand(q, x)) &&
+        tp_out1(q, x->dtype, a->nix, a->ix);
+  int rank = x->rank + (op == TP_OP_UNFOLD) - (op == TP_OP_FOLD), behind = x->rank - a->axis - 1;
+  if ((op != TP_OP_PERMUTE && !tp_axis_in(q, a->axis, TP_MIN(rank, x->rank))) ||
+      !tp_rank_ok(q, rank))
+    return false;
+  TP_COPYN(shape, x->shape, x->rank);
+  const tp_ix **at = shape + a->axis;
+  bool ok = true;
+  switch (op) {
+  case TP_OP_PERMUTE: ok = permute(q, x, shape); break;
+  case TP_OP_SLICE: ok = slice(q, at); break;
+  case TP_OP_PAD: ok = pad(q, at); break;
+  case TP_OP_UNFOLD: ok = unfold(q, at, behind); break;
+  case TP_OP_FOLD: ok = fold(q, at, behind); break;
+  case TP_OP_CONCAT: ok = concat(q, x, shape); break;
+  default: break; /* FLIP */
   }
+  return ok && tp_out1(q, x->dtype, rank, shape);
 }
 
 /* ---- gathers ---- */
@@ -249,21 +224,15 @@ static bool index_dtype(tp_typing q) {
       tp_bad_dtype(q, "indices must be i64: convert with :to(\"i64\")");
 }
 
-/* x's shape with k's in place of attr.axis; gives the rank. */
-static int replaced(const tp_node *n, const tp_out *x, const tp_out *k, const tp_ix **shape) {
-  int rank = 0;
-  for (int i = 0; i < x->rank; i++) {
-    if (i != n->attr.axis) shape[rank++] = x->shape[i];
-    else if (k->rank) shape[rank++] = k->shape[0];
-  }
-  return rank;
-}
-
 static bool index_op(tp_typing q) {
   const tp_out *x = tp_inof(q.n, 0), *k = tp_inof(q.n, 1);
   const tp_ix *shape[TP_MAXRANK];
+  int rank = 0;
   if (k->rank > 1) return tp_bad_shape(q, "indices must have rank 0 or 1");
-  int rank = replaced(q.n, x, k, shape);
+  for (int i = 0; i < x->rank; i++) {
+    if (i != q.n->attr.axis) shape[rank++] = x->shape[i];
+    else if (k->rank) shape[rank++] = k->shape[0];
+  }
   if (q.n->op == TP_OP_INDEX_SELECT) return tp_out1(q, x->dtype, rank, shape);
   const tp_out *src = tp_inof(q.n, 2);
   bool fits = src->rank == rank;
@@ -303,12 +272,13 @@ static bool matmul_at(tp_typing q) {
       eq(q, x->shape[x->rank - 1], w->shape[1]);
   for (int i = 0; fits && i < k->rank; i++) fits = eq(q, k->shape[i], x->shape[i]);
   if (!fits) return tp_bad_shape(q, "rows, indices and matrices do not fit");
-  for (int i = 0; i < x->rank; i++) shape[i] = i < x->rank - 1 ? x->shape[i] : w->shape[2];
+  TP_COPYN(shape, x->shape, x->rank);
+  shape[x->rank - 1] = w->shape[2];
   return one_dtype(q, 0, 2) && tp_out1(q, x->dtype, x->rank, shape);
 }
 
 bool tp_infer_gather(tp_typing q) {
-  if (!axis_ok(q, tp_inof(q.n, 0)->rank) || !index_dtype(q)) return false;
+  if (!tp_axis_in(q, q.n->attr.axis, tp_inof(q.n, 0)->rank) || !index_dtype(q)) return false;
   if (q.n->op == TP_OP_MATMUL_AT) return matmul_at(q);
   return q.n->op == TP_OP_GATHER || q.n->op == TP_OP_SCATTER_ADD || q.n->op == TP_OP_PUT
       ? gather_op(q)
@@ -317,7 +287,7 @@ bool tp_infer_gather(tp_typing q) {
 
 bool tp_infer_sort(tp_typing q) {
   const tp_out *x = tp_inof(q.n, 0);
-  if (!axis_ok(q, x->rank)) return false;
+  if (!tp_axis_in(q, q.n->attr.axis, x->rank)) return false;
   tp_outs(q, 2);
   tp_out_set(q, 0, x->dtype, x->rank, x->shape);
   tp_out_set(q, 1, TP_I64, x->rank, x->shape);

@@ -32,11 +32,12 @@ typedef struct need_place {
   tp_set **need; /* of the result */
   tp_set *box;   /* all points: one object a domain */
   tp_rel **rel;  /* by edge; made on first use */
-  /* in the component at work */
-  bool cut; /* starts and ends every piece of a cycle */
+  /* in the component at work; cut: it starts and ends every piece of a cycle */
+  bool cut;
   tp_set *have, *next;
-  int count;    /* scratch */
-  tp_rel *path; /* scratch */
+  /* scratch */
+  int count;
+  tp_rel *path;
 } need_place;
 
 typedef struct sweep {
@@ -93,6 +94,11 @@ static bool is_identity(const tp_node *n, int k) {
       tp_dom_same(n->ndom, n->dom, x->ndom, x->dom);
 }
 
+/* Does edge k of p stay in its component? */
+static bool is_inner(const sweep *s, const need_place *p, int k) {
+  return operand_place(s, p, k)->scc == p->scc;
+}
+
 static TP_GIVE tp_rel *rel_of(sweep *s, need_place *p, int k) {
   if (!p->rel) p->rel = TP_NEWN(&s->g->arena, tp_rel *, p->n->nin);
   if (!p->rel[k]) p->rel[k] = tp_edge_rel(s->g, p->n, k);
@@ -126,7 +132,7 @@ static bool go_round(sweep *s, comp *c) {
   for (int i = 0; i < c->n; i++)
     for (int k = 0; k < operands(c->v[i]); k++) {
       need_place *x = operand_place(s, c->v[i], k);
-      if (x->scc == c->v[i]->scc)
+      if (is_inner(s, c->v[i], k))
         join(s, x, x->cut ? &x->next : &x->have, image(s, c->v[i], k, c->v[i]->have));
     }
   return true;
@@ -137,8 +143,7 @@ static bool settle(sweep *s, const comp *c) {
   bool same = true;
   for (int i = 0; i < c->ncut; i++) {
     need_place *p = c->v[i];
-    if (p->have == p->next || (p->have && p->next && tp_set_equal(s->g->ix, p->have, p->next)))
-      continue;
+    if (p->have == p->next || tp_set_equal(s->g->ix, p->have, p->next)) continue;
     same = false;
     replace(&p->have, tp_set_copy(p->next));
   }
@@ -163,7 +168,7 @@ static void hops_from(sweep *s, const comp *c, int i, hops *out) {
     need_place *p = c->v[m];
     for (int k = 0; p->path && k < operands(p); k++) {
       need_place *x = operand_place(s, p, k);
-      if (x->scc != p->scc) continue;
+      if (!is_inner(s, p, k)) continue;
       tp_rel *r =
           tp_rel_into(tp_rel_compose(tp_rel_copy(p->path), rel_of(s, p, k)), tp_set_copy(x->box));
       if (x->cut) TP_PUSH(&s->g->arena, out, (tp_hop){ i, x->count, r });
@@ -179,8 +184,7 @@ static bool close_cycles(sweep *s, comp *c) {
   hops h = { 0 };
   for (int i = 0; i < c->n; i++)
     for (int k = 0; k < operands(c->v[i]); k++)
-      if (operand_place(s, c->v[i], k)->scc == c->v[i]->scc && crossed(s, c->v[i], k, 0) >= 0)
-        return false;
+      if (is_inner(s, c->v[i], k) && crossed(s, c->v[i], k, 0) >= 0) return false;
   for (int i = 0; i < c->ncut; i++) c->v[i]->count = i;
   for (int i = 0; i < c->ncut; i++) hops_from(s, c, i, &h);
   bool ok = tp_set_closure(s->g->ix, c->ncut, c->set, h.n, h.v);
@@ -303,7 +307,7 @@ static bool arranged(sweep *s, comp *c, need_place *const *member) {
   for (int front = c->ncut; front < n; front++)
     for (int k = 0; k < operands(c->v[front]); k++) {
       need_place *x = operand_place(s, c->v[front], k);
-      if (x->scc == c->v[front]->scc && !x->cut && --x->count == 0) c->v[n++] = x;
+      if (is_inner(s, c->v[front], k) && !x->cut && --x->count == 0) c->v[n++] = x;
     }
   for (int i = 0; i < c->n && n < c->n; i++)
     if (!member[i]->cut && member[i]->count > 0) return !(member[i]->cut = true);
@@ -345,7 +349,7 @@ static void component(sweep *s, int n, need_place *const *member) {
   if (cycle) cyclic(s, n, member);
   for (int i = 0; i < n; i++)
     for (int k = 0; k < operands(member[i]); k++)
-      if (operand_place(s, member[i], k)->scc != member[i]->scc) hand_on(s, member[i], k);
+      if (!is_inner(s, member[i], k)) hand_on(s, member[i], k);
 }
 
 /* ---- the whole graph ---- */
@@ -401,7 +405,7 @@ static void sweep_free(sweep *s) {
 
 static void drop(void *need) { tp_need_free(need); }
 
-/* zero, widen, lost: as in a sweep */
+/* zero, widen, lost: as in a sweep; lost NULL: nothing was before */
 static tp_need *find(tp_graph *g, int nroot, const tp_val *roots, const tp_sym *zero, bool widen,
     bool *lost, tp_error *err) {
   int n = g->nodes.n, *order = TP_NEWN(&g->arena, int, n);
@@ -413,7 +417,7 @@ static tp_need *find(tp_graph *g, int nroot, const tp_val *roots, const tp_sym *
   }
   tp_hold mine;
   tp_hold_set(&mine, drop, out);
-  sweep s = { .zero = zero, .widen = widen, .lost = lost };
+  sweep s = { .zero = zero, .widen = widen, .lost = lost ? lost : TP_NEWN(&g->arena, bool, n) };
   start_sweep(&s, g, out->set, order);
   run(&s, nroot, roots, order);
   sweep_free(&s);
@@ -422,7 +426,7 @@ static tp_need *find(tp_graph *g, int nroot, const tp_val *roots, const tp_sym *
 }
 
 tp_need *tp_need_compute(tp_graph *g, int nroot, const tp_val *roots, tp_error *err) {
-  return find(g, nroot, roots, NULL, false, TP_NEWN(&g->arena, bool, g->nodes.n), err);
+  return find(g, nroot, roots, NULL, false, NULL, err);
 }
 
 tp_need *tp_need_free(tp_need *n) {
@@ -449,11 +453,10 @@ bool *tp_need_whole(const tp_need *n, tp_arena *a) {
 static tp_val *roots_of(tp_graph *g, const tp_sym *zero, int *count) {
   tp_val *roots = TP_NEWN(&g->arena, tp_val, g->outputs.n + g->sinks.n + g->stops.n);
   int n = 0;
-  for (int i = 0; i < g->outputs.n; i++) roots[n++] = g->outputs.v[i].val;
-  for (int i = 0; i < g->sinks.n; i++) roots[n++] = tp_v(g->sinks.v[i]);
-  TP_EACH (const tp_stop, s, g->stops) {
+  TP_EACH (const tp_output, o, g->outputs) roots[n++] = o->val;
+  TP_NODES (x, g->sinks) roots[n++] = tp_v(x);
+  TP_EACH (const tp_stop, s, g->stops)
     if (!zero || !tp_stop_needs(g, s, zero)) roots[n++] = s->end ? tp_v(s->end) : s->done;
-  }
   *count = n;
   return roots;
 }
@@ -461,7 +464,7 @@ static tp_val *roots_of(tp_graph *g, const tp_sym *zero, int *count) {
 tp_need *tp_need_without(tp_graph *g, const tp_sym *zero, tp_error *err) {
   int n;
   tp_val *roots = roots_of(g, zero, &n);
-  return find(g, n, roots, zero, false, TP_NEWN(&g->arena, bool, g->nodes.n), err);
+  return find(g, n, roots, zero, false, NULL, err);
 }
 
 /* Is what `wide` reads legal for all bounds for which it is with `need`? */
@@ -531,8 +534,8 @@ static bool all_bad(sweep *s, const int *order, tp_set **bad) {
 /* Is it there whatever is read? */
 static bool is_root(const tp_graph *g, const tp_node *n) {
   bool is = n->op == TP_OP_CALL;
-  for (int i = 0; i < g->outputs.n; i++) is |= g->outputs.v[i].val.node == n;
-  for (int i = 0; i < g->stops.n; i++) is |= g->stops.v[i].end == n;
+  TP_EACH (const tp_output, o, g->outputs) is |= o->val.node == n;
+  TP_EACH (const tp_stop, s, g->stops) is |= s->end == n;
   return is;
 }
 

@@ -34,6 +34,10 @@ bool tp_rank_ok(tp_typing q, int rank) {
           tp_label(q.n), rank, TP_MAXRANK);
 }
 
+bool tp_axis_in(tp_typing q, int axis, int rank) {
+  return (axis >= 0 && axis < rank) || tp_bad_shape(q, "axis %d of rank %d", axis, rank);
+}
+
 bool tp_nin_ok(tp_op op, int nin, tp_pos pos, tp_error *err) {
   int want = tp_ops[op].nin,
       least = want >= 0 ? want : op == TP_OP_GRAD || op == TP_OP_CONCAT || op == TP_OP_PARAM,

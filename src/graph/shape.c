@@ -172,14 +172,6 @@ bool tp_extent_least(tp_graph *g, const tp_ix *e, int64_t least, const char *wha
   return nowhere(g, bad, what);
 }
 
-bool tp_extent_same(tp_graph *g, const tp_ix *a, const tp_ix *b) {
-  const tp_sym *own[64];
-  int n = add_dims(add_dims(0, own, TP_LEN(own), a), own, TP_LEN(own), b);
-  equality s = shape_settle(g, a, b, n, own);
-  if (s != OPEN || !n || !tp_ix_is_affine(a) || !tp_ix_is_affine(b)) return s == YES;
-  return tp_set_none(g->ix, differ(g, a, b, n, own, NULL));
-}
-
 /* ---- broadcasting: aligned at the last axis; a missing axis counts as 1; only a literal 1 grows
  * ---- */
 

@@ -149,50 +149,38 @@ static bool lies_inside(tp_typing q, const char *what, const tp_edge *e) {
   return true;
 }
 
-/* Dims that a condition fixes: by equalities in which they have the coefficient 1 or -1. */
-typedef struct {
-  int n;
-  const tp_sym *from[TP_MAXRANK];
-  const tp_ix *to[TP_MAXRANK];
-} fixed;
-
-static void solve(tp_graph *g, const tp_node *n, const tp_ix *eq, fixed *f) {
-  const tp_ix *e = tp_ix_arg(eq, 0), *rest;
+/* Dims that a condition fixes, by equalities in which they have the coefficient 1 or -1. */
+static int find_fixed(tp_typing q, const tp_ix *cond, const tp_sym **from, const tp_ix **to) {
+  const tp_ix *x, *rest;
   int64_t k;
-  for (int i = 0; i < n->ndom && f->n < TP_MAXRANK; i++) {
-    if (tp_dom_has(f->n, f->from, n->dom[i]) || !tp_ix_linear_in(g->ix, e, n->dom[i], &k, &rest) ||
-        (k != 1 && k != -1))
-      continue;
-    f->from[f->n] = n->dom[i];
-    f->to[f->n++] = k == 1 ? tp_ix_neg(g->ix, rest) : rest;
-    return;
-  }
-}
-
-static void find_fixed(tp_graph *g, const tp_node *n, const tp_ix *cond, fixed *f) {
-  const tp_ix *x;
+  int n = 0;
   for (int i = 0; (x = tp_ix_conjunct(cond, i)); i++)
-    if (tp_ix_kind(x) == TP_IX_EQ0) solve(g, n, x, f);
+    for (int d = 0; tp_ix_kind(x) == TP_IX_EQ0 && d < q.n->ndom; d++) {
+      const tp_sym *s = q.n->dom[d];
+      if (tp_dom_has(n, from, s) || !tp_ix_linear_in(q.g->ix, tp_ix_arg(x, 0), s, &k, &rest) ||
+          (k != 1 && k != -1))
+        continue;
+      from[n] = s;
+      to[n++] = k == 1 ? tp_ix_neg(q.g->ix, rest) : rest;
+      break;
+    }
+  return n;
 }
 
 /* Shapes agree where the branch matches: with the dims that it fixes put in, or at its very points.
  */
 static bool branch_shape(tp_typing q, int k) {
   const tp_out *o = tp_inof(q.n, k);
-  const tp_ix *a[TP_MAXRANK], *b[TP_MAXRANK];
-  fixed f = { 0 };
+  const tp_ix *a[TP_MAXRANK], *b[TP_MAXRANK], *to[TP_MAXDIM];
+  const tp_sym *from[TP_MAXDIM];
   if (o->rank != q.n->attr.nix) return false;
-  find_fixed(q.g, q.n, q.n->in[k].cond, &f);
-  bool settled = true, dims = false;
+  int fixed = find_fixed(q, q.n->in[k].cond, from, to);
+  bool dims = false;
   for (int i = 0; i < o->rank; i++) {
-    a[i] = tp_ix_subst(q.g->ix, o->shape[i], f.n, f.from, f.to);
-    b[i] = tp_ix_subst(q.g->ix, q.n->attr.ix[i], f.n, f.from, f.to);
-    bool same = tp_extent_same(q.g, a[i], b[i]);
-    for (int d = 0; d < q.n->ndom; d++)
-      dims |= !same && (tp_ix_mentions(a[i], q.n->dom[d]) || tp_ix_mentions(b[i], q.n->dom[d]));
-    settled &= same;
+    a[i] = tp_ix_subst(q.g->ix, o->shape[i], fixed, from, to);
+    b[i] = tp_ix_subst(q.g->ix, q.n->attr.ix[i], fixed, from, to);
+    dims |= a[i] != b[i] && (tp_moves(q.n, a[i]) || tp_moves(q.n, b[i]));
   }
-  if (settled) return true;
   tp_set *points = dims ? tp_branch_set(q.g, q.n, k) : NULL;
   bool ok = shapes_equal(q, o->rank, a, b, points);
   tp_set_free(points);

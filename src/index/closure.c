@@ -52,9 +52,7 @@ bool tp_set_closure(tp_ictx *c, int n, tp_set **set, int nhop, const tp_hop *hop
   for (int i = 0; ok && i < n; i++) {
     tp_set *s = untagged(c, all, set[i], i);
     ok = s != NULL;
-    if (!ok) break;
-    isl_set_free(set[i]);
-    set[i] = s;
+    if (ok) isl_set_free(set[i]), set[i] = s;
   }
   isl_union_set_free(all);
   return ok;

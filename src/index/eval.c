@@ -68,11 +68,11 @@ static int64_t saturate(value_box *x, wide v) {
 }
 
 static ix_range product(value_box *x, ix_range a, ix_range b) {
-  wide v[4] = { (wide)a.lo * b.lo, (wide)a.lo * b.hi, (wide)a.hi * b.lo, (wide)a.hi * b.hi },
-       lo = v[0], hi = v[0];
-  for (int i = 1; i < 4; i++) {
-    if (v[i] < lo) lo = v[i];
-    if (v[i] > hi) hi = v[i];
+  wide lo = (wide)a.lo * b.lo, hi = lo,
+       v[] = { (wide)a.lo * b.hi, (wide)a.hi * b.lo, (wide)a.hi * b.hi };
+  for (int i = 0; i < 3; i++) {
+    lo = TP_MIN(lo, v[i]);
+    hi = TP_MAX(hi, v[i]);
   }
   return (ix_range){ saturate(x, lo), saturate(x, hi) };
 }

@@ -40,10 +40,11 @@ static bool set_implies(tp_ictx *c, const tp_ix *a, isl_set *b) {
   return yes;
 }
 
+/* all but one of them */
 static const tp_ix *joined(tp_ictx *c, int n, const tp_ix *const *v, int but, bool conj) {
   const tp_ix *e = tp_ix_bool(c, conj);
   for (int i = 0; i < n; i++)
-    if (i != but) e = conj ? tp_ix_and(c, e, v[i]) : tp_ix_or(c, e, v[i]);
+    if (i != but) e = (conj ? tp_ix_and : tp_ix_or)(c, e, v[i]);
   return e;
 }
 
@@ -98,19 +99,16 @@ static isl_set *least_params(isl_set *params) {
 
 /* A dim without a bound may have no smallest: then any point, such dims nonnegative if possible. */
 static isl_point *least_point(isl_set *s, int n, const tp_sym *const *dims) {
-  bool open = false;
   isl_set *t = isl_set_copy(s);
+  bool open = false;
   for (int i = 0; i < n; i++)
     if (!dims[i]->bound) {
       open = true;
       t = isl_set_lower_bound_si(t, isl_dim_set, (unsigned)i, 0);
     }
-  if (isl_set_is_empty(t) == isl_bool_true && open) {
-    isl_set_free(t);
-    return isl_set_sample_point(s);
-  }
-  isl_set_free(s);
-  return isl_set_sample_point(isl_set_lexmin(t));
+  bool least = !open || isl_set_is_empty(t) != isl_bool_true;
+  isl_set_free(least ? s : t);
+  return isl_set_sample_point(least ? isl_set_lexmin(t) : s);
 }
 
 static bool read_point(isl_point *p, int n, const tp_sym *const *dims, int64_t *env) {

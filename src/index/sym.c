@@ -58,9 +58,8 @@ static bool name_free(tp_ictx *c, const char *name, tp_pos pos, tp_error *err) {
   const tp_sym *s = tp_sym_find(c, name);
   if (!s) return true;
   const char *what = s->kind == TP_SYM_DIM ? "dim" : s->kind == TP_SYM_BOUND ? "bound" : "symbol";
-  return s->pos.file ? tp_fail(err, TP_E_OPTION, pos, "there is a %s '%s' already, made at %s:%d",
-                           what, name, s->pos.file, s->pos.line)
-                     : tp_fail(err, TP_E_OPTION, pos, "there is a %s '%s' already", what, name);
+  return tp_fail(err, TP_E_OPTION, pos, "there is a %s '%s' already%s", what, name,
+      s->pos.file ? tp_printf(&c->arena, ", made at %s:%d", s->pos.file, s->pos.line) : "");
 }
 
 static tp_sym *sym_new(tp_ictx *c, tp_symkind kind, const char *name, tp_pos pos) {
@@ -105,8 +104,6 @@ tp_sym *tp_sym_bound(tp_ictx *c, const char *name, tp_pos pos, tp_error *err) {
   return name_free(c, name, pos, err) ? sym_new(c, TP_SYM_BOUND, name, pos) : NULL;
 }
 
-static bool is_hidden_bound(const tp_sym *s) { return s->kind == TP_SYM_BOUND && s->hidden; }
-
 int tp_sym_begin(tp_ictx *c) {
   int was = c->compilation;
   c->compilation = ++c->ncompilation;
@@ -120,20 +117,19 @@ static bool is_over(const tp_ictx *c, const tp_sym *s) {
   return c->compilation && s->compilation && s->compilation != c->compilation;
 }
 
-/* shared: an existing hidden bound will do */
-static const char *first_name(tp_ictx *c, const char *hint, bool shared) {
+/* The hint, or with a number, that no other has; shared: but a hidden bound, which will do. */
+static const char *free_name(tp_ictx *c, const char *hint, bool shared) {
   const char *name = hint;
   const tp_sym *s;
-  for (int i = 1; (s = tp_sym_find(c, name)) && !is_over(c, s) && !(shared && is_hidden_bound(s));
+  for (int i = 1; (s = tp_sym_find(c, name)) && !is_over(c, s) &&
+       !(shared && s->kind == TP_SYM_BOUND && s->hidden);
        i++)
     name = tp_printf(&c->arena, "%s%d", hint, i);
   return name;
 }
 
-static const char *fresh_name(tp_ictx *c, const char *hint) { return first_name(c, hint, false); }
-
 static tp_sym *own_sym(tp_ictx *c, tp_symkind kind, const char *hint) {
-  tp_sym *s = sym_new(c, kind, fresh_name(c, hint), TP_NOWHERE);
+  tp_sym *s = sym_new(c, kind, free_name(c, hint, false), TP_NOWHERE);
   s->compilation = c->compilation;
   return s;
 }
@@ -141,7 +137,7 @@ static tp_sym *own_sym(tp_ictx *c, tp_symkind kind, const char *hint) {
 tp_sym *tp_sym_var(tp_ictx *c, const char *hint) { return own_sym(c, TP_SYM_VAR, hint); }
 
 tp_sym *tp_sym_hidden_bound(tp_ictx *c, const char *name) {
-  const char *own = first_name(c, name, true);
+  const char *own = free_name(c, name, true);
   tp_sym *s = tp_sym_find(c, own);
   if (s) return s;
   s = sym_new(c, TP_SYM_BOUND, own, TP_NOWHERE);
@@ -157,11 +153,10 @@ tp_sym *tp_sym_hidden_dim(tp_ictx *c, const char *hint) {
 
 tp_sym *tp_sym_digits(tp_ictx *c, const tp_sym *bound) {
   for (int i = 0; i < c->sym.n; i++)
-    if (c->sym.v[i]->kind == TP_SYM_DIM && c->sym.v[i]->bound &&
-        c->sym.v[i]->bound->digits == bound)
-      return c->sym.v[i];
+    if (c->sym.v[i]->digits == bound) return c->sym.v[i]->dim;
   tp_sym *d = tp_sym_hidden_dim(c, tp_printf(&c->arena, "%s_digit", bound->name));
-  d->bound = tp_sym_hidden_bound(c, fresh_name(c, tp_printf(&c->arena, "%s_digits", bound->name)));
+  d->bound =
+      tp_sym_hidden_bound(c, free_name(c, tp_printf(&c->arena, "%s_digits", bound->name), false));
   d->bound->dim = d;
   d->bound->digits = bound;
   d->compilation = 0;

@@ -4,15 +4,16 @@
 void tp_syms_print(tp_buf *b, const tp_ictx *c, const bool *used) {
   for (int i = 0; i < tp_nsym(c); i++) {
     const tp_sym *s = tp_sym_at(c, i);
-    const char *hidden = s->hidden ? " hidden" : "";
-    if (!used[i]) continue;
-    if (s->kind == TP_SYM_DIM && s->bound && s->bound->digits)
-      tp_putf(b, "dim %s:%s hidden digits %s\n", s->name, s->bound->name, s->bound->digits->name);
-    else if (s->kind == TP_SYM_DIM)
-      tp_putf(b, "dim %s%s%s%s\n", s->name, s->bound ? ":" : "", s->bound ? s->bound->name : "",
-          hidden);
-    else if (s->kind == TP_SYM_VAR) tp_putf(b, "var %s\n", s->name);
-    else if (!s->dim) tp_putf(b, "bound %s%s\n", s->name, hidden);
+    if (!used[i] || (s->kind == TP_SYM_BOUND && s->dim)) continue;
+    tp_putf(b, "%s %s",
+        s->kind == TP_SYM_DIM       ? "dim"
+            : s->kind == TP_SYM_VAR ? "var"
+                                    : "bound",
+        s->name);
+    if (s->bound) tp_putf(b, ":%s", s->bound->name);
+    if (s->hidden) tp_puts(b, " hidden");
+    if (s->bound && s->bound->digits) tp_putf(b, " digits %s", s->bound->digits->name);
+    tp_puts(b, "\n");
   }
 }
 
