@@ -95,7 +95,6 @@ static void end_function(tp_emit *e, function *f, const char *head) {
 
 /* ---- statements ---- */
 
-typedef TP_VEC(const tp_pnode *) list;
 static void put_list(tp_emit *e, const tp_pnode *const *v, int n, bool top);
 
 static void put_list_as(tp_emit *e, const char *head, const tp_pnode *const *v, int n, bool top) {
@@ -105,15 +104,15 @@ static void put_list_as(tp_emit *e, const char *head, const tp_pnode *const *v, 
   end_function(e, &f, head);
 }
 
-static void flatten(tp_emit *e, const tp_pnode *x, list *out) {
-  if (!tp_is_row(x)) TP_PUSH(e->a, out, x);
-  for (int i = 0; tp_is_row(x) && i < x->n; i++) flatten(e, x->kid[i], out);
+void emit_put_row(tp_emit *e, const tp_pnode *x, tp_emit_nodes *to) {
+  if (!tp_is_row(x)) TP_PUSH(e->a, to, x);
+  for (int i = 0; tp_is_row(x) && i < x->n; i++) emit_put_row(e, x->kid[i], to);
 }
 
 /* top: no loop of the part is around it. */
 static void put_body(tp_emit *e, const tp_pnode *x, bool top) {
-  list l = { 0 };
-  flatten(e, x, &l);
+  tp_emit_nodes l = { 0 };
+  emit_put_row(e, x, &l);
   put_list(e, l.v, l.n, top);
 }
 
@@ -375,7 +374,7 @@ static void put_outside(tp_emit *e, const tp_pnode *const *v, int n, bool top) {
 
 /* A function that all threads run. No loop in which a run may go on is in it. */
 static void put_team(tp_emit *e, const tp_team *m, bool top) {
-  list l = { 0 };
+  tp_emit_nodes l = { 0 };
   int id = e->nfn++;
   e->teamed = true;
   for (int i = 0; i < m->n; i++) TP_PUSH(e->a, &l, m->v[i].as);
