@@ -109,7 +109,11 @@ TP_FN void tp_turn_16(float *a) {
 }
 #endif
 
-/* ---- rows in lanes: element l of what comes out is l - 1 of what goes in ---- */
+/* ---- rows in lanes; of a shift element l of what comes out is l - 1 of what goes in ---- */
+#define TP_VECTOR(T, n) __attribute__((vector_size((n) * sizeof(T)))) T
+#define TP_SPREAD(T, n, v) \
+  T v##_[n]; \
+  __builtin_memcpy(v##_, &v, sizeof v)
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
 #define TP_SHIFT_16(v) \

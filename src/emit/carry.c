@@ -69,9 +69,7 @@ static bool is_ago(const tp_emit *e, const tp_pnode *loop, const tp_nd *nd, cons
 
 static bool is_steady(const tp_pnode *loop, const touch *t) {
   bool ok = emit_is_steady(loop, t->off);
-  for (int i = 0; i < t->nd->nring; i++)
-    ok &= emit_is_steady(loop, t->nd->ring[i].idx) && emit_is_steady(loop, t->nd->ring[i].width) &&
-        emit_is_steady(loop, t->nd->ring[i].stride);
+  for (int i = 0; i < t->nd->nring; i++) ok &= emit_is_steady(loop, t->nd->ring[i].idx);
   return ok;
 }
 

@@ -95,18 +95,24 @@ static void end_function(tp_emit *e, function *f, const char *head) {
 
 /* ---- statements ---- */
 
-typedef TP_VEC(const tp_pnode *) list;
 static void put_list(tp_emit *e, const tp_pnode *const *v, int n, bool top);
 
-static void flatten(tp_emit *e, const tp_pnode *x, list *out) {
-  if (!tp_is_row(x)) TP_PUSH(e->a, out, x);
-  for (int i = 0; tp_is_row(x) && i < x->n; i++) flatten(e, x->kid[i], out);
+static void put_list_as(tp_emit *e, const char *head, const tp_pnode *const *v, int n, bool top) {
+  function f;
+  begin_function(e, &f);
+  put_list(e, v, n, top);
+  end_function(e, &f, head);
+}
+
+void emit_put_row(tp_emit *e, const tp_pnode *x, tp_emit_nodes *to) {
+  if (!tp_is_row(x)) TP_PUSH(e->a, to, x);
+  for (int i = 0; tp_is_row(x) && i < x->n; i++) emit_put_row(e, x->kid[i], to);
 }
 
 /* top: no loop of the part is around it. */
 static void put_body(tp_emit *e, const tp_pnode *x, bool top) {
-  list l = { 0 };
-  flatten(e, x, &l);
+  tp_emit_nodes l = { 0 };
+  emit_put_row(e, x, &l);
   put_list(e, l.v, l.n, top);
 }
 
@@ -119,19 +125,13 @@ static void take_loaded(tp_emit *e, const tp_pnode *x) {
   }
 }
 
-static bool loads(const tp_pnode *x, const tp_sym *s) {
-  TP_EACH_NODE (k, x)
-    if (k.x->kind == TP_P_LOAD && k.x->var == s) return true;
-  return false;
-}
-
 /* Is the loop's end known when it begins? */
 static bool stays(const tp_pnode *x) {
-  const tp_sym *const *sym;
-  bool moves = false;
-  for (int i = 0, n = tp_ix_syms(x->hi, &sym); i < n; i++) moves |= loads(x, sym[i]);
-  for (int i = 0, n = tp_ix_syms(x->lo, &sym); i < n; i++) moves |= loads(x, sym[i]);
-  return !moves;
+  TP_EACH_NODE (k, x)
+    if (k.x->kind == TP_P_LOAD &&
+        (tp_ix_mentions(x->hi, k.x->var) || tp_ix_mentions(x->lo, k.x->var)))
+      return false;
+  return true;
 }
 
 /* Only points and conditions: an iteration takes some nanoseconds. */
@@ -170,20 +170,12 @@ typedef struct {
   const tp_nd *of[ASKED];
 } asked_rows;
 
-static bool is_at_most(const tp_ix *e, int64_t *n) {
-  bool known = tp_ix_is_const(e, n);
-  for (int i = 0; !known && tp_ix_kind(e) == TP_IX_MIN && i < tp_ix_narg(e); i++)
-    known = tp_ix_is_const(tp_ix_arg(e, i), n);
-  return known;
-}
-
 /* Bytes of the lines from its first to its last element; -1: not known. */
 static int64_t bytes_of_row(const tp_region *r, const tp_nd *x, int64_t size) {
   int64_t all = size;
   for (int k = 0; k < r->nlead; k++) {
     int64_t n, stride;
-    if (!x->lead || !is_at_most(r->lead[k], &n) || !tp_ix_is_const(x->lead[k], &stride) ||
-        stride < 0)
+    if (!tp_known_most(r->lead[k], &n) || !tp_ix_is_const(x->lead[k], &stride) || stride < 0)
       return -1;
     all += size * (n - 1) * stride;
   }
@@ -191,41 +183,34 @@ static int64_t bytes_of_row(const tp_region *r, const tp_nd *x, int64_t size) {
 }
 
 static void ask_window(asked_rows *a, const tp_region *r, const tp_nd *x) {
-  const tp_ix *rest;
+  tp_emit *e = a->e;
+  const tp_ix *rest, *next = tp_ix_addc(e->ix, tp_ix_sym(e->ix, a->loop->var), a->loop->step);
   int64_t step, size;
-  bool known = a->n < ASKED && x->buf >= 0 && !x->nring && !x->rank && x->wrap < 0 &&
-      tp_ix_linear_in(a->e->ix, x->off, a->loop->var, &step, &rest);
-  for (int i = 0; i < a->n && known; i++)
-    known = a->of[i]->buf != x->buf || a->of[i]->off != x->off;
-  if (!known) return;
-  size = tp_dtype_size(a->e->p->bufs.v[x->buf]->dtype);
+  if (a->n == ASKED || x->buf < 0 || x->nring || x->rank || x->wrap >= 0 ||
+      !tp_ix_linear_in(e->ix, x->off, a->loop->var, &step, &rest))
+    return;
+  for (int i = 0; i < a->n; i++)
+    if (a->of[i]->buf == x->buf && a->of[i]->off == x->off) return;
+  size = tp_dtype_size(tp_emit_dtype(e, x));
   int64_t row = bytes_of_row(r, x, size), far = step * size < 0 ? -step * size : step * size;
-  if (row > 0 && row <= NEAR && far >= FAR) a->of[a->n++] = x;
+  if (row <= 0 || row > NEAR || far < FAR) return;
+  a->of[a->n++] = x;
+  e->buf[x->buf] = true;
+  tp_emit_line(e, "__builtin_prefetch(b%d + %s);\n", x->buf,
+      emit_ix(e, tp_ix_subst(e->ix, x->off, 1, &a->loop->var, &next)));
 }
 
+/* A strip's rows of the next iteration are asked for: each lies in a page of its own. */
 static void ask_rows(asked_rows *a, const tp_pnode *x) {
-  const tp_region *r = x->kind == TP_P_REGION && x->rg->kind == TP_RG_LOOP ? x->rg : NULL;
-  for (int i = 0; r && i < r->nin + r->nout; i++) ask_window(a, r, tp_window_at(r, i));
+  if (x->kind == TP_P_REGION && x->rg->kind == TP_RG_LOOP)
+    TP_WINDOWS (nd, x->rg) ask_window(a, x->rg, nd);
   for (int i = 0; i < x->n; i++)
     if (x->kid[i]->kind != TP_P_FOR) ask_rows(a, x->kid[i]);
 }
 
-/* A strip's rows of the next iteration are asked for: each lies in a page of its own. */
-static void put_asked(tp_emit *e, const tp_pnode *x) {
-  asked_rows a = { .e = e, .loop = x };
-  if (!e->to->host || !e->nloop) return;
-  ask_rows(&a, x->kid[0]);
-  const tp_ix *next = tp_ix_addc(e->ix, tp_ix_sym(e->ix, x->var), x->step);
-  for (int i = 0; i < a.n; i++) {
-    e->buf[a.of[i]->buf] = true;
-    tp_emit_line(e, "__builtin_prefetch(b%d + %s);\n", a.of[i]->buf,
-        emit_ix(e, tp_ix_subst(e->ix, a.of[i]->off, 1, &x->var, &next)));
-  }
-}
-
 static void put_iteration(tp_emit *e, const tp_pnode *x, int carried) {
   int v = x->var->id;
-  put_asked(e, x);
+  if (e->to->host && e->nloop) ask_rows(&(asked_rows){ .e = e, .loop = x }, x->kid[0]);
   e->loop[e->nloop++] = x;
   if (calls(e, x)) tp_emit_line(e, "env[%d] = s%d;\n", v, v);
   put_body(e, x->kid[0], false);
@@ -389,15 +374,12 @@ static void put_outside(tp_emit *e, const tp_pnode *const *v, int n, bool top) {
 
 /* A function that all threads run. No loop in which a run may go on is in it. */
 static void put_team(tp_emit *e, const tp_team *m, bool top) {
-  function f;
-  list l = { 0 };
+  tp_emit_nodes l = { 0 };
   int id = e->nfn++;
-  begin_function(e, &f);
   e->teamed = true;
   for (int i = 0; i < m->n; i++) TP_PUSH(e->a, &l, m->v[i].as);
-  put_list(e, l.v, l.n, false);
+  put_list_as(e, tp_printf(e->a, "static int f%d", id), l.v, l.n, false);
   e->teamed = false;
-  end_function(e, &f, tp_printf(e->a, "static int f%d", id));
   if (top) tp_emit_line(e, "if (h->entry <= %d)\n", e->passed);
   tp_emit_line(e, "%sTP_END_IF(h->team(h->exec, %d, f%d, h));\n", top ? "  " : "",
       (int)(m - e->p->teams->team), id);
@@ -425,11 +407,8 @@ static void put_list(tp_emit *e, const tp_pnode *const *v, int n, bool top) {
 /* ---- parts ---- */
 
 void tp_emit_function(tp_emit *e, const char *head, const tp_pnode *const *v, int n) {
-  function f;
-  begin_function(e, &f);
   e->passed = 0;
-  put_list(e, v, n, false);
-  end_function(e, &f, head);
+  put_list_as(e, head, v, n, false);
 }
 
 typedef struct {
@@ -444,12 +423,9 @@ static void put_parts(tp_emit *e, tp_buf *b) {
   e->nfn = e->ncarried = 0;
   for (int i = 0; i < w->n; i++) {
     const tp_part *p = &w->part[i];
-    function f;
-    begin_function(e, &f);
     e->passed = 0;
     /* without a loop there is nothing to go on in */
-    put_list(e, p->node, p->n, p->nloop > 0);
-    end_function(e, &f, tp_printf(e->a, "int tp_part_%d", i));
+    put_list_as(e, tp_printf(e->a, "int tp_part_%d", i), p->node, p->n, p->nloop > 0);
   }
 }
 

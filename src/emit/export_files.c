@@ -17,37 +17,44 @@ static void put_pos(tp_buf *b, tp_pos pos) {
 
 static void put_place(exporter *w, tp_buf *b) { put_pos(b, w->x->pos); }
 
-static void put_shape(tp_buf *b, const tp_export_array *v) {
-  tp_putf(b, "%s ", tp_dtype_name(v->dtype));
-  for (int i = 0; i < v->rank; i++) tp_putf(b, "[%lld]", (long long)v->shape[i]);
+/* Arrays that are members of one struct: inputs and outputs, whole or at each tick. */
+typedef struct {
+  const char *what, *var;
+  const tp_export_array *v;
+  int n;
+  bool ticks, in;
+} group;
+
+/* Group i; false: there are no more. */
+static bool find_group(const exporter *w, int i, group *g) {
+  static const char *const what[] = { "inputs", "outputs", "values", "shown" },
+                           *const var[] = { "in", "out", "values", "shown" };
+  const tp_export *x = w->x;
+  if (i >= (x->ticks ? 4 : 2)) return false;
+  *g =
+      (group){ what[i], var[i], i % 2 ? x->out : x->in, i % 2 ? x->nout : x->nin, i > 1, !(i % 2) };
+  return true;
 }
 
-static bool any_of(const tp_export_array *v, int n, bool ticks) {
-  bool any = false;
-  for (int i = 0; i < n; i++) any |= v[i].as && v[i].ticks == ticks;
-  return any;
-}
-
-static void put_struct(const exporter *w, tp_buf *b, const char *what, const tp_export_array *v,
-    int n, bool ticks, bool in) {
-  tp_putf(b, "\ntypedef struct %s_%s {\n", w->x->name, what);
-  for (int i = 0; i < n; i++) {
-    if (!v[i].as || v[i].ticks != ticks) continue;
-    tp_putf(b, "  %s%s *%s;%*s/* ", in ? "const " : "", tp_emit_type(v[i].dtype), v[i].as,
-        TP_MAX(1, 30 - (int)strlen(v[i].as)), "");
-    put_shape(b, &v[i]);
-    tp_puts(b, " */\n");
-  }
-  if (!any_of(v, n, ticks)) tp_puts(b, "  int none;\n");
-  tp_putf(b, "} %s_%s;\n", w->x->name, what);
-}
+static bool is_member(const group *g, int i) { return g->v[i].as && g->v[i].ticks == g->ticks; }
 
 static void put_structs(exporter *w, tp_buf *b) {
-  const tp_export *x = w->x;
-  put_struct(w, b, "inputs", x->in, x->nin, false, true);
-  put_struct(w, b, "outputs", x->out, x->nout, false, false);
-  if (x->ticks) put_struct(w, b, "values", x->in, x->nin, true, true);
-  if (x->ticks) put_struct(w, b, "shown", x->out, x->nout, true, false);
+  group g;
+  for (int k = 0; find_group(w, k, &g); k++) {
+    bool any = false;
+    tp_putf(b, "\ntypedef struct %s_%s {\n", w->x->name, g.what);
+    for (int i = 0; i < g.n; i++) {
+      const tp_export_array *v = &g.v[i];
+      if (!is_member(&g, i)) continue;
+      any = true;
+      tp_putf(b, "  %s%s *%s;%*s/* %s ", g.in ? "const " : "", tp_emit_type(v->dtype), v->as,
+          TP_MAX(1, 30 - (int)strlen(v->as)), "", tp_dtype_name(v->dtype));
+      for (int d = 0; d < v->rank; d++) tp_putf(b, "[%lld]", (long long)v->shape[d]);
+      tp_puts(b, " */\n");
+    }
+    if (!any) tp_puts(b, "  int none;\n");
+    tp_putf(b, "} %s_%s;\n", w->x->name, g.what);
+  }
 }
 
 static void put_calls(exporter *w, tp_buf *b) {
@@ -83,19 +90,13 @@ static void put_bounds(exporter *w, tp_buf *b) {
 /* ---- the code ---- */
 
 static void put_constant(tp_buf *b, const tp_pbuf *x) {
-  static const char *const word[] = {
-    [1] = "uint8_t", [2] = "uint16_t", [4] = "uint32_t", [8] = "uint64_t"
-  };
   int size = tp_dtype_size(x->dtype);
   int64_t n = x->data ? x->data->count : 0;
-  tp_putf(b, "\nstatic const %s c%d[%lld] = {", word[size], x->id, (long long)TP_MAX(n, 1));
+  tp_putf(b, "\nstatic const uint%d_t c%d[%lld] = {", 8 * size, x->id, (long long)TP_MAX(n, 1));
   for (int64_t i = 0; i < n; i++) {
     uint64_t v = 0;
     memcpy(&v, (const char *)x->data->data + i * size, (size_t)size);
-    tp_putf(b, "%s%llu%s", i % 12 ? " " : "\n  ", (unsigned long long)v,
-        size == 8       ? "ULL,"
-            : size == 4 ? "U,"
-                        : ",");
+    tp_putf(b, "%s%lluU%s,", i % 12 ? " " : "\n  ", (unsigned long long)v, size == 8 ? "LL" : "");
   }
   tp_puts(b, n ? "\n};\n" : " 0 };\n");
 }
@@ -124,18 +125,16 @@ static void put_where(exporter *w, tp_buf *b) {
   }
 }
 
-static void put_arrays_of(const exporter *w, tp_buf *b, const tp_export_array *v, int n,
-    const char *whole, const char *tick) {
-  for (int i = 0; i < n; i++)
-    if (!v[i].as) tp_puts(b, "  { NULL, 0, 0, 0 },\n");
-    else
-      tp_putf(b, "  { \"%s\", %d, offsetof(%s_%s, %s), %lld },\n", v[i].as, v[i].ticks, w->x->name,
-          v[i].ticks ? tick : whole, v[i].as, (long long)v[i].bytes);
-}
-
 static void put_arrays(exporter *w, tp_buf *b) {
-  put_arrays_of(w, b, w->x->in, w->x->nin, "inputs", "values");
-  put_arrays_of(w, b, w->x->out, w->x->nout, "outputs", "shown");
+  for (int i = 0; i < w->x->nin + w->x->nout; i++) {
+    bool in = i < w->x->nin;
+    const tp_export_array *v = in ? &w->x->in[i] : &w->x->out[i - w->x->nin];
+    const char *what = v->ticks ? in ? "values" : "shown" : in ? "inputs" : "outputs";
+    if (!v->as) tp_puts(b, "  { NULL, 0, 0, 0 },\n");
+    else
+      tp_putf(b, "  { \"%s\", %d, offsetof(%s_%s, %s), %lld },\n", v->as, v->ticks, w->x->name,
+          what, v->as, (long long)v->bytes);
+  }
 }
 
 /* Where each buffer lies. */
@@ -161,8 +160,8 @@ static void put_bases(exporter *w, tp_buf *c) {
 
 static void put_held_arrays(exporter *w, tp_buf *c) {
   for (int i = 0; i < w->e.p->bufs.n; i++) {
-    const tp_pbuf *b = w->e.p->bufs.v[i];
-    const tp_export_array *o = b->holds < 0 ? NULL : &w->x->out[b->holds];
+    int holds = w->e.p->bufs.v[i]->holds;
+    const tp_export_array *o = holds < 0 ? NULL : &w->x->out[holds];
     if (o && w->place[i] >= 0)
       tp_putf(c, "  if (stands == TPX_WAITS) memcpy(a->own.last.b + %lld, base[%d], %lld);\n",
           (long long)w->x->param[o->param].at, i, (long long)o->bytes);
@@ -185,24 +184,19 @@ static void put_runs(exporter *w, tp_buf *b) {
 
 /* ---- the example ---- */
 
-static void put_members_of(const exporter *w, tp_buf *b, const char *var, const char *what,
-    const tp_export_array *v, int n, bool ticks) {
-  for (int i = 0; i < n; i++)
-    if (v[i].as && v[i].ticks == ticks)
-      tp_putf(b, "  static %s %s_%s[%lld];\n", tp_emit_type(v[i].dtype), var, v[i].as,
-          (long long)TP_MAX(v[i].bytes / tp_dtype_size(v[i].dtype), 1));
-  tp_putf(b, "  %s_%s %s = { ", w->x->name, what, var);
-  for (int i = 0, any = 0; i < n; i++)
-    if (v[i].as && v[i].ticks == ticks) tp_putf(b, "%s%s_%s", any++ ? ", " : "", var, v[i].as);
-  tp_puts(b, any_of(v, n, ticks) ? " };\n" : "0 };\n");
-}
-
 static void put_members(exporter *w, tp_buf *b) {
-  const tp_export *x = w->x;
-  put_members_of(w, b, "in", "inputs", x->in, x->nin, false);
-  put_members_of(w, b, "out", "outputs", x->out, x->nout, false);
-  if (x->ticks) put_members_of(w, b, "values", "values", x->in, x->nin, true);
-  if (x->ticks) put_members_of(w, b, "shown", "shown", x->out, x->nout, true);
+  group g;
+  for (int k = 0; find_group(w, k, &g); k++) {
+    int any = 0;
+    for (int i = 0; i < g.n; i++)
+      if (is_member(&g, i))
+        tp_putf(b, "  static %s %s_%s[%lld];\n", tp_emit_type(g.v[i].dtype), g.var, g.v[i].as,
+            (long long)TP_MAX(g.v[i].bytes / tp_dtype_size(g.v[i].dtype), 1));
+    tp_putf(b, "  %s_%s %s = { ", w->x->name, g.what, g.var);
+    for (int i = 0; i < g.n; i++)
+      if (is_member(&g, i)) tp_putf(b, "%s%s_%s", any++ ? ", " : "", g.var, g.v[i].as);
+    tp_puts(b, any ? " };\n" : "0 };\n");
+  }
 }
 
 static void put_prints(exporter *w, tp_buf *b) {

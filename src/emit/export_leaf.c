@@ -5,22 +5,24 @@
 
 /* ---- what can be exported ---- */
 
+/* The function tpx_<fn>, of the section of that name, and its arguments (put_argument). Where it
+ * may fault, h and the position go first. */
 static const struct {
-  const char *fn, *section;
+  const char *fn, *with;
   bool faults;
 } in_library[TP_NOP] = {
-  [TP_OP_MATMUL] = { "matmul", "matmul" },
-  [TP_OP_CONV] = { "conv", "conv" },
-  [TP_OP_CONV_DATA] = { "conv", "conv" },
-  [TP_OP_CONV_WEIGHT] = { "conv", "conv" },
-  [TP_OP_FOLD] = { "fold", "fold" },
-  [TP_OP_SCAN] = { "scan", "scan" },
-  [TP_OP_CUMPROD] = { "scan", "scan" },
-  [TP_OP_RECUR] = { "recur", "recur" },
-  [TP_OP_SORT] = { "sort", "sort" },
-  [TP_OP_INDEX_ADD] = { "index_add", "index_add", true },
-  [TP_OP_SCATTER_ADD] = { "scatter_add", "scatter_add", true },
-  [TP_OP_MATMUL_AT] = { "matmul_at", "matmul_at", true },
+  [TP_OP_MATMUL] = { "matmul", "v+w", false },
+  [TP_OP_CONV] = { "conv", "0lhABC+w", false },
+  [TP_OP_CONV_DATA] = { "conv", "1lhCBA+w", false },
+  [TP_OP_CONV_WEIGHT] = { "conv", "2lhACB+w", false },
+  [TP_OP_FOLD] = { "fold", "ABxsdw", false },
+  [TP_OP_SCAN] = { "scan", "ABxb0f", false },
+  [TP_OP_CUMPROD] = { "scan", "ABxb1f", false },
+  [TP_OP_RECUR] = { "recur", "ABCxb", false },
+  [TP_OP_SORT] = { "sort", "ABCx>w", false },
+  [TP_OP_INDEX_ADD] = { "index_add", "ABCDlxw", true },
+  [TP_OP_SCATTER_ADD] = { "scatter_add", "ABCDxw", true },
+  [TP_OP_MATMUL_AT] = { "matmul_at", "vlw", true },
 };
 
 static bool refused(const tp_region *r, tp_error *err, tp_code code, const char *why) {
@@ -140,73 +142,42 @@ static void put_ready(exporter *w, const tp_region *r) {
     tp_emit_line(e, "for (int i = 0; i < %d; i++) tpx_unwrap(&v[i], &work);\n", r->nin);
 }
 
-static const char *how_text(tp_emit *e, const tp_how *h) {
-  tp_buf b;
-  tp_hold hold;
-  tp_buf_hold(&b, &hold);
-  for (int i = 0; i < h->naxes; i++) tp_putf(&b, "%s%d", i ? ", " : "", h->axes[i]);
-  const char *text = tp_strdup(e->a, b.n ? b.s : "0");
-  tp_buf_drop(&b, &hold);
-  return text;
-}
-
-/* Where a call stands. */
-static void put_coordinates(tp_emit *e, const tp_region *r) {
-  tp_emit_line(e, "const int64_t point[] = { ");
-  for (int k = 0; k < r->ncoord; k++) tp_putf(e->b, k ? ", %s" : "%s", emit_ix(e, r->coord[k]));
-  tp_puts(e->b, r->ncoord ? " };\n" : "0 };\n");
-}
-
-static void put_conv(exporter *w, const tp_region *r) {
-  const int *role = tp_conv_roles(r->op);
-  int of[3];
-  for (int i = 0; i < 3; i++) of[role[i]] = i;
-  tp_emit_line(&w->e, "static const int how[] = { %s };\n", how_text(&w->e, &r->how));
-  tp_emit_line(&w->e, "tpx_conv(%d, %d, how, &v[%d], &v[%d], &v[%d], %d, work);\n",
-      r->op == TP_OP_CONV            ? 0
-          : r->op == TP_OP_CONV_DATA ? 1
-                                     : 2,
-      r->nlead, of[TP_CX], of[TP_CW], of[TP_CY], r->acc);
+static void put_argument(tp_emit *e, const tp_region *r, char of) {
+  const tp_how *h = &r->how;
+  switch (of) {
+  case 'v': tp_puts(e->b, "v"); return;    /* all windows */
+  case 'h': tp_puts(e->b, "how"); return;  /* the operator's axes */
+  case 'w': tp_puts(e->b, "work"); return; /* working memory */
+  case 'f': tp_putf(e->b, "%a", h->f[0]); return;
+  }
+  long long n = of == 'l' ? r->nlead
+      : of == 'x'         ? r->nlead + h->axis
+      : of == '+'         ? r->acc
+      : of == 'b'         ? h->backwards
+      : of == '>'         ? h->descending
+      : of == 's'         ? h->step
+      : of == 'd'         ? h->dilation
+      : of < 'A'          ? of - '0'
+                          : of - 'A';
+  tp_putf(e->b, of >= 'A' && of <= 'D' ? "&v[%lld]" : "%lld", n);
 }
 
 static void put_operator(exporter *w, const tp_pnode *x) {
   tp_emit *e = &w->e;
   const tp_region *r = x->rg;
-  const tp_how *h = &r->how;
-  int axis = r->nlead + h->axis;
-  char with[160] = "";
-  switch (r->op) {
-  case TP_OP_CONV:
-  case TP_OP_CONV_DATA:
-  case TP_OP_CONV_WEIGHT: put_conv(w, r); return;
-  case TP_OP_MATMUL: snprintf(with, sizeof with, "v, %d, work", r->acc); break;
-  case TP_OP_FOLD:
-    snprintf(with, sizeof with, "&v[0], &v[1], %d, %lld, %lld, work", axis, (long long)h->step,
-        (long long)h->dilation);
-    break;
-  case TP_OP_SCAN:
-  case TP_OP_CUMPROD:
-    snprintf(with, sizeof with, "&v[0], &v[1], %d, %d, %d, %a", axis, h->backwards,
-        r->op == TP_OP_CUMPROD, h->f[0]);
-    break;
-  case TP_OP_RECUR:
-    snprintf(with, sizeof with, "&v[0], &v[1], &v[2], %d, %d", axis, h->backwards);
-    break;
-  case TP_OP_SORT:
-    snprintf(with, sizeof with, "&v[0], &v[1], &v[2], %d, %d, work", axis, h->descending);
-    break;
-  case TP_OP_INDEX_ADD:
-    snprintf(with, sizeof with, "&v[0], &v[1], &v[2], &v[3], %d, %d, work", r->nlead, axis);
-    break;
-  case TP_OP_MATMUL_AT: snprintf(with, sizeof with, "v, %d, work", r->nlead); break;
-  case TP_OP_SCATTER_ADD:
-    snprintf(with, sizeof with, "&v[0], &v[1], &v[2], &v[3], %d, work", axis);
-    break;
-  default: (void)TP_NEVER(true);
+  bool faults = in_library[r->op].faults;
+  const char *with = in_library[r->op].with;
+  if (strchr(with, 'h')) {
+    tp_emit_line(e, "static const int how[] = { ");
+    for (int i = 0; i < r->how.naxes; i++) tp_putf(e->b, "%d, ", r->how.axes[i]);
+    tp_puts(e->b, "};\n");
   }
-  if (in_library[r->op].faults)
-    tp_emit_line(e, "TP_END_IF(tpx_%s(h, %d, %s));\n", in_library[r->op].fn, x->pos, with);
-  else tp_emit_line(e, "tpx_%s(%s);\n", in_library[r->op].fn, with);
+  tp_emit_line(e, faults ? "TP_END_IF(tpx_%s(h, %d, " : "tpx_%s(", in_library[r->op].fn, x->pos);
+  for (const char *s = with; *s; s++) {
+    if (s > with) tp_puts(e->b, ", ");
+    put_argument(e, r, *s);
+  }
+  tp_puts(e->b, faults ? "));\n" : ");\n");
 }
 
 /* A loaded value takes the place of the first one: its buffer is there if it was loaded. */
@@ -231,7 +202,9 @@ static void put_callback(exporter *w, const tp_pnode *x, const tp_callee *c) {
   if (c->fn == TP_FN_FEED) tp_emit_line(e, "tpx_take(&v[0], h->values[%d]);\n", c->slot);
   else if (c->fn == TP_FN_SHOW) tp_emit_line(e, "tpx_show(&v[0], h->shown[%d]);\n", c->slot);
   else {
-    put_coordinates(e, r);
+    tp_emit_line(e, "const int64_t point[] = { ");
+    for (int k = 0; k < r->ncoord; k++) tp_putf(e->b, "%s, ", emit_ix(e, r->coord[k]));
+    tp_puts(e->b, r->ncoord ? "};\n" : "0 };\n");
     tp_emit_line(e, "TP_END_IF(tpx_call(h, %d, %d, point, v, %d, %d, h->room));\n", x->pos, c->fn,
         r->nin, r->nout);
   }
@@ -271,36 +244,30 @@ void emit_library_call(tp_emit *e, const tp_pnode *x) {
 
 /* ---- the library ---- */
 
-static const char *const sections[] = { "base", "matmul", "conv", "fold", "scan", "recur", "sort",
-  "indices", "index_add", "scatter_add", "matmul_at", "end", "call", "ticks" };
-enum { NSECTION = sizeof sections / sizeof *sections };
+typedef TP_VEC(const char *) sections;
 
-static void need_section(bool *on, const char *name) {
-  for (int i = 0; i < NSECTION; i++) on[i] |= strcmp(sections[i], name) == 0;
-}
-
-static void mark_region(const exporter *w, const tp_region *r, bool *on) {
-  int fn = r->kind == TP_RG_CALL ? w->e.p->calls.v[r->call].fn : 0;
-  if (r->kind == TP_RG_CALL) need_section(on, fn < 0 ? "ticks" : "call");
-  if (r->kind == TP_RG_OP) need_section(on, in_library[r->op].section);
-  if (r->kind == TP_RG_OP && tp_ops[r->op].cls == TP_CLS_GATH) need_section(on, "indices");
-  if (r->op == TP_OP_MATMUL_AT) need_section(on, "matmul");
+static void mark_region(const exporter *w, const tp_region *r, sections *on) {
+  bool op = r->kind == TP_RG_OP;
+  if (r->kind == TP_RG_CALL)
+    TP_PUSH(w->e.a, on, w->e.p->calls.v[r->call].fn < 0 ? "ticks" : "call");
+  if (op && in_library[r->op].fn) TP_PUSH(w->e.a, on, in_library[r->op].fn);
+  if (op && tp_ops[r->op].cls == TP_CLS_GATH) TP_PUSH(w->e.a, on, "indices");
+  if (op && r->op == TP_OP_MATMUL_AT) TP_PUSH(w->e.a, on, "matmul");
 }
 
 void emit_library(exporter *w) {
-  bool on[NSECTION] = { true };
+  sections on = { 0 };
+  TP_PUSH(w->e.a, &on, "base");
   TP_EACH_NODE (k, w->e.p->body) {
-    if (k.x->kind == TP_P_LOAD) need_section(on, "end");
+    if (k.x->kind == TP_P_LOAD) TP_PUSH(w->e.a, &on, "end");
     if (k.x->rg && (k.x->rg->kind != TP_RG_OP || !tp_emit_knows(&w->e, k.x)))
-      mark_region(w, k.x->rg, on);
+      mark_region(w, k.x->rg, &on);
   }
   for (const char *s = tp_prelude_export, *next; s; s = next) {
-    int name = 0;
+    size_t n = strcspn(s + 5, " ");
+    bool wanted = false;
     next = strstr(s + 1, "/* > ");
-    for (int i = 0; i < NSECTION; i++)
-      if (strncmp(s + 5, sections[i], strlen(sections[i])) == 0 &&
-          s[5 + strlen(sections[i])] == ' ')
-        name = i;
-    if (on[name]) tp_putn(w->c, s, next ? (size_t)(next - s) : strlen(s));
+    for (int i = 0; i < on.n; i++) wanted |= strlen(on.v[i]) == n && !strncmp(on.v[i], s + 5, n);
+    if (wanted) tp_putn(w->c, s, next ? (size_t)(next - s) : strlen(s));
   }
 }

@@ -28,6 +28,7 @@ typedef struct tp_emit_arg {
 } tp_emit_arg;
 
 typedef TP_VEC(int) tp_emit_ahead; /* positions */
+typedef TP_VEC(const tp_pnode *) tp_emit_nodes;
 typedef struct tp_emit tp_emit;
 
 /* The target of code. host: it runs leaves that are left to it, by kernels that may be better than
@@ -80,6 +81,8 @@ static inline bool emit_is_settled(const tp_emit *e, int i) {
 }
 
 /* emit.c */
+/* x, sequences taken apart, to the end of a list */
+void emit_put_row(tp_emit *e, const tp_pnode *x, tp_emit_nodes *to);
 /* an iteration as it stands, inside braces */
 void tp_emit_rest(tp_emit *e, const tp_pnode *loop);
 /* of statements, in order */

@@ -21,24 +21,20 @@ typedef enum {
   CELL_SAME,
   CELL_OTHER
 } wave_cell;
+/* v: statements of p's body, n before the inner loop; first: lane from which on rows are stored */
 typedef struct {
   tp_emit *e;
   const tp_pnode *p, *q, *body;
   const tp_region *r;
-  int nbefore;
-  const tp_pnode **before;
+  tp_emit_nodes v;
+  int n, lanes, first;
   const tp_nd *x;
-  int lanes, first;
-  wave_cell *in; /* first: lane from which on rows are stored */
+  wave_cell *in;
 } wave;
 
-static bool mentions(const tp_ix *e, const tp_sym *s) { return tp_ix_mentions(e, s); }
-
 static bool window_mentions(const tp_nd *nd, const tp_sym *s) {
-  bool any = mentions(nd->off, s);
-  for (int i = 0; i < nd->nring; i++)
-    any |= mentions(nd->ring[i].idx, s) || mentions(nd->ring[i].width, s) ||
-        mentions(nd->ring[i].stride, s);
+  bool any = tp_ix_mentions(nd->off, s);
+  for (int i = 0; i < nd->nring; i++) any |= tp_ix_mentions(nd->ring[i].idx, s);
   return any;
 }
 
@@ -64,13 +60,16 @@ static wave_cell cell_of(const wave *w, const tp_nd *a) {
   return p && q ? CELL_OTHER : p ? CELL_ROW : q ? CELL_COLUMN : CELL_SAME;
 }
 
+static bool is_one_point(const wave *w, const tp_pnode *x) {
+  return x->kind == TP_P_REGION && tp_emit_is_points(w->e, x) && !tp_emit_faults(w->e, x->rg) &&
+      !x->rg->nlead && x->rg->nout == 1 && !x->rg->acc;
+}
+
 /* A point before the inner loop: it writes the cell left of the row, and of all cells reads the one
  * above that at most. */
 static bool makes_left(const wave *w, const tp_pnode *x) {
   const tp_ix *left = tp_ix_addc(w->e->ix, w->q->lo, -1);
-  if (x->kind != TP_P_REGION || !tp_emit_is_points(w->e, x) || tp_emit_faults(w->e, x->rg) ||
-      x->rg->nlead || x->rg->nout != 1 || x->rg->acc)
-    return false;
+  if (!is_one_point(w, x)) return false;
   const tp_nd *o = &x->rg->out[0];
   bool ok = o->buf == w->x->buf && tp_same_rings(o, w->x, NULL, 0, NULL, NULL) &&
       o->off == tp_ix_subst(w->e->ix, w->x->off, 1, &w->q->var, &left);
@@ -81,29 +80,23 @@ static bool makes_left(const wave *w, const tp_pnode *x) {
 
 /* Rows that are kept: all of them, or a ring that lanes go round a whole number of times. */
 static bool rows_kept(wave *w) {
-  int64_t width = 0;
+  int64_t width = 0, k;
+  const tp_ix *rest;
   int turning = 0;
   for (int i = 0; i < w->x->nring; i++) {
     const tp_ring *r = &w->x->ring[i];
-    if (mentions(r->width, w->p->var) || mentions(r->stride, w->p->var) ||
-        mentions(r->idx, w->q->var) || mentions(r->width, w->q->var) ||
-        mentions(r->stride, w->q->var))
-      return false;
-    if (!mentions(r->idx, w->p->var)) continue;
-    int64_t k;
-    const tp_ix *rest;
-    turning++;
-    if (!tp_ix_linear_in(w->e->ix, r->idx, w->p->var, &k, &rest) || k != 1 ||
+    if (tp_ix_mentions(r->idx, w->q->var)) return false;
+    if (!tp_ix_mentions(r->idx, w->p->var)) continue;
+    if (turning++ || !tp_ix_linear_in(w->e->ix, r->idx, w->p->var, &k, &rest) || k != 1 ||
         !tp_ix_is_const(r->width, &width) || width < 1 || width > w->lanes || w->lanes % width)
       return false;
   }
   w->first = turning ? w->lanes - (int)width : 0;
-  return turning < 2 && !(turning && mentions(w->x->off, w->p->var)) &&
-      (turning || mentions(w->x->off, w->p->var));
+  return tp_ix_mentions(w->x->off, w->p->var) == !turning;
 }
 
 static bool fits_lanes(wave *w) {
-  tp_dtype d = w->e->p->bufs.v[w->x->buf]->dtype;
+  tp_dtype d = tp_emit_dtype(w->e, w->x);
   bool ok = d == TP_F32 || d == TP_I32 || d == TP_F64 || d == TP_I64, left = false;
   w->lanes = 64 / TP_MAX(tp_dtype_size(d), 4);
   w->in = TP_NEWN(w->e->a, wave_cell, w->r->nin + 1);
@@ -115,56 +108,52 @@ static bool fits_lanes(wave *w) {
   return ok && left && rows_kept(w);
 }
 
-/* The statements of a sequence, in order. */
-static int listed(const tp_pnode *x, const tp_pnode **v, int n, int max) {
-  if (!tp_is_row(x)) {
-    if (n < max) v[n] = x;
-    return n + 1;
-  }
-  for (int i = 0; i < x->n; i++) n = listed(x->kid[i], v, n, max);
-  return n;
-}
-
 enum { BEFORE = 4 };
 static bool is_wave(wave *w) {
-  const tp_pnode **v = TP_NEWN(w->e->a, const tp_pnode *, BEFORE + 1), *body[1];
-  int n = listed(w->p->kid[0], v, 0, BEFORE + 1);
-  if (n < 1 || n > BEFORE + 1 || w->p->step != 1 || v[n - 1]->kind != TP_P_FOR) return false;
-  w->q = v[n - 1];
-  if (w->q->step != 1 || mentions(w->q->lo, w->p->var) || mentions(w->q->hi, w->p->var) ||
-      listed(w->q->kid[0], body, 0, 1) != 1)
+  tp_emit_nodes body = { 0 };
+  emit_put_row(w->e, w->p->kid[0], &w->v);
+  w->n = w->v.n - 1;
+  if (w->n < 1 || w->n > BEFORE || w->p->step != 1) return false;
+  w->q = w->v.v[w->n];
+  if (w->q->kind != TP_P_FOR || w->q->step != 1 || tp_ix_mentions(w->q->lo, w->p->var) ||
+      tp_ix_mentions(w->q->hi, w->p->var))
     return false;
-  w->body = body[0];
-  if (w->body->kind != TP_P_REGION || !tp_emit_is_points(w->e, w->body)) return false;
+  emit_put_row(w->e, w->q->kid[0], &body);
+  if (body.n != 1 || !is_one_point(w, body.v[0]) || !body.v[0]->rg->nmicro) return false;
+  w->body = body.v[0];
   w->r = w->body->rg;
-  if (w->r->nlead || w->r->nout != 1 || w->r->acc || !w->r->nmicro || tp_emit_faults(w->e, w->r))
-    return false;
   w->x = &w->r->out[0];
-  w->nbefore = n - 1;
-  w->before = v;
   bool ok = fits_lanes(w);
-  for (int i = 0; ok && i < w->nbefore; i++) ok = makes_left(w, v[i]);
-  return ok && w->nbefore > 0;
+  for (int i = 0; ok && i < w->n; i++) ok = makes_left(w, w->v.v[i]);
+  return ok;
 }
 
 /* ---- text ---- */
 
-static tp_dtype wave_type(const wave *w, int buf) { return w->e->p->bufs.v[buf]->dtype; }
+static const char *type_of_cell(const wave *w, const tp_nd *nd) {
+  return tp_emit_held(tp_emit_dtype(w->e, nd));
+}
 
 static void put_cell(const wave *w, const tp_nd *nd) {
   w->e->buf[nd->buf] = true;
-  emit_load(w->e, wave_type(w, nd->buf));
+  emit_load(w->e, tp_emit_dtype(w->e, nd));
   tp_putf(w->e->b, "b%d[", nd->buf);
   tp_emit_place(w->e, nd, nd->off);
   tp_puts(w->e->b, "])");
 }
 
-/* to = the element of the window at row p, column q. */
+/* Row p, column q. */
+static void put_at_cell(const wave *w, const char *p, const char *q) {
+  int a = w->p->var->id, b = w->q->var->id;
+  tp_putf(w->e->b, "const int64_t s%d = %s, s%d = %s; (void)s%d, (void)s%d;\n", a, p, b, q, a, b);
+}
+
+/* to = the element of the window there. */
 static void put_wave_read(
     const wave *w, const char *to, const tp_nd *nd, const char *p, const char *q) {
-  tp_emit_line(w->e,
-      "{ const int64_t s%d = %s, s%d = %s; (void)s%d, (void)s%d; %s = ", w->p->var->id, p,
-      w->q->var->id, q, w->p->var->id, w->q->var->id, to);
+  tp_emit_line(w->e, "{ ");
+  put_at_cell(w, p, q);
+  tp_emit_line(w->e, "%s = ", to);
   put_cell(w, nd);
   tp_puts(w->e->b, "; }\n");
 }
@@ -172,23 +161,16 @@ static void put_wave_read(
 /* Lanes begin with the cells left of their rows and the numbers of their rows. */
 static void put_begin(const wave *w) {
   tp_emit *e = w->e;
-  char to[32];
-  const char *t = tp_emit_type(wave_type(w, w->x->buf));
-  tp_emit_line(
-      e, "typedef %s lanes __attribute__((vector_size(%d * sizeof(%s))));\n", t, w->lanes, t);
-  tp_emit_line(e, "lanes cells, above, corner;\n");
+  const char *t = type_of_cell(w, w->x);
+  tp_emit_line(e, "TP_VECTOR(%s, %d) cells, above, corner;\n", t, w->lanes);
   for (int i = 0; i < w->r->nin; i++) {
-    const char *own = tp_emit_held(wave_type(w, w->r->in[i].buf));
+    const char *own = type_of_cell(w, &w->r->in[i]);
     if (w->in[i] == CELL_ROW) tp_emit_line(e, "%s i%d_[%d];\n", own, i, w->lanes);
     if (w->in[i] == CELL_COLUMN)
-      tp_emit_line(e,
-          "typedef %s lanes%d __attribute__((vector_size(%d * sizeof(%s)))); lanes%d i%d_ = { 0 "
-          "};\n",
-          own, i, w->lanes, own, i, i);
+      tp_emit_line(e, "TP_VECTOR(%s, %d) i%d_ = { 0 };\n", own, w->lanes, i);
     if (w->in[i] == CELL_SAME) {
       tp_emit_line(e, "%s i%d_;\n", own, i);
-      snprintf(to, sizeof to, "i%d_", i);
-      put_wave_read(w, to, &w->r->in[i], "row", "lo");
+      put_wave_read(w, tp_printf(e->a, "i%d_", i), &w->r->in[i], "row", "lo");
     }
   }
   tp_emit_line(e, "%s before = 0;\n", t);
@@ -196,13 +178,12 @@ static void put_begin(const wave *w) {
     if (w->in[i] == CELL_CORNER) put_wave_read(w, "before", &w->r->in[i], "row", "lo");
   emit_open(e, "for (int l = 0; l < %d; l++) {\n", w->lanes);
   tp_emit_line(e, "const int64_t s%d = row + l;\n", w->p->var->id);
-  for (int i = 0; i < w->nbefore; i++) tp_emit_loop(e, w->before[i]);
-  for (int i = 0; i < w->r->nin; i++) {
-    snprintf(to, sizeof to, "i%d_[l]", i);
-    if (w->in[i] == CELL_ROW) put_wave_read(w, to, &w->r->in[i], "row + l", "lo");
-  }
+  for (int i = 0; i < w->n; i++) tp_emit_loop(e, w->v.v[i]);
+  for (int i = 0; i < w->r->nin; i++)
+    if (w->in[i] == CELL_ROW)
+      put_wave_read(w, tp_printf(e->a, "i%d_[l]", i), &w->r->in[i], "row + l", "lo");
   put_wave_read(w, "cells[l]", w->x, "row + l", "lo - 1");
-  emit_shut(w->e, 1);
+  emit_shut(e, 1);
   tp_emit_line(e, "above = TP_SHIFT_%d(cells);\n", w->lanes);
   tp_emit_line(e, "above[0] = before;\n");
 }
@@ -210,7 +191,6 @@ static void put_begin(const wave *w) {
 /* Moves lanes on by one; lane 0 reads. */
 static void put_enter(const wave *w, bool reads) {
   tp_emit *e = w->e;
-  char to[32];
   tp_emit_line(e, "corner = above;\n");
   tp_emit_line(e, "above = TP_SHIFT_%d(cells);\n", w->lanes);
   for (int i = 0; i < w->r->nin; i++)
@@ -218,57 +198,57 @@ static void put_enter(const wave *w, bool reads) {
   for (int i = 0; reads && i < w->r->nin; i++) {
     /* the next step's corner is what is above now */
     bool column = w->in[i] == CELL_COLUMN, next = w->in[i] == CELL_CORNER;
-    snprintf(to, sizeof to, column ? "i%d_[0]" : "above[0]", i);
     if (column || next || w->in[i] == CELL_UP)
-      put_wave_read(w, to, &w->r->in[i], "row", next ? "step + 1" : "step");
+      put_wave_read(w, column ? tp_printf(e->a, "i%d_[0]", i) : "above[0]", &w->r->in[i], "row",
+          next ? "step + 1" : "step");
   }
 }
 
 static void put_operand(const wave *w, int i) {
-  static const char *const of[] = {
-    [CELL_UP] = "above_[l]", [CELL_LEFT] = "cells_[l]", [CELL_CORNER] = "corner_[l]"
-  };
-  const char *here = w->in[i] == CELL_SAME ? "i%d_" : w->in[i] == CELL_ROW ? "i%d_[l]" : "in%d[l]";
-  tp_emit_line(w->e, "const %s i%d = ", tp_emit_held(wave_type(w, w->r->in[i].buf)), i);
+  static const char *const of[] = { [CELL_UP] = "above_[l]",
+    [CELL_LEFT] = "cells_[l]",
+    [CELL_CORNER] = "corner_[l]",
+    [CELL_ROW] = "i%d_[l]",
+    [CELL_COLUMN] = "i%d__[l]",
+    [CELL_SAME] = "i%d_" };
+  tp_emit_line(w->e, "const %s i%d = ", type_of_cell(w, &w->r->in[i]), i);
   if (w->in[i] == CELL_OTHER) put_cell(w, &w->r->in[i]);
-  else tp_putf(w->e->b, w->in[i] <= CELL_CORNER ? of[w->in[i]] : here, i);
+  else tp_putf(w->e->b, of[w->in[i]], i);
   tp_puts(w->e->b, ";\n");
 }
 
 /* One step of all lanes; some: not all of them are inside their rows. */
 static void put_wave_step(const wave *w, bool some) {
   tp_emit *e = w->e;
-  int p = w->p->var->id, q = w->q->var->id;
-  const char *t = tp_emit_type(wave_type(w, w->x->buf));
-  tp_emit_line(e, "%s cells_[%d], above_[%d], corner_[%d], made[%d];\n", t, w->lanes, w->lanes,
-      w->lanes, w->lanes);
-  tp_emit_line(e,
-      "__builtin_memcpy(cells_, &cells, sizeof cells), __builtin_memcpy(above_, &above, sizeof "
-      "above), __builtin_memcpy(corner_, &corner, sizeof corner);\n");
+  const char *t = type_of_cell(w, w->x);
+  tp_emit_line(e, "%s made[%d];\n", t, w->lanes);
+  tp_emit_line(e, "TP_SPREAD(%s, %d, cells);\n", t, w->lanes);
+  tp_emit_line(e, "TP_SPREAD(%s, %d, above);\n", t, w->lanes);
+  tp_emit_line(e, "TP_SPREAD(%s, %d, corner);\n", t, w->lanes);
   for (int i = 0; i < w->r->nin; i++)
     if (w->in[i] == CELL_COLUMN)
-      tp_emit_line(e, "%s in%d[%d]; __builtin_memcpy(in%d, &i%d_, sizeof i%d_);\n",
-          tp_emit_held(wave_type(w, w->r->in[i].buf)), i, w->lanes, i, i, i);
+      tp_emit_line(e, "TP_SPREAD(%s, %d, i%d_);\n", type_of_cell(w, &w->r->in[i]), w->lanes, i);
   tp_emit_line(e, "TP_IVDEP\n");
   emit_open(e, "for (int l = 0; l < %d; l++) {\n", w->lanes);
+  tp_emit_indent(e);
   /* others read nothing beyond their rows */
-  const char *column = some ? "step - l < lo ? lo : step - l < hi ? step - l : hi - 1" : "step - l";
-  tp_emit_line(
-      e, "const int64_t s%d = row + l, s%d = %s; (void)s%d, (void)s%d;\n", p, q, column, p, q);
+  put_at_cell(
+      w, "row + l", some ? "step - l < lo ? lo : step - l < hi ? step - l : hi - 1" : "step - l");
   for (int i = 0; i < w->r->nin; i++) put_operand(w, i);
   tp_emit_micros(e, w->body);
   tp_emit_line(e,
       some ? "made[l] = step - l >= lo && step - l < hi ? m%d : cells_[l];\n" : "made[l] = m%d;\n",
       w->r->outmicro[0]);
-  emit_shut(w->e, 1);
+  emit_shut(e, 1);
   tp_emit_line(e, "__builtin_memcpy(&cells, made, sizeof cells);\n");
   emit_open(e, "for (int l = %d; l < %d; l++) {\n", w->first, w->lanes);
-  tp_emit_line(e, "const int64_t s%d = row + l, s%d = step - l; (void)s%d;\n", p, q, p);
+  tp_emit_indent(e);
+  put_at_cell(w, "row + l", "step - l");
   tp_emit_line(e, "%sb%d[", some ? "if (step - l >= lo && step - l < hi) " : "", w->x->buf);
   e->buf[w->x->buf] = true;
   tp_emit_place(e, w->x, w->x->off);
   tp_puts(e->b, "] = made[l];\n");
-  emit_shut(w->e, 1);
+  emit_shut(e, 1);
 }
 
 static void put_steps(const wave *w, const char *end, bool reads, bool some) {
@@ -278,34 +258,28 @@ static void put_steps(const wave *w, const char *end, bool reads, bool some) {
   emit_shut(w->e, 1);
 }
 
-static void put_limits(const wave *w, int entry) {
-  tp_emit *e = w->e;
-  tp_emit_line(e, "const int64_t end = %s, lo = %s, hi = %s;\n", emit_ix(e, w->p->hi),
-      emit_ix(e, w->q->lo), emit_ix(e, w->q->hi));
-  tp_emit_line(e, "int64_t row = %s;\n", tp_emit_start(e, w->p, entry));
-}
-
 bool tp_emit_wave(tp_emit *e, const tp_pnode *x, int entry) {
   wave w = { .e = e, .p = x };
   if (!is_wave(&w)) return false;
-  bool p = e->sym[x->var->id], q = e->sym[w.q->var->id];
-  tp_emit_line(e, "{ /* rows of %d in lanes */\n", w.body->pos);
-  e->depth++;
-  put_limits(&w, entry);
+  int v = x->var->id;
+  bool p = e->sym[v], q = e->sym[w.q->var->id];
+  emit_open(e, "{ /* rows of %d in lanes */\n", w.body->pos);
+  tp_emit_line(e, "const int64_t end = %s, lo = %s, hi = %s;\n", emit_ix(e, x->hi),
+      emit_ix(e, w.q->lo), emit_ix(e, w.q->hi));
+  tp_emit_line(e, "int64_t row = %s;\n", tp_emit_start(e, x, entry));
   emit_open(
       e, "for (; end - row >= %d && hi - lo >= %d; row += %d) {\n", w.lanes, w.lanes, w.lanes);
   tp_emit_line(e, "TP_END_IF((*cancel || !++looks) && h->cancelled(h->exec, %d));\n", x->pos);
   put_begin(&w);
   tp_emit_line(e, "int64_t step = lo;\n");
-  const char *more = tp_printf(e->a, " + %d", w.lanes - 1);
-  put_steps(&w, tp_printf(e->a, "lo%s", more), true, true);
+  put_steps(&w, tp_printf(e->a, "lo + %d", w.lanes - 1), true, true);
   put_steps(&w, "hi", true, false);
-  put_steps(&w, tp_printf(e->a, "hi%s", more), false, true);
-  emit_shut(w.e, 1);
-  emit_open(e, "for (int64_t s%d = row; s%d < end; s%d++) {\n", x->var->id, x->var->id, x->var->id);
+  put_steps(&w, tp_printf(e->a, "hi + %d", w.lanes - 1), false, true);
+  emit_shut(e, 1);
+  emit_open(e, "for (int64_t s%d = row; s%d < end; s%d++) {\n", v, v, v);
   tp_emit_rest(e, x);
-  emit_shut(w.e, 2);
-  e->sym[x->var->id] = p;
+  emit_shut(e, 2);
+  e->sym[v] = p;
   e->sym[w.q->var->id] = q;
   return true;
 }

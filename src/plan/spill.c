@@ -272,36 +272,23 @@ static void spill_visit(spiller *s, const tp_pnode *x) {
   else visit_kids(s, x);
 }
 
-static bool is_few(const tp_ix *e) {
-  int64_t v;
-  if (tp_ix_is_const(e, &v)) return v <= FEW;
-  for (int i = 0; tp_ix_kind(e) == TP_IX_MIN && i < tp_ix_narg(e); i++)
-    if (is_few(tp_ix_arg(e, i))) return true;
-  return false;
-}
-
-/* Is it not used for long? */
-static bool has_gap(const uselist *l) {
-  for (int i = 1; i < l->n; i++)
-    if (l->v[i].leaf->pos - l->v[i - 1].leaf->pos > LONG) return true;
-  return false;
-}
-
 static void offer(spiller *s, const tp_pbuf *b, const uselist *uses) {
   int64_t v;
-  bool any = false;
+  bool any = false, gap = false; /* is it not used for long? */
   if (b->kind != TP_BUF_TEMP || !uses->n ||
       (tp_ix_is_const(b->size, &v) && v * tp_dtype_size(b->dtype) < SMALL))
     return;
   s->buf = b;
   s->uses = uses;
   for (s->dim = 0; s->dim < b->ndim; s->dim++) {
-    if (is_few(b->slots[s->dim]) || !has_sliding(s, s->p->body)) continue;
+    if (tp_known_most(b->slots[s->dim], &v) && v <= FEW) continue;
+    if (!has_sliding(s, s->p->body)) continue;
     any = true;
     spill_visit(s, s->p->body);
   }
   s->dim = -1;
-  if (!any && has_gap(uses) && s->p->body->n) spill_visit(s, s->p->body);
+  for (int i = 1; i < uses->n; i++) gap |= uses->v[i].leaf->pos - uses->v[i - 1].leaf->pos > LONG;
+  if (!any && gap && s->p->body->n) spill_visit(s, s->p->body);
 }
 
 /* ---- the new tree ---- */
@@ -310,30 +297,23 @@ static void append(spiller *s, tp_pnodes *l, const tp_pnodes *more) {
   for (int i = 0; i < more->n; i++) TP_PUSH(s->p->a, l, more->v[i]);
 }
 
-static void rebuild(spiller *s, tp_pnode *x);
-
+/* x, and what stands around and inside of it, to the end of l. */
 static void put_around(spiller *s, tp_pnode *x, tp_pnodes *l) {
+  static const spot nothing;
   const spot *at = tp_hmap_get(&s->spots, &x, sizeof x);
-  rebuild(s, x);
-  if (at) append(s, l, &at->before);
+  tp_pnodes in = { 0 };
+  if (!at) at = &nothing;
+  append(s, l, &at->before);
   TP_PUSH(s->p->a, l, x);
-  if (at) append(s, l, &at->after);
-}
-
-static void rebuild(spiller *s, tp_pnode *x) {
-  const spot *at = tp_hmap_get(&s->spots, &x, sizeof x);
-  tp_pnodes l = { 0 };
-  if (at) append(s, &l, &at->inside);
+  append(s, l, &at->after);
+  append(s, &in, &at->inside);
   for (int i = 0; i < x->n; i++) {
-    put_around(s, x->kid[i], &l);
+    put_around(s, x->kid[i], &in);
     if (x->kind == TP_P_SEQ) continue;
-    x->kid[i] = tp_plan_seq(s->p->a, l.n, l.v);
-    l = (tp_pnodes){ 0 };
+    x->kid[i] = tp_plan_seq(s->p->a, in.n, in.v);
+    in = (tp_pnodes){ 0 };
   }
-  if (x->kind == TP_P_SEQ) {
-    x->n = l.n;
-    x->kid = l.v;
-  }
+  if (x->kind == TP_P_SEQ) x->n = in.n, x->kid = in.v;
 }
 
 void tp_plan_limit(tp_plan *p, const tp_planned *asked) {

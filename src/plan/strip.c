@@ -181,46 +181,34 @@ static int64_t place_elements(const strip *s, int buf, int from) {
   const tp_pbuf *b = s->p->bufs.v[buf];
   int64_t all = 1;
   for (int d = from; d < b->ndim + b->rank; d++) {
-    int64_t n, least = TP_TUNE_TILE_UNKNOWN;
-    const tp_ix *e = b->slots[d];
+    int64_t n;
     if (d == s->t.dim[buf]) continue;
-    if (tp_ix_is_const(e, &n)) least = n;
-    for (int i = 0; tp_ix_kind(e) == TP_IX_MIN && i < tp_ix_narg(e); i++)
-      if (tp_ix_is_const(tp_ix_arg(e, i), &n)) least = TP_MIN(least, n);
-    all = TP_MIN(all * TP_MAX(least, 1), INT32_MAX);
+    if (!tp_known_most(b->slots[d], &n)) n = TP_TUNE_TILE_UNKNOWN;
+    all = TP_MIN(all * TP_MAX(n, 1), INT32_MAX);
   }
   return all;
-}
-
-static bool has_products(const strip *s) {
-  for (int j = 0; j < s->t.n; j++)
-    if (strip_leaf(s, j)->kind == TP_RG_OP) return true;
-  return false;
-}
-
-/* Bytes of what sums are kept in beside. */
-static int64_t joined_bytes(const strip *s) {
-  int64_t bytes = 0;
-  for (int j = 0; j < s->t.n; j++)
-    if (sums_up(s, j)) bytes += 8 * place_elements(s, strip_leaf(s, j)->out[0].buf, 0);
-  return bytes;
 }
 
 /* Places of a strip: an odd number of vectors, so that rows lie in different lines of the cache, of
  * four at least in the longest rows. 0: it does not pay. */
 static int64_t strip_places(const strip *s) {
   const char *set = s->p->reproducible ? NULL : tp_setting("TEMPO_TILE");
-  int64_t bytes = 0, each = 1, all = INT64_MAX, vector = TP_TUNE_TILE_LINE / 4;
+  int64_t bytes = 0, beside = 0, each = 1, all = INT64_MAX, vector = TP_TUNE_TILE_LINE / 4;
+  bool products = false;
   for (int i = 0; i < s->p->bufs.n; i++)
     if (s->t.dim[i] >= 0) {
       const tp_pbuf *b = s->p->bufs.v[i];
       bytes += place_elements(s, i, 0) * tp_dtype_size(b->dtype);
       each = TP_MAX(each, place_elements(s, i, b->ndim));
     }
+  for (int j = 0; j < s->t.n; j++) {
+    products |= strip_leaf(s, j)->kind == TP_RG_OP;
+    if (sums_up(s, j)) beside += 8 * place_elements(s, strip_leaf(s, j)->out[0].buf, 0);
+  }
   tp_ix_is_const(s->t.extent, &all);
-  if (!bytes || (set && all < 2) || joined_bytes(s) > bytes * TP_MIN(all, INT32_MAX) / 2) return 0;
+  if (!bytes || (set && all < 2) || beside > bytes * TP_MIN(all, INT32_MAX) / 2) return 0;
   if (set) return TP_MAX(atoll(set), 1);
-  if (has_products(s))
+  if (products)
     return bytes * all > TP_TUNE_STRIP_PRODUCTS
         ? TP_MIN(TP_MAX(TP_TUNE_STRIP_PRODUCTS / bytes, 1), all - 1)
         : 0;

@@ -36,7 +36,6 @@
 
 static bool buffer_line(parser *p) {
   tp_pbuf *b = TP_NEW(p->pl->a, tp_pbuf);
-  b->first = b->last = b->inside = b->holds = -1;
   int outputs = p->pl->products.n;
   if (!tp_scan_text(p, tp_text_buffer(), b)) return false;
   if ((b->kind == TP_BUF_OUTPUT && b->slot >= outputs) || b->holds >= outputs)
@@ -80,7 +79,7 @@ static bool scan_callee(parser *p, void *x) {
   return true;
 }
 
-const value_kind tp_kind_CALLEE = { 0, put_callee, scan_callee, NULL };
+TEXT_KIND(CALLEE, char, put_callee, scan_callee, NULL);
 
 static bool callee_line(parser *p) {
   tp_callee c = { 0 };
@@ -158,7 +157,6 @@ static tp_pnode *statement(parser *p, const char **text) {
   for (size_t k = TP_P_FOR; k < TP_LEN(kinds) && x->kind == TP_P_REGION; k++)
     if (k != TP_P_REGION && accept(p, kinds[k].word)) x->kind = (tp_pkind)k;
   x->kid = TP_NEWN(p->pl->a, tp_pnode *, 2);
-  x->dim = -1;
   return statement_rest(p, text, x) ? x : NULL;
 }
 

@@ -22,25 +22,32 @@ typedef struct {
   const tp_region *rg;
 } parser;
 
-/* How values of one kind are written; put NULL: as nothing. next: does a value begin here? NULL: it
- * does. */
+typedef struct text_row text_row;
+typedef struct {
+  int n;
+  const text_row *v;
+} text_rows;
+
+/* How values of one kind are written: as `rows` say, or by put and scan; put NULL: as nothing.
+ * next: does a value begin here? NULL: it does. */
 typedef struct value_kind {
   size_t size;
   void (*put)(text_writer *w, const void *x);
   bool (*scan)(parser *p, void *x);
   bool (*next)(parser *p);
+  text_rows (*rows)(void);
 } value_kind;
-typedef struct {
+#define TEXT_KIND(KIND, type, put, scan, next) \
+  const value_kind tp_kind_##KIND = { sizeof(type), put, scan, next, NULL }
+#define TEXT_KIND_OF(KIND, type, rows, next) \
+  const value_kind tp_kind_##KIND = { sizeof(type), NULL, NULL, next, rows }
+struct text_row {
   const char *text;
   const value_kind *kind;
   enum { MUST, MAY, WITH } when;
   enum { ONE, COMMAS, EACH, FOLLOW } many;
   size_t at, count;
-} text_row;
-typedef struct {
-  int n;
-  const text_row *v;
-} text_rows;
+};
 
 static inline bool fail(parser *p, const char *what) { return tp_scan_fail(&p->in, what); }
 static inline bool accept(parser *p, const char *text) { return tp_accept(&p->in, text); }

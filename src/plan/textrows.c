@@ -32,7 +32,10 @@ static void put_values(text_writer *w, const text_row *r, int n, const char *v) 
   for (int i = 0; i < n && r->kind; i++) {
     if (r->many == EACH) tp_puts(w->b, r->text);
     if (r->many == COMMAS && i) tp_puts(w->b, ", ");
-    if (r->kind->put) r->kind->put(w, v + r->kind->size * (size_t)i);
+    if (r->many == FOLLOW) tp_puts(w->b, " ");
+    const char *x = v + r->kind->size * (size_t)i;
+    if (r->kind->rows) tp_put_text(w, r->kind->rows(), x);
+    else if (r->kind->put) r->kind->put(w, x);
   }
 }
 
@@ -55,6 +58,9 @@ void tp_put_text(text_writer *w, text_rows t, const void *x) {
 }
 
 static bool begins(parser *p, const value_kind *k) { return !k->next || k->next(p); }
+static bool scan_value(parser *p, const value_kind *k, void *x) {
+  return k->rows ? tp_scan_text(p, k->rows(), x) : k->scan(p, x);
+}
 
 bool tp_scan_items(parser *p, const text_row *r, int *count, void *list) {
   char *v = NULL;
@@ -63,7 +69,8 @@ bool tp_scan_items(parser *p, const text_row *r, int *count, void *list) {
   while (more) {
     if (n == LISTED) return fail(p, "too many items");
     tp_vec_grow(p->pl->a, (void **)&v, n, &cap, r->kind->size);
-    if (!r->kind->scan(p, memset(v + r->kind->size * (size_t)n, 0, r->kind->size))) return false;
+    if (!scan_value(p, r->kind, memset(v + r->kind->size * (size_t)n, 0, r->kind->size)))
+      return false;
     n++;
     more = r->many == COMMAS ? accept(p, ",")
         : r->many == EACH    ? tp_accept_text(p, r->text)
@@ -76,6 +83,7 @@ bool tp_scan_items(parser *p, const text_row *r, int *count, void *list) {
   return true;
 }
 
+/* A place that is not there is -1. */
 bool tp_scan_text(parser *p, text_rows t, void *x) {
   bool there = false;
   for (const text_row *r = t.v; r < t.v + t.n; r++) {
@@ -85,9 +93,11 @@ bool tp_scan_text(parser *p, text_rows t, void *x) {
     if (r->when == MAY && !there) p->in.s = at;
     if ((r->when == MUST && !there) || (r->when == WITH && there && !tp_expect_text(p, r->text)))
       return false;
-    if (!there || !r->kind) continue;
     void *v = (char *)x + r->at;
-    if (!(r->many ? tp_scan_items(p, r, (int *)((char *)x + r->count), v) : r->kind->scan(p, v)))
+    if (!there && r->kind == &tp_kind_PLACE) *(int *)v = -1;
+    if (!there || !r->kind) continue;
+    if (!(r->many ? tp_scan_items(p, r, (int *)((char *)x + r->count), v)
+                  : scan_value(p, r->kind, v)))
       return false;
   }
   return true;
@@ -152,11 +162,11 @@ static bool scan_dim(parser *p, void *x) {
 }
 static bool scan_var(parser *p, void *x) { return tp_scan_symbol(p, TP_SYM_VAR, x); }
 
-const value_kind tp_kind_IX = { sizeof(const tp_ix *), put_ix, scan_ix, no_close },
-                 tp_kind_COND = { sizeof(const tp_ix *), put_ix, scan_cond, NULL },
-                 tp_kind_EXTENT = { sizeof(const tp_ix *), put_ix, scan_extent, no_close },
-                 tp_kind_VAR = { sizeof(const tp_sym *), tp_put_symbol, scan_var, NULL },
-                 tp_kind_DIM = { sizeof(const tp_sym *), tp_put_symbol, scan_dim, no_close };
+TEXT_KIND(IX, const tp_ix *, put_ix, scan_ix, no_close);
+TEXT_KIND(COND, const tp_ix *, put_ix, scan_cond, NULL);
+TEXT_KIND(EXTENT, const tp_ix *, put_ix, scan_extent, no_close);
+TEXT_KIND(VAR, const tp_sym *, tp_put_symbol, scan_var, NULL);
+TEXT_KIND(DIM, const tp_sym *, tp_put_symbol, scan_dim, no_close);
 
 /* ---- numbers, words, names ---- */
 
@@ -201,12 +211,12 @@ static bool scan_way(parser *p, void *x) {
   return *(int *)x = accept(p, "up") ? 1 : accept(p, "down") ? -1 : 0, true;
 }
 
-const value_kind tp_kind_PLACE = { sizeof(int), put_place, scan_place, NULL },
-                 tp_kind_FLAG = { sizeof(bool), NULL, scan_flag, NULL },
-                 tp_kind_DTYPE = { sizeof(tp_dtype), put_dtype, scan_dtype, NULL },
-                 tp_kind_TITLE = { sizeof(char *), put_title, scan_title, NULL },
-                 tp_kind_NAME = { sizeof(char *), put_title, scan_title, is_string },
-                 tp_kind_WHO = { sizeof(tp_who), put_title, scan_who, is_string },
-                 tp_kind_POS = { sizeof(tp_pos), put_pos, scan_pos, NULL },
-                 tp_kind_STEP = { sizeof(int), put_place, scan_step, NULL },
-                 tp_kind_WAY = { sizeof(int), put_way, scan_way, NULL };
+TEXT_KIND(PLACE, int, put_place, scan_place, NULL);
+TEXT_KIND(FLAG, bool, NULL, scan_flag, NULL);
+TEXT_KIND(DTYPE, tp_dtype, put_dtype, scan_dtype, NULL);
+TEXT_KIND(TITLE, char *, put_title, scan_title, NULL);
+TEXT_KIND(NAME, char *, put_title, scan_title, is_string);
+TEXT_KIND(WHO, tp_who, put_title, scan_who, is_string);
+TEXT_KIND(POS, tp_pos, put_pos, scan_pos, NULL);
+TEXT_KIND(STEP, int, put_place, scan_step, NULL);
+TEXT_KIND(WAY, int, put_way, scan_way, NULL);

@@ -5,9 +5,6 @@
 
 /* ---- windows ---- */
 
-static void put_ring(text_writer *w, const void *x) { tp_put_text(w, ring_rows(), x); }
-static bool scan_ring(parser *p, void *x) { return tp_scan_text(p, ring_rows(), x); }
-
 static bool is_window(parser *p) {
   return is_numbered(p, 'b') || strncmp(p->in.s, "none{", 5) == 0;
 }
@@ -72,22 +69,6 @@ static bool scan_number(parser *p, void *x) {
   return true;
 }
 
-const value_kind tp_kind_NUMBER = { sizeof(tp_pbuf *), put_number, scan_number, NULL },
-                 tp_kind_RING = { sizeof(tp_ring), put_ring, scan_ring, NULL },
-                 tp_kind_BUFFER = { sizeof(int), put_buffer, scan_buffer, NULL },
-                 tp_kind_LEADS = { 0, put_leads, scan_leads, NULL },
-                 tp_kind_SPAN = { sizeof(tp_span), put_span, scan_span, NULL };
-
-static void put_window(text_writer *w, const void *x) {
-  tp_puts(w->b, " ");
-  tp_put_text(w, window_rows(), x);
-}
-
-static bool scan_window(parser *p, void *x) {
-  *(tp_nd *)x = (tp_nd){ .wrap = -1 };
-  return tp_scan_text(p, window_rows(), x);
-}
-
 /* Without axes of a region. */
 static void put_ends(text_writer *w, const void *x) {
   tp_put_text(&(text_writer){ w->b, w->used, NULL, w->p }, window_rows(), x);
@@ -96,13 +77,18 @@ static void put_ends(text_writer *w, const void *x) {
 static bool scan_ends(parser *p, void *x) {
   const tp_region *rg = p->rg;
   p->rg = NULL;
-  bool ok = (is_window(p) || fail(p, "a window is wanted")) && scan_window(p, x);
+  bool ok = (is_window(p) || fail(p, "a window is wanted")) && tp_scan_text(p, window_rows(), x);
   p->rg = rg;
   return ok;
 }
 
-const value_kind tp_kind_WINDOW = { sizeof(tp_nd), put_window, scan_window, is_window },
-                 tp_kind_ENDS = { sizeof(tp_nd), put_ends, scan_ends, NULL };
+TEXT_KIND(NUMBER, tp_pbuf *, put_number, scan_number, NULL);
+TEXT_KIND_OF(RING, tp_ring, ring_rows, NULL);
+TEXT_KIND(BUFFER, int, put_buffer, scan_buffer, NULL);
+TEXT_KIND(LEADS, char, put_leads, scan_leads, NULL);
+TEXT_KIND(SPAN, tp_span, put_span, scan_span, NULL);
+TEXT_KIND_OF(WINDOW, tp_nd, window_rows, is_window);
+TEXT_KIND(ENDS, tp_nd, put_ends, scan_ends, NULL);
 
 /* ---- what a region does ---- */
 
@@ -261,8 +247,8 @@ static bool scan_made(parser *p, void *x) { return numbered(p, 'm', x); }
 
 /* As many windows must follow as there are results. */
 static bool scan_micros(parser *p, void *x) {
-  static const value_kind kind_micro = { sizeof(tp_micro), NULL, scan_micro, no_bracket },
-                          kind_made = { sizeof(int), NULL, scan_made, is_micro };
+  static const value_kind kind_micro = { sizeof(tp_micro), NULL, scan_micro, no_bracket, NULL },
+                          kind_made = { sizeof(int), NULL, scan_made, is_micro, NULL };
   static const text_row micro = { "", &kind_micro, MUST, FOLLOW, 0, 0 },
                         made = { "", &kind_made, MUST, FOLLOW, 0, 0 };
   tp_region *r = x;
@@ -330,20 +316,13 @@ static bool scan_coords(parser *p, void *x) {
           fail(p, "a coordinate without its dim before this"));
 }
 
-static void put_ended(text_writer *w, const void *x) { tp_put_text(w, rows_rows(), x); }
-
-static bool scan_ended(parser *p, void *x) {
-  ((tp_rows *)x)->along = -1;
-  return tp_scan_text(p, rows_rows(), x);
-}
-
-const value_kind tp_kind_WORK = { 0, put_work, scan_work, NULL },
-                 tp_kind_HOW = { 0, put_how, scan_how, NULL },
-                 tp_kind_AXES = { 0, put_axes, scan_axes, NULL },
-                 tp_kind_MICROS = { 0, put_micros, scan_micros, NULL },
-                 tp_kind_ACC = { 0, put_acc, scan_acc, NULL },
-                 tp_kind_COORDS = { 0, put_coords, scan_coords, NULL },
-                 tp_kind_ROWS = { sizeof(tp_rows), put_ended, scan_ended, NULL };
+TEXT_KIND(WORK, char, put_work, scan_work, NULL);
+TEXT_KIND(HOW, char, put_how, scan_how, NULL);
+TEXT_KIND(AXES, char, put_axes, scan_axes, NULL);
+TEXT_KIND(MICROS, char, put_micros, scan_micros, NULL);
+TEXT_KIND(ACC, char, put_acc, scan_acc, NULL);
+TEXT_KIND(COORDS, char, put_coords, scan_coords, NULL);
+TEXT_KIND_OF(ROWS, tp_rows, rows_rows, NULL);
 
 tp_region *tp_scan_region(parser *p) {
   tp_region *r = TP_NEW(p->pl->a, tp_region);
@@ -435,9 +414,9 @@ static bool scan_data(parser *p, void *x) {
   return (b->data = tp_scan_array(&p->in, b->dtype, rank, shape)) != NULL;
 }
 
-const value_kind tp_kind_BUFKIND = { 0, put_bufkind, scan_bufkind, NULL },
-                 tp_kind_LAYOUT = { 0, put_layout, scan_layout, NULL },
-                 tp_kind_DATA = { 0, put_data, scan_data, NULL };
+TEXT_KIND(BUFKIND, char, put_bufkind, scan_bufkind, NULL);
+TEXT_KIND(LAYOUT, char, put_layout, scan_layout, NULL);
+TEXT_KIND(DATA, char, put_data, scan_data, NULL);
 
 text_rows tp_text_region(void) { return region_rows(); }
 text_rows tp_text_buffer(void) { return buffer_rows(); }

@@ -185,6 +185,13 @@ bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region
 
 /* ---- regions that are cut ---- */
 
+bool tp_known_most(const tp_ix *e, int64_t *n) {
+  bool known = tp_ix_is_const(e, n);
+  for (int i = 0; !known && tp_ix_kind(e) == TP_IX_MIN && i < tp_ix_narg(e); i++)
+    known = tp_ix_is_const(tp_ix_arg(e, i), n);
+  return known;
+}
+
 /* A dim that ends could not go on with a larger bound if tiles went over it. */
 int64_t tp_extent_of_tiles(const tp_ix *e) {
   const tp_sym *const *sym;
