@@ -125,72 +125,6 @@ static bool without_arcs(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
   return false;
 }
 
-/* ---- bounds at which there is a cycle of points, tried one by one ---- */
-
-/* bounds that matter, each from 1 to GRID */
-typedef struct {
-  int n;
-  const tp_sym **bound;
-  int64_t *env;
-} grid;
-
-static grid grid_of(tp_sched *S, const tp_arcs *in) {
-  grid g = { 0, TP_NEWN(S->a, const tp_sym *, tp_nsym(S->ix)),
-    TP_NEWN(S->a, int64_t, tp_nsym(S->ix)) };
-  for (int i = 0; i < tp_nsym(S->ix); i++) {
-    const tp_sym *b = tp_sym_at(S->ix, i);
-    bool used = false;
-    for (int e = 0; e < in->n && b->kind == TP_SYM_BOUND && !used; e++) {
-      int at = tp_isl_place(isl_map_get_space(in->v[e].map), b);
-      used = at >= 0 &&
-          isl_map_involves_dims(in->v[e].map, isl_dim_param, (unsigned)at, 1) == isl_bool_true;
-    }
-    g.env[i] = 1;
-    if (used) g.bound[g.n++] = b;
-  }
-  return g;
-}
-
-static bool advance(grid *g) {
-  for (int i = 0; i < g->n; i++) {
-    if (++g->env[g->bound[i]->id] <= TP_TUNE_ASSUME_GRID) return true;
-    g->env[g->bound[i]->id] = 1;
-  }
-  return false;
-}
-
-static bool is_in(TP_KEEP isl_set *s, const int64_t *env) {
-  s = tp_isl_at(isl_set_copy(s), env);
-  bool yes = isl_set_is_empty(s) == isl_bool_false;
-  isl_set_free(s);
-  return yes;
-}
-
-/* The bounds at which an arc has points, for the arc whose bounds are just those at which there is
- * a cycle, as far as it was tried. */
-static bool as_tried(tp_sched *S, const tp_scc *c, const tp_arcs *in) {
-  grid g = grid_of(S, in);
-  int left = 0, tries = 1;
-  bool any = false;
-  for (int i = 0; i < g.n && tries <= TP_TUNE_ASSUME_TRIES; i++) tries *= TP_TUNE_ASSUME_GRID;
-  if (tries > TP_TUNE_ASSUME_TRIES) return false;
-  isl_set **bad = bounds_by_arc(S, in);
-  for (int e = 0; e < in->n; e++) left += bad[e] != NULL;
-  for (bool more = left > 0; more && left; more = advance(&g)) {
-    if (!is_in(S->context, g.env)) continue;
-    bool cyclic = tp_cycle_at(S, c, g.env, false);
-    any |= cyclic;
-    for (int e = 0; e < in->n; e++)
-      if (bad[e] && is_in(bad[e], g.env) != cyclic) {
-        bad[e] = NULL;
-        left--;
-      }
-  }
-  for (int e = 0; e < in->n && any; e++)
-    if (bad[e]) return take(S, isl_set_copy(bad[e]), &in->v[e], in);
-  return false;
-}
-
 bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c) {
   tp_arcs in = L->inner[L->of[c->st[0]]];
   const tp_stmt *s = S->p->stmts.v[c->st[0]];
@@ -201,7 +135,7 @@ bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c) {
       isl_set *bad = wrong_way(S, &in, s->label[d], sign, &why);
       if (bad && take(S, bad, why, &in)) return true;
     }
-  return without_arcs(S, c, &in) || as_tried(S, c, &in);
+  return without_arcs(S, c, &in);
 }
 
 /* ---- the checks of a call ---- */

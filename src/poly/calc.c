@@ -107,28 +107,18 @@ static bool constant(isl_pw_aff *p, int64_t *c) {
   return ok;
 }
 
-/* What functions that differ by a constant have in common: `add` is the whole part of a constant
- * term of theirs, `hash` goes by the coefficients of its piece. */
-typedef struct {
-  bool any;
-  int64_t add;
-  uint64_t hash;
-} row_family;
-
-static isl_stat look_at(isl_set *dom, isl_aff *a, void *ud) {
-  row_family *f = ud;
-  if (!f->any && tp_whole(isl_val_floor(isl_aff_get_constant_val(a)), &f->add)) {
-    for (int i = 0, n = (int)isl_aff_dim(a, isl_dim_param); i < n; i++) {
-      isl_val *v = isl_aff_get_coefficient_val(a, isl_dim_param, i);
-      int64_t part[] = { isl_val_get_num_si(v), isl_val_get_den_si(v) };
-      f->hash = tp_hash(part, sizeof part, f->hash);
-      isl_val_free(v);
-    }
-  }
-  f->any = true;
-  isl_set_free(dom);
-  isl_aff_free(a);
-  return isl_stat_ok;
+/* Its value where every dim's bound is v and other bounds are `rest`; 0 where it is no whole
+ * number, or not defined. */
+static int64_t value_at(tp_sched *S, isl_pw_aff *p, int64_t v, int64_t rest) {
+  isl_space *space = isl_pw_aff_get_domain_space(p);
+  isl_point *at = isl_point_zero(isl_space_copy(space));
+  for (int k = 0; k < (int)isl_space_dim(space, isl_dim_param); k++)
+    at = isl_point_set_coordinate_val(
+        at, isl_dim_param, k, isl_val_int_from_si(S->ctx, tp_isl_param(space, k)->dim ? v : rest));
+  isl_space_free(space);
+  int64_t x = 0;
+  (void)tp_whole(isl_pw_aff_eval(isl_pw_aff_copy(p), at), &x);
+  return x;
 }
 
 typedef struct alike {
@@ -137,10 +127,10 @@ typedef struct alike {
 } alike;
 
 /* The one object that is p. */
-static isl_pw_aff *the_function(tp_sched *S, TP_TAKE isl_pw_aff *p, uint64_t hash) {
+static isl_pw_aff *the_function(tp_sched *S, TP_TAKE isl_pw_aff *p) {
   bool fresh;
-  alike **first =
-      tp_recall(S, &(tp_question){ .what = OF_ALIKE, .by = (int64_t)hash }, sizeof *first, &fresh);
+  tp_question q = { .what = OF_ALIKE, .by = isl_pw_aff_get_hash(p) };
+  alike **first = tp_recall(S, &q, sizeof *first, &fresh);
   for (const alike *x = *first; x; x = x->next)
     if (isl_pw_aff_plain_is_equal(x->p, p) == isl_bool_true) {
       isl_pw_aff_free(p);
@@ -152,20 +142,17 @@ static isl_pw_aff *the_function(tp_sched *S, TP_TAKE isl_pw_aff *p, uint64_t has
   return p;
 }
 
+/* p without its value where all bounds are 0, which functions that differ by a constant share. */
 tp_wt tp_wt_of(tp_sched *S, isl_pw_aff *p) {
   int64_t c;
-  row_family f = { 0 };
   if (!p) return tp_wt_bad();
   if (constant(p, &c)) {
     isl_pw_aff_free(p);
     return tp_wt_c(c);
   }
-  if (isl_pw_aff_foreach_piece(p, look_at, &f) < 0) {
-    isl_pw_aff_free(p);
-    return tp_wt_bad();
-  }
-  if (f.add) p = isl_pw_aff_add_constant_val(p, isl_val_int_from_si(S->ctx, -f.add));
-  return p ? (tp_wt){ .c = f.add, .p = the_function(S, p, f.hash) } : tp_wt_bad();
+  c = value_at(S, p, 0, 0);
+  if (c) p = isl_pw_aff_add_constant_val(p, isl_val_int_from_si(S->ctx, -c));
+  return p ? (tp_wt){ .c = c, .p = the_function(S, p) } : tp_wt_bad();
 }
 
 isl_pw_aff *tp_wt_pw(tp_sched *S, tp_wt w) {
@@ -277,25 +264,8 @@ tp_wt tp_wt_above(tp_sched *S, tp_wt w) {
   return x->w.bad ? w : plus(x->w, w.c);
 }
 
-/* Its value where every dim's bound is v and other bounds are 3; 0 where it is not defined. */
-static int64_t value_at(tp_sched *S, isl_pw_aff *p, int64_t v) {
-  isl_space *space = isl_pw_aff_get_domain_space(p);
-  isl_point *at = isl_point_zero(isl_space_copy(space));
-  for (int k = 0; k < (int)isl_space_dim(space, isl_dim_param); k++)
-    at = isl_point_set_coordinate_val(
-        at, isl_dim_param, k, isl_val_int_from_si(S->ctx, tp_isl_param(space, k)->dim ? v : 3));
-  isl_space_free(space);
-  int64_t x = 0;
-  (void)tp_whole(isl_pw_aff_eval(isl_pw_aff_copy(p), at), &x);
-  return x;
-}
-
 int64_t tp_wt_at(tp_sched *S, tp_wt w, int64_t v) {
-  if (!w.p) return w.c;
-  isl_pw_aff *p = tp_wt_pw(S, w);
-  int64_t x = value_at(S, p, v);
-  isl_pw_aff_free(p);
-  return x;
+  return w.c + (w.p ? value_at(S, w.p, v, 3) : 0);
 }
 
 typedef struct {
@@ -311,7 +281,7 @@ static isl_stat try_below(isl_set *dom, isl_aff *a, void *ud) {
   isl_pw_aff *q = isl_pw_aff_floor(isl_pw_aff_from_aff(a));
   isl_set *where = isl_pw_aff_le_set(isl_pw_aff_copy(q), isl_pw_aff_copy(x->p));
   bool fits = isl_set_is_subset(x->dom, where) == isl_bool_true;
-  if (fits && (!x->best || value_at(x->S, q, 100) > value_at(x->S, x->best, 100))) {
+  if (fits && (!x->best || value_at(x->S, q, 100, 3) > value_at(x->S, x->best, 100, 3))) {
     isl_pw_aff_free(x->best);
     x->best = isl_pw_aff_copy(q);
   }
@@ -402,29 +372,34 @@ tp_wt tp_last_row(tp_sched *S, int st, int dim, int s) {
 
 typedef struct {
   int dim;
-  bool found;
-} pinned_dim;
+  bool alone, fixed;
+} dim_apart;
 
-static isl_stat pin_constraint(isl_constraint *c, void *ud) {
-  pinned_dim *x = ud;
+static isl_stat see_constraint(isl_constraint *c, void *ud) {
+  dim_apart *x = ud;
   bool alone;
-  x->found |= isl_constraint_is_equality(c) && tp_isl_concerns(c, x->dim, &alone) && alone;
+  if (tp_isl_concerns(c, x->dim, &alone)) {
+    x->alone &= alone;
+    x->fixed |= alone && isl_constraint_is_equality(c);
+  }
   isl_constraint_free(c);
   return isl_stat_ok;
 }
 
-static isl_stat pin_set(isl_basic_set *b, void *ud) {
-  isl_basic_set_foreach_constraint(b, pin_constraint, ud);
+bool tp_stands_alone(isl_set *one, int dim, bool *fixed) {
+  dim_apart x = { dim, true, false };
+  isl_basic_set *b = isl_set_simple_hull(isl_set_copy(one));
+  isl_basic_set_foreach_constraint(b, see_constraint, &x);
   isl_basic_set_free(b);
-  return isl_stat_ok;
+  *fixed = x.fixed;
+  return x.alone;
 }
 
 bool tp_pinned(tp_sched *S, int st, int dim) {
   tp_set *dom = S->p->stmts.v[st]->dom;
-  if (isl_set_n_basic_set(dom) != 1) return false;
-  pinned_dim x = { dim, false };
-  isl_set_foreach_basic_set(dom, pin_set, &x);
-  return x.found;
+  bool fixed = false;
+  if (isl_set_n_basic_set(dom) == 1) tp_stands_alone(dom, dim, &fixed);
+  return fixed;
 }
 
 /* ---- distances ---- */

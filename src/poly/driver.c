@@ -121,24 +121,6 @@ static tp_sres blocked(tp_sched *S, const tp_item *x, const tp_blocks *b, int de
   return r;
 }
 
-/* Does a statement run point by point that could run over all of the loop in one call, had it not
- * been left to blocks? */
-static bool lost_call(tp_sched *S, const tp_item *x) {
-  if (!tp_is_cut(S, x->label)) return false;
-  for (int i = 0; i < x->nmem; i++) {
-    const tp_mem *m = &x->mem[i];
-    const tp_stmt *s = S->p->stmts.v[m->st];
-    const tp_ix *lo, *hi;
-    bool inner = false; /* its calls are over another dim of that label */
-    for (int d = 0; d < s->ndim; d++)
-      inner |= s->label[d] == x->label && d != m->dim && (S->st[m->st].used >> d & 1);
-    if (!inner && (s->mayvec >> m->dim & 1) && !tp_pinned(S, m->st, m->dim) &&
-        tp_vector_range(S, s, m->dim, &lo, &hi))
-      return true;
-  }
-  return false;
-}
-
 static tp_sres loop_item(const fusion *f, const group *g, int depth, tp_items *out) {
   tp_sched *S = f->S;
   tp_item *x = TP_NEW(S->a, tp_item);
@@ -152,10 +134,6 @@ static tp_sres loop_item(const fusion *f, const group *g, int depth, tp_items *o
     x->mem[i] = tp_mem_make(S, st[i], dim_in(f, st[i], g), g->s, tp_fusion_shift(f, st[i], g->s));
   tp_blocks *b = tp_blocks_of(S, f->L, x, &f->L->arcs);
   if (b) return blocked(S, x, b, depth, &f->L->arcs, out);
-  if (lost_call(S, x)) {
-    tp_give_up(S->p, TP_RX_CUTS);
-    return TP_S_RESTART;
-  }
   TP_PUSH(S->a, out, x);
   return body_of(S, x, depth, &f->L->arcs);
 }

@@ -13,6 +13,7 @@ tp_arr *tp_array_of(const tp_poly *p, tp_val v) { return p->arrof[v.node->id][v.
 
 typedef struct { /* the walk's state: leading axis variables */
   tp_poly *p;
+  tp_ictx *c;
   int nvar;
   const tp_sym *var[TP_MAXRANK];
   const tp_ix *ext[TP_MAXRANK], *lo[TP_MAXRANK], *hi[TP_MAXRANK];
@@ -20,11 +21,6 @@ typedef struct { /* the walk's state: leading axis variables */
   const tp_node *by[TP_MAXRANK];
   const tp_node *top; /* where the walk begins */
 } view_walk;
-
-static const tp_ix *at_point(
-    const view_walk *w, const tp_node *n, const tp_ix *e, const tp_ix *const *at) {
-  return tp_at_point(w->p, n, e, at);
-}
 
 /* A node's at restricted to an operand whose dims are a subset. */
 static const tp_ix **at_operand(
@@ -36,82 +32,73 @@ static const tp_ix **at_operand(
   return out;
 }
 
+typedef struct {
+  const tp_ix *shape, *stride;
+  int var; /* see tp_opnd.axisvar */
+} axis;
+
+static axis axis_of(const tp_opnd *o, int k) {
+  return (axis){ o->shape[k], o->stride[k], o->axisvar[k] };
+}
+
+/* From axis `lead` on o has these. */
+static void put_axes(view_walk *w, tp_opnd *o, int lead, int n, const axis *v) {
+  const tp_ix **shape = TP_NEWN(w->p->a, const tp_ix *, lead + n),
+              **stride = TP_NEWN(w->p->a, const tp_ix *, lead + n);
+  int *var = TP_NEWN(w->p->a, int, lead + n);
+  for (int k = 0; k < lead + n; k++) {
+    axis x = k < lead ? axis_of(o, k) : v[k - lead];
+    shape[k] = x.shape;
+    stride[k] = x.stride;
+    var[k] = x.var;
+  }
+  o->shape = shape;
+  o->stride = stride;
+  o->axisvar = var;
+  o->rank = lead + n;
+}
+
 static void base(view_walk *w, tp_val v, const tp_ix *const *at, tp_opnd *o) {
   tp_arena *a = w->p->a;
   const tp_out *t = tp_outof(v);
-  *o = (tp_opnd){ .base = v,
-    .rank = w->nvar + t->rank,
-    .nvar = w->nvar,
-    .off = tp_ix_const(w->p->g->ix, 0),
-    .identity = w->nvar == 0 };
+  axis x[2 * TP_MAXRANK];
+  *o = (tp_opnd){
+    .base = v, .nvar = w->nvar, .off = tp_ix_const(w->c, 0), .identity = w->nvar == 0
+  };
   o->idx = tp_dup(a, at, sizeof *at * (size_t)v.node->ndom);
   o->var = tp_dup(a, w->var, sizeof *w->var * (size_t)w->nvar);
   o->extent = tp_dup(a, w->ext, sizeof *w->ext * (size_t)w->nvar);
   o->lo = tp_dup(a, w->lo, sizeof *w->lo * (size_t)w->nvar);
   o->hi = tp_dup(a, w->hi, sizeof *w->hi * (size_t)w->nvar);
-  o->shape = TP_NEWN(a, const tp_ix *, o->rank);
-  o->stride = TP_NEWN(a, const tp_ix *, o->rank);
-  o->axisvar = TP_NEWN(a, int, o->rank);
-  for (int i = 0; i < w->nvar; i++) {
-    o->shape[i] = w->ext[i];
-    o->stride[i] = tp_ix_const(w->p->g->ix, 0);
-    o->axisvar[i] = i;
-  }
+  for (int i = 0; i < w->nvar; i++) x[i] = (axis){ w->ext[i], o->off, i };
   const tp_arr *lies = tp_array_of(w->p, v);
-  const tp_ix *s = tp_ix_const(w->p->g->ix, 1);
+  const tp_ix *s = tp_ix_const(w->c, 1);
   for (int i = t->rank - 1; i >= 0; i--) {
-    int k = w->nvar + i;
-    o->shape[k] = at_point(w, v.node, t->shape[i], at);
-    o->stride[k] = s;
-    o->axisvar[k] = -1;
-    s = tp_ix_mul(w->p->g->ix, s,
-        lies && lies->apart ? tp_extent_upper(w->p->g, t->shape[i], v.node->ndom, v.node->dom)
-                            : o->shape[k]);
+    const tp_ix *n = tp_at_point(w->p, v.node, t->shape[i], at);
+    x[w->nvar + i] = (axis){ n, s, -1 };
+    s = tp_ix_mul(w->c, s,
+        lies && lies->apart ? tp_extent_upper(w->p->g, t->shape[i], v.node->ndom, v.node->dom) : n);
   }
+  put_axes(w, o, 0, w->nvar + t->rank, x);
 }
 
 static void permute(view_walk *w, const tp_node *n, tp_opnd *o, int lead) {
-  const tp_ix *sh[TP_MAXRANK], *st[TP_MAXRANK];
-  int av[TP_MAXRANK];
+  axis x[TP_MAXRANK];
   int r = o->rank - lead;
-  for (int i = 0; i < r; i++) {
-    int k = lead + n->attr.axes[i];
-    sh[i] = o->shape[k];
-    st[i] = o->stride[k];
-    av[i] = o->axisvar[k];
-  }
-  memcpy(o->shape + lead, sh, sizeof *sh * (size_t)r);
-  memcpy(o->stride + lead, st, sizeof *st * (size_t)r);
-  memcpy(o->axisvar + lead, av, sizeof *av * (size_t)r);
-}
-
-static void set_rank(view_walk *w, tp_opnd *o, int rank) {
-  const tp_ix **sh = TP_NEWN(w->p->a, const tp_ix *, rank),
-              **st = TP_NEWN(w->p->a, const tp_ix *, rank);
-  int *av = TP_NEWN(w->p->a, int, rank);
-  int keep = TP_MIN(rank, o->rank);
-  memcpy(sh, o->shape, sizeof *sh * (size_t)keep);
-  memcpy(st, o->stride, sizeof *st * (size_t)keep);
-  memcpy(av, o->axisvar, sizeof *av * (size_t)keep);
-  o->shape = sh;
-  o->stride = st;
-  o->axisvar = av;
-  o->rank = rank;
+  for (int i = 0; i < r; i++) x[i] = axis_of(o, lead + n->attr.axes[i]);
+  put_axes(w, o, lead, r, x);
 }
 
 static void expand(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
-  int r0 = o->rank - lead, r1 = n->out[0].rank, grow = r1 - r0;
-  const tp_ix **os = o->shape, **ot = o->stride;
-  int *ov = o->axisvar;
-  set_rank(w, o, lead + r1);
-  for (int i = 0; i < r1; i++) {
-    const tp_ix *want = at_point(w, n, n->out[0].shape[i], at);
+  axis x[TP_MAXRANK];
+  int r = n->out[0].rank, first = lead + r - o->rank;
+  for (int i = 0; i < r; i++) {
     /* as the call says, where expressions differ: only a literal 1 grows */
-    bool same = i >= grow && !tp_is_number(os[lead + i - grow], 1);
-    o->shape[lead + i] = want;
-    o->stride[lead + i] = same ? ot[lead + i - grow] : tp_ix_const(w->p->g->ix, 0);
-    o->axisvar[lead + i] = same ? ov[lead + i - grow] : -1;
+    bool same = i >= first && !tp_is_number(o->shape[lead + i - first], 1);
+    x[i] = same ? axis_of(o, lead + i - first) : (axis){ NULL, tp_ix_const(w->c, 0), -1 };
+    x[i].shape = tp_at_point(w->p, n, n->out[0].shape[i], at);
   }
+  put_axes(w, o, lead, r, x);
 }
 
 /* One place of a range's axis is a point. */
@@ -119,15 +106,16 @@ static void pin_axis(view_walk *w, tp_opnd *o, int k, const tp_ix *place) {
   int v = o->axisvar[k];
   const tp_ix **idx = TP_NEWN(w->p->a, const tp_ix *, o->base.node->ndom);
   for (int d = 0; d < o->base.node->ndom; d++)
-    idx[d] = tp_ix_subst(w->p->g->ix, o->idx[d], 1, &w->var[v], &place);
+    idx[d] = tp_ix_subst(w->c, o->idx[d], 1, &w->var[v], &place);
   o->idx = idx;
   o->axisvar[k] = -1;
-  o->shape[k] = tp_ix_const(w->p->g->ix, 1);
+  o->shape[k] = tp_ix_const(w->c, 1);
 }
 
 static void slice(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
   int k = lead + n->attr.axis;
-  const tp_ix *lo = at_point(w, n, n->attr.ix[0], at), *ext = at_point(w, n, n->attr.ix[1], at);
+  const tp_ix *lo = tp_at_point(w->p, n, n->attr.ix[0], at),
+              *ext = tp_at_point(w->p, n, n->attr.ix[1], at);
   int64_t v;
   if (o->axisvar[k] >= 0 && tp_is_number(ext, 1)) {
     pin_axis(w, o, k, lo);
@@ -138,8 +126,8 @@ static void slice(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opn
     o->bad = w->by[o->axisvar[k]];
     return;
   }
-  o->off = tp_ix_add(w->p->g->ix, o->off, tp_ix_mul(w->p->g->ix, lo, o->stride[k]));
-  o->stride[k] = tp_ix_mulc(w->p->g->ix, o->stride[k], n->attr.step);
+  o->off = tp_ix_add(w->c, o->off, tp_ix_mul(w->c, lo, o->stride[k]));
+  o->stride[k] = tp_ix_mulc(w->c, o->stride[k], n->attr.step);
   o->shape[k] = ext;
 }
 
@@ -149,87 +137,71 @@ static void flip(view_walk *w, const tp_node *n, tp_opnd *o, int lead) {
     o->bad = w->by[o->axisvar[k]];
     return;
   }
-  o->off = tp_ix_add(w->p->g->ix, o->off,
-      tp_ix_mul(w->p->g->ix, tp_ix_addc(w->p->g->ix, o->shape[k], -1), o->stride[k]));
-  o->stride[k] = tp_ix_neg(w->p->g->ix, o->stride[k]);
+  o->off =
+      tp_ix_add(w->c, o->off, tp_ix_mul(w->c, tp_ix_addc(w->c, o->shape[k], -1), o->stride[k]));
+  o->stride[k] = tp_ix_neg(w->c, o->stride[k]);
 }
 
 /* Axis k becomes two that overlap. */
 static void unfold(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
-  int k = lead + n->attr.axis;
+  axis x[TP_MAXRANK];
+  int k = lead + n->attr.axis, r = 0;
   if (o->axisvar[k] >= 0) {
     o->bad = w->by[o->axisvar[k]];
     return;
   }
-  int after = o->rank - k - 1;
-  set_rank(w, o, o->rank + 1);
-  memmove(o->shape + k + 2, o->shape + k + 1, sizeof *o->shape * (size_t)after);
-  memmove(o->stride + k + 2, o->stride + k + 1, sizeof *o->stride * (size_t)after);
-  memmove(o->axisvar + k + 2, o->axisvar + k + 1, sizeof *o->axisvar * (size_t)after);
-  for (int i = 1; i >= 0; i--) {
-    o->shape[k + i] = at_point(w, n, n->attr.ix[i], at);
-    o->stride[k + i] = tp_ix_mulc(w->p->g->ix, o->stride[k], i ? n->attr.dilation : n->attr.step);
-    o->axisvar[k + i] = -1;
-  }
+  for (int i = 0; i < 2; i++)
+    x[r++] = (axis){ tp_at_point(w->p, n, n->attr.ix[i], at),
+      tp_ix_mulc(w->c, o->stride[k], i ? n->attr.dilation : n->attr.step), -1 };
+  for (int i = k + 1; i < o->rank; i++) x[r++] = axis_of(o, i);
+  put_axes(w, o, k, r, x);
 }
 
 /* Regroups old axes to new ones: runs of old axes that lie contiguously may split or join; axes of
  * extent 1 come and go. */
-static bool regroup(view_walk *w, tp_opnd *o, int lead, int r1, const tp_ix *const *want) {
-  const tp_ix *sh[TP_MAXRANK], *st[TP_MAXRANK], *ns[TP_MAXRANK];
-  int av[TP_MAXRANK], nv[TP_MAXRANK], r0 = 0, i = 0, j = 0;
+static bool regroup(view_walk *w, tp_opnd *o, int lead, int n, const tp_ix *const *want) {
+  axis old[TP_MAXRANK], x[TP_MAXRANK];
+  int r = 0, i = 0, j = 0;
   for (int k = lead; k < o->rank; k++)
-    if (!tp_is_number(o->shape[k], 1)) {
-      sh[r0] = o->shape[k];
-      st[r0] = o->stride[k];
-      av[r0++] = o->axisvar[k];
-    }
-  while (j < r1) {
+    if (!tp_is_number(o->shape[k], 1)) old[r++] = axis_of(o, k);
+  while (j < n) {
     if (tp_is_number(want[j], 1)) {
-      ns[j] = tp_ix_const(w->p->g->ix, 0);
-      nv[j++] = -1;
+      x[j] = (axis){ want[j], tp_ix_const(w->c, 0), -1 };
+      j++;
       continue;
     }
-    if (i >= r0) return false;
-    if (sh[i] == want[j]) {
-      ns[j] = st[i];
-      nv[j++] = av[i++];
+    if (i >= r) return false;
+    if (old[i].shape == want[j]) {
+      x[j++] = old[i++];
       continue;
     }
-    const tp_ix *po = sh[i], *pn = want[j];
+    const tp_ix *po = old[i].shape, *pn = want[j];
     int i1 = i + 1, j1 = j + 1;
     while (po != pn) { /* the shortest runs with one product */
-      bool more_new = j1 < r1 && (i1 >= r0 || tp_ix_divexact(w->p->g->ix, po, pn));
-      if (more_new) pn = tp_ix_mul(w->p->g->ix, pn, want[j1++]);
-      else if (i1 < r0) po = tp_ix_mul(w->p->g->ix, po, sh[i1++]);
+      bool more_new = j1 < n && (i1 >= r || tp_ix_divexact(w->c, po, pn));
+      if (more_new) pn = tp_ix_mul(w->c, pn, want[j1++]);
+      else if (i1 < r) po = tp_ix_mul(w->c, po, old[i1++].shape);
       else return false;
     }
-    for (int k = i; k < i1; k++) {
-      if (av[k] >= 0) return false;
-      if (k + 1 < i1 && st[k] != tp_ix_mul(w->p->g->ix, st[k + 1], sh[k + 1])) return false;
-    }
-    const tp_ix *s = st[i1 - 1];
+    for (int k = i; k < i1; k++)
+      if (old[k].var >= 0 ||
+          (k + 1 < i1 && old[k].stride != tp_ix_mul(w->c, old[k + 1].stride, old[k + 1].shape)))
+        return false;
+    const tp_ix *s = old[i1 - 1].stride;
     for (int k = j1 - 1; k >= j; k--) {
-      ns[k] = s;
-      nv[k] = -1;
-      s = tp_ix_mul(w->p->g->ix, s, want[k]);
+      x[k] = (axis){ want[k], s, -1 };
+      s = tp_ix_mul(w->c, s, want[k]);
     }
     i = i1;
     j = j1;
   }
-  if (i != r0) return false;
-  set_rank(w, o, lead + r1);
-  for (int k = 0; k < r1; k++) {
-    o->shape[lead + k] = want[k];
-    o->stride[lead + k] = ns[k];
-    o->axisvar[lead + k] = nv[k];
-  }
-  return true;
+  if (i == r) put_axes(w, o, lead, n, x);
+  return i == r;
 }
 
 static void reshape(view_walk *w, const tp_node *n, const tp_ix *const *at, tp_opnd *o, int lead) {
   const tp_ix *want[TP_MAXRANK];
-  for (int i = 0; i < n->out[0].rank; i++) want[i] = at_point(w, n, n->out[0].shape[i], at);
+  for (int i = 0; i < n->out[0].rank; i++) want[i] = tp_at_point(w->p, n, n->out[0].shape[i], at);
   if (!regroup(w, o, lead, n->out[0].rank, want)) o->bad = n;
 }
 
@@ -238,19 +210,19 @@ static bool through_read(
     view_walk *w, const tp_node *n, const tp_ix *const *at, const tp_ix **sat, tp_error *err) {
   for (int d = 0; d < n->in[0].src.node->ndom; d++) {
     const tp_at *e = &n->attr.at[d];
-    sat[d] = at_point(w, n, e->lo, at);
+    sat[d] = tp_at_point(w->p, n, e->lo, at);
     if (!e->range) continue;
     if (w->nvar == TP_MAXRANK)
       return tp_fail(err, TP_E_SHAPE, n->pos, "more than %d axes", TP_MAXRANK);
-    const tp_sym *a = tp_sym_var(w->p->g->ix, "a");
+    const tp_sym *a = tp_sym_var(w->c, "a");
     w->var[w->nvar] = a;
     w->by[w->nvar] = n;
     w->lo[w->nvar] = sat[d];
-    w->hi[w->nvar] = at_point(w, n, e->hi, at);
+    w->hi[w->nvar] = tp_at_point(w->p, n, e->hi, at);
     int nr = 0;
     for (int k = 0; k < d; k++) nr += n->attr.at[k].range;
-    w->ext[w->nvar++] = at_point(w, n, n->out[0].shape[nr], at);
-    sat[d] = tp_ix_add(w->p->g->ix, sat[d], tp_ix_sym(w->p->g->ix, a));
+    w->ext[w->nvar++] = tp_at_point(w->p, n, n->out[0].shape[nr], at);
+    sat[d] = tp_ix_add(w->c, sat[d], tp_ix_sym(w->c, a));
   }
   return true;
 }
@@ -266,7 +238,7 @@ typedef struct {
 static void apply_view(view_walk *w, const passed_view *v, tp_opnd *o) {
   const tp_node *n = v->n;
   if (n->op == TP_OP_READ) {
-    if (n->attr.nix) o->upto = at_point(w, n, n->attr.ix[0], v->at);
+    if (n->attr.nix) o->upto = tp_at_point(w->p, n, n->attr.ix[0], v->at);
     o->identity = o->identity && o->nvar == 0;
     return;
   }
@@ -337,7 +309,7 @@ static void judge(view_walk *w, tp_opnd *o) {
 
 bool tp_resolve(tp_poly *p, tp_val v, const tp_ix *const *at, int nlead,
     const tp_sym *const *leadvar, const tp_ix *const *leadext, tp_opnd *out, tp_error *err) {
-  view_walk w = { .p = p, .nvar = nlead, .top = v.node };
+  view_walk w = { .p = p, .c = p->g->ix, .nvar = nlead, .top = v.node };
   for (int i = 0; i < nlead; i++) {
     w.var[i] = leadvar[i];
     w.ext[i] = w.hi[i] = leadext[i];

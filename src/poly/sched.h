@@ -163,7 +163,11 @@ int64_t tp_wt_at(tp_sched *S, tp_wt w, int64_t v);
 tp_wt tp_extreme(tp_sched *S, int st, int dim, bool last);
 tp_wt tp_first_row(tp_sched *S, int st, int dim, int s);
 tp_wt tp_last_row(tp_sched *S, int st, int dim, int s);
-bool tp_pinned(tp_sched *S, int st, int dim); /* the domain fixes it to one value */
+/* Is the domain one conjunction that fixes the dim to one value? */
+bool tp_pinned(tp_sched *S, int st, int dim);
+/* Does every constraint of a conjunction that says something of a dim say nothing of others?
+ * *fixed: one is an equality. */
+bool tp_stands_alone(TP_KEEP isl_set *one, int dim, bool *fixed);
 /* lo <= y[dv] - x[du] <= hi read off the equalities of m, without a query. */
 bool tp_const_distance(tp_sched *S, isl_map *m, int du, int dv, int64_t *lo, int64_t *hi);
 /* least s * (y[dv] - x[du]) */
@@ -272,8 +276,6 @@ void tp_enter(tp_sched *S, tp_item *loop, int depth, const tp_arcs *in, tp_arcs 
 bool tp_assume(tp_sched *S, const tp_level *L, const tp_scc *c);
 bool tp_late_checks(tp_poly *p, tp_error *err);
 /* ---- witness.c ---- */
-/* is there one at these bounds? */
-bool tp_cycle_at(tp_sched *S, const tp_scc *c, const int64_t *env, bool say);
 /* a cycle of points at small bounds: fills the error */
 bool tp_cycle(tp_sched *S, const tp_scc *c);
 /* none found, and no order either: fills the error */

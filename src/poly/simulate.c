@@ -3,15 +3,21 @@
  * element must still hold it. Iterations of a loop marked independent make no element for one
  * another, and none together. */
 #include "poly/poly.h"
-#include <stdlib.h>
 
 enum { SIM_DIM = 12 };
 
-/* Sorted rows; the first `key` numbers are a statement's point, the others an element. */
+/* A point of a statement; of an access, with an element that it touches there. */
+typedef struct row {
+  struct row *same, *next; /* of the same point; of all */
+  bool ran;
+  int64_t x[2 * SIM_DIM];
+} row;
 typedef struct {
-  int key, width, n, cap;
-  int64_t *v;
-} table;
+  int key, width; /* numbers of a point; of a row */
+  tp_hmap by;     /* point -> its rows */
+  row *all;
+} rows;
+
 /* same: another of which it is a copy */
 typedef struct holder {
   int arr;
@@ -30,91 +36,58 @@ typedef struct {
   tp_arena a;
   int64_t *env;
   tp_error *err;
-  table *points; /* by statement */
-  bool **ran;
-  table **touch; /* by statement and access */
+  rows *points; /* by statement */
+  rows **touch; /* by statement and access */
   together *loops;
   tp_hmap *held;  /* by array: slot -> what lies there */
   holder *copied; /* what the statement at work copies */
-  /* by array: element -> how many writes are still missing */
-  tp_hmap *made;
+  tp_hmap *made;  /* by array: element -> how many writes are still missing, and 1 */
 } sim;
 
-/* ---- tables ---- */
+/* ---- rows ---- */
 
 typedef struct {
   sim *s;
-  table *t;
+  rows *t;
 } filling;
+
+static row *rows_of(const rows *t, const int64_t *x) {
+  return tp_hmap_get(&t->by, x, sizeof *x * (size_t)t->key);
+}
 
 static isl_stat add_row(isl_point *p, void *ud) {
   filling *f = ud;
-  table *t = f->t;
-  int64_t x[2 * SIM_DIM + 1];
-  tp_isl_point(p, t->width, x);
-  size_t size = sizeof(int64_t) * (size_t)(t->width ? t->width : 1);
-  tp_vec_grow(&f->s->a, (void **)&t->v, t->n, &t->cap, size);
-  memcpy((char *)t->v + size * (size_t)t->n, x, size);
-  t->n++;
+  row *r = TP_NEW(&f->s->a, row);
+  tp_isl_point(p, f->t->width, r->x);
+  r->same = rows_of(f->t, r->x);
+  r->next = f->t->all;
+  f->t->all = r;
+  tp_hmap_set(&f->t->by, r->x, sizeof *r->x * (size_t)f->t->key, r);
   return isl_stat_ok;
 }
 
-static const int64_t *table_row(const table *t, int i) {
-  return t->v + (size_t)i * (size_t)(t->width ? t->width : 1);
-}
-
-static int by_row(const void *a, const void *b, void *width) {
-  const int64_t *x = a, *y = b;
-  for (int i = 0; i < *(int *)width; i++)
-    if (x[i] != y[i]) return x[i] < y[i] ? -1 : 1;
-  return 0;
-}
-
-/* First row whose first `key` numbers are x or greater. */
-static int lower(const table *t, const int64_t *x) {
-  int lo = 0, hi = t->n;
-  while (lo < hi) {
-    int mid = (lo + hi) / 2, key = t->key;
-    if (by_row(table_row(t, mid), x, &key) < 0) lo = mid + 1;
-    else hi = mid;
-  }
-  return lo;
-}
-
-static bool starts(const table *t, int i, const int64_t *x) {
-  return i < t->n && !memcmp(table_row(t, i), x, sizeof *x * (size_t)t->key);
-}
-
-static bool fill_table(sim *s, table *t, int key, int width, TP_TAKE isl_set *x) {
-  *t = (table){ .key = key, .width = width };
+static bool fill(sim *s, rows *t, const tp_stmt *q, int more, TP_TAKE isl_set *x) {
+  *t = (rows){ .key = q->ndim, .width = q->ndim + more };
+  tp_hmap_init(&t->by, &s->a);
   x = tp_isl_numbers(x, s->env);
-  filling f = { s, t };
-  bool ok = x && isl_set_foreach_point(x, add_row, &f) == isl_stat_ok;
+  bool ok = q->ndim <= SIM_DIM && more <= SIM_DIM && x &&
+      isl_set_foreach_point(x, add_row, &(filling){ s, t }) == isl_stat_ok;
   isl_set_free(x);
-  if (t->n)
-    qsort_r(t->v, (size_t)t->n, sizeof(int64_t) * (size_t)(width ? width : 1), by_row, &width);
-  return ok;
+  return ok ||
+      tp_fail(
+          s->err, TP_E_AFFINE, TP_NOWHERE, "affine: simulation: '%s' has too many points", q->name);
 }
 
-/* ---- text ---- */
-
-static const char *text(sim *s, const char *name, int n, const int64_t *x) {
+/* What is wrong with an element of x, or a point of a statement, as `who` touches it. */
+static bool wrong(
+    sim *s, const char *what, const char *name, int n, const int64_t *x, const char *who) {
   tp_buf b;
   tp_buf_init(&b);
   tp_puts(&b, name ? name : "?");
   for (int i = 0; i < n; i++) tp_putf(&b, "%s%lld", i ? ", " : "[", (long long)x[i]);
   if (n) tp_puts(&b, "]");
-  return tp_buf_give(&s->a, &b);
-}
-
-static bool wrong(sim *s, const char *what, const char *a, const char *b) {
-  return tp_fail(s->err, TP_E_CYCLE, TP_NOWHERE, "cycle: simulation: %s %s%s%s", what, a,
-      b ? " by " : "", b ? b : "");
-}
-
-static bool too_large(sim *s, const char *name) {
-  return tp_fail(
-      s->err, TP_E_AFFINE, TP_NOWHERE, "affine: simulation: '%s' has too many points", name);
+  return tp_fail(s->err, TP_E_CYCLE, TP_NOWHERE, "cycle: simulation: %s %s%s%s", what,
+      tp_buf_give(&s->a, &b), who ? " by " : "", who ? who : "");
 }
 
 /* ---- storage ---- */
@@ -124,7 +97,7 @@ static bool tracked(const tp_arr *x) { return x->kind == TP_ARR_TEMP || x->kind 
 static bool slot_of(sim *s, const tp_arr *x, const int64_t *e, int64_t *slot) {
   for (int d = 0; d < x->ndim; d++) {
     int64_t w = tp_ix_evalq(x->width[d], s->env);
-    if (w < 1) return wrong(s, "no slots for", text(s, x->name, x->ndim, e), NULL);
+    if (w < 1) return wrong(s, "no slots for", x->name, x->ndim, e, NULL);
     slot[d] = ((e[d] % w) + w) % w;
   }
   return true;
@@ -139,20 +112,15 @@ static bool apart(sim *s, const tp_arr *x, const int64_t *e, bool made, const ch
   for (together *l = s->loops; l; l = l->up) {
     const int64_t *by = tp_hmap_get(&l->by, key, elem_bytes(x) + sizeof *key);
     if (by && *by != l->at)
-      return wrong(
-          s, "iterations of an independent loop meet in", text(s, x->name, x->ndim, e), who);
+      return wrong(s, "iterations of an independent loop meet in", x->name, x->ndim, e, who);
     if (made && !by)
       tp_hmap_set(&l->by, key, elem_bytes(x) + sizeof *key, tp_dup(&s->a, &l->at, sizeof l->at));
   }
   return true;
 }
 
-static tp_hmap *place_of(const sim *s, const tp_arr *x) {
-  return &s->held[x->in ? x->in->id : x->id];
-}
-
 static holder *held_by(const sim *s, const tp_arr *x, const int64_t *slot) {
-  return tp_hmap_get(place_of(s, x), slot, elem_bytes(x));
+  return tp_hmap_get(&s->held[x->in ? x->in->id : x->id], slot, elem_bytes(x));
 }
 
 static holder *lies_there(const sim *s, const tp_arr *x, const int64_t *slot, const int64_t *e) {
@@ -161,145 +129,104 @@ static holder *lies_there(const sim *s, const tp_arr *x, const int64_t *slot, co
   return h;
 }
 
+static intptr_t missing(const sim *s, const tp_arr *x, const int64_t *e) {
+  return (intptr_t)tp_hmap_get(&s->made[x->id], e, elem_bytes(x));
+}
+
+static void set_missing(sim *s, const tp_arr *x, const int64_t *e, intptr_t n) {
+  tp_hmap_set(&s->made[x->id], e, elem_bytes(x), (void *)n);
+}
+
+static bool read_one(sim *s, const tp_arr *x, const int64_t *e, const tp_stmt *q, bool copied) {
+  int64_t slot[SIM_DIM];
+  if (!slot_of(s, x, e, slot) || !apart(s, x, e, false, q->name)) return false;
+  intptr_t left = missing(s, x, e);
+  if (left != 1)
+    return wrong(s, left ? "read before it is made:" : "never made:", x->name, x->ndim, e, q->name);
+  s->copied = copied ? held_by(s, x, slot) : NULL;
+  return lies_there(s, x, slot, e) ||
+      wrong(s, "overwritten before it is read:", x->name, x->ndim, e, q->name);
+}
+
 /* A copy of what is there leaves that there, too. */
-static void lay_there(sim *s, const tp_arr *x, const int64_t *slot, const int64_t *e) {
+static bool write_one(sim *s, const tp_arr *x, const int64_t *e, const tp_stmt *q, bool update) {
+  int64_t slot[SIM_DIM];
+  if (!slot_of(s, x, e, slot) || !apart(s, x, e, true, q->name)) return false;
+  if (update && !lies_there(s, x, slot, e))
+    return wrong(s, "updated where it isn't:", x->name, x->ndim, e, q->name);
   holder *h = TP_NEW(&s->a, holder), *was = held_by(s, x, slot);
   *h = (holder){ .arr = x->id, .same = was && was == s->copied ? was : NULL };
   memcpy(h->elem, e, elem_bytes(x));
-  tp_hmap_set(place_of(s, x), slot, elem_bytes(x), h);
-}
-
-static bool holds(sim *s, const tp_arr *x, const int64_t *e, const char *who, bool copied) {
-  int64_t slot[SIM_DIM];
-  if (!slot_of(s, x, e, slot) || !apart(s, x, e, false, who)) return false;
-  intptr_t missing = (intptr_t)tp_hmap_get(&s->made[x->id], e, elem_bytes(x));
-  if (missing != 1)
-    return wrong(
-        s, missing ? "read before it is made:" : "never made:", text(s, x->name, x->ndim, e), who);
-  s->copied = copied ? held_by(s, x, slot) : NULL;
-  return lies_there(s, x, slot, e) ||
-      wrong(s, "overwritten before it is read:", text(s, x->name, x->ndim, e), who);
-}
-
-/* How often an element is written or updated in all, plus 1. */
-static void expect(sim *s) {
-  const tp_poly *p = s->p;
-  for (int i = 0; i < p->stmts.n; i++)
-    for (int a = 0; a < p->stmts.v[i]->nacc; a++) {
-      const tp_access *acc = &p->stmts.v[i]->acc[a];
-      const tp_arr *x = p->arrs.v[acc->arr];
-      const table *t = &s->touch[i][a];
-      if (acc->kind == TP_ACC_READ || !tracked(x)) continue;
-      for (int r = 0; r < t->n; r++) {
-        const int64_t *e = table_row(t, r) + t->key;
-        intptr_t n = (intptr_t)tp_hmap_get(&s->made[acc->arr], e, elem_bytes(x));
-        tp_hmap_set(&s->made[acc->arr], e, elem_bytes(x), (void *)((n ? n : 1) + 1));
-      }
-    }
-}
-
-static bool write_one(sim *s, const tp_access *acc, const int64_t *e, const char *who) {
-  const tp_arr *x = s->p->arrs.v[acc->arr];
-  int64_t slot[SIM_DIM];
-  if (!slot_of(s, x, e, slot) || !apart(s, x, e, true, who)) return false;
-  if (acc->kind == TP_ACC_UPDATE && !lies_there(s, x, slot, e))
-    return wrong(s, "updated where it isn't:", text(s, x->name, x->ndim, e), who);
-  lay_there(s, x, slot, e);
-  intptr_t n = (intptr_t)tp_hmap_get(&s->made[x->id], e, elem_bytes(x));
-  tp_hmap_set(&s->made[x->id], e, elem_bytes(x), (void *)(n - 1));
+  tp_hmap_set(&s->held[x->in ? x->in->id : x->id], slot, elem_bytes(x), h);
+  set_missing(s, x, e, missing(s, x, e) - 1);
   return true;
 }
 
 /* ---- running ---- */
 
-typedef enum { OPERANDS, ALIASED, RESULTS } phase;
+/* A call is gone through in these: what may not be written over is still there after the results.
+ */
+typedef enum { BEGIN, OPERANDS, RESULTS, OPERANDS_AGAIN, NPHASE } phase;
 
-static bool in_phase(const tp_access *a, phase f) {
-  if (a->kind != TP_ACC_READ) return f == RESULTS;
-  return a->alias ? f == ALIASED : f == OPERANDS;
+static bool touch(sim *s, int st, int a, const int64_t *x) {
+  const tp_stmt *q = s->p->stmts.v[st];
+  const tp_access *acc = &q->acc[a];
+  const tp_arr *arr = s->p->arrs.v[acc->arr];
+  bool ok = true;
+  for (const row *r = rows_of(&s->touch[st][a], x); r && ok; r = r->same) {
+    const int64_t *e = r->x + q->ndim;
+    ok = acc->kind == TP_ACC_READ ? read_one(s, arr, e, q, acc->alias && tp_is_copy(q))
+                                  : write_one(s, arr, e, q, acc->kind == TP_ACC_UPDATE);
+  }
+  return ok;
 }
 
-static bool touch_all(sim *s, int st, const int64_t *x, phase f) {
+static bool run_point(sim *s, int st, const int64_t *x, phase f) {
   const tp_stmt *q = s->p->stmts.v[st];
-  for (int a = 0; a < q->nacc; a++) {
-    const tp_access *acc = &q->acc[a];
-    const tp_arr *arr = s->p->arrs.v[acc->arr];
-    const table *t = &s->touch[st][a];
-    if (!tracked(arr) || !in_phase(acc, f)) continue;
-    for (int i = lower(t, x); starts(t, i, x); i++) {
-      const int64_t *e = table_row(t, i) + t->key;
-      if (!(f == RESULTS ? write_one(s, acc, e, q->name)
-                         : holds(s, arr, e, q->name, f == ALIASED && tp_is_copy(q))))
+  row *r = rows_of(&s->points[st], x);
+  if (!r) return wrong(s, "outside its domain:", q->name, q->ndim, x, NULL);
+  if (f == BEGIN && r->ran) return wrong(s, "run twice:", q->name, q->ndim, x, NULL);
+  r->ran = true;
+  for (int write = 0; write < 2 && f != BEGIN; write++)
+    for (int a = 0; a < q->nacc; a++) {
+      bool writes = q->acc[a].kind != TP_ACC_READ, late = writes || q->acc[a].alias;
+      if (tracked(s->p->arrs.v[q->acc[a].arr]) && writes == write && late == (f == RESULTS) &&
+          !touch(s, st, a, x))
         return false;
     }
-  }
   return true;
 }
 
-typedef struct {
-  int n;
-  int64_t *x;
-} iterations;
-
-static void cross(
-    sim *s, const tp_stmt *q, const tp_tree *t, int64_t *x, int d, iterations *c, int *cap) {
-  if (d == q->ndim) {
-    size_t size = sizeof(int64_t) * SIM_DIM;
-    tp_vec_grow(&s->a, (void **)&c->x, c->n, cap, size);
-    memcpy((char *)c->x + size * (size_t)c->n++, x, size);
-    return;
-  }
-  if (!(q->vec >> d & 1)) {
-    cross(s, q, t, x, d + 1, c, cap);
-    return;
-  }
-  const tp_ix *lo, *hi;
-  tp_run_range(s->p->g->ix, q, t, d, &lo, &hi);
-  for (int64_t v = tp_ix_evalq(lo, s->env), end = tp_ix_evalq(hi, s->env); v < end; v++) {
-    x[d] = v;
-    cross(s, q, t, x, d + 1, c, cap);
-  }
-}
-
-static bool run_node(sim *s, const tp_tree *t) {
+/* All points of a call, from dim d on. */
+static bool run_points(sim *s, const tp_tree *t, int64_t *x, int d, phase f) {
   const tp_stmt *q = s->p->stmts.v[t->stmt];
-  int64_t x[SIM_DIM] = { 0 };
-  iterations c = { 0 };
-  int cap = 0;
-  for (int d = 0; d < q->ndim; d++)
-    if (!(q->vec >> d & 1)) x[d] = tp_ix_evalq(t->arg[d], s->env);
-  cross(s, q, t, x, 0, &c, &cap);
-  s->copied = NULL;
-  const table *pts = &s->points[t->stmt];
-  for (int i = 0; i < c.n; i++) {
-    const int64_t *p = c.x + i * SIM_DIM;
-    int r = lower(pts, p);
-    if (!starts(pts, r, p))
-      return wrong(s, "outside its domain:", text(s, q->name, q->ndim, p), NULL);
-    if (s->ran[t->stmt][r]) return wrong(s, "run twice:", text(s, q->name, q->ndim, p), NULL);
-    s->ran[t->stmt][r] = true;
+  const tp_ix *lo, *hi;
+  bool ok = true;
+  if (d == q->ndim) return run_point(s, t->stmt, x, f);
+  if (!(q->vec >> d & 1)) {
+    x[d] = tp_ix_evalq(t->arg[d], s->env);
+    return run_points(s, t, x, d + 1, f);
   }
-  for (int i = 0; i < c.n; i++)
-    if (!touch_all(s, t->stmt, c.x + i * SIM_DIM, OPERANDS)) return false;
-  for (int i = 0; i < c.n; i++)
-    if (!touch_all(s, t->stmt, c.x + i * SIM_DIM, ALIASED) ||
-        !touch_all(s, t->stmt, c.x + i * SIM_DIM, RESULTS))
-      return false;
-  for (int i = 0; i < c.n; i++) /* what may not be written over is still there */
-    if (!touch_all(s, t->stmt, c.x + i * SIM_DIM, OPERANDS)) return false;
-  return true;
+  tp_run_range(s->p->g->ix, q, t, d, &lo, &hi);
+  int64_t end = tp_ix_evalq(hi, s->env);
+  for (x[d] = tp_ix_evalq(lo, s->env); x[d] < end && ok; x[d]++) ok = run_points(s, t, x, d + 1, f);
+  return ok;
 }
 
 static bool sim_tree(sim *s, const tp_tree *t) {
+  int64_t x[SIM_DIM];
+  bool ok = true;
   switch (t->kind) {
   case TP_T_SEQ:
-    for (int i = 0; i < t->n; i++)
-      if (!sim_tree(s, t->kid[i])) return false;
-    return true;
+    for (int i = 0; i < t->n && ok; i++) ok = sim_tree(s, t->kid[i]);
+    return ok;
   case TP_T_IF:
     if (tp_ix_evalq(t->cond, s->env)) return sim_tree(s, t->kid[0]);
     return t->n < 2 || sim_tree(s, t->kid[1]);
-  case TP_T_RUN: return run_node(s, t);
+  case TP_T_RUN:
+    s->copied = NULL;
+    for (int f = 0; f < NPHASE && ok; f++) ok = run_points(s, t, x, 0, (phase)f);
+    return ok;
   case TP_T_FOR: break;
   }
   int64_t lo = tp_ix_evalq(t->lo, s->env), hi = tp_ix_evalq(t->hi, s->env);
@@ -308,7 +235,6 @@ static bool sim_tree(sim *s, const tp_tree *t) {
     tp_hmap_init(&here.by, &s->a);
     s->loops = &here;
   }
-  bool ok = true;
   for (int64_t v = t->step > 0 ? lo : hi - 1; ok && (t->step > 0 ? v < hi : v >= lo);
        v += t->step) {
     s->env[t->var->id] = here.at = v;
@@ -320,9 +246,8 @@ static bool sim_tree(sim *s, const tp_tree *t) {
 
 static bool prepare(sim *s) {
   const tp_poly *p = s->p;
-  s->points = TP_NEWN(&s->a, table, p->stmts.n);
-  s->ran = TP_NEWN(&s->a, bool *, p->stmts.n);
-  s->touch = TP_NEWN(&s->a, table *, p->stmts.n);
+  s->points = TP_NEWN(&s->a, rows, p->stmts.n);
+  s->touch = TP_NEWN(&s->a, rows *, p->stmts.n);
   s->held = TP_NEWN(&s->a, tp_hmap, p->arrs.n);
   s->made = TP_NEWN(&s->a, tp_hmap, p->arrs.n);
   for (int i = 0; i < p->arrs.n; i++) {
@@ -331,28 +256,26 @@ static bool prepare(sim *s) {
   }
   for (int i = 0; i < p->stmts.n; i++) {
     const tp_stmt *q = p->stmts.v[i];
-    if (q->ndim > SIM_DIM || !fill_table(s, &s->points[i], q->ndim, q->ndim, isl_set_copy(q->dom)))
-      return too_large(s, q->name);
-    s->ran[i] = TP_NEWN(&s->a, bool, s->points[i].n);
-    s->touch[i] = TP_NEWN(&s->a, table, q->nacc);
+    if (!fill(s, &s->points[i], q, 0, isl_set_copy(q->dom))) return false;
+    s->touch[i] = TP_NEWN(&s->a, rows, q->nacc);
     for (int a = 0; a < q->nacc; a++) {
-      int n = p->arrs.v[q->acc[a].arr]->ndim;
-      if (n > SIM_DIM ||
-          !fill_table(
-              s, &s->touch[i][a], q->ndim, q->ndim + n, isl_map_wrap(isl_map_copy(q->acc[a].rel))))
-        return too_large(s, q->name);
+      const tp_arr *x = p->arrs.v[q->acc[a].arr];
+      if (!fill(s, &s->touch[i][a], q, x->ndim, isl_map_wrap(isl_map_copy(q->acc[a].rel))))
+        return false;
+      for (const row *r = s->touch[i][a].all; r && q->acc[a].kind != TP_ACC_READ; r = r->next) {
+        intptr_t n = missing(s, x, r->x + q->ndim);
+        set_missing(s, x, r->x + q->ndim, (n ? n : 1) + 1);
+      }
     }
   }
-  expect(s);
   return true;
 }
 
 static bool all_made(sim *s) {
   for (int i = 0; i < s->p->stmts.n; i++)
-    for (int r = 0; r < s->points[i].n; r++)
-      if (!s->ran[i][r])
-        return wrong(s, "never run:",
-            text(s, s->p->stmts.v[i]->name, s->points[i].key, table_row(&s->points[i], r)), NULL);
+    for (const row *r = s->points[i].all; r; r = r->next)
+      if (!r->ran)
+        return wrong(s, "never run:", s->p->stmts.v[i]->name, s->points[i].key, r->x, NULL);
   return true;
 }
 

@@ -60,45 +60,22 @@ static tp_sres collect(tp_sched *S, labels *C, int nst, const int *st, const tp_
 
 /* ---- boxes ---- */
 
-typedef struct {
-  int dim;
-  bool ok;
-} dim_apart;
-
-static isl_stat own_constraint(isl_constraint *c, void *ud) {
-  dim_apart *x = ud;
-  bool alone;
-  if (tp_isl_concerns(c, x->dim, &alone)) x->ok &= alone;
-  isl_constraint_free(c);
-  return isl_stat_ok;
-}
-
-static isl_stat own_constraints(isl_basic_set *b, void *ud) {
-  isl_basic_set_foreach_constraint(b, own_constraint, ud);
-  isl_basic_set_free(b);
-  return isl_stat_ok;
-}
-
 /* dom = (dom without dim d) x an interval over bounds: seen from one conjunction, asked of several.
  */
 static bool product(tp_sched *S, const tp_stmt *s, int d) {
-  dim_apart x = { d, true };
-  if (isl_set_n_basic_set(s->dom) == 1) {
-    isl_set_foreach_basic_set(s->dom, own_constraints, &x);
-    return x.ok;
-  }
+  bool fixed;
+  if (isl_set_n_basic_set(s->dom) == 1) return tp_stands_alone(s->dom, d, &fixed);
   tp_ask(S, "whether '%s' runs over a dim in one call", s->name, NULL);
   tp_query(S);
   isl_set *rest = isl_set_eliminate(isl_set_copy(s->dom), isl_dim_set, d, 1);
   isl_set *own = isl_set_eliminate(isl_set_eliminate(isl_set_copy(s->dom), isl_dim_set, 0, d),
       isl_dim_set, d + 1, s->ndim - d - 1);
   own = tp_isl_coalesce(own);
-  x.ok = own && isl_set_n_basic_set(own) == 1;
-  if (x.ok) isl_set_foreach_basic_set(own, own_constraints, &x);
+  bool ok = isl_set_n_basic_set(own) == 1 && tp_stands_alone(own, d, &fixed);
   isl_set *both = isl_set_intersect(rest, own);
-  x.ok = x.ok && isl_set_is_equal(both, s->dom) == isl_bool_true;
+  ok = ok && isl_set_is_equal(both, s->dom) == isl_bool_true;
   isl_set_free(both);
-  return tp_query_end(S) && x.ok;
+  return tp_query_end(S) && ok;
 }
 
 /* The least or greatest value of dim d, exactly (a weight may be a bound of it). NULL: no single
@@ -217,9 +194,7 @@ static bool worth_cutting(tp_sched *S, const tp_sym *l, const tp_arcs *all) {
 static void cut_some(tp_sched *S, labels *C, const tp_arcs *all) {
   /* once each: what is cut already can only stand in the way of more */
   labels asked = { 0 };
-  if (tp_without(S->p, TP_RX_CALLS) || tp_without(S->p, TP_RX_CUTS) ||
-      tp_without(S->p, TP_RX_BLOCKS))
-    return;
+  if (tp_without(S->p, TP_RX_CALLS) || tp_without(S->p, TP_RX_BLOCKS)) return;
   for (int i = 0; i < S->p->stmts.n; i++) {
     const tp_stmt *s = S->p->stmts.v[i];
     for (int d = 0; d < s->ndim; d++) {

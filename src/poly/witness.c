@@ -227,12 +227,13 @@ static void tell(const world *w, int n, int *way) {
   tp_buf_free(&b);
 }
 
-bool tp_cycle_at(tp_sched *S, const tp_scc *c, const int64_t *env, bool say) {
+/* Is there one at these bounds? Fills the error. */
+static bool cycle_at(tp_sched *S, const tp_scc *c, const int64_t *env) {
   world w;
   int *way;
   enumerate(S, &w, c, env);
   int n = w.v.n ? shortest(&w, &way) : 0;
-  if (n && say) tell(&w, n, way);
+  if (n) tell(&w, n, way);
   return n > 0;
 }
 
@@ -246,14 +247,14 @@ bool tp_cycle(tp_sched *S, const tp_scc *c) {
   for (int k = 1; k <= TP_TUNE_WITNESS_BOUND; k++)
     for (int rest = 1; rest <= k; rest += TP_MAX(1, k - 1)) {
       set_bounds(S, env, k, rest);
-      if (tp_cycle_at(S, c, env, true)) return true;
+      if (cycle_at(S, c, env)) return true;
     }
   for (int i = 0; i < n; i++) /* one of the bounds unlike the others */
     for (int k = 1; k <= TP_TUNE_WITNESS_BOUND && tp_sym_at(S->ix, i)->kind == TP_SYM_BOUND; k += 2)
       for (int v = 0; v <= TP_TUNE_WITNESS_BOUND; v++) {
         set_bounds(S, env, k, k);
         env[i] = v;
-        if (v != k && tp_cycle_at(S, c, env, true)) return true;
+        if (v != k && cycle_at(S, c, env)) return true;
       }
   return false;
 }
