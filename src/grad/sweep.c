@@ -255,7 +255,7 @@ static tp_val over_ranges(grad_sweep *s, const tp_node *n, const tp_edge *e, tp_
  * node's. */
 static bool picked(const tp_node *n, const tp_edge *e, int i) {
   const tp_sym *d = e->src.node->dom[i];
-  return e->at[i].range && e->cond && tp_ix_mentions(e->cond, d) && !tp_dom_has(n->ndom, n->dom, d);
+  return e->at[i].range && e->cond && tp_ix_mentions(e->cond, d) && !tp_has_dim(n, d);
 }
 
 /* e from points (u, p) instead of u, for the dims of p that its condition picks: these run, and the
@@ -290,7 +290,7 @@ static bool through_gather(
   const tp_ix *to[x->ndom + 1];
   int m = 0;
   for (int i = 0; e.cond && i < x->ndom; i++) {
-    if (e.at[i].range || tp_dom_has(n->ndom, n->dom, x->dom[i])) continue;
+    if (e.at[i].range || tp_has_dim(n, x->dom[i])) continue;
     from[m] = x->dom[i];
     to[m++] = e.at[i].lo;
   }

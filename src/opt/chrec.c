@@ -21,9 +21,7 @@ static bool not_form(tp_evolving *e, const tp_node *n, const char *why) {
 }
 
 static bool is_ok(const tp_evolving *e) { return !e->mk.err->code; }
-static bool varies(const tp_evolving *e, const tp_node *n) {
-  return tp_dom_has(n->ndom, n->dom, e->dim);
-}
+static bool varies(const tp_evolving *e, const tp_node *n) { return tp_has_dim(n, e->dim); }
 
 static bool has_states(const tp_form *f) {
   bool any = false;
@@ -348,7 +346,7 @@ static bool may_step(const tp_evolving *e, const tp_node *m) {
 
 /* Does it read other points of another dim? */
 static bool reads_elsewhere(const tp_evolving *e, const tp_node *n) {
-  const tp_node *x = n->op == TP_OP_READ ? n->in[0].src.node : NULL;
+  const tp_node *x = n->op == TP_OP_READ ? tp_in(n, 0) : NULL;
   bool any = false;
   for (int d = 0; x && d < x->ndom; d++)
     any |= x->dom[d] != e->dim && (!tp_at_is_own(&n->attr.at[d], x->dom[d]));
@@ -363,7 +361,7 @@ static bool is_made_of_states(
     return false;
   seen[n->id] = true;
   if (n->op == TP_OP_MERGE) return true;
-  for (int k = 0; k < n->nin && !any; k++) any = is_made_of_states(e, m, n->in[k].src.node, seen);
+  for (int k = 0; k < n->nin && !any; k++) any = is_made_of_states(e, m, tp_in(n, k), seen);
   return any;
 }
 
@@ -371,7 +369,7 @@ static bool is_made_of_states(
 static bool begins_with_itself(const tp_evolving *e, const tp_node *m, int step) {
   bool any = false, *seen = NULL;
   for (int k = 0; k < m->nin && m->id < e->n0 && !any; k++) {
-    const tp_node *n = m->in[k].src.node;
+    const tp_node *n = tp_in(m, k);
     if (k == step || e->scc[n->id] != e->scc[m->id]) continue;
     if (!seen) seen = TP_NEWN(&e->mk.g->arena, bool, e->n0);
     any = is_made_of_states(e, m, n, seen);

@@ -125,7 +125,7 @@ static bool ends_known(tp_graph *g, const tp_node *p, tp_error *err) {
   for (int j = 0; j < p->attr.nalong; j++) {
     const tp_stop *s = tp_stop_of(g, p->attr.along[j]);
     for (int i = 0; s && i < s->ndom; i++) {
-      if (!tp_dom_has(p->ndom, p->dom, s->dom[i]))
+      if (!tp_has_dim(p, s->dom[i]))
         return tp_fail(err, TP_E_DOMAIN, p->pos,
             "domain: parameter '%s' evolves along '%s', which ends by data at each point of '%s': "
             "give it one state for each, domain = {%s}",

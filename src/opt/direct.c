@@ -176,22 +176,20 @@ static tp_val by_branches(turn *w) {
   for (int i = 0; m && i < w->nterm; i++) {
     if (w->term[i].all || w->term[i].none || w->term[i].group != i) continue;
     tp_val v = turned_sum(w, i);
-    if (!v.node || !tp_merge_add(w->g, m, w->term[i].cond, v, w->err)) return (tp_val){ 0 };
+    if (!v.node || !tp_merge_add(w->g, m, w->term[i].cond, v, w->err)) return tp_none;
   }
-  tp_val rest = m ? turned_sum(w, -1) : (tp_val){ 0 };
+  tp_val rest = m ? turned_sum(w, -1) : tp_none;
   if (!m || (!rest.node && (w->err->code || covered(w))))
     return (tp_val){ w->err->code ? NULL : m, 0 };
   if (!rest.node) rest = (tp_val){ like(w, TP_OP_FILL), 0 };
-  return rest.node && tp_merge_add(w->g, m, NULL, rest, w->err) ? tp_v(m) : (tp_val){ 0 };
+  return rest.node && tp_merge_add(w->g, m, NULL, rest, w->err) ? tp_v(m) : tp_none;
 }
 
 static tp_val value_of(turn *w) {
   bool all = true;
   for (int i = 0; i < w->nterm; i++) all &= w->term[i].all;
-  tp_val y = all ? turned_sum(w, -1) : (tp_val){ 0 };
-  return all && y.node && y.node->ndom == w->n->ndom ? y
-      : w->err->code                                 ? (tp_val){ 0 }
-                                                     : by_branches(w);
+  tp_val y = all ? turned_sum(w, -1) : tp_none;
+  return all && y.node && y.node->ndom == w->n->ndom ? y : w->err->code ? tp_none : by_branches(w);
 }
 
 /* False: an error. */

@@ -419,7 +419,7 @@ static bool concerns(const ends *l, const tp_node *n, const tp_edge *e) {
   for (int k = 0; k < nat; k++)
     any |= tp_mentions_end(l->g, e->at[k].lo) ||
         (e->at[k].range && tp_mentions_end(l->g, e->at[k].hi));
-  for (int i = 0; i < l->g->stops.n; i++) any |= tp_dom_has(x->ndom, x->dom, l->g->stops.v[i].dim);
+  for (int i = 0; i < l->g->stops.n; i++) any |= tp_has_dim(x, l->g->stops.v[i].dim);
   return any;
 }
 

@@ -25,17 +25,9 @@ tp_at *tp_ends_whole(
 }
 
 tp_val tp_ends_reduced(ends *l, tp_red red, tp_val x, int n, const tp_sym *const *left) {
-  if (!x.node) return x;
-  const tp_out *o = tp_outof(x);
-  const tp_at *at = tp_ends_whole(l, x.node->ndom, x.node->dom, n, left);
-  tp_val y = mk_op(l->mk, TP_OP_ACCUM, 0, NULL,
-      &(tp_attr){
-          .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n, .dom = left, .red = red });
-  return y.node &&
-          tp_accum_add(l->g, y.node,
-              (tp_edge){ .src = x, .at = at, .gather = true, .pos = l->g->pos }, l->err)
-      ? y
-      : tp_none;
+  return x.node
+      ? tp_gathered(l->mk, red, x, tp_ends_whole(l, x.node->ndom, x.node->dom, n, left), n, left)
+      : x;
 }
 
 int tp_ends_left(const tp_node *n, const tp_sym *t, const tp_sym **left) {

@@ -43,12 +43,12 @@ static bool is_steps(tp_ictx *ix, const tp_ix *e, const tp_sym *dim, steps *s) {
 
 /* The dim that the read moves by steps; -1: not one alone. */
 static int moved_dim(tp_ictx *ix, const tp_node *read, steps *s) {
-  const tp_node *w = read->in[0].src.node;
+  const tp_node *w = tp_in(read, 0);
   int moved = -1;
   for (int d = 0; d < w->ndom; d++) {
     const tp_at *at = &read->attr.at[d];
     if (tp_at_is_own(at, w->dom[d])) continue;
-    if (moved >= 0 || at->range || !tp_dom_has(read->ndom, read->dom, w->dom[d]) ||
+    if (moved >= 0 || at->range || !tp_has_dim(read, w->dom[d]) ||
         !is_steps(ix, at->lo, w->dom[d], s))
       return -1;
     moved = d;
@@ -85,7 +85,7 @@ bool tp_pass_hold(tp_work *job, tp_error *err) {
   const bool *whole = NULL;
   tp_graph_sccs(g, scc, NULL);
   for (int i = 0; i < n; i++) {
-    const tp_node *r = g->nodes.v[i], *w = r->op == TP_OP_READ ? r->in[0].src.node : NULL;
+    const tp_node *r = g->nodes.v[i], *w = r->op == TP_OP_READ ? tp_in(r, 0) : NULL;
     steps s;
     int dim = w && scc[i] == scc[w->id] ? moved_dim(g->ix, r, &s) : -1;
     if (dim < 0 || tp_is_output(g, w)) continue;

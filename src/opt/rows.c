@@ -186,7 +186,7 @@ static bool stays_put(changes *c, const tp_node *n, int k) {
   for (int j = 0; j < k; j++)
     before = tp_ix_add(c->mk.g->ix, before, mk_extent(n->in[j].src, n->attr.axis));
   return x->op == TP_OP_SLICE && x->attr.axis == n->attr.axis && x->attr.ix[0] == before &&
-      tp_same_type(tp_outof(x->in[0].src), &n->out[0]);
+      tp_same_type(tp_inof(x, 0), &n->out[0]);
 }
 
 static void see_all_before(changes *c, tp_node *n) {
@@ -197,8 +197,8 @@ static void see_all_before(changes *c, tp_node *n) {
 static bool choice_leads(changes *c, tp_node *n) {
   c->mk.g->pos = n->pos;
   row_place p = find_place(c->mk, n->in[0].src, CONDITION_DEPTH);
-  if (!p.end || !is_flat(n->in[1].src, p.end) ||
-      !tp_same_type(tp_outof(n->in[2].src), &n->out[0]) || !leads(c, n->in[2].src))
+  if (!p.end || !is_flat(n->in[1].src, p.end) || !tp_same_type(tp_inof(n, 2), &n->out[0]) ||
+      !leads(c, n->in[2].src))
     return false;
   tp_node *y = put_row(c->mk, n, p);
   if (y) see_all_before(c, y);

@@ -163,7 +163,7 @@ static tp_val make_turned(const tp_match *m, const tp_val *v) {
  * whose terms are added one by one. */
 static tp_val make_matmul_at(const tp_match *m, const tp_val *v) {
   const tp_node *turn = v[1].node->op == TP_OP_PERMUTE ? v[1].node : NULL,
-                *by = turn ? turn->in[0].src.node : v[1].node;
+                *by = turn ? tp_in(turn, 0) : v[1].node;
   tp_val x = v[0], w = by->in[0].src, k = by->in[1].src;
   const tp_ix *shape[TP_MAXRANK];
   int rank = tp_rankof(x), nk = tp_rankof(k);

@@ -49,7 +49,7 @@ static bool find_value(stored *s) {
       if (tp_ix_mentions(tp_outof(s->v)->shape[a], v->dom[j])) return false;
   }
   for (int k = 0; k < s->m->nin; k++)
-    if (k != s->branch && s->m->in[k].src.node == v) return false;
+    if (k != s->branch && tp_in(s->m, k) == v) return false;
   return true;
 }
 

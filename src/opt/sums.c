@@ -11,14 +11,9 @@
  * the stack. */
 #include "opt/opt.h"
 
-static bool reduction_of(tp_op op, tp_red *red) {
-  *red = tp_op_red(op);
-  return tp_ops[op].cls == TP_CLS_RED;
-}
-
 static int range_axes(const tp_node *read) {
   int n = 0;
-  for (int d = 0; d < read->in[0].src.node->ndom; d++) n += read->attr.at[d].range;
+  for (int d = 0; d < tp_in(read, 0)->ndom; d++) n += read->attr.at[d].range;
   return n;
 }
 
@@ -46,50 +41,27 @@ static bool has_answer(tp_graph *g, const tp_node *n, const tp_node *read, int n
 }
 
 static tp_val accumulate(
-    tp_graph *g, const tp_node *n, const tp_node *read, int nr, tp_red red, tp_error *err) {
-  int spatial[TP_MAXRANK], ns, rank = 0;
-  if (!split_axes(n, nr, spatial, &ns)) return (tp_val){ 0 };
-  const tp_ix *shape[TP_MAXRANK];
-  for (int a = nr; a < read->out[0].rank; a++) {
-    bool gone = false;
-    for (int i = 0; i < ns; i++) gone |= spatial[i] == a - nr;
-    if (!gone) shape[rank++] = read->out[0].shape[a];
-  }
+    tp_mk mk, const tp_node *n, const tp_node *read, int ns, const int *spatial) {
   tp_val x = read->in[0].src;
-  tp_mk k = { .g = g, .err = err };
-  if (ns) x = mk_reduce(k, n->op, x, ns, spatial, false);
-  if (!x.node) return x;
-  tp_attr at = { .dtype = n->out[0].dtype,
-    .ndom = read->ndom,
-    .dom = read->dom,
-    .nix = rank,
-    .ix = shape,
-    .red = red };
-  tp_node *acc = tp_build(g, TP_OP_ACCUM, 0, NULL, &at, err);
-  if (!acc ||
-      !tp_accum_add(
-          g, acc, (tp_edge){ .src = x, .at = read->attr.at, .gather = true, .pos = n->pos }, err))
-    return (tp_val){ 0 };
-  tp_name_as(acc, n);
-  return mk_reshape(k, tp_v(acc), n->out[0].rank, n->out[0].shape);
+  if (ns) x = mk_reduce(mk, n->op, x, ns, spatial, false);
+  tp_val acc = tp_gathered(mk, tp_op_red(n->op), x, read->attr.at, read->ndom, read->dom);
+  if (acc.node) tp_name_as(acc.node, n);
+  return mk_reshape(mk, acc, n->out[0].rank, n->out[0].shape);
 }
 
 bool tp_pass_sums(tp_work *job, tp_error *err) {
   tp_graph *g = job->g;
-  int n0 = g->nodes.n;
-  for (int i = 0; i < n0; i++) {
+  for (int i = 0, n0 = g->nodes.n; i < n0; i++) {
     tp_node *n = g->nodes.v[i];
-    tp_red red;
-    if (!reduction_of(n->op, &red)) continue;
-    tp_node *read = n->in[0].src.node;
+    if (tp_ops[n->op].cls != TP_CLS_RED) continue;
+    const tp_node *read = tp_in(n, 0);
     if (read->op != TP_OP_READ) continue;
     int nr = range_axes(read), spatial[TP_MAXRANK], ns;
     if (!split_axes(n, nr, spatial, &ns) || !has_answer(g, n, read, nr)) continue;
     g->pos = n->pos;
-    tp_val y = accumulate(g, n, read, nr, red, err);
+    tp_val y = accumulate((tp_mk){ .g = g, .err = err }, n, read, ns, spatial);
     if (!y.node) return false;
-    tp_rewrite(
-        g, (tp_val){ n, 0 }, y, "sums", "a reduction over a range of a dim => an accumulation");
+    tp_rewrite(g, tp_v(n), y, "sums", "a reduction over a range of a dim => an accumulation");
   }
   tp_graph_prune(g);
   return true;

@@ -49,12 +49,12 @@ static bool can_make(const tp_node *n) {
 static const tp_ix *element_count(tp_graph *g, const tp_node *n) {
   const tp_ix *size = tp_ix_const(g->ix, 1);
   for (int i = 0; i < n->attr.naxes; i++)
-    size = tp_ix_mul(g->ix, size, tp_outof(n->in[0].src)->shape[n->attr.axes[i]]);
+    size = tp_ix_mul(g->ix, size, tp_inof(n, 0)->shape[n->attr.axes[i]]);
   return size;
 }
 
 static bool is_size(tp_val v, const tp_ix **size, tp_graph *g) {
-  const tp_node *n = v.node->op == TP_OP_CAST ? v.node->in[0].src.node : v.node;
+  const tp_node *n = v.node->op == TP_OP_CAST ? tp_in(v.node, 0) : v.node;
   if (n->op == TP_OP_VALUE) *size = n->attr.ix[0];
   else if (n->op == TP_OP_FILL && n->attr.f[0] == floor(n->attr.f[0]) &&
       fabs(n->attr.f[0]) < 0x1p53)
@@ -65,7 +65,7 @@ static bool is_size(tp_val v, const tp_ix **size, tp_graph *g) {
 
 /* A quotient of a sum by the number of its elements, or by a little less. */
 static bool mean_of_nothing(tp_graph *g, tp_node *n, tp_error *err) {
-  const tp_node *sum = n->op == TP_OP_DIV ? n->in[0].src.node : n;
+  const tp_node *sum = n->op == TP_OP_DIV ? tp_in(n, 0) : n;
   const tp_ix *divisor, *count;
   int64_t c;
   if (n->op != TP_OP_DIV || sum->op != TP_OP_SUM || !is_size(n->in[1].src, &divisor, g))
@@ -89,16 +89,16 @@ static bool mean_of_nothing(tp_graph *g, tp_node *n, tp_error *err) {
 /* t = where(abs(top) < inf, top, 0), top the largest of x without a gradient. */
 static bool is_top(const tp_node *t) {
   if (t->op != TP_OP_SELECT) return false;
-  const tp_node *top = t->in[1].src.node;
-  return top->op == TP_OP_DETACH && top->in[0].src.node->op == TP_OP_MAX;
+  const tp_node *top = tp_in(t, 1);
+  return top->op == TP_OP_DETACH && tp_in(top, 0)->op == TP_OP_MAX;
 }
 
 static void logsumexp_of_nothing(tp_node *n) {
-  const tp_node *x = n->op == TP_OP_LOG ? n->in[0].src.node : n;
-  if (n->op != TP_OP_LOG || x->op != TP_OP_SUM || (x = x->in[0].src.node)->op != TP_OP_EXP ||
-      (x = x->in[0].src.node)->op != TP_OP_SUB)
+  const tp_node *x = n->op == TP_OP_LOG ? tp_in(n, 0) : n;
+  if (n->op != TP_OP_LOG || x->op != TP_OP_SUM || (x = tp_in(x, 0))->op != TP_OP_EXP ||
+      (x = tp_in(x, 0))->op != TP_OP_SUB)
     return;
-  if (is_top(x->in[1].src.node)) n->attr.check = TP_CHECK_MEANT;
+  if (is_top(tp_in(x, 1))) n->attr.check = TP_CHECK_MEANT;
 }
 
 /* ---- names: the value of a branch of h is h; one that a later point of h stores becomes it ----
@@ -106,9 +106,9 @@ static void logsumexp_of_nothing(tp_node *n) {
 
 static void name_branches(tp_graph *g, const tp_node *m) {
   for (int k = 0; m->op == TP_OP_MERGE && tp_own_name(m) && k < m->nin; k++) {
-    tp_node *n = m->in[k].src.node;
+    tp_node *n = tp_in(m, k);
     bool later = n->op == TP_OP_READ;
-    if (later) n = n->in[0].src.node;
+    if (later) n = tp_in(n, 0);
     if (!tp_own_name(n) && !n->what)
       n->what = tp_printf(&g->arena, later ? "what becomes '%s'" : "'%s'", tp_own_name(m));
   }
