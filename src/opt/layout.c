@@ -1,7 +1,7 @@
 /* layout: inputs and outputs with the dim of a recurrence inside other dims are copied at the edge.
  *
- *   over (b, t), t carried and b not:   y[t] = f(y[t+1], x), an output   =>   z[t] = f(z[t+1],
- * detach x), detach z an output; both to be stored
+ *   over (b, t), t carried and b not:   y[t] = f(y[t+1], x), an output
+ *     =>   z[t] = f(z[t+1], detach x), detach z an output; both to be stored
  *
  * Calls over b at each t would walk such an array at the stride of t, a line of the cache for each
  * number. A stored copy lies as loops want it (poly/vec.c) and is made a block of t at a time

@@ -143,7 +143,8 @@ static bool find_cut(const moving_range *m, window_cut *cut) {
 bool tp_is_window(const moving_range *m) {
   const tp_sym *d = m->x.node->dom[m->r];
   window_cut cut;
-  return tp_is_small(tp_outof(m->x)) && find_cut(m, &cut) && (d == m->c || !tp_dom_has(m->ndom, m->dom, d));
+  return tp_is_small(tp_outof(m->x)) && find_cut(m, &cut) &&
+      (d == m->c || !tp_dom_has(m->ndom, m->dom, d));
 }
 
 /* ---- so many rows as the call says ---- */
