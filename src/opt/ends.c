@@ -98,12 +98,11 @@ static const tp_ix *rows_read(ends *l, const tp_node *n) {
   const tp_sym *const *dims;
   int m = tp_may_fail(n) ? lacked(l, n, &dims) : 0;
   if (!m) return NULL;
-  tp_set *rows = tp_set_empty(l->ix, m, dims), *all = tp_set_box(l->ix, m, dims);
-  bool some = rows_that_read(l, n, m, dims, &rows) && rows && !tp_set_subset(l->ix, all, rows);
-  const tp_ix *cond = some ? tp_set_told(l->ix, m, dims, rows, all) : NULL;
-  if (!some) tp_set_free(all);
+  tp_set *rows = tp_set_empty(l->ix, m, dims);
+  if (rows_that_read(l, n, m, dims, &rows))
+    return tp_ends_told(l, m, dims, rows, tp_set_box(l->ix, m, dims));
   tp_set_free(rows);
-  return cond;
+  return NULL;
 }
 
 /* Does cond hold in one of these rows? */

@@ -99,12 +99,9 @@ static int only_branch(ends *l, const tp_node *n) {
   tp_set *at = tp_set_and(tp_set_apply(tp_ends_need(l, n), tp_edge_rel(l->g, n, 0)),
       tp_set_and(tp_set_box(l->ix, m->ndom, m->dom),
           tp_set_cond(l->ix, m->ndom, m->dom, tp_ends_alive(l, m->ndom, m->dom))));
-  for (int j = 0; j < m->nin && count < 2; j++) {
-    tp_set *here = tp_set_and(tp_set_copy(at), tp_branch_set(l->g, m, j));
-    if (here) here = tp_set_and(here, tp_set_cond(l->ix, m->ndom, m->dom, tp_ends_within(l, here)));
-    if (!tp_set_is_empty(l->ix, here)) only = j, count++;
-    tp_set_free(here);
-  }
+  for (int j = 0; j < m->nin && count < 2; j++)
+    if (!tp_ends_never(l, tp_set_and(tp_set_copy(at), tp_branch_set(l->g, m, j)), m->ndom, m->dom))
+      only = j, count++;
   tp_set_free(at);
   return count == 1 ? only : -1;
 }
