@@ -55,7 +55,7 @@ static owner serves(parter *b, const tp_node *n, const part_reader *r) {
     int number = b->read[by->id];
     return (owner){ NULL, number <= PART_READS ? (uint64_t)1 << (PART_BRANCHES + number - 1) : 0 };
   }
-  if (!tp_dom_same(n->ndom, n->dom, by->ndom, by->dom)) return (owner){ 0 };
+  if (!tp_same_dims(n, by)) return (owner){ 0 };
   if (by->op == TP_OP_MERGE && by->nin <= PART_BRANCHES) return (owner){ by, (uint64_t)1 << r->k };
   return moves_points(by) ? (owner){ 0 } : b->own[by->id];
 }

@@ -136,7 +136,7 @@ static tp_val side(ends *l, const tp_node *n, int d, const tp_ix *e, const tp_ix
   at[d].lo = e;
   tp_val v = tp_read(l->g, n->in[0].src, at, l->err);
   if (!v.node) return v;
-  bool same = tp_dom_same(v.node->ndom, v.node->dom, n->ndom, n->dom);
+  bool same = tp_same_dims(v.node, n);
   return tp_ends_same_dom(
       l, later(l, v, n, same ? tp_set_cond(l->ix, n->ndom, n->dom, cond) : NULL), n->ndom, n->dom);
 }

@@ -132,8 +132,7 @@ static tp_val fitted_result(tp_match *m, tp_val y) {
   const tp_out *o = &m->root->out[0];
   if (!y.node || y.node == m->root || tp_dtypeof(y) != o->dtype) return tp_none;
   if (!tp_same_type(o, tp_outof(y))) y = mk_expand(m->mk, y, o->rank, o->shape);
-  return y.node && tp_dom_same(y.node->ndom, y.node->dom, m->root->ndom, m->root->dom) ? y
-                                                                                       : tp_none;
+  return y.node && tp_same_dims(y.node, m->root) ? y : tp_none;
 }
 
 /* ---- the pass ---- */

@@ -151,8 +151,7 @@ static tp_val exp_run(
     incremental *s, const tp_node *of, const factor_rows *t, const factor_row *e) {
   tp_mk mk = s->mk;
   tp_val both = e->row.node ? mk_mul(mk, e->row, e->exponent) : e->exponent, up = e->exponent;
-  if (!both.node || !tp_dom_same(both.node->ndom, both.node->dom, up.node->ndom, up.node->dom))
-    return tp_none;
+  if (!both.node || !tp_same_dims(both.node, up.node)) return tp_none;
   const tp_out *o = tp_outof(both);
   moving_range m = { .of = of,
     .red = TP_RED_MAX,

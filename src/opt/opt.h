@@ -66,6 +66,9 @@ static inline bool tp_one_shape(const tp_out *a, const tp_out *b) {
   return a->rank == b->rank &&
       (!a->rank || !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank));
 }
+static inline bool tp_same_dims(const tp_node *a, const tp_node *b) {
+  return tp_dom_same(a->ndom, a->dom, b->ndom, b->dom);
+}
 /* Does what data holds make it fail? */
 static inline bool tp_may_fail(const tp_node *n) {
   return tp_op_is(n->op, TP_FAILS) &&

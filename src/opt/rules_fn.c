@@ -61,8 +61,8 @@ static bool is_cheaper(const tp_match *m, const tp_val *v, bool left) {
                             : tp_ix_sub(ix, from_left, from_right);
   for (int k = 0; k < rows; k++)
     if (i->shape[k] != o->shape[k]) return false;
-  return tp_dom_same(inner->ndom, inner->dom, m->root->ndom, m->root->dom) && at_least_one(m, a) &&
-      at_least_one(m, b) && !tp_is_number(fewer, 0) && tp_ix_prove_ge0(ix, fewer, 0, NULL);
+  return tp_same_dims(inner, m->root) && at_least_one(m, a) && at_least_one(m, b) &&
+      !tp_is_number(fewer, 0) && tp_ix_prove_ge0(ix, fewer, 0, NULL);
 }
 
 static bool rule_cheaper_left(const tp_match *m, const tp_val *v) { return is_cheaper(m, v, true); }
