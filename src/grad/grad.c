@@ -22,13 +22,15 @@ static tp_val *sources(tp_graph *g, const tp_node *n, int from, int count) {
 
 /* The losses of a GRAD, its own or those that backward() marked, and its leafs. */
 static tp_aims aims_of(tp_graph *g, const tp_node *n) {
-  int nleaf = n->attr.leaves, own = n->nin - 1 - nleaf;
-  return (tp_aims){ .nloss = own ? own : g->losses.n,
+  int nleaf = n->attr.leaves, own = n->nin - 1 - nleaf, all = g->losses.n;
+  return (tp_aims){ .nloss = own ? own : all,
     .loss = own ? sources(g, n, 0, own)
-                : tp_dup(&g->arena, g->losses.v, sizeof *g->losses.v * (size_t)g->losses.n),
+                : tp_dup(&g->arena, g->losses.v, sizeof *g->losses.v * (size_t)all),
     .nleaf = nleaf,
     .leaf = sources(g, n, own, nleaf) };
 }
+
+static tp_val asked(const tp_node *n) { return n->in[n->nin - 1].src; }
 
 static bool same_values(int n, const tp_val *a, int m, const tp_val *b) {
   for (int i = 0; n == m && i < n; i++)
@@ -85,7 +87,7 @@ static const char *culprit(tp_graph *g, const family *f) {
   const tp_node *best = NULL;
   mark_ancestors(g, &f->of);
   for (int i = 0; i < f->grads.n; i++) {
-    const tp_node *x = f->grads.v[i]->in[f->grads.v[i]->nin - 1].src.node;
+    const tp_node *x = asked(f->grads.v[i]).node;
     if (x->mark && x->name) return x->name;
   }
   for (int i = 0; i < g->nodes.n; i++) {
@@ -126,8 +128,6 @@ static void rewire(tp_graph *g, families *all) {
   }
 }
 
-static tp_node *asked(const tp_node *n) { return n->in[n->nin - 1].src.node; }
-
 /* ---- gradients that are 0: the losses do not contain the tensor ---- */
 
 /* "'v', 'w' and 3 more": the tensors of those GRADs, not told yet, that stand in one optimiser's
@@ -144,7 +144,7 @@ static const char *names_of(
       continue;
     told[i] = true;
     if ((*count)++ < SHOWN)
-      list = tp_printf(&g->arena, "%s%s%s", list, *list ? ", " : "", tp_called(g, asked(n)));
+      list = tp_printf(&g->arena, "%s%s%s", list, *list ? ", " : "", tp_called(g, asked(n).node));
   }
   return *count > SHOWN ? tp_printf(&g->arena, "%s and %d more", list, *count - SHOWN) : list;
 }
@@ -186,7 +186,7 @@ static bool expand(tp_graph *g, family *f, tp_error *err) {
   tp_val *wrt = TP_NEWN(&g->arena, tp_val, f->grads.n),
          *out = TP_NEWN(&g->arena, tp_val, f->grads.n);
   bool *reached = TP_NEWN(&g->arena, bool, f->grads.n);
-  for (int i = 0; i < f->grads.n; i++) wrt[i] = f->grads.v[i]->in[f->grads.v[i]->nin - 1].src;
+  for (int i = 0; i < f->grads.n; i++) wrt[i] = asked(f->grads.v[i]);
   if (!tp_grad_sweep(g, &f->of, f->grads.n, wrt, out, reached, err) ||
       !tell_unreached(g, f, reached, err))
     return false;
@@ -201,30 +201,30 @@ static bool expand(tp_graph *g, family *f, tp_error *err) {
 
 /* ---- gradients that nothing needs ---- */
 
-static void warn(tp_graph *g, const tp_node *n, const tp_node *p) {
-  const char *w = p->attr.str ? p->attr.str : "w";
-  TP_PUSH(&g->arena, &g->warnings,
-      tp_printf(&g->arena,
-          "%s:%d: no output, sink or update needs the gradient of parameter '%s': "
-          "'w = w - lr * g' only renames in Lua; write w:update(w - lr * g)",
-          n->pos.file ? n->pos.file : "?", n->pos.line, w));
-}
-
 void tp_grad_sweep_unneeded(tp_graph *g) {
-  TP_VEC(tp_node *) grads = { 0 }, params = { 0 };
+  typedef struct {
+    const tp_node *grad;
+    tp_node *param;
+  } pair;
+  TP_VEC(pair) all = { 0 };
   for (int i = 0; i < g->nodes.n; i++) {
-    tp_node *n = g->nodes.v[i];
-    if (n->op != TP_OP_GRAD || asked(n)->op != TP_OP_PARAM) continue;
-    TP_PUSH(&g->arena, &grads, n);
-    TP_PUSH(&g->arena, &params, asked(n));
+    const tp_node *n = g->nodes.v[i];
+    if (n->op == TP_OP_GRAD && asked(n).node->op == TP_OP_PARAM)
+      TP_PUSH(&g->arena, &all, (pair){ n, asked(n).node });
   }
   tp_graph_sweep(g);
-  for (int i = 0; i < params.n; i++) params.v[i]->mark = 0;
-  for (int i = 0; i < grads.n; i++)
-    if (grads.v[i]->id >= 0) params.v[i]->mark = 1;
-  for (int i = 0; i < grads.n; i++) {
-    if (!params.v[i]->mark) warn(g, grads.v[i], params.v[i]);
-    params.v[i]->mark = 1;
+  for (int i = 0; i < all.n; i++) all.v[i].param->mark = 0;
+  for (int i = 0; i < all.n; i++) all.v[i].param->mark |= all.v[i].grad->id >= 0;
+  for (int i = 0; i < all.n; i++) {
+    tp_pos at = all.v[i].grad->pos;
+    tp_node *p = all.v[i].param;
+    if (!p->mark)
+      TP_PUSH(&g->arena, &g->warnings,
+          tp_printf(&g->arena,
+              "%s:%d: no output, sink or update needs the gradient of parameter '%s': "
+              "'w = w - lr * g' only renames in Lua; write w:update(w - lr * g)",
+              at.file ? at.file : "?", at.line, p->attr.str));
+    p->mark = 1;
   }
 }
 

@@ -2,15 +2,16 @@
  *
  * Only values on a way from a loss down to a tensor that is asked about take part ("active"), and
  * only points that the losses need through such ways: the need is computed on the graph with all
- * other nodes cut off from their operands.
+ * other nodes cut off from their operands. Where it is not all points, a contribution has the
+ * support of its reader as a condition.
  *
  * The adjoint of a value is either
  *   an ACCUM   over its domain, made before anything flows and filled as its readers come up: zero
  *              where nothing arrives. So adjoints of recurrences may be recurrences, and every
- * cycle passes through one: it has a READ, a MERGE or an ACCUM, whose operands get one or direct
- * the sum of the parts of its readers, where identity edges in one domain join all of them to it
- * and they are needed at the same points. It holds at these points only: whatever takes it further
- * does so under a condition that implies them
+ *              cycle passes through one: it has a READ, a MERGE or an ACCUM, whose operands get one
+ *   or direct  the sum of the parts of its readers, where identity edges in one domain join all of
+ *              them to it and they are needed at the same points. It holds at these points only:
+ *              whatever takes it further does so under a condition that implies them
  *
  * A reader passes its part on once its own adjoint is complete as a value: at once for an ACCUM,
  * after the last reader of its own for a direct one. */
@@ -127,10 +128,12 @@ static support *support_of(grad_sweep *s, const tp_node *n) {
 
 static bool same_points(grad_sweep *s, const tp_node *a, const tp_node *b) {
   tp_set *x = s->need->set[a->id], *y = s->need->set[b->id];
-  if (x == y || !x || !y || !s->g->stops.n)
-    return x == y || (x && y && tp_set_equal(s->g->ix, x, y));
-  x = tp_set_reached(s->g, tp_set_copy(x), a->ndom, a->dom);
-  y = tp_set_reached(s->g, tp_set_copy(y), b->ndom, b->dom);
+  if (x == y || !x || !y) return x == y;
+  x = tp_set_copy(x), y = tp_set_copy(y);
+  if (s->g->stops.n) {
+    x = tp_set_reached(s->g, x, a->ndom, a->dom);
+    y = tp_set_reached(s->g, y, b->ndom, b->dom);
+  }
   bool same = tp_set_equal(s->g->ix, x, y);
   tp_set_free(x);
   tp_set_free(y);
@@ -160,16 +163,17 @@ static const char *grad_of(grad_sweep *s, const tp_node *n) {
 }
 
 static tp_val accumulation(grad_sweep *s, tp_val v) {
+  const tp_node *n = v.node;
   const tp_out *o = tp_outof(v);
-  s->g->pos = v.node->pos;
+  s->g->pos = n->pos;
   tp_val y = mk_op(s->mk, TP_OP_ACCUM, 0, NULL,
       &(tp_attr){ .dtype = o->dtype,
           .nix = o->rank,
           .ix = o->shape,
-          .ndom = v.node->ndom,
-          .dom = v.node->dom,
+          .ndom = n->ndom,
+          .dom = n->dom,
           .red = TP_RED_SUM });
-  if (y.node) y.node->what = grad_of(s, v.node);
+  if (y.node) y.node->what = grad_of(s, n);
   return y;
 }
 
@@ -185,9 +189,11 @@ static bool lay_out(grad_sweep *s, tp_val v) {
 
 /* ---- parts ---- */
 
-/* A part of v's ACCUM; nothing where its condition never holds. */
-static bool contribute(grad_sweep *s, tp_val v, tp_edge e) {
+/* A part of v's ACCUM at `at`, of a reader n (NULL: everywhere), under cond; nothing where that
+ * never holds. */
+static bool contribute(grad_sweep *s, tp_val v, const tp_node *n, tp_edge e) {
   if (!e.src.node) return false;
+  if (n) e.cond = tp_ix_both(s->g->ix, e.cond, support_of(s, n)->cond);
   if (e.cond && tp_ix_kind(e.cond) == TP_IX_FALSE) return true;
   if (e.cond && tp_ix_kind(e.cond) == TP_IX_TRUE) e.cond = NULL;
   e.pos = s->g->pos;
@@ -197,20 +203,11 @@ static bool contribute(grad_sweep *s, tp_val v, tp_edge e) {
 /* A part d at the points of n (whose dims contain v's): summed over the dims that v lacks. */
 static bool deliver(grad_sweep *s, tp_val v, const tp_node *n, tp_val d) {
   slot *x = slot_of(s, v);
-  if (!d.node) return false;
-  if (x->accum)
-    return contribute(s, v,
-        (tp_edge){ .src = d,
-            .at = tp_at_own(s->g, v.node->ndom, v.node->dom),
-            .cond = support_of(s, n)->cond });
+  const tp_at *own = tp_at_own(s->g, v.node->ndom, v.node->dom);
+  if (x->accum || !d.node) return contribute(s, v, n, (tp_edge){ .src = d, .at = own });
   x->adj = x->adj.node ? mk_add(s->mk, x->adj, d) : d;
   if (--x->pending == 0) TP_PUSH(&s->g->arena, &s->work, v);
   return x->adj.node;
-}
-
-/* y = x[at]: dx[u] += dy[p] at every u that p read. */
-static bool through_read(grad_sweep *s, tp_val v, const tp_node *n, tp_val dy) {
-  return contribute(s, v, (tp_edge){ .src = dy, .at = n->attr.at, .cond = support_of(s, n)->cond });
 }
 
 /* Where branch k is the first that holds. */
@@ -221,22 +218,16 @@ static bool through_merge(grad_sweep *s, tp_val v, const tp_node *n, int k, tp_v
   if (!cond)
     return tp_isl_check(s->g->ix, n->pos, s->mk.err) &&
         tp_fail(s->mk.err, TP_E_OPTION, n->pos, "option: no condition for branch %d", k);
-  return contribute(s, v,
-      (tp_edge){ .src = dy,
-          .at = tp_at_own(s->g, v.node->ndom, v.node->dom),
-          .cond = tp_ix_both(s->g->ix, cond, support_of(s, n)->cond) });
+  const tp_at *own = tp_at_own(s->g, v.node->ndom, v.node->dom);
+  return contribute(s, v, n, (tp_edge){ .src = dy, .at = own, .cond = cond });
 }
 
 /* y[u] += x[p], u in at(p): dx[p] is dy read at at(p). x may have dims that at(p) does not mention.
  */
 static bool through_scatter(grad_sweep *s, tp_val v, const tp_edge *e, tp_val dy) {
   tp_val d = tp_read(s->g, dy, e->at, s->mk.err);
-  return d.node &&
-      contribute(s, v,
-          (tp_edge){ .src = d,
-              .at = tp_at_own(s->g, d.node->ndom, d.node->dom),
-              .gather = true,
-              .cond = e->cond });
+  const tp_at *own = d.node ? tp_at_own(s->g, d.node->ndom, d.node->dom) : NULL;
+  return contribute(s, v, NULL, (tp_edge){ .src = d, .at = own, .gather = true, .cond = e->cond });
 }
 
 /* dy with the extents of the ranges of at put before it, so that a scatter can spread it. */
@@ -251,15 +242,9 @@ static tp_val over_ranges(grad_sweep *s, const tp_node *n, const tp_edge *e, tp_
   return mk_expand(s->mk, dy, rank, shape);
 }
 
-/* Is dim i of x, over which e ranges, one that the condition picks points of? A dim of both is the
- * node's. */
-static bool picked(const tp_node *n, const tp_edge *e, int i) {
-  const tp_sym *d = e->src.node->dom[i];
-  return e->at[i].range && e->cond && tp_ix_mentions(e->cond, d) && !tp_dom_has(n->ndom, n->dom, d);
-}
-
-/* e from points (u, p) instead of u, for the dims of p that its condition picks: these run, and the
- * ends of their ranges are further conditions. */
+/* e from points (u, p) instead of u, for the dims of p over which it ranges and of which its
+ * condition picks points (a dim of both is the node's): these run, and the ends of their ranges are
+ * further conditions. */
 static tp_val run_picked(grad_sweep *s, const tp_node *n, tp_edge *e, tp_val dy) {
   const tp_node *x = e->src.node;
   tp_ictx *c = s->g->ix;
@@ -267,13 +252,14 @@ static tp_val run_picked(grad_sweep *s, const tp_node *n, tp_edge *e, tp_val dy)
   tp_at *at = tp_dup(&s->g->arena, e->at, sizeof *at * (size_t)x->ndom);
   const tp_ix *cond = e->cond;
   int m = 0;
-  for (int i = 0; i < x->ndom; i++) {
-    if (!picked(n, e, i)) continue;
-    const tp_ix *p = tp_ix_sym(c, x->dom[i]);
+  for (int i = 0; cond && i < x->ndom; i++) {
+    const tp_sym *d = x->dom[i];
+    if (!at[i].range || !tp_ix_mentions(e->cond, d) || tp_has_dim(n, d)) continue;
+    const tp_ix *p = tp_ix_sym(c, d);
     cond = tp_ix_and(
         c, cond, tp_ix_and(c, tp_ix_cmp(c, TP_GE, p, at[i].lo), tp_ix_cmp(c, TP_LT, p, at[i].hi)));
     at[i] = (tp_at){ .lo = p };
-    run[m++] = x->dom[i];
+    run[m++] = d;
   }
   e->at = at;
   e->cond = cond;
@@ -290,17 +276,15 @@ static bool through_gather(
   const tp_ix *to[x->ndom + 1];
   int m = 0;
   for (int i = 0; e.cond && i < x->ndom; i++) {
-    if (e.at[i].range || tp_dom_has(n->ndom, n->dom, x->dom[i])) continue;
+    if (e.at[i].range || tp_has_dim(n, x->dom[i])) continue;
     from[m] = x->dom[i];
     to[m++] = e.at[i].lo;
   }
   if (m) e.cond = tp_ix_subst(s->g->ix, e.cond, m, from, to);
   tp_val d = run_picked(s, n, &e, dy);
-  return d.node &&
-      contribute(s, v,
-          (tp_edge){ .src = over_ranges(s, d.node, &e, d),
-              .at = e.at,
-              .cond = tp_ix_both(s->g->ix, e.cond, support_of(s, n)->cond) });
+  if (!d.node) return false;
+  d = over_ranges(s, d.node, &e, d);
+  return contribute(s, v, n, (tp_edge){ .src = d, .at = e.at, .cond = e.cond });
 }
 
 static bool pass(grad_sweep *s, tp_val y, int k) {
@@ -308,7 +292,8 @@ static bool pass(grad_sweep *s, tp_val y, int k) {
   const tp_edge *e = &n->in[k];
   tp_val x = e->src, dy = slot_of(s, y)->adj;
   switch (n->op) {
-  case TP_OP_READ: return through_read(s, x, n, dy);
+  case TP_OP_READ: /* y = x[at]: dx[u] += dy[p] at every u that p read */
+    return contribute(s, x, n, (tp_edge){ .src = dy, .at = n->attr.at });
   case TP_OP_MERGE: return through_merge(s, x, n, k, dy);
   case TP_OP_ACCUM:
     return e->gather ? through_gather(s, x, n, e, dy) : through_scatter(s, x, e, dy);
@@ -362,11 +347,8 @@ static tp_val finished(grad_sweep *s, tp_val v) {
   tp_val total = accumulation(s, v), part = x->adj;
   if (!total.node) return total;
   x->adj = total;
-  return contribute(s, v,
-             (tp_edge){
-                 .src = part, .at = tp_at_own(s->g, v.node->ndom, v.node->dom), .cond = cond })
-      ? total
-      : tp_none;
+  const tp_at *own = tp_at_own(s->g, v.node->ndom, v.node->dom);
+  return contribute(s, v, v.node, (tp_edge){ .src = part, .at = own }) ? total : tp_none;
 }
 
 static bool run(grad_sweep *s, int nwrt, const tp_val *wrt, tp_val *out, bool *reached) {

@@ -23,7 +23,7 @@ static tp_val made_anew(giver *m, tp_val v) {
   for (int k = 0; k < n->nin; k++) {
     in[k] = copied(m, n->in[k].src);
     if (!in[k].node) return in[k];
-    same &= in[k].node == n->in[k].src.node;
+    same &= in[k].node == tp_in(n, k);
   }
   if (same) return v;
   tp_attr attr = n->attr;

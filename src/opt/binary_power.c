@@ -6,8 +6,8 @@
  *
  * over a hidden dim whose bound is how many digits the bound of the dim has, which the call tells:
  * O(log n), no division, valid where A is 1. A has a factor for each pair of states, a number or
- * one for each element, or is the matrix that multiplies the only state; what is 0 or 1 for ever
- * has no place. Integers are exact modulo 2^64. Floats, in f64: each P[k] has 2 k units more than
+ * one for each element, or is the matrix that multiplies the only state; what is 0 for ever has
+ * no place. Integers are exact modulo 2^64. Floats, in f64: each P[k] has 2 k units more than
  * P[0] at most, times its condition; of a matrix 2^k, as many as steps have. */
 #include "opt/evolve.h"
 
@@ -25,13 +25,10 @@ typedef struct power_system {
   int rank;        /* of factors */
   const tp_ix *const *shape;
   int n;
-  tp_val init[POWER_STATES], add[POWER_STATES]; /* add {NULL}: 0 */
-  /* by {NULL}: 1; far: in some power of A */
-  tp_val by[POWER_STATES][POWER_STATES];
-  bool has[POWER_STATES][POWER_STATES], far[POWER_STATES][POWER_STATES];
-  /* p {NULL}, where far: 1; q {NULL}: 0 */
-  tp_val p[POWER_STATES][POWER_STATES], q[POWER_STATES], s[POWER_STATES], step[POWER_STATES],
-      is_one;
+  /* first values, of q and of P; {NULL}: 0. far: P has the factor in some power */
+  tp_val init[POWER_STATES], add[POWER_STATES], by[POWER_STATES][POWER_STATES];
+  bool far[POWER_STATES][POWER_STATES];
+  tp_val p[POWER_STATES][POWER_STATES], q[POWER_STATES], s[POWER_STATES], step[POWER_STATES];
   power_dims factors, sums, states;
 } power_system;
 
@@ -57,13 +54,10 @@ static bool find_shape(power_system *d, const tp_system *s) {
   return tp_ix_is_const(d->shape[d->rank - 1], &rows) && rows <= TP_TUNE_MATRIX_ROWS;
 }
 
-static tp_val power_factor(const power_system *d, tp_val v) {
-  return mk_expand(d->mk, mk_cast(d->mk, v, d->dtype), d->rank, d->shape);
-}
-
 static void put_power(power_system *d, int i, int j, tp_val by) {
-  d->has[i][j] = true;
-  d->by[i][j] = power_factor(d, by);
+  if (!by.node) by = mk_num(d->mk, 1, d->dtype);
+  d->by[i][j] = mk_expand(d->mk, mk_cast(d->mk, by, d->dtype), d->rank, d->shape);
+  d->far[i][j] = true;
 }
 
 /* What is added at step n, {c0,+,c1,..}: states of its own but for the last, which is added. */
@@ -91,21 +85,9 @@ static bool put_system(power_system *d, const tp_system *s) {
       if (s->row[i].has[j]) put_power(d, i, j, s->row[i].by[j]);
     if (!put_added(d, i, &s->row[i], of)) return false;
   }
-  return true;
-}
-
-static void find_far(power_system *d) {
-  memcpy(d->far, d->has, sizeof d->far);
   for (int l = 0; l < d->n; l++)
     for (int i = 0; i < d->n; i++)
       for (int j = 0; j < d->n; j++) d->far[i][j] |= d->far[i][l] && d->far[l][j];
-}
-
-/* A state that goes over into itself once, and by no other way. */
-static bool is_one_for_ever(const power_system *d, int i, int j) {
-  if (i != j || !d->has[i][i] || d->by[i][i].node) return false;
-  for (int l = 0; l < d->n; l++)
-    if (l != i && d->far[i][l] && d->far[l][i]) return false;
   return true;
 }
 
@@ -130,9 +112,14 @@ static void find_dims(power_system *d) {
 
 /* ---- its recurrences over digits ---- */
 
+static tp_val declared_over(
+    const power_system *d, tp_dtype t, int rank, const tp_ix *const *shape, power_dims over) {
+  return mk_declared(d->mk, t, rank, shape, over.n, over.dim);
+}
+
 static tp_val digit_before(const power_system *d, tp_val v) {
   tp_ictx *ix = d->mk.g->ix;
-  return v.node ? mk_at(d->mk, v, d->digit, tp_ix_addc(ix, tp_ix_sym(ix, d->digit), -1)) : v;
+  return mk_at(d->mk, v, d->digit, tp_ix_addc(ix, tp_ix_sym(ix, d->digit), -1));
 }
 
 static bool power_define(const power_system *d, tp_val v, tp_val first, tp_val next) {
@@ -150,60 +137,39 @@ static tp_val digit_is_one(const power_system *d, const tp_ix *n) {
   join_dims_of(d, &over, first);
   join_dims(d, &over, 1, &d->digit);
   join_dims(d, &over, 1, &d->dim);
-  tp_val h = mk_declared(d->mk, TP_I64, 0, NULL, over.n, over.dim);
+  tp_val h = declared_over(d, TP_I64, 0, NULL, over);
   if (!power_define(d, h, first, mk_binc(d->mk, TP_OP_FLOORDIV, digit_before(d, h), 2)))
     return tp_none;
   return mk_binc(d->mk, TP_OP_EQ, mk_binc(d->mk, TP_OP_MOD, h, 2), 1);
 }
 
-static tp_val nothing_of(const power_system *d, int rank, const tp_ix *const *shape) {
-  return mk_fill(d->mk, 0, d->dtype, rank, shape, 0, NULL);
+static tp_val or_nothing(const power_system *d, tp_val v, int rank, const tp_ix *const *shape) {
+  return v.node ? v : mk_fill(d->mk, 0, d->dtype, rank, shape, 0, NULL);
 }
 
-/* y plus a b, which a matrix b stands before or behind; factors {NULL} are 1. */
+/* y plus a b, which a matrix b stands before or behind. */
 static tp_val plus_product(const power_system *d, tp_val y, tp_val a, tp_val b) {
-  tp_val in[2] = { d->side == 'r' ? b : a, d->side == 'r' ? a : b };
-  tp_val ab = !a.node ? b
-      : !b.node       ? a
-      : d->side       ? mk_matmul(d->mk, in[0], in[1])
-                      : mk_mul(d->mk, in[0], in[1]);
+  tp_val ab = !d->side ? mk_mul(d->mk, a, b)
+      : d->side == 'r' ? mk_matmul(d->mk, b, a)
+                       : mk_matmul(d->mk, a, b);
   return y.node ? mk_add(d->mk, y, ab) : ab;
 }
 
-static tp_val factor_before(const power_system *d, int i, int j) {
-  return digit_before(d, d->p[i][j]);
-}
-
 static bool define_factor(power_system *d, int i, int j) {
-  if (!d->p[i][j].node) return true;
-  tp_val next = tp_none, nothing = nothing_of(d, d->rank, d->shape),
-         first = !d->has[i][j] ? nothing
-      : d->by[i][j].node       ? d->by[i][j]
-                               : power_factor(d, mk_num(d->mk, 1, d->dtype));
-  for (int l = 0; l < d->n; l++) {
-    if (!d->far[i][l] || !d->far[l][j]) continue;
-    tp_val a = factor_before(d, i, l), b = factor_before(d, l, j);
-    next = plus_product(d, next, a.node || b.node ? a : mk_num(d->mk, 1, d->dtype), b);
-  }
-  return power_define(d, d->p[i][j], first, next.node ? power_factor(d, next) : nothing);
+  tp_val next = tp_none;
+  for (int l = 0; l < d->n; l++)
+    if (d->far[i][l] && d->far[l][j])
+      next = plus_product(d, next, digit_before(d, d->p[i][l]), digit_before(d, d->p[l][j]));
+  return power_define(d, d->p[i][j], or_nothing(d, d->by[i][j], d->rank, d->shape),
+      mk_expand(d->mk, or_nothing(d, next, d->rank, d->shape), d->rank, d->shape));
 }
 
 static bool define_sum(power_system *d, int i) {
-  if (!d->q[i].node) return true;
   tp_val next = digit_before(d, d->q[i]);
   for (int l = 0; l < d->n; l++)
     if (d->far[i][l] && d->q[l].node)
-      next = plus_product(d, next, factor_before(d, i, l), digit_before(d, d->q[l]));
-  return power_define(
-      d, d->q[i], d->add[i].node ? d->add[i] : nothing_of(d, d->o->rank, d->o->shape), next);
-}
-
-static void make_step(power_system *d, int i) {
-  tp_val y = d->q[i];
-  for (int l = 0; l < d->n; l++)
-    if (d->far[i][l]) y = plus_product(d, y, d->p[i][l], d->s[l]);
-  if (!y.node) y = nothing_of(d, d->o->rank, d->o->shape);
-  d->step[i] = mk_select(d->mk, d->is_one, y, d->s[i]);
+      next = plus_product(d, next, digit_before(d, d->p[i][l]), digit_before(d, d->q[l]));
+  return power_define(d, d->q[i], or_nothing(d, d->add[i], d->o->rank, d->o->shape), next);
 }
 
 static void declare_all(power_system *d) {
@@ -211,21 +177,26 @@ static void declare_all(power_system *d) {
   for (int i = 0; i < d->n; i++) {
     bool adds = d->add[i].node;
     for (int j = 0; j < d->n; j++) {
-      if (d->far[i][j] && !is_one_for_ever(d, i, j))
-        d->p[i][j] = mk_declared(d->mk, d->dtype, d->rank, d->shape, d->factors.n, d->factors.dim);
+      if (d->far[i][j]) d->p[i][j] = declared_over(d, d->dtype, d->rank, d->shape, d->factors);
       adds |= d->far[i][j] && d->add[j].node;
     }
-    if (adds) d->q[i] = mk_declared(d->mk, d->dtype, o->rank, o->shape, d->sums.n, d->sums.dim);
-    d->s[i] = mk_declared(d->mk, d->dtype, o->rank, o->shape, d->states.n, d->states.dim);
+    if (adds) d->q[i] = declared_over(d, d->dtype, o->rank, o->shape, d->sums);
+    d->s[i] = declared_over(d, d->dtype, o->rank, o->shape, d->states);
   }
 }
 
-static bool define_all(power_system *d) {
+static bool define_all(power_system *d, tp_val is_one) {
   bool ok = !d->mk.err->code;
   for (int i = 0; i < d->n && ok; i++) {
-    for (int j = 0; j < d->n && ok; j++) ok = define_factor(d, i, j);
-    ok = ok && define_sum(d, i);
-    make_step(d, i);
+    tp_val y = d->q[i];
+    for (int j = 0; j < d->n && ok; j++) {
+      if (!d->far[i][j]) continue;
+      ok = define_factor(d, i, j);
+      y = plus_product(d, y, d->p[i][j], d->s[j]);
+    }
+    ok = ok && (!d->q[i].node || define_sum(d, i));
+    y = or_nothing(d, y, d->o->rank, d->o->shape);
+    d->step[i] = mk_select(d->mk, is_one, y, d->s[i]);
   }
   for (int i = 0; i < d->n && ok; i++)
     ok = power_define(d, d->s[i], d->init[i], digit_before(d, d->step[i]));
@@ -243,11 +214,10 @@ tp_val tp_evolved_power(
     .dtype = dtype,
     .o = s->matrix ? s->matrix : o };
   if (!put_system(d, s)) return tp_none;
-  find_far(d);
   find_dims(d);
   declare_all(d);
-  d->is_one = digit_is_one(d, n);
-  if (!d->is_one.node || !define_all(d)) return tp_none;
+  tp_val is_one = digit_is_one(d, n);
+  if (!is_one.node || !define_all(d, is_one)) return tp_none;
   const tp_ix *last = tp_ix_addc(ix, tp_ix_sym(ix, d->digit->bound), -1);
   return mk_reshape(d->mk, mk_at(d->mk, d->step[0], d->digit, last), o->rank, o->shape);
 }

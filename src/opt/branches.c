@@ -55,7 +55,7 @@ static owner serves(parter *b, const tp_node *n, const part_reader *r) {
     int number = b->read[by->id];
     return (owner){ NULL, number <= PART_READS ? (uint64_t)1 << (PART_BRANCHES + number - 1) : 0 };
   }
-  if (!tp_dom_same(n->ndom, n->dom, by->ndom, by->dom)) return (owner){ 0 };
+  if (!tp_same_dims(n, by)) return (owner){ 0 };
   if (by->op == TP_OP_MERGE && by->nin <= PART_BRANCHES) return (owner){ by, (uint64_t)1 << r->k };
   return moves_points(by) ? (owner){ 0 } : b->own[by->id];
 }
@@ -77,7 +77,7 @@ static int largest_of(const parter *b, const tp_node *n) {
   if (!made_of_few(n)) return n->op == TP_OP_READ || tp_ops[n->op].cls == TP_CLS_SRC ? n->ndom : -1;
   int most = 0;
   for (int k = 0; k < n->nin && most >= 0; k++) {
-    int of = b->largest[n->in[k].src.node->id];
+    int of = b->largest[tp_in(n, k)->id];
     most = of < 0 ? -1 : TP_MAX(most, of);
   }
   return most;
@@ -85,8 +85,8 @@ static int largest_of(const parter *b, const tp_node *n) {
 
 static const tp_node *carried_by(const parter *b, const tp_node *n) {
   const tp_node *of = NULL;
-  if (n->op == TP_OP_READ) return n->in[0].src.node;
-  for (int k = 0; made_of_few(n) && k < n->nin && !of; k++) of = b->carried[n->in[k].src.node->id];
+  if (n->op == TP_OP_READ) return tp_in(n, 0);
+  for (int k = 0; made_of_few(n) && k < n->nin && !of; k++) of = b->carried[tp_in(n, k)->id];
   return of;
 }
 
@@ -124,7 +124,7 @@ static bool give_parts(parter *b, bool *changed) {
   for (int i = 0; i < b->n; i++) {
     tp_node *x = b->mk.g->nodes.v[i];
     for (int k = 0; !b->apart[i] && k < x->nin; k++) {
-      const tp_node *v = x->in[k].src.node;
+      const tp_node *v = tp_in(x, k);
       if (v->id >= b->n || !b->apart[v->id]) continue;
       tp_val part = made_by_part(
           b, x->in[k].src, __builtin_ctzll(serves(b, v, &(part_reader){ x, k }).parts));

@@ -21,9 +21,7 @@ static bool not_form(tp_evolving *e, const tp_node *n, const char *why) {
 }
 
 static bool is_ok(const tp_evolving *e) { return !e->mk.err->code; }
-static bool varies(const tp_evolving *e, const tp_node *n) {
-  return tp_dom_has(n->ndom, n->dom, e->dim);
-}
+static bool varies(const tp_evolving *e, const tp_node *n) { return tp_has_dim(n, e->dim); }
 
 static bool has_states(const tp_form *f) {
   bool any = false;
@@ -296,23 +294,21 @@ static bool read_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t sh
 /* m at the first point, over its other dims, from all branches but the step. */
 static tp_val first_of(tp_evolving *e, const tp_node *m, int step) {
   tp_graph *g = e->mk.g;
+  const tp_out *o = &m->out[0];
   const tp_ix *p = point_after(e, 0);
   const tp_sym **left = TP_NEWN(&g->arena, const tp_sym *, m->ndom + 1);
   int n = 0;
   for (int d = 0; d < m->ndom; d++)
     if (m->dom[d] != e->dim) left[n++] = m->dom[d];
-  tp_val alone = m->in[m->nin == 2 ? !step : step].src;
-  if (m->nin == 2 && !varies(e, alone.node)) return alone;
-  tp_val y = mk_declared(e->mk, m->out[0].dtype, m->out[0].rank, m->out[0].shape, n, left);
+  if (m->nin == 2 && !varies(e, tp_in(m, !step))) return m->in[!step].src;
+  tp_val y = mk_declared(e->mk, o->dtype, o->rank, o->shape, n, left);
   for (int k = 0; k < m->nin && y.node && !y.node->done; k++) {
     tp_val v = m->in[k].src;
     const tp_ix *cond = m->in[k].cond ? tp_ix_subst(g->ix, m->in[k].cond, 1, &e->dim, &p) : NULL;
     if (k == step || (cond && tp_ix_kind(cond) == TP_IX_FALSE)) continue;
+    if (cond && tp_ix_kind(cond) == TP_IX_TRUE) cond = NULL;
     if (varies(e, v.node)) v = mk_at(e->mk, v, e->dim, p);
-    if (!v.node ||
-        !tp_merge_add(
-            g, y.node, cond && tp_ix_kind(cond) == TP_IX_TRUE ? NULL : cond, v, e->mk.err))
-      return tp_none;
+    if (!v.node || !tp_merge_add(g, y.node, cond, v, e->mk.err)) return tp_none;
   }
   return y;
 }
@@ -335,27 +331,17 @@ static int step_of(tp_evolving *e, const tp_node *m) {
   return found;
 }
 
-static bool branches_on(const tp_node *m, const tp_sym *d) {
-  for (int k = 0; k < m->nin; k++)
-    if (m->in[k].cond && tp_ix_mentions(m->in[k].cond, d)) return true;
-  return false;
-}
-
-static bool may_step(const tp_evolving *e, const tp_node *m) {
-  return m->op == TP_OP_MERGE && m->nin >= 2 && varies(e, m) && branches_on(m, e->dim) &&
-      !tp_node_mentions(&(tp_node){ .nout = m->nout, .out = m->out }, e->dim);
-}
-
 /* Does it read other points of another dim? */
 static bool reads_elsewhere(const tp_evolving *e, const tp_node *n) {
-  const tp_node *x = n->op == TP_OP_READ ? n->in[0].src.node : NULL;
+  const tp_node *x = n->op == TP_OP_READ ? tp_in(n, 0) : NULL;
   bool any = false;
   for (int d = 0; x && d < x->ndom; d++)
-    any |= x->dom[d] != e->dim && (!tp_at_is_own(&n->attr.at[d], x->dom[d]));
+    any |= x->dom[d] != e->dim && !tp_at_is_own(&n->attr.at[d], x->dom[d]);
   return any;
 }
 
-/* Is n made of a state of m's recurrence, at the same point of all other dims? */
+/* Is n made of a state of m's recurrence, at the same point of all other dims? A branch but the
+ * step may be, of another state's first value: then it begins with itself. */
 static bool is_made_of_states(
     const tp_evolving *e, const tp_node *m, const tp_node *n, bool *seen) {
   bool any = false;
@@ -363,26 +349,22 @@ static bool is_made_of_states(
     return false;
   seen[n->id] = true;
   if (n->op == TP_OP_MERGE) return true;
-  for (int k = 0; k < n->nin && !any; k++) any = is_made_of_states(e, m, n->in[k].src.node, seen);
-  return any;
-}
-
-/* Is a branch but the step made of the recurrence itself: of another state's first value, say? */
-static bool begins_with_itself(const tp_evolving *e, const tp_node *m, int step) {
-  bool any = false, *seen = NULL;
-  for (int k = 0; k < m->nin && m->id < e->n0 && !any; k++) {
-    const tp_node *n = m->in[k].src.node;
-    if (k == step || e->scc[n->id] != e->scc[m->id]) continue;
-    if (!seen) seen = TP_NEWN(&e->mk.g->arena, bool, e->n0);
-    any = is_made_of_states(e, m, n, seen);
-  }
+  for (int k = 0; k < n->nin && !any; k++) any = is_made_of_states(e, m, tp_in(n, k), seen);
   return any;
 }
 
 bool tp_course_of(tp_evolving *e, const tp_node *m, tp_course *out) {
-  int step = may_step(e, m) ? step_of(e, m) : -1;
+  bool branches = false;
+  if (m->op != TP_OP_MERGE || m->nin < 2 || !varies(e, m)) return false;
+  for (int k = 0; k < m->nin; k++)
+    branches |= m->in[k].cond && tp_ix_mentions(m->in[k].cond, e->dim);
+  for (int a = 0; a < m->out[0].rank; a++) branches &= !tp_ix_mentions(m->out[0].shape[a], e->dim);
+  int step = branches ? step_of(e, m) : -1;
   if (step < 0) return false;
-  if (begins_with_itself(e, m, step)) return not_form(e, m, "its first value is made of it");
+  bool *seen = TP_NEWN(&e->mk.g->arena, bool, e->n0);
+  for (int k = 0; k < m->nin && m->id < e->n0; k++)
+    if (k != step && is_made_of_states(e, m, tp_in(m, k), seen))
+      return not_form(e, m, "its first value is made of it");
   *out = (tp_course){ first_of(e, m, step), m->in[step].src };
   return is_ok(e) && out->init.node;
 }

@@ -1,8 +1,8 @@
 /* close: parameters become declared tensors.
  *
  *   w along (i)     =>  w[i] = init at i == 0, else update[i - 1]
- *   w along (i, k)  =>  w[i, k] = init at i == 0, k == 0; update[i, k - 1] at k >= 1; update[i - 1,
- * K - 1] otherwise   (the lexicographic predecessor)
+ *   w along (i, k)  =>  w[i, k] = init at i == 0, k == 0; update[i, k - 1] at k >= 1;
+ *                       update[i - 1, K - 1] otherwise (the lexicographic predecessor)
  *
  * and each gets a hidden output, its value after the last point: the update there, or init when
  * some bound is 0. `init` goes through PINIT, which a loaded array replaces. Runs after the
@@ -76,27 +76,20 @@ static bool evolution(closing *c) {
   c->p->nin = 0;
   const tp_ix *first = tp_ix_bool(c->g->ix, true);
   for (int j = 0; j < a->nalong; j++) first = and_is(c, first, a->along[j], TP_EQ, 0);
-  if (!tp_merge_add(c->g, c->p, first, c->init, c->err)) return false;
-  for (int j = a->nalong - 1; j >= 0; j--)
-    if (!step(c, c->p, j)) return false;
-  return true;
+  bool ok = tp_merge_add(c->g, c->p, first, c->init, c->err);
+  for (int j = a->nalong - 1; j >= 0 && ok; j--) ok = step(c, c->p, j);
+  return ok;
 }
 
-/* Without `along` it is its first value: PINIT in its own place. */
+/* Without `along` it is its first value, PINIT in its own place; along dims but without an update a
+ * view of that. */
 static bool constant(closing *c, int k) {
-  c->p->op = TP_OP_PINIT;
-  c->p->attr.number = k;
-  c->p->attr.nix = 0; /* its type says it */
-  c->p->nin = 1;
-  return true;
-}
-
-/* Along dims but without an update: a view of it. */
-static bool constant_along(closing *c) {
-  c->p->op = TP_OP_DETACH;
-  c->p->in[0].src = c->init;
-  c->p->nin = 1;
-  c->p->attr.nix = 0; /* its type says it */
+  tp_node *p = c->p;
+  p->op = p->attr.nalong ? TP_OP_DETACH : TP_OP_PINIT;
+  if (p->attr.nalong) p->in[0].src = c->init;
+  else p->attr.number = k;
+  p->attr.nix = 0; /* its type says it */
+  p->nin = 1;
   return true;
 }
 
@@ -125,7 +118,7 @@ static bool ends_known(tp_graph *g, const tp_node *p, tp_error *err) {
   for (int j = 0; j < p->attr.nalong; j++) {
     const tp_stop *s = tp_stop_of(g, p->attr.along[j]);
     for (int i = 0; s && i < s->ndom; i++) {
-      if (!tp_dom_has(p->ndom, p->dom, s->dom[i]))
+      if (!tp_has_dim(p, s->dom[i]))
         return tp_fail(err, TP_E_DOMAIN, p->pos,
             "domain: parameter '%s' evolves along '%s', which ends by data at each point of '%s': "
             "give it one state for each, domain = {%s}",
@@ -160,8 +153,7 @@ static bool close_one(tp_graph *g, int k, tp_error *err) {
     if (!init) return false;
     c.init = tp_v(init);
   }
-  if (!(!p->attr.nalong ? constant(&c, k) : c.update.node ? evolution(&c) : constant_along(&c)))
-    return false;
+  if (!(p->attr.nalong && c.update.node ? evolution(&c) : constant(&c, k))) return false;
   tp_val end = after_the_last(&c);
   if (!end.node) return false;
   TP_PUSH(&g->arena, &g->outputs,

@@ -81,7 +81,7 @@ static formula formula_of(tp_evolving *e, const tp_node *m) {
 static tp_val as_of(const formula *k, const tp_node *m, tp_val y) {
   if (!y.node) return y;
   y = mk_expand(k->mk, mk_cast(k->mk, y, k->o->dtype), k->o->rank, k->o->shape);
-  if (!y.node || tp_dom_same(y.node->ndom, y.node->dom, m->ndom, m->dom)) return y;
+  if (!y.node || tp_same_dims(y.node, m)) return y;
   tp_val z = mk_declared(k->mk, k->o->dtype, k->o->rank, k->o->shape, m->ndom, m->dom);
   return z.node && tp_merge_add(k->mk.g, z.node, NULL, y, k->mk.err) ? z : tp_none;
 }

@@ -21,29 +21,24 @@ typedef struct term {
 } term;
 typedef struct turn {
   tp_graph *g;
+  tp_mk mk;
   const tp_need *need;
   tp_node *n;
   int nterm;
   term *term;
-  tp_error *err;
 } turn;
 
 /* ---- one contribution at the point where it arrives ---- */
 
-static const tp_ix *and_ge0(tp_graph *g, const tp_node *n, const tp_ix *all, const tp_ix *e) {
-  return tp_ix_prove_ge0(g->ix, e, n->ndom, n->dom)
-      ? all
-      : tp_ix_and(g->ix, all, tp_ix_cmp(g->ix, TP_GE, e, tp_ix_const(g->ix, 0)));
-}
-
 /* The condition that x has this point, at points of n. */
 static const tp_ix *inside(
     tp_graph *g, const tp_node *n, const tp_node *x, const tp_ix *const *at) {
-  const tp_ix *all = tp_ix_bool(g->ix, true);
-  for (int j = 0; j < x->ndom; j++) {
-    all = and_ge0(g, n, all, at[j]);
-    all = and_ge0(g, n, all,
-        tp_ix_addc(g->ix, tp_ix_sub(g->ix, tp_ix_sym(g->ix, x->dom[j]->bound), at[j]), -1));
+  const tp_ix *all = tp_ix_bool(g->ix, true), *zero = tp_ix_const(g->ix, 0);
+  for (int j = 0; j < 2 * x->ndom; j++) {
+    const tp_ix *p = at[j / 2], *end = tp_ix_sym(g->ix, x->dom[j / 2]->bound),
+                *e = j % 2 ? tp_ix_addc(g->ix, tp_ix_sub(g->ix, end, p), -1) : p;
+    if (!tp_ix_prove_ge0(g->ix, e, n->ndom, n->dom))
+      all = tp_ix_and(g->ix, all, tp_ix_cmp(g->ix, TP_GE, e, zero));
   }
   return all;
 }
@@ -78,11 +73,12 @@ static bool invert(
     if (!to[j]) return false;
   *cond = inside(g, n, x, to);
   if (e->cond) *cond = tp_ix_and(g->ix, *cond, tp_ix_subst(g->ix, e->cond, x->ndom, x->dom, to));
-  for (int d = 0; d < n->ndom; d++)
+  for (int d = 0; d < n->ndom; d++) {
+    const tp_ix *u = tp_ix_sym(g->ix, n->dom[d]);
     if (!told[d])
       *cond = tp_ix_and(g->ix, *cond,
-          tp_ix_cmp(g->ix, TP_EQ, tp_ix_sym(g->ix, n->dom[d]),
-              tp_ix_subst(g->ix, e->at[d].lo, x->ndom, x->dom, to)));
+          tp_ix_cmp(g->ix, TP_EQ, u, tp_ix_subst(g->ix, e->at[d].lo, x->ndom, x->dom, to)));
+  }
   return true;
 }
 
@@ -104,12 +100,11 @@ static bool turned_term(turn *w, const tp_edge *e, term *out) {
     if (!tp_ix_is_affine(to[j])) return false;
     at[j] = (tp_at){ .lo = to[j] };
   }
-  out->value = tp_read(g, e->src, at, w->err);
+  out->value = tp_read(g, e->src, at, w->mk.err);
   if (!out->value.node || !tp_same_type(tp_outof(out->value), &w->n->out[0])) return false;
-  tp_set *need = w->need->set[w->n->id];
-  tp_set *reach = tp_set_and(tp_set_box(g->ix, w->n->ndom, w->n->dom),
-      tp_set_cond(g->ix, w->n->ndom, w->n->dom, out->cond));
-  out->at = tp_set_and(reach, tp_set_copy(need));
+  tp_set *need = w->need->set[w->n->id], *box = tp_set_box(g->ix, w->n->ndom, w->n->dom);
+  box = tp_set_and(box, tp_set_cond(g->ix, w->n->ndom, w->n->dom, out->cond));
+  out->at = tp_set_and(box, tp_set_copy(need));
   out->none = tp_set_is_empty(g->ix, out->at);
   out->all = tp_set_subset(g->ix, need, out->at);
   return true;
@@ -144,12 +139,10 @@ static bool apart(turn *w) {
 /* The sum of terms that arrive everywhere and those of group k (-1: none), in the order of
  * contributions; {NULL} if there are none. */
 static tp_val turned_sum(turn *w, int k) {
-  tp_val y = { 0 };
+  tp_val y = tp_none;
   for (int i = 0; i < w->nterm; i++) {
     const term *t = &w->term[i];
-    if (t->none || (!t->all && t->group != k)) continue;
-    y = y.node ? mk_add((tp_mk){ .g = w->g, .err = w->err }, y, t->value) : t->value;
-    if (!y.node) break;
+    if (!t->none && (t->all || t->group == k)) y = y.node ? mk_add(w->mk, y, t->value) : t->value;
   }
   return y;
 }
@@ -162,36 +155,27 @@ static bool covered(turn *w) {
   return yes;
 }
 
-/* Of the type and domain of the accumulation. */
-static tp_node *like(turn *w, tp_op op) {
-  const tp_out *o = &w->n->out[0];
-  tp_attr at = {
-    .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = w->n->ndom, .dom = w->n->dom
-  };
-  return tp_build(w->g, op, 0, NULL, &at, w->err);
-}
-
 static tp_val by_branches(turn *w) {
-  tp_node *m = like(w, TP_OP_MERGE);
-  for (int i = 0; m && i < w->nterm; i++) {
+  const tp_node *n = w->n;
+  const tp_out *o = &n->out[0];
+  tp_val m = mk_declared(w->mk, o->dtype, o->rank, o->shape, n->ndom, n->dom);
+  for (int i = 0; m.node && i < w->nterm; i++) {
     if (w->term[i].all || w->term[i].none || w->term[i].group != i) continue;
     tp_val v = turned_sum(w, i);
-    if (!v.node || !tp_merge_add(w->g, m, w->term[i].cond, v, w->err)) return (tp_val){ 0 };
+    if (!v.node || !tp_merge_add(w->g, m.node, w->term[i].cond, v, w->mk.err)) return tp_none;
   }
-  tp_val rest = m ? turned_sum(w, -1) : (tp_val){ 0 };
-  if (!m || (!rest.node && (w->err->code || covered(w))))
-    return (tp_val){ w->err->code ? NULL : m, 0 };
-  if (!rest.node) rest = (tp_val){ like(w, TP_OP_FILL), 0 };
-  return rest.node && tp_merge_add(w->g, m, NULL, rest, w->err) ? tp_v(m) : (tp_val){ 0 };
+  tp_val rest = turned_sum(w, -1);
+  if (!rest.node && !covered(w))
+    rest = mk_fill(w->mk, 0, o->dtype, o->rank, o->shape, n->ndom, n->dom);
+  bool ok = !rest.node || (m.node && tp_merge_add(w->g, m.node, NULL, rest, w->mk.err));
+  return ok && !w->mk.err->code ? m : tp_none;
 }
 
 static tp_val value_of(turn *w) {
   bool all = true;
   for (int i = 0; i < w->nterm; i++) all &= w->term[i].all;
-  tp_val y = all ? turned_sum(w, -1) : (tp_val){ 0 };
-  return all && y.node && y.node->ndom == w->n->ndom ? y
-      : w->err->code                                 ? (tp_val){ 0 }
-                                                     : by_branches(w);
+  tp_val y = all ? turned_sum(w, -1) : tp_none;
+  return y.node && y.node->ndom == w->n->ndom ? y : by_branches(w);
 }
 
 /* False: an error. */
@@ -201,26 +185,23 @@ static bool take(turn *w, bool *changed) {
   bool ok = n->nin > 0 && !over_ends(g, n->ndom, n->dom);
   g->pos = n->pos;
   w->term = TP_NEWN(&g->arena, term, n->nin);
-  for (w->nterm = 0; ok && w->nterm < n->nin; w->nterm++)
+  for (; ok && w->nterm < n->nin; w->nterm++)
     ok = turned_term(w, &n->in[w->nterm], &w->term[w->nterm]);
-  if (ok && apart(w)) {
-    int made = g->nodes.n;
-    tp_val y = value_of(w);
-    if (y.node) {
-      if (y.node->id >= made && y.node->op != TP_OP_READ) { tp_name_as(y.node, n); }
-      tp_rewrite(g, tp_v(n), y, "algebra", "a sum of one term at each point => a value");
-      *changed = true;
-    }
+  int made = g->nodes.n;
+  tp_val y = ok && apart(w) ? value_of(w) : tp_none;
+  if (y.node) {
+    if (y.node->id >= made && y.node->op != TP_OP_READ) tp_name_as(y.node, n);
+    tp_rewrite(g, tp_v(n), y, "algebra", "a sum of one term at each point => a value");
+    *changed = true;
   }
   for (int i = 0; i < w->nterm; i++) tp_set_free(w->term[i].at);
-  return !w->err->code;
+  return !w->mk.err->code;
 }
 
 bool tp_pass_direct(tp_work *job, tp_error *err) {
   tp_graph *g = job->g;
-  int n0 = g->nodes.n;
-  for (int i = 0; i < n0; i++) {
-    turn w = { g, *job->need, g->nodes.v[i], 0, NULL, err };
+  for (int i = 0, n0 = g->nodes.n; i < n0; i++) {
+    turn w = { .g = g, .mk = { .g = g, .err = err }, .need = *job->need, .n = g->nodes.v[i] };
     if (w.n->op == TP_OP_ACCUM && w.n->attr.red == TP_RED_SUM && !take(&w, &job->changed))
       return false;
   }

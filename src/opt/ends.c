@@ -52,14 +52,14 @@ static int lacked(ends *l, const tp_node *n, const tp_sym *const **dims) {
   const tp_sym **left = TP_NEWN(&l->g->arena, const tp_sym *, about.ndom + 1);
   int m = 0;
   for (int d = 0; d < about.ndom; d++)
-    if (!tp_dom_has(n->ndom, n->dom, about.dom[d])) left[m++] = about.dom[d];
+    if (!tp_has_dim(n, about.dom[d])) left[m++] = about.dom[d];
   *dims = left;
   return m;
 }
 
 static bool reads_one_of(const tp_node *n, const bool *some) {
   bool any = false;
-  for (int k = 0; k < n->nin; k++) any |= some[n->in[k].src.node->id];
+  for (int k = 0; k < n->nin; k++) any |= some[tp_in(n, k)->id];
   return any;
 }
 
@@ -82,7 +82,7 @@ static bool rows_that_read(
       int has = 0;
       if (met[i] || !reads_one_of(by, lacks)) continue;
       met[i] = more = true;
-      for (int d = 0; d < m; d++) has += tp_dom_has(by->ndom, by->dom, dims[d]);
+      for (int d = 0; d < m; d++) has += tp_has_dim(by, dims[d]);
       lacks[i] |= !has;
       if (has ? has < m : runs_in_all(l, by)) return false;
       if (!has) continue;
@@ -98,12 +98,11 @@ static const tp_ix *rows_read(ends *l, const tp_node *n) {
   const tp_sym *const *dims;
   int m = tp_may_fail(n) ? lacked(l, n, &dims) : 0;
   if (!m) return NULL;
-  tp_set *rows = tp_set_empty(l->ix, m, dims), *all = tp_set_box(l->ix, m, dims);
-  bool some = rows_that_read(l, n, m, dims, &rows) && rows && !tp_set_subset(l->ix, all, rows);
-  const tp_ix *cond = some ? tp_set_told(l->ix, m, dims, rows, all) : NULL;
-  if (!some) tp_set_free(all);
+  tp_set *rows = tp_set_empty(l->ix, m, dims);
+  if (rows_that_read(l, n, m, dims, &rows))
+    return tp_ends_told(l, m, dims, rows, tp_set_box(l->ix, m, dims));
   tp_set_free(rows);
-  return cond;
+  return NULL;
 }
 
 /* Does cond hold in one of these rows? */

@@ -58,6 +58,11 @@ TP_GIVE tp_set *tp_ends_need(ends *l, const tp_node *n);
 TP_GIVE tp_set *tp_ends_project(ends *l, TP_TAKE tp_set *a);
 /* the ends that a mentions are between 1 and what was given */
 const tp_ix *tp_ends_within(ends *l, TP_KEEP tp_set *a);
+/* no end, between 1 and what was given, has a point of a */
+bool tp_ends_never(ends *l, TP_TAKE tp_set *a, int ndom, const tp_sym *const *dom);
+/* a condition for the points of a among these; NULL: they are all */
+const tp_ix *tp_ends_told(
+    ends *l, int ndom, const tp_sym *const *dom, TP_TAKE tp_set *a, TP_TAKE tp_set *all);
 /* a point of these dims lies before their ends */
 const tp_ix *tp_ends_alive(ends *l, int ndom, const tp_sym *const *dom);
 bool tp_ends_feeds(const ends *l, const tp_node *n);

@@ -7,7 +7,7 @@ static const tp_ix *zero(const ends *l) { return tp_ix_const(l->ix, 0); }
 /* ---- reads ---- */
 
 static bool is_given(const tp_node *n) {
-  while (tp_shows(n) && n->op != TP_OP_READ) n = n->in[0].src.node;
+  while (tp_shows(n) && n->op != TP_OP_READ) n = tp_in(n, 0);
   return n->op == TP_OP_INPUT || n->op == TP_OP_CONST;
 }
 
@@ -92,19 +92,16 @@ tp_val tp_ends_read_at(ends *l, tp_val x, const tp_at *at) {
 /* The only branch of which n, a read, needs points, the ends being parameters; -1: there are more.
  */
 static int only_branch(ends *l, const tp_node *n) {
-  const tp_node *m = n->in[0].src.node;
+  const tp_node *m = tp_in(n, 0);
   int only = -1, count = 0;
   for (int i = 0; i < l->g->stops.n; i++)
     if (tp_edge_crosses(n, 0, &l->g->stops.v[i])) return -1;
   tp_set *at = tp_set_and(tp_set_apply(tp_ends_need(l, n), tp_edge_rel(l->g, n, 0)),
       tp_set_and(tp_set_box(l->ix, m->ndom, m->dom),
           tp_set_cond(l->ix, m->ndom, m->dom, tp_ends_alive(l, m->ndom, m->dom))));
-  for (int j = 0; j < m->nin && count < 2; j++) {
-    tp_set *here = tp_set_and(tp_set_copy(at), tp_branch_set(l->g, m, j));
-    if (here) here = tp_set_and(here, tp_set_cond(l->ix, m->ndom, m->dom, tp_ends_within(l, here)));
-    if (!tp_set_is_empty(l->ix, here)) only = j, count++;
-    tp_set_free(here);
-  }
+  for (int j = 0; j < m->nin && count < 2; j++)
+    if (!tp_ends_never(l, tp_set_and(tp_set_copy(at), tp_branch_set(l->g, m, j)), m->ndom, m->dom))
+      only = j, count++;
   tp_set_free(at);
   return count == 1 ? only : -1;
 }
@@ -115,10 +112,10 @@ static int only_branch(ends *l, const tp_node *n) {
  * would be a cycle that the program does not have. Done where no order is found without, for e is
  * then kept beside h. */
 bool tp_ends_apart(ends *l, tp_node *n) {
-  const tp_node *m = n->op == TP_OP_READ ? n->in[0].src.node : NULL;
+  const tp_node *m = n->op == TP_OP_READ ? tp_in(n, 0) : NULL;
   int k = m && m->op == TP_OP_MERGE ? only_branch(l, n) : -1;
   if (k >= 0) n->in[0].src = tp_ends_same_dom(l, m->in[k].src, m->ndom, m->dom);
-  return k < 0 || n->in[0].src.node;
+  return k < 0 || tp_in(n, 0);
 }
 
 /* ---- reads at the less or the greater of two points ---- */
@@ -134,12 +131,12 @@ static tp_val later(ends *l, tp_val v, const tp_node *n, TP_TAKE tp_set *where) 
 
 /* A read at e in place of n, where cond holds. Another min or max may be left in e. */
 static tp_val side(ends *l, const tp_node *n, int d, const tp_ix *e, const tp_ix *cond) {
-  const tp_node *x = n->in[0].src.node;
+  const tp_node *x = tp_in(n, 0);
   tp_at *at = tp_dup(&l->g->arena, n->attr.at, sizeof *at * (size_t)x->ndom);
   at[d].lo = e;
   tp_val v = tp_read(l->g, n->in[0].src, at, l->err);
   if (!v.node) return v;
-  bool same = tp_dom_same(v.node->ndom, v.node->dom, n->ndom, n->dom);
+  bool same = tp_same_dims(v.node, n);
   return tp_ends_same_dom(
       l, later(l, v, n, same ? tp_set_cond(l->ix, n->ndom, n->dom, cond) : NULL), n->ndom, n->dom);
 }
@@ -170,7 +167,7 @@ static bool in_branches(ends *l, tp_node *n, int d, const tp_ix *m, int64_t k) {
 /* An input is picked from, for all rows at once; but not for a done, which can wait for no end. */
 bool tp_ends_point(ends *l, tp_node *n) {
   bool points = false;
-  const tp_node *x = n->in[0].src.node;
+  const tp_node *x = tp_in(n, 0);
   bool picked = is_given(x) && !tp_ends_feeds(l, n);
   for (int d = 0; d < x->ndom && !picked; d++) {
     int64_t k;

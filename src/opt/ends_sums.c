@@ -82,13 +82,10 @@ static tp_rel *needed_pairs(const sum *s, bool at_p) {
 }
 
 static bool holds(const sum *s, TP_KEEP tp_rel *pairs, const tp_ix *part) {
-  ends *l = s->l;
-  tp_set *bad = tp_rel_points(tp_rel_where(
-      l->ix, tp_rel_copy(pairs), s->ndom, s->dom, s->n->ndom, s->n->dom, tp_ix_not(l->ix, part)));
-  if (bad) bad = tp_set_and(bad, tp_set_cond(l->ix, s->ndom, s->dom, tp_ends_within(l, bad)));
-  bool never = tp_set_is_empty(l->ix, bad);
-  tp_set_free(bad);
-  return never;
+  return tp_ends_never(s->l,
+      tp_rel_points(tp_rel_where(s->l->ix, tp_rel_copy(pairs), s->ndom, s->dom, s->n->ndom,
+          s->n->dom, tp_ix_not(s->l->ix, part))),
+      s->ndom, s->dom);
 }
 
 /* The parts that some needed pair does not keep. */
@@ -101,32 +98,23 @@ static const tp_ix *asked(const sum *s, const tp_ix *parts, bool at_p) {
   return left;
 }
 
-/* *cond gets a condition for the points, u's of a gather, else p's, of pairs that some end allows;
- * NULL: these are all. */
-static void allowed(sum *s, TP_TAKE tp_rel *pairs, const tp_ix **cond) {
-  ends *l = s->l;
-  const tp_node *n = s->n;
+/* A condition for the points, u's of a gather, else p's, of pairs that some end allows; NULL: these
+ * are all. */
+static const tp_ix *allowed(sum *s, TP_TAKE tp_rel *pairs) {
   bool gather = s->e.gather;
   tp_rel *all = all_pairs(s);
-  tp_set *all_points = tp_rel_points(gather ? tp_rel_reverse(all) : all),
-         *points = tp_ends_project(l, tp_rel_points(gather ? tp_rel_reverse(pairs) : pairs));
-  *cond = NULL;
-  if (points && !tp_set_subset(l->ix, all_points, points)) {
-    const tp_ix *c = tp_set_told(
-        l->ix, gather ? n->ndom : s->ndom, gather ? n->dom : s->dom, points, all_points);
-    if (c && tp_ix_kind(c) != TP_IX_TRUE) *cond = c;
-  } else tp_set_free(all_points);
-  tp_set_free(points);
+  tp_set *points = tp_rel_points(gather ? tp_rel_reverse(pairs) : pairs);
+  return tp_ends_told(s->l, gather ? s->n->ndom : s->ndom, gather ? s->n->dom : s->dom,
+      tp_ends_project(s->l, points), tp_rel_points(gather ? tp_rel_reverse(all) : all));
 }
 
 /* ---- the new contribution ---- */
 
 static bool only_reader(const sum *s) {
   const tp_graph *g = s->l->g;
-  int n = 0;
+  int n = tp_is_output(g, operand(s));
   for (int i = 0; i < g->nodes.n; i++)
-    for (int k = 0; k < g->nodes.v[i]->nin; k++) n += g->nodes.v[i]->in[k].src.node == operand(s);
-  for (int i = 0; i < g->outputs.n; i++) n += g->outputs.v[i].val.node == operand(s);
+    for (int k = 0; k < g->nodes.v[i]->nin; k++) n += tp_in(g->nodes.v[i], k) == operand(s);
   return n == 1;
 }
 
@@ -139,14 +127,13 @@ static bool stays(const sum *s, const tp_sym *d) {
 /* `alive` means the end at p, s->parts the end at u for those of `own`, else at p. */
 static bool settle(sum *s, tp_edge *to) {
   ends *l = s->l;
-  const tp_ix *alive = tp_end_parts(l->g, tp_ends_alive(l, s->ndom, s->dom), true), *range, *ask;
+  const tp_ix *alive = tp_end_parts(l->g, tp_ends_alive(l, s->ndom, s->dom), true), *ask;
   tp_rel *pairs = needed_pairs(s, !s->own);
   if (s->parts)
     pairs = tp_rel_where(l->ix, pairs, s->ndom, s->dom, s->n->ndom, s->n->dom, s->parts);
   if (alive && !s->own) pairs = tp_rel_restrict(pairs, tp_set_cond(l->ix, s->ndom, s->dom, alive));
-  allowed(s, pairs, &range);
   ask = both(s, asked(s, alive, true), asked(s, s->parts, !s->own));
-  s->e.cond = both(s, s->plain, range);
+  s->e.cond = both(s, s->plain, allowed(s, pairs));
   s->e.src = ask ? tp_ends_masked(l, ask, s->ndom, s->dom, s->e.src, s->n->attr.red, only_reader(s))
                  : tp_ends_same_dom(l, s->e.src, s->ndom, s->dom);
   if (s->e.src.node) *to = s->e;
@@ -303,33 +290,25 @@ static bool elsewhere(const sum *s, int d, const tp_sym *t) {
   return tp_ends_shape_moves(s->e.src, t);
 }
 
-/* x where cond holds for some end, elsewhere what adds nothing: there x is not needed. */
-static tp_val only_where(const sum *s, const tp_ix *cond, tp_val x) {
-  ends *l = s->l;
-  const tp_node *n = x.node;
-  if (!n) return x;
-  tp_set *may = tp_ends_project(l, tp_set_cond(l->ix, n->ndom, n->dom, cond)),
-         *box = tp_set_box(l->ix, n->ndom, n->dom);
-  const tp_ix *there = may && !tp_set_subset(l->ix, box, may)
-      ? tp_set_told(l->ix, n->ndom, n->dom, may, box)
-      : (tp_set_free(box), NULL);
-  tp_set_free(may);
-  if (!there) return x;
-  const tp_out *o = tp_outof(x);
-  tp_val none = mk_fill(l->mk, tp_red_identity(s->n->attr.red, o->dtype), o->dtype, o->rank,
-      o->shape, n->ndom, n->dom);
-  return mk_either(l->mk, n->ndom, n->dom, there, x, none);
-}
-
-/* The operand adds nothing where its conditions do not hold. */
+/* The operand adds nothing where its conditions do not hold; where they hold for no end, it is not
+ * needed. */
 static bool mask_now(sum *s) {
   ends *l = s->l;
-  const tp_ix *cond =
-      both(s, both(s, s->parts, s->plain), tp_ends_alive(l, operand(s)->ndom, operand(s)->dom));
-  s->parts = s->plain = NULL;
-  s->e.src = only_where(s, cond,
-      tp_ends_masked(l, cond, operand(s)->ndom, operand(s)->dom, s->e.src, s->n->attr.red, false));
-  s->e.cond = NULL;
+  const tp_node *p = operand(s);
+  const tp_ix *cond = both(s, both(s, s->parts, s->plain), tp_ends_alive(l, p->ndom, p->dom));
+  tp_val x = tp_ends_masked(l, cond, p->ndom, p->dom, s->e.src, s->n->attr.red, false);
+  s->parts = s->plain = s->e.cond = NULL;
+  s->e.src = x;
+  if (!x.node) return false;
+  int ndom = x.node->ndom;
+  const tp_sym *const *dom = x.node->dom;
+  const tp_ix *there = tp_ends_told(l, ndom, dom,
+      tp_ends_project(l, tp_set_cond(l->ix, ndom, dom, cond)), tp_set_box(l->ix, ndom, dom));
+  const tp_out *o = tp_outof(x);
+  if (there)
+    s->e.src = mk_either(l->mk, ndom, dom, there, x,
+        mk_fill(l->mk, tp_red_identity(s->n->attr.red, o->dtype), o->dtype, o->rank, o->shape, ndom,
+            dom));
   return s->e.src.node;
 }
 
@@ -419,7 +398,7 @@ static bool concerns(const ends *l, const tp_node *n, const tp_edge *e) {
   for (int k = 0; k < nat; k++)
     any |= tp_mentions_end(l->g, e->at[k].lo) ||
         (e->at[k].range && tp_mentions_end(l->g, e->at[k].hi));
-  for (int i = 0; i < l->g->stops.n; i++) any |= tp_dom_has(x->ndom, x->dom, l->g->stops.v[i].dim);
+  for (int i = 0; i < l->g->stops.n; i++) any |= tp_has_dim(x, l->g->stops.v[i].dim);
   return any;
 }
 

@@ -25,17 +25,9 @@ tp_at *tp_ends_whole(
 }
 
 tp_val tp_ends_reduced(ends *l, tp_red red, tp_val x, int n, const tp_sym *const *left) {
-  if (!x.node) return x;
-  const tp_out *o = tp_outof(x);
-  const tp_at *at = tp_ends_whole(l, x.node->ndom, x.node->dom, n, left);
-  tp_val y = mk_op(l->mk, TP_OP_ACCUM, 0, NULL,
-      &(tp_attr){
-          .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n, .dom = left, .red = red });
-  return y.node &&
-          tp_accum_add(l->g, y.node,
-              (tp_edge){ .src = x, .at = at, .gather = true, .pos = l->g->pos }, l->err)
-      ? y
-      : tp_none;
+  return x.node
+      ? tp_gathered(l->mk, red, x, tp_ends_whole(l, x.node->ndom, x.node->dom, n, left), n, left)
+      : x;
 }
 
 int tp_ends_left(const tp_node *n, const tp_sym *t, const tp_sym **left) {
@@ -98,23 +90,20 @@ tp_val tp_ends_read(ends *l, int i, int ndom, const tp_sym *const *dom, const tp
 }
 
 static tp_val sum_of(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom) {
-  tp_val y = { 0 };
+  tp_val y = tp_none;
   const tp_ix *plain = num(l, tp_ix_cst(e));
   for (int i = 0; i < tp_ix_nterm(e); i++) {
-    const tp_ix *const *atom, *whole = num(l, tp_ix_coef(e, i));
-    int n = tp_ix_term(e, i, &atom);
-    bool any = false;
-    for (int k = 0; k < n; k++)
-      any |= tp_mentions_end(l->g, atom[k]), whole = tp_ix_mul(l->ix, whole, atom[k]);
-    if (!any) {
-      plain = tp_ix_add(l->ix, plain, whole);
-      continue;
+    const tp_ix *const *atom, *times = num(l, tp_ix_coef(e, i));
+    tp_val x = tp_none;
+    for (int k = 0, n = tp_ix_term(e, i, &atom); k < n; k++) {
+      bool ends = tp_mentions_end(l->g, atom[k]);
+      tp_val v = ends ? tp_ends_value(l, atom[k], ndom, dom) : tp_none;
+      if (!ends) times = tp_ix_mul(l->ix, times, atom[k]);
+      else x = x.node ? mk_mul(l->mk, x, v) : v;
     }
-    tp_val x = tp_ends_value(l, atom[0], ndom, dom);
-    for (int k = 1; k < n; k++) x = mk_mul(l->mk, x, tp_ends_value(l, atom[k], ndom, dom));
-    if (tp_ix_coef(e, i) != 1) x = mk_mul(l->mk, value(l, num(l, tp_ix_coef(e, i))), x);
-    y = y.node ? mk_add(l->mk, y, x) : x;
-    if (!y.node) return y;
+    if (!x.node) plain = tp_ix_add(l->ix, plain, times);
+    else if (times != num(l, 1)) x = mk_mul(l->mk, value(l, times), x);
+    if (x.node) y = y.node ? mk_add(l->mk, y, x) : x;
   }
   return plain == num(l, 0) ? y : mk_add(l->mk, y, value(l, plain));
 }
@@ -128,18 +117,14 @@ tp_val tp_ends_value(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom
     if (y.node) y.node->pos = stop(l, i)->pos; /* it is the end */
     return y;
   }
-  bool most = tp_ix_kind(e) == TP_IX_MAX, mod = tp_ix_kind(e) == TP_IX_MOD;
-  switch (tp_ix_kind(e)) {
-  case TP_IX_POLY: return sum_of(l, e, ndom, dom);
-  case TP_IX_FDIV:
-  case TP_IX_MOD:
-    return mk_bin(l->mk, mod ? TP_OP_MOD : TP_OP_FLOORDIV,
-        tp_ends_value(l, tp_ix_arg(e, 0), ndom, dom), mk_num(l->mk, (double)tp_ix_div(e), TP_I64));
-  default: break;
-  }
+  tp_ixkind kind = tp_ix_kind(e);
+  if (kind == TP_IX_POLY) return sum_of(l, e, ndom, dom);
   tp_val y = tp_ends_value(l, tp_ix_arg(e, 0), ndom, dom);
+  if (kind == TP_IX_FDIV || kind == TP_IX_MOD)
+    return mk_bin(l->mk, kind == TP_IX_MOD ? TP_OP_MOD : TP_OP_FLOORDIV, y,
+        mk_num(l->mk, (double)tp_ix_div(e), TP_I64));
   for (int k = 1; k < tp_ix_narg(e); k++)
-    y = mk_bin(l->mk, most ? TP_OP_MAXIMUM : TP_OP_MINIMUM, y,
+    y = mk_bin(l->mk, kind == TP_IX_MAX ? TP_OP_MAXIMUM : TP_OP_MINIMUM, y,
         tp_ends_value(l, tp_ix_arg(e, k), ndom, dom));
   return y;
 }
@@ -191,56 +176,41 @@ static const tp_ix *taken_apart(ends *l, const tp_ix *e) {
   return all;
 }
 
-static tp_val at_least_zero(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom) {
+/* e >= 0, or e == 0 */
+static tp_val compared_to_zero(
+    ends *l, bool equal, const tp_ix *e, int ndom, const tp_sym *const *dom) {
   int i;
   int64_t k;
-  const tp_ix *rest, *apart;
+  const tp_ix *rest, *apart = equal ? NULL : taken_apart(l, e);
   if (linear(l, e, &i, &k, &rest)) {
-    if (k > 0)
-      return compare(l, TP_OP_LT, i, tp_ix_addc(l->ix, tp_ix_neg(l->ix, rest), -1), ndom, dom);
-    return mk_un(l->mk, TP_OP_LNOT, compare(l, TP_OP_LT, i, rest, ndom, dom));
+    const tp_ix *at = k > 0 ? tp_ix_neg(l->ix, rest) : rest; /* e is k (end - at) */
+    if (equal) return compare(l, TP_OP_EQ, i, at, ndom, dom);
+    tp_val less = compare(l, TP_OP_LT, i, k > 0 ? tp_ix_addc(l->ix, at, -1) : at, ndom, dom);
+    return k > 0 ? less : mk_un(l->mk, TP_OP_LNOT, less);
   }
-  if ((apart = taken_apart(l, e))) return tp_ends_cond(l, apart, ndom, dom);
-  return mk_bin(l->mk, TP_OP_GE, tp_ends_value(l, e, ndom, dom), mk_num(l->mk, 0, TP_I64));
-}
-
-static tp_val equal_zero(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom) {
-  int i;
-  int64_t k;
-  const tp_ix *rest;
-  if (linear(l, e, &i, &k, &rest))
-    return compare(l, TP_OP_EQ, i, k > 0 ? tp_ix_neg(l->ix, rest) : rest, ndom, dom);
-  return mk_bin(l->mk, TP_OP_EQ, tp_ends_value(l, e, ndom, dom), mk_num(l->mk, 0, TP_I64));
-}
-
-static tp_val several(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom) {
-  tp_op op = tp_ix_kind(cond) == TP_IX_AND ? TP_OP_LAND : TP_OP_LOR;
-  tp_val y = { 0 };
-  const tp_ix *plain = NULL;
-  for (int i = 0; i < tp_ix_narg(cond); i++) {
-    const tp_ix *x = tp_ix_arg(cond, i);
-    if (!tp_mentions_end(l->g, x)) {
-      plain = !plain         ? x
-          : op == TP_OP_LAND ? tp_ix_and(l->ix, plain, x)
-                             : tp_ix_or(l->ix, plain, x);
-      continue;
-    }
-    tp_val v = tp_ends_cond(l, x, ndom, dom);
-    y = y.node ? mk_bin(l->mk, op, y, v) : v;
-    if (!y.node) return y;
-  }
-  return plain ? mk_bin(l->mk, op, y, value(l, plain)) : y;
+  if (apart) return tp_ends_cond(l, apart, ndom, dom);
+  return mk_bin(
+      l->mk, equal ? TP_OP_EQ : TP_OP_GE, tp_ends_value(l, e, ndom, dom), mk_num(l->mk, 0, TP_I64));
 }
 
 /* Made anew for each use: it goes into the operator that uses it, and is not kept. */
 tp_val tp_ends_cond(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom) {
+  tp_ixkind kind = tp_ix_kind(cond);
   if (!tp_mentions_end(l->g, cond)) return value(l, cond);
-  switch (tp_ix_kind(cond)) {
-  case TP_IX_GE0: return at_least_zero(l, tp_ix_arg(cond, 0), ndom, dom);
-  case TP_IX_EQ0: return equal_zero(l, tp_ix_arg(cond, 0), ndom, dom);
-  case TP_IX_NOT: return mk_un(l->mk, TP_OP_LNOT, tp_ends_cond(l, tp_ix_arg(cond, 0), ndom, dom));
-  default: return several(l, cond, ndom, dom);
+  if (kind == TP_IX_GE0 || kind == TP_IX_EQ0)
+    return compared_to_zero(l, kind == TP_IX_EQ0, tp_ix_arg(cond, 0), ndom, dom);
+  if (kind == TP_IX_NOT)
+    return mk_un(l->mk, TP_OP_LNOT, tp_ends_cond(l, tp_ix_arg(cond, 0), ndom, dom));
+  tp_val y = tp_none;
+  const tp_ix *plain = NULL;
+  for (int i = 0; i < tp_ix_narg(cond); i++) {
+    const tp_ix *x = tp_ix_arg(cond, i);
+    bool ends = tp_mentions_end(l->g, x);
+    tp_val v = ends ? tp_ends_cond(l, x, ndom, dom) : tp_none;
+    if (ends) y = y.node ? mk_bin(l->mk, kind == TP_IX_AND ? TP_OP_LAND : TP_OP_LOR, y, v) : v;
+    else plain = !plain ? x : (kind == TP_IX_AND ? tp_ix_and : tp_ix_or)(l->ix, plain, x);
   }
+  return plain ? mk_bin(l->mk, kind == TP_IX_AND ? TP_OP_LAND : TP_OP_LOR, y, value(l, plain)) : y;
 }
 
 /* ---- for any end ---- */
@@ -301,6 +271,21 @@ tp_set *tp_ends_need(ends *l, const tp_node *n) {
   return a;
 }
 
+bool tp_ends_never(ends *l, tp_set *a, int ndom, const tp_sym *const *dom) {
+  if (a) a = tp_set_and(a, tp_set_cond(l->ix, ndom, dom, tp_ends_within(l, a)));
+  bool never = tp_set_is_empty(l->ix, a);
+  tp_set_free(a);
+  return never;
+}
+
+const tp_ix *tp_ends_told(ends *l, int ndom, const tp_sym *const *dom, tp_set *a, tp_set *all) {
+  bool some = a && !tp_set_subset(l->ix, all, a);
+  const tp_ix *cond = some ? tp_set_told(l->ix, ndom, dom, a, all) : NULL;
+  if (!some) tp_set_free(all);
+  tp_set_free(a);
+  return cond && tp_ix_kind(cond) != TP_IX_TRUE ? cond : NULL;
+}
+
 bool tp_ends_feeds(const ends *l, const tp_node *n) {
   bool any = n->id < l->n && l->feeds[n->id];
   for (int i = 0; i < l->parts.n; i++) any |= l->parts.v[i].node == n && l->parts.v[i].feeds;
@@ -323,24 +308,18 @@ tp_val tp_ends_same_dom(ends *l, tp_val v, int ndom, const tp_sym *const *dom) {
 
 /* ---- masks ---- */
 
-static tp_val masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom, tp_val x,
-    tp_red red, bool only) {
-  const tp_node *n = x.node;
-  if (!n) return tp_none;
-  if (n->op == TP_OP_FILL && n->attr.f[0] == tp_red_identity(red, tp_dtypeof(x))) return x;
-  bool contracts = n->op == TP_OP_MATMUL || n->op == TP_OP_CONV_WEIGHT || n->op == TP_OP_SUM;
-  if (!only || red != TP_RED_SUM || !contracts) {
-    return mk_select(l->mk, tp_ends_cond(l, cond, ndom, dom), x,
-        mk_num(l->mk, tp_red_identity(red, tp_dtypeof(x)), tp_dtypeof(x)));
-  }
-  tp_val in[2];
-  for (int k = 0; k < n->nin; k++)
-    in[k] = mk_select(l->mk, tp_ends_cond(l, cond, ndom, dom), n->in[k].src,
-        mk_num(l->mk, 0, tp_dtypeof(n->in[k].src)));
-  return mk_op(l->mk, n->op, n->nin, in, &n->attr);
-}
-
 tp_val tp_ends_masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom, tp_val x,
     tp_red red, bool only) {
-  return tp_ends_same_dom(l, masked(l, cond, ndom, dom, x, red, only), ndom, dom);
+  const tp_node *n = x.node;
+  if (!n) return x;
+  double none = tp_red_identity(red, tp_dtypeof(x));
+  bool contracts = n->op == TP_OP_MATMUL || n->op == TP_OP_CONV_WEIGHT || n->op == TP_OP_SUM;
+  if (only && red == TP_RED_SUM && contracts) {
+    tp_val in[2];
+    for (int k = 0; k < n->nin; k++)
+      in[k] = mk_where(l->mk, tp_ends_cond(l, cond, ndom, dom), n->in[k].src);
+    x = mk_op(l->mk, n->op, n->nin, in, &n->attr);
+  } else if (n->op != TP_OP_FILL || n->attr.f[0] != none)
+    x = mk_select(l->mk, tp_ends_cond(l, cond, ndom, dom), x, mk_like(l->mk, none, x));
+  return tp_ends_same_dom(l, x, ndom, dom);
 }

@@ -58,7 +58,7 @@ static bool is_shown(const evolve_work *v, const tp_node *n, const tp_sym *dim) 
   bool any = tp_is_output(v->g, n);
   for (int i = 0; i < v->g->stops.n; i++)
     any |= v->g->stops.v[i].done.node == n || v->g->stops.v[i].end == n;
-  return any && tp_dom_has(n->ndom, n->dom, dim);
+  return any && tp_has_dim(n, dim);
 }
 
 /* Does what lies outside of the cone need few points of it? */

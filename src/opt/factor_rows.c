@@ -11,12 +11,12 @@
 #include <math.h>
 
 static bool varies_along(const factor_rows *t, const tp_node *n) {
-  return tp_dom_has(n->ndom, n->dom, t->c) || tp_dom_has(n->ndom, n->dom, t->d);
+  return tp_has_dim(n, t->c) || tp_has_dim(n, t->d);
 }
 
 /* A range of the rows that the axis stands for: the row at the point d. */
 static tp_val row_read(factor_rows *t, const tp_node *n, bool *in) {
-  const tp_node *x = n->in[0].src.node;
+  const tp_node *x = tp_in(n, 0);
   tp_at *at = TP_NEWN(&t->mk.g->arena, tp_at, x->ndom + 1);
   int ranges = 0;
   for (int k = 0; k < x->ndom; k++) {
@@ -207,7 +207,7 @@ static bool add_exponents(factor_rows *t, tp_val v, int rank, double k, factor_r
 /* v counts the rows from the range's begin. */
 static bool counts_rows(const factor_rows *t, tp_val v) {
   const tp_node *n = v.node;
-  for (; n->op == TP_OP_CAST; n = n->in[0].src.node)
+  for (; n->op == TP_OP_CAST; n = tp_in(n, 0))
     if (n->out[0].dtype != TP_I64 && n->out[0].dtype != TP_F32 && n->out[0].dtype != TP_F64)
       return false;
   return n->op == TP_OP_IOTA && n->attr.axis == 0 && n->out[0].rank == 1 &&
@@ -227,7 +227,7 @@ static bool exp_term(factor_rows *t, const tp_node *n, int rank, factor_row *e) 
 
 /* v, which has one row's elements of what n, a reshape or an expansion, is of, in n's shape. */
 static tp_val row_shaped(const factor_rows *t, const tp_node *n, tp_val v) {
-  const tp_out *x = tp_outof(n->in[0].src), *o = &n->out[0];
+  const tp_out *x = tp_inof(n, 0), *o = &n->out[0];
   if (n->op == TP_OP_RESHAPE) v = mk_expand(t->mk, v, x->rank - 1, x->shape + 1);
   return (n->op == TP_OP_EXPAND ? mk_expand : mk_reshape)(t->mk, v, o->rank - 1, o->shape + 1);
 }
@@ -298,7 +298,7 @@ static bool is_last_row(const factor_rows *t, const tp_node *n, const tp_node *s
 }
 
 bool tp_scan_end_row(factor_rows *t, const tp_node *n, factor_row *e) {
-  const tp_node *scan = n->in[0].src.node;
+  const tp_node *scan = tp_in(n, 0);
   double k = scan->attr.f[0];
   if (!is_last_row(t, n, scan) || !(k > 0 && k < HUGE_VAL) ||
       !tp_factor_rows(t, scan->in[0].src, e))

@@ -56,20 +56,20 @@ static bool guarded(tp_match *m, const tp_ruleform *f) {
 int tp_readers(const tp_match *m, tp_val v) { return m->r->readers.v[v.node->id]; }
 
 static void count_operands(tp_rewriter *r, const tp_node *n) {
-  for (int k = 0; k < n->nin; k++) r->readers.v[n->in[k].src.node->id]++;
+  for (int k = 0; k < n->nin; k++) r->readers.v[tp_in(n, k)->id]++;
 }
 
 /* n has so many readers less; a node without readers reads nothing. */
 static void unread(tp_rewriter *r, const tp_node *n, int times) {
   r->readers.v[n->id] -= times;
   if (r->readers.v[n->id] > 0) return;
-  for (int k = 0; k < n->nin; k++) unread(r, n->in[k].src.node, 1);
+  for (int k = 0; k < n->nin; k++) unread(r, tp_in(n, k), 1);
 }
 
 /* Does `by` take x element by element at each point? A sum over points is one product for many. */
 static bool is_by_element(const tp_node *by, const tp_node *x) {
   bool all = by->op == TP_OP_ACCUM;
-  for (int i = 0; i < x->ndom && all; i++) all = tp_dom_has(by->ndom, by->dom, x->dom[i]);
+  for (int i = 0; i < x->ndom && all; i++) all = tp_has_dim(by, x->dom[i]);
   return all || tp_ops[by->op].batch == TP_BATCH_E;
 }
 
@@ -83,7 +83,7 @@ static bool *read_otherwise(const tp_rewriter *r) {
     for (int i = 0; i < g->nodes.n; i++) {
       const tp_node *by = g->nodes.v[i];
       for (int k = 0; k < by->nin; k++) {
-        const tp_node *x = by->in[k].src.node;
+        const tp_node *x = tp_in(by, k);
         if (other[x->id] || (tp_is_view(by) ? !other[i] : is_by_element(by, x))) continue;
         other[x->id] = more = true;
       }
@@ -132,8 +132,7 @@ static tp_val fitted_result(tp_match *m, tp_val y) {
   const tp_out *o = &m->root->out[0];
   if (!y.node || y.node == m->root || tp_dtypeof(y) != o->dtype) return tp_none;
   if (!tp_same_type(o, tp_outof(y))) y = mk_expand(m->mk, y, o->rank, o->shape);
-  return y.node && tp_dom_same(y.node->ndom, y.node->dom, m->root->ndom, m->root->dom) ? y
-                                                                                       : tp_none;
+  return y.node && tp_same_dims(y.node, m->root) ? y : tp_none;
 }
 
 /* ---- the pass ---- */

@@ -56,10 +56,7 @@ static int ranges(int n, const tp_at *at, int *last) {
 static bool takes_only_windows(incremental *s, const moving_range *m) {
   tp_graph *g = s->mk.g;
   const tp_node *x = m->x.node, *n = m->of;
-  bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
-  tp_reach(&g->arena, m->x.node, seen);
-  if (m->weight.node) tp_reach(&g->arena, m->weight.node, seen);
-  if (s->open || seen[n->id]) return false;
+  if (s->open || tp_moving_made_of(m)[n->id]) return false;
   if (!s->need) s->need = tp_need_outputs(g, s->mk.err);
   if (!s->need || s->need->rough) return false;
   unsigned long before = tp_isl_budget(g->ix, TP_TUNE_NEED_HULLS);
@@ -120,7 +117,7 @@ static const tp_node *range_below(tp_val v, int depth) {
   const tp_node *n = v.node, *found = NULL;
   int r;
   if (tp_rankof(v) < 1 || depth == 0) return NULL;
-  if (n->op == TP_OP_READ) return ranges(n->in[0].src.node->ndom, n->attr.at, &r) == 1 ? n : NULL;
+  if (n->op == TP_OP_READ) return ranges(tp_in(n, 0)->ndom, n->attr.at, &r) == 1 ? n : NULL;
   for (int k = 0; k < n->nin && !found; k++) {
     found = tp_rankof(n->in[k].src) ? range_below(n->in[k].src, depth - 1) : NULL;
     if (found && found->out[0].shape[0] != tp_outof(v)->shape[0]) found = NULL;
@@ -141,7 +138,7 @@ static bool rows_of(const incremental *s, const tp_node *n, tp_val v, factor_row
     .c = m.c,
     .window = m.l && m.h,
     .many = tp_takes_ring(&m) ? tp_window_is_long(&m) : NULL };
-  return t->c == t->d || !tp_dom_has(n->ndom, n->dom, t->d);
+  return t->c == t->d || !tp_has_dim(n, t->d);
 }
 
 static const tp_at *at_rows(const factor_rows *t, tp_val x) {
@@ -154,8 +151,7 @@ static tp_val exp_run(
     incremental *s, const tp_node *of, const factor_rows *t, const factor_row *e) {
   tp_mk mk = s->mk;
   tp_val both = e->row.node ? mk_mul(mk, e->row, e->exponent) : e->exponent, up = e->exponent;
-  if (!both.node || !tp_dom_same(both.node->ndom, both.node->dom, up.node->ndom, up.node->dom))
-    return tp_none;
+  if (!both.node || !tp_same_dims(both.node, up.node)) return tp_none;
   const tp_out *o = tp_outof(both);
   moving_range m = { .of = of,
     .red = TP_RED_MAX,
@@ -201,7 +197,7 @@ static bool never_empty(incremental *s, factor_rows *t, const tp_node *n) {
 
 /* y, over all axes of a row of what n sums, along these. */
 static tp_val summed_along(incremental *s, const tp_node *n, tp_val y, int naxes, const int *axes) {
-  const tp_out *x = tp_outof(n->in[0].src);
+  const tp_out *x = tp_inof(n, 0);
   return naxes ? mk_reduce(s->mk, TP_OP_SUM, mk_expand(s->mk, y, x->rank - 1, x->shape + 1), naxes,
                      axes, false)
                : y;
@@ -229,7 +225,7 @@ static tp_val run_of(incremental *s, const tp_node *n, factor_rows *t, const fac
 /* sum((x - from)^2) = sum((x - mean)^2) + count * (mean - from)^2, whatever `from` is */
 static tp_val squares_run(incremental *s, const tp_node *n, factor_rows *t) {
   tp_mk mk = s->mk;
-  const tp_node *v = n->in[0].src.node;
+  const tp_node *v = tp_in(n, 0);
   tp_val from,
       x = n->op == TP_OP_SUM && v->op == TP_OP_MUL && tp_in(v, 0) == tp_in(v, 1)
       ? tp_row_deviation(t, v->in[0].src, &from)

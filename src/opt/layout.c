@@ -1,7 +1,7 @@
 /* layout: inputs and outputs with the dim of a recurrence inside other dims are copied at the edge.
  *
- *   over (b, t), t carried and b not:   y[t] = f(y[t+1], x), an output   =>   z[t] = f(z[t+1],
- * detach x), detach z an output; both to be stored
+ *   over (b, t), t carried and b not:   y[t] = f(y[t+1], x), an output
+ *     =>   z[t] = f(z[t+1], detach x), detach z an output; both to be stored
  *
  * Calls over b at each t would walk such an array at the stride of t, a line of the cache for each
  * number. A stored copy lies as loops want it (poly/vec.c) and is made a block of t at a time
@@ -24,12 +24,11 @@ typedef struct layer {
 static bool is_near(const tp_graph *g, const tp_node *read, int d, int64_t *steps) {
   const tp_at *at = &read->attr.at[d];
   return !at->range &&
-      tp_ix_is_const(
-          tp_ix_sub(g->ix, at->lo, tp_ix_sym(g->ix, read->in[0].src.node->dom[d])), steps);
+      tp_ix_is_const(tp_ix_sub(g->ix, at->lo, tp_ix_sym(g->ix, tp_in(read, 0)->dom[d])), steps);
 }
 
 static void mark_way(layer *l, const tp_node *read) {
-  const tp_node *x = read->in[0].src.node;
+  const tp_node *x = tp_in(read, 0);
   for (int d = 0; d < x->ndom; d++) {
     int64_t steps;
     bool near = is_near(l->g, read, d, &steps);
@@ -59,7 +58,7 @@ static bool is_strided(const layer *l, tp_val v) {
 static bool looks_near(const layer *l, const tp_node *by, int k) {
   int64_t steps;
   if (by->op == TP_OP_ACCUM) return false;
-  for (int d = 0; by->op == TP_OP_READ && d < by->in[k].src.node->ndom; d++)
+  for (int d = 0; by->op == TP_OP_READ && d < tp_in(by, k)->ndom; d++)
     if (!is_near(l->g, by, d, &steps)) return false;
   return true;
 }
@@ -69,7 +68,7 @@ static bool is_seen_near(const layer *l, const tp_node *n) {
   for (int i = 0; i < l->g->nodes.n; i++) {
     const tp_node *by = l->g->nodes.v[i];
     for (int k = 0; k < by->nin; k++)
-      if (by->in[k].src.node == n &&
+      if (tp_in(by, k) == n &&
           (!looks_near(l, by, k) || (by->op == TP_OP_DETACH && !is_seen_near(l, by))))
         return false;
   }
@@ -88,7 +87,7 @@ static bool turn_input(layer *l, tp_node *n, tp_error *err) {
   for (int i = 0; i < n0 && is_strided(l, tp_v(n)); i++) {
     tp_node *by = l->g->nodes.v[i];
     for (int k = 0; k < by->nin; k++) {
-      if (by->in[k].src.node != n || !looks_near(l, by, k)) continue;
+      if (tp_in(by, k) != n || !looks_near(l, by, k)) continue;
       if (!now.node && !(now = stored_copy(l, tp_v(n), err)).node) return false;
       by->in[k].src = now;
     }
@@ -117,7 +116,7 @@ bool tp_pass_layout(tp_work *job, tp_error *err) {
   for (int i = 0; i < n; i++) {
     const tp_node *x = g->nodes.v[i];
     if (x->op == TP_OP_CALL) return true;
-    if (x->op == TP_OP_READ && l.scc[i] == l.scc[x->in[0].src.node->id]) mark_way(&l, x);
+    if (x->op == TP_OP_READ && l.scc[i] == l.scc[tp_in(x, 0)->id]) mark_way(&l, x);
   }
   for (int k = 0; k < g->inputs.n; k++)
     if (!turn_input(&l, g->inputs.v[k], err)) return false;

@@ -3,16 +3,8 @@
 #include "opt/prefix.h"
 #include <math.h>
 
-static partial parts_of(int n, const tp_val *v) {
-  partial p = { n, { tp_none } };
-  for (int i = 0; i < n; i++) {
-    if (!v[i].node) return tp_no_partial;
-    p.v[i] = v[i];
-  }
-  return p;
-}
 #define PARTS(...) \
-  parts_of((int)(sizeof((tp_val[]){ __VA_ARGS__ }) / sizeof(tp_val)), (tp_val[]){ __VA_ARGS__ })
+  ((partial){ sizeof((tp_val[]){ __VA_ARGS__ }) / sizeof(tp_val), { __VA_ARGS__ } })
 
 static tp_val weight_row(const moving_range *m, const tp_ix *p) {
   return m->weight.node ? mk_cast(m->mk, mk_at(m->mk, m->weight, m->x.node->dom[m->r], p), m->dtype)
@@ -85,7 +77,6 @@ static partial place_row(const moving_range *m, const tp_ix *p) {
   return PARTS(
       tp_moving_row(m, p), mk_expand(m->mk, tp_ixvalue(m->mk.g, p, m->mk.err), o->rank, o->shape));
 }
-
 static partial place_rows(const moving_range *m, tp_val red, const tp_at *at) {
   tp_mk mk = m->mk;
   tp_val rows = rows_at(m, at),
@@ -96,17 +87,14 @@ static partial place_rows(const moving_range *m, tp_val red, const tp_at *at) {
 static partial place_none(const moving_range *m) {
   return PARTS(red_none(m).v[0], filled(m, -1, TP_I64));
 }
+static tp_val mk_or(tp_mk mk, tp_val a, tp_val b) { return mk_bin(mk, TP_OP_LOR, a, b); }
 static partial place_join(const moving_range *m, partial a, partial b) {
   tp_mk mk = m->mk;
-  tp_val after = mk_bin(mk, m->red == TP_RED_MAX ? TP_OP_GT : TP_OP_LT, b.v[0], a.v[0]);
+  tp_val x = a.v[0], y = b.v[0],
+         after = mk_bin(mk, m->red == TP_RED_MAX ? TP_OP_GT : TP_OP_LT, y, x);
   if (tp_dtype_float(m->dtype))
-    after = mk_op(mk, TP_OP_LOR, 2,
-        (tp_val[]){ after,
-            mk_and(
-                mk, mk_bin(mk, TP_OP_NE, b.v[0], b.v[0]), mk_bin(mk, TP_OP_EQ, a.v[0], a.v[0])) },
-        NULL);
-  after = mk_op(mk, TP_OP_LOR, 2, (tp_val[]){ after, mk_binc(mk, TP_OP_LT, a.v[1], 0) }, NULL);
-  return tp_partial_select(m, after, b, a);
+    after = mk_or(mk, after, mk_and(mk, mk_bin(mk, TP_OP_NE, y, y), mk_bin(mk, TP_OP_EQ, x, x)));
+  return tp_partial_select(m, mk_or(mk, after, mk_binc(mk, TP_OP_LT, a.v[1], 0)), b, a);
 }
 
 /* ---- squares of deviations: sums and not means are carried, so no error grows from row to row,
@@ -237,38 +225,36 @@ static void name_part(const moving_range *m, tp_val v) {
 
 partial tp_partial_either(const moving_range *m, int ndom, const tp_sym *const *dom,
     const tp_ix *cond, partial yes, partial no) {
-  if (!yes.n || !no.n) return tp_no_partial;
   for (int i = 0; i < yes.n; i++) {
     yes.v[i] = mk_either(m->mk, ndom, dom, cond, yes.v[i], no.v[i]);
     name_part(m, yes.v[i]);
   }
-  return parts_of(yes.n, yes.v);
+  return yes;
 }
 
 partial tp_partial_select(const moving_range *m, tp_val cond, partial yes, partial no) {
-  if (!yes.n || !no.n) return tp_no_partial;
   for (int i = 0; i < yes.n; i++) yes.v[i] = mk_select(m->mk, cond, yes.v[i], no.v[i]);
-  return parts_of(yes.n, yes.v);
+  return yes;
 }
 
 partial tp_partial_at(const moving_range *m, partial a, const tp_sym *d, const tp_ix *p) {
   for (int i = 0; i < a.n; i++) a.v[i] = mk_at(m->mk, a.v[i], d, p);
-  return parts_of(a.n, a.v);
+  return a;
 }
 
 partial tp_partial_declared(const moving_range *m, int ndom, const tp_sym *const *dom) {
   partial s = tp_partial_none(m);
-  for (int i = 0; i < s.n; i++) {
+  for (int i = 0; i < s.n && s.v[i].node; i++) {
     const tp_out *o = tp_outof(s.v[i]);
     s.v[i] = mk_declared(m->mk, o->dtype, o->rank, o->shape, ndom, dom);
     name_part(m, s.v[i]);
   }
-  return parts_of(s.n, s.v);
+  return s;
 }
 
 bool tp_partial_branch(const moving_range *m, partial s, const tp_ix *cond, partial e) {
   for (int i = 0; i < s.n; i++) {
-    tp_val v = e.n ? mk_cast(m->mk, e.v[i], tp_dtypeof(s.v[i])) : tp_none;
+    tp_val v = s.v[i].node && e.n ? mk_cast(m->mk, e.v[i], tp_dtypeof(s.v[i])) : tp_none;
     if (!v.node || !tp_merge_add(m->mk.g, s.v[i].node, cond, v, m->mk.err)) return false;
   }
   return s.n;

@@ -66,6 +66,9 @@ static inline bool tp_one_shape(const tp_out *a, const tp_out *b) {
   return a->rank == b->rank &&
       (!a->rank || !memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank));
 }
+static inline bool tp_same_dims(const tp_node *a, const tp_node *b) {
+  return tp_dom_same(a->ndom, a->dom, b->ndom, b->dom);
+}
 /* Does what data holds make it fail? */
 static inline bool tp_may_fail(const tp_node *n) {
   return tp_op_is(n->op, TP_FAILS) &&
@@ -86,6 +89,9 @@ bool tp_number_of(tp_val v, double *c);
 /* Every value that lives whoever reads it: outputs, what ends a dim, losses. */
 typedef void tp_rootfn(void *ud, tp_val *v);
 void tp_each_root(tp_graph *g, tp_rootfn *fn, void *ud);
+/* The accumulation of x at `at` over dom. */
+tp_val tp_gathered(
+    tp_mk mk, tp_red red, tp_val x, const tp_at *at, int ndom, const tp_sym *const *dom);
 /* Every edge and root that is `old` becomes `now` (edges of `now`'s own node excepted). */
 void tp_replace(tp_graph *g, tp_val old, tp_val now);
 /* The same by a rule of a pass, which explain "rules" tells: "x * 1 => x". */

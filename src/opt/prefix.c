@@ -112,29 +112,25 @@ static const tp_ix *plus(const moving_range *m, const tp_ix *off, int64_t steps)
   return tp_ix_add(m->mk.g->ix, c_at(m, steps), off);
 }
 
+const bool *tp_moving_made_of(const moving_range *m) {
+  tp_graph *g = m->mk.g;
+  bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
+  tp_reach(&g->arena, m->x.node, seen);
+  if (m->weight.node) tp_reach(&g->arena, m->weight.node, seen);
+  return seen;
+}
+
 partial tp_moving_through(const moving_range *m, const tp_ix *lo, const tp_ix *hi) {
   tp_graph *g = m->mk.g;
-  const tp_out *o = tp_outof(m->x);
   const tp_at *at = tp_moving_over(m, lo, hi).at;
   const tp_ix *n = tp_ix_extent(g->ix, lo, hi, m->ndom, m->dom);
   if (tp_is_number(n, 0)) return tp_partial_none(m);
   if (tp_is_number(n, 1)) return tp_partial_row(m, lo);
-  tp_val x = mk_cast(m->mk, m->x, m->dtype);
-  if (m->open)
-    return tp_partial_whole(m,
-        mk_reduce(m->mk, tp_red_op(m->red), tp_read(g, x, at, m->mk.err), 1, &(int){ 0 }, false),
-        at);
-  tp_val acc = mk_op(m->mk, TP_OP_ACCUM, 0, NULL,
-      &(tp_attr){ .dtype = m->dtype,
-          .ndom = m->ndom,
-          .dom = m->dom,
-          .nix = o->rank,
-          .ix = o->shape,
-          .red = m->red });
-  bool ok = x.node && acc.node &&
-      tp_accum_add(
-          g, acc.node, (tp_edge){ .src = x, .at = at, .gather = true, .pos = g->pos }, m->mk.err);
-  return ok ? tp_partial_whole(m, acc, at) : tp_no_partial;
+  tp_val x = mk_cast(m->mk, m->x, m->dtype),
+         y = m->open
+      ? mk_reduce(m->mk, tp_red_op(m->red), tp_read(g, x, at, m->mk.err), 1, &(int){ 0 }, false)
+      : tp_gathered(m->mk, m->red, x, at, m->ndom, m->dom);
+  return tp_partial_whole(m, y, at);
 }
 
 /* The whole reduction at one value of c. */

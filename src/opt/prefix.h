@@ -81,6 +81,8 @@ partial tp_two_stacks(const window_rows *r, const tp_ix *w);
 partial tp_moving_reduced(const moving_range *m);
 /* over the rows lo .. hi in one go at each point */
 partial tp_moving_through(const moving_range *m, const tp_ix *lo, const tp_ix *hi);
+const bool *tp_moving_made_of(
+    const moving_range *m); /* by node id: what x and weight are made of */
 /* m over the rows lo .. hi; the caller says how these move */
 moving_range tp_moving_over(const moving_range *m, const tp_ix *lo, const tp_ix *hi);
 /* Is it a window that takes a ring, as only the call says how many rows it has? */

@@ -1,4 +1,4 @@
-/* replace: rewires every use of one value to another. */
+/* replace: rewires every use of one value to another; and what several passes make. */
 #include "opt/opt.h"
 
 static bool same(tp_val a, tp_val b) { return a.node == b.node && a.out == b.out; }
@@ -38,4 +38,19 @@ void tp_rewrite(tp_graph *g, tp_val old, tp_val now, const char *pass, const cha
   tp_tell(
       g, pass, old.node->pos, tp_printf(&g->arena, "%s: %s", tp_title(&g->arena, old.node), rule));
   tp_replace(g, old, now);
+}
+
+tp_val tp_gathered(
+    tp_mk mk, tp_red red, tp_val x, const tp_at *at, int ndom, const tp_sym *const *dom) {
+  if (!x.node) return x;
+  const tp_out *o = tp_outof(x);
+  tp_val y = mk_op(mk, TP_OP_ACCUM, 0, NULL,
+      &(tp_attr){ .dtype = o->dtype,
+          .nix = o->rank,
+          .ix = o->shape,
+          .ndom = ndom,
+          .dom = dom,
+          .red = red });
+  tp_edge e = { .src = x, .at = at, .gather = true, .pos = mk.g->pos };
+  return y.node && tp_accum_add(mk.g, y.node, e, mk.err) ? y : tp_none;
 }

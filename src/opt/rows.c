@@ -23,54 +23,49 @@ static const row_place nowhere = { 0 };
 
 static tp_val arg(tp_val v, int k) { return v.node->in[k].src; }
 
-static bool is_one(tp_val v, int axis) { return tp_is_number(mk_extent(v, axis), 1); }
-
 /* Does v have no such axis, or one of extent 1? */
 static bool is_flat(tp_val v, int end) {
-  return tp_rankof(v) < end || is_one(v, tp_rankof(v) - end);
+  return tp_rankof(v) < end || tp_is_number(mk_extent(v, tp_rankof(v) - end), 1);
 }
 
 /* Are the indices of that axis numbers of v's dtype, each its own? */
 static bool is_exact(tp_val v, int end) {
   int64_t n;
-  if (tp_dtypeof(v) == TP_I64) return true;
-  int64_t most = tp_dtype_size(tp_dtypeof(v)) >= 4 ? 1 << 24 : tp_dtypeof(v) == TP_BOOL ? 2 : 256;
-  return tp_ix_is_const(mk_extent(v, tp_rankof(v) - end), &n) && n <= most;
+  tp_dtype d = tp_dtypeof(v);
+  return d == TP_I64 ||
+      (tp_ix_is_const(mk_extent(v, tp_rankof(v) - end), &n) &&
+          n <= (tp_dtype_size(d) >= 4 ? 1 << 24
+                       : d == TP_BOOL ? 2
+                                      : 256));
 }
 
 /* The axis of y = reshape(x), from the end, that x's axis became when axes of extent 1 came and
  * went; 0: it did more. */
 static int same_axis(tp_val x, tp_val y, int end) {
-  int i = 0, j = 0, found = 0, rx = tp_rankof(x), ry = tp_rankof(y);
-  for (;; i++, j++) {
-    while (i < rx && is_one(x, i)) i++;
-    while (j < ry && is_one(y, j)) j++;
-    if (i == rx || j == ry) return i == rx && j == ry ? found : 0;
-    if (mk_extent(x, i) != mk_extent(y, j)) return 0;
-    if (i == rx - end) found = ry - j;
+  int i = tp_rankof(x), j = tp_rankof(y), found = 0;
+  for (;; i--, j--) {
+    while (i && tp_is_number(mk_extent(x, i - 1), 1)) i--;
+    while (j && tp_is_number(mk_extent(y, j - 1), 1)) j--;
+    if (!i || !j) return i || j ? 0 : found;
+    if (mk_extent(x, i - 1) != mk_extent(y, j - 1)) return 0;
+    if (i == tp_rankof(x) - end + 1) found = tp_rankof(y) - j + 1;
   }
 }
 
 /* The axis, from the end, whose index v is everywhere; 0: none. */
 static int index_axis(tp_val v) {
-  if (v.node->op == TP_OP_IOTA) return tp_rankof(v) - v.node->attr.axis;
-  if (v.node->op != TP_OP_CAST && v.node->op != TP_OP_RESHAPE) return 0;
-  int end = index_axis(arg(v, 0));
-  if (!end || v.node->op == TP_OP_RESHAPE) return end ? same_axis(arg(v, 0), v, end) : 0;
-  return is_exact(v, end) ? end : 0;
+  tp_op op = v.node->op;
+  if (op == TP_OP_IOTA) return tp_rankof(v) - v.node->attr.axis;
+  int end = op == TP_OP_CAST || op == TP_OP_RESHAPE ? index_axis(arg(v, 0)) : 0;
+  return !end ? 0 : op == TP_OP_RESHAPE ? same_axis(arg(v, 0), v, end) : is_exact(v, end) ? end : 0;
 }
 
-/* The shape of v, with 1 for the axis. */
-static const tp_ix *const *flat_shape(tp_mk mk, tp_val v, int end) {
-  const tp_ix **shape =
-      tp_dup(&mk.g->arena, tp_outof(v)->shape, sizeof *shape * (size_t)tp_rankof(v));
-  shape[tp_rankof(v) - end] = mk_int(mk, 1);
-  return shape;
-}
-
-/* x spread over that shape. */
-static tp_val spread(tp_mk mk, tp_val x, tp_val like, int end) {
-  return mk_expand(mk, x, tp_rankof(like), flat_shape(mk, like, end));
+/* x in the shape of v, with 1 for the axis. */
+static tp_val flat(tp_mk mk, tp_val x, tp_val v, int end, bool reshape) {
+  int rank = tp_rankof(v);
+  const tp_ix **shape = tp_dup(&mk.g->arena, tp_outof(v)->shape, sizeof *shape * (size_t)rank);
+  shape[rank - end] = mk_int(mk, 1);
+  return (reshape ? mk_reshape : mk_expand)(mk, x, rank, shape);
 }
 
 /* An integer that becomes a float is meant itself: beyond what the axis has, rounding leaves it
@@ -82,32 +77,25 @@ static row_place compared(tp_mk mk, tp_val c) {
     if (!end || !is_flat(k, end)) continue;
     if (k.node->op == TP_OP_CAST && tp_dtype_float(tp_dtypeof(k))) k = arg(k, 0);
     if (!tp_dtype_float(tp_dtypeof(k)))
-      return (row_place){ end, spread(mk, mk_cast(mk, k, TP_I64), c, end) };
-  }
-  return nowhere;
-}
-
-static row_place find_place(tp_mk mk, tp_val c, int depth);
-
-static row_place also(tp_mk mk, tp_val c, int depth) {
-  for (int s = 0; s < 2; s++) {
-    row_place p = find_place(mk, arg(c, s), depth);
-    if (!p.end || !is_flat(arg(c, 1 - s), p.end)) continue;
-    p.k = spread(mk, mk_select(mk, arg(c, 1 - s), p.k, mk_num(mk, -1, TP_I64)), c, p.end);
-    return p;
+      return (row_place){ end, flat(mk, mk_cast(mk, k, TP_I64), c, end, false) };
   }
   return nowhere;
 }
 
 static row_place find_place(tp_mk mk, tp_val c, int depth) {
-  if (depth-- == 0) return nowhere;
-  if (c.node->op == TP_OP_EQ) return compared(mk, c);
-  if (c.node->op == TP_OP_LAND) return also(mk, c, depth);
-  if (c.node->op != TP_OP_RESHAPE) return nowhere;
-  row_place p = find_place(mk, arg(c, 0), depth);
+  tp_op op = c.node->op;
+  row_place p = nowhere;
+  if (depth == 0 || op == TP_OP_EQ) return depth ? compared(mk, c) : nowhere;
+  for (int s = 0; op == TP_OP_LAND && s < 2 && !p.end; s++) {
+    tp_val other = arg(c, 1 - s);
+    p = find_place(mk, arg(c, s), depth - 1);
+    if (!p.end || !is_flat(other, p.end)) p = nowhere;
+    else p.k = flat(mk, mk_select(mk, other, p.k, mk_num(mk, -1, TP_I64)), c, p.end, false);
+  }
+  if (op != TP_OP_RESHAPE) return p;
+  p = find_place(mk, arg(c, 0), depth - 1);
   int end = p.end ? same_axis(arg(c, 0), c, p.end) : 0;
-  return end ? (row_place){ end, mk_reshape(mk, p.k, tp_rankof(c), flat_shape(mk, c, end)) }
-             : nowhere;
+  return end ? (row_place){ end, flat(mk, p.k, c, end, true) } : nowhere;
 }
 
 /* ---- the state ---- */
@@ -124,8 +112,8 @@ static tp_val shown(tp_val v) {
 static tp_node *put_row(tp_mk mk, tp_node *n, row_place p) {
   tp_val all = tp_v(n),
          y = mk_op(mk, TP_OP_PUT, 3,
-             (tp_val[]){
-                 arg(all, 2), spread(mk, p.k, all, p.end), spread(mk, arg(all, 1), all, p.end) },
+             (tp_val[]){ arg(all, 2), flat(mk, p.k, all, p.end, false),
+                 flat(mk, arg(all, 1), all, p.end, false) },
              &(tp_attr){ .axis = tp_rankof(all) - p.end });
   if (!y.node) return NULL;
   tp_name_as(y.node, n);
@@ -153,16 +141,10 @@ static bool leads(changes *c, tp_val v);
 /* ---- views of what is written over ---- */
 
 /* At most a quarter of y's elements, for all bounds. */
-static bool is_small(tp_val x, tp_val y) {
-  int64_t n, part = 1, all = 1;
-  for (int i = 0; i < tp_rankof(x); i++) {
-    if (!tp_ix_is_const(mk_extent(x, i), &n)) return false;
-    part *= n;
-  }
-  for (int i = 0; i < tp_rankof(y); i++)
-    if (tp_ix_is_const(mk_extent(y, i), &n)) all *= n;
-    else return true;
-  return 4 * part <= all;
+static bool is_small(tp_mk mk, tp_val x, tp_val y) {
+  int64_t part, all;
+  return tp_ix_is_const(mk_numel(mk, x, tp_rankof(x), NULL), &part) &&
+      (!tp_ix_is_const(mk_numel(mk, y, tp_rankof(y), NULL), &all) || 4 * part <= all);
 }
 
 /* Operand k of a change may show a version of the state that the change writes over: a small view
@@ -170,7 +152,7 @@ static bool is_small(tp_val x, tp_val y) {
 static void see_before(changes *c, tp_node *n, int k) {
   tp_val x = n->in[k].src, v = x;
   while (tp_shows(v.node) && !(tp_same_type(tp_outof(v), &n->out[0]) && leads(c, v))) v = arg(v, 0);
-  if (x.node == v.node || !tp_same_type(tp_outof(v), &n->out[0]) || !is_small(x, tp_v(n)) ||
+  if (x.node == v.node || !tp_same_type(tp_outof(v), &n->out[0]) || !is_small(c->mk, x, tp_v(n)) ||
       !leads(c, v))
     return;
   c->mk.g->pos = n->pos;
@@ -186,7 +168,7 @@ static bool stays_put(changes *c, const tp_node *n, int k) {
   for (int j = 0; j < k; j++)
     before = tp_ix_add(c->mk.g->ix, before, mk_extent(n->in[j].src, n->attr.axis));
   return x->op == TP_OP_SLICE && x->attr.axis == n->attr.axis && x->attr.ix[0] == before &&
-      tp_same_type(tp_outof(x->in[0].src), &n->out[0]);
+      tp_same_type(tp_inof(x, 0), &n->out[0]);
 }
 
 static void see_all_before(changes *c, tp_node *n) {
@@ -197,8 +179,8 @@ static void see_all_before(changes *c, tp_node *n) {
 static bool choice_leads(changes *c, tp_node *n) {
   c->mk.g->pos = n->pos;
   row_place p = find_place(c->mk, n->in[0].src, CONDITION_DEPTH);
-  if (!p.end || !is_flat(n->in[1].src, p.end) ||
-      !tp_same_type(tp_outof(n->in[2].src), &n->out[0]) || !leads(c, n->in[2].src))
+  if (!p.end || !is_flat(n->in[1].src, p.end) || !tp_same_type(tp_inof(n, 2), &n->out[0]) ||
+      !leads(c, n->in[2].src))
     return false;
   tp_node *y = put_row(c->mk, n, p);
   if (y) see_all_before(c, y);
@@ -243,20 +225,18 @@ static bool leads(changes *c, tp_val v) {
   return f->leads;
 }
 
-static bool may_write_part(const tp_node *n) {
-  return n->op == TP_OP_SELECT || tp_ops[n->op].batch != TP_BATCH_E;
-}
-
 bool tp_pass_rows(tp_work *job, tp_error *err) {
   tp_graph *g = job->g;
   changes c = { .mk = { .g = g, .err = err }, .nnode = g->nodes.n };
   c.found = TP_NEWN(&g->arena, found, c.nnode);
   for (int i = 0; i < c.nnode && !c.failed; i++) {
     c.m = g->nodes.v[i];
-    for (int k = 0; c.m->op == TP_OP_MERGE && k < c.m->nin; k++)
-      if (tp_same_type(tp_outof(c.m->in[k].src), &c.m->out[0]) &&
-          may_write_part(shown(c.m->in[k].src).node))
+    for (int k = 0; c.m->op == TP_OP_MERGE && k < c.m->nin; k++) {
+      tp_op op = shown(c.m->in[k].src).node->op;
+      if (tp_same_type(tp_inof(c.m, k), &c.m->out[0]) &&
+          (op == TP_OP_SELECT || tp_ops[op].batch != TP_BATCH_E))
         (void)leads(&c, c.m->in[k].src);
+    }
   }
   tp_graph_prune(g);
   return !c.failed;

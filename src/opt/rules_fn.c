@@ -8,14 +8,14 @@
 static bool rule_one(const tp_match *m, const tp_val *v) { return tp_readers(m, v[0]) == 1; }
 static bool rule_holds(const tp_match *m, const tp_val *v) {
   tp_dtype wide = tp_dtypeof(v[0]), d = tp_dtypeof(v[1]);
-  if (d == wide || d == TP_BOOL) return true;
   switch (d) {
+  case TP_BOOL: return true;
   case TP_U8: return wide != TP_BOOL;
-  case TP_I32: return wide == TP_I64 || wide == TP_F64;
+  case TP_I32: return wide == TP_I32 || wide == TP_I64 || wide == TP_F64;
   case TP_F16:
-  case TP_BF16: return wide == TP_F32 || wide == TP_F64;
-  case TP_F32: return wide == TP_F64;
-  default: return false;
+  case TP_BF16: return wide == d || wide == TP_F32 || wide == TP_F64;
+  case TP_F32: return wide == TP_F32 || wide == TP_F64;
+  default: return wide == d;
   }
 }
 
@@ -40,56 +40,34 @@ static bool rule_finite(const tp_match *m, const tp_val *v) {
 
 /* ---- what products cost ---- */
 
-/* How many matrices the product of v[0] .. v[n-1] is: at all points, of all leading axes. */
-static const tp_ix *matrices_of(tp_graph *g, int n, const tp_val *v) {
-  const tp_sym *const *dom = v[0].node->dom;
-  int ndom = v[0].node->ndom;
-  const tp_ix *all = tp_ix_const(g->ix, 1);
-  for (int k = 1; k < n; k++)
-    ndom = tp_dom_union(g, ndom, dom, v[k].node->ndom, v[k].node->dom, &dom);
-  for (int d = 0; d < ndom; d++) all = tp_ix_mul(g->ix, all, tp_ix_sym(g->ix, dom[d]->bound));
-  for (int i = 0; i < tp_rankof(v[0]) - 2; i++) {
-    int k = 0;
-    while (k + 1 < n && tp_is_number(mk_extent(v[k], i), 1)) k++;
-    all = tp_ix_mul(g->ix, all, mk_extent(v[k], i));
-  }
-  return all;
-}
-
-/* The multiplications of (x y) z less those of x (y z). */
-static const tp_ix *left_less_right(tp_graph *g, const tp_val *v) {
-  int rows = tp_rankof(v[0]) - 2, columns = rows + 1;
-  const tp_ix *r = mk_extent(v[0], rows), *a = mk_extent(v[0], columns),
-              *b = mk_extent(v[1], columns), *c = mk_extent(v[2], columns),
-              *ra = tp_ix_mul(g->ix, r, a), *bc = tp_ix_mul(g->ix, b, c),
-              *all = matrices_of(g, 3, v);
-  const tp_ix *left =
-      tp_ix_add(g->ix, tp_ix_mul(g->ix, matrices_of(g, 2, v), tp_ix_mul(g->ix, ra, b)),
-          tp_ix_mul(g->ix, all, tp_ix_mul(g->ix, r, bc)));
-  const tp_ix *right =
-      tp_ix_add(g->ix, tp_ix_mul(g->ix, matrices_of(g, 2, v + 1), tp_ix_mul(g->ix, a, bc)),
-          tp_ix_mul(g->ix, all, tp_ix_mul(g->ix, ra, c)));
-  return tp_ix_sub(g->ix, left, right);
-}
-
 static bool at_least_one(const tp_match *m, const tp_ix *e) {
   return tp_ix_prove_ge0(m->mk.g->ix, tp_ix_addc(m->mk.g->ix, e, -1), m->root->ndom, m->root->dom);
 }
 
-/* Are there fewer for some bounds, and more for none? A product along an axis without elements is
- * 0, whatever NaN there is elsewhere: the matrix between must have some. */
-static bool saves(const tp_match *m, const tp_val *v, const tp_ix *fewer) {
-  int rank = tp_rankof(v[1]);
-  return at_least_one(m, mk_extent(v[1], rank - 2)) && at_least_one(m, mk_extent(v[1], rank - 1)) &&
-      !tp_is_number(fewer, 0) && tp_ix_prove_ge0(m->mk.g->ix, fewer, 0, NULL);
+/* Does (x y) z take fewer multiplications than x (y z), or (left false) the other way round, for
+ * some bounds, and more for none? `inner` of the two products is there: it must be as many matrices
+ * as both together, for what is made at fewer points is made there alone. A product along an axis
+ * without elements is 0, whatever NaN there is elsewhere: the matrix between must have some. */
+static bool is_cheaper(const tp_match *m, const tp_val *v, bool left) {
+  tp_ictx *ix = m->mk.g->ix;
+  const tp_node *inner = tp_in(m->root, left);
+  const tp_out *o = &m->root->out[0], *i = &inner->out[0];
+  int rows = o->rank - 2, columns = rows + 1;
+  const tp_ix *r = mk_extent(v[0], rows), *a = mk_extent(v[1], rows), *b = mk_extent(v[1], columns),
+              *c = mk_extent(v[2], columns),
+              *from_left = tp_ix_mul(ix, tp_ix_mul(ix, r, b), tp_ix_add(ix, a, c)),
+              *from_right = tp_ix_mul(ix, tp_ix_mul(ix, a, c), tp_ix_add(ix, b, r)),
+              *fewer = left ? tp_ix_sub(ix, from_right, from_left)
+                            : tp_ix_sub(ix, from_left, from_right);
+  for (int k = 0; k < rows; k++)
+    if (i->shape[k] != o->shape[k]) return false;
+  return tp_same_dims(inner, m->root) && at_least_one(m, a) && at_least_one(m, b) &&
+      !tp_is_number(fewer, 0) && tp_ix_prove_ge0(ix, fewer, 0, NULL);
 }
 
-static bool rule_cheaper_left(const tp_match *m, const tp_val *v) {
-  return saves(m, v, tp_ix_neg(m->mk.g->ix, left_less_right(m->mk.g, v)));
-}
-
+static bool rule_cheaper_left(const tp_match *m, const tp_val *v) { return is_cheaper(m, v, true); }
 static bool rule_cheaper_right(const tp_match *m, const tp_val *v) {
-  return saves(m, v, left_less_right(m->mk.g, v));
+  return is_cheaper(m, v, false);
 }
 
 static bool rule_column_row(const tp_match *m, const tp_val *v) {
@@ -163,7 +141,7 @@ static tp_val make_turned(const tp_match *m, const tp_val *v) {
  * whose terms are added one by one. */
 static tp_val make_matmul_at(const tp_match *m, const tp_val *v) {
   const tp_node *turn = v[1].node->op == TP_OP_PERMUTE ? v[1].node : NULL,
-                *by = turn ? turn->in[0].src.node : v[1].node;
+                *by = turn ? tp_in(turn, 0) : v[1].node;
   tp_val x = v[0], w = by->in[0].src, k = by->in[1].src;
   const tp_ix *shape[TP_MAXRANK];
   int rank = tp_rankof(x), nk = tp_rankof(k);

@@ -18,10 +18,6 @@ typedef struct stored {
   const tp_ix *shift[TP_MAXRANK];
 } stored;
 
-static bool same_dims(const tp_node *a, const tp_node *b) {
-  return tp_dom_same(a->ndom, a->dom, b->ndom, b->dom);
-}
-
 /* Views would keep what they show beside the branch, sources are read where they are. */
 static bool is_computed(const tp_node *n) {
   const tp_oprow *o = &tp_ops[n->op];
@@ -34,7 +30,7 @@ static bool find_value(stored *s) {
   s->q = e.node->op == TP_OP_READ ? e.node : NULL;
   s->v = s->q ? s->q->in[0].src : e;
   const tp_node *v = s->v.node;
-  if (!is_computed(v) || !same_dims(v, s->m) || (s->q && !same_dims(s->q, s->m)) ||
+  if (!is_computed(v) || !tp_same_dims(v, s->m) || (s->q && !tp_same_dims(s->q, s->m)) ||
       v->ndom > TP_MAXRANK || v->id >= s->need->n || !tp_same_type(tp_outof(s->v), &s->m->out[0]))
     return false;
   for (int j = 0; j < v->ndom; j++) {
@@ -49,7 +45,7 @@ static bool find_value(stored *s) {
       if (tp_ix_mentions(tp_outof(s->v)->shape[a], v->dom[j])) return false;
   }
   for (int k = 0; k < s->m->nin; k++)
-    if (k != s->branch && s->m->in[k].src.node == v) return false;
+    if (k != s->branch && tp_in(s->m, k) == v) return false;
   return true;
 }
 

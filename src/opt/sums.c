@@ -11,14 +11,9 @@
  * the stack. */
 #include "opt/opt.h"
 
-static bool reduction_of(tp_op op, tp_red *red) {
-  *red = tp_op_red(op);
-  return tp_ops[op].cls == TP_CLS_RED;
-}
-
 static int range_axes(const tp_node *read) {
   int n = 0;
-  for (int d = 0; d < read->in[0].src.node->ndom; d++) n += read->attr.at[d].range;
+  for (int d = 0; d < tp_in(read, 0)->ndom; d++) n += read->attr.at[d].range;
   return n;
 }
 
@@ -46,50 +41,27 @@ static bool has_answer(tp_graph *g, const tp_node *n, const tp_node *read, int n
 }
 
 static tp_val accumulate(
-    tp_graph *g, const tp_node *n, const tp_node *read, int nr, tp_red red, tp_error *err) {
-  int spatial[TP_MAXRANK], ns, rank = 0;
-  if (!split_axes(n, nr, spatial, &ns)) return (tp_val){ 0 };
-  const tp_ix *shape[TP_MAXRANK];
-  for (int a = nr; a < read->out[0].rank; a++) {
-    bool gone = false;
-    for (int i = 0; i < ns; i++) gone |= spatial[i] == a - nr;
-    if (!gone) shape[rank++] = read->out[0].shape[a];
-  }
+    tp_mk mk, const tp_node *n, const tp_node *read, int ns, const int *spatial) {
   tp_val x = read->in[0].src;
-  tp_mk k = { .g = g, .err = err };
-  if (ns) x = mk_reduce(k, n->op, x, ns, spatial, false);
-  if (!x.node) return x;
-  tp_attr at = { .dtype = n->out[0].dtype,
-    .ndom = read->ndom,
-    .dom = read->dom,
-    .nix = rank,
-    .ix = shape,
-    .red = red };
-  tp_node *acc = tp_build(g, TP_OP_ACCUM, 0, NULL, &at, err);
-  if (!acc ||
-      !tp_accum_add(
-          g, acc, (tp_edge){ .src = x, .at = read->attr.at, .gather = true, .pos = n->pos }, err))
-    return (tp_val){ 0 };
-  tp_name_as(acc, n);
-  return mk_reshape(k, tp_v(acc), n->out[0].rank, n->out[0].shape);
+  if (ns) x = mk_reduce(mk, n->op, x, ns, spatial, false);
+  tp_val acc = tp_gathered(mk, tp_op_red(n->op), x, read->attr.at, read->ndom, read->dom);
+  if (acc.node) tp_name_as(acc.node, n);
+  return mk_reshape(mk, acc, n->out[0].rank, n->out[0].shape);
 }
 
 bool tp_pass_sums(tp_work *job, tp_error *err) {
   tp_graph *g = job->g;
-  int n0 = g->nodes.n;
-  for (int i = 0; i < n0; i++) {
+  for (int i = 0, n0 = g->nodes.n; i < n0; i++) {
     tp_node *n = g->nodes.v[i];
-    tp_red red;
-    if (!reduction_of(n->op, &red)) continue;
-    tp_node *read = n->in[0].src.node;
+    if (tp_ops[n->op].cls != TP_CLS_RED) continue;
+    const tp_node *read = tp_in(n, 0);
     if (read->op != TP_OP_READ) continue;
     int nr = range_axes(read), spatial[TP_MAXRANK], ns;
     if (!split_axes(n, nr, spatial, &ns) || !has_answer(g, n, read, nr)) continue;
     g->pos = n->pos;
-    tp_val y = accumulate(g, n, read, nr, red, err);
+    tp_val y = accumulate((tp_mk){ .g = g, .err = err }, n, read, ns, spatial);
     if (!y.node) return false;
-    tp_rewrite(
-        g, (tp_val){ n, 0 }, y, "sums", "a reduction over a range of a dim => an accumulation");
+    tp_rewrite(g, tp_v(n), y, "sums", "a reduction over a range of a dim => an accumulation");
   }
   tp_graph_prune(g);
   return true;
@@ -108,11 +80,10 @@ bool tp_pass_sums(tp_work *job, tp_error *err) {
  * more than their own dtype. */
 
 static int64_t elements(const tp_out *o) { /* SMALL + 1: more, or not known */
-  int64_t all = 1, e;
-  for (int i = 0; i < o->rank && all <= TP_TUNE_SMALL_SUM; i++)
-    all =
-        tp_ix_is_const(o->shape[i], &e) && e <= TP_TUNE_SMALL_SUM ? all * e : TP_TUNE_SMALL_SUM + 1;
-  return TP_MIN(all, TP_TUNE_SMALL_SUM + 1);
+  int64_t all = 1, e, most = TP_TUNE_SMALL_SUM + 1;
+  for (int i = 0; i < o->rank && all < most; i++)
+    all = tp_ix_is_const(o->shape[i], &e) && e < most ? TP_MIN(all * e, most) : most;
+  return all;
 }
 
 bool tp_is_small(const tp_out *o) { return elements(o) <= TP_TUNE_SMALL_SUM; }
@@ -135,9 +106,9 @@ static bool pins(const tp_ix *cond, const tp_sym *d) {
 /* Up to so many terms, a sum in f32 is as good as one in f64. */
 enum { FEW_TERMS = 16 };
 
-static bool is_few(const tp_ix *count) {
+static bool is_many(tp_ictx *c, const tp_at *at) {
   int64_t n;
-  return count && tp_ix_is_const(count, &n) && n <= FEW_TERMS;
+  return at->range && !(tp_ix_is_const(tp_ix_sub(c, at->hi, at->lo), &n) && n <= FEW_TERMS);
 }
 
 /* Do more than a few points of the source add to one point of n, in the scatter direction? Each
@@ -149,26 +120,12 @@ static bool scatters_many(tp_ictx *c, const tp_node *n, const tp_edge *e) {
   int64_t step;
   for (int k = 0; k < x->ndom; k++) {
     bool told = pins(e->cond, x->dom[k]);
-    for (int d = 0; d < n->ndom && !told; d++) {
-      const tp_at *at = &e->at[d];
-      if (used[d] || (at->range && !is_few(tp_ix_sub(c, at->hi, at->lo)))) continue;
-      told = used[d] =
-          tp_ix_mentions(at->lo, x->dom[k]) && tp_ix_linear_in(c, at->lo, x->dom[k], &step, &rest);
-    }
+    for (int d = 0; d < n->ndom && !told; d++)
+      if (!used[d] && !is_many(c, &e->at[d]))
+        told = used[d] = tp_ix_mentions(e->at[d].lo, x->dom[k]) &&
+            tp_ix_linear_in(c, e->at[d].lo, x->dom[k], &step, &rest);
     if (!told) return true;
   }
-  return false;
-}
-
-static bool gathers_many(tp_ictx *c, const tp_edge *e) {
-  for (int d = 0; d < e->src.node->ndom; d++)
-    if (e->at[d].range && !is_few(tp_ix_sub(c, e->at[d].hi, e->at[d].lo))) return true;
-  return false;
-}
-
-static bool adds_to_rows(const tp_node *n, const tp_edge *e) {
-  for (int d = 0; d < n->ndom && !e->gather; d++)
-    if (e->at[d].range) return true;
   return false;
 }
 
@@ -177,8 +134,11 @@ static bool in_double(tp_ictx *c, const tp_node *n) {
   bool many = false;
   for (int k = 0; k < n->nin; k++) {
     const tp_edge *e = &n->in[k];
-    if (size > 1 && (in_place(e->src.node, e->gather) || adds_to_rows(n, e))) return false;
-    many |= e->gather ? gathers_many(c, e) : scatters_many(c, n, e);
+    bool ranges = false, long_ones = false;
+    for (int d = 0; d < (e->gather ? e->src.node->ndom : n->ndom); d++)
+      ranges |= e->at[d].range, long_ones |= is_many(c, &e->at[d]);
+    if (size > 1 && (in_place(e->src.node, e->gather) || (!e->gather && ranges))) return false;
+    many |= e->gather ? long_ones : scatters_many(c, n, e);
   }
   return many && size <= TP_TUNE_SMALL_SUM;
 }
@@ -190,22 +150,19 @@ static tp_dtype kept_in(tp_ictx *c, const tp_node *n) {
   return d == TP_F64 ? d : TP_F32;
 }
 
-static bool widen(tp_graph *g, tp_node *n, tp_dtype d, tp_error *err) {
-  g->pos = n->pos;
+static bool widen(tp_mk mk, tp_node *n, tp_dtype d) {
+  mk.g->pos = n->pos;
   tp_attr at = n->attr;
   at.dtype = d;
-  tp_node *wide = tp_build(g, TP_OP_ACCUM, 0, NULL, &at, err);
-  if (!wide) return false;
-  tp_mk mk = { .g = g, .err = err };
-  tp_val y = mk_cast(mk, tp_v(wide), n->out[0].dtype);
+  tp_val wide = mk_op(mk, TP_OP_ACCUM, 0, NULL, &at), y = mk_cast(mk, wide, n->out[0].dtype);
   if (!y.node) return false;
-  tp_name_as(wide, n);
+  tp_name_as(wide.node, n);
   tp_name_as(y.node, n);
-  tp_replace(g, tp_v(n), y);
+  tp_replace(mk.g, tp_v(n), y);
   for (int k = 0; k < n->nin; k++) {
     tp_edge e = n->in[k];
     e.src = mk_cast(mk, e.src, d);
-    if (!e.src.node || !tp_accum_add(g, wide, e, err)) return false;
+    if (!e.src.node || !tp_accum_add(mk.g, wide.node, e, mk.err)) return false;
   }
   return true;
 }
@@ -217,7 +174,7 @@ bool tp_pass_widen(tp_work *job, tp_error *err) {
     tp_node *n = g->nodes.v[i];
     if (n->op != TP_OP_ACCUM) continue;
     tp_dtype d = kept_in(g->ix, n);
-    if (d != n->out[0].dtype && !widen(g, n, d, err)) return false;
+    if (d != n->out[0].dtype && !widen((tp_mk){ .g = g, .err = err }, n, d)) return false;
   }
   if (g->nodes.n > n0) tp_graph_prune(g);
   return true;

@@ -53,18 +53,16 @@ static bool would_gain(const tp_graph *g, const tp_node *n, int k) {
 }
 
 /* Does n show, or add to, other points of d than its own? */
-static bool is_shifted(const tp_graph *g, const tp_node *n, const tp_sym *d) {
-  const tp_node *x = n->op == TP_OP_READ ? n->in[0].src.node : NULL;
-  for (int i = 0; x && i < x->ndom; i++)
-    if (x->dom[i] == d) return n->attr.at[i].range || n->attr.at[i].lo != tp_ix_sym(g->ix, d);
-  return n->op == TP_OP_ACCUM && tp_dom_has(n->ndom, n->dom, d);
+static bool is_shifted(const tp_node *n, const tp_sym *d) {
+  int i = n->op == TP_OP_READ ? tp_dim_at(tp_in(n, 0), d) : -1;
+  return i >= 0 ? !tp_at_is_own(&n->attr.at[i], d) : n->op == TP_OP_ACCUM && tp_has_dim(n, d);
 }
 
 /* Is n made step by step along a dim that v does not have? */
 static bool is_repeated(const turner *t, const tp_node *n, const tp_node *v) {
   for (int d = 0; d < n->ndom; d++)
-    for (int i = 0; i < t->n && !tp_dom_has(v->ndom, v->dom, n->dom[d]); i++)
-      if (t->scc[i] == t->scc[n->id] && is_shifted(t->g, t->g->nodes.v[i], n->dom[d])) return true;
+    for (int i = 0; i < t->n && !tp_has_dim(v, n->dom[d]); i++)
+      if (t->scc[i] == t->scc[n->id] && is_shifted(t->g->nodes.v[i], n->dom[d])) return true;
   return false;
 }
 

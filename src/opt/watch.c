@@ -45,60 +45,48 @@ static bool can_make(const tp_node *n) {
 
 /* ---- what is meant ---- */
 
-/* How many elements one element of a reduction is made of. */
-static const tp_ix *element_count(tp_graph *g, const tp_node *n) {
-  const tp_ix *size = tp_ix_const(g->ix, 1);
-  for (int i = 0; i < n->attr.naxes; i++)
-    size = tp_ix_mul(g->ix, size, tp_outof(n->in[0].src)->shape[n->attr.axes[i]]);
-  return size;
-}
-
 static bool is_size(tp_val v, const tp_ix **size, tp_graph *g) {
-  const tp_node *n = v.node->op == TP_OP_CAST ? v.node->in[0].src.node : v.node;
+  const tp_node *n = v.node->op == TP_OP_CAST ? tp_in(v.node, 0) : v.node;
+  double c = n->op == TP_OP_FILL ? n->attr.f[0] : NAN;
   if (n->op == TP_OP_VALUE) *size = n->attr.ix[0];
-  else if (n->op == TP_OP_FILL && n->attr.f[0] == floor(n->attr.f[0]) &&
-      fabs(n->attr.f[0]) < 0x1p53)
-    *size = tp_ix_const(g->ix, (int64_t)n->attr.f[0]);
+  else if (c == floor(c) && fabs(c) < 0x1p53) *size = tp_ix_const(g->ix, (int64_t)c);
   else return false;
   return true;
 }
 
 /* A quotient of a sum by the number of its elements, or by a little less. */
-static bool mean_of_nothing(tp_graph *g, tp_node *n, tp_error *err) {
-  const tp_node *sum = n->op == TP_OP_DIV ? n->in[0].src.node : n;
+static bool mean_of_nothing(tp_mk k, tp_node *n) {
+  tp_graph *g = k.g;
+  const tp_node *sum = n->op == TP_OP_DIV ? tp_in(n, 0) : n;
   const tp_ix *divisor, *count;
   int64_t c;
   if (n->op != TP_OP_DIV || sum->op != TP_OP_SUM || !is_size(n->in[1].src, &divisor, g))
     return true;
-  count = element_count(g, sum);
-  if (divisor == count || (tp_ix_is_const(count, &c) && c == 0)) n->attr.check = TP_CHECK_MEANT;
+  count = mk_numel(k, sum->in[0].src, sum->attr.naxes, sum->attr.axes);
+  if (divisor == count || tp_is_number(count, 0)) n->attr.check = TP_CHECK_MEANT;
   if (n->attr.check || tp_ix_is_const(count, &c) ||
       tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, count, -1), sum->ndom, sum->dom))
     return true;
   g->pos = n->pos;
-  tp_mk k = { .g = g, .err = err };
-  tp_val none = tp_ixvalue(g, tp_ix_cmp(g->ix, TP_EQ, count, tp_ix_const(g->ix, 0)), err),
-         d = n->in[1].src;
-  if (!none.node) return false;
+  tp_val d = n->in[1].src,
+         none = tp_ixvalue(g, tp_ix_cmp(g->ix, TP_EQ, count, mk_int(k, 0)), k.err);
   d = mk_select(k, none, mk_num(k, NAN, tp_dtypeof(d)), d);
-  if (!d.node) return false;
-  n->in[1].src = d;
-  return true;
+  if (d.node) n->in[1].src = d;
+  return d.node;
 }
 
-/* t = where(abs(top) < inf, top, 0), top the largest of x without a gradient. */
-static bool is_top(const tp_node *t) {
-  if (t->op != TP_OP_SELECT) return false;
-  const tp_node *top = t->in[1].src.node;
-  return top->op == TP_OP_DETACH && top->in[0].src.node->op == TP_OP_MAX;
-}
-
+/* log(sum(exp(x - t))), t = where(abs(top) < inf, top, 0), top the largest of x without a gradient
+ */
 static void logsumexp_of_nothing(tp_node *n) {
-  const tp_node *x = n->op == TP_OP_LOG ? n->in[0].src.node : n;
-  if (n->op != TP_OP_LOG || x->op != TP_OP_SUM || (x = x->in[0].src.node)->op != TP_OP_EXP ||
-      (x = x->in[0].src.node)->op != TP_OP_SUB)
-    return;
-  if (is_top(x->in[1].src.node)) n->attr.check = TP_CHECK_MEANT;
+  static const tp_op inside[] = { TP_OP_LOG, TP_OP_SUM, TP_OP_EXP, TP_OP_SUB };
+  const tp_node *x = n;
+  for (size_t i = 0; i < TP_LEN(inside); i++) {
+    if (x->op != inside[i]) return;
+    x = tp_in(x, inside[i] == TP_OP_SUB);
+  }
+  const tp_node *top = x->op == TP_OP_SELECT ? tp_in(x, 1) : x;
+  if (top->op == TP_OP_DETACH && tp_in(top, 0)->op == TP_OP_MAX && top != x)
+    n->attr.check = TP_CHECK_MEANT;
 }
 
 /* ---- names: the value of a branch of h is h; one that a later point of h stores becomes it ----
@@ -106,9 +94,9 @@ static void logsumexp_of_nothing(tp_node *n) {
 
 static void name_branches(tp_graph *g, const tp_node *m) {
   for (int k = 0; m->op == TP_OP_MERGE && tp_own_name(m) && k < m->nin; k++) {
-    tp_node *n = m->in[k].src.node;
+    tp_node *n = tp_in(m, k);
     bool later = n->op == TP_OP_READ;
-    if (later) n = n->in[0].src.node;
+    if (later) n = tp_in(n, 0);
     if (!tp_own_name(n) && !n->what)
       n->what = tp_printf(&g->arena, later ? "what becomes '%s'" : "'%s'", tp_own_name(m));
   }
@@ -126,7 +114,7 @@ bool tp_pass_watch(tp_work *job, tp_error *err) {
   for (int i = 0, n0 = g->nodes.n; i < n0; i++) {
     tp_node *n = g->nodes.v[i];
     if (!is_new(n)) continue;
-    if (!mean_of_nothing(g, n, err)) return false;
+    if (!mean_of_nothing((tp_mk){ .g = g, .err = err }, n)) return false;
     logsumexp_of_nothing(n);
   }
   for (int i = 0; i < g->nodes.n; i++) name_branches(g, g->nodes.v[i]);

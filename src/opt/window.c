@@ -1,8 +1,8 @@
 /* window: a reduction over a window of w rows. Of a number of them, by windows of 1, 2, 4,
  * .. rows:
  *
- *   z[p] of 2n rows up to p = red(z[p] of n rows, z[p-n] of n rows)      y[c] = red of some of
- * these that lie side by side and make w rows
+ *   z[p] of 2n rows up to p = red(z[p] of n rows, z[p-n] of n rows)
+ *   y[c] = red of some of these that lie side by side and make w rows
  *
  * Nothing is carried, so calls run over all of it; log2(w) operators a row, and a float sum is one
  * of a tree. Windows that calls make over all of a dim are kept for all of it, some four times what
@@ -22,12 +22,15 @@ static const tp_ix *is_inside(const window_rows *w, const tp_ix *p) {
   return tp_ix_cmp(w->m->mk.g->ix, w->way < 0 ? TP_GE : TP_LT, p, w->clip);
 }
 
+static bool is_surely(const moving_range *m, const tp_ix *e) { /* e >= 0 */
+  return tp_ix_prove_ge0(m->mk.g->ix, e, m->ndom, m->dom);
+}
+
 static bool surely_inside(const window_rows *w, const tp_ix *p) {
   tp_ictx *ix = w->m->mk.g->ix;
   return !w->clip ||
-      tp_ix_prove_ge0(ix,
-          w->way < 0 ? tp_ix_sub(ix, p, w->clip) : tp_ix_addc(ix, tp_ix_sub(ix, w->clip, p), -1),
-          w->m->ndom, w->m->dom);
+      is_surely(w->m,
+          w->way < 0 ? tp_ix_sub(ix, p, w->clip) : tp_ix_addc(ix, tp_ix_sub(ix, w->clip, p), -1));
 }
 
 static partial window_at(const window_rows *w, partial z, const tp_ix *p) {
@@ -59,17 +62,12 @@ static partial rows_from(const window_rows *w, const tp_ix *p, int64_t n) {
   bool again = w->m->kind != MONOID_EXP && (w->m->red == TP_RED_MAX || w->m->red == TP_RED_MIN);
   partial z = tp_partial_row(w->m, tp_ix_sym(w->m->mk.g->ix, w->d)), y = tp_no_partial;
   int64_t size = 1;
-  for (; z.n && size * 2 <= n; size *= 2) {
-    if (n & size && !again) {
-      y = joined(w, y, z, p);
-      if (!y.n) return y;
-      p = row_by(w, p, size);
-    }
+  for (; size * 2 <= n; size *= 2) {
+    if (n & size && !again) y = joined(w, y, z, p), p = row_by(w, p, size);
     z = doubled(w, z, size);
   }
-  if (!z.n) return z;
   y = joined(w, y, z, p);
-  return y.n && again && n > size ? joined(w, y, z, row_by(w, p, n - size)) : y;
+  return again && n > size ? joined(w, y, z, row_by(w, p, n - size)) : y;
 }
 
 static void find_rows(window_rows *w, const tp_ix *more) {
@@ -86,12 +84,15 @@ static void find_rows(window_rows *w, const tp_ix *more) {
 
 /* ---- where it is cut ---- */
 
+static const tp_ix *row_at(const moving_range *m, const tp_ix *s) {
+  return tp_ix_add(m->mk.g->ix, tp_ix_sym(m->mk.g->ix, m->c), s);
+}
+
 /* Does row c + s lie on the inner side of that end, or is there nothing that would ask? */
 static bool reaches(const moving_range *m, const tp_ix *s, bool upper) {
-  tp_ictx *ix = m->mk.g->ix;
-  const tp_ix *p = tp_ix_add(ix, tp_ix_sym(ix, m->c), s), *end = upper ? m->H : m->L;
+  const tp_ix *p = row_at(m, s), *end = upper ? m->H : m->L;
   return s == (upper ? m->l : m->h) || !end ||
-      tp_ix_prove_ge0(ix, upper ? tp_ix_sub(ix, end, p) : tp_ix_sub(ix, p, end), m->ndom, m->dom);
+      is_surely(m, upper ? tp_ix_sub(m->mk.g->ix, end, p) : tp_ix_sub(m->mk.g->ix, p, end));
 }
 
 /* The window is c + l .. c + s, clipped below, and c + s .. c + h, clipped above: so many rows
@@ -104,7 +105,7 @@ typedef struct window_cut {
 /* Is n never below 0, where the window has more than a few rows if only the call says how many? */
 static bool never_below(const moving_range *m, const tp_ix *n) {
   tp_ictx *ix = m->mk.g->ix;
-  if (tp_ix_prove_ge0(ix, n, m->ndom, m->dom)) return true;
+  if (is_surely(m, n)) return true;
   if (tp_ix_is_const(tp_ix_sub(ix, m->h, m->l), &(int64_t){ 0 })) return false;
   const tp_ix *below =
       tp_ix_both(ix, tp_window_is_long(m), tp_ix_cmp(ix, TP_LT, n, tp_ix_const(ix, 0)));
@@ -151,8 +152,7 @@ bool tp_is_window(const moving_range *m) {
 /* Before which no window has a row; NULL: it is the first row that there is. */
 static const tp_ix *first_row(const moving_range *m) {
   const tp_ix *first = m->L ? m->L : m->l;
-  return tp_ix_prove_ge0(m->mk.g->ix, tp_ix_neg(m->mk.g->ix, first), m->ndom, m->dom) ? NULL
-                                                                                      : first;
+  return is_surely(m, tp_ix_neg(m->mk.g->ix, first)) ? NULL : first;
 }
 
 /* y, or no rows where there are none. */
@@ -163,15 +163,12 @@ static partial where_any(const moving_range *m, const tp_ix *lo, const tp_ix *hi
 
 /* Is x made point by point of what the call is given? Then all of it may be asked for at once. */
 static bool is_made_of_inputs(const moving_range *m) {
-  tp_graph *g = m->mk.g;
-  bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n);
-  tp_reach(&g->arena, m->x.node, seen);
-  if (m->weight.node) tp_reach(&g->arena, m->weight.node, seen);
+  const tp_graph *g = m->mk.g;
+  const bool *seen = tp_moving_made_of(m);
   for (int i = 0; i < g->nodes.n; i++) {
-    const tp_node *n = g->nodes.v[i];
-    if (seen[i] && n->op != TP_OP_READ &&
-        (tp_ops[n->op].cls == TP_CLS_TIME || tp_ops[n->op].batch == TP_BATCH_X) &&
-        n->op != TP_OP_INPUT && n->op != TP_OP_CONST)
+    tp_op op = g->nodes.v[i]->op;
+    bool given = op == TP_OP_READ || op == TP_OP_INPUT || op == TP_OP_CONST;
+    if (seen[i] && !given && (tp_ops[op].cls == TP_CLS_TIME || tp_ops[op].batch == TP_BATCH_X))
       return false;
   }
   return true;
@@ -180,8 +177,7 @@ static bool is_made_of_inputs(const moving_range *m) {
 /* Rows from s on, up to where they are clipped: what is left of the window at the end of all. A
  * suffix, unless all of x would have to be kept for it. */
 static partial last_rows(const window_rows *w, const tp_ix *s) {
-  tp_ictx *ix = w->m->mk.g->ix;
-  const tp_ix *at = tp_ix_add(ix, tp_ix_sym(ix, w->m->c), s);
+  const tp_ix *at = row_at(w->m, s);
   if (!is_made_of_inputs(w->m))
     return where_any(w->m, at, w->clip, tp_moving_through(w->m, at, w->clip));
   moving_range rest = tp_moving_over(w->m, at, w->clip);
@@ -200,8 +196,8 @@ static bool few_branch(
 static bool ring_branches(const window_rows *w, const tp_ix *s, const tp_ix *n, partial y) {
   const moving_range *m = w->m;
   tp_ictx *ix = m->mk.g->ix;
-  const tp_ix *at = tp_ix_add(ix, tp_ix_sym(ix, m->c), s),
-              *end = w->way < 0 ? at : tp_ix_add(ix, at, n), *last = tp_ix_addc(ix, end, -1);
+  const tp_ix *at = row_at(m, s), *end = w->way < 0 ? at : tp_ix_add(ix, at, n),
+              *last = tp_ix_addc(ix, end, -1);
   window_rows up = { .m = m, .d = w->d, .way = -1, .clip = first_row(m) };
   find_rows(&up, n);
   if (w->way > 0 && w->clip &&
@@ -213,26 +209,19 @@ static bool ring_branches(const window_rows *w, const tp_ix *s, const tp_ix *n, 
   return tp_partial_branch(m, y, NULL, window_at(&up, tp_two_stacks(&up, n), last));
 }
 
-/* These rows, of a window that has others. */
-static partial rows_of_bound(const window_rows *w, const tp_ix *s, const tp_ix *n) {
-  const moving_range *m = w->m;
-  tp_ictx *ix = m->mk.g->ix;
-  const tp_ix *at = tp_ix_add(ix, tp_ix_sym(ix, m->c), s);
-  const tp_ix *lo = w->way < 0 ? m->at[m->r].lo : at, *hi = w->way < 0 ? at : m->at[m->r].hi;
-  partial y = tp_partial_declared(m, m->ndom, m->dom),
-          few = where_any(m, lo, hi, tp_partial_row(m, lo));
-  return few_branch(m, y, n, 1, few) && ring_branches(w, s, n, y) ? y : tp_no_partial;
-}
-
+/* The rows of the window that lie before row c + cut->s (way -1), or from there on. */
 static partial some_rows(const moving_range *m, int way, const window_cut *cut) {
   int64_t count;
-  tp_ictx *ix = m->mk.g->ix;
-  const tp_ix *n = way < 0 ? cut->before : cut->after;
+  const tp_ix *n = way < 0 ? cut->before : cut->after, *at = row_at(m, cut->s);
   window_rows w = { .m = m, .d = m->x.node->dom[m->r], .way = way, .clip = way < 0 ? m->L : m->H };
-  if (!tp_ix_is_const(n, &count)) return rows_of_bound(&w, cut->s, n);
-  find_rows(&w, NULL);
-  return rows_from(
-      &w, tp_ix_addc(ix, tp_ix_add(ix, tp_ix_sym(ix, m->c), cut->s), way < 0 ? -1 : 0), count);
+  if (tp_ix_is_const(n, &count)) {
+    find_rows(&w, NULL);
+    return rows_from(&w, way < 0 ? tp_ix_addc(m->mk.g->ix, at, -1) : at, count);
+  }
+  const tp_ix *lo = way < 0 ? m->at[m->r].lo : at, *hi = way < 0 ? at : m->at[m->r].hi;
+  partial y = tp_partial_declared(m, m->ndom, m->dom),
+          one = where_any(m, lo, hi, tp_partial_row(m, lo));
+  return few_branch(m, y, n, 1, one) && ring_branches(&w, cut->s, n, y) ? y : tp_no_partial;
 }
 
 const tp_ix *tp_window_is_long(const moving_range *m) {
@@ -246,7 +235,7 @@ bool tp_takes_ring(const moving_range *m) {
 }
 
 moving_range tp_moving_all(const moving_range *m) {
-  const tp_ix *zero = tp_ix_const(m->mk.g->ix, 0), *first = first_row(m);
+  const tp_ix *zero = mk_int(m->mk, 0), *first = first_row(m);
   return tp_moving_over(m, first ? tp_ix_max(m->mk.g->ix, zero, first) : zero, m->at[m->r].hi);
 }
 
@@ -259,13 +248,13 @@ static partial few_or_many(const moving_range *m, const window_cut *cut, bool be
   window_rows w = {
     .m = m, .d = m->x.node->dom[m->r], .way = before ? -1 : 1, .clip = before ? m->L : m->H
   };
-  bool ok = m->kind != MONOID_RED ||
-      few_branch(m, y, tp_ix_sub(m->mk.g->ix, m->h, m->l), TP_TUNE_WINDOW_FEW,
-          tp_moving_through(&few, m->at[m->r].lo, m->at[m->r].hi));
-  ok = ok &&
-      (before && after ? tp_partial_branch(m, y, NULL,
-                             tp_partial_join(m, some_rows(m, -1, cut), some_rows(m, 1, cut)))
-                       : ring_branches(&w, cut->s, before ? cut->before : cut->after, y));
+  if (m->kind == MONOID_RED &&
+      !few_branch(m, y, tp_ix_sub(m->mk.g->ix, m->h, m->l), TP_TUNE_WINDOW_FEW,
+          tp_moving_through(&few, m->at[m->r].lo, m->at[m->r].hi)))
+    return tp_no_partial;
+  bool ok = before && after ? tp_partial_branch(m, y, NULL,
+                                  tp_partial_join(m, some_rows(m, -1, cut), some_rows(m, 1, cut)))
+                            : ring_branches(&w, cut->s, before ? cut->before : cut->after, y);
   return ok ? y : tp_no_partial;
 }
 
