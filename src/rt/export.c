@@ -55,11 +55,6 @@ static const char *member_of(tp_fn *f, const char *name, const tp_export_array *
   return taken ? member_of(f, tp_printf(&f->closed->arena, "%s_", s), v, n) : s;
 }
 
-static void set_bytes(tp_export_array *a) {
-  a->bytes = tp_dtype_size(a->dtype);
-  for (int i = 0; i < a->rank; i++) a->bytes = tp_times_bytes(a->bytes, a->shape[i]);
-}
-
 /* Without the dims that steps go through, where it comes or goes with them. */
 static void describe(
     exporting *q, tp_export_array *a, const tp_node *n, const tp_out *o, bool ticks) {
@@ -70,7 +65,8 @@ static void describe(
   a->dtype = o->dtype;
   a->ticks = ticks;
   a->rank = tp_run_shape(&q->run, nd, dom, o, a->shape);
-  set_bytes(a);
+  a->bytes = tp_dtype_size(a->dtype);
+  for (int i = 0; i < a->rank; i++) a->bytes = tp_times_bytes(a->bytes, a->shape[i]);
 }
 
 static void list_inputs(exporting *q) {
@@ -115,10 +111,9 @@ static bool list_params(exporting *q, tp_error *err) {
     a->value = tp_fn_param_value(f, o->param);
     a->at = q->x.weights;
     q->x.weights = tp_sum_bytes(q->x.weights, tp_sum_bytes(a->bytes, 7) / 8 * 8);
-    bool fits = !a->value ||
-        (a->value->rank == a->rank &&
-            !memcmp(a->value->shape, a->shape, sizeof *a->shape * (size_t)a->rank));
-    if (!fits)
+    if (a->value &&
+        (a->value->rank != a->rank ||
+            memcmp(a->value->shape, a->shape, sizeof *a->shape * (size_t)a->rank)))
       return tp_fail(err, TP_E_SHAPE, tp_fn_param(f, o->param)->pos,
           "shape: export: parameter '%s' has a value of other extents than these bounds give",
           a->name);
@@ -140,23 +135,15 @@ static bool good_name(const char *name) {
       !(strchr("fl", name[n - 1]) && is_in(c_math, name, n - 1));
 }
 
-static bool write_text(FILE *f, void *ud) {
-  const tp_buf *b = ud;
-  return fwrite(b->s ? b->s : "", 1, b->n, f) == b->n;
-}
-
 static bool write_files(exporting *q, tp_error *err) {
-  const struct {
-    const char *end;
-    tp_buf *b;
-  } file[] = { { ".h", &q->to.h }, { ".c", &q->to.c }, { ".weights", &q->to.weights },
-    { "_main.c", &q->to.example } };
-  for (size_t i = 0; i < TP_LEN(file); i++)
-    if (file[i].b->failed) tp_oom();
-  tp_file_new v[TP_LEN(file)];
-  for (size_t i = 0; i < TP_LEN(file); i++)
-    v[i] = (tp_file_new){ tp_printf(&q->f->closed->arena, "%s%s", q->path, file[i].end), write_text,
-      file[i].b };
+  static const char *const end[] = { ".h", ".c", ".weights", "_main.c" };
+  tp_buf *const b[] = { &q->to.h, &q->to.c, &q->to.weights, &q->to.example };
+  tp_file_new v[TP_LEN(end)];
+  for (size_t i = 0; i < TP_LEN(end); i++) {
+    if (b[i]->failed) tp_oom();
+    v[i] = (tp_file_new){ tp_printf(&q->f->closed->arena, "%s%s", q->path, end[i]), tp_file_text,
+      b[i] };
+  }
   return tp_file_replace_all(TP_LEN(v), v, err);
 }
 

@@ -122,10 +122,9 @@ struct tp_fn {
   tp_graph *trial, *other;
   tp_poly *order;
 };
-/* compile.c: from the text to what runs */
+/* compile.c: from the text, or the program of a function that is compiled, to what runs; f has
+ * options */
 bool tp_pipeline(tp_fn *f, tp_error *err);
-/* f has options, and the program of a function that is compiled */
-bool tp_compile_again(tp_fn *f, tp_error *err);
 /* stages.c: all of it but what executes, for tp_making */
 bool tp_fn_stages(tp_fn *f, void *unused, tp_error *err);
 void tp_fn_interface(tp_fn *f);

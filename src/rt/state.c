@@ -43,12 +43,6 @@ static void put_session(tp_fn *f, tp_session *s, tp_buf *b) {
   if (!s->over) f->engine->put(s, b);
 }
 
-static void put_head(tp_fn *f, tp_buf *b) {
-  uint64_t head[3] = { VERSION, program_hash(f), tp_hash(b->s + HEAD, b->n - HEAD, VERSION) };
-  memcpy(b->s, magic, sizeof magic);
-  memcpy(b->s + sizeof magic, head, sizeof head);
-}
-
 /* The latest call is a run that is over: it has left parameters. */
 static bool put_call(tp_fn *f, tp_buf *out, tp_error *err) {
   tp_session s = { .env = f->called, .params = f->loaded, .begun = true, .over = true };
@@ -63,11 +57,13 @@ static bool put_call(tp_fn *f, tp_buf *out, tp_error *err) {
 
 static bool put_all(tp_fn *f, void *arg, tp_error *err) {
   static const char room[HEAD];
-  tp_buf *out = arg;
-  tp_put_bytes(out, room, sizeof room);
-  if (!f->called || tp_fn_stepping(f)) put_session(f, f->session, out);
-  else if (!put_call(f, out, err)) return false;
-  put_head(f, out);
+  tp_buf *b = arg;
+  tp_put_bytes(b, room, sizeof room);
+  if (!f->called || tp_fn_stepping(f)) put_session(f, f->session, b);
+  else if (!put_call(f, b, err)) return false;
+  uint64_t head[3] = { VERSION, program_hash(f), tp_hash(b->s + HEAD, b->n - HEAD, VERSION) };
+  memcpy(b->s, magic, sizeof magic);
+  memcpy(b->s + sizeof magic, head, sizeof head);
   return true;
 }
 
@@ -354,15 +350,10 @@ bool tp_fn_load_state(tp_fn *f, const void *p, size_t n, tp_error *err) {
 
 /* ---- files ---- */
 
-static bool write_all(FILE *f, void *ud) {
-  const tp_buf *b = ud;
-  return fwrite(b->s, 1, b->n, f) == b->n;
-}
-
 bool tp_fn_save(tp_fn *f, const char *path, tp_error *err) {
   tp_buf b;
   tp_buf_init(&b);
-  bool ok = tp_fn_state(f, &b, err) && tp_file_replace(path, write_all, &b, err);
+  bool ok = tp_fn_state(f, &b, err) && tp_file_replace(path, tp_file_text, &b, err);
   tp_buf_free(&b);
   return ok;
 }

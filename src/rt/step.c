@@ -258,23 +258,19 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
   return f->engine->begin(f, s, err);
 }
 
-typedef struct {
-  tp_session *s;
-  const tp_run *run;
-} opening;
-
-static bool open_it(tp_fn *f, void *arg, tp_error *err) {
-  opening *o = arg;
-  tp_run run = *o->run;
+/* s->run: what was given */
+static bool open_it(tp_fn *f, void *s, tp_error *err) {
+  tp_run run = ((tp_session *)s)->run;
   run.params = f->loaded;
-  return tp_session_open(f, o->s, &run, false, err);
+  return tp_session_open(f, s, &run, false, err);
 }
 
 bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err) {
   if (!tp_fn_ticks(f, err)) return false;
   tp_session *s = tp_calloc(sizeof *s);
   if (!s) return tp_no_memory(err, f->pos);
-  if (!tp_guarded(f, open_it, &(opening){ s, run }, err)) {
+  s->run = *run;
+  if (!tp_guarded(f, open_it, s, err)) {
     tp_session_free(f, s);
     return false;
   }
@@ -361,13 +357,6 @@ static bool hand_first(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   return ok;
 }
 
-/* What a tick has a part in, with the last one. */
-static void hand_last(tp_fn *f, const tp_session *q, tp_step *s) {
-  for (int i = 0; i < f->graph->outputs.n; i++)
-    if (!q->shown[i] && !f->first[i] && q->run.outputs[i])
-      s->out[i] = tp_array_ref(q->run.outputs[i]);
-}
-
 static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   door d = { f, &q->run, s, s->values ? q->values : NULL, s->call, s->ud };
   q->run.call = pass_door;
@@ -389,7 +378,10 @@ static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   memcpy(q->at, q->next, sizeof q->at);
   if ((first && !hand_first(f, q, s, err)) || (s->done && !tp_fn_trim(f, &q->run, err)))
     return false;
-  if (s->done) hand_last(f, q, s);
+  /* what a tick has a part in, with the last one */
+  for (int i = 0; s->done && i < f->graph->outputs.n; i++)
+    if (!q->shown[i] && !f->first[i] && q->run.outputs[i])
+      s->out[i] = tp_array_ref(q->run.outputs[i]);
   return true;
 }
 
@@ -449,14 +441,6 @@ void tp_step_drop(tp_fn *f, tp_step *s) {
 
 static bool step_it(tp_fn *f, void *s, tp_error *err) { return run_step(f, f->session, s, err); }
 
-/* After an error: a state of it holds the parameters, as of any run that is over. */
-static void end_session(tp_fn *f, tp_session *q) {
-  q->over = true;
-  f->engine->end(q);
-  for (int i = 0; i < f->closed->outputs.n; i++)
-    if (!f->closed->outputs.v[i].hidden) q->run.outputs[i] = tp_array_unref(q->run.outputs[i]);
-}
-
 bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   tp_session *q = f->session;
   if (!q)
@@ -474,6 +458,10 @@ bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   tp_keep_params(f, q->run.outputs);
   if (ok) return true;
   tp_step_drop(f, s);
-  end_session(f, q);
+  q->over = true;
+  f->engine->end(q);
+  /* a state of it holds the parameters, as of any run that is over */
+  for (int i = 0; i < f->closed->outputs.n; i++)
+    if (!f->closed->outputs.v[i].hidden) q->run.outputs[i] = tp_array_unref(q->run.outputs[i]);
   return false;
 }

@@ -60,7 +60,7 @@ static void store_lane(const lane *l, const tp_walk *w) {
 static bool action_ok(
     tp_exec *x, tp_dreg *r, const tp_env *e, const tp_walk *w, const int64_t *action) {
   return !e->nactions || (*action >= 0 && *action < e->nactions) ||
-      tp_rfail_at(x, r, w->at, TP_E_INPUT, "action %lld of %s is outside 0 .. %d",
+      tp_rfail_at(x, r, w->at, NULL, TP_E_INPUT, "action %lld of %s is outside 0 .. %d",
           (long long)*action, e->name, e->nactions - 1);
 }
 

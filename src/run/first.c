@@ -90,24 +90,18 @@ tp_array *tp_exec_lent(const tp_exec *x, const tp_run *run, int i) {
   return has_shape(a, &x->plan->products.v[i], run, i) ? a : NULL;
 }
 
-/* Partly written, by a leaf that failed or some threads of a team? */
-static bool is_torn(const tp_exec *x, int buf) {
-  bool wrote = false;
-  for (int pos = x->ended; pos >= 0 && pos <= x->torn; pos++)
-    for (int o = 0; x->regat[pos] && o < x->regat[pos]->nout; o++)
-      wrote |= x->regat[pos]->out[o].buf == buf;
-  return wrote;
-}
-
 bool tp_exec_newest(tp_exec *x, int i) {
   int to = x->last[i], from = x->holder[i], pc = x->flow->front.pc;
   if (!x->placed || to < 0) return false;
   int pos = x->ended >= 0 ? x->ended : pc < x->flow->ninst ? x->flow->inst[pc].pos : x->plan->npos;
   if (x->written[to] < pos) return true;
   const tp_pbuf *b = from < 0 ? NULL : x->plan->bufs.v[from];
-  if (!b || !x->begun[from] || pos < b->first || pos > b->last || x->count[from] != x->count[to] ||
-      is_torn(x, from))
+  if (!b || !x->begun[from] || pos < b->first || pos > b->last || x->count[from] != x->count[to])
     return false;
+  /* partly written, by a leaf that failed or some threads of a team? */
+  for (int p = x->ended; p >= 0 && p <= x->torn; p++)
+    for (int o = 0; x->regat[p] && o < x->regat[p]->nout; o++)
+      if (x->regat[p]->out[o].buf == from) return false;
   if (x->count[to] > 0)
     memcpy(x->base[to], x->base[from], (size_t)x->count[to] * (size_t)tp_dtype_size(b->dtype));
   if (x->mem->map) tp_spill_rest(x);

@@ -163,11 +163,9 @@ struct tp_exec {
 };
 
 /* "class: 'h' at t = 3: text". lead: place of the point along the leading axes, nlead of them;
- * tp_rfail knows none. axis: place along the axes of rg->along. */
+ * tp_rfail knows none. axis: NULL, or the place along the axes of rg->along. */
 bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
-bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code, const char *fmt,
-    ...) TP_PRINTF(5, 6);
-bool tp_rfail_on(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis,
+bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis,
     tp_code code, const char *fmt, ...) TP_PRINTF(6, 7);
 /* Integers that have no value: TP_K_DIVZERO, TP_K_NEGPOW, or 3: the least or greatest of none. */
 bool tp_rfault(tp_exec *x, const tp_dreg *r, const int64_t *lead, int what);
