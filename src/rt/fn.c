@@ -64,66 +64,50 @@ int64_t tp_fn_memory(tp_fn *f, const int64_t *env, tp_error *err) {
   return n < 0 ? n : tp_sum_bytes(n, loaded);
 }
 
-static void count_slots(const tp_poly *p, const tp_slots *slots, tp_kept *out) {
-  for (int i = 0; i < p->arrs.n; i++) {
-    if (p->arrs.v[i]->kind != TP_ARR_TEMP || p->arrs.v[i]->in) continue;
-    out->narray++;
-    out->kept += slots[i].kept;
-    out->needed += slots[i].needed;
-    out->nloose += !slots[i].near;
-  }
-}
-
 typedef struct {
-  tp_slots *slots;
-  int64_t *env;
+  const int64_t *given;
+  tp_kept *out;
 } simulating;
 
 static bool simulate(tp_fn *f, void *arg, tp_error *err) {
-  simulating *x = arg;
-  const tp_run run = { .env = x->env };
-  return tp_run_check_bounds(f->graph, &run, err) &&
-      tp_poly_simulate(f->poly, x->env, x->slots, err);
+  const simulating *x = arg;
+  const tp_poly *p = f->poly;
+  tp_arena a;
+  tp_scratch_init(&a);
+  int64_t *env = TP_NEWN(&a, int64_t, tp_nsym(f->graph->ix));
+  tp_slots *slots = TP_NEWN(&a, tp_slots, p->arrs.n);
+  const tp_run run = { .env = env };
+  tp_fill_env(f, env, x->given);
+  bool ok = tp_run_check_bounds(f->graph, &run, err) && tp_poly_simulate(p, env, slots, err);
+  if (ok) x->out->kept = 0;
+  for (int i = 0; i < p->arrs.n && ok; i++) {
+    if (p->arrs.v[i]->kind != TP_ARR_TEMP || p->arrs.v[i]->in) continue;
+    x->out->narray++;
+    x->out->kept += slots[i].kept;
+    x->out->needed += slots[i].needed;
+    x->out->nloose += !slots[i].near;
+  }
+  tp_arena_free(&a);
+  return ok;
 }
 
 bool tp_fn_simulate(tp_fn *f, const int64_t *given, tp_kept *out, tp_error *err) {
   *out = (tp_kept){ .kept = -1 };
   if (!tp_fn_whole(f, err)) return false;
-  if (!f->poly || f->poly->ends.n) return true;
-  simulating x = { tp_calloc(sizeof *x.slots * (size_t)TP_MAX(f->poly->arrs.n, 1)),
-    tp_full_env(f, given) };
-  bool ok = x.slots && x.env ? tp_guarded(f, simulate, &x, err) : tp_no_memory(err, f->pos);
-  if (ok) {
-    out->kept = 0;
-    count_slots(f->poly, x.slots, out);
-  }
-  tp_free(x.env);
-  tp_free(x.slots);
-  return ok;
+  return !f->poly || f->poly->ends.n || tp_guarded(f, simulate, &(simulating){ given, out }, err);
 }
 
 /* Closing the graph may make symbols, so the environment is laid out anew. */
-static tp_array *peek_closed(tp_graph *g, tp_run *run, int nsym, const int64_t *at, tp_error *err) {
-  int64_t *env = tp_calloc(sizeof *env * (size_t)(tp_nsym(g->ix) + 1));
-  if (!env) {
-    tp_no_memory(err, g->pos);
-    return NULL;
-  }
-  memcpy(env, run->env, sizeof *env * (size_t)nsym);
-  tp_run_given(g, env);
-  tp_run inner = *run;
-  inner.env = env;
-  tp_array *a = tp_ref_peek(g, &inner, g->outputs.v[0].val, at, err);
-  tp_free(env);
-  return a;
-}
-
 static tp_array *peek_at(
     tp_graph *g, tp_node *x, int out, tp_run *run, int nsym, const int64_t *at, tp_error *err) {
   TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = "peek", .val = { x, out }, .pos = x->pos });
-  return tp_grad_expand(g, err) && tp_pass_params(&(tp_work){ .g = g }, err)
-      ? peek_closed(g, run, nsym, at, err)
-      : NULL;
+  if (!tp_grad_expand(g, err) || !tp_pass_params(&(tp_work){ .g = g }, err)) return NULL;
+  int64_t *env = TP_NEWN(&g->arena, int64_t, tp_nsym(g->ix));
+  TP_COPYN(env, run->env, nsym);
+  tp_run_given(g, env);
+  tp_run inner = *run;
+  inner.env = env;
+  return tp_ref_peek(g, &inner, g->outputs.v[0].val, at, err);
 }
 
 tp_array *tp_program_peek(tp_program *p, tp_val v, tp_run *run, const int64_t *at, tp_error *err) {

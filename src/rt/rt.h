@@ -149,8 +149,8 @@ int64_t tp_fn_memory(tp_fn *f, const int64_t *env, tp_error *err);
 /* Peak bytes that the last run really had allocated. */
 int64_t tp_fn_peak(const tp_fn *f);
 /* Goes through the schedule at these bounds point by point, without data: an error says what it
- * gets wrong. Slots that are kept, and that are needed; arrays that are much wider. -1: there is no
- * schedule, or it ends by data. */
+ * gets wrong. Slots that are kept, and needed; arrays, and those that are much wider than needed.
+ * kept -1: there is no schedule, or it ends by data. */
 typedef struct tp_kept {
   int64_t kept, needed;
   int narray, nloose;

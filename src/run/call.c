@@ -12,14 +12,8 @@ typedef struct tp_dcall {
   tp_array **args, **res;
 } tp_dcall;
 
-static bool same_array(const tp_array *a, tp_dtype d, const tp_view *v) {
-  bool same = a && a->dtype == d && a->rank == v->rank;
-  for (int i = 0; same && i < v->rank; i++) same = a->shape[i] == v->shape[i];
-  return same;
-}
-
 static bool fit_array(tp_exec *x, tp_dreg *r, tp_array **a, tp_dtype d, const tp_view *v) {
-  if (same_array(*a, d, v) && (*a)->refs == 1) return true;
+  if (*a && (*a)->refs == 1 && tp_array_is(*a, d, v->rank, v->shape)) return true;
   tp_array_unref(*a);
   *a = tp_array_new(d, v->rank, v->shape);
   return *a || tp_rfail(x, r, TP_E_MEMORY, "no memory for the arrays of a callback");
@@ -52,7 +46,7 @@ static bool gather_args(tp_exec *x, tp_dreg *r, tp_dcall *c) {
 /* Marks rows that are gone. */
 static void note_rows(tp_exec *x, tp_dreg *r, tp_dcall *c, tp_drows *rows) {
   int nrow = tp_callee_nover(callee(x, r));
-  tp_drows_place(x, rows);
+  tp_end_place(x, &rows->nd);
   TP_WALK (w, nrow, rows->nd.v.shape) c->gone[w.n] |= !tp_drows_there(x, rows, nrow, &w);
 }
 
@@ -91,7 +85,7 @@ static bool clear_rows(tp_exec *x, tp_dreg *r, tp_dcall *c) {
 static bool scatter_results(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   for (int i = 0; i < r->nout; i++) {
     if (r->out[i].buf < 0) continue;
-    if (!same_array(c->res[i], r->out[i].dtype, &r->out[i].v))
+    if (!tp_array_is(c->res[i], r->out[i].dtype, r->out[i].v.rank, r->out[i].v.shape))
       return tp_rfail(x, r, TP_E_CALLBACK,
           "result %d of the callback has another dtype or shape than its spec", i + 1);
     tp_dnd from = { .wrap = -1, .v = view_of(c->res[i]) };

@@ -28,16 +28,6 @@ static int put(layout *l, tp_inst i) {
 
 static bool lay(layout *l, const tp_pnode *p);
 
-/* The part may be entered at this loop. */
-static void note_entry(layout *l, const tp_pnode *p, int next) {
-  const tp_part *part = l->parting < l->npart ? &l->part[l->parting] : NULL;
-  for (int i = 0; part && i < part->nloop; i++)
-    if (part->loop[i] == p) {
-      l->inst[next].entry = i + 1;
-      l->inst[next].part = l->parting + 1;
-    }
-}
-
 static bool lay_loop(layout *l, const tp_pnode *p) {
   tp_inst i = { .op = TP_I_FOR,
     .var = p->var->id,
@@ -54,7 +44,12 @@ static bool lay_loop(layout *l, const tp_pnode *p) {
   i.hi = dx(l, p->hi);
   int next = put(l, i);
   l->inst[begin].to = next + 1;
-  note_entry(l, p, next);
+  const tp_part *part = l->parting < l->npart ? &l->part[l->parting] : NULL;
+  for (int k = 0; part && k < part->nloop; k++) /* it may be entered here */
+    if (part->loop[k] == p) {
+      l->inst[next].entry = k + 1;
+      l->inst[next].part = l->parting + 1;
+    }
   l->around = around;
   return true;
 }
@@ -75,15 +70,6 @@ static bool lay_if(layout *l, const tp_pnode *p) {
   if (!lay(l, p->kid[1])) return false;
   l->inst[jump].to = l->n;
   return true;
-}
-
-static bool lay_behind(layout *l, const tp_pnode *p) {
-  int begin = put(l, (tp_inst){ .op = TP_I_BEHIND, .lo = dx(l, p->lo) });
-  l->side = begin;
-  if (!lay(l, p->kid[0])) return false;
-  l->side = -1;
-  l->inst[begin].to = l->n;
-  return l->x->flow->behind = true;
 }
 
 static bool lay_node(layout *l, const tp_pnode *p) {
@@ -116,7 +102,13 @@ static bool lay_node(layout *l, const tp_pnode *p) {
     return true;
   case TP_P_FOR: return lay_loop(l, p);
   case TP_P_IF: return lay_if(l, p);
-  case TP_P_BEHIND: return lay_behind(l, p);
+  case TP_P_BEHIND: {
+    int begin = l->side = put(l, (tp_inst){ .op = TP_I_BEHIND, .lo = dx(l, p->lo) });
+    if (!lay(l, p->kid[0])) return false;
+    l->side = -1;
+    l->inst[begin].to = l->n;
+    return l->x->flow->behind = true;
+  }
   case TP_P_WAIT:
     put(l, (tp_inst){ .op = TP_I_WAIT, .lo = p->lo ? dx(l, p->lo) : (tp_dx){ .c = INT64_MAX } });
     return true;
