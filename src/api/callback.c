@@ -3,25 +3,22 @@
 
 /* ---- which there are ---- */
 
-static const char *hook_name(tp_arena *a, const tp_node *n) {
-  const char *name = n->name;
-  if (!name && !n->nout && n->nin) name = tp_own_name(tp_in(n, 0));
-  if (name) return tp_strdup(a, name);
-  return n->pos.file ? tp_printf(a, "%s:%d", n->pos.file, n->pos.line)
-                     : tp_printf(a, "callback %d", n->attr.fn);
-}
-
 static hook *hook_of(const tempo_function *f, int fn) {
   for (int i = 0; i < f->nhook; i++)
     if (f->hooks[i].fn == fn) return &f->hooks[i];
   return NULL;
 }
 
+/* The name of what it makes, takes alone, or where it was written. */
 static void add_hook(tempo_function *f, const tp_node *n) {
-  int i = f->nhook;
-  if (hook_of(f, n->attr.fn)) return;
-  for (; i > 0 && f->hooks[i - 1].fn > n->attr.fn; i--) f->hooks[i] = f->hooks[i - 1];
-  f->hooks[i] = (hook){ .fn = n->attr.fn, .name = hook_name(&f->a, n) };
+  int i = f->nhook, fn = n->attr.fn;
+  const char *name = !n->name && !n->nout && n->nin ? tp_own_name(tp_in(n, 0)) : n->name;
+  if (hook_of(f, fn)) return;
+  for (; i > 0 && f->hooks[i - 1].fn > fn; i--) f->hooks[i] = f->hooks[i - 1];
+  f->hooks[i] = (hook){ .fn = fn,
+    .name = name      ? tp_strdup(&f->a, name)
+        : n->pos.file ? tp_printf(&f->a, "%s:%d", n->pos.file, n->pos.line)
+                      : tp_printf(&f->a, "callback %d", fn) };
   f->nhook++;
 }
 

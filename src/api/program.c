@@ -11,26 +11,22 @@ int tempo_env_register(const tempo_env *env, tempo_error *err) {
 
 /* ---- texts ---- */
 
-static bool parse(tp_program *p, const char *text, tp_error *e) {
-  tp_graph *g = tp_graph_parse(p->ix, text, e);
-  if (!g) return false;
-  tp_graph_free(p->g);
-  p->g = g;
-  p->seed = g->seed;
-  return true;
-}
-
 static tempo_program *parsed(const char *text, tempo_error *err) {
   tp_error e = { 0 };
   tp_guard oom;
   tp_program *volatile p = NULL;
-  volatile bool ok = false;
+  tp_graph *volatile g = NULL;
   if (TP_GUARDED(&oom)) {
-    p = tp_program_new(0);
-    ok = p ? parse(p, text, &e) : tp_no_memory(&e, TP_NOWHERE);
+    if ((p = tp_program_new(0))) g = tp_graph_parse(p->ix, text, &e);
+    else tp_no_memory(&e, TP_NOWHERE);
     tp_unguard(&oom);
   } else tp_no_memory(&e, TP_NOWHERE);
-  if (ok) return (tempo_program *)p;
+  if (g) {
+    tp_graph_free(p->g);
+    p->g = g;
+    p->seed = g->seed;
+    return (tempo_program *)p;
+  }
   api_fail(err, &e);
   return (tempo_program *)tp_program_unref(p);
 }
@@ -67,14 +63,6 @@ static bool tick_dims(
   return true;
 }
 
-static bool limits_ok(const tempo_options *o, tp_error *e) {
-  if (o->threads < 0 || o->threads > 4096)
-    return tp_fail(e, TP_E_OPTION, TP_NOWHERE, "threads: expected 1 to 4096, got %d", o->threads);
-  return o->memory >= TEMPO_MEMORY_ANY ||
-      tp_fail(e, TP_E_OPTION, TP_NOWHERE, "memory: expected a number of bytes, got %lld",
-          (long long)o->memory);
-}
-
 _Static_assert(TEMPO_MEMORY_ANY == TP_MEMORY_ANY, "one number for no limit");
 /* Outputs stand in the text itself, so none are given to tp_compile. */
 static tp_fn *compiled(tp_program *p, const tempo_options *o, tp_error *e) {
@@ -93,9 +81,12 @@ static tp_fn *compiled(tp_program *p, const tempo_options *o, tp_error *e) {
   if (o->tier && !tp_tier_parse(o->tier, &c.tier))
     tp_fail(e, TP_E_OPTION, TP_NOWHERE, "unknown tier '%s': auto, reference, interpreter or native",
         o->tier);
-  return !e->code && limits_ok(o, e) && tick_dims(p, o->ntick, o->tick, dims, e)
-      ? tp_compile(p, &c, e)
-      : NULL;
+  if (o->threads < 0 || o->threads > 4096)
+    tp_fail(e, TP_E_OPTION, TP_NOWHERE, "threads: expected 1 to 4096, got %d", o->threads);
+  if (o->memory < TEMPO_MEMORY_ANY)
+    tp_fail(e, TP_E_OPTION, TP_NOWHERE, "memory: expected a number of bytes, got %lld",
+        (long long)o->memory);
+  return !e->code && tick_dims(p, o->ntick, o->tick, dims, e) ? tp_compile(p, &c, e) : NULL;
 }
 
 /* What a caller of an older header does not know is 0. */

@@ -26,6 +26,10 @@ TP_KEEP tp_array *tp_array_ref(tp_array *a);
 /* NULL-safe, gives NULL */
 tp_array *tp_array_unref(tp_array *a);
 size_t tp_array_bytes(const tp_array *a);
+static inline bool tp_array_is(const tp_array *a, tp_dtype d, int rank, const int64_t *shape) {
+  return a->dtype == d && a->rank == rank &&
+      (!rank || !memcmp(a->shape, shape, sizeof *shape * (size_t)rank));
+}
 /* after bytes from outside: a bool is 0 or 1 */
 void tp_array_tidy(tp_array *a);
 TP_GIVE tp_array *tp_array_cast(TP_KEEP tp_array *a, tp_dtype d); /* a copy */

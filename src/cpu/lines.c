@@ -91,7 +91,8 @@ bool tp_run_arg(tp_exec *x, tp_dreg *r) {
   tp_walk w;
   for (tp_walk_start(&w, li.rank, li.shape); w.ok; tp_walk_next(&w)) {
     if (n == 0)
-      return tp_rfail_at(x, r, w.at, TP_E_INPUT, "%s of an empty range", tp_ops[r->rg->op].text);
+      return tp_rfail_at(
+          x, r, w.at, NULL, TP_E_INPUT, "%s of an empty range", tp_ops[r->rg->op].text);
     const char *line = tp_view_at(&li, &w, in->size);
     int64_t *at = (int64_t *)lo.p + tp_walk_offset(&w, lo.stride);
     if (step == 1 || n == 1) *at = tp_cpu(x)->K->bestof[max][in->dtype](line, n);

@@ -10,8 +10,8 @@ static tp_view rest_at(const tp_view *v, int nlead, const tp_walk *w, int size) 
 }
 
 static bool bad_index(tp_exec *x, tp_dreg *r, const int64_t *lead, int64_t i, int64_t n) {
-  return tp_rfail_at(
-      x, r, lead, TP_E_INPUT, "index %lld is outside 0 .. %lld", (long long)i, (long long)n - 1);
+  return tp_rfail_at(x, r, lead, NULL, TP_E_INPUT, "index %lld is outside 0 .. %lld", (long long)i,
+      (long long)n - 1);
 }
 
 bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {

@@ -171,8 +171,8 @@ bool tp_run_rand(tp_exec *x, tp_dreg *r) {
   d.dense = tp_view_dense(&d.each);
   if (tp_view_count(&o->v) == 0) return true;
   if (d.a->rand == TP_RAND_RANDINT && d.a->limits[0] >= d.a->limits[1])
-    return tp_rfail_at(x, r, (int64_t[TP_MAXRANK]){ 0 }, TP_E_INPUT, "no integer in %lld .. %lld",
-        (long long)d.a->limits[0], (long long)d.a->limits[1]);
+    return tp_rfail_at(x, r, (int64_t[TP_MAXRANK]){ 0 }, NULL, TP_E_INPUT,
+        "no integer in %lld .. %lld", (long long)d.a->limits[0], (long long)d.a->limits[1]);
   if (r->rg->ncoord > MAXCOORD)
     return tp_rfail(x, r, TP_E_DEVICE, "random numbers over more than %d dims", MAXCOORD);
   bool small = d.n * d.per <= SHORT;

@@ -23,23 +23,25 @@ typedef struct {
   const tp_export_array *v;
   int n;
   bool ticks, in;
-} group;
+} member_group;
 
 /* Group i; false: there are no more. */
-static bool find_group(const exporter *w, int i, group *g) {
+static bool find_group(const exporter *w, int i, member_group *g) {
   static const char *const what[] = { "inputs", "outputs", "values", "shown" },
                            *const var[] = { "in", "out", "values", "shown" };
   const tp_export *x = w->x;
   if (i >= (x->ticks ? 4 : 2)) return false;
-  *g =
-      (group){ what[i], var[i], i % 2 ? x->out : x->in, i % 2 ? x->nout : x->nin, i > 1, !(i % 2) };
+  *g = (member_group){ what[i], var[i], i % 2 ? x->out : x->in, i % 2 ? x->nout : x->nin, i > 1,
+    !(i % 2) };
   return true;
 }
 
-static bool is_member(const group *g, int i) { return g->v[i].as && g->v[i].ticks == g->ticks; }
+static bool is_member(const member_group *g, int i) {
+  return g->v[i].as && g->v[i].ticks == g->ticks;
+}
 
 static void put_structs(exporter *w, tp_buf *b) {
-  group g;
+  member_group g;
   for (int k = 0; find_group(w, k, &g); k++) {
     bool any = false;
     tp_putf(b, "\ntypedef struct %s_%s {\n", w->x->name, g.what);
@@ -185,7 +187,7 @@ static void put_runs(exporter *w, tp_buf *b) {
 /* ---- the example ---- */
 
 static void put_members(exporter *w, tp_buf *b) {
-  group g;
+  member_group g;
   for (int k = 0; find_group(w, k, &g); k++) {
     int any = 0;
     for (int i = 0; i < g.n; i++)

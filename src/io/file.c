@@ -205,6 +205,11 @@ bool tp_file_replace_all(int n, const tp_file_new *v, tp_error *err) {
   return ok || tp_file_fail(err, v[bad].path, saved ? strerror(saved) : "cannot be written");
 }
 
+bool tp_file_text(FILE *f, void *ud) {
+  const tp_buf *b = ud;
+  return fwrite(b->s ? b->s : "", 1, b->n, f) == b->n;
+}
+
 bool tp_file_replace(const char *path, tp_writer *write, void *ud, tp_error *err) {
   return tp_file_replace_all(1, &(tp_file_new){ path, write, ud }, err);
 }

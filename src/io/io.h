@@ -12,6 +12,7 @@ typedef bool tp_writer(FILE *f, void *ud); /* false: it failed, and errno says w
  * disk, renamed. When anything fails, what was there before still is. Devices and pipes are written
  * into. */
 bool tp_file_replace(const char *path, tp_writer *write, void *ud, tp_error *err);
+tp_writer tp_file_text; /* ud: a tp_buf */
 typedef struct {
   const char *path;
   tp_writer *write;

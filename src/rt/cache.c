@@ -43,19 +43,6 @@ static bool is_our_name(const char *name) {
   return !strcmp(name, ".c") || !strcmp(name, ".so") || !strcmp(name, ".plan");
 }
 
-static bool is_own_folder(const char *dir) {
-  struct stat s;
-  return lstat(dir, &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid() &&
-      !(s.st_mode & (S_IWGRP | S_IWOTH));
-}
-
-static bool mark_folder(const char *dir) {
-  char path[TP_CC_PATH];
-  snprintf(path, sizeof path, "%.900s/" MARK, dir);
-  int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  return fd >= 0 && close(fd) == 0;
-}
-
 /* False: there are other files than ours, or the folder cannot be read. */
 static bool has_only_ours(const char *dir) {
   DIR *d = opendir(dir);
@@ -67,16 +54,11 @@ static bool has_only_ours(const char *dir) {
   return only;
 }
 
-static bool is_marked(const char *dir) {
-  char path[TP_CC_PATH];
-  struct stat s;
-  snprintf(path, sizeof path, "%.900s/" MARK, dir);
-  return lstat(path, &s) == 0 && S_ISREG(s.st_mode);
-}
-
 /* Makes the folder and those above it; a folder that was there is taken only if its files are ours.
  */
 static bool make_folder(char *dir, tp_buf *why) {
+  struct stat s;
+  char mark[TP_CC_PATH];
   for (char *p = dir + 1; *p; p++) {
     if (*p != '/') continue;
     *p = 0;
@@ -84,9 +66,15 @@ static bool make_folder(char *dir, tp_buf *why) {
     *p = '/';
   }
   mkdir(dir, 0700);
-  if (!is_own_folder(dir)) return false;
-  if (is_marked(dir)) return true;
-  if (has_only_ours(dir)) return mark_folder(dir);
+  snprintf(mark, sizeof mark, "%.900s/" MARK, dir);
+  if (lstat(dir, &s) || !S_ISDIR(s.st_mode) || s.st_uid != geteuid() ||
+      (s.st_mode & (S_IWGRP | S_IWOTH)))
+    return false;
+  if (lstat(mark, &s) == 0 && S_ISREG(s.st_mode)) return true;
+  if (has_only_ours(dir)) {
+    int fd = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd >= 0 && close(fd) == 0;
+  }
   if (why)
     tp_putf(why, "'%s' holds files of others: let TEMPO_CACHE name a folder of its own", dir);
   return false;

@@ -66,12 +66,6 @@ static void name_of(const tp_cc_source *s, char name[33]) {
   }
 }
 
-static bool moment_folder(char dir[TP_CC_PATH]) {
-  const char *tmp = getenv("TMPDIR");
-  int n = snprintf(dir, TP_CC_PATH, "%s/tempo-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
-  return n < TP_CC_PATH - 128 && mkdtemp(dir);
-}
-
 /* ---- compiling ---- */
 
 /* Without what was loaded before us: a sanitizer would look for leaks of the compiler. */
@@ -269,14 +263,6 @@ static void hear(tp_cc_job *j) {
   if (k == 0) close(j->told), j->told = -1;
 }
 
-/* A child of ours that has had its time is killed, with what it began, and leaves no file. */
-static void stop_late(tp_cc_job *j, tp_buf *why) {
-  kill_group(j->pid);
-  unlink(j->p.c);
-  unlink(j->p.so);
-  tp_putf(why, "'%s' has not ended within the limit (TEMPO_NATIVE_LIMIT)", compiler());
-}
-
 /* Somebody else may wait for all children of a process: then the files tell. */
 bool tp_cc_ended(tp_cc_job *j, void **lib, char path[TP_CC_PATH], tp_buf *why) {
   bool mine = j->owner == getpid(), late = tp_now() > j->until;
@@ -287,8 +273,12 @@ bool tp_cc_ended(tp_cc_job *j, void **lib, char path[TP_CC_PATH], tp_buf *why) {
   *lib = got == 0 ? NULL : open_object(j->p.done_so);
   if (!mine && !*lib && !late) return false;
   memcpy(path, j->p.done_c, sizeof j->p.done_c);
-  if (got == 0) stop_late(j, why);
-  else if (!*lib) put_failure(why, j->said);
+  if (got == 0) { /* a child of ours that has had its time, and what it began; no file stays */
+    kill_group(j->pid);
+    unlink(j->p.c);
+    unlink(j->p.so);
+    tp_putf(why, "'%s' has not ended within the limit (TEMPO_NATIVE_LIMIT)", compiler());
+  } else if (!*lib) put_failure(why, j->said);
   else if (mine) tp_cache_prune(j->p.done_so);
   j->pid = 0;
   return true;
@@ -329,7 +319,9 @@ static void *build_for_now(
     const tp_cc_source *s, double until, char path[TP_CC_PATH], tp_buf *why) {
   char dir[TP_CC_PATH];
   paths p;
-  if (!moment_folder(dir)) return tp_puts(why, "no folder for it"), NULL;
+  const char *tmp = getenv("TMPDIR");
+  int n = snprintf(dir, TP_CC_PATH, "%s/tempo-XXXXXX", tmp && *tmp == '/' ? tmp : "/tmp");
+  if (n >= TP_CC_PATH - 128 || !mkdtemp(dir)) return tp_puts(why, "no folder for it"), NULL;
   name_files(&p, dir, s);
   void *lib = build_in(dir, s, until, path, why);
   *path = 0;

@@ -97,7 +97,7 @@ static tp_poly *order_graph(tp_fn *f, tp_graph **at, tp_error *err) {
   }
   if (!p) *err = first;
   f->other = NULL;
-  if (other) tp_graph_free(other);
+  tp_graph_free(other);
   return p;
 }
 
@@ -108,16 +108,8 @@ bool tp_has_order(tp_fn *f, tp_graph *of, const tp_ticks *t, tp_error *err) {
   bool ok = g && tp_passes_run(&w, TP_ORDERED, err) && (f->order = order_graph(f, &g, err));
   if (ok) tp_copy_checks(of, g);
   f->order = tp_poly_free(f->order);
-  f->trial = g ? tp_graph_free(g) : NULL;
+  f->trial = tp_graph_free(g);
   return ok;
-}
-
-/* Of several mistakes a cycle comes before undefined points and reads outside a domain. */
-static void prefer_cycle(tp_fn *f, tp_error *err) {
-  tp_error cycle = { 0 };
-  if ((err->code == TP_E_UNDEFINED || err->code == TP_E_DOMAIN) &&
-      !tp_has_order(f, f->graph, NULL, &cycle) && cycle.code == TP_E_CYCLE)
-    *err = cycle;
 }
 
 static bool judge(tp_fn *f, tp_graph *g, const bool **whole, tp_error *err) {
@@ -141,9 +133,13 @@ static bool executed(tp_fn *f, tp_graph **g, tp_error *err) {
   return true;
 }
 
+/* Of several mistakes a cycle comes before undefined points and reads outside a domain. */
 bool tp_judge_graph(tp_fn *f, tp_error *err) {
+  tp_error cycle = { 0 };
   bool ok = judge(f, f->graph, f->tier == TP_TIER_REFERENCE ? &f->whole : NULL, err);
-  if (!ok) prefer_cycle(f, err);
+  if (!ok && (err->code == TP_E_UNDEFINED || err->code == TP_E_DOMAIN) &&
+      !tp_has_order(f, f->graph, NULL, &cycle) && cycle.code == TP_E_CYCLE)
+    *err = cycle;
   return ok && executed(f, &f->graph, err);
 }
 
@@ -177,13 +173,6 @@ bool tp_make_code(
 }
 
 /* isl objects of the moment leak, everything of ours is freed with f. */
-static void drop_attempt(tp_fn *f) {
-  f->order = tp_poly_free(f->order);
-  f->need = tp_need_free(f->need);
-  f->trial = f->trial ? tp_graph_free(f->trial) : NULL;
-  f->other = f->other ? tp_graph_free(f->other) : NULL;
-}
-
 bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err) {
   int was = tp_sym_begin(f->program->ix);
   bool ok = tp_guarded(f, fn, arg, err);
@@ -192,7 +181,10 @@ bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_
     *err = (tp_error){ 0 };
     ok = tp_fail(err, TP_E_CALLBACK, f->pos, "callback: the host has ended this compilation");
   }
-  if (!ok) drop_attempt(f);
+  f->order = tp_poly_free(f->order);
+  f->need = tp_need_free(f->need);
+  f->trial = tp_graph_free(f->trial);
+  f->other = tp_graph_free(f->other);
   tp_isl_forget(f->program->ix);
   const char *why = tp_ictx_overflowed(f->program->ix);
   if (ok && why && !strcmp(why, TP_NESTED)) /* sizes of a plan are judged at the call */

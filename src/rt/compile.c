@@ -104,12 +104,6 @@ tp_fn *tp_compile(tp_program *p, const tp_copts *o, tp_error *err) {
   return tp_fn_free(f);
 }
 
-static bool run_again(tp_fn *f, void *unused, tp_error *err) {
-  return tp_fn_stages(f, unused, err) && performed(f, err);
-}
-
-bool tp_compile_again(tp_fn *f, tp_error *err) { return tp_making(f, run_again, NULL, err); }
-
 tp_fn *tp_fn_free(tp_fn *f) {
   if (!f) return NULL;
   tp_beside_free(f);

@@ -19,13 +19,14 @@ bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err) {
   return f->engine->room(f, x, run, err);
 }
 
-/* The environment has a place for every symbol, loop variables included; the caller's has the
- * bounds. */
+void tp_fill_env(tp_fn *f, int64_t *env, const int64_t *given) {
+  for (int i = 0; i < f->nbound; i++) env[f->bounds[i]->id] = given[f->bounds[i]->id];
+  tp_run_given(f->graph, env);
+}
+
 int64_t *tp_full_env(tp_fn *f, const int64_t *given) {
-  int n = tp_nsym(f->graph->ix);
-  int64_t *env = tp_calloc(sizeof *env * (size_t)TP_MAX(n, 1));
-  for (int i = 0; env && i < f->nbound; i++) env[f->bounds[i]->id] = given[f->bounds[i]->id];
-  if (env) tp_run_given(f->graph, env);
+  int64_t *env = tp_calloc(sizeof *env * (size_t)TP_MAX(tp_nsym(f->graph->ix), 1));
+  if (env) tp_fill_env(f, env, given);
   return env;
 }
 

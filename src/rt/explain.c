@@ -475,13 +475,12 @@ typedef struct {
 
 static bool tell(tp_fn *f, void *arg, tp_error *err) {
   telling *t = arg;
-  int64_t *env = t->given ? tp_full_env(f, t->given) : NULL;
-  tp_hold h;
-  if (t->given && !env) tp_oom();
-  tp_hold_set(&h, tp_free, env);
+  tp_arena a;
+  tp_scratch_init(&a);
+  int64_t *env = t->given ? TP_NEWN(&a, int64_t, tp_nsym(f->graph->ix)) : NULL;
+  if (env) tp_fill_env(f, env, t->given);
   bool ok = section_text(f, t->section, env, t->out);
-  tp_hold_end(&h);
-  tp_free(env);
+  tp_arena_free(&a);
   return ok || tp_fail(err, TP_E_MEMORY, f->pos, "these bounds need more than 2^63 bytes");
 }
 

@@ -6,7 +6,7 @@
 typedef struct {
   tp_fn *f;
   const char *path;
-  const int64_t *env;
+  const int64_t *given;
   tp_export x;
   tp_export_text to;
   tp_run run;
@@ -55,11 +55,6 @@ static const char *member_of(tp_fn *f, const char *name, const tp_export_array *
   return taken ? member_of(f, tp_printf(&f->closed->arena, "%s_", s), v, n) : s;
 }
 
-static void set_bytes(tp_export_array *a) {
-  a->bytes = tp_dtype_size(a->dtype);
-  for (int i = 0; i < a->rank; i++) a->bytes = tp_times_bytes(a->bytes, a->shape[i]);
-}
-
 /* Without the dims that steps go through, where it comes or goes with them. */
 static void describe(
     exporting *q, tp_export_array *a, const tp_node *n, const tp_out *o, bool ticks) {
@@ -70,7 +65,8 @@ static void describe(
   a->dtype = o->dtype;
   a->ticks = ticks;
   a->rank = tp_run_shape(&q->run, nd, dom, o, a->shape);
-  set_bytes(a);
+  a->bytes = tp_dtype_size(a->dtype);
+  for (int i = 0; i < a->rank; i++) a->bytes = tp_times_bytes(a->bytes, a->shape[i]);
 }
 
 static void list_inputs(exporting *q) {
@@ -115,10 +111,7 @@ static bool list_params(exporting *q, tp_error *err) {
     a->value = tp_fn_param_value(f, o->param);
     a->at = q->x.weights;
     q->x.weights = tp_sum_bytes(q->x.weights, tp_sum_bytes(a->bytes, 7) / 8 * 8);
-    bool fits = !a->value ||
-        (a->value->rank == a->rank &&
-            !memcmp(a->value->shape, a->shape, sizeof *a->shape * (size_t)a->rank));
-    if (!fits)
+    if (a->value && !tp_array_is(a->value, a->dtype, a->rank, a->shape))
       return tp_fail(err, TP_E_SHAPE, tp_fn_param(f, o->param)->pos,
           "shape: export: parameter '%s' has a value of other extents than these bounds give",
           a->name);
@@ -140,23 +133,15 @@ static bool good_name(const char *name) {
       !(strchr("fl", name[n - 1]) && is_in(c_math, name, n - 1));
 }
 
-static bool write_text(FILE *f, void *ud) {
-  const tp_buf *b = ud;
-  return fwrite(b->s ? b->s : "", 1, b->n, f) == b->n;
-}
-
 static bool write_files(exporting *q, tp_error *err) {
-  const struct {
-    const char *end;
-    tp_buf *b;
-  } file[] = { { ".h", &q->to.h }, { ".c", &q->to.c }, { ".weights", &q->to.weights },
-    { "_main.c", &q->to.example } };
-  for (size_t i = 0; i < TP_LEN(file); i++)
-    if (file[i].b->failed) tp_oom();
-  tp_file_new v[TP_LEN(file)];
-  for (size_t i = 0; i < TP_LEN(file); i++)
-    v[i] = (tp_file_new){ tp_printf(&q->f->closed->arena, "%s%s", q->path, file[i].end), write_text,
-      file[i].b };
+  static const char *const end[] = { ".h", ".c", ".weights", "_main.c" };
+  tp_buf *const b[] = { &q->to.h, &q->to.c, &q->to.weights, &q->to.example };
+  tp_file_new v[TP_LEN(end)];
+  for (size_t i = 0; i < TP_LEN(end); i++) {
+    if (b[i]->failed) tp_oom();
+    v[i] = (tp_file_new){ tp_printf(&q->f->closed->arena, "%s%s", q->path, end[i]), tp_file_text,
+      b[i] };
+  }
   return tp_file_replace_all(TP_LEN(v), v, err);
 }
 
@@ -178,36 +163,43 @@ static bool may_be_exported(exporting *q, tp_error *err) {
     return tp_fail(err, TP_E_BOUND, f->pos,
         "export: '%s' cannot be math.huge in code without steps: compile{ tick = %s }",
         f->tick[0]->bound->name, f->tick[0]->name);
-  if (q->x.endless && !tp_fn_may_be_endless(f, q->env, "be math.huge", err)) return false;
+  if (q->x.endless && !tp_fn_may_be_endless(f, q->run.env, "be math.huge", err)) return false;
   return tp_run_check_bounds(f->ticking ? f->steps.graph : f->graph, &q->run, err);
 }
 
 static bool export_now(tp_fn *f, void *arg, tp_error *err) {
   exporting *q = arg;
-  q->x.ticks = f->ticking;
-  if (!may_be_exported(q, err)) return false;
-  tp_plan_given(f->plan, q->x.env);
-  list_inputs(q);
-  list_outputs(q);
-  return list_params(q, err) && tp_emit_export(&q->to, f->plan, &q->x, err) && write_files(q, err);
+  tp_arena a;
+  tp_scratch_init(&a);
+  int n = tp_nsym(f->graph->ix);
+  int64_t *env = TP_NEWN(&a, int64_t, n), *runs = TP_NEWN(&a, int64_t, n);
+  tp_fill_env(f, env, q->given);
+  tp_fill_env(f, runs, q->given);
+  q->run.env = env;
+  q->x.env = runs;
+  bool ok = may_be_exported(q, err);
+  if (ok) {
+    tp_plan_given(f->plan, runs);
+    list_inputs(q);
+    list_outputs(q);
+    ok = list_params(q, err) && tp_emit_export(&q->to, f->plan, &q->x, err) && write_files(q, err);
+  }
+  tp_arena_free(&a);
+  return ok;
 }
 
 bool tp_fn_export(tp_fn *f, const char *path, const int64_t *given, tp_error *err) {
-  int64_t *env = tp_full_env(f, given), *runs = tp_full_env(f, given);
-  exporting q = { .f = f, .path = path, .env = env, .run = { .env = env } };
+  exporting q = { .f = f, .path = path, .given = given };
   tp_buf *const b[] = { &q.to.c, &q.to.h, &q.to.example, &q.to.weights };
-  if (!env || !runs) return tp_free(env), tp_free(runs), tp_no_memory(err, f->pos);
   q.x = (tp_export){ .name = base_of(path),
     .pos = f->pos,
-    .env = runs,
     .seed = f->closed->seed,
     .nbound = f->nbound,
     .bounds = f->bounds,
+    .ticks = f->ticking,
     .endless = tp_fn_is_endless(f, given) };
   for (int i = 0; i < 4; i++) tp_buf_init(b[i]);
   bool ok = tp_guarded(f, export_now, &q, err);
   for (int i = 0; i < 4; i++) tp_buf_free(b[i]);
-  tp_free(env);
-  tp_free(runs);
   return ok;
 }

@@ -80,27 +80,16 @@ bool tp_fn_simulate(tp_fn *f, const int64_t *given, bool *known, tp_error *err) 
 }
 
 /* Closing the graph may make symbols, so the environment is laid out anew. */
-static tp_array *peek_closed(tp_graph *g, tp_run *run, int nsym, const int64_t *at, tp_error *err) {
-  int64_t *env = tp_calloc(sizeof *env * (size_t)(tp_nsym(g->ix) + 1));
-  if (!env) {
-    tp_no_memory(err, g->pos);
-    return NULL;
-  }
-  memcpy(env, run->env, sizeof *env * (size_t)nsym);
-  tp_run_given(g, env);
-  tp_run inner = *run;
-  inner.env = env;
-  tp_array *a = tp_ref_peek(g, &inner, g->outputs.v[0].val, at, err);
-  tp_free(env);
-  return a;
-}
-
 static tp_array *peek_at(
     tp_graph *g, tp_node *x, int out, tp_run *run, int nsym, const int64_t *at, tp_error *err) {
   TP_PUSH(&g->arena, &g->outputs, (tp_output){ .name = "peek", .val = { x, out }, .pos = x->pos });
-  return tp_grad_expand(g, err) && tp_pass_params(&(tp_work){ .g = g }, err)
-      ? peek_closed(g, run, nsym, at, err)
-      : NULL;
+  if (!tp_grad_expand(g, err) || !tp_pass_params(&(tp_work){ .g = g }, err)) return NULL;
+  int64_t *env = TP_NEWN(&g->arena, int64_t, tp_nsym(g->ix));
+  TP_COPYN(env, run->env, nsym);
+  tp_run_given(g, env);
+  tp_run inner = *run;
+  inner.env = env;
+  return tp_ref_peek(g, &inner, g->outputs.v[0].val, at, err);
 }
 
 tp_array *tp_program_peek(tp_program *p, tp_val v, tp_run *run, const int64_t *at, tp_error *err) {

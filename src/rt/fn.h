@@ -16,6 +16,7 @@ typedef struct tp_stages {
 } tp_stages;
 /* A run in steps (step.c). exec, ref: one of the two, the engine's. */
 typedef struct tp_session {
+  tp_arena a; /* of its lists */
   tp_exec *exec;
   tp_refsteps *ref;
   tp_ticks ticks;
@@ -25,8 +26,7 @@ typedef struct tp_session {
   tp_array **inputs, **params, **values;
   int64_t at[TP_MAXTICK], next[TP_MAXTICK]; /* at: of the next step */
   bool begun, over;                         /* begun: some tick is done */
-  /* by output: goes point by point; where no tick comes, what would go with the last one inside its
-   * point does not */
+  /* by output: goes point by point; if no tick comes, only outputs that have all tick dims */
   bool *shown;
 } tp_session;
 /* what goes through runs: the reference (refer.c), or the executor of a plan (perform.c) */
@@ -69,7 +69,7 @@ struct tp_fn {
   int threads;
   const char *cflags;
   int64_t limit, most;
-  /* graph: what plain runs execute; with ticks given, what was judged: steps.graph is executed */
+  /* graph: what plain runs execute; with `tick` given only judged, and steps.graph executed */
   tp_graph *closed, *graph;
   /* until its text is read: the recording, which has the arrays of constants */
   tp_graph *recorded;
@@ -78,8 +78,8 @@ struct tp_fn {
   tp_graph *ranges;
   int nbound;
   const tp_sym **bounds;
-  /* found in the cache under `name` ("": not kept there), with `read` as its plan: poly, ranges and
-   * did are not there, and graphs have no more than runs look at (tp_fn_whole) */
+  /* Found in the cache under `name` ("": not kept there), with `read` as its plan: poly, ranges and
+   * did are missing, and graphs have no more than runs look at (tp_fn_whole). */
   bool warm;
   char name[33];
   tp_plan *read;
@@ -102,7 +102,7 @@ struct tp_fn {
   tp_array **loaded, **latest;
   /* by parameter: the session has a newer one than latest */
   bool *stepped;
-  /* `tick` was given: plain runs execute what steps do, so both give the same numbers */
+  /* `tick` was given: plain runs execute what steps do, for the same numbers */
   bool ticking;
   int nasked;
   const char **asked_tick; /* by `tick` */
@@ -122,10 +122,9 @@ struct tp_fn {
   tp_graph *trial, *other;
   tp_poly *order;
 };
-/* compile.c: from the text to what runs */
+/* compile.c: from the text, or the program of a function that is compiled, to what runs; f has
+ * options */
 bool tp_pipeline(tp_fn *f, tp_error *err);
-/* f has options, and the program of a function that is compiled */
-bool tp_compile_again(tp_fn *f, tp_error *err);
 /* stages.c: all of it but what executes, for tp_making */
 bool tp_fn_stages(tp_fn *f, void *unused, tp_error *err);
 void tp_fn_interface(tp_fn *f);
@@ -147,8 +146,8 @@ tp_work tp_work_on(tp_fn *f, tp_graph *g);
 void tp_copy_checks(tp_graph *to, const tp_graph *from);
 bool tp_judge_graph(tp_fn *f, tp_error *err);        /* f->graph */
 tp_graph *tp_checked_graph(tp_fn *f, tp_error *err); /* a fresh one, swept and judged */
-/* The reference would meet a cycle while running: an order is looked for on a copy of g, which gets
- * the checks of bounds. t: of steps; NULL: of a run at once. */
+/* Looks for an order on a copy of g, which gets the checks of bounds: the reference would meet a
+ * cycle only while it runs. t: of steps; NULL: of a run at once. */
 bool tp_has_order(tp_fn *f, tp_graph *g, const tp_ticks *t, tp_error *err);
 tp_planned tp_planned_as(const tp_fn *f, bool ticks);
 /* schedule and plan of g */
@@ -158,7 +157,10 @@ bool tp_make_code(
 bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);
 /* the same for a part of compiling */
 bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err);
-int64_t *tp_full_env(tp_fn *f, const int64_t *env);
+/* An environment has a place for every symbol, loop variables included, the caller's the bounds.
+ * fill: one that is 0; full: one for tp_free, NULL: no memory */
+void tp_fill_env(tp_fn *f, int64_t *env, const int64_t *given);
+int64_t *tp_full_env(tp_fn *f, const int64_t *given);
 bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err); /* outputs to the ends reached */
 /* memory for a call before its outputs are made */
 bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);
@@ -184,8 +186,8 @@ int64_t tp_loaded_bytes(const tp_fn *f);
 void tp_hold_loaded(tp_fn *f);
 /* between tp_run_alloc and the run; x NULL: the reference */
 void tp_begin_params(tp_fn *f, const tp_exec *x, tp_run *run);
-/* After a run that ended early: outputs that are parameters hold the newest, or are NULL. copied,
- * or x NULL: each value is copied there. */
+/* After a run that ended early: outputs that are parameters get the newest, or become NULL. copied:
+ * the plan copies each value there. */
 void tp_newest_params(tp_fn *f, tp_exec *x, bool copied, tp_array **outputs);
 /* after it: those that were made; NULL: nothing ran */
 void tp_keep_params(tp_fn *f, tp_array *const *outputs);
@@ -212,6 +214,7 @@ int tp_tick_depth_of(const tp_fn *f, int output);
 bool tp_hold_values(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err);
 /* the first elements of a, in the array given for output i if they fit there */
 tp_array *tp_take_shown(const tp_step *s, int i, tp_array *a, const int64_t *shape);
+tp_session *tp_session_new(tp_fn *f, tp_error *err);
 /* whole: inputs with the tick dims are there too */
 bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_error *err);
 /* Runs what is left, of one that is not open yet all of run; the outputs go to run. */

@@ -19,7 +19,7 @@ static tp_fn *made_shorter(tp_fn *f, int64_t rows) {
   tp_fn_as(g, f);
   g->rows = rows;
   g->opt.on[TP_PASS_TURN] = false;
-  return tp_compile_again(g, &none) ? g : tp_fn_free(g);
+  return tp_pipeline(g, &none) ? g : tp_fn_free(g);
 }
 
 /* The k-th length of blocks that is tried. */

@@ -43,13 +43,6 @@ static const char head[] =
     "#else\n#define TP_ONCE static\n#endif\n";
 static const char fuses[] = "#ifdef __FMA__\n#define TP_FMA 1\n#else\n#define TP_FMA 0\n#endif\n";
 
-static int put_code(tp_buf *b, const tp_plan *p, bool clocks) {
-  tp_puts(b, head);
-  tp_puts(b, p->reproducible ? "#define TP_FMA 0\n" : fuses);
-  tp_puts(b, tp_prelude);
-  return tp_emit_c(b, p, clocks);
-}
-
 /* Once a process for each `warned`. */
 static void warn_once(tp_fn *f, int *warned, const char *what, const char *why, const char *then) {
   tp_arena *a = &f->closed->arena;
@@ -70,22 +63,6 @@ static bool find_parts(tp_fn *f, tp_native_code *c, int n) {
   return true;
 }
 
-/* fn of the plan's C; without any there is nothing to compile, and nothing to say. */
-static void with_text(
-    tp_native_code *c, void (*fn)(tp_native_code *c, const tp_cc_source *s, tp_buf *why)) {
-  tp_buf text, why;
-  tp_hold h, hw;
-  tp_buf_hold(&text, &h);
-  tp_buf_hold(&why, &hw);
-  int n = put_code(&text, c->plan, c->clocks);
-  if (text.failed) tp_oom();
-  if (n) fn(c, &(tp_cc_source){ text.s, text.n, c->f->cflags, c->f->program->ix }, &why);
-  else c->stage = CODE_NEVER;
-  if (why.n) snprintf(c->why, sizeof c->why, "%s", why.s);
-  tp_buf_drop(&why, &hw);
-  tp_buf_drop(&text, &h);
-}
-
 /* The library becomes parts, in as many as the plan has. */
 static void code_take(tp_native_code *c, void *lib, tp_buf *why) {
   tp_part *parts;
@@ -98,28 +75,42 @@ static void code_take(tp_native_code *c, void *lib, tp_buf *why) {
   if (!why->n) tp_puts(why, "what was compiled cannot be opened");
 }
 
-static void code_build(tp_native_code *c, const tp_cc_source *s, tp_buf *why) {
+/* Looks into the cache, begins a compiler beside, or compiles (THERE): the plan's C. Without any
+ * there is nothing to compile, and nothing to say. */
+static void code_make(tp_native_code *c, code_stage to) {
   static int warned;
-  void *lib = tp_cc_open(s, c->path, why);
-  if (lib && why->n) {
-    warn_once(c->f, &warned, "native code is not kept", why->s, "");
-    tp_buf_free(why);
+  tp_buf text, why;
+  tp_hold h, hw;
+  tp_buf_hold(&text, &h);
+  tp_buf_hold(&why, &hw);
+  tp_puts(&text, head);
+  tp_puts(&text, c->plan->reproducible ? "#define TP_FMA 0\n" : fuses);
+  tp_puts(&text, tp_prelude);
+  int n = tp_emit_c(&text, c->plan, c->clocks);
+  const tp_cc_source s = { text.s, text.n, c->f->cflags, c->f->program->ix };
+  if (text.failed) tp_oom();
+  if (!n) c->stage = CODE_NEVER;
+  else if (to == CODE_LOOKED) {
+    void *lib = tp_cc_cached(&s, c->path);
+    c->stage = CODE_LOOKED;
+    if (lib) code_take(c, lib, &why);
+  } else if (to == CODE_BUILDS) {
+    c->job = tp_cc_begin(&s, &why);
+    c->stage = c->job ? CODE_BUILDS : CODE_NEVER;
+  } else {
+    void *lib = tp_cc_open(&s, c->path, &why);
+    if (lib && why.n) {
+      warn_once(c->f, &warned, "native code is not kept", why.s, "");
+      tp_buf_free(&why);
+    }
+    code_take(c, lib, &why);
   }
-  code_take(c, lib, why);
+  if (why.n) snprintf(c->why, sizeof c->why, "%s", why.s);
+  tp_buf_drop(&why, &hw);
+  tp_buf_drop(&text, &h);
 }
 
 /* ---- tier auto ---- */
-
-static void code_look(tp_native_code *c, const tp_cc_source *s, tp_buf *why) {
-  void *lib = tp_cc_cached(s, c->path);
-  c->stage = CODE_LOOKED;
-  if (lib) code_take(c, lib, why);
-}
-
-static void code_begin(tp_native_code *c, const tp_cc_source *s, tp_buf *why) {
-  c->job = tp_cc_begin(s, why);
-  c->stage = c->job ? CODE_BUILDS : CODE_NEVER;
-}
 
 static void code_wait(tp_native_code *c) {
   tp_buf why;
@@ -135,16 +126,12 @@ static void code_wait(tp_native_code *c) {
   tp_buf_drop(&why, &h);
 }
 
-static double builds_after(void) {
-  const char *set = tp_setting("TEMPO_NATIVE_AFTER");
-  return set ? strtod(set, NULL) : TP_TUNE_AUTO_BUILDS_MS * 1e-3;
-}
-
 static void code_advance(tp_native_code *c) {
-  double builds = builds_after();
+  const char *set = tp_setting("TEMPO_NATIVE_AFTER");
+  double builds = set ? strtod(set, NULL) : TP_TUNE_AUTO_BUILDS_MS * 1e-3;
   if (c->stage == CODE_NONE && c->ran >= TP_MIN(TP_TUNE_AUTO_LOOKS_MS * 1e-3, builds))
-    with_text(c, code_look);
-  if (c->stage == CODE_LOOKED && c->ran >= builds) with_text(c, code_begin);
+    code_make(c, CODE_LOOKED);
+  if (c->stage == CODE_LOOKED && c->ran >= builds) code_make(c, CODE_BUILDS);
   if (c->stage == CODE_BUILDS) code_wait(c);
 }
 
@@ -170,7 +157,7 @@ static tp_native_code *code_of(tp_fn *f, const tp_plan *p) {
   c = *of = TP_NEW(&f->closed->arena, tp_native_code);
   *c = (tp_native_code){ .f = f, .plan = p, .clocks = f->clocks };
   if (f->tier != TP_TIER_NATIVE && !f->clocks) return c;
-  with_text(c, code_build);
+  code_make(c, CODE_THERE);
   if (*c->why && !tp_ictx_ended(f->program->ix))
     warn_once(f, &warned, "no native code", c->why, "; the interpreter runs the same plan");
   return c;

@@ -4,7 +4,6 @@
 
 static bool grad_pass(tp_work *w, tp_error *err) { return tp_grad_expand(w->g, err); }
 static bool dce_pass(tp_work *w, tp_error *err) {
-  (void)err;
   tp_graph_prune(w->g);
   return true;
 }

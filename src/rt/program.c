@@ -20,7 +20,7 @@ tp_program *tp_program_ref(tp_program *p) {
 
 tp_program *tp_program_unref(tp_program *p) {
   if (!p || --p->refs > 0) return NULL;
-  if (p->g) tp_graph_free(p->g);
+  tp_graph_free(p->g);
   if (p->ix) tp_ictx_free(p->ix);
   tp_free(p);
   return NULL;

@@ -149,7 +149,6 @@ static bool dumped(tp_fn *f) {
 }
 
 bool tp_fn_stages(tp_fn *f, void *unused, tp_error *err) {
-  (void)unused;
   return read_program(f, err) && close_graph(f, err) && check_graph(f, err) &&
       tp_choose_ticks(f, err) && (f->tier == TP_TIER_REFERENCE ? reference : planned)(f, err) &&
       dumped(f);
@@ -159,10 +158,10 @@ void tp_fn_drop(tp_fn *f) {
   if (!f->ticking) tp_poly_free(f->poly); /* else it is that of the steps */
   tp_drop_ticks(f);
   tp_plan_free(f->read);
-  if (f->graph) tp_graph_free(f->graph);
+  tp_graph_free(f->graph);
   tp_params_free(f);
-  if (f->ranges) tp_graph_free(f->ranges);
-  if (f->closed) tp_graph_free(f->closed);
+  tp_graph_free(f->ranges);
+  tp_graph_free(f->closed);
   f->poly = NULL;
   f->plan = f->read = NULL;
   f->graph = f->ranges = f->closed = NULL;
@@ -172,7 +171,7 @@ void tp_fn_drop(tp_fn *f) {
 
 void tp_fn_empty(tp_fn *f) {
   tp_fn_drop(f);
-  if (f->recorded) tp_graph_free(f->recorded);
+  tp_graph_free(f->recorded);
   tp_buf_free(&f->text);
   tp_program_unref(f->program);
   tp_free(f);

@@ -43,31 +43,27 @@ static void put_session(tp_fn *f, tp_session *s, tp_buf *b) {
   if (!s->over) f->engine->put(s, b);
 }
 
-static void put_head(tp_fn *f, tp_buf *b) {
-  uint64_t head[3] = { VERSION, program_hash(f), tp_hash(b->s + HEAD, b->n - HEAD, VERSION) };
-  memcpy(b->s, magic, sizeof magic);
-  memcpy(b->s + sizeof magic, head, sizeof head);
-}
-
 /* The latest call is a run that is over: it has left parameters. */
-static bool put_call(tp_fn *f, tp_buf *out, tp_error *err) {
+static void put_call(tp_fn *f, tp_buf *out) {
+  tp_arena a;
+  tp_scratch_init(&a);
   tp_session s = { .env = f->called, .params = f->loaded, .begun = true, .over = true };
-  s.run.outputs = tp_calloc(sizeof *s.run.outputs * (size_t)(f->closed->outputs.n + 1));
-  if (!s.run.outputs) return tp_no_memory(err, f->pos);
+  s.run.outputs = TP_NEWN(&a, tp_array *, f->closed->outputs.n);
   for (int i = 0, k = 0; i < f->closed->outputs.n; i++)
     if (f->closed->outputs.v[i].hidden) s.run.outputs[i] = f->latest[k++];
   put_session(f, &s, out);
-  tp_free(s.run.outputs);
-  return true;
+  tp_arena_free(&a);
 }
 
 static bool put_all(tp_fn *f, void *arg, tp_error *err) {
   static const char room[HEAD];
-  tp_buf *out = arg;
-  tp_put_bytes(out, room, sizeof room);
-  if (!f->called || tp_fn_stepping(f)) put_session(f, f->session, out);
-  else if (!put_call(f, out, err)) return false;
-  put_head(f, out);
+  tp_buf *b = arg;
+  tp_put_bytes(b, room, sizeof room);
+  if (!f->called || tp_fn_stepping(f)) put_session(f, f->session, b);
+  else put_call(f, b);
+  uint64_t head[3] = { VERSION, program_hash(f), tp_hash(b->s + HEAD, b->n - HEAD, VERSION) };
+  memcpy(b->s, magic, sizeof magic);
+  memcpy(b->s + sizeof magic, head, sizeof head);
   return true;
 }
 
@@ -101,33 +97,29 @@ static bool check_head(tp_fn *f, tp_reader *r, tp_error *err) {
           "the state belongs to another program, or to one compiled otherwise");
 }
 
-static void take_list(tp_reader *r, int n, tp_array ***to) {
-  *to = tp_calloc(sizeof **to * (size_t)(n + 1));
-  if (!*to) tp_oom();
-  for (int i = 0; i < n; i++) (*to)[i] = tp_take_array(r);
-}
-
-/* With what symbols of ours say of the bounds. */
-static bool take_bounds(tp_fn *f, tp_reader *r, tp_session *v) {
-  int64_t *given = tp_calloc(sizeof *given * (size_t)(tp_nsym(f->closed->ix) + 1));
-  for (int i = 0; given && i < f->nbound; i++)
-    given[f->bounds[i]->id] = tp_take_in(r, 0, TP_ENDLESS + 1);
-  v->env = given ? tp_full_env(f, given) : NULL;
-  tp_free(given);
-  return v->env;
+static tp_array **take_list(tp_reader *r, tp_arena *a, int n) {
+  tp_array **to = TP_NEWN(a, tp_array *, n);
+  for (int i = 0; i < n; i++) to[i] = tp_take_array(r);
+  return to;
 }
 
 /* A session of which nothing runs. */
 static bool take_session(tp_fn *f, tp_reader *r, tp_session *v, tp_error *err) {
-  if (!take_bounds(f, r, v)) return tp_no_memory(err, f->pos);
+  int n = tp_nsym(f->closed->ix);
+  int64_t *given = TP_NEWN(&v->a, int64_t, n);
+  for (int i = 0; i < f->nbound; i++) given[f->bounds[i]->id] = tp_take_in(r, 0, TP_ENDLESS + 1);
+  v->env = TP_NEWN(&v->a, int64_t, n);
+  tp_fill_env(f, v->env, given);
   v->run = (tp_run){ .env = v->env, .seed = (uint64_t)tp_take_i64(r) };
   v->over = tp_take_in(r, 0, 2);
   v->begun = tp_take_in(r, 0, 2);
   for (int k = 0; k < f->ntick; k++) v->at[k] = tp_take_in(r, 0, INT64_MAX);
-  take_list(r, f->closed->inputs.n, &v->inputs);
-  take_list(r, f->closed->params.n, &v->params);
-  take_list(r, f->closed->inputs.n, &v->values);
-  take_list(r, f->closed->outputs.n, &v->run.outputs);
+  v->inputs = take_list(r, &v->a, f->closed->inputs.n);
+  v->params = take_list(r, &v->a, f->closed->params.n);
+  v->values = take_list(r, &v->a, f->closed->inputs.n);
+  v->run.outputs = tp_calloc(sizeof *v->run.outputs * (size_t)(f->closed->outputs.n + 1));
+  if (!v->run.outputs) tp_oom();
+  for (int i = 0; i < f->closed->outputs.n; i++) v->run.outputs[i] = tp_take_array(r);
   return !r->bad || broken(f, err);
 }
 
@@ -250,9 +242,7 @@ static bool restore_value(tp_fn *f, tp_session *s, int i, tp_array *a) {
   int64_t shape[TP_MAXRANK];
   int rank = tp_fn_fed_shape(f, i, &s->run, shape);
   if (!a) return !s->begun || s->over;
-  if (a->dtype != f->closed->inputs.v[i]->out[0].dtype || a->rank != rank ||
-      (rank && memcmp(a->shape, shape, sizeof *shape * (size_t)rank)))
-    return false;
+  if (!tp_array_is(a, f->closed->inputs.v[i]->out[0].dtype, rank, shape)) return false;
   s->values[i] = tp_array_ref(a);
   return true;
 }
@@ -329,8 +319,8 @@ static bool load_it(tp_fn *f, void *arg, tp_error *err) {
 static tp_session *load(tp_fn *f, const void *p, size_t n, const tp_run *with, tp_error *err) {
   tp_error none = { 0 };
   tp_fn_ticks(f, &none); /* a run that is over may be of a program without */
-  loading x = { { p, n, false }, with, tp_calloc(sizeof *x.was), tp_calloc(sizeof *x.s) };
-  bool ok = x.was && x.s ? tp_guarded(f, load_it, &x, err) : tp_no_memory(err, f->pos);
+  loading x = { { p, n, false }, with, tp_session_new(f, err), tp_session_new(f, err) };
+  bool ok = x.was && x.s && tp_guarded(f, load_it, &x, err);
   tp_session_free(f, x.was);
   return ok ? x.s : tp_session_free(f, x.s);
 }
@@ -354,15 +344,10 @@ bool tp_fn_load_state(tp_fn *f, const void *p, size_t n, tp_error *err) {
 
 /* ---- files ---- */
 
-static bool write_all(FILE *f, void *ud) {
-  const tp_buf *b = ud;
-  return fwrite(b->s, 1, b->n, f) == b->n;
-}
-
 bool tp_fn_save(tp_fn *f, const char *path, tp_error *err) {
   tp_buf b;
   tp_buf_init(&b);
-  bool ok = tp_fn_state(f, &b, err) && tp_file_replace(path, write_all, &b, err);
+  bool ok = tp_fn_state(f, &b, err) && tp_file_replace(path, tp_file_text, &b, err);
   tp_buf_free(&b);
   return ok;
 }
@@ -384,8 +369,7 @@ bool tp_fn_resume(tp_fn *f, tp_run *run, const void *p, size_t n, tp_error *err)
   tp_keep_params(f, run->outputs);
   if (!ok) tp_run_free_outputs(f->graph, run);
   tp_free(f->called);
-  f->called = s->env;
-  s->env = NULL;
+  f->called = tp_full_env(f, run->env);
   tp_session_free(f, s);
   return ok;
 }

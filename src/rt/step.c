@@ -49,18 +49,13 @@ typedef struct {
   void *ud;
 } door;
 
-static bool same_shape(const tp_array *a, const int64_t *shape) {
-  return !a->rank || !memcmp(a->shape, shape, sizeof *shape * (size_t)a->rank);
-}
-
 tp_array *tp_take_shown(const tp_step *s, int i, tp_array *a, const int64_t *shape) {
   tp_array *to = s->into ? s->into[i] : NULL;
-  bool fits =
-      to && to->refs == 2 && to->dtype == a->dtype && to->rank == a->rank && same_shape(to, shape);
-  if (fits) tp_array_overlay(to, a);
-  return fits                ? tp_array_ref(to)
-      : same_shape(a, shape) ? tp_array_ref(a)
-                             : tp_array_corner(a, shape);
+  if (to && to->refs == 2 && tp_array_is(to, a->dtype, a->rank, shape)) {
+    tp_array_overlay(to, a);
+    return tp_array_ref(to);
+  }
+  return tp_array_is(a, a->dtype, a->rank, shape) ? tp_array_ref(a) : tp_array_corner(a, shape);
 }
 
 /* As long as was reached: dims in `over` lead its shape. */
@@ -118,9 +113,15 @@ bool tp_fn_door(
 
 /* ---- sessions ---- */
 
+tp_session *tp_session_new(tp_fn *f, tp_error *err) {
+  tp_session *s = tp_calloc(sizeof *s);
+  if (s) tp_arena_init(&s->a);
+  else tp_no_memory(err, f->pos);
+  return s;
+}
+
 static void drop_arrays(tp_array **v, int n) {
   for (int i = 0; v && i < n; i++) tp_array_unref(v[i]);
-  tp_free(v);
 }
 
 tp_session *tp_session_free(tp_fn *f, tp_session *s) {
@@ -130,15 +131,14 @@ tp_session *tp_session_free(tp_fn *f, tp_session *s) {
   drop_arrays(s->inputs, f->closed->inputs.n);
   drop_arrays(s->values, f->closed->inputs.n);
   drop_arrays(s->params, f->closed->params.n);
-  tp_free(s->shown);
-  tp_free(s->env);
+  tp_arena_free(&s->a);
   tp_free(s);
   return NULL;
 }
 
-static tp_array **keep_all(tp_array *const *from, int n, const bool *but) {
-  tp_array **to = tp_calloc(sizeof *to * (size_t)(n + 1));
-  for (int i = 0; to && from && i < n; i++)
+static tp_array **keep_all(tp_arena *a, tp_array *const *from, int n, const bool *but) {
+  tp_array **to = TP_NEWN(a, tp_array *, n);
+  for (int i = 0; from && i < n; i++)
     if (from[i] && !(but && but[i])) to[i] = tp_array_ref(from[i]);
   return to;
 }
@@ -225,22 +225,16 @@ int tp_tick_depth_of(const tp_fn *f, int output) {
   return tp_tick_depth(f->ntick, f->tick, n->ndom, n->dom);
 }
 
-static bool *shown_of(const tp_fn *f, const tp_session *s) {
-  int n = f->graph->outputs.n;
-  bool *shown = tp_calloc((size_t)n + 1), none = tp_no_ticks(f, s);
-  for (int i = 0; shown && i < n; i++)
-    shown[i] = f->shown[i] && !(none && tp_tick_depth_of(f, i) < f->ntick);
-  return shown;
-}
-
 bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_error *err) {
   tp_graph *g = f->graph;
-  s->env = tp_full_env(f, run->env);
-  s->inputs = keep_all(run->inputs, f->closed->inputs.n, whole ? NULL : f->fed);
-  s->params = keep_all(run->params, f->closed->params.n, NULL);
-  s->values = keep_all(NULL, f->closed->inputs.n, NULL);
-  if (!s->env || !s->inputs || !s->params || !s->values || !(s->shown = shown_of(f, s)))
-    return tp_no_memory(err, f->pos);
+  s->env = TP_NEWN(&s->a, int64_t, tp_nsym(g->ix));
+  tp_fill_env(f, s->env, run->env);
+  s->inputs = keep_all(&s->a, run->inputs, g->inputs.n, whole ? NULL : f->fed);
+  s->params = keep_all(&s->a, run->params, g->params.n, NULL);
+  s->values = TP_NEWN(&s->a, tp_array *, g->inputs.n);
+  s->shown = TP_NEWN(&s->a, bool, g->outputs.n);
+  for (int i = 0; i < g->outputs.n; i++)
+    s->shown[i] = f->shown[i] && (tp_tick_depth_of(f, i) == f->ntick || !tp_no_ticks(f, s));
   s->run = (tp_run){ .env = s->env,
     .inputs = s->inputs,
     .params = s->params,
@@ -258,23 +252,19 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
   return f->engine->begin(f, s, err);
 }
 
-typedef struct {
-  tp_session *s;
-  const tp_run *run;
-} opening;
-
-static bool open_it(tp_fn *f, void *arg, tp_error *err) {
-  opening *o = arg;
-  tp_run run = *o->run;
+/* s->run: what was given */
+static bool open_it(tp_fn *f, void *s, tp_error *err) {
+  tp_run run = ((tp_session *)s)->run;
   run.params = f->loaded;
-  return tp_session_open(f, o->s, &run, false, err);
+  return tp_session_open(f, s, &run, false, err);
 }
 
 bool tp_fn_start(tp_fn *f, const tp_run *run, tp_error *err) {
   if (!tp_fn_ticks(f, err)) return false;
-  tp_session *s = tp_calloc(sizeof *s);
-  if (!s) return tp_no_memory(err, f->pos);
-  if (!tp_guarded(f, open_it, &(opening){ s, run }, err)) {
+  tp_session *s = tp_session_new(f, err);
+  if (!s) return false;
+  s->run = *run;
+  if (!tp_guarded(f, open_it, s, err)) {
     tp_session_free(f, s);
     return false;
   }
@@ -317,11 +307,10 @@ static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
       return tp_fail(err, TP_E_INPUT, TP_NOWHERE,
           "input: '%s' is needed at each tick and was not given", n->attr.str);
     int rank = tp_fn_fed_shape(f, i, NULL, shape);
+    if (tp_array_is(a, n->out[0].dtype, rank, shape)) continue;
     if (a->dtype != n->out[0].dtype)
       return tp_fail(err, TP_E_DTYPE, TP_NOWHERE, "value '%s' is %s, declared %s", n->attr.str,
           tp_dtype_name(a->dtype), tp_dtype_name(n->out[0].dtype));
-    if (a->rank == rank && (!rank || !memcmp(a->shape, shape, sizeof *shape * (size_t)rank)))
-      continue;
     tp_shape_fail(err, TP_E_SHAPE, "the value at a tick of input", n, a, rank, shape, NULL);
     tp_note(err, "at a tick: its domain without the tick dims, then its shape");
     return false;
@@ -361,13 +350,6 @@ static bool hand_first(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   return ok;
 }
 
-/* What a tick has a part in, with the last one. */
-static void hand_last(tp_fn *f, const tp_session *q, tp_step *s) {
-  for (int i = 0; i < f->graph->outputs.n; i++)
-    if (!q->shown[i] && !f->first[i] && q->run.outputs[i])
-      s->out[i] = tp_array_ref(q->run.outputs[i]);
-}
-
 static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   door d = { f, &q->run, s, s->values ? q->values : NULL, s->call, s->ud };
   q->run.call = pass_door;
@@ -389,7 +371,10 @@ static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   memcpy(q->at, q->next, sizeof q->at);
   if ((first && !hand_first(f, q, s, err)) || (s->done && !tp_fn_trim(f, &q->run, err)))
     return false;
-  if (s->done) hand_last(f, q, s);
+  /* what a tick has a part in, with the last one */
+  for (int i = 0; s->done && i < f->graph->outputs.n; i++)
+    if (!q->shown[i] && !f->first[i] && q->run.outputs[i])
+      s->out[i] = tp_array_ref(q->run.outputs[i]);
   return true;
 }
 
@@ -435,8 +420,8 @@ bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err) {
 /* Until a callback cancels it, or fails. */
 bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err) {
   if (!tp_fn_call_may_end(f, run->env, err) || !tp_fn_ticks(f, err)) return false;
-  tp_session *q = tp_calloc(sizeof *q);
-  bool ok = q ? tp_session_finish(f, q, run, err) : tp_no_memory(err, f->pos);
+  tp_session *q = tp_session_new(f, err);
+  bool ok = q && tp_session_finish(f, q, run, err);
   tp_session_free(f, q);
   return ok;
 }
@@ -448,14 +433,6 @@ void tp_step_drop(tp_fn *f, tp_step *s) {
 }
 
 static bool step_it(tp_fn *f, void *s, tp_error *err) { return run_step(f, f->session, s, err); }
-
-/* After an error: a state of it holds the parameters, as of any run that is over. */
-static void end_session(tp_fn *f, tp_session *q) {
-  q->over = true;
-  f->engine->end(q);
-  for (int i = 0; i < f->closed->outputs.n; i++)
-    if (!f->closed->outputs.v[i].hidden) q->run.outputs[i] = tp_array_unref(q->run.outputs[i]);
-}
 
 bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   tp_session *q = f->session;
@@ -474,6 +451,10 @@ bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   tp_keep_params(f, q->run.outputs);
   if (ok) return true;
   tp_step_drop(f, s);
-  end_session(f, q);
+  q->over = true;
+  f->engine->end(q);
+  /* a state of it holds the parameters, as of any run that is over */
+  for (int i = 0; i < f->closed->outputs.n; i++)
+    if (!f->closed->outputs.v[i].hidden) q->run.outputs[i] = tp_array_unref(q->run.outputs[i]);
   return false;
 }

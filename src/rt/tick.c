@@ -212,7 +212,7 @@ static bool make_with(tp_fn *f, bool promise, int *asks, tp_error *err) {
 
 void tp_drop_ticks(tp_fn *f) {
   tp_poly_free(f->steps.poly);
-  if (f->steps.graph) tp_graph_free(f->steps.graph);
+  tp_graph_free(f->steps.graph);
   f->steps = (tp_stages){ 0 };
   f->fed = f->shown = f->first = NULL;
 }

@@ -50,7 +50,8 @@ static uint64_t hash_options(const tp_fn *f, uint64_t h) {
 /* "": nothing is kept of it. */
 static void warm_name(const tp_fn *f, char name[33]) {
   *name = 0;
-  if (f->tier == TP_TIER_REFERENCE || tp_setting("TEMPO_DUMP") || tp_setting("TEMPO_FAIL_ALLOC"))
+  if (f->tier == TP_TIER_REFERENCE || f->rows || tp_setting("TEMPO_DUMP") ||
+      tp_setting("TEMPO_FAIL_ALLOC"))
     return;
   uint64_t h = hash_build(0);
   if (!h) return;

@@ -12,14 +12,8 @@ typedef struct tp_dcall {
   tp_array **args, **res;
 } tp_dcall;
 
-static bool same_array(const tp_array *a, tp_dtype d, const tp_view *v) {
-  bool same = a && a->dtype == d && a->rank == v->rank;
-  for (int i = 0; same && i < v->rank; i++) same = a->shape[i] == v->shape[i];
-  return same;
-}
-
 static bool fit_array(tp_exec *x, tp_dreg *r, tp_array **a, tp_dtype d, const tp_view *v) {
-  if (same_array(*a, d, v) && (*a)->refs == 1) return true;
+  if (*a && (*a)->refs == 1 && tp_array_is(*a, d, v->rank, v->shape)) return true;
   tp_array_unref(*a);
   *a = tp_array_new(d, v->rank, v->shape);
   return *a || tp_rfail(x, r, TP_E_MEMORY, "no memory for the arrays of a callback");
@@ -35,10 +29,6 @@ static tp_view view_of(const tp_array *a) {
 static const tp_callee *callee(const tp_exec *x, const tp_dreg *r) {
   return &x->plan->calls.v[r->rg->call];
 }
-static tp_dtype result_dtype(const tp_exec *x, const tp_dreg *r, int i) {
-  return r->out[i].buf >= 0 ? r->out[i].dtype : callee(x, r)->res[i];
-}
-
 static bool gather_args(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   for (int i = 0; i < r->nin; i++) {
     if (!fit_array(x, r, &c->args[i], r->in[i].dtype, &r->in[i].v)) return false;
@@ -46,7 +36,8 @@ static bool gather_args(tp_exec *x, tp_dreg *r, tp_dcall *c) {
     tp_copy(x, r->in[i].size, &to, &r->in[i].v);
   }
   for (int i = 0; i < r->nout; i++) {
-    if (!fit_array(x, r, &c->res[i], result_dtype(x, r, i), &r->out[i].v)) return false;
+    tp_dtype d = r->out[i].buf >= 0 ? r->out[i].dtype : callee(x, r)->res[i];
+    if (!fit_array(x, r, &c->res[i], d, &r->out[i].v)) return false;
     if (tp_array_bytes(c->res[i])) memset(c->res[i]->data, 0, tp_array_bytes(c->res[i]));
   }
   return true;
@@ -55,7 +46,7 @@ static bool gather_args(tp_exec *x, tp_dreg *r, tp_dcall *c) {
 /* Marks rows that are gone. */
 static void note_rows(tp_exec *x, tp_dreg *r, tp_dcall *c, tp_drows *rows) {
   int nrow = tp_callee_nover(callee(x, r));
-  tp_drows_place(x, rows);
+  tp_end_place(x, &rows->nd);
   TP_WALK (w, nrow, rows->nd.v.shape) c->gone[w.n] |= !tp_drows_there(x, rows, nrow, &w);
 }
 
@@ -94,7 +85,7 @@ static bool clear_rows(tp_exec *x, tp_dreg *r, tp_dcall *c) {
 static bool scatter_results(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   for (int i = 0; i < r->nout; i++) {
     if (r->out[i].buf < 0) continue;
-    if (!same_array(c->res[i], r->out[i].dtype, &r->out[i].v))
+    if (!tp_array_is(c->res[i], r->out[i].dtype, r->out[i].v.rank, r->out[i].v.shape))
       return tp_rfail(x, r, TP_E_CALLBACK,
           "result %d of the callback has another dtype or shape than its spec", i + 1);
     tp_dnd from = { .wrap = -1, .v = view_of(c->res[i]) };
@@ -103,25 +94,14 @@ static bool scatter_results(tp_exec *x, tp_dreg *r, tp_dcall *c) {
   return true;
 }
 
-/* Then the call stands for no point. */
-static bool no_rows(const tp_exec *x, const tp_callee *c) {
-  for (int d = 0; d < c->ndom; d++)
-    if (c->over >> d & 1 && x->env[c->dom[d]->bound->id] == 0) return true;
-  return false;
-}
-
-static void leave_kept(const tp_dreg *r, tp_dcall *c) {
-  for (int i = 0; i < r->nin; i++)
-    if (c->args[i]->refs > 1) c->args[i] = tp_array_unref(c->args[i]);
-}
-
 static bool run_call(tp_exec *x, tp_dreg *r) {
   tp_dcall *c = r->k;
-  if (no_rows(x, callee(x, r))) return true;
+  const tp_callee *of = callee(x, r);
+  for (int d = 0; d < of->ndom; d++) /* of no rows it stands for no point */
+    if (of->over >> d & 1 && x->env[of->dom[d]->bound->id] == 0) return true;
   for (int i = 0; i < r->rg->ncoord; i++) c->coord[i] = tp_dx_get(&r->coord[i], x->env);
-  if (!gather_args(x, r, c)) return false;
-  if (!clear_rows(x, r, c)) return false;
-  tp_call call = { .of = callee(x, r),
+  if (!gather_args(x, r, c) || !clear_rows(x, r, c)) return false;
+  tp_call call = { .of = of,
     .nargs = r->nin,
     .args = c->args,
     .nres = r->nout,
@@ -133,7 +113,8 @@ static bool run_call(tp_exec *x, tp_dreg *r) {
   if (!x->run->call) return tp_rfail(x, r, TP_E_CALLBACK, "nothing runs callbacks here");
   if (!x->run->call(x->run->ud, &call, x->err))
     return tp_rfail(x, r, TP_E_CALLBACK, "the callback failed");
-  leave_kept(r, c);
+  for (int i = 0; i < r->nin; i++) /* the host keeps those */
+    if (c->args[i]->refs > 1) c->args[i] = tp_array_unref(c->args[i]);
   return scatter_results(x, r, c);
 }
 

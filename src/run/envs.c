@@ -20,15 +20,6 @@ static bool make_lane(tp_exec *x, tp_dreg *r, const tp_env *e, lane *l, tp_dnd *
   return l->room != NULL;
 }
 
-static bool make_lanes(tp_exec *x, tp_dreg *r, const tp_env *e, lane *l) {
-  bool step = r->rg->op == TP_OP_ENV_STEP;
-  for (int i = 0; i < r->nnd; i++)
-    if (!make_lane(
-            x, r, e, &l[i], &r->in[i], step && (i >= r->nin + 2 || (i == 1 && e->nactions > 0))))
-      return false;
-  return true;
-}
-
 static char *lane_at(const lane *l, const tp_walk *w) {
   return l->d->buf < 0 ? NULL : (char *)l->rows.p + tp_walk_offset(w, l->rows.stride) * l->d->size;
 }
@@ -41,43 +32,32 @@ static void move_lane(int size, char *o, int64_t so, const char *a, int64_t sa, 
     else memcpy(o, a, (size_t)size);
 }
 
-static const void *read_lane(const lane *l, const tp_walk *w) {
-  const char *p = lane_at(l, w);
-  if (dense(l)) return p;
-  move_lane(l->d->size, (char *)l->room, 1, p, l->step, l->n);
-  return l->room;
-}
-
-static void *write_lane(const lane *l, const tp_walk *w) {
-  return l->d->buf >= 0 && dense(l) ? lane_at(l, w) : (void *)l->room;
-}
-
-static void store_lane(const lane *l, const tp_walk *w) {
-  if (l->d->buf >= 0 && !dense(l))
-    move_lane(l->d->size, lane_at(l, w), l->step, (const char *)l->room, 1, l->n);
-}
-
-static bool action_ok(
-    tp_exec *x, tp_dreg *r, const tp_env *e, const tp_walk *w, const int64_t *action) {
-  return !e->nactions || (*action >= 0 && *action < e->nactions) ||
-      tp_rfail_at(x, r, w->at, TP_E_INPUT, "action %lld of %s is outside 0 .. %d",
-          (long long)*action, e->name, e->nactions - 1);
-}
-
 /* A state may lie where the next one is written: then the environment gets a copy. */
 static bool run_lanes(tp_exec *x, tp_dreg *r, const tp_env *e, const lane *l, const tp_walk *w) {
   const void *v[3] = { NULL };
   void *o[5];
-  for (int i = 0; i < r->nin; i++) v[i] = read_lane(&l[i], w);
-  for (int i = 0; i < r->nout; i++) o[i] = write_lane(&l[r->nin + i], w);
+  for (int i = 0; i < r->nin; i++) {
+    const char *p = lane_at(&l[i], w);
+    v[i] = dense(&l[i]) ? (const void *)p : l[i].room;
+    if (!dense(&l[i])) move_lane(l[i].d->size, (char *)l[i].room, 1, p, l[i].step, l[i].n);
+  }
+  for (int i = 0; i < r->nout; i++) {
+    const lane *to = &l[r->nin + i];
+    o[i] = to->d->buf >= 0 && dense(to) ? lane_at(to, w) : (void *)to->room;
+  }
   if (r->rg->op == TP_OP_ENV_RESET) e->reset(e->data, v[0], o[0]);
   else if (r->rg->op == TP_OP_ENV_OBS) e->observe(e->data, v[0], o[0]);
   else {
-    if (!action_ok(x, r, e, w, v[1])) return false;
+    int64_t action = e->nactions ? *(const int64_t *)v[1] : -1;
+    if (e->nactions && (action < 0 || action >= e->nactions))
+      return tp_rfail_at(x, r, w->at, NULL, TP_E_INPUT, "action %lld of %s is outside 0 .. %d",
+          (long long)action, e->name, e->nactions - 1);
     if (v[0] == o[0]) v[0] = memcpy(l[0].room, v[0], sizeof(double) * (size_t)e->nstate);
     e->step(e->data, v[0], v[1], v[2], o[0], o[1], o[2], o[3], o[4]);
   }
-  for (int i = 0; i < r->nout; i++) store_lane(&l[r->nin + i], w);
+  for (const lane *to = l + r->nin; to < l + r->nnd; to++)
+    if (to->d->buf >= 0 && !dense(to))
+      move_lane(to->d->size, lane_at(to, w), to->step, (const char *)to->room, 1, to->n);
   return true;
 }
 
@@ -85,7 +65,11 @@ bool tp_run_env(tp_exec *x, tp_dreg *r) {
   const tp_env *e = tp_env_find(r->rg->how.str);
   lane l[8];
   if (!e) return tp_rfail(x, r, TP_E_OPTION, "no environment '%s'", r->rg->how.str);
-  if (!make_lanes(x, r, e, l)) return false;
+  bool step = r->rg->op == TP_OP_ENV_STEP;
+  for (int i = 0; i < r->nnd; i++)
+    if (!make_lane(
+            x, r, e, &l[i], &r->in[i], step && (i >= r->nin + 2 || (i == 1 && e->nactions > 0))))
+      return false;
   /* of the first result: state or observation */
   const tp_view *rows = &l[r->nin].rows;
   bool ok = true;

@@ -3,21 +3,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void list_bounds(tp_exec *x) {
-  const tp_ictx *c = x->plan->ix;
-  x->nsym = tp_nsym(c);
+static bool compile(tp_exec *x) {
+  const tp_ictx *ix = x->plan->ix;
+  int nbuf = x->plan->bufs.n;
+  x->flow = TP_NEW(&x->a, struct tp_flow);
+  x->mem = TP_NEW(&x->a, struct tp_store);
+  x->nsym = tp_nsym(ix);
   x->env = x->flow->front.env = TP_NEWN(&x->a, int64_t, x->nsym);
   x->flow->back.env = TP_NEWN(&x->a, int64_t, x->nsym);
   x->bound = TP_NEWN(&x->a, int, x->nsym);
   for (int i = 0; i < x->nsym; i++)
-    if (tp_sym_at(c, i)->kind == TP_SYM_BOUND) x->bound[x->nbound++] = i;
-}
-
-static bool compile(tp_exec *x) {
-  int nbuf = x->plan->bufs.n;
-  x->flow = TP_NEW(&x->a, struct tp_flow);
-  x->mem = TP_NEW(&x->a, struct tp_store);
-  list_bounds(x);
+    if (tp_sym_at(ix, i)->kind == TP_SYM_BOUND) x->bound[x->nbound++] = i;
   x->mem->offset = TP_NEWN(&x->a, int64_t, nbuf);
   x->mem->spilled = TP_NEWN(&x->a, tp_spilled, nbuf);
   x->base = TP_NEWN(&x->a, char *, nbuf);
@@ -70,16 +66,6 @@ int64_t tp_exec_peak(const tp_exec *x) {
       tp_spill_most(x);
 }
 
-static bool bounds_changed(tp_exec *x, const int64_t *env) {
-  bool changed = !x->bound_once;
-  for (int i = 0; i < x->nbound; i++) {
-    changed |= x->env[x->bound[i]] != env[x->bound[i]];
-    x->env[x->bound[i]] = env[x->bound[i]];
-  }
-  tp_plan_given(x->plan, x->env);
-  return changed;
-}
-
 static bool bind(tp_exec *x) {
   x->bound_once = x->running = false;
   if (!tp_take_memory(x)) return false;
@@ -130,7 +116,14 @@ bool tp_exec_room(tp_exec *x, tp_run *run, tp_error *err) {
   x->err = err;
   x->placed = false;
   x->env = x->flow->front.env;
-  return !bounds_changed(x, run->env) || bind(x);
+  bool changed = !x->bound_once;
+  for (int i = 0; i < x->nbound; i++) {
+    int id = x->bound[i];
+    changed |= x->env[id] != run->env[id];
+    x->env[id] = run->env[id];
+  }
+  tp_plan_given(x->plan, x->env);
+  return !changed || bind(x);
 }
 
 bool tp_exec_begin(tp_exec *x, tp_run *run, tp_error *err) {

@@ -31,14 +31,7 @@ bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) 
   return fail_at(x, r, NULL, NULL, code, text);
 }
 
-bool tp_rfail_at(
-    tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code, const char *fmt, ...) {
-  char text[512];
-  TP_FORMAT(text, fmt);
-  return fail_at(x, r, lead, NULL, code, text);
-}
-
-bool tp_rfail_on(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis,
+bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis,
     tp_code code, const char *fmt, ...) {
   char text[512];
   TP_FORMAT(text, fmt);
@@ -48,8 +41,8 @@ bool tp_rfail_on(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_
 bool tp_rfault(tp_exec *x, const tp_dreg *r, const int64_t *lead, int what) {
   if (what > TP_K_NEGPOW)
     return tp_rfail_at(
-        x, r, lead, TP_E_INPUT, "%s of an empty range of integers", tp_red_name(r->rg->red));
-  return tp_rfail_at(x, r, lead, TP_E_INPUT,
+        x, r, lead, NULL, TP_E_INPUT, "%s of an empty range of integers", tp_red_name(r->rg->red));
+  return tp_rfail_at(x, r, lead, NULL, TP_E_INPUT,
       what == TP_K_DIVZERO ? "integer division by zero" : "integer power with a negative exponent");
 }
 

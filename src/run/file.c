@@ -47,26 +47,6 @@ void tp_spill_close(tp_exec *x) {
   x->mem->mapsize = 0;
 }
 
-static bool no_file(tp_exec *x, const char *dir, int64_t bytes, int why) {
-  tp_fail(x->err, TP_E_FILE, TP_NOWHERE,
-      "the limit of memory leaves %lld bytes to a file, for which there is no place in '%s': "
-      "%s",
-      (long long)bytes, dir, strerror(why));
-  tp_note(x->err, "TMPDIR in the environment names another directory; it should be on a disk");
-  return false;
-}
-
-static int make_file(const char *dir) {
-  char path[4096];
-  if (snprintf(path, sizeof path, "%s/tempo-XXXXXX", dir) >= (int)sizeof path) {
-    errno = ENAMETOOLONG;
-    return -1;
-  }
-  int fd = mkostemp(path, O_CLOEXEC);
-  if (fd >= 0) unlink(path);
-  return fd;
-}
-
 /* Writing beyond the limit would end the process by a signal. */
 static int reserve(int fd, int64_t bytes) {
   struct rlimit most;
@@ -92,13 +72,25 @@ static bool map_file(tp_exec *x, int fd, int64_t bytes) {
 
 bool tp_spill_open(tp_exec *x, int64_t bytes) {
   const char *dir = getenv("TMPDIR");
+  char path[4096];
+  int fd = -1, why = 0;
   if (!dir || !*dir) dir = access("/var/tmp", W_OK | X_OK) ? "/tmp" : "/var/tmp";
-  int fd = make_file(dir), why = fd < 0 ? errno : reserve(fd, bytes);
-  if (!why && !map_file(x, fd, bytes)) why = errno;
-  if (fd >= 0) close(fd);
+  if (snprintf(path, sizeof path, "%s/tempo-XXXXXX", dir) >= (int)sizeof path) why = ENAMETOOLONG;
+  else if ((fd = mkostemp(path, O_CLOEXEC)) < 0) why = errno;
+  else {
+    unlink(path);
+    why = reserve(fd, bytes);
+    if (!why && !map_file(x, fd, bytes)) why = errno;
+    close(fd);
+  }
   if (!why) return true;
   tp_spill_close(x);
-  return no_file(x, dir, bytes, why);
+  tp_fail(x->err, TP_E_FILE, TP_NOWHERE,
+      "the limit of memory leaves %lld bytes to a file, for which there is no place in '%s': "
+      "%s",
+      (long long)bytes, dir, strerror(why));
+  tp_note(x->err, "TMPDIR in the environment names another directory; it should be on a disk");
+  return false;
 }
 
 static void unmap(tp_exec *x, int64_t from, int64_t to) {

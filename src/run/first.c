@@ -4,14 +4,6 @@
 
 static bool is_pinit(const tp_dreg *r) { return r->rg->kind == TP_RG_PINIT; }
 
-/* The leaf right before that makes what this pinit takes. */
-static void find_makers(tp_exec *x, int pinit, int param) {
-  const tp_region *r = x->reg[pinit]->rg;
-  for (int i = pinit - 1; i >= 0 && !is_pinit(x->reg[i]); i--)
-    if (x->reg[i]->rg->first && x->reg[i]->rg->out[0].buf == r->in[0].buf)
-      x->reg[i]->first = 1 + param;
-}
-
 /* A parameter's array may be lent if only its pinit, and the maker of what that takes, write the
  * output. */
 static void find_lenders(tp_exec *x) {
@@ -48,7 +40,10 @@ void tp_first_new(tp_exec *x) {
     if (!is_pinit(x->reg[i])) continue;
     int param = x->reg[i]->nin > 1 ? x->plan->bufs.v[x->reg[i]->rg->in[1].buf]->slot : 0;
     x->reg[i]->first = 1 + param;
-    if (x->reg[i]->nin > 1) find_makers(x, i, param);
+    /* and the leaf right before that makes what it takes */
+    for (int k = i - 1; x->reg[i]->nin > 1 && k >= 0 && !is_pinit(x->reg[k]); k--)
+      if (x->reg[k]->rg->first && x->reg[k]->rg->out[0].buf == x->reg[i]->rg->in[0].buf)
+        x->reg[k]->first = 1 + param;
   }
   find_lenders(x);
 }
@@ -61,13 +56,6 @@ bool tp_first_runs(tp_exec *x, const tp_dreg *r) {
 void tp_first_passed(tp_exec *x, int pos) {
   for (int i = 0; i < x->nreg; i++)
     if (is_pinit(x->reg[i]) && x->reg[i]->pos < pos) x->begun[x->reg[i]->out[0].buf] = true;
-}
-
-static bool has_shape(const tp_array *a, const tp_product *p, const tp_run *run, int output) {
-  int64_t shape[TP_MAXRANK];
-  int rank = tp_run_shape(run, p->ndim, p->dims, &p->type, shape);
-  return a && tp_product_bytes(p, run, output) >= 0 && a->dtype == p->type.dtype &&
-      a->rank == rank && (!rank || !memcmp(a->shape, shape, sizeof *shape * (size_t)rank));
 }
 
 /* The constant that pinit takes as it is. */
@@ -87,16 +75,11 @@ tp_array *tp_exec_lent(const tp_exec *x, const tp_run *run, int i) {
   if (!r) return NULL;
   tp_array *loaded = run->params ? run->params[r->first - 1] : NULL,
            *a = loaded ? loaded : begins_with(x, r->rg);
-  return has_shape(a, &x->plan->products.v[i], run, i) ? a : NULL;
-}
-
-/* Partly written, by a leaf that failed or some threads of a team? */
-static bool is_torn(const tp_exec *x, int buf) {
-  bool wrote = false;
-  for (int pos = x->ended; pos >= 0 && pos <= x->torn; pos++)
-    for (int o = 0; x->regat[pos] && o < x->regat[pos]->nout; o++)
-      wrote |= x->regat[pos]->out[o].buf == buf;
-  return wrote;
+  const tp_product *p = &x->plan->products.v[i];
+  int64_t shape[TP_MAXRANK];
+  int rank = tp_run_shape(run, p->ndim, p->dims, &p->type, shape);
+  bool fits = a && tp_product_bytes(p, run, i) >= 0 && tp_array_is(a, p->type.dtype, rank, shape);
+  return fits ? a : NULL;
 }
 
 bool tp_exec_newest(tp_exec *x, int i) {
@@ -105,9 +88,12 @@ bool tp_exec_newest(tp_exec *x, int i) {
   int pos = x->ended >= 0 ? x->ended : pc < x->flow->ninst ? x->flow->inst[pc].pos : x->plan->npos;
   if (x->written[to] < pos) return true;
   const tp_pbuf *b = from < 0 ? NULL : x->plan->bufs.v[from];
-  if (!b || !x->begun[from] || pos < b->first || pos > b->last || x->count[from] != x->count[to] ||
-      is_torn(x, from))
+  if (!b || !x->begun[from] || pos < b->first || pos > b->last || x->count[from] != x->count[to])
     return false;
+  /* partly written, by a leaf that failed or some threads of a team? */
+  for (int p = x->ended; p >= 0 && p <= x->torn; p++)
+    for (int o = 0; x->regat[p] && o < x->regat[p]->nout; o++)
+      if (x->regat[p]->out[o].buf == from) return false;
   if (x->count[to] > 0)
     memcpy(x->base[to], x->base[from], (size_t)x->count[to] * (size_t)tp_dtype_size(b->dtype));
   if (x->mem->map) tp_spill_rest(x);

@@ -7,13 +7,6 @@ static void count_insts(const tp_pnode *p, int *ninst, int *nreg) {
   for (int i = 0; i < p->n; i++) count_insts(p->kid[i], ninst, nreg);
 }
 
-/* e >= 0 or e == 0 becomes e. */
-static tp_dx condition(tp_exec *x, const tp_ix *c, tp_dtest *test) {
-  tp_ixkind k = tp_ix_kind(c);
-  *test = k == TP_IX_GE0 ? TP_TEST_GE0 : k == TP_IX_EQ0 ? TP_TEST_EQ0 : TP_TEST_TRUE;
-  return tp_dx_new(&x->a, *test == TP_TEST_TRUE ? c : tp_ix_arg(c, 0));
-}
-
 /* The next position; the FOR and BEHIND around it; the next part and where it begins. */
 typedef struct {
   tp_exec *x;
@@ -35,16 +28,6 @@ static int put(layout *l, tp_inst i) {
 
 static bool lay(layout *l, const tp_pnode *p);
 
-/* The part may be entered at this loop. */
-static void note_entry(layout *l, const tp_pnode *p, int next) {
-  const tp_part *part = l->parting < l->npart ? &l->part[l->parting] : NULL;
-  for (int i = 0; part && i < part->nloop; i++)
-    if (part->loop[i] == p) {
-      l->inst[next].entry = i + 1;
-      l->inst[next].part = l->parting + 1;
-    }
-}
-
 static bool lay_loop(layout *l, const tp_pnode *p) {
   tp_inst i = { .op = TP_I_FOR,
     .var = p->var->id,
@@ -61,14 +44,24 @@ static bool lay_loop(layout *l, const tp_pnode *p) {
   i.hi = dx(l, p->hi);
   int next = put(l, i);
   l->inst[begin].to = next + 1;
-  note_entry(l, p, next);
+  const tp_part *part = l->parting < l->npart ? &l->part[l->parting] : NULL;
+  for (int k = 0; part && k < part->nloop; k++) /* it may be entered here */
+    if (part->loop[k] == p) {
+      l->inst[next].entry = k + 1;
+      l->inst[next].part = l->parting + 1;
+    }
   l->around = around;
   return true;
 }
 
+/* The condition e >= 0 or e == 0 becomes e. */
 static bool lay_if(layout *l, const tp_pnode *p) {
-  tp_inst i = { .op = TP_I_IF };
-  i.cond = condition(l->x, p->cond, &i.test);
+  tp_ixkind k = tp_ix_kind(p->cond);
+  tp_inst i = { .op = TP_I_IF,
+    .test = k == TP_IX_GE0 ? TP_TEST_GE0
+        : k == TP_IX_EQ0   ? TP_TEST_EQ0
+                           : TP_TEST_TRUE };
+  i.cond = dx(l, i.test == TP_TEST_TRUE ? p->cond : tp_ix_arg(p->cond, 0));
   int test = put(l, i);
   if (!lay(l, p->kid[0])) return false;
   int jump = p->n > 1 ? put(l, (tp_inst){ .op = TP_I_JUMP }) : -1;
@@ -79,24 +72,12 @@ static bool lay_if(layout *l, const tp_pnode *p) {
   return true;
 }
 
-static bool lay_behind(layout *l, const tp_pnode *p) {
-  int begin = put(l, (tp_inst){ .op = TP_I_BEHIND, .lo = dx(l, p->lo) });
-  l->side = begin;
-  if (!lay(l, p->kid[0])) return false;
-  l->side = -1;
-  l->inst[begin].to = l->n;
-  return l->x->flow->behind = true;
-}
-
-static tp_dop op_of(const tp_plan *p, const tp_region *r) {
-  int fn = r->kind == TP_RG_CALL ? p->calls.v[r->call].fn : 0;
-  return fn == TP_FN_TICK ? TP_I_TICK : fn == TP_FN_SHOW ? TP_I_SHOW : TP_I_REGION;
-}
-
 static bool lay_node(layout *l, const tp_pnode *p) {
   switch (p->kind) {
   case TP_P_REGION: {
-    int at = put(l, (tp_inst){ .op = op_of(l->x->plan, p->rg), .rg = tp_dreg_new(l->x, p) });
+    int fn = p->rg->kind == TP_RG_CALL ? l->x->plan->calls.v[p->rg->call].fn : 0;
+    tp_dop op = fn == TP_FN_TICK ? TP_I_TICK : fn == TP_FN_SHOW ? TP_I_SHOW : TP_I_REGION;
+    int at = put(l, (tp_inst){ .op = op, .rg = tp_dreg_new(l->x, p) });
     l->npos++;
     return l->inst[at].rg != NULL;
   }
@@ -121,7 +102,13 @@ static bool lay_node(layout *l, const tp_pnode *p) {
     return true;
   case TP_P_FOR: return lay_loop(l, p);
   case TP_P_IF: return lay_if(l, p);
-  case TP_P_BEHIND: return lay_behind(l, p);
+  case TP_P_BEHIND: {
+    int begin = l->side = put(l, (tp_inst){ .op = TP_I_BEHIND, .lo = dx(l, p->lo) });
+    if (!lay(l, p->kid[0])) return false;
+    l->side = -1;
+    l->inst[begin].to = l->n;
+    return l->x->flow->behind = true;
+  }
   case TP_P_WAIT:
     put(l, (tp_inst){ .op = TP_I_WAIT, .lo = p->lo ? dx(l, p->lo) : (tp_dx){ .c = INT64_MAX } });
     return true;

@@ -227,27 +227,22 @@ static void find_meetings(team_judge *j, const tp_pnode *x, pending *p) {
 /* seconds: longer than waking a thread that has a processor */
 #define MEET_PATIENCE 1e-3
 
-static bool has_meetings(const team_judge *j, const tp_pnode *x) {
-  TP_EACH_NODE (k, x)
-    if (k.x->rg && j->all->meets[k.x->pos]) return true;
-  return false;
-}
-
-static void weigh(const team_judge *j, const tp_pnode *x, double *shared, double *meeting) {
-  TP_EACH_NODE (k, x) {
-    int at = k.x->pos;
-    if (!k.x->rg) continue;
-    *shared += j->use[at].ns;
-    *meeting += j->all->meets[at] ? (double)TP_TUNE_TEAM_MEET * (double)j->use[at].times : 0;
-  }
-}
-
-static bool pays(team_judge *j, const tp_team *m) {
+/* Sharing must save more than waking the threads and meeting costs. */
+static void weigh(team_judge *j, int team) {
+  tp_workers *all = j->all;
+  const tp_team *m = &j->t->team[team];
   const char *set = tp_setting("TEMPO_SHARE");
   double shared = 0, meeting = 0;
-  for (int i = 0; i < m->n; i++) weigh(j, m->v[i].as, &shared, &meeting);
-  if (set) return shared > 0 && shared >= atof(set);
-  return shared * (1 - 1.0 / j->all->n) > meeting + TP_TUNE_TEAM_FORK;
+  for (int i = 0; i < m->n; i++)
+    TP_EACH_NODE (k, m->v[i].as) {
+      const team_leaf_use *u = &j->use[k.x->pos];
+      if (!k.x->rg) continue;
+      shared += u->ns;
+      if (all->meets[k.x->pos]) meeting += (double)TP_TUNE_TEAM_MEET * (double)u->times;
+    }
+  all->gather[team] = !meeting ? 0 : set ? HUGE_VAL : MEET_PATIENCE;
+  all->works[team] = set ? shared > 0 && shared >= atof(set)
+                         : shared * (1 - 1.0 / all->n) > meeting + TP_TUNE_TEAM_FORK;
 }
 
 static void judge_all(team_judge *j) {
@@ -264,11 +259,7 @@ static void judge_all(team_judge *j) {
   for (int i = 0; i < j->t->nteam; i++) {
     pending none = { 0, TP_NEWN(&j->a, int, p->npos + 1) };
     for (int k = 0; k < j->t->team[i].n; k++) find_meetings(j, j->t->team[i].v[k].as, &none);
-    all->works[i] = pays(j, &j->t->team[i]);
-    all->gather[i] = 0;
-    for (int k = 0; k < j->t->team[i].n; k++)
-      if (has_meetings(j, j->t->team[i].v[k].as))
-        all->gather[i] = tp_setting("TEMPO_SHARE") ? HUGE_VAL : MEET_PATIENCE;
+    weigh(j, i);
   }
 }
 

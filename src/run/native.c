@@ -37,18 +37,13 @@ static int native_fault(void *exec, int pos, int what, const int64_t *lead) {
   return 1;
 }
 
-static int inst_of_loop(const tp_exec *x, int pos, int loop) {
-  int i = 0;
-  while (x->flow->inst[i].op != TP_I_FOR || x->flow->inst[i].var != loop ||
-      x->flow->inst[i].node->pos != pos)
-    i++;
-  return i;
-}
-
 static tp_clock *clock_at(tp_exec *x, int pos, int loop) {
+  const tp_inst *i = x->flow->inst;
   if (loop < 0) return x->regat[pos]->clock;
   tp_loopclock *l = &x->flow->loopclock[pos];
-  if (!l->clock.calls) l->inst = inst_of_loop(x, pos, loop);
+  if (l->clock.calls) return &l->clock;
+  while (i->op != TP_I_FOR || i->var != loop || i->node->pos != pos) i++;
+  l->inst = (int)(i - x->flow->inst);
   return &l->clock;
 }
 
@@ -103,20 +98,17 @@ bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g) {
   return may && (!f->late || (i->entry && !--f->late));
 }
 
-static bool run_part(tp_exec *x, int part, const tp_host *h) {
-  tp_clock *c = &x->flow->partclock[part];
-  if (c->calls++ != c->next) return !x->flow->native[part](h);
-  double from = tp_clock_begin(x, c);
-  bool ok = !x->flow->native[part](h);
-  tp_clock_end(x, c, from);
-  return ok;
-}
-
 bool tp_native_run(tp_exec *x, const tp_inst *i) {
+  tp_clock *c = &x->flow->partclock[i->part - 1];
+  tp_native *fn = x->flow->native[i->part - 1];
   tp_host h = tp_native_host(x);
   x->flow->front.pc = (int)(i - x->flow->inst);
   h.entry = i->entry;
-  return run_part(x, i->part - 1, &h);
+  if (c->calls++ != c->next) return !fn(&h);
+  double from = tp_clock_begin(x, c);
+  bool ok = !fn(&h);
+  tp_clock_end(x, c, from);
+  return ok;
 }
 
 void tp_exec_native(tp_exec *x, tp_native *const *fn) {

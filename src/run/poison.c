@@ -1,11 +1,6 @@
 /* poison.c: shows when a plan reads what it must not (TEMPO_POISON). */
 #include "run/priv.h"
 
-static void poison_range(tp_exec *x, const tp_pbuf *b) {
-  if (x->count[b->id] > 0)
-    memset(x->base[b->id], 0xff, (size_t)(x->count[b->id] * tp_dtype_size(b->dtype)));
-}
-
 /* Poisons buffers that were live at the last position and are dead at pos. */
 static void poison_dead(tp_exec *x, int pos) {
   tp_cursor *c = x->flow->inback ? &x->flow->back : &x->flow->front;
@@ -14,7 +9,7 @@ static void poison_dead(tp_exec *x, int pos) {
     bool was = b->first <= c->pos && c->pos <= b->last, is = b->first <= pos && pos <= b->last;
     if (b->kind == TP_BUF_TEMP && x->mem->offset[i] >= 0 && was && !is &&
         (!x->flow->split || b->far == x->flow->inback))
-      poison_range(x, b);
+      memset(x->base[i], 0xff, (size_t)(TP_MAX(x->count[i], 0) * tp_dtype_size(b->dtype)));
   }
   c->pos = pos;
 }

@@ -6,7 +6,7 @@
 #define TP_FN static inline
 #include "kernels/prelude/native.h"
 
-/* Ends by data: whether a row is there (tp_rows), and the greatest end of those which are. */
+/* Ends by data: whether a row is there (tp_rows), and the greatest end of rows that are. */
 typedef struct {
   tp_dx at, given;
   int along;
@@ -18,7 +18,7 @@ typedef struct {
   tp_drows *rows;
 } tp_dend;
 
-/* ---- the plan's tree laid out flat (flow.c): where a run is, is an instruction and the values of
+/* ---- the plan's tree as a row of instructions (lay.c): a run is at an instruction, with values of
  * the loop variables ---- */
 /* SHOW: a region that gives a point of an output away */
 typedef enum {
@@ -51,22 +51,20 @@ typedef struct tp_inst {
   /* of the next region from here on, in the plan's positions */
   int pos;
   int side; /* the BEHIND around it; -1: none */
-  /* a part of the plan begins here: its number, from 1 on, and the instruction after it; 0: none.
-   * mixed: something of it runs behind or waits for that */
+  /* A part of the plan begins here: its number, from 1 on, and the instruction after it; 0: none.
+   * mixed: some of it runs behind or waits for that. */
   int part, next;
   bool mixed;
-  /* what threads share begins here: its number, from 1 on, and the instruction after it; 0: nothing
-   * does */
+  /* the same of a team */
   int team, beyond;
   const tp_pnode *node; /* FOR: of the plan */
-  /* NEXT of a loop at which the part may be entered: its number there, from 1 on */
-  int entry;
+  int entry; /* NEXT of a loop at which the part may be entered: its number there, from 1 on */
   tp_dreg *rg;
   tp_dend *end; /* LOAD */
 } tp_inst;
 #define TP_WAY(dim) ((dim) + 1) /* the way in which a buffer lies in the file */
-/* Somebody who goes through the instructions. Where dims end by data, one who comes later may meet
- * fewer regions. pos: of the last one run. */
+/* Where somebody is who goes through the instructions; pos: of the last region that ran. Where dims
+ * end by data, the later of two may meet fewer regions. */
 typedef struct tp_cursor {
   int pc, pos;
   int64_t *env;
@@ -84,12 +82,12 @@ typedef struct tp_flow {
   const tp_inst **loadat;   /* by position: a LOAD */
   tp_native *const *native; /* by part; NULL: not compiled */
   tp_clock *partclock;      /* by part; NULL: none has run */
-  /* by position of a loop inside of a part that has a clock; NULL: there was no code with clocks */
+  /* by position of a loop inside a part; NULL: there was no code with clocks */
   tp_loopclock *loopclock;
   /* whether it is by now; NULL: it is, or never will be */
   tp_codeask *ask;
   void *asked;
-  /* seconds of running since it was asked; when running was last looked at */
+  /* seconds of running since `ask` was asked; when running was last looked at */
   double ran, asking;
   /* iterations until it is looked at again; of that many */
   int skip, skips;
@@ -125,15 +123,14 @@ typedef struct tp_store {
 } tp_store;
 
 /* native.c */
-/* does a compiled part begin here, or may it be entered, and may it run? */
+/* May a compiled part run from here on? */
 bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);
 bool tp_native_run(tp_exec *x, const tp_inst *i);
-void tp_native_ask(tp_exec *x);   /* now and then */
-void tp_native_begin(tp_exec *x); /* around what runs */
+void tp_native_ask(tp_exec *x);   /* between iterations */
+void tp_native_begin(tp_exec *x); /* and end: around what runs */
 void tp_native_end(tp_exec *x);
 tp_host tp_native_host(tp_exec *x); /* of a run, or of a thread of a team */
-/* team.c: what threads share. Each has an exec of its own: regions that are cut, variables, blocks
- */
+/* team.c: what threads share */
 /* at: where it failed */
 typedef struct tp_worker {
   struct tp_workers *all;
@@ -143,18 +140,17 @@ typedef struct tp_worker {
   tp_cursor at;
 } tp_worker;
 typedef struct tp_workers {
-  /* w[0]: the thread that runs x, with its variables */
   tp_exec *x;
   int n;
-  tp_worker *w;
+  tp_worker *w; /* [0]: the thread that runs x, with its variables */
   const tp_teams *teams;
   bool *works; /* by team: is it worth it for these bounds? */
-  /* by team: seconds that it waits for threads, which meet in it; 0: they do not */
+  /* by team: seconds that it waits for threads that meet in it; 0: they do not meet */
   double *gather;
   /* by position: they meet before it; never: all 0, for one thread alone */
   unsigned char *meets, *never;
-  /* by position: a cut leaf whose parts are not bit for bit what the whole makes: the first thread
-   * runs that */
+  /* by position: a cut leaf whose parts would make other bits than the whole, which the first
+   * thread runs */
   bool *alone;
   bool over;     /* the run is cancelled */
   tp_crew *crew; /* while it runs; NULL: none was asked for yet */
@@ -162,13 +158,13 @@ typedef struct tp_workers {
 void tp_workers_free(tp_exec *x);
 bool tp_workers_bind(tp_exec *x);
 void tp_workers_rest(tp_exec *x); /* threads go to others */
-/* what they work in, all together; bytes: of each buffer */
+/* Memory that all of them work in; bytes: of each buffer. */
 int64_t tp_workers_room(const tp_exec *x, const int64_t *bytes);
 bool tp_team_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);
 /* false: not all threads are there, and nothing ran */
 bool tp_team_run(tp_exec *x, const tp_inst *i, bool *ok);
 int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h); /* tp_host.team */
-/* By one of the threads. fails: false, at a leaf that is not cut (alone) also by the run's error */
+/* By one of the threads; false: it ends. fails: at that leaf, alone: with the run's error. */
 bool tp_team_leaf(tp_worker *w, int pos);
 bool tp_team_fails(tp_worker *w, int pos, bool alone);
 /* meet.c: fills works and meets */
@@ -182,14 +178,14 @@ bool tp_first_runs(tp_exec *x, const tp_dreg *r); /* of a region that has `first
 /* a run goes on there: what lies before has run */
 void tp_first_passed(tp_exec *x, int pos);
 /* region.c */
-/* with the variables' values in x->env, whoever has cancelled the run */
+/* also in a cancelled run */
 bool tp_dreg_here(tp_exec *x, tp_dreg *r);
 tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p);
 bool tp_dreg_bind(tp_exec *x, tp_dreg *r); /* to the bounds in x->env */
 bool tp_dreg_execute(tp_exec *x, tp_dreg *r);
 /* the same by the clock; profile.c */
 bool tp_dreg_run(tp_exec *x, tp_dreg *r);
-/* around an execution that is timed, and counted already */
+/* around an execution that is counted already */
 double tp_clock_begin(tp_exec *x, tp_clock *c);
 void tp_clock_end(tp_exec *x, tp_clock *c, double from);
 double tp_clock_seconds(const tp_clock *c); /* of all executions */
@@ -207,7 +203,7 @@ void tp_flow_bind(tp_exec *x);
 tp_stand tp_flow_run(tp_exec *x, const tp_goal *g);
 /* back, to where front is or until that time */
 bool tp_flow_catch_up(tp_exec *x, double until);
-/* From one instruction to another, with x's variables; fn at each region, until it is false. */
+/* From one instruction to another, with x's variables: fn at each region, until it is false. */
 bool tp_flow_through(tp_exec *x, const tp_inst *i, const tp_inst *to,
     bool (*fn)(void *ud, const tp_inst *i), void *ud);
 void tp_flow_begin(tp_exec *x);
@@ -217,8 +213,7 @@ void tp_flow_settle(tp_exec *x, tp_cursor *c); /* to the next region or tick */
 const tp_inst *tp_flow_side(const tp_exec *x, const tp_cursor *c);
 /* Is the cursor at a place where its loop variables may have their values? */
 bool tp_flow_possible(const tp_exec *x, const tp_cursor *c);
-/* Goes from the start to where so many regions and ticks are behind it, running none. False: there
- * is no such place. */
+/* a is further behind than b. */
 bool tp_flow_before(const tp_exec *x, const tp_cursor *a, const tp_cursor *b);
 
 /* resolve.c */
@@ -226,8 +221,8 @@ bool tp_flow_before(const tp_exec *x, const tp_cursor *a, const tp_cursor *b);
 void tp_dreg_windows(tp_exec *x, tp_dreg *r);
 tp_drows *tp_drows_new(tp_exec *x, int n, const tp_rows *rows);
 void tp_drows_bind(tp_drows *r, int n, const int64_t *env);
-void tp_drows_place(const tp_exec *x, tp_drows *r); /* before tp_drows_there */
-/* the row `at` of so many axes */
+void tp_end_place(const tp_exec *x, tp_dnd *d); /* its extents, strides and place */
+/* the row `at` of so many axes; its nd is placed */
 bool tp_drows_there(const tp_exec *x, const tp_drows *r, int naxis, const tp_walk *at);
 tp_dend *tp_dend_new(tp_exec *x, const tp_pnode *load);
 /* the greatest of it, at most what was given */

@@ -46,15 +46,13 @@ void tp_clock_end(tp_exec *x, tp_clock *c, double from) {
   else c->later += took, c->nlater++, c->most = TP_MAX(c->most, took);
 }
 
-static bool run_timed(tp_exec *x, tp_dreg *r) {
-  double from = tp_clock_begin(x, r->clock);
-  bool ok = tp_dreg_execute(x, r);
-  tp_clock_end(x, r->clock, from);
-  return ok;
-}
-
 bool tp_dreg_run(tp_exec *x, tp_dreg *r) {
-  return r->clock->calls++ == r->clock->next ? run_timed(x, r) : tp_dreg_execute(x, r);
+  tp_clock *c = r->clock;
+  if (c->calls++ != c->next) return tp_dreg_execute(x, r);
+  double from = tp_clock_begin(x, c);
+  bool ok = tp_dreg_execute(x, r);
+  tp_clock_end(x, c, from);
+  return ok;
 }
 
 static double seconds_with(const tp_clock *c, bool trims) {
@@ -123,12 +121,6 @@ static bool count_loop_once(const tp_exec *x, const tp_pnode *loop, tp_counted *
   return ok;
 }
 
-static void put_loop_name(tp_buf *b, const tp_pnode *x) {
-  tp_pos pos = tp_pnode_line(x);
-  if (pos.file) tp_putf(b, "%s:%d  ", pos.file, pos.line);
-  tp_putf(b, "loop over %s, leaves: %d\n", x->var->name, tp_plan_leaves(x));
-}
-
 static void put_row(
     tp_buf *b, const tp_exec *x, const profile_row *w, const tp_counted *at, double total) {
   tp_counted loop = { 0 };
@@ -140,19 +132,14 @@ static void put_row(
   put_rate(b, c ? c->bytes / (double)c->runs : 0, &w->clock);
   put_rate(b, c ? c->flops / (double)c->runs : 0, &w->clock);
   tp_puts(b, "  ");
-  if (w->loop) {
-    put_loop_name(b, w->loop->node);
-    return;
-  }
-  if (!w->r) {
-    tp_putf(b, "native code, part %d of the plan\n", w->part);
-    return;
-  }
-  tp_pos pos = w->r->rg->pos;
-  const char *name = tp_profile_name(x, w->r->rg);
+  tp_pos pos = w->loop ? tp_pnode_line(w->loop->node) : w->r ? w->r->rg->pos : TP_NOWHERE;
+  const char *name = w->r ? tp_profile_name(x, w->r->rg) : NULL;
   if (pos.file) tp_putf(b, "%s:%d  ", pos.file, pos.line);
   if (name) tp_putf(b, "'%s' ", name);
-  tp_profile_work(b, w->r->rg);
+  if (w->r) tp_profile_work(b, w->r->rg);
+  else if (!w->loop) tp_putf(b, "native code, part %d of the plan", w->part);
+  else
+    tp_putf(b, "loop over %s, leaves: %d", w->loop->node->var->name, tp_plan_leaves(w->loop->node));
   tp_puts(b, "\n");
 }
 

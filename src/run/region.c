@@ -1,16 +1,7 @@
 /* region.c: makes, binds and runs a region. */
 #include "run/priv.h"
 
-static bool ranks_fit(tp_exec *x, tp_dreg *r) {
-  for (int i = 0; i < r->nnd; i++)
-    if (r->in[i].rank > TP_MAXRANK)
-      return tp_rfail(x, r, TP_E_DEVICE,
-          "an operand has %d axes, leading ones included; at most %d are possible", r->in[i].rank,
-          TP_MAXRANK);
-  return true;
-}
-
-/* At the end of the outermost loop. */
+/* Nothing writes its results behind the end of the outermost loop around it. */
 static void note_writes(tp_exec *x, const tp_pnode *p) {
   int end = p->pos;
   for (const tp_pnode *q = p->up; q; q = q->up)
@@ -20,22 +11,24 @@ static void note_writes(tp_exec *x, const tp_pnode *p) {
       x->written[p->rg->out[i].buf] = TP_MAX(x->written[p->rg->out[i].buf], end);
 }
 
-static bool is_env(const tp_region *g) {
-  return g->kind == TP_RG_OP && tp_ops[g->op].cls == TP_CLS_ENV;
-}
-
 tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p) {
+  const tp_region *g = p->rg;
   tp_dreg *r = TP_NEW(&x->a, tp_dreg);
-  r->rg = p->rg;
+  r->rg = g;
   r->pos = p->pos;
   r->clock = TP_NEW(&x->a, tp_clock);
   tp_dreg_windows(x, r);
-  if (!ranks_fit(x, r)) return NULL;
+  for (int i = 0; i < r->nnd; i++)
+    if (r->in[i].rank > TP_MAXRANK)
+      return tp_rfail(x, r, TP_E_DEVICE,
+                 "an operand has %d axes, leading ones included; at most %d are possible",
+                 r->in[i].rank, TP_MAXRANK),
+             NULL;
   note_writes(x, p);
-  if (p->rg->kind == TP_RG_CALL) tp_call_new(x, r);
-  else if (is_env(p->rg)) r->run = tp_run_env;
+  if (g->kind == TP_RG_CALL) tp_call_new(x, r);
+  else if (g->kind == TP_RG_OP && tp_ops[g->op].cls == TP_CLS_ENV) r->run = tp_run_env;
   else x->target->make(x, r);
-  if (p->rg->check) tp_watch_new(x, r);
+  if (g->check) tp_watch_new(x, r);
   return x->regat[p->pos] = x->reg[x->nreg++] = r;
 }
 
@@ -83,12 +76,6 @@ bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r) {
   return false;
 }
 
-static bool bind_again(tp_exec *x, tp_dreg *r) {
-  for (int i = 0; i < r->nin && r->wrapped; i++)
-    if (r->in[i].wrap >= 0 && !unwrap(x, r, &r->in[i])) return false;
-  return !r->bind || r->bind(x, r);
-}
-
 bool tp_dreg_here(tp_exec *x, tp_dreg *r) {
   if (r->first && !tp_first_runs(x, r)) return true;
   bool again = r->dynamic || r->wrapped;
@@ -103,7 +90,9 @@ bool tp_dreg_here(tp_exec *x, tp_dreg *r) {
   for (tp_dnd *d = r->in, *end = d + r->nnd; d < end; d++)
     if (d->buf >= 0) tp_dnd_place(x, d);
   if (x->poison && !tp_poison_region(x, r)) return false;
-  if (again && !bind_again(x, r)) return false;
+  for (int i = 0; i < r->nin && r->wrapped; i++)
+    if (r->in[i].wrap >= 0 && !unwrap(x, r, &r->in[i])) return false;
+  if (again && r->bind && !r->bind(x, r)) return false;
   return r->run(x, r);
 }
 

@@ -117,16 +117,14 @@ void tp_dreg_resolve(tp_exec *x, tp_dreg *r) {
   }
 }
 
-static tp_dnd end_new(tp_exec *x, const tp_nd *nd) {
-  tp_dreg alone = { .nlead = 0 };
-  return compile_nd(x, &alone, nd);
-}
+/* The nd of an end belongs to no region. */
+static const tp_dreg alone;
 
 tp_drows *tp_drows_new(tp_exec *x, int n, const tp_rows *rows) {
   tp_drows *all = TP_NEWN(&x->a, tp_drows, n);
   for (int i = 0; i < n; i++)
     all[i] = (tp_drows){ tp_dx_new(&x->a, rows[i].at), tp_dx_new(&x->a, rows[i].given),
-      rows[i].along, end_new(x, &rows[i].nd) };
+      rows[i].along, compile_nd(x, &alone, &rows[i].nd) };
   return all;
 }
 
@@ -139,17 +137,16 @@ void tp_drows_bind(tp_drows *r, int n, const int64_t *env) {
 }
 
 tp_dend *tp_dend_new(tp_exec *x, const tp_pnode *load) {
-  tp_dend e = { end_new(x, &load->nd), load->nrows, tp_drows_new(x, load->nrows, load->rows) };
+  tp_dend e = { compile_nd(x, &alone, &load->nd), load->nrows,
+    tp_drows_new(x, load->nrows, load->rows) };
   return tp_dup(&x->a, &e, sizeof e);
 }
 
 /* Extents and strides mention bounds and loaded ends. */
-static void end_place(const tp_exec *x, tp_dnd *d) {
+void tp_end_place(const tp_exec *x, tp_dnd *d) {
   set_view(d, x->env);
   tp_dnd_place(x, d);
 }
-
-void tp_drows_place(const tp_exec *x, tp_drows *r) { end_place(x, &r->nd); }
 
 /* over the other axes */
 static int64_t end_at(const tp_view *v, int64_t first, int naxis) {
@@ -175,10 +172,10 @@ static bool has_rows(const tp_exec *x, const tp_dnd *d) {
 int64_t tp_dend_most(const tp_exec *x, tp_dend *e, int64_t given) {
   tp_dnd *d = &e->nd;
   int64_t most = 0;
-  end_place(x, d);
+  tp_end_place(x, d);
   if (!has_rows(x, d)) return 0;
   const int64_t *p = d->v.p;
-  for (int i = 0; i < e->nrow; i++) tp_drows_place(x, &e->rows[i]);
+  for (int i = 0; i < e->nrow; i++) tp_end_place(x, &e->rows[i].nd);
   TP_WALK (w, d->rank, d->v.shape) {
     bool there = true;
     for (int i = 0; i < e->nrow && there; i++) there = tp_drows_there(x, &e->rows[i], d->rank, &w);

@@ -11,8 +11,8 @@ typedef struct tp_exec tp_exec;
 typedef struct tp_target tp_target;
 tp_exec *tp_exec_new(const tp_plan *p, const tp_target *t, tp_error *err);
 tp_exec *tp_exec_free(tp_exec *x); /* NULL */
-/* Before its first run: n threads share what the plan's teams say, the caller's one of them. False:
- * no memory. */
+/* Before its first run: n threads, the caller's one of them, share the plan's teams. False: no
+ * memory. */
 bool tp_exec_threads(tp_exec *x, int n, tp_error *err);
 /* Do threads share this team at the bounds of the last run? meetings: leaves before which they
  * meet; -1: there was no run. */
@@ -44,18 +44,18 @@ bool tp_exec_rest(tp_exec *x, double until, tp_error *err);
 struct tp_host;
 typedef int tp_native(const struct tp_host *h);
 void tp_exec_native(tp_exec *x, tp_native *const *fn);
-/* For code that comes while a run goes on. Asked with the seconds of running since the last time,
+/* For code that comes while a run goes on: asked with the seconds of running since the last time,
  * where a run or step begins, and between iterations of outermost loops about each millisecond.
- * False: there is none yet; true: *fn is what tp_exec_native is given, and it is asked no more. */
+ * False: there is none yet; true: *fn is for tp_exec_native, and nobody asks again. */
 typedef bool tp_codeask(void *ud, double ran, tp_native *const **fn);
 void tp_exec_ask(tp_exec *x, tp_codeask *ask, void *ud);
-/* Between ticks, or after a run that ended early: output i, a parameter's last value, becomes the
- * newest where that lies in a buffer. False: it may hold less than a whole value, unless the plan
- * copies each one there (tp_poly.keeps). */
+/* Between ticks, or after a run that ended early: copies the newest value of output i, a
+ * parameter's last value, there if it lies in a buffer. False: the output may hold less than a
+ * whole value, unless the plan copies each one there (tp_poly.keeps). */
 bool tp_exec_newest(tp_exec *x, int i);
-/* After tp_exec_room, before the outputs are made: the array that may stand for output i, as the
- * run's own would have the same elements: what was loaded for a parameter that does not evolve, or
- * the constant that it begins with; NULL. */
+/* After tp_exec_room, before outputs are made: an array that may stand for output i, as it has the
+ * same elements: what was loaded for a parameter that does not evolve, or the constant that it
+ * begins with; NULL. */
 tp_array *tp_exec_lent(const tp_exec *x, const tp_run *run, int i);
 /* so many count against its limit of memory besides */
 void tp_exec_hold(tp_exec *x, int64_t bytes);
@@ -77,18 +77,18 @@ bool tp_exec_trace(const tp_exec *x, const char *path, tp_error *err);
 /* Bytes of memory that a run for env takes: buffers, working memory of regions, and what is mapped
  * of buffers in a file; -1: too many. Changes nothing. */
 int64_t tp_exec_memory(const tp_exec *x, const int64_t *env);
-/* A buffer that lies in the file: `outer` parts of `count` rows of `row` bytes each, from place
- * `at`; rows of a ring go round. Rows from lo to hi are in use or wait to leave, `chunk` of them
- * together; those from there to `ready` are mapped, those to `asked` asked for. most: bytes mapped
- * at a time. chunk 0: it is in the arena. */
+/* A buffer in the file: `outer` parts of `count` rows of `row` bytes, from place `at`; rows of a
+ * ring go round. Rows from lo to hi are in use or wait to leave, `chunk` of them together; those up
+ * to `ready` are mapped, up to `asked` asked for. most: bytes mapped at a time. chunk 0: it is in
+ * the arena. */
 typedef struct tp_spilled {
   int dim, way;
   bool ring;
   int64_t at, bytes, outer, count, row, chunk, most, lo, hi, ready, asked;
 } tp_spilled;
-/* Where everything would lie: by buffer, whether it is in the file, its bytes and place in the
- * arena (-1: none), and how it lies in the file; by position, what is mapped of the file. total:
- * arena and the most that is mapped. */
+/* Where everything would lie. By buffer: is it in the file (out), its place in the arena (at, -1:
+ * none), how it lies in the file (as), its bytes; by position: bytes of the file that are mapped
+ * (load). total: the arena and the most that is mapped. */
 typedef struct tp_places {
   bool *out;
   int64_t *at;

@@ -69,10 +69,9 @@ typedef struct tp_dnd {
 } tp_dnd;
 
 /* ---- regions ---- */
-/* next: the execution that is timed next. first, later: seconds of the first executions and of the
- * nlater timed ones after them, without what the thread waited for a processor; most: the longest
- * of these. ran: how long the thread had run when that was last asked before the execution that is
- * timed. */
+/* next: the execution that is timed next. first, later: seconds of the first executions, and of the
+ * nlater timed ones after them, without waiting for a processor; most: the longest of these. ran:
+ * how long the thread had run when that was last asked before the execution. */
 typedef struct tp_clock {
   int64_t calls, next, nlater;
   double first, later, most, ran;
@@ -91,7 +90,7 @@ struct tp_dreg {
   int pos;
   tp_clock *clock;
   struct tp_watch *watch; /* of a region that is checked */
-  /* of a PINIT, and of a leaf that makes what it takes: 1 + the parameter; else 0 */
+  /* of a PINIT, and of the leaf that makes what it takes: 1 + the parameter; else 0 */
   int first;
   void *k; /* what its functions keep: tp_ew, tp_dcall, ... */
 };
@@ -142,14 +141,13 @@ struct tp_exec {
   struct tp_workers *workers;
   /* by buffer: a first value of a parameter was put there (first.c) */
   bool *begun;
-  /* by output: the PINIT whose array it may be; its buffer; the one that holds its newest value.
-   * NULL, -1: none */
+  /* by output: the PINIT whose array it may be; its buffer, and the one that holds its newest
+   * value. NULL, -1: none */
   tp_dreg **lender;
   int *last, *holder;
-  /* running: loop variables have their values; placed: buffers lie where the latest run put them */
+  /* running: loop variables have their values; placed: buffers lie as the latest run put them */
   bool poison, running, cancelled, placed;
-  /* the position at which it ended early, and the last one from there on that may be half done; -1
-   */
+  /* where it ended early, and the last position from there on that may be half done; -1 */
   int ended, torn;
   /* code with clocks: when what runs began, if anybody asks; it is timed */
   double entered;
@@ -163,11 +161,9 @@ struct tp_exec {
 };
 
 /* "class: 'h' at t = 3: text". lead: place of the point along the leading axes, nlead of them;
- * tp_rfail knows none. axis: place along the axes of rg->along. */
+ * tp_rfail knows none. axis: NULL, or the place along the axes of rg->along. */
 bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
-bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, tp_code code, const char *fmt,
-    ...) TP_PRINTF(5, 6);
-bool tp_rfail_on(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis,
+bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis,
     tp_code code, const char *fmt, ...) TP_PRINTF(6, 7);
 /* Integers that have no value: TP_K_DIVZERO, TP_K_NEGPOW, or 3: the least or greatest of none. */
 bool tp_rfault(tp_exec *x, const tp_dreg *r, const int64_t *lead, int what);

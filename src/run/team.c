@@ -81,13 +81,6 @@ int64_t tp_workers_room(const tp_exec *x, const int64_t *bytes) {
   return x->workers ? tp_times_bytes(room_of_one(x->workers, bytes), x->workers->n) : 0;
 }
 
-/* At the end of the arena. */
-static void place_workers(tp_exec *x) {
-  int64_t each = room_of_one(x->workers, x->count);
-  for (int i = 0; i < x->workers->n; i++)
-    x->workers->w[i].x.room = x->mem->arena + x->mem->total - each * (x->workers->n - i);
-}
-
 /* who of n */
 static void put_shares(const tp_teams *t, int64_t *env, int who, int n) {
   for (int i = 0; i < t->nshare; i++) {
@@ -113,12 +106,11 @@ bool tp_workers_bind(tp_exec *x) {
   tp_workers *all = x->workers;
   if (!all) return true;
   memset(all->alone, 0, sizeof *all->alone * (size_t)x->plan->npos);
-  place_workers(x);
-  for (int i = all->n - 1; i >= 0; i--)
-    if (!bind_worker(&all->w[i])) {
-      *x->err = all->w[i].err;
-      return false;
-    }
+  int64_t each = room_of_one(all, x->count);
+  for (int i = all->n - 1; i >= 0; i--) {
+    all->w[i].x.room = x->mem->arena + x->mem->total - each * (all->n - i); /* at its end */
+    if (!bind_worker(&all->w[i])) return *x->err = all->w[i].err, false;
+  }
   return tp_team_judge(all) || tp_no_memory(x->err, TP_NOWHERE);
 }
 

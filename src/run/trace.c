@@ -106,11 +106,6 @@ static double put_tree(trace *t, const tp_pnode *n, double at) {
   return at;
 }
 
-static bool write_trace(FILE *f, void *ud) {
-  const tp_buf *b = ud;
-  return fwrite(b->s, 1, b->n, f) == b->n;
-}
-
 bool tp_exec_trace(const tp_exec *x, const char *path, tp_error *err) {
   tp_arena a;
   int64_t turns;
@@ -124,7 +119,7 @@ bool tp_exec_trace(const tp_exec *x, const char *path, tp_error *err) {
   put_tree(&t, x->plan->body, 0);
   tp_puts(&t.b, "\n]\n");
   bool ok =
-      t.b.failed ? tp_no_memory(err, TP_NOWHERE) : tp_file_replace(path, write_trace, &t.b, err);
+      t.b.failed ? tp_no_memory(err, TP_NOWHERE) : tp_file_replace(path, tp_file_text, &t.b, err);
   tp_buf_free(&t.b);
   tp_arena_free(&a);
   return ok;

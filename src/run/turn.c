@@ -11,35 +11,24 @@ static bool is_inside(const tp_exec *x, const tp_inst *i) {
                      : x->env[i->var] >= tp_dx_get(&i->lo, x->env);
 }
 
-static const tp_inst *begin_loop(tp_exec *x, const tp_inst *i) {
-  x->env[i->var] = i->step > 0 ? tp_dx_get(&i->lo, x->env) : tp_dx_get(&i->hi, x->env) - 1;
-  return is_inside(x, i) ? i + 1 : x->flow->inst + i->to;
-}
-
-static const tp_inst *next_iteration(tp_exec *x, const tp_inst *i) {
-  x->env[i->var] += i->step;
-  return is_inside(x, i) ? x->flow->inst + i->to : i + 1;
-}
-
-/* if the buffer lies in the file that way */
-static void keep_rows(tp_exec *x, const tp_inst *i) {
-  const tp_spilled *s = &x->mem->spilled[i->var];
-  if (!s->chunk || s->way != i->way) return;
-  if (i->op == TP_I_SPILL) tp_run_spill(x, i);
-  else tp_run_fetch(x, i);
-}
-
 /* not a region; leaves: BEHIND is skipped */
 const tp_inst *tp_flow_turn(tp_exec *x, const tp_inst *i, bool leaves) {
+  const tp_inst *to = x->flow->inst + i->to;
+  const tp_spilled *s;
   switch (i->op) {
-  case TP_I_FOR: return begin_loop(x, i);
-  case TP_I_NEXT: return next_iteration(x, i);
-  case TP_I_IF: return holds(x, i) ? i + 1 : x->flow->inst + i->to;
-  case TP_I_JUMP: return x->flow->inst + i->to;
-  case TP_I_BEHIND: return leaves ? x->flow->inst + i->to : i + 1;
+  case TP_I_FOR:
+    x->env[i->var] = i->step > 0 ? tp_dx_get(&i->lo, x->env) : tp_dx_get(&i->hi, x->env) - 1;
+    return is_inside(x, i) ? i + 1 : to;
+  case TP_I_NEXT: x->env[i->var] += i->step; return is_inside(x, i) ? to : i + 1;
+  case TP_I_IF: return holds(x, i) ? i + 1 : to;
+  case TP_I_JUMP: return to;
+  case TP_I_BEHIND: return leaves ? to : i + 1;
   case TP_I_LOAD: x->env[i->var] = tp_dend_most(x, i->end, tp_dx_get(&i->hi, x->env)); return i + 1;
   case TP_I_SPILL:
-  case TP_I_FETCH: keep_rows(x, i); return i + 1;
+  case TP_I_FETCH: /* if the buffer lies in the file that way */
+    s = &x->mem->spilled[i->var];
+    if (s->chunk && s->way == i->way) (i->op == TP_I_SPILL ? tp_run_spill : tp_run_fetch)(x, i);
+    return i + 1;
   default: return i + 1;
   }
 }

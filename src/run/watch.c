@@ -90,7 +90,7 @@ static bool tell(tp_exec *x, tp_dreg *r, const int64_t *lead, const int64_t *alo
   tp_buf b;
   tp_buf_init(&b);
   tp_made_tell(&b, m, at);
-  tp_rfail_on(x, r, lead, along, TP_E_NAN, "%s", b.failed ? "" : b.s);
+  tp_rfail_at(x, r, lead, along, TP_E_NAN, "%s", b.failed ? "" : b.s);
   tp_buf_free(&b);
   return false;
 }
