@@ -7,16 +7,16 @@
 enum { SIM_DIM = 12 };
 
 /* A point of a statement; of an access, with an element that it touches there. */
-typedef struct row {
-  struct row *same, *next; /* of the same point; of all */
+typedef struct sim_row {
+  struct sim_row *same, *next; /* of the same point; of all */
   bool ran;
   int64_t x[2 * SIM_DIM];
-} row;
+} sim_row;
 typedef struct {
-  int key, width; /* numbers of a point; of a row */
-  tp_hmap by;     /* point -> its rows */
-  row *all;
-} rows;
+  int key, width; /* numbers of a point; of a sim_row */
+  tp_hmap by;     /* point -> its sim_rows */
+  sim_row *all;
+} sim_rows;
 
 /* same: another of which it is a copy */
 typedef struct holder {
@@ -36,8 +36,8 @@ typedef struct {
   tp_arena a;
   int64_t *env;
   tp_error *err;
-  rows *points; /* by statement */
-  rows **touch; /* by statement and access */
+  sim_rows *points; /* by statement */
+  sim_rows **touch; /* by statement and access */
   together *loops;
   tp_hmap *held;  /* by array: slot -> what lies there */
   holder *copied; /* what the statement at work copies */
@@ -48,16 +48,16 @@ typedef struct {
 
 typedef struct {
   sim *s;
-  rows *t;
+  sim_rows *t;
 } filling;
 
-static row *rows_of(const rows *t, const int64_t *x) {
+static sim_row *rows_of(const sim_rows *t, const int64_t *x) {
   return tp_hmap_get(&t->by, x, sizeof *x * (size_t)t->key);
 }
 
 static isl_stat add_row(isl_point *p, void *ud) {
   filling *f = ud;
-  row *r = TP_NEW(&f->s->a, row);
+  sim_row *r = TP_NEW(&f->s->a, sim_row);
   tp_isl_point(p, f->t->width, r->x);
   r->same = rows_of(f->t, r->x);
   r->next = f->t->all;
@@ -66,8 +66,8 @@ static isl_stat add_row(isl_point *p, void *ud) {
   return isl_stat_ok;
 }
 
-static bool fill(sim *s, rows *t, const tp_stmt *q, int more, TP_TAKE isl_set *x) {
-  *t = (rows){ .key = q->ndim, .width = q->ndim + more };
+static bool fill(sim *s, sim_rows *t, const tp_stmt *q, int more, TP_TAKE isl_set *x) {
+  *t = (sim_rows){ .key = q->ndim, .width = q->ndim + more };
   tp_hmap_init(&t->by, &s->a);
   x = tp_isl_numbers(x, s->env);
   bool ok = q->ndim <= SIM_DIM && more <= SIM_DIM && x &&
@@ -173,7 +173,7 @@ static bool touch(sim *s, int st, int a, const int64_t *x) {
   const tp_access *acc = &q->acc[a];
   const tp_arr *arr = s->p->arrs.v[acc->arr];
   bool ok = true;
-  for (const row *r = rows_of(&s->touch[st][a], x); r && ok; r = r->same) {
+  for (const sim_row *r = rows_of(&s->touch[st][a], x); r && ok; r = r->same) {
     const int64_t *e = r->x + q->ndim;
     ok = acc->kind == TP_ACC_READ ? read_one(s, arr, e, q, acc->alias && tp_is_copy(q))
                                   : write_one(s, arr, e, q, acc->kind == TP_ACC_UPDATE);
@@ -183,7 +183,7 @@ static bool touch(sim *s, int st, int a, const int64_t *x) {
 
 static bool run_point(sim *s, int st, const int64_t *x, phase f) {
   const tp_stmt *q = s->p->stmts.v[st];
-  row *r = rows_of(&s->points[st], x);
+  sim_row *r = rows_of(&s->points[st], x);
   if (!r) return wrong(s, "outside its domain:", q->name, q->ndim, x, NULL);
   if (f == BEGIN && r->ran) return wrong(s, "run twice:", q->name, q->ndim, x, NULL);
   r->ran = true;
@@ -246,8 +246,8 @@ static bool sim_tree(sim *s, const tp_tree *t) {
 
 static bool prepare(sim *s) {
   const tp_poly *p = s->p;
-  s->points = TP_NEWN(&s->a, rows, p->stmts.n);
-  s->touch = TP_NEWN(&s->a, rows *, p->stmts.n);
+  s->points = TP_NEWN(&s->a, sim_rows, p->stmts.n);
+  s->touch = TP_NEWN(&s->a, sim_rows *, p->stmts.n);
   s->held = TP_NEWN(&s->a, tp_hmap, p->arrs.n);
   s->made = TP_NEWN(&s->a, tp_hmap, p->arrs.n);
   for (int i = 0; i < p->arrs.n; i++) {
@@ -257,12 +257,12 @@ static bool prepare(sim *s) {
   for (int i = 0; i < p->stmts.n; i++) {
     const tp_stmt *q = p->stmts.v[i];
     if (!fill(s, &s->points[i], q, 0, isl_set_copy(q->dom))) return false;
-    s->touch[i] = TP_NEWN(&s->a, rows, q->nacc);
+    s->touch[i] = TP_NEWN(&s->a, sim_rows, q->nacc);
     for (int a = 0; a < q->nacc; a++) {
       const tp_arr *x = p->arrs.v[q->acc[a].arr];
       if (!fill(s, &s->touch[i][a], q, x->ndim, isl_map_wrap(isl_map_copy(q->acc[a].rel))))
         return false;
-      for (const row *r = s->touch[i][a].all; r && q->acc[a].kind != TP_ACC_READ; r = r->next) {
+      for (const sim_row *r = s->touch[i][a].all; r && q->acc[a].kind != TP_ACC_READ; r = r->next) {
         intptr_t n = missing(s, x, r->x + q->ndim);
         set_missing(s, x, r->x + q->ndim, (n ? n : 1) + 1);
       }
@@ -273,7 +273,7 @@ static bool prepare(sim *s) {
 
 static bool all_made(sim *s) {
   for (int i = 0; i < s->p->stmts.n; i++)
-    for (const row *r = s->points[i].all; r; r = r->next)
+    for (const sim_row *r = s->points[i].all; r; r = r->next)
       if (!r->ran)
         return wrong(s, "never run:", s->p->stmts.v[i]->name, s->points[i].key, r->x, NULL);
   return true;
