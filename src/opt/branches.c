@@ -10,7 +10,7 @@
 #include "opt/opt.h"
 #include "graph/mk.h"
 
-enum { MOST_PARTS = 4, PART_OPERANDS = 3, PART_BRANCHES = 32, PART_READS = 32 };
+enum { MOST_PARTS = 4, PART_BRANCHES = 32, PART_READS = 32 };
 /* The parts that read it: branches of the tensor `of`, then reads. 0: something else does. */
 typedef struct {
   const tp_node *of;
@@ -33,7 +33,7 @@ typedef struct {
 } parter;
 
 static bool made_of_few(const tp_node *n) {
-  return tp_op_is_elementwise(n->op) && n->nin <= PART_OPERANDS;
+  return tp_op_is_elementwise(n->op) && n->nin <= TP_CONE_OPERANDS;
 }
 
 static bool moves_points(const tp_node *n) {
@@ -106,18 +106,8 @@ static bool made_apart(parter *b, const tp_node *n) {
 
 /* The part's own value in v's place. */
 static tp_val made_by_part(parter *b, tp_val v, int part) {
-  tp_node *n = v.node;
-  tp_val in[PART_OPERANDS];
-  if (n->id >= b->n || !b->apart[n->id]) return v;
   if (!b->made[part]) b->made[part] = TP_NEWN(&b->mk.g->arena, tp_val, b->n);
-  tp_val *made = &b->made[part][n->id];
-  if (made->node) return *made;
-  for (int k = 0; k < n->nin; k++)
-    if (!(in[k] = made_by_part(b, n->in[k].src, part)).node) return tp_none;
-  b->mk.g->pos = n->pos;
-  *made = mk_op(b->mk, n->op, n->nin, in, &n->attr);
-  if (made->node) tp_name_as(made->node, n);
-  return *made;
+  return tp_copied(&(tp_cone){ b->mk, b->n, b->apart, false, b->made[part] }, v);
 }
 
 static bool give_parts(parter *b, bool *changed) {

@@ -54,6 +54,17 @@ typedef struct tp_again {
   tp_again_reader *v;
   bool *chain;
 } tp_again;
+/* v with its operators of `in`, by id of the n first, made anew; views of what changes so, too, if
+ * said. made: by id, what was. */
+enum { TP_CONE_OPERANDS = 3 }; /* of an elementwise operator, at most */
+typedef struct tp_cone {
+  tp_mk mk;
+  int n;
+  const bool *in;
+  bool views;
+  tp_val *made;
+} tp_cone;
+tp_val tp_copied(const tp_cone *c, tp_val v);
 bool tp_make_again(tp_graph *g, const tp_again *w, tp_error *err);
 /* check = "nan": marks the operators made since the pass that are looked at (watch.c) */
 void tp_watch_rest(tp_graph *g);

@@ -37,8 +37,8 @@ typedef struct moving_range {
 bool tp_moving_range(moving_range *m);
 tp_val tp_moving_row(const moving_range *m, const tp_ix *p); /* row p, in dtype */
 
-/* The state of rows that lie side by side: one value, or several. n 0: an error is in err.
- * monoid.c */
+/* The state of rows that lie side by side: one value, or several; of a monoid.def row's functions
+ * (monoid.c). n 0: an error is in err. */
 enum { PARTIALS = 3 };
 typedef struct partial {
   int n;
@@ -51,12 +51,12 @@ partial tp_partial_none(const moving_range *m);
 partial tp_partial_whole(const moving_range *m, tp_val red, const tp_at *at);
 /* rows of a lie before those of b */
 partial tp_partial_join(const moving_range *m, partial a, partial b);
+/* part by part, as mk_either, mk_select, mk_at, mk_declared and tp_merge_add */
 partial tp_partial_either(const moving_range *m, int ndom, const tp_sym *const *dom,
     const tp_ix *cond, partial yes, partial no);
 partial tp_partial_select(const moving_range *m, tp_val cond, partial yes, partial no);
 partial tp_partial_at(const moving_range *m, partial a, const tp_sym *d, const tp_ix *p);
 partial tp_partial_declared(const moving_range *m, int ndom, const tp_sym *const *dom);
-/* in the dtypes of s */
 bool tp_partial_branch(const moving_range *m, partial s, const tp_ix *cond, partial e);
 
 tp_val tp_partial_mean(const moving_range *m, tp_val sum, tp_val n);
