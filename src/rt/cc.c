@@ -2,7 +2,6 @@
  * processor. A child process compiles it. Where the folder cannot be had, a folder of the moment
  * takes its place, which is gone when the object is open. */
 #include "rt/cc.h"
-#include "io/io.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +21,6 @@ extern char **environ;
 static const char *const flags =
     "-O2 -ftree-vectorize -march=native -std=gnu11 -fPIC -shared -fwrapv -fno-strict-aliasing "
     "-ffp-contract=off -fno-math-errno -fno-trapping-math -w";
-/* variables of the environment */
-enum { VARIABLES = 1024 };
 
 /* ---- what the result depends on ---- */
 
@@ -68,22 +65,14 @@ static void name_of(const tp_cc_source *s, char name[33]) {
 
 /* ---- compiling ---- */
 
-/* Without what was loaded before us: a sanitizer would look for leaks of the compiler. */
-static char **environment(char **to, int max) {
-  int n = 0;
-  for (char **v = environ; v && *v && n < max - 1; v++)
-    if (strncmp(*v, "LD_PRELOAD=", 11)) to[n++] = *v;
-  to[n] = NULL;
-  return to;
-}
-
 /* A child that has none of our files, signals or terminal's keys, and says to `out` what goes
  * wrong; 0: there is none. */
 static pid_t beside(char **argv, int out) {
   posix_spawn_file_actions_t act;
   posix_spawnattr_t attr;
   sigset_t none, all;
-  char *env[VARIABLES];
+  char *env[1024];
+  int n = 0;
   pid_t pid = 0;
   if (posix_spawn_file_actions_init(&act)) return 0;
   if (posix_spawnattr_init(&attr)) return posix_spawn_file_actions_destroy(&act), 0;
@@ -100,7 +89,11 @@ static pid_t beside(char **argv, int out) {
   posix_spawnattr_setpgroup(&attr, 0);
   posix_spawnattr_setflags(
       &attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  if (posix_spawn(&pid, argv[0], &act, &attr, argv, environment(env, VARIABLES))) pid = 0;
+  /* without what was loaded before us: a sanitizer would look for leaks of the compiler */
+  for (char **v = environ; v && *v && n < (int)TP_LEN(env) - 1; v++)
+    if (strncmp(*v, "LD_PRELOAD=", 11)) env[n++] = *v;
+  env[n] = NULL;
+  if (posix_spawn(&pid, argv[0], &act, &attr, argv, env)) pid = 0;
   posix_spawnattr_destroy(&attr);
   posix_spawn_file_actions_destroy(&act);
   return pid;

@@ -153,22 +153,25 @@ typedef struct held_piece {
   int64_t bytes;
 } held_piece;
 typedef struct chart {
+  tp_buf *b;
+  tp_fn *f;
   const tp_plan *plan;
-  const tp_poly *poly;
+  const int64_t *env;
   const tp_places *places;
   int64_t *live; /* by position */
   /* by position; NULL: does not run for these bounds */
   const tp_pnode **region;
   int peak;
+  bool ok;
 } chart;
 
 static void note_region(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *hi) {
   if (x->kind == TP_P_REGION) ((chart *)ud)->region[x->pos] = x;
 }
 
-static bool fill_chart(chart *c, const int64_t *env) {
+static bool fill_chart(chart *c) {
   const tp_plan *p = c->plan;
-  if (!tp_plan_reach(p, env, note_region, c)) return false;
+  if (!tp_plan_reach(p, c->env, note_region, c)) return false;
   for (int i = 0; i < p->npos; i++) c->live[i] = c->places->load[i];
   for (int i = 0; i < p->bufs.n; i++) {
     const tp_pbuf *b = p->bufs.v[i];
@@ -266,7 +269,7 @@ static void put_piece(tp_buf *b, const held_piece *x, const chart *c) {
 }
 
 /* What is alive at the peak, the largest first. */
-static void put_top(tp_buf *b, tp_arena *a, const chart *c, const int64_t *env) {
+static void put_top(tp_buf *b, tp_arena *a, const chart *c) {
   held_piece *v = TP_NEWN(a, held_piece, c->plan->bufs.n + 1);
   int n = 0;
   for (int i = 0; i < c->plan->bufs.n; i++) {
@@ -302,8 +305,9 @@ static void put_spilled(tp_buf *b, const chart *c) {
     if (!p->out[i]) continue;
     tp_putf(b, "%14s  %s", commas(p->as[i].bytes).s, x->name ? x->name : "?");
     int d = p->as[i].dim;
-    if (d >= 0 && i < c->poly->arrs.n)
-      tp_putf(b, ", row by row of %s", c->poly->arrs.v[i]->dim[x->order ? x->order[d] : d]->name);
+    if (d >= 0 && i < c->f->poly->arrs.n)
+      tp_putf(
+          b, ", row by row of %s", c->f->poly->arrs.v[i]->dim[x->order ? x->order[d] : d]->name);
     tp_putf(b, ", at most %s in memory", commas(p->as[i].most).s);
     put_line(b, x->pos);
   }
@@ -327,39 +331,30 @@ static void put_rows(tp_buf *b, const tp_fn *f) {
         (long long)f->rows, f->rows == 1 ? "" : "s");
 }
 
-typedef struct {
-  tp_buf *b;
-  tp_fn *f;
-  const int64_t *env;
-  bool ok;
-} page;
-
 static void put_memory(void *ud, const tp_places *places) {
-  page *g = ud;
-  const tp_plan *p = g->f->plan;
+  chart *c = ud;
   tp_arena a;
   tp_scratch_init(&a);
-  chart c = { .plan = p,
-    .poly = g->f->poly,
-    .places = places,
-    .live = TP_NEWN(&a, int64_t, p->npos + 1),
-    .region = TP_NEWN(&a, const tp_pnode *, p->npos + 1) };
-  g->ok = fill_chart(&c, g->env);
-  if (g->ok && !c.region[c.peak]) tp_puts(g->b, "nothing runs with these bounds\n");
-  else if (g->ok) {
-    put_total(g->b, &c);
-    put_plot(g->b, &c);
-    tp_puts(g->b, "at the peak:\n");
-    put_top(g->b, &a, &c, g->env);
-    put_spilled(g->b, &c);
-    put_rows(g->b, g->f);
+  c->plan = c->f->plan;
+  c->places = places;
+  c->live = TP_NEWN(&a, int64_t, c->plan->npos + 1);
+  c->region = TP_NEWN(&a, const tp_pnode *, c->plan->npos + 1);
+  c->ok = fill_chart(c);
+  if (c->ok && !c->region[c->peak]) tp_puts(c->b, "nothing runs with these bounds\n");
+  else if (c->ok) {
+    put_total(c->b, c);
+    put_plot(c->b, c);
+    tp_puts(c->b, "at the peak:\n");
+    put_top(c->b, &a, c);
+    put_spilled(c->b, c);
+    put_rows(c->b, c->f);
   }
   tp_arena_free(&a);
 }
 
 static bool memory(tp_fn *f, const int64_t *env, tp_buf *b) {
-  page g = { b, f, env, false };
-  return tp_exec_places(f->exec, env, put_memory, &g) && g.ok;
+  chart c = { .b = b, .f = f, .env = env };
+  return tp_exec_places(f->exec, env, put_memory, &c) && c.ok;
 }
 
 /* ---- work ---- */

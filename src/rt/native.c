@@ -7,7 +7,6 @@
 #include "rt/fn.h"
 #include "rt/cc.h"
 #include "emit/emit.h"
-#include "kern/kern.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 

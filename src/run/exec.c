@@ -1,6 +1,5 @@
 /* exec.c: makes, binds and runs a plan. */
 #include "run/priv.h"
-#include <stdio.h>
 #include <stdlib.h>
 
 static bool compile(tp_exec *x) {

@@ -1,6 +1,5 @@
 /* fail.c: errors of regions, with their points; working memory. */
 #include "run/priv.h"
-#include <stdio.h>
 
 /* " at t = 3, i = 2", or "". */
 static const char *where(

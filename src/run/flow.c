@@ -65,12 +65,6 @@ void tp_flow_begin(tp_exec *x) {
   x->flow->nshown = 0;
 }
 
-static bool front_region(tp_exec *x, const tp_inst *i) {
-  x->flow->front.pc = (int)(i - x->flow->inst);
-  x->flow->nshown += i->op == TP_I_SHOW;
-  return tp_dreg_run(x, i->rg);
-}
-
 tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
   tp_flow *f = x->flow;
   const tp_inst *i = f->inst + f->front.pc, *end = f->inst + f->ninst;
@@ -87,9 +81,12 @@ tp_stand tp_flow_run(tp_exec *x, const tp_goal *g) {
       if (!ok) s = TP_AT_ERROR;
       else i = f->inst + i->beyond;
     } else if (i->op == TP_I_REGION || i->op == TP_I_SHOW) {
-      if (!front_region(x, i++)) s = TP_AT_ERROR, i--;
+      f->front.pc = (int)(i - f->inst);
+      f->nshown += i->op == TP_I_SHOW;
+      if (!tp_dreg_run(x, i->rg)) s = TP_AT_ERROR;
       else if (g->shown && f->nshown == g->shown) s = TP_AT_SHOWN;
       else if (g->until && tp_now() >= g->until) s = TP_AT_TIME;
+      i += s != TP_AT_ERROR;
     } else if (i->op == TP_I_TICK && g->tick) s = TP_AT_TICK;
     else {
       f->front.pc = (int)(i - f->inst);

@@ -30,9 +30,8 @@ typedef struct {
   const tp_teams *t;
   const int64_t *lo, *hi;
 } team_judge;
-typedef struct {
-  int n, *v;
-} pending;
+/* by position: leaves that have run since the latest meeting */
+typedef unsigned char *pending;
 
 static bool known(const team_judge *j, const tp_ix *e, int64_t *v) {
   int64_t most;
@@ -185,43 +184,31 @@ static bool conflict(const team_judge *j, const team_leaf_use *a, const team_lea
   return false;
 }
 
-static void reach_leaf(team_judge *j, int pos, pending *p) {
-  if (!j->use[pos].runs) return;
+static void reach_leaf(team_judge *j, int pos, pending p) {
+  int npos = j->all->x->plan->npos;
   unsigned char *meets = &j->all->meets[pos];
-  for (int i = 0; i < p->n && !*meets; i++) *meets = conflict(j, &j->use[p->v[i]], &j->use[pos]);
-  if (*meets) p->n = 0;
-  p->v[p->n++] = pos;
+  if (!j->use[pos].runs) return;
+  for (int i = 0; i < npos && !*meets; i++) *meets = p[i] && conflict(j, &j->use[i], &j->use[pos]);
+  if (*meets) memset(p, 0, (size_t)npos);
+  p[pos] = true;
 }
 
-static void add_pending(pending *to, const pending *from) {
-  for (int i = 0; i < from->n; i++) {
-    int k = 0;
-    while (k < to->n && to->v[k] != from->v[i]) k++;
-    if (k == to->n) to->v[to->n++] = from->v[i];
-  }
-}
-
-static pending copy_pending(team_judge *j, const pending *p) {
-  pending q = { p->n, TP_NEWN(&j->a, int, j->all->x->plan->npos + 1) };
-  TP_COPYN(q.v, p->v, p->n);
-  return q;
-}
-
-static void find_meetings(team_judge *j, const tp_pnode *x, pending *p) {
+/* A loop or branch may also do nothing: what was pending stays so. */
+static void find_meetings(team_judge *j, const tp_pnode *x, pending p) {
+  int npos = j->all->x->plan->npos;
   if (x->kind == TP_P_REGION) {
     reach_leaf(j, x->pos, p);
     return;
   }
   bool branch = x->kind == TP_P_IF || x->kind == TP_P_FOR;
-  pending was = branch ? copy_pending(j, p) : (pending){ 0 },
-          all = branch ? copy_pending(j, p) : (pending){ 0 };
+  pending was = branch ? TP_DUPN(&j->a, p, npos) : NULL, all = branch ? TP_DUPN(&j->a, p, npos) : p;
   for (int i = 0; i < x->n; i++) {
-    if (x->kind == TP_P_IF) *p = copy_pending(j, &was);
+    if (x->kind == TP_P_IF) TP_COPYN(p, was, npos);
     find_meetings(j, x->kid[i], p);
     if (x->kind == TP_P_FOR) find_meetings(j, x->kid[i], p);
-    if (branch) add_pending(&all, p);
+    for (int k = 0; k < npos && branch; k++) all[k] |= p[k];
   }
-  if (branch) *p = all;
+  if (branch) TP_COPYN(p, all, npos);
 }
 
 /* seconds: longer than waking a thread that has a processor */
@@ -257,8 +244,8 @@ static void judge_all(team_judge *j) {
   if (!tp_plan_reach(p, all->x->env, note_use, j)) tp_oom();
   memset(all->meets, 0, sizeof *all->meets * (size_t)p->npos);
   for (int i = 0; i < j->t->nteam; i++) {
-    pending none = { 0, TP_NEWN(&j->a, int, p->npos + 1) };
-    for (int k = 0; k < j->t->team[i].n; k++) find_meetings(j, j->t->team[i].v[k].as, &none);
+    pending none = TP_NEWN(&j->a, unsigned char, p->npos);
+    for (int k = 0; k < j->t->team[i].n; k++) find_meetings(j, j->t->team[i].v[k].as, none);
     weigh(j, i);
   }
 }

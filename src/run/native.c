@@ -124,7 +124,6 @@ void tp_exec_native(tp_exec *x, tp_native *const *fn) {
 void tp_exec_ask(tp_exec *x, tp_codeask *ask, void *ud) {
   x->flow->ask = ask;
   x->flow->asked = ud;
-  x->flow->skips = 1;
 }
 
 static void ask_now(tp_exec *x) {
@@ -137,16 +136,11 @@ static void ask_now(tp_exec *x) {
   tp_exec_native(x, fn);
 }
 
-/* Skips as many iterations as take about that time. */
 void tp_native_ask(tp_exec *x) {
-  tp_flow *f = x->flow;
-  if (--f->skip > 0) return;
-  double now = tp_now(), took = now - f->asking;
-  f->asking = now;
-  f->ran += took;
-  if (took < ASK_EACH / 2 && f->skips < 1 << 20) f->skips *= 2;
-  else if (took > 2 * ASK_EACH) f->skips = TP_MAX(f->skips / 2, 1);
-  f->skip = f->skips;
+  double now = tp_now(), took = now - x->flow->asking;
+  if (took < ASK_EACH) return;
+  x->flow->asking = now;
+  x->flow->ran += took;
   ask_now(x);
 }
 

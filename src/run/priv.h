@@ -89,8 +89,6 @@ typedef struct tp_flow {
   void *asked;
   /* seconds of running since `ask` was asked; when running was last looked at */
   double ran, asking;
-  /* iterations until it is looked at again; of that many */
-  int skip, skips;
   /* TEMPO_LATE: iterations until a run may go on in native code */
   int late;
   /* split: front leaves BEHIND, of which there is some, to back, which follows it */

@@ -5,16 +5,13 @@
 
 /* 0: not UTF-8 */
 static int utf8_length(const unsigned char *s) {
-  int n = *s < 0x80             ? 1
-      : *s >= 0xc2 && *s < 0xe0 ? 2
-      : *s >= 0xe0 && *s < 0xf0 ? 3
-      : *s >= 0xf0 && *s < 0xf5 ? 4
-                                : 0;
+  int c = *s, n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
   for (int k = 1; k < n; k++)
     if ((s[k] & 0xc0) != 0x80) return 0;
-  bool longer = (*s == 0xe0 && s[1] < 0xa0) || (*s == 0xf0 && s[1] < 0x90),
-       none = (*s == 0xed && s[1] >= 0xa0) || (*s == 0xf4 && s[1] >= 0x90);
-  return longer || none ? 0 : n;
+  int two = n < 3 ? 0 : c << 8 | s[1]; /* too long, surrogates, beyond the last */
+  bool none = (two >= 0xe000 && two < 0xe0a0) || (two >= 0xeda0 && two < 0xee00) ||
+      (two >= 0xf000 && two < 0xf090) || two >= 0xf490;
+  return none ? 0 : n;
 }
 
 static void put_escaped(tp_buf *b, const char *text) {
