@@ -27,6 +27,70 @@ local function rounded(f)
   return function(x, ...) return f(wide(x), ...):to(float_of(x)) end
 end
 
+local function is_whole(x) return not is_float(x:dtype()) and x:dtype() ~= "bool" end
+
+-- ---- creation ----
+
+local function check_vector(shape, name)
+  check(#shape == 1, "shape", "the shape has one axis, as in %s {n}, not %d", name, #shape)
+end
+
+local function with_name(x, name) return name and x:name(name) or x end
+
+function methods.eye(shape, dtype, domain, name)
+  local n, m, options = shape[1], shape[#shape], { domain = domain }
+  check(#shape == 1 or #shape == 2, "shape", "the shape is {n} or {n, m}")
+  local row, column = core.iota({ n, m }, 0, options), core.iota({ n, m }, 1, options)
+  return with_name(row:eq(column):to(dtype or "f32"), name)
+end
+
+-- first + step * i, computed in f64, or in i64 for integers.
+local function ramp(shape, first, step, computed, dtype, domain, name)
+  local i = core.iota(shape, 0, { domain = domain }):to(computed)
+  return with_name((i * step + first):to(dtype), name)
+end
+
+function methods.arange(shape, first, step, dtype, domain, name)
+  check_vector(shape, "arange")
+  first, step, dtype = first or 0, step or 1, dtype or "f32"
+  check(is_float(dtype) or first % 1 == 0 and step % 1 == 0, "dtype",
+    "integers start and step by integers")
+  if first == 0 and step == 1 then
+    return core.iota(shape, 0, { dtype = dtype, domain = domain, name = name })
+  end
+  return ramp(shape, first, step, is_float(dtype) and "f64" or "i64", dtype, domain, name)
+end
+
+function methods.linspace(shape, first, last, dtype, domain, name)
+  check_vector(shape, "linspace")
+  local gaps = tempo.full({}, core.plain(tempo.max(shape[1] - 1, 1)), { dtype = "f64" })
+  return ramp(shape, first, (last - first) / gaps, "f64", dtype or "f32", domain, name)
+end
+
+-- A limit as an i64 scalar.
+local function limit(x)
+  if is_extent(x) then return tempo.full({}, x, { dtype = "i64" }) end
+  check(rank_of(x) == 0 and is_whole(x), "dtype",
+    "a limit is an integer, an index expression or an i64 scalar tensor")
+  return x:to "i64"
+end
+
+function methods.randint(shape, lo, hi, dtype, domain, name)
+  local options = { dtype = dtype, domain = domain, name = name }
+  if hi == nil then lo, hi = 0, lo end
+  if is_number(lo) and is_number(hi) then return core.integers(shape, lo, hi, options) end
+  local from = limit(lo)
+  local width = (limit(hi) - from):maximum(0)              -- by 0: an error at run time
+  options.dtype = "i64"
+  return (core.integers(shape, 0, options) % width + from):to(dtype or "i64")
+end
+
+function methods.randperm(shape, dtype, domain, name)
+  check_vector(shape, "randperm")
+  local u = tempo.uniform(shape, { dtype = "f64", domain = domain, name = name })
+  return u:argsort(0):to(dtype or "i64")
+end
+
 -- ---- elementwise ----
 
 function methods.square(x) return x ^ 2 end
@@ -177,10 +241,31 @@ function methods.transpose(x, a, b)
   return x:permute(order)
 end
 
-function methods.mT(x)
+local function check_matrix(x)
   check(rank_of(x) >= 2, "shape", "a matrix has two axes, not %d", rank_of(x))
+end
+
+function methods.mT(x)
+  check_matrix(x)
   return methods.transpose(x, -2, -1)
 end
+
+-- Column - row of the last two axes.
+local function off_diagonal(x)
+  check_matrix(x)
+  local rank = rank_of(x)
+  local square = { extent_of(x, rank - 2), extent_of(x, rank - 1) }
+  return core.iota(square, 1) - core.iota(square, 0)
+end
+
+local function only_where(c, x)
+  local zero = 0
+  if x:dtype() == "bool" then zero = false end
+  return where(c, x, zero)
+end
+
+function methods.tril(x, diagonal) return only_where(off_diagonal(x):le(diagonal or 0), x) end
+function methods.triu(x, diagonal) return only_where(off_diagonal(x):ge(diagonal or 0), x) end
 
 local function parts(x, axis, sizes)
   local list, lo = {}, 0
@@ -247,7 +332,7 @@ end
 local function rolled(x, axis, shift)
   local n = extent_of(x, axis)
   if not is_number(n) then
-    return x:index_select(axis, (tempo.arange({ n }, { dtype = "i64" }) + (0 - shift)) % n)
+    return x:index_select(axis, (core.iota({ n }, 0) + (0 - shift)) % n)
   end
   local s = n > 0 and shift % n or 0
   if s == 0 then return x end
@@ -277,12 +362,58 @@ function methods.stack(tensors, axis)
   return tempo.cat(list, axis)
 end
 
+-- ---- indices ----
+
+local function check_extent(x, what)
+  check(x == nil or is_extent(x), "option",
+    "%s is an integer or an index expression; to choose by data use narrow or index_select", what)
+end
+
+-- Ends never wrap: a negative one would silently give nothing.
+local function check_end(x)
+  check(not is_number(x) or x >= 0, "domain", "%d: indices count from 0 and do not wrap", x)
+end
+
+function methods.slice(x, axis, lo, hi, step)
+  axis, step = core.axis(rank_of(x), axis), step or 1
+  check_extent(lo, "lo")
+  check_extent(hi, "hi")
+  check(step >= 1, "option", "step %d; to reverse use flip", step)
+  lo, hi = lo or 0, hi or extent_of(x, axis)
+  check_end(lo)
+  check_end(hi)
+  local from, to = lo, hi
+  if step > 1 then from, to = 0, tempo.floordiv(hi - lo + (step - 1), step) end
+  return core.part(x, axis, lo, core.between(x, from, to), step)
+end
+
+-- An index by data, as an i64 scalar; nil for a number or an index expression.
+local function by_data(index)
+  if is_extent(index) then return check_end(index) end
+  check(rank_of(index) == 0 and is_whole(index), "dtype",
+    "an index is an integer, an index expression or an i64 scalar tensor")
+  return index:to "i64"
+end
+
+function methods.select(x, axis, index)
+  axis = core.axis(rank_of(x), axis)
+  local i = by_data(index)
+  return i and x:index_select(axis, i) or core.part(x, axis, index, 1):squeeze(axis)
+end
+
+function methods.narrow(x, axis, start, length)
+  axis = core.axis(rank_of(x), axis)
+  check_extent(length, "length")
+  check_end(length)
+  local i = by_data(start)
+  return i and x:index_select(axis, core.iota({ length }, 0) + i) or core.part(x, axis, start, length)
+end
+
 -- ---- by data ----
 
 function methods.one_hot(x, classes)
-  local whole = not is_float(x:dtype()) and x:dtype() ~= "bool"
-  check(whole and is_extent(classes), "dtype", "takes integers and the number of classes")
-  return x:to("i64"):unsqueeze(-1):eq(tempo.arange({ classes }, { dtype = "i64" })):to "i64"
+  check(is_whole(x) and is_extent(classes), "dtype", "takes integers and the number of classes")
+  return x:to("i64"):unsqueeze(-1):eq(core.iota({ classes }, 0)):to "i64"
 end
 
 function methods.topk(x, k, axis, largest)

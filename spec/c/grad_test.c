@@ -229,19 +229,18 @@ CASE(matvec, CALL("matmul", T(p), T(x)))
 CASE(reshape, CALL("reshape", T(mul(p, p)), SHAPE(K(3), K(-1))))
 CASE(permute, mul(CALL("permute", T(p), AXES(1, 0)), CALL("reshape", T(p), SHAPE(K(3), K(2)))))
 CASE(expand, CALL("expand", T(mul(x, y)), SHAPE(K(4), K(3))))
-CASE(slice, CALL("slice", T(mul(p, p)), INT(1), INT(1), INT(3)))
-CASE(slice_step, CALL("slice", T(mul(p, p)), INT(1), INT(0), INT(3), INT(2)))
+CASE(slice, CALL("part", T(mul(p, p)), INT(1), INT(1), INT(2)))
+CASE(slice_step, CALL("part", T(mul(p, p)), INT(1), INT(0), INT(2), INT(2)))
 CASE(pad, CALL("pad_axis", T(mul(p, p)), INT(1), INT(1), INT(2), FLT(0.5)))
 CASE(cat,
     CALL("cat", LIST(3, ((tp_val[]){ p, mul(p, p), CALL("unsqueeze", T(x), INT(0)) })), INT(0)))
 CASE(index_select, CALL("index_select", T(mul(p, p)), INT(1), T(INTS(2, 0, 2, 2))))
-CASE(index_scalar, CALL("select", T(mul(p, p)), INT(1), T(num(1, TP_I64))))
+CASE(index_scalar, CALL("index_select", T(mul(p, p)), INT(1), T(num(1, TP_I64))))
 CASE(gather, CALL("gather", T(mul(p, p)), INT(1), T(MATRIX(2, 2, 0, 2, 1, 1))))
 CASE(scatter_add,
     CALL("scatter_add", T(mul(p, p)), INT(1), T(MATRIX(1, 2, 2, 2)),
         T(mul(x, CALL("unsqueeze", T(y), INT(0))))))
 CASE(sort, CALL("sort", T(mul(p, p)), INT(1), BOOL(true)))
-CASE(tril, CALL("tril", T(mul(p, p))))
 CASE(max_twice, mul(CALL("max", T(p), AXES(1)), CALL("max", T(mul(p, p)), AXES(1))))
 CASE(six,
     add(add(mul(x, y), CALL("sin", T(x))),
@@ -308,7 +307,6 @@ static const row operators[] = {
   S(gather),
   S(scatter_add),
   S(sort),
-  S(tril),
   S(max_twice),
   S(six),
   S(detached),

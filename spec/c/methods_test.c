@@ -101,16 +101,9 @@ static void check_row(const row *r) {
   X_("(3)", F64, CALL("squeeze", T(CALL("reshape", T(x), SHAPE(K(1), K(3), K(1)))))) \
   X_("(2, 3)", F64, CALL("squeeze", T(p), AXES(0))) \
   X_("(2, 3)", F64, CALL("flip", T(p)), -0.75, 0.25, 1.5, 2, -1.25, 0.5) \
-  X_("(2, 2)", F64, CALL("slice", T(p), INT(1), INT(0), NONE, INT(2)), 0.5, 2, 1.5, -0.75) \
-  X_("(2)", F64, CALL("select", T(p), INT(-1), INT(1)), -1.25, 0.25) \
-  X_("(2)", F64, CALL("select", T(p), INT(1), T(num(2, TP_I64))), 2, -0.75) \
-  X_("(2, 2)", F64, CALL("narrow", T(p), INT(1), T(num(1, TP_I64)), INT(2)), -1.25, 2, 0.25, \
-      -0.75) \
   X_("(5)", F64, CALL("pad_axis", T(x), INT(0), INT(1), INT(1), FLT(9)), 9, 0.5, -1.25, 2, 9) \
   X_("(5)", F64, CALL("cat", LIST(2, ((tp_val[]){ x, CALL("to", T(b2), DTYPE(TP_F32)) }))), 0.5, \
       -1.25, 2, 1, 0) \
-  X_("(2, 3)", F64, CALL("tril", T(p)), 0.5, 0, 0, 1.5, 0.25, 0) \
-  X_("(2, 3)", F64, CALL("triu", T(p), INT(1)), 0, -1.25, 2, 0, 0, -0.75) \
   X_("(2)", F64, CALL("index_select", T(x), INT(0), T(VEC(TP_I32, 2, 2, 0))), 2, 0.5) \
   X_("(2, 1)", F64, \
       CALL("gather", T(p), INT(1), \
@@ -124,15 +117,7 @@ static void check_row(const row *r) {
   X_("(2)", I32, CALL("ones", SHAPE(K(2)), DTYPE(TP_I32)), 1, 1) \
   X_("()", F32, CALL("full", SCALAR(), NUM(3)), 3) \
   X_("(2)", F32, CALL("full", SHAPE(K(2)), T(num(7, TP_I64))), 7, 7) \
-  X_("(2, 3)", F32, CALL("eye", SHAPE(K(2), K(3))), 1, 0, 0, 0, 1, 0) \
-  X_("(3)", F32, CALL("arange", SHAPE(K(3))), 0, 1, 2) \
-  X_("(3)", I64, CALL("arange", SHAPE(K(3)), FLT(5), FLT(-2), DTYPE(TP_I64)), 5, 3, 1) \
-  X_("(4)", F32, CALL("linspace", SHAPE(K(4)), FLT(1), FLT(2)), 1, 1.33333333, 1.66666667, 2) \
-  X_("(1)", F32, CALL("linspace", SHAPE(K(1)), FLT(1), FLT(2)), 1) \
-  X_("(4)", I64, CALL("randint", SHAPE(K(4)), INT(3), INT(4)), 3, 3, 3, 3) \
-  X_("(4)", I64, CALL("randint", SHAPE(K(4)), T(num(3, TP_I64)), T(num(4, TP_I64))), 3, 3, 3, 3) \
   X_("(3)", F32, CALL("bernoulli", SHAPE(K(3)), T(VEC(TP_F32, 3, 0, 1, 1))), 0, 1, 1) \
-  X_("()", I64, CALL("sum", T(CALL("randperm", SHAPE(K(9))))), 36) \
   X_("(2)", F16, \
       CALL("mean", T(constant(TP_F16, 2, (int64_t[]){ 2, 2 }, (double[]){ 60000, 60000, 1, 2 })), \
           AXES(1)), \
@@ -181,7 +166,7 @@ static void test_symbolic(void) {
   tp_val q = node(TP_OP_INPUT, 0, NULL, a);
   output("sum", CALL("sum", T(q), AXES(1)));
   output("mean", CALL("mean", T(q)));
-  output("last", CALL("select", T(q), INT(0), IX(X("T - 1"))));
+  output("last", CALL("part", T(q), INT(0), IX(X("T - 1")), INT(1)));
   set_bound(t, 3);
   give(0, (double[]){ 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3 });
   CHECKF(go(), "%s", err.msg);
@@ -199,13 +184,9 @@ static void test_errors(void) {
   FAILS(TP_E_SHAPE, "named twice", CALL("sum", T(p), AXES(1, -1)));
   FAILS(TP_E_SHAPE, "needs one axis", CALL("cumsum", T(p)));
   FAILS(TP_E_DTYPE, "compare first", CALL("land", T(x), T(x)));
-  FAILS(TP_E_DOMAIN, "do not wrap", CALL("select", T(p), INT(0), INT(-1)));
-  FAILS(TP_E_DOMAIN, "outside", CALL("select", T(p), INT(0), INT(2)));
-  FAILS(TP_E_DOMAIN, "do not wrap", CALL("slice", T(p), INT(0), INT(0), INT(-1)));
   FAILS(TP_E_SHAPE, "", CALL("reshape", T(p), SHAPE(K(4), K(-1))));
   FAILS(TP_E_DTYPE, "indices must be i64", CALL("index_select", T(x), INT(0), T(x)));
   FAILS(TP_E_DTYPE, "no power", CALL("pow", T(i3), NUM(-1)));
-  FAILS(TP_E_OPTION, "lo < hi", CALL("randint", SHAPE(K(2)), INT(0)));
 }
 
 /* Every row has a signature that parses, no two one name, and a doc. */

@@ -1,6 +1,5 @@
 /* methods: creation. Every body ends with the options dtype, domain, name. */
 #include "graph/rows.h"
-#include <math.h>
 
 typedef struct making { /* what all of them are given */
   int rank;
@@ -26,11 +25,6 @@ static bool creation_start(tp_mk k, const tp_arg *a, int options, tp_dtype dflt,
 #define START(options, dflt) \
   making o; \
   if (!creation_start(k, a, options, dflt, &o)) return false
-
-static bool vector(tp_mk k, const making *o) {
-  return o->rank == 1 ||
-      tp_wrong(k, TP_E_SHAPE, "the shape has one axis, as in %s {n}, not %d", k.who, o->rank);
-}
 
 static tp_val with_name(tp_mk k, tp_val v, const tp_arg *name) {
   if (v.node && name->kind) v.node->name = tp_strdup(&k.g->arena, name->s);
@@ -74,40 +68,10 @@ METHOD(full) {
       o.name));
 }
 
-METHOD(eye) {
-  START(1, TP_F32);
-  if (o.rank < 1 || o.rank > 2) return tp_wrong(k, TP_E_SHAPE, "the shape is {n} or {n, m}");
-  const tp_ix *shape[2] = { o.shape[0], o.shape[o.rank - 1] };
-  tp_val row = mk_iota(k, 0, 2, shape, o.ndom, o.dom), col = mk_iota(k, 1, 2, shape, o.ndom, o.dom);
-  GIVE(with_name(k, mk_cast(k, mk_bin(k, TP_OP_EQ, row, col), o.dtype), o.name));
-}
-
-/* first + step * i, computed in f64, or in i64 for integers. */
-static tp_val ramp(tp_mk k, const making *o, double first, tp_val step) {
-  tp_val i = mk_cast(k, mk_iota(k, 0, 1, o->shape, o->ndom, o->dom), tp_dtypeof(step));
-  return mk_cast(k, mk_addc(k, mk_mul(k, i, step), first), o->dtype);
-}
-
-METHOD(arange) {
-  START(3, TP_F32);
-  if (!vector(k, &o)) return false;
-  double first = tp_arg_f(&a[1], 0), step = tp_arg_f(&a[2], 1);
-  bool whole = first == floor(first) && step == floor(step);
-  if (!whole && !tp_dtype_float(o.dtype))
-    return tp_wrong(k, TP_E_DTYPE, "integers start and step by integers");
-  if (first == 0 && step == 1)
-    GIVE(with_name(k, mk_cast(k, mk_iota(k, 0, 1, o.shape, o.ndom, o.dom), o.dtype), o.name));
-  GIVE(with_name(
-      k, ramp(k, &o, first, mk_num(k, step, tp_dtype_float(o.dtype) ? TP_F64 : TP_I64)), o.name));
-}
-
-METHOD(linspace) {
-  START(3, TP_F32);
-  if (!vector(k, &o)) return false;
-  const tp_ix *gaps = tp_ix_max(k.g->ix, tp_ix_addc(k.g->ix, o.shape[0], -1), mk_int(k, 1));
-  tp_val step = mk_cbin(k, TP_OP_DIV, a[2].f - a[1].f, mk_size(k, gaps, TP_F64));
-  if (!step.node) return false;
-  GIVE(with_name(k, ramp(k, &o, a[1].f, step), o.name));
+METHOD(iota) {
+  START(2, TP_I64);
+  tp_val i = mk_iota(k, (int)a[1].i, o.rank, o.shape, o.ndom, o.dom);
+  GIVE(with_name(k, mk_cast(k, i, o.dtype), o.name));
 }
 
 /* ---- random ---- */
@@ -157,35 +121,10 @@ METHOD(bernoulli) {
   GIVE(mk_cast(k, mk_bin(k, TP_OP_LT, u, mk_cast(k, p->val, TP_F32)), o.dtype));
 }
 
-/* A limit as an i64 scalar. */
-static tp_val limit(tp_mk k, const tp_arg *x) {
-  if (x->kind != 'T') return mk_size(k, tp_arg_ix(k, x), TP_I64);
-  tp_val v = tp_index_arg(k, x->val);
-  if (tp_rankof(x->val) == 0 && v.node && tp_dtypeof(v) == TP_I64) return v;
-  tp_wrong(k, TP_E_DTYPE, "a limit is an integer, an index expression or an i64 scalar tensor");
-  return tp_none;
-}
-
 METHOD(randint) {
-  static const tp_arg zero = { .kind = 'I' };
   START(3, TP_I64);
-  const tp_arg *lo = a[2].kind ? &a[1] : &zero, *hi = a[2].kind ? &a[2] : &a[1];
-  if (lo->kind == 'I' && hi->kind == 'I')
-    GIVE(drawn(
-        k, &o, (tp_attr){ .rand = TP_RAND_RANDINT, .dtype = o.dtype, .limits = { lo->i, hi->i } }));
-  tp_val from = limit(k, lo), to = limit(k, hi);
-  /* by 0: an error at run time */
-  tp_val width = mk_binc(k, TP_OP_MAXIMUM, mk_sub(k, to, from), 0);
-  tp_val bits = drawn(
-      k, &o, (tp_attr){ .rand = TP_RAND_RANDINT, .dtype = TP_I64, .limits = { 0, INT64_MAX } });
-  GIVE(mk_cast(k, mk_add(k, mk_bin(k, TP_OP_MOD, bits, width), from), o.dtype));
-}
-
-METHOD(randperm) {
-  START(1, TP_I64);
-  if (!vector(k, &o)) return false;
-  tp_val u = drawn(k, &o, (tp_attr){ .rand = TP_RAND_UNIFORM, .dtype = TP_F64 });
-  tp_val order = mk_op(k, TP_OP_SORT, 1, &u, &(tp_attr){ .axis = 0 });
-  order.out = 1;
-  GIVE(mk_cast(k, order, o.dtype));
+  GIVE(drawn(k, &o,
+      (tp_attr){ .rand = TP_RAND_RANDINT,
+          .dtype = o.dtype,
+          .limits = { a[1].i, a[2].kind ? a[2].i : INT64_MAX } }));
 }

@@ -1,4 +1,4 @@
-/* methods: chosen by data or by position: gathers, sorting, triangles. */
+/* methods: chosen by data or by position: gathers, sorting. */
 #include "graph/rows.h"
 
 METHOD(gather) {
@@ -30,16 +30,4 @@ METHOD(sort) {
       &(tp_attr){ .axis = axis, .descending = tp_arg_b(&a[2], false) });
   if (IS("argsort")) GIVE(((tp_val){ v.node, 1 }));
   return tp_give(k, 2, (tp_val[]){ v, { v.node, 1 } }, out);
-}
-
-/* ---- triangles: column - row against the diagonal ---- */
-
-METHOD(tril) {
-  tp_val x = a[0].val;
-  int rank = tp_rankof(x);
-  if (rank < 2) return tp_wrong(k, TP_E_SHAPE, "a matrix has two axes, not %d", rank);
-  const tp_ix *shape[2] = { mk_extent(x, rank - 2), mk_extent(x, rank - 1) };
-  tp_val off = mk_sub(k, mk_iota(k, 1, 2, shape, 0, NULL), mk_iota(k, 0, 2, shape, 0, NULL));
-  double diagonal = a[1].kind ? (double)a[1].i : 0;
-  GIVE(mk_where(k, mk_binc(k, IS("tril") ? TP_OP_LE : TP_OP_GE, off, diagonal), x));
 }

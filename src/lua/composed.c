@@ -44,7 +44,7 @@ static void push_argument(lua_State *L, tl_prog *lp, const tp_arg *a) {
   case 'B': lua_pushboolean(L, a->b); return;
   case 'N': lua_pushstring(L, a->s); return;
   case 'D': lua_pushstring(L, tp_dtype_name(a->dtype)); return;
-  case 'X': tl_pushix(L, lp, a->ix); return;
+  case 'X': tl_pushextent(L, lp, a->ix); return;
   case 'O': tl_pushdims(L, lp, a->n, a->dom); return;
   case 0: lua_pushnil(L); return;
   default: break; /* lists */
@@ -124,6 +124,16 @@ static int plain(lua_State *L) {
   return 1;
 }
 
+/* a tensor, two ends: the extent between them, at all of its points */
+static int between(lua_State *L) {
+  tl_prog *lp = tl_stateof(L)->composed_in;
+  const tp_node *x = ((tl_tensor *)lua_touserdata(L, 1))->v.node;
+  tl_pushextent(L, lp,
+      tp_ix_extent(
+          lp->p->ix, tl_toix(L, lp, 2, "between"), tl_toix(L, lp, 3, "between"), x->ndom, x->dom));
+  return 1;
+}
+
 /* two dtypes: the one of both */
 static int promote(lua_State *L) {
   lua_pushstring(
@@ -141,7 +151,7 @@ static int called(lua_State *L) {
 void tl_push_composing(lua_State *L, tl_state *S) {
   static const tl_reg functions[] = { { "wrong", wrong, 2 }, { "equal", equal, 2 },
     { "axis", axis, 2 }, { "quotient", quotient, 2 }, { "plain", plain, 1 },
-    { "promote", promote, 2 }, { "called", called, 1 }, { 0 } };
+    { "between", between, 3 }, { "promote", promote, 2 }, { "called", called, 1 }, { 0 } };
   tl_setfuncs(L, S, functions);
   tl_push_methods(L, S, "p", TL_NONE);
 }

@@ -181,7 +181,7 @@ end
 -- last window is not.
 local function seen(p, i, padding_counts, dtype)
   local pad = padding_counts and p.lo[i] or 0
-  local first = tempo.arange({ p.n[i] }, { dtype = "i64" }) * p.stride[i] + (0 - p.lo[i])
+  local first = core.iota({ p.n[i] }, 0) * p.stride[i] + (0 - p.lo[i])
   local last = tempo.minimum(first + p.size[i], p.space[i] + pad)
   local n = (last - first:maximum(0 - pad)):to(dtype)
   return i == 1 and n:unsqueeze(-1) or n
