@@ -81,43 +81,31 @@ static bool mark(const behind *b, int st) {
   return b->near[st] = true;
 }
 
-static bool writes(const tp_stmt *s, int arr) {
-  for (int a = 0; a < s->nacc; a++)
-    if (s->acc[a].arr == arr && s->acc[a].kind != TP_ACC_READ) return true;
-  return false;
-}
-
-static bool mark_sums(const behind *b) {
-  bool any = false;
-  tp_poly *p = b->S->p;
+/* Marks all writers of a sum that something near adds to, and of ends that a near guard looks at:
+ * these are begun in time. */
+static bool mark_writers(const behind *b) {
+  const tp_poly *p = b->S->p;
+  bool *sum = TP_NEWN(p->a, bool, p->arrs.n), *near = TP_NEWN(p->a, bool, p->arrs.n), any = false;
   for (int i = 0; i < p->stmts.n; i++)
-    for (int a = 0; a < p->stmts.v[i]->nacc && p->stmts.v[i]->kind == TP_ST_ACC; a++) {
-      const tp_access *x = &p->stmts.v[i]->acc[a];
-      bool near = false;
-      for (int j = 0; j < p->stmts.n && x->kind == TP_ACC_UPDATE; j++)
-        near |= b->near[j] && writes(p->stmts.v[j], x->arr);
-      for (int j = 0; j < p->stmts.n && near; j++)
-        if (writes(p->stmts.v[j], x->arr)) any |= mark(b, j);
-    }
-  return any;
-}
-
-/* What a guard looks at is begun in time. */
-static bool mark_ends(const behind *b) {
-  bool any = false;
-  tp_poly *p = b->S->p;
+    for (int a = 0; a < p->stmts.v[i]->nacc; a++)
+      sum[p->stmts.v[i]->acc[a].arr] |= p->stmts.v[i]->acc[a].kind == TP_ACC_UPDATE;
   for (int i = 0; i < p->stmts.n; i++) {
     const tp_stmt *s = p->stmts.v[i];
-    for (int a = s->gacc; s->guard && b->near[i] && a < s->nacc; a++)
-      for (int j = 0; j < p->stmts.n && !s->acc[a].idle; j++)
-        if (writes(p->stmts.v[j], s->acc[a].arr)) any |= mark(b, j);
+    for (int a = 0; a < s->nacc && b->near[i]; a++) {
+      const tp_access *x = &s->acc[a];
+      near[x->arr] |= x->kind != TP_ACC_READ ? sum[x->arr] : s->guard && a >= s->gacc && !x->idle;
+    }
   }
+  for (int i = 0; i < p->stmts.n; i++)
+    for (int a = 0; a < p->stmts.v[i]->nacc; a++)
+      if (p->stmts.v[i]->acc[a].kind != TP_ACC_READ && near[p->stmts.v[i]->acc[a].arr])
+        any |= mark(b, i);
   return any;
 }
 
 static void spread_far(const behind *b) {
   for (bool any = true; any;) {
-    any = mark_sums(b) | mark_ends(b);
+    any = mark_writers(b);
     for (int i = 0; i < b->S->deps.n; i++) {
       const tp_dep *d = &b->S->deps.v[i];
       if (binds(b, d) && !b->near[d->src] && rows_back(b, d) < LAG_LEAST) any |= mark(b, d->src);

@@ -215,36 +215,38 @@ static bool turns(const tp_stmt *s) {
   return s->through && s->src.node->op == TP_OP_DETACH && s->src.node->attr.stored;
 }
 
+/* Does it work on results of these, or for them alone? */
+static bool serves(const cutter *c, const bool *these, int i) {
+  bool from = false, to = false, other = false;
+  for (int e = 0; e < c->arcs->n; e++) {
+    const tp_dep *d = tp_dep_of(c->S, &c->arcs->v[e]);
+    int u = c->of[d->src] - 1, v = c->of[d->dst] - 1;
+    if (u < 0 || v < 0) continue;
+    from |= v == i && these[u];
+    to |= u == i && these[v];
+    other |= u == i && !these[v];
+  }
+  return from || (to && !other);
+}
+
 /* Rows that become matrices, and copies that turn them, are worth it; the rest goes along where it
  * works on their results, or for them alone. False: nothing is. */
 static bool choose(cutter *c) {
   tp_sched *S = c->S;
-  bool *able = c->vec, some = false, *in = TP_NEWN(S->a, bool, c->ncomp),
-       *from = TP_NEWN(S->a, bool, c->ncomp), *to = TP_NEWN(S->a, bool, c->ncomp),
-       *other = TP_NEWN(S->a, bool, c->ncomp);
+  bool some = false, *in = TP_NEWN(S->a, bool, c->ncomp);
   if (tp_is_cut(S, c->x->label)) return true;
-  for (int i = 0; i < c->ncomp; i++)
-    some |= in[i] = c->rows[i] ||
-        (able[i] &&
-            (S->p->block || multiplies(c, c->comp[i]->st[0]) ||
-                turns(S->p->stmts.v[c->comp[i]->st[0]])));
+  for (int i = 0; i < c->ncomp; i++) {
+    int st = c->comp[i]->st[0];
+    in[i] =
+        c->rows[i] || (c->vec[i] && (S->p->block || multiplies(c, st) || turns(S->p->stmts.v[st])));
+    some |= in[i];
+  }
   for (bool more = some; more;) {
     more = false;
-    memset(from, 0, sizeof(bool) * (size_t)c->ncomp);
-    memset(to, 0, sizeof(bool) * (size_t)c->ncomp);
-    memset(other, 0, sizeof(bool) * (size_t)c->ncomp);
-    for (int e = 0; e < c->arcs->n; e++) {
-      const tp_dep *d = tp_dep_of(S, &c->arcs->v[e]);
-      int u = c->of[d->src] - 1, v = c->of[d->dst] - 1;
-      if (u < 0 || v < 0) continue;
-      from[v] |= in[u];
-      to[u] |= in[v];
-      other[u] |= !in[v];
-    }
     for (int i = 0; i < c->ncomp; i++)
-      if (able[i] && !in[i] && (from[i] || (to[i] && !other[i]))) in[i] = more = true;
+      if (c->vec[i] && !in[i] && serves(c, in, i)) in[i] = more = true;
   }
-  for (int i = 0; i < c->ncomp; i++) able[i] &= in[i];
+  for (int i = 0; i < c->ncomp; i++) c->vec[i] &= in[i];
   return some;
 }
 

@@ -344,30 +344,22 @@ isl_space *tp_stmt_space(tp_sched *S, int st) {
   return tp_isl_space(S->ix, S->p->stmts.v[st]->ndim);
 }
 
-tp_wt tp_extreme(tp_sched *S, int st, int dim, bool last) {
+tp_wt tp_first_row(tp_sched *S, int st, int dim, int s) {
   tp_set *dom = S->p->stmts.v[st]->dom;
   bool fresh;
-  row_answer *x =
-      recall(S, (tp_question){ .what = OF_EXTREME, .of = dom, .a = dim, .b = last }, &fresh);
+  row_answer *x = recall(S, (tp_question){ .what = OF_FIRST, .of = dom, .a = dim, .s = s }, &fresh);
   if (!fresh) return x->w;
   tp_ask(S, "where '%s' starts and ends", S->p->stmts.v[st]->name, NULL);
   tp_query(S);
-  isl_set *s = isl_set_copy(dom);
-  if (S->freectx) s = isl_set_intersect_params(s, isl_set_copy(S->freectx));
-  x->w = least(S, s, dim, last ? -1 : 1, false);
-  if (last && !x->w.bad) x->w = tp_wt_sub(S, tp_wt_c(0), x->w);
+  isl_set *rows = isl_set_copy(dom);
+  if (S->freectx) rows = isl_set_intersect_params(rows, isl_set_copy(S->freectx));
+  x->w = least(S, rows, dim, s, false);
   if (!tp_query_end(S)) x->w = tp_wt_bad();
   return x->w;
 }
 
-tp_wt tp_first_row(tp_sched *S, int st, int dim, int s) {
-  tp_wt w = tp_extreme(S, st, dim, s < 0);
-  return s > 0 ? w : tp_wt_sub(S, tp_wt_c(0), w);
-}
-
 tp_wt tp_last_row(tp_sched *S, int st, int dim, int s) {
-  tp_wt w = tp_extreme(S, st, dim, s > 0);
-  return s > 0 ? w : tp_wt_sub(S, tp_wt_c(0), w);
+  return tp_wt_sub(S, tp_wt_c(0), tp_first_row(S, st, dim, -s));
 }
 
 typedef struct {

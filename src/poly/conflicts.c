@@ -175,14 +175,10 @@ static isl_map *but_copies(const life *f, isl_map *later) {
   return later;
 }
 
-static isl_map *no_times(const life *f) {
-  return isl_map_empty(
-      isl_space_map_from_domain_and_range(tp_isl_space(f->S->ix, f->x->ndim), time_space(f)));
-}
-
 /* {element -> time of its write} of these writes. */
 static isl_map *written(const life *f, const bool *these) {
-  isl_map *all = no_times(f);
+  isl_map *all = isl_map_empty(
+      isl_space_map_from_domain_and_range(tp_isl_space(f->S->ix, f->x->ndim), time_space(f)));
   for (int w = 0; w < f->writes.n; w++)
     if (these[w]) all = isl_map_union(all, touched(f, f->writes.v[w]));
   return all;
@@ -268,25 +264,24 @@ static isl_map *before_the_limit(const life *f) {
 
 /* What the others write in place of an element that a far statement still has to touch. */
 bool tp_life_late_conflicts(life *f) {
-  tp_sched *S = f->S;
-  isl_map *all = no_times(f), *near = no_times(f);
-  for (int i = 0; i < f->writes.n; i++) {
-    isl_map *w = touched(f, f->writes.v[i]);
-    if (!stmt(f, f->writes.v[i])->far) near = isl_map_union(near, isl_map_copy(w));
-    all = isl_map_union(all, w);
+  int n = f->writes.n;
+  bool *all = TP_NEWN(f->S->a, bool, n), *near = TP_NEWN(f->S->a, bool, n);
+  for (int i = 0; i < n; i++) {
+    all[i] = true;
+    near[i] = !stmt(f, f->writes.v[i])->far;
   }
-  near = isl_map_reverse(near);
-  isl_map *later = isl_map_apply_range(
-      isl_map_apply_range(all, isl_map_lex_lt(time_space(f))), isl_map_copy(near));
+  isl_map *to = isl_map_reverse(written(f, near)), *later = written(f, all);
+  later = isl_map_apply_range(
+      isl_map_apply_range(later, isl_map_lex_lt(time_space(f))), isl_map_copy(to));
   f->late = tp_life_zero(f);
   for (int i = 0; i < count(f) && f->late; i++) {
     if (!stmt(f, nth(f, i))->far) continue;
     isl_map *m = isl_map_apply_range(
-        isl_map_apply_range(touched(f, nth(f, i)), before_the_limit(f)), isl_map_copy(near));
+        isl_map_apply_range(touched(f, nth(f, i)), before_the_limit(f)), isl_map_copy(to));
     f->late = isl_set_union(f->late, differences(f, isl_map_intersect(m, isl_map_copy(later))));
   }
   isl_map_free(later);
-  isl_map_free(near);
-  tp_keep_set(S, f->late);
+  isl_map_free(to);
+  tp_keep_set(f->S, f->late);
   return f->late != NULL;
 }

@@ -157,30 +157,11 @@ static tp_wt first_of(const fit *f, int i) {
   return tp_first_row(f->S, f->c->st[i], tp_dim_of(f->S, f->c->st[i], f->label), f->s);
 }
 
-/* The rows at which members start that no other is known to start before. */
-typedef TP_VEC(tp_wt) wts;
-
-static wts first_starts(const fit *f) {
-  wts v = { 0 };
-  for (int i = 0; i < f->c->n; i++) {
-    tp_wt start = tp_wt_add(f->S, first_of(f, i), f->off[i]);
-    bool later = start.bad;
-    for (int k = 0; k < v.n && !later; k++) later = tp_wt_le(f->S, v.v[k], start);
-    if (later) continue;
-    int n = 0;
-    for (int k = 0; k < v.n; k++)
-      if (!tp_wt_le(f->S, start, v.v[k])) v.v[n++] = v.v[k];
-    v.n = n;
-    TP_PUSH(f->S->a, &v, start);
-  }
-  return v;
-}
-
-/* The loop's first iteration stays its first: some other member starts no later. */
-static bool starts_late(const fit *f, const wts *starts, int i, tp_wt off) {
+/* The loop's first iteration stays its first: some member started no later. */
+static bool starts_late(const fit *f, const tp_wt *starts, int i, tp_wt off) {
   tp_wt first = tp_wt_add(f->S, first_of(f, i), off);
-  for (int k = 0; k < starts->n; k++)
-    if (tp_wt_le(f->S, starts->v[k], first)) return true;
+  for (int k = 0; k < f->c->n; k++)
+    if (tp_wt_le(f->S, starts[k], first)) return true;
   return false;
 }
 
@@ -198,9 +179,12 @@ static bool *copies_of_states(const fit *f) {
 /* In rounds through the members; after the first, only those that wait for a lowered one. */
 static void lower_states(const fit *f) {
   const bool *copy = copies_of_states(f);
-  const wts starts = first_starts(f);
+  tp_wt *starts = TP_NEWN(f->S->a, tp_wt, f->c->n);
   bool *due = TP_NEWN(f->S->a, bool, f->c->n), more = true;
-  for (int i = 0; i < f->c->n; i++) due[i] = true;
+  for (int i = 0; i < f->c->n; i++) {
+    due[i] = true;
+    starts[i] = tp_wt_add(f->S, first_of(f, i), f->off[i]);
+  }
   for (int round = 0; round < f->c->n && more; round++) {
     more = false;
     for (int i = 0; i < f->c->n; i++) {
@@ -209,7 +193,7 @@ static void lower_states(const fit *f) {
       due[i] = false;
       if (!slack(f, i, &by)) continue;
       tp_wt off = tp_wt_sub(f->S, f->off[i], tp_wt_c(by));
-      if (!starts_late(f, &starts, i, off)) continue;
+      if (!starts_late(f, starts, i, off)) continue;
       f->off[i] = off;
       for (int k = 0; k < f->from[i].n; k++) due[arc_dst(f, f->from[i].v[k])] = true;
       more = true;

@@ -46,27 +46,6 @@ static const tp_ix *over_loops(tp_poly *p, const tp_ix *e, const nested *in, con
   return tp_depends(p, e, also) ? tp_move_ends(p, e, 1, &also, NULL, ~0u) : e;
 }
 
-static const tp_ix *that_mentions(const tp_ix *e, const tp_sym *var) {
-  for (int i = 0; i < tp_ix_narg(e); i++)
-    if (tp_ix_mentions(tp_ix_arg(e, i), var)) return tp_ix_arg(e, i);
-  return NULL;
-}
-
-/* Less than e, without a max around var: one of its operands instead. */
-static const tp_ix *below(tp_ictx *c, const tp_ix *e, const tp_sym *var) {
-  const tp_ix *r = e;
-  for (int i = 0; i < tp_ix_nterm(e); i++) {
-    const tp_ix *const *atom;
-    int64_t k = tp_ix_coef(e, i);
-    if (tp_ix_term(e, i, &atom) != 1 || tp_ix_kind(atom[0]) != TP_IX_MAX || k < 0 ||
-        !tp_ix_mentions(atom[0], var))
-      continue;
-    r = tp_ix_add(c, tp_ix_sub(c, r, tp_ix_mulc(c, atom[0], k)),
-        tp_ix_mulc(c, that_mentions(atom[0], var), k));
-  }
-  return r;
-}
-
 /* The exclusive end of `var` that part k of the guard asks for, exactly or with other things. NULL:
  * it asks none. False: no such part. */
 static bool top_of(tp_poly *p, const tp_ix *cond, int k, const tp_sym *var, const nested *in,
@@ -78,7 +57,6 @@ static bool top_of(tp_poly *p, const tp_ix *cond, int k, const tp_sym *var, cons
   *top = NULL;
   if (!tp_guard_part(p, cond, k, &end, &asked)) return false;
   least = end >= 0 ? at_begin(p, asked, in) : NULL;
-  if (least) least = below(c, least, var);
   *exact = least && least == asked;
   if (!least || !tp_ix_linear_in(c, least, var, &coef, &rest) || coef < 1 ||
       tp_ix_mentions(rest, var))

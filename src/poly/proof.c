@@ -3,15 +3,10 @@
 #include "poly/sched.h"
 
 static bool empty_patiently(tp_sched *S, isl_map *m) {
-  int over = S->p->nover, told = S->p->unknown.n;
-  if (tp_map_empty(S, m)) return true;
-  if (S->p->nover == over) return false;
+  if (!m || isl_map_plain_is_empty(m) == isl_bool_true) return m != NULL;
   tp_query_long(S, TP_TUNE_PROOF_BUDGETS);
-  bool yes = m && isl_map_is_empty(m) == isl_bool_true;
-  if (!tp_query_end(S)) return false;
-  S->p->nover = over;
-  S->p->unknown.n = told;
-  return yes;
+  bool yes = isl_map_is_empty(m) == isl_bool_true;
+  return tp_query_end(S) && yes;
 }
 
 static isl_map *in_context(tp_sched *S, isl_map *m) {

@@ -110,7 +110,7 @@ typedef struct tp_question {
   const void *of, *with, *third;
   int64_t by;
   enum {
-    OF_EXTREME,
+    OF_FIRST,
     OF_CONST_DISTANCE,
     OF_DISTANCE,
     OF_ABOVE,
@@ -159,8 +159,7 @@ tp_wt tp_wt_min(tp_sched *S, tp_wt a, tp_wt b);
 tp_wt tp_wt_above(tp_sched *S, tp_wt w);
 /* where every dim's bound is v, other bounds 3 */
 int64_t tp_wt_at(tp_sched *S, tp_wt w, int64_t v);
-/* least or greatest value of a dim on the statement's domain */
-tp_wt tp_extreme(tp_sched *S, int st, int dim, bool last);
+/* of s * dim on the statement's domain */
 tp_wt tp_first_row(tp_sched *S, int st, int dim, int s);
 tp_wt tp_last_row(tp_sched *S, int st, int dim, int s);
 /* Is the domain one conjunction that fixes the dim to one value? */

@@ -3,34 +3,54 @@
 
 /* ---- dims ---- */
 
+typedef struct {
+  int n;
+  const tp_sym *dim[2 * TP_MAXDIM], *label[2 * TP_MAXDIM];
+} dim_list;
+
 /* Inserts a dim behind those of smaller or equal label. */
-static int add_dim(
-    const tp_sym **dim, const tp_sym **label, int n, const tp_sym *d, const tp_sym *lab) {
-  int i = n;
-  while (i > 0 && label[i - 1]->order > lab->order) {
-    dim[i] = dim[i - 1];
-    label[i] = label[i - 1];
-    i--;
+static void add_dim(dim_list *v, const tp_sym *d, const tp_sym *label) {
+  int i = v->n++;
+  for (; i > 0 && v->label[i - 1]->order > label->order; i--) {
+    v->dim[i] = v->dim[i - 1];
+    v->label[i] = v->label[i - 1];
   }
-  dim[i] = d;
-  label[i] = lab;
-  return n + 1;
+  v->dim[i] = d;
+  v->label[i] = label;
 }
 
-static sb start(low *l, tp_stkind kind, int n, const tp_sym *const *dim, const tp_sym *const *label,
-    tp_set *dom, tp_node *node) {
+static dim_list own_dims(const tp_node *n) {
+  dim_list v = { 0 };
+  for (int d = 0; d < n->ndom; d++) add_dim(&v, n->dom[d], n->dom[d]);
+  return v;
+}
+
+static sb start(low *l, tp_stkind kind, const dim_list *v, tp_set *dom, tp_node *node) {
   tp_stmt *s = TP_NEW(l->a, tp_stmt);
   *s = (tp_stmt){ .id = l->p->stmts.n,
     .kind = kind,
     .k = -1,
-    .ndim = n,
-    .dim = tp_dup(l->a, dim, sizeof *dim * (size_t)n),
-    .label = tp_dup(l->a, label, sizeof *label * (size_t)n),
+    .ndim = v->n,
+    .dim = tp_dup(l->a, v->dim, sizeof *v->dim * (size_t)v->n),
+    .label = tp_dup(l->a, v->label, sizeof *v->label * (size_t)v->n),
+    .dom = dom,
+    .name = l->p->title[node->id],
     .pos = node->pos,
     .of = node };
-  s->dom = dom;
-  s->name = l->p->title[node->id];
   return (sb){ .l = l, .s = s };
+}
+
+/* It runs where the node has the point. */
+static sb start_guarded(low *l, tp_stkind kind, const dim_list *v, tp_set *dom, tp_node *n) {
+  sb b = start(l, kind, v, dom, n);
+  b.s->guard = tp_guard_of(l->p, n, tp_low_point(l, n->ndom, n->dom));
+  return b;
+}
+
+/* At the node's own points that are needed. */
+static sb start_own(low *l, tp_stkind kind, tp_node *n) {
+  dim_list own = own_dims(n);
+  return start_guarded(l, kind, &own, tp_set_copy(l->need->set[n->id]), n);
 }
 
 /* ---- what ends it waits for ---- */
@@ -163,10 +183,11 @@ static bool finish_src(sb *b, bool window, const tp_out *res) {
   return sb_src(b, &o) && tp_sb_use(b, &o, b->s->pos, window, true) && finish(b, res);
 }
 
-static void write_first(sb *b, tp_acckind kind, tp_arr *x, const tp_ix *const *at) {
+/* It writes the array at its own point of the array's dims. */
+static void write_own(sb *b, tp_arr *x) {
   tp_at *w = TP_NEWN(b->l->a, tp_at, x->ndim);
-  for (int d = 0; d < x->ndim; d++) w[d] = (tp_at){ .lo = at[d] };
-  tp_sb_access(b, kind, x, w, b->s->pos);
+  for (int d = 0; d < x->ndim; d++) w[d] = (tp_at){ .lo = tp_ix_sym(b->l->g->ix, x->dim[d]) };
+  tp_sb_access(b, TP_ACC_WRITE, x, w, b->s->pos);
 }
 
 /* ---- what outputs take ---- */
@@ -182,8 +203,7 @@ static bool many_states(const low *l) {
  * is made. The guards cost isl more than linear time: where there are many without further dims,
  * they stay behind the loop. */
 typedef struct {
-  int n;
-  const tp_sym *dim[TP_MAXDIM], *label[TP_MAXDIM];
+  dim_list dims;
   tp_val src;
   const tp_ix **srcat;
   tp_set *dom;
@@ -198,46 +218,46 @@ static void take_there(low *l, int n, const tp_sym *const *dims, taken_there *x)
   const tp_ix *is = tp_ix_bool(c, true),
               **at = tp_dup(l->a, o.idx, sizeof *o.idx * (size_t)u->ndom);
   if (!o.identity || l->p->mode[u->id] != TP_V_STORED || u->op == TP_OP_INPUT ||
-      u->op == TP_OP_CONST || x->n + u->ndom > TP_MAXDIM)
+      u->op == TP_OP_CONST || n + u->ndom > TP_MAXDIM)
     return;
   for (int d = 0; d < u->ndom; d++) {
     bool moves = tp_dom_has(n, dims, u->dom[d]);
     for (int e = 0; e < n; e++) moves |= tp_ix_mentions(at[d], dims[e]);
     if (moves) continue;
     const tp_sym *h = tp_sym_hidden_dim(c, u->dom[d]->name);
-    x->n = add_dim(x->dim, x->label, x->n, h, u->dom[d]);
+    add_dim(&x->dims, h, u->dom[d]);
     is = tp_ix_and(c, is, tp_ix_cmp(c, TP_EQ, tp_ix_sym(c, h), at[d]));
     at[d] = tp_ix_sym(c, h);
   }
-  if (x->n == n) return;
+  if (x->dims.n == n) return;
   for (int d = 0; d < n; d++) to[d] = (tp_at){ .lo = tp_ix_sym(c, dims[d]) };
-  x->dom = tp_set_and(tp_set_cond(c, x->n, x->dim, is),
-      tp_set_apply(x->dom, tp_rel_reverse(tp_rel_at(c, x->n, x->dim, n, dims, to))));
+  x->dom = tp_set_and(tp_set_cond(c, x->dims.n, x->dims.dim, is),
+      tp_set_apply(x->dom, tp_rel_reverse(tp_rel_at(c, x->dims.n, x->dims.dim, n, dims, to))));
   x->src = o.base;
   x->srcat = at;
 }
 
-static taken_there as_written(
-    low *l, int n, const tp_sym *const *dims, tp_val src, TP_TAKE tp_set *dom) {
-  taken_there x = { .src = src, .dom = dom };
-  for (int d = 0; d < n; d++) x.n = add_dim(x.dim, x.label, x.n, dims[d], dims[d]);
-  x.srcat = TP_NEWN(l->a, const tp_ix *, src.node->ndom);
-  for (int d = 0; d < src.node->ndom; d++) x.srcat[d] = tp_ix_sym(l->g->ix, src.node->dom[d]);
-  return x;
+/* n's value is src at n's own points. */
+static taken_there as_written(low *l, const tp_node *n, tp_val src, TP_TAKE tp_set *dom) {
+  return (taken_there){ own_dims(n), src, tp_low_point(l, src.node->ndom, src.node->dom), dom };
+}
+
+static sb start_there(low *l, const taken_there *x, tp_node *n, tp_pos pos) {
+  sb b = start_guarded(l, TP_ST_OP, &x->dims, x->dom, n);
+  b.s->src = x->src;
+  b.s->srcat = x->srcat;
+  if (pos.file) b.s->pos = pos;
+  return b;
 }
 
 /* ---- kinds of statements ---- */
 
 bool tp_low_copy(low *l, tp_val v, tp_arr *to, tp_pos pos) {
-  const tp_node *n = v.node;
-  taken_there x = as_written(l, n->ndom, n->dom, v, tp_set_box(l->g->ix, n->ndom, n->dom));
+  tp_node *n = v.node;
+  taken_there x = as_written(l, n, v, tp_set_box(l->g->ix, n->ndom, n->dom));
   if (n->ndom) take_there(l, n->ndom, n->dom, &x);
-  sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, x.dom, v.node);
-  if (pos.file) b.s->pos = pos;
-  b.s->guard = tp_guard_of(l->p, n, tp_low_point(l, n->ndom, n->dom));
-  b.s->src = x.src;
-  b.s->srcat = x.srcat;
-  write_first(&b, TP_ACC_WRITE, to, tp_low_point(l, n->ndom, n->dom));
+  sb b = start_there(l, &x, n, pos);
+  write_own(&b, to);
   return finish_src(&b, false, NULL);
 }
 
@@ -260,11 +280,11 @@ static uint32_t pins(const tp_node *m, const tp_ix *cond) {
 }
 
 /* Bits of m's dims as the statement has them. */
-static uint32_t renumbered(const tp_node *m, const taken_there *x, uint32_t dims) {
+static uint32_t renumbered(const tp_node *m, const dim_list *v, uint32_t dims) {
   uint32_t r = 0;
   for (int d = 0; d < m->ndom; d++)
-    for (int e = 0; e < x->n; e++)
-      if ((dims >> d & 1) && x->dim[e] == m->dom[d]) r |= 1u << e;
+    for (int e = 0; e < v->n; e++)
+      if ((dims >> d & 1) && v->dim[e] == m->dom[d]) r |= 1u << e;
   return r;
 }
 
@@ -274,33 +294,27 @@ static bool lower_branch(low *l, tp_node *m, int k) {
     tp_set_free(dom);
     return true;
   }
-  taken_there x = as_written(l, m->ndom, m->dom, m->in[k].src, dom);
+  taken_there x = as_written(l, m, m->in[k].src, dom);
   tp_arr *to = tp_low_stored(l, tp_v(m));
   if (to->kind == TP_ARR_OUTPUT && (m->ndom || !many_states(l))) take_there(l, m->ndom, m->dom, &x);
-  sb b = start(l, TP_ST_OP, x.n, x.dim, x.label, x.dom, m);
+  sb b = start_there(l, &x, m, m->in[k].pos);
   b.s->into = m;
   b.s->k = k;
-  b.s->guard = tp_guard_of(l->p, m, tp_low_point(l, m->ndom, m->dom));
-  if (m->in[k].pos.file) b.s->pos = m->in[k].pos;
-  b.pinned = renumbered(m, &x, pins(m, m->in[k].cond));
-  b.s->src = x.src;
-  b.s->srcat = x.srcat;
-  write_first(&b, TP_ACC_WRITE, to, tp_low_point(l, m->ndom, m->dom));
+  b.pinned = renumbered(m, &x.dims, pins(m, m->in[k].cond));
+  write_own(&b, to);
   return finish_src(&b, false, &m->out[0]);
 }
 
 static bool init(low *l, tp_node *n, tp_arr *x) {
-  sb b = start(l, TP_ST_INIT, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
+  sb b = start_own(l, TP_ST_INIT, n);
   b.s->into = n;
-  b.s->guard = tp_guard_of(l->p, n, tp_low_point(l, n->ndom, n->dom));
-  write_first(&b, TP_ACC_WRITE, x, tp_low_point(l, n->ndom, n->dom));
+  write_own(&b, x);
   return finish(&b, NULL);
 }
 
 /* Where a contribution goes, over the statement's dims. */
 typedef struct {
-  int n;
-  const tp_sym *dim[2 * TP_MAXDIM], *label[2 * TP_MAXDIM];
+  dim_list dims;
   tp_at u[TP_MAXDIM];
   const tp_ix *row[TP_MAXDIM];
   int nrow;
@@ -337,11 +351,11 @@ static space scatter_space(low *l, const tp_node *n, const tp_edge *e) {
                        : tp_moves(p, e->at[d].lo) || tp_dom_has(p->ndom, p->dom, n->dom[d]))
       continue;
     const tp_sym *h = tp_sym_hidden_dim(l->g->ix, n->dom[d]->name);
-    s.n = add_dim(s.dim, s.label, s.n, h, n->dom[d]);
+    add_dim(&s.dims, h, n->dom[d]);
     s.u[d] = (tp_at){ .lo = tp_ix_sym(l->g->ix, h) };
     if (e->at[d].range) s.row[s.nrow++] = tp_ix_sub(l->g->ix, s.u[d].lo, e->at[d].lo);
   }
-  for (int d = 0; d < p->ndom; d++) s.n = add_dim(s.dim, s.label, s.n, p->dom[d], p->dom[d]);
+  for (int d = 0; d < p->ndom; d++) add_dim(&s.dims, p->dom[d], p->dom[d]);
   return s;
 }
 
@@ -360,7 +374,7 @@ static const tp_ix *in_range(
 /* {statement point -> elements} that are needed, back to the points. */
 static tp_set *where_needed(low *l, const tp_node *n, const space *s) {
   return tp_set_apply(tp_set_copy(l->need->set[n->id]),
-      tp_rel_reverse(tp_rel_at(l->g->ix, s->n, s->dim, n->ndom, n->dom, s->u)));
+      tp_rel_reverse(tp_rel_at(l->g->ix, s->dims.n, s->dims.dim, n->ndom, n->dom, s->u)));
 }
 
 static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space *s) {
@@ -376,7 +390,7 @@ static tp_set *scatter_domain(low *l, tp_node *n, const tp_edge *e, const space 
     cond = e->at[d].range ? in_range(c, cond, u, e->at[d].lo, e->at[d].hi)
                           : tp_ix_both(c, cond, tp_ix_cmp(c, TP_EQ, u, e->at[d].lo));
   }
-  return tp_set_and(tp_set_cond(c, s->n, s->dim, cond), where_needed(l, n, s));
+  return tp_set_and(tp_set_cond(c, s->dims.n, s->dims.dim, cond), where_needed(l, n, s));
 }
 
 /* Both points are there; asks: and what the contribution has to know of ends. */
@@ -396,7 +410,7 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
   tp_set *dom;
   if (e->gather) {
     for (int d = 0; d < n->ndom; d++) {
-      s.n = add_dim(s.dim, s.label, s.n, n->dom[d], n->dom[d]);
+      add_dim(&s.dims, n->dom[d], n->dom[d]);
       s.u[d] = (tp_at){ .lo = tp_ix_sym(c, n->dom[d]) };
     }
     const tp_ix *cond = plain(l, e->cond);
@@ -408,26 +422,26 @@ static bool contribution(low *l, tp_node *n, int k, tp_arr *x) {
       /* a dim that both have is the node's */
       if (!tp_dom_has(n->ndom, n->dom, p->dom[d]))
         cond = tp_ix_subst(c, cond, 1, &p->dom[d], &pat[d]);
-      s.n = add_dim(s.dim, s.label, s.n, h, p->dom[d]);
+      add_dim(&s.dims, h, p->dom[d]);
       cond = in_range(c, cond, pat[d], e->at[d].lo, e->at[d].hi);
     }
-    dom = tp_set_and(tp_set_cond(c, s.n, s.dim, cond), where_needed(l, n, &s));
+    dom = tp_set_and(tp_set_cond(c, s.dims.n, s.dims.dim, cond), where_needed(l, n, &s));
   } else {
     s = scatter_space(l, n, e);
     for (int d = 0; d < p->ndom; d++) pat[d] = tp_ix_sym(c, p->dom[d]);
     dom = scatter_domain(l, n, e, &s);
   }
-  if (s.n > TP_MAXDIM) {
+  if (s.dims.n > TP_MAXDIM) {
     tp_set_free(dom);
     return tp_fail(l->err, TP_E_OPTION, e->pos.file ? e->pos : n->pos,
         "option: what is added to %s runs over %d dims; at most %d are possible",
-        tp_called(l->g, n), s.n, TP_MAXDIM);
+        tp_called(l->g, n), s.dims.n, TP_MAXDIM);
   }
   if (tp_set_is_empty(c, dom)) {
     tp_set_free(dom);
     return true;
   }
-  sb b = start(l, TP_ST_ACC, s.n, s.dim, s.label, dom, n);
+  sb b = start(l, TP_ST_ACC, &s.dims, dom, n);
   b.s->into = n;
   b.s->k = k;
   const tp_ix *asks = tp_end_parts(l->g, e->cond, true);
@@ -456,13 +470,13 @@ static bool is_over(const tp_node *n, const tp_sym *d) {
 }
 
 static bool lower_call(low *l, tp_node *n) {
-  const tp_sym *dims[TP_MAXDIM] = { 0 };
-  int nd = 0;
+  dim_list own = { 0 };
   for (int d = 0; d < n->ndom; d++)
-    if (!is_over(n, n->dom[d])) dims[nd++] = n->dom[d];
-  sb b = start(l, TP_ST_OP, nd, dims, dims, tp_set_box(l->g->ix, nd, dims), n);
+    if (!is_over(n, n->dom[d])) add_dim(&own, n->dom[d], n->dom[d]);
+  sb b = start(l, TP_ST_OP, &own, tp_set_box(l->g->ix, own.n, own.dim), n);
+  const tp_node once = { .ndom = own.n, .dom = own.dim };
   b.s->effect = true;
-  b.s->guard = tp_guard_of(l->p, &(tp_node){ .ndom = nd, .dom = dims }, tp_low_point(l, nd, dims));
+  b.s->guard = tp_guard_of(l->p, &once, tp_low_point(l, own.n, own.dim));
   for (int o = 0; o < n->nout; o++) {
     tp_arr *x = tp_low_stored(l, (tp_val){ n, o });
     tp_at *w = TP_NEWN(l->a, tp_at, n->ndom);
@@ -475,28 +489,23 @@ static bool lower_call(low *l, tp_node *n) {
     }
     tp_sb_access(&b, TP_ACC_WRITE, x, w, n->pos);
   }
-  if (!tp_sb_emit(&b, n, tp_low_point(l, n->ndom, n->dom))) return false;
-  return finish(&b, NULL);
+  return tp_sb_emit(&b, n, tp_low_point(l, n->ndom, n->dom)) && finish(&b, NULL);
 }
 
 static bool view_itself(low *l, tp_node *n) {
-  sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
-  b.s->guard = tp_guard_of(l->p, n, tp_low_point(l, n->ndom, n->dom));
+  sb b = start_own(l, TP_ST_OP, n);
   b.s->src = tp_v(n);
   b.s->srcat = tp_low_point(l, n->ndom, n->dom);
   b.s->through = true;
-  write_first(&b, TP_ACC_WRITE, tp_low_stored(l, tp_v(n)), b.s->srcat);
+  write_own(&b, tp_low_stored(l, tp_v(n)));
   return finish_src(&b, n->op == TP_OP_READ, NULL);
 }
 
 static bool operator(low *l, tp_node *n) {
-  sb b = start(l, TP_ST_OP, n->ndom, n->dom, n->dom, tp_set_copy(l->need->set[n->id]), n);
-  const tp_ix **at = tp_low_point(l, n->ndom, n->dom);
-  b.s->guard = tp_guard_of(l->p, n, at);
-  for (int o = 0; o < n->nout; o++)
-    write_first(&b, TP_ACC_WRITE, tp_low_stored(l, (tp_val){ n, o }), at);
-  if (!tp_sb_emit(&b, n, at)) return false;
-  return finish(&b, n->nout == 1 ? &n->out[0] : NULL);
+  sb b = start_own(l, TP_ST_OP, n);
+  for (int o = 0; o < n->nout; o++) write_own(&b, tp_low_stored(l, (tp_val){ n, o }));
+  return tp_sb_emit(&b, n, tp_low_point(l, n->ndom, n->dom)) &&
+      finish(&b, n->nout == 1 ? &n->out[0] : NULL);
 }
 
 bool tp_low_statements(low *l, tp_node *n) {
