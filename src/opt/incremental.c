@@ -8,12 +8,10 @@
  *     each element of a row of x with each of the same row of z
  *
  * so that work is linear in the dim's length. Integers, largest and smallest values and bools stay
- * the same bit for bit. Sums and products of floats are carried in
- * f64, up to as many elements as other sums are, which is no worse than a sum of the range in any
- * order; they are left alone where `precise` asks for the order in which they were written.
- *
- * It runs before gradients are built where there are any, so derivatives are those of recurrences.
- * A largest value that is a NaN passes no derivative to any row. */
+ * the same bit for bit. Sums and products of floats are carried in f64, up to as many elements as
+ * other sums are, which is no worse than a sum of the range in any order; `precise` leaves them as
+ * they were written. It runs before gradients are built where there are any, so derivatives are
+ * those of recurrences. A largest value that is a NaN passes no derivative to any row. */
 #include "opt/prefix.h"
 
 static const char MOVING_RULE[] = "a reduction over a range that moves => a recurrence";
