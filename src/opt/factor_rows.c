@@ -95,16 +95,6 @@ static tp_val row_within(factor_rows *t, const tp_node *n, int rank, bool *in) {
   return mk_op(t->mk, n->op, 1, &row, &at);
 }
 
-/* Rows times a matrix, or matrices of which each row has its own. */
-static tp_val row_multiplied(factor_rows *t, const tp_node *n, int rank, bool *in) {
-  tp_val b = n->in[1].src, row;
-  if (rank > 2) return rows_apart(t, n, rank, in);
-  if (n->out[0].rank != 2 || tp_rankof(n->in[0].src) != 2 || varies_along(t, b.node))
-    return tp_none;
-  row = row_of(t, n->in[0].src, 2, in);
-  return row.node ? mk_squeeze(t->mk, mk_matmul(t->mk, mk_unsqueeze(t->mk, row, 0), b), 0) : row;
-}
-
 static tp_val row_of(factor_rows *t, tp_val v, int rank, bool *in) {
   const tp_node *n = v.node;
   tp_val only = tp_rankof(v) <= rank ? only_row(t, v, rank) : tp_none;
@@ -120,13 +110,11 @@ static tp_val row_of(factor_rows *t, tp_val v, int rank, bool *in) {
   case TP_OP_CUMPROD:
   case TP_OP_RECUR:
   case TP_OP_PAD: return row_within(t, n, rank, in);
-  case TP_OP_MATMUL: return row_multiplied(t, n, rank, in);
+  case TP_OP_MATMUL: return rank > 2 ? rows_apart(t, n, rank, in) : tp_none;
   default: break;
   }
-  if (tp_op_is_elementwise(n->op)) return rows_apart(t, n, rank, in);
-  return n->op == TP_OP_DETACH          ? rows_apart(t, n, rank, in)
-      : tp_ops[n->op].cls == TP_CLS_RED ? row_reduced(t, n, rank, in)
-                                        : tp_none;
+  if (tp_op_is_elementwise(n->op) || n->op == TP_OP_DETACH) return rows_apart(t, n, rank, in);
+  return tp_ops[n->op].cls == TP_CLS_RED ? row_reduced(t, n, rank, in) : tp_none;
 }
 
 /* ---- products ---- */
