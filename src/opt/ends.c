@@ -57,12 +57,6 @@ static int lacked(ends *l, const tp_node *n, const tp_sym *const **dims) {
   return m;
 }
 
-static bool reads_one_of(const tp_node *n, const bool *some) {
-  bool any = false;
-  for (int k = 0; k < n->nin; k++) any |= some[tp_in(n, k)->id];
-  return any;
-}
-
 /* Does n run wherever some row goes on? */
 static bool runs_in_all(const ends *l, const tp_node *n) {
   return tp_ends_feeds(l, n) || n->op == TP_OP_CALL || tp_is_output(l->g, n);
@@ -80,7 +74,9 @@ static bool rows_that_read(
     for (int i = 0; i < l->n; i++) {
       const tp_node *by = l->g->nodes.v[i];
       int has = 0;
-      if (met[i] || !reads_one_of(by, lacks)) continue;
+      bool reads = false;
+      for (int k = 0; k < by->nin; k++) reads |= lacks[tp_in(by, k)->id];
+      if (met[i] || !reads) continue;
       met[i] = more = true;
       for (int d = 0; d < m; d++) has += tp_has_dim(by, dims[d]);
       lacks[i] |= !has;

@@ -120,45 +120,38 @@ bool tp_ends_apart(ends *l, tp_node *n) {
 
 /* ---- reads at the less or the greater of two points ---- */
 
-/* v, made for n, is lowered in its turn. where: the points of n's that need it; NULL: all of v's.
- */
-static tp_val later(ends *l, tp_val v, const tp_node *n, TP_TAKE tp_set *where) {
-  tp_set *need =
-      where ? tp_set_and(where, tp_ends_need(l, n)) : tp_set_box(l->ix, v.node->ndom, v.node->dom);
-  TP_PUSH(&l->g->arena, &l->parts, (ends_part){ v.node, need, tp_ends_feeds(l, n) });
-  return v;
-}
-
-/* A read at e in place of n, where cond holds. Another min or max may be left in e. */
+/* A read at e in place of n, where cond holds, to be lowered in its turn: another min or max may be
+ * left in e. */
 static tp_val side(ends *l, const tp_node *n, int d, const tp_ix *e, const tp_ix *cond) {
   const tp_node *x = tp_in(n, 0);
   tp_at *at = tp_dup(&l->g->arena, n->attr.at, sizeof *at * (size_t)x->ndom);
   at[d].lo = e;
   tp_val v = tp_read(l->g, n->in[0].src, at, l->err);
   if (!v.node) return v;
-  bool same = tp_same_dims(v.node, n);
-  return tp_ends_same_dom(
-      l, later(l, v, n, same ? tp_set_cond(l->ix, n->ndom, n->dom, cond) : NULL), n->ndom, n->dom);
+  tp_set *need = tp_same_dims(v.node, n)
+      ? tp_set_and(tp_set_cond(l->ix, n->ndom, n->dom, cond), tp_ends_need(l, n))
+      : tp_set_box(l->ix, v.node->ndom, v.node->dom);
+  TP_PUSH(&l->g->arena, &l->parts, (ends_part){ v.node, need, tp_ends_feeds(l, n) });
+  return tp_ends_same_dom(l, v, n->ndom, n->dom);
 }
 
 /* x[min(a, b)] => x[a] where a <= b, else x[b]: n becomes these branches. */
 static bool in_branches(ends *l, tp_node *n, int d, const tp_ix *m, int64_t k) {
-  const tp_ix *e = n->attr.at[d].lo, *rest = tp_ix_sub(l->ix, e, tp_ix_mulc(l->ix, m, k)),
-              *a = tp_ix_arg(m, 0), *b = tp_ix_arg(m, 1);
+  const tp_out *o = &n->out[0];
   bool min = tp_ix_kind(m) == TP_IX_MIN;
+  const tp_ix *rest = tp_ix_sub(l->ix, n->attr.at[d].lo, tp_ix_mulc(l->ix, m, k)),
+              *a = tp_ix_arg(m, 0), *b = tp_ix_arg(m, 1);
   for (int i = 2; i < tp_ix_narg(m); i++)
-    b = min ? tp_ix_min(l->ix, b, tp_ix_arg(m, i)) : tp_ix_max(l->ix, b, tp_ix_arg(m, i));
-  const tp_ix *first = tp_ix_cmp(l->ix, min ? TP_LE : TP_GE, a, b);
-  tp_val v = side(l, n, d, tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, a, k)), first);
-  tp_val w = v.node
-      ? side(l, n, d, tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, b, k)), tp_ix_not(l->ix, first))
-      : v;
+    b = (min ? tp_ix_min : tp_ix_max)(l->ix, b, tp_ix_arg(m, i));
+  const tp_ix *first = tp_ix_cmp(l->ix, min ? TP_LE : TP_GE, a, b),
+              *at_a = tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, a, k)),
+              *at_b = tp_ix_add(l->ix, rest, tp_ix_mulc(l->ix, b, k));
+  tp_val v = side(l, n, d, at_a, first),
+         w = v.node ? side(l, n, d, at_b, tp_ix_not(l->ix, first)) : v;
   n->op = TP_OP_MERGE;
-  n->attr = (tp_attr){ .dtype = n->out[0].dtype,
-    .nix = n->out[0].rank,
-    .ix = n->out[0].shape,
-    .ndom = n->ndom,
-    .dom = n->dom };
+  n->attr = (tp_attr){
+    .dtype = o->dtype, .nix = o->rank, .ix = o->shape, .ndom = n->ndom, .dom = n->dom
+  };
   n->nin = 0;
   return w.node && tp_merge_add(l->g, n, first, v, l->err) &&
       tp_merge_add(l->g, n, NULL, w, l->err) && tp_ends_branches(l, n);
@@ -169,20 +162,17 @@ bool tp_ends_point(ends *l, tp_node *n) {
   bool points = false;
   const tp_node *x = tp_in(n, 0);
   bool picked = is_given(x) && !tp_ends_feeds(l, n);
-  for (int d = 0; d < x->ndom && !picked; d++) {
+  for (int d = 0; d < x->ndom; d++) {
     int64_t k;
-    const tp_ix *m = n->attr.at[d].range || tp_ends_shape_moves(n->in[0].src, x->dom[d])
-        ? NULL
-        : tp_ends_extremum(l, n->attr.at[d].lo, &k);
-    if (!m) continue;
+    const tp_at *at = &n->attr.at[d];
+    if (at->range || !tp_mentions_end(l->g, at->lo) || tp_ends_shape_moves(n->in[0].src, x->dom[d]))
+      continue;
+    const tp_ix *m = picked ? NULL : tp_ends_extremum(l, at->lo, &k);
     l->g->pos = n->pos;
-    return in_branches(l, n, d, m, k);
+    if (m) return in_branches(l, n, d, m, k);
+    points = true;
   }
-  for (int d = 0; d < x->ndom; d++)
-    points |= !n->attr.at[d].range && tp_mentions_end(l->g, n->attr.at[d].lo) &&
-        !tp_ends_shape_moves(n->in[0].src, x->dom[d]);
   if (!points) return true;
-  l->g->pos = n->pos;
   tp_val y = tp_ends_same_dom(l, tp_ends_read_at(l, n->in[0].src, n->attr.at), n->ndom, n->dom);
   if (y.node) tp_replace(l->g, tp_v(n), y);
   return y.node;
@@ -205,25 +195,22 @@ typedef struct {
   cell cell[MOST + 1];
 } branching;
 
-/* The needed points at which branch k is the first that holds, for some end. */
-static tp_set *may_be_first(branching *b, int k) {
-  return tp_ends_project(
-      b->l, tp_set_and(tp_ends_need(b->l, b->n), tp_branch_set(b->l->g, b->n, k)));
-}
-
-/* Cuts each cell in the points that branch k may take and the others. False: there are too many. */
+/* Cuts each cell in the points at which branch k is the first that holds for some end, and the
+ * others. False: there are too many. */
 static bool split(branching *b, int k) {
-  tp_set *first = may_be_first(b, k);
   tp_ictx *ix = b->l->ix;
+  tp_set *first =
+      tp_ends_project(b->l, tp_set_and(tp_ends_need(b->l, b->n), tp_branch_set(b->l->g, b->n, k)));
   int n = b->ncell;
   for (int i = 0; i < n && b->ncell < MOST; i++) {
     cell *c = &b->cell[i];
     tp_set *in = tp_set_and(tp_set_copy(c->at), tp_set_copy(first)),
            *out = tp_set_minus(tp_set_copy(c->at), tp_set_copy(first));
     bool some = !tp_set_is_empty(ix, in), others = some && !tp_set_is_empty(ix, out);
+    uint32_t was = c->may;
     if (some) c->may |= 1u << k;
-    if (some && others) {
-      b->cell[b->ncell++] = (cell){ out, c->may & ~(1u << k) };
+    if (others) {
+      b->cell[b->ncell++] = (cell){ out, was };
       tp_set_free(c->at);
       c->at = in;
     } else tp_set_free(in), tp_set_free(out);
@@ -235,22 +222,16 @@ static bool split(branching *b, int k) {
 /* The first of the cell's branches that holds. */
 static tp_val choose(branching *b, uint32_t may) {
   ends *l = b->l;
-  tp_val y = { 0 };
+  tp_val y = tp_none;
   for (int k = b->nwas - 1; k >= 0; k--) {
+    const tp_edge *e = &b->was[k];
     if (!(may >> k & 1)) continue;
-    l->g->pos = b->was[k].pos.file ? b->was[k].pos : b->n->pos;
-    y = y.node
-        ? mk_select(l->mk, tp_ends_cond(l, b->was[k].cond, b->n->ndom, b->n->dom), b->was[k].src, y)
-        : b->was[k].src;
+    l->g->pos = e->pos.file ? e->pos : b->n->pos;
+    y = y.node ? mk_select(l->mk, tp_ends_cond(l, e->cond, b->n->ndom, b->n->dom), e->src, y)
+               : e->src;
     if (!y.node) return y;
   }
   return y;
-}
-
-static tp_pos line_of(const branching *b, uint32_t may) {
-  int k = 0;
-  while (k + 1 < b->nwas && !(may >> k & 1)) k++;
-  return b->was[k].pos;
 }
 
 /* Cells of the same branches are one. */
@@ -265,30 +246,29 @@ static void join(branching *b) {
   b->ncell = n;
 }
 
-static tp_set *all_cells(branching *b) {
-  tp_set *all = tp_set_empty(b->l->ix, b->n->ndom, b->n->dom);
-  for (int i = 0; i < b->ncell; i++)
-    if (b->cell[i].may) all = tp_set_or(all, tp_set_copy(b->cell[i].at));
-  return all;
-}
-
 /* The cell with most branches comes last and takes the rest. */
 static bool write_cells(branching *b) {
   ends *l = b->l;
+  tp_node *n = b->n;
   int last = 0;
   for (int i = 1; i < b->ncell; i++)
     if (__builtin_popcount(b->cell[i].may) > __builtin_popcount(b->cell[last].may)) last = i;
-  b->n->nin = 0;
-  b->n->done = false;
+  n->nin = 0;
+  n->done = false;
   for (int i = 0; i <= b->ncell; i++) {
-    const cell *c = &b->cell[i < b->ncell ? i : last];
-    if ((i == last && i < b->ncell) || !c->may) continue;
-    const tp_ix *cond =
-        i < b->ncell ? tp_set_told(l->ix, b->n->ndom, b->n->dom, c->at, all_cells(b)) : NULL;
+    bool rest = i == b->ncell;
+    const cell *c = &b->cell[rest ? last : i];
+    const tp_ix *cond = NULL;
+    if ((i == last && !rest) || !c->may) continue;
+    if (!rest) {
+      tp_set *all = tp_set_empty(l->ix, n->ndom, n->dom);
+      for (int k = 0; k < b->ncell; k++)
+        if (b->cell[k].may) all = tp_set_or(all, tp_set_copy(b->cell[k].at));
+      if (!(cond = tp_set_told(l->ix, n->ndom, n->dom, c->at, all))) return false;
+    }
     tp_val y = choose(b, c->may);
-    l->g->pos = line_of(b, c->may);
-    if ((i < b->ncell && !cond) || !y.node || !tp_merge_add(l->g, b->n, cond, y, l->err))
-      return false;
+    l->g->pos = b->was[__builtin_ctz(c->may)].pos;
+    if (!y.node || !tp_merge_add(l->g, n, cond, y, l->err)) return false;
   }
   return true;
 }

@@ -152,21 +152,23 @@ static void bring_in(sum *s, int n, const tp_sym *const *dims) {
   s->e.at = at;
 }
 
+static bool at_ends(const sum *s, const tp_at *at) {
+  return sum_mentions(s, at->lo) || (at->range && sum_mentions(s, at->hi));
+}
+
 /* ---- gathers: ends stand in the ranges ---- */
 
-/* Do all dims that e mentions stay from u to p, or can join p's? */
-static bool tells(const sum *s, const tp_ix *e) {
+/* The ends in e are those at u: the dims of which they are functions join p's. False: some are not
+ * the same at p. */
+static bool told_at_u(sum *s, const tp_ix *e) {
+  if (!e || !sum_mentions(s, e)) return true;
   const tp_node about = tp_ends_about(s->l, e);
   for (int d = 0; d < about.ndom; d++)
     if (!stays(s, about.dom[d])) return false;
-  return true;
-}
-
-static void bring_all(sum *s, const tp_ix *e) {
-  const tp_node about = tp_ends_about(s->l, e);
   bring_in(s, about.ndom, about.dom);
   for (int i = 0; i < s->l->g->stops.n; i++)
     if (tp_ix_mentions(e, s->l->g->stops.v[i].sym)) s->own |= 1u << i;
+  return true;
 }
 
 /* lo <= p < hi with an end in lo or hi becomes a part, and the range goes as far as any end allows.
@@ -174,18 +176,13 @@ static void bring_all(sum *s, const tp_ix *e) {
 static bool widen_range(sum *s, int k) {
   tp_ictx *c = s->l->ix;
   const tp_sym *d = s->dom[k];
+  const tp_ix *p = sum_sym(s, d);
   tp_at r = s->e.at[k];
-  const tp_ix *part = NULL;
-  if ((sum_mentions(s, r.lo) && !tells(s, r.lo)) || (sum_mentions(s, r.hi) && !tells(s, r.hi)))
-    return false;
-  if (sum_mentions(s, r.lo)) part = tp_ix_cmp(c, TP_GE, sum_sym(s, d), r.lo);
-  if (sum_mentions(s, r.hi)) part = both(s, part, tp_ix_cmp(c, TP_LT, sum_sym(s, d), r.hi));
+  if (sum_mentions(s, r.lo)) s->parts = both(s, s->parts, tp_ix_cmp(c, TP_GE, p, r.lo));
+  if (sum_mentions(s, r.hi)) s->parts = both(s, s->parts, tp_ix_cmp(c, TP_LT, p, r.hi));
   set_at(s, s->ndom, k,
       (tp_at){ true, tp_ends_extreme(s->l, r.lo, false, d), tp_ends_extreme(s->l, r.hi, true, d) });
-  s->parts = both(s, s->parts, part);
-  if (sum_mentions(s, r.lo)) bring_all(s, r.lo);
-  if (sum_mentions(s, r.hi)) bring_all(s, r.hi);
-  return true;
+  return told_at_u(s, r.lo) && told_at_u(s, r.hi);
 }
 
 /* The whole contribution at u's point: read, then reduced. */
@@ -205,12 +202,10 @@ static bool stacked(sum *s) {
  * operand. */
 static bool masks(sum *s, const tp_edge *e) {
   const tp_node *x = e->src.node;
-  if (s->parts && !tells(s, s->parts)) return false;
-  if (s->parts) bring_all(s, s->parts);
+  if (!told_at_u(s, s->parts)) return false;
   for (int k = 0; k < x->ndom; k++) {
     int j = 0;
-    if (!sum_mentions(s, e->at[k].lo) && !(e->at[k].range && sum_mentions(s, e->at[k].hi)))
-      continue;
+    if (!at_ends(s, &e->at[k])) continue;
     while (s->dom[j] != x->dom[k]) j++;
     if (!e->at[k].range || !widen_range(s, j)) return false;
   }
@@ -223,9 +218,7 @@ static bool gathered(sum *s, tp_edge *to) {
   const sum was = *s;
   if (masks(s, to)) return settle(s, to);
   *s = was;
-  if (!stacked(s)) return false;
-  if (s->parts) bring_all(s, s->parts);
-  return settle(s, to);
+  return stacked(s) && told_at_u(s, s->parts) && settle(s, to);
 }
 
 /* ---- scatters: ends stand in the map ---- */
@@ -244,50 +237,47 @@ static tp_val one_row(const sum *s, int axis) {
 
 /* One row for all of the range lo .. hi: it goes to each point of u's dim, which p lacks. */
 static bool repeated(sum *s, int d, int axis, tp_val row) {
-  ends *l = s->l;
+  tp_ictx *c = s->l->ix;
   const tp_sym *t = s->n->dom[d];
+  const tp_ix *u = sum_sym(s, t), *shape[TP_MAXRANK];
   tp_at r = s->e.at[d];
-  const tp_ix *shape[TP_MAXRANK];
-  int n = 0;
-  for (int a = 0; a < tp_rankof(s->e.src); a++)
-    if (a != axis) shape[n++] = mk_extent(s->e.src, a);
-  s->e.src = mk_expand(l->mk, row, n, shape);
-  if (!s->e.src.node) return false;
+  int n = mk_shape_but(s->l->mk, s->e.src, 1, &axis, false, shape);
+  s->e.src = mk_expand(s->l->mk, row, n, shape);
   bring_in(s, 1, &t);
-  s->parts = both(s, s->parts,
-      tp_ix_and(l->ix, tp_ix_cmp(l->ix, TP_GE, sum_sym(s, t), r.lo),
-          tp_ix_cmp(l->ix, TP_LT, sum_sym(s, t), r.hi)));
-  set_at(s, s->n->ndom, d, (tp_at){ .lo = sum_sym(s, t) });
-  return true;
+  s->parts =
+      both(s, s->parts, tp_ix_and(c, tp_ix_cmp(c, TP_GE, u, r.lo), tp_ix_cmp(c, TP_LT, u, r.hi)));
+  set_at(s, s->n->ndom, d, (tp_at){ .lo = u });
+  return s->e.src.node;
 }
 
 /* A range with an end in it: rows of zeros stand before and after it. */
 static bool padded(sum *s, int d, int axis) {
   ends *l = s->l;
+  const tp_sym *t = s->n->dom[d];
   tp_at r = s->e.at[d];
   tp_node *x = operand(s);
-  tp_val row = tp_dom_has(s->ndom, s->dom, s->n->dom[d]) ? tp_none : one_row(s, axis);
+  tp_val row = tp_dom_has(s->ndom, s->dom, t) ? tp_none : one_row(s, axis);
   if (row.node) return repeated(s, d, axis, row);
   if (l->err->code) return false;
-  const tp_ix *lo = tp_ends_extreme(l, r.lo, false, s->n->dom[d]),
-              *hi = tp_ends_extreme(l, r.hi, true, s->n->dom[d]);
-  const tp_ix *want = tp_ix_extent(l->ix, lo, hi, x->ndom, x->dom),
-              *before = tp_ix_sub(l->ix, r.lo, lo);
-  const tp_ix *after = tp_ix_sub(l->ix, tp_ix_sub(l->ix, want, before), mk_extent(s->e.src, axis));
-  s->e.src = mk_pad(l->mk, s->e.src, axis, before, after, 0);
+  const tp_ix *lo = tp_ends_extreme(l, r.lo, false, t), *hi = tp_ends_extreme(l, r.hi, true, t),
+              *before = tp_ix_sub(l->ix, r.lo, lo),
+              *rest = tp_ix_sub(l->ix, tp_ix_extent(l->ix, lo, hi, x->ndom, x->dom), before);
+  s->e.src =
+      mk_pad(l->mk, s->e.src, axis, before, tp_ix_sub(l->ix, rest, mk_extent(s->e.src, axis)), 0);
   if (!s->e.src.node) return false;
   bring_in(s, operand(s)->ndom, operand(s)->dom);
   set_at(s, s->n->ndom, d, (tp_at){ true, lo, hi });
   return true;
 }
 
+/* Does another index than dim d's mention t, or an extent of the operand? */
 static bool elsewhere(const sum *s, int d, const tp_sym *t) {
+  bool any = tp_ends_shape_moves(s->e.src, t);
   for (int k = 0; k < s->n->ndom; k++)
-    if (k != d &&
+    any |= k != d &&
         (tp_ix_mentions(s->e.at[k].lo, t) ||
-            (s->e.at[k].range && tp_ix_mentions(s->e.at[k].hi, t))))
-      return true;
-  return tp_ends_shape_moves(s->e.src, t);
+            (s->e.at[k].range && tp_ix_mentions(s->e.at[k].hi, t)));
+  return any;
 }
 
 /* The operand adds nothing where its conditions do not hold; where they hold for no end, it is not
@@ -381,9 +371,8 @@ static bool pointed(sum *s, int d) {
 static bool scattered(sum *s, tp_edge *to) {
   for (int d = 0, axis = 0; d < s->n->ndom; d++) {
     const tp_at *at = &s->e.at[d];
-    bool ends = sum_mentions(s, at->lo) || (at->range && sum_mentions(s, at->hi)),
-         range = at->range;
-    if (ends && !(range ? padded(s, d, axis) : pointed(s, d))) return false;
+    bool range = at->range;
+    if (at_ends(s, at) && !(range ? padded(s, d, axis) : pointed(s, d))) return false;
     axis += range && s->e.at[d].range;
   }
   return settle(s, to);
@@ -391,23 +380,20 @@ static bool scattered(sum *s, tp_edge *to) {
 
 /* ---- all ---- */
 
-static bool concerns(const ends *l, const tp_node *n, const tp_edge *e) {
-  const tp_node *x = e->src.node;
-  int nat = e->gather ? x->ndom : n->ndom;
-  bool any = e->cond && tp_mentions_end(l->g, e->cond);
-  for (int k = 0; k < nat; k++)
-    any |= tp_mentions_end(l->g, e->at[k].lo) ||
-        (e->at[k].range && tp_mentions_end(l->g, e->at[k].hi));
-  for (int i = 0; i < l->g->stops.n; i++) any |= tp_has_dim(x, l->g->stops.v[i].dim);
+static bool concerns(const sum *s) {
+  const tp_node *x = operand(s);
+  bool any = s->e.cond && sum_mentions(s, s->e.cond);
+  for (int k = 0; k < (s->e.gather ? x->ndom : s->n->ndom); k++) any |= at_ends(s, &s->e.at[k]);
+  for (int i = 0; i < s->l->g->stops.n; i++) any |= tp_has_dim(x, s->l->g->stops.v[i].dim);
   return any;
 }
 
 bool tp_ends_sum(ends *l, tp_node *n) {
   for (int k = 0; k < n->nin; k++) {
-    tp_edge *e = &n->in[k];
-    if (!concerns(l, n, e)) continue;
-    l->g->pos = e->pos.file ? e->pos : n->pos;
+    const tp_edge *e = &n->in[k];
     sum s = { .l = l, .n = n, .e = *e, .ndom = e->src.node->ndom, .dom = e->src.node->dom };
+    if (!concerns(&s)) continue;
+    l->g->pos = e->pos.file ? e->pos : n->pos;
     s.plain = tp_end_parts(l->g, e->cond, false);
     s.parts = tp_end_parts(l->g, e->cond, true);
     if (!(e->gather ? gathered : scattered)(&s, &n->in[k])) return false;

@@ -95,16 +95,6 @@ static tp_val row_within(factor_rows *t, const tp_node *n, int rank, bool *in) {
   return mk_op(t->mk, n->op, 1, &row, &at);
 }
 
-/* Rows times a matrix, or matrices of which each row has its own. */
-static tp_val row_multiplied(factor_rows *t, const tp_node *n, int rank, bool *in) {
-  tp_val b = n->in[1].src, row;
-  if (rank > 2) return rows_apart(t, n, rank, in);
-  if (n->out[0].rank != 2 || tp_rankof(n->in[0].src) != 2 || varies_along(t, b.node))
-    return tp_none;
-  row = row_of(t, n->in[0].src, 2, in);
-  return row.node ? mk_squeeze(t->mk, mk_matmul(t->mk, mk_unsqueeze(t->mk, row, 0), b), 0) : row;
-}
-
 static tp_val row_of(factor_rows *t, tp_val v, int rank, bool *in) {
   const tp_node *n = v.node;
   tp_val only = tp_rankof(v) <= rank ? only_row(t, v, rank) : tp_none;
@@ -120,13 +110,11 @@ static tp_val row_of(factor_rows *t, tp_val v, int rank, bool *in) {
   case TP_OP_CUMPROD:
   case TP_OP_RECUR:
   case TP_OP_PAD: return row_within(t, n, rank, in);
-  case TP_OP_MATMUL: return row_multiplied(t, n, rank, in);
+  case TP_OP_MATMUL: return rank > 2 ? rows_apart(t, n, rank, in) : tp_none;
   default: break;
   }
-  if (tp_op_is_elementwise(n->op)) return rows_apart(t, n, rank, in);
-  return n->op == TP_OP_DETACH          ? rows_apart(t, n, rank, in)
-      : tp_ops[n->op].cls == TP_CLS_RED ? row_reduced(t, n, rank, in)
-                                        : tp_none;
+  if (tp_op_is_elementwise(n->op) || n->op == TP_OP_DETACH) return rows_apart(t, n, rank, in);
+  return tp_ops[n->op].cls == TP_CLS_RED ? row_reduced(t, n, rank, in) : tp_none;
 }
 
 /* ---- products ---- */
@@ -164,42 +152,25 @@ static bool quotient_term(factor_rows *t, const tp_node *n, int rank, factor_row
 
 /* ---- exponents: differences of what each row has and what is the same for all ---- */
 
-/* A number in f32 or f64; NaN: it is none. */
-static double number_in(tp_val v) {
-  double c;
-  tp_dtype d = tp_dtypeof(v);
-  return tp_dtype_float(d) && tp_dtype_size(d) >= 4 && tp_number_of(v, &c) ? c : NAN;
-}
-
-/* k v = exponent - below, which are added to x's. */
-static bool add_exponents(factor_rows *t, tp_val v, int rank, double k, factor_row *x) {
+/* v (minus: -v) = exponent - below, which are added to x's. */
+static bool add_exponents(factor_rows *t, tp_val v, int rank, bool minus, factor_row *x) {
   const tp_node *n = v.node;
   bool in = false;
-  tp_val row = row_of(t, v, rank, &in);
+  tp_val row = row_of(t, v, rank, &in), *to = in ? &x->exponent : &x->below;
   if (row.node) {
-    tp_val *to = in ? &x->exponent : &x->below;
-    if (!in) k = -k;
-    *to = in_wider(t, TP_OP_ADD, *to,
-        k == 1        ? row
-            : k == -1 ? mk_neg(t->mk, row)
-                      : mk_mulc(t->mk, mk_cast(t->mk, row, TP_F64), k));
+    *to = in_wider(t, TP_OP_ADD, *to, minus == in ? mk_neg(t->mk, row) : row);
     return to->node;
   }
   if (t->mk.err->code || n->out[0].rank != rank) return false;
   switch (n->op) {
   case TP_OP_ADD:
   case TP_OP_SUB:
-    return add_exponents(t, n->in[0].src, rank, k, x) &&
-        add_exponents(t, n->in[1].src, rank, n->op == TP_OP_SUB ? -k : k, x);
-  case TP_OP_MUL: {
-    double a = number_in(n->in[0].src), b = number_in(n->in[1].src);
-    return isnan(a) != isnan(b) &&
-        add_exponents(t, n->in[isnan(a) ? 0 : 1].src, rank, k * (isnan(a) ? b : a), x);
-  }
+    return add_exponents(t, n->in[0].src, rank, minus, x) &&
+        add_exponents(t, n->in[1].src, rank, minus != (n->op == TP_OP_SUB), x);
   case TP_OP_CAST:
     return tp_dtype_float(n->attr.dtype) && tp_dtype_size(n->attr.dtype) >= 4 &&
-        add_exponents(t, n->in[0].src, rank, k, x);
-  case TP_OP_NEG: return add_exponents(t, n->in[0].src, rank, -k, x);
+        add_exponents(t, n->in[0].src, rank, minus, x);
+  case TP_OP_NEG: return add_exponents(t, n->in[0].src, rank, !minus, x);
   default: return false;
   }
 }
@@ -214,15 +185,16 @@ static bool counts_rows(const factor_rows *t, tp_val v) {
       n->out[0].shape[0] == tp_ix_sub(t->mk.g->ix, t->range->hi, t->range->lo);
 }
 
-/* exp(exponent - below), and a power of a number above 0, which is one; or, of how many rows lie
- * before one, what is carried times the number from row to row. */
+/* exp(exponent - below) */
 static bool exp_term(factor_rows *t, const tp_node *n, int rank, factor_row *e) {
-  bool power = n->op == TP_OP_POW;
-  double base = power ? number_in(n->in[0].src) : 1;
-  if (!(base > 0 && base < HUGE_VAL)) return false;
-  if (power && counts_rows(t, n->in[1].src)) return e->fade = base, true;
-  return add_exponents(t, n->in[power].src, rank, power ? log(base) : 1, e) && e->exponent.node &&
-      e->below.node;
+  return add_exponents(t, n->in[0].src, rank, false, e) && e->exponent.node && e->below.node;
+}
+
+/* A number above 0 to how many rows lie before one: what is carried, times it from row to row. */
+static bool power_term(factor_rows *t, const tp_node *n, factor_row *e) {
+  tp_dtype d = n->out[0].dtype;
+  return (d == TP_F32 || d == TP_F64) && counts_rows(t, n->in[1].src) &&
+      tp_number_of(n->in[0].src, &e->fade) && e->fade > 0 && e->fade < HUGE_VAL;
 }
 
 /* v, which has one row's elements of what n, a reshape or an expansion, is of, in n's shape. */
@@ -262,8 +234,8 @@ static bool term_of(factor_rows *t, tp_val v, int rank, factor_row *e) {
   case TP_OP_DIV: return quotient_term(t, n, rank, e);
   case TP_OP_RESHAPE:
   case TP_OP_EXPAND: return shaped_term(t, n, e);
-  case TP_OP_EXP:
-  case TP_OP_POW: return exp_term(t, n, rank, e);
+  case TP_OP_EXP: return exp_term(t, n, rank, e);
+  case TP_OP_POW: return power_term(t, n, e);
   case TP_OP_CAST: return widens(n) && term_of(t, n->in[0].src, rank, e);
   default: return false;
   }

@@ -8,12 +8,10 @@
  *     each element of a row of x with each of the same row of z
  *
  * so that work is linear in the dim's length. Integers, largest and smallest values and bools stay
- * the same bit for bit. Sums and products of floats are carried in
- * f64, up to as many elements as other sums are, which is no worse than a sum of the range in any
- * order; they are left alone where `precise` asks for the order in which they were written.
- *
- * It runs before gradients are built where there are any, so derivatives are those of recurrences.
- * A largest value that is a NaN passes no derivative to any row. */
+ * the same bit for bit. Sums and products of floats are carried in f64, up to as many elements as
+ * other sums are, which is no worse than a sum of the range in any order; `precise` leaves them as
+ * they were written. It runs before gradients are built where there are any, so derivatives are
+ * those of recurrences. A largest value that is a NaN passes no derivative to any row. */
 #include "opt/prefix.h"
 
 static const char MOVING_RULE[] = "a reduction over a range that moves => a recurrence";
@@ -91,22 +89,6 @@ static tp_val over_range(incremental *s, const tp_node *of, tp_red red, tp_val x
   return s->open && picks && tp_dtype_float(m.dtype)
       ? mk_select(s->mk, mk_bin(s->mk, TP_OP_EQ, y, y), y, mk_detach(s->mk, y))
       : y;
-}
-
-/* Edge k of n, an accumulation, becomes v, or all of n if it has no other. */
-static bool take_place(incremental *s, tp_node *n, int k, tp_val v) {
-  tp_graph *g = s->mk.g;
-  v = mk_expand(s->mk, mk_cast(s->mk, v, n->out[0].dtype), n->out[0].rank, n->out[0].shape);
-  if (!v.node) return false;
-  if (n->nin > 1)
-    n->in[k] = (tp_edge){
-      .src = v, .at = tp_at_own(g, v.node->ndom, v.node->dom), .gather = true, .pos = n->in[k].pos
-    };
-  else {
-    if (v.node->id >= 0 && !v.node->name) v.node->name = n->name, v.node->what = n->what;
-    tp_rewrite(g, tp_v(n), v, "incremental", MOVING_RULE);
-  }
-  return true;
 }
 
 /* ---- what is reduced in one call with what makes it ---- */
@@ -317,14 +299,17 @@ static tp_val products_run(incremental *s, const tp_node *n, factor_rows *t) {
 /* ---- all ---- */
 
 static bool try_accum(incremental *s, tp_node *n) {
-  if (!may_reorder(s, n->attr.red, n->out[0].dtype)) return true;
-  for (int k = 0; k < n->nin; k++) {
-    const tp_edge *e = &n->in[k];
-    if (!e->gather || (e->cond && tp_ix_kind(e->cond) != TP_IX_TRUE)) continue;
-    tp_val y = over_range(s, n, n->attr.red, e->src, e->at);
-    if (y.node ? !take_place(s, n, k, y) : s->mk.err->code != 0) return false;
-  }
-  return true;
+  tp_mk mk = s->mk;
+  const tp_edge *e = &n->in[0];
+  const tp_out *o = &n->out[0];
+  if (n->nin != 1 || !may_reorder(s, n->attr.red, o->dtype) || !e->gather ||
+      (e->cond && tp_ix_kind(e->cond) != TP_IX_TRUE))
+    return true;
+  tp_val y = over_range(s, n, n->attr.red, e->src, e->at);
+  y = mk_expand(mk, mk_cast(mk, y, o->dtype), o->rank, o->shape);
+  if (y.node && !y.node->name) tp_name_as(y.node, n);
+  if (y.node) tp_rewrite(mk.g, tp_v(n), y, "incremental", MOVING_RULE);
+  return !mk.err->code;
 }
 
 /* n in its shape, and n itself where that is of few rows and y is right of more only. */

@@ -9,12 +9,6 @@ const tp_rule tp_rules[TP_NRULE] = {
 
 const char *tp_rule_name(int row) { return tp_rules[row].name; }
 
-int tp_rule_named(const char *s, size_t n) {
-  int i = TP_NRULE - 1;
-  while (i >= 0 && (strlen(tp_rules[i].name) != n || memcmp(tp_rules[i].name, s, n))) i--;
-  return i;
-}
-
 /* ---- terms ---- */
 
 static const char *const guard_names[] = {
@@ -41,6 +35,14 @@ static int named_in(const char *const *names, int n, const char *s, size_t len) 
   int i = n - 1;
   while (i >= 0 && (strlen(names[i]) != len || memcmp(names[i], s, len))) i--;
   return i;
+}
+
+int tp_rule_named(const char *s, size_t n) {
+  static const char *const names[] = {
+#define R(name, cls, pattern, result, guards) #name,
+#include "opt/rules.def"
+  };
+  return named_in(names, TP_NRULE, s, n);
 }
 
 /* The word behind '(': an operator, `unary`, a maker behind '!', else a guard. */
