@@ -314,9 +314,9 @@ describe("native code computes what the interpreter does", function()
     end
   end)
 
-  it("of long chains, some vectors abreast where places are many and known", function()
-    for _, n in ipairs { 64, 1024, 1056, 2048 } do
-      local f = agree(function(P)
+  it("of long chains", function()
+    for _, n in ipairs { 64, 1056 } do
+      agree(function(P)
         local t, T = P:dim "t"
         local y, z = P:input("y", { shape = { n } }), P:tensor { domain = { t }, shape = { n } }
         z[0] = y
@@ -326,7 +326,6 @@ describe("native code computes what the interpreter does", function()
         z[t] = (((b - a) * 0.25 + y) / ((b:abs() + 1):sqrt() + a * a) - x):clamp(-1, 1)
         return { z = z[T - 1], s = z[T - 1]:sum() }
       end, { y = tempo.array(fill({ n }, wave)) }, { T = 4 })
-      assert.equal(n == 1024 or n == 2048, f:explain "code":find "TP_ABREAST" ~= nil)
     end
   end)
 

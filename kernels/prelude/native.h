@@ -56,18 +56,14 @@ TP_FN int64_t tp_ring_at(int64_t at, int64_t width) {
 #define TP_UNROLLED
 #endif
 
-/* ---- loops of which no iteration asks anything of another; TP_ABREAST: a few vectors, which
- * become one piece of code ---- */
+/* ---- loops of which no iteration asks anything of another ---- */
 #if defined(TP_IVDEP)
-#define TP_ABREAST TP_IVDEP
 #elif defined(__clang__)
-#define TP_IVDEP   _Pragma("clang loop vectorize(assume_safety)")
-#define TP_ABREAST TP_IVDEP
+#define TP_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define TP_IVDEP \
   _Pragma("GCC ivdep") _Pragma( \
       "GCC unroll 1") /* unrolled before they are made vectors, short ones stay what they are */
-#define TP_ABREAST _Pragma("GCC ivdep")
 #endif
 
 /* ---- 16 rows of 16 change places with their columns: neighbours, pairs of these and quarters of a

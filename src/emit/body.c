@@ -159,14 +159,6 @@ static void put_call(const nest *l, const tp_micro *m) {
   put_arguments(l, m);
 }
 
-/* Is the operand, are both, near? */
-static void put_near(const nest *l, const tp_micro *m) {
-  tp_emit_line(l->e, "far |= !tp_is_near_%s_%s(", tp_emit_rows[m->op].test,
-      tp_emit_sfx(tp_compute(m->dtype)));
-  put_arguments(l, m);
-  tp_puts(l->e->b, ";\n");
-}
-
 /* The element's index along axis i of the region. */
 static void put_at(const nest *l, int i) {
   tp_emit *e = l->e;
@@ -212,12 +204,6 @@ static void put_fault(const nest *l, const tp_micro *m) {
   emit_fault(l, fault, true);
 }
 
-/* The number at this point, in the symbols of its axes. */
-static void put_value(const nest *l, const tp_micro *m) {
-  tp_emit *e = l->e;
-  tp_putf(e->b, "tp_cast_i64_%s(%s)", tp_emit_sfx(m->dtype), emit_ix(e, m->ix));
-}
-
 static void put_dot(const nest *l, const tp_micro *m) {
   tp_putf(l->e->b, "tp_dot_%s(&", tp_emit_sfx(m->dtype));
   emit_element(l, 0);
@@ -247,12 +233,17 @@ static void put_micro(const nest *l, int k) {
   tp_emit *e = l->e;
   const tp_micro *m = &l->r->micro[k];
   put_fault(l, m);
-  if (l->near && emit_has_near(l->r, m)) put_near(l, m);
+  if (l->near && emit_has_near(l->r, m)) {
+    tp_emit_line(e, "far |= !tp_is_near_%s_%s(", tp_emit_rows[m->op].test, tp_emit_sfx(m->dtype));
+    put_arguments(l, m);
+    tp_puts(e->b, ";\n");
+  }
   tp_emit_line(e, "const %s m%d = ", tp_emit_held(m->dtype), k);
   bool rounded = tp_half(m->dtype) && tp_op_rounds(m->op);
   if (rounded) tp_putf(e->b, "tp_round_%s(", tp_dtype_name(m->dtype));
   if (m->op == TP_OP_FILL) put_fill(l, k);
-  else if (m->op == TP_OP_VALUE) put_value(l, m);
+  else if (m->op == TP_OP_VALUE)
+    tp_putf(e->b, "tp_cast_i64_%s(%s)", tp_emit_sfx(m->dtype), emit_ix(e, m->ix));
   else if (m->op == TP_OP_MATMUL) put_dot(l, m);
   else put_call(l, m);
   tp_puts(e->b, rounded ? ");\n" : ";\n");

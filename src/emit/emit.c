@@ -175,7 +175,8 @@ static int64_t bytes_of_row(const tp_region *r, const tp_nd *x, int64_t size) {
   int64_t all = size;
   for (int k = 0; k < r->nlead; k++) {
     int64_t n, stride;
-    if (!tp_known_most(r->lead[k], &n) || !tp_ix_is_const(x->lead[k], &stride) || stride < 0)
+    if (!x->lead || !tp_known_most(r->lead[k], &n) || !tp_ix_is_const(x->lead[k], &stride) ||
+        stride < 0)
       return -1;
     all += size * (n - 1) * stride;
   }

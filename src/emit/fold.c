@@ -63,12 +63,11 @@ static void put_lane_step(const nest *l, const fold_types *t) {
 }
 
 static void put_delivery(const nest *l, const fold_types *t, const char *acc) {
-  char value[64];
-  bool narrow = strcmp(t->acc, "double") == 0 && t->c == TP_F32;
-  const char *how = narrow && tp_half(tp_emit_result_type(l->e, l->r, 0)) ? "tp_sticky_f32(" : "(";
-  snprintf(value, sizeof value, narrow && how[0] == 't' ? "%s%s)" : "(%s)%s",
-      narrow && how[0] == 't' ? how : tp_emit_type(t->c), acc);
-  emit_store(l, 0, value);
+  bool half = strcmp(t->acc, "double") == 0 && t->c == TP_F32 &&
+      tp_half(tp_emit_result_type(l->e, l->r, 0));
+  emit_store(l, 0,
+      half ? tp_printf(l->e->a, "tp_sticky_f32(%s)", acc)
+           : tp_printf(l->e->a, "(%s)%s", tp_emit_type(t->c), acc));
 }
 
 /* Is there a place along each of the axes that are folded, or kept? */
@@ -99,14 +98,6 @@ static void put_rest(const nest *l, const fold_types *t, int axis) {
       t->acc, t->fn, t->acc);
 }
 
-/* Is more than one row folded into a result? Short rows stay loops: unrolled, gcc 12 would make
- * vectors of them and add terms of several rows up in another order. */
-static bool has_rows(const nest *l) {
-  bool any = false;
-  for (int k = 0; k < l->nax - 1; k++) any |= l->ax[k].red;
-  return any;
-}
-
 /* Along the innermost axis. */
 static void put_row(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
@@ -134,7 +125,11 @@ static void put_row(const nest *l, const fold_types *t) {
     put_rest(l, t, k);
     return;
   }
-  if (has_rows(l)) tp_emit_line(e, "TP_ROLLED\n");
+  /* Where several rows are folded into a result short ones stay loops: unrolled, gcc 12 would make
+   * vectors of them and add terms of several rows up in another order. */
+  bool rows = false;
+  for (int i = 0; i < k; i++) rows |= l->ax[i].red;
+  if (rows) tp_emit_line(e, "TP_ROLLED\n");
   emit_open(e, "for (; j < n%d; j++) {\n", k);
   tp_emit_line(e, "const int64_t x%d = j;\n", k);
   emit_work(l);
@@ -274,15 +269,6 @@ static void put_down(const nest *l, const fold_types *t) {
   emit_shut(l->e, opened);
 }
 
-/* No axis is left: one element, folded. */
-static void put_single(const nest *l, const fold_types *t) {
-  put_acc(l, t);
-  emit_work(l);
-  put_fold_step(l, t, "acc");
-  emit_results(l, 1);
-  put_delivery(l, t, "acc");
-}
-
 /* Integers have no least and no greatest of nothing. */
 static void put_empty(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
@@ -306,8 +292,13 @@ void emit_fold(const nest *l) {
     tp_puts(l->e->b, ") {\n");
     l->e->depth++;
   }
-  if (!l->nax) put_single(l, &t);
-  else if (l->ax[l->nax - 1].red) put_across(l, &t);
+  if (!l->nax) { /* one element, folded */
+    put_acc(l, &t);
+    emit_work(l);
+    put_fold_step(l, &t, "acc");
+    emit_results(l, 1);
+    put_delivery(l, &t, "acc");
+  } else if (l->ax[l->nax - 1].red) put_across(l, &t);
   else put_down(l, &t);
   if (l->r->acc) emit_shut(l->e, 1);
 }

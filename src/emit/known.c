@@ -91,30 +91,18 @@ static bool is_far(const tp_ix *stride) {
   return !tp_ix_is_const(stride, &s) || s >= TP_TUNE_WALK_LINE || s <= -TP_TUNE_WALK_LINE;
 }
 
-/* Does the window lie along axis i and jump along k? */
-static bool lies_along(const tp_nd *nd, int i, int k) {
-  return nd->buf >= 0 && nd->lead && tp_is_number(nd->lead[i], 1) && is_far(nd->lead[k]);
-}
-
 /* Does one window lie along one axis and jump along another, and some window the other way round?
  * Squares then go through each line while it is near. */
 static bool turns(const tp_region *r) {
   bool along[TP_MAXRANK][TP_MAXRANK] = { 0 }, any = false;
-  for (int w = 0; w < r->nin + r->nout; w++)
-    for (int i = 0; i < r->nlead; i++)
-      for (int k = 0; k < r->nlead; k++)
-        if (i != k && !tp_is_number(r->lead[i], 1) && !tp_is_number(r->lead[k], 1))
-          along[i][k] |= lies_along(tp_window_at(r, w), i, k);
+  TP_WINDOWS (x, r)
+    for (int i = 0; i < r->nlead && x->buf >= 0 && x->lead; i++)
+      for (int k = 0; k < r->nlead && tp_is_number(x->lead[i], 1); k++)
+        along[i][k] |= i != k && !tp_is_number(r->lead[i], 1) && !tp_is_number(r->lead[k], 1) &&
+            is_far(x->lead[k]);
   for (int i = 0; i < r->nlead; i++)
     for (int k = 0; k < i; k++) any |= along[i][k] && along[k][i];
   return any;
-}
-
-static bool folds_few(const tp_nest *n) {
-  int64_t rows = 1, k;
-  for (int i = 0; i < n->nax && rows <= FEW_FOLDED; i++)
-    if (n->ax[i].red) rows = tp_ix_is_const(n->ax[i].n, &k) ? rows * k : FEW_FOLDED + 1;
-  return rows <= FEW_FOLDED;
 }
 
 /* Does it fold long columns, at most widened? The host's kernels take several rows at a time. */
@@ -125,8 +113,10 @@ static bool folds_columns(const tp_emit *e, const tp_region *r) {
   if (!plain || !r->sums) return false;
   tp_nest n;
   tp_plan_walk(e->ix, e->a, r, &n);
-  int64_t row;
-  return n.nax > 1 && !n.ax[n.nax - 1].red && !folds_few(&n) &&
+  int64_t row, rows = 1, k;
+  for (int i = 0; i < n.nax && rows <= FEW_FOLDED; i++)
+    if (n.ax[i].red) rows = tp_ix_is_const(n.ax[i].n, &k) ? rows * k : FEW_FOLDED + 1;
+  return n.nax > 1 && !n.ax[n.nax - 1].red && rows > FEW_FOLDED &&
       !(tp_ix_is_const(n.ax[n.nax - 1].n, &row) && row < LONG_ROW);
 }
 

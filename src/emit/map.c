@@ -92,44 +92,19 @@ void emit_open_work(const nest *of, int axis, const char *count, int most, int f
           l.r->outmicro[k], k);
 }
 
-enum { ABREAST = 64 }; /* places: four vectors of the widest */
-
-/* A long chain over many places goes by a few vectors at once: while one waits for its own results
- * the processor has the others. */
-static bool goes_abreast(const nest *l, int in) {
-  int64_t n;
-  return l->r->nmicro >= TP_TUNE_ABREAST_MICROS && tp_ix_is_const(l->ax[in].n, &n) &&
-      n >= TP_TUNE_ABREAST_PLACES && n % ABREAST == 0 && !tp_emit_faults(l->e, l->r) &&
-      is_axis_alone(l, in, 0, l->r->nout);
-}
-
-static void open_abreast(const nest *l, int in) {
-  emit_inputs(l, true);
-  emit_open(l->e, "for (int64_t j = 0; j < %s; j += %d) {\n", emit_ix(l->e, l->ax[in].n), ABREAST);
-  tp_emit_line(l->e, "enum { some = %d };\n", ABREAST);
-  tp_emit_line(l->e, "TP_ABREAST\n");
-  emit_open_elements(l, in, "some");
-}
-
 void emit_map(const nest *l) {
   int in = l->nax - 1;
-  bool strips = in >= 0 && is_branched(l), abreast = in >= 0 && !strips && goes_abreast(l, in);
-  for (int k = 0; k < in + !(strips || abreast); k++) {
-    if (k == in) {
-      emit_inputs(l, true);
-      emit_axis_alone(l, k, 0, l->r->nout);
-    }
+  bool strips = in >= 0 && is_branched(l);
+  for (int k = 0; k <= in; k++) {
+    if (k == in) emit_inputs(l, true);
+    if (k == in && strips) break;
+    if (k == in) emit_axis_alone(l, k, 0, l->r->nout);
     emit_open_axis(l, k);
   }
-  if (strips) {
-    emit_inputs(l, true);
-    emit_open_work(l, in, "some", emit_open_pieces(l, in, STRIP), 0);
-  } else {
-    if (abreast) open_abreast(l, in);
-    emit_work(l);
-  }
+  if (strips) emit_open_work(l, in, "some", emit_open_pieces(l, in, STRIP), 0);
+  else emit_work(l);
   emit_results(l, 0);
-  emit_shut(l->e, l->nax + (strips || abreast));
+  emit_shut(l->e, l->nax + strips);
 }
 
 /* ---- maps with windows that are turned, a tile at a time ---- */

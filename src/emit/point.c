@@ -3,7 +3,6 @@
  * written. With a host these are printed for few elements at a point, else always, but sums that
  * are rounded once (export.h). */
 #include "emit/priv.h"
-#include "base/env.h"
 
 enum { FEW_ELEMENTS = 16, FEW_WORDS = 16, LONG_RUN = 256 };
 
@@ -90,17 +89,12 @@ bool emit_has_range(const tp_region *r) {
   return r->how.rand != TP_RAND_RANDINT || r->how.limits[0] < r->how.limits[1];
 }
 
-static bool knows_env(const tp_region *r) {
-  const tp_env *v = tp_env_find(r->how.str);
-  return v && !v->data && tp_env_text(r->how.str);
-}
-
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r) {
   if (r->kind != TP_RG_OP || r->check || r->acc || !r->nout) return false;
   switch (r->op) {
   case TP_OP_ENV_RESET:
   case TP_OP_ENV_OBS:
-  case TP_OP_ENV_STEP: return knows_env(r);
+  case TP_OP_ENV_STEP: return tp_is_pure_env(r);
   case TP_OP_RAND: return !e->to->host || (emit_has_range(r) && emit_draws_few(e, r));
   case TP_OP_ARGMAX:
   case TP_OP_ARGMIN: return !e->to->host || emit_elements(&r->in[0], FEW_ELEMENTS) > 0;
@@ -264,17 +258,9 @@ static void put_index(tp_emit *e, const tp_region *r) {
   put_element_of(e, r, PICK_BY, with_index, -1);
 }
 
-/* Is there an element at all that has an index? */
-static void put_if_any(tp_emit *e, const tp_region *r) {
-  tp_nd run = run_of(r);
-  for (int i = 0; i < run.rank; i++) {
-    int64_t n;
-    if (!tp_ix_is_const(run.shape[i], &n) || n <= 0)
-      tp_putf(e->b, "%s > 0 && ", emit_ix(e, run.shape[i]));
-  }
-}
-
 static void put_looks(tp_emit *e, const tp_region *r) {
+  tp_nd run = run_of(r);
+  int64_t some;
   int n = r->nlead;
   for (int i = 0; i < n; i++) {
     if (i == n - 1) tp_emit_line(e, "TP_IVDEP\n");
@@ -287,7 +273,9 @@ static void put_looks(tp_emit *e, const tp_region *r) {
     n++;
   }
   tp_emit_line(e, "wrong |= ");
-  put_if_any(e, r);
+  for (int i = 0; i < run.rank; i++) /* is there an element at all that has an index? */
+    if (!tp_ix_is_const(run.shape[i], &some) || some <= 0)
+      tp_putf(e->b, "%s > 0 && ", emit_ix(e, run.shape[i]));
   tp_puts(e->b, "(uint64_t)");
   put_index(e, r);
   tp_putf(e->b, " >= (uint64_t)%s;\n", emit_ix(e, r->in[0].shape[r->how.axis]));

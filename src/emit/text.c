@@ -39,17 +39,6 @@ static void put_const(tp_emit *e, int64_t v) {
   else tp_putf(e->b, v < 0 ? "(%lldLL)" : v > INT32_MAX ? "%lldLL" : "%lld", (long long)v);
 }
 
-static void put_product(tp_emit *e, int64_t coef, int n, const tp_ix *const *atom) {
-  if (coef != 1) {
-    put_const(e, coef);
-    tp_puts(e->b, "*");
-  }
-  for (int k = 0; k < n; k++) {
-    if (k) tp_puts(e->b, "*");
-    tp_emit_ix(e, atom[k]);
-  }
-}
-
 static void put_sum(tp_emit *e, const tp_ix *x) {
   int64_t c = tp_ix_cst(x);
   tp_puts(e->b, "(");
@@ -57,7 +46,11 @@ static void put_sum(tp_emit *e, const tp_ix *x) {
     const tp_ix *const *atom;
     int n = tp_ix_term(x, i, &atom);
     if (i) tp_puts(e->b, " + ");
-    put_product(e, tp_ix_coef(x, i), n, atom);
+    if (tp_ix_coef(x, i) != 1) put_const(e, tp_ix_coef(x, i)), tp_puts(e->b, "*");
+    for (int k = 0; k < n; k++) {
+      if (k) tp_puts(e->b, "*");
+      tp_emit_ix(e, atom[k]);
+    }
   }
   if (c || !tp_ix_nterm(x)) {
     if (tp_ix_nterm(x)) tp_puts(e->b, " + ");

@@ -54,14 +54,6 @@ static bool output(const look *l, int k) {
       bad(l, "the result's buffer is not to be written");
 }
 
-static bool windows(const look *l) {
-  for (int k = 0; k < l->r->nin; k++)
-    if (!input(l, k)) return false;
-  for (int k = 0; k < l->r->nout; k++)
-    if (!output(l, k)) return false;
-  return true;
-}
-
 /* ---- how many ---- */
 
 static bool counts(const look *l) {
@@ -291,7 +283,9 @@ static bool looked_at(const look *l) {
 
 static bool region_ok(const tp_plan *p, const tp_region *r, tp_pos at, tp_error *err) {
   look l = { p, r, at, err };
-  if (!counts(&l) || !windows(&l)) return false;
+  if (!counts(&l)) return false;
+  for (int k = 0; k < r->nin + r->nout; k++)
+    if (!(k < r->nin ? input(&l, k) : output(&l, k - r->nin))) return false;
   if (r->kind != TP_RG_CALL && r->nrows) return bad(&l, "only a call has rows that end");
   switch (r->kind) {
   case TP_RG_LOOP: return loop_ok(&l) && looked_at(&l);

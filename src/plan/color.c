@@ -53,12 +53,6 @@ static void note(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *
   r->bytes[g->work->id] = bytes_there(g->work, lo, hi);
 }
 
-static bool measure(running *r) {
-  for (int i = 0; i < r->p->bufs.n; i++)
-    r->bytes[i] = r->p->bufs.v[i]->kind == TP_BUF_TEMP ? tp_pbuf_bytes(r->p->bufs.v[i], r->env) : 0;
-  return tp_plan_reach(r->p, r->env, note, r);
-}
-
 /* Buffers of one side. -1: a size overflows. */
 static int collect(const running *r, const bool *out, bool far, item *v) {
   int n = 0;
@@ -117,8 +111,11 @@ int64_t tp_plan_color(
   item *v = tp_alloc(sizeof *v * most);
   item **alive = tp_alloc(sizeof *alive * most);
   running r = { p, env, tp_calloc(most), bytes };
-  for (int i = 0; i < p->bufs.n; i++) offsets[i] = -1;
-  bool ok = v && alive && r.used && measure(&r);
+  for (int i = 0; i < p->bufs.n; i++) {
+    const tp_pbuf *b = p->bufs.v[i];
+    offsets[i] = -1, bytes[i] = b->kind == TP_BUF_TEMP ? tp_pbuf_bytes(b, env) : 0;
+  }
+  bool ok = v && alive && r.used && tp_plan_reach(p, env, note, &r);
   int64_t total = ok ? color_sides(&r, out, v, alive, offsets) : -1;
   tp_free(v);
   tp_free(alive);

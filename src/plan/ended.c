@@ -21,7 +21,6 @@ static tp_nd nd_end(pb *b, int i, const tp_at *at) {
   return n;
 }
 
-static const tp_ix *extent_of(pb *b, tp_at at) { return tp_ix_sub(C(b), at.hi, at.lo); }
 static tp_at all_of(pb *b, const tp_sym *dim) {
   return (tp_at){ true, K(b, 0), tp_ix_sym(C(b), dim->bound) };
 }
@@ -35,7 +34,8 @@ static tp_nd nd_ends(
   x.rank = naxis;
   x.shape = tp_pb_exprs(b, naxis + all.rank);
   x.stride = tp_pb_exprs(b, naxis + all.rank);
-  for (int k = 0; k < naxis; k++) x.shape[k] = extent_of(b, along[k]), x.stride[k] = K(b, 0);
+  for (int k = 0; k < naxis; k++)
+    x.shape[k] = tp_ix_sub(C(b), along[k].hi, along[k].lo), x.stride[k] = K(b, 0);
   for (int d = 0, e = 0; d < s->ndom; e += at[d++].range) {
     if (!at[d].range) continue;
     int k = 0;

@@ -46,17 +46,11 @@ static bool meets(
 /* ---- which loops ---- */
 
 /* Numbers that differ between points take working memory for all of them. */
-static bool has_numbers(const tp_region *r) {
-  for (int k = 0; k < r->nlead; k++)
-    if (tp_axis_is_named(r, k)) return true;
-  return false;
-}
-
 static bool is_plain(const tp_region *r) {
-  if (r->kind != TP_RG_LOOP || r->check || r->ncoord || has_numbers(r)) return false;
-  for (int k = 0; k < r->nout; k++)
-    if (r->out[k].wrap >= 0) return false;
-  return true;
+  bool plain = r->kind == TP_RG_LOOP && !r->check && !r->ncoord;
+  for (int k = 0; k < r->nlead && plain; k++) plain = !tp_axis_is_named(r, k);
+  for (int k = 0; k < r->nout && plain; k++) plain = r->out[k].wrap < 0;
+  return plain;
 }
 
 static bool same_axes(const tp_region *a, const tp_region *b) {
@@ -132,18 +126,14 @@ typedef struct {
   const int *value;
 } joint;
 
-static int input_of(joint *j, const tp_nd *x) {
-  for (int k = 0; k < j->nin; k++)
-    if (tp_same_window(&j->r->in[k], x, j->r->nlead)) return k;
-  j->r->in[j->nin] = *x;
-  return j->nin++;
-}
-
 /* The value that is read through x: the earlier loop's result there, or an input. */
 static int source_of(joint *j, const tp_nd *x) {
   for (int k = 0; j->a && k < j->a->nout; k++)
     if (tp_same_window(&j->a->out[k], x, j->r->nlead)) return j->value[k];
-  return input_of(j, x);
+  for (int k = 0; k < j->nin; k++)
+    if (tp_same_window(&j->r->in[k], x, j->r->nlead)) return k;
+  j->r->in[j->nin] = *x;
+  return j->nin++;
 }
 
 /* The micro's place: constants that are there already are taken again. */
@@ -286,14 +276,11 @@ typedef struct {
   int row;
 } writer;
 
-/* Is all that is read there what `by` has written in this row? */
-static bool covers(const fuser *f, const writer *by, const tp_region *r, const tp_nd *x) {
-  return by->r && by->row == f->row && same_axes(by->r, r) && tp_same_window(by->x, x, r->nlead);
-}
-
+/* Is all that is read there what has been written in this row? */
 static void see_window(fuser *f, const writer *by, const tp_region *r, const tp_nd *x) {
-  if (f->own[x->buf])
-    f->own[x->buf] = r->kind == TP_RG_LOOP && !r->first && covers(f, &by[x->buf], r, x);
+  by += x->buf;
+  f->own[x->buf] &= r->kind == TP_RG_LOOP && !r->first && by->r && by->row == f->row &&
+      same_axes(by->r, r) && tp_same_window(by->x, x, r->nlead);
 }
 
 static void see_region(fuser *f, writer *by, const tp_region *r) {

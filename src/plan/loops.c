@@ -38,10 +38,13 @@ const tp_sym *tp_pb_axis(pb *b, int i) {
   return b->axisvar[i];
 }
 
-/* Axis k of the window is axis of[k] of the loop. One of extent 1 does not move: on a ring it is
- * a place. */
-static void onto_axes(pb *b, const tp_region *r, tp_nd *x, const int *of) {
+/* The axes of an operand are the last of the loop, or those that are not in `gone`: of[k] for axis
+ * k. One of extent 1 does not move: on a ring it is a place. */
+static void onto(pb *b, const tp_region *r, tp_nd *x, uint32_t gone) {
+  int of[TP_MAXRANK];
   const tp_ix **stride = tp_pb_exprs(b, r->nlead);
+  for (int i = r->nlead - r->npoint - 1, k = x->rank - 1; i >= 0 && k >= 0; i--)
+    if (!(gone >> i & 1)) of[k--] = r->npoint + i;
   for (int k = 0; k < r->nlead; k++) stride[k] = k < r->npoint ? x->lead[k] : K(b, 0);
   for (int k = 0; k < x->rank; k++)
     if (x->shape[k] != K(b, 1)) stride[of[k]] = x->stride[k];
@@ -57,16 +60,6 @@ static void onto_axes(pb *b, const tp_region *r, tp_nd *x, const int *of) {
   x->rank = 0;
 }
 
-/* The axes of an operand are the last of `rank`, or those that are not in `gone`. */
-static void onto(pb *b, const tp_region *r, tp_nd *x, uint32_t gone) {
-  int of[TP_MAXRANK], rank = r->nlead - r->npoint;
-  for (int i = rank - 1, k = x->rank - 1; i >= 0 && k >= 0; i--)
-    if (!(gone >> i & 1)) of[k--] = r->npoint + i;
-  onto_axes(b, r, x, of);
-}
-
-/* A loop over the dims of the call and these; `gone`, of its own axes, are folded by red, and the
- * result lacks them. */
 bool tp_pb_loop(
     pb *b, tp_region *r, int rank, const tp_ix *const *ext, uint32_t gone, bool keepdim) {
   int np = r->npoint = r->nlead, n = np + rank;

@@ -167,11 +167,6 @@ static int axis_of(const tp_opnd *o, int var) {
   return -1;
 }
 
-static bool is_dense(pb *b, const tp_pbuf *x, const tp_arr *r, int d) {
-  return x->slots[d] == tp_ix_sym(C(b), r->dim[d]->bound);
-}
-static bool is_point(const tp_pbuf *x, int d) { return tp_is_number(x->slots[d], 1); }
-
 /* e without a max(0, e) around it: rows of what is empty are none either way. */
 static const tp_ix *unclipped(const tp_ix *e) {
   int64_t v;
@@ -247,8 +242,8 @@ tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads) {
       e = tp_ix_sub(C(b), e, tp_ix_sym(C(b), o->var[k]));
     }
     n.span[d] = span(b, e, axis < 0 ? NULL : n.shape[axis]);
-    if (is_point(x, d)) continue;
-    if (is_dense(b, x, r, d)) {
+    if (tp_is_number(x->slots[d], 1)) continue;
+    if (x->slots[d] == tp_ix_sym(C(b), r->dim[d]->bound)) { /* dense */
       n.off = tp_ix_add(C(b), n.off, tp_ix_mul(C(b), tp_pb_split(b, e, st, n.lead), st));
     } else if (axis < 0) {
       on_ring(b, reads, &n, e, x->slots[d], st);
@@ -303,7 +298,6 @@ tp_nd tp_pb_write(pb *b, const tp_access *w) {
   tp_opnd o = tp_pb_whole(b, r->val, r->ndim, r->dim, idx);
   for (int i = 0; i < o.rank && r->kind == TP_ARR_OUTPUT; i++)
     o.stride[i] = tp_pbuf_stride(C(b), b->bufof[r->id], r->ndim + i);
-  if (!nv) return tp_pb_array(b, r, &o, false);
   /* ranges (dims in a CALL's `over`, what an update stretches over) lead */
   tp_opnd q = o;
   q.rank = nv + o.rank;

@@ -40,9 +40,6 @@ static const tp_ix *first_place(const rower *w) { /* of a row */
   return tp_ix_mulc(w->ix, tp_ix_sym(w->ix, w->var), w->moves);
 }
 static bool follows(const rower *w, const tp_ix *e) { return tp_ix_mentions(e, w->var); }
-static const tp_nd *row_window(const rower *w, int i) {
-  return i == OUT ? &w->r->out[0] : &w->r->in[i];
-}
 
 /* ---- which products ---- */
 
@@ -142,9 +139,9 @@ static bool find_axis(rower *w) {
 
 static bool find_steps(rower *w) {
   for (int i = 0; i < WINDOWS; i++) {
-    w->step[i] = tp_step_of(w->p, w->r, row_window(w, i), w->var, true);
-    if (!w->step[i]) return false;
-    w->each[i] = row_window(w, i)->lead[w->along];
+    const tp_nd *x = tp_window_at(w->r, i);
+    if (!(w->step[i] = tp_step_of(w->p, w->r, x, w->var, true))) return false;
+    w->each[i] = x->lead[w->along];
   }
   return true;
 }
@@ -193,19 +190,11 @@ static tp_region *part(const rower *w, const tp_region *r, const tp_ix *from, co
   for (int i = 0; from && i < WINDOWS; i++) {
     tp_nd *v = tp_window_at(to, i);
     const tp_ix *ahead = tp_ix_mul(w->ix, w->each[i], tp_ix_sub(w->ix, from, first_place(w)));
-    v->axis = tp_moves_along(w->p, w->r, row_window(w, i), w->along);
+    v->axis = tp_moves_along(w->p, w->r, tp_window_at(w->r, i), w->along);
     v->ahead = v->axis < 0 ? NULL : ahead;
     v->off = tp_ix_add(w->ix, v->off, ahead);
   }
   return to;
-}
-
-/* The region over all rows, which are its first axis. */
-static tp_region *of_all_rows(const rower *w, tp_region *r) {
-  const tp_ix *by[WINDOWS];
-  for (int i = 0; i < WINDOWS; i++) by[i] = step_at_place(w, i, w->moves);
-  tp_add_axis(w->p, r, w->x, by);
-  return r;
 }
 
 /* The region as it was over what the rows do not share. */
@@ -234,7 +223,11 @@ static void join_rows(tp_plan *p, tp_pnode *x) {
   if ((x->step != 1 && x->step != -1) || !was || !is_joined(p, was)) return;
   w.r = over_all_axes(&w, was);
   if (w.r->nlead + 3 > TP_MAXRANK || !find_axis(&w) || !find_steps(&w) || !find_places(&w)) return;
-  tp_region *all = of_all_rows(&w, part(&w, w.r, w.first, tp_ix_sub(w.ix, w.last, w.first)));
+  /* over all rows, which are its first axis */
+  tp_region *all = part(&w, w.r, w.first, tp_ix_sub(w.ix, w.last, w.first));
+  const tp_ix *by[WINDOWS];
+  for (int i = 0; i < WINDOWS; i++) by[i] = step_at_place(&w, i, w.moves);
+  tp_add_axis(p, all, x, by);
   tp_pnode *v[] = { tp_plan_leaf(p->a, all), rests(&w, was->kind == TP_RG_LOOP ? was : w.r) };
   tp_become(x, tp_plan_seq(p->a, 2, v));
 }

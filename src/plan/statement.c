@@ -24,17 +24,13 @@ static tp_nd nd_value(pb *b, int i) {
   return tp_pb_scratch(b, tp_pb_scratch_of(b, i), &o);
 }
 
-/* A value that lies where the result does is seen once. */
-static bool fill_value(pb *b, int i) {
-  return b->scratch[i] || tp_pb_fill(b, b->s->node[i], b->s->node[i]->attr.f[0], nd_value(b, i));
-}
-
 /* The operand as a window on an array, or on the scratch of a node of the cluster. */
 static tp_nd nd_operand(pb *b, const tp_opnd *o) {
   int i = tp_stmt_find(b->s, o);
   if (i >= 0) {
-    /* b->err, if it cannot be */
-    if (b->s->node[i]->op == TP_OP_FILL) (void)fill_value(b, i);
+    const tp_node *n = b->s->node[i];
+    /* a value that lies where the result does is seen once; b->err, if it cannot be made */
+    if (n->op == TP_OP_FILL && !b->scratch[i]) (void)tp_pb_fill(b, n, n->attr.f[0], nd_value(b, i));
     if (is_in_place(b, i)) return nd_there(b, o);
     return tp_pb_scratch(b, tp_pb_scratch_of(b, i), o);
   }
@@ -98,10 +94,6 @@ static void watch(pb *b, tp_region *r, const tp_node *n) {
 
 /* ---- elementwise groups ---- */
 
-static bool same_shape(const tp_opnd *a, const tp_opnd *c) {
-  return a->rank == c->rank && tp_same_exprs(a->rank, a->shape, c->shape);
-}
-
 /* Results that something outside the group wants go out; then the region is made. Inputs that
  * mention scratch come first (fill). */
 static bool group_close(pb *b) {
@@ -128,7 +120,8 @@ static bool group_close(pb *b) {
 static bool group_add(pb *b, int i) {
   const tp_node *n = b->s->node[i];
   tp_opnd o[3], self = tp_pb_self(b, i);
-  bool fits = b->g.open && !watched(n) && same_shape(&b->g.shape, &self) && b->g.n < TP_GROUP - 1 &&
+  bool fits = b->g.open && !watched(n) && b->g.shape.rank == self.rank &&
+      tp_same_exprs(self.rank, b->g.shape.shape, self.shape) && b->g.n < TP_GROUP - 1 &&
       b->g.nmicro < 3 * TP_GROUP;
   if (b->final_acc && b->final == i) /* an accumulation is its region's only result */
     for (int k = b->g.first; k < i && fits; k++)

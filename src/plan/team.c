@@ -16,7 +16,6 @@
  * The plan itself stays as it is. Cut leaves stand in a copy of its tree, with two symbols for each
  * extent that is cut, whose values differ from thread to thread. */
 #include "plan/priv.h"
-#include "base/env.h"
 
 typedef struct {
   const tp_plan *p;
@@ -30,12 +29,6 @@ typedef struct {
 
 /* ---- what may be cut ---- */
 
-/* One that is known to depend on nothing else. */
-static bool is_pure_env(const tp_region *r) {
-  const tp_env *v = tp_env_find(r->how.str);
-  return v && !v->data && tp_env_text(r->how.str);
-}
-
 /* Does it make each result of the same numbers in the same order, whatever other results are made
  * with it? */
 static bool op_takes_parts(const tp_region *r) {
@@ -47,7 +40,7 @@ static bool op_takes_parts(const tp_region *r) {
   case TP_CLS_SORT: return true;
   case TP_CLS_ARG: return tp_ix_is_const(r->in[0].shape[r->how.axis], &n) && n > 0;
   case TP_CLS_GATH: return r->op != TP_OP_MATMUL_AT;
-  case TP_CLS_ENV: return is_pure_env(r);
+  case TP_CLS_ENV: return tp_is_pure_env(r);
   default:
     return r->op == TP_OP_RAND &&
         (r->how.rand != TP_RAND_RANDINT || r->how.limits[0] < r->how.limits[1]);
@@ -254,19 +247,14 @@ static bool may_have_cut(const teamster *t, const tp_pnode *x) {
   return false;
 }
 
-static bool may_pay(const tp_pnode *x) {
-  TP_EACH_NODE (k, x)
-    if (k.x->rg && may_pay_leaf(k.x->rg)) return true;
-  return false;
-}
-
 /* Nodes at the begin and the end in which no leaf is cut stay outside. */
 static void end_team(teamster *t) {
   int first = 0, last = t->group.n - 1;
   while (first <= last && !may_have_cut(t, t->group.v[first].as)) first++;
   while (last > first && !may_have_cut(t, t->group.v[last].as)) last--;
   bool pays = false;
-  for (int i = first; i <= last && !pays; i++) pays = may_pay(t->group.v[i].as);
+  for (int i = first; i <= last; i++)
+    TP_EACH_NODE (k, t->group.v[i].as) pays = pays || (k.x->rg && may_pay_leaf(k.x->rg));
   if (pays) {
     tp_team m = { .n = last - first + 1, .v = TP_DUPN(t->a, t->group.v + first, last - first + 1) };
     ballot b = { .a = t->a };

@@ -1,5 +1,6 @@
 /* window: what passes ask of regions and their windows. */
 #include "plan/window.h"
+#include "base/env.h"
 
 const char *const tp_rg_names[TP_NRG] = {
 #define K(NAME, text, op) text,
@@ -25,6 +26,11 @@ tp_op tp_region_op(const tp_region *r) {
       : r->sums   ? folds[r->red]
       : r->nmicro ? r->micro[r->nmicro - 1].op
                   : TP_OP_DETACH;
+}
+
+bool tp_is_pure_env(const tp_region *r) {
+  const tp_env *v = tp_env_find(r->how.str);
+  return v && !v->data && tp_env_text(r->how.str);
 }
 
 /* ---- buffers ---- */

@@ -44,6 +44,7 @@ bool tp_is_regular(const tp_plan *p, const tp_region *r, const tp_nd *x);
 bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region *b, int kb);
 
 bool tp_known_most(const tp_ix *e, int64_t *n); /* a number that e is not above */
+bool tp_is_pure_env(const tp_region *r);        /* of an environment that depends on nothing else */
 int64_t tp_extent_of_tiles(const tp_ix *e);     /* places; -1: not known, and the bound of a dim */
 bool tp_fits_tile(const tp_region *r);          /* may it go over tiles, whatever it touches? */
 /* may it make an integer without a value, or the most of none? */
