@@ -122,13 +122,6 @@ static void change_results(tempo_function *f, tempo_array **to, int *made) {
   }
 }
 
-static void end_step(tempo_function *f, tp_step *s) {
-  const tp_graph *g = tp_fn_graph(f->f);
-  tp_step_drop(f->f, s);
-  for (int i = 0; i < g->outputs.n; i++) f->into[i] = tp_array_unref(f->into[i]);
-  memset(f->in, 0, sizeof *f->in * (size_t)g->inputs.n);
-}
-
 /* Without a request for memory, as far as results have a place. into: outputs has arrays of an
  * earlier step, which are written into; else new ones get there. */
 static int step_now(tempo_function *f, const char *fn, arrays a, double budget_ms, int *done,
@@ -138,6 +131,7 @@ static int step_now(tempo_function *f, const char *fn, arrays a, double budget_m
       !api_given(done, fn, "done", err))
     return 0;
   if (budget_ms != budget_ms) return api_refuse(err, TP_E_OPTION, "%s: budget_ms is nan", fn);
+  const tp_graph *g = tp_fn_graph(f->f);
   tp_step s = { .values = f->in,
     .budget = budget_ms < 0 ? -1 : budget_ms / 1e3,
     .call = api_call,
@@ -153,7 +147,9 @@ static int step_now(tempo_function *f, const char *fn, arrays a, double budget_m
   else if (ok) give_results(f, s.out, outputs);
   if (ok) *done = s.done;
   if (ok && late_ms) *late_ms = s.late * 1e3;
-  end_step(f, &s);
+  tp_step_drop(f->f, &s);
+  for (int i = 0; i < g->outputs.n; i++) f->into[i] = tp_array_unref(f->into[i]);
+  memset(f->in, 0, sizeof *f->in * (size_t)g->inputs.n);
   return run_done(f, ok, &e, err);
 }
 

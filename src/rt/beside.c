@@ -1,5 +1,5 @@
 /* beside: a function that another thread compiles. Its program is its own (compile.c): the threads
- * share this file's lock and the constants' arrays. */
+ * share what is below, and the constants' arrays. */
 #include "rt/fn.h"
 #include <pthread.h>
 #include <signal.h>
@@ -11,8 +11,6 @@ struct tp_beside {
   tp_fn *f;
   pid_t owner;
   pthread_t thread;
-  pthread_mutex_t lock;
-  pthread_cond_t ended;
   bool over, stop, ok;
   tp_error err;
 };
@@ -24,12 +22,8 @@ static bool is_stopped(void *b) {
 static void *compile_it(void *arg) {
   tp_beside *b = arg;
   tp_ictx_watch(b->f->program->ix, is_stopped, b);
-  bool ok = tp_pipeline(b->f, &b->err);
-  pthread_mutex_lock(&b->lock);
-  b->ok = ok;
+  b->ok = tp_pipeline(b->f, &b->err);
   __atomic_store_n(&b->over, true, __ATOMIC_RELEASE);
-  pthread_cond_broadcast(&b->ended);
-  pthread_mutex_unlock(&b->lock);
   return NULL;
 }
 
@@ -52,8 +46,6 @@ bool tp_compile_beside(tp_fn *f) {
   tp_beside *b = f->beside = tp_calloc(sizeof *b);
   if (!b) return false;
   *b = (tp_beside){ .f = f, .owner = getpid() };
-  pthread_mutex_init(&b->lock, NULL);
-  pthread_cond_init(&b->ended, NULL);
   if (thread_new(b)) return true;
   tp_free(b);
   f->beside = NULL;
@@ -70,22 +62,8 @@ void tp_beside_free(tp_fn *f) {
   if (!b || b->owner != getpid()) return;
   __atomic_store_n(&b->stop, true, __ATOMIC_RELAXED);
   pthread_join(b->thread, NULL);
-  pthread_cond_destroy(&b->ended);
-  pthread_mutex_destroy(&b->lock);
   tp_free(b);
   f->beside = NULL;
-}
-
-static void wait_some(tp_beside *b) {
-  enum { NAP = 10000000 };
-  struct timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  t.tv_nsec += NAP;
-  t.tv_sec += t.tv_nsec / 1000000000;
-  t.tv_nsec %= 1000000000;
-  pthread_mutex_lock(&b->lock);
-  if (!b->over) pthread_cond_timedwait(&b->ended, &b->lock, &t);
-  pthread_mutex_unlock(&b->lock);
 }
 
 bool tp_fn_wait(tp_fn *f, bool (*interrupted)(void *host), void *host, tp_error *err) {
@@ -95,8 +73,8 @@ bool tp_fn_wait(tp_fn *f, bool (*interrupted)(void *host), void *host, tp_error 
       return tp_fail(err, TP_E_OPTION, f->pos,
           "this function was being compiled when the process forked: only its parent has it");
     if (interrupted && interrupted(host))
-      return tp_fail(err, TP_E_CALLBACK, f->pos, "callback: the host has ended the wait");
-    wait_some(b);
+      return tp_fail(err, TP_E_CALLBACK, f->pos, "the host has ended the wait");
+    nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
   }
   if (b && b->ok) tp_beside_free(f);
   else if (b) *err = b->err;

@@ -16,8 +16,8 @@
 
 extern char **environ;
 
-/* Bits stay the interpreter's: nothing is contracted or reordered. What of -O3 is worth its time
- * the text asks for (native.c). */
+/* Bits stay the interpreter's: nothing is contracted or reordered. The text asks for the parts of
+ * -O3 that are worth their time (native.c). */
 static const char *const flags =
     "-O2 -ftree-vectorize -march=native -std=gnu11 -fPIC -shared -fwrapv -fno-strict-aliasing "
     "-ffp-contract=off -fno-math-errno -fno-trapping-math -w";
@@ -29,7 +29,7 @@ static const char *compiler(void) {
   return cc && *cc ? cc : "cc";
 }
 
-/* Of a file on the PATH: where it is, how large and how old. */
+/* The place, size and age of a file on the PATH. */
 static uint64_t hash_program(const char *command, uint64_t h) {
   size_t n = strcspn(command, " ");
   const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
@@ -153,6 +153,7 @@ struct tp_cc_job {
   double until;
   size_t n;
   char said[2048];
+  tp_cc_job *next; /* in `dropped` */
 };
 
 /* When a compiler that begins now has had its time. */
@@ -167,41 +168,19 @@ static const char script[] =
     "%s\\n' \"$sum\" >>\"$2\" && { sync \"$1\" \"$2\" 2>/dev/null || :; } && "
     "mv -f \"$1\" \"$3\" && mv -f \"$2\" \"$4\" || { rm -f \"$1\" \"$2\"; exit 1; }";
 
-static void kill_group(pid_t pid) {
-  kill(-pid, SIGKILL);
-  while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
-}
-
-/* Children whose job was dropped before they ended, and until when they may go on. */
-enum { LEFT = 64 };
-static struct {
-  pid_t pid;
-  double until;
-} left[LEFT];
-static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void reap_left(void) {
-  for (int i = 0; i < LEFT; i++) {
-    if (left[i].pid && tp_now() > left[i].until) kill(-left[i].pid, SIGKILL);
-    if (left[i].pid && waitpid(left[i].pid, NULL, WNOHANG) != 0) left[i].pid = 0;
-  }
-}
+/* Jobs that were dropped while the compiler worked: it goes on, and is waited for here. */
+static tp_cc_job *dropped;
+static pthread_mutex_t dropped_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void tp_cc_reap(void) {
-  pthread_mutex_lock(&left_lock);
-  reap_left();
-  pthread_mutex_unlock(&left_lock);
-}
-
-/* False: there are too many. */
-static bool leave(const tp_cc_job *j) {
-  int at = 0;
-  pthread_mutex_lock(&left_lock);
-  reap_left();
-  while (at < LEFT && left[at].pid) at++;
-  if (at < LEFT) left[at].pid = j->pid, left[at].until = j->until;
-  pthread_mutex_unlock(&left_lock);
-  return at < LEFT;
+  pthread_mutex_lock(&dropped_lock);
+  for (tp_cc_job **p = &dropped; *p;) {
+    tp_cc_job *j = *p;
+    if (tp_now() > j->until) kill(-j->pid, SIGKILL);
+    if (waitpid(j->pid, NULL, WNOHANG) == 0) p = &j->next;
+    else *p = j->next, tp_free(j);
+  }
+  pthread_mutex_unlock(&dropped_lock);
 }
 
 static bool spawn(tp_cc_job *j, const char *own, tp_buf *why) {
@@ -224,7 +203,6 @@ static bool spawn(tp_cc_job *j, const char *own, tp_buf *why) {
   return j->pid != 0;
 }
 
-/* Of a source in that folder. */
 static tp_cc_job *begin_in(const char *dir, const tp_cc_source *s, double until, tp_buf *why) {
   tp_cc_job *j = tp_calloc(sizeof *j);
   if (!j) return tp_puts(why, "no memory for it"), NULL;
@@ -256,7 +234,7 @@ static void hear(tp_cc_job *j) {
   if (k == 0) close(j->told), j->told = -1;
 }
 
-/* Somebody else may wait for all children of a process: then the files tell. */
+/* Other code may wait for all children of the process: then the files tell. */
 bool tp_cc_ended(tp_cc_job *j, void **lib, char path[TP_CC_PATH], tp_buf *why) {
   bool mine = j->owner == getpid(), late = tp_now() > j->until;
   pid_t got = mine ? waitpid(j->pid, NULL, WNOHANG) : -1;
@@ -267,7 +245,8 @@ bool tp_cc_ended(tp_cc_job *j, void **lib, char path[TP_CC_PATH], tp_buf *why) {
   if (!mine && !*lib && !late) return false;
   memcpy(path, j->p.done_c, sizeof j->p.done_c);
   if (got == 0) { /* a child of ours that has had its time, and what it began; no file stays */
-    kill_group(j->pid);
+    kill(-j->pid, SIGKILL);
+    while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR) {}
     unlink(j->p.c);
     unlink(j->p.so);
     tp_putf(why, "'%s' has not ended within the limit (TEMPO_NATIVE_LIMIT)", compiler());
@@ -279,8 +258,12 @@ bool tp_cc_ended(tp_cc_job *j, void **lib, char path[TP_CC_PATH], tp_buf *why) {
 
 tp_cc_job *tp_cc_drop(tp_cc_job *j) {
   if (j && j->told >= 0) close(j->told);
-  if (j && j->pid && j->owner == getpid() && !leave(j)) kill_group(j->pid);
-  tp_free(j);
+  if (j && j->pid && j->owner == getpid()) {
+    pthread_mutex_lock(&dropped_lock);
+    j->next = dropped;
+    dropped = j;
+    pthread_mutex_unlock(&dropped_lock);
+  } else tp_free(j);
   return NULL;
 }
 
@@ -295,7 +278,7 @@ void *tp_cc_cached(const tp_cc_source *s, char path[TP_CC_PATH]) {
   return open_object(p.done_so);
 }
 
-/* Waits for a compiler: what it says on the pipe, or the pipe's end, wakes us. */
+/* Waits for a compiler: its words on the pipe, or the pipe's end, wake us. */
 static void *build_in(
     const char *dir, const tp_cc_source *s, double until, char path[TP_CC_PATH], tp_buf *why) {
   tp_cc_job *j = begin_in(dir, s, until, why);

@@ -17,15 +17,15 @@ typedef struct tp_cc_source {
  * or says which folder for a cache was refused. path: where the text lies, "" if nowhere. */
 void *tp_cc_open(const tp_cc_source *s, char path[TP_CC_PATH], tp_buf *why);
 void *tp_cc_close(void *lib); /* NULL */
-/* The same beside us: what the cache has; else a compiler as a child process, which leaves the
- * object in the cache also when this process has ended meanwhile, and nothing else. */
+/* The same beside us: looks into the cache; else begins a compiler as a child process, which leaves
+ * the object in the cache also when this process has ended meanwhile, and nothing else. */
 void *tp_cc_cached(const tp_cc_source *s, char path[TP_CC_PATH]);
 typedef struct tp_cc_job tp_cc_job;
 /* NULL: no cache, or no process */
 tp_cc_job *tp_cc_begin(const tp_cc_source *s, tp_buf *why);
 /* then lib is what came out, or NULL */
 bool tp_cc_ended(tp_cc_job *j, void **lib, char path[TP_CC_PATH], tp_buf *why);
-void tp_cc_reap(void); /* children of dropped jobs that have ended */
+void tp_cc_reap(void); /* waits for children of dropped jobs that have ended */
 /* the compiler and all flags, as one would write them */
 void tp_cc_command(tp_buf *b, const char *flags);
 /* a compiler that still works goes on: the cache will have it; NULL */

@@ -55,8 +55,8 @@ static bool stays(tp_graph *g, tp_need *need, tp_error *err) {
   return false;
 }
 
-/* Values that the order would keep for long are made again by each who reads them, which asks for
- * another order. */
+/* Each reader makes values again that the order would keep for long, which asks for another order.
+ */
 static tp_poly *made_again(tp_fn *f, tp_graph *g, tp_poly *p, tp_error *err) {
   tp_again again;
   tp_work w = tp_work_on(f, g);
@@ -82,9 +82,8 @@ static tp_poly *lowered(tp_fn *f, tp_graph *g, bool apart, tp_error *err) {
   return p;
 }
 
-/* What is needed at the point where a dim ends only would, as values, be needed at each point.
- * Where that leaves no order, each reads what it needs alone, on a copy of the graph, which takes
- * its place. */
+/* Values that only the point where a dim ends needs would be needed at each point. If that leaves
+ * no order, each reader reads alone, on a copy of the graph, which takes its place. */
 static tp_poly *order_graph(tp_fn *f, tp_graph **at, tp_error *err) {
   tp_graph *g = *at, *other = f->other = g->stops.n ? tp_graph_clone(g, err) : NULL;
   tp_error first = { 0 }, second = { 0 };
@@ -133,7 +132,7 @@ static bool executed(tp_fn *f, tp_graph **g, tp_error *err) {
   return true;
 }
 
-/* Of several mistakes a cycle comes before undefined points and reads outside a domain. */
+/* A cycle is told before undefined points and reads outside a domain. */
 bool tp_judge_graph(tp_fn *f, tp_error *err) {
   tp_error cycle = { 0 };
   bool ok = judge(f, f->graph, f->tier == TP_TIER_REFERENCE ? &f->whole : NULL, err);
@@ -179,7 +178,7 @@ bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_
   tp_sym_end(f->program->ix, was);
   if (tp_ictx_unwatch(f->program->ix)) {
     *err = (tp_error){ 0 };
-    ok = tp_fail(err, TP_E_CALLBACK, f->pos, "callback: the host has ended this compilation");
+    ok = tp_fail(err, TP_E_CALLBACK, f->pos, "the host has ended this compilation");
   }
   f->order = tp_poly_free(f->order);
   f->need = tp_need_free(f->need);
@@ -188,6 +187,6 @@ bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_
   tp_isl_forget(f->program->ix);
   const char *why = tp_ictx_overflowed(f->program->ix);
   if (ok && why && !strcmp(why, TP_NESTED)) /* sizes of a plan are judged at the call */
-    ok = tp_fail(err, TP_E_AFFINE, f->pos, "affine: an index expression %s", why);
+    ok = tp_fail(err, TP_E_AFFINE, f->pos, "an index expression %s", why);
   return ok;
 }

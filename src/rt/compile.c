@@ -12,13 +12,13 @@ static bool is_array(const tp_graph *g, const tp_output *o, tp_error *err) {
   int axis;
   if (n->ndom + t->rank > TP_MAXRANK)
     return tp_fail(err, TP_E_SHAPE, o->pos,
-        "shape: output '%s' would be an array of %d axes: %d dims and %d of its own; at most %d "
+        "output '%s' would be an array of %d axes: %d dims and %d of its own; at most %d "
         "are possible",
         o->name, n->ndom + t->rank, n->ndom, t->rank, TP_MAXRANK);
   const tp_sym *d = tp_varies(t->rank, t->shape, n->ndom, n->dom, &axis);
   return !d ||
       tp_fail(err, TP_E_RAGGED, o->pos,
-          "ragged: output '%s' has extent %s, which varies with '%s': reduce or pad first", o->name,
+          "output '%s' has extent %s, which varies with '%s': reduce or pad first", o->name,
           tp_ix_str(g->ix, t->shape[axis]), d->name);
 }
 

@@ -1,4 +1,4 @@
-/* env: what all parts of rt ask of a function. */
+/* env: small questions that all parts of rt have. */
 #include "rt/fn.h"
 
 /* Inputs keep their places in every clone; a dropped one has id -1. */

@@ -81,8 +81,7 @@ static void put_ticks(tp_buf *b, const tp_fn *f) {
   tp_puts(b, "\n");
 }
 
-/* What bounds have to keep to, besides being there: of conditions of many reads each once, and none
- * that another says. */
+/* Conditions on bounds, each once, and none that another says. */
 static void put_checks(tp_buf *b, const tp_fn *f) {
   tp_ictx *c = f->graph->ix;
   const tp_ix *all = tp_ix_bool(c, true);
@@ -268,7 +267,7 @@ static void put_piece(tp_buf *b, const held_piece *x, const chart *c) {
   put_line(b, x->buf->pos);
 }
 
-/* What is alive at the peak, the largest first. */
+/* The buffers alive at the peak, the largest first. */
 static void put_top(tp_buf *b, tp_arena *a, const chart *c) {
   held_piece *v = TP_NEWN(a, held_piece, c->plan->bufs.n + 1);
   int n = 0;
@@ -296,7 +295,6 @@ static void formulas(tp_buf *b, const tp_plan *p) {
   tp_puts(b, "with bounds, f:explain(\"memory\", { T = 100 }), this is over time\n");
 }
 
-/* What lies in the file. */
 static void put_spilled(tp_buf *b, const chart *c) {
   const tp_places *p = c->places;
   if (p->total > p->arena) tp_puts(b, "in a file, of which only rows in use are in memory:\n");
@@ -528,7 +526,7 @@ bool tp_fn_inside(tp_fn *f, bool on, tp_error *err) { return tp_guarded(f, insid
 static bool trace(tp_fn *f, void *arg, tp_error *err) {
   tp_exec *x = newest_exec(f);
   return x ? tp_exec_trace(x, arg, err)
-           : tp_fail(err, TP_E_OPTION, f->pos, "option: the reference evaluator has no trace");
+           : tp_fail(err, TP_E_OPTION, f->pos, "the reference evaluator has no trace");
 }
 
 bool tp_fn_trace(tp_fn *f, const char *path, tp_error *err) {

@@ -121,11 +121,6 @@ static bool list_params(exporting *q, tp_error *err) {
 
 /* ---- files ---- */
 
-static const char *base_of(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
 static bool good_name(const char *name) {
   size_t n = strlen(name);
   return n && (*name < '0' || *name > '9') && !name[strspn(name, letters)] &&
@@ -151,13 +146,13 @@ static bool may_be_exported(exporting *q, tp_error *err) {
   tp_fn *f = q->f;
   if (!good_name(q->x.name))
     return tp_fail(err, TP_E_OPTION, TP_NOWHERE,
-        "option: export: '%s' must end with a name that C takes: letters, digits and _, no word or "
+        "export: '%s' must end with a name that C takes: letters, digits and _, no word or "
         "function of C, as \"dir/agent\"",
         q->path);
   if (f->ticking && !tp_fn_ticks(f, err)) return false;
   if (!f->plan)
     return tp_fail(err, TP_E_DEVICE, TP_NOWHERE,
-        "device: export: the reference evaluator has no plan: compile with tier = \"interpreter\" "
+        "export: the reference evaluator has no plan: compile with tier = \"interpreter\" "
         "or \"native\"");
   if (q->x.endless && !f->ticking)
     return tp_fail(err, TP_E_BOUND, f->pos,
@@ -191,7 +186,8 @@ static bool export_now(tp_fn *f, void *arg, tp_error *err) {
 bool tp_fn_export(tp_fn *f, const char *path, const int64_t *given, tp_error *err) {
   exporting q = { .f = f, .path = path, .given = given };
   tp_buf *const b[] = { &q.to.c, &q.to.h, &q.to.example, &q.to.weights };
-  q.x = (tp_export){ .name = base_of(path),
+  const char *slash = strrchr(path, '/');
+  q.x = (tp_export){ .name = slash ? slash + 1 : path,
     .pos = f->pos,
     .seed = f->closed->seed,
     .nbound = f->nbound,

@@ -8,7 +8,6 @@
 #include "poly/poly.h"
 #include "plan/plan.h"
 #include "interp/interp.h"
-/* What one way of running executes. */
 typedef struct tp_stages {
   tp_graph *graph;
   tp_poly *poly;
@@ -29,7 +28,7 @@ typedef struct tp_session {
   /* by output: goes point by point; if no tick comes, only outputs that have all tick dims */
   bool *shown;
 } tp_session;
-/* what goes through runs: the reference (refer.c), or the executor of a plan (perform.c) */
+/* The reference (refer.c), or the executor of a plan (perform.c). */
 typedef struct tp_engine {
   /* a call: asks for its memory, of this executor; runs it */
   bool (*room)(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);
@@ -51,7 +50,7 @@ typedef struct tp_backend {
 } tp_backend;
 const tp_backend *tp_backend_find(
     const char *name, tp_pos pos, tp_error *err); /* NULL: the first */
-/* what a plan became, or that it became nothing (native.c) */
+/* the code of a plan, if it has any (native.c) */
 typedef struct tp_native_code tp_native_code;
 typedef struct tp_beside tp_beside;
 /* lengths of blocks that a limit of memory may come to */
@@ -117,7 +116,7 @@ struct tp_fn {
   int64_t *called;
   /* reference: by node id of graph, is it needed at every point? */
   const bool *whole;
-  /* what compiling works with at the moment: a failed allocation leaves it here */
+  /* objects of a compilation in progress: a failed allocation leaves them here */
   tp_need *need;
   tp_graph *trial, *other;
   tp_poly *order;
@@ -142,7 +141,7 @@ bool tp_compile_beside(tp_fn *f);
 void tp_beside_free(tp_fn *f);
 /* code.c */
 tp_work tp_work_on(tp_fn *f, tp_graph *g);
-/* Both graphs were judged: what one has more is behind that. */
+/* Both graphs were judged, and have the same checks first: adds the rest. */
 void tp_copy_checks(tp_graph *to, const tp_graph *from);
 bool tp_judge_graph(tp_fn *f, tp_error *err);        /* f->graph */
 tp_graph *tp_checked_graph(tp_fn *f, tp_error *err); /* a fresh one, swept and judged */
@@ -176,7 +175,7 @@ bool tp_fn_is_native(const tp_fn *f);
 const char *tp_fn_why_not_native(const tp_fn *f); /* NULL: it does, or may yet */
 void tp_code_free(tp_fn *f);
 /* threads.c */
-void tp_fn_threads(tp_buf *b, const tp_fn *f); /* who runs what, of a plan */
+void tp_fn_threads(tp_buf *b, const tp_fn *f); /* which thread runs which leaves */
 /* options.c */
 bool tp_choose_options(tp_fn *f, const tp_copts *o, tp_error *err);
 /* params.c */

@@ -1,14 +1,8 @@
-/* limit: which plan runs under a limit of memory. What a plan keeps for blocks of rows is less with
- * shorter blocks, so before buffers go to a file the program is ordered again with blocks of fewer
+/* limit: which plan runs under a limit of memory. A plan keeps less for shorter blocks of rows, so
+ * before buffers go to a file the program is ordered again with blocks of fewer
  * rows. Lengths of blocks are numbers of an order and what fits is known with the bounds: a plan is
  * made when the first bounds ask for it, and kept. */
 #include "rt/fn.h"
-
-static int64_t longest_block(const tp_poly *p) {
-  int64_t most = 1;
-  for (int i = 0; i < p->stmts.n; i++) most = TP_MAX(most, p->stmts.v[i]->block);
-  return most;
-}
 
 /* The same function with blocks of at most `rows` rows and no matrix kept twice, or NULL where it
  * has no order. */
@@ -24,7 +18,9 @@ static tp_fn *made_shorter(tp_fn *f, int64_t rows) {
 
 /* The k-th length of blocks that is tried. */
 static int64_t rows_of(const tp_fn *f, int k) {
-  return TP_MAX(longest_block(f->poly) >> TP_TUNE_BLOCK_SHRINKS * (k + 1), 1);
+  int64_t most = 1;
+  for (int i = 0; i < f->poly->stmts.n; i++) most = TP_MAX(most, f->poly->stmts.v[i]->block);
+  return TP_MAX(most >> TP_TUNE_BLOCK_SHRINKS * (k + 1), 1);
 }
 
 static tp_fn *shorter(tp_fn *f, int k) {

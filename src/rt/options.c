@@ -1,4 +1,4 @@
-/* options: what was asked for at P:compile, and what the environment says instead. */
+/* options: those of P:compile, and those of the environment, which win. */
 #include "rt/fn.h"
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@ static bool choose_tier(tp_fn *f, const tp_copts *o, tp_error *err) {
   const char *env = tp_setting("TEMPO_TIER");
   if (env && !tp_tier_parse(env, &f->tier))
     return tp_fail(err, TP_E_OPTION, o->pos,
-        "option: TEMPO_TIER is '%s'; it may be auto, reference, interpreter or native", env);
+        "TEMPO_TIER is '%s'; it may be auto, reference, interpreter or native", env);
   f->engine = f->tier == TP_TIER_REFERENCE ? &tp_engine_reference : &tp_engine_plan;
   return (f->backend = tp_backend_find(o->device, o->pos, err)) != NULL;
 }
@@ -19,8 +19,7 @@ static bool choose_threads(tp_fn *f, const tp_copts *o, tp_error *err) {
   long n = env ? strtol(env, &end, 10) : o->threads ? o->threads : omp ? strtol(omp, NULL, 10) : 1;
   if (!env && !o->threads && (n < 1 || n > 4096)) n = 1;
   if (env && (*end || n < 1 || n > 4096))
-    return tp_fail(
-        err, TP_E_OPTION, o->pos, "option: TEMPO_THREADS is '%s'; it may be 1 to 4096", env);
+    return tp_fail(err, TP_E_OPTION, o->pos, "TEMPO_THREADS is '%s'; it may be 1 to 4096", env);
   f->threads = (int)n;
   return true;
 }
@@ -34,7 +33,7 @@ static bool choose_limit(tp_fn *f, const tp_copts *o, tp_error *err) {
   f->most = any ? TP_MEMORY_ANY : tp_bytes_parse(env);
   return any || f->most > 0 ||
       tp_fail(err, TP_E_OPTION, o->pos,
-          "option: TEMPO_MEMORY is '%s'; it may be a number of bytes, as \"16GiB\", or none", env);
+          "TEMPO_MEMORY is '%s'; it may be a number of bytes, as \"16GiB\", or none", env);
 }
 
 static bool choose_check(tp_fn *f, const tp_copts *o, tp_error *err) {
@@ -43,8 +42,8 @@ static bool choose_check(tp_fn *f, const tp_copts *o, tp_error *err) {
   f->opt.check = !strcmp(what, "nan");
   if (f->opt.check || !strcmp(what, "none")) return true;
   char hint[TP_HINT];
-  return tp_fail(err, TP_E_OPTION, o->pos, "option: %s is '%s'%s", env ? "TEMPO_CHECK" : "check",
-      what, tp_hint(hint, what, known, TP_LEN(known)));
+  return tp_fail(err, TP_E_OPTION, o->pos, "%s is '%s'%s", env ? "TEMPO_CHECK" : "check", what,
+      tp_hint(hint, what, known, TP_LEN(known)));
 }
 
 /* ---- options of passes: "none", "evolve=false,cse=true" ---- */
@@ -57,7 +56,7 @@ static bool unknown_pass(const tp_copts *o, const char *s, size_t n, tp_error *e
   for (int i = 0; i < TP_NRULE; i++) names[have++] = tp_rule_name(i);
   snprintf(word, sizeof word, "%.*s", (int)TP_MIN(n, sizeof word), s);
   tp_hint(hint, word, names, have);
-  return tp_fail(err, TP_E_OPTION, o->pos, "option: unknown pass '%s'%s", word,
+  return tp_fail(err, TP_E_OPTION, o->pos, "unknown pass '%s'%s", word,
       *hint ? hint : "; f:explain \"passes\" lists them");
 }
 
@@ -67,8 +66,7 @@ static bool choose_pass(
   if (rule >= 0) return f->opt.rule_off[rule] = !on, true;
   if (i < 0) return unknown_pass(o, s, n, err);
   if (tp_passes[i].always && !on)
-    return tp_fail(
-        err, TP_E_OPTION, o->pos, "option: pass '%s' cannot be left out", tp_passes[i].name);
+    return tp_fail(err, TP_E_OPTION, o->pos, "pass '%s' cannot be left out", tp_passes[i].name);
   f->opt.on[i] = on;
   return true;
 }
@@ -90,7 +88,7 @@ static bool choose_passes(tp_fn *f, const tp_copts *o, tp_error *err) {
   return true;
 }
 
-/* Of what compilers offer, all that lets floats come out otherwise. */
+/* The first of the compiler's options that lets floats come out otherwise. */
 static const char *breaks_promise(const char *s) {
   static const char *const words[] = { "-Ofast", "-ffast-math", "-funsafe-math-optimizations",
     "-fassociative-math", "-freciprocal-math", "-fno-signed-zeros", "-ffinite-math-only",
@@ -115,7 +113,7 @@ static bool choose_flags(tp_fn *f, const tp_copts *o, tp_error *err) {
     const char *bad = from[i].words ? breaks_promise(from[i].words) : NULL;
     if (bad)
       return tp_fail(err, TP_E_OPTION, o->pos,
-          "option: %s has '%s', which makes floats come out otherwise; "
+          "%s has '%s', which makes floats come out otherwise; "
           "reproducible = true promises that they do not",
           from[i].name, bad);
   }

@@ -1,4 +1,4 @@
-/* params: values of parameters by number: what runs begin with, and what the last one left. */
+/* params: values of parameters by number: those that runs begin with, and the newest. */
 #include "rt/fn.h"
 
 int tp_fn_nparam(tp_fn *f) { return f->closed->params.n; }
@@ -17,16 +17,16 @@ bool tp_fn_param_fits(tp_fn *f, int k, const tp_array *a, tp_error *err) {
   int first = w->ndom - w->attr.nalong, rank = first + w->out[0].rank;
   const char *name = w->attr.str;
   if (a->dtype != w->out[0].dtype)
-    return tp_fail(err, TP_E_DTYPE, TP_NOWHERE, "dtype: load_params: '%s' is %s, got %s", name,
+    return tp_fail(err, TP_E_DTYPE, TP_NOWHERE, "load_params: '%s' is %s, got %s", name,
         tp_dtype_name(w->out[0].dtype), tp_dtype_name(a->dtype));
   if (a->rank != rank)
-    return tp_fail(err, TP_E_SHAPE, TP_NOWHERE, "shape: load_params: '%s' has %d axes, got %d",
-        name, rank, a->rank);
+    return tp_fail(
+        err, TP_E_SHAPE, TP_NOWHERE, "load_params: '%s' has %d axes, got %d", name, rank, a->rank);
   for (int i = first; i < rank; i++) {
     int64_t want;
     if (tp_ix_is_const(w->out[0].shape[i - first], &want) && a->shape[i] != want)
       return tp_fail(err, TP_E_SHAPE, TP_NOWHERE,
-          "shape: load_params: axis %d of '%s' has extent %lld, got %lld", i, name, (long long)want,
+          "load_params: axis %d of '%s' has extent %lld, got %lld", i, name, (long long)want,
           (long long)a->shape[i]);
   }
   return true;

@@ -21,7 +21,7 @@ static bool record_length(tp_graph *g, const tp_stop *s, tp_error *err) {
     if (o->hidden || strcmp(o->name, name) != 0) continue;
     if (o->val.node->op == TP_OP_VALUE && o->val.node->attr.ix[0] == end) return true;
     return tp_fail(err, TP_E_OPTION, o->pos,
-        "option: output '%s' has the name of a bound that ends by data, under which its lengths "
+        "output '%s' has the name of a bound that ends by data, under which its lengths "
         "are given back",
         name);
   }
@@ -91,7 +91,7 @@ static bool applies(const tp_work *w, int when) {
 
 bool tp_pass_run(tp_work *w, int row, tp_error *err) {
   int before = w->g->nodes.n;
-  if (tp_ictx_ended(w->g->ix)) return tp_fail(err, TP_E_CALLBACK, w->g->pos, "callback: ended");
+  if (tp_ictx_ended(w->g->ix)) return tp_fail(err, TP_E_CALLBACK, w->g->pos, "ended");
   const tp_pass *p = &tp_passes[row];
   bool ok = !applies(w, p->when) || (p->when & NEEDS ? with_needs(w, p->fn, err) : p->fn(w, err));
   if (!ok || !tp_verify(w->g, err)) return false;

@@ -35,7 +35,7 @@ int tp_pass_named(const char *s, size_t n);           /* its row; -1: none */
 bool tp_pass_run(tp_work *w, int row, tp_error *err); /* and verify, and dump */
 /* those of the stage that are on */
 bool tp_passes_run(tp_work *w, tp_stage stage, tp_error *err);
-/* the graph has changed: what nothing reaches goes, and what is needed is found out again */
+/* The graph has changed: drops what nothing reaches, finds needed points anew. */
 bool tp_needed_anew(tp_work *w, tp_error *err);
 void tp_dump_graph(const tp_graph *g, const char *after);
 #endif

@@ -41,7 +41,7 @@ static void next_point(const tp_fn *f, tp_session *s) {
 }
 
 /* This tick's outputs first, then what others will need: oldest first, as long as there is time.
- * Where dims end by data, how many outputs there are is not known: all that cannot wait. */
+ * If dims end by data the number of outputs is unknown: then all that cannot wait. */
 static tp_stand within_budget(
     const tp_fn *f, tp_session *q, const tp_step *s, int nshow, double began, tp_error *err) {
   double until = began + s->budget;

@@ -39,7 +39,7 @@ static bool refer_begin(tp_fn *f, tp_session *q, tp_error *err) {
   return (q->ref = tp_ref_begin(f->graph, &q->run, &q->ticks, err)) != NULL;
 }
 
-/* What the reference shows is fresh. */
+/* The reference shows fresh arrays. */
 static void write_into(const tp_fn *f, const tp_step *s) {
   for (int i = 0; i < f->closed->outputs.n; i++) {
     tp_array *fresh = s->out[i];

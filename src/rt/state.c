@@ -12,7 +12,7 @@
 enum { VERSION = 6, HEAD = 32 };
 static const char magic[8] = "tempo\0st";
 
-/* Of everything that decides where a state's bytes belong. */
+/* All that decides where a state's bytes belong. */
 static uint64_t program_hash(tp_fn *f) {
   uint64_t h = tp_graph_hash(f->closed);
   int ninst = f->steps.plan ? f->steps.plan->npos : 0,
@@ -160,8 +160,8 @@ static void meet(met_nodes *m, tp_node *n) {
   m->seen[n->id] = true;
 }
 
-/* Of a parameter its first value and the step along the innermost of its dims, which has all of the
- * update: the last points of these dims, which its other branches read, are no mention of them. */
+/* A parameter's first value, and the step along the innermost of its dims, which has the whole
+ * update: its other branches read the last points of these dims, which is no mention of them. */
 static int own_inputs(const tp_fn *f, const tp_node *n) {
   bool param = false;
   for (int k = 0; k < f->closed->params.n; k++) param |= f->closed->params.v[k] == n;

@@ -65,8 +65,7 @@ static bool hand(tp_step *s, int i, const tp_call *c, tp_error *err) {
   memcpy(shape, c->reached, sizeof *shape * (size_t)tp_callee_nover(c->of));
   tp_array_unref(s->out[i]); /* of a broken state may come twice */
   s->out[i] = tp_take_shown(s, i, c->args[0], shape);
-  return s->out[i] ||
-      tp_fail(err, TP_E_MEMORY, c->of->pos, "memory: no room for what a tick shows");
+  return s->out[i] || tp_fail(err, TP_E_MEMORY, c->of->pos, "no room for what a tick shows");
 }
 
 static bool pass_door(void *ud, const tp_call *c, tp_error *err) {
@@ -93,7 +92,7 @@ static bool pass_door(void *ud, const tp_call *c, tp_error *err) {
                  : tp_fail(err, TP_E_CALLBACK, c->of->pos, "nothing runs callbacks here");
 }
 
-/* What left point by point is whole only when all of it has. */
+/* An output that leaves point by point is whole only when all points have left. */
 static void drop_shown(tp_fn *f, tp_run *run) {
   for (int i = 0; i < f->graph->outputs.n; i++)
     if (f->shown[i]) run->outputs[i] = tp_array_unref(run->outputs[i]);
@@ -304,8 +303,8 @@ static bool values_ok(tp_fn *f, const tp_step *s, tp_error *err) {
     if (!tp_fn_wants(f, i)) continue;
     const tp_array *a = s->values ? s->values[i] : NULL;
     if (!a)
-      return tp_fail(err, TP_E_INPUT, TP_NOWHERE,
-          "input: '%s' is needed at each tick and was not given", n->attr.str);
+      return tp_fail(err, TP_E_INPUT, TP_NOWHERE, "'%s' is needed at each tick and was not given",
+          n->attr.str);
     int rank = tp_fn_fed_shape(f, i, NULL, shape);
     if (tp_array_is(a, n->out[0].dtype, rank, shape)) continue;
     if (a->dtype != n->out[0].dtype)
@@ -329,8 +328,8 @@ bool tp_hold_values(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
   return true;
 }
 
-/* What leaves with the first tick, cut to the ends reached, which do as well: copies, as the run
- * goes on reading what it has. */
+/* Outputs that leave with the first tick, cut to the ends reached, which leave too: copies, as the
+ * run goes on reading its own. */
 static bool hand_first(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   int n = f->graph->outputs.n;
   bool ok = true;
@@ -371,7 +370,7 @@ static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   memcpy(q->at, q->next, sizeof q->at);
   if ((first && !hand_first(f, q, s, err)) || (s->done && !tp_fn_trim(f, &q->run, err)))
     return false;
-  /* what a tick has a part in, with the last one */
+  /* outputs that a tick has a part in go with the last one */
   for (int i = 0; s->done && i < f->graph->outputs.n; i++)
     if (!q->shown[i] && !f->first[i] && q->run.outputs[i])
       s->out[i] = tp_array_ref(q->run.outputs[i]);

@@ -1,4 +1,4 @@
-/* threads: what f:explain says of them. */
+/* threads: f:explain "threads". */
 #include "rt/fn.h"
 
 /* Leaves of a team that are cut along one extent; -1: along any. */

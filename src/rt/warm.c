@@ -169,7 +169,7 @@ static void take_ticks(tp_fn *f, tp_reader *r, tp_error *err) {
   f->first = take_flags(f, r, f->closed->outputs.n);
 }
 
-/* What it takes and gives is there. */
+/* Its inputs, parameters and outputs are there. */
 static bool plan_fits(const tp_fn *f, const tp_plan *p) {
   const tp_graph *g = f->closed;
   bool fits = p->products.n == g->outputs.n;
@@ -208,8 +208,8 @@ static bool read_symbols(tp_ictx *c, const char *text, tp_error *err) {
   return ok;
 }
 
-/* The recording's own symbols, before a file may say something else of their names: what is left of
- * one that was no good is in the way of no compilation. */
+/* The recording's own symbols, before a file may say something else of their names: a file that was
+ * no good must not be in the way of a compilation. */
 static void declare_symbols(const tp_fn *f) {
   const char *text = f->text.s;
   tp_error none = { 0 };
@@ -268,7 +268,7 @@ bool tp_warm_get(tp_fn *f) {
     b = old; \
   } while (0)
 
-/* What another compilation of the same gives becomes f's, but for what runs. */
+/* f gets all from another compilation of the same, but for what runs. */
 bool tp_fn_whole(tp_fn *f, tp_error *err) {
   if (!f->warm) return true;
   tp_fn *g = tp_calloc(sizeof *g);

@@ -80,7 +80,7 @@ static bool bind(tp_exec *x) {
   return true;
 }
 
-/* What nothing gives has no elements, but an address. */
+/* A buffer without an array has no elements, but an address. */
 static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
   const tp_array *a = NULL;
   static char nowhere[64];

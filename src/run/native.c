@@ -47,7 +47,7 @@ static tp_clock *clock_at(tp_exec *x, int pos, int loop) {
   return &l->clock;
 }
 
-/* Of a team only the first thread uses the clocks. */
+/* Only the first thread of a team uses the clocks. */
 static void native_enter(void *exec, int pos, int loop) {
   tp_exec *x = of_run(exec);
   if (x != exec && ((tp_exec *)exec)->worker->who) return;

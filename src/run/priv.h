@@ -63,8 +63,8 @@ typedef struct tp_inst {
   tp_dend *end; /* LOAD */
 } tp_inst;
 #define TP_WAY(dim) ((dim) + 1) /* the way in which a buffer lies in the file */
-/* Where somebody is who goes through the instructions; pos: of the last region that ran. Where dims
- * end by data, the later of two may meet fewer regions. */
+/* A place in the instructions; pos: of the last region that ran. If dims end by data, the later of
+ * two cursors may meet fewer regions. */
 typedef struct tp_cursor {
   int pc, pos;
   int64_t *env;
@@ -244,7 +244,7 @@ bool tp_spill_poison(tp_exec *x);
 /* where poisoned: is no more mapped than was said? */
 bool tp_spill_touch(tp_exec *x, const tp_dreg *r, const tp_dnd *d);
 int64_t tp_spill_most(const tp_exec *x);
-/* Of dense or strided windows. */
+/* dense or strided windows */
 static inline void tp_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in) {
   x->target->copy(x, size, &(tp_dnd){ .wrap = -1, .v = *out }, &(tp_dnd){ .wrap = -1, .v = *in });
 }

@@ -1,6 +1,6 @@
-/* run: executes plans. Rank 7. What every target needs: regions with everything that does not
- * depend on loop variables resolved once per bounds, memory and the file beside it, callbacks and
- * environments, where a run stands. The target (target.h) gives regions their functions. No
+/* run: executes plans. Rank 7. It has all that every target needs: regions, resolved once per
+ * bounds but for loop variables, memory and the file beside it, callbacks and environments, where a
+ * run stands. The target (target.h) gives regions their functions. No
  * allocation per step. */
 #ifndef TP_EXEC_H
 #define TP_EXEC_H

@@ -1,10 +1,10 @@
-/* What a target sees of a plan that runs, and what it gives: the functions of regions.
+/* A target's view of a plan that runs, and its part in that: the functions of regions.
  *
  * A run makes each region ready once: every expression becomes a tp_dx. When bounds change it
  * binds: expressions over bounds become numbers, those over loop variables become linear forms
  * where they are ones, windows get extents and strides, kernels their loops. A region whose extents
- * or strides mention loop variables (dynamic) is bound again each time it runs. What is left for
- * each execution are the offsets. */
+ * or strides mention loop variables (dynamic) is bound again each time it runs. Each execution
+ * finds the offsets only. */
 #ifndef TP_TARGET_H
 #define TP_TARGET_H
 #include "run/run.h"
@@ -56,7 +56,7 @@ typedef struct tp_dring {
 typedef struct tp_dnd {
   int buf;
   tp_dtype dtype;
-  int size; /* buf < 0: nobody wants this result */
+  int size; /* buf < 0: the result is not wanted */
   tp_dx off;
   int nring, nlive;
   tp_dring *ring; /* live: of width > 1, first */

@@ -122,24 +122,13 @@ typedef struct {
   bool ok;
 } team_job;
 
-static bool cut_leaf(tp_worker *w, int pos) {
-  tp_dreg *r = w->x.regat[pos];
-  if (__atomic_load_n(&w->all->over, __ATOMIC_RELAXED)) return false;
-  if (!w->x.env[w->all->teams->share[w->all->teams->cut[pos].share].n->id]) return true;
-  return w->who ? tp_dreg_here(&w->x, r) : tp_dreg_run(&w->x, r);
-}
-
-static int inst_at(const tp_exec *x, int pos) {
-  int i = 0;
-  while (x->flow->inst[i].op != TP_I_REGION || x->flow->inst[i].rg->pos != pos) i++;
-  return i;
-}
-
 /* Others go on to the next meeting: their errors may come before it. */
 bool tp_team_fails(tp_worker *w, int pos, bool alone) {
   tp_exec *x = w->all->x;
   if (alone) w->err = *x->err;
-  w->at = (tp_cursor){ inst_at(x, pos), pos, w->x.env };
+  int at = 0;
+  while (x->flow->inst[at].op != TP_I_REGION || x->flow->inst[at].rg->pos != pos) at++;
+  w->at = (tp_cursor){ at, pos, w->x.env };
   if (w->x.cancelled || x->cancelled) __atomic_store_n(&w->all->over, true, __ATOMIC_RELAXED);
   tp_crew_stop(w->all->crew);
   return false;
@@ -147,8 +136,12 @@ bool tp_team_fails(tp_worker *w, int pos, bool alone) {
 
 bool tp_team_leaf(tp_worker *w, int pos) {
   tp_workers *all = w->all;
-  bool cut = w->x.regat[pos] && !all->alone[pos],
-       ok = cut ? cut_leaf(w, pos) : w->who || tp_dreg_run(all->x, all->x->regat[pos]);
+  tp_dreg *r = w->x.regat[pos];
+  bool cut = r && !all->alone[pos], ok = true;
+  if (!cut) ok = w->who || tp_dreg_run(all->x, all->x->regat[pos]);
+  else if (__atomic_load_n(&all->over, __ATOMIC_RELAXED)) ok = false;
+  else if (w->x.env[all->teams->share[all->teams->cut[pos].share].n->id])
+    ok = w->who ? tp_dreg_here(&w->x, r) : tp_dreg_run(&w->x, r);
   return ok || tp_team_fails(w, pos, !cut);
 }
 
