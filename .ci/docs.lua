@@ -33,7 +33,7 @@ function docs.files()
       libraries = reference.libraries, settings = reference.settings } do
     list[#list + 1] = { "docs/reference/" .. file .. ".md", write(root, source) }
   end
-  for path in ("README.md docs/language.md docs/scheduling.md docs/tutorial.md docs/reading-explain.md docs/from-pytorch.md "
+  for path in ("README.md docs/language.md docs/scheduling.md docs/tutorial.md docs/reading-explain.md "
     .. "docs/c.md docs/from-pytorch.md"):gmatch "%S+" do
     list[#list + 1] = { path, blocks.refresh(blocks.read(root .. path), root) }
   end
