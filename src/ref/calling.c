@@ -7,20 +7,24 @@ static bool is_over(const tp_node *n, const tp_sym *d) {
   return tp_dom_has(n->attr.nover, n->attr.over, d);
 }
 
+/* No point is left: the first coordinate is its bound. */
+static int64_t first_bound(const ref *r, const ref_calls *q) {
+  return q->ndim ? ref_bound(r, q->dims[0]) : 1;
+}
+static void calls_end(const ref *r, ref_calls *q) {
+  memset(q->at, 0, sizeof q->at);
+  q->at[0] = first_bound(r, q);
+}
+
 ref_calls *ref_calls_of(ref *r, const tp_node *n) {
   ref_calls **at = &r->calls[n->id], *q = *at;
   if (q) return q;
   q = *at = TP_NEW(&r->arena, ref_calls);
   q->of = tp_callee_of(&r->arena, n);
   q->ndim = ref_call_dims(n, q->dims);
-  for (int k = 0; k < n->ndom; k++) q->ended |= ref_bound(r, n->dom[k]) == 0;
+  for (int k = 0; k < n->ndom; k++)
+    if (ref_bound(r, n->dom[k]) == 0) calls_end(r, q);
   return q;
-}
-
-static void calls_next(ref *r, ref_calls *q) {
-  int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM];
-  for (int k = 0; k < q->ndim; k++) hi[k] = ref_bound(r, q->dims[k]);
-  q->ended = !ref_next(q->ndim, lo, hi, q->at);
 }
 
 /* ---- the points of one call ---- */
@@ -156,9 +160,27 @@ static bool make_arrays(ref *r, tp_cell *c, const ref_calls *q, tp_array **args,
   return true;
 }
 
+/* The newest value of a parameter stands where the last one will. */
+static bool keep(ref *r, const tp_node *n) {
+  const tp_node *w = n->in[0].src.node;
+  int64_t number = 0;
+  int ndim = 0, i = -1;
+  for (int k = 0; k < w->ndom; k++)
+    if (!tp_dom_has(w->attr.nalong, w->attr.along, w->dom[k])) {
+      number = number * ref_bound(r, w->dom[k]) + r->env[w->dom[k]->id];
+      ndim++;
+    }
+  for (int k = 0; k < r->g->params.n; k++) {
+    while (!r->g->outputs.v[++i].hidden) continue;
+    if (r->g->params.v[k] == w) break;
+  }
+  return r->complete[i] || !r->run->outputs[i] ||
+      ref_put(r, r->ops.v[0].cell, 0, r->run->outputs[i], ndim, number);
+}
+
 static bool make_call(ref *r, tp_cell *c, ref_calls *q, tp_array **args, tp_array **res) {
   const tp_node *n = c->node;
-  if (n->attr.fn == TP_FN_KEEP) return mark_done(r, n, q), true;
+  if (n->attr.fn == TP_FN_KEEP) return mark_done(r, n, q), keep(r, n);
   if (!make_arrays(r, c, q, args, res)) return false;
   tp_call call = { &q->of, n->nin, args, n->nout, res, q->ndim, q->dims, q->at, NULL };
   if (!r->run->call || !r->run->call(r->run->ud, &call, r->err))
@@ -187,8 +209,9 @@ static bool call_once(ref *r, tp_cell *c, ref_calls *q) {
 static ref_answer seek_call(ref *r, tp_cell *by, ref_calls *q) {
   int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM];
   for (int k = 0; k < q->ndim; k++) hi[k] = ref_bound(r, q->dims[k]);
-  ref_answer x = q->ended ? REF_NO : ref_seek(r, by, q->ndim, q->dims, lo, hi, q->at);
-  q->ended |= x == REF_NO;
+  bool ended = q->at[0] >= first_bound(r, q);
+  ref_answer x = ended ? REF_NO : ref_seek(r, by, q->ndim, q->dims, lo, hi, q->at);
+  if (x == REF_NO) calls_end(r, q);
   return x;
 }
 
@@ -199,7 +222,9 @@ bool ref_call_step(ref *r, tp_cell *c) {
   if (!demand_call(r, c, q)) return false;
   if (r->waiting) return true;
   if (!call_once(r, c, q)) return false;
-  calls_next(r, q);
+  int64_t lo[TP_MAXDIM] = { 0 }, hi[TP_MAXDIM];
+  for (int k = 0; k < q->ndim; k++) hi[k] = ref_bound(r, q->dims[k]);
+  if (!ref_next(q->ndim, lo, hi, q->at)) calls_end(r, q);
   return true;
 }
 
@@ -208,12 +233,5 @@ ref_answer ref_call_ask(ref *r, const tp_node *n) { return seek_call(r, NULL, re
 bool ref_call_next(ref *r, const tp_node *n, int64_t *at) {
   const ref_calls *q = ref_calls_of(r, n);
   for (int d = 0, k = 0; d < n->ndom; d++) at[d] = is_over(n, n->dom[d]) ? 0 : q->at[k++];
-  return !q->ended;
-}
-
-void ref_call_at(ref *r, const tp_node *n, const int64_t *at, bool ended) {
-  ref_calls *q = ref_calls_of(r, n);
-  for (int d = 0, k = 0; d < n->ndom; d++)
-    if (!is_over(n, n->dom[d])) q->at[k++] = at[d];
-  q->ended |= ended;
+  return q->at[0] < first_bound(r, q);
 }

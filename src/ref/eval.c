@@ -93,13 +93,19 @@ static bool compute(ref *r, tp_cell *c) {
   return ref_fail(r, c, TP_E_OPTION, "%s reached the evaluator", tp_ops[c->node->op].text);
 }
 
-/* A call for a later point makes all earlier ones, so the next call's point decides. */
+/* A call for a later point makes all earlier ones, so the next call's point decides. A parameter is
+ * kept between ticks, at the next one's point. */
 static bool is_early(ref *r, tp_cell *c) {
   const tp_node *n = c->node;
   int64_t at[TP_MAXDIM];
   if (n->op != TP_OP_INPUT && n->op != TP_OP_CALL) return false;
   if (n->op == TP_OP_CALL) ref_call_next(r, n, at);
   else TP_COPYN(at, ref_at(c), n->ndom);
+  if (n->attr.fn == TP_FN_KEEP) {
+    ref_point(r, n, at);
+    const tp_sym *d = r->ticks->dim[0];
+    return tp_dom_has(n->ndom, n->dom, d) && r->env[d->id] > r->now[0] + 1;
+  }
   for (int k = 0; k < r->ticks->n; k++)
     if (!tp_dom_has(n->ndom, n->dom, r->ticks->dim[k]) ||
         tp_dom_has(n->attr.nover, n->attr.over, r->ticks->dim[k]))
@@ -140,21 +146,28 @@ static bool take_step(ref *r, tp_cell *c) {
   return true;
 }
 
-static bool run_stack(ref *r) {
-  while (r->stack.n) {
-    tp_cell *c = r->stack.v[r->stack.n - 1];
-    if (c->state == CELL_DONE) {
-      r->stack.n--;
-      continue;
-    }
-    if (r->frozen) return !(r->early = true);
-    if (tp_run_ends(r->run)) return !(r->cancelled = true);
-    if (!take_step(r, c)) return false;
-  }
-  return true;
+static void give_up(ref *r) {
+  for (int i = 0; i < r->stack.n; i++)
+    if (r->stack.v[i]->state == CELL_WORK) r->stack.v[i]->state = CELL_NEW;
+  r->stack.n = 0;
 }
 
-bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) {
+static ref_answer run_stack(ref *r) {
+  r->early = false;
+  while (r->stack.n) {
+    tp_cell *c = r->stack.v[r->stack.n - 1];
+    if (c->state == CELL_DONE) r->stack.n--;
+    else if (tp_run_ends(r->run)) return r->cancelled = true, REF_FAILED;
+    else if (!take_step(r, c)) {
+      if (!r->early) return REF_FAILED;
+      give_up(r);
+      return REF_WAIT;
+    }
+  }
+  return REF_YES;
+}
+
+ref_answer ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) {
   *out = ref_cell(r, n, at);
   TP_PUSH(&r->arena, &r->stack, *out);
   return run_stack(r);
@@ -163,18 +176,17 @@ bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) {
 /* ---- questions from outside any step: run the stack until the answer is there ---- */
 
 #define WAIT_FOR(r, answer) \
-  ref_answer x_; \
-  while ((x_ = (answer)) == REF_WAIT) \
-    if (!run_stack(r)) return REF_FAILED; \
-  return x_
+  for (;;) { \
+    ref_answer x_ = (answer); \
+    if (x_ != REF_WAIT || (x_ = run_stack(r)) != REF_YES) return x_; \
+  }
 
-ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at, int *which) {
-  WAIT_FOR(r, ref_alive(r, NULL, n, dims, at, which));
+ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at,
+    int *which){ WAIT_FOR(r, ref_alive(r, NULL, n, dims, at, which)) }
+
+ref_answer ref_find(ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi,
+    int64_t *at){ WAIT_FOR(r, ref_seek(r, NULL, n, dims, lo, hi, at)) }
+
+ref_answer ref_call_seek(ref *r, const tp_node *n) {
+  WAIT_FOR(r, ref_call_ask(r, n))
 }
-
-ref_answer ref_find(
-    ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at) {
-  WAIT_FOR(r, ref_seek(r, NULL, n, dims, lo, hi, at));
-}
-
-ref_answer ref_call_seek(ref *r, const tp_node *n) { WAIT_FOR(r, ref_call_ask(r, n)); }

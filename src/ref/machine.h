@@ -42,12 +42,6 @@ typedef struct ref_op {
   int64_t row;
 } ref_op;
 
-/* One contribution of a scatter: for the target with number u (in the node's box) the sources
- * p[start[u]] .. p[start[u + 1] - 1], numbers in the operand's box. */
-typedef struct ref_scatter {
-  int64_t *start, *p;
-} ref_scatter;
-
 /* A dim that ends by data: nodes made for its cells, and by node id whether the node mentions the
  * end at its own point. See ending.c. */
 typedef struct ref_ending {
@@ -57,16 +51,17 @@ typedef struct ref_ending {
 } ref_ending;
 typedef enum { REF_NO, REF_YES, REF_WAIT, REF_FAILED } ref_answer;
 
-/* How far a callback is: the next point (domain without `over`) to call it at. */
+/* How far a callback is: the next point (domain without `over`) to call it at; at[0] is the first
+ * dim's bound, or 1 without dims, when all are called. */
 typedef struct ref_calls {
   tp_callee of;
-  bool begun, ended;
   int ndim;
   const tp_sym *dims[TP_MAXDIM];
   int64_t at[TP_MAXDIM];
 } ref_calls;
 
-typedef struct ref {
+typedef struct tp_refsteps ref;
+struct tp_refsteps {
   tp_graph *g;
   tp_run *run;
   tp_error *err;
@@ -80,34 +75,31 @@ typedef struct ref {
   TP_VEC(ref_data) in; /* their views, for kernels */
   bool waiting;        /* an operand demanded by this step is not done */
   bool cancelled;
-  /* in steps: what belongs to a tick after this point is not there yet; NULL: all is */
   const tp_ticks *ticks;
-  int64_t *now;
-  bool early;  /* a demand met such a thing */
-  bool frozen; /* whatever is not made is early */
-  int *number; /* by node id: INPUT, its place in g->inputs */
-  /* by node id: one for each contribution, made on first demand */
-  ref_scatter **scatter;
+  int64_t *now;       /* what belongs to a later tick is not there yet; NULL: all is */
+  bool early;         /* a demand met such a thing */
+  int *number;        /* by node id: INPUT, its place in g->inputs */
   ref_calls **calls;  /* by node id */
   ref_ending *ending; /* by g->stops */
-} ref;
-
-struct tp_refsteps {
-  ref r[1];
-  int64_t *now;
-  bool *complete; /* by output */
-  /* by output, then by parameter: the first point not made */
+  /* by output: all points are made; the first that is not */
+  bool *complete;
   int64_t **at;
-  bool *updated; /* by parameter: all points are made */
   int ncall;
   const tp_node **call;
 };
-/* fn(s, arg) under a guard */
-bool ref_guarded(tp_refsteps *s, bool (*fn)(tp_refsteps *, void *), void *arg, tp_error *err);
+/* Evaluates ok = expr; out of memory in it is an error. */
+#define REF_GUARDED(r, e, ok, expr) \
+  do { \
+    tp_guard oom_; \
+    (r)->err = (e); \
+    if (TP_GUARDED(&oom_)) { \
+      (ok) = (expr); \
+      tp_unguard(&oom_); \
+    } else tp_no_memory(e, TP_NOWHERE); \
+  } while (0)
 
-/* runs the stack until the cell is done */
-bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);
-/* ref_alive, ref_seek, ref_call_ask, which run the stack where they would wait */
+/* ---- eval.c: these run the stack; WAIT: for a later tick ---- */
+ref_answer ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);
 ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at, int *which);
 ref_answer ref_find(
     ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at);
@@ -121,6 +113,8 @@ bool ref_view(ref *r, tp_cell *c, int out, ref_data *v);
 bool ref_new(ref *r, tp_cell *c, int out, ref_data *v);
 /* c's value is its part of an array over its domain */
 bool ref_from_array(ref *r, tp_cell *c, const tp_array *a);
+/* ... at the place with this number of an array over ndim dims */
+bool ref_put(ref *r, tp_cell *c, int out, tp_array *a, int ndim, int64_t number);
 bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a);
 /* as given by the call */
 int64_t ref_bound(const ref *r, const tp_sym *dim);
@@ -233,8 +227,6 @@ ref_calls *ref_calls_of(ref *r, const tp_node *n);
 ref_answer ref_call_ask(ref *r, const tp_node *n);
 /* The next point of a callback, all dims; false: it has been called everywhere. */
 bool ref_call_next(ref *r, const tp_node *n, int64_t *at);
-/* that point is the next */
-void ref_call_at(ref *r, const tp_node *n, const int64_t *at, bool ended);
 /* every callback of the graph at every point, merged in lexicographic order */
 bool ref_call_all(ref *r);
 #endif

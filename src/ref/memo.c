@@ -170,22 +170,22 @@ void ref_strides_broadcast(const ref_data *out, const ref_data *in, int64_t *str
 /* ---- arrays over a domain: a slot a point, with the largest extents over the domain; the rest of
  * a slot is zero ---- */
 
-/* The slot of c's point. False: v does not fit. */
-static bool slot_of(ref *r, tp_cell *c, const tp_array *a, const ref_data *v, ref_data *slot) {
-  const tp_node *n = c->node;
-  bool fits = a->dtype == v->dtype && a->rank == n->ndom + v->rank;
+/* The slot with this number. False: v does not fit. */
+static bool slot_of(
+    const tp_array *a, int ndim, int64_t number, const ref_data *v, ref_data *slot) {
+  bool fits = a->dtype == v->dtype && a->rank == ndim + v->rank;
   *slot = (ref_data){ .dtype = v->dtype, .rank = v->rank, .n = 1 };
   for (int k = 0; fits && k < v->rank; k++) {
-    slot->shape[k] = a->shape[n->ndom + k];
+    slot->shape[k] = a->shape[ndim + k];
     slot->n *= slot->shape[k];
     fits = v->shape[k] <= slot->shape[k];
   }
-  for (int k = 0; fits && k < n->ndom; k++) fits = ref_at(c)[k] < a->shape[k];
-  if (fits)
-    slot->data = (char *)a->data +
-        (size_t)(ref_number(r, n->ndom, n->dom, ref_at(c)) * slot->n) *
-            (size_t)tp_dtype_size(v->dtype);
-  return fits;
+  slot->data = (char *)a->data + number * slot->n * tp_dtype_size(v->dtype);
+  return fits && (number + 1) * slot->n <= a->count;
+}
+
+static int64_t number_of(const ref *r, const tp_cell *c) {
+  return ref_number(r, c->node->ndom, c->node->dom, ref_at((tp_cell *)c));
 }
 
 static bool same_shape(const ref_data *a, const ref_data *b) {
@@ -204,7 +204,7 @@ static void copy_box(const ref_data *box, const ref_data *to, const ref_data *fr
 bool ref_from_array(ref *r, tp_cell *c, const tp_array *a) {
   ref_data v, slot;
   if (!ref_view(r, c, 0, &v)) return false;
-  if (!slot_of(r, c, a, &v, &slot))
+  if (!slot_of(a, c->node->ndom, number_of(r, c), &v, &slot))
     return ref_fail(r, c, TP_E_INPUT, "the array given has another dtype or shape than declared");
   if (same_shape(&v, &slot)) {
     c->data[0] = slot.data;
@@ -215,13 +215,17 @@ bool ref_from_array(ref *r, tp_cell *c, const tp_array *a) {
   return true;
 }
 
-bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a) {
+bool ref_put(ref *r, tp_cell *c, int out, tp_array *a, int ndim, int64_t number) {
   ref_data v, slot;
   if (!ref_view(r, c, out, &v)) return false;
-  if (!slot_of(r, c, a, &v, &slot))
+  if (!slot_of(a, ndim, number, &v, &slot))
     return ref_fail(r, c, TP_E_RAGGED, "an output larger than its place");
   copy_box(&v, &slot, &v);
   return true;
+}
+
+bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a) {
+  return ref_put(r, c, out, a, c->node->ndom, number_of(r, c));
 }
 
 const char *ref_label(ref *r, const tp_node *n) {

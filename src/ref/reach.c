@@ -182,10 +182,8 @@ static bool judge(const reach *q, const tp_node *n, const tp_stop *s, bool *in_t
   return true;
 }
 
-static bool judge_all(tp_refsteps *s, void *arg) {
-  reach *q = arg;
+static bool judge_all(const reach *q) {
   const tp_graph *g = q->g;
-  q->r = s->r;
   for (int i = 0; i < g->outputs.n; i++)
     if (!judge(q, g->outputs.v[i].val.node, NULL, &q->shown[i])) return false;
   for (int i = 0; i < g->nodes.n; i++)
@@ -219,9 +217,11 @@ static bool sample(reach *q, int64_t *env, bool *counts, tp_error *err) {
   for (int i = 0; i < endless.boundchecks.n && *counts; i++)
     *counts = tp_ix_evalq(endless.boundchecks.v[i].cond, env);
   if (!*counts) return true;
-  tp_refsteps *s = tp_ref_begin(&endless, &run, &none, &mine);
-  *counts = s && ref_guarded(s, judge_all, q, &mine);
-  tp_ref_end(s);
+  volatile bool ok = false;
+  if ((q->r = tp_ref_begin(&endless, &run, &none, &mine)))
+    REF_GUARDED(q->r, &mine, ok, judge_all(q));
+  *counts = ok;
+  tp_ref_end(q->r);
   return mine.code != TP_E_MEMORY || tp_no_memory(err, TP_NOWHERE);
 }
 
