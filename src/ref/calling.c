@@ -93,14 +93,6 @@ int ref_call_dims(const tp_node *n, const tp_sym **dims) {
   return count;
 }
 
-bool ref_call_demand(ref *r, tp_cell *c) {
-  ref_calls q = { .ndim = 0 };
-  q.ndim = ref_call_dims(c->node, q.dims);
-  for (int k = 0, d = 0; k < c->node->ndom; k++)
-    if (!is_over(c->node, c->node->dom[k])) q.at[d++] = ref_at(c)[k];
-  return demand_call(r, c, &q);
-}
-
 static tp_array *new_array(
     ref *r, tp_cell *c, const call_points *p, tp_dtype d, int rank, const int64_t *shape) {
   int64_t all[TP_MAXRANK];
@@ -181,6 +173,7 @@ static bool keep(ref *r, const tp_node *n) {
 static bool make_call(ref *r, tp_cell *c, ref_calls *q, tp_array **args, tp_array **res) {
   const tp_node *n = c->node;
   if (n->attr.fn == TP_FN_KEEP) return mark_done(r, n, q), keep(r, n);
+  if (r->dry) return mark_done(r, n, q), true;
   if (!make_arrays(r, c, q, args, res)) return false;
   tp_call call = { &q->of, n->nin, args, n->nout, res, q->ndim, q->dims, q->at, NULL };
   if (!r->run->call || !r->run->call(r->run->ud, &call, r->err))

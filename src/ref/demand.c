@@ -147,7 +147,7 @@ static bool points_of(ref *r, tp_cell *c, const tp_edge *e, cell_points *p) {
 }
 
 /* Does the map or the operand's shape mention this end? */
-bool ref_contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end) {
+static bool contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end) {
   tp_node probe = { .op = TP_OP_ACCUM,
     .ndom = n->ndom,
     .nin = 1,
@@ -184,7 +184,7 @@ static bool demand_from(ref *r, tp_cell *c, const tp_edge *e, const int64_t *at,
   if (x != REF_YES) return x != REF_FAILED;
   ref_point(r, m, at);
   for (int i = 0; asks && i < r->g->stops.n; i++)
-    if (ref_contribution_asks(c->node, e, r->ending[i].stop->dim->bound) &&
+    if (contribution_asks(c->node, e, r->ending[i].stop->dim->bound) &&
         !ref_want_end(r, &r->ending[i]))
       return false;
   if (asks && r->waiting) return true;
@@ -199,7 +199,7 @@ static bool demand_scatter(ref *r, tp_cell *c, int k) {
   bool asks = false;
   cell_points p;
   for (int i = 0; i < r->g->stops.n; i++)
-    asks |= ref_contribution_asks(c->node, e, r->g->stops.v[i].dim->bound);
+    asks |= contribution_asks(c->node, e, r->g->stops.v[i].dim->bound);
   for (bool more = points_of(r, c, e, &p); more; more = ref_next(m->ndom, p.lo, p.hi, p.at)) {
     if (!demand_from(r, c, e, p.at, asks)) return false;
     if (asks && r->waiting) return true;

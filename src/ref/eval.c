@@ -93,6 +93,15 @@ static bool compute(ref *r, tp_cell *c) {
   return ref_fail(r, c, TP_E_OPTION, "%s reached the evaluator", tp_ops[c->node->op].text);
 }
 
+int ref_tick_sign(ref *r, const tp_node *n, const int64_t *at) {
+  ref_point(r, n, at);
+  for (int k = 0; k < r->ticks->n; k++) {
+    int64_t x = r->env[r->ticks->dim[k]->id];
+    if (x != r->now[k]) return x < r->now[k] ? -1 : 1;
+  }
+  return 0;
+}
+
 /* A call for a later point makes all earlier ones, so the next call's point decides. A parameter is
  * kept between ticks, at the next one's point. */
 static bool is_early(ref *r, tp_cell *c) {
@@ -110,12 +119,7 @@ static bool is_early(ref *r, tp_cell *c) {
     if (!tp_dom_has(n->ndom, n->dom, r->ticks->dim[k]) ||
         tp_dom_has(n->attr.nover, n->attr.over, r->ticks->dim[k]))
       return false;
-  ref_point(r, n, at);
-  for (int k = 0; k < r->ticks->n; k++) {
-    int64_t x = r->env[r->ticks->dim[k]->id];
-    if (x != r->now[k]) return x > r->now[k];
-  }
-  return n->op == TP_OP_INPUT && !r->run->inputs[r->number[n->id]]; /* whole: it is there */
+  return ref_tick_sign(r, n, at) > 0;
 }
 
 /* The first demanded is made first: of several points that fail the lexicographically first is met.
@@ -141,12 +145,12 @@ static bool take_step(ref *r, tp_cell *c) {
   if (!ref_demand_operands(r, c)) return false;
   if (r->waiting && !r->now) turn_round(r, from);
   if (r->waiting) return true;
-  if (!compute(r, c)) return false;
+  if (!r->dry && !compute(r, c)) return false;
   c->state = CELL_DONE;
   return true;
 }
 
-static void give_up(ref *r) {
+void ref_give_up(ref *r) {
   for (int i = 0; i < r->stack.n; i++)
     if (r->stack.v[i]->state == CELL_WORK) r->stack.v[i]->state = CELL_NEW;
   r->stack.n = 0;
@@ -156,13 +160,16 @@ static ref_answer run_stack(ref *r) {
   r->early = false;
   while (r->stack.n) {
     tp_cell *c = r->stack.v[r->stack.n - 1];
-    if (c->state == CELL_DONE) r->stack.n--;
-    else if (tp_run_ends(r->run)) return r->cancelled = true, REF_FAILED;
-    else if (!take_step(r, c)) {
-      if (!r->early) return REF_FAILED;
-      give_up(r);
-      return REF_WAIT;
+    if (c->state == CELL_DONE) {
+      r->stack.n--;
+      continue;
     }
+    if (r->frozen) r->early = c->node->attr.fn != TP_FN_KEEP;
+    else if (tp_run_ends(r->run)) return r->cancelled = true, REF_FAILED;
+    if (!r->early && take_step(r, c)) continue;
+    if (!r->early) return REF_FAILED;
+    ref_give_up(r);
+    return REF_WAIT;
   }
   return REF_YES;
 }

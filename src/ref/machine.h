@@ -18,8 +18,6 @@ typedef struct tp_cell {
   struct tp_cell *next; /* of the same hash slot */
   const tp_node *node;
   ref_state state;
-  /* reach.c: the number of the latest tick that it needs, -1: none */
-  int64_t late;
   /* one for each output, then the coordinates: see ref_at */
   void *data[];
 } tp_cell;
@@ -77,7 +75,9 @@ struct tp_refsteps {
   bool cancelled;
   const tp_ticks *ticks;
   int64_t *now;       /* what belongs to a later tick is not there yet; NULL: all is */
+  bool frozen;        /* but for parameters that are kept, all that is not made belongs to one */
   bool early;         /* a demand met such a thing */
+  bool dry;           /* demands alone (reach.c): no data, and no row ends before its bound */
   int *number;        /* by node id: INPUT, its place in g->inputs */
   ref_calls **calls;  /* by node id */
   ref_ending *ending; /* by g->stops */
@@ -100,6 +100,9 @@ struct tp_refsteps {
 
 /* ---- eval.c: these run the stack; WAIT: for a later tick ---- */
 ref_answer ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);
+void ref_give_up(ref *r); /* nothing is demanded any more */
+/* -1: at, a point of all tick dims, is before the tick; 0: of it; 1: behind */
+int ref_tick_sign(ref *r, const tp_node *n, const int64_t *at);
 ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at, int *which);
 ref_answer ref_find(
     ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at);
@@ -136,6 +139,11 @@ const char *ref_where(ref *r, const tp_node *n, const int64_t *at);
 /* "'h' at t = 3: " and the text */
 bool ref_fail(ref *r, tp_cell *c, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
 
+/* ---- step.c ---- */
+/* n's points at this tick, in domain order; returns their number */
+int64_t ref_tick_box(const ref *r, const tp_node *n, int64_t *lo, int64_t *hi);
+bool ref_call_some(ref *r, double until); /* each callback as far as possible now */
+
 /* ---- points.c ---- */
 /* dims of n := at, in env; ends that are known there, too */
 void ref_point(ref *r, const tp_node *n, const int64_t *at);
@@ -145,7 +153,6 @@ int64_t ref_end_least(ref *r, const tp_node *n, const ref_ending *e);
 
 /* ---- ending.c ---- */
 void ref_stops_open(ref *r);
-bool ref_mentions(const tp_node *n, const tp_sym *s);
 bool ref_stop_step(ref *r, tp_cell *c);
 /* Is this point alive? NO: *which stop has ended it. by NULL: asked from outside any step. WAIT:
  * for what is on the stack now. */
@@ -155,10 +162,6 @@ ref_answer ref_alive(
  * NO: there is none. */
 ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *lo,
     const int64_t *hi, int64_t *at);
-/* does n, at its point, which is in env, say the same whatever end of g t has from `least` on, as
- * x[min(t, T - 1)] does? */
-bool ref_says_same(ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t, int64_t least);
-bool ref_contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end);
 bool ref_demand_ends(ref *r, const tp_node *n);
 bool ref_want_end(ref *r, const ref_ending *e); /* at env's point */
 
@@ -218,7 +221,6 @@ bool ref_look_sum(ref *r, tp_cell *c, const ref_data *out); /* ACCUM */
 /* ---- calling.c ---- */
 /* makes the calls up to c's; r->waiting: stopped at operands */
 bool ref_call_step(ref *r, tp_cell *c);
-bool ref_call_demand(ref *r, tp_cell *c); /* what one call at c's point takes */
 /* those that are not in `over` */
 int ref_call_dims(const tp_node *n, const tp_sym **dims);
 const tp_node **ref_calls_reached(ref *r, int *n);

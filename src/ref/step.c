@@ -42,8 +42,7 @@ bool tp_ref_cancelled(const tp_refsteps *r) { return r->cancelled; }
 
 /* ---- a tick ---- */
 
-/* n's points at this tick, in domain order; returns their number. */
-static int64_t tick_box(const ref *r, const tp_node *n, int64_t *lo, int64_t *hi) {
+int64_t ref_tick_box(const ref *r, const tp_node *n, int64_t *lo, int64_t *hi) {
   int64_t points = 1;
   for (int k = 0; k < n->ndom; k++) {
     lo[k] = 0;
@@ -59,7 +58,7 @@ static int64_t tick_box(const ref *r, const tp_node *n, int64_t *lo, int64_t *hi
 }
 
 static void take_value(ref *r, const tp_node *n, const tp_array *a) {
-  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM], points = tick_box(r, n, lo, hi);
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM], points = ref_tick_box(r, n, lo, hi);
   char *data = tp_dup(&r->arena, a->data, tp_array_bytes(a));
   size_t part = points ? tp_array_bytes(a) / (size_t)points : 0;
   for (bool more = ref_first(n->ndom, lo, hi, at); more;
@@ -86,7 +85,7 @@ static bool show(ref *r, int i, tp_array **to) {
   if (!all) tp_oom();
   for (int d = 0; d < ndim; d++)
     if (tp_stop_of(r->g, still[d])) shape[d] = 0;
-  tick_box(r, n, lo, hi);
+  ref_tick_box(r, n, lo, hi);
   for (bool more = ref_first(n->ndom, lo, hi, at); more;
        more = ref_next(n->ndom, lo, hi, at), number++) {
     tp_cell *c;
@@ -166,8 +165,7 @@ bool tp_ref_show(tp_refsteps *r, const int64_t *at, tp_array *const *values, tp_
 
 static bool over(double until) { return until > 0 && tp_now() >= until; }
 
-/* Each as far as possible now. */
-static bool call_some(ref *r, double until) {
+bool ref_call_some(ref *r, double until) {
   for (bool any = true; any;) {
     any = false;
     for (int i = 0; i < r->ncall && !over(until); i++) {
@@ -249,7 +247,7 @@ static void drop_all_outputs(ref *r) {
 
 static bool rest(ref *r, bool last, double until) {
   if (last) r->now = NULL;
-  return (last ? ref_call_all(r) : call_some(r, until)) && fill_outputs(r, false, until);
+  return (last ? ref_call_all(r) : ref_call_some(r, until)) && fill_outputs(r, false, until);
 }
 
 bool tp_ref_rest(tp_refsteps *r, bool last, double until, tp_error *err) {
@@ -259,9 +257,19 @@ bool tp_ref_rest(tp_refsteps *r, bool last, double until, tp_error *err) {
   return ok || r->cancelled;
 }
 
-/* Parameters that do not evolve come before any callback, which may end the run. */
+/* Parameters that do not evolve come before any callback, which may end the run; without callbacks
+ * none has to be kept. */
 static bool run_whole(ref *r) {
-  return fill_outputs(r, true, 0) && ref_call_all(r) && fill_outputs(r, false, 0);
+  bool calls = false;
+  for (int i = 0; i < r->ncall; i++) calls |= r->call[i]->attr.fn != TP_FN_KEEP;
+  return fill_outputs(r, true, 0) && (!calls || ref_call_all(r)) && fill_outputs(r, false, 0);
+}
+
+/* Of what is made when a run has failed. */
+static bool keep_newest(ref *r) {
+  ref_give_up(r);
+  r->frozen = true;
+  return ref_call_some(r, 0);
 }
 
 bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err) {
@@ -271,6 +279,8 @@ bool tp_ref_run(tp_graph *g, tp_run *run, tp_error *err) {
   if (!r) return false;
   REF_GUARDED(r, err, ok, run_whole(r));
   bool cancelled = r->cancelled;
+  tp_error late = { 0 };
+  if (!ok) REF_GUARDED(r, &late, ok, keep_newest(r) && false);
   if (cancelled) drop_all_outputs(r);
   tp_ref_end(r);
   return ok || cancelled;
