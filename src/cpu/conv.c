@@ -109,11 +109,16 @@ static bool weight_dense(const conv *c) {
   return tp_view_dense(&w) && (c->O == 1 || c->v[TP_CW].stride[1] == c->CK);
 }
 
+/* Columns of each when P are cut into parts of about `fit`, at most 15 more. */
+static int64_t equal_parts(int64_t P, int64_t fit) {
+  int64_t parts = (P + fit - 1) / fit;
+  return TP_MIN(((P + parts - 1) / parts + 15) & ~(int64_t)15, P);
+}
+
 /* Columns in a chunk: those of an image in equal parts, or those of some images. */
 static int64_t chunk_size(const conv *c) {
   int64_t fit = tp_work_columns(c->size * c->CK);
-  if (!c->apart) return TP_MIN(fit, c->columns);
-  return c->pointwise ? c->P : tp_work_equal_parts(c->P, fit);
+  return c->apart ? equal_parts(c->P, fit) : TP_MIN(fit, c->columns);
 }
 
 /* Working memory for a chunk: counts and sizes of pieces, columns, their results and the weights, 0

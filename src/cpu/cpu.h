@@ -75,6 +75,4 @@ enum {
   TP_WORK_BLOCK_K = 256
 };
 int64_t tp_work_columns(int64_t row_bytes); /* of a chunk, at most */
-/* columns of each when P are cut into parts of about `fit` */
-int64_t tp_work_equal_parts(int64_t P, int64_t fit);
 #endif

@@ -73,34 +73,15 @@ bool tp_bind_index_select(tp_exec *x, tp_dreg *r) {
 }
 
 /* Rows of `bytes` contiguous bytes; steps in bytes but for index's. */
-enum { PICK_PART = 256 }; /* bytes */
 typedef struct chosen_rows {
   int64_t n, so, si, step, lo, m;
   size_t bytes;
 } chosen_rows;
 
-/* A long row: while a part of it is copied, that part of the next one is on its way. */
-static void pick_row(char *to, const char *from, const char *next, size_t bytes) {
-  for (size_t at = 0, n; at < bytes; at += n) {
-    n = TP_MIN(bytes - at, PICK_PART);
-    for (size_t k = 0; k < n; k += TP_WORK_LINE) __builtin_prefetch(next + at + k);
-    memcpy(to + at, from + at, n);
-  }
-}
-
 static inline const char *row_at(
     const chosen_rows *q, const char *from, const int64_t *index, int64_t j) {
   int64_t at = q->lo + index[j * q->step];
   return from + (at < q->m ? at : at % q->m) * q->si;
-}
-
-static void pick_long(const chosen_rows *q, char *to, const char *from, const int64_t *index) {
-  const char *row = row_at(q, from, index, 0);
-  for (int64_t j = 0; j < q->n; j++) {
-    const char *next = row_at(q, from, index, TP_MIN(j + 1, q->n - 1));
-    pick_row(to + j * q->so, row, next, q->bytes);
-    row = next;
-  }
 }
 
 /* Rows of few bytes that the compiler knows; `around`: of a ring. */
@@ -118,9 +99,7 @@ static inline void pick_rows(
   case 16: pick_each(*q, to, from, index, 16, around); break;
   case 32: pick_each(*q, to, from, index, 32, around); break;
   case 64: pick_each(*q, to, from, index, 64, around); break;
-  default:
-    (q->bytes < PICK_PART ? pick_each(*q, to, from, index, q->bytes, around)
-                          : pick_long(q, to, from, index));
+  default: pick_each(*q, to, from, index, q->bytes, around);
   }
 }
 
