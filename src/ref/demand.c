@@ -110,12 +110,6 @@ static bool scatter_row(ref *r, tp_cell *c, const tp_edge *e, int64_t *row) {
   return true;
 }
 
-/* The operand's points that a cell may get something from, in a box: those dims that the map shifts
- * are solved for. */
-typedef struct {
-  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM];
-} cell_points;
-
 /* Is e the dim shifted by what bounds alone say? */
 static bool is_shifted(ref *r, const tp_ix *e, const tp_sym *dim, int64_t *by) {
   int64_t k;
@@ -126,24 +120,22 @@ static bool is_shifted(ref *r, const tp_ix *e, const tp_sym *dim, int64_t *by) {
   return yes;
 }
 
-static bool points_of(ref *r, tp_cell *c, const tp_edge *e, cell_points *p) {
+/* The operand's points that c may get something from: dims that the map shifts are solved for. */
+static void sources_of(ref *r, tp_cell *c, const tp_edge *e, int64_t *lo, int64_t *hi) {
   const tp_node *m = e->src.node;
-  int64_t by;
   for (int d = 0; d < m->ndom; d++) {
-    p->lo[d] = 0;
-    p->hi[d] = ref_bound(r, m->dom[d]);
+    lo[d] = 0;
+    hi[d] = ref_bound(r, m->dom[d]);
     for (int j = 0; j < c->node->ndom; j++) {
       const tp_at *at = &e->at[j];
-      int64_t u = ref_at(c)[j];
+      int64_t u = ref_at(c)[j], by;
       if (is_shifted(r, at->lo, m->dom[d], &by)) {
-        p->hi[d] = TP_MIN(p->hi[d], u - by + 1);
-        if (!at->range) p->lo[d] = TP_MAX(p->lo[d], u - by);
+        hi[d] = TP_MIN(hi[d], u - by + 1);
+        if (!at->range) lo[d] = TP_MAX(lo[d], u - by);
       }
-      if (at->range && is_shifted(r, at->hi, m->dom[d], &by))
-        p->lo[d] = TP_MAX(p->lo[d], u - by + 1);
+      if (at->range && is_shifted(r, at->hi, m->dom[d], &by)) lo[d] = TP_MAX(lo[d], u - by + 1);
     }
   }
-  return ref_first(m->ndom, p->lo, p->hi, p->at);
 }
 
 /* Does the map or the operand's shape mention this end? */
@@ -182,26 +174,24 @@ static bool demand_from(ref *r, tp_cell *c, const tp_edge *e, const int64_t *at,
   if (!reaches(r, c, e, !asks)) return true;
   ref_answer x = ref_alive(r, c, m->ndom, m->dom, at, NULL);
   if (x != REF_YES) return x != REF_FAILED;
-  ref_point(r, m, at);
   for (int i = 0; asks && i < r->g->stops.n; i++)
     if (contribution_asks(c->node, e, r->ending[i].stop->dim->bound) &&
         !ref_want_end(r, &r->ending[i]))
       return false;
   if (asks && r->waiting) return true;
-  ref_point(r, m, at);
   return (asks && !reaches(r, c, e, true)) ||
       (scatter_row(r, c, e, &row) && ref_demand(r, c, e->src, at, row));
 }
 
 static bool demand_scatter(ref *r, tp_cell *c, int k) {
   const tp_edge *e = &c->node->in[k];
-  const tp_node *m = e->src.node;
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM];
   bool asks = false;
-  cell_points p;
   for (int i = 0; i < r->g->stops.n; i++)
     asks |= contribution_asks(c->node, e, r->g->stops.v[i].dim->bound);
-  for (bool more = points_of(r, c, e, &p); more; more = ref_next(m->ndom, p.lo, p.hi, p.at)) {
-    if (!demand_from(r, c, e, p.at, asks)) return false;
+  sources_of(r, c, e, lo, hi);
+  REF_EACH (e->src.node->ndom, lo, hi, at) {
+    if (!demand_from(r, c, e, at, asks)) return false;
     if (asks && r->waiting) return true;
   }
   return true;

@@ -121,11 +121,6 @@ bool ref_put(ref *r, tp_cell *c, int out, tp_array *a, int ndim, int64_t number)
 bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a);
 /* as given by the call */
 int64_t ref_bound(const ref *r, const tp_sym *dim);
-/* number of points of a box; false: too many to count */
-bool ref_box(const ref *r, int n, const tp_sym *const *dims, int64_t *count);
-/* place in the box, row major */
-int64_t ref_number(const ref *r, int n, const tp_sym *const *dims, const int64_t *at);
-void ref_unnumber(const ref *r, int n, const tp_sym *const *dims, int64_t number, int64_t *at);
 /* at := lo; false: the box is empty */
 bool ref_first(int n, const int64_t *lo, const int64_t *hi, int64_t *at);
 /* false: at was the last */

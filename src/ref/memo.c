@@ -84,27 +84,6 @@ int64_t tp_ref_bytes(
 
 int64_t ref_bound(const ref *r, const tp_sym *dim) { return r->run->env[dim->bound->id]; }
 
-bool ref_box(const ref *r, int n, const tp_sym *const *dims, int64_t *count) {
-  bool ok = true;
-  *count = 1;
-  for (int k = 0; k < n; k++) ok &= !__builtin_mul_overflow(*count, ref_bound(r, dims[k]), count);
-  return ok && *count <= INT64_MAX / 64;
-}
-
-int64_t ref_number(const ref *r, int n, const tp_sym *const *dims, const int64_t *at) {
-  int64_t number = 0;
-  for (int k = 0; k < n; k++) number = number * ref_bound(r, dims[k]) + at[k];
-  return number;
-}
-
-void ref_unnumber(const ref *r, int n, const tp_sym *const *dims, int64_t number, int64_t *at) {
-  for (int k = n - 1; k >= 0; k--) {
-    int64_t b = ref_bound(r, dims[k]);
-    at[k] = number % b;
-    number /= b;
-  }
-}
-
 bool ref_first(int n, const int64_t *lo, const int64_t *hi, int64_t *at) {
   bool some = true;
   for (int k = 0; k < n; k++) {
@@ -184,8 +163,12 @@ static bool slot_of(
   return fits && (number + 1) * slot->n <= a->count;
 }
 
+/* Its place in the box of its domain, row major. */
 static int64_t number_of(const ref *r, const tp_cell *c) {
-  return ref_number(r, c->node->ndom, c->node->dom, ref_at((tp_cell *)c));
+  const int64_t *at = ref_at((tp_cell *)c);
+  int64_t number = 0;
+  for (int k = 0; k < c->node->ndom; k++) number = number * ref_bound(r, c->node->dom[k]) + at[k];
+  return number;
 }
 
 static bool same_shape(const ref_data *a, const ref_data *b) {
