@@ -45,8 +45,7 @@ bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row) {
   return ref_want(r, c);
 }
 
-/* where its dims have their values in env */
-static bool demand_same(ref *r, tp_cell *by, tp_val v) {
+bool ref_demand_here(ref *r, tp_cell *by, tp_val v) {
   int64_t at[TP_MAXDIM];
   for (int k = 0; k < v.node->ndom; k++) at[k] = r->env[v.node->dom[k]->id];
   return ref_demand(r, by, v, at, 0);
@@ -79,7 +78,7 @@ int ref_branch(const ref *r, const tp_node *n) {
 static bool demand_branch(ref *r, tp_cell *c) {
   int k = ref_branch(r, c->node);
   return k < 0 ? ref_fail(r, c, TP_E_UNDEFINED, "no branch matches")
-               : demand_same(r, c, c->node->in[k].src);
+               : ref_demand_here(r, c, c->node->in[k].src);
 }
 
 /* A map counts only inside the domain that it maps to. */
@@ -224,7 +223,7 @@ static bool demand_accum(ref *r, tp_cell *c) {
 /* A loaded parameter takes the place of its init. */
 static bool demand_init(ref *r, tp_cell *c) {
   tp_array *const *loaded = r->run->params;
-  return (loaded && loaded[c->node->attr.number]) || demand_same(r, c, c->node->in[0].src);
+  return (loaded && loaded[c->node->attr.number]) || ref_demand_here(r, c, c->node->in[0].src);
 }
 
 bool ref_demand_operands(ref *r, tp_cell *c) {
@@ -240,6 +239,6 @@ bool ref_demand_operands(ref *r, tp_cell *c) {
   default: break;
   }
   for (int k = 0; k < c->node->nin; k++)
-    if (!demand_same(r, c, c->node->in[k].src)) return false;
+    if (!ref_demand_here(r, c, c->node->in[k].src)) return false;
   return true;
 }

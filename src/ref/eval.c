@@ -93,6 +93,14 @@ static bool compute(ref *r, tp_cell *c) {
   return ref_fail(r, c, TP_E_OPTION, "%s reached the evaluator", tp_ops[c->node->op].text);
 }
 
+bool ref_has_ticks(const tp_ticks *t, const tp_node *n) {
+  bool all = true;
+  for (int k = 0; k < t->n; k++)
+    all &= tp_dom_has(n->ndom, n->dom, t->dim[k]) &&
+        !tp_dom_has(n->attr.nover, n->attr.over, t->dim[k]);
+  return all;
+}
+
 int ref_tick_sign(ref *r, const tp_node *n, const int64_t *at) {
   ref_point(r, n, at);
   for (int k = 0; k < r->ticks->n; k++) {
@@ -115,11 +123,7 @@ static bool is_early(ref *r, tp_cell *c) {
     const tp_sym *d = r->ticks->dim[0];
     return tp_dom_has(n->ndom, n->dom, d) && r->env[d->id] > r->now[0] + 1;
   }
-  for (int k = 0; k < r->ticks->n; k++)
-    if (!tp_dom_has(n->ndom, n->dom, r->ticks->dim[k]) ||
-        tp_dom_has(n->attr.nover, n->attr.over, r->ticks->dim[k]))
-      return false;
-  return ref_tick_sign(r, n, at) > 0;
+  return ref_has_ticks(r->ticks, n) && ref_tick_sign(r, n, at) > 0;
 }
 
 /* The first demanded is made first: of several points that fail the lexicographically first is met.

@@ -101,6 +101,8 @@ struct tp_refsteps {
 /* ---- eval.c: these run the stack; WAIT: for a later tick ---- */
 ref_answer ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);
 void ref_give_up(ref *r); /* nothing is demanded any more */
+/* Does each point, or call, of n belong to one tick? */
+bool ref_has_ticks(const tp_ticks *t, const tp_node *n);
 /* -1: at, a point of all tick dims, is before the tick; 0: of it; 1: behind */
 int ref_tick_sign(ref *r, const tp_node *n, const int64_t *at);
 ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at, int *which);
@@ -164,7 +166,8 @@ bool ref_want_end(ref *r, const ref_ending *e); /* at env's point */
 /* done, or r->waiting for it */
 bool ref_want(ref *r, tp_cell *c);
 bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row);
-bool ref_demand_operands(ref *r, tp_cell *c); /* all but CALL */
+bool ref_demand_here(ref *r, tp_cell *by, tp_val v); /* at env's point */
+bool ref_demand_operands(ref *r, tp_cell *c);        /* all but CALL */
 /* MERGE: the first that holds at env's point, -1: none */
 int ref_branch(const ref *r, const tp_node *n);
 
@@ -216,8 +219,6 @@ bool ref_look_sum(ref *r, tp_cell *c, const ref_data *out); /* ACCUM */
 /* ---- calling.c ---- */
 /* makes the calls up to c's; r->waiting: stopped at operands */
 bool ref_call_step(ref *r, tp_cell *c);
-/* those that are not in `over` */
-int ref_call_dims(const tp_node *n, const tp_sym **dims);
 const tp_node **ref_calls_reached(ref *r, int *n);
 ref_calls *ref_calls_of(ref *r, const tp_node *n);
 /* on to a point that is alive; NO: it has been called everywhere */

@@ -9,14 +9,6 @@ typedef struct {
   bool *shown, *paced, *ends; /* as tp_ref_ticks gives them */
 } reach;
 
-static bool call_ticks(const tp_ticks *t, const tp_node *n) {
-  const tp_sym *dims[TP_MAXDIM];
-  int ndim = ref_call_dims(n, dims);
-  bool all = true;
-  for (int k = 0; k < t->n; k++) all &= tp_dom_has(ndim, dims, t->dim[k]);
-  return all;
-}
-
 /* An output that lacks a tick dim and has one inside it is never whole at a tick; a callback that
  * lacks one belongs to none. */
 static void candidates(const reach *q) {
@@ -28,7 +20,7 @@ static void candidates(const reach *q) {
     q->shown[i] = !g->outputs.v[i].hidden && tp_tick_depth(t->n, t->dim, n->ndom, n->dom) > 0;
   }
   for (int i = 0; i < g->nodes.n; i++)
-    q->paced[i] = g->nodes.v[i]->op == TP_OP_CALL && call_ticks(t, g->nodes.v[i]);
+    q->paced[i] = g->nodes.v[i]->op == TP_OP_CALL && ref_has_ticks(t, g->nodes.v[i]);
 }
 
 /* *whole stays if all of n's points at this tick are there, or known to be behind an end. */
