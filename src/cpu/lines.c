@@ -77,7 +77,8 @@ bool tp_run_arg(tp_exec *x, tp_dreg *r) {
   tp_walk w;
   for (tp_walk_start(&w, li.rank, li.shape); w.ok; tp_walk_next(&w)) {
     if (n == 0)
-      return tp_rfail_at(x, r, w.at, NULL, TP_E_INPUT, "%s of an empty range", tp_ops[r->rg->op].text);
+      return tp_rfail_at(
+          x, r, w.at, NULL, TP_E_INPUT, "%s of an empty range", tp_ops[r->rg->op].text);
     for (int64_t j = 0; j < total; j += TP_BLOCK) {
       int64_t lanes = TP_MIN(total - j, TP_BLOCK),
               *to = (int64_t *)lo.p + tp_walk_offset(&w, lo.stride) + j * apart;
