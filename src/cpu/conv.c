@@ -109,37 +109,27 @@ static bool weight_dense(const conv *c) {
   return tp_view_dense(&w) && (c->O == 1 || c->v[TP_CW].stride[1] == c->CK);
 }
 
+/* Columns of each when P are cut into parts of about `fit`, at most 15 more. */
+static int64_t equal_parts(int64_t P, int64_t fit) {
+  int64_t parts = (P + fit - 1) / fit;
+  return TP_MIN(((P + parts - 1) / parts + 15) & ~(int64_t)15, P);
+}
+
 /* Columns in a chunk: those of an image in equal parts, or those of some images. */
 static int64_t chunk_size(const conv *c) {
   int64_t fit = tp_work_columns(c->size * c->CK);
-  if (!c->apart) return TP_MIN(fit, c->columns);
-  return c->pointwise ? c->P : tp_work_equal_parts(c->P, fit);
+  return c->apart ? equal_parts(c->P, fit) : TP_MIN(fit, c->columns);
 }
 
-/* Working memory for a chunk: counts and sizes of pieces, columns, their results and the weights, 0
- * where it is not needed. */
-typedef struct {
-  int64_t n[4], size[4];
-} needs;
-static needs needs_of(const conv *c) {
-  bool direct = c->pointwise && c->apart, ydirect = c->ydense && c->apart;
-  int64_t lines = c->chunk / TP_MAX(c->v[TP_CY].shape[c->d + 2], 1) + 2;
-  return (needs){ { lines, direct ? 0 : c->CK * c->chunk, ydirect ? 0 : c->O * c->chunk,
-                      weight_dense(c) ? 0 : c->O * c->CK },
-    { TP_WORK_PIECE, c->size, c->size, c->size } };
-}
-
+/* Working memory for a chunk: pieces, and columns, their results and the weights where these do not
+ * lie as they are wanted. */
 static bool prepare(conv *c) {
   c->chunk = chunk_size(c);
-  needs s = needs_of(c);
-  void *p[4] = { NULL };
-  for (int i = 0; i < 4; i++)
-    if (s.n[i] && !(p[i] = tp_work(c->x, c->r, s.n[i], s.size[i]))) return false;
-  c->piece = p[0];
-  c->cols = p[1];
-  c->ycols = p[2];
-  c->weight = p[3];
-  return true;
+  int64_t lines = c->chunk / TP_MAX(c->v[TP_CY].shape[c->d + 2], 1) + 2;
+  return (c->piece = tp_work(c->x, c->r, lines, TP_WORK_PIECE)) &&
+      ((c->pointwise && c->apart) || (c->cols = tp_work(c->x, c->r, c->CK * c->chunk, c->size))) &&
+      ((c->ydense && c->apart) || (c->ycols = tp_work(c->x, c->r, c->O * c->chunk, c->size))) &&
+      (weight_dense(c) || (c->weight = tp_work(c->x, c->r, c->O * c->CK, c->size)));
 }
 
 /* ---- columns ---- */

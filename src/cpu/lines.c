@@ -60,43 +60,35 @@ bool tp_run_scan(tp_exec *x, tp_dreg *r) {
 
 /* ---- arg max, arg min: the first at ties, the first NaN wins ---- */
 
-/* Lines that lie side by side, a block of them at once: every row of the block is gone through as
- * it lies. */
-static void best_of_columns(const tp_exec *x, bool max, const tp_dnd *in, int64_t n, int64_t step,
-    const tp_view *li, const tp_view *lo, int lane) {
-  tp_view mi = tp_view_without(li, lane), mo = tp_view_without(lo, lane);
-  int64_t total = li->shape[lane], at[TP_BLOCK];
-  tp_walk w;
-  for (tp_walk_start(&w, mi.rank, mi.shape); w.ok; tp_walk_next(&w))
-    for (int64_t j = 0; j < total; j += TP_BLOCK) {
-      int64_t lanes = TP_MIN(total - j, TP_BLOCK),
-              *to = (int64_t *)mo.p + tp_walk_offset(&w, mo.stride) + j * lo->stride[lane];
-      tp_cpu(x)->K->best[max][in->dtype](
-          at, (const char *)mi.p + (tp_walk_offset(&w, mi.stride) + j) * in->size, step, n, lanes);
-      for (int64_t k = 0; k < lanes; k++) to[k * lo->stride[lane]] = at[k];
-    }
-}
-
+/* Lines that lie side by side are gone through a block of them at once: every row of the block is
+ * gone through as it lies. */
 bool tp_run_arg(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0];
-  int axis = r->nlead + r->rg->how.axis, lane;
-  int64_t n = in->v.shape[axis], step = in->v.stride[axis];
+  int axis = r->nlead + r->rg->how.axis;
+  int64_t n = in->v.shape[axis], step = in->v.stride[axis], total = 1, apart = 0, at[TP_BLOCK];
   bool max = r->rg->op == TP_OP_ARGMAX;
   tp_view li = tp_view_without(&in->v, axis),
           lo = r->rg->how.keepdim ? tp_view_without(&o->v, axis) : o->v;
-  if (n > 1 && step != 1 && (lane = lanes_of(&li, 1)) >= 0) {
-    best_of_columns(x, max, in, n, step, &li, &lo, lane);
-    return true;
+  int lane = n > 1 && step != 1 ? lanes_of(&li, 1) : -1;
+  if (lane >= 0) {
+    total = li.shape[lane], apart = lo.stride[lane];
+    li = tp_view_without(&li, lane), lo = tp_view_without(&lo, lane);
   }
   tp_walk w;
   for (tp_walk_start(&w, li.rank, li.shape); w.ok; tp_walk_next(&w)) {
     if (n == 0)
       return tp_rfail_at(
           x, r, w.at, NULL, TP_E_INPUT, "%s of an empty range", tp_ops[r->rg->op].text);
-    const char *line = tp_view_at(&li, &w, in->size);
-    int64_t *at = (int64_t *)lo.p + tp_walk_offset(&w, lo.stride);
-    if (step == 1 || n == 1) *at = tp_cpu(x)->K->bestof[max][in->dtype](line, n);
-    else tp_cpu(x)->K->best[max][in->dtype](at, line, step, n, 1);
+    for (int64_t j = 0; j < total; j += TP_BLOCK) {
+      int64_t lanes = TP_MIN(total - j, TP_BLOCK),
+              *to = (int64_t *)lo.p + tp_walk_offset(&w, lo.stride) + j * apart;
+      const char *line = tp_view_at(&li, &w, in->size) + j * in->size;
+      if (step == 1 || n == 1) *to = tp_cpu(x)->K->bestof[max][in->dtype](line, n);
+      else {
+        tp_cpu(x)->K->best[max][in->dtype](at, line, step, n, lanes);
+        for (int64_t k = 0; k < lanes; k++) to[k * apart] = at[k];
+      }
+    }
   }
   return true;
 }

@@ -95,11 +95,11 @@ static const tp_ix *added_rows(const worker *w) {
                                                   : hits;
 }
 
-/* A table of the places that are hit, half empty, in f64. */
+/* Which places are hit, and by what. */
 static const tp_ix *added_elements(const worker *w) {
-  return tp_compute(window_dtype(w, &w->r->out[0])) == TP_F32
-      ? bytes(w, window_count(w, &w->r->in[1], 0), 2 * TP_WORK_PAIR)
-      : num(w, 0);
+  const tp_ix *hits = window_count(w, &w->r->in[1], 0);
+  return tp_compute(window_dtype(w, &w->r->out[0])) == TP_F32 ? bytes(w, hits, TP_WORK_HIT)
+                                                              : num(w, 0);
 }
 
 /* Points by matrix, and the rows, read and made, of some that take the same. */
@@ -143,7 +143,7 @@ static const tp_ix *environment(const worker *w) {
 typedef struct {
   const tp_nd *v[3];
   int d;
-  const tp_ix *O, *P, *CK, *columns;
+  const tp_ix *O, *CK, *columns;
   int64_t size;
 } conv_sizes;
 
@@ -157,20 +157,10 @@ static bool lies_dense(const worker *w, const tp_nd *x, int i) {
   return true;
 }
 
-static bool is_pointwise(const worker *w, const conv_sizes *s) {
-  const int *how = w->r->how.axes;
-  for (int i = 0; i < s->d; i++)
-    if (!tp_is_number(s->v[TP_CW]->shape[3 + i], 1) || how[3 * i] != 1 || how[3 * i + 2] != 0 ||
-        s->v[TP_CX]->shape[3 + i] != s->v[TP_CY]->shape[3 + i])
-      return false;
-  return lies_dense(w, s->v[TP_CX], 3);
-}
-
 static conv_sizes conv_of(const worker *w) {
   const tp_region *r = w->r;
   const int *role = tp_conv_roles(r->op);
   conv_sizes s = { .d = r->in[0].rank - 3,
-    .P = num(w, 1),
     .columns = num(w, 1),
     .size = tp_dtype_size(tp_compute(window_dtype(w, &r->out[0]))) };
   for (int i = 0; i < 3; i++) s.v[role[i]] = i < 2 ? &r->in[i] : &r->out[0];
@@ -178,12 +168,12 @@ static conv_sizes conv_of(const worker *w) {
   s.CK = window_extent(w, s.v[TP_CX], r->nlead + 2);
   for (int i = 0; i < s.d; i++) {
     s.CK = times(w, s.CK, window_extent(w, s.v[TP_CW], r->nlead + 3 + i));
-    s.P = times(w, s.P, window_extent(w, s.v[TP_CY], r->nlead + 3 + i));
+    s.columns = times(w, s.columns, window_extent(w, s.v[TP_CY], r->nlead + 3 + i));
   }
   for (int i = 0; i < r->nlead; i++)
     if (tp_is_number(window_stride(w, s.v[TP_CW], i), 0))
       s.columns = times(w, s.columns, window_extent(w, s.v[TP_CX], i));
-  s.columns = times(w, times(w, s.columns, window_extent(w, s.v[TP_CX], r->nlead)), s.P);
+  s.columns = times(w, s.columns, window_extent(w, s.v[TP_CX], r->nlead));
   return s;
 }
 
@@ -191,31 +181,21 @@ int64_t tp_work_columns(int64_t row_bytes) {
   return TP_MAX(TP_WORK_CHUNK / TP_MAX(row_bytes, 1), TP_WORK_FEWEST);
 }
 
-int64_t tp_work_equal_parts(int64_t P, int64_t fit) {
-  int64_t parts = (P + fit - 1) / fit;
-  return TP_MIN(((P + parts - 1) / parts + 15) & ~(int64_t)15, P);
-}
-
-/* Columns that lie as they are wanted are gathered only where images have so few that a chunk has
- * some of several. An extent that is not known counts as the one that takes most. */
+/* A chunk's columns and their results, as if none lay where it is wanted. Where an extent is not
+ * known, columns are as short as they can be, and no more than a chunk takes. */
 static const tp_ix *work_columns_of(const worker *w) {
   conv_sizes s = conv_of(w);
-  int64_t P, CK, row, fit = tp_work_columns(tp_ix_is_const(s.CK, &CK) ? CK * s.size : s.size);
-  bool one = is_pointwise(w, &s), known = tp_ix_is_const(s.P, &P),
-       apart = known && P >= TP_WORK_FEWEST, dense = lies_dense(w, s.v[TP_CY], 3);
-  const tp_ix *few = least(w, num(w, fit), s.columns), *none = num(w, 0), *n = few;
-  if (apart) n = num(w, one ? P : tp_work_equal_parts(P, fit));
-  else if (!known) n = one ? most(w, s.P, few) : least(w, num(w, fit + 15), s.columns);
-  const tp_ix *cols = one && apart ? none : times(w, s.CK, one ? few : n);
-  if (!tp_ix_is_const(s.CK, &CK))
+  int64_t CK, row;
+  bool known = tp_ix_is_const(s.CK, &CK);
+  const tp_ix *n = least(w, num(w, tp_work_columns(known ? CK * s.size : s.size) + 15), s.columns),
+              *cols = times(w, s.CK, n), *pieces = n;
+  if (!known)
     cols = least(w, cols,
         tp_ix_addc(w->c, tp_ix_mulc(w->c, s.CK, TP_WORK_FEWEST + 15), TP_WORK_CHUNK / s.size));
-  const tp_ix *ycols = apart && dense ? none : times(w, s.O, n),
-              *pieces = tp_ix_is_const(s.v[TP_CY]->shape[s.d + 2], &row) && row > 0
-      ? tp_ix_fdiv(w->c, n, row)
-      : n;
+  if (tp_ix_is_const(s.v[TP_CY]->shape[s.d + 2], &row) && row > 0)
+    pieces = tp_ix_fdiv(w->c, n, row);
   const tp_ix *sum = bytes(w, tp_ix_addc(w->c, pieces, 2), TP_WORK_PIECE);
-  sum = plus(w, sum, plus(w, bytes(w, cols, s.size), bytes(w, ycols, s.size)));
+  sum = plus(w, sum, plus(w, bytes(w, cols, s.size), bytes(w, times(w, s.O, n), s.size)));
   return lies_dense(w, s.v[TP_CW], 1) ? sum : plus(w, sum, bytes(w, times(w, s.O, s.CK), s.size));
 }
 

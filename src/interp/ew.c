@@ -110,16 +110,6 @@ static void sort_axes(tp_ew *e) {
     }
 }
 
-static void move_to(tp_ew *e, int to, int from) {
-  move_axis(e, e->rank, from);
-  for (int i = from; i < to; i++) move_axis(e, i, i + 1);
-  move_axis(e, to, e->rank);
-}
-
-static int64_t apart(int64_t stride) {
-  return TP_MIN(stride < 0 ? -stride : stride, TP_TUNE_WALK_LINE);
-}
-
 /* Cache lines, in elements, that a walk along axis a goes through: each operand is gone through
  * once, a result is read and written. */
 static double walk_cost(const tp_ew *e, int a) {
@@ -129,7 +119,7 @@ static double walk_cost(const tp_ew *e, int a) {
     const int64_t *s = window_strides(e, k);
     double size = k < e->ndst ? 2 : 1;
     for (int i = 0; i < e->rank; i++) size *= s[i] ? (double)e->ext[i] : 1;
-    sum += size * (double)apart(s[a]);
+    sum += size * (double)TP_MIN(s[a] < 0 ? -s[a] : s[a], TP_TUNE_WALK_LINE);
   }
   return sum + all * TP_TUNE_WALK_ROW / (double)e->ext[a];
 }
@@ -142,42 +132,8 @@ static void choose_inner(tp_ew *e) {
     double cost = walk_cost(e, i);
     if (cost < least) least = cost, best = i;
   }
-  move_to(e, e->rank - 1, best);
-}
-
-/* Squares would cut the rows of a fold, and folded axes stay in order. */
-static bool may_cross(const tp_ew *e, int i) {
-  bool ok = !e->folds || !e->reduced[e->rank - 1];
-  for (int k = i + 1; e->reduced[i] && k < e->rank; k++) ok &= !e->reduced[k];
-  return ok;
-}
-
-/* Bytes of a point's operands that are contiguous along axis a and jump along b: they are turned
- * where b is the inner one. */
-static int bytes_across(const tp_ew *e, int a, int b) {
-  int sum = 0;
-  for (int k = 0; k < e->ndst + e->nsrc; k++) {
-    const int64_t *s = window_strides(e, k);
-    if (s[a] == 1 && apart(s[b]) == TP_TUNE_WALK_LINE)
-      sum += tp_dtype_size(k < e->ndst ? e->dst[k].d : e->src[k - e->ndst].d);
-  }
-  return sum;
-}
-
-/* An operand that jumps along the inner axis and is contiguous along another: that one goes before
- * it, and tiles are square, so that every line that is touched is gone through while it is near. */
-static void choose_crossing(tp_ew *e) {
-  int in = e->rank - 1, at = -1;
-  for (int k = 0; k < e->ndst + e->nsrc; k++) {
-    const int64_t *s = window_strides(e, k);
-    for (int i = 0; i < in && apart(s[in]) == TP_TUNE_WALK_LINE; i++)
-      if (s[i] == 1 && may_cross(e, i)) at = i;
-  }
-  e->crossed = at >= 0;
-  if (!e->crossed) return;
-  move_to(e, in - 1, at);
-  if (!e->folds && bytes_across(e, in - 1, in) > bytes_across(e, in, in - 1))
-    move_to(e, in, in - 1);
+  move_axis(e, e->rank, best);
+  for (int i = best; i < e->rank; i++) move_axis(e, i, i + 1);
 }
 
 /* Rows that are folded are those of the plan. */
@@ -225,9 +181,6 @@ static bool plain_fold(const tp_ew *e) {
       !tp_half(e->src[0].d) && e->src[0].stride[e->rank - 1] == 1;
 }
 
-/* elements along the inner axis where tiles are crossed */
-enum { CROSSED_ROW = 64 };
-
 /* Folding what is contiguous in memory needs no blocks: only accumulators are limited. */
 static void choose_tile(tp_ew *e) {
   int in = e->rank - 1, up = e->rank - 2;
@@ -236,7 +189,7 @@ static void choose_tile(tp_ew *e) {
   e->red0 = e->reduced[in];
   e->e1 = up >= 0 ? e->ext[up] : 1;
   e->red1 = up >= 0 && e->reduced[up];
-  e->n0 = plain && e->red0 ? e->e0 : TP_MIN(e->e0, e->crossed ? CROSSED_ROW : TP_BLOCK);
+  e->n0 = plain && e->red0 ? e->e0 : TP_MIN(e->e0, TP_BLOCK);
   if (up < 0) e->n1 = 1;
   else if (plain) e->n1 = e->red1 ? e->e1 : TP_MIN(e->e1, TP_BLOCK);
   else e->n1 = e->n0 <= TP_BLOCK / 2 ? TP_MIN(e->e1, TP_BLOCK / TP_MAX(e->n0, 1)) : 1;
@@ -301,11 +254,7 @@ bool tp_ew_bind(tp_exec *x, tp_dreg *r) {
     }
   if (e->nothing) return true;
   squeeze(e);
-  e->crossed = false;
-  if (e->rank > 1 && e->rank < TP_MAXRANK) {
-    if (!e->folds) sort_axes(e), choose_inner(e);
-    choose_crossing(e);
-  }
+  if (e->rank > 1 && e->rank < TP_MAXRANK && !e->folds) sort_axes(e), choose_inner(e);
   merge(e);
   if (e->rank == 0) {
     e->ext[0] = 1;

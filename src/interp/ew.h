@@ -74,8 +74,6 @@ typedef struct tp_ew {
   int end[TP_MAXRANK];
   int64_t extent[TP_MAXRANK];
   bool nothing, emptyfold; /* no element of any result; nothing to fold */
-  /* some operand is contiguous along the axis before the inner one, and jumps along that */
-  bool crossed;
   int64_t n0, n1, e0, e1;
   bool red0, red1; /* tile n1 rows x n0 of extents e1 x e0 */
   int nkeep, nred;

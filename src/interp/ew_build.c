@@ -30,15 +30,19 @@ static int64_t block_take(blocks *b) { return b->nfree ? b->free[--b->nfree] : b
 
 static bool is_number(tp_op op) { return op == TP_OP_FILL || op == TP_OP_VALUE; }
 
+static tp_kload *load_of(const tp_exec *x, tp_dtype d) {
+  return tp_half(d) ? tp_cpu(x)->K->loadhalf[d] : tp_cpu(x)->K->load[tp_log2size(d)];
+}
+
 static void source_operand(tp_ewsrc *s, const tp_exec *x, const tp_dnd *d, int nd) {
-  *s = (tp_ewsrc){ .nd = nd, .d = d->dtype, .c = tp_compute(d->dtype) };
-  s->load = tp_half(d->dtype) ? tp_cpu(x)->K->loadhalf[d->dtype]
-                              : tp_cpu(x)->K->load[tp_log2size(d->dtype)];
+  *s = (tp_ewsrc){
+    .nd = nd, .d = d->dtype, .c = tp_compute(d->dtype), .load = load_of(x, d->dtype)
+  };
 }
 
 static void source_number(tp_ewsrc *s, tp_exec *x, const tp_micro *m) {
   *s = (tp_ewsrc){ .nd = -1, .d = tp_compute(m->dtype), .c = tp_compute(m->dtype) };
-  s->load = tp_cpu(x)->K->load[tp_log2size(s->c)];
+  s->load = load_of(x, s->c);
   if (m->op == TP_OP_VALUE) {
     s->is_value = true;
     s->value = tp_dx_new(&x->a, m->ix);
@@ -179,7 +183,7 @@ static void dest(builder *b, int i, int slot) {
   const tp_dnd *d = &b->r->out[i];
   tp_ewdst *t = &e->dst[i];
   *t = (tp_ewdst){ .slot = slot, .d = d->dtype, .c = tp_compute(d->dtype) };
-  t->load = tp_half(t->d) ? tp_cpu(x)->K->loadhalf[t->d] : tp_cpu(x)->K->load[tp_log2size(t->d)];
+  t->load = load_of(x, t->d);
   t->store = tp_half(t->d) ? tp_cpu(x)->K->storehalf[t->d] : tp_cpu(x)->K->store[tp_log2size(t->d)];
   t->combine = e->acc && i == 0 ? tp_cpu(x)->K->ew[ops_of[e->red]][t->c] : NULL;
   t->tmpoff = block_new(&b->b);

@@ -43,18 +43,11 @@ const char *tp_op_said(tp_op op) {
   }
 }
 
-tp_op tp_red_op(tp_red red) {
-  return red == TP_RED_SUM ? TP_OP_SUM
-      : red == TP_RED_PROD ? TP_OP_PROD
-      : red == TP_RED_MAX  ? TP_OP_MAX
-                           : TP_OP_MIN;
-}
-tp_red tp_op_red(tp_op op) {
-  return op == TP_OP_SUM ? TP_RED_SUM
-      : op == TP_OP_PROD ? TP_RED_PROD
-      : op == TP_OP_MAX  ? TP_RED_MAX
-                         : TP_RED_MIN;
-}
+/* in the order of ops.def */
+tp_op tp_red_op(tp_red red) { return (tp_op)(TP_OP_SUM + (int)red); }
+tp_red tp_op_red(tp_op op) { return (tp_red)(op - TP_OP_SUM); }
+_Static_assert(TP_OP_MIN - TP_OP_SUM == (int)TP_RED_MIN && TP_OP_MAX - TP_OP_SUM == (int)TP_RED_MAX,
+    "reductions of ops.def are in another order than tp_red");
 
 const int *tp_conv_roles(tp_op op) {
   static const int roles[3][3] = { { TP_CX, TP_CW, TP_CY }, { TP_CY, TP_CW, TP_CX },

@@ -42,26 +42,25 @@ const tp_node **ref_calls_reached(ref *r, int *count) {
   return call;
 }
 
-static const tp_node *first_call(ref *r, int count, const tp_node **call) {
+static const tp_node *first_call(ref *r) {
   const tp_node *best = NULL;
-  for (int i = 0; i < count; i++) {
-    if (ref_call_seek(r, call[i]) == REF_NO) continue;
+  for (int i = 0; i < r->ncall; i++) {
+    const tp_node *n = r->call[i];
+    if (ref_call_seek(r, n) == REF_NO) continue;
     if (r->err->code || r->cancelled) return NULL;
-    if (!best || earlier(ref_calls_of(r, call[i]), ref_calls_of(r, best))) best = call[i];
+    if (!best || earlier(ref_calls_of(r, n), ref_calls_of(r, best))) best = n;
   }
   return best;
 }
 
 bool ref_call_all(ref *r) {
-  int count;
-  const tp_node **call = ref_calls_reached(r, &count);
-  for (const tp_node *n; (n = first_call(r, count, call));) {
+  for (const tp_node *n; (n = first_call(r));) {
     int64_t at[TP_MAXDIM];
     tp_cell *c;
     /* the search for the first may have made calls */
     if (ref_call_seek(r, n) == REF_NO) continue;
     ref_call_next(r, n, at);
-    if (!ref_eval(r, n, at, &c)) return false;
+    if (ref_eval(r, n, at, &c) != REF_YES) return false;
   }
   return !r->err->code && !r->cancelled;
 }

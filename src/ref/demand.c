@@ -45,8 +45,7 @@ bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row) {
   return ref_want(r, c);
 }
 
-/* where its dims have their values in env */
-static bool demand_same(ref *r, tp_cell *by, tp_val v) {
+bool ref_demand_here(ref *r, tp_cell *by, tp_val v) {
   int64_t at[TP_MAXDIM];
   for (int k = 0; k < v.node->ndom; k++) at[k] = r->env[v.node->dom[k]->id];
   return ref_demand(r, by, v, at, 0);
@@ -79,11 +78,8 @@ int ref_branch(const ref *r, const tp_node *n) {
 static bool demand_branch(ref *r, tp_cell *c) {
   int k = ref_branch(r, c->node);
   return k < 0 ? ref_fail(r, c, TP_E_UNDEFINED, "no branch matches")
-               : demand_same(r, c, c->node->in[k].src);
+               : ref_demand_here(r, c, c->node->in[k].src);
 }
-
-/* for each (p, u) of a scatter, p in lexicographic order */
-typedef void (*pair_fn)(ref_scatter *s, int64_t p, int64_t u);
 
 /* A map counts only inside the domain that it maps to. */
 static void clip(ref *r, const tp_node *n, int64_t *lo, int64_t *hi) {
@@ -91,49 +87,6 @@ static void clip(ref *r, const tp_node *n, int64_t *lo, int64_t *hi) {
     lo[k] = TP_MAX(lo[k], 0);
     hi[k] = TP_MIN(hi[k], ref_bound(r, n->dom[k]));
   }
-}
-
-static void pairs_at(
-    ref *r, const tp_node *n, const tp_edge *e, int64_t p, ref_scatter *s, pair_fn fn) {
-  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], u[TP_MAXDIM];
-  box_of(r, n->ndom, e->at, lo, hi);
-  clip(r, n, lo, hi);
-  REF_EACH (n->ndom, lo, hi, u) fn(s, p, ref_number(r, n->ndom, n->dom, u));
-}
-
-static void each_pair(
-    ref *r, const tp_node *n, const tp_edge *e, int64_t count, ref_scatter *s, pair_fn fn) {
-  const tp_node *m = e->src.node;
-  int64_t at[TP_MAXDIM];
-  for (int64_t p = 0; p < count; p++) {
-    ref_unnumber(r, m->ndom, m->dom, p, at);
-    ref_point(r, m, at);
-    if (!e->cond || tp_ix_evalq(e->cond, r->env)) pairs_at(r, n, e, p, s, fn);
-  }
-}
-
-static void count_pair(ref_scatter *s, int64_t p, int64_t u) { (void)p, s->start[u + 2]++; }
-static void put_pair(ref_scatter *s, int64_t p, int64_t u) { s->p[s->start[u + 1]++] = p; }
-
-/* While lists are filled start[u + 1] is the end of u's. False: too many points for lists, as along
- * a dim without an end. */
-static bool scatter_index(ref *r, const tp_node *n, const tp_edge *e, ref_scatter *s) {
-  int64_t nu, np;
-  if (!ref_box(r, n->ndom, n->dom, &nu) || !ref_box(r, e->src.node->ndom, e->src.node->dom, &np))
-    return false;
-  s->start = TP_NEWN(&r->arena, int64_t, nu + 2);
-  each_pair(r, n, e, np, s, count_pair);
-  for (int64_t u = 1; u <= nu + 1; u++) s->start[u] += s->start[u - 1];
-  s->p = TP_NEWN(&r->arena, int64_t, s->start[nu + 1]);
-  each_pair(r, n, e, np, s, put_pair);
-  return true;
-}
-
-static ref_scatter *scatter_of(ref *r, const tp_node *n, int k) {
-  ref_scatter **all = &r->scatter[n->id];
-  if (!*all) *all = TP_NEWN(&r->arena, ref_scatter, n->nin);
-  ref_scatter *s = &(*all)[k];
-  return s->start || scatter_index(r, n, &n->in[k], s) ? s : NULL;
 }
 
 /* env: a point of the operand. Finds the first element of the row that c takes; each range of the
@@ -156,39 +109,36 @@ static bool scatter_row(ref *r, tp_cell *c, const tp_edge *e, int64_t *row) {
   return true;
 }
 
-/* Ends by data allow no list of pairs: the operand's points are gone through, but for dims of both
- * sides that the map leaves alone. */
-typedef struct {
-  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM];
-} cell_points;
-
-/* Its place in n's domain if the map leaves the operand's dim d alone; else -1. */
-static int fixed_by(const tp_node *n, const tp_edge *e, int d) {
-  const tp_sym *dim = e->src.node->dom[d];
-  for (int j = 0; j < n->ndom; j++)
-    if (n->dom[j] == dim && tp_at_is_own(&e->at[j], dim)) return j;
-  return -1;
-}
-
-static bool points_of(ref *r, tp_cell *c, const tp_edge *e, cell_points *p) {
-  const tp_node *m = e->src.node;
-  for (int d = 0; d < m->ndom; d++) {
-    int j = fixed_by(c->node, e, d);
-    p->lo[d] = j < 0 ? 0 : ref_at(c)[j];
-    p->hi[d] = j < 0 ? ref_bound(r, m->dom[d]) : ref_at(c)[j] + 1;
-  }
-  return ref_first(m->ndom, p->lo, p->hi, p->at);
-}
-
-/* Then a point has one operand, whatever the bounds. */
-static bool is_fixed(const tp_node *n, const tp_edge *e) {
-  bool yes = true;
-  for (int d = 0; d < e->src.node->ndom; d++) yes &= fixed_by(n, e, d) >= 0;
+/* Is e the dim shifted by what bounds alone say? */
+static bool is_shifted(ref *r, const tp_ix *e, const tp_sym *dim, int64_t *by) {
+  int64_t k;
+  const tp_ix *rest;
+  bool yes = e && tp_ix_linear_in(r->g->ix, e, dim, &k, &rest) && k == 1 && tp_ix_of_bounds(rest) &&
+      !tp_mentions_end(r->g, rest);
+  if (yes) *by = tp_ix_evalq(rest, r->env);
   return yes;
 }
 
+/* The operand's points that c may get something from: dims that the map shifts are solved for. */
+static void sources_of(ref *r, tp_cell *c, const tp_edge *e, int64_t *lo, int64_t *hi) {
+  const tp_node *m = e->src.node;
+  for (int d = 0; d < m->ndom; d++) {
+    lo[d] = 0;
+    hi[d] = ref_bound(r, m->dom[d]);
+    for (int j = 0; j < c->node->ndom; j++) {
+      const tp_at *at = &e->at[j];
+      int64_t u = ref_at(c)[j], by;
+      if (is_shifted(r, at->lo, m->dom[d], &by)) {
+        hi[d] = TP_MIN(hi[d], u - by + 1);
+        if (!at->range) lo[d] = TP_MAX(lo[d], u - by);
+      }
+      if (at->range && is_shifted(r, at->hi, m->dom[d], &by)) lo[d] = TP_MAX(lo[d], u - by + 1);
+    }
+  }
+}
+
 /* Does the map or the operand's shape mention this end? */
-bool ref_contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end) {
+static bool contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end) {
   tp_node probe = { .op = TP_OP_ACCUM,
     .ndom = n->ndom,
     .nin = 1,
@@ -223,42 +173,25 @@ static bool demand_from(ref *r, tp_cell *c, const tp_edge *e, const int64_t *at,
   if (!reaches(r, c, e, !asks)) return true;
   ref_answer x = ref_alive(r, c, m->ndom, m->dom, at, NULL);
   if (x != REF_YES) return x != REF_FAILED;
-  ref_point(r, m, at);
   for (int i = 0; asks && i < r->g->stops.n; i++)
-    if (ref_contribution_asks(c->node, e, r->ending[i].stop->dim->bound) &&
+    if (contribution_asks(c->node, e, r->ending[i].stop->dim->bound) &&
         !ref_want_end(r, &r->ending[i]))
       return false;
   if (asks && r->waiting) return true;
-  ref_point(r, m, at);
-  return !reaches(r, c, e, true) ||
+  return (asks && !reaches(r, c, e, true)) ||
       (scatter_row(r, c, e, &row) && ref_demand(r, c, e->src, at, row));
-}
-
-static bool demand_searched(ref *r, tp_cell *c, int k) {
-  const tp_edge *e = &c->node->in[k];
-  const tp_node *m = e->src.node;
-  bool asks = false;
-  cell_points p;
-  for (int i = 0; i < r->g->stops.n; i++)
-    asks |= ref_contribution_asks(c->node, e, r->g->stops.v[i].dim->bound);
-  for (bool more = points_of(r, c, e, &p); more; more = ref_next(m->ndom, p.lo, p.hi, p.at)) {
-    if (!demand_from(r, c, e, p.at, asks)) return false;
-    if (asks && r->waiting) return true;
-  }
-  return true;
 }
 
 static bool demand_scatter(ref *r, tp_cell *c, int k) {
   const tp_edge *e = &c->node->in[k];
-  const tp_node *m = e->src.node;
-  if (r->g->stops.n || is_fixed(c->node, e)) return demand_searched(r, c, k);
-  ref_scatter *s = scatter_of(r, c->node, k);
-  if (!s) return demand_searched(r, c, k);
-  int64_t u = ref_number(r, c->node->ndom, c->node->dom, ref_at(c)), at[TP_MAXDIM], row;
-  for (int64_t i = s->start[u]; i < s->start[u + 1]; i++) {
-    ref_unnumber(r, m->ndom, m->dom, s->p[i], at);
-    ref_point(r, m, at);
-    if (!scatter_row(r, c, e, &row) || !ref_demand(r, c, e->src, at, row)) return false;
+  int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM];
+  bool asks = false;
+  for (int i = 0; i < r->g->stops.n; i++)
+    asks |= contribution_asks(c->node, e, r->g->stops.v[i].dim->bound);
+  sources_of(r, c, e, lo, hi);
+  REF_EACH (e->src.node->ndom, lo, hi, at) {
+    if (!demand_from(r, c, e, at, asks)) return false;
+    if (asks && r->waiting) return true;
   }
   return true;
 }
@@ -290,7 +223,7 @@ static bool demand_accum(ref *r, tp_cell *c) {
 /* A loaded parameter takes the place of its init. */
 static bool demand_init(ref *r, tp_cell *c) {
   tp_array *const *loaded = r->run->params;
-  return (loaded && loaded[c->node->attr.number]) || demand_same(r, c, c->node->in[0].src);
+  return (loaded && loaded[c->node->attr.number]) || ref_demand_here(r, c, c->node->in[0].src);
 }
 
 bool ref_demand_operands(ref *r, tp_cell *c) {
@@ -306,6 +239,6 @@ bool ref_demand_operands(ref *r, tp_cell *c) {
   default: break;
   }
   for (int k = 0; k < c->node->nin; k++)
-    if (!demand_same(r, c, c->node->in[k].src)) return false;
+    if (!ref_demand_here(r, c, c->node->in[k].src)) return false;
   return true;
 }

@@ -13,6 +13,22 @@ static tp_node *pseudo(ref *r, int id, int ndom, const tp_sym *const *dom, const
   return n;
 }
 
+/* Leaves out a scatter's maps, which are said at the operand's points. */
+static tp_node *own_part(const tp_node *n, tp_node *own, tp_edge *in) {
+  *own = *n;
+  own->in = in;
+  own->nin = 0;
+  for (int k = 0; k < n->nin; k++)
+    if (n->op != TP_OP_ACCUM || n->in[k].gather) in[own->nin++] = n->in[k];
+  return own;
+}
+
+static bool mentions_itself(const tp_node *n, const tp_sym *s) {
+  tp_edge in[n->nin + 1];
+  tp_node own;
+  return tp_node_mentions(own_part(n, &own, in), s);
+}
+
 void ref_stops_open(ref *r) {
   tp_graph *g = r->g;
   r->ending = TP_NEWN(&r->arena, ref_ending, g->stops.n);
@@ -24,24 +40,8 @@ void ref_stops_open(ref *r) {
     r->ending[i].end->name = s->dim->bound->name;
     r->ending[i].own = TP_NEWN(&r->arena, bool, g->nodes.n);
     for (int n = 0; n < g->nodes.n; n++)
-      r->ending[i].own[n] = ref_mentions(g->nodes.v[n], s->dim->bound);
+      r->ending[i].own[n] = mentions_itself(g->nodes.v[n], s->dim->bound);
   }
-}
-
-/* Leaves out a scatter's maps, which are said at the operand's points. */
-static tp_node *own_part(const tp_node *n, tp_node *own, tp_edge *in) {
-  *own = *n;
-  own->in = in;
-  own->nin = 0;
-  for (int k = 0; k < n->nin; k++)
-    if (n->op != TP_OP_ACCUM || n->in[k].gather) in[own->nin++] = n->in[k];
-  return own;
-}
-
-bool ref_mentions(const tp_node *n, const tp_sym *s) {
-  tp_edge in[n->nin + 1];
-  tp_node own;
-  return tp_node_mentions(own_part(n, &own, in), s);
 }
 
 /* Asks for the row itself, of dims that may end; at: in done's domain. */
@@ -72,7 +72,7 @@ static bool alive_step(ref *r, tp_cell *c, const ref_ending *e) {
     alive = before->data[0] != NULL;
     if (alive && !ref_demand(r, c, s->done, at, 0)) return false;
     if (r->waiting) return true;
-    if (alive) alive = !*(const uint8_t *)r->ops.v[0].cell->data[s->done.out];
+    if (alive) alive = r->dry || !*(const uint8_t *)r->ops.v[0].cell->data[s->done.out];
   }
   c->data[0] = alive ? (void *)yes : NULL;
   c->state = CELL_DONE;
@@ -222,33 +222,32 @@ static bool same_alone(ref *r, const tp_node *n, const tp_sym *t, int64_t least)
 }
 
 /* For all values of the other ends from stop k on; known ends have one. */
-static bool same_beside(
-    ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t, int64_t least, int k) {
-  while (k < g->stops.n && (g->stops.v[k].dim == t || !ref_mentions(n, g->stops.v[k].dim->bound)))
+static bool same_beside(ref *r, const tp_node *n, const tp_sym *t, int64_t least, int k) {
+  const tp_graph *g = r->g;
+  while (
+      k < g->stops.n && (g->stops.v[k].dim == t || !mentions_itself(n, g->stops.v[k].dim->bound)))
     k++;
   if (k == g->stops.n) return same_alone(r, n, t, least);
   const tp_sym *d = g->stops.v[k].dim;
-  const tp_cell *c = r->g->stops.n ? ref_cell_here(r, r->ending[k].end) : NULL;
-  bool known = c && c->state == CELL_DONE, same = true;
+  const tp_cell *c = ref_cell_here(r, r->ending[k].end);
+  bool known = c->state == CELL_DONE, same = true;
   int64_t *end = &r->env[d->bound->id], was = *end,
           hi = known ? *(int64_t *)c->data[0] : ref_bound(r, d);
   for (*end = known ? hi : TP_MIN(1, hi); same && *end <= hi; ++*end)
-    same = same_beside(r, g, n, t, least, k + 1);
+    same = same_beside(r, n, t, least, k + 1);
   *end = was;
   return same;
 }
 
-/* The end itself, even if it can be one number only, is known when it has been asked for. */
-bool ref_says_same(ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t, int64_t least) {
-  bool itself = n->op == TP_OP_VALUE && tp_ix_as_sym(n->attr.ix[0]) == t->bound;
-  return !itself && same_beside(r, g, n, t, least, 0);
-}
-
-/* Then its least value stands for it. */
+/* Does n, at env's point, say the same whatever end from the least on there is, as x[min(t, T - 1)]
+ * does? Then its least value stands for it. The end itself, even if it can be one number only, is
+ * known when it has been asked for. */
 static bool is_settled(ref *r, const tp_node *n, const ref_ending *e) {
+  const tp_sym *t = e->stop->dim;
   int64_t least = ref_end_least(r, n, e);
-  bool same = ref_says_same(r, r->g, n, e->stop->dim, least);
-  if (same) r->env[e->stop->dim->bound->id] = least;
+  bool itself = n->op == TP_OP_VALUE && tp_ix_as_sym(n->attr.ix[0]) == t->bound,
+       same = !itself && same_beside(r, n, t, least, 0);
+  if (same) r->env[t->bound->id] = least;
   return same;
 }
 

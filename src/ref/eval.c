@@ -93,23 +93,37 @@ static bool compute(ref *r, tp_cell *c) {
   return ref_fail(r, c, TP_E_OPTION, "%s reached the evaluator", tp_ops[c->node->op].text);
 }
 
-/* A call for a later point makes all earlier ones, so the next call's point decides. */
+bool ref_has_ticks(const tp_ticks *t, const tp_node *n) {
+  bool all = true;
+  for (int k = 0; k < t->n; k++)
+    all &= tp_dom_has(n->ndom, n->dom, t->dim[k]) &&
+        !tp_dom_has(n->attr.nover, n->attr.over, t->dim[k]);
+  return all;
+}
+
+int ref_tick_sign(ref *r, const tp_node *n, const int64_t *at) {
+  ref_point(r, n, at);
+  for (int k = 0; k < r->ticks->n; k++) {
+    int64_t x = r->env[r->ticks->dim[k]->id];
+    if (x != r->now[k]) return x < r->now[k] ? -1 : 1;
+  }
+  return 0;
+}
+
+/* A call for a later point makes all earlier ones, so the next call's point decides. A parameter is
+ * kept between ticks, at the next one's point. */
 static bool is_early(ref *r, tp_cell *c) {
   const tp_node *n = c->node;
   int64_t at[TP_MAXDIM];
   if (n->op != TP_OP_INPUT && n->op != TP_OP_CALL) return false;
   if (n->op == TP_OP_CALL) ref_call_next(r, n, at);
   else TP_COPYN(at, ref_at(c), n->ndom);
-  for (int k = 0; k < r->ticks->n; k++)
-    if (!tp_dom_has(n->ndom, n->dom, r->ticks->dim[k]) ||
-        tp_dom_has(n->attr.nover, n->attr.over, r->ticks->dim[k]))
-      return false;
-  ref_point(r, n, at);
-  for (int k = 0; k < r->ticks->n; k++) {
-    int64_t x = r->env[r->ticks->dim[k]->id];
-    if (x != r->now[k]) return x > r->now[k];
+  if (n->attr.fn == TP_FN_KEEP) {
+    ref_point(r, n, at);
+    const tp_sym *d = r->ticks->dim[0];
+    return tp_dom_has(n->ndom, n->dom, d) && r->env[d->id] > r->now[0] + 1;
   }
-  return n->op == TP_OP_INPUT && !r->run->inputs[r->number[n->id]]; /* whole: it is there */
+  return ref_has_ticks(r->ticks, n) && ref_tick_sign(r, n, at) > 0;
 }
 
 /* The first demanded is made first: of several points that fail the lexicographically first is met.
@@ -135,26 +149,36 @@ static bool take_step(ref *r, tp_cell *c) {
   if (!ref_demand_operands(r, c)) return false;
   if (r->waiting && !r->now) turn_round(r, from);
   if (r->waiting) return true;
-  if (!compute(r, c)) return false;
+  if (!r->dry && !compute(r, c)) return false;
   c->state = CELL_DONE;
   return true;
 }
 
-static bool run_stack(ref *r) {
+void ref_give_up(ref *r) {
+  for (int i = 0; i < r->stack.n; i++)
+    if (r->stack.v[i]->state == CELL_WORK) r->stack.v[i]->state = CELL_NEW;
+  r->stack.n = 0;
+}
+
+static ref_answer run_stack(ref *r) {
+  r->early = false;
   while (r->stack.n) {
     tp_cell *c = r->stack.v[r->stack.n - 1];
     if (c->state == CELL_DONE) {
       r->stack.n--;
       continue;
     }
-    if (r->frozen) return !(r->early = true);
-    if (tp_run_ends(r->run)) return !(r->cancelled = true);
-    if (!take_step(r, c)) return false;
+    if (r->frozen) r->early = c->node->attr.fn != TP_FN_KEEP;
+    else if (tp_run_ends(r->run)) return r->cancelled = true, REF_FAILED;
+    if (!r->early && take_step(r, c)) continue;
+    if (!r->early) return REF_FAILED;
+    ref_give_up(r);
+    return REF_WAIT;
   }
-  return true;
+  return REF_YES;
 }
 
-bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) {
+ref_answer ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) {
   *out = ref_cell(r, n, at);
   TP_PUSH(&r->arena, &r->stack, *out);
   return run_stack(r);
@@ -163,18 +187,17 @@ bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out) {
 /* ---- questions from outside any step: run the stack until the answer is there ---- */
 
 #define WAIT_FOR(r, answer) \
-  ref_answer x_; \
-  while ((x_ = (answer)) == REF_WAIT) \
-    if (!run_stack(r)) return REF_FAILED; \
-  return x_
+  for (;;) { \
+    ref_answer x_ = (answer); \
+    if (x_ != REF_WAIT || (x_ = run_stack(r)) != REF_YES) return x_; \
+  }
 
-ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at, int *which) {
-  WAIT_FOR(r, ref_alive(r, NULL, n, dims, at, which));
+ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at,
+    int *which){ WAIT_FOR(r, ref_alive(r, NULL, n, dims, at, which)) }
+
+ref_answer ref_find(ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi,
+    int64_t *at){ WAIT_FOR(r, ref_seek(r, NULL, n, dims, lo, hi, at)) }
+
+ref_answer ref_call_seek(ref *r, const tp_node *n) {
+  WAIT_FOR(r, ref_call_ask(r, n))
 }
-
-ref_answer ref_find(
-    ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at) {
-  WAIT_FOR(r, ref_seek(r, NULL, n, dims, lo, hi, at));
-}
-
-ref_answer ref_call_seek(ref *r, const tp_node *n) { WAIT_FOR(r, ref_call_ask(r, n)); }

@@ -18,8 +18,6 @@ typedef struct tp_cell {
   struct tp_cell *next; /* of the same hash slot */
   const tp_node *node;
   ref_state state;
-  /* reach.c: the number of the latest tick that it needs, -1: none */
-  int64_t late;
   /* one for each output, then the coordinates: see ref_at */
   void *data[];
 } tp_cell;
@@ -42,12 +40,6 @@ typedef struct ref_op {
   int64_t row;
 } ref_op;
 
-/* One contribution of a scatter: for the target with number u (in the node's box) the sources
- * p[start[u]] .. p[start[u + 1] - 1], numbers in the operand's box. */
-typedef struct ref_scatter {
-  int64_t *start, *p;
-} ref_scatter;
-
 /* A dim that ends by data: nodes made for its cells, and by node id whether the node mentions the
  * end at its own point. See ending.c. */
 typedef struct ref_ending {
@@ -57,16 +49,17 @@ typedef struct ref_ending {
 } ref_ending;
 typedef enum { REF_NO, REF_YES, REF_WAIT, REF_FAILED } ref_answer;
 
-/* How far a callback is: the next point (domain without `over`) to call it at. */
+/* How far a callback is: the next point (domain without `over`) to call it at; at[0] is the first
+ * dim's bound, or 1 without dims, when all are called. */
 typedef struct ref_calls {
   tp_callee of;
-  bool begun, ended;
   int ndim;
   const tp_sym *dims[TP_MAXDIM];
   int64_t at[TP_MAXDIM];
 } ref_calls;
 
-typedef struct ref {
+typedef struct tp_refsteps ref;
+struct tp_refsteps {
   tp_graph *g;
   tp_run *run;
   tp_error *err;
@@ -80,34 +73,38 @@ typedef struct ref {
   TP_VEC(ref_data) in; /* their views, for kernels */
   bool waiting;        /* an operand demanded by this step is not done */
   bool cancelled;
-  /* in steps: what belongs to a tick after this point is not there yet; NULL: all is */
   const tp_ticks *ticks;
-  int64_t *now;
-  bool early;  /* a demand met such a thing */
-  bool frozen; /* whatever is not made is early */
-  int *number; /* by node id: INPUT, its place in g->inputs */
-  /* by node id: one for each contribution, made on first demand */
-  ref_scatter **scatter;
+  int64_t *now;       /* what belongs to a later tick is not there yet; NULL: all is */
+  bool frozen;        /* but for parameters that are kept, all that is not made belongs to one */
+  bool early;         /* a demand met such a thing */
+  bool dry;           /* demands alone (reach.c): no data, and no row ends before its bound */
+  int *number;        /* by node id: INPUT, its place in g->inputs */
   ref_calls **calls;  /* by node id */
   ref_ending *ending; /* by g->stops */
-} ref;
-
-struct tp_refsteps {
-  ref r[1];
-  int64_t *now;
-  bool *complete; /* by output */
-  /* by output, then by parameter: the first point not made */
+  /* by output: all points are made; the first that is not */
+  bool *complete;
   int64_t **at;
-  bool *updated; /* by parameter: all points are made */
   int ncall;
   const tp_node **call;
 };
-/* fn(s, arg) under a guard */
-bool ref_guarded(tp_refsteps *s, bool (*fn)(tp_refsteps *, void *), void *arg, tp_error *err);
+/* Evaluates ok = expr; out of memory in it is an error. */
+#define REF_GUARDED(r, e, ok, expr) \
+  do { \
+    tp_guard oom_; \
+    (r)->err = (e); \
+    if (TP_GUARDED(&oom_)) { \
+      (ok) = (expr); \
+      tp_unguard(&oom_); \
+    } else tp_no_memory(e, TP_NOWHERE); \
+  } while (0)
 
-/* runs the stack until the cell is done */
-bool ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);
-/* ref_alive, ref_seek, ref_call_ask, which run the stack where they would wait */
+/* ---- eval.c: these run the stack; WAIT: for a later tick ---- */
+ref_answer ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);
+void ref_give_up(ref *r); /* nothing is demanded any more */
+/* Does each point, or call, of n belong to one tick? */
+bool ref_has_ticks(const tp_ticks *t, const tp_node *n);
+/* -1: at, a point of all tick dims, is before the tick; 0: of it; 1: behind */
+int ref_tick_sign(ref *r, const tp_node *n, const int64_t *at);
 ref_answer ref_is_alive(ref *r, int n, const tp_sym *const *dims, const int64_t *at, int *which);
 ref_answer ref_find(
     ref *r, int n, const tp_sym *const *dims, const int64_t *lo, const int64_t *hi, int64_t *at);
@@ -121,14 +118,11 @@ bool ref_view(ref *r, tp_cell *c, int out, ref_data *v);
 bool ref_new(ref *r, tp_cell *c, int out, ref_data *v);
 /* c's value is its part of an array over its domain */
 bool ref_from_array(ref *r, tp_cell *c, const tp_array *a);
+/* ... at the place with this number of an array over ndim dims */
+bool ref_put(ref *r, tp_cell *c, int out, tp_array *a, int ndim, int64_t number);
 bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a);
 /* as given by the call */
 int64_t ref_bound(const ref *r, const tp_sym *dim);
-/* number of points of a box; false: too many to count */
-bool ref_box(const ref *r, int n, const tp_sym *const *dims, int64_t *count);
-/* place in the box, row major */
-int64_t ref_number(const ref *r, int n, const tp_sym *const *dims, const int64_t *at);
-void ref_unnumber(const ref *r, int n, const tp_sym *const *dims, int64_t number, int64_t *at);
 /* at := lo; false: the box is empty */
 bool ref_first(int n, const int64_t *lo, const int64_t *hi, int64_t *at);
 /* false: at was the last */
@@ -142,6 +136,11 @@ const char *ref_where(ref *r, const tp_node *n, const int64_t *at);
 /* "'h' at t = 3: " and the text */
 bool ref_fail(ref *r, tp_cell *c, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
 
+/* ---- step.c ---- */
+/* n's points at this tick, in domain order; returns their number */
+int64_t ref_tick_box(const ref *r, const tp_node *n, int64_t *lo, int64_t *hi);
+bool ref_call_some(ref *r, double until); /* each callback as far as possible now */
+
 /* ---- points.c ---- */
 /* dims of n := at, in env; ends that are known there, too */
 void ref_point(ref *r, const tp_node *n, const int64_t *at);
@@ -151,7 +150,6 @@ int64_t ref_end_least(ref *r, const tp_node *n, const ref_ending *e);
 
 /* ---- ending.c ---- */
 void ref_stops_open(ref *r);
-bool ref_mentions(const tp_node *n, const tp_sym *s);
 bool ref_stop_step(ref *r, tp_cell *c);
 /* Is this point alive? NO: *which stop has ended it. by NULL: asked from outside any step. WAIT:
  * for what is on the stack now. */
@@ -161,10 +159,6 @@ ref_answer ref_alive(
  * NO: there is none. */
 ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *lo,
     const int64_t *hi, int64_t *at);
-/* does n, at its point, which is in env, say the same whatever end of g t has from `least` on, as
- * x[min(t, T - 1)] does? */
-bool ref_says_same(ref *r, const tp_graph *g, const tp_node *n, const tp_sym *t, int64_t least);
-bool ref_contribution_asks(const tp_node *n, const tp_edge *e, const tp_sym *end);
 bool ref_demand_ends(ref *r, const tp_node *n);
 bool ref_want_end(ref *r, const ref_ending *e); /* at env's point */
 
@@ -172,7 +166,8 @@ bool ref_want_end(ref *r, const ref_ending *e); /* at env's point */
 /* done, or r->waiting for it */
 bool ref_want(ref *r, tp_cell *c);
 bool ref_demand(ref *r, tp_cell *by, tp_val v, const int64_t *at, int64_t row);
-bool ref_demand_operands(ref *r, tp_cell *c); /* all but CALL */
+bool ref_demand_here(ref *r, tp_cell *by, tp_val v); /* at env's point */
+bool ref_demand_operands(ref *r, tp_cell *c);        /* all but CALL */
 /* MERGE: the first that holds at env's point, -1: none */
 int ref_branch(const ref *r, const tp_node *n);
 
@@ -224,17 +219,12 @@ bool ref_look_sum(ref *r, tp_cell *c, const ref_data *out); /* ACCUM */
 /* ---- calling.c ---- */
 /* makes the calls up to c's; r->waiting: stopped at operands */
 bool ref_call_step(ref *r, tp_cell *c);
-bool ref_call_demand(ref *r, tp_cell *c); /* what one call at c's point takes */
-/* those that are not in `over` */
-int ref_call_dims(const tp_node *n, const tp_sym **dims);
 const tp_node **ref_calls_reached(ref *r, int *n);
 ref_calls *ref_calls_of(ref *r, const tp_node *n);
 /* on to a point that is alive; NO: it has been called everywhere */
 ref_answer ref_call_ask(ref *r, const tp_node *n);
 /* The next point of a callback, all dims; false: it has been called everywhere. */
 bool ref_call_next(ref *r, const tp_node *n, int64_t *at);
-/* that point is the next */
-void ref_call_at(ref *r, const tp_node *n, const int64_t *at, bool ended);
 /* every callback of the graph at every point, merged in lexicographic order */
 bool ref_call_all(ref *r);
 #endif

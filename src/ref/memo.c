@@ -84,27 +84,6 @@ int64_t tp_ref_bytes(
 
 int64_t ref_bound(const ref *r, const tp_sym *dim) { return r->run->env[dim->bound->id]; }
 
-bool ref_box(const ref *r, int n, const tp_sym *const *dims, int64_t *count) {
-  bool ok = true;
-  *count = 1;
-  for (int k = 0; k < n; k++) ok &= !__builtin_mul_overflow(*count, ref_bound(r, dims[k]), count);
-  return ok && *count <= INT64_MAX / 64;
-}
-
-int64_t ref_number(const ref *r, int n, const tp_sym *const *dims, const int64_t *at) {
-  int64_t number = 0;
-  for (int k = 0; k < n; k++) number = number * ref_bound(r, dims[k]) + at[k];
-  return number;
-}
-
-void ref_unnumber(const ref *r, int n, const tp_sym *const *dims, int64_t number, int64_t *at) {
-  for (int k = n - 1; k >= 0; k--) {
-    int64_t b = ref_bound(r, dims[k]);
-    at[k] = number % b;
-    number /= b;
-  }
-}
-
 bool ref_first(int n, const int64_t *lo, const int64_t *hi, int64_t *at) {
   bool some = true;
   for (int k = 0; k < n; k++) {
@@ -170,22 +149,26 @@ void ref_strides_broadcast(const ref_data *out, const ref_data *in, int64_t *str
 /* ---- arrays over a domain: a slot a point, with the largest extents over the domain; the rest of
  * a slot is zero ---- */
 
-/* The slot of c's point. False: v does not fit. */
-static bool slot_of(ref *r, tp_cell *c, const tp_array *a, const ref_data *v, ref_data *slot) {
-  const tp_node *n = c->node;
-  bool fits = a->dtype == v->dtype && a->rank == n->ndom + v->rank;
+/* The slot with this number. False: v does not fit. */
+static bool slot_of(
+    const tp_array *a, int ndim, int64_t number, const ref_data *v, ref_data *slot) {
+  bool fits = a->dtype == v->dtype && a->rank == ndim + v->rank;
   *slot = (ref_data){ .dtype = v->dtype, .rank = v->rank, .n = 1 };
   for (int k = 0; fits && k < v->rank; k++) {
-    slot->shape[k] = a->shape[n->ndom + k];
+    slot->shape[k] = a->shape[ndim + k];
     slot->n *= slot->shape[k];
     fits = v->shape[k] <= slot->shape[k];
   }
-  for (int k = 0; fits && k < n->ndom; k++) fits = ref_at(c)[k] < a->shape[k];
-  if (fits)
-    slot->data = (char *)a->data +
-        (size_t)(ref_number(r, n->ndom, n->dom, ref_at(c)) * slot->n) *
-            (size_t)tp_dtype_size(v->dtype);
-  return fits;
+  slot->data = (char *)a->data + number * slot->n * tp_dtype_size(v->dtype);
+  return fits && (number + 1) * slot->n <= a->count;
+}
+
+/* Its place in the box of its domain, row major. */
+static int64_t number_of(const ref *r, const tp_cell *c) {
+  const int64_t *at = ref_at((tp_cell *)c);
+  int64_t number = 0;
+  for (int k = 0; k < c->node->ndom; k++) number = number * ref_bound(r, c->node->dom[k]) + at[k];
+  return number;
 }
 
 static bool same_shape(const ref_data *a, const ref_data *b) {
@@ -204,7 +187,7 @@ static void copy_box(const ref_data *box, const ref_data *to, const ref_data *fr
 bool ref_from_array(ref *r, tp_cell *c, const tp_array *a) {
   ref_data v, slot;
   if (!ref_view(r, c, 0, &v)) return false;
-  if (!slot_of(r, c, a, &v, &slot))
+  if (!slot_of(a, c->node->ndom, number_of(r, c), &v, &slot))
     return ref_fail(r, c, TP_E_INPUT, "the array given has another dtype or shape than declared");
   if (same_shape(&v, &slot)) {
     c->data[0] = slot.data;
@@ -215,13 +198,17 @@ bool ref_from_array(ref *r, tp_cell *c, const tp_array *a) {
   return true;
 }
 
-bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a) {
+bool ref_put(ref *r, tp_cell *c, int out, tp_array *a, int ndim, int64_t number) {
   ref_data v, slot;
   if (!ref_view(r, c, out, &v)) return false;
-  if (!slot_of(r, c, a, &v, &slot))
+  if (!slot_of(a, ndim, number, &v, &slot))
     return ref_fail(r, c, TP_E_RAGGED, "an output larger than its place");
   copy_box(&v, &slot, &v);
   return true;
+}
+
+bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a) {
+  return ref_put(r, c, out, a, c->node->ndom, number_of(r, c));
 }
 
 const char *ref_label(ref *r, const tp_node *n) {

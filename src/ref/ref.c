@@ -17,31 +17,23 @@ static bool is_there(ref *r, const tp_node *n, const int64_t *at) {
   return alive == REF_YES;
 }
 
-typedef struct {
-  tp_val v;
-  const int64_t *at;
-  tp_array *a;
-} peeking;
-
-static bool peek(tp_refsteps *s, void *arg) {
-  peeking *p = arg;
+static tp_array *peek(ref *r, tp_val v, const int64_t *at) {
   tp_cell *c;
   ref_data x;
-  s->r->now = NULL;
-  if (!is_there(s->r, p->v.node, p->at) || !ref_eval(s->r, p->v.node, p->at, &c) ||
-      !ref_view(s->r, c, p->v.out, &x))
-    return false;
-  p->a = tp_array_new(x.dtype, x.rank, x.shape);
-  if (!p->a) tp_oom();
-  if (x.n) memcpy(p->a->data, x.data, tp_array_bytes(p->a));
-  return true;
+  if (!is_there(r, v.node, at) || ref_eval(r, v.node, at, &c) != REF_YES ||
+      !ref_view(r, c, v.out, &x))
+    return NULL;
+  tp_array *a = tp_array_new(x.dtype, x.rank, x.shape);
+  if (!a) tp_oom();
+  if (x.n) memcpy(a->data, x.data, tp_array_bytes(a));
+  return a;
 }
 
 tp_array *tp_ref_peek(tp_graph *g, tp_run *run, tp_val v, const int64_t *at, tp_error *err) {
   static const tp_ticks none;
-  tp_refsteps *s = tp_ref_begin(g, run, &none, err);
-  peeking p = { v, at, NULL };
-  if (s) ref_guarded(s, peek, &p, err);
-  tp_ref_end(s);
-  return p.a;
+  ref *r = tp_ref_begin(g, run, &none, err);
+  tp_array *volatile a = NULL;
+  if (r) REF_GUARDED(r, err, a, peek(r, v, at));
+  tp_ref_end(r);
+  return a;
 }

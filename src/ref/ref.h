@@ -32,8 +32,8 @@ tp_refsteps *tp_ref_end(tp_refsteps *s); /* NULL */
 bool tp_ref_show(tp_refsteps *s, const int64_t *at, tp_array *const *values, tp_array **out,
     int64_t *next, bool *more, tp_error *err);
 bool tp_ref_rest(tp_refsteps *s, bool last, double until, tp_error *err);
-/* Everything made so far. get: right after begin, was: with bounds that were less (NULL: the same);
- * false: it does not fit (r->bad) or no memory. */
+/* What inputs and callbacks have given so far. get: right after begin, was: with bounds that were
+ * less (NULL: the same); false: it does not fit (r->bad) or no memory. */
 void tp_ref_put(tp_refsteps *s, tp_buf *b);
 bool tp_ref_get(tp_refsteps *s, tp_reader *r, const int64_t *was, tp_error *err);
 bool tp_ref_cancelled(const tp_refsteps *s);

@@ -127,11 +127,15 @@ static bool planned(tp_fn *f, tp_error *err) {
   return ok;
 }
 
-/* What is added here counts as one point where memory is looked at. */
+/* What is added here counts as one point where memory is looked at. Steps run the same graph, so
+ * parameters are kept. */
 static bool watched(tp_fn *f, tp_error *err) {
+  static const tp_ticks stepped;
   int had = f->graph->nodes.n;
   tp_work w = tp_work_on(f, f->graph);
-  if (!tp_passes_run(&w, TP_MARKED, err) || !tp_pass_run(&w, TP_PASS_KEEP, err)) return false;
+  if (!tp_passes_run(&w, TP_MARKED, err)) return false;
+  w.ticks = &stepped;
+  if (!tp_pass_run(&w, TP_PASS_KEEP, err)) return false;
   bool *whole = TP_NEWN(&f->graph->arena, bool, f->graph->nodes.n);
   memcpy(whole, f->whole, sizeof *whole * (size_t)had);
   f->whole = whole;
