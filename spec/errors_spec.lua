@@ -206,6 +206,27 @@ describe("an error object", function()
     assert.truthy(mistake:find("did you mean 'bias'", 1, true))
   end)
 
+  it("of a method that is made of others names that method, and leaves the next one alone", function()
+    local x = P:input("in a body", { shape = { 2, 3 } })
+    for _ = 1, 2 do
+      local at = here() + 1
+      local _, mistake = pcall(function() return x:softmax(2) end)
+      assert.equal(at, mistake.where.line)
+      assert.truthy(mistake:find("shape: 'softmax': axis 2 of a tensor with 2 axes", 1, true), tostring(mistake))
+    end
+    assert.same({ 2, 3 }, x:softmax(1):shape())
+  end)
+
+  it("says where bodies in Lua are missing, when one is called", function()
+    local out = helper.script [[
+      local tempo = require "tempo"
+      package.path = ""
+      print(pcall(tempo.sum, { 1, 2 }))
+      print(pcall(tempo.softmax, { 1, 2 }))]]
+    assert.truthy(out:find "^true", out)
+    assert.truthy(out:find("option: the library tempo.methods is nowhere on package.path", 1, true), out)
+  end)
+
   it("is what the standalone interpreter prints", function()
     local out = helper.script 'local P = require "tempo".program()\nP:compile { output = {} }'
     assert.truthy(out:find(":2: option: compile has no 'output'; did you mean 'outputs'?", 1, true), out)

@@ -336,7 +336,7 @@ local function rolled(x, axis, shift)
   end
   local s = n > 0 and shift % n or 0
   if s == 0 then return x end
-  return tempo.cat({ core.part(x, axis, n - s, s), core.part(x, axis, 0, n - s) }, axis)
+  return core.concat({ core.part(x, axis, n - s, s), core.part(x, axis, 0, n - s) }, axis)
 end
 
 function methods.roll(x, shifts, axes)
@@ -346,20 +346,31 @@ function methods.roll(x, shifts, axes)
   return x
 end
 
+local function same_dtypes(tensors)
+  check(tensors[1], "option", "a table of at least one tensor is wanted")
+  local dtype, list = tensors[1]:dtype(), {}
+  for _, x in ipairs(tensors) do dtype = core.promote(dtype, x:dtype()) end
+  for i, x in ipairs(tensors) do list[i] = x:to(dtype) end
+  return list, rank_of(list[1])
+end
+
+function methods.cat(tensors, axis)
+  local list, rank = same_dtypes(tensors)
+  return core.concat(list, core.axis(rank, axis or 0))
+end
+
 function methods.stack(tensors, axis)
-  local first, dtype, list = tensors[1], nil, {}
-  check(first, "option", "a table of at least one tensor is wanted")
-  for _, x in ipairs(tensors) do dtype = core.promote(dtype or x:dtype(), x:dtype()) end
-  local rank = rank_of(first)
+  local list, rank = same_dtypes(tensors)
+  local shape = list[1]:shape()
   axis = core.axis(rank + 1, axis or 0)
-  for i, x in ipairs(tensors) do
+  for i, x in ipairs(list) do
     check(rank_of(x) == rank, "shape", "tensors with %d and %d axes", rank, rank_of(x))
     for k, extent in ipairs(x:shape()) do
-      check(core.equal(first:shape()[k], extent), "shape", "sizes of axis %d differ", k - 1)
+      check(core.equal(shape[k], extent), "shape", "sizes of axis %d differ", k - 1)
     end
-    list[i] = x:to(dtype):unsqueeze(axis)
+    list[i] = x:unsqueeze(axis)
   end
-  return tempo.cat(list, axis)
+  return core.concat(list, axis)
 end
 
 -- ---- indices ----

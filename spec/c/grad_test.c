@@ -233,7 +233,7 @@ CASE(slice, CALL("part", T(mul(p, p)), INT(1), INT(1), INT(2)))
 CASE(slice_step, CALL("part", T(mul(p, p)), INT(1), INT(0), INT(2), INT(2)))
 CASE(pad, CALL("pad_axis", T(mul(p, p)), INT(1), INT(1), INT(2), FLT(0.5)))
 CASE(cat,
-    CALL("cat", LIST(3, ((tp_val[]){ p, mul(p, p), CALL("unsqueeze", T(x), INT(0)) })), INT(0)))
+    CALL("concat", LIST(3, ((tp_val[]){ p, mul(p, p), CALL("unsqueeze", T(x), INT(0)) })), INT(0)))
 CASE(index_select, CALL("index_select", T(mul(p, p)), INT(1), T(INTS(2, 0, 2, 2))))
 CASE(index_scalar, CALL("index_select", T(mul(p, p)), INT(1), T(num(1, TP_I64))))
 CASE(gather, CALL("gather", T(mul(p, p)), INT(1), T(MATRIX(2, 2, 0, 2, 1, 1))))
@@ -504,7 +504,7 @@ static tp_val grid(void) {
   tp_val v[3] = { at2(d, pt(plus(t, -1)), pt(I(u))), at2(d, pt(I(t)), pt(plus(u, -1))),
     mul(at2(d, pt(plus(t, -1)), pt(plus(u, -1))), both) };
   for (int i = 0; i < 3; i++) v[i] = CALL("unsqueeze", T(v[i]), INT(0));
-  branch(d, NULL, log_sum_exp(CALL("cat", LIST(3, v))));
+  branch(d, NULL, log_sum_exp(CALL("concat", LIST(3, v), INT(0))));
   return d;
 }
 

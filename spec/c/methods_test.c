@@ -102,8 +102,6 @@ static void check_row(const row *r) {
   X_("(2, 3)", F64, CALL("squeeze", T(p), AXES(0))) \
   X_("(2, 3)", F64, CALL("flip", T(p)), -0.75, 0.25, 1.5, 2, -1.25, 0.5) \
   X_("(5)", F64, CALL("pad_axis", T(x), INT(0), INT(1), INT(1), FLT(9)), 9, 0.5, -1.25, 2, 9) \
-  X_("(5)", F64, CALL("cat", LIST(2, ((tp_val[]){ x, CALL("to", T(b2), DTYPE(TP_F32)) }))), 0.5, \
-      -1.25, 2, 1, 0) \
   X_("(2)", F64, CALL("index_select", T(x), INT(0), T(VEC(TP_I32, 2, 2, 0))), 2, 0.5) \
   X_("(2, 1)", F64, \
       CALL("gather", T(p), INT(1), \

@@ -55,24 +55,7 @@ METHOD(unfold) {
       k, a[0].val, (int)a[1].i, tp_arg_ix(k, &a[2]), tp_arg_ix(k, &a[3]), a[4].i, a[5].i));
 }
 
-/* ---- several ---- */
-
-static bool same_dtypes(tp_mk k, const tp_arg *list, tp_val *v) {
-  if (list->n < 1) return tp_wrong(k, TP_E_OPTION, "a table of at least one tensor is wanted");
-  tp_dtype d = tp_dtypeof(list->vals[0]);
-  for (int i = 1; i < list->n; i++) d = tp_dtype_promote(d, tp_dtypeof(list->vals[i]));
-  for (int i = 0; i < list->n; i++)
-    if (!(v[i] = mk_cast(k, list->vals[i], d)).node) return false;
-  return true;
-}
-
-METHOD(cat) {
-  tp_val *v = TP_NEWN(&k.g->arena, tp_val, a[0].n + 1);
-  int axis;
-  if (!same_dtypes(k, &a[0], v) || !tp_axis_of(k, tp_rankof(v[0]), tp_arg_i(&a[1], 0), &axis))
-    return false;
-  GIVE(mk_concat(k, a[0].n, v, axis));
-}
+METHOD(concat) { GIVE(mk_concat(k, a[0].n, a[0].vals, (int)a[1].i)); }
 
 /* ---- contraction ---- */
 

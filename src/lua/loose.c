@@ -49,14 +49,10 @@ static void push_loose(lua_State *L, tl_prog *lp, int i) {
   lua_pushvalue(L, -1);
   lua_rawget(L, -3);
   if (lua_isnil(L, -1)) {
-    int args = lua_gettop(L) - 1, n = (int)lua_rawlen(L, args), first = lua_gettop(L) + 1;
+    int args = lua_gettop(L) - 1, first = lua_gettop(L) + 1;
     tp_graph *g = lp->p->g;
     tp_pos outer = g->pos;
-    for (int k = 1; k <= n; k++) {
-      lua_rawgeti(L, args, k);
-      lua_rawgeti(L, -1, 1);
-      lua_remove(L, -2);
-    }
+    for (int k = 1; k <= u->nargs; k++) lua_rawgeti(L, args, k);
     if (u->pos.file) g->pos = (tp_pos){ tl_intern(lp, u->file), u->pos.line };
     tl_method_results(L, lp, u->m, first);
     g->pos = outer;
@@ -81,10 +77,11 @@ void tl_materialise(lua_State *L, tl_prog *lp, int i) {
   }
 }
 
-static void new_loose(lua_State *L, const tp_method *m, int args, int out) {
+static void new_loose(lua_State *L, const tp_method *m, int args, int nargs, int out) {
   lua_Debug ar;
   tl_loose *u = tl_new(L, TL_LOOSE, sizeof *u);
   u->m = m;
+  u->nargs = nargs;
   u->out = out;
   if (tl_here(L, &ar)) {
     snprintf(u->file, sizeof u->file, "%s", ar.short_src);
@@ -94,21 +91,14 @@ static void new_loose(lua_State *L, const tp_method *m, int args, int out) {
   lua_setuservalue(L, -2);
 }
 
-/* { {a}, {b}, ... }: nil keeps its place. */
-static int pack_arguments(lua_State *L, int first, int last) {
-  lua_createtable(L, last - first + 1, 0);
-  for (int i = first; i <= last; i++) {
-    lua_createtable(L, 1, 0);
-    copy_value(L, i, 1);
-    lua_rawseti(L, -2, 1);
-    lua_rawseti(L, -2, i - first + 1);
-  }
-  return lua_gettop(L);
-}
-
 int tl_loose_new(lua_State *L, const tp_method *m, int first) {
-  int args = pack_arguments(L, first, lua_gettop(L));
-  new_loose(L, m, args, 0);
+  int args = lua_gettop(L) + 1, nargs = args - first;
+  lua_createtable(L, nargs, 0);
+  for (int k = 1; k <= nargs; k++) {
+    copy_value(L, first + k - 1, 1);
+    lua_rawseti(L, args, k);
+  }
+  new_loose(L, m, args, nargs, 0);
   /* the scratch program may be a new one next time: nothing may run before push_loose holds it */
   tl_prog *lp = scratch(L);
   tl_mark(L, lp);
@@ -119,7 +109,7 @@ int tl_loose_new(lua_State *L, const tp_method *m, int first) {
   luaL_checkstack(L, n + 4, m->name);
   if (sequence) lua_createtable(L, n, 0);
   for (int k = 0; k < n; k++) {
-    if (sequence || k) new_loose(L, m, args, k);
+    if (sequence || k) new_loose(L, m, args, nargs, k);
     if (sequence) lua_rawseti(L, -2, k + 1);
   }
   return sequence ? 1 : n;

@@ -95,7 +95,7 @@ static void to_list(call_t *c, tp_arg *a, int n, int first) {
   tp_mk mk = { .g = c->lp->p->g, .err = &e };
   tp_arg *v = TP_NEWN(&mk.g->arena, tp_arg, n + 1);
   tp_val *vals = TP_NEWN(&mk.g->arena, tp_val, n + 1);
-  for (int k = 0; k < n; k++) tl_lift(c->L, c->lp, first + k, c->what, &v[k]);
+  for (int k = 0; k < n; k++) tl_lift_beside(c->L, c->lp, first + k, c->what, &v[k]);
   tp_dtype d = common_dtype(n, v);
   for (int k = 0; k < n; k++) {
     vals[k] = v[k].weak ? tp_weak_as(mk, &v[k], d) : v[k].val;
