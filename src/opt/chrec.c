@@ -369,28 +369,22 @@ bool tp_course_of(tp_evolving *e, const tp_node *m, tp_course *out) {
   return is_ok(e) && out->init.node;
 }
 
-/* The state's number in the system; -1: it has too many. */
-static int state_number(tp_evolving *e, tp_system *s, tp_node *m) {
-  for (int i = 0; i < s->n; i++)
-    if (s->state[i] == m) return i;
-  if (s->n == EVOLVE_STATES || !tp_course_of(e, m, &s->of[s->n])) return -1;
-  s->state[s->n] = m;
-  return s->n++;
-}
-
 static bool merge_form(tp_evolving *e, tp_system *s, tp_node *m, int64_t shift, tp_form *out) {
+  static const char AWAY[] = "one branch does not hold at all points but the first";
   const tp_solution *known = m == s->state[0] || m->id >= e->n0 ? NULL : tp_evolution_of(e, m);
+  int i = 0;
   if (!is_ok(e)) return false;
   if (known && known->is == SOLVE_FORM) {
     *out = known->form;
     shift_form(e->mk, out, shift);
     return is_ok(e);
   }
-  if (known && known->is == SOLVE_NOT)
-    return not_form(
-        e, m, known->why ? known->why : "one branch does not hold at all points but the first");
-  int i = state_number(e, s, m);
-  if (i < 0) return not_form(e, m, "one branch does not hold at all points but the first");
+  if (known && known->is == SOLVE_NOT) return not_form(e, m, known->why ? known->why : AWAY);
+  while (i < s->n && s->state[i] != m) i++;
+  if (i == EVOLVE_STATES || (i == s->n && !tp_course_of(e, m, &s->of[i])))
+    return not_form(e, m, AWAY);
+  s->state[i] = m;
+  s->n = TP_MAX(s->n, i + 1);
   if (shift == 1) return form_of(e, s, s->of[i].step, 1, out);
   if (shift != 0) return not_form(e, m, "it steps from further back than one point");
   *out = (tp_form){ 0 };

@@ -69,7 +69,6 @@ static tp_val float_binomial(const formula *k, int j) {
 
 /* ---- formulas ---- */
 
-/* In what arithmetic is done. */
 static formula formula_of(tp_evolving *e, const tp_node *m) {
   tp_ictx *ix = e->mk.g->ix;
   const tp_ix *t = tp_ix_sym(ix, e->dim),
@@ -167,11 +166,11 @@ static tp_val affine(const formula *k, tp_val x, tp_val a, tp_val b) {
 tp_val tp_evolved_system(tp_evolving *e, const tp_node *m, const tp_system *s) {
   formula k = formula_of(e, m);
   const tp_form *f = &s->row[0];
-  if (s->matrix || s->n != 1 || f->n > (k.dtype == TP_F64) || !f->has[0] || !f->by[0].node)
+  bool floats = k.dtype == TP_F64;
+  if (s->matrix || s->n != 1 || f->n > floats || !f->has[0] || !f->by[0].node)
     return as_of(&k, m, tp_evolved_power(e, m, s, k.n, k.dtype));
-  tp_val x = plain(&k, s->of[0].init), a = plain(&k, f->by[0]),
-         b = plain(&k, f->n ? f->c[0] : tp_none);
-  if (k.dtype == TP_I64)
-    return as_of(&k, m, mk_mul(k.mk, x, mk_bin(k.mk, TP_OP_POW, a, number_at(&k, k.n))));
-  return as_of(&k, m, affine(&k, x, a, b));
+  tp_val x = plain(&k, s->of[0].init), a = plain(&k, f->by[0]);
+  return as_of(&k, m,
+      floats ? affine(&k, x, a, plain(&k, f->n ? f->c[0] : tp_none))
+             : mk_mul(k.mk, x, mk_bin(k.mk, TP_OP_POW, a, number_at(&k, k.n))));
 }
