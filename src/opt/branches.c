@@ -7,7 +7,6 @@
  * at a point of some dim counts as a branch: it asks for few points. Only operators made of smaller
  * things (a has not the dim j), so that no loop reads more instead. */
 #include "opt/opt.h"
-#include "graph/mk.h"
 
 enum { MOST_PARTS = 4, PART_BRANCHES = 32, PART_READS = 32 };
 /* The parts that read it: branches of the tensor `of`, then reads. 0: something else does. */

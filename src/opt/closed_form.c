@@ -15,7 +15,6 @@
 #include <math.h>
 
 typedef struct {
-  tp_evolving *e;
   tp_mk mk;
   tp_dtype dtype;
   const tp_ix *n;
@@ -73,7 +72,7 @@ static formula formula_of(tp_evolving *e, const tp_node *m) {
   tp_ictx *ix = e->mk.g->ix;
   const tp_ix *t = tp_ix_sym(ix, e->dim),
               *n = e->back ? tp_ix_addc(ix, tp_ix_sub(ix, tp_ix_sym(ix, e->dim->bound), t), -1) : t;
-  return (formula){ e, e->mk, tp_dtype_float(m->out[0].dtype) ? TP_F64 : TP_I64, n, &m->out[0] };
+  return (formula){ e->mk, tp_dtype_float(m->out[0].dtype) ? TP_F64 : TP_I64, n, &m->out[0] };
 }
 
 /* In m's dtype, shape and domain. */
