@@ -224,23 +224,12 @@ static bool product_form(
   return product_terms_of(e, n, f, out);
 }
 
-/* Is v made of numbers of steps alone, which are far from wrapping? */
-static bool counts_steps(const tp_evolving *e, tp_val v) {
-  const tp_node *n = v.node;
-  if (!varies(e, n)) return true;
-  if (n->op == TP_OP_VALUE) return !tp_ix_is_cond(n->attr.ix[0]);
-  bool yes = n->op == TP_OP_ADD || n->op == TP_OP_SUB || n->op == TP_OP_MUL || n->op == TP_OP_NEG ||
-      n->op == TP_OP_RESHAPE || n->op == TP_OP_EXPAND;
-  for (int k = 0; k < n->nin && yes; k++) yes = counts_steps(e, n->in[k].src);
-  return yes;
-}
-
-/* Wider integers would not wrap where these do. */
+/* Wider integers would not wrap where these do; numbers of steps are far from that. */
 static bool cast_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
   tp_dtype from = tp_dtypeof(n->in[0].src), to = n->out[0].dtype;
   bool same_kind = tp_dtype_float(from) == tp_dtype_float(to), floats = tp_dtype_float(to);
   if (!(same_kind && (floats || (tp_dtype_size(to) < tp_dtype_size(from) && to != TP_BOOL))) &&
-      !(counts_steps(e, n->in[0].src) && from == TP_I64 && to != TP_BOOL))
+      !(tp_in(n, 0)->op == TP_OP_VALUE && from == TP_I64 && to != TP_BOOL))
     return not_form(e, n, "its rounding depends on the step");
   if (!form_of(e, s, n->in[0].src, shift, out)) return false;
   for (int j = 0; j < out->n; j++) out->c[j] = mk_cast(e->mk, out->c[j], to);
