@@ -33,9 +33,9 @@ static tp_aims aims_of(tp_graph *g, const tp_node *n) {
 static tp_val asked(const tp_node *n) { return n->in[n->nin - 1].src; }
 
 static bool same_values(int n, const tp_val *a, int m, const tp_val *b) {
-  for (int i = 0; n == m && i < n; i++)
-    if (!tp_same_val(a[i], b[i])) return false;
-  return n == m;
+  bool same = n == m;
+  for (int i = 0; same && i < n; i++) same = tp_same_val(a[i], b[i]);
+  return same;
 }
 
 static bool same_aims(const tp_aims *a, const tp_aims *b) {

@@ -2,7 +2,6 @@
 #ifndef TP_GRAD_RULES_H
 #define TP_GRAD_RULES_H
 #include "grad/grad.h"
-#include "graph/mk.h"
 
 /* One operator's rule: the part of the adjoint of operand k of n that comes through n, given the
  * adjoint dy of n's (first) result: of k's shape and dtype, over n's domain. Built of

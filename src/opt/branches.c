@@ -5,10 +5,8 @@
  * A point has one branch, so if each reads c at its own points it is made no more often, and a
  * branch's statement, which waited for an array that all of them read, has it in a register. A read
  * at a point of some dim counts as a branch: it asks for few points. Only operators made of smaller
- * things (a has not the dim j), so that no loop reads more instead, or of the tensor's own points:
- * these have no loop but the tensor's. */
+ * things (a has not the dim j), so that no loop reads more instead. */
 #include "opt/opt.h"
-#include "graph/mk.h"
 
 enum { MOST_PARTS = 4, PART_BRANCHES = 32, PART_READS = 32 };
 /* The parts that read it: branches of the tensor `of`, then reads. 0: something else does. */
@@ -25,7 +23,6 @@ typedef struct {
   tp_mk mk;
   /* by id, as the others; the read's number, 0: none yet */
   int n, nread, *read, *largest;
-  const tp_node **carried; /* a tensor of whose points elementwise operators make it; NULL */
   part_readers *readers;
   owner *own;
   bool *root, *apart;
@@ -83,20 +80,10 @@ static int largest_of(const parter *b, const tp_node *n) {
   return most;
 }
 
-static const tp_node *carried_by(const parter *b, const tp_node *n) {
-  const tp_node *of = NULL;
-  if (n->op == TP_OP_READ) return tp_in(n, 0);
-  for (int k = 0; made_of_few(n) && k < n->nin && !of; k++) of = b->carried[tp_in(n, k)->id];
-  return of;
-}
-
 /* Does each part make it? All that reads it is one part's, or is made by each. */
 static bool made_apart(parter *b, const tp_node *n) {
-  owner o = b->own[n->id];
-  int parts = __builtin_popcountll(o.parts);
-  bool smaller = b->largest[n->id] >= 0 && b->largest[n->id] < n->ndom,
-       carried = o.of && b->carried[n->id] == o.of;
-  bool ok = made_of_few(n) && (smaller || carried) && parts > 1 && parts <= MOST_PARTS;
+  int parts = __builtin_popcountll(b->own[n->id].parts), largest = b->largest[n->id];
+  bool ok = made_of_few(n) && largest >= 0 && largest < n->ndom && parts > 1 && parts <= MOST_PARTS;
   for (int i = 0; ok && i < b->readers[n->id].n; i++) {
     const part_reader *r = &b->readers[n->id].v[i];
     ok = b->apart[r->by->id] || __builtin_popcountll(serves(b, n, r).parts) == 1;
@@ -146,16 +133,11 @@ bool tp_pass_branches(tp_work *job, tp_error *err) {
     .own = TP_NEWN(a, owner, n),
     .root = TP_NEWN(a, bool, n),
     .apart = TP_NEWN(a, bool, n),
-    .largest = TP_NEWN(a, int, n),
-    .carried = TP_NEWN(a, const tp_node *, n) };
+    .largest = TP_NEWN(a, int, n) };
   index_readers(&b, g);
   tp_each_root(g, mark_root, b.root);
   tp_graph_sccs(g, scc, order);
-  for (int i = 0; i < n; i++) {
-    const tp_node *x = g->nodes.v[order[i]];
-    b.largest[order[i]] = largest_of(&b, x);
-    b.carried[order[i]] = carried_by(&b, x);
-  }
+  for (int i = 0; i < n; i++) b.largest[order[i]] = largest_of(&b, g->nodes.v[order[i]]);
   for (int i = n - 1; i >= 0; i--) {
     b.own[order[i]] = parts_served(&b, g->nodes.v[order[i]]);
     b.apart[order[i]] = made_apart(&b, g->nodes.v[order[i]]);

@@ -224,23 +224,12 @@ static bool product_form(
   return product_terms_of(e, n, f, out);
 }
 
-/* Is v made of numbers of steps alone, which are far from wrapping? */
-static bool counts_steps(const tp_evolving *e, tp_val v) {
-  const tp_node *n = v.node;
-  if (!varies(e, n)) return true;
-  if (n->op == TP_OP_VALUE) return !tp_ix_is_cond(n->attr.ix[0]);
-  bool yes = n->op == TP_OP_ADD || n->op == TP_OP_SUB || n->op == TP_OP_MUL || n->op == TP_OP_NEG ||
-      n->op == TP_OP_RESHAPE || n->op == TP_OP_EXPAND;
-  for (int k = 0; k < n->nin && yes; k++) yes = counts_steps(e, n->in[k].src);
-  return yes;
-}
-
-/* Wider integers would not wrap where these do. */
+/* Wider integers would not wrap where these do; numbers of steps are far from that. */
 static bool cast_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
   tp_dtype from = tp_dtypeof(n->in[0].src), to = n->out[0].dtype;
   bool same_kind = tp_dtype_float(from) == tp_dtype_float(to), floats = tp_dtype_float(to);
   if (!(same_kind && (floats || (tp_dtype_size(to) < tp_dtype_size(from) && to != TP_BOOL))) &&
-      !(counts_steps(e, n->in[0].src) && from == TP_I64 && to != TP_BOOL))
+      !(tp_in(n, 0)->op == TP_OP_VALUE && from == TP_I64 && to != TP_BOOL))
     return not_form(e, n, "its rounding depends on the step");
   if (!form_of(e, s, n->in[0].src, shift, out)) return false;
   for (int j = 0; j < out->n; j++) out->c[j] = mk_cast(e->mk, out->c[j], to);
@@ -369,28 +358,22 @@ bool tp_course_of(tp_evolving *e, const tp_node *m, tp_course *out) {
   return is_ok(e) && out->init.node;
 }
 
-/* The state's number in the system; -1: it has too many. */
-static int state_number(tp_evolving *e, tp_system *s, tp_node *m) {
-  for (int i = 0; i < s->n; i++)
-    if (s->state[i] == m) return i;
-  if (s->n == EVOLVE_STATES || !tp_course_of(e, m, &s->of[s->n])) return -1;
-  s->state[s->n] = m;
-  return s->n++;
-}
-
 static bool merge_form(tp_evolving *e, tp_system *s, tp_node *m, int64_t shift, tp_form *out) {
+  static const char AWAY[] = "one branch does not hold at all points but the first";
   const tp_solution *known = m == s->state[0] || m->id >= e->n0 ? NULL : tp_evolution_of(e, m);
+  int i = 0;
   if (!is_ok(e)) return false;
   if (known && known->is == SOLVE_FORM) {
     *out = known->form;
     shift_form(e->mk, out, shift);
     return is_ok(e);
   }
-  if (known && known->is == SOLVE_NOT)
-    return not_form(
-        e, m, known->why ? known->why : "one branch does not hold at all points but the first");
-  int i = state_number(e, s, m);
-  if (i < 0) return not_form(e, m, "one branch does not hold at all points but the first");
+  if (known && known->is == SOLVE_NOT) return not_form(e, m, known->why ? known->why : AWAY);
+  while (i < s->n && s->state[i] != m) i++;
+  if (i == EVOLVE_STATES || (i == s->n && !tp_course_of(e, m, &s->of[i])))
+    return not_form(e, m, AWAY);
+  s->state[i] = m;
+  s->n = TP_MAX(s->n, i + 1);
   if (shift == 1) return form_of(e, s, s->of[i].step, 1, out);
   if (shift != 0) return not_form(e, m, "it steps from further back than one point");
   *out = (tp_form){ 0 };

@@ -8,7 +8,6 @@
  * some bound is 0. `init` goes through PINIT, which a loaded array replaces. Runs after the
  * gradients are built: to them a parameter is a leaf. */
 #include "opt/opt.h"
-#include "graph/mk.h"
 
 typedef struct {
   tp_graph *g;
@@ -55,17 +54,17 @@ static tp_val read_update(closing *c, const tp_ix *const *along_at) {
 }
 
 /* The branch in which dim j of along steps and those inside it start anew. */
-static bool step(closing *c, tp_node *m, int j) {
+static bool step(closing *c, int j) {
   const tp_attr *a = &c->p->attr;
   const tp_ix *cond = tp_ix_bool(c->g->ix, true), *at[TP_MAXDIM];
   for (int k = 0; k < a->nalong; k++) {
     const tp_sym *d = a->along[k];
     at[k] = k > j ? moved(c, d->bound, -1) : moved(c, d, -(k == j));
-    if (k >= j) cond = k > j ? and_is(c, cond, d, TP_EQ, 0) : and_is(c, cond, d, TP_GE, 1);
+    if (k >= j) cond = and_is(c, cond, d, k > j ? TP_EQ : TP_GE, k == j);
   }
   c->g->pos = c->updated.file ? c->updated : c->p->pos;
   tp_val e = read_update(c, at);
-  return e.node && tp_merge_add(c->g, m, cond, e, c->err);
+  return e.node && tp_merge_add(c->g, c->p, cond, e, c->err);
 }
 
 /* The node itself turns from PARAM to MERGE, so its readers stay as they are; the graph's list of
@@ -77,7 +76,7 @@ static bool evolution(closing *c) {
   const tp_ix *first = tp_ix_bool(c->g->ix, true);
   for (int j = 0; j < a->nalong; j++) first = and_is(c, first, a->along[j], TP_EQ, 0);
   bool ok = tp_merge_add(c->g, c->p, first, c->init, c->err);
-  for (int j = a->nalong - 1; j >= 0 && ok; j--) ok = step(c, c->p, j);
+  for (int j = a->nalong - 1; j >= 0 && ok; j--) ok = step(c, j);
   return ok;
 }
 

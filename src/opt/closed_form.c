@@ -15,7 +15,6 @@
 #include <math.h>
 
 typedef struct {
-  tp_evolving *e;
   tp_mk mk;
   tp_dtype dtype;
   const tp_ix *n;
@@ -69,12 +68,11 @@ static tp_val float_binomial(const formula *k, int j) {
 
 /* ---- formulas ---- */
 
-/* In what arithmetic is done. */
 static formula formula_of(tp_evolving *e, const tp_node *m) {
   tp_ictx *ix = e->mk.g->ix;
   const tp_ix *t = tp_ix_sym(ix, e->dim),
               *n = e->back ? tp_ix_addc(ix, tp_ix_sub(ix, tp_ix_sym(ix, e->dim->bound), t), -1) : t;
-  return (formula){ e, e->mk, tp_dtype_float(m->out[0].dtype) ? TP_F64 : TP_I64, n, &m->out[0] };
+  return (formula){ e->mk, tp_dtype_float(m->out[0].dtype) ? TP_F64 : TP_I64, n, &m->out[0] };
 }
 
 /* In m's dtype, shape and domain. */
@@ -167,11 +165,11 @@ static tp_val affine(const formula *k, tp_val x, tp_val a, tp_val b) {
 tp_val tp_evolved_system(tp_evolving *e, const tp_node *m, const tp_system *s) {
   formula k = formula_of(e, m);
   const tp_form *f = &s->row[0];
-  if (s->matrix || s->n != 1 || f->n > (k.dtype == TP_F64) || !f->has[0] || !f->by[0].node)
+  bool floats = k.dtype == TP_F64;
+  if (s->matrix || s->n != 1 || f->n > floats || !f->has[0] || !f->by[0].node)
     return as_of(&k, m, tp_evolved_power(e, m, s, k.n, k.dtype));
-  tp_val x = plain(&k, s->of[0].init), a = plain(&k, f->by[0]),
-         b = plain(&k, f->n ? f->c[0] : tp_none);
-  if (k.dtype == TP_I64)
-    return as_of(&k, m, mk_mul(k.mk, x, mk_bin(k.mk, TP_OP_POW, a, number_at(&k, k.n))));
-  return as_of(&k, m, affine(&k, x, a, b));
+  tp_val x = plain(&k, s->of[0].init), a = plain(&k, f->by[0]);
+  return as_of(&k, m,
+      floats ? affine(&k, x, a, plain(&k, f->n ? f->c[0] : tp_none))
+             : mk_mul(k.mk, x, mk_bin(k.mk, TP_OP_POW, a, number_at(&k, k.n))));
 }

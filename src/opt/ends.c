@@ -24,7 +24,7 @@
 /* ---- operators that can fail ---- */
 
 /* The condition on ends under which a point of n's is needed, among the points that some end needs;
- * as one piece if that says the same, TRUE: all are. */
+ * TRUE: all are. */
 static const tp_ix *needed_where(ends *l, const tp_node *n) {
   const tp_ix *alive = tp_ends_alive(l, n->ndom, n->dom), *cond = NULL;
   tp_set *own = tp_ends_need(l, n),
@@ -32,14 +32,8 @@ static const tp_ix *needed_where(ends *l, const tp_node *n) {
              tp_set_cond(l->ix, n->ndom, n->dom, tp_ends_within(l, own))),
          *there = tp_set_and(tp_set_copy(known), tp_set_cond(l->ix, n->ndom, n->dom, alive));
   if (own && tp_set_subset(l->ix, known, own)) cond = tp_ix_bool(l->ix, true);
-  else if (own && !(there && tp_set_subset(l->ix, there, own))) {
-    tp_set *hull = tp_set_widen(tp_set_copy(own), own),
-           *in = tp_set_and(tp_set_copy(known), tp_set_copy(hull));
-    cond = tp_set_told(
-        l->ix, n->ndom, n->dom, tp_set_subset(l->ix, in, own) ? hull : own, tp_set_copy(known));
-    tp_set_free(hull);
-    tp_set_free(in);
-  }
+  else if (own && !(there && tp_set_subset(l->ix, there, own)))
+    cond = tp_set_told(l->ix, n->ndom, n->dom, own, tp_set_copy(known));
   tp_set_free(own);
   tp_set_free(known);
   tp_set_free(there);

@@ -2,7 +2,6 @@
 #ifndef TP_ENDS_H
 #define TP_ENDS_H
 #include "opt/opt.h"
-#include "graph/mk.h"
 
 /* An end that was read (tp_ends_read). */
 typedef struct {

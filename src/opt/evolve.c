@@ -54,18 +54,18 @@ static bool reads_few(const evolve_work *v, const tp_node *n, int k, const tp_sy
   return few;
 }
 
-static bool is_shown(const evolve_work *v, const tp_node *n, const tp_sym *dim) {
-  bool any = tp_is_output(v->g, n);
-  for (int i = 0; i < v->g->stops.n; i++)
-    any |= v->g->stops.v[i].done.node == n || v->g->stops.v[i].end == n;
-  return any && tp_has_dim(n, dim);
-}
+static void mark_shown(void *shown, tp_val *v) { ((bool *)shown)[v->node->id] = true; }
 
 /* Does what lies outside of the cone need few points of it? */
 static bool needs_few(const evolve_work *v, const bool *cone, const tp_sym *dim) {
+  tp_graph *g = v->g;
+  bool *shown = TP_NEWN(&g->arena, bool, g->nodes.n);
+  tp_each_root(g, mark_shown, shown);
+  for (int i = 0; i < g->stops.n; i++)
+    if (g->stops.v[i].end) shown[g->stops.v[i].end->id] = true;
   for (int i = 0; i < v->n0; i++) {
-    const tp_node *n = v->g->nodes.v[i];
-    if (cone[i] && (n->op == TP_OP_CALL || is_shown(v, n, dim))) return false;
+    const tp_node *n = g->nodes.v[i];
+    if (cone[i] && (n->op == TP_OP_CALL || (shown[i] && tp_has_dim(n, dim)))) return false;
     for (int k = 0; !cone[i] && k < n->nin; k++)
       if (cone[tp_in(n, k)->id] && !reads_few(v, n, k, dim)) return false;
   }
@@ -99,19 +99,6 @@ static tp_evolving *course_along(evolve_work *v, const tp_sym *dim, bool back) {
 }
 
 /* ---- texts ---- */
-
-static const char *called_along(const evolve_work *v, const tp_node *m, const tp_sym *dim) {
-  return tp_printf(&v->g->arena, "%s along %s", tp_title(&v->g->arena, m), dim->name);
-}
-
-static void tell_stays(
-    evolve_work *v, const tp_node *m, const tp_sym *dim, const char *why, tp_pos at) {
-  const char *line =
-      at.file && at.line != m->pos.line ? tp_printf(&v->g->arena, " (line %d)", at.line) : "";
-  const char *text =
-      tp_printf(&v->g->arena, "%s goes step by step: %s%s", called_along(v, m, dim), why, line);
-  TP_PUSH(&v->g->arena, &v->stays, (tp_told){ "evolve", m->pos, text });
-}
 
 static bool is_seen_through(const tp_node *n) {
   return n->op == TP_OP_EXPAND || n->op == TP_OP_RESHAPE || n->op == TP_OP_CAST ||
@@ -184,38 +171,38 @@ static const char *said_row(const evolve_work *v, const tp_system *s, int i) {
   return tp_printf(a, "%s%s%s", y, *y ? " + " : "", f->n == 1 ? said(v, f->c[0]) : said_form(v, f));
 }
 
-/* x' = a x + b from x0 */
-static void tell_system(evolve_work *v, const tp_node *m, const tp_sym *dim, const tp_system *s) {
+/* `who`: x' = a x + b from x0 */
+static const char *said_system(const evolve_work *v, const char *who, const tp_system *s) {
   tp_arena *a = &v->g->arena;
-  const char *text = called_along(v, m, dim);
   for (int i = 0; i < s->n; i++)
-    text = tp_printf(a, "%s%s %s' = %s from %s", text, i ? "," : ":", tp_title(a, s->state[i]),
+    who = tp_printf(a, "%s%s %s' = %s from %s", who, i ? "," : ":", tp_title(a, s->state[i]),
         said_row(v, s, i), said(v, s->of[i].init));
-  tp_tell(v->g, "evolve", m->pos, text);
+  return who;
 }
 
 /* ---- a recurrence ---- */
 
 static tp_val evolved(evolve_work *v, tp_evolving *e, tp_node *m, const bool *cone) {
+  tp_arena *a = &v->g->arena;
   bool few = needs_few(v, cone, e->dim);
   v->g->pos = m->pos;
   const tp_solution *y = few || !tp_dtype_float(m->out[0].dtype) ? tp_evolution_of(e, m) : NULL;
+  const char *who = tp_printf(a, "%s along %s", tp_title(a, m), e->dim->name);
   tp_val r = tp_none;
   if (y && y->is == SOLVE_FORM && (few || y->form.n <= 2)) {
     r = tp_evolved_form(e, m, &y->form);
     if (r.node)
-      tp_tell(v->g, "evolve", m->pos,
-          tp_printf(&v->g->arena, "%s = %s", called_along(v, m, e->dim), said_form(v, &y->form)));
+      tp_tell(v->g, "evolve", m->pos, tp_printf(a, "%s = %s", who, said_form(v, &y->form)));
   } else if (few && y->is == SOLVE_SYSTEM) {
     r = tp_evolved_system(e, m, y->sys);
-    if (r.node) tell_system(v, m, e->dim, y->sys);
+    if (r.node) tp_tell(v->g, "evolve", m->pos, said_system(v, who, y->sys));
   }
-  if (!r.node)
-    tell_stays(v, m, e->dim,
-        !few         ? "all its points are needed"
-            : y->why ? y->why
-                     : "no formula is known",
-        few && y->why ? y->at : m->pos);
+  if (r.node) return r;
+  const char *why = !few ? "all its points are needed" : y->why ? y->why : "no formula is known";
+  bool elsewhere = few && y->why && y->at.file && y->at.line != m->pos.line;
+  who = tp_printf(a, "%s goes step by step: %s", who, why);
+  if (elsewhere) who = tp_printf(a, "%s (line %d)", who, y->at.line);
+  TP_PUSH(a, &v->stays, (tp_told){ "evolve", m->pos, who });
   return r;
 }
 

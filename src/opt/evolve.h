@@ -9,7 +9,6 @@
 #ifndef TP_OPT_EVOLVE_H
 #define TP_OPT_EVOLVE_H
 #include "opt/opt.h"
-#include "graph/mk.h"
 
 enum { EVOLVE_TERMS = 8, EVOLVE_STATES = 4 };
 typedef struct tp_form {

@@ -8,7 +8,6 @@
  * one recurrence, so that h adds no order; where w is needed everywhere, so that h needs no further
  * point of it; and where w is no output along k, which is kept whole. */
 #include "opt/opt.h"
-#include "graph/mk.h"
 
 /* n for which two states are less than what a ring keeps */
 enum { FEWEST = 3 };

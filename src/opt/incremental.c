@@ -123,8 +123,10 @@ static bool rows_of(const incremental *s, const tp_node *n, tp_val v, factor_row
   return t->c == t->d || !tp_has_dim(n, t->d);
 }
 
-static const tp_at *at_rows(const factor_rows *t, tp_val x) {
-  return tp_at_but(t->mk.g, x.node, t->d, *t->range);
+/* Over these rows of m->x; no parts, without an error: it is no recurrence. */
+static partial reduced(incremental *s, const factor_rows *t, moving_range *m) {
+  const tp_at *at = m->x.node ? tp_at_but(s->mk.g, m->x.node, t->d, *t->range) : NULL;
+  return at && moves(s, m, at) ? tp_moving_reduced(m) : tp_no_partial;
 }
 
 /* The sum of e's row times exp(exponent - below). Rows of both have one shape, in what is carried.
@@ -141,8 +143,8 @@ static tp_val exp_run(
     .dtype = summed_in(o),
     .kind = MONOID_EXP,
     .weight = mk_expand(mk, e->row, o->rank, o->shape) };
-  if (!m.x.node || !moves(s, &m, at_rows(t, m.x))) return tp_none;
-  partial y = tp_moving_reduced(&m);
+  partial y = reduced(s, t, &m);
+  if (!y.n) return tp_none;
   tp_val top = tp_undifferentiated(&m, tp_finite_top(&m, y.v[0])),
          z = mk_mul(mk, y.v[1], mk_exp(mk, mk_sub(mk, top, mk_cast(mk, e->below, m.dtype))));
   /* below is of more than these rows, all of which may be -inf */
@@ -162,8 +164,7 @@ static tp_val fade_run(
     .weight = mk_fill(s->mk, e->fade, d, o->rank, o->shape, x.node->ndom, x.node->dom),
     .behind = e->behind,
     .dtype = d };
-  return m.x.node && m.weight.node && moves(s, &m, at_rows(t, x)) ? tp_moving_reduced(&m).v[0]
-                                                                  : tp_none;
+  return reduced(s, t, &m).v[0];
 }
 
 /* Is there always a row, where there are more than a few if only the call says how many? If not,
@@ -199,7 +200,7 @@ static tp_val run_of(incremental *s, const tp_node *n, factor_rows *t, const fac
   if (mk.err->code) return tp_none;
   y = e->exponent.node ? exp_run(s, n, t, e)
       : e->fade > 0    ? fade_run(s, n, t, e, x)
-                       : over_range(s, n, red, x, at_rows(t, x));
+                       : over_range(s, n, red, x, tp_at_but(mk.g, x.node, t->d, *t->range));
   if (y.node && e->outside.node) y = mk_mul(mk, mk_cast(mk, e->outside, tp_dtypeof(y)), y);
   return plain || !y.node ? y : summed_along(s, n, y, naxes, axes);
 }
@@ -216,9 +217,8 @@ static tp_val squares_run(incremental *s, const tp_node *n, factor_rows *t) {
   moving_range m = {
     .of = n, .red = TP_RED_SUM, .kind = MONOID_SQUARES, .x = x, .dtype = summed_in(tp_outof(x))
   };
-  if (!moves(s, &m, at_rows(t, x)) || !never_empty(s, t, n)) return tp_none;
-  partial y = tp_moving_reduced(&m);
-  if (!y.n) return tp_none;
+  partial y = reduced(s, t, &m);
+  if (!y.n || !never_empty(s, t, n)) return tp_none;
   tp_val off = mk_sub(mk, tp_partial_mean(&m, y.v[2], y.v[0]), mk_cast(mk, from, m.dtype));
   return mk_add(mk, y.v[1], mk_mul(mk, y.v[0], mk_mul(mk, off, off)));
 }
@@ -263,8 +263,7 @@ static tp_val placed_run(incremental *s, const tp_node *n, factor_rows *t) {
     .kind = MONOID_PLACE,
     .x = x,
     .dtype = tp_dtypeof(x) };
-  if (!moves(s, &m, at_rows(t, x))) return tp_none;
-  partial y = tp_moving_reduced(&m);
+  partial y = reduced(s, t, &m);
   return y.n ? mk_sub(mk, y.v[1], tp_ixvalue(mk.g, t->range->lo, mk.err)) : tp_none;
 }
 

@@ -9,7 +9,6 @@
  * all reads go along t one way and are near their own point, so that a block of the copy is kept,
  * not all; and not among callbacks, whose time decides what runs when. */
 #include "opt/opt.h"
-#include "graph/mk.h"
 
 enum { WAY_BACK = 1, WAY_AHEAD = 2, ANY_WAY = WAY_BACK | WAY_AHEAD };
 

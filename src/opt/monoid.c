@@ -59,10 +59,7 @@ static tp_op combining(const moving_range *m) {
 }
 
 static partial red_row(const moving_range *m, const tp_ix *p) { return PARTS(tp_moving_row(m, p)); }
-static partial red_rows(const moving_range *m, tp_val red, const tp_at *at) {
-  (void)m, (void)at;
-  return PARTS(red);
-}
+static partial red_rows(const moving_range *m, tp_val red, const tp_at *at) { return PARTS(red); }
 static partial red_none(const moving_range *m) {
   return PARTS(filled(m, tp_red_identity(m->red, m->dtype), m->dtype));
 }
@@ -112,7 +109,6 @@ static partial squares_none(const moving_range *m) {
   return PARTS(mk_num(m->mk, 0, m->dtype), none, none);
 }
 static partial squares_rows(const moving_range *m, tp_val red, const tp_at *at) {
-  (void)red;
   tp_mk mk = m->mk;
   tp_val n = mk_size(mk, tp_ix_sub(mk.g->ix, at[m->r].hi, at[m->r].lo), m->dtype),
          rows = rows_at(m, at), sum = rows_sum(m, rows),
@@ -179,7 +175,6 @@ static partial affine_row(const moving_range *m, const tp_ix *p) {
   return PARTS(tp_moving_row(m, p), weight_row(m, p));
 }
 static partial affine_rows(const moving_range *m, tp_val red, const tp_at *at) {
-  (void)red;
   tp_mk mk = m->mk;
   tp_val by = mk_cast(mk, weights_at(m, at), m->dtype);
   return PARTS(rows_sum(m, mk_mul(mk, rows_at(m, at), mk_product_beside(mk, by, 0, m->behind))),

@@ -3,7 +3,6 @@
 #ifndef TP_PREFIX_H
 #define TP_PREFIX_H
 #include "opt/opt.h"
-#include "graph/mk.h"
 
 typedef enum {
 #define M(NAME, name) MONOID_##NAME,

@@ -8,7 +8,6 @@
  * nothing. Only in rows of changes from a state to its branch: elsewhere the choice fuses with its
  * neighbours. */
 #include "opt/opt.h"
-#include "graph/mk.h"
 
 /* A condition holds at the index k of the axis that is number `end` from the end. k has the
  * condition's shape, with 1 for that axis. end 0: it is no such condition. */
@@ -235,7 +234,7 @@ bool tp_pass_rows(tp_work *job, tp_error *err) {
       tp_op op = shown(c.m->in[k].src).node->op;
       if (tp_same_type(tp_inof(c.m, k), &c.m->out[0]) &&
           (op == TP_OP_SELECT || tp_ops[op].batch != TP_BATCH_E))
-        (void)leads(&c, c.m->in[k].src);
+        leads(&c, c.m->in[k].src);
     }
   }
   tp_graph_prune(g);

@@ -3,7 +3,6 @@
 #ifndef TP_RULES_H
 #define TP_RULES_H
 #include "opt/opt.h"
-#include "graph/mk.h"
 
 typedef enum { TP_RULE_EXACT, TP_RULE_SIGN, TP_RULE_REASSOC } tp_ruleclass;
 typedef struct tp_rule {

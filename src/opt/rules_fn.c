@@ -22,8 +22,8 @@ static bool rule_holds(const tp_match *m, const tp_val *v) {
 static bool rule_turns(const tp_match *m, const tp_val *v) {
   const tp_attr *p = &m->root->attr;
   int rank = p->naxes;
-  bool does = rank > 1 && p->axes[rank - 2] == rank - 1 && p->axes[rank - 1] == rank - 2;
-  for (int i = 0; i < rank - 2 && does; i++) does = p->axes[i] == i;
+  bool does = rank > 1;
+  for (int i = 0; i < rank; i++) does &= p->axes[i] == (i < rank - 2 ? i : 2 * rank - 3 - i);
   return does;
 }
 

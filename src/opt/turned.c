@@ -8,7 +8,6 @@
  * columns of b. With many, a product packs what it reads anyway, and a single row by a large matrix
  * is faster as dot products (TP_TUNE_TURN_*). */
 #include "opt/opt.h"
-#include "graph/mk.h"
 
 /* of n nodes; made: by node that is operand 0 or 1 */
 typedef struct turner {

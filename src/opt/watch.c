@@ -13,7 +13,6 @@
  *
  * Runs on the recorded program; operators made by lowering are marked later (tp_watch_rest). */
 #include "opt/opt.h"
-#include "graph/mk.h"
 #include <math.h>
 
 /* ---- which operators ---- */
@@ -26,19 +25,20 @@ static bool narrows(const tp_node *n) {
 
 static bool can_make(const tp_node *n) {
   if (!n->nout || !tp_dtype_float(n->out[0].dtype)) return false;
-  switch (tp_ops[n->op].cls) {
+  tp_op op = n->op;
+  switch (tp_ops[op].cls) {
   case TP_CLS_UNF:
   case TP_CLS_SCAN:
   case TP_CLS_MM:
   case TP_CLS_CONV: return true;
   case TP_CLS_ENV: return n->nin > 0;
   case TP_CLS_CAST: return narrows(n);
-  case TP_CLS_BIN: return n->op != TP_OP_MINIMUM && n->op != TP_OP_MAXIMUM;
-  case TP_CLS_RED: return n->op == TP_OP_SUM || n->op == TP_OP_PROD;
-  case TP_CLS_MOVE: return n->op == TP_OP_FOLD;
-  case TP_CLS_GATH: return tp_op_is(n->op, TP_ADDS);
+  case TP_CLS_BIN: return op != TP_OP_MINIMUM && op != TP_OP_MAXIMUM;
+  case TP_CLS_RED: return op == TP_OP_SUM || op == TP_OP_PROD;
+  case TP_CLS_MOVE: return op == TP_OP_FOLD;
+  case TP_CLS_GATH: return tp_op_is(op, TP_ADDS);
   case TP_CLS_TIME:
-    return n->op == TP_OP_ACCUM && (n->attr.red == TP_RED_SUM || n->attr.red == TP_RED_PROD);
+    return op == TP_OP_ACCUM && (n->attr.red == TP_RED_SUM || n->attr.red == TP_RED_PROD);
   default: return false;
   }
 }
