@@ -77,7 +77,7 @@ static bool is(tp_val v, const char *want) {
   for (int k = 0; v.node && k < v.node->ndom; k++)
     tp_putf(&b, "%s%s", k ? " " : "", v.node->dom[k]->name);
   tp_puts(&b, ") ");
-  if (v.node) tp_shape_print(&b, v);
+  if (v.node) tp_putf(&b, "(%s)", tp_extents(g, tp_rankof(v), tp_outof(v)->shape));
   else tp_putf(&b, "nothing: %s", e.msg);
   bool ok = strcmp(b.s, want) == 0;
   if (!ok) fprintf(stderr, "  have %s, want %s\n", b.s, want);

@@ -1,4 +1,4 @@
-/* attr: attributes by the rows of kern/how.def and attrs.def: text, copies, keys. */
+/* attr: attributes by the rows of kern/how.def and attrs.def: text, copies. */
 #include "graph/core.h"
 
 static const char *const check_words[] = { "none", "nan", "meant" };
@@ -42,11 +42,6 @@ void tp_attr_print(tp_buf *b, const tp_attr *a, tp_op op, int *count) {
 bool tp_attr_parse(tp_scan *in, tp_ictx *c, tp_attr *a, const char *key, bool *known) {
   return tp_scan_field(in, c, tp_how_fields, &a->how, key, known) &&
       (*known || tp_scan_field(in, c, attr_fields, a, key, known));
-}
-
-void tp_attr_key(tp_buf *b, const tp_attr *a) {
-  tp_fields_key(b, tp_how_fields, &a->how);
-  tp_fields_key(b, attr_fields, a);
 }
 
 void tp_attr_copy(tp_graph *g, tp_attr *to, const tp_attr *from) {

@@ -12,16 +12,18 @@ static tp_val build1(tp_mk k, tp_op op, tp_val x, const tp_attr *a) {
   return mk_op(k, op, 1, &x, a);
 }
 
-static tp_val bad(tp_mk k, tp_val x, const char *op, const char *why) {
-  tp_fail(k.err, TP_E_SHAPE, k.g->pos, "bad operand of '%s': %s: (%s)", op, why,
+static tp_val bad(tp_mk k, tp_val x, const char *op, const char *why, ...) TP_PRINTF(4, 5);
+static tp_val bad(tp_mk k, tp_val x, const char *op, const char *why, ...) {
+  char text[512];
+  TP_FORMAT(text, why);
+  tp_fail(k.err, TP_E_SHAPE, k.g->pos, "bad operand of '%s': %s: (%s)", op, text,
       tp_extents(k.g, tp_rankof(x), tp_outof(x)->shape));
   return tp_none;
 }
 
 /* ---- sources ---- */
 
-static tp_val source(tp_mk k, tp_op op, tp_attr at, int rank, const tp_ix *const *shape, int ndom,
-    const tp_sym *const *dom) {
+static tp_val source(tp_mk k, tp_op op, tp_attr at, int rank, tp_ixs shape, int ndom, tp_dims dom) {
   tp_node over = { .ndom = ndom, .dom = dom };
   for (int i = 0; i < rank; i++) tp_dom_add(k.g, &over, shape[i]);
   at.nix = rank;
@@ -31,13 +33,11 @@ static tp_val source(tp_mk k, tp_op op, tp_attr at, int rank, const tp_ix *const
   return mk_op(k, op, 0, NULL, &at);
 }
 
-tp_val mk_fill(tp_mk k, double v, tp_dtype d, int rank, const tp_ix *const *shape, int ndom,
-    const tp_sym *const *dom) {
+tp_val mk_fill(tp_mk k, double v, tp_dtype d, int rank, tp_ixs shape, int ndom, tp_dims dom) {
   return source(k, TP_OP_FILL, (tp_attr){ .dtype = d, .f = { v } }, rank, shape, ndom, dom);
 }
 
-tp_val mk_iota(
-    tp_mk k, int axis, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const *dom) {
+tp_val mk_iota(tp_mk k, int axis, int rank, tp_ixs shape, int ndom, tp_dims dom) {
   return source(k, TP_OP_IOTA, (tp_attr){ .axis = axis, .dtype = TP_I64 }, rank, shape, ndom, dom);
 }
 
@@ -89,7 +89,7 @@ tp_val mk_select(tp_mk k, tp_val c, tp_val a, tp_val b) {
 /* The axis of n, counted from 0; -1 after an error. */
 static int axis_in(tp_mk k, tp_val x, int axis, int n, const char *op) {
   if (axis >= -n && axis < n) return axis < 0 ? axis + n : axis;
-  bad(k, x, op, tp_printf(&k.g->arena, "axis %d of rank %d", axis, tp_rankof(x)));
+  bad(k, x, op, "axis %d of rank %d", axis, tp_rankof(x));
   return -1;
 }
 
@@ -100,8 +100,7 @@ tp_val mk_reduce(tp_mk k, tp_op op, tp_val x, int naxes, const int *axes, bool k
   for (int i = 0; i < naxes; i++) {
     int a = axis_in(k, x, axes[i], tp_rankof(x), tp_ops[op].text);
     if (a < 0) return tp_none;
-    if (seen[a])
-      return bad(k, x, tp_ops[op].text, tp_printf(&k.g->arena, "axis %d is named twice", axes[i]));
+    if (seen[a]) return bad(k, x, tp_ops[op].text, "axis %d is named twice", axes[i]);
     seen[a] = true;
   }
   for (int a = 0; a < tp_rankof(x); a++)
@@ -116,9 +115,8 @@ tp_val mk_reduce(tp_mk k, tp_op op, tp_val x, int naxes, const int *axes, bool k
 
 /* ---- movement ---- */
 
-static bool same_extents(tp_val x, int rank, const tp_ix *const *shape) {
-  return tp_rankof(x) == rank &&
-      (!rank || !memcmp(tp_outof(x)->shape, shape, sizeof *shape * (size_t)rank));
+static bool same_extents(tp_val x, int rank, tp_ixs shape) {
+  return tp_same_type(tp_outof(x), &(tp_out){ tp_dtypeof(x), rank, shape });
 }
 
 /* The one -1 of a shape becomes the exact quotient. */
@@ -134,19 +132,17 @@ static bool fill_quotient(tp_mk k, tp_val x, int rank, const tp_ix **shape) {
   if (hole < 0) return true;
   shape[hole] = tp_is_number(rest, 0) ? NULL : tp_ix_divexact(ix, have, rest);
   return shape[hole] ||
-      bad(k, x, "reshape",
-          tp_printf(&k.g->arena, "%s elements are no exact multiple of %s", tp_ix_str(ix, have),
-              tp_ix_str(ix, rest)))
+      bad(k, x, "reshape", "%s elements are no exact multiple of %s", tp_ix_str(ix, have),
+          tp_ix_str(ix, rest))
           .node;
 }
 
 static bool too_many(tp_mk k, tp_val x, int rank, const char *op) {
   return rank > TP_MAXRANK &&
-      !bad(k, x, op, tp_printf(&k.g->arena, "%d axes, at most %d are possible", rank, TP_MAXRANK))
-           .node;
+      !bad(k, x, op, "%d axes, at most %d are possible", rank, TP_MAXRANK).node;
 }
 
-tp_val mk_reshape(tp_mk k, tp_val x, int rank, const tp_ix *const *shape) {
+tp_val mk_reshape(tp_mk k, tp_val x, int rank, tp_ixs shape) {
   const tp_ix *to[TP_MAXRANK];
   if (!x.node || too_many(k, x, rank, "reshape")) return tp_none;
   if (rank) TP_COPYN(to, shape, rank);
@@ -167,7 +163,7 @@ tp_val mk_permute(tp_mk k, tp_val x, const int *order) {
 }
 
 /* An extent of -1 keeps x's. */
-tp_val mk_expand(tp_mk k, tp_val x, int rank, const tp_ix *const *shape) {
+tp_val mk_expand(tp_mk k, tp_val x, int rank, tp_ixs shape) {
   const tp_ix *to[TP_MAXRANK];
   if (!x.node || too_many(k, x, rank, "expand")) return tp_none;
   int grow = rank - tp_rankof(x);
@@ -190,8 +186,7 @@ tp_val mk_slice(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *exten
 tp_val mk_squeeze(tp_mk k, tp_val x, int axis) {
   const tp_ix *to[TP_MAXRANK];
   if (!x.node || (axis = axis_in(k, x, axis, tp_rankof(x), "squeeze")) < 0) return tp_none;
-  if (!tp_is_number(mk_extent(x, axis), 1))
-    return bad(k, x, "squeeze", tp_printf(&k.g->arena, "axis %d is not 1", axis));
+  if (!tp_is_number(mk_extent(x, axis), 1)) return bad(k, x, "squeeze", "axis %d is not 1", axis);
   return mk_reshape(k, x, mk_shape_but(k, x, 1, &axis, false, to), to);
 }
 
@@ -248,7 +243,7 @@ static tp_val sum_strict(tp_mk k, tp_val x, int n, const int *axes, bool keepdim
            : x;
 }
 
-tp_val mk_sum_to(tp_mk k, tp_val x, int rank, const tp_ix *const *shape) {
+tp_val mk_sum_to(tp_mk k, tp_val x, int rank, tp_ixs shape) {
   int axes[TP_MAXRANK], n = 0;
   if (!x.node) return x;
   int lead = tp_rankof(x) - rank;

@@ -1,7 +1,7 @@
 /* Edges as relations, for everything that asks isl. */
 #include "graph/core.h"
 
-tp_at *tp_at_own(tp_graph *g, int n, const tp_sym *const *dom) {
+tp_at *tp_at_own(tp_graph *g, int n, tp_dims dom) {
   tp_at *at = TP_NEWN(&g->arena, tp_at, n + 1);
   for (int i = 0; i < n; i++) at[i] = (tp_at){ .lo = tp_ix_sym(g->ix, dom[i]) };
   return at;

@@ -10,7 +10,7 @@ typedef struct {
 
 static const tp_ix *one(const ix_visit *v, const tp_ix *e) { return e ? v->fn(v->ud, e) : NULL; }
 
-static const tp_ix *const *all(const ix_visit *v, int n, const tp_ix *const *e) {
+static tp_ixs all(const ix_visit *v, int n, tp_ixs e) {
   const tp_ix **to = v->a && n ? TP_NEWN(v->a, const tp_ix *, n) : NULL;
   for (int i = 0; i < n; i++) {
     const tp_ix *x = one(v, e[i]);
@@ -30,14 +30,14 @@ static const tp_at *map(const ix_visit *v, int n, const tp_at *at) {
 
 void tp_node_map(tp_arena *a, tp_node *n, tp_ixfn *fn, void *ud) {
   const ix_visit v = { a, fn, ud };
-  tp_out *spec =
-      a && n->attr.nspec ? tp_dup(a, n->attr.spec, sizeof *spec * (size_t)n->attr.nspec) : NULL;
   n->attr.ix = all(&v, n->attr.nix, n->attr.ix);
   if (n->op == TP_OP_READ) n->attr.at = map(&v, tp_in(n, 0)->ndom, n->attr.at);
   for (int o = 0; o < n->nout; o++) n->out[o].shape = all(&v, n->out[o].rank, n->out[o].shape);
-  for (int o = 0; spec && o < n->attr.nspec; o++)
-    spec[o].shape = all(&v, spec[o].rank, spec[o].shape);
-  if (spec) n->attr.spec = spec;
+  if (a && n->attr.nspec) {
+    tp_out *spec = tp_dup(a, n->attr.spec, sizeof *spec * (size_t)n->attr.nspec);
+    for (int o = 0; o < n->attr.nspec; o++) spec[o].shape = all(&v, spec[o].rank, spec[o].shape);
+    n->attr.spec = spec;
+  }
   for (int k = 0; k < n->nin; k++) {
     tp_edge *e = &n->in[k];
     e->cond = one(&v, e->cond);

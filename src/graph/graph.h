@@ -65,7 +65,7 @@ struct tp_node {
   int nout;
   tp_out *out;
   int ndom;
-  const tp_sym *const *dom; /* in the order of P:dim */
+  tp_dims dom; /* in the order of P:dim */
   tp_pos pos;
   const char *name; /* NULL unless named */
   /* the script's variable that held it when a message was made; NULL: not looked for, or none */
@@ -115,7 +115,7 @@ typedef struct tp_stop {
   tp_val done;
   tp_pos pos;
   int ndom;
-  const tp_sym *const *dom;
+  tp_dims dom;
   /* the reached end, and what the call gave: recorded, the dim's bound is `sym` and `given` a
    * hidden one; lowered, it is `given` */
   const tp_sym *sym, *given;
@@ -210,19 +210,18 @@ bool tp_mentions_end(const tp_graph *g, const tp_ix *e); /* e mentions a reached
 const tp_ix *tp_end_parts(tp_graph *g, const tp_ix *cond, bool mention);
 /* The greatest, or the least, of e over these dims and over whatever is reached, from 1 on; NULL:
  * not known. */
-const tp_ix *tp_end_extreme(
-    tp_graph *g, const tp_ix *e, bool most, int n, const tp_sym *const *dims);
+const tp_ix *tp_end_extreme(tp_graph *g, const tp_ix *e, bool most, int n, tp_dims dims);
 /* as a condition: the end is at least that, and at most what was given */
 const tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least);
 /* a where every end is at least 1 */
-tp_set *tp_set_reached(tp_graph *g, TP_TAKE tp_set *a, int n, const tp_sym *const *dims);
+tp_set *tp_set_reached(tp_graph *g, TP_TAKE tp_set *a, int n, tp_dims dims);
 /* Does operand k of n lie at other points of s->dom than n, or on fewer or more of these dims? */
 bool tp_edge_crosses(const tp_node *n, int k, const tp_stop *s);
 static inline bool tp_at_is_own(const tp_at *at, const tp_sym *d) {
   return !at->range && tp_ix_as_sym(at->lo) == d;
 }
 /* each dim at its own value */
-tp_at *tp_at_own(tp_graph *g, int n, const tp_sym *const *dom);
+tp_at *tp_at_own(tp_graph *g, int n, tp_dims dom);
 /* the same of x's dims, but d at `at` */
 tp_at *tp_at_but(tp_graph *g, const tp_node *x, const tp_sym *d, tp_at at);
 /* No dim of s->dom is moved by at (of x's dims). */
@@ -238,12 +237,11 @@ bool tp_node_mentions(const tp_node *n, const tp_sym *s);
 tp_val tp_read(tp_graph *g, tp_val v, const tp_at *at, tp_error *err);
 
 /* Dims of a and b, in order. */
-int tp_dom_union(tp_graph *g, int na, const tp_sym *const *a, int nb, const tp_sym *const *b,
-    const tp_sym *const **out);
+int tp_dom_union(tp_graph *g, int na, tp_dims a, int nb, tp_dims b, tp_dims *out);
 /* The dims that e mentions join n's domain, and those of which an end in it is a function. */
 void tp_dom_add(tp_graph *g, tp_node *n, const tp_ix *e);
-bool tp_dom_has(int n, const tp_sym *const *dom, const tp_sym *s);
-bool tp_dom_same(int n, const tp_sym *const *a, int m, const tp_sym *const *b);
+bool tp_dom_has(int n, tp_dims dom, const tp_sym *s);
+bool tp_dom_same(int n, tp_dims a, int m, tp_dims b);
 /* dtype and shape, as canonical forms tell */
 bool tp_same_type(const tp_out *a, const tp_out *b);
 /* its place in n's domain, or -1 */
@@ -254,8 +252,7 @@ static inline bool tp_has_dim(const tp_node *n, const tp_sym *d) {
 bool tp_moves(const tp_node *n, const tp_ix *e); /* e mentions a dim of n's */
 /* The first of these dims that an extent mentions (its points have no place in one array), and
  * which extent; NULL: none. */
-const tp_sym *tp_varies(
-    int rank, const tp_ix *const *shape, int n, const tp_sym *const *dims, int *axis);
+const tp_sym *tp_varies(int rank, tp_ixs shape, int n, tp_dims dims, int *axis);
 /* They are equal, or a shape check is recorded; false: they differ. */
 bool tp_extent_eq(tp_graph *g, const tp_ix *a, const tp_ix *b, const char *what);
 
@@ -298,11 +295,8 @@ void tp_graph_dot(tp_buf *b, const tp_graph *g);
 /* Attributes as items of a list in braces, of which *count are written; one read by its key. */
 void tp_attr_print(tp_buf *b, const tp_attr *a, tp_op op, int *count);
 bool tp_attr_parse(tp_scan *in, tp_ictx *c, tp_attr *a, const char *key, bool *known);
-/* bytes that equal ones share */
-void tp_attr_key(tp_buf *b, const tp_attr *a);
 /* Marks n and all that it is made of, by node id, but what is marked already. */
 void tp_reach(tp_arena *a, tp_node *n, bool *seen);
-void tp_shape_print(tp_buf *b, tp_val v); /* "(T, 4)" */
 /* 'f32 (t:T) [4, 3] "h" at rnn.lua:12' */
 void tp_val_print(tp_buf *b, tp_val v);
 uint64_t tp_graph_hash(const tp_graph *g); /* of the text without positions */

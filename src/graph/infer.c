@@ -231,7 +231,7 @@ static bool infer_scan(tp_typing q) {
 /* ---- outside world ---- */
 
 /* The points of a dim in `over` lie side by side in one array. */
-static bool rows_equal(tp_typing q, const char *of, int rank, const tp_ix *const *shape) {
+static bool rows_equal(tp_typing q, const char *of, int rank, tp_ixs shape) {
   int axis;
   const tp_sym *d = tp_varies(rank, shape, q.n->attr.nover, q.n->attr.over, &axis);
   return !d ||
@@ -264,17 +264,16 @@ static bool infer_call(tp_typing q) {
 
 /* Operand k of an environment's operator: dtype and shape [size], or a scalar if size < 0. */
 static bool env_operand(tp_typing q, int k, const char *what, tp_dtype d, int size) {
-  tp_val v = q.n->in[k].src;
-  if (tp_dtypeof(v) != d)
+  const tp_out *x = tp_inof(q.n, k);
+  if (x->dtype != d)
     return tp_fail(q.err, TP_E_DTYPE, q.pos, "the %s of '%s' is %s, must be %s: convert with :to",
-        what, q.n->attr.str, tp_dtype_name(tp_dtypeof(v)), tp_dtype_name(d));
-  if (tp_rankof(v) == (size >= 0) &&
-      (size < 0 ||
-          tp_extent_eq(
-              q.g, tp_outof(v)->shape[0], tp_ix_const(q.g->ix, size), tp_ops[q.n->op].text)))
+        what, q.n->attr.str, tp_dtype_name(x->dtype), tp_dtype_name(d));
+  bool scalar = size < 0;
+  if (x->rank == !scalar &&
+      (scalar || tp_extent_eq(q.g, x->shape[0], tp_ix_const(q.g->ix, size), tp_ops[q.n->op].text)))
     return true;
-  return size < 0 ? tp_bad_shape(q, "the %s must be a scalar", what)
-                  : tp_bad_shape(q, "the %s must have shape (%d)", what, size);
+  return scalar ? tp_bad_shape(q, "the %s must be a scalar", what)
+                : tp_bad_shape(q, "the %s must have shape (%d)", what, size);
 }
 
 static void env_out(tp_typing q, int k, tp_dtype d, int size) {
@@ -284,10 +283,10 @@ static void env_out(tp_typing q, int k, tp_dtype d, int size) {
 
 static bool env_step(tp_typing q, const tp_env *e) {
   bool discrete = e->nactions > 0;
-  if (!env_operand(q, 0, "state", TP_F64, e->nstate)) return false;
-  if (!env_operand(q, 1, "action", discrete ? TP_I64 : TP_F32, discrete ? -1 : e->nact))
+  if (!env_operand(q, 0, "state", TP_F64, e->nstate) ||
+      !env_operand(q, 1, "action", discrete ? TP_I64 : TP_F32, discrete ? -1 : e->nact) ||
+      !env_operand(q, 2, "noise", TP_F64, e->nu))
     return false;
-  if (!env_operand(q, 2, "noise", TP_F64, e->nu)) return false;
   tp_outs(q, 5);
   env_out(q, 0, TP_F64, e->nstate);
   env_out(q, 1, TP_F32, e->nobs);
@@ -361,7 +360,7 @@ static tp_infer_fn *const by_class[] = {
 };
 
 static bool extent_ok(tp_typing q, const tp_ix *e) {
-  const tp_sym *const *syms;
+  tp_dims syms;
   const char *why = NULL, *name = "";
   int64_t v;
   if (tp_ix_is_cond(e)) why = "is a condition";

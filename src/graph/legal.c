@@ -42,7 +42,7 @@ static void add_bound(check *c, const char **list, const tp_sym *s) {
 }
 
 static void add_bounds_of(check *c, const char **list, const tp_ix *e) {
-  const tp_sym *const *syms;
+  tp_dims syms;
   int n = tp_ix_syms(e, &syms);
   for (int i = 0; i < n; i++) add_bound(c, list, syms[i]);
 }
@@ -84,8 +84,8 @@ bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, c
   return cond != NULL;
 }
 
-/* Takes bad. True: legal, or checked at the call, which says `late` and the condition. False:
- * illegal, with the witness in env. An end by data is any number from 1 to what was given. */
+/* True: legal, or checked at the call, which says `late` and the condition. False: illegal, with
+ * the witness in env. An end by data is any number from 1 to what was given. */
 static bool settled(
     check *c, const tp_node *n, TP_TAKE tp_set *bad, tp_code code, tp_pos pos, const char *late) {
   tp_ictx *ix = c->g->ix;
@@ -124,8 +124,7 @@ static bool is_read(check *c, const tp_node *m) {
 
 /* ---- declared tensors: whatever is read at all is defined at every point ---- */
 
-/* The branch to write: for the first point of a dim if the witness lies there, else for the rest.
- */
+/* The branch to write: for the first point of a dim if the witness is there, else for the rest. */
 static void note_branch(check *c, const tp_node *m) {
   const char *name = named(m, "h"), *first = "";
   if (!m->nin) {
@@ -336,7 +335,7 @@ static bool check_gathers(check *c, const tp_node *n) {
 
 /* When e >= 0 everywhere, as a condition on bounds: e is so at both ends of each dim in which it is
  * linear. NULL: not known. */
-static const tp_ix *nonneg_when(check *c, const tp_ix *e, int n, const tp_sym *const *dom) {
+static const tp_ix *nonneg_when(check *c, const tp_ix *e, int n, tp_dims dom) {
   tp_ictx *ix = c->g->ix;
   if (tp_ix_prove_ge0(ix, e, n, dom)) return tp_ix_bool(ix, true);
   while (n > 0 && !tp_ix_mentions(e, dom[n - 1])) n--;
@@ -355,8 +354,8 @@ static const tp_ix *has_none(tp_ictx *ix, const tp_ix *count) {
 }
 
 /* Products of symbols are no sets. */
-static bool fits_on_bounds(check *c, const tp_node *n, const tp_ix *none, const tp_ix *const *least,
-    tp_code code, const char *late) {
+static bool fits_on_bounds(
+    check *c, const tp_node *n, const tp_ix *none, tp_ixs least, tp_code code, const char *late) {
   tp_ictx *ix = c->g->ix;
   const tp_ix *fits = none;
   for (int i = 0; i < n->ndom; i++)
@@ -371,8 +370,8 @@ static bool fits_on_bounds(check *c, const tp_node *n, const tp_ix *none, const 
 }
 
 /* Both of least are >= 0 wherever n is needed, unless there is nothing (none). */
-static bool fits_inside(check *c, const tp_node *n, const tp_ix *none, const tp_ix *const *least,
-    tp_code code, const char *late) {
+static bool fits_inside(
+    check *c, const tp_node *n, const tp_ix *none, tp_ixs least, tp_code code, const char *late) {
   tp_ictx *ix = c->g->ix;
   const tp_ix *out = tp_ix_bool(ix, false);
   bool known = true, affine = tp_affine(none);
@@ -414,7 +413,7 @@ static bool check_slice(check *c, const tp_node *n) {
 static bool check_windows(check *c, const tp_node *n) {
   tp_ictx *ix = c->g->ix;
   const tp_attr *a = &n->attr;
-  const tp_ix *const *x = tp_inof(n, 0)->shape + a->axis;
+  tp_ixs x = tp_inof(n, 0)->shape + a->axis;
   bool unfold = n->op == TP_OP_UNFOLD;
   const tp_ix *extent = unfold ? x[0] : a->ix[0], *count = unfold ? a->ix[0] : x[0];
   const tp_ix *size = unfold ? a->ix[1] : x[1],

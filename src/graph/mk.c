@@ -75,14 +75,12 @@ tp_val mk_at(tp_mk k, tp_val v, const tp_sym *d, const tp_ix *p) {
   return v.node ? tp_read(k.g, v, tp_at_but(k.g, v.node, d, (tp_at){ .lo = p }), k.err) : v;
 }
 
-tp_val mk_declared(tp_mk k, tp_dtype dtype, int rank, const tp_ix *const *shape, int ndom,
-    const tp_sym *const *dom) {
+tp_val mk_declared(tp_mk k, tp_dtype dtype, int rank, tp_ixs shape, int ndom, tp_dims dom) {
   return mk_op(k, TP_OP_MERGE, 0, NULL,
       &(tp_attr){ .dtype = dtype, .nix = rank, .ix = shape, .ndom = ndom, .dom = dom });
 }
 
-tp_val mk_either(
-    tp_mk k, int ndom, const tp_sym *const *dom, const tp_ix *cond, tp_val yes, tp_val no) {
+tp_val mk_either(tp_mk k, int ndom, tp_dims dom, const tp_ix *cond, tp_val yes, tp_val no) {
   if (!yes.node || !no.node) return tp_none;
   tp_val y = mk_declared(k, tp_dtypeof(yes), tp_rankof(yes), tp_outof(yes)->shape, ndom, dom);
   return y.node && tp_merge_add(k.g, y.node, cond, yes, k.err) &&

@@ -16,10 +16,8 @@ static const tp_val tp_none = { NULL, 0 };
 /* ---- build.c: with the promotions of docs/language.md, section 4 (no weak operands) ---- */
 tp_val mk_op(tp_mk k, tp_op op, int nin, const tp_val *in, const tp_attr *at);
 /* Sources over a shape whose extents may mention dims: these are the domain (with dom's). */
-tp_val mk_fill(tp_mk k, double v, tp_dtype d, int rank, const tp_ix *const *shape, int ndom,
-    const tp_sym *const *dom);
-tp_val mk_iota(
-    tp_mk k, int axis, int rank, const tp_ix *const *shape, int ndom, const tp_sym *const *dom);
+tp_val mk_fill(tp_mk k, double v, tp_dtype d, int rank, tp_ixs shape, int ndom, tp_dims dom);
+tp_val mk_iota(tp_mk k, int axis, int rank, tp_ixs shape, int ndom, tp_dims dom);
 /* VALUE: i64 or bool scalar */
 tp_val tp_ixvalue(tp_graph *g, const tp_ix *e, tp_error *err);
 /* x itself if it is d */
@@ -29,16 +27,16 @@ tp_val mk_un(tp_mk k, tp_op op, tp_val x);
 tp_val mk_bin(tp_mk k, tp_op op, tp_val a, tp_val b);
 tp_val mk_select(tp_mk k, tp_val c, tp_val a, tp_val b);
 tp_val mk_reduce(tp_mk k, tp_op op, tp_val x, int naxes, const int *axes, bool keepdim);
-tp_val mk_reshape(tp_mk k, tp_val x, int rank, const tp_ix *const *shape);
+tp_val mk_reshape(tp_mk k, tp_val x, int rank, tp_ixs shape);
 tp_val mk_permute(tp_mk k, tp_val x, const int *order);
-tp_val mk_expand(tp_mk k, tp_val x, int rank, const tp_ix *const *shape);
+tp_val mk_expand(tp_mk k, tp_val x, int rank, tp_ixs shape);
 tp_val mk_slice(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *extent, int64_t step);
 tp_val mk_squeeze(tp_mk k, tp_val x, int axis);
 tp_val mk_unsqueeze(tp_mk k, tp_val x, int axis);
 /* torch.matmul: ranks 1 and up, broadcasting */
 tp_val mk_matmul(tp_mk k, tp_val a, tp_val b);
 /* inverse of broadcasting: sums x down to shape */
-tp_val mk_sum_to(tp_mk k, tp_val x, int rank, const tp_ix *const *shape);
+tp_val mk_sum_to(tp_mk k, tp_val x, int rank, tp_ixs shape);
 
 static inline tp_val mk_num(tp_mk k, double v, tp_dtype d) {
   return mk_fill(k, v, d, 0, NULL, 0, NULL);
@@ -96,11 +94,9 @@ tp_val mk_swap(tp_mk k, tp_val x, int a, int b);
 tp_val mk_zeros_like(tp_mk k, tp_val x);
 tp_val mk_at(tp_mk k, tp_val v, const tp_sym *d, const tp_ix *p); /* v with dim d at p */
 /* a MERGE without branches yet */
-tp_val mk_declared(tp_mk k, tp_dtype dtype, int rank, const tp_ix *const *shape, int ndom,
-    const tp_sym *const *dom);
+tp_val mk_declared(tp_mk k, tp_dtype dtype, int rank, tp_ixs shape, int ndom, tp_dims dom);
 /* a MERGE over dom, of yes's type: no where cond does not hold */
-tp_val mk_either(
-    tp_mk k, int ndom, const tp_sym *const *dom, const tp_ix *cond, tp_val yes, tp_val no);
+tp_val mk_either(tp_mk k, int ndom, tp_dims dom, const tp_ix *cond, tp_val yes, tp_val no);
 tp_val mk_indices(tp_mk k, const tp_ix *n); /* i64: 0 .. n-1 */
 /* product of these extents; axes NULL: of the first naxes */
 const tp_ix *mk_numel(tp_mk k, tp_val x, int naxes, const int *axes);

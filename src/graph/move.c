@@ -49,7 +49,7 @@ static bool conv_attrs(tp_typing q, int rank) {
 bool tp_infer_conv(tp_typing q) {
   const int *role = tp_conv_roles(q.n->op);
   const tp_out *a = tp_inof(q.n, 0), *b = tp_inof(q.n, 1);
-  const tp_ix *const *s[3];
+  tp_ixs s[3];
   if (!one_dtype(q, 0, 1)) return false;
   if (a->dtype == TP_BOOL) return tp_bad_dtype(q, "convert with :to(\"f32\")");
   if (!conv_attrs(q, a->rank)) return false;
@@ -70,7 +70,7 @@ bool tp_infer_conv(tp_typing q) {
 
 /* ---- movement: each judges, and changes a copy of the operand's shape into the result's ---- */
 
-static const tp_ix *product(tp_graph *g, int n, const tp_ix *const *shape) {
+static const tp_ix *product(tp_graph *g, int n, tp_ixs shape) {
   const tp_ix *p = tp_ix_const(g->ix, 1);
   for (int i = 0; i < n; i++) p = tp_ix_mul(g->ix, p, shape[i]);
   return p;
@@ -157,7 +157,7 @@ static bool windows(tp_typing q, const tp_ix *extent, const tp_ix *count, const 
 }
 
 static bool unfold(tp_typing q, const tp_ix **at, int behind) {
-  const tp_ix *const *to = q.n->attr.ix;
+  tp_ixs to = q.n->attr.ix;
   if (!windows(q, at[0], to[0], to[1])) return false;
   if (!some(q, to[0], 1))
     return tp_bad_shape(q, "there may be no window: %s of them", tp_ix_str(q.g->ix, to[0]));

@@ -283,7 +283,7 @@ static bool stop_line(graph_parser *p) {
 static bool check_line(graph_parser *p) {
   int want = tp_accept(&p->in, "equal") ? 2 : tp_accept(&p->in, "holds"), n;
   bool needs = !want && tp_accept(&p->in, "needs");
-  const tp_ix *const *e;
+  tp_ixs e;
   const char *word = NULL, *text;
   tp_pos pos = { 0 };
   tp_code code = TP_OK;

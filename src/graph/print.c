@@ -9,12 +9,13 @@
  *   stop t %5 @ rnn.lua:7
  *   output "h" %2 @ rnn.lua:8
  *
- * After the colon stand the domain and the results. What the type says is not said again: domain,
- * shape and dtype of sources and declared tensors, the target of reshape, expand and cast, the
- * specs of a call. Attributes that are 0 are left out. Operands are %id or %id.out; one of accum is
- * `%4 to [t, 0 .. t] if t >= 1` (scatter) or `%4 from [t - 1]` (gather). An input or parameter that
- * a sweep dropped keeps its place in the list: `inputs 0 = input {str "y"} : (t) f32 []`, and then
- * every entry of the list is printed. */
+ * After the colon stand the domain and the results. Attributes that these say, or that are 0, are
+ * left out: domain, shape and dtype of sources and declared tensors, the target of reshape, expand
+ * and cast, the specs of a call. Operands are %id or %id.out; one of accum is `%4 to [t, 0 .. t] if
+ * t >= 1` (scatter) or `%4 from [t - 1]` (gather). An input or parameter that a sweep dropped keeps
+ * its place in the list, of which every entry is then printed: `inputs 0 = input {str "y"} : (t)
+ * f32
+ * []`. */
 #include "graph/core.h"
 
 /* ---- pieces ---- */
@@ -108,12 +109,12 @@ static void use(bool *used, const tp_sym *s) {
   if (s->dim) used[s->dim->id] = true;
 }
 
-static void use_dims(bool *used, int n, const tp_sym *const *dims) {
+static void use_dims(bool *used, int n, tp_dims dims) {
   for (int i = 0; i < n; i++) use(used, dims[i]);
 }
 
 static const tp_ix *use_ix(void *used, const tp_ix *e) {
-  const tp_sym *const *syms;
+  tp_dims syms;
   int n = tp_ix_syms(e, &syms);
   use_dims(used, n, syms);
   return e;

@@ -1,10 +1,12 @@
 /* tp_read: reads of reads become one read where that changes no judgement.
- *   read(read(x, f), at) => read(x, f o at)      f points only; at points, or a range over a dim
- * that moves exactly one index of x by 1 The outer read's own legality must not be lost: wherever f
- * o at is inside x's domain, `at` must be inside the inner read's. */
+ *   read(read(x, f), at) => read(x, f o at)
+ * where f has points only, and at points, or a range over a dim that moves exactly one index of x
+ * by
+ * 1. The outer read's own legality must not be lost: wherever f o at is inside x's domain, `at`
+ * must be inside the inner read's. */
 #include "graph/core.h"
 
-static bool at_identity(int n, const tp_sym *const *dom, const tp_at *at) {
+static bool at_identity(int n, tp_dims dom, const tp_at *at) {
   for (int i = 0; i < n; i++)
     if (!at[i].lo || !tp_at_is_own(&at[i], dom[i])) return false;
   return true;
@@ -56,7 +58,7 @@ static bool composed(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out)
 }
 
 /* When `at` stays inside the domain; NULL: a dim has no bound. */
-static const tp_ix *insert_dims(tp_graph *g, int n, const tp_sym *const *dom, const tp_at *at) {
+static const tp_ix *inside(tp_graph *g, int n, tp_dims dom, const tp_at *at) {
   tp_ictx *c = g->ix;
   const tp_ix *all = tp_ix_bool(c, true), *zero = tp_ix_const(c, 0);
   for (int i = 0; i < n; i++) {
@@ -72,34 +74,30 @@ static const tp_ix *insert_dims(tp_graph *g, int n, const tp_sym *const *dom, co
 }
 
 /* Wherever `a` holds on the box, `b` does. */
-static bool implies(tp_graph *g, int n, const tp_sym *const *dims, const tp_ix *a, const tp_ix *b) {
+static bool implies(tp_graph *g, int n, tp_dims dims, const tp_ix *a, const tp_ix *b) {
   if (tp_ix_kind(b) == TP_IX_TRUE) return true;
   for (int i = 0; i < n; i++)
     if (!dims[i]->bound) return false;
-  tp_set *sa = tp_set_and(tp_set_box(g->ix, n, dims), tp_set_cond(g->ix, n, dims, a)),
-         *sb = tp_set_cond(g->ix, n, dims, b);
-  bool ok = sa && sb && tp_set_subset(g->ix, sa, sb);
-  tp_set_free(sa);
-  tp_set_free(sb);
-  return ok;
+  tp_set *not_b = tp_set_cond(g->ix, n, dims, tp_ix_and(g->ix, a, tp_ix_not(g->ix, b)));
+  return tp_set_none(g->ix, tp_set_and(tp_set_box(g->ix, n, dims), not_b));
 }
 
 static bool at_affine(int n, const tp_at *at) {
   for (int i = 0; i < n; i++)
-    if (!at[i].lo || !tp_ix_is_affine(at[i].lo) ||
-        (at[i].range && (!at[i].hi || !tp_ix_is_affine(at[i].hi))))
-      return false;
+    for (int end = 0; end <= at[i].range; end++) {
+      const tp_ix *e = end ? at[i].hi : at[i].lo;
+      if (!e || !tp_ix_is_affine(e)) return false;
+    }
   return true;
 }
 
 /* What v's index says of a dim's bound is said at v's point: should the dim end by data, now or by
  * a later P:stop, it is another at the points of `at`. */
 static bool bounds_stay(const tp_node *v) {
-  const tp_node *x = tp_in(v, 0);
-  const tp_sym *const *syms;
-  for (int i = 0; i < x->ndom; i++)
-    for (int hi = 0; hi <= v->attr.at[i].range; hi++) {
-      int n = tp_ix_syms(hi ? v->attr.at[i].hi : v->attr.at[i].lo, &syms);
+  tp_dims syms;
+  for (int i = 0; i < v->attr.nat; i++)
+    for (int end = 0; end <= v->attr.at[i].range; end++) {
+      int n = tp_ix_syms(end ? v->attr.at[i].hi : v->attr.at[i].lo, &syms);
       for (int k = 0; k < n; k++)
         if (syms[k]->kind == TP_SYM_BOUND && syms[k]->dim) return false;
     }
@@ -109,28 +107,22 @@ static bool bounds_stay(const tp_node *v) {
 /* The value of v, a read, at `at` is read from v's operand at `out`, if that is as legal. */
 static bool may_compose(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out) {
   const tp_node *x = tp_in(v, 0);
-  const tp_sym *const *dims = NULL;
   tp_node probe = { 0 };
   if (!at_affine(v->ndom, at) || !bounds_stay(v) || !composed(g, v, at, out)) return false;
   for (int i = 0; i < v->ndom; i++) {
     tp_dom_add(g, &probe, at[i].lo);
     if (at[i].range) tp_dom_add(g, &probe, at[i].hi);
   }
-  dims = probe.dom;
-  const tp_ix *inner = insert_dims(g, x->ndom, x->dom, out),
-              *outer = insert_dims(g, v->ndom, v->dom, at);
-  return inner && outer && implies(g, probe.ndom, dims, inner, outer);
+  const tp_ix *inner = inside(g, x->ndom, x->dom, out), *outer = inside(g, v->ndom, v->dom, at);
+  return inner && outer && implies(g, probe.ndom, probe.dom, inner, outer);
 }
 
 tp_val tp_read(tp_graph *g, tp_val v, const tp_at *at, tp_error *err) {
-  if (!v.node) return v;
-  if (at_identity(v.node->ndom, v.node->dom, at)) return v;
+  if (!v.node || at_identity(v.node->ndom, v.node->dom, at)) return v;
   if (v.node->op == TP_OP_READ) {
     tp_val x = v.node->in[0].src;
     tp_at out[x.node->ndom + 1];
     if (may_compose(g, v.node, at, out)) return tp_read(g, x, out, err);
   }
-  tp_attr a = { .nat = v.node->ndom, .at = at };
-  tp_node *n = tp_build(g, TP_OP_READ, 1, &v, &a, err);
-  return (tp_val){ n, 0 };
+  return tp_v(tp_build(g, TP_OP_READ, 1, &v, &(tp_attr){ .nat = v.node->ndom, .at = at }, err));
 }

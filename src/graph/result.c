@@ -6,24 +6,25 @@
 bool tp_bad_shape(tp_typing q, const char *why, ...) {
   char text[512];
   TP_FORMAT(text, why);
-  tp_buf b;
-  tp_buf_init(&b);
-  for (int k = 0; k < q.n->nin && k < 6; k++) {
-    if (k) tp_puts(&b, q.n->nin == 2 ? " x " : ", ");
-    tp_shape_print(&b, q.n->in[k].src);
-  }
-  tp_fail(q.err, TP_E_SHAPE, q.pos, "bad operand%s of '%s': %s%s%s", q.n->nin == 1 ? "" : "s",
-      tp_op_said(q.n->op), text, b.n ? ": " : "", b.n ? b.s : "");
-  tp_buf_free(&b);
-  return false;
+  const char *list = "";
+  for (int k = 0; k < q.n->nin && k < 6; k++)
+    list = tp_printf(&q.g->arena, "%s%s(%s)", list,
+        !k                  ? ": "
+            : q.n->nin == 2 ? " x "
+                            : ", ",
+        tp_extents(q.g, tp_inof(q.n, k)->rank, tp_inof(q.n, k)->shape));
+  return tp_fail(q.err, TP_E_SHAPE, q.pos, "bad operand%s of '%s': %s%s", q.n->nin == 1 ? "" : "s",
+      tp_op_said(q.n->op), text, list);
 }
 
 bool tp_bad_dtype(tp_typing q, const char *advice) {
-  char list[256] = "";
-  for (int k = 0; k < q.n->nin && k < 6; k++) {
-    strcat(list, k == 0 ? "" : k + 1 == q.n->nin ? " and " : ", ");
-    strcat(list, tp_dtype_name(tp_inof(q.n, k)->dtype));
-  }
+  const char *list = "";
+  for (int k = 0; k < q.n->nin && k < 6; k++)
+    list = tp_printf(&q.g->arena, "%s%s%s", list,
+        !k                      ? ""
+            : k + 1 == q.n->nin ? " and "
+                                : ", ",
+        tp_dtype_name(tp_inof(q.n, k)->dtype));
   return tp_fail(q.err, TP_E_DTYPE, q.pos, "bad operand%s of '%s': %s: %s",
       q.n->nin == 1 ? "" : "s", tp_op_said(q.n->op), list, advice);
 }
@@ -62,11 +63,11 @@ void tp_outs(tp_typing q, int nout) {
   q.n->out = TP_NEWN(&q.g->arena, tp_out, nout);
 }
 
-void tp_out_set(tp_typing q, int k, tp_dtype d, int rank, const tp_ix *const *shape) {
+void tp_out_set(tp_typing q, int k, tp_dtype d, int rank, tp_ixs shape) {
   q.n->out[k] = (tp_out){ d, rank, tp_dup(&q.g->arena, shape, sizeof *shape * (size_t)rank) };
 }
 
-bool tp_out1(tp_typing q, tp_dtype d, int rank, const tp_ix *const *shape) {
+bool tp_out1(tp_typing q, tp_dtype d, int rank, tp_ixs shape) {
   tp_outs(q, 1);
   tp_out_set(q, 0, d, rank, shape);
   return true;

@@ -35,8 +35,7 @@ void tp_run_few(const tp_graph *g, int64_t *env) {
   tp_run_given(g, env);
 }
 
-const tp_sym *tp_bound_named(
-    tp_ictx *c, const char *name, int n, const tp_sym *const *need, tp_error *err) {
+const tp_sym *tp_bound_named(tp_ictx *c, const char *name, int n, tp_dims need, tp_error *err) {
   const char *names[64];
   char hint[TP_HINT];
   int known = 0;
@@ -81,7 +80,7 @@ static bool no_memory(const tp_product *o, int rank, const int64_t *shape, tp_er
       o->hidden ? "parameter" : "output", o->name, list, size, unit[u]);
 }
 
-int tp_tick_depth(int n, const tp_sym *const *dim, int ndom, const tp_sym *const *dom) {
+int tp_tick_depth(int n, tp_dims dim, int ndom, tp_dims dom) {
   int depth = 0;
   while (depth < n && tp_dom_has(ndom, dom, dim[depth])) depth++;
   for (int k = depth; k < n; k++)
@@ -256,7 +255,7 @@ bool tp_shape_fail(tp_error *err, tp_code code, const char *what, const tp_node 
 }
 
 /* "(T, 3)", domain first. */
-static void put_symbols(tp_buf *b, int ndom, const tp_sym *const *dom, const tp_out *o) {
+static void put_symbols(tp_buf *b, int ndom, tp_dims dom, const tp_out *o) {
   tp_puts(b, "(");
   for (int i = 0; i < ndom; i++) tp_putf(b, "%s%s", i ? ", " : "", dom[i]->bound->name);
   if (ndom && o->rank) tp_puts(b, ", ");
@@ -269,7 +268,7 @@ typedef struct {
   bool input;
   const tp_node *n;
   int ndom;
-  const tp_sym *const *dom;
+  tp_dims dom;
   const tp_out *o;
   const tp_array *a;
 } given_array;

@@ -10,17 +10,16 @@ tp_callee tp_callee_of(tp_arena *a, const tp_node *call);
  * a part in it, so it is whole with the first. */
 typedef struct tp_ticks {
   int n;
-  const tp_sym *const *dim;
+  tp_dims dim;
   const bool *fed, *shown, *paced, *first;
 } tp_ticks;
 /* a fresh one: the first elements of each axis; NULL: no memory */
 tp_array *tp_array_corner(const tp_array *a, const int64_t *shape);
 /* How many of the tick dims a domain has: its points belong to a tick if it has all, else to the
  * last tick inside them. 0: to none, or it lacks one outside one that it has. */
-int tp_tick_depth(int n, const tp_sym *const *dim, int ndom, const tp_sym *const *dom);
+int tp_tick_depth(int n, tp_dims dim, int ndom, tp_dims dom);
 /* The bound of this name among those that a call needs; NULL: error bound. */
-const tp_sym *tp_bound_named(
-    tp_ictx *c, const char *name, int n, const tp_sym *const *need, tp_error *err);
+const tp_sym *tp_bound_named(tp_ictx *c, const char *name, int n, tp_dims need, tp_error *err);
 /* Outputs for the bounds in env. Zeroed where a run may be over, or looked at, with elements left
  * out: extents that vary, ends by data, steps. */
 bool tp_run_alloc(tp_graph *g, tp_run *run, tp_error *err);

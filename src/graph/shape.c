@@ -1,16 +1,14 @@
 /* Domains and extents: unions, equality of sizes, broadcasting. */
 #include "graph/core.h"
 
-static int place_of(int n, const tp_sym *const *dom, const tp_sym *s) {
+static int place_of(int n, tp_dims dom, const tp_sym *s) {
   while (n > 0 && dom[n - 1] != s) n--;
   return n - 1;
 }
-bool tp_dom_has(int n, const tp_sym *const *dom, const tp_sym *s) {
-  return place_of(n, dom, s) >= 0;
-}
+bool tp_dom_has(int n, tp_dims dom, const tp_sym *s) { return place_of(n, dom, s) >= 0; }
 int tp_dim_at(const tp_node *n, const tp_sym *d) { return place_of(n->ndom, n->dom, d); }
 
-bool tp_dom_same(int n, const tp_sym *const *a, int m, const tp_sym *const *b) {
+bool tp_dom_same(int n, tp_dims a, int m, tp_dims b) {
   return n == m && (!n || memcmp(a, b, sizeof *a * (size_t)n) == 0);
 }
 
@@ -19,8 +17,7 @@ bool tp_same_type(const tp_out *a, const tp_out *b) {
       (!a->rank || memcmp(a->shape, b->shape, sizeof *a->shape * (size_t)a->rank) == 0);
 }
 
-const tp_sym *tp_varies(
-    int rank, const tp_ix *const *shape, int n, const tp_sym *const *dims, int *axis) {
+const tp_sym *tp_varies(int rank, tp_ixs shape, int n, tp_dims dims, int *axis) {
   for (int a = 0; a < rank; a++)
     for (int d = 0; d < n; d++)
       if (tp_ix_mentions(shape[a], dims[d])) return *axis = a, dims[d];
@@ -40,8 +37,7 @@ static int insert_dim(int n, const tp_sym **dom, const tp_sym *s) {
   return n + 1;
 }
 
-int tp_dom_union(tp_graph *g, int na, const tp_sym *const *a, int nb, const tp_sym *const *b,
-    const tp_sym *const **out) {
+int tp_dom_union(tp_graph *g, int na, tp_dims a, int nb, tp_dims b, tp_dims *out) {
   const tp_sym **dom = TP_NEWN(&g->arena, const tp_sym *, na + nb);
   int n = 0;
   for (int i = 0; i < na; i++) n = insert_dim(n, dom, a[i]);
@@ -50,13 +46,13 @@ int tp_dom_union(tp_graph *g, int na, const tp_sym *const *a, int nb, const tp_s
   return n;
 }
 
-void tp_dims_add(tp_graph *g, tp_node *n, int count, const tp_sym *const *dims) {
+void tp_dims_add(tp_graph *g, tp_node *n, int count, tp_dims dims) {
   n->ndom = tp_dom_union(g, n->ndom, n->dom, count, dims, &n->dom);
 }
 
 /* The dims that e mentions join dom[0 .. n), at most max in all; gives the new n. */
 static int add_dims(int n, const tp_sym **dom, int max, const tp_ix *e) {
-  const tp_sym *const *syms;
+  tp_dims syms;
   int ns = tp_ix_syms(e, &syms);
   for (int i = 0; i < ns && n < max; i++)
     if (syms[i]->kind == TP_SYM_DIM) n = insert_dim(n, dom, syms[i]);
@@ -89,7 +85,7 @@ void tp_shapecheck_add(tp_graph *g, const tp_ix *a, const tp_ix *b, tp_pos pos, 
 /* OPEN: for some bounds, or not known */
 typedef enum { NO, YES, OPEN } equality;
 
-static bool is_nonzero(tp_graph *g, const tp_ix *d, int n, const tp_sym *const *dims) {
+static bool is_nonzero(tp_graph *g, const tp_ix *d, int n, tp_dims dims) {
   return tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, d, -1), n, dims) ||
       tp_ix_prove_ge0(g->ix, tp_ix_addc(g->ix, tp_ix_neg(g->ix, d), -1), n, dims);
 }
@@ -97,7 +93,7 @@ static bool is_nonzero(tp_graph *g, const tp_ix *d, int n, const tp_sym *const *
 /* d, without dims, is not 0 whenever all bounds are at least 2: equality for 0 and 1 alone is a
  * mistake. */
 static bool differs_beyond_one(tp_graph *g, const tp_ix *d) {
-  const tp_sym *const *syms;
+  tp_dims syms;
   const tp_ix *to[16];
   int n = tp_ix_syms(d, &syms);
   if (n > (int)TP_LEN(to)) return false;
@@ -106,8 +102,7 @@ static bool differs_beyond_one(tp_graph *g, const tp_ix *d) {
 }
 
 /* What canonical forms and intervals say about a == b. */
-static equality shape_settle(
-    tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims) {
+static equality shape_settle(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, tp_dims dims) {
   if (a == b) return YES;
   tp_ictx *c = g->ix;
   const tp_ix *d = tp_ix_simplify(
@@ -117,8 +112,8 @@ static equality shape_settle(
 }
 
 /* The points at which a and b differ. NULL points: all. */
-static tp_set *differ(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims,
-    TP_TAKE tp_set *points) {
+static tp_set *differ(
+    tp_graph *g, const tp_ix *a, const tp_ix *b, int n, tp_dims dims, TP_TAKE tp_set *points) {
   if (!points) points = tp_set_box(g->ix, n, dims);
   return tp_set_and(points, tp_set_cond(g->ix, n, dims, tp_ix_cmp(g->ix, TP_NE, a, b)));
 }
@@ -132,7 +127,7 @@ static bool nowhere(tp_graph *g, TP_TAKE tp_set *bad, const char *what) {
   return never || open;
 }
 
-bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, const tp_sym *const *dims,
+bool tp_extent_eq_on(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, tp_dims dims,
     tp_set *points, const char *what) {
   const tp_sym *own[64];
   int nown = add_dims(add_dims(0, own, TP_LEN(own), a), own, TP_LEN(own), b);
@@ -185,8 +180,8 @@ static bool merge_axis(tp_graph *g, const tp_node *n, const tp_ix **a, const tp_
   return true;
 }
 
-bool tp_broadcast(tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape, int vrank,
-    const tp_ix *const *vshape) {
+bool tp_broadcast(
+    tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape, int vrank, tp_ixs vshape) {
   int grow = vrank - *rank;
   if (grow > 0) {
     memmove(shape + grow, shape, sizeof *shape * (size_t)*rank);
@@ -201,22 +196,16 @@ bool tp_broadcast(tp_graph *g, const tp_node *n, int *rank, const tp_ix **shape,
 
 /* ---- text ---- */
 
-void tp_extents_print(tp_buf *b, int rank, const tp_ix *const *shape) {
+void tp_extents_print(tp_buf *b, int rank, tp_ixs shape) {
   for (int i = 0; i < rank; i++) {
     if (i) tp_puts(b, ", ");
     tp_ix_print(b, shape[i]);
   }
 }
 
-const char *tp_extents(tp_graph *g, int rank, const tp_ix *const *shape) {
+const char *tp_extents(tp_graph *g, int rank, tp_ixs shape) {
   tp_buf b;
   tp_buf_init(&b);
   tp_extents_print(&b, rank, shape);
   return tp_buf_give(&g->arena, &b);
-}
-
-void tp_shape_print(tp_buf *b, tp_val v) {
-  tp_puts(b, "(");
-  tp_extents_print(b, tp_rankof(v), tp_outof(v)->shape);
-  tp_puts(b, ")");
 }

@@ -1,9 +1,7 @@
-/* Ends by data: what every judgement has to know about a bound that is reached while running.
- *
- * In the graph the bound of such a dim is the reached end. In a set of points of a node it means
- * the end at that very point (a node that lacks dims of the stop's domain: the greatest over
- * these). So an edge that goes to other points of these dims must not hand on what a set says about
- * the end: see tp_edge_crosses. */
+/* Ends by data: what every judgement has to know about a bound that is reached while running. In a
+ * set of points of a node it means the end at that very point (a node that lacks dims of the stop's
+ * domain: the greatest over these). So an edge that goes to other points of these dims must not
+ * hand on what a set says about the end: see tp_edge_crosses. */
 #include "graph/core.h"
 
 const tp_stop *tp_stop_of(const tp_graph *g, const tp_sym *s) {
@@ -27,7 +25,7 @@ const tp_ix *tp_end_parts(tp_graph *g, const tp_ix *cond, bool mention) {
 
 /* ---- points ---- */
 
-bool tp_end_known(const tp_graph *g, const tp_sym *s, int ndom, const tp_sym *const *dom) {
+bool tp_end_known(const tp_graph *g, const tp_sym *s, int ndom, tp_dims dom) {
   const tp_stop *p = s->kind == TP_SYM_BOUND ? tp_stop_of(g, s) : NULL;
   for (int i = 0; p && i < p->ndom; i++)
     if (!tp_dom_has(ndom, dom, p->dom[i])) return false;
@@ -60,8 +58,7 @@ const tp_ix *tp_end_within(tp_graph *g, const tp_stop *s, int64_t least) {
       tp_ix_cmp(g->ix, TP_LE, tp_ix_sym(g->ix, s->sym), tp_ix_sym(g->ix, s->given)));
 }
 
-const tp_ix *tp_end_extreme(
-    tp_graph *g, const tp_ix *e, bool most, int n, const tp_sym *const *dims) {
+const tp_ix *tp_end_extreme(tp_graph *g, const tp_ix *e, bool most, int n, tp_dims dims) {
   const tp_sym *over[n + g->stops.n + 1];
   if (n) TP_COPYN(over, dims, n);
   TP_EACH (const tp_stop, s, g->stops) {
@@ -77,7 +74,7 @@ tp_set *tp_set_unended(tp_graph *g, tp_set *a, const tp_stop *s) {
   return tp_set_some(g->ix, a, s->sym, at_least_1(g, s->sym));
 }
 
-tp_set *tp_set_reached(tp_graph *g, tp_set *a, int n, const tp_sym *const *dims) {
+tp_set *tp_set_reached(tp_graph *g, tp_set *a, int n, tp_dims dims) {
   TP_EACH (const tp_stop, s, g->stops)
     a = tp_set_and(a, tp_set_cond(g->ix, n, dims, at_least_1(g, s->sym)));
   return a;
@@ -93,8 +90,7 @@ bool tp_stop_needs(const tp_graph *g, const tp_stop *s, const tp_sym *dim) {
   return needs;
 }
 
-tp_set *tp_set_nothing(
-    tp_graph *g, tp_set *a, int n, const tp_sym *const *dims, const tp_sym *zero) {
+tp_set *tp_set_nothing(tp_graph *g, tp_set *a, int n, tp_dims dims, const tp_sym *zero) {
   const tp_ix *none = compare(g, zero->bound, TP_EQ, 0);
   TP_EACH (const tp_stop, s, g->stops)
     if (tp_stop_needs(g, s, zero)) none = tp_ix_and(g->ix, none, compare(g, s->sym, TP_EQ, 0));

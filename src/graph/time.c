@@ -70,8 +70,8 @@ static bool rows_even(tp_typing q) {
 
 /* out: extents with x's dims replaced by at's points, canonical on the dims of `to`. A range has no
  * one point: ragged. */
-static bool through(tp_typing q, int rank, const tp_ix *const *shape, const tp_node *x,
-    const tp_at *at, const tp_node *to, const tp_ix **out) {
+static bool through(tp_typing q, int rank, tp_ixs shape, const tp_node *x, const tp_at *at,
+    const tp_node *to, const tp_ix **out) {
   const tp_sym *from[x->ndom + 1];
   const tp_ix *by[x->ndom + 1];
   int m = 0;
@@ -110,8 +110,7 @@ static bool infer_read(tp_typing q) {
 /* ---- declared tensors ---- */
 
 /* At `points` over q.n's dims; NULL: everywhere. */
-static bool shapes_equal(
-    tp_typing q, int rank, const tp_ix *const *a, const tp_ix *const *b, TP_KEEP tp_set *points) {
+static bool shapes_equal(tp_typing q, int rank, tp_ixs a, tp_ixs b, TP_KEEP tp_set *points) {
   int i = 0;
   while (i < rank &&
       (a[i] == b[i] ||
@@ -188,7 +187,7 @@ static bool branch_shape(tp_typing q, int k) {
 }
 
 static bool cond_ok(tp_typing q, const tp_ix *cond) {
-  const tp_sym *const *syms;
+  tp_dims syms;
   int ns = tp_ix_syms(cond, &syms);
   for (int i = 0; i < ns; i++) {
     if (syms[i]->kind != TP_SYM_BOUND && !tp_has_dim(q.n, syms[i]))
@@ -332,7 +331,7 @@ static bool contribution_shape(tp_typing q, const tp_edge *e) {
 
 /* e mentions only dims of a or b, and only ends that are known at a's points. */
 static bool over_dims(const tp_graph *g, const tp_ix *e, const tp_node *a, const tp_node *b) {
-  const tp_sym *const *syms;
+  tp_dims syms;
   int ns = tp_ix_syms(e, &syms);
   for (int i = 0; i < ns; i++) {
     if (syms[i]->kind != TP_SYM_BOUND && !tp_has_dim(a, syms[i]) && !(b && tp_has_dim(b, syms[i])))

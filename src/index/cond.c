@@ -117,7 +117,7 @@ static void add_all(junction *j, const tp_ix *e) {
   else add_literal(j, e);
 }
 
-const tp_ix *tp_ix_join(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *part) {
+const tp_ix *tp_ix_join(tp_ictx *c, tp_ixkind kind, int n, tp_ixs part) {
   int most = 1;
   for (int i = 0; i < n; i++) {
     if (!part[i]) return NULL;

@@ -1,4 +1,4 @@
-/* Structs by the rows of .def files: their text, and keys that tell them apart. */
+/* Structs by the rows of .def files: their text. */
 #include "index/fields.h"
 #include <math.h>
 
@@ -18,8 +18,8 @@ static bool has_value(const tp_field *r, const void *x) {
   return r->count ? count_of(r, x) : memcmp(value_of(r, x), zero, r->size);
 }
 
-static void put_extent(tp_buf *b, const void *v) { tp_ix_print(b, *(const tp_ix *const *)v); }
-static void put_dim(tp_buf *b, const void *v) { tp_puts(b, (*(const tp_sym *const *)v)->name); }
+static void put_extent(tp_buf *b, const void *v) { tp_ix_print(b, *(tp_ixs)v); }
+static void put_dim(tp_buf *b, const void *v) { tp_puts(b, (*(tp_dims)v)->name); }
 
 static void put_index(tp_buf *b, const void *v) {
   const tp_at *at = v;
@@ -128,13 +128,12 @@ static void put_value(tp_buf *b, const tp_field *r, int n, const void *v) {
 }
 
 static bool scan_ints(tp_scan *in, int *n, const int **axes) {
-  int v[TP_MAXRANK], count = 0;
-  while (tp_scan_more(in)) {
-    if (count == TP_MAXRANK) return tp_scan_fail(in, "too many axes");
-    if (!tp_scan_small(in, &v[count++])) return false;
+  int v[TP_MAXRANK];
+  for (*n = 0; tp_scan_more(in); ++*n) {
+    if (*n == TP_MAXRANK) return tp_scan_fail(in, "too many axes");
+    if (!tp_scan_small(in, &v[*n])) return false;
   }
-  *n = count;
-  *axes = TP_DUPN(in->a, v, count);
+  *axes = TP_DUPN(in->a, v, *n);
   return true;
 }
 
@@ -167,23 +166,4 @@ bool tp_scan_field(tp_scan *in, tp_ictx *c, tp_fields f, void *x, const char *ke
   while (r < end && !(r->kind <= TP_F_DIMS && strcmp(r->key, key) == 0)) r++;
   *known = r < end;
   return r == end || scan_value(in, c, r, (int *)((char *)x + r->count), (char *)x + r->at);
-}
-
-/* A tp_at has bytes without meaning. */
-static void put_index_key(tp_buf *b, const tp_at *at) {
-  const tp_ix *ends[] = { at->lo, at->range ? at->hi : NULL };
-  tp_putn(b, (const char *)ends, sizeof ends);
-}
-
-void tp_fields_key(tp_buf *b, tp_fields f, const void *x) {
-  for (const tp_field *r = f.v; r < f.v + f.n; r++) {
-    int n = count_of(r, x);
-    const void *v = n ? value_of(r, x) : NULL;
-    if (r->count) tp_putn(b, (const char *)&n, sizeof n);
-    if (r->kind == TP_F_STRING)
-      tp_puts(b, *(const char *const *)v ? *(const char *const *)v : ""), tp_putn(b, "", 1);
-    else if (r->kind == TP_F_INDICES)
-      for (int i = 0; i < n; i++) put_index_key(b, (const tp_at *)v + i);
-    else if (n) tp_putn(b, v, r->size * (size_t)n);
-  }
 }

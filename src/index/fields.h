@@ -1,5 +1,5 @@
-/* fields: structs that are said as rows of a .def file. The rows give the struct's fields, their
- * text, and keys that tell two apart.
+/* fields: structs that are said as rows of a .def file. The rows give the struct's fields and
+ * their text.
  *   A(kind, type, field, dimension)   one value; what is 0 is not printed
  *   W(type, field)                    a word of field_words
  *   L(kind, type, field)              nfield values in an array
@@ -58,8 +58,6 @@ typedef struct tp_fields {
 tp_buf *tp_put_item(tp_buf *b, int *count, const char *key); /* "{key" or ", key" */
 void tp_put_fields(tp_buf *b, tp_fields f, const void *x, int *count);
 bool tp_scan_field(tp_scan *in, tp_ictx *c, tp_fields f, void *x, const char *key, bool *known);
-/* bytes that are the same of equal ones */
-void tp_fields_key(tp_buf *b, tp_fields f, const void *x);
 /* EXTENTS: const tp_ix *, INDICES: tp_at, DIMS: const tp_sym * */
 void tp_put_list(tp_buf *b, tp_fieldkind kind, int n, const void *v);
 /* v: the address of a pointer to these */

@@ -33,7 +33,9 @@ struct tp_sym {
   tp_pos pos;
 };
 
-typedef struct tp_ix tp_ix;     /* immutable; compare by pointer */
+typedef struct tp_ix tp_ix;           /* immutable; compare by pointer */
+typedef const tp_sym *const *tp_dims; /* a list of dims (or symbols), and one of expressions; */
+typedef const tp_ix *const *tp_ixs;   /* beside it stands how many there are */
 typedef struct tp_ictx tp_ictx; /* owns symbols and expressions, and an isl_ctx made on first use */
 
 typedef enum {
@@ -130,14 +132,14 @@ static inline bool tp_is_number(const tp_ix *e, int64_t v) {
 bool tp_ix_is_affine(const tp_ix *e);
 bool tp_ix_mentions(const tp_ix *e, const tp_sym *s);
 /* distinct symbols, ascending ids; how many; e NULL: none */
-int tp_ix_syms(const tp_ix *e, const tp_sym *const **out);
+int tp_ix_syms(const tp_ix *e, tp_dims *out);
 bool tp_ix_of_bounds(const tp_ix *e);       /* it mentions none but bounds */
 const tp_sym *tp_ix_as_sym(const tp_ix *e); /* the symbol if e is just one, else NULL */
 /* An integer expression is its constant tp_ix_cst and terms: a coefficient times n atoms. */
 int tp_ix_nterm(const tp_ix *e);
 int64_t tp_ix_cst(const tp_ix *e);
 int64_t tp_ix_coef(const tp_ix *e, int i);
-int tp_ix_term(const tp_ix *e, int i, const tp_ix *const **atoms); /* n */
+int tp_ix_term(const tp_ix *e, int i, tp_ixs *atoms); /* n */
 int tp_ix_narg(const tp_ix *e); /* FDIV MOD GE0 EQ0 NOT: 1; MIN MAX AND OR: n; else 0 */
 const tp_ix *tp_ix_arg(const tp_ix *e, int i);
 int64_t tp_ix_div(const tp_ix *e); /* k of FDIV, MOD */
@@ -150,20 +152,18 @@ const tp_ix *tp_ix_edge(
 
 /* ---- transformation ---- */
 /* Simultaneous substitution from[i] := to[i], in expressions and conditions. */
-const tp_ix *tp_ix_subst(
-    tp_ictx *c, const tp_ix *e, int n, const tp_sym *const *from, const tp_ix *const *to);
+const tp_ix *tp_ix_subst(tp_ictx *c, const tp_ix *e, int n, tp_dims from, tp_ixs to);
 /* Where 0 <= d < D for each dim mentioned (D its bound), and D >= 1 for the dims listed too; every
  * bound is >= 0. False: not proved. */
-bool tp_ix_prove_ge0(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims);
+bool tp_ix_prove_ge0(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims);
 /* Canonical form on that domain. */
-const tp_ix *tp_ix_simplify(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims);
+const tp_ix *tp_ix_simplify(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims);
 /* Extent of lo .. hi on a domain: max(0, hi - lo) simplified. */
-const tp_ix *tp_ix_extent(
-    tp_ictx *c, const tp_ix *lo, const tp_ix *hi, int ndims, const tp_sym *const *dims);
+const tp_ix *tp_ix_extent(tp_ictx *c, const tp_ix *lo, const tp_ix *hi, int ndims, tp_dims dims);
 /* An upper (lower) bound over the given dims that does not mention them; upper of t + 1 is T. NULL:
  * none is known (a hidden dim, a product of factors of unknown sign). */
-const tp_ix *tp_ix_upper(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims);
-const tp_ix *tp_ix_lower(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims);
+const tp_ix *tp_ix_upper(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims);
+const tp_ix *tp_ix_lower(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims);
 
 /* ---- evaluation ---- by env[sym->id] */
 bool tp_ix_eval(
@@ -204,14 +204,14 @@ typedef struct isl_set tp_set;
 typedef struct isl_map tp_rel;
 /* false and err filled if isl failed since the last check */
 bool tp_isl_check(tp_ictx *c, tp_pos pos, tp_error *err);
-TP_GIVE tp_set *tp_set_box(tp_ictx *c, int n, const tp_sym *const *dims); /* 0 <= d < D */
-TP_GIVE tp_set *tp_set_empty(tp_ictx *c, int n, const tp_sym *const *dims);
-TP_GIVE tp_set *tp_set_outside(tp_ictx *c, int n, const tp_sym *const *dims); /* all but the box */
+TP_GIVE tp_set *tp_set_box(tp_ictx *c, int n, tp_dims dims); /* 0 <= d < D */
+TP_GIVE tp_set *tp_set_empty(tp_ictx *c, int n, tp_dims dims);
+TP_GIVE tp_set *tp_set_outside(tp_ictx *c, int n, tp_dims dims); /* all but the box */
 /* universe where cond holds; symbols of cond: dims listed or bounds */
-TP_GIVE tp_set *tp_set_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond);
+TP_GIVE tp_set *tp_set_cond(tp_ictx *c, int n, tp_dims dims, const tp_ix *cond);
 /* The points of the box at which cond(list, k) is the first of the list that holds; NULL is a
  * condition that always does. */
-TP_GIVE tp_set *tp_set_first(tp_ictx *c, const void *list, int n, const tp_sym *const *dims, int k,
+TP_GIVE tp_set *tp_set_first(tp_ictx *c, const void *list, int n, tp_dims dims, int k,
     const tp_ix *(*cond)(const void *list, int i));
 TP_GIVE tp_set *tp_set_copy(TP_KEEP tp_set *s);
 tp_set *tp_set_free(TP_TAKE tp_set *s);
@@ -227,18 +227,19 @@ bool tp_set_mentions(TP_KEEP tp_set *a, const tp_sym *s);
 TP_GIVE tp_set *tp_set_some(tp_ictx *c, TP_TAKE tp_set *a, const tp_sym *s, const tp_ix *cond);
 /* {(from dims) -> (to dims)}: each to-dim is at[i] over the from dims and bounds: a point or every
  * u with lo <= u < hi. */
-TP_GIVE tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto,
-    const tp_sym *const *to, const tp_at *at);
+TP_GIVE tp_rel *tp_rel_at(
+    tp_ictx *c, int nfrom, tp_dims from, int nto, tp_dims to, const tp_at *at);
 /* The pairs of r for which cond holds; a symbol of both lists is the from-dim. */
-TP_GIVE tp_rel *tp_rel_where(tp_ictx *c, TP_TAKE tp_rel *r, int nfrom, const tp_sym *const *from,
-    int nto, const tp_sym *const *to, const tp_ix *cond);
+TP_GIVE tp_rel *tp_rel_where(
+    tp_ictx *c, TP_TAKE tp_rel *r, int nfrom, tp_dims from, int nto, tp_dims to, const tp_ix *cond);
 /* as tp_set_some */
 TP_GIVE tp_rel *tp_rel_some(tp_ictx *c, TP_TAKE tp_rel *r, const tp_sym *s, const tp_ix *cond);
 TP_GIVE tp_rel *tp_rel_copy(TP_KEEP tp_rel *r);
 tp_rel *tp_rel_free(TP_TAKE tp_rel *r);
 TP_GIVE tp_rel *tp_rel_reverse(TP_TAKE tp_rel *r);
-/* intersect the domain */
+/* intersect the domain, the range */
 TP_GIVE tp_rel *tp_rel_restrict(TP_TAKE tp_rel *r, TP_TAKE tp_set *from);
+TP_GIVE tp_rel *tp_rel_into(TP_TAKE tp_rel *r, TP_TAKE tp_set *to);
 /* the from-points of its pairs */
 TP_GIVE tp_set *tp_rel_points(TP_TAKE tp_rel *r);
 TP_GIVE tp_set *tp_set_apply(TP_TAKE tp_set *s, TP_TAKE tp_rel *r); /* image */
@@ -256,33 +257,16 @@ const tp_ix *tp_set_empty_when(tp_ictx *c, TP_KEEP tp_set *s);
 /* Is there a value of the bounds, all >= least, for which the set is empty? */
 bool tp_set_can_be_empty(tp_ictx *c, TP_KEEP tp_set *s, int64_t least);
 /* Membership as a condition over the dims and bounds (gist by the box if `simplify`). */
-const tp_ix *tp_set_to_cond(
-    tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP tp_set *s, bool simplify);
+const tp_ix *tp_set_to_cond(tp_ictx *c, int n, tp_dims dims, TP_KEEP tp_set *s, bool simplify);
 /* The same, asked only of the points of known. */
-const tp_ix *tp_set_told(
-    tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP tp_set *s, TP_TAKE tp_set *known);
+const tp_ix *tp_set_told(tp_ictx *c, int n, tp_dims dims, TP_KEEP tp_set *s, TP_TAKE tp_set *known);
 /* A smallest point of s with bounds as small as possible but >= least where it can be: env[sym->id]
  * filled for dims and every bound. False: empty. */
 bool tp_set_witness(
-    tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP tp_set *s, int64_t least, int64_t *env);
+    tp_ictx *c, int n, tp_dims dims, TP_KEEP tp_set *s, int64_t least, int64_t *env);
 /* frees what is kept of earlier answers */
 void tp_isl_forget(tp_ictx *c);
 
-/* ---- composition and closure (closure.c) ---- */
-/* {p -> p : p in s} */
-TP_GIVE tp_rel *tp_rel_id(TP_TAKE tp_set *s);
-TP_GIVE tp_rel *tp_rel_compose(TP_TAKE tp_rel *a, TP_TAKE tp_rel *b); /* first a, then b */
-TP_GIVE tp_rel *tp_rel_or(TP_TAKE tp_rel *a, TP_TAKE tp_rel *b);      /* coalesced */
-/* intersect the range */
-TP_GIVE tp_rel *tp_rel_into(TP_TAKE tp_rel *r, TP_TAKE tp_set *to);
-/* from points of set[from] to points of set[to] */
-typedef struct tp_hop {
-  int from, to;
-  tp_rel *rel;
-} tp_hop;
-/* Each set grows to all that any sequence of hops reaches. False: isl has no exact answer, and some
- * sets may have grown. */
-bool tp_set_closure(tp_ictx *c, int n, tp_set **set, int nhop, TP_KEEP const tp_hop *hop);
 /* What lies between the two calls may cost so many of isl's operations; beyond them its functions
  * give NULL. The second takes what the first gave; false: it was too much, and the error is
  * forgotten. */

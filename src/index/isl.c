@@ -29,6 +29,23 @@ bool tp_isl_check(tp_ictx *c, tp_pos pos, tp_error *err) {
   return false;
 }
 
+unsigned long tp_isl_budget(tp_ictx *c, unsigned long operations) {
+  isl_ctx *ctx = tp_isl_ctx(c);
+  unsigned long before = isl_ctx_get_max_operations(ctx);
+  isl_ctx_reset_operations(ctx);
+  isl_ctx_set_max_operations(ctx, operations);
+  return before;
+}
+
+bool tp_isl_within(tp_ictx *c, unsigned long before) {
+  isl_ctx *ctx = tp_isl_ctx(c);
+  bool within = isl_ctx_last_error(ctx) != isl_error_quota;
+  isl_ctx_reset_operations(ctx);
+  isl_ctx_set_max_operations(ctx, before);
+  if (!within) isl_ctx_reset_error(ctx);
+  return within;
+}
+
 void tp_ictx_watch(tp_ictx *c, bool (*interrupted)(void *host), void *host) {
   c->interrupted = interrupted;
   c->host = host;
@@ -96,7 +113,7 @@ isl_set *tp_isl_with_bounds(tp_ictx *c, isl_set *s, int64_t least) {
 typedef struct {
   tp_ictx *c;
   int n;
-  const tp_sym *const *dims;
+  tp_dims dims;
 } frame;
 
 static isl_val *int_val(const frame *f, int64_t v) {
@@ -209,10 +226,10 @@ static isl_set *of_cond(const frame *f, const tp_ix *e) {
   return tp_isl_coalesce(s);
 }
 
-isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *e) {
+isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, tp_dims dims, const tp_ix *e) {
   return e ? of_ix(&(frame){ c, n, dims }, e) : NULL;
 }
-isl_set *tp_isl_of_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) {
+isl_set *tp_isl_of_cond(tp_ictx *c, int n, tp_dims dims, const tp_ix *cond) {
   return cond ? of_cond(&(frame){ c, n, dims }, cond) : NULL;
 }
 
@@ -286,7 +303,7 @@ static const tp_ix *of_aff(const frame *f, isl_aff *a) {
   return ok && k > 0 ? tp_ix_fdiv(f->c, e, k) : NULL;
 }
 
-const tp_ix *tp_ix_of_aff(tp_ictx *c, int n, const tp_sym *const *dims, isl_aff *a) {
+const tp_ix *tp_ix_of_aff(tp_ictx *c, int n, tp_dims dims, isl_aff *a) {
   return a ? of_aff(&(frame){ c, n, dims }, a) : NULL;
 }
 
@@ -320,7 +337,7 @@ static bool agrees(const frame *f, isl_pw_aff *p, const tp_ix *e) {
   return yes;
 }
 
-const tp_ix *tp_ix_of_pw_aff(tp_ictx *c, int n, const tp_sym *const *dims, isl_pw_aff *p) {
+const tp_ix *tp_ix_of_pw_aff(tp_ictx *c, int n, tp_dims dims, isl_pw_aff *p) {
   frame f = { c, n, dims };
   for (tp_ixkind kind = TP_IX_MIN; p && kind <= TP_IX_MAX; kind++) {
     row_pieces all = { &f, kind, NULL, isl_stat_ok };
@@ -396,7 +413,7 @@ isl_set *tp_isl_gist(isl_set *s, isl_set *context) {
   return isl_set_gist(isl_set_compute_divs(s), context);
 }
 
-const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, isl_set *s) {
+const tp_ix *tp_cond_of_set(tp_ictx *c, int n, tp_dims dims, isl_set *s) {
   frame f = { c, n, dims };
   gathered g = { &f, tp_ix_bool(c, false) };
   s = isl_set_compute_divs(tp_isl_coalesce(isl_set_compute_divs(isl_set_copy(s))));
@@ -413,7 +430,7 @@ static isl_set *within(const frame *f, int at, const tp_at *a) {
       beyond(f, at, a->lo, true), beyond(f, at, tp_ix_addc(f->c, a->hi, -1), false));
 }
 
-tp_rel *tp_isl_of_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, const tp_at *at) {
+tp_rel *tp_isl_of_at(tp_ictx *c, int nfrom, tp_dims from, int nto, const tp_at *at) {
   const tp_sym *dims[nfrom + nto + 1];
   for (int i = 0; i < nfrom + nto; i++) dims[i] = i < nfrom ? from[i] : NULL;
   frame f = { c, nfrom + nto, dims };

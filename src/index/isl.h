@@ -43,18 +43,18 @@ void tp_isl_point(TP_TAKE isl_point *p, int n, int64_t *x);
 /* Does c say something of set dim `dim`? alone: and of no other. */
 bool tp_isl_concerns(TP_KEEP isl_constraint *c, int dim, bool *alone);
 /* There, on the space of n dims. */
-TP_GIVE isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *e);
-TP_GIVE isl_set *tp_isl_of_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond);
+TP_GIVE isl_pw_aff *tp_isl_of_ix(tp_ictx *c, int n, tp_dims dims, const tp_ix *e);
+TP_GIVE isl_set *tp_isl_of_cond(tp_ictx *c, int n, tp_dims dims, const tp_ix *cond);
 TP_GIVE isl_map *tp_isl_of_at(
-    tp_ictx *c, int nfrom, const tp_sym *const *from, int nto, const tp_at *at); /* tp_rel_at */
+    tp_ictx *c, int nfrom, tp_dims from, int nto, const tp_at *at); /* tp_rel_at */
 /* Back. An isl_val as i64; marks *ok false for fractions and what does not fit. */
 int64_t tp_isl_val(TP_TAKE isl_val *v, bool *ok);
 /* The aff's input dims are named by dims[]; NULL if it has a division isl could not make
  * explicit. */
-const tp_ix *tp_ix_of_aff(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP isl_aff *a);
+const tp_ix *tp_ix_of_aff(tp_ictx *c, int n, tp_dims dims, TP_KEEP isl_aff *a);
 /* One piece: its aff. Several: as a min or max of the pieces when it is one on its domain, else
  * NULL. */
-const tp_ix *tp_ix_of_pw_aff(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP isl_pw_aff *p);
+const tp_ix *tp_ix_of_pw_aff(tp_ictx *c, int n, tp_dims dims, TP_KEEP isl_pw_aff *p);
 /* isl's coalescing may add points to a union with divisions (0.25 does): these then keep it. */
 bool tp_isl_divided(TP_KEEP isl_set *s); /* a union with divisions */
 TP_GIVE isl_set *tp_isl_coalesce(TP_TAKE isl_set *s);
@@ -64,5 +64,5 @@ TP_GIVE isl_map *tp_isl_coalesce_map(TP_TAKE isl_map *m);
 isl_map *tp_isl_few(TP_TAKE isl_map *m);
 /* isl_set_gist, with divs made known first, without which it is at a loss */
 isl_set *tp_isl_gist(TP_TAKE isl_set *s, TP_TAKE isl_set *context);
-const tp_ix *tp_cond_of_set(tp_ictx *c, int n, const tp_sym *const *dims, TP_KEEP isl_set *s);
+const tp_ix *tp_cond_of_set(tp_ictx *c, int n, tp_dims dims, TP_KEEP isl_set *s);
 #endif

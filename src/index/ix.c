@@ -23,7 +23,7 @@ static int64_t mul64(tp_ictx *c, int64_t a, int64_t b) {
 
 static int cmp64(int64_t a, int64_t b) { return (a > b) - (a < b); }
 
-static int order_all(const tp_ix *const *a, int na, const tp_ix *const *b, int nb) {
+static int order_all(tp_ixs a, int na, tp_ixs b, int nb) {
   for (int i = 0; i < na && i < nb; i++)
     if (a[i] != b[i]) return tp_ix_order(a[i], b[i]);
   return cmp64(na, nb);
@@ -56,9 +56,7 @@ int tp_ix_order(const tp_ix *a, const tp_ix *b) {
   return o ? o : cmp64(a->div, b->div);
 }
 
-static int order_pp(const void *a, const void *b) {
-  return tp_ix_order(*(const tp_ix *const *)a, *(const tp_ix *const *)b);
-}
+static int order_pp(const void *a, const void *b) { return tp_ix_order(*(tp_ixs)a, *(tp_ixs)b); }
 void tp_ix_sort(const tp_ix **v, int n) {
   if (n > 1) qsort(v, (size_t)n, sizeof *v, order_pp);
 }
@@ -70,7 +68,7 @@ static void put_key(tp_ictx *c, tp_hmap *m, const void *val) {
   tp_hmap_set(m, c->key.v, (size_t)c->key.n * sizeof(int64_t), (void *)(uintptr_t)val);
 }
 
-static const tp_mono *mono_of(tp_ictx *c, int n, const tp_ix *const *atom) {
+static const tp_mono *mono_of(tp_ictx *c, int n, tp_ixs atom) {
   c->key.n = 0;
   for (int i = 0; i < n; i++) TP_PUSH(&c->arena, &c->key, atom[i]->id);
   tp_mono *m = find_key(c, &c->monos);
@@ -404,7 +402,7 @@ bool tp_ix_is_const(const tp_ix *e, int64_t *v) {
   return is;
 }
 
-int tp_ix_term(const tp_ix *e, int i, const tp_ix *const **atoms) {
+int tp_ix_term(const tp_ix *e, int i, tp_ixs *atoms) {
   *atoms = e->term[i].m->atom;
   return e->term[i].m->n;
 }
@@ -415,7 +413,7 @@ bool tp_ix_mentions(const tp_ix *e, const tp_sym *s) {
   return false;
 }
 
-int tp_ix_syms(const tp_ix *e, const tp_sym *const **out) {
+int tp_ix_syms(const tp_ix *e, tp_dims *out) {
   *out = e ? e->syms : NULL;
   return e ? e->nsym : 0;
 }
@@ -458,7 +456,7 @@ bool tp_ix_linear_in(tp_ictx *c, const tp_ix *e, const tp_sym *s, int64_t *k, co
       !tp_ix_mentions(*rest, s);
 }
 
-const tp_ix *tp_ix_fold(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *v) {
+const tp_ix *tp_ix_fold(tp_ictx *c, tp_ixkind kind, int n, tp_ixs v) {
   const tp_ix *e = v[0];
   if (kind == TP_IX_AND || kind == TP_IX_OR) return tp_ix_join(c, kind, n, v);
   for (int i = 1; i < n; i++) e = kind == TP_IX_MIN ? tp_ix_min(c, e, v[i]) : tp_ix_max(c, e, v[i]);
@@ -484,8 +482,8 @@ const tp_ix *tp_ix_map_args(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud) {
 
 typedef struct {
   int n;
-  const tp_sym *const *from;
-  const tp_ix *const *to;
+  tp_dims from;
+  tp_ixs to;
 } subst;
 
 static const tp_ix *subst_any(tp_ictx *c, const tp_ix *e, void *ud) {
@@ -497,8 +495,7 @@ static const tp_ix *subst_any(tp_ictx *c, const tp_ix *e, void *ud) {
   return (e->kind == TP_IX_POLY ? tp_ix_map_atoms : tp_ix_map_args)(c, e, subst_any, ud);
 }
 
-const tp_ix *tp_ix_subst(
-    tp_ictx *c, const tp_ix *e, int n, const tp_sym *const *from, const tp_ix *const *to) {
+const tp_ix *tp_ix_subst(tp_ictx *c, const tp_ix *e, int n, tp_dims from, tp_ixs to) {
   subst s = { n, from, to };
   return e ? subst_any(c, e, &s) : NULL;
 }

@@ -11,7 +11,7 @@
 
 typedef struct tp_mono {
   int id, n;
-  const tp_ix *const *atom;
+  tp_ixs atom;
 } tp_mono;
 typedef struct tp_term {
   int64_t coef;
@@ -24,11 +24,11 @@ struct tp_ix {
   bool affine;
   int depth; /* min, max, floordiv, mod and conditions one inside another */
   int nsym;  /* symbols mentioned, ascending ids */
-  const tp_sym *const *syms;
+  tp_dims syms;
   const tp_sym *sym; /* SYM */
   int64_t cst, div;  /* POLY: the constant; FDIV, MOD: the divisor */
   int narg;
-  const tp_ix *const *arg;
+  tp_ixs arg;
   int nterm;
   const tp_term *term;
 };
@@ -74,13 +74,13 @@ const tp_ix *tp_ix_map_atoms(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud);
  */
 bool tp_ix_split(tp_ictx *c, const tp_ix *e, const tp_ix *x, const tp_ix **k, const tp_ix **rest);
 /* MIN, MAX, AND, OR of n operands */
-const tp_ix *tp_ix_fold(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *v);
+const tp_ix *tp_ix_fold(tp_ictx *c, tp_ixkind kind, int n, tp_ixs v);
 /* e of kind MIN, MAX, FDIV, MOD or a condition, rebuilt with arguments f(arg). */
 const tp_ix *tp_ix_map_args(tp_ictx *c, const tp_ix *e, tp_ix_fn *f, void *ud);
 
 /* ---- cond.c ---- */
 /* AND or OR of all parts */
-const tp_ix *tp_ix_join(tp_ictx *c, tp_ixkind kind, int n, const tp_ix *const *part);
+const tp_ix *tp_ix_join(tp_ictx *c, tp_ixkind kind, int n, tp_ixs part);
 const tp_ix *tp_ix_ge0(tp_ictx *c, const tp_ix *e);
 const tp_ix *tp_ix_eq0(tp_ictx *c, const tp_ix *e);
 
@@ -88,13 +88,13 @@ const tp_ix *tp_ix_eq0(tp_ictx *c, const tp_ix *e);
 /* The key in c->memo of a result about e on the domain of dims, in bytes; key has room for e->nsym
  * +
  * 2. All that dims add to e is which of its bounds are >= 1. */
-size_t tp_ix_memo_key(int64_t *key, int tag, const tp_ix *e, int ndims, const tp_sym *const *dims);
+size_t tp_ix_memo_key(int64_t *key, int tag, const tp_ix *e, int ndims, tp_dims dims);
 enum { TP_MEMO_PROVE, TP_MEMO_SIMPLIFY, TP_MEMO_NOT };
 
 bool tp_sym_name_char(int ch, bool first); /* sym.c */
 
 /* ---- sets.c, isl.c ---- */
 /* Proved within a budget: no point of the box of dims and no bounds >= 0 satisfy cond. */
-bool tp_isl_impossible(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond);
+bool tp_isl_impossible(tp_ictx *c, int n, tp_dims dims, const tp_ix *cond);
 void tp_isl_close(tp_ictx *c);
 #endif

@@ -12,23 +12,18 @@ typedef struct {
   tp_ictx *c;
   const tp_ix *goal;
   int ndims;
-  const tp_sym *const *dims;
+  tp_dims dims;
   int budget;
 } prover;
 
-static bool listed(int n, const tp_sym *const *v, const tp_sym *s) {
-  for (int i = 0; i < n; i++)
-    if (v[i] == s) return true;
-  return false;
+/* Is it a bound of which a point of its dim is looked at? */
+static bool positive(const tp_ix *e, int ndims, tp_dims dims, const tp_sym *s) {
+  if (s->kind != TP_SYM_BOUND || !s->dim) return false;
+  while (ndims > 0 && dims[ndims - 1] != s->dim) ndims--;
+  return ndims || tp_ix_mentions(e, s->dim);
 }
 
-/* if a point of its dim is looked at */
-static bool positive(const tp_ix *e, int ndims, const tp_sym *const *dims, const tp_sym *s) {
-  return s->kind == TP_SYM_BOUND && s->dim &&
-      (listed(ndims, dims, s->dim) || tp_ix_mentions(e, s->dim));
-}
-
-size_t tp_ix_memo_key(int64_t *key, int tag, const tp_ix *e, int ndims, const tp_sym *const *dims) {
+size_t tp_ix_memo_key(int64_t *key, int tag, const tp_ix *e, int ndims, tp_dims dims) {
   size_t n = 0;
   key[n++] = tag;
   key[n++] = e->id;
@@ -134,7 +129,7 @@ static bool prove(prover *p, const tp_ix *e, int depth) {
 }
 
 /* no point has e <= -1 */
-static bool prove_by_isl(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) {
+static bool prove_by_isl(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims) {
   const tp_sym *points[e->nsym + 1];
   int n = 0;
   const tp_ix *cond = tp_ix_ge0(c, tp_ix_addc(c, tp_ix_neg(c, e), -1));
@@ -146,7 +141,7 @@ static bool prove_by_isl(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *co
   return tp_isl_impossible(c, n, points, cond);
 }
 
-static bool settle(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) {
+static bool settle(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims) {
   int before = c->overflowed;
   bool ok;
   c->overflowed = 0;
@@ -158,7 +153,7 @@ static bool settle(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *d
   return ok;
 }
 
-bool tp_ix_prove_ge0(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) {
+bool tp_ix_prove_ge0(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims) {
   static const char yes, no;
   if (!e || tp_ix_is_cond(e)) return false;
   if (e->nterm == 0) return e->cst >= 0;

@@ -19,15 +19,14 @@ bool tp_set_can_be_empty(tp_ictx *c, tp_set *s, int64_t least) {
   return can;
 }
 
-const tp_ix *tp_set_told(tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, tp_set *known) {
+const tp_ix *tp_set_told(tp_ictx *c, int n, tp_dims dims, tp_set *s, tp_set *known) {
   isl_set *t = tp_isl_gist(isl_set_copy(s), isl_set_intersect_params(known, tp_isl_context(c, 0)));
   const tp_ix *cond = tp_cond_of_set(c, n, dims, t);
   isl_set_free(t);
   return cond;
 }
 
-const tp_ix *tp_set_to_cond(
-    tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, bool simplify) {
+const tp_ix *tp_set_to_cond(tp_ictx *c, int n, tp_dims dims, tp_set *s, bool simplify) {
   if (!simplify) return tp_cond_of_set(c, n, dims, s);
   const tp_ix *cond = tp_set_told(c, n, dims, s, tp_set_box(c, n, dims));
   return cond ? tp_ix_simplify(c, cond, n, dims) : NULL;
@@ -41,7 +40,7 @@ static bool set_implies(tp_ictx *c, const tp_ix *a, isl_set *b) {
 }
 
 /* all but one of them */
-static const tp_ix *joined(tp_ictx *c, int n, const tp_ix *const *v, int but, bool conj) {
+static const tp_ix *joined(tp_ictx *c, int n, tp_ixs v, int but, bool conj) {
   const tp_ix *e = tp_ix_bool(c, conj);
   for (int i = 0; i < n; i++)
     if (i != but) e = (conj ? tp_ix_and : tp_ix_or)(c, e, v[i]);
@@ -98,7 +97,7 @@ static isl_set *least_params(isl_set *params) {
 }
 
 /* A dim without a bound may have no smallest: then any point, such dims nonnegative if possible. */
-static isl_point *least_point(isl_set *s, int n, const tp_sym *const *dims) {
+static isl_point *least_point(isl_set *s, int n, tp_dims dims) {
   isl_set *t = isl_set_copy(s);
   bool open = false;
   for (int i = 0; i < n; i++)
@@ -111,7 +110,7 @@ static isl_point *least_point(isl_set *s, int n, const tp_sym *const *dims) {
   return isl_set_sample_point(least ? isl_set_lexmin(t) : s);
 }
 
-static bool read_point(isl_point *p, int n, const tp_sym *const *dims, int64_t *env) {
+static bool read_point(isl_point *p, int n, tp_dims dims, int64_t *env) {
   bool ok = p != NULL;
   isl_space *space = isl_point_get_space(p);
   for (int i = 0; ok && i < (int)isl_space_dim(space, isl_dim_param); i++)
@@ -123,8 +122,7 @@ static bool read_point(isl_point *p, int n, const tp_sym *const *dims, int64_t *
   return ok;
 }
 
-bool tp_set_witness(
-    tp_ictx *c, int n, const tp_sym *const *dims, tp_set *s, int64_t least, int64_t *env) {
+bool tp_set_witness(tp_ictx *c, int n, tp_dims dims, tp_set *s, int64_t least, int64_t *env) {
   if (!s) return false;
   isl_set *t = tp_isl_with_bounds(c, s, least);
   if (isl_set_is_empty(t) == isl_bool_true) {

@@ -8,13 +8,13 @@ static isl_set *side(tp_ictx *c, const tp_sym *dim) {
 }
 
 /* By place: dims may repeat. */
-static tp_set *box(tp_ictx *c, int n, const tp_sym *const *dims) {
+static tp_set *box(tp_ictx *c, int n, tp_dims dims) {
   isl_set *s = isl_set_universe(tp_isl_space(c, 0));
   for (int i = 0; i < n; i++) s = isl_set_flat_product(s, side(c, dims[i]));
   return s;
 }
 
-tp_set *tp_set_box(tp_ictx *c, int n, const tp_sym *const *dims) {
+tp_set *tp_set_box(tp_ictx *c, int n, tp_dims dims) {
   int64_t key[n + 2];
   key[0] = TP_ASK_BOX;
   key[1] = n;
@@ -23,15 +23,15 @@ tp_set *tp_set_box(tp_ictx *c, int n, const tp_sym *const *dims) {
   return s ? s : tp_memo_make(c, true, key, sizeof key, box(c, n, dims));
 }
 
-tp_set *tp_set_outside(tp_ictx *c, int n, const tp_sym *const *dims) {
+tp_set *tp_set_outside(tp_ictx *c, int n, tp_dims dims) {
   return tp_set_minus(tp_set_cond(c, n, dims, tp_ix_bool(c, true)), tp_set_box(c, n, dims));
 }
 
-tp_set *tp_set_empty(tp_ictx *c, int n, const tp_sym *const *dims) {
+tp_set *tp_set_empty(tp_ictx *c, int n, tp_dims dims) {
   (void)dims;
   return isl_set_empty(tp_isl_space(c, n));
 }
-tp_set *tp_set_cond(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) {
+tp_set *tp_set_cond(tp_ictx *c, int n, tp_dims dims, const tp_ix *cond) {
   int64_t key[n + 3];
   if (!cond) return NULL;
   key[0] = TP_ASK_COND;
@@ -88,8 +88,7 @@ tp_set *tp_set_some(tp_ictx *c, tp_set *a, const tp_sym *s, const tp_ix *cond) {
 
 tp_set *tp_set_apply(tp_set *s, tp_rel *r) { return tp_memo_op(TP_ASK_APPLY, s, r); }
 
-tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto,
-    const tp_sym *const *to, const tp_at *at) {
+tp_rel *tp_rel_at(tp_ictx *c, int nfrom, tp_dims from, int nto, tp_dims to, const tp_at *at) {
   int64_t key[nfrom + 2 * nto + 3];
   (void)to;
   key[0] = TP_ASK_REL;
@@ -105,8 +104,8 @@ tp_rel *tp_rel_at(tp_ictx *c, int nfrom, const tp_sym *const *from, int nto,
 }
 
 /* By parts: each part's few pieces meet the pairs left. */
-tp_rel *tp_rel_where(tp_ictx *c, tp_rel *r, int nfrom, const tp_sym *const *from, int nto,
-    const tp_sym *const *to, const tp_ix *cond) {
+tp_rel *tp_rel_where(
+    tp_ictx *c, tp_rel *r, int nfrom, tp_dims from, int nto, tp_dims to, const tp_ix *cond) {
   const tp_sym *dims[nfrom + nto + 1];
   const tp_ix *part;
   for (int i = 0; i < nfrom + nto; i++) dims[i] = i < nfrom ? from[i] : to[i - nfrom];
@@ -128,6 +127,7 @@ tp_rel *tp_rel_copy(tp_rel *r) { return isl_map_copy(r); }
 tp_rel *tp_rel_free(tp_rel *r) { return isl_map_free(r); }
 tp_rel *tp_rel_reverse(tp_rel *r) { return isl_map_reverse(r); }
 tp_rel *tp_rel_restrict(tp_rel *r, tp_set *from) { return tp_memo_op(TP_ASK_RESTRICT, r, from); }
+tp_rel *tp_rel_into(tp_rel *r, tp_set *to) { return tp_memo_op(TP_ASK_INTO, r, to); }
 
 bool tp_set_is_empty(tp_ictx *c, tp_set *s) { return s && tp_memo_subset(c, s, NULL); }
 bool tp_set_none(tp_ictx *c, tp_set *s) {
@@ -164,7 +164,7 @@ bool tp_set_few(tp_ictx *c, tp_set *s, int dim, int most) {
   return few;
 }
 
-tp_set *tp_set_first(tp_ictx *c, const void *list, int n, const tp_sym *const *dims, int k,
+tp_set *tp_set_first(tp_ictx *c, const void *list, int n, tp_dims dims, int k,
     const tp_ix *(*cond)(const void *, int)) {
   tp_set *left = tp_set_box(c, n, dims);
   for (int i = 0; i < k; i++) {
@@ -175,7 +175,7 @@ tp_set *tp_set_first(tp_ictx *c, const void *list, int n, const tp_sym *const *d
   return tp_isl_coalesce(e ? tp_set_and(left, tp_set_cond(c, n, dims, e)) : left);
 }
 
-bool tp_isl_impossible(tp_ictx *c, int n, const tp_sym *const *dims, const tp_ix *cond) {
+bool tp_isl_impossible(tp_ictx *c, int n, tp_dims dims, const tp_ix *cond) {
   /* the caller's error is pending */
   if (isl_ctx_last_error(tp_isl_ctx(c)) != isl_error_none) return false;
   unsigned long before = tp_isl_budget(c, TP_TUNE_COND_BUDGET);

@@ -11,8 +11,7 @@ typedef struct {
 } domain;
 
 /* with the dims that e and f mention: they have a point */
-static domain domain_of(
-    tp_ictx *c, const tp_ix *e, const tp_ix *f, int ndims, const tp_sym *const *dims) {
+static domain domain_of(tp_ictx *c, const tp_ix *e, const tp_ix *f, int ndims, tp_dims dims) {
   domain d = { c, ndims, TP_NEWN(&c->arena, const tp_sym *, ndims + e->nsym + f->nsym) };
   if (ndims) TP_COPYN(d.dims, dims, ndims);
   for (int i = 0; i < e->nsym + f->nsym; i++) {
@@ -130,15 +129,14 @@ static const tp_ix *simplify_sum(tp_ictx *c, const tp_ix *e, void *ud) {
   return length(f) <= length(e) ? f : e;
 }
 
-static const tp_ix *simplify_cond(tp_ictx *c, const tp_ix *e, const domain *d) {
-  e = tp_ix_map_args(c, e, simplify, (void *)(uintptr_t)d);
+static const tp_ix *simplify_cond(tp_ictx *c, const tp_ix *e, void *ud) {
+  e = tp_ix_map_args(c, e, simplify, ud);
   if (e->kind != TP_IX_GE0 && e->kind != TP_IX_EQ0) return e;
-  const tp_ix *a = e->arg[0], *zero = tp_ix_const(c, 0), *minus = tp_ix_const(c, -1);
-  bool ge0 = is_nonneg(d, a);
-  if (below(d, a, minus)) return tp_ix_bool(c, false);
-  if (e->kind == TP_IX_GE0) return ge0 ? tp_ix_bool(c, true) : e;
-  if (ge0 && below(d, a, zero)) return tp_ix_bool(c, true);
-  return is_nonneg(d, tp_ix_addc(c, a, -1)) ? tp_ix_bool(c, false) : e;
+  const tp_ix *a = e->arg[0];
+  bool eq = e->kind == TP_IX_EQ0, ge0 = is_nonneg(ud, a);
+  if (below(ud, a, tp_ix_const(c, -1)) || (eq && is_nonneg(ud, tp_ix_addc(c, a, -1))))
+    return tp_ix_bool(c, false);
+  return ge0 && (!eq || below(ud, a, tp_ix_const(c, 0))) ? tp_ix_bool(c, true) : e;
 }
 
 static const tp_ix *simplify(tp_ictx *c, const tp_ix *e, void *ud) {
@@ -147,31 +145,30 @@ static const tp_ix *simplify(tp_ictx *c, const tp_ix *e, void *ud) {
   size_t n = tp_ix_memo_key(key, TP_MEMO_SIMPLIFY, e, d->n, d->dims);
   const tp_ix *r = tp_hmap_get(&c->memo, key, n);
   if (r) return r;
-  r = tp_ix_is_cond(e) ? simplify_cond(c, e, d) : simplify_sum(c, e, ud);
+  r = (tp_ix_is_cond(e) ? simplify_cond : simplify_sum)(c, e, ud);
   tp_hmap_set(&c->memo, key, n, (void *)(uintptr_t)r);
   return r;
 }
 
-const tp_ix *tp_ix_simplify(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) {
+const tp_ix *tp_ix_simplify(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims) {
   if (!e || !e->nsym) return e;
   domain d = domain_of(c, e, e, ndims, dims);
   return simplify(c, e, &d);
 }
 
-const tp_ix *tp_ix_extent(
-    tp_ictx *c, const tp_ix *lo, const tp_ix *hi, int ndims, const tp_sym *const *dims) {
+const tp_ix *tp_ix_extent(tp_ictx *c, const tp_ix *lo, const tp_ix *hi, int ndims, tp_dims dims) {
   if (!lo || !hi) return NULL;
   domain d = domain_of(c, lo, hi, ndims, dims);
   const tp_ix *e = simplify(c, tp_ix_sub(c, hi, lo), &d);
   return is_nonneg(&d, e) ? e : simplify(c, tp_ix_max(c, tp_ix_const(c, 0), e), &d);
 }
 
-/* on a domain */
+/* elim: n dims that bounds do not mention */
 typedef struct {
   tp_ictx *c;
   domain on;
   int n;
-  const tp_sym *const *elim;
+  tp_dims elim;
 } bounder;
 
 static const tp_ix *bound(bounder *b, const tp_ix *e, bool up);
@@ -259,18 +256,17 @@ static const tp_ix *bound(bounder *b, const tp_ix *e, bool up) {
   }
 }
 
-static const tp_ix *bound_over(
-    tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims, bool up) {
+static const tp_ix *bound_over(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims, bool up) {
   if (!e) return NULL;
   bounder b = { c, domain_of(c, e, e, ndims, dims), ndims, dims };
   const tp_ix *r = bound(&b, simplify(c, e, &b.on), up);
   return r ? simplify(c, r, &b.on) : NULL;
 }
 
-const tp_ix *tp_ix_upper(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) {
+const tp_ix *tp_ix_upper(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims) {
   return bound_over(c, e, ndims, dims, true);
 }
-const tp_ix *tp_ix_lower(tp_ictx *c, const tp_ix *e, int ndims, const tp_sym *const *dims) {
+const tp_ix *tp_ix_lower(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims) {
   return bound_over(c, e, ndims, dims, false);
 }
 
@@ -285,15 +281,14 @@ static const tp_ix *edge_of(const edge *g, const tp_ix *e);
 
 static const tp_ix *edge_poly(const edge *g, const tp_ix *e) {
   const tp_ix *sum = tp_ix_const(g->c, e->cst);
-  for (int i = 0; i < e->nterm; i++) {
-    const tp_mono *m = e->term[i].m;
-    const tp_ix *v = m->atom[0];
-    for (int k = 1; k < m->n; k++) v = tp_ix_mul(g->c, v, m->atom[k]);
+  for (const tp_term *k = e->term; k < e->term + e->nterm; k++) {
+    const tp_ix *v = tp_ix_const(g->c, 1);
+    for (int i = 0; i < k->m->n; i++) v = tp_ix_mul(g->c, v, k->m->atom[i]);
     edge turned = *g;
-    turned.above = g->above == (e->term[i].coef > 0);
-    if (tp_ix_mentions(v, g->s)) v = m->n == 1 ? edge_of(&turned, v) : NULL;
+    turned.above = g->above == (k->coef > 0);
+    if (tp_ix_mentions(v, g->s)) v = k->m->n == 1 ? edge_of(&turned, v) : NULL;
     if (!v) return NULL;
-    sum = tp_ix_add(g->c, sum, tp_ix_mulc(g->c, v, e->term[i].coef));
+    sum = tp_ix_add(g->c, sum, tp_ix_mulc(g->c, v, k->coef));
   }
   return sum;
 }

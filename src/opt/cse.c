@@ -11,7 +11,7 @@ static void put_ptrs(tp_buf *b, int n, const void *v) {
 }
 
 static void put_node(tp_buf *b, const tp_node *n) {
-  int op = n->op;
+  int op = n->op, count = 0;
   b->n = 0;
   put(b, &op, sizeof op);
   for (int k = 0; k < n->nin; k++) {
@@ -19,8 +19,12 @@ static void put_node(tp_buf *b, const tp_node *n) {
     put(b, &n->in[k].src.out, sizeof(int));
   }
   put_ptrs(b, n->ndom, n->dom);
-  for (int o = 0; o < n->nout; o++) put_ptrs(b, n->out[o].rank, n->out[o].shape);
-  tp_attr_key(b, &n->attr);
+  for (int o = 0; o < n->nout; o++) {
+    put(b, &n->out[o].dtype, sizeof n->out[o].dtype);
+    put_ptrs(b, n->out[o].rank, n->out[o].shape);
+  }
+  put_ptrs(b, 1, &n->attr.data);
+  tp_attr_print(b, &n->attr, n->op, &count);
 }
 
 static void take_twin(void *ud, tp_val *v) {
