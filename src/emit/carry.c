@@ -115,14 +115,6 @@ static const touch *read_of(const touches *t, const touch *w, int k) {
 
 /* ---- locals ---- */
 
-static void put_load(tp_emit *e, const touch *r) {
-  e->buf[r->nd->buf] = true;
-  emit_load(e, tp_emit_dtype(e, r->nd));
-  tp_putf(e->b, "b%d[", r->nd->buf);
-  tp_emit_place(e, r->nd, r->off);
-  tp_puts(e->b, "])");
-}
-
 static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry c, int entry) {
   const char *type = tp_emit_held(tp_emit_dtype(e, c.nd));
   TP_PUSH(e->a, &e->carry, c);
@@ -134,9 +126,11 @@ static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry
   emit_open(e, "if (%s < %s) {\n", lo, hi);
   tp_emit_line(e, "const int64_t s%d = %s; (void)s%d;\n", v, tp_emit_start(e, t->loop, entry), v);
   for (int k = 1; k <= c.depth; k++) {
+    const touch *r = read_of(t, w, k);
     tp_emit_line(e, "c%d_%d = ", c.id, k);
-    put_load(e, read_of(t, w, k));
-    tp_puts(e->b, ";\n");
+    emit_load(e, tp_emit_dtype(e, r->nd));
+    emit_cell(e, r->nd, r->off);
+    tp_puts(e->b, ");\n");
   }
   emit_shut(e, 1);
 }

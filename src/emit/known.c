@@ -80,12 +80,6 @@ int64_t tp_emit_count(const tp_region *r) {
   return n;
 }
 
-static bool in_loop(const tp_pnode *x) {
-  bool any = false;
-  for (const tp_pnode *q = x->up; q; q = q->up) any |= q->kind == TP_P_FOR;
-  return any;
-}
-
 static bool is_far(const tp_ix *stride) {
   int64_t s;
   return !tp_ix_is_const(stride, &s) || s >= TP_TUNE_WALK_LINE || s <= -TP_TUNE_WALK_LINE;
@@ -190,7 +184,8 @@ bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
   bool host = e->to->host;
   if (x->rg->first && host) return false;
-  bool cold = e->looped && host && !in_loop(x) && tp_emit_count(r) >= 0;
+  bool cold = e->looped && host && tp_emit_count(r) >= 0;
+  for (const tp_pnode *q = x->up; q && cold; q = q->up) cold = q->kind != TP_P_FOR;
   if (tp_emit_is_pointwise(e, r)) return !cold;
   return !cold && all_known(e, r) && !(host && leaves(e, r));
 }
