@@ -23,24 +23,20 @@ typedef struct {
 
 /* ---- what the body touches ---- */
 
-/* A fold is written with the first of its points. */
-static bool is_first(const tp_region *r, const int64_t *at) {
-  bool first = true;
-  for (int i = 0; i < r->nlead; i++) first &= !(r->sums >> i & 1) || at[i] == 0;
-  return first;
-}
-
 static void touch_points(touches *t, const tp_region *r, bool direct) {
   int64_t shape[TP_MAXRANK];
   tp_walk w;
   for (int i = 0; i < r->nlead; i++) (void)tp_ix_is_const(r->lead[i], &shape[i]);
-  for (tp_walk_start(&w, r->nlead, shape); w.ok; tp_walk_next(&w))
+  for (tp_walk_start(&w, r->nlead, shape); w.ok; tp_walk_next(&w)) {
+    bool first = true; /* a fold is written with the first of its points */
+    for (int i = 0; i < r->nlead; i++) first &= !(r->sums >> i & 1) || w.at[i] == 0;
     for (int i = 0; i < r->nin + r->nout; i++) {
       const tp_nd *nd = tp_window_at(r, i);
-      if (nd->buf >= 0 && (i < r->nin || is_first(r, w.at)))
+      if (nd->buf >= 0 && (i < r->nin || first))
         TP_PUSH(
             t->e->a, &t->v, (touch){ nd, tp_emit_offset(t->e, r, nd, w.at), i >= r->nin, direct });
     }
+  }
 }
 
 static void touch_all(touches *t, const tp_pnode *x, bool direct) {

@@ -152,17 +152,13 @@ static int bytes_turned(const tp_emit *e, const tp_region *r, const tp_nest *n, 
 }
 
 /* The axis across and the innermost one change places where fewer bytes are turned then. */
-static void choose_turned(const tp_emit *e, const tp_region *r, tp_nest *n) {
-  int across = axis_across(r, n), bytes = bytes_turned(e, r, n, across);
-  tp_nest_swap(n, across, n->nax - 1);
-  if (axis_across(r, n) != across || bytes_turned(e, r, n, across) >= bytes)
-    tp_nest_swap(n, across, n->nax - 1);
-}
-
 bool *tp_emit_turned(const tp_emit *e, const tp_region *r, tp_nest *n, int *across) {
   if (!has_tiles(e, r, n)) return NULL;
-  choose_turned(e, r, n);
   *across = axis_across(r, n);
+  int bytes = bytes_turned(e, r, n, *across);
+  tp_nest_swap(n, *across, n->nax - 1);
+  if (axis_across(r, n) != *across || bytes_turned(e, r, n, *across) >= bytes)
+    tp_nest_swap(n, *across, n->nax - 1);
   bool *turned = TP_NEWN(e->a, bool, r->nin + r->nout);
   for (int w = 0; w < r->nin + r->nout; w++) turned[w] = is_turned(r, n, w, *across);
   return turned;
