@@ -43,10 +43,7 @@ void emit_element(const nest *l, int w) {
     return;
   }
   if (l->at) {
-    e->buf[nd->buf] = true;
-    tp_putf(e->b, "b%d[", nd->buf);
-    tp_emit_place(e, nd, offset_at(l, nd));
-    tp_puts(e->b, "]");
+    emit_cell(e, nd, offset_at(l, nd));
     return;
   }
   bool any = false;
@@ -258,8 +255,7 @@ void tp_emit_micros(tp_emit *e, const tp_pnode *x) {
 static void put_leads(const nest *l) {
   tp_emit *e = l->e;
   for (int i = 0; i < l->r->nlead; i++) {
-    tp_axis a = { .nof = 1, .of = { i } };
-    if (!tp_walk_is_named(l->r, &a)) continue;
+    if (!tp_axis_is_named(l->r, i)) continue;
     tp_emit_line(e, "const int64_t s%d = %s + ", l->r->leadvar[i]->id, emit_ix(e, l->r->leadlo[i]));
     put_at(l, i);
     tp_puts(e->b, ";\n");

@@ -23,24 +23,20 @@ typedef struct {
 
 /* ---- what the body touches ---- */
 
-/* A fold is written with the first of its points. */
-static bool is_first(const tp_region *r, const int64_t *at) {
-  bool first = true;
-  for (int i = 0; i < r->nlead; i++) first &= !(r->sums >> i & 1) || at[i] == 0;
-  return first;
-}
-
 static void touch_points(touches *t, const tp_region *r, bool direct) {
   int64_t shape[TP_MAXRANK];
   tp_walk w;
   for (int i = 0; i < r->nlead; i++) (void)tp_ix_is_const(r->lead[i], &shape[i]);
-  for (tp_walk_start(&w, r->nlead, shape); w.ok; tp_walk_next(&w))
+  for (tp_walk_start(&w, r->nlead, shape); w.ok; tp_walk_next(&w)) {
+    bool first = true; /* a fold is written with the first of its points */
+    for (int i = 0; i < r->nlead; i++) first &= !(r->sums >> i & 1) || w.at[i] == 0;
     for (int i = 0; i < r->nin + r->nout; i++) {
       const tp_nd *nd = tp_window_at(r, i);
-      if (nd->buf >= 0 && (i < r->nin || is_first(r, w.at)))
+      if (nd->buf >= 0 && (i < r->nin || first))
         TP_PUSH(
             t->e->a, &t->v, (touch){ nd, tp_emit_offset(t->e, r, nd, w.at), i >= r->nin, direct });
     }
+  }
 }
 
 static void touch_all(touches *t, const tp_pnode *x, bool direct) {
@@ -115,14 +111,6 @@ static const touch *read_of(const touches *t, const touch *w, int k) {
 
 /* ---- locals ---- */
 
-static void put_load(tp_emit *e, const touch *r) {
-  e->buf[r->nd->buf] = true;
-  emit_load(e, tp_emit_dtype(e, r->nd));
-  tp_putf(e->b, "b%d[", r->nd->buf);
-  tp_emit_place(e, r->nd, r->off);
-  tp_puts(e->b, "])");
-}
-
 static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry c, int entry) {
   const char *type = tp_emit_held(tp_emit_dtype(e, c.nd));
   TP_PUSH(e->a, &e->carry, c);
@@ -134,9 +122,11 @@ static void declare_carry(tp_emit *e, const touches *t, const touch *w, tp_carry
   emit_open(e, "if (%s < %s) {\n", lo, hi);
   tp_emit_line(e, "const int64_t s%d = %s; (void)s%d;\n", v, tp_emit_start(e, t->loop, entry), v);
   for (int k = 1; k <= c.depth; k++) {
+    const touch *r = read_of(t, w, k);
     tp_emit_line(e, "c%d_%d = ", c.id, k);
-    put_load(e, read_of(t, w, k));
-    tp_puts(e->b, ";\n");
+    emit_load(e, tp_emit_dtype(e, r->nd));
+    emit_cell(e, r->nd, r->off);
+    tp_puts(e->b, ");\n");
   }
   emit_shut(e, 1);
 }

@@ -22,12 +22,6 @@ static const tp_team *team_at(const tp_emit *e, const tp_pnode *x) {
   return NULL;
 }
 
-static bool has_team(const tp_emit *e, const tp_pnode *x) {
-  TP_EACH_NODE (k, x)
-    if (team_at(e, k.x)) return true;
-  return false;
-}
-
 /* Does it leave this function? */
 static bool calls(tp_emit *e, const tp_pnode *x) {
   bool any = team_at(e, x) || x->kind == TP_P_LOAD ||
@@ -259,7 +253,8 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
   bool was = e->sym[v];
   emit_open(e, "{\n");
   /* other threads read in memory what the first one makes */
-  bool alone = !e->teamed && !has_team(e, x);
+  bool alone = !e->teamed;
+  TP_EACH_NODE (k, x) alone = alone && !team_at(e, k.x);
   bool one = alone && weight(e, x) <= FULL && stays(x) && e->nloop < TP_EMIT_LOOPS;
   int ahead = e->ahead.n, carried = one ? tp_emit_carry_begin(e, x, entry) : e->carry.n;
   if (one) keep_ahead(e, x, x->kid[0]);
@@ -333,13 +328,9 @@ static bool is_tight(tp_emit *e, const tp_pnode *x) {
 }
 
 /* Calls have clocks of their own. */
-static bool has_clock(tp_emit *e, const tp_pnode *x) {
-  bool leaf = x->kind == TP_P_REGION && tp_emit_knows(e, x) && !tp_emit_is_points(e, x);
-  return e->clocks && !e->clocked && (leaf || (x->kind == TP_P_FOR && is_tight(e, x)));
-}
-
 static void put_statement(tp_emit *e, const tp_pnode *x, bool top) {
-  bool timed = has_clock(e, x);
+  bool leaf = x->kind == TP_P_REGION && tp_emit_knows(e, x) && !tp_emit_is_points(e, x),
+       timed = e->clocks && !e->clocked && (leaf || (x->kind == TP_P_FOR && is_tight(e, x)));
   int loop = x->kind == TP_P_FOR ? x->var->id : -1;
   if (timed) tp_emit_line(e, "h->enter(h->exec, %d, %d);\n", x->pos, loop);
   e->clocked |= timed;

@@ -77,9 +77,7 @@ bool tp_emit_export(tp_export_text *to, const tp_plan *p, const tp_export *x, tp
   tp_arena a;
   tp_scratch_init(&a);
   exporter w = {
-    .e = { .p = p, .to = &alone, .bounds = x->env, .ix = p->ix, .a = &a, .done = &to->c },
-    .x = x,
-    .c = &to->c
+    .e = { .p = p, .to = &alone, .bounds = x->env, .ix = p->ix, .a = &a, .done = &to->c }, .x = x
   };
   w.e.as = TP_NEWN(&a, const tp_region *, p->npos + 1);
   bool ok = emit_all_go(&w.e, p->body, err) && measure(&w, err);

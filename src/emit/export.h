@@ -6,7 +6,6 @@
 typedef struct {
   tp_emit e;
   const tp_export *x;
-  tp_buf *c; /* the file */
   /* bytes of callbacks' arrays, of the arena; by buffer where in it */
   int64_t room, arena, *place;
   int rank, operands, nstop, npart;
@@ -17,10 +16,10 @@ bool emit_all_go(tp_emit *e, const tp_pnode *x, tp_error *err); /* can all of it
 tp_dtype emit_operand_type(const exporter *w, const tp_region *r, int i);
 /* what is no loop */
 void emit_library_call(tp_emit *e, const tp_pnode *x);
-void emit_library(exporter *w); /* the sections that it uses */
+void emit_library(exporter *w, tp_buf *b); /* the sections that it uses */
 
 /* export_flow.c */
-void emit_runs(exporter *w);
+void emit_runs(exporter *w, tp_buf *b);
 
 /* export_files.c */
 void emit_files(exporter *w, tp_export_text *to);

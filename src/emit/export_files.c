@@ -92,6 +92,7 @@ static void put_bounds(exporter *w, tp_buf *b) {
 /* ---- the code ---- */
 
 static void put_constant(tp_buf *b, const tp_pbuf *x) {
+  if (x->kind != TP_BUF_CONST) return;
   int size = tp_dtype_size(x->dtype);
   int64_t n = x->data ? x->data->count : 0;
   tp_putf(b, "\nstatic const uint%d_t c%d[%lld] = {", 8 * size, x->id, (long long)TP_MAX(n, 1));
@@ -104,8 +105,7 @@ static void put_constant(tp_buf *b, const tp_pbuf *x) {
 }
 
 static void put_constants(exporter *w, tp_buf *b) {
-  for (int i = 0; i < w->e.p->bufs.n; i++)
-    if (w->e.p->bufs.v[i]->kind == TP_BUF_CONST) put_constant(b, w->e.p->bufs.v[i]);
+  for (int i = 0; i < w->e.p->bufs.n; i++) put_constant(b, w->e.p->bufs.v[i]);
 }
 
 static void put_quoted(tp_buf *b, const char *s) {
@@ -174,15 +174,7 @@ static void put_prelude(exporter *w, tp_buf *b) {
   (void)w;
   tp_puts(b, tp_prelude);
 }
-static void put_library(exporter *w, tp_buf *b) {
-  (void)b;
-  emit_library(w);
-}
 static void put_environments(exporter *w, tp_buf *b) { tp_emit_environments(b, w->e.p, w->e.a); }
-static void put_runs(exporter *w, tp_buf *b) {
-  (void)b;
-  emit_runs(w);
-}
 
 /* ---- the example ---- */
 
@@ -261,8 +253,8 @@ void emit_files(exporter *w, tp_export_text *to) {
   uint64_t bytes = (uint64_t)x->weights, nparam = (uint64_t)x->nparam;
   const insert v[] = { { "place", put_place, 0 }, { "bounds", put_bounds, 0 },
     { "structs", put_structs, 0 }, { "calls", put_calls, 0 }, { "prelude", put_prelude, 0 },
-    { "library", put_library, 0 }, { "constants", put_constants, 0 },
-    { "environments", put_environments, 0 }, { "runs", put_runs, 0 }, { "where", put_where, 0 },
+    { "library", emit_library, 0 }, { "constants", put_constants, 0 },
+    { "environments", put_environments, 0 }, { "runs", emit_runs, 0 }, { "where", put_where, 0 },
     { "arrays", put_arrays, 0 }, { "bases", put_bases, 0 }, { "held", put_held_arrays, 0 },
     { "members", put_members, 0 }, { "prints", put_prints, 0 },
     { "weights", NULL, 16 + 8 * nparam + bytes }, { "bytes", NULL, bytes },
@@ -280,6 +272,6 @@ void emit_files(exporter *w, tp_export_text *to) {
           : x->endless ? "e"
                        : "d");
   put_section(w, &to->h, "%> header", flags, v);
-  put_section(w, w->c, "%> code", flags, v);
+  put_section(w, &to->c, "%> code", flags, v);
   put_section(w, &to->example, "%> example", flags, v);
 }

@@ -14,22 +14,17 @@ static void put_group(exporter *w, nodes *group) {
 
 static void put_flow(exporter *w, const tp_pnode *x);
 
-static void put_flow_for(exporter *w, const tp_pnode *x) {
-  tp_emit *e = &w->e;
-  int v = x->var->id;
-  bool up = x->step > 0;
-  e->sym[v] = true;
-  emit_open(e, "for (s%d = %s; s%d %s %s; s%d += %d) {\n", v, tp_emit_start(e, x, 0), v,
-      up ? "<" : ">=", emit_ix(e, up ? x->hi : x->lo), v, x->step);
-  put_flow(w, x->kid[0]);
-  emit_shut(e, 1);
-}
-
-static void put_flow_if(exporter *w, const tp_pnode *x) {
+static void put_inner(exporter *w, const tp_pnode *x) {
   tp_emit *e = &w->e;
   for (int i = 0; i < x->n; i++) {
-    if (i == 0) emit_open(e, "if (%s) {\n", emit_ix(e, x->cond));
-    else emit_open(e, "else {\n");
+    int v = x->kind == TP_P_FOR ? x->var->id : 0;
+    bool up = x->step > 0;
+    if (x->kind == TP_P_FOR) {
+      e->sym[v] = true;
+      emit_open(e, "for (s%d = %s; s%d %s %s; s%d += %d) {\n", v, tp_emit_start(e, x, 0), v,
+          up ? "<" : ">=", emit_ix(e, up ? x->hi : x->lo), v, x->step);
+    } else if (i) emit_open(e, "else {\n");
+    else emit_open(e, "if (%s) {\n", emit_ix(e, x->cond));
     put_flow(w, x->kid[i]);
     emit_shut(e, 1);
   }
@@ -45,8 +40,7 @@ static void collect(exporter *w, const tp_pnode *x, nodes *group) {
     return;
   }
   put_group(w, group);
-  if (x->kind == TP_P_FOR) put_flow_for(w, x);
-  else if (x->kind == TP_P_IF) put_flow_if(w, x);
+  if (x->kind == TP_P_FOR || x->kind == TP_P_IF) put_inner(w, x);
   else {
     w->nstop++;
     tp_emit_line(&w->e, "h->at = %d;\n", w->nstop);
@@ -88,4 +82,4 @@ static void put_run(tp_emit *e, tp_buf *c) {
   tp_buf_drop(&b, &hold);
 }
 
-void emit_runs(exporter *w) { emit_twice(&w->e, w->c, put_run); }
+void emit_runs(exporter *w, tp_buf *b) { emit_twice(&w->e, b, put_run); }

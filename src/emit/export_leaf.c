@@ -68,12 +68,6 @@ tp_dtype emit_operand_type(const exporter *w, const tp_region *r, int i) {
 
 /* ---- windows ---- */
 
-static void put_extent(tp_emit *e, const tp_ix *n) {
-  int64_t v;
-  bool known = tp_ix_is_const(n, &v) && v >= 0;
-  tp_putf(e->b, known ? "%s" : "tp_index_max(0, %s)", emit_ix(e, n));
-}
-
 /* Axes: the region's, then its own. */
 static void put_axes(tp_emit *e, const tp_region *r, const tp_nd *nd, bool strides) {
   const tp_ix *zero = tp_ix_const(e->ix, 0);
@@ -81,23 +75,27 @@ static void put_axes(tp_emit *e, const tp_region *r, const tp_nd *nd, bool strid
   tp_puts(e->b, "{ ");
   for (int i = 0; i < n; i++) {
     if (i) tp_puts(e->b, ", ");
-    if (strides) tp_emit_ix(e, i >= lead ? nd->stride[i - lead] : nd->lead ? nd->lead[i] : zero);
-    else put_extent(e, i >= lead ? nd->shape[i - lead] : r->lead[i]);
+    int64_t v;
+    const tp_ix *x = i >= lead ? (strides ? nd->stride : nd->shape)[i - lead]
+        : !strides             ? r->lead[i]
+        : nd->lead             ? nd->lead[i]
+                               : zero;
+    bool known = strides || (tp_ix_is_const(x, &v) && v >= 0);
+    tp_putf(e->b, known ? "%s" : "tp_index_max(0, %s)", emit_ix(e, x));
   }
   tp_puts(e->b, n ? " }" : "0 }");
 }
 
 /* place: it begins at the window's element, not at the buffer's. */
 static void put_window(tp_emit *e, const tp_region *r, const tp_nd *nd, tp_dtype d, bool place) {
-  if (nd->buf >= 0) {
+  if (nd->buf < 0) tp_puts(e->b, "{ NULL, ");
+  else {
     e->buf[nd->buf] = true;
-    tp_putf(e->b, "{ (char *)(b%d", nd->buf);
-    if (place) {
-      tp_puts(e->b, " + ");
-      tp_emit_place(e, nd, nd->off);
-    }
+    tp_putf(e->b, "{ (char *)(b%d + ", nd->buf);
+    if (place) tp_emit_place(e, nd, nd->off);
+    else tp_puts(e->b, "0");
     tp_puts(e->b, "), ");
-  } else tp_puts(e->b, "{ NULL, ");
+  }
   tp_putf(e->b, "TPX_%s, %d, ",
       (const char *[]){
 #define D(N, t, c, b, f) #N,
@@ -180,14 +178,6 @@ static void put_operator(exporter *w, const tp_pnode *x) {
   tp_puts(e->b, faults ? "));\n" : ");\n");
 }
 
-/* A loaded value takes the place of the first one: its buffer is there if it was loaded. */
-static void put_first(exporter *w, const tp_region *r) {
-  bool loads = r->nin > 1 && w->e.p->bufs.v[r->in[1].buf]->kind == TP_BUF_PARAM;
-  if (loads)
-    tp_emit_line(&w->e, "tpx_copy(&v[%d], h->base[%d] ? &v[1] : &v[0]);\n", r->nin, r->in[1].buf);
-  else tp_emit_line(&w->e, "tpx_copy(&v[%d], &v[0]);\n", r->nin);
-}
-
 /* A call over no rows stands for no point of its domain. */
 static bool no_rows(const exporter *w, const tp_callee *c) {
   bool none = false;
@@ -236,8 +226,11 @@ void emit_library_call(tp_emit *e, const tp_pnode *x) {
     put_operands(w, r);
     put_ready(w, r);
     if (c) put_callback(w, x, c);
-    else if (r->kind == TP_RG_PINIT) put_first(w, r);
-    else put_operator(w, x);
+    else if (r->kind != TP_RG_PINIT) put_operator(w, x);
+    /* a loaded value takes the place of the first one: its buffer is there if it was loaded */
+    else if (r->nin > 1 && e->p->bufs.v[r->in[1].buf]->kind == TP_BUF_PARAM)
+      tp_emit_line(e, "tpx_copy(&v[%d], h->base[%d] ? &v[1] : &v[0]);\n", r->nin, r->in[1].buf);
+    else tp_emit_line(e, "tpx_copy(&v[%d], &v[0]);\n", r->nin);
   }
   emit_shut(e, 1);
 }
@@ -255,7 +248,7 @@ static void mark_region(const exporter *w, const tp_region *r, sections *on) {
   if (op && r->op == TP_OP_MATMUL_AT) TP_PUSH(w->e.a, on, "matmul");
 }
 
-void emit_library(exporter *w) {
+void emit_library(exporter *w, tp_buf *b) {
   sections on = { 0 };
   TP_PUSH(w->e.a, &on, "base");
   TP_EACH_NODE (k, w->e.p->body) {
@@ -268,6 +261,6 @@ void emit_library(exporter *w) {
     bool wanted = false;
     next = strstr(s + 1, "/* > ");
     for (int i = 0; i < on.n; i++) wanted |= strlen(on.v[i]) == n && !strncmp(on.v[i], s + 5, n);
-    if (wanted) tp_putn(w->c, s, next ? (size_t)(next - s) : strlen(s));
+    if (wanted) tp_putn(b, s, next ? (size_t)(next - s) : strlen(s));
   }
 }

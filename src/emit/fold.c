@@ -313,14 +313,12 @@ static int folded_axes(const nest *l, int *of) {
   return n;
 }
 
-void emit_folded_point(nest *l, int64_t *at, const int64_t *shape) {
+void emit_folded_point(const nest *l, int64_t *at, const int64_t *shape) {
   fold_types t = types_of(l);
   int64_t ext[TP_MAXRANK];
   int of[TP_MAXRANK], n = folded_axes(l, of);
   tp_walk w;
   for (int i = 0; i < n; i++) ext[i] = shape[of[i]];
-  l->at = at;
-  emit_open(l->e, "{\n");
   put_acc(l, &t);
   for (tp_walk_start(&w, n, ext); w.ok; tp_walk_next(&w)) {
     for (int i = 0; i < n; i++) at[of[i]] = w.at[i];
@@ -332,5 +330,4 @@ void emit_folded_point(nest *l, int64_t *at, const int64_t *shape) {
   }
   for (int i = 0; i < n; i++) at[of[i]] = 0;
   put_delivery(l, &t, "acc");
-  emit_shut(l->e, 1);
 }

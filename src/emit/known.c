@@ -80,12 +80,6 @@ int64_t tp_emit_count(const tp_region *r) {
   return n;
 }
 
-static bool in_loop(const tp_pnode *x) {
-  bool any = false;
-  for (const tp_pnode *q = x->up; q; q = q->up) any |= q->kind == TP_P_FOR;
-  return any;
-}
-
 static bool is_far(const tp_ix *stride) {
   int64_t s;
   return !tp_ix_is_const(stride, &s) || s >= TP_TUNE_WALK_LINE || s <= -TP_TUNE_WALK_LINE;
@@ -158,17 +152,13 @@ static int bytes_turned(const tp_emit *e, const tp_region *r, const tp_nest *n, 
 }
 
 /* The axis across and the innermost one change places where fewer bytes are turned then. */
-static void choose_turned(const tp_emit *e, const tp_region *r, tp_nest *n) {
-  int across = axis_across(r, n), bytes = bytes_turned(e, r, n, across);
-  tp_nest_swap(n, across, n->nax - 1);
-  if (axis_across(r, n) != across || bytes_turned(e, r, n, across) >= bytes)
-    tp_nest_swap(n, across, n->nax - 1);
-}
-
 bool *tp_emit_turned(const tp_emit *e, const tp_region *r, tp_nest *n, int *across) {
   if (!has_tiles(e, r, n)) return NULL;
-  choose_turned(e, r, n);
   *across = axis_across(r, n);
+  int bytes = bytes_turned(e, r, n, *across);
+  tp_nest_swap(n, *across, n->nax - 1);
+  if (axis_across(r, n) != *across || bytes_turned(e, r, n, *across) >= bytes)
+    tp_nest_swap(n, *across, n->nax - 1);
   bool *turned = TP_NEWN(e->a, bool, r->nin + r->nout);
   for (int w = 0; w < r->nin + r->nout; w++) turned[w] = is_turned(r, n, w, *across);
   return turned;
@@ -190,7 +180,8 @@ bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
   bool host = e->to->host;
   if (x->rg->first && host) return false;
-  bool cold = e->looped && host && !in_loop(x) && tp_emit_count(r) >= 0;
+  bool cold = e->looped && host && tp_emit_count(r) >= 0;
+  for (const tp_pnode *q = x->up; q && cold; q = q->up) cold = q->kind != TP_P_FOR;
   if (tp_emit_is_pointwise(e, r)) return !cold;
   return !cold && all_known(e, r) && !(host && leaves(e, r));
 }

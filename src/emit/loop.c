@@ -4,14 +4,6 @@
 
 /* ---- written out ---- */
 
-static void put_point(nest *l, const int64_t *at) {
-  l->at = at;
-  emit_open(l->e, "{\n");
-  emit_work(l);
-  emit_results(l, 0);
-  emit_shut(l->e, 1);
-}
-
 static void put_points(nest *l) {
   int64_t shape[TP_MAXRANK], at[TP_MAXRANK], ext[TP_MAXRANK];
   tp_walk w;
@@ -22,8 +14,14 @@ static void put_points(nest *l) {
   }
   for (tp_walk_start(&w, l->r->nlead, ext); w.ok; tp_walk_next(&w)) {
     memcpy(at, w.at, sizeof at);
+    l->at = at;
+    emit_open(l->e, "{\n");
     if (l->folds) emit_folded_point(l, at, shape);
-    else put_point(l, at);
+    else {
+      emit_work(l);
+      emit_results(l, 0);
+    }
+    emit_shut(l->e, 1);
   }
 }
 

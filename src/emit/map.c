@@ -115,6 +115,7 @@ static void put_turn(const nest *l, int w) {
   int in = l->nax - 1;
   bool out = w >= l->r->nin;
   nest there = *l;
+  if (!l->turned[w]) return;
   there.turned = NULL;
   tp_emit_line(e, "{\n");
   tp_emit_line(e, "  const int64_t x%d = top, x%d = j;\n", l->across, in);
@@ -126,21 +127,6 @@ static void put_turn(const nest *l, int w) {
   if (out) tp_putf(e->b, ", t%d, %d, some, rows);\n", w, TILE_ROW);
   else tp_puts(e->b, ", rows, some);\n");
   tp_emit_line(e, "}\n");
-}
-
-static void put_turns(const nest *l, int from, int to) {
-  for (int w = from; w < to; w++)
-    if (l->turned[w]) put_turn(l, w);
-}
-
-static void put_tile_rows(const nest *l) {
-  tp_emit *e = l->e;
-  emit_open(e, "for (int64_t row = 0; row < rows; row++) {\n");
-  tp_emit_line(e, "const int64_t x%d = top + row;\n", l->across);
-  emit_inputs(l, true);
-  emit_open_work(l, l->nax - 1, "some", TILE_ROW, 0);
-  emit_results(l, 0);
-  emit_shut(l->e, 2);
 }
 
 void emit_tiles(const nest *l) {
@@ -156,8 +142,13 @@ void emit_tiles(const nest *l) {
     if (l->turned[w])
       tp_emit_line(
           e, "%s t%d[%d];\n", tp_emit_cell(e, tp_emit_dtype(e, l->w[w])), w, TILE_ROWS * TILE_ROW);
-  put_turns(l, 0, l->r->nin);
-  put_tile_rows(l);
-  put_turns(l, l->r->nin, l->nw);
-  emit_shut(l->e, l->nax);
+  for (int w = 0; w < l->r->nin; w++) put_turn(l, w);
+  emit_open(e, "for (int64_t row = 0; row < rows; row++) {\n");
+  tp_emit_line(e, "const int64_t x%d = top + row;\n", l->across);
+  emit_inputs(l, true);
+  emit_open_work(l, l->nax - 1, "some", TILE_ROW, 0);
+  emit_results(l, 0);
+  emit_shut(e, 2);
+  for (int w = l->r->nin; w < l->nw; w++) put_turn(l, w);
+  emit_shut(e, l->nax);
 }

@@ -57,6 +57,6 @@ void emit_tiles(const nest *l);
 
 /* fold.c */
 void emit_fold(const nest *l);
-/* Points that are kept, each with all that is folded into it. */
-void emit_folded_point(nest *l, int64_t *at, const int64_t *shape);
+/* At point l->at that is kept, with all that is folded into it. */
+void emit_folded_point(const nest *l, int64_t *at, const int64_t *shape);
 #endif

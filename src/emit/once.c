@@ -98,11 +98,6 @@ static text *text_at(tp_emit *e, const tp_buf *key) {
   return t;
 }
 
-static void count_text(const tp_emit *e, text *t) {
-  t->n++;
-  for (int i = 0; i < t->narg; i++) t->varies[i] |= strcmp(t->arg[i].text, e->arg.v[i].text) != 0;
-}
-
 void emit_twice(tp_emit *e, tp_buf *b, void (*put)(tp_emit *e, tp_buf *b)) {
   tp_buf nobody;
   tp_hold hold;
@@ -127,8 +122,10 @@ bool tp_emit_once(tp_emit *e, const tp_pnode *x) {
   if (key.failed) tp_oom();
   text *t = text_at(e, &key);
   bool shared = e->counts || t->n > (tp_emit_is_brief(e, x) ? MANY_BRIEF : 1);
-  if (e->counts) count_text(e, t);
-  else if (shared) {
+  t->n += e->counts;
+  for (int i = 0; i < t->narg && e->counts; i++)
+    t->varies[i] |= strcmp(t->arg[i].text, e->arg.v[i].text) != 0;
+  if (shared && !e->counts) {
     if (!t->id) {
       t->id = ++e->nonce;
       put_function(e, t, &key, windows, sym);

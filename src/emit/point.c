@@ -36,10 +36,6 @@ static int with_index(const tp_region *r, int i) { return picks_rows(r) ? i + r-
 static int with_target(const tp_region *r, int i) {
   return picks_rows(r) && i > r->how.axis ? i - 1 + r->in[PICK_BY].rank : i;
 }
-static int with_itself(const tp_region *r, int i) {
-  (void)r;
-  return i;
-}
 /* The axis of an operand that goes with one of its places of the largest. */
 static int with_best(const tp_region *r, int i) {
   return !r->how.keepdim && i >= r->how.axis ? i + 1 : i;
@@ -148,7 +144,8 @@ const tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *a
   return off;
 }
 
-/* An element of window w; by: along this axis data says where, `at`. */
+/* An element of window w; with: the axis of the loop along which its axis goes, NULL: of that
+ * number; by: along this axis data says where, `at`. */
 static void put_element_of(
     tp_emit *e, const tp_region *r, int w, int (*with)(const tp_region *, int), int by) {
   const tp_nd *nd = tp_window_at(r, w);
@@ -156,14 +153,14 @@ static void put_element_of(
   open_point_cell(e, r, w, tp_ix_const(e->ix, 0));
   for (int i = 0; i < nd->rank; i++) {
     if (i != by && !moves_along(nd, i)) continue;
-    snprintf(at, sizeof at, i == by ? "at" : "e%d", with(r, i));
+    snprintf(at, sizeof at, i == by ? "at" : "e%d", with ? with(r, i) : i);
     put_step(e, nd, r->nlead + i, at, nd->stride[i]);
   }
   tp_puts(e->b, "]");
 }
 
 void emit_point_element(tp_emit *e, const tp_region *r, int w) {
-  put_element_of(e, r, w, with_itself, -1);
+  put_element_of(e, r, w, NULL, -1);
 }
 
 void emit_lead_name(tp_emit *e, const tp_region *r, int i, const char *at) {
@@ -303,7 +300,7 @@ static void put_moved(tp_emit *e, const tp_region *r) {
   int to = target_of(r), axis = r->how.axis;
   tp_dtype d = tp_emit_dtype(e, &r->out[0]);
   tp_emit_indent(e);
-  put_element_of(e, r, to ? to : PICK_EACH, to ? with_target : with_itself, to ? axis : -1);
+  put_element_of(e, r, to ? to : PICK_EACH, to ? with_target : NULL, to ? axis : -1);
   tp_puts(e->b, " = ");
   if (is_adding(r)) {
     tp_putf(e->b, tp_half(d) ? "tp_store_%s(tp_ADD_%s(" : "%.0s(tp_ADD_%s(", tp_dtype_name(d),
@@ -313,7 +310,7 @@ static void put_moved(tp_emit *e, const tp_region *r) {
     tp_puts(e->b, "), ");
     emit_load(e, d);
   }
-  put_element_of(e, r, to ? PICK_EACH : 0, to ? with_itself : with_target, to ? -1 : axis);
+  put_element_of(e, r, to ? PICK_EACH : 0, to ? NULL : with_target, to ? -1 : axis);
   tp_puts(e->b, is_adding(r) ? ")));\n" : ";\n");
 }
 

@@ -114,8 +114,9 @@ void tp_emit_ix(tp_emit *e, const tp_ix *x);
 const char *emit_ix(tp_emit *e, const tp_ix *x); /* its text */
 /* does it depend on nothing but bounds, the loop and those around? */
 bool emit_is_steady(const tp_pnode *loop, const tp_ix *x);
-/* the element at which a window with that offset begins */
+/* the element at which a window with that offset begins: its index, and as it lies in memory */
 void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off);
+void emit_cell(tp_emit *e, const tp_nd *nd, const tp_ix *off);
 /* of a window at a point of the region's axes */
 const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at);
 tp_dtype tp_emit_dtype(const tp_emit *e, const tp_nd *nd); /* a window's */

@@ -171,6 +171,13 @@ void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off) {
   for (int i = 0; i < nd->nring; i++) put_ring(e, &nd->ring[i]);
 }
 
+void emit_cell(tp_emit *e, const tp_nd *nd, const tp_ix *off) {
+  e->buf[nd->buf] = true;
+  tp_putf(e->b, "b%d[", nd->buf);
+  tp_emit_place(e, nd, off);
+  tp_puts(e->b, "]");
+}
+
 const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at) {
   const tp_ix *off = nd->off;
   for (int i = 0; i < r->nlead && nd->lead; i++)

@@ -135,11 +135,9 @@ static const char *type_of_cell(const wave *w, const tp_nd *nd) {
 }
 
 static void put_cell(const wave *w, const tp_nd *nd) {
-  w->e->buf[nd->buf] = true;
   emit_load(w->e, tp_emit_dtype(w->e, nd));
-  tp_putf(w->e->b, "b%d[", nd->buf);
-  tp_emit_place(w->e, nd, nd->off);
-  tp_puts(w->e->b, "])");
+  emit_cell(w->e, nd, nd->off);
+  tp_puts(w->e->b, ")");
 }
 
 /* Row p, column q. */
@@ -244,10 +242,9 @@ static void put_wave_step(const wave *w, bool some) {
   emit_open(e, "for (int l = %d; l < %d; l++) {\n", w->first, w->lanes);
   tp_emit_indent(e);
   put_at_cell(w, "row + l", "step - l");
-  tp_emit_line(e, "%sb%d[", some ? "if (step - l >= lo && step - l < hi) " : "", w->x->buf);
-  e->buf[w->x->buf] = true;
-  tp_emit_place(e, w->x, w->x->off);
-  tp_puts(e->b, "] = made[l];\n");
+  tp_emit_line(e, "%s", some ? "if (step - l >= lo && step - l < hi) " : "");
+  emit_cell(e, w->x, w->x->off);
+  tp_puts(e->b, " = made[l];\n");
   emit_shut(e, 1);
 }
 

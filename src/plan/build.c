@@ -15,11 +15,11 @@ static tp_pnode *after_loads(pb *b, tp_pnode *x) {
  * are wanted stay so. */
 static tp_pnode *before_loads(pb *b, tp_pnode *x) {
   tp_pnodes v = { 0 };
-  int n = b->nendvar;
-  bool *wanted = TP_DUPN(b->a, b->wanted, n);
+  int n = b->ends.n;
+  pb_end *was = TP_DUPN(b->a, b->ends.v, n);
   TP_PUSH(b->a, &v, x);
   tp_pb_loads(b, &v);
-  if (n) memcpy(b->wanted, wanted, sizeof *wanted * (size_t)n);
+  if (n) memcpy(b->ends.v, was, sizeof *was * (size_t)n);
   return tp_plan_seq(b->a, v.n, v.v);
 }
 

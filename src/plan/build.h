@@ -12,6 +12,10 @@ typedef struct { /* a LOOP being made of a row of elementwise nodes */
   tp_nd *in;
   tp_opnd shape;
 } tp_group;
+typedef struct {
+  const tp_sym *var;
+  bool wanted;
+} pb_end;
 typedef struct pb {
   tp_plan *pl;
   tp_graph *graph;
@@ -40,12 +44,11 @@ typedef struct pb {
    */
   int adder;
   tp_pnodes leaves, copies; /* copies: of new values of parameters */
-  const tp_sym **endvar;
-  int nendvar;  /* by poly's ends: the VAR that a LOAD sets */
+  /* by poly's ends: the VAR that a LOAD sets; does the node at work mention it? */
+  TP_VEC(pb_end) ends;
   int naxisvar; /* variables that stand for the place along axes of elements */
   const tp_sym *axisvar[TP_MAXRANK];
-  bool *wanted; /* by poly's ends: does the node at work mention it? */
-  bool *begun;  /* by stop: is its end begun in front of the node at work? */
+  bool *begun; /* by stop: is its end begun in front of the node at work? */
 } pb;
 static inline tp_ictx *C(const pb *b) { return b->pl->ix; }
 static inline const tp_ix *K(const pb *b, int64_t v) { return tp_ix_const(C(b), v); }

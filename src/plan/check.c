@@ -150,20 +150,6 @@ static bool env_types(const look *l) {
   return types(l, e && e->nactions ? "diddffbb" : "dfddffbb");
 }
 
-static bool op_types(const look *l) {
-  switch (tp_ops[l->r->op].cls) {
-  case TP_CLS_ARG: return types(l, "xi");
-  case TP_CLS_SCAN:
-  case TP_CLS_MM:
-  case TP_CLS_CONV:
-  case TP_CLS_MOVE: return types(l, "s");
-  case TP_CLS_GATH: return types(l, l->r->nin == 2 ? "sis" : "siss");
-  case TP_CLS_SORT: return types(l, "ssi");
-  case TP_CLS_ENV: return env_types(l);
-  default: return true;
-  }
-}
-
 /* ---- other operators: axes ---- */
 
 /* Ranks of x, of the indices, of the addend, and of the result of an operator that picks by data.
@@ -185,22 +171,6 @@ static bool all_of_rank(const tp_region *r, int rank) {
   return true;
 }
 
-static bool op_axes(const tp_region *r) {
-  const tp_how *a = &r->how;
-  int x = r->nin ? r->in[0].rank : 0, o = r->nout ? r->out[0].rank : 0;
-  bool axis = a->axis >= 0 && a->axis < (r->nin ? x : o);
-  switch (tp_ops[r->op].cls) {
-  case TP_CLS_ARG: return axis && o == (a->keepdim ? x : x - 1);
-  case TP_CLS_SCAN:
-  case TP_CLS_SORT: return axis && all_of_rank(r, x);
-  case TP_CLS_MM: return x >= 2 && all_of_rank(r, x);
-  case TP_CLS_CONV: return x >= 4 && all_of_rank(r, x) && a->naxes == 3 * (x - 3);
-  case TP_CLS_MOVE: return x == o + 1 && a->axis >= 0 && a->axis < o;
-  case TP_CLS_GATH: return axis && picks(r);
-  default: return true;
-  }
-}
-
 /* Elementwise operators and reductions are LOOPs. */
 static bool op(const look *l) {
   const tp_region *r = l->r;
@@ -208,7 +178,22 @@ static bool op(const look *l) {
       (tp_ops[r->op].cls == TP_CLS_MOVE && r->op != TP_OP_FOLD) || r->op == TP_OP_IOTA ||
       elementwise(r->op);
   if (loops) return bad(l, "is said by a loop");
-  return op_types(l) && (op_axes(r) || bad(l, "the axes do not fit"));
+  const tp_how *a = &r->how;
+  const char *letters = "s";
+  int x = r->nin ? r->in[0].rank : 0, o = r->nout ? r->out[0].rank : 0;
+  bool fit = a->axis >= 0 && a->axis < (r->nin ? x : o);
+  switch (tp_ops[r->op].cls) {
+  case TP_CLS_ARG: letters = "xi", fit &= o == (a->keepdim ? x : x - 1); break;
+  case TP_CLS_SCAN: fit &= all_of_rank(r, x); break;
+  case TP_CLS_SORT: letters = "ssi", fit &= all_of_rank(r, x); break;
+  case TP_CLS_MM: fit = x >= 2 && all_of_rank(r, x); break;
+  case TP_CLS_CONV: fit = x >= 4 && all_of_rank(r, x) && a->naxes == 3 * (x - 3); break;
+  case TP_CLS_MOVE: fit = x == o + 1 && a->axis >= 0 && a->axis < o; break;
+  case TP_CLS_GATH: letters = r->nin == 2 ? "sis" : "siss", fit &= picks(r); break;
+  case TP_CLS_ENV: return env_types(l);
+  default: return true;
+  }
+  return types(l, letters) && (fit || bad(l, "the axes do not fit"));
 }
 
 /* ---- the whole ---- */

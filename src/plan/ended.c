@@ -88,13 +88,13 @@ static void rows_of_end(pb *b, const tp_end *e, tp_pnode *load) {
 
 /* Loads of what was wanted, in front of what wants it. */
 void tp_pb_loads(pb *b, tp_pnodes *to) {
-  for (int i = 0; i < b->nendvar; i++) {
-    if (!b->wanted[i]) continue;
+  for (int i = 0; i < b->ends.n; i++) {
+    if (!b->ends.v[i].wanted) continue;
     const tp_end e = b->p->ends.v[i];
-    b->wanted[i] = false;
+    b->ends.v[i].wanted = false;
     tp_pnode *x = TP_NEW(b->a, tp_pnode);
     *x = (tp_pnode){ .kind = TP_P_LOAD,
-      .var = b->endvar[i],
+      .var = b->ends.v[i].var,
       .given = tp_ix_sym(C(b), b->p->g->stops.v[e.stop].dim->bound),
       .nd = nd_end(b, e.stop, e.at) };
     rows_of_end(b, &e, x);

@@ -1,16 +1,14 @@
-/* fuse: loops that go over the same points become one.
+/* fuse: loops over the same points become one.
  *
- * Two loops of a row of leaves have the same axes when their extents are the same expressions in
- * the same order, into which those of the first are brought where it folds nothing. If every buffer
- * that one of them writes and the other touches is seen by both through the same window, in which
- * no two points share an element, then each point needs of the other loop only what that made at
- * the same point, and the later one can go on where the earlier one stopped: values go from one to
- * the other without memory. What nothing else reads is not stored. The earlier loop moves down to
- * the later one, so nothing in between may touch what it touches. The later one may fold: a fold
- * takes its producers in. Elements are computed by the same operators in the same order as before,
- * so they keep their bits.
+ *   b[i] = f(a[i]); c[i] = g(b[i])   =>   c[i] = g(f(a[i]))
  *
- * Left apart: what may fail or is checked (it says its own name and point), and what is too large
+ * Two loops join if their extents are the same expressions (the axes of the first one are reordered
+ * where it folds nothing), and if each buffer that one writes and the other touches is seen by both
+ * through one window in which no two points share an element: then a point needs only what the
+ * other loop made at that point. The earlier loop moves down to the later one, so nothing in
+ * between may touch what it touches. A result that nothing else reads is not stored. The later loop
+ * may fold. Operators and their order stay, so elements keep their bits. Loops that may fail or are
+ * checked stay apart (they say their own name and point), and so do those that would be too large
  * (tuning.def). */
 #include "plan/priv.h"
 

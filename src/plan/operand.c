@@ -74,18 +74,13 @@ const tp_ix *tp_pb_ends(pb *b, const tp_ix *e) {
   const tp_ix *to[TP_GROUP];
   int n = 0;
   for (int i = tp_next_end(b->p, e, 0); i >= 0 && n < TP_GROUP; i = tp_next_end(b->p, e, i + 1)) {
-    if (i >= b->nendvar) { /* the table has grown */
-      int cap = 2 * b->p->ends.n;
-      const tp_sym **v = TP_NEWN(b->a, const tp_sym *, cap);
-      bool *w = TP_NEWN(b->a, bool, cap);
-      for (int k = 0; k < b->nendvar; k++) v[k] = b->endvar[k], w[k] = b->wanted[k];
-      b->endvar = v, b->wanted = w, b->nendvar = cap;
-    }
-    if (!b->endvar[i])
-      b->endvar[i] = tp_sym_var(C(b), b->p->g->stops.v[b->p->ends.v[i].stop].dim->bound->name);
-    b->wanted[i] = true;
+    while (b->ends.n <= i) TP_PUSH(b->a, &b->ends, ((pb_end){ NULL, false }));
+    pb_end *end = &b->ends.v[i];
+    if (!end->var)
+      end->var = tp_sym_var(C(b), b->p->g->stops.v[b->p->ends.v[i].stop].dim->bound->name);
+    end->wanted = true;
     from[n] = b->p->ends.v[i].sym;
-    to[n++] = tp_ix_sym(C(b), b->endvar[i]);
+    to[n++] = tp_ix_sym(C(b), end->var);
   }
   return tp_ix_subst(C(b), e, n, from, to);
 }

@@ -27,13 +27,6 @@ bool tp_part_waits(const tp_plan *p, const tp_pnode *x) {
   return tp_plan_ticks(p, x) || calls(p, x, TP_FN_SHOW);
 }
 
-/* Something that is more than a call. */
-static bool has_loop(const tp_pnode *x) {
-  TP_EACH_NODE (k, x)
-    if (k.x->kind == TP_P_FOR || (k.x->rg && k.x->rg->kind == TP_RG_LOOP)) return true;
-  return false;
-}
-
 int tp_part_loops(const tp_pnode *x, const tp_pnode **v, int n) {
   TP_EACH_NODE (k, x) {
     if (k.x->kind != TP_P_FOR) continue;
@@ -53,8 +46,10 @@ static void add_part(part_cutter *c) {
 }
 
 static void end_group(part_cutter *c) {
-  bool worth = false;
-  for (int i = 0; i < c->group.n; i++) worth |= has_loop(c->group.v[i]);
+  bool worth = false; /* something that is more than a call */
+  for (int i = 0; i < c->group.n; i++)
+    TP_EACH_NODE (k, c->group.v[i])
+      worth |= k.x->kind == TP_P_FOR || (k.x->rg && k.x->rg->kind == TP_RG_LOOP);
   if (worth) add_part(c);
   c->group.n = 0;
 }

@@ -252,8 +252,6 @@ typedef struct tp_nest {
 } tp_nest;
 void tp_nest_swap(tp_nest *l, int i, int k); /* two of its axes change places */
 void tp_plan_walk(tp_ictx *ix, tp_arena *a, const tp_region *r, tp_nest *to);
-/* does a number of the body mention the axis? */
-bool tp_walk_is_named(const tp_region *r, const tp_axis *a);
 tp_op tp_region_op(const tp_region *r); /* what messages call it by, where it has no name */
 /* Calls fn at each region, LOAD, SPILL and FETCH that runs for these bounds, in order, with the
  * least and greatest value of every symbol there. False: out of memory. */

@@ -1,21 +1,20 @@
 /* strip: loops whose leaves all go over one axis are gone through a strip of it at a time.
  *
- * Let each leaf of a loop, of loops in it and of neighbours go over an axis of one extent E that it
- * does not fold, and let every window on a buffer that is written there lie, at place i of that
- * axis, at index i of one dim of the buffer. Then place i needs of the others nothing, in whatever
- * iteration, and instead of each leaf going over all of E in each iteration
+ *   for t { leaves over 0 .. E }   =>   for v = 0 .. E / B { for t { leaves over B places } }
  *
- *   for v = 0 .. E / B { the loop and its neighbours, their leaves over B places from B * v on }
+ * Each leaf of a loop, of loops in it and of neighbours goes over an axis of extent E that it does
+ * not fold, and each window on a buffer that is written there lies, at place i of that axis, at
+ * index i of one dim of the buffer. Then place i needs nothing of the others, in whatever
+ * iteration, so the order of all that depends on each other stays.
  *
- * leaves the order of everything that depends on each other as it was. A leaf may also sum up along
- * the axis, into elements that each iteration of the loops around it has for itself and that the
- * others do not touch: the sums of strips are added up in a buffer beside, floats in f64, and after
- * each strip this goes to where the sum belongs, so the last one leaves it there (not under
- * `precise`: terms are added up strip by strip). Leaves are loops, and products whose axes are all
- * the region's own (rows.c). Buffers that nothing else touches shrink to B places, so what a
- * recurrence turns, makes and carries for a block of its steps stays in the cache. It pays where
- * these are larger than that; of an extent that only the call knows that is taken for granted.
- * Programs with callbacks are left as they are: these see what runs when. */
+ * A leaf may also sum up along the axis, into elements that each iteration of the loops around it
+ * has for itself and that the others do not touch: the sums of strips are added up in a buffer
+ * beside, floats in f64, and after each strip this goes to where the sum belongs, so the last one
+ * leaves it there (not under `precise`: terms are added up strip by strip). Leaves are loops, and
+ * products whose axes are all the region's own (rows.c). Buffers that nothing else touches shrink
+ * to B places, so what a recurrence carries stays in the cache. It pays where these are larger than
+ * that; of an extent that only the call knows that is taken for granted. Programs with callbacks
+ * are left as they are: these see what runs when. */
 #include "plan/priv.h"
 #include <stdlib.h>
 

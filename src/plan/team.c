@@ -1,17 +1,17 @@
 /* team: what threads do side by side.
  *
- * A team is a run of neighbours of the plan (sequences taken apart) that all threads of a run go
- * through together, each with loop variables of its own. A leaf of it is cut: each thread runs it
- * over its share of one axis, from .. from + n; or it is left alone, and the first thread runs it.
- * Where a leaf touches what another one has made, and not in the same share, threads meet before
- * it; where, bounds and places in memory decide (run/team.c).
+ * A team is a run of neighbours of the plan (sequences taken apart) that all threads go through
+ * together, each with loop variables of its own. A leaf is cut, and each thread runs it over its
+ * share of one axis, from .. from + n, or it is left to the first thread. Threads meet before a
+ * leaf that touches what another one has made in another share; bounds and places in memory decide
+ * where (run/team.c).
  *
- * An axis may be cut where nothing is folded along it, its extent is one over bounds, each place of
- * it writes elements of its own, and reads of what the leaf writes itself only these. Elements are
- * then made of the same numbers by the same operators in the same order, so no bit depends on how
- * many threads there are. A product is cut along a dim, or along its rows or columns, a convolution
- * along a dim, or images. Left alone is what may fail (the first point at which it does is the one
- * to be named), is checked, or folds everything.
+ * An axis may be cut if nothing is folded along it, its extent is one over bounds, each place of it
+ * writes elements of its own, and the leaf reads of what it writes only these. Elements are then
+ * made by the same operators of the same numbers, so no bit depends on how many threads there are.
+ * A product is cut along a dim, or along its rows or columns, a convolution along a dim, or images.
+ * The first thread runs what may fail (the first point at which it does is named), is checked, or
+ * folds everything.
  *
  * The plan itself stays as it is. Cut leaves stand in a copy of its tree, with two symbols for each
  * extent that is cut, whose values differ from thread to thread. */

@@ -83,25 +83,24 @@ TEXT_KIND(CALLEE, char, put_callee, scan_callee, NULL);
 
 static bool callee_line(parser *p) {
   tp_callee c = { 0 };
-  if (!tp_scan_text(p, callee_rows(), &c)) return false;
+  bool ok = tp_scan_text(p, callee_rows(), &c);
   TP_PUSH(p->pl->a, &p->pl->calls, c);
-  return true;
+  return ok;
 }
 
 static bool product_line(parser *p, bool hidden) {
   tp_product o = { .hidden = hidden };
-  if (!tp_scan_text(p, product_rows(), &o)) return false;
+  bool ok = tp_scan_text(p, product_rows(), &o);
   TP_PUSH(p->pl->a, &p->pl->products, o);
-  return true;
+  return ok;
 }
 
 static bool end_line(parser *p) {
   tp_pend e = { 0 };
-  if (!tp_scan_symbol(p, TP_SYM_BOUND, &e.bound) ||
-      (accept(p, "of") && !tp_scan_symbol(p, TP_SYM_BOUND, &e.row)) || !tp_scan_end(&p->in))
-    return false;
+  bool ok = tp_scan_symbol(p, TP_SYM_BOUND, &e.bound) &&
+      (!accept(p, "of") || tp_scan_symbol(p, TP_SYM_BOUND, &e.row)) && tp_scan_end(&p->in);
   TP_PUSH(p->pl->a, &p->pl->ends, e);
-  return true;
+  return ok;
 }
 
 /* ---- statements ---- */

@@ -1,19 +1,16 @@
 /* tile: rows of loops go over tiles that stay in the cache.
  *
- * Let leaves that follow each other be loops that all have an axis of one extent E that none of
- * them folds, and let all they say to each other through buffers be said along it: two windows on
- * a buffer that one of them writes have the same offset and rings, move along one dim of it with
- * their axis, and along other dims with theirs. Then what one leaf makes at place i of the axis
- * is used by the others at place i only, and instead of each going over all of E
+ *   loops over 0 .. E   =>   for v = 0 .. E / B { the loops over B places from B * v on }
  *
- *   for v = 0 .. E / B { each of them over B places from B * v on }
- *
- * leaves the order of everything that depends on each other as it was. Buffers that nothing else
- * touches shrink to B places of that axis. Sums stay sums of the same numbers in the same order.
- * It pays where a leaf goes over more than the cache holds, and a few places of the axis do not:
- * B is so many that they make TP_TUNE_TILE_ELEMENTS elements. An extent that only the call knows,
- * and is no dim's bound, is taken for TP_TUNE_TILE_UNKNOWN places: one iteration that was not
- * needed costs little. Small programs of known extents pay nothing. */
+ * The loops are neighbours with an axis of extent E that none of them folds, and all that they say
+ * to each other through buffers is said along it: two windows on a buffer that one of them writes
+ * have the same offset and rings, and move along one dim of it with this axis and along other dims
+ * with others. Then what a loop makes at place i is used by the others at place i only, so the
+ * order of all that depends on each other stays. Buffers that nothing else touches shrink to B
+ * places. Sums add the same numbers in the same order. It pays where a loop goes over more than the
+ * cache holds and a few places of the axis do not: B places make TP_TUNE_TILE_ELEMENTS elements. An
+ * extent that only the call knows, and is no dim's bound, counts as TP_TUNE_TILE_UNKNOWN places:
+ * one iteration that was not needed costs little. */
 #include "plan/priv.h"
 #include <stdlib.h>
 
@@ -22,9 +19,6 @@ typedef struct {
   int *uses;
   int64_t tile, least, apart;
 } tiler;
-
-static bool is_one(const tp_ix *e) { return tp_is_number(e, 1); }
-static bool is_still(const tp_ix *e) { return tp_is_number(e, 0); }
 
 /* ---- which leaves ---- */
 
@@ -71,8 +65,9 @@ static bool cuts_lines(const tp_tiled *run) {
   for (int i = 0; i < run->n; i++) {
     const tp_region *r = run->leaf[i]->rg;
     TP_WINDOWS (x, r)
-      for (int j = 0; j < r->nlead && is_one(x->lead[run->axis[i]]); j++)
-        if (j != run->axis[i] && !is_still(x->lead[j]) && !is_one(r->lead[j])) return true;
+      for (int j = 0; j < r->nlead && tp_is_number(x->lead[run->axis[i]], 1); j++)
+        if (j != run->axis[i] && !tp_is_number(x->lead[j], 0) && !tp_is_number(r->lead[j], 1))
+          return true;
   }
   return false;
 }
@@ -105,7 +100,7 @@ static int dim_that_shrinks(const tiler *t, const tp_tiled *run, int buf) {
     TP_WINDOWS (x, run->leaf[i]->rg) {
       if (x->buf != buf) continue;
       int at = tp_moves_along(t->p, run->leaf[i]->rg, x, run->axis[i]);
-      if (at < 0 || (dim >= 0 && at != dim) || x->nring || !is_still(x->off) ||
+      if (at < 0 || (dim >= 0 && at != dim) || x->nring || !tp_is_number(x->off, 0) ||
           !tp_is_regular(t->p, run->leaf[i]->rg, x))
         return -1;
       dim = at, n++;

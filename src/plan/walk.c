@@ -90,14 +90,10 @@ static void order_axes(walker *w) {
   for (int i = best; i < last; i++) swap_axes(w, i, i + 1);
 }
 
-bool tp_walk_is_named(const tp_region *r, const tp_axis *a) {
+/* Does a number of the body mention the axis, or a window go round a ring along it? */
+static bool is_apart(const tp_region *r, const tp_axis *a) {
   bool any = false;
   for (int i = 0; i < a->nof; i++) any |= tp_axis_is_named(r, a->of[i]);
-  return any;
-}
-
-static bool is_wrapped(const tp_region *r, const tp_axis *a) {
-  bool any = false;
   TP_WINDOWS (x, r) any |= x->wrap == a->of[0];
   return any;
 }
@@ -105,8 +101,7 @@ static bool is_wrapped(const tp_region *r, const tp_axis *a) {
 /* Does axis i lie around axis i + 1 in every window? */
 static bool is_around(const walker *w, const tp_region *r, int i) {
   const tp_axis *a = &w->l->ax[i], *b = &w->l->ax[i + 1];
-  bool ok = a->red == b->red && !tp_walk_is_named(r, a) && !tp_walk_is_named(r, b) &&
-      !is_wrapped(r, a) && !is_wrapped(r, b);
+  bool ok = a->red == b->red && !is_apart(r, a) && !is_apart(r, b);
   for (int k = 0; k < w->l->nw && ok; k++)
     ok = w->l->stride[k][i] == tp_ix_mul(w->ix, w->l->stride[k][i + 1], b->n);
   return ok;
