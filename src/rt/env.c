@@ -4,6 +4,11 @@
 /* Inputs keep their places in every clone; a dropped one has id -1. */
 bool tp_fn_needs_input(tp_fn *f, int i) { return f->graph->inputs.v[i]->id >= 0; }
 
+int tp_tick_depth_of(const tp_fn *f, int output) {
+  const tp_node *n = f->graph->outputs.v[output].val.node;
+  return tp_tick_depth(f->ntick, f->tick, n->ndom, n->dom);
+}
+
 bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err) {
   tp_guard oom;
   volatile bool ok = false;
@@ -12,11 +17,6 @@ bool tp_guarded(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp
     tp_unguard(&oom);
   } else tp_no_memory(err, f->pos);
   return ok;
-}
-
-bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err) {
-  run->memory = f->most;
-  return f->engine->room(f, x, run, err);
 }
 
 void tp_fill_env(tp_fn *f, int64_t *env, const int64_t *given) {

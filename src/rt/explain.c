@@ -482,15 +482,17 @@ static bool is_one_of(const char *s, int n, const char *const *of) {
   return n > 0;
 }
 
-bool tp_fn_explain(tp_fn *f, const char *s, const int64_t *env, tp_buf *out, tp_error *err) {
+bool tp_explains_plan(const char *s) {
   static const char *const of_plan[] = { "plan", "code", "work", "threads" };
+  return s && is_one_of(s, TP_LEN(of_plan), of_plan);
+}
+
+bool tp_explain(tp_fn *f, const char *s, const int64_t *env, tp_buf *out, tp_error *err) {
   char hint[TP_HINT];
   if (s && !is_one_of(s, TP_LEN(sections), sections))
     return tp_fail(err, TP_E_OPTION, f->pos, "unknown section '%s' of explain%s", s,
         tp_hint(hint, s, sections, TP_LEN(sections)));
-  if (env) f = tp_fn_within(f, env);
-  return ((s && is_one_of(s, TP_LEN(of_plan), of_plan)) || tp_fn_whole(f, err)) &&
-      tp_guarded(f, tell, &(telling){ s, env, out }, err);
+  return tp_guarded(f, tell, &(telling){ s, env, out }, err);
 }
 
 /* ---- clocks ---- */

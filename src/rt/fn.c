@@ -18,7 +18,7 @@ int tp_fn_bounds(tp_fn *f, const tp_sym *const **out) {
 static bool execute(tp_fn *f, void *given, tp_error *err) {
   tp_run *run = given;
   if (tp_fn_is_endless(f, run->env)) return tp_fn_run_endless(f, run, err);
-  if (!tp_run_check(f->graph, run, err) || !tp_fn_fits(f, f->exec, run, err)) return false;
+  if (!tp_run_check(f->graph, run, err) || !f->engine->room(f, f->exec, run, err)) return false;
   bool ok = tp_run_alloc(f->graph, run, err);
   if (ok) tp_begin_params(f, f->exec, run);
   if (ok)
@@ -34,6 +34,7 @@ bool tp_fn_run(tp_fn *f, tp_run *run, tp_error *err) {
   tp_run inner = *run;
   inner.env = env;
   inner.params = f->loaded;
+  inner.memory = f->most;
   f->running = true;
   bool ok = tp_guarded(g, execute, &inner, err);
   f->running = false;
@@ -104,4 +105,10 @@ tp_array *tp_program_peek(tp_program *p, tp_val v, tp_run *run, const int64_t *a
   } else tp_no_memory(err, g->pos);
   tp_graph_free(g);
   return a;
+}
+
+bool tp_fn_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err) {
+  if (env) f = tp_fn_within(f, env);
+  return (tp_explains_plan(section) || tp_fn_whole(f, err)) &&
+      tp_explain(f, section, env, out, err);
 }

@@ -30,7 +30,7 @@ typedef struct tp_session {
 } tp_session;
 /* The reference (refer.c), or the executor of a plan (perform.c). */
 typedef struct tp_engine {
-  /* a call: asks for its memory, of this executor; runs it */
+  /* a call: asks for its memory, of this executor, before its outputs are made; runs it */
   bool (*room)(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);
   bool (*run)(tp_fn *f, tp_run *run, tp_error *err);
   /* A session: up to the first tick; then one tick at a time, at q->next afterwards. */
@@ -161,8 +161,6 @@ bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_
 void tp_fill_env(tp_fn *f, int64_t *env, const int64_t *given);
 int64_t *tp_full_env(tp_fn *f, const int64_t *given);
 bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err); /* outputs to the ends reached */
-/* memory for a call before its outputs are made */
-bool tp_fn_fits(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err);
 /* which runs with these bounds: f, or the same with shorter blocks (limit.c) */
 tp_fn *tp_fn_within(tp_fn *f, const int64_t *given);
 /* native.c */
@@ -219,5 +217,7 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
 /* Runs what is left, of one that is not open yet all of run; the outputs go to run. */
 bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err);
 tp_session *tp_session_free(tp_fn *f, tp_session *s);
+bool tp_explain(tp_fn *f, const char *section, const int64_t *env, tp_buf *out, tp_error *err);
+bool tp_explains_plan(const char *section);        /* it is said of the plan alone */
 void tp_dump_stage(const char *section, tp_fn *f); /* to stderr if TEMPO_DUMP names it */
 #endif

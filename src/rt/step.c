@@ -219,11 +219,6 @@ bool tp_no_ticks(const tp_fn *f, const tp_session *s) {
   return false;
 }
 
-int tp_tick_depth_of(const tp_fn *f, int output) {
-  const tp_node *n = f->graph->outputs.v[output].val.node;
-  return tp_tick_depth(f->ntick, f->tick, n->ndom, n->dom);
-}
-
 bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_error *err) {
   tp_graph *g = f->graph;
   s->env = TP_NEWN(&s->a, int64_t, tp_nsym(g->ix));
@@ -238,6 +233,7 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
     .inputs = s->inputs,
     .params = s->params,
     .seed = run->seed,
+    .memory = f->most,
     .fed = whole ? NULL : f->fed,
     .shown = s->shown };
   if (tp_fn_is_endless(f, s->env) && !tp_fn_may_be_endless(f, s->env, "be math.huge", err))
@@ -245,7 +241,7 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
   if (!tp_run_check(g, &s->run, err) || !tp_run_check_bounds(f->steps.graph, &s->run, err))
     return false;
   if (f->steps.plan && !(s->exec = tp_fn_exec(f, f->steps.plan, err))) return false;
-  if (!tp_fn_fits(f, s->exec, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
+  if (!f->engine->room(f, s->exec, &s->run, err) || !tp_run_alloc(g, &s->run, err)) return false;
   tp_begin_params(f, s->exec, &s->run);
   s->ticks = (tp_ticks){ f->ntick, f->tick, f->fed, s->shown, NULL, f->first };
   return f->engine->begin(f, s, err);

@@ -82,24 +82,20 @@ static bool bind(tp_exec *x) {
 
 /* A buffer without an array has no elements, but an address. */
 static bool place_buffer(tp_exec *x, const tp_pbuf *b) {
-  const tp_array *a = NULL;
   static char nowhere[64];
+  const tp_run *r = x->run;
+  tp_array *const *given = b->kind == TP_BUF_INPUT ? r->inputs
+      : b->kind == TP_BUF_OUTPUT                   ? r->outputs
+      : b->kind == TP_BUF_PARAM                    ? r->params
+                                                   : NULL;
+  const tp_array *a = b->kind == TP_BUF_CONST ? b->data : given ? given[b->slot] : NULL;
   x->base[b->id] = nowhere;
-  switch (b->kind) {
-  case TP_BUF_WORK: return true;
-  case TP_BUF_TEMP:
-    if (x->mem->spilled[b->id].chunk) x->base[b->id] = x->mem->map + x->mem->spilled[b->id].at;
-    else if (x->mem->offset[b->id] >= 0) x->base[b->id] = x->mem->arena + x->mem->offset[b->id];
+  if (b->kind == TP_BUF_TEMP && x->mem->spilled[b->id].chunk)
+    x->base[b->id] = x->mem->map + x->mem->spilled[b->id].at;
+  else if (b->kind == TP_BUF_TEMP && x->mem->offset[b->id] >= 0)
+    x->base[b->id] = x->mem->arena + x->mem->offset[b->id];
+  if (b->kind == TP_BUF_WORK || b->kind == TP_BUF_TEMP || (b->kind == TP_BUF_PARAM && !a))
     return true;
-  case TP_BUF_CONST: a = b->data; break;
-  case TP_BUF_INPUT: a = x->run->inputs ? x->run->inputs[b->slot] : NULL; break;
-  case TP_BUF_OUTPUT: a = x->run->outputs ? x->run->outputs[b->slot] : NULL; break;
-  case TP_BUF_PARAM:
-    a = x->run->params ? x->run->params[b->slot] : NULL;
-    if (!a) return true;
-    break;
-  case TP_NBUFKIND: break;
-  }
   if (!a && x->count[b->id] > 0)
     return tp_fail(x->err, TP_E_INPUT, TP_NOWHERE, "'%s' is needed and was not given",
         b->name ? b->name : "?");

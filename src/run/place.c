@@ -20,10 +20,10 @@ static size_t bytes(const tp_exec *x, const tp_pbuf *b) {
 }
 
 bool tp_exec_tick(const tp_exec *x, int64_t *at) {
-  const tp_inst *i = x->flow->inst + x->flow->front.pc;
-  if (x->flow->front.pc >= x->flow->ninst || i->op != TP_I_TICK) return false;
-  for (int k = 0; k < i->rg->rg->ncoord; k++)
-    at[k] = tp_dx_get(&i->rg->coord[k], x->flow->front.env);
+  const tp_cursor *c = &x->flow->front;
+  const tp_inst *i = x->flow->inst + c->pc;
+  if (c->pc >= x->flow->ninst || i->op != TP_I_TICK) return false;
+  for (int k = 0; k < i->rg->rg->ncoord; k++) at[k] = tp_dx_get(&i->rg->coord[k], c->env);
   return true;
 }
 
@@ -44,12 +44,13 @@ static void put_cursor(const tp_exec *x, const tp_cursor *c, tp_buf *b) {
 }
 
 void tp_exec_put(tp_exec *x, tp_buf *b) {
-  tp_flow_settle(x, &x->flow->front);
-  if (x->flow->split) tp_flow_settle(x, &x->flow->back);
-  tp_put_i64(b, x->flow->split);
-  tp_put_i64(b, x->flow->nshown);
-  put_cursor(x, &x->flow->front, b);
-  put_cursor(x, x->flow->split ? &x->flow->back : &x->flow->front, b);
+  tp_flow *f = x->flow;
+  tp_flow_settle(x, &f->front);
+  if (f->split) tp_flow_settle(x, &f->back);
+  tp_put_i64(b, f->split);
+  tp_put_i64(b, f->nshown);
+  put_cursor(x, &f->front, b);
+  put_cursor(x, f->split ? &f->back : &f->front, b);
   for (int i = 0; i < x->plan->bufs.n; i++) {
     const tp_pbuf *p = x->plan->bufs.v[i];
     if (!alive(x, p)) continue;
@@ -62,13 +63,13 @@ void tp_exec_put(tp_exec *x, tp_buf *b) {
 }
 
 static void take_cursor(const tp_exec *x, tp_cursor *c, tp_reader *r) {
-  const tp_inst *inst = x->flow->inst, *end = inst + x->flow->ninst;
+  const tp_inst *inst = x->flow->inst, *end = inst + x->flow->ninst, *i = inst;
   int64_t place = tp_take_in(r, 0, (int64_t)x->flow->ninst + 1);
-  for (c->pc = 0; c->pc < x->flow->ninst && (place > 0 || keeps(&inst[c->pc])); c->pc++)
-    place -= !keeps(&inst[c->pc]);
-  if (place > 0) r->bad = true;
+  for (; i < end && (place > 0 || keeps(i)); i++) place -= !keeps(i);
+  c->pc = (int)(i - inst);
+  r->bad |= place > 0;
   c->pos = (int)tp_take_in(r, -1, INT32_MAX);
-  for (const tp_inst *i = inst; i < end; i++)
+  for (i = inst; i < end; i++)
     if (i->op == TP_I_FOR) c->env[i->var] = tp_take_i64(r);
     else if (i->op == TP_I_LOAD) c->env[i->var] = tp_take_in(r, 0, tp_dx_get(&i->hi, x->env) + 1);
 }
@@ -173,20 +174,19 @@ static bool goes_on(tp_exec *x, tp_cursor *c, const int64_t *bounds) {
 }
 
 bool tp_exec_get(tp_exec *x, tp_reader *r, const int64_t *was) {
-  tp_cursor *front = &x->flow->front, *back = &x->flow->back;
+  tp_flow *f = x->flow;
+  tp_cursor *front = &f->front, *back = &f->back;
   TP_COPYN(back->env, front->env, x->nsym);
-  x->flow->split = tp_take_in(r, 0, x->flow->behind ? 2 : 1);
-  x->flow->nshown = (int)tp_take_in(r, 0, INT32_MAX);
+  f->split = tp_take_in(r, 0, f->behind ? 2 : 1);
+  f->nshown = (int)tp_take_in(r, 0, INT32_MAX);
   take_cursor(x, front, r);
   take_cursor(x, back, r);
-  x->flow->backrow = INT64_MIN;
+  f->backrow = INT64_MIN;
   bool ok = !r->bad && tp_flow_possible(x, front) && tp_flow_possible(x, back) &&
-      !tp_flow_before(x, front, back) && !(x->flow->split && tp_flow_side(x, front));
-  if (ok)
-    tp_first_passed(x, front->pc < x->flow->ninst ? x->flow->inst[front->pc].pos : x->plan->npos);
+      !tp_flow_before(x, front, back) && !(f->split && tp_flow_side(x, front));
+  if (ok) tp_first_passed(x, front->pc < f->ninst ? f->inst[front->pc].pos : x->plan->npos);
   if (!(r->bad = !ok)) take_buffers(x, r);
-  if (was && !r->bad)
-    r->bad = !goes_on(x, front, was) || (x->flow->split && !goes_on(x, back, was));
+  if (was && !r->bad) r->bad = !goes_on(x, front, was) || (f->split && !goes_on(x, back, was));
   if (ok) tp_spill_rest(x);
   return !r->bad;
 }
