@@ -238,7 +238,7 @@ static void link_rows(row_hits *q) {
 }
 
 /* A row that is hit once costs one addition and no other memory. */
-static void add_rows(const tp_exec *x, const tp_dreg *r, row_hits *q, double *sum) {
+static void add_hit_rows(const tp_exec *x, const tp_dreg *r, row_hits *q, double *sum) {
   bool apart = !sum || goes_around(x, q->at, q->n, q->around);
   if (!apart) link_rows(q);
   for (int64_t j = 0; j < q->n; j++) {
@@ -291,7 +291,7 @@ bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
   tp_walk w;
   for (tp_walk_start(&w, r->nlead, o->v.shape); w.ok; tp_walk_next(&w)) {
     rows_at(r, &w, &q);
-    add_rows(x, r, &q, sum);
+    add_hit_rows(x, r, &q, sum);
   }
   return true;
 }

@@ -88,28 +88,13 @@ static isl_pw_aff *block_row(tp_sched *S, const tp_stmt *s, int sign) {
   return isl_pw_aff_from_aff(sign > 0 ? x : isl_aff_neg(x));
 }
 
-/* {calls -> points}: each call's point at 0. Rows do not mention vector dims, so any would do. */
-static isl_multi_aff *call_points(tp_sched *S, const tp_stmt *s) {
-  isl_space *calls = tp_isl_space(S->ix, tp_call_dim(s, s->ndim));
-  isl_multi_aff *m = isl_multi_aff_zero(
-      isl_space_map_from_domain_and_range(isl_space_copy(calls), tp_isl_space(S->ix, s->ndim)));
-  isl_local_space *from = isl_local_space_from_space(calls);
-  for (int d = 0; d < s->ndim; d++)
-    if (tp_is_called(s, d))
-      m = isl_multi_aff_set_aff(m, d,
-          isl_aff_var_on_domain(
-              isl_local_space_copy(from), isl_dim_set, (unsigned)tp_call_dim(s, d)));
-  isl_local_space_free(from);
-  return m;
-}
-
+/* Rows do not mention vector dims. */
 isl_pw_aff *tp_call_row(tp_sched *S, const tp_mem *m) {
   const tp_stmt *s = S->p->stmts.v[m->st];
-  isl_pw_aff *row = isl_pw_aff_copy(m->row);
-  if (s->bdim >= 0 && m->blocks == s->bdim + 1) {
-    isl_pw_aff_free(row);
-    row = block_row(S, s, m->s);
-  } else if (s->vec) row = isl_pw_aff_pullback_multi_aff(row, call_points(S, s));
+  bool block = s->bdim >= 0 && m->blocks == s->bdim + 1;
+  isl_pw_aff *row = block ? block_row(S, s, m->s) : isl_pw_aff_copy(m->row);
+  for (int d = s->ndim - 1; d >= 0 && !block; d--)
+    if (!tp_is_called(s, d)) row = isl_pw_aff_drop_dims(row, isl_dim_in, (unsigned)d, 1);
   return isl_pw_aff_set_tuple_id(row, isl_dim_in, tp_stmt_id(S, m->st));
 }
 

@@ -237,8 +237,8 @@ static bool pace_call(tp_sched *S, int call, int tick) {
   int n = tp_tick_depth(t->ndim, t->dim, s->ndim, s->dim);
   if (!n || (n < t->ndim && tp_call_fn(s) != TP_FN_SHOW)) return true;
   isl_map *at = outer_dims(S, s, t, n), *ticks = isl_map_reverse(outer_dims(S, t, t, n));
-  isl_map *after =
-      isl_map_apply_range(isl_map_copy(at), isl_map_lex_lt(isl_space_range(isl_map_get_space(at))));
+  isl_space *dims = isl_space_range(isl_map_get_space(at));
+  isl_map *after = isl_map_apply_range(isl_map_copy(at), isl_map_lex_lt(dims));
   isl_map *own = isl_map_apply_range(at, isl_map_copy(ticks));
   after = isl_map_apply_range(after, ticks);
   if (s->node[s->nnode - 1]->attr.paced)
@@ -265,11 +265,10 @@ static bool pace_newest(tp_sched *S, int st, int call) {
   const tp_stmt *s = S->p->stmts.v[st], *t = S->p->stmts.v[call];
   int n = tp_tick_depth(t->ndim, t->dim, s->ndim, s->dim);
   if (!n) return true;
-  isl_map *at = outer_dims(S, s, t, n);
-  isl_map *m =
-      isl_map_apply_range(isl_map_copy(at), isl_map_lex_le(isl_space_range(isl_map_get_space(at))));
-  isl_map_free(at);
-  m = isl_map_apply_range(m, isl_map_reverse(outer_dims(S, t, t, n)));
+  isl_map *m = outer_dims(S, s, t, n);
+  isl_space *dims = isl_space_range(isl_map_get_space(m));
+  m = isl_map_apply_range(
+      isl_map_apply_range(m, isl_map_lex_le(dims)), isl_map_reverse(outer_dims(S, t, t, n)));
   return add(S, wanted(st, call, m));
 }
 

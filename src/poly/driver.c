@@ -282,42 +282,14 @@ static tp_sres attempt(tp_sched *S) {
   return TP_S_OK;
 }
 
-/* ---- what is given up where that does not work out (relax.def) ---- */
-
-typedef enum { MIDWAY, ORDER, STORAGE } relax_when;
-
-static bool has_outlines(const tp_sched *S) { return S->hulled; }
-
-static bool has_calls(const tp_sched *S) {
-  bool any = false;
-  for (int i = 0; i < S->p->stmts.n; i++) any |= S->p->stmts.v[i]->vec != 0;
-  return any;
-}
-
-static bool has_blocks(const tp_sched *S) {
-  bool any = false;
-  for (int i = 0; i < S->p->stmts.n; i++)
-    any |= S->p->stmts.v[i]->bdim >= 0 || S->p->stmts.v[i]->rdim >= 0;
-  return any && !S->p->block && !S->p->ticks;
-}
-
-static const struct {
-  relax_when when;
-  bool (*there)(const tp_sched *);
-} relaxations[] = {
-#define R(N, when, there, says) { when, there },
-#include "poly/relax.def"
-#undef R
-};
-
-static bool relax(tp_sched *S, relax_when when) {
-  for (int k = 0; k < TP_NRELAX; k++) {
-    if (relaxations[k].when != when || tp_without(S->p, (tp_relax)k) || !relaxations[k].there(S))
-      continue;
-    tp_give_up(S->p, (tp_relax)k);
-    return true;
-  }
-  return false;
+/* Gives something up where that did not work out (relax.def); false: there is nothing left. */
+static bool relax(tp_sched *S) {
+  bool calls = false;
+  for (int i = 0; i < S->p->stmts.n; i++) calls |= S->p->stmts.v[i]->vec != 0;
+  bool outlines = S->hulled && !tp_without(S->p, TP_RX_OUTLINES);
+  if (!outlines && (!calls || tp_without(S->p, TP_RX_CALLS))) return false;
+  tp_give_up(S->p, outlines ? TP_RX_OUTLINES : TP_RX_CALLS);
+  return true;
 }
 
 /* A schedule that passes the proof. */
@@ -335,7 +307,7 @@ static bool find_order(tp_sched *S, tp_error *err) {
     S->p->ms_proof += 1e3 * (tp_now() - t0);
     S->err = err;
     if (S->p->proved) return true;
-    if (relax(S, ORDER)) continue;
+    if (relax(S)) continue;
     if (r == TP_S_OK) {
       tp_fail(&mine, TP_E_CYCLE, TP_NOWHERE,
           "the order found for the loops could not be proved: %s",
@@ -345,17 +317,6 @@ static bool find_order(tp_sched *S, tp_error *err) {
     if (err && err->code == TP_OK) *err = mine;
     return false;
   }
-}
-
-/* What an order keeps; false: of some array that was too hard to say, so all of it is kept. */
-static bool keep_enough(tp_sched *S) {
-  double t0 = tp_now();
-  tp_settle_guards(S);
-  tp_dense_vectors(S);
-  tp_behind(S);
-  bool known = tp_live(S);
-  S->p->ms_live += 1e3 * (tp_now() - t0);
-  return known;
 }
 
 /* ---- loops around rows of isl's own ---- */
@@ -391,19 +352,16 @@ static bool write_loops(tp_sched *S) {
 
 static bool fill_schedule(tp_sched *S, tp_error *err) {
   tp_poly *p = S->p;
-  uint32_t *dense = TP_NEWN(S->a, uint32_t, p->arrs.n);
-  int nover = p->nover, nunknown = p->unknown.n;
-  for (int i = 0; i < p->arrs.n; i++) dense[i] = p->arrs.v[i]->dense;
   if (!find_order(S, err)) return false;
   if (p->judge) return true;
-  while (!keep_enough(S) && relax(S, STORAGE)) {
-    p->nover = nover;
-    p->unknown.n = nunknown;
-    for (int i = 0; i < p->arrs.n; i++) p->arrs.v[i]->dense = dense[i], p->arrs.v[i]->align = NULL;
-    if (!find_order(S, err)) return false;
-  }
-  tp_spread_rows(S);
   double t0 = tp_now();
+  tp_settle_guards(S);
+  tp_dense_vectors(S);
+  tp_behind(S);
+  tp_live(S);
+  p->ms_live += 1e3 * (tp_now() - t0);
+  tp_spread_rows(S);
+  t0 = tp_now();
   bool ok = write_loops(S);
   p->ms_tree += 1e3 * (tp_now() - t0);
   return ok;

@@ -63,7 +63,6 @@ const tp_ix *tp_end_of_rows(tp_poly *p, const tp_end *e, int d) {
   return NULL;
 }
 
-/* The ends that e mentions: the next one's place in the table from `from` on, -1: no more. */
 int tp_next_end(const tp_poly *p, const tp_ix *e, int from) {
   for (int i = from; e && i < p->ends.n; i++)
     if (tp_ix_mentions(e, p->ends.v[i].sym)) return i;
@@ -113,8 +112,6 @@ static tp_at moved(tp_poly *p, const tp_end *e, int d, int n, const tp_sym *cons
   return at;
 }
 
-/* Ends follow their points where the dims of e are replaced; what depends on a symbol of `gone`
- * becomes the greatest. */
 const tp_ix *tp_move_ends(tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims,
     const tp_ix *const *to, uint32_t gone) {
   TP_VEC(const tp_sym *) from = { 0 };

@@ -176,9 +176,9 @@ static const tp_ix *whole_blocks(const life *f, const tp_ix *width, int k) {
   return full ? tp_ix_min(ix, width, full) : width;
 }
 
-static void settle(life *f, const tp_ix *const *width, const char *why) {
+static void settle(life *f, const tp_ix *const *width) {
   for (int k = 0; k < f->x->ndim; k++) f->x->width[k] = whole_blocks(f, width[k], k);
-  for (int k = 0; k < f->x->ndim; k++) f->x->why[k] = why ? why : reason(f, k);
+  for (int k = 0; k < f->x->ndim; k++) f->x->why[k] = reason(f, k);
 }
 
 static void kept_whole(life *f, const char *why) {
@@ -234,8 +234,7 @@ static void find_widths(life *f) {
   f->a->width = a;
 }
 
-/* False: too hard. */
-static bool analyse(life *f) {
+static void analyse(life *f) {
   int n = f->x->ndim;
   tp_sched *S = f->S;
   bool fresh;
@@ -243,8 +242,8 @@ static bool analyse(life *f) {
   if (((f->passed | f->x->dense) & ((1u << n) - 1)) == (1u << n) - 1) {
     const tp_ix **w = TP_NEWN(S->a, const tp_ix *, n);
     for (int k = 0; k < n; k++) w[k] = dense(f, k) ? whole(f, k) : tp_ix_const(S->ix, 1);
-    settle(f, w, NULL);
-    return true;
+    settle(f, w);
+    return;
   }
   tp_life_columns(f);
   last_reads(f);
@@ -252,12 +251,11 @@ static bool analyse(life *f) {
   if (fresh) find_widths(f);
   if (!f->a->ok) {
     kept_whole(f, "too hard to analyse: kept whole");
-    return false;
+    return;
   }
   tp_query(S);
-  settle(f, f->a->width, NULL);
+  settle(f, f->a->width);
   tp_query_end(S);
-  return true;
 }
 
 /* ---- versions ---- */
@@ -299,8 +297,7 @@ static void find_version_widths(life *f) {
   f->a->width = TP_NEWN(f->S->a, const tp_ix *, f->x->ndim);
   tp_ask(f->S, "whether changes of '%s' lie in one place", f->x->name, NULL);
   query_exactly(f);
-  bool ok = !tp_life_versions_meet(f) && tp_life_conflicts(f) &&
-      tp_life_widths(f, true, f->a->width),
+  bool ok = tp_life_conflicts(f) && tp_life_widths(f, true, f->a->width),
        known = tp_query_end(f->S);
   *f->hard += !known;
   f->a->ok = known && ok && tp_is_number(f->a->width[f->x->ndim - 1], 1);
@@ -367,8 +364,7 @@ static void crossings(tp_sched *S, life *all) {
     }
 }
 
-bool tp_live(tp_sched *S) {
-  bool all_known = true;
+void tp_live(tp_sched *S) {
   life *all = TP_NEWN(S->a, life, S->p->arrs.n);
   tp_hmap known;
   int hard = 0;
@@ -391,8 +387,7 @@ bool tp_live(tp_sched *S) {
     if (f->x->kind != TP_ARR_TEMP)
       kept_whole(f, f->x->kind == TP_ARR_OUTPUT ? "an output" : "given");
     else if (!f->writes.n) kept_whole(f, "never written");
-    else all_known &= analyse(f);
+    else analyse(f);
   }
   join_versions(S, all);
-  return all_known;
 }

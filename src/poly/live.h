@@ -68,9 +68,6 @@ int tp_life_loops(const life *f); /* how many of the outermost loops all accesse
 void tp_life_passed(life *f);     /* fills passed, skip */
 /* No other element is written by `next` after `first` has written this one and not after `read`. */
 bool tp_life_apart(const life *f, tp_place first, tp_place next, tp_place read);
-/* An element of one version is written in another, not as a copy, before it is read; false: not
- * known. */
-bool tp_life_versions_meet(const life *f);
 /* Which of the last reads comes after all writes, wherever the skipped loops are, and reads all
  * elements: so all are there at once. -1: none. */
 int tp_life_phase(const life *f);

@@ -151,7 +151,7 @@ typedef struct tp_late {
 
 /* What the search for loops may give up (relax.def). */
 typedef enum {
-#define R(N, when, there, says) TP_RX_##N,
+#define R(N, says) TP_RX_##N,
 #include "poly/relax.def"
 #undef R
   TP_NRELAX
@@ -252,6 +252,7 @@ static inline bool tp_is_copy(const tp_stmt *s) {
 /* ---- ends by data (ends.c) ---- */
 /* the end of rows over which e is the greatest, if they end */
 const tp_ix *tp_end_of_rows(tp_poly *p, const tp_end *e, int d);
+/* The place in the table of the next end from `from` on that e mentions; -1: no more. */
 int tp_next_end(const tp_poly *p, const tp_ix *e, int from);
 /* e mentions s, or an end at a point that does */
 bool tp_depends(const tp_poly *p, const tp_ix *e, const tp_sym *s);

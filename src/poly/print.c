@@ -301,7 +301,7 @@ void tp_poly_print_schedule(tp_buf *b, const tp_poly *p) {
 
 void tp_poly_print_unknown(tp_buf *b, const tp_poly *p) {
   static const char *const says[] = {
-#define R(N, when, there, says) says,
+#define R(N, says) says,
 #include "poly/relax.def"
 #undef R
   };

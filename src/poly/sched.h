@@ -289,8 +289,7 @@ bool tp_rows_apart(
     tp_sched *S, isl_map *m, const tp_mem *u, const tp_mem *v, int64_t *lo, int64_t *hi);
 bool tp_make_tree(tp_sched *S);
 tp_tree *tp_stop_loops(tp_poly *p, tp_tree *t); /* narrow.c */
-/* false: of some array it was too hard to say, so it is kept whole */
-bool tp_live(tp_sched *S);
+void tp_live(tp_sched *S);
 /* a bound without a dim, given at the call, which the program mentions */
 bool tp_is_free_bound(const tp_sched *S, const tp_sym *s);
 #endif

@@ -6,14 +6,6 @@
 #include <isl/schedule_node.h>
 #include <isl/ast_build.h>
 
-static isl_union_set *add_domain(tp_sched *S, TP_TAKE isl_union_set *to, int st) {
-  return isl_union_set_add_set(to, isl_set_copy(tp_told_set(S, st)));
-}
-
-static isl_union_pw_aff *add_rows(tp_sched *S, TP_TAKE isl_union_pw_aff *rows, const tp_mem *m) {
-  return isl_union_pw_aff_add_pw_aff(rows, tp_call_row(S, m));
-}
-
 /* No loop inside but those that only sum up. */
 static bool innermost(tp_sched *S, const tp_item *x) {
   for (int i = 0; i < x->body.n; i++) {
@@ -116,9 +108,10 @@ static void keep_leaders(tp_sched *S, tp_items *seq) {
 static isl_union_set *domains(tp_sched *S, tp_item *const *v, int n) {
   if (n > 1) return isl_union_set_union(domains(S, v, n / 2), domains(S, v + n / 2, n - n / 2));
   isl_union_set *all = isl_union_set_empty(tp_isl_params(S->ix));
-  if (v[0]->st >= 0) return add_domain(S, all, v[0]->st);
+  if (v[0]->st >= 0) return isl_union_set_add_set(all, isl_set_copy(tp_told_set(S, v[0]->st)));
   for (int i = 0; i < v[0]->nmem; i++)
-    if (!S->st[v[0]->mem[i].st].follows) all = add_domain(S, all, v[0]->mem[i].st);
+    if (!S->st[v[0]->mem[i].st].follows)
+      all = isl_union_set_add_set(all, isl_set_copy(tp_told_set(S, v[0]->mem[i].st)));
   return all;
 }
 
@@ -128,7 +121,8 @@ static isl_schedule_node *range_schedule(
 static isl_multi_union_pw_aff *band_of(tp_sched *S, const tp_item *x) {
   isl_union_pw_aff *rows = isl_union_pw_aff_empty(tp_isl_params(S->ix));
   for (int i = 0; i < x->nmem; i++)
-    if (!S->st[x->mem[i].st].follows) rows = add_rows(S, rows, &x->mem[i]);
+    if (!S->st[x->mem[i].st].follows)
+      rows = isl_union_pw_aff_add_pw_aff(rows, tp_call_row(S, &x->mem[i]));
   return isl_multi_union_pw_aff_from_union_pw_aff(rows);
 }
 

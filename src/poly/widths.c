@@ -15,18 +15,11 @@ static isl_stat add_width_piece(isl_set *dom, isl_aff *a, void *ud) {
   return piece ? isl_stat_ok : isl_stat_error;
 }
 
-static const tp_ix *ix_of_piece(const life *f, TP_KEEP isl_pw_aff *piece) {
-  isl_aff *a = isl_pw_aff_as_aff(isl_pw_aff_copy(piece));
-  const tp_ix *e = a ? tp_ix_of_aff(f->S->ix, 0, NULL, a) : NULL;
-  isl_aff_free(a);
-  return e;
-}
-
 /* Pieces a and b bound the width together with the most that the width has where it exceeds both.
  * NULL: that is no number. */
 static const tp_ix *bound_of_pieces(const width_pieces *p, isl_pw_aff *a, isl_pw_aff *b) {
   tp_sched *S = p->f->S;
-  const tp_ix *x = ix_of_piece(p->f, a), *y = ix_of_piece(p->f, b);
+  const tp_ix *x = tp_ix_of_pw_aff(S->ix, 0, NULL, a), *y = tp_ix_of_pw_aff(S->ix, 0, NULL, b);
   if (!x || !y) return NULL;
   const tp_ix *e = x == y ? x : tp_ix_max(S->ix, x, y);
   isl_set *over = isl_pw_aff_gt_set(isl_pw_aff_copy(p->width), isl_pw_aff_copy(a));
