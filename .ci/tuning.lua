@@ -4,6 +4,6 @@ local group
 for _, row in ipairs(require "docs.rows".read("src/base/tuning.def", "T")) do
   if row.group ~= group then print((group and "\n" or "") .. row.group) end
   group = row.group
-  local measured = row[4] == "" and "chosen" or row[4]
+  local measured = row[4] or "chosen"
   print(("  %-16s %8d  %s\n  %26s(%s)"):format(row[1], load("return " .. row[2])(), row[3], "", measured))
 end

@@ -1,8 +1,10 @@
--- What scripts meet of handles that only takes values apart, words mistakes or calls other functions. The C module calls
--- this with itself, with functions that are here alone (`core` of src/lua/module.c) and with the metatables of handles.
--- Nothing here is called while a program runs, but for the rows of arrays.
-local next = next
-local getmetatable, setmetatable, debug_metatable = getmetatable, setmetatable, debug.getmetatable
+-- The part of the binding that takes values apart, words mistakes or calls other functions; src/lua has the rest. The
+-- module calls this function with itself, with functions that are known here alone (`core` of src/lua/module.c) and with
+-- the metatables of handles. It gives two: one makes an error's object, one finds the names
+-- of variables. Nothing here runs while a program runs, but for the
+-- rows of arrays.
+local next, getmetatable, setmetatable, debug_metatable = next, getmetatable, setmetatable, debug.getmetatable
+local getinfo, getlocal, getupvalue = debug.getinfo, debug.getlocal, debug.getupvalue
 
 return function(tempo, core, classes)
 local Program, Index, Range, Tensor, Loose, Array, Function = (table.unpack or rawget(_G, "unpack"))(classes, 1, 7)
@@ -81,7 +83,7 @@ end
 -- ---- index expressions ----------------------------------------------------------------------------------------------
 local function is_index(v) return getmetatable(v) == Index end
 
--- What makes an index expression a value.
+-- With one of these as the other operand an index expression is a value.
 local function is_value(v) return is_tensor(v) or getmetatable(v) == Array or type(v) == "table" end
 
 local function written(v)
@@ -89,7 +91,7 @@ local function written(v)
   return describe(v)
 end
 
--- t, (t + 1): what a method is written behind.
+-- As it stands before a method's colon: t, (t + 1).
 local function called(v)
   local s = written(v)
   if not is_index(v) or s:find "^[%w_]+$" or s:find "^[%w_]+:upper%(%)$" then return s end
@@ -334,6 +336,46 @@ define(Program, "sink", 4, function(P, inputs, f, o)                -- P:sink({a
   core.record(P, "sink", f, inputs, nil, o)
 end)
 
+-- ---- P:compile{ outputs =, tier =, passes =, ... } -------------------------------------------------------------------
+-- By name: a table's own order varies, and lifting a random literal gives it its ordinal.
+local function sorted_outputs(outputs)
+  local names, values = {}, {}
+  if outputs ~= nil and type(outputs) ~= "table" then
+    fail("option", "outputs: expected a table by name, {h = h}; got %s", describe(outputs))
+  end
+  for name in next, outputs or {} do
+    if type(name) ~= "string" then
+      fail("option", "outputs go by name, { h = h }; got %s as a key", describe(name))
+    end
+    names[#names + 1] = name
+  end
+  table.sort(names)
+  for k, name in ipairs(names) do values[k] = outputs[name] end
+  return names, values
+end
+
+-- { evolve = false, cse = true } => "cse=true,evolve=false"
+local function passes_text(passes)
+  if type(passes) ~= "table" then return passes end
+  local list = {}
+  for name, on in next, passes do
+    if type(name) ~= "string" or type(on) ~= "boolean" then
+      fail("option", "passes: expected \"none\" or a table like {evolve = false}")
+    end
+    list[#list + 1] = name .. "=" .. tostring(on)
+  end
+  table.sort(list)
+  return table.concat(list, ",")
+end
+
+define(Program, "compile", 2, function(P, o)
+  options(o, "compile", { "outputs", "device", "tier", "threads", "memory", "passes", "precise", "reproducible",
+    "cflags", "check", "tick", "async" })
+  o = o or {}
+  local names, values = sorted_outputs(o.outputs)
+  return core.compile(P, names, values, o, passes_text(o.passes))
+end)
+
 -- ---- parameters of functions ----------------------------------------------------------------------------------------
 -- The paths of a module, a parameter or a list of them, as a set. All that was seen is in it too, for modules that hold
 -- each other.
@@ -400,5 +442,76 @@ define(Function, "load_params", 3, function(f, t, o)
   return lacking(at, t), lacking(t, at)
 end)
 
-return new_error
+-- ---- variables of unnamed tensors -----------------------------------------------------------------------------------
+-- Messages call a tensor without a name by the script's local, upvalue, field or global that holds it. The script's
+-- frames are looked through, the innermost first, for locals, then for upvalues, then the globals. A local names a tensor
+-- only in the function whose lines made it: a helper's parameter is another name for it. Of a table's fields that hold
+-- one, or results of one operator, the first name in order is taken, as a table's own order differs from run to run.
+local libdir = getinfo(1, "S").source:match "^.*/"
+
+local function field_name(t, key)
+  if type(key) == "string" then return t ~= "" and t .. "." .. key or key end
+  if type(key) == "number" and key % 1 == 0 then return ("%s[%d]"):format(t, key) end
+end
+
+local function name_variables(program)
+  local found, aliases, fields, round = {}, {}, 4096, 0
+
+  local function unnamed(v)
+    if getmetatable(v) == Tensor then return core.unnamed(v, program) end
+  end
+
+  local function give(id, v, name)
+    local f = found[id]
+    if not f or f.round == round and name < f.name then found[id] = { round = round, name = name, tensor = v } end
+  end
+
+  local function name_fields(t, name, depth)
+    if t == tempo then return end
+    for key, v in next, t do
+      if fields <= 0 then return end
+      fields = fields - 1
+      local id = unnamed(v)
+      local path = (id or depth > 0 and type(v) == "table") and field_name(name, key)
+      if path and id then give(id, v, path)
+      elseif path then name_fields(v, path, depth - 1) end
+    end
+  end
+
+  local function name_value(name, v, frame, upvalue)
+    round = round + 1
+    local id, file, line = unnamed(v)
+    if not id then
+      if type(v) == "table" then name_fields(v, name, 1) end
+      return
+    end
+    local here = file == frame.short_src
+    if upvalue then here = here and not aliases[id]
+    elseif frame.what ~= "main" then
+      here = here and line >= frame.linedefined and line <= frame.lastlinedefined
+    end
+    if here then give(id, v, name) elseif not upvalue then aliases[id] = true end
+  end
+
+  for _, upvalues in ipairs { false, true } do
+    local level, frame = 2, getinfo(2, "Sf")
+    while frame do
+      local k, name, v = 0, frame.what ~= "C" and frame.source:sub(1, #libdir) ~= libdir
+      while name do
+        k = k + 1
+        if upvalues then name, v = getupvalue(frame.func, k) else name, v = getlocal(level, k) end
+        if name and name:sub(1, 1) ~= "(" and name ~= "_" and name ~= "_ENV" then
+          name_value(name, v, frame, upvalues)
+        end
+      end
+      level = level + 1
+      frame = getinfo(level, "Sf")
+    end
+  end
+  round = round + 1
+  name_fields(_G, "", 0)
+  for _, f in next, found do core.name(f.tensor, f.name) end
+end
+
+return new_error, name_variables
 end

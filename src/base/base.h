@@ -50,7 +50,7 @@ static inline int64_t tp_round_up(int64_t n, int64_t by) { return (n + by - 1) /
 
 #define TP_VERSION "0.1"
 enum {
-#define T(NAME, value, what, measured) TP_TUNE_##NAME = value,
+#define T(NAME, value, ...) TP_TUNE_##NAME = value,
 #include "base/tuning.def"
 #undef T
 };
@@ -210,8 +210,7 @@ int tp_by_text(const void *a, const void *b);
 /* edit distance <= 1/3 of the length (1 between short ones), else NULL */
 const char *tp_nearest(const char *word, const char *const *names, int n);
 
-/* "; did you mean 'x'?", or the names, if these are few: what follows an unknown name in a message.
- */
+/* what follows an unknown name in a message: "; did you mean 'x'?", or the names, if few */
 enum { TP_HINT = 512 };
 const char *tp_hint(char out[TP_HINT], const char *name, const char *const *names, int n);
 
@@ -246,12 +245,9 @@ int64_t tp_f64_to_i64(double v);
 /* "no integer", "outside 0 .. 255": what is wrong with v as an element; NULL: nothing */
 const char *tp_dtype_refuses(tp_dtype d, double v);
 
-/* ---- Philox 4x32-10 (philox.c) ----
- * The stream of one random op at one temporal point: key = (seed lo, seed hi); for the op's hash
- * and then for each temporal coordinate in domain order one round of key' = first two words of
- * philox(counter = (lo, hi, ordinal, 0x74656d70), key), ordinal 0 for the op's hash, 1, 2, ... for
- * the coordinates. Element e then is word e % 4 of philox(counter = (e/4 lo, e/4 hi, 0, 0), key).
- * docs/random.md gives this layout to users. */
+/* ---- Philox 4x32-10 (philox.c): docs/random.md has the layout of counters and the formulas ----
+ * The stream of one random op at one temporal point has a key of its own: that of the op's hash,
+ * then one more round for each temporal coordinate, in domain order. */
 typedef struct {
   uint32_t k[2];
 } tp_philox_key;
@@ -259,12 +255,6 @@ void tp_philox4x32(const uint32_t ctr[4], const uint32_t key[2], uint32_t out[4]
 tp_philox_key tp_philox_op(uint64_t seed, uint64_t ophash);
 tp_philox_key tp_philox_coord(tp_philox_key k, int ordinal, int64_t coord); /* ordinal 1.. */
 uint32_t tp_philox_word(tp_philox_key k, int64_t element);
-/* formulas: uniform f32 = (w >> 8) * 2^-24 (f16: (w >> 21) * 2^-11, bf16: (w >> 24) * 2^-8); f64 =
- * ((w_hi:w_lo) >> 11) * 2^-53 from words 2e, 2e+1; normal: Box-Muller on words 2e, 2e+1: u1 = ((w0
- * >> 8) + 1) * 2^-24, u2 = (w1 >> 8) * 2^-24, sqrt(-2 ln u1) * cos(2 pi u2), in double by the
- * operations that docs/random.md lists, then rounded; randint in [lo, hi): lo +
- * ((uint64)(w_hi:w_lo) mod (hi - lo)), w_lo = word 2e, w_hi = word 2e+1 (as in f64). bernoulli(p):
- * uniform f32 < p. */
 float tp_philox_uniform(tp_philox_key k, int64_t e);
 /* of a uniform f32 the leading bits that f16 (11) and bf16 (8) hold: below 1 */
 float tp_uniform_cut(tp_dtype d, float u);

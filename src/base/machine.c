@@ -60,26 +60,18 @@ static int64_t least_of_groups(
   }
 }
 
-static bool names_memory(const char *controllers) {
-  for (const char *s = controllers; s; s = strchr(s, ',')) {
-    s += *s == ',';
-    if (!strncmp(s, "memory", 6) && (!s[6] || s[6] == ',')) return true;
-  }
-  return false;
-}
-
 /* /proc/self/cgroup: "4:cpu,memory:/a/b" (version 1), "0::/a/b" (version 2) */
 static int64_t least_of_line(const char *root, char *line) {
   line[strcspn(line, "\n")] = 0;
   char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
   if (!path) return INT64_MAX;
   *path++ = 0;
-  if (names_memory(controllers + 1))
+  if (strstr(controllers, "memory"))
     return least_of_groups(root, "/memory", path, "memory.limit_in_bytes");
   if (controllers[1]) return INT64_MAX;
-  int64_t one = least_of_groups(root, "", path, "memory.max"),
-          other = least_of_groups(root, "/unified", path, "memory.max");
-  return TP_MIN(one, other);
+  int64_t both[] = { least_of_groups(root, "", path, "memory.max"),
+    least_of_groups(root, "/unified", path, "memory.max") };
+  return TP_MIN(both[0], both[1]);
 }
 
 int64_t tp_group_memory(const char *root) {

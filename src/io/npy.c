@@ -3,6 +3,7 @@
  * (3, 4), }, the elements. Nothing is trusted: a parser of exactly these keys, and sizes compared
  * with the bytes that are there before anything is allocated. */
 #include "io/npy.h"
+#include <zlib.h>
 
 enum { MAX_HEADER = 1 << 16 };
 
@@ -152,12 +153,14 @@ static bool parse_header(const char *s, header_t *h, const char **why) {
 typedef struct {
   FILE *f;
   int64_t left;
+  uint32_t *crc;
   const char *why;
 } source;
 
 static bool take_bytes(source *s, void *p, size_t n) {
   if ((uint64_t)s->left < n || !tp_file_read(s->f, p, n)) return false;
   s->left -= (int64_t)n;
+  if (s->crc) *s->crc = (uint32_t)crc32_z(*s->crc, p, n);
   return true;
 }
 
@@ -224,8 +227,8 @@ static tp_array *read_elements(source *s, const header_t *h) {
   return h->fortran && h->rank > 1 ? from_fortran(a) : a;
 }
 
-tp_array *tp_npy_read(FILE *f, int64_t n, const char *label, tp_error *err) {
-  source s = { f, n, NULL };
+tp_array *tp_npy_read(FILE *f, int64_t n, const char *label, uint32_t *crc, tp_error *err) {
+  source s = { f, n, crc, NULL };
   header_t h = { 0 };
   tp_array *a = read_header(&s, &h) ? read_elements(&s, &h) : NULL;
   if (a) return a;
@@ -247,7 +250,7 @@ static bool read_single(FILE *f, int64_t n, const char *path, tp_arrays *out, tp
   out->single = true;
   out->v = tp_calloc(sizeof *out->v);
   if (!out->v) return tp_no_memory(err, TP_NOWHERE);
-  out->v[0].a = tp_npy_read(f, n, path, err);
+  out->v[0].a = tp_npy_read(f, n, path, NULL, err);
   out->n = 1;
   return out->v[0].a != NULL;
 }

@@ -20,8 +20,7 @@ enum {
   END_SIZE = 22,
   END64_SIZE = 56,
   LOCATOR_SIZE = 20,
-  RATIO = 1032,
-  CHUNK = 1 << 16
+  RATIO = 1032
 };
 enum { STORED = 0, DEFLATED = 8, ENCRYPTED = 1 };
 #define IN_EXTRA 0xffffffffu /* it stands in the zip64 extra */
@@ -161,20 +160,12 @@ static bool find_member(zip *z, const member *m) {
   return fseeko(z->f, (off_t)data, SEEK_SET) == 0 || broken(z, "a member is missing");
 }
 
-static tp_array *read_stored(zip *z, const member *m, const char *label) {
-  uint8_t chunk[CHUNK];
+static tp_array *read_array(zip *z, const member *m, FILE *f, const char *label) {
   uint32_t crc = 0;
-  off_t at = ftello(z->f);
-  for (uint64_t left = m->size; left;) {
-    size_t n = (size_t)TP_MIN(left, CHUNK);
-    if (!tp_file_read(z->f, chunk, n)) return tp_file_fail(z->err, label, "it is cut off"), NULL;
-    crc = (uint32_t)crc32_z(crc, chunk, n);
-    left -= n;
-  }
-  if (crc != m->crc) return tp_file_fail(z->err, label, "its checksum is wrong"), NULL;
-  if (fseeko(z->f, at, SEEK_SET) != 0)
-    return tp_file_fail(z->err, label, "it cannot be read"), NULL;
-  return tp_npy_read(z->f, (int64_t)m->size, label, z->err);
+  tp_array *a = tp_npy_read(f, (int64_t)m->size, label, &crc, z->err);
+  if (!a || crc == m->crc) return a;
+  tp_file_fail(z->err, label, "its checksum is wrong");
+  return tp_array_unref(a);
 }
 
 static void *zip_alloc(void *ud, unsigned n, unsigned size) { return tp_calloc((size_t)n * size); }
@@ -209,11 +200,9 @@ static tp_array *read_unpacked(
   if (!tp_file_read(z->f, packed, m->packed))
     return tp_file_fail(z->err, label, "it is cut off"), NULL;
   if (!unpack(z, m, label, packed, whole)) return NULL;
-  if (crc32_z(0, whole, m->size) != m->crc)
-    return tp_file_fail(z->err, label, "its checksum is wrong"), NULL;
   FILE *f = fmemopen(whole, m->size, "r");
   if (!f) return no_memory(z), NULL;
-  tp_array *a = tp_npy_read(f, (int64_t)m->size, label, z->err);
+  tp_array *a = read_array(z, m, f, label);
   fclose(f);
   return a;
 }
@@ -234,7 +223,7 @@ static tp_array *read_member(zip *z, const member *m, const char *label) {
   if (m->method == DEFLATED) return read_deflated(z, m, label);
   if (m->method != STORED || m->packed != m->size)
     return tp_file_fail(z->err, label, "its compression is neither none nor deflate"), NULL;
-  return read_stored(z, m, label);
+  return read_array(z, m, z->f, label);
 }
 
 static char *copy_name(const char *s, int n) {

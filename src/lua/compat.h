@@ -30,14 +30,6 @@ static inline lua_State *tl_mainthread(lua_State *L) {
 #endif
 }
 
-static inline void tl_pushglobals(lua_State *L) {
-#if LUA_VERSION_NUM < 502
-  lua_pushvalue(L, LUA_GLOBALSINDEX);
-#else
-  lua_pushglobaltable(L);
-#endif
-}
-
 static inline void tl_rawgetp(lua_State *L, int i, const void *key) {
   i = lua_absindex(L, i);
   lua_pushlightuserdata(L, (void *)key);

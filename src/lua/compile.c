@@ -1,71 +1,30 @@
-/* compile: P:compile{ outputs =, tier =, passes =, ... } */
+/* compile: P:compile{ outputs =, tier =, passes =, ... } (binding.lua) */
 #include "lua/tl.h"
-#include <stdlib.h>
-
-static const char *const known[] = { "outputs", "device", "tier", "threads", "memory", "passes",
-  "precise", "reproducible", "cflags", "check", "tick", "async", NULL };
 
 static tp_pos output_pos(const tl_prog *lp, tp_val v) {
   return v.node->pos.file ? v.node->pos : lp->pos;
 }
 
-/* By name: a table's own order varies, and lifting a random literal gives it its ordinal. */
-static int take_names(lua_State *L, tp_arena *a, int t, tp_output *out) {
-  int n = 0;
-  for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
-    if (lua_type(L, -2) != LUA_TSTRING)
-      tl_fail(L, "option: outputs go by name, { h = h }; got %s as a key", tl_describe(L, -2));
-    out[n++].name = tp_strdup(a, lua_tostring(L, -2));
-  }
-  qsort(out, (size_t)n, sizeof *out, tp_by_text);
-  return n;
-}
-
-static void take_outputs(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
-  if (!tl_option(L, i, "outputs")) return;
-  int t = lua_gettop(L);
+static void take_outputs(lua_State *L, tl_prog *lp, tp_copts *o) {
   tp_arena *a = &lp->p->g->arena;
-  if (!lua_istable(L, t))
-    tl_fail(L, "option: outputs: expected a table by name, {h = h}; got %s", tl_describe(L, t));
-  tp_output *out = TP_NEWN(a, tp_output, tl_count(L, t) + 1);
-  o->nout = take_names(L, a, t, out);
-  for (int k = 0; k < o->nout; k++) {
-    lua_getfield(L, t, out[k].name);
+  int n = (int)lua_rawlen(L, 2);
+  tp_output *out = TP_NEWN(a, tp_output, n + 1);
+  for (int k = 0; k < n; k++) {
+    lua_rawgeti(L, 2, k + 1);
+    lua_rawgeti(L, 3, k + 1);
+    out[k].name = tp_strdup(a, tl_string(L, -2, "outputs"));
     out[k].val = tl_lifted(L, lp, -1, out[k].name);
     out[k].pos = output_pos(lp, out[k].val);
-    lua_pop(L, 1);
+    lua_pop(L, 2);
   }
   o->outputs = out;
-  lua_pop(L, 1);
+  o->nout = n;
 }
 
 static void take_tier(lua_State *L, int i, tp_copts *o) {
   if (!tl_option(L, i, "tier")) return;
   const char *s = tl_string(L, -1, "tier");
   if (!tp_tier_parse(s, &o->tier)) tl_unknown(L, "tier", s, tp_tier_names, TP_NTIER);
-  lua_pop(L, 1);
-}
-
-/* { evolve = false, cse = true } => "cse=true,evolve=false" */
-static const char *passes_text(lua_State *L, tl_prog *lp, int t) {
-  tp_arena *a = &lp->p->g->arena;
-  int n = 0;
-  const char **item = TP_NEWN(a, const char *, tl_count(L, t) + 1), *text = "";
-  for (lua_pushnil(L); lua_next(L, t); lua_pop(L, 1)) {
-    if (lua_type(L, -2) != LUA_TSTRING || !lua_isboolean(L, -1))
-      tl_fail(L, "option: passes: expected \"none\" or a table like {evolve = false}");
-    item[n++] = tp_printf(a, "%s=%s", lua_tostring(L, -2), lua_toboolean(L, -1) ? "true" : "false");
-  }
-  qsort(item, (size_t)n, sizeof *item, tp_by_text);
-  for (int k = 0; k < n; k++) text = k ? tp_printf(a, "%s,%s", text, item[k]) : item[k];
-  return text;
-}
-
-static void take_passes(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
-  if (!tl_option(L, i, "passes")) return;
-  int t = lua_gettop(L);
-  o->passes = lua_istable(L, t) ? passes_text(L, lp, t)
-                                : tp_strdup(&lp->p->g->arena, tl_string(L, t, "passes"));
   lua_pop(L, 1);
 }
 
@@ -128,18 +87,20 @@ static void take_tick(lua_State *L, tl_prog *lp, int i, tp_copts *o) {
   lua_pop(L, 1);
 }
 
-int tl_compile(lua_State *L) {
+int tl_compile(lua_State *L) { /* P, names of outputs, their values, options, passes as text */
+  luaL_checktype(L, 2, LUA_TTABLE);
+  luaL_checktype(L, 3, LUA_TTABLE);
+  lua_settop(L, 5);
   tl_prog *lp = tl_check(L, 1, TL_PROGRAM, "compile");
   tp_error e = { 0 };
   tp_copts o = { 0 };
-  tl_options(L, 2, "compile", known);
   tl_mark(L, lp);
   o.pos = lp->pos;
-  take_outputs(L, lp, 2, &o);
-  take_tier(L, 2, &o);
-  take_passes(L, lp, 2, &o);
-  take_rest(L, lp, 2, &o);
-  take_tick(L, lp, 2, &o);
+  take_outputs(L, lp, &o);
+  take_tier(L, 4, &o);
+  if (!lua_isnil(L, 5)) o.passes = tp_strdup(&lp->p->g->arena, tl_string(L, 5, "passes"));
+  take_rest(L, lp, 4, &o);
+  take_tick(L, lp, 4, &o);
   tl_name_variables(L, lp);
   tl_fn *u = tl_pushfn(L, lp);
   u->told = lp->p->g->warnings.n;

@@ -6,21 +6,21 @@ static const char error_key;
 
 void tl_errors_by(lua_State *L) { tl_rawsetp(L, LUA_REGISTRYINDEX, &error_key); }
 
-bool tl_is_library(lua_State *L, const char *source) {
+/* of a chunk of ours */
+static bool is_library(lua_State *L, const char *source) {
   const char *dir = tl_stateof(L)->libdir;
   return *dir && strncmp(source, dir, strlen(dir)) == 0;
 }
 
 bool tl_here(lua_State *L, lua_Debug *ar) {
   for (int level = 0; lua_getstack(L, level, ar); level++)
-    if (lua_getinfo(L, "Sl", ar) && ar->currentline > 0 && !tl_is_library(L, ar->source))
-      return true;
+    if (lua_getinfo(L, "Sl", ar) && ar->currentline > 0 && !is_library(L, ar->source)) return true;
   return false;
 }
 
 bool tl_by_library(lua_State *L) {
   lua_Debug ar;
-  return lua_getstack(L, 1, &ar) && lua_getinfo(L, "S", &ar) && tl_is_library(L, ar.source);
+  return lua_getstack(L, 1, &ar) && lua_getinfo(L, "S", &ar) && is_library(L, ar.source);
 }
 
 int tl_raise(lua_State *L, const tp_error *e) {

@@ -65,6 +65,7 @@ static int core_options(lua_State *L) { /* options, whose, { name, ... } */
   for (int k = 0; k < (int)TP_LEN(known) - 1 && k < (int)lua_rawlen(L, 3); k++) {
     lua_rawgeti(L, 3, k + 1);
     known[k] = tl_string(L, -1, "options");
+    lua_pop(L, 1);
   }
   tl_options(L, 1, tl_string(L, 2, "options"), known);
   return 0;
@@ -121,6 +122,9 @@ static const luaL_Reg core[] = {
   { "record", tl_record },
   { "shape", tl_array_shape },
   { "peek", tl_peek },
+  { "compile", tl_compile },
+  { "unnamed", tl_unnamed },
+  { "name", tl_name_variable },
   { 0 },
 };
 
@@ -143,7 +147,8 @@ static void take_libdir(lua_State *L, tl_state *S) {
     snprintf(S->libdir, sizeof S->libdir, "%.*s/", (int)(end - ar.source), ar.source);
 }
 
-/* binding.lua's function, called with the module, core and the classes, gives what makes errors. */
+/* binding.lua's function, called with the module, core and the classes, gives what makes errors and
+ * what finds names. */
 static void open_binding(lua_State *L, tl_state *S) {
   tl_require(L, "binding");
   take_libdir(L, S);
@@ -154,7 +159,8 @@ static void open_binding(lua_State *L, tl_state *S) {
     tl_pushclass(L, (tl_type)t);
     lua_rawseti(L, -2, t);
   }
-  tl_call(L, 3, 1);
+  tl_call(L, 3, 2);
+  tl_names_by(L);
   tl_errors_by(L);
 }
 

@@ -79,10 +79,10 @@ tp_dtype tl_dtype(lua_State *L, int i, const char *what) {
   tp_dtype d;
   if (tp_dtype_parse(s, &d)) return d;
   const char *names[TP_NDTYPE];
+  char hint[TP_HINT];
   for (int k = 0; k < TP_NDTYPE; k++) names[k] = tp_dtype_name((tp_dtype)k);
-  const char *near = tp_nearest(s, names, TP_NDTYPE);
   return tl_fail(
-             L, "option: %s: unknown dtype '%s'; did you mean '%s'?", what, s, near ? near : "f32"),
+             L, "option: %s: unknown dtype '%s'%s", what, s, tp_hint(hint, s, names, TP_NDTYPE)),
          d;
 }
 

@@ -63,8 +63,9 @@ static void take_bounds(lua_State *L, tl_run *run, const reach_t *r, int i) {
 }
 
 static void take_point(lua_State *L, const tp_node *x, int i, int64_t *at) {
-  const char *known[64] = { NULL };
-  for (int k = 0; k < x->ndom && k < 63; k++) known[k] = x->dom[k]->name;
+  const char **known = lua_newuserdata(L, sizeof *known * (size_t)(x->ndom + 1));
+  for (int k = 0; k < x->ndom; k++) known[k] = x->dom[k]->name;
+  known[x->ndom] = NULL;
   tl_options(L, i, "at of peek", known);
   for (int k = 0; k < x->ndom; k++) {
     if (!tl_option(L, i, x->dom[k]->name))

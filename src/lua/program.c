@@ -188,7 +188,6 @@ static const tl_reg program_methods[] = {
   { "env_reset", program_env_reset, 3 },
   { "env_obs", program_env_obs, 3 },
   { "env_step", program_env_step, 5 },
-  { "compile", tl_compile, 2 },
   { "seed", program_seed, 1 },
   { 0 },
 };

@@ -9,24 +9,19 @@ bool tl_is_digits(lua_State *L, int i) {
   return *s && strspn(s, "0123456789-.") == strlen(s);
 }
 
-static bool is_integer_text(const char *s, size_t n) {
-  if (n && *s == '-') s++, n--;
-  return n && n < 10 && strspn(s, "0123456789") >= n && (n == 1 || *s != '0');
-}
-
+/* Two integers as '..' writes them give the text again. */
 int tl_range_trap(lua_State *L, int i) {
   const char *s = lua_tostring(L, i);
-  size_t n = strlen(s);
-  for (size_t k = 1; k < n; k++) {
-    if (!is_integer_text(s, k) || !is_integer_text(s + k, n - k) || strtol(s, NULL, 10) < 0)
-      continue;
-    char lo[16];
-    snprintf(lo, sizeof lo, "%.*s", (int)k, s);
-    if (atol(lo) < atol(s + k))
+  char lo[16], both[48];
+  for (size_t k = 1, n = TP_MIN(strlen(s), sizeof lo); k < n; k++) {
+    snprintf(lo, k + 1, "%s", s);
+    long from = atol(lo), to = atol(s + k);
+    snprintf(both, sizeof both, "%ld%ld", from, to);
+    if (from >= 0 && from < to && strcmp(both, s) == 0)
       tl_fail(L,
           "option: the index is the string \"%s\", which is what Lua makes of two numbers with "
-          "'..' between: did you mean tempo.range(%s, %s)?",
-          s, lo, s + k);
+          "'..' between: did you mean tempo.range(%ld, %ld)?",
+          s, from, to);
   }
   tl_fail(L,
       "option: the index is the string \"%s\": write the number %s, or tempo.range(lo, hi) for a "
@@ -89,16 +84,15 @@ static int only_dim(lua_State *L, tl_prog *lp, const tp_node *x, const tp_at *at
 }
 
 static int named_dim(lua_State *L, tl_prog *lp, const tp_node *x, const char *name) {
-  const char *names[64];
-  int n = 0;
+  const char **names = TP_NEWN(&lp->p->g->arena, const char *, x->ndom);
   for (int k = 0; k < x->ndom; k++) {
     if (strcmp(x->dom[k]->name, name) == 0) return k;
-    if (n < (int)TP_LEN(names)) names[n++] = x->dom[k]->name;
+    names[k] = x->dom[k]->name;
   }
   const tp_sym *s = tp_sym_find(lp->p->ix, name);
   if (s && s->kind == TP_SYM_BOUND && s->dim)
     tl_fail(L, "option: '%s' is a bound; an index names dims, here '%s'", name, s->dim->name);
-  const char *near = tp_nearest(name, names, n);
+  const char *near = tp_nearest(name, names, x->ndom);
   const char *it = tp_called(lp->p->g, x);
   if (near)
     tl_fail(L, "domain: %s has no dim '%s'; did you mean '%s'? Its dims are (%s)", it, name, near,
@@ -123,12 +117,11 @@ static int key_dim(lua_State *L, tl_prog *lp, const tp_node *x, int i) {
 }
 
 static void named(lua_State *L, tl_prog *lp, const tp_node *x, int i, tp_at *at) {
-  bool given[64] = { false };
+  bool *given = TP_NEWN(&lp->p->g->arena, bool, x->ndom);
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
     int top = lua_gettop(L), k = key_dim(L, lp, x, top - 1);
-    if (k < (int)TP_LEN(given) && given[k])
-      tl_fail(L, "option: the index names dim '%s' twice", x->dom[k]->name);
-    if (k < (int)TP_LEN(given)) given[k] = true;
+    if (given[k]) tl_fail(L, "option: the index names dim '%s' twice", x->dom[k]->name);
+    given[k] = true;
     at[k] = read_entry(L, lp, top);
   }
 }
@@ -154,14 +147,12 @@ static void from_table(lua_State *L, tl_prog *lp, const tp_node *x, int i, tp_at
   if (npos && nname)
     tl_fail(
         L, "option: an index mixes positions and names: write all dims in order, or names only");
-  bool holes = npos && npos != (int)lua_rawlen(L, i);
-  for (int k = 1; k <= npos; k++) { /* rawlen may be a border behind a hole */
+  for (int k = 1; k <= npos; k++) {
     lua_rawgeti(L, i, k);
-    holes |= lua_isnil(L, -1);
+    if (lua_isnil(L, -1))
+      tl_fail(L, "option: an index with holes: write all dims in order, or names, {t = ...}");
     lua_pop(L, 1);
   }
-  if (holes)
-    tl_fail(L, "option: an index with holes: write all dims in order, or names, {t = ...}");
   if (npos) positional(L, lp, x, i, npos, at);
   else named(L, lp, x, i, at);
 }

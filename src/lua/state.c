@@ -253,10 +253,10 @@ void *tl_object(lua_State *L, int i, tl_type t, const char *what) {
 static tl_prog *tl_progof(lua_State *L, int i) {
   switch (tl_typeof(L, i)) {
   case TL_PROGRAM: return lua_touserdata(L, i);
-  case TL_INDEX: return ((tl_index *)lua_touserdata(L, i))->lp;
-  case TL_RANGE: return ((tl_range *)lua_touserdata(L, i))->lp;
-  case TL_TENSOR: return ((tl_tensor *)lua_touserdata(L, i))->lp;
-  case TL_FN: return ((tl_fn *)lua_touserdata(L, i))->lp;
+  case TL_INDEX:
+  case TL_RANGE:
+  case TL_TENSOR:
+  case TL_FN: return *(tl_prog **)lua_touserdata(L, i); /* begin with it */
   default: return NULL;
   }
 }

@@ -1,9 +1,9 @@
 /* lua: the binding. The only folder that knows Lua, and the only one that raises. Rank 11.
  *
- * What Lua holds are userdata of the classes below. A handle (a tensor, an index expression, a
+ * Lua holds userdata of the classes below. A handle (a tensor, an index expression, a
  * function) is a pointer into a program; its user value is the program's table, which keeps the
  * program alive and in which index expressions are interned, so that equal ones are one Lua object.
- * What only takes values apart or words mistakes is in lua/tempo/binding.lua.
+ * lua/tempo/binding.lua has the functions that only take values apart or word mistakes.
  *
  * Userdata first, resource second: whatever may raise runs when what it would leak already belongs
  * to a userdata. Every function that Lua can call goes through one entry (state.c), whose guard
@@ -165,7 +165,6 @@ const char *tl_intern(tl_prog *lp, const char *file);
 /* ---- error.c ---- */
 /* the first frame of the script: not C, not our libraries */
 bool tl_here(lua_State *L, lua_Debug *ar);
-bool tl_is_library(lua_State *L, const char *source); /* of a chunk of ours */
 bool tl_by_library(lua_State *L); /* one of ours called the function that runs now */
 void tl_errors_by(lua_State *L);  /* pops the function that makes an error's object */
 int tl_fail(lua_State *L, const char *fmt, ...) TP_PRINTF(2, 3) __attribute__((noreturn));
@@ -183,7 +182,8 @@ void tl_warn_once(lua_State *L, tl_prog *lp, const void *why, const char *text);
 
 /* ---- names.c: the variables of unnamed tensors ---- */
 void tl_name_variables(lua_State *L, tl_prog *lp);
-void tl_learn_names(void *lp); /* the same, from inside the core */
+void tl_learn_names(void *lp);  /* the same, from inside the core */
+void tl_names_by(lua_State *L); /* pops the function that looks for them */
 
 /* ---- options.c: arguments that several functions take ---- */
 enum { TL_NAMES = 512 };
@@ -338,6 +338,8 @@ void tl_open_array(lua_State *L, tl_state *S);
 void tl_open_fn(lua_State *L, tl_state *S);
 void tl_open_saved(lua_State *L, tl_state *S);
 int tl_define(lua_State *L);
+int tl_unnamed(lua_State *L);
+int tl_name_variable(lua_State *L);
 int tl_error(lua_State *L);
 int tl_nearest(lua_State *L);
 int tl_default_warn(lua_State *L);
