@@ -48,13 +48,10 @@ describe("explain", function()
   end)
 
   it("tells what the search for loops gave up, and only that", function()
-    local text = [[
-      local generate = require "spec.fuzz.generate"
-      local case = generate.load(generate.text(generate.generate(41)))
-      io.write(case.P:compile { outputs = case.outputs }:explain "schedule") ]]
-    local said = "\n-- given up, as no loops were found with more: no loop is cut in blocks\n"
-    assert.truthy(helper.script(text, "", "TEMPO_CACHE=none TEMPO_ISL_BUDGET=20000 "):find(said, 1, true))
-    assert.falsy(helper.script(text):find "given up")
+    local generate = require "spec.fuzz.generate"
+    local case = generate.load(generate.text(generate.generate(436)))
+    local said = "\n-- given up, as no loops were found with more: who reads what is known only at an end reads it by itself\n"
+    assert.truthy(case.P:compile { outputs = case.outputs } :explain "schedule":find(said, 1, true))
     assert.falsy(f:explain("schedule"):find "given up")
   end)
 
