@@ -110,10 +110,6 @@ bool tp_weak(tp_mk k, const tp_arg *a, const tp_arg *b, bool compares, tp_val *x
 
 tp_dtype tp_float_of(tp_val x) { return tp_dtype_float(tp_dtypeof(x)) ? tp_dtypeof(x) : TP_F32; }
 
-tp_val tp_wide(tp_mk k, tp_val x) {
-  return x.node ? mk_cast(k, x, tp_dtypeof(x) == TP_F64 ? TP_F64 : TP_F32) : x;
-}
-
 tp_val tp_index_arg(tp_mk k, tp_val x) {
   if (!x.node) return x;
   tp_dtype d = tp_dtypeof(x);

@@ -3,7 +3,8 @@
 
 METHOD(gather) {
   AXIS(axis, a[0].val, a[1].i);
-  GIVE(tp_pick(k, tp_named_op(k), a[0].val, tp_index_arg(k, a[2].val), axis));
+  tp_val in[2] = { a[0].val, tp_index_arg(k, a[2].val) };
+  GIVE(mk_op(k, tp_named_op(k), 2, in, &(tp_attr){ .axis = axis }));
 }
 
 METHOD(scatter_add) {

@@ -22,10 +22,12 @@ METHOD(arg) {
   GIVE(KEEPDIM ? mk_reshape(k, x, mk_shape_but(k, a[0].val, n, axes, true, shape), shape) : x);
 }
 
+/* of f16, bf16 and integers in f32, rounded once */
 METHOD(mean) {
   AXES(axes);
-  tp_val x = tp_wide(k, a[0].val), s = mk_reduce(k, TP_OP_SUM, x, n, axes, KEEPDIM);
-  if (n && s.node) s = mk_div(k, s, mk_size(k, mk_numel(k, x, n, axes), tp_dtypeof(x)));
+  tp_dtype d = tp_dtypeof(a[0].val) == TP_F64 ? TP_F64 : TP_F32;
+  tp_val x = mk_cast(k, a[0].val, d), s = mk_reduce(k, TP_OP_SUM, x, n, axes, KEEPDIM);
+  if (n && s.node) s = mk_div(k, s, mk_size(k, mk_numel(k, x, n, axes), d));
   GIVE(mk_cast(k, s, tp_float_of(a[0].val)));
 }
 

@@ -44,7 +44,7 @@ end
 
 -- ---- convolution ----
 
--- What all convolutions are given. Integers stay; 16-bit floats are computed in f32 and rounded
+-- The arguments of all convolutions. Integers stay; 16-bit floats are computed in f32 and rounded
 -- once.
 local function call(d, x, weight, bias, stride, dilation, groups)
   check(groups >= 1, "option", "groups is %d; it must be at least 1", groups)
