@@ -26,7 +26,7 @@
 /* The condition on ends under which a point of n's is needed, among the points that some end needs;
  * TRUE: all are. */
 static const tp_ix *needed_where(ends *l, const tp_node *n) {
-  const tp_ix *alive = tp_ends_alive(l, n->ndom, n->dom), *cond = NULL;
+  const tp_ix *alive = tp_ends_alive(l, over_of(n)), *cond = NULL;
   tp_set *own = tp_ends_need(l, n),
          *known = tp_set_and(tp_ends_project(l, tp_set_copy(own)),
              tp_set_cond(l->ix, n->ndom, n->dom, tp_ends_within(l, own))),
@@ -42,7 +42,7 @@ static const tp_ix *needed_where(ends *l, const tp_node *n) {
 
 /* The dims that n lacks of those on which the ends of its own dims depend. */
 static int lacked(ends *l, const tp_node *n, const tp_sym *const **dims) {
-  const tp_node about = tp_ends_about(l, tp_ends_alive(l, n->ndom, n->dom));
+  const tp_node about = tp_ends_about(l, tp_ends_alive(l, over_of(n)));
   const tp_sym **left = TP_NEWN(&l->g->arena, const tp_sym *, about.ndom + 1);
   int m = 0;
   for (int d = 0; d < about.ndom; d++)
@@ -90,7 +90,7 @@ static const tp_ix *rows_read(ends *l, const tp_node *n) {
   if (!m) return NULL;
   tp_set *rows = tp_set_empty(l->ix, m, dims);
   if (rows_that_read(l, n, m, dims, &rows))
-    return tp_ends_told(l, m, dims, rows, tp_set_box(l->ix, m, dims));
+    return tp_ends_told(l, (over){ m, dims }, rows, tp_set_box(l->ix, m, dims));
   tp_set_free(rows);
   return NULL;
 }
@@ -99,9 +99,9 @@ static const tp_ix *rows_read(ends *l, const tp_node *n) {
 static tp_val in_some_row(ends *l, const tp_node *n, const tp_ix *cond, const tp_ix *rows) {
   const tp_sym *const *dims, *const *wide;
   int m = lacked(l, n, &dims), w = tp_dom_union(l->g, n->ndom, n->dom, m, dims, &wide);
-  cond = tp_ix_and(l->ix, cond, tp_ix_and(l->ix, rows, tp_ends_alive(l, m, dims)));
-  tp_val x = mk_select(
-      l->mk, tp_ends_cond(l, cond, w, wide), mk_num(l->mk, 1, TP_I64), mk_num(l->mk, 0, TP_I64));
+  cond = tp_ix_and(l->ix, cond, tp_ix_and(l->ix, rows, tp_ends_alive(l, (over){ m, dims })));
+  tp_val x = mk_select(l->mk, tp_ends_cond(l, cond, (over){ w, wide }), mk_num(l->mk, 1, TP_I64),
+      mk_num(l->mk, 0, TP_I64));
   return mk_bin(l->mk, TP_OP_GT, tp_ends_reduced(l, TP_RED_MAX, x, n->ndom, n->dom),
       mk_num(l->mk, 0, TP_I64));
 }
@@ -116,9 +116,9 @@ static bool guard(ends *l, tp_node *n) {
   if (x.node->op == TP_OP_FILL || x.node->op == TP_OP_CONST) return true;
   const tp_ix *cond = needed_where(l, n), *rows = n->id < l->n ? l->rows[n->id] : NULL;
   if (tp_ix_kind(cond) == TP_IX_TRUE) return true;
-  if (tp_ends_feeds(l, n)) cond = tp_ends_alive(l, n->ndom, n->dom);
+  if (tp_ends_feeds(l, n)) cond = tp_ends_alive(l, over_of(n));
   l->g->pos = n->pos;
-  tp_val c = rows ? in_some_row(l, n, cond, rows) : tp_ends_cond(l, cond, n->ndom, n->dom);
+  tp_val c = rows ? in_some_row(l, n, cond, rows) : tp_ends_cond(l, cond, over_of(n));
   tp_val y = mk_select(l->mk, c, x, mk_num(l->mk, safe, tp_dtypeof(x)));
   if (y.node) n->in[1].src = y;
   return y.node;
@@ -170,9 +170,8 @@ static bool lower_value(ends *l, tp_node *n) {
   if (!tp_mentions_end(l->g, n->attr.ix[0])) return true;
   const tp_ix *e = n->attr.ix[0];
   l->g->pos = n->pos;
-  tp_val v =
-      tp_ix_is_cond(e) ? tp_ends_cond(l, e, n->ndom, n->dom) : tp_ends_value(l, e, n->ndom, n->dom);
-  v = tp_ends_same_dom(l, v, n->ndom, n->dom);
+  tp_val v = tp_ix_is_cond(e) ? tp_ends_cond(l, e, over_of(n)) : tp_ends_value(l, e, over_of(n));
+  v = tp_ends_same_dom(l, v, over_of(n));
   if (v.node) tp_replace(l->g, tp_v(n), v);
   return v.node;
 }

@@ -3,6 +3,13 @@
 #define TP_ENDS_H
 #include "opt/opt.h"
 
+/* The dims that a value made here has. */
+typedef struct {
+  int n;
+  const tp_sym *const *dim;
+} over;
+static inline over over_of(const tp_node *n) { return (over){ n->ndom, n->dom }; }
+
 /* An end that was read (tp_ends_read). */
 typedef struct {
   int stop, ndom;
@@ -37,11 +44,11 @@ bool tp_ends_make(ends *l, int i); /* the end of stop i, into l->end */
 /* The end of stop i, a number beyond any where done never holds, for nodes with these dims: the
  * greatest over those of the stop's domain that are missing. It waits for done at t < upto; NULL:
  * at all t. */
-tp_val tp_ends_read(ends *l, int i, int ndom, const tp_sym *const *dom, const tp_ix *upto);
+tp_val tp_ends_read(ends *l, int i, over on, const tp_ix *upto);
 /* a bool scalar that holds where cond does */
-tp_val tp_ends_cond(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom);
+tp_val tp_ends_cond(ends *l, const tp_ix *cond, over on);
 /* e as an i64 scalar */
-tp_val tp_ends_value(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom);
+tp_val tp_ends_value(ends *l, const tp_ix *e, over on);
 /* the greatest or least e, an end of a range of dim, whatever is reached from 1 on */
 const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most, const tp_sym *dim);
 /* the first term of e that is k times a min or max with an end inside; NULL: none */
@@ -58,18 +65,16 @@ TP_GIVE tp_set *tp_ends_project(ends *l, TP_TAKE tp_set *a);
 /* the ends that a mentions are between 1 and what was given */
 const tp_ix *tp_ends_within(ends *l, TP_KEEP tp_set *a);
 /* no end, between 1 and what was given, has a point of a */
-bool tp_ends_never(ends *l, TP_TAKE tp_set *a, int ndom, const tp_sym *const *dom);
+bool tp_ends_never(ends *l, TP_TAKE tp_set *a, over on);
 /* a condition for the points of a among these; NULL: they are all */
-const tp_ix *tp_ends_told(
-    ends *l, int ndom, const tp_sym *const *dom, TP_TAKE tp_set *a, TP_TAKE tp_set *all);
+const tp_ix *tp_ends_told(ends *l, over on, TP_TAKE tp_set *a, TP_TAKE tp_set *all);
 /* a point of these dims lies before their ends */
-const tp_ix *tp_ends_alive(ends *l, int ndom, const tp_sym *const *dom);
+const tp_ix *tp_ends_alive(ends *l, over on);
 bool tp_ends_feeds(const ends *l, const tp_node *n);
 /* v over all of dom */
-tp_val tp_ends_same_dom(ends *l, tp_val v, int ndom, const tp_sym *const *dom);
+tp_val tp_ends_same_dom(ends *l, tp_val v, over on);
 /* index maps: dims that are left at their own point, the others whole */
-tp_at *tp_ends_whole(
-    ends *l, int ndom, const tp_sym *const *dom, int nleft, const tp_sym *const *left);
+tp_at *tp_ends_whole(ends *l, over on, int nleft, const tp_sym *const *left);
 /* n's dims without t */
 int tp_ends_left(const tp_node *n, const tp_sym *t, const tp_sym **left);
 /* x reduced over its dims but left, and over all of t */
@@ -77,8 +82,7 @@ tp_val tp_ends_reduced(ends *l, tp_red red, tp_val x, int n, const tp_sym *const
 tp_val tp_ends_over(ends *l, tp_red red, tp_val x, const tp_sym *t);
 /* x where cond holds, elsewhere what adds nothing, at points of dom. If nothing else reads x
  * (only), a contraction's operands are masked, not its result. */
-tp_val tp_ends_masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom, tp_val x,
-    tp_red red, bool only);
+tp_val tp_ends_masked(ends *l, const tp_ix *cond, over on, tp_val x, tp_red red, bool only);
 
 /* ---- ends_sums.c ---- */
 bool tp_ends_sum(ends *l, tp_node *n);

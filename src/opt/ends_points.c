@@ -35,8 +35,8 @@ static tp_val last_value(ends *l, tp_val x, int i, int64_t c) {
   int ndom = tp_dom_union(l->g, x.node->ndom, x.node->dom, s->ndom, s->dom, &dom);
   const tp_ix *is =
       tp_ix_cmp(l->ix, TP_EQ, tp_ix_addc(l->ix, dim_ix(l, s->dim), c), dim_ix(l, s->sym));
-  tp_val y =
-      tp_ends_over(l, TP_RED_MAX, tp_ends_masked(l, is, ndom, dom, x, TP_RED_MAX, false), s->dim);
+  tp_val y = tp_ends_over(
+      l, TP_RED_MAX, tp_ends_masked(l, is, (over){ ndom, dom }, x, TP_RED_MAX, false), s->dim);
   if (y.node) y.node->what = tp_printf(&l->g->arena, "last %s", tp_title(&l->g->arena, x.node));
   return y;
 }
@@ -70,7 +70,8 @@ static tp_val pick(ends *l, tp_val x, const tp_at *at, int d) {
     for (int j = 0; j < 2; j++) tp_dom_add(l->g, &reader, e[j]);
   }
   all[d] = (tp_at){ true, zero(l), dim_ix(l, n->dom[d]->bound) };
-  tp_val k = tp_ends_value(l, tp_ends_clamped(l, at[d].lo, n->dom[d]), reader.ndom, reader.dom),
+  tp_val k = tp_ends_value(
+             l, tp_ends_clamped(l, at[d].lo, n->dom[d]), (over){ reader.ndom, reader.dom }),
          rows = tp_ends_read_at(l, x, all);
   return mk_op(l->mk, TP_OP_INDEX_SELECT, 2, (tp_val[]){ rows, k }, &(tp_attr){ .axis = axis });
 }
@@ -98,9 +99,9 @@ static int only_branch(ends *l, const tp_node *n) {
     if (tp_edge_crosses(n, 0, &l->g->stops.v[i])) return -1;
   tp_set *at = tp_set_and(tp_set_apply(tp_ends_need(l, n), tp_edge_rel(l->g, n, 0)),
       tp_set_and(tp_set_box(l->ix, m->ndom, m->dom),
-          tp_set_cond(l->ix, m->ndom, m->dom, tp_ends_alive(l, m->ndom, m->dom))));
+          tp_set_cond(l->ix, m->ndom, m->dom, tp_ends_alive(l, over_of(m)))));
   for (int j = 0; j < m->nin && count < 2; j++)
-    if (!tp_ends_never(l, tp_set_and(tp_set_copy(at), tp_branch_set(l->g, m, j)), m->ndom, m->dom))
+    if (!tp_ends_never(l, tp_set_and(tp_set_copy(at), tp_branch_set(l->g, m, j)), over_of(m)))
       only = j, count++;
   tp_set_free(at);
   return count == 1 ? only : -1;
@@ -114,7 +115,7 @@ static int only_branch(ends *l, const tp_node *n) {
 bool tp_ends_apart(ends *l, tp_node *n) {
   const tp_node *m = n->op == TP_OP_READ ? tp_in(n, 0) : NULL;
   int k = m && m->op == TP_OP_MERGE ? only_branch(l, n) : -1;
-  if (k >= 0) n->in[0].src = tp_ends_same_dom(l, m->in[k].src, m->ndom, m->dom);
+  if (k >= 0) n->in[0].src = tp_ends_same_dom(l, m->in[k].src, over_of(m));
   return k < 0 || tp_in(n, 0);
 }
 
@@ -132,7 +133,7 @@ static tp_val side(ends *l, const tp_node *n, int d, const tp_ix *e, const tp_ix
       ? tp_set_and(tp_set_cond(l->ix, n->ndom, n->dom, cond), tp_ends_need(l, n))
       : tp_set_box(l->ix, v.node->ndom, v.node->dom);
   TP_PUSH(&l->g->arena, &l->parts, (ends_part){ v.node, need, tp_ends_feeds(l, n) });
-  return tp_ends_same_dom(l, v, n->ndom, n->dom);
+  return tp_ends_same_dom(l, v, over_of(n));
 }
 
 /* x[min(a, b)] => x[a] where a <= b, else x[b]: n becomes these branches. */
@@ -173,7 +174,7 @@ bool tp_ends_point(ends *l, tp_node *n) {
     points = true;
   }
   if (!points) return true;
-  tp_val y = tp_ends_same_dom(l, tp_ends_read_at(l, n->in[0].src, n->attr.at), n->ndom, n->dom);
+  tp_val y = tp_ends_same_dom(l, tp_ends_read_at(l, n->in[0].src, n->attr.at), over_of(n));
   if (y.node) tp_replace(l->g, tp_v(n), y);
   return y.node;
 }
@@ -227,8 +228,7 @@ static tp_val choose(branching *b, uint32_t may) {
     const tp_edge *e = &b->was[k];
     if (!(may >> k & 1)) continue;
     l->g->pos = e->pos.file ? e->pos : b->n->pos;
-    y = y.node ? mk_select(l->mk, tp_ends_cond(l, e->cond, b->n->ndom, b->n->dom), e->src, y)
-               : e->src;
+    y = y.node ? mk_select(l->mk, tp_ends_cond(l, e->cond, over_of(b->n)), e->src, y) : e->src;
     if (!y.node) return y;
   }
   return y;

@@ -85,7 +85,7 @@ static bool holds(const sum *s, TP_KEEP tp_rel *pairs, const tp_ix *part) {
   return tp_ends_never(s->l,
       tp_rel_points(tp_rel_where(s->l->ix, tp_rel_copy(pairs), s->ndom, s->dom, s->n->ndom,
           s->n->dom, tp_ix_not(s->l->ix, part))),
-      s->ndom, s->dom);
+      (over){ s->ndom, s->dom });
 }
 
 /* The parts that some needed pair does not keep. */
@@ -104,7 +104,7 @@ static const tp_ix *allowed(sum *s, TP_TAKE tp_rel *pairs) {
   bool gather = s->e.gather;
   tp_rel *all = all_pairs(s);
   tp_set *points = tp_rel_points(gather ? tp_rel_reverse(pairs) : pairs);
-  return tp_ends_told(s->l, gather ? s->n->ndom : s->ndom, gather ? s->n->dom : s->dom,
+  return tp_ends_told(s->l, (over){ gather ? s->n->ndom : s->ndom, gather ? s->n->dom : s->dom },
       tp_ends_project(s->l, points), tp_rel_points(gather ? tp_rel_reverse(all) : all));
 }
 
@@ -127,15 +127,16 @@ static bool stays(const sum *s, const tp_sym *d) {
 /* `alive` means the end at p, s->parts the end at u for those of `own`, else at p. */
 static bool settle(sum *s, tp_edge *to) {
   ends *l = s->l;
-  const tp_ix *alive = tp_end_parts(l->g, tp_ends_alive(l, s->ndom, s->dom), true), *ask;
+  const tp_ix *alive = tp_end_parts(l->g, tp_ends_alive(l, (over){ s->ndom, s->dom }), true), *ask;
   tp_rel *pairs = needed_pairs(s, !s->own);
   if (s->parts)
     pairs = tp_rel_where(l->ix, pairs, s->ndom, s->dom, s->n->ndom, s->n->dom, s->parts);
   if (alive && !s->own) pairs = tp_rel_restrict(pairs, tp_set_cond(l->ix, s->ndom, s->dom, alive));
   ask = both(s, asked(s, alive, true), asked(s, s->parts, !s->own));
   s->e.cond = both(s, s->plain, allowed(s, pairs));
-  s->e.src = ask ? tp_ends_masked(l, ask, s->ndom, s->dom, s->e.src, s->n->attr.red, only_reader(s))
-                 : tp_ends_same_dom(l, s->e.src, s->ndom, s->dom);
+  s->e.src = ask
+      ? tp_ends_masked(l, ask, (over){ s->ndom, s->dom }, s->e.src, s->n->attr.red, only_reader(s))
+      : tp_ends_same_dom(l, s->e.src, (over){ s->ndom, s->dom });
   if (s->e.src.node) *to = s->e;
   return s->e.src.node;
 }
@@ -285,14 +286,14 @@ static bool elsewhere(const sum *s, int d, const tp_sym *t) {
 static bool mask_now(sum *s) {
   ends *l = s->l;
   const tp_node *p = operand(s);
-  const tp_ix *cond = both(s, both(s, s->parts, s->plain), tp_ends_alive(l, p->ndom, p->dom));
-  tp_val x = tp_ends_masked(l, cond, p->ndom, p->dom, s->e.src, s->n->attr.red, false);
+  const tp_ix *cond = both(s, both(s, s->parts, s->plain), tp_ends_alive(l, over_of(p)));
+  tp_val x = tp_ends_masked(l, cond, over_of(p), s->e.src, s->n->attr.red, false);
   s->parts = s->plain = s->e.cond = NULL;
   s->e.src = x;
   if (!x.node) return false;
   int ndom = x.node->ndom;
   const tp_sym *const *dom = x.node->dom;
-  const tp_ix *there = tp_ends_told(l, ndom, dom,
+  const tp_ix *there = tp_ends_told(l, (over){ ndom, dom },
       tp_ends_project(l, tp_set_cond(l->ix, ndom, dom, cond)), tp_set_box(l->ix, ndom, dom));
   const tp_out *o = tp_outof(x);
   if (there)
@@ -313,7 +314,7 @@ static tp_val made_rows(const sum *s, tp_val rows, const tp_sym *t) {
   for (int i = 0; rows.node && i < l->g->stops.n; i++) {
     if (l->g->stops.v[i].dim != t) continue;
     tp_val made = mk_bin(l->mk, TP_OP_LT, mk_indices(l->mk, sum_sym(s, t->bound)),
-        tp_ends_read(l, i, rows.node->ndom, rows.node->dom, NULL));
+        tp_ends_read(l, i, over_of(rows.node), NULL));
     for (int a = 1; made.node && a < tp_rankof(rows); a++) made = mk_unsqueeze(l->mk, made, a);
     rows = mk_where(l->mk, made, rows);
   }
@@ -326,11 +327,11 @@ static bool add_rows(sum *s, int d, const tp_sym *t) {
   const tp_sym *to = s->n->dom[d];
   if (!mask_now(s)) return false;
   tp_node *x = operand(s);
-  tp_val k = tp_ends_value(l, tp_ends_clamped(l, s->e.at[d].lo, to), x->ndom, x->dom),
-         src = tp_ends_same_dom(l, k, x->ndom, x->dom);
+  tp_val k = tp_ends_value(l, tp_ends_clamped(l, s->e.at[d].lo, to), over_of(x)),
+         src = tp_ends_same_dom(l, k, over_of(x));
   const tp_sym *left[64];
   const tp_ix *shape[TP_MAXRANK];
-  const tp_at *at = tp_ends_whole(l, x->ndom, x->dom, tp_ends_left(x, t, left), left);
+  const tp_at *at = tp_ends_whole(l, over_of(x), tp_ends_left(x, t, left), left);
   k = made_rows(s, src.node ? tp_read(l->g, src, at, l->err) : src, t);
   src = made_rows(s, k.node ? tp_read(l->g, s->e.src, at, l->err) : k, t);
   if (!src.node) return false;

@@ -16,18 +16,17 @@ static int first_end(ends *l, const tp_ix *e) {
 
 static tp_val value(ends *l, const tp_ix *e) { return tp_ixvalue(l->g, e, l->err); }
 
-tp_at *tp_ends_whole(
-    ends *l, int ndom, const tp_sym *const *dom, int nleft, const tp_sym *const *left) {
-  tp_at *at = tp_at_own(l->g, ndom, dom);
-  for (int d = 0; d < ndom; d++)
-    if (!tp_dom_has(nleft, left, dom[d])) at[d] = (tp_at){ true, num(l, 0), sym(l, dom[d]->bound) };
+tp_at *tp_ends_whole(ends *l, over on, int nleft, const tp_sym *const *left) {
+  tp_at *at = tp_at_own(l->g, on.n, on.dim);
+  for (int d = 0; d < on.n; d++)
+    if (!tp_dom_has(nleft, left, on.dim[d]))
+      at[d] = (tp_at){ true, num(l, 0), sym(l, on.dim[d]->bound) };
   return at;
 }
 
 tp_val tp_ends_reduced(ends *l, tp_red red, tp_val x, int n, const tp_sym *const *left) {
-  return x.node
-      ? tp_gathered(l->mk, red, x, tp_ends_whole(l, x.node->ndom, x.node->dom, n, left), n, left)
-      : x;
+  return x.node ? tp_gathered(l->mk, red, x, tp_ends_whole(l, over_of(x.node), n, left), n, left)
+                : x;
 }
 
 int tp_ends_left(const tp_node *n, const tp_sym *t, const tp_sym **left) {
@@ -55,16 +54,16 @@ bool tp_ends_make(ends *l, int i) {
 }
 
 /* The greatest end over the stop's dims that dom lacks, of rows that are there themselves. */
-static tp_val greatest(ends *l, const tp_stop *s, tp_val x, int ndom, const tp_sym *const *dom) {
+static tp_val greatest(ends *l, const tp_stop *s, tp_val x, over on) {
   const tp_sym *left[x.node->ndom + 1];
   int n = 0;
   for (int d = 0; d < x.node->ndom; d++)
-    if (!tp_dom_has(s->ndom, s->dom, x.node->dom[d]) || tp_dom_has(ndom, dom, x.node->dom[d]))
+    if (!tp_dom_has(s->ndom, s->dom, x.node->dom[d]) || tp_dom_has(on.n, on.dim, x.node->dom[d]))
       left[n++] = x.node->dom[d];
   if (n == x.node->ndom) return x;
-  const tp_ix *alive = tp_ends_alive(l, s->ndom, s->dom);
+  const tp_ix *alive = tp_ends_alive(l, (over){ s->ndom, s->dom });
   if (tp_ix_kind(alive) != TP_IX_TRUE)
-    x = tp_ends_masked(l, alive, x.node->ndom, x.node->dom, x, TP_RED_MAX, false);
+    x = tp_ends_masked(l, alive, over_of(x.node), x, TP_RED_MAX, false);
   return tp_ends_reduced(l, TP_RED_MAX, x, n, left);
 }
 
@@ -78,18 +77,19 @@ static tp_val read_end(ends *l, int i, const tp_ix *upto) {
       : x;
 }
 
-tp_val tp_ends_read(ends *l, int i, int ndom, const tp_sym *const *dom, const tp_ix *upto) {
+tp_val tp_ends_read(ends *l, int i, over on, const tp_ix *upto) {
   for (int k = 0; k < l->reads.n; k++) {
     const ends_read *r = &l->reads.v[k];
-    if (r->stop == i && r->upto == upto && tp_dom_same(r->ndom, r->dom, ndom, dom)) return r->val;
+    if (r->stop == i && r->upto == upto && tp_dom_same(r->ndom, r->dom, on.n, on.dim))
+      return r->val;
   }
   tp_val x = read_end(l, i, upto);
-  if (x.node) x = greatest(l, stop(l, i), x, ndom, dom);
-  TP_PUSH(&l->g->arena, &l->reads, (ends_read){ i, ndom, dom, upto, x });
+  if (x.node) x = greatest(l, stop(l, i), x, on);
+  TP_PUSH(&l->g->arena, &l->reads, (ends_read){ i, on.n, on.dim, upto, x });
   return x;
 }
 
-static tp_val sum_of(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom) {
+static tp_val sum_of(ends *l, const tp_ix *e, over on) {
   tp_val y = tp_none;
   const tp_ix *plain = num(l, tp_ix_cst(e));
   for (int i = 0; i < tp_ix_nterm(e); i++) {
@@ -97,7 +97,7 @@ static tp_val sum_of(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom
     tp_val x = tp_none;
     for (int k = 0, n = tp_ix_term(e, i, &atom); k < n; k++) {
       bool ends = tp_mentions_end(l->g, atom[k]);
-      tp_val v = ends ? tp_ends_value(l, atom[k], ndom, dom) : tp_none;
+      tp_val v = ends ? tp_ends_value(l, atom[k], on) : tp_none;
       if (!ends) times = tp_ix_mul(l->ix, times, atom[k]);
       else x = x.node ? mk_mul(l->mk, x, v) : v;
     }
@@ -108,24 +108,24 @@ static tp_val sum_of(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom
   return plain == num(l, 0) ? y : mk_add(l->mk, y, value(l, plain));
 }
 
-tp_val tp_ends_value(ends *l, const tp_ix *e, int ndom, const tp_sym *const *dom) {
+tp_val tp_ends_value(ends *l, const tp_ix *e, over on) {
   int i = first_end(l, e);
   if (i < 0) return value(l, e);
   if (tp_ix_as_sym(e)) {
-    tp_val y = mk_bin(l->mk, TP_OP_MINIMUM, tp_ends_read(l, i, ndom, dom, NULL),
-        value(l, sym(l, stop(l, i)->given)));
+    tp_val y = mk_bin(
+        l->mk, TP_OP_MINIMUM, tp_ends_read(l, i, on, NULL), value(l, sym(l, stop(l, i)->given)));
     if (y.node) y.node->pos = stop(l, i)->pos; /* it is the end */
     return y;
   }
   tp_ixkind kind = tp_ix_kind(e);
-  if (kind == TP_IX_POLY) return sum_of(l, e, ndom, dom);
-  tp_val y = tp_ends_value(l, tp_ix_arg(e, 0), ndom, dom);
+  if (kind == TP_IX_POLY) return sum_of(l, e, on);
+  tp_val y = tp_ends_value(l, tp_ix_arg(e, 0), on);
   if (kind == TP_IX_FDIV || kind == TP_IX_MOD)
     return mk_bin(l->mk, kind == TP_IX_MOD ? TP_OP_MOD : TP_OP_FLOORDIV, y,
         mk_num(l->mk, (double)tp_ix_div(e), TP_I64));
   for (int k = 1; k < tp_ix_narg(e); k++)
     y = mk_bin(l->mk, kind == TP_IX_MAX ? TP_OP_MAXIMUM : TP_OP_MINIMUM, y,
-        tp_ends_value(l, tp_ix_arg(e, k), ndom, dom));
+        tp_ends_value(l, tp_ix_arg(e, k), on));
   return y;
 }
 
@@ -140,11 +140,10 @@ static bool linear(ends *l, const tp_ix *e, int *i, int64_t *k, const tp_ix **re
 
 /* (value of e) op end, which is known once done is for all points before e. Where e may be what was
  * given, end is compared with that first. */
-static tp_val compare(
-    ends *l, tp_op op, int i, const tp_ix *e, int ndom, const tp_sym *const *dom) {
-  tp_val end = tp_ends_read(l, i, ndom, dom, e);
+static tp_val compare(ends *l, tp_op op, int i, const tp_ix *e, over on) {
+  tp_val end = tp_ends_read(l, i, on, e);
   const tp_ix *given = sym(l, stop(l, i)->given);
-  if (!tp_ix_prove_ge0(l->ix, tp_ix_addc(l->ix, tp_ix_sub(l->ix, given, e), -1), ndom, dom))
+  if (!tp_ix_prove_ge0(l->ix, tp_ix_addc(l->ix, tp_ix_sub(l->ix, given, e), -1), on.n, on.dim))
     end = mk_bin(l->mk, TP_OP_MINIMUM, end, value(l, given));
   return mk_bin(l->mk, op, value(l, e), end);
 }
@@ -177,36 +176,34 @@ static const tp_ix *taken_apart(ends *l, const tp_ix *e) {
 }
 
 /* e >= 0, or e == 0 */
-static tp_val compared_to_zero(
-    ends *l, bool equal, const tp_ix *e, int ndom, const tp_sym *const *dom) {
+static tp_val compared_to_zero(ends *l, bool equal, const tp_ix *e, over on) {
   int i;
   int64_t k;
   const tp_ix *rest, *apart = equal ? NULL : taken_apart(l, e);
   if (linear(l, e, &i, &k, &rest)) {
     const tp_ix *at = k > 0 ? tp_ix_neg(l->ix, rest) : rest; /* e is k (end - at) */
-    if (equal) return compare(l, TP_OP_EQ, i, at, ndom, dom);
-    tp_val less = compare(l, TP_OP_LT, i, k > 0 ? tp_ix_addc(l->ix, at, -1) : at, ndom, dom);
+    if (equal) return compare(l, TP_OP_EQ, i, at, on);
+    tp_val less = compare(l, TP_OP_LT, i, k > 0 ? tp_ix_addc(l->ix, at, -1) : at, on);
     return k > 0 ? less : mk_un(l->mk, TP_OP_LNOT, less);
   }
-  if (apart) return tp_ends_cond(l, apart, ndom, dom);
+  if (apart) return tp_ends_cond(l, apart, on);
   return mk_bin(
-      l->mk, equal ? TP_OP_EQ : TP_OP_GE, tp_ends_value(l, e, ndom, dom), mk_num(l->mk, 0, TP_I64));
+      l->mk, equal ? TP_OP_EQ : TP_OP_GE, tp_ends_value(l, e, on), mk_num(l->mk, 0, TP_I64));
 }
 
 /* Made anew for each use: it goes into the operator that uses it, and is not kept. */
-tp_val tp_ends_cond(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom) {
+tp_val tp_ends_cond(ends *l, const tp_ix *cond, over on) {
   tp_ixkind kind = tp_ix_kind(cond);
   if (!tp_mentions_end(l->g, cond)) return value(l, cond);
   if (kind == TP_IX_GE0 || kind == TP_IX_EQ0)
-    return compared_to_zero(l, kind == TP_IX_EQ0, tp_ix_arg(cond, 0), ndom, dom);
-  if (kind == TP_IX_NOT)
-    return mk_un(l->mk, TP_OP_LNOT, tp_ends_cond(l, tp_ix_arg(cond, 0), ndom, dom));
+    return compared_to_zero(l, kind == TP_IX_EQ0, tp_ix_arg(cond, 0), on);
+  if (kind == TP_IX_NOT) return mk_un(l->mk, TP_OP_LNOT, tp_ends_cond(l, tp_ix_arg(cond, 0), on));
   tp_val y = tp_none;
   const tp_ix *plain = NULL;
   for (int i = 0; i < tp_ix_narg(cond); i++) {
     const tp_ix *x = tp_ix_arg(cond, i);
     bool ends = tp_mentions_end(l->g, x);
-    tp_val v = ends ? tp_ends_cond(l, x, ndom, dom) : tp_none;
+    tp_val v = ends ? tp_ends_cond(l, x, on) : tp_none;
     if (ends) y = y.node ? mk_bin(l->mk, kind == TP_IX_AND ? TP_OP_LAND : TP_OP_LOR, y, v) : v;
     else plain = !plain ? x : (kind == TP_IX_AND ? tp_ix_and : tp_ix_or)(l->ix, plain, x);
   }
@@ -271,16 +268,16 @@ tp_set *tp_ends_need(ends *l, const tp_node *n) {
   return a;
 }
 
-bool tp_ends_never(ends *l, tp_set *a, int ndom, const tp_sym *const *dom) {
-  if (a) a = tp_set_and(a, tp_set_cond(l->ix, ndom, dom, tp_ends_within(l, a)));
+bool tp_ends_never(ends *l, tp_set *a, over on) {
+  if (a) a = tp_set_and(a, tp_set_cond(l->ix, on.n, on.dim, tp_ends_within(l, a)));
   bool never = tp_set_is_empty(l->ix, a);
   tp_set_free(a);
   return never;
 }
 
-const tp_ix *tp_ends_told(ends *l, int ndom, const tp_sym *const *dom, tp_set *a, tp_set *all) {
+const tp_ix *tp_ends_told(ends *l, over on, tp_set *a, tp_set *all) {
   bool some = a && !tp_set_subset(l->ix, all, a);
-  const tp_ix *cond = some ? tp_set_told(l->ix, ndom, dom, a, all) : NULL;
+  const tp_ix *cond = some ? tp_set_told(l->ix, on.n, on.dim, a, all) : NULL;
   if (!some) tp_set_free(all);
   tp_set_free(a);
   return cond && tp_ix_kind(cond) != TP_IX_TRUE ? cond : NULL;
@@ -292,24 +289,23 @@ bool tp_ends_feeds(const ends *l, const tp_node *n) {
   return any;
 }
 
-const tp_ix *tp_ends_alive(ends *l, int ndom, const tp_sym *const *dom) {
+const tp_ix *tp_ends_alive(ends *l, over on) {
   const tp_ix *all = tp_ix_bool(l->ix, true);
   for (int i = 0; i < l->g->stops.n; i++)
-    if (tp_dom_has(ndom, dom, stop(l, i)->dim))
+    if (tp_dom_has(on.n, on.dim, stop(l, i)->dim))
       all = tp_ix_and(
           l->ix, all, tp_ix_cmp(l->ix, TP_LT, sym(l, stop(l, i)->dim), sym(l, stop(l, i)->sym)));
   return all;
 }
 
-tp_val tp_ends_same_dom(ends *l, tp_val v, int ndom, const tp_sym *const *dom) {
-  if (!v.node || tp_dom_same(v.node->ndom, v.node->dom, ndom, dom)) return v;
-  return mk_select(l->mk, mk_fill(l->mk, 1, TP_BOOL, 0, NULL, ndom, dom), v, v);
+tp_val tp_ends_same_dom(ends *l, tp_val v, over on) {
+  if (!v.node || tp_dom_same(v.node->ndom, v.node->dom, on.n, on.dim)) return v;
+  return mk_select(l->mk, mk_fill(l->mk, 1, TP_BOOL, 0, NULL, on.n, on.dim), v, v);
 }
 
 /* ---- masks ---- */
 
-tp_val tp_ends_masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const *dom, tp_val x,
-    tp_red red, bool only) {
+tp_val tp_ends_masked(ends *l, const tp_ix *cond, over on, tp_val x, tp_red red, bool only) {
   const tp_node *n = x.node;
   if (!n) return x;
   double none = tp_red_identity(red, tp_dtypeof(x));
@@ -317,9 +313,9 @@ tp_val tp_ends_masked(ends *l, const tp_ix *cond, int ndom, const tp_sym *const 
   if (only && red == TP_RED_SUM && contracts) {
     tp_val in[2];
     for (int k = 0; k < n->nin; k++)
-      in[k] = mk_where(l->mk, tp_ends_cond(l, cond, ndom, dom), n->in[k].src);
+      in[k] = mk_where(l->mk, tp_ends_cond(l, cond, on), n->in[k].src);
     x = mk_op(l->mk, n->op, n->nin, in, &n->attr);
   } else if (n->op != TP_OP_FILL || n->attr.f[0] != none)
-    x = mk_select(l->mk, tp_ends_cond(l, cond, ndom, dom), x, mk_like(l->mk, none, x));
-  return tp_ends_same_dom(l, x, ndom, dom);
+    x = mk_select(l->mk, tp_ends_cond(l, cond, on), x, mk_like(l->mk, none, x));
+  return tp_ends_same_dom(l, x, on);
 }
