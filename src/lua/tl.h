@@ -66,9 +66,10 @@ typedef struct {
 typedef struct {
   tl_prog *lp;
   tp_val v;
-  /* as an operand, it takes the other's dtype: a where among numbers, or in a body in Lua a number */
+  /* as an operand, it takes the other's dtype: a where among numbers, or in a body in Lua a number
+   */
   const tp_arg *weak;
-  bool read_here;     /* x[t], which is x: a further [0] reads time 0 and no element */
+  bool read_here; /* x[t], which is x: a further [0] reads time 0 and no element */
 } tl_tensor;
 typedef struct {
   const tp_method *m;
