@@ -237,7 +237,7 @@ tp_val mk_matmul(tp_mk k, tp_val a, tp_val b) {
 
 /* ---- the inverse of broadcasting ---- */
 
-/* Of x's own dtype. */
+/* The sum in x's own dtype. */
 static tp_val sum_strict(tp_mk k, tp_val x, int n, const int *axes, bool keepdim) {
   return n ? build1(k, TP_OP_SUM, x, &(tp_attr){ .naxes = n, .axes = axes, .keepdim = keepdim })
            : x;

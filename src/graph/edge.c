@@ -43,7 +43,7 @@ static tp_rel *edge_rel(tp_graph *g, const tp_node *n, int k) {
   return e->cond ? tp_rel_where(g->ix, r, n->ndom, n->dom, x->ndom, x->dom, e->cond) : r;
 }
 
-/* Where ends are lowered, ranges may still mention one: as long as the call allows. */
+/* Lowered ends in ranges may be as long as the call allows. */
 tp_rel *tp_edge_rel(tp_graph *g, const tp_node *n, int k) {
   tp_rel *r = edge_rel(g, n, k);
   TP_EACH (const tp_stop, s, g->stops)

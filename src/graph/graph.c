@@ -107,7 +107,7 @@ static void copy_edges(tp_graph *g, tp_node *c, const tp_node *n) {
   tp_attr_copy(g, &c->attr, &n->attr);
 }
 
-/* Of a list, which alone has dropped nodes. */
+/* The copy of an entry of a list, which may be a dropped node. */
 static tp_node *listed(tp_graph *g, const tp_node *n) {
   if (n->id >= 0) return g->nodes.v[n->id];
   tp_node *c = copy_node(g, n);

@@ -90,7 +90,7 @@ typedef struct {
   tp_code code;
   const char *msg;
 } tp_boundcheck;
-/* What a pass did somewhere, or why it did not, for explain. */
+/* For explain: a pass did this, or did not because of this. */
 typedef struct {
   const char *pass;
   tp_pos pos;

@@ -377,7 +377,7 @@ static bool extent_ok(tp_typing q, const tp_ix *e) {
           tp_label(q.n), why, name);
 }
 
-/* What the functions above take for granted. */
+/* The functions above take this for granted. */
 static bool attrs_ok(const tp_node *n, tp_error *err) {
   const tp_attr *a = &n->attr;
   bool ok = true;

@@ -219,7 +219,7 @@ static bool chosen(check *c, const tp_node *r) {
   return false;
 }
 
-/* What to write instead of the index of dim k. */
+/* Advises another index of dim k. */
 static void note_advice(check *c, const tp_node *r, int k) {
   const tp_node *x = tp_in(r, 0);
   const tp_at *at = &r->attr.at[k];
@@ -488,8 +488,8 @@ static bool check_all(check *c) {
   return every(c, TP_OP_MERGE, check_merge) && stays(c) && check_extents(c);
 }
 
-/* Where nothing is given for a dim that ends, or for one of its rows, its end is 0. The call sees
- * what is not legal there. */
+/* The end of a dim is 0 where nothing is given for it or for one of its rows. Each call looks at
+ * what is not legal then. */
 static bool check_nothing(check *c, const tp_sym *zero) {
   tp_need *need = tp_need_without(c->g, zero, c->err);
   check z = { .g = c->g, .need = need, .err = c->err, .env = c->env, .zero = zero };

@@ -76,7 +76,7 @@ static void join(sweep *s, const need_place *p, tp_set **at, TP_TAKE tp_set *a) 
 
 /* ---- edges ---- */
 
-/* What open parameters and gradients need is not known yet. */
+/* The needs of open parameters and gradients are not known yet. */
 static int operands(const need_place *p) {
   return p->n->op == TP_OP_PARAM || p->n->op == TP_OP_GRAD ? 0 : p->n->nin;
 }
@@ -102,7 +102,7 @@ static TP_GIVE tp_rel *rel_of(sweep *s, need_place *p, int k) {
   return tp_rel_copy(p->rel[k]);
 }
 
-/* What operand k must have where p is needed at `from`; tp_need_check reports points outside. */
+/* The points of operand k that p needs at `from`; tp_need_check reports those outside. */
 static TP_GIVE tp_set *image(sweep *s, need_place *p, int k, TP_KEEP tp_set *from) {
   const need_place *x = operand_place(s, p, k);
   if (!from || is_identity(p->n, k)) return tp_set_copy(from);
@@ -449,7 +449,7 @@ tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
 
 /* ---- what a superset has too much ---- */
 
-/* Where p reads outside operand k's domain or in `bad`; NULL: nowhere. */
+/* The points at which p reads outside operand k's domain or in `bad`; NULL: none. */
 static TP_GIVE tp_set *reads_bad(sweep *s, need_place *p, int k, TP_KEEP tp_set *const *bad) {
   const tp_node *x = tp_in(p->n, k);
   if (is_identity(p->n, k)) return tp_set_copy(bad[x->id]);

@@ -117,7 +117,7 @@ static bool is_declared(const tp_node *n) {
   return n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_PARAM;
 }
 
-/* What the printer leaves out because the type says it. */
+/* The printer leaves out these, which the type says. */
 static void attrs_of_type(tp_graph *g, tp_node *n) {
   tp_attr *a = &n->attr;
   bool source =

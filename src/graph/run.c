@@ -333,7 +333,7 @@ static bool shapes_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
   return true;
 }
 
-/* Of several that fail the first class of errs.def is told. */
+/* Tells the first class of errs.def of those that fail. */
 static bool bounds_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
   const tp_boundcheck *first = NULL;
   TP_EACH (const tp_boundcheck, c, g->boundchecks) {

@@ -101,7 +101,7 @@ static bool differs_beyond_one(tp_graph *g, const tp_ix *d) {
   return is_nonzero(g, tp_ix_subst(g->ix, d, n, syms, to), 0, NULL);
 }
 
-/* What canonical forms and intervals say about a == b. */
+/* a == b, as canonical forms and intervals tell. */
 static equality shape_settle(tp_graph *g, const tp_ix *a, const tp_ix *b, int n, tp_dims dims) {
   if (a == b) return YES;
   tp_ictx *c = g->ix;

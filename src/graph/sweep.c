@@ -18,7 +18,7 @@ void tp_reach(tp_arena *a, tp_node *n, bool *seen) {
   }
 }
 
-/* What ends a dim of n, or one whose end n mentions. */
+/* Visits all that ends a dim of n, or one whose end n mentions. */
 static void visit_stops(tp_graph *g, tp_arena *a, nodevec *work, const tp_node *n, bool *live) {
   TP_EACH (tp_stop, s, g->stops) {
     if (s->live ||

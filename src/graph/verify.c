@@ -71,7 +71,7 @@ bool tp_verify_structure(const tp_graph *g, tp_error *err) {
   return true;
 }
 
-/* Where ends are lowered, the domain does not tell what an extent is on points before the end. */
+/* Lowered, an end makes extents that the domain does not tell. */
 static bool unknown(const tp_graph *g, const tp_ix *e) {
   return g->stops.n && g->stops.v[0].end && tp_mentions_end(g, e);
 }

@@ -153,7 +153,7 @@ const tp_ix *tp_ix_edge(
 /* ---- transformation ---- */
 /* Simultaneous substitution from[i] := to[i], in expressions and conditions. */
 const tp_ix *tp_ix_subst(tp_ictx *c, const tp_ix *e, int n, tp_dims from, tp_ixs to);
-/* Where 0 <= d < D for each dim mentioned (D its bound), and D >= 1 for the dims listed too; every
+/* For 0 <= d < D for each dim mentioned (D its bound), and D >= 1 for the dims listed too; every
  * bound is >= 0. False: not proved. */
 bool tp_ix_prove_ge0(tp_ictx *c, const tp_ix *e, int ndims, tp_dims dims);
 /* Canonical form on that domain. */
@@ -267,7 +267,7 @@ bool tp_set_witness(
 /* frees what is kept of earlier answers */
 void tp_isl_forget(tp_ictx *c);
 
-/* What lies between the two calls may cost so many of isl's operations; beyond them its functions
+/* All between the two calls may cost so many of isl's operations; beyond them its functions
  * give NULL. The second takes what the first gave; false: it was too much, and the error is
  * forgotten. */
 unsigned long tp_isl_budget(tp_ictx *c, unsigned long operations);

@@ -37,7 +37,7 @@ void tp_memo_close(tp_ictx *c);
 void *tp_memo_op(tp_ask what, TP_TAKE void *a, TP_TAKE void *b);
 /* For bounds >= 0: is a inside b (NULL: empty)? False too where isl cannot say. */
 bool tp_memo_subset(tp_ictx *c, tp_set *a, tp_set *b);
-/* What was made under this key, NULL: nothing; and the other way round. */
+/* The object made under this key, NULL: none; and keeps one. */
 TP_GIVE void *tp_memo_made(tp_ictx *c, bool set, const void *key, size_t n);
 TP_GIVE void *tp_memo_make(tp_ictx *c, bool set, const void *key, size_t n, TP_TAKE void *made);
 #endif

@@ -1,4 +1,4 @@
-/* What the files of src/index share.
+/* priv: shared by the files of src/index.
  *
  * A monomial is a hash-consed product of atoms, sorted by tp_ix_order. Monomials are ordered by
  * degree, then by their atoms, lexicographically; multiplication keeps the order, so products of

@@ -248,22 +248,13 @@ static const tp_ix *parse_sum(ix_parser *p) {
 }
 
 static const tp_ix *parse_cmp(ix_parser *p) {
-  static const struct {
-    const char *text;
-    tp_cmp op;
-  } ops[] = {
-    { "<=", TP_LE },
-    { "<", TP_LT },
-    { ">=", TP_GE },
-    { ">", TP_GT },
-    { "==", TP_EQ },
-    { "!=", TP_NE },
-  };
+  static const char *const text[] = { "<=", "<", ">=", ">", "==", "!=" };
+  static const tp_cmp op[] = { TP_LE, TP_LT, TP_GE, TP_GT, TP_EQ, TP_NE };
   const tp_ix *a = parse_sum(p);
-  for (size_t i = 0; a && i < TP_LEN(ops); i++)
-    if (accept(p, ops[i].text)) {
+  for (size_t i = 0; a && i < TP_LEN(text); i++)
+    if (accept(p, text[i])) {
       const tp_ix *b = want(p, parse_sum(p), false);
-      return want(p, a, false) ? tp_ix_cmp(p->c, ops[i].op, a, b) : NULL;
+      return want(p, a, false) ? tp_ix_cmp(p->c, op[i], a, b) : NULL;
     }
   return a;
 }
