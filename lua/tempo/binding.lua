@@ -15,7 +15,7 @@ local function fail(word, fmt, ...) hidden.fail(word, fmt:format(...)) end
 
 local function is_tensor(v)
   local class = getmetatable(v)
-  return class == Tensor or class == Loose
+  return rawequal(class, Tensor) or rawequal(class, Loose)
 end
 
 -- ---- errors ---------------------------------------------------------------------------------------------------------
@@ -25,7 +25,7 @@ end
 local Error = { __name = "tempo.Error" }
 
 local function text_of(v)
-  if getmetatable(v) == Error then return rawget(v, "text") end
+  if rawequal(getmetatable(v), Error) then return rawget(v, "text") end
   return v
 end
 
@@ -72,7 +72,7 @@ end
 -- tempo.shape(x) is x:shape(). grad and program are other things in tempo.
 for name in ("shape dtype domain name at backward peek"):gmatch "%a+" do
   define(tempo, name, 0, function(x, ...)
-    local array = getmetatable(x) == Array and (name == "shape" or name == "dtype")
+    local array = rawequal(getmetatable(x), Array) and (name == "shape" or name == "dtype")
     if not is_tensor(x) and not array then
       fail("option", "bad argument #1 to '%s': expected a tensor, got %s", name, describe(x))
     end
@@ -81,10 +81,10 @@ for name in ("shape dtype domain name at backward peek"):gmatch "%a+" do
 end
 
 -- ---- index expressions ----------------------------------------------------------------------------------------------
-local function is_index(v) return getmetatable(v) == Index end
+local function is_index(v) return rawequal(getmetatable(v), Index) end
 
 -- With one of these as the other operand an index expression is a value.
-local function is_value(v) return is_tensor(v) or getmetatable(v) == Array or type(v) == "table" end
+local function is_value(v) return is_tensor(v) or rawequal(getmetatable(v), Array) or type(v) == "table" end
 
 local function written(v)
   if type(v) == "number" or is_index(v) then return tostring(v) end
@@ -178,7 +178,9 @@ end
 
 function Index.__concat(a, b)
   for _, v in ipairs { a, b } do
-    if getmetatable(v) == Range then fail("option", "'..' of a range: a range has two ends, write lo .. hi once") end
+    if rawequal(getmetatable(v), Range) then
+      fail("option", "'..' of a range: a range has two ends, write lo .. hi once")
+    end
     if type(v) == "string" then
       fail("option", "'..' of an index expression and the string \"%s\": '..' makes a range; for text write "
         .. "tostring(t)", v)
@@ -243,7 +245,7 @@ for name, method in pairs { add = "add", sub = "sub", mul = "mul", div = "div", 
     idiv = "floordiv", unm = "neg" } do
   local function apply(a, b)
     for _, v in next, { a, b } do
-      if type(v) == "userdata" and getmetatable(v) ~= Array then
+      if type(v) == "userdata" and not rawequal(getmetatable(v), Array) then
         if name == "unm" then return core.operator(method, a) end
         return core.operator(method, a, b)
       end
@@ -280,7 +282,7 @@ function Array.__newindex() fail("option", "a[i] = v: to change an element write
 define(Array, "rows", 1, function(a)
   local n = core.shape(a, "rows")[1] or fail("shape", "a scalar array has no rows; write a:item()")
   return function(b, k)
-    if b == a and k >= -1 and k + 1 < n then return k + 1, a[k + 1] end
+    if rawequal(b, a) and k >= -1 and k + 1 < n then return k + 1, a[k + 1] end
   end, a, -1
 end)
 
@@ -458,7 +460,7 @@ local function name_variables(program)
   local found, aliases, fields, round = {}, {}, 4096, 0
 
   local function unnamed(v)
-    if getmetatable(v) == Tensor then return core.unnamed(v, program) end
+    if rawequal(getmetatable(v), Tensor) then return core.unnamed(v, program) end
   end
 
   local function give(id, v, name)
@@ -467,7 +469,7 @@ local function name_variables(program)
   end
 
   local function name_fields(t, name, depth)
-    if t == tempo then return end
+    if rawequal(t, tempo) then return end
     for key, v in next, t do
       if fields <= 0 then return end
       fields = fields - 1

@@ -153,14 +153,15 @@ static bool parse_header(const char *s, header_t *h, const char **why) {
 typedef struct {
   FILE *f;
   int64_t left;
-  uint32_t *crc;
+  const uint32_t *want; /* checksum, NULL: is not looked at */
+  uint32_t crc;
   const char *why;
 } source;
 
 static bool take_bytes(source *s, void *p, size_t n) {
   if ((uint64_t)s->left < n || !tp_file_read(s->f, p, n)) return false;
   s->left -= (int64_t)n;
-  if (s->crc) *s->crc = (uint32_t)crc32_z(*s->crc, p, n);
+  if (s->want) s->crc = (uint32_t)crc32_z(s->crc, p, n);
   return true;
 }
 
@@ -227,10 +228,19 @@ static tp_array *read_elements(source *s, const header_t *h) {
   return h->fortran && h->rank > 1 ? from_fortran(a) : a;
 }
 
-tp_array *tp_npy_read(FILE *f, int64_t n, const char *label, uint32_t *crc, tp_error *err) {
-  source s = { f, n, crc, NULL };
+/* The bytes behind the elements count too. */
+static bool is_intact(source *s) {
+  uint8_t chunk[4096];
+  if (!s->want) return true;
+  while (s->left && take_bytes(s, chunk, (size_t)TP_MIN(s->left, (int64_t)sizeof chunk))) {}
+  return !s->left && s->crc == *s->want;
+}
+
+tp_array *tp_npy_read(FILE *f, int64_t n, const char *label, const uint32_t *crc, tp_error *err) {
+  source s = { .f = f, .left = n, .want = crc };
   header_t h = { 0 };
   tp_array *a = read_header(&s, &h) ? read_elements(&s, &h) : NULL;
+  if (!is_intact(&s)) s.why = "its checksum is wrong", a = tp_array_unref(a);
   if (a) return a;
   if (s.why) tp_file_fail(err, label, s.why);
   else tp_fail(err, TP_E_MEMORY, TP_NOWHERE, "no memory for what is in %s", label);

@@ -4,7 +4,8 @@
 #include "io/io.h"
 /* what stands before the elements */
 bool tp_npy_header(tp_buf *b, const tp_array *a, tp_error *err);
-/* of n bytes that f has left; crc: goes on over these, NULL: is not asked for */
-TP_GIVE tp_array *tp_npy_read(FILE *f, int64_t n, const char *label, uint32_t *crc, tp_error *err);
+/* of n bytes that f has left; crc: their checksum, NULL: is not looked at */
+TP_GIVE tp_array *tp_npy_read(
+    FILE *f, int64_t n, const char *label, const uint32_t *crc, tp_error *err);
 bool tp_npz_read(FILE *f, int64_t n, const char *path, tp_arrays *out, tp_error *err);
 #endif

@@ -160,14 +160,6 @@ static bool find_member(zip *z, const member *m) {
   return fseeko(z->f, (off_t)data, SEEK_SET) == 0 || broken(z, "a member is missing");
 }
 
-static tp_array *read_array(zip *z, const member *m, FILE *f, const char *label) {
-  uint32_t crc = 0;
-  tp_array *a = tp_npy_read(f, (int64_t)m->size, label, &crc, z->err);
-  if (!a || crc == m->crc) return a;
-  tp_file_fail(z->err, label, "its checksum is wrong");
-  return tp_array_unref(a);
-}
-
 static void *zip_alloc(void *ud, unsigned n, unsigned size) { return tp_calloc((size_t)n * size); }
 static void zip_free(void *ud, void *p) { tp_free(p); }
 
@@ -202,7 +194,7 @@ static tp_array *read_unpacked(
   if (!unpack(z, m, label, packed, whole)) return NULL;
   FILE *f = fmemopen(whole, m->size, "r");
   if (!f) return no_memory(z), NULL;
-  tp_array *a = read_array(z, m, f, label);
+  tp_array *a = tp_npy_read(f, (int64_t)m->size, label, &m->crc, z->err);
   fclose(f);
   return a;
 }
@@ -223,7 +215,7 @@ static tp_array *read_member(zip *z, const member *m, const char *label) {
   if (m->method == DEFLATED) return read_deflated(z, m, label);
   if (m->method != STORED || m->packed != m->size)
     return tp_file_fail(z->err, label, "its compression is neither none nor deflate"), NULL;
-  return read_array(z, m, z->f, label);
+  return tp_npy_read(z->f, (int64_t)m->size, label, &m->crc, z->err);
 }
 
 static char *copy_name(const char *s, int n) {
