@@ -207,14 +207,14 @@ describe("an error object", function()
   end)
 
   it("of a method that is made of others names that method, and leaves the next one alone", function()
-    local rows = P:input("in a body", { shape = { 2, 3 } })
+    local m = P:input("in a body", { shape = { 2, 3 } })
     for _ = 1, 2 do
       local at = here() + 1
-      local _, mistake = pcall(function() return rows:softmax(2) end)
+      local _, mistake = pcall(function() return m:softmax(2) end)
       assert.equal(at, mistake.where.line)
       assert.truthy(mistake:find("shape: 'softmax': axis 2 of a tensor with 2 axes", 1, true), tostring(mistake))
     end
-    assert.same({ 2, 3 }, rows:softmax(1):shape())
+    assert.same({ 2, 3 }, m:softmax(1):shape())
   end)
 
   it("says where bodies in Lua are missing, when one is called", function()
