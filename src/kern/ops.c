@@ -75,9 +75,7 @@ const char *tp_who_label(const tp_who *w, tp_op op, char *buf, size_t size) {
   return buf;
 }
 
-bool tp_op_is_env(tp_op op) {
-  return op == TP_OP_ENV_RESET || op == TP_OP_ENV_OBS || op == TP_OP_ENV_STEP;
-}
+bool tp_op_is_env(tp_op op) { return tp_ops[op].cls == TP_CLS_ENV; }
 
 bool tp_op_rounds(tp_op op) {
   switch (op) {

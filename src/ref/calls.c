@@ -12,30 +12,18 @@ static bool earlier(const ref_calls *a, const ref_calls *b) {
   return false;
 }
 
-static void mark_reached(tp_graph *g, bool *reached, const tp_node **stack) {
-  int n = 0;
-  for (int i = 0; i < g->outputs.n; i++) stack[n++] = g->outputs.v[i].val.node;
-  for (int i = 0; i < g->sinks.n; i++) stack[n++] = g->sinks.v[i];
-  for (int i = 0; i < g->stops.n; i++) stack[n++] = g->stops.v[i].done.node;
-  for (int i = 0; i < n; i++) reached[stack[i]->id] = true;
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < stack[i]->nin; k++) {
-      const tp_node *m = stack[i]->in[k].src.node;
-      if (!reached[m->id]) reached[m->id] = true, stack[n++] = m;
-    }
-}
-
+/* At one point parameters are kept first: a callback may end the run. */
 const tp_node **ref_calls_reached(ref *r, int *count) {
-  bool *reached = TP_NEWN(&r->arena, bool, r->g->nodes.n);
-  mark_reached(r->g, reached,
-      TP_NEWN(&r->arena, const tp_node *,
-          r->g->nodes.n + r->g->outputs.n + r->g->sinks.n + r->g->stops.n));
-  const tp_node **call = TP_NEWN(&r->arena, const tp_node *, r->g->nodes.n);
+  const tp_graph *g = r->g;
+  bool *reached = TP_NEWN(&r->arena, bool, g->nodes.n);
+  for (int i = 0; i < g->outputs.n; i++) tp_reach(&r->arena, g->outputs.v[i].val.node, reached);
+  for (int i = 0; i < g->sinks.n; i++) tp_reach(&r->arena, g->sinks.v[i], reached);
+  for (int i = 0; i < g->stops.n; i++) tp_reach(&r->arena, g->stops.v[i].done.node, reached);
+  const tp_node **call = TP_NEWN(&r->arena, const tp_node *, g->nodes.n);
   *count = 0;
-  /* at one point parameters are kept first: a callback may end the run */
   for (int rest = 0; rest < 2; rest++)
-    for (int i = 0; i < r->g->nodes.n; i++) {
-      const tp_node *n = r->g->nodes.v[i];
+    for (int i = 0; i < g->nodes.n; i++) {
+      const tp_node *n = g->nodes.v[i];
       if (n->op == TP_OP_CALL && reached[i] && (n->attr.fn != TP_FN_KEEP) == rest)
         call[(*count)++] = n;
     }

@@ -118,15 +118,21 @@ static ref_answer ask(ref *r, tp_cell *a) {
   return a->data[0] ? REF_YES : REF_NO;
 }
 
+static int position(int n, const tp_sym *const *dims, const tp_sym *s) {
+  for (int k = 0; k < n; k++)
+    if (dims[k] == s) return k;
+  return -1;
+}
+
 /* for one of the points of the dims that it lacks */
 static ref_answer alive_for(
     ref *r, const ref_ending *e, int n, const tp_sym *const *dims, const int64_t *at) {
   const tp_node *a = e->alive;
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], p[TP_MAXDIM];
   for (int k = 0; k < a->ndom; k++) {
-    lo[k] = 0, hi[k] = ref_bound(r, a->dom[k]);
-    for (int d = 0; d < n; d++)
-      if (dims[d] == a->dom[k]) lo[k] = at[d], hi[k] = at[d] + 1;
+    int d = position(n, dims, a->dom[k]);
+    lo[k] = d < 0 ? 0 : at[d];
+    hi[k] = d < 0 ? ref_bound(r, a->dom[k]) : at[d] + 1;
   }
   REF_EACH (a->ndom, lo, hi, p) {
     ref_answer x = ask(r, ref_cell(r, a, p));
@@ -135,20 +141,13 @@ static ref_answer alive_for(
   return REF_NO;
 }
 
-static int position(int n, const tp_sym *const *dims, const tp_sym *s) {
-  for (int k = 0; k < n; k++)
-    if (dims[k] == s) return k;
-  return -1;
-}
-
 /* Does the cell's own point, which is there, imply this one? Its rows are among those over which
  * the end is the greatest here. A call over rows stands at the first, there or not. */
 static bool is_implied(const ref *r, tp_cell *by, const ref_ending *e, int n,
     const tp_sym *const *dims, const int64_t *at) {
   bool same = by && by->node->id < r->g->nodes.n && !by->node->attr.nover;
   for (int k = 0; k < e->alive->ndom && same; k++) {
-    int p = position(n, dims, e->alive->dom[k]),
-        q = position(by->node->ndom, by->node->dom, e->alive->dom[k]);
+    int p = position(n, dims, e->alive->dom[k]), q = tp_dim_at(by->node, e->alive->dom[k]);
     same = p < 0 || (q >= 0 && ref_at(by)[q] == at[p]);
   }
   return same;

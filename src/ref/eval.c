@@ -96,8 +96,7 @@ static bool compute(ref *r, tp_cell *c) {
 bool ref_has_ticks(const tp_ticks *t, const tp_node *n) {
   bool all = true;
   for (int k = 0; k < t->n; k++)
-    all &= tp_dom_has(n->ndom, n->dom, t->dim[k]) &&
-        !tp_dom_has(n->attr.nover, n->attr.over, t->dim[k]);
+    all &= tp_has_dim(n, t->dim[k]) && !tp_dom_has(n->attr.nover, n->attr.over, t->dim[k]);
   return all;
 }
 
@@ -121,7 +120,7 @@ static bool is_early(ref *r, tp_cell *c) {
   if (n->attr.fn == TP_FN_KEEP) {
     ref_point(r, n, at);
     const tp_sym *d = r->ticks->dim[0];
-    return tp_dom_has(n->ndom, n->dom, d) && r->env[d->id] > r->now[0] + 1;
+    return tp_has_dim(n, d) && r->env[d->id] > r->now[0] + 1;
   }
   return ref_has_ticks(r->ticks, n) && ref_tick_sign(r, n, at) > 0;
 }

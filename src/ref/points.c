@@ -9,8 +9,7 @@ tp_cell *ref_cell_here(ref *r, const tp_node *n) {
 
 int64_t ref_end_least(ref *r, const tp_node *n, const ref_ending *e) {
   const tp_sym *t = e->stop->dim;
-  int64_t was = r->env[t->id],
-          least = TP_MIN(tp_dom_has(n->ndom, n->dom, t) ? was + 1 : 1, ref_bound(r, t));
+  int64_t was = r->env[t->id], least = TP_MIN(tp_has_dim(n, t) ? was + 1 : 1, ref_bound(r, t));
   for (bool more = true; more && least < ref_bound(r, t); least += more) {
     r->env[t->id] = least;
     const tp_cell *c = ref_cell_here(r, e->alive);
@@ -25,7 +24,7 @@ static void set_ends(ref *r, const tp_node *n) {
   for (int i = 0; i < r->g->stops.n; i++) {
     const ref_ending *e = &r->ending[i];
     bool has = true;
-    for (int k = 0; k < e->end->ndom; k++) has &= tp_dom_has(n->ndom, n->dom, e->end->dom[k]);
+    for (int k = 0; k < e->end->ndom; k++) has &= tp_has_dim(n, e->end->dom[k]);
     if (!has) continue;
     tp_cell *c = ref_cell_here(r, e->end);
     r->env[e->stop->dim->bound->id] =

@@ -54,7 +54,7 @@ static bool ends_here(const ref *r, const tp_stop *s) {
   for (int k = 0; k < r->ticks->n; k++) {
     const tp_sym *d = r->ticks->dim[k];
     if (d == s->dim) behind = true, here &= !is_last(r, k);
-    else if (!tp_dom_has(done->ndom, done->dom, d)) here &= behind ? is_last(r, k) : r->now[k] == 0;
+    else if (!tp_has_dim(done, d)) here &= behind ? is_last(r, k) : r->now[k] == 0;
   }
   return here;
 }
