@@ -57,7 +57,7 @@ ISL_CFLAGS  := $(if $(ISL_INCDIR),-I$(ISL_INCDIR),$(call pc,--cflags isl gmp zli
 ISL_LIBS    := $(or $(if $(ISL_LIBDIR),-L$(ISL_LIBDIR) -lisl -lgmp -lz),$(call pc,--libs isl gmp zlib),-lisl -lgmp -lz)
 LUA54_CFLAGS := $(call pc,--cflags lua5.4)
 LUA51_CFLAGS := $(call pc,--cflags luajit)
-# CUDA is opened at run time, not linked.
+# OpenBLAS is opened at run time, CUDA too: neither is linked.
 LIBS    := $(ISL_LIBS) -lm -ldl -lpthread
 
 # ---- what there is --------------------------------------------------------------------------------------------------

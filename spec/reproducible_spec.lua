@@ -108,6 +108,7 @@ local function has(cc) return (os.execute(cc .. " --version >/dev/null 2>&1")) e
 describe("a reproducible program has the same bits", function()
   it("by the interpreter, whatever the processor has", function()
     for _, isa in ipairs { "base", "avx2", "avx512" } do assert.equal(WANT, run(("export TEMPO_TIER=interpreter TEMPO_ISA=%s; "):format(isa)), isa) end
+    assert.equal(WANT, run "export TEMPO_TIER=interpreter TEMPO_BLAS=none; ")
   end)
 
   -- Columns of a product for each row of a block, a matrix that lies along the summed axis, pads added to a slice.

@@ -28,6 +28,7 @@
 const tp_kernels TABLE = {
   .isa = ISA,
   .fuses = FMA,
+  .wide = VBYTES == 64,
   .ew = {
 #include "kern/scalar.def"
   },

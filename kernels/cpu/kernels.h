@@ -63,6 +63,8 @@ typedef struct tp_kernels tp_kernels;
 struct tp_kernels {
   const char *isa;
   bool fuses;
+  /* vectors of 512 bits, of which parts are read and written */
+  bool wide;
   /* by the operands' compute type (SELECT: of the values) */
   tp_kfn *ew[TP_NOP][TP_NDTYPE];
   tp_kfn *cast[TP_NDTYPE][TP_NDTYPE]; /* compute type to compute type */

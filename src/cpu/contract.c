@@ -9,6 +9,7 @@
  * has the last summed axis, whatever its extent. */
 #include "cpu/contract.h"
 #include "kernels/prelude/fold.h"
+#include <limits.h>
 
 enum { M, N, K, LOOP };
 typedef struct gemm_axis {
@@ -72,7 +73,18 @@ static void add_loops(tp_contraction *t, const gemm_roles *r, int role) {
   }
 }
 
-/* ---- kernels ---- */
+/* ---- BLAS ---- */
+
+/* Rows of `cols` elements with stride `row`, elements `step` apart, as BLAS wants it: transposed or
+ * not, leading dimension. */
+static bool layout(int64_t rows, int64_t cols, int64_t row, int64_t step, int *trans, int *ld) {
+  bool plain = (step == 1 || cols == 1) && (rows == 1 || row >= cols),
+       turned = (row == 1 || rows == 1) && (cols == 1 || step >= rows);
+  int64_t lead = plain ? (rows == 1 ? cols : row) : cols == 1 ? rows : step;
+  *trans = plain ? 111 : 112;
+  *ld = (int)TP_MAX(lead, 1);
+  return (plain || turned) && lead <= INT_MAX;
+}
 
 static void turn_over(tp_contraction *t) {
   tp_mm s = t->s;
@@ -80,8 +92,41 @@ static void turn_over(tp_contraction *t) {
   t->swapped = !t->swapped;
 }
 
+static bool fits_blas(tp_contraction *t) {
+  const tp_mm *s = &t->s;
+  int tc;
+  if (s->m > INT_MAX || s->n > INT_MAX || s->k > INT_MAX) return false;
+  return layout(s->m, s->k, s->sam, s->sak, &t->ta, &t->lda) &&
+      layout(s->k, s->n, s->sbk, s->sbn, &t->tb, &t->ldb) &&
+      layout(s->m, s->n, s->scm, s->scn, &tc, &t->ldc) && tc == 111;
+}
+
+/* Measured against OpenBLAS 0.3.21 (bench/products.c). With AVX-512 ours are as good or better;
+ * with less, only where packing and a call cost more than the products, for one row where rows of B
+ * are contiguous, and for a few rows with a B that no cache holds. */
+enum { ROW_LEAST = 64, CACHED = 1 << 20, FEW_ROWS = 8, CALL_LEAST = 4096 };
+/* dot products with one row: GEMV below, GEMM, GEMV above */
+enum { GEMV_SMALL = 600, GEMV_LARGE = 128 * 128 };
 /* a row of C of so few bytes is turned over, if rows and terms are many */
 enum { NARROW = 28, TURNED_ROWS = 16, TURNED_TERMS = 8 };
+
+static bool ours_is_better(const tp_contraction *t, double work) {
+  return t->cpu->same || t->cpu->K->wide || work < CALL_LEAST;
+}
+
+static tp_mmkind choose_library(tp_contraction *t, double work) {
+  const tp_mm *s = &t->s;
+  bool dots = s->sbn != 1 && s->n > 1;
+  if (ours_is_better(t, work) || (s->m == 1 && !dots && (s->n == 1 || s->n >= ROW_LEAST)))
+    return TP_MM_OWN;
+  if (s->m == 1 && dots && (work < GEMV_SMALL || work >= GEMV_LARGE)) {
+    bool steps = s->sak > 0 && s->scn > 0 && s->sak <= INT_MAX && s->scn <= INT_MAX &&
+        s->k <= INT_MAX && s->n <= INT_MAX;
+    return steps && layout(s->k, s->n, s->sbk, s->sbn, &t->tb, &t->ldb) ? TP_MM_GEMV : TP_MM_OWN;
+  }
+  if (s->m <= FEW_ROWS && !dots && (double)s->n * (double)s->k * t->size > CACHED) return TP_MM_OWN;
+  return fits_blas(t) ? TP_MM_GEMM : TP_MM_OWN;
+}
 
 static bool goes_along(const tp_mm *s) { return !s->ordered && s->sak == 1 && s->sbk == 1; }
 static bool is_narrow(const tp_contraction *t) {
@@ -89,14 +134,20 @@ static bool is_narrow(const tp_contraction *t) {
       !goes_along(&t->s);
 }
 
+static bool has_blas(const tp_blas *b) { return b->sgemm && b->dgemm && b->sgemv && b->dgemv; }
+
 static tp_mmkind choose_kernel(tp_contraction *t) {
   const tp_mm *s = &t->s;
   if (t->in != t->d) return TP_MM_BLOCKS;
   /* columns of C are contiguous */
   if (s->scn != 1 && (s->scm == 1 || s->n == 1)) turn_over(t);
   if (s->n == 1 && s->m > 1) turn_over(t);
-  if (is_narrow(t)) turn_over(t);
-  return TP_MM_OWN;
+  double work = (double)s->m * (double)s->n * (double)s->k;
+  tp_mmkind kind = t->d == TP_F32 || t->d == TP_F64 ? choose_library(t, work) : TP_MM_OWN;
+  /* opened when it is first to be called: that takes 3 ms */
+  if (kind != TP_MM_OWN && !has_blas(tp_blas_get())) kind = TP_MM_OWN;
+  if (kind == TP_MM_OWN && is_narrow(t)) turn_over(t);
+  return kind;
 }
 
 /* The last axis that is summed, taken out of its role. */
@@ -144,7 +195,7 @@ void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d
 }
 
 /* Our kernels add the terms of an element in one order, but where rows and columns are few
- * (kernel_gemm.h). */
+ * (kernel_gemm.h). What a library does with fewer rows is not known. */
 static int rows_of_lanes(const tp_mm *s) {
   return !goes_along(s) || !TP_DOTS(s->m, s->n, s->k) ? 0
       : s->m == 1 && s->n == 1                        ? TP_DOT_ALONE
@@ -169,6 +220,27 @@ static void zero_matrix(const tp_contraction *t, char *c) {
         memset(c + (i * s->scm + j * s->scn) * t->size, 0, (size_t)t->size);
 }
 
+static void gemm(const tp_contraction *t, const void *a, const void *b, void *c, bool acc) {
+  const tp_blas *f = tp_blas_get();
+  int m = (int)t->s.m, n = (int)t->s.n, k = (int)t->s.k;
+  if (t->d == TP_F32)
+    f->sgemm(101, t->ta, t->tb, m, n, k, 1, a, t->lda, b, t->ldb, (float)acc, c, t->ldc);
+  else f->dgemm(101, t->ta, t->tb, m, n, k, 1, a, t->lda, b, t->ldb, acc, c, t->ldc);
+}
+
+/* y = 0 first: what BLAS makes of 0 * NaN is not agreed on. */
+static void gemv(const tp_contraction *t, const void *a, const void *b, void *c, bool acc) {
+  const tp_blas *f = tp_blas_get();
+  const tp_mm *s = &t->s;
+  bool plain = t->tb == 111; /* B is stored k x n; y = B' x */
+  int rows = (int)(plain ? s->k : s->n), cols = (int)(plain ? s->n : s->k),
+      trans = plain ? 112 : 111;
+  if (!acc) zero_matrix(t, c);
+  if (t->d == TP_F32)
+    f->sgemv(101, trans, rows, cols, 1, b, t->ldb, a, (int)s->sak, 1, c, (int)s->scn);
+  else f->dgemv(101, trans, rows, cols, 1, b, t->ldb, a, (int)s->sak, 1, c, (int)s->scn);
+}
+
 static void widened_blocks(const tp_contraction *t, const tp_kernels *K, const char *a,
     const char *b, char *c, bool acc, float *room);
 
@@ -185,6 +257,8 @@ static void product(const tp_contraction *t, const tp_kernels *K, const char *a,
     if (!acc) zero_matrix(t, c);
     break;
   case TP_MM_OWN: K->mm[t->d](&t->s, a, b, c, acc); break;
+  case TP_MM_GEMM: gemm(t, a, b, c, acc); break;
+  case TP_MM_GEMV: gemv(t, a, b, c, acc); break;
   case TP_MM_BLOCKS: widened_blocks(t, K, a, b, c, acc, room); break;
   }
 }

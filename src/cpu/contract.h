@@ -3,7 +3,14 @@
 #define TP_CONTRACT_H
 #include "cpu/priv.h"
 
-typedef enum { TP_MM_NOTHING, TP_MM_ZERO, TP_MM_OWN, TP_MM_BLOCKS } tp_mmkind;
+typedef enum {
+  TP_MM_NOTHING,
+  TP_MM_ZERO,
+  TP_MM_OWN,
+  TP_MM_GEMM,
+  TP_MM_GEMV,
+  TP_MM_BLOCKS
+} tp_mmkind;
 typedef struct tp_contraction {
   const struct tp_cpu *cpu;
   /* of C and the sums; of A and B: the same, or f16 or bf16 beside f32 */
@@ -13,6 +20,7 @@ typedef struct tp_contraction {
   /* C is contiguous along m: the product is computed transposed */
   bool swapped;
   tp_mm s; /* one matrix product */
+  int ta, tb, lda, ldb, ldc;
   /* loops around it; those from firstsum on add to the same places */
   int nloop, firstsum;
   int64_t ext[TP_MAXRANK], la[TP_MAXRANK], lb[TP_MAXRANK], lc[TP_MAXRANK];

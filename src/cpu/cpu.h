@@ -48,11 +48,11 @@ void tp_wrapped_copy(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd
 /* ---- operators ---- */
 void tp_op_new(tp_exec *x, tp_dreg *r); /* chooses bind and run */
 /* as tp_target.alike */
-bool tp_op_alike(const tp_dreg *whole, const tp_dreg *part);
+bool tp_op_alike(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part);
 bool tp_run_pinit(tp_exec *x, tp_dreg *r);
 /* C (m.. , n..) (+)= A (m.., k..) * B (k.., n..) with roles by stride: every axis is in the
- * iteration space, with a stride in each of the three. f32, f64, i32, i64. acc: add to C. Axes with
- * stride 0 in C are summed. */
+ * iteration space, with a stride in each of the three. f32, f64 through BLAS where the shapes
+ * allow, also i32 i64. acc: add to C. Axes with stride 0 in C are summed. */
 void tp_contract(tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa, const int64_t *sb,
     const int64_t *sc, const void *a, const void *b, void *c, bool acc);
 const tp_speed *tp_cpu_speed(void); /* one core's, measured once */

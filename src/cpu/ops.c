@@ -236,21 +236,22 @@ static bool has_rows(const tp_dreg *r, int64_t few) {
   return most >= few;
 }
 
-/* Its extents or places are those of a loop's iteration. There are many rows, or none, and columns
- * stay whole. */
-static bool alike_later(const tp_dreg *whole, const tp_dreg *part) {
+/* Its extents or places are those of a loop's iteration. Many rows, or none, are multiplied by our
+ * kernels, and columns stay whole. */
+static bool alike_later(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {
   const tp_dnd *c = &whole->out[0];
   const tp_dx *k = &whole->in[0].shape[whole->in[0].rank - 1];
-  return !k->var && c->shape[c->rank - 1].e == part->out[0].shape[c->rank - 1].e &&
+  bool ours = (tp_cpu(x)->same || tp_cpu(x)->K->wide) && !k->var;
+  return ours && c->shape[c->rank - 1].e == part->out[0].shape[c->rank - 1].e &&
       has_rows(whole, TP_DOT_FEW(k->c)) && has_rows(part, TP_DOT_FEW(k->c));
 }
 
-bool tp_op_alike(const tp_dreg *whole, const tp_dreg *part) {
+bool tp_op_alike(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {
   if (tp_is_conv(whole->rg->op)) return tp_conv_alike(whole, part);
   if (whole->rg->op != TP_OP_MATMUL) return true;
   if (!whole->bind) return false;
   return whole->dynamic || whole->wrapped || on_ring(whole) >= 0
-      ? alike_later(whole, part)
+      ? alike_later(x, whole, part)
       : tp_contraction_alike(whole->k, part->k);
 }
 

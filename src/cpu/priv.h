@@ -12,4 +12,17 @@ tp_oprun tp_run_fold, tp_run_conv, tp_run_rand, tp_run_index_select, tp_run_inde
     tp_run_matmul, tp_run_matmul_at;
 /* each in 0 .. n, or the region fails */
 bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n);
+
+/* blas.c: NULL functions where there is no library */
+typedef struct tp_blas {
+  void (*sgemm)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
+      int lda, const float *b, int ldb, float beta, float *c, int ldc);
+  void (*dgemm)(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a,
+      int lda, const double *b, int ldb, double beta, double *c, int ldc);
+  void (*sgemv)(int order, int ta, int m, int n, float alpha, const float *a, int lda,
+      const float *x, int incx, float beta, float *y, int incy);
+  void (*dgemv)(int order, int ta, int m, int n, double alpha, const double *a, int lda,
+      const double *x, int incx, double beta, double *y, int incy);
+} tp_blas;
+const tp_blas *tp_blas_get(void);
 #endif

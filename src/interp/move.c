@@ -92,8 +92,7 @@ static void close_cpu(tp_exec *x) {
 }
 
 static bool is_alike(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {
-  (void)x;
-  return whole->rg->kind != TP_RG_OP || tp_op_alike(whole, part);
+  return whole->rg->kind != TP_RG_OP || tp_op_alike(x, whole, part);
 }
 
 const tp_target tp_interp = { open_cpu, make, take_scratch, close_cpu, is_alike, tp_wrapped_copy,
