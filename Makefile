@@ -61,7 +61,7 @@ LUA51_CFLAGS := $(call pc,--cflags luajit)
 LIBS    := $(ISL_LIBS) -lm -ldl -lpthread
 
 # ---- what there is --------------------------------------------------------------------------------------------------
-CORE_SRC   := $(filter-out src/lua/%,$(sort $(wildcard src/*/*.c)))
+CORE_SRC   := $(filter-out src/lua/%,$(sort $(wildcard src/*/*.c src/*/*/*.c)))
 KERNEL_SRC := $(sort $(wildcard kernels/cpu/*.c))
 LUA_SRC    := $(sort $(wildcard src/lua/*.c))
 FUZZ_SRC   := $(filter-out $(KERNEL_SRC),$(CORE_SRC))
@@ -149,12 +149,12 @@ $(B)/spec/c/%: spec/c/%.c $(B)/libtempo.a Makefile
 ctests: $(CTEST)
 
 # Not optimised: what is looked for is found by the compiler's first half. Kernels stay units of their own.
-UNITS   := $(sort $(notdir $(patsubst %/,%,$(dir $(CORE_SRC) $(LUA_SRC)))))
+UNITS   := $(sort $(foreach f,$(CORE_SRC) $(LUA_SRC),$(word 2,$(subst /, ,$(f)))))
 AMALGAM := $(B)/amalgam
 amalgam: $(AMALGAM)/5.4/tempo.so
 	$(Q)LUA_PATH_5_4="lua/?.lua;lua/?/init.lua;;" LUA_CPATH_5_4="$(AMALGAM)/5.4/?.so;;" $(PRELOAD) lua5.4 examples/fibonacci.lua >/dev/null
 
-$(AMALGAM)/names: .ci/amalgam.lua Makefile $(CORE_SRC) $(LUA_SRC) $(wildcard src/*/*.h src/*/*.def)
+$(AMALGAM)/names: .ci/amalgam.lua Makefile $(CORE_SRC) $(LUA_SRC) $(wildcard $(foreach e,h def,src/*/*.$(e) src/*/*/*.$(e)))
 	@mkdir -p $(@D)
 	$(Q)lua5.4 $< $(@D) > $@ && cat $@
 

@@ -1,11 +1,11 @@
 -- Everything that is written from one source: `lua5.4 .ci/docs.lua` writes it, `lua5.4 .ci/docs.lua --check` only says
 -- what is stale and ends non-zero. Sources, and what is made of them:
 --
---   src/graph/methods.def, docs/source/methods.lua      docs/reference/operators.md, lua/tempo/meta/tempo.lua
+--   src/graph/methods/methods.def, docs/source/methods.lua      docs/reference/operators.md, lua/tempo/meta/tempo.lua
 --   docs/source/api.lua                                 docs/reference/api.md, lua/tempo/meta/tempo.lua
 --   comments in lua/tempo/*.lua, docs/source/libraries.lua
 --                                                       docs/reference/libraries.md
---   src/base/{settings,errs,dtypes}.def, src/rt/passes.def, src/opt/rules.def, include/tempo.h,
+--   src/base/{settings,errs,dtypes}.def, src/rt/passes.def, src/opt/rules/rules.def, include/tempo.h,
 --   docs/source/errors.lua                              docs/reference/settings.md
 --   blocks after <!-- run -->, examples/tutorial        what they print, in README.md and pages of docs
 --   docs/source/pages.lua                               what stands at the head of each page

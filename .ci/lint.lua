@@ -60,7 +60,7 @@ end
 -- ---- circles: strongly connected files of a folder, by the functions that their objects call ------------------------
 local build = arg[1] or "build"
 local defines, calls, folders = {}, {}, {}
-each("cd " .. build .. "/obj/core/src && nm -A -g */*.o", function(line)
+each("cd " .. build .. "/obj/core/src && find . -name '*.o' -printf '%P\\n' | xargs nm -A -g", function(line)
   local object, kind, name = line:match "^([%w_/]+)%.o:%x*%s+(%a) ([%w_]+)"
   if not object then return end
   if kind == "U" then

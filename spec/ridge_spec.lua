@@ -1,5 +1,5 @@
 -- Ridge regression at each point over all rows so far: w[t] = (X'X + lambda)^-1 X'y, X = x[0 .. t+1]. The language has no operator that
--- solves, so users write one of these; the sums X'X and X'y are carried from point to point by a row's products (src/opt/incremental.c), so a
+-- solves, so users write one of these; the sums X'X and X'y are carried from point to point by a row's products (src/opt/prefix/incremental.c), so a
 -- point costs what the solution does. Held to the reference evaluator in f64.
 local tempo = require "tempo"
 local work = require("spec.helper").work

@@ -206,7 +206,7 @@ function reference.settings(root, source)
   end
   out:add(source.pages.rules)
   local class = { EXACT = "none", SIGN = "sign of a zero", REASSOC = "rounding" }
-  for _, r in ipairs(rows.read(root .. "src/opt/rules.def", "R")) do
+  for _, r in ipairs(rows.read(root .. "src/opt/rules/rules.def", "R")) do
     out:add("| `%s` | `%s` | `%s` | %s |\n", r[1], r[3], r[4], class[r[2]])
   end
   out:add(source.pages.errors)

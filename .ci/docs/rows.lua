@@ -63,7 +63,7 @@ end
 
 -- ---- signatures: "x:T axis:A? | keepdim:B" -------------------------------------------------------------------------
 
---- Letters of signatures (graph/methods.h): type for LuaCATS, words for the reference.
+--- Letters of signatures (graph/methods/methods.h): type for LuaCATS, words for the reference.
 rows.letters = {
   T = { "tempo.Operand", "tensor" }, U = { "tempo.Operand", "tensor" },
   C = { "tempo.Operand", "condition or bool tensor" },
@@ -98,7 +98,7 @@ end
 --- Rows of methods.def that scripts may call, as tables.
 function rows.methods(root)
   local list = {}
-  for _, row in ipairs(rows.read(root .. "src/graph/methods.def", "M")) do
+  for _, row in ipairs(rows.read(root .. "src/graph/methods/methods.def", "M")) do
     local positional, options = rows.signature(row[3])
     local method = { name = row[1], kinds = row[2], sig = row[3], shape = row[5], dtype = row[6],
       differentiable = row[7] == "D", ulp = tonumber(row[8]), doc = row[9], group = row.group,

@@ -1,4 +1,4 @@
--- What the reference says of the rows of src/graph/methods.def beyond their own line: facts that a whole group shares,
+-- What the reference says of the rows of src/graph/methods/methods.def beyond their own line: facts that a whole group shares,
 -- options, results that are not one tensor, and an example for each row. A spec refuses a row without an example and an
 -- entry without a row.
 local methods = {}

@@ -1,4 +1,4 @@
--- Methods that are made of other methods: bodies of the rows of src/graph/methods.def that say
+-- Methods that are made of other methods: bodies of the rows of src/graph/methods/methods.def that say
 -- `lua`. A body is given its arguments in the order of the signature, options last, checked and
 -- converted: tensors of one program, tables of axes and of extents (integers or index expressions).
 -- Its errors name the method that the script called, at the script's line.

@@ -2,7 +2,7 @@
  * text both ways, checks of runs, arrays. Golden texts lie in spec/graph: x.sdg parses and prints
  * as x.want, fails with the text of x.err, or parses and is judged as x.late says. */
 #include "graph/core.h"
-#include "graph/methods.h"
+#include "graph/methods/methods.h"
 #define MK(e) ((tp_mk){ .g = g, .err = e })
 #include "graph/run.h"
 #include "golden.h"

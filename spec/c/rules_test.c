@@ -3,7 +3,7 @@
  * by the reference evaluator as they are and again when the rule, alone, has rewritten them. The
  * same comes out: bit for bit, but for what the row's class allows. A row that none of its programs
  * uses fails.   rules_test [RULE [TRIALS]] */
-#include "opt/rules.h"
+#include "opt/rules/rules.h"
 #include "script.h"
 
 enum { FIRES = 200, TRIES = 20000, LEAST = 12 };

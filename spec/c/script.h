@@ -3,7 +3,7 @@
 #ifndef TP_SCRIPT_H
 #define TP_SCRIPT_H
 #include "graph/graph.h"
-#include "graph/methods.h"
+#include "graph/methods/methods.h"
 #define MK(e) ((tp_mk){ .g = g, .err = e })
 #include "graph/run.h"
 #include "ref/ref.h"

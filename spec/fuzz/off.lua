@@ -12,7 +12,7 @@ local function reader(path, pattern, least)
   end
 end
 local passes = reader("src/rt/passes.def", "^P%([%w_]+,%s*\"([%w_]+)\".-%sON[ ,]", 10)       -- that may be left out
-local rules = reader("src/opt/rules.def", "^R%(([%w_]+),", 20)
+local rules = reader("src/opt/rules/rules.def", "^R%(([%w_]+),", 20)
 
 local function text_of(names, r, one_in)
   local off = {}

@@ -108,8 +108,8 @@ typedef struct {
 /* A dim that ends by data. Its bound is the *reached* end: one number for each point of dom, the
  * other dims of done; known once the first done holds, at most what the call gave. A node that
  * lacks dims of dom goes on to the greatest end over these. On the compiled path ends are *lowered*
- * (opt/ends.c): a dim's bound is the number that the call gave again, and only extents may still
- * mention what was reached. */
+ * (opt/ends/ends.c): a dim's bound is the number that the call gave again, and only extents may
+ * still mention what was reached. */
 typedef struct tp_stop {
   const tp_sym *dim;
   tp_val done;

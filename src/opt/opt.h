@@ -9,7 +9,7 @@
 /* rules.c: the rows of rules.def. */
 enum {
 #define R(name, cls, pattern, result, guards) TP_RULE_ROW_##name,
-#include "opt/rules.def"
+#include "opt/rules/rules.def"
   TP_NRULE
 };
 const char *tp_rule_name(int row);
@@ -44,7 +44,7 @@ tp_passfn tp_pass_turn; /* turned.c */
 bool tp_incremental(tp_graph *g, bool precise, bool *changed, tp_error *err);
 bool tp_is_small(const tp_out *o); /* a sum of it is kept in f64 */
 /* The readers, each in its loop, of values that are made again there, and the nodes, by id, that
- * make such values (again.c; poly/again.c chooses). */
+ * make such values (again.c; poly/store/again.c chooses). */
 typedef struct tp_again_reader {
   tp_node *by;
   const void *loop;

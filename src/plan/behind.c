@@ -1,8 +1,8 @@
-/* behind: the loop of a tick dim as two bodies (poly/behind.c says what may wait). A run with a
- * budget leaves BEHIND nodes out and follows with them later; a WAIT says up to which row they have
- * to be over before what follows. The builder makes both, a statement at a time; here neighbours of
- * one row become one, a loop that has nothing else goes into it, and waits go out of loops that do
- * not change them. Later passes see ordinary statements. */
+/* behind: the loop of a tick dim as two bodies (poly/store/behind.c says what may wait). A run with
+ * a budget leaves BEHIND nodes out and follows with them later; a WAIT says up to which row they
+ * have to be over before what follows. The builder makes both, a statement at a time; here
+ * neighbours of one row become one, a loop that has nothing else goes into it, and waits go out of
+ * loops that do not change them. Later passes see ordinary statements. */
 #include "plan/priv.h"
 
 static tp_pnode *together(tp_arena *a, const tp_pnodes *s) { return tp_plan_seq(a, s->n, s->v); }

@@ -4,14 +4,15 @@
  *   =>  s[lo .. hi, 0 .. lo + 1] = q[lo .. hi] K[0 .. lo + 1]
  *       for t = lo .. hi { s[t, lo + 1 .. t + 1] = q[t] K[lo + 1 .. t + 1] }
  *
- * A loop that a statement has for itself (poly/block.c) is around one product, or a sum of outer
- * ones. One axis follows t: at t it goes over the places u = b t .. b t + e(t) of some window, for
- * which t does not matter otherwise: b is 0 for a range that begins at one place, 1 for one that
- * slides. What all rows of the block go over, first .. last, is a product with an axis more; what
- * lies before and behind it stays row by row, and is at most a block long. Where the axis is summed
- * what is left is added; where the result moves with u alone, rows are added up. All axes of
- * operands become the region's own, so that strips (strip.c) may go along any. Nothing else runs
- * between the turns of the loop, and it reads nothing that it writes, so their order is no matter.
+ * A loop that a statement has for itself (poly/order/block.c) is around one product, or a sum of
+ * outer ones. One axis follows t: at t it goes over the places u = b t .. b t + e(t) of some
+ * window, for which t does not matter otherwise: b is 0 for a range that begins at one place, 1 for
+ * one that slides. What all rows of the block go over, first .. last, is a product with an axis
+ * more; what lies before and behind it stays row by row, and is at most a block long. Where the
+ * axis is summed what is left is added; where the result moves with u alone, rows are added up. All
+ * axes of operands become the region's own, so that strips (strip.c) may go along any. Nothing else
+ * runs between the turns of the loop, and it reads nothing that it writes, so their order is no
+ * matter.
  */
 #include "plan/priv.h"
 

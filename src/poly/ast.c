@@ -1,5 +1,5 @@
 /* ast: isl's AST as a tp_tree. */
-#include "poly/tree.h"
+#include "poly/schedule_tree.h"
 #include <stdlib.h>
 
 const tp_item *tp_band_end(const tp_item *x) {

@@ -1,6 +1,6 @@
 /* calls: the points of a statement that need a call of their own, and their rows, as isl gets
  * them. */
-#include "poly/tree.h"
+#include "poly/schedule_tree.h"
 
 /* floor((x_d + shift) / size) on the space of dom. */
 static isl_pw_aff *block_number(tp_sched *S, const tp_stmt *s, isl_space *space) {

@@ -152,7 +152,7 @@ typedef struct tp_late {
 /* What the search for loops may give up (relax.def). */
 typedef enum {
 #define R(N, says) TP_RX_##N,
-#include "poly/relax.def"
+#include "poly/order/relax.def"
 #undef R
   TP_NRELAX
 } tp_relax;

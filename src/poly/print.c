@@ -302,7 +302,7 @@ void tp_poly_print_schedule(tp_buf *b, const tp_poly *p) {
 void tp_poly_print_unknown(tp_buf *b, const tp_poly *p) {
   static const char *const says[] = {
 #define R(N, says) says,
-#include "poly/relax.def"
+#include "poly/order/relax.def"
 #undef R
   };
   for (int k = 0; k < TP_NRELAX; k++)

@@ -70,7 +70,7 @@ typedef struct tp_sst {
   uint32_t used; /* dims that have their row, or are vector dims */
   int npath;
   tp_way *path;
-  int then;     /* tree.c: runs right after it at the same times; -1: none */
+  int then;     /* schedule_tree.c: runs right after it at the same times; -1: none */
   bool follows; /* it is another's `then` */
   bool asked;
   const tp_ix *asks;     /* calls.c: what each call asks of its point */
@@ -281,7 +281,7 @@ bool tp_cycle(tp_sched *S, const tp_scc *c);
 void tp_no_order(tp_sched *S, const tp_scc *c);
 /* ---- behind.c ---- */
 void tp_behind(tp_sched *S);
-/* ---- proof.c tree.c live.c ---- */
+/* ---- proof.c schedule_tree.c live.c ---- */
 bool tp_prove(tp_sched *S, const char **which);
 bool tp_is_forward(tp_sched *S, const tp_dep *d);
 /* lo <= v's row - u's row <= hi for the pairs of m, by tp_const_distance. */

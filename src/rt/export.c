@@ -1,4 +1,5 @@
-/* export: a compiled function for given bounds as files of C that need no tempo (emit/export.c). */
+/* export: a compiled function for given bounds as files of C that need no tempo
+ * (emit/export/export.c). */
 #include "rt/fn.h"
 #include "emit/emit.h"
 #include "io/io.h"

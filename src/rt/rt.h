@@ -2,7 +2,7 @@
 #ifndef TP_RT_H
 #define TP_RT_H
 #include "graph/graph.h"
-#include "graph/methods.h"
+#include "graph/methods/methods.h"
 #include "graph/run.h"
 
 /* A program being recorded, or that of a compiled function; its own index context. */

@@ -1,0 +1,154 @@
+/* map.c: loops without a fold. Compilers are told that iterations are independent where windows
+ * show it (alone.c). */
+#include "emit/body/nest.h"
+
+enum { STRIP = 256, TILE_ROWS = 16 };
+
+/* ---- loops ---- */
+
+void emit_open_axis(const nest *l, int k) {
+  emit_open(l->e, "for (int64_t x%d = 0, n%d = %s; x%d < n%d; x%d++) {\n", k, k,
+      emit_ix(l->e, l->ax[k].n), k, k, k);
+}
+
+/* Are iterations along axis k independent if they read operands and store results from..to? Turned
+ * windows stand in locals. */
+static bool is_axis_alone(const nest *l, int k, int from, int to) {
+  const tp_ix **step = TP_NEWN(l->e->a, const tp_ix *, l->nw);
+  for (int w = 0; w < l->nw; w++) {
+    bool result = w >= l->r->nin, stored = w >= l->r->nin + from && w < l->r->nin + to;
+    if ((!result || stored) && !(l->turned && l->turned[w])) step[w] = l->stride[w][k];
+  }
+  return tp_emit_alone(l->e, l->r, l->ax[k].n, step);
+}
+
+void emit_axis_alone(const nest *l, int k, int from, int to) {
+  if (is_axis_alone(l, k, from, to)) tp_emit_line(l->e, "TP_IVDEP\n");
+}
+
+int emit_open_pieces(const nest *l, int axis, int most) {
+  tp_emit *e = l->e;
+  int64_t n;
+  emit_open(
+      e, "for (int64_t j = 0, all = %s; j < all; j += %d) {\n", emit_ix(e, l->ax[axis].n), most);
+  bool known = tp_ix_is_const(l->ax[axis].n, &n) && n > 0 && n <= most;
+  if (known) tp_emit_line(e, "enum { some = %d };\n", (int)n);
+  else tp_emit_line(e, "const int64_t some = all - j < %d ? all - j : %d;\n", most, most);
+  return known ? (int)n : most;
+}
+
+static bool is_branched(const nest *l) {
+  bool any = false;
+  for (int k = 0; k < l->r->nmicro; k++) any |= emit_has_near(l->r, &l->r->micro[k]);
+  return any && !tp_emit_faults(l->e, l->r);
+}
+
+void emit_open_elements(const nest *l, int axis, const char *count) {
+  emit_open(l->e, "for (int64_t k = 0; k < %s; k++) {\n", count);
+  tp_emit_line(l->e, "const int64_t x%d = j + k; (void)x%d;\n", axis, axis);
+}
+
+/* Is result k wanted, and the first that is this micro? */
+static bool is_held(const nest *l, int k) {
+  bool first = k == 0 || l->r->out[k].buf >= 0;
+  for (int i = 0; i < k; i++) first &= l->r->outmicro[i] != l->r->outmicro[k];
+  return first;
+}
+
+/* Values of elements are held: a result may lie over an operand. */
+static void put_held(nest *l, int axis, const char *count, bool near) {
+  l->near = near;
+  l->again = !near;
+  if (near) tp_emit_line(l->e, "TP_IVDEP\n");
+  emit_open_elements(l, axis, count);
+  emit_work(l);
+  for (int k = 0; k < l->r->nout; k++)
+    if (is_held(l, k)) tp_emit_line(l->e, "v%d[k] = m%d;\n", k, l->r->outmicro[k]);
+  emit_shut(l->e, 1);
+  l->near = l->again = false;
+}
+
+void emit_open_work(const nest *of, int axis, const char *count, int most, int first) {
+  nest l = *of;
+  tp_emit *e = l.e;
+  bool branched = is_branched(&l);
+  for (int k = 0; branched && k < l.r->nout; k++)
+    if (is_held(&l, k))
+      tp_emit_line(e, "%s v%d[%d];\n", tp_emit_held(l.r->micro[l.r->outmicro[k]].dtype), k, most);
+  if (branched) {
+    tp_emit_line(e, "int far = 0;\n");
+    put_held(&l, axis, count, true);
+    tp_emit_line(e, "if (far)\n");
+    e->depth++;
+    put_held(&l, axis, count, false);
+    e->depth--;
+  }
+  emit_axis_alone(&l, axis, first, l.r->nout);
+  emit_open_elements(&l, axis, count);
+  if (!branched) emit_work(&l);
+  for (int k = 0; branched && k < l.r->nout; k++)
+    if (is_held(&l, k))
+      tp_emit_line(e, "const %s m%d = v%d[k];\n", tp_emit_held(l.r->micro[l.r->outmicro[k]].dtype),
+          l.r->outmicro[k], k);
+}
+
+void emit_map(const nest *l) {
+  int in = l->nax - 1;
+  bool strips = in >= 0 && is_branched(l);
+  for (int k = 0; k <= in; k++) {
+    if (k == in) emit_inputs(l, true);
+    if (k == in && strips) break;
+    if (k == in) emit_axis_alone(l, k, 0, l->r->nout);
+    emit_open_axis(l, k);
+  }
+  if (strips) emit_open_work(l, in, "some", emit_open_pieces(l, in, STRIP), 0);
+  else emit_work(l);
+  emit_results(l, 0);
+  emit_shut(l->e, l->nax + strips);
+}
+
+/* ---- maps with windows that are turned, a tile at a time ---- */
+
+/* Elements of window w of the tile at `top` and j, into t<w> or out of it. */
+static void put_turn(const nest *l, int w) {
+  tp_emit *e = l->e;
+  int in = l->nax - 1;
+  bool out = w >= l->r->nin;
+  nest there = *l;
+  if (!l->turned[w]) return;
+  there.turned = NULL;
+  tp_emit_line(e, "{\n");
+  tp_emit_line(e, "  const int64_t x%d = top, x%d = j;\n", l->across, in);
+  tp_emit_indent(e);
+  tp_putf(e->b, out ? "  h->turn(%d, &" : "  h->turn(%d, t%d, %d, &",
+      tp_dtype_size(tp_emit_dtype(e, l->w[w])), w, TILE_ROW);
+  emit_element(&there, w);
+  tp_putf(e->b, ", %s", emit_ix(e, l->stride[w][in]));
+  if (out) tp_putf(e->b, ", t%d, %d, some, rows);\n", w, TILE_ROW);
+  else tp_puts(e->b, ", rows, some);\n");
+  tp_emit_line(e, "}\n");
+}
+
+void emit_tiles(const nest *l) {
+  tp_emit *e = l->e;
+  for (int k = 0; k < l->nax - 1; k++)
+    if (k != l->across) emit_open_axis(l, k);
+  emit_open(e, "for (int64_t top = 0, high = %s; top < high; top += %d) {\n",
+      emit_ix(e, l->ax[l->across].n), TILE_ROWS);
+  tp_emit_line(
+      e, "const int64_t rows = high - top < %d ? high - top : %d;\n", TILE_ROWS, TILE_ROWS);
+  emit_open_pieces(l, l->nax - 1, TILE_ROW);
+  for (int w = 0; w < l->nw; w++)
+    if (l->turned[w])
+      tp_emit_line(
+          e, "%s t%d[%d];\n", tp_emit_cell(e, tp_emit_dtype(e, l->w[w])), w, TILE_ROWS * TILE_ROW);
+  for (int w = 0; w < l->r->nin; w++) put_turn(l, w);
+  emit_open(e, "for (int64_t row = 0; row < rows; row++) {\n");
+  tp_emit_line(e, "const int64_t x%d = top + row;\n", l->across);
+  emit_inputs(l, true);
+  emit_open_work(l, l->nax - 1, "some", TILE_ROW, 0);
+  emit_results(l, 0);
+  emit_shut(e, 2);
+  for (int w = l->r->nin; w < l->nw; w++) put_turn(l, w);
+  emit_shut(e, l->nax);
+}

@@ -1,0 +1,62 @@
+/* Inside src/emit: a LOOP that becomes C loops, for the files that print them. */
+#ifndef TP_EMIT_NEST_H
+#define TP_EMIT_NEST_H
+#include "emit/priv.h"
+
+enum { TILE_ROW = 64 }; /* elements of a tile along the innermost axis */
+
+typedef struct {
+  tp_emit *e;
+  const tp_region *r;
+  int pos;
+  int nw;
+  const tp_nd **w; /* windows: inputs, then results */
+  int nax;
+  tp_axis *ax;
+  tp_axis_strides *stride; /* as tp_nest */
+  /* a written out point: its place along the region's axes; NULL: loops */
+  const int64_t *at;
+  bool folds, product; /* product: x * y is fused into the sum */
+  /* near: operators take operands for near ones, and set `far` where one is not; again: the strip
+   * is made again, right for all */
+  bool near, again;
+  int across; /* the axis along which turned windows lie */
+  /* by window: its elements of a tile stand in t<w> as the others' do; NULL: there are no tiles */
+  const bool *turned;
+} nest;
+
+/* body.c */
+/* The summed axis of a product goes innermost or around columns: its terms are added one by one
+ * either way. */
+void emit_find_axes(nest *l);
+nest emit_nest_of(tp_emit *e, const tp_pnode *x);
+void emit_element(const nest *l, int w);
+void emit_windows(const nest *l);
+void emit_inputs(const nest *l, bool fixed);
+/* Has the operator a form without branches, for what is near? */
+bool emit_has_near(const tp_region *r, const tp_micro *m);
+/* The run ends at this point. */
+void emit_fault(const nest *l, int what, bool here);
+void emit_work(const nest *l);
+/* Result k, whose value the text is, goes to its place, or is added to what is there. */
+void emit_store(const nest *l, int k, const char *value);
+void emit_results(const nest *l, int first);
+
+/* map.c */
+void emit_open_axis(const nest *l, int k);
+void emit_axis_alone(const nest *l, int k, int from, int to);
+/* Elements j .. j + some of an axis, `most` at a time; the largest `some`. */
+int emit_open_pieces(const nest *l, int axis, int most);
+void emit_open_elements(const nest *l, int axis, const char *count);
+/* Opens a loop over elements that makes the micros, `most`: of `count`, and in which the caller
+ * stores results from `first` on. Operators with branches go without them; if an operand was far,
+ * the strip is made again. */
+void emit_open_work(const nest *of, int axis, const char *count, int most, int first);
+void emit_map(const nest *l);
+void emit_tiles(const nest *l);
+
+/* reduction.c */
+void emit_fold(const nest *l);
+/* At point l->at that is kept, with all that is folded into it. */
+void emit_folded_point(const nest *l, int64_t *at, const int64_t *shape);
+#endif

@@ -1,0 +1,333 @@
+/* reduction.c: loops that fold, as the interpreter's kernels do: along the innermost axis
+ * TP_FOLD_LANES partial results are joined after each TP_FOLD_PART elements; along other axes up to
+ * COLUMNS results are kept, f32 in f64. */
+#include "emit/body/nest.h"
+#include "kernels/prelude/fold.h"
+
+enum { LANES = TP_FOLD_LANES, COLUMNS = 1024, TURN_SIDE = 16 };
+
+typedef struct {
+  const char *part, *acc, *fn;
+  tp_dtype c;
+} fold_types;
+
+static fold_types types_of(const nest *l) {
+  tp_dtype c = tp_compute(tp_emit_result_type(l->e, l->r, 0));
+  bool adds_up = l->r->red == TP_RED_SUM || l->r->red == TP_RED_PROD,
+       most = l->r->red == TP_RED_MAX;
+  const char *own = tp_emit_type(c),
+             *natural = c == TP_I32 ? "uint32_t"
+      : c == TP_I64                 ? "uint64_t"
+                                    : own;
+  fold_types t = { own, own, NULL, c };
+  if (adds_up) t.fn = l->r->red == TP_RED_SUM ? "ADD" : "MUL";
+  else if (c == TP_BOOL) t.fn = most ? "ANY" : "ALL";
+  else if (tp_dtype_float(c)) t.fn = most ? "FMOST" : "FLEAST";
+  else t.fn = most ? "MOST" : "LEAST";
+  if (adds_up) t.part = t.acc = natural;
+  if (adds_up && c == TP_F32 && !l->product)
+    t.acc = "double", t.part = l->r->red == TP_RED_SUM ? "float" : "double";
+  return t;
+}
+
+/* The result of a fold of nothing. */
+static void put_identity(const nest *l, const fold_types *t) {
+  tp_puts(l->e->b, tp_emit_number(l->e, t->c, tp_red_identity(l->r->red, t->c)));
+}
+
+/* The number that a point gives to a fold. */
+static void put_folded_value(const nest *l) {
+  if (l->r->nmicro) tp_putf(l->e->b, "m%d", l->r->outmicro[0]);
+  else tp_puts(l->e->b, "i0");
+}
+
+static void put_fold_step(const nest *l, const fold_types *t, const char *to) {
+  if (l->product && tp_dtype_float(t->c)) {
+    tp_emit_line(l->e, "%s = tp_mad_%s(i0, i1, %s);\n", to, tp_emit_sfx(t->c), to);
+    return;
+  }
+  tp_emit_line(l->e, "%s = (%s)TP_FOLD_%s(%s, (%s)", to, t->acc, t->fn, to, t->acc);
+  put_folded_value(l);
+  tp_puts(l->e->b, ");\n");
+}
+
+static void put_lane_step(const nest *l, const fold_types *t) {
+  if (l->product && tp_dtype_float(t->c)) {
+    put_fold_step(l, t, "part[k]");
+    return;
+  }
+  tp_emit_line(l->e, "const %s y = (%s)", t->part, t->part);
+  put_folded_value(l);
+  tp_putf(l->e->b, ";\n");
+  tp_emit_line(l->e, "TP_LANE_%s(%s, part[k], odd[k], y);\n", t->fn, t->part);
+}
+
+static void put_delivery(const nest *l, const fold_types *t, const char *acc) {
+  bool half = strcmp(t->acc, "double") == 0 && t->c == TP_F32 &&
+      tp_half(tp_emit_result_type(l->e, l->r, 0));
+  emit_store(l, 0,
+      half ? tp_printf(l->e->a, "tp_sticky_f32(%s)", acc)
+           : tp_printf(l->e->a, "(%s)%s", tp_emit_type(t->c), acc));
+}
+
+/* Is there a place along each of the axes that are folded, or kept? */
+static void put_any(const nest *l, bool folded) {
+  bool any = false;
+  for (int k = 0; k < l->nax; k++) {
+    if (l->ax[k].red != folded) continue;
+    tp_puts(l->e->b, any ? " && " : "");
+    tp_emit_ix(l->e, l->ax[k].n);
+    tp_puts(l->e->b, " > 0");
+    any = true;
+  }
+  if (!any) tp_puts(l->e->b, "1");
+}
+
+/* The rest of a row, fewer elements than lanes: made side by side, then folded in order. */
+static void put_rest(const nest *l, const fold_types *t, int axis) {
+  tp_emit *e = l->e;
+  tp_emit_line(e, "%s y[TP_FOLD_LANES];\n", tp_emit_held(tp_emit_result_type(e, l->r, 0)));
+  tp_emit_line(e, "const int64_t rest = n%d - j;\n", axis);
+  emit_open_work(l, axis, "rest", LANES, 1);
+  tp_emit_line(e, "y[k] = ");
+  put_folded_value(l);
+  tp_puts(e->b, ";\n");
+  emit_results(l, 1);
+  emit_shut(l->e, 1);
+  tp_emit_line(e, "for (int64_t k = 0; k < rest; k++) acc = (%s)TP_FOLD_%s(acc, (%s)y[k]);\n",
+      t->acc, t->fn, t->acc);
+}
+
+/* Along the innermost axis. */
+static void put_row(const nest *l, const fold_types *t) {
+  tp_emit *e = l->e;
+  int k = l->nax - 1;
+  int64_t known;
+  bool few = l->product || (tp_ix_is_const(l->ax[k].n, &known) && known < LANES);
+  emit_inputs(l, true);
+  tp_emit_line(e, "const int64_t n%d = %s;\n", k, emit_ix(e, l->ax[k].n));
+  tp_emit_line(e, "int64_t j = 0;\n");
+  if (!few) {
+    emit_open(e, "for (int64_t end; j + TP_FOLD_LANES <= n%d;) {\n", k);
+    tp_emit_line(e, "TP_LANES_START(%s, part, odd, ", t->part);
+    put_identity(l, t);
+    tp_puts(e->b, ");\n");
+    tp_emit_line(e, "end = n%d - j > TP_FOLD_PART ? j + TP_FOLD_PART : n%d;\n", k, k);
+    emit_open(e, "for (; j + TP_FOLD_LANES <= end; j += TP_FOLD_LANES) {\n");
+    emit_open_work(l, k, "TP_FOLD_LANES", LANES, 1);
+    put_lane_step(l, t);
+    emit_results(l, 1);
+    emit_shut(l->e, 2);
+    tp_emit_line(e, "TP_LANES_JOIN(%s, %s, acc, part, odd);\n", t->acc, t->fn);
+    emit_shut(l->e, 1);
+  }
+  if (!l->product && l->r->nmicro > 1) {
+    put_rest(l, t, k);
+    return;
+  }
+  /* Where several rows are folded into a result short ones stay loops: unrolled, gcc 12 would make
+   * vectors of them and add terms of several rows up in another order. */
+  bool rows = false;
+  for (int i = 0; i < k; i++) rows |= l->ax[i].red;
+  if (rows) tp_emit_line(e, "TP_ROLLED\n");
+  emit_open(e, "for (; j < n%d; j++) {\n", k);
+  tp_emit_line(e, "const int64_t x%d = j;\n", k);
+  emit_work(l);
+  put_fold_step(l, t, "acc");
+  emit_results(l, 1);
+  emit_shut(l->e, 1);
+}
+
+static void put_acc(const nest *l, const fold_types *t) {
+  tp_emit_line(l->e, "%s acc = ", t->acc);
+  put_identity(l, t);
+  tp_puts(l->e->b, ";\n");
+}
+
+/* ---- short rows side by side ---- */
+
+/* Is each sum a short row of the innermost axis, with many beside it? One by one their terms would
+ * wait for each other: 16 rows are made, turned, and added up in lanes, each in its order. */
+static bool has_short_rows(const nest *l, const fold_types *t) {
+  int in = l->nax - 1;
+  int64_t n, rows;
+  bool few = in >= 1 && tp_ix_is_const(l->ax[in - 1].n, &rows) && rows < TURN_SIDE / 2;
+  if (!l->e->to->host || l->product || in < 1 || few || strcmp(t->acc, "double") ||
+      t->c != TP_F32 || l->r->red != TP_RED_SUM || tp_emit_faults(l->e, l->r))
+    return false;
+  for (int k = 0; k < in; k++)
+    if (l->ax[k].red) return false;
+  return tp_ix_is_const(l->ax[in].n, &n) && n >= TURN_SIDE / 2 && n <= TURN_SIDE;
+}
+
+static void put_short_rows(const nest *l, const fold_types *t) {
+  tp_emit *e = l->e;
+  int in = l->nax - 1;
+  int64_t n, rows;
+  bool full = tp_ix_is_const(l->ax[in].n, &n) && n == TURN_SIDE &&
+      tp_ix_is_const(l->ax[in - 1].n, &rows) && rows % TURN_SIDE == 0;
+  for (int k = 0; k < in - 1; k++) emit_open_axis(l, k);
+  emit_open(e, "for (int64_t top = 0, high = %s; top < high; top += %d) {\n",
+      emit_ix(e, l->ax[in - 1].n), TURN_SIDE);
+  if (full) tp_emit_line(e, "enum { rows = %d };\n", TURN_SIDE);
+  else
+    tp_emit_line(
+        e, "const int64_t rows = high - top < %d ? high - top : %d;\n", TURN_SIDE, TURN_SIDE);
+  tp_emit_line(e, "const int64_t j = 0, n%d = %d;\n", in, (int)n);
+  tp_emit_line(e, "float y[%d]%s;\n", TURN_SIDE * TURN_SIDE, full ? "" : " = { 0 }");
+  emit_open(e, "for (int64_t row = 0; row < rows; row++) {\n");
+  tp_emit_line(e, "const int64_t x%d = top + row;\n", in - 1);
+  emit_inputs(l, true);
+  char count[16];
+  snprintf(count, sizeof count, "n%d", in);
+  emit_open_work(l, in, count, TURN_SIDE, 1);
+  tp_emit_line(e, "y[row*%d + k] = ", TURN_SIDE);
+  put_folded_value(l);
+  tp_puts(e->b, ";\n");
+  emit_results(l, 1);
+  emit_shut(l->e, 2);
+  tp_emit_line(e, "tp_turn_16(y);\n");
+  tp_emit_line(e, "double acc[%d] = { 0 };\n", TURN_SIDE);
+  tp_emit_line(e, "for (int64_t k = 0; k < n%d; k++)\n", in);
+  tp_emit_line(e,
+      "  for (int64_t row = 0; row < %d; row++) acc[row] = TP_FOLD_%s(acc[row], (double)y[k*%d + "
+      "row]);\n",
+      TURN_SIDE, t->fn, TURN_SIDE);
+  emit_axis_alone(l, in - 1, 0, 1);
+  emit_open(e, "for (int64_t row = 0; row < rows; row++) {\n");
+  tp_emit_line(e, "const int64_t x%d = top + row;\n", in - 1);
+  put_delivery(l, t, "acc[row]");
+  emit_shut(l->e, in + 1);
+}
+
+/* Kept axes around, then the folded ones, the innermost axis being one of these. */
+static void put_across(const nest *l, const fold_types *t) {
+  int in = l->nax - 1, opened = 0, inner = 0;
+  if (has_short_rows(l, t)) {
+    put_short_rows(l, t);
+    return;
+  }
+  for (int k = 0; k < l->nax; k++)
+    if (!l->ax[k].red) emit_open_axis(l, k), opened++;
+  put_acc(l, t);
+  for (int k = 0; k < in; k++)
+    if (l->ax[k].red) emit_open_axis(l, k), inner++;
+  emit_open(l->e, "{\n");
+  put_row(l, t);
+  emit_shut(l->e, 1);
+  emit_shut(l->e, inner);
+  put_delivery(l, t, "acc");
+  emit_shut(l->e, opened);
+}
+
+/* Operators of floats alone take many instructions. */
+static bool is_long(const tp_region *r) {
+  bool any = false;
+  for (int i = 0; i < r->nmicro; i++) any |= tp_emit_rows[r->micro[i].op].types == OF_FLOAT;
+  return any;
+}
+
+/* The innermost axis is kept: some of its places at a time. Operators that take long go before the
+ * sum: a loop of f32 and f64 costs more than two. */
+static void put_down(const nest *l, const fold_types *t) {
+  tp_emit *e = l->e;
+  int in = l->nax - 1, opened = 0, inner = 0;
+  for (int k = 0; k < in; k++)
+    if (!l->ax[k].red) emit_open_axis(l, k), opened++;
+  int most = emit_open_pieces(l, in, COLUMNS);
+  bool apart = t->c == TP_F32 && strcmp(t->acc, "double") == 0 && is_long(l->r);
+  tp_emit_line(e, "%s acc[%d];\n", t->acc, most);
+  if (apart) tp_emit_line(e, "float y[%d];\n", most);
+  tp_emit_line(e, "for (int64_t k = 0; k < some; k++) acc[k] = ");
+  put_identity(l, t);
+  tp_puts(e->b, ";\n");
+  for (int k = 0; k < in; k++) {
+    int64_t rows;
+    if (!l->ax[k].red) continue;
+    /* written out, gcc 12 would make vectors of columns */
+    if (tp_ix_is_const(l->ax[k].n, &rows) && rows < LANES) tp_emit_line(e, "TP_ROLLED\n");
+    emit_open_axis(l, k);
+    inner++;
+  }
+  emit_inputs(l, true);
+  emit_open_work(l, in, "some", most, 1);
+  if (apart) {
+    tp_emit_line(e, "y[k] = ");
+    put_folded_value(l);
+    tp_puts(e->b, ";\n");
+  } else put_fold_step(l, t, "acc[k]");
+  emit_results(l, 1);
+  emit_shut(l->e, 1);
+  if (apart)
+    tp_emit_line(e,
+        "for (int64_t k = 0; k < some; k++) acc[k] = TP_FOLD_%s(acc[k], (double)y[k]);\n", t->fn);
+  emit_shut(l->e, inner);
+  emit_axis_alone(l, in, 0, 1);
+  emit_open_elements(l, in, "some");
+  put_delivery(l, t, "acc[k]");
+  emit_shut(l->e, 2);
+  emit_shut(l->e, opened);
+}
+
+/* Integers have no least and no greatest of nothing. */
+static void put_empty(const nest *l, const fold_types *t) {
+  tp_emit *e = l->e;
+  if (l->r->acc || tp_dtype_float(t->c) || t->c == TP_BOOL || l->r->red == TP_RED_SUM ||
+      l->r->red == TP_RED_PROD)
+    return;
+  tp_emit_line(e, "if (!(");
+  put_any(l, true);
+  tp_puts(e->b, ") && ");
+  put_any(l, false);
+  tp_puts(e->b, ") {\n");
+  emit_fault(l, 3, false);
+}
+
+void emit_fold(const nest *l) {
+  fold_types t = types_of(l);
+  put_empty(l, &t);
+  if (l->r->acc) { /* nothing leaves what is there as it was */
+    tp_emit_line(l->e, "if (");
+    put_any(l, true);
+    tp_puts(l->e->b, ") {\n");
+    l->e->depth++;
+  }
+  if (!l->nax) { /* one element, folded */
+    put_acc(l, &t);
+    emit_work(l);
+    put_fold_step(l, &t, "acc");
+    emit_results(l, 1);
+    put_delivery(l, &t, "acc");
+  } else if (l->ax[l->nax - 1].red) put_across(l, &t);
+  else put_down(l, &t);
+  if (l->r->acc) emit_shut(l->e, 1);
+}
+
+/* ---- written out ---- */
+
+/* The folded axes of extent other than 1 in the order in which they are walked; how many. */
+static int folded_axes(const nest *l, int *of) {
+  int n = 0;
+  for (int k = 0; k < l->nax; k++)
+    for (int i = 0; l->ax[k].red && i < l->ax[k].nof; i++) of[n++] = l->ax[k].of[i];
+  return n;
+}
+
+void emit_folded_point(const nest *l, int64_t *at, const int64_t *shape) {
+  fold_types t = types_of(l);
+  int64_t ext[TP_MAXRANK];
+  int of[TP_MAXRANK], n = folded_axes(l, of);
+  tp_walk w;
+  for (int i = 0; i < n; i++) ext[i] = shape[of[i]];
+  put_acc(l, &t);
+  for (tp_walk_start(&w, n, ext); w.ok; tp_walk_next(&w)) {
+    for (int i = 0; i < n; i++) at[of[i]] = w.at[i];
+    emit_open(l->e, "{\n");
+    emit_work(l);
+    put_fold_step(l, &t, "acc");
+    emit_results(l, 1);
+    emit_shut(l->e, 1);
+  }
+  for (int i = 0; i < n; i++) at[of[i]] = 0;
+  put_delivery(l, &t, "acc");
+}

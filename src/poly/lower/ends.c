@@ -1,0 +1,321 @@
+/* ends: what is left of dims that end by data below the graph (opt/ends/ends.c).
+ *
+ * Domains, dependences and slots know the bounds given. An extent that mentions what was reached
+ * has a symbol for each way in which its point is written (T_end(b), T_end(i - 1), T_end(*) for the
+ * greatest), which the plan reads from the array of the stop's ACCUM. A statement need not run
+ * beyond an end: its *guard*, a conjunction of `end >= t + 1`, is looked at before. An end read too
+ * early is too large, never too small, so the guard is no dependence; where it must be exact
+ * (effects), it waits for all that is added for points before t. */
+#include "poly/lower/lower.h"
+
+/* ---- the table ---- */
+
+static tp_at whole_dim(const tp_poly *p, int stop, int d) {
+  return (tp_at){ true, tp_ix_const(p->g->ix, 0),
+    tp_ix_sym(p->g->ix, p->g->stops.v[stop].dom[d]->bound) };
+}
+static bool same_at(tp_at a, tp_at b) {
+  return a.range == b.range && a.lo == b.lo && (!a.range || a.hi == b.hi);
+}
+
+static const char *end_name(tp_poly *p, int stop, const tp_at *at) {
+  const tp_stop *s = &p->g->stops.v[stop];
+  tp_ictx *c = p->g->ix;
+  const char *name = tp_printf(p->a, "%s_end", s->dim->bound->name);
+  for (int i = 0; i < s->ndom; i++) {
+    const char *one = !at[i].range              ? tp_ix_str(c, at[i].lo)
+        : same_at(at[i], whole_dim(p, stop, i)) ? "*"
+                                                : tp_printf(p->a, "%s ..", tp_ix_str(c, at[i].lo));
+    name = tp_printf(p->a, "%s%s%s", name, i ? ", " : "(", one);
+  }
+  return s->ndom ? tp_printf(p->a, "%s)", name) : name;
+}
+
+static const tp_ix *the_end(tp_poly *p, int stop, const tp_at *at) {
+  const tp_stop *s = &p->g->stops.v[stop];
+  for (int i = 0; i < p->ends.n; i++) {
+    bool same = p->ends.v[i].stop == stop;
+    for (int d = 0; same && d < s->ndom; d++) same = same_at(p->ends.v[i].at[d], at[d]);
+    if (same) return tp_ix_sym(p->g->ix, p->ends.v[i].sym);
+  }
+  const tp_sym *sym = tp_sym_var(p->g->ix, end_name(p, stop, at));
+  TP_PUSH(p->a, &p->ends, (tp_end){ stop, sym, tp_dup(p->a, at, sizeof *at * (size_t)s->ndom) });
+  return tp_ix_sym(p->g->ix, sym);
+}
+
+/* Of a node at a point: where it lacks dims, the greatest. */
+static const tp_ix *end_at(
+    tp_poly *p, int stop, int n, const tp_sym *const *dims, const tp_at *at) {
+  const tp_stop *s = &p->g->stops.v[stop];
+  tp_at d[s->ndom + 1];
+  for (int i = 0; i < s->ndom; i++) {
+    d[i] = whole_dim(p, stop, i);
+    for (int k = 0; k < n; k++)
+      if (dims[k] == s->dom[i] && at[k].lo) d[i] = at[k];
+  }
+  return the_end(p, stop, d);
+}
+
+const tp_ix *tp_end_of_rows(tp_poly *p, const tp_end *e, int d) {
+  const tp_stop *s = &p->g->stops.v[e->stop];
+  for (int i = 0; i < p->g->stops.n && e->at[d].range; i++)
+    if (p->g->stops.v[i].dim == s->dom[d]) return end_at(p, i, s->ndom, s->dom, e->at);
+  return NULL;
+}
+
+int tp_next_end(const tp_poly *p, const tp_ix *e, int from) {
+  for (int i = from; e && i < p->ends.n; i++)
+    if (tp_ix_mentions(e, p->ends.v[i].sym)) return i;
+  return -1;
+}
+
+static bool at_mentions(tp_at at, const tp_sym *s) {
+  return tp_ix_mentions(at.lo, s) || (at.range && tp_ix_mentions(at.hi, s));
+}
+
+bool tp_depends(const tp_poly *p, const tp_ix *e, const tp_sym *s) {
+  if (tp_ix_mentions(e, s)) return true;
+  for (int i = tp_next_end(p, e, 0); i >= 0; i = tp_next_end(p, e, i + 1))
+    for (int d = 0; d < p->g->stops.v[p->ends.v[i].stop].ndom; d++)
+      if (at_mentions(p->ends.v[i].at[d], s)) return true;
+  return false;
+}
+
+/* ---- expressions ---- */
+
+const tp_ix *tp_at_dims(
+    tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims, const tp_ix *const *at) {
+  int ns = p->g->stops.n, m = n;
+  const tp_sym *from[n + ns + 1];
+  const tp_ix *to[n + ns + 1];
+  tp_at point[n + 1];
+  for (int k = 0; k < n; k++) from[k] = dims[k], to[k] = at[k], point[k] = (tp_at){ .lo = at[k] };
+  for (int i = 0; i < ns; i++) {
+    if (!tp_ix_mentions(e, p->g->stops.v[i].sym)) continue;
+    from[m] = p->g->stops.v[i].sym;
+    to[m++] = end_at(p, i, n, dims, point);
+  }
+  return tp_ix_subst(p->g->ix, e, m, from, to);
+}
+
+const tp_ix *tp_at_point(tp_poly *p, const tp_node *n, const tp_ix *e, const tp_ix *const *at) {
+  return tp_at_dims(p, e, n->ndom, n->dom, at);
+}
+
+static tp_at moved(tp_poly *p, const tp_end *e, int d, int n, const tp_sym *const *dims,
+    const tp_ix *const *to, uint32_t gone) {
+  tp_at at = e->at[d];
+  for (int k = 0; k < n; k++)
+    if ((gone >> k & 1) && at_mentions(at, dims[k])) at = whole_dim(p, e->stop, d);
+  at.lo = tp_ix_subst(p->g->ix, at.lo, n, dims, to);
+  if (at.range) at.hi = tp_ix_subst(p->g->ix, at.hi, n, dims, to);
+  return at;
+}
+
+const tp_ix *tp_move_ends(tp_poly *p, const tp_ix *e, int n, const tp_sym *const *dims,
+    const tp_ix *const *to, uint32_t gone) {
+  TP_VEC(const tp_sym *) from = { 0 };
+  TP_VEC(const tp_ix *) by = { 0 };
+  for (int i = tp_next_end(p, e, 0), last = p->ends.n; i >= 0 && i < last;
+       i = tp_next_end(p, e, i + 1)) {
+    const tp_end x = p->ends.v[i];
+    int nd = p->g->stops.v[x.stop].ndom;
+    tp_at at[nd + 1];
+    for (int d = 0; d < nd; d++) at[d] = moved(p, &x, d, n, dims, to, gone);
+    TP_PUSH(p->a, &from, x.sym);
+    TP_PUSH(p->a, &by, the_end(p, x.stop, at));
+  }
+  for (int k = 0; k < n; k++)
+    if (!(gone >> k & 1)) {
+      TP_PUSH(p->a, &from, dims[k]);
+      TP_PUSH(p->a, &by, to[k]);
+    }
+  return tp_ix_subst(p->g->ix, e, from.n, from.v, by.v);
+}
+
+/* An upper bound of an extent, whatever was reached, also nothing: T - t is at most T, 5 - T at
+ * most 5. */
+const tp_ix *tp_extent_upper(tp_graph *g, const tp_ix *e, int n, const tp_sym *const *dims) {
+  const tp_ix *up = tp_end_extreme(g, e, true, n, dims), *none = e, *zero = tp_ix_const(g->ix, 0);
+  for (int i = 0; i < g->stops.n; i++)
+    none = tp_ix_subst(g->ix, none, 1, &g->stops.v[i].sym, &zero);
+  return none == e ? up : tp_ix_max(g->ix, up, tp_ix_upper(g->ix, none, n, dims));
+}
+
+/* ---- guards ---- */
+
+const tp_ix *tp_guard_of(tp_poly *p, const tp_node *n, const tp_ix *const *at) {
+  const tp_ix *all = NULL;
+  for (int i = 0; i < p->g->stops.n; i++)
+    for (int d = 0; d < n->ndom; d++) {
+      if (n->dom[d] != p->g->stops.v[i].dim || !at[d]) continue;
+      const tp_ix *end = tp_at_point(p, n, tp_ix_sym(p->g->ix, p->g->stops.v[i].sym), at);
+      all = tp_ix_both(
+          p->g->ix, all, tp_ix_cmp(p->g->ix, TP_GE, end, tp_ix_addc(p->g->ix, at[d], 1)));
+    }
+  return all;
+}
+
+bool tp_guard_part(const tp_poly *p, const tp_ix *guard, int k, int *end, const tp_ix **least) {
+  const tp_ix *x = tp_ix_conjunct(guard, k), *rest;
+  int64_t coef;
+  if (!x) return false;
+  *end = tp_next_end(p, x, 0);
+  if (*end < 0 || tp_ix_kind(x) != TP_IX_GE0 ||
+      !tp_ix_linear_in(p->g->ix, tp_ix_arg(x, 0), p->ends.v[*end].sym, &coef, &rest) || coef != 1)
+    *end = -1;
+  else *least = tp_ix_neg(p->g->ix, rest);
+  return true;
+}
+
+/* The dims in vec that e mentions: how many, and one. */
+static int calls_over(const tp_stmt *s, const tp_ix *e, int *d) {
+  int n = 0;
+  for (int k = 0; k < s->ndim; k++)
+    if ((s->vec >> k & 1) && tp_ix_mentions(e, s->dim[k])) *d = k, n++;
+  return n;
+}
+
+/* Where the call's range of dim d begins, or before. */
+static const tp_ix *range_begin(const tp_poly *p, const tp_stmt *s, const tp_tree *run, int d) {
+  return d == s->bdim ? tp_ix_sub(p->g->ix, tp_ix_mulc(p->g->ix, run->arg[d], s->block), s->bshift)
+                      : s->vlo[d];
+}
+
+/* The end of the points that the call runs over. Of a block it looks at the rows of the block
+ * alone: those of others may not have been made yet, and how long a product is decides its last
+ * bit. */
+static const tp_ix *end_of_run(tp_poly *p, const tp_stmt *s, const tp_tree *run, int end) {
+  const tp_end e = p->ends.v[end];
+  const tp_tree uncut = { .arg = run->arg };
+  tp_at at[p->g->stops.v[e.stop].ndom + 1];
+  for (int d = 0; d < p->g->stops.v[e.stop].ndom; d++) {
+    at[d] = moved(p, &e, d, s->ndim, s->dim, run->arg, s->vec);
+    if (s->bdim < 0 || !tp_at_is_own(&e.at[d], s->dim[s->bdim])) continue;
+    tp_run_range(p->g->ix, s, &uncut, s->bdim, &at[d].lo, &at[d].hi);
+  }
+  return the_end(p, e.stop, at);
+}
+
+/* One part: end >= least. NULL: it depends on several dims that the call runs over. */
+static const tp_ix *part_run(
+    tp_poly *p, const tp_stmt *s, tp_tree *run, int end, const tp_ix *least) {
+  tp_ictx *c = p->g->ix;
+  const tp_ix *e = end_of_run(p, s, run, end), *rest;
+  int64_t coef;
+  int d, n = calls_over(s, least, &d);
+  least = tp_move_ends(p, least, s->ndim, s->dim, run->arg, s->vec);
+  /* where there are points, one is reached */
+  if (n == 0)
+    return tp_ix_is_const(least, &coef) && coef <= 1 ? NULL : tp_ix_cmp(c, TP_GE, e, least);
+  if (n > 1 || !tp_ix_linear_in(c, least, s->dim[d], &coef, &rest) || coef != 1) return NULL;
+  if (!run->top) run->top = TP_NEWN(p->a, const tp_ix *, s->ndim);
+  const tp_ix *top = tp_ix_addc(c, tp_ix_sub(c, e, rest), 1);
+  run->top[d] = run->top[d] ? tp_ix_min(c, run->top[d], top) : top;
+  return tp_ix_cmp(c, TP_GE, e, tp_ix_add(c, range_begin(p, s, run, d), rest));
+}
+
+const tp_ix *tp_guard_run(tp_poly *p, const tp_stmt *s, tp_tree *run) {
+  const tp_ix *all = NULL, *least;
+  int end;
+  for (int k = 0; tp_guard_part(p, s->guard, k, &end, &least); k++)
+    if (!s->acc[s->gacc + k].idle) all = tp_ix_both(p->g->ix, all, part_run(p, s, run, end, least));
+  return all;
+}
+
+/* ---- questions ---- */
+
+bool tp_is_first_end(const tp_access *a) {
+  int64_t upto;
+  return a->upto && tp_ix_is_const(a->upto, &upto) && upto <= 0;
+}
+
+const tp_sym *tp_stop_sym(const tp_poly *p, int arr) {
+  for (int i = 0; i < p->g->stops.n; i++)
+    if (p->g->stops.v[i].end == p->arrs.v[arr]->val.node) return p->g->stops.v[i].dim;
+  return NULL;
+}
+
+/* e is the same for all values of `end` from some number on: *from becomes that or more, where e
+ * mentions it. */
+static bool is_settled_from(tp_ictx *c, const tp_ix *e, const tp_sym *end, const tp_ix **from) {
+  const tp_ix *const *atom, *limit = NULL, *over = NULL, *rest;
+  int64_t coef;
+  bool is = true;
+  if (!tp_ix_mentions(e, end)) return true;
+  for (int i = 0; tp_ix_kind(e) == TP_IX_MIN && i < tp_ix_narg(e); i++) {
+    const tp_ix *x = tp_ix_arg(e, i);
+    if (!tp_ix_mentions(x, end)) limit = limit ? tp_ix_min(c, limit, x) : x;
+    else if (over || !tp_ix_linear_in(c, x, end, &coef, &over) || coef != 1) is = false;
+  }
+  if (is && over && limit) {
+    rest = tp_ix_sub(c, limit, over);
+    *from = *from ? tp_ix_max(c, *from, rest) : rest;
+    return true;
+  }
+  switch (tp_ix_kind(e)) {
+  case TP_IX_MIN:
+  case TP_IX_MAX:
+  case TP_IX_FDIV:
+  case TP_IX_MOD:
+    is = true;
+    for (int i = 0; i < tp_ix_narg(e); i++)
+      is = is && is_settled_from(c, tp_ix_arg(e, i), end, from);
+    return is;
+  case TP_IX_POLY:
+    for (int i = 0; i < tp_ix_nterm(e); i++)
+      for (int k = tp_ix_term(e, i, &atom) - 1; k >= 0; k--)
+        is = is && is_settled_from(c, atom[k], end, from);
+    return is;
+  default: return false;
+  }
+}
+
+/* Is e nowhere less for a greater `end`? */
+static bool grows_with(const tp_ix *e, const tp_sym *end) {
+  const tp_ix *const *atom;
+  bool does = true;
+  if (!tp_ix_mentions(e, end) || tp_ix_as_sym(e)) return true;
+  switch (tp_ix_kind(e)) {
+  case TP_IX_MIN:
+  case TP_IX_MAX:
+  case TP_IX_FDIV:
+    for (int i = 0; i < tp_ix_narg(e); i++) does = does && grows_with(tp_ix_arg(e, i), end);
+    return does;
+  case TP_IX_POLY:
+    for (int i = 0; i < tp_ix_nterm(e); i++) {
+      int n = tp_ix_term(e, i, &atom);
+      for (int k = 0; k < n; k++)
+        does = does &&
+            (!tp_ix_mentions(atom[k], end) ||
+                (n == 1 && tp_ix_coef(e, i) > 0 && grows_with(atom[k], end)));
+    }
+    return does;
+  default: return false;
+  }
+}
+
+/* e has its value when it is known what ends points before this; NULL: all must be known. */
+const tp_ix *tp_end_wanted(tp_poly *p, const tp_ix *e, int end) {
+  const tp_ix *from = NULL;
+  bool is = is_settled_from(p->g->ix, e, p->ends.v[end].sym, &from) && tp_ix_is_affine(from);
+  from = is ? tp_ix_addc(p->g->ix, from, -1) : NULL;
+  return from && tp_ix_is_const(from, NULL) ? tp_ix_max(p->g->ix, from, tp_ix_const(p->g->ix, 1))
+                                            : from;
+}
+
+/* Any element where data says which: up to the one there is if nothing ends early, if no other lies
+ * further. */
+tp_at tp_any_end(const tp_poly *p, tp_at at, const tp_sym *dim) {
+  tp_ictx *c = p->g->ix;
+  const tp_ix *zero = tp_ix_const(c, 0), *all = tp_ix_sym(c, dim->bound);
+  bool lo = tp_next_end(p, at.lo, 0) >= 0, hi = at.range && tp_next_end(p, at.hi, 0) >= 0;
+  if (!lo && !hi) return at;
+  const tp_ix *top = hi ? at.hi : all;
+  for (int i = hi ? tp_next_end(p, top, 0) : -1; i >= 0; i = tp_next_end(p, top, i + 1)) {
+    const tp_end *e = &p->ends.v[i];
+    const tp_ix *bound = tp_ix_sym(c, p->g->stops.v[e->stop].dim->bound);
+    top = grows_with(top, e->sym) ? tp_ix_subst(c, top, 1, &e->sym, &bound) : all;
+  }
+  return (tp_at){ true, lo ? zero : at.lo, hi || !at.range ? top : at.hi };
+}
