@@ -240,6 +240,18 @@ TP_GIVE tp_rel *tp_rel_reverse(TP_TAKE tp_rel *r);
 /* intersect the domain, the range */
 TP_GIVE tp_rel *tp_rel_restrict(TP_TAKE tp_rel *r, TP_TAKE tp_set *from);
 TP_GIVE tp_rel *tp_rel_into(TP_TAKE tp_rel *r, TP_TAKE tp_set *to);
+/* {p -> p : p in s}; first a, then b; both, coalesced */
+TP_GIVE tp_rel *tp_rel_id(TP_TAKE tp_set *s);
+TP_GIVE tp_rel *tp_rel_compose(TP_TAKE tp_rel *a, TP_TAKE tp_rel *b);
+TP_GIVE tp_rel *tp_rel_or(TP_TAKE tp_rel *a, TP_TAKE tp_rel *b);
+/* From points of set[from] to points of set[to]. */
+typedef struct tp_hop {
+  int from, to;
+  tp_rel *rel;
+} tp_hop;
+/* Each set grows to all that any sequence of hops reaches. False: isl has no exact answer, and some
+ * sets may have grown. */
+bool tp_set_closure(tp_ictx *c, int n, tp_set **set, int nhop, TP_KEEP const tp_hop *hop);
 /* the from-points of its pairs */
 TP_GIVE tp_set *tp_rel_points(TP_TAKE tp_rel *r);
 TP_GIVE tp_set *tp_set_apply(TP_TAKE tp_set *s, TP_TAKE tp_rel *r); /* image */

@@ -97,6 +97,8 @@ static const struct {
   [TP_ASK_APPLY] = { 1, 0, 1 },
   [TP_ASK_RESTRICT] = { 0, 1, 0 },
   [TP_ASK_INTO] = { 0, 1, 0 },
+  [TP_ASK_COMPOSE] = { 0, 0, 0 },
+  [TP_ASK_JOIN] = { 0, 0, 0 },
 };
 
 /* Without a budget of its own a question has all of ours. */
@@ -112,6 +114,8 @@ static void *operate(tp_ask what, TP_TAKE void *a, TP_TAKE void *b) {
   case TP_ASK_APPLY: return isl_set_apply(a, b);
   case TP_ASK_RESTRICT: return isl_map_intersect_domain(a, b);
   case TP_ASK_INTO: return isl_map_intersect_range(a, b);
+  case TP_ASK_COMPOSE: return isl_map_apply_range(a, b);
+  case TP_ASK_JOIN: return tp_isl_coalesce_map(isl_map_union(a, b));
   default: return NULL;
   }
 }

@@ -24,6 +24,8 @@ typedef enum {
   TP_ASK_APPLY,
   TP_ASK_RESTRICT,
   TP_ASK_INTO,
+  TP_ASK_COMPOSE,
+  TP_ASK_JOIN,
   TP_ASK_SUBSET,
   /* what is made of expressions: the first word of its key */
   TP_ASK_BOX,

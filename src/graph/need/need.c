@@ -7,7 +7,8 @@
  *             stands after one. Or rounds down from everything: what stands is a fixpoint, and a
  *             program without cyclic values has only one, as a point of it that is not needed would
  *             be in it because of another such point, and so on for ever in a finite domain
- *             (h[T-1] alone). Or rounds down from the hull (h[5] alone).
+ *             (h[T-1] alone). Or the transitive closure of the composed cycles, where isl says that
+ *             it is exact (h[5] alone).
  *   hull      One piece a node, inside one around a round down, which grows until no round makes
  *             it larger.
  *   budgeted  A few rounds down from everything.
@@ -34,7 +35,9 @@ typedef struct need_place {
   /* in the component at work; cut: it starts and ends every piece of a cycle */
   bool cut;
   tp_set *have, *next;
-  int count; /* scratch */
+  /* scratch */
+  int count;
+  tp_rel *path;
 } need_place;
 
 typedef struct sweep {
@@ -102,13 +105,20 @@ static TP_GIVE tp_rel *rel_of(sweep *s, need_place *p, int k) {
   return tp_rel_copy(p->rel[k]);
 }
 
+/* From stop i on the next one whose end, before it is lowered, is another at operand k; -1. */
+static int crossed(const sweep *s, const need_place *p, int k, int i) {
+  for (; i < s->g->stops.n && !s->zero; i++)
+    if (!s->g->stops.v[i].end && tp_edge_crosses(p->n, k, &s->g->stops.v[i])) return i;
+  return -1;
+}
+
 /* The points of operand k that p needs at `from`; tp_need_check reports those outside. */
 static TP_GIVE tp_set *image(sweep *s, need_place *p, int k, TP_KEEP tp_set *from) {
   const need_place *x = operand_place(s, p, k);
   if (!from || is_identity(p->n, k)) return tp_set_copy(from);
   tp_set *to = tp_set_apply(tp_set_copy(from), rel_of(s, p, k));
-  TP_EACH (const tp_stop, end, s->g->stops)
-    if (!s->zero && !end->end && tp_edge_crosses(p->n, k, end)) to = tp_set_unended(s->g, to, end);
+  for (int i = -1; (i = crossed(s, p, k, i + 1)) >= 0;)
+    to = tp_set_unended(s->g, to, &s->g->stops.v[i]);
   return canonical(s, x, tp_set_and(to, tp_set_copy(x->box)));
 }
 
@@ -141,9 +151,45 @@ static bool settle(sweep *s, const comp *c) {
 }
 
 static bool stands(sweep *s, comp *c) {
-  for (int r = 0; r < c->rounds; r++)
+  for (int r = 0; r < ROUNDS; r++)
     if (go_round(s, c) && settle(s, c)) return true;
   return false;
+}
+
+/* ---- closure of the cycles ---- */
+
+typedef TP_VEC(tp_hop) hops;
+
+/* The hops from cut member i: its edges composed along every path that meets no other cut member
+ * before its end. */
+static void hops_from(sweep *s, const comp *c, int i, hops *out) {
+  c->v[i]->path = tp_rel_id(tp_set_copy(c->v[i]->box));
+  for (int m = 0; m < c->n; m++) {
+    need_place *p = c->v[m];
+    for (int k = 0; p->path && k < operands(p); k++) {
+      need_place *x = operand_place(s, p, k);
+      if (!is_inner(s, p, k)) continue;
+      tp_rel *r =
+          tp_rel_into(tp_rel_compose(tp_rel_copy(p->path), rel_of(s, p, k)), tp_set_copy(x->box));
+      if (x->cut) TP_PUSH(&s->g->arena, out, (tp_hop){ i, x->count, r });
+      else x->path = x->path ? tp_rel_or(x->path, r) : r;
+    }
+  }
+  for (int m = 0; m < c->n; m++) c->v[m]->path = tp_rel_free(c->v[m]->path);
+}
+
+/* The sets of the cut members grow to all that their cycles reach; not where a cycle goes through
+ * other points of an end's domain, whose ends a composed relation would mix. */
+static bool close_cycles(sweep *s, comp *c) {
+  hops h = { 0 };
+  for (int i = 0; i < c->n; i++)
+    for (int k = 0; k < operands(c->v[i]); k++)
+      if (is_inner(s, c->v[i], k) && crossed(s, c->v[i], k, 0) >= 0) return false;
+  for (int i = 0; i < c->ncut; i++) c->v[i]->count = i;
+  for (int i = 0; i < c->ncut; i++) hops_from(s, c, i, &h);
+  bool ok = tp_set_closure(s->g->ix, c->ncut, c->set, h.n, h.v);
+  for (int k = 0; k < h.n; k++) tp_rel_free(h.v[k].rel);
+  return ok;
 }
 
 /* ---- the ladder ---- */
@@ -214,13 +260,13 @@ static bool pieces(sweep *s, comp *c) {
 static bool exact(sweep *s, comp *c) {
   unsigned long budget = TP_TUNE_NEED_BUDGET + TP_TUNE_NEED_PER_NODE * (unsigned long)c->n;
   bool up = tried(s, c, from_outside, TP_TUNE_NEED_HULLS);
-  c->rounds = ROUNDS;
   for (int down = !up; down < 2; down++) {
     start_from(c, down ? NULL : c->set);
     if (tried(s, c, stands, budget)) return true;
   }
-  c->rounds = 3 * ROUNDS;
-  return up && tried(s, c, pieces, budget) && tried(s, c, stands, budget);
+  if (!up || !tried(s, c, close_cycles, TP_TUNE_NEED_BUDGET)) return false;
+  start_from(c, c->set);
+  return tried(s, c, go_round, TP_TUNE_NEED_HULLS);
 }
 
 static bool hull(sweep *s, comp *c) {
