@@ -400,20 +400,70 @@ static bool carries_none(tp_sched *S, const tp_level *L, int k, const tp_sym *la
   return true;
 }
 
+/* Bytes that an arc keeps alive from row to row of a loop over this dim: as many rows as the reader
+ * lies behind; all if it isn't in the loop. */
+static double kept_by(tp_sched *S, const tp_arc *e, const tp_sym *label, int s) {
+  const tp_dep *d = tp_dep_of(S, e);
+  if (d->arr < 0) return 0;
+  const tp_arr *x = S->p->arrs.v[d->arr];
+  double row = (double)tp_dtype_size(x->dtype), rows = TP_TUNE_SAMPLE_BOUND;
+  int u = tp_dim_of(S, d->src, label), v = tp_dim_of(S, d->dst, label);
+  if (!tp_dom_has(x->ndim, x->dim, label)) return 0;
+  for (int k = 0; k < x->ndim; k++) row *= x->dim[k] == label ? 1 : TP_TUNE_SAMPLE_BOUND;
+  for (int k = 0; k < x->rank; k++) {
+    int64_t n;
+    row *= tp_ix_is_const(x->shape[k], &n) ? (double)n : TP_TUNE_SAMPLE_BOUND;
+  }
+  if (u >= 0 && v >= 0) {
+    tp_ask_dep(S, "how far '%s' runs behind '%s'", d);
+    tp_wt w = tp_distance(S, e->map, u, v, -s);
+    if (!w.bad) rows = (double)-tp_wt_at(S, w, TP_TUNE_SAMPLE_BOUND);
+  }
+  return row * TP_MIN(TP_MAX(rows, 0), TP_TUNE_SAMPLE_BOUND);
+}
+
+/* What a loop over a candidate keeps alive; of each array what its last reader asks for. */
+static double kept(tp_sched *S, const tp_level *L, int k, const tp_cand *x) {
+  int n = L->inner[k].n + L->outer[k].n, s = x->ok[0] ? 1 : -1;
+  struct {
+    int arr;
+    double most;
+  } *by = TP_NEWN(S->a, __typeof__(*by), n);
+  double sum = 0;
+  for (int i = 0, m = 0; i < n; i++) {
+    const tp_arc *e =
+        i < L->inner[k].n ? &L->inner[k].v[i] : &L->arcs.v[L->outer[k].v[i - L->inner[k].n]];
+    double b = kept_by(S, e, x->label, s);
+    int j = 0;
+    while (j < m && by[j].arr != tp_dep_of(S, e)->arr) j++;
+    if (j == m) {
+      by[m].arr = tp_dep_of(S, e)->arr;
+      by[m++].most = 0;
+    }
+    sum += TP_MAX(b - by[j].most, 0);
+    by[j].most = TP_MAX(by[j].most, b);
+  }
+  return sum;
+}
+
 /* A dim that leaves no cycle, better one that no call could run over; else one that orders
- * something. Of equals the first in program order. */
+ * something. Of equals the one that keeps less, then program order. */
 static int best_dim(tp_sched *S, const tp_level *L, int k) {
   const tp_scc *c = &L->scc[k];
   int best = 0, rank = 4;
+  double bytes = 0;
   for (int i = 0; i < c->ncand; i++) {
     const tp_sym *l = c->cand[i].label;
     int r = !c->rec                ? 0
         : carries_all(S, L, k, i)  ? could_be_vector(S, c, l)
         : carries_none(S, L, k, l) ? 3
                                    : 2;
-    if (r >= rank) continue;
+    if (r > rank) continue;
+    double b = kept(S, L, k, &c->cand[i]);
+    if (r == rank && b >= bytes) continue;
     best = i;
     rank = r;
+    bytes = b;
   }
   return best;
 }
