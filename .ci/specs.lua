@@ -7,8 +7,8 @@
 -- (arrays, indices, calls, options, errors, callbacks, states, the language's sentences, docs) and what is
 -- written in Lua (libraries, examples). A new spec is one of these until it is listed here.
 local core = [[ again agents algebra auto block c_examples conv dtypes ends export fuzz grad grad_rows halves
-  incremental late_cycle lead leaf memory native one_compile oracle programs reproducible ridge
-  schedule schedule_golden shown stop storage torch ]]
+  incremental late_cycle lead leaf memory moving native one_compile oracle programs reproducible ridge
+  schedule schedule_golden shown stop storage threads torch ]]
 local only = { capi = "luajit", capi_host = "luajit", graph_text = "luajit" }        -- they need LuaJIT's FFI
 
 -- Folders that a spec lists: what it reads of them, and which files stand beside each; where '' is one,

@@ -11,7 +11,9 @@ local long = {}
 for name in ([[ taken_for_more_points sums_over_a_larger_bound state_at_the_end_of_a_row more_of_what_came_before
   legal_where_others_are_short rough_points_that_nothing_needs states_that_pass far_apart_with_divisions
   what_calls_cannot_have_is_not_read loops_around_outlines rows_of_another_block rows_at_two_speeds
-  rows_that_another_end_left two_loops_around_rows rows_at_two_speeds_in_tiles parameter_over_rows_of_ticks ]]):gmatch "%S+" do
+  rows_that_another_end_left two_loops_around_rows rows_at_two_speeds_in_tiles parameter_over_rows_of_ticks
+  bands_inside_each_other rows_of_last_values points_known_in_a_state ends_made_behind sizes_of_branches
+  end_that_two_ends_never_clip widths_that_divisions_cut complete_too_early overlapping_rows last_row_begun ]]):gmatch "%S+" do
   long[name] = true
 end
 
