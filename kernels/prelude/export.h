@@ -556,7 +556,7 @@ TP_FN int tpx_index_add(const tp_host *h, int pos, const tpx_window *base, const
   return 0;
 }
 /* > scatter_add */
-/* Sums of what is hit, by place: three places for two hits, in 24 bytes a hit. */
+/* Sums of what is hit, by place; twice as many places as hits. */
 typedef struct tpx_hit {
   int64_t at;
   double sum;
@@ -582,7 +582,7 @@ TP_FN int tpx_scatter_add(const tp_host *h, int pos, const tpx_window *base, con
   tpx_hit *t = (tpx_hit *)(void *)work;
   if (tpx_outside(k, o->n[axis])) return h->fault(h->exec, pos, TPX_FAULT_INDEX, NULL);
   for (int i = k->rank - 1; i >= 0 && (k->n[i] == 1 || o->s[i] || i == axis); i--) own *= k->n[i];
-  places = sum ? own + own / 2 : 0;
+  places = sum ? 2 * own : 0;
   for (int64_t i = 0; i < places; i++) t[i].at = INT64_MIN, t[i].sum = 0;
   tpx_base(o, base);
   for (int go = tpx_first(k->rank, k->n, at); go; go = tpx_next(k->rank, k->n, at)) {

@@ -58,14 +58,12 @@ void tp_contract(tp_dtype d, int naxes, const int64_t *extent, const int64_t *sa
 const tp_speed *tp_cpu_speed(void); /* one core's, measured once */
 
 /* ---- workspace.c ---- */
-/* Working memory: words of a short stream, points drawn together; bytes of a value with its place,
- * of an element that is added where data says; columns of a convolution, bytes of its pieces;
- * blocks of a product of 16-bit floats. */
+/* Working memory: words of a short stream, points drawn together; bytes of a value with its place;
+ * columns of a convolution, bytes of its pieces; blocks of a product of 16-bit floats. */
 enum {
   TP_WORK_DRAWN = 64,
   TP_WORK_POINTS = 16,
   TP_WORK_PAIR = 16,
-  TP_WORK_HIT = 24,
   TP_WORK_CHUNK = 1 << 19,
   TP_WORK_FEWEST = 64,
   TP_WORK_PIECE = 8 * (TP_MAXRANK + 1),

@@ -136,41 +136,10 @@ static void copy_base(tp_exec *x, tp_dreg *r) {
     tp_view_copy(x, o->size, &o->v, &base->v);
 }
 
-/* ---- hits: what goes where data says. Sums of f32 are made in f64, in order, and rounded once;
- * f32 makes the same of two numbers. ---- */
+/* ---- sums of floats: in f64, in order, rounded once ---- */
 
-/* While hits are looked at, a place holds a number, as a NaN that is seldom anything else. */
-#define HIT_MARK 0x7fa00000u
-static uint32_t hit_number(const float *place) {
-  uint32_t bits;
-  memcpy(&bits, place, sizeof bits);
-  return bits - HIT_MARK;
-}
-static void put_number(float *place, uint32_t number) {
-  number += HIT_MARK;
-  memcpy(place, &number, sizeof number);
-}
-
-static bool too_many_hits(tp_exec *x, tp_dreg *r, int64_t n) {
-  return n > INT32_MAX &&
-      !tp_rfail(
-          x, r, TP_E_DEVICE, "%lld places are more than can be added to at once", (long long)n);
-}
-
-/* Are all places different, because each is so many behind the one before, around m? */
-static bool goes_around(const tp_exec *x, const int64_t *at, int64_t n, int64_t m) {
-  if (n < 2) return true;
-  int64_t by = tp_floormod(at[1] - at[0], m);
-  return tp_cpu(x)->K->even(at, n, by, m) && n <= m / (int64_t)tp_gcd((uint64_t)m, (uint64_t)by);
-}
-
-static tp_kfn *narrow_of(const tp_exec *x, const tp_dreg *r) {
-  return r->halved ? tp_cpu(x)->K->sticky : tp_cpu(x)->K->cast[TP_F64][TP_F32];
-}
-
-/* ---- rows ---- */
-
-enum { PICK_LINE = 256 };
+/* PICK_PART: bytes of a row that are on their way while another row is looked at. */
+enum { PICK_LINE = 256, PICK_PART = 256 };
 
 /* The lines of an f32 window, at most LINE elements at a time, beside as many doubles of a dense
  * image of it. */
@@ -182,116 +151,150 @@ enum { PICK_LINE = 256 };
     for (int64_t at = 0, m; m = TP_MIN(n - at, PICK_LINE), at < n; at += m, (sum) += m)
 #define PLACE(v) ((float *)(v)->p + tp_walk_offset(&w, (v)->stride) + at * step)
 
-static void sum_add(const tp_exec *x, double *sum, const tp_view *v, bool first) {
+static void sum_start(const tp_exec *x, double *sum, const tp_view *v) {
+  float line[PICK_LINE];
+  EACH_LINE(v, sum) {
+    tp_cpu(x)->K->load[2](line, PLACE(v), 0, step, 1, m);
+    tp_cpu(x)->K->cast[TP_F32][TP_F64](sum, line, line, line, m);
+  }
+}
+
+static void sum_add(const tp_exec *x, double *sum, const tp_view *v) {
   float line[PICK_LINE];
   double wide[PICK_LINE];
   EACH_LINE(v, sum) {
     tp_cpu(x)->K->load[2](line, PLACE(v), 0, step, 1, m);
-    tp_cpu(x)->K->cast[TP_F32][TP_F64](first ? sum : wide, line, line, line, m);
-    if (!first) tp_cpu(x)->K->ew[TP_OP_ADD][TP_F64](sum, sum, wide, sum, m);
+    tp_cpu(x)->K->cast[TP_F32][TP_F64](wide, line, line, line, m);
+    tp_cpu(x)->K->ew[TP_OP_ADD][TP_F64](sum, sum, wide, sum, m);
   }
 }
 
 static void sum_end(const tp_exec *x, const tp_dreg *r, const tp_view *v, const double *sum) {
   float line[PICK_LINE];
+  tp_kfn *narrow = r->halved ? tp_cpu(x)->K->sticky : tp_cpu(x)->K->cast[TP_F64][TP_F32];
   EACH_LINE(v, sum) {
-    narrow_of(x, r)(line, sum, sum, sum, m);
+    narrow(line, sum, sum, sum, m);
     tp_cpu(x)->K->store[2](PLACE(v), 0, step, line, 1, m);
   }
 }
 
-/* was: a row's first element; next: the row's next hit, 0: none; later: it has an earlier one. */
+/* While hits are looked at, a place holds the number of its last hit, as a NaN that is seldom
+ * anything else. */
+#define HIT_MARK 0x7fa00000u
+
+/* Are all places different, because each is so many behind the one before, around m? */
+static bool goes_around(const tp_exec *x, const int64_t *at, int64_t n, int64_t m) {
+  if (n < 2) return true;
+  int64_t by = tp_floormod(at[1] - at[0], m);
+  return tp_cpu(x)->K->even(at, n, by, m) && n <= m / (int64_t)tp_gcd((uint64_t)m, (uint64_t)by);
+}
+
+/* was: a row's first element; next: the row's next hit, 0: none; later: there was a hit before. */
 typedef struct row_hit {
   float was;
-  uint32_t next : 31, later : 1;
+  uint32_t next;
+  bool later;
 } row_hit;
-_Static_assert(
-    sizeof(int64_t) + sizeof(row_hit) <= TP_WORK_PAIR, "hits are larger than is counted");
-/* One point of the leading axes: row j of src goes to the row at first + at[j]. to, from: a row,
- * wherever it was looked at last. */
+/* to, from: a row, wherever it was looked at last; they lie so and si bytes apart. */
 typedef struct row_hits {
-  int64_t n, *at, around, si; /* si: bytes between rows of src */
-  row_hit *t;
   tp_view to, from;
-  char *first, *src;
-  int size;
+  char *first;
+  const char *src;
+  const int64_t *index;
+  int64_t n, step, so, si;
 } row_hits;
 
-static const tp_view *row_to(row_hits *q, int64_t j) {
-  q->to.p = q->first + q->at[j] * q->size;
-  return &q->to;
-}
-static const tp_view *row_from(row_hits *q, int64_t j) {
-  q->from.p = q->src + j * q->si;
-  return &q->from;
+static int64_t row_index(const row_hits *h, int64_t j) { return h->index[j * h->step]; }
+
+static const tp_view *hit_row(row_hits *h, int64_t j) {
+  h->to.p = h->first + row_index(h, j) * h->so;
+  return &h->to;
 }
 
-static void link_rows(row_hits *q) {
-  for (int64_t j = 0; j < q->n; j++) {
-    float *place = row_to(q, j)->p;
-    uint32_t before = hit_number(place);
-    bool later = before < j && q->at[before] == q->at[j];
-    q->t[j] = (row_hit){ *place, 0, later };
-    if (later) q->t[before].next = (uint32_t)j & INT32_MAX;
-    put_number(place, (uint32_t)j);
+/* While row j is looked at, another one is on its way. */
+static const tp_view *hit_by(row_hits *h, int64_t j, int64_t then) {
+  for (int i = 0; i < PICK_PART; i += TP_WORK_LINE) __builtin_prefetch(h->src + then * h->si + i);
+  h->from.p = (char *)h->src + j * h->si;
+  return &h->from;
+}
+
+static void link_rows(row_hits *h, row_hit *t) {
+  for (int64_t j = 0; j < h->n; j++) {
+    uint32_t *place = hit_row(h, j)->p, before = *place - HIT_MARK;
+    bool later = before < j && row_index(h, before) == row_index(h, j);
+    t[j] = (row_hit){ .later = later };
+    memcpy(&t[j].was, place, sizeof t[j].was);
+    if (later) t[before].next = (uint32_t)j;
+    *place = HIT_MARK + (uint32_t)j;
   }
 }
 
-/* A row that is hit once costs one addition and no other memory. */
-static void add_hit_rows(const tp_exec *x, const tp_dreg *r, row_hits *q, double *sum) {
-  bool apart = !sum || goes_around(x, q->at, q->n, q->around);
-  if (!apart) link_rows(q);
-  for (int64_t j = 0; j < q->n; j++) {
-    if (!apart && q->t[j].later) continue;
-    const tp_view *to = row_to(q, j);
-    if (!apart) *(float *)to->p = q->t[j].was;
-    if (apart || !q->t[j].next) {
-      tp_view_add(x, r->out[0].dtype, to, row_from(q, j));
-      continue;
-    }
-    sum_add(x, sum, to, true);
-    int64_t k = j;
-    do sum_add(x, sum, row_from(q, k), false);
-    while ((k = q->t[k].next));
-    sum_end(x, r, to, sum);
+static void sum_row(
+    const tp_exec *x, const tp_dreg *r, row_hits *h, const row_hit *t, int64_t j, double *sum) {
+  sum_start(x, sum, hit_row(h, j));
+  for (int64_t next; j >= 0; j = next) {
+    next = t[j].next ? (int64_t)t[j].next : -1;
+    sum_add(x, sum, hit_by(h, j, TP_MAX(next, 0)));
+  }
+  sum_end(x, r, &h->to, sum);
+}
+
+static void add_row_once(const tp_exec *x, const tp_dreg *r, row_hits *h, int64_t j) {
+  tp_view_add(x, r->out[0].dtype, hit_row(h, j), hit_by(h, j, TP_MIN(j + 1, h->n - 1)));
+}
+
+/* One point of the leading axes. A row that is hit once costs one addition and no other memory;
+ * others are summed in f64. */
+static void add_rows_hit(const tp_exec *x, const tp_dreg *r, row_hits *h, row_hit *t, double *sum) {
+  int64_t around = TP_MAX(r->out[0].v.shape[r->nlead + r->rg->how.axis], 1);
+  if (!sum || (h->step == 1 && goes_around(x, h->index, h->n, around))) {
+    for (int64_t j = 0; j < h->n; j++) add_row_once(x, r, h, j);
+    return;
+  }
+  link_rows(h, t);
+  for (int64_t j = 0; j < h->n; j++) {
+    if (t[j].later) continue;
+    memcpy(hit_row(h, j)->p, &t[j].was, sizeof t[j].was);
+    if (t[j].next) sum_row(x, r, h, t, j, sum);
+    else add_row_once(x, r, h, j);
   }
 }
 
-static void rows_at(const tp_dreg *r, const tp_walk *w, row_hits *q) {
+static row_hits rows_at(const tp_dreg *r, const tp_walk *w) {
   int axis = r->rg->how.axis, size = r->out[0].size;
   tp_view b = rest_at(&r->out[0].v, r->nlead, w, size), k = rest_at(&r->in[1].v, r->nlead, w, 8),
           s = rest_at(&r->in[2].v, r->nlead, w, size);
-  int64_t apart = b.stride[axis];
-  q->n = k.rank ? k.shape[0] : 1;
-  for (int64_t j = 0; j < q->n; j++)
-    q->at[j] = ((const int64_t *)k.p)[k.rank ? j * k.stride[0] : 0] * apart;
-  q->to = tp_view_without(&b, axis);
-  q->from = k.rank ? tp_view_without(&s, axis) : s;
-  q->first = b.p, q->src = s.p;
-  q->si = k.rank ? s.stride[axis] * size : 0;
-  q->around = TP_MAX(b.shape[axis] * TP_MAX(apart, -apart), 1);
-  q->size = size;
+  bool many = k.rank;
+  return (row_hits){ .to = tp_view_without(&b, axis),
+    .from = many ? tp_view_without(&s, axis) : s,
+    .first = b.p,
+    .src = s.p,
+    .index = k.p,
+    .n = many ? k.shape[0] : 1,
+    .step = many ? k.stride[0] : 0,
+    .so = b.stride[axis] * size,
+    .si = many ? s.stride[axis] * size : 0 };
 }
 
 bool tp_run_index_add(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *kd = &r->in[1], *src = &r->in[2];
   int axis = r->rg->how.axis;
-  row_hits q;
   if (tp_view_count(&src->v) && !tp_check_indices(x, r, &kd->v, o->v.shape[r->nlead + axis]))
     return false;
   copy_base(x, r);
   if (tp_view_count(&src->v) == 0) return true;
   int64_t n = kd->v.rank > r->nlead ? kd->v.shape[r->nlead] : 1, row = 1;
   for (int i = r->nlead; i < o->v.rank; i++) row *= i == r->nlead + axis ? 1 : o->v.shape[i];
-  bool sums = o->dtype == TP_F32 && n > 1;
-  if (too_many_hits(x, r, n) || !(q.at = tp_work(x, r, n, TP_WORK_PAIR))) return false;
-  q.t = (row_hit *)(q.at + n);
-  double *sum = sums ? tp_work(x, r, row, sizeof *sum) : NULL;
-  if (sums && !sum) return false;
+  row_hit *t = tp_work(x, r, n, TP_WORK_PAIR);
+  double *sum = o->dtype == TP_F32 && n > 1 ? tp_work(x, r, row, sizeof *sum) : NULL;
+  if (!t || (o->dtype == TP_F32 && n > 1 && !sum)) return false;
+  if (n > UINT32_MAX)
+    return tp_rfail(
+        x, r, TP_E_DEVICE, "%lld rows are more than can be added at once", (long long)n);
   tp_walk w;
   for (tp_walk_start(&w, r->nlead, o->v.shape); w.ok; tp_walk_next(&w)) {
-    rows_at(r, &w, &q);
-    add_hit_rows(x, r, &q, sum);
+    row_hits h = rows_at(r, &w);
+    add_rows_hit(x, r, &h, t, sum);
   }
   return true;
 }
@@ -376,42 +379,83 @@ bool tp_run_put(tp_exec *x, tp_dreg *r) {
 /* ---- elements added where data says: at the cost of hits, if the base lies where the result does
  * ---- */
 
-/* v[j] goes to first[at[j]]. Sum i is of the place of hit who[i], which holds the number i. */
+/* Hits: v[j] goes to first[at[j]]. The others: room for as many. */
+typedef union hit_place {
+  float f;
+  uint32_t number;
+} hit_place;
 typedef struct hits {
-  int64_t n, *at;
+  int64_t n;
+  const int64_t *at;
+  const float *v;
+  hit_place *first, *was;
+  uint32_t *which, *who;
   double *sum;
-  float *v, *first;
-  uint32_t *who;
 } hits;
 
-static void add_hits(const tp_exec *x, const tp_dreg *r, const hits *h, int64_t m) {
-  int64_t n = 0;
-  if (!r->halved && goes_around(x, h->at, h->n, m)) {
-    for (int64_t j = 0; j < h->n; j++) h->first[h->at[j]] += h->v[j];
-    return;
+enum { HITS_FEW = 64 };
+
+/* Puts the numbers of hits from `from` to `to` at their places, and their values aside. Is some
+ * value such a number? */
+static bool mark_places(const hits *h, int64_t from, int64_t to) {
+  bool again = false;
+  for (int64_t j = from; j < to; j++) {
+    hit_place *place = &h->first[h->at[j]];
+    h->was[j] = *place;
+    place->number = HIT_MARK + (uint32_t)j;
   }
+  for (int64_t j = from; j < to; j++) again |= h->was[j].number - HIT_MARK < (uint64_t)to;
+  return again;
+}
+
+/* A sum for each place, in the order of hits, where the first hits are marked: which[j] is the sum
+ * of hit j, who[i] a hit of sum i. How many sums. */
+static int64_t sum_places(const hits *h, int64_t marked) {
+  int64_t n = 0;
   for (int64_t j = 0; j < h->n; j++) {
-    float *place = &h->first[h->at[j]];
-    uint32_t i = hit_number(place);
-    if (i >= n || h->at[h->who[i]] != h->at[j]) {
-      h->sum[n] = *place;
+    hit_place *place = &h->first[h->at[j]], was = j < marked ? h->was[j] : *place;
+    uint32_t before = was.number - HIT_MARK;
+    bool again = before < j && h->at[before] == h->at[j];
+    uint32_t i = h->which[j] = again ? h->which[before] : (uint32_t)n;
+    if (!again) {
       h->who[n] = (uint32_t)j;
-      put_number(place, i = (uint32_t)n++);
+      h->sum[n++] = (double)was.f;
+      if (j >= marked) place->number = HIT_MARK + (uint32_t)j;
     }
     h->sum[i] += h->v[j];
   }
-  narrow_of(x, r)(h->v, h->sum, h->sum, h->sum, n);
-  for (int64_t i = 0; i < n; i++) h->first[h->at[h->who[i]]] = h->v[i];
+  return n;
 }
 
-/* Puts a line behind what is in h. */
-static void append_line(hits *h, const line *l) {
+/* Adds in f64, rounded once; of two numbers f32 makes the same. A few places are looked at first
+ * for hits that repeat. */
+static void add_hits(const tp_exec *x, const tp_dreg *r, const hits *h, int64_t m) {
+  tp_kfn *narrow = r->halved ? tp_cpu(x)->K->sticky : tp_cpu(x)->K->cast[TP_F64][TP_F32];
+  if (!r->halved && goes_around(x, h->at, h->n, m)) {
+    for (int64_t j = 0; j < h->n; j++) h->first[h->at[j]].f += h->v[j];
+    return;
+  }
+  int64_t marked = TP_MIN(h->n, HITS_FEW);
+  bool again = mark_places(h, 0, marked);
+  if (!again && marked < h->n) again = mark_places(h, marked, h->n), marked = h->n;
+  if (!again && !r->halved) {
+    tp_cpu(x)->K->ew[TP_OP_ADD][TP_F32](h->was, h->was, h->v, h->was, h->n);
+    for (int64_t j = 0; j < h->n; j++) h->first[h->at[j]] = h->was[j];
+  } else {
+    int64_t n = sum_places(h, marked);
+    narrow(h->was, h->sum, h->sum, h->sum, n);
+    for (int64_t i = 0; i < n; i++) h->first[h->at[h->who[i]]] = h->was[i];
+  }
+}
+
+/* Puts a line behind what is in h; its places are counted from h->first. */
+static void append_line(hits *h, int64_t *at, float *v, const line *l) {
   const float *from = (const float *)l->near;
-  int64_t to = (float *)l->far - h->first, *at = h->at + h->n;
-  float *v = h->v + h->n;
+  int64_t to = (hit_place *)l->far - h->first;
+  at += h->n, v += h->n;
+  h->n += l->n;
   for (int64_t j = 0; j < l->n; j++) at[j] = to + j * l->sf + l->index[j * l->sk] * l->apart;
   for (int64_t j = 0; j < l->n; j++) v[j] = from[j * l->sn];
-  h->n += l->n;
 }
 
 /* Lines of one point, of those that add to the places of other points: each point's sum is rounded,
@@ -428,19 +472,30 @@ static int64_t lines_together(const tp_dreg *r) {
   return shared ? own : all;
 }
 
-/* Lines along the indexed axis hit places of their own. */
+/* Lines along the indexed axis hit places of their own: each is taken by itself, and as it lies if
+ * it is dense. */
 static bool scatter_f32(tp_exec *x, tp_dreg *r, line *l) {
   const tp_view *k = &r->in[1].v;
-  int axis = r->nlead + r->rg->how.axis;
-  int64_t lines = axis == k->rank - 1 ? 1 : lines_together(r), done = 0, count = tp_view_count(k),
+  int axis = r->nlead + r->rg->how.axis, last = k->rank - 1;
+  int64_t lines = axis == last ? 1 : lines_together(r), done = 0, count = tp_view_count(k),
           around = TP_MAX(r->out[0].v.shape[axis] * TP_MAX(l->apart, -l->apart), 1);
-  hits h = { .first = r->out[0].v.p };
-  if (too_many_hits(x, r, count) || !(h.at = tp_work(x, r, count, TP_WORK_HIT))) return false;
-  h.sum = (double *)(h.at + count);
-  h.v = (float *)(h.sum + count);
-  h.who = (uint32_t *)(h.v + count);
+  int64_t *at = tp_work(x, r, count, 2 * TP_WORK_PAIR);
+  double *sum = (double *)(at + count);
+  float *v = (float *)(sum + count);
+  hits h = { 0, at, v, r->out[0].v.p, (hit_place *)(v + count), (uint32_t *)(v + 2 * count),
+    (uint32_t *)(v + 3 * count), sum };
+  if (!at) return false;
+  if (count > UINT32_MAX)
+    return tp_rfail(
+        x, r, TP_E_DEVICE, "%lld elements are more than can be added at once", (long long)count);
   for (; line_is_there(l); tp_walk_next(&l->w)) {
-    append_line(&h, l);
+    if (axis == last && l->sk == 1 && l->sn == 1 && l->apart == 1) {
+      hits alone = { l->n, l->index, (const float *)l->near, (hit_place *)l->far, h.was, h.which,
+        h.who, sum };
+      add_hits(x, r, &alone, around);
+      continue;
+    }
+    append_line(&h, at, v, l);
     if (++done % lines == 0) add_hits(x, r, &h, around), h.n = 0;
   }
   return true;

@@ -95,11 +95,11 @@ static const tp_ix *added_rows(const worker *w) {
                                                   : hits;
 }
 
-/* Which places are hit, and by what. */
+/* A table of the places that are hit, half empty, in f64. */
 static const tp_ix *added_elements(const worker *w) {
-  const tp_ix *hits = window_count(w, &w->r->in[1], 0);
-  return tp_compute(window_dtype(w, &w->r->out[0])) == TP_F32 ? bytes(w, hits, TP_WORK_HIT)
-                                                              : num(w, 0);
+  return tp_compute(window_dtype(w, &w->r->out[0])) == TP_F32
+      ? bytes(w, window_count(w, &w->r->in[1], 0), 2 * TP_WORK_PAIR)
+      : num(w, 0);
 }
 
 /* Points by matrix, and the rows, read and made, of some that take the same. */
