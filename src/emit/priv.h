@@ -151,6 +151,8 @@ bool tp_emit_is_points(tp_emit *e, const tp_pnode *x);
 bool tp_emit_faults(const tp_emit *e, const tp_region *r); /* may a point have no value? */
 bool tp_emit_may_fault(const tp_emit *e, const tp_region *r, const tp_micro *m);
 tp_dtype tp_emit_result_type(const tp_emit *e, const tp_region *r, int k);
+/* The one leading axis along which windows of a map wrap; -1: none, or several. */
+int tp_emit_seam(const tp_region *r);
 int64_t tp_emit_count(const tp_region *r); /* points of all its axes; -1: not known, or many */
 /* Chooses the innermost axis of a chain that goes over tiles: windows that jump along it and lie
  * along axis `across`; NULL: it goes over none. */

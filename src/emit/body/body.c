@@ -10,12 +10,16 @@ void emit_find_axes(nest *l) {
   l->nax = n->nax;
   l->ax = n->ax;
   l->stride = n->stride;
+  for (int k = 0, seam = tp_emit_seam(l->r); k < l->nax; k++)
+    if (seam >= 0 && l->ax[k].of[0] == seam) l->seam = k;
   l->turned = tp_emit_turned(l->e, l->r, n, &l->across);
 }
 
 nest emit_nest_of(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
-  nest l = { .e = e, .r = r, .pos = x->pos, .nw = r->nin + r->nout, .product = r != x->rg };
+  nest l = {
+    .e = e, .r = r, .pos = x->pos, .nw = r->nin + r->nout, .product = r != x->rg, .seam = -1
+  };
   l.w = TP_NEWN(e->a, const tp_nd *, l.nw);
   for (int i = 0; i < l.nw; i++) l.w[i] = tp_window_at(r, i);
   l.folds = r->sums && (!r->acc || l.product);
@@ -47,12 +51,12 @@ void emit_element(const nest *l, int w) {
     return;
   }
   bool any = false;
-  tp_putf(e->b, "w%d[", w);
+  tp_putf(e->b, nd->wrap >= 0 && l->seam >= 0 ? "u%d[" : "w%d[", w);
   for (int k = 0; k < l->nax; k++) {
     if (tp_is_number(l->stride[w][k], 0)) continue;
     tp_puts(e->b, any ? " + " : "");
     const char *place = tp_printf(e->a, " + x%d", k);
-    bool wraps = nd->wrap >= 0 && l->ax[k].of[0] == nd->wrap;
+    bool wraps = nd->wrap >= 0 && l->seam < 0 && l->ax[k].of[0] == nd->wrap;
     tp_puts(e->b, wraps ? wrapped(l, nd, place) : place + 3);
     any = true;
     if (!tp_is_number(l->stride[w][k], 1)) tp_putf(e->b, "*%s", emit_ix(e, l->stride[w][k]));
@@ -71,6 +75,24 @@ void emit_windows(const nest *l) {
     const char *cell = tp_emit_cell(e, tp_emit_dtype(e, nd)),
                *more = one ? tp_printf(e->a, " + %s*%s", wrapped(l, nd, ""), emit_ix(e, step)) : "";
     tp_emit_window(e, w < l->r->nin ? tp_printf(e->a, "const %s", cell) : cell, w, nd, more);
+  }
+}
+
+/* Opens a loop over elements lo .. hi of the seam's axis, along which no window wraps. u<w>: where
+ * a window that wraps would begin for these. */
+void emit_open_seams(const nest *l) {
+  tp_emit *e = l->e;
+  const char *n = emit_ix(e, l->ax[l->seam].n);
+  emit_open(e, "for (int64_t lo = 0, hi, seams = %s; lo < seams; lo = hi) {\n", n);
+  tp_emit_line(e, "hi = seams;\n");
+  for (int w = 0; w < l->nw; w++) {
+    if (l->w[w]->wrap < 0) continue;
+    const char *cell = tp_emit_cell(e, tp_emit_dtype(e, l->w[w]));
+    tp_emit_line(e, "const int64_t r%d = %s;\n", w, wrapped(l, l->w[w], " + lo"));
+    tp_emit_line(e, "hi = tp_index_min(hi, lo + tp_index_max(1, %s) - r%d);\n",
+        emit_ix(e, l->w[w]->wmod), w);
+    tp_emit_line(e, "%s%s *const u%d = w%d + (r%d - lo)*%s;\n", w < l->r->nin ? "const " : "", cell,
+        w, w, w, emit_ix(e, l->stride[w][l->seam]));
   }
 }
 

@@ -7,8 +7,9 @@ enum { STRIP = 256, TILE_ROWS = 16 };
 /* ---- loops ---- */
 
 void emit_open_axis(const nest *l, int k) {
-  emit_open(l->e, "for (int64_t x%d = 0, n%d = %s; x%d < n%d; x%d++) {\n", k, k,
-      emit_ix(l->e, l->ax[k].n), k, k, k);
+  bool seam = k == l->seam;
+  emit_open(l->e, "for (int64_t x%d = %s, n%d = %s; x%d < n%d; x%d++) {\n", k, seam ? "lo" : "0", k,
+      seam ? "hi" : emit_ix(l->e, l->ax[k].n), k, k, k);
 }
 
 /* Are iterations along axis k independent if they read operands and store results from..to? Turned
@@ -29,9 +30,10 @@ void emit_axis_alone(const nest *l, int k, int from, int to) {
 int emit_open_pieces(const nest *l, int axis, int most) {
   tp_emit *e = l->e;
   int64_t n;
-  emit_open(
-      e, "for (int64_t j = 0, all = %s; j < all; j += %d) {\n", emit_ix(e, l->ax[axis].n), most);
-  bool known = tp_ix_is_const(l->ax[axis].n, &n) && n > 0 && n <= most;
+  bool seam = axis == l->seam;
+  emit_open(e, "for (int64_t j = %s, all = %s; j < all; j += %d) {\n", seam ? "lo" : "0",
+      seam ? "hi" : emit_ix(e, l->ax[axis].n), most);
+  bool known = !seam && tp_ix_is_const(l->ax[axis].n, &n) && n > 0 && n <= most;
   if (known) tp_emit_line(e, "enum { some = %d };\n", (int)n);
   else tp_emit_line(e, "const int64_t some = all - j < %d ? all - j : %d;\n", most, most);
   return known ? (int)n : most;
@@ -95,6 +97,7 @@ void emit_open_work(const nest *of, int axis, const char *count, int most, int f
 void emit_map(const nest *l) {
   int in = l->nax - 1;
   bool strips = in >= 0 && is_branched(l);
+  if (l->seam >= 0) emit_open_seams(l);
   for (int k = 0; k <= in; k++) {
     if (k == in) emit_inputs(l, true);
     if (k == in && strips) break;
@@ -104,7 +107,7 @@ void emit_map(const nest *l) {
   if (strips) emit_open_work(l, in, "some", emit_open_pieces(l, in, STRIP), 0);
   else emit_work(l);
   emit_results(l, 0);
-  emit_shut(l->e, l->nax + strips);
+  emit_shut(l->e, l->nax + strips + (l->seam >= 0));
 }
 
 /* ---- maps with windows that are turned, a tile at a time ---- */

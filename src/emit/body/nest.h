@@ -21,6 +21,8 @@ typedef struct {
    * is made again, right for all */
   bool near, again;
   int across; /* the axis along which turned windows lie */
+  /* the axis along which windows wrap, gone through from one seam to the next; -1: none */
+  int seam;
   /* by window: its elements of a tile stand in t<w> as the others' do; NULL: there are no tiles */
   const bool *turned;
 } nest;
@@ -32,6 +34,7 @@ void emit_find_axes(nest *l);
 nest emit_nest_of(tp_emit *e, const tp_pnode *x);
 void emit_element(const nest *l, int w);
 void emit_windows(const nest *l);
+void emit_open_seams(const nest *l);
 void emit_inputs(const nest *l, bool fixed);
 /* Has the operator a form without branches, for what is near? */
 bool emit_has_near(const tp_region *r, const tp_micro *m);

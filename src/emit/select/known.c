@@ -34,15 +34,23 @@ tp_dtype tp_emit_result_type(const tp_emit *e, const tp_region *r, int k) {
   return r->nmicro ? r->micro[r->outmicro[k]].dtype : tp_emit_dtype(e, &r->in[0]);
 }
 
-static bool wraps(const tp_region *r) {
+/* The one leading axis along which windows wrap; -1: none does, -2: several do. */
+static int wrapped_axis(const tp_region *r) {
+  int at = -1;
   TP_WINDOWS (x, r)
-    if (x->wrap >= 0) return true;
-  return false;
+    if (x->wrap >= 0 && at != x->wrap) at = at == -1 ? x->wrap : -2;
+  return at;
+}
+
+static bool wraps(const tp_region *r) { return wrapped_axis(r) != -1; }
+
+int tp_emit_seam(const tp_region *r) {
+  return r->sums || r->acc ? -1 : TP_MAX(wrapped_axis(r), -1);
 }
 
 static bool all_known(const tp_emit *e, const tp_region *r) {
   bool ok = r->kind == TP_RG_LOOP && !r->check && r->nlead < TP_MAXRANK && r->nout > 0 &&
-      !(e->to->host && wraps(r));
+      !(e->to->host && wraps(r) && tp_emit_seam(r) < 0);
   for (int i = 0; ok && i < r->nin; i++) ok = r->in[i].buf >= 0 && r->in[i].rank == 0;
   for (int i = 0; ok && i < r->nout; i++) ok = (r->out[i].buf >= 0 || i) && r->out[i].rank == 0;
   for (int i = 0; ok && i < r->nmicro; i++) ok = micro_known(e, r, &r->micro[i]);
