@@ -183,12 +183,12 @@ static bool leaves(const tp_emit *e, const tp_region *r) {
 }
 
 /* A small region outside of all loops of a program that has loops runs once: it is not worth a
- * compiler's time. */
+ * compiler's time. Many small products are: the host makes a call of each. */
 bool tp_emit_knows(tp_emit *e, const tp_pnode *x) {
   const tp_region *r = tp_emit_region(e, x);
   bool host = e->to->host;
   if (x->rg->first && host) return false;
-  bool cold = e->looped && host && tp_emit_count(r) >= 0;
+  bool cold = e->looped && host && (r == x->rg ? tp_emit_count(r) >= 0 : is_small(r));
   for (const tp_pnode *q = x->up; q && cold; q = q->up) cold = q->kind != TP_P_FOR;
   if (tp_emit_is_pointwise(e, r)) return !cold;
   return !cold && all_known(e, r) && !(host && leaves(e, r));
