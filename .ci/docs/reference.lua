@@ -78,9 +78,11 @@ local function forms(m)
   return method .. " · " .. text
 end
 
--- What may be left out has words in docs/source/methods.lua; the rest its kind says.
-local function words_of(source, a)
-  return source.methods.words[a.name] or error("docs/source/methods.lua has no words for '" .. a.name .. "'", 0)
+-- What may be left out has words in docs/source/methods.lua, its row's own or those of all; the rest its kind says.
+local function words_of(source, m, a)
+  local all = source.methods.words[a.name] or error("docs/source/methods.lua has no words for '" .. a.name .. "'", 0)
+  local own = source.methods.rows[m.name].words
+  return own and own[a.name] or all
 end
 
 local function operands(out, source, m)
@@ -88,14 +90,14 @@ local function operands(out, source, m)
   for _, a in ipairs(m.positional) do
     local kind = rows.letters[a.letter][2]
     if a.optional then
-      out:bullet("`" .. a.name .. "`", kind .. ": " .. words_of(source, a))
+      out:bullet("`" .. a.name .. "`", kind .. ": " .. words_of(source, m, a))
     elseif not ("TU"):find(a.letter) then
       out:bullet("`" .. a.name .. "`", kind)
     end
     seen[a.name] = true
   end
   for _, o in ipairs(m.kinds == "c" and {} or m.options) do            -- those of creation are their group's
-    if not seen[o.name] then out:bullet(("`%s =`"):format(o.name), words_of(source, o)) end
+    if not seen[o.name] then out:bullet(("`%s =`"):format(o.name), words_of(source, m, o)) end
   end
 end
 

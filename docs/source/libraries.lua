@@ -140,7 +140,7 @@ print(f:params()["net.weight"])]],
   ["tempo.rl envs"] = 'for name, e in pairs(rl.envs) do print(name, e.actions, e.max_steps) end',
   ["tempo.rl env"] = [[
 local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })
-env:step(P:constant(tempo.array(1, "i64")) + t:value() * 0)          -- always to the right
+env:step(1)                                     -- always to the right
 show(env.done, { T = 12 })]],
   ["tempo.rl Env:step"] = [[
 local env = rl.env(P, "CartPole-v1", { domain = { t }, time = t })

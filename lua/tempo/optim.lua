@@ -1,7 +1,7 @@
 --- tempo.optim: optimisers. opt:step(loss) takes the gradients of this loss alone and gives every parameter, and the
 --- optimiser's own moments, their value at the next point of `along`. Formulas are those of torch.optim.
 ---
----   local opt = tempo.optim.Adam(net:parameters(), { lr = 1e-3 })
+---   local opt = tempo.optim.Adam(net, { lr = 1e-3 })      a parameter, a module, or a list of these: { encoder, decoder }
 ---   opt:step(loss)
 ---
 --- Options common to all: lr (a number or a tensor: a schedule is an expression in i), weight_decay, clip_norm (the
@@ -426,7 +426,7 @@ function optim.early_stopping(t, metric, o)
 end
 
 --- The module with the parameters that it had where the metric was best so far: at each t those of best_at. They are
---- states too, "<path>.best" in f:params(): see restore.
+--- states too, "<path>.best" in f:params(): see restore. Parameters that evolve along further dims: keep(net:at{...}).
 ---@param net tempo.nn.Module
 ---@return tempo.nn.Module
 function EarlyStopping:keep(net)
