@@ -3,19 +3,17 @@
  * One sweep from consumers to producers, component by component. Without a cycle each edge is
  * applied once. The sets of a cycle are a least fixpoint; each rung of this ladder looks for it, or
  * for a superset, within a budget of isl's operations:
- *   exact     Rounds up from what the outside needs: most recurrences are needed everywhere, and one
- *             round settles it. Or rounds down from everything until nothing changes: the result is
- *             a fixpoint, and a program without cyclic values has only one, as a point of it that
- *             is not needed would be in it because of another such point, and so on for ever in a
- *             finite domain (h[T-1] alone). Or rounds down from the hull (h[5] alone).
- *   hull      One piece a node, inside one around a round down, which grows until no round makes
- *             it larger.
- *   budgeted  A few rounds down from everything.
- *   whole     Everything.
- * A superset can refuse a program that exact sets accept, and never lets one through: tp_need_stays
- * asks it again of the graph that is scheduled. A second sweep makes hulls, which stay if they ask
- * nothing more of bounds: loops over one piece are those that a person would write (without hulls,
- * decoding with a window had pieces for each of the last layers).
+ *   exact     Rounds up from what the outside needs: most recurrences are needed everywhere, and
+ * one round settles it. Or rounds down from everything until nothing changes: the result is a
+ * fixpoint, and a program without cyclic values has only one, as a point of it that is not needed
+ * would be in it because of another such point, and so on for ever in a finite domain (h[T-1]
+ * alone). Or rounds down from the hull (h[5] alone). hull      One piece a node, inside one around
+ * a round down, which grows until no round makes it larger. budgeted  A few rounds down from
+ * everything. whole     Everything. A superset can refuse a program that exact sets accept, and
+ * never lets one through: tp_need_stays asks it again of the graph that is scheduled. A second
+ * sweep makes hulls, which stay if they ask nothing more of bounds: loops over one piece are those
+ * that a person would write (without hulls, decoding with a window had pieces for each of the last
+ * layers).
  *
  * The whole box of a domain is one shared object, and an identity edge within one domain hands its
  * set on: most comparisons are of pointers. A NULL set is "not needed" and becomes an empty one at
@@ -31,8 +29,8 @@ typedef struct need_place {
   tp_set **need; /* of the result */
   tp_set *box;   /* all points: one object a domain */
   tp_rel **rel;  /* by edge; made on first use */
-  /* the rest: in the component at work. cut: every cycle is cut at such members */
-  bool cut;
+  /* the rest: in the component at work. feedback: every cycle goes through such a member */
+  bool feedback;
   tp_set *have, *next;
   int count; /* scratch */
 } need_place;
@@ -46,9 +44,10 @@ typedef struct sweep {
   bool *lost; /* by a component's first member: no exact sets, in this sweep or the one before */
 } sweep;
 
-/* v: the members, cut ones first, then consumers before producers; set: the sets of the cut ones */
+/* v: the members, feedback ones first, then consumers before producers; set: the sets of the first
+ */
 typedef struct {
-  int n, ncut, rounds;
+  int n, nfeedback, rounds;
   need_place **v;
   tp_set **set;
 } comp;
@@ -114,16 +113,16 @@ static TP_GIVE tp_set *image(sweep *s, need_place *p, int k, TP_KEEP tp_set *fro
 
 /* ---- one round through a component ---- */
 
-/* Goes from `have` of the cut members to what they need of each other, in `next`, and fills `have`
- * of the others on the way. */
+/* Goes from `have` of the feedback members to what they need of each other, in `next`, and fills
+ * `have` of the others on the way. */
 static bool go_round(sweep *s, comp *c) {
   for (int i = 0; i < c->n; i++)
-    replace(c->v[i]->cut ? &c->v[i]->next : &c->v[i]->have, tp_set_copy(*c->v[i]->need));
+    replace(c->v[i]->feedback ? &c->v[i]->next : &c->v[i]->have, tp_set_copy(*c->v[i]->need));
   for (int i = 0; i < c->n; i++)
     for (int k = 0; k < operands(c->v[i]); k++) {
       need_place *x = operand_place(s, c->v[i], k);
       if (is_inner(s, c->v[i], k))
-        join(s, x, x->cut ? &x->next : &x->have, image(s, c->v[i], k, c->v[i]->have));
+        join(s, x, x->feedback ? &x->next : &x->have, image(s, c->v[i], k, c->v[i]->have));
     }
   return true;
 }
@@ -131,7 +130,7 @@ static bool go_round(sweep *s, comp *c) {
 /* have := next; were they the same already? */
 static bool settle(sweep *s, const comp *c) {
   bool same = true;
-  for (int i = 0; i < c->ncut; i++) {
+  for (int i = 0; i < c->nfeedback; i++) {
     need_place *p = c->v[i];
     if (p->have == p->next || tp_set_equal(s->g->ix, p->have, p->next)) continue;
     same = false;
@@ -155,9 +154,9 @@ static bool tried(sweep *s, comp *c, bool (*way)(sweep *, comp *), unsigned long
   return tp_isl_within(s->g->ix, before) && ok;
 }
 
-/* have := set of each cut member, or everything. */
+/* have := set of each feedback member, or everything. */
 static void start_from(const comp *c, tp_set *const *set) {
-  for (int i = 0; i < c->ncut; i++)
+  for (int i = 0; i < c->nfeedback; i++)
     replace(&c->v[i]->have, tp_set_copy(set ? set[i] : c->v[i]->box));
 }
 
@@ -165,11 +164,11 @@ static TP_GIVE tp_set *next_of(const sweep *s, const need_place *p) {
   return p->next ? tp_set_copy(p->next) : tp_set_empty(s->g->ix, p->n->ndom, p->n->dom);
 }
 
-/* set := what the outside needs of the cut members, directly or through others. */
+/* set := what the outside needs of the feedback members, directly or through others. */
 static bool from_outside(sweep *s, comp *c) {
-  for (int i = 0; i < c->ncut; i++) replace(&c->v[i]->have, NULL);
+  for (int i = 0; i < c->nfeedback; i++) replace(&c->v[i]->have, NULL);
   go_round(s, c);
-  for (int i = 0; i < c->ncut; i++) replace(&c->set[i], next_of(s, c->v[i]));
+  for (int i = 0; i < c->nfeedback; i++) replace(&c->set[i], next_of(s, c->v[i]));
   return true;
 }
 
@@ -186,7 +185,7 @@ static bool grows_to_stand(sweep *s, comp *c, tp_set **most) {
   for (int r = 0; r < ROUNDS; r++) {
     bool same = true;
     go_round(s, c);
-    for (int i = 0; i < c->ncut; i++) {
+    for (int i = 0; i < c->nfeedback; i++) {
       need_place *p = c->v[i];
       if (!p->next || tp_set_subset(s->g->ix, p->next, p->have)) continue;
       same = false;
@@ -199,16 +198,16 @@ static bool grows_to_stand(sweep *s, comp *c, tp_set **most) {
 }
 
 static bool pieces(sweep *s, comp *c) {
-  tp_set **most = TP_NEWN(&s->g->arena, tp_set *, c->ncut);
+  tp_set **most = TP_NEWN(&s->g->arena, tp_set *, c->nfeedback);
   start_from(c, NULL);
   go_round(s, c);
-  for (int i = 0; i < c->ncut; i++) {
+  for (int i = 0; i < c->nfeedback; i++) {
     need_place *p = c->v[i];
     most[i] = p->next ? piece(s, p, p->next, p->next, p->box) : next_of(s, p);
     replace(&c->set[i], piece(s, p, c->set[i], c->set[i], most[i]));
   }
   bool ok = grows_to_stand(s, c, most);
-  for (int i = 0; i < c->ncut; i++) tp_set_free(most[i]);
+  for (int i = 0; i < c->nfeedback; i++) tp_set_free(most[i]);
   return ok;
 }
 
@@ -244,37 +243,37 @@ static bool budgeted(sweep *s, comp *c) {
 
 /* Every cycle goes through a node that is older than one of its operands; a call's set is its
  * box. */
-static bool is_cut(const tp_node *n) {
+static bool is_feedback(const tp_node *n) {
   return n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_CALL;
 }
 
-/* Kahn's algorithm on the members that are not cut. False: there is a cycle among them, and one of
- * its nodes has been cut. */
+/* Kahn's algorithm on the other members. False: there is a cycle among them, and one of its nodes
+ * has become a feedback member. */
 static bool arranged(sweep *s, comp *c, need_place *const *member) {
   int n = 0;
   for (int i = 0; i < c->n; i++) member[i]->count = 0;
   for (int i = 0; i < c->n; i++)
-    if (member[i]->cut) c->v[n++] = member[i];
+    if (member[i]->feedback) c->v[n++] = member[i];
     else
       for (int k = 0; k < operands(member[i]); k++) operand_place(s, member[i], k)->count++;
-  c->ncut = n;
+  c->nfeedback = n;
   for (int i = 0; i < c->n; i++)
-    if (!member[i]->cut && !member[i]->count) c->v[n++] = member[i];
-  for (int front = c->ncut; front < n; front++)
+    if (!member[i]->feedback && !member[i]->count) c->v[n++] = member[i];
+  for (int front = c->nfeedback; front < n; front++)
     for (int k = 0; k < operands(c->v[front]); k++) {
       need_place *x = operand_place(s, c->v[front], k);
-      if (is_inner(s, c->v[front], k) && !x->cut && --x->count == 0) c->v[n++] = x;
+      if (is_inner(s, c->v[front], k) && !x->feedback && --x->count == 0) c->v[n++] = x;
     }
   for (int i = 0; i < c->n && n < c->n; i++)
-    if (!member[i]->cut && member[i]->count > 0) return !(member[i]->cut = true);
+    if (!member[i]->feedback && member[i]->count > 0) return !(member[i]->feedback = true);
   return true;
 }
 
 static void cyclic(sweep *s, int n, need_place *const *member) {
   comp c = { .n = n, .v = TP_NEWN(&s->g->arena, need_place *, n) };
-  for (int i = 0; i < n; i++) member[i]->cut = is_cut(member[i]->n);
+  for (int i = 0; i < n; i++) member[i]->feedback = is_feedback(member[i]->n);
   while (!arranged(s, &c, member)) {}
-  c.set = TP_NEWN(&s->g->arena, tp_set *, c.ncut);
+  c.set = TP_NEWN(&s->g->arena, tp_set *, c.nfeedback);
   bool *lost = &s->lost[c.v[0]->n->id];
   /* a way that failed in the sweep before fails again */
   if ((s->widen && *lost) || !exact(s, &c)) {
@@ -282,7 +281,7 @@ static void cyclic(sweep *s, int n, need_place *const *member) {
     if (!(s->widen && hull(s, &c)) && !budgeted(s, &c))
       for (int i = 0; i < n; i++) replace(&c.v[i]->have, tp_set_copy(c.v[i]->box));
   }
-  for (int i = 0; i < c.ncut; i++) tp_set_free(c.set[i]);
+  for (int i = 0; i < c.nfeedback; i++) tp_set_free(c.set[i]);
   for (int i = 0; i < n; i++) {
     replace(member[i]->need, member[i]->have);
     member[i]->have = NULL;
