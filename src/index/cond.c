@@ -1,6 +1,6 @@
-/* Conditions, hash-consed. Normal forms: e >= 0 with coprime coefficients (k*e + c >= 0 => e + c//k
- * >= 0); e == 0 likewise, its first coefficient positive; not before == only; and, or flat, sorted,
- * without implied operands; a >= 0 and -a >= 0 => a == 0. */
+/* cond: conditions, hash-consed. Normal forms: e >= 0 with coprime coefficients (k*e + c >= 0 => e
+ * + c//k >= 0); e == 0 likewise, its first coefficient positive; not before == only; and, or flat,
+ * sorted, without implied operands; a >= 0 and -a >= 0 => a == 0. */
 #include "index/priv.h"
 
 const tp_ix *tp_ix_bool(tp_ictx *c, bool v) {
@@ -48,7 +48,7 @@ const tp_ix *tp_ix_not(tp_ictx *c, const tp_ix *a) {
   const tp_ix *no = tp_hmap_get(&c->memo, key, sizeof key), *v[a->narg];
   if (no) return no;
   for (int i = 0; i < a->narg; i++) v[i] = tp_ix_not(c, a->arg[i]);
-  no = tp_ix_fold(c, a->kind == TP_IX_AND ? TP_IX_OR : TP_IX_AND, a->narg, v);
+  no = tp_ix_nary(c, a->kind == TP_IX_AND ? TP_IX_OR : TP_IX_AND, a->narg, v);
   tp_hmap_set(&c->memo, key, sizeof key, (void *)(uintptr_t)no);
   return no;
 }
@@ -79,7 +79,7 @@ static bool implies(const tp_ix *a, const tp_ix *b) {
   return all;
 }
 
-/* done: it is the constant that absorbs all operands. */
+/* done: the result is the constant that absorbs all operands. */
 typedef struct {
   tp_ictx *c;
   tp_ixkind kind;

@@ -1,8 +1,12 @@
-/* Text of expressions and conditions. What prints parses back to the same pointer. Positive terms
- * come first: "T - t - 1". Comparisons put the first symbol on the left: "t < T". Lua's
- * precedences: or   := and {"or" and}       and := not {"and" not}     not := "not" not | sum [cmp
- * sum] sum  := term {("+" | "-") term}        term := unary {"*" unary | "//" int | "%" int} unary
- * := "-" unary | int | name | ("min" | "max") "(" sum {"," sum} ")" | "(" or ")" */
+/* text: prints and parses expressions and conditions. A printed text parses to the same pointer.
+ * Positive terms come first: "T - t - 1". Comparisons put the first symbol on the left: "t < T".
+ * The grammar has Lua's precedences:
+ *   or    := and {"or" and}
+ *   and   := not {"and" not}
+ *   not   := "not" not | sum [cmp sum]
+ *   sum   := term {("+" | "-") term}
+ *   term  := unary {"*" unary | "//" int | "%" int}
+ *   unary := "-" unary | int | name | ("min" | "max") "(" sum {"," sum} ")" | "(" or ")" */
 #include "index/priv.h"
 #include <ctype.h>
 #include <errno.h>
@@ -12,7 +16,7 @@ static uint64_t magnitude(int64_t v) { return v < 0 ? -(uint64_t)v : (uint64_t)v
 
 static void put_number(tp_buf *b, uint64_t v) { tp_putf(b, "%llu", (unsigned long long)v); }
 
-/* 2*t//3 is (2*t)//3 */
+/* a quotient needs parentheses: 2*t//3 is (2*t)//3 */
 static void put_factor(tp_buf *b, const tp_ix *atom, bool tight) {
   bool paren = tight && (atom->kind == TP_IX_FDIV || atom->kind == TP_IX_MOD);
   if (paren) tp_puts(b, "(");
@@ -34,7 +38,7 @@ static void put_term(tp_buf *b, const tp_term *t, bool first, bool negative) {
   }
 }
 
-/* with this sign, printed as `as`; does something stand there now? */
+/* prints the terms of this sign as terms of sign `as`; was something printed? */
 static bool put_terms(tp_buf *b, const tp_ix *e, int sign, int as, bool first) {
   for (int i = 0; i < e->nterm; i++)
     if ((e->term[i].coef < 0) == (sign < 0)) {
@@ -56,7 +60,7 @@ static void put_sum(tp_buf *b, const tp_ix *e) {
   if (!early && (e->cst || !any)) put_cst(b, magnitude(e->cst), e->cst < 0, !any);
 }
 
-/* Terms of this sign, as positive ones, and a constant. */
+/* Prints the terms of this sign, as positive ones, and a constant. */
 static void put_side(tp_buf *b, const tp_ix *e, int sign, uint64_t u, bool negative) {
   bool any = put_terms(b, e, sign, 1, true);
   if (u || !any) put_cst(b, u, negative, !any);
@@ -160,7 +164,7 @@ static bool at_digit(ix_parser *p) {
   return isdigit((unsigned char)*p->in.s);
 }
 
-/* 2^63 wraps: INT64_MIN is a minus before it. */
+/* 2^63 wraps around, so a minus before it gives INT64_MIN. */
 static bool parse_int(ix_parser *p, int64_t *v) {
   char *end;
   if (!at_digit(p)) return tp_scan_fail(&p->in, "an integer is wanted");
@@ -180,7 +184,7 @@ static const tp_ix *parse_extremum(ix_parser *p, tp_ixkind kind) {
   const tp_ix *e = want(p, parse_sum(p), false);
   while (e && accept(p, ",")) {
     const tp_ix *v[2] = { e, want(p, parse_sum(p), false) };
-    e = v[1] ? tp_ix_fold(p->c, kind, 2, v) : NULL;
+    e = v[1] ? tp_ix_nary(p->c, kind, 2, v) : NULL;
   }
   return closed(p, e);
 }

@@ -1,4 +1,4 @@
-/* need.c: the points of every node that something needs, as sets over all bounds.
+/* need: finds the points of every node that something needs, as sets over all bounds.
  *
  * One sweep from consumers to producers, component by component. Without a cycle each edge is
  * applied once. The sets of a cycle are a least fixpoint; each rung of this ladder looks for it, or
@@ -20,7 +20,7 @@
  *
  * The whole box of a domain is one shared object, and an identity edge within one domain hands its
  * set on: most comparisons are of pointers. A NULL set is "not needed" and becomes an empty one at
- * the end; that isl failed is asked of isl. */
+ * the end; whether isl failed, isl tells. */
 #include "graph/core.h"
 
 enum { ROUNDS = TP_TUNE_NEED_ROUNDS };
@@ -32,8 +32,8 @@ typedef struct need_place {
   tp_set **need; /* of the result */
   tp_set *box;   /* all points: one object a domain */
   tp_rel **rel;  /* by edge; made on first use */
-  /* in the component at work; cut: it starts and ends every piece of a cycle */
-  bool cut;
+  /* the rest: in the component at work. feedback: every cycle goes through such a member */
+  bool feedback;
   tp_set *have, *next;
   /* scratch */
   int count;
@@ -43,22 +43,23 @@ typedef struct need_place {
 typedef struct sweep {
   tp_graph *g;
   need_place *at; /* by node id */
-  const tp_sym
-      *zero;  /* of runs to which nothing is given for it: no dim ends; NULL: of all others */
+  /* the runs are those to which nothing is given for this dim; NULL: all others */
+  const tp_sym *zero;
   bool widen; /* take hulls? */
   bool *lost; /* by a component's first member: no exact sets, in this sweep or the one before */
 } sweep;
 
-/* members: cut ones first, then consumers before producers; set: of the cut ones, at work */
+/* v: the members, feedback ones first, then consumers before producers; set: the sets of the first
+ */
 typedef struct {
-  int n, ncut, rounds;
+  int n, nfeedback, rounds;
   need_place **v;
   tp_set **set;
 } comp;
 
 /* ---- sets ---- */
 
-/* The shared box if a is all of it. */
+/* The shared box if a is all of it, else a. */
 static tp_set *canonical(sweep *s, const need_place *p, TP_TAKE tp_set *a) {
   if (!a || a == p->box || !tp_set_subset(s->g->ix, p->box, a)) return a;
   tp_set_free(a);
@@ -124,16 +125,16 @@ static TP_GIVE tp_set *image(sweep *s, need_place *p, int k, TP_KEEP tp_set *fro
 
 /* ---- one round through a component ---- */
 
-/* From `have` of the cut members to what they need of each other, in `next`; `have` of the others
- * is made on the way. */
+/* Goes from `have` of the feedback members to what they need of each other, in `next`, and fills
+ * `have` of the others on the way. */
 static bool go_round(sweep *s, comp *c) {
   for (int i = 0; i < c->n; i++)
-    replace(c->v[i]->cut ? &c->v[i]->next : &c->v[i]->have, tp_set_copy(*c->v[i]->need));
+    replace(c->v[i]->feedback ? &c->v[i]->next : &c->v[i]->have, tp_set_copy(*c->v[i]->need));
   for (int i = 0; i < c->n; i++)
     for (int k = 0; k < operands(c->v[i]); k++) {
       need_place *x = operand_place(s, c->v[i], k);
       if (is_inner(s, c->v[i], k))
-        join(s, x, x->cut ? &x->next : &x->have, image(s, c->v[i], k, c->v[i]->have));
+        join(s, x, x->feedback ? &x->next : &x->have, image(s, c->v[i], k, c->v[i]->have));
     }
   return true;
 }
@@ -141,7 +142,7 @@ static bool go_round(sweep *s, comp *c) {
 /* have := next; were they the same already? */
 static bool settle(sweep *s, const comp *c) {
   bool same = true;
-  for (int i = 0; i < c->ncut; i++) {
+  for (int i = 0; i < c->nfeedback; i++) {
     need_place *p = c->v[i];
     if (p->have == p->next || tp_set_equal(s->g->ix, p->have, p->next)) continue;
     same = false;
@@ -194,16 +195,16 @@ static bool close_cycles(sweep *s, comp *c) {
 
 /* ---- the ladder ---- */
 
-/* False: the way does not lead to the end, or not within its budget. */
+/* False: this way finds no set, or not within its budget. */
 static bool tried(sweep *s, comp *c, bool (*way)(sweep *, comp *), unsigned long budget) {
   unsigned long before = tp_isl_budget(s->g->ix, budget);
   bool ok = way(s, c);
   return tp_isl_within(s->g->ix, before) && ok;
 }
 
-/* have := set of each cut member, or everything. */
+/* have := set of each feedback member, or everything. */
 static void start_from(const comp *c, tp_set *const *set) {
-  for (int i = 0; i < c->ncut; i++)
+  for (int i = 0; i < c->nfeedback; i++)
     replace(&c->v[i]->have, tp_set_copy(set ? set[i] : c->v[i]->box));
 }
 
@@ -211,11 +212,11 @@ static TP_GIVE tp_set *next_of(const sweep *s, const need_place *p) {
   return p->next ? tp_set_copy(p->next) : tp_set_empty(s->g->ix, p->n->ndom, p->n->dom);
 }
 
-/* set := what the outside needs of the cut members, directly or through others. */
+/* set := what the outside needs of the feedback members, directly or through others. */
 static bool from_outside(sweep *s, comp *c) {
-  for (int i = 0; i < c->ncut; i++) replace(&c->v[i]->have, NULL);
+  for (int i = 0; i < c->nfeedback; i++) replace(&c->v[i]->have, NULL);
   go_round(s, c);
-  for (int i = 0; i < c->ncut; i++) replace(&c->set[i], next_of(s, c->v[i]));
+  for (int i = 0; i < c->nfeedback; i++) replace(&c->set[i], next_of(s, c->v[i]));
   return true;
 }
 
@@ -225,13 +226,14 @@ static tp_set *piece(
   return canonical(s, p, tp_set_and(tp_set_widen(tp_set_copy(a), by), tp_set_copy(most)));
 }
 
-/* Up from `set`, each set within those of its constraints that what is added keeps as well. */
+/* Grows from `set`; each set stays within those of its constraints that the added points keep as
+ * well. */
 static bool grows_to_stand(sweep *s, comp *c, tp_set **most) {
   start_from(c, c->set);
   for (int r = 0; r < ROUNDS; r++) {
     bool same = true;
     go_round(s, c);
-    for (int i = 0; i < c->ncut; i++) {
+    for (int i = 0; i < c->nfeedback; i++) {
       need_place *p = c->v[i];
       if (!p->next || tp_set_subset(s->g->ix, p->next, p->have)) continue;
       same = false;
@@ -244,16 +246,16 @@ static bool grows_to_stand(sweep *s, comp *c, tp_set **most) {
 }
 
 static bool pieces(sweep *s, comp *c) {
-  tp_set **most = TP_NEWN(&s->g->arena, tp_set *, c->ncut);
+  tp_set **most = TP_NEWN(&s->g->arena, tp_set *, c->nfeedback);
   start_from(c, NULL);
   go_round(s, c);
-  for (int i = 0; i < c->ncut; i++) {
+  for (int i = 0; i < c->nfeedback; i++) {
     need_place *p = c->v[i];
     most[i] = p->next ? piece(s, p, p->next, p->next, p->box) : next_of(s, p);
     replace(&c->set[i], piece(s, p, c->set[i], c->set[i], most[i]));
   }
   bool ok = grows_to_stand(s, c, most);
-  for (int i = 0; i < c->ncut; i++) tp_set_free(most[i]);
+  for (int i = 0; i < c->nfeedback; i++) tp_set_free(most[i]);
   return ok;
 }
 
@@ -287,46 +289,47 @@ static bool budgeted(sweep *s, comp *c) {
 
 /* ---- components ---- */
 
-/* Every cycle goes through what was made before its operands; a call's set is its box. */
-static bool is_cut(const tp_node *n) {
+/* Every cycle goes through a node that is older than one of its operands; a call's set is its
+ * box. */
+static bool is_feedback(const tp_node *n) {
   return n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_CALL;
 }
 
-/* Kahn's algorithm on the members that are not cut. False: there is a cycle among them, and one of
- * its nodes has been cut. */
+/* Kahn's algorithm on the other members. False: there is a cycle among them, and one of its nodes
+ * has become a feedback member. */
 static bool arranged(sweep *s, comp *c, need_place *const *member) {
   int n = 0;
   for (int i = 0; i < c->n; i++) member[i]->count = 0;
   for (int i = 0; i < c->n; i++)
-    if (member[i]->cut) c->v[n++] = member[i];
+    if (member[i]->feedback) c->v[n++] = member[i];
     else
       for (int k = 0; k < operands(member[i]); k++) operand_place(s, member[i], k)->count++;
-  c->ncut = n;
+  c->nfeedback = n;
   for (int i = 0; i < c->n; i++)
-    if (!member[i]->cut && !member[i]->count) c->v[n++] = member[i];
-  for (int front = c->ncut; front < n; front++)
+    if (!member[i]->feedback && !member[i]->count) c->v[n++] = member[i];
+  for (int front = c->nfeedback; front < n; front++)
     for (int k = 0; k < operands(c->v[front]); k++) {
       need_place *x = operand_place(s, c->v[front], k);
-      if (is_inner(s, c->v[front], k) && !x->cut && --x->count == 0) c->v[n++] = x;
+      if (is_inner(s, c->v[front], k) && !x->feedback && --x->count == 0) c->v[n++] = x;
     }
   for (int i = 0; i < c->n && n < c->n; i++)
-    if (!member[i]->cut && member[i]->count > 0) return !(member[i]->cut = true);
+    if (!member[i]->feedback && member[i]->count > 0) return !(member[i]->feedback = true);
   return true;
 }
 
 static void cyclic(sweep *s, int n, need_place *const *member) {
   comp c = { .n = n, .v = TP_NEWN(&s->g->arena, need_place *, n) };
-  for (int i = 0; i < n; i++) member[i]->cut = is_cut(member[i]->n);
+  for (int i = 0; i < n; i++) member[i]->feedback = is_feedback(member[i]->n);
   while (!arranged(s, &c, member)) {}
-  c.set = TP_NEWN(&s->g->arena, tp_set *, c.ncut);
+  c.set = TP_NEWN(&s->g->arena, tp_set *, c.nfeedback);
   bool *lost = &s->lost[c.v[0]->n->id];
-  /* what led nowhere in the sweep before does so again */
+  /* a way that failed in the sweep before fails again */
   if ((s->widen && *lost) || !exact(s, &c)) {
     *lost = true;
     if (!(s->widen && hull(s, &c)) && !budgeted(s, &c))
       for (int i = 0; i < n; i++) replace(&c.v[i]->have, tp_set_copy(c.v[i]->box));
   }
-  for (int i = 0; i < c.ncut; i++) tp_set_free(c.set[i]);
+  for (int i = 0; i < c.nfeedback; i++) tp_set_free(c.set[i]);
   for (int i = 0; i < n; i++) {
     replace(member[i]->need, member[i]->have);
     member[i]->have = NULL;
@@ -334,7 +337,8 @@ static void cyclic(sweep *s, int n, need_place *const *member) {
   }
 }
 
-/* To a component that is looked at later; everything, where what is needed is too much for isl. */
+/* Gives p's needs to operand k, whose component comes later; all points, where its need is too much
+ * for isl. */
 static void hand_on(sweep *s, need_place *p, int k) {
   need_place *x = operand_place(s, p, k);
   unsigned long before = tp_isl_budget(s->g->ix, TP_TUNE_NEED_HULLS);
@@ -354,8 +358,8 @@ static void component(sweep *s, int n, need_place *const *member) {
 
 /* ---- the whole graph ---- */
 
-/* Places of all nodes; order: a topological one of their ids. All boxes are made now: inside a
- * budget isl may give NULL. */
+/* Makes places of all nodes; order: a topological one of their ids. All boxes are made now, as isl
+ * may give NULL inside a budget. */
 static void start_sweep(sweep *s, tp_graph *g, tp_set **need, int *order) {
   int *scc = TP_NEWN(&g->arena, int, g->nodes.n);
   s->g = g;
@@ -405,7 +409,7 @@ static void sweep_free(sweep *s) {
 
 static void drop(void *need) { tp_need_free(need); }
 
-/* zero, widen, lost: as in a sweep; lost NULL: nothing was before */
+/* zero, widen, lost: as in a sweep; lost NULL: no sweep came before */
 static tp_need *find(tp_graph *g, int nroot, const tp_val *roots, const tp_sym *zero, bool widen,
     bool *lost, tp_error *err) {
   int n = g->nodes.n, *order = TP_NEWN(&g->arena, int, n);
@@ -467,7 +471,7 @@ tp_need *tp_need_without(tp_graph *g, const tp_sym *zero, tp_error *err) {
   return find(g, n, roots, zero, false, NULL, err);
 }
 
-/* Is what `wide` reads legal for all bounds for which it is with `need`? */
+/* Are the reads legal with `wide` for all bounds for which they are legal with `need`? */
 static bool asks_no_more(tp_graph *g, const tp_need *need, const tp_need *wide) {
   tp_error e = { 0 };
   int had = g->boundchecks.n;
@@ -493,7 +497,7 @@ tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
   return better ? wide : need;
 }
 
-/* ---- what a superset has too much ---- */
+/* ---- points that only a superset has ---- */
 
 /* The points at which p reads outside operand k's domain or in `bad`; NULL: none. */
 static TP_GIVE tp_set *reads_bad(sweep *s, need_place *p, int k, TP_KEEP tp_set *const *bad) {
@@ -504,7 +508,7 @@ static TP_GIVE tp_set *reads_bad(sweep *s, need_place *p, int k, TP_KEEP tp_set 
   return tp_set_apply(wrong, tp_rel_reverse(rel_of(s, p, k)));
 }
 
-/* bad grows by what p reads. True: it did. */
+/* Adds to bad the points at which p reads something bad. True: there were new ones. */
 static bool find_bad(sweep *s, need_place *p, tp_set **bad) {
   tp_set **own = &bad[p->n->id];
   bool grew = false;
@@ -521,7 +525,8 @@ static bool find_bad(sweep *s, need_place *p, tp_set **bad) {
   return grew;
 }
 
-/* Operands first, until nothing more is found: what is left reads nothing but what is left. */
+/* Goes through operands before readers until nothing more is found: the points that are left read
+ * only points that are left. */
 static bool all_bad(sweep *s, const int *order, tp_set **bad) {
   bool grew = true;
   for (int r = 0; grew && r < ROUNDS; r++) {
@@ -531,7 +536,7 @@ static bool all_bad(sweep *s, const int *order, tp_set **bad) {
   return !grew;
 }
 
-/* Is it there whatever is read? */
+/* Is n needed even if nothing reads it? */
 static bool is_root(const tp_graph *g, const tp_node *n) {
   bool is = n->op == TP_OP_CALL;
   TP_EACH (const tp_output, o, g->outputs) is |= o->val.node == n;
@@ -539,7 +544,7 @@ static bool is_root(const tp_graph *g, const tp_node *n) {
   return is;
 }
 
-/* Has it no point for bounds that a call may have? */
+/* Has it no point, for any bounds that a call may have? */
 static bool is_none(tp_graph *g, const tp_node *n, TP_KEEP tp_set *bad) {
   tp_set *may = tp_set_copy(bad);
   for (int i = 0; i < g->boundchecks.n && !g->stops.n; i++)
@@ -547,7 +552,7 @@ static bool is_none(tp_graph *g, const tp_node *n, TP_KEEP tp_set *bad) {
   return tp_set_none(g->ix, may);
 }
 
-/* No root reads what is bad: what is left of the sets holds all that roots need. */
+/* No root reads a bad point: the sets without bad points hold all that roots need. */
 static bool roots_stay(const tp_need *need, tp_set *const *bad) {
   for (int i = 0; i < need->n; i++) {
     const tp_node *n = need->g->nodes.v[i];
