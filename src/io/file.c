@@ -45,8 +45,8 @@ char *tp_file_whole(const char *path, size_t *n, tp_error *err) {
   return NULL;
 }
 
-/* Its name goes into tmp; other threads and processes may be writing the same path. No file: no
- * name. */
+/* Opens a new file beside, whose name goes into tmp: other threads and processes may write the same
+ * path. No file: no name. */
 static int open_beside(const char *path, mode_t mode, tp_buf *tmp) {
   int fd = -1;
   errno = EEXIST;
@@ -70,7 +70,7 @@ static bool close_file(FILE *f, bool ok) {
   return ok && closed;
 }
 
-/* so that the rename lasts, if possible */
+/* makes the rename last, if possible */
 static void sync_folder(char *path) {
   int fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
@@ -85,7 +85,7 @@ typedef struct {
   tp_buf tmp;
 } replaced;
 
-/* Devices and pipes are written into, at once. */
+/* Prepares the file; devices and pipes are written into at once. */
 static bool prepare(replaced *r) {
   struct stat st;
   const char *path = r->of->path;
