@@ -1,5 +1,5 @@
-/* pick.c: elements chosen by data. Indices count from 0, never wrap and are checked before anything
- * is written. */
+/* pick.c: reads and adds elements at places that data says. Indices count from 0, never wrap and
+ * are checked before anything is written. */
 #include "cpu/priv.h"
 
 /* v at one point of the leading axes. */
@@ -29,7 +29,7 @@ bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
   return true;
 }
 
-/* Calls COPY(type of that size) with what the compiler knows. */
+/* Calls COPY(type of that size), so that compilers know the size. */
 #define BY_SIZE(size, COPY) \
   switch (size) { \
   case 1: COPY(uint8_t); break; \
@@ -136,10 +136,10 @@ static void copy_base(tp_exec *x, tp_dreg *r) {
     tp_view_copy(x, o->size, &o->v, &base->v);
 }
 
-/* ---- hits: what goes where data says. Sums of f32 are made in f64, in order, and rounded once;
- * f32 makes the same of two numbers. ---- */
+/* ---- hits: additions to places that data says. Sums of f32 are made in f64, in order, and rounded
+ * once; of two numbers f32 makes the same. ---- */
 
-/* While hits are looked at, a place holds a number, as a NaN that is seldom anything else. */
+/* While hits are counted, a place holds a number, as a NaN that is seldom a real value. */
 #define HIT_MARK 0x7fa00000u
 static uint32_t hit_number(const float *place) {
   uint32_t bits;
@@ -157,7 +157,7 @@ static bool too_many_hits(tp_exec *x, tp_dreg *r, int64_t n) {
           x, r, TP_E_DEVICE, "%lld places are more than can be added to at once", (long long)n);
 }
 
-/* Are all places different, because each is so many behind the one before, around m? */
+/* Are all places different, because each lies one step behind the one before, around m? */
 static bool goes_around(const tp_exec *x, const int64_t *at, int64_t n, int64_t m) {
   if (n < 2) return true;
   int64_t by = tp_floormod(at[1] - at[0], m);
@@ -330,7 +330,7 @@ static bool line_is_there(line *l) {
   return l->w.ok && l->n > 0;
 }
 
-/* One index for all of the line, which lies as one both here and there. */
+/* Is there one index for all of the line, which is contiguous in both windows? */
 static bool is_flat(const line *l) { return l->sk == 0 && l->sf == 1 && l->sn == 1; }
 static char *far_row(const line *l) { return l->far + *l->index * l->apart * l->size; }
 
@@ -414,8 +414,8 @@ static void append_line(hits *h, const line *l) {
   h->n += l->n;
 }
 
-/* Lines of one point, of those that add to the places of other points: each point's sum is rounded,
- * in order; else all lines. */
+/* How many lines go together: those of one point if points add to the same places, because each
+ * point's sum is rounded, in order; else all. */
 static int64_t lines_together(const tp_dreg *r) {
   const tp_view *k = &r->in[1].v, *o = &r->out[0].v;
   int64_t all = 1, own = 1;
@@ -428,7 +428,7 @@ static int64_t lines_together(const tp_dreg *r) {
   return shared ? own : all;
 }
 
-/* Lines along the indexed axis hit places of their own. */
+/* Scatters f32. Lines along the indexed axis hit places of their own. */
 static bool scatter_f32(tp_exec *x, tp_dreg *r, line *l) {
   const tp_view *k = &r->in[1].v;
   int axis = r->nlead + r->rg->how.axis;
