@@ -1,6 +1,7 @@
-/* All inner loops of one instruction set, then their table. Before it: TABLE, ISA (names of the
- * table, in C and in words), VBYTES (of a vector), FMA (1: it is an instruction). Compiled without
- * contraction: what is to be fused is written as tp_mad, or MAD of vectors (kernel_gemm.h). */
+/* All inner loops of one instruction set, then their table. The including file defines TABLE, ISA
+ * (names of the table, in C and in words), VBYTES (of a vector), FMA (1: it is an instruction).
+ * Compiled without contraction: fused operations are written as tp_mad, or MAD of vectors
+ * (kernel_gemm.h). */
 #include "kernels/cpu/kernels.h"
 #include <math.h>
 #define KI     static inline __attribute__((always_inline))

@@ -1,7 +1,6 @@
 /* Reductions of blocks, and scans. */
 
-/* ---- across: acc[i] takes row i ---- a row is cut into LANES partial results that are joined at
- * its end */
+/* ---- across: acc[i] takes row i ---- a row goes by LANES partial results, joined at its end */
 #define LANES TP_FOLD_LANES
 
 /* T: elements, P: partial results, A: accumulators */
@@ -29,8 +28,8 @@
       acc[i] = r; \
     } \
   }
-/* ---- down: acc[j] takes column j ---- long rows some at a time, so that each is gone through as
- * it lies and accumulators are seldom moved */
+/* ---- down: acc[j] takes column j ---- some long rows at a time, so that each is read as it lies
+ * and accumulators are seldom moved */
 enum { DOWN_ROWS = 8, DOWN_LONG = 8 * LANES };
 #define DOWN(name, T, A, fn) \
   static void name(void *acc_, const void *a_, int64_t row, int64_t rows, int64_t n) { \
@@ -111,7 +110,7 @@ FOLD(min, bool, uint8_t, uint8_t, uint8_t, ALL, 1)
       for (int k = 0; k < width; k++) at[j + k] = in[k]; \
     } \
   }
-/* Rows of LANES, then the best of the columns; what is left over comes after all of these. */
+/* Goes by rows of LANES, then takes the best of the columns; the rest of the row comes last. */
 #define BEST_OF(name, columns, T, get, better) \
   static int64_t name(const void *a_, int64_t n) { \
     const T *a = a_; \

@@ -1,14 +1,14 @@
 /* Matrix products of any strides; kernels/prelude/fold.h says how terms are added up. B is taken in
- * panels of up to NR columns (packed unless its rows are contiguous and few), MR rows of a panel of
- * C are held in registers, MM_TALL where that is one vector wide or two of four. Where there are
- * many panels, A is packed as well, and what of B and C comes next is fetched meanwhile. */
+ * panels of up to NR columns (packed unless its rows are contiguous and few). MR rows of a panel of
+ * C are held in registers, MM_TALL if it is one vector wide or two of four. If there are many
+ * panels, A is packed too, and the next parts of B and C are fetched meanwhile. */
 #ifndef VBYTES
 #define VBYTES 16
 #endif
 enum { MM_KC = TP_DOT_BLOCK, MM_MR = 4, MM_TALL = 8 };
 /* rows of A that stay in a cache for all panels */
 enum { MM_MC = 512 };
-/* rows, and depth, from which on a panel is copied that lies well already but for rows far apart */
+/* rows, and depth, from which on a panel is copied only because its rows are far apart */
 enum { MM_PACKED = 128, MM_NEAR = 64 };
 /* bytes of A that are copied at a time, and panels from which on they are */
 enum { MM_GROUPED = 128 << 10, MM_MANY = 4 };
@@ -38,7 +38,7 @@ enum { MM_GROUPED = 128 << 10, MM_MANY = 4 };
 #define MAD_f32 MAD
 #define MAD_f64 MAD
 #endif
-/* The last vector of a row, of which the lanes of m are there, and the same of half a vector. */
+/* The last vector of a row, of which only the lanes of m exist, and the same of half a vector. */
 #if VBYTES == 64
 enum { MASKS = 1, SLIM = 32 };
 #define SIZED(S, of4, of8, of1) \
@@ -97,7 +97,7 @@ enum { MASKS = 0, SLIM = VBYTES };
   } while (0)
 typedef float mm_turned __attribute__((vector_size(VBYTES)));
 typedef double mm_wide __attribute__((vector_size(VBYTES)));
-/* Sixteen columns of eight terms of four bytes, o[p] for p < 8, of which `terms` are there. */
+/* Sixteen columns of eight terms of four bytes, o[p] for p < 8, of which `terms` exist. */
 #if VBYTES == 64
 enum { TURN_WIDE = 16 };
 #define EIGHT(p) \
@@ -129,8 +129,8 @@ KI void turn_eight(mm_turned *o, const void *b, int64_t sbn, int terms) {
   (void)o, (void)b, (void)sbn, (void)terms;
 }
 #endif
-/* A step of a tree of sums over lanes: each lane of a without h, and of b with it, and the one that
- * h tells it from. */
+/* A step of a tree of sums over lanes: lanes of a without bit h, lanes of b with it, and the lanes
+ * that differ from these in h. */
 #define AT(L, h, l, o)    ((((l) & (h)) ? (L) : 0) + ((l) ^ (o)))
 #define AT_2(L, h, l, o)  AT(L, h, l, o), AT(L, h, l + 1, o)
 #define AT_4(L, h, l, o)  AT_2(L, h, l, o), AT_2(L, h, l + 2, o)
@@ -161,7 +161,7 @@ KI void turn_eight(mm_turned *o, const void *b, int64_t sbn, int terms) {
 #define TREE_16(I, L, r) \
   HALVE(I, L, 8, r); \
   TREE_8(I, L, r)
-/* Of two vectors lanes from `from` on in turn. */
+/* Takes lanes of two vectors in turn, from lane `from` on. */
 #define ZIP_2(L, l)           (l), (l) + (L)
 #define ZIP_4(L, l)           ZIP_2(L, l), ZIP_2(L, (l) + 1)
 #define ZIP_8(L, l)           ZIP_4(L, l), ZIP_4(L, (l) + 2)
@@ -319,7 +319,7 @@ enum { FOUR = 4, DOT_PAIRS = VBYTES == 64 ? 4 : 2 };
       } \
     } \
   }
-/* A panel of B that is wanted later: its lines, each `bytes` from `step` to `step`. */
+/* The lines of a panel of B that is wanted later, each of `bytes`, `step` apart. */
 typedef struct mm_next {
   const char *at;
   int64_t lines, step, bytes;
@@ -337,8 +337,8 @@ KI void fetch_part(const mm_next *x, int64_t part, int64_t parts) {
   for (int64_t l = x->lines * part / parts; l < x->lines * (part + 1) / parts; l++)
     for (int64_t i = 0; i < x->bytes; i += 64) __builtin_prefetch(x->at + l * x->step + i, 0, 2);
 }
-/* ALONG: what multiplies a few rows or columns that are contiguous along k, if that has an order of
- * its own. */
+/* ALONG: multiplies a few rows or columns that are contiguous along k, if these have an order of
+ * their own. */
 /* c (mr x nv vectors) (+)= A (mr x k) * panel; the last vector is an E, of which the lanes `last`
  * are there. */
 #define TILE(name, sfx, S, MAD, E, MAD_E, LAST, PUT_LAST, PART) \

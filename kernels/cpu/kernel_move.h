@@ -1,6 +1,6 @@
 /* Blocks into and out of memory. */
-/* f16 to and from f32, whole vectors by the processor's own instructions where it has them; both
- * give how many elements they did. (AVX512-BF16 flushes subnormals, so bf16 is made of integer
+/* f16 to and from f32: whole vectors by the processor's own instructions, if it has them; both
+ * return how many elements they did. (AVX512-BF16 flushes subnormals, so bf16 is made of integer
  * instructions everywhere; these vectorise.) */
 #if VBYTES == 64
 KI int64_t f16_in(float *o, const uint16_t *a, int64_t n) {
@@ -38,9 +38,9 @@ KI int64_t none_in(void *o, const void *a, int64_t n) { return 0; }
 
 /* ---- rows x n elements of which those of a column are neighbours: o[i][j] = a[j][i] ----
  *
- * Squares in vectors. Of small elements, log2(side) times: lane k of vectors i and i + side / 2
- * become neighbours in vector 2 i, or 2 i + 1 of the upper lanes. Of 4 bytes: squares of 4 within
- * 128 bits, then the squares change places. */
+ * Squares are turned in vectors. For small elements, log2(side) times: lanes k of vectors i and i +
+ * side / 2 become neighbours in vector 2 i, upper lanes in 2 i + 1. For 4 bytes: squares of 4 are
+ * turned within 128 bits, then the squares change places. */
 #define LOWER_16 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define UPPER_16 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 #define LOWER_8  0, 8, 1, 9, 2, 10, 3, 11
@@ -209,7 +209,7 @@ static int round_f16(void *o_, const void *a_, const void *b_, const void *c_, i
   return TP_K_OK;
 }
 
-/* Of a negative index, and of one beyond the last, i or n - 1 - i has the sign's bit. */
+/* Is an index outside? If it is negative or beyond the last, i or n - 1 - i has the sign's bit. */
 static bool outside(const int64_t *index, int64_t step, int64_t count, int64_t n) {
   uint64_t any = 0, last = (uint64_t)n - 1;
   if (step == 1)
@@ -220,8 +220,8 @@ static bool outside(const int64_t *index, int64_t step, int64_t count, int64_t n
   return any >> 63;
 }
 
-/* Is each `by` or `by` - m more than the one before? What is not 0 has the sign's bit, or its
- * negative has. */
+/* Is each `by` or `by` - m more than the one before? A number other than 0, or its negative, has
+ * the sign's bit. */
 static bool even(const int64_t *index, int64_t n, int64_t by, int64_t m) {
   bool ok = true;
   for (int64_t at = 1; at < n && ok; at += PART) {

@@ -1,4 +1,4 @@
-/* Inner loops for any processor that fuse nothing, where those of kernel_base.c do. */
+/* Inner loops for any processor that fuse nothing, if those of kernel_base.c do. */
 #ifdef __FP_FAST_FMA
 #define TABLE  tp_kernels_plain
 #define ISA    "plain"

@@ -30,8 +30,8 @@
         o[i] = f(a[i], b[i]); \
       })
 
-/* All elements of a part as if they were near, then those that are not one by one, from a copy of
- * the operands. */
+/* Computes all elements of a part as if they were near, then those that are not, one by one, from a
+ * copy of the operands. */
 enum { PART = 256 };
 #define LOOP_NEAR(name, T, OF, HOLD, any, near, is_near) \
   ELEMENTWISE( \

@@ -1,4 +1,4 @@
-/* The table of one instruction set: TABLE names it, ISA says how. Included last. */
+/* The table of one instruction set, named TABLE, in words ISA. Included last. */
 #define ENTRY(NAME, D, sfx) [TP_OP_##NAME][TP_##D] = NAME##_##sfx,
 #define ENTRIES_FLOAT(NAME) ENTRY(NAME, F32, f32) ENTRY(NAME, F64, f64)
 #define ENTRIES_NUMBER(NAME) \

@@ -1,4 +1,4 @@
-/* Elements lo .. hi of n come from (or are added to) places `step` apart, in several rows; the
+/* Takes elements lo .. hi of n from (or adds them to) places `step` apart, in several rows; the
  * others are 0 (or left out). */
 #define WINDOW(T) \
   static void window_##T(void *to_, int64_t torow, const void *from_, int64_t fromrow, \

@@ -26,10 +26,10 @@ typedef void tp_kturn(void *o, int64_t orow, const void *a, int64_t arow, int64_
 /* Reductions of rows x n values (row stride in elements). Accumulators are f64 for sums and
  * products of floats, else the compute type. */
 typedef void tp_kfold(void *acc, const void *a, int64_t row, int64_t rows, int64_t n);
-/* at[j]: the row of the least or greatest value of column j; the first at ties, the first NaN wins.
- */
+/* at[j]: the row of the least or greatest value of column j; the first at ties, the first NaN
+ * wins. */
 typedef void tp_kbest(int64_t *at, const void *a, int64_t row, int64_t rows, int64_t n);
-/* The same of n neighbours, n > 0: which of them. */
+/* The same of n neighbours, n > 0: returns the place. */
 typedef int64_t tp_kbestof(const void *a, int64_t n);
 /* C (m x n) = or += A (m x k) B (k x n), any strides. */
 /* ordered: terms one by one, however the operands lie */
@@ -68,7 +68,7 @@ struct tp_kernels {
   /* by the operands' compute type (SELECT: of the values) */
   tp_kfn *ew[TP_NOP][TP_NDTYPE];
   tp_kfn *cast[TP_NDTYPE][TP_NDTYPE]; /* compute type to compute type */
-  /* F16, BF16: f32 rounded to what they hold */
+  /* F16, BF16: rounds f32 to a value of that type */
   tp_kfn *round[TP_NDTYPE];
   /* f64 to f32 on the way to a half: rounding again rounds once */
   tp_kfn *sticky;
@@ -76,7 +76,7 @@ struct tp_kernels {
   tp_kload *load[4], *loadhalf[TP_NDTYPE];
   tp_kstore *store[4], *storehalf[TP_NDTYPE];
   tp_kturn *turn[4]; /* by log2 of the size */
-  /* is one of them none of 0 .. n - 1? */
+  /* is any index outside 0 .. n - 1? */
   bool (*outside)(const int64_t *index, int64_t step, int64_t count, int64_t n);
   /* is each `by` or `by` - m more than the one before? */
   bool (*even)(const int64_t *index, int64_t n, int64_t by, int64_t m);

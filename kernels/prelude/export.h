@@ -1,13 +1,13 @@
 /* > base */
-/* What exported code calls where an operator is no loop: C99 over the rest of the prelude. Windows
- * are strided; what does not depend on speed goes by element and dtype. A line "> name" begins a
- * section, and a program has those that it uses. TPX_RANK, the most axes of a window, comes before.
- * A function that is not 0 ends the run. */
+/* Operators that are no loops, for exported code: C99 on top of the rest of the prelude. Windows
+ * are strided; parts that need no speed go by element and dtype. A line "> name" begins a section,
+ * and a program has the sections that it uses. TPX_RANK, the most axes of a window, is defined
+ * before. If a function is not 0, the run ends. */
 enum { TPX_BOOL, TPX_U8, TPX_I32, TPX_I64, TPX_F16, TPX_BF16, TPX_F32, TPX_F64 };
 enum { TPX_FAULT_INDEX = 4, TPX_FAULT_RANGE, TPX_FAULT_NOTHING, TPX_FAULT_ACTION, TPX_FAULT_CALL };
 
-/* p: the first element; NULL: nobody wants it. Index j of axis wrap lies at ((lo + j) mod m)
- * strides; m 0: none does. */
+/* p: the first element; NULL: the result is not wanted. Index j of axis wrap lies at ((lo + j) mod
+ * m) strides; m 0: no axis wraps. */
 typedef struct tpx_window {
   char *p;
   int type, rank;
@@ -111,7 +111,7 @@ TP_FN tpx_window tpx_without(const tpx_window *v, int axis) {
   for (int i = axis; i < w.rank; i++) w.n[i] = w.n[i + 1], w.s[i] = w.s[i + 1];
   return w;
 }
-/* At a point of the first axes: the others. */
+/* The other axes, at a point of the first ones. */
 TP_FN tpx_window tpx_rest(const tpx_window *v, int first, const int64_t *at) {
   tpx_window w = *v;
   if (w.p) w.p += tpx_place(first, at, v->s) * tpx_size(v->type);
@@ -120,7 +120,7 @@ TP_FN tpx_window tpx_rest(const tpx_window *v, int first, const int64_t *at) {
   return w;
 }
 
-/* Of the same shape. Elements keep their bits where the types are the same. */
+/* Copies a window of the same shape. Elements keep their bits if the types are the same. */
 TP_FN void tpx_copy(const tpx_window *o, const tpx_window *in) {
   int64_t at[TPX_RANK], size = tpx_size(o->type), last = o->rank - 1, row = 1;
   int flat =
@@ -143,7 +143,7 @@ TP_FN char *tpx_room(char **work, int64_t bytes) {
   *work += (bytes + 63) / 64 * 64;
   return p;
 }
-/* A window on a ring, if it is one, becomes one of its own elements where it crosses the seam. */
+/* A window on a ring that crosses the seam becomes a copy. */
 TP_FN void tpx_unwrap(tpx_window *v, char **work) {
   tpx_window dense = *v;
   int64_t first = tp_ring_at(v->lo, v->m), n = 1, size = tpx_size(v->type);
@@ -162,7 +162,7 @@ TP_FN void tpx_unwrap(tpx_window *v, char **work) {
   tpx_copy(&dense, v);
   *v = dense;
 }
-/* Of 16-bit floats: a copy in f32, which is narrowed where it was made. */
+/* 16-bit floats become a copy in f32, which is narrowed into the result. */
 TP_FN tpx_window tpx_wide(const tpx_window *v, int read, char **work) {
   tpx_window w = *v;
   int64_t n = 1;
@@ -258,7 +258,7 @@ TP_FN void tpx_part(tpx_window *v, int axis, int64_t from, int64_t n) {
   v->p += from * v->s[axis] * tpx_size(v->type);
   v->n[axis] = n;
 }
-/* One operand may lie on a ring: what is behind the seam is a product of its own. */
+/* One operand may lie on a ring: the part behind the seam is a product of its own. */
 TP_FN void tpx_ring_product(const tpx_window *v, int acc) {
   int i = v[0].m ? 0 : 1, w = v[i].wrap, last = v[2].rank - 1, summed = w == last - i;
   int64_t lo = tp_ring_at(v[i].lo, v[i].m), n = v[i].n[w], first = tp_index_min(n, v[i].m - lo);
@@ -278,8 +278,8 @@ TP_FN void tpx_matmul(const tpx_window *v, int acc, char *work) {
   tpx_narrow(&v[2], &made[2]);
 }
 /* > conv */
-/* y = conv(x, w), or what gives one of them from the other two. Axes: leading ones, image, group,
- * channel, space. how: stride, dilation, padding of each axis of space. */
+/* y = conv(x, w), or its adjoints: one of x, w, y from the other two. Axes: leading ones, image,
+ * group, channel, space. how: stride, dilation, padding of each axis of space. */
 #define TPX_CONVOLVE(name, T, S, mad) \
   TP_FN void name(int which, int d, const int *how, const tpx_window *x, const tpx_window *w, \
       const tpx_window *y, int64_t O, int64_t C) { \
@@ -328,7 +328,7 @@ TPX_CONVOLVE(tpx_conv_u8, tpx_u8, uint32_t, TPX_CMADI)
 TPX_CONVOLVE(tpx_conv_i32, tpx_i32, uint32_t, TPX_CMADI)
 TPX_CONVOLVE(tpx_conv_i64, tpx_i64, uint64_t, TPX_CMADI)
 
-/* Of one image and group: the axes of space, then the channels'. */
+/* One image and group: the axes of space, then the channels'. */
 TP_FN tpx_window tpx_image(const tpx_window *v, int d, int channels) {
   tpx_window w = *v;
   for (int i = 0; i < d; i++) w.n[i] = v->n[channels + i], w.s[i] = v->s[channels + i];
@@ -367,7 +367,7 @@ TP_FN void tpx_conv(int which, int nlead, const int *how, const tpx_window *x_,
   else tpx_narrow(w_, w);
 }
 /* > fold */
-/* Windows of an axis are added where they lie, element j of each after the other. */
+/* Adds windows of an axis at their places, element j of each after the other. */
 TP_FN void tpx_fold(const tpx_window *in_, const tpx_window *o_, int axis, int64_t step,
     int64_t apart, char *work) {
   const tpx_window wi = tpx_wide(in_, 1, &work), wo = tpx_wide(o_, 0, &work), *in = &wi, *o = &wo;
@@ -489,15 +489,15 @@ TP_FN int tpx_outside(const tpx_window *k, int64_t n) {
     if ((uint64_t)((const tpx_i64 *)k->p)[tpx_place(k->rank, at, k->s)] >= (uint64_t)n) return 1;
   return 0;
 }
-/* What is added to lies where the result does. */
+/* Copies the base to the result's place, unless it lies there. */
 TP_FN void tpx_base(const tpx_window *o, const tpx_window *base) {
   int same = base->p == o->p;
   for (int i = 0; i < o->rank; i++) same &= base->s[i] == o->s[i];
   if (!same) tpx_copy(o, base);
 }
 /* > index_add */
-/* o = base with slices of src added at k. Of f32 and narrower floats those of a row that is hit
- * more than once are summed in f64, in order, and rounded once. */
+/* o = base with slices of src added at k. In f32 and narrower floats, rows that are hit more than
+ * once are summed in f64, in order, and rounded once. */
 typedef struct tpx_row {
   int64_t row, j;
 } tpx_row;
@@ -556,7 +556,7 @@ TP_FN int tpx_index_add(const tp_host *h, int pos, const tpx_window *base, const
   return 0;
 }
 /* > scatter_add */
-/* Sums of what is hit, by place; twice as many places as hits. */
+/* Sums by place that is hit; the table has twice as many places as hits. */
 typedef struct tpx_hit {
   int64_t at;
   double sum;
@@ -573,7 +573,7 @@ TP_FN void tpx_hits_end(tpx_hit *t, int64_t places, const tpx_window *o) {
     t[i].at = INT64_MIN, t[i].sum = 0;
   }
 }
-/* f32 and narrower in f64, rounded once; where points add to the places of others, once for each
+/* f32 and narrower are summed in f64, rounded once or, if points add to the same places, once a
  * point. */
 TP_FN int tpx_scatter_add(const tp_host *h, int pos, const tpx_window *base, const tpx_window *k,
     const tpx_window *src, const tpx_window *o, int axis, char *work) {
@@ -600,7 +600,7 @@ TP_FN int tpx_scatter_add(const tp_host *h, int pos, const tpx_window *base, con
   return 0;
 }
 /* > matmul_at */
-/* v: rows, which matrix each is multiplied by, the matrices, the product. */
+/* v: rows, the number of each one's matrix, the matrices, the product. */
 TP_FN int tpx_matmul_at(const tp_host *h, int pos, const tpx_window *v, int nlead, char *work) {
   const tpx_window *k = &v[1], *c = &v[3];
   int r = c->rank - 2;
@@ -618,8 +618,8 @@ TP_FN int tpx_matmul_at(const tp_host *h, int pos, const tpx_window *v, int nlea
   return 0;
 }
 /* > end */
-/* The greatest of the ends in a window that is inside its buffer, at most what was given; a bool is
- * itself. */
+/* The greatest of the ends in a window that is inside its buffer, at most the given bound; a bool
+ * is itself. */
 TP_FN int64_t tpx_end(const tpx_window *w, int64_t off, int64_t count, int64_t given) {
   int64_t at[TPX_RANK], most = 0, last = off;
   for (int i = 0; i < w->rank; i++) last += (w->n[i] - 1) * w->s[i];

@@ -1,8 +1,8 @@
-/* Folds. A row goes by TP_FOLD_LANES partial results, element j to lane j mod TP_FOLD_LANES, which
- * after each TP_FOLD_PART elements are joined, upper half to lower half until one is left, and
- * taken into the result; what is left over follows one by one. Native code and the interpreter's
- * kernels have this order. Of floats the most is a NaN where there is one: in lanes numbers and
- * NaNs are kept apart. */
+/* Folds. A row goes by TP_FOLD_LANES partial results: element j goes to lane j mod TP_FOLD_LANES;
+ * after each TP_FOLD_PART elements the lanes are joined, upper half to lower half until one is
+ * left, and taken into the result; the rest of the row follows one by one. Native code and the
+ * interpreter's kernels have this order. The most of floats is a NaN if there is one: lanes keep
+ * numbers and NaNs apart. */
 #define TP_FOLD_LANES        32
 #define TP_FOLD_PART         1024
 #define TP_FOLD_ADD(x, y)    ((x) + (y))
@@ -14,7 +14,7 @@
 #define TP_FOLD_ANY(x, y)    ((x) | ((y) != 0))
 #define TP_FOLD_ALL(x, y)    ((x) & ((y) != 0))
 
-/* An element y, of type P, to a lane: x and what is kept apart, odd. */
+/* Takes an element y, of type P, into a lane: x, and odd, which keeps NaNs apart. */
 #define TP_LANE_ADD(P, x, odd, y)    ((x) = (P)((x) + (y)))
 #define TP_LANE_MUL(P, x, odd, y)    ((x) = (P)((x) * (y)))
 #define TP_LANE_MOST(P, x, odd, y)   ((x) = TP_FOLD_MOST(x, y))
@@ -23,7 +23,7 @@
 #define TP_LANE_FLEAST(P, x, odd, y) ((odd) = (y) != (y) ? (y) : (odd), (x) = (y) < (x) ? (y) : (x))
 #define TP_LANE_ANY(P, x, odd, y)    ((x) = (P)TP_FOLD_ANY(x, y))
 #define TP_LANE_ALL(P, x, odd, y)    ((x) = (P)TP_FOLD_ALL(x, y))
-/* What a lane has come to. */
+/* The result of a lane. */
 #define TP_LANE_END_ADD(x, odd)    ((void)(odd), (x))
 #define TP_LANE_END_MUL(x, odd)    ((void)(odd), (x))
 #define TP_LANE_END_MOST(x, odd)   ((void)(odd), (x))
@@ -58,11 +58,11 @@
   } while (0)
 
 /* ---- products ---- each sum is of the dtype itself, a term fused into it by tp_mad. Its terms are
- * added one by one, from 0 on, in blocks of TP_DOT_BLOCK whose sums are added up. But where both
- * operands lie contiguous along k, TP_DOT_LEAST terms at least, and there are less than TP_DOT_FEW
- * rows or columns it is that of tp_dot: term p goes to lane p mod TP_DOT_LEAST (f64: half as many
- * lanes; a sum that stands alone: TP_DOT_ALONE times as many), zeros fill up the last row of lanes,
- * and lanes are joined by halves. */
+ * added one by one, from 0 on, in blocks of TP_DOT_BLOCK whose sums are added up. But if both
+ * operands lie contiguous along k, with at least TP_DOT_LEAST terms, and there are less than
+ * TP_DOT_FEW rows or columns, it is that of tp_dot: term p goes to lane p mod TP_DOT_LEAST (f64:
+ * half as many lanes; a sum that stands alone: TP_DOT_ALONE times as many), zeros fill up the last
+ * row of lanes, and lanes are joined by halves. */
 #define TP_DOT_BLOCK     128
 #define TP_DOT_LEAST     16
 #define TP_DOT_FEW(k)    ((k) < 4 * TP_DOT_LEAST ? 8 : 16)

@@ -28,12 +28,12 @@ TP_FN uint16_t tp_store_bf16(float x) {
   return (uint16_t)(x != x ? u >> 16 | 0x40 : tp_shift_even(u, 16));
 }
 
-/* f32 rounded to what they hold. */
+/* f32 rounded to their values. */
 TP_FN float tp_round_f16(float x) { return tp_load_f16(tp_store_f16(x)); }
 TP_FN float tp_round_bf16(float x) { return tp_load_bf16(tp_store_bf16(x)); }
 
-/* f64 to f32 on the way to one of them: what f32 cannot hold shows as an odd last bit, so that
- * rounding on rounds once. */
+/* f64 to f32 on the way to one of them: an odd last bit stands for bits that f32 lacks, so that
+ * both roundings together round once. */
 TP_FN float tp_sticky_f32(double x) {
   float f = (float)x;
   uint32_t u = tp_bits_f32(f), odd = (u - (tp_fabs_f64((double)f) > tp_fabs_f64(x))) | 1u;

@@ -1,12 +1,14 @@
 /* Elementary functions in f32 and f64: plain C99 (and C++), no include, no branch where a loop is
- * to vectorise. The embedder gives before it TP_FN    static inline, __device__ or the like;
- * TP_ONCE the same of what is too long to stand wherever it is called, if that is not TP_FN TP_FMA
- * 1 where fma and fmaf are instructions, else 0 the integer types of stdint; of math.h sqrt, fabs,
- * floor, ceil, rint, fma with their f32 forms and compiles without contraction: whatever may be
- * fused is written as tp_mad. So the same operands give the same bits on every target with TP_FMA
- * 1, and errors of the same size elsewhere: less than one unit of the last place (ulp), but exp 1.1
- * (f32), expm1 1.1 (f64), tan 2.2 (f64), tanh 2 (f32) and 2.8 (f64), sigmoid 2.5; without fma also
- * erf 1.2 (spec/c/math_test.c). Coefficients are made by .ci/coefficients.py.
+ * to vectorise. The including file gives before it
+ *   TP_FN    static inline, __device__ or the like
+ *   TP_ONCE  the same for functions too long to stand wherever they are called, if not TP_FN
+ *   TP_FMA   1 where fma and fmaf are instructions, else 0
+ *   the integer types of stdint; of math.h sqrt, fabs, floor, ceil, rint, fma and their f32 forms
+ * and is compiled without contraction: an operation that may be fused is written as tp_mad. So the
+ * same operands give the same bits on every target with TP_FMA 1, and errors of the same size
+ * elsewhere: less than one unit of the last place (ulp), except exp 1.1 (f32), expm1 1.1 (f64), tan
+ * 2.2 (f64), tanh 2 (f32) and 2.8 (f64), sigmoid 2.5; without fma also erf 1.2
+ * (spec/c/math_test.c). .ci/coefficients.py makes the coefficients.
  *
  * near: the formula without branches, right for operands of which tp_is_near_.. holds; tp_sin_f32
  * and the like without `near` take any operand. */
@@ -179,7 +181,7 @@ TP_FN double tp_exp_low_f64(double x) {
   return x < -747.0 ? 0.0 : r;
 }
 
-/* What is too large is told from the result: all of that waits for the argument. */
+/* An x that is too large is told by the result, which waits for the argument anyway. */
 TP_FN float tp_exp_f32(float x) {
   float r = tp_exp_low_f32(x);
   return x > 89.0f ? TP_INF_F32 : r;
@@ -250,8 +252,8 @@ TP_FN double tp_tanh_f64(double x) {
 
 /* ---- logarithms: x = 2^n (1 + f) ---- */
 
-/* n ln 2 + ln(1 + f + rest), 1 + f in 2/3 .. 4/3; what n ln 2 + f loses is added to the last sum.
- */
+/* n ln 2 + ln(1 + f + rest), 1 + f in 2/3 .. 4/3; what n ln 2 + f loses is added to the last
+ * sum. */
 TP_FN float tp_log_sum_f32(float n, float f, float rest) {
   float p, h = tp_mad_f32(n, 0x1.62e4p-1f, f);
   p = TP_POLY9(tp_mad_f32, f, -0.5f, 0x1.555506p-2f, -0x1.fffedep-3f, 0x1.99d088p-3f,
@@ -605,7 +607,7 @@ TP_FN double tp_near_pow_f64(double x, double y) {
   return tp_pow_signed_f64(tp_pow_of_f64(tp_fabs_f64(x), 0.0, y), x, y);
 }
 
-/* Where x is 0, infinite or NaN, or y infinite or NaN. */
+/* The value if x is 0, infinite or NaN, or y infinite or NaN. */
 TP_FN double tp_pow_edge_f64(double x, double y) {
   double a = tp_fabs_f64(x);
   if (y == 0 || x == 1) return 1.0;
@@ -625,8 +627,8 @@ TP_FN double tp_pow_f64(double x, double y) {
   return tp_pow_signed_f64(tp_pow_of_f64(tp_fabs_f64(x) * 0x1p54, -54.0, y), x, y);
 }
 
-/* ---- the lesser and the greater, NaN if one is: two choices one after the other. Of one inside
- * the other gcc 12 makes branches where several stand in a row, which it does not vectorise ---- */
+/* ---- the lesser and the greater, NaN if one is: two choices one after the other. Nested choices,
+ * several in a row, become branches in gcc 12, which it does not vectorise ---- */
 #define TP_EXTREME(name, T, of) \
   TP_FN T name(T x, T y) { \
     T r = x of y ? x : y; \

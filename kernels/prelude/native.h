@@ -1,16 +1,15 @@
-/* What native code and whoever runs it say to each other, and what its loops need besides scalar.h,
- * fold.h and dot.h. After them. */
+/* The interface between native code and its host, and functions for its loops. After scalar.h,
+ * fold.h and dot.h. */
 typedef struct tp_host {
   /* by symbol: bounds, and loop variables wherever `leaf` is called */
   int64_t *env;
   char *const *base; /* by buffer */
-  /* 0; or the number, from 1 on, of the part's loop in which the run goes on, at the iteration that
-   * env says */
+  /* 0, or the number, from 1 on, of the part's loop in which the run goes on, at env's iteration */
   int64_t entry;
   const volatile unsigned char *cancel; /* the run ends when it is not 0; never NULL */
-  /* the first argument of the functions; what they give is not 0 where the run ends */
+  /* the first argument of the functions, which return 0 unless the run ends */
   void *exec;
-  int (*leaf)(void *exec, int pos); /* runs what stands at a position of the plan */
+  int (*leaf)(void *exec, int pos); /* runs the region at a position of the plan */
   int (*cancelled)(void *exec, int pos);
   int (*fault)(void *exec, int pos, int what, const int64_t *lead);
   uint64_t seed;
@@ -18,7 +17,7 @@ typedef struct tp_host {
   /* o[i * orow + j] = a[j * arow + i], elements of so many bytes */
   void (*turn)(
       int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n);
-  /* of the threads that go through a team: 0 is the one that runs what is not cut */
+  /* number of the thread in a team: 0 runs leaves that are not cut */
   int who;
   const unsigned char *meets; /* by position: they meet there */
   int (*meet)(void *exec);
@@ -35,8 +34,8 @@ typedef struct tp_host {
 } tp_host;
 enum { TP_FAULT_DIVZERO = 1, TP_FAULT_NEGPOW, TP_FAULT_EMPTY };
 
-/* What ends a run does so once. A compiler that is not told takes all behind a row of such ifs for
- * code that hardly ever runs, and leaves its loops as they are. */
+/* A run ends once: without the hint compilers take code behind a row of such ifs for code that
+ * hardly ever runs, and leave its loops as they are. */
 #define TP_END_IF(x) \
   if (__builtin_expect((x) != 0, 0)) return 1
 
@@ -56,7 +55,7 @@ TP_FN int64_t tp_ring_at(int64_t at, int64_t width) {
 #define TP_UNROLLED
 #endif
 
-/* ---- loops of which no iteration asks anything of another ---- */
+/* ---- loops whose iterations do not depend on each other ---- */
 #if defined(TP_IVDEP)
 #elif defined(__clang__)
 #define TP_IVDEP _Pragma("clang loop vectorize(assume_safety)")
@@ -105,7 +104,7 @@ TP_FN void tp_turn_16(float *a) {
 }
 #endif
 
-/* ---- rows in lanes; of a shift element l of what comes out is l - 1 of what goes in ---- */
+/* ---- rows in lanes; a shift moves element l - 1 to l ---- */
 #define TP_VECTOR(T, n) __attribute__((vector_size((n) * sizeof(T)))) T
 #define TP_SPREAD(T, n, v) \
   T v##_[n]; \

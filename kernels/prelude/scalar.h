@@ -32,8 +32,8 @@ TP_INTEGERS(u8, uint8_t, uint32_t, TP_NEVER_BELOW)
 TP_INTEGERS(i32, int32_t, uint32_t, TP_BELOW)
 TP_INTEGERS(i64, int64_t, uint64_t, TP_BELOW)
 
-/* Of numbers that a double holds with bits to spare the quotient is found as a double, one too
- * large or too small at most. */
+/* If a double holds both numbers with bits to spare, the quotient is found as a double, wrong by
+ * one at most. */
 TP_FN int tp_is_near_mod_i64(int64_t x, int64_t y) {
   return (x >= -((int64_t)1 << 45)) & (x <= (int64_t)1 << 45) & (y > 0) & (y <= (int64_t)1 << 45);
 }

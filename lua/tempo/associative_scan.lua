@@ -1,14 +1,14 @@
 --- tempo.associative_scan: all prefixes of an operator that is associative.
 ---
---- Along an axis pairs are combined, then pairs of pairs (Blelloch 1990, "Prefix sums and their applications"): about 2 n
---- applications to single elements in 2 log2(n) operators on many, with nothing carried from one to the next.
---- Along a dim the same is a recurrence, y[t] = fn(y[t-1], x[t]), and what becomes of it is the compiler's choice.
+--- Along an axis it combines pairs, then pairs of pairs (Blelloch 1990, "Prefix sums and their applications"): about 2
+--- n applications to single elements, by 2 log2(n) operators on many, so that none waits for its neighbour. Along a dim
+--- it is a recurrence, y[t] = fn(y[t-1], x[t]), which the compiler may change.
 local tempo = require "tempo"
 local util = require "tempo.util"
 
 local WHAT = "associative_scan"
 
--- The tensors of x as a list, and what makes x's form of such a list.
+-- The tensors of x as a list, and the function that makes x's form of such a list.
 local function taken_apart(x, what)
   if util.is_tensor(x) then return { x }, function(v) return v[1] end end
   if type(x) ~= "table" then
@@ -37,7 +37,7 @@ local function extents(x)
   return "(" .. table.concat(text, ", ") .. ")"
 end
 
--- fn on lists; x: what is scanned.
+-- fn on lists; x: the scanned value.
 local function on_lists(fn, form, x, count)
   return function(a, b)
     local y, _, keys = taken_apart(fn(form(a), form(b)), "what the function gives")

@@ -1,8 +1,7 @@
--- The part of the binding that takes values apart, words mistakes or calls other functions; src/lua has the rest. The
--- module calls this function with itself, with functions that are known here alone (`core` of src/lua/module.c) and with
--- the metatables of handles. It gives two: one makes an error's object, one finds the names
--- of variables. Nothing here runs while a program runs, but for the
--- rows of arrays.
+-- The part of the binding that takes values apart, words errors or calls other functions; src/lua has the rest. The
+-- module calls this function with itself, with functions that are known only here (`core` of src/lua/module.c) and with
+-- the metatables of handles. It returns two functions: one makes an error's object, one finds the names of variables.
+-- While a program runs, only rows of arrays come here.
 local next, getmetatable, setmetatable, debug_metatable = next, getmetatable, setmetatable, debug.getmetatable
 local getinfo, getlocal, getupvalue = debug.getinfo, debug.getlocal, debug.getupvalue
 
@@ -446,9 +445,10 @@ end)
 
 -- ---- variables of unnamed tensors -----------------------------------------------------------------------------------
 -- Messages call a tensor without a name by the script's local, upvalue, field or global that holds it. The script's
--- frames are looked through, the innermost first, for locals, then for upvalues, then the globals. A local names a tensor
--- only in the function whose lines made it: a helper's parameter is another name for it. Of a table's fields that hold
--- one, or results of one operator, the first name in order is taken, as a table's own order differs from run to run.
+-- frames are looked through, the innermost first, for locals, then for upvalues, then the globals. A local names a
+-- tensor only in the function whose lines made it: a helper's parameter is another name for it. If several fields of a
+-- table hold it, or results of its operator, the first name in order is taken, because a table's own order differs from
+-- run to run.
 local libdir = getinfo(1, "S").source:match "^.*/"
 
 local function field_name(t, key)

@@ -50,7 +50,7 @@ end
 --- point of epoch and of the other dims that the set's tensors have (for a set recorded in each iteration, of that
 --- iteration too). Within an epoch no example comes twice; the bound of step is at most the number of rows // size,
 --- which the call checks. Without `epoch` there is one order for each of those points; `shuffle = false` leaves the
---- rows as they are. Where the set has no dim of the iterations, `epoch = { i, e }` draws anew in each of these too.
+--- rows as they are. If the set has no dim of the iterations, `epoch = { i, e }` draws anew in each of these too.
 ---@param P tempo.Program
 ---@param set table<string, tempo.Array|tempo.Tensor>
 ---@param o { step: tempo.Index, size: integer, epoch?: tempo.Dims, shuffle?: boolean, name?: string }
@@ -81,8 +81,8 @@ local function split(line)
   return cells
 end
 
---- The columns of a file of numbers, such as `logger.csv` writes: a first line of names, then rows. What is no number
---- (an empty cell, "none") is NaN. Gives the columns by name, f64, and the names in the file's order.
+--- The columns of a file of numbers, such as `logger.csv` writes: a first line of names, then rows. A cell that is no
+--- number (empty, "none") is NaN. Gives the columns by name, f64, and the names in the file's order.
 ---@param path string
 ---@return table<string, tempo.Array>
 ---@return string[] names

@@ -1,5 +1,5 @@
--- Names of PyTorch, JAX and NumPy that people type, and what to write here: `tempo`, a tensor, a program or an array that
--- lacks a name looks here before it looks for one that is spelled alike.
+-- Names of PyTorch, JAX and NumPy that people type, each with our word for it: if `tempo`, a tensor, a program or an
+-- array lacks a name, the error looks here before it looks for one that is spelled alike.
 local foreign = {
   -- creation
   tensor = "tempo.array {1, 2}, an array of the host, or P:constant {1, 2}, a tensor",

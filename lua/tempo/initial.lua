@@ -26,7 +26,7 @@ local function literal(o)
   return { name = o.name, dtype = o.dtype, domain = #domain > 0 and domain or nil }
 end
 
---- What `init =` may be, as an expression: a name of this table, a function (P, shape, o), or the value itself.
+--- The expression of an `init =`: a name of this table, a function (P, shape, o), or the value itself.
 ---@param P tempo.Program
 ---@param what tempo.nn.Init?
 ---@param shape tempo.Extent[]

@@ -1,4 +1,4 @@
---- tempo.logger: rows of numbers into files, written as they come, so that a run that is killed leaves what it had.
+--- tempo.logger: writes rows of numbers into files as they come, so that a killed run leaves all rows so far.
 local tempo = require "tempo"
 local util = require "tempo.util"
 

@@ -1,7 +1,7 @@
--- Methods that are made of other methods: bodies of the rows of src/graph/methods/methods.def that say
--- `lua`. A body is given its arguments in the order of the signature, options last, checked and
--- converted: tensors of one program, tables of axes and of extents (integers or index expressions).
--- Its errors name the method that the script called, at the script's line.
+-- Methods that are made of other methods: bodies of the rows of src/graph/methods/methods.def that say `lua`. A body
+-- gets its arguments in the order of the signature, options last, checked and converted: tensors of one program, tables
+-- of axes and of extents (integers or index expressions). Its errors name the method that the script called, at the
+-- script's line.
 local tempo = require "tempo"
 local check = require "tempo.util".check
 
@@ -100,7 +100,7 @@ function methods.relu(x) return tempo.maximum(0, x) end
 -- In f64, where log(8) / log(2) is 3.
 function methods.log2(x) return (x:to("f64"):log() / math.log(2)):to(float_of(x)) end
 
--- The limit stands first: it has the gradient where x is equal to it. NaN stays.
+-- The limit stands first, so that it gets the gradient if x is equal to it. NaN stays.
 function methods.clamp(x, lo, hi)
   check(lo or hi, "option", "a limit is missing: x:clamp(lo, hi), x:clamp(nil, hi)")
   x = lo and tempo.maximum(lo, x) or x
@@ -463,7 +463,7 @@ methods.layer_norm = rounded(function(x, shape, weight, bias, eps)
   return scaled(d, power(d, axes), eps or 1e-5, weight, bias)
 end)
 
--- eps is by default the machine epsilon of what is computed in.
+-- The default of eps is the machine epsilon of the dtype that is computed in.
 methods.rms_norm = rounded(function(x, shape, weight, eps)
   eps = eps or x:dtype() == "f64" and 2 ^ -52 or 2 ^ -23
   return scaled(x, power(x, last_axes(x, shape)), eps, weight)

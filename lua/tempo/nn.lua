@@ -41,9 +41,9 @@ local function evolves(x) return util.is_tensor(x) and #x:along() > 0 end
 
 local function is_list(x) return type(x) == "table" and getmetatable(x) == nil end
 
--- What a script assigns is adopted: self.fc = nn.Linear(...) is self:add("fc", ...), and so with a parameter. A plain
--- table is looked through when somebody asks, so that self.layers = {} may be filled later; not one under a name that
--- begins with '_'.
+-- A module or parameter that a script assigns is adopted: self.fc = nn.Linear(...) is self:add("fc", ...). A plain
+-- table is searched only when parameters are listed, so that self.layers = {} may be filled later; a table whose name
+-- begins with '_' is not.
 function Module:__newindex(key, value)
   if is_module(value) then self:add(key, value)
   elseif evolves(value) then self:register(key, value)
@@ -219,10 +219,10 @@ end
 
 local function same(p) return p end
 
--- A copy of a module, or of a list of modules and parameters: change.param(p, path) and change.state(p) say what stands
--- for a parameter and for a buffer, change.training (nil: as it was) whether the copy trains; with change.views also a
--- tensor in a list is asked about, which may be a parameter read elsewhere. What stands in two places (change.made) is
--- copied once.
+-- A copy of a module, or of a list of modules and parameters: change.param(p, path) and change.state(p) return the
+-- copies of a parameter and of a buffer; change.training (nil: as it was) says whether the copy trains. With
+-- change.views a tensor in a list goes to change.param too: it may be a parameter read elsewhere. A value in two places
+-- (change.made) is copied once.
 local function copied(x, change)
   if evolves(x) or (change.views and util.is_tensor(x)) then return change.param(x, x:name()) end
   if not (is_module(x) or is_list(x)) then return x end

@@ -449,8 +449,8 @@ function EarlyStopping:keep(net)
   end)
 end
 
---- Of what f:params() gives after the run, the best values by the paths of the parameters themselves, as f:load_params
---- takes them: f:load_params(stop:restore(f:params())).
+--- The best values among those that f:params() gives after the run, by the paths of the parameters themselves, for
+--- f:load_params: f:load_params(stop:restore(f:params())).
 ---@param params table<string, tempo.Array>
 ---@return table<string, tempo.Array>
 function EarlyStopping:restore(params)

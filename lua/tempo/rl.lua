@@ -5,9 +5,9 @@
 ---   terminated   bool: the step ended the episode for good; nothing follows, its value is 0
 ---   truncated    bool: the step ended the episode by the clock; what would have followed has a value
 ---   time         the dim t
---- Environments reset themselves, so t+1 after an end is another episode: whatever looks ahead stops there. And at a
---- truncation it must go on with the value of `next_obs`, the observation *before* the reset: taking 0, or the value of
---- obs[t+1], which belongs to the next episode, is the field's most repeated bug (Pardo et al. 2018, "Time limits in
+--- Environments reset themselves, so t+1 after an end is another episode: a return that looks ahead stops there. And at
+--- a truncation it must go on with the value of `next_obs`, the observation *before* the reset: taking 0, or the value
+--- of obs[t+1], which belongs to the next episode, is the field's most repeated bug (Pardo et al. 2018, "Time limits in
 --- reinforcement learning").
 local tempo = require "tempo"
 local util = require "tempo.util"
@@ -26,7 +26,7 @@ local rl = {}
 --- Facts about each environment by its id, those that a C host has registered included.
 rl.envs = { ["CartPole-v1"] = { uniforms = 4, observation = { 4 }, actions = 2, max_steps = 500 } }
 
--- A host may register one at any time, and LuaJIT's `pairs` asks no metatable: whoever reads rl.envs finds it complete.
+-- Completes rl.envs when it is read: a host may register one at any time, and LuaJIT's `pairs` asks no metatable.
 local envs = rl.envs
 local function complete_envs()
   local environment = getmetatable(tempo).environment
@@ -45,7 +45,7 @@ end
 ---@field state tempo.Tensor
 local Env = {}
 
--- What a step gives. A script may read it before the step: it is declared then, and the step defines it.
+-- The results of a step. A script may read one before the step: it is declared then, and the step defines it.
 local given = {
   reward = function() return {}, "f32" end,
   terminated = function() return {}, "bool" end,

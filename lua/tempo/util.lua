@@ -1,4 +1,4 @@
---- What the libraries share: errors that blame the script's line, tables of options, names.
+--- Functions for all libraries: errors that blame the script's line, tables of options, names.
 local tempo = require "tempo"
 
 local util = {}
@@ -119,7 +119,7 @@ function util.sequence(what, t, like)
   return t
 end
 
--- f, but arguments that it would not look at are an error.
+-- f, except that arguments which it would ignore are an error.
 local function strict(name, f)
   local u = debug.getinfo(f, "u")
   if u.isvararg then return f end

@@ -1,4 +1,4 @@
-/* array: arrays of the host's. */
+/* array: makes, shares and stores the host's arrays. */
 #include "api/api.h"
 #include "io/io.h"
 #include <math.h>
@@ -65,7 +65,7 @@ tempo_array *tempo_array_ref(tempo_array *a) {
 }
 void tempo_array_free(tempo_array *a) { tp_array_unref(api_array(a)); }
 
-/* A NULL is as an array without elements. */
+/* The array; NULL becomes one without elements. */
 static const tp_array *looked_at(const tempo_array *a) {
   static const tp_array none;
   return api_given(a, "tempo_array", "the array", NULL) ? api_array(a) : &none;

@@ -61,7 +61,8 @@ int64_t *api_env(tempo_function *f, bounds b, bool all, tp_error *e) {
 
 /* ---- inputs ---- */
 
-/* A start takes nothing that comes with the steps, a step nothing that the start took. */
+/* Is the input taken now? A start takes no input that comes with the steps, a step none that the
+ * start took. */
 static bool input_taken(tempo_function *f, moment when, int i) {
   return when == ALL || when == RESUMING || tp_fn_fed(f->f, i) == (when == STEPPING);
 }

@@ -1,7 +1,7 @@
-/* callback: the program's calls become those of the host's functions. */
+/* callback: the program's calls become calls of the host's functions. */
 #include "api/api.h"
 
-/* ---- which there are ---- */
+/* ---- the callbacks ---- */
 
 static hook *hook_of(const tempo_function *f, int fn) {
   for (int i = 0; i < f->nhook; i++)
@@ -9,7 +9,7 @@ static hook *hook_of(const tempo_function *f, int fn) {
   return NULL;
 }
 
-/* The name of what it makes, takes alone, or where it was written. */
+/* A callback is called by the name of its result or only operand, or by its line. */
 static void add_hook(tempo_function *f, const tp_node *n) {
   int i = f->nhook, fn = n->attr.fn;
   const char *name = !n->name && !n->nout && n->nin ? tp_own_name(tp_in(n, 0)) : n->name;
@@ -78,7 +78,7 @@ static bool results_ok(const tp_call *c, const hook *h, tp_error *e) {
   return true;
 }
 
-/* With the host's own words, if it left some. */
+/* Ends the call with the host's own words, if it left some. */
 static bool ended(tempo_function *f, const tp_call *c, const hook *h, tp_error *e) {
   f->raised = f->error.message[0] != 0;
   return tp_fail(e, TP_E_CALLBACK, c->of->pos, "'%s' ended the run", h->name);

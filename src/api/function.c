@@ -1,4 +1,4 @@
-/* function: what a compiled function has, by kind and number. */
+/* function: lists what a compiled function has, by kind and number. */
 #include "api/api.h"
 
 int api_visible(const tp_graph *g, int i) {
@@ -7,7 +7,7 @@ int api_visible(const tp_graph *g, int i) {
   return -1;
 }
 
-/* The i-th input that a run, or a step, needs: its place; -1. */
+/* The place of the i-th input that a run, or a step, needs; -1. */
 static int needed_input(tempo_function *f, bool value, int i) {
   tp_error e = { 0 };
   if (value && !tp_fn_ticks(f->f, &e)) return -1;
@@ -84,8 +84,8 @@ const char *tempo_function_dtype(tempo_function *f, tempo_kind kind, int i) {
   return n ? tp_dtype_name(n->out[o].dtype) : NULL;
 }
 
-/* The dims of its array: a value lacks those that tick, a parameter those along which it evolves.
- */
+/* The dims of an item's array: a value lacks those that tick, a parameter those along which it
+ * evolves. */
 static int array_dims(tempo_function *f, tempo_kind kind, const tp_node *n, const tp_sym **dom) {
   const tp_sym *const *tick;
   int ntick = tp_fn_tick_dims(f->f, &tick), count = 0;
@@ -97,7 +97,7 @@ static int array_dims(tempo_function *f, tempo_kind kind, const tp_node *n, cons
   return count;
 }
 
-/* Bounds that the extents mention, themselves or as those of dims. */
+/* Are the bounds known that the extents mention, themselves or by dims? */
 static bool extents_known(
     tempo_function *f, const tp_out *o, int ndom, const tp_sym *const *dom, bounds b, tp_error *e) {
   const tp_sym *const *all;

@@ -1,4 +1,4 @@
-/* look: states of runs, what a run costs, what was made of a program. */
+/* look: states of runs, the memory of a run, texts about a function. */
 #include "api/api.h"
 
 /* A text or bytes for the caller; NULL: err. Takes b. */

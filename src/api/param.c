@@ -23,7 +23,7 @@ tempo_array *tempo_param(tempo_function *f, const char *name, tempo_error *err) 
   return NULL;
 }
 
-/* A parameter that the array fits; -1. */
+/* The parameter of this name, which the array fits; -1. */
 static int fitting(tempo_function *f, const char *name, const tp_array *a, tp_error *e) {
   int k = param_named(f, name, e);
   return k >= 0 && tp_fn_param_fits(f->f, k, a, e) ? k : -1;
@@ -62,7 +62,7 @@ int tempo_save_params(tempo_function *f, const char *path, tempo_error *err) {
       (save_params(f, path, &e) || api_fail(err, &e));
 }
 
-/* All or nothing: whatever may be wrong is found before the first is replaced. */
+/* Loads all or none: every error is found before the first is replaced. */
 static bool load_params(tempo_function *f, const char *path, const tp_arrays *all, tp_error *e) {
   if (all->single)
     return tp_file_fail(

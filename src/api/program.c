@@ -89,7 +89,7 @@ static tp_fn *compiled(tp_program *p, const tempo_options *o, tp_error *e) {
   return !e->code && tick_dims(p, o->ntick, o->tick, dims, e) ? tp_compile(p, &c, e) : NULL;
 }
 
-/* Fields that a caller's older header does not have are 0. */
+/* Copies the options: fields that a caller's older header lacks are 0. */
 static bool options_of(const tempo_options *given, tempo_options *o, tp_error *e) {
   *o = (tempo_options){ 0 };
   if (!given) return true;

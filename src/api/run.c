@@ -106,7 +106,7 @@ int tempo_start(tempo_function *f, int ninput, const char *const *input_name,
   return api_ready(f, __func__, err) && run_now(f, &g, NULL, err);
 }
 
-/* to: by visible output, what of an earlier step may be written into. */
+/* to: by visible output, an earlier step's array that may be written into. */
 static void lend_results(tempo_function *f, tempo_array *const *to) {
   for (int i = 0, k; (k = api_visible(tp_fn_graph(f->f), i)) >= 0; i++)
     if (to[i]) f->into[k] = tp_array_ref(api_array(to[i]));
@@ -122,8 +122,8 @@ static void change_results(tempo_function *f, tempo_array **to, int *made) {
   }
 }
 
-/* Without a request for memory, as far as results have a place. into: outputs has arrays of an
- * earlier step, which are written into; else new ones get there. */
+/* Asks for no memory as far as results have a place. into: `outputs` holds arrays of an earlier
+ * step, which are written into; else it gets new ones. */
 static int step_now(tempo_function *f, const char *fn, arrays a, double budget_ms, int *done,
     double *late_ms, tempo_array **outputs, bool into, int *made, tempo_error *err) {
   tp_error e = { 0 };

@@ -54,8 +54,8 @@ static void *aligned(size_t n) {
 void *tp_alloc_aligned(size_t n) { return refused() ? NULL : aligned(n); }
 void tp_free_aligned(void *p) { free(p); }
 
-/* ---- freed blocks wait for requests of their size: their pages are there, the latest maybe in a
- * cache ---- */
+/* ---- freed blocks wait for requests of their size: their pages exist, the latest maybe in a cache
+ * ---- */
 
 enum { WAITING = 16 };
 typedef struct tp_block {
@@ -197,7 +197,7 @@ _Noreturn void tp_oom(void) {
   longjmp(g->at, 1);
 }
 
-/* A large request's chunk goes below the top, whose room stays in use. */
+/* A new chunk. That of a large request goes below the top chunk, whose room stays in use. */
 static tp_chunk *chunk_new(tp_arena *a, size_t n) {
   size_t usual = TP_MIN(TP_MAX(a->total, TP_TUNE_ARENA_FIRST), TP_TUNE_ARENA_CHUNK);
   bool own = CHUNK_EXACT || n > usual / 2;

@@ -1,5 +1,5 @@
-/* Host arrays: dense, row major, reference counted. What users hand in and get back, what constants
- * hold. */
+/* array: host arrays: dense, row major, reference counted. Users hand them in and get them back;
+ * constants hold them. */
 #ifndef TP_ARRAY_H
 #define TP_ARRAY_H
 #include "base/base.h"
@@ -13,11 +13,11 @@ typedef struct tp_array {
   int64_t count;         /* elements */
   void *data;            /* 64-byte aligned when owned; contiguous */
   struct tp_array *base; /* a view keeps its base alive; NULL: owns data */
-  bool borrowed;         /* data belongs to somebody else */
+  bool borrowed;         /* data belongs to the host */
 } tp_array;
 /* zeroed; NULL: no memory or a size that overflows */
 TP_GIVE tp_array *tp_array_new(tp_dtype d, int rank, const int64_t *shape);
-/* not even zeroed: who asks writes all of it */
+/* not zeroed: the caller writes all of it */
 TP_GIVE tp_array *tp_array_blank(tp_dtype d, int rank, const int64_t *shape);
 /* borrowed */
 TP_GIVE tp_array *tp_array_wrap(tp_dtype d, int rank, const int64_t *shape, void *data);
@@ -33,14 +33,14 @@ static inline bool tp_array_is(const tp_array *a, tp_dtype d, int rank, const in
 /* after bytes from outside: a bool is 0 or 1 */
 void tp_array_tidy(tp_array *a);
 TP_GIVE tp_array *tp_array_cast(TP_KEEP tp_array *a, tp_dtype d); /* a copy */
-/* of a matrix: its rows made orthonormal where they are no more than columns, else its columns */
+/* a matrix with orthonormal rows if it has no more rows than columns, else columns */
 TP_GIVE tp_array *tp_array_orthonormal(const tp_array *a);
 /* like NumPy's, abbreviated beyond 1,000 elements */
 void tp_array_print(tp_buf *b, const tp_array *a);
-/* of one dtype and rank: the elements at indices that both have */
+/* copies the elements at indices that both have (one dtype and rank) */
 void tp_array_overlay(tp_array *to, const tp_array *from);
 /* ---- walking ---- an odometer, row major */
-/* false: that was the last, at is 0 again */
+/* goes to the next index; false: that was the last, and `at` is 0 again */
 static inline bool tp_next_index(int rank, const int64_t *shape, int64_t *at) {
   for (int k = rank - 1; k >= 0; k--) {
     if (++at[k] < shape[k]) return true;

@@ -1,7 +1,7 @@
-/* base: what everything else stands on. Rank 0.
+/* base: memory, errors, text, dtypes, random numbers and settings for all other folders. Rank 0.
  *
- * Memory. One tp_arena per program (recording) and one per compilation; nothing taken from an arena
- * is freed by itself. When malloc fails inside an arena, control goes to the thread's latest guard
+ * Memory. There is one tp_arena per program (recording) and one per compilation; its objects are
+ * freed together. When malloc fails inside an arena, control goes to the thread's latest guard
  * (every entry point of the API sets one); without one the process aborts. Objects with a life of
  * their own (arrays, compiled functions) use tp_alloc, which returns NULL.
  *
@@ -23,7 +23,7 @@
 #else
 #define TP_ASSERT(x) assert(x)
 #endif
-#define TP_NEVER(x)  (TP_ASSERT(!(x)), (x)) /* impossible, yet answered */
+#define TP_NEVER(x)  (TP_ASSERT(!(x)), (x)) /* should never hold, but is handled */
 #define TP_KEEP                             /* ownership words on pointers: callee only looks */
 #define TP_TAKE                             /* callee takes ownership */
 #define TP_GIVE                             /* caller owns the result */
@@ -36,7 +36,7 @@
 #define TP_PRINTF(f, a)
 #endif
 
-/* What stands behind fmt, as text in an array. */
+/* Formats the arguments behind fmt into an array. */
 #define TP_FORMAT(text, fmt) \
   do { \
     va_list ap_; \
@@ -64,7 +64,7 @@ typedef enum {
   TP_NERR
 } tp_code;
 const char *tp_code_word(tp_code c);  /* "cycle" */
-tp_code tp_code_of(const char *text); /* whose word the text begins with; else OPTION */
+tp_code tp_code_of(const char *text); /* the class whose word the text begins with, or OPTION */
 
 /* file interned or static, NULL: unknown */
 typedef struct {
@@ -97,16 +97,16 @@ void *tp_realloc(void *p, size_t n);
 void *tp_alloc_aligned(size_t n); /* 64-byte aligned, freed by tp_free_aligned */
 void tp_free(void *p);
 void tp_free_aligned(void *p);
-/* The same for arrays, which say what they have: large ones wait for the next of their size. */
+/* The same for arrays, which know their size: large freed blocks wait for the next of that size. */
 void *tp_block_alloc(size_t n);
 void tp_block_free(void *p, size_t n);
-bool tp_blocks_drop(void); /* gives back what waits; false: nothing did */
+bool tp_blocks_drop(void); /* frees waiting blocks; false: none waited */
 /* Memory for an arena, 64-byte aligned; large ones are pages that cost nothing before something is
  * written there. */
 void *tp_pages(size_t n);
 void tp_pages_free(void *p, size_t n); /* n: as asked for */
 
-/* the n-th request from now on fails (0: none); was the last such fault met? */
+/* makes the n-th request from now on fail (0: none); returns: did the last such request come? */
 bool tp_fail_alloc(long n);
 
 typedef struct tp_arena {
@@ -116,13 +116,13 @@ typedef struct tp_arena {
   struct tp_arena *below;
 } tp_arena;
 void tp_arena_init(tp_arena *a);
-/* for the time of a call: freed by tp_arena_free, or on the way to a guard */
+/* an arena for the time of a call: freed by tp_arena_free, or on the way to a guard */
 void tp_scratch_init(tp_arena *a);
 void tp_arena_free(tp_arena *a);
 
-/* tp_guard g;  if (TP_GUARDED(&g)) { ...; tp_unguard(&g); } else no memory, the guard is gone.
- * What changes inside and is looked at after a failure is volatile. Frames between are left as by
- * longjmp: what they hold is in arenas. */
+/* tp_guard g; if (TP_GUARDED(&g)) { ...; tp_unguard(&g); } else no memory, the guard is gone.
+ * Variables that change inside and are read after a failure are volatile. Frames between are left
+ * as by longjmp: their memory is in arenas. */
 typedef struct tp_guard {
   jmp_buf at;
   struct tp_guard *outer;
@@ -133,11 +133,11 @@ typedef struct tp_guard {
 void tp_guard_set(tp_guard *g);
 void tp_unguard(tp_guard *g);
 tp_guard *tp_guard_now(void);
-/* to what tp_guard_now said, after frames were left by another longjmp (Lua's) */
+/* goes back to the guard of tp_guard_now, after another longjmp (Lua's) left frames */
 void tp_guard_back(tp_guard *g);
 _Noreturn void tp_oom(void); /* to the latest guard, or abort */
-/* What must not be lost on the way to a guard: drop(what) is called then. Ends before it is freed
- * otherwise, the latest first. */
+/* Keeps an object from being lost on the way to a guard, which calls drop(what). A hold ends before
+ * its object is freed, the latest hold first. */
 typedef struct tp_hold {
   void (*drop)(void *what);
   void *what;
@@ -187,7 +187,7 @@ typedef struct tp_buf {
 } tp_buf;
 void tp_buf_init(tp_buf *b);
 void tp_buf_free(tp_buf *b);
-/* empty, and not lost on the way to a guard, until */
+/* makes b empty, and holds it until */
 void tp_buf_hold(tp_buf *b, tp_hold *h);
 void tp_buf_drop(tp_buf *b, tp_hold *h);
 char *tp_buf_give(tp_arena *a, TP_TAKE tp_buf *b); /* its text, in an arena */
@@ -210,7 +210,7 @@ int tp_by_text(const void *a, const void *b);
 /* edit distance <= 1/3 of the length (1 between short ones), else NULL */
 const char *tp_nearest(const char *word, const char *const *names, int n);
 
-/* what follows an unknown name in a message: "; did you mean 'x'?", or the names, if few */
+/* the hint behind an unknown name in a message: "; did you mean 'x'?", or the names, if few */
 enum { TP_HINT = 512 };
 const char *tp_hint(char out[TP_HINT], const char *name, const char *const *names, int n);
 
@@ -225,7 +225,7 @@ const char *tp_dtype_name(tp_dtype d);
 int tp_dtype_size(tp_dtype d);
 bool tp_dtype_float(tp_dtype d);
 static inline bool tp_half(tp_dtype d) { return d == TP_F16 || d == TP_BF16; }
-/* the type that computes it */
+/* the type in which d is computed */
 static inline tp_dtype tp_compute(tp_dtype d) { return tp_half(d) ? TP_F32 : d; }
 bool tp_dtype_parse(const char *s, tp_dtype *out);
 tp_dtype tp_dtype_promote(tp_dtype a, tp_dtype b);
@@ -242,7 +242,7 @@ void tp_put(tp_dtype d, void *p, int64_t i, double v);
 void tp_puti(tp_dtype d, void *p, int64_t i, int64_t v); /* wraps */
 /* truncates, saturates, NaN = 0 */
 int64_t tp_f64_to_i64(double v);
-/* "no integer", "outside 0 .. 255": what is wrong with v as an element; NULL: nothing */
+/* why v is no element: "no integer", "outside 0 .. 255"; NULL: it is one */
 const char *tp_dtype_refuses(tp_dtype d, double v);
 
 /* ---- Philox 4x32-10 (philox.c): docs/random.md has the layout of counters and the formulas ----
@@ -256,7 +256,7 @@ tp_philox_key tp_philox_op(uint64_t seed, uint64_t ophash);
 tp_philox_key tp_philox_coord(tp_philox_key k, int ordinal, int64_t coord); /* ordinal 1.. */
 uint32_t tp_philox_word(tp_philox_key k, int64_t element);
 float tp_philox_uniform(tp_philox_key k, int64_t e);
-/* of a uniform f32 the leading bits that f16 (11) and bf16 (8) hold: below 1 */
+/* keeps the leading bits of a uniform f32 that f16 (11) and bf16 (8) hold: below 1 */
 float tp_uniform_cut(tp_dtype d, float u);
 double tp_philox_uniform64(tp_philox_key k, int64_t e);
 double tp_philox_normal(tp_philox_key k, int64_t e);

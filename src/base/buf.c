@@ -1,6 +1,6 @@
 /* Text buffers, shortest doubles, nearest names. A buffer that cannot grow is freed and goes to the
- * thread's guard, as half a key is worse than none; without a guard it remembers and drops what
- * follows. */
+ * thread's guard, because half a key is worse than none; without a guard it remembers that, and
+ * drops later text. */
 #include "base/base.h"
 #include <ctype.h>
 #include <locale.h>
@@ -14,7 +14,7 @@ void tp_buf_free(tp_buf *b) {
   tp_buf_init(b);
 }
 
-/* and the 0 */
+/* room for n bytes and the 0 */
 static bool reserve(tp_buf *b, size_t n) {
   if (b->failed) return false;
   if (b->cap - b->n > n) return true;

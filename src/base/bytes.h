@@ -1,5 +1,5 @@
-/* bytes: what states are written as (into a tp_buf) and read from. A reader that has run out stays
- * so and gives zeros: one look at `bad` at the end. */
+/* bytes: writes states into a tp_buf, and reads them. A reader that has run out stays so and gives
+ * zeros, so one look at `bad` at the end suffices. */
 #ifndef TP_BYTES_H
 #define TP_BYTES_H
 #include "base/array.h"

@@ -18,9 +18,9 @@ static void cart_observe(void *data, const double *s, float *obs) {
   for (int k = 0; k < 4; k++) obs[k] = (float)s[k];
 }
 
-/* The sine and the cosine of an angle of at most an eighth turn, no pole stands at another:
- * fdlibm's polynomials, less than one unit of the last place off. Each operation is rounded by
- * itself, so the bits are the same everywhere, whatever libm there is. */
+/* The sine and the cosine of an angle of at most an eighth turn, as every pole has: fdlibm's
+ * polynomials, less than one unit of the last place off. Each operation is rounded by itself, so
+ * the bits are the same everywhere, whatever libm there is. */
 static double cart_sin(double x) {
   const double z = x * x;
   double p = 1.58969099521155010221e-10;

@@ -72,7 +72,8 @@ uint16_t tp_f32_to_bf16(float f) {
   return isnan(f) ? (uint16_t)(u >> 16 | 0x40) : (uint16_t)shift_even(u, 16);
 }
 
-/* Rounds on to 16 bits as the double would: an odd last bit shows what f32 cannot hold. */
+/* An f32 that rounds to 16 bits as the double does: an odd last bit stands for bits that f32
+ * lacks. */
 static float sticky(double v) {
   float f = (float)v;
   if (f == v || isnan(v) || isinf(f)) return f;

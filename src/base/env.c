@@ -1,4 +1,4 @@
-/* env: numbers are f64 until observed; nothing is kept between calls. */
+/* env: the table of environments. Numbers are f64 until observed; nothing is kept between calls. */
 #include "base/env.h"
 #include <math.h>
 #include <pthread.h>

@@ -1,12 +1,13 @@
 /* env: environments as pure functions of (state, action, fresh uniforms), so that they are
- * operators like any other; what one is, include/tempo.h says. CartPole-v1 is Gymnasium's: same
+ * operators like any other; include/tempo.h defines one. CartPole-v1 is Gymnasium's: same
  * constants, f64 physics, semi-implicit flag off (explicit Euler), limits and 500 steps. */
 #ifndef TP_ENV_H
 #define TP_ENV_H
 #include "base/base.h"
 #include "tempo.h"
 typedef tempo_env tp_env;
-/* Ours, and those that hosts registered: entries last until the process ends. From any thread. */
+/* Finds ours and those that hosts registered, which last until the process ends. From any
+ * thread. */
 const tp_env *tp_env_find(const char *name); /* NULL: unknown */
 /* Numbers of its longest vector. */
 static inline int64_t tp_env_lane(const tp_env *e) {
@@ -17,13 +18,14 @@ static inline int64_t tp_env_lane(const tp_env *e) {
 typedef struct tp_envtext {
   const char *text, *prefix;
 } tp_envtext;
-/* NULL: nobody knows it, as of those of hosts */
+/* NULL: it is not known, as for those of hosts */
 const tp_envtext *tp_env_text(const char *name);
 int tp_env_names(const char **out, int max);
-/* copied but for its data; error option: no environment, or a name that is taken; memory */
+/* adds a copy, data shared; errors option: no environment, or a name that is taken; memory */
 bool tp_env_add(const tp_env *e, tp_error *err);
-/* As operators: env_reset(u f64 [nu]) -> state f64 [nstate]
- *               env_step(state f64 [nstate], action i64 [] or f32 [nact], u f64 [nu]) -> next f64
- * [nstate], obs_next f32 [nobs], reward f32 [], terminated bool [], truncated bool [] env_obs(state
- * f64 [nstate]) -> f32 [nobs] */
+/* As operators:
+ *   env_reset(u f64 [nu]) -> state f64 [nstate]
+ *   env_step(state f64 [nstate], action i64 [] or f32 [nact], u f64 [nu]) -> next f64 [nstate],
+ *     obs_next f32 [nobs], reward f32 [], terminated bool [], truncated bool []
+ *   env_obs(state f64 [nstate]) -> f32 [nobs] */
 #endif

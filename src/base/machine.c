@@ -1,4 +1,4 @@
-/* machine.c: the clock; the memory that a process may have. */
+/* machine.c: reads the clock, and finds the memory that a process may have. */
 #include "base/base.h"
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -31,7 +31,7 @@ static void least(tp_allowance *a, int64_t bytes, const char *whose) {
   if (bytes >= 0 && bytes < a->bytes) *a = (tp_allowance){ bytes, whose };
 }
 
-/* n-th number, from 0; -1: none, as for "max". */
+/* The file's n-th number, from 0; -1: none, as for "max". */
 static int64_t number_of(const char *path, int n) {
   FILE *f = fopen(path, "r");
   long long v = -1;
@@ -46,7 +46,7 @@ static int64_t number_of(const char *path, int n) {
 
 enum { PATH = 4096 };
 
-/* And of those around it: a container may see its own group as the root. */
+/* The least limit of a group and those around it: a container may see its own group as the root. */
 static int64_t least_of_groups(
     const char *root, const char *base, const char *path, const char *file) {
   int64_t most = INT64_MAX;
@@ -87,7 +87,7 @@ int64_t tp_group_memory(const char *root) {
   return most;
 }
 
-/* Beyond the process's pages, `field` of statm. */
+/* The bytes that a limit leaves beyond the process's pages, `field` of statm. */
 static int64_t left_of(int resource, int field, int64_t back) {
   struct rlimit l;
   if (getrlimit(resource, &l) || l.rlim_cur == RLIM_INFINITY || l.rlim_cur > INT64_MAX) return -1;

@@ -1,15 +1,16 @@
-/* pool.c: crews of threads; idle ones wait in a list for a run that wants as many. A job has a
- * share for each thread, claimed once: by its thread, or by the caller when it has done its own and
- * that thread has not begun; so a busy processor delays only what it has begun. Threads that meet
- * must all run at once: such a job begins when all have claimed theirs while the caller waits
- * awake; else the caller works alone, and threads are left alone for a while, as asking costs time.
- * A thread waits for a number (of the job, the meeting, threads at work) to change: it looks for
- * TP_TUNE_POOL_SPIN microseconds, then sleeps. Only waits for a job yield the processor: on a busy
- * one that costs a slice of time. The writer of a number wakes others if some sleep: it writes,
- * then reads how many sleep; a thread counts itself as asleep, then reads the number; so one of the
- * two sees the other. Threads block all signals, live as long as the process, and keep their
- * library loaded. A fork's child has none of them: its list is empty, and crews from before are not
- * its own. */
+/* pool.c: crews of threads; idle crews wait in a list for a run that wants as many threads.
+ *
+ * A job has a share for each thread, claimed once: by its thread, or by the caller when it has done
+ * its own and that thread has not begun; so a busy processor delays only shares that it has begun.
+ * Threads that meet must all run at once: such a job begins if all claim their shares while the
+ * caller waits awake; else the caller works alone, and asks no threads for a while, because asking
+ * costs time. A thread waits for a number (of the job, the meeting, threads at work) to change: it
+ * looks for TP_TUNE_POOL_SPIN microseconds, then sleeps. Only waits for a job yield the processor:
+ * on a busy one that costs a slice of time. The writer of a number wakes others if some sleep: it
+ * writes, then reads how many sleep; a thread counts itself as asleep, then reads the number; so
+ * one of the two sees the other. Threads block all signals, live as long as the process, and keep
+ * their library loaded. A fork's child has none of them: its list is empty, and crews from before
+ * are not its own. */
 #include "base/pool.h"
 #include <dlfcn.h>
 #include <math.h>
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 
 enum { LINE = 64, CREW_LOOKS = 64 }; /* between two at the clock */
-/* times a wait in vain: threads are left alone */
+/* threads are left alone for so many times a wait in vain */
 enum { CREW_QUIET = 16 };
 #define CREW_ALONE 1e-3 /* seconds without telling threads that came too late */
 /* claimed: the latest job */
@@ -42,7 +43,7 @@ struct tp_crew {
   pthread_cond_t told;
   _Atomic unsigned asleep;
   _Alignas(LINE) _Atomic unsigned job;
-  /* of a job with meetings: twice its number, + 1: it is off */
+  /* of a job with meetings: twice its number; + 1: the job is off */
   _Alignas(LINE) _Atomic unsigned gate;
   _Alignas(LINE) _Atomic unsigned meeting;
   _Alignas(LINE) _Atomic unsigned here; /* at the meeting */
@@ -86,7 +87,7 @@ static void crew_sleep(tp_crew *c, const _Atomic unsigned *p, unsigned old, bool
   pthread_mutex_unlock(&c->lock);
 }
 
-/* Until *p is not `old`; stops: or the job is; yields: nothing waits for this thread. */
+/* Waits until *p is not `old`, or (stops) the job stops. yields: nothing waits for this thread. */
 static void crew_await(
     tp_crew *c, const _Atomic unsigned *p, unsigned old, bool stops, bool yields) {
   double until = 0;
@@ -113,7 +114,7 @@ static void crew_end(tp_crew *c) {
   if (!--c->working) crew_tell(c);
 }
 
-/* before the next job comes */
+/* claims a share; false: it is taken, or the next job has come */
 static bool crew_claim(crew_hand *h, unsigned job) {
   unsigned was = job - 1;
   return atomic_compare_exchange_strong(&h->claimed, &was, job);
@@ -148,7 +149,7 @@ static void crew_join(tp_crew *c) {
   for (unsigned left; (left = c->working);) crew_await(c, &c->working, left, false, false);
 }
 
-/* Claims what no thread has begun; fn NULL: and drops it. Gives how many. */
+/* Claims and does shares that no thread has begun; fn NULL: drops them. Returns how many. */
 static int crew_take_rest(tp_crew *c, unsigned job, tp_crewfn *fn, void *ud) {
   int taken = 0;
   for (int i = 1; i < c->n; i++) {
@@ -166,7 +167,7 @@ static bool crew_is_here(const tp_crew *c, unsigned job) {
   return i == c->n;
 }
 
-/* Awake: threads that come have processors of their own. */
+/* Waits awake for all threads, so that those that come have processors of their own. */
 static bool crew_gather(tp_crew *c, unsigned job, double wait) {
   double until = tp_now() + wait;
   for (int i = 1; !crew_is_here(c, job); i++) {

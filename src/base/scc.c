@@ -1,4 +1,4 @@
-/* scc: Tarjan's strongly connected components, without recursion. */
+/* scc: finds strongly connected components by Tarjan's algorithm, without recursion. */
 #include "base/base.h"
 
 typedef struct {

@@ -1,5 +1,5 @@
-/* Arrays as text: as NumPy 2.4's array2string with defaults (8 digits, 75 columns, 3 edge items
- * beyond 1,000 elements). */
+/* show: prints arrays like NumPy 2.4's array2string with defaults (8 digits, 75 columns, 3 edge
+ * items beyond 1,000 elements). */
 #include "base/array.h"
 #include <math.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static double in_dtype(tp_dtype d, double x) {
   return tp_get(d, &store, 0);
 }
 
-/* Away from 0, in as many digits. */
+/* Goes one step away from 0, in as many digits. */
 static void step_up(char *s) {
   char *e = strchr(s, 'e');
   while (e-- > s && (*e < '0' || *e > '8'))
@@ -95,8 +95,8 @@ static void rounded(double x, int places, decimal *out) {
   parse_decimal(out, s);
 }
 
-/* Of the shortest decimal PRECISION digits show; without an exponent magnitudes are at least 1e-4,
- * so some digit is left. */
+/* The digits to show: at most PRECISION of the shortest decimal. Without an exponent magnitudes are
+ * at least 1e-4, so some digit is left. */
 static void needed(const style *f, double x, decimal *out) {
   shortest(f->a->dtype, x, out);
   int places = f->exponent ? PRECISION : out->exp + PRECISION;
@@ -188,7 +188,7 @@ static void widen(style *f, int64_t i, void *ud) {
   f->left = TP_MAX(f->left, n);
 }
 
-/* From here on NumPy writes an exponent: beyond a dtype's digits. */
+/* From this magnitude on, beyond a dtype's digits, NumPy writes an exponent. */
 static double many(tp_dtype d, double f64) { return d == TP_F64 ? f64 : d == TP_F32 ? 1e6 : 1e3; }
 
 static void measure(style *f) {

@@ -1,7 +1,7 @@
-/* blas.c: OpenBLAS, opened at run time. It reads its environment while it is loaded:
- * OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE found there may be another processor's, and without them a
- * processor newer than the library gets kernels of 2004 (a seventh of the speed). So for that
- * moment the core is named by the instructions there are. Threads are ours to choose: one. */
+/* blas.c: opens OpenBLAS at run time. It reads its environment while it is loaded:
+ * OPENBLAS_CORETYPE and OPENBLAS_L2_SIZE may be another processor's, and without them a processor
+ * newer than the library gets kernels of 2004 (a seventh of the speed). So we name the core by its
+ * instructions for that moment. It gets one thread: teams share the work. */
 #include "cpu/priv.h"
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,12 +1,12 @@
-/* contract.c: sums of products. Every axis has a stride in A, B and C; which of the three move
- * along it is its role:
+/* contract.c: computes sums of products. Every axis has a stride in A, B and C; its role says which
+ * of the three move along it:
  *
  *   A, C: m      B, C: n      not C: k (summed)      A, B, C or C alone: a loop
  *
  * Axes of one role merge where strides allow, so that a batch over time and environments with
  * shared weights is one GEMM. One axis of each role makes the matrix product, the rest are loops
- * around it, the summed ones innermost. What a reproducible plan sums does not merge: the product
- * has the last summed axis, whatever its extent. */
+ * around it, the summed ones innermost. Summed axes of a reproducible plan do not merge: the
+ * product has the last one, whatever its extent. */
 #include "cpu/contract.h"
 #include "kernels/prelude/fold.h"
 #include <limits.h>
@@ -30,7 +30,7 @@ static bool lies_inside(const gemm_axis *o, const gemm_axis *i) {
   return o->a == i->a * i->n && o->b == i->b * i->n && o->c == i->c * i->n;
 }
 
-/* Any two axes of one role that lie one within the other become one. */
+/* Joins any two axes of one role that lie one within the other. */
 static void merge_roles(gemm_axis *v, int *n) {
   for (int i = 0; i < *n; i++)
     for (int j = 0; j < *n; j++) {
@@ -101,13 +101,13 @@ static bool fits_blas(tp_contraction *t) {
       layout(s->m, s->n, s->scm, s->scn, &tc, &t->ldc) && tc == 111;
 }
 
-/* Measured against OpenBLAS 0.3.21 (bench/products.c). With AVX-512 ours are as good or better;
- * with less, only where packing and a call cost more than the products, for one row where rows of B
- * are contiguous, and for a few rows with a B that no cache holds. */
+/* Measured against OpenBLAS 0.3.21 (bench/products.c). With AVX-512 our kernels are as good or
+ * better. With less they are so only if packing and a call cost more than the products, for one row
+ * if rows of B are contiguous, and for a few rows with a B that no cache holds. */
 enum { ROW_LEAST = 64, CACHED = 1 << 20, FEW_ROWS = 8, CALL_LEAST = 4096 };
 /* dot products with one row: GEMV below, GEMM, GEMV above */
 enum { GEMV_SMALL = 600, GEMV_LARGE = 128 * 128 };
-/* a row of C of so few bytes is turned over, if rows and terms are many */
+/* the product is transposed if a row of C has so few bytes, and rows and terms are many */
 enum { NARROW = 28, TURNED_ROWS = 16, TURNED_TERMS = 8 };
 
 static bool ours_is_better(const tp_contraction *t, double work) {
@@ -144,7 +144,7 @@ static tp_mmkind choose_kernel(tp_contraction *t) {
   if (s->n == 1 && s->m > 1) turn_over(t);
   double work = (double)s->m * (double)s->n * (double)s->k;
   tp_mmkind kind = t->d == TP_F32 || t->d == TP_F64 ? choose_library(t, work) : TP_MM_OWN;
-  /* opened when it is first to be called: that takes 3 ms */
+  /* opens it only for its first call: that takes 3 ms */
   if (kind != TP_MM_OWN && !has_blas(tp_blas_get())) kind = TP_MM_OWN;
   if (kind == TP_MM_OWN && is_narrow(t)) turn_over(t);
   return kind;
@@ -194,8 +194,8 @@ void tp_contraction_make(tp_contraction *t, const struct tp_cpu *cpu, tp_dtype d
   t->kind = zero ? TP_MM_ZERO : choose_kernel(t);
 }
 
-/* Our kernels add the terms of an element in one order, but where rows and columns are few
- * (kernel_gemm.h). What a library does with fewer rows is not known. */
+/* Our kernels add the terms of an element in one order, unless rows and columns are few
+ * (kernel_gemm.h). How a library adds them with fewer rows is not known. */
 static int rows_of_lanes(const tp_mm *s) {
   return !goes_along(s) || !TP_DOTS(s->m, s->n, s->k) ? 0
       : s->m == 1 && s->n == 1                        ? TP_DOT_ALONE
@@ -228,7 +228,7 @@ static void gemm(const tp_contraction *t, const void *a, const void *b, void *c,
   else f->dgemm(101, t->ta, t->tb, m, n, k, 1, a, t->lda, b, t->ldb, acc, c, t->ldc);
 }
 
-/* y = 0 first: what BLAS makes of 0 * NaN is not agreed on. */
+/* Sets y = 0 first: libraries differ in 0 * NaN. */
 static void gemv(const tp_contraction *t, const void *a, const void *b, void *c, bool acc) {
   const tp_blas *f = tp_blas_get();
   const tp_mm *s = &t->s;

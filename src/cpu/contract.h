@@ -13,7 +13,7 @@ typedef enum {
 } tp_mmkind;
 typedef struct tp_contraction {
   const struct tp_cpu *cpu;
-  /* of C and the sums; of A and B: the same, or f16 or bf16 beside f32 */
+  /* d: type of C and the sums; in: of A and B, the same, or f16 or bf16 beside f32 */
   tp_dtype d, in;
   tp_mmkind kind;
   int size, insize;

@@ -1,4 +1,4 @@
-/* conv.c: convolution and its adjoints (ops.def has the form) as matrix products.
+/* conv.c: computes convolution and its adjoints (ops.def has the form) by matrix products.
  *
  * Position p of image n is a *column*: the C * K elements of x that it sees. With all columns side
  * by side in a matrix B (CK x columns)
@@ -7,9 +7,9 @@
  *   conv_data    B = w' y         columns are added to x
  *   conv_weight  w = y B'         columns are gathered from x
  *
- * but only a chunk of them, as large as a cache holds, is there at a time; small images share one.
- * Images are the batch and every leading axis along which w stays; where w moves (leading axes,
- * groups) the whole begins anew. */
+ * but only a chunk of them, as large as a cache holds, exists at a time; small images share one.
+ * Images are the batch and every leading axis along which w stays; for axes along which w moves
+ * (leading axes, groups) all begins anew. */
 #include "cpu/contract.h"
 
 enum { MAXD = TP_MAXRANK - 3 };
@@ -45,10 +45,10 @@ typedef struct conv {
   char *base[3]; /* of x, w, y at the outer point */
   int64_t chunk, npiece;
   bool apart; /* no chunk has columns of two images */
-  /* columns of one image are rows of x as it lies; likewise of y */
+  /* are columns of one image rows of x as it lies? Is y dense? */
   bool pointwise, ydense;
   piece *piece;
-  /* working memory, NULL where what lies in place does; weight: w dense */
+  /* working memory, NULL if the operand will do as it lies; weight: w dense */
   char *cols, *ycols, *weight;
 } conv;
 
@@ -62,7 +62,7 @@ static bool conv_along(image_axes *a, int64_t n, int64_t x, int64_t w, int64_t y
   return n != 0;
 }
 
-/* The spatial axes lie as one of unit stride. */
+/* Do the spatial axes lie as one of unit stride? */
 static bool spatial_dense(const tp_view *v) {
   tp_view s = tp_view_spatial(v, 3);
   return tp_view_dense(&s);
@@ -121,8 +121,8 @@ static int64_t chunk_size(const conv *c) {
   return c->apart ? equal_parts(c->P, fit) : TP_MIN(fit, c->columns);
 }
 
-/* Working memory for a chunk: pieces, and columns, their results and the weights where these do not
- * lie as they are wanted. */
+/* Takes working memory for a chunk: pieces, and columns, results and weights if these do not lie as
+ * needed. */
 static bool prepare(conv *c) {
   c->chunk = chunk_size(c);
   int64_t lines = c->chunk / TP_MAX(c->v[TP_CY].shape[c->d + 2], 1) + 2;
@@ -190,8 +190,8 @@ static seen look_around(const conv *c, const piece *q, const int64_t *k) {
   return s;
 }
 
-/* Between x and the chunk's columns in c->cols (row length n), for one element of the window and
- * one piece all channels at once. */
+/* Copies between x and the chunk's columns in c->cols (row length n): for one element of the window
+ * and one piece all channels at once. */
 static void move_columns(const conv *c, int64_t n, bool gather) {
   const tp_kernels *K = tp_cpu(c->x)->K;
   int64_t channel = c->v[TP_CX].stride[2], row = c->K * n, k = 0;
@@ -222,7 +222,7 @@ static block y_of(const conv *c, int64_t n) {
   return (block){ c->ycols, n };
 }
 
-/* Between y and the chunk's block, where it is not y itself. */
+/* Copies between y and the chunk's block, unless it is y itself. */
 static void move_y(const conv *c, block b, bool out) {
   for (int64_t i = 0; i < c->npiece; i++) {
     const piece *q = &c->piece[i];
@@ -282,8 +282,8 @@ static void images(conv *c) {
   if (c->weight && makes && c->columns) tp_view_copy(c->x, c->size, &w, &dense);
 }
 
-/* An image that shares no chunk with another is made by the same products, whatever images are
- * beside it. */
+/* Are bits the same in part and whole? The same products make an image that shares no chunk with
+ * another. */
 bool tp_conv_alike(const tp_dreg *whole, const tp_dreg *part) {
   const int *role = tp_conv_roles(whole->rg->op);
   const tp_dnd *y = role[2] == TP_CY ? &whole->out[0] : &whole->in[role[1] == TP_CY];

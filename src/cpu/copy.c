@@ -1,4 +1,4 @@
-/* copy.c: elements from window to window. */
+/* copy.c: copies elements from window to window. */
 #include "cpu/cpu.h"
 
 tp_view tp_view_without(const tp_view *v, int axis) {
@@ -46,7 +46,7 @@ void tp_pair_make(tp_pair *p, const tp_view *out, const tp_view *in) {
   p->rank = TP_MIN(p->rank, n + 1);
   for (int i = 0; i < p->rank - 1; i++)
     if (p->so[i] == 1 && p->so[p->rank - 1] != 1) swap_axes(p, i, p->rank - 1);
-  /* what is read lies along the rows */
+  /* puts the axis along which the source is contiguous beside the last */
   for (int i = 0; i < p->rank - 2 && p->si[p->rank - 1] != 1; i++)
     if (p->si[i] == 1) swap_axes(p, i, p->rank - 2);
   if (p->rank == 0) p->rank = 1, p->ext[0] = 1, p->so[0] = p->si[0] = 1;

@@ -1,13 +1,14 @@
-/* cpu: what the processor does with windows, and operators that are no loops over points (LIB):
- * products, convolutions, sorts, picks, draws. Rank 8. */
+/* cpu: operators on windows that are no loops over points: products, convolutions, sorts, picks,
+ * draws; and copies. Rank 8. ops.c has the table of operators, workspace.c their working memory;
+ * the inner loops are kernels/cpu. */
 #ifndef TP_CPU_H
 #define TP_CPU_H
 #include "cpu/machine.h"
 #include "run/target.h"
 #include "kernels/cpu/kernels.h"
 
-/* The interpreter's own, kept with a run. same: the plan is reproducible: products are added up in
- * one order, by our kernels. */
+/* The target's data of a run. same: the plan is reproducible, so our kernels add products in one
+ * order. */
 struct tp_cpu {
   const tp_kernels *K;
   bool same;
@@ -17,7 +18,7 @@ struct tp_cpu {
 static inline struct tp_cpu *tp_cpu(const tp_exec *x) { return x->own; }
 
 /* ---- copy.c ---- */
-/* an element of the window, where the walk is; elements of so many bytes */
+/* the window's element at the walk's place; size: bytes of an element */
 static inline char *tp_view_at(const tp_view *v, const tp_walk *w, int size) {
   return (char *)v->p + tp_walk_offset(w, v->stride) * size;
 }

@@ -1,11 +1,11 @@
-/* lines.c: operators along one axis: scans, arg max and min, sort. The other axes, leading ones
- * too, number the lines. */
+/* lines.c: computes operators along one axis: scans, arg max and min, sort. The other axes, leading
+ * ones too, number the lines. */
 #include "cpu/priv.h"
 
 /* ---- scans ---- */
 
-/* Another axis along which all are contiguous: its lines are gone through side by side. -1: none.
- */
+/* Another axis along which all are contiguous: its lines are gone through side by side. -1:
+ * none. */
 static int lanes_of(const tp_view *v, int n) {
   for (int i = v->rank - 1; i >= 0; i--) {
     bool all = v->shape[i] > 1;
@@ -21,7 +21,7 @@ static void start_carry(tp_dtype d, bool prod, void *carry, int64_t lanes) {
     else ((uint64_t *)carry)[i] = prod;
 }
 
-/* The result, what is scanned, and factors, if there are any. */
+/* Runs a scan: windows are the result, the operand and, if there are any, the factors. */
 bool tp_run_scan(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0];
   const tp_kernels *K = tp_cpu(x)->K;
@@ -60,8 +60,7 @@ bool tp_run_scan(tp_exec *x, tp_dreg *r) {
 
 /* ---- arg max, arg min: the first at ties, the first NaN wins ---- */
 
-/* Lines that lie side by side are gone through a block of them at once: every row of the block is
- * gone through as it lies. */
+/* Goes through a block of lines that lie side by side at once, each row of the block as it lies. */
 bool tp_run_arg(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0];
   int axis = r->nlead + r->rg->how.axis;
@@ -93,11 +92,10 @@ bool tp_run_arg(tp_exec *x, tp_dreg *r) {
   return true;
 }
 
-/* ---- sort: stable, NaN last in both directions ----
- * Keys are integers in the order that is asked for. The range from the least to the greatest is cut
- * into as many equal parts as there are items, or up to twice as many; each part is sorted so in
- * turn, a few items by insertion. A part of one key is in order. So there are at most 64 / 5
- * levels, and two of a million random keys. */
+/* ---- sort: stable, NaN last in both directions ---- Keys are integers in the wanted order. The
+ * range from the least to the greatest is cut into as many equal parts as there are items, or up to
+ * twice as many; each part is sorted so in turn, a few items by insertion. A part of one key is in
+ * order. So there are at most 64 / 5 levels, and two for a million random keys. */
 typedef struct sort_key {
   uint64_t key;
   int64_t at;

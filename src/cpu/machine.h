@@ -1,4 +1,4 @@
-/* The processor as plans are made for it: workspace.c. */
+/* The processor as a machine for plans: workspace.c. */
 #ifndef TP_CPU_MACHINE_H
 #define TP_CPU_MACHINE_H
 #include "plan/machine.h"

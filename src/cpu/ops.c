@@ -1,5 +1,5 @@
-/* ops.c: which function runs which operator, operands that need something done to them first, and
- * matmul's roles. */
+/* ops.c: has the table of operators and their functions, prepares operands that cannot be used as
+ * they are, and finds matmul's roles. */
 #include "cpu/contract.h"
 #include "kernels/prelude/fold.h"
 
@@ -17,7 +17,7 @@ static void axis(split_axes *s, int64_t n, int64_t a, int64_t b, int64_t c) {
   s->c[s->n++] = c;
 }
 
-/* a 1 does not move */
+/* the stride along axis i; an axis of extent 1 does not move */
 static int64_t along(const tp_view *v, int i, int64_t n) {
   return v->shape[i] == n ? v->stride[i] : 0;
 }
@@ -152,12 +152,12 @@ bool tp_run_pinit(tp_exec *x, tp_dreg *r) {
   tp_view in = r->in[from].v;
   if (in.rank != r->out[0].v.rank)
     return tp_rfail(x, r, TP_E_SHAPE, "the first value of a parameter has another rank");
-  /* else it was made there */
+  /* else its leaf wrote there */
   if (in.p != r->out[0].v.p) tp_view_copy(x, r->out[0].size, &r->out[0].v, &in);
   return true;
 }
 
-/* Element j of every window, for one j after the other: these lie apart. */
+/* Adds element j of every window, for one j after the other: these lie apart. */
 bool tp_run_fold(tp_exec *x, tp_dreg *r) {
   const tp_dnd *o = &r->out[0], *in = &r->in[0];
   const tp_how *a = &r->rg->how;
@@ -218,8 +218,8 @@ static bool halves(const tp_dreg *r) {
 
 static bool is_still(const tp_dx *s) { return !s->var && s->c == 0; }
 
-/* Are there too many rows for dot products, whichever axis of rows a product gets that is bound
- * when it runs? */
+/* Are there too many rows for dot products, whichever axis becomes a product's rows when it
+ * runs? */
 static bool has_rows(const tp_dreg *r, int64_t few) {
   const tp_dnd *a = &r->in[0], *b = &r->in[1], *c = &r->out[0];
   int64_t most = 0;
@@ -236,8 +236,8 @@ static bool has_rows(const tp_dreg *r, int64_t few) {
   return most >= few;
 }
 
-/* Its extents or places are those of a loop's iteration. Many rows, or none, are multiplied by our
- * kernels, and columns stay whole. */
+/* As tp_op_alike, if extents or places are known only in a loop's iteration. Our kernels multiply
+ * many rows, or none, and columns stay whole. */
 static bool alike_later(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part) {
   const tp_dnd *c = &whole->out[0];
   const tp_dx *k = &whole->in[0].shape[whole->in[0].rank - 1];

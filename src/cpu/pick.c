@@ -1,5 +1,5 @@
-/* pick.c: elements chosen by data. Indices count from 0, never wrap and are checked before anything
- * is written. */
+/* pick.c: reads and adds elements at places that data says. Indices count from 0, never wrap and
+ * are checked before anything is written. */
 #include "cpu/priv.h"
 
 /* v at one point of the leading axes. */
@@ -29,7 +29,7 @@ bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n) {
   return true;
 }
 
-/* Calls COPY(type of that size) with what the compiler knows. */
+/* Calls COPY(type of that size), so that compilers know the size. */
 #define BY_SIZE(size, COPY) \
   switch (size) { \
   case 1: COPY(uint8_t); break; \
@@ -333,7 +333,7 @@ static bool line_is_there(line *l) {
   return l->w.ok && l->n > 0;
 }
 
-/* One index for all of the line, which lies as one both here and there. */
+/* Is there one index for all of the line, which is contiguous in both windows? */
 static bool is_flat(const line *l) { return l->sk == 0 && l->sf == 1 && l->sn == 1; }
 static char *far_row(const line *l) { return l->far + *l->index * l->apart * l->size; }
 
@@ -458,8 +458,8 @@ static void append_line(hits *h, int64_t *at, float *v, const line *l) {
   for (int64_t j = 0; j < l->n; j++) v[j] = from[j * l->sn];
 }
 
-/* Lines of one point, of those that add to the places of other points: each point's sum is rounded,
- * in order; else all lines. */
+/* How many lines go together: those of one point if points add to the same places, because each
+ * point's sum is rounded, in order; else all. */
 static int64_t lines_together(const tp_dreg *r) {
   const tp_view *k = &r->in[1].v, *o = &r->out[0].v;
   int64_t all = 1, own = 1;

@@ -1,4 +1,4 @@
-/* Inside src/cpu. */
+/* Inside src/cpu: functions of operators, and BLAS. */
 #ifndef TP_CPU_PRIV_H
 #define TP_CPU_PRIV_H
 #include "cpu/cpu.h"
@@ -10,7 +10,7 @@ bool tp_conv_alike(const tp_dreg *whole, const tp_dreg *part); /* conv.c: as tp_
 tp_oprun tp_run_fold, tp_run_conv, tp_run_rand, tp_run_index_select, tp_run_index_add,
     tp_run_gather, tp_run_put, tp_run_scatter_add, tp_run_sort, tp_run_scan, tp_run_arg,
     tp_run_matmul, tp_run_matmul_at;
-/* each in 0 .. n, or the region fails */
+/* each index is in 0 .. n, or the region fails */
 bool tp_check_indices(tp_exec *x, tp_dreg *r, const tp_view *k, int64_t n);
 
 /* blas.c: NULL functions where there is no library */

@@ -1,5 +1,5 @@
-/* random.c: RAND. Each point of the leading axes has a stream of its own; small streams are drawn
- * TP_LANES points at a time. */
+/* random.c: draws random numbers (RAND). Each point of the leading axes has a stream of its own;
+ * small streams are drawn TP_LANES points at a time. */
 #include "cpu/priv.h"
 
 /* elements at a time of a long stream; words of a short one */
@@ -44,8 +44,8 @@ static void numbers(
 
 /* ---- points ---- */
 
-/* A coordinate that no leading variable moves is the same for all points; so are those before it.
- */
+/* A coordinate that no leading variable moves is the same for all points; so are those before
+ * it. */
 static int shared_coords(const tp_dreg *r) {
   for (int i = 0; i < r->rg->ncoord; i++)
     for (int k = 0; k < r->nlead; k++)
@@ -60,7 +60,7 @@ static tp_philox_key shared_key(const tp_exec *x, const tp_dreg *r, int n) {
 }
 
 /* The points of one run: the key after the coordinates that they share, the first point, and by
- * further coordinate the leading variable that it is; -1: it is worked out at each point. */
+ * further coordinate the leading variable that it is; -1: it is computed at each point. */
 typedef struct points {
   tp_philox_key key;
   int nshared;

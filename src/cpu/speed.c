@@ -1,4 +1,4 @@
-/* speed.c: the speed of one core, measured once a process, when it is first asked for. */
+/* speed.c: measures the speed of one core, once a process, when it is first wanted. */
 #include "cpu/cpu.h"
 #include <pthread.h>
 

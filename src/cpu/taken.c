@@ -1,6 +1,6 @@
-/* taken.c: y[p] = x[p] w[k[p]] at points p, leading ones and those of k. The rows of points that
- * take the same matrix are copied side by side and make one product; a point with many rows makes
- * one by itself. */
+/* taken.c: computes y[p] = x[p] w[k[p]] at points p, leading ones and those of k. The rows of
+ * points that take the same matrix are copied side by side and make one product; a point with many
+ * rows makes one by itself. */
 #include "cpu/contract.h"
 
 enum { FEW_TO_JOIN = 16 };
@@ -19,7 +19,7 @@ typedef struct taking {
   char *rows, *made; /* of points that make one product */
 } taking;
 
-/* Terms one by one: no sum's order depends on who else takes the matrix. */
+/* Adds terms one by one: no sum's order depends on other points that take the matrix. */
 static void one_product(const taking *t, int64_t m, const char *x, const int64_t *sx, const char *w,
     char *y, const int64_t *sy) {
   int64_t ext[] = { m, t->n, t->k }, a[] = { sx[0], 0, sx[1] }, b[] = { 0, t->sw[2], t->sw[1] },
@@ -50,7 +50,7 @@ static void all_of_matrix(
     else one_product(t, t->m, x + at[i].x * t->size, t->sx, w, y + at[i].y * t->size, t->sy);
 }
 
-/* Points in the order of what they take; start[e] ends up where matrix e's are over. */
+/* Sorts points by the matrix that they take; start[e] becomes the end of matrix e's points. */
 static void sort_takers(const tp_view *k, const tp_view *x, const tp_view *y, int64_t matrices,
     int64_t *start, taker *at) {
   tp_walk w;
@@ -63,7 +63,7 @@ static void sort_takers(const tp_view *k, const tp_view *x, const tp_view *y, in
         (taker){ tp_walk_offset(&w, x->stride), tp_walk_offset(&w, y->stride) };
 }
 
-/* Leading axes along which there are other matrices stay outside: all or none. */
+/* How many leading axes stay outside, as matrices differ along them: all or none. */
 static int walked_axes(const tp_dreg *r) {
   const tp_view *w = &r->in[2].v;
   bool moves = false;

@@ -1,6 +1,6 @@
-/* workspace: the memory that a region needs here beside its windows: operands on rings as they
- * would lie elsewhere, 16-bit floats in f32, and its operator's. As far as extents and strides show
- * which way an operator works; it takes no more than that. */
+/* workspace: finds the memory that a region needs beside its windows: for copies of operands on
+ * rings, 16-bit floats in f32, and its operator. It goes by extents and strides, as far as they
+ * show which way an operator works, and never finds too little. */
 #include "cpu/cpu.h"
 #include "base/env.h"
 #include "kernels/prelude/fold.h"
@@ -36,8 +36,8 @@ static const tp_ix *bytes(const worker *w, const tp_ix *count, int64_t size) {
 
 static int rank_of(const worker *w, const tp_nd *x) { return w->r->nlead + x->rank; }
 
-/* Along axis i, the region's first. An expression for itself: ranges of products are those of their
- * factors. */
+/* The extent along axis i, the region's first. It is an expression by itself: ranges of products
+ * are those of their factors. */
 static const tp_ix *window_extent(const worker *w, const tp_nd *x, int i) {
   return most(w, num(w, 0), i < w->r->nlead ? w->r->lead[i] : x->shape[i - w->r->nlead]);
 }
@@ -52,7 +52,7 @@ static const tp_ix *window_count(const worker *w, const tp_nd *x, int from) {
   return n;
 }
 
-/* Its elements, those that are one counted once. */
+/* How many elements the window has; elements that are one count once. */
 static const tp_ix *moving(const worker *w, const tp_nd *x) {
   const tp_ix *n = num(w, 1);
   for (int i = 0; i < rank_of(w, x); i++)
@@ -69,7 +69,7 @@ static bool is_half(const worker *w, const tp_nd *x) { return tp_half(window_dty
 
 /* ---- operators ---- */
 
-/* A stream is drawn a point at a time, short ones for several points together. */
+/* Bytes for the draws of one stream, or of several points' short ones together. */
 static const tp_ix *draws(const worker *w) {
   const tp_nd *o = &w->r->out[0];
   const tp_ix *n = window_count(w, o, w->r->nlead);
@@ -83,7 +83,7 @@ static const tp_ix *sorted(const worker *w) {
   return bytes(w, window_extent(w, &w->r->in[0], w->r->nlead + w->r->how.axis), 2 * TP_WORK_PAIR);
 }
 
-/* Which rows are hit, and one row in f64. */
+/* Bytes for the rows that are hit, and one row in f64. */
 static const tp_ix *added_rows(const worker *w) {
   const tp_nd *o = &w->r->out[0], *k = &w->r->in[1];
   const tp_ix *row = num(w, 1),
@@ -102,7 +102,7 @@ static const tp_ix *added_elements(const worker *w) {
       : num(w, 0);
 }
 
-/* Points by matrix, and the rows, read and made, of some that take the same. */
+/* Bytes for points by matrix, and for the rows, read and made, of some that take the same. */
 static const tp_ix *taken_rows(const worker *w) {
   const tp_nd *x = &w->r->in[0], *k = &w->r->in[1], *m = &w->r->in[2];
   int last = rank_of(w, x) - 1, first = w->r->nlead;
@@ -118,7 +118,7 @@ static const tp_ix *taken_rows(const worker *w) {
           bytes(w, times(w, rows, window_extent(w, m, first + 2)), size)));
 }
 
-/* Blocks of both operands in f32. Roles depend on strides: at most this. */
+/* Bytes for blocks of both operands in f32, the most that any roles need. */
 static const tp_ix *work_product(const worker *w) {
   const tp_nd *a = &w->r->in[0], *o = &w->r->out[0];
   const tp_ix *depth = window_extent(w, a, rank_of(w, a) - 1), *n = window_count(w, o, 0);
@@ -147,7 +147,7 @@ typedef struct {
   int64_t size;
 } conv_sizes;
 
-/* The axes of a window from i on lie as one of unit stride, as far as it shows. */
+/* Do the axes of a window from i on surely lie as one of unit stride? */
 static bool lies_dense(const worker *w, const tp_nd *x, int i) {
   const tp_ix *want = num(w, 1);
   for (int k = x->rank - 1; k >= i; k--) {
@@ -181,8 +181,8 @@ int64_t tp_work_columns(int64_t row_bytes) {
   return TP_MAX(TP_WORK_CHUNK / TP_MAX(row_bytes, 1), TP_WORK_FEWEST);
 }
 
-/* A chunk's columns and their results, as if none lay where it is wanted. Where an extent is not
- * known, columns are as short as they can be, and no more than a chunk takes. */
+/* Bytes for a chunk's columns and their results, as if none lay in place. If an extent is not
+ * known, columns are as short as possible, and no more than a chunk takes. */
 static const tp_ix *work_columns_of(const worker *w) {
   conv_sizes s = conv_of(w);
   int64_t CK, row;
@@ -201,7 +201,7 @@ static const tp_ix *work_columns_of(const worker *w) {
 
 /* ---- regions ---- */
 
-/* Numbers that differ between points, of loops that do more than to write them. */
+/* Bytes for numbers that differ between points, in loops that do more than write them. */
 static const tp_ix *work_numbers(const worker *w) {
   const tp_region *r = w->r;
   const tp_ix *sum = num(w, 0);
@@ -219,7 +219,7 @@ static const tp_ix *work_numbers(const worker *w) {
   return sum;
 }
 
-/* Without kernels for 16-bit floats. */
+/* Has the operator no kernels for 16-bit floats? */
 static bool is_arithmetic(tp_op op) {
   switch (tp_ops[op].cls) {
   case TP_CLS_ARG:
@@ -259,8 +259,8 @@ static bool sums_ring(const tp_region *r, int operand) {
   return own >= 0 ? tp_is_number(o->stride[own], 0) : !o->lead || tp_is_number(o->lead[x->wrap], 0);
 }
 
-/* A sum that is made in two parts is not added up in the order that a reproducible plan promises.
- */
+/* May a product read its ring in two parts? Not a sum of a reproducible plan, which promises an
+ * order. */
 static bool multiplies_ring(const tp_plan *p, const tp_region *r) {
   int n = 0, at = 0;
   for (int i = 0; i < 2; i++)

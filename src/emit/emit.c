@@ -1,12 +1,13 @@
-/* emit.c: the plan's tree as functions. A FOR is a for, an IF an if, a LOOP what loop.c makes of
- * it; all else is a call of the target's leaf. Symbols are locals: read from the environment where
- * a function begins, written back at the begin of an iteration that calls. */
+/* emit.c: prints the plan's tree as functions. A FOR becomes a for, an IF an if, a LOOP loops
+ * (body/loop.c); other leaves become calls of the target's leaf. Symbols are locals: a function
+ * reads them from the environment when it begins, and writes them back at the begin of an iteration
+ * that calls. */
 #include "emit/priv.h"
 
 /* loops in a function: statements beyond are functions of their own */
 enum { FULL = 32 };
 
-/* ---- how much there is ---- */
+/* ---- how long functions become ---- */
 
 static int weight(tp_emit *e, const tp_pnode *x) {
   int n = 0;
@@ -14,7 +15,7 @@ static int weight(tp_emit *e, const tp_pnode *x) {
   return n;
 }
 
-/* The team that begins with it, unless that is being written; NULL: none does. */
+/* The team that begins with x, unless it is being written; NULL: none does. */
 static const tp_team *team_at(const tp_emit *e, const tp_pnode *x) {
   const tp_teams *t = e->to->host ? e->p->teams : NULL;
   for (int i = 0; t && !e->teamed && i < t->nteam; i++)
@@ -22,7 +23,7 @@ static const tp_team *team_at(const tp_emit *e, const tp_pnode *x) {
   return NULL;
 }
 
-/* Does it leave this function? */
+/* Does x leave this function? */
 static bool calls(tp_emit *e, const tp_pnode *x) {
   bool any = team_at(e, x) || x->kind == TP_P_LOAD ||
       (x->kind == TP_P_REGION && !tp_emit_knows(e, x)) || weight(e, x) > FULL;
@@ -103,14 +104,14 @@ void emit_put_row(tp_emit *e, const tp_pnode *x, tp_emit_nodes *to) {
   for (int i = 0; tp_is_row(x) && i < x->n; i++) emit_put_row(e, x->kid[i], to);
 }
 
-/* top: no loop of the part is around it. */
+/* top: no loop of the part is around x. */
 static void put_body(tp_emit *e, const tp_pnode *x, bool top) {
   tp_emit_nodes l = { 0 };
   emit_put_row(e, x, &l);
   put_list(e, l.v, l.n, top);
 }
 
-/* Symbols that it loaded, there or in a function that was called. */
+/* Takes the symbols that x loaded, in the host or in a function that was called. */
 static void take_loaded(tp_emit *e, const tp_pnode *x) {
   TP_EACH_NODE (k, x) {
     if (k.x->kind != TP_P_LOAD) continue;
@@ -128,7 +129,7 @@ static bool stays(const tp_pnode *x) {
   return true;
 }
 
-/* Only points and conditions: an iteration takes some nanoseconds. */
+/* Does x hold only points and conditions? Then an iteration takes some nanoseconds. */
 static bool is_short(tp_emit *e, const tp_pnode *x) {
   bool ok = tp_is_row(x) || x->kind == TP_P_IF || x->kind == TP_P_SPILL || x->kind == TP_P_FETCH ||
       x->kind == TP_P_WAIT || (x->kind == TP_P_REGION && tp_emit_is_points(e, x));
@@ -136,7 +137,7 @@ static bool is_short(tp_emit *e, const tp_pnode *x) {
   return ok;
 }
 
-/* end: its text; NULL: as the plan says, in each iteration anew. */
+/* end: the text of the loop's end; NULL: it is computed in each iteration, as the plan says. */
 static void put_for(tp_emit *e, const tp_pnode *x, const char *start, const char *end, int entry) {
   int v = x->var->id;
   if (!start) start = tp_emit_start(e, x, entry);
@@ -154,7 +155,7 @@ static void put_cancel(tp_emit *e, int pos) {
   emit_shut(e, 1);
 }
 
-/* ---- rows far apart ---- processors foresee steps inside of a page */
+/* ---- rows far apart ---- processors fetch ahead only inside of a page */
 
 enum { PAGE = 4096, FAR = PAGE / 4, NEAR = PAGE / 16, ASKED = 16 };
 typedef struct {
@@ -195,7 +196,7 @@ static void ask_window(asked_rows *a, const tp_region *r, const tp_nd *x) {
       emit_ix(e, tp_ix_subst(e->ix, x->off, 1, &a->loop->var, &next)));
 }
 
-/* A strip's rows of the next iteration are asked for: each lies in a page of its own. */
+/* Prints prefetches of a strip's rows of the next iteration: each lies in a page of its own. */
 static void ask_rows(asked_rows *a, const tp_pnode *x) {
   if (x->kind == TP_P_REGION && x->rg->kind == TP_RG_LOOP)
     TP_WINDOWS (nd, x->rg) ask_window(a, x->rg, nd);
@@ -239,7 +240,7 @@ static void put_blocks(tp_emit *e, const tp_pnode *x, int carried, int entry) {
 
 void tp_emit_rest(tp_emit *e, const tp_pnode *x) { put_iteration(e, x, e->carry.n); }
 
-/* Draws of single points that the loop itself makes. */
+/* Keeps further numbers of the draws of single points that the loop itself makes. */
 static void keep_ahead(tp_emit *e, const tp_pnode *loop, const tp_pnode *x) {
   if (x->kind == TP_P_REGION && tp_emit_knows(e, x)) emit_keep_ahead(e, loop, x);
   for (int i = 0; i < x->n; i++)
@@ -252,7 +253,7 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
   if (e->to->host && tp_emit_wave(e, x, entry)) return;
   bool was = e->sym[v];
   emit_open(e, "{\n");
-  /* other threads read in memory what the first one makes */
+  /* no value stays in locals: other threads read the first one's values in memory */
   bool alone = !e->teamed;
   TP_EACH_NODE (k, x) alone = alone && !team_at(e, k.x);
   bool one = alone && weight(e, x) <= FULL && stays(x) && e->nloop < TP_EMIT_LOOPS;
@@ -271,7 +272,7 @@ static void put_loop(tp_emit *e, const tp_pnode *x) {
   e->sym[v] = was;
 }
 
-/* A run that goes on inside says itself which of the two parts is meant. */
+/* A run that goes on inside says which of the two branches it was in. */
 static void put_if(tp_emit *e, const tp_pnode *x, bool top) {
   int first = e->passed + 1, last = top ? tp_part_loops(x->kid[0], NULL, e->passed) : 0;
   const char *cond = emit_ix(e, x->cond);
@@ -292,7 +293,7 @@ static void put_leaf(tp_emit *e, const tp_pnode *x) {
   take_loaded(e, x);
 }
 
-/* Of a team, the first thread runs what is not cut; the run knows that of calls. */
+/* In a team only the first thread runs a region that is not cut; for calls the run sees to that. */
 static void put_region(tp_emit *e, const tp_pnode *x) {
   bool known = tp_emit_knows(e, x),
        guarded = e->teamed && known && e->p->teams->cut[x->pos].share < 0;
@@ -320,7 +321,7 @@ static void put_untimed(tp_emit *e, const tp_pnode *x, bool top) {
   }
 }
 
-/* Nothing but points, in loops: their clock is that of the outermost one. */
+/* Does x hold only points in loops? Their clock is that of the outermost loop. */
 static bool is_tight(tp_emit *e, const tp_pnode *x) {
   bool ok = x->kind == TP_P_FOR || tp_is_row(x) || is_short(e, x);
   for (int i = 0; i < x->n && ok; i++) ok = is_tight(e, x->kid[i]);
@@ -416,7 +417,7 @@ static void put_parts(tp_emit *e, tp_buf *b) {
   for (int i = 0; i < w->n; i++) {
     const tp_part *p = &w->part[i];
     e->passed = 0;
-    /* without a loop there is nothing to go on in */
+    /* a run can go on only inside of a loop */
     put_list_as(e, tp_printf(e->a, "int tp_part_%d", i), p->node, p->n, p->nloop > 0);
   }
 }

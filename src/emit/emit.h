@@ -1,17 +1,21 @@
-/* emit: a plan as C. Rank 7. Its text is self-contained: the prelude, then a function for each part
- * of the plan (tp_plan_parts). */
+/* emit: prints a plan as C. Rank 7.
+ *
+ * The text is self-contained: the prelude (kernels/prelude), then a function for each part of the
+ * plan (tp_plan_parts). emit.c prints the tree of loops; select/ chooses leaves to print, functions
+ * to share and values to keep in locals; body/ prints leaves, a file for each class; export/ prints
+ * C99 that stands alone; text.c prints types, numbers, index expressions. */
 #ifndef TP_EMIT_H
 #define TP_EMIT_H
 #include "plan/plan.h"
 
-/* Prints a function `tp_part_N` for part N, with clocks or without. How many; nothing is printed
- * where there is none. No memory: to the latest guard. */
+/* Prints a function `tp_part_N` for part N, with clocks or without. Returns how many; prints
+ * nothing if there is none. No memory: to the latest guard. */
 int tp_emit_c(tp_buf *b, const tp_plan *p, bool clocks);
 
 /* ---- a program that stands alone (export.c) ---- */
 
-/* An array that the host gives or takes, whole or at each tick, or a parameter. as: a member of a
- * struct in C; NULL: there is none. */
+/* An array that the host gives or takes, whole or at each tick, or a parameter. as: the member of a
+ * struct in C; NULL: it has none. */
 typedef struct tp_export_array {
   const char *name, *as;
   tp_dtype dtype;
@@ -29,8 +33,8 @@ typedef struct tp_export {
   uint64_t seed; /* bounds by symbol */
   int nbound;
   const tp_sym *const *bounds;
-  /* by number of input, output, parameter. Outputs: param >= 0, the last value of one. Parameters:
-   * at, in the file of weights; value: NULL, none yet */
+  /* By number of input, output, parameter. An output with param >= 0 is that parameter's last
+   * value. Of parameters: at: place in the file of weights; value NULL: none yet. */
   int nin, nout, nparam;
   tp_export_array *in, *out, *param;
   int64_t weights; /* bytes of parameters */

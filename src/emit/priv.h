@@ -1,5 +1,5 @@
-/* Inside src/emit. A function is written into a buffer of its own; when it ends, what it turned out
- * to use is declared before it. */
+/* Inside src/emit. A function is written into a buffer of its own; when it ends, the symbols and
+ * buffers that it used are declared before it. */
 #ifndef TP_EMIT_PRIV_H
 #define TP_EMIT_PRIV_H
 #include "emit/emit.h"
@@ -10,18 +10,18 @@ enum { TP_EMIT_LOOPS = 64 };
  * from locals c<id>_0 (written in this iteration) .. c<id>_<depth> (so many iterations before). */
 typedef struct tp_carry {
   int id, depth;
-  /* where the element lies: nd's rings, this offset */
+  /* the element's place: nd's rings, this offset */
   const tp_nd *nd;
   const tp_ix *off;
   const tp_pnode *loop;
-  bool written; /* in this iteration, as far as it is emitted */
+  bool written; /* in this iteration, as far as that is printed */
 } tp_carry;
 
-/* How a window is printed: as a pointer, as a function's parameter, or as what is given for it. */
+/* How a window is printed: as a pointer, as a function's parameter, or as its argument. */
 typedef enum tp_emit_as { TP_AS_LOCAL, TP_AS_PARAMETER, TP_AS_ARGUMENT } tp_emit_as;
 
-/* A number in a leaf's text that leaves may differ in. of: where the plan has it, which tells it
- * from others. */
+/* A number in a leaf's text in which leaves may differ. of: its place in the plan, by which it is
+ * known. */
 typedef struct tp_emit_arg {
   const char *type, *text;
   const void *of;
@@ -31,9 +31,9 @@ typedef TP_VEC(int) tp_emit_ahead; /* positions */
 typedef TP_VEC(const tp_pnode *) tp_emit_nodes;
 typedef struct tp_emit tp_emit;
 
-/* The target of code. host: it runs leaves that are left to it, by kernels that may be better than
- * loops, and may end the run; the text is GNU C. Else all of the plan is printed, in C99. cell:
- * types in memory. leaf: prints a leaf that is no loop. */
+/* The target of code. host: the text is GNU C for a host, which runs other leaves by kernels that
+ * may be better than loops, and may end the run. Without a host all of the plan is printed, in C99.
+ * cell: types in memory. leaf: prints a leaf that is no loop. */
 typedef struct tp_emit_target {
   bool host;
   const char *const *cell;
@@ -47,31 +47,31 @@ struct tp_emit {
   tp_ictx *ix;
   tp_arena *a;
   const tp_region **as; /* by position: tp_emit_region of a product */
-  /* leaves and short loops say when they begin and end; clocked: inside of one */
+  /* clocks: leaves and short loops note when they begin and end; clocked: we are inside of one */
   bool clocks, clocked;
   /* inside of a function that all threads of a team run */
   bool teamed;
   bool looped;     /* some part of the plan is a loop */
   tp_buf *done;    /* functions that are complete */
   tp_buf *b;       /* the one that is being written */
-  bool *sym, *buf; /* what it uses: symbols, buffers */
+  bool *sym, *buf; /* symbols and buffers that it uses */
   int depth, nfn, ncarried;
-  /* loops so far at which the part may be entered; the number of the next one, if it is such a
-   * loop, else 0 */
+  /* passed: how many loops so far may be entered; entry: the number of the next loop if it may be,
+   * else 0 */
   int passed, entry;
-  /* around; those from `outer` on in this function */
+  /* loops around; those from `outer` on are in this function */
   int outer, nloop;
   const tp_pnode *loop[TP_EMIT_LOOPS];
   TP_VEC(tp_carry) carry;
   /* draws in this function that keep numbers of further iterations (draw.c) */
   tp_emit_ahead ahead;
-  /* leaves by text: how many are alike, counted when all is printed for the first time */
+  /* leaves by text: how many are alike, as the first printing counts them */
   tp_hmap *texts;
   bool counts, once; /* once: inside of such a text */
   tp_emit_as as_window;
-  TP_VEC(tp_emit_arg) arg; /* of the text that is written */
+  TP_VEC(tp_emit_arg) arg; /* numbers of the text that is written */
   int nonce;
-  /* operators whose form with branches is a function by now */
+  /* operators whose form with branches has been printed as a function */
   bool far[TP_NOP][TP_NDTYPE];
 };
 
@@ -81,18 +81,18 @@ static inline bool emit_is_settled(const tp_emit *e, int i) {
 }
 
 /* emit.c */
-/* x, sequences taken apart, to the end of a list */
+/* appends x, sequences taken apart, to a list */
 void emit_put_row(tp_emit *e, const tp_pnode *x, tp_emit_nodes *to);
-/* an iteration as it stands, inside braces */
+/* prints the loop's body as it stands, inside braces */
 void tp_emit_rest(tp_emit *e, const tp_pnode *loop);
-/* of statements, in order */
+/* prints a function of n statements, in order */
 void tp_emit_function(tp_emit *e, const char *head, const tp_pnode *const *v, int n);
 
 /* once.c: leaves of equal text are one function */
-/* prints a call; false: it is alone, and nothing is printed */
+/* prints a call; false: no other leaf has the text, and nothing is printed */
 bool tp_emit_once(tp_emit *e, const tp_pnode *x);
-void tp_emit_pointwise(tp_emit *e, const tp_pnode *x); /* alone */
-/* prints all two times: the first, into nothing, counts what is alike */
+void tp_emit_pointwise(tp_emit *e, const tp_pnode *x); /* prints the leaf in its place */
+/* prints everything twice: the first time, into a buffer that is dropped, counts equal leaves */
 void emit_twice(tp_emit *e, tp_buf *b, void (*put)(tp_emit *e, tp_buf *b));
 
 /* text.c */
@@ -105,22 +105,22 @@ void emit_shut(tp_emit *e, int n);
 const char *tp_emit_start(tp_emit *e, const tp_pnode *loop, int entry);
 /* loop variables go to the environment, before the run leaves native code for good */
 void tp_emit_ends(tp_emit *e);
-/* w<w>: where the leaf's window begins, and `more` elements on ("": none) */
+/* declares w<w>, the begin of the leaf's window, `more` elements on ("": none) */
 void tp_emit_window(tp_emit *e, const char *type, int w, const tp_nd *nd, const char *more);
-/* prints the number, or what stands for it */
+/* prints the number, or the parameter that stands for it */
 void tp_emit_argument(tp_emit *e, const char *type, const void *of, const char *text);
 const char *tp_emit_pos(const tp_emit *e, int pos); /* the leaf's, in its own text */
 void tp_emit_ix(tp_emit *e, const tp_ix *x);
-const char *emit_ix(tp_emit *e, const tp_ix *x); /* its text */
-/* does it depend on nothing but bounds, the loop and those around? */
+const char *emit_ix(tp_emit *e, const tp_ix *x); /* the expression's text */
+/* does x depend only on bounds, the loop, and loops around? */
 bool emit_is_steady(const tp_pnode *loop, const tp_ix *x);
-/* the element at which a window with that offset begins: its index, and as it lies in memory */
+/* the index of the element at which a window with that offset begins; that element in memory */
 void tp_emit_place(tp_emit *e, const tp_nd *nd, const tp_ix *off);
 void emit_cell(tp_emit *e, const tp_nd *nd, const tp_ix *off);
-/* of a window at a point of the region's axes */
+/* the offset of a window at a point of the region's axes */
 const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, const int64_t *at);
 tp_dtype tp_emit_dtype(const tp_emit *e, const tp_nd *nd); /* a window's */
-/* of the prelude's functions, in the type that computes d */
+/* the suffix of the prelude's functions in the type that computes d */
 const char *tp_emit_sfx(tp_dtype d);
 extern const char *const tp_emit_types[];
 static inline const char *tp_emit_type(tp_dtype d) { return tp_emit_types[d]; } /* in memory */
@@ -128,25 +128,25 @@ const char *tp_emit_held(tp_dtype d);                                           
 /* in memory, where pointers go to it */
 static inline const char *tp_emit_cell(const tp_emit *e, tp_dtype d) { return e->to->cell[d]; }
 const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v); /* its text */
-/* opens what an element in memory is as a number that is computed with; ")" ends it */
+/* opens the conversion of an element in memory to the type that computes; ")" closes it */
 void emit_load(tp_emit *e, tp_dtype d);
 
 /* product.c */
-/* the region, or a LOOP that does the same */
+/* the region, or a LOOP that does the same, if it is a small product */
 const tp_region *tp_emit_region(tp_emit *e, const tp_pnode *x);
 
-/* known.c: what is known of leaves */
+/* known.c: questions about leaves */
 typedef enum { OF_NOTHING, OF_FLOAT, OF_NUMBER, OF_ANY, OF_BOOL } tp_emit_taken;
 enum { NO_FAULT, DIVZERO, NEGPOW };
-/* scalar.def's; test and near: of the form without branches */
+/* a row of scalar.def; test and near belong to the form without branches */
 typedef struct tp_emit_row {
   tp_emit_taken types;
   int fault;
   const char *name, *test, *near;
 } tp_emit_row;
 extern const tp_emit_row tp_emit_rows[TP_NOP];
-bool tp_emit_knows(tp_emit *e, const tp_pnode *x); /* is the region one for native code? */
-/* does it become a few points without loops? */
+bool tp_emit_knows(tp_emit *e, const tp_pnode *x); /* is the region printed as code? */
+/* is it printed as a few points without loops? */
 bool tp_emit_is_points(tp_emit *e, const tp_pnode *x);
 bool tp_emit_faults(const tp_emit *e, const tp_region *r); /* may a point have no value? */
 bool tp_emit_may_fault(const tp_emit *e, const tp_region *r, const tp_micro *m);
@@ -154,35 +154,35 @@ tp_dtype tp_emit_result_type(const tp_emit *e, const tp_region *r, int k);
 /* The one leading axis along which windows of a map wrap; -1: none, or several. */
 int tp_emit_seam(const tp_region *r);
 int64_t tp_emit_count(const tp_region *r); /* points of all its axes; -1: not known, or many */
-/* Chooses the innermost axis of a chain that goes over tiles: windows that jump along it and lie
- * along axis `across`; NULL: it goes over none. */
+/* Chooses the innermost axis of a chain that goes over tiles. By window: does it jump along that
+ * axis, and lie along axis `across`? NULL: the chain goes over no tiles. */
 bool *tp_emit_turned(const tp_emit *e, const tp_region *r, tp_nest *n, int *across);
 
 /* loop.c */
 void tp_emit_loop(tp_emit *e, const tp_pnode *x);
-void tp_emit_loop_windows(tp_emit *e, const tp_pnode *x); /* of one that is no few points */
+void tp_emit_loop_windows(tp_emit *e, const tp_pnode *x); /* unless it is a few points */
 void tp_emit_loop_body(tp_emit *e, const tp_pnode *x);
-/* is a call no less than what it does? */
+/* does a call take as long as the leaf itself? */
 bool tp_emit_is_brief(tp_emit *e, const tp_pnode *x);
 
 /* body.c */
-/* of a point, over i0, i1, ..: m0, m1, .. */
+/* prints the micros of a point, m0, m1, .., over its inputs i0, i1, .. */
 void tp_emit_micros(tp_emit *e, const tp_pnode *x);
 
 /* alone.c */
-/* at each point of the region's axes */
+/* do both windows have the same elements at each point of the region's axes? */
 bool tp_emit_same_elements(const tp_region *r, const tp_nd *a, const tp_nd *b);
-/* Are iterations of a loop of n independent? step: by window, its elements from one to the next; 0:
- * data says where, NULL: they do not touch it. */
+/* Are the n iterations of a loop independent? step, by window: elements from one iteration to the
+ * next; 0: data says which; NULL: they do not touch it. */
 bool tp_emit_alone(const tp_emit *e, const tp_region *r, const tp_ix *n, const tp_ix *const *step);
-/* tells it, if so: before the loop */
+/* if they are, tells the compiler before the loop */
 void tp_emit_if_alone(tp_emit *e, const tp_region *r, const tp_ix *n, const tp_ix *const *step);
 
 /* point.c: operators that are no loops over elements */
 bool tp_emit_is_pointwise(const tp_emit *e, const tp_region *r);
 void tp_emit_point_windows(tp_emit *e, const tp_region *r);
-void tp_emit_point_body(tp_emit *e, const tp_pnode *x); /* of picks, places of the largest */
-/* of one point, in a window; -1: not known, or more than so many */
+void tp_emit_point_body(tp_emit *e, const tp_pnode *x); /* prints picks, places of the largest */
+/* elements of one point in a window; -1: not known, or more than `most` */
 int64_t emit_elements(const tp_nd *nd, int most);
 /* opens the loop over leading axis i */
 void tp_emit_lead(tp_emit *e, const tp_region *r, int i);
@@ -191,42 +191,43 @@ void emit_open_leads(tp_emit *e, const tp_region *r); /* over all of them */
 void emit_open_element(tp_emit *e, const tp_nd *nd, int i);
 /* declares leading axis i's symbol, if coordinates mention it */
 void emit_lead_name(tp_emit *e, const tp_region *r, int i, const char *at);
-/* tells that a loop over axis i is independent, of the region's if that moves points, or of the
- * elements that it writes; at: along this axis data says where */
+/* Tells the compiler that a loop over axis i, one of the region's (points) or of the written
+ * elements, is independent, if it is. at: the axis along which data says where. */
 void emit_lead_alone(tp_emit *e, const tp_region *r, int i, bool points, int at);
-/* the element of window i at the point, off further on; in loops over the window's own axes */
+/* prints the element of window i at the point, off further on, in loops over the window's own
+ * axes */
 void emit_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off);
 void emit_point_element(tp_emit *e, const tp_region *r, int i);
-/* of place `at` along the window's own axes */
+/* the offset of place `at` along the window's own axes */
 const tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *at);
-/* The host says what `wrong` found, or `fault` does. fails: the run ends for certain, so what
- * follows waits for nothing that the host might have written. */
+/* Prints the call by which the host says what `wrong` found, or `fault` does. fails: the run ends
+ * for certain, so the code behind need not expect that the host has written anything. */
 void emit_wrong(tp_emit *e, const tp_pnode *x, const char *fault, bool fails);
 
 /* draw.c */
 bool emit_draws_few(
-    const tp_emit *e, const tp_region *r); /* so few numbers that they are no loop */
+    const tp_emit *e, const tp_region *r); /* are its numbers so few that they need no loop? */
 bool emit_has_range(const tp_region *r);   /* is there a number to draw? */
 void emit_draw(tp_emit *e, const tp_pnode *x);
-/* numbers of further iterations are kept from here on, if the draw is one for that */
+/* keeps numbers of further iterations from here on, if the draw allows it */
 void emit_keep_ahead(tp_emit *e, const tp_pnode *loop, const tp_pnode *x);
 bool tp_emit_is_ahead(const tp_emit *e, const tp_pnode *x);
 
 /* environment.c */
 void emit_environment(tp_emit *e, const tp_pnode *x);
-/* those whose source is known, each once */
+/* prints the environments whose source is known, each once */
 void tp_emit_environments(tp_buf *b, const tp_plan *p, tp_arena *a);
 
 /* wave.c */
-/* false: it is none, and nothing is printed */
+/* prints the loop as a wave; false: it is none, and nothing is printed */
 bool tp_emit_wave(tp_emit *e, const tp_pnode *loop, int entry);
 
 /* carry.c */
-/* how many were carried before */
+/* begins to carry elements in locals; how many were carried before */
 int tp_emit_carry_begin(tp_emit *e, const tp_pnode *loop, int entry);
 void tp_emit_carry_next(tp_emit *e, int from); /* at the end of an iteration */
-/* prints the local that holds this element */
+/* prints the local that holds this element; false: none does */
 bool tp_emit_carried(tp_emit *e, const tp_nd *nd, const tp_ix *off);
-/* that which is written here; NULL */
+/* the carried element that is written here, or NULL */
 tp_carry *tp_emit_carries(tp_emit *e, const tp_nd *nd, const tp_ix *off);
 #endif

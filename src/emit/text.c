@@ -1,4 +1,4 @@
-/* text.c: types, numbers and index expressions in C. Indices are int64_t and wrap. */
+/* text.c: prints types, numbers and index expressions in C. Indices are int64_t and wrap. */
 #include "emit/priv.h"
 #include <math.h>
 
@@ -18,7 +18,7 @@ void emit_load(tp_emit *e, tp_dtype d) {
   tp_putf(e->b, tp_half(d) ? "tp_load_%s(" : "%.0s(", tp_dtype_name(d));
 }
 
-/* v is representable in d, or rounds to what is meant. */
+/* The text of number v in type d: v is a value of d, or rounds to the value that is meant. */
 const char *tp_emit_number(const tp_emit *e, tp_dtype d, double v) {
   const char *size = tp_compute(d) == TP_F32 ? "F32" : "F64";
   uint64_t cell = 0;
@@ -185,7 +185,7 @@ const tp_ix *tp_emit_offset(tp_emit *e, const tp_region *r, const tp_nd *nd, con
   return off;
 }
 
-/* ---- lines, and what leaves may have in common (once.c) ---- */
+/* ---- lines, windows and numbers, which leaves may share (once.c) ---- */
 
 void tp_emit_indent(tp_emit *e) { tp_putf(e->b, "%*s", 2 * e->depth, ""); }
 

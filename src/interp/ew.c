@@ -1,4 +1,4 @@
-/* ew.c: binding and running elementwise chains and reductions (see ew.h). */
+/* ew.c: binds and runs elementwise chains and reductions (see ew.h). */
 #include "interp/ew.h"
 #include "kernels/prelude/fold.h"
 
@@ -8,7 +8,7 @@ static void strides_of(const tp_ew *e, const tp_view *v, int64_t *stride) {
   for (int i = 0; i < e->rank; i++) stride[i] = e->ext[i] == 1 ? 0 : v->stride[e->id[i]];
 }
 
-/* A fold of nothing leaves what it is added to as it was. */
+/* Finds the iteration space. A fold of nothing adds nothing. */
 static void find_space(tp_dreg *r, tp_ew *e) {
   const tp_region *g = r->rg;
   e->rank = r->nlead;
@@ -41,7 +41,7 @@ static void value_strides(tp_dreg *r, tp_ewsrc *s, const tp_ew *e) {
   for (int i = 0; i < e->rank; i++) s->stride[i] = e->ext[i] == 1 ? 0 : by[e->id[i]];
 }
 
-/* The value at each point of the axes that it mentions, dense. */
+/* Makes a dense array of the value at each point of the axes that it mentions. */
 static bool value_array(tp_exec *x, tp_dreg *r, tp_ewsrc *s) {
   tp_view v = { .p = &s->cell, .rank = r->nlead };
   bool moves = false;
@@ -64,7 +64,7 @@ static bool value_array(tp_exec *x, tp_dreg *r, tp_ewsrc *s) {
 
 /* ---- squeezing, choosing, merging ---- */
 
-/* By axis, of window k: results go before sources. */
+/* Strides of window k by axis; results come before sources. */
 static const int64_t *window_strides(const tp_ew *e, int k) {
   return k < e->ndst ? e->dst[k].stride : e->src[k - e->ndst].stride;
 }
@@ -77,7 +77,7 @@ static void move_axis(tp_ew *e, int to, int from) {
   for (int i = 0; i < e->ndst; i++) e->dst[i].stride[to] = e->dst[i].stride[from];
 }
 
-/* A fold keeps its inner axis, or one that is part of it. */
+/* Drops axes of extent 1. A fold keeps its inner axis, or one that is part of it. */
 static void squeeze(tp_ew *e) {
   int n = 0, last = e->rank - 1;
   for (int i = 0; i <= last; i++) {
@@ -89,7 +89,7 @@ static void squeeze(tp_ew *e) {
   e->rank = n;
 }
 
-/* Does axis a take smaller steps than b, in the results or else in what is read? */
+/* Does axis a take smaller steps than b, in the results or, if equal, in the sources? */
 static bool smaller_steps(const tp_ew *e, int a, int b) {
   for (int i = 0; i < e->ndst + e->nsrc; i++) {
     const int64_t *s = window_strides(e, i);
@@ -99,8 +99,7 @@ static bool smaller_steps(const tp_ew *e, int a, int b) {
   return false;
 }
 
-/* Axes go from large steps to small ones, whatever order they were given in, so that those which
- * lie one within the other merge. */
+/* Sorts axes from large steps to small ones, so that axes that lie one within the other merge. */
 static void sort_axes(tp_ew *e) {
   for (int i = 1; i < e->rank; i++)
     for (int k = i; k > 0 && smaller_steps(e, k - 1, k); k--) {
@@ -124,7 +123,7 @@ static double walk_cost(const tp_ew *e, int a) {
   return sum + all * TP_TUNE_WALK_ROW / (double)e->ext[a];
 }
 
-/* The axis that is cheapest to walk along goes last. */
+/* Puts the axis that is cheapest to walk along last. */
 static void choose_inner(tp_ew *e) {
   int best = e->rank - 1;
   double least = walk_cost(e, best);
@@ -136,7 +135,7 @@ static void choose_inner(tp_ew *e) {
   for (int i = best; i < e->rank; i++) move_axis(e, i, i + 1);
 }
 
-/* Rows that are folded are those of the plan. */
+/* May the axes merge? Folded rows stay those of the plan. */
 static bool mergeable(const tp_ew *e, int a, int b) {
   if (e->reduced[a] != e->reduced[b]) return false;
   if (e->reduced[a] && e->reduced[e->rank - 1] && e->group[e->id[a]] != e->group[e->id[b]])
@@ -163,7 +162,7 @@ static void merge(tp_ew *e) {
   e->rank = TP_MIN(e->rank, n + 1);
 }
 
-/* Where the element at `at` (by axis, merged ones) lies along the leading axes. */
+/* Finds the place along the leading axes of the element at `at` (by merged axis). */
 static void lead_of(const tp_dreg *r, const tp_ew *e, const int64_t *at, int64_t *lead) {
   memset(lead, 0, sizeof *lead * TP_MAXRANK);
   for (int k = 0; k < e->rank; k++) {
@@ -181,7 +180,7 @@ static bool plain_fold(const tp_ew *e) {
       !tp_half(e->src[0].d) && e->src[0].stride[e->rank - 1] == 1;
 }
 
-/* Folding what is contiguous in memory needs no blocks: only accumulators are limited. */
+/* Chooses the tile. A fold of contiguous memory needs no blocks: only accumulators are limited. */
 static void choose_tile(tp_ew *e) {
   int in = e->rank - 1, up = e->rank - 2;
   bool plain = plain_fold(e);
@@ -301,7 +300,7 @@ static bool bad_data(tp_exec *x, tp_dreg *r, const tp_ew *e, int64_t *at, int64_
   return tp_rfault(x, r, lead, rc % 4);
 }
 
-/* The result v (dense, rows x n) goes to its place. */
+/* Writes the result v (dense, rows x n) to its place. */
 static void deliver(tp_ewdst *t, bool acc, char *place, const void *v, int64_t row, int64_t step,
     int64_t rows, int64_t n) {
   if (acc && !tp_half(t->d) && (rows * n == 1 || (step == 1 && (rows == 1 || row == n)))) {
@@ -341,7 +340,7 @@ static inline int chain(const tp_ew *e, int64_t n) {
   return rc;
 }
 
-/* The chain over a tile, and the results from the first that is stored at each point. */
+/* Runs the chain over a tile, and stores results from `first` on. */
 static int map_tile(tp_ew *e, int first, const int64_t *at, int64_t rows, int64_t n) {
   for (int i = first; i < e->ndst; i++)
     if (e->dst[i].direct)
@@ -389,7 +388,7 @@ static void fold_tile(
     for (int64_t i = 0; i < rows; i++) e->across(acc, v + i * vrow * size, 0, 1, n);
 }
 
-/* One block of kept elements: everything that is reduced into it. */
+/* Folds everything into one block of kept elements. */
 static bool fold_block(tp_exec *x, tp_dreg *r, tp_ew *e, int64_t *at, char *acc) {
   const tp_ewdst *t = &e->dst[0];
   bool plain = plain_fold(e);

@@ -3,9 +3,9 @@
  *
  * An iteration space (leading axes, then the shape) is squeezed, one axis chosen as inner,
  * neighbours merged, and walked in tiles of at most TP_BLOCK elements (rows x n). A fold has the
- * plan's inner axis and order of folded axes (plan/walk.c). Each tile: sources are pointed at where
- * they are dense, else loaded into blocks; the steps of the chain run over the tile; results go
- * straight to their place, are stored or combined with what is there, or are folded into
+ * plan's inner axis and order of folded axes (plan/walk.c). For each tile, sources are used in
+ * place if they are dense, else loaded into blocks; the steps of the chain run over the tile;
+ * results are written in place, stored or combined with the elements there, or folded into
  * accumulators of the kept axes, which are finished when the reduced axes (walked innermost) are
  * done. */
 #ifndef TP_EW_H
@@ -59,16 +59,16 @@ typedef struct tp_ew {
   tp_red red;      /* of both */
   tp_kfold *across, *down;
   tp_kfn *narrow; /* narrow: accumulators to the compute type */
-  /* accumulators, of what they are folded; they, and they narrowed, in the scratch */
+  /* types of accumulators and of folded elements; places of both in the scratch */
   tp_dtype acct, folded;
   int64_t accoff, outoff;
-  /* the region's axes as they are walked; by axis, which are one axis then (-1: of extent 1) */
+  /* order: the region's axes as walked; group: which axes become one (-1: extent 1) */
   int order[TP_MAXRANK], group[TP_MAXRANK];
   /* bound */
   int rank;
   int64_t ext[TP_MAXRANK];
   bool reduced[TP_MAXRANK];
-  /* which axis of the space this was, before neighbours were merged */
+  /* by axis: its number before neighbours were merged */
   int id[TP_MAXRANK];
   /* axis k is those of id[end[k - 1] + 1 .. end[k]], of these extents */
   int end[TP_MAXRANK];

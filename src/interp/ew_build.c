@@ -1,4 +1,4 @@
-/* ew_build.c: micros become steps over slots; blocks of the scratch are given out by first use and
+/* ew_build.c: makes steps over slots of micros, and gives out blocks of the scratch by first and
  * last use. */
 #include "interp/ew.h"
 
@@ -22,7 +22,7 @@ static int64_t block_new(blocks *b) {
   return at;
 }
 
-/* One that a dead value leaves, if there is one. Only for values of the chain: all else lives as
+/* A block, that of a dead value if there is one. Only for values of the chain: other blocks live as
  * long as the region. */
 static int64_t block_take(blocks *b) { return b->nfree ? b->free[--b->nfree] : block_new(b); }
 
@@ -120,14 +120,14 @@ static bool add_micro(builder *b, int k) {
   return true;
 }
 
-/* Is there a fold, for whatever bounds? */
+/* Is there a fold at any bounds? */
 static bool has_fold(const tp_region *g) {
   bool any = g->sums && !g->acc;
   for (int i = 0; i < g->nlead; i++) any |= (g->sums >> i & 1) && !tp_is_number(g->lead[i], 1);
   return any;
 }
 
-/* f32 that are cast to be summed in f64, which the kernels of sums do as they go. */
+/* Is micro k a cast of f32 for a sum in f64? The kernels of sums do it as they go. */
 static bool is_widened(const builder *b, int k) {
   const tp_region *g = b->r->rg;
   bool cast = g->micro[k].op == TP_OP_CAST && g->micro[k].dtype == TP_F64 &&
@@ -141,14 +141,14 @@ static bool is_result(const tp_region *g, int k) {
   return any;
 }
 
-/* An operand that is not written as it is, but folded or part of something else. */
+/* Is operand k folded, or read by a micro, and not only copied? */
 static bool is_passed(const builder *b, int k) {
   const tp_region *g = b->r->rg;
   bool folded = b->r->nout == 1 && has_fold(g);
   return g->micro[k].op == TP_OP_DETACH ? folded || !is_result(g, k) : folded && is_widened(b, k);
 }
 
-/* Slots: operands, then numbers, then the other micros. */
+/* Numbers the slots: operands, then numbers, then the other micros. */
 static void number_slots(builder *b) {
   const tp_region *g = b->r->rg;
   tp_ew *e = b->e;
@@ -206,8 +206,8 @@ static void folding(builder *b, tp_dtype c) {
   e->outoff = block_new(&b->b);
 }
 
-/* Axes of extent 1 go first and are squeezed out. Axes that are not folded are walked in any order.
- */
+/* Orders the walk. Axes of extent 1 go first and are squeezed out; kept axes may go in any
+ * order. */
 static void order_walk(const builder *b, tp_ew *e) {
   const tp_region *g = b->r->rg;
   tp_nest nest = { 0 };

@@ -1,7 +1,7 @@
-/* move.c: the table of the interpreter, and LOOPs that only put elements into other places. */
+/* move.c: has the interpreter's table, and runs LOOPs that only copy elements. */
 #include "interp/ew.h"
 
-/* cell: an element that fills, in place of an operand */
+/* cell: the element of a fill, in place of an operand */
 typedef struct tp_dcopy {
   tp_pair p;
   bool fills;
@@ -37,7 +37,7 @@ static void copy_new(tp_exec *x, tp_dreg *r) {
   r->run = run_copy;
 }
 
-/* Numbers that are all there is go to their place without working memory. */
+/* Writes a loop of numbers only to its place, without working memory. */
 static bool run_value(tp_exec *x, tp_dreg *r) {
   tp_put_numbers(x, r, r->k, r->out[0].dtype, &r->out[0].v);
   return true;

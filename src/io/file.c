@@ -112,7 +112,7 @@ static bool close_file(FILE *f, bool ok) {
   return ok && closed;
 }
 
-/* so that the rename lasts, if possible */
+/* makes the rename last, if possible */
 static void sync_folder(char *path) {
   int fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;

@@ -153,7 +153,7 @@ static bool parse_header(const char *s, header_t *h, const char **why) {
 typedef struct {
   FILE *f;
   int64_t left;
-  const uint32_t *want; /* checksum, NULL: is not looked at */
+  const uint32_t *want; /* checksum, NULL: not checked */
   uint32_t crc;
   const char *why;
 } source;
@@ -188,7 +188,7 @@ static bool read_header(source *s, header_t *h) {
   return ok;
 }
 
-/* The first axis runs fastest in Fortran's order. */
+/* Turns Fortran's order, in which the first axis runs fastest, into ours. */
 static tp_array *from_fortran(TP_TAKE tp_array *a) {
   tp_array *c = tp_array_new(a->dtype, a->rank, a->shape);
   size_t size = (size_t)tp_dtype_size(a->dtype);

@@ -74,7 +74,7 @@ static bool find_end64(zip *z, int64_t end, uint64_t *entries, uint64_t *size, u
   return true;
 }
 
-/* Last in the file, but for a comment whose length it says. */
+/* Finds the end record: the file's last bytes except a comment, whose length it says. */
 static bool find_directory(zip *z, int64_t n) {
   int64_t tail = TP_MIN(n, END_SIZE + 65535);
   uint8_t *p = tp_alloc((size_t)tail + 1);
@@ -146,7 +146,7 @@ static bool parse_entry(zip *z, int64_t *pos, member *m) {
   return true;
 }
 
-/* Goes to its bytes; does not look at the local header's sizes. */
+/* Goes to a member's bytes; ignores the local header's sizes. */
 static bool find_member(zip *z, const member *m) {
   uint8_t p[LOCAL_SIZE];
   uint64_t start = (uint64_t)z->start;
@@ -163,7 +163,8 @@ static bool find_member(zip *z, const member *m) {
 static void *zip_alloc(void *ud, unsigned n, unsigned size) { return tp_calloc((size_t)n * size); }
 static void zip_free(void *ud, void *p) { tp_free(p); }
 
-/* No header; exactly the directory's bytes. zlib counts in unsigned: larger ones go in parts. */
+/* Inflates a member (no zlib header) to exactly the directory's size. zlib counts in unsigned:
+ * larger members go in parts. */
 static bool inflates(z_stream *s, const member *m) {
   uint64_t in = m->packed, out = m->size;
   int did = Z_OK;
@@ -226,7 +227,7 @@ static char *copy_name(const char *s, int n) {
   return c;
 }
 
-/* into out */
+/* reads the member into out */
 static bool add_member(zip *z, const member *m, tp_arrays *out) {
   if (m->len < 4 || memcmp(m->name + m->len - 4, ".npy", 4) != 0)
     return broken(z, "it has a member whose name does not end in .npy");
@@ -265,7 +266,7 @@ bool tp_npz_read(FILE *f, int64_t n, const char *path, tp_arrays *out, tp_error 
   return ok && sort_names(&z, out);
 }
 
-/* what stands before its elements */
+/* a member's bytes before its elements */
 typedef struct {
   tp_buf head;
   uint64_t at, size;

@@ -1,5 +1,5 @@
-/* fits: what a call takes, against what it may. One that takes more is refused before its first
- * step, with the bytes, what needs most of them, and bounds that would do. */
+/* fits: compares the memory that a call takes with what it may take. A call that takes more is
+ * refused before its first step, with the bytes, their largest users, and bounds that would do. */
 #include "kern/run.h"
 #include <stdlib.h>
 
@@ -29,8 +29,8 @@ int tp_run_shape(const tp_run *run, int ndom, const tp_sym *const *dom, const tp
   return rank;
 }
 
-/* Points that have been given away are also kept, for whoever goes on from a state; not where they
- * would fill the memory. */
+/* Bytes of an output. Points that were given away are kept too, for a run that goes on from a
+ * state, unless they would fill the memory. */
 int64_t tp_product_bytes(const tp_product *o, const tp_run *run, int i) {
   int64_t shape[TP_MAXRANK], n = tp_dtype_size(o->type.dtype);
   int rank = tp_run_shape(run, o->ndim, o->dims, &o->type, shape);
@@ -86,8 +86,8 @@ void tp_tell_pieces(tp_error *err, tp_piece *v, int n) {
   }
 }
 
-/* The greatest value of one bound with which so many bytes are enough; -1: none was found in time.
- */
+/* The greatest value of one bound with which so many bytes are enough; -1: none was found in
+ * time. */
 static int64_t fitting(const tp_demand *d, int64_t *env, int bound, int64_t most, double until) {
   int64_t was = env[bound], lo = 0, hi = was; /* lo: fits, or is not known to */
   while (hi - lo > TP_MAX(lo / 64, 1) && tp_now() < until) {

@@ -1,6 +1,7 @@
-/* kern: what an operator is to a machine. Rank 2. Operators (ops.def) and how each works (how.def);
- * scalar.def and prelude/, which the interpreter's kernels include, as text for what is compiled
- * elsewhere. */
+/* kern: the operators as a machine sees them. Rank 2. ops.def lists operators, how.def what their
+ * kernels need to know, scalar.def the elementwise ones in C. scalar.def and kernels/prelude are
+ * also here as text, for code that is compiled elsewhere. run.h: what a run is given; made.h: where
+ * NaN arose; fits.c: is there memory? */
 #ifndef TP_KERN_H
 #define TP_KERN_H
 #include "base/array.h"
@@ -63,7 +64,7 @@ static inline bool tp_op_is_elementwise(tp_op op) {
 }
 /* the operator as scripts call it: "where", "cat" */
 const char *tp_op_said(tp_op op);
-/* what an inner loop may find wrong with its data: code + 4 * the element at which it stopped */
+/* the error of an inner loop's data: code + 4 * the element at which it stopped */
 enum { TP_K_OK, TP_K_DIVZERO, TP_K_NEGPOW };
 enum { TP_CX, TP_CW, TP_CY }; /* y = conv(x, w) */
 static inline bool tp_is_conv(tp_op op) {
@@ -72,8 +73,8 @@ static inline bool tp_is_conv(tp_op op) {
 /* which of these the two operands and the result of a convolution are */
 const int *tp_conv_roles(tp_op op);
 
-/* What messages call a value: its name, the script's variable (which is in no text), "grad of h";
- * all NULL: by its operator. */
+/* A value's name in messages: its own, the script's variable (which is in no text), "grad of h";
+ * all NULL: that of its operator. */
 typedef struct tp_who {
   const char *name, *var, *what;
 } tp_who;
@@ -94,11 +95,12 @@ extern const char *const tp_red_words[TP_NRED];
 static inline const char *tp_red_name(tp_red red) { return tp_red_words[red]; } /* "sum" */
 /* one of the three things that environments do */
 bool tp_op_is_env(tp_op op);
-/* elementwise: may what it makes of 16-bit floats be none? Else it is one of its operands */
+/* elementwise: may its result of 16-bit floats be no 16-bit float? Else it is one of its
+ * operands */
 bool tp_op_rounds(tp_op op);
 tp_red tp_op_red(tp_op op);                     /* of a reduction */
 tp_op tp_red_op(tp_red red);                    /* and back */
-double tp_red_identity(tp_red red, tp_dtype d); /* what adds nothing */
+double tp_red_identity(tp_red red, tp_dtype d); /* the number that changes nothing */
 
 /* How an operator works; unused fields are 0. */
 #define A TP_FIELD_A
@@ -114,16 +116,16 @@ extern const tp_fields tp_how_fields;
 int tp_words_per_draw(const tp_how *how, tp_dtype d); /* of an element that RAND draws */
 tp_how tp_how_copy(tp_arena *a, const tp_how *h);
 
-/* Calls that ticking puts in, beside those of the program's table of callbacks, which are 0, 1, ..:
- * where a step begins, a point of an input, a point of an output. KEEP never reaches a plan: it
- * says that every value of a parameter is wanted (opt/keep.c). */
+/* Calls that ticking adds to those of the program's callbacks, 0, 1, ..: the begin of a step, a
+ * point of an input, a point of an output. KEEP never reaches a plan: it says that every value of a
+ * parameter is wanted (opt/keep.c). */
 enum { TP_FN_TICK = -1, TP_FN_FEED = -2, TP_FN_SHOW = -3, TP_FN_KEEP = -4 };
 
 /* math.h, half.h, philox.h, scalar.h, fold.h, dot.h and native.h of the prelude, in this order,
  * with scalar.def in them: C99 (and C++) without includes, made by the Makefile. Before it come
  * TP_FN, TP_FMA, the types of stdint and the functions that prelude/math.h names. */
 extern const char tp_prelude[];
-/* export.h: behind it, in code that nobody calls back (emit/export/export.c) */
+/* export.h, which follows in code that stands alone (emit/export/export.c) */
 extern const char tp_prelude_export[];
 /* its files around that (emit/export/export_files.c) */
 extern const char tp_prelude_agent[];

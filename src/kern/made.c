@@ -47,7 +47,7 @@ bool tp_lens_finite(const tp_lens *v) {
 
 /* ---- does it arise here? ---- */
 
-/* Where an operand's element lies that belongs to the result's at this place. */
+/* The place of the operand's element that belongs to the result's element at `at`. */
 static int64_t aligned(const tp_lens *v, const tp_lens *out, const int64_t *at) {
   int64_t o = 0;
   for (int i = 0; i < v->rank; i++)

@@ -1,5 +1,5 @@
-/* made: whether NaN or infinity arose in a result, made of finite operands. Asked of values that
- * are there already, by every tier, only where a run looks for them (tp_attr.check). */
+/* made: finds NaN and infinity that arose in a result of finite operands. Every tier asks it about
+ * values that exist already, if a run is to check them (tp_attr.check). */
 #ifndef TP_MADE_H
 #define TP_MADE_H
 #include "kern/kern.h"
@@ -20,8 +20,8 @@ typedef struct tp_made {
   tp_lens out;
 } tp_made;
 
-/* The first element, row major, that is NaN or infinite and made of what is finite: of an
- * elementwise operator its operands at that place, of any other its whole operands. */
+/* Finds the first element, row major, that is NaN or infinite although operands are finite: of an
+ * elementwise operator those at that place, of any other whole operands. */
 bool tp_made_find(const tp_made *m, int64_t *at);
 bool tp_lens_finite(const tp_lens *v); /* all of it; true of integers */
 bool tp_lens_finite_at(const tp_lens *v, const int64_t *at);

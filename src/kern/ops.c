@@ -1,4 +1,4 @@
-/* The table of operators, names to operators, and how each works (how.def). */
+/* ops: the table of operators, names to operators, and how each works (how.def). */
 #include "kern/kern.h"
 
 enum {
@@ -43,7 +43,6 @@ const char *tp_op_said(tp_op op) {
   }
 }
 
-/* in the order of ops.def */
 tp_op tp_red_op(tp_red red) { return (tp_op)(TP_OP_SUM + (int)red); }
 tp_red tp_op_red(tp_op op) { return (tp_red)(op - TP_OP_SUM); }
 _Static_assert(TP_OP_MIN - TP_OP_SUM == (int)TP_RED_MIN && TP_OP_MAX - TP_OP_SUM == (int)TP_RED_MAX,
@@ -66,7 +65,7 @@ double tp_red_identity(tp_red red, tp_dtype d) {
 }
 
 const char *tp_who_label(const tp_who *w, tp_op op, char *buf, size_t size) {
-  if (op == TP_OP_MATMUL_AT) op = TP_OP_INDEX_SELECT; /* what fails in it */
+  if (op == TP_OP_MATMUL_AT) op = TP_OP_INDEX_SELECT; /* its part that fails */
   /* on the way to a gradient */
   bool step = w->what && !strncmp(w->what, "grad ", 5) && strncmp(w->what, "grad of ", 8);
   if (tp_who_name(w)) snprintf(buf, size, "'%s'", tp_who_name(w));

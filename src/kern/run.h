@@ -1,11 +1,11 @@
-/* run: what one execution is given, the same for every tier, and what memory it may take. Arrays
- * have the domain's extents first, then the shape. */
+/* run: the bounds, arrays and functions that one execution is given, the same for every tier, and
+ * the memory that it may take. Arrays have the domain's extents first, then the shape. */
 #ifndef TP_RUN_H
 #define TP_RUN_H
 #include "kern/kern.h"
 
-/* What is called. slot: of FEED the input, of SHOW the output. Dims in `over` (bits of dom) lead
- * the shapes of its arrays. */
+/* The function of a call. slot: of FEED the input, of SHOW the output. Dims in `over` (bits of dom)
+ * lead the shapes of its arrays. */
 typedef struct tp_callee {
   int fn, slot;
   const char *name;
@@ -29,18 +29,18 @@ typedef struct tp_call { /* one call of a callback */
   int ndim;
   const tp_sym *const *dims;
   const int64_t *coord;
-  const int64_t *reached; /* of each dim in `over`: what was, here */
+  const int64_t *reached; /* by dim in `over`: how far it came here */
 } tp_call;
 typedef struct tp_run {
   /* bounds by sym id; at least as many entries as there are symbols */
   const int64_t *env;
-  /* by the program's inputs; NULL where nothing needs it */
+  /* by the program's inputs; NULL: not needed */
   tp_array *const *inputs;
   /* loaded first values by PINIT number, NULL entries: computed; NULL: none */
   tp_array *const *params;
   tp_array **outputs; /* by the program's outputs */
-  /* in steps, by inputs and outputs: come point by point, go point by point (the whole of it is
-   * there if it fits); NULL: none */
+  /* in steps, by inputs and outputs: does it come or go point by point (with a whole array too, if
+   * that fits)? NULL: none does */
   const bool *fed, *shown;
   uint64_t seed;
   /* bytes that the call may take; 0: what the machine has, < 0: any */
@@ -77,7 +77,7 @@ typedef struct tp_product {
 } tp_product;
 /* of the array that output i gets; -1: none */
 int64_t tp_product_bytes(const tp_product *o, const tp_run *run, int i);
-/* A part of what a call takes: what "output ", "" or, where there is no name, words. */
+/* A part of the memory that a call takes. what: "output ", "" or, without a name, words. */
 typedef struct tp_piece {
   const char *what, *name;
   tp_pos pos;
@@ -86,10 +86,9 @@ typedef struct tp_piece {
 /* its bytes, or 0; added to v, unless that is NULL */
 int64_t tp_product_piece(const tp_product *o, const tp_run *run, int i, tp_piece *v, int *n);
 tp_allowance tp_run_allowance(const tp_run *run, int64_t back);
-/* back: of them that are taken already. False: a is less */
+/* may the run take the bytes, of which `back` are taken already? False: a is less */
 bool tp_run_may(const tp_run *run, int64_t bytes, int64_t back, tp_allowance *a);
-/* What a call takes at other bounds, where env may get what follows from these; -1: too many bytes.
- */
+/* The bytes that a call takes at other bounds, from which env may get more; -1: too many bytes. */
 typedef struct tp_demand {
   const tp_ictx *ix;
   int64_t (*bytes)(void *ud, int64_t *env);

@@ -1,13 +1,13 @@
-/* array: host arrays. A userdata holds a reference; rows are views; arrays lent to a callback end
- * with it. */
+/* array: host arrays for Lua. A userdata holds a reference; rows are views; arrays lent to a
+ * callback end with it. */
 #include "lua/tl.h"
 #include <limits.h>
 
 /* Tells the collector, which sees a few words of a userdata, the bytes that it holds: as steps, and
  * as steps of the generational mode may leave dead userdata for long, by a full collection when the
- * bytes have doubled since the last. A step for each large array would find it and the one before
- * alive twice, so old: there is one for four of them, and the next output lies where one of these
- * lay, still in a cache. */
+ * bytes have doubled since the last. A step for each large array would see it and the one before
+ * alive twice, so count them as old: there is one step for four arrays, and the next output reuses
+ * the place of one of them, still in a cache. */
 void tl_charge(lua_State *L, tl_array *u) {
   tl_state *S = tl_stateof(L);
   if (u->a->borrowed) return;
@@ -53,8 +53,8 @@ void tl_array_empty(lua_State *L, tl_array *u) {
   u->charged = 0;
 }
 
-/* Pushes a reference to the array at 1, as finalizers, which any allocation in Lua may run, may
- * free it meanwhile. The caller empties it, so that a:free() gives the memory back at once. */
+/* Pushes a reference to the array at 1, because finalizers, which any allocation in Lua may run,
+ * may free it meanwhile. The caller empties it, so that a:free() gives the memory back at once. */
 static tl_array *push_held(lua_State *L, const char *what) {
   tl_array *held = tl_pusharray(L);
   held->a = tp_array_ref(tl_toarray(L, 1, what));
@@ -170,7 +170,7 @@ static int array_set(lua_State *L) {
     tl_fail(L, "callback: set: an array lent to a callback is read only; a:clone() first");
   luaL_checkany(L, 2);
   int64_t k = offset(L, a, 3, "set");
-  /* for LuaJIT's own integers Lua is called */
+  /* LuaJIT's own integers need a call of Lua */
   tl_array *held = lua_type(L, 2) == LUA_TNUMBER ? NULL : push_held(L, "set");
   tl_putelem(L, "set", 0, a, k, 2);
   if (held) tl_array_empty(L, held);

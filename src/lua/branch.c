@@ -46,7 +46,7 @@ static void left_dim(
   }
 }
 
-/* e at the points of the left side. */
+/* The value e at the points of the left side. */
 static tp_val substituted(lua_State *L, tl_prog *lp, const tp_node *h, const left_t *l, tp_val v) {
   tp_error e = { 0 };
   tp_graph *g = lp->p->g;
@@ -92,7 +92,7 @@ int tl_when(lua_State *L) {
   return add_branch(L, u->lp, u->v.node, cond, right_side(L, u->lp, u->v.node, 3));
 }
 
-/* For libraries: a branch may have no points. */
+/* For libraries: lets a branch have no points. */
 int tl_may_miss(lua_State *L) {
   declared(L, "when")->v.node->attr.sparse = true;
   lua_settop(L, 1);

@@ -1,4 +1,4 @@
-/* callback: the core calls Lua, protected, as nothing may jump over the core's frames; the
+/* callback: lets the core call Lua, protected, because nothing may jump over the core's frames; a
  * callback's error value waits in a stack slot until the core has returned. */
 #include "lua/tl.h"
 
@@ -150,9 +150,9 @@ void tl_run_prepare_calls(lua_State *L, tl_run *r) {
   r->interrupted = false;
 }
 
-/* ---- interruptions ---- to stop a script a host sets a hook, from a signal handler or another
- * thread (Ctrl-C). Lua calls hooks between its own instructions, of which a run has none: so a run
- * looks for a new hook, calls it, and ends if it raises. */
+/* ---- interruptions ---- a host stops a script by a hook, set from a signal handler or another
+ * thread (Ctrl-C). Lua calls hooks between its own instructions, and a run has none of these: so a
+ * run looks for a new hook, calls it, and ends if it raises. */
 
 /* calls the hook: of this function's call, or of the chunk's instructions */
 static int run_hook(lua_State *L) {
@@ -180,8 +180,8 @@ bool tl_interrupted(void *ud) {
   return r->interrupted;
 }
 
-/* Compiling runs no Lua: a new hook ends it, and if that does not raise it begins anew, unwatched.
- * A wait for another thread's goes on. */
+/* Compiling runs no Lua: a new hook ends it, and if the hook does not raise, compiling begins anew,
+ * unwatched. A wait for another thread's compiling goes on. */
 typedef struct {
   lua_State *main;
   lua_Hook hook;
@@ -196,7 +196,7 @@ static watched watch(lua_State *L) {
   return (watched){ main, lua_gethook(main) };
 }
 
-/* There is another hook: it has its say. */
+/* Calls a hook that was set meanwhile. */
 static bool let_hook(lua_State *L, watched *w, tp_error *e) {
   if (!is_hooked(w)) return false;
   take_hook(L, w->main, w->hook);

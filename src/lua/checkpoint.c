@@ -6,7 +6,7 @@ tl_saved *tl_tosaved(lua_State *L, int i, const char *what) {
   return tl_check(L, i, TL_STATE, what);
 }
 
-static int protected_new(lua_State *L) { /* the bytes: light userdata */
+static int protected_new(lua_State *L) { /* its argument: the bytes as light userdata */
   const tp_buf *b = lua_touserdata(L, 1);
   tl_saved *s = tl_new(L, TL_STATE, sizeof *s + b->n);
   s->n = b->n;

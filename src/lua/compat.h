@@ -18,7 +18,7 @@ static inline int lua_absindex(lua_State *L, int i) {
 }
 #endif
 
-/* Whose hook an interpreter's Ctrl-C sets: LuaJIT has one for all threads. */
+/* The thread whose hook an interpreter's Ctrl-C sets: LuaJIT has one hook for all threads. */
 static inline lua_State *tl_mainthread(lua_State *L) {
 #if LUA_VERSION_NUM >= 502
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);

@@ -1,6 +1,6 @@
-/* composed: bodies of methods in Lua (lua/tempo/methods.lua), which are given arguments that are
- * converted and checked by the signature. What a body calls records into the method's program, at
- * the script's line, and its errors name the method that the script called. */
+/* composed: calls bodies of methods in Lua (lua/tempo/methods.lua), with arguments converted and
+ * checked by the signature. Methods that a body calls record into its program, at the script's
+ * line, and errors name the method that the script called. */
 #include "lua/tl.h"
 
 static const char bodies_key;
@@ -70,12 +70,12 @@ int tl_compose(lua_State *L, tl_prog *lp, const tp_method *m, int n, const tp_ar
   S->composed = outer;
   if (!outer) S->composed_in = NULL;
   if (status) lua_error(L);
-  for (int i = top + 1; i <= lua_gettop(L); i++) /* an operand that was given back is no number */
+  for (int i = top + 1; i <= lua_gettop(L); i++) /* an operand that is a result is no number */
     if (tl_typeof(L, i) == TL_TENSOR) ((tl_tensor *)lua_touserdata(L, i))->weak = NULL;
   return lua_gettop(L) - top;
 }
 
-/* ---- what bodies need besides methods ---- */
+/* ---- functions for bodies, besides methods ---- */
 
 static tp_mk composing(lua_State *L, tp_error *e) {
   const tl_state *S = tl_stateof(L);
@@ -88,7 +88,7 @@ static int wrong(lua_State *L) {
       luaL_checkstring(L, 2));
 }
 
-/* two extents: are they equal, or a check of the run says so? */
+/* two extents: are they equal? If not known, a check of the run is added */
 static int equal(lua_State *L) {
   tl_prog *lp = tl_stateof(L)->composed_in;
   lua_pushboolean(L,
@@ -141,7 +141,7 @@ static int promote(lua_State *L) {
   return 1;
 }
 
-/* a tensor: what messages call it */
+/* a tensor: its name in messages */
 static int called(lua_State *L) {
   tp_error e = { 0 };
   lua_pushstring(L, tp_called(composing(L, &e).g, ((tl_tensor *)lua_touserdata(L, 1))->v.node));

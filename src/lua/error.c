@@ -6,7 +6,7 @@ static const char error_key;
 
 void tl_errors_by(lua_State *L) { tl_rawsetp(L, LUA_REGISTRYINDEX, &error_key); }
 
-/* of a chunk of ours */
+/* is it a chunk of ours? */
 static bool is_library(lua_State *L, const char *source) {
   const char *dir = tl_stateof(L)->libdir;
   return *dir && strncmp(source, dir, strlen(dir)) == 0;
@@ -71,7 +71,8 @@ int tl_unknown(lua_State *L, const char *what, const char *name, const char *con
   tl_fail(L, "option: %s has no '%s'%s", what, name, tp_hint(hint, name, names, n));
 }
 
-/* word, { [name] = anything }: the nearest name; what follows an unknown one in a message */
+/* word, { [name] = anything } -> the nearest name, and the hint behind an unknown name in a
+ * message */
 int tl_nearest(lua_State *L) {
   const char *word = luaL_checkstring(L, 1), *names[TL_NAMES];
   char hint[TP_HINT];

@@ -10,7 +10,7 @@ tl_fn *tl_fn_self(lua_State *L, const char *what) {
   return u;
 }
 
-/* Whatever came of it: what failed raises where the function is used. */
+/* True even if compiling failed: that raises where the function is used. */
 static int fn_ready(lua_State *L) {
   const tl_fn *u = tl_check(L, 1, TL_FN, "ready");
   if (!u->f) tl_fail(L, "option: ready: this function has been freed");
@@ -39,7 +39,7 @@ int tl_fn_use(lua_State *L, int method) {
   return status == LUA_OK ? lua_gettop(L) - 1 : lua_error(L);
 }
 
-static int release(lua_State *L, const char *what, int own) { /* own: uses that are this call's */
+static int release(lua_State *L, const char *what, int own) { /* own: this call's own uses */
   tl_fn *u = tl_object(L, 1, TL_FN, what);
   if (u->uses > own) tl_fail(L, "option: %s: this function is running", what);
   u->f = tp_fn_free(u->f);
@@ -66,7 +66,7 @@ void tl_fn_seed(lua_State *L, tl_run *r, int i) {
   lua_pop(L, 1);
 }
 
-/* The state of a run that goes on has the inputs that do not tick. */
+/* Does the state have input k? That of a run that goes on has the inputs that do not tick. */
 static bool in_state(lua_State *L, tl_fn *u, int i, int k) {
   if (tp_fn_fed(u->f, k)) return false;
   bool given = lua_istable(L, i) && tl_option(L, i, tp_fn_graph(u->f)->inputs.v[k]->attr.str);
@@ -154,7 +154,7 @@ static int fn_call(lua_State *L) { /* f, inputs, bounds, options */
   return 1;
 }
 
-int tl_fn_parameters(lua_State *L) { /* f, what asks: the names */
+int tl_fn_parameters(lua_State *L) { /* f, caller's name -> the names */
   tl_fn *u = tl_fn_self(L, tl_string(L, 2, "parameters"));
   int n = tp_fn_nparam(u->f);
   lua_createtable(L, n, 0);
@@ -174,8 +174,8 @@ static tl_fn *parameter(lua_State *L, int *k) {
   return u;
 }
 
-/* A copy, as the script may write into it; a loaded constant is the script's own already. Nothing:
- * it has no value yet. */
+/* Pushes a copy, because the script may write into it; a loaded constant is the script's own.
+ * Nothing: it has no value yet. */
 int tl_fn_parameter(lua_State *L) {
   int k;
   tl_fn *u = parameter(L, &k);
@@ -186,7 +186,7 @@ int tl_fn_parameter(lua_State *L) {
   return 1;
 }
 
-/* f, number, value: the array to load, the script's own or one of its value, once it fits. */
+/* f, number, value -> the array to load, if it fits: the script's own, or one made of its value. */
 int tl_fn_fit(lua_State *L) {
   int k;
   tl_fn *u = parameter(L, &k);

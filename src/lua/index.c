@@ -27,7 +27,7 @@ static const tp_ix *divided(
   return mod ? tp_ix_mod(c, a, k) : tp_ix_fdiv(c, a, k);
 }
 
-/* The method's name, what messages call it, a, b (of lnot: nil). */
+/* Arguments: the method's name, its name in messages, a, b (of lnot: nil). */
 int tl_index_combine(lua_State *L) {
   static const struct {
     const char *method;
@@ -56,7 +56,7 @@ int tl_index_combine(lua_State *L) {
   return push_checked(L, lp, divided(L, c, *method == 'm', what, a, b));
 }
 
-/* The method's name, two numbers. */
+/* Arguments: the method's name, two numbers. */
 int tl_index_quotient(lua_State *L) {
   int64_t a, b;
   bool mod = *tl_string(L, 1, "quotient") == 'm';

@@ -13,7 +13,7 @@ static tp_val constant(lua_State *L, tl_prog *lp, const tp_array *a) {
   return tp_v(n);
 }
 
-/* No double is this integer: a weak constant. */
+/* Lifts an integer that is no double, as a weak constant. */
 static void lift_long(lua_State *L, tl_prog *lp, int64_t k, tp_arg *out) {
   tp_array *a = tp_array_wrap(TP_I64, 0, NULL, &k);
   if (!a) tl_fail(L, "memory: no memory for a number");
@@ -21,7 +21,7 @@ static void lift_long(lua_State *L, tl_prog *lp, int64_t k, tp_arg *out) {
   tp_array_unref(a);
 }
 
-/* One node a number and program. */
+/* Makes a number's node, one for each number of a program. */
 void tl_number(lua_State *L, tl_prog *lp, tp_arg *out) {
   tp_error e = { 0 };
   bool whole = out->num == floor(out->num) && fabs(out->num) < 0x1p63;
@@ -119,7 +119,7 @@ tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what) {
   return a.val;
 }
 
-/* A weak value takes the dtype; a number or index expression fills the shape. */
+/* Gives a weak value the dtype; a number or index expression fills the shape. */
 static tp_val fill_tensor(lua_State *L, tl_prog *lp, tp_arg *a, const char *what, tp_dtype d,
     int rank, const tp_ix *const *shape) {
   tp_error e = { 0 };

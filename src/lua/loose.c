@@ -1,6 +1,6 @@
-/* loose: creations and operations without a program. A loose tensor is a row of methods.def with
- * its arguments (a table, its user value); each program that it meets makes nodes of it once. A
- * scratch program tries it out when it is made, so that mistakes raise at their line. */
+/* loose: tensors without a program. A loose tensor is a row of methods.def with its arguments (a
+ * table, its user value); each program that it meets makes nodes of it once. A scratch program
+ * tries it out when it is made, so that mistakes raise at their line. */
 #include "lua/tl.h"
 
 static const char scratch_key;

@@ -149,7 +149,7 @@ static void convert(call_t *c, int k, int i) {
   }
 }
 
-/* A table with names as keys; an empty one only where nothing else can be meant. */
+/* Is it a table with names as keys, or (empty_too) an empty one? */
 static bool is_options(lua_State *L, int i, bool empty_too) {
   if (!lua_istable(L, i)) return false;
   lua_pushnil(L);
@@ -159,10 +159,10 @@ static bool is_options(lua_State *L, int i, bool empty_too) {
   return named;
 }
 
-/* May the table of options hold it? Also an optional argument that was left out. */
+/* May the table of options hold parameter k, or an optional argument that was left out? */
 static bool is_by_name(const call_t *c, int k) {
   if (c->sig[k].option) return true;
-  for (int j = k + 1; j < c->nsig; j++) /* that option takes it */
+  for (int j = k + 1; j < c->nsig; j++) /* a later option of the name takes it */
     if (strcmp(c->sig[j].name, c->sig[k].name) == 0) return false;
   return c->sig[k].optional && !c->a[k].kind;
 }
@@ -252,7 +252,8 @@ static void take_arguments(call_t *c, int first) {
           options ? " and a table of options" : "", tl_describe(L, i), i - first + 1);
 }
 
-/* A draw without a domain inside a larger one is the same at every point, rarely on purpose. */
+/* Warns of a draw without a domain inside a larger one: it is the same at every point, rarely on
+ * purpose. */
 static void warn_random(call_t *c) {
   bool larger = false;
   const tp_node *draw = NULL;
@@ -271,8 +272,8 @@ static void warn_random(call_t *c) {
   lua_pop(c->L, 1);
 }
 
-/* A scalar at each point of its domain has nothing to reduce: the points were meant, but for
- * libraries, written for any shape. */
+/* Warns of a reduction of a scalar, where the points were meant; not in libraries, which are
+ * written for any shape. */
 static void warn_scalar(const call_t *c) {
   const tp_val x = c->a[0].val;
   bool all_axes = strcmp(c->m->shape, "reduced") == 0 || strstr(c->m->name, "softmax");
@@ -289,7 +290,7 @@ static void warn_scalar(const call_t *c) {
           c->m->name, d->name, it, range, c->m->name, d->name));
 }
 
-/* A where among numbers is weak as well. */
+/* Pushes the result. A where among numbers is weak too. */
 static void push_result(const call_t *c, tp_val v) {
   tl_pushtensor(c->L, c->lp, v);
   if (strcmp(c->m->name, "where") != 0 || !c->a[1].weak || !c->a[2].weak) return;
@@ -299,7 +300,7 @@ static void push_result(const call_t *c, tp_val v) {
   ((tl_tensor *)lua_touserdata(c->L, -1))->weak = tp_dup(arena, &w, sizeof w);
 }
 
-/* Operands of which one is no number make the others of its dtype: they need no node. */
+/* Numbers beside an operand that is none take its dtype, and need no node. */
 static void make_numbers(call_t *c) {
   bool strong = false;
   for (int k = 0; k < c->nsig; k++) strong |= c->sig[k].type == 'U' && !c->a[k].weak;

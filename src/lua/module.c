@@ -1,4 +1,4 @@
-/* module: luaopen_tempo. Opening prints nothing and reads lua/tempo/binding.lua alone. */
+/* module: luaopen_tempo. Opening prints nothing and reads only lua/tempo/binding.lua. */
 #include "lua/tl.h"
 
 static const char module_key;
@@ -136,8 +136,8 @@ static void push_functions(lua_State *L, tl_state *S, const luaL_Reg *r) {
   }
 }
 
-/* Errors and nodes of chunks in binding.lua's folder get the line of the script that called them.
- */
+/* Errors and nodes of chunks in binding.lua's folder get the line of the script that called
+ * them. */
 static void take_libdir(lua_State *L, tl_state *S) {
   lua_Debug ar;
   lua_pushvalue(L, -1);
@@ -147,8 +147,8 @@ static void take_libdir(lua_State *L, tl_state *S) {
     snprintf(S->libdir, sizeof S->libdir, "%.*s/", (int)(end - ar.source), ar.source);
 }
 
-/* binding.lua's function, called with the module, core and the classes, gives what makes errors and
- * what finds names. */
+/* Calls binding.lua's function with the module, core and the classes; it returns the functions that
+ * make errors and find names. */
 static void open_binding(lua_State *L, tl_state *S) {
   tl_require(L, "binding");
   take_libdir(L, S);
@@ -164,8 +164,8 @@ static void open_binding(lua_State *L, tl_state *S) {
   tl_errors_by(L);
 }
 
-/* lua/tempo/init.lua refuses other Luas before; this is for loading the module alone. LuaJIT's
- * would run under PUC-Rio's 5.1 up to the first thing that it lacks. */
+/* lua/tempo/init.lua refuses other Luas before; this is for a module loaded alone. LuaJIT's would
+ * run under PUC-Rio's 5.1 up to the first function that it lacks. */
 #if LUA_VERSION_NUM < 502
 extern int luaJIT_setmode(lua_State *L, int index, int mode) __attribute__((weak));
 static void check_version(lua_State *L) {

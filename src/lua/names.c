@@ -7,7 +7,8 @@ static const char names_key;
 
 void tl_names_by(lua_State *L) { tl_rawsetp(L, LUA_REGISTRYINDEX, &names_key); }
 
-/* tensor, program: number, file and line of its node; nothing: it has a name, or another program */
+/* tensor, program -> number, file and line of its node; nothing: it has a name, or another
+ * program */
 int tl_unnamed(lua_State *L) {
   const tl_tensor *u = tl_object(L, 1, TL_TENSOR, "name");
   if (u->lp != lua_touserdata(L, 2) || tp_own_name(u->v.node)) return 0;

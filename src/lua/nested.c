@@ -119,7 +119,7 @@ static const char *entry_place(nest_t *n, int levels) {
   return n->place;
 }
 
-/* own: the class, unless the caller has one. */
+/* own: the class of the error, unless the caller has one. */
 static int refuse(const nest_t *n, tp_code own, const char *fmt, ...) TP_PRINTF(3, 4)
     __attribute__((noreturn));
 static int refuse(const nest_t *n, tp_code own, const char *fmt, ...) {
@@ -128,7 +128,7 @@ static int refuse(const nest_t *n, tp_code own, const char *fmt, ...) {
   tl_fail_as(n->L, n->code ? n->code : own, "%s: %s", n->what, text);
 }
 
-/* by the first row of every level */
+/* finds the shape by the first row of every level */
 static void measure(nest_t *n, int i) {
   lua_State *L = n->L;
   luaL_checkstack(L, 4, n->what);
@@ -189,7 +189,7 @@ static void fill_level(nest_t *n, int i, int level, int64_t to) {
         (long long)len, entry_place(n, level));
 }
 
-/* {} leaves the axes behind the extent 0 open: they are as expected. */
+/* {} says nothing of the axes behind its extent 0: they become the expected ones. */
 static void complete_empty(nest_t *n, int rank, const int64_t *shape) {
   if (n->rank == 0 || n->shape[n->rank - 1] != 0 || rank <= n->rank) return;
   for (int k = 0; k < n->rank; k++)

@@ -1,5 +1,5 @@
-/* options: arguments that many functions take: strings, integers, dtypes, shapes, domains, tables
- * of options. */
+/* options: reads arguments that many functions take: strings, integers, dtypes, shapes, domains,
+ * tables of options. */
 #include "lua/tl.h"
 
 void tl_options(lua_State *L, int i, const char *what, const char *const *known) {

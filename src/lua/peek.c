@@ -11,7 +11,7 @@ typedef struct {
 
 static void reach_val(reach_t *r, tp_val v);
 
-/* An end by data belongs to all that has the dim or mentions its bound. */
+/* Reaches the end by data of a dim, or of a bound that an expression mentions. */
 static void reach_sym(reach_t *r, const tp_sym *s) {
   const tp_stop *stop = tp_stop_of(r->g, s);
   r->sym[s->id] = true;

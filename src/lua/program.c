@@ -74,7 +74,7 @@ static int push_node(
   return 1;
 }
 
-/* An input is one array: its rows have one length. */
+/* Checks that an input's rows have one length, because it is one array. */
 static void equal_rows(lua_State *L, tl_prog *lp, const tp_attr *a) {
   int i;
   const tp_sym *d = tp_varies(a->nix, a->ix, a->ndom, a->dom, &i);

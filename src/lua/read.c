@@ -9,7 +9,7 @@ bool tl_is_digits(lua_State *L, int i) {
   return *s && strspn(s, "0123456789-.") == strlen(s);
 }
 
-/* Two integers as '..' writes them give the text again. */
+/* If two integers, written by '..', give this text, it may be a range that Lua made a string. */
 int tl_range_trap(lua_State *L, int i) {
   const char *s = lua_tostring(L, i);
   char lo[16], both[48];

@@ -1,5 +1,5 @@
-/* record: the outside world in the graph: P:call, P:source, P:sink (binding.lua) and environments.
- */
+/* record: records calls of the outside world: P:call, P:source, P:sink (binding.lua),
+ * environments. */
 #include "lua/tl.h"
 
 typedef struct {

@@ -1,4 +1,4 @@
-/* run: bounds and inputs of one execution, of a compiled function or peek. */
+/* run: reads bounds and inputs of one execution, of a compiled function or of peek. */
 #include "lua/tl.h"
 
 static const char run_key;
@@ -113,7 +113,7 @@ void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *n
           need[k]->name, need[k]->name);
 }
 
-/* Into the array of an earlier step, if there is one. */
+/* Puts a number into the array of an earlier step, if there is one. */
 static void put_number(lua_State *L, tp_array **to, const char *what, tp_dtype d, int i) {
   if (!is_own_number(*to)) {
     tp_array_unref(*to);
@@ -153,7 +153,7 @@ static void convert_input(
 }
 
 static void check_input_names(lua_State *L, tl_run *r, int i, tp_graph *g) {
-  /* lp's graph has inputs that nothing compiled needs, too */
+  /* lp's graph also has inputs that no compiled function needs */
   tp_graph *all[2] = { g, r->lp->p->g };
   for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
     const char *names[256], *name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;

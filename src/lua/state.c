@@ -1,4 +1,4 @@
-/* state: the one entry of all functions, classes, handles. */
+/* state: the one entry of all functions; classes and handles. */
 #include "lua/tl.h"
 #include <stdlib.h>
 
@@ -37,7 +37,8 @@ tl_state *tl_stateof(lua_State *L) {
   return S;
 }
 
-/* TEMPO_GC=n: collects all at each n-th way into or out of an entry, and after each callback. */
+/* TEMPO_GC=n: collects all garbage at each n-th way into or out of an entry, and after each
+ * callback. */
 void tl_stress(lua_State *L) {
 #ifdef TP_HARD
   static long every = -1, left;
@@ -81,7 +82,7 @@ bool tl_dotted(lua_State *L) {
   const called_t *f = lua_touserdata(L, UP_CALLED);
   if (!f || !f->of || !lua_getstack(L, 0, &ar) || !lua_getinfo(L, "n", &ar) || !ar.name)
     return false;
-  /* a tail call shows another's name */
+  /* after a tail call the name is another function's */
   return strcmp(ar.namewhat, "field") == 0 && strcmp(ar.name, f->name) == 0;
 }
 
@@ -256,7 +257,7 @@ static tl_prog *tl_progof(lua_State *L, int i) {
   case TL_INDEX:
   case TL_RANGE:
   case TL_TENSOR:
-  case TL_FN: return *(tl_prog **)lua_touserdata(L, i); /* begin with it */
+  case TL_FN: return *(tl_prog **)lua_touserdata(L, i); /* all begin with it */
   default: return NULL;
   }
 }

@@ -102,7 +102,7 @@ static void take_into(lua_State *L, const tp_graph *g, tl_run *r, int own, int o
   }
 }
 
-/* Without a value at this tick the array waits, and nil takes its place. */
+/* Keeps an array without a value at this tick for later, and puts nil in its place. */
 static void put_away(lua_State *L, const tp_output *o, int k, int own, int out) {
   lua_getfield(L, out, o->name);
   if (lua_isnil(L, -1)) {
@@ -126,7 +126,7 @@ static void put_result(lua_State *L, tl_run *r, const tp_output *o, int k, int o
   lua_rawseti(L, own, k + 1);
 }
 
-/* Pops the value; not there: removes an earlier step's. */
+/* Pops the value into the field; not there: removes an earlier step's value. */
 static void put_field(lua_State *L, int out, const char *name, bool there) {
   if (!there && !tl_option(L, out, name)) return;
   if (!there) {

@@ -1,4 +1,4 @@
-/* tensor: the handle (program, value) and its methods that are no rows of methods.def. */
+/* tensor: the handle (program, value), and its methods that are not in methods.def. */
 #include "lua/tl.h"
 
 static tl_tensor *self(lua_State *L, const char *what) { return tl_check(L, 1, TL_TENSOR, what); }
@@ -97,7 +97,7 @@ static bool takes_leafs(lua_State *L, int i) {
   return tl_option(L, i, "leaf") && tl_boolean(L, -1, "leaf of grad");
 }
 
-/* Operands of GRAD: the loss, with `leaf` all tensors asked for, then one of them. */
+/* Operands of GRAD: the loss, with `leaf` all requested tensors, then one of them. */
 int tl_grad(lua_State *L) { /* loss, x or {x, y}, options */
   tl_prog *lp = tl_findprog(L, 1, 2);
   if (!lp) tl_fail(L, "option: tempo.grad(loss, {x, y}) takes tensors of a program");
@@ -123,7 +123,7 @@ int tl_grad(lua_State *L) { /* loss, x or {x, y}, options */
   return 1;
 }
 
-/* of one optimiser's step */
+/* the gradient for one optimiser's step */
 int tl_grad_step(lua_State *L) {
   for (int k = 1, step = 0; k <= (int)lua_rawlen(L, 1); k++, lua_pop(L, 1)) {
     lua_rawgeti(L, 1, k);

@@ -1,13 +1,13 @@
-/* lua: the binding. The only folder that knows Lua, and the only one that raises. Rank 11.
+/* lua: the Lua binding. Rank 11. No other folder knows Lua, or raises.
  *
- * Lua holds userdata of the classes below. A handle (a tensor, an index expression, a
- * function) is a pointer into a program; its user value is the program's table, which keeps the
- * program alive and in which index expressions are interned, so that equal ones are one Lua object.
- * lua/tempo/binding.lua has the functions that only take values apart or word mistakes.
+ * Lua holds userdata of the classes below. A handle (a tensor, an index expression, a function) is
+ * a pointer into a program; its user value is the program's table, which keeps the program alive
+ * and in which index expressions are interned, so that equal ones are one Lua object.
+ * lua/tempo/binding.lua has functions that only take values apart or word errors.
  *
- * Userdata first, resource second: whatever may raise runs when what it would leak already belongs
- * to a userdata. Every function that Lua can call goes through one entry (state.c), whose guard
- * turns a failed allocation of the core into a Lua error.
+ * Userdata first, resource second: before a call that may raise, each resource belongs to a
+ * userdata. Every function that Lua can call goes through one entry (state.c), whose guard turns a
+ * failed allocation of the core into a Lua error.
  *
  * Arguments. `i` is a place on the stack, `what` the name by which messages call it. A function
  * that reads an argument gives its value or raises; texts begin with the word of their class. */
@@ -33,8 +33,8 @@ typedef enum {
 
 /* one per Lua state, a userdata in the registry */
 typedef struct tl_state {
-  tp_pos at;    /* where errors without a place of their own belong, if not at the running line */
-  lua_State *L; /* that runs the latest entry */
+  tp_pos at;    /* the place of errors without one of their own, if not the running line */
+  lua_State *L; /* it runs the latest entry */
   /* the method that runs a body in Lua, and its program; NULL: none does */
   const tp_method *composed;
   struct tl_prog *composed_in;
@@ -66,9 +66,9 @@ typedef struct {
 typedef struct {
   tl_prog *lp;
   tp_val v;
-  /* takes the other operand's dtype: a where among numbers, a number in a body in Lua */
+  /* it takes the other operand's dtype: a where among numbers, a number in a body in Lua */
   const tp_arg *weak;
-  bool read_here; /* x[t], which is x: a further [0] reads time 0 and no element */
+  bool read_here; /* x[t], which is x: a further [0] reads time 0, not an element */
 } tl_tensor;
 typedef struct {
   const tp_method *m;
@@ -90,11 +90,11 @@ typedef struct {
 typedef struct {
   tl_prog *lp;
   tp_fn *f;   /* NULL: freed */
-  int uses;   /* methods of it that run now; what they call must not free it */
-  bool waits; /* for another thread, which compiles it */
+  int uses;   /* methods of it that run now: scripts they call must not free it */
+  bool waits; /* another thread compiles it */
   int told;   /* warnings of its program that were told */
   bool running, cancel;
-  struct tl_run *step; /* what its steps use again, so that one makes no garbage; NULL: none yet */
+  struct tl_run *step; /* reused by its steps, which so make no garbage; NULL: none yet */
 } tl_fn;
 typedef struct {
   size_t n;
@@ -109,9 +109,9 @@ tl_state *tl_stateof(lua_State *L);
 /* pops `extra` (0 or 1) value: TL_UPVALUE of f */
 void tl_pushfunction(lua_State *L, tl_state *S, lua_CFunction f, int extra);
 #define TL_UPVALUE lua_upvalueindex(3)
-/* What Lua calls by a name: `takes` arguments at most, the object of a method included (0: f judges
- * them itself), and finds as many on the stack. f NULL: the extra value is called, a Lua function.
- */
+/* A named function for Lua. It takes at most `takes` arguments, a method's object included (0: f
+ * checks them itself), and finds as many on the stack. f NULL: the extra value, a Lua function, is
+ * called. */
 typedef struct {
   const char *name;
   lua_CFunction f;
@@ -122,7 +122,7 @@ void tl_setnamed(lua_State *L, tl_state *S, tl_type of, const tl_reg *r, int ext
 void tl_setfuncs(lua_State *L, tl_state *S, const tl_reg *r);
 /* refuses more arguments, makes it as many */
 void tl_takes(lua_State *L, const char *name, int takes, bool method);
-/* the method that runs now was written x.f(...) */
+/* was the method that runs now written x.f(...)? */
 bool tl_dotted(lua_State *L);
 /* A metatable: `meta`, and the table of `methods` as TL_UPVALUE of `index` (NULL: plain lookup).
  * Leaves the table of methods on the stack. */
@@ -136,12 +136,12 @@ void tl_pushclass(lua_State *L, tl_type t); /* its metatable */
 tl_type tl_typeof(lua_State *L, int i);
 bool tl_is_tensor(lua_State *L, int i); /* a loose one too */
 void *tl_new(lua_State *L, tl_type t, size_t n);
-/* of the class, its program alive or not: for __gc */
+/* an object of the class, its program alive or not: for __gc */
 void *tl_object(lua_State *L, int i, tl_type t, const char *what);
 void *tl_check(lua_State *L, int i, tl_type t, const char *what);
 const char *tl_describe(lua_State *L, int i); /* "a number", "a tempo.Tensor" */
 void tl_stress(lua_State *L);                 /* nothing but in hostile builds */
-/* lua_call and lua_pcall of what may be the script's */
+/* lua_call and lua_pcall of functions that may be the script's */
 void tl_call(lua_State *L, int nargs, int nresults);
 int tl_pcall(lua_State *L, int nargs, int nresults);
 tl_prog *tl_program_new(lua_State *L, tl_state *S, uint64_t seed); /* pushes it */
@@ -165,7 +165,7 @@ const char *tl_intern(tl_prog *lp, const char *file);
 /* ---- error.c ---- */
 /* the first frame of the script: not C, not our libraries */
 bool tl_here(lua_State *L, lua_Debug *ar);
-bool tl_by_library(lua_State *L); /* one of ours called the function that runs now */
+bool tl_by_library(lua_State *L); /* did a library of ours call the running function? */
 void tl_errors_by(lua_State *L);  /* pops the function that makes an error's object */
 int tl_fail(lua_State *L, const char *fmt, ...) TP_PRINTF(2, 3) __attribute__((noreturn));
 int tl_fail_as(lua_State *L, tp_code code, const char *fmt, ...) TP_PRINTF(3, 4)
@@ -174,7 +174,7 @@ int tl_raise(lua_State *L, const tp_error *e) __attribute__((noreturn));
 /* "tempo.Array has no 'shap'; did you mean 'shape'?" */
 int tl_unknown(lua_State *L, const char *what, const char *name, const char *const *names, int n)
     __attribute__((noreturn));
-/* tempo.warn, whatever the script made of it */
+/* calls tempo.warn, which the script may have replaced */
 void tl_warn(lua_State *L, const char *text);
 void tl_warn_at(lua_State *L, tp_pos pos, const char *text);
 /* once for a line of the script and `why`, with its place */
@@ -205,7 +205,7 @@ bool tl_boolean(lua_State *L, int i, const char *what);
 const char *tl_string(lua_State *L, int i, const char *what);
 int64_t tl_integer(lua_State *L, int i, const char *what);
 tp_dtype tl_dtype(lua_State *L, int i, const char *what);
-/* minus: -1 is an extent */
+/* minus: -1 counts as an extent */
 int tl_shape(
     lua_State *L, tl_prog *lp, int i, const char *what, bool minus, const tp_ix *const **out);
 /* ordered: as P:dim made the dims */
@@ -220,11 +220,11 @@ void tl_lift(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out);
 /* the same, but a number has no node yet: beside a tensor it needs none. tl_number makes it. */
 void tl_lift_beside(lua_State *L, tl_prog *lp, int i, const char *what, tp_arg *out);
 void tl_number(lua_State *L, tl_prog *lp, tp_arg *out);
-/* where a condition is wanted: t == 3 is a boolean at once */
+/* refuses a boolean for a condition: t == 3 is one at once */
 void tl_not_boolean(lua_State *L, int i, const char *what);
 /* numbers become i64 or f32 */
 tp_val tl_lifted(lua_State *L, tl_prog *lp, int i, const char *what);
-/* For a place of known dtype and shape, which a number or an index expression fills. */
+/* A value for a place of known dtype and shape, which a number or index expression fills. */
 tp_val tl_lift_as(lua_State *L, tl_prog *lp, int i, const char *what, tp_dtype d, int rank,
     const tp_ix *const *shape);
 
@@ -237,9 +237,9 @@ bool tl_method_sequence(const tp_method *m); /* its results are one sequence */
 void tl_push_methods(lua_State *L, tl_state *S, const char *kinds, tl_type of);
 
 /* ---- composed.c: bodies of methods in Lua ---- */
-/* of n converted arguments; pushes the results, gives their number */
+/* calls the body with n converted arguments; pushes the results, returns their number */
 int tl_compose(lua_State *L, tl_prog *lp, const tp_method *m, int n, const tp_arg *a);
-/* what they need besides methods: into the table on top */
+/* puts their functions besides methods into the table on top */
 void tl_push_composing(lua_State *L, tl_state *S);
 
 /* ---- loose.c: tensors without a program ---- */
@@ -261,11 +261,11 @@ void tl_charge(lua_State *L, tl_array *u);      /* its bytes to the collector */
 void tl_array_empty(lua_State *L, tl_array *u); /* any number of times */
 void tl_lease_drop(tl_lease *l);
 void tl_pushelem(lua_State *L, const tp_array *a, int64_t k);
-/* Element k of a from value i; code: of its errors, 0: its own. */
+/* Sets element k of a from value i; code: of errors, 0: their own. */
 void tl_putelem(lua_State *L, const char *what, tp_code code, tp_array *a, int64_t k, int i);
 /* for messages, the same under every Lua */
 const char *tl_numeral(double v, char out[32]);
-/* Pushes an array of a nested table: of dtype d (NULL: f32 or bool, by its leaves); one with an
+/* Pushes an array of a nested table, of dtype d (NULL: f32 or bool, by its leaves). One with an
  * extent 0 takes `shape` (rank -1: none); code as above. */
 tp_array *tl_nested(lua_State *L, int i, const char *what, tp_code code, const tp_dtype *d,
     int rank, const int64_t *shape);
@@ -278,28 +278,28 @@ typedef struct tl_run {
   tl_prog *lp;
   tp_ictx *ix; /* whose symbols bounds are */
   tp_run run;
-  tp_arena arena; /* what follows lies in it */
+  tp_arena arena; /* holds the fields below */
   int64_t *env;
   bool *given; /* by symbol */
   tp_array **inputs;
   bool *need; /* which inputs */
   int ninput;
-  tp_array **out, **into; /* of a step: what it gives, what it may write into */
+  tp_array **out, **into; /* of a step: its results, arrays that it may write into */
   int nout;
   const tp_sym *endless;    /* the bound that may be math.huge; NULL: none */
   int calls, thunk, failed; /* stack slots: table of callbacks, protected function, error value */
   bool raised;              /* the slot holds a callback's error value, or the hook's */
-  /* whose hook is watched, and what it was when the run began or last called Lua */
+  /* the state whose hook is watched, and its hook when the run began or last called Lua */
   lua_State *main;
   lua_Hook hook;
   bool interrupted; /* a hook that was set since has raised an error */
 } tl_run;
 tl_run *tl_run_new(lua_State *L, tl_prog *lp, tp_ictx *ix, int ninput, int nout);
-/* no arrays any more, but for numbers that a step was given */
+/* drops all arrays except numbers that a step was given */
 void tl_run_clear(tl_run *r);
 void tl_run_release(tl_run *r);
 void tl_run_bounds(lua_State *L, tl_run *r, int i, int n, const tp_sym *const *need);
-/* step: what it wants at a tick; NULL: whole arrays, those of r->need */
+/* step: takes its values at a tick; NULL: takes the whole arrays in r->need */
 void tl_run_inputs(lua_State *L, tl_run *r, int i, tp_graph *g, tp_fn *step);
 /* releases first; a callback's own value if there is one */
 int tl_run_raise(lua_State *L, tl_run *r, const tp_error *e) __attribute__((noreturn));
@@ -309,26 +309,26 @@ int tl_run_raise(lua_State *L, tl_run *r, const tp_error *e) __attribute__((nore
 void tl_run_prepare_calls(lua_State *L, tl_run *r);
 bool tl_callback(void *ud, const tp_call *c, tp_error *err);
 bool tl_interrupted(void *r); /* tp_run.interrupted */
-/* until the function is compiled; both raise what the host's hook raises */
+/* waits until the function is compiled; both raise what the host's hook raises */
 void tl_fn_wait(lua_State *L, tl_fn *u);
 tp_fn *tl_compile_watched(lua_State *L, tp_program *p, tp_copts *o, tp_error *e);
 
 /* ---- fn.c, checkpoint.c: compiled functions ---- */
 tl_fn *tl_pushfn(lua_State *L, tl_prog *lp);
 tl_fn *tl_fn_self(lua_State *L, const char *what); /* value 1 */
-/* value 1, which nothing else uses now */
+/* value 1, if nothing else uses it now */
 tl_fn *tl_fn_alone(lua_State *L, const char *what, const char *may_not);
 /* calls the upvalue; value 1 cannot be freed meanwhile */
 int tl_fn_use(lua_State *L, int method);
-/* of the bounds at i, of which the first tick dim's may be math.huge if `endless`; runs: with
- * places for inputs */
+/* A run with the bounds at i. endless: the first tick dim's may be math.huge; runs: it has places
+ * for inputs. */
 tl_run *tl_fn_run(lua_State *L, tl_fn *u, int i, bool runs, bool endless);
 void tl_fn_seed(lua_State *L, tl_run *r, int i); /* of a table of options */
 tl_saved *tl_tosaved(lua_State *L, int i, const char *what);
 
-/* ---- what Lua calls, by file; module.c says by which names ---- */
-void tl_pushmodule(lua_State *L); /* what require "tempo" gives */
-/* pushes what require "tempo.name" gives */
+/* ---- functions for Lua, by file; module.c names them ---- */
+void tl_pushmodule(lua_State *L); /* the module tempo */
+/* pushes the module tempo.name */
 void tl_require(lua_State *L, const char *name);
 void tl_open_program(lua_State *L, tl_state *S);
 void tl_open_index(lua_State *L, tl_state *S);

@@ -2,15 +2,15 @@
  *
  *   for s = lo .. hi { a[t] += x[s] }   =>   a[t] += x[lo + k] over k = 0 .. hi - lo, folded
  *
- * Ranges whose ends depend on loops around them are no box, so that no call goes over them when the
- * loops are made; here a leaf goes over as many places as its turn has. The loop's iterations write
- * elements of their own, or all fold into the same ones, which nothing else in them touches; every
- * window moves by one stride, and by none on a ring. A fold adds up in the order of folds
- * (plan/walk.c) on every tier; other elements keep their bits. A leaf that may fail names its point
- * by the loops around it, so it stays as it is. */
+ * A range whose ends depend on loops around it is no box, so the scheduler makes no call that goes
+ * over it; here a leaf goes over as many places as its turn has. It is right if each iteration
+ * writes elements of its own, or all fold into the same ones, which nothing else in the loop
+ * touches, and if every window moves by one stride, and by none on a ring. A fold adds up in the
+ * order of folds (plan/walk.c) on every tier; other elements keep their bits. A leaf that may fail
+ * names its point by the loops around it, so it stays as it is. */
 #include "plan/priv.h"
 
-/* Does it read what it writes at the very same places only, or not at all? */
+/* Does the region read the buffers that it writes at the very same places only, or not at all? */
 static bool reads_own(const tp_region *r, bool folds) {
   for (int i = 0; i < r->nin; i++)
     for (int k = 0; k < r->nout; k++)
@@ -20,7 +20,7 @@ static bool reads_own(const tp_region *r, bool folds) {
   return true;
 }
 
-/* Strides of the windows along the loop. False: it stays. */
+/* Finds the strides of the windows along the loop. False: a window has none, so the loop stays. */
 static bool strides_along(
     const tp_plan *p, const tp_pnode *x, const tp_region *r, const tp_ix **by, bool *folds) {
   for (int k = 0; k < r->nlead; k++)

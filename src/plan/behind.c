@@ -1,8 +1,9 @@
-/* behind: the loop of a tick dim as two bodies (poly/store/behind.c says what may wait). A run with
- * a budget leaves BEHIND nodes out and follows with them later; a WAIT says up to which row they
- * have to be over before what follows. The builder makes both, a statement at a time; here
- * neighbours of one row become one, a loop that has nothing else goes into it, and waits go out of
- * loops that do not change them. Later passes see ordinary statements. */
+/* behind: the loop of a tick dim becomes two bodies (poly/store/behind.c chooses what may wait).
+ *
+ * A run with a budget leaves BEHIND nodes out and follows with them later; a WAIT says up to which
+ * row they have to be over before the run goes on. The builder makes both, a statement at a time.
+ * Here neighbours of one row are joined, BEHIND goes around a loop that has nothing else, and waits
+ * move out of loops that do not change them. Later passes see ordinary statements. */
 #include "plan/priv.h"
 
 static tp_pnode *together(tp_arena *a, const tp_pnodes *s) { return tp_plan_seq(a, s->n, s->v); }
@@ -44,7 +45,7 @@ static bool goes_through_rows(const tp_pnode *x, const tp_pnode *in) {
   return x->kind == TP_P_FOR && any;
 }
 
-/* A loop around that of rows? In each iteration rows count anew. */
+/* Is x a loop around that of rows? In each of its iterations rows count anew. */
 static bool is_around_rows(const tp_pnode *x, const tp_pnode *in) {
   bool any = false;
   for (int i = 0; x->kind == TP_P_FOR && i < in->n && !any; i++)
@@ -58,12 +59,12 @@ static bool has_loop_around(const tp_pnode *x) {
   return false;
 }
 
-/* A row that x's variable does not move, or none. */
+/* Is there no row, or one that x's variable does not move? */
 static bool stays(const tp_pnode *x, const tp_ix *row) {
   return x->kind != TP_P_FOR || !tp_ix_mentions(row, x->var);
 }
 
-/* The wait that a body begins with goes in front of the loop, or the condition. */
+/* Takes the wait that a body begins with, for a place in front of the loop or condition x. */
 static tp_pnode *take_out_wait(tp_arena *a, tp_pnode *x) {
   tp_pnode *out = NULL;
   for (int i = 0; i < x->n; i++) {
@@ -79,7 +80,7 @@ static tp_pnode *take_out_wait(tp_arena *a, tp_pnode *x) {
   return out;
 }
 
-/* A loop, or condition, of nothing else is left out as a whole. */
+/* A loop or condition x with nothing but a BEHIND becomes a BEHIND around x: all of it may wait. */
 static tp_pnode *turn_inside_out(tp_pnode *x) {
   tp_pnode *k = x->kid[0];
   if (x->n != 1 || k->kind != TP_P_BEHIND || !stays(x, k->lo) || tp_has(k, TP_P_LOAD)) return x;
@@ -97,9 +98,9 @@ static tp_pnode *gather(tp_arena *a, tp_pnode *x) {
   return wait ? two(a, wait, x) : x;
 }
 
-/* x is the last node that has work to leave. Behind the loop of rows in it everything is over, and
- * behind each one before the last where rows count anew: beside a loop around one of rows others
- * are iterations of that by themselves. comes_back: x is run again. */
+/* Puts waits into x, the last node that has work to leave: behind its last loop of rows and, where
+ * rows count anew, behind each one before: beside a loop around a loop of rows the others are like
+ * iterations of that. comes_back: x runs again. */
 static tp_pnode *end_with_wait(tp_arena *a, tp_pnode *x, bool comes_back) {
   tp_pnodes s = { 0 }, all = { 0 };
   bool around = is_around_rows(x, x);
@@ -124,7 +125,7 @@ static tp_pnode *end_with_wait(tp_arena *a, tp_pnode *x, bool comes_back) {
   return together(a, &all);
 }
 
-/* Nodes behind the loop of rows find all of it done. */
+/* The pass. Nodes behind the loop of rows find all of its work done. */
 void tp_plan_behind(tp_plan *p, const tp_planned *asked) {
   (void)asked;
   if (tp_has(p->body, TP_P_BEHIND) || tp_has(p->body, TP_P_WAIT))

@@ -1,5 +1,6 @@
-/* build: the loop tree becomes a plan: each statement a row of regions on buffers (statement.c),
- * loops and conditions around them, ends by data looked at where they are wanted (ended.c). */
+/* build: makes a plan of poly's loop tree. Each statement becomes a row of regions on buffers
+ * (statement.c), with loops and conditions around them; an end by data is loaded in front of its
+ * use (ended.c). */
 #include "plan/build.h"
 
 /* ---- the tree ---- */
@@ -11,8 +12,8 @@ static tp_pnode *after_loads(pb *b, tp_pnode *x) {
   return tp_plan_seq(b->a, v.n, v.v);
 }
 
-/* A loop's end is looked at after each iteration, and may have come nearer by then. The ends that
- * are wanted stay so. */
+/* A loop looks at its end after each iteration, by which time it may have come nearer, so loads
+ * stand in its body too. The ends that are wanted stay wanted. */
 static tp_pnode *before_loads(pb *b, tp_pnode *x) {
   tp_pnodes v = { 0 };
   int n = b->ends.n;
@@ -23,7 +24,8 @@ static tp_pnode *before_loads(pb *b, tp_pnode *x) {
   return tp_plan_seq(b->a, v.n, v.v);
 }
 
-/* In the loop of ticks: what may wait, or what waits for it (behind.c). */
+/* Makes of x, in the loop of ticks, a BEHIND if it may wait, or puts a WAIT before it
+ * (behind.c). */
 static tp_pnode *in_its_body(pb *b, tp_pnode *x) {
   if (!b->p->lag || !b->s->tickrow) return x;
   const tp_ix *row = tp_pb_here(b, b->s->tickrow);
@@ -50,8 +52,8 @@ static bool are_empty(int n, tp_pnode *const *kid) {
   return all;
 }
 
-/* May the loop's turns be one region, that moves along each ring it goes over? Slots of a block
- * follow each other. */
+/* May the loop's turns be one region, that moves along each ring it goes over? They may as far as
+ * slots of a block follow each other. */
 static bool goes_straight(const pb *b, const tp_stmt *s, const tp_region *r, const tp_sym *var) {
   bool straight = true;
   TP_WINDOWS (x, r) {
@@ -71,7 +73,7 @@ static bool goes_straight(const pb *b, const tp_stmt *s, const tp_region *r, con
   return straight;
 }
 
-/* A loop that a statement has for itself over the rows of a block. */
+/* Is it a loop that a statement has for itself over the rows of a block? */
 static bool is_of_rows(const pb *b, const tp_tree *t, const tp_pnode *body) {
   const tp_stmt *s = t->kind == TP_T_FOR && t->n == 1 && t->kid[0]->kind == TP_T_RUN
       ? b->p->stmts.v[t->kid[0]->stmt]
@@ -86,7 +88,7 @@ static bool is_of_rows(const pb *b, const tp_tree *t, const tp_pnode *body) {
 static tp_pnode *build(pb *b, const tp_tree *t) {
   if (t->kind == TP_T_RUN) return build_run(b, t);
   tp_pnode **kid = TP_NEWN(b->a, tp_pnode *, t->n);
-  /* as it is in front */
+  /* begun: as it is in front of the node */
   bool *begun = TP_DUPN(b->a, b->begun, b->p->g->stops.n), *inside = b->begun;
   for (int i = 0; i < t->n; i++)
     if (!(kid[i] = build(b, t->kid[i]))) return NULL;
@@ -114,9 +116,7 @@ static tp_pnode *build(pb *b, const tp_tree *t) {
   return x;
 }
 
-/* ---- the whole ---- */
-
-/* Extents of outputs are over the bounds that the call gives. */
+/* Notes the outputs. Their extents are over the bounds that the call gives. */
 static void note_products(pb *b) {
   const tp_graph *g = b->graph;
   const tp_sym **from = TP_NEWN(b->a, const tp_sym *, g->stops.n);

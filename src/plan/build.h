@@ -1,4 +1,4 @@
-/* Inside src/plan: the builder's state. */
+/* Inside src/plan: the builder's state, and what its files ask of each other. */
 #ifndef TP_PLAN_BUILD_H
 #define TP_PLAN_BUILD_H
 #include "plan/priv.h"
@@ -25,26 +25,26 @@ typedef struct pb {
   tp_pbuf **bufof; /* by array */
   const tp_stmt *s;
   const tp_ix **arg; /* the statement and its dims' values */
-  /* what the call runs over; leadcap: over bounds, at least lead */
+  /* the dims and extents that the call runs over; leadcap is over bounds, and at least lead */
   int nlead;
   const tp_sym *leadvar[TP_MAXLEAD];
   const tp_ix *leadlo[TP_MAXLEAD], *lead[TP_MAXLEAD], *leadcap[TP_MAXLEAD];
-  /* by node of the cluster: scratch, last using node, uses, used by more than one region, its micro
-   * in the group or -1 */
+  /* By node of the cluster: its scratch, the last node that uses it, how many use it, whether more
+   * than one region does, its micro in the group or -1. */
   tp_pbuf **scratch;
   int *uses, *nuse, *micro_of;
   bool *leaks;
-  /* the node that writes the result itself, or -1; where; whether it adds, and how */
+  /* The node that writes the result itself, or -1; the window; whether it adds, and how. */
   int final;
   tp_nd final_nd;
   bool final_acc;
   tp_red final_red;
   tp_group g;
-  /* the node of an ACC that is 0 but for a part, which is all that it adds (tp_adds_part); -1: none
-   */
+  /* The node of an ACC that is 0 except in one part: only the part is added (tp_adds_part); -1:
+   * none. */
   int adder;
-  tp_pnodes leaves, copies; /* copies: of new values of parameters */
-  /* by poly's ends: the VAR that a LOAD sets; does the node at work mention it? */
+  tp_pnodes leaves, copies; /* leaves that copy new values of parameters */
+  /* By poly's ends: the variable that a LOAD sets, and whether the node at work mentions it. */
   TP_VEC(pb_end) ends;
   int naxisvar; /* variables that stand for the place along axes of elements */
   const tp_sym *axisvar[TP_MAXRANK];
@@ -54,20 +54,20 @@ static inline tp_ictx *C(const pb *b) { return b->pl->ix; }
 static inline const tp_ix *K(const pb *b, int64_t v) { return tp_ix_const(C(b), v); }
 static inline const tp_ix **tp_pb_exprs(pb *b, int n) { return TP_NEWN(b->a, const tp_ix *, n); }
 /* operand.c */
-/* at the statement's point, ends as variables that are loaded */
+/* e at the statement's point, with ends as variables that are loaded */
 const tp_ix *tp_pb_here(pb *b, const tp_ix *e);
 /* e with ends as variables, which the node at work wants loaded */
 const tp_ix *tp_pb_ends(pb *b, const tp_ix *e);
 void tp_pb_open(pb *b, const tp_tree *t); /* the statement at hand */
-/* e over lead variables: adds coefficient * stride to each lead stride, gives the value at lead
- * index 0. */
+/* Takes e, over lead variables, apart: adds coefficient * stride to each lead stride and returns
+ * the value at lead index 0. */
 const tp_ix *tp_pb_split(pb *b, const tp_ix *e, const tp_ix *stride, const tp_ix **lead);
 tp_pbuf *tp_pb_buf(pb *b, tp_bufkind kind, const char *name, tp_pos pos, tp_dtype d);
-void tp_pb_arrays(pb *b); /* a buffer for each of poly's */
-/* a temp for a node's value, for all that the call runs over */
+void tp_pb_arrays(pb *b); /* makes a buffer for each of poly's arrays */
+/* makes a temp for a node's value at all points that the call runs over */
 tp_pbuf *tp_pb_rows(pb *b, const tp_node *n);
 const tp_ix **tp_pb_row_major(pb *b, int rank, const tp_ix *const *shape); /* strides */
-/* The whole of a value as it is, for writing. */
+/* A value as a whole, as it is, for writing. */
 tp_opnd tp_pb_whole(pb *b, tp_val v, int ndim, const tp_sym *const *dims, const tp_ix *const *idx);
 tp_opnd tp_pb_self(pb *b, int i); /* of node i's value */
 tp_nd tp_pb_array(pb *b, const tp_arr *r, const tp_opnd *o, bool reads);
@@ -83,34 +83,34 @@ static inline const tp_access *tp_pb_target(const tp_stmt *s) {
   return NULL;
 }
 static inline tp_nd tp_pb_result(pb *b) { return tp_pb_write(b, tp_pb_target(b->s)); }
-/* statement.c: its leaves; false: b->err */
+/* statement.c: makes the statement's leaves; false: b->err */
 bool tp_pb_statement(pb *b, const tp_tree *t);
-/* newest.c: a copy of the parameter's new value, if the statement at hand makes one that is wanted
- */
+/* newest.c: copies the parameter's new value, if the statement at hand makes one that is wanted. */
 bool tp_pb_copy_newest(pb *b);
-void tp_pb_note_parts(pb *b);  /* what several leaves write is in between no value */
-void tp_pb_drop_copies(pb *b); /* of all that are held elsewhere */
+void tp_pb_note_parts(pb *b);
+void tp_pb_drop_copies(pb *b); /* of values that are held elsewhere */
 /* ended.c */
 void tp_pb_loads(pb *b, tp_pnodes *to);                       /* of the ends that are wanted */
 void tp_pb_ended_rows(pb *b, tp_region *r, const tp_node *n); /* of a callback over rows */
 /* loops.c. A region becomes a leaf when it is made; false: b->err */
 tp_region *tp_pb_region(pb *b, tp_rgkind kind, const tp_node *n);
-void tp_pb_put(pb *b, tp_nd **v, int *n, tp_nd x); /* to the end of a list */
-/* the last one is its result */
+void tp_pb_put(pb *b, tp_nd **v, int *n, tp_nd x); /* appends to a list */
+/* gives the region its micros, of which the last one is its result */
 void tp_pb_micros(pb *b, tp_region *r, int n, const tp_micro *m);
 const tp_sym *tp_pb_axis(pb *b, int i); /* stands for the place along axis i of elements */
-/* Axes of operands become axes of the region: dims of the call and these; `gone`, of its own axes,
- * are folded by red, and the result lacks them. */
+/* Makes axes of operands axes of the region, behind the dims of the call. Axes in `gone` are folded
+ * by red, and the result lacks them. */
 bool tp_pb_loop(
     pb *b, tp_region *r, int rank, const tp_ix *const *ext, uint32_t gone, bool keepdim);
-void tp_pb_whose(tp_region *r, const tp_node *n); /* its name, and line if it has one */
+void tp_pb_whose(tp_region *r, const tp_node *n); /* gives it the node's name and line */
 bool tp_pb_fill(pb *b, const tp_node *n, double value, tp_nd to);
 bool tp_pb_copy(pb *b, const tp_node *n, tp_nd from, tp_nd to);
-/* n places of that axis from lo on */
+/* x, but only n places of that axis from lo on */
 tp_nd tp_pb_part(pb *b, const tp_nd *x, int axis, const tp_ix *lo, const tp_ix *n);
-/* of x, which begins at lo of out, what lies in it; and of out, where that is */
+/* x begins at place lo of out: cuts x to the part inside of out, and out to the place of that
+ * part. */
 void tp_pb_inside(pb *b, int axis, const tp_ix *lo, tp_nd *x, tp_nd *out);
-/* in begins at lo of out */
+/* writes a pad, whose operand begins at place lo of out */
 bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const tp_nd *out);
 bool tp_pb_concat(pb *b, const tp_node *n, int nin, const tp_nd *in, const tp_nd *out);
 bool tp_pb_reshape(pb *b, const tp_node *n, tp_nd in, tp_nd out);

@@ -1,6 +1,6 @@
-/* check: what every region of a plan has to keep so that a device can make it ready without looking
- * twice. The run looks at what depends on bounds: extents, windows inside their buffers, indices by
- * data. */
+/* check: the rules that every region of a plan keeps, so that a device can prepare it without
+ * checking again. The run checks whatever depends on bounds: extents, windows inside their buffers,
+ * indices by data. */
 #include "plan/plan.h"
 #include "base/env.h"
 
@@ -31,7 +31,7 @@ static bool window(const look *l, const tp_nd *x) {
   return x->wrap < l->r->nlead + x->rank || bad(l, "the axis that wraps is missing");
 }
 
-/* A parameter's loaded array may not be there: only PINIT knows. */
+/* Is input k there? A parameter's loaded array may be missing, which only PINIT can deal with. */
 static bool input(const look *l, int k) {
   const tp_nd *x = &l->r->in[k];
   if (!window(l, x)) return false;
@@ -118,8 +118,8 @@ static bool loop_ok(const look *l) {
 
 /* ---- other operators: dtypes ---- */
 
-/* One letter a window, inputs before results, the last for all further ones: s the same as all
- * other s, i an index, b bool, f f32, d f64, x any. */
+/* Do the dtypes fit? One letter for each window, inputs before results, the last one for all
+ * further windows: s the same as all other s, i an index, b bool, f f32, d f64, x any. */
 static bool types(const look *l, const char *letters) {
   const tp_region *r = l->r;
   tp_dtype same = TP_NDTYPE;
@@ -152,8 +152,8 @@ static bool env_types(const look *l) {
 
 /* ---- other operators: axes ---- */
 
-/* Ranks of x, of the indices, of the addend, and of the result of an operator that picks by data.
- */
+/* Do the ranks of x, of the indices, of the addend and of the result fit, in an operator that picks
+ * by data? */
 static bool picks(const tp_region *r) {
   int x = r->in[0].rank, k = r->in[1].rank, o = r->out[0].rank;
   switch (r->op) {
@@ -171,7 +171,7 @@ static bool all_of_rank(const tp_region *r, int rank) {
   return true;
 }
 
-/* Elementwise operators and reductions are LOOPs. */
+/* Checks an OP. Elementwise operators and reductions are LOOPs. */
 static bool op(const look *l) {
   const tp_region *r = l->r;
   bool loops = tp_ops[r->op].cls == TP_CLS_RED || tp_ops[r->op].cls == TP_CLS_TIME ||
@@ -196,9 +196,7 @@ static bool op(const look *l) {
   return types(l, letters) && (fit || bad(l, "the axes do not fit"));
 }
 
-/* ---- the whole ---- */
-
-/* n: axes that nd begins with */
+/* n: how many axes nd begins with */
 static bool rows_fit(const tp_rows *r, int n) {
   return r->nd.rank >= n && r->along >= -1 && r->along < n;
 }
@@ -227,7 +225,7 @@ static bool kept_ok(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *er
           x->kind == TP_P_SPILL ? "spill" : "fetch");
 }
 
-/* Dims in `over` lead the axes of all that is taken and given. */
+/* Checks a CALL: dims in `over` lead the axes of all operands and results. */
 static bool call_ok(const look *l) {
   const tp_region *r = l->r;
   if (r->call < 0 || r->call >= l->p->calls.n) return bad(l, "there is no such callback");
@@ -246,7 +244,7 @@ static bool call_ok(const look *l) {
   return true;
 }
 
-/* Checked regions are one operator of inputs and numbers, or a plain sum. */
+/* Checks a region that is looked at for NaN: it is one operator on inputs and numbers, or a sum. */
 static bool looked_at(const look *l) {
   const tp_region *r = l->r;
   int along = __builtin_popcount(r->along);

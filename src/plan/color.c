@@ -1,6 +1,6 @@
-/* color: places in the arena. Buffers, in order of their first position (larger ones first, then by
- * id), each take the lowest place at which nothing lies that is alive at the same time. Buffers of
- * what runs behind, at other times than the rest, lie behind the others. */
+/* color: gives buffers places in the arena. In order of first position (larger ones first, then by
+ * id), each takes the lowest place at which no buffer lies that is alive at the same time. Buffers
+ * of work that runs behind, at other times than the rest, lie after the others. */
 #include "plan/plan.h"
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ int64_t tp_pbuf_bytes(const tp_pbuf *b, const int64_t *env) {
   return n > (INT64_MAX / 4) / size ? -1 : (n * size + 63) / 64 * 64;
 }
 
-/* used: by buffer, does something that runs for these bounds use it? */
+/* used: by buffer, does any region that runs for these bounds use it? */
 typedef struct {
   const tp_plan *p;
   const int64_t *env;
@@ -36,7 +36,7 @@ typedef struct {
   int64_t *bytes;
 } running;
 
-/* The most that it is here. */
+/* The most bytes that the buffer has where variables are between lo and hi. */
 static int64_t bytes_there(const tp_pbuf *b, const int64_t *lo, const int64_t *hi) {
   int64_t least, most;
   tp_ix_range(b->size, lo, hi, &least, &most);
@@ -53,7 +53,7 @@ static void note(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *
   r->bytes[g->work->id] = bytes_there(g->work, lo, hi);
 }
 
-/* Buffers of one side. -1: a size overflows. */
+/* Collects the buffers of one side, near or far. -1: a size overflows. */
 static int collect(const running *r, const bool *out, bool far, item *v) {
   int n = 0;
   for (int i = 0; i < r->p->bufs.n; i++) {
@@ -65,7 +65,7 @@ static int collect(const running *r, const bool *out, bool far, item *v) {
   return n;
 }
 
-/* The lowest gap of enough bytes among those alive with x, which are sorted by place. */
+/* Puts x into the lowest gap of enough bytes between buffers alive with it, sorted by place. */
 static bool place(item *x, item **alive, int n) {
   int64_t at = 0;
   for (int i = 0; i < n && alive[i]->at - at < x->bytes; i++)
@@ -74,7 +74,7 @@ static bool place(item *x, item **alive, int n) {
   return at <= INT64_MAX / 2 - x->bytes;
 }
 
-/* Places for n of them from `base` on; the end. */
+/* Places n buffers from `base` on; returns the end. */
 static int64_t color(item *v, int n, item **alive, int64_t base) {
   int64_t total = base;
   int nalive = 0;

@@ -17,7 +17,7 @@ static bool region_moves(const tp_region *r, const tp_sym *v) {
   return any;
 }
 
-/* Does what x counts depend on v? */
+/* Does the count of x depend on v? */
 static bool count_moves(const tp_pnode *x, const tp_sym *v) {
   TP_EACH_NODE (k, x) {
     const tp_pnode *y = k.x;
@@ -43,8 +43,8 @@ static bool changes_in_place(const tp_region *r) {
   return tp_same_window(&r->in[0], &r->out[0], r->in[0].lead && r->out[0].lead ? r->nlead : 0);
 }
 
-/* Elements of window i that are read or written: as many as are picked of it, or put into it in
- * place. */
+/* Elements of window i that are read or written: only those that are picked from it, or put into it
+ * in place. */
 static int64_t seen_of(const tp_region *r, int i, const int64_t *env) {
   const tp_nd *w = tp_window_at(r, i);
   switch (r->kind == TP_RG_OP ? r->op : TP_NOP) {
@@ -62,8 +62,8 @@ static bool multiplies(const tp_region *r) {
   return r->kind == TP_RG_OP && (r->op == TP_OP_MATMUL || r->op == TP_OP_MATMUL_AT);
 }
 
-/* A product's multiplications; the elements of the largest operand or result of another operator.
- */
+/* A product's multiplications; the elements of the largest operand or result of another
+ * operator. */
 static int64_t elements_in(const tp_region *r, const int64_t *env) {
   int64_t lead = volume(r->nlead, r->lead, env), most = r->kind == TP_RG_LOOP ? 1 : 0;
   for (int i = 0; i < r->nin + r->nout && r->kind != TP_RG_LOOP; i++)

@@ -1,12 +1,12 @@
-/* ended: what a plan says of ends by data. A LOAD, in front of what mentions an end, takes the
- * greatest of its rows, of those that are there; a callback over rows is told which of them have
+/* ended: makes the nodes that read ends by data. A LOAD, in front of a node that mentions an end,
+ * takes the greatest end of the rows that exist; a callback over rows gets which of them have
  * ended. */
 #include "plan/build.h"
 
 /* ---- ends as windows ---- */
 
-/* The numbers of end i as a window, one axis for each range; exprs are over variables and bounds.
- */
+/* The numbers of end i as a window, with an axis for each range; expressions are over variables and
+ * bounds. */
 static tp_nd nd_end(pb *b, int i, const tp_at *at) {
   const tp_stop *s = &b->p->g->stops.v[i];
   static const tp_stmt nothing;
@@ -25,8 +25,8 @@ static tp_at all_of(pb *b, const tp_sym *dim) {
   return (tp_at){ true, K(b, 0), tp_ix_sym(C(b), dim->bound) };
 }
 
-/* The ends of stop i as rows: an axis for each of these dims, over the range in `along`, 0 by 0 for
- * those that the end does not know, and after these one for each further range in `at`. */
+/* The ends of stop i as rows: an axis for each of these dims, over the range in `along` (of stride
+ * 0 if the end does not vary along it), then one for each further range in `at`. */
 static tp_nd nd_ends(
     pb *b, int i, int naxis, const tp_sym *const *axis, const tp_at *along, const tp_at *at) {
   const tp_stop *s = &b->p->g->stops.v[i];
@@ -46,9 +46,9 @@ static tp_nd nd_ends(
   return x;
 }
 
-/* ---- the greatest of rows is that of rows which are there ---- */
+/* ---- the greatest end of the rows that exist ---- */
 
-/* Is each row's end of stop i at hand? */
+/* Is each row's end of stop i known by now? */
 static bool rows_known(pb *b, int i, const tp_at *at) {
   const tp_stop *s = &b->p->g->stops.v[i];
   const tp_arr *r = tp_array_of(b->p, tp_v(s->end));
@@ -57,8 +57,8 @@ static bool rows_known(pb *b, int i, const tp_at *at) {
   return known;
 }
 
-/* By the ends of the dims of e's rows, as far as these are begun: before, what is read is too
- * large. */
+/* Limits the load to rows that exist, by the ends of the dims of e's rows. An end that is not begun
+ * is too large a number, and is not used. */
 static void rows_of_end(pb *b, const tp_end *e, tp_pnode *load) {
   const tp_stop *s = &b->p->g->stops.v[e->stop];
   const tp_sym *axis[s->ndom + 1];
@@ -86,7 +86,7 @@ static void rows_of_end(pb *b, const tp_end *e, tp_pnode *load) {
   }
 }
 
-/* Loads of what was wanted, in front of what wants it. */
+/* Makes loads of the ends that a node wants, in front of it. */
 void tp_pb_loads(pb *b, tp_pnodes *to) {
   for (int i = 0; i < b->ends.n; i++) {
     if (!b->ends.v[i].wanted) continue;
@@ -120,8 +120,8 @@ static tp_nd call_ends(pb *b, const tp_node *n, int i) {
   return nd_ends(b, i, nover, over, along, at);
 }
 
-/* By the ends of the dims that it goes along, where these are functions of dims in `over`, and of
- * those in `over`. */
+/* Tells a callback which rows have ended: by the ends of the dims in `over`, and of the dims that
+ * it goes along if these depend on dims in `over`. */
 void tp_pb_ended_rows(pb *b, tp_region *r, const tp_node *n) {
   r->rows = TP_NEWN(b->a, tp_rows, b->p->g->stops.n);
   for (int i = 0; n->nin && i < b->p->g->stops.n; i++) {

@@ -1,18 +1,19 @@
-/* forward: what is put together only to be read is read where it comes from.
+/* forward: a buffer that copies put together only to be read is not made: readers go to the
+ * sources.
  *
  *   b[0 .. 1) = x[n-1 .. n); b[1 .. n) = x[0 .. n-1); y = f(b, x)
  *     =>   y[0 .. 1) = f(x[n-1 .. n), x[0 .. 1)); y[1 .. n) = f(x[0 .. n-1), x[1 .. n))
  *
  * A roll, a pad or a concatenation is such a row of copies and numbers, a stencil reads several of
- * them. The loop that reads them is cut where copies meet, along each axis, so that of each piece
- * every such window lies in what one of them put there last; what that had read nothing has changed
- * since. It is done where nothing else reads the buffer, or where the loop writes over it: then the
- * copies go. Elements are made by the same operators of the same numbers. */
+ * them. The loop that reads them is cut where copies meet, along each axis, so that in each piece
+ * every such window lies in the part that one copy wrote last, whose source is unchanged. It is
+ * done if nothing else reads the buffer, or if the loop writes over it: then the copies go.
+ * Elements are made by the same operators of the same numbers. */
 #include "plan/priv.h"
 #include <stdlib.h>
 
 enum { MOST_PIECES = 27, MOST_WINDOWS = 16 };
-/* reads: of each buffer; least: points a piece */
+/* reads: how many each buffer has; least: points that a piece must have */
 typedef struct {
   tp_plan *p;
   tp_ictx *ix;
@@ -21,18 +22,18 @@ typedef struct {
   tp_pnode **row;
 } forwarder;
 
-/* ---- what a window covers ---- */
+/* ---- boxes that windows cover ---- */
 
-/* The places of a buffer that a window covers, behind `rest`: n from lo on in each dim, n < 0: as
- * many as all. along: the region's axis that goes there; -1: none. */
+/* The places of a buffer that a window covers, behind `rest`: n from lo on in each dim; n < 0: all.
+ * along: the region's axis that goes along the dim; -1: none. */
 typedef struct {
   int ndim, along[TP_MAXRANK];
   int64_t lo[TP_MAXRANK], n[TP_MAXRANK];
   const tp_ix *all[TP_MAXRANK], *rest;
 } forward_box;
 
-/* The box of a window that lies inside each dim but the outermost, so that no two places are one
- * element. */
+/* Finds the box of a window, which lies inside each dim but the outermost, so that no two places
+ * are one element. */
 static bool find_box(const forwarder *f, const tp_region *r, const tp_nd *x, forward_box *o) {
   const tp_pbuf *b = f->p->bufs.v[x->buf];
   *o = (forward_box){ .ndim = b->ndim + b->rank };
@@ -86,7 +87,7 @@ static bool holds(const forward_box *a, const forward_box *b) {
   return true;
 }
 
-/* What two windows in the same slots cover; false: not known. */
+/* Finds the boxes of two windows in the same slots; false: they are not known. */
 static bool find_boxes(const forwarder *f, const tp_region *r, const tp_nd *x, const tp_region *s,
     const tp_nd *y, forward_box *a, forward_box *b) {
   return same_slots(x, y) && find_box(f, r, x, a) && find_box(f, s, y, b) && a->rest == b->rest;
@@ -101,8 +102,8 @@ static bool never_meet(
 
 /* ---- copies ---- */
 
-/* A result of a leaf, -1: of none, that is a copy of an input, `from`, or a number. made: all that
- * it put there. */
+/* A result of a leaf (-1: of none) that is a copy of an input, `from`, or a number. made: the box
+ * that it wrote. */
 typedef struct {
   int leaf, result;
   const tp_nd *from;
@@ -120,7 +121,7 @@ static bool is_copy(const tp_region *r, int k, forward_source *to) {
   return to->from || to->number;
 }
 
-/* The copy before leaf j that put there last some of what j's window x covers (o). */
+/* The latest copy before leaf j that wrote places which j's window x covers (o). */
 static forward_source maker(const forwarder *f, int j, const tp_nd *x, const forward_box *o) {
   forward_source m = { .leaf = -1 };
   for (int i = j - 1; i >= 0 && !tp_is_wall(f->row[i]); i--) {
@@ -137,7 +138,8 @@ static forward_source maker(const forwarder *f, int j, const tp_nd *x, const for
   return m;
 }
 
-/* Neighbours lie side by side there too: a copy that turns a matrix is worth its time. */
+/* Do neighbours lie side by side in the source too? A copy that turns a matrix is worth its
+ * time. */
 static bool keeps_lines(const tp_region *r, const tp_nd *z, const tp_nd *y) {
   for (int k = 0; k < r->nlead; k++)
     if (tp_is_number(y->lead[k], 1) && !tp_is_number(z->lead[k], 1) &&
@@ -146,7 +148,7 @@ static bool keeps_lines(const tp_region *r, const tp_nd *z, const tp_nd *y) {
   return true;
 }
 
-/* Is what that had read still there when leaf j runs, in whatever order its pieces do? */
+/* Is the copy's source unchanged when leaf j runs, in whatever order its pieces do? */
 static bool still_there(const forwarder *f, const forward_source *m, int j) {
   const tp_region *r = f->row[m->leaf]->rg;
   if (m->number) return true;
@@ -157,13 +159,13 @@ static bool still_there(const forwarder *f, const forward_source *m, int j) {
   return true;
 }
 
-/* ---- where a loop is cut ---- */
+/* ---- cuts of a loop ---- */
 
 /* n places of the loop from lo on, along each axis; n < 0: as many as the call says. */
 typedef struct {
   int64_t lo[TP_MAXLEAD], n[TP_MAXLEAD];
 } forward_piece;
-/* in: which of its inputs are read elsewhere, and what they cover */
+/* in: which of its inputs are read at their sources, and which boxes they cover */
 typedef struct {
   const tp_region *r;
   int j, n, in[MOST_WINDOWS], npiece;
@@ -180,7 +182,7 @@ static forward_box part_of(const forward_box *o, const forward_piece *q) {
   return x;
 }
 
-/* The place, and the axis, at which to cut o so that one part of it is all made, or not at all. */
+/* The place, and the axis, at which to cut o so that one part of it was all made, or not at all. */
 static int64_t edge_inside(const forward_box *made, const forward_box *o, int *axis) {
   for (int d = 0; d < o->ndim; d++) {
     int64_t from = made->lo[d] - o->lo[d], to = from + made->n[d], n = o->n[d];
@@ -192,8 +194,8 @@ static int64_t edge_inside(const forward_box *made, const forward_box *o, int *a
   return 0;
 }
 
-/* Cuts the piece until all its windows are made by one copy each. False: *bad is one that is not,
- * or there are too many pieces. */
+/* Cuts the piece until one copy made each of its windows. False: *bad is a window that none did, or
+ * there are too many pieces. */
 static bool cut_pieces(const forwarder *f, forwarding *w, forward_piece q, int *bad) {
   int axis = -1;
   for (*bad = 0; *bad < w->n; ++*bad) {
@@ -225,7 +227,7 @@ static bool may_be_cut(const tp_region *r) {
   return true;
 }
 
-/* Would the buffer have no reader, or be written over? */
+/* Would the buffer of input i have no other reader, or be written over? */
 static bool is_over(const forwarder *f, const forwarding *w, int i) {
   const tp_nd *x = window_of(w, i);
   int here = 0;
@@ -270,7 +272,8 @@ static bool find_plan(const forwarder *f, int j, forwarding *w) {
 
 /* ---- its pieces ---- */
 
-/* In place of input i: what the copy reads, seen through the box o of what that made. */
+/* In place of input i the piece reads the copy's source, through the box o of the places that it
+ * made. */
 static void read_source(
     const forwarder *f, tp_region *r, int i, const forward_box *o, const forward_source *m) {
   const tp_nd *z = m->from;
@@ -286,7 +289,7 @@ static void read_source(
   r->in[i] = x;
 }
 
-/* In place of input i a number, the first operator. */
+/* In place of input i the piece has a number, its first micro. */
 static void read_number(const forwarder *f, tp_region *r, int i, const tp_micro *number) {
   int nin = r->nin - 1;
   tp_micro *m = TP_NEWN(f->p->a, tp_micro, r->nmicro + 1);
@@ -369,7 +372,7 @@ static void drop_leaf(forwarder *f, const forwarding *w, int i, int last) {
 
 /* ---- rows of leaves ---- */
 
-/* Leaf j, the last of the row, becomes its pieces; how many leaves there are then. */
+/* Replaces leaf j, the last of the row, by its pieces; returns how many leaves there are then. */
 static int forward_leaf(forwarder *f, const forwarding *w) {
   int n = 0, end = w->j + w->npiece;
   tp_pnode *piece[MOST_PIECES];

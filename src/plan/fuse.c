@@ -12,7 +12,7 @@
  * (tuning.def). */
 #include "plan/priv.h"
 
-/* uses, here: windows on each buffer in the plan, in the row of leaves at hand. own: is the buffer
+/* uses, here: windows on each buffer in the plan, and in this row of leaves. own: is the buffer
  * written before it is read in every row that has it? */
 typedef struct {
   tp_plan *p;
@@ -43,7 +43,7 @@ static bool meets(
 
 /* ---- which loops ---- */
 
-/* Numbers that differ between points take working memory for all of them. */
+/* Has the body no numbers that differ between points? They take working memory for all points. */
 static bool is_plain(const tp_region *r) {
   bool plain = r->kind == TP_RG_LOOP && !r->check && !r->ncoord;
   for (int k = 0; k < r->nlead && plain; k++) plain = !tp_axis_is_named(r, k);
@@ -88,7 +88,7 @@ static void *reordered(fuser *f, const void *v, size_t size, int n, const int *o
   return to;
 }
 
-/* a with its axes in this order, which is as good as any where nothing is folded. */
+/* a with its axes in this order: any order will do if nothing is folded. */
 static tp_region *turned(fuser *f, const tp_region *a, const int *order) {
   tp_region *r = tp_region_copy(f->p, a);
   r->lead = reordered(f, a->lead, sizeof *a->lead, a->nlead, order);
@@ -115,7 +115,8 @@ static const tp_region *fitting(fuser *f, const tp_region *a, const tp_region *b
 
 /* ---- one of two ---- */
 
-/* value: of a's results, what they are. References to micros are -1 - k until nin is known. */
+/* Two loops that become one. value: which value each of a's results is. References to micros are -1
+ * - k until nin is known. */
 typedef struct {
   tp_region *r;
   tp_micro *m;
@@ -134,7 +135,7 @@ static int source_of(joint *j, const tp_nd *x) {
   return j->nin++;
 }
 
-/* The micro's place: constants that are there already are taken again. */
+/* Adds the micro, unless it is a constant that is there already; its place. */
 static int same_number(joint *j, const tp_micro *m) {
   for (int k = 0; k < j->nm && (m->op == TP_OP_FILL || m->op == TP_OP_VALUE); k++) {
     const tp_micro *w = &j->m[k];
@@ -145,8 +146,7 @@ static int same_number(joint *j, const tp_micro *m) {
   return j->nm++;
 }
 
-/* Takes over the micros; value[i]: what result i is. Without micros a result is the input as it
- * is. */
+/* Takes over the micros; value[i]: which value result i is. Without micros it is the input. */
 static void take_over(joint *j, const tp_region *from, int *value) {
   int ref[TP_TUNE_FUSE_WINDOWS + TP_TUNE_FUSE_OPERATORS];
   for (int k = 0; k < from->nin; k++) ref[k] = source_of(j, &from->in[k]);
@@ -159,7 +159,7 @@ static void take_over(joint *j, const tp_region *from, int *value) {
     value[k] = ref[from->nmicro ? from->nin + from->outmicro[k] : 0];
 }
 
-/* A result is a micro's. */
+/* The micro of a result: a value that is an input gets a micro that copies it. */
 static int made_by(fuser *f, joint *j, int value, int buf) {
   if (value < 0) return -1 - value;
   tp_dtype d = f->p->bufs.v[buf]->dtype;
@@ -176,8 +176,8 @@ static bool is_passing(const fuser *f, const tp_region *a, const tp_region *b, i
       (f->own[buf] ? f->here : f->uses)[buf] == tp_windows_on(a, buf) + tp_windows_on(b, buf);
 }
 
-/* The later loop's results come first: a fold is the first. A result that it writes over in the
- * same place is not stored twice. */
+/* Puts the later loop's results first, because a fold is the first result. A result that the later
+ * loop overwrites in the same place is not stored twice. */
 static void put_results(
     fuser *f, joint *j, const tp_region *a, const tp_region *b, const int *va, const int *vb) {
   tp_region *r = j->r;
@@ -265,16 +265,16 @@ static void fuse_row(fuser *f, tp_pnode *x) {
   count_row(f, x, -1);
 }
 
-/* ---- what values stay in a row ---- */
+/* ---- values that stay in a row ---- */
 
-/* the first one in a row of that number */
+/* the first writer of a buffer, and the number of its row */
 typedef struct {
   const tp_region *r;
   const tp_nd *x;
   int row;
 } writer;
 
-/* Is all that is read there what has been written in this row? */
+/* Does the window read only elements that were written in this row? If not, own is false. */
 static void see_window(fuser *f, const writer *by, const tp_region *r, const tp_nd *x) {
   by += x->buf;
   f->own[x->buf] &= r->kind == TP_RG_LOOP && !r->first && by->r && by->row == f->row &&
@@ -292,7 +292,7 @@ static void see_region(fuser *f, writer *by, const tp_region *r) {
   }
 }
 
-/* A row ends where something stands that is no leaf. */
+/* Finds own for the rows in x. A row ends at a node that is no leaf. */
 static void find_own(fuser *f, const tp_pnode *x, writer *by) {
   if (x->kind == TP_P_REGION) see_region(f, by, x->rg);
   for (int i = 0; i < tp_node_windows(x) && x->kind == TP_P_LOAD; i++)

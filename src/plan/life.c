@@ -1,4 +1,4 @@
-/* life: lifetimes of buffers.
+/* life: finds the lifetimes of buffers.
  *
  * Let a buffer's accesses lie inside k common loops, and let its values cross no iteration of the
  * outermost m of them (tp_arr.cross; m <= k; a tile's buffers: tile.c). Then loop m is its scope:
@@ -7,7 +7,7 @@
  * crosses anything. */
 #include "plan/priv.h"
 
-/* Rows may be points of dims that end themselves, and ends of ends have no circles. */
+/* Sets the bounds of rows: their dims may end themselves, and ends of ends have no circles. */
 void tp_plan_given(const tp_plan *p, int64_t *env) {
   for (int round = 0; round < p->ends.n; round++)
     for (int i = 0; i < p->ends.n; i++)
@@ -16,7 +16,7 @@ void tp_plan_given(const tp_plan *p, int64_t *env) {
 
 enum { LOOPS = TP_INSIDE_ALL };
 
-/* Around x, outermost first. */
+/* The loops around x, outermost first; returns how many. */
 static int loops(const tp_pnode *x, const tp_pnode **path) {
   int n = x->up ? loops(x->up, path) : 0;
   if (x->up && x->up->kind == TP_P_FOR && n < LOOPS) path[n++] = x->up;
@@ -59,9 +59,9 @@ static void find_scope(tp_pbuf *x, common_loops *s) {
   x->scope = m && x->kind == TP_BUF_TEMP ? s->path[m - 1]->var : NULL;
 }
 
-/* ---- what runs behind (behind.c) ---- */
+/* ---- work that runs behind (behind.c) ---- */
 
-/* Positions of the outermost nodes with something that runs behind. */
+/* Finds the positions of the outermost nodes with work that runs behind. */
 static void span_of_ticks(const tp_pnode *x, int *first, int *last) {
   for (int i = 0; i < x->n && x->kind == TP_P_SEQ; i++) span_of_ticks(x->kid[i], first, last);
   if (x->kind == TP_P_SEQ || !tp_has(x, TP_P_BEHIND)) return;
@@ -75,7 +75,7 @@ static void keep_apart(tp_plan *p) {
   bool *far = TP_NEWN(p->a, bool, p->bufs.n), *near = TP_NEWN(p->a, bool, p->bufs.n);
   int first = p->npos, last = -1;
   TP_EACH_WINDOW (k, p->body) {
-    bool behind = tp_is_behind(k.x), both = !k.x->rg; /* an end, or a condition */
+    bool behind = tp_is_behind(k.x), both = !k.x->rg; /* no region: an end or a condition */
     far[k.nd->buf] |= behind || both, near[k.nd->buf] |= !behind || both;
   }
   span_of_ticks(p->body, &first, &last);

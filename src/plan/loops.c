@@ -1,5 +1,5 @@
-/* loops: regions as the builder makes them, and what moves elements said as loops: fills, copies,
- * and the operators that put windows side by side. */
+/* loops: makes the builder's regions. Whatever only moves elements becomes a loop too: fills,
+ * copies, and the operators that put windows side by side. */
 #include "plan/build.h"
 #include <stdio.h>
 
@@ -38,8 +38,8 @@ const tp_sym *tp_pb_axis(pb *b, int i) {
   return b->axisvar[i];
 }
 
-/* The axes of an operand are the last of the loop, or those that are not in `gone`: of[k] for axis
- * k. One of extent 1 does not move: on a ring it is a place. */
+/* Lays the operand's own axes on axes of the loop: its last ones, or those that are not in `gone`.
+ * An axis of extent 1 does not move: on a ring it is a place. */
 static void onto(pb *b, const tp_region *r, tp_nd *x, uint32_t gone) {
   int of[TP_MAXRANK];
   const tp_ix **stride = tp_pb_exprs(b, r->nlead);
@@ -106,8 +106,8 @@ bool tp_pb_copy(pb *b, const tp_node *n, tp_nd from, tp_nd to) {
   return tp_pb_loop(b, r, to.rank, to.shape, 0, false);
 }
 
-/* ---- operators that move windows ---- own axes as they are; what an axis has of them is an
- * expression, so that an extent may come out as 0 */
+/* ---- operators that move windows ---- they keep own axes; the part of an axis is an expression,
+ * so that its extent may come out as 0 */
 
 static const tp_ix *clip(pb *b, const tp_ix *e, const tp_ix *lo, const tp_ix *hi) {
   return tp_ix_simplify(C(b), tp_ix_min(C(b), tp_ix_max(C(b), e, lo), hi), 0, NULL);
@@ -144,8 +144,7 @@ bool tp_pb_pad(pb *b, const tp_node *n, const tp_ix *lo, const tp_nd *in, const 
   return true;
 }
 
-/* A part that lies there already is left as it is; of a concatenation of nothing else the last one
- * is copied. */
+/* A part that lies in its place already is not copied; if all parts do, the last one is copied. */
 bool tp_pb_concat(pb *b, const tp_node *n, int nin, const tp_nd *in, const tp_nd *out) {
   const tp_ix *at = K(b, 0);
   bool made = false;

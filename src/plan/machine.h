@@ -5,15 +5,16 @@
 struct tp_plan;
 struct tp_region;
 
-enum { TP_WORK_LINE = 64 }; /* alignment of what regions work in, on any machine */
+enum { TP_WORK_LINE = 64 }; /* alignment of work buffers, on any machine */
 
 typedef struct tp_machine {
   const char *name;
-  /* one thing at a time, beside caches: rows of loops go over tiles and strips that stay in them */
+  /* it does one thing at a time and has caches: rows of loops go over tiles and strips that stay
+   * there */
   bool caches;
-  /* does it read operands of the region on rings where they lie? Else it works on copies */
+  /* does it read the region's operands on rings where they lie? If not, it works on copies */
   bool (*reads_rings)(const struct tp_plan *p, const struct tp_region *r);
-  /* bytes that the region works in, at least those copies */
+  /* how many bytes the region works in: at least those copies */
   const tp_ix *(*workspace)(const struct tp_plan *p, const struct tp_region *r);
 } tp_machine;
 #endif

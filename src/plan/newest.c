@@ -1,8 +1,9 @@
-/* newest: the newest values of parameters lie in a buffer that holds nothing else, or are copied to
- * the place of the last one too. */
+/* newest: where the newest value of a parameter lies, from which a run's outputs take the last
+ * value. Either a buffer holds nothing else (tp_pbuf.holds), or each new value is copied to the
+ * output. */
 #include "plan/build.h"
 
-/* Is a new value made whole, by one leaf, in a place of its own? */
+/* Does one leaf make the whole new value, in a place of its own? */
 static bool is_made_at_once(const pb *b, int arr) {
   int n = 0;
   for (int i = 0; i < b->p->arrs.n; i++) n += b->bufof[i] == b->bufof[arr];
@@ -14,7 +15,7 @@ static bool is_made_at_once(const pb *b, int arr) {
   return n == 2;
 }
 
-/* Do both buffers have one value, laid out alike? */
+/* Does each of the two arrays hold one value, laid out alike? */
 static bool lies_alike(const pb *b, const tp_arr *from, const tp_arr *to) {
   const tp_pbuf *x = b->bufof[from->id], *y = b->bufof[to->id];
   int k = 0;
@@ -32,8 +33,8 @@ static bool reads_array(const tp_stmt *s, int arr) {
   return any;
 }
 
-/* Does anything read the array? Where only the last value is wanted, what the new one is made of
- * must, as then each value stays until the next. */
+/* Does anything read the array? If only the last value is wanted, the statement of the new value
+ * must read it, because then each value stays until the next. */
 static bool is_carried(const pb *b, int arr) {
   bool any = reads_array(b->s, arr);
   for (int i = 0; i < b->p->stmts.n && !any; i++) {

@@ -1,4 +1,4 @@
-/* operand: what a statement's operands and results are as windows on buffers.
+/* operand: a statement's operands and results become windows on buffers.
  *
  * Layout of an array: [slots of each dim, in the order that poly found][spatial shape]. A dim with
  * one slot adds nothing to an address, a dense dim index * stride, a ring (index mod width) *
@@ -33,7 +33,7 @@ static void layout(
   x->size = tp_pbuf_size(C(b), x);
 }
 
-/* Extents over bounds, at least these. */
+/* Extents over bounds that are no less than these. */
 static const tp_ix **upper(
     pb *b, int rank, const tp_ix *const *shape, int nd, const tp_sym *const *dims) {
   const tp_ix **up = tp_pb_exprs(b, rank);
@@ -41,7 +41,7 @@ static const tp_ix **upper(
   return up;
 }
 
-/* At the points at which it is needed. */
+/* The extents of v at the points at which it is needed. */
 static const tp_ix **upper_of(pb *b, tp_val v) {
   const tp_out *t = tp_outof(v);
   const tp_ix **up = upper(b, t->rank, t->shape, v.node->ndom, v.node->dom),
@@ -103,7 +103,7 @@ void tp_pb_open(pb *b, const tp_tree *t) {
     b->leadvar[k] = v;
     tp_run_range(C(b), s, t, d, &b->leadlo[k], &hi);
     hi = tp_pb_ends(b, hi);
-    /* 0 .. T-2 at T = 0 */
+    /* not negative: at T = 0 the range 0 .. T - 2 is empty */
     b->lead[k] =
         tp_ix_simplify(C(b), tp_ix_max(C(b), K(b, 0), tp_ix_sub(C(b), hi, b->leadlo[k])), 0, NULL);
     const tp_ix *all = tp_ix_sub(C(b), s->vhi[d], s->vlo[d]);
@@ -162,7 +162,7 @@ static int axis_of(const tp_opnd *o, int var) {
   return -1;
 }
 
-/* e without a max(0, e) around it: rows of what is empty are none either way. */
+/* Takes the max(0, e) off e: an empty range has no rows either way. */
 static const tp_ix *unclipped(const tp_ix *e) {
   int64_t v;
   for (int i = 0; tp_ix_kind(e) == TP_IX_MAX && tp_ix_narg(e) == 2 && i < 2; i++)
@@ -188,8 +188,8 @@ static tp_span span(pb *b, const tp_ix *e, const tp_ix *extent) {
   return s;
 }
 
-/* Does a call over a block begin where a block does, at those of its first places that move with
- * the blocks? Nothing moves in the first block. */
+/* Does a call over a block begin where a block does, at those of its first places e that move with
+ * the blocks? In the first block nothing has moved. */
 static bool at_block(tp_ictx *c, const tp_ix *e) {
   const tp_ix *const *atom;
   bool begins = tp_ix_is_const(e, NULL);
@@ -209,8 +209,8 @@ static bool at_block(tp_ictx *c, const tp_ix *e) {
   return begins;
 }
 
-/* Along a dim that lies on a ring. Calls over blocks begin with one, and lie in a row; some read
- * from elsewhere on, round the ring. */
+/* Lays the window along a dim that lies on a ring. Calls over blocks mostly begin with a block and
+ * lie in a row; some begin elsewhere, and go round the ring. */
 static void on_ring(
     pb *b, bool reads, tp_nd *n, const tp_ix *e, const tp_ix *width, const tp_ix *stride) {
   int along = -1;
@@ -293,7 +293,7 @@ tp_nd tp_pb_write(pb *b, const tp_access *w) {
   tp_opnd o = tp_pb_whole(b, r->val, r->ndim, r->dim, idx);
   for (int i = 0; i < o.rank && r->kind == TP_ARR_OUTPUT; i++)
     o.stride[i] = tp_pbuf_stride(C(b), b->bufof[r->id], r->ndim + i);
-  /* ranges (dims in a CALL's `over`, what an update stretches over) lead */
+  /* ranges lead: dims in a CALL's `over`, and the dims that an update stretches over */
   tp_opnd q = o;
   q.rank = nv + o.rank;
   q.nvar = nv;

@@ -1,6 +1,6 @@
-/* parts: the pieces of a plan that run from begin to end without a place at which a run may wait:
- * at ticks, and where a point of an output is given away. Emitters compile, and runs go by, this
- * one list. */
+/* parts: cuts a plan into pieces that run from begin to end without a place at which a run may
+ * wait. It may wait at ticks, and where a point of an output is given away. Emitters compile this
+ * list, and runs go by it. */
 #include "plan/plan.h"
 
 typedef struct {
@@ -46,7 +46,7 @@ static void add_part(part_cutter *c) {
 }
 
 static void end_group(part_cutter *c) {
-  bool worth = false; /* something that is more than a call */
+  bool worth = false; /* is anything in it more than a call? */
   for (int i = 0; i < c->group.n; i++)
     TP_EACH_NODE (k, c->group.v[i])
       worth |= k.x->kind == TP_P_FOR || (k.x->rg && k.x->rg->kind == TP_RG_LOOP);
@@ -54,15 +54,15 @@ static void end_group(part_cutter *c) {
   c->group.n = 0;
 }
 
-/* BEHIND nodes are no part with others; a loop with some of each, or with a wait, is a part for
- * runs that leave nothing. */
+/* BEHIND nodes make no part together with others. A loop with both, or with a wait, is a part only
+ * for runs that leave nothing for later. */
 static void cut_parts(part_cutter *c, const tp_pnode *x) {
   if (x->kind == TP_P_SEQ) {
     for (int i = 0; i < x->n; i++) cut_parts(c, x->kid[i]);
     return;
   }
   if (!tp_part_waits(c->p, x) && x->kind != TP_P_BEHIND && x->kind != TP_P_WAIT) {
-    /* a loop may go on behind these (flow.c) */
+    /* a run may go on in a loop behind a SPILL or FETCH (flow.c) */
     if (c->group.n || (x->kind != TP_P_SPILL && x->kind != TP_P_FETCH)) TP_PUSH(c->a, &c->group, x);
     return;
   }

@@ -1,4 +1,4 @@
-/* passes: a plan's way from the builder to the run, a row of passes.def each. */
+/* passes: takes a plan from the builder to the run, one row of passes.def after the other. */
 #include "plan/priv.h"
 #include <stdio.h>
 

@@ -1,6 +1,13 @@
-/* plan: what runs. Rank 6. Loops over regions over buffers; every size, offset and extent is an
- * expression over bounds and loop variables, so one plan serves any bounds. The interpreter runs
- * it, the emitters print it as code. It prints and parses. */
+/* plan: the one thing that executes. Rank 6.
+ *
+ * A plan is a tree of loops (FOR), conditions and rows; its leaves are regions, which read and
+ * write windows of buffers. Every size, offset and extent is an expression over bounds and loop
+ * variables, so one plan serves any bounds. The interpreter runs it (run), the emitters print it as
+ * code (emit), and it prints and parses as text (text.c).
+ *
+ * build.c makes it of poly's loop tree, the passes of passes.def rewrite it, check.c checks it.
+ * parts.c finds pieces that run without a wait, color.c places in memory, count.c the work, walk.c
+ * the order of folds, team.c the shares of threads. */
 #ifndef TP_PLAN_H
 #define TP_PLAN_H
 #include "kern/run.h"
@@ -25,8 +32,9 @@ typedef enum {
   TP_NRG
 } tp_rgkind;
 extern const char *const tp_rg_names[TP_NRG], *const tp_bufkind_names[TP_NBUFKIND];
-/* in < nin: region input; else micro in - nin. f: of FILL; ix: of VALUE. MATMUL, in emit alone: a
- * dot product of ix terms by f rows of lanes */
+/* One operator of a LOOP. Operand in[i] is the region's input in[i] if that is below nin, else the
+ * micro in[i] - nin. f is the number of a FILL, ix that of a VALUE. The operator MATMUL occurs in
+ * emit alone: a dot product of ix terms by f rows of lanes. */
 typedef struct tp_micro {
   tp_op op;
   tp_dtype dtype; /* of its result */
@@ -69,14 +77,14 @@ typedef struct tp_span { /* NULL: not known */
 #define U(...) __VA_ARGS__
 #include "plan/fields.def"
 
-/* SPILL and FETCH: `hi` rows of dim `dim` of buffer `buf`, from `lo` on, as they lie in memory, are
- * used at a time (dim -1: all of it is one row). Where a run keeps the buffer in a file that way, a
- * SPILL lets go of memory: with a step, at the begin of a loop's body that goes through the rows,
- * of what lies behind them; with step 0, after the last use for now, of everything. A FETCH asks
- * for the rows that come next, or, with step 0, for these. For other buffers, and other dims, both
- * do nothing.
- * BEHIND: what is inside, of row `lo` of the loop of ticks, may wait. WAIT: what was left of rows
- * up to `lo` (NULL: of all) is over before what follows. behind.c */
+/* SPILL and FETCH: rows of dim `dim` of buffer `buf`, from `lo` on as they lie in memory, are used
+ * `hi` at a time (dim -1: the whole buffer is one row). They act on a buffer that the run keeps in
+ * a file by this dim, and do nothing for others. A SPILL with a step stands at the begin of the
+ * body of a loop that goes through the rows, and lets go of the memory of the rows behind; with
+ * step 0 it follows the last use for now, and lets go of everything. A FETCH asks for the rows that
+ * come next or, with step 0, for these. BEHIND: its body, which belongs to row `lo` of the loop of
+ * ticks, may wait. WAIT: before the run goes on, it does what it has left of rows up to `lo` (NULL:
+ * of all rows). behind.c */
 typedef enum {
   TP_P_SEQ,
   TP_P_FOR,
@@ -112,7 +120,7 @@ struct tp_pnode {
   tp_nd nd;
   tp_rows *rows;
   int nrows;
-  /* positions 0, 1, .. in print order; a FOR covers pos .. lastpos */
+  /* Positions count from 0 in print order; a FOR covers pos .. lastpos. */
   int pos, lastpos;
   tp_pnode *up; /* parent */
 };
@@ -128,14 +136,14 @@ static inline tp_nd *tp_next_window(const tp_region *r, const tp_nd *x) {
 }
 #define TP_WINDOWS(x, r) for (tp_nd *x = tp_next_window(r, NULL); x; x = tp_next_window(r, x))
 
-/* The bound of a dim that ends by data, and that of a dim of its rows; NULL: it has one row. Where
- * there are no rows nothing is given either (tp_plan_given). */
+/* The bound of a dim that ends by data, and the bound of a dim of its rows (NULL: it has one row).
+ * If there are no rows, no bound is given either (tp_plan_given). */
 typedef struct {
   const tp_sym *bound, *row;
 } tp_pend;
 
 typedef struct tp_plan {
-  const tp_machine *machine; /* it is made for */
+  const tp_machine *machine; /* that it is made for */
   tp_ictx *ix;
   tp_arena *a, own; /* own: of a parsed plan */
   TP_VEC(tp_callee) calls;
@@ -143,10 +151,12 @@ typedef struct tp_plan {
   TP_VEC(tp_pend) ends;
   TP_VEC(tp_pbuf *) bufs;
   tp_pnode *body;
-  int npos, nsym; /* nsym: symbols that there were; its program may have younger ones */
+  int npos, nsym; /* nsym: how many symbols there were when it was made; the program may have got
+                     more since */
   /* the same bits on every processor: nothing is fused, products are added up in one order */
   bool reproducible;
-  /* of memory, in bytes; 0: none; TP_SPILL_ALL: everything that may lies in the file */
+  /* The limit of memory in bytes. 0: none. TP_SPILL_ALL: everything that may lie in the file
+   * does. */
   int64_t limit;
 #define TP_SPILL_ALL INT64_MAX
   struct tp_teams *teams; /* what several threads share; NULL: one runs everything */
@@ -156,8 +166,8 @@ void tp_plan_given(const tp_plan *p, int64_t *env);
 struct tp_graph;
 struct tp_poly;
 /* fuse: loops are joined, become axes of their leaves and go over tiles. by_rows: loops over rows
- * stay, as there may be a limit of memory where a state of these steps goes on. threads: that share
- * the work, if more than one. */
+ * stay, because a state of these steps may go on under a limit of memory. threads: how many share
+ * the work. */
 typedef struct {
   const tp_machine *machine;
   bool fuse, by_rows, reproducible, precise;
@@ -170,73 +180,75 @@ tp_plan *tp_plan_build(
 bool tp_plan_passes(tp_plan *p, const tp_planned *asked, const char *only, tp_error *err);
 
 /* ---- what threads do side by side: team.c ---- */
-/* An extent that is cut: a thread has n places of the whole, from `from` on. */
+/* An extent that is cut: a thread has n places of the whole from place `from` on. */
 typedef struct tp_share {
   const tp_ix *whole;
   const tp_sym *from, *n;
 } tp_share;
-/* share < 0: the first thread runs the leaf. lead: an axis of the region, or -1: columns or rows of
- * a product, images of a convolution */
+/* How a leaf is cut. share < 0: it is not, the first thread runs it. lead: the axis of the region,
+ * or -1: the cut is of a product's columns or rows, or of a convolution's images. */
 typedef struct tp_cut {
   int share, lead;
   bool columns;
 } tp_cut;
-typedef struct tp_teamed { /* of the plan, and as threads run it */
+typedef struct tp_teamed { /* a node of the plan, and that which threads run in its place */
   const tp_pnode *node;
   tp_pnode *as;
 } tp_teamed;
-typedef struct tp_team { /* neighbours, sequences taken apart */
+typedef struct tp_team { /* neighbours that threads run together, sequences taken apart */
   int n;
   tp_teamed *v;
 } tp_team;
 typedef struct tp_teams {
-  tp_plan plan; /* as the one that it was made of, but that cut leaves go over a thread's share */
+  /* the plan that it was made of, except that cut leaves go over a thread's share */
+  tp_plan plan;
   int nshare;
   tp_share *share;
   int nteam;
   tp_team *team;
-  /* by position; leaves of teams, as threads run them */
+  /* by position: how threads run the leaves of teams */
   tp_cut *cut;
   const tp_pnode **leaf;
 } tp_teams;
-/* why the first thread runs it */
+/* Why only the first thread runs the region, of one that is not cut. */
 const char *tp_why_alone(const tp_plan *p, const tp_region *r);
 const tp_ix *tp_cut_extent(const tp_region *r, const tp_cut *c);
-/* of window w along the cut; NULL: it does not move */
+/* the stride of window w along the cut; NULL: it does not move */
 const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w);
-int64_t tp_share_from(int64_t whole, int who, int n); /* who = n: its end */
+int64_t tp_share_from(int64_t whole, int who, int n); /* of thread `who`; n: the end */
 
 /* ---- text, checks ---- */
 void tp_plan_print(tp_buf *b, const tp_plan *p);
-/* Reads what prints, into symbols of ix by their names (made where they are missing), and checks
- * it: class file, "plan:line". That windows stay inside their buffers is asked by runs, where
- * TEMPO_POISON is set. */
+/* Reads a printed plan and checks it: errors have class file and name "plan:line". Symbols are
+ * those of ix with these names, made if they are missing. Only runs with TEMPO_POISON check that
+ * windows stay inside their buffers. */
 tp_plan *tp_plan_parse(tp_ictx *ix, const tp_machine *m, const char *text, tp_error *err);
-/* a parsed plan; NULL. A built one goes with its poly */
+/* Frees a parsed plan and returns NULL. A built one is freed with its poly. */
 tp_plan *tp_plan_free(tp_plan *p);
-/* Numbers of buffers, operands and axes, and dtypes, of regions, LOADs, SPILLs and FETCHs. */
+/* Checks numbers of buffers, operands and axes, and dtypes, of regions, LOADs, SPILLs and
+ * FETCHs. */
 bool tp_plan_check(const tp_plan *p, tp_error *err);
 bool tp_node_check(const tp_plan *p, const tp_pnode *x, tp_pos at, tp_error *err);
 
 /* ---- parts, axes, counts ---- */
-/* Neighbours, sequences taken apart, that hold no place at which a run may wait. loop: those that
- * lie in no other loop of the part, in order; a run of a part may begin at any iteration of one of
- * them. parts.c */
+/* A part: neighbours, sequences taken apart, that hold no place at which a run may wait. loop: the
+ * loops that lie in no other loop of the part, in order; a run of the part may begin at any
+ * iteration of one of them. parts.c */
 typedef struct tp_part {
   int n;
   const tp_pnode **node;
   int nloop;
   const tp_pnode **loop;
 } tp_part;
-tp_pos tp_pnode_line(const tp_pnode *x);                 /* of the first leaf of it that has one */
+tp_pos tp_pnode_line(const tp_pnode *x);                 /* of its first leaf that has a line */
 bool tp_plan_ticks(const tp_plan *p, const tp_pnode *x); /* is there a tick in it? */
 /* is there a place in it at which a run may wait? */
 bool tp_part_waits(const tp_plan *p, const tp_pnode *x);
-/* of x, into v from n on, unless it is NULL; n and as many more */
+/* Puts those loops of x into v from n on, unless v is NULL; returns n and how many they are. */
 int tp_part_loops(const tp_pnode *x, const tp_pnode **v, int n);
 int tp_plan_parts(const tp_plan *p, tp_arena *a, tp_part **out);
 /* The axes of a LOOP of extent other than 1, outermost first, in the order in which its folds are
- * made on every tier. of: axes of the region that are one here, outermost first. walk.c */
+ * made on every tier. of: the axes of the region that this one joins, outermost first. walk.c */
 typedef struct tp_axis {
   const tp_ix *n;
   bool red;
@@ -252,25 +264,25 @@ typedef struct tp_nest {
 } tp_nest;
 void tp_nest_swap(tp_nest *l, int i, int k); /* two of its axes change places */
 void tp_plan_walk(tp_ictx *ix, tp_arena *a, const tp_region *r, tp_nest *to);
-tp_op tp_region_op(const tp_region *r); /* what messages call it by, where it has no name */
+tp_op tp_region_op(const tp_region *r); /* messages call a region without a name by it */
 /* Calls fn at each region, LOAD, SPILL and FETCH that runs for these bounds, in order, with the
  * least and greatest value of every symbol there. False: out of memory. */
 typedef void tp_atregion(void *ud, const tp_pnode *region, const int64_t *lo, const int64_t *hi);
 bool tp_plan_reach(const tp_plan *p, const int64_t *env, tp_atregion *fn, void *ud);
-/* By position of a region: how often it runs for these bounds, how many elements that is, how many
- * bytes its windows have, how many operations; turns: iterations of loops. It counts what stands at
- * `of`, with the variables around it as in env. False: out of memory. count.c */
+/* By position of a region: how often it runs for these bounds, and how many elements, bytes of
+ * windows and operations that is; turns: iterations of loops. tp_plan_count counts node `of`, with
+ * the variables around it as in env. False: out of memory. count.c */
 typedef struct tp_counted {
   int64_t runs, elements;
   double bytes, flops;
 } tp_counted;
 bool tp_plan_count(
     const tp_plan *p, const tp_pnode *of, const int64_t *env, tp_counted *at, int64_t *turns);
-/* a multiple of 64; -1: too many */
+/* The buffer's bytes, a multiple of 64; -1: too many. */
 int64_t tp_pbuf_bytes(const tp_pbuf *b, const int64_t *env);
-/* First fit of TEMP and WORK buffers by lifetime for given bounds: bytes and offsets by buffer (-1:
- * nothing runs that uses it); returns the arena's size, -1 on overflow. No memory: to the latest
- * guard. out[buf]: it lies elsewhere; NULL: none does. */
+/* Places TEMP and WORK buffers by lifetime, first fit, for given bounds: bytes and offsets by
+ * buffer (-1: no region that runs uses it). Returns the arena's size, -1 on overflow; without
+ * memory it goes to the latest guard. out[buf]: the buffer lies elsewhere; NULL: none does. */
 int64_t tp_plan_color(
     const tp_plan *p, const int64_t *env, const bool *out, int64_t *bytes, int64_t *offsets);
 static inline bool tp_in_arena(const tp_pbuf *b) {

@@ -1,5 +1,5 @@
-/* reach: which regions run at all for given bounds, and between what each loop variable lies there.
- * Loops that have no iteration and branches that bounds alone decide are left out; where a
+/* reach: finds the regions that run at all for given bounds, and the range of each loop variable
+ * there. Loops that have no iteration and branches that bounds alone decide are left out; where a
  * condition depends on loop variables, ranges may show that it never holds. */
 #include "plan/plan.h"
 
@@ -41,7 +41,7 @@ static may judge(const walk *w, const tp_ix *c) {
 
 static void visit(walk *w, const tp_pnode *x);
 
-/* An end is between 0 and what was given. */
+/* The end that x loads lies between 0 and the bound that was given. */
 static void visit_load(walk *w, const tp_pnode *x) {
   int64_t none;
   w->lo[x->var->id] = 0;

@@ -7,13 +7,12 @@
  * A loop that a statement has for itself (poly/order/block.c) is around one product, or a sum of
  * outer ones. One axis follows t: at t it goes over the places u = b t .. b t + e(t) of some
  * window, for which t does not matter otherwise: b is 0 for a range that begins at one place, 1 for
- * one that slides. What all rows of the block go over, first .. last, is a product with an axis
- * more; what lies before and behind it stays row by row, and is at most a block long. Where the
- * axis is summed what is left is added; where the result moves with u alone, rows are added up. All
- * axes of operands become the region's own, so that strips (strip.c) may go along any. Nothing else
- * runs between the turns of the loop, and it reads nothing that it writes, so their order is no
- * matter.
- */
+ * one that slides. The places first .. last that all rows of the block go over become one product
+ * with an axis more; the places before and behind these stay row by row, and are at most a block.
+ * If the axis is summed, the rest is added to the product; if the result moves with u alone, rows
+ * are added up. All axes of operands become the region's own, so that strips (strip.c) may go along
+ * any. Nothing else runs between the turns of the loop, and it reads nothing that it writes, so
+ * their order is no matter. */
 #include "plan/priv.h"
 
 enum { A, B, OUT, WINDOWS };
@@ -26,11 +25,12 @@ typedef struct {
   /* the product of one row, all axes of its operands among its own */
   tp_region *r;
   int along;           /* the axis that follows the loop */
-  const tp_ix *extent; /* at the variable */
-  /* a row's extent, and its first place, from one to the next */
+  const tp_ix *extent; /* of that axis, at the variable */
+  /* by how much a row's extent, and its first place, grow from one row to the next */
   int64_t grows, moves;
-  const tp_ix *step[WINDOWS], *each[WINDOWS]; /* from row to row; from place to place */
-  const tp_ix *first, *last;                  /* places that all rows go over */
+  const tp_ix *step[WINDOWS],
+      *each[WINDOWS];        /* a window's step from row to row, from place to place */
+  const tp_ix *first, *last; /* places that all rows go over */
 } rower;
 
 static const tp_ix *at(const rower *w, const tp_ix *e, const tp_ix *v) {
@@ -81,7 +81,7 @@ static product_axis axis_at(const rower *w, const tp_region *r, const int *own) 
   return x;
 }
 
-/* Axes of operands: batches, rows, columns, terms. Those of one place are left out. */
+/* Finds the axes of operands: batches, rows, columns, terms; not those of one place. */
 static int own_axes(const rower *w, const tp_region *r, product_axis *to) {
   int n = 0, last = r->kind == TP_RG_LOOP ? -1 : r->out[0].rank - 1;
   for (int k = 0; k < last + 2; k++) {
@@ -93,7 +93,7 @@ static int own_axes(const rower *w, const tp_region *r, product_axis *to) {
   return n;
 }
 
-/* Element by element over all axes. */
+/* The product with all axes of its operands as the region's own. */
 static tp_region *over_all_axes(rower *w, const tp_region *r) {
   tp_arena *a = w->p->a;
   product_axis own[TP_MAXRANK + 1];
@@ -124,7 +124,7 @@ static tp_region *over_all_axes(rower *w, const tp_region *r) {
   return o;
 }
 
-/* The only axis whose extent follows the loop. */
+/* Finds the only axis whose extent follows the loop. */
 static bool find_axis(rower *w) {
   const tp_ix *rest;
   int n = 0;
@@ -147,13 +147,13 @@ static bool find_steps(rower *w) {
   return true;
 }
 
-/* From row to row, at one place. */
+/* The step of window i from row to row at one place. */
 static const tp_ix *step_at_place(const rower *w, int i, int64_t moves) {
   return tp_ix_sub(w->ix, w->step[i], tp_ix_mulc(w->ix, w->each[i], moves));
 }
 
-/* Windows that stay as they are from row to row, where rows begin at such places; -1: that cannot
- * be. */
+/* How many windows stay where they are from row to row, if the first place moves so; -1: it
+ * cannot. */
 static int shared(const rower *w, int64_t moves) {
   int n = 0;
   for (int i = 0; i < WINDOWS; i++) {
@@ -198,7 +198,7 @@ static tp_region *part(const rower *w, const tp_region *r, const tp_ix *from, co
   return to;
 }
 
-/* The region as it was over what the rows do not share. */
+/* The region as it was, over the places that the rows do not share. */
 static tp_pnode *rests(const rower *w, const tp_region *was) {
   const tp_ix *begin = first_place(w), *end = tp_ix_add(w->ix, begin, w->extent);
   tp_pnode *v[2];
@@ -224,7 +224,7 @@ static void join_rows(tp_plan *p, tp_pnode *x) {
   if ((x->step != 1 && x->step != -1) || !was || !is_joined(p, was)) return;
   w.r = over_all_axes(&w, was);
   if (w.r->nlead + 3 > TP_MAXRANK || !find_axis(&w) || !find_steps(&w) || !find_places(&w)) return;
-  /* over all rows, which are its first axis */
+  /* the product over all rows, which are its first axis */
   tp_region *all = part(&w, w.r, w.first, tp_ix_sub(w.ix, w.last, w.first));
   const tp_ix *by[WINDOWS];
   for (int i = 0; i < WINDOWS; i++) by[i] = step_at_place(&w, i, w.moves);

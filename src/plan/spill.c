@@ -1,9 +1,9 @@
-/* spill: statements by which a run keeps to a limit of memory.
+/* spill: puts statements into the plan by which a run keeps to a limit of memory.
  *
  * A buffer may lie in a file that is mapped: then only what is in use for now has to be in memory.
  * Let a loop go through the rows of one of its dims: once the loops inside have been gone through,
  * each iteration uses the rows k * v + lo .. k * v + hi of the loop's variable v, for one k other
- * than 0. Then what lies behind them is let go as the loop goes on, and what comes after them is
+ * than 0. Then the rows behind these are let go as the loop goes on, and the rows after them are
  * asked for ahead. A part of the plan that has no such loop uses its rows all the time:
  *
  *   for v { spill x rows .. up; fetch x rows .. up; body }  spill x;
@@ -15,17 +15,18 @@
  * decides what a region reads: they only say what will be used. */
 #include "plan/priv.h"
 
-/* bytes, slots: what is known to be less is never worth a file; regions between two uses */
+/* A buffer known to be of fewer bytes, or slots, is never worth a file. LONG: a buffer that is
+ * unused for more regions may go. */
 enum { SMALL = 1 << 16, FEW = 64, LONG = 2 };
 
-/* made: written */
+/* One use of rows; made: it writes them. */
 typedef struct row_use {
   tp_pnode *leaf;
   const tp_nd *nd;
   bool made;
 } row_use;
 typedef TP_VEC(row_use) uselist;
-/* statements around a part; inside: where a loop's body begins */
+/* Statements around a part; inside: those where a loop's body begins. */
 typedef struct spot {
   tp_pnodes before, inside, after;
 } spot;
@@ -57,7 +58,7 @@ static void collect_uses(spiller *s, tp_pnode *body, uselist *l) {
   }
 }
 
-/* Those inside x are uses [*from, *to). */
+/* Are there uses inside x? They are [*from, *to). */
 static bool within(const spiller *s, const tp_pnode *x, int *from, int *to) {
   int i = 0;
   while (i < s->uses->n && s->uses->v[i].leaf->pos < x->pos) i++;
@@ -80,7 +81,7 @@ static const tp_ix *extreme(
   return tp_ix_subst(s->ix, e, 1, &v, above == (c > 0) ? &last : &lo);
 }
 
-/* Without v, where min(a, v) <= a or max(a, v) >= a says enough. */
+/* A bound of e without v, as far as min(a, v) <= a or max(a, v) >= a gives one. */
 static const tp_ix *spared(spiller *s, const tp_ix *e, const tp_sym *v, bool above) {
   const tp_ix *all = NULL, *const * atom;
   if (tp_ix_kind(e) == (above ? TP_IX_MIN : TP_IX_MAX))
@@ -98,8 +99,8 @@ static const tp_ix *spared(spiller *s, const tp_ix *e, const tp_sym *v, bool abo
   return sum;
 }
 
-/* The same over all loops between a leaf and the part `top`, and over all that an end by data may
- * be. */
+/* The extreme over all loops between a leaf and the part `top`, and over all values that an end by
+ * data may have. */
 static const tp_ix *beyond(
     spiller *s, const tp_ix *e, const tp_pnode *leaf, const tp_pnode *top, bool above) {
   for (const tp_pnode *q = leaf; q != top; q = q->up)
@@ -156,8 +157,8 @@ static bool slides(spiller *s, const tp_pnode *loop, range *r) {
   return true;
 }
 
-/* A few more rows, whose number does not depend on the loops around `x` where they only move them:
- * clipped blocks do. */
+/* Takes a few rows more than clipped blocks have, so that their number does not depend on the loops
+ * around x if these only move them. */
 static void unclip(spiller *s, const tp_pnode *x, tp_span *r) {
   for (const tp_pnode *q = x->up; q; q = q->up) {
     if (q->kind != TP_P_FOR) continue;
@@ -168,7 +169,7 @@ static void unclip(spiller *s, const tp_pnode *x, tp_span *r) {
   }
 }
 
-/* All of a dim where nothing better is known. */
+/* The rows that the parts use together: all of a dim if nothing better is known. */
 static range hull(spiller *s, const tp_pnode *const *part, int n) {
   range all = { tp_ix_const(s->ix, 0), s->dim < 0 ? tp_ix_const(s->ix, 1) : s->buf->slots[s->dim],
     0, false };
@@ -222,7 +223,7 @@ static void around_loop(spiller *s, const tp_pnode *x, const range *r) {
   TP_PUSH(s->p->a, &at->after, spill_statement(s, TP_P_SPILL, &none, 0));
 }
 
-/* Around parts that follow each other. */
+/* Puts statements around parts that follow each other. */
 static void around_parts(spiller *s, const tp_pnode *const *part, int n) {
   range r = hull(s, part, n);
   TP_PUSH(s->p->a, &spot_of(s, part[0])->before, spill_statement(s, TP_P_FETCH, &r, 0));
@@ -240,7 +241,7 @@ static bool has_sliding(spiller *s, const tp_pnode *x) {
 
 static void spill_visit(spiller *s, const tp_pnode *x);
 
-/* Is the next part of a row one of the same use? */
+/* Does the next part of a row belong to the same use? */
 static bool goes_on(spiller *s, const tp_pnode *x, int first, int next) {
   const tp_pnode *const *kid = (const tp_pnode *const *)x->kid;
   range a = hull(s, kid + first, next - first), b = hull(s, kid + next, 1);
@@ -264,8 +265,8 @@ static void visit_kids(spiller *s, const tp_pnode *x) {
   if (first >= 0) around_parts(s, (const tp_pnode *const *)x->kid + first, last + 1 - first);
 }
 
-/* A part with something inside that slides, or into which a buffer without such loops is looked
- * for. */
+/* Puts statements around the loops in x that slide or, if the buffer has none, around parts that
+ * use it. */
 static void spill_visit(spiller *s, const tp_pnode *x) {
   range r;
   if (slides(s, x, &r)) around_loop(s, x, &r);
@@ -274,7 +275,7 @@ static void spill_visit(spiller *s, const tp_pnode *x) {
 
 static void offer(spiller *s, const tp_pbuf *b, const uselist *uses) {
   int64_t v;
-  bool any = false, gap = false; /* is it not used for long? */
+  bool any = false, gap = false; /* gap: is it unused for long? */
   if (b->kind != TP_BUF_TEMP || !uses->n ||
       (tp_ix_is_const(b->size, &v) && v * tp_dtype_size(b->dtype) < SMALL))
     return;
@@ -297,7 +298,7 @@ static void append(spiller *s, tp_pnodes *l, const tp_pnodes *more) {
   for (int i = 0; i < more->n; i++) TP_PUSH(s->p->a, l, more->v[i]);
 }
 
-/* x, and what stands around and inside of it, to the end of l. */
+/* Appends x to l, with the statements around and inside of it. */
 static void put_around(spiller *s, tp_pnode *x, tp_pnodes *l) {
   static const spot nothing;
   const spot *at = tp_hmap_get(&s->spots, &x, sizeof x);
@@ -328,6 +329,6 @@ void tp_plan_limit(tp_plan *p, const tp_planned *asked) {
     p->body = tp_plan_seq(p->a, l.n, l.v);
     tp_plan_number(p);
   }
-  /* runs do not ask for them */
+  /* runs do not use these fields */
   TP_EACH_WINDOW (k, p->body) k.nd->nspan = 0, k.nd->ahead = NULL;
 }

@@ -7,7 +7,7 @@
 /* Does node i's value lie where the result comes to lie? */
 static bool is_in_place(const pb *b, int i) { return i < TP_PLACES && b->s->there >> i & 1; }
 
-/* The operand as a window on the result. */
+/* The operand as a window on the result's place. */
 static tp_nd nd_there(pb *b, const tp_opnd *o) {
   const tp_access *w = tp_pb_target(b->s);
   const tp_arr *r = b->p->arrs.v[w->arr];
@@ -29,7 +29,7 @@ static tp_nd nd_operand(pb *b, const tp_opnd *o) {
   int i = tp_stmt_find(b->s, o);
   if (i >= 0) {
     const tp_node *n = b->s->node[i];
-    /* a value that lies where the result does is seen once; b->err, if it cannot be made */
+    /* a number becomes elements when it is read (errors stay in b->err) */
     if (n->op == TP_OP_FILL && !b->scratch[i]) (void)tp_pb_fill(b, n, n->attr.f[0], nd_value(b, i));
     if (is_in_place(b, i)) return nd_there(b, o);
     return tp_pb_scratch(b, tp_pb_scratch_of(b, i), o);
@@ -53,7 +53,8 @@ static bool harmless(tp_op op, tp_val v) {
   return true;
 }
 
-/* It is a region of its own, whose operands and result can be looked at. */
+/* Is the node checked for NaN? Then it is a region of its own, whose operands and result can be
+ * looked at. */
 static bool watched(const tp_node *n) { return n->attr.check == TP_CHECK_NAN; }
 
 /* Can data make it fail while running? Then its region knows its point. Extents, and an
@@ -84,7 +85,7 @@ static void point(pb *b, tp_region *r, int i) {
   }
 }
 
-/* Messages name its operands. */
+/* Marks the region as checked and notes the names of its operands for messages. */
 static void watch(pb *b, tp_region *r, const tp_node *n) {
   if (!(r->check = watched(n))) return;
   r->said = TP_NEWN(b->a, tp_who, n->nin);
@@ -94,8 +95,7 @@ static void watch(pb *b, tp_region *r, const tp_node *n) {
 
 /* ---- elementwise groups ---- */
 
-/* Results that something outside the group wants go out; then the region is made. Inputs that
- * mention scratch come first (fill). */
+/* Makes the group's region. Values that anything outside the group reads become its results. */
 static bool group_close(pb *b) {
   int last = b->g.last, outs[TP_GROUP];
   if (!b->g.open) return true;
@@ -177,7 +177,7 @@ static void exprs(pb *b, tp_region *r, int i) {
   watch(b, r, n);
 }
 
-/* The loaded array of a PINIT of this cluster. */
+/* The loaded array that a PINIT of this cluster takes. */
 static tp_nd nd_loaded(pb *b, const tp_node *n) {
   for (int k = 0; k < b->s->nacc; k++) {
     const tp_access *x = &b->s->acc[k];
@@ -194,7 +194,7 @@ static bool is_loop(tp_op op) {
       op == TP_OP_VALUE || op == TP_OP_IOTA;
 }
 
-/* Reductions, numbers, and what is stored as it is. */
+/* Makes loops of reductions, of numbers, and of values that are stored as they are. */
 static bool op_loop(pb *b, tp_region *r, int i) {
   const tp_node *n = b->s->node[i];
   uint32_t gone = 0;
@@ -220,7 +220,8 @@ static void result_windows(pb *b, int i, tp_nd **out, int *nout) {
       if (b->s->acc[k].kind == TP_ACC_WRITE) tp_pb_put(b, out, nout, tp_pb_write(b, &b->s->acc[k]));
 }
 
-/* The point at which it adds: the first axes of the addend go along the dims of a range. */
+/* Notes the point at which the accumulation adds: the addend's first axes go along the dims of a
+ * range. */
 static void point_of_sum(pb *b, tp_region *r) {
   const tp_access *w = tp_pb_target(b->s);
   const tp_node *n = b->s->into;
@@ -256,7 +257,7 @@ static bool add_padded(pb *b, int i, const tp_nd *in, const tp_nd *out) {
   return add_to(b, x, to);
 }
 
-/* Marks the leaves of this statement that make, for pinit, what a loaded array replaces. */
+/* Marks the leaves of this statement that make the value which a loaded array replaces. */
 static void mark_first(pb *b, const tp_region *pinit) {
   for (int i = 0; i < b->leaves.n; i++) {
     tp_region *r = b->leaves.v[i]->rg;
@@ -269,7 +270,7 @@ static bool op_region(pb *b, int i) {
   tp_node *n = b->s->node[i];
   tp_nd *in = NULL, *out = NULL;
   int nin = 0, nout = 0;
-  /* to what there is, in place of zeros */
+  /* it adds to the elements that are there, and makes no zeros */
   bool adds = i == b->adder && n->op != TP_OP_PAD;
   if (adds) tp_pb_put(b, &in, &nin, b->final_nd);
   for (int k = adds; k < n->nin; k++) {
@@ -328,7 +329,7 @@ static bool choose_final(pb *b) {
   const tp_stmt *s = b->s;
   b->final = -1;
   b->final_acc = false;
-  /* a plain operator: the last node writes; several outputs are op_region's */
+  /* in a plain operator the last node writes; op_region does several outputs */
   if (!s->src.node) {
     if (s->nnode && is_ew(s->node[s->nnode - 1])) {
       b->final = s->nnode - 1;
@@ -395,7 +396,7 @@ static bool final_copy(pb *b) {
   int i = tp_stmt_find(s, &o);
   if (i >= 0 && s->node[i]->op == TP_OP_FILL && s->kind != TP_ST_ACC)
     return fill_target(b, s->node[i]);
-  /* of these axes one row is taken */
+  /* one row is taken along these axes */
   for (int k = 0; k < s->nrow; k++) o.shape[k] = K(b, 1);
   tp_nd in = nd_operand(b, &o);
   drop_rows(b, &in);

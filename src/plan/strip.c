@@ -4,26 +4,26 @@
  *
  * Each leaf of a loop, of loops in it and of neighbours goes over an axis of extent E that it does
  * not fold, and each window on a buffer that is written there lies, at place i of that axis, at
- * index i of one dim of the buffer. Then place i needs nothing of the others, in whatever
- * iteration, so the order of all that depends on each other stays.
+ * index i of one dim of the buffer. Then place i needs nothing of other places in any iteration, so
+ * whatever depends on each other stays in order.
  *
  * A leaf may also sum up along the axis, into elements that each iteration of the loops around it
  * has for itself and that the others do not touch: the sums of strips are added up in a buffer
- * beside, floats in f64, and after each strip this goes to where the sum belongs, so the last one
- * leaves it there (not under `precise`: terms are added up strip by strip). Leaves are loops, and
- * products whose axes are all the region's own (rows.c). Buffers that nothing else touches shrink
- * to B places, so what a recurrence carries stays in the cache. It pays where these are larger than
- * that; of an extent that only the call knows that is taken for granted. Programs with callbacks
- * are left as they are: these see what runs when. */
+ * beside (floats in f64), which is copied to the sum's place after each strip, so the last copy is
+ * the sum (not under `precise`: terms are added up strip by strip). Leaves are loops, and products
+ * whose axes are all the region's own (rows.c). Buffers that nothing else touches shrink to B
+ * places, so the values that a recurrence carries stay in the cache. It pays if these buffers are
+ * larger than the cache, which is assumed of an extent that only the call knows. Programs with
+ * callbacks are left as they are: a callback sees the order of work. */
 #include "plan/priv.h"
 #include <stdlib.h>
 
 enum { SUMMED = -2 };
-/* The dims in t are those along which places of the axis move, for all buffers: -1 where nothing is
- * written, SUMMED, TP_MAXRANK where it is not known yet. own: by leaf, has each iteration of the
- * loops around places of its own for the first result? uses: by buffer, windows in all of the plan;
- * beside: by buffer, the one in which its sums are kept, or 0. depth: loops around the row; loop:
- * those around the leaf at hand, inside of the row. */
+/* t.dim, by buffer: the dim along which places of the axis move; -1: nothing is written, SUMMED,
+ * TP_MAXRANK: not known yet. own, by leaf: has each iteration of the loops around places of its own
+ * for the first result? uses, by buffer: windows in the whole plan. beside, by buffer: the one in
+ * which its sums are kept, or 0. depth: loops around the row; loop: loops around the leaf, inside
+ * of the row. */
 typedef struct {
   tp_plan *p;
   tp_tiled t;
@@ -96,8 +96,8 @@ static bool is_sum(const strip *s, int j) {
       (r->nmicro || r->nout == 1) && s->own[j] && !reorders;
 }
 
-/* The elements of what it writes are such sums all of them, each made once, and nothing here reads
- * them. */
+/* Are all elements that leaf j writes such sums, each made once, and does nothing here read
+ * them? */
 static bool may_join(const strip *s, int j) {
   int buf = strip_leaf(s, j)->out[0].buf, others = 0;
   for (int k = 0; k < s->t.n; k++)
@@ -106,8 +106,8 @@ static bool may_join(const strip *s, int j) {
   return is_sum(s, j) && !others;
 }
 
-/* Is place i of axis k index i of dim d? It is where it goes over all of an axis of elements: a
- * window lies inside its value. */
+/* Is place i of axis k index i of dim d? It is, if the window goes over all of an axis of elements,
+ * because a window lies inside its value. */
 static bool is_index(const strip *s, const tp_region *r, const tp_nd *x, int k, int d) {
   const tp_pbuf *b = s->p->bufs.v[x->buf];
   if (!tp_is_number(r->leadlo[k], 0) || d < 0 || !tp_is_regular(s->p, r, x)) return false;
@@ -119,7 +119,7 @@ static bool is_index(const strip *s, const tp_region *r, const tp_nd *x, int k, 
 
 static bool sums_up(const strip *s, int j) { return strip_leaf(s, j)->sums >> s->t.axis[j] & 1; }
 
-/* Does all that leaf j says to others move along with its axis k? */
+/* Do all windows through which leaf j meets others move along with its axis k? */
 static bool moves_with(const strip *s, int j, int k) {
   const tp_region *r = strip_leaf(s, j);
   bool sums = r->sums >> k & 1;
@@ -145,7 +145,7 @@ static bool take_leaf(strip *s, int j) {
   return true;
 }
 
-/* Do all leaves of n nodes, along an axis of this extent? */
+/* Do all leaves of n nodes move with an axis of this extent? */
 static bool goes_along(strip *s, const tp_ix *extent, tp_pnode *const *v, int n) {
   bool ok = true;
   s->t.extent = extent;
@@ -161,7 +161,7 @@ static bool goes_along(strip *s, const tp_ix *extent, tp_pnode *const *v, int n)
 
 /* ---- what shrinks ---- */
 
-/* Only seen here, and not from one iteration of a loop around to the next. */
+/* Is the buffer seen only here, and by one iteration at a time of the loops around? */
 static bool is_small(const strip *s, int buf) {
   const tp_pbuf *b = s->p->bufs.v[buf];
   int n = 0, d = s->t.dim[buf];
@@ -188,8 +188,8 @@ static int64_t place_elements(const strip *s, int buf, int from) {
   return all;
 }
 
-/* Places of a strip: an odd number of vectors, so that rows lie in different lines of the cache, of
- * four at least in the longest rows. 0: it does not pay. */
+/* Places of a strip: an odd number of vectors, at least four in the longest rows, so that rows lie
+ * in different lines of the cache. 0: it does not pay. */
 static int64_t strip_places(const strip *s) {
   const char *set = s->p->reproducible ? NULL : tp_setting("TEMPO_TILE");
   int64_t bytes = 0, beside = 0, each = 1, all = INT64_MAX, vector = TP_TUNE_TILE_LINE / 4;
@@ -217,7 +217,7 @@ static int64_t strip_places(const strip *s) {
 
 /* ---- what is summed up ---- */
 
-/* A buffer as that of the sum, for what its strips have added up to. */
+/* A buffer like that of the sum, for the sum of the strips so far. */
 static int buffer_beside(strip *s, int buf) {
   tp_pbuf *b = tp_dup(s->p->a, s->p->bufs.v[buf], sizeof *b);
   b->id = s->p->bufs.n;
@@ -237,7 +237,7 @@ static tp_micro *cast_to(const strip *s, tp_dtype d, int from, const tp_micro *b
   return m;
 }
 
-/* All of the buffer is 0. */
+/* A leaf that sets all of the buffer to 0. */
 static tp_pnode *cleared(strip *s, int buf, const tp_region *of) {
   const tp_pbuf *b = s->p->bufs.v[buf];
   const tp_ix *one = tp_ix_const(s->p->ix, 1), *zero = tp_ix_const(s->p->ix, 0), *all = b->size;
@@ -259,7 +259,7 @@ static tp_pnode *cleared(strip *s, int buf, const tp_region *of) {
   return tp_plan_leaf(s->p->a, tp_region_copy(s->p, &r));
 }
 
-/* The sum so far goes to where it belongs. */
+/* A leaf that copies the sum so far to its place. */
 static tp_pnode *delivered(const strip *s, const tp_region *of, tp_nd from, tp_nd to) {
   tp_region r = *of, *copy;
   tp_dtype want = s->p->bufs.v[to.buf]->dtype;
@@ -275,7 +275,7 @@ static tp_pnode *delivered(const strip *s, const tp_region *of, tp_nd from, tp_n
   return tp_plan_leaf(s->p->a, copy);
 }
 
-/* Leaf j adds what it sums up of a strip to what is kept beside. */
+/* Makes leaf j add the sum of a strip to the buffer beside. */
 static void join_strips(strip *s, int j, int beside) {
   tp_region *r = strip_leaf(s, j);
   tp_nd to = r->out[0];
@@ -293,8 +293,8 @@ static void join_strips(strip *s, int j, int beside) {
   tp_become(s->t.leaf[j], tp_plan_seq(s->p->a, 2, kids));
 }
 
-/* Around the loop over strips what is kept beside is cleared; where there is no strip the sums are
- * still made, of nothing. */
+/* Puts leaves around the loop over strips that clear the sums beside. If there is no strip, the
+ * sums are still made, of no terms. */
 static tp_pnode *with_sums(strip *s, tp_pnode *loop) {
   tp_pnode **kid = TP_NEWN(s->p->a, tp_pnode *, s->t.n + 1);
   int n = 0;

@@ -1,4 +1,4 @@
-/* team: what threads do side by side.
+/* team: divides a plan's work between threads.
  *
  * A team is a run of neighbours of the plan (sequences taken apart) that all threads go through
  * together, each with loop variables of its own. A leaf is cut, and each thread runs it over its
@@ -7,11 +7,11 @@
  * where (run/team.c).
  *
  * An axis may be cut if nothing is folded along it, its extent is one over bounds, each place of it
- * writes elements of its own, and the leaf reads of what it writes only these. Elements are then
- * made by the same operators of the same numbers, so no bit depends on how many threads there are.
- * A product is cut along a dim, or along its rows or columns, a convolution along a dim, or images.
- * The first thread runs what may fail (the first point at which it does is named), is checked, or
- * folds everything.
+ * writes elements of its own, and the leaf reads of what it writes only these. Then the same
+ * operators make the elements of the same numbers, so no bit depends on the number of threads. A
+ * product is cut along a dim, or along its rows or columns, a convolution along a dim, or its
+ * images. The first thread alone runs leaves that may fail (errors name the first point), are
+ * checked, or fold everything.
  *
  * The plan itself stays as it is. Cut leaves stand in a copy of its tree, with two symbols for each
  * extent that is cut, whose values differ from thread to thread. */
@@ -27,10 +27,10 @@ typedef struct {
   TP_VEC(tp_teamed) group;
 } teamster;
 
-/* ---- what may be cut ---- */
+/* ---- leaves that may be cut ---- */
 
-/* Does it make each result of the same numbers in the same order, whatever other results are made
- * with it? */
+/* Does the operator make each result of the same numbers in the same order, whichever other results
+ * it makes? */
 static bool op_takes_parts(const tp_region *r) {
   int64_t n;
   switch (tp_ops[r->op].cls) {
@@ -52,12 +52,11 @@ static bool takes_parts(const tp_plan *p, const tp_region *r) {
   return r->kind == TP_RG_LOOP ? !tp_loop_fails(p, r) : r->kind == TP_RG_OP && op_takes_parts(r);
 }
 
-/* ---- along what ---- */
+/* ---- axes that may be cut ---- */
 
 static bool is_own(const tp_cut *c) { return c->lead < 0; }
 
-/* The window's axis that moves with the cut, of those of its own: of a convolution that of images.
- */
+/* The own axis of window w that moves with the cut: in a convolution that of images. */
 static int own_axis(const tp_region *r, const tp_cut *c, int w) {
   const tp_nd *x = tp_window_at(r, w);
   if (r->op != TP_OP_MATMUL) return tp_conv_roles(r->op)[w] == TP_CW ? -1 : 0;
@@ -78,8 +77,8 @@ const tp_ix *tp_cut_stride(const tp_region *r, const tp_cut *c, int w) {
 
 static bool is_product(const tp_region *r) { return r->kind == TP_RG_OP && r->op == TP_OP_MATMUL; }
 
-/* A matrix's rows and columns, and images, lie apart, those that are cut on no ring, and what makes
- * them reads nothing of what it writes. */
+/* May an own axis be cut? Rows, columns and images must lie apart and, where they are cut, on no
+ * ring; and the leaf must not read the buffer that it writes. */
 static bool may_cut_own(const tp_region *r, const tp_cut *c) {
   bool ok = !tp_is_number(tp_cut_stride(r, c, r->nin), 0);
   for (int i = 0; i < r->nin && ok; i++) ok = r->in[i].buf != r->out[0].buf;
@@ -94,7 +93,7 @@ static double extent_about(const tp_ix *e) {
   return tp_ix_is_const(e, &n) ? (double)n : TP_TUNE_TEAM_LEAST;
 }
 
-/* Known extents are too small where one thread is done before another is awake. */
+/* May a cut pay? Known extents are too small if one thread is done before another is awake. */
 static bool may_pay_leaf(const tp_region *r) {
   double all = r->nmicro + 1;
   for (int k = 0; k < r->nlead; k++) all *= extent_about(r->lead[k]);
@@ -111,7 +110,7 @@ static bool may_cut(const teamster *t, const tp_region *r, const tp_cut *c) {
   if (is_product(r) && !may_pay_leaf(r)) return false;
   if ((tp_ix_is_const(e, &n) && n < 2) || !tp_ix_of_bounds(e)) return false;
   if (is_own(c)) return may_cut_own(r, c);
-  /* the first share that fails has the first point, along the axis that is gone through first */
+  /* the first share that fails has the first point only along the outermost axis */
   if (r->kind == TP_RG_OP && tp_op_is(r->op, TP_FAILS) && c->lead) return false;
   TP_WINDOWS (x, r)
     if (x->wrap == c->lead) return false;
@@ -136,8 +135,8 @@ static int ways_to_cut(const teamster *t, const tp_region *r, tp_cut *to) {
 
 /* ---- which of the ways ---- */
 
-/* How much the leaves of a team gain from a cut of this extent: one that most of them have keeps
- * what they say to each other in one share. */
+/* How much the leaves of a team gain from a cut of this extent. If most of them have it, the
+ * elements that they hand to each other stay in one share. */
 typedef struct {
   const tp_ix *extent;
   int64_t worth;
@@ -247,7 +246,7 @@ static bool may_have_cut(const teamster *t, const tp_pnode *x) {
   return false;
 }
 
-/* Nodes at the begin and the end in which no leaf is cut stay outside. */
+/* Ends the team. Nodes at its begin and end in which no leaf is cut stay outside. */
 static void end_team(teamster *t) {
   int first = 0, last = t->group.n - 1;
   while (first <= last && !may_have_cut(t, t->group.v[first].as)) first++;
@@ -276,8 +275,8 @@ static bool is_for_all(const tp_pnode *x) {
   return true;
 }
 
-/* inside: of a loop of the same part. One that is in no other stays outside of teams: a run may go
- * on in it. */
+/* inside: is x in a loop of the same part? An outermost loop of a part is in no team, because a run
+ * may go on in it. */
 static void find_teams(teamster *t, const tp_pnode *x, tp_pnode *as, bool inside) {
   if (x->kind == TP_P_SEQ) {
     for (int i = 0; i < x->n; i++) find_teams(t, x->kid[i], as->kid[i], inside);
@@ -314,8 +313,8 @@ void tp_plan_teams(tp_plan *p, const tp_planned *asked) {
   p->teams = all;
 }
 
-/* The place at which the part of thread `who` of n begins. Both ends of all are places of the
- * whole: parts follow each other. */
+/* The place at which the part of thread `who` of n begins. Parts follow each other, and the ends of
+ * all are ends of the whole. */
 int64_t tp_share_from(int64_t whole, int who, int n) {
   int64_t each = whole / n,
           grain = each >= TP_TUNE_TEAM_GRAIN ? TP_TUNE_TEAM_GRAIN

@@ -44,7 +44,7 @@ static bool buffer_line(parser *p) {
   return true;
 }
 
-/* ---- what it stands on ---- */
+/* ---- symbols, ends, outputs, callbacks ---- */
 
 static const char *const callee_words[] = { "fn", "tick", "feed", "show" }; /* by -fn */
 
@@ -159,7 +159,7 @@ static tp_pnode *statement(parser *p, const char **text) {
   return statement_rest(p, text, x) ? x : NULL;
 }
 
-/* A line that names something; *told: it was one. */
+/* Reads a line that declares something; *told: it was one. */
 static bool declaration(parser *p, bool *told) {
   tp_plan *pl = p->pl;
   *told = true;
@@ -179,7 +179,8 @@ static bool declaration(parser *p, bool *told) {
   return true;
 }
 
-/* Lines up to the one that closes the block, whose rest is left, or to the end of the text. */
+/* Reads lines up to the one that closes the block, whose rest is left, or to the end of the
+ * text. */
 static tp_pnode *block(parser *p, const char **text, bool inner) {
   tp_pnodes l = { 0 };
   bool told, closed = false;
@@ -197,8 +198,6 @@ static tp_pnode *block(parser *p, const char **text, bool inner) {
   return tp_plan_seq(p->pl->a, l.n, l.v);
 }
 
-/* ---- the whole ---- */
-
 static void put_end(text_writer *w, const tp_pend *e) {
   tp_puts(w->b, "ends ");
   tp_put_symbol(w, &e->bound);
@@ -206,7 +205,7 @@ static void put_end(text_writer *w, const tp_pend *e) {
   tp_puts(w->b, "\n");
 }
 
-/* Symbols stand before all else: those that were written. */
+/* Symbols that the text mentions are printed before all else. */
 void tp_plan_print(tp_buf *b, const tp_plan *p) {
   tp_arena scratch;
   tp_buf text;
@@ -232,7 +231,7 @@ void tp_plan_print(tp_buf *b, const tp_plan *p) {
   tp_arena_free(&scratch);
 }
 
-/* Lives lie inside the plan. */
+/* Do all lives of buffers lie inside the plan? */
 static bool lives(parser *p) {
   for (int i = 0; i < p->pl->bufs.n; i++) {
     const tp_pbuf *b = p->pl->bufs.v[i];

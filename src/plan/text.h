@@ -1,5 +1,5 @@
-/* Inside src/plan: how the rows of fields.def are written and read (textrows.c), and their values.
- */
+/* Inside src/plan: how the rows of fields.def are written and read (textrows.c), and their
+ * values. */
 #ifndef TP_PLAN_TEXT_H
 #define TP_PLAN_TEXT_H
 #include "plan/priv.h"
@@ -7,7 +7,7 @@
 
 enum { DEPTH = 64, LISTED = 256 }; /* blocks one inside another; items of a list */
 
-/* rg: the region at hand. used: symbols that were written. */
+/* rg: the region that is written. used: symbols that were written. */
 typedef struct {
   tp_buf *b;
   bool *used;
@@ -28,8 +28,8 @@ typedef struct {
   const text_row *v;
 } text_rows;
 
-/* How values of one kind are written: as `rows` say, or by put and scan; put NULL: as nothing.
- * next: does a value begin here? NULL: it does. */
+/* How values of one kind are written: by `rows`, or by put and scan; put NULL: no text. next: does
+ * a value begin here? NULL: always. */
 typedef struct value_kind {
   size_t size;
   void (*put)(text_writer *w, const void *x);
@@ -77,7 +77,8 @@ bool tp_accept_text(parser *p, const char *text); /* all of it, or nothing is ta
 void tp_put_expr(text_writer *w, const tp_ix *e);
 void tp_put_symbol(text_writer *w, const void *x);
 bool tp_scan_symbol(parser *p, tp_symkind kind, void *x);
-bool tp_scan_any(parser *p, const tp_ix **e); /* over bounds and variables */
+bool tp_scan_any(
+    parser *p, const tp_ix **e); /* over bounds and variables: a number or a condition */
 /* textvalues.c */
 text_rows tp_text_region(void), tp_text_buffer(void);
 tp_region *tp_scan_region(parser *p);

@@ -1,10 +1,10 @@
-/* textrows: rows of fields.def as text, and the values that they share: expressions, symbols,
- * numbers, words. */
+/* textrows: writes and reads rows of fields.def, and the values that all of them have: expressions,
+ * symbols, numbers, words. */
 #include "plan/text.h"
 
 /* ---- rows of fields ---- */
 
-/* The words and signs of a text, one after the other. */
+/* Calls `one` for the words and signs of a text, one after the other, until it is false. */
 static bool each_token(parser *p, const char *text, bool (*one)(parser *, const char *)) {
   char token[16];
   while (*(text += strspn(text, " "))) {
@@ -19,7 +19,6 @@ static bool each_token(parser *p, const char *text, bool (*one)(parser *, const 
 
 bool tp_expect_text(parser *p, const char *text) { return each_token(p, text, expect); }
 
-/* All of it, or nothing is taken. */
 bool tp_accept_text(parser *p, const char *text) {
   const char *at = p->in.s;
   bool all = each_token(p, text, accept);
@@ -39,7 +38,7 @@ static void put_values(text_writer *w, const text_row *r, int n, const char *v) 
   }
 }
 
-/* A pointer that is not NULL, a place, a flag that is set. */
+/* Is there a value: a pointer that is not NULL, a place, a flag that is set? */
 static bool is_there(const value_kind *k, const void *x) {
   return k->size >= sizeof(void *) ? *(const void *const *)x != NULL
       : k->size == sizeof(int)     ? *(const int *)x >= 0
@@ -83,7 +82,7 @@ bool tp_scan_items(parser *p, const text_row *r, int *count, void *list) {
   return true;
 }
 
-/* A place that is not there is -1. */
+/* Reads the fields. A place that the text lacks is -1. */
 bool tp_scan_text(parser *p, text_rows t, void *x) {
   bool there = false;
   for (const text_row *r = t.v; r < t.v + t.n; r++) {
@@ -123,7 +122,6 @@ static bool scan_extent(parser *p, void *x) {
   return tp_scan_ix(&p->in, p->ix, x) || (!p->in.err->code && fail(p, "an expression is wanted"));
 }
 
-/* Over bounds and variables: a number or a condition. */
 bool tp_scan_any(parser *p, const tp_ix **e) {
   const tp_sym *const *s;
   if (!scan_extent(p, e)) return false;

@@ -1,5 +1,4 @@
-/* textvalues: what regions, their windows, and buffers look like. A put and a scan stand beside
- * each other. */
+/* textvalues: the text of regions, their windows, and buffers. Each put is followed by its scan. */
 #include "plan/text.h"
 #include "plan/textfields.def"
 
@@ -69,7 +68,6 @@ static bool scan_number(parser *p, void *x) {
   return true;
 }
 
-/* Without axes of a region. */
 static void put_ends(text_writer *w, const void *x) {
   tp_put_text(&(text_writer){ w->b, w->used, NULL, w->p }, window_rows(), x);
 }
@@ -90,7 +88,7 @@ TEXT_KIND(SPAN, tp_span, put_span, scan_span, NULL);
 TEXT_KIND_OF(WINDOW, tp_nd, window_rows, is_window);
 TEXT_KIND(ENDS, tp_nd, put_ends, scan_ends, NULL);
 
-/* ---- what a region does ---- */
+/* ---- kinds, operators, calls ---- */
 
 static void put_work(text_writer *w, const void *x) {
   const tp_region *r = x;
@@ -164,7 +162,7 @@ static bool named_next(parser *p) {
   return tp_scan_word(&at) && tp_accept(&at, "=") && *at.s != '=';
 }
 
-/* "sum" before an axis; all are folded by one. */
+/* Is there a "sum" (..) before an axis? All axes are folded by the same operator. */
 static bool folded(parser *p, tp_region *r) {
   for (int k = 0; k < TP_NRED && !named_next(p); k++) {
     if (!accept(p, tp_red_name((tp_red)k))) continue;
@@ -245,7 +243,7 @@ static bool no_bracket(parser *p) { return next_char(p) != ']'; }
 static bool is_micro(parser *p) { return is_numbered(p, 'm'); }
 static bool scan_made(parser *p, void *x) { return numbered(p, 'm', x); }
 
-/* As many windows must follow as there are results. */
+/* Reads micros; as many windows must follow as there are results. */
 static bool scan_micros(parser *p, void *x) {
   static const value_kind kind_micro = { sizeof(tp_micro), NULL, scan_micro, no_bracket, NULL },
                           kind_made = { sizeof(int), NULL, scan_made, is_micro, NULL };
@@ -363,7 +361,7 @@ static void put_layout(text_writer *w, const void *x) {
     tp_putf(w->b, "%s%d", k ? " " : " order ", b->order[k]);
 }
 
-/* Each dim once. */
+/* Reads the order of dims, in which each stands once. */
 static bool scan_order(parser *p, tp_pbuf *b) {
   int *v = TP_NEWN(p->pl->a, int, b->ndim);
   bool *seen = TP_NEWN(p->pl->a, bool, b->ndim);
@@ -410,7 +408,7 @@ static bool scan_data(parser *p, void *x) {
     if (rank == TP_MAXRANK) return fail(p, "too many axes");
     if ((rank && !expect(p, ",")) || !tp_scan_int(&p->in, &shape[rank++])) return false;
   }
-  TP_PUSH(p->pl->a, &p->pl->bufs, b); /* whose array goes with the plan */
+  TP_PUSH(p->pl->a, &p->pl->bufs, b); /* from here on its array is freed with the plan */
   return (b->data = tp_scan_array(&p->in, b->dtype, rank, shape)) != NULL;
 }
 

@@ -2,13 +2,13 @@
  *
  *   loops over 0 .. E   =>   for v = 0 .. E / B { the loops over B places from B * v on }
  *
- * The loops are neighbours with an axis of extent E that none of them folds, and all that they say
- * to each other through buffers is said along it: two windows on a buffer that one of them writes
- * have the same offset and rings, and move along one dim of it with this axis and along other dims
- * with others. Then what a loop makes at place i is used by the others at place i only, so the
- * order of all that depends on each other stays. Buffers that nothing else touches shrink to B
- * places. Sums add the same numbers in the same order. It pays where a loop goes over more than the
- * cache holds and a few places of the axis do not: B places make TP_TUNE_TILE_ELEMENTS elements. An
+ * The loops are neighbours with an axis of extent E that none of them folds, and along it alone
+ * they hand elements to each other: two windows on a buffer that one of them writes have the same
+ * offset and rings, move along one dim of it with this axis, and along other dims with other axes.
+ * Then an element that a loop makes at place i is used by the others at place i only, so whatever
+ * depends on each other stays in order, and sums add the same numbers in the same order. Buffers
+ * that nothing else touches shrink to B places. It pays where a loop goes over more than the cache
+ * holds and a few places of the axis do not: B places make TP_TUNE_TILE_ELEMENTS elements. An
  * extent that only the call knows, and is no dim's bound, counts as TP_TUNE_TILE_UNKNOWN places:
  * one iteration that was not needed costs little. */
 #include "plan/priv.h"
@@ -22,7 +22,7 @@ typedef struct {
 
 /* ---- which leaves ---- */
 
-/* All that it goes over; -1: not known. */
+/* How many points the leaf goes over; -1: not known. */
 static int64_t points(const tp_region *r) {
   int64_t all = 1;
   for (int k = 0; k < r->nlead; k++) {
@@ -60,7 +60,6 @@ static tp_tiled run_along(const tiler *t, tp_pnode **v, int n, int k) {
   return run;
 }
 
-/* Does a tile cut lines of neighbours? */
 static bool cuts_lines(const tp_tiled *run) {
   for (int i = 0; i < run->n; i++) {
     const tp_region *r = run->leaf[i]->rg;
@@ -72,8 +71,8 @@ static bool cuts_lines(const tp_tiled *run) {
   return false;
 }
 
-/* Places of the axis in a tile; 0: it does not pay. A leaf of many elements has to meet another: a
- * mean's sum is only made worse. */
+/* Places of the axis in a tile; 0: it does not pay. A leaf of many elements has to share them with
+ * another leaf: a tile only slows a mean's sum down. */
 static int64_t places(const tiler *t, const tp_tiled *run) {
   int64_t most = 0, next = 0, all = tp_extent_of_tiles(run->extent);
   for (int i = 0; i < run->n; i++) {
@@ -85,7 +84,7 @@ static int64_t places(const tiler *t, const tp_tiled *run) {
   if (next < t->least || each > 4 * t->tile || b >= all) return 0;
   if (b < t->apart && cuts_lines(run))
     return t->apart < all && t->apart * each <= TP_TUNE_TILE_COLUMNS ? t->apart : 0;
-  /* without a rest if a number near it divides the extent */
+  /* a divisor of the extent that is near leaves no rest */
   for (int64_t d = b; d > b / 2 && tp_ix_is_const(run->extent, NULL); d--)
     if (all % d == 0) return d;
   return b;
@@ -93,7 +92,7 @@ static int64_t places(const tiler *t, const tp_tiled *run) {
 
 /* ---- the new loop ---- */
 
-/* The dim that shrinks of a buffer that only these leaves see, all in one form; -1: none. */
+/* The dim that shrinks in a buffer that only these leaves see, all in one layout; -1: none. */
 static int dim_that_shrinks(const tiler *t, const tp_tiled *run, int buf) {
   int n = 0, dim = -1;
   for (int i = 0; i < run->n; i++)

@@ -1,4 +1,4 @@
-/* tree: walks over the nodes of a plan, and what makes nodes. */
+/* tree: walks over the nodes of a plan, and functions that make nodes. */
 #include "plan/tree.h"
 
 bool tp_tour_next(tp_tour *t) {
@@ -87,7 +87,7 @@ void tp_plan_number(tp_plan *p) {
   number(p, p->body, NULL);
 }
 
-/* ---- what makes nodes ---- */
+/* ---- new nodes ---- */
 
 void tp_put_row(tp_arena *a, tp_pnodes *to, tp_pnode *x) {
   for (int i = 0; i < x->n && x->kind == TP_P_SEQ; i++) tp_put_row(a, to, x->kid[i]);

@@ -1,4 +1,4 @@
-/* The tree of a plan: walks over its nodes, and what makes nodes. tree.c */
+/* The tree of a plan: walks over its nodes, and functions that make nodes. tree.c */
 #ifndef TP_PLAN_TREE_H
 #define TP_PLAN_TREE_H
 #include "plan/plan.h"
@@ -22,28 +22,29 @@ bool tp_tour_next(tp_tour *t);
        tp_tour_next(&k);)
 #define TP_EACH_NODE(k, root)  TP_TOUR (k, root, false)
 #define TP_KIDS_FIRST(k, root) TP_TOUR (k, root, true)
-/* All windows on buffers of all nodes, in order: k.nd, which is window k.window - 1 of its node. */
+/* Goes to the next window on a buffer, in the order of nodes: k.nd, window k.window - 1 of its
+ * node. */
 bool tp_tour_window(tp_tour *t);
 #define TP_EACH_WINDOW(k, root) \
   for (tp_tour k = { .n = 1, .at[0] = { (tp_pnode *)(root), -1 } }; tp_tour_window(&k);)
 void tp_tour_skip(tp_tour *t); /* goes on behind the node at hand, not into it */
 
-bool tp_has(const tp_pnode *x, tp_pkind kind); /* is it one, or is there one below? */
+bool tp_has(const tp_pnode *x, tp_pkind kind); /* is x of the kind, or a node below? */
 /* Windows of a node: a region's, inputs first, or what a LOAD reads; then those of its rows. */
 int tp_node_windows(const tp_pnode *x);
 tp_nd *tp_node_window(const tp_pnode *x, int i);
 
 typedef TP_VEC(tp_pnode *) tp_pnodes;
-void tp_put_row(tp_arena *a, tp_pnodes *to, tp_pnode *x);      /* x, sequences taken apart */
-tp_pnode *tp_plan_seq(tp_arena *a, int n, tp_pnode *const *v); /* of one: itself */
+void tp_put_row(tp_arena *a, tp_pnodes *to, tp_pnode *x); /* appends x, sequences taken apart */
+tp_pnode *tp_plan_seq(tp_arena *a, int n, tp_pnode *const *v); /* of one node: that node */
 tp_pnode *tp_plan_leaf(tp_arena *a, tp_region *r);
 /* x becomes y, and keeps its parent. */
 void tp_become(tp_pnode *x, const tp_pnode *y);
-tp_region *tp_only_leaf(const tp_pnode *x); /* NULL: there is more in it, or another thing */
+tp_region *tp_only_leaf(const tp_pnode *x); /* NULL: there is more in it, or no region */
 int tp_plan_leaves(const tp_pnode *x);      /* regions in it */
 int *tp_plan_uses(const tp_plan *p);  /* windows on each buffer, and 1 where it holds an output */
-bool tp_is_behind(const tp_pnode *x); /* is it inside of one? It has its parents */
-/* Nothing goes past a callback: what is there when it runs is seen. */
+bool tp_is_behind(const tp_pnode *x); /* is it inside a BEHIND? Goes by x->up */
+/* May nothing move past x? It is no leaf, or a callback, which sees the values of its time. */
 bool tp_is_wall(const tp_pnode *x);
 /* Does what is inside run once, in order? */
 static inline bool tp_is_row(const tp_pnode *x) {

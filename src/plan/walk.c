@@ -1,21 +1,21 @@
-/* walk: the axes of a LOOP in the order in which it is walked.
+/* walk: chooses the order in which a LOOP goes through its axes.
  *
  * The axis along which walking is cheapest is innermost, the others go from large steps to small
- * ones, and neighbours that lie one within the other in every window are one. This is decided of
- * the plan alone, with bounds of a usual size, so that a fold is one sum for everybody who runs it:
+ * ones, and neighbours that lie one within the other in every window are one. Only the plan decides
+ * this, with bounds of a usual size, so that every tier makes a fold in the same order:
  *
- * Let the folded axes be a, b, .. in this order. Where the innermost axis is kept, each element is
- * folded one by one, b within a. Where it is folded, each of its rows goes by TP_FOLD_LANES partial
- * results, which are joined in order after every TP_FOLD_PART elements; what is left of a row that
- * makes no more lanes is folded one by one; rows follow each other. Axes that were made one are one
- * row. Results do not depend on the order of kept axes. */
+ * Let the folded axes be a, b, .. in this order. If the innermost axis is kept, each element is
+ * folded one by one, b within a. If it is folded, each of its rows goes by TP_FOLD_LANES partial
+ * results, which are joined in order after every TP_FOLD_PART elements; the rest of a row, which
+ * fills no lanes, is folded one by one; rows follow each other. Axes that were joined are one row.
+ * Results do not depend on the order of kept axes. */
 #include "plan/plan.h"
 
 enum { USUAL = 1000 }; /* what a bound counts as */
 
-/* Numbers where loops have just begun: what matters is which is larger. */
+/* Strides by axis, where loops have just begun: only comparisons of them matter. */
 typedef int64_t axis_numbers[TP_MAXRANK];
-/* first: of the results' windows */
+/* first: the first of the results' windows */
 typedef struct {
   tp_ictx *ix;
   tp_nest *l;
@@ -47,7 +47,7 @@ static void usual_sizes(walker *w, tp_arena *a) {
   int n = tp_nsym(w->ix);
   int64_t *env = TP_NEWN(a, int64_t, n);
   for (int i = 0; i < n; i++) env[i] = tp_sym_at(w->ix, i)->kind == TP_SYM_BOUND ? USUAL : 1;
-  /* a thread's share is gone through as the whole is */
+  /* a thread goes through its share as through the whole */
   for (int i = 0; i < n; i++)
     if (tp_sym_at(w->ix, i)->whole) env[i] = tp_ix_evalq(tp_sym_at(w->ix, i)->whole, env);
   for (int k = 0; k < w->l->nax; k++) {
@@ -72,7 +72,8 @@ static double walk_cost(const walker *w, int a) {
   return sum + all * TP_TUNE_WALK_ROW / (double)w->n[a];
 }
 
-/* In the results, or else in what is read. */
+/* Does axis a take smaller steps than b in the results or, where they are equal, in the
+ * operands? */
 static bool smaller_steps(const walker *w, int a, int b) {
   for (int i = 0; i < w->l->nw; i++) {
     const int64_t *s = w->s[(i + w->first) % w->l->nw];

@@ -1,16 +1,16 @@
-/* widened: what is larger than what it is made of is made again, tile by tile, where products read
- * it.
+/* widened: a value larger than its operands is made again, tile by tile, where products read it.
  *
  *   w[k, n] = f(q[k, n], s[k]); for t { y[m, n] = x[m, k] w[k, n] }
  *     =>   for t { for v = 0 .. N / B { u[k, j] = f(q[k, B v + j], s[k])
  *                                       y[m, B v + j] = x[m, k] u[k, j] } }
  *
- * Nothing of w varies along t, so it was made before the loop and kept for all of it: f32 of a bf16
- * matrix, twice what was given. Here only a tile u of it is there, of a reader's own rows and
- * columns where it reads a slice. f is a loop of a few cheap operators that folds nothing and
- * cannot fail, so each element is the same number again; each element of the product is one sum, in
- * a tile as in the whole. What f reads must be what it was when w was made: nothing writes it at
- * all, or nothing does so from w on until the last product has read it. */
+ * Nothing of w varies along t, so it was made before the loop and kept for all of it: for instance
+ * f32 of a bf16 matrix, of twice its bytes. Here only a tile u of it exists at a time, of a
+ * reader's own rows and columns if it reads a slice. f is a loop of a few cheap operators that
+ * folds nothing and cannot fail, so each element is the same number again; each element of the
+ * product is one sum, in a tile as in the whole. The operands of f must be as they were when w was
+ * made: nothing writes them at all, or nothing does from w on until the last product has read
+ * them. */
 #include "plan/priv.h"
 
 typedef struct {
@@ -25,8 +25,9 @@ typedef struct {
 typedef struct {
   int outer, inner;
 } dims;
-/* along: by axis of the window, the region's first; seen: all of these dims. first, places: by dim,
- * from which place on, how many. axis: of a product's result; dim: that tiles cut, -1: of a loop */
+/* A region that reads the value. along: by axis of the window, the region's first; seen: all of
+ * these dims. first, places, by dim: from which place on it reads, and how many. axis: the axis of
+ * a product's result; dim: the dim that tiles cut; -1: the reader is a loop. */
 typedef struct {
   tp_pnode *at;
   int operand, axis, dim;
@@ -35,7 +36,7 @@ typedef struct {
   const tp_ix *first[TP_MAXRANK], *places[TP_MAXRANK];
 } wide_reader;
 
-/* ---- what makes it ---- */
+/* ---- the leaf that makes it ---- */
 
 static bool is_cheap(tp_op op) {
   return op == TP_OP_FILL ||
@@ -49,7 +50,7 @@ static double usual_value(const widener *w, const tp_ix *e) {
   return (double)TP_MAX(tp_ix_evalq(e, env), 1);
 }
 
-/* Bytes of all that a window goes over. */
+/* Bytes of all elements that a window goes over. */
 static double window_bytes(const widener *w, const tp_region *r, const tp_nd *x) {
   double n = (double)tp_dtype_size(w->p->bufs.v[x->buf]->dtype);
   for (int k = 0; k < r->nlead; k++)
@@ -63,8 +64,8 @@ static double source_bytes(const widener *w, const tp_region *r) {
   return n;
 }
 
-/* Does it write a buffer, which is not made again yet, from its first place on, each axis along a
- * dim, and all places of the axes of a point? */
+/* Does it write all of a buffer (none that was made here): from its first place on, each axis along
+ * a dim, and along the axes of a point all places? */
 static bool covers_buffer(const widener *w, const tp_region *r) {
   const tp_nd *x = &r->out[0];
   const tp_pbuf *b = w->p->bufs.v[x->buf];
@@ -118,7 +119,8 @@ static uint64_t dims_bits(dims d) {
   return bits;
 }
 
-/* Places of the dims in `left` that are `off` together: numbers, or what one dim alone has. */
+/* Finds the places of the dims in `left` that make `off` together: numbers, or all of it in one
+ * dim. */
 static bool find_first_places(
     const widener *w, const tp_pbuf *b, const tp_ix *off, uint64_t left, wide_reader *to) {
   int64_t rest, slots, n[TP_MAXRANK], lo[TP_MAXRANK];
@@ -142,7 +144,8 @@ static bool find_first_places(
   return true;
 }
 
-/* Which dims the window's axes go along, and at which known place of all others it lies. */
+/* Finds the dims that the window's axes go along, and its place in all others; false: one is not
+ * known. */
 static bool is_placed_window(
     const widener *w, const tp_region *r, const tp_nd *x, wide_reader *to) {
   const tp_pbuf *b = w->p->bufs.v[x->buf];
@@ -176,7 +179,8 @@ static bool is_placed_window(
   return find_first_places(w, b, off, left, to);
 }
 
-/* A loop, or a product whose operand has rows or columns of its own along what tiles can cut. */
+/* Finds the reader: a loop, or a product whose operand has rows or columns of its own along a dim
+ * that tiles can cut. */
 static bool find_reader(const widener *w, tp_pnode *at, int buf, wide_reader *to) {
   const tp_region *r = at->rg;
   if (r->kind != TP_RG_LOOP && r->kind != TP_RG_OP) return false;
@@ -192,20 +196,20 @@ static bool find_reader(const widener *w, tp_pnode *at, int buf, wide_reader *to
   return to->dim >= 0;
 }
 
-/* ---- is what it is made of still there? ---- */
+/* ---- are its operands unchanged? ---- */
 
 static bool encloses(const tp_pnode *x, const tp_pnode *at) {
   while (at && at != x) at = at->up;
   return at != NULL;
 }
 
-/* The outermost node with `at` in it that does not hold the other one, too. */
+/* The outermost node around `at` that does not hold the other one too. */
 static const tp_pnode *apart_from(const tp_pnode *at, const tp_pnode *other) {
   while (at->up && !encloses(at->up, other)) at = at->up;
   return at;
 }
 
-/* Is it written before the product is reached, or while that may run again? */
+/* Is the buffer written before the product is reached, or while that may run again? */
 static bool writes_between(const widener *w, int buf, const tp_pnode *made, const tp_pnode *until) {
   for (int i = 0; i < w->nleaf; i++)
     if (w->leaf[i]->pos >= made->pos && w->leaf[i]->pos <= until->lastpos &&
@@ -214,7 +218,7 @@ static bool writes_between(const widener *w, int buf, const tp_pnode *made, cons
   return false;
 }
 
-/* Does each loop around the one lie around the other, and is it made whenever that is reached? */
+/* Does each loop around `made` lie around `at`, and does `made` run whenever `at` is reached? */
 static bool same_turn(const tp_pnode *made, const tp_pnode *at) {
   for (const tp_pnode *x = made->up; x; x = x->up)
     if (!tp_is_row(x) && !(x->kind == TP_P_IF && tp_ix_of_bounds(x->cond)) && !encloses(x, at))
@@ -222,7 +226,7 @@ static bool same_turn(const tp_pnode *made, const tp_pnode *at) {
   return true;
 }
 
-/* Is there a loop around the one that is not around the other? */
+/* Is there a loop around `at` that is not around `made`? */
 static bool was_hoisted(const tp_pnode *made, const tp_pnode *at) {
   const tp_pnode *x = at;
   while (x && (x->kind != TP_P_FOR || encloses(x, made))) x = x->up;
@@ -259,7 +263,8 @@ static bool may_be_made_at(const widener *w, const tp_pnode *made, const tp_pnod
 
 /* ---- tiles ---- */
 
-/* All places of the dims inside of that which tiles cut: one axis of the product goes along all. */
+/* How many places the dims inside of the cut one have: one axis of the product goes along all of
+ * them. */
 static const tp_ix *inner_places(const widener *w, const tp_pbuf *b, const wide_reader *by) {
   const tp_ix *n = tp_ix_const(w->ix, 1);
   dims d = by->along[by->at->rg->nlead + by->axis];
@@ -267,8 +272,8 @@ static const tp_ix *inner_places(const widener *w, const tp_pbuf *b, const wide_
   return n;
 }
 
-/* Places of the dim in a tile: no more of them than make a quarter of what is read for all of them;
- * 0: it does not pay. */
+/* Places of the dim in a tile, at most a quarter of the bytes that are read for the whole; 0: it
+ * does not pay. */
 static int64_t places_of(const widener *w, const tp_region *made, const wide_reader *by) {
   const tp_pbuf *b = w->p->bufs.v[made->out[0].buf];
   int64_t all = tp_extent_of_tiles(by->places[by->dim]), least = TP_TUNE_WIDENED_LINE;
@@ -285,7 +290,8 @@ static int64_t places_of(const widener *w, const tp_region *made, const wide_rea
   return all >= 2 * n ? n : 0;
 }
 
-/* The buffer of a tile: n places of the dim, NULL: all, and one of what is seen at one place. */
+/* The buffer of a tile: n places of the dim (NULL: all), and one place of dims that are read at
+ * one. */
 static tp_pbuf *tile_buffer(
     widener *w, const tp_pbuf *b, const wide_reader *by, const tp_ix *n, const tp_sym *scope) {
   tp_pbuf *u = tp_dup(w->p->a, b, sizeof *b);
@@ -299,7 +305,7 @@ static tp_pbuf *tile_buffer(
   return u;
 }
 
-/* Axis k, of one place, goes. */
+/* Removes axis k, of one place. */
 static void drop_axis(tp_region *r, int k) {
   size_t rest = sizeof *r->lead * (size_t)(r->nlead - k - 1);
   TP_WINDOWS (x, r) memmove(x->lead + k, x->lead + k + 1, rest);
@@ -310,7 +316,7 @@ static void drop_axis(tp_region *r, int k) {
   r->nlead--;
 }
 
-/* n places of the dim from `first` on; n NULL: all. */
+/* The leaf that makes n places of the dim from `first` on; n NULL: all. */
 static tp_pnode *make_tile(widener *w, const tp_region *made, const wide_reader *by,
     const tp_pbuf *u, const tp_ix *first, const tp_ix *n) {
   tp_region *m = tp_region_copy(w->p, made);
@@ -330,8 +336,8 @@ static tp_pnode *make_tile(widener *w, const tp_region *made, const wide_reader 
   return tp_plan_leaf(w->p->a, m);
 }
 
-/* The reader has it made right before: a product b of its rows or columns at a time, a loop all of
- * it, and the two become one (fuse.c). */
+/* Makes it right before its reader: for a product b rows or columns at a time, for a loop all of
+ * it, which fuse.c then joins. */
 static void make_where_read(widener *w, const tp_region *made, const wide_reader *by, int64_t b) {
   const tp_pbuf *was = w->p->bufs.v[made->out[0].buf];
   tp_region *r = tp_region_copy(w->p, by->at->rg);
@@ -359,7 +365,8 @@ static void take_out(tp_pnode *x) {
     *up = (tp_pnode){ .kind = TP_P_SEQ, .up = up->up };
 }
 
-/* If all its readers are products that go by tiles, and loops, it is made only there. */
+/* Makes it only where it is read, if all its readers are loops, or products that can go by
+ * tiles. */
 static bool make_again(widener *w, tp_pnode *made) {
   int buf = made->rg->out[0].buf, n = 0, left = w->uses[buf] - 1;
   wide_reader *by = TP_NEWN(w->p->a, wide_reader, left + 1);
@@ -381,7 +388,8 @@ static bool make_again(widener *w, tp_pnode *made) {
   return true;
 }
 
-/* A loop around nothing else, as over layers, is an axis of it here: its reader says the place. */
+/* A loop around only this leaf, as over layers, becomes an axis of it: its reader says the
+ * place. */
 static bool make_again_of_loops(widener *w, int i) {
   enum { MOST = 4 };
   tp_pnode *leaf = w->leaf[i], *at[MOST], was[MOST];

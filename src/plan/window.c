@@ -1,4 +1,4 @@
-/* window: what passes ask of regions and their windows. */
+/* window: questions that passes ask of regions and windows, and cuts of regions to tiles. */
 #include "plan/window.h"
 #include "base/env.h"
 
@@ -37,7 +37,7 @@ bool tp_is_pure_env(const tp_region *r) {
 
 const tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x) {
   const tp_ix *n = tp_ix_const(c, 1), *none = tp_ix_const(c, 0);
-  for (int i = 0; i < x->ndim + x->rank; i++) /* T - 1 slots at T = 0 are none */
+  for (int i = 0; i < x->ndim + x->rank; i++) /* at T = 0, T - 1 slots are none */
     n = tp_ix_mul(c, n, tp_ix_simplify(c, tp_ix_max(c, none, x->slots[i]), 0, NULL));
   return n;
 }
@@ -52,7 +52,7 @@ const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i) {
   return s;
 }
 
-/* ---- the same ---- */
+/* ---- windows that are the same ---- */
 
 bool tp_same_rings(const tp_nd *a, const tp_nd *b, tp_ictx *ix, int n, const tp_sym *const *from,
     const tp_ix *const *to) {
@@ -198,7 +198,7 @@ bool tp_known_most(const tp_ix *e, int64_t *n) {
   return known;
 }
 
-/* A dim that ends could not go on with a larger bound if tiles went over it. */
+/* No tiles go over a dim that ends: it could not go on with a larger bound. */
 int64_t tp_extent_of_tiles(const tp_ix *e) {
   const tp_sym *const *sym;
   int64_t n = TP_TUNE_TILE_UNKNOWN;
@@ -208,7 +208,7 @@ int64_t tp_extent_of_tiles(const tp_ix *e) {
   return n;
 }
 
-/* Which rows of a file's buffer it uses is still said of all tiles at once (spill.c). */
+/* Of a buffer in a file, spill.c still takes the rows of all tiles at once. */
 bool tp_fits_tile(const tp_region *r) {
   if (r->kind != TP_RG_LOOP || r->check || r->first || r->ncoord) return false;
   TP_WINDOWS (x, r)
@@ -275,7 +275,7 @@ static void *with_first(tp_arena *a, const void *first, const void *rest, size_t
   return to;
 }
 
-/* An end of a span over all iterations; NULL where it does not go along with them. */
+/* An end of a span over all iterations; NULL: it does not move evenly. */
 static const tp_ix *end_of_span(
     const tp_plan *p, const tp_ix *e, const tp_pnode *loop, bool greatest) {
   int64_t by = 0;
@@ -309,9 +309,9 @@ void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, const tp_
 
 /* ---- loops over tiles ---- */
 
-/* The offset of a window when its buffer, which was laid out as `was`, is laid out as b, shorter
- * along dim d: what lies outside of that dim moves by multiples of what lies inside of an index
- * outside. NULL: it is not known what of the offset does. */
+/* The offset of a window after its buffer, laid out as `was`, is laid out as b, shorter along dim
+ * d: steps of the dims around d become shorter. NULL: it is not known which part of the offset
+ * those dims make. */
 static const tp_ix *offset_in(
     const tp_plan *p, const tp_nd *x, const tp_pbuf *was, const tp_pbuf *b, int d) {
   tp_ictx *ix = p->ix;
@@ -335,7 +335,7 @@ bool tp_may_shrink(const tp_plan *p, const tp_nd *x, int d) {
   return ok;
 }
 
-/* Places of the buffer that a tile has, n of them in this one. */
+/* Shrinks the buffer to the places of a tile, of which this one has n. */
 static void shrink_buffer(const tp_tiled *t, int buf, int64_t places, const tp_ix *n) {
   tp_pbuf *b = t->p->bufs.v[buf], was = *b;
   int d = t->dim[buf];

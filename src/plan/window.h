@@ -1,39 +1,39 @@
-/* Windows of regions: whether two are the same, which dims of its buffer one goes along, what cuts
- * an axis means for them. window.c */
+/* Windows of regions: are two the same, which dims of its buffer does one go along, and how do they
+ * change when an axis is cut? window.c */
 #ifndef TP_PLAN_WINDOW_H
 #define TP_PLAN_WINDOW_H
 #include "plan/plan.h"
 
-const tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x); /* of its slots and shape */
+const tp_ix *tp_pbuf_size(tp_ictx *c, const tp_pbuf *x); /* in elements, of slots and shape */
 /* of axis i, slots before shape */
 const tp_ix *tp_pbuf_stride(tp_ictx *c, const tp_pbuf *x, int i);
-/* Do both lie on the same rings, a with n symbols replaced where b does? */
+/* Do both lie on the same rings, after n symbols are replaced in a? */
 bool tp_same_rings(const tp_nd *a, const tp_nd *b, tp_ictx *ix, int n, const tp_sym *const *from,
     const tp_ix *const *to);
 bool tp_same_exprs(int n, const tp_ix *const *x, const tp_ix *const *y);
-/* buffer, offset and rings; no axis wraps */
+/* Are buffer, offset and rings the same, and does no axis wrap? */
 bool tp_same_start(const tp_nd *a, const tp_nd *b);
-/* and the strides along the first n axes */
+/* The same start, and the same strides along the first n axes? */
 bool tp_same_window(const tp_nd *a, const tp_nd *b, int n);
-/* and their own axes: both see the same elements */
+/* The same windows, and own axes: do both see the same elements? */
 bool tp_same_elements(const tp_nd *a, const tp_nd *b, int n);
-int tp_windows_on(const tp_region *r, int buf); /* windows of a region */
+int tp_windows_on(const tp_region *r, int buf); /* how many of its windows are on buf */
 bool tp_region_writes(const tp_region *r, int buf);
-/* fn of all pairs of windows on one buffer of which one is written, until it is false. Rows that
- * end are never written. */
+/* Calls fn for all pairs of windows on one buffer of which one is written, until it is false. Rows
+ * that end are never written. */
 typedef bool tp_pairfn(
     const tp_region *a, const tp_nd *x, const tp_region *b, const tp_nd *y, const void *ud);
 bool tp_all_conflicts(const tp_region *a, const tp_region *b, tp_pairfn *fn, const void *ud);
-/* The dim, shape after slots, whose places are so far apart; -1: none. */
+/* The dim, shape after slots, whose places are `stride` apart; -1: none. */
 int tp_pbuf_dim(const tp_plan *p, const tp_pbuf *b, const tp_ix *stride);
 /* How far a window moves from one iteration over var to the next; NULL: not always as far, or along
- * a ring, unless it goes over those by one. */
+ * a ring, unless it goes over the ring by one. */
 const tp_ix *tp_step_of(
     const tp_plan *p, const tp_region *r, const tp_nd *x, const tp_sym *var, bool rings);
 /* The place in each dim, `off` elements into the buffer, from which on n places (< 0: not known)
  * lie inside of each but the outermost, so that no two are one element. False: there is none. */
 bool tp_places_of(const tp_plan *p, const tp_pbuf *b, int64_t off, const int64_t *n, int64_t *lo);
-/* Strides of a window that a copied region has on a buffer that lies anew: along the same dims. */
+/* Gives a copied region's window strides along the same dims of a buffer that has a new layout. */
 void tp_lie_anew(
     const tp_plan *p, const tp_region *r, tp_nd *x, const tp_pbuf *was, const tp_pbuf *now);
 /* The dim of its buffer, shape after slots, along which the window moves with axis k; -1: it is not
@@ -43,24 +43,24 @@ bool tp_is_regular(const tp_plan *p, const tp_region *r, const tp_nd *x);
 /* Do two leaves meet at one place of an axis of each only, wherever one of them writes? */
 bool tp_meet_along(const tp_plan *p, const tp_region *a, int ka, const tp_region *b, int kb);
 
-bool tp_known_most(const tp_ix *e, int64_t *n); /* a number that e is not above */
-bool tp_is_pure_env(const tp_region *r);        /* of an environment that depends on nothing else */
-int64_t tp_extent_of_tiles(const tp_ix *e);     /* places; -1: not known, and the bound of a dim */
+bool tp_known_most(const tp_ix *e, int64_t *n); /* a known number that e never exceeds */
+bool tp_is_pure_env(const tp_region *r);        /* a call of a pure environment? */
+int64_t tp_extent_of_tiles(const tp_ix *e);     /* places; -1: not known, or a dim's bound */
 bool tp_fits_tile(const tp_region *r);          /* may it go over tiles, whatever it touches? */
-/* may it make an integer without a value, or the most of none? */
+/* may it make an integer that has no value, or the most of no elements? */
 bool tp_loop_fails(const tp_plan *p, const tp_region *r);
 tp_dtype tp_operand_type(const tp_plan *p, const tp_region *r, int in); /* of a micro */
 bool tp_axis_is_named(const tp_region *r, int k); /* does a number of the body mention it? */
-/* Operands of the body that are micros were -1 - k until its inputs were known. */
+/* Operands that are micros were written -1 - k as long as inputs were not known: sets them. */
 void tp_settle_micros(tp_region *r);
-/* A copy whose windows, axes and all that these consist of may be changed. */
+/* A copy whose windows and axes may be changed. */
 tp_region *tp_region_copy(const tp_plan *p, const tp_region *r);
-/* The region, which is such a copy, goes over n places of its axis k from `first` on; in buffers
- * that are small (by number) they are the first ones; small NULL: none are. */
+/* Makes the region, such a copy, go over n places of its axis k from `first` on; in small buffers
+ * (by number) these are the first ones; small NULL: none are. */
 void tp_cut_axis(
     const tp_plan *p, tp_region *r, int k, const tp_ix *first, const tp_ix *n, const bool *small);
-/* The loop around the region, which is such a copy, becomes its first axis, along which window i
- * moves by by[i]. */
+/* Makes the loop around the region, such a copy, its first axis, along which window i moves by
+ * by[i]. */
 void tp_add_axis(const tp_plan *p, tp_region *r, const tp_pnode *loop, const tp_ix *const *by);
 
 enum { TP_TILED = 64 };
@@ -76,6 +76,6 @@ typedef struct tp_tiled {
 } tp_tiled;
 /* Is it known where the window lies along each dim, should dim d of its buffer shrink? */
 bool tp_may_shrink(const tp_plan *p, const tp_nd *x, int d);
-/* The n nodes at v, which hold the leaves, in a loop over tiles of so many places. */
+/* Puts the n nodes at v, which hold the leaves, into a loop over tiles of so many places. */
 tp_pnode *tp_over_tiles(const tp_tiled *t, const char *name, int64_t places, int n, tp_pnode **v);
 #endif

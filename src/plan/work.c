@@ -1,6 +1,6 @@
-/* work: a region that works in memory beside its windows (as the machine says) gets a buffer of
- * bytes that is alive there alone. Sizes are over bounds and the variables of the loops around it:
- * the largest counts (color.c). */
+/* work: a region that needs memory beside its windows (tp_machine.workspace) gets a buffer of bytes
+ * that is alive only there. Its size is over bounds and the variables of the loops around: the
+ * largest value counts (color.c). */
 #include "plan/priv.h"
 
 static void give_work(tp_plan *p, tp_pnode *x) {

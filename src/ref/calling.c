@@ -1,13 +1,13 @@
-/* calling.c: callbacks. Each is called once at every point of its domain without `over`, in
- * lexicographic order, so a demand for a later point makes all earlier calls first. Dims in `over`
- * lead the shapes of the arrays: one call does all points over them. */
+/* calling.c: makes calls of callbacks. Each is called once at every point of its domain without
+ * `over`, in lexicographic order, so a demand for a later point makes all earlier calls first. Dims
+ * in `over` lead the shapes of the arrays: one call does all points over them. */
 #include "ref/machine.h"
 
 static bool is_over(const tp_node *n, const tp_sym *d) {
   return tp_dom_has(n->attr.nover, n->attr.over, d);
 }
 
-/* No point is left: the first coordinate is its bound. */
+/* The first coordinate if no point is left: its bound. */
 static int64_t first_bound(const ref *r, const ref_calls *q) {
   return q->ndim ? ref_bound(r, q->dims[0]) : 1;
 }
@@ -76,7 +76,7 @@ static tp_array *new_array(
   return a;
 }
 
-/* Operand k over the points, whose cells are in r->ops. */
+/* The array of operand k over the points, whose cells are in r->ops. */
 static tp_array *stack_operand(ref *r, tp_cell *c, int k, const call_box *b) {
   const ref_op *op = r->ops.v + k * b->points, *some = op;
   ref_data v;
@@ -111,7 +111,7 @@ static void spread_results(ref *r, const tp_node *n, const call_box *b, tp_array
   REF_EACH (n->ndom, b->lo, b->hi, at) ref_cell(r, n, at)->state = CELL_DONE;
 }
 
-/* The newest value of a parameter stands where the last one will. */
+/* Keeps the newest value of a parameter, in the place of the last one. */
 static bool keep(ref *r, const tp_node *n, const call_box *b) {
   const tp_node *w = n->in[0].src.node;
   int64_t number = 0;
@@ -148,8 +148,7 @@ static bool make_call(ref *r, tp_cell *c, ref_calls *q, tp_array **args, tp_arra
   return true;
 }
 
-/* The arrays live as long as the call; where the arena runs out of memory they are released as
- * well. */
+/* Calls once. The arrays live as long as the call, also if the arena runs out of memory. */
 static bool call_once(ref *r, tp_cell *c, ref_calls *q) {
   const tp_node *n = c->node;
   tp_array **volatile args = TP_NEWN(&r->arena, tp_array *, n->nin + n->nout);

@@ -1,7 +1,7 @@
-/* calls.c: all callbacks of a run, in order. */
+/* calls.c: makes the calls of all callbacks of a run, in order. */
 #include "ref/machine.h"
 
-/* By the dims in the order of P:dim, a coordinate before none. */
+/* Does call a come before b? By the dims in the order of P:dim, a coordinate before none. */
 static bool earlier(const ref_calls *a, const ref_calls *b) {
   for (int i = 0, j = 0; i < a->ndim || j < b->ndim; i++, j++) {
     if (j == b->ndim) return true;
@@ -12,7 +12,7 @@ static bool earlier(const ref_calls *a, const ref_calls *b) {
   return false;
 }
 
-/* At one point parameters are kept first: a callback may end the run. */
+/* The callbacks at the least point. Parameters are kept first there: a callback may end the run. */
 const tp_node **ref_calls_reached(ref *r, int *count) {
   const tp_graph *g = r->g;
   bool *reached = TP_NEWN(&r->arena, bool, g->nodes.n);

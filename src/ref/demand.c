@@ -1,8 +1,8 @@
-/* demand.c: which points of its operands a cell needs. */
+/* demand.c: demands the points of its operands that a cell needs. */
 #include "ref/machine.h"
 
-/* The cells in work from the top of the stack to c need each other; the first with a name says so.
- */
+/* Fails, as the cells in work from the top of the stack to c need each other; names the first that
+ * has one. */
 static bool cycle(ref *r, tp_cell *c) {
   tp_cell *who = c;
   for (int k = r->stack.n - 1; k >= 0 && r->stack.v[k] != c && !who->node->name; k--)
@@ -81,7 +81,7 @@ static bool demand_branch(ref *r, tp_cell *c) {
                : ref_demand_here(r, c, c->node->in[k].src);
 }
 
-/* A map counts only inside the domain that it maps to. */
+/* Cuts the box to the domain: a map counts only inside. */
 static void clip(ref *r, const tp_node *n, int64_t *lo, int64_t *hi) {
   for (int k = 0; k < n->ndom; k++) {
     lo[k] = TP_MAX(lo[k], 0);
@@ -109,7 +109,7 @@ static bool scatter_row(ref *r, tp_cell *c, const tp_edge *e, int64_t *row) {
   return true;
 }
 
-/* Is e the dim shifted by what bounds alone say? */
+/* Is e the dim shifted by a number that bounds give? */
 static bool is_shifted(ref *r, const tp_ix *e, const tp_sym *dim, int64_t *by) {
   int64_t k;
   const tp_ix *rest;
@@ -119,7 +119,7 @@ static bool is_shifted(ref *r, const tp_ix *e, const tp_sym *dim, int64_t *by) {
   return yes;
 }
 
-/* The operand's points that c may get something from: dims that the map shifts are solved for. */
+/* The box of the operand's points that may add to c: solves for dims that the map shifts. */
 static void sources_of(ref *r, tp_cell *c, const tp_edge *e, int64_t *lo, int64_t *hi) {
   const tp_node *m = e->src.node;
   for (int d = 0; d < m->ndom; d++) {
@@ -164,8 +164,7 @@ static bool reaches(ref *r, tp_cell *c, const tp_edge *e, bool known) {
   return true;
 }
 
-/* Only points that may count are asked whether they are alive, before the ends in the map are
- * known. */
+/* Demands a point if it counts. Asks whether it is alive before the ends in the map are known. */
 static bool demand_from(ref *r, tp_cell *c, const tp_edge *e, const int64_t *at, bool asks) {
   const tp_node *m = e->src.node;
   int64_t row;

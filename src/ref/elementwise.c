@@ -1,5 +1,5 @@
-/* elementwise.c: one element from one of each operand. Floats in double, then rounded (f16 and bf16
- * by way of f32); integers exactly in i64, then wrapped. */
+/* elementwise.c: makes one element of one of each operand. Floats are computed in double, then
+ * rounded (f16 and bf16 by way of f32); integers exactly in i64, then wrapped. */
 #include "ref/machine.h"
 #include <math.h>
 

@@ -1,8 +1,9 @@
-/* ending.c: ends by data. Each stop has two kinds of cells, of no node of the graph: alive  over
- * dom + t: alive[0] = given > 0, alive[t] = alive[t - 1] and not done[t - 1]; end  over dom: the
- * number of points that are alive. A demand for a point of a dim that ends asks alive first; a node
- * that mentions an end asks for it before anything else. A node that lacks dims of dom is alive
- * where it is for one of their points. */
+/* ending.c: finds ends by data. Each stop has two kinds of cells, which belong to no node of the
+ * graph:
+ *   alive  over dom + t: alive[0] = given > 0, alive[t] = alive[t - 1] and not done[t - 1]
+ *   end    over dom: the number of points that are alive
+ * A demand for a point of a dim that ends asks alive first; a node that mentions an end asks for it
+ * before anything else. A node that lacks dims of dom is alive if it is for one of their points. */
 #include "ref/machine.h"
 
 static const char yes[1]; /* data[0] of an alive cell that holds */
@@ -13,7 +14,7 @@ static tp_node *pseudo(ref *r, int id, int ndom, const tp_sym *const *dom, const
   return n;
 }
 
-/* Leaves out a scatter's maps, which are said at the operand's points. */
+/* The node without a scatter's maps, which hold at the operand's points. */
 static tp_node *own_part(const tp_node *n, tp_node *own, tp_edge *in) {
   *own = *n;
   own->in = in;
@@ -44,7 +45,7 @@ void ref_stops_open(ref *r) {
   }
 }
 
-/* Asks for the row itself, of dims that may end; at: in done's domain. */
+/* Is the row itself alive, whose dims may end? at: in done's domain. */
 static ref_answer row_alive(ref *r, tp_cell *by, const tp_stop *s, const int64_t *at) {
   const tp_node *done = s->done.node;
   int64_t row[TP_MAXDIM];
@@ -79,7 +80,7 @@ static bool alive_step(ref *r, tp_cell *c, const ref_ending *e) {
   return true;
 }
 
-/* done is asked at the last point given too. */
+/* Demands done at the last given point too. */
 static bool ask_last(ref *r, tp_cell *c, const ref_ending *e) {
   const tp_node *done = e->stop->done.node;
   int64_t at[TP_MAXDIM];
@@ -124,7 +125,7 @@ static int position(int n, const tp_sym *const *dims, const tp_sym *s) {
   return -1;
 }
 
-/* for one of the points of the dims that it lacks */
+/* is it alive for one of the points of the dims that it lacks? */
 static ref_answer alive_for(
     ref *r, const ref_ending *e, int n, const tp_sym *const *dims, const int64_t *at) {
   const tp_node *a = e->alive;
@@ -141,8 +142,8 @@ static ref_answer alive_for(
   return REF_NO;
 }
 
-/* Does the cell's own point, which is there, imply this one? Its rows are among those over which
- * the end is the greatest here. A call over rows stands at the first, there or not. */
+/* Does the cell's own point, which is alive, imply this one? Its rows are among those whose
+ * greatest end counts here. A call over rows stands at the first row, alive or not. */
 static bool is_implied(const ref *r, tp_cell *by, const ref_ending *e, int n,
     const tp_sym *const *dims, const int64_t *at) {
   bool same = by && by->node->id < r->g->nodes.n && !by->node->attr.nover;
@@ -220,7 +221,8 @@ static bool same_alone(ref *r, const tp_node *n, const tp_sym *t, int64_t least)
   return same;
 }
 
-/* For all values of the other ends from stop k on; known ends have one. */
+/* Does n say the same for all values of the other ends from stop k on? Known ends have one
+ * value. */
 static bool same_beside(ref *r, const tp_node *n, const tp_sym *t, int64_t least, int k) {
   const tp_graph *g = r->g;
   while (
@@ -238,9 +240,9 @@ static bool same_beside(ref *r, const tp_node *n, const tp_sym *t, int64_t least
   return same;
 }
 
-/* Does n, at env's point, say the same whatever end from the least on there is, as x[min(t, T - 1)]
- * does? Then its least value stands for it. The end itself, even if it can be one number only, is
- * known when it has been asked for. */
+/* Does n, at env's point, say the same for every end from the least on, as x[min(t, T - 1)] does?
+ * Then the least stands for the end. The end itself, even if only one number is possible, is known
+ * once it has been asked for. */
 static bool is_settled(ref *r, const tp_node *n, const ref_ending *e) {
   const tp_sym *t = e->stop->dim;
   int64_t least = ref_end_least(r, n, e);

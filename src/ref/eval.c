@@ -1,7 +1,7 @@
-/* eval.c: computes a cell; the stack of cells that wait for others. */
+/* eval.c: computes a cell, by a stack of cells that wait for others. */
 #include "ref/machine.h"
 
-/* the only operand's data */
+/* takes the only operand's data */
 static bool alias(ref *r, tp_cell *c) {
   c->data[0] = r->ops.v[0].cell->data[r->ops.v[0].out];
   return true;
@@ -109,8 +109,8 @@ int ref_tick_sign(ref *r, const tp_node *n, const int64_t *at) {
   return 0;
 }
 
-/* A call for a later point makes all earlier ones, so the next call's point decides. A parameter is
- * kept between ticks, at the next one's point. */
+/* Does the cell belong to a later tick? A call makes all earlier ones, so the next call's point
+ * decides. A parameter is kept between ticks, at the next tick's point. */
 static bool is_early(ref *r, tp_cell *c) {
   const tp_node *n = c->node;
   int64_t at[TP_MAXDIM];
@@ -125,9 +125,9 @@ static bool is_early(ref *r, tp_cell *c) {
   return ref_has_ticks(r->ticks, n) && ref_tick_sign(r, n, at) > 0;
 }
 
-/* The first demanded is made first: of several points that fail the lexicographically first is met.
- * Not between ticks, where later ticks should be met soon: a recurrence from the last point on
- * would be followed to its beginning. */
+/* Makes the first demanded cell first, so that of several points that fail the lexicographically
+ * first is met. Not between ticks, where later ticks should be met soon: otherwise a recurrence
+ * would be followed from its last point to its beginning. */
 static void turn_round(ref *r, int from) {
   for (int i = from, j = r->stack.n - 1; i < j; i++, j--) {
     tp_cell *c = r->stack.v[i];
@@ -136,7 +136,7 @@ static void turn_round(ref *r, int from) {
   }
 }
 
-/* Done, or r->waiting. */
+/* Steps on the cell: it is done, or r->waiting. */
 static bool take_step(ref *r, tp_cell *c) {
   int from = r->stack.n;
   r->ops.n = 0;

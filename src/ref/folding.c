@@ -1,5 +1,5 @@
-/* folding.c: reductions, argmax, scans, matmul. Floats are summed in f64 in row-major order and
- * rounded once; integers wrap in i64. */
+/* folding.c: computes reductions, argmax, scans, matmul. Floats are summed in f64 in row-major
+ * order and rounded once; integers wrap in i64. */
 #include "ref/machine.h"
 #include <math.h>
 
@@ -94,7 +94,7 @@ static bool reduce(ref *r, tp_cell *c, ref_data *out, const ref_data *x) {
   return true;
 }
 
-/* At ties the first, else the first NaN wins. */
+/* Does element i beat the best so far? At ties the first wins, and the first NaN beats all. */
 static bool beats(const ref_data *x, int64_t i, int64_t best, bool max) {
   if (!tp_dtype_float(x->dtype)) {
     int64_t a = tp_geti(x->dtype, x->data, i), b = tp_geti(x->dtype, x->data, best);

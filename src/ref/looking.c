@@ -1,4 +1,4 @@
-/* looking.c: check = "nan": looks at what a marked operator has made. */
+/* looking.c: check = "nan": looks for NaN in the result of a marked operator. */
 #include "ref/machine.h"
 #include "kern/made.h"
 
@@ -11,7 +11,7 @@ static tp_lens lens_of(const ref_data *v, const tp_node *n) {
   return l;
 }
 
-/* Takes the words. */
+/* Fails with the words in b, and frees it. */
 static bool found(ref *r, tp_cell *c, tp_buf *b) {
   ref_fail(r, c, TP_E_NAN, "%s", b->failed ? "" : b->s);
   tp_buf_free(b);

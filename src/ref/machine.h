@@ -1,4 +1,4 @@
-/* machine: what the files of ref share.
+/* machine: cells, the stack, and functions that the files of ref share.
  *
  * A *cell* is one node at one point; all cells are memoised until the run ends and their data never
  * changes once done, so that a cell may alias the data of another (reads of a point, branches,
@@ -49,8 +49,8 @@ typedef struct ref_ending {
 } ref_ending;
 typedef enum { REF_NO, REF_YES, REF_WAIT, REF_FAILED } ref_answer;
 
-/* How far a callback is: the next point (domain without `over`) to call it at; at[0] is the first
- * dim's bound, or 1 without dims, when all are called. */
+/* How far a callback is: the next point (domain without `over`) of a call; at[0] is the first dim's
+ * bound, or 1 without dims, after all calls. */
 typedef struct ref_calls {
   tp_callee of;
   int ndim;
@@ -74,9 +74,9 @@ struct tp_refsteps {
   bool waiting;        /* an operand demanded by this step is not done */
   bool cancelled;
   const tp_ticks *ticks;
-  int64_t *now;       /* what belongs to a later tick is not there yet; NULL: all is */
-  bool frozen;        /* but for parameters that are kept, all that is not made belongs to one */
-  bool early;         /* a demand met such a thing */
+  int64_t *now;       /* this tick: values of later ones do not exist yet; NULL: all values do */
+  bool frozen;        /* all values not made count as later, except parameters that are kept */
+  bool early;         /* a demand met a value of a later tick */
   bool dry;           /* demands alone (reach.c): no data, and no row ends before its bound */
   int *number;        /* by node id: INPUT, its place in g->inputs */
   ref_calls **calls;  /* by node id */
@@ -100,7 +100,7 @@ struct tp_refsteps {
 
 /* ---- eval.c: these run the stack; WAIT: for a later tick ---- */
 ref_answer ref_eval(ref *r, const tp_node *n, const int64_t *at, tp_cell **out);
-void ref_give_up(ref *r); /* nothing is demanded any more */
+void ref_give_up(ref *r); /* drops all demands */
 /* Does each point, or call, of n belong to one tick? */
 bool ref_has_ticks(const tp_ticks *t, const tp_node *n);
 /* -1: at, a point of all tick dims, is before the tick; 0: of it; 1: behind */
@@ -112,16 +112,16 @@ ref_answer ref_call_seek(ref *r, const tp_node *n);
 
 /* ---- memo.c ---- */
 tp_cell *ref_cell(ref *r, const tp_node *n, const int64_t *at); /* found or made */
-/* false: a negative or overflowing extent */
+/* the cell's value as a view without data; false: a negative or overflowing extent */
 bool ref_view(ref *r, tp_cell *c, int out, ref_data *v);
 /* the view, with fresh zeroed data */
 bool ref_new(ref *r, tp_cell *c, int out, ref_data *v);
-/* c's value is its part of an array over its domain */
+/* gives c its part of an array over its domain */
 bool ref_from_array(ref *r, tp_cell *c, const tp_array *a);
-/* ... at the place with this number of an array over ndim dims */
+/* puts c into place `number` of an array over ndim dims */
 bool ref_put(ref *r, tp_cell *c, int out, tp_array *a, int ndim, int64_t number);
 bool ref_to_array(ref *r, tp_cell *c, int out, tp_array *a);
-/* as given by the call */
+/* the dim's bound as the call gives it */
 int64_t ref_bound(const ref *r, const tp_sym *dim);
 /* at := lo; false: the box is empty */
 bool ref_first(int n, const int64_t *lo, const int64_t *hi, int64_t *at);
@@ -139,24 +139,24 @@ bool ref_fail(ref *r, tp_cell *c, tp_code code, const char *fmt, ...) TP_PRINTF(
 /* ---- step.c ---- */
 /* n's points at this tick, in domain order; returns their number */
 int64_t ref_tick_box(const ref *r, const tp_node *n, int64_t *lo, int64_t *hi);
-bool ref_call_some(ref *r, double until); /* each callback as far as possible now */
+bool ref_call_some(ref *r, double until); /* calls each callback as far as possible now */
 
 /* ---- points.c ---- */
 /* dims of n := at, in env; ends that are known there, too */
 void ref_point(ref *r, const tp_node *n, const int64_t *at);
 tp_cell *ref_cell_here(ref *r, const tp_node *n); /* at env's point */
-/* The least that an end can be at env's point, which is there: that later ones are may be known. */
+/* The least that an end can be at env's point, which is alive: later points may be known alive
+ * too. */
 int64_t ref_end_least(ref *r, const tp_node *n, const ref_ending *e);
 
 /* ---- ending.c ---- */
 void ref_stops_open(ref *r);
 bool ref_stop_step(ref *r, tp_cell *c);
-/* Is this point alive? NO: *which stop has ended it. by NULL: asked from outside any step. WAIT:
- * for what is on the stack now. */
+/* Is this point alive? NO: *which stop has ended it. WAIT: for cells now on the stack. by NULL: the
+ * question comes from outside any step. */
 ref_answer ref_alive(
     ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *at, int *which);
-/* at moves on, in lexicographic order, to the first point that is alive, if it isn't one itself;
- * NO: there is none. */
+/* Moves `at` on, in lexicographic order, to the first point that is alive; NO: there is none. */
 ref_answer ref_seek(ref *r, tp_cell *by, int n, const tp_sym *const *dims, const int64_t *lo,
     const int64_t *hi, int64_t *at);
 bool ref_demand_ends(ref *r, const tp_node *n);
@@ -173,7 +173,7 @@ int ref_branch(const ref *r, const tp_node *n);
 
 /* ---- walking multi-indices ---- */
 void ref_strides(const ref_data *v, int64_t *stride);
-/* of in, by out's axes; 0 where in has 1 or nothing */
+/* strides of in, by out's axes; 0 if in has extent 1 or no axis */
 void ref_strides_broadcast(const ref_data *out, const ref_data *in, int64_t *stride);
 
 /* element i of out := element at of x */
@@ -221,10 +221,10 @@ bool ref_look_sum(ref *r, tp_cell *c, const ref_data *out); /* ACCUM */
 bool ref_call_step(ref *r, tp_cell *c);
 const tp_node **ref_calls_reached(ref *r, int *n);
 ref_calls *ref_calls_of(ref *r, const tp_node *n);
-/* on to a point that is alive; NO: it has been called everywhere */
+/* moves on to a point that is alive; NO: it has been called everywhere */
 ref_answer ref_call_ask(ref *r, const tp_node *n);
 /* The next point of a callback, all dims; false: it has been called everywhere. */
 bool ref_call_next(ref *r, const tp_node *n, int64_t *at);
-/* every callback of the graph at every point, merged in lexicographic order */
+/* calls every callback of the graph at every point, merged in lexicographic order */
 bool ref_call_all(ref *r);
 #endif

@@ -1,4 +1,5 @@
-/* memo.c: cells, boxes, shapes at a point, arrays over a domain, words of errors. */
+/* memo.c: finds cells, boxes, shapes at a point and places in arrays over a domain; words
+ * errors. */
 #include "ref/machine.h"
 
 static uint64_t cell_hash(const tp_node *n, const int64_t *at) {
@@ -36,7 +37,7 @@ tp_cell *ref_cell(ref *r, const tp_node *n, const int64_t *at) {
 
 /* ---- bytes ---- */
 
-/* Its data belong to an operand that counts, or to the host. */
+/* Do its data belong to an operand that counts, or to the host? */
 static bool is_alias(const tp_node *n, const bool *whole) {
   bool alias = n->op == TP_OP_RESHAPE || n->op == TP_OP_DETACH || n->op == TP_OP_CONST ||
       n->op == TP_OP_INPUT || n->op == TP_OP_READ;
@@ -149,7 +150,7 @@ void ref_strides_broadcast(const ref_data *out, const ref_data *in, int64_t *str
 /* ---- arrays over a domain: a slot a point, with the largest extents over the domain; the rest of
  * a slot is zero ---- */
 
-/* The slot with this number. False: v does not fit. */
+/* Finds the slot with this number. False: v does not fit. */
 static bool slot_of(
     const tp_array *a, int ndim, int64_t number, const ref_data *v, ref_data *slot) {
   bool fits = a->dtype == v->dtype && a->rank == ndim + v->rank;
@@ -163,7 +164,7 @@ static bool slot_of(
   return fits && (number + 1) * slot->n <= a->count;
 }
 
-/* Its place in the box of its domain, row major. */
+/* The cell's place in the box of its domain, row major. */
 static int64_t number_of(const ref *r, const tp_cell *c) {
   const int64_t *at = ref_at((tp_cell *)c);
   int64_t number = 0;

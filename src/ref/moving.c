@@ -1,8 +1,7 @@
-/* moving.c: copies elements to other places: for each element of the result, from where it comes.
- */
+/* moving.c: copies elements to other places: finds the source of each element of the result. */
 #include "ref/machine.h"
 
-/* Result at w is x at start + sum of w * stride. */
+/* The result at w is x at start + sum of w * stride. */
 static bool strided(ref_data *out, const ref_data *x, int64_t start, const int64_t *stride) {
   TP_WALK (w, out->rank, out->shape) ref_copy(out, w.n, x, start + tp_walk_offset(&w, stride));
   return true;

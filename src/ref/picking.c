@@ -1,4 +1,5 @@
-/* picking.c: elements chosen by data, and sorting. Indices count from 0 and never wrap. */
+/* picking.c: picks and scatters elements by data, and sorts. Indices count from 0 and never
+ * wrap. */
 #include "ref/machine.h"
 #include <math.h>
 #include <stdlib.h>
@@ -68,7 +69,7 @@ static bool gather(ref *r, tp_cell *c, ref_data *out, const ref_data *x, const r
   return true;
 }
 
-/* In row-major order; sums in f64 or i64, rounded once. */
+/* Scatters in row-major order; sums in f64 or i64, rounded once. */
 static bool scatter(ref *r, tp_cell *c, ref_data *out, const ref_data *base, const ref_data *k,
     const ref_data *src) {
   ref_acc *acc = TP_NEWN(&r->arena, ref_acc, out->n);

@@ -1,4 +1,4 @@
-/* points.c: a cell's point in env, with the ends that are known there. */
+/* points.c: puts a cell's point into env, with the ends that are known there. */
 #include "ref/machine.h"
 
 tp_cell *ref_cell_here(ref *r, const tp_node *n) {
@@ -19,7 +19,7 @@ int64_t ref_end_least(ref *r, const tp_node *n, const ref_ending *e) {
   return least;
 }
 
-/* for a node that has their dims */
+/* sets known ends, for a node that has their dims */
 static void set_ends(ref *r, const tp_node *n) {
   for (int i = 0; i < r->g->stops.n; i++) {
     const ref_ending *e = &r->ending[i];

@@ -1,5 +1,5 @@
-/* reach.c: what is whole at its tick: the steps of small bounds at which the program is legal, gone
- * through without arithmetic. No row ends before its bound there. */
+/* reach.c: finds values that are whole at their tick. It goes through the steps of small bounds at
+ * which the program is legal, without arithmetic; no row ends before its bound there. */
 #include "ref/machine.h"
 
 typedef struct {
@@ -9,8 +9,8 @@ typedef struct {
   bool *shown, *paced, *ends; /* as tp_ref_ticks gives them */
 } reach;
 
-/* An output that lacks a tick dim and has one inside it is never whole at a tick; a callback that
- * lacks one belongs to none. */
+/* Finds candidates. An output that lacks a tick dim and has one inside it is never whole at a tick;
+ * a callback that lacks one belongs to no tick. */
 static void candidates(const reach *q) {
   const tp_graph *g = q->g;
   const tp_ticks *t = &q->ticks;
@@ -23,7 +23,7 @@ static void candidates(const reach *q) {
     q->paced[i] = g->nodes.v[i]->op == TP_OP_CALL && ref_has_ticks(t, g->nodes.v[i]);
 }
 
-/* *whole stays if all of n's points at this tick are there, or known to be behind an end. */
+/* *whole stays true if all of n's points at this tick are made, or known to be behind an end. */
 static bool judge(ref *r, const tp_node *n, bool *whole) {
   int64_t lo[TP_MAXDIM], hi[TP_MAXDIM], at[TP_MAXDIM];
   ref_tick_box(r, n, lo, hi);
@@ -47,7 +47,7 @@ static bool is_last_inside(const ref *r, int depth) {
   return last;
 }
 
-/* Is the end of s at this tick's point of done to be known before the next tick? */
+/* Must the end of s at this tick's point of done be known before the next tick? */
 static bool ends_here(const ref *r, const tp_stop *s) {
   const tp_node *done = s->done.node;
   bool behind = false, here = true;
@@ -89,7 +89,7 @@ static bool judge_all(const reach *q) {
   return true;
 }
 
-/* A program that is illegal or fails at these bounds says nothing. */
+/* Judges at these bounds. A program that is illegal or fails there shows nothing. */
 static bool sample(reach *q, int64_t *env, bool *counts, tp_error *err) {
   tp_error mine = { 0 };
   tp_run run = { .env = env };
@@ -107,7 +107,7 @@ static bool sample(reach *q, int64_t *env, bool *counts, tp_error *err) {
   return mine.code != TP_E_MEMORY || tp_no_memory(err, TP_NOWHERE);
 }
 
-/* b, or `rest` for dims that do not tick; a window, a lag: also a short one */
+/* sets bounds to b, or `rest` for dims that do not tick: windows and lags may be short */
 static void set_bounds(const reach *q, int64_t b, int64_t rest, int64_t *env) {
   for (int i = 0; i < tp_nsym(q->g->ix); i++) {
     const tp_sym *d = tp_sym_at(q->g->ix, i)->dim;
@@ -122,7 +122,7 @@ bool tp_ref_ticks(tp_graph *g, int n, const tp_sym *const *dims, bool *shown, bo
   int left = TP_TUNE_TICKS_SAMPLES;
   int64_t *env = tp_calloc(sizeof *env * (size_t)(tp_nsym(g->ix) + 1));
   bool ok = env || tp_no_memory(err, g->pos), counts;
-  /* it may be legal only where other dims are short */
+  /* it may be legal only if other dims are short */
   for (int64_t rest = 0; rest < 3 && left == TP_TUNE_TICKS_SAMPLES; rest++)
     for (int64_t b = 3; b <= TP_TUNE_TICKS_LARGEST && ok && left; b++) {
       set_bounds(&q, b, rest ? 3 - rest : b, env);

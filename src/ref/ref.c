@@ -1,4 +1,4 @@
-/* ref.c: peeks at a point. */
+/* ref.c: computes one point, for peek. */
 #include "ref/machine.h"
 
 static bool is_there(ref *r, const tp_node *n, const int64_t *at) {

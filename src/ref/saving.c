@@ -1,5 +1,5 @@
-/* saving.c: states: what came from outside, and how far the callbacks are. All else is made again
- * when it is demanded. */
+/* saving.c: writes and reads states: the values from outside, and how far callbacks are. All other
+ * values are made again on demand. */
 #include "ref/machine.h"
 
 static bool is_given(const tp_cell *c) {
@@ -18,7 +18,7 @@ static void put_cell(ref *r, tp_cell *c, tp_buf *b) {
   }
 }
 
-/* Coordinates of a call; of one without dims whether it is made. */
+/* Coordinates of a call; one without dims has a number that says whether it is made. */
 static int ncoord(const ref_calls *q) { return TP_MAX(q->ndim, 1); }
 
 void tp_ref_put(tp_refsteps *r, tp_buf *b) {
@@ -32,7 +32,7 @@ void tp_ref_put(tp_refsteps *r, tp_buf *b) {
   tp_put_i64(b, -1);
 }
 
-/* There is room for the largest of the node's values: where dims end is not known yet. */
+/* Takes a cell's data, with room for the node's largest value: ends of dims are not known yet. */
 static bool take_data(ref *r, tp_cell *c, int o, tp_reader *in) {
   int64_t shape[TP_MAXRANK], room = tp_dtype_size(c->node->out[o].dtype);
   int rank = tp_run_shape(r->run, 0, NULL, &c->node->out[o], shape);
@@ -55,8 +55,8 @@ static bool take_cell(ref *r, const tp_node *n, tp_reader *in) {
   return true;
 }
 
-/* A call that came to the end of a smaller bound goes on there, unless the dim is an inner one:
- * earlier rows would have had more. */
+/* Takes a call. One that reached the end of a smaller bound goes on there, unless the dim is an
+ * inner one: earlier rows would have had more calls. */
 static bool take_call(ref *r, ref_calls *q, const int64_t *was, tp_reader *in) {
   const tp_sym *d = r->ticks->dim[0];
   for (int k = 0; k < ncoord(q); k++) {

@@ -1,4 +1,4 @@
-/* sourcing.c: values that come from no operand, and the environments. */
+/* sourcing.c: makes values that have no operands, and runs environments. */
 #include "ref/machine.h"
 #include "base/env.h"
 

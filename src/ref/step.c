@@ -1,5 +1,5 @@
-/* step.c: runs, as a whole or tick by tick. A step's values go into the memo; a demand for an input
- * or callback of a later tick gives up until the next step. */
+/* step.c: runs a program, as a whole or tick by tick. A step's values go into the memo; a demand
+ * for an input or callback of a later tick gives up until the next step. */
 #include "ref/machine.h"
 
 static bool prepare(ref *r, tp_graph *g, tp_run *run, const tp_ticks *t) {
@@ -69,8 +69,8 @@ static void take_value(ref *r, const tp_node *n, const tp_array *a) {
   }
 }
 
-/* Dims that end and do not tick are cut to the greatest length of this tick's rows; rows that have
- * ended are zeros. */
+/* Shows output i. Dims that end and do not tick are cut to the greatest length of this tick's rows;
+ * rows that have ended are zeros. */
 static bool show(ref *r, int i, tp_array **to) {
   const tp_output *o = &r->g->outputs.v[i];
   const tp_node *n = o->val.node;
@@ -132,7 +132,7 @@ typedef struct {
   bool *more;
 } showing;
 
-/* all: outputs with all tick dims; else those inside whose point no tick is left. */
+/* all: shows outputs with all tick dims; else those inside whose point no tick is left. */
 static bool show_some(ref *r, const showing *x, bool all) {
   const tp_ticks *t = r->ticks;
   for (int i = 0; i < r->g->outputs.n; i++) {
@@ -161,7 +161,7 @@ bool tp_ref_show(tp_refsteps *r, const int64_t *at, tp_array *const *values, tp_
   return ok || r->cancelled;
 }
 
-/* ---- what else can be done ---- */
+/* ---- work between ticks ---- */
 
 static bool over(double until) { return until > 0 && tp_now() >= until; }
 
@@ -180,8 +180,8 @@ bool ref_call_some(ref *r, double until) {
   return true;
 }
 
-/* Fills in points of output i from the first that is not made, as far as possible. rows: anew, and
- * where one waits the others go on. */
+/* Fills in points of output i from the first that is not made, as far as possible. rows: begins
+ * anew, and if one row waits the others go on. */
 static bool fill_some(ref *r, int i, bool rows, double until) {
   tp_val v = r->g->outputs.v[i].val;
   const tp_node *n = v.node;
@@ -208,23 +208,23 @@ static bool fill_some(ref *r, int i, bool rows, double until) {
   return true;
 }
 
-/* Between ticks a state goes to the next row at most: one that waits for no tick would go on to the
- * bound, which may be no end. An end that is up to data is waited for. */
+/* Has w a last row now? Between ticks a state goes to the next row at most: without ticks it would
+ * go on to the bound, which may be no end. An end by data must be known first. */
 static bool has_last(const ref *r, const tp_node *w) {
   const tp_sym *d = r->now ? r->ticks->dim[0] : NULL;
   return !d || !tp_dom_has(w->attr.nalong, w->attr.along, d) || tp_stop_of(r->g, d) ||
       ref_bound(r, d) <= r->now[0] + 1;
 }
 
-/* A loaded parameter's array may be the output itself. */
+/* Is the output itself a loaded parameter's array? */
 static bool is_lent(const ref *r, int i) {
   const tp_node *n = r->g->outputs.v[i].val.node;
   return n->op == TP_OP_PINIT && r->run->params &&
       r->run->outputs[i] == r->run->params[n->attr.number];
 }
 
-/* fixed: only parameters that do not evolve. A row of one that does has its last value when it has
- * ended, and each that it is kept at before (calling.c). */
+/* fixed: only parameters that do not evolve. A row of another one has its last value when it has
+ * ended, and before that each value that is kept (calling.c). */
 static bool fill_outputs(ref *r, bool fixed, double until) {
   const tp_ticks *t = r->ticks;
   for (int i = 0, k = 0; i < r->g->outputs.n; i++) {
@@ -257,7 +257,7 @@ bool tp_ref_rest(tp_refsteps *r, bool last, double until, tp_error *err) {
   return ok || r->cancelled;
 }
 
-/* Parameters that do not evolve come before any callback, which may end the run; without callbacks
+/* Fills parameters that do not evolve before any callback, which may end the run; without callbacks
  * none has to be kept. */
 static bool run_whole(ref *r) {
   bool calls = false;
@@ -265,7 +265,7 @@ static bool run_whole(ref *r) {
   return fill_outputs(r, true, 0) && (!calls || ref_call_all(r)) && fill_outputs(r, false, 0);
 }
 
-/* Of what is made when a run has failed. */
+/* Keeps the newest values made before a run failed. */
 static bool keep_newest(ref *r) {
   ref_give_up(r);
   r->frozen = true;

@@ -1,4 +1,4 @@
-/* backend: the devices that there are, a row each. */
+/* backend: the table of devices. */
 #include "rt/fn.h"
 
 static const tp_backend backends[] = { { "cpu", &tp_interp } };

@@ -1,12 +1,12 @@
-/* beside: a function that another thread compiles. Its program is its own (compile.c): the threads
- * share what is below, and the constants' arrays. */
+/* beside: compiles a function in another thread. Its program is its own (compile.c), so the threads
+ * share only the struct below and the constants' arrays. */
 #include "rt/fn.h"
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
-/* ok, err: from `over` on */
+/* ok, err: valid once `over` is set */
 struct tp_beside {
   tp_fn *f;
   pid_t owner;
@@ -27,7 +27,7 @@ static void *compile_it(void *arg) {
   return NULL;
 }
 
-/* With as much of a stack as a main thread has; signals are the host's threads'. */
+/* Starts the thread, with as much stack as a main thread has; signals go to the host's threads. */
 static bool thread_new(tp_beside *b) {
   enum { STACK = 8 << 20 };
   pthread_attr_t a;
@@ -56,7 +56,7 @@ bool tp_fn_ready(const tp_fn *f) {
   return !f->beside || __atomic_load_n(&f->beside->over, __ATOMIC_ACQUIRE);
 }
 
-/* In the child of a fork there is no such thread. */
+/* Ends the thread, which does not exist in the child of a fork. */
 void tp_beside_free(tp_fn *f) {
   tp_beside *b = f->beside;
   if (!b || b->owner != getpid()) return;

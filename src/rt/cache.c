@@ -1,9 +1,9 @@
-/* cache: files of ours in a folder of the user's,
- * ${TEMPO_CACHE:-${XDG_CACHE_HOME:-~/.cache}/tempo}, each named by what it depends on: native code
- * (cc.c) and plans (warm.c). A file is written under a name of its own and renamed, so any number
- * of processes may write the same at once. Behind what it holds stand its checksum and its length:
- * one that was cut off counts as none. Only files with such names are removed from the folder, and
- * a folder that holds other files is not used unless tempo made it. */
+/* cache: keeps our files in a folder of the user's,
+ * ${TEMPO_CACHE:-${XDG_CACHE_HOME:-~/.cache}/tempo}, each named by all that it depends on: native
+ * code (cc.c) and plans (warm.c). A file is written under a temporary name and renamed, so any
+ * number of processes may write the same at once. It ends with its checksum and length: a file that
+ * was cut off counts as none. Only files with such names are removed from the folder, and a folder
+ * that holds other files is not used unless tempo made it. */
 #include "rt/cache.h"
 #include "io/io.h"
 #include <ctype.h>
@@ -34,7 +34,7 @@ uint64_t tp_cache_processor(uint64_t h) {
 #define MARK \
   ".tempo" /* the file that says that tempo made the folder, or found it without other files */
 
-/* 32 hexadecimal digits, perhaps numbers, and what kind of file it is. */
+/* Is the name 32 hexadecimal digits, perhaps numbers, and the kind of file? */
 static bool is_our_name(const char *name) {
   size_t n = strspn(name, "0123456789abcdef");
   if (n != 32) return false;
@@ -43,7 +43,7 @@ static bool is_our_name(const char *name) {
   return !strcmp(name, ".c") || !strcmp(name, ".so") || !strcmp(name, ".plan");
 }
 
-/* False: there are other files than ours, or the folder cannot be read. */
+/* False: there are other files, or the folder cannot be read. */
 static bool has_only_ours(const char *dir) {
   DIR *d = opendir(dir);
   bool only = d != NULL;
@@ -54,8 +54,8 @@ static bool has_only_ours(const char *dir) {
   return only;
 }
 
-/* Makes the folder and those above it; a folder that was there is taken only if its files are ours.
- */
+/* Makes the folder and those above it; a folder that was there is taken only if its files are
+ * ours. */
 static bool make_folder(char *dir, tp_buf *why) {
   struct stat s;
   char mark[TP_CC_PATH];
@@ -148,7 +148,7 @@ bool tp_cache_write(const char *path, const char *text, size_t n) {
   return fd >= 0 && close(fd) == 0 && ok;
 }
 
-/* POSIX's cksum of n bytes, by four bits at a time. */
+/* POSIX's cksum of n bytes, four bits at a time. */
 static uint32_t checksum(const unsigned char *p, size_t n) {
   uint32_t table[16], c = 0;
   for (uint32_t i = 0; i < 16; i++) {
@@ -190,7 +190,7 @@ static bool path_of(char path[TP_CC_PATH], const char *name) {
 char *tp_cache_get(const char *name, size_t *n) {
   char path[TP_CC_PATH];
   char *p = path_of(path, name) ? tp_cache_whole(path, n) : NULL;
-  if (p) utimensat(AT_FDCWD, path, NULL, 0); /* the latest to be removed */
+  if (p) utimensat(AT_FDCWD, path, NULL, 0); /* used now: removed after all others */
   return p;
 }
 

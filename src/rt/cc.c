@@ -1,6 +1,6 @@
-/* cc.c: C becomes a shared object in the cache, named by what it depends on: text, flags, compiler,
- * processor. A child process compiles it. Where the folder cannot be had, a folder of the moment
- * takes its place, which is gone when the object is open. */
+/* cc.c: compiles C to a shared object in the cache, named by all that it depends on: text, flags,
+ * compiler, processor. A child process compiles it. If there is no cache folder, a temporary one
+ * takes its place, which is removed when the object is open. */
 #include "rt/cc.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,20 +16,20 @@
 
 extern char **environ;
 
-/* Bits stay the interpreter's: nothing is contracted or reordered. The text asks for the parts of
- * -O3 that are worth their time (native.c). */
+/* Bits stay those of the interpreter: the compiler may not contract or reorder. The text itself
+ * asks for the parts of -O3 that are worth their time (native.c). */
 static const char *const flags =
     "-O2 -ftree-vectorize -march=native -std=gnu11 -fPIC -shared -fwrapv -fno-strict-aliasing "
     "-ffp-contract=off -fno-math-errno -fno-trapping-math -w";
 
-/* ---- what the result depends on ---- */
+/* ---- the hash of all that the result depends on ---- */
 
 static const char *compiler(void) {
   const char *cc = getenv("CC");
   return cc && *cc ? cc : "cc";
 }
 
-/* The place, size and age of a file on the PATH. */
+/* Hashes the place, size and age of a file on the PATH. */
 static uint64_t hash_program(const char *command, uint64_t h) {
   size_t n = strcspn(command, " ");
   const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
@@ -47,7 +47,7 @@ static uint64_t hash_program(const char *command, uint64_t h) {
   }
 }
 
-/* As much of the processor as our kernels may use. */
+/* Flags for the instructions that our kernels may use. */
 static const char *isa_flags(void) {
   const char *isa = tp_setting("TEMPO_ISA");
   return !isa ? "" : !strcmp(isa, "base") ? "-mno-avx" : !strcmp(isa, "avx2") ? "-mno-avx512f" : "";
@@ -65,8 +65,8 @@ static void name_of(const tp_cc_source *s, char name[33]) {
 
 /* ---- compiling ---- */
 
-/* A child that has none of our files, signals or terminal's keys, and says to `out` what goes
- * wrong; 0: there is none. */
+/* Starts a child without our files, signals and the terminal's keys, whose errors go to `out`; 0:
+ * it could not be started. */
 static pid_t beside(char **argv, int out) {
   posix_spawn_file_actions_t act;
   posix_spawnattr_t attr;
@@ -89,7 +89,7 @@ static pid_t beside(char **argv, int out) {
   posix_spawnattr_setpgroup(&attr, 0);
   posix_spawnattr_setflags(
       &attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  /* without what was loaded before us: a sanitizer would look for leaks of the compiler */
+  /* without LD_PRELOAD: a sanitizer would look for leaks of the compiler */
   for (char **v = environ; v && *v && n < (int)TP_LEN(env) - 1; v++)
     if (strncmp(*v, "LD_PRELOAD=", 11)) env[n++] = *v;
   env[n] = NULL;
@@ -99,7 +99,7 @@ static pid_t beside(char **argv, int out) {
   return pid;
 }
 
-/* The first line that tells of an error, else the first of all. */
+/* Puts the first line that tells of an error, or else the first line. */
 static void put_failure(tp_buf *why, const char *said) {
   const char *line = strstr(said, "error");
   while (line && line > said && line[-1] != '\n') line--;
@@ -132,7 +132,7 @@ static void name_files(paths *p, const char *dir, const tp_cc_source *s) {
 
 /* ---- opening ---- */
 
-/* that a compiler has where TEMPO_NATIVE_LIMIT says nothing: it takes 1 to 10 s */
+/* a compiler has this long if TEMPO_NATIVE_LIMIT is not set; it takes 1 to 10 s */
 enum { MOST_SECONDS = 120 };
 
 static void *open_object(const char *so) {
@@ -144,8 +144,8 @@ static void *open_object(const char *so) {
 
 /* ---- compiling ---- */
 
-/* owner: the process whose child it is; after a fork there are others that know of it. told: the
- * end of a pipe, from which the first n bytes are said. */
+/* owner: the process whose child it is: after a fork others know of it. told: the end of a pipe for
+ * the compiler's messages; said: the first n bytes of them. */
 struct tp_cc_job {
   paths p;
   pid_t pid, owner;
@@ -156,7 +156,7 @@ struct tp_cc_job {
   tp_cc_job *next; /* in `dropped` */
 };
 
-/* When a compiler that begins now has had its time. */
+/* The time at which a compiler that begins now is stopped. */
 static double ends_at(void) {
   const char *set = tp_setting("TEMPO_NATIVE_LIMIT");
   return tp_now() + (set ? strtod(set, NULL) : MOST_SECONDS);
@@ -168,7 +168,7 @@ static const char script[] =
     "%s\\n' \"$sum\" >>\"$2\" && { sync \"$1\" \"$2\" 2>/dev/null || :; } && "
     "mv -f \"$1\" \"$3\" && mv -f \"$2\" \"$4\" || { rm -f \"$1\" \"$2\"; exit 1; }";
 
-/* Jobs that were dropped while the compiler worked: it goes on, and is waited for here. */
+/* Jobs that were dropped while the compiler worked. It goes on; tp_cc_reap waits for it. */
 static tp_cc_job *dropped;
 static pthread_mutex_t dropped_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -234,7 +234,7 @@ static void hear(tp_cc_job *j) {
   if (k == 0) close(j->told), j->told = -1;
 }
 
-/* Other code may wait for all children of the process: then the files tell. */
+/* If other code has waited for all children of the process, only the files tell how it ended. */
 bool tp_cc_ended(tp_cc_job *j, void **lib, char path[TP_CC_PATH], tp_buf *why) {
   bool mine = j->owner == getpid(), late = tp_now() > j->until;
   pid_t got = mine ? waitpid(j->pid, NULL, WNOHANG) : -1;
@@ -244,7 +244,7 @@ bool tp_cc_ended(tp_cc_job *j, void **lib, char path[TP_CC_PATH], tp_buf *why) {
   *lib = got == 0 ? NULL : open_object(j->p.done_so);
   if (!mine && !*lib && !late) return false;
   memcpy(path, j->p.done_c, sizeof j->p.done_c);
-  if (got == 0) { /* a child of ours that has had its time, and what it began; no file stays */
+  if (got == 0) { /* stops the child, whose time is over, and its children; no file stays */
     kill(-j->pid, SIGKILL);
     while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR) {}
     unlink(j->p.c);
@@ -267,7 +267,7 @@ tp_cc_job *tp_cc_drop(tp_cc_job *j) {
   return NULL;
 }
 
-/* ---- what is asked ---- */
+/* ---- the functions of cc.h ---- */
 
 void *tp_cc_cached(const tp_cc_source *s, char path[TP_CC_PATH]) {
   char dir[TP_CC_PATH];
@@ -307,7 +307,7 @@ static void *build_for_now(
   return lib;
 }
 
-/* The folder may be full: then the rest of the time is for a folder of the moment. */
+/* If the folder is full, a temporary one gets the rest of the time. */
 void *tp_cc_open(const tp_cc_source *s, char path[TP_CC_PATH], tp_buf *why) {
   char dir[TP_CC_PATH];
   double until = ends_at();

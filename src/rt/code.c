@@ -1,4 +1,4 @@
-/* code: from a graph to an order of it and a plan, and what is legal. */
+/* code: judges whether a graph is legal, orders it and makes its plan. */
 #include "rt/fn.h"
 #include "cpu/machine.h"
 #include <stdlib.h>
@@ -43,8 +43,8 @@ void tp_copy_checks(tp_graph *to, const tp_graph *from) {
   }
 }
 
-/* Passes leave what is needed as it was, but what is known of it may get worse: larger sets that
- * read outside are refused here. */
+/* Passes keep the needed points, but our knowledge of them may get less exact: refuses larger sets
+ * that read outside a domain. */
 static bool stays(tp_graph *g, tp_need *need, tp_error *err) {
   if (!need->rough) return true;
   tp_need_trim(g, need);
@@ -55,8 +55,7 @@ static bool stays(tp_graph *g, tp_need *need, tp_error *err) {
   return false;
 }
 
-/* Each reader makes values again that the order would keep for long, which asks for another order.
- */
+/* Makes values again for each reader that the order would keep for long, and then orders anew. */
 static tp_poly *made_again(tp_fn *f, tp_graph *g, tp_poly *p, tp_error *err) {
   tp_again again;
   tp_work w = tp_work_on(f, g);
@@ -82,8 +81,9 @@ static tp_poly *lowered(tp_fn *f, tp_graph *g, bool apart, tp_error *err) {
   return p;
 }
 
-/* Values that only the point where a dim ends needs would be needed at each point. If that leaves
- * no order, each reader reads alone, on a copy of the graph, which takes its place. */
+/* A value that is needed only at the point where a dim ends counts as needed at each point. If that
+ * leaves no order, each reader gets an access of its own, in a copy that takes the graph's
+ * place. */
 static tp_poly *order_graph(tp_fn *f, tp_graph **at, tp_error *err) {
   tp_graph *g = *at, *other = f->other = g->stops.n ? tp_graph_clone(g, err) : NULL;
   tp_error first = { 0 }, second = { 0 };
@@ -119,8 +119,7 @@ static bool judge(tp_fn *f, tp_graph *g, const bool **whole, tp_error *err) {
   return ok;
 }
 
-/* The graph of which ranges are recurrences takes the place of the one that was judged: it reads
- * nothing else. */
+/* Puts the graph whose ranges are recurrences in the place of the judged one: it reads the same. */
 static bool executed(tp_fn *f, tp_graph **g, tp_error *err) {
   tp_graph *judged = *g;
   if (!f->ranges) return true;
@@ -132,7 +131,7 @@ static bool executed(tp_fn *f, tp_graph **g, tp_error *err) {
   return true;
 }
 
-/* A cycle is told before undefined points and reads outside a domain. */
+/* Judges f->graph. A cycle is reported before undefined points and reads outside a domain. */
 bool tp_judge_graph(tp_fn *f, tp_error *err) {
   tp_error cycle = { 0 };
   bool ok = judge(f, f->graph, f->tier == TP_TIER_REFERENCE ? &f->whole : NULL, err);
@@ -171,7 +170,7 @@ bool tp_make_code(
       (*plan = tp_plan_build(*g, *poly, &asked, err));
 }
 
-/* isl objects of the moment leak, everything of ours is freed with f. */
+/* If memory fails, temporary isl objects leak; all objects of ours are freed with f. */
 bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_error *err) {
   int was = tp_sym_begin(f->program->ix);
   bool ok = tp_guarded(f, fn, arg, err);
@@ -186,7 +185,7 @@ bool tp_making(tp_fn *f, bool (*fn)(tp_fn *, void *, tp_error *), void *arg, tp_
   f->other = tp_graph_free(f->other);
   tp_isl_forget(f->program->ix);
   const char *why = tp_ictx_overflowed(f->program->ix);
-  if (ok && why && !strcmp(why, TP_NESTED)) /* sizes of a plan are judged at the call */
+  if (ok && why && !strcmp(why, TP_NESTED)) /* the call judges sizes of a plan */
     ok = tp_fail(err, TP_E_AFFINE, f->pos, "an index expression %s", why);
   return ok;
 }

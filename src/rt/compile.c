@@ -5,7 +5,7 @@
 
 /* ---- a program of its own ---- */
 
-/* An output is one array for all points. */
+/* Can the output be one array for all points? */
 static bool is_array(const tp_graph *g, const tp_output *o, tp_error *err) {
   const tp_node *n = o->val.node;
   const tp_out *t = tp_outof(o->val);
@@ -22,7 +22,7 @@ static bool is_array(const tp_graph *g, const tp_output *o, tp_error *err) {
           tp_ix_str(g->ix, t->shape[axis]), d->name);
 }
 
-/* An output without a name of its own gets the script's, for errors and explain. */
+/* Gives an output without a name of its own the script's, for errors and explain. */
 static bool record_outputs(tp_graph *g, const tp_copts *o, tp_error *err) {
   for (int i = 0; i < o->nout; i++) {
     tp_output out = o->outputs[i];
@@ -39,8 +39,8 @@ static bool record_outputs(tp_graph *g, const tp_copts *o, tp_error *err) {
   return true;
 }
 
-/* The recording as far as the outputs need it, as text, and dims by their names: from here on
- * nothing of the host's program is looked at but the arrays of constants. */
+/* Takes the recording as text, as far as the outputs need it, and dims by their names: from here on
+ * only the arrays of constants are read from the host's program. */
 static bool take_program(tp_fn *f, void *opts, tp_error *err) {
   const tp_copts *o = opts;
   tp_arena *a = tp_ictx_arena(f->program->ix);
@@ -80,7 +80,7 @@ static tp_fn *fn_new(tp_program *p, const tp_copts *o, tp_error *err) {
   return tp_fn_free(f);
 }
 
-/* The name of the file goes into p, as the function is about to go. */
+/* Copies the file's name into p, because the function is about to be freed. */
 static void keep_place(tp_program *p, tp_pos pos, tp_error *err) {
   tp_guard oom;
   const char *file = err->pos.file;

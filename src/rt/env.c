@@ -1,4 +1,4 @@
-/* env: small questions that all parts of rt have. */
+/* env: small functions for all parts of rt: environments of bounds, inputs, trimmed outputs. */
 #include "rt/fn.h"
 
 /* Inputs keep their places in every clone; a dropped one has id -1. */
@@ -30,8 +30,8 @@ int64_t *tp_full_env(tp_fn *f, const int64_t *given) {
   return env;
 }
 
-/* In an environment of its own: symbols that callbacks have made since the run began have no place
- * in the run's. */
+/* Trims outputs, in an environment of its own: the run's has no place for symbols that callbacks
+ * have made since it began. */
 bool tp_fn_trim(tp_fn *f, tp_run *run, tp_error *err) {
   tp_run inner = *run;
   int64_t *env = tp_full_env(f, run->env);

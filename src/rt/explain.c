@@ -1,4 +1,4 @@
-/* explain: what was made of a program, as text. */
+/* explain: writes what was made of a program, as text, a section at a time. */
 #include "rt/fn.h"
 #include <stdlib.h>
 
@@ -40,7 +40,7 @@ static void passes(tp_buf *b, tp_fn *f) {
   }
 }
 
-/* ---- what passes told: of one, or of all but that of explain "evolution" ---- */
+/* ---- notes of one pass, or of all except those of explain "evolution" ---- */
 
 static void told(tp_buf *b, const tp_fn *f, const char *pass, const char *none) {
   const tp_graph *g = f->ticking ? f->steps.graph : f->graph;
@@ -61,7 +61,7 @@ static void put_tick_dims(tp_buf *b, const tp_fn *f, int n) {
   for (int k = 0; k < n; k++) tp_putf(b, "%s%s", k ? ", " : "", f->tick[k]->name);
 }
 
-/* Outputs that have the outer n tick dims. */
+/* Puts the outputs that have the outer n tick dims. */
 static void put_shown(tp_buf *b, const tp_fn *f, int n) {
   const char *before = n == f->ntick ? "; at each tick: " : "; with the last tick of each ";
   for (int i = 0; f->shown && i < f->graph->outputs.n; i++) {
@@ -81,7 +81,7 @@ static void put_ticks(tp_buf *b, const tp_fn *f) {
   tp_puts(b, "\n");
 }
 
-/* Conditions on bounds, each once, and none that another says. */
+/* Puts conditions on bounds, each once, and none that another implies. */
 static void put_checks(tp_buf *b, const tp_fn *f) {
   tp_ictx *c = f->graph->ix;
   const tp_ix *all = tp_ix_bool(c, true);
@@ -219,8 +219,7 @@ static void put_place(tp_buf *b, const tp_plan *plan, const tp_pnode *x) {
   else tp_putf(b, "%s@%d", tp_op_said(tp_region_op(r)), r->pos.line);
 }
 
-/* One line for as many regions as it takes to have no more than LINES; each shows the most among
- * its own. */
+/* Puts at most LINES lines: each stands for several regions and shows the most among them. */
 static void put_plot(tp_buf *b, const chart *c) {
   int n = 0;
   for (int i = 0; i < c->plan->npos; i++) n += c->region[i] != NULL;
@@ -267,7 +266,7 @@ static void put_piece(tp_buf *b, const held_piece *x, const chart *c) {
   put_line(b, x->buf->pos);
 }
 
-/* The buffers alive at the peak, the largest first. */
+/* Puts the buffers alive at the peak, the largest first. */
 static void put_top(tp_buf *b, tp_arena *a, const chart *c) {
   held_piece *v = TP_NEWN(a, held_piece, c->plan->bufs.n + 1);
   int n = 0;

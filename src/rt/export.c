@@ -1,4 +1,4 @@
-/* export: a compiled function for given bounds as files of C that need no tempo
+/* export: writes a compiled function for given bounds as files of C that need no tempo
  * (emit/export/export.c). */
 #include "rt/fn.h"
 #include "emit/emit.h"
@@ -13,9 +13,9 @@ typedef struct {
   tp_run run;
 } exporting;
 
-/* ---- what it takes and gives ---- */
+/* ---- inputs, outputs, parameters ---- */
 
-/* Words of C and C++, and what the headers that the files include declare. */
+/* Words of C and C++, and names that the included headers declare: no member may have them. */
 static const char c_words[] =
     "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const "
     "const_cast constexpr continue decltype default delete do double dynamic_cast else enum "
@@ -24,7 +24,7 @@ static const char c_words[] =
     "reinterpret_cast restrict return short signed sizeof static static_assert static_cast struct "
     "switch template this thread_local throw true try typedef typeid typename typeof union "
     "unsigned using virtual void volatile wchar_t while xor xor_eq NULL NAN INFINITY linux unix";
-/* these also with an f or l behind */
+/* names that the headers also have with an f or l at the end */
 static const char c_math[] =
     "acos asin atan atan2 cos sin tan acosh asinh atanh cosh sinh tanh exp exp2 expm1 frexp ilogb "
     "ldexp log log10 log1p log2 logb modf scalbn scalbln cbrt fabs hypot pow sqrt erf erfc lgamma "
@@ -45,7 +45,7 @@ static bool is_in(const char *words, const char *s, size_t n) {
 
 static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 
-/* A member's name: letters, digits and _ of a name, none before it in v. */
+/* A member's name: the letters, digits and _ of `name`, and different from those in v. */
 static const char *member_of(tp_fn *f, const char *name, const tp_export_array *v, int n) {
   char *s = tp_printf(
       &f->closed->arena, "%s%s", *name >= '0' && *name <= '9' ? "_" : "", *name ? name : "_");
@@ -56,7 +56,7 @@ static const char *member_of(tp_fn *f, const char *name, const tp_export_array *
   return taken ? member_of(f, tp_printf(&f->closed->arena, "%s_", s), v, n) : s;
 }
 
-/* Without the dims that steps go through, where it comes or goes with them. */
+/* Describes an array, without the dims that steps go through if it comes or goes with them. */
 static void describe(
     exporting *q, tp_export_array *a, const tp_node *n, const tp_out *o, bool ticks) {
   const tp_sym *dom[TP_MAXRANK];

@@ -1,9 +1,9 @@
-/* fn: running a compiled function and looking at it. */
+/* fn: runs a compiled function and answers questions about it. */
 #include "rt/fn.h"
 
 tp_graph *tp_fn_graph(tp_fn *f) { return f->closed; }
 
-/* Loaded parameters are held by the function, whatever it runs. */
+/* The function holds loaded parameters, whichever plan it runs. */
 int64_t tp_fn_peak(const tp_fn *f) {
   return f->peak ? tp_sum_bytes(f->peak, tp_loaded_bytes(f)) : 0;
 }

@@ -1,7 +1,8 @@
-/* limit: which plan runs under a limit of memory. A plan keeps less for shorter blocks of rows, so
- * before buffers go to a file the program is ordered again with blocks of fewer
- * rows. Lengths of blocks are numbers of an order and what fits is known with the bounds: a plan is
- * made when the first bounds ask for it, and kept. */
+/* limit: chooses the plan that runs under a limit of memory.
+ *
+ * A plan keeps less for shorter blocks of rows, so the program is ordered again with blocks of
+ * fewer rows before buffers go to a file. The length of blocks is part of an order, but only bounds
+ * tell what fits: a plan is made when bounds first need it, and kept. */
 #include "rt/fn.h"
 
 /* The same function with blocks of at most `rows` rows and no matrix kept twice, or NULL where it
@@ -43,8 +44,9 @@ static fitting fits(tp_fn *f, int64_t held, const int64_t *given) {
   return p.total > limit ? NOT_AT_ALL : p.total > p.arena ? WITH_A_FILE : IN_MEMORY;
 }
 
-/* The longest blocks with which all is in memory; where the shortest do not do that, a file with
- * f's own, and with the shortest if only they keep to the limit so. */
+/* Takes the longest blocks with which all buffers are in memory. If even the shortest do not
+ * suffice, some go to a file: with f's own blocks or, if only they keep to the limit, with the
+ * shortest. */
 tp_fn *tp_fn_within(tp_fn *f, const int64_t *given) {
   if (f->limit <= 0 || f->limit == TP_SPILL_ALL || f->ticking || !f->exec ||
       tp_fn_is_endless(f, given))

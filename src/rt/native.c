@@ -1,9 +1,10 @@
-/* native.c: the tiers that compile a plan's C. Without a compiler the interpreter runs the same
- * plan: of tier native a warning says so, once a process; tier auto says it where it is asked
- * (explain). Tier auto begins in the interpreter. When the plan has run for TP_TUNE_AUTO_LOOKS_MS
- * in sum it takes what the cache has, after TP_TUNE_AUTO_BUILDS_MS a compiler begins as a child
- * process; runs go on in native code from the next part, or iteration of an outermost loop, on when
- * it is there. */
+/* native.c: the tiers that compile a plan's C.
+ *
+ * Without a compiler the interpreter runs the same plan: tier native then warns, once a process;
+ * tier auto says it only in explain. Tier auto begins in the interpreter. When the plan has run for
+ * TP_TUNE_AUTO_LOOKS_MS in sum, it looks into the cache; after TP_TUNE_AUTO_BUILDS_MS it begins a
+ * compiler as a child process. As soon as the code is there, a run goes on in it from the next
+ * part, or the next iteration of an outermost loop. */
 #include "rt/fn.h"
 #include "rt/cc.h"
 #include "emit/emit.h"
@@ -20,12 +21,12 @@ struct tp_native_code {
   tp_native **part;
   char path[TP_CC_PATH]; /* part: NULL until it is THERE */
   tp_cc_job *job;
-  double ran;    /* of tier auto: the compiler; seconds of running */
+  double ran;    /* tier auto: seconds of running */
   char why[256]; /* of NEVER */
 };
 
-/* Loops are not distributed: gcc 12 makes a memset of a part whose rows alias another by data. All
- * else that -O3 has for loops is there. */
+/* Options of -O3 for loops, except distribution: gcc 12 makes a memset of a part whose rows alias
+ * another by data. */
 static const char head[] =
     "#if defined(__GNUC__) && !defined(__clang__)\n#pragma GCC "
     "optimize(\"no-tree-loop-distribution\", \"no-tree-loop-distribute-patterns\", "
@@ -42,7 +43,7 @@ static const char head[] =
     "#else\n#define TP_ONCE static\n#endif\n";
 static const char fuses[] = "#ifdef __FMA__\n#define TP_FMA 1\n#else\n#define TP_FMA 0\n#endif\n";
 
-/* Once a process for each `warned`. */
+/* Warns once a process for each `warned`. */
 static void warn_once(tp_fn *f, int *warned, const char *what, const char *why, const char *then) {
   tp_arena *a = &f->closed->arena;
   if (__atomic_exchange_n(warned, 1, __ATOMIC_RELAXED)) return;
@@ -62,7 +63,7 @@ static bool find_parts(tp_fn *f, tp_native_code *c, int n) {
   return true;
 }
 
-/* The library becomes parts, in as many as the plan has. */
+/* Takes the functions of the plan's parts from the library. */
 static void code_take(tp_native_code *c, void *lib, tp_buf *why) {
   tp_part *parts;
   c->lib = lib;
@@ -74,8 +75,8 @@ static void code_take(tp_native_code *c, void *lib, tp_buf *why) {
   if (!why->n) tp_puts(why, "what was compiled cannot be opened");
 }
 
-/* Looks into the cache, begins a compiler beside, or compiles (THERE): the plan's C. Without any
- * there is nothing to compile, and nothing to say. */
+/* Looks for the plan's C in the cache, begins a compiler, or compiles and waits (THERE). A plan
+ * without C is done, and needs no message. */
 static void code_make(tp_native_code *c, code_stage to) {
   static int warned;
   tp_buf text, why;
@@ -134,7 +135,7 @@ static void code_advance(tp_native_code *c) {
   if (c->stage == CODE_BUILDS) code_wait(c);
 }
 
-/* Nothing that goes wrong here is the run's. */
+/* The executor asks for code. No failure here is an error of the run. */
 static bool asked(void *ud, double ran, tp_native *const **fn) {
   tp_native_code *c = ud;
   tp_guard oom;
@@ -147,7 +148,7 @@ static bool asked(void *ud, double ran, tp_native *const **fn) {
   return c->stage >= CODE_THERE;
 }
 
-/* ---- what rt asks for ---- */
+/* ---- the rest of rt calls these ---- */
 
 static tp_native_code *code_of(tp_fn *f, const tp_plan *p) {
   static int warned;

@@ -1,4 +1,4 @@
-/* options: those of P:compile, and those of the environment, which win. */
+/* options: reads the options of P:compile and of the environment, which wins. */
 #include "rt/fn.h"
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ static bool choose_tier(tp_fn *f, const tp_copts *o, tp_error *err) {
 static bool choose_threads(tp_fn *f, const tp_copts *o, tp_error *err) {
   const char *env = tp_setting("TEMPO_THREADS"), *omp = getenv("OMP_NUM_THREADS");
   char *end = NULL;
-  /* OpenMP's own may be a list, of which the first number counts */
+  /* OMP_NUM_THREADS may be a list: its first number counts */
   long n = env ? strtol(env, &end, 10) : o->threads ? o->threads : omp ? strtol(omp, NULL, 10) : 1;
   if (!env && !o->threads && (n < 1 || n > 4096)) n = 1;
   if (env && (*end || n < 1 || n > 4096))
@@ -88,7 +88,7 @@ static bool choose_passes(tp_fn *f, const tp_copts *o, tp_error *err) {
   return true;
 }
 
-/* The first of the compiler's options that lets floats come out otherwise. */
+/* The first of the compiler's options with which floats may come out different. */
 static const char *breaks_promise(const char *s) {
   static const char *const words[] = { "-Ofast", "-ffast-math", "-funsafe-math-optimizations",
     "-fassociative-math", "-freciprocal-math", "-fno-signed-zeros", "-ffinite-math-only",

@@ -1,4 +1,4 @@
-/* params: values of parameters by number: those that runs begin with, and the newest. */
+/* params: keeps values of parameters by number: those that runs begin with, and the newest. */
 #include "rt/fn.h"
 
 int tp_fn_nparam(tp_fn *f) { return f->closed->params.n; }
@@ -11,7 +11,8 @@ void tp_params_free(tp_fn *f) {
   }
 }
 
-/* Axes of a parameter's array: the dims of its domain that are not in along, then its shape. */
+/* A parameter's array has an axis for each dim of its domain that is not in along, then its
+ * shape. */
 bool tp_fn_param_fits(tp_fn *f, int k, const tp_array *a, tp_error *err) {
   const tp_node *w = tp_fn_param(f, k);
   int first = w->ndom - w->attr.nalong, rank = first + w->out[0].rank;
@@ -72,10 +73,9 @@ static int final_of(const tp_fn *f, int k) {
   return -1;
 }
 
-/* ---- which values were made ----
- * A run may end before a parameter has any value. Each row of its output begins with a mark, which
- * is NaN as a float; a row is written whole, so a mark that is still there says that the row was
- * not made. */
+/* ---- which values were made ---- A run may end before a parameter has any value. Each row of its
+ * output begins with a mark, which is NaN as a float. A row is written whole, so if the mark is
+ * still there, the row was not made. */
 
 typedef struct {
   int64_t n;
@@ -110,7 +110,7 @@ void tp_begin_params(tp_fn *f, const tp_exec *x, tp_run *run) {
   }
 }
 
-/* Rows of dims that end by data are zero where none was reached. */
+/* Was the value made? Rows of dims that end by data are zero if the run did not reach them. */
 static bool is_made(tp_fn *f, int k, tp_array *a) {
   param_rows r = a ? param_rows_of(f, k, a) : (param_rows){ 0 };
   int64_t made = 0;

@@ -1,4 +1,5 @@
-/* passes: the graph's way from the recording to what has loops, a row of passes.def each. */
+/* passes: takes the graph from the recording to the scheduler, one row of passes.def after the
+ * other. */
 #include "rt/passes.h"
 #include "grad/grad.h"
 
@@ -11,7 +12,7 @@ static bool incremental_pass(tp_work *w, tp_error *err) {
   return tp_incremental(w->g, w->precise, &w->changed, err);
 }
 
-/* The text of a closed graph has it already. */
+/* Records the lengths as an output, unless the text of a closed graph has it already. */
 static bool record_length(tp_graph *g, const tp_stop *s, tp_error *err) {
   const char *name = s->dim->bound->name;
   const tp_ix *end = tp_ix_sym(g->ix, s->dim->bound);
@@ -53,7 +54,7 @@ static bool algebra_pass(tp_work *w, tp_error *err) {
   return with_needs(w, tp_pass_direct, err) && tp_pass_share(w, err);
 }
 
-/* A tensor that is a formula may leave few points of another. */
+/* Runs evolve. A tensor that became a formula may leave few needed points of another. */
 static bool evolve_pass(tp_work *w, tp_error *err) {
   do
     if (!with_needs(w, tp_pass_evolve, err)) return false;

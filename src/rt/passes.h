@@ -1,4 +1,4 @@
-/* The passes over a graph (passes.def), and what they work on. */
+/* The passes over a graph (passes.def), and the data that they work on. */
 #ifndef TP_RT_PASSES_H
 #define TP_RT_PASSES_H
 #include "opt/opt.h"
@@ -32,10 +32,10 @@ typedef struct tp_pass {
 } tp_pass;
 extern const tp_pass tp_passes[TP_NPASS];
 int tp_pass_named(const char *s, size_t n);           /* its row; -1: none */
-bool tp_pass_run(tp_work *w, int row, tp_error *err); /* and verify, and dump */
-/* those of the stage that are on */
+bool tp_pass_run(tp_work *w, int row, tp_error *err); /* then verifies, and dumps */
+/* runs the passes of the stage that are on */
 bool tp_passes_run(tp_work *w, tp_stage stage, tp_error *err);
-/* The graph has changed: drops what nothing reaches, finds needed points anew. */
+/* After a change of the graph: drops nodes that nothing reaches and finds needed points anew. */
 bool tp_needed_anew(tp_work *w, tp_error *err);
 void tp_dump_graph(const tp_graph *g, const char *after);
 #endif

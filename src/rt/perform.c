@@ -1,4 +1,4 @@
-/* perform: runs by the executor of a plan. */
+/* perform: the engine that runs by the executor of a plan. */
 #include "rt/fn.h"
 
 static bool perform_room(tp_fn *f, tp_exec *x, tp_run *run, tp_error *err) {
@@ -17,14 +17,14 @@ static bool perform_begin(tp_fn *f, tp_session *q, tp_error *err) {
 
 /* ---- a tick ---- */
 
-/* No tick is left inside the point of the outer `depth` tick dims. */
+/* Is no tick left inside the point of the outer `depth` tick dims? */
 static bool last_inside(const tp_fn *f, const tp_session *s, int depth) {
   for (int k = depth; k < f->ntick; k++)
     if (s->at[k] + 1 < s->env[f->tick[k]->bound->id]) return false;
   return true;
 }
 
-/* How many outputs go with this tick, where no dim ends by data. */
+/* How many outputs go with this tick, if no dim ends by data. */
 static int count_shown(const tp_fn *f, const tp_session *s) {
   int n = 0;
   for (int i = 0; i < f->graph->outputs.n; i++)
@@ -40,8 +40,9 @@ static void next_point(const tp_fn *f, tp_session *s) {
   }
 }
 
-/* This tick's outputs first, then what others will need: oldest first, as long as there is time.
- * If dims end by data the number of outputs is unknown: then all that cannot wait. */
+/* Runs this tick's outputs first, then work that later ticks need, oldest first, as long as there
+ * is time. If dims end by data the number of outputs is unknown: then all work that cannot wait
+ * comes first. */
 static tp_stand within_budget(
     const tp_fn *f, tp_session *q, const tp_step *s, int nshow, double began, tp_error *err) {
   double until = began + s->budget;

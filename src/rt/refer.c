@@ -1,4 +1,4 @@
-/* refer: runs by the reference evaluator. */
+/* refer: the engine that runs by the reference evaluator. */
 #include "rt/fn.h"
 
 /* ---- memory ---- */
@@ -39,7 +39,7 @@ static bool refer_begin(tp_fn *f, tp_session *q, tp_error *err) {
   return (q->ref = tp_ref_begin(f->graph, &q->run, &q->ticks, err)) != NULL;
 }
 
-/* The reference shows fresh arrays. */
+/* Copies into the caller's arrays: the reference shows fresh ones. */
 static void write_into(const tp_fn *f, const tp_step *s) {
   for (int i = 0; i < f->closed->outputs.n; i++) {
     tp_array *fresh = s->out[i];

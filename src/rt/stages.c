@@ -1,11 +1,11 @@
-/* stages: from a program's text to a plan, as a column of calls.
+/* stages: goes from a program's text to a plan, as a column of calls.
  *
- * Two graphs. `closed` is the recording with gradients built and parameters closed: what is judged
- * and hashed, and what the function's inputs, outputs and parameters are. `graph` is what the tier
- * executes: swept, and for the compiled tiers rewritten by the passes. Where gradients of ranges
- * that move are asked for, compiled tiers execute `ranges` in place of `closed`: the recording
- * whose ranges were made recurrences, closed like it. Inputs, parameters and outputs keep their
- * places in all. */
+ * There are two graphs. `closed` is the recording with gradients built and parameters closed: it is
+ * judged and hashed, and has the function's inputs, outputs and parameters. The tier executes
+ * `graph`: swept, and for compiled tiers rewritten by the passes. If gradients of ranges that move
+ * are wanted, compiled tiers make it of `ranges` in place of `closed`: the recording whose ranges
+ * were made recurrences, closed too. Inputs, parameters and outputs keep their places in all
+ * three. */
 #include "rt/fn.h"
 
 /* ---- bounds that must be given ---- */
@@ -48,15 +48,15 @@ static bool read_program(tp_fn *f, tp_error *err) {
 
 /* ---- the pipeline ---- */
 
-/* Are there gradients, each by values that no pass replaces? A sum over a range that became a
- * recurrence would also get what reaches it through its later points. */
+/* Are there gradients, all with respect to values that no pass replaces? The gradient with respect
+ * to a sum that became a recurrence would include what reaches it through its later points. */
 static bool differentiates_sources(const tp_graph *g) {
   bool any = false;
   for (int i = 0; i < g->nodes.n; i++) {
     const tp_node *n = g->nodes.v[i];
     if (n->op != TP_OP_GRAD) continue;
     any = true;
-    /* behind the losses: leaves, then the tensor by which it differentiates */
+    /* leaves stand behind the losses, then the tensor by which it differentiates */
     for (int k = n->nin - 1 - (int)n->attr.leaves; k < n->nin; k++) {
       tp_op of = n->in[k].src.node->op;
       if (!tp_op_is(of, TP_ALONE) || of == TP_OP_ACCUM || of == TP_OP_GRAD) return false;
@@ -65,10 +65,10 @@ static bool differentiates_sources(const tp_graph *g) {
   return any;
 }
 
-/* Where gradients are asked for, ranges become recurrences before, on a copy: gradients are then
- * those of recurrences. Several of them are made of the same rows, of which the derivatives are
- * added before they go on to what makes these: alone they may be large, and cancel. A host in C is
- * given what was recorded, of which the same is made. */
+/* Makes ranges recurrences before gradients are built, on a copy, so that gradients are those of
+ * recurrences. Several recurrences may be made of the same rows; their derivatives are added before
+ * they go on to the makers of the rows, because single ones may be large and cancel. A host in C
+ * gets the recording, and makes the same of it. */
 static bool ranges_first(tp_fn *f, tp_error *err) {
   const tp_switches *o = &f->opt;
   bool changed = false;
@@ -93,7 +93,8 @@ static bool close_graph(tp_fn *f, tp_error *err) {
 
 /* ---- legality ---- */
 
-/* What a call may name, and places for the values of parameters; f->graph is as it was closed. */
+/* Finds the names that a call may use, and makes places for the values of parameters; f->graph is
+ * still as it was closed. */
 void tp_fn_interface(tp_fn *f) {
   needed_bounds(f);
   f->stepped = TP_NEWN(&f->closed->arena, bool, tp_fn_nparam(f) + 1);
@@ -108,9 +109,9 @@ static bool check_graph(tp_fn *f, tp_error *err) {
   return tp_judge_graph(f, err);
 }
 
-/* ---- what each tier executes ---- */
+/* ---- the code of each tier ---- */
 
-/* With ticks given, what runs at once is what steps run. */
+/* If ticks were given, runs at once execute the code of steps. */
 static bool ticking(tp_fn *f, tp_error *err) {
   if (!tp_make_ticks(f, err)) return false;
   tp_copy_checks(f->graph, f->steps.graph);
@@ -127,8 +128,8 @@ static bool planned(tp_fn *f, tp_error *err) {
   return ok;
 }
 
-/* What is added here counts as one point where memory is looked at. Steps run the same graph, so
- * parameters are kept. */
+/* Checks NaN. Values that are added here count as one point for memory. Steps run the same graph,
+ * so parameters are kept. */
 static bool watched(tp_fn *f, tp_error *err) {
   static const tp_ticks stepped;
   int had = f->graph->nodes.n;
@@ -159,7 +160,7 @@ bool tp_fn_stages(tp_fn *f, void *unused, tp_error *err) {
 }
 
 void tp_fn_drop(tp_fn *f) {
-  if (!f->ticking) tp_poly_free(f->poly); /* else it is that of the steps */
+  if (!f->ticking) tp_poly_free(f->poly); /* else the steps' poly is the same */
   tp_drop_ticks(f);
   tp_plan_free(f->read);
   tp_graph_free(f->graph);

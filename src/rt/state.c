@@ -1,4 +1,4 @@
-/* state: a session as bytes, and back.
+/* state: writes a session as bytes, and reads it back.
  *
  *   "tempo\0st", version, hash of the program, hash of what follows
  *   bounds by place, seed, how far it is, the next point; inputs without the tick dims, loaded
@@ -12,7 +12,7 @@
 enum { VERSION = 6, HEAD = 32 };
 static const char magic[8] = "tempo\0st";
 
-/* All that decides where a state's bytes belong. */
+/* Hashes all that decides which function a state's bytes belong to. */
 static uint64_t program_hash(tp_fn *f) {
   uint64_t h = tp_graph_hash(f->closed);
   int ninst = f->steps.plan ? f->steps.plan->npos : 0,
@@ -43,7 +43,7 @@ static void put_session(tp_fn *f, tp_session *s, tp_buf *b) {
   if (!s->over) f->engine->put(s, b);
 }
 
-/* The latest call is a run that is over: it has left parameters. */
+/* Writes the latest call, a run that is over, as a state: it has left parameters. */
 static void put_call(tp_fn *f, tp_buf *out) {
   tp_arena a;
   tp_scratch_init(&a);
@@ -103,7 +103,7 @@ static tp_array **take_list(tp_reader *r, tp_arena *a, int n) {
   return to;
 }
 
-/* A session of which nothing runs. */
+/* Reads a session, of which nothing runs. */
 static bool take_session(tp_fn *f, tp_reader *r, tp_session *v, tp_error *err) {
   int n = tp_nsym(f->closed->ix);
   int64_t *given = TP_NEWN(&v->a, int64_t, n);
@@ -125,8 +125,8 @@ static bool take_session(tp_fn *f, tp_reader *r, tp_session *v, tp_error *err) {
 
 /* ---- a larger bound of the first tick dim ---- */
 
-/* Is something made over all points of a dim with this bound? Added up elsewhere, a target of now
- * gets more from those that a larger bound brings. */
+/* Is the node made over all points of a dim with this bound? An accumulation is, because its target
+ * gets more from the points that a larger bound brings. */
 static bool goes_over(const tp_node *n, const tp_sym *b) {
   bool any = false;
   for (int k = 0; k < n->attr.nover; k++) any |= n->attr.over[k]->bound == b;
@@ -142,7 +142,7 @@ static bool goes_over(const tp_node *n, const tp_sym *b) {
   return any;
 }
 
-/* Is it where the lengths of a dim that ends by data are given back? */
+/* Does the output return the lengths of a dim that ends by data? */
 static bool gives_end(const tp_graph *g, const tp_output *o) {
   const tp_stop *s =
       o->val.node->op == TP_OP_VALUE ? tp_stop_of(g, tp_ix_as_sym(o->val.node->attr.ix[0])) : NULL;
@@ -160,16 +160,17 @@ static void meet(met_nodes *m, tp_node *n) {
   m->seen[n->id] = true;
 }
 
-/* A parameter's first value, and the step along the innermost of its dims, which has the whole
- * update: its other branches read the last points of these dims, which is no mention of them. */
+/* How many inputs count as the parameter's own: its first value, and the step along the innermost
+ * of its dims, which has the whole update. Its other branches read the last points of these dims,
+ * and so do not mention the bound. */
 static int own_inputs(const tp_fn *f, const tp_node *n) {
   bool param = false;
   for (int k = 0; k < f->closed->params.n; k++) param |= f->closed->params.v[k] == n;
   return param && n->attr.nalong && n->attr.along[0] == f->tick[0] ? TP_MIN(n->nin, 2) : n->nin;
 }
 
-/* A node that mentions it, computed for more than to give back lengths and last values, which alone
- * may know the end. */
+/* A node that mentions the bound and is computed for more than lengths and last values, which alone
+ * may know the end; NULL: none. */
 static const tp_node *reader_of(tp_fn *f, const tp_sym *b) {
   tp_graph *g = f->closed;
   met_nodes m = { TP_NEWN(&g->arena, tp_node *, g->nodes.n), 0,
@@ -187,8 +188,7 @@ static const tp_node *reader_of(tp_fn *f, const tp_sym *b) {
   return NULL;
 }
 
-/* Has the row begun that was the last one, of a dim that ends by data? By the state's bound it may
- * have ended. */
+/* Has the last row of a dim that ends by data begun? It may have ended by the state's bound. */
 static bool in_last_row(const tp_fn *f, const tp_session *v) {
   const tp_sym *d = f->tick[0];
   bool inside = false;
@@ -228,7 +228,7 @@ static bool may_grow(tp_fn *f, const tp_session *v, const int64_t *env, bool *sa
 
 /* ---- going on ---- */
 
-/* Outputs as they were; along a bound that has grown they begin the same. */
+/* Copies an output of the state; along a bound that has grown it begins the same. */
 static bool copy_output(const tp_array *from, tp_array *to) {
   if (from->dtype != to->dtype || from->rank != to->rank) return false;
   for (int k = 0; k < from->rank; k++)
@@ -237,7 +237,7 @@ static bool copy_output(const tp_array *from, tp_array *to) {
   return true;
 }
 
-/* A run that has begun holds a value, of the shape of one tick. */
+/* Restores a value that a run holds once it has begun, in the shape of one tick. */
 static bool restore_value(tp_fn *f, tp_session *s, int i, tp_array *a) {
   int64_t shape[TP_MAXRANK];
   int rank = tp_fn_fed_shape(f, i, &s->run, shape);
@@ -275,7 +275,7 @@ static void prefer(tp_fn *f, tp_session *v, const tp_run *with) {
   }
 }
 
-/* Nothing runs any more: parameters are all that is asked for. */
+/* Is the state's run over? Then it gives only parameters. */
 static bool is_over(tp_fn *f, const tp_session *v, const tp_reader *r, tp_error *err) {
   tp_error none = { 0 };
   bool ok = r->left == 0;
@@ -289,7 +289,7 @@ static bool is_over(tp_fn *f, const tp_session *v, const tp_reader *r, tp_error 
   return ok || broken(f, err);
 }
 
-/* was: as it was written; s: as it goes on */
+/* was: the session as it was written; s: as it goes on */
 typedef struct {
   tp_reader r;
   const tp_run *with;
@@ -318,7 +318,7 @@ static bool load_it(tp_fn *f, void *arg, tp_error *err) {
 
 static tp_session *load(tp_fn *f, const void *p, size_t n, const tp_run *with, tp_error *err) {
   tp_error none = { 0 };
-  tp_fn_ticks(f, &none); /* a run that is over may be of a program without */
+  tp_fn_ticks(f, &none); /* a run that is over may belong to a program without ticks */
   loading x = { { p, n, false }, with, tp_session_new(f, err), tp_session_new(f, err) };
   bool ok = x.was && x.s && tp_guarded(f, load_it, &x, err);
   tp_session_free(f, x.was);

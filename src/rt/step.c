@@ -1,15 +1,14 @@
-/* step: a run in steps. A session keeps what the run was given and an executor of its own, so that
- * f can be called in between.
+/* step: runs a function in steps. A session keeps the run's bounds and arrays, and an executor of
+ * its own, so that f can be called in between.
  *
  * The plan's callbacks TP_FN_FEED and TP_FN_SHOW (opt/tick.c) come through the door here: in a step
- * they take the values given and hand out what is made, in a plain run both are parts of the run's
+ * they take the given values and hand out results, in a plain run both move parts of the run's
  * arrays. */
 #include "rt/fn.h"
 
 /* ---- a point of an array over a domain ---- */
 
-/* Between the whole of an array over a domain and the part of it at a point of the tick dims, which
- * is dense. */
+/* Copies between an array over a domain and its dense part at a point of the tick dims. */
 static void move_part(const tp_fn *f, int ndom, const tp_sym *const *dom, const int64_t *point,
     const tp_array *whole, const tp_array *part, bool out) {
   int64_t at[TP_MAXRANK] = { 0 }, inner = tp_dtype_size(whole->dtype);
@@ -58,12 +57,12 @@ tp_array *tp_take_shown(const tp_step *s, int i, tp_array *a, const int64_t *sha
   return tp_array_is(a, a->dtype, a->rank, shape) ? tp_array_ref(a) : tp_array_corner(a, shape);
 }
 
-/* As long as was reached: dims in `over` lead its shape. */
+/* Hands out output i, as long as was reached: dims in `over` lead its shape. */
 static bool hand(tp_step *s, int i, const tp_call *c, tp_error *err) {
   int64_t shape[TP_MAXRANK];
   memcpy(shape, c->args[0]->shape, sizeof shape);
   memcpy(shape, c->reached, sizeof *shape * (size_t)tp_callee_nover(c->of));
-  tp_array_unref(s->out[i]); /* of a broken state may come twice */
+  tp_array_unref(s->out[i]); /* it may come twice in a broken state */
   s->out[i] = tp_take_shown(s, i, c->args[0], shape);
   return s->out[i] || tp_fail(err, TP_E_MEMORY, c->of->pos, "no room for what a tick shows");
 }
@@ -92,7 +91,7 @@ static bool pass_door(void *ud, const tp_call *c, tp_error *err) {
                  : tp_fail(err, TP_E_CALLBACK, c->of->pos, "nothing runs callbacks here");
 }
 
-/* An output that leaves point by point is whole only when all points have left. */
+/* Drops outputs that leave point by point: they are whole only when all points have left. */
 static void drop_shown(tp_fn *f, tp_run *run) {
   for (int i = 0; i < f->graph->outputs.n; i++)
     if (f->shown[i]) run->outputs[i] = tp_array_unref(run->outputs[i]);
@@ -150,8 +149,7 @@ static bool has_no_end(const tp_ix *n, const int64_t *env) {
   return tp_ix_evalq(n, env) > TP_ENDLESS / 2;
 }
 
-/* A loop without an end and without a tick, which is no more behind the last tick; NULL: there is
- * none. */
+/* A loop without an end and without a tick, not counting those behind the last tick; NULL: none. */
 static const tp_pnode *endless_in_a_tick(const tp_plan *p, const tp_pnode *x, const int64_t *env) {
   const tp_pnode *found = NULL;
   bool any = x->kind == TP_P_FOR && has_no_end(x->hi, env) && !tp_plan_ticks(p, x);
@@ -164,8 +162,8 @@ static const tp_pnode *endless_in_a_tick(const tp_plan *p, const tp_pnode *x, co
   return any ? x : found;
 }
 
-/* An input or output over the first tick dim that does not go with the ticks has no end. fed,
- * shown: NULL: none goes with them. */
+/* Refuses an input or output over the first tick dim that does not go with the ticks: it has no
+ * end. fed, shown NULL: none goes with them. */
 static bool none_whole(tp_fn *f, const bool *fed, const bool *shown, const char *what,
     const char *why_input, const char *why_output, tp_error *err) {
   const tp_sym *d = f->tick[0];
@@ -185,7 +183,8 @@ static bool none_whole(tp_fn *f, const bool *fed, const bool *shown, const char 
   return true;
 }
 
-/* Besides, no buffer may mention the bound, and nothing run over all of it between two ticks. */
+/* Moreover no buffer may mention the bound, and nothing may run over all of it between two
+ * ticks. */
 bool tp_fn_may_be_endless(tp_fn *f, const int64_t *env, const char *what, tp_error *err) {
   const tp_sym *b = f->tick[0]->bound;
   const tp_plan *p = f->steps.plan;
@@ -247,7 +246,7 @@ bool tp_session_open(tp_fn *f, tp_session *s, const tp_run *run, bool whole, tp_
   return f->engine->begin(f, s, err);
 }
 
-/* s->run: what was given */
+/* s->run holds the given bounds and arrays */
 static bool open_it(tp_fn *f, void *s, tp_error *err) {
   tp_run run = ((tp_session *)s)->run;
   run.params = f->loaded;
@@ -324,8 +323,8 @@ bool tp_hold_values(tp_fn *f, tp_session *q, const tp_step *s, tp_error *err) {
   return true;
 }
 
-/* Outputs that leave with the first tick, cut to the ends reached, which leave too: copies, as the
- * run goes on reading its own. */
+/* Hands out outputs that leave with the first tick, cut to the ends reached, which leave too. They
+ * are copies, because the run goes on reading its own. */
 static bool hand_first(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   int n = f->graph->outputs.n;
   bool ok = true;
@@ -366,7 +365,7 @@ static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
   memcpy(q->at, q->next, sizeof q->at);
   if ((first && !hand_first(f, q, s, err)) || (s->done && !tp_fn_trim(f, &q->run, err)))
     return false;
-  /* outputs that a tick has a part in go with the last one */
+  /* outputs in which ticks have a part go with the last tick */
   for (int i = 0; s->done && i < f->graph->outputs.n; i++)
     if (!q->shown[i] && !f->first[i] && q->run.outputs[i])
       s->out[i] = tp_array_ref(q->run.outputs[i]);
@@ -378,7 +377,7 @@ static bool run_step(tp_fn *f, tp_session *q, tp_step *s, tp_error *err) {
 typedef struct {
   tp_session *q;
   tp_run *run;
-  tp_step s; /* without values: those of a tick are in the run's arrays */
+  tp_step s; /* without values: a tick's are in the run's arrays */
 } finish;
 
 static bool to_the_end(tp_fn *f, void *arg, tp_error *err) {
@@ -412,7 +411,7 @@ bool tp_session_finish(tp_fn *f, tp_session *q, tp_run *run, tp_error *err) {
   return ok;
 }
 
-/* Until a callback cancels it, or fails. */
+/* Runs until a callback cancels the run, or fails. */
 bool tp_fn_run_endless(tp_fn *f, tp_run *run, tp_error *err) {
   if (!tp_fn_call_may_end(f, run->env, err) || !tp_fn_ticks(f, err)) return false;
   tp_session *q = tp_session_new(f, err);
@@ -448,7 +447,7 @@ bool tp_fn_step(tp_fn *f, tp_step *s, tp_error *err) {
   tp_step_drop(f, s);
   q->over = true;
   f->engine->end(q);
-  /* a state of it holds the parameters, as of any run that is over */
+  /* its state holds the parameters, like that of any run that is over */
   for (int i = 0; i < f->closed->outputs.n; i++)
     if (!f->closed->outputs.v[i].hidden) q->run.outputs[i] = tp_array_unref(q->run.outputs[i]);
   return false;

@@ -1,7 +1,7 @@
-/* threads: f:explain "threads". */
+/* threads: writes f:explain "threads", which thread runs which leaves. */
 #include "rt/fn.h"
 
-/* Leaves of a team that are cut along one extent; -1: along any. */
+/* How many leaves of a team are cut along extent `share`; -1: along any. */
 static int cut_in(const tp_teams *t, const tp_team *m, int share) {
   int n = 0;
   for (int i = 0; i < m->n; i++)

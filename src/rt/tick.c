@@ -1,4 +1,5 @@
-/* tick: which dims steps go through, what is whole at a tick, and the code for it. */
+/* tick: finds the dims that steps go through and the values that are whole at a tick, and makes the
+ * code for steps. */
 #include "rt/fn.h"
 
 /* ---- the dims ---- */
@@ -9,7 +10,7 @@ static bool is_used(const tp_graph *g, const tp_sym *d) {
   return false;
 }
 
-/* In the order of dims; where it is now. */
+/* Puts d into the list, in the order of dims; returns its place. */
 static int put_dim(const tp_sym **v, int n, const tp_sym *d) {
   int i = n;
   for (; i > 0 && v[i - 1]->order > d->order; i--) v[i] = v[i - 1];
@@ -26,7 +27,7 @@ static bool take_dim(tp_fn *f, const tp_sym *d, tp_error *err) {
       tp_fail(err, TP_E_OPTION, f->pos, "tick: '%s' is listed twice", d->name);
 }
 
-/* NULL: there are several, or none. */
+/* The program's only dim; NULL: it has several, or none. */
 static const tp_sym *only_dim(const tp_graph *g) {
   const tp_sym *only = NULL;
   for (int i = 0; i < tp_nsym(g->ix); i++) {
@@ -48,7 +49,7 @@ bool tp_choose_ticks(tp_fn *f, tp_error *err) {
   return true;
 }
 
-/* ---- what is whole when ---- */
+/* ---- values that are whole at a tick ---- */
 
 typedef struct {
   tp_graph *g;
@@ -84,8 +85,8 @@ static const char *dims_of(const when *w) {
   return tp_buf_give(&w->g->arena, &b);
 }
 
-/* Late here and in time when further dims of its domain tick as well: these dims go outside, so the
- * tick is no order of the program. output -1: a callback. */
+/* An output that is late here, but in time if further dims of its domain tick as well, shows that
+ * these dims go outside: the tick is no order of the program. output -1: a callback. */
 static bool allowed(
     const when *w, const tp_node *n, int output, const char *name, tp_pos pos, tp_error *err) {
   const tp_sym *added = NULL;
@@ -112,7 +113,7 @@ static bool allowed(
       dims_of(w), name, added ? added->name : "another dim", dims_of(&more));
 }
 
-/* How far the dim goes is known where all its rows are, which are themselves known one by one. */
+/* The dim's end is known when all its rows are, and these become known one by one. */
 static bool inner_end(const when *w, const tp_stop *s, tp_error *err) {
   when more = *w;
   for (int d = 0; d < s->ndom; d++)
@@ -149,7 +150,7 @@ static bool all_allowed(const when *w, tp_error *err) {
 
 /* ---- the code ---- */
 
-/* Has a tick any part in what n is made of, where `part` says it of other nodes? */
+/* Has a tick any part in node n? `part` says it of other nodes. */
 static bool ticks_in(const when *w, const tp_node *n, const bool *part) {
   bool any = false;
   for (int k = 0; k < w->n; k++) any |= tp_dom_has(n->ndom, n->dom, w->dim[k]);
@@ -162,7 +163,7 @@ static bool ticks_in(const when *w, const tp_node *n, const bool *part) {
   return any;
 }
 
-/* By node id; in rounds, as values go in circles. */
+/* By node id: has a tick a part in it? Found in rounds, because values go in circles. */
 static const bool *ticked(const when *w) {
   bool *part = TP_NEWN(&w->g->arena, bool, w->g->nodes.n);
   for (bool more = true; more;) {
@@ -192,7 +193,7 @@ static bool prepare(tp_fn *f, when *w, tp_error *err) {
   return w->g && tp_sweep_graph(f, w->g, err) && judge_tick(w, err);
 }
 
-/* asks: how much more than legality does this order ask of bounds? */
+/* *asks: how many conditions on bounds this order needs beyond legality. */
 static bool make_with(tp_fn *f, bool promise, int *asks, tp_error *err) {
   when w;
   if (!prepare(f, &w, err) || !all_allowed(&w, err)) return false;
@@ -224,8 +225,8 @@ static bool try_ticks(tp_fn *f, bool promise, int *asks, tp_error *err) {
   return ok;
 }
 
-/* Small bounds do not show everything: where no order is found with what they promise, or only one
- * for fewer bounds, nothing is promised. */
+/* First assumes what bounds promise. If that gives no order, or one for fewer bounds, assumes
+ * nothing, because small bounds do not show everything. */
 bool tp_make_ticks(tp_fn *f, tp_error *err) {
   tp_error mine = { 0 }, other = { 0 };
   int asks = 0, fewer = 0;

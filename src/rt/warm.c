@@ -1,8 +1,8 @@
-/* warm: plans in the cache, named by all that they depend on: the recording's text, options,
+/* warm: keeps plans in the cache, named by all that they depend on: the recording's text, options,
  * settings, this build and the processor. A function found there reads symbols, closed graph,
- * checks of bounds and plan, and runs as the one that compiling gives: symbols keep their numbers,
- * so even its C is the same. Explain's other sections, steps without `tick` and shorter blocks
- * compile the rest (tp_fn_whole). */
+ * checks of bounds and plan, and runs like a compiled one: symbols keep their numbers, so even its
+ * C is the same. Explain's other sections, steps without `tick` and shorter blocks compile the rest
+ * (tp_fn_whole). */
 #include "rt/fn.h"
 #include "cpu/machine.h"
 #include "rt/cache.h"
@@ -15,7 +15,7 @@ enum { WARM_FORMAT = 2, WARM_MOST = 16 << 20 };
 
 static uint64_t hash_text(const char *s, uint64_t h) { return tp_hash(s, strlen(s) + 1, h); }
 
-/* of the file that has this code; 0: it is not known */
+/* hashes the file that has this code; 0: it is not known */
 static uint64_t hash_build(uint64_t h) {
   static const char here;
   Dl_info of;
@@ -47,7 +47,7 @@ static uint64_t hash_options(const tp_fn *f, uint64_t h) {
   return hash_text(f->pos.file ? f->pos.file : "", h);
 }
 
-/* "": nothing is kept of it. */
+/* The name of f's plan; "": it is not kept. */
 static void warm_name(const tp_fn *f, char name[33]) {
   *name = 0;
   if (f->tier == TP_TIER_REFERENCE || f->rows || tp_setting("TEMPO_DUMP") ||
@@ -63,12 +63,12 @@ static void warm_name(const tp_fn *f, char name[33]) {
 
 /* ---- writing ---- */
 
-/* text: what is printed now; both are released where memory fails. */
+/* text: the section that is printed. Both are released if memory fails. */
 typedef struct {
   tp_buf out, text;
 } kept_text;
 
-/* The text, with the 0 behind it; the next one begins empty. */
+/* Appends the text and its final 0; the next section begins empty. */
 static void put_text(kept_text *w) {
   tp_putn(&w->text, "", 1);
   tp_put_i64(&w->out, (int64_t)w->text.n);
@@ -86,7 +86,7 @@ static void put_checks_of(kept_text *w, const tp_graph *g) {
   put_text(w);
 }
 
-/* all that there were when the plan was made, in order: C names them by their numbers */
+/* all symbols that there were when the plan was made, in order: C names them by their numbers */
 static void put_symbols(kept_text *w, const tp_fn *f) {
   tp_ictx *c = f->program->ix;
   bool *used = TP_NEWN(&f->closed->arena, bool, tp_nsym(c));
@@ -144,7 +144,7 @@ static bool *take_flags(tp_fn *f, tp_reader *r, int n) {
   return to;
 }
 
-/* As `closed`, with the checks of what runs: runs look at no more of it. */
+/* Makes f->graph a copy of `closed` with the checks of bounds: runs need no more of it. */
 static tp_graph *take_graph(tp_fn *f, tp_reader *r, tp_error *err) {
   tp_graph *g = tp_graph_clone(f->closed, err);
   const char *checks = take_text(r);
@@ -169,7 +169,7 @@ static void take_ticks(tp_fn *f, tp_reader *r, tp_error *err) {
   f->first = take_flags(f, r, f->closed->outputs.n);
 }
 
-/* Its inputs, parameters and outputs are there. */
+/* Are the plan's inputs, parameters and outputs there? */
 static bool plan_fits(const tp_fn *f, const tp_plan *p) {
   const tp_graph *g = f->closed;
   bool fits = p->products.n == g->outputs.n;
@@ -196,7 +196,7 @@ static bool take_plan(tp_fn *f, tp_reader *r, tp_error *err) {
       tp_plan_passes(f->plan, &asked, "teams", err);
 }
 
-/* Lines of symbols, up to one that is none, or says something else of a name than the context. */
+/* Reads lines of symbols, up to one that is none, or contradicts the context. */
 static bool read_symbols(tp_ictx *c, const char *text, tp_error *err) {
   tp_scan in;
   bool ok = true;
@@ -208,8 +208,8 @@ static bool read_symbols(tp_ictx *c, const char *text, tp_error *err) {
   return ok;
 }
 
-/* The recording's own symbols, before a file may say something else of their names: a file that was
- * no good must not be in the way of a compilation. */
+/* Declares the recording's own symbols before a file can declare their names otherwise: a bad file
+ * must not hinder compiling. */
 static void declare_symbols(const tp_fn *f) {
   const char *text = f->text.s;
   tp_error none = { 0 };
@@ -233,8 +233,8 @@ static bool take_all(tp_fn *f, tp_reader *r, tp_error *err) {
   return !r->bad && take_plan(f, r, err);
 }
 
-/* Its symbols are an earlier compilation's: one that follows may use their names again. Without
- * memory nothing follows. */
+/* Takes f from the cache. Symbols of an earlier compilation are forgotten by name, so that a
+ * compilation that follows may use the names. Without memory none follows. */
 bool tp_warm_get(tp_fn *f) {
   tp_ictx *c = f->program->ix;
   tp_error err = { 0 };
@@ -268,7 +268,7 @@ bool tp_warm_get(tp_fn *f) {
     b = old; \
   } while (0)
 
-/* f gets all from another compilation of the same, but for what runs. */
+/* Compiles the same function again, and gives f all of it except the plan that runs. */
 bool tp_fn_whole(tp_fn *f, tp_error *err) {
   if (!f->warm) return true;
   tp_fn *g = tp_calloc(sizeof *g);

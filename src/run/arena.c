@@ -1,7 +1,8 @@
-/* arena.c: where buffers lie, for given bounds. Most lie in one arena, coloured by their lives. A
- * limit of memory puts some into a file (file.c): where most is alive, the one that saves most,
- * until the limit is kept; then those that fit go back. Memory is the arena and, at each moment,
- * the pages of the file with rows in use or rows that wait to leave together (a chunk). */
+/* arena.c: finds the places of buffers for given bounds. Most lie in one arena, by lifetime. Under
+ * a limit of memory some go into a file (file.c): at the position where most is alive, the buffer
+ * that saves most, until the limit is kept; then those that fit go back. Memory is the arena and,
+ * at each moment, the pages of the file with rows in use or rows that wait to leave together (a
+ * chunk). */
 #include "run/priv.h"
 
 enum { LEAST_BYTES = 1 << 16, MOST_CHUNK = 1 << 20, TRIES = 64 };
@@ -16,7 +17,7 @@ void tp_exec_hold(tp_exec *x, int64_t bytes) {
   x->mem->held = bytes;
 }
 
-/* In the file; dim -1: one row. */
+/* The buffer's layout in the file; dim -1: one row. */
 static tp_spilled laid_out(const tp_exec *x, const tp_pbuf *b, int way, const int64_t *env) {
   int dim = way - 1;
   tp_spilled s = { .dim = dim, .way = way, .outer = 1, .count = 1, .row = tp_dtype_size(b->dtype) };
@@ -33,8 +34,8 @@ static tp_spilled laid_out(const tp_exec *x, const tp_pbuf *b, int way, const in
   return s;
 }
 
-/* At most, while n rows are used at a time: if they slide, one chunk waits to leave, one is ahead.
- * Each part may begin and end inside a grain. */
+/* Most bytes mapped while n rows are used at a time: if they slide, one chunk waits to leave and
+ * one is ahead. Each part may begin and end inside a grain. */
 static int64_t mapped(const tp_exec *x, const tp_spilled *s, int64_t n, bool slides) {
   int64_t g = x->mem->grain,
           rows = TP_MIN(TP_MIN(n, s->count) + (slides ? 2 * s->chunk : 0), s->count),
@@ -42,7 +43,7 @@ static int64_t mapped(const tp_exec *x, const tp_spilled *s, int64_t n, bool sli
   return n > 0 ? TP_MIN(most, tp_round_up(s->bytes, g)) : 0;
 }
 
-/* so much of a buffer is mapped at positions */
+/* bytes of a buffer that are mapped at positions */
 typedef struct spill_unit {
   int buf, way, first, last;
   int64_t most;
@@ -52,14 +53,14 @@ typedef struct choice {
   const int64_t *env;
   tp_arena a;
   TP_VEC(spill_unit) units;
-  /* a buffer's units, from choose_way on those of its way: the first by buffer, the next by unit;
+  /* a buffer's units, after choose_way those of its way: the first by buffer, the next by unit;
    * -1 */
   int *from, *next;
   /* by buffer; chunk 0: cannot lie in the file */
   tp_spilled *as;
   /* by buffer and way: its first user after the last SPILL */
   const tp_pnode ***since;
-  /* by buffer; by position: in the arena, mapped; NULL: spill_look has not been there */
+  /* by buffer; by position: bytes in the arena, mapped bytes; NULL: before spill_look */
   int64_t *bytes, *live, *load, maxload;
   tp_places p;
   /* without threads, to keep the limit */
@@ -73,7 +74,7 @@ static void touch(choice *c, const tp_nd *nd, const tp_pnode *x) {
     if (!c->since[nd->buf][d]) c->since[nd->buf][d] = x;
 }
 
-/* The part beside `x`, or what x lies in, that holds `leaf`. */
+/* The node that holds `leaf` and lies beside x, or beside a node around x. */
 static const tp_pnode *part_of(const tp_pnode *leaf, const tp_pnode *x) {
   for (const tp_pnode *q = leaf; q->up; q = q->up)
     for (const tp_pnode *up = x->up; up; up = up->up)
@@ -110,7 +111,7 @@ static void note(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *
   for (int i = 0; i < x->rg->nrows; i++) touch(c, &x->rg->rows[i].nd, x);
 }
 
-/* The way in which least is mapped at a time; units of the other ways are left out. */
+/* Chooses the way in which least is mapped at a time; drops units of other ways. */
 static void choose_way(choice *c, int b) {
   int64_t *most = TP_NEWN(&c->a, int64_t, ways(c, b));
   int best = -1, *to = &c->from[b];
@@ -179,7 +180,7 @@ static int64_t greatest(const int64_t *v, int n) {
   return most;
 }
 
-/* with b in the file too */
+/* most mapped bytes with b in the file too */
 static int64_t load_with(const choice *c, int b) {
   int64_t most = c->maxload;
   for (int i = c->from[b]; i >= 0; i = c->next[i]) {
@@ -206,8 +207,8 @@ static bool may_go(const choice *c, int b) {
       c->bytes[b] >= (c->x->plan->limit == TP_SPILL_ALL ? 1 : LEAST_BYTES);
 }
 
-/* The buffer that saves most where most is alive; -1. Several that are used in turn save nothing
- * until two of them are out. */
+/* The buffer that saves most at the position where most is alive; -1. Several that are used in turn
+ * save nothing until two of them are out. */
 static int best(const choice *c) {
   const tp_plan *p = c->x->plan;
   int64_t most = -1;
@@ -225,7 +226,7 @@ static int best(const choice *c) {
   return found;
 }
 
-/* Out of the file again. */
+/* Takes buffers that fit out of the file again. */
 static void take_back(choice *c) {
   int tries = 0;
   for (int b = c->x->plan->bufs.n - 1; b >= 0 && tries < TRIES; b--) {
@@ -311,7 +312,7 @@ bool tp_exec_places(const tp_exec *x, const int64_t *env, tp_atplaces *fn, void 
   return with_choice(x, env, show, &(shown){ fn, ud });
 }
 
-/* Faults around a place find nothing of other buffers. */
+/* Places buffers in the file so far apart that a fault maps nothing of another buffer. */
 static bool place_out(tp_exec *x, const choice *c) {
   int64_t bytes = 0;
   for (int b = 0; b < x->plan->bufs.n; b++) {
@@ -326,8 +327,8 @@ static bool place_out(tp_exec *x, const choice *c) {
   return !bytes || tp_spill_open(x, bytes);
 }
 
-/* Where most is alive or mapped, or, if that cannot be counted, all buffers; v has room for these
- * and one. */
+/* The buffers at the position where most is alive or mapped or, if that cannot be counted, all; v
+ * has room for these and one. */
 static int pieces(choice *c, tp_piece *v) {
   const tp_plan *p = c->x->plan;
   bool known = c->p.total >= 0 && (c->live || spill_look(c));
@@ -373,7 +374,7 @@ static int64_t outputs(const tp_exec *x, const tp_run *run, tp_piece *v, int *n)
   return sum;
 }
 
-/* One step of dims that end by data. */
+/* Sets bounds of dims that end by data to one step. */
 static void make_few(const tp_plan *p, int64_t *env) {
   for (int i = 0; i < p->ends.n; i++)
     env[p->ends.v[i].bound->id] = TP_MIN(env[p->ends.v[i].bound->id], 1);

@@ -1,4 +1,4 @@
-/* call.c: callbacks. */
+/* call.c: calls the host's functions. */
 #include "run/priv.h"
 
 /* ---- arrays live as long as the region, unless a shape changes or a callback keeps one ---- */
@@ -6,7 +6,7 @@
 typedef struct tp_dcall {
   tp_drows *rows;
   bool *gone;
-  int64_t room;     /* by row of a call; of so many at most */
+  int64_t room;     /* by row of a call: has it ended? room: most rows */
   int64_t *reached; /* by dims in `over` */
   int64_t *coord;
   tp_array **args, **res;
@@ -97,7 +97,7 @@ static bool scatter_results(tp_exec *x, tp_dreg *r, tp_dcall *c) {
 static bool run_call(tp_exec *x, tp_dreg *r) {
   tp_dcall *c = r->k;
   const tp_callee *of = callee(x, r);
-  for (int d = 0; d < of->ndom; d++) /* of no rows it stands for no point */
+  for (int d = 0; d < of->ndom; d++) /* a call over no rows stands for no point */
     if (of->over >> d & 1 && x->env[of->dom[d]->bound->id] == 0) return true;
   for (int i = 0; i < r->rg->ncoord; i++) c->coord[i] = tp_dx_get(&r->coord[i], x->env);
   if (!gather_args(x, r, c) || !clear_rows(x, r, c)) return false;
@@ -113,7 +113,7 @@ static bool run_call(tp_exec *x, tp_dreg *r) {
   if (!x->run->call) return tp_rfail(x, r, TP_E_CALLBACK, "nothing runs callbacks here");
   if (!x->run->call(x->run->ud, &call, x->err))
     return tp_rfail(x, r, TP_E_CALLBACK, "the callback failed");
-  for (int i = 0; i < r->nin; i++) /* the host keeps those */
+  for (int i = 0; i < r->nin; i++) /* the host kept the array */
     if (c->args[i]->refs > 1) c->args[i] = tp_array_unref(c->args[i]);
   return scatter_results(x, r, c);
 }

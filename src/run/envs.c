@@ -1,5 +1,5 @@
-/* envs.c: environments. The last axis of an operand (none of a scalar) belongs to one of them, the
- * others number them. */
+/* envs.c: runs environments. The last axis of an operand (none of a scalar) belongs to one
+ * environment, the others number environments. */
 #include "run/priv.h"
 #include "base/env.h"
 
@@ -32,7 +32,7 @@ static void move_lane(int size, char *o, int64_t so, const char *a, int64_t sa, 
     else memcpy(o, a, (size_t)size);
 }
 
-/* A state may lie where the next one is written: then the environment gets a copy. */
+/* Runs each environment. If a state lies where the next one is written, it gets a copy. */
 static bool run_lanes(tp_exec *x, tp_dreg *r, const tp_env *e, const lane *l, const tp_walk *w) {
   const void *v[3] = { NULL };
   void *o[5];
@@ -70,7 +70,7 @@ bool tp_run_env(tp_exec *x, tp_dreg *r) {
     if (!make_lane(
             x, r, e, &l[i], &r->in[i], step && (i >= r->nin + 2 || (i == 1 && e->nactions > 0))))
       return false;
-  /* of the first result: state or observation */
+  /* rows of the first result: state or observation */
   const tp_view *rows = &l[r->nin].rows;
   bool ok = true;
   tp_walk w;

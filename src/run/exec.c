@@ -59,7 +59,7 @@ tp_exec *tp_exec_free(tp_exec *x) {
   return NULL;
 }
 
-/* A poisoned run has one thread: the others' room counts all the same. */
+/* Peak bytes. A poisoned run has one thread, but the others' room counts too. */
 int64_t tp_exec_peak(const tp_exec *x) {
   return (x->poison ? tp_sum_bytes(x->mem->top, tp_workers_room(x, x->count)) : x->mem->total) +
       tp_spill_most(x);
@@ -160,7 +160,7 @@ bool tp_exec_rest(tp_exec *x, double until, tp_error *err) {
 }
 
 bool tp_exec_split(tp_exec *x, bool split, tp_error *err) {
-  /* two cursors would use rows that one has let go */
+  /* with a file one cursor would use rows that the other has let go */
   if (split == x->flow->split || !x->flow->behind || (split && x->mem->map)) return true;
   if (!split && !tp_exec_rest(x, 0, err)) return false;
   tp_flow_split(x, split);

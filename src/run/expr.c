@@ -1,4 +1,4 @@
-/* expr.c: index expressions, bound. */
+/* expr.c: binds index expressions to bounds. */
 #include "run/priv.h"
 
 static bool is_var(const tp_sym *s) { return s->kind != TP_SYM_BOUND && !s->whole; }

@@ -1,4 +1,4 @@
-/* fail.c: errors of regions, with their points; working memory. */
+/* fail.c: makes errors of regions, with their points; gives working memory. */
 #include "run/priv.h"
 
 /* " at t = 3, i = 2", or "". */

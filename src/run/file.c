@@ -1,7 +1,7 @@
-/* file.c: buffers in a file, to keep to a limit of memory. They are parts of one unlinked, mapped
- * file, so operators use them like memory; the plan's SPILL and FETCH say what is not used for
- * long, and what soon. All space is taken before the first region runs: only there a full disk is
- * an error. */
+/* file.c: keeps buffers in a file, under a limit of memory. They are parts of one unlinked, mapped
+ * file, so operators use them like memory; the plan's SPILL and FETCH say which rows are unused for
+ * long, and which are used soon. All space is taken before the first region runs: only then a full
+ * disk is an error. */
 #include "run/priv.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@ enum { READ_AHEAD = 128 << 10 };
 enum { MADV_POPULATE_READ = 22, MADV_POPULATE_WRITE = 23 };
 #endif
 
-/* Maps pages before they are touched (Linux 5.14), far cheaper than faults. */
+/* Can the system map pages before they are touched (Linux 5.14)? It is far cheaper than faults. */
 static bool populates(int64_t page) {
   static char here[1];
   return !madvise((void *)((intptr_t)here / page * page), 0, MADV_POPULATE_READ);
@@ -46,7 +46,7 @@ void tp_spill_close(tp_exec *x) {
   x->mem->mapsize = 0;
 }
 
-/* Writing beyond the limit would end the process by a signal. */
+/* Takes the file's space: to write beyond a limit on files would end the process by a signal. */
 static int reserve(int fd, int64_t bytes) {
   struct rlimit most;
   if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY &&
@@ -136,7 +136,7 @@ static void advise(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, deed
   }
 }
 
-/* of a ring: round */
+/* calls deeds for runs of rows, round a ring */
 static void each_run(tp_exec *x, const tp_spilled *s, int64_t lo, int64_t hi, deed what) {
   hi = TP_MIN(hi, lo + s->count);
   while (lo < hi) {
@@ -188,7 +188,7 @@ static void reach(tp_exec *x, const tp_spilled *s, int64_t *from, int64_t to, in
   *from = to;
 }
 
-/* Asks for the next that is fetched as a whole. */
+/* Asks for the next buffer that is fetched as a whole. */
 static void ask_next(tp_exec *x, const tp_inst *i) {
   int64_t lo, hi;
   while (++i < x->flow->inst + x->flow->ninst) {
@@ -237,7 +237,7 @@ int64_t tp_spill_most(const tp_exec *x) {
   return x->poison ? x->mem->mosttouched * x->mem->grain : x->mem->beside;
 }
 
-/* without the axes before `axis` */
+/* touches the window from p on, along axes from `axis` on */
 static void touch_window(tp_exec *x, const tp_view *v, int axis, const char *p, int size) {
   int64_t lo = 0, hi = 0, g = x->mem->grain;
   for (int i = axis; i < v->rank; i++)

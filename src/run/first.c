@@ -1,11 +1,11 @@
-/* first.c: parameters: arrays lent as their values, loaded first values, values when a run is
- * looked at or ends early. */
+/* first.c: parameters: lends arrays as their values, puts loaded first values, copies newest values
+ * for runs that are looked at or end early. */
 #include "run/priv.h"
 
 static bool is_pinit(const tp_dreg *r) { return r->rg->kind == TP_RG_PINIT; }
 
-/* A parameter's array may be lent if only its pinit, and the maker of what that takes, write the
- * output. */
+/* Finds the PINITs that may lend an array: only they, and the leaf before that makes their operand,
+ * write the output. */
 static void find_lenders(tp_exec *x) {
   bool *shared = TP_NEWN(&x->a, bool, x->plan->products.n);
   for (int i = 0; i < x->nreg; i++)
@@ -40,7 +40,7 @@ void tp_first_new(tp_exec *x) {
     if (!is_pinit(x->reg[i])) continue;
     int param = x->reg[i]->nin > 1 ? x->plan->bufs.v[x->reg[i]->rg->in[1].buf]->slot : 0;
     x->reg[i]->first = 1 + param;
-    /* and the leaf right before that makes what it takes */
+    /* and the leaf right before, which makes its operand */
     for (int k = i - 1; x->reg[i]->nin > 1 && k >= 0 && !is_pinit(x->reg[k]); k--)
       if (x->reg[k]->rg->first && x->reg[k]->rg->out[0].buf == x->reg[i]->rg->in[0].buf)
         x->reg[k]->first = 1 + param;
@@ -58,7 +58,7 @@ void tp_first_passed(tp_exec *x, int pos) {
     if (is_pinit(x->reg[i]) && x->reg[i]->pos < pos) x->begun[x->reg[i]->out[0].buf] = true;
 }
 
-/* The constant that pinit takes as it is. */
+/* The constant that a pinit takes unchanged; NULL: none. */
 static tp_array *begins_with(const tp_exec *x, const tp_region *r) {
   const tp_nd *in = &r->in[0], *out = &r->out[0];
   const tp_pbuf *b = x->plan->bufs.v[in->buf];
@@ -90,7 +90,7 @@ bool tp_exec_newest(tp_exec *x, int i) {
   const tp_pbuf *b = from < 0 ? NULL : x->plan->bufs.v[from];
   if (!b || !x->begun[from] || pos < b->first || pos > b->last || x->count[from] != x->count[to])
     return false;
-  /* partly written, by a leaf that failed or some threads of a team? */
+  /* is it partly written, by a leaf that failed or by some threads of a team? */
   for (int p = x->ended; p >= 0 && p <= x->torn; p++)
     for (int o = 0; x->regat[p] && o < x->regat[p]->nout; o++)
       if (x->regat[p]->out[o].buf == from) return false;

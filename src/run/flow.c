@@ -6,7 +6,7 @@ static void enter_back(tp_exec *x, bool in) {
   x->env = in ? x->flow->back.env : x->flow->front.env;
 }
 
-/* Runs what front has left, up to rows beyond `row`, a time, or front. */
+/* Runs the work that front has left, up to rows beyond `row`, a time, or front itself. */
 static bool follow(tp_exec *x, int64_t row, double until) {
   tp_flow *f = x->flow;
   const tp_inst *i = f->inst + f->back.pc;
@@ -34,7 +34,7 @@ bool tp_flow_catch_up(tp_exec *x, double until) {
   return !x->flow->split || follow(x, INT64_MAX, until);
 }
 
-/* back must not lag so far that what follows would meet it. */
+/* Runs back as far as the WAIT says: nothing behind it may meet work that is left. */
 static bool wait_for_back(tp_exec *x, const tp_inst *i) {
   tp_flow *f = x->flow;
   int64_t row = tp_dx_get(&i->lo, x->env);
@@ -44,7 +44,7 @@ static bool wait_for_back(tp_exec *x, const tp_inst *i) {
   return ok;
 }
 
-/* Nothing is left for back at this moment. */
+/* Sets split, while no work is left for back. */
 void tp_flow_split(tp_exec *x, bool split) {
   tp_flow *f = x->flow;
   int64_t *env = f->back.env;

@@ -1,4 +1,4 @@
-/* lay.c: the plan's tree as a row of instructions. */
+/* lay.c: lays the plan's tree out as a row of instructions. */
 #include "run/priv.h"
 
 static void count_insts(const tp_pnode *p, int *ninst, int *nreg) {
@@ -130,7 +130,7 @@ static void lay_team(layout *l, const tp_pnode *p, int at) {
   l->inst[l->teamat].beyond = l->n;
 }
 
-/* Instructions from which compiled code may go on know what follows the part. */
+/* Lays p out. Instructions at which compiled code may begin know which one follows the part. */
 static bool lay(layout *l, const tp_pnode *p) {
   int at = l->n;
   const tp_part *part = l->parting < l->npart ? &l->part[l->parting] : NULL;
@@ -166,7 +166,7 @@ bool tp_flow_new(tp_exec *x) {
   return true;
 }
 
-/* Without a file a loop goes on behind SPILL and FETCH at its body's begin. */
+/* Without a file an iteration begins behind SPILL and FETCH at its body's begin. */
 static void enter_body(tp_exec *x, tp_inst *loop) {
   int *to = &x->flow->inst[loop->to - 1].to;
   *to = (int)(loop - x->flow->inst) + 1;

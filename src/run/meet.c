@@ -1,11 +1,13 @@
-/* meet.c: does it pay that threads share a team at these bounds, and where do they have to meet? A
- * window of a cut leaf is *the thread's own* if all places of its buffer that it ever touches lie
- * in the thread's share: the cut moves it by s, of a whole of N places, and all else moves it by
+/* meet.c: decides whether threads gain by sharing a team at these bounds, and where they have to
+ * meet.
+ *
+ * A window of a cut leaf is *the thread's own* if all places of its buffer that it ever touches lie
+ * in the thread's share: the cut, of N places, moves it by s each, and all else moves it by
  * multiples of s N or stays below s. Then places belong to threads by (place / s) mod N, so threads
  * with own windows of one s and one share never meet in the buffer. Two leaves that otherwise touch
  * the same memory, one of them writing, have a meeting between them, unless the first thread runs
- * both. Buffers of different lives may overlap. Loops are walked twice: for what one iteration
- * leaves to the next. */
+ * both. Buffers of different lives may overlap. Loops are walked twice, for leaves of one iteration
+ * meet those of the next. */
 #include "run/priv.h"
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +32,7 @@ typedef struct {
   const tp_teams *t;
   const int64_t *lo, *hi;
 } team_judge;
-/* by position: leaves that have run since the latest meeting */
+/* by position: has the leaf run since the latest meeting? */
 typedef unsigned char *pending;
 
 static bool known(const team_judge *j, const tp_ix *e, int64_t *v) {
@@ -40,7 +42,7 @@ static bool known(const team_judge *j, const tp_ix *e, int64_t *v) {
   return *v == most;
 }
 
-/* Range of the offset without multiples of `period`; false: unknown. */
+/* The range of an offset, up to multiples of `period`. Functions: false: unknown. */
 typedef struct {
   int64_t lo, hi;
 } span;
@@ -71,7 +73,7 @@ static bool offset_span(const team_judge *j, const tp_ix *e, int64_t period, spa
   return true;
 }
 
-/* n places, `step` apart */
+/* adds n places, `step` apart */
 static bool add_places(span *s, int64_t step, int64_t n, int64_t period) {
   if (n <= 1 || step % period == 0) return true;
   s->hi += step * (n - 1);
@@ -136,7 +138,7 @@ static bool is_top(const tp_teams *t, const tp_pnode *x) {
   return false;
 }
 
-/* in one execution of its team */
+/* how often the leaf runs in one execution of its team */
 static int64_t times(const team_judge *j, const tp_pnode *leaf) {
   int64_t n = 1;
   for (const tp_pnode *x = leaf; x; x = is_top(j->t, x) ? NULL : x->up)
@@ -193,7 +195,7 @@ static void reach_leaf(team_judge *j, int pos, pending p) {
   p[pos] = true;
 }
 
-/* A loop or branch may also do nothing: what was pending stays so. */
+/* Finds meetings. A loop or branch may do nothing, so leaves pending before it stay pending. */
 static void find_meetings(team_judge *j, const tp_pnode *x, pending p) {
   int npos = j->all->x->plan->npos;
   if (x->kind == TP_P_REGION) {

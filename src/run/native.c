@@ -1,9 +1,9 @@
-/* native.c: compiled parts of the plan. A part's function runs all of it and calls back for what
- * the interpreter does. A run that is split, poisoned, or has a buffer in a file interprets the
- * part instead, with the same result. */
+/* native.c: runs compiled parts of the plan. A part's function runs all of it and calls back for
+ * leaves of the interpreter. A run that is split, poisoned, or has a buffer in a file interprets
+ * the part instead, with the same result. */
 #include "run/priv.h"
 
-/* The exec of the run, of which x is that of a thread of a team, or the same. */
+/* The run's exec; x is that, or the exec of a thread of a team. */
 static tp_exec *of_run(tp_exec *x) { return x->worker ? x->worker->all->x : x; }
 
 static int native_leaf(void *exec, int pos) {
@@ -15,7 +15,7 @@ static int native_leaf(void *exec, int pos) {
   return 0;
 }
 
-/* Any region of the outermost loop stands for where the run is. */
+/* Any region of the outermost loop may stand for the run's place. */
 static int native_cancelled(void *exec, int pos) {
   tp_worker *w = ((tp_exec *)exec)->worker;
   tp_exec *x = of_run(exec);
@@ -62,7 +62,7 @@ static void native_leave(void *exec, int pos, int loop) {
   if (x->timed) tp_clock_end(x, clock_at(x, pos, loop), x->entered);
 }
 
-/* One thread alone meets no other. */
+/* A meeting of one thread alone. */
 static int native_meet(void *exec) {
   tp_worker *w = ((tp_exec *)exec)->worker;
   return w && !tp_crew_meet(w->all->crew);

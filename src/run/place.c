@@ -1,8 +1,9 @@
-/* place.c: where a run stands, to bytes and back. Nothing read is trusted: cursors must be at
- * places that the loops reach, and buffers have the bytes of these bounds. */
+/* place.c: writes where a run stands as bytes, and reads it back. Nothing read is trusted: cursors
+ * must be at places that the loops reach, and buffers have the bytes of these bounds. */
 #include "run/priv.h"
 
-/* A wait has the position of what follows it: behind the loop, if it ends its body. */
+/* Is the buffer alive at the cursor? A wait has the position of the next region: behind the loop,
+ * if it ends the body. */
 static bool alive_at(const tp_exec *x, const tp_pbuf *b, const tp_cursor *c) {
   const tp_inst *i = &x->flow->inst[c->pc];
   return c->pc < x->flow->ninst && b->first <= i->pos && i->pos - (i->op == TP_I_WAIT) <= b->last;
@@ -29,7 +30,7 @@ bool tp_exec_tick(const tp_exec *x, int64_t *at) {
 
 static bool keeps(const tp_inst *i) { return i->op == TP_I_SPILL || i->op == TP_I_FETCH; }
 
-/* Without what a limit of memory adds: states do not depend on it. */
+/* The place without the instructions of a limit of memory: states do not depend on it. */
 static int64_t place_of(const tp_exec *x, int pc) {
   int64_t n = 0;
   for (int i = 0; i < pc; i++) n += !keeps(&x->flow->inst[i]);
@@ -96,7 +97,7 @@ static int64_t value(const tp_dx *d, const int64_t *env) {
   return d->e ? tp_ix_evalq(d->e, env) : d->c;
 }
 
-/* the same with both, in the whole row */
+/* is the test the same with both bounds, in the whole row? */
 static bool is_same(const growth *g, const tp_dx *d, tp_dtest test) {
   const tp_flow *f = g->x->flow;
   bool asks = false, varies = false;
@@ -133,7 +134,7 @@ static bool all_same(const growth *g, int from, int to) {
   return same;
 }
 
-/* How far the cursor's row may have run: to the end of a loop that it was in. */
+/* The end of what the cursor's row may have run: that of a loop that it was in. */
 static int run_up_to(const growth *g, const tp_cursor *c) {
   const tp_inst *inst = g->x->flow->inst;
   int to = c->pc;
@@ -142,7 +143,7 @@ static int run_up_to(const growth *g, const tp_cursor *c) {
   return to;
 }
 
-/* No longer cut at the state's bound. */
+/* Reads ends again, which the state's bound no longer cuts. */
 static void take_ends(tp_exec *x, tp_cursor *c) {
   int64_t *was = x->env;
   x->env = c->env;
@@ -156,8 +157,8 @@ static void take_ends(tp_exec *x, tp_cursor *c) {
   x->env = was;
 }
 
-/* Would the same have run with these bounds? A condition on the distance to the bound tells in the
- * last row that ran what it did in earlier ones. */
+/* Would the same regions have run with these bounds? A condition on the distance to the bound shows
+ * in the last row that ran what it did in earlier ones. */
 static bool goes_on(tp_exec *x, tp_cursor *c, const int64_t *bounds) {
   if (c->pc >= x->flow->ninst) return false;
   growth g = { x, c->pc, TP_DUPN(&x->a, c->env, x->nsym), c->env };

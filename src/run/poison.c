@@ -1,4 +1,4 @@
-/* poison.c: shows when a plan reads what it must not (TEMPO_POISON). */
+/* poison.c: shows when a plan reads memory that it must not (TEMPO_POISON). */
 #include "run/priv.h"
 
 /* Poisons buffers that were live at the last position and are dead at pos. */
@@ -14,7 +14,7 @@ static void poison_dead(tp_exec *x, int pos) {
   c->pos = pos;
 }
 
-/* A wrong plan would write anywhere. */
+/* Does the window lie inside its buffer? A wrong plan would write anywhere. */
 static bool window_inside(tp_exec *x, const tp_dreg *r, const tp_dnd *d) {
   if (d->buf < 0 || tp_view_count(&d->v) == 0 ||
       (r->rg->kind == TP_RG_PINIT && x->plan->bufs.v[d->buf]->kind == TP_BUF_PARAM))

@@ -1,4 +1,4 @@
-/* Inside src/run. */
+/* Inside src/run: instructions, cursors, memory, threads, and what the files ask of each other. */
 #ifndef TP_RUN_PRIV_H
 #define TP_RUN_PRIV_H
 #include "run/target.h"
@@ -6,7 +6,8 @@
 #define TP_FN static inline
 #include "kernels/prelude/native.h"
 
-/* Ends by data: whether a row is there (tp_rows), and the greatest end of rows that are. */
+/* Ends by data: tests whether a row exists (tp_rows), and finds the greatest end of rows that
+ * do. */
 typedef struct {
   tp_dx at, given;
   int along;
@@ -39,16 +40,16 @@ typedef enum { TP_TEST_TRUE, TP_TEST_GE0, TP_TEST_EQ0 } tp_dtest;
 typedef struct tp_inst {
   tp_dop op;
   tp_dtest test; /* IF: what must hold of cond's value */
-  /* FOR: behind its NEXT; NEXT: the first of the body; IF: where to go on if not; JUMP; BEHIND:
-   * what follows it */
+  /* The next instruction: of a FOR without iterations (behind its NEXT), of a NEXT (the body's
+   * first), of an IF that fails, of a JUMP, behind a BEHIND. */
   int to;
   int up; /* the FOR around it; -1: none */
   int var, step, way;
   bool made; /* SPILL, FETCH: var is the buffer */
-  /* FOR, NEXT: hi is looked at in each iteration; LOAD: hi is the bound given; SPILL, FETCH: hi
+  /* FOR, NEXT: hi is evaluated in each iteration; LOAD: hi is the given bound; SPILL, FETCH: hi
    * rows from lo on; BEHIND, WAIT: lo is the row */
   tp_dx lo, hi, cond;
-  /* of the next region from here on, in the plan's positions */
+  /* the plan's position of the next region from here on */
   int pos;
   int side; /* the BEHIND around it; -1: none */
   /* A part of the plan begins here: its number, from 1 on, and the instruction after it; 0: none.
@@ -64,7 +65,7 @@ typedef struct tp_inst {
 } tp_inst;
 #define TP_WAY(dim) ((dim) + 1) /* the way in which a buffer lies in the file */
 /* A place in the instructions; pos: of the last region that ran. If dims end by data, the later of
- * two cursors may meet fewer regions. */
+ * two cursors may run fewer regions. */
 typedef struct tp_cursor {
   int pc, pos;
   int64_t *env;
@@ -82,20 +83,20 @@ typedef struct tp_flow {
   const tp_inst **loadat;   /* by position: a LOAD */
   tp_native *const *native; /* by part; NULL: not compiled */
   tp_clock *partclock;      /* by part; NULL: none has run */
-  /* by position of a loop inside a part; NULL: there was no code with clocks */
+  /* by position of a loop inside a part; NULL: no code with clocks ran */
   tp_loopclock *loopclock;
-  /* whether it is by now; NULL: it is, or never will be */
+  /* is there code by now? NULL: there is, or never will be */
   tp_codeask *ask;
   void *asked;
-  /* seconds of running since `ask` was asked; when running was last looked at */
+  /* seconds of running since `ask` was called; the time when that was last counted */
   double ran, asking;
   /* TEMPO_LATE: iterations until a run may go on in native code */
   int late;
-  /* split: front leaves BEHIND, of which there is some, to back, which follows it */
+  /* split: front leaves BEHIND (there is some) to back, which follows it */
   tp_cursor front, back;
   bool behind;
   bool split, inback;
-  int64_t backrow; /* all that is left of rows below that is done */
+  int64_t backrow; /* work left of rows below that is done */
   int nshown;      /* since the last tick */
 } tp_flow;
 
@@ -103,21 +104,21 @@ typedef struct tp_store {
   int64_t *offset;
   int64_t total;
   char *arena; /* TEMP buffers */
-  /* by buffer; the file, mapped: all that was reserved, its begin */
+  /* by buffer; the mapped file: all reserved bytes, its begin */
   tp_spilled *spilled;
   char *mapping, *map;
   int64_t mapsize;
-  /* bytes that are mapped and counted together; pages can be mapped ahead */
+  /* grain: bytes that are mapped and counted together; can pages be mapped ahead? */
   int64_t page, grain;
   bool populates;
   bool alone; /* there is no room for threads to work in */
-  /* bytes outside of it that count against the limit (tp_exec_hold) */
+  /* other bytes that count against the limit (tp_exec_hold) */
   int64_t held;
-  int64_t beside; /* bytes of it that are mapped at a time, at most */
-  /* where poisoned: its grains, and how many of them, are mapped */
+  int64_t beside; /* bytes of the file that are mapped at a time, at most */
+  /* if poisoned: which of the file's grains, and how many, are mapped */
   unsigned char *touched;
   int64_t ntouched, mosttouched;
-  int64_t top; /* where poisoned: the end of what was used */
+  int64_t top; /* if poisoned: the end of the used bytes */
 } tp_store;
 
 /* native.c */
@@ -125,11 +126,11 @@ typedef struct tp_store {
 bool tp_native_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);
 bool tp_native_run(tp_exec *x, const tp_inst *i);
 void tp_native_ask(tp_exec *x);   /* between iterations */
-void tp_native_begin(tp_exec *x); /* and end: around what runs */
+void tp_native_begin(tp_exec *x); /* and end: around a run */
 void tp_native_end(tp_exec *x);
 tp_host tp_native_host(tp_exec *x); /* of a run, or of a thread of a team */
-/* team.c: what threads share */
-/* at: where it failed */
+/* team.c: a team's threads */
+/* at: position at which it failed */
 typedef struct tp_worker {
   struct tp_workers *all;
   int who;
@@ -143,53 +144,54 @@ typedef struct tp_workers {
   tp_worker *w; /* [0]: the thread that runs x, with its variables */
   const tp_teams *teams;
   bool *works; /* by team: is it worth it for these bounds? */
-  /* by team: seconds that it waits for threads that meet in it; 0: they do not meet */
+  /* by team: seconds to wait for threads that meet in it; 0: they do not meet */
   double *gather;
   /* by position: they meet before it; never: all 0, for one thread alone */
   unsigned char *meets, *never;
-  /* by position: a cut leaf whose parts would make other bits than the whole, which the first
-   * thread runs */
+  /* by position: would parts of a cut leaf make other bits than the whole? The first thread runs
+   * it */
   bool *alone;
   bool over;     /* the run is cancelled */
-  tp_crew *crew; /* while it runs; NULL: none was asked for yet */
+  tp_crew *crew; /* while it runs; NULL: none was taken yet */
 } tp_workers;
 void tp_workers_free(tp_exec *x);
 bool tp_workers_bind(tp_exec *x);
-void tp_workers_rest(tp_exec *x); /* threads go to others */
-/* Memory that all of them work in; bytes: of each buffer. */
+void tp_workers_rest(tp_exec *x); /* gives threads to other runs */
+/* Bytes of memory in which all threads work; bytes: of each buffer. */
 int64_t tp_workers_room(const tp_exec *x, const int64_t *bytes);
 bool tp_team_takes(const tp_exec *x, const tp_inst *i, const tp_goal *g);
 /* false: not all threads are there, and nothing ran */
 bool tp_team_run(tp_exec *x, const tp_inst *i, bool *ok);
 int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h); /* tp_host.team */
-/* By one of the threads; false: it ends. fails: at that leaf, alone: with the run's error. */
+/* One thread runs a leaf; false: the thread ends. fails: it failed there; alone: with the run's
+ * error. */
 bool tp_team_leaf(tp_worker *w, int pos);
 bool tp_team_fails(tp_worker *w, int pos, bool alone);
 /* meet.c: fills works and meets */
 bool tp_team_judge(tp_workers *all);
 /* watch.c */
-void tp_watch_new(tp_exec *x, tp_dreg *r); /* takes the place of r->run */
+void tp_watch_new(tp_exec *x, tp_dreg *r); /* replaces r->run */
 void tp_watch_free(tp_dreg *r);
 /* first.c */
 void tp_first_new(tp_exec *x);
-bool tp_first_runs(tp_exec *x, const tp_dreg *r); /* of a region that has `first` */
-/* a run goes on there: what lies before has run */
+bool tp_first_runs(tp_exec *x, const tp_dreg *r); /* does a region with `first` run? */
+/* a run goes on there, so regions before it have run */
 void tp_first_passed(tp_exec *x, int pos);
 /* region.c */
-/* also in a cancelled run */
+/* runs it, also in a cancelled run */
 bool tp_dreg_here(tp_exec *x, tp_dreg *r);
 tp_dreg *tp_dreg_new(tp_exec *x, const tp_pnode *p);
 bool tp_dreg_bind(tp_exec *x, tp_dreg *r); /* to the bounds in x->env */
 bool tp_dreg_execute(tp_exec *x, tp_dreg *r);
 /* the same by the clock; profile.c */
 bool tp_dreg_run(tp_exec *x, tp_dreg *r);
-/* around an execution that is counted already */
+/* around an execution that is counted elsewhere */
 double tp_clock_begin(tp_exec *x, tp_clock *c);
 void tp_clock_end(tp_exec *x, tp_clock *c, double from);
 double tp_clock_seconds(const tp_clock *c); /* of all executions */
-/* of the tensor that it makes; NULL: none */
+/* name of the tensor that it makes; NULL: none */
 const char *tp_profile_name(const tp_exec *x, const tp_region *r);
-void tp_profile_work(tp_buf *b, const tp_region *r); /* what it does, in few words */
+void tp_profile_work(tp_buf *b, const tp_region *r); /* describes it in few words */
 /* lay.c, turn.c, flow.c */
 static inline bool tp_is_leaf(const tp_inst *i) {
   return i->op == TP_I_REGION || i->op == TP_I_SHOW || i->op == TP_I_TICK;
@@ -199,9 +201,10 @@ const tp_inst *tp_flow_stop(tp_exec *x, const tp_inst *i);
 bool tp_flow_new(tp_exec *x); /* lays the plan out */
 void tp_flow_bind(tp_exec *x);
 tp_stand tp_flow_run(tp_exec *x, const tp_goal *g);
-/* back, to where front is or until that time */
+/* runs back up to front, or until that time */
 bool tp_flow_catch_up(tp_exec *x, double until);
-/* From one instruction to another, with x's variables: fn at each region, until it is false. */
+/* Goes from one instruction to another with x's variables, and calls fn at each region until it is
+ * false. */
 bool tp_flow_through(tp_exec *x, const tp_inst *i, const tp_inst *to,
     bool (*fn)(void *ud, const tp_inst *i), void *ud);
 void tp_flow_begin(tp_exec *x);
@@ -211,7 +214,7 @@ void tp_flow_settle(tp_exec *x, tp_cursor *c); /* to the next region or tick */
 const tp_inst *tp_flow_side(const tp_exec *x, const tp_cursor *c);
 /* Is the cursor at a place where its loop variables may have their values? */
 bool tp_flow_possible(const tp_exec *x, const tp_cursor *c);
-/* a is further behind than b. */
+/* Is a further behind than b? */
 bool tp_flow_before(const tp_exec *x, const tp_cursor *a, const tp_cursor *b);
 
 /* resolve.c */
@@ -219,32 +222,32 @@ bool tp_flow_before(const tp_exec *x, const tp_cursor *a, const tp_cursor *b);
 void tp_dreg_windows(tp_exec *x, tp_dreg *r);
 tp_drows *tp_drows_new(tp_exec *x, int n, const tp_rows *rows);
 void tp_drows_bind(tp_drows *r, int n, const int64_t *env);
-void tp_end_place(const tp_exec *x, tp_dnd *d); /* its extents, strides and place */
-/* the row `at` of so many axes; its nd is placed */
+void tp_end_place(const tp_exec *x, tp_dnd *d); /* finds its extents, strides and place */
+/* does row `at`, of so many axes, exist? Its nd is placed */
 bool tp_drows_there(const tp_exec *x, const tp_drows *r, int naxis, const tp_walk *at);
 tp_dend *tp_dend_new(tp_exec *x, const tp_pnode *load);
-/* the greatest of it, at most what was given */
+/* the greatest end, at most the given bound */
 int64_t tp_dend_most(const tp_exec *x, tp_dend *e, int64_t given);
 void tp_dreg_resolve(tp_exec *x, tp_dreg *r); /* extents and strides for env */
 void tp_dnd_bind(tp_dnd *d, const int64_t *env);
 /* arena.c */
-/* for x->env: the arena, and the file where the limit wants one */
+/* for x->env: takes the arena, and the file if the limit needs one */
 bool tp_take_memory(tp_exec *x);
 /* file.c */
 void tp_spill_new(tp_exec *x);
-/* what so many bytes of a buffer take in it */
+/* bytes of the file that so many of a buffer take */
 int64_t tp_spill_space(const tp_exec *x, int64_t bytes);
 bool tp_spill_open(tp_exec *x, int64_t bytes);
 void tp_spill_close(tp_exec *x);
 void tp_run_spill(tp_exec *x, const tp_inst *i); /* of buffers in the file */
 void tp_run_fetch(tp_exec *x, const tp_inst *i);
-/* nothing of the file stays mapped */
+/* unmaps all of the file */
 void tp_spill_rest(tp_exec *x);
 bool tp_spill_poison(tp_exec *x);
-/* where poisoned: is no more mapped than was said? */
+/* if poisoned: is no more mapped than was planned? */
 bool tp_spill_touch(tp_exec *x, const tp_dreg *r, const tp_dnd *d);
 int64_t tp_spill_most(const tp_exec *x);
-/* dense or strided windows */
+/* copies dense or strided windows */
 static inline void tp_copy(const tp_exec *x, int size, const tp_view *out, const tp_view *in) {
   x->target->copy(x, size, &(tp_dnd){ .wrap = -1, .v = *out }, &(tp_dnd){ .wrap = -1, .v = *in });
 }
@@ -254,8 +257,8 @@ void tp_call_bind(tp_exec *x, tp_dreg *r);
 void tp_call_free(tp_dreg *r);
 /* envs.c */
 bool tp_run_env(tp_exec *x, tp_dreg *r);
-/* poison.c: memory that nothing has written yet, or whose value is over, is NaN (TEMPO_POISON) */
+/* poison.c: makes memory NaN that nothing has written, or whose value is dead (TEMPO_POISON) */
 bool tp_poison_begin(tp_exec *x);
-/* before it runs; false: a window of it leaves its buffer */
+/* before a region runs; false: a window leaves its buffer */
 bool tp_poison_region(tp_exec *x, const tp_dreg *r);
 #endif

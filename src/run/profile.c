@@ -1,9 +1,11 @@
-/* profile.c: how often and how long each region and compiled part ran. Always on, so cheap: times
- * the first executions, then about one in 64 at irregular distances (the last iteration of a loop
- * may be the dear one), which stand for the others. Waiting for a processor does not count: an
- * execution takes no longer than the thread has run since it was last asked, shortly before. Asking
- * is dear: it is done at long executions, and now and then. Both clocks may say too much but never
- * too little, so no rate is above the true one. */
+/* profile.c: counts how often and how long each region and compiled part ran.
+ *
+ * It is always on, so it must be cheap: it times the first executions, then about one in 64 at
+ * irregular distances (the last iteration of a loop may be the dear one), which stand for the
+ * others. Waits for a processor do not count: an execution takes no longer than the thread has run
+ * since its clock was read shortly before. That clock is dear, so it is read at long executions,
+ * and now and then. Both clocks may say too much but never too little, so no rate is above the true
+ * one. */
 #include "run/priv.h"
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@ enum { FIRST = 16 };
 #define LOOK_EACH   1e-3
 #define SHORTEST    1e-7 /* seconds: clocks tell it from 0 */
 
-/* of this thread; infinite: its clock is too coarse */
+/* seconds that this thread has run; infinite: its clock is too coarse */
 static double ran(void) {
   struct timespec t, u;
   bool known =
@@ -60,7 +62,7 @@ static double seconds_with(const tp_clock *c, bool trims) {
   return c->first + each * (double)TP_MAX(c->calls - FIRST, 0);
 }
 
-/* Drops the longest: a host that takes the processor away cannot be seen. */
+/* Seconds of all executions, without the longest: the host may have taken the processor away. */
 double tp_clock_seconds(const tp_clock *c) {
   enum { TRIMMED = 4 };
   return seconds_with(c, c->nlater >= TRIMMED);
@@ -100,15 +102,15 @@ void tp_profile_work(tp_buf *b, const tp_region *r) {
   if (r->acc) tp_puts(b, ", summed up");
 }
 
-/* Average rate, the longest included, as it may have most work; none where nothing is counted or
- * the time is too short. */
+/* Puts the average rate, the longest execution included, which may have most work; no rate if
+ * nothing is counted or the time is too short. */
 static void put_rate(tp_buf *b, double each, const tp_clock *c) {
   bool known = each > 0 && c->first + c->later >= SHORTEST;
   if (known) tp_putf(b, " %8.1f", each * (double)c->calls / seconds_with(c, false) * 1e-9);
   else tp_puts(b, "        -");
 }
 
-/* One execution as a whole. */
+/* Counts one execution of the loop as a whole. */
 static bool count_loop_once(const tp_exec *x, const tp_pnode *loop, tp_counted *all) {
   tp_arena a;
   int64_t turns;
@@ -143,7 +145,7 @@ static void put_row(
   tp_puts(b, "\n");
 }
 
-/* Seconds of regions that it calls, and of other clocks inside. */
+/* Seconds of the regions that n calls, and of other clocks inside. */
 static double called(const tp_exec *x, const tp_pnode *n) {
   double s = 0;
   TP_EACH_NODE (k, n) {

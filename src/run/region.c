@@ -1,7 +1,7 @@
 /* region.c: makes, binds and runs a region. */
 #include "run/priv.h"
 
-/* Nothing writes its results behind the end of the outermost loop around it. */
+/* Notes by buffer the position after which no region writes it: the end of the outermost loop. */
 static void note_writes(tp_exec *x, const tp_pnode *p) {
   int end = p->pos;
   for (const tp_pnode *q = p->up; q; q = q->up)
@@ -63,8 +63,8 @@ static bool unwrap(tp_exec *x, tp_dreg *r, tp_dnd *d) {
   return true;
 }
 
-/* Ends the run without an error. Outputs that nothing from here on, or round an enclosing loop,
- * writes are complete; parameters keep what was made. */
+/* Ends the run without an error. An output is complete if nothing from here on, or round an
+ * enclosing loop, writes it; parameters keep the values made. */
 bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r) {
   x->cancelled = true;
   x->ended = r->pos;

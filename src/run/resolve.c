@@ -1,4 +1,4 @@
-/* resolve.c: operands: compiled once, bound at new bounds, placed at each execution. */
+/* resolve.c: compiles operands once, binds them at new bounds, places them at each execution. */
 #include "run/priv.h"
 
 static tp_dx *dxs(tp_arena *a, int n, const tp_ix *const *e) {
@@ -63,7 +63,7 @@ void tp_dreg_windows(tp_exec *x, tp_dreg *r) {
   for (int i = 0; i < g->nlead; i++) r->dynamic |= r->lead[i].var;
 }
 
-/* Those of width > 1 come first; the others add nothing. */
+/* Puts rings of width > 1 first; the others add nothing. */
 static void bind_rings(tp_dnd *d, const int64_t *env) {
   d->nlive = 0;
   for (int i = 0; i < d->nring; i++) {
@@ -91,7 +91,7 @@ void tp_dnd_bind(tp_dnd *d, const int64_t *env) {
   tp_dx_bind(&d->wmod, env);
 }
 
-/* The builder makes none whose width or stride varies. */
+/* Finds rings' places: width and stride never vary. */
 static void resolve_rings(tp_dnd *d, const int64_t *env) {
   for (int i = 0; i < d->nring; i++)
     if (d->ring[i].width.var || d->ring[i].stride.var) {
@@ -100,7 +100,7 @@ static void resolve_rings(tp_dnd *d, const int64_t *env) {
     }
 }
 
-/* T - 1 at T = 0 is 0: such a region never runs. */
+/* Negative extents, as T - 1 at T = 0, become 0: such a region never runs. */
 static void set_view(tp_dnd *d, const int64_t *env) {
   d->v.rank = d->rank;
   for (int i = 0; i < d->rank; i++) {
@@ -117,7 +117,7 @@ void tp_dreg_resolve(tp_exec *x, tp_dreg *r) {
   }
 }
 
-/* The nd of an end belongs to no region. */
+/* It stands for the region of an end's nd, which belongs to none. */
 static const tp_dreg alone;
 
 tp_drows *tp_drows_new(tp_exec *x, int n, const tp_rows *rows) {
@@ -148,7 +148,7 @@ void tp_end_place(const tp_exec *x, tp_dnd *d) {
   tp_dnd_place(x, d);
 }
 
-/* over the other axes */
+/* the greatest end over the other axes */
 static int64_t end_at(const tp_view *v, int64_t first, int naxis) {
   int64_t most = 0;
   TP_WALK (w, v->rank - naxis, v->shape + naxis)
@@ -162,7 +162,8 @@ bool tp_drows_there(const tp_exec *x, const tp_drows *r, int naxis, const tp_wal
                  end_at(&r->nd.v, tp_walk_offset(at, r->nd.v.stride), naxis));
 }
 
-/* A loop looks at all ends that it may need, for other bounds too: b[J - 2] at J = 1 is outside. */
+/* Are the end's rows there? A loop loads all ends that it may need at any bounds: b[J - 2] at J = 1
+ * is outside. */
 static bool has_rows(const tp_exec *x, const tp_dnd *d) {
   int64_t first = ((char *)d->v.p - x->base[d->buf]) / d->size, last = first;
   for (int i = 0; i < d->rank; i++) last += (d->v.shape[i] - 1) * d->v.stride[i];

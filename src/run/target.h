@@ -1,10 +1,10 @@
-/* A target's view of a plan that runs, and its part in that: the functions of regions.
+/* A target's view of a plan that runs, to which it gives the functions of regions.
  *
  * A run makes each region ready once: every expression becomes a tp_dx. When bounds change it
- * binds: expressions over bounds become numbers, those over loop variables become linear forms
- * where they are ones, windows get extents and strides, kernels their loops. A region whose extents
- * or strides mention loop variables (dynamic) is bound again each time it runs. Each execution
- * finds the offsets only. */
+ * binds: expressions over bounds become numbers, those that are linear in loop variables become
+ * linear forms, windows get extents and strides, kernels their loops. A region whose extents or
+ * strides mention loop variables (dynamic) is bound again each time it runs. Each execution finds
+ * the offsets only. */
 #ifndef TP_TARGET_H
 #define TP_TARGET_H
 #include "run/run.h"
@@ -19,12 +19,12 @@ typedef struct tp_view {
 int64_t tp_view_count(const tp_view *v);
 bool tp_view_dense(const tp_view *v);
 void tp_view_strides(tp_view *v); /* row major */
-/* row major, but axes that do not move still don't: elements that are one stay one. How many there
- * are */
+/* Row major, but axes that do not move stay so: elements that are one stay one. Returns how many
+ * elements there are. */
 int64_t tp_dense_strides(tp_view *v);
 tp_view tp_view_part(const tp_view *v, int axis, int64_t lo, int64_t n, int size);
 tp_view tp_view_spatial(const tp_view *v, int nlead); /* without the leading axes */
-/* of that shape, over dense elements */
+/* a view of that shape over dense elements */
 tp_view tp_view_dense_as(const tp_view *like, void *p);
 
 /* ---- expressions (expr.c) ---- value = c + sum of coef * env[sym], or tp_ix_evalq */
@@ -64,14 +64,14 @@ typedef struct tp_dnd {
   tp_dx *shape, *stride; /* the region's leading axes first */
   bool ragged;           /* extents or strides mention loop variables */
   int wrap;
-  tp_dx wlo, wmod; /* axis of the view that lies on a ring; -1 */
+  tp_dx wlo, wmod; /* wrap: axis of the view that lies on a ring; -1 */
   tp_view v;       /* p: found anew by each execution */
 } tp_dnd;
 
 /* ---- regions ---- */
-/* next: the execution that is timed next. first, later: seconds of the first executions, and of the
- * nlater timed ones after them, without waiting for a processor; most: the longest of these. ran:
- * how long the thread had run when that was last asked before the execution. */
+/* next: number of the execution that is timed next. first, later: seconds of the first executions,
+ * and of the nlater timed ones after them, without waits for a processor; most: the longest of
+ * these. ran: how long the thread had run when its clock was last read before the execution. */
 typedef struct tp_clock {
   int64_t calls, next, nlater;
   double first, later, most, ran;
@@ -84,15 +84,15 @@ struct tp_dreg {
   bool (*run)(tp_exec *x, tp_dreg *r);
   int nin, nout, nnd, nlead, npoint; /* npoint: axes that are dims */
   tp_dnd *in, *out;                  /* one array: inputs, then outputs */
-  /* halved: what it makes in f32 goes on into a 16-bit float */
+  /* halved: its results in f32 are narrowed to a 16-bit float */
   bool dynamic, wrapped, halved;
   tp_dx *lead, *leadlo, *ix, *coord;
   int pos;
   tp_clock *clock;
   struct tp_watch *watch; /* of a region that is checked */
-  /* of a PINIT, and of the leaf that makes what it takes: 1 + the parameter; else 0 */
+  /* of a PINIT, and of the leaf that makes its operand: 1 + the parameter; else 0 */
   int first;
-  void *k; /* what its functions keep: tp_ew, tp_dcall, ... */
+  void *k; /* data of its functions: tp_ew, tp_dcall, ... */
 };
 
 /* ---- the table ---- */
@@ -104,14 +104,14 @@ struct tp_target {
   void (*make)(tp_exec *x, tp_dreg *r); /* gives a LOOP, OP or PINIT its functions */
   bool (*ready)(tp_exec *x);            /* all regions are made */
   void (*close)(tp_exec *x);            /* also where open failed, or never was */
-  /* both bound: does the part make the bits that the whole would make there? */
+  /* does the part make the bits that the whole makes there? Both are bound */
   bool (*alike)(const tp_exec *x, const tp_dreg *whole, const tp_dreg *part);
-  /* elements of one shape; either may lie on a ring */
+  /* copies elements of one shape; either window may lie on a ring */
   void (*copy)(const tp_exec *x, int size, const tp_dnd *out, const tp_dnd *in);
   /* rows x n elements: o[i * orow + j] = a[j * arow + i] */
   void (*turn)(
       int size, void *o, int64_t orow, const void *a, int64_t arow, int64_t rows, int64_t n);
-  /* what it can do at most: memory read and written, products of f32; 0: not known */
+  /* the machine's most: memory read and written, products of f32; 0: not known */
   const tp_speed *(*speed)(void);
 };
 
@@ -134,12 +134,12 @@ struct tp_exec {
   /* by buffer: position after which nothing writes it */
   int *written;
   char *work, *workend; /* what is left of the region's work buffer */
-  /* of a thread of a team: itself, and where its regions work; else NULL */
+  /* the thread of a team that runs this exec; else NULL */
   struct tp_worker *worker;
   char *room;
-  /* what runs beside this thread (team.c); NULL: nothing */
+  /* the threads that share teams (team.c); NULL: none */
   struct tp_workers *workers;
-  /* by buffer: a first value of a parameter was put there (first.c) */
+  /* by buffer: was a parameter's first value put there? (first.c) */
   bool *begun;
   /* by output: the PINIT whose array it may be; its buffer, and the one that holds its newest
    * value. NULL, -1: none */
@@ -147,33 +147,34 @@ struct tp_exec {
   int *last, *holder;
   /* running: loop variables have their values; placed: buffers lie as the latest run put them */
   bool poison, running, cancelled, placed;
-  /* where it ended early, and the last position from there on that may be half done; -1 */
+  /* positions ended .. torn may be half done, because the run ended early there; -1 */
   int ended, torn;
-  /* code with clocks: when what runs began, if anybody asks; it is timed */
+  /* code with clocks: when the timed execution that goes on began */
   double entered;
   bool timed;
-  /* seconds that this thread has run, and when that was asked (run/profile.c); 0: another thread
-   * may have */
+  /* seconds that this thread had run at time `looked` (run/profile.c); 0: that may have been
+   * another thread */
   double ran, looked;
   /* where buffers lie; where it stands (run/priv.h) */
   struct tp_store *mem;
   struct tp_flow *flow;
 };
 
-/* "class: 'h' at t = 3: text". lead: place of the point along the leading axes, nlead of them;
+/* Fails with "class: 'h' at t = 3: text". lead: place of the point along the nlead leading axes;
  * tp_rfail knows none. axis: NULL, or the place along the axes of rg->along. */
 bool tp_rfail(tp_exec *x, const tp_dreg *r, tp_code code, const char *fmt, ...) TP_PRINTF(4, 5);
 bool tp_rfail_at(tp_exec *x, const tp_dreg *r, const int64_t *lead, const int64_t *axis,
     tp_code code, const char *fmt, ...) TP_PRINTF(6, 7);
-/* Integers that have no value: TP_K_DIVZERO, TP_K_NEGPOW, or 3: the least or greatest of none. */
+/* Fails because an integer has no value: TP_K_DIVZERO, TP_K_NEGPOW, or 3: the least or greatest of
+ * none. */
 bool tp_rfault(tp_exec *x, const tp_dreg *r, const int64_t *lead, int what);
 /* false: the run ends at this region without an error */
 bool tp_dreg_cancelled(tp_exec *x, const tp_dreg *r);
-/* Aligned memory until the region ends, in its work buffer; NULL (and the error filled): none left.
- */
+/* Aligned memory until the region ends, in its work buffer; NULL (and the error filled): none
+ * left. */
 void *tp_work(tp_exec *x, const tp_dreg *r, int64_t count, int64_t size);
 
-/* The operand's place for this execution. */
+/* Finds the operand's place for this execution. */
 static inline void tp_dnd_place(const tp_exec *x, tp_dnd *d) {
   int64_t o = tp_dx_get(&d->off, x->env);
   for (int i = 0; i < d->nlive; i++) {

@@ -1,8 +1,8 @@
-/* team.c: threads that share a part of the plan (plan/team.c). Each has an exec of its own: cut
- * regions, bound for its share of an axis, blocks to work in, a copy of the variables from the
- * team's begin; buffers and instructions are the run's. The first is the running thread, with the
- * run's variables, and alone runs what is not cut: its error, or cancelled run, ends the others at
- * their next region. */
+/* team.c: runs threads that share a team of the plan (plan/team.c). Each has an exec of its own:
+ * cut regions bound for its share of an axis, work buffers, a copy of the variables from the team's
+ * begin; buffers and instructions are the run's. The first is the running thread, with the run's
+ * variables; it alone runs leaves that are not cut. If it fails or the run is cancelled, the others
+ * end at their next region. */
 #include "run/priv.h"
 
 static bool is_cut(const tp_teams *t, int pos) { return t->leaf[pos] && t->cut[pos].share >= 0; }
@@ -81,7 +81,7 @@ int64_t tp_workers_room(const tp_exec *x, const int64_t *bytes) {
   return x->workers ? tp_times_bytes(room_of_one(x->workers, bytes), x->workers->n) : 0;
 }
 
-/* who of n */
+/* sets the shares of thread `who` of n */
 static void put_shares(const tp_teams *t, int64_t *env, int who, int n) {
   for (int i = 0; i < t->nshare; i++) {
     int64_t whole = tp_ix_evalq(t->share[i].whole, env), from = tp_share_from(whole, who, n);
@@ -122,7 +122,7 @@ typedef struct {
   bool ok;
 } team_job;
 
-/* Others go on to the next meeting: their errors may come before it. */
+/* Notes that a thread failed. Others go on to the next meeting: their errors may come first. */
 bool tp_team_fails(tp_worker *w, int pos, bool alone) {
   tp_exec *x = w->all->x;
   if (alone) w->err = *x->err;
@@ -168,7 +168,7 @@ static void work(void *ud, int who) {
   if (!ok) tp_crew_stop(all->crew);
 }
 
-/* The error that one thread alone would meet first; of one leaf, the first share's. */
+/* Takes the error that one thread alone would meet first: of one leaf, that of the first share. */
 static bool ended(tp_workers *all, const tp_team *team) {
   const tp_worker *first = NULL;
   all->x->cancelled |= all->w[0].x.cancelled;
@@ -189,7 +189,7 @@ static bool run_job(tp_workers *all, team_job *j, bool *ok) {
   return true;
 }
 
-/* Not of another process. */
+/* Has it a crew of this process? After a fork it has not. */
 static bool has_crew(tp_workers *all) {
   if (all->crew && !tp_crew_is_ours(all->crew)) all->crew = NULL;
   if (!all->crew) all->crew = tp_crew_take(all->n);
@@ -210,7 +210,7 @@ bool tp_team_run(tp_exec *x, const tp_inst *i, bool *ok) {
   return run_job(x->workers, &(team_job){ .all = x->workers, .from = i, .id = i->team - 1 }, ok);
 }
 
-/* Alone a thread has the whole share. */
+/* Runs a team from native code. A single thread has the whole share. */
 int tp_native_team(void *exec, int id, tp_native *fn, const tp_host *h) {
   tp_exec *x = exec;
   tp_workers *all = x->workers;

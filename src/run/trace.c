@@ -1,9 +1,9 @@
-/* trace.c: the profile for chrome://tracing and Perfetto: the plan's tree, each region, loop and
- * compiled part as long as in all runs so far, one after the other. */
+/* trace.c: writes the profile for chrome://tracing and Perfetto: the plan's tree, in which each
+ * region, loop and compiled part is as long as in all runs so far, one after the other. */
 #include "run/priv.h"
 #include "io/io.h"
 
-/* 0: not UTF-8 */
+/* bytes of the character; 0: not UTF-8 */
 static int utf8_length(const unsigned char *s) {
   int c = *s, n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
   for (int k = 1; k < n; k++)
@@ -35,7 +35,7 @@ typedef struct {
   tp_buf b;
 } trace;
 
-/* Integers: inner events stay inside. */
+/* Times are integers, so that inner events stay inside. */
 static void put_event(trace *t, const char *kind, const char *name, double from, double to) {
   long long ns = (long long)(from * 1e9), took = (long long)(to * 1e9) - ns;
   tp_putf(&t->b,
@@ -89,7 +89,7 @@ static double put_inside(trace *t, const tp_pnode *n, double at) {
   return to;
 }
 
-/* A compiled part is a run of neighbours. */
+/* Puts n and all below, from time `at` on. A compiled part is a run of neighbours. */
 static double put_tree(trace *t, const tp_pnode *n, double at) {
   const tp_part *p = t->next < t->nparts ? &t->part[t->next] : NULL;
   char name[64];

@@ -1,4 +1,4 @@
-/* turn.c: from one instruction to the next; where a cursor is. */
+/* turn.c: goes from one instruction to the next, and compares cursors. */
 #include "run/priv.h"
 
 static bool holds(const tp_exec *x, const tp_inst *i) {
@@ -11,7 +11,7 @@ static bool is_inside(const tp_exec *x, const tp_inst *i) {
                      : x->env[i->var] >= tp_dx_get(&i->lo, x->env);
 }
 
-/* not a region; leaves: BEHIND is skipped */
+/* the next instruction of one that is no region; leaves: BEHIND is skipped */
 const tp_inst *tp_flow_turn(tp_exec *x, const tp_inst *i, bool leaves) {
   const tp_inst *to = x->flow->inst + i->to;
   const tp_spilled *s;
@@ -42,7 +42,7 @@ bool tp_flow_through(tp_exec *x, const tp_inst *i, const tp_inst *to,
   return true;
 }
 
-/* The else part; `to`: none. */
+/* Where an IF goes on if its condition fails; `to` if it has no else. */
 static int else_of(const tp_exec *x, const tp_inst *i) {
   const tp_inst *last = x->flow->inst + i->to - 1;
   return last->op == TP_I_JUMP && last->to > i->to ? last->to : i->to;
@@ -66,7 +66,8 @@ const tp_inst *tp_flow_stop(tp_exec *x, const tp_inst *i) {
   return i;
 }
 
-/* back goes no further than front, as its inputs might not be made. */
+/* Moves the cursor to the next region or tick. back goes no further than front: its inputs might
+ * not be made. */
 void tp_flow_settle(tp_exec *x, tp_cursor *c) {
   tp_flow *f = x->flow;
   int64_t *was = x->env;

@@ -1,4 +1,4 @@
-/* view.c: windows. */
+/* view.c: counts, strides and parts of windows. */
 #include "run/target.h"
 
 int64_t tp_view_count(const tp_view *v) {

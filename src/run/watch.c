@@ -1,5 +1,5 @@
-/* watch.c: checked regions: when one is done, NaN or infinity that arose in it ends the run.
- * tp_dreg_new sends only such regions here. */
+/* watch.c: runs checked regions: NaN or infinity that arises in one ends the run. tp_dreg_new sends
+ * only such regions here. */
 #include "run/priv.h"
 #include "kern/made.h"
 
@@ -8,7 +8,7 @@ struct tp_watch {
   bool (*run)(tp_exec *, tp_dreg *);
   char **kept;
   size_t *room; /* by operand */
-  /* of the operator; of an elementwise region its last one, else NULL */
+  /* the operator; in an elementwise region the last one, else NULL */
   int nin;
   const tp_micro *micro;
   uint64_t *cell; /* its numbers */
@@ -45,7 +45,7 @@ static bool is_written(const tp_dreg *r, int i) {
   return same && r->in[i].buf >= 0;
 }
 
-/* Operand i, results last, at a place along the leading axes; NULL: all of it. */
+/* A view of operand i, results last, at a place along the leading axes; NULL: all of it. */
 static tp_lens lens_of(const tp_dreg *r, int i, const int64_t *lead, bool before) {
   const tp_dnd *d = &r->in[i];
   int n = lead ? r->npoint : 0;
@@ -73,7 +73,7 @@ static tp_lens source_of(const tp_dreg *r, int k, const int64_t *lead) {
   return l;
 }
 
-/* without the folded axes, or with one place along them */
+/* drops the folded axes, or leaves one place along them */
 static void without_folded(const tp_dreg *r, tp_lens *out) {
   int n = 0;
   for (int k = 0; k < out->rank; k++) {

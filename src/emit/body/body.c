@@ -1,5 +1,5 @@
-/* body.c: the body of a loop: its windows, and a straight line of the prelude's functions, rounded
- * where the interpreter rounds. */
+/* body.c: prints the body of a loop: its windows, and a straight line of the prelude's functions,
+ * rounded where the interpreter rounds, so bits are the same. */
 #include "emit/body/nest.h"
 
 /* ---- axes ---- */
@@ -98,13 +98,13 @@ void emit_open_seams(const nest *l) {
 
 /* ---- the body ---- */
 
-/* The same along the innermost axis: read before it. */
+/* Is input i the same along the innermost axis? Then it is read before that loop. */
 static bool is_fixed(const nest *l, int i) {
   return !l->at && l->nax && tp_is_number(l->stride[i][l->nax - 1], 0) &&
       !tp_region_writes(l->r, l->w[i]->buf);
 }
 
-/* Does each point go through neighbours itself (product.c)? */
+/* Is each point a dot product over neighbours (product.c)? */
 static bool is_dot(const nest *l) { return l->r->nmicro == 1 && l->r->micro->op == TP_OP_MATMUL; }
 
 /* The element of window w at this point, as it is computed: in a local, or in memory. */
@@ -141,7 +141,7 @@ static void put_arguments(const nest *l, const tp_micro *m) {
   tp_puts(l->e->b, ")");
 }
 
-/* An i64 divided by a number for which compilers know nothing better in vectors. */
+/* Is it an i64 divided by a number for which compilers have no better code in vectors? */
 static bool divides_i64(const tp_region *r, const tp_micro *m) {
   const tp_micro *by = m->in[1] >= r->nin ? &r->micro[m->in[1] - r->nin] : NULL;
   int64_t v = by && by->op == TP_OP_FILL && by->f > 0 && by->f < 0x1p45 ? (int64_t)by->f : 0;
@@ -152,7 +152,8 @@ bool emit_has_near(const tp_region *r, const tp_micro *m) {
   return tp_emit_rows[m->op].near && (tp_dtype_float(m->dtype) || divides_i64(r, m));
 }
 
-/* With all its branches, in a function of its own: seldom run, and long wherever it stands. */
+/* Prints the operator with all its branches as a function of its own: it seldom runs and is
+ * long. */
 static void put_far(tp_emit *e, const tp_micro *m, const char *sfx) {
   bool *made = &e->far[m->op][tp_compute(m->dtype)];
   const char *type = tp_emit_held(m->dtype), *name = tp_emit_rows[m->op].name;
@@ -231,7 +232,7 @@ static void put_dot(const nest *l, const tp_micro *m) {
   tp_putf(l->e->b, ", %s, %d)", emit_ix(l->e, m->ix), (int)m->f);
 }
 
-/* A number that divides, multiplies or raises integers makes other code. */
+/* Does input k decide which code is made: a number that divides, multiplies or raises integers? */
 static bool decides(const tp_region *r, int k) {
   bool any = r->micro[k].dtype == TP_BOOL;
   for (int i = k + 1; i < r->nmicro && !tp_dtype_float(r->micro[k].dtype); i++)
@@ -273,7 +274,7 @@ void tp_emit_micros(tp_emit *e, const tp_pnode *x) {
   for (int k = 0; k < l.r->nmicro; k++) put_micro(&l, k);
 }
 
-/* Symbols of axes whose values are numbers of the body. */
+/* Declares symbols of axes that the body's numbers mention. */
 static void put_leads(const nest *l) {
   tp_emit *e = l->e;
   for (int i = 0; i < l->r->nlead; i++) {
@@ -287,7 +288,7 @@ static void put_leads(const nest *l) {
 void emit_work(const nest *l) {
   put_leads(l);
   emit_inputs(l, false);
-  /* fused into the sum */
+  /* the multiplication is fused into the sum */
   if (l->product && !is_dot(l) && tp_dtype_float(l->r->micro[0].dtype)) return;
   for (int k = 0; k < l->r->nmicro; k++) put_micro(l, k);
 }

@@ -1,13 +1,13 @@
-/* draw.c: random numbers (docs/random.md). Functions of the prelude make words of a strip of points
- * by vectors; a loop then makes numbers of them. The part of the key that points share is made
- * before. In a loop over single points the strip is of iterations to come: a number depends on
+/* draw.c: prints random numbers (docs/random.md). Functions of the prelude make words of a strip of
+ * points by vectors; a loop then makes numbers of them. The part of the key that points share is
+ * made before. In a loop over single points the strip holds iterations to come: a number depends on
  * nothing that the loop does. */
 #include "emit/priv.h"
 
 enum { FEW_DRAWN = 16, POINTS_DRAWN = 64, DRAWN_AHEAD = 16 };
 
-/* var: a strip goes along it, by `step` from point to point: along the region's last axis, or, with
- * `ahead`, along a loop; NULL: there is none. per: words of an element */
+/* var: a strip goes along this variable, by `step` from point to point: that of the region's last
+ * axis or, with `ahead`, of a loop; NULL: there is no strip. per: words of an element */
 typedef struct {
   tp_emit *e;
   const tp_region *r;
@@ -17,7 +17,7 @@ typedef struct {
   tp_dtype d;
 } drawn;
 
-/* Strips go along variables in which all coordinates are linear. */
+/* Are all coordinates linear in the variable, so that a strip can go along it? */
 static bool moves_evenly(const tp_emit *e, const tp_region *r, const tp_sym *var) {
   bool all = true;
   for (int i = 0; i < r->ncoord; i++) {
@@ -51,7 +51,7 @@ bool tp_emit_is_ahead(const tp_emit *e, const tp_pnode *x) {
 
 /* ---- keys ---- */
 
-/* Coordinates before the first one that moves from point to point. */
+/* How many coordinates come before the first one that moves from point to point. */
 static int shared_coords(const drawn *w) {
   for (int i = 0; i < w->r->ncoord; i++) {
     if (w->var && tp_ix_mentions(w->r->coord[i], w->var)) return i;
@@ -120,7 +120,8 @@ static void put_number(const drawn *w, const char *lo, const char *hi) {
 
 /* ---- few numbers a point ---- */
 
-/* Rows of m: two of keys, then w, the words. The variable is what it is at the first point. */
+/* Prints the words of many points into rows of m: two of keys, then the words. The variable has its
+ * value at the first point. */
 static void put_words_of_many(const drawn *w, int words) {
   tp_emit *e = w->e;
   int blocks = (words + 3) / 4;
@@ -149,8 +150,8 @@ static void put_words_of_one(const drawn *w, int words) {
   }
 }
 
-/* The point's elements; kept: an index of the numbers that are kept for further iterations, which
- * are made, or taken; NULL: none are. */
+/* Prints the point's elements. kept: the index of numbers that are kept for further iterations,
+ * which are made or (takes) taken; NULL: none are. */
 static void put_elements(const drawn *w, const char *kept, bool takes) {
   tp_emit *e = w->e;
   const tp_nd *o = &w->r->out[0];
@@ -171,7 +172,7 @@ static void put_elements(const drawn *w, const char *kept, bool takes) {
   }
 }
 
-/* A loop over some points, which is inside of one over strips where these go along an axis. */
+/* Prints a loop over the points of a strip, inside a loop over strips if these go along an axis. */
 static void put_strip(const drawn *w) {
   tp_emit *e = w->e;
   int last = w->r->nlead - 1, most = w->ahead ? DRAWN_AHEAD : w->var ? POINTS_DRAWN : 1;
@@ -204,7 +205,7 @@ static void put_ahead(const drawn *w) {
   put_elements(w, tp_printf(e->a, "(s%d - d%d_from)*%d", v, pos, w->step), true);
 }
 
-/* ---- many ---- */
+/* ---- many numbers a point ---- */
 
 static void put_stream(const drawn *w) {
   tp_emit *e = w->e;

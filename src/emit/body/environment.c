@@ -1,5 +1,5 @@
-/* environment.c: environments whose source is known: each point of the region's axes is a lane,
- * whose state, actions and observations stand in arrays of their own. */
+/* environment.c: prints environments whose source is known. Each point of the region's axes is a
+ * lane, whose state, actions and observations stand in arrays of their own. */
 #include "emit/priv.h"
 #include "base/env.h"
 

@@ -1,5 +1,5 @@
-/* loop.c: a LOOP as C loops, in the plan's order of axes (plan/walk.c), or written out if it has a
- * few points of known extents. */
+/* loop.c: prints a LOOP as C loops in the plan's order of axes (plan/walk.c), or written out if it
+ * has a few points of known extents. */
 #include "emit/body/nest.h"
 
 /* ---- written out ---- */
@@ -25,7 +25,7 @@ static void put_points(nest *l) {
   }
 }
 
-/* Nothing to fold into a written out point. */
+/* Are there no points to fold into a written out one? */
 static bool folds_nothing(const nest *l) {
   bool any = false;
   for (int i = 0; i < l->r->nlead; i++)

@@ -1,4 +1,4 @@
-/* map.c: loops without a fold. Compilers are told that iterations are independent where windows
+/* map.c: prints loops without a fold. Compilers are told that iterations are independent if windows
  * show it (alone.c). */
 #include "emit/body/nest.h"
 
@@ -50,14 +50,14 @@ void emit_open_elements(const nest *l, int axis, const char *count) {
   tp_emit_line(l->e, "const int64_t x%d = j + k; (void)x%d;\n", axis, axis);
 }
 
-/* Is result k wanted, and the first that is this micro? */
+/* Is result k wanted, and the first result of its micro? */
 static bool is_held(const nest *l, int k) {
   bool first = k == 0 || l->r->out[k].buf >= 0;
   for (int i = 0; i < k; i++) first &= l->r->outmicro[i] != l->r->outmicro[k];
   return first;
 }
 
-/* Values of elements are held: a result may lie over an operand. */
+/* Prints values of elements into locals before any is stored: a result may lie over an operand. */
 static void put_held(nest *l, int axis, const char *count, bool near) {
   l->near = near;
   l->again = !near;
@@ -110,9 +110,9 @@ void emit_map(const nest *l) {
   emit_shut(l->e, l->nax + strips + (l->seam >= 0));
 }
 
-/* ---- maps with windows that are turned, a tile at a time ---- */
+/* ---- tiles, for windows that jump along the innermost axis ---- */
 
-/* Elements of window w of the tile at `top` and j, into t<w> or out of it. */
+/* Moves the elements of window w in the tile at `top` and j into t<w> or out of it. */
 static void put_turn(const nest *l, int w) {
   tp_emit *e = l->e;
   int in = l->nax - 1;

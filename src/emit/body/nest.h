@@ -14,11 +14,11 @@ typedef struct {
   int nax;
   tp_axis *ax;
   tp_axis_strides *stride; /* as tp_nest */
-  /* a written out point: its place along the region's axes; NULL: loops */
+  /* the place of a written out point along the region's axes; NULL: loops */
   const int64_t *at;
   bool folds, product; /* product: x * y is fused into the sum */
-  /* near: operators take operands for near ones, and set `far` where one is not; again: the strip
-   * is made again, right for all */
+  /* near: operators assume that operands are near, and set `far` if one is not; again: the strip is
+   * made once more by the form that is right for all */
   bool near, again;
   int across; /* the axis along which turned windows lie */
   /* the axis along which windows wrap, gone through from one seam to the next; -1: none */
@@ -28,27 +28,28 @@ typedef struct {
 } nest;
 
 /* body.c */
-/* The summed axis of a product goes innermost or around columns: its terms are added one by one
- * either way. */
+/* Finds the nest's axes. The summed axis of a product goes innermost or around columns: its terms
+ * are added one by one either way. */
 void emit_find_axes(nest *l);
 nest emit_nest_of(tp_emit *e, const tp_pnode *x);
 void emit_element(const nest *l, int w);
 void emit_windows(const nest *l);
 void emit_open_seams(const nest *l);
 void emit_inputs(const nest *l, bool fixed);
-/* Has the operator a form without branches, for what is near? */
+/* Has the operator a form without branches for near operands? */
 bool emit_has_near(const tp_region *r, const tp_micro *m);
-/* The run ends at this point. */
+/* Prints the end of the run at this point. */
 void emit_fault(const nest *l, int what, bool here);
 void emit_work(const nest *l);
-/* Result k, whose value the text is, goes to its place, or is added to what is there. */
+/* Stores result k, whose value is the text, or adds it to the element that is there. */
 void emit_store(const nest *l, int k, const char *value);
 void emit_results(const nest *l, int first);
 
 /* map.c */
 void emit_open_axis(const nest *l, int k);
 void emit_axis_alone(const nest *l, int k, int from, int to);
-/* Elements j .. j + some of an axis, `most` at a time; the largest `some`. */
+/* Opens a loop over elements j .. j + some of an axis, `most` at a time; returns the largest
+ * `some`. */
 int emit_open_pieces(const nest *l, int axis, int most);
 void emit_open_elements(const nest *l, int axis, const char *count);
 /* Opens a loop over elements that makes the micros, `most`: of `count`, and in which the caller
@@ -60,6 +61,6 @@ void emit_tiles(const nest *l);
 
 /* reduction.c */
 void emit_fold(const nest *l);
-/* At point l->at that is kept, with all that is folded into it. */
+/* Prints the kept point l->at with all points that are folded into it. */
 void emit_folded_point(const nest *l, int64_t *at, const int64_t *shape);
 #endif

@@ -1,12 +1,12 @@
-/* point.c: operators that are no loops over elements, point by point: places of the largest, picks
- * by data, draws (draw.c), environments (environment.c). Indices are looked at before anything is
- * written. With a host these are printed for few elements at a point, else always, but sums that
- * are rounded once (export.h). */
+/* point.c: prints operators that are no loops over elements, point by point: places of the largest,
+ * picks by data, draws (draw.c), environments (environment.c). Indices are checked before anything
+ * is written. With a host only those with few elements at a point are printed; without one all are,
+ * except sums that are rounded once (export.h). */
 #include "emit/priv.h"
 
 enum { FEW_ELEMENTS = 16, FEW_WORDS = 16, LONG_RUN = 256 };
 
-/* ---- what is known ---- */
+/* ---- windows and indices ---- */
 
 int64_t emit_elements(const tp_nd *nd, int most) {
   int64_t n = 1, k;
@@ -27,8 +27,8 @@ static bool moves_along(const tp_nd *nd, int i) {
   return !tp_is_number(nd->shape[i], 1) && !tp_is_number(nd->stride[i], 0);
 }
 
-/* The axis of PICK_EACH that goes with axis i of PICK_BY, of the other window. `index_select` and
- * `index_add` have an index for a row. */
+/* `index_select` and `index_add` have one index for each row. with_index, with_target: the loop
+ * with which axis i goes, of the index, of the window in which data says where. */
 static bool picks_rows(const tp_region *r) {
   return r->op == TP_OP_INDEX_SELECT || r->op == TP_OP_INDEX_ADD;
 }
@@ -48,8 +48,8 @@ static bool index_moves(const tp_region *r, int axis) {
   return any;
 }
 
-/* Axes of PICK_EACH up to the last along which the index moves: elements along the others share an
- * index. */
+/* How many axes of PICK_EACH there are up to the last along which the index moves: elements along
+ * the others share an index. */
 static int indexed_axes(const tp_region *r) {
   int n = tp_window_at(r, PICK_EACH)->rank;
   while (n > 0 && !index_moves(r, n - 1)) n--;
@@ -69,7 +69,8 @@ static bool has_short_runs(const tp_region *r) {
   return emit_elements(&run, LONG_RUN) > 0;
 }
 
-/* Are sums of several terms rounded once? With one index along the axis no place is hit twice. */
+/* Are sums of several terms rounded once? They are not if the axis has one index: it hits no place
+ * twice. */
 static bool rounds_sums(const tp_emit *e, const tp_region *r) {
   bool one = (picks_rows(r) && !r->in[PICK_BY].rank) ||
       tp_is_number(r->in[PICK_EACH].shape[r->how.axis], 1);
@@ -120,7 +121,7 @@ static void put_step(tp_emit *e, const tp_nd *nd, int axis, const char *at, cons
   tp_putf(e->b, " + %s*%s", at, emit_ix(e, stride));
 }
 
-/* The element of window i at the point, `off` on, and what follows further. */
+/* Opens the element of window i at the point, `off` on, for steps that follow. */
 static void open_point_cell(tp_emit *e, const tp_region *r, int i, const tp_ix *off) {
   const tp_nd *nd = tp_window_at(r, i);
   char at[16];
@@ -144,8 +145,8 @@ const tp_ix *emit_own_offset(const tp_emit *e, const tp_nd *nd, const int64_t *a
   return off;
 }
 
-/* An element of window w; with: the axis of the loop along which its axis goes, NULL: of that
- * number; by: along this axis data says where, `at`. */
+/* Prints an element of window w. with: by axis of the window, the loop that it goes with; NULL: the
+ * loop of the same number. by: the axis along which data says where (`at`). */
 static void put_element_of(
     tp_emit *e, const tp_region *r, int w, int (*with)(const tp_region *, int), int by) {
   const tp_nd *nd = tp_window_at(r, w);
@@ -248,8 +249,8 @@ static void put_best(tp_emit *e, const tp_pnode *x) {
   emit_shut(e, r->nlead + in->rank - 1);
 }
 
-/* ---- picks ---- loops over elements; in the other window data says where they are along an axis
- */
+/* ---- picks ---- loops over elements; in the other window data says where they are along an
+ * axis */
 
 static void put_index(tp_emit *e, const tp_region *r) {
   put_element_of(e, r, PICK_BY, with_index, -1);
@@ -270,7 +271,7 @@ static void put_looks(tp_emit *e, const tp_region *r) {
     n++;
   }
   tp_emit_line(e, "wrong |= ");
-  for (int i = 0; i < run.rank; i++) /* is there an element at all that has an index? */
+  for (int i = 0; i < run.rank; i++) /* does any element have an index? */
     if (!tp_ix_is_const(run.shape[i], &some) || some <= 0)
       tp_putf(e->b, "%s > 0 && ", emit_ix(e, run.shape[i]));
   tp_puts(e->b, "(uint64_t)");
@@ -314,8 +315,8 @@ static void put_moved(tp_emit *e, const tp_region *r) {
   tp_puts(e->b, is_adding(r) ? ")));\n" : ";\n");
 }
 
-/* Loops over elements that share an index go inside. Elements put outside of a tensor are nowhere.
- */
+/* Prints the loops of a pick: those over elements that share an index go inside. An element put
+ * outside of a tensor is dropped. */
 static void put_picks(tp_emit *e, const tp_region *r) {
   const tp_nd *each = tp_window_at(r, PICK_EACH);
   int rank = each->rank, inside = indexed_axes(r), by_data = target_of(r) ? r->how.axis : -1;

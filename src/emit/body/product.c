@@ -1,15 +1,17 @@
-/* product.c: a small matrix product as a loop: m, n and k are axes, x * y is summed along k; or m
- * and n are, and each point is a dot product of neighbours. So are products whose extents are all
- * known and so few that a call costs more, if it is known how the interpreter's kernels add them
- * up, and batches of such, however many: 256 of 4 x 4 take 4 ns each, by a kernel 92. */
+/* product.c: a small matrix product becomes a LOOP.
+ *
+ * Either m, n and k are axes and x * y is summed along k, or m and n are axes and each point is a
+ * dot product of neighbours. This is done for products whose extents are known and so few that a
+ * call costs more, if the interpreter's kernels add terms in a known order, and for batches of such
+ * products, however many: 256 of 4 x 4 take 4 ns each, by a kernel 92. */
 #include "emit/priv.h"
 #include "kernels/prelude/fold.h"
 
-/* fewer terms: with more a library may be called, which adds them up as it likes */
+/* products have fewer terms: with more a library may be called, which adds in any order */
 enum { PRODUCT_TERMS = 4096, TINY = 8 };
 
-/* Axes of a product: the region's, those of its windows before the last two, then m, n and k. By
- * window (x, y, the result) how far they move it. */
+/* Axes of a product: the region's, those of its windows before the last two, then m, n and k; and
+ * how far each moves each window (x, y, the result). */
 enum { OF_X, OF_Y, OF_MADE };
 typedef struct {
   int n;
@@ -32,7 +34,7 @@ static product_axes axes_of(const tp_emit *e, const tp_region *r) {
   for (int w = 0; w < 3; w++) {
     const tp_ix **s = p.stride[w] = TP_NEWN(e->a, const tp_ix *, p.n);
     for (int i = 0; i < r->nlead; i++) s[i] = nd[w]->lead ? nd[w]->lead[i] : zero;
-    /* a single matrix for all does not move */
+    /* a batch of one matrix does not move */
     for (int i = 0; i < more; i++)
       s[r->nlead + i] = nd[w]->shape[i] == nd[OF_MADE]->shape[i] ? nd[w]->stride[i] : zero;
     s[first] = w == OF_Y ? zero : nd[w]->stride[more];
@@ -42,8 +44,8 @@ static product_axes axes_of(const tp_emit *e, const tp_region *r) {
   return p;
 }
 
-/* The axis only repeats the product, however often: with other matrices x and y, or, where they are
- * tiny, y. Kernels take other x as more rows. */
+/* Does the axis only repeat the product: with another x and y or, for tiny products, another y?
+ * Kernels take another x as more rows. */
 static bool is_repeated(const product_axes *p, int i) {
   int64_t k;
   bool tiny = true, moves[3];
@@ -54,8 +56,8 @@ static bool is_repeated(const product_axes *p, int i) {
   return moves[OF_Y] && moves[OF_MADE] && (tiny || moves[OF_X]);
 }
 
-/* As the interpreter's kernels make it (prelude/fold.h). Axes of the region that lengthen rows and
- * columns are not looked for. */
+/* How a product is made, as the interpreter's kernels do (prelude/fold.h). Axes of the region that
+ * lengthen rows and columns are not looked for. */
 typedef enum { CALLED, LOOPED, DOTTED } product_way;
 static product_way way_of(const product_axes *p, tp_dtype d, bool ordered) {
   int64_t all = 1, own[3] = { 0 }, s[3];

@@ -1,6 +1,6 @@
-/* reduction.c: loops that fold, as the interpreter's kernels do: along the innermost axis
- * TP_FOLD_LANES partial results are joined after each TP_FOLD_PART elements; along other axes up to
- * COLUMNS results are kept, f32 in f64. */
+/* reduction.c: prints loops that fold in the order of the interpreter's kernels (plan/walk.c), so
+ * bits are the same: along the innermost axis TP_FOLD_LANES partial results are joined after each
+ * TP_FOLD_PART elements; along other axes up to COLUMNS results are kept, f32 in f64. */
 #include "emit/body/nest.h"
 #include "kernels/prelude/fold.h"
 
@@ -83,7 +83,7 @@ static void put_any(const nest *l, bool folded) {
   if (!any) tp_puts(l->e->b, "1");
 }
 
-/* The rest of a row, fewer elements than lanes: made side by side, then folded in order. */
+/* Prints the rest of a row, fewer elements than lanes: made side by side, then folded in order. */
 static void put_rest(const nest *l, const fold_types *t, int axis) {
   tp_emit *e = l->e;
   tp_emit_line(e, "%s y[TP_FOLD_LANES];\n", tp_emit_held(tp_emit_result_type(e, l->r, 0)));
@@ -98,7 +98,7 @@ static void put_rest(const nest *l, const fold_types *t, int axis) {
       t->acc, t->fn, t->acc);
 }
 
-/* Along the innermost axis. */
+/* Prints a fold along the innermost axis. */
 static void put_row(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
   int k = l->nax - 1;
@@ -125,8 +125,8 @@ static void put_row(const nest *l, const fold_types *t) {
     put_rest(l, t, k);
     return;
   }
-  /* Where several rows are folded into a result short ones stay loops: unrolled, gcc 12 would make
-   * vectors of them and add terms of several rows up in another order. */
+  /* If several short rows are folded into one result, they stay loops: gcc 12 would make vectors of
+   * unrolled ones and add terms of several rows in another order. */
   bool rows = false;
   for (int i = 0; i < k; i++) rows |= l->ax[i].red;
   if (rows) tp_emit_line(e, "TP_ROLLED\n");
@@ -200,7 +200,7 @@ static void put_short_rows(const nest *l, const fold_types *t) {
   emit_shut(l->e, in + 1);
 }
 
-/* Kept axes around, then the folded ones, the innermost axis being one of these. */
+/* Prints a fold whose innermost axis is folded: kept axes outside, then the folded ones. */
 static void put_across(const nest *l, const fold_types *t) {
   int in = l->nax - 1, opened = 0, inner = 0;
   if (has_short_rows(l, t)) {
@@ -220,15 +220,15 @@ static void put_across(const nest *l, const fold_types *t) {
   emit_shut(l->e, opened);
 }
 
-/* Operators of floats alone take many instructions. */
+/* Does the body take many instructions? Only operators of floats do. */
 static bool is_long(const tp_region *r) {
   bool any = false;
   for (int i = 0; i < r->nmicro; i++) any |= tp_emit_rows[r->micro[i].op].types == OF_FLOAT;
   return any;
 }
 
-/* The innermost axis is kept: some of its places at a time. Operators that take long go before the
- * sum: a loop of f32 and f64 costs more than two. */
+/* Prints a fold whose innermost axis is kept, some of its places at a time. Operators that take
+ * long go before the sum: one loop of f32 and f64 costs more than two loops. */
 static void put_down(const nest *l, const fold_types *t) {
   tp_emit *e = l->e;
   int in = l->nax - 1, opened = 0, inner = 0;
@@ -286,13 +286,13 @@ static void put_empty(const nest *l, const fold_types *t) {
 void emit_fold(const nest *l) {
   fold_types t = types_of(l);
   put_empty(l, &t);
-  if (l->r->acc) { /* nothing leaves what is there as it was */
+  if (l->r->acc) { /* a fold of nothing changes nothing */
     tp_emit_line(l->e, "if (");
     put_any(l, true);
     tp_puts(l->e->b, ") {\n");
     l->e->depth++;
   }
-  if (!l->nax) { /* one element, folded */
+  if (!l->nax) { /* a single element is folded */
     put_acc(l, &t);
     emit_work(l);
     put_fold_step(l, &t, "acc");

@@ -1,14 +1,14 @@
-/* wave.c: a recurrence over two dims, many rows at once.
+/* wave.c: a recurrence over two dims goes through many rows at once.
  *
  * FOR p { points; FOR q { X[p, q] = f(X[p - 1, q], X[p, q - 1], X[p - 1, q - 1], numbers of p, of
- * q, of both) } }: cells of one diagonal need none of each other. LANES rows go together, one lane
+ * q, of both) } }: cells of one diagonal do not need each other. LANES rows go together, one lane
  * each: in step s row l is at column s - l. Lane l has its left cell from its own last step, the
  * one above from lane l - 1's, and the corner is the cell above of one step ago; lane 0 reads the
  * row before from memory. Numbers of q move on from lane to lane, those of both are read where they
  * lie. Lanes that have not begun hold the cell left of the row, made by the points before the inner
- * loop; lanes that are done keep their last. Where X keeps a ring of w rows only the last w lanes
- * are stored: others would be overwritten, and the slot of the row before is written LANES - 1
- * columns behind where it is read. Rows that are left over run as the plan has them. */
+ * loop; lanes that are done keep their last cell. If X keeps a ring of w rows, only the last w
+ * lanes are stored: others would be overwritten, and the slot of the row before is written LANES -
+ * 1 columns behind the place where it is read. Remaining rows run as the plan has them. */
 #include "emit/priv.h"
 
 typedef enum {
@@ -40,7 +40,7 @@ static bool window_mentions(const tp_nd *nd, const tp_sym *s) {
 
 /* ---- is it one? ---- */
 
-/* Is a, dp rows and dq columns on, where o is? Both are of one buffer. */
+/* Is window a, moved by dp rows and dq columns, window o? Both are on one buffer. */
 static bool is_there(const wave *w, const tp_nd *a, int dp, int dq, const tp_nd *o) {
   tp_ictx *ix = w->e->ix;
   const tp_sym *from[] = { w->p->var, w->q->var };
@@ -65,8 +65,8 @@ static bool is_one_point(const wave *w, const tp_pnode *x) {
       !x->rg->nlead && x->rg->nout == 1 && !x->rg->acc;
 }
 
-/* A point before the inner loop: it writes the cell left of the row, and of all cells reads the one
- * above that at most. */
+/* Is x a point before the inner loop that makes the cell left of the row? Among cells it may read
+ * only the one above. */
 static bool makes_left(const wave *w, const tp_pnode *x) {
   const tp_ix *left = tp_ix_addc(w->e->ix, w->q->lo, -1);
   if (!is_one_point(w, x)) return false;
@@ -78,7 +78,7 @@ static bool makes_left(const wave *w, const tp_pnode *x) {
   return ok;
 }
 
-/* Rows that are kept: all of them, or a ring that lanes go round a whole number of times. */
+/* Are all rows kept, or a ring that lanes go round a whole number of times? */
 static bool rows_kept(wave *w) {
   int64_t width = 0, k;
   const tp_ix *rest;
@@ -140,7 +140,7 @@ static void put_cell(const wave *w, const tp_nd *nd) {
   tp_puts(w->e->b, ")");
 }
 
-/* Row p, column q. */
+/* Prints with row p and column q as the loops' variables. */
 static void put_at_cell(const wave *w, const char *p, const char *q) {
   int a = w->p->var->id, b = w->q->var->id;
   tp_putf(w->e->b, "const int64_t s%d = %s, s%d = %s; (void)s%d, (void)s%d;\n", a, p, b, q, a, b);
@@ -194,7 +194,7 @@ static void put_enter(const wave *w, bool reads) {
   for (int i = 0; i < w->r->nin; i++)
     if (w->in[i] == CELL_COLUMN) tp_emit_line(e, "i%d_ = TP_SHIFT_%d(i%d_);\n", i, w->lanes, i);
   for (int i = 0; reads && i < w->r->nin; i++) {
-    /* the next step's corner is what is above now */
+    /* the cell above now is the next step's corner */
     bool column = w->in[i] == CELL_COLUMN, next = w->in[i] == CELL_CORNER;
     if (column || next || w->in[i] == CELL_UP)
       put_wave_read(w, column ? tp_printf(e->a, "i%d_[0]", i) : "above[0]", &w->r->in[i], "row",
@@ -229,7 +229,7 @@ static void put_wave_step(const wave *w, bool some) {
   tp_emit_line(e, "TP_IVDEP\n");
   emit_open(e, "for (int l = 0; l < %d; l++) {\n", w->lanes);
   tp_emit_indent(e);
-  /* others read nothing beyond their rows */
+  /* lanes outside of their rows read nothing */
   put_at_cell(
       w, "row + l", some ? "step - l < lo ? lo : step - l < hi ? step - l : hi - 1" : "step - l");
   for (int i = 0; i < w->r->nin; i++) put_operand(w, i);

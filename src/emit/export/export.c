@@ -1,5 +1,5 @@
-/* export.c: a plan for given bounds as C99 that stands alone. All that a run writes is in the
- * object, or the caller's. */
+/* export.c: prints a plan for given bounds as C99 that stands alone. A run writes only into the
+ * object and the caller's arrays. */
 #include "emit/export/export.h"
 
 /* ---- sizes ---- */
@@ -19,7 +19,7 @@ static int64_t most_of(const tp_ix *e, const int64_t *lo, const int64_t *hi) {
   return TP_MAX(most, 0);
 }
 
-/* Dense arrays for a callback. */
+/* Adds the bytes of dense arrays for a callback. */
 static void measure_call(void *ud, const tp_pnode *x, const int64_t *lo, const int64_t *hi) {
   exporter *w = ud;
   int64_t all = 0;

@@ -1,5 +1,5 @@
-/* export_files.c: the files of a program that stands alone, from kernels/prelude/agent.txt: its
- * header with the object, its code around what runs, and an example of its use. */
+/* export_files.c: prints the files of a program that stands alone, from kernels/prelude/agent.txt:
+ * a header with the object, the code around its functions, and an example of its use. */
 #include "emit/export/export.h"
 
 /* ---- the header ---- */
@@ -8,7 +8,7 @@ static void put_upper(tp_buf *b, const char *s) {
   for (; *s; s++) tp_putf(b, "%c", *s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);
 }
 
-/* Where something stands in the script, inside a comment: the name of a chunk can be any text. */
+/* Prints a place in the script inside a comment: the name of a chunk can be any text. */
 static void put_pos(tp_buf *b, tp_pos pos) {
   for (const char *s = pos.file ? pos.file : "?"; *s; s++)
     tp_putf(b, "%c", *s == '*' || *s == '\\' || (unsigned char)*s < ' ' ? '_' : *s);
@@ -79,7 +79,7 @@ static void put_calls(exporter *w, tp_buf *b) {
 static void put_bounds(exporter *w, tp_buf *b) {
   if (w->x->nbound) tp_puts(b, "\n/* What it was exported for. */\n");
   for (int i = 0; i < w->x->nbound; i++) {
-    /* of the other names of that kind */
+    /* a bound may have the name of one of the other constants */
     const char *name = w->x->bounds[i]->name,
                *mine = strcmp(name, "WEIGHTS") && strncmp(name, "CALL_", 5) ? "" : "_";
     tp_puts(b, "#define ");
@@ -139,7 +139,7 @@ static void put_arrays(exporter *w, tp_buf *b) {
   }
 }
 
-/* Where each buffer lies. */
+/* Prints where each buffer lies. */
 static void put_bases(exporter *w, tp_buf *c) {
   for (int i = 0; i < w->e.p->bufs.n; i++) {
     const tp_pbuf *b = w->e.p->bufs.v[i];

@@ -1,5 +1,6 @@
-/* export_flow.c: a function for each stretch without a tick, and one that is entered again after
- * each tick: a switch over the tick that it waits at, with variables of loops in the object. */
+/* export_flow.c: prints a function for each stretch without a tick, and one that the host enters
+ * again after each tick: a switch over the tick that it waits at, with loop variables in the
+ * object. */
 #include "emit/export/export.h"
 
 typedef TP_VEC(const tp_pnode *) nodes;
@@ -55,7 +56,8 @@ static void put_flow(exporter *w, const tp_pnode *x) {
   put_group(w, &group);
 }
 
-/* Symbols are places in the object here: they outlive a step. */
+/* Prints the function that is entered again. Symbols are places in the object: they outlive a
+ * step. */
 static void put_run(tp_emit *e, tp_buf *c) {
   exporter *w = (exporter *)e;
   tp_buf b;

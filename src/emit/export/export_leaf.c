@@ -1,12 +1,12 @@
-/* export_leaf.c: calls of the library (kernels/prelude/export.h) over windows, and the sections of
- * it that a program needs. */
+/* export_leaf.c: prints calls of the library (kernels/prelude/export.h) on windows, and the
+ * sections of it that a program needs. */
 #include "emit/export/export.h"
 #include "base/env.h"
 
-/* ---- what can be exported ---- */
+/* ---- operators that can be exported ---- */
 
-/* The function tpx_<fn>, of the section of that name, and its arguments (put_argument). Where it
- * may fault, h and the position go first. */
+/* By operator, the function tpx_<fn>, in the section of that name, and its arguments
+ * (put_argument). If it may fault, h and the position go first. */
 static const struct {
   const char *fn, *with;
   bool faults;
@@ -68,7 +68,7 @@ tp_dtype emit_operand_type(const exporter *w, const tp_region *r, int i) {
 
 /* ---- windows ---- */
 
-/* Axes: the region's, then its own. */
+/* Prints extents or strides of axes: the region's, then the window's own. */
 static void put_axes(tp_emit *e, const tp_region *r, const tp_nd *nd, bool strides) {
   const tp_ix *zero = tp_ix_const(e->ix, 0);
   int n = (r ? r->nlead : 0) + nd->rank, lead = n - nd->rank;
@@ -86,7 +86,7 @@ static void put_axes(tp_emit *e, const tp_region *r, const tp_nd *nd, bool strid
   tp_puts(e->b, n ? " }" : "0 }");
 }
 
-/* place: it begins at the window's element, not at the buffer's. */
+/* place: the pointer is the window's first element, not the buffer's. */
 static void put_window(tp_emit *e, const tp_region *r, const tp_nd *nd, tp_dtype d, bool place) {
   if (nd->buf < 0) tp_puts(e->b, "{ NULL, ");
   else {
@@ -127,7 +127,7 @@ static void put_operands(exporter *w, const tp_region *r) {
 
 /* ---- operators ---- */
 
-/* Working memory, and operands on rings as they lie elsewhere. */
+/* Prints working memory, and copies of operands that lie on rings. */
 static void put_ready(exporter *w, const tp_region *r) {
   tp_emit *e = &w->e;
   bool wraps = false;
@@ -178,7 +178,7 @@ static void put_operator(exporter *w, const tp_pnode *x) {
   tp_puts(e->b, faults ? "));\n" : ");\n");
 }
 
-/* A call over no rows stands for no point of its domain. */
+/* Does the call go over no rows? Then it stands for no point of its domain, and is left out. */
 static bool no_rows(const exporter *w, const tp_callee *c) {
   bool none = false;
   for (int d = 0; d < c->ndom; d++)
@@ -200,7 +200,7 @@ static void put_callback(exporter *w, const tp_pnode *x, const tp_callee *c) {
   }
 }
 
-/* The greatest end, or a bool, becomes a symbol. */
+/* Prints the load of a symbol: the greatest end, or a bool. */
 static void put_end_of(exporter *w, const tp_pnode *x) {
   tp_emit *e = &w->e;
   int v = x->var->id;

@@ -1,4 +1,4 @@
-/* alone.c: which loops a compiler may take as loops without dependences between their iterations.
+/* alone.c: finds loops whose iterations do not depend on each other, which compilers are told.
  *
  * Let a loop move window w by step[w] elements from one iteration to the next; NULL: it does not
  * touch the window. Its iterations are independent if none touches an element that another writes:
@@ -24,7 +24,7 @@ bool tp_emit_same_elements(const tp_region *r, const tp_nd *a, const tp_nd *b) {
   return same;
 }
 
-/* Where two windows begin differs by multiples of `unit` and by at most `rest`. */
+/* The begins of two windows differ by a multiple of `unit` and by at most `rest`. */
 typedef struct {
   tp_ictx *ix;
   const tp_ix *unit, *rest;
@@ -44,7 +44,7 @@ static void may_differ_by_window(distance *d, const tp_nd *x) {
   for (int i = 0; i < x->rank; i++) may_differ(d, x->stride[i], tp_ix_addc(d->ix, x->shape[i], -1));
 }
 
-/* Is the number positive wherever the loops around run, which have an iteration then? */
+/* Is the number positive wherever the loops around run? They have an iteration then. */
 static bool is_positive(const tp_emit *e, const tp_ix *x) {
   const tp_ix *less = tp_ix_addc(e->ix, x, -1);
   bool any = tp_ix_prove_ge0(e->ix, less, 0, NULL);

@@ -1,4 +1,4 @@
-/* carry.c: what a recurrence reads of the iteration before stays in a local.
+/* carry.c: values that a recurrence reads from earlier iterations stay in locals.
  *
  * A loop carries an element of a buffer if one written out point, which every iteration reaches,
  * writes it, and nothing else in the loop does: each other write of the buffer is a written out
@@ -21,7 +21,7 @@ typedef struct {
   bool *bad;
 } touches;
 
-/* ---- what the body touches ---- */
+/* ---- reads and writes of the body ---- */
 
 static void touch_points(touches *t, const tp_region *r, bool direct) {
   int64_t shape[TP_MAXRANK];
@@ -55,7 +55,7 @@ static const tp_ix *moved(const tp_emit *e, const tp_pnode *loop, const tp_ix *x
   return k ? tp_ix_subst(e->ix, x, 1, &loop->var, &to) : x;
 }
 
-/* Is what lies at nd, off now what the other wrote k iterations ago? */
+/* Is the element at nd, off the one that the other window wrote k iterations ago? */
 static bool is_ago(const tp_emit *e, const tp_pnode *loop, const tp_nd *nd, const tp_ix *off,
     const tp_nd *other, const tp_ix *at, int k) {
   const tp_ix *to = moved(e, loop, tp_ix_sym(e->ix, loop->var), k);
@@ -100,7 +100,7 @@ static bool is_alone(const touches *t, int k) {
   return ok;
 }
 
-/* A read that every iteration makes; NULL: none. */
+/* A read, made by every iteration, of the element that w wrote k iterations ago; NULL: none. */
 static const touch *read_of(const touches *t, const touch *w, int k) {
   for (int i = 0; i < t->v.n; i++) {
     const touch *r = &t->v.v[i];

@@ -1,4 +1,4 @@
-/* known.c: which leaves are printed, and what is known of them before. */
+/* known.c: decides which leaves are printed, and answers questions about them before they are. */
 #include "emit/priv.h"
 
 enum { POINTS = 4, TERMS = 32, COLD = 1 << 16, SQUARE = 1024, LONG_ROW = 256, FEW_FOLDED = 4 };
@@ -59,7 +59,7 @@ static bool all_known(const tp_emit *e, const tp_region *r) {
   return d != TP_BOOL || !(r->sums || r->acc) || r->red == TP_RED_MAX || r->red == TP_RED_MIN;
 }
 
-/* Is there an operand for which the operator has no value? A number that is written out says so. */
+/* May the operator have no value for an operand? That is known of a number. */
 bool tp_emit_may_fault(const tp_emit *e, const tp_region *r, const tp_micro *m) {
   int fault = m->op == TP_OP_FILL || m->op == TP_OP_VALUE || m->op == TP_OP_CAST
       ? NO_FAULT
@@ -94,7 +94,7 @@ static bool is_far(const tp_ix *stride) {
 }
 
 /* Does one window lie along one axis and jump along another, and some window the other way round?
- * Squares then go through each line while it is near. */
+ * Square tiles then use each line of the cache while it is near. */
 static bool turns(const tp_region *r) {
   bool along[TP_MAXRANK][TP_MAXRANK] = { 0 }, any = false;
   TP_WINDOWS (x, r)
@@ -107,7 +107,8 @@ static bool turns(const tp_region *r) {
   return any;
 }
 
-/* Does it fold long columns, at most widened? The host's kernels take several rows at a time. */
+/* Does the leaf fold long columns, whose elements it at most converts? The host's kernels take
+ * several rows at a time. */
 static bool folds_columns(const tp_emit *e, const tp_region *r) {
   bool plain = r->nout == 1 && r->nin == 1 &&
       (r->nmicro == 0 ||
@@ -159,7 +160,7 @@ static int bytes_turned(const tp_emit *e, const tp_region *r, const tp_nest *n, 
   return sum;
 }
 
-/* The axis across and the innermost one change places where fewer bytes are turned then. */
+/* Swaps the axis across and the innermost one if fewer bytes are turned then. */
 bool *tp_emit_turned(const tp_emit *e, const tp_region *r, tp_nest *n, int *across) {
   if (!has_tiles(e, r, n)) return NULL;
   *across = axis_across(r, n);

@@ -1,17 +1,17 @@
-/* once.c: leaves of equal text are calls of one function, with windows and the numbers in which
- * they differ as arguments: compilers take their time for each text, and a loop's first iteration,
- * each parameter's update, each layer's draws repeat one. */
+/* once.c: leaves of equal text become calls of one function, with windows and the numbers in which
+ * they differ as arguments. Compiling takes time for each text, and programs repeat texts: in a
+ * loop's first iteration, each parameter's update, each layer's draws. */
 #include "emit/priv.h"
 
-/* leaves that take no longer than a call are a function from so many on */
+/* leaves that take no longer than a call share a function only if there are so many */
 enum { MANY_BRIEF = 16 };
 
 typedef struct {
-  /* leaves that have it; its function's number, from 1 on */
+  /* n: leaves that have the text; id: its function's number, from 1 on */
   int n, id;
   int narg;
   const tp_emit_arg *arg; /* of the first of them */
-  /* by argument: leaves differ in it; known when all are counted */
+  /* by argument: do leaves differ in it? Known when all are counted */
   bool *varies;
 } text;
 
@@ -36,7 +36,7 @@ static void put_windows_as(tp_emit *e, const tp_pnode *x, tp_emit_as as) {
   e->as_window = TP_AS_LOCAL;
 }
 
-/* Prints into `to` the windows as parameters, and behind them (so many bytes) the leaf; sym:
+/* Prints into `to` the windows as parameters, then the leaf; returns where the leaf begins. sym:
  * symbols that it uses. */
 static size_t put_own_text(tp_emit *e, const tp_pnode *x, tp_buf *to, bool *sym) {
   tp_emit was = *e;
@@ -99,15 +99,15 @@ static text *text_at(tp_emit *e, const tp_buf *key) {
 }
 
 void emit_twice(tp_emit *e, tp_buf *b, void (*put)(tp_emit *e, tp_buf *b)) {
-  tp_buf nobody;
+  tp_buf dropped;
   tp_hold hold;
   tp_hmap texts;
   tp_hmap_init(&texts, e->a);
   e->texts = &texts;
   e->counts = true;
-  tp_buf_hold(&nobody, &hold);
-  put(e, &nobody);
-  tp_buf_drop(&nobody, &hold);
+  tp_buf_hold(&dropped, &hold);
+  put(e, &dropped);
+  tp_buf_drop(&dropped, &hold);
   e->counts = false;
   put(e, b);
 }
