@@ -161,8 +161,8 @@ static bool stands(sweep *s, comp *c) {
 
 typedef TP_VEC(tp_hop) hops;
 
-/* The hops from cut member i: its edges composed along every path that meets no other cut member
- * before its end. */
+/* The hops from feedback member i: its edges composed along every path that meets no other feedback
+ * member before its end. */
 static void hops_from(sweep *s, const comp *c, int i, hops *out) {
   c->v[i]->path = tp_rel_id(tp_set_copy(c->v[i]->box));
   for (int m = 0; m < c->n; m++) {
@@ -172,23 +172,23 @@ static void hops_from(sweep *s, const comp *c, int i, hops *out) {
       if (!is_inner(s, p, k)) continue;
       tp_rel *r =
           tp_rel_into(tp_rel_compose(tp_rel_copy(p->path), rel_of(s, p, k)), tp_set_copy(x->box));
-      if (x->cut) TP_PUSH(&s->g->arena, out, (tp_hop){ i, x->count, r });
+      if (x->feedback) TP_PUSH(&s->g->arena, out, (tp_hop){ i, x->count, r });
       else x->path = x->path ? tp_rel_or(x->path, r) : r;
     }
   }
   for (int m = 0; m < c->n; m++) c->v[m]->path = tp_rel_free(c->v[m]->path);
 }
 
-/* The sets of the cut members grow to all that their cycles reach; not where a cycle goes through
- * other points of an end's domain, whose ends a composed relation would mix. */
+/* The sets of the feedback members grow to all that their cycles reach; not where a cycle goes
+ * through other points of an end's domain, whose ends a composed relation would mix. */
 static bool close_cycles(sweep *s, comp *c) {
   hops h = { 0 };
   for (int i = 0; i < c->n; i++)
     for (int k = 0; k < operands(c->v[i]); k++)
       if (is_inner(s, c->v[i], k) && crossed(s, c->v[i], k, 0) >= 0) return false;
-  for (int i = 0; i < c->ncut; i++) c->v[i]->count = i;
-  for (int i = 0; i < c->ncut; i++) hops_from(s, c, i, &h);
-  bool ok = tp_set_closure(s->g->ix, c->ncut, c->set, h.n, h.v);
+  for (int i = 0; i < c->nfeedback; i++) c->v[i]->count = i;
+  for (int i = 0; i < c->nfeedback; i++) hops_from(s, c, i, &h);
+  bool ok = tp_set_closure(s->g->ix, c->nfeedback, c->set, h.n, h.v);
   for (int k = 0; k < h.n; k++) tp_rel_free(h.v[k].rel);
   return ok;
 }
