@@ -1,4 +1,5 @@
-/* build: operators with the language's promotions. */
+/* build: makes operators with the promotions of docs/language.md, section 4, and checks what the
+ * script gave them. */
 #include "graph/core.h"
 #include "graph/mk.h"
 
@@ -61,7 +62,7 @@ tp_val mk_un(tp_mk k, tp_op op, tp_val x) {
   return build1(k, op, x, NULL);
 }
 
-/* Arithmetic takes bool for i64; minimum, maximum and comparisons do not mind it. */
+/* Arithmetic takes bool for i64; minimum, maximum and comparisons take it as it is. */
 static tp_dtype common(tp_op op, tp_dtype a, tp_dtype b) {
   tp_dtype d = tp_dtype_promote(a, b);
   bool arithmetic = tp_ops[op].cls == TP_CLS_BIN && op != TP_OP_MINIMUM && op != TP_OP_MAXIMUM;

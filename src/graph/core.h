@@ -1,4 +1,4 @@
-/* core: what the files of src/graph share. */
+/* core: functions that only the files of src/graph call. */
 #ifndef TP_GRAPH_CORE_H
 #define TP_GRAPH_CORE_H
 #include "graph/graph.h"
@@ -25,7 +25,7 @@ typedef struct tp_typing {
   tp_graph *g;
   tp_node *n;
   tp_error *err;
-  tp_pos pos; /* of n, or of the edge at work */
+  tp_pos pos; /* n's position, or that of the edge at work */
 } tp_typing;
 typedef bool tp_infer_fn(tp_typing q);
 tp_infer_fn tp_infer_move, tp_infer_matmul, tp_infer_conv, tp_infer_gather, tp_infer_sort,
@@ -33,7 +33,7 @@ tp_infer_fn tp_infer_move, tp_infer_matmul, tp_infer_conv, tp_infer_gather, tp_i
 void tp_outs(tp_typing q, int nout);
 void tp_out_set(tp_typing q, int k, tp_dtype d, int rank, tp_ixs shape);
 bool tp_dims_ok(const tp_node *n, tp_error *err); /* no more than TP_MAXDIM */
-/* No extent of attr.ix mentions an end; else what is refused, with the advice. */
+/* No extent of attr.ix mentions an end; else an error says what is refused, with the advice. */
 bool tp_shape_known(tp_typing q, const char *what, const char *advice);
 /* the usual case: one result */
 bool tp_out1(tp_typing q, tp_dtype d, int rank, tp_ixs shape);
@@ -44,11 +44,11 @@ void tp_ends_add(tp_graph *g, tp_node *n, const tp_ix *e);
 /* ---- ends by data (stop.c) ---- */
 /* s is no reached end, or dom has the dims of which it is a function */
 bool tp_end_known(const tp_graph *g, const tp_sym *s, int ndom, tp_dims dom);
-/* for any reached end; what it says of the number given stays */
+/* a for any reached end; conditions on the number that the call gave stay */
 tp_set *tp_set_unended(tp_graph *g, TP_TAKE tp_set *a, const tp_stop *s);
-/* for any ends that there may be; zero: of runs to which nothing is given for it */
+/* a for any ends that there may be; zero: in runs to which nothing is given for it */
 tp_set *tp_set_given(tp_graph *g, TP_TAKE tp_set *a, const tp_sym *zero);
-/* where dim has no points, the dim of s has none either: it has no row, or is that dim */
+/* where dim has no points, the dim of s has none either: it then has no row, or is dim itself */
 bool tp_stop_needs(const tp_graph *g, const tp_stop *s, const tp_sym *dim);
 /* points where dim zero has none, and what needs it */
 tp_set *tp_set_nothing(tp_graph *g, TP_TAKE tp_set *a, int n, tp_dims dims, const tp_sym *zero);
@@ -73,11 +73,11 @@ bool tp_broadcast(
 void tp_shapecheck_add(tp_graph *g, const tp_ix *a, const tp_ix *b, tp_pos pos, const char *what);
 void tp_extents_print(tp_buf *b, int rank, tp_ixs shape); /* "T, 4" */
 const char *tp_extents(tp_graph *g, int rank, tp_ixs shape);
-/* Shape checks are made anew of the nodes that are left: those of dropped ones must not bind a run
- * that never sees them. keep: or added to those that there are. (verify.c) */
+/* Makes shape checks anew from the nodes that are left: those of dropped nodes must not bind a run
+ * that never sees them. keep: adds them to those that there are. (verify.c) */
 void tp_recheck(tp_graph *g, bool keep);
 
-/* what inference takes for granted */
+/* checks the structure, which inference takes for granted */
 bool tp_verify_structure(const tp_graph *g, tp_error *err);
 
 /* ---- attributes and lists (attr.c) ---- */

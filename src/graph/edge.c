@@ -1,4 +1,4 @@
-/* Edges as relations, for everything that asks isl. */
+/* edge: gives an edge as a relation, for everything that asks isl. */
 #include "graph/core.h"
 
 tp_at *tp_at_own(tp_graph *g, int n, tp_dims dom) {
@@ -22,7 +22,7 @@ tp_set *tp_branch_set(tp_graph *g, const tp_node *m, int k) {
   return tp_set_first(g->ix, m, m->ndom, m->dom, k, cond_of);
 }
 
-/* Contributions of p, turned round: p -> u, for all p at which they count. */
+/* The contributions as p -> u, for all p at which they count. */
 static tp_rel *scatter_rel(tp_graph *g, const tp_node *n, const tp_edge *e) {
   const tp_node *x = e->src.node;
   tp_set *from = tp_box_of(g, x);
@@ -43,7 +43,7 @@ static tp_rel *edge_rel(tp_graph *g, const tp_node *n, int k) {
   return e->cond ? tp_rel_where(g->ix, r, n->ndom, n->dom, x->ndom, x->dom, e->cond) : r;
 }
 
-/* Lowered ends in ranges may be as long as the call allows. */
+/* A range up to a lowered end may be as long as the call allows. */
 tp_rel *tp_edge_rel(tp_graph *g, const tp_node *n, int k) {
   tp_rel *r = edge_rel(g, n, k);
   TP_EACH (const tp_stop, s, g->stops)

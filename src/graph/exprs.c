@@ -1,4 +1,4 @@
-/* exprs: every index expression of a node. */
+/* exprs: visits or replaces every index expression of a node. */
 #include "graph/core.h"
 
 /* a: new lists lie there; NULL: nothing is written */

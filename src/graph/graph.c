@@ -1,6 +1,6 @@
-/* Graphs: made, copied, ordered. nodes.v[i]->id == i. A node that a sweep dropped has id -1 and no
- * operands, and stays in `inputs` and `params`, by which callers of a run and PINIT count. The
- * graph holds one reference to every CONST's array. */
+/* graph: makes, copies and orders graphs. nodes.v[i]->id == i. A node that a sweep dropped has id
+ * -1 and no operands, and stays in `inputs` and `params`, by which callers of a run and PINIT
+ * count. The graph holds one reference to every CONST's array. */
 #include "graph/core.h"
 
 tp_graph *tp_graph_new(tp_ictx *ix) {
@@ -167,7 +167,7 @@ tp_graph *tp_graph_clone(const tp_graph *g, tp_error *err) {
 
 /* ---- order ---- */
 
-/* The order inside a component may run against what may carry a value through time. */
+/* Inside a component the order may run against edges that may carry a value through time. */
 static bool carries(const tp_node *n, int k) {
   return n->op == TP_OP_READ || n->op == TP_OP_ACCUM || (n->op == TP_OP_PARAM && k == 1);
 }
@@ -195,8 +195,8 @@ static int place(
   return n;
 }
 
-/* From consumers to producers, so producers come first. Components are gone through in their order,
- * node ids ascending inside one. */
+/* From consumers to producers, so producers come first. The walk takes components in their order
+ * and, inside one, nodes in the order of their ids. */
 int tp_graph_sccs(const tp_graph *g, int *scc, int *order) {
   int n = g->nodes.n, nedge = 0, e = 0;
   tp_arena a;

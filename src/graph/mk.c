@@ -1,4 +1,4 @@
-/* mk: what is a little more than one primitive. */
+/* mk: makers that need a little more than one primitive. */
 #include "graph/mk.h"
 
 tp_val mk_flip(tp_mk k, tp_val x, int axis) {
@@ -21,8 +21,8 @@ tp_val mk_unfold(tp_mk k, tp_val x, int axis, const tp_ix *count, const tp_ix *s
           .dilation = dilation });
 }
 
-/* Windows that lie side by side need no sum: they are one axis, with what no window covers behind
- * it. */
+/* Windows that lie side by side need no sum: they are one axis; zeros follow for the elements that
+ * no window covers. */
 tp_val mk_fold(tp_mk k, tp_val x, int axis, const tp_ix *extent, int64_t step, int64_t dilation) {
   int64_t size;
   if (!x.node) return x;
@@ -122,7 +122,7 @@ tp_val mk_spread(tp_mk k, tp_val y, tp_val x, int naxes, const int *axes, bool k
   return mk_expand(k, y, tp_rankof(x), tp_outof(x)->shape);
 }
 
-/* order: the other axes, whose number this gives, then these. */
+/* order := the other axes and then these; gives the number of the others. */
 static int others_first(int rank, int naxes, const int *axes, int *order) {
   int n = 0, next = 0;
   for (int i = 0; i < rank; i++) {

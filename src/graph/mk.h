@@ -9,13 +9,14 @@ typedef struct tp_mk {
   tp_graph *g;
   tp_error *err;
   const char *who; /* the method that a script called; NULL: none */
-  const char *row; /* the row of methods.def at work: who, or what its body in Lua calls */
+  /* the row of methods.def at work: `who`, or a method that its body in Lua calls */
+  const char *row;
 } tp_mk;
 static const tp_val tp_none = { NULL, 0 };
 
 /* ---- build.c: with the promotions of docs/language.md, section 4 (no weak operands) ---- */
 tp_val mk_op(tp_mk k, tp_op op, int nin, const tp_val *in, const tp_attr *at);
-/* Sources over a shape whose extents may mention dims: these are the domain (with dom's). */
+/* Sources over a shape whose extents may mention dims: these and dom's are the domain. */
 tp_val mk_fill(tp_mk k, double v, tp_dtype d, int rank, tp_ixs shape, int ndom, tp_dims dom);
 tp_val mk_iota(tp_mk k, int axis, int rank, tp_ixs shape, int ndom, tp_dims dom);
 /* VALUE: i64 or bool scalar */
@@ -63,7 +64,7 @@ static inline tp_val mk_cbin(tp_mk k, tp_op op, double c, tp_val x) {
 }
 static inline tp_val mk_mulc(tp_mk k, tp_val x, double c) { return mk_binc(k, TP_OP_MUL, x, c); }
 static inline tp_val mk_addc(tp_mk k, tp_val x, double c) { return mk_binc(k, TP_OP_ADD, x, c); }
-/* c where it holds, else 0; and 0 where it holds, else x. */
+/* mk_where: x where c holds, else 0; mk_unless: 0 where c holds, else x. */
 static inline tp_val mk_where(tp_mk k, tp_val c, tp_val x) {
   return mk_select(k, c, x, mk_like(k, 0, x));
 }
@@ -77,28 +78,28 @@ static inline const tp_ix *mk_int(tp_mk k, int64_t v) { return tp_ix_const(k.g->
 tp_val mk_flip(tp_mk k, tp_val x, int axis);
 /* x itself if both are 0 */
 tp_val mk_pad(tp_mk k, tp_val x, int axis, const tp_ix *lo, const tp_ix *hi, double value);
-/* Windows of `size` elements, `dilation` apart, at every `step`: axis becomes (count, size); and
- * the sum of such windows in an axis of `extent`. */
+/* Windows of `size` elements, `dilation` apart, at every `step`: axis becomes (count, size).
+ * mk_fold sums such windows in an axis of `extent`. */
 tp_val mk_unfold(tp_mk k, tp_val x, int axis, const tp_ix *count, const tp_ix *size, int64_t step,
     int64_t dilation);
 tp_val mk_fold(tp_mk k, tp_val x, int axis, const tp_ix *extent, int64_t step, int64_t dilation);
 tp_val mk_concat(tp_mk k, int n, const tp_val *x, int axis);
 tp_val mk_scan(tp_mk k, tp_val x, int axis, double factor, bool backwards);
-/* x moved by one along the axis: element i is that before it (ahead: after it), the one that falls
- * in is `value`. */
+/* x moved by one along the axis: element i becomes the element before it (ahead: after it), and
+ * `value` stands at the end that becomes free. */
 tp_val mk_moved(tp_mk k, tp_val x, int axis, bool ahead, double value);
 /* prod x[j], j < i (behind: j > i) */
 tp_val mk_product_beside(tp_mk k, tp_val x, int axis, bool behind);
 tp_val mk_swap(tp_mk k, tp_val x, int a, int b);
-/* shape and dtype of x; the dims that its shape mentions */
+/* zeros of x's shape and dtype, over the dims that its shape mentions */
 tp_val mk_zeros_like(tp_mk k, tp_val x);
 tp_val mk_at(tp_mk k, tp_val v, const tp_sym *d, const tp_ix *p); /* v with dim d at p */
 /* a MERGE without branches yet */
 tp_val mk_declared(tp_mk k, tp_dtype dtype, int rank, tp_ixs shape, int ndom, tp_dims dom);
-/* a MERGE over dom, of yes's type: no where cond does not hold */
+/* a MERGE over dom, of yes's type: yes where cond holds, else no */
 tp_val mk_either(tp_mk k, int ndom, tp_dims dom, const tp_ix *cond, tp_val yes, tp_val no);
 tp_val mk_indices(tp_mk k, const tp_ix *n); /* i64: 0 .. n-1 */
-/* product of these extents; axes NULL: of the first naxes */
+/* product of x's extents along axes; axes NULL: along the first naxes */
 const tp_ix *mk_numel(tp_mk k, tp_val x, int naxes, const int *axes);
 tp_val mk_size(tp_mk k, const tp_ix *n, tp_dtype d); /* an extent as a scalar */
 /* x's extents without the axes, or with 1 for them; gives the rank. */
@@ -106,7 +107,7 @@ int mk_shape_but(tp_mk k, tp_val x, int naxes, const int *axes, bool keepdim, co
 /* A reduction of x over axes (without keepdim: the axes are put back as 1), spread over x's shape
  * again. */
 tp_val mk_spread(tp_mk k, tp_val reduced, tp_val x, int naxes, const int *axes, bool keepdim);
-/* The axes moved behind the others and made one; and back: y of that shape to x's. */
+/* Moves the axes behind the others and makes them one; brings y of that shape back to x's. */
 tp_val mk_gather_axes(tp_mk k, tp_val x, int naxes, const int *axes);
 tp_val mk_scatter_axes(tp_mk k, tp_val y, tp_val x, int naxes, const int *axes);
 #endif

@@ -1,9 +1,8 @@
-/* tp_read: reads of reads become one read where that changes no judgement.
- *   read(read(x, f), at) => read(x, f o at)
- * where f has points only, and at points, or a range over a dim that moves exactly one index of x
- * by
- * 1. The outer read's own legality must not be lost: wherever f o at is inside x's domain, `at`
- * must be inside the inner read's. */
+/* read: tp_read makes a read of a read one read, where that changes no judgement.
+ *   read(read(x, f), at)  =>  read(x, f o at)
+ * f has points only; `at` has points, or a range over a dim that moves exactly one index of x by 1.
+ * Legality stays the same: wherever f o at is inside x's domain, `at` must be inside the inner
+ * read's, so no mistake of the outer read is lost. */
 #include "graph/core.h"
 
 static bool at_identity(int n, tp_dims dom, const tp_at *at) {
@@ -23,7 +22,7 @@ static const tp_ix *subst_at(
   return tp_ix_subst(g->ix, e, v->ndom, from, to);
 }
 
-/* The only index of x that mentions dim d of v, if it is d + rest; -1. */
+/* The only index of x that mentions dim d of v, if it is d + rest; else -1. */
 static int moved_by(tp_graph *g, const tp_node *v, const tp_sym *d) {
   const tp_node *x = tp_in(v, 0);
   int found = -1;
@@ -57,7 +56,7 @@ static bool composed(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out)
   return true;
 }
 
-/* When `at` stays inside the domain; NULL: a dim has no bound. */
+/* The condition under which `at` stays inside the domain; NULL: a dim has no bound. */
 static const tp_ix *inside(tp_graph *g, int n, tp_dims dom, const tp_at *at) {
   tp_ictx *c = g->ix;
   const tp_ix *all = tp_ix_bool(c, true), *zero = tp_ix_const(c, 0);
@@ -91,8 +90,8 @@ static bool at_affine(int n, const tp_at *at) {
   return true;
 }
 
-/* What v's index says of a dim's bound is said at v's point: should the dim end by data, now or by
- * a later P:stop, it is another at the points of `at`. */
+/* An index of v that mentions a dim's bound means the bound at v's point: if the dim ends by data,
+ * now or by a later P:stop, the bound may differ at the points of `at`. */
 static bool bounds_stay(const tp_node *v) {
   tp_dims syms;
   for (int i = 0; i < v->attr.nat; i++)
@@ -104,7 +103,7 @@ static bool bounds_stay(const tp_node *v) {
   return true;
 }
 
-/* The value of v, a read, at `at` is read from v's operand at `out`, if that is as legal. */
+/* May v, a read, at `at` be read from v's operand at `out`? It may if that is as legal. */
 static bool may_compose(tp_graph *g, const tp_node *v, const tp_at *at, tp_at *out) {
   const tp_node *x = tp_in(v, 0);
   tp_node probe = { 0 };

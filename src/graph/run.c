@@ -1,4 +1,5 @@
-/* run: what every tier does with a tp_run before and after. */
+/* run: allocates outputs and checks arguments before a run, in every tier, and sets reached lengths
+ * after it. */
 #include "graph/core.h"
 #include "graph/run.h"
 
@@ -145,7 +146,7 @@ static int64_t end_at(
   return most;
 }
 
-/* Zeros where a row of n's array has ended. */
+/* Writes zeros where a row of n's array has ended. */
 static void clear_rows(const tp_node *n, const tp_stop *s, const tp_array *ends, tp_array *a) {
   int t = tp_dim_at(n, s->dim);
   if (t < 0 || a->count == 0) return;
@@ -176,7 +177,7 @@ static bool trim(tp_graph *g, const tp_run *run, const tp_run *reached, int i, t
   return true;
 }
 
-/* Ends of dims of its domain come first, so that only rows that are there count. */
+/* Clears along the stops of its domain's dims first, so that only rows that are there count. */
 static void clear_stop(tp_graph *g, tp_run *run, int64_t *env, bool *done, int i) {
   const tp_stop *s = &g->stops.v[i];
   const tp_array *ends = ends_of(g, run, s);
@@ -333,7 +334,7 @@ static bool shapes_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
   return true;
 }
 
-/* Tells the first class of errs.def of those that fail. */
+/* Of the checks that fail, reports one of the class that errs.def has first. */
 static bool bounds_hold(const tp_graph *g, const tp_run *run, tp_error *err) {
   const tp_boundcheck *first = NULL;
   TP_EACH (const tp_boundcheck, c, g->boundchecks) {

@@ -1,13 +1,19 @@
-/* index: symbols, hash-consed index expressions and conditions, and sets of points. Rank 1.
+/* index: symbols, index expressions, conditions, and sets of points. Rank 1.
+ *
+ * tempo judges and orders a program for all bounds, so sizes, times and the points at which a value
+ * exists are formulas. They have two forms. An expression, as 2*t + T*B - 1 or t >= 1, is cheap to
+ * make, compare, print and evaluate. A set of points of some dims (tp_set), or a relation between
+ * points (tp_rel), is isl's; it can be joined, cut and asked whether it is empty.
  *
  * One canonical object serves as index and as size: a polynomial  c + sum of coef * monomial  with
  * i64 coefficients. A monomial is a sorted product of atoms; an atom is a symbol, min(e..),
  * max(e..), floordiv(e, k) or mod(e, k), k > 0. An expression is *affine* (quasi-affine) if each
- * monomial has one atom and all atoms' arguments are affine; only those may index. Conditions are
- * true, false, e >= 0, e == 0, and, or, not. Equal ones are the same pointer.
+ * monomial has one atom and all atoms' arguments are affine; only affine ones may index. Conditions
+ * are true, false, e >= 0, e == 0, and, or, not. Equal expressions are the same pointer.
  *
- * Construction simplifies what holds for all values (ix.c, cond.c); tp_ix_simplify what holds on a
- * domain. NULL in, NULL out. */
+ * Construction simplifies what holds for all values (ix.c, cond.c), tp_ix_simplify what holds on a
+ * domain (simplify.c, with the proofs of prove.c). isl.c translates to isl and back, sets.c and
+ * questions.c ask isl, memo.c keeps the answers. NULL in, NULL out. */
 #ifndef TP_INDEX_H
 #define TP_INDEX_H
 #include "base/scan.h"

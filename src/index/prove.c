@@ -1,11 +1,15 @@
-/* e >= 0 on a domain, by elimination. Each step replaces e by expressions that are nonnegative only
- * if e is (exactly then, where marked <=>): k*min(a, b) + r, k >= 0:  k*a + r and k*b + r  <=> k <=
- * 0:  k*a + r or k*b + r           max likewise a//j + r:  a + j*r  <=>       r - a//j:  j*r + j -
- * 1 - a  <=>       k*(a//j) + r:  k*(a - j + 1) + j*r (k >= 0), k*a + j*r (k <= 0) k*(a%j) + r:  r
- * (k >= 0);  k*(j - 1) + r, or a >= 0 and k*a + r (k <= 0) k*t + r, t a dim:  at t = 0 and at t = T
- * - 1 (it is linear between)  <=> bounds only:  T := T + 1 where T >= 1 is known; then no
- * coefficient is negative. The factor k may be any polynomial whose sign can be proved. What is
- * affine and resists goes to isl, which is complete. Answers are remembered. */
+/* prove: shows e >= 0 on a domain, by elimination. Each step replaces e by expressions that are
+ * nonnegative only if e is (exactly then, where marked <=>):
+ *   k*min(a, b) + r    k*a + r and k*b + r (k >= 0)  <=>;   k*a + r or k*b + r (k <= 0)
+ *   max                likewise
+ *   a//j + r           a + j*r  <=>
+ *   r - a//j           j*r + j - 1 - a  <=>
+ *   k*(a//j) + r       k*(a - j + 1) + j*r (k >= 0);   k*a + j*r (k <= 0)
+ *   k*(a%j) + r        r (k >= 0);   k*(j - 1) + r, or a >= 0 and k*a + r (k <= 0)
+ *   k*t + r, t a dim   at t = 0 and at t = T - 1 (it is linear between)  <=>
+ *   bounds only        T := T + 1 where T >= 1 is known; then no coefficient is negative
+ * The factor k may be any polynomial whose sign can be proved. Affine expressions that resist go to
+ * isl, which is complete. Answers are remembered. */
 #include "index/priv.h"
 
 typedef struct {

@@ -1,8 +1,12 @@
-/* Text of expressions and conditions. What prints parses back to the same pointer. Positive terms
- * come first: "T - t - 1". Comparisons put the first symbol on the left: "t < T". Lua's
- * precedences: or   := and {"or" and}       and := not {"and" not}     not := "not" not | sum [cmp
- * sum] sum  := term {("+" | "-") term}        term := unary {"*" unary | "//" int | "%" int} unary
- * := "-" unary | int | name | ("min" | "max") "(" sum {"," sum} ")" | "(" or ")" */
+/* text: prints and parses expressions and conditions. A printed text parses to the same pointer.
+ * Positive terms come first: "T - t - 1". Comparisons put the first symbol on the left: "t < T".
+ * The grammar has Lua's precedences:
+ *   or    := and {"or" and}
+ *   and   := not {"and" not}
+ *   not   := "not" not | sum [cmp sum]
+ *   sum   := term {("+" | "-") term}
+ *   term  := unary {"*" unary | "//" int | "%" int}
+ *   unary := "-" unary | int | name | ("min" | "max") "(" sum {"," sum} ")" | "(" or ")" */
 #include "index/priv.h"
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,17 @@
-/* opt: rewriting the SDG. Rank 3. The order in which these run, their switches and names:
- * src/rt/passes.def. */
+/* opt: rewrites the graph. Rank 3.
+ *
+ * A pass leaves a graph that gives the same outputs and calls at all needed points, for all bounds,
+ * and costs less or is easier for the stages behind it. Floats may be rounded in another way,
+ * unless the script asks for `precise`. src/rt/passes.def has the order, names and switches of
+ * passes. The head of each file has its rewriting as before => after, and why it is right.
+ *
+ *   close.c tick.c keep.c   parameters become declared tensors; a step's values become callbacks
+ *   cse.c rules/            equal nodes become one; algebra, as rows of rules.def
+ *   prefix/                 reductions over ranges that move become recurrences
+ *   chrec/                  recurrences of which few points are needed become formulas
+ *   ends/                   ends by data, and conditions on them, become values
+ *   store/                  values are stored once, near their readers, as loops want them to lie
+ *   watch.c                 marks operators for check = "nan" */
 #ifndef TP_OPT_H
 #define TP_OPT_H
 #include "graph/graph.h"

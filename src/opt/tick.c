@@ -1,12 +1,10 @@
-/* tick: a program that is stepped through. Values that come or go with a tick become callbacks:
- *
- *   x(t) fed    =>  x = call()   at each point of the tick dims; dims that do not tick are in
- * `over` output y    =>  call(y)      likewise; an output with only the outer ones of several tick
- * dims: once all inside are over
- *
- * and one call without operands or results over the tick dims, where execution waits for the next
- * step. So x and y are stored as far as their readers need, and no array is kept over the tick
- * dims. The scheduler keeps these calls in order (deps.c). */
+/* tick: prepares a program that is stepped. Values that come or go with a tick become callbacks:
+ *   x(t) fed  =>  x = call()   at each point of the tick dims; dims that do not tick are in `over`
+ *   output y  =>  call(y)      likewise; an output that has only the outer ones of several tick
+ *                              dims is called once all inside are over
+ * One more call without operands or results, over the tick dims, is where execution waits for the
+ * next step. So x and y are stored as far as their readers need, and no array is kept over the tick
+ * dims. The scheduler keeps these calls in order (lower/deps.c). */
 #include "opt/opt.h"
 
 static int others(tp_graph *g, const tp_ticks *t, const tp_node *n, const tp_sym ***over) {

@@ -1,13 +1,17 @@
-/* poly: statements, dependences, schedule, live ranges, loop tree. With src/index/isl* the only
- * place that includes isl.
+/* poly: puts a program in order: when each point is computed, in which loops, and how long it is
+ * kept, for all bounds. docs/scheduling.md has the algorithm. Only this folder and src/index/isl*
+ * include isl.
  *
- *   tp_lower     closed graph + needed points => arrays and statements
- *   tp_schedule  statements => time rows, proof, calls over dims, loop tree, widths
+ *   tp_lower     closed graph + needed points => arrays and statements (lower/)
+ *   tp_schedule  statements => dependences (lower/deps.c), rows of loops (order/), a proof that
+ *                every dependence goes forward (order/proof.c), the loop tree (schedule_tree.c,
+ *                calls.c, ast.c), and slots for every array (store/)
  *
  * An *array* is a stored tensor; its elements are the points of its domain. A *statement* is one
  * operator, or a cluster (operators where each but the last has its only reader inside), at the
- * points of its domain. The writers of an array together write each element once, but for
- * accumulations, which update it after the array's INIT. */
+ * points of its domain. The writers of an array together write each element once; an accumulation
+ * updates it after the array's INIT. print.c and summary.c word the result for explain; simulate.c
+ * runs the loop tree at small bounds and checks it. */
 #ifndef TP_POLY_H
 #define TP_POLY_H
 #include "graph/graph.h"

@@ -1,4 +1,4 @@
-/* methods: the table, and signatures. */
+/* methods: the table of methods.def, and the parser of signatures. */
 #include "graph/methods/rows.h"
 
 const tp_method tp_methods[] = {

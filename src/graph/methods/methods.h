@@ -13,8 +13,8 @@
  *              A axis or table of axes; W the same, a word ("same") or any other number
  *              E size or table of sizes, which may be negative or index expressions
  *              L table of tensors; V all remaining arguments are tensors
- *   body       the function METHOD(body) of methods_*.c; lua: that of this name in
- *              lua/tempo/methods.lua, which is given the converted arguments in order
+ *   body       the function METHOD(body) of methods_*.c; lua: the function of the row's name in
+ *              lua/tempo/methods.lua, which gets the converted arguments in order
  *   shape, dtype of the result, for the docs. reduced: without the axes, 1 with keepdim; promoted:
  *              by docs/language.md, section 4, bool as i64; float: integers become f32; sums: bool,
  *              u8 and i32 become i64
@@ -29,13 +29,13 @@ typedef struct tp_arg {
   /* 0: absent; as in the signature (W: 'A', 'N' or 'F'; X: 'I', 'X' or 'T') */
   char kind;
   tp_val val; /* T */
-  /* T made of a number or index expression: takes the other operand's dtype; num: its value, or
-   * near it */
+  /* T made of a number or index expression, which takes the other operand's dtype; num: its value,
+   * or near it */
   bool weak;
   double num;
   bool isnum; /* num is exact */
-  /* weak: condition and sides of a tempo.where of weak values; val is what it is alone. NULL: none
-   */
+  /* weak: condition and sides of a tempo.where of weak values, whose value without a neighbour is
+   * val. NULL: none */
   const struct tp_arg *where;
   int64_t i;
   double f;
@@ -56,7 +56,7 @@ typedef struct {
 } tp_vals;
 /* a[i] is the i-th entry of the signature (options included). */
 typedef bool tp_method_fn(tp_mk k, const tp_arg *a, tp_vals *out);
-/* the body of rows that lua/tempo/methods.lua has: an error */
+/* the body of rows that lua/tempo/methods.lua has; it gives an error */
 tp_method_fn tp_m_lua;
 typedef struct tp_method {
   const char *name, *kinds, *sig;
@@ -76,9 +76,9 @@ int tp_sig_parse(const char *sig, tp_sigarg out[TP_MAXARG]); /* number of entrie
 bool tp_axis_of(tp_mk k, int rank, int64_t axis, int *out);
 
 /* ---- weak values ---- */
-/* what w becomes beside an operand of dtype d */
+/* the dtype that w takes beside an operand of dtype d */
 tp_dtype tp_weak_beside(const tp_arg *w, tp_dtype d);
 tp_val tp_weak_as(tp_mk k, const tp_arg *w, tp_dtype d);
-/* a number in w that d does not hold: what is wrong with it */
+/* a number *v in w that d does not hold: the words that say why; NULL: none */
 const char *tp_weak_refused(const tp_arg *w, tp_dtype d, double *v);
 #endif

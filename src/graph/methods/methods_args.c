@@ -1,4 +1,4 @@
-/* methods: what the bodies share. */
+/* methods: helpers of the bodies: results, errors, arguments, dtypes. */
 #include "graph/methods/rows.h"
 #include <math.h>
 

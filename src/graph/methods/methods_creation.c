@@ -1,7 +1,7 @@
 /* methods: creation. Every body ends with the options dtype, domain, name. */
 #include "graph/methods/rows.h"
 
-typedef struct making { /* what all of them are given */
+typedef struct making { /* the options of all of them */
   int rank;
   const tp_ix *const *shape;
   int ndom;

@@ -1,4 +1,4 @@
-/* methods: chosen by data or by position: gathers, sorting. */
+/* methods: elements chosen by data or by position: gathers, sorting. */
 #include "graph/methods/rows.h"
 
 METHOD(gather) {

@@ -22,7 +22,7 @@ METHOD(arg) {
   GIVE(KEEPDIM ? mk_reshape(k, x, mk_shape_but(k, a[0].val, n, axes, true, shape), shape) : x);
 }
 
-/* of f16, bf16 and integers in f32, rounded once */
+/* f16, bf16 and integers are summed in f32 and rounded once */
 METHOD(mean) {
   AXES(axes);
   tp_dtype d = tp_dtypeof(a[0].val) == TP_F64 ? TP_F64 : TP_F32;
@@ -33,7 +33,7 @@ METHOD(mean) {
 
 /* ---- scans ---- */
 
-/* The one axis of argument `arg`; without it that of a vector, else `dflt` (-1: none). */
+/* The one axis that argument `arg` names; without it a vector's axis, else `dflt` (-1: none). */
 static bool one_axis(tp_mk k, tp_val x, const tp_arg *arg, int dflt, int *axis) {
   int axes[TP_MAXRANK], n = tp_axes(k, x, arg, axes);
   if (n < 0) return false;

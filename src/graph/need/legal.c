@@ -1,7 +1,7 @@
-/* legal.c: legality on needed points. Each question is a set of bad points over a node's dims, with
- * bounds as parameters. Empty for all bounds: legal. Empty for no bounds that are all at least 2:
- * an error now, with the smallest bad point as witness. Else a condition on the bounds, which each
- * call looks at (g->boundchecks). */
+/* legal: judges legality on needed points. Each question is a set of bad points over a node's dims,
+ * with bounds as parameters. Empty for all bounds: legal. Empty for no bounds that are all at least
+ * 2: an error now, with the smallest bad point as witness. Else: a condition on the bounds, which
+ * each call checks (g->boundchecks). */
 #include "graph/core.h"
 
 typedef struct check {
@@ -9,7 +9,7 @@ typedef struct check {
   const tp_need *need;
   tp_error *err;
   int64_t *env; /* a witness, by symbol id */
-  /* the runs to which nothing is given for this dim; NULL: all others */
+  /* judges the runs to which nothing is given for this dim; NULL: all others */
   const tp_sym *zero;
 } check;
 
@@ -84,8 +84,8 @@ bool tp_check_late(tp_graph *g, TP_KEEP tp_set *bad, tp_code code, tp_pos pos, c
   return cond != NULL;
 }
 
-/* True: legal, or checked at the call, which says `late` and the condition. False: illegal, with
- * the witness in env. An end by data is any number from 1 to what was given. */
+/* True: it is legal, or each call checks it, with `late` and the condition as the message. False:
+ * it is illegal, and env has the witness. An end by data is any number from 1 to the given one. */
 static bool settled(
     check *c, const tp_node *n, TP_TAKE tp_set *bad, tp_code code, tp_pos pos, const char *late) {
   tp_ictx *ix = c->g->ix;
@@ -94,7 +94,7 @@ static bool settled(
   if (given && !tp_set_is_empty(ix, given)) {
     ok = c->zero || tp_set_can_be_empty(ix, given, 2);
     const tp_ix *cond = ok ? tp_set_empty_when(ix, given) : NULL;
-    /* what isl could not decide is no mistake of the script's */
+    /* a question that isl could not decide is no mistake of the script's */
     if (!ok) tp_isl_check(ix, pos, c->err);
     if (!ok) tp_set_witness(ix, n->ndom, n->dom, bad, 2, c->env);
     else if (cond) add_check(c, cond, code, pos, late);
@@ -113,7 +113,7 @@ static bool is_needed(check *c, const tp_node *n) {
   return !tp_set_is_empty(c->g->ix, c->need->set[n->id]);
 }
 
-/* Does anything read it, be it outside its domain? */
+/* Does anything read m, even outside its domain? */
 static bool is_read(check *c, const tp_node *m) {
   if (is_needed(c, m)) return true;
   TP_NODES (n, c->g->nodes)
@@ -122,7 +122,7 @@ static bool is_read(check *c, const tp_node *m) {
   return false;
 }
 
-/* ---- declared tensors: whatever is read at all is defined at every point ---- */
+/* ---- declared tensors: one that is read at all is defined at every point ---- */
 
 /* The branch to write: for the first point of a dim if the witness is there, else for the rest. */
 static void note_branch(check *c, const tp_node *m) {
@@ -155,8 +155,8 @@ static tp_set *branch_points(check *c, const tp_node *m, int k) {
                        : box;
 }
 
-/* The first branch that takes every point of branch k by itself, else the last before it; -1: it
- * has none. */
+/* The first branch that alone takes every point of branch k, else the last before k; -1: k has no
+ * points. */
 static int coverer(check *c, const tp_node *m, int k) {
   int found = tp_set_none(c->g->ix, branch_points(c, m, k)) ? -1 : k - 1;
   for (int i = found; i >= 0; i--)
@@ -182,7 +182,7 @@ static bool check_merge(check *c, const tp_node *m) {
 
 /* ---- reads ---- */
 
-/* A named reader of n, or a reader's reader ...; NULL: none. */
+/* A named reader of n, or a named reader of a reader and so on; NULL: none. */
 static const tp_node *consumer(check *c, const tp_node *n) {
   bool *seen = TP_NEWN(&c->g->arena, bool, c->g->nodes.n), more = true;
   seen[n->id] = true;
@@ -207,7 +207,7 @@ static void note_consumer(check *c, const tp_node *n) {
       if (o->val.node == n) tp_note(c->err, "output '%s' needs it", o->name);
 }
 
-/* Is it a side of a tempo.where, as it is or behind one operator? */
+/* Is r a side of a tempo.where, by itself or through one operator? */
 static bool chosen(check *c, const tp_node *r) {
   TP_NODES (n, c->g->nodes)
     for (int k = 1; n->op == TP_OP_SELECT && k < n->nin; k++) {
@@ -242,8 +242,8 @@ static void note_advice(check *c, const tp_node *r, int k) {
             bound));
 }
 
-/* The bound of dim d where r reads it. An end at another point of its domain is any number; where
- * only r has dims of that domain, it is no smaller than r's. */
+/* The bound of dim d where r reads it. The end at another point of its domain is any number; if
+ * only r has dims of that domain, it is at least r's. */
 static const tp_sym *end_there(check *c, const tp_node *r, const tp_sym *d) {
   const tp_node *x = tp_in(r, 0);
   const tp_stop *s = tp_stop_of(c->g, d);
@@ -253,7 +253,7 @@ static const tp_sym *end_there(check *c, const tp_node *r, const tp_sym *d) {
   return here ? d->bound : s->other;
 }
 
-/* True: no clipping helps, for it is another point's end. */
+/* True: no clipping helps, as the end is another point's. */
 static bool note_end(check *c, const tp_node *r, const tp_sym *d) {
   const tp_stop *s = tp_stop_of(c->g, d);
   if (!s) return false;
@@ -333,8 +333,8 @@ static bool check_gathers(check *c, const tp_node *n) {
 
 /* ---- views and windows: index expressions inside a shape are judged like reads ---- */
 
-/* When e >= 0 everywhere, as a condition on bounds: e is so at both ends of each dim in which it is
- * linear. NULL: not known. */
+/* The condition on bounds under which e >= 0 everywhere: e is >= 0 at both ends of each dim in
+ * which it is linear. NULL: not known. */
 static const tp_ix *nonneg_when(check *c, const tp_ix *e, int n, tp_dims dom) {
   tp_ictx *ix = c->g->ix;
   if (tp_ix_prove_ge0(ix, e, n, dom)) return tp_ix_bool(ix, true);
@@ -353,7 +353,7 @@ static const tp_ix *has_none(tp_ictx *ix, const tp_ix *count) {
   return tp_ix_cmp(ix, TP_LT, count, tp_ix_const(ix, 1));
 }
 
-/* Products of symbols are no sets. */
+/* Judges products of symbols, which no set can hold, by a condition on bounds. */
 static bool fits_on_bounds(
     check *c, const tp_node *n, const tp_ix *none, tp_ixs least, tp_code code, const char *late) {
   tp_ictx *ix = c->g->ix;
@@ -369,7 +369,7 @@ static bool fits_on_bounds(
   return true;
 }
 
-/* Both of least are >= 0 wherever n is needed, unless there is nothing (none). */
+/* Both of least are >= 0 wherever n is needed, unless `none` holds: there is nothing. */
 static bool fits_inside(
     check *c, const tp_node *n, const tp_ix *none, tp_ixs least, tp_code code, const char *late) {
   tp_ictx *ix = c->g->ix;
@@ -389,7 +389,7 @@ static bool fits_inside(
   return false;
 }
 
-/* The last of count places, so far apart, counted from the first. */
+/* How far the last of count places, `step` from each other, lies behind the first. */
 static const tp_ix *last_place(tp_ictx *ix, const tp_ix *count, int64_t step) {
   return tp_ix_mulc(ix, tp_ix_addc(ix, count, -1), step);
 }
@@ -433,7 +433,7 @@ static bool check_pad(check *c, const tp_node *n) {
   return fits_inside(c, n, tp_ix_bool(ix, false), n->attr.ix, TP_E_DOMAIN, late);
 }
 
-/* An extent of an operand is judged already. */
+/* Judges an extent unless it is an operand's, which was judged before. */
 static bool check_extent(check *c, const tp_node *n, const tp_ix *e) {
   tp_ictx *ix = c->g->ix;
   if (tp_ix_prove_ge0(ix, e, n->ndom, n->dom) || !is_needed(c, n)) return true;
@@ -446,7 +446,8 @@ static bool check_extent(check *c, const tp_node *n, const tp_ix *e) {
 
 static bool check_extents(check *c) {
   TP_NODES (n, c->g->nodes) {
-    bool sums = n->op == TP_OP_CONCAT || n->op == TP_OP_PAD; /* of what is judged */
+    /* extents that are sums of judged ones */
+    bool sums = n->op == TP_OP_CONCAT || n->op == TP_OP_PAD;
     for (int k = 0; k < n->nout && !sums; k++)
       for (int j = 0; j < n->out[k].rank; j++)
         if (!check_extent(c, n, n->out[k].shape[j])) return false;
@@ -464,7 +465,8 @@ static bool every(check *c, tp_op op, bool (*fn)(check *, const tp_node *)) {
   return true;
 }
 
-/* A callback at the greatest of ends over a dim that ends by data itself would wait for both. */
+/* Refuses a callback at the greatest of ends over a dim that ends by data itself: it would wait for
+ * both. */
 static bool check_greatest(check *c) {
   TP_NODES (n, c->g->nodes)
     TP_EACH (tp_stop, s, c->g->stops)
@@ -483,13 +485,13 @@ static bool stays(check *c) {
       every(c, TP_OP_UNFOLD, check_windows) && every(c, TP_OP_FOLD, check_windows);
 }
 
-/* undefined comes before domain. */
+/* Errors of class `undefined` come before those of class `domain`. */
 static bool check_all(check *c) {
   return every(c, TP_OP_MERGE, check_merge) && stays(c) && check_extents(c);
 }
 
-/* The end of a dim is 0 where nothing is given for it or for one of its rows. Each call looks at
- * what is not legal then. */
+/* The end of a dim is 0 where nothing is given for it or for one of its rows. Each call checks what
+ * is not legal then. */
 static bool check_nothing(check *c, const tp_sym *zero) {
   tp_need *need = tp_need_without(c->g, zero, c->err);
   check z = { .g = c->g, .need = need, .err = c->err, .env = c->env, .zero = zero };
@@ -498,8 +500,8 @@ static bool check_nothing(check *c, const tp_sym *zero) {
   return ok;
 }
 
-/* Does a dim that ends by data have a point only where dim d has one? Another dim than d itself:
- * and does anything have that dim and lack d? */
+/* Is there a dim that ends by data and has points only where dim d has some? If it is another dim
+ * than d: one that some node has without d? */
 static bool ends_without(const tp_graph *g, const tp_sym *d) {
   TP_EACH (const tp_stop, s, g->stops) {
     if (d->kind != TP_SYM_DIM || s->end || !tp_stop_needs(g, s, d)) continue;
@@ -510,7 +512,7 @@ static bool ends_without(const tp_graph *g, const tp_sym *d) {
   return false;
 }
 
-/* reads: these only */
+/* reads: judges reads only */
 static bool judged(tp_graph *g, const tp_need *need, bool reads, tp_error *err) {
   check c = {
     .g = g, .need = need, .err = err, .env = TP_NEWN(&g->arena, int64_t, tp_nsym(g->ix))

@@ -1,26 +1,26 @@
-/* need.c: the points of every node that something needs, as sets over all bounds.
+/* need: finds the points of every node that something needs, as sets over all bounds.
  *
  * One sweep from consumers to producers, component by component. Without a cycle each edge is
  * applied once. The sets of a cycle are a least fixpoint; each rung of this ladder looks for it, or
  * for a superset, within a budget of isl's operations:
- *   exact     Rounds up from what the outside needs: most recurrences are needed everywhere, which
- *             stands after one. Or rounds down from everything: what stands is a fixpoint, and a
- *             program without cyclic values has only one, as a point of it that is not needed would
- *             be in it because of another such point, and so on for ever in a finite domain
- *             (h[T-1] alone). Or the transitive closure of the composed cycles, where isl says that
- *             it is exact (h[5] alone).
+ *   exact     Rounds up from what the outside needs: most recurrences are needed everywhere, and one
+ *             round settles it. Or rounds down from everything until nothing changes: the result is
+ *             a fixpoint, and a program without cyclic values has only one, as a point of it that
+ *             is not needed would be in it because of another such point, and so on for ever in a
+ *             finite domain (h[T-1] alone). Or the transitive closure of the composed cycles, where
+ *             isl says that it is exact (h[5] alone).
  *   hull      One piece a node, inside one around a round down, which grows until no round makes
  *             it larger.
  *   budgeted  A few rounds down from everything.
  *   whole     Everything.
  * A superset can refuse a program that exact sets accept, and never lets one through: tp_need_stays
- * asks it again of the graph that is scheduled. Hulls come in a second sweep, and stay if they ask
- * nothing more of bounds: loops over one piece are those that one would write (decoding with a
- * window else had pieces for each of the last layers).
+ * asks it again of the graph that is scheduled. A second sweep makes hulls, which stay if they ask
+ * nothing more of bounds: loops over one piece are those that a person would write (without hulls,
+ * decoding with a window had pieces for each of the last layers).
  *
  * The whole box of a domain is one shared object, and an identity edge within one domain hands its
  * set on: most comparisons are of pointers. A NULL set is "not needed" and becomes an empty one at
- * the end; that isl failed is asked of isl. */
+ * the end; whether isl failed, isl tells. */
 #include "graph/core.h"
 
 enum { ROUNDS = TP_TUNE_NEED_ROUNDS };
@@ -32,7 +32,7 @@ typedef struct need_place {
   tp_set **need; /* of the result */
   tp_set *box;   /* all points: one object a domain */
   tp_rel **rel;  /* by edge; made on first use */
-  /* in the component at work; cut: it starts and ends every piece of a cycle */
+  /* the rest: in the component at work. cut: every cycle is cut at such members */
   bool cut;
   tp_set *have, *next;
   /* scratch */
@@ -43,13 +43,13 @@ typedef struct need_place {
 typedef struct sweep {
   tp_graph *g;
   need_place *at; /* by node id */
-  const tp_sym
-      *zero;  /* of runs to which nothing is given for it: no dim ends; NULL: of all others */
+  /* the runs are those to which nothing is given for this dim; NULL: all others */
+  const tp_sym *zero;
   bool widen; /* take hulls? */
   bool *lost; /* by a component's first member: no exact sets, in this sweep or the one before */
 } sweep;
 
-/* members: cut ones first, then consumers before producers; set: of the cut ones, at work */
+/* v: the members, cut ones first, then consumers before producers; set: the sets of the cut ones */
 typedef struct {
   int n, ncut, rounds;
   need_place **v;
@@ -58,7 +58,7 @@ typedef struct {
 
 /* ---- sets ---- */
 
-/* The shared box if a is all of it. */
+/* The shared box if a is all of it, else a. */
 static tp_set *canonical(sweep *s, const need_place *p, TP_TAKE tp_set *a) {
   if (!a || a == p->box || !tp_set_subset(s->g->ix, p->box, a)) return a;
   tp_set_free(a);
@@ -124,8 +124,8 @@ static TP_GIVE tp_set *image(sweep *s, need_place *p, int k, TP_KEEP tp_set *fro
 
 /* ---- one round through a component ---- */
 
-/* From `have` of the cut members to what they need of each other, in `next`; `have` of the others
- * is made on the way. */
+/* Goes from `have` of the cut members to what they need of each other, in `next`, and fills `have`
+ * of the others on the way. */
 static bool go_round(sweep *s, comp *c) {
   for (int i = 0; i < c->n; i++)
     replace(c->v[i]->cut ? &c->v[i]->next : &c->v[i]->have, tp_set_copy(*c->v[i]->need));
@@ -194,7 +194,7 @@ static bool close_cycles(sweep *s, comp *c) {
 
 /* ---- the ladder ---- */
 
-/* False: the way does not lead to the end, or not within its budget. */
+/* False: this way finds no set, or not within its budget. */
 static bool tried(sweep *s, comp *c, bool (*way)(sweep *, comp *), unsigned long budget) {
   unsigned long before = tp_isl_budget(s->g->ix, budget);
   bool ok = way(s, c);
@@ -225,7 +225,8 @@ static tp_set *piece(
   return canonical(s, p, tp_set_and(tp_set_widen(tp_set_copy(a), by), tp_set_copy(most)));
 }
 
-/* Up from `set`, each set within those of its constraints that what is added keeps as well. */
+/* Grows from `set`; each set stays within those of its constraints that the added points keep as
+ * well. */
 static bool grows_to_stand(sweep *s, comp *c, tp_set **most) {
   start_from(c, c->set);
   for (int r = 0; r < ROUNDS; r++) {
@@ -287,7 +288,8 @@ static bool budgeted(sweep *s, comp *c) {
 
 /* ---- components ---- */
 
-/* Every cycle goes through what was made before its operands; a call's set is its box. */
+/* Every cycle goes through a node that is older than one of its operands; a call's set is its
+ * box. */
 static bool is_cut(const tp_node *n) {
   return n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_CALL;
 }
@@ -320,7 +322,7 @@ static void cyclic(sweep *s, int n, need_place *const *member) {
   while (!arranged(s, &c, member)) {}
   c.set = TP_NEWN(&s->g->arena, tp_set *, c.ncut);
   bool *lost = &s->lost[c.v[0]->n->id];
-  /* what led nowhere in the sweep before does so again */
+  /* a way that failed in the sweep before fails again */
   if ((s->widen && *lost) || !exact(s, &c)) {
     *lost = true;
     if (!(s->widen && hull(s, &c)) && !budgeted(s, &c))
@@ -334,7 +336,8 @@ static void cyclic(sweep *s, int n, need_place *const *member) {
   }
 }
 
-/* To a component that is looked at later; everything, where what is needed is too much for isl. */
+/* Gives p's needs to operand k, whose component comes later; all points, where its need is too much
+ * for isl. */
 static void hand_on(sweep *s, need_place *p, int k) {
   need_place *x = operand_place(s, p, k);
   unsigned long before = tp_isl_budget(s->g->ix, TP_TUNE_NEED_HULLS);
@@ -354,8 +357,8 @@ static void component(sweep *s, int n, need_place *const *member) {
 
 /* ---- the whole graph ---- */
 
-/* Places of all nodes; order: a topological one of their ids. All boxes are made now: inside a
- * budget isl may give NULL. */
+/* Makes places of all nodes; order: a topological one of their ids. All boxes are made now, as isl
+ * may give NULL inside a budget. */
 static void start_sweep(sweep *s, tp_graph *g, tp_set **need, int *order) {
   int *scc = TP_NEWN(&g->arena, int, g->nodes.n);
   s->g = g;
@@ -405,7 +408,7 @@ static void sweep_free(sweep *s) {
 
 static void drop(void *need) { tp_need_free(need); }
 
-/* zero, widen, lost: as in a sweep; lost NULL: nothing was before */
+/* zero, widen, lost: as in a sweep; lost NULL: no sweep came before */
 static tp_need *find(tp_graph *g, int nroot, const tp_val *roots, const tp_sym *zero, bool widen,
     bool *lost, tp_error *err) {
   int n = g->nodes.n, *order = TP_NEWN(&g->arena, int, n);
@@ -467,7 +470,7 @@ tp_need *tp_need_without(tp_graph *g, const tp_sym *zero, tp_error *err) {
   return find(g, n, roots, zero, false, NULL, err);
 }
 
-/* Is what `wide` reads legal for all bounds for which it is with `need`? */
+/* Are the reads legal with `wide` for all bounds for which they are legal with `need`? */
 static bool asks_no_more(tp_graph *g, const tp_need *need, const tp_need *wide) {
   tp_error e = { 0 };
   int had = g->boundchecks.n;
@@ -493,7 +496,7 @@ tp_need *tp_need_outputs(tp_graph *g, tp_error *err) {
   return better ? wide : need;
 }
 
-/* ---- what a superset has too much ---- */
+/* ---- points that only a superset has ---- */
 
 /* The points at which p reads outside operand k's domain or in `bad`; NULL: none. */
 static TP_GIVE tp_set *reads_bad(sweep *s, need_place *p, int k, TP_KEEP tp_set *const *bad) {
@@ -504,7 +507,7 @@ static TP_GIVE tp_set *reads_bad(sweep *s, need_place *p, int k, TP_KEEP tp_set 
   return tp_set_apply(wrong, tp_rel_reverse(rel_of(s, p, k)));
 }
 
-/* bad grows by what p reads. True: it did. */
+/* Adds to bad the points at which p reads something bad. True: there were new ones. */
 static bool find_bad(sweep *s, need_place *p, tp_set **bad) {
   tp_set **own = &bad[p->n->id];
   bool grew = false;
@@ -521,7 +524,8 @@ static bool find_bad(sweep *s, need_place *p, tp_set **bad) {
   return grew;
 }
 
-/* Operands first, until nothing more is found: what is left reads nothing but what is left. */
+/* Goes through operands before readers until nothing more is found: the points that are left read
+ * only points that are left. */
 static bool all_bad(sweep *s, const int *order, tp_set **bad) {
   bool grew = true;
   for (int r = 0; grew && r < ROUNDS; r++) {
@@ -531,7 +535,7 @@ static bool all_bad(sweep *s, const int *order, tp_set **bad) {
   return !grew;
 }
 
-/* Is it there whatever is read? */
+/* Is n needed even if nothing reads it? */
 static bool is_root(const tp_graph *g, const tp_node *n) {
   bool is = n->op == TP_OP_CALL;
   TP_EACH (const tp_output, o, g->outputs) is |= o->val.node == n;
@@ -539,7 +543,7 @@ static bool is_root(const tp_graph *g, const tp_node *n) {
   return is;
 }
 
-/* Has it no point for bounds that a call may have? */
+/* Has it no point, for any bounds that a call may have? */
 static bool is_none(tp_graph *g, const tp_node *n, TP_KEEP tp_set *bad) {
   tp_set *may = tp_set_copy(bad);
   for (int i = 0; i < g->boundchecks.n && !g->stops.n; i++)
@@ -547,7 +551,7 @@ static bool is_none(tp_graph *g, const tp_node *n, TP_KEEP tp_set *bad) {
   return tp_set_none(g->ix, may);
 }
 
-/* No root reads what is bad: what is left of the sets holds all that roots need. */
+/* No root reads a bad point: the sets without bad points hold all that roots need. */
 static bool roots_stay(const tp_need *need, tp_set *const *bad) {
   for (int i = 0; i < need->n; i++) {
     const tp_node *n = need->g->nodes.v[i];

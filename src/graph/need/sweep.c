@@ -1,4 +1,4 @@
-/* Sweeps: nodes that nothing needs leave the graph. */
+/* sweep: drops nodes that nothing needs. */
 #include "graph/core.h"
 
 typedef TP_VEC(tp_node *) nodevec;
@@ -18,7 +18,7 @@ void tp_reach(tp_arena *a, tp_node *n, bool *seen) {
   }
 }
 
-/* Visits all that ends a dim of n, or one whose end n mentions. */
+/* Visits each value that ends a dim of n, or a dim whose end n mentions. */
 static void visit_stops(tp_graph *g, tp_arena *a, nodevec *work, const tp_node *n, bool *live) {
   TP_EACH (tp_stop, s, g->stops) {
     if (s->live ||
@@ -30,8 +30,8 @@ static void visit_stops(tp_graph *g, tp_arena *a, nodevec *work, const tp_node *
   }
 }
 
-/* By node id. A GRAD without losses of its own is that of the graph's losses, which live with it.
- */
+/* By node id. A GRAD without losses of its own differentiates the graph's losses, which live with
+ * it. */
 static bool *find_live(tp_graph *g, tp_arena *a) {
   nodevec work = { 0 };
   bool *live = TP_NEWN(a, bool, g->nodes.n);
@@ -57,8 +57,8 @@ static void drop_node(tp_node *n) {
   n->attr.data = tp_array_unref(n->attr.data);
 }
 
-/* An open PARAM lives by itself, as its values are handed out after the run. Losses that died and
- * ends of dims that nothing has leave their lists. */
+/* An open PARAM stays even if nothing reads it, as its values are handed out after the run. Losses
+ * that died and ends of dims that no node has leave their lists. */
 void tp_graph_prune(tp_graph *g) {
   tp_arena scratch;
   tp_scratch_init(&scratch);

@@ -1,4 +1,5 @@
-/* Graphviz: solid edges are identities, dashed ones go through time and say how. */
+/* dot: prints a graph for Graphviz: solid edges are identities, dashed ones go through time and say
+ * how. */
 #include "graph/core.h"
 
 /* In a label: quotes and backslashes are themselves, other control characters a space. */

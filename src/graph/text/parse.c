@@ -1,5 +1,6 @@
-/* parse: reads what print.c prints, and what a person would write: empty lines, comments after --,
- * no types where operands have them. A node may be named before its line. Verifies what it read. */
+/* parse: reads the text of print.c, and text that a person would write: empty lines, comments after
+ * --, no types where operands have them. A node may be named before its line. The result is
+ * verified. */
 #include "graph/core.h"
 
 /* Indices written for an operand: as many as its domain (ACCUM to: the node's) has dims, which is
@@ -12,11 +13,11 @@ typedef struct {
 typedef struct {
   tp_graph *g;
   tp_scan in;
-  tp_hmap nodes; /* by number in the text */
+  tp_hmap nodes; /* nodes by their number in the text */
   TP_VEC(tp_node *) mentioned;
   TP_VEC(arity) arities;
   TP_VEC(tp_stop) stops;
-  const tp_graph *from; /* whose constants hashes stand for; NULL: there is none */
+  const tp_graph *from; /* hashes stand for this graph's constants; NULL: there is none */
   bool inputs, params;  /* these lists were given */
 } graph_parser;
 
@@ -75,7 +76,7 @@ static bool operand_list(graph_parser *p, tp_node *n) {
 
 /* ---- attributes ---- */
 
-/* data: where a CONST's numbers stand, which are read when its type is known. */
+/* data: the place of a CONST's numbers, which are read when its type is known. */
 static bool attribute(graph_parser *p, tp_node *n, const char **data) {
   const char *key = tp_scan_word(&p->in);
   bool known;
@@ -117,7 +118,7 @@ static bool is_declared(const tp_node *n) {
   return n->op == TP_OP_MERGE || n->op == TP_OP_ACCUM || n->op == TP_OP_PARAM;
 }
 
-/* The printer leaves out these, which the type says. */
+/* Sets attributes that the printer leaves out because the type says them. */
 static void attrs_of_type(tp_graph *g, tp_node *n) {
   tp_attr *a = &n->attr;
   bool source =
@@ -216,7 +217,7 @@ static bool node_line(graph_parser *p) {
   if (n->id >= 0) return fail(p, "a second node of this number");
   tp_scan_space(&p->in);
   if (*p->in.s == '"' && !(n->name = tp_scan_string(&p->in))) return false;
-  n->id = 0; /* its line has come: tp_node_register says which */
+  n->id = 0; /* its line has come; tp_node_register gives its id */
   if (!tp_expect(&p->in, "=") || !body(p, n)) {
     n->attr.data = tp_array_unref(n->attr.data);
     return false;
@@ -232,7 +233,7 @@ static bool graph_line(graph_parser *p) {
       tp_expect(&p->in, "nrand") && tp_scan_small(&p->in, &p->g->nrand);
 }
 
-/* Entry of `inputs` or `params`: the first one given takes the place of the usual list. */
+/* An entry of `inputs` or `params`: the first one given replaces the usual list. */
 static bool list_line(graph_parser *p, bool inputs) {
   tp_arena *a = &p->g->arena;
   int at;
@@ -269,7 +270,7 @@ static bool loss_line(graph_parser *p) {
   return true;
 }
 
-/* Only noted: its node may come later, and everything is inferred with it. */
+/* Only notes the stop: its node may come later, and everything is inferred with it. */
 static bool stop_line(graph_parser *p) {
   tp_stop s = { 0 };
   const char *name = tp_scan_word(&p->in);
@@ -331,7 +332,7 @@ static bool line(graph_parser *p) {
 
 /* ---- the whole ---- */
 
-/* Nodes need themselves only through those that declare their type. */
+/* Checks that nodes need themselves only through nodes that declare their type. */
 static bool no_circle_in_text(graph_parser *p) {
   tp_arena *a = &p->g->arena;
   int n = p->g->nodes.n, nedge = 0, e = 0;

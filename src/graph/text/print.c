@@ -1,4 +1,4 @@
-/* The text form of a graph; parse.c reads it. One line a node, `@ file:line` last:
+/* print: the text form of a graph, which parse.c reads. One line a node, `@ file:line` last:
  *
  *   dim t:T
  *   %0 = input {str "x"} : (t) f32 [3] @ rnn.lua:3
@@ -13,9 +13,8 @@
  * left out: domain, shape and dtype of sources and declared tensors, the target of reshape, expand
  * and cast, the specs of a call. Operands are %id or %id.out; one of accum is `%4 to [t, 0 .. t] if
  * t >= 1` (scatter) or `%4 from [t - 1]` (gather). An input or parameter that a sweep dropped keeps
- * its place in the list, of which every entry is then printed: `inputs 0 = input {str "y"} : (t)
- * f32
- * []`. */
+ * its place in the list, of which every entry is then printed:
+ * `inputs 0 = input {str "y"} : (t) f32 []`. */
 #include "graph/core.h"
 
 /* ---- pieces ---- */
@@ -44,7 +43,7 @@ static void put_edge(tp_buf *b, const tp_node *n, const tp_edge *e, int flags) {
   if (!same) put_pos(b, e->pos, flags);
 }
 
-/* A word, a text in quotes (NULL: none), the position, and the line ends. */
+/* Ends a line with a word, a text in quotes (NULL: none) and the position. */
 static void put_end(tp_buf *b, const char *word, const char *text, tp_pos pos, int flags) {
   tp_puts(b, word);
   if (text) tp_put_string(b, text);
@@ -81,7 +80,7 @@ static void put_type(tp_buf *b, const tp_node *n) {
   }
 }
 
-/* From the operator on. */
+/* Prints a node's line from the operator on. */
 static void put_body(tp_buf *b, const tp_node *n, int flags) {
   tp_puts(b, tp_ops[n->op].text);
   for (int k = 0; k < n->nin; k++) {

@@ -1,5 +1,5 @@
 /* infer: tp_build and, for each class of ops.def, domain, shapes and dtypes, with every check that
- * needs no points. Conversions are for build.c. tp_infer reads `in` and `attr` and writes `dom` and
+ * needs no points. build.c makes conversions. tp_infer reads `in` and `attr` and writes `dom` and
  * `out`, and may be run again. */
 #include "graph/core.h"
 #include "base/env.h"
@@ -230,7 +230,8 @@ static bool infer_scan(tp_typing q) {
 
 /* ---- outside world ---- */
 
-/* The points of a dim in `over` lie side by side in one array. */
+/* Checks that extents do not vary along a dim in `over`, whose points lie side by side in one
+ * array. */
 static bool rows_equal(tp_typing q, const char *of, int rank, tp_ixs shape) {
   int axis;
   const tp_sym *d = tp_varies(rank, shape, q.n->attr.nover, q.n->attr.over, &axis);
@@ -377,7 +378,7 @@ static bool extent_ok(tp_typing q, const tp_ix *e) {
           tp_label(q.n), why, name);
 }
 
-/* The functions above take this for granted. */
+/* Checks attributes, which the functions above take for granted. */
 static bool attrs_ok(const tp_node *n, tp_error *err) {
   const tp_attr *a = &n->attr;
   bool ok = true;

@@ -1,4 +1,4 @@
-/* Inference of contraction, convolution, movement, gathers and sort. */
+/* move: infers contraction, convolution, movement, gathers and sort. */
 #include "graph/core.h"
 
 static bool one_dtype(tp_typing q, int a, int b) {
@@ -6,7 +6,7 @@ static bool one_dtype(tp_typing q, int a, int b) {
       tp_bad_dtype(q, "convert one with :to");
 }
 
-/* The extents' equality, on the way to a result of n. */
+/* Are the extents equal? Records a shape check for n if that is open. */
 static bool eq(tp_typing q, const tp_ix *a, const tp_ix *b) {
   return tp_extent_eq(q.g, a, b, tp_ops[q.n->op].text);
 }
@@ -105,7 +105,7 @@ static bool permute(tp_typing q, const tp_out *x, const tp_ix **shape) {
       tp_bad_shape(q, "every axis must be named once");
 }
 
-/* Behind the last of n elements from lo on; INT64_MAX: beyond 64 bits. */
+/* The index behind the last of n elements from lo on; INT64_MAX: beyond 64 bits. */
 static int64_t behind_last(int64_t lo, int64_t n, int64_t step) {
   int64_t at;
   bool beyond = __builtin_mul_overflow(n - 1, step, &at) || __builtin_add_overflow(at, lo, &at) ||
@@ -113,7 +113,7 @@ static int64_t behind_last(int64_t lo, int64_t n, int64_t step) {
   return beyond ? INT64_MAX : at + 1;
 }
 
-/* Of constants; legal.c judges what is symbolic. */
+/* Judges constants; legal.c judges symbolic bounds. */
 static bool slice(tp_typing q, const tp_ix **at) {
   const tp_attr *a = &q.n->attr;
   int64_t lo, extent, size;
@@ -145,7 +145,8 @@ static bool pad(tp_typing q, const tp_ix **at) {
   return true;
 }
 
-/* The last element that windows see lies inside. Of constants; legal.c judges what is symbolic. */
+/* Checks that the last element that windows see lies inside, for constants; legal.c judges symbolic
+ * extents. */
 static bool windows(tp_typing q, const tp_ix *extent, const tp_ix *count, const tp_ix *size) {
   int64_t e, c, s;
   const tp_attr *a = &q.n->attr;
@@ -241,7 +242,7 @@ static bool index_op(tp_typing q) {
               : tp_bad_shape(q, "what is added does not have the indexed shape");
 }
 
-/* a <= b: known, or left to the call. */
+/* Is a <= b, known now or left to the call? */
 static bool within(tp_typing q, const tp_ix *a, const tp_ix *b) {
   return tp_ix_prove_ge0(q.g->ix, tp_ix_sub(q.g->ix, b, a), q.n->ndom, q.n->dom) ||
       eq(q, tp_ix_min(q.g->ix, a, b), a);
@@ -264,7 +265,7 @@ static bool gather_op(tp_typing q) {
              : tp_out1(q, x->dtype, k->rank, k->shape);
 }
 
-/* Operands: rows, which matrix they are multiplied by, the matrices. */
+/* Operands: rows, the index of the matrix that each is multiplied by, the matrices. */
 static bool matmul_at(tp_typing q) {
   const tp_out *x = tp_inof(q.n, 0), *k = tp_inof(q.n, 1), *w = tp_inof(q.n, 2);
   const tp_ix *shape[TP_MAXRANK];

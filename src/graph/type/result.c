@@ -1,4 +1,5 @@
-/* result: results of operators and refusals of operands, for all files of inference. */
+/* result: sets results of operators and words the refusals of operands, for all files of
+ * inference. */
 #include "graph/core.h"
 
 /* ---- messages ---- */

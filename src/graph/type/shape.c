@@ -1,4 +1,4 @@
-/* Domains and extents: unions, equality of sizes, broadcasting. */
+/* shape: domains and extents: unions, equality of sizes, broadcasting. */
 #include "graph/core.h"
 
 static int place_of(int n, tp_dims dom, const tp_sym *s) {
@@ -50,7 +50,7 @@ void tp_dims_add(tp_graph *g, tp_node *n, int count, tp_dims dims) {
   n->ndom = tp_dom_union(g, n->ndom, n->dom, count, dims, &n->dom);
 }
 
-/* The dims that e mentions join dom[0 .. n), at most max in all; gives the new n. */
+/* Adds the dims that e mentions to dom[0 .. n), at most max in all; gives the new n. */
 static int add_dims(int n, const tp_sym **dom, int max, const tp_ix *e) {
   tp_dims syms;
   int ns = tp_ix_syms(e, &syms);
@@ -118,7 +118,7 @@ static tp_set *differ(
   return tp_set_and(points, tp_set_cond(g->ix, n, dims, tp_ix_cmp(g->ix, TP_NE, a, b)));
 }
 
-/* There is no such point, or a check says when. */
+/* True: bad has no point, or each call checks that. */
 static bool nowhere(tp_graph *g, TP_TAKE tp_set *bad, const char *what) {
   bool never = bad && tp_set_is_empty(g->ix, bad),
        open = bad && !never && tp_set_can_be_empty(g->ix, bad, 2);

@@ -1,7 +1,7 @@
-/* Ends by data: what every judgement has to know about a bound that is reached while running. In a
- * set of points of a node it means the end at that very point (a node that lacks dims of the stop's
- * domain: the greatest over these). So an edge that goes to other points of these dims must not
- * hand on what a set says about the end: see tp_edge_crosses. */
+/* stop: bounds that are reached while running, in sets of points. In the set of a node such a bound
+ * means the end at that very point (if the node lacks dims of the stop's domain: the greatest over
+ * these). So an edge that goes to other points of these dims must not hand on what a set says about
+ * the end: see tp_edge_crosses. */
 #include "graph/core.h"
 
 const tp_stop *tp_stop_of(const tp_graph *g, const tp_sym *s) {
@@ -69,7 +69,7 @@ const tp_ix *tp_end_extreme(tp_graph *g, const tp_ix *e, bool most, int n, tp_di
   return n ? (most ? tp_ix_upper : tp_ix_lower)(g->ix, e, n, over) : e;
 }
 
-/* Judgements take for granted that something was given, so an end is any number from 1 on. */
+/* Judgements assume that a call gives at least 1, so an end is any number from 1 on. */
 tp_set *tp_set_unended(tp_graph *g, tp_set *a, const tp_stop *s) {
   return tp_set_some(g->ix, a, s->sym, at_least_1(g, s->sym));
 }
@@ -80,7 +80,7 @@ tp_set *tp_set_reached(tp_graph *g, tp_set *a, int n, tp_dims dims) {
   return a;
 }
 
-/* Ends of ends have no circles (stop_add.c). */
+/* The recursion ends, as no end depends on itself (stop_add.c). */
 bool tp_stop_needs(const tp_graph *g, const tp_stop *s, const tp_sym *dim) {
   bool needs = s->dim == dim;
   for (int i = 0; i < s->ndom && !needs; i++) {

@@ -1,4 +1,4 @@
-/* P:stop: a dim ends by data, and domains grow where its end is mentioned. */
+/* stop_add: P:stop makes a dim end by data; domains grow where its end is mentioned. */
 #include "graph/core.h"
 
 static bool done_ok(tp_graph *g, const tp_sym *dim, tp_val done, tp_error *err) {
@@ -26,7 +26,7 @@ static bool over_ok(const tp_graph *g, const tp_sym *dim, tp_error *err) {
   return true;
 }
 
-/* A read has an index for each dim of its operand: at new ones it reads where it is. */
+/* A read has an index for each dim of its operand: for a new dim the index is the dim itself. */
 static void index_new_dims(tp_graph *g, tp_node *n, const tp_node *was) {
   const tp_node *x = tp_in(n, 0);
   if (n->op != TP_OP_READ || was->ndom == x->ndom) return;
@@ -40,8 +40,8 @@ static void index_new_dims(tp_graph *g, tp_node *n, const tp_node *was) {
   n->attr.at = at;
 }
 
-/* Contributions, and reads of later nodes, keep their indices: only in a text do their operands
- * grow. */
+/* Contributions, and reads of later nodes, keep their indices, so their operands may not grow; they
+ * do in a text only. */
 static bool indices_fit(const tp_node *n, const tp_node *was, int done, tp_error *err) {
   bool fit = n->op != TP_OP_READ || n->attr.nat == tp_in(n, 0)->ndom;
   for (int k = 0; k < n->nin && n->op == TP_OP_ACCUM; k++) {
@@ -56,7 +56,7 @@ static bool indices_fit(const tp_node *n, const tp_node *was, int done, tp_error
 }
 
 /* Operands come before their readers, but for branches and updates, whose targets have declared
- * domains. After an error all is as it was. */
+ * domains. After an error the graph is as it was. */
 static bool infer_again(tp_graph *g, tp_error *err) {
   tp_pos pos = g->pos;
   int n = 0;
@@ -68,7 +68,7 @@ static bool infer_again(tp_graph *g, tp_error *err) {
     g->pos = x->pos;
     if (x->op == TP_OP_READ && tp_in(x, 0)->id < n) index_new_dims(g, x, &was[tp_in(x, 0)->id]);
     ok = indices_fit(x, was, n, err) && tp_infer(g, x, err);
-    /* of a text a domain may be larger than it has to be */
+    /* a text may give a node a larger domain than it has to have */
     tp_dims_add(g, x, was[n].ndom, was[n].dom);
     ok = ok && tp_dims_ok(x, err);
   }
@@ -89,7 +89,7 @@ static bool find_dom(tp_graph *g, tp_stop *s) {
   return s->ndom != was;
 }
 
-/* A done may mention the end of another dim, and so have its dims. */
+/* Repeats, as a done may mention the end of another dim and so get its dims. */
 static bool grow(tp_graph *g, tp_error *err) {
   for (bool more = true; more;) {
     more = false;

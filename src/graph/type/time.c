@@ -1,4 +1,5 @@
-/* time: inference of READ, MERGE, ACCUM, PARAM and PINIT, and what adds edges to them. */
+/* time: infers READ, MERGE, ACCUM, PARAM and PINIT, and adds branches, updates and
+ * contributions. */
 #include "graph/core.h"
 
 bool tp_affine(const tp_ix *e) {
@@ -16,7 +17,7 @@ static bool not_affine(tp_typing q, const tp_ix *e, const char *use, const tp_no
 
 /* ---- index maps ---- */
 
-/* One entry a dim of x. */
+/* Checks that at has one entry a dim of x. */
 static bool at_ok(tp_typing q, const tp_node *x, const tp_at *at) {
   for (int i = 0; i < x->ndom; i++)
     for (int end = 0; end <= at[i].range; end++) {
@@ -43,8 +44,8 @@ static bool ends_stay(tp_typing q, const tp_ix *e, const tp_node *x, const tp_at
   return true;
 }
 
-/* A range over a dim of an end's domain, of what still has the dim that ends, would put rows of
- * unequal lengths side by side. */
+/* Refuses a range over a dim of an end's domain if the operand still has the dim that ends: it
+ * would put rows of unequal lengths side by side. */
 static bool rows_even(tp_typing q) {
   const tp_node *x = tp_in(q.n, 0);
   for (int i = 0; i < q.g->stops.n; i++) {
@@ -69,7 +70,7 @@ static bool rows_even(tp_typing q) {
 }
 
 /* out: extents with x's dims replaced by at's points, canonical on the dims of `to`. A range has no
- * one point: ragged. */
+ * single point: the result would be ragged. */
 static bool through(tp_typing q, int rank, tp_ixs shape, const tp_node *x, const tp_at *at,
     const tp_node *to, const tp_ix **out) {
   const tp_sym *from[x->ndom + 1];
@@ -109,7 +110,7 @@ static bool infer_read(tp_typing q) {
 
 /* ---- declared tensors ---- */
 
-/* At `points` over q.n's dims; NULL: everywhere. */
+/* Are the shapes equal at `points` over q.n's dims (NULL: everywhere)? */
 static bool shapes_equal(tp_typing q, int rank, tp_ixs a, tp_ixs b, TP_KEEP tp_set *points) {
   int i = 0;
   while (i < rank &&
@@ -148,7 +149,7 @@ static bool lies_inside(tp_typing q, const char *what, const tp_edge *e) {
   return true;
 }
 
-/* Dims that a condition fixes, by equalities in which they have the coefficient 1 or -1. */
+/* Finds dims that a condition fixes by equalities in which they have the coefficient 1 or -1. */
 static int find_fixed(tp_typing q, const tp_ix *cond, const tp_sym **from, const tp_ix **to) {
   const tp_ix *x, *rest;
   int64_t k;
@@ -166,8 +167,8 @@ static int find_fixed(tp_typing q, const tp_ix *cond, const tp_sym **from, const
   return n;
 }
 
-/* Shapes agree where the branch matches: with the dims that it fixes put in, or at its very points.
- */
+/* Checks that shapes agree where the branch matches: with the dims that it fixes put in, or at its
+ * very points. */
 static bool branch_shape(tp_typing q, int k) {
   const tp_out *o = tp_inof(q.n, k);
   const tp_ix *a[TP_MAXRANK], *b[TP_MAXRANK], *to[TP_MAXDIM];

@@ -1,7 +1,7 @@
-/* verify: every invariant of graph.h. The structure of all nodes, which inference takes for
- * granted, then each node's types against its operands, in a scratch graph. A domain may be larger
- * than the operands' (a pass may have shrunk one); extents may differ in form or by what a shape
- * check asks. */
+/* verify: checks every invariant of graph.h: first the structure of all nodes, which inference
+ * takes for granted, then each node's types against its operands, in a scratch graph. A domain may
+ * be larger than the operands' (a pass may have shrunk one); extents may differ in form or by what
+ * a shape check asks. */
 #include "graph/core.h"
 
 static bool unsound(tp_error *err, tp_pos pos, const char *fmt, ...) TP_PRINTF(3, 4);
@@ -71,7 +71,7 @@ bool tp_verify_structure(const tp_graph *g, tp_error *err) {
   return true;
 }
 
-/* Lowered, an end makes extents that the domain does not tell. */
+/* Does e mention a lowered end, so that the domain does not tell the extent? */
 static bool unknown(const tp_graph *g, const tp_ix *e) {
   return g->stops.n && g->stops.v[0].end && tp_mentions_end(g, e);
 }
@@ -112,8 +112,8 @@ static bool is_listed(const tp_node *n, int count, tp_node *const *v) {
 
 /* ---- lists ---- */
 
-/* Entries of `inputs` and `params`; dropped ones are no nodes of the graph. A closed parameter is
- * no PARAM, but keeps name, type and along. */
+/* Checks the entries of `inputs` and `params`; dropped ones are no nodes of the graph. A closed
+ * parameter is no PARAM, but keeps name, type and along. */
 static bool entries_ok(const tp_graph *g, int n, tp_node *const *v, bool inputs, tp_error *err) {
   for (int i = 0; i < n; i++) {
     const tp_attr *a = &v[i]->attr;
@@ -131,7 +131,7 @@ static bool entries_ok(const tp_graph *g, int n, tp_node *const *v, bool inputs,
   return true;
 }
 
-/* A first or last value has the parameter's type at each of its states. */
+/* Does v, a first or last value, have the type that the parameter has at each of its states? */
 static bool is_state(tp_graph *scratch, const tp_node *param, tp_val v) {
   bool is = !differs(scratch, &param->out[0], tp_outof(v)) &&
       v.node->ndom == param->ndom - param->attr.nalong;
