@@ -1,9 +1,9 @@
-/* grad: GRAD nodes become adjoints.
+/* grad: replaces GRAD nodes by adjoints.
  *
  * GRADs of the same losses share one sweep. Sweeps go in the order in which they depend on each
- * other: a gradient inside the ancestors of a loss first. Ancestors are those that a gradient
- * passes: not what lies behind a parameter, a leaf, a detach or an operator that stops gradients.
- */
+ * other: a gradient inside the ancestors of a loss first. The ancestors are the nodes that a
+ * gradient passes; it does not go beyond a parameter, a leaf, a detach or an operator that stops
+ * gradients. */
 #include "grad/rules.h"
 
 /* GRADs of the same losses that stop at the same leafs */
@@ -57,7 +57,7 @@ static void collect(tp_graph *g, families *all) {
 
 /* ---- order ---- */
 
-/* Marks what a gradient of the losses passes. True: there is a GRAD among it. */
+/* Marks the nodes that a gradient of the losses passes. True: one of them is a GRAD. */
 static bool mark_ancestors(tp_graph *g, const tp_aims *of) {
   TP_VEC(tp_val) work = { 0 };
   bool *seen = TP_NEWN(&g->arena, bool, g->nodes.n), found = false;
@@ -81,8 +81,8 @@ static family *next_ready(tp_graph *g, families *all) {
   return NULL;
 }
 
-/* A name for what a GRAD among its own ancestors runs through: of the tensor it differentiates by,
- * else of a declared tensor on the way, else of anything there. */
+/* The name to blame for a GRAD among its own ancestors: that of the tensor it differentiates by,
+ * else of a declared tensor on the way, else of any node there. */
 static const char *culprit(tp_graph *g, const family *f) {
   const tp_node *best = NULL;
   mark_ancestors(g, &f->of);
@@ -114,7 +114,7 @@ static void follow(tp_val *v) {
   while (v->node->op == TP_OP_GRAD && v->node->subst) *v = tp_v(v->node->subst);
 }
 
-/* All that reads an expanded GRAD reads its gradient. */
+/* Makes readers of an expanded GRAD read its gradient. */
 static void rewire(tp_graph *g, families *all) {
   for (int i = 0; i < g->nodes.n; i++)
     for (int k = 0; k < g->nodes.v[i]->nin; k++) follow(&g->nodes.v[i]->in[k].src);

@@ -11,7 +11,7 @@
  * at each point; so are the attr.leaves operands before wrt, for this GRAD alone. DETACH, CALL,
  * ENV_*, RAND and rows marked N stop it. */
 bool tp_grad_expand(tp_graph *g, tp_error *err);
-/* What no output or sink needs goes. A parameter of whose gradients none is needed was meant to be
- * updated: the graph's warnings say so, once. */
+/* Drops nodes that no output or sink needs. A parameter of which no gradient is needed was meant to
+ * be updated: the graph's warnings say so, once. */
 void tp_grad_sweep_unneeded(tp_graph *g);
 #endif

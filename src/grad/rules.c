@@ -8,7 +8,7 @@
 #define Y        ((tp_val){ (tp_node *)n, 0 })
 #define IN(i)    (n->in[i].src)
 
-/* d summed down to the shape of operand k, which may have been broadcast. */
+/* Sums d down to the shape of operand k, which may have been broadcast. */
 static tp_val down(tp_mk mk, const tp_node *n, int k, tp_val d) {
   const tp_out *o = tp_outof(IN(k));
   return mk_sum_to(mk, d, o->rank, o->shape);
@@ -44,8 +44,8 @@ RULE(DIV) {
   return down(mk, n, k, k ? mk_neg(mk, mk_mul(mk, d, Y)) : d);
 }
 
-/* a^b: b a^(b-1), which is 0 at b = 0 whatever a;  a^b log a, which is 0 at a = 0 for b >= 0. No
- * side that is not taken may be inf or NaN. */
+/* a^b: b a^(b-1), which is 0 at b = 0 whatever a;  a^b log a, which is 0 at a = 0 for b >= 0. The
+ * side of a select that is not taken may not be inf or NaN either. */
 RULE(POW) {
   tp_val a = IN(0), b = IN(1), one = mk_num(mk, 1, tp_dtypeof(a));
   if (k == 0) {
@@ -64,8 +64,8 @@ RULE(MOD) {
       mk, n, k, k ? mk_neg(mk, mk_mul(mk, dy, mk_bin(mk, TP_OP_FLOORDIV, IN(0), IN(1)))) : dy);
 }
 
-/* The second operand has it where it is strictly beyond the first, so the result is; which readers
- * keep for their own gradients. */
+/* The second operand gets dy where it is strictly beyond the first, that is, where the result is
+ * beyond the first; readers keep the result for their own gradients. */
 RULE(MINIMUM) {
   tp_val second = mk_bin(mk, n->op == TP_OP_MAXIMUM ? TP_OP_GT : TP_OP_LT, Y, IN(0));
   return down(mk, n, k, k ? mk_where(mk, second, dy) : mk_unless(mk, second, dy));
@@ -112,7 +112,8 @@ static tp_val places(tp_mk mk, tp_val x, int naxes, const int *axes) {
   return sum;
 }
 
-/* All of it to the first element (row major) that equals the result: the least place of these. */
+/* All of dy goes to the first element (row major) that equals the result: the least place of
+ * these. */
 RULE(MAX) {
   const tp_attr *a = &n->attr;
   tp_val hit = mk_bin(mk, TP_OP_EQ, X, spread(mk, n, Y)), place = places(mk, X, a->naxes, a->axes);
@@ -152,7 +153,7 @@ RULE(MATMUL) {
   return down(mk, n, k, k ? mk_matmul(mk, other, dy) : mk_matmul(mk, dy, other));
 }
 
-/* One of the other two operators of the form, with another result. */
+/* The convolution operator op of the same form, with another result. */
 static tp_val conv(tp_mk mk, const tp_node *n, tp_op op, tp_val a, tp_val b, tp_val like) {
   const tp_attr *at = &n->attr;
   return mk_op(mk, op, 2, (tp_val[]){ a, b },

@@ -3,10 +3,10 @@
 #define TP_GRAD_RULES_H
 #include "grad/grad.h"
 
-/* One operator's rule: the part of the adjoint of operand k of n that comes through n, given the
- * adjoint dy of n's (first) result: of k's shape and dtype, over n's domain. Built of
- * differentiable operators wherever it varies with what it multiplies, so that it can be
- * differentiated again. */
+/* One operator's rule gives the part of the adjoint of operand k of n that comes through n, from
+ * the adjoint dy of n's (first) result. It has k's shape and dtype and n's domain. It is built of
+ * differentiable operators wherever it varies with n's operands, so it can be differentiated
+ * again. */
 typedef tp_val tp_vjp(tp_mk mk, const tp_node *n, int k, tp_val dy);
 tp_vjp *tp_vjp_of(tp_op op); /* NULL: not in the table */
 
@@ -25,8 +25,8 @@ bool tp_grad_leaf(const tp_aims *of, tp_val v);
  * parameters, gradients and rows marked N end it.) */
 bool tp_grad_passes(const tp_aims *of, tp_val v, int k);
 
-/* One reverse sweep: adjoints of the sum of the losses with respect to nwrt values, as ordinary
- * values total over their domains. */
+/* One reverse sweep: makes adjoints of the sum of the losses with respect to nwrt values, as
+ * ordinary values that exist at all points of their domains. */
 bool tp_grad_sweep(tp_graph *g, const tp_aims *of, int nwrt, const tp_val *wrt, tp_val *out,
     bool *reached, tp_error *err);
 #endif

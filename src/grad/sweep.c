@@ -1,12 +1,12 @@
 /* sweep: one reverse sweep through the graph.
  *
- * Only values on a way from a loss down to a tensor that is asked about take part ("active"), and
- * only points that the losses need through such ways: the need is computed on the graph with all
- * other nodes cut off from their operands. Where it is not all points, a contribution has the
- * support of its reader as a condition.
+ * Only values on a way from a loss down to a requested tensor take part ("active"), and only points
+ * that the losses need through such ways: the need is computed on a graph in which all other nodes
+ * have lost their operands. If a reader is not needed at all points, its contribution has its
+ * support as a condition.
  *
  * The adjoint of a value is either
- *   an ACCUM   over its domain, made before anything flows and filled as its readers come up: zero
+ *   an ACCUM over its domain, made before anything flows and filled as its readers come up: zero
  *              where nothing arrives. So adjoints of recurrences may be recurrences, and every
  *              cycle passes through one: it has a READ, a MERGE or an ACCUM, whose operands get one
  *   or direct  the sum of the parts of its readers, where identity edges in one domain join all of
@@ -24,7 +24,7 @@ typedef struct reader {
 } reader; /* by's operand k */
 
 typedef struct slot { /* one value */
-  /* reached from a loss; reaches what is asked about */
+  /* down: reached from a loss; up: reaches a requested tensor */
   bool down, up;
   bool accum;
   int pending; /* direct: parts still to come */
@@ -32,7 +32,7 @@ typedef struct slot { /* one value */
   tp_val adj;
 } slot;
 
-/* where a node is needed, over its dims */
+/* the points at which a node is needed, over its dims */
 typedef struct support {
   bool known, full;
   const tp_ix *cond;
@@ -95,9 +95,10 @@ static bool any_active(grad_sweep *s, const tp_node *n) {
   return false;
 }
 
-/* ---- where ---- */
+/* ---- needed points ---- */
 
-/* Needed points through active values only: everything else loses its operands for the while. */
+/* Computes needed points through active values only: all other nodes lose their operands
+ * meanwhile. */
 static bool compute_need(grad_sweep *s) {
   tp_graph *g = s->g;
   int *nin = TP_NEWN(&g->arena, int, s->n);
@@ -146,7 +147,8 @@ static bool timed(const tp_node *n) {
 
 /* ---- the shape of the sweep: accumulations made, parts counted ---- */
 
-/* An ACCUM's adjoint is read at all points of its index maps, needed or not: it must be total. */
+/* Must v's adjoint be an ACCUM? The adjoint of an ACCUM must be total, as it is read at all points
+ * of index maps, needed or not. */
 static bool wants_accum(grad_sweep *s, tp_val v) {
   for (reader *r = slot_of(s, v)->readers; r; r = r->next) {
     const tp_node *n = r->by.node;
@@ -189,8 +191,8 @@ static bool lay_out(grad_sweep *s, tp_val v) {
 
 /* ---- parts ---- */
 
-/* A part of v's ACCUM at `at`, of a reader n (NULL: everywhere), under cond; nothing where that
- * never holds. */
+/* Adds a part to v's ACCUM at `at`, from a reader n (NULL: everywhere), under cond; adds nothing if
+ * cond never holds. */
 static bool contribute(grad_sweep *s, tp_val v, const tp_node *n, tp_edge e) {
   if (!e.src.node) return false;
   if (n) e.cond = tp_ix_both(s->g->ix, e.cond, support_of(s, n)->cond);
@@ -200,7 +202,7 @@ static bool contribute(grad_sweep *s, tp_val v, const tp_node *n, tp_edge e) {
   return tp_accum_add(s->g, slot_of(s, v)->adj.node, e, s->mk.err);
 }
 
-/* A part d at the points of n (whose dims contain v's): summed over the dims that v lacks. */
+/* Adds a part d at the points of n, whose dims contain v's, summed over the dims that v lacks. */
 static bool deliver(grad_sweep *s, tp_val v, const tp_node *n, tp_val d) {
   slot *x = slot_of(s, v);
   const tp_at *own = tp_at_own(s->g, v.node->ndom, v.node->dom);
@@ -210,7 +212,7 @@ static bool deliver(grad_sweep *s, tp_val v, const tp_node *n, tp_val d) {
   return x->adj.node;
 }
 
-/* Where branch k is the first that holds. */
+/* Passes dy to branch k at the points at which it is the first that holds. */
 static bool through_merge(grad_sweep *s, tp_val v, const tp_node *n, int k, tp_val dy) {
   tp_set *first = tp_branch_set(s->g, n, k);
   const tp_ix *cond = tp_set_to_cond(s->g->ix, n->ndom, n->dom, first, true);
@@ -230,7 +232,7 @@ static bool through_scatter(grad_sweep *s, tp_val v, const tp_edge *e, tp_val dy
   return contribute(s, v, NULL, (tp_edge){ .src = d, .at = own, .gather = true, .cond = e->cond });
 }
 
-/* dy with the extents of the ranges of at put before it, so that a scatter can spread it. */
+/* dy with the extents of at's ranges in front of its axes, so that a scatter can spread it. */
 static tp_val over_ranges(grad_sweep *s, const tp_node *n, const tp_edge *e, tp_val dy) {
   const tp_ix *shape[2 * TP_MAXRANK];
   int rank = 0;
@@ -242,9 +244,9 @@ static tp_val over_ranges(grad_sweep *s, const tp_node *n, const tp_edge *e, tp_
   return mk_expand(s->mk, dy, rank, shape);
 }
 
-/* e from points (u, p) instead of u, for the dims of p over which it ranges and of which its
- * condition picks points (a dim of both is the node's): these run, and the ends of their ranges are
- * further conditions. */
+/* Makes e go from points (u, p) instead of u, for the dims of p over which it ranges and of which
+ * its condition picks points (a dim of both is the node's): p runs over them, and the ends of their
+ * ranges become further conditions. */
 static tp_val run_picked(grad_sweep *s, const tp_node *n, tp_edge *e, tp_val dy) {
   const tp_node *x = e->src.node;
   tp_ictx *c = s->g->ix;
@@ -311,7 +313,7 @@ static bool pass_all(grad_sweep *s, tp_val y) {
 
 /* ---- the whole ---- */
 
-/* A loss is the sum over all its points and elements: its own part is 1 everywhere. */
+/* A loss counts as the sum over all its points and elements, so its own part is 1 everywhere. */
 static bool seed(grad_sweep *s, tp_val loss) {
   s->g->pos = loss.node->pos;
   const tp_out *o = tp_outof(loss);

@@ -4,9 +4,9 @@
  *   w along (i, k)  =>  w[i, k] = init at i == 0, k == 0; update[i, k - 1] at k >= 1;
  *                       update[i - 1, K - 1] otherwise (the lexicographic predecessor)
  *
- * and each gets a hidden output, its value after the last point: the update there, or init when
- * some bound is 0. `init` goes through PINIT, which a loaded array replaces. Runs after the
- * gradients are built: to them a parameter is a leaf. */
+ * Each parameter gets a hidden output, its value after the last point: the update there, or init
+ * when some bound is 0. `init` goes through PINIT, which a loaded array replaces. The pass runs
+ * after gradients are built, for which a parameter is a leaf. */
 #include "opt/opt.h"
 
 typedef struct {
@@ -27,14 +27,14 @@ static const tp_ix *moved(closing *c, const tp_sym *d, int64_t by) {
   return tp_ix_addc(c->g->ix, tp_ix_sym(c->g->ix, d), by);
 }
 
-/* cond, and d is there. */
+/* cond and d == there. */
 static const tp_ix *and_is(
     closing *c, const tp_ix *cond, const tp_sym *d, tp_cmp is, int64_t there) {
   tp_ictx *ix = c->g->ix;
   return tp_ix_and(ix, cond, tp_ix_cmp(ix, is, tp_ix_sym(ix, d), tp_ix_const(ix, there)));
 }
 
-/* e with dims lo .. hi-1 of along at the indices given. */
+/* e read with dims lo .. hi-1 of `along` at the given indices. */
 static tp_val read_at(closing *c, tp_val e, int lo, int hi, const tp_ix *const *along_at) {
   if (!e.node) return e;
   tp_at *at = tp_at_own(c->g, e.node->ndom, e.node->dom);
@@ -44,8 +44,8 @@ static tp_val read_at(closing *c, tp_val e, int lo, int hi, const tp_ix *const *
   return tp_read(c->g, e, at, c->err);
 }
 
-/* An end by data is that at the point where the read stands: the last of an inner dim is taken
- * before an outer one moves. */
+/* An end by data is the end at the point of the read: the last point of an inner dim is taken
+ * before an outer dim moves. */
 static tp_val read_update(closing *c, const tp_ix *const *along_at) {
   tp_val e = c->update;
   if (!c->g->stops.n) return read_at(c, e, 0, c->p->attr.nalong, along_at);
@@ -53,7 +53,7 @@ static tp_val read_update(closing *c, const tp_ix *const *along_at) {
   return e;
 }
 
-/* The branch in which dim j of along steps and those inside it start anew. */
+/* Adds the branch in which dim j of `along` steps and the dims inside it start anew. */
 static bool step(closing *c, int j) {
   const tp_attr *a = &c->p->attr;
   const tp_ix *cond = tp_ix_bool(c->g->ix, true), *at[TP_MAXDIM];
@@ -80,8 +80,8 @@ static bool evolution(closing *c) {
   return ok;
 }
 
-/* Without `along` it is its first value, PINIT in its own place; along dims but without an update a
- * view of that. */
+/* A parameter without `along` becomes its first value, a PINIT in its own place; one with `along`
+ * but without an update becomes a view of init. */
 static bool constant(closing *c, int k) {
   tp_node *p = c->p;
   p->op = p->attr.nalong ? TP_OP_DETACH : TP_OP_PINIT;
@@ -100,7 +100,7 @@ static tp_val after_the_last(closing *c) {
   const tp_ix *ran = tp_ix_bool(c->g->ix, true), *at[TP_MAXDIM];
   for (int j = 0; j < a->nalong; j++) {
     at[j] = moved(c, a->along[j]->bound, -1);
-    /* something was reached if anything was given */
+    /* an end of at least 1 was reached if anything was given */
     const tp_stop *s = tp_stop_of(c->g, a->along[j]);
     ran = and_is(c, ran, s ? s->given : a->along[j]->bound, TP_GE, 1);
   }
@@ -112,7 +112,7 @@ static tp_val after_the_last(closing *c) {
   return m;
 }
 
-/* The last point along a dim that ends by data is the one of its own point of the end's domain. */
+/* The last point along a dim that ends by data is that of its own point of the end's domain. */
 static bool ends_known(tp_graph *g, const tp_node *p, tp_error *err) {
   for (int j = 0; j < p->attr.nalong; j++) {
     const tp_stop *s = tp_stop_of(g, p->attr.along[j]);

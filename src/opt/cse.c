@@ -1,7 +1,7 @@
 /* cse: hash-consing. Two nodes with the same operator, attributes, domain and operands (with their
- * index maps) compute the same at every point, so the second's readers go to the first. Never for
- * RAND (two draws are two draws), CALL, INPUT, MERGE and ACCUM (declared things keep their
- * identity), ENV_* are pure and may. */
+ * index maps) compute the same at every point, so the second's readers go to the first. RAND (two
+ * draws are two draws), CALL, INPUT, MERGE and ACCUM (declared tensors keep their identity) are
+ * left alone; ENV_* are pure and may become one. */
 #include "opt/opt.h"
 
 static void put(tp_buf *b, const void *p, size_t n) { tp_putn(b, p, n); }

@@ -1,11 +1,11 @@
-/* keep: parameters are asked for before the last point: between ticks, and after a callback or a
- * check has ended the run.
+/* keep: keeps the newest values of parameters, which a host asks for before the last point: between
+ * ticks, and after a callback or a check has ended the run.
  *
  *   w evolves along i   =>   a sink call(w) at each point: no pass may leave out values of w, or
  * turn w into a formula of its last point
  *
  * Lowering makes no statement of these sinks. It copies each new value of w to the place of the
- * last one (tp_newest_in), which so holds the newest whole value at any time. */
+ * last one (tp_newest_in), so that place has the newest whole value at any time. */
 #include "opt/opt.h"
 
 static bool may_end_early(const tp_graph *g) {

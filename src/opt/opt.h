@@ -32,18 +32,19 @@ typedef struct tp_work {
   bool precise, check;
   const bool *on;       /* by row of src/rt/passes.def */
   const bool *rule_off; /* by row of rules.def; NULL: none */
-  /* ORDERED: of a program that is stepped, else NULL */
+  /* ORDERED: the tick dims of a program that is stepped, else NULL */
   const tp_ticks *ticks;
-  /* ENDED: what is read at points of one branch alone is read of that branch (ends_points.c) */
+  /* ENDED: a read that needs points of one branch alone reads that branch's value
+   * (ends_points.c) */
   bool apart;
-  /* NEEDED: its points; found anew when a pass has said that it changed something */
+  /* NEEDED: the needed points; found anew when a pass has said that it changed something */
   tp_need **need;
   bool changed;
   /* by row of passes.def: operators before and after; NULL: not asked */
   int (*did)[2];
 } tp_work;
-/* Passes, which passes.def describes. False: an error. Private to an option of it or to its
- * neighbour: share (of algebra, behind direct; need stays right). */
+/* Passes; passes.def describes each. False: an error. `share` runs inside algebra, behind `direct`,
+ * and leaves need right. */
 typedef bool tp_passfn(tp_work *job, tp_error *err);
 tp_passfn tp_pass_params; /* close.c: after tp_grad_expand; PARAM becomes MERGE of READs */
 tp_passfn tp_pass_cse, tp_pass_fold, tp_pass_watch, tp_pass_keep, tp_pass_rows, tp_pass_layout,
@@ -55,7 +56,7 @@ tp_passfn tp_pass_turn; /* turned.c */
 /* Reductions over ranges that move along a dim become recurrences (incremental.c). */
 bool tp_incremental(tp_graph *g, bool precise, bool *changed, tp_error *err);
 bool tp_is_small(const tp_out *o); /* a sum of it is kept in f64 */
-/* The readers, each in its loop, of values that are made again there, and the nodes, by id, that
+/* v: readers, each in its loop, of values that are made again there; chain: the nodes, by id, that
  * make such values (again.c; poly/store/again.c chooses). */
 typedef struct tp_again_reader {
   tp_node *by;
@@ -66,9 +67,9 @@ typedef struct tp_again {
   tp_again_reader *v;
   bool *chain;
 } tp_again;
-/* v with its operators of `in`, by id of the n first, made anew; views of what changes so, too, if
- * said. made: by id, what was. */
-enum { TP_CONE_OPERANDS = 3 }; /* of an elementwise operator, at most */
+/* tp_copied makes v anew with its operators in `in`, by id of the first n nodes; views: views of a
+ * new value are made anew too. made: the new value, by id. */
+enum { TP_CONE_OPERANDS = 3 }; /* an elementwise operator has at most so many */
 typedef struct tp_cone {
   tp_mk mk;
   int n;
@@ -78,7 +79,7 @@ typedef struct tp_cone {
 } tp_cone;
 tp_val tp_copied(const tp_cone *c, tp_val v);
 bool tp_make_again(tp_graph *g, const tp_again *w, tp_error *err);
-/* check = "nan": marks the operators made since the pass that are looked at (watch.c) */
+/* check = "nan": marks the operators made since the pass that a run checks (watch.c) */
 void tp_watch_rest(tp_graph *g);
 bool tp_is_kept(const tp_graph *g, const tp_node *n);
 bool tp_is_output(const tp_graph *g, const tp_node *n);
@@ -92,31 +93,31 @@ static inline bool tp_one_shape(const tp_out *a, const tp_out *b) {
 static inline bool tp_same_dims(const tp_node *a, const tp_node *b) {
   return tp_dom_same(a->ndom, a->dom, b->ndom, b->dom);
 }
-/* Does what data holds make it fail? */
+/* Can data make it fail? */
 static inline bool tp_may_fail(const tp_node *n) {
   return tp_op_is(n->op, TP_FAILS) &&
       !(tp_op_is_elementwise(n->op) && tp_dtype_float(n->out[0].dtype));
 }
-/* A view of its one operand: no work of its own. */
+/* Is it a view of its one operand, without work of its own? */
 static inline bool tp_is_view(const tp_node *n) {
   return tp_ops[n->op].batch == TP_BATCH_V && n->nin == 1;
 }
-/* The value of which v shows elements: a number, if v is that everywhere. Not a parameter's first
- * value, which a loaded one may replace. */
+/* The value of which v shows elements: a number, if v is one number everywhere. A parameter's first
+ * value is not looked through, as a loaded one may replace it. */
 static inline tp_val tp_spread(tp_val v) {
   while (tp_is_view(v.node) && tp_ops[v.node->op].cls == TP_CLS_MOVE) v = v.node->in[0].src;
   return v;
 }
-/* every element is c, as its dtype has it, and a double all of it (fold.c) */
+/* every element is c in v's dtype, and the double c is exactly that (fold.c) */
 bool tp_number_of(tp_val v, double *c);
-/* Every value that lives whoever reads it: outputs, what ends a dim, losses. */
+/* Visits every value that lives without readers: outputs, the done of a stop, losses. */
 typedef void tp_rootfn(void *ud, tp_val *v);
 void tp_each_root(tp_graph *g, tp_rootfn *fn, void *ud);
-/* The accumulation of x at `at` over dom. */
+/* An accumulation over dom that gathers x at `at`. */
 tp_val tp_gathered(
     tp_mk mk, tp_red red, tp_val x, const tp_at *at, int ndom, const tp_sym *const *dom);
 /* Every edge and root that is `old` becomes `now` (edges of `now`'s own node excepted). */
 void tp_replace(tp_graph *g, tp_val old, tp_val now);
-/* The same by a rule of a pass, which explain "rules" tells: "x * 1 => x". */
+/* Does the same for a rule of a pass, which explain "rules" names: "x * 1 => x". */
 void tp_rewrite(tp_graph *g, tp_val old, tp_val now, const char *pass, const char *rule);
 #endif

@@ -1,4 +1,4 @@
-/* replace: rewires every use of one value to another; and what several passes make. */
+/* replace: rewires every use of one value to another; helpers that several passes call. */
 #include "opt/opt.h"
 
 static bool same(tp_val a, tp_val b) { return a.node == b.node && a.out == b.out; }

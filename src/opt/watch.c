@@ -3,15 +3,16 @@
  *
  * A marked operator can fail while running, like integer division: it is a region of its own that
  * knows its point, it does not run where a row has ended, and the tier looks at its result
- * (run/watch.c, ref). Operators that move or choose values stay unmarked, and those that are
- * defined to give NaN or infinity of nothing:
+ * (run/watch.c, ref). Operators that move or choose values stay unmarked; so do those that are
+ * defined to give NaN or infinity for no elements:
  *
  *   sum(x) / size of x                        mean of nothing is NaN
  *   sum((x - m)^2) / max(0, size of x - 1)    var of nothing is NaN, of one element it is made: the
  *                                             divisor becomes where(size == 0, NaN, ..)
  *   log(sum(exp(x - top)))                    logsumexp of nothing, or of -inf alone, is -inf
  *
- * Runs on the recorded program; operators made by lowering are marked later (tp_watch_rest). */
+ * The pass runs on the recorded program; operators made by lowering are marked later
+ * (tp_watch_rest). */
 #include "opt/opt.h"
 #include <math.h>
 
@@ -43,7 +44,7 @@ static bool can_make(const tp_node *n) {
   }
 }
 
-/* ---- what is meant ---- */
+/* ---- operators that are meant to give NaN or infinity ---- */
 
 static bool is_size(tp_val v, const tp_ix **size, tp_graph *g) {
   const tp_node *n = v.node->op == TP_OP_CAST ? tp_in(v.node, 0) : v.node;
@@ -54,7 +55,7 @@ static bool is_size(tp_val v, const tp_ix **size, tp_graph *g) {
   return true;
 }
 
-/* A quotient of a sum by the number of its elements, or by a little less. */
+/* Marks the quotient of a sum by the number of its elements, or by a little less, as meant. */
 static bool mean_of_nothing(tp_mk k, tp_node *n) {
   tp_graph *g = k.g;
   const tp_node *sum = n->op == TP_OP_DIV ? tp_in(n, 0) : n;

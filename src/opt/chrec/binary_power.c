@@ -6,9 +6,10 @@
  *
  * over a hidden dim whose bound is how many digits the bound of the dim has, which the call tells:
  * O(log n), no division, valid where A is 1. A has a factor for each pair of states, a number or
- * one for each element, or is the matrix that multiplies the only state; what is 0 for ever has
- * no place. Integers are exact modulo 2^64. Floats, in f64: each P[k] has 2 k units more than
- * P[0] at most, times its condition; of a matrix 2^k, as many as steps have. */
+ * one for each element, or is the matrix that multiplies the only state; a factor that is 0 in
+ * every power is not stored. Integers are exact modulo 2^64. Floats are f64: the error of P[k] is
+ * at most 2 k units larger than that of P[0], times its condition; for a matrix 2^k units, as many
+ * as the steps have. */
 #include "opt/chrec/evolve.h"
 
 enum { POWER_STATES = 8 };
@@ -20,9 +21,10 @@ typedef struct power_system {
   tp_mk mk;
   const tp_sym *dim, *digit; /* digit: the hidden dim */
   tp_dtype dtype;
-  const tp_out *o; /* of each state: of one with a matrix, where that multiplies it */
-  char side;       /* of the matrix, as in tp_form; 0: there is none */
-  int rank;        /* of factors */
+  /* by state: its type; for a state with a matrix, its type where that multiplies it */
+  const tp_out *o;
+  char side; /* of the matrix, as in tp_form; 0: there is none */
+  int rank;  /* of factors */
   const tp_ix *const *shape;
   int n;
   /* first values, of q and of P; {NULL}: 0. far: P has the factor in some power */
@@ -39,8 +41,8 @@ static tp_val power_state(const power_system *d, tp_val v, const tp_out *of) {
   return mk_reshape(d->mk, v, d->o->rank, d->o->shape);
 }
 
-/* The shape of factors: of numbers, of elements, or of the matrix; false: that is too large for its
- * powers to gain anything, or there is none although states have its shape. */
+/* Finds the shape of factors: a number's, an element's, or the matrix's. False: the matrix is too
+ * large for its powers to gain anything, or there is none although states have its shape. */
 static bool find_shape(power_system *d, const tp_system *s) {
   int64_t rows;
   tp_val matrix = s->row[0].by[0];
@@ -60,7 +62,8 @@ static void put_power(power_system *d, int i, int j, tp_val by) {
   d->far[i][j] = true;
 }
 
-/* What is added at step n, {c0,+,c1,..}: states of its own but for the last, which is added. */
+/* Puts the added form {c0,+,c1,..} into the system: each coefficient becomes a state but the last,
+ * which is added at each step. */
 static bool put_added(power_system *d, int i, const tp_form *f, const tp_out *of) {
   if (d->n + f->n > POWER_STATES) return false;
   for (int j = 0; j + 1 < f->n; j++) {
@@ -147,7 +150,7 @@ static tp_val or_nothing(const power_system *d, tp_val v, int rank, const tp_ix 
   return v.node ? v : mk_fill(d->mk, 0, d->dtype, rank, shape, 0, NULL);
 }
 
-/* y plus a b, which a matrix b stands before or behind. */
+/* y + a b, in which a matrix b stands before a or behind it. */
 static tp_val plus_product(const power_system *d, tp_val y, tp_val a, tp_val b) {
   tp_val ab = !d->side ? mk_mul(d->mk, a, b)
       : d->side == 'r' ? mk_matmul(d->mk, b, a)

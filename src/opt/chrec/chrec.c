@@ -6,11 +6,11 @@
  *                                    for products of matrices, in their order
  *   x[0] = a, x[n] = x[n-1] + f(n)   =>   {a,+,f0+f1,+,f1+f2,..}
  *
- * Exact for integers, which wrap. For floats each coefficient is made by as many roundings as one
- * step takes. */
+ * This is exact for integers, which wrap. For floats each coefficient has as many roundings as one
+ * step. */
 #include "opt/chrec/evolve.h"
 
-enum { LOOKED_AT = 600 }; /* operators, of one recurrence */
+enum { LOOKED_AT = 600 }; /* operators of one recurrence, at most */
 static const char MOVES_ELEMENTS[] = "it moves the elements of what it steps from";
 
 static bool form_of(tp_evolving *e, tp_system *s, tp_val v, int64_t shift, tp_form *out);
@@ -66,7 +66,7 @@ static bool sum_form(tp_evolving *e, const tp_node *n, const tp_form *f, tp_form
   return is_ok(e);
 }
 
-/* The same function, so many steps on. */
+/* Makes f the same function, so many steps on. */
 static void shift_form(tp_mk mk, tp_form *f, int64_t steps) {
   for (; steps > 0; steps--)
     for (int j = 0; j + 1 < f->n; j++) f->c[j] = mk_add(mk, f->c[j], f->c[j + 1]);
@@ -76,7 +76,7 @@ static void shift_form(tp_mk mk, tp_form *f, int64_t steps) {
 
 /* ---- linear operators ---- */
 
-/* Is it one shape but for axes of 1? */
+/* Are the shapes equal, but for axes of extent 1? */
 static bool one_shape_of_many(const tp_out *a, const tp_out *b) {
   int i = 0, j = 0;
   for (;; i++, j++) {
@@ -93,7 +93,7 @@ static tp_val whole_of(tp_evolving *e, const tp_node *n, int k, tp_val c) {
   return tp_ops[n->op].batch == TP_BATCH_E ? c : mk_expand(e->mk, c, o->rank, o->shape);
 }
 
-/* n of term j of what varies, and of what does not vary. */
+/* n applied to term j of each operand that varies, and to each operand that does not vary. */
 static tp_val of_terms(tp_evolving *e, const tp_node *n, const tp_form *f, int j) {
   tp_val *in = TP_NEWN(&e->mk.g->arena, tp_val, n->nin + 1);
   tp_attr at = n->attr;
@@ -114,7 +114,7 @@ static bool same_states(const tp_node *n, const tp_form *f) {
   return same;
 }
 
-/* States go through operators that change no element for another. */
+/* Takes states through n, an operator that moves no element to another's place. */
 static bool states_of(tp_evolving *e, const tp_node *n, const tp_form *f, tp_form *out) {
   tp_op op = n->op;
   bool chooses = op == TP_OP_SELECT;
@@ -224,7 +224,8 @@ static bool product_form(
   return product_terms_of(e, n, f, out);
 }
 
-/* Wider integers would not wrap where these do; numbers of steps are far from that. */
+/* A cast of integers to a wider dtype is refused, as they would not wrap where these do; numbers of
+ * steps are far from wrapping. */
 static bool cast_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
   tp_dtype from = tp_dtypeof(n->in[0].src), to = n->out[0].dtype;
   bool same_kind = tp_dtype_float(from) == tp_dtype_float(to), floats = tp_dtype_float(to);
@@ -259,7 +260,7 @@ static bool value_form(tp_evolving *e, const tp_node *n, int64_t shift, tp_form 
   return tp_is_number(x, 0) ? is_ok(e) : not_form(e, n, "it is no polynomial in the dim");
 }
 
-/* What is a fixed number of steps away, at the same point of all other dims. */
+/* Takes the form of a read a fixed number of steps away, at the same point of all other dims. */
 static bool read_form(tp_evolving *e, tp_system *s, const tp_node *n, int64_t shift, tp_form *out) {
   const tp_node *x = tp_in(n, 0);
   int64_t steps = 0, k;
@@ -320,7 +321,7 @@ static int step_of(tp_evolving *e, const tp_node *m) {
   return found;
 }
 
-/* Does it read other points of another dim? */
+/* Does n read at other points along another dim? */
 static bool reads_elsewhere(const tp_evolving *e, const tp_node *n) {
   const tp_node *x = n->op == TP_OP_READ ? tp_in(n, 0) : NULL;
   bool any = false;
@@ -329,8 +330,8 @@ static bool reads_elsewhere(const tp_evolving *e, const tp_node *n) {
   return any;
 }
 
-/* Is n made of a state of m's recurrence, at the same point of all other dims? A branch but the
- * step may be, of another state's first value: then it begins with itself. */
+/* Is n made of a state of m's recurrence, at the same point of all other dims? A branch that is not
+ * the step may be made of another state's first value: then the state begins with itself. */
 static bool is_made_of_states(
     const tp_evolving *e, const tp_node *m, const tp_node *n, bool *seen) {
   bool any = false;
@@ -381,7 +382,7 @@ static bool merge_form(tp_evolving *e, tp_system *s, tp_node *m, int64_t shift, 
   return true;
 }
 
-/* v as a function of n, `shift` steps on from there. */
+/* v as a function of n, read `shift` steps on. */
 static bool form_of(tp_evolving *e, tp_system *s, tp_val v, int64_t shift, tp_form *out) {
   tp_node *n = v.node;
   if (!varies(e, n) && n->id < e->n0 && e->scc[n->id] == e->in)
@@ -419,7 +420,7 @@ static void solve(tp_evolving *e, tp_solution *y, tp_node *m) {
   for (int i = 0; i < s->n && ok; i++) ok = form_of(e, s, s->of[i].step, 1, &s->row[i]);
   if (ok && s->matrix && (s->n > 1 || f->n > 1))
     ok = not_form(e, m, "a matrix multiplies one of several states");
-  /* x[n+1] = x[n] + f(n), x[0] = a: a before f */
+  /* x[n+1] = x[n] + f(n), x[0] = a: a stands in front of f */
   bool sum = ok && s->n == 1 && !s->matrix && f->has[0] && !f->by[0].node && f->n < EVOLVE_TERMS;
   y->is = !ok ? SOLVE_NOT : sum ? SOLVE_FORM : SOLVE_SYSTEM;
   if (!sum) return;

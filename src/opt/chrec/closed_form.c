@@ -2,7 +2,8 @@
  *
  *   {c0,+,c1,+,..}             sum of c[j] * C(n, j)
  *   x' = a x + b, |a| <= 1     x0 a^n + b S
- *   x' = a x + b, |a| > 1      x0 + (x0 (a - 1) + b) S: what stays has nothing added that cancels
+ *   x' = a x + b, |a| > 1      x0 + (x0 (a - 1) + b) S: a state that stays is not made of parts
+ *   that cancel
  *     S = 1 + a + .. + a^(n-1) = (a^n - 1) / (a - 1), or n where a is 1
  *
  * Integers: modulo 2^64, exact. C(n, j) needs no wider type: of j numbers that follow each other
@@ -42,7 +43,7 @@ static tp_val halved(const formula *k, const tp_ix *n, int j) {
   return j % 2 ? times_at(k, y, number_at(k, tp_ix_addc(ix, n, -2 * half))) : y;
 }
 
-/* That of j! without its factors of 2, modulo 2^64. */
+/* The inverse of j! without its factors of 2, modulo 2^64. */
 static int64_t inverse_of_odd(int j) {
   uint64_t odd = 1, inv = 1;
   for (int i = 2; i <= j; i++) odd *= (uint64_t)i >> __builtin_ctz((unsigned)i);
@@ -75,7 +76,7 @@ static formula formula_of(tp_evolving *e, const tp_node *m) {
   return (formula){ e->mk, tp_dtype_float(m->out[0].dtype) ? TP_F64 : TP_I64, n, &m->out[0] };
 }
 
-/* In m's dtype, shape and domain. */
+/* y in m's dtype, shape and domain. */
 static tp_val as_of(const formula *k, const tp_node *m, tp_val y) {
   if (!y.node) return y;
   y = mk_expand(k->mk, mk_cast(k->mk, y, k->o->dtype), k->o->rank, k->o->shape);
@@ -84,14 +85,14 @@ static tp_val as_of(const formula *k, const tp_node *m, tp_val y) {
   return z.node && tp_merge_add(k->mk.g, z.node, NULL, y, k->mk.err) ? z : tp_none;
 }
 
-/* A number that v is everywhere. */
+/* Is v one number everywhere? */
 static bool is_literal(tp_val v, double *c) {
   v = tp_spread(v);
   while (v.node->op == TP_OP_CAST && tp_dtypeof(v) == TP_F64) v = tp_spread(v.node->in[0].src);
   return tp_number_of(v, c);
 }
 
-/* c C(n, j), of floats nothing before step j: c may be no number. */
+/* c C(n, j); for floats 0 before step j, as c may be infinite or NaN. */
 static tp_val binomial_term(const formula *k, tp_val c, int j) {
   double number = INFINITY;
   if (k->dtype == TP_I64) return mk_mul(k->mk, c, whole_binomial(k, j));
@@ -124,7 +125,7 @@ static tp_val series(const formula *k, tp_val a, tp_val n, tp_val p) {
   return mk_select(mk, mk_binc(mk, TP_OP_EQ, less, 0), n, s);
 }
 
-/* x a^n; what is 0 stays so, whatever a finite a has grown to. */
+/* x a^n; an x of 0 stays 0, however far a finite a has grown. */
 static tp_val grown(const formula *k, tp_val x, tp_val a, tp_val p) {
   tp_mk mk = k->mk;
   double c = 0;
@@ -135,7 +136,7 @@ static tp_val grown(const formula *k, tp_val x, tp_val a, tp_val p) {
   return mk_select(mk, still, x, y);
 }
 
-/* x + d S, where something is added at all */
+/* x + d S, or x where nothing is added */
 static tp_val risen_by(const formula *k, tp_val x, tp_val d, tp_val s) {
   return mk_select(k->mk, mk_binc(k->mk, TP_OP_EQ, d, 0), x, mk_add(k->mk, x, mk_mul(k->mk, d, s)));
 }
@@ -152,7 +153,7 @@ static tp_val stepped(const formula *k, tp_val x, tp_val a, tp_val b) {
   return known ? far : mk_select(mk, mk_binc(mk, TP_OP_LE, mk_un(mk, TP_OP_ABS, a), 1), near, far);
 }
 
-/* Before the first step it is x, whatever a and b are. */
+/* The value is x before the first step, even where a or b is no number. */
 static tp_val affine(const formula *k, tp_val x, tp_val a, tp_val b) {
   double number = INFINITY;
   tp_val y = stepped(k, x, a, b);

@@ -3,16 +3,16 @@
  *
  *   x[0] = a, x[t] = x[t-1] + b   =>   x[t] = a + t b, at every point of x
  *
- * so that work is that of the points which are needed. chrec.c tells of which form a step is,
- * closed_form.c and binary_power.c have the formulas and their errors. Done where what lies outside
- * of the recurrence reads few of its points along the dim; for integers that grow by the same at
- * each step always: no point waits for another then. One recurrence may hand on to the next, so
- * this is done until nothing changes. Left alone: dims that end by data, bools and halves (whose
- * rounding at each step is seen), floats where `precise` asks for the order in which sums are
- * written. Explain "evolution" says why others stay. */
+ * so only the needed points cost work. chrec.c finds the form of a step; closed_form.c and
+ * binary_power.c have the formulas and their errors. The pass takes a recurrence if the operators
+ * outside of it read few of its points along the dim, and takes integers that grow by the same
+ * number at each step always, as then no point waits for another. One recurrence may feed the next,
+ * so the pass repeats until nothing changes. It leaves alone dims that end by data, bools and
+ * halves (whose rounding at each step is seen), and floats where `precise` asks for the order in
+ * which sums are written. Explain "evolution" says why others stay. */
 #include "opt/chrec/evolve.h"
 
-enum { FEW_POINTS = 4 }; /* pieces of one point each, that a reader needs */
+enum { FEW_POINTS = 4 }; /* single points that a reader may need */
 
 typedef struct evolve_work {
   tp_graph *g;
@@ -25,10 +25,10 @@ typedef struct evolve_work {
   tp_error *err;
 } evolve_work;
 
-/* ---- who reads it ---- */
+/* ---- readers of the recurrence ---- */
 
-/* By node id: the step depends on it and it on m, the recurrence; NULL: m does not step from
- * itself. */
+/* By node id: the step depends on the node and the node on m, the recurrence; NULL: m does not step
+ * from itself. */
 static const bool *cone_of(const evolve_work *v, const tp_node *m, const tp_node *step) {
   bool *cone = TP_NEWN(&v->g->arena, bool, v->n0);
   TP_VEC(const tp_node *) left = { 0 };
@@ -56,7 +56,7 @@ static bool reads_few(const evolve_work *v, const tp_node *n, int k, const tp_sy
 
 static void mark_shown(void *shown, tp_val *v) { ((bool *)shown)[v->node->id] = true; }
 
-/* Does what lies outside of the cone need few points of it? */
+/* Do the nodes outside of the cone need few points of m? */
 static bool needs_few(const evolve_work *v, const bool *cone, const tp_sym *dim) {
   tp_graph *g = v->g;
   bool *shown = TP_NEWN(&g->arena, bool, g->nodes.n);
@@ -105,7 +105,7 @@ static bool is_seen_through(const tp_node *n) {
       n->op == TP_OP_PERMUTE;
 }
 
-/* A number that v is everywhere. */
+/* Is v one number everywhere? */
 static bool said_number(tp_val v, double *c) {
   const tp_node *n = v.node;
   double a, b = 0;
@@ -122,7 +122,7 @@ static bool said_number(tp_val v, double *c) {
 
 enum { SAID_DEPTH = 4 };
 
-/* As one would write it: "2 b", "a + 3", "slice@net.lua:7". */
+/* x in words: "2 b", "a + 3", "slice@net.lua:7". */
 static const char *said_value(const evolve_work *v, tp_val x, int depth) {
   tp_arena *a = &v->g->arena;
   double c;
@@ -206,7 +206,7 @@ static tp_val evolved(evolve_work *v, tp_evolving *e, tp_node *m, const bool *co
   return r;
 }
 
-/* All are looked for before one is put in place. */
+/* Looks for the formula of m; the caller puts formulas in place when all are found. */
 static bool try_merge(evolve_work *v, tp_node *m, tp_val *now) {
   for (int d = 0; d < m->ndom; d++)
     for (int back = 0; back < 2 && may_along(v, m->dom[d]); back++) {

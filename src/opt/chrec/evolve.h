@@ -1,11 +1,10 @@
-/* evolve: what a recurrence along a dim is as a function of how many steps it has gone. Private to
- * opt.
+/* evolve: a recurrence along a dim as a function of how many steps it has gone. Private to opt.
  *
  * A form is the value at n steps from the first point of the dim, in Newton's basis: sum of c[j] *
- * C(n, j), none of which has the dim; as a chain of recurrences {c0,+,c1,+,..,+,ck}, read before
- * the step. A recurrence x[n+1] = x[n] + f(n) puts x[0] in front of f. Shifted by one step, c[j]
- * becomes c[j] + c[j+1]. The form of a step may also hold the step's states, each times a factor
- * that does not have the dim. */
+ * C(n, j), where no c[j] has the dim. As a chain of recurrences it is {c0,+,c1,+,..,+,ck}, read
+ * before the step. A recurrence x[n+1] = x[n] + f(n) puts x[0] in front of f. Shifted by one step,
+ * c[j] becomes c[j] + c[j+1]. The form of a step may also hold the step's states, each times a
+ * factor that does not have the dim. */
 #ifndef TP_OPT_EVOLVE_H
 #define TP_OPT_EVOLVE_H
 #include "opt/opt.h"
@@ -14,7 +13,7 @@ enum { EVOLVE_TERMS = 8, EVOLVE_STATES = 4 };
 typedef struct tp_form {
   int n;
   tp_val c[EVOLVE_TERMS]; /* n == 0: 0 */
-  /* and state i times by[i]; {NULL}: times 1 */
+  /* has[i]: by[i] times state i is added; by[i] {NULL}: 1 times */
   bool has[EVOLVE_STATES];
   tp_val by[EVOLVE_STATES];
   /* 'l': by[i] is a matrix, the product by[i] @ state; 'r': state @ by[i]; 0: element by element */
@@ -25,14 +24,14 @@ typedef struct tp_form {
 typedef struct tp_course {
   tp_val init, step;
 } tp_course;
-/* States that step together, each from all: row i is what state i is one step on. */
+/* States that step together, each from all of them: row i is state i one step on. */
 typedef struct tp_system {
   int n;
   tp_node *state[EVOLVE_STATES];
   tp_course of[EVOLVE_STATES];
   tp_form row[EVOLVE_STATES];
-  /* of the one state of a system with a matrix: its type where that multiplies it, which is its own
-   * but for axes of 1 */
+  /* in a system with a matrix: the type of its one state where the matrix multiplies it, which is
+   * its own but for axes of 1 */
   const tp_out *matrix;
 } tp_system;
 
@@ -45,27 +44,26 @@ typedef struct tp_solution {
   tp_pos at;
 } tp_solution;
 
-/* Along dim, from its first point on, or back from its last. */
+/* The search along dim, from its first point on, or back from its last. */
 typedef struct tp_evolving {
   tp_mk mk;
   const tp_sym *dim;
   bool back;
   int n0;
-  tp_solution *known; /* of nodes below n0 */
-  /* of the graph, by id; that of the recurrence which is looked at, -1: of none */
+  tp_solution *known; /* solutions of nodes below n0 */
+  /* the graph's components, by id; the component of the recurrence at work, -1: none */
   const int *scc;
   int in;
   const char *why;
-  tp_pos at; /* what was met that is no form */
+  tp_pos at; /* the position of an operator that has no form */
   int left;  /* operators that may still be looked at */
 } tp_evolving;
 
-/* chrec.c. False: it is none, and why says so, or there is an error. */
+/* chrec.c. False: m is no course, and why says so, or there is an error. */
 bool tp_course_of(tp_evolving *e, const tp_node *m, tp_course *out);
 const tp_solution *tp_evolution_of(tp_evolving *e, tp_node *m);
 
-/* closed_form.c. The value at every point of m's domain, without a step between them; {NULL}: not
- * found. */
+/* closed_form.c. The value at every point of m's domain, made without steps; {NULL}: not found. */
 tp_val tp_evolved_form(tp_evolving *e, const tp_node *m, const tp_form *f);
 tp_val tp_evolved_system(tp_evolving *e, const tp_node *m, const tp_system *s);
 /* binary_power.c. The system's first state after n steps; n varies along e's dim. */

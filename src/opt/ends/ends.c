@@ -6,9 +6,9 @@
  *   t == T - 1         =>   value(t + 1) == (end, read once done is known for t < t + 1)
  *
  * From here on a dim goes to the bound that the call gives, and `end` stands for min(end, given).
- * Read early, end is not less than the final one, and whether t lies before it is known for good
- * once done is known for all points before t. So a condition on an end is a bool that waits for no
- * more than it asks, and what had such a condition becomes a value:
+ * An end that is read early is not less than the final one, and whether t lies before it is settled
+ * once done is known for all points before t. So a condition on an end becomes a bool that waits
+ * for no more than it asks, and whatever has such a condition becomes a value:
  *
  *   contributions      where(condition, x, what adds nothing)    (ends_sums.c)
  *   branches           where(condition, first, second), over the points that several may take;
@@ -23,7 +23,7 @@
 
 /* ---- operators that can fail ---- */
 
-/* The condition on ends under which a point of n's is needed, among the points that some end needs;
+/* The condition on ends under which a point of n is needed, among the points that some end needs;
  * TRUE: all are. */
 static const tp_ix *needed_where(ends *l, const tp_node *n) {
   const tp_ix *alive = tp_ends_alive(l, over_of(n)), *cond = NULL;
@@ -40,7 +40,7 @@ static const tp_ix *needed_where(ends *l, const tp_node *n) {
   return cond ? cond : alive;
 }
 
-/* The dims that n lacks of those on which the ends of its own dims depend. */
+/* The dims on which the ends of n's dims depend and which n lacks. */
 static int lacked(ends *l, const tp_node *n, const tp_sym *const **dims) {
   const tp_node about = tp_ends_about(l, tp_ends_alive(l, over_of(n)));
   const tp_sym **left = TP_NEWN(&l->g->arena, const tp_sym *, about.ndom + 1);
@@ -51,7 +51,7 @@ static int lacked(ends *l, const tp_node *n, const tp_sym *const **dims) {
   return m;
 }
 
-/* Does n run wherever some row goes on? */
+/* Does n run at each point at which some row goes on? */
 static bool runs_in_all(const ends *l, const tp_node *n) {
   return tp_ends_feeds(l, n) || n->op == TP_OP_CALL || tp_is_output(l->g, n);
 }
@@ -106,9 +106,9 @@ static tp_val in_some_row(ends *l, const tp_node *n, const tp_ix *cond, const tp
       mk_num(l->mk, 0, TP_I64));
 }
 
-/* An operator that fails on its second operand gets one that cannot fail where it is not needed. A
- * node that some done is made of runs at each point before the end: that only later points need it
- * would be known too late. */
+/* An operator that can fail on its second operand gets a safe value where the operator is not
+ * needed. A node that some done is made of keeps its operand at all points before the end, as it
+ * would be known too late that only other points need it. */
 static bool guard(ends *l, tp_node *n) {
   if (!tp_may_fail(n)) return true;
   tp_val x = n->in[1].src;
@@ -222,7 +222,7 @@ bool tp_pass_ends(tp_work *job, tp_error *err) {
   l.rows = TP_NEWN(&g->arena, const tp_ix *, l.n);
   int asked = g->shapechecks.n;
   bool ok = lower(&l, job->apart);
-  /* sizes were judged where the script wrote them */
+  /* sizes were judged at the lines that the script wrote */
   g->shapechecks.n = asked;
   tp_hold_end(&mine);
   drop(&l);

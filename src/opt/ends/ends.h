@@ -1,4 +1,5 @@
-/* What the files share that lower ends by data (ends.c says how). */
+/* ends: types and functions that the files of opt/ends share; ends.c says how ends by data are
+ * lowered. */
 #ifndef TP_ENDS_H
 #define TP_ENDS_H
 #include "opt/opt.h"
@@ -17,7 +18,8 @@ typedef struct {
   const tp_ix *upto;
   tp_val val;
 } ends_read;
-/* A node that lowering made and that is lowered in its turn. feeds: some done is made of it. */
+/* A node that lowering made and that has to be lowered in its turn. feeds: some done is made of
+ * it. */
 typedef struct {
   tp_node *node;
   tp_set *need;
@@ -28,7 +30,7 @@ typedef struct ends {
   tp_ictx *ix;
   tp_error *err;
   tp_mk mk;
-  /* of the graph before: needed points, how many nodes */
+  /* needed points and number of nodes of the graph before lowering */
   tp_need *need;
   int n;
   tp_node **end; /* by stop */
@@ -49,12 +51,12 @@ tp_val tp_ends_read(ends *l, int i, over on, const tp_ix *upto);
 tp_val tp_ends_cond(ends *l, const tp_ix *cond, over on);
 /* e as an i64 scalar */
 tp_val tp_ends_value(ends *l, const tp_ix *e, over on);
-/* the greatest or least e, an end of a range of dim, whatever is reached from 1 on */
+/* the greatest or least value of e, an end of a range of dim, over all ends from 1 on */
 const tp_ix *tp_ends_extreme(ends *l, const tp_ix *e, bool most, const tp_sym *dim);
 /* the first term of e that is k times a min or max with an end inside; NULL: none */
 const tp_ix *tp_ends_extremum(ends *l, const tp_ix *e, int64_t *k);
 const tp_ix *tp_ends_clamped(ends *l, const tp_ix *e, const tp_sym *dim); /* 0 <= e < bound */
-/* a node whose domain is the dims of which e is a function */
+/* a scratch node whose domain is the dims of which e is a function */
 tp_node tp_ends_about(ends *l, const tp_ix *e);
 /* an extent of x mentions d */
 bool tp_ends_shape_moves(tp_val x, const tp_sym *d);
@@ -80,8 +82,8 @@ int tp_ends_left(const tp_node *n, const tp_sym *t, const tp_sym **left);
 /* x reduced over its dims but left, and over all of t */
 tp_val tp_ends_reduced(ends *l, tp_red red, tp_val x, int n, const tp_sym *const *left);
 tp_val tp_ends_over(ends *l, tp_red red, tp_val x, const tp_sym *t);
-/* x where cond holds, elsewhere what adds nothing, at points of dom. If nothing else reads x
- * (only), a contraction's operands are masked, not its result. */
+/* x where cond holds, elsewhere a value that adds nothing, at points of dom. If nothing else reads
+ * x (only), a contraction's operands are masked, not its result. */
 tp_val tp_ends_masked(ends *l, const tp_ix *cond, over on, tp_val x, tp_red red, bool only);
 
 /* ---- ends_sums.c ---- */
@@ -89,7 +91,8 @@ bool tp_ends_sum(ends *l, tp_node *n);
 /* ---- ends_points.c ---- */
 bool tp_ends_point(ends *l, tp_node *n);    /* READ */
 bool tp_ends_branches(ends *l, tp_node *n); /* MERGE */
-bool tp_ends_apart(ends *l, tp_node *n);    /* before these: where n reads one branch, of that */
+/* before these: n, a read of points of one branch, reads that branch's value */
+bool tp_ends_apart(ends *l, tp_node *n);
 /* x read at points and ranges that may mention ends */
 tp_val tp_ends_read_at(ends *l, tp_val x, const tp_at *at);
 #endif

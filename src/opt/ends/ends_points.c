@@ -1,4 +1,4 @@
-/* ends_points: reads at points that ends say, and branches under conditions on ends. */
+/* ends_points: reads at points that depend on ends, and branches under conditions on ends. */
 #include "opt/ends/ends.h"
 
 static const tp_ix *dim_ix(const ends *l, const tp_sym *d) { return tp_ix_sym(l->ix, d); }
@@ -11,7 +11,8 @@ static bool is_given(const tp_node *n) {
   return n->op == TP_OP_INPUT || n->op == TP_OP_CONST;
 }
 
-/* The stop of x[T - c], c a constant, T the end of x's own row; -1: it is something else. */
+/* The stop of x[T - c], where c is a constant and T the end of x's own row; -1: the read is another
+ * one. */
 static int last_of(const ends *l, tp_val x, const tp_at *at, int d, int64_t *c) {
   const tp_node *n = x.node;
   const tp_ix *rest;
@@ -27,8 +28,8 @@ static int last_of(const ends *l, tp_val x, const tp_at *at, int d, int64_t *c) 
   return -1;
 }
 
-/* x at T - c, kept when it is made: the greatest of x there and of nothing elsewhere, which gives
- * back the bits of x. */
+/* x at T - c, kept when it is made: the maximum of x there and of nothing elsewhere, which has the
+ * bits of x. */
 static tp_val last_value(ends *l, tp_val x, int i, int64_t c) {
   const tp_stop *s = &l->g->stops.v[i];
   const tp_sym *const *dom;
@@ -90,8 +91,7 @@ tp_val tp_ends_read_at(ends *l, tp_val x, const tp_at *at) {
 
 /* ---- reads of one branch ---- */
 
-/* The only branch of which n, a read, needs points, the ends being parameters; -1: there are more.
- */
+/* The only branch of which n, a read, needs points, for any ends; -1: there are more. */
 static int only_branch(ends *l, const tp_node *n) {
   const tp_node *m = tp_in(n, 0);
   int only = -1, count = 0;
@@ -109,8 +109,8 @@ static int only_branch(ends *l, const tp_node *n) {
 
 /* h[T-1] = e;  h:otherwise(f(h[T-1]))   =>   f(e)
  *
- * As values, where(t == T - 1, e, ..) would need at each point what it needs at one, and there
- * would be a cycle that the program does not have. Done where no order is found without, for e is
+ * As a value, where(t == T - 1, e, ..) would need e at each point instead of one, which makes a
+ * cycle that the program does not have. This is done only if no order is found without it, as e is
  * then kept beside h. */
 bool tp_ends_apart(ends *l, tp_node *n) {
   const tp_node *m = n->op == TP_OP_READ ? tp_in(n, 0) : NULL;
@@ -121,8 +121,8 @@ bool tp_ends_apart(ends *l, tp_node *n) {
 
 /* ---- reads at the less or the greater of two points ---- */
 
-/* A read at e in place of n, where cond holds, to be lowered in its turn: another min or max may be
- * left in e. */
+/* A read at e in place of n, needed where cond holds; it is lowered in its turn, as another min or
+ * max may be left in e. */
 static tp_val side(ends *l, const tp_node *n, int d, const tp_ix *e, const tp_ix *cond) {
   const tp_node *x = tp_in(n, 0);
   tp_at *at = tp_dup(&l->g->arena, n->attr.at, sizeof *at * (size_t)x->ndom);
@@ -158,7 +158,8 @@ static bool in_branches(ends *l, tp_node *n, int d, const tp_ix *m, int64_t k) {
       tp_merge_add(l->g, n, NULL, w, l->err) && tp_ends_branches(l, n);
 }
 
-/* An input is picked from, for all rows at once; but not for a done, which can wait for no end. */
+/* An input's elements are picked for all rows at once; but not for a done, which cannot wait for an
+ * end. */
 bool tp_ends_point(ends *l, tp_node *n) {
   bool points = false;
   const tp_node *x = tp_in(n, 0);
@@ -183,7 +184,7 @@ bool tp_ends_point(ends *l, tp_node *n) {
 
 enum { MOST = 24 }; /* parts of a domain */
 
-/* Points, and the branches that may be first there for some end. */
+/* A cell: points, and the branches that may be first there for some end. */
 typedef struct {
   tp_set *at;
   uint32_t may;

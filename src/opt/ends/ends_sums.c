@@ -7,17 +7,17 @@
  * allows. */
 #include "opt/ends/ends.h"
 
-/* A contribution to n, as it becomes. */
+/* A contribution to n while it is being changed. */
 typedef struct sum {
   ends *l;
   tp_node *n;
   tp_edge e;
-  /* of the operand, with dims that the mask brings in */
+  /* the operand's dims, and dims that the mask brings in */
   int ndom;
   const tp_sym *const *dom;
   /* its conditions without and with ends; NULL: none */
   const tp_ix *plain, *parts;
-  uint32_t own; /* by stop: `parts` mean the end at u */
+  uint32_t own; /* by stop, bits: `parts` mean the end at u, not at p */
 } sum;
 
 static const tp_ix *sum_sym(const sum *s, const tp_sym *d) { return tp_ix_sym(s->l->ix, d); }
@@ -34,7 +34,7 @@ static void set_at(sum *s, int n, int d, tp_at to) {
   s->e.at = at;
 }
 
-/* x instead of the operand. */
+/* Puts x in the operand's place. */
 static bool becomes(sum *s, tp_val x) {
   s->e.src = x;
   if (!x.node) return false;
@@ -98,8 +98,8 @@ static const tp_ix *asked(const sum *s, const tp_ix *parts, bool at_p) {
   return left;
 }
 
-/* A condition for the points, u's of a gather, else p's, of pairs that some end allows; NULL: these
- * are all. */
+/* A condition for the points (u of a gather, else p) of pairs that some end allows; NULL: all
+ * points have one. */
 static const tp_ix *allowed(sum *s, TP_TAKE tp_rel *pairs) {
   bool gather = s->e.gather;
   tp_rel *all = all_pairs(s);
@@ -124,7 +124,7 @@ static bool stays(const sum *s, const tp_sym *d) {
   return true;
 }
 
-/* `alive` means the end at p, s->parts the end at u for those of `own`, else at p. */
+/* `alive` means the end at p; s->parts mean the end at u for stops in `own`, else at p. */
 static bool settle(sum *s, tp_edge *to) {
   ends *l = s->l;
   const tp_ix *alive = tp_end_parts(l->g, tp_ends_alive(l, (over){ s->ndom, s->dom }), true), *ask;
@@ -141,7 +141,7 @@ static bool settle(sum *s, tp_edge *to) {
   return s->e.src.node;
 }
 
-/* The dims join those of p: it is at their points of u. */
+/* Adds dims to those of p, which is at u's points along them. */
 static void bring_in(sum *s, int n, const tp_sym *const *dims) {
   const tp_sym *const *was = s->dom;
   int nwas = s->ndom, d = 0;
@@ -159,8 +159,8 @@ static bool at_ends(const sum *s, const tp_at *at) {
 
 /* ---- gathers: ends stand in the ranges ---- */
 
-/* The ends in e are those at u: the dims of which they are functions join p's. False: some are not
- * the same at p. */
+/* Makes the ends in e those at u: the dims of which they are functions join p's. False: some dim
+ * differs between p and u. */
 static bool told_at_u(sum *s, const tp_ix *e) {
   if (!e || !sum_mentions(s, e)) return true;
   const tp_node about = tp_ends_about(s->l, e);
@@ -186,7 +186,7 @@ static bool widen_range(sum *s, int k) {
   return told_at_u(s, r.lo) && told_at_u(s, r.hi);
 }
 
-/* The whole contribution at u's point: read, then reduced. */
+/* Reads the whole contribution at u's point, and then reduces it. */
 static bool stacked(sum *s) {
   ends *l = s->l;
   tp_node *x = operand(s);
@@ -224,8 +224,8 @@ static bool gathered(sum *s, tp_edge *to) {
 
 /* ---- scatters: ends stand in the map ---- */
 
-/* The row that is repeated along the axis, as in the derivative of a sum over all of dim t; {NULL}:
- * rows differ, or an error. */
+/* The one row that is repeated along the axis, as in the derivative of a sum over all of dim t;
+ * {NULL}: rows differ, or an error. */
 static tp_val one_row(const sum *s, int axis) {
   const tp_node *x = operand(s);
   int64_t one;
@@ -236,7 +236,7 @@ static tp_val one_row(const sum *s, int axis) {
   return tp_ix_is_const(mk_extent(y, a), &one) && one == 1 ? mk_squeeze(s->l->mk, y, a) : tp_none;
 }
 
-/* One row for all of the range lo .. hi: it goes to each point of u's dim, which p lacks. */
+/* A row that stands for all of the range lo .. hi goes to each point of u's dim, which p lacks. */
 static bool repeated(sum *s, int d, int axis, tp_val row) {
   tp_ictx *c = s->l->ix;
   const tp_sym *t = s->n->dom[d];
@@ -271,7 +271,7 @@ static bool padded(sum *s, int d, int axis) {
   return true;
 }
 
-/* Does another index than dim d's mention t, or an extent of the operand? */
+/* Is t mentioned by an index of another dim than d, or by an extent of the operand? */
 static bool elsewhere(const sum *s, int d, const tp_sym *t) {
   bool any = tp_ends_shape_moves(s->e.src, t);
   for (int k = 0; k < s->n->ndom; k++)
@@ -281,8 +281,8 @@ static bool elsewhere(const sum *s, int d, const tp_sym *t) {
   return any;
 }
 
-/* The operand adds nothing where its conditions do not hold; where they hold for no end, it is not
- * needed. */
+/* Masks the operand, which adds nothing where its conditions do not hold; where they hold for no
+ * end, it is not needed. */
 static bool mask_now(sum *s) {
   ends *l = s->l;
   const tp_node *p = operand(s);
@@ -303,12 +303,12 @@ static bool mask_now(sum *s) {
   return s->e.src.node;
 }
 
-/* All of dim t goes to one point: the sum over t does. */
+/* All of dim t goes to one point: contributes the sum over t instead. */
 static bool sum_first(sum *s, const tp_sym *t) {
   return mask_now(s) && becomes(s, tp_ends_over(s->l, s->n->attr.red, s->e.src, t));
 }
 
-/* Rows of all of dim t. Those beyond its end may never have been made: zeros instead. */
+/* Rows of all of dim t, with zeros beyond its end, where rows may never have been made. */
 static tp_val made_rows(const sum *s, tp_val rows, const tp_sym *t) {
   ends *l = s->l;
   for (int i = 0; rows.node && i < l->g->stops.n; i++) {
@@ -321,7 +321,7 @@ static tp_val made_rows(const sum *s, tp_val rows, const tp_sym *t) {
   return rows;
 }
 
-/* All of dim t as rows, each added to the row of u that data says. */
+/* Contributes all of dim t as rows, each added to the row of u whose number is computed. */
 static bool add_rows(sum *s, int d, const tp_sym *t) {
   ends *l = s->l;
   const tp_sym *to = s->n->dom[d];
@@ -349,7 +349,7 @@ static bool has_ranges(const sum *s) {
   return false;
 }
 
-/* u = e with an end in e. */
+/* Handles a point index u = e with an end in e. */
 static bool pointed(sum *s, int d) {
   tp_ictx *c = s->l->ix;
   const tp_sym *t = s->n->dom[d];

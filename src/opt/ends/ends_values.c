@@ -53,7 +53,8 @@ bool tp_ends_make(ends *l, int i) {
   return true;
 }
 
-/* The greatest end over the stop's dims that dom lacks, of rows that are there themselves. */
+/* The greatest end over the stop's dims that dom lacks; rows count that lie before their own
+ * ends. */
 static tp_val greatest(ends *l, const tp_stop *s, tp_val x, over on) {
   const tp_sym *left[x.node->ndom + 1];
   int n = 0;
@@ -114,7 +115,7 @@ tp_val tp_ends_value(ends *l, const tp_ix *e, over on) {
   if (tp_ix_as_sym(e)) {
     tp_val y = mk_bin(
         l->mk, TP_OP_MINIMUM, tp_ends_read(l, i, on, NULL), value(l, sym(l, stop(l, i)->given)));
-    if (y.node) y.node->pos = stop(l, i)->pos; /* it is the end */
+    if (y.node) y.node->pos = stop(l, i)->pos; /* this node is the end */
     return y;
   }
   tp_ixkind kind = tp_ix_kind(e);
@@ -138,8 +139,8 @@ static bool linear(ends *l, const tp_ix *e, int *i, int64_t *k, const tp_ix **re
       !tp_mentions_end(l->g, *rest);
 }
 
-/* (value of e) op end, which is known once done is for all points before e. Where e may be what was
- * given, end is compared with that first. */
+/* (value of e) op end, which is known once done is known for all points before e. If e may reach
+ * the given bound, min(end, given) takes end's place. */
 static tp_val compare(ends *l, tp_op op, int i, const tp_ix *e, over on) {
   tp_val end = tp_ends_read(l, i, on, e);
   const tp_ix *given = sym(l, stop(l, i)->given);
@@ -160,7 +161,7 @@ const tp_ix *tp_ends_extremum(ends *l, const tp_ix *e, int64_t *k) {
   return NULL;
 }
 
-/* e >= 0, e with a min or max, as conditions on each operand of that; NULL: it has none. */
+/* e >= 0, for an e with a min or max, as conditions on each operand of that; NULL: e has none. */
 static const tp_ix *taken_apart(ends *l, const tp_ix *e) {
   int64_t k;
   const tp_ix *m = tp_ends_extremum(l, e, &k), *all = NULL;
@@ -191,7 +192,8 @@ static tp_val compared_to_zero(ends *l, bool equal, const tp_ix *e, over on) {
       l->mk, equal ? TP_OP_EQ : TP_OP_GE, tp_ends_value(l, e, on), mk_num(l->mk, 0, TP_I64));
 }
 
-/* Made anew for each use: it goes into the operator that uses it, and is not kept. */
+/* A condition is made anew for each use: it goes into the operator that uses it, and is not
+ * kept. */
 tp_val tp_ends_cond(ends *l, const tp_ix *cond, over on) {
   tp_ixkind kind = tp_ix_kind(cond);
   if (!tp_mentions_end(l->g, cond)) return value(l, cond);
@@ -254,7 +256,7 @@ tp_set *tp_ends_project(ends *l, tp_set *a) {
   return a;
 }
 
-/* Sets of the graph before say a dim's bound for the end. */
+/* In sets of the graph before lowering a dim's bound stands for the end. */
 tp_set *tp_ends_need(ends *l, const tp_node *n) {
   for (int i = 0; i < l->parts.n; i++)
     if (l->parts.v[i].node == n) return tp_set_copy(l->parts.v[i].need);

@@ -1,12 +1,13 @@
-/* factor_rows: what is reduced along a range, taken apart row by row.
+/* factor_rows: takes a reduced expression apart into a part of each row and parts that all rows
+ * share.
  *
  *   sum(out * f(x[lo .. hi]), axis 0)         =>   out * sum(z[lo .. hi]),  z[p] = f(x[p])
  *   sum(exp(x[lo .. hi] - m), axis 0)         =>   sum(exp(x[lo .. hi])) counted from m
  *   sum(k ^ arange(hi - lo) * x[lo .. hi])    =>   x, each times k as often as rows lie before it
  *   discounted_cumsum(x[lo .. hi], k)[last]   =>   x, each times k as often as rows follow it
  *
- * There is no division: zeros are no exception. An operator that works on each row by itself works
- * on one row; what is the same for all rows is told by its one row. */
+ * There is no division: zeros are no exception. An operator that works on each row by itself is
+ * applied to one row; a value that is the same for all rows is given by its one row. */
 #include "opt/prefix/prefix.h"
 #include <math.h>
 
@@ -14,7 +15,7 @@ static bool varies_along(const factor_rows *t, const tp_node *n) {
   return tp_has_dim(n, t->c) || tp_has_dim(n, t->d);
 }
 
-/* A range of the rows that the axis stands for: the row at the point d. */
+/* A read of the range whose rows the axis stands for becomes a read of the row at point d. */
 static tp_val row_read(factor_rows *t, const tp_node *n, bool *in) {
   const tp_node *x = tp_in(n, 0);
   tp_at *at = TP_NEWN(&t->mk.g->arena, tp_at, x->ndom + 1);
@@ -34,15 +35,15 @@ static tp_val row_read(factor_rows *t, const tp_node *n, bool *in) {
   return ranges ? tp_read(t->mk.g, n->in[0].src, at, t->mk.err) : tp_none;
 }
 
-/* v, in which all rows are one. */
+/* v without its first axis, if all rows are one. */
 static tp_val only_row(factor_rows *t, tp_val v, int rank) {
   int64_t n;
   if (tp_rankof(v) < rank) return v;
   return tp_ix_is_const(mk_extent(v, 0), &n) && n == 1 ? mk_squeeze(t->mk, v, 0) : tp_none;
 }
 
-/* One row of v, whose axis number rank from the end is that of the rows; {NULL}: that cannot be
- * said. in: it is another for each row. */
+/* One row of v, whose rows lie along axis number rank from the end; {NULL}: no expression gives it.
+ * in: rows differ. */
 static tp_val row_of(factor_rows *t, tp_val v, int rank, bool *in);
 
 static tp_val rows_apart(factor_rows *t, const tp_node *n, int rank, bool *in) {
@@ -61,7 +62,7 @@ static tp_val rows_apart(factor_rows *t, const tp_node *n, int rank, bool *in) {
   return mk_op(t->mk, n->op, n->nin, row, &n->attr);
 }
 
-/* The operand's rows, whose first axis is n's own, in n's shape. */
+/* One row of n, which moves its operand's rows and leaves the first axis in place. */
 static tp_val row_moved(factor_rows *t, const tp_node *n, int rank, bool *in) {
   tp_val x = n->in[0].src, row;
   const tp_out *o = &n->out[0];
@@ -86,7 +87,7 @@ static tp_val row_reduced(factor_rows *t, const tp_node *n, int rank, bool *in) 
   return mk_reduce(t->mk, n->op, row, n->attr.naxes, axes, n->attr.keepdim);
 }
 
-/* What goes along another axis than the rows'. */
+/* One row of n, an operator that works along another axis than the rows'. */
 static tp_val row_within(factor_rows *t, const tp_node *n, int rank, bool *in) {
   tp_attr at = n->attr;
   if (n->out[0].rank != rank || n->nin != 1 || at.axis == 0) return tp_none;
@@ -121,7 +122,7 @@ static tp_val row_of(factor_rows *t, tp_val v, int rank, bool *in) {
 
 static bool term_of(factor_rows *t, tp_val v, int rank, factor_row *e);
 
-/* In the wider dtype of the two; {NULL}: nothing there. */
+/* a op b in the wider dtype of the two; {NULL} stands for no operand. */
 static tp_val in_wider(const factor_rows *t, tp_op op, tp_val a, tp_val b) {
   if (!a.node || !b.node) return a.node ? a : b;
   tp_dtype d =
@@ -150,9 +151,9 @@ static bool quotient_term(factor_rows *t, const tp_node *n, int rank, factor_row
   return true;
 }
 
-/* ---- exponents: differences of what each row has and what is the same for all ---- */
+/* ---- exponents: terms that differ from row to row, less terms that are the same for all ---- */
 
-/* v (minus: -v) = exponent - below, which are added to x's. */
+/* Adds v (minus: -v) to x's exponent - below, term by term. */
 static bool add_exponents(factor_rows *t, tp_val v, int rank, bool minus, factor_row *x) {
   const tp_node *n = v.node;
   bool in = false;
@@ -190,14 +191,16 @@ static bool exp_term(factor_rows *t, const tp_node *n, int rank, factor_row *e) 
   return add_exponents(t, n->in[0].src, rank, false, e) && e->exponent.node && e->below.node;
 }
 
-/* A number above 0 to how many rows lie before one: what is carried, times it from row to row. */
+/* A power: a number above 0 to how many rows lie before one. The carried value is multiplied by the
+ * number from row to row. */
 static bool power_term(factor_rows *t, const tp_node *n, factor_row *e) {
   tp_dtype d = n->out[0].dtype;
   return (d == TP_F32 || d == TP_F64) && counts_rows(t, n->in[1].src) &&
       tp_number_of(n->in[0].src, &e->fade) && e->fade > 0 && e->fade < HUGE_VAL;
 }
 
-/* v, which has one row's elements of what n, a reshape or an expansion, is of, in n's shape. */
+/* v, one row of the operand of n, a reshape or an expansion, brought to the shape of one row of
+ * n. */
 static tp_val row_shaped(const factor_rows *t, const tp_node *n, tp_val v) {
   const tp_out *x = tp_inof(n, 0), *o = &n->out[0];
   if (n->op == TP_OP_RESHAPE) v = mk_expand(t->mk, v, x->rank - 1, x->shape + 1);
@@ -214,7 +217,8 @@ static bool shaped_term(factor_rows *t, const tp_node *n, factor_row *e) {
   return true;
 }
 
-/* What is computed of it is computed in the wider one from the start. */
+/* Is n a cast to a float of at least the same width, so that its operand may be computed in that
+ * dtype from the start? */
 static bool widens(const tp_node *n) {
   tp_dtype from = tp_dtypeof(n->in[0].src), to = n->attr.dtype;
   return tp_dtype_float(from) && tp_dtype_float(to) && tp_dtype_size(from) >= 4 &&

@@ -7,17 +7,17 @@
  *   y[t] = x[0 .. t+1]:mT() @ z[0 .. t+1]   =>   y[t] = y[t-1] + x[t] z[t]
  *     each element of a row of x with each of the same row of z
  *
- * so that work is linear in the dim's length. Integers, largest and smallest values and bools stay
- * the same bit for bit. Sums and products of floats are carried in f64, up to as many elements as
- * other sums are, which is no worse than a sum of the range in any order; `precise` leaves them as
- * they were written. It runs before gradients are built where there are any, so derivatives are
- * those of recurrences. A largest value that is a NaN passes no derivative to any row. */
+ * so work is linear in the dim's length. Integers, largest and smallest values and bools stay the
+ * same bit for bit. Sums and products of floats are carried in f64, up to as many elements as other
+ * sums are (store/sums.c), which is no worse than a sum of the range in any order; `precise` leaves
+ * them as they were written. It runs before gradients are built where there are any, so derivatives
+ * are those of recurrences. A largest value that is a NaN passes no derivative to any row. */
 #include "opt/prefix/prefix.h"
 
 static const char MOVING_RULE[] = "a reduction over a range that moves => a recurrence";
 
-/* need: of the graph as it came, made when it is first asked for. apart: the last result is right
- * only of windows of more than a few rows. open: gradients are still to be built. */
+/* need: needed points of the graph as it came, made when first asked for. apart: the last result is
+ * right only for windows of more than a few rows. open: gradients are still to be built. */
 typedef struct incremental {
   tp_mk mk;
   bool precise, open, apart;
@@ -28,7 +28,7 @@ static tp_dtype summed_in(const tp_out *o) {
   return o->dtype == TP_F64 || tp_is_small(o) ? TP_F64 : TP_F32;
 }
 
-/* The sum of a window is one of a tree. */
+/* A window is summed as a tree, so f32 is enough for it. */
 static tp_dtype carried_in(const moving_range *m) {
   const tp_out *o = tp_outof(m->x);
   if (!tp_dtype_float(o->dtype) || (m->red != TP_RED_SUM && m->red != TP_RED_PROD)) return o->dtype;
@@ -49,8 +49,8 @@ static int ranges(int n, const tp_at *at, int *last) {
 
 /* ---- sums over ranges ---- */
 
-/* A ring takes up all rows from the first on (two_stacks.c): are these rows of the windows anyway,
- * and none of them made of the result? */
+/* A ring takes up all rows from the first on (two_stacks.c): are they rows of the windows anyway,
+ * and is none of them made of the result? */
 static bool takes_only_windows(incremental *s, const moving_range *m) {
   tp_graph *g = s->mk.g;
   const tp_node *x = m->x.node, *n = m->of;
@@ -70,7 +70,7 @@ static bool takes_only_windows(incremental *s, const moving_range *m) {
   return tp_isl_within(g->ix, before) && only;
 }
 
-/* Is a recurrence to be made of m, whose points are read at `at`? Fills in the rest of m. */
+/* Does m, whose points are read at `at`, become a recurrence? Fills in the rest of m. */
 static bool moves(incremental *s, moving_range *m, const tp_at *at) {
   m->mk = s->mk, m->open = s->open, m->at = at;
   if (ranges(m->x.node->ndom, at, &m->r) != 1 || !tp_moving_range(m)) return false;
@@ -79,7 +79,7 @@ static bool moves(incremental *s, moving_range *m, const tp_at *at) {
   return !ring || takes_only_windows(s, m);
 }
 
-/* Of x at `at`; {NULL}, without an error: it is no recurrence. */
+/* The reduction of x at `at` as a recurrence; {NULL}, without an error: it becomes none. */
 static tp_val over_range(incremental *s, const tp_node *of, tp_red red, tp_val x, const tp_at *at) {
   moving_range m = { .of = of, .red = red, .x = x };
   if (!moves(s, &m, at)) return tp_none;
@@ -91,7 +91,7 @@ static tp_val over_range(incremental *s, const tp_node *of, tp_red red, tp_val x
       : y;
 }
 
-/* ---- what is reduced in one call with what makes it ---- */
+/* ---- reductions of an expression over a range ---- */
 
 enum { RANGE_DEPTH = 12 };
 
@@ -107,7 +107,7 @@ static const tp_node *range_below(tp_val v, int depth) {
   return found;
 }
 
-/* The rows of the range of which v is made, to be taken apart for n. False: no range that moves. */
+/* Finds the range of whose rows v is made, to be taken apart for n. False: no range that moves. */
 static bool rows_of(const incremental *s, const tp_node *n, tp_val v, factor_rows *t) {
   const tp_node *read = range_below(v, RANGE_DEPTH);
   if (!read) return false;
@@ -123,14 +123,13 @@ static bool rows_of(const incremental *s, const tp_node *n, tp_val v, factor_row
   return t->c == t->d || !tp_has_dim(n, t->d);
 }
 
-/* Over these rows of m->x; no parts, without an error: it is no recurrence. */
+/* The reduction over these rows of m->x; no parts, without an error: it becomes no recurrence. */
 static partial reduced(incremental *s, const factor_rows *t, moving_range *m) {
   const tp_at *at = m->x.node ? tp_at_but(s->mk.g, m->x.node, t->d, *t->range) : NULL;
   return at && moves(s, m, at) ? tp_moving_reduced(m) : tp_no_partial;
 }
 
-/* The sum of e's row times exp(exponent - below). Rows of both have one shape, in what is carried.
- */
+/* The sum of e's row times exp(exponent - below). Both are given one shape, which is carried. */
 static tp_val exp_run(
     incremental *s, const tp_node *of, const factor_rows *t, const factor_row *e) {
   tp_mk mk = s->mk;
@@ -147,12 +146,12 @@ static tp_val exp_run(
   if (!y.n) return tp_none;
   tp_val top = tp_undifferentiated(&m, tp_finite_top(&m, y.v[0])),
          z = mk_mul(mk, y.v[1], mk_exp(mk, mk_sub(mk, top, mk_cast(mk, e->below, m.dtype))));
-  /* below is of more than these rows, all of which may be -inf */
+  /* below is made of more than these rows, all of which may be -inf */
   bool apart = tp_ops[of->op].cls == TP_CLS_RED && of->attr.naxes > 1;
   return apart ? mk_select(mk, mk_binc(mk, TP_OP_EQ, y.v[1], 0), y.v[1], z) : z;
 }
 
-/* The sum of x times e's fade for each row before it (e->behind: behind it). */
+/* The sum of x, times e's fade for each row before x (e->behind: behind x). */
 static tp_val fade_run(
     incremental *s, const tp_node *of, const factor_rows *t, const factor_row *e, tp_val x) {
   const tp_out *o = tp_outof(x);
@@ -167,8 +166,8 @@ static tp_val fade_run(
   return reduced(s, t, &m).v[0];
 }
 
-/* Is there always a row, where there are more than a few if only the call says how many? If not,
- * what was there before sees to where there is none. */
+/* Is there always a row, at points with more than a few rows if only the call says how many? If
+ * not, n itself stays for points without rows. */
 static bool never_empty(incremental *s, factor_rows *t, const tp_node *n) {
   tp_ictx *ix = s->mk.g->ix;
   const tp_at *at = t->range;
@@ -178,7 +177,7 @@ static bool never_empty(incremental *s, factor_rows *t, const tp_node *n) {
   return s->apart = true;
 }
 
-/* y, over all axes of a row of what n sums, along these. */
+/* y, which has the axes of a row of n's operand, summed along those that n sums. */
 static tp_val summed_along(incremental *s, const tp_node *n, tp_val y, int naxes, const int *axes) {
   const tp_out *x = tp_inof(n, 0);
   return naxes ? mk_reduce(s->mk, TP_OP_SUM, mk_expand(s->mk, y, x->rank - 1, x->shape + 1), naxes,
@@ -251,7 +250,7 @@ static tp_val scan_end_run(incremental *s, const tp_node *n, factor_rows *t) {
       : tp_none;
 }
 
-/* Where the largest or smallest is, counted from the range's begin. */
+/* The place of the largest or smallest element, counted from the range's begin. */
 static tp_val placed_run(incremental *s, const tp_node *n, factor_rows *t) {
   tp_mk mk = s->mk;
   if (n->attr.axis != 0 || !rows_of(s, n, n->in[0].src, t) || !never_empty(s, t, n)) return tp_none;
@@ -267,8 +266,8 @@ static tp_val placed_run(incremental *s, const tp_node *n, factor_rows *t) {
   return y.n ? mk_sub(mk, y.v[1], tp_ixvalue(mk.g, t->range->lo, mk.err)) : tp_none;
 }
 
-/* Of a product of matrices the first operand with what is summed along as its first axis; {NULL}:
- * that cannot be said. */
+/* The first operand of a product of matrices, with the summed axis first; {NULL}: no view gives
+ * that. */
 static tp_val rows_first(tp_mk mk, const tp_node *n) {
   tp_val a = n->in[0].src;
   const tp_node *x = a.node;
@@ -281,8 +280,9 @@ static tp_val rows_first(tp_mk mk, const tp_node *n) {
                                                               : tp_none;
 }
 
-/* a[lo .. hi]:mT():matmul(b[lo .. hi]) is the sum of what each row of a and of b make: a matrix; so
- * is a row of weights with rows. Of a window only one row or column: its matrices would be many. */
+/* a[lo .. hi]:mT():matmul(b[lo .. hi]) is a sum over rows: each row of a and of b make a matrix; a
+ * row of weights times rows is such a sum too. For a window only results of one row or column
+ * count, as it would keep many matrices. */
 static tp_val products_run(incremental *s, const tp_node *n, factor_rows *t) {
   tp_mk mk = s->mk;
   tp_val a = rows_first(mk, n), b = n->in[1].src;
@@ -311,7 +311,8 @@ static bool try_accum(incremental *s, tp_node *n) {
   return !mk.err->code;
 }
 
-/* n in its shape, and n itself where that is of few rows and y is right of more only. */
+/* Replaces n by its recurrence y in n's shape; n itself stays at points with few rows, if y is
+ * right only for more. */
 static bool try_reduction(incremental *s, tp_node *n) {
   tp_mk mk = s->mk;
   bool reduces = tp_ops[n->op].cls == TP_CLS_RED, place = tp_ops[n->op].cls == TP_CLS_ARG;

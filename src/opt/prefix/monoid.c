@@ -1,5 +1,5 @@
-/* monoid: what is carried of rows that lie side by side (monoid.def), and how two such that follow
- * each other are joined. */
+/* monoid: the state carried for rows that lie side by side (monoid.def), and how the states of two
+ * neighbours are joined. */
 #include "opt/prefix/prefix.h"
 #include <math.h>
 
@@ -19,7 +19,7 @@ static tp_val rows_sum(const moving_range *m, tp_val rows) {
   return mk_reduce(m->mk, TP_OP_SUM, rows, 1, &(int){ 0 }, false);
 }
 
-/* The weights have dims of x, which are read where x is. */
+/* The weights at `at`: their dims are dims of x, and are read where x is read. */
 static tp_val weights_at(const moving_range *m, const tp_at *at) {
   return tp_read(m->mk.g, m->weight,
       tp_at_but(m->mk.g, m->weight.node, m->x.node->dom[m->r], at[m->r]), m->mk.err);
@@ -94,8 +94,8 @@ static partial place_join(const moving_range *m, partial a, partial b) {
   return tp_partial_select(m, mk_or(mk, after, mk_binc(mk, TP_OP_LT, a.v[1], 0)), b, a);
 }
 
-/* ---- squares of deviations: sums and not means are carried, so no error grows from row to row,
- * and infinities stay ---- */
+/* ---- squares of deviations: the state has sums, not means, so no error grows from row to row, and
+ * infinities stay ---- */
 
 tp_val tp_partial_mean(const moving_range *m, tp_val sum, tp_val n) {
   return mk_div(m->mk, sum, mk_binc(m->mk, TP_OP_MAXIMUM, n, 1));
@@ -155,7 +155,7 @@ static partial exp_none(const moving_range *m) {
   return PARTS(red_none(m).v[0], filled(m, 0, m->dtype));
 }
 
-/* s counted from top in place of its own. */
+/* a's sum, counted from top instead of a's own maximum. */
 static tp_val lowered(const moving_range *m, partial a, tp_val top) {
   tp_mk mk = m->mk;
   tp_val own = tp_undifferentiated(m, a.v[0]);

@@ -1,16 +1,17 @@
-/* prefix: the recurrence that a reduction over a moving range is.
+/* prefix: turns a reduction over a moving range into a recurrence.
  *
  *   grows:    y[c] = red(x[L .. c+h])  =>  y[0] = red(x[L .. h]), y[c] = red(y[c-1], x[c+h-1])
  *   shrinks:  y[c] = red(x[c+l .. H])  =>  y[C-1] = red(x[C-1+l .. H]), y[c] = red(x[c+l], y[c+1])
  *   slides:   sliding_window.c
  *
- * Nothing is read that the range does not hold, so what is needed of x stays the same, and a point
- * waits for nothing new: where there was an order of the points there is one. */
+ * A recurrence reads only elements that the range holds, so the needed points of x stay the same
+ * and no point waits for anything new: a program that had an order still has one. */
 #include "opt/prefix/prefix.h"
 
 /* ---- what moves, and how ---- */
 
-/* The max, or min, in e that mentions c, and is in it once: e is rest more. NULL: there is none. */
+/* The max, or min, in e that mentions c and occurs once: e is that plus rest. NULL: there is
+ * none. */
 static const tp_ix *clipping(
     tp_ictx *ix, const tp_ix *e, const tp_sym *c, tp_ixkind kind, const tp_ix **rest) {
   const tp_ix *const *atoms;
@@ -46,7 +47,7 @@ static bool split_end(tp_ictx *ix, const tp_ix *e, const tp_sym *c, bool upper, 
   return *off;
 }
 
-/* The dims of the value: those of x that are not gone through, as `at` has them. */
+/* Finds the value's dims: those of x along which nothing is reduced, as `at` has them. */
 static void find_dom(moving_range *m) {
   tp_node dims = { 0 };
   const tp_node *x = m->x.node;
@@ -147,7 +148,7 @@ static partial reduced_at(const moving_range *m, const tp_ix *v) {
 
 /* ---- the recurrence ---- */
 
-/* Without points where the range is never empty. */
+/* Adds a branch for the empty range, which has no points if the range is never empty. */
 static bool empty_branch(const moving_range *m, partial s, partial none) {
   tp_ictx *ix = m->mk.g->ix;
   const tp_at *at = &m->at[m->r];

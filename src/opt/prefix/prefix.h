@@ -1,5 +1,5 @@
-/* What the files that make reductions over moving ranges recurrences share (incremental.c says
- * how). */
+/* prefix: types and functions that the files of opt/prefix share, which turn reductions over moving
+ * ranges into recurrences (incremental.c says how). */
 #ifndef TP_PREFIX_H
 #define TP_PREFIX_H
 #include "opt/opt.h"
@@ -9,10 +9,10 @@ typedef enum {
 #include "opt/prefix/monoid.def"
 #undef M
 } monoid_kind;
-/* X over the points lo .. hi of its dim number `r` (at[r]), other dims at at[..], is reduced: the
- * value at each point of dom. Along dim `c` of dom the range moves: its lower end is max(L, c + l)
- * or L alone, the upper one min(H, c + h) or H alone; NULL: there is none such. Nothing else of at
- * mentions c. */
+/* A reduction of x over the points lo .. hi of its dim number `r` (at[r]), other dims at at[..],
+ * gives the value at each point of dom. Along dim `c` of dom the range moves: its lower end is
+ * max(L, c + l) or L alone, the upper one min(H, c + h) or H alone; NULL: there is none. No other
+ * index in `at` mentions c. */
 typedef struct moving_range {
   tp_mk mk;
   tp_red red;
@@ -21,23 +21,24 @@ typedef struct moving_range {
   tp_val x;
   const tp_at *at;
   int r;
-  /* EXP: v; NULL: 1. AFFINE: the factors */
+  /* EXP: v, NULL: 1. AFFINE: the factors */
   tp_val weight;
-  bool behind;    /* AFFINE: by the factors of the rows behind, else of those before */
-  tp_dtype dtype; /* that it is carried in */
-  bool open;      /* gradients of it are still to be built */
+  /* AFFINE: rows are multiplied by the factors of those behind, else of those before */
+  bool behind;
+  tp_dtype dtype; /* dtype of the carried state */
+  bool open;      /* its gradients are still to be built */
   int ndom;
   const tp_sym *const *dom;
   const tp_sym *c;
   const tp_ix *l, *L, *h, *H;
 } moving_range;
 
-/* Is it such a range, of which a recurrence can be made? Fills in dom and the fields below it. */
+/* Can a recurrence be made of this range? Fills in dom and the fields below it. */
 bool tp_moving_range(moving_range *m);
 tp_val tp_moving_row(const moving_range *m, const tp_ix *p); /* row p, in dtype */
 
-/* The state of rows that lie side by side: one value, or several; of a monoid.def row's functions
- * (monoid.c). n 0: an error is in err. */
+/* The state of rows that lie side by side: one value, or several. monoid.c has the functions of
+ * each row of monoid.def. n 0: an error is in err. */
 enum { PARTIALS = 3 };
 typedef struct partial {
   int n;
@@ -46,7 +47,7 @@ typedef struct partial {
 static const partial tp_no_partial = { 0, { { NULL, 0 } } };
 partial tp_partial_row(const moving_range *m, const tp_ix *p);
 partial tp_partial_none(const moving_range *m);
-/* of rows read at `at`, red being their reduction */
+/* state of the rows read at `at`, whose reduction is red */
 partial tp_partial_whole(const moving_range *m, tp_val red, const tp_at *at);
 /* rows of a lie before those of b */
 partial tp_partial_join(const moving_range *m, partial a, partial b);
@@ -60,11 +61,11 @@ bool tp_partial_branch(const moving_range *m, partial s, const tp_ix *cond, part
 
 tp_val tp_partial_mean(const moving_range *m, tp_val sum, tp_val n);
 tp_val tp_finite_top(const moving_range *m, tp_val top); /* 0 where it is not finite */
-/* Results do not depend on it, so derivatives do not pass it. */
+/* Results do not depend on top, so derivatives do not pass it. */
 tp_val tp_undifferentiated(const moving_range *m, tp_val top);
 
-/* Rows of dim d of what is reduced that end at a row (way -1) or begin with it (1), up to the clip
- * (NULL: none clips), with the other dims that a value at one of them has. */
+/* Rows, along dim d of the reduced tensor, that end at a row (way -1) or begin with it (1), up to
+ * the clip (NULL: none), with the other dims of a value at one of them. */
 typedef struct window_rows {
   const moving_range *m;
   const tp_sym *d;
@@ -78,10 +79,10 @@ partial tp_two_stacks(const window_rows *r, const tp_ix *w);
 
 /* The reduction over m->dom. RED, PLACE, AFFINE: the first of its parts is the value. */
 partial tp_moving_reduced(const moving_range *m);
-/* over the rows lo .. hi in one go at each point */
+/* the reduction over the rows lo .. hi in one call at each point */
 partial tp_moving_through(const moving_range *m, const tp_ix *lo, const tp_ix *hi);
 const bool *tp_moving_made_of(
-    const moving_range *m); /* by node id: what x and weight are made of */
+    const moving_range *m); /* marks the nodes that x and weight are made of */
 /* m over the rows lo .. hi; the caller says how these move */
 moving_range tp_moving_over(const moving_range *m, const tp_ix *lo, const tp_ix *hi);
 /* Is it a window that takes a ring, as only the call says how many rows it has? */
@@ -91,17 +92,18 @@ moving_range tp_moving_all(const moving_range *m);     /* all rows that the ring
 bool tp_is_window(const moving_range *m);              /* both ends move: sliding_window.c */
 partial tp_window_reduced(const moving_range *m);
 
-/* What is reduced along the first axis, which stands for rows of dim d of what is read: outside *
+/* An expression that is reduced along its first axis, which stands for rows of dim d: outside *
  * (the reduction of row * exp(exponent - below)). row and exponent vary along the axis and not with
- * c, outside and below the other way round; NULL: 1, and no exp. In place of that exp a row may be
- * multiplied by `fade` for each row of the range before it (behind: behind it); 0: it is not. */
+ * c, outside and below with c and not along the axis; NULL: 1, and no exp. In place of that exp a
+ * row may be multiplied by `fade` for each row of the range before it (behind: behind it); fade 0:
+ * it is not. */
 typedef struct factor_row {
   tp_val outside, row, exponent, below;
   double fade;
   bool behind;
 } factor_row;
-/* window: both ends of the range move. many: it has more than a few rows, if only the call says how
- * many it has, else NULL. */
+/* window: both ends of the range move. many: the condition that it has more than a few rows, if
+ * only the call says how many, else NULL. */
 typedef struct factor_rows {
   tp_mk mk;
   const tp_at *range;
@@ -110,11 +112,11 @@ typedef struct factor_rows {
   bool window;
 } factor_rows;
 bool tp_factor_rows(factor_rows *t, tp_val v, factor_row *e);
-tp_val tp_factor_row(
-    factor_rows *t, tp_val v); /* one row, if it is another for each and nothing else */
-/* v = x - from, x another for each row and not with c, from the other way round: gives x */
+tp_val tp_factor_row(factor_rows *t, tp_val v); /* v as a row alone: no outside, exponent or fade */
+/* Gives x of v = x - from: x varies from row to row and not with c, from with c and not from row to
+ * row */
 tp_val tp_row_deviation(factor_rows *t, tp_val v, tp_val *from);
-bool tp_is_weighed(const factor_row *e); /* by more than row and outside */
-/* n, the row in which a sum of rows up to each ends */
+bool tp_is_weighed(const factor_row *e); /* it has an exponent or a fade */
+/* n picks the last row of a scan over rows: fills e */
 bool tp_scan_end_row(factor_rows *t, const tp_node *n, factor_row *e);
 #endif

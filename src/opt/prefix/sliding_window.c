@@ -1,23 +1,24 @@
-/* sliding_window: a reduction over a window of w rows. Of a number of them, by windows of 1, 2, 4,
- * .. rows:
+/* sliding_window: a reduction over a window of w rows. A w that is a number is made of windows of
+ * 1, 2, 4, .. rows:
  *
  *   z[p] of 2n rows up to p = red(z[p] of n rows, z[p-n] of n rows)
  *   y[c] = red of some of these that lie side by side and make w rows
  *
- * Nothing is carried, so calls run over all of it; log2(w) operators a row, and a float sum is one
- * of a tree. Windows that calls make over all of a dim are kept for all of it, some four times what
- * is reduced, so large elements are left alone. At a clipped end a window has fewer rows: those
- * beyond it are left out. Windows are built towards the clipped end; of a window that is clipped at
- * both, what lies before a point inside it, and what lies from there on. Where only the call says
- * how many rows there are, few are gone through, and more are those of a ring (two_stacks.c); at
- * an upper end that clips what is left of them is a suffix, or gone through. */
+ * No state is carried, so one call runs over the whole dim. A row costs log2(w) operators, and a
+ * float sum is added as a tree. Windows that calls make over a whole dim are kept for all of it,
+ * some four times the bytes of x, so large elements are left alone. At a clipped end a window has
+ * fewer rows: those beyond it are left out. Windows are built towards the clipped end; a window
+ * that is clipped at both ends is two, before a point inside it and from there on. If only the call
+ * says how many rows there are, few rows are gone through one by one, and more lie on a ring
+ * (two_stacks.c); at an upper end that clips, the rows that are left are a suffix, or gone
+ * through. */
 #include "opt/prefix/prefix.h"
 
 static const tp_ix *row_by(const window_rows *w, const tp_ix *p, int64_t n) {
   return tp_ix_addc(w->m->mk.g->ix, p, w->way * n);
 }
 
-/* Row p lies on the inner side of the clip. */
+/* Does row p lie on the inner side of the clip? */
 static const tp_ix *is_inside(const window_rows *w, const tp_ix *p) {
   return tp_ix_cmp(w->m->mk.g->ix, w->way < 0 ? TP_GE : TP_LT, p, w->clip);
 }
@@ -41,14 +42,14 @@ static partial joined_by(const window_rows *w, partial near, partial far) {
   return w->way < 0 ? tp_partial_join(w->m, far, near) : tp_partial_join(w->m, near, far);
 }
 
-/* Windows of twice the rows. */
+/* Makes windows of twice the rows. */
 static partial doubled(const window_rows *w, partial z, int64_t n) {
   const tp_ix *p = tp_ix_sym(w->m->mk.g->ix, w->d), *far = row_by(w, p, n);
   partial both = joined_by(w, z, window_at(w, z, far));
   return w->clip ? tp_partial_either(w->m, w->ndom, w->dom, is_inside(w, far), both, z) : both;
 }
 
-/* y and the window z whose row nearest to y is p; y may have no rows. */
+/* Joins y and the window z whose row nearest to y is p; y may have no rows. */
 static partial joined(const window_rows *w, partial y, partial z, const tp_ix *p) {
   const moving_range *m = w->m;
   partial there = window_at(w, z, p), both = y.n ? joined_by(w, y, there) : there;
@@ -56,7 +57,7 @@ static partial joined(const window_rows *w, partial y, partial z, const tp_ix *p
   return tp_partial_either(m, m->ndom, m->dom, is_inside(w, p), both, y.n ? y : tp_partial_none(m));
 }
 
-/* n rows from p on, p the first of them, by way. */
+/* n rows from p on, in the direction `way`; p is the first. */
 static partial rows_from(const window_rows *w, const tp_ix *p, int64_t n) {
   /* a row may count twice */
   bool again = w->m->kind != MONOID_EXP && (w->m->red == TP_RED_MAX || w->m->red == TP_RED_MIN);
@@ -88,21 +89,23 @@ static const tp_ix *row_at(const moving_range *m, const tp_ix *s) {
   return tp_ix_add(m->mk.g->ix, tp_ix_sym(m->mk.g->ix, m->c), s);
 }
 
-/* Does row c + s lie on the inner side of that end, or is there nothing that would ask? */
+/* Does row c + s surely lie on the inner side of that end? True as well if no row lies beyond it
+ * there. */
 static bool reaches(const moving_range *m, const tp_ix *s, bool upper) {
   const tp_ix *p = row_at(m, s), *end = upper ? m->H : m->L;
   return s == (upper ? m->l : m->h) || !end ||
       is_surely(m, upper ? tp_ix_sub(m->mk.g->ix, end, p) : tp_ix_sub(m->mk.g->ix, p, end));
 }
 
-/* The window is c + l .. c + s, clipped below, and c + s .. c + h, clipped above: so many rows
- * before and after, which may be numbers. */
+/* A window cut at row c + s: c + l .. c + s, clipped below, and c + s .. c + h, clipped above, with
+ * so many rows before and after, which may be numbers. */
 typedef struct window_cut {
   const tp_ix *s, *before, *after;
   bool numbers;
 } window_cut;
 
-/* Is n never below 0, where the window has more than a few rows if only the call says how many? */
+/* Is n never below 0, at least where the window has more than a few rows if only the call says how
+ * many? */
 static bool never_below(const moving_range *m, const tp_ix *n) {
   tp_ictx *ix = m->mk.g->ix;
   if (is_surely(m, n)) return true;
@@ -124,7 +127,7 @@ static bool cuts_at(const moving_range *m, const tp_ix *s, window_cut *cut) {
       reaches(m, s, false) && reaches(m, s, true);
 }
 
-/* Numbers of rows are not so many that doubling does not pay, and more than two. */
+/* Are counts that are numbers few enough that doubling pays and, if both are, more than two? */
 static bool is_count(window_cut *cut) {
   int64_t before = 0, after = 0;
   cut->numbers = tp_ix_is_const(cut->before, &before) & tp_ix_is_const(cut->after, &after);
@@ -147,9 +150,9 @@ bool tp_is_window(const moving_range *m) {
       (d == m->c || !tp_dom_has(m->ndom, m->dom, d));
 }
 
-/* ---- so many rows as the call says ---- */
+/* ---- windows whose number of rows the call says ---- */
 
-/* Before which no window has a row; NULL: it is the first row that there is. */
+/* The row before which no window has a row; NULL: it is the first row that exists. */
 static const tp_ix *first_row(const moving_range *m) {
   const tp_ix *first = m->L ? m->L : m->l;
   return is_surely(m, tp_ix_neg(m->mk.g->ix, first)) ? NULL : first;
@@ -174,8 +177,8 @@ static bool is_made_of_inputs(const moving_range *m) {
   return true;
 }
 
-/* Rows from s on, up to where they are clipped: what is left of the window at the end of all. A
- * suffix, unless all of x would have to be kept for it. */
+/* Rows from s on, up to the clip: the rest of the window at the end of the dim. It is a suffix,
+ * unless all of x would have to be kept for it. */
 static partial last_rows(const window_rows *w, const tp_ix *s) {
   const tp_ix *at = row_at(w->m, s);
   if (!is_made_of_inputs(w->m))
@@ -185,14 +188,15 @@ static partial last_rows(const window_rows *w, const tp_ix *s) {
   return tp_moving_reduced(&rest);
 }
 
-/* y: few rows where they are not more than so many, and else what follows. */
+/* Adds to y the branch for at most `many` rows; other branches follow. */
 static bool few_branch(
     const moving_range *m, partial y, const tp_ix *n, int64_t many, partial few) {
   return tp_partial_branch(
       m, y, tp_ix_cmp(m->mk.g->ix, TP_LE, n, tp_ix_const(m->mk.g->ix, many)), few);
 }
 
-/* y: the n rows of the window that lie before row c + s (way -1), or from there on; n above 1. */
+/* Adds to y the n rows of the window that lie before row c + s (way -1), or from there on; n is
+ * above 1. */
 static bool ring_branches(const window_rows *w, const tp_ix *s, const tp_ix *n, partial y) {
   const moving_range *m = w->m;
   tp_ictx *ix = m->mk.g->ix;
@@ -239,8 +243,8 @@ moving_range tp_moving_all(const moving_range *m) {
   return tp_moving_over(m, first ? tp_ix_max(m->mk.g->ix, zero, first) : zero, m->at[m->r].hi);
 }
 
-/* Few rows of one part are gone through, as they are without all this; for few rows of several
- * parts the result is not asked. */
+/* Few rows of a state of one part are gone through, as without this pass; for few rows of several
+ * parts the caller does not read the result. */
 static partial few_or_many(const moving_range *m, const window_cut *cut, bool before, bool after) {
   moving_range few = *m;
   few.dtype = tp_dtypeof(m->x);

@@ -1,14 +1,14 @@
-/* two_stacks: a reduction over the last w rows, of which only the call says how many: the rows
- * lie on a ring of two halves, h = w // 2 rows each.
+/* two_stacks: a reduction over the last w rows, where only the call says w. The rows lie on a ring
+ * of two halves, h = w // 2 rows each.
  *
  *   .. | the half before the last | the last half | this half, up to row p
  *           from where the window begins: s | all of it: m | q                   y[p] = s m q
  *
- * q grows by each row, and is m when its half is full. While a half fills, that before it is gone
- * through backwards, a row at each row: g, its rows from there on, takes that row's place on the
- * ring, from where it is read as s when the next half fills. So each row is joined four times,
- * whatever w is, no operation needs an inverse, and nothing waits for a row that the window does
- * not hold. */
+ * q grows by each row, and is m when its half is full. While a half fills, the half before it is
+ * gone through backwards, one row for each new row: g, the state of its rows from there on, takes
+ * that row's place on the ring, from where it is read as s when the next half fills. So each row is
+ * joined four times, whatever w is, no operation needs an inverse, and nothing waits for a row that
+ * the window does not hold. */
 #include "opt/prefix/prefix.h"
 
 /* Values along r->d, at row `now`. in: the row's place in its half; half: where that half begins on
@@ -28,7 +28,7 @@ static tp_val size_of(const two_stacks *k, int64_t more) {
   return mk_size(k->mk, tp_ix_addc(k->mk.g->ix, k->h, more), TP_I64);
 }
 
-/* v is `first`, and then `next`. */
+/* v begins with `first` and goes on with `next`. */
 static bool parts_go_on(const two_stacks *k, partial v, partial first, partial next) {
   return tp_partial_branch(k->r->m, v, k->at_first, first) &&
       tp_partial_branch(k->r->m, v, NULL, next);
@@ -81,7 +81,7 @@ static partial all_taken_at(const two_stacks *k, const tp_val *ring, int n, tp_v
   return y;
 }
 
-/* Empty but for the first row; then the row, and g. */
+/* The ring begins empty but for the first row; then each step puts the row, and g. */
 static bool ring_goes_on(const two_stacks *k, tp_val ring, tp_val none, tp_val row, tp_val g) {
   tp_mk mk = k->mk;
   tp_val empty = mk_expand(mk, none, tp_rankof(none) + 1, tp_outof(ring)->shape),

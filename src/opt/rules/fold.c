@@ -1,6 +1,6 @@
 /* fold: the pass that applies the rows of rules.def. It goes through the graph once, operands
- * first, and through the operators that a row makes at once, so no row matches what it leaves. It
- * costs a look at each operator and at those that a pattern names below it. */
+ * first, and at once through the operators that a row makes, so no row matches the graph that it
+ * leaves. It costs a look at each operator and at those that a pattern names below it. */
 #include "opt/rules/rules.h"
 #include <math.h>
 
@@ -59,21 +59,22 @@ static void count_operands(tp_rewriter *r, const tp_node *n) {
   for (int k = 0; k < n->nin; k++) r->readers.v[tp_in(n, k)->id]++;
 }
 
-/* n has so many readers less; a node without readers reads nothing. */
+/* Takes `times` readers from n; a node without readers no longer counts as a reader. */
 static void unread(tp_rewriter *r, const tp_node *n, int times) {
   r->readers.v[n->id] -= times;
   if (r->readers.v[n->id] > 0) return;
   for (int k = 0; k < n->nin; k++) unread(r, tp_in(n, k), 1);
 }
 
-/* Does `by` take x element by element at each point? A sum over points is one product for many. */
+/* Does `by` take x element by element at each point? A sum over points would be one product for
+ * many points. */
 static bool is_by_element(const tp_node *by, const tp_node *x) {
   bool all = by->op == TP_OP_ACCUM;
   for (int i = 0; i < x->ndom && all; i++) all = tp_has_dim(by, x->dom[i]);
   return all || tp_ops[by->op].batch == TP_BATCH_E;
 }
 
-/* By id of the operators before the pass: is it read in another way? */
+/* By id of the operators before the pass: is it read in another way than element by element? */
 static bool *read_otherwise(const tp_rewriter *r) {
   const tp_graph *g = r->mk.g;
   bool *other = TP_NEWN(&r->mk.g->arena, bool, g->nodes.n), more = true;
@@ -102,7 +103,7 @@ bool tp_by_element(const tp_match *m) {
 
 static tp_val result_of(tp_match *m, const tp_ruleterm *x);
 
-/* An operator's attributes are those of its like in the pattern. */
+/* Makes an operator with the attributes of its like in the pattern. */
 static tp_val operator_of(tp_match *m, const tp_ruleterm *x) {
   tp_val in[TP_TERM_KIDS] = { { 0 } };
   const tp_node *like = NULL;
@@ -127,7 +128,7 @@ static tp_val result_of(tp_match *m, const tp_ruleterm *x) {
   }
 }
 
-/* In the root's shape; nothing, if it cannot take the root's place. */
+/* y in the root's shape; nothing, if y cannot take the root's place. */
 static tp_val fitted_result(tp_match *m, tp_val y) {
   const tp_out *o = &m->root->out[0];
   if (!y.node || y.node == m->root || tp_dtypeof(y) != o->dtype) return tp_none;
@@ -147,7 +148,7 @@ static void rewire_operands(tp_rewriter *r, tp_node *n) {
   for (int k = 0; k < n->nin; k++) replace_now(r, &n->in[k].src);
 }
 
-/* Room for the operators made since, and their readings. */
+/* Makes room for the operators made since, and counts what they read. */
 static void take_in(tp_rewriter *r) {
   tp_graph *g = r->mk.g;
   for (int id = r->now.n; id < g->nodes.n; id++) {
@@ -180,7 +181,7 @@ static tp_val fire(tp_rewriter *r, const tp_ruleform *f, tp_node *n) {
 
 static void settle_node(tp_rewriter *r, tp_node *n);
 
-/* y, and what was made for it from id `from` on, is in n's place. */
+/* Puts y, with the nodes made for it from id `from` on, in n's place. */
 static void retire(tp_rewriter *r, const tp_ruleform *f, tp_node *n, tp_val y, int from) {
   tp_graph *g = r->mk.g;
   int made = g->nodes.n;
@@ -197,7 +198,7 @@ static void retire(tp_rewriter *r, const tp_ruleform *f, tp_node *n, tp_val y, i
   if (r->now.v[y.node->id].node) r->now.v[n->id] = r->now.v[y.node->id];
 }
 
-/* n's operands are settled. */
+/* Applies rows to n, whose operands are settled. */
 static void settle_node(tp_rewriter *r, tp_node *n) {
   tp_val y = tp_none;
   rewire_operands(r, n);
@@ -225,7 +226,7 @@ static void count_readers(tp_rewriter *r) {
   for (int i = 0; i < g->stops.n; i++) r->readers.v[g->stops.v[i].done.node->id]++;
 }
 
-enum { REWRITES_EACH = 32 }; /* of an operator, more than which no program has */
+enum { REWRITES_EACH = 32 }; /* rewrites of one operator; no program has more */
 
 bool tp_pass_fold(tp_work *job, tp_error *err) {
   tp_graph *g = job->g;

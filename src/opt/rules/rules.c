@@ -1,4 +1,4 @@
-/* rules: reads the rows of rules.def. */
+/* rules: parses the rows of rules.def. */
 #include "opt/rules/rules.h"
 #include <stdlib.h>
 
@@ -45,7 +45,7 @@ int tp_rule_named(const char *s, size_t n) {
   return named_in(names, TP_NRULE, s, n);
 }
 
-/* The word behind '(': an operator, `unary`, a maker behind '!', else a guard. */
+/* Reads the word behind '(': an operator, `unary`, a maker behind '!', else a guard. */
 static void read_head(rule_text *t, tp_ruleterm *x) {
   bool makes = *t->s == '!';
   t->s += makes;
@@ -119,7 +119,7 @@ bool tp_rule_at(const tp_ruleterm *x, tp_op op) {
   return x->kind == TP_TERM_OP ? x->op == op : tp_op_is_elementwise(op) && tp_ops[op].nin == 1;
 }
 
-/* Under check = "nan" operators that may be blamed stay. */
+/* Is the row on? Under check = "nan" operators that may be blamed stay. */
 static bool is_on(const tp_work *job, int row, const tp_ruleterm *result) {
   bool moves = result->kind == TP_TERM_HOLE || result->kind == TP_TERM_CALL;
   return !(job->rule_off && job->rule_off[row]) &&

@@ -1,5 +1,5 @@
-/* rules: the rows of rules.def as they are read, and what their functions see. Private to the
- * folder and to spec/c/rules_test.c, which makes programs of patterns. */
+/* rules: the rows of rules.def as they are parsed, and the match that their functions see. Private
+ * to the folder and to spec/c/rules_test.c, which makes programs of patterns. */
 #ifndef TP_RULES_H
 #define TP_RULES_H
 #include "opt/opt.h"
@@ -24,15 +24,15 @@ typedef enum {
 typedef struct tp_ruleterm {
   tp_termkind kind;
   tp_op op;     /* OP */
-  int letter;   /* HOLE, NUMBER; a name before others; -1: none */
-  bool floats;  /* HOLE: of these alone */
+  int letter;   /* HOLE, NUMBER: its letter; else the name before '=', -1: none */
+  bool floats;  /* HOLE: only a value of floats matches */
   double value; /* LITERAL */
   int fn;       /* CALL: a row G or B */
   int nkid;
   const struct tp_ruleterm *kid[TP_TERM_KIDS];
 } tp_ruleterm;
 
-/* A row as it was read, once for each order of operands. */
+/* A parsed row, once for each order of operands. */
 typedef struct tp_ruleform {
   const tp_rule *rule;
   const tp_ruleterm *pattern, *result;
@@ -45,11 +45,13 @@ typedef struct tp_rewriter {
   tp_mk mk;
   const tp_work *job;
   tp_ruleforms at[TP_NOP]; /* by the operator at the root */
-  int before;              /* operators that there were */
-  TP_VEC(tp_val) now;      /* by node id: what took its place, or nothing */
+  int before;              /* number of operators before the pass */
+  TP_VEC(tp_val) now;      /* by node id: the value that took its place, or nothing */
   TP_VEC(int) readers;     /* by node id */
-  bool *other;             /* by id of those: tp_by_element says no; NULL: not asked yet */
-  /* rewrites: more than there can be would be a circle */
+  /* by id of the operators before: it is read otherwise than element by element; NULL: not asked
+   * yet */
+  bool *other;
+  /* rewrites that are left; using up all of them would mean that rows go in a circle */
   int left;
 } tp_rewriter;
 void tp_rules_begin(tp_rewriter *r);
@@ -74,7 +76,7 @@ typedef bool tp_ruleguard(const tp_match *m, const tp_val *v);
 typedef tp_val tp_rulemaker(const tp_match *m, const tp_val *v);
 extern tp_ruleguard *const tp_rule_guards[];
 extern tp_rulemaker *const tp_rule_makers[];
-int tp_readers(const tp_match *m, tp_val v); /* how many operands and outputs it is */
+int tp_readers(const tp_match *m, tp_val v); /* how many operands and outputs v is */
 /* readers take the root element by element, through views or not */
 bool tp_by_element(const tp_match *m);
 #endif

@@ -1,5 +1,5 @@
 /* rules_fn: the functions that rows of rules.def name. Guards say whether a match counts; makers
- * make what a pattern cannot say, or nothing. */
+ * make a result that a pattern cannot express, or nothing. */
 #include "opt/rules/rules.h"
 #include <math.h>
 
@@ -45,9 +45,9 @@ static bool at_least_one(const tp_match *m, const tp_ix *e) {
 }
 
 /* Does (x y) z take fewer multiplications than x (y z), or (left false) the other way round, for
- * some bounds, and more for none? `inner` of the two products is there: it must be as many matrices
- * as both together, for what is made at fewer points is made there alone. A product along an axis
- * without elements is 0, whatever NaN there is elsewhere: the matrix between must have some. */
+ * some bounds, and more for none? `inner`, the product that exists, must be as many matrices as
+ * both together: one made at fewer points stays there. A product along an axis without elements is
+ * 0, whatever NaN there is elsewhere: the matrix between must have some. */
 static bool is_cheaper(const tp_match *m, const tp_val *v, bool left) {
   tp_ictx *ix = m->mk.g->ix;
   const tp_node *inner = tp_in(m->root, left);
@@ -78,8 +78,9 @@ static bool rule_by_element(const tp_match *m, const tp_val *v) { return tp_by_e
 
 /* ---- numbers ---- */
 
-/* f as the dtype of `like` would have computed it, f16 and bf16 by way of f32; of integers i, which
- * wraps. Nothing where the number is not finite, or a FILL, which says it as a double, cannot. */
+/* The number f as the dtype of `like` would have computed it, f16 and bf16 by way of f32; for
+ * integers i, which wraps. Nothing where the number is not finite, or where a FILL, which has a
+ * double, cannot hold it. */
 static tp_val number(const tp_match *m, tp_val like, double f, uint64_t i) {
   tp_dtype d = tp_dtypeof(like);
   uint64_t one[1];
@@ -108,8 +109,8 @@ static tp_val make_minus(const tp_match *m, const tp_val *v) {
   return tp_number_of(v[0], &a) ? number(m, v[0], -a, 0 - as_whole(a)) : tp_none;
 }
 
-/* 1 / a of a power of two, which the dtype has: x / a and x * (1 / a) are one number, rounded once.
- */
+/* 1 / a, for a power of two whose inverse the dtype has: x / a and x * (1 / a) are one number,
+ * rounded once. */
 static tp_val make_inverse(const tp_match *m, const tp_val *v) {
   double a, b;
   int e;
@@ -171,8 +172,8 @@ static tp_val make_reduced_one(const tp_match *m, const tp_val *v) {
   return mk_reshape(m->mk, v[0], o->rank, o->shape);
 }
 
-/* x times a matrix of one number: that number times the sums of its rows, the same in each column;
- * and of the columns. */
+/* x times a matrix of one number is that number times the sums of x's rows, the same in each
+ * column; likewise with columns. */
 static tp_val sums_times(const tp_match *m, const tp_val *v, int axis) {
   double c;
   int at = tp_rankof(v[0]) - axis;

@@ -1,5 +1,6 @@
-/* again: a value that is read in another loop than makes it, through views or not, is made again
- * there: its chain anew, once for all readers in that loop. Which values: poly/store/again.c. */
+/* again: a value that is read in another loop than the one that makes it, through views or not, is
+ * made again there: its chain is copied once for all readers in that loop. poly/store/again.c
+ * chooses the values. */
 #include "opt/opt.h"
 
 tp_val tp_copied(const tp_cone *c, tp_val v) {

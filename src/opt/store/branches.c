@@ -4,12 +4,13 @@
  *
  * A point has one branch, so if each reads c at its own points it is made no more often, and a
  * branch's statement, which waited for an array that all of them read, has it in a register. A read
- * at a point of some dim counts as a branch: it asks for few points. Only operators made of smaller
- * things (a has not the dim j), so that no loop reads more instead. */
+ * at a point of some dim counts as a branch: it asks for few points. The pass takes only operators
+ * made of smaller values (a has no dim j), so no loop reads more instead. */
 #include "opt/opt.h"
 
 enum { MOST_PARTS = 4, PART_BRANCHES = 32, PART_READS = 32 };
-/* The parts that read it: branches of the tensor `of`, then reads. 0: something else does. */
+/* The parts that read a node: branches of the tensor `of`, then reads. 0: something else reads
+ * it. */
 typedef struct {
   const tp_node *of;
   uint64_t parts;
@@ -21,7 +22,7 @@ typedef struct {
 typedef TP_VEC(part_reader) part_readers;
 typedef struct {
   tp_mk mk;
-  /* by id, as the others; the read's number, 0: none yet */
+  /* by id: the read's number, 0: none yet; largest_of */
   int n, nread, *read, *largest;
   part_readers *readers;
   owner *own;
@@ -44,7 +45,7 @@ static bool reads_points(const tp_node *by, const tp_node *n) {
   return ok;
 }
 
-/* The parts that read n through this reader. Readers were looked at before. */
+/* The parts that read n through this reader. The walk has seen readers before. */
 static owner serves(parter *b, const tp_node *n, const part_reader *r) {
   const tp_node *by = r->by;
   if (reads_points(by, n)) {
@@ -68,8 +69,8 @@ static owner parts_served(parter *b, const tp_node *n) {
   return all;
 }
 
-/* The dims of the largest input, read or number of which elementwise operators make it; -1: of
- * something else too. Operands were looked at before. */
+/* How many dims the largest input, read or number has of which elementwise operators make n; -1: n
+ * is made of something else too. The walk has seen operands before. */
 static int largest_of(const parter *b, const tp_node *n) {
   if (!made_of_few(n)) return n->op == TP_OP_READ || tp_ops[n->op].cls == TP_CLS_SRC ? n->ndom : -1;
   int most = 0;
@@ -80,7 +81,7 @@ static int largest_of(const parter *b, const tp_node *n) {
   return most;
 }
 
-/* Does each part make it? All that reads it is one part's, or is made by each. */
+/* Does each part make n? It does if each reader belongs to one part, or is made by each part. */
 static bool made_apart(parter *b, const tp_node *n) {
   int parts = __builtin_popcountll(b->own[n->id].parts), largest = b->largest[n->id];
   bool ok = made_of_few(n) && largest >= 0 && largest < n->ndom && parts > 1 && parts <= MOST_PARTS;

@@ -1,13 +1,13 @@
-/* direct: an accumulation that gets at most one thing at a point from each contribution, and from
- * at most one of those that leave points out, is a value.
+/* direct: an accumulation becomes a value if each contribution reaches a point at most once, and no
+ * point is reached by two of the contributions that leave points out.
  *
  *   y = accum  a[p] to [p]  and  b[p] to [p - 1] if p >= 1   =>   y[t] = a[t] + b[t+1] if t+1 < T,
  *                                                                 else a[t]
  *
- * Contributions to the same points are one. Most derivatives of reads are such accumulations. As
- * values they are stored where they are used, or not at all, and not beside a statement that clears
- * them. Right at needed points: `need` judges which contributions reach all of those. Sums over
- * rows that end by data stay. */
+ * Contributions to the same points count as one. Most derivatives of reads are such accumulations.
+ * As values they are stored where they are used, or not at all, and need no statement that clears
+ * them. The value is right at needed points: `need` tells which contributions reach all of them.
+ * Sums over rows that end by data stay. */
 #include "opt/opt.h"
 
 /* A contribution as a value. at: the needed points that it reaches, none or all; group: the first
@@ -43,7 +43,8 @@ static const tp_ix *inside(
   return all;
 }
 
-/* An index u of the node's may tell one of the operand's: u = p_j + rest or u = rest - p_j. */
+/* Does the node's index u determine one of the operand's? It does if u = p_j + rest or u = rest -
+ * p_j. */
 static bool tells_u(
     tp_graph *g, const tp_node *x, const tp_ix *e, const tp_ix *u, const tp_ix **to) {
   for (int j = 0; j < x->ndom; j++) {
@@ -58,8 +59,8 @@ static bool tells_u(
   return false;
 }
 
-/* The operand's point as a function of the node's, and where there is one; false: there may be
- * several. */
+/* Finds the operand's point as a function of the node's, and the condition that there is one;
+ * false: there may be several. */
 static bool invert(
     tp_graph *g, const tp_node *n, const tp_edge *e, const tp_ix **to, const tp_ix **cond) {
   const tp_node *x = e->src.node;

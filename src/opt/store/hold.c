@@ -1,12 +1,13 @@
-/* hold: a state that is read at every n-th point only is held.
+/* hold: a state that is read at every n-th point only becomes a state that holds its value for n
+ * points.
  *
  *   w[n * ((k + c) // n) + b]   =>   h[k],  h = w[k + c + b] where (k + c) % n == 0,
  *                                           w[n * (c // n) + b] where k == 0, otherwise h[k-1]
  *
- * so two states are kept, not n (target networks). Both are the same value at each point, and h,
- * which keeps its place, is no work between two of these points. Only where the read and w are of
- * one recurrence, so that h adds no order; where w is needed everywhere, so that h needs no further
- * point of it; and where w is no output along k, which is kept whole. */
+ * so two states are kept, not n (target networks). The read and h have the same value at each
+ * point, and h, which keeps its place, costs no work between two of these points. The pass asks
+ * that the read and w are of one recurrence, so h adds no order; that w is needed everywhere, so h
+ * needs no further point of it; and that w is no output along k, which is kept whole. */
 #include "opt/opt.h"
 
 /* n for which two states are less than what a ring keeps */

@@ -5,21 +5,23 @@
  *
  * Calls over b at each t would walk such an array at the stride of t, a line of the cache for each
  * number. A stored copy lies as loops want it (poly/order/vec.c) and is made a block of t at a time
- * (poly/order/block.c). Only elements smaller than a line: larger ones are read as they lie. Only
- * where all reads go along t one way and are near their own point, so that a block of the copy is
- * kept, not all; and not among callbacks, whose time decides what runs when. */
+ * (poly/order/block.c). The pass takes only elements smaller than a line, as larger ones are read
+ * well as they lie; only where all reads go along t one way and are near their own point, so that a
+ * block of the copy is kept, not all; and no program with callbacks, whose time decides what runs
+ * when. */
 #include "opt/opt.h"
 
 enum { WAY_BACK = 1, WAY_AHEAD = 2, ANY_WAY = WAY_BACK | WAY_AHEAD };
 
-/* way: by symbol of a dim, in which direction reads inside recurrences go along it */
+/* way: by symbol of a dim, the direction in which reads inside recurrences go along it */
 typedef struct layer {
   tp_graph *g;
   int *scc;
   int *way;
 } layer;
 
-/* How far from its own point it reads along dim d; false: not a number of steps. */
+/* Does the read stay near its own point along dim d? *steps: how far; false: not a number of
+ * steps. */
 static bool is_near(const tp_graph *g, const tp_node *read, int d, int64_t *steps) {
   const tp_at *at = &read->attr.at[d];
   return !at->range &&
@@ -35,8 +37,8 @@ static void mark_way(layer *l, const tp_node *read) {
   }
 }
 
-/* Is it over a dim that nothing carries, in memory outside of one along which all goes one way, and
- * has no elements that fill a line? */
+/* Is v over a dim that nothing carries, which lies outside of a dim along which all reads go one
+ * way, and are v's elements smaller than a line? */
 static bool is_strided(const layer *l, tp_val v) {
   const tp_node *n = v.node;
   int64_t bytes = tp_dtype_size(tp_dtypeof(v)), extent;
@@ -79,7 +81,7 @@ static tp_val stored_copy(layer *l, tp_val v, tp_error *err) {
   return mk_op((tp_mk){ .g = l->g, .err = err }, TP_OP_DETACH, 1, &v, &(tp_attr){ .stored = true });
 }
 
-/* Readers that look at an input from afar go on reading it as it lies. */
+/* Gives near readers of an input a stored copy; readers from afar go on reading it as it lies. */
 static bool turn_input(layer *l, tp_node *n, tp_error *err) {
   tp_val now = { 0 };
   int n0 = l->g->nodes.n;

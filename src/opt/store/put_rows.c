@@ -2,15 +2,15 @@
  *
  *   h[t] = where(index along an axis == k, v, h[t-1])   =>   h[t] = put(h[t-1], axis, k, v)
  *
- * so that it costs what changes where h is updated in place (poly/store/inplace.c). v is the same
- * along the axis. The comparison may stand either way round, under `land` with conditions that do
- * not vary along the axis, and where axes of extent 1 come or go. A k that no index equals writes
- * nothing. Only in rows of changes from a state to its branch: elsewhere the choice fuses with its
- * neighbours. */
+ * so a step costs only the changed elements if h is updated in place (poly/store/inplace.c). v is
+ * the same along the axis. The comparison may stand either way round, under `land` with conditions
+ * that do not vary along the axis, and where axes of extent 1 come or go. A k that no index equals
+ * writes nothing. The pass takes only choices in a row of changes from a state to its branch:
+ * elsewhere the choice fuses with its neighbours. */
 #include "opt/opt.h"
 
-/* A condition holds at the index k of the axis that is number `end` from the end. k has the
- * condition's shape, with 1 for that axis. end 0: it is no such condition. */
+/* A condition that holds at index k of axis number `end` from the end. k has the condition's shape,
+ * with 1 for that axis. end 0: the condition is another one. */
 typedef struct row_place {
   int end;
   tp_val k;
@@ -27,7 +27,7 @@ static bool is_flat(tp_val v, int end) {
   return tp_rankof(v) < end || tp_is_number(mk_extent(v, tp_rankof(v) - end), 1);
 }
 
-/* Are the indices of that axis numbers of v's dtype, each its own? */
+/* Does v's dtype have a number of its own for each index of that axis? */
 static bool is_exact(tp_val v, int end) {
   int64_t n;
   tp_dtype d = tp_dtypeof(v);
@@ -38,8 +38,8 @@ static bool is_exact(tp_val v, int end) {
                                       : 256));
 }
 
-/* The axis of y = reshape(x), from the end, that x's axis became when axes of extent 1 came and
- * went; 0: it did more. */
+/* The axis of y = reshape(x), from the end, that x's axis became, if only axes of extent 1 came and
+ * went; else 0. */
 static int same_axis(tp_val x, tp_val y, int end) {
   int i = tp_rankof(x), j = tp_rankof(y), found = 0;
   for (;; i--, j--) {
@@ -67,8 +67,8 @@ static tp_val flat(tp_mk mk, tp_val x, tp_val v, int end, bool reshape) {
   return (reshape ? mk_reshape : mk_expand)(mk, x, rank, shape);
 }
 
-/* An integer that becomes a float is meant itself: beyond what the axis has, rounding leaves it
- * beyond. */
+/* A cast from integers to floats is looked through: an index beyond the axis stays beyond it when
+ * it is rounded. */
 static row_place compared(tp_mk mk, tp_val c) {
   for (int s = 0; s < 2; s++) {
     int end = index_axis(arg(c, s));
@@ -99,7 +99,7 @@ static row_place find_place(tp_mk mk, tp_val c, int depth) {
 
 /* ---- the state ---- */
 
-/* The value that v shows point by point. */
+/* The value whose points v shows one by one. */
 static tp_val shown(tp_val v) {
   for (; v.node->op == TP_OP_DETACH || v.node->op == TP_OP_READ; v = arg(v, 0))
     for (int d = 0; v.node->op == TP_OP_READ && d < arg(v, 0).node->ndom; d++)
@@ -122,7 +122,7 @@ static tp_node *put_row(tp_mk mk, tp_node *n, row_place p) {
 
 /* ---- rows of changes: the branch may change what is changed before, down to the state ---- */
 
-/* found, by node: does it lead to the state `of`? m: the state that is looked for. */
+/* found, by node: does the node lead to the state `of`? m: the state at work. */
 typedef struct {
   const tp_node *of;
   bool leads;
@@ -187,8 +187,8 @@ static bool choice_leads(changes *c, tp_node *n) {
   return true;
 }
 
-/* Parts that a concatenation takes are not asked to be where they were, which is of no matter but
- * for speed. */
+/* Does an operand lead to the state? Parts of a concatenation need not be where they were; only
+ * speed depends on that. */
 static bool operands_lead(changes *c, tp_node *n) {
   bool any = false;
   for (int k = 0; k < n->nin; k++) {

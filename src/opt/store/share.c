@@ -2,12 +2,13 @@
  *
  *   h[t+1] = v[t], and others read v[t]   =>   they read h[t+1]
  *
- * so v is no array beside h: of a recurrent layer whose values are kept for its gradient, one is
- * kept, not two. Right where every needed point of v is a needed point of that branch; `need` stays
- * the same. */
+ * so v is no array beside h: a recurrent layer whose values are kept for its gradient keeps one
+ * array, not two. This is right where every needed point of v is a needed point of that branch;
+ * `need` stays the same. */
 #include "opt/opt.h"
 
-/* m at a point is v (by way of the read q, or q NULL) shift[j] further along each dim. */
+/* m at a point is v (through the read q, or directly if q is NULL) shift[j] further along each
+ * dim. */
 typedef struct stored {
   tp_graph *g;
   tp_need *need;
@@ -18,7 +19,8 @@ typedef struct stored {
   const tp_ix *shift[TP_MAXRANK];
 } stored;
 
-/* Views would keep what they show beside the branch, sources are read where they are. */
+/* Views would keep the value that they show beside the branch; sources are read in their own
+ * place. */
 static bool is_computed(const tp_node *n) {
   const tp_oprow *o = &tp_ops[n->op];
   return o->batch != TP_BATCH_V && o->cls != TP_CLS_SRC && o->cls != TP_CLS_TIME &&
@@ -69,7 +71,7 @@ static bool is_kept(const stored *s) {
   return yes;
 }
 
-/* Uses of v besides the branch itself. */
+/* Is operand k of u a use of v besides the branch itself? */
 static bool is_other(const stored *s, const tp_node *u, int k, tp_val of) {
   tp_val x = u->in[k].src;
   if (x.node != of.node || x.out != of.out) return false;
@@ -108,7 +110,7 @@ static bool share_reads(stored *s, tp_error *err) {
       u->in[k].src = here;
     }
   }
-  for (int i = 0; i < g->outputs.n; i++) /* whole, so the branch is all of m */
+  for (int i = 0; i < g->outputs.n; i++) /* an output is whole, so the branch is all of m */
     if (g->outputs.v[i].val.node == s->v.node && g->outputs.v[i].val.out == s->v.out)
       g->outputs.v[i].val = tp_v(s->m);
   return extend(s->need, g, s->v.node, err);

@@ -2,13 +2,13 @@
  *
  *   sum(read(x, lo .. hi), axis 0)  =>  accum(+) of x gathered over lo .. hi
  *
- * "Stack, then reduce" would keep every point of the range; an accumulation keeps the sum. Fires
- * for sum, prod, max and min when all the range's axes are among the reduced ones; spatial axes
- * reduced along with them are reduced first, at the producer's point (the four operators are
+ * "Stack, then reduce" would keep every point of the range; an accumulation keeps the sum. The rule
+ * applies to sum, prod, max and min when all the range's axes are among the reduced ones; spatial
+ * axes reduced along with them are reduced first, at the producer's point (the four operators are
  * associative and commutative in exact arithmetic, so only the order of float sums changes). The
  * largest or smallest of no integers is an error, which an accumulation cannot tell from a value:
- * there the range must be provably not empty. Runs on the compiled path only: the reference keeps
- * the stack. */
+ * there the range must be provably not empty. The pass runs on the compiled path only: the
+ * reference keeps the stack. */
 #include "opt/opt.h"
 
 static int range_axes(const tp_node *read) {
@@ -17,8 +17,8 @@ static int range_axes(const tp_node *read) {
   return n;
 }
 
-/* Splits n's axes in leading range axes (all nr of them must be there) and spatial ones, renumbered
- * for x. */
+/* Splits n's axes into the range's axes, which come first (all nr of them must be there), and
+ * spatial ones, renumbered for x. */
 static bool split_axes(const tp_node *n, int nr, int *spatial, int *nspatial) {
   int found = 0;
   *nspatial = 0;
@@ -29,7 +29,7 @@ static bool split_axes(const tp_node *n, int nr, int *spatial, int *nspatial) {
   return nr > 0 && found == nr;
 }
 
-/* Does what the accumulation starts with never remain, or is it the answer of an empty range? */
+/* Is the accumulation's first value always replaced, or the right answer for an empty range? */
 static bool has_answer(tp_graph *g, const tp_node *n, const tp_node *read, int nr) {
   tp_dtype d = n->out[0].dtype;
   if (n->op == TP_OP_SUM || n->op == TP_OP_PROD || d == TP_BOOL || tp_dtype_float(d)) return true;

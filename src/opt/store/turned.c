@@ -3,20 +3,20 @@
  *   h[t] = f(h[t-1] @ permute w), w the same for all t
  *       =>   h[t] = f(h[t-1] @ detach (permute w)), the detach to be stored
  *
- * A product of few rows goes along the rows of its right operand; where that lies along the summed
- * axis, each step gathers it anew. Of a @ b this holds for b with few rows of a, and for a with few
- * columns of b. With many, a product packs what it reads anyway, and a single row by a large matrix
+ * A product of few rows goes along the rows of its right operand; if that lies along the summed
+ * axis, each step gathers it anew. In a @ b this concerns b when a has few rows, and a when b has
+ * few columns. With many, a product packs its operands anyway, and a single row by a large matrix
  * is faster as dot products (TP_TUNE_TURN_*). */
 #include "opt/opt.h"
 
-/* of n nodes; made: by node that is operand 0 or 1 */
+/* n: number of nodes; made: by node that is operand 0 or 1 */
 typedef struct turner {
   tp_graph *g;
   int n, *scc;
   tp_val *made[2];
 } turner;
 
-/* Which axis of operand k is summed. */
+/* The axis of operand k that is summed. */
 static int summed_axis(const tp_node *n, int k) { return tp_rankof(n->in[k].src) - 1 - k; }
 
 /* Does v lie in memory along this axis, as far as views tell? */
@@ -30,7 +30,7 @@ static bool lies_along(tp_val v, int axis) {
   return axis == tp_rankof(v) - 1;
 }
 
-/* Of `rows` rows by a matrix of n rows and `width` columns. */
+/* Does a product of `rows` rows by a matrix of n rows and `width` columns gain? */
 static bool gains(const tp_graph *g, int64_t rows, int64_t n, int64_t width) {
   if (tp_graph_setting(g, "TEMPO_TURN")) return true;
   if (rows > 2)
@@ -57,7 +57,7 @@ static bool is_shifted(const tp_node *n, const tp_sym *d) {
   return i >= 0 ? !tp_at_is_own(&n->attr.at[i], d) : n->op == TP_OP_ACCUM && tp_has_dim(n, d);
 }
 
-/* Is n made step by step along a dim that v does not have? */
+/* Is n made step by step along a dim that v lacks? */
 static bool is_repeated(const turner *t, const tp_node *n, const tp_node *v) {
   for (int d = 0; d < n->ndom; d++)
     for (int i = 0; i < t->n && !tp_has_dim(v, n->dom[d]); i++)
